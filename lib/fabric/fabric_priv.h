@@ -20,9 +20,12 @@
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
+#include <assert.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
 
@@ -102,27 +105,35 @@ enum link_state {
 	LINK_DEAD,    /* the endpoint is being closed; waits for its operations */
 };
 
-/* Control frames that still have to be sent, and other reasons for the loop to look at a link. */
-enum {
+/* What the loop has to do for a link, in three groups: control frames that have to be sent, */
+enum want_control {
 	WANT_HELLO = 1 << 0, /* or REFUSE */
 	WANT_CREDIT = 1 << 1,
 	WANT_FIN = 1 << 2,
 	WANT_FIN_ACK = 1 << 3,
-	WANT_REVOKE = 1 << 12,  /* grants were taken back, which the peer is to answer */
-	WANT_REVOKED = 1 << 13, /* it has taken some back */
+	WANT_REVOKE = 1 << 4,  /* grants were taken back, which the peer must answer */
+	WANT_REVOKED = 1 << 5, /* the peer has taken some back */
 	WANT_CONTROL = WANT_HELLO | WANT_CREDIT | WANT_FIN | WANT_FIN_ACK | WANT_REVOKE |
 		       WANT_REVOKED,
-	WANT_TX = 1 << 4,        /* a message is partly sent */
-	WANT_WRITABLE = 1 << 5,  /* the user saw -EAGAIN */
-	WANT_REFILL = 1 << 6,    /* receive buffers are with the user */
-	WANT_BURIAL = 1 << 7,    /* the link is dead */
-	WANT_AGREED = 1 << 8,    /* both sides have agreed to close */
-	WANT_SUSPECT = 1 << 9,   /* whether the peer is silent has changed */
-	WANT_GRANTS = 1 << 10,   /* for as long as it is open: the user is told of grants */
-	WANT_GRANTED = 1 << 11,  /* there are some, which have to be told */
-	WANT_RELEASE = 1 << 14,  /* memory of some can go */
-	WANT_PATIENCE = 1 << 15, /* it closes, FIN waits for credit: a peer that grants has time */
-	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_BURIAL,
+};
+
+/* work, */
+enum want_work {
+	WANT_TX = 1 << 8,         /* a message is partly sent */
+	WANT_REFILL = 1 << 9,     /* the user has receive buffers */
+	WANT_DESTROY = 1 << 10,   /* the link is dead */
+	WANT_AGREED = 1 << 11,    /* both sides have agreed to close */
+	WANT_RELEASE = 1 << 12,   /* memory of revoked grants can go */
+	WANT_MORE_TIME = 1 << 13, /* FIN waits for credit: a grant extends the time to close */
+	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_DESTROY,
+};
+
+/* and callbacks. */
+enum want_callback {
+	WANT_ON_WRITABLE = 1 << 16, /* the user saw -EAGAIN */
+	WANT_ON_SUSPECT = 1 << 17,  /* whether the peer is silent has changed */
+	WANT_ON_CREDIT = 1 << 18,
+	WANT_GRANTS = 1 << 19, /* while it is open: each grant makes on_credit due */
 };
 
 /* A message sent by reference that needs more frames than could be sent so far. */
@@ -136,89 +147,109 @@ struct tx_message {
 	void *sent_arg;
 };
 
+/* Hot are three cache lines: a message that leaves with the call touches lines 0 and 2; one that
+ * arrives, and a turn that looks at the link, lines 0, 1 and 2. A message that is sent by reference
+ * needs lines 4 and 5 besides. */
 struct plx_link {
-	enum fid_kind kind; /* first: see event_source() */
+	/* Line 0: each message, sent or received. */
+	alignas(PLX_CACHE_LINE) uint8_t kind; /* first: see event_source() */
 	uint8_t state;
-	uint16_t want;
 	bool attended; /* in the lcore's list of links to look at */
-	bool told;     /* on_open was called, or plx_link_connect returned it: on_close is due */
+	bool settles;  /* see close_settle */
+	uint32_t want; /* bits of the enums above */
+	struct fid_ep *ep;
+	struct plx_set *set;
+	const struct plx_fabric_driver *driver; /* the set's */
+	struct presence *presence; /* never NULL; nobody's where the link is not open */
+	/* Counts of frames are cumulative, mod 2^32, as on the wire. */
+	uint32_t tx_frames, tx_frames_granted;
+	uint32_t rx_frames_granted, rx_frames_told; /* allowed by now; as last told to the peer */
+	uint32_t at_once_end;  /* shorter messages may leave with the call; 0: look why not */
+	uint32_t injects_left; /* until a frame has to ask for its completion */
+
+	/* Line 1: each message received, and the look of a turn. */
+	uint32_t rx_frames;
+	uint32_t rx_whole_end; /* whole messages below it are welcome; 0: look why not */
+	uint32_t rx_buf_bytes;
+	uint32_t rx_posted, rx_kept; /* buffers that the provider has, and that the user has */
+	uint32_t tx_inflight;
+	struct plx_fabric_lcore *home; /* the set's */
+	void (*on_message)(struct plx_link *link, struct plx_buf *message, void *user);
+	void *user;
+	struct plx_link *next_attended;
+	struct plx_op *rx_idle; /* those without a buffer */
+
+	/* Line 2: each message counts here. */
+	struct plx_link_stats stats;
+
+	/* Lines 4 and 5: messages sent by reference. */
+	struct plx_op *tx_free;
+	uint32_t tx_free_count;
+	uint32_t peer_frame_max; /* payload bytes that one frame may carry */
+	uint64_t peer_message_max;
+	uint32_t inject_max; /* frame bytes that are injected */
+	uint32_t iov_max;
+	uint32_t ops_zone;
+	struct tx_message tx_current;
+
+	/* Cold from here on. Its life. */
+	bool told; /* on_open was called, or plx_link_connect returned it: on_close is due */
 	bool connector;
 	bool connected;      /* FI_CONNECTED was seen */
 	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
 	bool is_judged; /* what the peer said in it */
 	bool declined;  /* for that: see link_decline */
-	bool settles;   /* see close_settle */
 	bool shut_down, ep_closed;
 	bool gone; /* the connection, while the link closes */
 	bool told_suspect;
-	bool fin_wanted, fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
-
-	struct fid_ep *ep;
-	int fd; /* of an accepted connection, for the driver's `closing`; -1: not known */
-	struct plx_set *set;
-	struct plx_fabric_lcore *home;          /* the set's: not to be looked up there each time */
-	const struct plx_fabric_driver *driver; /* the same */
-	struct presence *presence; /* never NULL; nobody's where the link is not open */
-	const struct plx_link_events *events;
-	void (*on_message)(struct plx_link *link, struct plx_buf *message,
-			   void *user); /* of those */
-	void *user;
-
-	/* Sending. Counts of frames are cumulative, mod 2^32, as on the wire. */
-	uint32_t tx_frames, tx_frames_granted;
-	uint32_t tx_window;      /* frames that were granted at first */
-	uint32_t tx_fin_frames;  /* granted when the peer began to close */
-	bool tx_cut;             /* the link ended inside a message */
-	uint32_t peer_frame_max; /* payload bytes that one frame may carry */
-	uint32_t frame_max;      /* frame bytes that the provider takes at all */
-	uint32_t inject_max;     /* frame bytes that are injected */
-	uint32_t at_once_end;    /* shorter messages may leave with the call; 0: look why not */
-	uint32_t iov_max;
-	uint32_t injects_left; /* until a frame has to ask for its completion */
-	uint32_t tx_inflight;
-	struct plx_op *tx_free;
-	uint32_t tx_free_count;
-	struct tx_message tx_current;
-	uint64_t peer_message_max;
-
-	/* Receiving. Received; allowed by now; as last told to the peer. */
-	uint32_t rx_frames, rx_frames_granted, rx_frames_told;
-	uint32_t rx_whole_end;       /* whole messages below it are welcome; 0: look why not */
-	uint32_t rx_posted, rx_kept; /* buffers that the provider has, and that the user has */
-	uint32_t rx_buf_bytes, rx_buf_count;
-	uint32_t rx_control;      /* buffers for control frames, besides */
-	uint64_t rx_when_control; /* frames received when the last of this side's left */
-	uint64_t message_max;
-	struct plx_buf **rx_long; /* long messages that the user has; room for rx_buf_count */
-	uint32_t rx_long_kept;
-	struct plx_pool *rx_pool;
-	struct plx_op *rx_idle; /* those without a buffer */
-	struct assembly partial;
-
-	struct direct *direct; /* NULL: it has no direct data placement */
-	struct plx_op *ops;    /* all of them, receives first */
-	uint32_t ops_zone;
+	bool fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
+	bool tx_cut; /* the link ended inside a message */
+	int fd;      /* of an accepted connection, for the driver's `closing`; -1: not known */
 	struct plx_link *next, **prev_next; /* in the lcore's list of all links */
-	struct plx_link *next_attended;
-	struct liveness live;
-	struct plx_link *group_next, **group_prev_next; /* in presence->links */
-	struct plx_timer timer; /* connect, HELLO, close or linger: one at a time */
-	struct plx_link_attr attr;
+	const struct plx_link_events *events;
+	struct plx_timer timer;       /* connect, HELLO, close or linger: one at a time */
 	struct listener_shared *from; /* counters of the listener that accepted it */
 	struct ticket *ticket;        /* by which that took it */
 	struct plan *plan;            /* where else it may be connected; NULL: nowhere */
-	const char *choice;           /* why that provider; constant text */
-	struct plx_link_stats stats;
+	uint64_t close_began_ns, ended_ns;
+
+	/* Its memory. */
+	struct plx_op *ops; /* all of them, receives first */
+	struct plx_pool *rx_pool;
+	struct plx_buf **rx_long; /* long messages that the user has; room for rx_buf_count */
+	uint32_t rx_long_kept;
+	uint32_t rx_buf_count;
+	uint32_t rx_control; /* buffers for control frames, besides */
+	uint32_t frame_max;  /* frame bytes that the provider takes at all */
+	uint64_t message_max;
+	struct assembly partial;
+	struct direct *direct; /* NULL: it has no direct data placement */
+
+	/* Control frames and heartbeats. */
+	uint32_t tx_window;       /* frames that were granted at first */
+	uint32_t tx_fin_frames;   /* granted when the peer began to close */
+	uint64_t rx_when_control; /* frames received when the last of this side's left */
+	struct liveness live;
+	struct plx_link *group_next, **group_prev_next; /* in presence->links */
+
+	/* Attributes and texts. */
+	struct plx_link_attr attr;
 	uint32_t peer_features; /* of its HELLO, and its private data */
 	uint32_t peer_hello_length;
 	uint8_t peer_hello[HELLO_DATA_MAX];
-	const char *refusal; /* what the peer is told of that; NULL: it is not refused */
 	enum plx_link_reason reason;
-	uint64_t close_began_ns, ended_ns;
-	char text[192]; /* why it ended */
+	const char *choice;  /* why that provider; constant text */
+	const char *refusal; /* what the peer is told of that; NULL: it is not refused */
+	char text[192];      /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
 };
+
+#define LINK_LINE(field) (offsetof(struct plx_link, field) / PLX_CACHE_LINE)
+static_assert(LINK_LINE(injects_left) == 0 && LINK_LINE(rx_frames) == 1, "each message: line 0");
+static_assert(LINK_LINE(rx_idle) == 1, "received, and looked at: line 1");
+static_assert(LINK_LINE(stats) == 2 && LINK_LINE(stats.again) == 2, "counted: line 2");
+static_assert(LINK_LINE(tx_free) == 4 && LINK_LINE(tx_current.sent_arg) == 5, "by reference");
 
 /* What ended a sleep, as one set sees it. */
 enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_AT_ONCE, WOKE_BY_TIME, WOKE_OTHERWISE };
@@ -386,7 +417,7 @@ void window_take(struct plx_link *link);
 void window_give(struct plx_link *link);
 
 /* attend.c */
-void link_attend(struct plx_link *link, uint16_t want);
+void link_attend(struct plx_link *link, uint32_t want);
 int link_look_after(struct plx_fabric_lcore *home);
 
 /* connect.c */

@@ -223,7 +223,7 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
 		return;
 	presence->suspect = suspect;
 	for (struct plx_link *link = presence->links; link; link = link->group_next)
-		link_attend(link, WANT_SUSPECT);
+		link_attend(link, WANT_ON_SUSPECT);
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: %s %s (%llu ms)", presence->home->id,
 		presence->links->peer, suspect ? "is silent" : "is heard again",
 		(unsigned long long)(silent_ns / PLX_NS_PER_MS));

@@ -235,7 +235,7 @@ static void release(struct plx_region **list)
 
 void region_release_done(struct plx_link *link)
 {
-	link->want &= (uint16_t)~WANT_RELEASE;
+	link->want &= ~WANT_RELEASE;
 	release(&link->direct->done);
 }
 

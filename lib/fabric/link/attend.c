@@ -3,7 +3,7 @@
 #include "fabric_priv.h"
 
 /* Let the lcore look at the link in this turn or the next, for the reasons in want. */
-void link_attend(struct plx_link *link, uint16_t want)
+void link_attend(struct plx_link *link, uint32_t want)
 {
 	struct plx_fabric_lcore *home = link->home;
 
@@ -20,7 +20,7 @@ static void tell_suspect(struct plx_link *link)
 {
 	bool suspect = link->presence->suspect;
 
-	link->want &= (uint16_t)~WANT_SUSPECT;
+	link->want &= ~WANT_ON_SUSPECT;
 	if (link->state != LINK_OPEN || link->told_suspect == suspect)
 		return;
 	link->told_suspect = suspect;
@@ -30,7 +30,7 @@ static void tell_suspect(struct plx_link *link)
 
 static void tell_granted(struct plx_link *link)
 {
-	link->want &= (uint16_t)~WANT_GRANTED;
+	link->want &= ~WANT_ON_CREDIT;
 	if (link->state == LINK_OPEN)
 		link->events->on_credit(link, link->user);
 }
@@ -42,7 +42,7 @@ static bool look_after(struct plx_link *link)
 		close_settled(link);
 		return true;
 	}
-	if (link->want & WANT_BURIAL)
+	if (link->want & WANT_DESTROY)
 		return !close_bury(link, plx_loop_now_ns());
 	if (link->want & WANT_REFILL)
 		receive_refill(link);
@@ -53,22 +53,22 @@ static bool look_after(struct plx_link *link)
 	}
 	if (link->want & WANT_TX)
 		send_continue(link);
-	if (link->want & WANT_GRANTED)
+	if (link->want & WANT_ON_CREDIT)
 		tell_granted(link);
 	if (plx_unlikely(link->want & WANT_RELEASE))
 		region_release_done(link);
-	if ((link->want & WANT_WRITABLE) && link->state == LINK_OPEN &&
+	if ((link->want & WANT_ON_WRITABLE) && link->state == LINK_OPEN &&
 	    (send_has_room(link) || direct_has_room(link))) {
-		link->want &= (uint16_t)~WANT_WRITABLE;
+		link->want &= ~WANT_ON_WRITABLE;
 		if (link->direct)
 			link->direct->blocked = false;
 		if (link->events->on_writable)
 			link->events->on_writable(link, link->user);
 	}
-	if (plx_unlikely(link->want & WANT_SUSPECT))
+	if (plx_unlikely(link->want & WANT_ON_SUSPECT))
 		tell_suspect(link);
 	if (link->want & WANT_AGREED) {
-		link->want &= (uint16_t)~WANT_AGREED;
+		link->want &= ~WANT_AGREED;
 		close_agreed(link);
 	}
 	return true;
@@ -76,7 +76,7 @@ static bool look_after(struct plx_link *link)
 
 /* What a look at a link may change. */
 struct look {
-	uint16_t want;
+	uint32_t want;
 	uint32_t rx_posted;
 	uint64_t frames_sent;
 };
@@ -104,7 +104,7 @@ struct budget {
 /* Return: whether the others are left for the next turn. */
 static bool is_spent(struct budget *budget, const struct plx_link *link)
 {
-	if (plx_likely(!(link->want & WANT_BURIAL) && ++budget->looks % LOOKS_BETWEEN_CLOCKS))
+	if (plx_likely(!(link->want & WANT_DESTROY) && ++budget->looks % LOOKS_BETWEEN_CLOCKS))
 		return false;
 	if (budget->end_ns)
 		return plx_now_ns() >= budget->end_ns;

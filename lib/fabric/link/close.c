@@ -94,7 +94,7 @@ static void begin_burial(struct plx_link *link)
 	link->at_once_end = link->rx_whole_end = 0;
 	link->want = 0;
 	link->settles = false;
-	link_attend(link, WANT_BURIAL);
+	link_attend(link, WANT_DESTROY);
 }
 
 /* A peer goes away without a word if it gave this process up: then the fault is here. */
@@ -229,7 +229,7 @@ static void start_closing(struct plx_link *link)
 {
 	link->state = LINK_CLOSING;
 	link->at_once_end = 0;
-	link->want |= WANT_PATIENCE;
+	link->want |= WANT_MORE_TIME;
 	link->close_began_ns = plx_loop_now_ns();
 	close_extend(link);
 	close_step(link);

@@ -137,7 +137,7 @@ static bool credit_can_wait(const struct plx_link *link)
 int send_control(struct plx_link *link)
 {
 	const struct {
-		uint16_t want;
+		uint32_t want;
 		uint8_t type;
 	} order[] = {
 		{WANT_HELLO, link->refusal ? FRAME_REFUSE : FRAME_HELLO},
@@ -154,7 +154,7 @@ int send_control(struct plx_link *link)
 		if (!(link->want & order[i].want))
 			continue;
 		if (order[i].type == FRAME_CREDIT && credit_can_wait(link)) {
-			link->want &= (uint16_t)~WANT_CREDIT; /* until a message takes some */
+			link->want &= ~WANT_CREDIT; /* until a message takes some */
 			continue;
 		}
 
@@ -162,12 +162,12 @@ int send_control(struct plx_link *link)
 					    is_fin && link->peer_fin ? FRAME_FLAG_ACK : 0);
 		if (rc)
 			return rc;
-		link->want &= (uint16_t)~order[i].want;
+		link->want &= ~order[i].want;
 		if (order[i].type == FRAME_REVOKE)
 			region_asked(link);
 		if (is_fin) {
 			link->fin_sent = true;
-			link->want &= (uint16_t)~WANT_PATIENCE;
+			link->want &= ~WANT_MORE_TIME;
 			link->fin_carried_ack = link->peer_fin;
 		}
 		link->stats.credit_frames += order[i].type == FRAME_CREDIT;

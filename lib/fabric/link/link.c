@@ -226,30 +226,30 @@ void link_set_events(struct plx_link *link, const struct plx_link_events *events
 int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
 		struct plx_link **link_out)
 {
-	struct plx_link *link = calloc(1, sizeof(*link));
+	struct plx_link *link = aligned_alloc(PLX_CACHE_LINE, sizeof(*link));
 	int rc;
 
 	if (!link) {
 		set_leave(set);
 		return plx_fail(ENOMEM, "out of memory");
 	}
-	link->kind = FID_LINK;
-	link->fd = -1;
+	*link = (struct plx_link){
+		.kind = FID_LINK,
+		.fd = -1,
+		.attr = *attr,
+		.presence = &set->home->pulse.nobody,
+		.user = attr->user,
+		.rx_buf_bytes = attr->rx_buf_bytes,
+		.rx_buf_count = attr->rx_buf_count,
+		.rx_control = link_control_receives(set->driver, info, attr),
+		.message_max = attr->message_max_bytes,
+	};
 	set_home(link, set);
-	link->attr = *attr;
-	link->presence = &set->home->pulse.nobody;
 	link_set_events(link, attr->events);
-	link->user = attr->user;
-	link->rx_buf_bytes = attr->rx_buf_bytes;
-	link->rx_buf_count = attr->rx_buf_count;
-	link->rx_control = link_control_receives(set->driver, info, attr);
 	window_take(link);
-	link->message_max = attr->message_max_bytes;
 	link->rx_frames_granted = link->rx_buf_count;
 	close_timer_init(link);
-
 	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
-
 	rc = link->rx_long ? make_ops(link) : plx_fail(ENOMEM, "out of memory");
 	rc = rc ? rc : make_rx_pool(link);
 	rc = rc ? rc : bring_up(link, info);

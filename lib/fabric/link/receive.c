@@ -85,7 +85,7 @@ void receive_refill(struct plx_link *link)
 	uint32_t before = link->rx_posted;
 
 	if (link->gone) { /* nothing comes any more, and idle are also those that were given back */
-		link->want &= (uint16_t)~WANT_REFILL;
+		link->want &= ~WANT_REFILL;
 		return;
 	}
 
@@ -96,7 +96,7 @@ void receive_refill(struct plx_link *link)
 	link->rx_kept -= back;
 	back += long_messages_back(link);
 	if (link->rx_kept + link->rx_long_kept == 0)
-		link->want &= (uint16_t)~WANT_REFILL;
+		link->want &= ~WANT_REFILL;
 	if (back)
 		receive_grant(link, back);
 }
@@ -162,10 +162,10 @@ __attribute__((noinline)) void receive_finish(struct plx_op *op, bool credit)
 /* Somebody waits for what the peer has just granted. */
 __attribute__((noinline)) void receive_granted(struct plx_link *link)
 {
-	if (link->want & WANT_PATIENCE)
+	if (link->want & WANT_MORE_TIME)
 		close_extend(link);
-	if (link->want & (WANT_TX | WANT_WRITABLE | WANT_GRANTS))
-		link_attend(link, link->want & WANT_GRANTS ? WANT_GRANTED : 0);
+	if (link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_GRANTS))
+		link_attend(link, link->want & WANT_GRANTS ? WANT_ON_CREDIT : 0);
 }
 
 /* One receive of the provider has completed. It counts as posted until that is not done again. */

@@ -58,7 +58,7 @@ static inline bool receive_take_grants(struct plx_link *link, const struct frame
 		return false;
 	}
 	link->tx_frames_granted = header->granted_frames;
-	if (link->want & (WANT_TX | WANT_WRITABLE | WANT_GRANTS | WANT_PATIENCE))
+	if (link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_GRANTS | WANT_MORE_TIME))
 		receive_granted(link);
 	return true;
 }

@@ -183,7 +183,7 @@ void send_continue(struct plx_link *link)
 	if (!link->tx_current.head || send_frames(link, &link->tx_current) != 0)
 		return;
 	link->tx_current.head = NULL;
-	link->want &= (uint16_t)~WANT_TX;
+	link->want &= ~WANT_TX;
 	tx_welcome(link);
 	if (link->state == LINK_CLOSING)
 		close_step(link);
@@ -198,7 +198,7 @@ void send_fail_current(struct plx_link *link)
 	if (!m.head)
 		return;
 	link->tx_current.head = NULL;
-	link->want &= (uint16_t)~WANT_TX;
+	link->want &= ~WANT_TX;
 	plx_buf_unref(m.bounced);
 	tx_finished(link, m.head, m.sent, m.sent_arg, -ECONNRESET);
 }
@@ -214,7 +214,7 @@ void send_abandon_current(struct plx_link *link)
 	}
 	link->tx_cut = true;
 	link->tx_current.head = NULL;
-	link->want &= (uint16_t)~WANT_TX;
+	link->want &= ~WANT_TX;
 	if (m.sent)
 		m.sent(link, m.head, -ETIMEDOUT, m.sent_arg);
 }

@@ -8,7 +8,7 @@
 int tx_would_block(struct plx_link *link)
 {
 	link->stats.again++;
-	link->want |= WANT_WRITABLE;
+	link->want |= WANT_ON_WRITABLE;
 	return -EAGAIN;
 }
 
@@ -118,7 +118,7 @@ void tx_completed(struct plx_link *link)
 {
 	if (plx_unlikely(link->state == LINK_DEAD)) /* it is being buried: nothing else counts */
 		return;
-	if (plx_unlikely(link->want & (WANT_TX | WANT_WRITABLE | WANT_CONTROL)))
+	if (plx_unlikely(link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_CONTROL)))
 		link_attend(link, link->want);
 	if (plx_unlikely(link->state == LINK_CLOSING)) {
 		if (!link->fin_acked)

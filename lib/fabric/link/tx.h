@@ -29,7 +29,7 @@ static inline void tx_write_header(const struct plx_link *link, uint8_t *out, ui
 static inline void tx_header_sent(struct plx_link *link)
 {
 	link->rx_frames_told = link->rx_frames_granted;
-	link->want &= (uint16_t)~WANT_CREDIT;
+	link->want &= ~WANT_CREDIT;
 	link->stats.frames_sent++;
 	link->set->has_sent = true;
 	liveness_sent(link);

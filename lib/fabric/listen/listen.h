@@ -25,7 +25,7 @@ struct listener_shared {
 };
 
 struct plx_listener {
-	enum fid_kind kind; /* first: see event_source() */
+	uint8_t kind; /* first: see event_source() */
 	struct plx_set *set;
 	struct fid_pep *pep;
 	struct plx_listen_attr attr;

@@ -8,7 +8,7 @@
 /* Links and listeners begin with their kind, and are the contexts of their endpoints. */
 static enum fid_kind event_source(struct fid *fid)
 {
-	return *(enum fid_kind *)fid->context;
+	return *(uint8_t *)fid->context;
 }
 
 /* What the provider knows beside libfabric's own code, in words. */

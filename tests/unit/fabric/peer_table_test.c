@@ -82,7 +82,7 @@ static uint64_t cpu_ns(void)
 /* Incarnations that meet in the lowest 16 bits. Return: CPU time of joining and leaving. */
 static uint64_t join_and_leave_ns(size_t count)
 {
-	struct plx_link *links = calloc(count, sizeof(*links));
+	struct plx_link *links = aligned_alloc(PLX_CACHE_LINE, count * sizeof(*links));
 	uint64_t begin_ns = cpu_ns();
 
 	assert_non_null(links);
