@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Set-up, and what each lcore's loop does for its links. */
-#include "listen.h"
+#include "fabric_link.h"
+#include "fabric_listen.h"
 #include "lookup.h"
 
 #include <stdlib.h>

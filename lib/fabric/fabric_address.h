@@ -3,10 +3,9 @@
 #ifndef PLX_FABRIC_ADDRESS_H
 #define PLX_FABRIC_ADDRESS_H
 
+#include "plx_address.h"
+
 #include <netinet/in.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 /* The parts of "host:port". Both outputs have room for PLX_ADDRESS_MAX. Return: 0; -EINVAL. */

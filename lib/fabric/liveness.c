@@ -14,7 +14,7 @@
  * The silence that is borne grows by what this host itself lost lately: lcores that look late, as
  * the machine was stopped or a callback took long, would find silence everywhere. So would one
  * after its host was suspended. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #include <assert.h>
 #include <stdio.h>

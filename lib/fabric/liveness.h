@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether the processes that this one has links with are alive: liveness.c says and listens, peer.c
- * knows who they are. It stands below fabric_priv.h, whose struct plx_fabric_lcore has one struct
- * pulse. */
+ * knows who they are. */
 #ifndef FABRIC_LIVENESS_H
 #define FABRIC_LIVENESS_H
 

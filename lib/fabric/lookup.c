@@ -4,8 +4,8 @@
  * most; the answer, also that there is none, serves all who ask meanwhile. A thread waits in
  * getaddrinfo for as long as that likes: where all of them do, other names wait too. */
 #include "lookup.h"
-
-#include "fabric_priv.h"
+#include "fabric_lcore.h"
+#include "owner.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,7 +2,7 @@
 /* The peer processes that this one has links with, by incarnation, path and the times that were
  * agreed on, and which lcores have such links. Links open and close under a lock; what is asked and
  * told with each frame, and ten times a second, needs none. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #include <assert.h>
 #include <stdlib.h>

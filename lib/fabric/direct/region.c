@@ -9,7 +9,7 @@
  * that it had begun to put; and it cannot know the number before it has got what was being sent to
  * it, as that goes first. Until then, or until the endpoint is closed, the memory stays with the
  * library. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 /* What a peer has to know of memory that it was granted, as bytes. What comes back from them was
  * written by a peer: whatever it says, an operation with it reaches that peer's memory and no
  * other, and offsets into it cannot overflow. */
-#include "direct.h"
+#include "fabric_direct.h"
 
 #include <assert.h>
 #include <endian.h>

@@ -2,7 +2,7 @@
 /* Messages that come in parts. Their memory is of the heap, and pages of it that nothing was
  * written to take none, so only what has come is counted. A buffer stays for the next message for a
  * moment, as page faults cost more than copying. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #include <inttypes.h>
 

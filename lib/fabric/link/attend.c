@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the loop does for the links that ask for it: each turn it looks at those. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 /* Let the lcore look at the link in this turn or the next, for the reasons in want. */
 void link_attend(struct plx_link *link, uint32_t want)

@@ -7,7 +7,8 @@
  * acknowledged: nothing it sent is on its way any more. The other one lingers until it sees that,
  * so that its last acknowledgement is not lost. Where both FINs crossed, the connector takes it
  * down. */
-#include "listen.h"
+#include "fabric_link.h"
+#include "fabric_listen.h"
 
 #include <stdarg.h>
 #include <stdio.h>

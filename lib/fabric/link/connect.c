@@ -3,7 +3,8 @@
  * for, or by those that may be the best, one after the other. Those of this host know at once that
  * nobody offers them. Elsewhere that takes a moment, and the link goes on with the next one by
  * itself then, before it was ever open. */
-#include "fabric_priv.h"
+#include "fabric_address.h"
+#include "fabric_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A link's memory, its place in its lcore's lists, and how it opens. */
-#include "listen.h"
+#include "fabric_listen.h"
 #include "tx.h"
 
 #include <assert.h>

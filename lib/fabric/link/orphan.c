@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Receive pools of links that have gone while the user still held messages, here or on another
  * lcore: they go when all their buffers are back. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #include <stdlib.h>
 

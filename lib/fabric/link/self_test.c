@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links that are not for who listens, but for the process' self-test service: what the two HELLOs
  * say of that. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "frame.h"
 
 /* Written while there are no links. */

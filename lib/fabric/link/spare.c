@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of copies that are too long for the lcore's pool. Fresh memory of the heap costs a page
  * fault for each 4 KiB, more than copying into it; so what was sent is kept, and used again. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #define ROOM_LEAST (2 * TX_BUF_BYTES)
 #define ROOM_MORE  4096 /* for a header with a message of 2^n bytes */

@@ -4,7 +4,7 @@
 #ifndef PLX_TX_H
 #define PLX_TX_H
 
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 static inline uint32_t tx_frames_left(const struct plx_link *link)
 {

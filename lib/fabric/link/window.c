@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How much the links of an lcore can be sent ahead. All of it is memory that a provider has, link
  * by link, so many links share what there is of it: doc/design/receives.md. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #define SHARES      16   /* once half is taken, a link gets at most that part of what is left, */
 #define LEAST_BYTES 1024 /* but buffers of that size, as many as a link needs */

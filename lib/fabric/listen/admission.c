@@ -2,7 +2,7 @@
 /* Limits on what strangers can make a listener hold: links in all and from one address, connections
  * a second, and those that are not open yet. All under one lock, which only connections that come
  * and go take. */
-#include "admission.h"
+#include "fabric_listen.h"
 
 #include <search.h>
 #include <stdlib.h>

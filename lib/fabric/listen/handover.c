@@ -9,7 +9,8 @@
  * has not come to it in time. Nothing comes back out of a lane, so one that was given up keeps its
  * memory, on a list of its lcore and without its listener, until the target has looked at it.
  * plx_fabric_fini, when no lcore runs any more, finds all of them on these two lists. */
-#include "listen.h"
+#include "fabric_link.h"
+#include "fabric_listen.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Listeners: passive endpoints, and what is counted of them. What comes in is handover.c's. */
-#include "listen.h"
+#include "fabric_link.h"
+#include "fabric_listen.h"
 
 #include <assert.h>
 #include <inttypes.h>

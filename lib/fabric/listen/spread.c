@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which lcore gets the next link of a listener. */
-#include "listen.h"
+#include "fabric_listen.h"
 
 /* By hash ------------------------------------------------------------------------------------- */
 

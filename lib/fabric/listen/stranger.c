@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that connect and do not complete a handshake: the wrong program, or the wrong port. They
  * come again and again, so that each host has one line a second. */
-#include "listen.h"
+#include "fabric_link.h"
+#include "fabric_listen.h"
 
 #define PAUSE_NS PLX_NS_PER_S
 

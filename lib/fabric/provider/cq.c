@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completions that tell of a failure, and all that there are. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #define ERRORS_MAX 64 /* failed operations looked at in one poll */
 

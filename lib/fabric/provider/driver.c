@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a name that a user gave to a driver and one of libfabric's providers, and from those to an
  * fi_info; and the queues of drivers that need nothing special. */
-#include "fabric_priv.h"
+#include "fabric_provider.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,8 @@
 #define NO_RDMA_DRIVER                                                                          \
 	"this program has no driver for RDMA; if Pollux was built without libibverbs, install " \
 	"libibverbs-dev (Debian) or rdma-core-devel (Fedora), and build it again"
+
+#define FABRIC_API_VERSION FI_VERSION(1, 17)
 
 static const struct plx_fabric_driver *const *drivers;
 static const char *default_name;

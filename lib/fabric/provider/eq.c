@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connection events. */
-#include "listen.h"
+#include "fabric_link.h"
+#include "fabric_listen.h"
 
 #define EVENTS_MAX  16  /* in one poll */
 #define CM_DATA_MAX 256 /* private data of a connection request; not used, but must have room */

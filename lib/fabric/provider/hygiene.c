@@ -12,7 +12,7 @@
  * - From 1.20 on its tcp provider fills 16 MiB with a domain's first transfer, for tagged messages
  *   that come early: an lcore stops for 60 ms, in the middle of a connect or an accept. With
  *   buffers of the smallest size that takes 5 ms. */
-#include "fabric_priv.h"
+#include "fabric_provider.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -9,7 +9,8 @@
  * The last step is where libfabric's net 1.17 fails behind fi_trywait. Each step has a limit, and
  * what is opened is closed. For plx-info; a process that has links watches what they do (sleep.c).
  */
-#include "fabric_priv.h"
+#include "fabric_address.h"
+#include "fabric_provider.h"
 
 #include <netdb.h>
 #include <poll.h>

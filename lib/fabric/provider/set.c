@@ -3,7 +3,7 @@
  * data placement: a verbs registration can be reached by all connections of its domain. Never
  * shared between lcores, as one shared fid_fabric costs 5 to 60 us a message on libfabric's net
  * (doc/design/links.md). */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * would keep the lcore awake, one that stays silent would make it miss messages. So what they say
  * is compared with what is found. The lcore naps instead of sleeping on one that lies, for a time
  * that grows with each lie: what looked like one may have been the work of a peer. */
-#include "listen.h"
+#include "fabric_listen.h"
 #include "tx.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "../plx_test.h"
 
-#include "fabric_priv.h"
+#include "fabric_address.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

@@ -2,7 +2,7 @@
 /* What a sender is told of its peer's credit: how much is left, that some came back, and how many
  * of its messages are not finished, until the very end of the link. Over tcp and shm; both ends
  * live on one lcore. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "direct_fixture.h"
 
-#include "fabric_priv.h"
+#include "fabric_link.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * them.
  */
 #include "direct_fixture.h"
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "rogue.h"
 
 #include <stdlib.h>

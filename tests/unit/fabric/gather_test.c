@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames that wait for the next poll of their set, to leave together: the poll comes with the next
  * turn, and none is left where there is no next turn. The receiver is another lcore's. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 
 #include <time.h>

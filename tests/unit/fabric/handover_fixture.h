@@ -3,8 +3,8 @@
 #ifndef FABRIC_HANDOVER_FIXTURE_H
 #define FABRIC_HANDOVER_FIXTURE_H
 
+#include "fabric_listen.h"
 #include "fixture.h"
-#include "listen.h"
 
 /** The one that listen_placed made. */
 extern struct plx_listener *listener;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that break the protocol, or speak none: each is dropped with a reason that names what it
  * did, and an honest link beside it does not notice. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 #include "rogue.h"
 

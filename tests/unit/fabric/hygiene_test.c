@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that a program started by this one would inherit: none of libfabric's, and of the
  * application's all that it wants. */
+#include "fabric_link.h"
+#include "fabric_listen.h"
 #include "fixture.h"
-#include "listen.h"
 
 #include "../../../drivers/fi_tcp/sockets.h"
 

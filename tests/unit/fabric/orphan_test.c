@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that outlive their link, dropped on the lcore that received them or on another one: the
  * pool they came from goes when the last is back, and not before. */
+#include "fabric_link.h"
+#include "fabric_listen.h"
 #include "fixture.h"
-#include "listen.h"
 
 #define KEPT 3
 

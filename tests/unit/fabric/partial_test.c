@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages that come in parts: memory that is given back, and messages that stand still. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 #include "rogue.h"
 

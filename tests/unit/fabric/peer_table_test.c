@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one peer learns about this process, or chooses, serves it nowhere else. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "frame.h"
 #include "plx_fabric_driver.h"
 #include "plx_test.h"

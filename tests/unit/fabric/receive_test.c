@@ -6,7 +6,7 @@
  *
  * Nothing is copied, the buffers go back to where they came from, and with them the credit: the
  * source may have six messages out, and sends thousands. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sets: what drivers make of them. Memory registration is seen through a driver that asks for it,
  * over the same TCP provider; arming through the descriptors that a sleeper would wait on. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 
 #include <poll.h>

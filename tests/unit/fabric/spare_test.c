@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of long copies: used again once it was sent, never while it is in use; bounded. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 
 #include <stdlib.h>

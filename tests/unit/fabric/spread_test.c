@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which lcore gets a link: the hash by itself, and listeners on two lcores. */
+#include "fabric_listen.h"
 #include "fixture.h"
-#include "listen.h"
 
 #include <arpa/inet.h>
 

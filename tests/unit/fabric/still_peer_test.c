@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where a frame that finds no receive ends the connection (iWARP), a peer that stands still is sent
  * no more control frames than it keeps receives for. Over tcp, by a driver that says so of it. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 #include "rogue.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Many links share what an lcore has for receives. Both ends of each link are on one lcore here. */
-#include "fabric_priv.h"
+#include "fabric_link.h"
 #include "fixture.h"
 
 #include <stdlib.h>

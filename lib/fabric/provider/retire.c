@@ -2,7 +2,7 @@
 /* Passive endpoints of listeners that are closed. Some providers go on to use one, and a request
  * may stand in the event queue still. So its port is given back at once, and the endpoint some time
  * later. */
-#include "fabric_priv.h"
+#include "fabric_provider.h"
 
 #include <stdlib.h>
 

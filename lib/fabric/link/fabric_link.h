@@ -1,43 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of lib/fabric share. Everything here is owned by one lcore, except where said.
+/* Links: an endpoint on a set, and what is spoken over it.
  *
- *   plx_fabric_lcore   one per lcore that uses links: its poller, sets and links
- *   plx_set            the libfabric objects of one (lcore, provider)
- *   plx_listener       a passive endpoint on a set
- *   plx_link           an endpoint on a set
- *   plx_op             one operation that the provider has and will complete
+ *   link.c          its memory, its attributes, and how it opens
+ *   connect.c       to which addresses it is connected, by which providers
+ *   frame.c         frames, as they are written and read (frame.h)
+ *   copy.c          messages that are sent by copy (hot path)
+ *   send.c          messages that are sent by reference (hot path)
+ *   tx.c            what every frame that leaves goes through (hot path; tx.h)
+ *   spare.c         buffers of long copies
+ *   control.c       frames that are no messages
+ *   receive.c       frames that arrived (hot path; receive.h)
+ *   other_frames.c  those that are no whole message
+ *   assembly.c      messages that come in parts (assembly.h)
+ *   attend.c        what the loop does for links that ask for it
+ *   window.c        how much links can be sent ahead
+ *   self_test.c     links to the self-test service
+ *   protocol.c      what is spoken above
+ *   query.c         what can be asked of a link
+ *   close.c         how a link ends
+ *   orphan.c        receive pools of links that ended before their messages were dropped
  */
-#ifndef PLX_FABRIC_PRIV_H
-#define PLX_FABRIC_PRIV_H
+#ifndef FABRIC_LINK_H
+#define FABRIC_LINK_H
 
 #include "assembly.h"
-#include "direct.h"
-#include "driver.h"
-#include "fabric_address.h"
+#include "fabric_lcore.h"
+#include "fabric_provider.h"
 #include "frame.h"
-#include "liveness.h"
 #include "owner.h"
-#include "plx_lcore.h"
-#include "plx_mem.h"
 
 #include <assert.h>
-#include <netinet/in.h>
-#include <pthread.h>
 #include <stdalign.h>
-#include <stdatomic.h>
 #include <stddef.h>
-#include <sys/queue.h>
-#include <sys/socket.h>
-
-#define FABRIC_API_VERSION FI_VERSION(1, 17)
-
-/* Completions read at once; 32 to 128 cost least on tcp, see doc/design/links.md. */
-#define CQ_BURST 64
-
-/* A set without a completion for this long, and with none due, is polled every COLD_TURNS-th turn
- * only. */
-#define COLD_AFTER_NS             PLX_NS_PER_MS
-#define COLD_TURNS                16
 
 #define LINK_RX_BUF_BYTES_DEFAULT 4096
 #define LINK_RX_BUF_BYTES_MIN     256
@@ -57,22 +51,12 @@
 #define LINK_WINDOW_FRAMES_MAX    65536
 #define LINK_WINDOW_BYTES_MAX     (UINT32_C(1) << 30)
 
-#define TX_BUF_BYTES              4096 /* of the lcore's own pool, for copies and control frames */
-#define SPARE_COUNT               16   /* longer buffers that an lcore keeps for copies, and */
-#define SPARE_BYTES_MAX           ((UINT32_C(8) << 20) + SPARE_COUNT * 4096) /* how long together */
-#define TX_BUF_COUNT              512
-
 /* Payloads up to this are put behind their header on the stack and injected. */
 #define INJECT_COPY_MAX 496
 
-/* Of a turn, for connections that come, and for links that go: the others wait for the next one. */
-#define TURN_BUDGET_NS (100 * PLX_NS_PER_US)
+/* How long a closed link waits for the peer to take the connection down. */
+#define LINGER_NS (500 * PLX_NS_PER_MS)
 
-#define LINGER_NS      (500 * PLX_NS_PER_MS)
-
-struct plx_set;
-struct plx_fabric_lcore;
-struct request;
 struct ticket;
 struct plan;
 
@@ -92,9 +76,6 @@ struct plx_op {
 		struct op_sink sink; /* of a get */
 	};
 };
-
-/* The source of an event of an EQ: the context of the fid that it names. */
-enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
 
 enum link_state {
 	LINK_CONNECTING, /* fi_connect or fi_accept called */
@@ -251,138 +232,6 @@ static_assert(LINK_LINE(rx_idle) == 1, "received, and looked at: line 1");
 static_assert(LINK_LINE(stats) == 2 && LINK_LINE(stats.again) == 2, "counted: line 2");
 static_assert(LINK_LINE(tx_free) == 4 && LINK_LINE(tx_current.sent_arg) == 5, "by reference");
 
-/* What ended a sleep, as one set sees it. */
-enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_AT_ONCE, WOKE_BY_TIME, WOKE_OTHERWISE };
-
-struct plx_set {
-	struct plx_set *next;
-	struct plx_fabric_lcore *home;
-	const struct plx_fabric_driver *driver;
-	bool direct; /* it was opened for one link, which has direct data placement */
-	struct plx_fabric_fids fids;
-	uint32_t links, listeners, connecting;
-	uint32_t op_count;    /* of all its links: no more completions can wait */
-	uint32_t rx_count;    /* receives of all its links */
-	uint32_t tx_inflight; /* of all its links */
-	uint32_t eq_in_polls; /* that many polls from now the EQ is read */
-	bool has_sent;        /* since the last poll, for which frames may wait: see flush */
-	uint64_t last_work_ns;
-	uint64_t emptied_ns; /* completions of all that had come until then were taken */
-	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
-	uint64_t full_since_ns;            /* polls have given CQ_BURST since; how much that was */
-	uint32_t full_count;
-	enum set_woke woke;           /* sleep.c: how the last sleep ended, not judged yet */
-	bool armed;                   /* the lcore sleeps on it */
-	struct plx_link *only;        /* of a set with `direct`: its link */
-	uint64_t distrusted_until_ns; /* until then its wait object is not believed; see sleep.c */
-	uint64_t distrust_ns;         /* how long it was not the last time */
-	uint32_t rescues;             /* in a row: there was work, and it did not wake the lcore */
-	uint32_t
-		spurious; /* in a row: it woke the lcore at once for nothing, and was still ready */
-	bool in_doubt;    /* the last sleep ended at once for nothing */
-	struct retired *retired; /* counted in listeners, too */
-	struct plx_log_limit log_limit;
-	uint32_t zones_registered; /* zones below this index were looked at */
-	struct fid_mr *mr[PLX_ZONE_MAX];
-	char provider[32]; /* libfabric's name */
-	char device[64];   /* "": it is for all of them */
-	char label[128];
-};
-
-struct plx_fabric_lcore {
-	uint32_t id;
-	bool draining; /* its links are being closed: no new ones */
-	bool told_windows;
-	uint64_t turn;
-	uint64_t turn_ns;  /* the present turn's clock */
-	uint64_t rx_bytes; /* of the receive buffers of its links */
-	struct plx_set *sets;
-	struct plx_link *links;
-	struct plx_link *attended;
-	struct plx_listener *listeners;
-	struct request *given_up;   /* still in another lcore's lane: see handover.c */
-	struct plx_buf *delivering; /* inside on_message: that message */
-	struct plx_pool *tx_pool;
-	struct plx_buf *spares[SPARE_COUNT];        /* of spare.c; NULL: no buffer */
-	uint32_t spare_bytes;                       /* in all of them */
-	LIST_HEAD(assemblies, assembly) assemblies; /* those that have a buffer */
-	uint64_t assembly_bytes;                    /* that count, of all of them */
-	struct plx_timer sweep;                     /* of those */
-	struct plx_poller *poller;
-	struct plx_pool *
-		*orphans; /* receive pools of gone links whose buffers the user still has */
-	uint32_t orphan_count, orphan_room, orphan_next;
-	struct plx_lookup *looked_up; /* of lookup.c, and under its lock */
-	struct plx_signal looked_up_signal;
-	struct pulse pulse;
-};
-
-/* fabric.c */
-extern struct plx_log_component fabric_log;
-/* Opens it. what: the public function, for the error text. Return: NULL with that text. */
-struct plx_fabric_lcore *fabric_here(const char *what);
-int fabric_missing(void);
-
-/* sleep.c */
-int fabric_arm(void *arg, struct plx_sleep *sleep);
-void fabric_woke(void *arg, const struct plx_sleep *sleep);
-void fabric_judge(struct plx_set *set, int found);
-void fabric_first_look(struct plx_set *set);
-
-/* spare.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to;
- * in_zone: in memory that can be registered. Return: NULL with an error text. */
-struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
-void spare_free_all(struct plx_fabric_lcore *home);
-
-/* orphan.c */
-int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);
-void orphan_reap(struct plx_fabric_lcore *home);
-void orphan_reap_all(struct plx_fabric_lcore *home);
-
-/* set.c */
-struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-			const char *provider, const struct fi_info *info,
-			const struct plx_link_attr *attr);
-void set_close(struct plx_set *set);
-void set_leave(struct plx_set *set);
-
-void *set_find_desc(struct plx_set *set, uint32_t zone_index);
-
-/* The descriptor that the provider wants for memory in that zone: NULL where it wants none, or
- * where the zone could not be registered. */
-static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
-{
-	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
-}
-
-void set_register_new_zones(struct plx_set *set);
-int set_need_zone(struct plx_set *set, uint32_t zone_index);
-bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
-
-/* retire.c */
-void retire_pep(struct plx_set *set, struct fid_pep *pep);
-void retire_reap(struct plx_set *set, uint64_t now_ns);
-void retire_reap_all(struct plx_set *set);
-
-/* cq.c, eq.c, and cq_take of receive.c */
-int cq_take(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
-int cq_read_errors(struct plx_set *set);
-
-/* Take completions, at most CQ_BURST. Return: how many. */
-static inline __attribute__((always_inline)) int cq_poll(struct plx_set *set)
-{
-	struct fi_cq_msg_entry entries[CQ_BURST];
-	ssize_t count;
-
-	if (plx_unlikely(set->direct))
-		return direct_poll(set);
-	count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
-	return plx_likely(count == -FI_EAGAIN) ? 0 : cq_take(set, entries, count);
-}
-
-int eq_poll(struct plx_set *set);
-bool cq_drain(struct plx_set *set);
-
 /* link.c */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out);
 uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
@@ -431,21 +280,6 @@ void receive_done(struct plx_op *op, size_t length);
 void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
 void receive_put(struct plx_link *link, struct plx_op *op, uint64_t value);
-
-/* liveness.c: what is called with each frame. Relaxed: V1 orders it where that matters. */
-static inline void liveness_heard(const struct plx_link *link)
-{
-	struct presence *presence = link->presence;
-
-	atomic_store_explicit(&presence->heard_ns, presence->home->turn_ns, memory_order_relaxed);
-}
-
-static inline void liveness_sent(const struct plx_link *link)
-{
-	struct presence *presence = link->presence;
-
-	presence->sent_ns = presence->home->turn_ns;
-}
 
 /* tx.c; what else is there is in tx.h */
 void send_done(struct plx_op *op, int status);
@@ -500,5 +334,30 @@ void close_on_shutdown(struct plx_link *link, int prov_errno);
 void close_step(struct plx_link *link);
 void close_extend(struct plx_link *link);
 bool close_bury(struct plx_link *link, uint64_t now_ns);
+
+/* spare.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to;
+ * in_zone: in memory that can be registered. Return: NULL with an error text. */
+struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
+void spare_free_all(struct plx_fabric_lcore *home);
+
+/* orphan.c */
+int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);
+void orphan_reap(struct plx_fabric_lcore *home);
+void orphan_reap_all(struct plx_fabric_lcore *home);
+
+/* liveness.c: what is called with each frame. Relaxed: V1 orders it where that matters. */
+static inline void liveness_heard(const struct plx_link *link)
+{
+	struct presence *presence = link->presence;
+
+	atomic_store_explicit(&presence->heard_ns, presence->home->turn_ns, memory_order_relaxed);
+}
+
+static inline void liveness_sent(const struct plx_link *link)
+{
+	struct presence *presence = link->presence;
+
+	presence->sent_ns = presence->home->turn_ns;
+}
 
 #endif

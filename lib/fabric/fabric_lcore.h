@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Links between processes over libfabric. Everything is owned by one lcore, except where said. What
+ * each folder is made of, in reading order, is said in its header:
+ *
+ *   fabric.c    set-up, what an lcore's loop does for its links, and the end
+ *   link/       links: how they open, send, receive and close (fabric_link.h)
+ *   provider/   libfabric's objects, and which of its providers a link uses (fabric_provider.h)
+ *   listen/     listeners: what comes in, and which lcore gets it (fabric_listen.h)
+ *   direct/     direct data placement (fabric_direct.h)
+ *   liveness.c  whether the processes at the other ends are alive (liveness.h)
+ *   peer.c      which processes those are
+ *   address.c   texts of addresses (fabric_address.h)
+ *   lookup.c    what names stand for, found out on threads (lookup.h)
+ */
+#ifndef FABRIC_LCORE_H
+#define FABRIC_LCORE_H
+
+#include "liveness.h"
+#include "plx_fabric.h"
+#include "plx_lcore.h"
+#include "plx_mem.h"
+
+#include <sys/queue.h>
+
+/* A set without a completion for this long, and with none due, is polled every COLD_TURNS-th turn
+ * only. */
+#define COLD_AFTER_NS PLX_NS_PER_MS
+#define COLD_TURNS    16
+
+/* Of a turn, for connections that come, and for links that go: the others wait for the next one. */
+#define TURN_BUDGET_NS  (100 * PLX_NS_PER_US)
+
+#define TX_BUF_BYTES    4096 /* of the lcore's own pool, for copies and control frames */
+#define TX_BUF_COUNT    512
+#define SPARE_COUNT     16 /* longer buffers that an lcore keeps for copies, and */
+#define SPARE_BYTES_MAX ((UINT32_C(8) << 20) + SPARE_COUNT * 4096) /* how long together */
+
+/* One for each lcore that uses links. */
+struct plx_fabric_lcore {
+	uint32_t id;
+	bool draining; /* its links are being closed: no new ones */
+	bool told_windows;
+	uint64_t turn;
+	uint64_t turn_ns;  /* the present turn's clock */
+	uint64_t rx_bytes; /* of the receive buffers of its links */
+	struct plx_set *sets;
+	struct plx_link *links;
+	struct plx_link *attended;
+	struct plx_listener *listeners;
+	struct request *given_up;   /* still in another lcore's lane: see handover.c */
+	struct plx_buf *delivering; /* inside on_message: that message */
+	struct plx_pool *tx_pool;
+	struct plx_buf *spares[SPARE_COUNT];        /* of spare.c; NULL: no buffer */
+	uint32_t spare_bytes;                       /* in all of them */
+	LIST_HEAD(assemblies, assembly) assemblies; /* those that have a buffer */
+	uint64_t assembly_bytes;                    /* that count, of all of them */
+	struct plx_timer sweep;                     /* of those */
+	struct plx_poller *poller;
+	struct plx_pool **orphans; /* receive pools of closed links: the user has some buffers */
+	uint32_t orphan_count, orphan_room, orphan_next;
+	struct plx_lookup *looked_up; /* of lookup.c, and under its lock */
+	struct plx_signal looked_up_signal;
+	struct pulse pulse;
+};
+
+extern struct plx_log_component fabric_log;
+
+/* Opens it. what: the public function, for the error text. Return: NULL with that text. */
+struct plx_fabric_lcore *fabric_here(const char *what);
+int fabric_missing(void);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What lib/fabric has of libfabric, and which of its providers a link uses.
+ *
+ *   driver.c   from the name of a provider to a driver, and to an fi_info; queues
+ *   set.c      a set: the libfabric objects of one (lcore, provider)
+ *   cq.c       completions that failed, and all of them
+ *   eq.c       connection events
+ *   retire.c   passive endpoints of closed listeners
+ *   sleep.c    how an lcore sleeps on its sets
+ *   probe.c    whether a provider can be slept on, tried out
+ *   hygiene.c  what libfabric does to the process, corrected
+ */
+#ifndef FABRIC_PROVIDER_H
+#define FABRIC_PROVIDER_H
+
+#include "fabric_direct.h"
+#include "fabric_lcore.h"
+#include "plx_fabric_driver.h"
+
+/* Drivers -------------------------------------------------------------------------------------- */
+
+struct driver_choice {
+	const struct plx_fabric_driver *driver;
+	const char *provider; /* libfabric's name */
+	bool asked;           /* by name */
+	bool direct;          /* with remote memory */
+};
+
+/* driver.c */
+void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider,
+		      bool require_rdma);
+int driver_configure(const char *tcp); /* see struct plx_fabric_conf */
+
+#define DRIVER_CHOICES_MAX 4
+
+/* What `name` stands for, in the order in which they are tried: one; or, where the choice is left
+ * to us, those of this host, RDMA if there is any, and then the default for others. Returns how
+ * many; -EINVAL; -ENODEV there are none. */
+int driver_choose(const char *option, const char *name, struct driver_choice *choices);
+
+/* The same for a link of attr: of those, the ones that have what it asks for. -EOPNOTSUPP: none. */
+int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices);
+int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
+		   uint64_t flags, struct fi_info **info_out);
+
+/* open_queues and arm of struct plx_fabric_driver, or what stands for them. */
+int driver_open_queues(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids,
+		       const struct fi_info *info);
+int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids);
+
+/* hygiene.c */
+/* The text of a libfabric error, -rc; it names the limit of descriptors where they are used up,
+ * whatever the provider made of that. Valid until the thread's next call. */
+const char *hygiene_strerror(int rc);
+uint64_t hygiene_descriptor_limit(void);
+void hygiene_signals(void);
+void hygiene_environment(void);
+struct fd_mark;
+struct fd_mark *hygiene_mark(const struct plx_fabric_driver *driver); /* NULL: any */
+void hygiene_close_on_exec_since(struct fd_mark *mark);
+
+/* Sets ----------------------------------------------------------------------------------------- */
+
+/* Completions read at once; 32 to 128 cost least on tcp, see doc/design/links.md. */
+#define CQ_BURST 64
+
+/* What ended a sleep, as one set sees it. */
+enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_AT_ONCE, WOKE_BY_TIME, WOKE_OTHERWISE };
+
+struct plx_set {
+	struct plx_set *next;
+	struct plx_fabric_lcore *home;
+	const struct plx_fabric_driver *driver;
+	bool direct; /* it was opened for one link, which has direct data placement */
+	struct plx_fabric_fids fids;
+	uint32_t links, listeners, connecting;
+	uint32_t op_count;    /* of all its links: no more completions can wait */
+	uint32_t rx_count;    /* receives of all its links */
+	uint32_t tx_inflight; /* of all its links */
+	uint32_t eq_in_polls; /* that many polls from now the EQ is read */
+	bool has_sent;        /* since the last poll, for which frames may wait: see flush */
+	uint64_t last_work_ns;
+	uint64_t emptied_ns; /* completions of all that had come until then were taken */
+	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
+	uint64_t full_since_ns;            /* polls have given CQ_BURST since; how much that was */
+	uint32_t full_count;
+	enum set_woke woke;           /* sleep.c: how the last sleep ended, not judged yet */
+	bool armed;                   /* the lcore sleeps on it */
+	struct plx_link *only;        /* of a set with `direct`: its link */
+	uint64_t distrusted_until_ns; /* until then its wait object is not believed; see sleep.c */
+	uint64_t distrust_ns;         /* how long it was not the last time */
+	uint32_t rescues;             /* in a row: there was work, and it did not wake the lcore */
+	uint32_t
+		spurious; /* in a row: it woke the lcore at once for nothing, and was still ready */
+	bool in_doubt;    /* the last sleep ended at once for nothing */
+	struct retired *retired; /* counted in listeners, too */
+	struct plx_log_limit log_limit;
+	uint32_t zones_registered; /* zones below this index were looked at */
+	struct fid_mr *mr[PLX_ZONE_MAX];
+	char provider[32]; /* libfabric's name */
+	char device[64];   /* "": it is for all of them */
+	char label[128];
+};
+
+/* set.c */
+struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
+			const char *provider, const struct fi_info *info,
+			const struct plx_link_attr *attr);
+void set_close(struct plx_set *set);
+void set_leave(struct plx_set *set);
+
+void *set_find_desc(struct plx_set *set, uint32_t zone_index);
+
+/* The descriptor that the provider wants for memory in that zone: NULL where it wants none, or
+ * where the zone could not be registered. */
+static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
+{
+	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
+}
+
+void set_register_new_zones(struct plx_set *set);
+int set_need_zone(struct plx_set *set, uint32_t zone_index);
+bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
+
+/* cq.c, eq.c, and cq_take of receive.c */
+int cq_take(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
+int cq_read_errors(struct plx_set *set);
+
+/* Take completions, at most CQ_BURST. Return: how many. */
+static inline __attribute__((always_inline)) int cq_poll(struct plx_set *set)
+{
+	struct fi_cq_msg_entry entries[CQ_BURST];
+	ssize_t count;
+
+	if (plx_unlikely(set->direct))
+		return direct_poll(set);
+	count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
+	return plx_likely(count == -FI_EAGAIN) ? 0 : cq_take(set, entries, count);
+}
+
+int eq_poll(struct plx_set *set);
+bool cq_drain(struct plx_set *set);
+
+/* The source of an event of an EQ: the context of the fid that it names. */
+enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
+
+/* retire.c */
+void retire_pep(struct plx_set *set, struct fid_pep *pep);
+void retire_reap(struct plx_set *set, uint64_t now_ns);
+void retire_reap_all(struct plx_set *set);
+
+/* sleep.c */
+int fabric_arm(void *arg, struct plx_sleep *sleep);
+void fabric_woke(void *arg, const struct plx_sleep *sleep);
+void fabric_judge(struct plx_set *set, int found);
+void fabric_first_look(struct plx_set *set);
+
+#endif
