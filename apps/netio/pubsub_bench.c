@@ -6,6 +6,8 @@
  *          netio-pubsub-bench --connect 127.0.0.1:12345 --subscribers 4 */
 #include "pubsub.h"
 
+#include <stdlib.h>
+
 struct pubsub_conf pubsub_conf = {
 	.size = 64,
 	.subscribers = 1,

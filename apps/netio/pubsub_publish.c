@@ -3,6 +3,7 @@
 #include "pubsub.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define BURST      32  /* messages of one turn */
 #define SLOTS      256 /* messages by reference at once */

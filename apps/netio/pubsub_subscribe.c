@@ -3,6 +3,8 @@
 #include "pubsub.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* One subscriber. */
 struct member {

@@ -168,7 +168,7 @@ const struct plx_app ping_app = {
 		 "           [--warmup N] [--rate R | --interval TIME]\n"
 		 "           [--arrival fixed|poisson|burst] [--seed N]\n"
 		 "           [--verify] [--rx-buf SIZE] [--out DIR] [--name NAME]\n"
-		 "  plx-ping [EAL options] -- --connect ADDR --connect [--size SIZE] [--verify]\n"
+		 "  plx-ping [EAL options] -- --connect ADDR --process [--size SIZE] [--verify]\n"
 		 "           [--count N | --duration TIME] [--warmup N] [--out DIR] [--name NAME]\n"
 		 "  plx-ping [EAL options] -- --connect ADDR --one-way [--size SIZE] [--burst N]\n"
 		 "           [--count N | --duration TIME] [--warmup N] [--out DIR] [--name NAME]",
