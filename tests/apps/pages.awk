@@ -2,7 +2,7 @@
 # What pages name and is not there: awk -f pages.awk LIST pass=1 PAGE... pass=2 PAGE...
 # LIST has the files of the tree. Names are looked for from the page's folder and from the root: targets of links, with
 # their headings; words that begin with a folder of the root; and in backticks names of sources, also by the end of their
-# path alone. Capitals and <> stand for something else, and * for any text.
+# path alone. Capitals and <> stand for something else, and * for any text; apps/pages is the test of that name.
 function normal(path, part, n, i, kept, out)
 {
 	n = split(path, part, "/")
@@ -70,7 +70,7 @@ function check_word(word)
 	sub(/[.,]+$/, "", word)
 	if (word !~ /\// || !(substr(word, 1, index(word, "/") - 1) in tops))
 		return
-	if (!is_there(without_places(word)) && !((FILENAME " " word) in allowed))
+	if (!is_there(without_places(word)) && !((FILENAME " " word) in allowed) && !fits("tests/" word "_test.*", known))
 		report("no file " word)
 }
 

@@ -33,12 +33,12 @@ check 'all files and headings that pages name are there' "[[ -z \$found ]]"
 [[ -z $found ]] || echo "$found"
 
 # A tree with pages that are right but for the lines whose numbers follow.
-mkdir -p "$temp/tree/doc/guide" "$temp/tree/lib/mem" "$temp/tree/lib/ring"
-touch "$temp/tree/lib/mem/pool.c" "$temp/tree/lib/ring/ring.c" "$temp/tree/lib/mem/plx_mem.h"
+mkdir -p "$temp/tree/doc/guide" "$temp/tree/lib/mem" "$temp/tree/lib/ring" "$temp/tree/tests/apps"
+touch "$temp/tree/tests/apps/pages_test.sh" "$temp/tree/lib/mem/pool.c" "$temp/tree/lib/ring/ring.c" "$temp/tree/lib/mem/plx_mem.h"
 cat >"$temp/tree/README.md" <<'END'
 # A tree
 [guide](doc/guide/index.md#what-is-there), [itself](#a-tree), [elsewhere](https://example.org/x), `pool.c`, `mem/pool.c`
-lib/mem/pool.c and lib/{mem,ring}, `lib/*/plx_*.h`, `lib/<name>/`, lib/NAME/x, build/lib/none
+lib/mem/pool.c and lib/{mem,ring}, `lib/*/plx_*.h`, `lib/<name>/`, lib/NAME/x, build/lib/none, `apps/pages`
 [gone](doc/guide/gone.md)
 [no heading](doc/guide/index.md#what-was-there)
 in lib/mem/gone.c, as a sentence.
