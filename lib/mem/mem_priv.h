@@ -4,6 +4,7 @@
 #ifndef MEM_PRIV_H
 #define MEM_PRIV_H
 
+#include "counter.h"
 #include "plx_mem.h"
 #include "plx_ring.h"
 
@@ -251,27 +252,18 @@ static inline struct pool_cache *pool_first_cache(const struct pool *pool)
 /* Relaxed: a cache is its lcore's own. */
 static inline uint32_t pool_cached(const struct pool_cache *cache)
 {
-	return atomic_load_explicit(&cache->pub.count, memory_order_relaxed);
+	return counter_get(&cache->pub.count);
 }
 
 static inline void pool_set_cached(struct pool_cache *cache, uint32_t count)
 {
-	atomic_store_explicit(&cache->pub.count, count, memory_order_relaxed);
+	counter_set(&cache->pub.count, count);
 }
 
 /** Which object it is, counted from 0. */
 static inline uint32_t pool_number(const struct pool *pool, const void *object)
 {
 	return (uint32_t)((size_t)((const char *)object - pool->objects) / pool->stride_bytes);
-}
-
-/** Add one to a counter that only the calling thread writes. */
-static inline void pool_count_one(_Atomic uint64_t *counter)
-{
-	/* Relaxed: for statistics only. */
-	uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
-
-	atomic_store_explicit(counter, value + 1, memory_order_relaxed);
 }
 
 /** Mark what lies free, but for the link. */

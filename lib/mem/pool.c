@@ -252,12 +252,12 @@ void mem_pools_forget(void)
 /* On the list, taken off it by an owner, spare, or in the ring. */
 static uint32_t available_outside(const struct pool *pool)
 {
-	/* Relaxed: exact where nobody moves objects, and for an owner; near else. */
-	uint32_t listed = atomic_load_explicit(&pool->listed_count, memory_order_relaxed);
+	/* Exact where nobody moves objects, and for an owner; near else. */
+	uint32_t listed = counter_get(&pool->listed_count);
 
 	if (pool_is_shared(pool))
 		return listed + plx_ring_depth(pool->ring);
-	return listed - atomic_load_explicit(&pool->own->collected, memory_order_relaxed);
+	return listed - counter_get(&pool->own->collected);
 }
 
 uint32_t pool_available(const struct pool *pool)
@@ -278,19 +278,14 @@ uint32_t pool_available(const struct pool *pool)
 	return sum < pool->object_count ? sum : pool->object_count;
 }
 
-static uint64_t load(const _Atomic uint64_t *counter)
-{
-	return atomic_load_explicit(counter, memory_order_relaxed);
-}
-
 static void add_cache_stats(const struct pool *pool, struct plx_pool_stats *stats)
 {
 	stats->in_caches = pool_shared_in_caches(pool);
 	stats->cache_bytes = pool->lcore_count * sizeof(*pool->pub.caches);
 	for (struct pool_cache *cache = pool_first_cache(pool); cache; cache = cache->next) {
-		stats->empty += load(&cache->empty);
-		stats->refills += load(&cache->refills);
-		stats->spills += load(&cache->spills);
+		stats->empty += counter_get(&cache->empty);
+		stats->refills += counter_get(&cache->refills);
+		stats->spills += counter_get(&cache->spills);
 		stats->cache_bytes += pool_cache_bytes(pool->cache_count);
 	}
 }
@@ -300,13 +295,11 @@ void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out)
 	struct pool *priv = pool_of(pool);
 	bool is_shared = pool_is_shared(priv);
 
-	/* Relaxed: figures of different moments when asked for from another thread. */
 	*stats_out = (struct plx_pool_stats){
 		.object_count = priv->object_count,
 		.available = pool_available(priv),
-		.low_water = atomic_load_explicit(
-			is_shared ? &priv->low_water : &priv->own->low_water, memory_order_relaxed),
-		.empty = load(is_shared ? &priv->empty : &priv->own->empty),
+		.low_water = counter_get(is_shared ? &priv->low_water : &priv->own->low_water),
+		.empty = counter_get(is_shared ? &priv->empty : &priv->own->empty),
 	};
 	if (is_shared)
 		add_cache_stats(priv, stats_out);

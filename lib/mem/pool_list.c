@@ -22,9 +22,8 @@ void pool_list_push(struct pool *pool, void *const *objects, uint32_t count)
 {
 	for (uint32_t i = 0; i + 1 < count; i++)
 		((struct pool_returned *)objects[i])->next = objects[i + 1];
-	/* Counted before they can be taken, so that what is taken never passes it; relaxed, as the
-	 * push orders it. */
-	atomic_fetch_add_explicit(&pool->listed_count, count, memory_order_relaxed);
+	/* Before they can be taken, so that what is taken never passes it: the push orders it. */
+	counter_add_shared(&pool->listed_count, count);
 	push_chain(pool, objects[0], objects[count - 1]);
 }
 

@@ -19,9 +19,7 @@ static uint32_t refill(struct pool *pool, struct pool_cache *own)
 		stack[cached + count++] = own->taken;
 		own->taken = own->taken->next;
 	}
-	/* Relaxed: for the owner itself and for statistics. */
-	uint32_t collected = atomic_load_explicit(&own->collected, memory_order_relaxed);
-	atomic_store_explicit(&own->collected, collected + count, memory_order_relaxed);
+	counter_add(&own->collected, count);
 	pool_set_cached(own, cached + count);
 	return count;
 }
@@ -30,13 +28,10 @@ static uint32_t refill(struct pool *pool, struct pool_cache *own)
 static void set_marks(struct pool *pool, struct pool_cache *own, uint32_t count)
 {
 	uint32_t left = pool_available(pool);
-	/* Relaxed: for statistics only. */
-	uint32_t low_water = atomic_load_explicit(&own->low_water, memory_order_relaxed);
+	uint32_t low_water;
 
-	if (left - count < low_water) {
-		low_water = left - count;
-		atomic_store_explicit(&own->low_water, low_water, memory_order_relaxed);
-	}
+	counter_lower(&own->low_water, left - count);
+	low_water = counter_get(&own->low_water);
 	/* What waits outside the stack only grows until the next refill, so the low-water mark
 	 * cannot sink while the stack holds more than this. */
 	uint32_t outside = left - pool_cached(own);
@@ -52,7 +47,7 @@ uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count)
 
 	uint32_t cached = pool_cached(own);
 	if (cached < count) {
-		pool_count_one(&own->empty);
+		counter_add(&own->empty, 1);
 		set_marks(pool, own, 0);
 		return 0;
 	}

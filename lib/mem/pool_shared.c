@@ -91,11 +91,11 @@ uint32_t pool_shared_in_caches(const struct pool *pool)
 	return sum;
 }
 
-/* Lower the low-water mark, if it has to be. Relaxed: statistics, of which all that counts is that
- * the least is kept. Others' caches are only looked at when the ring alone does not tell. */
+/* Lower the low-water mark, if it has to be: all that counts is that the least is kept. Others'
+ * caches are only looked at when the ring alone does not tell. */
 static void note_low_water(struct pool *pool)
 {
-	uint32_t low = atomic_load_explicit(&pool->low_water, memory_order_relaxed);
+	uint32_t low = counter_get(&pool->low_water);
 
 	if (plx_likely(plx_ring_depth(pool->ring) >= low))
 		return;
@@ -110,12 +110,11 @@ static void note_low_water(struct pool *pool)
 static uint32_t note_empty(struct pool *pool, struct pool_cache *cache)
 {
 	if (cache->pub.size == 0) {
-		/* Relaxed: for statistics only. */
-		atomic_fetch_add_explicit(&pool->empty, 1, memory_order_relaxed);
+		counter_add_shared(&pool->empty, 1);
 		note_low_water(pool);
 		return 0;
 	}
-	pool_count_one(&cache->empty);
+	counter_add(&cache->empty, 1);
 	/* Once, however often it asks again: looking slows down the others. */
 	if (!cache->is_dry)
 		note_low_water(pool);
@@ -127,8 +126,8 @@ static uint32_t note_empty(struct pool *pool, struct pool_cache *cache)
 
 static bool has_spare(const struct pool *pool)
 {
-	/* Relaxed: a look. Each one is counted from before its push until after its pop. */
-	return atomic_load_explicit(&pool->listed_count, memory_order_relaxed) != 0;
+	/* Each one is counted from before its push until after its pop. */
+	return counter_get(&pool->listed_count) != 0;
 }
 
 /* Take up to `count`. Returns how many. */
@@ -200,7 +199,7 @@ static uint32_t get_refilled(struct pool *pool, struct pool_cache *cache, void *
 
 	POOL_STEP();
 	if (got > 0)
-		pool_count_one(&cache->refills);
+		counter_add(&cache->refills, 1);
 	cached += got;
 	if (cached < count) {
 		pool_set_cached(cache, cached);
@@ -234,7 +233,7 @@ static void spill(struct pool *pool, struct pool_cache *cache)
 	POOL_STEP();
 	memmove(stack, stack + half, left * sizeof(*stack));
 	pool_set_cached(cache, left);
-	pool_count_one(&cache->spills);
+	counter_add(&cache->spills, 1);
 }
 
 void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *objects,

@@ -37,8 +37,8 @@ void pool_spare_push(struct pool *pool, void *const *objects, uint32_t count)
 
 	for (uint32_t i = 0; i + 1 < count; i++)
 		set_link(pool, objects[i], (uint64_t)pool_number(pool, objects[i + 1]) + 1);
-	/* Counted before they can be popped; relaxed, as the push orders it. */
-	atomic_fetch_add_explicit(&pool->listed_count, count, memory_order_relaxed);
+	/* Before they can be popped: the push orders it. */
+	counter_add_shared(&pool->listed_count, count);
 	do {
 		set_link(pool, objects[count - 1], head & NUMBER_MASK);
 		/* S1 -> S2: the links, and all that was done to the objects, come before their get.
@@ -71,7 +71,6 @@ uint32_t pool_spare_pop(struct pool *pool, void **objects, uint32_t count)
 	} while (!atomic_compare_exchange_weak_explicit(
 		&pool->spare, &head, pops << NUMBER_BITS | number, memory_order_acquire,
 		memory_order_acquire));
-	/* Relaxed: for statistics only. */
-	atomic_fetch_sub_explicit(&pool->listed_count, got, memory_order_relaxed);
+	counter_add_shared(&pool->listed_count, -got);
 	return got;
 }

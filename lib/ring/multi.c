@@ -76,12 +76,11 @@ void multi_init(struct plx_ring *ring, uint64_t start)
 
 uint32_t multi_depth(const struct plx_ring *ring)
 {
-	/* Relaxed: a figure of a moment. The two are not read at once, so it may come out above the
-	 * capacity and, where the processor turns them round, below 0. */
+	/* The two are not read at once, so it may come out above the capacity and, where the
+	 * processor turns them round, below 0. */
 	RING_STEP(counting);
 
-	uint64_t popped = atomic_load_explicit(&ring->pop_claim, memory_order_relaxed);
-	uint64_t pushed = atomic_load_explicit(&ring->push_claim, memory_order_relaxed);
+	uint64_t popped = counter_get(&ring->pop_claim), pushed = counter_get(&ring->push_claim);
 	uint64_t depth = ((pushed >> POSITION_SHIFT) - (popped >> POSITION_SHIFT)) & POSITION_MASK;
 
 	if (depth > POSITION_MASK / 2)
@@ -161,22 +160,15 @@ static inline void mark(struct plx_ring *ring, struct claim claim, uint64_t kind
 			      make_word(claim.position, kind | claim.count), memory_order_release);
 }
 
-/* Statistics are relaxed: nothing else is read through them. That a greater depth may be
- * overwritten by another thread's is the price of a plain store. */
-static inline void note_depth(_Atomic uint32_t *greatest, uint32_t depth)
-{
-	if (depth > atomic_load_explicit(greatest, memory_order_relaxed))
-		atomic_store_explicit(greatest, depth, memory_order_relaxed);
-}
-
-/* A push found `room` slots, fewer than it wanted. It does not look at what the consumers write:
+/* That a greater depth may be overwritten by another thread's is the price of a plain store.
+ *
+ * A push found `room` slots, fewer than it wanted. It does not look at what the consumers write:
  * taking that line from them while they have all to do makes the ring full for longer (bursts of 32
  * between two lcores, where the ring is often full: 12 cycles an element instead of 8). */
 static __attribute__((noinline)) uint32_t note_full(struct plx_ring *ring, uint32_t room)
 {
-	/* Many write it, on a path that has nothing better to do. */
-	atomic_fetch_add_explicit(&ring->full, 1, memory_order_relaxed);
-	note_depth(&ring->push_depth, ring->capacity - room);
+	counter_add_shared(&ring->full, 1);
+	counter_raise(&ring->push_depth, ring->capacity - room);
 	return 0;
 }
 
@@ -259,8 +251,11 @@ static inline uint32_t pop(struct plx_ring *ring, uint32_t words, void *elements
 	if (plx_unlikely(ends_line(mine)))
 		plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
 	/* Before the mark: after it producers may have filled what is counted here. */
-	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY))
-		note_depth(&ring->pop_depth, multi_depth(ring) + mine.count);
+	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY)) {
+		uint32_t depth = multi_depth(ring) + mine.count;
+
+		counter_raise(&ring->pop_depth, depth);
+	}
 	mark(ring, mine, MARK_EMPTY);
 	return mine.count;
 }

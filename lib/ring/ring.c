@@ -170,9 +170,8 @@ uint32_t plx_ring_spsc_push_part(struct plx_ring *ring, const void *elements, ui
 				 bool bulk)
 {
 	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint64_t full = atomic_load_explicit(&ring->full, memory_order_relaxed);
 
-	atomic_store_explicit(&ring->full, full + 1, memory_order_relaxed);
+	counter_add(&ring->full, 1);
 	return bulk || room == 0 ? 0 : spsc_push(ring, tail, elements, room, room);
 }
 
@@ -200,14 +199,11 @@ uint32_t plx_ring_spsc_pop_part(struct plx_ring *ring, void *elements, uint32_t 
 {
 	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	if (filled > atomic_load_explicit(&ring->pop_depth, memory_order_relaxed))
-		atomic_store_explicit(&ring->pop_depth, filled, memory_order_relaxed);
+	counter_raise(&ring->pop_depth, filled);
 	return bulk || filled == 0 ? 0 : spsc_pop(ring, head, elements, filled, filled);
 }
 
 /* Looking ---------------------------------------------------------------------------------- */
-
-/* Relaxed throughout: figures of different moments, through which nothing else is read. */
 
 uint32_t plx_ring_depth(const struct plx_ring *ring)
 {
@@ -215,16 +211,14 @@ uint32_t plx_ring_depth(const struct plx_ring *ring)
 
 	if (ring->kind != PLX_RING_SPSC)
 		return multi_depth(ring);
-	depth = atomic_load_explicit(&ring->tail, memory_order_relaxed) -
-		atomic_load_explicit(&ring->head, memory_order_relaxed);
+	depth = counter_get(&ring->tail) - counter_get(&ring->head);
 	/* The tail may have been read before a push and the head after its pop. */
 	return depth <= ring->capacity ? depth : 0;
 }
 
 void plx_ring_stats(const struct plx_ring *ring, struct plx_ring_stats *stats_out)
 {
-	uint32_t pushed = atomic_load_explicit(&ring->push_depth, memory_order_relaxed);
-	uint32_t popped = atomic_load_explicit(&ring->pop_depth, memory_order_relaxed);
+	uint32_t pushed = counter_get(&ring->push_depth), popped = counter_get(&ring->pop_depth);
 	uint32_t depth = plx_ring_depth(ring);
 	uint32_t high_water = pushed > popped ? pushed : popped;
 
@@ -232,6 +226,6 @@ void plx_ring_stats(const struct plx_ring *ring, struct plx_ring_stats *stats_ou
 		.capacity = ring->capacity,
 		.depth = depth,
 		.high_water = depth > high_water ? depth : high_water,
-		.full = atomic_load_explicit(&ring->full, memory_order_relaxed),
+		.full = counter_get(&ring->full),
 	};
 }

@@ -3,6 +3,7 @@
 #ifndef RING_PRIV_H
 #define RING_PRIV_H
 
+#include "counter.h"
 #include "plx_ring.h"
 
 /* plx_ring_init for an empty ring that has moved `start` elements already: so that tests need not

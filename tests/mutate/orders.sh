@@ -49,7 +49,7 @@ subject()
 	# One flat copy: a file is named without its folder.
 	mkdir "$work/source"
 	find "$root/$1" -name '*.[ch]' -exec cp -t "$work/source" {} +
-	flags+=(-I"$root/lib/base" -I"$root/tests/unit")
+	flags+=(-I"$root/lib/base" -I"$root/lib/stats" -I"$root/tests/unit")
 }
 
 # archive NAME WORD...

@@ -58,7 +58,7 @@ mutant 'the depth is noted after the mark' multi.c \
 	'/^\tmark(ring, mine, MARK_EMPTY);/d;s|^\t/\* Before the mark|\tmark(ring, mine, MARK_EMPTY);\n&|'
 mutant 'bursts are not cut' multi.c 's/\*count - 1 < PLX_RING_BURST_MAX/*count != 0/'
 mutant 'a long bulk is cut' multi.c 's/\*count == 0 || bulk/*count == 0/'
-mutant 'MPMC: a refused push is not counted' multi.c 's/atomic_fetch_add_explicit(&ring->full, 1/atomic_fetch_add_explicit(\&ring->full, 0/'
+mutant 'MPMC: a refused push is not counted' multi.c 's/counter_add_shared(&ring->full, 1/counter_add_shared(\&ring->full, 0/'
 mutant 'SPSC: a push shows what it did not copy yet' plx_ring.h \
 	'/^\tplx_ring_copy_in(ring, 1,/{h;d};/^\tplx_atomic_store(&ring->tail, tail + count/G'
 mutant 'SPSC: a pop gives back what it did not copy yet' plx_ring.h \
@@ -72,7 +72,7 @@ mutant 'SPSC: room for one less' plx_ring.h 's/PLX_ACQUIRE) + ring->capacity;/PL
 mutant 'SPSC: room for one more at first' ring.c 's/(uint32_t)start + attr->capacity/&+ 1/'
 mutant 'SPSC: the tail is taken for one more' plx_ring.h 's/ring->tail_seen - head;/& + 1/;s/head; + 1/head + 1;/'
 mutant 'SPSC: a bulk takes a part' ring.c 's/return bulk || /return /'
-mutant 'SPSC: a refused push is not counted' ring.c 's/full + 1, memory/full, memory/'
+mutant 'SPSC: a refused push is not counted' ring.c 's/counter_add(&ring->full, 1/counter_add(\&ring->full, 0/'
 mutant 'copies do not go round the end: in' plx_ring.h '/^\tmemcpy(ring->slots, from/,/;$/d'
 mutant 'copies do not go round the end: out' plx_ring.h '/^\tmemcpy(to + PLX_CAST(size_t, part)/,/;$/d'
 
