@@ -18,8 +18,8 @@ struct mem_extent {
 	uintptr_t start; /* first: see by_start */
 	size_t size_bytes;
 	bool used;
-	struct mem_extent *prev, *next;                 /* by address */
-	struct mem_extent *next_free, **prev_next_free; /* in its list */
+	TAILQ_ENTRY(mem_extent) all;
+	LIST_ENTRY(mem_extent) list; /* of a free one */
 };
 
 static int by_start(const void *a, const void *b)
@@ -47,11 +47,7 @@ static void put_free(struct mem_extents *extents, struct mem_extent *e)
 	unsigned list = list_of(e->size_bytes);
 
 	e->used = false;
-	e->next_free = extents->lists[list];
-	e->prev_next_free = &extents->lists[list];
-	if (e->next_free)
-		e->next_free->prev_next_free = &e->next_free;
-	extents->lists[list] = e;
+	LIST_INSERT_HEAD(&extents->lists[list], e, list);
 	extents->any[list / 64] |= UINT64_C(1) << list % 64;
 }
 
@@ -59,10 +55,8 @@ static void take_free(struct mem_extents *extents, struct mem_extent *e)
 {
 	unsigned list = list_of(e->size_bytes);
 
-	*e->prev_next_free = e->next_free;
-	if (e->next_free)
-		e->next_free->prev_next_free = e->prev_next_free;
-	if (!extents->lists[list])
+	LIST_REMOVE(e, list);
+	if (LIST_EMPTY(&extents->lists[list]))
 		extents->any[list / 64] &= ~(UINT64_C(1) << list % 64);
 }
 
@@ -82,10 +76,10 @@ static bool fits(const struct mem_extent *e, size_t size_bytes, size_t align_byt
 static struct mem_extent *look(const struct mem_extents *extents, unsigned list, size_t size_bytes,
 			       size_t align_bytes, unsigned looks)
 {
-	struct mem_extent *e = extents->lists[list];
+	struct mem_extent *e = LIST_FIRST(&extents->lists[list]);
 
 	while (e && looks-- && !fits(e, size_bytes, align_bytes))
-		e = e->next_free;
+		e = LIST_NEXT(e, list);
 	return e && fits(e, size_bytes, align_bytes) ? e : NULL;
 }
 
@@ -123,9 +117,11 @@ int mem_extents_init(struct mem_extents *extents, void *base, size_t size_bytes)
 {
 	struct mem_extent *e = calloc(1, sizeof(*e));
 
-	*extents = (struct mem_extents){.first = e};
+	*extents = (struct mem_extents){0};
+	TAILQ_INIT(&extents->all);
 	if (!e)
 		return plx_fail(ENOMEM, "no heap memory to keep account of a zone");
+	TAILQ_INSERT_HEAD(&extents->all, e, all);
 	e->start = (uintptr_t)base;
 	e->size_bytes = size_bytes;
 	put_free(extents, e);
@@ -134,10 +130,9 @@ int mem_extents_init(struct mem_extents *extents, void *base, size_t size_bytes)
 
 void mem_extents_fini(struct mem_extents *extents)
 {
-	struct mem_extent *next;
+	struct mem_extent *e, *after;
 
-	for (struct mem_extent *e = extents->first; e; e = next) {
-		next = e->next;
+	TAILQ_FOREACH_SAFE (e, &extents->all, all, after) {
 		if (e->used)
 			tdelete(e, &extents->used, by_start);
 		free(e);
@@ -154,39 +149,33 @@ static bool split(struct mem_extents *extents, struct mem_extent *e, size_t keep
 		return false;
 	rest->start = e->start + keep;
 	rest->size_bytes = e->size_bytes - keep;
-	rest->prev = e;
-	rest->next = e->next;
-	if (e->next)
-		e->next->prev = rest;
-	e->next = rest;
+	TAILQ_INSERT_AFTER(&extents->all, e, rest, all);
 	e->size_bytes = keep;
 	put_free(extents, rest);
 	return true;
 }
 
 /* Both are in no list. */
-static void merge_with_next(struct mem_extent *e)
+static void merge(struct mem_extents *extents, struct mem_extent *e, struct mem_extent *next)
 {
-	struct mem_extent *gone = e->next;
-
-	e->size_bytes += gone->size_bytes;
-	e->next = gone->next;
-	if (e->next)
-		e->next->prev = e;
-	free(gone);
+	e->size_bytes += next->size_bytes;
+	TAILQ_REMOVE(&extents->all, next, all);
+	free(next);
 }
 
 /* Free again, as one with its free neighbours. */
 static void join(struct mem_extents *extents, struct mem_extent *e)
 {
-	if (e->next && !e->next->used) {
-		take_free(extents, e->next);
-		merge_with_next(e);
+	struct mem_extent *next = TAILQ_NEXT(e, all), *prev = TAILQ_PREV(e, mem_extent_row, all);
+
+	if (next && !next->used) {
+		take_free(extents, next);
+		merge(extents, e, next);
 	}
-	if (e->prev && !e->prev->used) {
-		e = e->prev;
-		take_free(extents, e);
-		merge_with_next(e);
+	if (prev && !prev->used) {
+		take_free(extents, prev);
+		merge(extents, prev, e);
+		e = prev;
 	}
 	put_free(extents, e);
 }
@@ -203,7 +192,7 @@ static struct mem_extent *cut(struct mem_extents *extents, struct mem_extent *e,
 	if (gap) {
 		done = split(extents, e, gap);
 		if (done) {
-			struct mem_extent *rest = e->next;
+			struct mem_extent *rest = TAILQ_NEXT(e, all);
 
 			take_free(extents, rest);
 			rest->used = true;

@@ -5,6 +5,7 @@
 #define MEM_PRIV_H
 
 #include "counter.h"
+#include "list.h"
 #include "plx_mem.h"
 #include "plx_ring.h"
 
@@ -53,10 +54,11 @@ struct mem_extent;
 #define MEM_EXTENT_LISTS 256
 
 struct mem_extents {
-	struct mem_extent *first; /* by address, without gaps, no two free ones side by side */
-	struct mem_extent *lists[MEM_EXTENT_LISTS]; /* free ones, by size */
-	uint64_t any[MEM_EXTENT_LISTS / 64];        /* whether a list has one */
-	void *used;                                 /* by address: tsearch(3) */
+	/* By address, without gaps, no two free ones side by side. */
+	TAILQ_HEAD(mem_extent_row, mem_extent) all;
+	LIST_HEAD(mem_extent_list, mem_extent) lists[MEM_EXTENT_LISTS]; /* free ones, by size */
+	uint64_t any[MEM_EXTENT_LISTS / 64];                            /* whether a list has one */
+	void *used;                                                     /* by address: tsearch(3) */
 };
 
 /** One free extent from base on. Return: 0; -ENOMEM. */
@@ -219,7 +221,7 @@ struct pool {
 	_Atomic uint8_t *marks;        /* one per object; NULL in release builds */
 	_Atomic uint32_t *spare_links; /* shared: one per object */
 	const struct plx_zone *zone;
-	struct pool *next, **prev_next; /* in the list of all */
+	LIST_ENTRY(pool) all;
 
 	/* Written by any thread. */
 	PLX_ALIGNED_LINE _Atomic(struct pool_returned *) list; /* owned */

@@ -12,7 +12,7 @@
 
 /* All pools, to name those that are left at the end. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct pool *pools;
+static LIST_HEAD(pools, pool) pools;
 
 /* Create ----------------------------------------------------------------------------------- */
 
@@ -158,11 +158,7 @@ static int init(struct pool *pool, const struct plx_pool_attr *attr, const struc
 static void enlist(struct pool *pool)
 {
 	pthread_mutex_lock(&list_lock);
-	pool->next = pools;
-	pool->prev_next = &pools;
-	if (pool->next)
-		pool->next->prev_next = &pool->next;
-	pools = pool;
+	LIST_INSERT_HEAD(&pools, pool, all);
 	pthread_mutex_unlock(&list_lock);
 }
 
@@ -198,9 +194,7 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 static void unlist(struct pool *pool)
 {
 	pthread_mutex_lock(&list_lock);
-	*pool->prev_next = pool->next;
-	if (pool->next)
-		pool->next->prev_next = pool->prev_next;
+	LIST_REMOVE(pool, all);
 	pthread_mutex_unlock(&list_lock);
 }
 
@@ -238,12 +232,14 @@ int plx_pool_destroy(struct plx_pool *pool)
 
 void mem_pools_forget(void)
 {
+	const struct pool *pool;
+
 	pthread_mutex_lock(&list_lock);
-	for (struct pool *pool = pools; pool; pool = pool->next)
+	LIST_FOREACH (pool, &pools, all)
 		plx_log(mem_log, PLX_LOG_WARNING,
 			"plx_mem_fini: pool %s is left (%u objects, %u of them out)", pool->name,
 			pool->object_count, pool->object_count - pool_available(pool));
-	pools = NULL;
+	LIST_INIT(&pools);
 	pthread_mutex_unlock(&list_lock);
 }
 

@@ -3,12 +3,8 @@
 
 #include <pthread.h>
 
-struct plx_log_component session_log = {.name = "session", .level = PLX_LOG_NOTICE};
-
-__attribute__((constructor)) static void register_log(void)
-{
-	plx_log_register(&session_log);
-}
+PLX_LOG_COMPONENT(log_component, "session");
+struct plx_log_component *const session_log = &log_component;
 
 static __thread uint64_t progress;
 
@@ -25,7 +21,7 @@ uint64_t plx_session_progress(void)
 /* All of the process: looked into when a link opens, which has the number of its acceptor until
  * then, as the acceptor may be gone, and the link on another lcore than its listener. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct plx_acceptor *acceptors;
+static LIST_HEAD(acceptors, plx_acceptor) acceptors;
 static uintptr_t last_number;
 
 uintptr_t plx_acceptor_new_number(void)
@@ -45,20 +41,14 @@ void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_
 	acceptor->number = number;
 	acceptor->lcore = lcore;
 	pthread_mutex_lock(&lock);
-	acceptor->next = acceptors;
-	acceptor->prev_next = &acceptors;
-	if (acceptor->next)
-		acceptor->next->prev_next = &acceptor->next;
-	acceptors = acceptor;
+	LIST_INSERT_HEAD(&acceptors, acceptor, all);
 	pthread_mutex_unlock(&lock);
 }
 
 void plx_acceptor_fini(struct plx_acceptor *acceptor)
 {
 	pthread_mutex_lock(&lock);
-	*acceptor->prev_next = acceptor->next;
-	if (acceptor->next)
-		acceptor->next->prev_next = acceptor->prev_next;
+	LIST_REMOVE(acceptor, all);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -69,9 +59,9 @@ struct plx_acceptor *plx_acceptor_next(const struct plx_acceptor *after)
 	struct plx_acceptor *acceptor;
 
 	pthread_mutex_lock(&lock);
-	acceptor = after ? after->next : acceptors;
+	acceptor = after ? LIST_NEXT(after, all) : LIST_FIRST(&acceptors);
 	while (acceptor && acceptor->lcore != lcore)
-		acceptor = acceptor->next;
+		acceptor = LIST_NEXT(acceptor, all);
 	pthread_mutex_unlock(&lock);
 	return acceptor;
 }
@@ -109,10 +99,8 @@ static void destroy(struct plx_accepted *accepted)
 	bool is_last;
 
 	plx_timer_stop(&accepted->timer);
-	*accepted->prev_next = accepted->next;
-	if (accepted->next)
-		accepted->next->prev_next = accepted->prev_next;
-	is_last = acceptor->released && !acceptor->links;
+	LIST_REMOVE(accepted, links);
+	is_last = acceptor->released && LIST_EMPTY(&acceptor->links);
 	acceptor->owner->free(accepted);
 	if (is_last)
 		free_acceptor(acceptor);
@@ -167,7 +155,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct plx_accepted *accepted = arg;
 
-	plx_log(&session_log, PLX_LOG_WARNING,
+	plx_log(session_log, PLX_LOG_WARNING,
 		"%s took nothing more for 2 s: what it had not taken is lost",
 		plx_link_peer(accepted->link));
 	plx_link_abort(accepted->link);
@@ -208,18 +196,19 @@ void plx_accepted_settled(struct plx_accepted *accepted)
 /* Nobody is told meanwhile: the list stays as it is. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor)
 {
-	for (struct plx_accepted *accepted = acceptor->links; accepted; accepted = accepted->next)
+	struct plx_accepted *accepted;
+
+	LIST_FOREACH (accepted, &acceptor->links, links)
 		plx_accepted_close(accepted);
 }
 
 void plx_acceptor_release(struct plx_acceptor *acceptor)
 {
-	struct plx_accepted *accepted, *next;
-	bool is_last = !acceptor->links;
+	struct plx_accepted *accepted, *after;
+	bool is_last = LIST_EMPTY(&acceptor->links);
 
 	acceptor->released = true;
-	for (accepted = acceptor->links; accepted; accepted = next) {
-		next = accepted->next;
+	LIST_FOREACH_SAFE (accepted, &acceptor->links, links, after) {
 		if (acceptor->owner->failed)
 			acceptor->owner->failed(accepted);
 		if (accepted->link)
@@ -257,11 +246,7 @@ void plx_accepted_on_open(struct plx_link *link, void *user)
 	}
 	accepted->link = link;
 	accepted->acceptor = acceptor;
-	accepted->next = acceptor->links;
-	accepted->prev_next = &acceptor->links;
-	if (accepted->next)
-		accepted->next->prev_next = &accepted->next;
-	acceptor->links = accepted;
+	LIST_INSERT_HEAD(&acceptor->links, accepted, links);
 	plx_timer_init(&accepted->timer, on_timer, accepted);
 	plx_timer_set_lax(&accepted->timer, true);
 	acceptor->owner->opened(accepted);

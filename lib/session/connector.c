@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 /* Of this lcore: those that were released. */
-static __thread struct plx_connector *closing;
+static __thread LIST_HEAD(connectors, plx_connector) closing;
 
 int plx_connector_check_attr(struct plx_connector_attr *attr)
 {
@@ -50,16 +50,14 @@ static void tell_refused(struct plx_connector *connector, enum plx_link_reason r
 	connector->logged |= 1u << reason;
 	level = connector->owner->refused(connector, reason, why) ? PLX_LOG_INFO : PLX_LOG_WARNING;
 	if (is_new)
-		plx_log(&session_log, level, "%s%s", why, then);
+		plx_log(session_log, level, "%s%s", why, then);
 }
 
 static void free_it(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
 	plx_lookup_cancel(&connector->lookup);
-	*connector->prev_next = connector->next;
-	if (connector->next)
-		connector->next->prev_next = connector->prev_next;
+	LIST_REMOVE(connector, closing);
 	connector->owner->free(connector);
 }
 
@@ -212,7 +210,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		try_again(connector);
 	} else if (connector->state == PLX_CONNECTOR_SETTLING) {
 		if (connector->released) /* else its owner is told */
-			plx_log(&session_log, PLX_LOG_WARNING,
+			plx_log(session_log, PLX_LOG_WARNING,
 				"%s took nothing more for 2 s: what it had not taken is lost",
 				connector->address);
 		plx_connector_fail(connector, PLX_LINK_TIMEOUT,
@@ -316,11 +314,7 @@ void plx_connector_close(struct plx_connector *connector)
 void plx_connector_release(struct plx_connector *connector)
 {
 	connector->released = true;
-	connector->next = closing;
-	connector->prev_next = &closing;
-	if (connector->next)
-		connector->next->prev_next = &connector->next;
-	closing = connector;
+	LIST_INSERT_HEAD(&closing, connector, closing);
 	if (connector->current)
 		plx_connector_close(connector);
 	else
@@ -343,5 +337,5 @@ void plx_connector_fini(struct plx_connector *connector)
 
 bool connector_any_closing(void)
 {
-	return closing != NULL;
+	return !LIST_EMPTY(&closing);
 }

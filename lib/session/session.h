@@ -12,6 +12,7 @@
 #ifndef PLX_SESSION_H
 #define PLX_SESSION_H
 
+#include "list.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
 
@@ -77,10 +78,10 @@ struct plx_connector {
 	struct plx_link *current; /* the link, whatever its state; NULL: there is none */
 	struct plx_connector_attr attr;
 	struct plx_lookup lookup;
-	struct plx_timer timer;                  /* for the next attempt, or for what settles */
-	struct plx_backoff backoff;              /* reset by a link that lasts */
-	uint64_t opened_ns;                      /* 0: it was not */
-	struct plx_connector *next, **prev_next; /* of this lcore's that are released */
+	struct plx_timer timer;            /* for the next attempt, or for what settles */
+	struct plx_backoff backoff;        /* reset by a link that lasts */
+	uint64_t opened_ns;                /* 0: it was not */
+	LIST_ENTRY(plx_connector) closing; /* of this lcore's that are released */
 	char provider[64];
 	char address[PLX_ADDRESS_MAX];
 };
@@ -168,8 +169,8 @@ struct plx_acceptor {
 	uintptr_t number;
 	uint32_t lcore;
 	bool released; /* the owner is gone */
-	struct plx_accepted *links;
-	struct plx_acceptor *next, **prev_next; /* of the process */
+	LIST_HEAD(plx_accepted_list, plx_accepted) links;
+	LIST_ENTRY(plx_acceptor) all; /* of the process */
 };
 
 struct plx_accepted {
@@ -181,7 +182,7 @@ struct plx_accepted {
 	const char
 		*failure; /* what the peer did wrong, so that this side ended it; constant text */
 	struct plx_timer timer; /* for what settles */
-	struct plx_accepted *next, **prev_next;
+	LIST_ENTRY(plx_accepted) links;
 };
 
 /* A number that no acceptor of the process had. Thread: any. */

@@ -5,7 +5,7 @@
 
 #include "session.h"
 
-extern struct plx_log_component session_log;
+extern struct plx_log_component *const session_log;
 
 bool connector_any_closing(void);
 

@@ -266,10 +266,10 @@ void acceptor_close_all(struct netio_eventloop *evloop)
 bool acceptor_any_open(const struct netio_eventloop *evloop)
 {
 	for (const struct acceptor *it = next_of(NULL); it; it = next_of(it)) {
-		const struct plx_accepted *accepted = it->session.links;
+		const struct plx_accepted *accepted = LIST_FIRST(&it->session.links);
 
 		while (accepted && !accepted->link) /* those wait for who takes from the queue */
-			accepted = accepted->next;
+			accepted = LIST_NEXT(accepted, links);
 		if (is_of(it, evloop) && (accepted || (it->evloop && spread_any_open(it))))
 			return true;
 	}

@@ -57,12 +57,12 @@ struct accepted {
 
 static inline struct accepted *accepted_first(const struct acceptor *acceptor)
 {
-	return (struct accepted *)acceptor->session.links;
+	return (struct accepted *)LIST_FIRST(&acceptor->session.links);
 }
 
 static inline struct accepted *accepted_next(const struct accepted *accepted)
 {
-	return (struct accepted *)accepted->session.next;
+	return (struct accepted *)LIST_NEXT(&accepted->session, links);
 }
 
 /* Check what sockets that listen have in common. Return: 0; -EINVAL. */

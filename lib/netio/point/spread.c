@@ -132,7 +132,9 @@ void spread_close(struct acceptor *own)
 /* Of an lcore that runs nothing. */
 static void end_there(struct acceptor *acceptor)
 {
-	for (struct plx_accepted *it = acceptor->session.links; it; it = it->next)
+	struct plx_accepted *it;
+
+	LIST_FOREACH (it, &acceptor->session.links, links)
 		if (it->link)
 			plx_link_abort(it->link);
 	acceptor_release(acceptor);

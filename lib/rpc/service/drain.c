@@ -17,7 +17,7 @@ static void unref(struct plx_rpc_service *service)
 /* While it ends: the lcore has lost a client, or a request. */
 void service_peer_left(struct service_here *here)
 {
-	if (here->acceptor.links || here->open)
+	if (!LIST_EMPTY(&here->acceptor.links) || here->open)
 		return;
 	plx_signal_fini(&here->told);
 	rpc_request_free_all(here);
@@ -27,22 +27,26 @@ void service_peer_left(struct service_here *here)
 
 static void drain_here(struct service_here *here)
 {
+	struct plx_accepted *peer;
+
 	if (here->draining)
 		return;
 	here->draining = true;
 	orphans_gone(here);
-	for (struct plx_accepted *peer = here->acceptor.links; peer; peer = peer->next)
+	LIST_FOREACH (peer, &here->acceptor.links, links)
 		peer_drain((struct peer *)peer);
 }
 
 static void end_here(struct service_here *here)
 {
+	struct plx_accepted *peer;
+
 	if (here->ending)
 		return;
 	here->draining = true;
 	here->ending = true;
 	orphans_gone(here);
-	for (struct plx_accepted *peer = here->acceptor.links; peer; peer = peer->next) {
+	LIST_FOREACH (peer, &here->acceptor.links, links) {
 		if (peer->link)
 			plx_link_abort(peer->link);
 	}
@@ -98,7 +102,7 @@ static int not_drained(const struct plx_rpc_service *service)
 
 static bool is_drained_here(const struct service_here *here)
 {
-	return here->draining && !here->acceptor.links && !here->open;
+	return here->draining && LIST_EMPTY(&here->acceptor.links) && !here->open;
 }
 
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)

@@ -5,7 +5,7 @@
 
 static struct subscriber *first(void)
 {
-	return (struct subscriber *)publisher.core->acceptor.session.links;
+	return (struct subscriber *)LIST_FIRST(&publisher.core->acceptor.session.links);
 }
 
 /* A page that it has kept. */

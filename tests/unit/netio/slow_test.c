@@ -290,7 +290,7 @@ SLOW_TEST(the_latest_of_who_vanishes_are_counted)
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
 		publish_all(i % 16, 200, 1);
-	plx_link_abort(((struct subscriber *)publisher.core->acceptor.session.links)
+	plx_link_abort(((struct subscriber *)LIST_FIRST(&publisher.core->acceptor.session.links))
 			       ->accepted.session.link);
 	TURN_UNTIL(went == 1);
 	assert_true(stats().lost >= 16);

@@ -238,7 +238,7 @@ TEST(a_link_that_closes_takes_no_calls)
 	channel = &caller->channels[0];
 	call_it(LATER, NULL, 0, &open); /* so that the client does not close by itself */
 	assert_true(pump_until(&kept_count, 1, 3000));
-	plx_link_close(service->here[0]->acceptor.links->link);
+	plx_link_close(LIST_FIRST(&service->here[0]->acceptor.links)->link);
 	for (int i = 0; i < 1000 && plx_link_is_open(channel->session.link); i++)
 		plx_loop_turn();
 	assert_true(channel_is_up(channel)); /* its end was not told yet */
