@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why there is no reply, and what to do next. */
+#include "base_internal.h"
 #include "call.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The path of the file: one process has it, and the file that was opened stays there. */
+#include "base_internal.h"
 #include "tables_priv.h"
 
 #include <assert.h>

@@ -19,6 +19,7 @@
 #define SHM_H
 
 #include "../prov/prov.h"
+#include "base_internal.h"
 #include "cm/name.h"
 #include "cm/shm_pep.h"
 #include "cm/shm_wire.h"

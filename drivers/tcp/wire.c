@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base_internal.h"
 #include "tcp_wire.h"
 
 #include "sys.h"

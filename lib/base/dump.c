@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What core dumps leave out. */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <sys/mman.h>
 

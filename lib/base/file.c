@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that grow without the signal that a limit sends. */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <errno.h>
 #include <string.h>

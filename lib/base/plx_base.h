@@ -76,8 +76,8 @@ static inline void plx_prefetch_write(const void *p)
 #define PLX_NS_PER_MS UINT64_C(1000000)
 #define PLX_NS_PER_S  UINT64_C(1000000000)
 
-/* Attributes: in structures that are named _attr or _conf, 0 or NULL is the default. Of an id, as of
- * an lcore or a node, 0 is the first one. Where a declaration names one of these, they mean: */
+/* Attributes: in structures that are named _attr or _conf, 0 or NULL is the default. Of an id, as
+ * of an lcore or a node, 0 is the first one. Where a declaration names one of these, they mean: */
 #define PLX_NEVER    UINT64_MAX /**< of a time: it does not come */
 #define PLX_NO_LIMIT UINT32_MAX /**< of the most that something may count: no limit */
 #define PLX_NONE     UINT32_MAX /**< of what is there by default, and of an id: none */
@@ -185,8 +185,7 @@ int plx_write_or_drop(int fd, const char *text, size_t len);
  * EBADF. plx_eal_init calls it. Thread: setup. */
 void plx_hold_stdio(void);
 
-/* Random numbers ---------------------------------------------------------------------------------
- */
+/* Random numbers --------------------------------------------------------------------------- */
 
 /** Fill size bytes from the kernel's random source, by getrandom(2): fit for keys. Aborts where the
  * kernel has none, as arc4random(3) does. A system call: for set-up. Thread: any. */
@@ -221,32 +220,6 @@ size_t plx_printable_next(const void *text, size_t length, const char *plain,
  * text are enough, and one more. Thread: any. Returns out. */
 const char *plx_printable(const char *text, char *out, size_t size);
 
-/** Names of Pollux' own protocols, for people. */
-#define PLX_NAME_NETIO "NetIO"
-#define PLX_NAME_RPC   "Pollux RPC"
-
-/** The protocol that begins with these bytes, for people: "HTTP", "TLS", "SSH", "ZeroMQ", "a Pollux
- * link", PLX_NAME_NETIO or PLX_NAME_RPC. Constant text; NULL: none of them. Thread: any. */
-const char *plx_sounds_like(const void *bytes, size_t length);
-
-/* Users ---------------------------------------------------------------------------------------- */
-
-/** Whether that user or group id means one user or group. The overflow id does not where some ids
- * of other users have no number in this user namespace: all of those look like it
- * (user_namespaces(7)). The paths are those of proc(5): sys/kernel/overflowuid and self/uid_map.
- * Thread: any. */
-bool plx_id_is_known(uint32_t id, const char *overflow_path, const char *map_path);
-
-/** Whether that is the effective user of this process, and no other. Thread: any. */
-bool plx_is_this_user(uid_t user);
-
-/** The user who made the UNIX socket that is bound to that address and is not connected, in this
- * network namespace. Costs some microseconds and one for each hundred sockets of the host. Thread:
- * setup. Return: 0; -ESRCH there is none; else -errno: the kernel does not tell (before 5.3, or
- * without unix_diag). */
-struct sockaddr_un;
-int plx_unix_owner(const struct sockaddr_un *address, size_t length, uid_t *user_out);
-
 /* Values --------------------------------------------------------------------------------------- */
 
 /** Parse a whole number ("7"), a size ("64", "4K", "1M", "2G"; bytes), or a duration ("1.5s",
@@ -271,25 +244,6 @@ struct plx_setting {
  * Thread: any. Return: 0; -EINVAL, saying what is allowed; then earlier ones may have been set. */
 int plx_parse_settings(const char *option, const char *text, const struct plx_setting *settings,
 		       bool check);
-
-/* Files ------------------------------------------------------------------------------------ */
-
-/** Whether a file of this process, a memfd included, may have size_bytes. Beyond the limit
- * (RLIMIT_FSIZE, `ulimit -f`) the kernel sends SIGXFSZ, which ends the process, to a thread that
- * only tries. Thread: any. Return: 0; -EFBIG, the text names the limit. */
-int plx_file_fits(uint64_t size_bytes);
-
-/** ftruncate(2) that asks plx_file_fits first. Thread: any. Return: 0; -EFBIG; -errno. */
-int plx_file_resize(int fd, uint64_t size_bytes);
-
-/* Core dumps ------------------------------------------------------------------------------- */
-
-/** Whether memory that is taken from here on stays out of core dumps: zones, and rings that are
- * shared with other processes. Off at first. Thread: setup. */
-void plx_dump_leave_out(bool on);
-
-/** Memory of that kind was mapped: leave it out (MADV_DONTDUMP), if that is on. Thread: any. */
-void plx_dump_mark(void *base, size_t size_bytes);
 
 /* Clock ------------------------------------------------------------------------------------ */
 

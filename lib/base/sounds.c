@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Guess a stranger's protocol from its first bytes. */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Users: which ids mean one user, and who made a UNIX socket. */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bringing everything up in order, and down in the opposite one. */
+#include "base_internal.h"
 #include "eal_priv.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"

@@ -2,6 +2,7 @@
 /* Memory from the system: reserved huge pages by memfd, else private memory with transparent huge
  * pages, else ordinary pages. All of it is bound to its node and populated before anybody uses it,
  * so that a shortage is an error here and not a SIGBUS later. */
+#include "base_internal.h"
 #include "mem_priv.h"
 
 #include <fcntl.h>

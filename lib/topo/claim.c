@@ -5,6 +5,7 @@
  * Any user can bind any abstract name, so a CPU has several. Names that other users hold are passed
  * over, but root's. Whoever gets one looks for a holder among those after it: it had passed over
  * what was free by now. */
+#include "base_internal.h"
 #include "topo_priv.h"
 
 #include <stdio.h>

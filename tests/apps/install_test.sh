@@ -45,7 +45,7 @@ done
 [[ ! -e $prefix/include/pollux/plx_app.h ]] || fail 'plx_app.h is installed'
 [[ $(pkg-config --print-requires-private pollux) != *jansson* ]] || fail 'pollux.pc requires jansson'
 undeclared=$(comm -13 \
-	<(cat "$prefix"/include/pollux/{,netio/}*.h "$PLX_SOURCE_ROOT/lib/eal/option_words.h" | grep -oE '\w+' | sort -u) \
+	<(cat "$prefix"/include/pollux/{,netio/}*.h "$PLX_SOURCE_ROOT"/lib/{base/base_internal,eal/option_words}.h | grep -oE '\w+' | sort -u) \
 	<(nm -D --defined-only "$lib_dir/libpollux.so" | grep -oE '\b(plx|netio)_\w+' | sort -u))
 [[ -z $undeclared ]] || fail "libpollux exports what no installed header declares: $undeclared"
 # Each one alone, in C and in C++: it includes what it needs.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames that arrived and are no whole message, or none that is welcome: parts of long messages,
  * and those that need no credit. */
+#include "base_internal.h"
 #include "receive.h"
 
 static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)

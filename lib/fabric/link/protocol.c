@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is spoken above a link: what the two HELLOs say of that. */
+#include "base_internal.h"
 #include "fabric_link.h"
 
 #include <stdio.h>

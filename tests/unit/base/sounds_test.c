@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "base_internal.h"
 #include "plx_test.h"
 
 static void expect(const char *name, const void *bytes, size_t length)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which ids mean one user, and who made a UNIX socket. */
+#include "base_internal.h"
 #include "foreign_socket.h"
-
-#include "plx_base.h"
 
 #include <stdio.h>
 #include <unistd.h>
