@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The application's own options: found in its table, stored, and listed for --help. */
 #include "app_priv.h"
+#include "base_internal.h"
 #include "plx_fabric.h"
 
 #include <assert.h>
@@ -8,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX 64
-#define NAMES_MAX   (OPTIONS_MAX + 32) /* with the EAL's */
-#define HELP_COLUMN 30                 /* of the text; the names stand before it */
+#define NAMES_MAX   64 /* of an application, and of the EAL */
+#define HELP_COLUMN 30 /* of the text; the names stand before it */
 #define HELP_WIDTH  80
 
 struct names {
@@ -18,31 +18,28 @@ struct names {
 	size_t count;
 };
 
-static void add_own(struct names *names, const struct plx_app *app)
+/* old: with those that only work for one release more, and are not suggested. */
+static struct names own_names(const struct plx_app *app, bool old)
 {
+	struct names names = {.count = 0};
+
 	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
-		assert(names->count < OPTIONS_MAX);
+		assert(names.count < NAMES_MAX);
 		assert(!o->letter || plx_eal_option_words((char[]){'-', o->letter, '\0'}) == 0);
-		names->at[names->count++] = o->name;
+		if (old || !o->now)
+			names.at[names.count++] = o->name;
 	}
+	return names;
 }
 
-/* Those to suggest. */
-static void add_new(struct names *names, const struct plx_app *app)
+static struct names eal_names(void)
 {
-	for (const struct plx_app_option *o = app->options; o && o->name; o++)
-		if (!o->now)
-			names->at[names->count++] = o->name;
-}
+	struct names names;
+	const char *const *eals = plx_eal_option_names(&names.count);
 
-static void add_eals(struct names *names)
-{
-	size_t count;
-	const char *const *eals = plx_eal_option_names(&count);
-
-	assert(names->count + count <= NAMES_MAX);
-	memcpy(names->at + names->count, eals, count * sizeof(*eals));
-	names->count += count;
+	assert(names.count <= NAMES_MAX);
+	memcpy(names.at, eals, names.count * sizeof(*eals));
+	return names;
 }
 
 static bool is_option(const char *word)
@@ -82,11 +79,10 @@ static bool is_long(const char *word)
  * them. */
 static int find_option(const struct plx_app *app, const char *word)
 {
-	struct names names = {.count = 0};
+	struct names names = own_names(app, true);
 
 	if (!is_long(word))
 		return has_one_dash_too_few(app, word) ? -ENOENT : find_letter(app, word);
-	add_own(&names, app);
 	return plx_option_find(word, names.at, names.count);
 }
 
@@ -103,14 +99,12 @@ static bool is_whole_name(const char *word, const struct names *names)
 
 bool app_options_own(const struct plx_app *app, const char *word, bool eal_first)
 {
-	struct names own = {.count = 0}, eals = {.count = 0};
+	struct names own = own_names(app, true), eals = eal_names();
 	bool own_has = find_option(app, word) != -ENOENT || has_one_dash_too_few(app, word);
 	bool eal_has = plx_eal_option_words(word) > 0;
 
 	if (!own_has || !eal_has)
 		return !eal_has;
-	add_own(&own, app);
-	add_eals(&eals);
 	if (is_whole_name(word, &own) != is_whole_name(word, &eals))
 		return is_whole_name(word, &own);
 	return !eal_first;
@@ -118,7 +112,7 @@ bool app_options_own(const struct plx_app *app, const char *word, bool eal_first
 
 static int fail_unknown(const struct plx_app *app, const char *word)
 {
-	struct names own = {.count = 0}, eals = {.count = 0};
+	struct names own = own_names(app, false), eals = eal_names();
 	int len = (int)strcspn(word, "=");
 	const char *nearest;
 
@@ -126,8 +120,6 @@ static int fail_unknown(const struct plx_app *app, const char *word)
 		return plx_fail(EINVAL, "%s: a long option has two dashes; give -%s", word, word);
 	if (plx_eal_option_words(word))
 		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none", len, word, app->name);
-	add_new(&own, app);
-	add_eals(&eals);
 	nearest = plx_suggest(word, own.at, own.count);
 	if (!nearest)
 		nearest = plx_suggest(word, eals.at, eals.count);
@@ -142,7 +134,6 @@ static int fail_unknown(const struct plx_app *app, const char *word)
 static int store_choice(const struct plx_app_option *option, const char *given, const char *text)
 {
 	char allowed[256] = "";
-	size_t used = 0;
 	unsigned i = 0;
 
 	for (; option->choices[i]; i++) {
@@ -150,9 +141,7 @@ static int store_choice(const struct plx_app_option *option, const char *given, 
 			*option->to.choice = i;
 			return 0;
 		}
-		if (used < sizeof(allowed))
-			used += (size_t)snprintf(allowed + used, sizeof(allowed) - used, "%s%s",
-						 i ? ", " : "", option->choices[i]);
+		plx_list_add(allowed, sizeof(allowed), option->choices[i]);
 	}
 	return plx_fail(EINVAL, "%s %s: unknown value; give one of: %s", given, text, allowed);
 }

@@ -219,9 +219,7 @@ struct plx_measure {
 /** Return: 0; -EINVAL these options do not go together. */
 int plx_measure_check(const struct plx_measure *measure);
 
-/* Results
- * ----------------------------------------------------------------------------------
- */
+/* Results ---------------------------------------------------------------------------------- */
 
 /** One measurement of round-trip times. */
 struct plx_result {
@@ -229,61 +227,46 @@ struct plx_result {
 	const char *provider; /**< "plx_tcp" */
 	const char *idle;     /**< policy of the lcore that measured: "poll" */
 	uint64_t size_bytes;
-	uint64_t elapsed_ns;                /**< of the measured part */
-	uint64_t in_flight;                 /**< closed loop: requests under way at a time;
-					       0: one */
-	uint64_t lost;                      /**< requests without an answer */
-	double rate;                        /**< target of an open loop, per second; 0: closed
-					       loop */
-	uint64_t scheduled_ns;              /**< open loop: from the first to the last
-					       intended send */
-	uint64_t sending_ns;                /**< open loop: from the first intended to the
-					       last true send */
-	bool verified;                      /**< contents were compared between the round trips
-					       of a closed loop */
-	bool has_gaps;                      /**< closed loop: time between round trips is no
-					       fault: it is not checked */
-	const char *interrupted;            /**< what cut it short; NULL: nothing */
-	bool failed;                        /**< ... and that is no signal: it is not valid */
-	uint64_t planned_count, planned_ns; /**< with interrupted: what was
-					       asked for, or 0 */
+	uint64_t elapsed_ns;     /**< of the measured part */
+	uint64_t in_flight;      /**< closed loop: requests under way at a time; 0: one */
+	uint64_t lost;           /**< requests without an answer */
+	double rate;             /**< target of an open loop, per second; 0: closed loop */
+	uint64_t scheduled_ns;   /**< open loop: from the first to the last intended send */
+	uint64_t sending_ns;     /**< open loop: from the first intended to the last true send */
+	bool verified;           /**< closed loop: contents were compared between round trips */
+	bool has_gaps;           /**< closed loop: do not check the time between round trips */
+	const char *interrupted; /**< what cut it short; NULL: nothing */
+	bool failed;             /**< ... and that is no signal: it is not valid */
+	uint64_t planned_count, planned_ns; /**< with interrupted: what was asked for, or 0 */
 	const char *arrival;                /**< "fixed", "poisson"; NULL in a closed loop */
 	uint64_t seed;                      /**< of the arrivals */
 	double clock_drift_ppm;
-	const struct plx_hist *rtt_ns;     /**< full round trips; from the
-					      intended time in an open loop */
-	const struct plx_hist *service_ns; /**< open loop: from the true send; NULL in a
-					      closed loop */
+	const struct plx_hist *rtt_ns;     /**< open loop: from the intended time */
+	const struct plx_hist *service_ns; /**< open loop: from the true send; else NULL */
 };
 
-/** Print the line of percentiles (n/a where there are too few samples) and
- * a histogram at most `columns` wide (0: the terminal's, or 80). */
+/** Print the line of percentiles (n/a where there are too few samples) and a histogram at most
+ * `columns` wide (0: the terminal's, or 80). */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
-/** A percentile in microseconds, for people; "n/a" where there are too few
- * samples. Returns out. */
+/** A percentile in microseconds, for people; "n/a" where there are too few samples. Returns out. */
 const char *plx_result_quantile(const struct plx_hist *hist, double fraction, char *out,
 				size_t size);
 
-/** Check the run against itself: a closed loop's mean times count is
- * within 3 % of elapsed; an open loop sent what was scheduled in the time
- * that was scheduled, to 0.1 %, and lost nothing. Contents that were
- * verified in a closed loop take time between round trips, so that its
- * check is left out. Return: 0; -ERANGE, the text saying what. */
+/** Check the run against itself: a closed loop's mean times count is within 3 % of elapsed, unless
+ * contents were verified between round trips; an open loop sent what was scheduled in the time that
+ * was scheduled, to 0.1 %, and lost nothing. Return: 0; -ERANGE, the text saying what. */
 int plx_result_check(const struct plx_result *result);
 
-/** Check, before a long run, that its results can be written: make
- * directory `dir` if missing, and see that files named `name` may be made
- * there. Return: 0; -errno with the path. */
+/** Check, before a long run, that its results can be written: make directory `dir` if missing, and
+ * see that files named `name` may be made there. Return: 0; -errno with the path. */
 int plx_result_prepare(const char *name, const char *dir);
 
-/** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if
- * missing. JSON keys: name provider idle size_bytes count min_ns p50_ns
- * p90_ns p99_ns p99_9_ns p99_99_ns max_ns mean_ns elapsed_ns valid
- * interrupted and, as far as they apply, planned_count or planned_ns, lost
- * rate arrival achieved_rate seed service_p50_ns service_p99_ns
- * clock_drift_ppm note. A percentile without enough samples is null.
- * Return: 0; -errno with the path. */
+/** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if missing. JSON keys: name
+ * provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns max_ns mean_ns
+ * elapsed_ns valid interrupted and, as far as they apply, planned_count or planned_ns, lost rate
+ * arrival achieved_rate seed service_p50_ns service_p99_ns clock_drift_ppm note. A percentile
+ * without enough samples is null. Return: 0; -errno with the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
 
 #endif

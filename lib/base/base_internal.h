@@ -22,7 +22,7 @@ const char *plx_sounds_like(const void *bytes, size_t length);
  * Thread: any. */
 bool plx_id_is_known(uint32_t id, const char *overflow_path, const char *map_path);
 
-PLX_BEGIN_DECLS /* what plx-params uses, too */
+PLX_BEGIN_DECLS /* what lib/app or plx-params uses, too */
 
 /** Whether that is the effective user of this process, and no other. Thread: any. */
 bool plx_is_this_user(uid_t user);
@@ -32,6 +32,10 @@ bool plx_is_this_user(uid_t user);
  * setup. Return: 0; -ESRCH there is none; else -errno: the kernel does not tell (before 5.3, or
  * without unix_diag). */
 int plx_unix_owner(const struct sockaddr_un *address, size_t length, uid_t *user_out);
+
+/** Append an item to a list in a text, after ", " if it is not the first. out: a string, of at most
+ * size bytes; what does not fit is cut. Thread: any. */
+void plx_list_add(char *out, size_t size, const char *item);
 
 PLX_END_DECLS
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,14 +93,9 @@ static int level_from_text(const char *text)
 
 static void list_components(char *out, size_t size)
 {
-	size_t used = 0;
-
 	out[0] = '\0';
-	for (const struct plx_log_component *c = components; c && used < size; c = c->next) {
-		int n = snprintf(out + used, size - used, "%s%s", used ? ", " : "", c->name);
-
-		used += n > 0 ? (size_t)n : 0;
-	}
+	for (const struct plx_log_component *c = components; c; c = c->next)
+		plx_list_add(out, size, c->name);
 }
 
 int plx_log_configure(const char *option, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Text of somebody else's, made fit to be printed and written into JSON. */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,4 +66,11 @@ const char *plx_printable(const char *text, char *out, size_t size)
 	}
 	out[used] = '\0';
 	return out;
+}
+
+void plx_list_add(char *out, size_t size, const char *item)
+{
+	size_t used = strlen(out);
+
+	snprintf(out + used, size - used, "%s%s", used ? ", " : "", item);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Settings as people write them: KEY=VALUE,... */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,11 +20,9 @@ static int fail_key(const char *option, const char *text, const struct plx_setti
 		    const char *what, size_t length)
 {
 	char keys[512] = "";
-	size_t used = 0;
 
-	for (const struct plx_setting *each = settings; each->key && used < sizeof(keys); each++)
-		used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s%s", used ? ", " : "",
-					 each->key);
+	for (const struct plx_setting *each = settings; each->key; each++)
+		plx_list_add(keys, sizeof(keys), each->key);
 	return plx_fail(EINVAL, "%s %s: '%.*s' is no setting; give KEY=VALUE,... with keys from %s",
 			option, text, (int)length, what, keys);
 }

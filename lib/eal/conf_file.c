@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The configuration file, read by libconfig from memory: its own reader would follow @include, and
  * where that names a directory libconfig's scanner ends the process. */
+#include "base_internal.h"
 #include "eal_priv.h"
 
 #include <errno.h>
@@ -20,32 +21,13 @@ struct source {
 	bool skip[OPT_COUNT]; /* given on the command line, which wins */
 };
 
-static int read_all(int fd, char *text, size_t *len_out)
-{
-	size_t len = 0;
-
-	for (;;) {
-		ssize_t n = read(fd, text + len, FILE_BYTES_MAX + 1 - len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		len += (size_t)n;
-		if (n == 0 || len > FILE_BYTES_MAX) {
-			*len_out = len;
-			return 0;
-		}
-	}
-}
-
 static int fail_path(const struct source *source, int err, const char *what)
 {
 	return plx_fail(err, "%s %s: %s", eal_conf_origin(source->conf, OPT_CONFIG), source->path,
 			what);
 }
 
-static int open_file(const struct source *source, int *fd_out)
+static int open_file(const struct source *source, FILE **file_out)
 {
 	/* Non-blocking, so that a FIFO nobody writes to is found out and not waited for. */
 	int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -56,8 +38,11 @@ static int open_file(const struct source *source, int *fd_out)
 	if (fd < 0)
 		return fail_path(source, errno, strerror(errno));
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-		*fd_out = fd;
-		return 0;
+		*file_out = fdopen(fd, "r");
+		if (*file_out)
+			return 0;
+		close(fd);
+		return plx_fail(ENOMEM, "out of memory");
 	}
 	close(fd);
 	return fail_path(source, EINVAL,
@@ -68,16 +53,18 @@ static int open_file(const struct source *source, int *fd_out)
 /* text has room for FILE_BYTES_MAX + 1 bytes. */
 static int load(const struct source *source, char *text)
 {
-	size_t len = 0;
-	int fd = -1;
-	int rc = open_file(source, &fd);
+	FILE *file;
+	size_t len;
+	int rc = open_file(source, &file);
 
 	if (rc)
 		return rc;
-	rc = read_all(fd, text, &len);
-	close(fd);
+	errno = 0;
+	len = fread(text, 1, FILE_BYTES_MAX + 1, file);
+	rc = ferror(file) ? errno : 0;
+	fclose(file);
 	if (rc)
-		return fail_path(source, -rc, strerror(-rc));
+		return fail_path(source, rc, strerror(rc));
 	if (len > FILE_BYTES_MAX)
 		return fail_path(source, EINVAL, "longer than 64 KiB; is it the right file?");
 	if (memchr(text, '\0', len))
@@ -134,20 +121,13 @@ static int check_text(const struct source *source, const char *text)
 
 static const char *type_name(const config_setting_t *setting)
 {
-	switch (config_setting_type(setting)) {
-	case CONFIG_TYPE_GROUP:
+	if (config_setting_is_group(setting))
 		return "a group";
-	case CONFIG_TYPE_INT:
-	case CONFIG_TYPE_INT64:
-	case CONFIG_TYPE_FLOAT:
+	if (config_setting_is_number(setting))
 		return "a number";
-	case CONFIG_TYPE_STRING:
-		return "a string";
-	case CONFIG_TYPE_BOOL:
+	if (config_setting_type(setting) == CONFIG_TYPE_BOOL)
 		return "a boolean";
-	default:
-		return "a list";
-	}
+	return config_setting_type(setting) == CONFIG_TYPE_STRING ? "a string" : "a list";
 }
 
 static int fail_type(const struct source *source, const config_setting_t *setting, const char *key,
@@ -225,8 +205,7 @@ static int take_setting(const struct source *source, const config_setting_t *set
 	if (config_setting_type(setting) == CONFIG_TYPE_STRING)
 		return source->skip[id] ? 0 : take_string(source, setting, id);
 	if (eal_options[id].kind == EAL_LEVELS) {
-		if (config_setting_type(setting) == CONFIG_TYPE_ARRAY ||
-		    config_setting_type(setting) == CONFIG_TYPE_LIST)
+		if (config_setting_is_array(setting) || config_setting_is_list(setting))
 			return take_list(source, setting, id);
 		return fail_type(source, setting, key, "a string or a list of strings");
 	}
@@ -238,7 +217,7 @@ static int fail_key(const struct source *source, const config_setting_t *setting
 	const char *keys[OPT_COUNT], *key = config_setting_name(setting), *nearest;
 	unsigned line = config_setting_source_line(setting);
 	char all[512] = "";
-	size_t count = 0, used = 0;
+	size_t count = 0;
 
 	for (size_t i = 0; i < OPT_COUNT; i++)
 		if (eal_options[i].key)
@@ -247,9 +226,8 @@ static int fail_key(const struct source *source, const config_setting_t *setting
 	if (nearest)
 		return plx_fail(EINVAL, "%s:%u: %s: unknown setting; did you mean %s?",
 				source->path, line, key, nearest);
-	for (size_t i = 0; i < count && used < sizeof(all); i++)
-		used += (size_t)snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "",
-					 keys[i]);
+	for (size_t i = 0; i < count; i++)
+		plx_list_add(all, sizeof(all), keys[i]);
 	return plx_fail(EINVAL, "%s:%u: %s: unknown setting; there are: %s", source->path, line,
 			key, all);
 }
@@ -298,15 +276,11 @@ static void put_levels_last(struct plx_eal_conf *conf, uint32_t first_count)
 	char *origins[PLX_EAL_LEVELS_MAX];
 	uint32_t count = conf->log_level_count;
 
+	memcpy(values, conf->log_levels, sizeof(values));
+	memcpy(origins, conf->level_origins, sizeof(origins));
 	for (uint32_t i = 0; i < count; i++) {
-		uint32_t to = (i + count - first_count) % count;
-
-		values[to] = conf->log_levels[i];
-		origins[to] = conf->level_origins[i];
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		conf->log_levels[i] = values[i];
-		conf->level_origins[i] = origins[i];
+		conf->log_levels[i] = values[(i + first_count) % count];
+		conf->level_origins[i] = origins[(i + first_count) % count];
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a word that somebody typed to the option that was meant. */
-#include "option_words.h"
+#include "eal_priv.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -102,17 +102,11 @@ const char *plx_suggest(const char *word, const char *const *names, size_t count
 static void list_candidates(const char *name, size_t len, const char *const *names, size_t count,
 			    char *out, size_t size)
 {
-	size_t used = 0;
+	struct eal_text text = {.out = out, .size = size};
 
-	out[0] = '\0';
-	for (size_t i = 0; i < count && used < size; i++) {
-		if (strncmp(names[i], name, len) == 0) {
-			int n = snprintf(out + used, size - used, "%s--%s", used ? " or " : "",
-					 names[i]);
-
-			used += n > 0 ? (size_t)n : 0;
-		}
-	}
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(names[i], name, len) == 0)
+			eal_text_add(&text, "%s--%s", text.used ? " or " : "", names[i]);
 }
 
 static int fail_unknown(const char *word, const char *const *names, size_t count)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The set of lcores: from a map to pinned threads with a loop each, and back. */
+#include "base_internal.h"
 #include "lcore_priv.h"
 
 #include <stdio.h>
@@ -340,17 +341,14 @@ static int wait_workers(uint64_t timeout_ns)
 	struct timespec space;
 	const struct timespec *deadline = lcore_deadline(timeout_ns, &space);
 	char late[256] = "";
-	size_t used = 0;
 
 	PLX_LCORE_FOREACH_WORKER (id) {
 		char text[LCORE_TEXT_BYTES];
 
-		if (lcore_wait_idle(&lcores[id], deadline) == 0 || used >= sizeof(late))
-			continue;
-		used += (size_t)snprintf(late + used, sizeof(late) - used, "%s%s", used ? ", " : "",
-					 lcore_text(&lcores[id], text));
+		if (lcore_wait_idle(&lcores[id], deadline))
+			plx_list_add(late, sizeof(late), lcore_text(&lcores[id], text));
 	}
-	if (!used)
+	if (!late[0])
 		return 0;
 	return plx_fail(ETIMEDOUT,
 			"%s did not come back within %.3f s of plx_stop: the function launched "

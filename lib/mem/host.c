@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What this host has: nodes, huge pages, free memory, and what a mapping is really made of. */
+#include "base_internal.h"
 #include "mem_priv.h"
 
 #include <ctype.h>
@@ -99,15 +100,16 @@ unsigned mem_node_count(void)
 const char *mem_nodes_format(char *out, size_t size)
 {
 	int highest = highest_node();
-	size_t used = 0;
+	char number[12];
 
-	snprintf(out, size, "0");
-	for (int node = 0; node <= highest && used < size; node++) {
-		if (!node_is_usable(node))
-			continue;
-		int n = snprintf(out + used, size - used, "%s%d", used ? ", " : "", node);
-		used += n > 0 ? (size_t)n : 0;
+	out[0] = '\0';
+	for (int node = 0; node <= highest; node++) {
+		snprintf(number, sizeof(number), "%d", node);
+		if (node_is_usable(node))
+			plx_list_add(out, size, number);
 	}
+	if (!out[0])
+		plx_list_add(out, size, "0");
 	return out;
 }
 

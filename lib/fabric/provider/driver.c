@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a name that a user gave to a driver and one of libfabric's providers, and from those to an
  * fi_info; and the queues of drivers that need nothing special. */
+#include "base_internal.h"
 #include "fabric_provider.h"
 
 #include <stdio.h>
@@ -45,18 +46,6 @@ void driver_set_table(const struct plx_fabric_driver *const *table, const char *
 	}
 }
 
-static void list_names(const struct plx_fabric_driver *const *table, char *out, size_t size)
-{
-	size_t used = 0;
-
-	out[0] = '\0';
-	for (; *table && used < size; table++) {
-		int n = snprintf(out + used, size - used, "%s%s", used ? ", " : "", (*table)->name);
-
-		used += n > 0 ? (size_t)n : 0;
-	}
-}
-
 /* What people call RDMA. */
 static bool means_rdma(const char *name)
 {
@@ -80,14 +69,15 @@ static int fail_unknown(const struct plx_fabric_driver *const *table, const char
 			const char *name)
 {
 	const struct plx_fabric_driver *driver = rdma_driver(table);
-	char known[128];
+	char known[128] = "";
 
 	if (means_rdma(name) && driver)
 		return plx_fail(EINVAL, "%s %s: unknown provider; the driver for RDMA is %s",
 				option, name, driver->name);
 	if (means_rdma(name))
 		return plx_fail(EINVAL, "%s %s: " NO_RDMA_DRIVER, option, name);
-	list_names(table, known, sizeof(known));
+	for (; *table; table++)
+		plx_list_add(known, sizeof(known), (*table)->name);
 	return plx_fail(EINVAL,
 			"%s %s: unknown provider; give auto, a driver (%s), or fi:NAME for one of "
 			"libfabric's providers that a driver covers",

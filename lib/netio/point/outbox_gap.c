@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a peer misses: pages that are dropped, and how it hears of it. The head of each page says
  * how many messages were not sent before it. */
+#include "base_internal.h"
 #include "outbox.h"
 
 #include <stdio.h>
@@ -160,13 +161,10 @@ const char *netio_gap_reason_name(enum netio_gap_reason reason)
 
 const char *netio_gap_reasons_format(uint32_t reasons, char out[NETIO_GAP_TEXT_BYTES])
 {
-	size_t used = 0;
-
 	out[0] = '\0';
 	for (unsigned reason = 1; reason < NETIO_GAP_REASON_COUNT; reason++) {
 		if (reasons & NETIO_GAP_BIT(reason))
-			used += (size_t)snprintf(out + used, NETIO_GAP_TEXT_BYTES - used, "%s%s",
-						 used ? ", " : "", netio_gap_reason_name(reason));
+			plx_list_add(out, NETIO_GAP_TEXT_BYTES, netio_gap_reason_name(reason));
 	}
 	return out;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Text of others in a buffer; which characters stay: app/print_test.c. */
-#include "plx_base.h"
+#include "base_internal.h"
 #include "plx_test.h"
 
 PLX_TEST(text_is_escaped)
@@ -23,6 +23,19 @@ PLX_TEST(what_does_not_fit_is_cut_after_a_character)
 	assert_string_equal(plx_printable("abcd\xc3\xbc", out, sizeof(out)), "abcd");
 	assert_string_equal(plx_printable("abc\xc3\xbc", out, sizeof(out)), "abc\xc3\xbc");
 	assert_string_equal(plx_printable("a", out, 1), "");
+}
+
+PLX_TEST(a_list_in_a_text_grows_until_it_is_full)
+{
+	char list[10] = "";
+
+	plx_list_add(list, sizeof(list), "tcp");
+	assert_string_equal(list, "tcp");
+	plx_list_add(list, sizeof(list), "shm");
+	assert_string_equal(list, "tcp, shm");
+	plx_list_add(list, sizeof(list), "verbs");
+	plx_list_add(list, sizeof(list), "fi:tcp");
+	assert_string_equal(list, "tcp, shm,");
 }
 
 PLX_TEST_MAIN()
