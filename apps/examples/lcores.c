@@ -88,8 +88,7 @@ int main(int argc, char **argv)
 	PLX_LCORE_FOREACH (id)
 		workers[id] = (struct worker){.count = &count, .id = id};
 	rc = rc ? rc : plx_lcore_launch_all(run, workers, &result);
-	PLX_LCORE_FOREACH_WORKER (id)
-		rc = rc || result ? -1 : plx_lcore_join(id, 5 * PLX_NS_PER_S, &result);
+	rc = rc || result ? -1 : plx_lcore_join_all(5 * PLX_NS_PER_S, &result);
 	rc = rc || result || count.next < count.ranges;
 	if (rc != 0)
 		fprintf(stderr, "lcores: ended early: %s\n", plx_error());

@@ -87,7 +87,6 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < PLX_LCORE_MAX; i++)
 		cores[i].count = count;
 	failed = netio_init(&ctx) != 0 || plx_lcore_launch_all(run, cores, &result) != 0 || result;
-	PLX_LCORE_FOREACH_WORKER (id)
-		failed |= plx_lcore_join(id, JOIN_NS, &result) != 0 || result;
+	failed |= plx_lcore_join_all(JOIN_NS, &result) != 0 || result;
 	return netio_fini(&ctx) != 0 || failed;
 }

@@ -192,8 +192,7 @@ static int serve(void *arg)
 void plx_app_serve(void)
 {
 	plx_lcore_launch_all(serve, NULL, NULL);
-	PLX_LCORE_FOREACH_WORKER (id)
-		plx_lcore_join(id, SERVE_JOIN_NS, NULL);
+	plx_lcore_join_all(SERVE_JOIN_NS, NULL);
 }
 
 int plx_app_finish(const struct plx_app *app, int status)

@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STOP_LIMIT_S  5
 #define DRAIN_NS      (500 * PLX_NS_PER_MS)
-#define STOP_LIMIT_NS (STOP_LIMIT_S * PLX_NS_PER_S)
+#define STOP_LIMIT_NS (5 * PLX_NS_PER_S)
 
 struct plx_log_component eal_log = {.name = "eal", .level = PLX_LOG_NOTICE};
 
@@ -243,30 +242,6 @@ forget:
 
 /* Down ------------------------------------------------------------------------------------- */
 
-static int fail_hanging(uint32_t id)
-{
-	return plx_fail(ETIMEDOUT,
-			"lcore %u on CPU %u still runs %d s after it was asked to stop; its "
-			"function must return once plx_stopping() is true",
-			id, plx_lcore_cpu(id), STOP_LIMIT_S);
-}
-
-/* The limit is for all of them together. */
-static int join_workers(void)
-{
-	uint64_t end_ns = plx_now_ns() + STOP_LIMIT_NS;
-
-	PLX_LCORE_FOREACH_WORKER (id) {
-		uint64_t now_ns = plx_now_ns();
-
-		if (plx_lcore_state(id) == PLX_LCORE_WAIT)
-			continue;
-		if (plx_lcore_join(id, now_ns < end_ns ? end_ns - now_ns : 0, NULL) == -ETIMEDOUT)
-			return fail_hanging(id);
-	}
-	return 0;
-}
-
 int plx_eal_fini(void)
 {
 	int rc;
@@ -276,7 +251,7 @@ int plx_eal_fini(void)
 	if (!eal.dry && !plx_is_forked()) {
 		plx_stop();
 		plx_fabric_drain(DRAIN_NS); /* peers hear of an orderly end, where they listen */
-		rc = join_workers();
+		rc = plx_lcore_join_all(STOP_LIMIT_NS, NULL);
 		if (rc)
 			return rc;
 		plx_rpc_self_test_stop();

@@ -233,26 +233,58 @@ int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out)
 	return 0;
 }
 
-int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out)
+/* timeout_ns: what the deadline was made from, for the text. */
+static int join(const char *what, uint32_t id, const struct timespec *deadline, uint64_t timeout_ns,
+		int *result_out)
 {
 	char text[LCORE_TEXT_BYTES];
-	struct timespec space;
 	struct lcore *lcore;
-	int err = find_worker("plx_lcore_join", id, &lcore);
+	int err = find_worker(what, id, &lcore);
 
 	if (err)
 		return err;
 	if (get_state(lcore) == PLX_LCORE_WAIT)
-		return plx_fail(EINVAL, "plx_lcore_join: nothing was launched on %s",
+		return plx_fail(EINVAL, "%s: nothing was launched on %s", what,
 				lcore_text(lcore, text));
-	if (lcore_wait_idle(lcore, lcore_deadline(timeout_ns, &space)))
+	if (lcore_wait_idle(lcore, deadline))
 		return plx_fail(ETIMEDOUT,
-				"plx_lcore_join: %s has not returned after %.3f s; wait longer, or "
-				"call plx_stop",
-				lcore_text(lcore, text), (double)timeout_ns / 1e9);
+				"%s: %s has not returned after %.3f s; its function must return "
+				"once plx_stopping() is true: wait longer, or call plx_stop",
+				what, lcore_text(lcore, text), (double)timeout_ns / 1e9);
 	if (result_out)
 		*result_out = lcore->result;
 	/* Relaxed: the worker has nothing to read until something is launched. */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_WAIT, memory_order_relaxed);
+	return 0;
+}
+
+int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out)
+{
+	struct timespec space;
+
+	return join("plx_lcore_join", id, lcore_deadline(timeout_ns, &space), timeout_ns,
+		    result_out);
+}
+
+int plx_lcore_join_all(uint64_t timeout_ns, int *result_out)
+{
+	struct timespec space;
+	const struct timespec *deadline = lcore_deadline(timeout_ns, &space);
+	int first = 0;
+
+	if (plx_is_forked())
+		return plx_fail_forked("plx_lcore_join_all");
+	PLX_LCORE_FOREACH_WORKER (id) {
+		int result, err;
+
+		if (plx_lcore_state(id) == PLX_LCORE_WAIT)
+			continue;
+		err = join("plx_lcore_join_all", id, deadline, timeout_ns, &result);
+		if (err)
+			return err;
+		first = first ? first : result;
+	}
+	if (result_out)
+		*result_out = first;
 	return 0;
 }

@@ -116,6 +116,11 @@ int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out);
  * Return: 0; -ETIMEDOUT; -ENOENT; -EINVAL nothing was launched. result_out may be NULL. */
 int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out);
 
+/** Join every worker that something was launched on; timeout_ns is for all of them together.
+ * Thread: main. Return: 0, also if there is none, and *result_out (may be NULL) is the first result
+ * that is not 0, else 0; -ETIMEDOUT one is still busy (it is named): those before it are joined. */
+int plx_lcore_join_all(uint64_t timeout_ns, int *result_out);
+
 /** Ask every loop to return. Sticky until plx_lcores_fini. Thread: any + signal handlers. */
 void plx_stop(void);
 

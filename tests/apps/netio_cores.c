@@ -184,17 +184,13 @@ static int run_core(void *arg)
 static int run_all(void)
 {
 	unsigned index = 0;
-	int rc;
+	int rc, result = 1;
 
 	PLX_LCORE_FOREACH (id)
 		cores[id].index = index++;
 	rc = plx_lcore_launch_all(run_core, NULL, NULL);
-	PLX_LCORE_FOREACH_WORKER (id) {
-		int result = 1;
-
-		if (plx_lcore_join(id, 10 * PLX_NS_PER_S, &result) != 0 || result)
-			rc = 1;
-	}
+	if (plx_lcore_join_all(10 * PLX_NS_PER_S, &result) != 0 || result)
+		rc = 1;
 	PLX_LCORE_FOREACH (id)
 		failed |= cores[id].failed;
 	printf("%" PRIu64 " readings on %u lcores, %" PRIu64 " wrong\n", total, plx_lcore_count(),

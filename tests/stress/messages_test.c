@@ -79,10 +79,8 @@ static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 		assert_int_equal(pthread_join(threads[i], &wrong), 0);
 		assert_null(wrong);
 	}
-	PLX_LCORE_FOREACH_WORKER (id) {
-		assert_int_equal(plx_lcore_join(id, 10 * PLX_NS_PER_S, &result), 0);
-		assert_int_equal(result, 0);
-	}
+	assert_int_equal(plx_lcore_join_all(10 * PLX_NS_PER_S, &result), 0);
+	assert_int_equal(result, 0);
 	plx_timer_stop(&timer);
 	assert_false(atomic_load(&stands_still));
 }

@@ -141,10 +141,8 @@ static void run_all(void *(*fn)(void *))
 		assert_int_equal(pthread_create(&thread, NULL, fn, NULL), 0);
 	assert_int_equal(plx_lcore_launch_all(run_loop, NULL, &result), 0);
 	assert_int_equal(result, 0);
-	PLX_LCORE_FOREACH_WORKER (id) {
-		assert_int_equal(plx_lcore_join(id, 10 * PLX_NS_PER_S, &result), 0);
-		assert_int_equal(result, 0);
-	}
+	assert_int_equal(plx_lcore_join_all(10 * PLX_NS_PER_S, &result), 0);
+	assert_int_equal(result, 0);
 	if (fn)
 		pthread_join(thread, NULL);
 	sem_post(&watch_ends);

@@ -123,6 +123,33 @@ THREE_LCORES(goes_from_wait_to_running_to_done_and_back)
 	sem_destroy(&gate);
 }
 
+THREE_LCORES(all_workers_are_joined_and_the_first_result_that_is_not_0_told)
+{
+	int result = -1;
+
+	assert_int_equal(plx_lcore_join_all(FOREVER, &result), 0);
+	assert_int_equal(result, 0); /* nothing was launched */
+	assert_int_equal(plx_lcore_launch(10, return_arg, (void *)0), 0);
+	assert_int_equal(plx_lcore_launch(20, return_arg, (void *)7), 0);
+	assert_int_equal(plx_lcore_join_all(FOREVER, &result), 0);
+	assert_int_equal(result, 7);
+	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
+	assert_int_equal(plx_lcore_state(20), PLX_LCORE_WAIT);
+}
+
+THREE_LCORES(joining_all_names_the_one_that_is_busy)
+{
+	sem_init(&gate, 0, 0);
+	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), 0);
+	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	assert_fails(plx_lcore_join_all(30 * PLX_NS_PER_MS, NULL), -ETIMEDOUT,
+		     "plx_lcore_join_all: lcore 20 (CPU ");
+	assert_error_has("has not returned after 0.030 s");
+	sem_post(&gate);
+	assert_int_equal(plx_lcore_join_all(FOREVER, NULL), 0);
+	sem_destroy(&gate);
+}
+
 THREE_LCORES(join_gives_up_after_its_timeout)
 {
 	uint64_t start = plx_now_ns();
@@ -132,7 +159,7 @@ THREE_LCORES(join_gives_up_after_its_timeout)
 	assert_int_equal(plx_lcore_join(20, 30 * PLX_NS_PER_MS, NULL), -ETIMEDOUT);
 	assert_true(plx_now_ns() - start >= 29 * PLX_NS_PER_MS);
 	assert_error_has("lcore 20 (CPU ");
-	assert_error_has("has not returned after 0.030 s; wait longer, or call plx_stop");
+	assert_error_has("has not returned after 0.030 s; its function must return once");
 	assert_int_equal(plx_lcore_state(20), PLX_LCORE_RUNNING);
 	sem_post(&gate);
 	assert_int_equal(plx_lcore_join(20, FOREVER, NULL), 0);
