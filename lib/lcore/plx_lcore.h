@@ -27,7 +27,7 @@ struct plx_lcore_conf {
 	const struct plx_lcore_map *map; /**< which lcores; copied */
 	uint32_t main_lcore;             /**< the calling thread's; PLX_LCORE_NONE: the least id */
 	uint32_t lane_slots;             /**< messages that a lane holds: a power of two,
-						PLX_LANE_SLOTS_MIN to _MAX; 0: _DEFAULT */
+						PLX_LANE_SLOTS_MIN to _MAX; default _DEFAULT */
 };
 
 enum plx_lcore_state {

@@ -61,6 +61,29 @@ static int try_plx_fabric_conf(const void *attr)
 	return rc;
 }
 
+static int try_plx_lcore_conf(const void *attr)
+{
+	struct plx_lcore_conf conf = *(const struct plx_lcore_conf *)attr;
+	struct plx_lcore_map map;
+	struct plx_topo *topo;
+	char list[32];
+	int rc;
+
+	down(NULL);
+	assert_int_equal(plx_topo_open(NULL, &topo), 0);
+	snprintf(list, sizeof(list), "0@%u", plx_cpuset_next(plx_topo_allowed(topo), 0));
+	assert_int_equal(plx_lcore_map_parse_list("-l", list, topo, &map), 0);
+	conf.topo = topo;
+	conf.map = &map;
+	conf.main_lcore = PLX_LCORE_NONE;
+	rc = plx_lcores_init(&conf);
+	assert_int_equal(plx_lcores_fini(PLX_NEVER), 0);
+	plx_lcore_map_fini(&map);
+	plx_topo_close(topo);
+	up(NULL);
+	return rc;
+}
+
 /* Links ---------------------------------------------------------------------------------------- */
 
 static unsigned opened, closed;
@@ -365,6 +388,7 @@ static const struct row {
 	ROW(plx_fabric_conf, dead_after_ns, REFUSED),
 	ROW(plx_fabric_conf, receive_bytes, REFUSED),
 	ROW(plx_fabric_conf, partial_bytes, REFUSED),
+	ROW(plx_lcore_conf, lane_slots, REFUSED),
 	ROW(plx_link_attr, rx_buf_bytes, REFUSED),
 	ROW(plx_link_attr, rx_buf_count, REFUSED),
 	ROW(plx_link_attr, message_max_bytes, REFUSED),
