@@ -20,6 +20,8 @@ PLX_BEGIN_DECLS
 struct plx_fabric_driver;
 struct plx_link;
 struct plx_listener;
+struct sockaddr;
+struct sockaddr_storage;
 
 /* Set-up ----------------------------------------------------------------------------------- */
 
@@ -337,7 +339,6 @@ const char *plx_link_peer(const struct plx_link *link);
 
 /** The same as a value: AF_INET or AF_INET6. Thread: owner. Return: 0; -EINVAL the provider did not
  * tell the address. */
-struct sockaddr_storage;
 int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage *peer_out);
 
 /** The text of on_close for a line that names the peer already: what follows the peer's address,
@@ -407,11 +408,11 @@ struct plx_listen_attr {
 	/** For round-robin and hash: the lcores to choose from, bit id % 64 of word id / 64. All
 	 * zero: every lcore. */
 	uint64_t lcores[PLX_LCORE_MAX / 64];
-	/** For PLX_SPREAD_CALLBACK: called on the listener's lcore; peer is "192.0.2.1:7000". An id
-	 * that is no lcore refuses the connection. So does the listener's lcore where the one that
-	 * was returned has not taken it after link.connect_timeout_ns, as it does not run its loop
-	 * or its lane is full. */
-	uint32_t (*place)(struct plx_listener *listener, const char *peer, void *arg);
+	/** For PLX_SPREAD_CALLBACK: called on the listener's lcore. peer: AF_INET or AF_INET6;
+	 * NULL where the provider does not tell. An id that is no lcore refuses the connection. So
+	 * does the listener's lcore where the one that was returned has not taken it after
+	 * link.connect_timeout_ns, as it does not run its loop or its lane is full. */
+	uint32_t (*place)(struct plx_listener *listener, const struct sockaddr *peer, void *arg);
 	void *place_arg;
 };
 

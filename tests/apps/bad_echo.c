@@ -40,7 +40,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		plx_link_abort(link);
 }
 
-static uint32_t place(struct plx_listener *listener, const char *peer, void *arg)
+static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer, void *arg)
 {
 	return fault == REFUSE ? PLX_LCORE_NONE : plx_lcore_id();
 }

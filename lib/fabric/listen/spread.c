@@ -88,14 +88,6 @@ static uint32_t choose_by_hash(const struct plx_listener *listener, const struct
 
 /* Choosing ------------------------------------------------------------------------------------ */
 
-static uint32_t ask(struct plx_listener *listener, const struct sockaddr *peer)
-{
-	char text[PLX_ADDRESS_MAX];
-
-	address_format(peer, text, sizeof(text));
-	return listener->attr.place(listener->front, text, listener->attr.place_arg);
-}
-
 /* The lcore for a link with that peer. PLX_SPREAD_CALLBACK may return one that does not exist, and
  * may close the listener meanwhile. */
 uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer)
@@ -104,7 +96,7 @@ uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *pee
 
 	switch (listener->attr.spread) {
 	case PLX_SPREAD_CALLBACK:
-		return ask(listener, peer);
+		return listener->attr.place(listener->front, peer, listener->attr.place_arg);
 	case PLX_SPREAD_ROUND_ROBIN:
 		id = choose_in_turn(listener);
 		break;

@@ -174,7 +174,7 @@ static uint64_t load_of(struct part *part, bool settled)
 }
 
 /* The lcore with the least load; of several, the first from spread->turn. */
-static uint32_t place(struct plx_listener *listener, const char *peer, void *arg)
+static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer, void *arg)
 {
 	struct acceptor *own = arg;
 	struct spread *spread = own->spread;

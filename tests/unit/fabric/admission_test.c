@@ -11,7 +11,7 @@
 static struct side clients[CLIENTS];
 static struct plx_listener *listener;
 
-static uint32_t to_lcore_1(struct plx_listener *from, const char *peer, void *arg)
+static uint32_t to_lcore_1(struct plx_listener *from, const struct sockaddr *peer, void *arg)
 {
 	return 1;
 }

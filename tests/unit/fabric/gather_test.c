@@ -8,7 +8,7 @@
 
 #define BURST 5
 
-static uint32_t to_lcore_1(struct plx_listener *from, const char *peer, void *arg)
+static uint32_t to_lcore_1(struct plx_listener *from, const struct sockaddr *peer, void *arg)
 {
 	return 1;
 }

@@ -4,7 +4,7 @@
 
 #include <sched.h>
 
-static uint32_t close_it(struct plx_listener *at, const char *peer, void *arg)
+static uint32_t close_it(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
 	plx_listener_close(at);
 	return 0;

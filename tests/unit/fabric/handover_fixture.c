@@ -3,12 +3,12 @@
 
 struct plx_listener *listener;
 
-uint32_t on_lcore_1(struct plx_listener *at, const char *peer, void *arg)
+uint32_t on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
 	return 1;
 }
 
-void listen_placed(uint32_t (*place)(struct plx_listener *, const char *, void *),
+void listen_placed(uint32_t (*place)(struct plx_listener *, const struct sockaddr *, void *),
 		   uint64_t timeout_ns)
 {
 	struct plx_listen_attr attr = {

@@ -10,11 +10,11 @@
 extern struct plx_listener *listener;
 
 /** For listen_placed: the request goes to lcore 1, which runs no loop before worker_start. */
-uint32_t on_lcore_1(struct plx_listener *at, const char *peer, void *arg);
+uint32_t on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg);
 
 /** Listen on a free port; `place` says which lcore a link goes to, `server` is its end there.
  * timeout_ns: how long a request may take; 0 is the default. */
-void listen_placed(uint32_t (*place)(struct plx_listener *, const char *, void *),
+void listen_placed(uint32_t (*place)(struct plx_listener *, const struct sockaddr *, void *),
 		   uint64_t timeout_ns);
 
 /** Let `client` connect to the listener, and do not wait for it. */

@@ -33,9 +33,9 @@ static void a_link_lives_on_the_lcore_it_is_placed_on(void **state)
 
 static char peer_seen[PLX_ADDRESS_MAX];
 
-static uint32_t note_peer(struct plx_listener *at, const char *peer, void *arg)
+static uint32_t note_peer(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
-	strcpy(peer_seen, peer);
+	address_format(peer, peer_seen, sizeof(peer_seen));
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static void an_answer_is_not_lost_in_a_full_lane(void **state)
 	worker_stop();
 }
 
-static uint32_t on_no_lcore(struct plx_listener *at, const char *peer, void *arg)
+static uint32_t on_no_lcore(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
 	return 200;
 }

@@ -116,7 +116,7 @@ PLX_TEST(nothing_of_a_link_is_inherited)
 	expect_nothing_of_a_link_is_inherited("fi:tcp");
 }
 
-static uint32_t on_lcore_1(struct plx_listener *at, const char *peer, void *arg)
+static uint32_t on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
 	return 1;
 }
@@ -166,7 +166,7 @@ PLX_TEST(a_number_that_is_used_again_is_found_again)
 
 static bool refuses;
 
-static uint32_t on_no_lcore_if_told(struct plx_listener *at, const char *peer, void *arg)
+static uint32_t on_no_lcore_if_told(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
 	return refuses ? PLX_LCORE_NONE : 0;
 }

@@ -195,7 +195,7 @@ static void on_sink_close(struct plx_link *link, enum plx_link_reason reason, co
 static const struct plx_link_events sink_events = {.on_message = on_sink_message,
 						   .on_close = on_sink_close};
 
-static uint32_t at_entry(struct plx_listener *listener, const char *peer, void *arg)
+static uint32_t at_entry(struct plx_listener *listener, const struct sockaddr *peer, void *arg)
 {
 	return entry;
 }
