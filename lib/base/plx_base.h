@@ -78,7 +78,7 @@ static inline void plx_prefetch_write(const void *p)
 
 /* Attributes: in structures that are named _attr or _conf, 0 or NULL is the default. Of an id, as
  * of an lcore or a node, 0 is the first one. Where a declaration names one of these, they mean: */
-#define PLX_NEVER    UINT64_MAX /**< of a time: it does not come */
+#define PLX_NEVER    UINT64_MAX /**< of a time: it does not come; functions that wait take it, too */
 #define PLX_NO_LIMIT UINT32_MAX /**< of the most that something may count: no limit */
 #define PLX_NONE     UINT32_MAX /**< of what is there by default, and of an id: none */
 

@@ -34,7 +34,7 @@ struct plx_fabric_fids {
 /** What a listener allows, for a provider that takes connections in before they ask for one
  * (FI_CONNREQ), and ends some of them without that. */
 struct plx_fabric_guard {
-	/** Connections that have not asked yet; one more ends one of them. UINT32_MAX: no limit. */
+	/** Connections that have not asked yet; one more ends one of them. May be PLX_NO_LIMIT. */
 	uint32_t handshakes_max;
 	/** One was ended, in a read of the EQ. peer: its address. why: a text that goes on "the
 	 * peer's address did not complete the handshake: ...", valid during the call. evicted: it

@@ -58,7 +58,7 @@ static bool enter_origin(struct tcp_request *request)
 	struct in6_addr host = host_of(&request->base.peer);
 	struct tcp_origin *origin;
 
-	if (pep_of(request)->handshakes_max == UINT32_MAX)
+	if (pep_of(request)->handshakes_max == PLX_NO_LIMIT)
 		return true; /* nothing is evicted, so nothing is counted */
 	origin = find_origin(pep_of(request), &host);
 	if (!origin)

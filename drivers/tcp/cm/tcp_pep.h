@@ -33,7 +33,7 @@ typedef void (*tcp_refused_fn)(const struct sockaddr *peer, const char *why, boo
 
 struct tcp_pep {
 	struct prov_pep base;
-	uint32_t handshakes_max; /* peers that have not sent their HELLO; UINT32_MAX: no limit */
+	uint32_t handshakes_max; /* peers that have not sent their HELLO; may be PLX_NO_LIMIT */
 	LIST_HEAD(tcp_origins, tcp_origin) origins; /* of those, by remote address */
 	bool left_bbr;                              /* congestion.c */
 	uint64_t refused[TCP_REFUSED_COUNT];

@@ -480,6 +480,25 @@ PLX_TEST_WITH(the_greatest_number_means_what_the_table_says, up, down)
 	}
 }
 
+PLX_TEST_WITH(a_wait_may_have_no_end, up, down)
+{
+	struct plx_listen_attr listen = {.link.events = &events};
+	struct plx_rpc_service *service;
+	struct plx_listener *listener;
+	struct plx_link *link;
+
+	opened = closed = 0;
+	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
+	assert_int_equal(plx_rpc_service_finish(service, PLX_NEVER), 0);
+	plx_rpc_service_destroy(service);
+	assert_int_equal(netio_drain(&ctx.evloop, PLX_NEVER), 0);
+	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
+	assert_int_equal(plx_link_connect(plx_listener_address(listener), &listen.link, &link), 0);
+	TURN_UNTIL(opened == 2);
+	assert_int_equal(plx_fabric_drain(PLX_NEVER), 0);
+	assert_int_equal(closed, 2);
+}
+
 /* The headers ---------------------------------------------------------------------------------- */
 
 static bool is_known(const char *name)
