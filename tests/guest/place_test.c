@@ -291,8 +291,8 @@ TEST(the_lane_of_other_threads_lies_with_its_receiver)
 
 		assert_non_null(ring);
 		assert_populated_on("the ring", ring, sizeof(*ring), node);
-		assert_populated_on("its slots", ring->slots, PLX_LANE_SLOTS_DEFAULT * 8 * ring->words,
-				    node);
+		assert_populated_on("its slots", ring->slots,
+				    PLX_LANE_SLOTS_DEFAULT * 8 * ring->words, node);
 	}
 	on_each(take_messages, NULL);
 }
