@@ -2,7 +2,7 @@
 /* What clients and services share:
  *
  *   rpc_wire.h   requests and replies as bytes; rpc_wire.c
- *   out.c        what leaves by a link: records that are written in one turn share a message
+ *   tx.c         what leaves by a link: records that are written in one turn share a message
  *   status.c     names of statuses
  *   client/      rpc_client.h
  *   service/     rpc_service.h */
@@ -19,43 +19,43 @@
 
 extern struct plx_log_component rpc_log;
 
-struct rpc_waiting;
+struct rpc_queued;
 
-struct rpc_out {
+struct rpc_tx {
 	struct plx_link *link; /* NULL: ended */
 	struct plx_task flush;
 	uint8_t *batch;
 	uint32_t bytes;     /* of it, that are written */
 	uint32_t batch_max; /* RPC_BATCH_BYTES, or less: what the peer takes */
-	bool blocked;       /* the link said -EAGAIN, and on_writable has not come */
-	struct rpc_waiting *waiting, **waiting_end; /* whole messages, before the batch */
-	uint64_t waiting_bytes;                     /* in these */
-	uint64_t messages;                          /* sent */
+	bool blocked;       /* the link gave -EAGAIN, and on_writable has not come */
+	struct rpc_queued *waiting, **waiting_end; /* whole messages, before the batch */
+	uint64_t waiting_bytes;                    /* in these */
+	uint64_t messages;                         /* sent */
 };
 
 /* Return: 0; -ENOMEM. */
-int rpc_out_init(struct rpc_out *out, struct plx_link *link);
-void rpc_out_fini(struct rpc_out *out);
+int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
+void rpc_tx_fini(struct rpc_tx *tx);
 
 /* Write a record without its payload, of up to batch_max with it. Return: where that is to be
  * written; NULL: no memory, or the link has ended. */
-uint8_t *rpc_out_claim(struct rpc_out *out, const struct rpc_header *header);
+uint8_t *rpc_tx_reserve(struct rpc_tx *tx, const struct rpc_header *header);
 
-/* The last record that was claimed has less payload than it was said to: length bytes. */
-void rpc_out_trim(struct rpc_out *out, uint8_t *payload, uint32_t length);
+/* The last record that was reserved has less payload: length bytes. */
+void rpc_tx_trim(struct rpc_tx *tx, uint8_t *payload, uint32_t length);
 
-/* The last record that was claimed is none. */
-void rpc_out_unclaim(struct rpc_out *out, const uint8_t *payload);
+/* Drop the last record that was reserved. */
+void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload);
 
 /* Write a record, however long; header->length: bytes in the pieces. Return: 0; -ENOMEM. */
-int rpc_out_put(struct rpc_out *out, const struct rpc_header *header, const struct iovec *iov,
-		int count);
+int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const struct iovec *iov,
+	       int count);
 
 /* Send what is written, as far as the link takes it now. */
-void rpc_out_flush(struct rpc_out *out);
+void rpc_tx_flush(struct rpc_tx *tx);
 
 /* The link has room again. */
-void rpc_out_writable(struct rpc_out *out);
+void rpc_tx_writable(struct rpc_tx *tx);
 
 static inline void rpc_copy_pieces(uint8_t *to, const struct iovec *iov, int count)
 {
@@ -66,21 +66,21 @@ static inline void rpc_copy_pieces(uint8_t *to, const struct iovec *iov, int cou
 	}
 }
 
-/* The longest payload that may be sent to a peer that says so, and whose link takes so much. */
-static inline uint64_t rpc_payload_max(const struct plx_link *link, uint64_t said)
+/* The longest payload for a peer that accepts accepted_max, on this link. */
+static inline uint64_t rpc_payload_max(const struct plx_link *link, uint64_t accepted_max)
 {
 	uint64_t longest = plx_link_message_max(link);
 
 	longest = longest > RPC_RECORD_BYTES ? longest - RPC_RECORD_BYTES : 0;
 	if (longest > PLX_RPC_PAYLOAD_MAX)
 		longest = PLX_RPC_PAYLOAD_MAX;
-	return said < longest ? said : longest;
+	return accepted_max < longest ? accepted_max : longest;
 }
 
 /* Whether more has been written than the link takes. */
-static inline bool rpc_out_is_full(const struct rpc_out *out)
+static inline bool rpc_tx_is_full(const struct rpc_tx *tx)
 {
-	return out->waiting != NULL;
+	return tx->waiting != NULL;
 }
 
 #endif

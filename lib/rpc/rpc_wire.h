@@ -31,7 +31,7 @@
 #define RPC_GREETING_BYTES 32
 #define RPC_RECORD_BYTES   24
 #define RPC_ALIGN          8
-#define RPC_NO_END_US      UINT32_MAX
+#define RPC_NO_DEADLINE_US UINT32_MAX
 #define RPC_FLAG_KEY       0x01 /* of a request */
 #define RPC_KEY_BYTES      8
 
@@ -52,11 +52,23 @@ struct rpc_greeting {
 
 /* As it lies in a message, at a multiple of 8 bytes. */
 struct rpc_header {
-	uint8_t kind, flags;
+	uint8_t kind;
+	union {
+		uint8_t flags;  /* REQUEST */
+		uint8_t status; /* REPLY */
+	};
 	uint16_t version;
 	uint32_t length;
 	uint64_t call;
-	uint32_t first, second;
+	union {
+		uint32_t method;     /* REQUEST */
+		uint32_t handler_ns; /* REPLY */
+	};
+	union {
+		uint32_t remaining_us; /* REQUEST */
+		uint32_t code;         /* REPLY of status ERROR */
+		uint32_t retry_us;     /* REPLY of another one */
+	};
 };
 
 struct rpc_record {
@@ -87,8 +99,8 @@ static inline uint8_t *rpc_header_write(void *at, const struct rpc_header *heade
 		.version = htole16(header->version),
 		.length = htole32(header->length),
 		.call = htole64(header->call),
-		.first = htole32(header->first),
-		.second = htole32(header->second),
+		.method = htole32(header->method),
+		.remaining_us = htole32(header->remaining_us),
 	};
 	return (uint8_t *)at + RPC_RECORD_BYTES;
 }
@@ -116,8 +128,8 @@ static inline bool rpc_record_next(const uint8_t *batch, size_t length, size_t *
 		.version = le16toh(in->version),
 		.length = le32toh(in->length),
 		.call = le64toh(in->call),
-		.first = le32toh(in->first),
-		.second = le32toh(in->second),
+		.method = le32toh(in->method),
+		.remaining_us = le32toh(in->remaining_us),
 	};
 	out->payload = (const uint8_t *)in + RPC_RECORD_BYTES;
 

@@ -36,7 +36,7 @@ static void check_answer(struct rpc_key key, const struct key_answer *answer)
 	if (answer->status != PLX_RPC_OK || answer->length != length ||
 	    memcmp(key_answer_bytes(answer), expected, length) != 0)
 		atomic_fetch_add(&wrong, 1);
-	free(answer->more);
+	free(answer->heap);
 }
 
 static void run(struct rpc_key key, struct key_entry *entry, bool is_refused)
@@ -66,7 +66,7 @@ static void ask(struct rpc_key key, unsigned *random)
 		run(key, entry, rand_r(random) % 4 == 0);
 		return;
 	case KEY_RUNNING:
-		if (rpc_keys_look(keys, key, &answer) == KEY_DONE)
+		if (rpc_keys_lookup(keys, key, &answer) == KEY_DONE)
 			check_answer(key, &answer);
 		return;
 	case KEY_DONE:

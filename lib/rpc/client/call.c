@@ -43,7 +43,7 @@ void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id)
 
 static void on_deadline(struct plx_timer *timer, void *arg);
 
-static __attribute__((noinline)) bool more_calls(struct plx_rpc_client *client)
+static __attribute__((noinline)) bool grow_calls(struct plx_rpc_client *client)
 {
 	struct call **chunks = realloc(client->chunks,
 				       (client->chunk_count + 1) * sizeof(struct call *));
@@ -99,10 +99,10 @@ static inline void give_back(struct plx_rpc_client *client, struct call *call)
 
 static inline void drop_request(struct plx_rpc_client *client, struct call *call)
 {
-	if (plx_unlikely(call->kept != NULL))
-		kept_drop(client, call);
-	else if (plx_unlikely(call->is_parked))
-		parking_forget(client, call);
+	if (plx_unlikely(call->saved != NULL))
+		saved_free(client, call);
+	else if (plx_unlikely(call->is_queued))
+		queue_remove(client, call);
 }
 
 void call_finish(struct plx_rpc_client *client, struct call *call,
@@ -128,41 +128,42 @@ static void finish_with(struct plx_rpc_client *client, struct call *call,
 		    &(struct plx_rpc_result){.status = status, .may_have_run = was_sent});
 }
 
-void call_tell_service(struct channel *channel, const struct call *call)
+void call_send_cancel(struct channel *channel, const struct call *call)
 {
 	struct rpc_header header = {.kind = RPC_CANCEL, .call = call_id(call)};
 
-	rpc_out_claim(&channel->out, &header); /* without memory, or a link, it is not told */
+	rpc_tx_reserve(&channel->tx, &header); /* without memory, or a link, it is not told */
 }
 
 /* Whether a service has got it, and has not said that it did nothing. */
 static bool may_have_run(const struct call *call)
 {
-	return call->state == CALL_SENT || (call->kept && call->kept->lost);
+	return call->state == CALL_SENT || (call->saved && call->saved->link_lost);
 }
 
-void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status)
+void call_complete_later(struct plx_rpc_client *client, struct call *call,
+			 enum plx_rpc_status status)
 {
 	plx_timer_stop(&call->timer);
 	call->was_sent = may_have_run(call);
 	if (call->state == CALL_SENT)
 		call->channel->open--;
 	drop_request(client, call);
-	call->state = CALL_TOLD;
+	call->state = CALL_COMPLETED;
 	call->status = (uint8_t)status;
 	call->next = NULL;
-	*client->told_end = call;
-	client->told_end = &call->next;
+	*client->completed_end = call;
+	client->completed_end = &call->next;
 	plx_task_schedule(&client->deliver);
 }
 
 void client_deliver(struct plx_task *task, void *arg)
 {
 	struct plx_rpc_client *client = arg;
-	struct call *call = client->told;
+	struct call *call = client->completed;
 
-	client->told = NULL; /* what the callbacks end is for the next turn */
-	client->told_end = &client->told;
+	client->completed = NULL; /* what the callbacks end is for the next turn */
+	client->completed_end = &client->completed;
 	while (call) {
 		struct call *next = call->next;
 
@@ -176,7 +177,7 @@ void client_deliver(struct plx_task *task, void *arg)
 /* Whether one is there that might have had it. */
 static bool has_service(const struct plx_rpc_client *client, const struct call *call)
 {
-	if (call->kept && call->kept->lost && call->kept->has_key)
+	if (call->saved && call->saved->link_lost && call->saved->has_key)
 		return false; /* only the one that is away */
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (channel_is_up(&client->channels[i]))
@@ -192,15 +193,15 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 	struct channel *channel = call->channel;
 	bool is_sent = call->state == CALL_SENT;
 
-	if (plx_unlikely(call->kept != NULL) && hedge_on_timer(client, call))
+	if (plx_unlikely(call->saved != NULL) && hedge_on_timer(client, call))
 		return;
 	if (is_sent)
-		call_tell_service(channel, call);
+		call_send_cancel(channel, call);
 	finish_with(client, call,
 		    is_sent || has_service(client, call) ? PLX_RPC_DEADLINE : PLX_RPC_PEER_DOWN,
 		    may_have_run(call));
 	if (is_sent)
-		channel_look_at_drain(channel);
+		channel_check_drain(channel);
 	client_send_waiting(client);
 }
 
@@ -216,10 +217,10 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 		return plx_fail(ENOENT, "there is no open call of that number");
 	channel = call->state == CALL_SENT ? call->channel : NULL;
 	if (channel)
-		call_tell_service(channel, call);
-	call_end_soon(client, call, PLX_RPC_CANCELLED);
+		call_send_cancel(channel, call);
+	call_complete_later(client, call, PLX_RPC_CANCELLED);
 	if (channel)
-		channel_look_at_drain(channel);
+		channel_check_drain(channel);
 	return 0;
 }
 
@@ -232,10 +233,10 @@ static inline int send_on(struct plx_rpc_client *client, struct channel *channel
 	int rc;
 
 	if (plx_unlikely(header->length > longest)) {
-		call_end_soon(client, call, PLX_RPC_TOO_BIG);
+		call_complete_later(client, call, PLX_RPC_TOO_BIG);
 		return 0;
 	}
-	rc = rpc_out_put(&channel->out, header, iov, count);
+	rc = rpc_tx_put(&channel->tx, header, iov, count);
 	if (plx_unlikely(rc))
 		return rc;
 	call->state = CALL_SENT;
@@ -251,33 +252,33 @@ int call_send(struct plx_rpc_client *client, struct channel *channel, struct cal
 }
 
 /* With a copy of the request. Return: 0; -EINVAL; -EAGAIN; -ENOMEM. */
-static __attribute__((noinline)) int start_kept(struct plx_rpc_client *client, struct call *call,
-						const struct plx_rpc_call *what, uint64_t delay_ns,
-						const struct iovec *iov, int count, size_t length)
+static __attribute__((noinline)) int start_saved(struct plx_rpc_client *client, struct call *call,
+						 const struct plx_rpc_call *what, uint64_t delay_ns,
+						 const struct iovec *iov, int count, size_t length)
 {
 	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
-	bool others_wait = client->waiting.first || client->parking.count;
+	bool others_wait = client->waiting.first || client->queue.count;
 	struct channel *channel = others_wait ? NULL : channel_choose(client, NULL, length);
 	int rc;
 
 	if (what->key && what->hedge)
 		return plx_fail(EINVAL, "a call with a key cannot be hedged: the second service "
 					"does not know what the first one has done");
-	rc = kept_make(client, call, what, deadline_ns, iov, count, length);
+	rc = saved_create(client, call, what, deadline_ns, iov, count, length);
 	if (rc)
 		return rc;
 	if (channel)
-		rc = kept_send(client, channel, call);
+		rc = saved_send(client, channel, call);
 	else
-		kept_wait(client, call, &client->waiting);
+		saved_enqueue(client, call, &client->waiting);
 	if (rc) {
-		kept_drop(client, call);
+		saved_free(client, call);
 		return rc;
 	}
-	if (call->state == CALL_TOLD)
+	if (call->state == CALL_COMPLETED)
 		return 0;
-	if (call->kept && call->kept->hedge)
-		delay_ns = hedge_begin(client, call, delay_ns);
+	if (call->saved && call->saved->hedge)
+		delay_ns = hedge_start(client, call, delay_ns);
 	if (delay_ns != PLX_NEVER)
 		plx_timer_start(&call->timer, delay_ns);
 	return 0;
@@ -290,33 +291,33 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 	struct channel *channel = &client->channels[0];
 	bool is_plain = client->channel_count == 1 && !what->key && !what->retry && !what->hedge &&
 			!client->waiting.first;
-	bool waits = client->parking.count || !channel_has_room(channel);
+	bool waits = client->queue.count || !channel_has_room(channel);
 	uint64_t deadline_ns;
 	int rc;
 
 	call->done = what->done;
 	call->arg = what->arg;
-	call->kept = NULL;
-	call->is_parked = false;
-	if (plx_unlikely(!is_plain || (waits && !parking_takes(client, length))))
-		return start_kept(client, call, what, delay_ns, iov, count, length);
+	call->saved = NULL;
+	call->is_queued = false;
+	if (plx_unlikely(!is_plain || (waits && !queue_accepts(client, length))))
+		return start_saved(client, call, what, delay_ns, iov, count, length);
 
 	deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
 	if (waits) {
-		rc = parking_add(client, call, what, deadline_ns, iov, count, (uint32_t)length);
+		rc = queue_add(client, call, what, deadline_ns, iov, count, (uint32_t)length);
 	} else {
 		struct rpc_header header = {
 			.kind = RPC_REQUEST,
 			.version = what->version,
 			.length = (uint32_t)length,
 			.call = call_id(call),
-			.first = what->method,
-			.second = rpc_left_us(deadline_ns),
+			.method = what->method,
+			.remaining_us = rpc_remaining_us(deadline_ns),
 		};
 
 		rc = send_on(client, channel, call, &header, iov, count);
 	}
-	if (plx_likely(rc == 0 && call->state != CALL_TOLD && delay_ns != PLX_NEVER))
+	if (plx_likely(rc == 0 && call->state != CALL_COMPLETED && delay_ns != PLX_NEVER))
 		plx_timer_start(&call->timer, delay_ns);
 	return rc;
 }
@@ -343,7 +344,7 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 	if (plx_unlikely(client->open >= client->attr.calls_max))
 		return -EAGAIN;
 
-	if (plx_unlikely(!client->free) && !more_calls(client))
+	if (plx_unlikely(!client->free) && !grow_calls(client))
 		return plx_fail(ENOMEM, "no memory for a call");
 	slot = take(client);
 	rc = start(client, slot, call, iov, count, length);
@@ -374,9 +375,9 @@ void client_channel_down(struct channel *channel)
 	for (uint32_t i = 0; channel->open && i < client->chunk_count * CHUNK_CALLS; i++) {
 		struct call *call = &client->chunks[i / CHUNK_CALLS][i % CHUNK_CALLS];
 
-		if (call->state != CALL_SENT || (call->channel != channel && !call->kept))
+		if (call->state != CALL_SENT || (call->channel != channel && !call->saved))
 			continue;
-		if (call->kept && kept_survives(channel, call))
+		if (call->saved && saved_on_link_end(channel, call))
 			continue;
 		finish_with(client, call, PLX_RPC_PEER_DOWN, true);
 	}
@@ -389,12 +390,12 @@ void client_cancel_all(struct plx_rpc_client *client)
 	for (uint32_t i = 0; client->open && i < client->chunk_count * CHUNK_CALLS; i++) {
 		struct call *call = &client->chunks[i / CHUNK_CALLS][i % CHUNK_CALLS];
 
-		if (call->state == CALL_TOLD) /* by a callback of these */
+		if (call->state == CALL_COMPLETED) /* by a callback of these */
 			finish_with(client, call, (enum plx_rpc_status)call->status,
 				    call->was_sent);
 		else if (call->state != CALL_FREE)
 			finish_with(client, call, PLX_RPC_CANCELLED, may_have_run(call));
 	}
-	client->told = NULL;
-	client->told_end = &client->told;
+	client->completed = NULL;
+	client->completed_end = &client->completed;
 }

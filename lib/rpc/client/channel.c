@@ -9,7 +9,7 @@ static struct channel *of(struct plx_connector *session)
 	return (struct channel *)session;
 }
 
-static void note_trouble(struct channel *channel, const char *why)
+static void set_trouble(struct channel *channel, const char *why)
 {
 	snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
 }
@@ -17,12 +17,12 @@ static void note_trouble(struct channel *channel, const char *why)
 /* What comes of it is told no more. */
 void channel_end(struct channel *channel)
 {
-	if (channel->out.link)
-		rpc_out_fini(&channel->out);
+	if (channel->tx.link)
+		rpc_tx_fini(&channel->tx);
 	plx_connector_fini(&channel->session);
 }
 
-void channel_throw_out(struct channel *channel, const char *why)
+void channel_reject(struct channel *channel, const char *why)
 {
 	struct plx_rpc_client *client = channel->client;
 
@@ -36,11 +36,11 @@ void channel_throw_out(struct channel *channel, const char *why)
 }
 
 /* The service drains, and nothing is owed by it any more. */
-void channel_look_at_drain(struct channel *channel)
+void channel_check_drain(struct channel *channel)
 {
 	if (!channel_is_up(channel) || !channel->draining || channel->open)
 		return;
-	rpc_out_flush(&channel->out);
+	rpc_tx_flush(&channel->tx);
 	snprintf(channel->trouble, sizeof(channel->trouble), "%s: the service drains",
 		 channel->session.address);
 	plx_connector_renew(&channel->session);
@@ -52,33 +52,34 @@ void channel_look_at_drain(struct channel *channel)
 static inline bool is_better(const struct channel *channel, const struct channel *other)
 {
 	uint64_t now_ns = plx_loop_now_ns();
-	bool is_full = channel->full_until_ns > now_ns, other_full = other->full_until_ns > now_ns;
+	bool note_overload = channel->overloaded_until_ns > now_ns,
+	     other_full = other->overloaded_until_ns > now_ns;
 
-	return is_full != other_full ? other_full : channel->open < other->open;
+	return note_overload != other_full ? other_full : channel->open < other->open;
 }
 
 struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
 			       uint64_t length)
 {
 	struct channel *best = NULL, *too_small = NULL;
-	bool one_takes_it = false;
+	bool one_accepts = false;
 
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		struct channel *channel = &client->channels[i];
-		bool takes_it;
+		bool accepts;
 
 		if (channel == other || !channel_is_up(channel))
 			continue;
-		takes_it = length <= channel->request_max;
-		one_takes_it |= takes_it;
+		accepts = length <= channel->request_max;
+		one_accepts |= accepts;
 		if (!channel_has_room(channel))
 			continue;
-		if (!takes_it)
+		if (!accepts)
 			too_small = channel;
 		else if (!best || is_better(channel, best))
 			best = channel;
 	}
-	return best || one_takes_it ? best : too_small;
+	return best || one_accepts ? best : too_small;
 }
 
 /* The link ------------------------------------------------------------------------------------- */
@@ -102,12 +103,12 @@ static void on_opened(struct plx_connector *session)
 	const uint8_t *hello = plx_link_hello(session->link, &length);
 
 	rpc_greeting_read(hello, length, RPC_SERVER, &greeting); /* it was judged */
-	if (rpc_out_init(&channel->out, session->link) != 0) {
+	if (rpc_tx_init(&channel->tx, session->link) != 0) {
 		plx_connector_fail(session, PLX_LINK_LOCAL, "out of memory");
 		return;
 	}
 	if (greeting.identity != channel->identity)
-		kept_end_again(channel);
+		saved_fail_retries(channel);
 	channel->identity = greeting.identity;
 	channel->key_ns = greeting.key_ms * PLX_NS_PER_MS;
 	channel->open_max = greeting.open_max;
@@ -122,10 +123,10 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 
 	if (plx_unlikely(!channel || !channel_is_up(channel)))
 		return;
-	answer_batch(channel, message);
+	receive_batch(channel, message);
 	if (plx_likely(channel_is_up(channel))) {
-		rpc_out_flush(&channel->out);
-		channel_look_at_drain(channel);
+		rpc_tx_flush(&channel->tx);
+		channel_check_drain(channel);
 	}
 }
 
@@ -135,7 +136,7 @@ static void on_writable(struct plx_link *link, void *user)
 
 	if (!channel || !channel_is_up(channel))
 		return;
-	rpc_out_writable(&channel->out);
+	rpc_tx_writable(&channel->tx);
 	client_send_waiting(channel->client);
 }
 
@@ -143,17 +144,17 @@ static void on_ended(struct plx_connector *session)
 {
 	struct channel *channel = of(session);
 
-	channel->batches += channel->out.messages;
-	if (channel->out.link)
-		rpc_out_fini(&channel->out);
-	channel->out.messages = 0;
+	channel->batches += channel->tx.messages;
+	if (channel->tx.link)
+		rpc_tx_fini(&channel->tx);
+	channel->tx.messages = 0;
 	channel->draining = false;
 	client_channel_down(channel);
 }
 
 static bool on_refused(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
-	note_trouble(of(session), why);
+	set_trouble(of(session), why);
 	return true; /* plx_rpc_client_trouble */
 }
 
@@ -162,7 +163,7 @@ static void on_closed(struct plx_connector *session, enum plx_link_reason reason
 	struct channel *channel = of(session);
 
 	if (!channel->trouble[0])
-		note_trouble(channel, why);
+		set_trouble(channel, why);
 	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", session->address, channel->trouble);
 }
 
@@ -189,7 +190,7 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client)
 	};
 
 	channel->client = client;
-	channel->again.end = &channel->again.first;
+	channel->retries.end = &channel->retries.first;
 	attr.link.events = &events;
 	attr.link.protocol = PLX_PROTOCOL_RPC;
 	attr.link.hello_length = RPC_GREETING_BYTES;
@@ -209,7 +210,7 @@ int channel_connect(struct channel *channel, const char *address)
 
 	if (rc == 0)
 		return 0;
-	note_trouble(channel, plx_error());
+	set_trouble(channel, plx_error());
 	plx_log(&rpc_log, PLX_LOG_INFO, "%s", channel->trouble);
 	plx_connector_try_later(&channel->session);
 	return rc;

@@ -142,7 +142,7 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	if (rc)
 		goto free_client;
 	client->waiting.end = &client->waiting.first;
-	client->told_end = &client->told;
+	client->completed_end = &client->completed;
 	client->identity = client->attr.identity ? client->attr.identity : plx_random_id();
 	rc = -ENOMEM;
 	if (hedge_init(client) != 0)
@@ -185,12 +185,23 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 		channel_end(&client->channels[i]);
 	plx_task_cancel(&client->deliver);
 	client_free_calls(client);
-	kept_free_all(client);
-	parking_free(client);
+	saved_free_all(client);
+	queue_free(client);
 	delist(client);
 	plx_hist_fini(&client->hedge.times);
 	free(client->channels);
 	free(client);
+}
+
+void client_send_waiting(struct plx_rpc_client *client)
+{
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		if (plx_unlikely(client->channels[i].retries.first != NULL))
+			saved_send_retries(client, &client->channels[i]);
+	}
+	if (client->queue.count)
+		queue_send(client);
+	saved_send_waiting(client);
 }
 
 bool plx_rpc_client_is_up(const struct plx_rpc_client *client)
@@ -234,6 +245,6 @@ void plx_rpc_client_stats(const struct plx_rpc_client *client,
 		const struct channel *channel = &client->channels[i];
 
 		stats_out->links += channel_is_up(channel);
-		stats_out->batches += channel->batches + channel->out.messages;
+		stats_out->batches += channel->batches + channel->tx.messages;
 	}
 }

@@ -22,7 +22,7 @@ int hedge_init(struct plx_rpc_client *client)
 	return plx_hist_init(&client->hedge.times, HIGHEST_NS, DIGITS);
 }
 
-uint64_t hedge_begin(struct plx_rpc_client *client, struct call *call, uint64_t delay_ns)
+uint64_t hedge_start(struct plx_rpc_client *client, struct call *call, uint64_t delay_ns)
 {
 	struct hedge *hedge = &client->hedge;
 
@@ -31,17 +31,18 @@ uint64_t hedge_begin(struct plx_rpc_client *client, struct call *call, uint64_t 
 		hedge->budget = BUDGET_MAX;
 	if (hedge->delay_ns >= delay_ns)
 		return delay_ns;
-	call->kept->hedge_due = true;
+	call->saved->hedge_due = true;
 	return hedge->delay_ns;
 }
 
 static void send_second(struct plx_rpc_client *client, struct call *call)
 {
-	struct channel *second = channel_choose(client, call->channel, kept_payload(call->kept));
+	struct channel *second = channel_choose(client, call->channel,
+						saved_payload_bytes(call->saved));
 
 	if (call->state != CALL_SENT || !second || client->hedge.budget < BUDGET_ONE)
 		return;
-	if (!kept_send_second(client, second, call))
+	if (!saved_send_second(client, second, call))
 		return;
 	client->hedge.budget -= BUDGET_ONE;
 	client->counts.hedged++;
@@ -49,19 +50,19 @@ static void send_second(struct plx_rpc_client *client, struct call *call)
 
 bool hedge_on_timer(struct plx_rpc_client *client, struct call *call)
 {
-	struct kept_request *kept = call->kept;
+	struct saved_request *saved = call->saved;
 	uint64_t now_ns = plx_loop_now_ns();
 
-	if (!kept->hedge_due || now_ns >= kept->deadline_ns)
+	if (!saved->hedge_due || now_ns >= saved->deadline_ns)
 		return false;
-	kept->hedge_due = false;
+	saved->hedge_due = false;
 	send_second(client, call);
-	if (kept->deadline_ns != UINT64_MAX)
-		plx_timer_start(&call->timer, kept->deadline_ns - now_ns);
+	if (saved->deadline_ns != UINT64_MAX)
+		plx_timer_start(&call->timer, saved->deadline_ns - now_ns);
 	return true;
 }
 
-static void learn(struct plx_rpc_client *client, uint64_t time_ns)
+static void record_time(struct plx_rpc_client *client, uint64_t time_ns)
 {
 	struct hedge *hedge = &client->hedge;
 	uint64_t enough = hedge->delay_ns == UINT64_MAX ? FIRST_TIMES : TIMES;
@@ -75,47 +76,47 @@ static void learn(struct plx_rpc_client *client, uint64_t time_ns)
 }
 
 /* The call goes on on its first channel. */
-void hedge_drop(struct call *call)
+void hedge_cancel(struct call *call)
 {
-	struct channel *second = call->kept->second;
+	struct channel *second = call->saved->second;
 
 	if (!second)
 		return;
-	call->kept->second = NULL;
+	call->saved->second = NULL;
 	second->open--;
-	if (second->out.link)
-		call_tell_service(second, call);
-	channel_look_at_drain(second);
+	if (second->tx.link)
+		call_send_cancel(second, call);
+	channel_check_drain(second);
 }
 
-static void use_second(struct call *call)
+static void swap_channels(struct call *call)
 {
 	struct channel *first = call->channel;
 
-	call->channel = call->kept->second;
-	call->kept->second = first;
+	call->channel = call->saved->second;
+	call->saved->second = first;
 }
 
-void hedge_won(struct channel *channel, struct call *call)
+void hedge_on_reply(struct channel *channel, struct call *call)
 {
 	struct plx_rpc_client *client = channel->client;
 
 	if (call->channel != channel) {
-		use_second(call);
+		swap_channels(call);
 		client->counts.hedges_won++;
 	}
-	if (call->kept->hedge)
-		learn(client, plx_time_since(call->kept->first_sent_ns, plx_loop_now_ns()));
-	hedge_drop(call);
+	if (call->saved->hedge)
+		record_time(client, plx_time_since(call->saved->first_sent_ns, plx_loop_now_ns()));
+	hedge_cancel(call);
 }
 
-bool hedge_goes_on(struct channel *channel, struct call *call)
+bool hedge_continues(struct channel *channel, struct call *call)
 {
-	if (!call->kept->second)
+	if (!call->saved->second)
 		return false;
 	if (call->channel == channel)
-		use_second(call);
-	call->kept->second = NULL;
+		swap_channels(call);
+	call->saved->second = NULL;
 	channel->open--;
 	return true;
 }

@@ -4,10 +4,10 @@
  *   client.c    its life, its figures
  *   channel.c   a session with one address, and what it says in its HELLO
  *   call.c      calls, from the first to the callback
- *   parked.c    requests that wait, and are sent once
- *   kept.c      those that may have to be sent again
+ *   queue.c     requests that wait, and are sent once
+ *   saved.c     those of which there is a copy: they may have to be sent again
  *   hedge.c     calls that are sent to a second service when the first one is slow
- *   answer.c    batches of replies
+ *   receive.c   batches of replies
  *   wait.c      calls of threads that are no lcores */
 #ifndef PLX_RPC_CLIENT_H
 #define PLX_RPC_CLIENT_H
@@ -21,22 +21,22 @@
 
 /* A call is in one state, and in one list at most. */
 enum call_state {
-	CALL_FREE,    /* in the list of those */
-	CALL_WAITING, /* for a channel: its request is in client->parking, or in a list of those
-			 kept */
-	CALL_SENT,    /* on a channel */
-	CALL_TOLD,    /* how it ended is known, and the callback follows: in client->told */
+	CALL_FREE,      /* in the list of those */
+	CALL_WAITING,   /* for a channel: its request is in client->queue, or saved in a
+			   list */
+	CALL_SENT,      /* on a channel */
+	CALL_COMPLETED, /* its callback follows: in client->completed */
 };
 
-struct kept_list {
-	struct kept_request *first, **end;
+struct request_list {
+	struct saved_request *first, **end;
 	uint32_t count;
 };
 
 /* A request that was not sent, or may have to be sent again. */
-struct kept_request {
-	struct kept_request *next, **prev_next;
-	struct kept_list *list; /* that it waits in; NULL: none */
+struct saved_request {
+	struct saved_request *next, **prev_next;
+	struct request_list *list; /* that it waits in; NULL: none */
 	struct call *call;
 	struct channel *second; /* it was sent there, too; NULL: it was not */
 	uint64_t deadline_ns;
@@ -46,22 +46,22 @@ struct kept_request {
 	bool has_key; /* the first of its bytes */
 	bool retry, hedge;
 	bool hedge_due;   /* the call's timer is for that */
-	bool lost;        /* a link ended behind its being sent */
+	bool link_lost;   /* a link ended behind its being sent */
 	bool was_refused; /* by a service that was full, and it was sent to another one */
 	uint8_t bytes[];
 };
 
-static inline uint32_t kept_payload(const struct kept_request *request)
+static inline uint32_t saved_payload_bytes(const struct saved_request *request)
 {
 	return request->length - (request->has_key ? RPC_KEY_BYTES : 0);
 }
 
-/* Requests that were not sent, and need not be kept then: all are older than those in a list. */
-struct parking {
-	struct parked_block *first, *last, *spare;
-	uint64_t bytes;      /* of all records */
-	uint64_t dead_bytes; /* of those whose calls have ended; the first one's has not */
-	uint32_t count;      /* of the others */
+/* Requests that wait to be sent once: all are older than those in a list. */
+struct send_queue {
+	struct queue_block *first, *last, *spare;
+	uint64_t bytes;       /* of all records */
+	uint64_t stale_bytes; /* of those whose calls have ended; the first one's has not */
+	uint32_t count;       /* of the others */
 };
 
 /* How long calls take that may be sent to a second service. */
@@ -75,15 +75,15 @@ struct call {
 	struct plx_timer timer;
 	plx_rpc_done_fn done;
 	void *arg;
-	struct channel *channel;   /* SENT */
-	struct kept_request *kept; /* or NULL */
-	struct call *next;         /* FREE, TOLD */
+	struct channel *channel;     /* SENT */
+	struct saved_request *saved; /* or NULL */
+	struct call *next;           /* FREE, TOLD */
 	uint32_t index, generation;
 	uint8_t state;
 	uint8_t status; /* TOLD */
 	bool was_sent;  /* TOLD */
-	bool is_parked; /* WAITING: its request is in client->parking */
-	uint32_t parked_length;
+	bool is_queued; /* WAITING: its request is in client->queue */
+	uint32_t queued_length;
 } PLX_ALIGNED_LINE;
 
 struct channel {
@@ -91,15 +91,15 @@ struct channel {
 	struct plx_rpc_client *client;
 	char trouble[PLX_ADDRESS_MAX + 192]; /* why it is not up, as of the last attempt */
 	bool draining;                       /* the service wants no new requests */
-	uint64_t full_until_ns; /* it said that it is overloaded: others first, until then */
-	struct rpc_out out;
+	uint64_t overloaded_until_ns; /* it said that it is overloaded: others first, until then */
+	struct rpc_tx tx;
 	uint32_t open;     /* calls that were sent and are not done */
 	uint32_t open_max; /* that the service takes */
 	uint64_t request_max;
-	uint64_t identity;      /* of the service that was there last; 0: none was */
-	uint64_t key_ns;        /* for which that remembers keys */
-	struct kept_list again; /* with keys, sent to that service on links that ended */
-	uint64_t batches;       /* of links that have ended */
+	uint64_t identity;           /* of the service that was there last; 0: none was */
+	uint64_t key_ns;             /* for which that remembers keys */
+	struct request_list retries; /* with keys, sent to that service on links that ended */
+	uint64_t batches;            /* of links that have ended */
 };
 
 struct plx_rpc_client {
@@ -113,19 +113,23 @@ struct plx_rpc_client {
 	struct call **chunks;
 	uint32_t chunk_count, open;
 	struct call *free;
-	struct parking parking;
-	struct kept_list waiting;
+	struct send_queue queue;
+	struct request_list waiting;
 	uint32_t waiting_count; /* these, and those of the channels */
-	uint64_t kept_bytes;    /* of all requests that are kept or parked */
-	struct kept_request *kept_free;
-	struct kept_slab *kept_slabs;
+	uint64_t request_bytes; /* of all requests that are saved or in the queue */
+	struct saved_request *saved_unused;
+	struct saved_slab *saved_slabs;
 	struct hedge hedge;
-	struct call *told, **told_end;
+	struct call *completed, **completed_end;
 	struct plx_task deliver; /* tells of them */
 	bool ending;             /* or in the child of a fork: takes no calls */
 	struct plx_log_limit log_limit;
 	struct plx_rpc_client_stats counts;
 };
+
+/* client.c */
+/* As many of the requests that wait as there is room for. */
+void client_send_waiting(struct plx_rpc_client *client);
 
 /* channel.c */
 void channel_init(struct channel *channel, struct plx_rpc_client *client);
@@ -133,8 +137,8 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client);
 int channel_connect(struct channel *channel, const char *address);
 void channel_end(struct channel *channel);
 
-void channel_throw_out(struct channel *channel, const char *why);
-void channel_look_at_drain(struct channel *channel);
+void channel_reject(struct channel *channel, const char *why);
+void channel_check_drain(struct channel *channel);
 
 /* The service has accepted it, and this side does not end it. */
 static inline bool channel_is_up(const struct channel *channel)
@@ -147,8 +151,8 @@ static inline bool channel_is_up(const struct channel *channel)
 static inline bool channel_has_room(const struct channel *channel)
 {
 	return channel_is_up(channel) && !channel->draining && channel->open < channel->open_max &&
-	       !rpc_out_is_full(&channel->out) &&
-	       (channel->out.bytes || plx_link_is_open(channel->session.link));
+	       !rpc_tx_is_full(&channel->tx) &&
+	       (channel->tx.bytes || plx_link_is_open(channel->session.link));
 }
 
 /* For a request of that length, without its key: the channel with the least open calls of those
@@ -171,73 +175,75 @@ plx_rpc_call_id call_id(const struct call *call);
 void call_finish(struct plx_rpc_client *client, struct call *call,
 		 const struct plx_rpc_result *result);
 /* How it ends is known inside a call of the user's: the callback comes from the loop. */
-void call_end_soon(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status);
+void call_complete_later(struct plx_rpc_client *client, struct call *call,
+			 enum plx_rpc_status status);
 /* The service need not go on with it. */
-void call_tell_service(struct channel *channel, const struct call *call);
+void call_send_cancel(struct channel *channel, const struct call *call);
 /* Return: 0, it was sent, or is to end; -ENOMEM. */
 int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
 	      const struct rpc_header *header, const struct iovec *iov, int count);
 
 /* Time that is left, rounded up: who gives 1 ns does not ask for none. */
-static inline uint32_t rpc_left_us(uint64_t deadline_ns)
+static inline uint32_t rpc_remaining_us(uint64_t deadline_ns)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
 
-	if (left_ns >= RPC_NO_END_US * PLX_NS_PER_US)
-		return RPC_NO_END_US;
+	if (left_ns >= RPC_NO_DEADLINE_US * PLX_NS_PER_US)
+		return RPC_NO_DEADLINE_US;
 	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
 }
 
-/* parked.c */
-/* Whether a request may be parked: it is short, and not too many have died behind one that lives.
- */
-bool parking_takes(const struct plx_rpc_client *client, size_t length);
+/* queue.c */
+/* Whether it takes a request of that length: short, and not too many behind the first are stale. */
+bool queue_accepts(const struct plx_rpc_client *client, size_t length);
 /* Return: 0; -EAGAIN too many bytes wait; -EMSGSIZE; -ENOMEM. */
-int parking_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
-		uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length);
+int queue_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
+	      uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length);
 /* The call has ended. */
-void parking_forget(struct plx_rpc_client *client, struct call *call);
+void queue_remove(struct plx_rpc_client *client, struct call *call);
 /* As many as there is room for. */
-void parking_send(struct plx_rpc_client *client);
-void parking_free(struct plx_rpc_client *client);
+void queue_send(struct plx_rpc_client *client);
+void queue_free(struct plx_rpc_client *client);
 
-/* kept.c */
+/* saved.c */
 /* Return: -EMSGSIZE, with a text. */
-int kept_too_long(const struct plx_rpc_client *client, size_t length);
-/* Return: 0; -EAGAIN too many bytes are kept; -EMSGSIZE; -ENOMEM. */
-int kept_make(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
-	      uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
-void kept_drop(struct plx_rpc_client *client, struct call *call);
-void kept_free_all(struct plx_rpc_client *client);
-void kept_wait(struct plx_rpc_client *client, struct call *call, struct kept_list *list);
-int kept_send(struct plx_rpc_client *client, struct channel *channel, struct call *call);
+int saved_too_long(const struct plx_rpc_client *client, size_t length);
+/* Return: 0; -EAGAIN too many bytes are saved; -EMSGSIZE; -ENOMEM. */
+int saved_create(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
+		 uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
+void saved_free(struct plx_rpc_client *client, struct call *call);
+void saved_free_all(struct plx_rpc_client *client);
+void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct request_list *list);
+int saved_send(struct plx_rpc_client *client, struct channel *channel, struct call *call);
 /* A copy to a second channel. Return: whether it was sent. */
-bool kept_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call);
+bool saved_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call);
 /* Its link has ended. Return: whether it goes on all the same. */
-bool kept_survives(struct channel *channel, struct call *call);
+bool saved_on_link_end(struct channel *channel, struct call *call);
 /* The service that answers here now remembers no keys of the one before. */
-void kept_end_again(struct channel *channel);
+void saved_fail_retries(struct channel *channel);
 /* The service did not take it, as it drains: another one may. Return: whether it goes on. */
-bool call_again(struct plx_rpc_client *client, struct call *call);
+bool saved_requeue(struct plx_rpc_client *client, struct call *call);
 /* The service did not take it, as it is full: another one may, once. Return: whether it goes on. */
-bool call_elsewhere(struct channel *channel, struct call *call);
-void client_send_waiting(struct plx_rpc_client *client);
+bool saved_redirect(struct channel *channel, struct call *call);
+/* Those of `retries` that the channel takes; those of client->waiting that any does. */
+void saved_send_retries(struct plx_rpc_client *client, struct channel *channel);
+void saved_send_waiting(struct plx_rpc_client *client);
 
 /* hedge.c */
 int hedge_init(struct plx_rpc_client *client);
 /* A call begins. Return: when its timer is to fire, from now on. */
-uint64_t hedge_begin(struct plx_rpc_client *client, struct call *call, uint64_t delay_ns);
+uint64_t hedge_start(struct plx_rpc_client *client, struct call *call, uint64_t delay_ns);
 /* The timer has fired. Return: whether for that, and not for the deadline. */
 bool hedge_on_timer(struct plx_rpc_client *client, struct call *call);
 /* The reply has come on that channel. */
-void hedge_won(struct channel *channel, struct call *call);
+void hedge_on_reply(struct channel *channel, struct call *call);
 /* That channel says no, or has ended. Return: whether the other one goes on. */
-bool hedge_goes_on(struct channel *channel, struct call *call);
+bool hedge_continues(struct channel *channel, struct call *call);
 /* The second channel need not go on with it. */
-void hedge_drop(struct call *call);
+void hedge_cancel(struct call *call);
 
-/* answer.c */
-void answer_batch(struct channel *channel, struct plx_buf *message);
+/* receive.c */
+void receive_batch(struct channel *channel, struct plx_buf *message);
 
 #endif

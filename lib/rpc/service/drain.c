@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define ON_LCORE(here) ((here)->lcore == plx_lcore_id())
+#define ON_LCORE(local) ((local)->lcore == plx_lcore_id())
 
 static void unref(struct plx_rpc_service *service)
 {
@@ -15,53 +15,53 @@ static void unref(struct plx_rpc_service *service)
 }
 
 /* While it ends: the lcore has lost a client, or a request. */
-void service_peer_left(struct service_here *here)
+void service_end_if_idle(struct service_local *local)
 {
-	if (!LIST_EMPTY(&here->acceptor.links) || here->open)
+	if (!LIST_EMPTY(&local->acceptor.links) || local->open)
 		return;
-	plx_signal_fini(&here->told);
-	rpc_request_free_all(here);
-	plx_acceptor_fini(&here->acceptor);
-	unref(here->service);
+	plx_signal_fini(&local->wakeup);
+	rpc_request_free_all(local);
+	plx_acceptor_fini(&local->acceptor);
+	unref(local->service);
 }
 
-static void drain_here(struct service_here *here)
+static void drain_local(struct service_local *local)
 {
 	struct plx_accepted *peer;
 
-	if (here->draining)
+	if (local->draining)
 		return;
-	here->draining = true;
-	orphans_gone(here);
-	LIST_FOREACH (peer, &here->acceptor.links, links)
+	local->draining = true;
+	orphans_abandon(local);
+	LIST_FOREACH (peer, &local->acceptor.links, links)
 		peer_drain((struct peer *)peer);
 }
 
-static void end_here(struct service_here *here)
+static void end_local(struct service_local *local)
 {
 	struct plx_accepted *peer;
 
-	if (here->ending)
+	if (local->ending)
 		return;
-	here->draining = true;
-	here->ending = true;
-	orphans_gone(here);
-	LIST_FOREACH (peer, &here->acceptor.links, links) {
+	local->draining = true;
+	local->ending = true;
+	orphans_abandon(local);
+	LIST_FOREACH (peer, &local->acceptor.links, links) {
 		if (peer->link)
 			plx_link_abort(peer->link);
 	}
-	service_peer_left(here);
+	service_end_if_idle(local);
 }
 
-void service_on_told(struct plx_signal *signal, uint64_t fires, void *arg)
+void service_on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
 {
-	struct service_here *here = arg;
+	struct service_local *local = arg;
 
 	/* D3 -> D4: set before the signal was fired. */
-	if (plx_atomic_load(&here->service->ending, PLX_ACQUIRE))
-		end_here(here);
+	if (plx_atomic_load(&local->service->ending, PLX_ACQUIRE))
+		end_local(local);
 	else
-		drain_here(here);
+		drain_local(local);
 }
 
 static void close_listeners(struct plx_rpc_service *service)
@@ -77,7 +77,7 @@ void plx_rpc_service_drain(struct plx_rpc_service *service)
 	close_listeners(service);
 	plx_atomic_store(&service->draining, true, PLX_RELEASE); /* D3 */
 	PLX_LCORE_FOREACH (id)
-		plx_signal_fire(&service->here[id]->told);
+		plx_signal_fire(&service->local[id]->wakeup);
 }
 
 bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
@@ -100,23 +100,23 @@ static int not_drained(const struct plx_rpc_service *service)
 			stats.clients, stats.open);
 }
 
-static bool is_drained_here(const struct service_here *here)
+static bool is_drained_locally(const struct service_local *local)
 {
-	return here->draining && LIST_EMPTY(&here->acceptor.links) && !here->open;
+	return local->draining && LIST_EMPTY(&local->acceptor.links) && !local->open;
 }
 
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 {
 	uint64_t until_ns = plx_time_add(plx_now_ns(), timeout_ns);
-	const struct service_here *here;
+	const struct service_local *local;
 	bool is_all = service->lcore == plx_lcore_id();
 
 	if (plx_lcore_id() == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_rpc_service_finish");
-	here = service->here[plx_lcore_id()];
+	local = service->local[plx_lcore_id()];
 	if (is_all)
 		plx_rpc_service_drain(service);
-	while (!(is_all ? plx_rpc_service_is_drained(service) : is_drained_here(here))) {
+	while (!(is_all ? plx_rpc_service_is_drained(service) : is_drained_locally(local))) {
 		if (plx_now_ns() >= until_ns)
 			return not_drained(service);
 		if (plx_loop_turn() < 0)
@@ -141,12 +141,12 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 	plx_atomic_store(&service->draining, true, PLX_RELEASE);
 	plx_atomic_store(&service->ending, true, PLX_RELEASE); /* D3 */
 	PLX_LCORE_FOREACH (id) {
-		struct service_here *here = service->here[id];
+		struct service_local *local = service->local[id];
 
-		if (ON_LCORE(here) || may_end_for(id))
-			end_here(here);
+		if (ON_LCORE(local) || may_end_for(id))
+			end_local(local);
 		else
-			plx_signal_fire(&here->told);
+			plx_signal_fire(&local->wakeup);
 	}
 	unref(service);
 }

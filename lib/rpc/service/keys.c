@@ -73,7 +73,7 @@ static void free_answers(struct shard *shard, uint32_t mask)
 {
 	for (uint32_t i = 0; shard->chains && i <= mask; i++) {
 		for (struct key_entry *entry = shard->chains[i]; entry; entry = entry->next)
-			free(entry->answer.more);
+			free(entry->answer.heap);
 	}
 }
 
@@ -131,9 +131,9 @@ static void drop(struct rpc_keys *keys, struct shard *shard, struct key_entry *e
 	while (*at != entry)
 		at = &(*at)->next;
 	*at = entry->next;
-	if (entry->answer.more) {
+	if (entry->answer.heap) {
 		shard->bytes -= entry->answer.length;
-		free(entry->answer.more);
+		free(entry->answer.heap);
 	}
 	entry->next = shard->free;
 	shard->free = entry;
@@ -154,7 +154,7 @@ static void forget_old(struct rpc_keys *keys, struct shard *shard, uint64_t now_
 	}
 }
 
-static bool more_entries(struct rpc_keys *keys, struct shard *shard)
+static bool grow_entries(struct rpc_keys *keys, struct shard *shard)
 {
 	struct slab *slab;
 
@@ -179,7 +179,7 @@ static struct key_entry *add(struct rpc_keys *keys, struct shard *shard, struct 
 {
 	struct key_entry *entry, **chain;
 
-	if (shard->count >= keys->shard_max || (!shard->free && !more_entries(keys, shard)))
+	if (shard->count >= keys->shard_max || (!shard->free && !grow_entries(keys, shard)))
 		return NULL;
 	entry = shard->free;
 	shard->free = entry->next;
@@ -202,11 +202,11 @@ static uint64_t room_after_ns(const struct rpc_keys *keys, const struct shard *s
 static void copy_answer(const struct key_answer *from, struct key_answer *to)
 {
 	*to = *from;
-	if (!from->more)
+	if (!from->heap)
 		return;
-	to->more = malloc(from->length);
-	if (to->more) {
-		memcpy(to->more, from->more, from->length);
+	to->heap = malloc(from->length);
+	if (to->heap) {
+		memcpy(to->heap, from->heap, from->length);
 		return;
 	}
 	to->status = PLX_RPC_OVERLOADED;
@@ -238,8 +238,8 @@ enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_
 	return state;
 }
 
-enum key_state rpc_keys_look(struct rpc_keys *keys, struct rpc_key key,
-			     struct key_answer *answer_out)
+enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key,
+			       struct key_answer *answer_out)
 {
 	struct shard *shard = shard_of(keys, key);
 	enum key_state state = KEY_NEW;
@@ -261,7 +261,7 @@ static bool keep_bytes(struct key_answer *kept, const struct iovec *iov, int cou
 	uint8_t *at = kept->bytes;
 
 	if (kept->length > KEY_REPLY_BYTES)
-		at = kept->more = malloc(kept->length);
+		at = kept->heap = malloc(kept->length);
 	if (!at)
 		return false;
 	rpc_copy_pieces(at, iov, count);
@@ -279,12 +279,12 @@ void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct 
 	       (answer->length <= KEY_REPLY_MAX &&
 		answer->length <= keys->shard_bytes_max - shard->bytes);
 	entry->answer = *answer;
-	entry->answer.more = NULL;
+	entry->answer.heap = NULL;
 	if (!fits || !keep_bytes(&entry->answer, iov, count)) {
 		entry->answer.status = PLX_RPC_OVERLOADED;
 		entry->answer.number = entry->answer.length = 0;
 	}
-	if (entry->answer.more)
+	if (entry->answer.heap)
 		shard->bytes += entry->answer.length;
 	entry->done = true;
 	entry->done_ns = now_ns;

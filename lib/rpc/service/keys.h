@@ -34,13 +34,13 @@ struct key_answer {
 	enum plx_rpc_status status;
 	uint32_t number, handler_ns; /* as on the wire */
 	uint32_t length;
-	uint8_t *more; /* malloc'd, of whom it was given to; NULL: the bytes are here */
+	uint8_t *heap; /* malloc'd, of whom it was given to; NULL: the bytes are here */
 	uint8_t bytes[KEY_REPLY_BYTES];
 };
 
 static inline const uint8_t *key_answer_bytes(const struct key_answer *answer)
 {
-	return answer->more ? answer->more : answer->bytes;
+	return answer->heap ? answer->heap : answer->bytes;
 }
 
 /* Return: 0; -ENOMEM. */
@@ -55,8 +55,8 @@ enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_
 			      struct key_answer *answer_out, uint64_t *retry_ns_out);
 
 /* What became of a key that was RUNNING. Return: that; NEW: it was forgotten. */
-enum key_state rpc_keys_look(struct rpc_keys *keys, struct rpc_key key,
-			     struct key_answer *answer_out);
+enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key,
+			       struct key_answer *answer_out);
 
 /* It has run: this is the reply, of `length` bytes in the pieces. Where there is no memory for
  * these, it is remembered as OVERLOADED. */

@@ -107,15 +107,15 @@ int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
 		.name = service->methods[i].what.name,
 	};
 	PLX_LCORE_FOREACH (id) {
-		const struct method_here *here = service->here[id]->methods;
+		const struct method_local *local = service->local[id]->methods;
 
-		if (!here)
+		if (!local)
 			continue;
-		stats_out->requests += rpc_count_of(&here[i].requests);
-		stats_out->replies += rpc_count_of(&here[i].replies);
-		stats_out->refused += rpc_count_of(&here[i].refused);
-		stats_out->slow += rpc_count_of(&here[i].slow);
-		cycles += rpc_count_of(&here[i].cycles);
+		stats_out->requests += rpc_count_of(&local[i].requests);
+		stats_out->replies += rpc_count_of(&local[i].replies);
+		stats_out->refused += rpc_count_of(&local[i].refused);
+		stats_out->slow += rpc_count_of(&local[i].slow);
+		cycles += rpc_count_of(&local[i].cycles);
 	}
 	stats_out->handler_ns = plx_tsc_to_ns(cycles);
 	return 0;

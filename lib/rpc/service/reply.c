@@ -14,15 +14,15 @@ struct answer {
 	const struct iovec *iov;
 	int count;
 	size_t length;
-	bool undone; /* the handler says that it did nothing: the same as if none had run */
+	bool not_run; /* the handler says that it did nothing: the same as if none had run */
 };
 
 /* A reply on its way to the request's lcore. */
-struct far_reply {
+struct remote_reply {
 	struct plx_rpc_request *request;
 	enum plx_rpc_status status;
 	uint32_t number;
-	bool undone;
+	bool not_run;
 	size_t length;
 	uint8_t bytes[];
 };
@@ -39,11 +39,11 @@ static struct rpc_header header_of(const struct plx_rpc_request *request,
 {
 	return (struct rpc_header){
 		.kind = RPC_REPLY,
-		.flags = (uint8_t)status,
+		.status = (uint8_t)status,
 		.length = (uint32_t)length,
 		.call = request->call,
-		.first = handler_ns(request),
-		.second = number,
+		.handler_ns = handler_ns(request),
+		.code = number,
 	};
 }
 
@@ -60,40 +60,40 @@ int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 {
 	struct rpc_header header = {
 		.kind = RPC_REPLY,
-		.flags = (uint8_t)status,
+		.status = (uint8_t)status,
 		.call = call,
-		.second = hint_us(retry_after_ns),
+		.retry_us = hint_us(retry_after_ns),
 	};
 
-	if (plx_likely(rpc_out_claim(&peer->out, &header) != NULL))
+	if (plx_likely(rpc_tx_reserve(&peer->tx, &header) != NULL))
 		return 0;
-	peer_throw_out(peer, "there is no memory for an answer to it");
+	peer_reject(peer, "there is no memory for an answer to it");
 	return -ENOMEM;
 }
 
-int reply_again(struct peer *peer, uint64_t call, const struct key_answer *answer)
+int reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
 {
 	struct iovec whole = {(void *)key_answer_bytes(answer), answer->length};
 	struct rpc_header header = {
 		.kind = RPC_REPLY,
-		.flags = (uint8_t)answer->status,
+		.status = (uint8_t)answer->status,
 		.length = answer->length,
 		.call = call,
-		.first = answer->handler_ns,
-		.second = answer->number,
+		.handler_ns = answer->handler_ns,
+		.code = answer->number,
 	};
 
 	if (answer->length > peer->reply_max) {
-		header.flags = PLX_RPC_TOO_BIG;
+		header.status = PLX_RPC_TOO_BIG;
 		header.length = 0;
 		whole.iov_len = 0;
 	}
-	if (peer->out.waiting_bytes > peer->here->service->attr.waiting_max)
-		peer_throw_out(peer, "it takes no replies");
-	else if (rpc_out_put(&peer->out, &header, &whole, 1) == 0)
+	if (peer->tx.waiting_bytes > peer->local->service->attr.waiting_max)
+		peer_reject(peer, "it takes no replies");
+	else if (rpc_tx_put(&peer->tx, &header, &whole, 1) == 0)
 		return 0;
 	else
-		peer_throw_out(peer, "there is no memory for an answer to it");
+		peer_reject(peer, "there is no memory for an answer to it");
 	return -ENOMEM;
 }
 
@@ -102,19 +102,19 @@ static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status st
 {
 	struct rpc_header header = header_of(request, status, 0, 0);
 
-	if (!rpc_out_claim(&request->peer->out, &header))
-		peer_throw_out(request->peer, "there is no memory for an answer to it");
+	if (!rpc_tx_reserve(&request->peer->tx, &header))
+		peer_reject(request->peer, "there is no memory for an answer to it");
 }
 
 /* The request has its answer, whatever became of that. */
 static inline void finish(struct plx_rpc_request *request)
 {
-	struct service_here *here = request->here;
+	struct service_local *local = request->local;
 
-	rpc_add(&here->methods[request->method].replies, 1);
+	rpc_add(&local->methods[request->method].replies, 1);
 	if (request->state == REQUEST_OPEN) {
 		struct peer *peer = request->peer;
-		struct method_here *method = &here->methods[request->method];
+		struct method_local *method = &local->methods[request->method];
 
 		open_end(request);
 		method->held++;
@@ -130,14 +130,14 @@ static inline void finish(struct plx_rpc_request *request)
 static __attribute__((noinline)) void remember(struct plx_rpc_request *request,
 					       const struct answer *answer)
 {
-	repeat_done(request,
-		    &(struct key_answer){
-			    .status = answer->status,
-			    .number = answer->number,
-			    .handler_ns = handler_ns(request),
-			    .length = (uint32_t)answer->length,
-		    },
-		    answer->iov, answer->count);
+	duplicate_done(request,
+		       &(struct key_answer){
+			       .status = answer->status,
+			       .number = answer->number,
+			       .handler_ns = handler_ns(request),
+			       .length = (uint32_t)answer->length,
+		       },
+		       answer->iov, answer->count);
 }
 
 /* Return: 0; -EMSGSIZE; -ENOMEM. */
@@ -152,19 +152,19 @@ static int write_answer(struct plx_rpc_request *request, const struct answer *an
 				answer->length, (unsigned long long)peer->reply_max);
 	}
 	header = header_of(request, answer->status, answer->number, answer->length);
-	if (plx_unlikely(answer->undone))
-		header.first = 0;
-	if (plx_likely(rpc_out_put(&peer->out, &header, answer->iov, answer->count) == 0)) {
-		if (plx_unlikely(peer->out.waiting_bytes >
-				 request->here->service->attr.waiting_max))
-			peer_throw_out(peer, "it takes no replies");
+	if (plx_unlikely(answer->not_run))
+		header.handler_ns = 0;
+	if (plx_likely(rpc_tx_put(&peer->tx, &header, answer->iov, answer->count) == 0)) {
+		if (plx_unlikely(peer->tx.waiting_bytes >
+				 request->local->service->attr.waiting_max))
+			peer_reject(peer, "it takes no replies");
 		return 0;
 	}
 	reply_failed(request, PLX_RPC_OVERLOADED);
 	return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
 }
 
-static int answer_here(struct plx_rpc_request *request, const struct answer *answer)
+static int answer_local(struct plx_rpc_request *request, const struct answer *answer)
 {
 	int rc = 0;
 
@@ -179,49 +179,49 @@ static int answer_here(struct plx_rpc_request *request, const struct answer *ans
 	return rc;
 }
 
-static void arrive(void *arg)
+static void on_remote_reply(void *arg)
 {
-	struct far_reply *far = arg;
+	struct remote_reply *far = arg;
 	struct iovec whole = {far->bytes, far->length};
 
-	answer_here(far->request, &(struct answer){
-					  .status = far->status,
-					  .number = far->number,
-					  .iov = &whole,
-					  .count = 1,
-					  .length = far->length,
-					  .undone = far->undone,
-				  });
+	answer_local(far->request, &(struct answer){
+					   .status = far->status,
+					   .number = far->number,
+					   .iov = &whole,
+					   .count = 1,
+					   .length = far->length,
+					   .not_run = far->not_run,
+				   });
 	free(far);
 }
 
 /* Return: 0; -EAGAIN; -ENOMEM. */
-static __attribute__((noinline)) int answer_there(struct plx_rpc_request *request,
-						  const struct answer *answer)
+static __attribute__((noinline)) int answer_remote(struct plx_rpc_request *request,
+						   const struct answer *answer)
 {
-	struct far_reply *far = malloc(sizeof(*far) + answer->length);
+	struct remote_reply *far = malloc(sizeof(*far) + answer->length);
 	int rc;
 
 	if (!far) /* rather a status than none */
 		return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
-	*far = (struct far_reply){
+	*far = (struct remote_reply){
 		.request = request,
 		.status = answer->status,
 		.number = answer->number,
-		.undone = answer->undone,
+		.not_run = answer->not_run,
 		.length = answer->length,
 	};
 	rpc_copy_pieces(far->bytes, answer->iov, answer->count);
-	rc = plx_lcore_send(request->here->lcore, arrive, far);
+	rc = plx_lcore_send(request->local->lcore, on_remote_reply, far);
 	if (rc)
 		free(far);
 	return rc;
 }
 
-static inline int give(struct plx_rpc_request *request, const struct answer *answer)
+static inline int send_answer(struct plx_rpc_request *request, const struct answer *answer)
 {
-	return plx_likely(request->here->lcore == plx_lcore_id()) ? answer_here(request, answer)
-								  : answer_there(request, answer);
+	return plx_likely(request->local->lcore == plx_lcore_id()) ? answer_local(request, answer)
+								   : answer_remote(request, answer);
 }
 
 static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status status,
@@ -231,7 +231,7 @@ static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status st
 
 	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* a client that accepts it lies */
 		all = (struct answer){.status = PLX_RPC_TOO_BIG};
-	return give(request, &all);
+	return send_answer(request, &all);
 }
 
 int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length)
@@ -262,34 +262,34 @@ int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
 	    status >= PLX_RPC_STATUS_COUNT)
 		return plx_fail(EINVAL, "a service cannot refuse with '%s'",
 				plx_rpc_status_name(status));
-	return give(request,
-		    &(struct answer){
-			    .status = status,
-			    .number = hint_us(retry_after_ns),
-			    .undone = status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED,
-		    });
+	return send_answer(
+		request, &(struct answer){
+				 .status = status,
+				 .number = hint_us(retry_after_ns),
+				 .not_run = status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED,
+			 });
 }
 
 int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out)
 {
 	struct rpc_header header;
 
-	ASSERT_OWNER(request->here->lcore);
+	ASSERT_OWNER(request->local->lcore);
 	plx_rpc_reply_abandon(request);
 	if (room > BEGIN_BYTES_MAX || request->state != REQUEST_RUNNING || !request->peer)
 		return plx_fail(EINVAL,
 				"a reply of up to %u bytes in place: %u at most, in the handler",
 				room, BEGIN_BYTES_MAX);
-	if (rpc_record_bytes(room) > request->peer->out.batch_max)
+	if (rpc_record_bytes(room) > request->peer->tx.batch_max)
 		return plx_fail(EINVAL,
 				"a reply of up to %u bytes in place: a message to the client has "
 				"%u",
-				room, request->peer->out.batch_max);
+				room, request->peer->tx.batch_max);
 	if (room > request->peer->reply_max)
 		return plx_fail(EINVAL, "a reply of up to %u bytes: the client accepts %llu", room,
 				(unsigned long long)request->peer->reply_max);
 	header = header_of(request, PLX_RPC_OK, 0, room);
-	request->begun = rpc_out_claim(&request->peer->out, &header);
+	request->begun = rpc_tx_reserve(&request->peer->tx, &header);
 	request->begun_bytes = room;
 	if (!request->begun)
 		return plx_fail(ENOMEM, "no memory for a reply of %u bytes", room);
@@ -299,9 +299,9 @@ int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **a
 
 void plx_rpc_reply_abandon(struct plx_rpc_request *request)
 {
-	ASSERT_OWNER(request->here->lcore);
+	ASSERT_OWNER(request->local->lcore);
 	if (request->begun && request->peer)
-		rpc_out_unclaim(&request->peer->out, request->begun);
+		rpc_tx_discard(&request->peer->tx, request->begun);
 	request->begun = NULL;
 }
 
@@ -309,8 +309,8 @@ void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)
 {
 	struct rpc_header *header = (struct rpc_header *)(request->begun - RPC_RECORD_BYTES);
 
-	ASSERT_OWNER(request->here->lcore);
-	header->first = htole32(handler_ns(request));
+	ASSERT_OWNER(request->local->lcore);
+	header->handler_ns = htole32(handler_ns(request));
 	if (plx_unlikely(request->entry != NULL))
 		remember(request, &(struct answer){
 					  .iov = &(struct iovec){request->begun, length},
@@ -318,7 +318,7 @@ void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)
 					  .length = length,
 				  });
 	if (length < request->begun_bytes)
-		rpc_out_trim(&request->peer->out, request->begun, length);
+		rpc_tx_trim(&request->peer->tx, request->begun, length);
 	request->begun = NULL;
 	finish(request);
 }

@@ -13,31 +13,31 @@ struct request_slab {
 	struct plx_rpc_request requests[SLAB_REQUESTS];
 };
 
-static __attribute__((noinline)) bool more_requests(struct service_here *here)
+static __attribute__((noinline)) bool grow_requests(struct service_local *local)
 {
 	struct request_slab *slab = calloc(1, sizeof(*slab));
 
 	if (!slab)
 		return false;
-	slab->next = here->slabs;
-	here->slabs = slab;
+	slab->next = local->slabs;
+	local->slabs = slab;
 	for (unsigned i = 0; i < SLAB_REQUESTS; i++) {
-		slab->requests[i].here = here;
-		slab->requests[i].next = here->free;
-		here->free = &slab->requests[i];
+		slab->requests[i].local = local;
+		slab->requests[i].next = local->free;
+		local->free = &slab->requests[i];
 	}
 	return true;
 }
 
-struct plx_rpc_request *rpc_request_take(struct service_here *here)
+struct plx_rpc_request *rpc_request_take(struct service_local *local)
 {
 	struct plx_rpc_request *request;
 
-	if (plx_unlikely(!here->free) && !more_requests(here))
+	if (plx_unlikely(!local->free) && !grow_requests(local))
 		return NULL;
-	request = here->free;
-	here->free = request->next;
-	here->open++;
+	request = local->free;
+	local->free = request->next;
+	local->open++;
 	return request;
 }
 
@@ -46,7 +46,7 @@ static void orphan_leave(struct plx_rpc_request *request);
 /* The last one of a service that has ended may take the service with it. */
 void rpc_request_free(struct plx_rpc_request *request)
 {
-	struct service_here *here = request->here;
+	struct service_local *local = request->local;
 
 	if (plx_unlikely(request->orphan))
 		orphan_leave(request);
@@ -54,22 +54,22 @@ void rpc_request_free(struct plx_rpc_request *request)
 		plx_buf_unref(request->message);
 	request->kept = false;
 	request->state = REQUEST_FREE;
-	request->next = here->free;
-	here->free = request;
-	here->open--;
-	if (plx_unlikely(here->ending))
-		service_peer_left(here);
+	request->next = local->free;
+	local->free = request;
+	local->open--;
+	if (plx_unlikely(local->ending))
+		service_end_if_idle(local);
 }
 
-void rpc_request_free_all(struct service_here *here)
+void rpc_request_free_all(struct service_local *local)
 {
-	while (here->slabs) {
-		struct request_slab *slab = here->slabs;
+	while (local->slabs) {
+		struct request_slab *slab = local->slabs;
 
-		here->slabs = slab->next;
+		local->slabs = slab->next;
 		free(slab);
 	}
-	here->free = NULL;
+	local->free = NULL;
 }
 
 /* Those that stay open ------------------------------------------------------------------------- */
@@ -158,20 +158,20 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request)
 
 void open_end(struct plx_rpc_request *request)
 {
-	request->here->methods[request->method].open--;
-	rpc_add(&request->here->counts.open, (uint64_t)-1);
+	request->local->methods[request->method].open--;
+	rpc_add(&request->local->counts.open, (uint64_t)-1);
 }
 
 /* Nobody waits for it any more; a reply is still owed. */
-static void tell_gone(struct plx_rpc_request *request)
+static void notify_gone(struct plx_rpc_request *request)
 {
 	const struct plx_rpc_method *method =
-		&request->here->service->methods[request->method].what;
+		&request->local->service->methods[request->method].what;
 
 	if (request->gone) /* it was told before */
 		return;
 	request->gone = true;
-	if (method->gone && !request->here->ending)
+	if (method->gone && !request->local->ending)
 		method->gone(request, method->arg);
 }
 
@@ -181,49 +181,49 @@ static void tell_gone(struct plx_rpc_request *request)
 /* Requests with a key whose link was lost. Their client may come back and ask for the reply, within
  * the deadline; until then nobody is told that they are gone. */
 
-#define ORPHAN_LOOK_NS (50 * PLX_NS_PER_MS)
+#define ORPHAN_POLL_NS (50 * PLX_NS_PER_MS)
 
 static void orphan_join(struct plx_rpc_request *request)
 {
-	struct service_here *here = request->here;
+	struct service_local *local = request->local;
 
 	request->orphan = true;
 	request->next_repeat = NULL;
-	request->prev_repeat = here->orphans_end;
-	*here->orphans_end = request;
-	here->orphans_end = &request->next_repeat;
-	here->orphan_count++;
-	if (!plx_timer_running(&here->orphan_timer))
-		plx_timer_start(&here->orphan_timer, ORPHAN_LOOK_NS);
+	request->prev_repeat = local->orphans_end;
+	*local->orphans_end = request;
+	local->orphans_end = &request->next_repeat;
+	local->orphan_count++;
+	if (!plx_timer_running(&local->orphan_timer))
+		plx_timer_start(&local->orphan_timer, ORPHAN_POLL_NS);
 }
 
 static void orphan_leave(struct plx_rpc_request *request)
 {
-	struct service_here *here = request->here;
+	struct service_local *local = request->local;
 
 	assert(request->prev_repeat && "an orphan is in the list");
 	*request->prev_repeat = request->next_repeat;
 	if (request->next_repeat)
 		request->next_repeat->prev_repeat = request->prev_repeat;
 	else
-		here->orphans_end = request->prev_repeat;
+		local->orphans_end = request->prev_repeat;
 	request->prev_repeat = NULL;
 	request->orphan = false;
-	if (--here->orphan_count == 0)
-		plx_timer_stop(&here->orphan_timer);
+	if (--local->orphan_count == 0)
+		plx_timer_stop(&local->orphan_timer);
 }
 
 /* Those whose deadline has passed; all: every one. What is told may reply, to others too. */
-static void tell_orphans(struct service_here *here, bool all)
+static void notify_orphans(struct service_local *local, bool all)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 
-	for (uint32_t looks = here->orphan_count; looks && here->orphans; looks--) {
-		struct plx_rpc_request *request = here->orphans;
+	for (uint32_t looks = local->orphan_count; looks && local->orphans; looks--) {
+		struct plx_rpc_request *request = local->orphans;
 
 		orphan_leave(request);
 		if (all || request->deadline_ns <= now_ns)
-			tell_gone(request);
+			notify_gone(request);
 		else
 			orphan_join(request);
 	}
@@ -231,16 +231,16 @@ static void tell_orphans(struct service_here *here, bool all)
 
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
-	struct service_here *here = arg;
+	struct service_local *local = arg;
 
-	tell_orphans(here, false);
-	if (here->orphans && !plx_timer_running(timer))
-		plx_timer_start(timer, ORPHAN_LOOK_NS);
+	notify_orphans(local, false);
+	if (local->orphans && !plx_timer_running(timer))
+		plx_timer_start(timer, ORPHAN_POLL_NS);
 }
 
-void orphans_gone(struct service_here *here)
+void orphans_abandon(struct service_local *local)
 {
-	tell_orphans(here, true);
+	notify_orphans(local, true);
 }
 
 /* It stays in the table, and counts as the client's, until it is replied to: else a client could
@@ -249,14 +249,14 @@ void rpc_request_gone(struct plx_rpc_request *request)
 {
 	if (request->prev_repeat) {
 		open_remove(request->peer, request);
-		repeat_gone(request);
+		duplicate_gone(request);
 		return;
 	}
 	request->peer->open.gone++;
-	tell_gone(request);
+	notify_gone(request);
 }
 
-void open_all_gone(struct peer *peer, bool may_come_back)
+void open_abandon(struct peer *peer, bool may_come_back)
 {
 	struct open_table *table = &peer->open;
 
@@ -269,11 +269,11 @@ void open_all_gone(struct peer *peer, bool may_come_back)
 			table->gone -= request->gone;
 			request->peer = NULL;
 			if (request->prev_repeat)
-				repeat_gone(request);
+				duplicate_gone(request);
 			else if (request->entry && !request->gone && may_come_back)
 				orphan_join(request);
 			else
-				tell_gone(request);
+				notify_gone(request);
 		}
 	}
 	free(table->buckets);
@@ -282,7 +282,7 @@ void open_all_gone(struct peer *peer, bool may_come_back)
 
 void plx_rpc_request_keep(struct plx_rpc_request *request)
 {
-	ASSERT_OWNER(request->here->lcore);
+	ASSERT_OWNER(request->local->lcore);
 	if (request->kept || request->state != REQUEST_RUNNING)
 		return;
 	request->message = plx_buf_ref(request->message);
@@ -291,7 +291,7 @@ void plx_rpc_request_keep(struct plx_rpc_request *request)
 
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)
 {
-	ASSERT_OWNER(request->here->lcore);
+	ASSERT_OWNER(request->local->lcore);
 	return request->gone || (!request->peer && !request->orphan);
 }
 
@@ -302,6 +302,6 @@ uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)
 
 const char *plx_rpc_request_peer(const struct plx_rpc_request *request)
 {
-	ASSERT_OWNER(request->here->lcore);
+	ASSERT_OWNER(request->local->lcore);
 	return request->peer ? plx_link_peer(request->peer->session.link) : "";
 }

@@ -8,7 +8,7 @@
  *   peer.c      a client's link, from its HELLO to its end
  *   turns.c     the batches that come by it, and what waits for its turn
  *   serve.c     a record of a batch: checks, the handler
- *   repeat.c    requests that have a key, and come again
+ *   duplicate.c requests that have a key, and come again
  *   keys.c      what is remembered of those: keys.h
  *   reply.c     replies, from wherever they come
  *   request.c   the requests that are owed one
@@ -42,10 +42,10 @@ struct method {
 };
 
 /* What an lcore knows of a method. */
-struct method_here {
+struct method_local {
 	uint32_t open;              /* requests that are owed a reply behind their handler */
-	uint64_t usual_ns;          /* its handler's time, as a rule */
-	uint64_t learned_ns;        /* as of then */
+	uint64_t median_ns;         /* its handler's time, as a rule */
+	uint64_t median_at_ns;      /* as of then */
 	uint64_t held, held_cycles; /* requests that were open, and for how long in all */
 	struct plx_log_limit log_limit;
 	rpc_count requests, replies, refused, slow, cycles;
@@ -64,7 +64,7 @@ struct bucket {
 };
 
 /* A service on one lcore. */
-struct service_here {
+struct service_local {
 	struct plx_rpc_service *service;
 	uint32_t lcore;
 	struct plx_acceptor acceptor; /* of its peers */
@@ -74,21 +74,21 @@ struct service_here {
 	bool draining, ending; /* it has been seen to */
 
 	/* That wait for the first one of their key; who was looked at goes to the end. */
-	struct plx_rpc_request *repeats, **repeats_end;
-	uint32_t repeat_count;
-	struct plx_timer repeat_timer;
+	struct plx_rpc_request *duplicates, **duplicates_end;
+	uint32_t duplicate_count;
+	struct plx_timer duplicate_timer;
 
 	/* Whose link was lost, and whose client may come back: see request.c. */
 	struct plx_rpc_request *orphans, **orphans_end;
 	uint32_t orphan_count;
 	struct plx_timer orphan_timer;
 
-	struct plx_signal told;
-	struct bucket self_test_answers, self_test_looks;
+	struct plx_signal wakeup;
+	struct bucket answer_tokens, record_tokens;
 
 	struct plx_log_limit log_limit;
 	struct served counts;
-	struct method_here *methods; /* from listening on */
+	struct method_local *methods; /* from listening on */
 };
 
 struct plx_rpc_service {
@@ -105,15 +105,16 @@ struct plx_rpc_service {
 	uint32_t listener_count;
 	bool listens; /* its methods stay as they are */
 	bool has_self_test;
-	bool self_test_remote; /* for clients on other hosts, too */
-	bool is_guest; /* that of the process: what it costs is bounded, and its clients are few */
+	bool self_test_remote;  /* for clients on other hosts, too */
+	bool is_self_test_only; /* that of the process: what it costs is bounded, and its clients
+				   are few */
 	struct method *methods;
 	uint32_t method_count;
 	uint32_t *table; /* index + 1 by id and version, open addressing; 0: free */
 	uint32_t table_mask;
 	PLX_ATOMIC(bool) draining, ending; /* set before each lcore is told by its signal */
 	PLX_ATOMIC(uint32_t) refs;         /* lcores that have not ended it, and who made it */
-	struct service_here *here[PLX_LCORE_MAX];
+	struct service_local *local[PLX_LCORE_MAX];
 };
 
 /* A message of which records wait for their turn. */
@@ -134,8 +135,8 @@ struct open_table {
 
 struct peer {
 	struct plx_accepted session; /* first */
-	struct service_here *here;
-	struct rpc_out out;
+	struct service_local *local;
+	struct rpc_tx tx;
 	struct plx_task serve; /* what waits */
 	bool is_same_host;
 	bool paused; /* until its timer fires */
@@ -157,7 +158,7 @@ struct plx_rpc_request {
 	enum request_state state;
 	uint32_t method;   /* index */
 	struct peer *peer; /* NULL: it has gone */
-	struct service_here *here;
+	struct service_local *local;
 	uint64_t call;
 	uint64_t started; /* plx_tsc() */
 	uint64_t deadline_ns;
@@ -191,31 +192,31 @@ int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *met
 /* selftest.c. Return: 0; -ENOMEM. */
 int selftest_add(struct plx_rpc_service *service);
 /* So many records came to that of the process. Return: 0; for how long none is to be served. */
-uint64_t selftest_charge(struct service_here *here, uint32_t records);
+uint64_t selftest_charge(struct service_local *local, uint32_t records);
 /* Requests a second on an lcore, where a service does not say; 0: none. */
 uint32_t selftest_rate(void);
 bool selftest_is_remote(void);
 
 /* drain.c */
-void service_on_told(struct plx_signal *signal, uint64_t fires, void *arg);
-void service_peer_left(struct service_here *here);
+void service_on_signal(struct plx_signal *signal, uint64_t fires, void *arg);
+void service_end_if_idle(struct service_local *local);
 
 /* peer.c */
 extern const struct plx_acceptor_owner peer_owner;
 /* The events of links, and what the service says of itself in HELLO. */
 void peer_describe_link(const struct plx_rpc_service *service, struct plx_link_attr *attr);
-void peer_throw_out(struct peer *peer, const char *why);
+void peer_reject(struct peer *peer, const char *why);
 void peer_drain(struct peer *peer);
 
 /* turns.c */
 /* A message has come: it is served, as far as this turn goes. */
-void turns_take(struct peer *peer, struct plx_buf *message);
+void turns_receive(struct peer *peer, struct plx_buf *message);
 /* Serve what waits, as far as this turn goes. */
 void turns_serve(struct plx_task *task, void *arg);
 /* Nothing holds it up any more, or that is seen here. */
-void turns_go_on(struct peer *peer);
+void turns_resume(struct peer *peer);
 /* What waits is not served any more. */
-void turns_drop(struct peer *peer);
+void turns_clear(struct peer *peer);
 
 /* serve.c */
 /* Return: false, with the reason at *wrong_out, where the client breaks the rules. */
@@ -223,36 +224,36 @@ bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx
 		  const char **wrong_out);
 
 /* request.c */
-struct plx_rpc_request *rpc_request_take(struct service_here *here);
+struct plx_rpc_request *rpc_request_take(struct service_local *local);
 void rpc_request_free(struct plx_rpc_request *request);
 int open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
 void open_remove(struct peer *peer, struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 /* Its link has ended. may_come_back: it was lost, so that the client may ask for replies by key. */
-void open_all_gone(struct peer *peer, bool may_come_back);
+void open_abandon(struct peer *peer, bool may_come_back);
 /* Nobody comes back for them any more. */
-void orphans_gone(struct service_here *here);
+void orphans_abandon(struct service_local *local);
 void orphans_on_timer(struct plx_timer *timer, void *arg);
 /* One that was open is no more. */
 void open_end(struct plx_rpc_request *request);
-void rpc_request_free_all(struct service_here *here);
+void rpc_request_free_all(struct service_local *local);
 
-/* repeat.c */
+/* duplicate.c */
 /* A request with a key: what is to be done with it. NEW: *entry_out is the request's when it runs;
  * else it has been seen to, and *rc_out is 0, or -ENOMEM as below. */
-enum key_state repeat_claim(struct peer *peer, const struct rpc_record *record,
-			    const struct method *method, uint64_t key, struct key_entry **entry_out,
-			    int *rc_out);
-void repeat_done(struct plx_rpc_request *request, const struct key_answer *answer,
-		 const struct iovec *iov, int count);
+enum key_state duplicate_claim(struct peer *peer, const struct rpc_record *record,
+			       const struct method *method, uint64_t key,
+			       struct key_entry **entry_out, int *rc_out);
+void duplicate_done(struct plx_rpc_request *request, const struct key_answer *answer,
+		    const struct iovec *iov, int count);
 /* Nobody waits for it any more. */
-void repeat_gone(struct plx_rpc_request *request);
-void repeat_on_timer(struct plx_timer *timer, void *arg);
+void duplicate_gone(struct plx_rpc_request *request);
+void duplicate_on_timer(struct plx_timer *timer, void *arg);
 
 /* reply.c: answers that need no request. Return: 0; -ENOMEM. */
 int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 		  uint64_t retry_after_ns);
-int reply_again(struct peer *peer, uint64_t call, const struct key_answer *answer);
+int reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer);
 
 #endif

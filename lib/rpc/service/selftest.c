@@ -13,8 +13,8 @@
 
 /* What a record of a guest's costs where it is refused, or is none: so many are looked at for each
  * one that may be answered, and so many in any case, so that who is refused hears of it. */
-#define LOOKS_PER_ONE 2
-#define LOOKS_ALWAYS  10000
+#define RECORDS_PER_ANSWER 2
+#define RECORDS_ALWAYS     10000
 
 static double room_of(double rate)
 {
@@ -37,8 +37,8 @@ static void refill(struct bucket *bucket, double rate)
  * wakes. */
 static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
 {
-	struct bucket *answers = &request->here->self_test_answers;
-	double rate = request->here->service->attr.self_test_rate;
+	struct bucket *answers = &request->local->answer_tokens;
+	double rate = request->local->service->attr.self_test_rate;
 
 	refill(answers, rate);
 	if (answers->left <= 0) {
@@ -55,16 +55,17 @@ static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
 /* Return: whether the request may be answered; else it was refused. */
 static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 {
-	if (request->here->service->self_test_remote || request->peer->is_same_host)
+	if (request->local->service->self_test_remote || request->peer->is_same_host)
 		return has_room(request, bytes);
 	plx_rpc_refuse(request, PLX_RPC_DENIED, 0);
 	return false;
 }
 
-uint64_t selftest_charge(struct service_here *here, uint32_t records)
+uint64_t selftest_charge(struct service_local *local, uint32_t records)
 {
-	struct bucket *looks = &here->self_test_looks;
-	double rate = LOOKS_PER_ONE * (double)here->service->attr.self_test_rate + LOOKS_ALWAYS;
+	struct bucket *looks = &local->record_tokens;
+	double rate = RECORDS_PER_ANSWER * (double)local->service->attr.self_test_rate +
+		      RECORDS_ALWAYS;
 
 	refill(looks, rate);
 	looks->left -= records;
@@ -142,9 +143,9 @@ static void put_method(FILE *out, const struct plx_rpc_method_stats *stats)
 
 /* Written by hand: building objects first took 200 us and more, in which the lcore does nothing
  * else. */
-static void put_description(FILE *out, const struct service_here *here)
+static void put_description(FILE *out, const struct service_local *local)
 {
-	uint64_t uptime_ns = plx_time_since(here->service->created_ns, plx_loop_now_ns());
+	uint64_t uptime_ns = plx_time_since(local->service->created_ns, plx_loop_now_ns());
 	struct plx_rpc_method_stats stats;
 
 	fputs("{\"version\":", out);
@@ -152,8 +153,8 @@ static void put_description(FILE *out, const struct service_here *here)
 	fputs(",\"program\":", out);
 	put_string(out, program_invocation_short_name);
 	fprintf(out, ",\"lcore\":%" PRIu32 ",\"uptime_s\":%" PRIu64 ".%06" PRIu64 ",\"methods\":[",
-		here->lcore, uptime_ns / PLX_NS_PER_S, uptime_ns % PLX_NS_PER_S / 1000);
-	for (uint32_t i = 0; plx_rpc_method_stats(here->service, i, &stats) == 0; i++) {
+		local->lcore, uptime_ns / PLX_NS_PER_S, uptime_ns % PLX_NS_PER_S / 1000);
+	for (uint32_t i = 0; plx_rpc_method_stats(local->service, i, &stats) == 0; i++) {
 		if (i)
 			putc(',', out);
 		put_method(out, &stats);
@@ -165,16 +166,16 @@ static void put_description(FILE *out, const struct service_here *here)
 static void on_describe(struct plx_rpc_request *request, const void *data, uint32_t length,
 			void *arg)
 {
-	const struct service_here *here = request->here;
+	const struct service_local *local = request->local;
 	char *text = NULL;
 	size_t text_bytes;
 	FILE *out;
 
-	if (!may_run(request, BYTES_PER_ONE * 20 * here->service->method_count))
+	if (!may_run(request, BYTES_PER_ONE * 20 * local->service->method_count))
 		return;
 	out = open_memstream(&text, &text_bytes);
 	if (out)
-		put_description(out, here);
+		put_description(out, local);
 	if (out && fclose(out) == 0)
 		plx_rpc_reply(request, text, text_bytes);
 	else
@@ -240,14 +241,14 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 	rc = plx_rpc_service_create(&attr, &of_process);
 	if (rc)
 		return rc;
-	of_process->is_guest = true;
+	of_process->is_self_test_only = true;
 	rc = service_freeze(of_process);
 	if (rc) {
 		plx_rpc_self_test_stop();
 		return rc;
 	}
 	of_process->self_test_remote = remote;
-	link.user = (void *)of_process->here[of_process->lcore]->acceptor.number;
+	link.user = (void *)of_process->local[of_process->lcore]->acceptor.number;
 	peer_describe_link(of_process, &link);
 	plx_fabric_set_self_test(&link, remote);
 	return 0;

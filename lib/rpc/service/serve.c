@@ -16,7 +16,7 @@ static int refuse(struct peer *peer, const struct rpc_record *record, enum plx_r
 }
 
 /* How long a request of the method is open, on average: in that time there will be room again. */
-static uint64_t hold_ns(const struct method_here *method)
+static uint64_t mean_open_ns(const struct method_local *method)
 {
 	uint64_t requests = plx_atomic_load(&method->requests, PLX_RELAXED);
 
@@ -28,26 +28,26 @@ static uint64_t hold_ns(const struct method_here *method)
 
 /* Return: whether there is room for one more. */
 static bool has_room(struct peer *peer, const struct rpc_record *record,
-		     const struct method *method, struct method_here *here)
+		     const struct method *method, struct method_local *local)
 {
-	const struct plx_rpc_service_attr *attr = &peer->here->service->attr;
-	struct served *counts = &peer->here->counts;
-	bool full = here->open >= method->what.open_max && method->what.open_max;
-	bool overloaded = peer->here->open >= attr->open_total;
+	const struct plx_rpc_service_attr *attr = &peer->local->service->attr;
+	struct served *counts = &peer->local->counts;
+	bool full = local->open >= method->what.open_max && method->what.open_max;
+	bool overloaded = peer->local->open >= attr->open_total;
 
 	if (plx_likely(!full && !overloaded && peer->open.count < attr->open_max))
 		return true;
-	rpc_add(&here->refused, 1);
+	rpc_add(&local->refused, 1);
 	rpc_add(overloaded ? &counts->overloaded : &counts->busy, 1);
 	reply_refusal(peer, record->header.call, overloaded ? PLX_RPC_OVERLOADED : PLX_RPC_BUSY,
-		      hold_ns(here));
+		      mean_open_ns(local));
 	return false;
 }
 
-static __attribute__((noinline)) void was_slow(struct service_here *here,
-					       const struct method *method, uint64_t cycles)
+static __attribute__((noinline)) void report_slow(struct service_local *local,
+						  const struct method *method, uint64_t cycles)
 {
-	struct method_here *mine = &here->methods[method->index];
+	struct method_local *mine = &local->methods[method->index];
 
 	rpc_add(&mine->slow, 1);
 	if (method->what.id >= PLX_RPC_SELF_TEST) /* nothing that the program can change */
@@ -57,119 +57,120 @@ static __attribute__((noinline)) void was_slow(struct service_here *here,
 			"method %" PRIu32 " '%s': its handler ran %" PRIu64 " us on lcore %" PRIu32
 			"; everybody else waited",
 			method->what.id, method->what.name, plx_tsc_to_ns(cycles) / PLX_NS_PER_US,
-			here->lcore);
+			local->lcore);
 }
 
 /* Its handler has left it open. */
-static __attribute__((noinline)) void stay_open(struct peer *peer, struct plx_rpc_request *request)
+static __attribute__((noinline)) void leave_open(struct peer *peer, struct plx_rpc_request *request)
 {
 	plx_rpc_reply_abandon(request);
 	request->state = REQUEST_OPEN;
 	if (!request->kept)
 		request->message = NULL;
-	peer->here->methods[request->method].open++;
-	rpc_add(&peer->here->counts.open, 1);
+	peer->local->methods[request->method].open++;
+	rpc_add(&peer->local->counts.open, 1);
 	if (open_find(peer, request->call)) {
 		request->peer = NULL; /* which is it? None of them is to be told */
-		peer_throw_out(peer, "it gave two open calls one number");
+		peer_reject(peer, "it gave two open calls one number");
 		return;
 	}
 	if (open_add(peer, request) == 0)
 		return;
 	/* It cannot be found again, so nobody will be told of it: the reply goes nowhere. */
 	request->peer = NULL;
-	peer_throw_out(peer, "there is no memory for its open calls");
+	peer_reject(peer, "there is no memory for its open calls");
 }
 
 /* The median of its handler's times, about: a step of a sixteenth up or down for each (Ma,
  * Muthukrishnan and Sandler, "Frugal Streaming for Estimating Quantiles", 2013), as one handler
  * that was held up says little about the next. */
-static inline void learn(struct method_here *here, uint64_t ns)
+static inline void update_median(struct method_local *local, uint64_t ns)
 {
-	uint64_t step = here->usual_ns / 16 + 1;
+	uint64_t step = local->median_ns / 16 + 1;
 
-	here->learned_ns = plx_loop_now_ns();
-	if (ns > here->usual_ns)
-		here->usual_ns += step;
-	else if (here->usual_ns >= step)
-		here->usual_ns -= step;
+	local->median_at_ns = plx_loop_now_ns();
+	if (ns > local->median_ns)
+		local->median_ns += step;
+	else if (local->median_ns >= step)
+		local->median_ns -= step;
 }
 
 /* Whether the time that is left is over, or less than its handler takes; but where that is not
  * known any more as none has run for long, it may have become faster, and this one will tell. */
 static inline bool is_late(const struct peer *peer, const struct rpc_record *record,
-			   const struct method_here *here)
+			   const struct method_local *local)
 {
 	uint64_t now_ns = plx_loop_now_ns();
-	uint64_t end_ns = peer->arrived_ns + record->header.second * PLX_NS_PER_US;
+	uint64_t end_ns = peer->arrived_ns + record->header.remaining_us * PLX_NS_PER_US;
 
-	if (plx_likely(record->header.second != 0 && end_ns >= now_ns + here->usual_ns))
+	if (plx_likely(record->header.remaining_us != 0 && end_ns >= now_ns + local->median_ns))
 		return false;
-	return record->header.second == 0 || plx_time_since(here->learned_ns, now_ns) < KNOWN_NS;
+	return record->header.remaining_us == 0 ||
+	       plx_time_since(local->median_at_ns, now_ns) < KNOWN_NS;
 }
 
 static inline void run(struct peer *peer, const struct method *method,
 		       struct plx_rpc_request *request, const struct rpc_record *record)
 {
-	struct service_here *here = peer->here;
-	struct method_here *mine = &here->methods[method->index];
+	struct service_local *local = peer->local;
+	struct method_local *mine = &local->methods[method->index];
 	uint64_t cycles;
 
 	rpc_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
 	cycles = plx_tsc() - request->started; /* the request itself may be free by now */
-	learn(mine, plx_tsc_to_ns(cycles));
+	update_median(mine, plx_tsc_to_ns(cycles));
 	if (request->state == REQUEST_RUNNING)
-		stay_open(peer, request);
+		leave_open(peer, request);
 	rpc_add(&mine->cycles, cycles);
 	peer->turn_cycles += cycles;
-	if (plx_unlikely(cycles > here->service->slow_cycles))
-		was_slow(here, method, cycles);
+	if (plx_unlikely(cycles > local->service->slow_cycles))
+		report_slow(local, method, cycles);
 }
 
 /* Return: the request, to be run; NULL: it was refused, or, as *rc_out says, not even that. */
 static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_record *record,
 					    const struct method *method, int *rc_out)
 {
-	struct service_here *here = peer->here;
+	struct service_local *local = peer->local;
 	const struct rpc_header *header = &record->header;
-	struct method_here *mine;
+	struct method_local *mine;
 	struct plx_rpc_request *request;
 
 	*rc_out = 0;
-	if (plx_unlikely(here->draining)) {
-		*rc_out = refuse(peer, record, PLX_RPC_DRAINING, &here->counts.draining);
+	if (plx_unlikely(local->draining)) {
+		*rc_out = refuse(peer, record, PLX_RPC_DRAINING, &local->counts.draining);
 		return NULL;
 	}
 	if (plx_unlikely(!method)) {
-		*rc_out = refuse(peer, record, PLX_RPC_UNKNOWN, &here->counts.unknown);
+		*rc_out = refuse(peer, record, PLX_RPC_UNKNOWN, &local->counts.unknown);
 		return NULL;
 	}
-	mine = &here->methods[method->index];
+	mine = &local->methods[method->index];
 	if (plx_unlikely(header->length > method->request_max)) {
 		rpc_add(&mine->refused, 1);
-		*rc_out = refuse(peer, record, PLX_RPC_TOO_BIG, &here->counts.too_big);
+		*rc_out = refuse(peer, record, PLX_RPC_TOO_BIG, &local->counts.too_big);
 		return NULL;
 	}
 	if (plx_unlikely(is_late(peer, record, mine))) {
 		rpc_add(&mine->refused, 1);
-		*rc_out = refuse(peer, record, PLX_RPC_DEADLINE, &here->counts.late);
+		*rc_out = refuse(peer, record, PLX_RPC_DEADLINE, &local->counts.late);
 		return NULL;
 	}
 	if (plx_unlikely(!has_room(peer, record, method, mine)))
 		return NULL;
-	request = rpc_request_take(here);
+	request = rpc_request_take(local);
 	if (plx_unlikely(!request)) {
-		*rc_out = refuse(peer, record, PLX_RPC_OVERLOADED, &here->counts.overloaded);
+		*rc_out = refuse(peer, record, PLX_RPC_OVERLOADED, &local->counts.overloaded);
 		return NULL;
 	}
 	request->state = REQUEST_RUNNING;
 	request->method = method->index;
 	request->peer = peer;
 	request->call = header->call;
-	request->deadline_ns = header->second == RPC_NO_END_US
+	request->deadline_ns = header->remaining_us == RPC_NO_DEADLINE_US
 				     ? PLX_NEVER
-				     : peer->arrived_ns + header->second * PLX_NS_PER_US;
+				     : peer->arrived_ns + header->remaining_us * PLX_NS_PER_US;
 	request->begun = NULL;
 	request->entry = NULL;
 	request->gone = false;
@@ -202,7 +203,7 @@ static __attribute__((noinline)) int serve_keyed(struct peer *peer, const struct
 	rest.header.length -= RPC_KEY_BYTES;
 	/* Those of the self-test do nothing: there is nothing to be remembered. */
 	if (method && method->what.id < PLX_RPC_SELF_TEST &&
-	    repeat_claim(peer, &rest, method, le64toh(key), &entry, &rc) != KEY_NEW) {
+	    duplicate_claim(peer, &rest, method, le64toh(key), &entry, &rc) != KEY_NEW) {
 		peer->turn_cycles += plx_tsc() - began;
 		return rc;
 	}
@@ -211,7 +212,7 @@ static __attribute__((noinline)) int serve_keyed(struct peer *peer, const struct
 		request->entry = entry;
 		begin(peer, method, request, &rest, message);
 	} else if (entry) {
-		rpc_keys_forget(peer->here->service->keys, entry);
+		rpc_keys_forget(peer->local->service->keys, entry);
 	}
 	return rc;
 }
@@ -220,13 +221,13 @@ static __attribute__((noinline)) int serve_keyed(struct peer *peer, const struct
 static int serve_request(struct peer *peer, const struct rpc_record *record,
 			 struct plx_buf *message)
 {
-	struct service_here *here = peer->here;
+	struct service_local *local = peer->local;
 	const struct rpc_header *header = &record->header;
-	const struct method *method = method_find(here->service, header->first, header->version);
+	const struct method *method = method_find(local->service, header->method, header->version);
 	struct plx_rpc_request *request;
 	int rc;
 
-	rpc_add(&here->counts.requests, 1);
+	rpc_add(&local->counts.requests, 1);
 	if (plx_unlikely(header->flags))
 		return serve_keyed(peer, record, method, message);
 	request = admit(peer, record, method, &rc);
@@ -252,7 +253,7 @@ static void serve_cancel(struct peer *peer, const struct rpc_record *record)
 
 	if (!request) /* it was answered meanwhile */
 		return;
-	rpc_add(&peer->here->counts.cancelled, 1);
+	rpc_add(&peer->local->counts.cancelled, 1);
 	rpc_request_gone(request);
 }
 

@@ -20,9 +20,9 @@
 void service_free(struct plx_rpc_service *service)
 {
 	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
-		if (service->here[id])
-			free(service->here[id]->methods);
-		free(service->here[id]);
+		if (service->local[id])
+			free(service->local[id]->methods);
+		free(service->local[id]);
 	}
 	rpc_keys_destroy(service->keys);
 	free(service->methods);
@@ -82,24 +82,25 @@ static int make_parts(struct plx_rpc_service *service)
 	uintptr_t number;
 
 	PLX_LCORE_FOREACH (id) {
-		struct service_here *here = lines(sizeof(*here));
+		struct service_local *local = lines(sizeof(*local));
 
-		if (!here)
+		if (!local)
 			return plx_fail(ENOMEM, "out of memory");
-		service->here[id] = here;
-		here->service = service;
-		here->lcore = id;
-		here->repeats_end = &here->repeats;
-		plx_timer_init(&here->repeat_timer, repeat_on_timer, here);
-		plx_timer_set_lax(&here->repeat_timer, true);
-		here->orphans_end = &here->orphans;
-		plx_timer_init(&here->orphan_timer, orphans_on_timer, here);
-		plx_timer_set_lax(&here->orphan_timer, true);
+		service->local[id] = local;
+		local->service = service;
+		local->lcore = id;
+		local->duplicates_end = &local->duplicates;
+		plx_timer_init(&local->duplicate_timer, duplicate_on_timer, local);
+		plx_timer_set_lax(&local->duplicate_timer, true);
+		local->orphans_end = &local->orphans;
+		plx_timer_init(&local->orphan_timer, orphans_on_timer, local);
+		plx_timer_set_lax(&local->orphan_timer, true);
 	}
 	number = plx_acceptor_new_number();
 	PLX_LCORE_FOREACH (id) {
-		plx_acceptor_init(&service->here[id]->acceptor, &peer_owner, number, id);
-		plx_signal_init(&service->here[id]->told, id, service_on_told, service->here[id]);
+		plx_acceptor_init(&service->local[id]->acceptor, &peer_owner, number, id);
+		plx_signal_init(&service->local[id]->wakeup, id, service_on_signal,
+				service->local[id]);
 		atomic_fetch_add_explicit(&service->refs, 1,
 					  memory_order_relaxed); /* nobody's yet */
 	}
@@ -152,11 +153,12 @@ int service_freeze(struct plx_rpc_service *service)
 	if (!service->table && !method_make_table(service, 0))
 		return plx_fail(ENOMEM, "out of memory");
 	PLX_LCORE_FOREACH (id) {
-		struct service_here *here = service->here[id];
+		struct service_local *local = service->local[id];
 
-		if (!here->methods)
-			here->methods = lines((service->method_count + 1) * sizeof(*here->methods));
-		if (!here->methods)
+		if (!local->methods)
+			local->methods = lines((service->method_count + 1) *
+					       sizeof(*local->methods));
+		if (!local->methods)
 			return plx_fail(ENOMEM, "out of memory");
 	}
 	service->listens = true;
@@ -184,7 +186,7 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 		attr.link.message_max_bytes = RPC_BATCH_BYTES;
 	if (!attr.link.rx_buf_count)
 		attr.link.rx_buf_count = RPC_RX_BUFS;
-	rc = plx_acceptor_listen(&service->here[service->lcore]->acceptor, address, &attr,
+	rc = plx_acceptor_listen(&service->local[service->lcore]->acceptor, address, &attr,
 				 &service->listeners[service->listener_count]);
 	if (rc == 0)
 		service->listener_count++;
@@ -204,7 +206,7 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 {
 	*stats_out = (struct plx_rpc_service_stats){0};
 	PLX_LCORE_FOREACH (id) {
-		const struct served *counts = &service->here[id]->counts;
+		const struct served *counts = &service->local[id]->counts;
 
 		stats_out->clients += (uint32_t)rpc_count_of(&counts->clients);
 		stats_out->open += (uint32_t)rpc_count_of(&counts->open);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* When to try again, where as much of a client waits as may. */
-#define CROWDED_NS PLX_NS_PER_MS
+#define BUSY_RETRY_NS PLX_NS_PER_MS
 
 static inline void begin_turn(struct peer *peer)
 {
@@ -23,11 +23,11 @@ static inline void begin_turn(struct peer *peer)
 /* Whether it may have one more request begun in this turn, and takes its replies. */
 static inline bool may_serve(const struct peer *peer)
 {
-	const struct plx_rpc_service *service = peer->here->service;
+	const struct plx_rpc_service *service = peer->local->service;
 
 	return !peer->session.failure && !peer->paused &&
 	       peer->turn_count < service->attr.turn_max &&
-	       peer->turn_cycles < service->turn_cycles && !rpc_out_is_full(&peer->out);
+	       peer->turn_cycles < service->turn_cycles && !rpc_tx_is_full(&peer->tx);
 }
 
 /* Nothing of it is served for so long: it takes what it sends out of its own window. */
@@ -38,9 +38,9 @@ static void pause(struct peer *peer, uint64_t delay_ns)
 }
 
 /* What guests of the process may cost it is counted by record, whatever that asks for. */
-static __attribute__((noinline)) void charge_guest(struct peer *peer, uint32_t records)
+static __attribute__((noinline)) void charge_self_test(struct peer *peer, uint32_t records)
 {
-	uint64_t delay_ns = selftest_charge(peer->here, records);
+	uint64_t delay_ns = selftest_charge(peer->local, records);
 
 	if (delay_ns)
 		pause(peer, delay_ns);
@@ -67,9 +67,9 @@ static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offs
 			break;
 	}
 	if (plx_unlikely(wrong))
-		peer_throw_out(peer, wrong);
-	if (plx_unlikely(peer->here->service->is_guest))
-		charge_guest(peer, peer->turn_count - before);
+		peer_reject(peer, wrong);
+	if (plx_unlikely(peer->local->service->is_self_test_only))
+		charge_self_test(peer, peer->turn_count - before);
 	return *offset == message->len || peer->session.failure;
 }
 
@@ -99,9 +99,9 @@ static void put_back(struct peer *peer, struct backlog *first)
 	peer->backlog = first;
 }
 
-void turns_go_on(struct peer *peer)
+void turns_resume(struct peer *peer)
 {
-	if (peer->backlog && !rpc_out_is_full(&peer->out) && !peer->paused)
+	if (peer->backlog && !rpc_tx_is_full(&peer->tx) && !peer->paused)
 		plx_task_schedule(&peer->serve);
 }
 
@@ -121,20 +121,20 @@ void turns_serve(struct plx_task *task, void *arg)
 		plx_buf_unref(first->message);
 		free(first);
 	}
-	rpc_out_flush(&peer->out);
+	rpc_tx_flush(&peer->tx);
 	/* What the client does not take holds it up, until on_writable; or its timer ends a pause.
 	 */
-	turns_go_on(peer);
+	turns_resume(peer);
 }
 
 /* The rest of a message waits. */
-static __attribute__((noinline)) void put_off(struct peer *peer, struct plx_buf *message,
-					      size_t offset)
+static __attribute__((noinline)) void defer(struct peer *peer, struct plx_buf *message,
+					    size_t offset)
 {
 	struct backlog *last = malloc(sizeof(*last));
 
 	if (!last) {
-		peer_throw_out(peer, "there is no memory for what it sent");
+		peer_reject(peer, "there is no memory for what it sent");
 		return;
 	}
 	*last = (struct backlog){
@@ -142,8 +142,8 @@ static __attribute__((noinline)) void put_off(struct peer *peer, struct plx_buf 
 	*peer->backlog_end = last;
 	peer->backlog_end = &last->next;
 	peer->backlog_bytes += long_bytes(message);
-	rpc_add(&peer->here->counts.deferred, 1);
-	turns_go_on(peer);
+	rpc_add(&peer->local->counts.deferred, 1);
+	turns_resume(peer);
 }
 
 /* A long message is a single record. Return: NULL, or what is wrong with it. */
@@ -152,7 +152,8 @@ static __attribute__((noinline)) const char *wrong_long(const struct peer *peer,
 {
 	const struct rpc_header *header = (const struct rpc_header *)message->data;
 
-	if (message->len > peer->here->service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES)
+	if (message->len >
+	    peer->local->service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES)
 		return "it sent more than a request may have";
 	if (le32toh(header->length) != message->len - RPC_RECORD_BYTES)
 		return "it sent a long message that is not one record";
@@ -163,43 +164,43 @@ static __attribute__((noinline)) const char *wrong_long(const struct peer *peer,
  * whether it was seen to. */
 static __attribute__((noinline)) bool refuse_long(struct peer *peer, const struct plx_buf *message)
 {
-	struct service_here *here = peer->here;
+	struct service_local *local = peer->local;
 	struct rpc_record record;
 	const char *wrong;
 	size_t offset = 0;
 
-	if (peer->backlog_bytes + message->len <= here->service->attr.waiting_max ||
+	if (peer->backlog_bytes + message->len <= local->service->attr.waiting_max ||
 	    !rpc_record_next(message->data, message->len, &offset, &record, &wrong) ||
 	    record.header.kind != RPC_REQUEST)
 		return false;
-	rpc_add(&here->counts.busy, 1);
-	reply_refusal(peer, record.header.call, PLX_RPC_BUSY, CROWDED_NS);
-	rpc_out_flush(&peer->out);
+	rpc_add(&local->counts.busy, 1);
+	reply_refusal(peer, record.header.call, PLX_RPC_BUSY, BUSY_RETRY_NS);
+	rpc_tx_flush(&peer->tx);
 	return true;
 }
 
-void turns_take(struct peer *peer, struct plx_buf *message)
+void turns_receive(struct peer *peer, struct plx_buf *message)
 {
 	bool is_long = message->len > RPC_BATCH_BYTES;
 	const char *wrong = plx_unlikely(is_long) ? wrong_long(peer, message) : NULL;
 	size_t offset = 0;
 
 	if (plx_unlikely(wrong != NULL)) {
-		peer_throw_out(peer, wrong);
+		peer_reject(peer, wrong);
 		return;
 	}
 	if (plx_unlikely(peer->backlog != NULL || peer->paused)) {
 		if (!is_long || !refuse_long(peer, message))
-			put_off(peer, message, 0);
+			defer(peer, message, 0);
 		return;
 	}
 	peer->arrived_ns = plx_loop_now_ns();
 	if (plx_unlikely(!serve_batch(peer, message, &offset) && !peer->session.failure))
-		put_off(peer, message, offset);
-	rpc_out_flush(&peer->out);
+		defer(peer, message, offset);
+	rpc_tx_flush(&peer->tx);
 }
 
-void turns_drop(struct peer *peer)
+void turns_clear(struct peer *peer)
 {
 	while (peer->backlog) {
 		struct backlog *first = peer->backlog;

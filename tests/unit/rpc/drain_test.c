@@ -98,7 +98,8 @@ TEST(replies_that_wait_are_not_cut_off)
 		.events = &side_events, .user = &client, .rx_buf_count = 4, .rx_buf_bytes = 4096};
 	struct rpc_greeting greeting = {
 		.version_min = 1, .version_max = 1, .role = RPC_CLIENT, .payload_max = 4000};
-	struct rpc_header header = {.kind = RPC_REQUEST, .first = LATER, .second = UINT32_MAX};
+	struct rpc_header header = {
+		.kind = RPC_REQUEST, .method = LATER, .remaining_us = UINT32_MAX};
 	uint64_t batch[MANY * RPC_RECORD_BYTES / 8];
 	uint8_t bytes[3000] = {0};
 
@@ -238,7 +239,7 @@ TEST(a_link_that_closes_takes_no_calls)
 	channel = &caller->channels[0];
 	call_it(LATER, NULL, 0, &open); /* so that the client does not close by itself */
 	assert_true(pump_until(&kept_count, 1, 3000));
-	plx_link_close(LIST_FIRST(&service->here[0]->acceptor.links)->link);
+	plx_link_close(LIST_FIRST(&service->local[0]->acceptor.links)->link);
 	for (int i = 0; i < 1000 && plx_link_is_open(channel->session.link); i++)
 		plx_loop_turn();
 	assert_true(channel_is_up(channel)); /* its end was not told yet */

@@ -69,7 +69,7 @@ static void nothing_is_left(void)
 	assert_int_equal(client_stats().open, 0);
 	assert_int_equal(caller->channels[0].open, 0);
 	assert_int_equal(caller->channels[1].open, 0);
-	assert_int_equal(caller->kept_bytes, 0);
+	assert_int_equal(caller->request_bytes, 0);
 }
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, stop)

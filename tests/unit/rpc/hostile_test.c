@@ -19,8 +19,8 @@ static void add(uint8_t kind, uint8_t flags, uint64_t call, uint32_t first, uint
 		.flags = flags,
 		.length = (uint32_t)strlen(payload),
 		.call = call,
-		.first = first,
-		.second = second,
+		.method = first,
+		.remaining_us = second,
 	};
 	uint8_t *at = (uint8_t *)words + batch_bytes;
 
@@ -230,7 +230,8 @@ static void many_records_in_a_long_message(void **state)
 /* Long requests wait up to a bound, and what is more hears BUSY before them. */
 static void long_requests_have_their_bound(void **state)
 {
-	struct rpc_header header = {.kind = RPC_REQUEST, .first = ECHO, .second = UINT32_MAX};
+	struct rpc_header header = {
+		.kind = RPC_REQUEST, .method = ECHO, .remaining_us = UINT32_MAX};
 	struct plx_rpc_service_attr attr = {.waiting_max = 100000, .turn_max = 1};
 	static uint64_t bytes[4000];
 
@@ -263,7 +264,8 @@ static void a_request_behind_the_farewell(void **state)
 	assert_true(pump_until(&client.messages, 2, 3000));
 	assert_int_equal(client.last[0], RPC_REPLY);
 	assert_int_equal(client.last[1], PLX_RPC_DRAINING);
-	assert_int_equal(((const struct rpc_header *)client.last)->first, 0); /* it did not run */
+	assert_int_equal(((const struct rpc_header *)client.last)->handler_ns,
+			 0); /* it did not run */
 	assert_int_equal(handled_count, 0);
 }
 

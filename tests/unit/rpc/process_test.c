@@ -190,7 +190,7 @@ TEST(refusals_have_a_rate)
 TEST(a_request_may_be_too_long_for_a_guest)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
-	struct rpc_header header = {.kind = RPC_REQUEST, .first = PLX_RPC_DISCARD};
+	struct rpc_header header = {.kind = RPC_REQUEST, .method = PLX_RPC_DISCARD};
 	static uint64_t bytes[10000];
 
 	start_at("tcp", 1000000);

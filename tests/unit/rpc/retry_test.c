@@ -77,7 +77,7 @@ TEST(without_a_key_it_runs_again)
 	assert_memory_equal(outcome.data, "second", 6);
 	assert_int_equal(client_stats().retried, 1);
 	assert_int_equal(client_stats().open, 0);
-	assert_int_equal(caller->kept_bytes, 0);
+	assert_int_equal(caller->request_bytes, 0);
 }
 
 static void a_key_whose_reply_was_lost(const char *provider)
@@ -96,7 +96,7 @@ static void a_key_whose_reply_was_lost(const char *provider)
 	pump_ms(20);
 	assert_int_equal(handled_count, 1);
 	assert_int_equal(service_stats().repeated, 1);
-	assert_int_equal(caller->kept_bytes, 0);
+	assert_int_equal(caller->request_bytes, 0);
 }
 
 TEST(a_lost_reply_is_given_again_tcp)
@@ -256,7 +256,7 @@ TEST(the_deadline_holds)
 	assert_int_equal(without.status, PLX_RPC_PEER_DOWN);
 	assert_true(with_key.may_have_run && without.may_have_run);
 	assert_int_equal(client_stats().waiting, 0);
-	assert_int_equal(caller->kept_bytes, 0);
+	assert_int_equal(caller->request_bytes, 0);
 }
 
 TEST(what_is_tried_again_can_be_cancelled)

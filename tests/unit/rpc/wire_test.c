@@ -53,8 +53,8 @@ PLX_TEST(a_header_is_little_endian)
 		.version = 0x1234,
 		.length = 3,
 		.call = UINT64_C(0x0123456789abcdef),
-		.first = 5,
-		.second = 6,
+		.method = 5,
+		.remaining_us = 6,
 	};
 
 	assert_ptr_equal(rpc_header_write(at, &header), (uint8_t *)at + RPC_RECORD_BYTES);

@@ -3,61 +3,61 @@
  * counted and dropped: late, twice, or made up. */
 #include "rpc_client.h"
 
-#define FULL_NS_MIN PLX_NS_PER_MS
-#define FULL_NS_MAX (100 * PLX_NS_PER_MS)
-#define FEW_CHUNKS  4 /* half a MiB of slots: less than what a core's cache has */
+#define OVERLOAD_NS_MIN PLX_NS_PER_MS
+#define OVERLOAD_NS_MAX (100 * PLX_NS_PER_MS)
+#define FEW_CHUNKS      4 /* half a MiB of slots: less than what a core's cache has */
 
 static inline bool is_on(const struct call *call, const struct channel *channel)
 {
 	return plx_likely(call->channel == channel) ||
-	       (call->kept && call->kept->second == channel);
+	       (call->saved && call->saved->second == channel);
 }
 
 /* Whether the call goes on elsewhere, although this was said of it. */
-static __attribute__((noinline)) bool goes_on(struct channel *channel, struct call *call,
-					      const struct rpc_header *header)
+static __attribute__((noinline)) bool continues(struct channel *channel, struct call *call,
+						const struct rpc_header *header)
 {
-	if (header->flags <= PLX_RPC_ERROR) {
-		hedge_won(channel, call);
+	if (header->status <= PLX_RPC_ERROR) {
+		hedge_on_reply(channel, call);
 		return false;
 	}
-	call->kept->lost |= header->first != 0;
-	if (hedge_goes_on(channel, call))
+	call->saved->link_lost |= header->handler_ns != 0;
+	if (hedge_continues(channel, call))
 		return true;
-	if (header->first)
+	if (header->handler_ns)
 		return false;
-	if (header->flags == PLX_RPC_DRAINING)
-		return call_again(channel->client, call);
-	return (header->flags == PLX_RPC_OVERLOADED || header->flags == PLX_RPC_BUSY) &&
-	       call_elsewhere(channel, call);
+	if (header->status == PLX_RPC_DRAINING)
+		return saved_requeue(channel->client, call);
+	return (header->status == PLX_RPC_OVERLOADED || header->status == PLX_RPC_BUSY) &&
+	       saved_redirect(channel, call);
 }
 
 /* The service as a whole is full: until its hint is over, or a ms, others are asked first. */
-static __attribute__((noinline)) void is_full(struct channel *channel,
-					      const struct rpc_header *header)
+static __attribute__((noinline)) void note_overload(struct channel *channel,
+						    const struct rpc_header *header)
 {
-	uint64_t hint_ns = header->second * PLX_NS_PER_US;
+	uint64_t hint_ns = header->retry_us * PLX_NS_PER_US;
 
-	if (hint_ns < FULL_NS_MIN)
-		hint_ns = FULL_NS_MIN;
-	channel->full_until_ns = plx_loop_now_ns() +
-				 (hint_ns < FULL_NS_MAX ? hint_ns : FULL_NS_MAX);
+	if (hint_ns < OVERLOAD_NS_MIN)
+		hint_ns = OVERLOAD_NS_MIN;
+	channel->overloaded_until_ns = plx_loop_now_ns() +
+				       (hint_ns < OVERLOAD_NS_MAX ? hint_ns : OVERLOAD_NS_MAX);
 }
 
 /* It was sent before, and nobody knows what became of that. */
-static inline bool was_lost(const struct call *call)
+static inline bool link_was_lost(const struct call *call)
 {
-	return call->kept && call->kept->lost;
+	return call->saved && call->saved->link_lost;
 }
 
 /* Return: NULL, or what is wrong with it. */
-static inline const char *take_reply(struct channel *channel, const struct rpc_record *record,
-				     struct plx_buf *message)
+static inline const char *handle_reply(struct channel *channel, const struct rpc_record *record,
+				       struct plx_buf *message)
 {
 	struct plx_rpc_client *client = channel->client;
 	const struct rpc_header *header = &record->header;
 	struct call *call = call_find(client, header->call);
-	enum plx_rpc_status status = header->flags;
+	enum plx_rpc_status status = header->status;
 	bool is_reply = status <= PLX_RPC_ERROR;
 
 	if (plx_unlikely(!call || call->state != CALL_SENT || !is_on(call, channel))) {
@@ -66,34 +66,34 @@ static inline const char *take_reply(struct channel *channel, const struct rpc_r
 	}
 	if (plx_unlikely(status >= PLX_RPC_STATUS_COUNT || header->length > client->attr.reply_max))
 		return "it sent a reply that makes no sense";
-	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first))
+	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns))
 		channel->draining = true; /* what it says of one it says of all */
-	if (plx_unlikely(status == PLX_RPC_OVERLOADED && !header->first))
-		is_full(channel, header);
-	if (plx_unlikely(call->kept != NULL) && goes_on(channel, call, header))
+	if (plx_unlikely(status == PLX_RPC_OVERLOADED && !header->handler_ns))
+		note_overload(channel, header);
+	if (plx_unlikely(call->saved != NULL) && continues(channel, call, header))
 		return NULL;
-	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->first && was_lost(call)))
+	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns && link_was_lost(call)))
 		status = PLX_RPC_PEER_DOWN; /* that other services can be asked would be wrong */
 	call_finish(client, call,
 		    &(struct plx_rpc_result){
 			    .status = status,
-			    .code = status == PLX_RPC_ERROR ? header->second : 0,
+			    .code = status == PLX_RPC_ERROR ? header->code : 0,
 			    .data = is_reply ? record->payload : NULL,
 			    .length = is_reply ? header->length : 0,
 			    .message = message,
-			    .handler_ns = header->first,
-			    .retry_after_ns = is_reply ? 0 : header->second * PLX_NS_PER_US,
-			    .may_have_run = is_reply || header->first || was_lost(call),
+			    .handler_ns = header->handler_ns,
+			    .retry_after_ns = is_reply ? 0 : header->retry_us * PLX_NS_PER_US,
+			    .may_have_run = is_reply || header->handler_ns || link_was_lost(call),
 		    });
 	return NULL;
 }
 
-static inline const char *take_record(struct channel *channel, const struct rpc_record *record,
-				      struct plx_buf *message)
+static inline const char *handle_record(struct channel *channel, const struct rpc_record *record,
+					struct plx_buf *message)
 {
 	switch (record->header.kind) {
 	case RPC_REPLY:
-		return take_reply(channel, record, message);
+		return handle_reply(channel, record, message);
 	case RPC_DRAIN:
 		channel->draining = true;
 		return NULL;
@@ -112,7 +112,7 @@ static inline void fetch_call(struct plx_rpc_client *client, const struct plx_bu
 		call_prefetch(client, le64toh(header->call));
 }
 
-void answer_batch(struct channel *channel, struct plx_buf *message)
+void receive_batch(struct channel *channel, struct plx_buf *message)
 {
 	struct rpc_record record;
 	const char *wrong;
@@ -120,12 +120,12 @@ void answer_batch(struct channel *channel, struct plx_buf *message)
 
 	while (rpc_record_next(message->data, message->len, &offset, &record, &wrong)) {
 		fetch_call(channel->client, message, offset);
-		wrong = take_record(channel, &record, message);
+		wrong = handle_record(channel, &record, message);
 		if (plx_unlikely(wrong != NULL))
 			break;
 	}
 	if (plx_unlikely(wrong != NULL))
-		channel_throw_out(channel, wrong);
+		channel_reject(channel, wrong);
 	if (plx_unlikely(channel->client->waiting_count != 0))
 		client_send_waiting(channel->client);
 }

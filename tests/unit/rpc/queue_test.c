@@ -82,7 +82,7 @@ static plx_rpc_call_id call_number(struct plx_rpc_call call, uint32_t number, ui
 	return id;
 }
 
-/* Of all kinds and lengths: those that are parked, and those that cannot be. */
+/* Of all kinds and lengths: those that the queue takes, and those that it does not. */
 static void in_order_whatever_they_are(const char *provider)
 {
 	enum { MANY = 20000 };
@@ -113,8 +113,8 @@ static void in_order_whatever_they_are(const char *provider)
 		out_of_order += came[i] != i;
 	assert_int_equal(out_of_order, 0);
 	assert_int_equal(client_stats().waiting, 0);
-	assert_int_equal(caller->kept_bytes, 0);
-	assert_int_equal(caller->parking.bytes, 0);
+	assert_int_equal(caller->request_bytes, 0);
+	assert_int_equal(caller->queue.bytes, 0);
 }
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, stop)
@@ -133,15 +133,15 @@ PLX_TEST_WITH(what_is_cancelled_is_not_sent, NULL, stop_numbers)
 {
 	enum { MANY = 20000 };
 	plx_rpc_call_id *ids = calloc(MANY, sizeof(*ids));
-	unsigned parked = 0, sent;
+	unsigned waiting = 0, sent;
 
 	start_numbers("tcp", NULL, MANY);
 	forget_ends();
 	for (uint32_t i = 0; i < MANY; i++)
 		ids[i] = call_number((struct plx_rpc_call){0}, i, 64);
-	parked = client_stats().waiting;
-	sent = MANY - parked;
-	assert_true(parked > MANY / 2); /* else this tests nothing */
+	waiting = client_stats().waiting;
+	sent = MANY - waiting;
+	assert_true(waiting > MANY / 2); /* else this tests nothing */
 	for (uint32_t i = sent; i < MANY; i++) {
 		if (i % 3 != 0)
 			assert_int_equal(plx_rpc_cancel(caller, ids[i]), 0);
@@ -152,8 +152,8 @@ PLX_TEST_WITH(what_is_cancelled_is_not_sent, NULL, stop_numbers)
 	assert_int_equal(statuses[PLX_RPC_OK], came_count);
 	for (unsigned i = sent; i < came_count; i++)
 		assert_int_equal(came[i] % 3, 0);
-	assert_int_equal(caller->kept_bytes, 0);
-	assert_int_equal(caller->parking.bytes + caller->parking.dead_bytes, 0);
+	assert_int_equal(caller->request_bytes, 0);
+	assert_int_equal(caller->queue.bytes + caller->queue.stale_bytes, 0);
 	free(ids);
 }
 
@@ -185,7 +185,7 @@ PLX_TEST_WITH(what_ends_leaves_its_room, NULL, stop_numbers)
 		assert_true(pump_until(&ended, 64, 3000));
 		assert_int_equal(statuses[PLX_RPC_PEER_DOWN], 64);
 		assert_int_equal(client_stats().waiting, 0);
-		assert_int_equal(caller->parking.bytes, 0);
+		assert_int_equal(caller->queue.bytes, 0);
 	}
 }
 
@@ -206,10 +206,10 @@ TEST(the_dead_behind_one_that_lives_are_few)
 		for (uint32_t i = 0; i < 1000; i++)
 			call_number((struct plx_rpc_call){.deadline_ns = PLX_NS_PER_MS}, i, 1000);
 		assert_true(pump_until(&ended, 1000, 3000));
-		most = caller->parking.bytes > most ? caller->parking.bytes : most;
+		most = caller->queue.bytes > most ? caller->queue.bytes : most;
 	}
 	assert_true(most < 3 << 20); /* of 40 MB */
-	assert_true(caller->parking.dead_bytes > 0);
+	assert_true(caller->queue.stale_bytes > 0);
 	assert_int_equal(client_stats().waiting, 1);
 	call_within(ECHO, 60 * PLX_NS_PER_S, &last);
 	assert_int_equal(patient.count, 0);
@@ -219,7 +219,7 @@ TEST(the_dead_behind_one_that_lives_are_few)
 	assert_int_equal(patient.status, PLX_RPC_OK);
 	assert_int_equal(last.status, PLX_RPC_OK);
 	assert_int_equal(handled_count, 2);
-	assert_int_equal(caller->parking.bytes + caller->parking.dead_bytes, 0);
+	assert_int_equal(caller->queue.bytes + caller->queue.stale_bytes, 0);
 }
 
 /* What waits was never sent: it did not run, and another link takes it. */
@@ -274,7 +274,7 @@ TEST(too_big_is_found_out_later)
 	wait_done(&outcomes[1]);
 	assert_int_equal(outcomes[0].status, PLX_RPC_TOO_BIG);
 	assert_int_equal(outcomes[1].status, PLX_RPC_OK);
-	assert_int_equal(caller->kept_bytes, 0);
+	assert_int_equal(caller->request_bytes, 0);
 }
 
 PLX_TEST_MAIN()

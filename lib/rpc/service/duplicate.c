@@ -8,53 +8,53 @@
 /* How soon the reply to a request that runs still is looked for, where it has come again: it may be
  * given on another lcore, and a client that has lost its link has waited longer than that. So many
  * at a time, some us; sooner where more of them wait. */
-#define LOOK_NS      PLX_NS_PER_MS
-#define LOOK_MANY_NS (100 * PLX_NS_PER_US)
-#define LOOK_MAX     64
+#define POLL_NS      PLX_NS_PER_MS
+#define POLL_MANY_NS (100 * PLX_NS_PER_US)
+#define POLL_MAX     64
 
-static void answer_with(struct peer *peer, uint64_t call, struct key_answer *answer)
+static void answer_again(struct peer *peer, uint64_t call, struct key_answer *answer)
 {
-	rpc_add(&peer->here->counts.repeated, 1);
-	reply_again(peer, call, answer);
-	free(answer->more);
+	rpc_add(&peer->local->counts.repeated, 1);
+	reply_remembered(peer, call, answer);
+	free(answer->heap);
 }
 
-static void enlist(struct service_here *here, struct plx_rpc_request *request)
+static void enlist(struct service_local *local, struct plx_rpc_request *request)
 {
 	request->next_repeat = NULL;
-	request->prev_repeat = here->repeats_end;
-	*here->repeats_end = request;
-	here->repeats_end = &request->next_repeat;
-	here->repeat_count++;
+	request->prev_repeat = local->duplicates_end;
+	*local->duplicates_end = request;
+	local->duplicates_end = &request->next_repeat;
+	local->duplicate_count++;
 }
 
 static void delist(struct plx_rpc_request *request)
 {
-	struct service_here *here = request->here;
+	struct service_local *local = request->local;
 
 	*request->prev_repeat = request->next_repeat;
 	if (request->next_repeat)
 		request->next_repeat->prev_repeat = request->prev_repeat;
 	else
-		here->repeats_end = request->prev_repeat;
+		local->duplicates_end = request->prev_repeat;
 	request->prev_repeat = NULL;
-	here->repeat_count--;
+	local->duplicate_count--;
 }
 
-static void look_later(struct service_here *here)
+static void start_timer(struct service_local *local)
 {
-	plx_timer_start(&here->repeat_timer,
-			here->repeat_count > LOOK_MAX ? LOOK_MANY_NS : LOOK_NS);
+	plx_timer_start(&local->duplicate_timer,
+			local->duplicate_count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
 }
 
-void repeat_gone(struct plx_rpc_request *request)
+void duplicate_gone(struct plx_rpc_request *request)
 {
-	struct service_here *here = request->here;
+	struct service_local *local = request->local;
 
 	delist(request);
-	if (!here->repeats)
-		plx_timer_stop(&here->repeat_timer);
-	rpc_add(&here->counts.open, (uint64_t)-1);
+	if (!local->duplicates)
+		plx_timer_stop(&local->duplicate_timer);
+	rpc_add(&local->counts.open, (uint64_t)-1);
 	rpc_request_free(request);
 }
 
@@ -66,50 +66,50 @@ static bool look(struct plx_rpc_request *request)
 	struct rpc_key key = {peer->identity, request->key};
 	enum key_state state;
 
-	if (peer->session.failure || rpc_out_is_full(&peer->out))
+	if (peer->session.failure || rpc_tx_is_full(&peer->tx))
 		return false;
-	state = rpc_keys_look(request->here->service->keys, key, &answer);
+	state = rpc_keys_lookup(request->local->service->keys, key, &answer);
 	if (state == KEY_RUNNING)
 		return false;
 	/* The first one was told to try again; or it was long ago, and who knows. */
 	if (state != KEY_DONE)
 		answer = (struct key_answer){.status = PLX_RPC_BUSY, .handler_ns = 1};
-	answer_with(peer, request->call, &answer);
+	answer_again(peer, request->call, &answer);
 	return true;
 }
 
-void repeat_on_timer(struct plx_timer *timer, void *arg)
+void duplicate_on_timer(struct plx_timer *timer, void *arg)
 {
-	struct service_here *here = arg;
-	uint32_t looks = here->repeat_count < LOOK_MAX ? here->repeat_count : LOOK_MAX;
+	struct service_local *local = arg;
+	uint32_t looks = local->duplicate_count < POLL_MAX ? local->duplicate_count : POLL_MAX;
 
-	for (; looks && here->repeats; looks--) {
-		struct plx_rpc_request *request = here->repeats;
+	for (; looks && local->duplicates; looks--) {
+		struct plx_rpc_request *request = local->duplicates;
 
 		if (look(request)) {
 			open_remove(request->peer, request);
-			repeat_gone(request);
+			duplicate_gone(request);
 		} else {
 			delist(request);
-			enlist(here, request);
+			enlist(local, request);
 		}
 	}
-	if (here->repeats)
-		look_later(here);
+	if (local->duplicates)
+		start_timer(local);
 }
 
 /* It stays open until the first one of its key is answered. */
 static int wait_for_first(struct peer *peer, const struct rpc_record *record, uint32_t method,
 			  uint64_t key)
 {
-	struct service_here *here = peer->here;
+	struct service_local *local = peer->local;
 	struct plx_rpc_request *request;
 
-	if (peer->open.count >= here->service->attr.open_max)
-		return reply_refusal(peer, record->header.call, PLX_RPC_BUSY, LOOK_NS);
-	if (here->open >= here->service->attr.open_total)
-		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, LOOK_NS);
-	request = rpc_request_take(here);
+	if (peer->open.count >= local->service->attr.open_max)
+		return reply_refusal(peer, record->header.call, PLX_RPC_BUSY, POLL_NS);
+	if (local->open >= local->service->attr.open_total)
+		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, POLL_NS);
+	request = rpc_request_take(local);
 	if (!request)
 		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, 0);
 	request->state = REQUEST_OPEN;
@@ -121,47 +121,47 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 	request->key = key;
 	if (open_find(peer, request->call) || open_add(peer, request) != 0) {
 		rpc_request_free(request);
-		peer_throw_out(peer, "it gave two open calls one number");
+		peer_reject(peer, "it gave two open calls one number");
 		return -ENOMEM;
 	}
-	rpc_add(&here->counts.open, 1);
-	enlist(here, request);
-	if (!plx_timer_running(&here->repeat_timer))
-		look_later(here);
+	rpc_add(&local->counts.open, 1);
+	enlist(local, request);
+	if (!plx_timer_running(&local->duplicate_timer))
+		start_timer(local);
 	return 0;
 }
 
-enum key_state repeat_claim(struct peer *peer, const struct rpc_record *record,
-			    const struct method *method, uint64_t key, struct key_entry **entry_out,
-			    int *rc_out)
+enum key_state duplicate_claim(struct peer *peer, const struct rpc_record *record,
+			       const struct method *method, uint64_t key,
+			       struct key_entry **entry_out, int *rc_out)
 {
 	struct rpc_key whole = {peer->identity, key};
 	struct key_answer answer;
 	uint64_t retry_ns = 0;
-	enum key_state state = rpc_keys_claim(peer->here->service->keys, whole, method->index,
+	enum key_state state = rpc_keys_claim(peer->local->service->keys, whole, method->index,
 					      plx_loop_now_ns(), entry_out, &answer, &retry_ns);
 
 	*rc_out = 0;
 	if (state == KEY_RUNNING)
 		*rc_out = wait_for_first(peer, record, method->index, key);
 	else if (state == KEY_DONE)
-		answer_with(peer, record->header.call, &answer);
+		answer_again(peer, record->header.call, &answer);
 	else if (state == KEY_OTHER)
 		*rc_out = reply_refusal(peer, record->header.call, PLX_RPC_DENIED, 0);
 	else if (state == KEY_FULL)
 		*rc_out = reply_refusal(peer, record->header.call, PLX_RPC_BUSY, retry_ns);
 	if (state == KEY_OTHER || state == KEY_FULL)
-		rpc_add(&peer->here->methods[method->index].refused, 1);
+		rpc_add(&peer->local->methods[method->index].refused, 1);
 	if (state == KEY_FULL)
-		rpc_add(&peer->here->counts.busy, 1);
+		rpc_add(&peer->local->counts.busy, 1);
 	return state;
 }
 
 /* The first one of its key is answered. It may be tried again where its handler says so. */
-void repeat_done(struct plx_rpc_request *request, const struct key_answer *answer,
-		 const struct iovec *iov, int count)
+void duplicate_done(struct plx_rpc_request *request, const struct key_answer *answer,
+		    const struct iovec *iov, int count)
 {
-	struct rpc_keys *keys = request->here->service->keys;
+	struct rpc_keys *keys = request->local->service->keys;
 
 	if (answer->status == PLX_RPC_BUSY || answer->status == PLX_RPC_OVERLOADED ||
 	    answer->status == PLX_RPC_DRAINING)

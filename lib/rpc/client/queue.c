@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hot path where many calls are open. Requests that wait for room on the one link of their client,
+ * and are sent once: written one behind the other, and read so, as a queue of many is not in the
+ * cache, and memory in sequence is what the processor fetches by itself. A call that ends before
+ * its request was sent leaves that behind as dead: its number finds nothing any more. */
+#include "rpc_client.h"
+
+#include <inttypes.h>
+
+#define BLOCK_BYTES (64 << 10)
+#define STALE_MAX   (256 << 10) /* passed over at once: some 10^-4 s */
+#define AHEAD       2           /* requests whose calls are fetched before it is their turn */
+
+/* One that waits. */
+struct queued_request {
+	uint64_t call; /* its number */
+	uint64_t deadline_ns;
+	uint32_t method, length;
+	uint16_t version;
+	uint8_t bytes[] __attribute__((aligned(8)));
+};
+
+struct queue_block {
+	struct queue_block *next;
+	uint32_t begin, end; /* of the records that were not taken */
+	uint8_t records[] PLX_ALIGNED_LINE;
+};
+
+#define RECORDS_BYTES (BLOCK_BYTES - (uint32_t)sizeof(struct queue_block))
+
+_Static_assert(sizeof(struct queued_request) + RPC_BATCH_BYTES <= RECORDS_BYTES,
+	       "each has room in a block");
+
+static inline uint32_t record_bytes(uint32_t length)
+{
+	return (uint32_t)sizeof(struct queued_request) + ((length + 7) & ~7u);
+}
+
+static inline struct queued_request *record_at(struct queue_block *block, uint32_t offset)
+{
+	return (struct queued_request *)(block->records + offset);
+}
+
+bool queue_accepts(const struct plx_rpc_client *client, size_t length)
+{
+	const struct send_queue *queue = &client->queue;
+
+	return length <= RPC_BATCH_BYTES &&
+	       queue->stale_bytes <= queue->bytes - queue->stale_bytes + STALE_MAX;
+}
+
+/* Blocks --------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) bool add_block(struct plx_rpc_client *client)
+{
+	struct send_queue *queue = &client->queue;
+	struct queue_block *block = queue->spare;
+
+	if (block)
+		queue->spare = block->next;
+	else
+		block = plx_mem_alloc(BLOCK_BYTES, 0, plx_lcore_node(client->lcore), NULL);
+	if (!block)
+		return false;
+	block->next = NULL;
+	block->begin = block->end = 0;
+	if (queue->last)
+		queue->last->next = block;
+	else
+		queue->first = block;
+	queue->last = block;
+	return true;
+}
+
+static void free_blocks(struct queue_block *block)
+{
+	while (block) {
+		struct queue_block *next = block->next;
+
+		plx_mem_free(block);
+		block = next;
+	}
+}
+
+void queue_free(struct plx_rpc_client *client)
+{
+	free_blocks(client->queue.first);
+	free_blocks(client->queue.spare);
+	client->queue = (struct send_queue){0};
+}
+
+/* The first record is done with. */
+static inline void pop(struct send_queue *queue, uint32_t bytes)
+{
+	struct queue_block *block = queue->first;
+
+	block->begin += bytes;
+	queue->bytes -= bytes;
+	if (plx_likely(block->begin < block->end))
+		return;
+	if (block == queue->last) {
+		block->begin = block->end = 0;
+		return;
+	}
+	queue->first = block->next;
+	block->next = queue->spare;
+	queue->spare = block;
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+int queue_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
+	      uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length)
+{
+	struct send_queue *queue = &client->queue;
+	uint32_t bytes = record_bytes(length);
+	struct queued_request *queued;
+
+	if (length > client->attr.waiting_max)
+		return saved_too_long(client, length);
+	if (length > client->attr.waiting_max - client->request_bytes)
+		return -EAGAIN;
+	if (plx_unlikely(!queue->last || queue->last->end + bytes > RECORDS_BYTES) &&
+	    !add_block(client))
+		return plx_fail(ENOMEM, "no memory for a request of %" PRIu32 " bytes", length);
+	queued = record_at(queue->last, queue->last->end);
+	queued->call = call_id(call);
+	queued->deadline_ns = deadline_ns;
+	queued->method = what->method;
+	queued->length = length;
+	queued->version = what->version;
+	rpc_copy_pieces(queued->bytes, iov, count);
+	queue->last->end += bytes;
+	queue->bytes += bytes;
+	queue->count++;
+	client->waiting_count++;
+	client->request_bytes += length;
+	call->state = CALL_WAITING;
+	call->is_queued = true;
+	call->queued_length = length;
+	return 0;
+}
+
+static inline void leave(struct plx_rpc_client *client, struct call *call)
+{
+	client->queue.count--;
+	client->waiting_count--;
+	client->request_bytes -= call->queued_length;
+	call->is_queued = false;
+}
+
+/* The call of a record; NULL: it has ended. */
+static inline struct call *call_of(const struct plx_rpc_client *client,
+				   const struct queued_request *queued)
+{
+	struct call *call = call_find(client, queued->call);
+
+	return call && call->is_queued ? call : NULL;
+}
+
+void queue_remove(struct plx_rpc_client *client, struct call *call)
+{
+	struct send_queue *queue = &client->queue;
+
+	leave(client, call);
+	queue->stale_bytes += record_bytes(call->queued_length);
+	while (queue->bytes) { /* so that one at the beginning is alive */
+		const struct queued_request *queued = record_at(queue->first, queue->first->begin);
+
+		if (call_of(client, queued))
+			return;
+		queue->stale_bytes -= record_bytes(queued->length);
+		pop(queue, record_bytes(queued->length));
+	}
+}
+
+/* The calls are not in the cache where there are many: the one whose request is some behind. */
+static inline void fetch_ahead(struct plx_rpc_client *client)
+{
+	struct send_queue *queue = &client->queue;
+	struct queue_block *block = queue->first;
+	uint32_t offset = block->begin;
+
+	for (int i = 0; i < AHEAD && offset < block->end; i++)
+		offset += record_bytes(record_at(block, offset)->length);
+	if (offset < block->end)
+		call_prefetch(client, record_at(block, offset)->call);
+}
+
+static inline void send_first(struct plx_rpc_client *client, struct channel *channel,
+			      struct call *call, const struct queued_request *queued)
+{
+	const struct rpc_header header = {
+		.kind = RPC_REQUEST,
+		.version = queued->version,
+		.length = queued->length,
+		.call = queued->call,
+		.method = queued->method,
+		.remaining_us = rpc_remaining_us(queued->deadline_ns),
+	};
+	const struct iovec whole = {(void *)queued->bytes, queued->length};
+
+	leave(client, call);
+	if (plx_unlikely(call_send(client, channel, call, &header, &whole, 1) != 0))
+		call_complete_later(client, call, PLX_RPC_OVERLOADED);
+}
+
+void queue_send(struct plx_rpc_client *client)
+{
+	struct send_queue *queue = &client->queue;
+	struct channel *channel = &client->channels[0];
+
+	while (queue->bytes && channel_has_room(channel)) {
+		const struct queued_request *queued = record_at(queue->first, queue->first->begin);
+		uint32_t bytes = record_bytes(queued->length);
+		struct call *call = call_of(client, queued);
+
+		fetch_ahead(client);
+		if (plx_likely(call != NULL))
+			send_first(client, channel, call, queued);
+		else
+			queue->stale_bytes -= bytes;
+		pop(queue, bytes);
+	}
+}

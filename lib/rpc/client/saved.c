@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests of which there is a copy for as long as they are open: they may have to be sent again,
+ * as the service drains, as the link to it ends and the call is to be tried again, or as another
+ * service shall have it, too. And those that wait, and do not fit the queue. */
+#include "rpc_client.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Of most requests: more than half of them for the bytes. Others have memory of their own. */
+#define BLOCK_BYTES 256
+#define SLAB_BLOCKS 256
+
+struct saved_slab {
+	struct saved_slab *next;
+	uint8_t blocks[] PLX_ALIGNED_LINE;
+};
+
+static __attribute__((noinline)) bool grow_blocks(struct plx_rpc_client *client)
+{
+	struct saved_slab *slab = plx_mem_alloc(sizeof(*slab) + SLAB_BLOCKS * BLOCK_BYTES, 0,
+						plx_lcore_node(client->lcore), NULL);
+
+	if (!slab)
+		return false;
+	slab->next = client->saved_slabs;
+	client->saved_slabs = slab;
+	for (int i = 0; i < SLAB_BLOCKS; i++) {
+		struct saved_request *block = (void *)&slab->blocks[i * BLOCK_BYTES];
+
+		block->next = client->saved_unused;
+		client->saved_unused = block;
+	}
+	return true;
+}
+
+void saved_free_all(struct plx_rpc_client *client)
+{
+	while (client->saved_slabs) {
+		struct saved_slab *slab = client->saved_slabs;
+
+		client->saved_slabs = slab->next;
+		plx_mem_free(slab);
+	}
+	client->saved_unused = NULL;
+}
+
+static struct saved_request *take(struct plx_rpc_client *client, size_t bytes)
+{
+	struct saved_request *saved;
+
+	if (plx_unlikely(bytes > BLOCK_BYTES))
+		return malloc(bytes);
+	if (plx_unlikely(!client->saved_unused) && !grow_blocks(client))
+		return NULL;
+	saved = client->saved_unused;
+	client->saved_unused = saved->next;
+	return saved;
+}
+
+static void give_back(struct plx_rpc_client *client, struct saved_request *saved)
+{
+	if (plx_unlikely(sizeof(*saved) + saved->length > BLOCK_BYTES)) {
+		free(saved);
+		return;
+	}
+	saved->next = client->saved_unused;
+	client->saved_unused = saved;
+}
+
+static void leave(struct plx_rpc_client *client, struct saved_request *saved)
+{
+	struct request_list *list = saved->list;
+
+	if (!list)
+		return;
+	*saved->prev_next = saved->next;
+	if (saved->next)
+		saved->next->prev_next = saved->prev_next;
+	else
+		list->end = saved->prev_next;
+	saved->list = NULL;
+	list->count--;
+	client->waiting_count--;
+}
+
+void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct request_list *list)
+{
+	struct saved_request *saved = call->saved;
+
+	saved->list = list;
+	saved->next = NULL;
+	saved->prev_next = list->end;
+	*list->end = saved;
+	list->end = &saved->next;
+	list->count++;
+	client->waiting_count++;
+	call->state = CALL_WAITING;
+}
+
+int saved_too_long(const struct plx_rpc_client *client, size_t length)
+{
+	return plx_fail(EMSGSIZE,
+			"a request of %zu bytes that has to wait, or be kept: waiting_max is "
+			"%" PRIu64,
+			length, client->attr.waiting_max);
+}
+
+int saved_create(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
+		 uint64_t deadline_ns, const struct iovec *iov, int count, size_t length)
+{
+	size_t key_bytes = what->key ? RPC_KEY_BYTES : 0;
+	uint64_t key = htole64(what->key);
+	struct saved_request *saved;
+
+	if (length + key_bytes > client->attr.waiting_max)
+		return saved_too_long(client, length);
+	if (length + key_bytes > client->attr.waiting_max - client->request_bytes)
+		return -EAGAIN;
+	saved = take(client, sizeof(*saved) + key_bytes + length);
+	if (!saved)
+		return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);
+	*saved = (struct saved_request){
+		.call = call,
+		.deadline_ns = deadline_ns,
+		.method = what->method,
+		.version = what->version,
+		.length = (uint32_t)(length + key_bytes),
+		.has_key = what->key != 0,
+		.retry = what->retry,
+		.hedge = what->hedge && client->channel_count > 1,
+	};
+	memcpy(saved->bytes, &key, key_bytes);
+	rpc_copy_pieces(saved->bytes + key_bytes, iov, count);
+	client->request_bytes += saved->length;
+	call->saved = saved;
+	return 0;
+}
+
+void saved_free(struct plx_rpc_client *client, struct call *call)
+{
+	struct saved_request *saved = call->saved;
+
+	if (!saved)
+		return;
+	hedge_cancel(call);
+	leave(client, saved);
+	client->request_bytes -= saved->length;
+	call->saved = NULL;
+	give_back(client, saved);
+}
+
+static int send_to(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	const struct saved_request *saved = call->saved;
+	struct iovec whole = {call->saved->bytes, saved->length};
+	struct rpc_header header = {
+		.kind = RPC_REQUEST,
+		.flags = saved->has_key ? RPC_FLAG_KEY : 0,
+		.version = saved->version,
+		.length = saved->length,
+		.call = call_id(call),
+		.method = saved->method,
+		.remaining_us = rpc_remaining_us(saved->deadline_ns),
+	};
+
+	return call_send(client, channel, call, &header, &whole, 1);
+}
+
+int saved_send(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	struct saved_request *saved = call->saved;
+	int rc;
+
+	leave(client, saved);
+	rc = send_to(client, channel, call);
+	if (rc || call->state != CALL_SENT)
+		return rc;
+	if (!saved->first_sent_ns)
+		saved->first_sent_ns = plx_loop_now_ns();
+	if (client->channel_count == 1 && !saved->retry)
+		saved_free(client, call);
+	return 0;
+}
+
+static void send_or_end(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	if (saved_send(client, channel, call) != 0)
+		call_complete_later(client, call, PLX_RPC_OVERLOADED);
+}
+
+bool saved_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+{
+	struct channel *first = call->channel;
+
+	if (saved_payload_bytes(call->saved) > channel->request_max ||
+	    send_to(client, channel, call) != 0)
+		return false;
+	call->channel = first;
+	call->saved->second = channel;
+	return true;
+}
+
+bool saved_requeue(struct plx_rpc_client *client, struct call *call)
+{
+	if (!call->saved || client->ending)
+		return false;
+	if (call->saved->has_key && call->saved->link_lost)
+		return false; /* what went by the lost link may come to its service still */
+	call->channel->open--;
+	saved_enqueue(client, call, &client->waiting);
+	return true;
+}
+
+bool saved_redirect(struct channel *channel, struct call *call)
+{
+	struct plx_rpc_client *client = channel->client;
+	struct saved_request *saved = call->saved;
+	struct channel *other;
+
+	if (!saved || saved->was_refused || saved->link_lost || client->ending)
+		return false;
+	other = channel_choose(client, channel, saved_payload_bytes(saved));
+	if (!other || saved_payload_bytes(saved) > other->request_max)
+		return false;
+	saved->was_refused = true;
+	channel->open--;
+	call->state = CALL_WAITING;
+	send_or_end(client, other, call);
+	return true;
+}
+
+bool saved_on_link_end(struct channel *channel, struct call *call)
+{
+	struct plx_rpc_client *client = channel->client;
+	struct saved_request *saved = call->saved;
+
+	if (call->channel != channel && saved->second != channel)
+		return true; /* it has nothing to do with it */
+	saved->link_lost = true;
+	if (hedge_continues(channel, call))
+		return true;
+	if (!saved->retry || client->ending)
+		return false;
+	channel->open--;
+	client->counts.retried++;
+	saved_enqueue(client, call, saved->has_key ? &channel->retries : &client->waiting);
+	return true;
+}
+
+void saved_fail_retries(struct channel *channel)
+{
+	while (channel->retries.first)
+		call_complete_later(channel->client, channel->retries.first->call,
+				    PLX_RPC_PEER_DOWN);
+}
+
+/* Half of the time for which the service remembers keys is left for the way. */
+static bool is_remembered(const struct channel *channel, const struct saved_request *saved)
+{
+	return plx_time_since(saved->first_sent_ns, plx_loop_now_ns()) < channel->key_ns / 2;
+}
+
+/* To the service that has had them before. */
+void saved_send_retries(struct plx_rpc_client *client, struct channel *channel)
+{
+	/* Also one that drains: it answers what it has run. */
+	while (channel->retries.first && channel_is_up(channel) &&
+	       channel->open < channel->open_max && !rpc_tx_is_full(&channel->tx)) {
+		struct call *call = channel->retries.first->call;
+
+		if (is_remembered(channel, call->saved))
+			send_or_end(client, channel, call);
+		else
+			call_complete_later(client, call, PLX_RPC_PEER_DOWN);
+	}
+}
+
+static inline void fetch_lines(const void *from, int bytes)
+{
+	for (int i = 0; i < bytes; i += PLX_CACHE_LINE)
+		plx_prefetch_write((const char *)from + i);
+}
+
+/* Where there are many they are not in the cache: the next one's call, as the next one itself was
+ * fetched before, and the one behind it. */
+static inline void fetch_ahead(const struct saved_request *saved)
+{
+	const struct saved_request *next = saved->next;
+
+	if (!next)
+		return;
+	fetch_lines(next->call, sizeof(*next->call));
+	if (next->next)
+		fetch_lines(next->next, BLOCK_BYTES);
+}
+
+void saved_send_waiting(struct plx_rpc_client *client)
+{
+	struct channel *channel;
+
+	while (client->waiting.first && !client->queue.count &&
+	       (channel = channel_choose(client, NULL,
+					 saved_payload_bytes(client->waiting.first)))) {
+		fetch_ahead(client->waiting.first);
+		send_or_end(client, channel, client->waiting.first->call);
+	}
+}
