@@ -14,24 +14,31 @@
 #include "plx_rpc.h"
 #include "rpc_wire.h"
 
+#include <sys/queue.h>
+
 /* Receive buffers of a link: what one lcore writes while the other one is away for some us. */
 #define RPC_RX_BUFS 32
 
 extern struct plx_log_component rpc_log;
 
-struct rpc_queued;
-
 struct rpc_tx {
 	struct plx_link *link; /* NULL: ended */
 	struct plx_task flush;
 	uint8_t *batch;
-	uint32_t bytes;     /* of it, that are written */
-	uint32_t batch_max; /* RPC_BATCH_BYTES, or less: what the peer takes */
-	bool blocked;       /* the link gave -EAGAIN, and on_writable has not come */
-	struct rpc_queued *waiting, **waiting_end; /* whole messages, before the batch */
-	uint64_t waiting_bytes;                    /* in these */
-	uint64_t messages;                         /* sent */
+	uint32_t bytes;                    /* of it, that are written */
+	uint32_t batch_max;                /* RPC_BATCH_BYTES, or less: what the peer takes */
+	bool blocked;                      /* the link gave -EAGAIN, and on_writable has not come */
+	STAILQ_HEAD(, rpc_queued) waiting; /* whole messages, before the batch */
+	uint64_t waiting_bytes;            /* in these */
+	uint64_t messages;                 /* sent */
 };
+
+/* Describe links on which records with payloads of up to payload_max come. */
+void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events *events,
+		       uint64_t payload_max, const struct rpc_greeting *greeting);
+
+/* What the peer said in its HELLO, which was checked. */
+struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role);
 
 /* Return: 0; -ENOMEM. */
 int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
@@ -80,7 +87,7 @@ static inline uint64_t rpc_payload_max(const struct plx_link *link, uint64_t acc
 /* Whether more has been written than the link takes. */
 static inline bool rpc_tx_is_full(const struct rpc_tx *tx)
 {
-	return tx->waiting != NULL;
+	return !STAILQ_EMPTY(&tx->waiting);
 }
 
 #endif

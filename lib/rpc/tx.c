@@ -12,12 +12,36 @@ __attribute__((constructor)) static void register_log(void)
 	plx_log_register(&rpc_log);
 }
 
-/* A message that the link did not take. */
+/* A message that the link did not take, in the headroom of its buffer. */
 struct rpc_queued {
-	struct rpc_queued *next;
+	STAILQ_ENTRY(rpc_queued) link;
 	struct plx_buf *buf;
-	uint32_t bytes;
 };
+
+_Static_assert(sizeof(struct rpc_queued) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
+
+void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events *events,
+		       uint64_t payload_max, const struct rpc_greeting *greeting)
+{
+	attr->events = events;
+	attr->protocol = PLX_PROTOCOL_RPC;
+	attr->hello_length = RPC_GREETING_BYTES;
+	rpc_greeting_write(attr->hello, greeting);
+	attr->message_max_bytes = payload_max + RPC_RECORD_BYTES;
+	if (attr->message_max_bytes < RPC_BATCH_BYTES)
+		attr->message_max_bytes = RPC_BATCH_BYTES;
+	attr->rx_buf_count = attr->rx_buf_count ?: RPC_RX_BUFS;
+}
+
+struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role)
+{
+	struct rpc_greeting greeting = {0};
+	uint32_t length;
+	const uint8_t *hello = plx_link_hello(link, &length);
+
+	rpc_greeting_read(hello, length, role, &greeting);
+	return greeting;
+}
 
 static void flush(struct plx_task *task, void *arg)
 {
@@ -31,41 +55,41 @@ int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link)
 	*tx = (struct rpc_tx){.link = link};
 	plx_task_init(&tx->flush, flush, tx);
 	tx->batch_max = longest < RPC_BATCH_BYTES ? (uint32_t)longest : RPC_BATCH_BYTES;
-	tx->waiting_end = &tx->waiting;
+	STAILQ_INIT(&tx->waiting);
 	tx->batch = aligned_alloc(PLX_CACHE_LINE, (RPC_BATCH_BYTES + PLX_CACHE_LINE - 1) &
 							  ~(size_t)(PLX_CACHE_LINE - 1));
 	return tx->batch ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
+/* The one that waits longest does not any more. Return: its reference. */
+static struct plx_buf *take_first(struct rpc_tx *tx)
+{
+	struct plx_buf *buf = STAILQ_FIRST(&tx->waiting)->buf;
+
+	STAILQ_REMOVE_HEAD(&tx->waiting, link);
+	tx->waiting_bytes -= buf->len;
+	return buf;
+}
+
 void rpc_tx_fini(struct rpc_tx *tx)
 {
 	plx_task_cancel(&tx->flush);
-	while (tx->waiting) {
-		struct rpc_queued *first = tx->waiting;
-
-		tx->waiting = first->next;
-		plx_buf_unref(first->buf);
-		free(first);
-	}
-	tx->waiting_end = &tx->waiting;
+	while (rpc_tx_is_full(tx))
+		plx_buf_unref(take_first(tx));
 	free(tx->batch);
 	tx->batch = NULL;
 	tx->bytes = 0;
 	tx->link = NULL;
 }
 
-/* Ownership: buf moves on success. Return: 0; -ENOMEM. */
-static int queue_blocked(struct rpc_tx *tx, struct plx_buf *buf)
+/* Ownership: buf moves. */
+static void queue_blocked(struct rpc_tx *tx, struct plx_buf *buf)
 {
-	struct rpc_queued *last = malloc(sizeof(*last));
+	struct rpc_queued *last = (struct rpc_queued *)buf->base;
 
-	if (!last)
-		return -ENOMEM;
-	*last = (struct rpc_queued){.buf = buf, .bytes = buf->len};
-	*tx->waiting_end = last;
-	tx->waiting_end = &last->next;
+	last->buf = buf;
+	STAILQ_INSERT_TAIL(&tx->waiting, last, link);
 	tx->waiting_bytes += buf->len;
-	return 0;
 }
 
 /* Send the batch. Return: whether it is empty now. */
@@ -75,7 +99,7 @@ static bool send_batch(struct rpc_tx *tx)
 
 	if (tx->bytes == 0)
 		return true;
-	if (tx->blocked || tx->waiting)
+	if (tx->blocked || rpc_tx_is_full(tx))
 		return false;
 	rc = plx_link_send(tx->link, tx->batch, tx->bytes);
 	if (rc == -EAGAIN) {
@@ -101,24 +125,21 @@ void rpc_tx_flush(struct rpc_tx *tx)
 void rpc_tx_writable(struct rpc_tx *tx)
 {
 	tx->blocked = false;
-	while (tx->waiting) {
-		struct rpc_queued *first = tx->waiting;
-		int rc = plx_link_send_buf(tx->link, first->buf, NULL, NULL);
+	while (rpc_tx_is_full(tx)) {
+		struct plx_buf *first = take_first(tx);
+		int rc = plx_link_send_buf(tx->link, first, NULL, NULL);
 
 		if (rc == -EAGAIN) {
+			STAILQ_INSERT_HEAD(&tx->waiting, (struct rpc_queued *)first->base, link);
+			tx->waiting_bytes += first->len;
 			tx->blocked = true;
 			return;
 		}
-		if (rc) /* it has ended, or does so here: what was owed is not any more */
-			plx_buf_unref(first->buf);
-		if (rc && rc != -ENOTCONN)
+		if (rc)
+			plx_buf_unref(first);
+		if (rc && rc != -ENOTCONN) /* else it has ended, or does so here */
 			plx_link_abort(tx->link);
 		tx->messages += rc == 0;
-		tx->waiting_bytes -= first->bytes;
-		tx->waiting = first->next;
-		if (!tx->waiting)
-			tx->waiting_end = &tx->waiting;
-		free(first);
 	}
 	send_batch(tx);
 }
@@ -136,10 +157,7 @@ static __attribute__((noinline)) int queue_batch(struct rpc_tx *tx)
 	if (!buf)
 		return -ENOMEM;
 	memcpy(plx_buf_append(buf, tx->bytes), tx->batch, tx->bytes);
-	if (queue_blocked(tx, buf) != 0) {
-		plx_buf_unref(buf);
-		return -ENOMEM;
-	}
+	queue_blocked(tx, buf);
 	tx->bytes = 0;
 	return 0;
 }
@@ -203,15 +221,16 @@ static __attribute__((noinline)) int put_long(struct rpc_tx *tx, const struct rp
 	if (!buf)
 		return -ENOMEM;
 	rpc_copy_pieces(rpc_header_write(plx_buf_append(buf, bytes), header), iov, count);
-	rc = tx->blocked || tx->waiting ? -EAGAIN : plx_link_send_buf(tx->link, buf, NULL, NULL);
+	rc = tx->blocked || rpc_tx_is_full(tx) ? -EAGAIN
+					       : plx_link_send_buf(tx->link, buf, NULL, NULL);
 	if (rc == -EAGAIN) {
 		tx->blocked = true;
-		rc = queue_blocked(tx, buf);
-	} else {
-		tx->messages += rc == 0;
+		queue_blocked(tx, buf);
+		return 0;
 	}
 	if (rc)
 		plx_buf_unref(buf);
+	tx->messages += rc == 0;
 	return rc == -ENOTCONN ? 0 : rc;
 }
 

@@ -18,25 +18,27 @@ plx_rpc_call_id call_id(const struct call *call)
 	return (uint64_t)call->generation << 32 | call->index;
 }
 
-struct call *call_find(const struct plx_rpc_client *client, plx_rpc_call_id id)
+/* NULL: there is no such slot. */
+static inline struct call *slot_of(const struct plx_rpc_client *client, uint32_t index)
 {
-	uint32_t index = (uint32_t)id;
-	struct call *call;
-
 	if (plx_unlikely(index / CHUNK_CALLS >= client->chunk_count))
 		return NULL;
-	call = &client->chunks[index / CHUNK_CALLS][index % CHUNK_CALLS];
-	return plx_likely(call->generation == (uint32_t)(id >> 32)) ? call : NULL;
+	return &client->chunks[index / CHUNK_CALLS][index % CHUNK_CALLS];
+}
+
+struct call *call_find(const struct plx_rpc_client *client, plx_rpc_call_id id)
+{
+	struct call *call = slot_of(client, (uint32_t)id);
+
+	return plx_likely(call && call->generation == (uint32_t)(id >> 32)) ? call : NULL;
 }
 
 void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id)
 {
-	uint32_t index = (uint32_t)id;
-	const struct call *call;
+	const struct call *call = slot_of(client, (uint32_t)id);
 
-	if (plx_unlikely(index / CHUNK_CALLS >= client->chunk_count))
+	if (plx_unlikely(!call))
 		return;
-	call = &client->chunks[index / CHUNK_CALLS][index % CHUNK_CALLS];
 	plx_prefetch_write(call);
 	plx_prefetch_write((const char *)call + PLX_CACHE_LINE);
 }
@@ -226,8 +228,8 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 
 /* Sending -------------------------------------------------------------------------------------- */
 
-static inline int send_on(struct plx_rpc_client *client, struct channel *channel, struct call *call,
-			  const struct rpc_header *header, const struct iovec *iov, int count)
+int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
+	      const struct rpc_header *header, const struct iovec *iov, int count)
 {
 	uint64_t longest = channel->request_max + (header->flags ? RPC_KEY_BYTES : 0);
 	int rc;
@@ -245,19 +247,13 @@ static inline int send_on(struct plx_rpc_client *client, struct channel *channel
 	return 0;
 }
 
-int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
-	      const struct rpc_header *header, const struct iovec *iov, int count)
-{
-	return send_on(client, channel, call, header, iov, count);
-}
-
 /* With a copy of the request. Return: 0; -EINVAL; -EAGAIN; -ENOMEM. */
 static __attribute__((noinline)) int start_saved(struct plx_rpc_client *client, struct call *call,
 						 const struct plx_rpc_call *what, uint64_t delay_ns,
 						 const struct iovec *iov, int count, size_t length)
 {
 	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
-	bool others_wait = client->waiting.first || client->queue.count;
+	bool others_wait = !TAILQ_EMPTY(&client->waiting) || client->queue.count;
 	struct channel *channel = others_wait ? NULL : channel_choose(client, NULL, length);
 	int rc;
 
@@ -290,7 +286,7 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 	uint64_t delay_ns = what->deadline_ns ? what->deadline_ns : client->attr.deadline_ns;
 	struct channel *channel = &client->channels[0];
 	bool is_plain = client->channel_count == 1 && !what->key && !what->retry && !what->hedge &&
-			!client->waiting.first;
+			TAILQ_EMPTY(&client->waiting);
 	bool waits = client->queue.count || !channel_has_room(channel);
 	uint64_t deadline_ns;
 	int rc;
@@ -315,7 +311,7 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 			.remaining_us = rpc_remaining_us(deadline_ns),
 		};
 
-		rc = send_on(client, channel, call, &header, iov, count);
+		rc = call_send(client, channel, call, &header, iov, count);
 	}
 	if (plx_likely(rc == 0 && call->state != CALL_COMPLETED && delay_ns != PLX_NEVER))
 		plx_timer_start(&call->timer, delay_ns);
@@ -373,7 +369,7 @@ void client_channel_down(struct channel *channel)
 	struct plx_rpc_client *client = channel->client;
 
 	for (uint32_t i = 0; channel->open && i < client->chunk_count * CHUNK_CALLS; i++) {
-		struct call *call = &client->chunks[i / CHUNK_CALLS][i % CHUNK_CALLS];
+		struct call *call = slot_of(client, i);
 
 		if (call->state != CALL_SENT || (call->channel != channel && !call->saved))
 			continue;
@@ -388,7 +384,7 @@ void client_cancel_all(struct plx_rpc_client *client)
 {
 	client_deliver(&client->deliver, client);
 	for (uint32_t i = 0; client->open && i < client->chunk_count * CHUNK_CALLS; i++) {
-		struct call *call = &client->chunks[i / CHUNK_CALLS][i % CHUNK_CALLS];
+		struct call *call = slot_of(client, i);
 
 		if (call->state == CALL_COMPLETED) /* by a callback of these */
 			finish_with(client, call, (enum plx_rpc_status)call->status,

@@ -98,11 +98,8 @@ static const char *on_hello(struct plx_connector *session, struct plx_link *link
 static void on_opened(struct plx_connector *session)
 {
 	struct channel *channel = of(session);
-	struct rpc_greeting greeting = {0};
-	uint32_t length;
-	const uint8_t *hello = plx_link_hello(session->link, &length);
+	struct rpc_greeting greeting = rpc_peer_greeting(session->link, RPC_SERVER);
 
-	rpc_greeting_read(hello, length, RPC_SERVER, &greeting); /* it was judged */
 	if (rpc_tx_init(&channel->tx, session->link) != 0) {
 		plx_connector_fail(session, PLX_LINK_LOCAL, "out of memory");
 		return;
@@ -190,17 +187,15 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client)
 	};
 
 	channel->client = client;
-	channel->retries.end = &channel->retries.first;
-	attr.link.events = &events;
-	attr.link.protocol = PLX_PROTOCOL_RPC;
-	attr.link.hello_length = RPC_GREETING_BYTES;
-	rpc_greeting_write(attr.link.hello, &(struct rpc_greeting){
-						    .version_min = RPC_VERSION_MIN,
-						    .version_max = RPC_VERSION_MAX,
-						    .role = RPC_CLIENT,
-						    .payload_max = client->attr.reply_max,
-						    .identity = client->identity,
-					    });
+	TAILQ_INIT(&channel->retries);
+	rpc_describe_link(&attr.link, &events, client->attr.reply_max,
+			  &(struct rpc_greeting){
+				  .version_min = RPC_VERSION_MIN,
+				  .version_max = RPC_VERSION_MAX,
+				  .role = RPC_CLIENT,
+				  .payload_max = client->attr.reply_max,
+				  .identity = client->identity,
+			  });
 	plx_connector_init(&channel->session, &owner, &attr);
 }
 

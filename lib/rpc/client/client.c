@@ -32,27 +32,17 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 
 	if (attr)
 		*out = *attr;
-	if (!out->reply_max)
-		out->reply_max = REPLY_MAX_DEFAULT;
-	if (!out->deadline_ns)
-		out->deadline_ns = PLX_RPC_DEADLINE_NS_DEFAULT;
-	if (!out->calls_max)
-		out->calls_max = CALLS_MAX_DEFAULT;
-	if (!out->waiting_max)
-		out->waiting_max = WAITING_MAX_DEFAULT;
-	if (!out->hedge_per_mille)
-		out->hedge_per_mille = HEDGE_PER_MILLE_DEFAULT;
+	out->reply_max = out->reply_max ?: REPLY_MAX_DEFAULT;
+	out->deadline_ns = out->deadline_ns ?: PLX_RPC_DEADLINE_NS_DEFAULT;
+	out->calls_max = out->calls_max ?: CALLS_MAX_DEFAULT;
+	out->waiting_max = out->waiting_max ?: WAITING_MAX_DEFAULT;
+	out->hedge_per_mille = out->hedge_per_mille ?: HEDGE_PER_MILLE_DEFAULT;
 	if (out->hedge_per_mille < 500 || out->hedge_per_mille > 999)
 		return plx_fail(EINVAL, "hedge_per_mille %" PRIu32 ": give 500 to 999",
 				out->hedge_per_mille);
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
 				PLX_RPC_PAYLOAD_MAX);
-	out->link.message_max_bytes = out->reply_max + RPC_RECORD_BYTES;
-	if (out->link.message_max_bytes < RPC_BATCH_BYTES)
-		out->link.message_max_bytes = RPC_BATCH_BYTES;
-	if (!out->link.rx_buf_count)
-		out->link.rx_buf_count = RPC_RX_BUFS;
 	return check_session(out);
 }
 
@@ -86,34 +76,16 @@ static int connect_all(struct plx_rpc_client *client, const char *const *address
 }
 
 /* Of each lcore; of the main thread, where that runs nothing any more. */
-static struct plx_rpc_client *clients[PLX_LCORE_MAX];
-
-static void enlist(struct plx_rpc_client *client)
-{
-	struct plx_rpc_client **first = &clients[client->lcore];
-
-	client->next = *first;
-	client->prev_next = first;
-	if (client->next)
-		client->next->prev_next = &client->next;
-	*first = client;
-}
-
-static void delist(struct plx_rpc_client *client)
-{
-	*client->prev_next = client->next;
-	if (client->next)
-		client->next->prev_next = client->prev_next;
-}
+static LIST_HEAD(, plx_rpc_client) clients[PLX_LCORE_MAX];
 
 /* A call finds out without another look. */
 static void on_fork(void)
 {
-	uint32_t lcore = plx_lcore_id();
+	struct plx_rpc_client *client;
 
-	for (struct plx_rpc_client *client = lcore == PLX_LCORE_NONE ? NULL : clients[lcore];
-	     client; client = client->next)
-		client->ending = true;
+	if (plx_lcore_id() != PLX_LCORE_NONE)
+		LIST_FOREACH(client, &clients[plx_lcore_id()], link)
+	client->ending = true;
 }
 
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
@@ -141,9 +113,9 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		rc = plx_fail_no_lcore("plx_rpc_client_create");
 	if (rc)
 		goto free_client;
-	client->waiting.end = &client->waiting.first;
+	TAILQ_INIT(&client->waiting);
 	client->completed_end = &client->completed;
-	client->identity = client->attr.identity ? client->attr.identity : plx_random_id();
+	client->identity = client->attr.identity ?: plx_random_id();
 	rc = -ENOMEM;
 	if (hedge_init(client) != 0)
 		goto free_client;
@@ -154,7 +126,7 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		goto free_hedge;
 	}
 	client->channel_count = count;
-	enlist(client);
+	LIST_INSERT_HEAD(&clients[client->lcore], client, link);
 	client->log_limit.burst = 1; /* it tries again and again */
 	plx_task_init(&client->deliver, client_deliver, client);
 	for (uint32_t i = 0; i < count; i++)
@@ -187,7 +159,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	client_free_calls(client);
 	saved_free_all(client);
 	queue_free(client);
-	delist(client);
+	LIST_REMOVE(client, link);
 	plx_hist_fini(&client->hedge.times);
 	free(client->channels);
 	free(client);
@@ -195,10 +167,8 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 
 void client_send_waiting(struct plx_rpc_client *client)
 {
-	for (uint32_t i = 0; i < client->channel_count; i++) {
-		if (plx_unlikely(client->channels[i].retries.first != NULL))
-			saved_send_retries(client, &client->channels[i]);
-	}
+	for (uint32_t i = 0; i < client->channel_count; i++)
+		saved_send_retries(client, &client->channels[i]);
 	if (client->queue.count)
 		queue_send(client);
 	saved_send_waiting(client);

@@ -28,15 +28,15 @@ enum call_state {
 	CALL_COMPLETED, /* its callback follows: in client->completed */
 };
 
-struct request_list {
-	struct saved_request *first, **end;
-	uint32_t count;
-};
+TAILQ_HEAD(saved_list, saved_request);
 
 /* A request that was not sent, or may have to be sent again. */
 struct saved_request {
-	struct saved_request *next, **prev_next;
-	struct request_list *list; /* that it waits in; NULL: none */
+	union {
+		TAILQ_ENTRY(saved_request) link;
+		struct saved_request *next_unused;
+	};
+	struct saved_list *list; /* that it waits in; NULL: none */
 	struct call *call;
 	struct channel *second; /* it was sent there, too; NULL: it was not */
 	uint64_t deadline_ns;
@@ -77,11 +77,11 @@ struct call {
 	void *arg;
 	struct channel *channel;     /* SENT */
 	struct saved_request *saved; /* or NULL */
-	struct call *next;           /* FREE, TOLD */
+	struct call *next;           /* FREE, COMPLETED */
 	uint32_t index, generation;
 	uint8_t state;
-	uint8_t status; /* TOLD */
-	bool was_sent;  /* TOLD */
+	uint8_t status; /* COMPLETED */
+	bool was_sent;  /* COMPLETED */
 	bool is_queued; /* WAITING: its request is in client->queue */
 	uint32_t queued_length;
 } PLX_ALIGNED_LINE;
@@ -98,13 +98,13 @@ struct channel {
 	uint64_t request_max;
 	uint64_t identity;           /* of the service that was there last; 0: none was */
 	uint64_t key_ns;             /* for which that remembers keys */
-	struct request_list retries; /* with keys, sent to that service on links that ended */
+	struct saved_list retries; /* with keys, sent to that service on links that ended */
 	uint64_t batches;            /* of links that have ended */
 };
 
 struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
-	struct plx_rpc_client *next, **prev_next; /* of its lcore's */
+	LIST_ENTRY(plx_rpc_client) link; /* of its lcore's */
 	uint32_t lcore;
 	uint64_t identity;
 	struct channel *channels;
@@ -114,7 +114,7 @@ struct plx_rpc_client {
 	uint32_t chunk_count, open;
 	struct call *free;
 	struct send_queue queue;
-	struct request_list waiting;
+	struct saved_list waiting;
 	uint32_t waiting_count; /* these, and those of the channels */
 	uint64_t request_bytes; /* of all requests that are saved or in the queue */
 	struct saved_request *saved_unused;
@@ -214,7 +214,7 @@ int saved_create(struct plx_rpc_client *client, struct call *call, const struct 
 		 uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
 void saved_free(struct plx_rpc_client *client, struct call *call);
 void saved_free_all(struct plx_rpc_client *client);
-void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct request_list *list);
+void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct saved_list *list);
 int saved_send(struct plx_rpc_client *client, struct channel *channel, struct call *call);
 /* A copy to a second channel. Return: whether it was sent. */
 bool saved_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call);

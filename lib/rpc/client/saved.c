@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of which there is a copy for as long as they are open: they may have to be sent again,
- * as the service drains, as the link to it ends and the call is to be tried again, or as another
- * service shall have it, too. And those that wait, and do not fit the queue. */
+/* Requests of which there is a copy while they are open: they may have to be sent again, or to a
+ * second service. And those that wait, and that the queue does not take. */
 #include "rpc_client.h"
 
 #include <inttypes.h>
@@ -28,7 +27,7 @@ static __attribute__((noinline)) bool grow_blocks(struct plx_rpc_client *client)
 	for (int i = 0; i < SLAB_BLOCKS; i++) {
 		struct saved_request *block = (void *)&slab->blocks[i * BLOCK_BYTES];
 
-		block->next = client->saved_unused;
+		block->next_unused = client->saved_unused;
 		client->saved_unused = block;
 	}
 	return true;
@@ -54,7 +53,7 @@ static struct saved_request *take(struct plx_rpc_client *client, size_t bytes)
 	if (plx_unlikely(!client->saved_unused) && !grow_blocks(client))
 		return NULL;
 	saved = client->saved_unused;
-	client->saved_unused = saved->next;
+	client->saved_unused = saved->next_unused;
 	return saved;
 }
 
@@ -64,36 +63,27 @@ static void give_back(struct plx_rpc_client *client, struct saved_request *saved
 		free(saved);
 		return;
 	}
-	saved->next = client->saved_unused;
+	saved->next_unused = client->saved_unused;
 	client->saved_unused = saved;
 }
 
 static void leave(struct plx_rpc_client *client, struct saved_request *saved)
 {
-	struct request_list *list = saved->list;
+	struct saved_list *list = saved->list;
 
 	if (!list)
 		return;
-	*saved->prev_next = saved->next;
-	if (saved->next)
-		saved->next->prev_next = saved->prev_next;
-	else
-		list->end = saved->prev_next;
+	TAILQ_REMOVE(list, saved, link);
 	saved->list = NULL;
-	list->count--;
 	client->waiting_count--;
 }
 
-void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct request_list *list)
+void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct saved_list *list)
 {
 	struct saved_request *saved = call->saved;
 
 	saved->list = list;
-	saved->next = NULL;
-	saved->prev_next = list->end;
-	*list->end = saved;
-	list->end = &saved->next;
-	list->count++;
+	TAILQ_INSERT_TAIL(list, saved, link);
 	client->waiting_count++;
 	call->state = CALL_WAITING;
 }
@@ -250,9 +240,10 @@ bool saved_on_link_end(struct channel *channel, struct call *call)
 
 void saved_fail_retries(struct channel *channel)
 {
-	while (channel->retries.first)
-		call_complete_later(channel->client, channel->retries.first->call,
-				    PLX_RPC_PEER_DOWN);
+	const struct saved_request *first;
+
+	while ((first = TAILQ_FIRST(&channel->retries)))
+		call_complete_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
 }
 
 /* Half of the time for which the service remembers keys is left for the way. */
@@ -264,15 +255,15 @@ static bool is_remembered(const struct channel *channel, const struct saved_requ
 /* To the service that has had them before. */
 void saved_send_retries(struct plx_rpc_client *client, struct channel *channel)
 {
-	/* Also one that drains: it answers what it has run. */
-	while (channel->retries.first && channel_is_up(channel) &&
-	       channel->open < channel->open_max && !rpc_tx_is_full(&channel->tx)) {
-		struct call *call = channel->retries.first->call;
+	const struct saved_request *first;
 
-		if (is_remembered(channel, call->saved))
-			send_or_end(client, channel, call);
+	/* Also one that drains: it answers what it has run. */
+	while ((first = TAILQ_FIRST(&channel->retries)) && channel_is_up(channel) &&
+	       channel->open < channel->open_max && !rpc_tx_is_full(&channel->tx)) {
+		if (is_remembered(channel, first))
+			send_or_end(client, channel, first->call);
 		else
-			call_complete_later(client, call, PLX_RPC_PEER_DOWN);
+			call_complete_later(client, first->call, PLX_RPC_PEER_DOWN);
 	}
 }
 
@@ -286,23 +277,23 @@ static inline void fetch_lines(const void *from, int bytes)
  * fetched before, and the one behind it. */
 static inline void fetch_ahead(const struct saved_request *saved)
 {
-	const struct saved_request *next = saved->next;
+	const struct saved_request *next = TAILQ_NEXT(saved, link);
 
 	if (!next)
 		return;
 	fetch_lines(next->call, sizeof(*next->call));
-	if (next->next)
-		fetch_lines(next->next, BLOCK_BYTES);
+	if (TAILQ_NEXT(next, link))
+		fetch_lines(TAILQ_NEXT(next, link), BLOCK_BYTES);
 }
 
 void saved_send_waiting(struct plx_rpc_client *client)
 {
+	const struct saved_request *first;
 	struct channel *channel;
 
-	while (client->waiting.first && !client->queue.count &&
-	       (channel = channel_choose(client, NULL,
-					 saved_payload_bytes(client->waiting.first)))) {
-		fetch_ahead(client->waiting.first);
-		send_or_end(client, channel, client->waiting.first->call);
+	while ((first = TAILQ_FIRST(&client->waiting)) && !client->queue.count &&
+	       (channel = channel_choose(client, NULL, saved_payload_bytes(first)))) {
+		fetch_ahead(first);
+		send_or_end(client, channel, first->call);
 	}
 }

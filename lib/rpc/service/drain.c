@@ -5,8 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define ON_LCORE(local) ((local)->lcore == plx_lcore_id())
-
 static void unref(struct plx_rpc_service *service)
 {
 	/* D1 -> D2: what an lcore did with its part comes before the last one frees it. */
@@ -86,18 +84,7 @@ bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
 
 	plx_rpc_service_stats(service, &stats);
 	/* Relaxed: it was set by who asks, or it is early to ask. */
-	return plx_atomic_load(&service->draining, PLX_RELAXED) && stats.clients == 0 &&
-	       stats.open == 0;
-}
-
-static int not_drained(const struct plx_rpc_service *service)
-{
-	struct plx_rpc_service_stats stats;
-
-	plx_rpc_service_stats(service, &stats);
-	return plx_fail(ETIMEDOUT,
-			"the service still has %" PRIu32 " clients, and owes %" PRIu32 " replies",
-			stats.clients, stats.open);
+	return plx_atomic_load(&service->draining, PLX_RELAXED) && !stats.clients && !stats.open;
 }
 
 static bool is_drained_locally(const struct service_local *local)
@@ -108,6 +95,7 @@ static bool is_drained_locally(const struct service_local *local)
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 {
 	uint64_t until_ns = plx_time_add(plx_now_ns(), timeout_ns);
+	struct plx_rpc_service_stats stats;
 	const struct service_local *local;
 	bool is_all = service->lcore == plx_lcore_id();
 
@@ -117,8 +105,13 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 	if (is_all)
 		plx_rpc_service_drain(service);
 	while (!(is_all ? plx_rpc_service_is_drained(service) : is_drained_locally(local))) {
-		if (plx_now_ns() >= until_ns)
-			return not_drained(service);
+		if (plx_now_ns() >= until_ns) {
+			plx_rpc_service_stats(service, &stats);
+			return plx_fail(ETIMEDOUT,
+					"the service still has %" PRIu32
+					" clients, and owes %" PRIu32 " replies",
+					stats.clients, stats.open);
+		}
 		if (plx_loop_turn() < 0)
 			return plx_fail(EBUSY, "inside the loop a service cannot be finished");
 	}
@@ -143,7 +136,7 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = service->local[id];
 
-		if (ON_LCORE(local) || may_end_for(id))
+		if (id == plx_lcore_id() || may_end_for(id))
 			end_local(local);
 		else
 			plx_signal_fire(&local->wakeup);

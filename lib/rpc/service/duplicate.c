@@ -19,47 +19,20 @@ static void answer_again(struct peer *peer, uint64_t call, struct key_answer *an
 	free(answer->heap);
 }
 
-static void enlist(struct service_local *local, struct plx_rpc_request *request)
-{
-	request->next_repeat = NULL;
-	request->prev_repeat = local->duplicates_end;
-	*local->duplicates_end = request;
-	local->duplicates_end = &request->next_repeat;
-	local->duplicate_count++;
-}
-
-static void delist(struct plx_rpc_request *request)
-{
-	struct service_local *local = request->local;
-
-	*request->prev_repeat = request->next_repeat;
-	if (request->next_repeat)
-		request->next_repeat->prev_repeat = request->prev_repeat;
-	else
-		local->duplicates_end = request->prev_repeat;
-	request->prev_repeat = NULL;
-	local->duplicate_count--;
-}
-
 static void start_timer(struct service_local *local)
 {
-	plx_timer_start(&local->duplicate_timer,
-			local->duplicate_count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
+	plx_timer_start(&local->duplicates.timer,
+			local->duplicates.count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
 }
 
 void duplicate_gone(struct plx_rpc_request *request)
 {
-	struct service_local *local = request->local;
-
-	delist(request);
-	if (!local->duplicates)
-		plx_timer_stop(&local->duplicate_timer);
-	rpc_add(&local->counts.open, (uint64_t)-1);
+	rpc_add(&request->local->counts.open, (uint64_t)-1);
 	rpc_request_free(request);
 }
 
 /* Return: whether it has an answer now. */
-static bool look(struct plx_rpc_request *request)
+static bool try_answer(struct plx_rpc_request *request)
 {
 	struct peer *peer = request->peer;
 	struct key_answer answer;
@@ -81,20 +54,21 @@ static bool look(struct plx_rpc_request *request)
 void duplicate_on_timer(struct plx_timer *timer, void *arg)
 {
 	struct service_local *local = arg;
-	uint32_t looks = local->duplicate_count < POLL_MAX ? local->duplicate_count : POLL_MAX;
+	struct request_list *list = &local->duplicates;
+	uint32_t polls = list->count < POLL_MAX ? list->count : POLL_MAX;
 
-	for (; looks && local->duplicates; looks--) {
-		struct plx_rpc_request *request = local->duplicates;
+	for (; polls && list->count; polls--) {
+		struct plx_rpc_request *request = TAILQ_FIRST(&list->requests);
 
-		if (look(request)) {
+		if (try_answer(request)) {
 			open_remove(request->peer, request);
 			duplicate_gone(request);
 		} else {
-			delist(request);
-			enlist(local, request);
+			request_list_remove(request);
+			request_list_add(list, request);
 		}
 	}
-	if (local->duplicates)
+	if (list->count)
 		start_timer(local);
 }
 
@@ -109,15 +83,10 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 		return reply_refusal(peer, record->header.call, PLX_RPC_BUSY, POLL_NS);
 	if (local->open >= local->service->attr.open_total)
 		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, POLL_NS);
-	request = rpc_request_take(local);
+	request = rpc_request_take(peer, record->header.call, method);
 	if (!request)
 		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, 0);
 	request->state = REQUEST_OPEN;
-	request->method = method;
-	request->peer = peer;
-	request->call = record->header.call;
-	request->entry = NULL;
-	request->gone = false;
 	request->key = key;
 	if (open_find(peer, request->call) || open_add(peer, request) != 0) {
 		rpc_request_free(request);
@@ -125,8 +94,8 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 		return -ENOMEM;
 	}
 	rpc_add(&local->counts.open, 1);
-	enlist(local, request);
-	if (!plx_timer_running(&local->duplicate_timer))
+	request_list_add(&local->duplicates, request);
+	if (!plx_timer_running(&local->duplicates.timer))
 		start_timer(local);
 	return 0;
 }

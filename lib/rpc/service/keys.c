@@ -14,8 +14,8 @@
 #define FULL_RETRY_NS PLX_NS_PER_MS
 
 struct key_entry {
-	struct key_entry *next; /* of its chain, or free */
-	struct key_entry *next_done;
+	struct key_entry *next;       /* of its chain, or free */
+	STAILQ_ENTRY(key_entry) link; /* of those that are done */
 	struct rpc_key key;
 	uint64_t done_ns;
 	uint32_t method;
@@ -32,7 +32,7 @@ struct shard {
 	pthread_mutex_t lock;
 	struct key_entry **chains; /* NULL: no key has come yet */
 	struct key_entry *free;
-	struct key_entry *oldest, **newest_end; /* that are done */
+	STAILQ_HEAD(, key_entry) done; /* the oldest one first */
 	struct slab *slabs;
 	uint64_t bytes; /* of replies that have memory of their own */
 	uint32_t count;
@@ -63,7 +63,7 @@ int rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max, uint
 	keys->mask = chains - 1;
 	for (int i = 0; i < SHARDS; i++) {
 		pthread_mutex_init(&keys->shards[i].lock, NULL);
-		keys->shards[i].newest_end = &keys->shards[i].oldest;
+		STAILQ_INIT(&keys->shards[i].done);
 	}
 	*keys_out = keys;
 	return 0;
@@ -143,28 +143,25 @@ static void drop(struct rpc_keys *keys, struct shard *shard, struct key_entry *e
 static void forget_old(struct rpc_keys *keys, struct shard *shard, uint64_t now_ns)
 {
 	for (int i = 0; i < FORGET_MAX; i++) {
-		struct key_entry *oldest = shard->oldest;
+		struct key_entry *oldest = STAILQ_FIRST(&shard->done);
 
 		if (!oldest || plx_time_add(oldest->done_ns, keys->keep_ns) > now_ns)
 			return;
-		shard->oldest = oldest->next_done;
-		if (!shard->oldest)
-			shard->newest_end = &shard->oldest;
+		STAILQ_REMOVE_HEAD(&shard->done, link);
 		drop(keys, shard, oldest);
 	}
 }
 
 static bool grow_entries(struct rpc_keys *keys, struct shard *shard)
 {
-	struct slab *slab;
+	struct slab *slab = calloc(1, sizeof(*slab));
 
 	if (!shard->chains)
 		shard->chains = calloc((size_t)keys->mask + 1, sizeof(struct key_entry *));
-	if (!shard->chains)
+	if (!shard->chains || !slab) {
+		free(slab);
 		return false;
-	slab = calloc(1, sizeof(*slab));
-	if (!slab)
-		return false;
+	}
 	slab->next = shard->slabs;
 	shard->slabs = slab;
 	for (int i = 0; i < SLAB_ENTRIES; i++) {
@@ -193,7 +190,8 @@ static struct key_entry *add(struct rpc_keys *keys, struct shard *shard, struct 
 static uint64_t room_after_ns(const struct rpc_keys *keys, const struct shard *shard,
 			      uint64_t now_ns)
 {
-	uint64_t end_ns = shard->oldest ? plx_time_add(shard->oldest->done_ns, keys->keep_ns) : 0;
+	const struct key_entry *oldest = STAILQ_FIRST(&shard->done);
+	uint64_t end_ns = oldest ? plx_time_add(oldest->done_ns, keys->keep_ns) : 0;
 
 	return end_ns > now_ns ? end_ns - now_ns : FULL_RETRY_NS;
 }
@@ -288,9 +286,7 @@ void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct 
 		shard->bytes += entry->answer.length;
 	entry->done = true;
 	entry->done_ns = now_ns;
-	entry->next_done = NULL;
-	*shard->newest_end = entry;
-	shard->newest_end = &entry->next_done;
+	STAILQ_INSERT_TAIL(&shard->done, entry, link);
 	pthread_mutex_unlock(&shard->lock);
 }
 

@@ -80,7 +80,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
 	if (!peer)
 		return NULL;
 	peer->local = local;
-	peer->backlog_end = &peer->backlog;
+	STAILQ_INIT(&peer->backlog);
 	peer->open.multiplier = local->service->multiplier;
 	plx_task_init(&peer->serve, turns_serve, peer);
 	plx_timer_init(&peer->timer, on_timer, peer);
@@ -92,11 +92,8 @@ static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
 static void on_opened(struct plx_accepted *session)
 {
 	struct peer *peer = peer_of(session);
-	struct rpc_greeting greeting = {0};
-	uint32_t length;
-	const uint8_t *hello = plx_link_hello(session->link, &length);
+	struct rpc_greeting greeting = rpc_peer_greeting(session->link, RPC_CLIENT);
 
-	rpc_greeting_read(hello, length, RPC_CLIENT, &greeting); /* it was judged */
 	if (rpc_tx_init(&peer->tx, session->link) != 0) {
 		plx_accepted_fail(session, "out of memory");
 		return;
@@ -146,19 +143,16 @@ static const struct plx_link_events events = {
 
 void peer_describe_link(const struct plx_rpc_service *service, struct plx_link_attr *attr)
 {
-	attr->events = &events;
-	attr->protocol = PLX_PROTOCOL_RPC;
-	attr->hello_length = RPC_GREETING_BYTES;
-	rpc_greeting_write(attr->hello,
-			   &(struct rpc_greeting){
-				   .version_min = RPC_VERSION_MIN,
-				   .version_max = RPC_VERSION_MAX,
-				   .role = RPC_SERVER,
-				   .open_max = service->attr.open_max,
-				   .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),
-				   .payload_max = service->attr.request_max,
-				   .identity = service->identity,
-			   });
+	rpc_describe_link(attr, &events, service->attr.request_max + RPC_KEY_BYTES,
+			  &(struct rpc_greeting){
+				  .version_min = RPC_VERSION_MIN,
+				  .version_max = RPC_VERSION_MAX,
+				  .role = RPC_SERVER,
+				  .open_max = service->attr.open_max,
+				  .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),
+				  .payload_max = service->attr.request_max,
+				  .identity = service->identity,
+			  });
 }
 
 const struct plx_acceptor_owner peer_owner = {
@@ -186,25 +180,13 @@ void peer_reject(struct peer *peer, const char *why)
 /* Whether it waits for nothing, and has been told all. */
 static bool has_nothing_open(const struct peer *peer)
 {
-	return peer->open.count == peer->open.gone && !peer->backlog && !peer->tx.bytes &&
-	       !rpc_tx_is_full(&peer->tx);
+	return peer->open.count == peer->open.gone && STAILQ_EMPTY(&peer->backlog) &&
+	       !peer->tx.bytes && !rpc_tx_is_full(&peer->tx);
 }
 
-static void check_leaving(struct peer *peer)
+static void close_at(struct peer *peer, uint64_t end_ns)
 {
-	uint64_t now_ns = plx_loop_now_ns(), end_ns = peer->answered_ns + LEAVE_NS;
-
-	if (!has_nothing_open(peer))
-		plx_timer_start(&peer->timer, LEAVE_NS);
-	else if (now_ns < end_ns)
-		plx_timer_start(&peer->timer, end_ns - now_ns);
-	else
-		plx_link_close(peer->session.link);
-}
-
-static void check_idle(struct peer *peer)
-{
-	uint64_t now_ns = plx_loop_now_ns(), end_ns = peer->arrived_ns + IDLE_NS;
+	uint64_t now_ns = plx_loop_now_ns();
 
 	if (now_ns < end_ns)
 		plx_timer_start(&peer->timer, end_ns - now_ns);
@@ -226,10 +208,12 @@ static void on_timer(struct plx_timer *timer, void *arg)
 
 	if (peer->paused)
 		end_pause(peer);
-	else if (peer->local->draining)
-		check_leaving(peer);
+	else if (!peer->local->draining)
+		close_at(peer, peer->arrived_ns + IDLE_NS);
+	else if (has_nothing_open(peer))
+		close_at(peer, peer->answered_ns + LEAVE_NS);
 	else
-		check_idle(peer);
+		plx_timer_start(&peer->timer, LEAVE_NS);
 }
 
 /* A client that knows goes elsewhere, and closes the link when it has its answers: so nothing that

@@ -20,10 +20,8 @@ struct answer {
 /* A reply on its way to the request's lcore. */
 struct remote_reply {
 	struct plx_rpc_request *request;
-	enum plx_rpc_status status;
-	uint32_t number;
-	bool not_run;
-	size_t length;
+	struct answer answer;
+	struct iovec whole; /* its bytes, which follow */
 	uint8_t bytes[];
 };
 
@@ -55,6 +53,15 @@ static uint32_t hint_us(uint64_t retry_after_ns)
 	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 }
 
+/* Return: 0; -ENOMEM, and the peer is rejected. */
+static int send_header(struct peer *peer, const struct rpc_header *header)
+{
+	if (plx_likely(rpc_tx_reserve(&peer->tx, header) != NULL))
+		return 0;
+	peer_reject(peer, "there is no memory for an answer to it");
+	return -ENOMEM;
+}
+
 int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 		  uint64_t retry_after_ns)
 {
@@ -65,10 +72,7 @@ int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 		.retry_us = hint_us(retry_after_ns),
 	};
 
-	if (plx_likely(rpc_tx_reserve(&peer->tx, &header) != NULL))
-		return 0;
-	peer_reject(peer, "there is no memory for an answer to it");
-	return -ENOMEM;
+	return send_header(peer, &header);
 }
 
 int reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
@@ -102,8 +106,7 @@ static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status st
 {
 	struct rpc_header header = header_of(request, status, 0, 0);
 
-	if (!rpc_tx_reserve(&request->peer->tx, &header))
-		peer_reject(request->peer, "there is no memory for an answer to it");
+	send_header(request->peer, &header);
 }
 
 /* The request has its answer, whatever became of that. */
@@ -181,40 +184,30 @@ static int answer_local(struct plx_rpc_request *request, const struct answer *an
 
 static void on_remote_reply(void *arg)
 {
-	struct remote_reply *far = arg;
-	struct iovec whole = {far->bytes, far->length};
+	struct remote_reply *remote = arg;
 
-	answer_local(far->request, &(struct answer){
-					   .status = far->status,
-					   .number = far->number,
-					   .iov = &whole,
-					   .count = 1,
-					   .length = far->length,
-					   .not_run = far->not_run,
-				   });
-	free(far);
+	answer_local(remote->request, &remote->answer);
+	free(remote);
 }
 
 /* Return: 0; -EAGAIN; -ENOMEM. */
 static __attribute__((noinline)) int answer_remote(struct plx_rpc_request *request,
 						   const struct answer *answer)
 {
-	struct remote_reply *far = malloc(sizeof(*far) + answer->length);
+	struct remote_reply *remote = malloc(sizeof(*remote) + answer->length);
 	int rc;
 
-	if (!far) /* rather a status than none */
+	if (!remote)
 		return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
-	*far = (struct remote_reply){
-		.request = request,
-		.status = answer->status,
-		.number = answer->number,
-		.not_run = answer->not_run,
-		.length = answer->length,
-	};
-	rpc_copy_pieces(far->bytes, answer->iov, answer->count);
-	rc = plx_lcore_send(request->local->lcore, on_remote_reply, far);
+	remote->request = request;
+	remote->answer = *answer;
+	remote->whole = (struct iovec){remote->bytes, answer->length};
+	remote->answer.iov = &remote->whole;
+	remote->answer.count = 1;
+	rpc_copy_pieces(remote->bytes, answer->iov, answer->count);
+	rc = plx_lcore_send(request->local->lcore, on_remote_reply, remote);
 	if (rc)
-		free(far);
+		free(remote);
 	return rc;
 }
 
@@ -273,21 +266,18 @@ int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
 int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out)
 {
 	struct rpc_header header;
+	uint32_t most;
 
 	ASSERT_OWNER(request->local->lcore);
 	plx_rpc_reply_abandon(request);
-	if (room > BEGIN_BYTES_MAX || request->state != REQUEST_RUNNING || !request->peer)
-		return plx_fail(EINVAL,
-				"a reply of up to %u bytes in place: %u at most, in the handler",
-				room, BEGIN_BYTES_MAX);
-	if (rpc_record_bytes(room) > request->peer->tx.batch_max)
-		return plx_fail(EINVAL,
-				"a reply of up to %u bytes in place: a message to the client has "
-				"%u",
-				room, request->peer->tx.batch_max);
-	if (room > request->peer->reply_max)
-		return plx_fail(EINVAL, "a reply of up to %u bytes: the client accepts %llu", room,
-				(unsigned long long)request->peer->reply_max);
+	if (request->state != REQUEST_RUNNING || !request->peer)
+		return plx_fail(EINVAL, "a reply is built in place in the handler only");
+	most = request->peer->tx.batch_max - RPC_RECORD_BYTES;
+	most = most < BEGIN_BYTES_MAX ? most : BEGIN_BYTES_MAX;
+	most = most < request->peer->reply_max ? most : (uint32_t)request->peer->reply_max;
+	if (room > most)
+		return plx_fail(EINVAL, "a reply of up to %u bytes in place: %u at most", room,
+				most);
 	header = header_of(request, PLX_RPC_OK, 0, room);
 	request->begun = rpc_tx_reserve(&request->peer->tx, &header);
 	request->begun_bytes = room;

@@ -29,8 +29,9 @@ static __attribute__((noinline)) bool grow_requests(struct service_local *local)
 	return true;
 }
 
-struct plx_rpc_request *rpc_request_take(struct service_local *local)
+struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method)
 {
+	struct service_local *local = peer->local;
 	struct plx_rpc_request *request;
 
 	if (plx_unlikely(!local->free) && !grow_requests(local))
@@ -38,18 +39,22 @@ struct plx_rpc_request *rpc_request_take(struct service_local *local)
 	request = local->free;
 	local->free = request->next;
 	local->open++;
+	request->method = method;
+	request->peer = peer;
+	request->call = call;
+	request->begun = NULL;
+	request->entry = NULL;
+	request->gone = false;
 	return request;
 }
-
-static void orphan_leave(struct plx_rpc_request *request);
 
 /* The last one of a service that has ended may take the service with it. */
 void rpc_request_free(struct plx_rpc_request *request)
 {
 	struct service_local *local = request->local;
 
-	if (plx_unlikely(request->orphan))
-		orphan_leave(request);
+	if (plx_unlikely(request->list != NULL))
+		request_list_remove(request);
 	if (request->kept)
 		plx_buf_unref(request->message);
 	request->kept = false;
@@ -72,6 +77,33 @@ void rpc_request_free_all(struct service_local *local)
 	local->free = NULL;
 }
 
+/* Lists ---------------------------------------------------------------------------------------- */
+
+void request_list_init(struct request_list *list, plx_timer_fn on_timer,
+		       struct service_local *local)
+{
+	TAILQ_INIT(&list->requests);
+	plx_timer_init(&list->timer, on_timer, local);
+	plx_timer_set_lax(&list->timer, true);
+}
+
+void request_list_add(struct request_list *list, struct plx_rpc_request *request)
+{
+	request->list = list;
+	TAILQ_INSERT_TAIL(&list->requests, request, link);
+	list->count++;
+}
+
+void request_list_remove(struct plx_rpc_request *request)
+{
+	struct request_list *list = request->list;
+
+	TAILQ_REMOVE(&list->requests, request, link);
+	request->list = NULL;
+	if (--list->count == 0)
+		plx_timer_stop(&list->timer);
+}
+
 /* Those that stay open ------------------------------------------------------------------------- */
 
 /* Calls are numbered by the client. The multiplier is odd and at random, so that it cannot choose
@@ -85,11 +117,9 @@ static struct plx_rpc_request **bucket_of(const struct open_table *table, uint64
 
 static bool make_buckets(struct open_table *table, uint32_t count)
 {
-	struct open_table more = {.mask = count - 1,
-				  .count = table->count,
-				  .gone = table->gone,
-				  .multiplier = table->multiplier};
+	struct open_table more = *table;
 
+	more.mask = count - 1;
 	more.buckets = calloc(count, sizeof(struct plx_rpc_request *));
 	if (!more.buckets)
 		return false;
@@ -183,34 +213,13 @@ static void notify_gone(struct plx_rpc_request *request)
 
 #define ORPHAN_POLL_NS (50 * PLX_NS_PER_MS)
 
-static void orphan_join(struct plx_rpc_request *request)
+static void orphan_add(struct plx_rpc_request *request)
 {
-	struct service_local *local = request->local;
+	struct request_list *orphans = &request->local->orphans;
 
-	request->orphan = true;
-	request->next_repeat = NULL;
-	request->prev_repeat = local->orphans_end;
-	*local->orphans_end = request;
-	local->orphans_end = &request->next_repeat;
-	local->orphan_count++;
-	if (!plx_timer_running(&local->orphan_timer))
-		plx_timer_start(&local->orphan_timer, ORPHAN_POLL_NS);
-}
-
-static void orphan_leave(struct plx_rpc_request *request)
-{
-	struct service_local *local = request->local;
-
-	assert(request->prev_repeat && "an orphan is in the list");
-	*request->prev_repeat = request->next_repeat;
-	if (request->next_repeat)
-		request->next_repeat->prev_repeat = request->prev_repeat;
-	else
-		local->orphans_end = request->prev_repeat;
-	request->prev_repeat = NULL;
-	request->orphan = false;
-	if (--local->orphan_count == 0)
-		plx_timer_stop(&local->orphan_timer);
+	request_list_add(orphans, request);
+	if (!plx_timer_running(&orphans->timer))
+		plx_timer_start(&orphans->timer, ORPHAN_POLL_NS);
 }
 
 /* Those whose deadline has passed; all: every one. What is told may reply, to others too. */
@@ -218,24 +227,20 @@ static void notify_orphans(struct service_local *local, bool all)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 
-	for (uint32_t looks = local->orphan_count; looks && local->orphans; looks--) {
-		struct plx_rpc_request *request = local->orphans;
+	for (uint32_t looks = local->orphans.count; looks && local->orphans.count; looks--) {
+		struct plx_rpc_request *request = TAILQ_FIRST(&local->orphans.requests);
 
-		orphan_leave(request);
+		request_list_remove(request);
 		if (all || request->deadline_ns <= now_ns)
 			notify_gone(request);
 		else
-			orphan_join(request);
+			orphan_add(request);
 	}
 }
 
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
-	struct service_local *local = arg;
-
-	notify_orphans(local, false);
-	if (local->orphans && !plx_timer_running(timer))
-		plx_timer_start(timer, ORPHAN_POLL_NS);
+	notify_orphans(arg, false);
 }
 
 void orphans_abandon(struct service_local *local)
@@ -247,7 +252,7 @@ void orphans_abandon(struct service_local *local)
  * have any number open by cancelling them. */
 void rpc_request_gone(struct plx_rpc_request *request)
 {
-	if (request->prev_repeat) {
+	if (request->list) {
 		open_remove(request->peer, request);
 		duplicate_gone(request);
 		return;
@@ -268,10 +273,10 @@ void open_abandon(struct peer *peer, bool may_come_back)
 			table->count--;
 			table->gone -= request->gone;
 			request->peer = NULL;
-			if (request->prev_repeat)
+			if (request->list)
 				duplicate_gone(request);
 			else if (request->entry && !request->gone && may_come_back)
-				orphan_join(request);
+				orphan_add(request);
 			else
 				notify_gone(request);
 		}
@@ -292,7 +297,7 @@ void plx_rpc_request_keep(struct plx_rpc_request *request)
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)
 {
 	ASSERT_OWNER(request->local->lcore);
-	return request->gone || (!request->peer && !request->orphan);
+	return request->gone || (!request->peer && !request->list);
 }
 
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)

@@ -57,6 +57,13 @@ struct served {
 	rpc_count clients, open;
 };
 
+/* Requests that a timer looks at; those that were looked at go to the end. */
+struct request_list {
+	TAILQ_HEAD(, plx_rpc_request) requests;
+	uint32_t count;
+	struct plx_timer timer; /* runs while there are some */
+};
+
 /* Requests that may come now, as of then. */
 struct bucket {
 	double left;
@@ -73,15 +80,8 @@ struct service_local {
 	uint32_t open;         /* as in `counts`, and requests inside their handler */
 	bool draining, ending; /* it has been seen to */
 
-	/* That wait for the first one of their key; who was looked at goes to the end. */
-	struct plx_rpc_request *duplicates, **duplicates_end;
-	uint32_t duplicate_count;
-	struct plx_timer duplicate_timer;
-
-	/* Whose link was lost, and whose client may come back: see request.c. */
-	struct plx_rpc_request *orphans, **orphans_end;
-	uint32_t orphan_count;
-	struct plx_timer orphan_timer;
+	struct request_list duplicates; /* wait for the first one of their key */
+	struct request_list orphans;    /* links were lost, clients may come back: request.c */
 
 	struct plx_signal wakeup;
 	struct bucket answer_tokens, record_tokens;
@@ -119,7 +119,7 @@ struct plx_rpc_service {
 
 /* A message of which records wait for their turn. */
 struct backlog {
-	struct backlog *next;
+	STAILQ_ENTRY(backlog) link;
 	struct plx_buf *message;
 	size_t offset;
 	uint64_t arrived_ns;
@@ -147,7 +147,7 @@ struct peer {
 	uint64_t answered_ns;          /* the last one that was open behind its handler */
 	uint64_t turn_ns, turn_cycles; /* the turn that it had requests begun in, their time */
 	uint32_t turn_count;           /* and how many */
-	struct backlog *backlog, **backlog_end;
+	STAILQ_HEAD(, backlog) backlog;
 	uint64_t backlog_bytes; /* of messages that are longer than a batch */
 	struct open_table open;
 };
@@ -169,10 +169,9 @@ struct plx_rpc_request {
 	uint32_t begun_bytes;
 	struct plx_rpc_request *next; /* in the free list, or of its bucket */
 	struct key_entry *entry;      /* it is the first one of its key */
-	/* Of one that waits for the first: */
-	uint64_t key;
-	struct plx_rpc_request *next_repeat, **prev_repeat; /* NULL: it is none, and no orphan */
-	bool orphan; /* its link was lost, and its client may come back for the reply */
+	uint64_t key;                 /* of one that waits for the first */
+	struct request_list *list;    /* duplicates, or orphans; NULL: none */
+	TAILQ_ENTRY(plx_rpc_request) link;
 };
 
 /* service.c */
@@ -194,8 +193,8 @@ int selftest_add(struct plx_rpc_service *service);
 /* So many records came to that of the process. Return: 0; for how long none is to be served. */
 uint64_t selftest_charge(struct service_local *local, uint32_t records);
 /* Requests a second on an lcore, where a service does not say; 0: none. */
-uint32_t selftest_rate(void);
-bool selftest_is_remote(void);
+extern uint32_t selftest_rate;
+extern bool selftest_is_remote; /* for clients on other hosts, too */
 
 /* drain.c */
 void service_on_signal(struct plx_signal *signal, uint64_t fires, void *arg);
@@ -224,7 +223,12 @@ bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx
 		  const char **wrong_out);
 
 /* request.c */
-struct plx_rpc_request *rpc_request_take(struct service_local *local);
+void request_list_init(struct request_list *list, plx_timer_fn on_timer,
+		       struct service_local *local);
+void request_list_add(struct request_list *list, struct plx_rpc_request *request);
+void request_list_remove(struct plx_rpc_request *request);
+/* A request that was not taken up yet. Return: NULL: no memory. */
+struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
 void rpc_request_free(struct plx_rpc_request *request);
 int open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);

@@ -72,17 +72,11 @@ uint64_t selftest_charge(struct service_local *local, uint32_t records)
 	return looks->left < 0 ? (uint64_t)(-looks->left / rate * 1e9) + 1 : 0;
 }
 
+/* arg: only discard it. */
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	if (may_run(request, length))
-		plx_rpc_reply(request, data, length);
-}
-
-static void on_discard(struct plx_rpc_request *request, const void *data, uint32_t length,
-		       void *arg)
-{
-	if (may_run(request, length))
-		plx_rpc_reply(request, NULL, 0);
+		plx_rpc_reply(request, data, arg ? 0 : length);
 }
 
 static void on_generate(struct plx_rpc_request *request, const void *data, uint32_t length,
@@ -185,7 +179,7 @@ static void on_describe(struct plx_rpc_request *request, const void *data, uint3
 
 static const struct plx_rpc_method methods[] = {
 	{.id = PLX_RPC_ECHO, .name = "pollux.echo", .handler = on_echo},
-	{.id = PLX_RPC_DISCARD, .name = "pollux.discard", .handler = on_discard},
+	{.id = PLX_RPC_DISCARD, .name = "pollux.discard", .handler = on_echo, .arg = ""},
 	{.id = PLX_RPC_GENERATE, .name = "pollux.generate", .handler = on_generate},
 	{.id = PLX_RPC_DESCRIBE, .name = "pollux.describe", .handler = on_describe},
 };
@@ -202,18 +196,8 @@ int selftest_add(struct plx_rpc_service *service)
 /* That of the process -------------------------------------------------------------------------- */
 
 static struct plx_rpc_service *of_process; /* the main lcore's */
-static uint32_t rate_of_process = PLX_RPC_SELF_TEST_RATE_DEFAULT;
-static bool process_is_remote;
-
-uint32_t selftest_rate(void)
-{
-	return rate_of_process;
-}
-
-bool selftest_is_remote(void)
-{
-	return process_is_remote;
-}
+uint32_t selftest_rate = PLX_RPC_SELF_TEST_RATE_DEFAULT;
+bool selftest_is_remote;
 
 int plx_rpc_self_test_start(uint32_t rate, bool remote)
 {
@@ -234,8 +218,8 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 
 	if (of_process)
 		return plx_fail(EALREADY, "the self-test service was started already");
-	rate_of_process = rate ? rate : PLX_RPC_SELF_TEST_RATE_DEFAULT;
-	process_is_remote = remote;
+	selftest_rate = rate ?: PLX_RPC_SELF_TEST_RATE_DEFAULT;
+	selftest_is_remote = remote;
 	if (rate == PLX_NONE)
 		return 0;
 	rc = plx_rpc_service_create(&attr, &of_process);
@@ -259,6 +243,6 @@ void plx_rpc_self_test_stop(void)
 	plx_fabric_set_self_test(NULL, false);
 	plx_rpc_service_destroy(of_process);
 	of_process = NULL;
-	rate_of_process = PLX_RPC_SELF_TEST_RATE_DEFAULT;
-	process_is_remote = false;
+	selftest_rate = PLX_RPC_SELF_TEST_RATE_DEFAULT;
+	selftest_is_remote = false;
 }

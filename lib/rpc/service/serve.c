@@ -128,52 +128,57 @@ static inline void run(struct peer *peer, const struct method *method,
 		report_slow(local, method, cycles);
 }
 
+/* Why the request is refused, where that needs no look at what is open; OK: it is not. *count_out:
+ * counts that. */
+static inline enum plx_rpc_status check(struct peer *peer, const struct rpc_record *record,
+					const struct method *method, rpc_count **count_out)
+{
+	struct served *counts = &peer->local->counts;
+
+	if (plx_unlikely(peer->local->draining)) {
+		*count_out = &counts->draining;
+		return PLX_RPC_DRAINING;
+	}
+	*count_out = &counts->unknown;
+	if (plx_unlikely(!method))
+		return PLX_RPC_UNKNOWN;
+	*count_out = &counts->too_big;
+	if (plx_unlikely(record->header.length > method->request_max))
+		return PLX_RPC_TOO_BIG;
+	*count_out = &counts->late;
+	return plx_unlikely(is_late(peer, record, &peer->local->methods[method->index]))
+		     ? PLX_RPC_DEADLINE
+		     : PLX_RPC_OK;
+}
+
 /* Return: the request, to be run; NULL: it was refused, or, as *rc_out says, not even that. */
 static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_record *record,
 					    const struct method *method, int *rc_out)
 {
 	struct service_local *local = peer->local;
 	const struct rpc_header *header = &record->header;
-	struct method_local *mine;
 	struct plx_rpc_request *request;
+	rpc_count *count;
+	enum plx_rpc_status status = check(peer, record, method, &count);
 
 	*rc_out = 0;
-	if (plx_unlikely(local->draining)) {
-		*rc_out = refuse(peer, record, PLX_RPC_DRAINING, &local->counts.draining);
+	if (plx_unlikely(status != PLX_RPC_OK)) {
+		if (status == PLX_RPC_TOO_BIG || status == PLX_RPC_DEADLINE)
+			rpc_add(&local->methods[method->index].refused, 1);
+		*rc_out = refuse(peer, record, status, count);
 		return NULL;
 	}
-	if (plx_unlikely(!method)) {
-		*rc_out = refuse(peer, record, PLX_RPC_UNKNOWN, &local->counts.unknown);
+	if (plx_unlikely(!has_room(peer, record, method, &local->methods[method->index])))
 		return NULL;
-	}
-	mine = &local->methods[method->index];
-	if (plx_unlikely(header->length > method->request_max)) {
-		rpc_add(&mine->refused, 1);
-		*rc_out = refuse(peer, record, PLX_RPC_TOO_BIG, &local->counts.too_big);
-		return NULL;
-	}
-	if (plx_unlikely(is_late(peer, record, mine))) {
-		rpc_add(&mine->refused, 1);
-		*rc_out = refuse(peer, record, PLX_RPC_DEADLINE, &local->counts.late);
-		return NULL;
-	}
-	if (plx_unlikely(!has_room(peer, record, method, mine)))
-		return NULL;
-	request = rpc_request_take(local);
+	request = rpc_request_take(peer, header->call, method->index);
 	if (plx_unlikely(!request)) {
 		*rc_out = refuse(peer, record, PLX_RPC_OVERLOADED, &local->counts.overloaded);
 		return NULL;
 	}
 	request->state = REQUEST_RUNNING;
-	request->method = method->index;
-	request->peer = peer;
-	request->call = header->call;
 	request->deadline_ns = header->remaining_us == RPC_NO_DEADLINE_US
 				     ? PLX_NEVER
 				     : peer->arrived_ns + header->remaining_us * PLX_NS_PER_US;
-	request->begun = NULL;
-	request->entry = NULL;
-	request->gone = false;
 	return request;
 }
 

@@ -30,12 +30,6 @@ void service_free(struct plx_rpc_service *service)
 	free(service);
 }
 
-/* 0 is the default. */
-static uint64_t or_default(uint64_t value, uint64_t otherwise)
-{
-	return value ? value : otherwise;
-}
-
 static uint64_t cycles_of(uint64_t ns)
 {
 	double cycles = (double)ns * plx_clock_info()->hz / 1e9;
@@ -46,17 +40,17 @@ static uint64_t cycles_of(uint64_t ns)
 static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_service_attr *out)
 {
 	*out = attr ? *attr : (struct plx_rpc_service_attr){0};
-	out->request_max = or_default(out->request_max, REQUEST_MAX_DEFAULT);
-	out->open_max = (uint32_t)or_default(out->open_max, OPEN_MAX_DEFAULT);
-	out->open_total = (uint32_t)or_default(out->open_total, OPEN_TOTAL_DEFAULT);
-	out->turn_max = (uint32_t)or_default(out->turn_max, TURN_MAX_DEFAULT);
-	out->waiting_max = or_default(out->waiting_max, WAITING_MAX_DEFAULT);
-	out->self_test_rate = (uint32_t)or_default(out->self_test_rate, selftest_rate());
-	out->turn_ns = or_default(out->turn_ns, TURN_NS_DEFAULT);
-	out->slow_ns = or_default(out->slow_ns, SLOW_NS_DEFAULT);
-	out->keys_max = (uint32_t)or_default(out->keys_max, KEYS_MAX_DEFAULT);
-	out->key_bytes_max = or_default(out->key_bytes_max, KEY_BYTES_MAX_DEFAULT);
-	out->key_ns = or_default(out->key_ns, KEY_NS_DEFAULT);
+	out->request_max = out->request_max ?: REQUEST_MAX_DEFAULT;
+	out->open_max = out->open_max ?: OPEN_MAX_DEFAULT;
+	out->open_total = out->open_total ?: OPEN_TOTAL_DEFAULT;
+	out->turn_max = out->turn_max ?: TURN_MAX_DEFAULT;
+	out->waiting_max = out->waiting_max ?: WAITING_MAX_DEFAULT;
+	out->self_test_rate = out->self_test_rate ?: selftest_rate;
+	out->turn_ns = out->turn_ns ?: TURN_NS_DEFAULT;
+	out->slow_ns = out->slow_ns ?: SLOW_NS_DEFAULT;
+	out->keys_max = out->keys_max ?: KEYS_MAX_DEFAULT;
+	out->key_bytes_max = out->key_bytes_max ?: KEY_BYTES_MAX_DEFAULT;
+	out->key_ns = out->key_ns ?: KEY_NS_DEFAULT;
 	if (out->key_ns < PLX_NS_PER_MS || out->key_ns > KEY_NS_MAX)
 		return plx_fail(EINVAL, "key_ns %" PRIu64 ": give 1 ms to 24 h", out->key_ns);
 	if (out->request_max > PLX_RPC_PAYLOAD_MAX)
@@ -89,12 +83,8 @@ static int make_parts(struct plx_rpc_service *service)
 		service->local[id] = local;
 		local->service = service;
 		local->lcore = id;
-		local->duplicates_end = &local->duplicates;
-		plx_timer_init(&local->duplicate_timer, duplicate_on_timer, local);
-		plx_timer_set_lax(&local->duplicate_timer, true);
-		local->orphans_end = &local->orphans;
-		plx_timer_init(&local->orphan_timer, orphans_on_timer, local);
-		plx_timer_set_lax(&local->orphan_timer, true);
+		request_list_init(&local->duplicates, duplicate_on_timer, local);
+		request_list_init(&local->orphans, orphans_on_timer, local);
 	}
 	number = plx_acceptor_new_number();
 	PLX_LCORE_FOREACH (id) {
@@ -122,7 +112,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	if (!service)
 		return plx_fail(ENOMEM, "out of memory");
 	service->attr = checked;
-	service->self_test_remote = selftest_is_remote() || (attr && attr->self_test_rate);
+	service->self_test_remote = selftest_is_remote || (attr && attr->self_test_rate);
 	service->lcore = plx_lcore_id();
 	service->created_ns = plx_now_ns();
 	atomic_init(&service->refs, 1);
@@ -181,11 +171,6 @@ int plx_rpc_service_listen(struct plx_rpc_service *service, const char *address,
 	if (rc)
 		return rc;
 	peer_describe_link(service, &attr.link);
-	attr.link.message_max_bytes = service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES;
-	if (attr.link.message_max_bytes < RPC_BATCH_BYTES)
-		attr.link.message_max_bytes = RPC_BATCH_BYTES;
-	if (!attr.link.rx_buf_count)
-		attr.link.rx_buf_count = RPC_RX_BUFS;
 	rc = plx_acceptor_listen(&service->local[service->lcore]->acceptor, address, &attr,
 				 &service->listeners[service->listener_count]);
 	if (rc == 0)

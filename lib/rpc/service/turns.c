@@ -79,29 +79,25 @@ static inline uint64_t long_bytes(const struct plx_buf *message)
 	return message->len > RPC_BATCH_BYTES ? message->len : 0;
 }
 
+/* Return: the one that waits longest, in no list. */
 static struct backlog *take_first(struct peer *peer)
 {
-	struct backlog *first = peer->backlog;
+	struct backlog *first = STAILQ_FIRST(&peer->backlog);
 
-	peer->backlog = first->next;
-	if (!peer->backlog)
-		peer->backlog_end = &peer->backlog;
+	STAILQ_REMOVE_HEAD(&peer->backlog, link);
 	peer->backlog_bytes -= long_bytes(first->message);
 	return first;
 }
 
-static void put_back(struct peer *peer, struct backlog *first)
+static void backlog_free(struct backlog *backlog)
 {
-	peer->backlog_bytes += long_bytes(first->message);
-	first->next = peer->backlog;
-	if (!first->next)
-		peer->backlog_end = &first->next;
-	peer->backlog = first;
+	plx_buf_unref(backlog->message);
+	free(backlog);
 }
 
 void turns_resume(struct peer *peer)
 {
-	if (peer->backlog && !rpc_tx_is_full(&peer->tx) && !peer->paused)
+	if (!STAILQ_EMPTY(&peer->backlog) && !rpc_tx_is_full(&peer->tx) && !peer->paused)
 		plx_task_schedule(&peer->serve);
 }
 
@@ -110,20 +106,19 @@ void turns_serve(struct plx_task *task, void *arg)
 	struct peer *peer = arg;
 
 	begin_turn(peer);
-	while (peer->backlog && may_serve(peer)) {
+	while (!STAILQ_EMPTY(&peer->backlog) && may_serve(peer)) {
 		struct backlog *first = take_first(peer);
 
 		peer->arrived_ns = first->arrived_ns;
 		if (!serve_batch(peer, first->message, &first->offset)) {
-			put_back(peer, first);
+			STAILQ_INSERT_HEAD(&peer->backlog, first, link);
+			peer->backlog_bytes += long_bytes(first->message);
 			break;
 		}
-		plx_buf_unref(first->message);
-		free(first);
+		backlog_free(first);
 	}
 	rpc_tx_flush(&peer->tx);
-	/* What the client does not take holds it up, until on_writable; or its timer ends a pause.
-	 */
+	/* What holds it up is ended by on_writable, or by its timer. */
 	turns_resume(peer);
 }
 
@@ -139,8 +134,7 @@ static __attribute__((noinline)) void defer(struct peer *peer, struct plx_buf *m
 	}
 	*last = (struct backlog){
 		.message = plx_buf_ref(message), .offset = offset, .arrived_ns = plx_loop_now_ns()};
-	*peer->backlog_end = last;
-	peer->backlog_end = &last->next;
+	STAILQ_INSERT_TAIL(&peer->backlog, last, link);
 	peer->backlog_bytes += long_bytes(message);
 	rpc_add(&peer->local->counts.deferred, 1);
 	turns_resume(peer);
@@ -189,7 +183,7 @@ void turns_receive(struct peer *peer, struct plx_buf *message)
 		peer_reject(peer, wrong);
 		return;
 	}
-	if (plx_unlikely(peer->backlog != NULL || peer->paused)) {
+	if (plx_unlikely(!STAILQ_EMPTY(&peer->backlog) || peer->paused)) {
 		if (!is_long || !refuse_long(peer, message))
 			defer(peer, message, 0);
 		return;
@@ -202,14 +196,7 @@ void turns_receive(struct peer *peer, struct plx_buf *message)
 
 void turns_clear(struct peer *peer)
 {
-	while (peer->backlog) {
-		struct backlog *first = peer->backlog;
-
-		peer->backlog = first->next;
-		plx_buf_unref(first->message);
-		free(first);
-	}
-	peer->backlog_end = &peer->backlog;
-	peer->backlog_bytes = 0;
+	while (!STAILQ_EMPTY(&peer->backlog))
+		backlog_free(take_first(peer));
 	plx_task_cancel(&peer->serve);
 }
