@@ -42,8 +42,10 @@
 enum rpc_role { RPC_CLIENT = 1, RPC_SERVER = 2 };
 enum rpc_kind { RPC_REQUEST = 1, RPC_REPLY, RPC_CANCEL, RPC_DRAIN };
 
+/* As it lies in a HELLO, but of this host's byte order, and without the magic number. */
 struct rpc_greeting {
-	uint8_t version_min, version_max, role;
+	uint8_t magic[4];
+	uint8_t version_min, version_max, role, zero;
 	uint32_t open_max;
 	uint32_t key_ms;
 	uint64_t payload_max;
@@ -88,12 +90,10 @@ static inline size_t rpc_record_bytes(size_t payload)
 	return (RPC_RECORD_BYTES + payload + RPC_ALIGN - 1) & ~(size_t)(RPC_ALIGN - 1);
 }
 
-/* Return: where the payload begins. */
-static inline uint8_t *rpc_header_write(void *at, const struct rpc_header *header)
+/* From this host's byte order to that of the wire, or back, which is the same. */
+static inline struct rpc_header rpc_header_convert(const struct rpc_header *header)
 {
-	struct rpc_header *out = at;
-
-	*out = (struct rpc_header){
+	return (struct rpc_header){
 		.kind = header->kind,
 		.flags = header->flags,
 		.version = htole16(header->version),
@@ -102,6 +102,12 @@ static inline uint8_t *rpc_header_write(void *at, const struct rpc_header *heade
 		.method = htole32(header->method),
 		.remaining_us = htole32(header->remaining_us),
 	};
+}
+
+/* Return: where the payload begins. */
+static inline uint8_t *rpc_header_write(void *at, const struct rpc_header *header)
+{
+	*(struct rpc_header *)at = rpc_header_convert(header);
 	return (uint8_t *)at + RPC_RECORD_BYTES;
 }
 
@@ -122,15 +128,7 @@ static inline bool rpc_record_next(const uint8_t *batch, size_t length, size_t *
 		*wrong_out = "a record is longer than its message";
 		return false;
 	}
-	out->header = (struct rpc_header){
-		.kind = in->kind,
-		.flags = in->flags,
-		.version = le16toh(in->version),
-		.length = le32toh(in->length),
-		.call = le64toh(in->call),
-		.method = le32toh(in->method),
-		.remaining_us = le32toh(in->remaining_us),
-	};
+	out->header = rpc_header_convert(in);
 	out->payload = (const uint8_t *)in + RPC_RECORD_BYTES;
 
 	size_t bytes = rpc_record_bytes(out->header.length);

@@ -180,11 +180,7 @@ static const struct plx_connector_owner owner = {
 
 void channel_init(struct channel *channel, struct plx_rpc_client *client)
 {
-	struct plx_connector_attr attr = {
-		.link = client->attr.link,
-		.reconnect_min_ns = client->attr.reconnect_min_ns,
-		.reconnect_max_ns = client->attr.reconnect_max_ns,
-	};
+	struct plx_connector_attr attr = client->session;
 
 	channel->client = client;
 	TAILQ_INIT(&channel->retries);

@@ -12,20 +12,6 @@
 #define HEDGE_PER_MILLE_DEFAULT 950
 #define WAITING_MAX_DEFAULT     (UINT64_C(64) << 20)
 
-static int check_session(struct plx_rpc_client_attr *attr)
-{
-	struct plx_connector_attr session = {
-		.link.provider = attr->link.provider,
-		.reconnect_min_ns = attr->reconnect_min_ns,
-		.reconnect_max_ns = attr->reconnect_max_ns,
-	};
-	int rc = plx_connector_check_attr(&session);
-
-	attr->reconnect_min_ns = session.reconnect_min_ns;
-	attr->reconnect_max_ns = session.reconnect_max_ns;
-	return rc;
-}
-
 static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client)
 {
 	struct plx_rpc_client_attr *out = &client->attr;
@@ -43,7 +29,12 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
 				PLX_RPC_PAYLOAD_MAX);
-	return check_session(out);
+	client->session = (struct plx_connector_attr){
+		.link = out->link,
+		.reconnect_min_ns = out->reconnect_min_ns,
+		.reconnect_max_ns = out->reconnect_max_ns,
+	};
+	return plx_connector_check_attr(&client->session);
 }
 
 static int check_addresses(const char *const *addresses, uint32_t *count_out)
@@ -176,12 +167,12 @@ void client_send_waiting(struct plx_rpc_client *client)
 
 bool plx_rpc_client_is_up(const struct plx_rpc_client *client)
 {
+	bool is_up = false;
+
 	ASSERT_OWNER(client->lcore);
-	for (uint32_t i = 0; i < client->channel_count; i++) {
-		if (channel_is_up(&client->channels[i]) && !client->channels[i].draining)
-			return true;
-	}
-	return false;
+	for (uint32_t i = 0; i < client->channel_count; i++)
+		is_up |= channel_is_up(&client->channels[i]) && !client->channels[i].draining;
+	return is_up;
 }
 
 const char *plx_rpc_client_trouble(const struct plx_rpc_client *client)

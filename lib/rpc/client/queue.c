@@ -115,11 +115,10 @@ int queue_add(struct plx_rpc_client *client, struct call *call, const struct plx
 	struct send_queue *queue = &client->queue;
 	uint32_t bytes = record_bytes(length);
 	struct queued_request *queued;
+	int rc = saved_check_room(client, length);
 
-	if (length > client->attr.waiting_max)
-		return saved_too_long(client, length);
-	if (length > client->attr.waiting_max - client->request_bytes)
-		return -EAGAIN;
+	if (rc)
+		return rc;
 	if (plx_unlikely(!queue->last || queue->last->end + bytes > RECORDS_BYTES) &&
 	    !add_block(client))
 		return plx_fail(ENOMEM, "no memory for a request of %" PRIu32 " bytes", length);

@@ -96,15 +96,16 @@ struct channel {
 	uint32_t open;     /* calls that were sent and are not done */
 	uint32_t open_max; /* that the service takes */
 	uint64_t request_max;
-	uint64_t identity;           /* of the service that was there last; 0: none was */
-	uint64_t key_ns;             /* for which that remembers keys */
+	uint64_t identity;         /* of the service that was there last; 0: none was */
+	uint64_t key_ns;           /* for which that remembers keys */
 	struct saved_list retries; /* with keys, sent to that service on links that ended */
-	uint64_t batches;            /* of links that have ended */
+	uint64_t batches;          /* of links that have ended */
 };
 
 struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
-	LIST_ENTRY(plx_rpc_client) link; /* of its lcore's */
+	struct plx_connector_attr session; /* of each channel */
+	LIST_ENTRY(plx_rpc_client) link;   /* of its lcore's */
 	uint32_t lcore;
 	uint64_t identity;
 	struct channel *channels;
@@ -207,8 +208,8 @@ void queue_send(struct plx_rpc_client *client);
 void queue_free(struct plx_rpc_client *client);
 
 /* saved.c */
-/* Return: -EMSGSIZE, with a text. */
-int saved_too_long(const struct plx_rpc_client *client, size_t length);
+/* Return: 0; -EAGAIN too many bytes wait, or are saved; -EMSGSIZE. */
+int saved_check_room(const struct plx_rpc_client *client, size_t length);
 /* Return: 0; -EAGAIN too many bytes are saved; -EMSGSIZE; -ENOMEM. */
 int saved_create(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 		 uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);

@@ -88,12 +88,16 @@ void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct save
 	call->state = CALL_WAITING;
 }
 
-int saved_too_long(const struct plx_rpc_client *client, size_t length)
+int saved_check_room(const struct plx_rpc_client *client, size_t length)
 {
-	return plx_fail(EMSGSIZE,
-			"a request of %zu bytes that has to wait, or be kept: waiting_max is "
-			"%" PRIu64,
-			length, client->attr.waiting_max);
+	uint64_t most = client->attr.waiting_max;
+
+	if (length > most)
+		return plx_fail(EMSGSIZE,
+				"a request of %zu bytes that has to wait, or be kept: waiting_max "
+				"is %" PRIu64,
+				length, most);
+	return length > most - client->request_bytes ? -EAGAIN : 0;
 }
 
 int saved_create(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
@@ -102,11 +106,9 @@ int saved_create(struct plx_rpc_client *client, struct call *call, const struct 
 	size_t key_bytes = what->key ? RPC_KEY_BYTES : 0;
 	uint64_t key = htole64(what->key);
 	struct saved_request *saved;
-
-	if (length + key_bytes > client->attr.waiting_max)
-		return saved_too_long(client, length);
-	if (length + key_bytes > client->attr.waiting_max - client->request_bytes)
-		return -EAGAIN;
+	int rc = saved_check_room(client, length + key_bytes);
+	if (rc)
+		return rc;
 	saved = take(client, sizeof(*saved) + key_bytes + length);
 	if (!saved)
 		return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);

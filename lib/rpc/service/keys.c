@@ -69,29 +69,20 @@ int rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max, uint
 	return 0;
 }
 
-static void free_answers(struct shard *shard, uint32_t mask)
-{
-	for (uint32_t i = 0; shard->chains && i <= mask; i++) {
-		for (struct key_entry *entry = shard->chains[i]; entry; entry = entry->next)
-			free(entry->answer.heap);
-	}
-}
-
 void rpc_keys_destroy(struct rpc_keys *keys)
 {
-	if (!keys)
-		return;
-	for (int i = 0; i < SHARDS; i++) {
+	for (int i = 0; keys && i < SHARDS; i++) {
 		struct shard *shard = &keys->shards[i];
 
-		free_answers(shard, keys->mask);
-		free(shard->chains);
 		while (shard->slabs) {
 			struct slab *slab = shard->slabs;
 
+			for (int j = 0; j < SLAB_ENTRIES; j++)
+				free(slab->entries[j].answer.heap);
 			shard->slabs = slab->next;
 			free(slab);
 		}
+		free(shard->chains);
 		pthread_mutex_destroy(&shard->lock);
 	}
 	free(keys);
@@ -134,6 +125,7 @@ static void drop(struct rpc_keys *keys, struct shard *shard, struct key_entry *e
 	if (entry->answer.heap) {
 		shard->bytes -= entry->answer.length;
 		free(entry->answer.heap);
+		entry->answer.heap = NULL;
 	}
 	entry->next = shard->free;
 	shard->free = entry;

@@ -110,12 +110,15 @@ static inline bool is_late(const struct peer *peer, const struct rpc_record *rec
 }
 
 static inline void run(struct peer *peer, const struct method *method,
-		       struct plx_rpc_request *request, const struct rpc_record *record)
+		       struct plx_rpc_request *request, const struct rpc_record *record,
+		       struct plx_buf *message)
 {
 	struct service_local *local = peer->local;
 	struct method_local *mine = &local->methods[method->index];
 	uint64_t cycles;
 
+	request->message = message;
+	request->started = plx_tsc();
 	rpc_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
 	cycles = plx_tsc() - request->started; /* the request itself may be free by now */
@@ -182,15 +185,6 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 	return request;
 }
 
-static inline void begin(struct peer *peer, const struct method *method,
-			 struct plx_rpc_request *request, const struct rpc_record *record,
-			 struct plx_buf *message)
-{
-	request->message = message;
-	request->started = plx_tsc();
-	run(peer, method, request, record);
-}
-
 /* It runs if no other one of its key did: whether one has comes first, as then that is the answer,
  * however full or late it is. */
 static __attribute__((noinline)) int serve_keyed(struct peer *peer, const struct rpc_record *record,
@@ -215,7 +209,7 @@ static __attribute__((noinline)) int serve_keyed(struct peer *peer, const struct
 	request = admit(peer, &rest, method, &rc);
 	if (request) {
 		request->entry = entry;
-		begin(peer, method, request, &rest, message);
+		run(peer, method, request, &rest, message);
 	} else if (entry) {
 		rpc_keys_forget(peer->local->service->keys, entry);
 	}
@@ -237,7 +231,7 @@ static int serve_request(struct peer *peer, const struct rpc_record *record,
 		return serve_keyed(peer, record, method, message);
 	request = admit(peer, record, method, &rc);
 	if (plx_likely(request != NULL))
-		begin(peer, method, request, record, message);
+		run(peer, method, request, record, message);
 	return rc;
 }
 

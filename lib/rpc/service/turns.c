@@ -30,20 +30,16 @@ static inline bool may_serve(const struct peer *peer)
 	       peer->turn_cycles < service->turn_cycles && !rpc_tx_is_full(&peer->tx);
 }
 
-/* Nothing of it is served for so long: it takes what it sends out of its own window. */
-static void pause(struct peer *peer, uint64_t delay_ns)
-{
-	peer->paused = true;
-	plx_timer_start(&peer->timer, delay_ns);
-}
-
-/* What guests of the process may cost it is counted by record, whatever that asks for. */
+/* What the self-test of the process may cost it is counted by record, whatever that asks for. One
+ * that sends more is not served for a while: it takes that out of its own window. */
 static __attribute__((noinline)) void charge_self_test(struct peer *peer, uint32_t records)
 {
 	uint64_t delay_ns = selftest_charge(peer->local, records);
 
-	if (delay_ns)
-		pause(peer, delay_ns);
+	if (!delay_ns)
+		return;
+	peer->paused = true;
+	plx_timer_start(&peer->timer, delay_ns);
 }
 
 /* A batch, from *offset on. Return: whether it is done; if not, where it goes on is at *offset, and
