@@ -82,16 +82,6 @@ void rpc_tx_fini(struct rpc_tx *tx)
 	tx->link = NULL;
 }
 
-/* Ownership: buf moves. */
-static void queue_blocked(struct rpc_tx *tx, struct plx_buf *buf)
-{
-	struct rpc_queued *last = (struct rpc_queued *)buf->base;
-
-	last->buf = buf;
-	STAILQ_INSERT_TAIL(&tx->waiting, last, link);
-	tx->waiting_bytes += buf->len;
-}
-
 /* Send the batch. Return: whether it is empty now. */
 static bool send_batch(struct rpc_tx *tx)
 {
@@ -144,28 +134,45 @@ void rpc_tx_writable(struct rpc_tx *tx)
 	send_batch(tx);
 }
 
-/* The batch has no room, and the link takes nothing: it waits by itself. Return: 0; -ENOMEM. */
-static __attribute__((noinline)) int queue_batch(struct rpc_tx *tx)
+/* Ownership: buf moves on success, or is freed. Return: 0; -ENOMEM. */
+static int send_or_queue(struct rpc_tx *tx, struct plx_buf *buf)
+{
+	int rc = tx->blocked || rpc_tx_is_full(tx) ? -EAGAIN
+						   : plx_link_send_buf(tx->link, buf, NULL, NULL);
+
+	if (rc == -EAGAIN) {
+		struct rpc_queued *last = (struct rpc_queued *)buf->base;
+
+		last->buf = buf;
+		STAILQ_INSERT_TAIL(&tx->waiting, last, link);
+		tx->waiting_bytes += buf->len;
+		tx->blocked = true;
+		return 0;
+	}
+	if (rc)
+		plx_buf_unref(buf);
+	tx->messages += rc == 0;
+	return rc == -ENOTCONN ? 0 : rc;
+}
+
+/* The batch has no room. Return: whether it is empty now. */
+static bool empty_batch(struct rpc_tx *tx)
 {
 	struct plx_buf *buf;
 
-	if (!tx->link) {
-		tx->bytes = 0;
-		return 0;
-	}
+	if (send_batch(tx))
+		return true;
 	buf = plx_buf_alloc(tx->bytes);
 	if (!buf)
-		return -ENOMEM;
+		return false;
 	memcpy(plx_buf_append(buf, tx->bytes), tx->batch, tx->bytes);
-	queue_blocked(tx, buf);
 	tx->bytes = 0;
-	return 0;
+	return send_or_queue(tx, buf) == 0;
 }
 
-/* The batch has no room. Return: whether there is another one. */
 static __attribute__((noinline)) bool next_batch(struct rpc_tx *tx)
 {
-	if (!send_batch(tx) && queue_batch(tx) != 0)
+	if (!empty_batch(tx))
 		return false;
 	plx_task_schedule(&tx->flush);
 	return true;
@@ -209,29 +216,17 @@ static __attribute__((noinline)) int put_long(struct rpc_tx *tx, const struct rp
 					      const struct iovec *iov, int count)
 {
 	uint32_t bytes = RPC_RECORD_BYTES + header->length;
-	bool all_sent = send_batch(tx);
 	struct plx_buf *buf;
-	int rc;
 
+	if (!empty_batch(tx))
+		return -ENOMEM;
 	if (!tx->link)
 		return 0;
-	if (!all_sent && queue_batch(tx) != 0)
-		return -ENOMEM;
 	buf = plx_buf_alloc(bytes);
 	if (!buf)
 		return -ENOMEM;
 	rpc_copy_pieces(rpc_header_write(plx_buf_append(buf, bytes), header), iov, count);
-	rc = tx->blocked || rpc_tx_is_full(tx) ? -EAGAIN
-					       : plx_link_send_buf(tx->link, buf, NULL, NULL);
-	if (rc == -EAGAIN) {
-		tx->blocked = true;
-		queue_blocked(tx, buf);
-		return 0;
-	}
-	if (rc)
-		plx_buf_unref(buf);
-	tx->messages += rc == 0;
-	return rc == -ENOTCONN ? 0 : rc;
+	return send_or_queue(tx, buf);
 }
 
 int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const struct iovec *iov,

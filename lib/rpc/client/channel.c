@@ -82,8 +82,6 @@ struct channel *channel_choose(struct plx_rpc_client *client, const struct chann
 	return best || one_accepts ? best : too_small;
 }
 
-/* The link ------------------------------------------------------------------------------------- */
-
 static const char *on_hello(struct plx_connector *session, struct plx_link *link,
 			    const uint8_t *hello, uint32_t length)
 {

@@ -2,7 +2,6 @@
 /* A client's life, and its figures. */
 #include "rpc_client.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,8 +74,8 @@ static void on_fork(void)
 	struct plx_rpc_client *client;
 
 	if (plx_lcore_id() != PLX_LCORE_NONE)
-		LIST_FOREACH(client, &clients[plx_lcore_id()], link)
-	client->ending = true;
+		LIST_FOREACH (client, &clients[plx_lcore_id()], link)
+			client->ending = true;
 }
 
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
@@ -95,27 +94,22 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 
 	if (rc)
 		return rc;
-	client = calloc(1, sizeof(*client));
+	client = calloc(1, sizeof(*client) + count * sizeof(struct channel));
 	if (!client)
 		return plx_fail(ENOMEM, "out of memory");
 	rc = check_attr(attr, client);
 	client->lcore = plx_lcore_id();
 	if (!rc && client->lcore == PLX_LCORE_NONE)
 		rc = plx_fail_no_lcore("plx_rpc_client_create");
-	if (rc)
-		goto free_client;
+	if (!rc)
+		rc = hedge_init(client);
+	if (rc) {
+		free(client);
+		return rc;
+	}
 	TAILQ_INIT(&client->waiting);
 	client->completed_end = &client->completed;
 	client->identity = client->attr.identity ?: plx_random_id();
-	rc = -ENOMEM;
-	if (hedge_init(client) != 0)
-		goto free_client;
-	assert(count > 0); /* it was checked */
-	client->channels = calloc(count, sizeof(*client->channels));
-	if (!client->channels) {
-		plx_fail(ENOMEM, "out of memory");
-		goto free_hedge;
-	}
 	client->channel_count = count;
 	LIST_INSERT_HEAD(&clients[client->lcore], client, link);
 	client->log_limit.burst = 1; /* it tries again and again */
@@ -123,17 +117,10 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	for (uint32_t i = 0; i < count; i++)
 		channel_init(&client->channels[i], client);
 	rc = connect_all(client, addresses);
-	if (rc) {
+	if (rc)
 		plx_rpc_client_destroy(client);
-		return rc;
-	}
-	*client_out = client;
-	return 0;
-
-free_hedge:
-	plx_hist_fini(&client->hedge.times);
-free_client:
-	free(client);
+	else
+		*client_out = client;
 	return rc;
 }
 
@@ -152,7 +139,6 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	queue_free(client);
 	LIST_REMOVE(client, link);
 	plx_hist_fini(&client->hedge.times);
-	free(client->channels);
 	free(client);
 }
 

@@ -49,8 +49,6 @@ bool queue_accepts(const struct plx_rpc_client *client, size_t length)
 	       queue->stale_bytes <= queue->bytes - queue->stale_bytes + STALE_MAX;
 }
 
-/* Blocks --------------------------------------------------------------------------------------- */
-
 static __attribute__((noinline)) bool add_block(struct plx_rpc_client *client)
 {
 	struct send_queue *queue = &client->queue;
@@ -106,8 +104,6 @@ static inline void pop(struct send_queue *queue, uint32_t bytes)
 	block->next = queue->spare;
 	queue->spare = block;
 }
-
-/* Calls ---------------------------------------------------------------------------------------- */
 
 int queue_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 	      uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length)

@@ -108,9 +108,6 @@ struct plx_rpc_client {
 	LIST_ENTRY(plx_rpc_client) link;   /* of its lcore's */
 	uint32_t lcore;
 	uint64_t identity;
-	struct channel *channels;
-	uint32_t channel_count;
-
 	struct call **chunks;
 	uint32_t chunk_count, open;
 	struct call *free;
@@ -126,6 +123,8 @@ struct plx_rpc_client {
 	bool ending;             /* or in the child of a fork: takes no calls */
 	struct plx_log_limit log_limit;
 	struct plx_rpc_client_stats counts;
+	uint32_t channel_count;
+	struct channel channels[];
 };
 
 /* client.c */

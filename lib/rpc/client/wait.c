@@ -42,20 +42,16 @@ static void start(void *arg)
 {
 	struct waiting_call *waiting = arg;
 	uint64_t now_ns = plx_now_ns(); /* the turn may have begun long before */
-	int rc;
 
-	if (now_ns >= waiting->until_ns) {
-		waiting->answer = (struct plx_rpc_answer){.status = PLX_RPC_DEADLINE};
-		sem_post(&waiting->done);
-		return;
-	}
 	waiting->call.deadline_ns = waiting->until_ns == PLX_NEVER ? PLX_NEVER
 								   : waiting->until_ns - now_ns;
-	rc = plx_rpc_call(waiting->client, &waiting->call, waiting->data, waiting->length, NULL);
-	if (rc == 0)
+	waiting->rc = now_ns >= waiting->until_ns
+			    ? -EAGAIN
+			    : plx_rpc_call(waiting->client, &waiting->call, waiting->data,
+					   waiting->length, NULL);
+	if (waiting->rc == 0)
 		return;
-	waiting->rc = rc;
-	if (rc != -EAGAIN)
+	if (waiting->rc != -EAGAIN)
 		strncpy(waiting->text, plx_error(), sizeof(waiting->text) - 1);
 	sem_post(&waiting->done);
 }

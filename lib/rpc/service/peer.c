@@ -21,8 +21,6 @@ static struct peer *peer_of(struct plx_accepted *session)
 	return (struct peer *)session;
 }
 
-/* HELLO ---------------------------------------------------------------------------------------- */
-
 static bool has_max_clients(const struct service_local *local)
 {
 	uint32_t most = local->service->attr.clients_max;
@@ -45,8 +43,6 @@ static const char *on_hello(struct plx_acceptor *acceptor, struct plx_link *link
 		wrong = "the service has as many clients as it takes";
 	return wrong;
 }
-
-/* The link ------------------------------------------------------------------------------------- */
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {

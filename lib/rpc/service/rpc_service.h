@@ -65,8 +65,8 @@ struct request_list {
 };
 
 /* Requests that may come now, as of then. */
-struct bucket {
-	double left;
+struct token_bucket {
+	double tokens;
 	uint64_t as_of_ns;
 };
 
@@ -84,7 +84,7 @@ struct service_local {
 	struct request_list orphans;    /* links were lost, clients may come back: request.c */
 
 	struct plx_signal wakeup;
-	struct bucket answer_tokens, record_tokens;
+	struct token_bucket answer_tokens, record_tokens;
 
 	struct plx_log_limit log_limit;
 	struct served counts;

@@ -16,20 +16,20 @@
 #define RECORDS_PER_ANSWER 2
 #define RECORDS_ALWAYS     10000
 
-static double room_of(double rate)
+static double bucket_size(double rate)
 {
 	return rate * BURST_S > 1.0 ? rate * BURST_S : 1.0;
 }
 
-static void refill(struct bucket *bucket, double rate)
+static void refill(struct token_bucket *bucket, double rate)
 {
-	double room = room_of(rate);
+	double room = bucket_size(rate);
 	uint64_t now_ns = plx_loop_now_ns();
 
-	bucket->left += (double)plx_time_since(bucket->as_of_ns, now_ns) * rate / 1e9;
+	bucket->tokens += (double)plx_time_since(bucket->as_of_ns, now_ns) * rate / 1e9;
 	bucket->as_of_ns = now_ns;
-	if (bucket->left > room)
-		bucket->left = room;
+	if (bucket->tokens > room)
+		bucket->tokens = room;
 }
 
 /* Return: whether there was room for one request with `bytes` in or out. Who is refused comes again
@@ -37,18 +37,19 @@ static void refill(struct bucket *bucket, double rate)
  * wakes. */
 static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
 {
-	struct bucket *answers = &request->local->answer_tokens;
+	struct token_bucket *answers_left = &request->local->answer_tokens;
 	double rate = request->local->service->attr.self_test_rate;
 
-	refill(answers, rate);
-	if (answers->left <= 0) {
-		double wanted = room_of(rate) / 2;
+	refill(answers_left, rate);
+	if (answers_left->tokens <= 0) {
+		double wanted = bucket_size(rate) / 2;
 
 		plx_rpc_refuse(request, PLX_RPC_BUSY,
-			       (uint64_t)((wanted - answers->left) / rate * 1e9));
+			       (uint64_t)((wanted - answers_left->tokens) / rate * 1e9));
 		return false;
 	}
-	answers->left -= 1.0 + (double)bytes / BYTES_PER_ONE; /* a long one is paid for later */
+	answers_left->tokens -= 1.0 +
+				(double)bytes / BYTES_PER_ONE; /* a long one is paid for later */
 	return true;
 }
 
@@ -63,13 +64,13 @@ static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 
 uint64_t selftest_charge(struct service_local *local, uint32_t records)
 {
-	struct bucket *looks = &local->record_tokens;
+	struct token_bucket *records_left = &local->record_tokens;
 	double rate = RECORDS_PER_ANSWER * (double)local->service->attr.self_test_rate +
 		      RECORDS_ALWAYS;
 
-	refill(looks, rate);
-	looks->left -= records;
-	return looks->left < 0 ? (uint64_t)(-looks->left / rate * 1e9) + 1 : 0;
+	refill(records_left, rate);
+	records_left->tokens -= records;
+	return records_left->tokens < 0 ? (uint64_t)(-records_left->tokens / rate * 1e9) + 1 : 0;
 }
 
 /* arg: only discard it. */

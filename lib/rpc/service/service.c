@@ -132,8 +132,6 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	return 0;
 }
 
-/* Listening ------------------------------------------------------------------------------------ */
-
 int service_freeze(struct plx_rpc_service *service)
 {
 	if (!service->has_self_test && service->attr.self_test_rate != PLX_NONE &&
@@ -183,8 +181,6 @@ const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint3
 	ASSERT_OWNER(service->lcore);
 	return i < service->listener_count ? plx_listener_address(service->listeners[i]) : NULL;
 }
-
-/* Figures -------------------------------------------------------------------------------------- */
 
 void plx_rpc_service_stats(const struct plx_rpc_service *service,
 			   struct plx_rpc_service_stats *stats_out)
