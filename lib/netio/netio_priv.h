@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of NetIO share. */
+/* What the files of NetIO share, and where they are:
+ *
+ *   address.c          "host:port" of what users give
+ *   loop/eventloop.c   the event loop; process.c: lcores for a process that has none
+ *   loop/              signal.c, timer.c, fd.c: callbacks of a loop
+ *   point/             sockets that send, and that listen: point.h
+ *   push/              push sockets: push.h
+ *   pubsub/            sockets that publish and subscribe: pubsub_priv.h */
 #ifndef NETIO_PRIV_H
 #define NETIO_PRIV_H
 

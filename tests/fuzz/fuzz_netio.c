@@ -3,7 +3,7 @@
  * of messages of the link, each behind its length in two bytes. Whatever is delivered lies within
  * what came, or is as long as was announced; what is refused is named; and nothing is left behind.
  */
-#include "intake.h"
+#include "point.h"
 #include "netio_wire.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* The event loop: the lcore's, with a beginning and an end as NetIO has them. */
 #include "accept.h"
 #include "connection.h"
-#include "feed.h"
+#include "pubsub_priv.h"
 #include "push.h"
 
 #define CLOSING_NS (4 * PLX_NS_PER_S) /* the EAL waits for 5 s, where it stops an lcore */

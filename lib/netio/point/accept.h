@@ -5,7 +5,7 @@
 #define NETIO_ACCEPT_H
 
 #include "netio_wire.h"
-#include "notice.h"
+#include "point.h"
 #include "session.h"
 
 struct acceptor;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "conflate.h"
+#include "outbox.h"
 
 #include <search.h>
 #include <stdlib.h>

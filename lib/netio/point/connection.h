@@ -4,9 +4,8 @@
 #ifndef NETIO_CONNECTION_H
 #define NETIO_CONNECTION_H
 
-#include "message.h"
 #include "netio_wire.h"
-#include "notice.h"
+#include "point.h"
 #include "session.h"
 
 struct netio_connection;

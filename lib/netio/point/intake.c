@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nothing of a peer is believed before it was checked. */
-#include "intake.h"
+#include "point.h"
 
-#include "message.h"
 #include "netio_wire.h"
 
 #define BUFFER_BYTES_DEFAULT 65536

@@ -4,8 +4,8 @@
 #define NETIO_LISTENER_H
 
 #include "accept.h"
-#include "intake.h"
 #include "plx_ring.h"
+#include "point.h"
 
 /* Connections that have ended, and whose messages nobody has taken yet: each has the buffers that
  * they came in. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "message.h"
+#include "point.h"
 
 #include "netio_wire.h"
 

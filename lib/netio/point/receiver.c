@@ -3,7 +3,6 @@
  * and they are answered. */
 #include "listener.h"
 
-#include "message.h"
 #include "spread.h"
 
 #include <stdlib.h>

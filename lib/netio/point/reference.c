@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "reference.h"
+#include "point.h"
 
 #include "netio_wire.h"
 

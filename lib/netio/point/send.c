@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The unbuffered send socket: each message is one of the link. */
 #include "connection.h"
-#include "reference.h"
+#include "point.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The connection to one publisher, which is there for as long as something is wanted of it. */
-#include "feed.h"
+#include "pubsub_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who gets a message: those whose subscriptions match its tag; or, when it is published again,
  * those of them that had no room before. */
-#include "publisher.h"
+#include "pubsub_priv.h"
 
 #include <assert.h>
 #include <search.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that are published by reference: each is sent from where it lies on the links of all who
  * want it, and its publisher hears when the last of them has let go of it. */
-#include "publisher.h"
+#include "pubsub_priv.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Publishing: a message goes to the outbox of each subscriber that wants it, as a copy or by
  * reference, and is remembered for those that had no room. */
-#include "publisher.h"
+#include "pubsub_priv.h"
 
 /* A message on its way to subscribers. */
 struct parcel {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two publish sockets, which differ in how they publish. */
-#include "publisher.h"
+#include "pubsub_priv.h"
 
 #include <assert.h>
 #include <stdlib.h>

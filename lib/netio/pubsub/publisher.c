@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The subscribers of a publish socket: their connections, and their outboxes. */
-#include "publisher.h"
+#include "pubsub_priv.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the subscribers of a publish socket ask for, and their answers. Nothing of it is believed
  * before it was checked. */
-#include "publisher.h"
+#include "pubsub_priv.h"
 
 #include <search.h>
 #include <stdlib.h>

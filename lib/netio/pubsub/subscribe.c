@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The subscribe socket: which publishers it has, and what is asked of each. */
-#include "feed.h"
+#include "pubsub_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a publisher is asked for, and what it answers. */
-#include "feed.h"
+#include "pubsub_priv.h"
 
 #include <search.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * its receiver is done with it. */
 #include "push.h"
 
-#include "message.h"
+#include "point.h"
 
 #include <assert.h>
 

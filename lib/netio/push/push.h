@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is behind a push socket: its receivers, in order of their credit, and the messages that they
- * have not finished. */
+/* A push socket: its receivers, in order of their credit, and the messages that they have not
+ * finished.
+ *
+ *   push.c            a message: to the receiver with most credit
+ *   push_index.c      receivers by their credit
+ *   push_receiver.c   their connections, and what becomes of their messages
+ *   push_socket.c     the socket: which receivers it has */
 #ifndef NETIO_PUSH_PRIV_H
 #define NETIO_PUSH_PRIV_H
 

@@ -3,7 +3,7 @@
 #ifndef PUBLISH_FIXTURE_H
 #define PUBLISH_FIXTURE_H
 
-#include "publisher.h"
+#include "pubsub_priv.h"
 #include "pubsub_fixture.h"
 
 static struct netio_publish_socket publisher;

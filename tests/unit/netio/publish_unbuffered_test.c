@@ -2,7 +2,7 @@
 /* Publishing by reference: whom a message reaches, and when its memory is free again. */
 #include "pubsub_fixture.h"
 
-#include "publisher.h"
+#include "pubsub_priv.h"
 
 #define KEYS 4096
 

@@ -2,7 +2,7 @@
 /* The life of subscriptions, and what either end makes of one that does not keep to the rules. */
 #include "pubsub_fixture.h"
 
-#include "feed.h"
+#include "pubsub_priv.h"
 #include "netio_wire.h"
 #include "raw_link.h"
 

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sockets that send, and that listen, and what all sockets share. In reading order:
+ *
+ *   point.h        messages, sent and received, and what users are notified of
+ *   netio_wire.c   what is said over a link: netio_wire.h
+ *   message.c      one message of a user, sent as a copy
+ *   reference.c    one that is sent from where it lies
+ *   connection.c   the connecting end of sessions: connection.h
+ *   send.c         the unbuffered send socket
+ *   outbox.c       what waits for one peer, and what becomes of it: outbox.h
+ *   buffered.c     the buffered send socket
+ *   accept.c       the accepting end of sessions: accept.h
+ *   spread.c       one on several lcores: spread.h
+ *   intake.c       what a link brings
+ *   listener.c     the listening socket, and its queue: listener.h
+ *   receiver.c     its connections */
+#ifndef NETIO_POINT_H
+#define NETIO_POINT_H
+
+#include "netio_priv.h"
+
+#include <string.h>
+
+/* message.c ---------------------------------------------------------------------------------- */
+
+/* What is wrong with a message that is longer than the socket accepts. */
+#define MESSAGE_TOO_LONG "a message that is longer than it may be"
+
+/* A message to send. */
+struct message {
+	netio_tag_t tag; /* 0: none */
+	const struct iovec *iov;
+	size_t count;
+	uint64_t length; /* of all pieces */
+};
+
+/* Its text says which of the two it is. Return: -EINVAL too many pieces; NETIO_STATUS_TOO_BIG. */
+int message_refuse(size_t count, uint64_t message_max);
+
+/* The bytes of all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
+static inline int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
+				  uint64_t *length_out)
+{
+	uint64_t length = 0;
+
+	*length_out = 0;
+	if (plx_unlikely(count > NETIO_IOV_MAX))
+		return message_refuse(count, message_max);
+	for (size_t i = 0; i < count; i++) {
+		if (plx_unlikely(iov[i].iov_len > message_max - length))
+			return message_refuse(count, message_max);
+		length += iov[i].iov_len;
+	}
+	*length_out = length;
+	return 0;
+}
+
+static inline void message_copy(const struct message *message, uint8_t *to)
+{
+	for (size_t i = 0; i < message->count; i++) {
+		if (plx_likely(message->iov[i].iov_len > 0)) /* else it may be NULL */
+			memcpy(to, message->iov[i].iov_base, message->iov[i].iov_len);
+		to += message->iov[i].iov_len;
+	}
+}
+
+/* A message that came in a frame of its own, of at most message_max bytes. Return: NULL; or what is
+ * wrong with it. */
+const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out);
+
+/* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */
+int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
+		  const struct iovec *iov, size_t count);
+
+/* The same for a message that was measured, of at most NETIO_IOV_MAX pieces, and that the peer
+ * accepts. */
+int message_send_copy(struct plx_link *link, const struct message *message);
+
+/* reference.c -------------------------------------------------------------------------------- */
+
+#define REFERENCE_PREFIX_MAX 8
+
+/* Buffers for headers, and for views of the pieces; more come from the heap. Zeroed at first. */
+struct references {
+	struct plx_pool *heads, *views; /* NULL: nothing was sent by reference yet */
+};
+
+/* The header of a message, prefix_bytes of prefix, and behind it what iov shows. Its headroom is
+ * the caller's until it is sent. Return: 0; -ENOMEM. */
+int references_make(struct references *references, netio_tag_t tag, const void *prefix,
+		    size_t prefix_bytes, const struct iovec *iov, size_t count,
+		    struct plx_buf **message_out);
+
+/* When all that can come back has. */
+void references_fini(struct references *references);
+
+/* intake.c ----------------------------------------------------------------------------------- */
+
+/* A message of the link that arrived and is not all delivered. */
+struct held {
+	struct plx_buf *buf;
+	const uint8_t *at; /* the next entry of a page; NULL: it is a message, or a page that was
+			      not begun */
+};
+
+struct intake {
+	/* Take a message. Return: whether there was room; else it is offered again. */
+	bool (*give)(struct intake *intake, const struct netio_msg *msg);
+	/* Messages that come next were not sent. NULL: that is a mistake of the peer's. */
+	void (*miss)(struct intake *intake, uint64_t count, uint32_t reasons);
+	uint64_t source;      /* as netio_msg.source */
+	uint64_t message_max; /* the longest that may come */
+
+	/* What there was no room for: first in first out, round the end of held_max. Of one whose
+	 * give never fails: NULL and 0. */
+	struct held *held;
+	uint32_t held_first, held_count, held_max;
+	uint32_t *holding; /* counts intakes that hold something */
+};
+
+/* Fill in what is left out of the buffers of each link, and check. Return: 0; -EINVAL. */
+int intake_check_buffers(uint32_t *bytes, uint32_t *count);
+
+/* Pages and messages alike come in one piece where they fit into a buffer. */
+void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
+		      struct plx_link_attr *attr_out);
+
+/* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, a constant text. */
+int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
+
+/* Try again what was held. Return: how many messages of the link were finished; -EPROTO. */
+int intake_go_on(struct intake *intake, const char **wrong_out);
+
+/* Let go of what waits for room. */
+void intake_drop(struct intake *intake);
+
+/* Notices ------------------------------------------------------------------------------------- */
+
+/* What sockets of all kinds report of their connections, by the callbacks that netio_socket.h
+ * declares for all of them. connection.c and accept.c notify the user; what an owner does in
+ * addition stands in its table. */
+enum notice_type {
+	NOTICE_ESTABLISHED,
+	NOTICE_REFUSED, /* only where the socket connects */
+	NOTICE_CLOSED,
+	NOTICE_SUSPECT,
+	NOTICE_TYPES,
+};
+
+struct notice {
+	enum notice_type type;
+	enum plx_link_reason reason; /* of REFUSED and CLOSED, with why */
+	bool suspect;                /* of SUSPECT */
+	const char *why;
+};
+
+/* Call the callback of a user's socket. one: the connection, as the callback gets it. Return:
+ * whether the user has set one. The callback may free the socket. */
+typedef bool notify_fn(const void *socket, void *one, const struct notice *notice);
+
+#define NOTICE_CALL(callback, ...) (to->callback && (to->callback(__VA_ARGS__), true))
+
+#define DEFINE_NOTIFY_OR(name, kind, refused)                                            \
+	static bool name(const void *socket, void *one, const struct notice *notice)     \
+	{                                                                                \
+		const struct kind *to = socket;                                          \
+                                                                                         \
+		switch (notice->type) {                                                  \
+		case NOTICE_ESTABLISHED:                                                 \
+			return NOTICE_CALL(cb_connection_established, one);              \
+		case NOTICE_REFUSED:                                                     \
+			return refused;                                                  \
+		case NOTICE_CLOSED:                                                      \
+			return NOTICE_CALL(cb_connection_closed, one, notice->reason,    \
+					   notice->why);                                 \
+		case NOTICE_SUSPECT:                                                     \
+			return NOTICE_CALL(cb_connection_suspect, one, notice->suspect); \
+		default:                                                                 \
+			return false;                                                    \
+		}                                                                        \
+	}
+
+/* Define a notify_fn for one kind of sockets: that listen, that connect. */
+#define DEFINE_NOTIFY_LISTENING(name, kind) DEFINE_NOTIFY_OR(name, kind, false)
+#define DEFINE_NOTIFY_CONNECTING(name, kind) \
+	DEFINE_NOTIFY_OR(name, kind,         \
+			 NOTICE_CALL(cb_connection_refused, one, notice->reason, notice->why))
+
+#endif
