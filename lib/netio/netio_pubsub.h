@@ -10,7 +10,7 @@
 
 PLX_BEGIN_DECLS
 
-struct netio_feeds;
+struct netio_subscribe_core;
 struct netio_publish_core;
 struct netio_subscribe_socket;
 
@@ -337,8 +337,8 @@ struct netio_subscribe_socket {
 	void (*cb_gap)(struct netio_publisher *publisher, const struct netio_gap *gap);
 	/** A message; valid until it returns, unless it is kept (netio_msg_keep). */
 	void (*cb_msg_received)(struct netio_subscribe_socket *socket, const struct netio_msg *msg);
-	void *data;                /**< the user's */
-	struct netio_feeds *feeds; /**< private */
+	void *data;                        /**< the user's */
+	struct netio_subscribe_core *core; /**< private */
 };
 
 /** As netio_send_socket_init. */

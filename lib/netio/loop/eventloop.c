@@ -166,7 +166,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		return netio_fail(plx_fail(EBUSY, "netio_fini: inside netio_run; call "
 						  "netio_terminate, and do it behind netio_run"));
 	plx_signal_fini(&evloop->terminate);
-	feeds_release_all(evloop);
+	subscribe_release_all(evloop);
 	push_release_all(evloop);
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);

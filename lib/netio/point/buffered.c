@@ -47,12 +47,11 @@ int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *d
 	if (plx_unlikely(!outbox))
 		return plx_fail(ENOTCONN, "the socket is not set up");
 	if (plx_unlikely(!outbox_fits(outbox, len, 0)))
-		return outbox_put_elsewhere(outbox,
-					    &(struct message){
-						    .iov = &(struct iovec){(void *)data, len},
-						    .count = 1,
-						    .length = len,
-					    });
+		return outbox_put_slow(outbox, &(struct message){
+						       .iov = &(struct iovec){(void *)data, len},
+						       .count = 1,
+						       .length = len,
+					       });
 
 	uint8_t *at = outbox_entry(outbox, (uint32_t)len, 0, 0);
 
@@ -70,7 +69,7 @@ int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 	if (!outbox || !outbox->is_open)
 		return netio_fail_closed();
 	if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	return NETIO_STATUS_OK;
 }
 
@@ -113,7 +112,7 @@ static void on_writable(struct netio_connection *connection)
 	if (!connection->session.link)
 		return;
 	outbox_writable(outbox);
-	outbox_tell_room(outbox);
+	outbox_report_room(outbox);
 }
 
 static bool on_settle(struct plx_connector *session)
@@ -123,7 +122,7 @@ static bool on_settle(struct plx_connector *session)
 
 static void on_ended(struct plx_connector *session)
 {
-	outbox_lose(&((struct buffered *)session)->outbox);
+	outbox_link_ended(&((struct buffered *)session)->outbox);
 }
 
 static void on_free(struct netio_connection *connection)

@@ -31,9 +31,9 @@ void outbox_begin_page(struct outbox *outbox)
 	outbox->keeps = !(outbox->droppable || outbox->all_droppable);
 	outbox->at = page->data + WIRE_PAGE_BYTES;
 	outbox->end = page->data + outbox->limit;
-	outbox->leave_at = page->data + outbox->leaves_at;
-	outbox->leave_ns = plx_time_add(plx_loop_now_ns(), outbox->attr.timeout_ns);
-	if (outbox->leave_ns != PLX_NEVER && !plx_timer_running(&outbox->timer))
+	outbox->flush_at = page->data + outbox->flush_bytes;
+	outbox->flush_ns = plx_time_add(plx_loop_now_ns(), outbox->attr.timeout_ns);
+	if (outbox->flush_ns != PLX_NEVER && !plx_timer_running(&outbox->timer))
 		plx_timer_start(&outbox->timer, outbox->attr.timeout_ns);
 }
 
@@ -48,12 +48,12 @@ struct plx_buf *outbox_end_page(struct outbox *outbox)
 	outbox->stats.messages += outbox->messages;
 	outbox->page = NULL;
 	outbox->urgent = false;
-	outbox->at = outbox->end = outbox->leave_at = NULL;
+	outbox->at = outbox->end = outbox->flush_at = NULL;
 	return page;
 }
 
 /* One with nothing but a gap is free again. */
-static void take_back_page(struct outbox *outbox)
+static void undo_page(struct outbox *outbox)
 {
 	outbox->gap = wire_page_gap(outbox->page->data);
 	outbox_free_page(outbox, outbox_end_page(outbox));
@@ -82,7 +82,7 @@ static bool is_link_idle(const struct outbox *outbox)
 	return outbox->free_count + (outbox->page != NULL) == outbox->count;
 }
 
-static void look_at_pace(struct outbox *outbox)
+static void check_pace(struct outbox *outbox)
 {
 	if ((is_link_idle(outbox) &&
 	     plx_time_since(outbox->room.idle_ns, plx_loop_now_ns()) >= PACED_IDLE_NS) ||
@@ -105,14 +105,14 @@ static int again_and_pace(struct outbox *outbox, uint64_t wanted)
 	return outbox_again(outbox, (uint32_t)wanted);
 }
 
-void outbox_tell_room(struct outbox *outbox)
+void outbox_report_room(struct outbox *outbox)
 {
 	if (plx_likely(outbox->room.wanted == 0) || !outbox->is_open ||
 	    !plx_link_is_open(outbox->link))
 		return;
 	/* The page that is being filled may be one of those. */
 	if (outbox->page && outbox->free_count + 1 == outbox->room.wanted)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	if (!has_free(outbox, outbox->room.wanted))
 		return;
 	outbox->room.wanted = 0;
@@ -122,7 +122,7 @@ void outbox_tell_room(struct outbox *outbox)
 /* Sending ------------------------------------------------------------------------------------- */
 
 /* The newest messages go where there is room now, and with the last one of them it may close. */
-static void go_on(struct outbox *outbox)
+static void resume(struct outbox *outbox)
 {
 	outbox_put_latest(outbox);
 	if (outbox->latest.count == 0 && outbox->is_closing)
@@ -147,11 +147,11 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 	if (plx_unlikely(outbox->room.is_paced) && is_link_idle(outbox))
 		outbox->room.idle_ns = plx_loop_now_ns();
 	if (plx_unlikely(outbox->latest.count))
-		go_on(outbox);
+		resume(outbox);
 	outbox->owner->sent(outbox);
-	outbox_tell_room(outbox);
+	outbox_report_room(outbox);
 	if (plx_unlikely(outbox->gap.count)) /* else a message has taken it along */
-		outbox_tell_gap(outbox);
+		outbox_report_gap(outbox);
 }
 
 static bool send_page(struct outbox *outbox, struct plx_buf *page)
@@ -164,7 +164,7 @@ static bool send_page(struct outbox *outbox, struct plx_buf *page)
 	return true;
 }
 
-void outbox_leave(struct outbox *outbox)
+void outbox_flush(struct outbox *outbox)
 {
 	struct plx_buf *page = outbox_end_page(outbox);
 
@@ -201,24 +201,24 @@ void outbox_send_until(struct outbox *outbox, uint64_t number)
 void outbox_writable(struct outbox *outbox)
 {
 	if (plx_unlikely(outbox->count == 0)) {
-		outbox_tell_gap(outbox);
+		outbox_report_gap(outbox);
 		return;
 	}
 	outbox_send_until(outbox, UINT64_MAX);
 	if (outbox->urgent && outbox->waiting_count == 0)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	if (outbox->latest.count)
-		go_on(outbox);
+		resume(outbox);
 }
 
-int outbox_let_pass(struct outbox *outbox)
+int outbox_flush_before(struct outbox *outbox)
 {
 	if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	if (outbox->waiting_count)
 		return NETIO_STATUS_AGAIN;
 	if (outbox->count == 0 && plx_unlikely(outbox->gap.count)) {
-		outbox_tell_gap(outbox);
+		outbox_report_gap(outbox);
 		return outbox->gap.count ? NETIO_STATUS_AGAIN : 0;
 	}
 	if (plx_unlikely(outbox->gap.count || outbox->latest.count))
@@ -314,9 +314,9 @@ static int put_long(struct outbox *outbox, const struct message *message, uint8_
 				(unsigned long long)message->length, outbox->count,
 				outbox->attr.page_bytes);
 	if (outbox_page_is_empty(outbox))
-		take_back_page(outbox);
+		undo_page(outbox);
 	else if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	if (!has_free(outbox, needed))
 		return again_and_pace(outbox, needed);
 	outbox_begin_page(outbox);
@@ -324,11 +324,11 @@ static int put_long(struct outbox *outbox, const struct message *message, uint8_
 	page_note(outbox->page)->pages = (uint32_t)needed;
 	outbox->at = outbox->page->data + outbox->page->len;
 	outbox->messages++;
-	outbox_leave(outbox);
+	outbox_flush(outbox);
 	return NETIO_STATUS_OK;
 }
 
-int outbox_put_elsewhere(struct outbox *outbox, const struct message *message)
+int outbox_put_slow(struct outbox *outbox, const struct message *message)
 {
 	uint8_t flags = message->tag ? WIRE_TAG : 0;
 
@@ -341,11 +341,11 @@ int outbox_put_elsewhere(struct outbox *outbox, const struct message *message)
 				(unsigned long long)message->length,
 				(unsigned long long)outbox->message_max);
 	if (plx_unlikely(outbox->room.is_paced))
-		look_at_pace(outbox);
+		check_pace(outbox);
 	if (WIRE_PAGE_BYTES + wire_entry_bytes(message->length, flags) > outbox->limit)
 		return put_long(outbox, message, flags);
 	if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	if (!has_free(outbox, 1))
 		return again_and_pace(outbox, 1);
 	outbox_begin_page(outbox);
@@ -353,7 +353,7 @@ int outbox_put_elsewhere(struct outbox *outbox, const struct message *message)
 	return NETIO_STATUS_OK;
 }
 
-int outbox_put_freely(struct outbox *outbox, const struct message *message)
+int outbox_put_unpaced(struct outbox *outbox, const struct message *message)
 {
 	struct outbox_room room = outbox->room;
 	int rc;
@@ -382,9 +382,9 @@ void outbox_put_latest(struct outbox *outbox)
 		};
 
 		outbox_set_droppable(outbox, false);
-		if (outbox_put_freely(outbox, &message) != 0)
+		if (outbox_put_unpaced(outbox, &message) != 0)
 			break;
 		conflation_drop(&outbox->latest, latest);
 	}
-	outbox_leave_soon(outbox);
+	outbox_flush_soon(outbox);
 }

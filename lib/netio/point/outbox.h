@@ -66,7 +66,7 @@ struct outbox {
 	/* Of the page that is being filled; all NULL if there is none, or no connection. */
 	PLX_ALIGNED_LINE uint8_t *at; /* of its next entry */
 	uint8_t *end;                 /* no entry goes beyond */
-	uint8_t *leave_at;            /* from here on it leaves */
+	uint8_t *flush_at;            /* from here on it leaves */
 	uint64_t message_max;         /* that the peer accepts */
 	struct plx_buf *page;
 	uint32_t messages;        /* in it */
@@ -81,7 +81,7 @@ struct outbox {
 	bool droppable;        /* what is put may be dropped */
 	bool all_droppable;    /* so may all that was ever put */
 	uint32_t limit;        /* of a page's length */
-	uint32_t leaves_at;    /* with that length it leaves */
+	uint32_t flush_bytes;  /* with that length it leaves */
 	struct plx_buf **free;
 	uint32_t free_count;
 	uint32_t count; /* all but those that were given up; 0: it has no memory yet */
@@ -96,7 +96,7 @@ struct outbox {
 	struct wire_gap gap;    /* that the next page tells */
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
 	uint64_t *missed_in_all; /* the same of all outboxes of a socket; NULL: nobody counts */
-	uint64_t leave_ns;       /* when the page leaves at the latest */
+	uint64_t flush_ns;       /* when the page leaves at the latest */
 	struct plx_timer timer;
 	struct plx_pool *pool;
 	struct outbox_attr attr;
@@ -172,7 +172,7 @@ void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_
 bool outbox_close(struct outbox *outbox);
 
 /* The link has ended: what was not sent is lost, and counted. */
-void outbox_lose(struct outbox *outbox);
+void outbox_link_ended(struct outbox *outbox);
 
 /* Whether nothing is under way. */
 static inline bool outbox_is_done(const struct outbox *outbox)
@@ -184,15 +184,15 @@ static inline bool outbox_is_done(const struct outbox *outbox)
 /* outbox.c ------------------------------------------------------------------------------------ */
 
 /* The page that is being filled leaves: now, or when the link takes it. */
-void outbox_leave(struct outbox *outbox);
+void outbox_flush(struct outbox *outbox);
 
 /* The page leaves as soon as the link has taken those before it. */
-static inline void outbox_leave_soon(struct outbox *outbox)
+static inline void outbox_flush_soon(struct outbox *outbox)
 {
 	if (outbox->waiting_count)
 		outbox->urgent = outbox->page != NULL;
 	else if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 }
 
 /* As many as the link takes of those that wait, up to that number. */
@@ -202,7 +202,7 @@ void outbox_send_until(struct outbox *outbox, uint64_t number);
 void outbox_writable(struct outbox *outbox);
 
 /* A caller that saw AGAIN hears of it if there is room by now. */
-void outbox_tell_room(struct outbox *outbox);
+void outbox_report_room(struct outbox *outbox);
 
 /* The newest of each tag go into pages as far as there are any. */
 void outbox_put_latest(struct outbox *outbox);
@@ -232,7 +232,7 @@ static inline bool outbox_is_clear(const struct outbox *outbox)
 
 /* Send what was put before: a message in a frame of its own follows. Return: 0; NETIO_STATUS_AGAIN.
  */
-int outbox_let_pass(struct outbox *outbox);
+int outbox_flush_before(struct outbox *outbox);
 
 /* Note that somebody waits for `wanted` free pages. Return: NETIO_STATUS_AGAIN. */
 int outbox_again(struct outbox *outbox, uint32_t wanted);
@@ -248,11 +248,11 @@ static inline bool outbox_holds(const struct outbox *outbox, uint64_t length, ui
 
 /* A message that the page has no room for, if there is one. length: any.
  * Return: enum netio_status. */
-int outbox_put_elsewhere(struct outbox *outbox, const struct message *message);
+int outbox_put_slow(struct outbox *outbox, const struct message *message);
 
 /* The same for a caller that does not wait for room: AGAIN is noted for nobody, and it is not
  * paced; nor is anybody else from then on, who would never find that few wait. */
-int outbox_put_freely(struct outbox *outbox, const struct message *message);
+int outbox_put_unpaced(struct outbox *outbox, const struct message *message);
 
 /* Whether there is room for a whole message in the page. length: any. */
 static inline bool outbox_fits(const struct outbox *outbox, uint64_t length, uint8_t flags)
@@ -275,8 +275,8 @@ static inline uint8_t *outbox_entry(struct outbox *outbox, uint32_t length, uint
 static inline void outbox_message_ended(struct outbox *outbox)
 {
 	outbox->messages++;
-	if (plx_unlikely(outbox->at >= outbox->leave_at))
-		outbox_leave(outbox);
+	if (plx_unlikely(outbox->at >= outbox->flush_at))
+		outbox_flush(outbox);
 }
 
 static inline void outbox_copy(struct outbox *outbox, const struct message *message, uint8_t flags)
@@ -291,7 +291,7 @@ static inline int outbox_put(struct outbox *outbox, const struct message *messag
 	uint8_t flags = message->tag ? WIRE_TAG : 0;
 
 	if (plx_unlikely(!outbox_fits(outbox, message->length, flags)))
-		return outbox_put_elsewhere(outbox, message);
+		return outbox_put_slow(outbox, message);
 	outbox_copy(outbox, message, flags);
 	return NETIO_STATUS_OK;
 }
@@ -315,7 +315,7 @@ bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason r
 bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t flags);
 
 /* Tell of the gap that no page tells: in a page of its own if no message comes soon. */
-void outbox_tell_gap(struct outbox *outbox);
+void outbox_report_gap(struct outbox *outbox);
 
 /* policy.c ------------------------------------------------------------------------------------ */
 
@@ -330,11 +330,11 @@ struct outbox_terms {
 
 /* A message of at most message_max bytes. Return: enum netio_status; OUTBOX_MISSED; -EINVAL;
  * -ENOMEM. */
-int outbox_take(struct outbox *outbox, const struct outbox_terms *terms,
-		const struct message *message);
+int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
+		  const struct message *message);
 
 /* Before the first message of a subscription with that policy. */
-void outbox_expect(struct outbox *outbox, enum netio_policy policy);
+void outbox_add_policy(struct outbox *outbox, enum netio_policy policy);
 
 /* What is put after this may be dropped, or not. */
 static inline void outbox_set_droppable(struct outbox *outbox, bool droppable)

@@ -25,7 +25,7 @@ static void send_head(struct outbox *outbox)
 		outbox->gap = (struct wire_gap){0};
 }
 
-void outbox_tell_gap(struct outbox *outbox)
+void outbox_report_gap(struct outbox *outbox)
 {
 	if (!outbox->gap.count || outbox->page || !outbox->link || !plx_link_is_open(outbox->link))
 		return;
@@ -37,10 +37,10 @@ void outbox_tell_gap(struct outbox *outbox)
 		return;
 	begin_gap(outbox);
 	if (!outbox->is_open || outbox->waiting_count) {
-		outbox_leave_soon(outbox);
+		outbox_flush_soon(outbox);
 		return;
 	}
-	outbox->leave_ns = plx_loop_now_ns() + GAP_NS;
+	outbox->flush_ns = plx_loop_now_ns() + GAP_NS;
 	plx_timer_start(&outbox->timer, GAP_NS);
 }
 
@@ -58,13 +58,13 @@ static void add_gap(struct outbox *outbox, uint64_t count, uint32_t reasons, boo
 		widen_in(outbox->page, count, reasons);
 	} else {
 		if (outbox->page)
-			outbox_leave(outbox);
+			outbox_flush(outbox);
 		wire_gap_widen(&outbox->gap, count, reasons);
 		if (outbox->free_count)
 			begin_gap(outbox);
 	}
 	if (soon && outbox->page)
-		outbox_leave_soon(outbox);
+		outbox_flush_soon(outbox);
 }
 
 void outbox_count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason)
@@ -81,7 +81,7 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 		return;
 	add_gap(outbox, count, NETIO_GAP_BIT(reason), reason != NETIO_GAP_TOO_BIG);
 	if (outbox->count == 0)
-		outbox_tell_gap(outbox);
+		outbox_report_gap(outbox);
 }
 
 /* Dropping ------------------------------------------------------------------------------------ */

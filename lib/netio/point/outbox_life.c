@@ -7,7 +7,7 @@
 
 #define PAGE_BYTES_DEFAULT 65536
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
-#define LOOK_NS            (250 * PLX_NS_PER_MS)
+#define CHECK_NS           (250 * PLX_NS_PER_MS)
 
 /* Memory ------------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ int outbox_check_attr(struct outbox_attr *attr)
 }
 
 /* While it closes: the owner hears that a long message moves, too. */
-static void look_at_link(struct outbox *outbox)
+static void check_link(struct outbox *outbox)
 {
 	struct plx_link_stats stats;
 	uint64_t frames;
@@ -43,7 +43,7 @@ static void look_at_link(struct outbox *outbox)
 	frames = stats.frames_sent - stats.heartbeats_sent - stats.credit_frames;
 	moved = frames != outbox->frames_seen;
 	outbox->frames_seen = frames;
-	plx_timer_start(&outbox->timer, LOOK_NS);
+	plx_timer_start(&outbox->timer, CHECK_NS);
 	if (moved)
 		outbox->owner->sent(outbox);
 }
@@ -54,13 +54,13 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	uint64_t now_ns = plx_loop_now_ns();
 
 	if (outbox->is_closing && !outbox->is_open)
-		look_at_link(outbox);
+		check_link(outbox);
 	else if (!outbox->page)
 		return;
-	else if (now_ns >= outbox->leave_ns)
-		outbox_leave(outbox);
-	else if (outbox->leave_ns != PLX_NEVER)
-		plx_timer_start(timer, outbox->leave_ns - now_ns);
+	else if (now_ns >= outbox->flush_ns)
+		outbox_flush(outbox);
+	else if (outbox->flush_ns != PLX_NEVER)
+		plx_timer_start(timer, outbox->flush_ns - now_ns);
 }
 
 void outbox_init(struct outbox *outbox, const struct outbox_attr *attr,
@@ -99,7 +99,7 @@ int outbox_make_pages(struct outbox *outbox)
 	while (outbox->free_count < count)
 		outbox_free_page(outbox, plx_buf_get(outbox->pool));
 	if (outbox->gap.count) /* which pages tell from now on */
-		outbox_tell_gap(outbox);
+		outbox_report_gap(outbox);
 	return 0;
 }
 
@@ -153,7 +153,7 @@ void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_
 	outbox->limit = outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD;
 	if (outbox->limit > accepted)
 		outbox->limit = (uint32_t)accepted;
-	outbox->leaves_at = outbox->attr.watermark_bytes + WIRE_PAGE_BYTES;
+	outbox->flush_bytes = outbox->attr.watermark_bytes + WIRE_PAGE_BYTES;
 	outbox->message_max = message_max < long_max ? message_max : long_max;
 	outbox->link = link;
 	outbox->room = (struct outbox_room){0};
@@ -173,10 +173,10 @@ bool outbox_close(struct outbox *outbox)
 	if (!outbox->page && outbox->gap.count && outbox->free_count)
 		outbox_begin_page(outbox);
 	if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	if (outbox->count == 0 || outbox_is_done(outbox))
 		return true;
-	plx_timer_start(&outbox->timer, LOOK_NS);
+	plx_timer_start(&outbox->timer, CHECK_NS);
 	return false;
 }
 
@@ -186,7 +186,7 @@ static void lose_page(struct outbox *outbox, struct plx_buf *page)
 	outbox_free_page(outbox, page);
 }
 
-void outbox_lose(struct outbox *outbox)
+void outbox_link_ended(struct outbox *outbox)
 {
 	plx_timer_stop(&outbox->timer);
 	delist(outbox);

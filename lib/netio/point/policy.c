@@ -39,7 +39,7 @@ static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 	uint64_t missed = 1 + conflation_clear(&outbox->latest);
 
 	if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	while (outbox_drop_oldest(outbox, true, NETIO_GAP_DISCONNECTED))
 		;
 	outbox_miss(outbox, missed, NETIO_GAP_DISCONNECTED);
@@ -79,7 +79,7 @@ static int conflate(struct outbox *outbox, const struct outbox_terms *terms,
 /* Policies ------------------------------------------------------------------------------------- */
 
 static const struct policy {
-	/* There is no room. Return: as outbox_take; TRY_AGAIN. */
+	/* There is no room. Return: as outbox_submit; TRY_AGAIN. */
 	int (*no_room)(struct outbox *outbox, const struct outbox_terms *terms,
 		       const struct message *message);
 	bool waits;     /* the publisher hears of room */
@@ -97,7 +97,7 @@ static_assert(PLX_ARRAY_LEN(policies) == NETIO_POLICY_COUNT &&
 		      PLX_ARRAY_LEN(((const char *[])NETIO_POLICY_NAMES)) == NETIO_POLICY_COUNT + 1,
 	      "each policy has a row and a name");
 
-void outbox_expect(struct outbox *outbox, enum netio_policy policy)
+void outbox_add_policy(struct outbox *outbox, enum netio_policy policy)
 {
 	outbox->all_droppable &= policies[policy].droppable;
 }
@@ -105,7 +105,7 @@ void outbox_expect(struct outbox *outbox, enum netio_policy policy)
 /* Messages ------------------------------------------------------------------------------------- */
 
 /* Return: 0; -EAGAIN: as much waits as may, or as there are pages; TOO_BIG; -ENOMEM. */
-static int put_last(struct outbox *outbox, const struct policy *policy,
+static int put_tail(struct outbox *outbox, const struct policy *policy,
 		    const struct outbox_terms *terms, const struct message *message)
 {
 	uint64_t bytes = wire_entry_bytes(message->length, WIRE_TAG);
@@ -116,17 +116,17 @@ static int put_last(struct outbox *outbox, const struct policy *policy,
 	if (outbox->waiting_count && outbox_backlog_bytes(outbox) + bytes > terms->backlog_bytes)
 		return policy->waits ? outbox_again(outbox, 1) : NETIO_STATUS_AGAIN;
 	outbox_set_droppable(outbox, policy->droppable);
-	rc = policy->waits ? outbox_put(outbox, message) : outbox_put_freely(outbox, message);
+	rc = policy->waits ? outbox_put(outbox, message) : outbox_put_unpaced(outbox, message);
 	outbox->droppable = false;
 	if (rc)
 		return rc;
 	supersede(outbox, message->tag);
 	if (terms->at_once)
-		outbox_leave_soon(outbox);
+		outbox_flush_soon(outbox);
 	return 0;
 }
 
-static int take_slowly(struct outbox *outbox, const struct outbox_terms *terms,
+static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 		       const struct message *message)
 {
 	const struct policy *policy = &policies[terms->policy];
@@ -136,7 +136,7 @@ static int take_slowly(struct outbox *outbox, const struct outbox_terms *terms,
 	if (!outbox_holds(outbox, message->length, message->tag ? WIRE_TAG : 0))
 		return NETIO_STATUS_TOO_BIG;
 	do {
-		rc = put_last(outbox, policy, terms, message);
+		rc = put_tail(outbox, policy, terms, message);
 		if (rc == NETIO_STATUS_AGAIN)
 			rc = policy->no_room(outbox, terms, message);
 	} while (rc == TRY_AGAIN);
@@ -144,7 +144,7 @@ static int take_slowly(struct outbox *outbox, const struct outbox_terms *terms,
 }
 
 /* In a frame of its own if nothing waits; else in the page, which leaves as soon as it can. */
-static int take_at_once(struct outbox *outbox, const struct message *message)
+static int submit_at_once(struct outbox *outbox, const struct message *message)
 {
 	int rc;
 
@@ -158,25 +158,25 @@ static int take_at_once(struct outbox *outbox, const struct message *message)
 	}
 	rc = outbox_put(outbox, message);
 	if (rc == 0)
-		outbox_leave_soon(outbox);
+		outbox_flush_soon(outbox);
 	return rc;
 }
 
-int outbox_take(struct outbox *outbox, const struct outbox_terms *terms,
-		const struct message *message)
+int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
+		  const struct message *message)
 {
 	struct outbox_room room;
 	int rc;
 
 	if (plx_unlikely(outbox_is_slow(outbox)))
-		return take_slowly(outbox, terms, message);
+		return submit_slow(outbox, terms, message);
 	room = outbox->room;
 	if (terms->at_once)
-		rc = take_at_once(outbox, message);
+		rc = submit_at_once(outbox, message);
 	else
 		rc = outbox_put(outbox, message);
 	if (plx_likely(rc != NETIO_STATUS_AGAIN) || policies[terms->policy].waits)
 		return rc;
 	outbox->room = room; /* of those who wait for it */
-	return take_slowly(outbox, terms, message);
+	return submit_slow(outbox, terms, message);
 }

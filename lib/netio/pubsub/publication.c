@@ -14,11 +14,11 @@ static void make_unused(struct publication *publication)
 }
 
 /* A callback may end the socket, and with it the core. */
-static void tell_done(struct plx_task *task, void *arg)
+static void report_done(struct plx_task *task, void *arg)
 {
 	struct netio_publish_core *core = arg;
 
-	core->telling = true;
+	core->reporting = true;
 	while (core->done) {
 		struct publication *publication = core->done;
 		uint64_t key = publication->key;
@@ -31,7 +31,7 @@ static void tell_done(struct plx_task *task, void *arg)
 		if (core->unbuffered && core->unbuffered->cb_msg_published)
 			core->unbuffered->cb_msg_published(core->unbuffered, key, status);
 	}
-	core->telling = false;
+	core->reporting = false;
 	if (core->freed)
 		publish_core_destroy(core);
 }
@@ -39,7 +39,7 @@ static void tell_done(struct plx_task *task, void *arg)
 void publications_init(struct netio_publish_core *core)
 {
 	core->done_end = &core->done;
-	plx_task_init(&core->tell, tell_done, core);
+	plx_task_init(&core->report_task, report_done, core);
 }
 
 static void free_all(struct publication *publication)
@@ -54,7 +54,7 @@ static void free_all(struct publication *publication)
 
 void publications_free(struct netio_publish_core *core)
 {
-	plx_task_cancel(&core->tell);
+	plx_task_cancel(&core->report_task);
 	free_all(core->done);
 	free_all(core->unused);
 	references_fini(&core->references);
@@ -87,7 +87,7 @@ void publication_unref(struct publication *publication)
 	publication->next = NULL;
 	*core->done_end = publication;
 	core->done_end = &publication->next;
-	plx_task_schedule(&core->tell);
+	plx_task_schedule(&core->report_task);
 }
 
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
@@ -103,7 +103,7 @@ int publication_send(struct publication *publication, struct outbox *outbox,
 		     const struct message *message, struct plx_buf **buf)
 {
 	const struct iovec *header = &message->iov[0];
-	int rc = plx_likely(outbox_is_clear(outbox)) ? 0 : outbox_let_pass(outbox);
+	int rc = plx_likely(outbox_is_clear(outbox)) ? 0 : outbox_flush_before(outbox);
 
 	if (plx_unlikely(rc))
 		return rc;

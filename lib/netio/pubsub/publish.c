@@ -4,7 +4,7 @@
 #include "pubsub_priv.h"
 
 /* A message on its way to subscribers. */
-struct parcel {
+struct outgoing {
 	struct message message;
 	uint64_t key; /* 0: copied */
 
@@ -20,7 +20,7 @@ struct outcome {
 	int error;     /* of the first that failed */
 };
 
-void publish_tell_room(struct netio_publish_core *core)
+void publish_report_room(struct netio_publish_core *core)
 {
 	if (!core->wants_room)
 		return;
@@ -35,7 +35,7 @@ void publish_tell_room(struct netio_publish_core *core)
 
 /* One of `matches` has not taken it. Those without room move to the front of `matches`, followed by
  * those for which the message is too long. */
-static void note_not_taken(struct outcome *outcome, struct match *matches, uint32_t index, int rc)
+static void note_refusal(struct outcome *outcome, struct match *matches, uint32_t index, int rc)
 {
 	uint32_t missing = outcome->missing;
 	struct match match = matches[index];
@@ -67,15 +67,15 @@ static void miss(struct match *matches, uint32_t first, uint32_t count,
 }
 
 /* Remember the subscribers that had no room; without memory for that they miss the message. */
-static struct pending *remember(struct netio_publish_core *core, const struct parcel *parcel,
+static struct pending *remember(struct netio_publish_core *core, const struct outgoing *outgoing,
 				struct outcome *outcome)
 {
-	struct pending *pending = pending_create(core, parcel->message.tag, parcel->key,
+	struct pending *pending = pending_create(core, outgoing->message.tag, outgoing->key,
 						 outcome->missing);
 
 	if (pending) {
 		pending->taken = outcome->taken || outcome->missed;
-		pending->publication = parcel->publication;
+		pending->publication = outgoing->publication;
 		return pending;
 	}
 	outcome->error = plx_fail(ENOMEM, "out of memory to publish again");
@@ -118,7 +118,7 @@ static int finish_reference(struct netio_publish_core *core, const struct outcom
 
 /* One message --------------------------------------------------------------------------------- */
 
-static int send_to(const struct match *match, struct parcel *parcel)
+static int send_to(const struct match *match, struct outgoing *outgoing)
 {
 	struct subscriber *subscriber = match->subscriber;
 	struct outbox *outbox = &subscriber->outbox;
@@ -126,82 +126,83 @@ static int send_to(const struct match *match, struct parcel *parcel)
 
 	if (plx_unlikely(!subscriber_is_there(subscriber)))
 		return NETIO_STATUS_NOT_CONNECTED;
-	if (plx_unlikely(parcel->message.length > outbox->message_max))
+	if (plx_unlikely(outgoing->message.length > outbox->message_max))
 		return NETIO_STATUS_TOO_BIG;
-	if (parcel->publication && match->terms.at_once) {
-		rc = publication_send(parcel->publication, outbox, &parcel->message, &parcel->buf);
+	if (outgoing->publication && match->terms.at_once) {
+		rc = publication_send(outgoing->publication, outbox, &outgoing->message,
+				      &outgoing->buf);
 		if (plx_likely(rc != NETIO_STATUS_AGAIN) ||
 		    match->terms.policy == NETIO_POLICY_BLOCK)
 			return rc;
 	}
-	return outbox_take(outbox, &match->terms, &parcel->message);
+	return outbox_submit(outbox, &match->terms, &outgoing->message);
 }
 
-static void send_to_all(struct match *matches, uint32_t count, struct parcel *parcel,
+static void send_to_all(struct match *matches, uint32_t count, struct outgoing *outgoing,
 			struct outcome *outcome)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		int rc = send_to(&matches[i], parcel);
+		int rc = send_to(&matches[i], outgoing);
 
 		if (plx_likely(rc == 0))
 			outcome->taken++;
 		else
-			note_not_taken(outcome, matches, i, rc);
+			note_refusal(outcome, matches, i, rc);
 	}
 }
 
-static int publish_copy(struct netio_publish_core *core, struct parcel *parcel,
+static int publish_copy(struct netio_publish_core *core, struct outgoing *outgoing,
 			struct netio_subscription_cache *cache)
 {
 	struct outcome outcome = {0};
 
-	match_find(core, parcel->message.tag, cache);
-	send_to_all(core->matches, core->match_count, parcel, &outcome);
+	match_find(core, outgoing->message.tag, cache);
+	send_to_all(core->matches, core->match_count, outgoing, &outcome);
 	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	if (plx_unlikely(outcome.missing))
-		remember(core, parcel, &outcome);
+		remember(core, outgoing, &outcome);
 	return finish(core, &outcome, false);
 }
 
-static int publish_reference(struct netio_publish_core *core, struct parcel *parcel,
+static int publish_reference(struct netio_publish_core *core, struct outgoing *outgoing,
 			     struct netio_subscription_cache *cache)
 {
 	struct outcome outcome = {0};
 	struct pending *pending = NULL;
 
-	match_find(core, parcel->message.tag, cache);
+	match_find(core, outgoing->message.tag, cache);
 	if (core->match_count == 0)
 		return finish(core, &outcome, false);
-	parcel->publication = publication_create(core, parcel->key);
-	if (!parcel->publication)
+	outgoing->publication = publication_create(core, outgoing->key);
+	if (!outgoing->publication)
 		return plx_fail(ENOMEM, "out of memory to publish");
-	send_to_all(core->matches, core->match_count, parcel, &outcome);
-	plx_buf_unref(parcel->buf);
+	send_to_all(core->matches, core->match_count, outgoing, &outcome);
+	plx_buf_unref(outgoing->buf);
 	if (!outcome.taken && outcome.missing && !outcome.missed)
 		outcome.too_big = 0; /* they will be counted when it is published */
 	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	if (!outcome.taken && !outcome.missed) { /* nobody has it */
-		publication_drop(parcel->publication);
+		publication_drop(outgoing->publication);
 		return finish(core, &outcome, false);
 	}
 	if (plx_unlikely(outcome.missing))
-		pending = remember(core, parcel, &outcome);
+		pending = remember(core, outgoing, &outcome);
 	if (!pending)
-		publication_unref(parcel->publication);
+		publication_unref(outgoing->publication);
 	return finish_reference(core, &outcome);
 }
 
 static int publish_again(struct netio_publish_core *core, struct pending *pending,
-			 struct parcel *parcel)
+			 struct outgoing *outgoing)
 {
 	struct outcome outcome = {0};
 	struct publication *publication = pending->publication;
 	bool taken = pending->taken;
 
-	parcel->publication = publication;
+	outgoing->publication = publication;
 	pending_match(core, pending);
-	send_to_all(pending->missing, pending->count, parcel, &outcome);
-	plx_buf_unref(parcel->buf);
+	send_to_all(pending->missing, pending->count, outgoing, &outcome);
+	plx_buf_unref(outgoing->buf);
 	miss(pending->missing, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	core->stats.lost += outcome.gone;
 	if (publication && outcome.gone && !publication->status)
@@ -230,23 +231,23 @@ int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag
 			    struct netio_subscription_cache *cache)
 {
 	struct netio_publish_core *core = socket->core;
-	struct parcel parcel = {.message = {.tag = tag, .iov = iov, .count = count}};
+	struct outgoing outgoing = {.message = {.tag = tag, .iov = iov, .count = count}};
 	struct pending *pending;
 	int rc;
 
 	ASSERT_LOOP(core, core->acceptor.evloop);
 	if (plx_unlikely(!core || flags & ~NETIO_REENTRY))
 		return check(core, flags);
-	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &parcel.message.length);
+	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT, &outgoing.message.length);
 	if (plx_unlikely(rc))
 		return rc;
 	pending = pending_find(core, tag, 0);
 	if (plx_unlikely(pending != NULL)) {
 		if (flags & NETIO_REENTRY)
-			return publish_again(core, pending, &parcel);
+			return publish_again(core, pending, &outgoing);
 		pending_give_up(core, pending);
 	}
-	return publish_copy(core, &parcel, cache);
+	return publish_copy(core, &outgoing, cache);
 }
 
 int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag, void *data,
@@ -264,7 +265,7 @@ void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 		struct outbox *outbox = &((struct subscriber *)accepted)->outbox;
 
 		if (outbox->page)
-			outbox_leave(outbox);
+			outbox_flush(outbox);
 	}
 }
 
@@ -277,7 +278,7 @@ int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket
 {
 	struct netio_publish_core *core = socket->core;
 	struct iovec pieces[1 + NETIO_IOV_MAX];
-	struct parcel parcel = {
+	struct outgoing outgoing = {
 		.message = {.tag = tag, .iov = pieces, .count = 1 + count},
 		.key = *key,
 	};
@@ -289,18 +290,19 @@ int netio_unbuffered_publishv_usr(struct netio_unbuffered_publish_socket *socket
 		return check(core, flags);
 	if (plx_unlikely(usr_size > sizeof(usr)))
 		return plx_fail(EINVAL, "usr_size %u: give 0 to 8", usr_size);
-	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT - usr_size, &parcel.message.length);
+	rc = message_measure(iov, count, WIRE_MESSAGE_MAX_LIMIT - usr_size,
+			     &outgoing.message.length);
 	if (plx_unlikely(rc))
 		return rc;
-	parcel.message.length += usr_size;
+	outgoing.message.length += usr_size;
 	pieces[0] = (struct iovec){&usr, usr_size};
 	for (size_t i = 0; i < count; i++)
 		pieces[1 + i] = iov[i];
 	pending = pending_find(core, tag, *key);
 	if (plx_likely(!pending))
-		return publish_reference(core, &parcel, cache);
+		return publish_reference(core, &outgoing, cache);
 	if (flags & NETIO_REENTRY)
-		return publish_again(core, pending, &parcel);
+		return publish_again(core, pending, &outgoing);
 	return plx_fail(EALREADY,
 			"a message of that tag and key is PARTIAL; give NETIO_REENTRY, or "
 			"give it up");

@@ -65,7 +65,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	core->version = match_new_version();
 	TAILQ_INIT(&core->pendings);
 	publications_init(core);
-	acceptor_init(&core->acceptor, evloop, socket, &publisher_owner, attr->provider,
+	acceptor_init(&core->acceptor, evloop, socket, &subscriber_owner, attr->provider,
 		      MESSAGE_MAX);
 	*core_out = core;
 	return 0;
@@ -76,7 +76,7 @@ static int core_listen(struct netio_publish_core *core, const char *what, const 
 {
 	struct plx_listen_attr attr = {
 		.link.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
-		.link.rx_buf_count = PUBLISHER_BUFFERS,
+		.link.rx_buf_count = REQUEST_BUFFERS,
 		.link.message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
 	};
 
@@ -95,7 +95,7 @@ static void core_release(struct netio_publish_core *core)
 /* Publications that are told of now have nobody who would listen. */
 void publish_core_destroy(struct netio_publish_core *core)
 {
-	if (core->telling) {
+	if (core->reporting) {
 		core->freed = true;
 		return;
 	}

@@ -1,223 +1,208 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribers of a publish socket: their connections, and their outboxes. */
+/* The connection to one publisher, which lasts while there is a subscription to it. */
 #include "pubsub_priv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
-/* Outboxes ------------------------------------------------------------------------------------ */
-
-static struct subscriber *subscriber_of(struct outbox *outbox)
+static struct publisher *publisher_of(struct netio_connection *connection)
 {
-	return plx_container_of(outbox, struct subscriber, outbox);
+	return (struct publisher *)connection;
 }
 
-static void on_room(struct outbox *outbox)
+/* The end of it ------------------------------------------------------------------------------- */
+
+/* Nothing is wanted of it any more: its connection ends, and it with it. */
+static void close_if_unused(struct publisher *publisher)
 {
-	publish_tell_room(subscriber_core(subscriber_of(outbox)));
-}
-
-static void on_sent(struct outbox *outbox)
-{
-	struct subscriber *subscriber = subscriber_of(outbox);
-
-	plx_accepted_settles(&subscriber->accepted.session);
-	if (plx_unlikely(subscriber->answer_bytes))
-		requests_go_on(subscriber);
-	if (plx_unlikely(outbox_is_done(outbox)))
-		plx_accepted_settled(&subscriber->accepted.session);
-}
-
-static void on_too_slow(struct outbox *outbox, const char *why)
-{
-	struct accepted *accepted = &subscriber_of(outbox)->accepted;
-
-	accepted->closed_why = why;
-	plx_accepted_close(&accepted->session);
-}
-
-static const struct outbox_owner outbox_owner = {
-	.room = on_room,
-	.sent = on_sent,
-	.too_slow = on_too_slow,
-};
-
-void netio_subscriber_stats(const struct netio_subscriber *subscriber,
-			    struct netio_subscriber_stats *stats_out)
-{
-	const struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
-	const struct outbox *outbox = &its->outbox;
-
-	ASSERT_OWNER(its->accepted.session.acceptor->lcore);
-	*stats_out = (struct netio_subscriber_stats){
-		.backlog_bytes = outbox_backlog_bytes(outbox) + outbox->latest.bytes,
-		.pages_under_way = outbox->count - outbox->free_count,
-		.is_slow = outbox_is_slow(outbox),
-	};
-	memcpy(stats_out->missed, outbox->missed, sizeof(stats_out->missed));
-}
-
-/* Connections --------------------------------------------------------------------------------- */
-
-/* A lookup must find room for all. */
-static bool has_room(struct acceptor *acceptor)
-{
-	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
-	uint32_t room = core->match_room ? 2 * core->match_room : 16;
-	struct match *matches;
-
-	if (core->connections >= core->subscribers_max) {
-		if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
-			plx_log(&netio_log, PLX_LOG_WARNING,
-				"a subscriber is refused: there are %u; subscribers_max",
-				core->connections);
-		return false;
-	}
-	if (core->connections < core->match_room)
-		return true;
-	matches = realloc(core->matches, room * sizeof(*matches));
-	if (!matches)
-		return false;
-	core->matches = matches;
-	core->match_room = room;
-	return true;
-}
-
-static struct plx_accepted *on_create(struct plx_acceptor *session)
-{
-	struct netio_publish_core *core = (struct netio_publish_core *)session;
-	struct subscriber *subscriber;
-
-	if (!has_room(&core->acceptor))
-		return NULL;
-	subscriber = aligned_alloc(PLX_CACHE_LINE, sizeof(*subscriber));
-	if (!subscriber)
-		return NULL;
-	memset(subscriber, 0, sizeof(*subscriber));
-	subscriber->accepted.one = &subscriber->pub;
-	outbox_init(&subscriber->outbox, &core->outbox_attr, &outbox_owner);
-	subscriber->outbox.all_droppable = true;
-	subscriber->outbox.missed_in_all = core->missed;
-	core->connections++;
-	return &subscriber->accepted.session;
-}
-
-DEFINE_NOTIFY_LISTENING(notify_buffered, netio_publish_socket)
-DEFINE_NOTIFY_LISTENING(notify_unbuffered, netio_unbuffered_publish_socket)
-
-static bool notify(const void *socket, void *one, const struct notice *notice)
-{
-	const struct subscriber *subscriber = plx_container_of(one, struct subscriber, pub);
-
-	return (subscriber_core(subscriber)->buffered ? notify_buffered
-						      : notify_unbuffered)(socket, one, notice);
-}
-
-static void on_established(struct accepted *accepted, const struct notice *notice)
-{
-	struct subscriber *subscriber = (struct subscriber *)accepted;
-	struct netio_publish_core *core = subscriber_core(subscriber);
-
-	core->stats.subscribers++;
-	outbox_open(&subscriber->outbox, accepted->session.link, accepted->message_max);
-	subscriber->pub = (struct netio_subscriber){
-		.socket = core->acceptor.socket,
-		.id = accepted->id,
-		.peer = accepted->peer,
-		.provider = accepted->provider,
-	};
-	accepted_notify(accepted, notice);
-}
-
-static const char *on_received(struct accepted *accepted, struct plx_buf *message)
-{
-	return requests_received((struct subscriber *)accepted, message);
-}
-
-static void on_writable(struct accepted *accepted)
-{
-	struct subscriber *subscriber = (struct subscriber *)accepted;
-	struct netio_publish_core *core = subscriber_core(subscriber);
-
-	if (!accepted->session.link)
+	if (publisher->interest_count || !publisher->core)
 		return;
-	requests_go_on(subscriber);
-	if (accepted->session.link)
-		outbox_writable(&subscriber->outbox);
-	if (core->unbuffered)
-		publish_tell_room(core);
-	else if (accepted->session.link)
-		outbox_tell_room(&subscriber->outbox);
+	if (publisher->connection.session.state == PLX_CONNECTOR_IDLE)
+		publisher_release(publisher);
+	else if (!publisher->connection.session.quit)
+		connection_close(&publisher->connection);
 }
 
-static void on_failed(struct plx_accepted *session)
+static void report(struct plx_task *task, void *arg)
 {
-	struct subscriber *subscriber = (struct subscriber *)session;
+	struct publisher *publisher = arg;
 
-	requests_drop(subscriber);
-	pending_forget(subscriber_core(subscriber), subscriber);
+	connection_hold(&publisher->connection);
+	publisher_report_ended(publisher);
+	close_if_unused(publisher);
+	connection_unhold(&publisher->connection);
 }
 
-static bool on_settle(struct plx_accepted *session)
-{
-	return outbox_close(&((struct subscriber *)session)->outbox);
-}
+/* The connection ------------------------------------------------------------------------------ */
 
-static bool on_ended(struct plx_accepted *session, struct plx_link *link,
-		     enum plx_link_reason reason, const char *text)
+static bool give(struct intake *intake, const struct netio_msg *msg)
 {
-	struct subscriber *subscriber = (struct subscriber *)session;
+	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
+	struct netio_subscribe_socket *socket = publisher_socket(publisher);
 
-	accepted_note_end(&subscriber->accepted, link, reason, text);
-	outbox_lose(&subscriber->outbox);
-	on_failed(session);
+	publisher->number++;
+	if (plx_unlikely(!socket))
+		return true;
+	publisher->core->stats.messages++;
+	if (socket->cb_msg_received)
+		socket->cb_msg_received(socket, msg);
 	return true;
 }
 
-static void on_closed(struct accepted *accepted, const struct notice *notice)
+static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 {
-	accepted_notify(accepted, notice);
-	publish_tell_room((struct netio_publish_core *)accepted->session.acceptor);
+	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
+	struct netio_gap gap = {
+		.first = publisher->number + 1,
+		.last = publisher->number + count,
+		.reasons = reasons,
+	};
+
+	publisher->number = gap.last;
+	if (!publisher->core)
+		return;
+	publisher->core->stats.gaps++;
+	publisher->core->stats.missed[__builtin_ctz(reasons)] += count;
+	SUBSCRIBE_CALLBACK(publisher, cb_gap, (&publisher->pub, &gap));
 }
 
-static void on_free(struct plx_accepted *session)
+static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
 {
-	struct subscriber *subscriber = (struct subscriber *)session;
-	struct netio_publish_core *core = subscriber_core(subscriber);
+	struct publisher *publisher = publisher_of(connection);
+	const char *wrong = NULL;
 
-	core->stats.pages += subscriber->outbox.stats.pages;
-	core->stats.lost += subscriber->outbox.stats.messages_lost;
-	outbox_fini(&subscriber->outbox);
-	core->stats.subscribers--;
-	core->connections--;
-	free(subscriber);
+	if (message->len > 0 && message->data[0] == WIRE_ANSWER) {
+		wrong = publisher_handle_answers(publisher, message);
+		if (!wrong)
+			close_if_unused(publisher);
+	} else if (intake_take(&publisher->intake, message, &wrong) != -EPROTO) {
+		wrong = NULL;
+	}
+	return wrong;
 }
 
-static void on_free_core(struct plx_acceptor *session)
+DEFINE_NOTIFY_CONNECTING(notify, netio_subscribe_socket)
+
+static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
-	publish_core_destroy((struct netio_publish_core *)session);
+	struct publisher *publisher = publisher_of(connection);
+
+	publisher->pub.provider = plx_link_provider(connection->session.link);
+	connection_notify(connection, notice);
+	if (publisher->core) {
+		publisher_send_requests(publisher);
+		close_if_unused(publisher);
+	}
 }
 
-static void on_fini(struct acceptor *acceptor)
+static void on_closed(struct netio_connection *connection, const struct notice *notice)
 {
-	publish_socket_fini((struct netio_publish_core *)acceptor);
+	struct publisher *publisher = publisher_of(connection);
+
+	publisher_reset(publisher);
+	publisher_report_ended(publisher);
+	publisher_report_lost(publisher, notice->why);
+	connection_notify(connection, notice);
+	if (publisher->core && publisher->interest_count == 0)
+		publisher_release(publisher);
+	else if (publisher->core && publisher->connection.session.state == PLX_CONNECTOR_IDLE &&
+		 connection->session.quit && !publisher->core->evloop->draining)
+		/* It was closed as nothing was wanted, which has changed. */
+		plx_connector_open_again(&publisher->connection.session);
 }
 
-const struct acceptor_owner publisher_owner = {
-	.session = {ACCEPTOR_SESSION, .create = on_create, .failed = on_failed, .settle = on_settle,
-		    .ended = on_ended, .free = on_free, .free_acceptor = on_free_core},
-	.role = WIRE_SUBSCRIBER,
-	.has_room = has_room,
+static void on_ended(struct plx_connector *session)
+{
+	struct publisher *publisher = (struct publisher *)session;
+
+	publisher->pub.provider = "";
+	publisher->is_full = false;
+	publisher->number = 0;
+}
+
+static void on_writable(struct netio_connection *connection)
+{
+	struct publisher *publisher = publisher_of(connection);
+
+	publisher->is_full = false;
+	if (publisher->core)
+		publisher_send_requests(publisher);
+}
+
+static void on_free(struct netio_connection *connection)
+{
+	struct publisher *publisher = publisher_of(connection);
+
+	publisher_free_interests(publisher);
+	free(publisher);
+}
+
+static const struct connection_owner owner = {
+	.session = {CONNECTION_SESSION, .ended = on_ended},
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
 	.received = on_received,
 	.writable = on_writable,
-	.fini = on_fini,
+	.free = on_free,
 };
 
-void netio_subscriber_close(struct netio_subscriber *subscriber)
+/* The publisher
+ * ------------------------------------------------------------------------------------ */
+
+struct publisher *publisher_find(const struct netio_subscribe_core *core, const char *address)
 {
-	ASSERT_OWNER(plx_container_of(subscriber, struct subscriber, pub)
-			     ->accepted.session.acceptor->lcore);
-	plx_accepted_close(&plx_container_of(subscriber, struct subscriber, pub)->accepted.session);
+	struct publisher *publisher = LIST_FIRST(&core->all);
+
+	while (publisher && strcmp(publisher->address, address) != 0)
+		publisher = LIST_NEXT(publisher, link);
+	return publisher;
+}
+
+struct publisher *publisher_create(struct netio_subscribe_core *core, const char *host,
+				   unsigned port, const char *address)
+{
+	struct publisher *publisher = calloc(1, sizeof(*publisher));
+
+	if (!publisher)
+		return NULL;
+	publisher->core = core;
+	publisher->port = port;
+	snprintf(publisher->host, sizeof(publisher->host), "%s", host);
+	snprintf(publisher->address, sizeof(publisher->address), "%s", address);
+	publisher->pub = (struct netio_publisher){
+		.subscribe_socket = core->socket,
+		.id = ++core->next_id,
+		.address = publisher->address,
+		.provider = "",
+	};
+	publisher->intake.give = give;
+	publisher->intake.miss = miss;
+	publisher->intake.source = publisher->pub.id;
+	publisher->intake.message_max = core->connect.message_max_bytes;
+	TAILQ_INIT(&publisher->to_request);
+	TAILQ_INIT(&publisher->to_end);
+	plx_task_init(&publisher->report_task, report, publisher);
+	connection_init(&publisher->connection, core->evloop, core->socket, NULL, &owner,
+			&core->connect);
+	publisher->connection.one = &publisher->pub;
+	publisher->connection.role = WIRE_SUBSCRIBER;
+	publisher->connection.link_attr = core->link_attr;
+	LIST_INSERT_HEAD(&core->all, publisher, link);
+	return publisher;
+}
+
+int publisher_open(struct publisher *publisher)
+{
+	if (publisher->connection.session.state != PLX_CONNECTOR_IDLE)
+		return 0;
+	return connection_open(&publisher->connection, publisher->host, publisher->port);
+}
+
+void publisher_release(struct publisher *publisher)
+{
+	LIST_REMOVE(publisher, link);
+	publisher->core = NULL;
+	plx_task_cancel(&publisher->report_task);
+	connection_release(&publisher->connection);
 }

@@ -9,14 +9,14 @@
  * and around that path:
  *
  *   publish_socket.c   the two publish sockets
- *   publisher.c        connections of subscribers
+ *   subscriber.c       connections of subscribers
  *   requests.c         what they subscribe to
  *
  * Subscribing:
  *
  *   subscribe.c        the subscribe socket, and which publishers it has
- *   feed.c             the connection to one publisher
- *   want.c             what that is asked for, and what it answers */
+ *   publisher.c        the connection to one publisher
+ *   interest.c         what that is asked for, and what it answers */
 #ifndef PUBSUB_PRIV_H
 #define PUBSUB_PRIV_H
 
@@ -29,7 +29,7 @@
 
 /* Publishing ---------------------------------------------------------------------------------- */
 
-#define PUBLISHER_BUFFERS 6 /* of each subscriber, for its requests */
+#define REQUEST_BUFFERS 6 /* of each subscriber, for its requests */
 
 /* One subscriber. */
 struct subscriber {
@@ -50,7 +50,7 @@ struct subscriber {
 	uint64_t answer_behind; /* the page of that number */
 	uint64_t answer_order;  /* behind those of `latest` up to that one, too; 0: none */
 	uint32_t request_first, request_count;
-	struct plx_buf *requests[PUBLISHER_BUFFERS + 2];
+	struct plx_buf *requests[REQUEST_BUFFERS + 2];
 };
 
 struct subscription {
@@ -116,14 +116,14 @@ struct netio_publish_core {
 	struct references references;
 	struct publication *done, **done_end; /* first in first out */
 	struct publication *unused;
-	bool telling, freed;  /* they are being told: it is not freed yet; it is to be */
-	struct plx_task tell; /* of them */
+	bool reporting, freed;       /* they are being told: it is not freed yet; it is to be */
+	struct plx_task report_task; /* of them */
 	struct netio_publish_stats stats;
 	uint64_t missed[NETIO_GAP_REASON_COUNT]; /* by all subscribers */
 };
 
-/* Subscribers; publisher.c. */
-extern const struct acceptor_owner publisher_owner;
+/* Subscribers; subscriber.c. */
+extern const struct acceptor_owner subscriber_owner;
 
 static inline struct netio_publish_core *subscriber_core(const struct subscriber *subscriber)
 {
@@ -139,7 +139,7 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 }
 
 /* Call a callback of the socket, of whichever kind, if it is there. args: in parentheses. */
-#define PUBLISHER_TELL(core, callback, args)                                 \
+#define PUBLISH_CALLBACK(core, callback, args)                               \
 	do {                                                                 \
 		if ((core)->buffered && (core)->buffered->callback)          \
 			(core)->buffered->callback args;                     \
@@ -153,7 +153,7 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 const char *requests_received(struct subscriber *subscriber, struct plx_buf *message);
 
 /* The link has room: for an answer, and so for the requests behind it. */
-void requests_go_on(struct subscriber *subscriber);
+void requests_resume(struct subscriber *subscriber);
 
 /* Nothing of it is wanted any more, and no answer is due. */
 void requests_drop(struct subscriber *subscriber);
@@ -201,7 +201,7 @@ void pending_forget(struct netio_publish_core *core, const struct subscriber *su
 /* publish.c */
 
 /* A subscriber has room, or is gone. */
-void publish_tell_room(struct netio_publish_core *core);
+void publish_report_room(struct netio_publish_core *core);
 
 /* publication.c */
 
@@ -227,115 +227,115 @@ int publication_send(struct publication *publication, struct outbox *outbox,
 
 /* Subscribing --------------------------------------------------------------------------------- */
 
-enum want_state {
-	WANT_NEW,    /* to be asked for, when there is a connection */
-	WANT_ASKED,  /* the answer is due */
-	WANT_ACTIVE, /* the publisher has it */
-	WANT_ENDING, /* its end is to be asked for */
-	WANT_ENDED,  /* the answer to that is due; or nobody had been asked for it */
+enum interest_state {
+	INTEREST_NEW,       /* to be asked for, when there is a connection */
+	INTEREST_REQUESTED, /* the answer is due */
+	INTEREST_ACTIVE,    /* the publisher has it */
+	INTEREST_ENDING,    /* its end is to be asked for */
+	INTEREST_ENDED,     /* the answer to that is due; or nobody had been asked for it */
 };
 
 /* A subscription. */
-struct want {
+struct interest {
 	struct netio_subscription what;
-	enum want_state state;
-	bool was_lost;   /* the publisher had it, and then the connection ended */
-	bool is_untold;  /* which is to be told */
-	bool answer_due; /* to what asked for it */
-	uint32_t id;     /* its place in the feed's wants */
-	TAILQ_ENTRY(want) link;
+	enum interest_state state;
+	bool was_lost;        /* the publisher had it, and then the connection ended */
+	bool loss_unreported; /* which is to be told */
+	bool answer_due;      /* to what asked for it */
+	uint32_t id;          /* its place in `interests` */
+	TAILQ_ENTRY(interest) link;
 };
 
-TAILQ_HEAD(want_queue, want);
+TAILQ_HEAD(interest_queue, interest);
 
 /* One publisher. */
-struct feed {
+struct publisher {
 	struct netio_connection connection; /* first */
 	struct netio_publisher pub;
-	struct netio_feeds *feeds; /* NULL: the socket is gone */
+	struct netio_subscribe_core *core; /* NULL: the socket is gone */
 	struct intake intake;
-	uint64_t number;       /* of messages on this connection, that came or were missed */
-	LIST_ENTRY(feed) link; /* of the socket's */
+	uint64_t number;            /* of messages on this connection, that came or were missed */
+	LIST_ENTRY(publisher) link; /* of the socket's */
 
-	void *by_what;       /* struct want, of tsearch; but for those that end */
-	struct want **wants; /* by id; NULL: unused */
-	uint32_t want_room, want_count;
-	uint32_t unused_from;     /* no id below it is unused */
-	bool is_full;             /* the link takes no requests now */
-	struct want_queue to_ask; /* WANT_NEW and WANT_ENDING */
-	struct want_queue to_end; /* WANT_ENDED that nobody had been asked for */
-	struct plx_task tell;     /* of those */
+	void *by_what;               /* struct interest, of tsearch; without those that end */
+	struct interest **interests; /* by id; NULL: unused */
+	uint32_t interest_room, interest_count;
+	uint32_t unused_from;             /* no id below it is unused */
+	bool is_full;                     /* the link takes no requests now */
+	struct interest_queue to_request; /* INTEREST_NEW and INTEREST_ENDING */
+	struct interest_queue to_end;     /* INTEREST_ENDED that nobody had been asked for */
+	struct plx_task report_task;      /* of those */
 	unsigned port;
 	char host[PLX_ADDRESS_MAX];
 	char address[PLX_ADDRESS_MAX];
 };
 
-struct netio_feeds {
+struct netio_subscribe_core {
 	struct netio_subscribe_socket *socket;
 	struct netio_eventloop *evloop;
 	struct netio_connect_attr connect; /* checked; its provider is `provider` */
 	struct plx_link_attr link_attr;
 	uint64_t next_id;
 	struct netio_subscribe_stats stats;
-	LIST_HEAD(feed_list, feed) all;
-	LIST_ENTRY(netio_feeds) link; /* of the lcore's */
+	LIST_HEAD(publisher_list, publisher) all;
+	LIST_ENTRY(netio_subscribe_core) link; /* of the lcore's */
 	char provider[64];
 };
 
 /* NULL: there is none of that address. */
-struct feed *feed_find(const struct netio_feeds *feeds, const char *address);
+struct publisher *publisher_find(const struct netio_subscribe_core *core, const char *address);
 
 /* Return: NULL: out of memory. */
-struct feed *feed_create(struct netio_feeds *feeds, const char *host, unsigned port,
-			 const char *address);
+struct publisher *publisher_create(struct netio_subscribe_core *core, const char *host,
+				   unsigned port, const char *address);
 
 /* Connect it, if it is not about to be. Return: 0; as netio_connect. */
-int feed_open(struct feed *feed);
+int publisher_open(struct publisher *publisher);
 
-/* The socket is gone, or wants nothing of it any more. */
-void feed_release(struct feed *feed);
+/* The socket is gone, or needs nothing of it any more. */
+void publisher_release(struct publisher *publisher);
 
-/* want.c ------------------------------------------------------------------------------------- */
+/* interest.c ---------------------------------------------------------------------------------- */
 
-static inline struct netio_subscribe_socket *feed_socket(const struct feed *feed)
+static inline struct netio_subscribe_socket *publisher_socket(const struct publisher *publisher)
 {
-	return feed->feeds ? feed->feeds->socket : NULL;
+	return publisher->core ? publisher->core->socket : NULL;
 }
 
 /* Call a callback of the socket, if it is there. args: in parentheses. */
-#define TELL(feed, callback, args)                                       \
-	do {                                                             \
-		struct netio_subscribe_socket *told = feed_socket(feed); \
-		if (told && told->callback)                              \
-			told->callback args;                             \
+#define SUBSCRIBE_CALLBACK(publisher, callback, args)                            \
+	do {                                                                     \
+		struct netio_subscribe_socket *to = publisher_socket(publisher); \
+		if (to && to->callback)                                          \
+			to->callback args;                                       \
 	} while (0)
 
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
-int feed_subscribe(struct feed *feed, const struct netio_subscription *what);
+int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what);
 
 /* The same undone at once, before it was asked for. */
-void feed_forget(struct feed *feed, const struct netio_subscription *what);
+void publisher_forget(struct publisher *publisher, const struct netio_subscription *what);
 
 /* Return: 0; -ENOENT. */
-int feed_unsubscribe(struct feed *feed, const struct netio_subscription *what);
+int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscription *what);
 
 /* Send as many requests as the link takes. */
-void feed_ask(struct feed *feed);
+void publisher_send_requests(struct publisher *publisher);
 
 /* Return: NULL; or what is wrong with them. */
-const char *feed_take_answers(struct feed *feed, const struct plx_buf *message);
+const char *publisher_handle_answers(struct publisher *publisher, const struct plx_buf *message);
 
 /* Tell of those in to_end. */
-void feed_tell_ended(struct feed *feed);
+void publisher_report_ended(struct publisher *publisher);
 
-/* The connection has ended: what the publisher knew of the wants is gone. */
-void feed_lose(struct feed *feed);
-void feed_tell_lost(struct feed *feed, const char *why);
+/* The connection has ended: what the publisher knew of them is gone. */
+void publisher_reset(struct publisher *publisher);
+void publisher_report_lost(struct publisher *publisher, const char *why);
 
 /* Free all. */
-void feed_drop_wants(struct feed *feed);
+void publisher_free_interests(struct publisher *publisher);
 
 /* All of a loop that ends; subscribe.c. */
-void feeds_release_all(struct netio_eventloop *evloop);
+void subscribe_release_all(struct netio_eventloop *evloop);
 
 #endif

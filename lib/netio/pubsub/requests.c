@@ -90,14 +90,14 @@ struct change {
 	struct netio_subscription what;
 };
 
-static void tell(struct subscriber *subscriber, const struct change *change)
+static void notify(struct subscriber *subscriber, const struct change *change)
 {
 	const struct netio_publish_core *core = subscriber_core(subscriber);
 
 	if (change->status == WIRE_SUBSCRIBED)
-		PUBLISHER_TELL(core, cb_subscribed, (&subscriber->pub, &change->what));
+		PUBLISH_CALLBACK(core, cb_subscribed, (&subscriber->pub, &change->what));
 	else if (change->status == WIRE_UNSUBSCRIBED)
-		PUBLISHER_TELL(core, cb_unsubscribed, (&subscriber->pub, &change->what));
+		PUBLISH_CALLBACK(core, cb_unsubscribed, (&subscriber->pub, &change->what));
 }
 
 static void drop_subscriptions(struct subscriber *subscriber)
@@ -107,7 +107,7 @@ static void drop_subscriptions(struct subscriber *subscriber)
 		struct change change;
 
 		change.status = unsubscribe(subscriber, id, &change.what);
-		tell(subscriber, &change);
+		notify(subscriber, &change);
 	}
 }
 
@@ -174,7 +174,7 @@ static enum wire_status enter(struct subscriber *subscriber, struct subscription
 	 * by reference, and nothing is to be dropped, its publisher waits. */
 	if (needs_pages && outbox_make_pages(&subscriber->outbox) != 0)
 		return WIRE_NO_MEMORY;
-	outbox_expect(&subscriber->outbox, terms->policy);
+	outbox_add_policy(&subscriber->outbox, terms->policy);
 	if (!tsearch(subscription, &subscriber->by_id, compare_ids))
 		return WIRE_NO_MEMORY;
 	if (!tsearch(subscription, &subscriber->by_filter, compare_filters)) {
@@ -233,12 +233,12 @@ static void place_answer(struct subscriber *subscriber)
 	struct outbox *outbox = &subscriber->outbox;
 
 	if (outbox->page)
-		outbox_leave(outbox);
+		outbox_flush(outbox);
 	subscriber->answer_behind = outbox->number;
 	subscriber->answer_order = outbox->latest.count ? outbox->latest.order : 0;
 }
 
-static bool what_is_before_has_left(struct subscriber *subscriber)
+static bool earlier_are_sent(struct subscriber *subscriber)
 {
 	struct outbox *outbox = &subscriber->outbox;
 	const struct latest *latest = conflation_first(&outbox->latest);
@@ -248,7 +248,7 @@ static bool what_is_before_has_left(struct subscriber *subscriber)
 			return false;
 		subscriber->answer_order = 0; /* they are in pages now */
 		if (outbox->page)
-			outbox_leave(outbox);
+			outbox_flush(outbox);
 		subscriber->answer_behind = outbox->number;
 	}
 	outbox_send_until(outbox, subscriber->answer_behind);
@@ -262,7 +262,7 @@ static bool send_answer(struct subscriber *subscriber)
 
 	if (!subscriber->answer_bytes)
 		return true;
-	if (!what_is_before_has_left(subscriber))
+	if (!earlier_are_sent(subscriber))
 		return false;
 	rc = plx_link_send(subscriber->accepted.session.link, subscriber->answer,
 			   subscriber->answer_bytes);
@@ -275,8 +275,8 @@ static bool send_answer(struct subscriber *subscriber)
 }
 
 /* Return: NULL; or what is wrong with it. */
-static const char *take_request(struct subscriber *subscriber, const uint8_t *in,
-				struct change *change)
+static const char *handle_request(struct subscriber *subscriber, const uint8_t *in,
+				  struct change *change)
 {
 	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
 	struct wire_request request;
@@ -298,7 +298,7 @@ static const char *take_request(struct subscriber *subscriber, const uint8_t *in
 	return NULL;
 }
 
-static const char *take_requests(struct subscriber *subscriber, const struct plx_buf *message)
+static const char *handle_requests(struct subscriber *subscriber, const struct plx_buf *message)
 {
 	struct change changes[WIRE_LIST_MAX];
 	uint32_t count, done = 0;
@@ -310,10 +310,10 @@ static const char *take_requests(struct subscriber *subscriber, const struct plx
 	wire_list_write(subscriber->answer, WIRE_ANSWER);
 	subscriber->answer_bytes = WIRE_LIST_BYTES;
 	while (done < count && !wrong) {
-		wrong = take_request(subscriber,
-				     message->data + WIRE_LIST_BYTES +
-					     (size_t)done * WIRE_REQUEST_BYTES,
-				     &changes[done]);
+		wrong = handle_request(subscriber,
+				       message->data + WIRE_LIST_BYTES +
+					       (size_t)done * WIRE_REQUEST_BYTES,
+				       &changes[done]);
 		done += !wrong;
 	}
 	if (!wrong) {
@@ -322,7 +322,7 @@ static const char *take_requests(struct subscriber *subscriber, const struct plx
 	}
 	/* Behind the answer: callbacks may publish, or end the socket. */
 	for (uint32_t i = 0; i < done; i++)
-		tell(subscriber, &changes[i]);
+		notify(subscriber, &changes[i]);
 	return wrong;
 }
 
@@ -345,7 +345,7 @@ const char *requests_received(struct subscriber *subscriber, struct plx_buf *mes
 	if (plx_unlikely(subscriber->accepted.session.closing))
 		return NULL;
 	if (!subscriber->answer_bytes)
-		return take_requests(subscriber, message);
+		return handle_requests(subscriber, message);
 	if (subscriber->request_count == PLX_ARRAY_LEN(subscriber->requests))
 		return "more than it was granted";
 	subscriber->requests[last % PLX_ARRAY_LEN(subscriber->requests)] = plx_buf_ref(message);
@@ -353,7 +353,7 @@ const char *requests_received(struct subscriber *subscriber, struct plx_buf *mes
 	return NULL;
 }
 
-void requests_go_on(struct subscriber *subscriber)
+void requests_resume(struct subscriber *subscriber)
 {
 	while (subscriber_is_there(subscriber) && send_answer(subscriber) &&
 	       subscriber->request_count) {
@@ -363,7 +363,7 @@ void requests_go_on(struct subscriber *subscriber)
 		subscriber->request_first = (subscriber->request_first + 1) %
 					    PLX_ARRAY_LEN(subscriber->requests);
 		subscriber->request_count--;
-		wrong = take_requests(subscriber, message);
+		wrong = handle_requests(subscriber, message);
 		plx_buf_unref(message);
 		if (wrong) {
 			accepted_fail(&subscriber->accepted, wrong);

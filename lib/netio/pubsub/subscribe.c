@@ -6,22 +6,22 @@
 #include <stdlib.h>
 
 /* Of this lcore. */
-static __thread LIST_HEAD(feeds_list, netio_feeds) all;
+static __thread LIST_HEAD(subscribe_cores, netio_subscribe_core) all;
 
 /* Return: 0; -EINVAL. */
-static int check_attr(const struct netio_subscribe_attr *attr, struct netio_feeds *feeds)
+static int check_attr(const struct netio_subscribe_attr *attr, struct netio_subscribe_core *core)
 {
 	uint32_t bytes = attr->buffer_bytes, count = attr->buffer_count;
-	int rc = connection_check_attr(&attr->connect, &feeds->connect);
+	int rc = connection_check_attr(&attr->connect, &core->connect);
 
 	if (rc == 0)
 		rc = intake_check_buffers(&bytes, &count);
 	if (rc)
 		return rc;
 	if (attr->connect.provider)
-		snprintf(feeds->provider, sizeof(feeds->provider), "%s", attr->connect.provider);
-	feeds->connect.provider = attr->connect.provider ? feeds->provider : NULL;
-	intake_link_attr(bytes, count, feeds->connect.message_max_bytes, &feeds->link_attr);
+		snprintf(core->provider, sizeof(core->provider), "%s", attr->connect.provider);
+	core->connect.provider = attr->connect.provider ? core->provider : NULL;
+	intake_link_attr(bytes, count, core->connect.message_max_bytes, &core->link_attr);
 	return 0;
 }
 
@@ -30,59 +30,59 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 				const struct netio_subscribe_attr *attr)
 {
 	const struct netio_subscribe_attr defaults = {0};
-	struct netio_feeds *feeds;
+	struct netio_subscribe_core *core;
 	int rc;
 
 	*socket = (struct netio_subscribe_socket){0};
 	rc = netio_check(evloop, "netio_subscribe_socket_init");
 	if (rc)
 		return rc;
-	feeds = calloc(1, sizeof(*feeds));
-	if (!feeds)
+	core = calloc(1, sizeof(*core));
+	if (!core)
 		return netio_fail(plx_fail(ENOMEM, "netio_subscribe_socket_init: out of memory"));
-	rc = check_attr(attr ? attr : &defaults, feeds);
+	rc = check_attr(attr ? attr : &defaults, core);
 	if (rc) {
-		free(feeds);
+		free(core);
 		return netio_fail(rc);
 	}
-	feeds->socket = socket;
-	feeds->evloop = evloop;
-	LIST_INSERT_HEAD(&all, feeds, link);
-	socket->feeds = feeds;
+	core->socket = socket;
+	core->evloop = evloop;
+	LIST_INSERT_HEAD(&all, core, link);
+	socket->core = core;
 	return 0;
 }
 
 void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 {
-	struct netio_feeds *feeds = socket->feeds;
+	struct netio_subscribe_core *core = socket->core;
 
-	ASSERT_LOOP(feeds, feeds->evloop);
-	socket->feeds = NULL;
-	if (!feeds)
+	ASSERT_LOOP(core, core->evloop);
+	socket->core = NULL;
+	if (!core)
 		return;
-	while (!LIST_EMPTY(&feeds->all))
-		feed_release(LIST_FIRST(&feeds->all));
-	LIST_REMOVE(feeds, link);
-	free(feeds);
+	while (!LIST_EMPTY(&core->all))
+		publisher_release(LIST_FIRST(&core->all));
+	LIST_REMOVE(core, link);
+	free(core);
 }
 
 void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
 			   struct netio_subscribe_stats *stats_out)
 {
-	ASSERT_LOOP(socket->feeds, socket->feeds->evloop);
+	ASSERT_LOOP(socket->core, socket->core->evloop);
 	*stats_out = (struct netio_subscribe_stats){0};
-	if (socket->feeds)
-		*stats_out = socket->feeds->stats;
+	if (socket->core)
+		*stats_out = socket->core->stats;
 }
 
-void feeds_release_all(struct netio_eventloop *evloop)
+void subscribe_release_all(struct netio_eventloop *evloop)
 {
-	struct netio_feeds *feeds, *next;
+	struct netio_subscribe_core *core, *next;
 
-	for (feeds = LIST_FIRST(&all); feeds; feeds = next) {
-		next = LIST_NEXT(feeds, link);
-		if (feeds->evloop == evloop)
-			netio_subscribe_socket_fini(feeds->socket);
+	for (core = LIST_FIRST(&all); core; core = next) {
+		next = LIST_NEXT(core, link);
+		if (core->evloop == evloop)
+			netio_subscribe_socket_fini(core->socket);
 	}
 }
 
@@ -112,7 +112,7 @@ static int check_subscription(const char *what, const struct netio_subscription 
 }
 
 /* One form for what is the same. */
-static struct netio_subscription in_short(const struct netio_subscription *subscription)
+static struct netio_subscription normalize(const struct netio_subscription *subscription)
 {
 	struct netio_subscription what = *subscription;
 
@@ -123,38 +123,39 @@ static struct netio_subscription in_short(const struct netio_subscription *subsc
 	return what;
 }
 
-/* Return: 0; -EINVAL; the feed may be NULL. */
+/* Return: 0; -EINVAL; the publisher may be NULL. */
 static int find(const char *what, const struct netio_subscribe_socket *socket, const char *host,
 		unsigned port, const struct netio_subscription *subscription,
-		char address[PLX_ADDRESS_MAX], struct feed **feed_out)
+		char address[PLX_ADDRESS_MAX], struct publisher **publisher_out)
 {
 	int rc;
 
-	if (!socket->feeds)
+	if (!socket->core)
 		return plx_fail(EINVAL, "%s: the socket is not set up", what);
 	rc = check_subscription(what, subscription);
 	if (rc == 0)
 		rc = netio_address(what, host, port, address);
 	if (rc == 0)
-		*feed_out = feed_find(socket->feeds, address);
+		*publisher_out = publisher_find(socket->core, address);
 	return rc;
 }
 
 /* One that is new, and cannot be used, goes again. */
-static int subscribe_at(struct feed *feed, const struct netio_subscription *subscription)
+static int subscribe_at(struct publisher *publisher, const struct netio_subscription *subscription)
 {
-	int rc = feed_subscribe(feed, subscription);
+	int rc = publisher_subscribe(publisher, subscription);
 
-	if (rc == -EEXIST && feed->connection.session.state == PLX_CONNECTOR_IDLE)
-		return feed_open(feed); /* which was not to be tried again */
+	if (rc == -EEXIST && publisher->connection.session.state == PLX_CONNECTOR_IDLE)
+		return publisher_open(publisher); /* which was not to be tried again */
 	if (rc == 0) {
-		rc = feed_open(feed);
+		rc = publisher_open(publisher);
 		if (rc == 0)
 			return 0;
-		feed_forget(feed, subscription);
+		publisher_forget(publisher, subscription);
 	}
-	if (feed->want_count == 0 && feed->connection.session.state == PLX_CONNECTOR_IDLE)
-		feed_release(feed);
+	if (publisher->interest_count == 0 &&
+	    publisher->connection.session.state == PLX_CONNECTOR_IDLE)
+		publisher_release(publisher);
 	return rc;
 }
 
@@ -163,18 +164,18 @@ int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, 
 {
 	char address[PLX_ADDRESS_MAX];
 	struct netio_subscription what;
-	struct feed *feed = NULL;
-	int rc = find("netio_subscribe", socket, host, port, subscription, address, &feed);
+	struct publisher *publisher = NULL;
+	int rc = find("netio_subscribe", socket, host, port, subscription, address, &publisher);
 
-	ASSERT_LOOP(socket->feeds, socket->feeds->evloop);
+	ASSERT_LOOP(socket->core, socket->core->evloop);
 	if (rc)
 		return netio_fail(rc);
-	if (!feed)
-		feed = feed_create(socket->feeds, host, port, address);
-	if (!feed)
+	if (!publisher)
+		publisher = publisher_create(socket->core, host, port, address);
+	if (!publisher)
 		return netio_fail(plx_fail(ENOMEM, "netio_subscribe: out of memory"));
-	what = in_short(subscription);
-	rc = subscribe_at(feed, &what);
+	what = normalize(subscription);
+	rc = subscribe_at(publisher, &what);
 	return rc ? netio_fail(rc) : 0;
 }
 
@@ -188,15 +189,16 @@ int netio_unsubscribe_from(struct netio_subscribe_socket *socket, const char *ho
 			   const struct netio_subscription *subscription)
 {
 	char address[PLX_ADDRESS_MAX];
-	struct netio_subscription what = in_short(subscription);
-	struct feed *feed = NULL;
-	int rc = find("netio_unsubscribe", socket, host, port, subscription, address, &feed);
+	struct netio_subscription what = normalize(subscription);
+	struct publisher *publisher = NULL;
+	int rc = find("netio_unsubscribe", socket, host, port, subscription, address, &publisher);
 
-	ASSERT_LOOP(socket->feeds, socket->feeds->evloop);
+	ASSERT_LOOP(socket->core, socket->core->evloop);
 	if (rc == 0)
-		rc = feed ? feed_unsubscribe(feed, &what)
-			  : plx_fail(ENOENT, "netio_unsubscribe: nothing is subscribed to at %s",
-				     address);
+		rc = publisher
+			   ? publisher_unsubscribe(publisher, &what)
+			   : plx_fail(ENOENT, "netio_unsubscribe: nothing is subscribed to at %s",
+				      address);
 	return rc ? netio_fail(rc) : 0;
 }
 

@@ -55,7 +55,7 @@ void push_drop_all(struct push_queue *queue)
 /* Send ----------------------------------------------------------------------------------------- */
 
 /* Return: 0; -EAGAIN this side has no room; -ENOTCONN it is about to end; -ENOMEM. */
-static int hand(struct push_receiver *receiver, struct push_message *message)
+static int send_to(struct push_receiver *receiver, struct push_message *message)
 {
 	struct plx_link *link = receiver->connection.session.link;
 	struct plx_buf *buf = message->buf;
@@ -69,7 +69,7 @@ static int hand(struct push_receiver *receiver, struct push_message *message)
 			plx_buf_unref(buf);
 	}
 	if (plx_likely(rc == 0)) {
-		push_append(&receiver->under_way, message);
+		push_append(&receiver->in_flight, message);
 		receiver->handed++;
 		push_place(receiver);
 	} else if (rc == -EAGAIN) {
@@ -87,13 +87,13 @@ static uint64_t length_of(const struct push_message *message)
 }
 
 /* To the one that was chosen, or the next best. Return: 0; -EAGAIN none has room; -ENOMEM. */
-static int hand_to(struct push_receiver *receiver, struct push_message *message)
+static int send_to_best(struct push_receiver *receiver, struct push_message *message)
 {
 	struct netio_push_core *core = receiver->core;
 	int rc;
 
 	do {
-		rc = hand(receiver, message);
+		rc = send_to(receiver, message);
 		if (plx_likely(rc == 0) || rc == -ENOMEM)
 			return rc;
 		receiver = push_choose(core, length_of(message));
@@ -101,15 +101,15 @@ static int hand_to(struct push_receiver *receiver, struct push_message *message)
 	return -EAGAIN;
 }
 
-void push_hand_waiting(struct netio_push_core *core)
+void push_send_waiting(struct netio_push_core *core)
 {
 	while (core->waiting.count && core->open) {
 		struct push_message *message = push_take_first(&core->waiting);
 		struct push_receiver *receiver = push_choose(core, length_of(message));
 
 		if (length_of(message) > core->message_max) {
-			push_append(&core->stuck, message);
-		} else if (!receiver || hand_to(receiver, message) != 0) {
+			push_append(&core->oversized, message);
+		} else if (!receiver || send_to_best(receiver, message) != 0) {
 			STAILQ_INSERT_HEAD(&core->waiting.list, message, link);
 			core->waiting.count++;
 			return;
@@ -126,7 +126,7 @@ static int again(struct netio_push_core *core)
 {
 	if (core->open == core->ending) /* the last one has just been seen to end */
 		return netio_fail_closed();
-	core->is_awaited = true;
+	core->again_pending = true;
 	core->again++;
 	return NETIO_STATUS_AGAIN;
 }
@@ -152,7 +152,7 @@ int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const 
 	message = make(core, tag, iov, count, length);
 	if (plx_unlikely(!message))
 		return -ENOMEM;
-	rc = hand_to(receiver, message);
+	rc = send_to_best(receiver, message);
 	if (plx_unlikely(rc)) {
 		plx_buf_unref(message->buf);
 		return rc == -EAGAIN ? again(core) : rc;

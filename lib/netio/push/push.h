@@ -39,7 +39,7 @@ struct push_receiver {
 	bool is_ending;                 /* but not what is new: it is to be closed */
 	bool is_suspect;
 	bool is_full;                /* this side has no room: writable follows */
-	struct push_queue under_way; /* sent, and not finished; oldest first */
+	struct push_queue in_flight; /* sent, and not finished; oldest first */
 	uint64_t handed, finished, taken_away;
 	char address[PLX_ADDRESS_MAX];
 
@@ -69,12 +69,12 @@ struct netio_push_core {
 	/* Of those that are open. */
 	uint32_t open, suspect;
 	uint32_t ending;
-	uint64_t message_max;             /* that one of them accepts */
-	struct push_index heard, unheard; /* those that are not suspect, and that are */
+	uint64_t message_max;                    /* that one of them accepts */
+	struct push_index responsive, suspected; /* those that are not suspect, and that are */
 
 	/* What receivers that died had not finished; longer than any receiver accepts. */
-	struct push_queue waiting, stuck;
-	bool is_awaited; /* AGAIN was returned, and cb_buffers_available follows */
+	struct push_queue waiting, oversized;
+	bool again_pending; /* AGAIN was returned, and cb_buffers_available follows */
 
 	struct plx_pool *pool; /* for short messages */
 	uint64_t messages, again, finished, handed_again, lost;
@@ -129,7 +129,7 @@ static inline void push_queue_init(struct push_queue *queue)
 void push_drop_all(struct push_queue *queue);
 
 /* Give what waits to those that have room. */
-void push_hand_waiting(struct netio_push_core *core);
+void push_send_waiting(struct netio_push_core *core);
 
 /* push_receiver.c ---------------------------------------------------------------------------- */
 

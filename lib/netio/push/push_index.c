@@ -37,7 +37,7 @@ static uint32_t place_of(const struct push_receiver *receiver)
 void push_place(struct push_receiver *receiver)
 {
 	struct netio_push_core *core = receiver->core;
-	struct push_index *index = receiver->is_suspect ? &core->unheard : &core->heard;
+	struct push_index *index = receiver->is_suspect ? &core->suspected : &core->responsive;
 	uint32_t place = place_of(receiver);
 
 	if (place == receiver->place && index == receiver->index && place < PUSH_CREDIT_MAX)
@@ -64,8 +64,8 @@ static struct push_receiver *first_that_accepts(const struct push_index *index, 
 
 struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length)
 {
-	const struct push_index *index = plx_likely(core->open > core->suspect) ? &core->heard
-										: &core->unheard;
+	const struct push_index *index = plx_likely(core->open > core->suspect) ? &core->responsive
+										: &core->suspected;
 
 	for (int word = PLX_ARRAY_LEN(index->used) - 1; word >= 0; word--) {
 		uint64_t used = index->used[word];

@@ -13,7 +13,7 @@ static struct push_receiver *receiver_of(struct netio_connection *connection)
 
 /* Which are open ------------------------------------------------------------------------------ */
 
-static void look_at_lengths(struct netio_push_core *core)
+static void update_message_max(struct netio_push_core *core)
 {
 	const struct push_receiver *receiver;
 
@@ -34,11 +34,11 @@ static void join(struct push_receiver *receiver)
 	receiver->is_suspect = plx_link_is_suspect(receiver->connection.session.link);
 	core->open++;
 	core->suspect += receiver->is_suspect;
-	look_at_lengths(core);
+	update_message_max(core);
 	push_place(receiver);
 	/* It may accept what the others do not. */
-	push_append_all(&core->stuck, &core->waiting);
-	push_append_all(&core->waiting, &core->stuck);
+	push_append_all(&core->oversized, &core->waiting);
+	push_append_all(&core->waiting, &core->oversized);
 }
 
 void push_leave(struct push_receiver *receiver)
@@ -51,7 +51,7 @@ void push_leave(struct push_receiver *receiver)
 	core->open--;
 	core->suspect -= receiver->is_suspect;
 	core->ending -= receiver->is_ending;
-	look_at_lengths(core);
+	update_message_max(core);
 	push_place(receiver);
 }
 
@@ -61,7 +61,7 @@ static bool may_close(const struct netio_push_core *core)
 	return core->waiting.count == 0 || core->open > core->ending;
 }
 
-static void close_those_that_may(struct netio_push_core *core)
+static void close_ending(struct netio_push_core *core)
 {
 	struct push_receiver *receiver;
 
@@ -92,30 +92,30 @@ static bool on_settle(struct plx_connector *session)
 
 /* There may be room ---------------------------------------------------------------------------- */
 
-static void tell_available(struct netio_push_core *core)
+static void report_room(struct netio_push_core *core)
 {
-	if (!core->is_awaited || core->waiting.count || core->open == core->ending ||
+	if (!core->again_pending || core->waiting.count || core->open == core->ending ||
 	    !push_choose(core, 0))
 		return;
-	core->is_awaited = false;
+	core->again_pending = false;
 	if (core->socket && core->socket->cb_buffers_available)
 		core->socket->cb_buffers_available(core->socket);
 }
 
-static void go_on(struct netio_push_core *core)
+static void resume(struct netio_push_core *core)
 {
 	if (plx_unlikely(core->waiting.count))
-		push_hand_waiting(core);
+		push_send_waiting(core);
 	if (plx_unlikely(core->ending))
-		close_those_that_may(core);
-	if (plx_unlikely(core->is_awaited))
-		tell_available(core);
+		close_ending(core);
+	if (plx_unlikely(core->again_pending))
+		report_room(core);
 }
 
 static void finish(struct push_receiver *receiver, uint32_t unfinished)
 {
-	while (receiver->under_way.count > unfinished) {
-		plx_buf_unref(push_take_first(&receiver->under_way)->buf);
+	while (receiver->in_flight.count > unfinished) {
+		plx_buf_unref(push_take_first(&receiver->in_flight)->buf);
 		receiver->finished++;
 		receiver->core->finished++;
 	}
@@ -130,7 +130,7 @@ static void on_credit(struct netio_connection *connection)
 		return;
 	finish(receiver, plx_link_unfinished(connection->session.link));
 	push_place(receiver);
-	go_on(core);
+	resume(core);
 }
 
 static void on_writable(struct netio_connection *connection)
@@ -142,7 +142,7 @@ static void on_writable(struct netio_connection *connection)
 	if (!core->socket || !receiver->is_open)
 		return;
 	push_place(receiver);
-	go_on(core);
+	resume(core);
 }
 
 static void on_suspect(struct netio_connection *connection, const struct notice *notice)
@@ -155,7 +155,7 @@ static void on_suspect(struct netio_connection *connection, const struct notice 
 	receiver->is_suspect = notice->suspect;
 	push_place(receiver);
 	connection_notify(connection, notice);
-	go_on(core);
+	resume(core);
 }
 
 /* The connection ------------------------------------------------------------------------------- */
@@ -167,9 +167,9 @@ static void on_established(struct netio_connection *connection, const struct not
 
 	receiver->pub.provider = plx_link_provider(connection->session.link);
 	join(receiver);
-	push_hand_waiting(core);
+	push_send_waiting(core);
 	connection_notify(connection, notice);
-	go_on(core);
+	resume(core);
 }
 
 DEFINE_NOTIFY_CONNECTING(notify, netio_push_socket)
@@ -184,18 +184,18 @@ static void on_look_back(struct plx_connector *session, const struct plx_link *l
 	finish(receiver, plx_link_unfinished(link));
 }
 
-static void take_away(struct push_receiver *receiver)
+static void requeue(struct push_receiver *receiver)
 {
 	struct netio_push_core *core = receiver->core;
-	uint32_t count = receiver->under_way.count;
+	uint32_t count = receiver->in_flight.count;
 
 	receiver->taken_away += count;
 	if (core->promise == NETIO_PUSH_AT_LEAST_ONCE) {
-		push_append_all(&core->waiting, &receiver->under_way);
+		push_append_all(&core->waiting, &receiver->in_flight);
 		return;
 	}
 	core->lost += count;
-	push_drop_all(&receiver->under_way);
+	push_drop_all(&receiver->in_flight);
 }
 
 static void on_ended(struct plx_connector *session)
@@ -208,13 +208,13 @@ static void on_closed(struct netio_connection *connection, const struct notice *
 	struct push_receiver *receiver = receiver_of(connection);
 	struct netio_push_core *core = receiver->core;
 
-	take_away(receiver);
-	push_hand_waiting(core);
+	requeue(receiver);
+	push_send_waiting(core);
 	connection_notify(connection, notice);
 	if (connection->socket && connection->session.state == PLX_CONNECTOR_IDLE &&
 	    connection->session.quit)
 		push_receiver_release(receiver);
-	go_on(core);
+	resume(core);
 }
 
 static void on_free(struct netio_connection *connection)
@@ -253,7 +253,7 @@ int push_receiver_create(struct netio_push_core *core, const char *host, unsigne
 		.address = receiver->address,
 		.provider = "",
 	};
-	push_queue_init(&receiver->under_way);
+	push_queue_init(&receiver->in_flight);
 	connection_init(&receiver->connection, core->evloop, core->socket, NULL, &owner,
 			&core->connect);
 	receiver->connection.one = &receiver->pub;
@@ -268,7 +268,7 @@ int push_receiver_create(struct netio_push_core *core, const char *host, unsigne
 void push_receiver_release(struct push_receiver *receiver)
 {
 	push_leave(receiver);
-	push_drop_all(&receiver->under_way);
+	push_drop_all(&receiver->in_flight);
 	plx_connector_settled(&receiver->connection.session); /* if it was waiting for that */
 	connection_release(&receiver->connection);
 }

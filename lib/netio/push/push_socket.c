@@ -70,9 +70,9 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 		return netio_fail(rc);
 	}
 	push_queue_init(&core->waiting);
-	push_queue_init(&core->stuck);
-	push_index_init(&core->heard);
-	push_index_init(&core->unheard);
+	push_queue_init(&core->oversized);
+	push_index_init(&core->responsive);
+	push_index_init(&core->suspected);
 	core->socket = socket;
 	core->evloop = evloop;
 	LIST_INSERT_HEAD(&all, core, link);
@@ -82,7 +82,7 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 
 static void lose_what_waits(struct netio_push_core *core)
 {
-	uint32_t count = core->waiting.count + core->stuck.count;
+	uint32_t count = core->waiting.count + core->oversized.count;
 
 	if (count)
 		plx_log(&netio_log, PLX_LOG_WARNING,
@@ -90,7 +90,7 @@ static void lose_what_waits(struct netio_push_core *core)
 			"other one had room for, are lost",
 			count);
 	push_drop_all(&core->waiting);
-	push_drop_all(&core->stuck);
+	push_drop_all(&core->oversized);
 }
 
 void netio_push_socket_fini(struct netio_push_socket *socket)
@@ -206,12 +206,12 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 		.finished = core->finished,
 		.handed_again = core->handed_again,
 		.lost = core->lost,
-		.waiting = core->waiting.count + core->stuck.count,
+		.waiting = core->waiting.count + core->oversized.count,
 		.connected = core->open - core->ending,
 	};
 	LIST_FOREACH (receiver, &core->receivers, link) {
 		stats_out->receivers += receiver->connection.socket != NULL;
-		stats_out->under_way += receiver->under_way.count;
+		stats_out->under_way += receiver->in_flight.count;
 	}
 }
 
@@ -225,7 +225,7 @@ void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
 		.handed = its->handed,
 		.finished = its->finished,
 		.taken_away = its->taken_away,
-		.under_way = its->under_way.count,
+		.under_way = its->in_flight.count,
 		.credit = its->is_open ? plx_link_credit(its->connection.session.link) : 0,
 	};
 }

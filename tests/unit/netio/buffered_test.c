@@ -237,7 +237,7 @@ SOCKET_TEST(bad_values_are_refused)
 }
 
 /* Where the receiver keeps what it gets, the pages run out; one call tells that there are some. */
-SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room)
+SOCKET_TEST(a_sender_that_is_too_fast_hears_when_there_is_room)
 {
 	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
 	uint64_t stuck;
@@ -316,8 +316,8 @@ SOCKET_TEST(who_is_slower_than_the_link_is_not_paced)
 	end();
 }
 
-/* One that wants several pages is told when there are as many. */
-SOCKET_TEST(who_wants_many_pages_is_told_when_there_are_as_many)
+/* A sender that needs several pages hears when they are free. */
+SOCKET_TEST(a_sender_that_needs_many_pages_hears_when_they_are_free)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
@@ -336,7 +336,7 @@ SOCKET_TEST(who_wants_many_pages_is_told_when_there_are_as_many)
 }
 
 /* Also where a short one has begun a page meanwhile, which would not leave by itself for long. */
-SOCKET_TEST(who_wants_all_pages_is_told_though_one_has_begun)
+SOCKET_TEST(a_sender_that_needs_all_pages_hears_though_one_has_begun)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){
@@ -488,7 +488,7 @@ SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted)
 }
 
 /* Pages that come back from a connection that has ended are no room: nothing sent would arrive. */
-SOCKET_TEST(nobody_is_told_of_room_on_a_dead_connection)
+SOCKET_TEST(room_on_a_dead_connection_is_not_reported)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1 << 20},
 		   (struct netio_buffered_attr){.page_bytes = 1 << 20, .page_count = 12});

@@ -119,7 +119,7 @@ static void nothing(void *arg)
 {
 }
 
-TEST(too_many_posts_are_told_of)
+TEST(too_many_posts_are_refused)
 {
 	unsigned count = 0;
 	int rc;

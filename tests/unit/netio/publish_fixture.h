@@ -3,8 +3,8 @@
 #ifndef PUBLISH_FIXTURE_H
 #define PUBLISH_FIXTURE_H
 
-#include "pubsub_priv.h"
 #include "pubsub_fixture.h"
+#include "pubsub_priv.h"
 
 static struct netio_publish_socket publisher;
 static unsigned available, came, went, subscribed, unsubscribed;

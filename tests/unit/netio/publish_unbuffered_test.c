@@ -105,7 +105,7 @@ static int publish(netio_tag_t tag, int flags)
 
 #define PUBSUB_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
 
-PUBSUB_TEST(a_message_is_told_of_once_however_many_get_it)
+PUBSUB_TEST(a_message_is_reported_once_however_many_get_it)
 {
 	publish_with(NULL);
 	assert_int_equal(publish(1, 0), NETIO_STATUS_NO_SUBSCRIBERS);
@@ -456,7 +456,7 @@ PUBSUB_TEST(a_reference_is_behind_the_latest)
 }
 
 /* A gap of who had no pages is told when it has some. */
-PUBSUB_TEST(a_gap_is_told_when_there_are_pages)
+PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 {
 	publish_with(NULL);
 	slow(&subs[0]);

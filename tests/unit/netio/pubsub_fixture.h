@@ -201,7 +201,7 @@ static inline void sub_to(struct sub *sub, unsigned port, struct netio_subscript
 {
 	unsigned before = sub->subscribed;
 
-	if (!sub->socket.feeds)
+	if (!sub->socket.core)
 		sub_up(sub, NULL);
 	assert_int_equal(netio_subscribe_to(&sub->socket, test_host(), port, &what), 0);
 	TURN_UNTIL(sub->subscribed == before + 1);

@@ -103,7 +103,7 @@ PUSH_TEST(one_of_many_is_found)
 
 /* No room ------------------------------------------------------------------------------------- */
 
-PUSH_TEST(who_is_too_fast_is_told_once_when_there_is_room)
+PUSH_TEST(a_sender_that_is_too_fast_hears_once_when_there_is_room)
 {
 	int rc = 0;
 

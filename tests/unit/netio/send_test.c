@@ -209,7 +209,7 @@ SOCKET_TEST(by_reference_many_sockets_share_an_lcore)
 }
 
 /* What the receiver keeps holds the sender up; it is told once when it may go on. */
-SOCKET_TEST(who_is_too_fast_is_told_when_there_is_room)
+SOCKET_TEST(a_sender_that_is_too_fast_hears_when_there_is_room)
 {
 	uint64_t sent = 0;
 	uint64_t end_ns;

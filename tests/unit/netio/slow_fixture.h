@@ -10,7 +10,7 @@
 /* One that keeps all that comes, in four buffers. */
 static inline void slow_sub(struct sub *sub, struct netio_subscription what)
 {
-	if (!sub->socket.feeds)
+	if (!sub->socket.core)
 		sub_up(sub,
 		       &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
 	sub->keep = 64;

@@ -17,7 +17,7 @@ static void release_first(void)
 }
 
 /* Who drops a long message must not make who blocks wait for room for that. */
-SLOW_TEST(room_is_told_beside_who_drops_long_ones)
+SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
 {
 	for (unsigned with = 0; with < 2; with++) {
 		publish_with(SMALL_PAGES);
@@ -129,7 +129,7 @@ static void room_is_told_beside_who_drops_with(uint32_t page_count)
 }
 
 /* Who blocks hears of room, though others' messages take it. */
-SLOW_TEST(room_is_told_beside_who_drops)
+SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops)
 {
 	room_is_told_beside_who_drops_with(2);
 	room_is_told_beside_who_drops_with(8); /* of which never fewer than two wait */

@@ -2,8 +2,8 @@
 /* The life of subscriptions, and what either end makes of one that does not keep to the rules. */
 #include "pubsub_fixture.h"
 
-#include "pubsub_priv.h"
 #include "netio_wire.h"
+#include "pubsub_priv.h"
 #include "raw_link.h"
 
 static struct netio_publish_socket publisher, second;
@@ -283,21 +283,21 @@ TEST(a_socket_may_end_in_each_callback)
 		assert_int_equal(subscribe(1), 0);
 		assert_int_equal(subscribe(2), 0);
 		assert_int_equal(subscribe(3), 0); /* is refused */
-		TURN_UNTIL(sub->subscribed == 2 || !sub->socket.feeds);
+		TURN_UNTIL(sub->subscribed == 2 || !sub->socket.core);
 		for (unsigned i = 0; i < 3; i++)
 			publish(&publisher, 1);
-		TURN_UNTIL(sub->messages == 3 || !sub->socket.feeds);
-		if (sub->socket.feeds && end_in == 6)
+		TURN_UNTIL(sub->messages == 3 || !sub->socket.core);
+		if (sub->socket.core && end_in == 6)
 			unsubscribe(1);
 		turn_ms(20);
 		netio_publish_socket_fini(&publisher);
 		turn_ms(40); /* lost, refused */
 		if (end_in == 5) {
 			open_publisher(&publisher, at);
-			TURN_UNTIL(!sub->socket.feeds);
+			TURN_UNTIL(!sub->socket.core);
 			netio_publish_socket_fini(&publisher);
 		}
-		TURN_UNTIL(!sub->socket.feeds);
+		TURN_UNTIL(!sub->socket.core);
 	}
 }
 
@@ -463,7 +463,7 @@ TEST(broken_requests_end_their_connection)
 	assert_int_equal(stats.subscriptions, 1);
 }
 
-TEST(what_is_unknown_is_told)
+TEST(unknown_things_are_refused)
 {
 	struct netio_publish_stats stats;
 
@@ -551,7 +551,7 @@ static void listen_raw(void)
 }
 
 /* Get the first request. */
-static void take_request(void)
+static void handle_request(void)
 {
 	raw = NULL;
 	raw_messages = 0;
@@ -587,7 +587,7 @@ TEST(broken_answers_end_their_connection)
 	listen_raw();
 	assert_int_equal(subscribe(1), 0);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		take_request();
+		handle_request();
 		answer(bad[i].answers, bad[i].count);
 		TURN_UNTIL(sub->closed == i + 1);
 		assert_int_equal(sub->reason, PLX_LINK_PROTOCOL);
@@ -596,14 +596,14 @@ TEST(broken_answers_end_their_connection)
 	assert_int_equal(sub->subscribed + sub->resumed, 2);
 	assert_int_equal(sub->lost, 2);
 	/* What is neither an answer nor a message; a page that is broken. */
-	take_request();
+	handle_request();
 	assert_int_equal(plx_link_send(raw, "\5\0\0\0\0\0\0\0", 8), 0);
 	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 1);
 	assert_non_null(strstr(sub->why, "neither a message nor a page"));
-	take_request();
+	handle_request();
 	assert_int_equal(plx_link_send(raw, "\4\0\0\0\0\0\0\0\1", 9), 0);
 	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 2);
-	take_request();
+	handle_request();
 	answer(&(struct wire_answer){0, WIRE_SUBSCRIBED}, 1);
 	{
 		uint8_t message[WIRE_MESSAGE_BYTES];
@@ -622,24 +622,24 @@ TEST(broken_answers_end_their_connection)
  * opened anew at once is tried again as any other attempt. */
 TEST(what_cannot_be_opened_anew_is_tried_again)
 {
-	struct feed *feed;
+	struct publisher *peer;
 	char good[PLX_ADDRESS_MAX];
 
 	begin();
 	assert_int_equal(subscribe(1), 0);
 	TURN_UNTIL(sub->subscribed == 1);
-	feed = LIST_FIRST(&sub->socket.feeds->all);
+	peer = LIST_FIRST(&sub->socket.core->all);
 	assert_int_equal(unsubscribe(1), 0);
-	for (int i = 0; i < 10000 && feed->connection.session.state == PLX_CONNECTOR_OPEN; i++)
+	for (int i = 0; i < 10000 && peer->connection.session.state == PLX_CONNECTOR_OPEN; i++)
 		plx_loop_turn();
 	assert_int_equal(sub->closed, 0);
 	assert_int_equal(subscribe(1), 0);
-	memcpy(good, feed->connection.session.address, sizeof(good));
-	strcpy(feed->connection.session.address, "no address");
-	strcpy(feed->host, "no address");
+	memcpy(good, peer->connection.session.address, sizeof(good));
+	strcpy(peer->connection.session.address, "no address");
+	strcpy(peer->host, "no address");
 	TURN_UNTIL(sub->closed == 1 && sub->refused >= 1);
 	assert_int_equal(sub->reason, PLX_LINK_LOCAL);
-	memcpy(feed->connection.session.address, good, sizeof(good));
+	memcpy(peer->connection.session.address, good, sizeof(good));
 	TURN_UNTIL(sub->subscribed == 2);
 }
 

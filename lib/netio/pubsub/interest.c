@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a publisher is asked for, and what it answers. */
+#include "pubsub_priv.h"
+
+#include <search.h>
+#include <stdlib.h>
+
+/* Wants --------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	const struct netio_subscription *one = &((const struct interest *)a)->what;
+	const struct netio_subscription *other = &((const struct interest *)b)->what;
+
+	if (one->tag != other->tag)
+		return one->tag > other->tag ? 1 : -1;
+	if (one->last != other->last)
+		return one->last > other->last ? 1 : -1;
+	return (one->mask > other->mask) - (one->mask < other->mask);
+}
+
+static int make_room(struct publisher *publisher)
+{
+	uint32_t room = publisher->interest_room ? 2 * publisher->interest_room : 16;
+	struct interest **interests;
+
+	if (publisher->interest_count < publisher->interest_room)
+		return 0;
+	interests = realloc(publisher->interests, room * sizeof(*interests));
+	if (!interests)
+		return -ENOMEM;
+	memset(interests + publisher->interest_room, 0,
+	       (room - publisher->interest_room) * sizeof(*interests));
+	publisher->interests = interests;
+	publisher->interest_room = room;
+	return 0;
+}
+
+static struct interest *interest_create(struct publisher *publisher,
+					const struct netio_subscription *what)
+{
+	struct interest *interest = calloc(1, sizeof(*interest));
+
+	if (!interest || make_room(publisher) != 0) {
+		free(interest);
+		return NULL;
+	}
+	while (publisher->interests[publisher->unused_from])
+		publisher->unused_from++;
+	*interest = (struct interest){
+		.what = *what, .state = INTEREST_NEW, .id = publisher->unused_from};
+	publisher->interests[publisher->unused_from++] = interest;
+	publisher->interest_count++;
+	return interest;
+}
+
+/* It is in no queue, and not in the tree. */
+static void interest_destroy(struct publisher *publisher, struct interest *interest)
+{
+	publisher->interests[interest->id] = NULL;
+	publisher->interest_count--;
+	if (interest->id < publisher->unused_from)
+		publisher->unused_from = interest->id;
+	free(interest);
+}
+
+static void tell_ended(struct publisher *publisher, struct interest *interest)
+{
+	struct netio_subscription what = interest->what;
+
+	interest_destroy(publisher, interest);
+	SUBSCRIBE_CALLBACK(publisher, cb_unsubscribed, (&publisher->pub, &what));
+}
+
+void publisher_report_ended(struct publisher *publisher)
+{
+	while (publisher->core && !TAILQ_EMPTY(&publisher->to_end)) {
+		struct interest *interest = TAILQ_FIRST(&publisher->to_end);
+
+		TAILQ_REMOVE(&publisher->to_end, interest, link);
+		tell_ended(publisher, interest);
+	}
+}
+
+/* Requests ------------------------------------------------------------------------------------ */
+
+static void write_request(const struct interest *interest, uint8_t *out)
+{
+	const struct netio_subscription *what = &interest->what;
+	struct wire_request request = {.id = interest->id};
+
+	if (interest->state == INTEREST_ENDING) {
+		request.what = WIRE_UNSUBSCRIBE;
+	} else {
+		request.what = what->mask ? WIRE_SUBSCRIBE_MASK : WIRE_SUBSCRIBE_RANGE;
+		request.delivery = (uint8_t)what->delivery;
+		request.policy = (uint8_t)what->policy;
+		request.backlog_bytes = what->backlog_bytes;
+		request.first = what->tag;
+		request.last = what->mask ? what->mask : what->last ? what->last : what->tag;
+	}
+	wire_request_write(out, &request);
+}
+
+/* The first ones of to_request. Return: how many. */
+static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
+{
+	const struct interest *interest = TAILQ_FIRST(&publisher->to_request);
+	uint32_t count = 0;
+
+	wire_list_write(out, WIRE_REQUEST);
+	for (; interest && count < WIRE_LIST_MAX; interest = TAILQ_NEXT(interest, link))
+		write_request(interest,
+			      out + WIRE_LIST_BYTES + WIRE_REQUEST_BYTES * (size_t)count++);
+	return count;
+}
+
+static void note_requested(struct publisher *publisher, uint32_t count)
+{
+	for (; count; count--) {
+		struct interest *interest = TAILQ_FIRST(&publisher->to_request);
+
+		TAILQ_REMOVE(&publisher->to_request, interest, link);
+		interest->answer_due |= interest->state == INTEREST_NEW;
+		interest->state = interest->state == INTEREST_NEW ? INTEREST_REQUESTED
+								  : INTEREST_ENDED;
+	}
+}
+
+/* Send as many requests as the link takes. */
+void publisher_send_requests(struct publisher *publisher)
+{
+	uint8_t list[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES];
+
+	if (publisher->connection.session.state != PLX_CONNECTOR_OPEN || publisher->is_full)
+		return;
+	while (!TAILQ_EMPTY(&publisher->to_request)) {
+		uint32_t count = write_requests(publisher, list);
+		int rc = plx_link_send(publisher->connection.session.link, list,
+				       WIRE_LIST_BYTES + WIRE_REQUEST_BYTES * (size_t)count);
+
+		if (rc == -ENOMEM) /* of which nobody would tell the end */
+			plx_link_abort(publisher->connection.session.link);
+		publisher->is_full = rc != 0; /* until on_writable, or the end */
+		if (rc)
+			return;
+		note_requested(publisher, count);
+	}
+}
+
+static struct interest *find(const struct publisher *publisher,
+			     const struct netio_subscription *what)
+{
+	struct interest wanted = {.what = *what};
+	struct interest **found = tfind(&wanted, &publisher->by_what, compare);
+
+	return found ? *found : NULL;
+}
+
+int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what)
+{
+	struct interest *interest;
+
+	if (find(publisher, what))
+		return plx_fail(EEXIST, "netio_subscribe: that is subscribed to at %s",
+				publisher->address);
+	interest = interest_create(publisher, what);
+	if (!interest)
+		return plx_fail(ENOMEM, "netio_subscribe: out of memory");
+	if (!tsearch(interest, &publisher->by_what, compare)) {
+		interest_destroy(publisher, interest);
+		return plx_fail(ENOMEM, "netio_subscribe: out of memory");
+	}
+	TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
+	publisher_send_requests(publisher);
+	return 0;
+}
+
+void publisher_forget(struct publisher *publisher, const struct netio_subscription *what)
+{
+	struct interest *interest = find(publisher, what);
+
+	tdelete(interest, &publisher->by_what, compare);
+	TAILQ_REMOVE(&publisher->to_request, interest, link);
+	interest_destroy(publisher, interest);
+}
+
+int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscription *what)
+{
+	struct interest *interest = find(publisher, what);
+
+	if (!interest)
+		return plx_fail(ENOENT, "netio_unsubscribe: that is not subscribed to at %s",
+				publisher->address);
+	tdelete(interest, &publisher->by_what, compare);
+	if (interest->state != INTEREST_NEW) {
+		interest->state = INTEREST_ENDING;
+		TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
+		publisher_send_requests(publisher);
+		return 0;
+	}
+	TAILQ_REMOVE(&publisher->to_request, interest, link);
+	interest->state = INTEREST_ENDED;
+	TAILQ_INSERT_TAIL(&publisher->to_end, interest, link);
+	plx_task_schedule(&publisher->report_task);
+	return 0;
+}
+
+/* Answers ------------------------------------------------------------------------------------- */
+
+static const char *why_refused(enum wire_status status)
+{
+	switch (status) {
+	case WIRE_TOO_MANY:
+		return "the publisher takes no more subscriptions";
+	case WIRE_NO_BLOCK:
+		return "the publisher lets nobody block it; give another policy";
+	case WIRE_TOO_MASKS:
+		return "the publisher takes no more different masks";
+	default:
+		return "the publisher has no memory for it";
+	}
+}
+
+static void refused(struct publisher *publisher, struct interest *interest, enum wire_status status)
+{
+	struct netio_subscription what = interest->what;
+
+	tdelete(interest, &publisher->by_what, compare);
+	interest_destroy(publisher, interest);
+	SUBSCRIBE_CALLBACK(publisher, cb_subscription_refused,
+			   (&publisher->pub, &what, why_refused(status)));
+}
+
+static void subscribed(struct publisher *publisher, struct interest *interest)
+{
+	struct netio_subscription what = interest->what;
+	bool was_lost = interest->was_lost;
+
+	interest->state = INTEREST_ACTIVE;
+	interest->was_lost = false;
+	if (was_lost)
+		SUBSCRIBE_CALLBACK(publisher, cb_subscription_resumed, (&publisher->pub, &what));
+	else
+		SUBSCRIBE_CALLBACK(publisher, cb_subscribed, (&publisher->pub, &what));
+}
+
+/* Return: NULL; or what is wrong with it. */
+static const char *handle_answer(struct publisher *publisher, const uint8_t *in)
+{
+	struct wire_answer answer;
+	const char *wrong = wire_answer_read(in, &answer);
+	struct interest *interest;
+	bool is_end;
+
+	if (wrong)
+		return wrong;
+	interest = answer.id < publisher->interest_room ? publisher->interests[answer.id] : NULL;
+	is_end = answer.status == WIRE_UNSUBSCRIBED || answer.status == WIRE_UNKNOWN;
+	if (interest && interest->answer_due && !is_end) {
+		interest->answer_due = false;
+		if (interest->state != INTEREST_REQUESTED) /* it is to end anyway */
+			return NULL;
+		if (answer.status == WIRE_SUBSCRIBED)
+			subscribed(publisher, interest);
+		else
+			refused(publisher, interest, answer.status);
+		return NULL;
+	}
+	if (interest && !interest->answer_due && is_end && interest->state == INTEREST_ENDED) {
+		tell_ended(publisher, interest);
+		return NULL;
+	}
+	return "an answer to what was not asked for";
+}
+
+const char *publisher_handle_answers(struct publisher *publisher, const struct plx_buf *message)
+{
+	uint32_t count;
+	const char *wrong = wire_list_read(message->data, message->len, WIRE_ANSWER,
+					   WIRE_ANSWER_BYTES, &count);
+
+	for (uint32_t i = 0; !wrong && publisher->core && i < count; i++)
+		wrong = handle_answer(publisher, message->data + WIRE_LIST_BYTES +
+							 (size_t)i * WIRE_ANSWER_BYTES);
+	return wrong;
+}
+
+/* Loss ---------------------------------------------------------------------------------------- */
+
+/* What the publisher knew of it is gone: it is to be asked for again, or has ended. */
+static void lose(struct publisher *publisher, struct interest *interest)
+{
+	interest->answer_due = false;
+	if (interest->state == INTEREST_ENDING || interest->state == INTEREST_ENDED) {
+		interest->state = INTEREST_ENDED;
+		TAILQ_INSERT_TAIL(&publisher->to_end, interest, link);
+		return;
+	}
+	interest->loss_unreported = interest->state == INTEREST_ACTIVE;
+	interest->was_lost |= interest->loss_unreported;
+	interest->state = INTEREST_NEW;
+	TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
+}
+
+void publisher_reset(struct publisher *publisher)
+{
+	TAILQ_INIT(&publisher->to_request);
+	TAILQ_INIT(&publisher->to_end);
+	plx_task_cancel(&publisher->report_task);
+	for (uint32_t id = 0; id < publisher->interest_room; id++)
+		if (publisher->interests[id])
+			lose(publisher, publisher->interests[id]);
+}
+
+/* Callbacks may add and end subscriptions meanwhile. */
+void publisher_report_lost(struct publisher *publisher, const char *why)
+{
+	for (uint32_t id = 0; publisher->core && id < publisher->interest_room; id++) {
+		struct interest *interest = publisher->interests[id];
+		struct netio_subscription what;
+
+		if (!interest || !interest->loss_unreported)
+			continue;
+		interest->loss_unreported = false;
+		what = interest->what;
+		if (interest->state == INTEREST_NEW)
+			SUBSCRIBE_CALLBACK(publisher, cb_subscription_lost,
+					   (&publisher->pub, &what, why));
+	}
+}
+
+void publisher_free_interests(struct publisher *publisher)
+{
+	for (uint32_t id = 0; id < publisher->interest_room; id++) {
+		struct interest *interest = publisher->interests[id];
+
+		if (!interest)
+			continue;
+		if (interest->state < INTEREST_ENDING)
+			tdelete(interest, &publisher->by_what, compare);
+		free(interest);
+	}
+	free(publisher->interests);
+}
