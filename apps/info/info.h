@@ -20,6 +20,7 @@ struct plx_fabric_driver;
 #define INFO_PROVIDERS_MAX 48
 #define INFO_DRIVERS_MAX   8
 #define INFO_DEVICES_MAX   32
+#define INFO_GIDS_MAX      32
 #define INFO_FINDINGS_MAX  64
 
 /* Texts of /proc and /sys (text.c) ---------------------------------------------------------- */
@@ -188,12 +189,39 @@ void info_gather_fabric(const struct plx_fabric_driver *const *drivers, struct i
 /* A file that programs have to open. */
 enum info_file { INFO_FILE_MISSING, INFO_FILE_CLOSED, INFO_FILE_OPEN };
 
+struct info_gid {
+	unsigned port, index;
+	char text[48];   /**< as an IPv6 address, which it is on RoCE v2 */
+	char type[16];   /**< "InfiniBand", "RoCE v1", "RoCE v2", "iWARP" */
+	char netdev[16]; /**< "" none */
+};
+
+/** What a device tells to those who may open it. */
+struct info_details {
+	int inline_max_bytes; /**< of a send of one piece on a connected queue pair; -1 unknown */
+	unsigned max_sge;     /**< pieces of one send or receive */
+	unsigned max_cqe;     /**< entries of one completion queue */
+	struct {
+		unsigned mtu_bytes, mtu_max_bytes; /**< 0 unknown */
+	} ports[PLX_RDMA_PORTS_MAX];               /**< in the order of the device's */
+	unsigned gid_count;
+	struct info_gid gids[INFO_GIDS_MAX]; /**< those in use; further ones are left out */
+};
+
+/** Open a device of this host by libibverbs, ask it, and close it again. The inline limit is found
+ * by creating queue pairs, as nothing tells it. Takes some milliseconds, and longer for the first
+ * device of a process, as libibverbs loads its drivers. On failure plx_error() says what to do.
+ * Thread: setup. Return: 0; -ENXIO the module ib_uverbs is not loaded; -ENOENT no file in
+ * /dev/infiniband; -EACCES no permission for it; -ENODEV no driver in user space, or no such
+ * device; -EOPNOTSUPP built without libibverbs; -EIO and others: it cannot be opened or asked. */
+int info_probe_device(const struct plx_rdma_device *device, struct info_details *details_out);
+
 struct info_device {
-	struct plx_rdma_device seen;     /* what the kernel shows to everybody */
-	bool usable;                     /* user space can open it */
-	int error;                       /* why not, as plx_rdma_probe has it; 0: not tried */
-	char unusable[256];              /* the same in words */
-	struct plx_rdma_details details; /* where usable */
+	struct plx_rdma_device seen; /* what the kernel shows to everybody */
+	bool usable;                 /* user space can open it */
+	int error;                   /* why not, as info_probe_device has it; 0: not tried */
+	char unusable[256];          /* the same in words */
+	struct info_details details; /* where usable */
 	char addresses[PLX_RDMA_PORTS_MAX][128]; /* of each port's interfaces, by blanks */
 	bool has_address; /* an active port has one that other hosts can route to */
 };

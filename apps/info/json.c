@@ -184,7 +184,7 @@ static json_t *gids_json(const struct info_device *device, unsigned port)
 	json_t *array = json_array();
 
 	for (unsigned i = 0; i < device->details.gid_count; i++) {
-		const struct plx_rdma_gid *gid = &device->details.gids[i];
+		const struct info_gid *gid = &device->details.gids[i];
 
 		if (gid->port == port)
 			json_array_append_new(array,
@@ -228,7 +228,7 @@ static const struct info_node *node_of(const struct info_cpus *cpus, int id)
 static json_t *device_json(const struct info_device *device, const struct info_cpus *cpus)
 {
 	const struct info_node *node = node_of(cpus, device->seen.node);
-	const struct plx_rdma_details *details = &device->details;
+	const struct info_details *details = &device->details;
 	bool has_inline = device->usable && details->inline_max_bytes >= 0;
 	json_t *ports = json_array();
 

@@ -188,7 +188,7 @@ static void print_fabric(const struct info_fabric *fabric, FILE *out)
 static void print_gids(const struct info_device *device, unsigned port, FILE *out)
 {
 	for (unsigned i = 0; i < device->details.gid_count; i++) {
-		const struct plx_rdma_gid *gid = &device->details.gids[i];
+		const struct info_gid *gid = &device->details.gids[i];
 
 		if (gid->port == port)
 			fact(out, "", "  GID %u: %s, %s%s%s", gid->index, gid->text, gid->type,
@@ -239,7 +239,7 @@ static void print_device(const struct info_device *device, const struct info_cpu
 
 static void print_limits(const struct info_device *device, FILE *out)
 {
-	const struct plx_rdma_details *details = &device->details;
+	const struct info_details *details = &device->details;
 
 	if (!device->usable)
 		fact(out, "", "not usable: %s", device->unusable);

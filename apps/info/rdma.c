@@ -37,7 +37,7 @@ static void probe_device(const struct plx_topo *topo, struct info_device *device
 
 	if (node >= 0)
 		device->seen.node = node;
-	device->error = plx_rdma_probe(&device->seen, &device->details);
+	device->error = info_probe_device(&device->seen, &device->details);
 	device->usable = device->error == 0;
 	if (!device->usable)
 		snprintf(device->unusable, sizeof(device->unusable), "%s", plx_error());
@@ -65,7 +65,7 @@ static bool is_of_port(const struct info_device *device, unsigned i, const char 
 	if (strcmp(port->netdev, netdev) == 0)
 		return true;
 	for (unsigned k = 0; k < device->details.gid_count; k++) {
-		const struct plx_rdma_gid *gid = &device->details.gids[k];
+		const struct info_gid *gid = &device->details.gids[k];
 
 		if (gid->port == port->number && strcmp(gid->netdev, netdev) == 0)
 			return true;

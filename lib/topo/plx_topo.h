@@ -106,7 +106,6 @@ int plx_topo_pinned(const struct plx_topo *topo, struct plx_cpuset *cpus_out);
 
 #define PLX_RDMA_NAME_BYTES 64
 #define PLX_RDMA_PORTS_MAX  4
-#define PLX_RDMA_GIDS_MAX   32
 
 enum plx_rdma_transport {
 	PLX_RDMA_UNKNOWN,
@@ -161,33 +160,6 @@ int plx_device_node(const char *name);
  * has them if it was exported with them, but no PCI addresses.
  * Thread: setup. Return: the node; -1 unknown; -ENODEV no such device. */
 int plx_topo_device_node(const struct plx_topo *topo, const char *name);
-
-struct plx_rdma_gid {
-	unsigned port, index;
-	char text[48];   /**< as an IPv6 address, which it is on RoCE v2 */
-	char type[16];   /**< "InfiniBand", "RoCE v1", "RoCE v2", "iWARP" */
-	char netdev[16]; /**< "" none */
-};
-
-/** What a device tells to those who may open it. */
-struct plx_rdma_details {
-	int inline_max_bytes; /**< of a send of one piece on a connected queue pair; -1 unknown */
-	unsigned max_sge;     /**< pieces of one send or receive */
-	unsigned max_cqe;     /**< entries of one completion queue */
-	struct {
-		unsigned mtu_bytes, mtu_max_bytes; /**< 0 unknown */
-	} ports[PLX_RDMA_PORTS_MAX];               /**< in the order of the device's */
-	unsigned gid_count;
-	struct plx_rdma_gid gids[PLX_RDMA_GIDS_MAX]; /**< those in use; further ones are left out */
-};
-
-/** Open a device of this host by libibverbs, ask it, and close it again. The inline limit is found
- * by creating queue pairs, as nothing tells it. Takes some milliseconds, and longer for the first
- * device of a process, as libibverbs loads its drivers. On failure plx_error() says what to do.
- * Thread: setup. Return: 0; -ENXIO the module ib_uverbs is not loaded; -ENOENT no file in
- * /dev/infiniband; -EACCES no permission for it; -ENODEV no driver in user space, or no such
- * device; -EOPNOTSUPP built without libibverbs; -EIO and others: it cannot be opened or asked. */
-int plx_rdma_probe(const struct plx_rdma_device *device, struct plx_rdma_details *details_out);
 
 /* Core lists and masks --------------------------------------------------------------------- */
 

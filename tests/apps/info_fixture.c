@@ -69,16 +69,16 @@ struct info *sound_rdma_host(void)
 							     .link_layer = "Ethernet",
 							     .rate = "100 Gb/sec (4X EDR)",
 							     .netdev = "eth1"}};
-	device->details = (struct plx_rdma_details){.inline_max_bytes = 1020,
-						    .max_sge = 30,
-						    .max_cqe = 4194303,
-						    .ports[0] = {1024, 4096},
-						    .gid_count = 1,
-						    .gids[0] = {.port = 1,
-								.index = 3,
-								.text = "::ffff:10.0.0.1",
-								.type = "RoCE v2",
-								.netdev = "eth1"}};
+	device->details = (struct info_details){.inline_max_bytes = 1020,
+						.max_sge = 30,
+						.max_cqe = 4194303,
+						.ports[0] = {1024, 4096},
+						.gid_count = 1,
+						.gids[0] = {.port = 1,
+							    .index = 3,
+							    .text = "::ffff:10.0.0.1",
+							    .type = "RoCE v2",
+							    .netdev = "eth1"}};
 	snprintf(device->addresses[0], sizeof(device->addresses[0]), "10.0.0.1 fe80::1");
 	return info;
 }

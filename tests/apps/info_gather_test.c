@@ -7,6 +7,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static void assert_cpus(const struct plx_cpuset *set, const char *list)
 {
@@ -294,6 +295,45 @@ PLX_TEST(a_device_that_is_not_there_is_not_usable)
 	free(rdma);
 }
 
+PLX_TEST(a_device_that_cannot_be_opened_says_what_to_do)
+{
+	struct plx_rdma_device device = {.name = "plx_none0"};
+	struct info_details details;
+
+	if (info_probe_device(&device, &details) == -EOPNOTSUPP)
+		skip(); /* built without libibverbs: see info_no_libibverbs_test.c */
+	assert_fails(info_probe_device(&device, &details), -ENXIO,
+		     "RDMA device plx_none0: user space has no way to it, as the kernel module "
+		     "ib_uverbs is not loaded; modprobe ib_uverbs");
+	strcpy(device.uverbs, "uverbs9999");
+	assert_fails(info_probe_device(&device, &details), -ENOENT,
+		     "/dev/infiniband/uverbs9999: No such file or directory; give the "
+		     "container the devices");
+	strcpy(device.uverbs, "../null"); /* a file that is there, and of no such device */
+	if (access("/dev/infiniband", F_OK) == 0) {
+		assert_fails(info_probe_device(&device, &details), -ENODEV,
+			     "libibverbs has no driver for it; install ibverbs-providers");
+	}
+}
+
+/* Where there is a device it answers, or says why not. */
+PLX_TEST(the_devices_of_this_host_answer)
+{
+	struct plx_rdma_device devices[8];
+	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
+
+	for (unsigned i = 0; i < count && i < PLX_ARRAY_LEN(devices); i++) {
+		struct info_details details = {0};
+		int rc = info_probe_device(&devices[i], &details);
+
+		assert_int_equal(plx_device_node(devices[i].name), devices[i].node);
+		if (rc)
+			assert_error_has(devices[i].name);
+		else
+			assert_true(details.max_sge > 0 && details.max_cqe > 0);
+	}
+}
+
 /* One entry of a list as getifaddrs gives it. */
 struct address {
 	struct ifaddrs entry;
@@ -331,7 +371,7 @@ static struct info_device *two_port_device(struct info_rdma *rdma)
 		.ports = {{.number = 1, .netdev = "eth1"},
 			  {.number = 2, .active = true, .netdev = "eth2"}}};
 	device->details.gid_count = 1;
-	device->details.gids[0] = (struct plx_rdma_gid){.port = 2, .netdev = "eth2.7"};
+	device->details.gids[0] = (struct info_gid){.port = 2, .netdev = "eth2.7"};
 	return device;
 }
 

@@ -6,7 +6,6 @@
 
 #include <hwloc.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define IB "/sys/class/infiniband"
 
@@ -213,47 +212,6 @@ MADE_UP(interfaces_and_pci_addresses_have_nodes_too)
 	assert_int_equal(topo_kernel_node(root, "0000:3b:00.0"), 2);
 	assert_int_equal(topo_kernel_node(root, "3b:00.0"), -ENODEV);
 	assert_int_equal(topo_kernel_node(root, "../net/eth1"), -ENODEV);
-}
-
-/* Opening them ----------------------------------------------------------------------------- */
-
-PLX_TEST(a_device_that_cannot_be_opened_says_what_to_do)
-{
-	struct plx_rdma_device device = {.name = "plx_none0"};
-	struct plx_rdma_details details;
-
-	if (plx_rdma_probe(&device, &details) == -EOPNOTSUPP)
-		skip(); /* built without libibverbs: see no_libibverbs_test.c */
-	assert_fails(plx_rdma_probe(&device, &details), -ENXIO,
-		     "RDMA device plx_none0: user space has no way to it, as the kernel module "
-		     "ib_uverbs is not loaded; modprobe ib_uverbs");
-	strcpy(device.uverbs, "uverbs9999");
-	assert_fails(plx_rdma_probe(&device, &details), -ENOENT,
-		     "/dev/infiniband/uverbs9999: No such file or directory; give the "
-		     "container the devices");
-	strcpy(device.uverbs, "../null"); /* a file that is there, and of no such device */
-	if (access("/dev/infiniband", F_OK) == 0) {
-		assert_fails(plx_rdma_probe(&device, &details), -ENODEV,
-			     "libibverbs has no driver for it; install ibverbs-providers");
-	}
-}
-
-/* Where there is a device it answers, or says why not. */
-PLX_TEST(the_devices_of_this_host_answer)
-{
-	struct plx_rdma_device devices[8];
-	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
-
-	for (unsigned i = 0; i < count && i < PLX_ARRAY_LEN(devices); i++) {
-		struct plx_rdma_details details = {0};
-		int rc = plx_rdma_probe(&devices[i], &details);
-
-		assert_int_equal(plx_device_node(devices[i].name), devices[i].node);
-		if (rc)
-			assert_error_has(devices[i].name);
-		else
-			assert_true(details.max_sge > 0 && details.max_cqe > 0);
-	}
 }
 
 /* hwloc ------------------------------------------------------------------------------------ */

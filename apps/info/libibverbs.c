@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What RDMA devices tell to who opens them, by libibverbs. */
-#include "topo_priv.h"
+#include "info.h"
 
 #include <infiniband/verbs.h>
 
@@ -180,12 +180,12 @@ static const char *gid_type(const struct plx_rdma_device *device, uint32_t type)
 }
 
 static void add_gid(const struct plx_rdma_device *device, const struct ibv_gid_entry *entry,
-		    struct plx_rdma_details *details)
+		    struct info_details *details)
 {
-	struct plx_rdma_gid *gid = &details->gids[details->gid_count++];
+	struct info_gid *gid = &details->gids[details->gid_count++];
 	char netdev[IF_NAMESIZE] = "";
 
-	*gid = (struct plx_rdma_gid){.port = entry->port_num, .index = entry->gid_index};
+	*gid = (struct info_gid){.port = entry->port_num, .index = entry->gid_index};
 	inet_ntop(AF_INET6, entry->gid.raw, gid->text, sizeof(gid->text));
 	snprintf(gid->type, sizeof(gid->type), "%s", gid_type(device, entry->gid_type));
 	if (entry->ndev_ifindex && if_indextoname(entry->ndev_ifindex, netdev))
@@ -193,7 +193,7 @@ static void add_gid(const struct plx_rdma_device *device, const struct ibv_gid_e
 }
 
 static int ask_port(struct ibv_context *context, unsigned number, unsigned i,
-		    struct plx_rdma_details *details)
+		    struct info_details *details)
 {
 	struct ibv_port_attr attr;
 
@@ -206,18 +206,18 @@ static int ask_port(struct ibv_context *context, unsigned number, unsigned i,
 
 /* One call for those in use, of tables with hundreds of places; it wants room for all. */
 static void ask_gids(const struct plx_rdma_device *device, struct ibv_context *context,
-		     size_t places, struct plx_rdma_details *details)
+		     size_t places, struct info_details *details)
 {
 	struct ibv_gid_entry *entries = calloc(places ? places : 1, sizeof(*entries));
 	ssize_t count = entries ? ibv_query_gid_table(context, entries, places, 0) : 0;
 
-	for (ssize_t i = 0; i < count && details->gid_count < PLX_RDMA_GIDS_MAX; i++)
+	for (ssize_t i = 0; i < count && details->gid_count < INFO_GIDS_MAX; i++)
 		add_gid(device, &entries[i], details);
 	free(entries);
 }
 
 static void ask_ports(const struct plx_rdma_device *device, struct ibv_context *context,
-		      struct plx_rdma_details *details)
+		      struct info_details *details)
 {
 	size_t places = 0;
 
@@ -228,7 +228,7 @@ static void ask_ports(const struct plx_rdma_device *device, struct ibv_context *
 
 /* Public ----------------------------------------------------------------------------------- */
 
-int plx_rdma_probe(const struct plx_rdma_device *device, struct plx_rdma_details *details_out)
+int info_probe_device(const struct plx_rdma_device *device, struct info_details *details_out)
 {
 	struct ibv_context *context;
 	struct ibv_device_attr attr;
@@ -236,7 +236,7 @@ int plx_rdma_probe(const struct plx_rdma_device *device, struct plx_rdma_details
 
 	if (rc)
 		return rc;
-	*details_out = (struct plx_rdma_details){.inline_max_bytes = -1};
+	*details_out = (struct info_details){.inline_max_bytes = -1};
 	rc = ibv_query_device(context, &attr);
 	if (rc == 0) {
 		details_out->max_sge = (unsigned)attr.max_sge;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of rdma_verbs.c, if libibverbs was missing when Pollux was built. */
-#include "plx_topo.h"
+/* In place of libibverbs.c, if libibverbs was missing when Pollux was built. */
+#include "info.h"
 
-int plx_rdma_probe(const struct plx_rdma_device *device, struct plx_rdma_details *details_out)
+int info_probe_device(const struct plx_rdma_device *device, struct info_details *details_out)
 {
 	return plx_fail(EOPNOTSUPP,
 			"RDMA device %s: this build of Pollux cannot open it, because libibverbs "
