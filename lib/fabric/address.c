@@ -187,8 +187,7 @@ bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *ow
 	       memcmp(&there, &here, sizeof(here)) == 0;
 }
 
-/* Of "host:port" with a number as its host. Return: 0; -EINVAL. */
-static int address_parse(const char *address, struct sockaddr_storage *out)
+int address_parse(const char *address, struct sockaddr_storage *out)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICHOST}, *found;
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
@@ -222,25 +221,4 @@ bool address_is_here(const char *address)
 		  address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
 	close(fd);
 	return is_here;
-}
-
-int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage *peer_out)
-{
-	ASSERT_OWNER(link->home->id);
-	return address_parse(link->peer, peer_out);
-}
-
-bool plx_link_is_same_host(const struct plx_link *link)
-{
-	struct sockaddr_storage own = {0}, peer = {0};
-	size_t own_bytes = sizeof(own), peer_bytes = sizeof(peer);
-
-	ASSERT_OWNER(link->home->id);
-	if (link->driver->same_host)
-		return true;
-	if (link->ep_closed) /* for on_close */
-		return address_is_here(link->peer);
-	return link->ep && fi_getname(&link->ep->fid, &own, &own_bytes) == 0 &&
-	       fi_getpeer(link->ep, &peer, &peer_bytes) == 0 &&
-	       address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
 }

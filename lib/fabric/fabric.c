@@ -23,13 +23,13 @@ static void on_fork(void)
 		return;
 	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
 		link->state = LINK_DEAD;
-		link->at_once_end = link->rx_whole_end = 0;
+		link->tx_inline_end = link->rx_whole_end = 0;
 		link->want = 0;
 		link->settles = false;
 	}
 	/* Where a callback of a link or a listener called fork, the rest of the turn polls nothing.
 	 */
-	lcores[id]->attended = NULL;
+	lcores[id]->scheduled = NULL;
 	for (struct plx_set *set = lcores[id]->sets, *next; set; set = next) {
 		next = set->next;
 		set->next = NULL;
@@ -47,7 +47,7 @@ __attribute__((constructor)) static void register_all(void)
 }
 
 /* Which must be there where the others are not. */
-static int look_for_the_last_choice(void)
+static int check_fallback_provider(void)
 {
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
 	struct fi_info *info;
@@ -63,6 +63,19 @@ static int look_for_the_last_choice(void)
 	return rc;
 }
 
+/* libfabric reads these once, with its first call. What the user set stays.
+ *
+ * Its verbs provider keeps a cache of memory registrations, by default, in which each has every
+ * remote right, whatever it was asked for, and stays when it is closed: it is turned off. From 1.20
+ * on its tcp provider fills 16 MiB with a domain's first transfer, for tagged messages that come
+ * early: an lcore stops for 60 ms, in the middle of a connect or an accept. With buffers of the
+ * smallest size that takes 5 ms. */
+static void set_environment(void)
+{
+	setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+	setenv("FI_TCP_MAX_RX_SIZE", "128", 0);
+}
+
 int plx_fabric_init(const struct plx_fabric_conf *conf)
 {
 	if (plx_is_forked())
@@ -70,8 +83,8 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (ready)
 		return plx_fail(EALREADY, "the fabric is set up already");
 	plx_clock_init();
-	hygiene_signals();
-	hygiene_environment();
+	signals_restore();
+	set_environment();
 
 	int rc = liveness_init(conf);
 
@@ -81,16 +94,16 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (rc)
 		return rc;
 
-	struct fd_mark *mark = hygiene_mark(NULL);
+	struct fd_mark *mark = descriptors_mark(NULL);
 
 	/* libfabric looks for all its providers at the first call; not later, inside a loop. */
 	driver_set_table(conf->drivers, conf->provider, conf->require_rdma);
 	rc = driver_configure(conf->tcp);
-	rc = rc ? rc : look_for_the_last_choice();
-	hygiene_close_on_exec_since(mark);
+	rc = rc ? rc : check_fallback_provider();
+	descriptors_close_on_exec(mark);
 	if (rc)
 		return rc;
-	hygiene_signals();
+	signals_restore();
 	ready = true;
 	return 0;
 }
@@ -164,7 +177,7 @@ static __attribute__((noinline)) int poll_all(struct plx_set *set, uint64_t now_
 	done = cq_poll(set);
 	done = note_done(set, done + poll_events(set, now_ns), now_ns);
 	if (set->woke != WOKE_NOT)
-		fabric_judge(set, done);
+		sleep_judge(set, done);
 	return done;
 }
 
@@ -185,8 +198,8 @@ static int poll_sets(void *arg, uint64_t now_ns)
 		else if (!is_cold(set) || home->turn % COLD_TURNS == 0)
 			work += poll_set(set, now_ns);
 	}
-	if (home->attended || plx_unlikely(home->orphan_count))
-		work += link_look_after(home);
+	if (home->scheduled || plx_unlikely(home->kept_pool_count))
+		work += link_run_scheduled(home);
 	return work;
 }
 
@@ -225,7 +238,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 		goto destroy_pool;
 	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)
 		goto fini_lookups;
-	plx_poller_set_arm(home->poller, fabric_arm, fabric_woke);
+	plx_poller_set_arm(home->poller, sleep_arm, sleep_woke);
 	plx_poller_set_leave(home->poller, flush_sets);
 	lcores[id] = home;
 	return home;
@@ -368,15 +381,15 @@ static void end_links(struct plx_fabric_lcore *home)
 		listener_free(home->listeners);
 	handover_forget_all(home);
 	for (struct plx_link *link = home->links; link; link = link->next)
-		link_end(link, PLX_LINK_ABORTED, "the process is shutting down");
+		close_now(link, PLX_LINK_ABORTED, "the process is shutting down");
 }
 
-static void bury_links(struct plx_fabric_lcore *home)
+static void reap_links(struct plx_fabric_lcore *home)
 {
 	for (struct plx_set *set = home->sets; set; set = set->next)
 		note_emptied(set, cq_poll(set), plx_now_ns());
 	home->turn++;
-	link_look_after(home);
+	link_run_scheduled(home);
 }
 
 /* The provider kept operations: only leaking them is safe. */
@@ -399,12 +412,12 @@ static uint64_t count_links(void)
 }
 
 /* For as long as some go, and a second more. */
-static void bury_all_links(void)
+static void reap_all_links(void)
 {
 	uint64_t left = count_links(), limit_ns = plx_now_ns() + PLX_NS_PER_S;
 
 	while (left && plx_now_ns() < limit_ns) {
-		each_home(bury_links);
+		each_home(reap_links);
 		if (count_links() == left)
 			continue;
 		left = count_links();
@@ -427,15 +440,15 @@ static void close_sets(struct plx_fabric_lcore *home)
 
 static void free_home(struct plx_fabric_lcore *home)
 {
-	orphan_reap_all(home);
-	if (home->orphan_count)
+	kept_pool_reap_all(home);
+	if (home->kept_pool_count)
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"lcore %u: buffers of %u closed links are still referenced", home->id,
-			home->orphan_count);
-	spare_free_all(home);
+			home->kept_pool_count);
+	link_buf_free_all(home);
 	plx_timer_stop(&home->sweep);
 	plx_pool_destroy(home->tx_pool);
-	free(home->orphans);
+	free(home->kept_pools);
 	free(home);
 }
 
@@ -445,7 +458,7 @@ void plx_fabric_fini(void)
 		return;
 	closing = true;
 	each_home(end_links);
-	bury_all_links();
+	reap_all_links();
 	each_home(close_sets);
 	each_home(free_home);
 	memset(lcores, 0, sizeof(lcores));

@@ -34,7 +34,9 @@ uint16_t address_port(const struct sockaddr *address);
 struct in6_addr address_host(const struct sockaddr *address);
 /* own: of this host, on a connection with peer. */
 bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own);
-/* The same of "host:port" with a number as its host, without a connection. */
+/* Of "host:port" with a number as its host. Return: 0; -EINVAL. */
+int address_parse(const char *address, struct sockaddr_storage *out);
+/* Whether "host:port" is of this host: with a number as its host, without a connection. */
 bool address_is_here(const char *address);
 
 #endif

@@ -28,12 +28,12 @@
 #define COLD_TURNS    16
 
 /* Of a turn, for connections that come, and for links that go: the others wait for the next one. */
-#define TURN_BUDGET_NS  (100 * PLX_NS_PER_US)
+#define TURN_BUDGET_NS     (100 * PLX_NS_PER_US)
 
-#define TX_BUF_BYTES    4096 /* of the lcore's own pool, for copies and control frames */
-#define TX_BUF_COUNT    512
-#define SPARE_COUNT     16 /* longer buffers that an lcore keeps for copies, and */
-#define SPARE_BYTES_MAX ((UINT32_C(8) << 20) + SPARE_COUNT * 4096) /* how long together */
+#define TX_BUF_BYTES       4096 /* of the lcore's own pool, for copies and control frames */
+#define TX_BUF_COUNT       512
+#define LINK_BUF_COUNT     16 /* longer buffers that an lcore keeps for copies, and */
+#define LINK_BUF_BYTES_MAX ((UINT32_C(8) << 20) + LINK_BUF_COUNT * 4096) /* how long together */
 
 /* One for each lcore that uses links. */
 struct plx_fabric_lcore {
@@ -45,19 +45,19 @@ struct plx_fabric_lcore {
 	uint64_t rx_bytes; /* of the receive buffers of its links */
 	struct plx_set *sets;
 	struct plx_link *links;
-	struct plx_link *attended;
+	struct plx_link *scheduled;
 	struct plx_listener *listeners;
 	struct request *given_up;   /* still in another lcore's lane: see handover.c */
 	struct plx_buf *delivering; /* inside on_message: that message */
 	struct plx_pool *tx_pool;
-	struct plx_buf *spares[SPARE_COUNT];        /* of spare.c; NULL: no buffer */
-	uint32_t spare_bytes;                       /* in all of them */
+	struct plx_buf *link_bufs[LINK_BUF_COUNT];  /* of link_buf.c; NULL: none */
+	uint32_t link_buf_bytes;                    /* in all of them */
 	LIST_HEAD(assemblies, assembly) assemblies; /* those that have a buffer */
 	uint64_t assembly_bytes;                    /* that count, of all of them */
 	struct plx_timer sweep;                     /* of those */
 	struct plx_poller *poller;
-	struct plx_pool **orphans; /* receive pools of closed links: the user has some buffers */
-	uint32_t orphan_count, orphan_room, orphan_next;
+	struct plx_pool **kept_pools; /* receive pools of closed links: the user has some buffers */
+	uint32_t kept_pool_count, kept_pool_room, kept_pool_next;
 	struct plx_lookup *looked_up; /* of lookup.c, and under its lock */
 	struct plx_signal looked_up_signal;
 	struct pulse pulse;

@@ -223,7 +223,7 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
 		return;
 	presence->suspect = suspect;
 	for (struct plx_link *link = presence->links; link; link = link->group_next)
-		link_attend(link, WANT_ON_SUSPECT);
+		link_schedule(link, WANT_ON_SUSPECT);
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: %s %s (%llu ms)", presence->home->id,
 		presence->links->peer, suspect ? "is silent" : "is heard again",
 		(unsigned long long)(silent_ns / PLX_NS_PER_MS));
@@ -238,8 +238,8 @@ static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 
 	for (struct plx_link *next; link && count < LOOKS_MAX; link = next, count++) {
 		next = link->group_next;
-		link_end(link, PLX_LINK_SILENT, "%s has said nothing for %llu ms", link->peer,
-			 (unsigned long long)(silent_ns / PLX_NS_PER_MS));
+		close_now(link, PLX_LINK_SILENT, "%s has said nothing for %llu ms", link->peer,
+			  (unsigned long long)(silent_ns / PLX_NS_PER_MS));
 	}
 	return count;
 }
@@ -297,7 +297,7 @@ static int say_alive(struct presence *presence)
 
 		presence->beats_next = next;
 		if (!control_can_wait(link)) {
-			rc = send_heartbeat(link);
+			rc = control_send_heartbeat(link);
 			tries++;
 		}
 		link = next;
@@ -437,10 +437,4 @@ static void look(struct plx_timer *timer, void *arg)
 		plx_timer_start(&pulse->timer, 0);
 	else if (pulse->presences)
 		look_again(pulse, pulse->again_ns);
-}
-
-bool plx_link_is_suspect(const struct plx_link *link)
-{
-	ASSERT_OWNER(link->home->id);
-	return link->presence->suspect;
 }

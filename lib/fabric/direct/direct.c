@@ -148,13 +148,13 @@ int direct_check_set(struct plx_set *set)
  */
 
 /* The peer tells of a put. Return: whether it may. */
-bool direct_told(struct plx_link *link, uint64_t value)
+bool direct_on_put(struct plx_link *link, uint64_t value)
 {
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin || value > UINT32_MAX)) {
-		link_end(link, PLX_LINK_PROTOCOL, "the peer tells of a put %s",
-			 link->peer_fin            ? "after FIN"
-			 : link->state < LINK_OPEN ? "before HELLO"
-						   : "with a value of more than 32 bits");
+		close_now(link, PLX_LINK_PROTOCOL, "the peer tells of a put %s",
+			  link->peer_fin            ? "after FIN"
+			  : link->state < LINK_OPEN ? "before HELLO"
+						    : "with a value of more than 32 bits");
 		return false;
 	}
 	link->stats.puts_told++;
@@ -169,11 +169,11 @@ static void completed(struct plx_set *set, const struct fi_cq_data_entry *entry)
 	struct plx_op *op = entry->op_context;
 
 	if (entry->flags & FI_REMOTE_WRITE || plx_unlikely(!op))
-		receive_put(set->only, op, entry->data);
+		receive_slow_put(set->only, op, entry->data);
 	else if (op->kind == OP_RECV)
 		receive_done(op, entry->len);
 	else if (op->kind == OP_SEND)
-		send_done(op, 0);
+		tx_done(op, 0);
 	else
 		get_done(op, 0);
 }
@@ -200,6 +200,6 @@ int direct_poll(struct plx_set *set)
 void direct_abandon(struct plx_link *link)
 {
 	for (unsigned i = 0; i < DIRECT_GETS; i++)
-		send_fail_op(&link->direct->gets[i]);
+		tx_fail_op(&link->direct->gets[i]);
 	region_end_all(link);
 }

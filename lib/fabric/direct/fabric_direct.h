@@ -62,7 +62,7 @@ int direct_poll(struct plx_set *set);
 int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access);
 int direct_no_room(struct plx_link *link);
 bool direct_has_room(const struct plx_link *link);
-bool direct_told(struct plx_link *link, uint64_t value);
+bool direct_on_put(struct plx_link *link, uint64_t value);
 const char *direct_not_agreed(const struct plx_link *link);
 void direct_abandon(struct plx_link *link);
 

@@ -35,7 +35,7 @@ static int find_sink(struct plx_link *link, struct plx_op *op, uint8_t **to, voi
 	}
 	if (!link->driver->needs_mr || (*desc = set_desc(link->set, into->zone_index)))
 		return 0;
-	op->bounced = spare_get(link->home, op->sink.bytes, true);
+	op->bounced = link_buf_get(link->home, op->sink.bytes, true);
 	if (!op->bounced)
 		return -ENOMEM;
 	*to = op->bounced->data;

@@ -69,7 +69,7 @@ static int gather_or_copy(struct plx_link *link, struct put *put, struct iovec *
 
 	if (plx_likely(count >= 0))
 		return count;
-	put->bounced = send_bounce(link, put->buf, put->target.bytes);
+	put->bounced = send_buf_bounce(link, put->buf, put->target.bytes);
 	return put->bounced ? gather(link, put->bounced, iov, desc) : -ENOMEM;
 }
 
@@ -115,11 +115,11 @@ static void tell_by_frame(struct plx_link *link, uint32_t value)
 
 	tx_write_header(link, frame, FRAME_PUT, 0, FRAME_PUT_BYTES);
 	frame_put_write(frame + FRAME_HEADER_BYTES, value);
-	if (send_small(link, frame, sizeof(frame), false) == 0)
+	if (tx_send_small(link, frame, sizeof(frame), false) == 0)
 		tx_count_frame(link);
 	else
-		link_end(link, PLX_LINK_LOCAL, "%s took a put, and not the frame behind it",
-			 link->set->label);
+		close_now(link, PLX_LINK_LOCAL, "%s took a put, and not the frame behind it",
+			  link->set->label);
 }
 
 static int put_now(struct plx_link *link, struct put *put)

@@ -152,7 +152,7 @@ static void ask(struct plx_link *link)
 	if (!direct->revoked || direct->asked || link->want & WANT_REVOKE)
 		return;
 	direct->question = plx_random_id();
-	link_attend(link, WANT_REVOKE);
+	link_schedule(link, WANT_REVOKE);
 }
 
 /* A registration that stays open can still be reached: only the link's end helps. */
@@ -162,8 +162,8 @@ static void unregister(struct plx_region *region)
 
 	region->mr = NULL;
 	if (rc)
-		link_end(region->link, PLX_LINK_LOCAL, "taking back a grant failed: %s",
-			 fi_strerror(-rc));
+		close_now(region->link, PLX_LINK_LOCAL, "taking back a grant failed: %s",
+			  fi_strerror(-rc));
 }
 
 void plx_region_revoke(struct plx_region *region, plx_region_released_fn released, void *arg)
@@ -177,10 +177,10 @@ void plx_region_revoke(struct plx_region *region, plx_region_released_fn release
 	unregister(region);
 	take_out(region);
 	push(direct->revokes_at_once ? &direct->done : &direct->revoked, region);
-	if (link->state == LINK_DEAD) /* its burial looks after them */
+	if (link->state == LINK_DEAD) /* close_reap releases them */
 		return;
 	if (direct->revokes_at_once)
-		link_attend(link, WANT_RELEASE);
+		link_schedule(link, WANT_RELEASE);
 	else
 		ask(link);
 }
@@ -195,11 +195,11 @@ void region_asked(struct plx_link *link)
 void region_on_revoke(struct plx_link *link, uint64_t number)
 {
 	if (link->want & WANT_REVOKED) {
-		link_end(link, PLX_LINK_PROTOCOL, "a REVOKE before the last one was answered");
+		close_now(link, PLX_LINK_PROTOCOL, "a REVOKE before the last one was answered");
 		return;
 	}
 	link->direct->answer = number;
-	link_attend(link, WANT_REVOKED);
+	link_schedule(link, WANT_REVOKED);
 }
 
 /* The peer answers. */
@@ -208,11 +208,11 @@ void region_on_revoked(struct plx_link *link, uint64_t number)
 	struct direct *direct = link->direct;
 
 	if (!direct->asked || number != direct->question) {
-		link_end(link, PLX_LINK_PROTOCOL, "an answer to no REVOKE");
+		close_now(link, PLX_LINK_PROTOCOL, "an answer to no REVOKE");
 		return;
 	}
 	move_all(&direct->asked, &direct->done);
-	link_attend(link, WANT_RELEASE);
+	link_schedule(link, WANT_RELEASE);
 	ask(link);
 }
 

@@ -68,10 +68,10 @@ static bool may_move(const struct plx_link *link)
 
 static void end_stalled(struct assembly *assembly, uint64_t still_ns)
 {
-	link_end(assembly->link, PLX_LINK_PROTOCOL,
-		 "a message of %" PRIu64 " bytes stopped after %" PRIu32 ", and stood still for "
-		 "%" PRIu64 " ms",
-		 assembly->total, assembly->buf->len, still_ns / PLX_NS_PER_MS);
+	close_now(assembly->link, PLX_LINK_PROTOCOL,
+		  "a message of %" PRIu64 " bytes stopped after %" PRIu32 ", and stood still for "
+		  "%" PRIu64 " ms",
+		  assembly->total, assembly->buf->len, still_ns / PLX_NS_PER_MS);
 	leave(assembly); /* what it has goes with the link */
 }
 

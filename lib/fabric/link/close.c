@@ -25,37 +25,38 @@ static void on_timer(struct plx_timer *timer, void *arg)
 
 	switch (link->state) {
 	case LINK_CONNECTING:
-		link_end(link, PLX_LINK_UNREACHABLE, "%s did not answer within %llu ms", link->peer,
-			 (unsigned long long)(link->attr.connect_timeout_ns / PLX_NS_PER_MS));
+		close_now(link, PLX_LINK_UNREACHABLE, "%s did not answer within %llu ms",
+			  link->peer,
+			  (unsigned long long)(link->attr.connect_timeout_ns / PLX_NS_PER_MS));
 		break;
 	case LINK_HELLO:
-		link_end(link, PLX_LINK_HELLO, "%s did not say HELLO within %llu ms", link->peer,
-			 (unsigned long long)(link->attr.hello_timeout_ns / PLX_NS_PER_MS));
+		close_now(link, PLX_LINK_HELLO, "%s did not say HELLO within %llu ms", link->peer,
+			  (unsigned long long)(link->attr.hello_timeout_ns / PLX_NS_PER_MS));
 		break;
 	case LINK_CLOSING:
-		link_end(link, PLX_LINK_TIMEOUT,
-			 "%s did not agree to close within %llu ms; what it "
-			 "had not received may be lost",
-			 link->peer,
-			 (unsigned long long)(plx_time_since(link->close_began_ns,
-							     plx_loop_now_ns()) /
-					      PLX_NS_PER_MS));
+		close_now(link, PLX_LINK_TIMEOUT,
+			  "%s did not agree to close within %llu ms; what it "
+			  "had not received may be lost",
+			  link->peer,
+			  (unsigned long long)(plx_time_since(link->close_began_ns,
+							      plx_loop_now_ns()) /
+					       PLX_NS_PER_MS));
 		break;
 	default:
-		link_end(link, PLX_LINK_CLOSED, "closed");
+		close_now(link, PLX_LINK_CLOSED, "closed");
 	}
 }
 
 void close_refused(struct plx_link *link)
 {
-	link_end(link, PLX_LINK_REFUSED, "%s refused the connection: is anything listening there?",
-		 link->peer);
+	close_now(link, PLX_LINK_REFUSED, "%s refused the connection: is anything listening there?",
+		  link->peer);
 }
 
 /* Of an accepted link: the peer connected but never sent HELLO. */
 static void end_without_hello(struct plx_link *link)
 {
-	link_end(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
+	close_now(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
 }
 
 /* The provider knows more than its events say. Return: whether that ended the link. */
@@ -67,7 +68,7 @@ static bool end_as_driver_says(struct plx_link *link, int prov_errno)
 				 : NULL;
 
 	if (text)
-		link_end(link, reason, "%s: %s", link->peer, text);
+		close_now(link, reason, "%s: %s", link->peer, text);
 	return text;
 }
 
@@ -87,19 +88,20 @@ void close_timer_init(struct plx_link *link)
 	plx_timer_set_lax(&link->timer, true);
 }
 
-static void begin_burial(struct plx_link *link)
+/* The loop does the rest. */
+void close_begin_reap(struct plx_link *link)
 {
 	plx_timer_stop(&link->timer);
 	liveness_leave(link);
 	link->state = LINK_DEAD;
-	link->at_once_end = link->rx_whole_end = 0;
+	link->tx_inline_end = link->rx_whole_end = 0;
 	link->want = 0;
 	link->settles = false;
-	link_attend(link, WANT_DESTROY);
+	link_schedule(link, WANT_DESTROY);
 }
 
 /* A peer goes away without a word if it gave this process up: then the fault is here. */
-static void blame_own_pause(struct plx_link *link)
+static void note_own_pause(struct plx_link *link)
 {
 	uint64_t still_ns = plx_loop_stood_still_ns();
 
@@ -113,7 +115,7 @@ static void blame_own_pause(struct plx_link *link)
 
 /* End the link now. The first reason counts. Its callbacks follow from the loop, never from here.
  */
-void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
+void close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 {
 	va_list args;
 
@@ -125,39 +127,13 @@ void link_end(struct plx_link *link, enum plx_link_reason reason, const char *fo
 		vsnprintf(link->text, sizeof(link->text), format, args);
 		va_end(args);
 		if (reason == PLX_LINK_PEER_DOWN)
-			blame_own_pause(link);
+			note_own_pause(link);
 		if (reason == PLX_LINK_PROTOCOL && link->from)
 			listener_protocol_broken(link->from);
 	}
 	if (!link->connected && link->set->connecting)
 		link->set->connecting--;
-	begin_burial(link);
-}
-
-void link_decline(struct plx_link *link, const char *refusal, const char *format, ...)
-{
-	va_list args;
-
-	link->declined = true;
-	link->reason = PLX_LINK_HELLO;
-	va_start(args, format);
-	vsnprintf(link->text, sizeof(link->text), format, args);
-	va_end(args);
-	if (!refusal && !link->from) { /* its HELLO has left: the peer knows */
-		begin_burial(link);
-		return;
-	}
-	link->refusal = refusal;
-	link->state = LINK_LINGER;
-	plx_timer_start(&link->timer, LINGER_NS);
-	link_say_hello(link);
-}
-
-int link_fail_closed(const struct plx_link *link)
-{
-	if (plx_is_forked())
-		return plx_fail_forked(link->peer);
-	return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
+	close_begin_reap(link);
 }
 
 void close_tell(struct plx_link *link)
@@ -180,7 +156,7 @@ static void agreed(struct plx_link *link)
 	link->reason = PLX_LINK_CLOSED;
 	snprintf(link->text, sizeof(link->text), "closed");
 	if (may_take_down || link->gone) {
-		begin_burial(link);
+		close_begin_reap(link);
 		return;
 	}
 	liveness_leave(link);
@@ -197,18 +173,18 @@ void close_step(struct plx_link *link)
 		return;
 	if (!link->fin_sent && !link->tx_current.head && !direct_is_getting(link->direct)) {
 		link->want |= WANT_FIN;
-		if (send_control(link) != 0)
-			link_attend(link, WANT_FIN);
+		if (control_send(link) != 0)
+			link_schedule(link, WANT_FIN);
 	}
 	if (link->fin_sent && link->fin_acked && link->peer_fin && link->tx_inflight == 0 &&
 	    !(link->want & WANT_CONTROL & ~WANT_CREDIT))
-		link_attend(link, WANT_AGREED);
+		link_schedule(link, WANT_AGREED);
 }
 
 /* From the loop, outside any other callback: the last step of an orderly close. */
 void close_agreed(struct plx_link *link)
 {
-	/* The end is told behind what was sent: its completions come, and look again (send_done),
+	/* The end is told behind what was sent: its completions come, and look again (tx_done),
 	 * or they are waited for with the endpoint of a connection that is gone. */
 	if (link->state == LINK_CLOSING && (link->tx_inflight == 0 || link->gone))
 		agreed(link);
@@ -229,7 +205,7 @@ void close_extend(struct plx_link *link)
 static void start_closing(struct plx_link *link)
 {
 	link->state = LINK_CLOSING;
-	link->at_once_end = 0;
+	link->tx_inline_end = 0;
 	link->want |= WANT_MORE_TIME;
 	link->close_began_ns = plx_loop_now_ns();
 	close_extend(link);
@@ -244,7 +220,7 @@ int plx_link_close(struct plx_link *link)
 	if (link->state >= LINK_CLOSING)
 		return plx_fail(EALREADY, "the link to %s is closing already", link->peer);
 	if (link->state < LINK_OPEN)
-		link_end(link, PLX_LINK_ABORTED, "closed before it was open");
+		close_now(link, PLX_LINK_ABORTED, "closed before it was open");
 	else
 		start_closing(link);
 	return 0;
@@ -253,14 +229,14 @@ int plx_link_close(struct plx_link *link)
 void plx_link_abort(struct plx_link *link)
 {
 	ASSERT_OWNER(link->home->id);
-	link_end(link, PLX_LINK_ABORTED, "aborted here");
+	close_now(link, PLX_LINK_ABORTED, "aborted here");
 }
 
 void close_on_fin(struct plx_link *link, bool carries_ack)
 {
 	if (link->state < LINK_OPEN || link->peer_fin || link->partial.total ||
 	    (carries_ack && !link->fin_sent)) {
-		link_end(link, PLX_LINK_PROTOCOL, "a FIN that does not belong here");
+		close_now(link, PLX_LINK_PROTOCOL, "a FIN that does not belong here");
 		return;
 	}
 	link->peer_fin = true;
@@ -274,8 +250,8 @@ void close_on_fin(struct plx_link *link, bool carries_ack)
 	}
 	if (link->fin_sent) {
 		link->want |= WANT_FIN_ACK;
-		if (send_control(link) != 0)
-			link_attend(link, WANT_FIN_ACK);
+		if (control_send(link) != 0)
+			link_schedule(link, WANT_FIN_ACK);
 	}
 	close_step(link);
 }
@@ -283,7 +259,7 @@ void close_on_fin(struct plx_link *link, bool carries_ack)
 void close_on_fin_ack(struct plx_link *link)
 {
 	if (!link->fin_sent || link->fin_acked) {
-		link_end(link, PLX_LINK_PROTOCOL, "an acknowledgement of no FIN");
+		close_now(link, PLX_LINK_PROTOCOL, "an acknowledgement of no FIN");
 		return;
 	}
 	link->fin_acked = true;
@@ -301,7 +277,7 @@ bool close_settle(struct plx_link *link)
 		return true;
 	link->settles = true;
 	link->ended_ns = plx_loop_now_ns();
-	link_attend(link, 0);
+	link_schedule(link, 0);
 	return false;
 }
 
@@ -327,21 +303,21 @@ void close_on_shutdown(struct plx_link *link, int prov_errno)
 		end_without_hello(link);
 		break;
 	case LINK_OPEN:
-		link_end(link, PLX_LINK_PEER_DOWN, "%s went away without closing%s", link->peer,
-			 direct_not_agreed(link) ? ""
-						 : ", or one side used memory that is not granted "
-						   "to it");
+		close_now(link, PLX_LINK_PEER_DOWN, "%s went away without closing%s", link->peer,
+			  direct_not_agreed(link) ? ""
+						  : ", or one side used memory that is not granted "
+						    "to it");
 		break;
 	case LINK_CLOSING:
 		link->gone = true;
 		if (link->fin_sent && link->fin_acked && link->peer_fin)
-			link_attend(link, WANT_AGREED);
+			link_schedule(link, WANT_AGREED);
 		else
-			link_end(link, PLX_LINK_PEER_DOWN,
-				 "%s went away before it had agreed to close", link->peer);
+			close_now(link, PLX_LINK_PEER_DOWN,
+				  "%s went away before it had agreed to close", link->peer);
 		break;
 	case LINK_LINGER:
-		link_end(link, PLX_LINK_CLOSED, "closed");
+		close_now(link, PLX_LINK_CLOSED, "closed");
 		break;
 	default:
 		break;
@@ -360,7 +336,7 @@ static void close_endpoint(struct plx_link *link, uint64_t now_ns)
 
 /* Close a dead link's endpoint, and the link once the provider has returned all its operations.
  * Return: whether it is gone. */
-bool close_bury(struct plx_link *link, uint64_t now_ns)
+bool close_reap(struct plx_link *link, uint64_t now_ns)
 {
 	if (!link->shut_down && link->ep) {
 		link->shut_down = true;
@@ -378,9 +354,9 @@ bool close_bury(struct plx_link *link, uint64_t now_ns)
 		link_abandon(link);
 		return true;
 	}
-	if (plx_unlikely(link->plan != NULL) && connect_otherwise(link))
+	if (plx_unlikely(link->plan != NULL) && connect_next(link))
 		return false;
-	send_fail_current(link);
+	send_buf_fail(link);
 	if (link->direct)
 		region_end_all(link);
 	close_tell(link);

@@ -81,7 +81,7 @@ static int plan_make(struct plan *plan, const char *address, const struct plx_li
 	return address_resolve("connect to", address, host, &plan->addresses);
 }
 
-void connect_forget_plan(struct plx_link *link)
+void connect_drop_plan(struct plx_link *link)
 {
 	free(link->plan);
 	link->plan = NULL;
@@ -139,7 +139,7 @@ static int connect_with(struct plx_fabric_lcore *home, const struct driver_choic
 	if (rc == -ECONNREFUSED)
 		close_refused(link);
 	else if (rc) /* the caller gets the error, so nobody is told of the end */
-		link_end(link, PLX_LINK_UNREACHABLE, "%s", plx_error());
+		close_now(link, PLX_LINK_UNREACHABLE, "%s", plx_error());
 	if (!link->told)
 		return rc;
 	*link_out = link;
@@ -156,9 +156,9 @@ static int try(struct plx_fabric_lcore *home, const struct plan *plan,
 
 	if (rc)
 		return rc;
-	mark = hygiene_mark(choice->driver);
+	mark = descriptors_mark(choice->driver);
 	rc = connect_with(home, choice, plan_is_last(plan), info, attr, link_out);
-	hygiene_close_on_exec_since(mark);
+	descriptors_close_on_exec(mark);
 	fi_freeinfo(info);
 	return rc;
 }
@@ -271,7 +271,7 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 
 /* On with the next one ------------------------------------------------------------------------- */
 
-static bool is_in_vain(const struct plx_link *link)
+static bool has_failed(const struct plx_link *link)
 {
 	return !link->connected && !link->home->draining &&
 	       (link->reason == PLX_LINK_REFUSED || link->reason == PLX_LINK_UNREACHABLE ||
@@ -296,7 +296,7 @@ static int find_set(struct plx_link *link, struct fi_info **info_out, struct plx
 static void move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
 	struct plan *plan = link->plan;
-	struct fd_mark *mark = hygiene_mark(plan_choice(plan)->driver);
+	struct fd_mark *mark = descriptors_mark(plan_choice(plan)->driver);
 	int rc;
 
 	name_peer(link, info);
@@ -305,13 +305,13 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 	link->choice = why_it(plan);
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);
-	hygiene_close_on_exec_since(mark);
+	descriptors_close_on_exec(mark);
 	plan->refused_here = rc == -ECONNREFUSED;
 	if (rc == -ECONNREFUSED)
 		close_refused(link);
 	else if (rc)
-		link_end(link, rc == -EHOSTUNREACH ? PLX_LINK_UNREACHABLE : PLX_LINK_LOCAL, "%s",
-			 plx_error());
+		close_now(link, rc == -EHOSTUNREACH ? PLX_LINK_UNREACHABLE : PLX_LINK_LOCAL, "%s",
+			  plx_error());
 }
 
 static void give_up(struct plx_link *link)
@@ -329,9 +329,9 @@ static const char *trouble_with(const struct plx_link *link)
 	return text > link->text && text[-2] == ':' ? text : plx_link_reason_name(link->reason);
 }
 
-/* A link that was refused, or not answered, has been buried: it goes on with the next provider or
+/* A link that was refused, or not answered, has been reaped: it goes on with the next provider or
  * address, if there is one. Return: whether it does. */
-bool connect_otherwise(struct plx_link *link)
+bool connect_next(struct plx_link *link)
 {
 	struct plan *plan = link->plan;
 	bool by_rdma = plan_choice(plan)->driver->rdma;
@@ -344,7 +344,7 @@ bool connect_otherwise(struct plx_link *link)
 	struct plx_set *set;
 	struct fi_info *info;
 
-	if (!is_in_vain(link))
+	if (!has_failed(link))
 		return false;
 	while (plan_go_on(plan, same, what)) {
 		int rc = find_set(link, &info, &set);

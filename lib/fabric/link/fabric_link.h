@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links: an endpoint on a set, and what is spoken over it.
  *
- *   link.c          its memory, its attributes, and how it opens
+ *   link.c          its memory and its attributes
  *   connect.c       to which addresses it is connected, by which providers
+ *   handshake.c     HELLO and REFUSE: how it opens
+ *   self_test.c     links to the process' self-test service
  *   frame.c         frames, as they are written and read (frame.h)
- *   copy.c          messages that are sent by copy (hot path)
- *   send.c          messages that are sent by reference (hot path)
+ *   send.c          messages that are sent by copy (hot path)
+ *   send_buf.c      messages that are sent by reference (hot path)
  *   tx.c            what every frame that leaves goes through (hot path; tx.h)
- *   spare.c         buffers of long copies
+ *   link_buf.c      buffers for messages that are sent
  *   control.c       frames that are no messages
  *   receive.c       frames that arrived (hot path; receive.h)
- *   other_frames.c  those that are no whole message
+ *   receive_slow.c  those that are no whole message
  *   assembly.c      messages that come in parts (assembly.h)
- *   attend.c        what the loop does for links that ask for it
+ *   schedule.c      what the loop does for links that have asked for it
  *   window.c        how much links can be sent ahead
- *   self_test.c     links to the self-test service
- *   protocol.c      what is spoken above
  *   query.c         what can be asked of a link
  *   close.c         how a link ends
- *   orphan.c        receive pools of links that ended before their messages were dropped
+ *   kept_pool.c     receive pools of links that ended while the user had messages
  */
 #ifndef FABRIC_LINK_H
 #define FABRIC_LINK_H
@@ -135,9 +135,9 @@ struct plx_link {
 	/* Line 0: each message, sent or received. */
 	alignas(PLX_CACHE_LINE) uint8_t kind; /* first: see event_source() */
 	uint8_t state;
-	bool attended; /* in the lcore's list of links to look at */
-	bool settles;  /* see close_settle */
-	uint32_t want; /* bits of the enums above */
+	bool scheduled; /* in the lcore's list of links to look at */
+	bool settles;   /* see close_settle */
+	uint32_t want;  /* bits of the enums above */
 	struct fid_ep *ep;
 	struct plx_set *set;
 	const struct plx_fabric_driver *driver; /* the set's */
@@ -145,8 +145,8 @@ struct plx_link {
 	/* Counts of frames are cumulative, mod 2^32, as on the wire. */
 	uint32_t tx_frames, tx_frames_granted;
 	uint32_t rx_frames_granted, rx_frames_told; /* allowed by now; as last told to the peer */
-	uint32_t at_once_end;  /* shorter messages may leave with the call; 0: look why not */
-	uint32_t injects_left; /* until a frame has to ask for its completion */
+	uint32_t tx_inline_end; /* shorter messages may leave with the call; 0: look why not */
+	uint32_t injects_left;  /* until a frame has to ask for its completion */
 
 	/* Line 1: each message received, and the look of a turn. */
 	uint32_t rx_frames;
@@ -157,7 +157,7 @@ struct plx_link {
 	struct plx_fabric_lcore *home; /* the set's */
 	void (*on_message)(struct plx_link *link, struct plx_buf *message, void *user);
 	void *user;
-	struct plx_link *next_attended;
+	struct plx_link *next_scheduled;
 	struct plx_op *rx_idle; /* those without a buffer */
 
 	/* Line 2: each message counts here. */
@@ -180,7 +180,7 @@ struct plx_link {
 	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
 	bool is_judged; /* what the peer said in it */
-	bool declined;  /* for that: see link_decline */
+	bool declined;  /* for that: see handshake_decline */
 	bool shut_down, ep_closed;
 	bool gone; /* the connection, while the link closes */
 	bool told_suspect;
@@ -255,71 +255,69 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info);
 void link_destroy(struct plx_link *link);
 void link_abandon(struct plx_link *link);
-void link_connected(struct plx_link *link);
-void link_opened(struct plx_link *link);
-void link_try_open(struct plx_link *link);
-void link_say_hello(struct plx_link *link); /* or REFUSE */
+/* What is asked of a link that is not open. Return: -ENOTCONN; -EPERM in the child of a fork. */
+int link_fail_closed(const struct plx_link *link);
 
-/* window.c */
-int window_init(uint64_t receive_bytes);
-void window_take(struct plx_link *link);
-void window_give(struct plx_link *link);
-
-/* attend.c */
-void link_attend(struct plx_link *link, uint32_t want);
-int link_look_after(struct plx_fabric_lcore *home);
-
-/* connect.c */
-bool connect_otherwise(struct plx_link *link);
-void connect_forget_plan(struct plx_link *link);
-
-/* receive.c */
-int receive_post_all(struct plx_link *link);
-void receive_welcome(struct plx_link *link);
-void receive_done(struct plx_op *op, size_t length);
-void receive_refill(struct plx_link *link);
-void receive_take_back(struct plx_op *op);
-void receive_put(struct plx_link *link, struct plx_op *op, uint64_t value);
-
-/* tx.c; what else is there is in tx.h */
-void send_done(struct plx_op *op, int status);
-void send_fail_op(struct plx_op *op);
-
-/* control.c */
-int send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled);
-int send_control(struct plx_link *link); /* what link->want asks for; 0 or -EAGAIN */
-int send_heartbeat(struct plx_link *link);
-bool control_can_wait(const struct plx_link *link);
-
-/* send.c */
-struct plx_buf *send_bounce(struct plx_link *link, const struct plx_buf *buf, uint64_t total);
-void send_continue(struct plx_link *link);
-void send_fail_current(struct plx_link *link);
-void send_abandon_current(struct plx_link *link);
-bool send_has_room(const struct plx_link *link);
+/* handshake.c */
+void handshake_connected(struct plx_link *link);
+void handshake_try_open(struct plx_link *link);
+uint32_t handshake_write(const struct plx_link *link, uint8_t *out);
+void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length);
+void handshake_on_refuse(struct plx_link *link, const uint8_t *payload, uint32_t length);
+/* The peer's HELLO is not what this side wants. refusal: constant text that the peer gets; NULL: it
+ * sees why in this side's HELLO, which leaves if it has not yet. The link ends when the peer has
+ * taken it down, or after a moment, so that it gets that. */
+void handshake_decline(struct plx_link *link, const char *refusal, const char *format, ...)
+	PLX_PRINTF(3, 4);
 
 /* self_test.c: the bit of this side's HELLO; and what the peer's says. Return: whether the link
  * goes on. */
 uint32_t self_test_feature(const struct plx_link *link);
 bool self_test_agree(struct plx_link *link);
 
-/* protocol.c: the same of what is spoken above, and its name. */
-#define PROTOCOL_NAME_BYTES 32
-const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES]);
-uint32_t protocol_feature(const struct plx_link *link);
-bool protocol_agree(struct plx_link *link);
+/* window.c */
+int window_init(uint64_t receive_bytes);
+void window_take(struct plx_link *link);
+void window_give(struct plx_link *link);
+
+/* schedule.c */
+void link_schedule(struct plx_link *link, uint32_t want);
+int link_run_scheduled(struct plx_fabric_lcore *home);
+
+/* connect.c */
+bool connect_next(struct plx_link *link);
+void connect_drop_plan(struct plx_link *link);
+
+/* receive.c */
+int receive_post_all(struct plx_link *link);
+void receive_set_whole_end(struct plx_link *link);
+void receive_done(struct plx_op *op, size_t length);
+void receive_refill(struct plx_link *link);
+void receive_take_back(struct plx_op *op);
+
+/* receive_slow.c */
+void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value);
+
+/* tx.c; what else is there is in tx.h */
+void tx_done(struct plx_op *op, int status);
+void tx_fail_op(struct plx_op *op);
+bool tx_has_room(const struct plx_link *link);
+
+/* control.c */
+int control_send(struct plx_link *link); /* what link->want asks for; 0 or -EAGAIN */
+int control_send_heartbeat(struct plx_link *link);
+bool control_can_wait(const struct plx_link *link);
+
+/* send_buf.c */
+struct plx_buf *send_buf_bounce(struct plx_link *link, const struct plx_buf *buf, uint64_t total);
+void send_buf_continue(struct plx_link *link);
+void send_buf_fail(struct plx_link *link);
+void send_buf_abandon(struct plx_link *link);
 
 /* close.c */
-void link_end(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
-	PLX_PRINTF(3, 4);
-/* The peer's HELLO is not what this side wants. refusal: constant text that the peer gets; NULL: it
- * sees why in this side's HELLO, which leaves if it has not yet. The link ends when the peer has
- * taken it down, or after a moment, so that it gets that. */
-void link_decline(struct plx_link *link, const char *refusal, const char *format, ...)
+void close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
 void close_refused(struct plx_link *link);
-/* What is asked of a link that is not open. Return: -ENOTCONN; -EPERM in the child of a fork. */
-int link_fail_closed(const struct plx_link *link);
 /* It was refused, or, if it is an accepted one, it is gone. */
 void close_not_connected(struct plx_link *link);
 void close_timer_init(struct plx_link *link);
@@ -333,17 +331,18 @@ void close_settled(struct plx_link *link);
 void close_on_shutdown(struct plx_link *link, int prov_errno);
 void close_step(struct plx_link *link);
 void close_extend(struct plx_link *link);
-bool close_bury(struct plx_link *link, uint64_t now_ns);
+void close_begin_reap(struct plx_link *link);
+bool close_reap(struct plx_link *link, uint64_t now_ns);
 
-/* spare.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to;
+/* link_buf.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to;
  * in_zone: in memory that can be registered. Return: NULL with an error text. */
-struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
-void spare_free_all(struct plx_fabric_lcore *home);
+struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
+void link_buf_free_all(struct plx_fabric_lcore *home);
 
-/* orphan.c */
-int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool);
-void orphan_reap(struct plx_fabric_lcore *home);
-void orphan_reap_all(struct plx_fabric_lcore *home);
+/* kept_pool.c */
+int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool);
+void kept_pool_reap(struct plx_fabric_lcore *home);
+void kept_pool_reap_all(struct plx_fabric_lcore *home);
 
 /* liveness.c: what is called with each frame. Relaxed: V1 orders it where that matters. */
 static inline void liveness_heard(const struct plx_link *link)

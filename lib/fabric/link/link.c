@@ -261,7 +261,7 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	/* The provider may have receives of it, which come back with others' completions: the loop
 	 * buries it, as callbacks must not run inside this call. */
 	if (rc)
-		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
+		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
 	else
 		*link_out = link;
 	return rc;
@@ -289,7 +289,7 @@ void link_destroy(struct plx_link *link)
 {
 	struct plx_fabric_lcore *home = link->home;
 
-	assert(!link->attended);
+	assert(!link->scheduled);
 	delist(link);
 	window_give(link);
 	plx_timer_stop(&link->timer);
@@ -297,7 +297,7 @@ void link_destroy(struct plx_link *link)
 	while (link->rx_long_kept)
 		plx_buf_unref(link->rx_long[--link->rx_long_kept]);
 	free(link->rx_long);
-	if (link->rx_kept && orphan_adopt(home, link->rx_pool) == 0)
+	if (link->rx_kept && kept_pool_add(home, link->rx_pool) == 0)
 		link->rx_pool = NULL;
 	if (!link->rx_kept)
 		plx_pool_destroy(link->rx_pool);
@@ -305,7 +305,7 @@ void link_destroy(struct plx_link *link)
 	direct_destroy(link);
 	admission_leave(link->ticket);
 	listener_unref(link->from);
-	connect_forget_plan(link);
+	connect_drop_plan(link);
 	set_leave(link->set);
 	free(link);
 }
@@ -320,8 +320,8 @@ void link_abandon(struct plx_link *link)
 		"given up",
 		link->peer, link->set->label, link->rx_posted, link->tx_inflight);
 	for (uint32_t i = 0; i < LINK_TX_OPS + LINK_TX_CONTROL; i++)
-		send_fail_op(&link->ops[link_receives(link) + i]);
-	send_abandon_current(link);
+		tx_fail_op(&link->ops[link_receives(link) + i]);
+	send_buf_abandon(link);
 	if (link->direct)
 		direct_abandon(link);
 	close_tell(link);
@@ -332,81 +332,9 @@ void link_abandon(struct plx_link *link)
 	link->want = 0;
 }
 
-/* Opening ---------------------------------------------------------------------------------------
- */
-
-void link_say_hello(struct plx_link *link)
+int link_fail_closed(const struct plx_link *link)
 {
-	link->want |= WANT_HELLO;
-	if (send_control(link) != 0)
-		link_attend(link, WANT_HELLO);
-}
-
-/* FI_CONNECTED: the side that connected says HELLO, and the other one answers, knowing what is
- * wanted. Over iWARP it could not even speak first (RFC 5044, 7.1). */
-void link_connected(struct plx_link *link)
-{
-	if (link->state != LINK_CONNECTING)
-		return;
-	link->connected = true;
-	connect_forget_plan(link);
-	link->set->connecting--;
-	link->state = LINK_HELLO;
-	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
-	if (!link->from)
-		link_say_hello(link);
-	link_try_open(link);
-}
-
-/* Return: whether the link goes on. */
-static bool judge_hello(struct plx_link *link)
-{
-	const char *wrong = NULL;
-
-	if (!protocol_agree(link) || !self_test_agree(link))
-		return false;
-	if (link->events->on_hello)
-		wrong = link->events->on_hello(link, link->user);
-	if (wrong)
-		link_decline(link, wrong, "%s was refused: %s", link->peer, wrong);
-	return !wrong;
-}
-
-/* Once the peer's HELLO is here and ours has left: nothing may overtake it. */
-void link_try_open(struct plx_link *link)
-{
-	if (!link->connected || !link->hello_received)
-		return;
-	if (!link->is_judged) {
-		link->is_judged = true;
-		if (!judge_hello(link))
-			return;
-		if (link->from)
-			link_say_hello(link);
-	}
-	if (!(link->want & WANT_HELLO))
-		link_opened(link);
-}
-
-/* Both have said HELLO. */
-void link_opened(struct plx_link *link)
-{
-	if (link->state != LINK_HELLO)
-		return;
-	plx_timer_stop(&link->timer);
-	link->state = LINK_OPEN;
-	tx_welcome(link);
-	receive_welcome(link);
-	link->told = true;
-	if (link->events->on_credit)
-		link->want |= WANT_GRANTS;
-	liveness_join(link);
-	if (link->from) {
-		admission_opened(link->ticket);
-		listener_opened(link->from);
-	}
-	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open", link->home->id,
-		link->peer, link->set->label);
-	if (link->events->on_open)
-		link->events->on_open(link, link->user);
+	if (plx_is_forked())
+		return plx_fail_forked(link->peer);
+	return plx_fail(ENOTCONN, "link to %s is not open", link->peer);
 }

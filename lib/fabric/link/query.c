@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What can be asked of a link. */
+#include "fabric_address.h"
 #include "tx.h"
 
 const char *plx_link_reason_name(enum plx_link_reason reason)
@@ -104,4 +105,43 @@ void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_ou
 	stats_out->tx_inflight = link->tx_inflight;
 	stats_out->rx_posted = link->rx_posted;
 	stats_out->rx_kept = link->rx_kept + link->rx_long_kept;
+}
+
+const char *plx_link_without_peer(const struct plx_link *link, const char *text)
+{
+	size_t length = strlen(link->peer);
+
+	ASSERT_OWNER(link->home->id);
+	if (strncmp(text, link->peer, length) != 0)
+		return text;
+	if (strncmp(text + length, ": ", 2) == 0)
+		return text + length + 2;
+	return text[length] == ' ' ? text + length + 1 : text;
+}
+
+int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage *peer_out)
+{
+	ASSERT_OWNER(link->home->id);
+	return address_parse(link->peer, peer_out);
+}
+
+bool plx_link_is_same_host(const struct plx_link *link)
+{
+	struct sockaddr_storage own = {0}, peer = {0};
+	size_t own_bytes = sizeof(own), peer_bytes = sizeof(peer);
+
+	ASSERT_OWNER(link->home->id);
+	if (link->driver->same_host)
+		return true;
+	if (link->ep_closed) /* for on_close */
+		return address_is_here(link->peer);
+	return link->ep && fi_getname(&link->ep->fid, &own, &own_bytes) == 0 &&
+	       fi_getpeer(link->ep, &peer, &peer_bytes) == 0 &&
+	       address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
+}
+
+bool plx_link_is_suspect(const struct plx_link *link)
+{
+	ASSERT_OWNER(link->home->id);
+	return link->presence->suspect;
 }

@@ -19,6 +19,15 @@ static void set_idle(struct plx_op *op)
 	op->link->rx_idle = op;
 }
 
+/* Whole messages are welcome from HELLO to FIN, but for where one is being put together. */
+void receive_set_whole_end(struct plx_link *link)
+{
+	bool welcome = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
+		       !link->partial.total;
+
+	link->rx_whole_end = welcome ? (uint32_t)link->message_max + 1 : 0;
+}
+
 /* Fill every receive without a buffer, as far as the pool goes. Return: 0; -ENOMEM or the
  * provider's error where one cannot be posted. */
 static int post_idle(struct plx_link *link)
@@ -113,7 +122,7 @@ static __attribute__((noinline)) void finish_kept(struct plx_op *op)
 		return;
 	receive_grant(link,
 		      0); /* the peer has one less left: it may be time to tell it of others */
-	link_attend(link, WANT_REFILL);
+	link_schedule(link, WANT_REFILL);
 }
 
 /* EAGAIN: to be posted later. libfabric's tcp 2.1 also returns it on a connection that has ended.
@@ -128,7 +137,7 @@ static __attribute__((noinline)) void not_posted(struct plx_op *op, int rc)
 	}
 	receive_take_back(op);
 	if (rc != -FI_ENOTCONN)
-		link_end(link, PLX_LINK_LOCAL, "posting a receive failed: %s", fi_strerror(-rc));
+		close_now(link, PLX_LINK_LOCAL, "posting a receive failed: %s", fi_strerror(-rc));
 }
 
 /* The frame is done with: use the receive again. credit: and grant the peer what it took. */
@@ -165,7 +174,7 @@ __attribute__((noinline)) void receive_granted(struct plx_link *link)
 	if (link->want & WANT_MORE_TIME)
 		close_extend(link);
 	if (link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_GRANTS))
-		link_attend(link, link->want & WANT_GRANTS ? WANT_ON_CREDIT : 0);
+		link_schedule(link, link->want & WANT_GRANTS ? WANT_ON_CREDIT : 0);
 }
 
 /* One receive of the provider has completed. It counts as posted until that is not done again. */
@@ -179,7 +188,7 @@ static inline __attribute__((always_inline)) void received(struct plx_op *op, si
 	liveness_heard(link);
 	if (plx_unlikely(length - FRAME_HEADER_BYTES >= link->rx_whole_end ||
 			 !frame_read_whole(buf->data - FRAME_HEADER_BYTES, length, &header))) {
-		other_frame(op, length);
+		receive_slow(op, length);
 		return;
 	}
 	if (plx_unlikely(!receive_take_grants(link, &header) || !receive_take_credit(link))) {
@@ -198,7 +207,7 @@ void receive_done(struct plx_op *op, size_t length)
 
 /* Some peer has written to this side's memory, and has it told; that there is none to be written to
  * does not hinder it where it writes nothing. Which peer it was TCP does not say. */
-static void told_for_nothing(struct plx_set *set)
+static void unexpected_imm_data(struct plx_set *set)
 {
 	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
 		plx_log(&fabric_log, PLX_LOG_WARNING,
@@ -206,8 +215,9 @@ static void told_for_nothing(struct plx_set *set)
 			set->label);
 }
 
-/* What a read of the queue gave, but for nothing. Return: how many completions. */
-int cq_take(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count)
+/* Dispatch one batch of completions, here so that receiving is inlined, or the failures that the
+ * queue shows instead. Return: how many completions. */
+int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count)
 {
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
@@ -215,11 +225,11 @@ int cq_take(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t 
 		struct plx_op *op = entries[i].op_context;
 
 		if (plx_unlikely(!op))
-			told_for_nothing(set);
+			unexpected_imm_data(set);
 		else if (op->kind == OP_RECV)
 			received(op, entries[i].len);
 		else
-			send_done(op, 0);
+			tx_done(op, 0);
 	}
 	return (int)count;
 }

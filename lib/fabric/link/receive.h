@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What frames that arrived are taken with: those that are whole messages (receive.c, hot path), and
- * all others (other_frames.c). */
+ * all others (receive_slow.c). */
 #ifndef PLX_RECEIVE_H
 #define PLX_RECEIVE_H
 
 #include "tx.h"
 
-/* other_frames.c */
-void other_frame(struct plx_op *op, size_t length);
+/* receive_slow.c */
+void receive_slow(struct plx_op *op, size_t length);
 
 /* receive.c */
 void receive_finish(struct plx_op *op, bool credit);
@@ -23,7 +23,7 @@ static inline void receive_grant(struct plx_link *link, uint32_t frames)
 	uint32_t untold = link->rx_frames_granted - link->rx_frames_told;
 
 	if (untold && untold >= link->rx_frames_told - link->rx_frames)
-		link_attend(link, WANT_CREDIT);
+		link_schedule(link, WANT_CREDIT);
 }
 
 static inline void receive_deliver(struct plx_link *link, struct plx_buf *message)
@@ -41,7 +41,7 @@ static inline bool receive_take_credit(struct plx_link *link)
 	link->rx_frames++;
 	if (plx_likely((int32_t)(link->rx_frames_granted - link->rx_frames) >= 0))
 		return true;
-	link_end(link, PLX_LINK_PROTOCOL, "the peer sent more than it was granted");
+	close_now(link, PLX_LINK_PROTOCOL, "the peer sent more than it was granted");
 	return false;
 }
 
@@ -54,7 +54,7 @@ static inline bool receive_take_grants(struct plx_link *link, const struct frame
 		return true;
 	/* What is left now is not more than that either, so nothing here wraps. */
 	if (plx_unlikely(frames > LINK_WINDOW_FRAMES_MAX - tx_frames_left(link))) {
-		link_end(link, PLX_LINK_PROTOCOL, "the peer's credit makes no sense");
+		close_now(link, PLX_LINK_PROTOCOL, "the peer's credit makes no sense");
 		return false;
 	}
 	link->tx_frames_granted = header->granted_frames;

@@ -34,8 +34,8 @@ uint32_t self_test_feature(const struct plx_link *link)
 static bool accept_self_test(struct plx_link *link)
 {
 	if (!is_offered(link)) {
-		link_decline(link, NULL, "%s wants the self-test service, which is off here%s",
-			     link->peer, self_test.events ? " for other hosts" : "");
+		handshake_decline(link, NULL, "%s wants the self-test service, which is off here%s",
+				  link->peer, self_test.events ? " for other hosts" : "");
 		return false;
 	}
 	link_set_events(link, self_test.events);
@@ -54,12 +54,12 @@ bool self_test_agree(struct plx_link *link)
 	if (!link->attr.self_test || peer_says_so)
 		return true;
 	if (plx_link_is_same_host(link))
-		link_decline(link, NULL,
-			     "the process at %s has no self-test service: it was started with "
-			     "--self-test off, or is older than that service",
-			     link->peer);
+		handshake_decline(link, NULL,
+				  "the process at %s has no self-test service: it was started with "
+				  "--self-test off, or is older than that service",
+				  link->peer);
 	else
-		link_decline(
+		handshake_decline(
 			link, NULL,
 			"the process at %s offers its self-test service to its own host alone, if "
 			"at all; start it with --self-test RATE to offer it to others",

@@ -17,7 +17,7 @@ int tx_would_block(struct plx_link *link)
 static int would_block_here(struct plx_link *link)
 {
 	if (!link->tx_inflight)
-		link_attend(link, 0);
+		link_schedule(link, 0);
 	return -EAGAIN;
 }
 
@@ -33,16 +33,23 @@ int tx_check_sendable(const struct plx_link *link, uint64_t length)
 	return 0;
 }
 
+/* Whether a message may be begun. */
+bool tx_has_room(const struct plx_link *link)
+{
+	return !link->tx_current.head && tx_frames_left(link) &&
+	       link->tx_free_count > LINK_TX_CONTROL;
+}
+
 /* Messages of one frame that need no buffer may leave with the call, unless one is partly sent:
  * those short enough to be put together on the stack and injected, or any where the driver offers a
  * place.
  */
-void tx_welcome(struct plx_link *link)
+void tx_set_inline_end(struct plx_link *link)
 {
 	uint64_t most = link->peer_frame_max < link->peer_message_max ? link->peer_frame_max
 								      : link->peer_message_max;
 
-	link->at_once_end = 0;
+	link->tx_inline_end = 0;
 	if (link->state != LINK_OPEN || link->tx_current.head)
 		return;
 	if (!link->driver->claim) {
@@ -51,7 +58,7 @@ void tx_welcome(struct plx_link *link)
 		if (most > link->inject_max - FRAME_HEADER_BYTES)
 			most = link->inject_max - FRAME_HEADER_BYTES;
 	}
-	link->at_once_end = (uint32_t)most + 1;
+	link->tx_inline_end = (uint32_t)most + 1;
 }
 
 /* Operations --------------------------------------------------------------------------------- */
@@ -86,7 +93,7 @@ void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn se
 }
 
 /* The provider will never tell of this operation, if it is out at all: its message has failed. */
-void send_fail_op(struct plx_op *op)
+void tx_fail_op(struct plx_op *op)
 {
 	struct plx_buf *buf = op->buf;
 
@@ -97,7 +104,7 @@ void send_fail_op(struct plx_op *op)
 }
 
 /* The provider has completed a send. status: 0 or -errno. */
-void send_done(struct plx_op *op, int status)
+void tx_done(struct plx_op *op, int status)
 {
 	struct plx_link *link = op->link;
 	struct plx_buf *buf = op->buf;
@@ -116,10 +123,10 @@ void send_done(struct plx_op *op, int status)
 /* An operation of the link is done: go on with what may have waited for it. */
 void tx_completed(struct plx_link *link)
 {
-	if (plx_unlikely(link->state == LINK_DEAD)) /* it is being buried: nothing else counts */
+	if (plx_unlikely(link->state == LINK_DEAD)) /* close_reap does the rest */
 		return;
 	if (plx_unlikely(link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_CONTROL)))
-		link_attend(link, link->want);
+		link_schedule(link, link->want);
 	if (plx_unlikely(link->state == LINK_CLOSING)) {
 		if (!link->fin_acked)
 			close_extend(link);
@@ -133,7 +140,7 @@ int tx_not_sent(struct plx_link *link, ssize_t rc)
 {
 	if (plx_likely(rc == -FI_EAGAIN || rc == -FI_ENOTCONN))
 		return would_block_here(link);
-	link_end(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
+	close_now(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
 	return -ENOTCONN;
 }
 
@@ -161,4 +168,52 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 		return 0;
 	}
 	return tx_not_sent(link, rc);
+}
+
+/* A frame that is no longer than an operation has room for needs no buffer. Return: 0; -EAGAIN. */
+static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t length)
+{
+	struct plx_op *op = tx_take_op(link, 0);
+
+	if (!op)
+		return -EAGAIN;
+	memcpy(op->header, frame, length);
+
+	void *desc = set_desc(link->set, link->ops_zone);
+	int rc = tx_submit(link, op, &(struct iovec){op->header, length}, &desc, 1);
+
+	if (rc)
+		tx_give_op(link, op);
+	return rc;
+}
+
+/* Send a frame of header and payload that is already put together: injected, or by reference;
+ * signalled: so that the link knows when it has left. Return: 0; -EAGAIN. */
+int tx_send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled)
+{
+	int rc;
+
+	if (!signalled && tx_may_inject(link, length))
+		return tx_inject(link, frame, length);
+	if (length <= sizeof(((struct plx_op *)0)->header))
+		return send_from_op(link, frame, length);
+
+	struct plx_buf *buf = plx_buf_get(link->home->tx_pool);
+	struct plx_op *op = buf ? tx_take_op(link, 0) : NULL;
+
+	if (!op) {
+		plx_buf_unref(buf);
+		return -EAGAIN;
+	}
+	memcpy(plx_buf_append(buf, length), frame, length);
+	op->buf = buf;
+
+	void *desc = set_desc(link->set, buf->zone_index);
+
+	rc = tx_submit(link, op, &(struct iovec){buf->data, length}, &desc, 1);
+	if (rc) {
+		plx_buf_unref(buf);
+		tx_give_op(link, op);
+	}
+	return rc;
 }

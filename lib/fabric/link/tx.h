@@ -60,7 +60,7 @@ static inline void tx_commit(struct plx_link *link, size_t bytes)
 	link->driver->commit(link->ep, bytes);
 }
 
-void tx_welcome(struct plx_link *link);
+void tx_set_inline_end(struct plx_link *link);
 int tx_would_block(struct plx_link *link);
 int tx_check_sendable(const struct plx_link *link, uint64_t length);
 struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve);
@@ -69,6 +69,7 @@ void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn se
 		 int status);
 int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
 	      int count);
+int tx_send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled);
 int tx_not_sent(struct plx_link *link, ssize_t rc);
 void tx_completed(struct plx_link *link);
 void tx_signalled(struct plx_link *link);

@@ -262,7 +262,7 @@ void admission_opened(struct ticket *ticket)
 	pthread_mutex_unlock(&ticket->admission->lock);
 }
 
-void admission_let_go(struct ticket *ticket)
+void admission_unref(struct ticket *ticket)
 {
 	struct admission *admission = ticket->admission;
 	bool last;
@@ -287,7 +287,7 @@ void admission_leave(struct ticket *ticket)
 	ticket->link = NULL;
 	ticket->request = NULL;
 	pthread_mutex_unlock(&admission->lock);
-	admission_let_go(ticket);
+	admission_unref(ticket);
 }
 
 void admission_count_evicted(struct admission *admission)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Listeners, and which lcore gets a connection that comes to one.
  *
- *   listen.c     listeners: passive endpoints, and what is counted of them
- *   handover.c   from a connection request to a link on some lcore
- *   admission.c  which connections are taken: see struct plx_admission
- *   spread.c     which lcore gets the next one
- *   stranger.c   log lines of peers that do not complete the handshake
+ *   listen.c         listening on the addresses of a name, by each driver that may be asked
+ *   listener.c       a listener, what is counted of it, and its end
+ *   handover.c       from a connection request to a link on some lcore
+ *   admission.c      which connections are taken: see struct plx_admission
+ *   spread.c         which lcore gets the next one
+ *   handshake_log.c  log lines of peers that do not complete the handshake
  */
 #ifndef FABRIC_LISTEN_H
 #define FABRIC_LISTEN_H
@@ -85,7 +86,7 @@ struct plx_link *admission_link(struct ticket *ticket, uint32_t *lcore_out);
 struct request *admission_request(struct ticket *ticket);
 
 /* Who evicts it refers to it until then. */
-void admission_let_go(struct ticket *ticket);
+void admission_unref(struct ticket *ticket);
 
 /* The provider made room for another connection, by its own count of the same limit. */
 void admission_count_evicted(struct admission *admission);
@@ -97,10 +98,10 @@ bool admission_may_log(struct admission *admission, enum admission_cause cause);
 
 /* Listeners ------------------------------------------------------------------------------------ */
 
-#define STRANGERS_MAX 16
+#define HANDSHAKE_LOG_HOSTS 16
 
 /* A host whose peers do not complete the handshake. */
-struct stranger {
+struct handshake_log_host {
 	struct in6_addr host;
 	uint64_t next_ns; /* when that may be logged again; 0: none is here */
 };
@@ -112,7 +113,7 @@ struct listener_shared {
 	struct admission admission;
 	pthread_mutex_t lock; /* for what follows: only failures take it */
 	char last_failure[160];
-	struct stranger strangers[STRANGERS_MAX];
+	struct handshake_log_host log_hosts[HANDSHAKE_LOG_HOSTS];
 };
 
 struct plx_listener {
@@ -132,7 +133,8 @@ struct plx_listener {
 	uint16_t port;
 };
 
-/* listen.c */
+/* listener.c */
+struct listener_shared *listener_shared_create(const struct plx_admission *limits);
 void listener_free(struct plx_listener *listener);
 void listener_release(struct plx_listener *listener);
 void listener_ref(struct listener_shared *shared);
@@ -146,10 +148,11 @@ void listener_unref(struct listener_shared *shared);
 /* Say that no connection can be accepted for a second. */
 void listener_out_of_descriptors(struct plx_set *set);
 
-/* stranger.c: what "who what" is wrong with the peer of an accepted link; and with one that the
- * provider refused before it was a link. */
-void stranger_tell(const struct plx_link *link, const char *who, const char *what);
-void stranger_refused(const struct sockaddr *peer, const char *why, bool evicted, void *shared);
+/* handshake_log.c: what "who what" is wrong with the peer of an accepted link; and with one that
+ * the provider refused before it was a link. */
+void handshake_log_failed(const struct plx_link *link, const char *who, const char *what);
+void handshake_log_refused(const struct sockaddr *peer, const char *why, bool evicted,
+			   void *shared);
 
 /* handover.c */
 void handover_request(struct plx_listener *listener, struct fi_info *info);

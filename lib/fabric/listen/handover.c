@@ -177,7 +177,7 @@ static int take(struct plx_call *call, void *arg)
 	link->choice = "the peer chose it";
 	link->fd = request->fd;
 	if (accept_link(link) != 0)
-		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
+		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
 	return 0;
 }
 
@@ -334,13 +334,13 @@ static int evict_there(struct plx_call *call, void *arg)
 	struct plx_link *link = admission_link(ticket, &lcore);
 
 	if (link && link->state < LINK_OPEN)
-		link_end(link, PLX_LINK_ABORTED, "%s", evicted_text);
+		close_now(link, PLX_LINK_ABORTED, "%s", evicted_text);
 	return 0;
 }
 
 static void evicted_there(struct plx_call *call, int result, void *arg)
 {
-	admission_let_go(arg);
+	admission_unref(arg);
 }
 
 /* Return: whether it was one that no lcore has come to. */
@@ -377,7 +377,7 @@ static void evict(struct ticket *ticket)
 			return;
 		/* else its time-outs end it */
 	}
-	admission_let_go(ticket);
+	admission_unref(ticket);
 }
 
 static void refuse_for(struct plx_listener *listener, struct fi_info *info,

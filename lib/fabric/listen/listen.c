@@ -1,121 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listeners: passive endpoints, and what is counted of them. What comes in is handover.c's. */
+/* Listening on the addresses of a name, by each driver that may be asked. What comes in is
+ * handover.c's. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-/* Counters ------------------------------------------------------------------------------------ */
-
-static struct listener_shared *shared_create(const struct plx_admission *limits)
-{
-	struct listener_shared *shared = calloc(1, sizeof(*shared));
-
-	if (!shared)
-		return NULL;
-	pthread_mutex_init(&shared->lock, NULL);
-	admission_init(&shared->admission, limits);
-	atomic_init(&shared->refs, 1);
-	return shared;
-}
-
-void listener_ref(struct listener_shared *shared)
-{
-	/* Relaxed: whoever copies a reference holds one. */
-	atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
-}
-
-void listener_unref(struct listener_shared *shared)
-{
-	/* U1 -> U2: all uses of one holder come before the free by the last one. Each decrement is
-	 * both ends of the edge. */
-	if (!shared || atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) != 1)
-		return;
-	admission_fini(&shared->admission);
-	pthread_mutex_destroy(&shared->lock);
-	free(shared);
-}
-
-/* Relaxed throughout: each counter stands for itself. */
-static void count(_Atomic uint64_t *counter)
-{
-	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
-void listener_requested(struct listener_shared *shared)
-{
-	count(&shared->requests);
-}
-
-void listener_refused(struct listener_shared *shared)
-{
-	count(&shared->refused);
-}
-
-void listener_opened(struct listener_shared *shared)
-{
-	count(&shared->opened);
-}
-
-void listener_protocol_broken(struct listener_shared *shared)
-{
-	count(&shared->protocol_broken);
-}
-
-/* A link of that listener ended before it was open: nobody but the log and the counters hears. */
-void listener_failed(const struct plx_link *link)
-{
-	struct listener_shared *shared = link->from;
-
-	count(&shared->failed);
-	pthread_mutex_lock(&shared->lock);
-	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.*s",
-		 (int)sizeof(shared->last_failure) - 1, link->text);
-	pthread_mutex_unlock(&shared->lock);
-	/* Relaxed: what was logged need not be logged again. */
-	if (atomic_load_explicit(&link->ticket->evicted, memory_order_relaxed))
-		return;
-	if (link->reason == PLX_LINK_HELLO)
-		stranger_tell(link, "it ", plx_link_without_peer(link, link->text));
-	else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
-		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", link->peer,
-			plx_link_without_peer(link, link->text));
-}
-
-void listener_out_of_descriptors(struct plx_set *set)
-{
-	plx_log(&fabric_log, PLX_LOG_WARNING,
-		"lcore %u: %s: a connection cannot be accepted, as this process has used up its "
-		"%" PRIu64 " descriptors; trying again in 1 s. `ulimit -n` raises the limit",
-		set->home->id, set->label, hygiene_descriptor_limit());
-}
-
-void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out)
-{
-	struct listener_shared *shared = listener->shared;
-
-	stats_out->requests = atomic_load_explicit(&shared->requests, memory_order_relaxed);
-	stats_out->opened = atomic_load_explicit(&shared->opened, memory_order_relaxed);
-	stats_out->refused = atomic_load_explicit(&shared->refused, memory_order_relaxed);
-	stats_out->refused_links = admission_count(&shared->admission, ADMISSION_LINKS);
-	stats_out->refused_host = admission_count(&shared->admission, ADMISSION_HOST);
-	stats_out->refused_rate = admission_count(&shared->admission, ADMISSION_RATE);
-	stats_out->evicted = admission_count(&shared->admission, ADMISSION_EVICTED);
-	stats_out->failed = atomic_load_explicit(&shared->failed, memory_order_relaxed);
-	stats_out->no_handshake = atomic_load_explicit(&shared->no_handshake, memory_order_relaxed);
-	stats_out->protocol_broken = atomic_load_explicit(&shared->protocol_broken,
-							  memory_order_relaxed);
-	pthread_mutex_lock(&shared->lock);
-	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
-	pthread_mutex_unlock(&shared->lock);
-}
-
-/* Listening ----------------------------------------------------------------------------------- */
 
 static int listen_failed(const char *address, int rc)
 {
@@ -143,7 +36,7 @@ static int listen_failed(const char *address, int rc)
 			"memfd_create and fstatfs, and that enough memory is free",
 			address);
 	default:
-		return plx_fail(EIO, "listen on %s: %s", address, hygiene_strerror(rc));
+		return plx_fail(EIO, "listen on %s: %s", address, descriptors_strerror(rc));
 	}
 }
 
@@ -151,7 +44,7 @@ static void guard(const struct plx_listener *listener)
 {
 	struct plx_fabric_guard guard = {
 		.handshakes_max = listener->shared->admission.limits.handshakes_max,
-		.refused = stranger_refused,
+		.refused = handshake_log_refused,
 		.arg = listener->shared,
 	};
 
@@ -196,7 +89,7 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 	listener->set = set;
 	listener->attr = *attr;
 	listener->front = front ? front : listener;
-	listener->shared = front ? front->shared : shared_create(&attr->admission);
+	listener->shared = front ? front->shared : listener_shared_create(&attr->admission);
 	if (front)
 		listener_ref(front->shared);
 	rc = listener->shared ? open_passive(listener, address, info)
@@ -416,86 +309,4 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	if (rc == 0)
 		*listener_out = front;
 	return rc;
-}
-
-const char *plx_listener_address(const struct plx_listener *listener)
-{
-	return listener->address;
-}
-
-unsigned plx_listener_port(const struct plx_listener *listener)
-{
-	return listener ? listener->port : 0;
-}
-
-/* One that failed to listen is not in the list. */
-static void delist(struct plx_listener *listener)
-{
-	struct plx_listener **at = &listener->set->home->listeners;
-
-	while (*at && *at != listener)
-		at = &(*at)->next;
-	if (!*at)
-		return;
-	*at = listener->next;
-	listener->set->listeners--;
-}
-
-/* The user's listener outlives those that belong to it, so that they can name it. */
-static void part_from_front(struct plx_listener *listener)
-{
-	struct plx_listener **at = &listener->front->also;
-
-	while (*at && *at != listener)
-		at = &(*at)->also;
-	if (*at)
-		*at = listener->also;
-}
-
-/* But for plx_fabric_fini, which ends all of them in any order. */
-static void part_from_all(struct plx_listener *front)
-{
-	for (struct plx_listener *also = front->also, *next; also; also = next) {
-		next = also->also;
-		also->also = NULL;
-		also->front = also;
-	}
-}
-
-/* Requests that are on their way are refused. */
-void listener_free(struct plx_listener *listener)
-{
-	struct plx_listener *front = listener->front;
-
-	handover_drop_all(listener);
-	delist(listener);
-	if (front != listener)
-		part_from_front(listener);
-	else
-		part_from_all(listener);
-	if (listener->pep)
-		retire_pep(listener->set, listener->pep);
-	listener_unref(listener->shared);
-	free(listener);
-	if (front != listener)
-		listener_release(front);
-}
-
-/* Free it if it is closed, and nothing needs it any more. */
-void listener_release(struct plx_listener *listener)
-{
-	bool named = listener->front == listener && listener->also;
-
-	if (listener->closed && !listener->placing && !listener->requests && !named)
-		listener_free(listener);
-}
-
-void plx_listener_close(struct plx_listener *listener)
-{
-	if (!listener || listener->closed || plx_is_forked())
-		return;
-	ASSERT_OWNER(listener->set->home->id);
-	plx_listener_close(listener->also);
-	listener->closed = true;
-	listener_release(listener);
 }

@@ -17,10 +17,10 @@ static void operation_failed(const struct fi_cq_err_entry *entry)
 	if (op->kind == OP_RECV)
 		receive_take_back(op);
 	else if (op->kind == OP_SEND)
-		send_done(op, entry->err ? -entry->err : -EIO);
+		tx_done(op, entry->err ? -entry->err : -EIO);
 	if (entry->err == FI_ETRUNC)
-		link_end(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
-			 link_frame_bytes(link));
+		close_now(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
+			  link_frame_bytes(link));
 	else if (link->state != LINK_CONNECTING) /* else the EQ will tell why it failed */
 		close_on_shutdown(link, entry->prov_errno);
 	if (op->kind == OP_GET) /* behind the end, so that nobody begins another one with it */

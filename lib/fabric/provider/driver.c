@@ -309,7 +309,7 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
 		return fail_missing(choice);
 	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name,
-			hygiene_strerror(rc));
+			descriptors_strerror(rc));
 }
 
 /* Queues -------------------------------------------------------------------------------------- */

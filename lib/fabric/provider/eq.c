@@ -32,12 +32,12 @@ static void connection_failed(struct plx_link *link, int err, const char *detail
 	case FI_EHOSTUNREACH:
 	case FI_ENETUNREACH:
 	case FI_EHOSTDOWN:
-		link_end(link, PLX_LINK_UNREACHABLE, "%s cannot be reached: %s", link->peer,
-			 detail);
+		close_now(link, PLX_LINK_UNREACHABLE, "%s cannot be reached: %s", link->peer,
+			  detail);
 		break;
 	default:
-		link_end(link, PLX_LINK_LOCAL, "connecting to %s failed: %s", link->peer,
-			 fi_strerror(err));
+		close_now(link, PLX_LINK_LOCAL, "connecting to %s failed: %s", link->peer,
+			  fi_strerror(err));
 	}
 }
 
@@ -109,7 +109,7 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 	struct plx_link *link = (struct plx_link *)entry->fid->context;
 
 	if (event == FI_CONNECTED)
-		link_connected(link);
+		handshake_connected(link);
 	else if (event == FI_SHUTDOWN && link->state != LINK_DEAD && close_settle(link))
 		close_on_shutdown(link, 0);
 }

@@ -8,7 +8,7 @@
  *   retire.c   passive endpoints of closed listeners
  *   sleep.c    how an lcore sleeps on its sets
  *   probe.c    whether a provider can be slept on, tried out
- *   hygiene.c  what libfabric does to the process, corrected
+ *   signals.c, descriptors.c  what libfabric does to the process, corrected
  */
 #ifndef FABRIC_PROVIDER_H
 #define FABRIC_PROVIDER_H
@@ -48,16 +48,17 @@ int driver_open_queues(const struct plx_fabric_driver *driver, struct plx_fabric
 		       const struct fi_info *info);
 int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids);
 
-/* hygiene.c */
+/* signals.c */
+void signals_restore(void);
+
+/* descriptors.c */
 /* The text of a libfabric error, -rc; it names the limit of descriptors where they are used up,
  * whatever the provider made of that. Valid until the thread's next call. */
-const char *hygiene_strerror(int rc);
-uint64_t hygiene_descriptor_limit(void);
-void hygiene_signals(void);
-void hygiene_environment(void);
+const char *descriptors_strerror(int rc);
+uint64_t descriptors_limit(void);
 struct fd_mark;
-struct fd_mark *hygiene_mark(const struct plx_fabric_driver *driver); /* NULL: any */
-void hygiene_close_on_exec_since(struct fd_mark *mark);
+struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver); /* NULL: any */
+void descriptors_close_on_exec(struct fd_mark *mark);
 
 /* Sets ----------------------------------------------------------------------------------------- */
 
@@ -84,12 +85,12 @@ struct plx_set {
 	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
 	uint64_t full_since_ns;            /* polls have given CQ_BURST since; how much that was */
 	uint32_t full_count;
-	enum set_woke woke;           /* sleep.c: how the last sleep ended, not judged yet */
-	bool armed;                   /* the lcore sleeps on it */
-	struct plx_link *only;        /* of a set with `direct`: its link */
-	uint64_t distrusted_until_ns; /* until then its wait object is not believed; see sleep.c */
-	uint64_t distrust_ns;         /* how long it was not the last time */
-	uint32_t rescues;             /* in a row: there was work, and it did not wake the lcore */
+	enum set_woke woke;       /* sleep.c: how the last sleep ended, not judged yet */
+	bool armed;               /* the lcore sleeps on it */
+	struct plx_link *only;    /* of a set with `direct`: its link */
+	uint64_t broken_until_ns; /* until then its wait object is not believed; see sleep.c */
+	uint64_t broken_ns;       /* how long it was not the last time */
+	uint32_t missed;          /* in a row: there was work, and it did not wake the lcore */
 	uint32_t
 		spurious; /* in a row: it woke the lcore at once for nothing, and was still ready */
 	bool in_doubt;    /* the last sleep ended at once for nothing */
@@ -122,8 +123,8 @@ void set_register_new_zones(struct plx_set *set);
 int set_need_zone(struct plx_set *set, uint32_t zone_index);
 bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
 
-/* cq.c, eq.c, and cq_take of receive.c */
-int cq_take(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
+/* cq.c, eq.c; of link/receive.c: dispatch what a read gave. Return: how many. */
+int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
 int cq_read_errors(struct plx_set *set);
 
 /* Take completions, at most CQ_BURST. Return: how many. */
@@ -135,7 +136,7 @@ static inline __attribute__((always_inline)) int cq_poll(struct plx_set *set)
 	if (plx_unlikely(set->direct))
 		return direct_poll(set);
 	count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
-	return plx_likely(count == -FI_EAGAIN) ? 0 : cq_take(set, entries, count);
+	return plx_likely(count == -FI_EAGAIN) ? 0 : receive_completions(set, entries, count);
 }
 
 int eq_poll(struct plx_set *set);
@@ -150,9 +151,9 @@ void retire_reap(struct plx_set *set, uint64_t now_ns);
 void retire_reap_all(struct plx_set *set);
 
 /* sleep.c */
-int fabric_arm(void *arg, struct plx_sleep *sleep);
-void fabric_woke(void *arg, const struct plx_sleep *sleep);
-void fabric_judge(struct plx_set *set, int found);
-void fabric_first_look(struct plx_set *set);
+int sleep_arm(void *arg, struct plx_sleep *sleep);
+void sleep_woke(void *arg, const struct plx_sleep *sleep);
+void sleep_judge(struct plx_set *set, int found);
+void sleep_check_new(struct plx_set *set);
 
 #endif

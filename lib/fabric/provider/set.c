@@ -41,17 +41,17 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 
 	if (rc)
 		return plx_fail(EIO, "%s: opening the fabric failed: %s", set->label,
-				hygiene_strerror(rc));
+				descriptors_strerror(rc));
 	rc = fi_domain(set->fids.fabric, (struct fi_info *)info, &set->fids.domain, set);
 	if (rc)
 		return plx_fail(EIO, "%s: opening the domain failed: %s", set->label,
-				hygiene_strerror(rc));
+				descriptors_strerror(rc));
 	rc = driver_open_queues(driver, &set->fids, info);
 	if (rc == -EFBIG) /* of plx_shm alone, with a text */
 		return plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	if (rc)
 		return plx_fail(EIO, "%s: opening the queues failed: %s", set->label,
-				hygiene_strerror(rc));
+				descriptors_strerror(rc));
 	return 0;
 }
 
@@ -76,17 +76,17 @@ static int set_open(struct plx_fabric_lcore *home, const struct plx_fabric_drive
 	snprintf(set->label, sizeof(set->label), "%s (libfabric %s%s%s)", driver->name, provider,
 		 device ? " on " : "", set->device);
 
-	struct fd_mark *mark = hygiene_mark(driver);
+	struct fd_mark *mark = descriptors_mark(driver);
 	int rc = open_fids(set, info);
 
-	hygiene_close_on_exec_since(mark);
+	descriptors_close_on_exec(mark);
 	if (rc == 0 && direct)
 		rc = direct_check_set(set);
 	if (rc) {
 		set_close(set);
 		return rc;
 	}
-	fabric_first_look(set);
+	sleep_check_new(set);
 	set_register_new_zones(set);
 	*set_out = set;
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How an lcore's links sleep. The loop asks after a turn in which every set was looked into and
  * nothing was found (plx_loop_falls_asleep); each set is armed as its driver knows, and waited for
- * by its descriptors. Wait objects lie, in some providers and versions: one that is always readable
- * would keep the lcore awake, one that stays silent would make it miss messages. So what they say
- * is compared with what is found. The lcore naps instead of sleeping on one that lies, for a time
- * that grows with each lie: what looked like one may have been the work of a peer. */
+ * by its descriptors. Wait objects are wrong in some providers and versions: one that is always
+ * readable would keep the lcore awake, one that stays silent would make it miss messages. So what
+ * they say is compared with what is found. The lcore naps instead of sleeping on a broken one, for
+ * a time that grows each time: what looked broken may have been the work of a peer. */
 #include "fabric_listen.h"
 #include "tx.h"
 
@@ -14,7 +14,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* A descriptor that is always readable ends a sleep at once. That counts as a lie where a poll
+/* A descriptor that is always readable ends a sleep at once. It counts as broken where a poll
  * then finds nothing and the descriptor, armed again, is still readable; so often in a row. Part of
  * a message wakes the lcore for nothing too, but reading it clears the descriptor. */
 #define SPURIOUS_NS  (20 * PLX_NS_PER_US)
@@ -22,15 +22,15 @@
 
 /* Times in a row that the lcore slept until it was time, with no descriptor readable, and then
  * found something. What comes in the moment between looks the same, but not again and again. */
-#define RESCUES_MAX 8
+#define MISSED_MAX 8
 
-/* How long a set is not slept on: doubled each time, and begun anew after a time without a lie. At
- * the most, SPURIOUS_MAX wakes of 10 us take 0.25 % of a CPU. */
-#define DISTRUST_MIN_NS    PLX_NS_PER_S
-#define DISTRUST_MAX_NS    (4 * PLX_NS_PER_S)
-#define DISTRUST_FORGET_NS (60 * PLX_NS_PER_S)
+/* How long a set is not slept on: doubled each time, and begun anew after a time in which it
+ * worked. At the most, SPURIOUS_MAX wakes of 10 us take 0.25 % of a CPU. */
+#define BROKEN_MIN_NS       PLX_NS_PER_S
+#define BROKEN_MAX_NS       (4 * PLX_NS_PER_S)
+#define BROKEN_FORGET_NS    (60 * PLX_NS_PER_S)
 
-#define ORPHANS_EVERY_NS   (100 * PLX_NS_PER_MS)
+#define KEPT_POOLS_EVERY_NS (100 * PLX_NS_PER_MS)
 
 static bool in_use(const struct plx_set *set)
 {
@@ -54,7 +54,7 @@ static bool will_be_told(const struct plx_link *link)
 
 static bool all_will_be_told(const struct plx_fabric_lcore *home)
 {
-	for (const struct plx_link *link = home->attended; link; link = link->next_attended) {
+	for (const struct plx_link *link = home->scheduled; link; link = link->next_scheduled) {
 		if (!will_be_told(link))
 			return false;
 	}
@@ -73,30 +73,29 @@ static bool is_readable(const struct plx_set *set)
 	return poll(fds, PLX_ARRAY_LEN(fds), 0) > 0;
 }
 
-static bool is_distrusted(const struct plx_set *set)
+static bool is_broken(const struct plx_set *set)
 {
-	return set->distrusted_until_ns > plx_loop_now_ns();
+	return set->broken_until_ns > plx_loop_now_ns();
 }
 
-static void distrust(struct plx_set *set, const char *why)
+static void mark_broken(struct plx_set *set, const char *why)
 {
-	uint64_t now_ns = plx_loop_now_ns(), before_ns = set->distrust_ns;
+	uint64_t now_ns = plx_loop_now_ns(), before_ns = set->broken_ns;
 
-	if (is_distrusted(set))
+	if (is_broken(set))
 		return;
-	if (!set->distrust_ns ||
-	    plx_time_since(set->distrusted_until_ns, now_ns) > DISTRUST_FORGET_NS)
-		set->distrust_ns = DISTRUST_MIN_NS;
-	else if (set->distrust_ns < DISTRUST_MAX_NS)
-		set->distrust_ns *= 2;
-	set->distrusted_until_ns = now_ns + set->distrust_ns;
-	set->spurious = set->rescues = 0;
-	if (set->distrust_ns == before_ns)
+	if (!set->broken_ns || plx_time_since(set->broken_until_ns, now_ns) > BROKEN_FORGET_NS)
+		set->broken_ns = BROKEN_MIN_NS;
+	else if (set->broken_ns < BROKEN_MAX_NS)
+		set->broken_ns *= 2;
+	set->broken_until_ns = now_ns + set->broken_ns;
+	set->spurious = set->missed = 0;
+	if (set->broken_ns == before_ns)
 		return;
 	plx_log(&fabric_log, PLX_LOG_WARNING,
 		"lcore %u: %s cannot be slept on, as %s; for the next %" PRIu64 " s this lcore "
 		"looks at it every 50 us to 1 ms while it is idle. --idle poll keeps it awake",
-		set->home->id, set->label, why, set->distrust_ns / PLX_NS_PER_S);
+		set->home->id, set->label, why, set->broken_ns / PLX_NS_PER_S);
 }
 
 static bool descriptors_are_used_up(const struct plx_set *set)
@@ -112,13 +111,13 @@ static bool descriptors_are_used_up(const struct plx_set *set)
 /* A connection that waits to be accepted keeps the descriptor readable. */
 static void pause_accepting(struct plx_set *set)
 {
-	set->distrusted_until_ns = plx_loop_now_ns() + PLX_NS_PER_S;
+	set->broken_until_ns = plx_loop_now_ns() + PLX_NS_PER_S;
 	set->spurious = 0;
 	listener_out_of_descriptors(set);
 }
 
 /* After a sleep that ended at once for nothing. Return: whether the set may be slept on. */
-static bool still_tells_the_truth(struct plx_set *set)
+static bool wait_fd_works(struct plx_set *set)
 {
 	set->in_doubt = false;
 	if (!is_readable(set)) {
@@ -128,14 +127,14 @@ static bool still_tells_the_truth(struct plx_set *set)
 	if (set->listeners && descriptors_are_used_up(set))
 		pause_accepting(set);
 	else if (++set->spurious >= SPURIOUS_MAX)
-		distrust(set, "it wakes the lcore for nothing");
-	return !is_distrusted(set);
+		mark_broken(set, "it wakes the lcore for nothing");
+	return !is_broken(set);
 }
 
 /* Return: whether the set is armed; else -EAGAIN there is work, 0 it cannot be slept on. */
 static int try_to_arm(struct plx_set *set)
 {
-	if (set->fids.wait_fd < 0 || plx_unlikely(is_distrusted(set)))
+	if (set->fids.wait_fd < 0 || plx_unlikely(is_broken(set)))
 		return 0;
 
 	int rc = driver_arm(set->driver, &set->fids);
@@ -143,8 +142,8 @@ static int try_to_arm(struct plx_set *set)
 	if (rc == -FI_EAGAIN)
 		return -EAGAIN;
 	if (rc)
-		distrust(set, "arming it fails");
-	return rc == 0 && (plx_likely(!set->in_doubt) || still_tells_the_truth(set));
+		mark_broken(set, "arming it fails");
+	return rc == 0 && (plx_likely(!set->in_doubt) || wait_fd_works(set));
 }
 
 /* Return: 0; -EAGAIN. */
@@ -171,7 +170,7 @@ static void disarm_all(struct plx_fabric_lcore *home)
 		set->armed = false;
 }
 
-int fabric_arm(void *arg, struct plx_sleep *sleep)
+int sleep_arm(void *arg, struct plx_sleep *sleep)
 {
 	struct plx_fabric_lcore *home = arg;
 
@@ -186,16 +185,16 @@ int fabric_arm(void *arg, struct plx_sleep *sleep)
 	}
 	if (!all_will_be_told(home))
 		plx_sleep_nap(sleep);
-	if (home->orphan_count)
-		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), ORPHANS_EVERY_NS));
+	if (home->kept_pool_count)
+		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), KEPT_POOLS_EVERY_NS));
 	return 0;
 }
 
 /* At the start there is nothing: one that is ready then will always be. */
-void fabric_first_look(struct plx_set *set)
+void sleep_check_new(struct plx_set *set)
 {
 	if (set->fids.wait_fd >= 0 && driver_arm(set->driver, &set->fids) == 0 && is_readable(set))
-		distrust(set, "it is ready where nothing has come");
+		mark_broken(set, "it is ready where nothing has come");
 }
 
 /* Awake ------------------------------------------------------------------------------------- */
@@ -206,7 +205,7 @@ static bool is_ready(const struct plx_set *set, const struct plx_sleep *sleep)
 	       (set->fids.eq_fd >= 0 && plx_sleep_ended_by(sleep, set->fids.eq_fd));
 }
 
-void fabric_woke(void *arg, const struct plx_sleep *sleep)
+void sleep_woke(void *arg, const struct plx_sleep *sleep)
 {
 	struct plx_fabric_lcore *home = arg;
 
@@ -225,15 +224,15 @@ void fabric_woke(void *arg, const struct plx_sleep *sleep)
 }
 
 /* The turn after a sleep has found so much on the set. */
-void fabric_judge(struct plx_set *set, int found)
+void sleep_judge(struct plx_set *set, int found)
 {
 	enum set_woke woke = set->woke;
 	bool told = woke == WOKE_BY_IT || woke == WOKE_AT_ONCE;
 
 	set->woke = WOKE_NOT;
 	if (told && found)
-		set->rescues = set->spurious = 0;
+		set->missed = set->spurious = 0;
 	set->in_doubt = woke == WOKE_AT_ONCE && !found && !set->driver->wakes_only_for_work;
-	if (woke == WOKE_BY_TIME && found && ++set->rescues >= RESCUES_MAX)
-		distrust(set, "it does not wake the lcore for what is there");
+	if (woke == WOKE_BY_TIME && found && ++set->missed >= MISSED_MAX)
+		mark_broken(set, "it does not wake the lcore for what is there");
 }

@@ -517,41 +517,41 @@ WITH_HONEST(a_close_that_goes_on_for_ever_ends)
 
 /* It never reads, but grants more and more: what piles up for it is bounded. Its grants then run
  * ahead of all that was sent, which ends the link. */
-#define LIARS 12
+#define ROGUES 12
 
-static struct liar {
+static struct rogue_link {
 	struct rogue *rogue;
 	struct plx_link *link;
 	unsigned accepted, sent, closed, late;
-} liars[LIARS];
-static unsigned liars_open;
+} rogues[ROGUES];
+static unsigned rogues_open;
 
-static void liar_open(struct plx_link *link, void *user)
+static void rogue_link_open(struct plx_link *link, void *user)
 {
-	liars[liars_open].link = link;
-	plx_link_set_user(link, &liars[liars_open++]);
+	rogues[rogues_open].link = link;
+	plx_link_set_user(link, &rogues[rogues_open++]);
 }
 
-static void liar_closed(struct plx_link *link, enum plx_link_reason reason, const char *text,
-			void *user)
+static void rogue_link_closed(struct plx_link *link, enum plx_link_reason reason, const char *text,
+			      void *user)
 {
-	((struct liar *)user)->closed++;
+	((struct rogue_link *)user)->closed++;
 }
 
-static void liar_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+static void rogue_link_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
-	struct liar *liar = arg;
+	struct rogue_link *each = arg;
 
-	liar->sent++;
-	liar->late += liar->closed;
+	each->sent++;
+	each->late += each->closed;
 }
 
 /* It grants much, reads nothing, and agrees to close: what was sent comes back all the same, and
  * before the end is told. */
 WITH_HONEST(an_end_that_was_agreed_without_reading)
 {
-	static const struct plx_link_events events = {.on_open = liar_open,
-						      .on_close = liar_closed};
+	static const struct plx_link_events events = {.on_open = rogue_link_open,
+						      .on_close = rogue_link_closed};
 	struct plx_listen_attr attr = {.link.events = &events};
 	struct frame_hello hello = rogue_good_hello();
 	uint8_t *big = calloc(1, 1 << 20);
@@ -561,46 +561,46 @@ WITH_HONEST(an_end_that_was_agreed_without_reading)
 		free(big);
 		skip(); /* RDMA ends the link of who has no such receive */
 	}
-	memset(liars, 0, sizeof(liars));
-	liars_open = 0;
+	memset(rogues, 0, sizeof(rogues));
+	rogues_open = 0;
 	hello.rx_buf_bytes = 2 << 20;
 	hello.message_max = 2 << 20;
 	assert_int_equal(plx_link_listen(here("0"), &attr, &other), 0);
-	for (unsigned i = 0; i < LIARS; i++) {
-		struct liar *liar = &liars[i];
+	for (unsigned i = 0; i < ROGUES; i++) {
+		struct rogue_link *each = &rogues[i];
 
-		liar->rogue = rogue_connect(plx_listener_address(other));
-		rogue_send_hello_like(liar->rogue, &hello);
-		for (unsigned ms = 0; liars_open == i && ms < 5000; ms++)
+		each->rogue = rogue_connect(plx_listener_address(other));
+		rogue_send_hello_like(each->rogue, &hello);
+		for (unsigned ms = 0; rogues_open == i && ms < 5000; ms++)
 			pump_ms(1);
-		assert_int_equal(liars_open, i + 1);
-		rogue_send_frame(liar->rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 100});
+		assert_int_equal(rogues_open, i + 1);
+		rogue_send_frame(each->rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 100});
 		pump_ms(5);
 		for (;;) {
 			struct plx_buf *buf = plx_buf_wrap(big, 0, 1 << 20, NULL, NULL);
 
-			if (plx_link_send_buf(liar->link, buf, liar_sent, liar) != 0) {
+			if (plx_link_send_buf(each->link, buf, rogue_link_sent, each) != 0) {
 				plx_buf_unref(buf);
 				break;
 			}
-			liar->accepted++;
+			each->accepted++;
 		}
 	}
-	for (unsigned i = 0; i < LIARS; i++)
-		plx_link_close(liars[i].link);
+	for (unsigned i = 0; i < ROGUES; i++)
+		plx_link_close(rogues[i].link);
 	pump_ms(5);
-	for (unsigned i = 0; i < LIARS; i++)
-		rogue_send_frame(liars[i].rogue,
+	for (unsigned i = 0; i < ROGUES; i++)
+		rogue_send_frame(rogues[i].rogue,
 				 (struct frame_header){FRAME_FIN, FRAME_FLAG_ACK, 0, 100});
 	pump_ms(20);
-	for (unsigned i = 0; i < LIARS; i++)
-		rogue_close(liars[i].rogue);
-	for (unsigned i = 0; i < LIARS; i++) {
-		for (unsigned ms = 0; !liars[i].closed && ms < 5000; ms++)
+	for (unsigned i = 0; i < ROGUES; i++)
+		rogue_close(rogues[i].rogue);
+	for (unsigned i = 0; i < ROGUES; i++) {
+		for (unsigned ms = 0; !rogues[i].closed && ms < 5000; ms++)
 			pump_ms(1);
-		assert_int_equal(liars[i].closed, 1);
-		assert_int_equal(liars[i].late, 0);
-		assert_int_equal(liars[i].sent, liars[i].accepted);
+		assert_int_equal(rogues[i].closed, 1);
+		assert_int_equal(rogues[i].late, 0);
+		assert_int_equal(rogues[i].sent, rogues[i].accepted);
 	}
 	plx_listener_close(other);
 	free(big);

@@ -558,7 +558,7 @@ static void an_empty_first_buffer_sends_nothing_of_its_own(void **state)
 	assert_memory_equal(server.last, "hello", 5);
 }
 
-/* -EAGAIN, sends in flight, and then the end: the completions come while the link is buried. */
+/* -EAGAIN, sends in flight, and then the end: the completions come while the link is reaped. */
 static void a_blocked_link_is_aborted_with_sends_in_flight(void **state)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 1 << 20};

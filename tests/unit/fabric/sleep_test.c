@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An lcore with links that sleeps: every provider, and wait objects that lie. Lcore 1 sleeps and
- * sends back; lcore 0 turns its loop, and so never sleeps. */
+/* An lcore with links that sleeps: every provider, and wait objects that are wrong. Lcore 1 sleeps
+ * and sends back; lcore 0 turns its loop, and so never sleeps. */
 #include "fixture.h"
 #include "log_capture.h"
 
@@ -17,16 +17,16 @@
 #define CAP_NS (20 * PLX_NS_PER_MS)
 
 /* libfabric's tcp, with another descriptor than its own. */
-static struct plx_fabric_driver liar;
-static const struct plx_fabric_driver *liars[] = {&liar, NULL};
+static struct plx_fabric_driver broken;
+static const struct plx_fabric_driver *broken_drivers[] = {&broken, NULL};
 static const struct plx_fabric_driver *honest;
-static int lie; /* the descriptor */
+static int broken_fd; /* the descriptor */
 
 static int open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	int rc = honest->open_queues(fids, info);
 
-	fids->wait_fd = lie;
+	fids->wait_fd = broken_fd;
 	fids->eq_fd = -1;
 	return rc;
 }
@@ -41,18 +41,18 @@ static int arm_never(struct plx_fabric_fids *fids)
 	return -EAGAIN;
 }
 
-static void make_liar(int (*arm)(struct plx_fabric_fids *fids), bool readable)
+static void make_broken(int (*arm)(struct plx_fabric_fids *fids), bool readable)
 {
 	for (unsigned i = 0; plx_drivers[i]; i++) {
 		if (strcmp(plx_drivers[i]->name, "tcp") == 0)
 			honest = plx_drivers[i];
 	}
-	liar = *honest;
-	liar.open_queues = open_queues;
-	liar.arm = arm;
-	liar.wakes_only_for_work = false;
-	lie = eventfd(readable, EFD_CLOEXEC | EFD_NONBLOCK);
-	assert_true(lie >= 0);
+	broken = *honest;
+	broken.open_queues = open_queues;
+	broken.arm = arm;
+	broken.wakes_only_for_work = false;
+	broken_fd = eventfd(readable, EFD_CLOEXEC | EFD_NONBLOCK);
+	assert_true(broken_fd >= 0);
 }
 
 static struct plx_listener *listener;
@@ -144,8 +144,8 @@ PLX_TEST(one_that_stays_silent_is_found_out)
 {
 	uint64_t longest_ns = 0;
 
-	make_liar(arm_always, false);
-	fixture_start_with(liars, true);
+	make_broken(arm_always, false);
+	fixture_start_with(broken_drivers, true);
 	log_capture();
 	begin(CAP_NS);
 	for (unsigned i = 0; i < 12; i++) {
@@ -166,7 +166,7 @@ PLX_TEST(one_that_stays_silent_is_found_out)
 	assert_int_not_equal(idle_stats().naps, 0);
 	end();
 	fixture_stop();
-	close(lie);
+	close(broken_fd);
 }
 
 /* Hardly any nap: a busy host may cause some, and may have had it given up once more. */
@@ -194,11 +194,11 @@ static void expect_naps(void)
 
 PLX_TEST(one_that_always_wakes_is_found_out)
 {
-	make_liar(arm_always, false);
-	fixture_start_with(liars, true);
+	make_broken(arm_always, false);
+	fixture_start_with(broken_drivers, true);
 	log_capture();
 	begin(CAP_NS);
-	assert_int_equal(eventfd_write(lie, 1), 0);
+	assert_int_equal(eventfd_write(broken_fd, 1), 0);
 	pump_ms(500);
 	assert_int_equal(log_count("it wakes the lcore for nothing; for the next 1 s"), 1);
 	assert_true(idle_stats().spurious >= 1000);
@@ -207,18 +207,18 @@ PLX_TEST(one_that_always_wakes_is_found_out)
 	/* One that was given up is tried again, a second later. */
 	eventfd_t value;
 
-	assert_int_equal(eventfd_read(lie, &value), 0);
+	assert_int_equal(eventfd_read(broken_fd, &value), 0);
 	pump_ms(1100);
 	expect_sleep();
 	end();
 	fixture_stop();
-	close(lie);
+	close(broken_fd);
 }
 
 PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
 {
-	make_liar(arm_always, true);
-	fixture_start_with(liars, true);
+	make_broken(arm_always, true);
+	fixture_start_with(broken_drivers, true);
 	log_capture();
 	begin(CAP_NS);
 	assert_int_equal(log_count("it is ready where nothing has come; for the next 1 s"),
@@ -229,7 +229,7 @@ PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
 	one_trip();
 	end();
 	fixture_stop();
-	close(lie);
+	close(broken_fd);
 }
 
 /* What plx-info shows. */
@@ -245,18 +245,18 @@ PLX_TEST(providers_are_tried_out)
 		if (strcmp(provider, "verbs") != 0 || getenv("PLX_TEST_PROVIDER"))
 			assert_null(plx_fabric_probe_sleep(plx_drivers[i], provider));
 	}
-	make_liar(arm_always, true);
-	assert_string_equal(plx_fabric_probe_sleep(&liar, fi_name_of_tcp()),
+	make_broken(arm_always, true);
+	assert_string_equal(plx_fabric_probe_sleep(&broken, fi_name_of_tcp()),
 			    "it wakes for nothing");
-	close(lie);
-	make_liar(arm_always, false);
-	assert_string_equal(plx_fabric_probe_sleep(&liar, fi_name_of_tcp()),
+	close(broken_fd);
+	make_broken(arm_always, false);
+	assert_string_equal(plx_fabric_probe_sleep(&broken, fi_name_of_tcp()),
 			    "a message does not wake");
-	close(lie);
-	make_liar(arm_never, false);
-	assert_string_equal(plx_fabric_probe_sleep(&liar, fi_name_of_tcp()),
+	close(broken_fd);
+	make_broken(arm_never, false);
+	assert_string_equal(plx_fabric_probe_sleep(&broken, fi_name_of_tcp()),
 			    "it does not let itself be armed");
-	close(lie);
+	close(broken_fd);
 	assert_string_equal(plx_fabric_probe_sleep(honest, "nosuch"), "it cannot be opened");
 	fixture_stop();
 }
@@ -275,20 +275,20 @@ PLX_TEST(net_lies_behind_fi_trywait)
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
 		skip();
 	fixture_start("fi:net", false);
-	make_liar(NULL, false);
-	liar = plx_driver_fi_tcp;
-	liar.open_queues = open_queues_by_the_book;
+	make_broken(NULL, false);
+	broken = plx_driver_fi_tcp;
+	broken.open_queues = open_queues_by_the_book;
 	/* Behind the first message, or behind the connection already. */
-	assert_non_null(strstr(plx_fabric_probe_sleep(&liar, "net"), "it wakes for nothing"));
-	close(lie);
+	assert_non_null(strstr(plx_fabric_probe_sleep(&broken, "net"), "it wakes for nothing"));
+	close(broken_fd);
 	fixture_stop();
 }
 
 /* As libfabric's tcp does while receive buffers are withheld. */
 PLX_TEST(one_that_never_can_be_armed_lets_nap)
 {
-	make_liar(arm_never, false);
-	fixture_start_with(liars, true);
+	make_broken(arm_never, false);
+	fixture_start_with(broken_drivers, true);
 	log_capture();
 	begin(CAP_NS);
 	pump_ms(50);
@@ -297,7 +297,7 @@ PLX_TEST(one_that_never_can_be_armed_lets_nap)
 	one_trip();
 	end();
 	fixture_stop();
-	close(lie);
+	close(broken_fd);
 }
 
 /* What peers do ---------------------------------------------------------------------------- */
@@ -316,20 +316,20 @@ static int arm_and_clear(struct plx_fabric_fids *fids)
 {
 	eventfd_t value;
 
-	return eventfd_read(lie, &value) == 0 || errno == EAGAIN ? 0 : -errno;
+	return eventfd_read(broken_fd, &value) == 0 || errno == EAGAIN ? 0 : -errno;
 }
 
 PLX_TEST(parts_of_messages_are_slept_on)
 {
 	uint64_t end_ns;
 
-	make_liar(arm_and_clear, false);
-	fixture_start_with(liars, true);
+	make_broken(arm_and_clear, false);
+	fixture_start_with(broken_drivers, true);
 	log_capture();
 	begin(CAP_NS);
 	end_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
 	while (idle_stats().spurious < 1200 && plx_now_ns() < end_ns) {
-		eventfd_write(lie, 1);
+		eventfd_write(broken_fd, 1);
 		plx_loop_turn();
 	}
 	assert_true(idle_stats().spurious >= 1200);
@@ -337,7 +337,7 @@ PLX_TEST(parts_of_messages_are_slept_on)
 	one_trip();
 	end();
 	fixture_stop();
-	close(lie);
+	close(broken_fd);
 }
 
 /* A raw connection, which cannot be accepted: it wants a descriptor, and there is none. */

@@ -24,8 +24,8 @@ static struct plx_buf **shortest(struct plx_fabric_lcore *home, uint32_t room)
 {
 	struct plx_buf **found = NULL;
 
-	for (unsigned i = 0; i < SPARE_COUNT; i++) {
-		struct plx_buf **at = &home->spares[i];
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		struct plx_buf **at = &home->link_bufs[i];
 
 		if (*at && plx_buf_unshared(*at) && room_of(*at) < room) {
 			found = at;
@@ -39,25 +39,25 @@ static uint32_t bytes_in_use(const struct plx_fabric_lcore *home)
 {
 	uint32_t bytes = 0;
 
-	for (unsigned i = 0; i < SPARE_COUNT; i++) {
-		if (home->spares[i] && !plx_buf_unshared(home->spares[i]))
-			bytes += room_of(home->spares[i]);
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		if (home->link_bufs[i] && !plx_buf_unshared(home->link_bufs[i]))
+			bytes += room_of(home->link_bufs[i]);
 	}
 	return bytes;
 }
 
 static void give_up(struct plx_fabric_lcore *home, struct plx_buf **at)
 {
-	home->spare_bytes -= room_of(*at);
+	home->link_buf_bytes -= room_of(*at);
 	plx_buf_unref(*at);
 	*at = NULL;
 }
 
 static struct plx_buf **empty_place(struct plx_fabric_lcore *home)
 {
-	for (unsigned i = 0; i < SPARE_COUNT; i++) {
-		if (!home->spares[i])
-			return &home->spares[i];
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		if (!home->link_bufs[i])
+			return &home->link_bufs[i];
 	}
 	return NULL;
 }
@@ -68,9 +68,9 @@ static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
 {
 	struct plx_buf **place;
 
-	if (bytes_in_use(home) + (uint64_t)room > SPARE_BYTES_MAX)
+	if (bytes_in_use(home) + (uint64_t)room > LINK_BUF_BYTES_MAX)
 		return NULL;
-	while (!(place = empty_place(home)) || home->spare_bytes + room > SPARE_BYTES_MAX) {
+	while (!(place = empty_place(home)) || home->link_buf_bytes + room > LINK_BUF_BYTES_MAX) {
 		struct plx_buf **other = shortest(home, room);
 
 		if (!other)
@@ -85,8 +85,8 @@ static struct plx_buf *find(const struct plx_fabric_lcore *home, uint32_t room, 
 {
 	struct plx_buf *found = NULL;
 
-	for (unsigned i = 0; i < SPARE_COUNT; i++) {
-		struct plx_buf *buf = home->spares[i];
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		struct plx_buf *buf = home->link_bufs[i];
 
 		if (!buf || !plx_buf_unshared(buf) || room_of(buf) < room ||
 		    (in_zone && buf->zone_index == PLX_ZONE_NONE))
@@ -124,9 +124,9 @@ static struct plx_buf *make(const struct plx_fabric_lcore *home, uint32_t room, 
 
 /* The lcore keeps a reference of its own: what is sent has its header elsewhere than in the
  * headroom, and a buffer that a provider never gives back keeps its place. */
-struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone)
+struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone)
 {
-	uint32_t room = length <= SPARE_BYTES_MAX ? rounded(length) : UINT32_MAX;
+	uint32_t room = length <= LINK_BUF_BYTES_MAX ? rounded(length) : UINT32_MAX;
 	struct plx_buf *buf = find(home, room, in_zone);
 	struct plx_buf **place = buf ? NULL : place_for(home, room);
 
@@ -138,15 +138,25 @@ struct plx_buf *spare_get(struct plx_fabric_lcore *home, uint32_t length, bool i
 	if (!buf || !place)
 		return buf;
 	*place = buf;
-	home->spare_bytes += room;
+	home->link_buf_bytes += room;
 	return plx_buf_ref(buf);
 }
 
-void spare_free_all(struct plx_fabric_lcore *home)
+void link_buf_free_all(struct plx_fabric_lcore *home)
 {
-	for (unsigned i = 0; i < SPARE_COUNT; i++) {
-		plx_buf_unref(home->spares[i]);
-		home->spares[i] = NULL;
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		plx_buf_unref(home->link_bufs[i]);
+		home->link_bufs[i] = NULL;
 	}
-	home->spare_bytes = 0;
+	home->link_buf_bytes = 0;
+}
+
+struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes)
+{
+	ASSERT_OWNER(link->home->id);
+	if (room_bytes <= TX_BUF_BYTES)
+		return plx_buf_get(link->home->tx_pool);
+	if (link->driver->needs_mr)
+		return link_buf_get(link->home, room_bytes, true);
+	return plx_buf_alloc(room_bytes);
 }

@@ -3,16 +3,16 @@
 #include "fabric_link.h"
 
 /* Let the lcore look at the link in this turn or the next, for the reasons in want. */
-void link_attend(struct plx_link *link, uint32_t want)
+void link_schedule(struct plx_link *link, uint32_t want)
 {
 	struct plx_fabric_lcore *home = link->home;
 
 	link->want |= want;
-	if (link->attended)
+	if (link->scheduled)
 		return;
-	link->attended = true;
-	link->next_attended = home->attended;
-	home->attended = link;
+	link->scheduled = true;
+	link->next_scheduled = home->scheduled;
+	home->scheduled = link;
 }
 
 /* It may have changed back by now. */
@@ -36,29 +36,29 @@ static void tell_granted(struct plx_link *link)
 }
 
 /* Return: whether the link is still there. */
-static bool look_after(struct plx_link *link)
+static bool run(struct plx_link *link)
 {
 	if (plx_unlikely(link->settles)) { /* what follows is for the next look */
 		close_settled(link);
 		return true;
 	}
 	if (link->want & WANT_DESTROY)
-		return !close_bury(link, plx_loop_now_ns());
+		return !close_reap(link, plx_loop_now_ns());
 	if (link->want & WANT_REFILL)
 		receive_refill(link);
 	if (link->want & WANT_CONTROL) {
-		send_control(link);
-		link_try_open(link);
+		control_send(link);
+		handshake_try_open(link);
 		close_step(link);
 	}
 	if (link->want & WANT_TX)
-		send_continue(link);
+		send_buf_continue(link);
 	if (link->want & WANT_ON_CREDIT)
 		tell_granted(link);
 	if (plx_unlikely(link->want & WANT_RELEASE))
 		region_release_done(link);
 	if ((link->want & WANT_ON_WRITABLE) && link->state == LINK_OPEN &&
-	    (send_has_room(link) || direct_has_room(link))) {
+	    (tx_has_room(link) || direct_has_room(link))) {
 		link->want &= ~WANT_ON_WRITABLE;
 		if (link->direct)
 			link->direct->blocked = false;
@@ -117,21 +117,21 @@ static void leave_for_later(struct plx_fabric_lcore *home, struct plx_link *list
 {
 	struct plx_link *last = list;
 
-	while (last->next_attended)
-		last = last->next_attended;
-	last->next_attended = home->attended;
-	home->attended = list;
+	while (last->next_scheduled)
+		last = last->next_scheduled;
+	last->next_scheduled = home->scheduled;
+	home->scheduled = list;
 }
 
 /* Look at every link that asked for it, for TURN_BUDGET_NS where that takes long. Return: for how
  * many that changed something, or were left for later. */
-int link_look_after(struct plx_fabric_lcore *home)
+int link_run_scheduled(struct plx_fabric_lcore *home)
 {
-	struct plx_link *list = home->attended;
+	struct plx_link *list = home->scheduled;
 	struct budget budget = {0};
 	int count = 0;
 
-	home->attended = NULL;
+	home->scheduled = NULL;
 	while (list) {
 		struct plx_link *link = list;
 
@@ -142,17 +142,17 @@ int link_look_after(struct plx_fabric_lcore *home)
 			count++;
 			break;
 		}
-		list = link->next_attended;
-		link->attended = false;
-		if (!look_after(link)) {
+		list = link->next_scheduled;
+		link->scheduled = false;
+		if (!run(link)) {
 			count++;
 			continue;
 		}
 		if (link->want & WANT_EVERY_TURN || link->settles)
-			link_attend(link, 0);
-		count += !link->attended || link->settles || has_changed(link, &before);
+			link_schedule(link, 0);
+		count += !link->scheduled || link->settles || has_changed(link, &before);
 	}
-	if (home->orphan_count)
-		orphan_reap(home);
+	if (home->kept_pool_count)
+		kept_pool_reap(home);
 	return count;
 }

@@ -7,13 +7,13 @@
 #define PAUSE_NS PLX_NS_PER_S
 
 /* Return: its place, or the one that was logged first; NULL: too many hosts are in a pause. */
-static struct stranger *find(struct listener_shared *shared, const struct in6_addr *host,
-			     uint64_t now_ns)
+static struct handshake_log_host *find(struct listener_shared *shared, const struct in6_addr *host,
+				       uint64_t now_ns)
 {
-	struct stranger *oldest = &shared->strangers[0];
+	struct handshake_log_host *oldest = &shared->log_hosts[0];
 
-	for (unsigned i = 0; i < STRANGERS_MAX; i++) {
-		struct stranger *each = &shared->strangers[i];
+	for (unsigned i = 0; i < HANDSHAKE_LOG_HOSTS; i++) {
+		struct handshake_log_host *each = &shared->log_hosts[i];
 
 		if (each->next_ns && memcmp(&each->host, host, sizeof(*host)) == 0)
 			return each;
@@ -26,14 +26,14 @@ static struct stranger *find(struct listener_shared *shared, const struct in6_ad
 static bool may_log(struct listener_shared *shared, const struct in6_addr *host)
 {
 	uint64_t now_ns = plx_loop_now_ns();
-	struct stranger *stranger;
+	struct handshake_log_host *entry;
 	bool may;
 
 	pthread_mutex_lock(&shared->lock);
-	stranger = find(shared, host, now_ns);
-	may = stranger && stranger->next_ns <= now_ns;
+	entry = find(shared, host, now_ns);
+	may = entry && entry->next_ns <= now_ns;
 	if (may)
-		*stranger = (struct stranger){*host, now_ns + PAUSE_NS};
+		*entry = (struct handshake_log_host){*host, now_ns + PAUSE_NS};
 	pthread_mutex_unlock(&shared->lock);
 	return may;
 }
@@ -52,7 +52,7 @@ static void tell(struct listener_shared *shared, const struct in6_addr *host, co
 			peer, who, what);
 }
 
-void stranger_tell(const struct plx_link *link, const char *who, const char *what)
+void handshake_log_failed(const struct plx_link *link, const char *who, const char *what)
 {
 	struct in6_addr host = {0};
 
@@ -62,7 +62,7 @@ void stranger_tell(const struct plx_link *link, const char *who, const char *wha
 	tell(link->from, &host, link->peer, who, what);
 }
 
-void stranger_refused(const struct sockaddr *peer, const char *why, bool evicted, void *shared)
+void handshake_log_refused(const struct sockaddr *peer, const char *why, bool evicted, void *shared)
 {
 	struct listener_shared *listener = shared;
 	struct in6_addr host = address_host(peer);
@@ -74,16 +74,4 @@ void stranger_refused(const struct sockaddr *peer, const char *why, bool evicted
 		count(listener);
 	address_format(peer, address, sizeof(address));
 	tell(listener, &host, address, "", why);
-}
-
-const char *plx_link_without_peer(const struct plx_link *link, const char *text)
-{
-	size_t length = strlen(link->peer);
-
-	ASSERT_OWNER(link->home->id);
-	if (strncmp(text, link->peer, length) != 0)
-		return text;
-	if (strncmp(text + length, ": ", 2) == 0)
-		return text + length + 2;
-	return text[length] == ' ' ? text + length + 1 : text;
 }

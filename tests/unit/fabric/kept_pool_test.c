@@ -43,9 +43,9 @@ static void outlive_a_link(struct plx_fabric_lcore **home_out)
 
 static bool reaped_within(const struct plx_fabric_lcore *home, unsigned limit_ms)
 {
-	for (unsigned i = 0; i < limit_ms && home->orphan_count; i++)
+	for (unsigned i = 0; i < limit_ms && home->kept_pool_count; i++)
 		pump_ms(1);
-	return home->orphan_count == 0;
+	return home->kept_pool_count == 0;
 }
 
 static void drop_one(void *arg)
@@ -74,7 +74,7 @@ TEST(a_pool_goes_with_the_last_of_its_buffers)
 	size_t before;
 
 	outlive_a_link(&home);
-	assert_int_equal(home->orphan_count, 1);
+	assert_int_equal(home->kept_pool_count, 1);
 	before = bytes_used();
 	for (unsigned i = 0; i < KEPT; i++) {
 		assert_false(reaped_within(home, 3));
@@ -100,7 +100,7 @@ TEST(another_lcore_may_drop_them)
 	outlive_a_link(&home);
 	before = bytes_used();
 	for (unsigned i = 0; i < KEPT; i++) {
-		assert_int_equal(home->orphan_count, 1);
+		assert_int_equal(home->kept_pool_count, 1);
 		assert_memory_equal(server.kept[0]->data, "keep me", 7);
 		worker_call(drop_one, NULL);
 	}
@@ -130,7 +130,7 @@ TEST(they_may_come_back_after_the_last_turn)
 	struct plx_fabric_lcore *home;
 
 	outlive_a_link(&home);
-	assert_int_equal(home->orphan_count, 1);
+	assert_int_equal(home->kept_pool_count, 1);
 	side_release(&server, KEPT);
 }
 
@@ -141,16 +141,16 @@ TEST(they_may_come_back_after_the_last_turn)
 static struct plx_pool *pools[MANY];
 static struct plx_buf *held[MANY]; /* one of each */
 
-/* Orphans of lcore 0, by themselves: what a turn does is done by hand here. */
+/* Kept pools of lcore 0, by themselves: what a turn does is done by hand here. */
 static struct plx_fabric_lcore *make_many(void)
 {
 	struct plx_fabric_lcore *home = listener->set->home;
-	struct plx_pool_attr attr = {.name = "orphan", .object_count = 4, .node = PLX_NODE_ANY};
+	struct plx_pool_attr attr = {.name = "kept", .object_count = 4, .node = PLX_NODE_ANY};
 
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(plx_buf_pool_create(&attr, 64, &pools[i]), 0);
 		held[i] = plx_buf_get(pools[i]);
-		assert_int_equal(orphan_adopt(home, pools[i]), 0);
+		assert_int_equal(kept_pool_add(home, pools[i]), 0);
 	}
 	return home;
 }
@@ -161,19 +161,19 @@ TEST(a_turn_looks_at_one_however_many_there_are)
 
 	plx_buf_unref(held[MANY - 1]);
 	for (int i = 0; i < MANY - 1; i++)
-		orphan_reap(home);
-	assert_int_equal(home->orphan_count, MANY);
-	orphan_reap(home);
-	assert_int_equal(home->orphan_count, MANY - 1);
+		kept_pool_reap(home);
+	assert_int_equal(home->kept_pool_count, MANY);
+	kept_pool_reap(home);
+	assert_int_equal(home->kept_pool_count, MANY - 1);
 	for (int i = 0; i < MANY - 1; i++)
 		plx_buf_unref(held[i]);
-	orphan_reap(home);
-	assert_int_equal(home->orphan_count, MANY - 2);
+	kept_pool_reap(home);
+	assert_int_equal(home->kept_pool_count, MANY - 2);
 	for (int i = 0; i < MANY - 2; i++)
-		orphan_reap(home);
-	assert_int_equal(home->orphan_count, 0);
-	orphan_reap(home);
-	assert_int_equal(home->orphan_count, 0);
+		kept_pool_reap(home);
+	assert_int_equal(home->kept_pool_count, 0);
+	kept_pool_reap(home);
+	assert_int_equal(home->kept_pool_count, 0);
 }
 
 /* Wherever the look is, and whatever took the places of those that went. */
@@ -184,15 +184,15 @@ TEST(each_is_found_within_as_many_turns_as_there_are)
 	for (uint32_t left = MANY; left > 0; left--) {
 		plx_buf_unref(held[(MANY - left) * 7 % MANY]); /* 7: each of 20 once */
 		for (uint32_t i = 0; i < left; i++)
-			orphan_reap(home);
-		assert_int_equal(home->orphan_count, left - 1);
+			kept_pool_reap(home);
+		assert_int_equal(home->kept_pool_count, left - 1);
 	}
 }
 
 TEST(all_that_came_back_go_at_the_end)
 {
 	make_many();
-	orphan_reap(listener->set->home);
+	kept_pool_reap(listener->set->home);
 	for (int i = 0; i < MANY; i++)
 		plx_buf_unref(held[i]);
 }

@@ -367,7 +367,7 @@ PLX_TEST(no_library_has_signal_handlers_when_main_begins)
 		signal(SIGINT, SIG_IGN);
 		signal(SIGTERM, SIG_DFL);
 		pthread_sigmask(SIG_SETMASK, &mask, NULL);
-		execl("/proc/self/exe", "hygiene_test", LOOK, NULL);
+		execl("/proc/self/exe", "process_test", LOOK, NULL);
 		_exit(FAILED);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);

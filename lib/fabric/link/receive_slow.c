@@ -7,20 +7,20 @@
 static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
 {
 	if (link->partial.total) {
-		link_end(link, PLX_LINK_PROTOCOL, "a message began inside another");
+		close_now(link, PLX_LINK_PROTOCOL, "a message began inside another");
 		return false;
 	}
 	if (total > link->message_max || total <= first_bytes) {
-		link_end(link, PLX_LINK_PROTOCOL,
-			 "the peer announced a message of %llu bytes; at most %llu are accepted",
-			 (unsigned long long)total, (unsigned long long)link->message_max);
+		close_now(link, PLX_LINK_PROTOCOL,
+			  "the peer announced a message of %llu bytes; at most %llu are accepted",
+			  (unsigned long long)total, (unsigned long long)link->message_max);
 		return false;
 	}
 	if (assembly_begin(&link->partial, link, total) != 0) {
-		link_end(link, PLX_LINK_LOCAL, "%s", plx_error());
+		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
 		return false;
 	}
-	receive_welcome(link);
+	receive_set_whole_end(link);
 	return true;
 }
 
@@ -31,7 +31,7 @@ static bool give_whole(struct plx_link *link)
 	bool kept;
 
 	link->partial.total = 0; /* it may be the last, and FIN come next */
-	receive_welcome(link);
+	receive_set_whole_end(link);
 	receive_deliver(link, message);
 	kept = !plx_buf_unshared(message);
 	if (kept)
@@ -40,7 +40,7 @@ static bool give_whole(struct plx_link *link)
 	if (!kept)
 		return true;
 	receive_grant(link, 0); /* as where a frame's own buffer is kept */
-	link_attend(link, WANT_REFILL);
+	link_schedule(link, WANT_REFILL);
 	return false;
 }
 
@@ -50,8 +50,8 @@ static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t len
 	int rc = assembly_add(&link->partial, data, length);
 
 	if (rc) {
-		link_end(link, rc == -EPROTO ? PLX_LINK_PROTOCOL : PLX_LINK_LOCAL, "%s",
-			 plx_error());
+		close_now(link, rc == -EPROTO ? PLX_LINK_PROTOCOL : PLX_LINK_LOCAL, "%s",
+			  plx_error());
 		return false;
 	}
 	return !assembly_is_whole(&link->partial) || give_whole(link);
@@ -71,24 +71,15 @@ static bool data_part(struct plx_op *op, const struct frame_header *header)
 	       partial_add(link, data + FRAME_TOTAL_BYTES, length);
 }
 
-/* Whole messages are welcome from HELLO to FIN, but for where one is being put together. */
-void receive_welcome(struct plx_link *link)
-{
-	bool welcome = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
-		       !link->partial.total;
-
-	link->rx_whole_end = welcome ? (uint32_t)link->message_max + 1 : 0;
-}
-
 /* A whole message where none is welcome: why? */
-static void not_welcome(struct plx_link *link, uint32_t length)
+static void unexpected_message(struct plx_link *link, uint32_t length)
 {
 	if (link->partial.total)
-		link_end(link, PLX_LINK_PROTOCOL, "a message inside another");
+		close_now(link, PLX_LINK_PROTOCOL, "a message inside another");
 	else
-		link_end(link, PLX_LINK_PROTOCOL,
-			 "the peer sent %u bytes; at most %llu are accepted", length,
-			 (unsigned long long)link->message_max);
+		close_now(link, PLX_LINK_PROTOCOL,
+			  "the peer sent %u bytes; at most %llu are accepted", length,
+			  (unsigned long long)link->message_max);
 }
 
 /* Return: whether the frame's credit may be granted again once its buffer is free. */
@@ -97,58 +88,18 @@ static bool data_frame(struct plx_op *op, const struct frame_header *header)
 	struct plx_link *link = op->link;
 
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin)) {
-		link_end(link, PLX_LINK_PROTOCOL,
-			 link->peer_fin         ? "a message after FIN"
-			 : link->hello_received ? "a message before its HELLO was answered"
-						: "a message before HELLO");
+		close_now(link, PLX_LINK_PROTOCOL,
+			  link->peer_fin         ? "a message after FIN"
+			  : link->hello_received ? "a message before its HELLO was answered"
+						 : "a message before HELLO");
 		return false;
 	}
 	if (!receive_take_credit(link))
 		return false;
 	if (header->type != FRAME_DATA)
 		return data_part(op, header);
-	not_welcome(link, header->length);
+	unexpected_message(link, header->length);
 	return false;
-}
-
-static void hello_frame(struct plx_link *link, const struct plx_buf *buf, uint32_t length)
-{
-	struct frame_hello hello;
-	const char *wrong = hello_read(buf->data, length, &hello);
-
-	if (wrong) {
-		link_end(link, PLX_LINK_HELLO, "%s sent a bad HELLO: %s", link->peer, wrong);
-		return;
-	}
-	if (link->hello_received) {
-		link_end(link, PLX_LINK_PROTOCOL, "a second HELLO");
-		return;
-	}
-	link->hello_received = true;
-	link->tx_window = link->tx_frames_granted;
-	link->peer_frame_max = (hello.rx_buf_bytes < link->frame_max ? hello.rx_buf_bytes
-								     : link->frame_max) -
-			       FRAME_HEADER_BYTES;
-	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
-				       ? hello.message_max
-				       : LINK_MESSAGE_MAX_LIMIT;
-	liveness_agree(link, &hello);
-	direct_agree(link, hello.features);
-	link->peer_features = hello.features;
-	link->peer_hello_length = hello.data_length;
-	if (hello.data_length)
-		memcpy(link->peer_hello, hello.data, hello.data_length);
-	link_try_open(link);
-}
-
-static void refuse_frame(struct plx_link *link, const struct plx_buf *buf, uint32_t length)
-{
-	char text[REFUSE_TEXT_MAX + 1], printable[REFUSE_TEXT_MAX + 1];
-
-	memcpy(text, buf->data, length);
-	text[length] = '\0';
-	link_end(link, PLX_LINK_HELLO, "%s refused the link: %s", link->peer,
-		 plx_printable(text, printable, sizeof(printable)));
 }
 
 /* What a link without direct data placement is not to be sent. Return: whether it is that. */
@@ -157,7 +108,7 @@ static bool refuse_direct(struct plx_link *link)
 	const char *wrong = direct_not_agreed(link);
 
 	if (wrong)
-		link_end(link, PLX_LINK_PROTOCOL, "a frame of direct data placement: %s", wrong);
+		close_now(link, PLX_LINK_PROTOCOL, "a frame of direct data placement: %s", wrong);
 	return wrong != NULL;
 }
 
@@ -177,10 +128,10 @@ static void control_frame(struct plx_op *op, const struct frame_header *header)
 
 	switch (header->type) {
 	case FRAME_HELLO:
-		hello_frame(link, op->buf, header->length);
+		handshake_on_hello(link, op->buf->data, header->length);
 		break;
 	case FRAME_REFUSE:
-		refuse_frame(link, op->buf, header->length);
+		handshake_on_refuse(link, op->buf->data, header->length);
 		break;
 	case FRAME_FIN:
 		close_on_fin(link, header->flags & FRAME_FLAG_ACK);
@@ -202,9 +153,9 @@ static void control_frame(struct plx_op *op, const struct frame_header *header)
 
 /* The peer tells of a put, which takes credit as a message does, however it comes. Return: whether
  * that may be granted again. */
-static bool put_told(struct plx_link *link, uint64_t value)
+static bool on_put_told(struct plx_link *link, uint64_t value)
 {
-	return !refuse_direct(link) && receive_take_credit(link) && direct_told(link, value);
+	return !refuse_direct(link) && receive_take_credit(link) && direct_on_put(link, value);
 }
 
 /* The first frame. wrong: with its form; NULL: it is another one. */
@@ -213,10 +164,10 @@ static void not_hello(struct plx_link *link, const uint8_t *frame, size_t length
 	const char *sound = frame[0] == FRAME_HELLO ? NULL : plx_sounds_like(frame, length);
 
 	if (sound)
-		link_end(link, PLX_LINK_HELLO, "%s sounds like %s", link->peer, sound);
+		close_now(link, PLX_LINK_HELLO, "%s sounds like %s", link->peer, sound);
 	else
-		link_end(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
-			 wrong ? wrong : "another frame came first");
+		close_now(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
+			  wrong ? wrong : "another frame came first");
 }
 
 static bool is_first_frame(const struct frame_header *header)
@@ -225,7 +176,7 @@ static bool is_first_frame(const struct frame_header *header)
 }
 
 /* Any frame, but for a whole message that is welcome. */
-__attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
+__attribute__((noinline)) void receive_slow(struct plx_op *op, size_t length)
 {
 	struct plx_link *link = op->link;
 	struct frame_header header;
@@ -242,12 +193,12 @@ __attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
 	if (!link->hello_received && (wrong || !is_first_frame(&header))) {
 		not_hello(link, frame, length, wrong);
 	} else if (wrong) {
-		link_end(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
+		close_now(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
 	} else if (receive_take_grants(link, &header)) {
 		if (header.type >= FRAME_DATA && header.type <= FRAME_DATA_NEXT) {
 			credit = data_frame(op, &header);
 		} else if (header.type == FRAME_PUT) {
-			credit = put_told(link, frame_put_read(op->buf->data));
+			credit = on_put_told(link, frame_put_read(op->buf->data));
 		} else {
 			control_frame(op, &header);
 		}
@@ -257,13 +208,13 @@ __attribute__((noinline)) void other_frame(struct plx_op *op, size_t length)
 
 /* The provider tells of a put of the peer, without a frame; op: the receive that this took, or
  * NULL. */
-void receive_put(struct plx_link *link, struct plx_op *op, uint64_t value)
+void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value)
 {
 	bool good = false;
 
 	liveness_heard(link);
 	if (link->state != LINK_DEAD && !link->declined)
-		good = put_told(link, value);
+		good = on_put_told(link, value);
 	if (op)
 		receive_finish(op, good);
 	else if (good)

@@ -7,18 +7,18 @@
 
 /* A link has gone, but the user still holds buffers of its pool: remember the pool until they are
  * back. Return: 0; -ENOMEM. */
-int orphan_adopt(struct plx_fabric_lcore *home, struct plx_pool *pool)
+int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool)
 {
-	if (home->orphan_count == home->orphan_room) {
-		uint32_t room = home->orphan_room ? 2 * home->orphan_room : 8;
-		struct plx_pool **more = realloc(home->orphans, room * sizeof(*more));
+	if (home->kept_pool_count == home->kept_pool_room) {
+		uint32_t room = home->kept_pool_room ? 2 * home->kept_pool_room : 8;
+		struct plx_pool **more = realloc(home->kept_pools, room * sizeof(*more));
 
 		if (!more)
 			return plx_fail(ENOMEM, "out of memory");
-		home->orphans = more;
-		home->orphan_room = room;
+		home->kept_pools = more;
+		home->kept_pool_room = room;
 	}
-	home->orphans[home->orphan_count++] = pool;
+	home->kept_pools[home->kept_pool_count++] = pool;
 	return 0;
 }
 
@@ -43,27 +43,27 @@ static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *
 }
 
 /* Look at one, and at the next one the next time: a turn costs the same however many there are. A
- * pool that is whole goes within as many turns as there are orphans. */
-void orphan_reap(struct plx_fabric_lcore *home)
+ * pool that is whole goes within as many turns as there are kept_pools. */
+void kept_pool_reap(struct plx_fabric_lcore *home)
 {
-	uint32_t at = home->orphan_next;
+	uint32_t at = home->kept_pool_next;
 
-	if (at >= home->orphan_count)
+	if (at >= home->kept_pool_count)
 		at = 0;
-	if (at == home->orphan_count)
+	if (at == home->kept_pool_count)
 		return;
-	if (pool_is_whole(home, home->orphans[at])) {
-		plx_pool_destroy(home->orphans[at]);
-		home->orphans[at] = home->orphans[--home->orphan_count]; /* it is next */
+	if (pool_is_whole(home, home->kept_pools[at])) {
+		plx_pool_destroy(home->kept_pools[at]);
+		home->kept_pools[at] = home->kept_pools[--home->kept_pool_count]; /* it is next */
 	} else {
 		at++;
 	}
-	home->orphan_next = at;
+	home->kept_pool_next = at;
 }
 
 /* Look at all there are, when nothing turns any more. */
-void orphan_reap_all(struct plx_fabric_lcore *home)
+void kept_pool_reap_all(struct plx_fabric_lcore *home)
 {
-	for (uint32_t left = home->orphan_count; left > 0; left--)
-		orphan_reap(home);
+	for (uint32_t left = home->kept_pool_count; left > 0; left--)
+		kept_pool_reap(home);
 }

@@ -25,7 +25,7 @@ static int stop(void **state)
 
 static struct plx_buf *get(uint32_t length)
 {
-	struct plx_buf *buf = spare_get(home, length, false);
+	struct plx_buf *buf = link_buf_get(home, length, false);
 
 	assert_non_null(buf);
 	assert_int_equal(buf->len, 0);
@@ -38,7 +38,7 @@ static struct plx_buf *get(uint32_t length)
 /* So many at once. */
 static void use(unsigned count, uint32_t length)
 {
-	struct plx_buf *bufs[2 * SPARE_COUNT];
+	struct plx_buf *bufs[2 * LINK_BUF_COUNT];
 
 	for (unsigned i = 0; i < count; i++)
 		bufs[i] = get(length);
@@ -48,16 +48,16 @@ static void use(unsigned count, uint32_t length)
 
 static bool is_kept(const struct plx_buf *buf)
 {
-	for (unsigned i = 0; i < SPARE_COUNT; i++) {
-		if (home->spares[i] == buf)
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		if (home->link_bufs[i] == buf)
 			return true;
 	}
 	return false;
 }
 
-#define SPARE_TEST(name) PLX_TEST_WITH(name, start, stop)
+#define LINK_BUF_TEST(name) PLX_TEST_WITH(name, start, stop)
 
-SPARE_TEST(what_was_sent_is_used_again)
+LINK_BUF_TEST(what_was_sent_is_used_again)
 {
 	struct plx_buf *first = get(20000), *second = get(20000);
 
@@ -70,18 +70,18 @@ SPARE_TEST(what_was_sent_is_used_again)
 	plx_buf_unref(first);
 	for (unsigned i = 0; i < 1000; i++)
 		plx_buf_unref(get(5000 + 12 * i));
-	assert_int_equal(home->spare_bytes, 2 * (16384 + 4096)); /* they were long enough */
+	assert_int_equal(home->link_buf_bytes, 2 * (16384 + 4096)); /* they were long enough */
 }
 
 /* A reference that is left keeps it from being written to. */
-SPARE_TEST(what_is_in_use_is_left_alone)
+LINK_BUF_TEST(what_is_in_use_is_left_alone)
 {
-	struct plx_buf *bufs[SPARE_COUNT + 4];
+	struct plx_buf *bufs[LINK_BUF_COUNT + 4];
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
 		bufs[i] = get(9000);
 		memset(plx_buf_append(bufs[i], 9000), (int)i, 9000);
-		assert_int_equal(is_kept(bufs[i]), i < SPARE_COUNT);
+		assert_int_equal(is_kept(bufs[i]), i < LINK_BUF_COUNT);
 	}
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
 		for (unsigned k = 0; k < 9000; k++)
@@ -90,39 +90,39 @@ SPARE_TEST(what_is_in_use_is_left_alone)
 	}
 }
 
-SPARE_TEST(longer_ones_take_the_place_of_shorter_ones)
+LINK_BUF_TEST(longer_ones_take_the_place_of_shorter_ones)
 {
 	struct plx_buf *buf;
 
-	use(SPARE_COUNT, 6000);
-	assert_int_equal(home->spare_bytes, SPARE_COUNT * (8192 + 4096));
+	use(LINK_BUF_COUNT, 6000);
+	assert_int_equal(home->link_buf_bytes, LINK_BUF_COUNT * (8192 + 4096));
 	buf = get(MIB + 16); /* with NetIO's header */
 	plx_buf_unref(buf);
-	assert_int_equal(home->spare_bytes, (SPARE_COUNT - 1) * (8192 + 4096) + MIB + 4096);
+	assert_int_equal(home->link_buf_bytes, (LINK_BUF_COUNT - 1) * (8192 + 4096) + MIB + 4096);
 	assert_ptr_equal(get(MIB - 5), buf);
 	plx_buf_unref(buf);
 
 	/* Where they are as many bytes as may be, too. */
-	spare_free_all(home);
-	use(SPARE_COUNT, 500 << 10);
-	assert_int_equal(home->spare_bytes, SPARE_BYTES_MAX);
+	link_buf_free_all(home);
+	use(LINK_BUF_COUNT, 500 << 10);
+	assert_int_equal(home->link_buf_bytes, LINK_BUF_BYTES_MAX);
 	for (uint32_t length = 2 * MIB; length <= 8 * MIB; length *= 2) {
 		buf = get(length);
 		assert_true(is_kept(buf));
-		assert_in_range(home->spare_bytes, length, SPARE_BYTES_MAX);
+		assert_in_range(home->link_buf_bytes, length, LINK_BUF_BYTES_MAX);
 		plx_buf_unref(buf);
 	}
 	assert_ptr_equal(get(5000), buf); /* one that is long enough will do */
 	plx_buf_unref(buf);
 }
 
-SPARE_TEST(what_is_kept_is_bounded)
+LINK_BUF_TEST(what_is_kept_is_bounded)
 {
 	struct plx_buf *bufs[20], *longer;
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bufs); i++) {
 		bufs[i] = get(MIB);
-		assert_in_range(home->spare_bytes, MIB, SPARE_BYTES_MAX);
+		assert_in_range(home->link_buf_bytes, MIB, LINK_BUF_BYTES_MAX);
 		assert_int_equal(is_kept(bufs[i]), i < 8);
 		memset(plx_buf_append(bufs[i], MIB), 1, MIB);
 	}
@@ -130,19 +130,19 @@ SPARE_TEST(what_is_kept_is_bounded)
 		plx_buf_unref(bufs[i]);
 	longer = get(5 * MIB); /* those in use leave no room for it, so nothing goes */
 	assert_false(is_kept(longer));
-	assert_int_equal(home->spare_bytes, 8 * (MIB + 4096));
+	assert_int_equal(home->link_buf_bytes, 8 * (MIB + 4096));
 	plx_buf_unref(longer);
 	for (unsigned i = 0; i < 4; i++)
 		plx_buf_unref(bufs[i]);
-	longer = get(SPARE_BYTES_MAX + 1);
+	longer = get(LINK_BUF_BYTES_MAX + 1);
 	assert_false(is_kept(longer));
 	plx_buf_unref(longer);
-	assert_int_equal(home->spare_bytes, 8 * (MIB + 4096));
-	spare_free_all(home);
-	assert_int_equal(home->spare_bytes, 0);
+	assert_int_equal(home->link_buf_bytes, 8 * (MIB + 4096));
+	link_buf_free_all(home);
+	assert_int_equal(home->link_buf_bytes, 0);
 }
 
-SPARE_TEST(copies_arrive_as_they_were)
+LINK_BUF_TEST(copies_arrive_as_they_were)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 65536};
 	struct plx_listener *listener = fixture_listen(here("0"), &attr);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a link opens, once it is connected: the two HELLOs, what each side makes of the other's, and
+ * REFUSE. */
+#include "base_internal.h"
+#include "fabric_link.h"
+#include "fabric_listen.h"
+#include "tx.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define PROTOCOL_NAME_BYTES 32
+
+/* What is spoken above the link ---------------------------------------------------------------- */
+
+static const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES])
+{
+	static const char *const names[] = {
+		[PLX_PROTOCOL_NETIO] = PLX_NAME_NETIO,
+		[PLX_PROTOCOL_RPC] = PLX_NAME_RPC,
+		[PLX_PROTOCOL_ECHO] = "the echo of plx-ping",
+	};
+
+	if (protocol < PLX_ARRAY_LEN(names) && names[protocol])
+		return names[protocol];
+	snprintf(out, PROTOCOL_NAME_BYTES, "protocol %u", protocol);
+	return out;
+}
+
+static uint32_t protocol_feature(const struct plx_link *link)
+{
+	return (uint32_t)link->attr.protocol << FEATURE_PROTOCOL_SHIFT;
+}
+
+static bool protocol_agree(struct plx_link *link)
+{
+	uint32_t features = link->peer_features;
+	uint8_t own = link->attr.protocol;
+	uint8_t theirs = (features & FEATURE_PROTOCOL_MASK) >> FEATURE_PROTOCOL_SHIFT;
+	bool is_self_test = link->from ? features & FEATURE_SELF_TEST : link->attr.self_test;
+	char own_text[PROTOCOL_NAME_BYTES], their_text[PROTOCOL_NAME_BYTES];
+
+	if (is_self_test || own == theirs || !own || !theirs)
+		return true;
+	handshake_decline(link, NULL,
+			  link->from ? "%s speaks %s; this port expects %s"
+				     : "%s speaks %s, not %s; check the port",
+			  link->peer, protocol_name(theirs, their_text),
+			  protocol_name(own, own_text));
+	return false;
+}
+
+/* HELLO and REFUSE ----------------------------------------------------------------------------- */
+
+/* The payload of this side's HELLO, or of REFUSE. Return: its length. */
+uint32_t handshake_write(const struct plx_link *link, uint8_t *out)
+{
+	struct frame_hello hello = {
+		.version_min = WIRE_VERSION_MIN,
+		.version_max = WIRE_VERSION_MAX,
+		.features = (link->direct ? FEATURE_DIRECT : 0) | self_test_feature(link) |
+			    protocol_feature(link),
+		.rx_buf_bytes = link_frame_bytes(link),
+		.rx_buf_count = link->rx_buf_count,
+		.message_max = link->message_max,
+		.data_length = link->attr.hello_length,
+		.data = link->attr.hello,
+	};
+
+	if (link->refusal) {
+		size_t length = strnlen(link->refusal, REFUSE_TEXT_MAX);
+
+		memcpy(out, link->refusal, length);
+		return (uint32_t)length;
+	}
+	liveness_offer(link, &hello);
+	return hello_write(out, &hello);
+}
+
+static void say_hello(struct plx_link *link)
+{
+	link->want |= WANT_HELLO;
+	if (control_send(link) != 0)
+		link_schedule(link, WANT_HELLO);
+}
+
+void handshake_decline(struct plx_link *link, const char *refusal, const char *format, ...)
+{
+	va_list args;
+
+	link->declined = true;
+	link->reason = PLX_LINK_HELLO;
+	va_start(args, format);
+	vsnprintf(link->text, sizeof(link->text), format, args);
+	va_end(args);
+	if (!refusal && !link->from) { /* its HELLO has left: the peer knows */
+		close_begin_reap(link);
+		return;
+	}
+	link->refusal = refusal;
+	link->state = LINK_LINGER;
+	plx_timer_start(&link->timer, LINGER_NS);
+	say_hello(link);
+}
+
+/* The peer's HELLO. */
+void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length)
+{
+	struct frame_hello hello;
+	const char *wrong = hello_read(payload, length, &hello);
+
+	if (wrong) {
+		close_now(link, PLX_LINK_HELLO, "%s sent a bad HELLO: %s", link->peer, wrong);
+		return;
+	}
+	if (link->hello_received) {
+		close_now(link, PLX_LINK_PROTOCOL, "a second HELLO");
+		return;
+	}
+	link->hello_received = true;
+	link->tx_window = link->tx_frames_granted;
+	link->peer_frame_max = (hello.rx_buf_bytes < link->frame_max ? hello.rx_buf_bytes
+								     : link->frame_max) -
+			       FRAME_HEADER_BYTES;
+	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
+				       ? hello.message_max
+				       : LINK_MESSAGE_MAX_LIMIT;
+	liveness_agree(link, &hello);
+	direct_agree(link, hello.features);
+	link->peer_features = hello.features;
+	link->peer_hello_length = hello.data_length;
+	if (hello.data_length)
+		memcpy(link->peer_hello, hello.data, hello.data_length);
+	handshake_try_open(link);
+}
+
+void handshake_on_refuse(struct plx_link *link, const uint8_t *payload, uint32_t length)
+{
+	char text[REFUSE_TEXT_MAX + 1], printable[REFUSE_TEXT_MAX + 1];
+
+	memcpy(text, payload, length);
+	text[length] = '\0';
+	close_now(link, PLX_LINK_HELLO, "%s refused the link: %s", link->peer,
+		  plx_printable(text, printable, sizeof(printable)));
+}
+
+/* Opening -------------------------------------------------------------------------------------- */
+
+/* Both have said HELLO. */
+static void opened(struct plx_link *link)
+{
+	if (link->state != LINK_HELLO)
+		return;
+	plx_timer_stop(&link->timer);
+	link->state = LINK_OPEN;
+	tx_set_inline_end(link);
+	receive_set_whole_end(link);
+	link->told = true;
+	if (link->events->on_credit)
+		link->want |= WANT_GRANTS;
+	liveness_join(link);
+	if (link->from) {
+		admission_opened(link->ticket);
+		listener_opened(link->from);
+	}
+	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open", link->home->id,
+		link->peer, link->set->label);
+	if (link->events->on_open)
+		link->events->on_open(link, link->user);
+}
+
+/* Return: whether the link goes on. */
+static bool judge_hello(struct plx_link *link)
+{
+	const char *wrong = NULL;
+
+	if (!protocol_agree(link) || !self_test_agree(link))
+		return false;
+	if (link->events->on_hello)
+		wrong = link->events->on_hello(link, link->user);
+	if (wrong)
+		handshake_decline(link, wrong, "%s was refused: %s", link->peer, wrong);
+	return !wrong;
+}
+
+/* Once the peer's HELLO is here and ours has left: nothing may overtake it. */
+void handshake_try_open(struct plx_link *link)
+{
+	if (!link->connected || !link->hello_received)
+		return;
+	if (!link->is_judged) {
+		link->is_judged = true;
+		if (!judge_hello(link))
+			return;
+		if (link->from)
+			say_hello(link);
+	}
+	if (!(link->want & WANT_HELLO))
+		opened(link);
+}
+
+/* FI_CONNECTED: the side that connected says HELLO, and the other one answers, knowing what is
+ * wanted. Over iWARP it could not even speak first (RFC 5044, 7.1). */
+void handshake_connected(struct plx_link *link)
+{
+	if (link->state != LINK_CONNECTING)
+		return;
+	link->connected = true;
+	connect_drop_plan(link);
+	link->set->connecting--;
+	link->state = LINK_HELLO;
+	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
+	if (!link->from)
+		say_hello(link);
+	handshake_try_open(link);
+}

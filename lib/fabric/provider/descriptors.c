@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors that libfabric opens are inherited across exec. There is no way to ask for them, so
+ * those that a call opened are found by comparing before and after. Sockets are the driver's
+ * (drivers/fi_tcp). */
+#include "fabric_provider.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+uint64_t descriptors_limit(void)
+{
+	struct rlimit limit = {0};
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur;
+}
+
+static bool are_descriptors_used_up(void)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EMFILE;
+	close(fd);
+	return false;
+}
+
+const char *descriptors_strerror(int rc)
+{
+	static __thread char text[96];
+
+	if (rc != -FI_EMFILE && !are_descriptors_used_up())
+		return fi_strerror(-rc);
+	snprintf(text, sizeof(text),
+		 "this process may have only %" PRIu64
+		 " descriptors; raise the limit with `ulimit -n`",
+		 descriptors_limit());
+	return text;
+}
+
+/* The size of this process' descriptor table: no descriptor is above it. */
+static int table_size(void)
+{
+	FILE *status = fopen("/proc/self/status", "re");
+	char line[128];
+	int size = 1024;
+
+	if (!status)
+		return size;
+	while (fgets(line, sizeof(line), status)) {
+		if (sscanf(line, "FDSize: %d", &size) == 1)
+			break;
+	}
+	fclose(status);
+	return size;
+}
+
+struct fd_mark {
+	int size;
+	uint8_t open[];
+};
+
+/* Remember which descriptors are open. Free it through descriptors_close_on_exec. NULL where the
+ * driver opens none that would be inherited, or there is no memory; that is accepted there, and
+ * does nothing. */
+struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver)
+{
+	bool needed = !driver || !driver->closes_on_exec;
+	int size = needed ? table_size() : 0;
+	struct fd_mark *mark = needed ? malloc(sizeof(*mark) + (size_t)size) : NULL;
+
+	if (!mark)
+		return NULL;
+	mark->size = size;
+	for (int fd = 0; fd < size; fd++)
+		mark->open[fd] = fcntl(fd, F_GETFD) >= 0;
+	return mark;
+}
+
+static void close_on_exec(int fd, int flags)
+{
+	if (!(flags & FD_CLOEXEC))
+		fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
+/* Descriptors opened since the mark become close-on-exec, those of other threads among them. */
+void descriptors_close_on_exec(struct fd_mark *mark)
+{
+	int size = mark ? table_size() : 0;
+
+	for (int fd = 0; fd < size; fd++) {
+		int flags = fcntl(fd, F_GETFD);
+
+		if (flags >= 0 && (fd >= mark->size || !mark->open[fd]))
+			close_on_exec(fd, flags);
+	}
+	free(mark);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loading libfabric loads libinfinipath, whose constructor installs handlers for six signals; with
+ * them SIGTERM ends in a backtrace and exit status 1, also where the signal was ignored. Handlers
+ * from such a library are taken out as soon as Pollux is loaded, and what was ignored is ignored
+ * again; anybody else's (the application's, a sanitizer's) stay. */
+#include "fabric_provider.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifdef __clang__
+#define UNINSTRUMENTED \
+	__attribute__((disable_sanitizer_instrumentation, no_sanitize("coverage"), used))
+#else
+#define UNINSTRUMENTED __attribute__((no_sanitize("address", "thread", "undefined"), used))
+#endif
+
+static bool is_stray(void *handler)
+{
+	static const char *const libraries[] = {"libinfinipath", "libpsm", "libfabric"};
+	Dl_info where;
+
+	if (handler == (void *)SIG_DFL || handler == (void *)SIG_IGN || !dladdr(handler, &where) ||
+	    !where.dli_fname)
+		return false;
+	for (size_t i = 0; i < PLX_ARRAY_LEN(libraries); i++) {
+		if (strstr(where.dli_fname, libraries[i]))
+			return true;
+	}
+	return false;
+}
+
+static const int stray_signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM};
+
+/* As the kernel has it, on 64-bit systems; the sets of libc are longer. */
+struct kernel_action {
+	void *handler;
+	unsigned long flags;
+	void *restorer; /* libc's own, as SA_RESTORER says */
+	uint64_t mask;
+};
+
+#define KERNEL_SA_RESTORER 0x04000000ul
+
+/* Bits as in the kernel's sigset_t. */
+#define BIT(signal_number) (UINT64_C(1) << ((signal_number) - 1))
+#define ENDING             (BIT(SIGINT) | BIT(SIGTERM))
+
+static struct kernel_action before[PLX_ARRAY_LEN(stray_signals)]; /* any constructor ran */
+static uint64_t blocked;                                          /* from then on, by this file */
+
+static void nothing(void)
+{
+}
+
+/* The loader calls this before any constructor, ours and libinfinipath's: nothing else of a shared
+ * library runs that early. No sanitizer is up, nor the symbols of libc that one replaces. What
+ * would end the process waits until undo_signals: libinfinipath measures the clock for 0.2 s
+ * meanwhile. */
+UNINSTRUMENTED static void (*look_at_signals(void))(void)
+{
+	uint64_t ending = 0, old = 0;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
+		syscall(SYS_rt_sigaction, stray_signals[i], NULL, &before[i], sizeof(ending));
+		if (before[i].handler == (void *)SIG_DFL)
+			ending |= BIT(stray_signals[i]) & ENDING;
+	}
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ending, &old, sizeof(ending));
+	blocked = ending & ~old;
+	return nothing;
+}
+
+static void looked_at_signals(void) __attribute__((ifunc("look_at_signals")));
+
+static struct sigaction libc_action(const struct kernel_action *from)
+{
+	struct sigaction action = {.sa_flags = (int)(from->flags & ~KERNEL_SA_RESTORER)};
+
+	memcpy(&action.sa_handler, &from->handler, sizeof(action.sa_handler));
+	sigemptyset(&action.sa_mask);
+	for (int i = 1; i <= 64; i++) {
+		if (from->mask & BIT(i))
+			sigaddset(&action.sa_mask, i);
+	}
+	return action;
+}
+
+void signals_restore(void)
+{
+	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
+		struct sigaction now, wanted = libc_action(&before[i]);
+		void *handler;
+
+		if (sigaction(stray_signals[i], NULL, &now) != 0)
+			continue;
+		memcpy(&handler, &now.sa_handler, sizeof(handler));
+		if (!is_stray(handler))
+			continue;
+		if (is_stray(before[i].handler)) /* it was loaded before Pollux */
+			wanted = (struct sigaction){.sa_handler = SIG_DFL};
+		sigaction(stray_signals[i], &wanted, NULL);
+	}
+}
+
+/* libinfinipath's constructor has run: libfabric is loaded before what needs it. */
+__attribute__((constructor)) static void undo_signals(void)
+{
+	looked_at_signals(); /* does nothing, but makes the loader call the above */
+	signals_restore();
+	syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &blocked, NULL, sizeof(blocked));
+}
