@@ -21,7 +21,9 @@ static void on_fork(void)
 
 	if (id == PLX_LCORE_NONE || !lcores[id])
 		return;
-	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
+	struct plx_link *link;
+
+	LIST_FOREACH (link, &lcores[id]->links, of_home) {
 		link->state = LINK_DEAD;
 		link->tx_inline_end = link->rx_whole_end = 0;
 		link->want = 0;
@@ -292,26 +294,26 @@ int fabric_missing(void)
 struct plx_link *plx_link_next(const struct plx_link *link)
 {
 	uint32_t id = plx_lcore_id();
-	struct plx_link *next = link ? link->next : NULL;
+	struct plx_link *next = link ? LIST_NEXT(link, of_home) : NULL;
 
 	if (!link && id != PLX_LCORE_NONE && lcores[id])
-		next = lcores[id]->links;
+		next = LIST_FIRST(&lcores[id]->links);
 	while (next && !next->told)
-		next = next->next;
+		next = LIST_NEXT(next, of_home);
 	return next;
 }
 
 uint32_t plx_fabric_open_count(void)
 {
 	uint32_t id = plx_lcore_id();
+	struct plx_listener *listener;
 	uint32_t count = 0;
 
 	if (id == PLX_LCORE_NONE || !lcores[id])
 		return 0;
 	for (struct plx_set *set = lcores[id]->sets; set; set = set->next)
 		count += set->links;
-	for (struct plx_listener *listener = lcores[id]->listeners; listener;
-	     listener = listener->next)
+	LIST_FOREACH (listener, &lcores[id]->listeners, of_home)
 		count += listener->front == listener;
 	return count;
 }
@@ -319,7 +321,9 @@ uint32_t plx_fabric_open_count(void)
 /* One of the user's that is open, or NULL. */
 static struct plx_listener *open_listener(const struct plx_fabric_lcore *home)
 {
-	for (struct plx_listener *listener = home->listeners; listener; listener = listener->next) {
+	struct plx_listener *listener;
+
+	LIST_FOREACH (listener, &home->listeners, of_home) {
 		if (listener->front == listener && !listener->closed)
 			return listener;
 	}
@@ -339,6 +343,8 @@ int plx_fabric_drain(uint64_t timeout_ns)
 {
 	uint32_t id = plx_lcore_id();
 	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
+	struct plx_link *link;
+	int rc = 0;
 
 	if (id == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_fabric_drain");
@@ -346,13 +352,12 @@ int plx_fabric_drain(uint64_t timeout_ns)
 		return 0;
 	close_listeners(lcores[id]);
 	lcores[id]->draining = true;
-	for (struct plx_link *link = lcores[id]->links; link; link = link->next) {
+	LIST_FOREACH (link, &lcores[id]->links, of_home) {
 		if (link->state < LINK_CLOSING)
 			plx_link_close(link);
 	}
-	int rc = 0;
 
-	while (lcores[id]->links && rc == 0) {
+	while (!LIST_EMPTY(&lcores[id]->links) && rc == 0) {
 		if (plx_now_ns() >= limit_ns)
 			rc = plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close", id);
 		else if (plx_loop_turn() < 0)
@@ -377,10 +382,12 @@ static void each_home(void (*step)(struct plx_fabric_lcore *home))
 
 static void end_links(struct plx_fabric_lcore *home)
 {
-	while (home->listeners)
-		listener_free(home->listeners);
+	struct plx_link *link;
+
+	while (!LIST_EMPTY(&home->listeners))
+		listener_free(LIST_FIRST(&home->listeners));
 	handover_forget_all(home);
-	for (struct plx_link *link = home->links; link; link = link->next)
+	LIST_FOREACH (link, &home->links, of_home)
 		close_now(link, PLX_LINK_ABORTED, "the process is shutting down");
 }
 
@@ -395,8 +402,8 @@ static void reap_links(struct plx_fabric_lcore *home)
 /* The provider kept operations: only leaking them is safe. */
 static void abandon_links(struct plx_fabric_lcore *home)
 {
-	while (home->links)
-		link_abandon(home->links);
+	while (!LIST_EMPTY(&home->links))
+		link_abandon(LIST_FIRST(&home->links));
 }
 
 static uint64_t count_links(void)

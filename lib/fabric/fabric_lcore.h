@@ -44,11 +44,11 @@ struct plx_fabric_lcore {
 	uint64_t turn_ns;  /* the present turn's clock */
 	uint64_t rx_bytes; /* of the receive buffers of its links */
 	struct plx_set *sets;
-	struct plx_link *links;
+	LIST_HEAD(links, plx_link) links;
 	struct plx_link *scheduled;
-	struct plx_listener *listeners;
-	struct request *given_up;   /* still in another lcore's lane: see handover.c */
-	struct plx_buf *delivering; /* inside on_message: that message */
+	LIST_HEAD(listeners, plx_listener) listeners;
+	LIST_HEAD(requests, request) given_up; /* still in another lcore's lane: see handover.c */
+	struct plx_buf *delivering;            /* inside on_message: that message */
 	struct plx_pool *tx_pool;
 	struct plx_buf *link_bufs[LINK_BUF_COUNT];  /* of link_buf.c; NULL: none */
 	uint32_t link_buf_bytes;                    /* in all of them */

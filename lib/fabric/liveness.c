@@ -200,7 +200,7 @@ void liveness_leave(struct plx_link *link)
 	if (!link->presence->peer)
 		return;
 	peer_leave(link);
-	if (!pulse->presences)
+	if (LIST_EMPTY(&pulse->presences))
 		plx_timer_stop(&pulse->timer);
 }
 
@@ -208,7 +208,7 @@ void liveness_leave(struct plx_link *link)
 
 static void tell_stuck(const struct presence *presence, uint32_t stuck)
 {
-	struct plx_link *link = presence->links;
+	struct plx_link *link = LIST_FIRST(&presence->links);
 
 	if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
 		plx_log(&fabric_log, PLX_LOG_WARNING,
@@ -219,13 +219,15 @@ static void tell_stuck(const struct presence *presence, uint32_t stuck)
 
 static void set_suspect(struct presence *presence, bool suspect, uint64_t silent_ns)
 {
+	struct plx_link *link;
+
 	if (presence->suspect == suspect)
 		return;
 	presence->suspect = suspect;
-	for (struct plx_link *link = presence->links; link; link = link->group_next)
+	LIST_FOREACH (link, &presence->links, of_group)
 		link_schedule(link, WANT_ON_SUSPECT);
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: %s %s (%llu ms)", presence->home->id,
-		presence->links->peer, suspect ? "is silent" : "is heard again",
+		LIST_FIRST(&presence->links)->peer, suspect ? "is silent" : "is heard again",
 		(unsigned long long)(silent_ns / PLX_NS_PER_MS));
 }
 
@@ -233,11 +235,11 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
  * Return: how many were ended. */
 static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 {
-	struct plx_link *link = presence->links;
+	struct plx_link *link = LIST_FIRST(&presence->links);
 	unsigned count = 0;
 
 	for (struct plx_link *next; link && count < LOOKS_MAX; link = next, count++) {
-		next = link->group_next;
+		next = LIST_NEXT(link, of_group);
 		close_now(link, PLX_LINK_SILENT, "%s has said nothing for %llu ms", link->peer,
 			  (unsigned long long)(silent_ns / PLX_NS_PER_MS));
 	}
@@ -287,13 +289,14 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
  * and the presence may be gone. */
 static int say_alive(struct presence *presence)
 {
-	struct plx_link *link = presence->beats_next ? presence->beats_next : presence->links;
+	struct plx_link *link = presence->beats_next ? presence->beats_next
+						     : LIST_FIRST(&presence->links);
 	unsigned tries = 0;
 	int rc = -EAGAIN;
 
 	for (unsigned passes = 0; link && rc && tries < TRIES_MAX && passes < PASSES_MAX;
 	     passes++) {
-		struct plx_link *next = link->group_next;
+		struct plx_link *next = LIST_NEXT(link, of_group);
 
 		presence->beats_next = next;
 		if (!control_can_wait(link)) {
@@ -389,7 +392,7 @@ static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
 	/* V1: the frames of these turns are seen by whoever sees this. */
 	atomic_store_explicit(&pulse->looked_ns, heard_all_until(home, now_ns),
 			      memory_order_release);
-	pulse->looking = pulse->presences;
+	pulse->looking = LIST_FIRST(&pulse->presences);
 	pulse->again_ns = UINT64_MAX;
 }
 
@@ -411,7 +414,7 @@ static unsigned look_at(struct pulse *pulse, uint64_t now_ns)
 		uint64_t again_ns = listen_to(presence, now_ns);
 
 		if (again_ns) {
-			pulse->looking = presence->next;
+			pulse->looking = LIST_NEXT(presence, of_home);
 			look_at_again(pulse, again_ns);
 			if (pulse->on_time || presence->unsaid)
 				look_at_again(pulse, beat(presence, now_ns));
@@ -435,6 +438,6 @@ static void look(struct plx_timer *timer, void *arg)
 		done += look_at(pulse, now_ns);
 	if (pulse->looking)
 		plx_timer_start(&pulse->timer, 0);
-	else if (pulse->presences)
+	else if (!LIST_EMPTY(&pulse->presences))
 		look_again(pulse, pulse->again_ns);
 }

@@ -8,6 +8,7 @@
 
 #include <stdalign.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 struct frame_hello;
 struct plx_fabric_conf;
@@ -42,11 +43,11 @@ struct presence {
 	alignas(PLX_CACHE_LINE) _Atomic uint64_t heard_ns;
 	uint64_t sent_ns;
 	struct plx_fabric_lcore *home;
-	struct peer *peer;                  /* NULL: nobody's */
-	struct plx_link *links;             /* open or closing */
-	struct plx_link *beats_next;        /* of those; NULL: the first */
-	struct presence *next, **prev_next; /* of the lcore */
-	struct presence *next_of_peer;      /* on other lcores; under the lock */
+	struct peer *peer;           /* NULL: nobody's */
+	LIST_HEAD(, plx_link) links; /* open or closing */
+	struct plx_link *beats_next; /* of those; NULL: the first */
+	LIST_ENTRY(presence) of_home;
+	struct presence *next_of_peer; /* on other lcores; under the lock */
 	bool suspect;
 	bool unsaid; /* no link took the last heartbeat */
 };
@@ -57,7 +58,7 @@ struct pulse {
 	uint64_t due_ns;      /* when it is to look next */
 	uint64_t multiple_ns; /* of the period: the next one */
 	bool on_time;         /* this look is of a multiple, and not for a doubt in between */
-	struct presence *presences;
+	LIST_HEAD(, presence) presences;
 	struct presence *looking;   /* inside a look that takes several turns: the next one */
 	uint64_t again_ns;          /* in it: when the first of those before is to be looked at */
 	struct presence nobody;     /* of the links that have no other */

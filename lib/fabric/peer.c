@@ -134,13 +134,10 @@ static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore 
 	*presence = (struct presence){
 		.home = home,
 		.peer = peer,
-		.next = home->pulse.presences,
-		.prev_next = &home->pulse.presences,
 		.next_of_peer = peer->presences,
 	};
-	if (presence->next)
-		presence->next->prev_next = &presence->next;
-	home->pulse.presences = peer->presences = presence;
+	LIST_INSERT_HEAD(&home->pulse.presences, presence, of_home);
+	peer->presences = presence;
 	return presence;
 }
 
@@ -152,11 +149,9 @@ static void presence_drop(struct presence *presence)
 	while (*at != presence)
 		at = &(*at)->next_of_peer;
 	*at = presence->next_of_peer;
-	*presence->prev_next = presence->next;
-	if (presence->next)
-		presence->next->prev_next = presence->prev_next;
 	if (pulse->looking == presence)
-		pulse->looking = presence->next;
+		pulse->looking = LIST_NEXT(presence, of_home);
+	LIST_REMOVE(presence, of_home);
 	free(presence);
 }
 
@@ -214,11 +209,7 @@ int peer_join(struct plx_link *link, uint64_t now_ns)
 	if (!presence)
 		return plx_fail(ENOMEM, "out of memory");
 	link->presence = presence;
-	link->group_next = presence->links;
-	link->group_prev_next = &presence->links;
-	if (link->group_next)
-		link->group_next->group_prev_next = &link->group_next;
-	presence->links = link;
+	LIST_INSERT_HEAD(&presence->links, link, of_group);
 	return 0;
 }
 
@@ -228,12 +219,10 @@ void peer_leave(struct plx_link *link)
 	struct peer *peer = presence->peer;
 
 	link->presence = &presence->home->pulse.nobody;
-	*link->group_prev_next = link->group_next;
-	if (link->group_next)
-		link->group_next->group_prev_next = link->group_prev_next;
 	if (presence->beats_next == link)
-		presence->beats_next = link->group_next;
-	if (presence->links)
+		presence->beats_next = LIST_NEXT(link, of_group);
+	LIST_REMOVE(link, of_group);
+	if (!LIST_EMPTY(&presence->links))
 		return;
 	pthread_mutex_lock(&table_lock);
 	/* What it knew the others know now. Relaxed: see time_raise. */

@@ -28,6 +28,10 @@ int direct_create(struct plx_link *link, const struct fi_info *info)
 	direct->by_address = info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	direct->bytes_max = lesser(info->ep_attr->max_msg_size, DIRECT_BYTES_MAX);
 	direct->gets = gets;
+	TAILQ_INIT(&direct->granted);
+	TAILQ_INIT(&direct->revoked);
+	TAILQ_INIT(&direct->asked);
+	TAILQ_INIT(&direct->done);
 	for (unsigned i = 0; i < DIRECT_GETS; i++) {
 		gets[i].link = link;
 		gets[i].kind = OP_GET;

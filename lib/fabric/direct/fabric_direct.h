@@ -13,6 +13,7 @@
 #include "plx_direct.h"
 
 #include <rdma/fi_domain.h>
+#include <sys/queue.h>
 
 #define DIRECT_GETS 8 /* under way on a link */
 
@@ -42,7 +43,7 @@ struct direct {
 	uint32_t get_count;  /* of those */
 	/* Regions: granted; revoked, but the peer was not asked yet whether it is done; asked; and
 	 * those that it is done with. */
-	struct plx_region *granted, *revoked, *asked, *done;
+	TAILQ_HEAD(regions, plx_region) granted, revoked, asked, done;
 	uint64_t question; /* the number in the last REVOKE that was sent, or is about to be */
 	uint64_t answer;   /* that of the peer, to be sent back */
 };
@@ -74,7 +75,8 @@ static inline bool direct_is_getting(const struct direct *direct)
 /* Whether some memory may still be reached. */
 static inline bool direct_has_regions(const struct direct *direct)
 {
-	return direct && (direct->granted || direct->revoked || direct->asked || direct->done);
+	return direct && !(TAILQ_EMPTY(&direct->granted) && TAILQ_EMPTY(&direct->revoked) &&
+			   TAILQ_EMPTY(&direct->asked) && TAILQ_EMPTY(&direct->done));
 }
 
 /* remote.c. Return: 0; -EINVAL. */

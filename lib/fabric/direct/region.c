@@ -16,7 +16,7 @@
 #define KEY_TRIES 4
 
 struct plx_region {
-	struct plx_region *next, **prev_next;
+	TAILQ_ENTRY(plx_region) of_list; /* the oldest one first */
 	struct plx_link *link;
 	struct fid_mr *mr;
 	void *base;
@@ -26,43 +26,6 @@ struct plx_region {
 	plx_region_released_fn released;
 	void *arg;
 };
-
-static void push(struct plx_region **list, struct plx_region *region)
-{
-	region->next = *list;
-	region->prev_next = list;
-	if (region->next)
-		region->next->prev_next = &region->next;
-	*list = region;
-}
-
-static void take_out(struct plx_region *region)
-{
-	*region->prev_next = region->next;
-	if (region->next)
-		region->next->prev_next = region->prev_next;
-}
-
-/* Return: the first one; NULL: there is none. */
-static struct plx_region *pop(struct plx_region **list)
-{
-	struct plx_region *region = *list;
-
-	if (!region)
-		return NULL;
-	*list = region->next;
-	if (*list)
-		(*list)->prev_next = list;
-	return region;
-}
-
-static void move_all(struct plx_region **from, struct plx_region **to)
-{
-	struct plx_region *region;
-
-	while ((region = pop(from)))
-		push(to, region);
-}
 
 /* Granting -------------------------------------------------------------------------------------
  */
@@ -125,7 +88,7 @@ int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned acc
 				link->set->label, bytes, link->peer, fi_strerror(-rc));
 	}
 	region->key = fi_mr_key(region->mr);
-	push(&link->direct->granted, region);
+	TAILQ_INSERT_TAIL(&link->direct->granted, region, of_list);
 	*region_out = region;
 	return 0;
 }
@@ -149,7 +112,8 @@ static void ask(struct plx_link *link)
 {
 	struct direct *direct = link->direct;
 
-	if (!direct->revoked || direct->asked || link->want & WANT_REVOKE)
+	if (TAILQ_EMPTY(&direct->revoked) || !TAILQ_EMPTY(&direct->asked) ||
+	    link->want & WANT_REVOKE)
 		return;
 	direct->question = plx_random_id();
 	link_schedule(link, WANT_REVOKE);
@@ -175,8 +139,9 @@ void plx_region_revoke(struct plx_region *region, plx_region_released_fn release
 	region->released = released;
 	region->arg = arg;
 	unregister(region);
-	take_out(region);
-	push(direct->revokes_at_once ? &direct->done : &direct->revoked, region);
+	TAILQ_REMOVE(&direct->granted, region, of_list);
+	TAILQ_INSERT_TAIL(direct->revokes_at_once ? &direct->done : &direct->revoked, region,
+			  of_list);
 	if (link->state == LINK_DEAD) /* close_reap releases them */
 		return;
 	if (direct->revokes_at_once)
@@ -188,7 +153,7 @@ void plx_region_revoke(struct plx_region *region, plx_region_released_fn release
 /* REVOKE has left. */
 void region_asked(struct plx_link *link)
 {
-	move_all(&link->direct->revoked, &link->direct->asked);
+	TAILQ_CONCAT(&link->direct->asked, &link->direct->revoked, of_list);
 }
 
 /* The peer asks. */
@@ -207,26 +172,24 @@ void region_on_revoked(struct plx_link *link, uint64_t number)
 {
 	struct direct *direct = link->direct;
 
-	if (!direct->asked || number != direct->question) {
+	if (TAILQ_EMPTY(&direct->asked) || number != direct->question) {
 		close_now(link, PLX_LINK_PROTOCOL, "an answer to no REVOKE");
 		return;
 	}
-	move_all(&direct->asked, &direct->done);
+	TAILQ_CONCAT(&direct->done, &direct->asked, of_list);
 	link_schedule(link, WANT_RELEASE);
 	ask(link);
 }
 
 /* Tell of each that nothing of it can be reached any more. Its user may take back others. */
-static void release(struct plx_region **list)
+static void release(struct regions *done)
 {
-	struct plx_region *region, *oldest = NULL;
+	struct regions now = TAILQ_HEAD_INITIALIZER(now);
+	struct plx_region *region;
 
-	while ((region = pop(list))) {
-		region->next = oldest;
-		oldest = region;
-	}
-	while ((region = oldest)) {
-		oldest = region->next;
+	TAILQ_CONCAT(&now, done, of_list);
+	while ((region = TAILQ_FIRST(&now))) {
+		TAILQ_REMOVE(&now, region, of_list);
 		if (region->released)
 			region->released(region->base, region->bytes, region->arg);
 		free(region);
@@ -246,13 +209,15 @@ void region_end_all(struct plx_link *link)
 	struct direct *direct = link->direct;
 	struct plx_region *region;
 
-	for (region = direct->granted; region; region = region->next)
+	TAILQ_FOREACH (region, &direct->granted, of_list)
 		unregister(region);
-	while (direct->revoked || direct->asked || direct->done) {
-		move_all(&direct->revoked, &direct->done);
-		move_all(&direct->asked, &direct->done);
+	do {
+		TAILQ_CONCAT(&direct->done, &direct->asked, of_list);
+		TAILQ_CONCAT(&direct->done, &direct->revoked, of_list);
 		release(&direct->done);
-	}
-	while ((region = pop(&direct->granted)))
+	} while (!TAILQ_EMPTY(&direct->done) || !TAILQ_EMPTY(&direct->revoked));
+	while ((region = TAILQ_FIRST(&direct->granted))) {
+		TAILQ_REMOVE(&direct->granted, region, of_list);
 		free(region);
+	}
 }

@@ -187,7 +187,7 @@ struct plx_link {
 	bool fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 	bool tx_cut; /* the link ended inside a message */
 	int fd;      /* of an accepted connection, for the driver's `closing`; -1: not known */
-	struct plx_link *next, **prev_next; /* in the lcore's list of all links */
+	LIST_ENTRY(plx_link) of_home; /* le_prev NULL: it is in no list */
 	const struct plx_link_events *events;
 	struct plx_timer timer;       /* connect, HELLO, close or linger: one at a time */
 	struct listener_shared *from; /* counters of the listener that accepted it */
@@ -212,7 +212,7 @@ struct plx_link {
 	uint32_t tx_fin_frames;   /* granted when the peer began to close */
 	uint64_t rx_when_control; /* frames received when the last of this side's left */
 	struct liveness live;
-	struct plx_link *group_next, **group_prev_next; /* in presence->links */
+	LIST_ENTRY(plx_link) of_group; /* in presence->links */
 
 	/* Attributes and texts. */
 	struct plx_link_attr attr;

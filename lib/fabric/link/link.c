@@ -137,13 +137,7 @@ static uint32_t op_count(const struct plx_link *link)
 
 static void enlist(struct plx_link *link)
 {
-	struct plx_fabric_lcore *home = link->home;
-
-	link->next = home->links;
-	link->prev_next = &home->links;
-	if (link->next)
-		link->next->prev_next = &link->next;
-	home->links = link;
+	LIST_INSERT_HEAD(&link->home->links, link, of_home);
 	if (!link->set->links++) /* nothing can have come before */
 		link->set->emptied_ns = plx_loop_now_ns();
 	link->set->op_count += op_count(link);
@@ -155,11 +149,10 @@ static void enlist(struct plx_link *link)
 
 static void delist(struct plx_link *link)
 {
-	if (!link->prev_next)
+	if (!link->of_home.le_prev)
 		return;
-	*link->prev_next = link->next;
-	if (link->next)
-		link->next->prev_next = link->prev_next;
+	LIST_REMOVE(link, of_home);
+	link->of_home.le_prev = NULL;
 	link->set->links--;
 	link->set->op_count -= op_count(link);
 	link->set->rx_count -= link_receives(link);
@@ -328,7 +321,6 @@ void link_abandon(struct plx_link *link)
 	admission_leave(link->ticket);
 	link->ticket = NULL;
 	delist(link);
-	link->prev_next = NULL;
 	link->want = 0;
 }
 

@@ -53,7 +53,7 @@ void admission_init(struct admission *admission, const struct plx_admission *ask
 {
 	*admission = (struct admission){.limits = complete(asked, &defaults)};
 	pthread_mutex_init(&admission->lock, NULL);
-	admission->newest_next = &admission->oldest;
+	TAILQ_INIT(&admission->in_handshake);
 	for (unsigned i = 0; i < ADMISSION_CAUSES; i++)
 		admission->log_limits[i].burst = 1;
 }
@@ -104,14 +104,10 @@ static void end_handshake(struct ticket *ticket)
 {
 	struct admission *admission = ticket->admission;
 
-	if (!ticket->prev_next)
+	if (!ticket->of_handshakes.tqe_prev)
 		return;
-	*ticket->prev_next = ticket->next;
-	if (ticket->next)
-		ticket->next->prev_next = ticket->prev_next;
-	else
-		admission->newest_next = ticket->prev_next;
-	ticket->prev_next = NULL;
+	TAILQ_REMOVE(&admission->in_handshake, ticket, of_handshakes);
+	ticket->of_handshakes.tqe_prev = NULL;
 	ticket->host->handshakes--;
 	admission->handshakes--;
 }
@@ -120,9 +116,7 @@ static void begin_handshake(struct ticket *ticket)
 {
 	struct admission *admission = ticket->admission;
 
-	ticket->prev_next = admission->newest_next;
-	*admission->newest_next = ticket;
-	admission->newest_next = &ticket->next;
+	TAILQ_INSERT_TAIL(&admission->in_handshake, ticket, of_handshakes);
 	ticket->host->handshakes++;
 	admission->handshakes++;
 }
@@ -130,9 +124,9 @@ static void begin_handshake(struct ticket *ticket)
 /* The oldest of the address that has most of them: a flood is at its own expense. */
 static struct ticket *choose_victim(const struct admission *admission)
 {
-	struct ticket *found = admission->oldest;
+	struct ticket *found = TAILQ_FIRST(&admission->in_handshake), *each;
 
-	for (struct ticket *each = found; each; each = each->next) {
+	TAILQ_FOREACH (each, &admission->in_handshake, of_handshakes) {
 		if (each->host->handshakes > found->host->handshakes)
 			found = each;
 	}

@@ -35,12 +35,12 @@ struct admission_host;
 struct ticket {
 	struct admission *admission;
 	struct admission_host *host;
-	struct ticket *next, **prev_next; /* NULL: it is open, or was evicted */
-	struct request *request;          /* on the listener's lcore, not placed yet; or NULL */
-	struct plx_link *link;            /* its lcore's; NULL: none yet, or none any more */
-	uint32_t lcore;                   /* of the link */
-	_Atomic bool evicted;             /* relaxed: only logs ask */
-	unsigned refs;                    /* the connection, and who evicts it */
+	TAILQ_ENTRY(ticket) of_handshakes; /* tqe_prev NULL: it is open, or was evicted */
+	struct request *request;           /* on the listener's lcore, not placed yet; or NULL */
+	struct plx_link *link;             /* its lcore's; NULL: none yet, or none any more */
+	uint32_t lcore;                    /* of the link */
+	_Atomic bool evicted;              /* relaxed: only logs ask */
+	unsigned refs;                     /* the connection, and who evicts it */
 	struct plx_call call;
 };
 
@@ -50,7 +50,7 @@ struct admission {
 	struct plx_admission limits;
 	void *hosts; /* struct admission_host by address: tsearch(3) */
 	uint32_t links, handshakes;
-	struct ticket *oldest, **newest_next;
+	TAILQ_HEAD(, ticket) in_handshake;
 	uint64_t next_ns; /* when the next connection is due, by accepts_per_s */
 	uint64_t counts[ADMISSION_CAUSES];
 	struct plx_log_limit log_limits[ADMISSION_CAUSES];
@@ -122,10 +122,10 @@ struct plx_listener {
 	struct fid_pep *pep;
 	struct plx_listen_attr attr;
 	struct listener_shared *shared;
-	struct plx_listener *next;
+	LIST_ENTRY(plx_listener) of_home; /* le_prev NULL: it failed to listen */
 	struct plx_listener *also;  /* at the same address, by a driver of this host; or NULL */
 	struct plx_listener *front; /* the one that the user has: itself, or whose `also` it is */
-	struct request *requests;   /* on their way to another lcore, and back: see handover.c */
+	struct requests requests;   /* on their way to another lcore, and back: see handover.c */
 	uint32_t turn;              /* round-robin: the least lcore that is next */
 	bool placing;               /* inside a callback that chooses an lcore */
 	bool closed;                /* by the user; in the list until its requests are answered */

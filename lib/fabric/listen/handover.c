@@ -23,7 +23,7 @@ struct request {
 	struct plx_call call;
 	struct plx_timer timer;        /* to try a full lane again; from the lane on, to give up */
 	struct plx_listener *listener; /* NULL: given up */
-	struct request *next, **prev_next; /* of the listener, or of those its lcore gave up */
+	LIST_ENTRY(request) of_list;   /* of the listener, or of those its lcore gave up */
 	struct fi_info *info;
 	uint64_t deadline_ns;  /* the peer does not wait for ever */
 	struct ticket *ticket; /* NULL: the link has it */
@@ -43,22 +43,6 @@ static bool take_first(struct request *request)
 	 * reads was written before the request went into its lane, and the listener's lcore frees
 	 * it after the answer has come out of the lane back: A1 -> A2 of lib/lcore both ways. */
 	return !atomic_exchange_explicit(&request->taken, true, memory_order_relaxed);
-}
-
-static void enlist(struct request *request, struct request **list)
-{
-	request->next = *list;
-	request->prev_next = list;
-	if (request->next)
-		request->next->prev_next = &request->next;
-	*list = request;
-}
-
-static void delist(struct request *request)
-{
-	*request->prev_next = request->next;
-	if (request->next)
-		request->next->prev_next = request->prev_next;
 }
 
 static void refuse(struct plx_listener *listener, struct fi_info *info, const char *why, bool logs)
@@ -100,7 +84,7 @@ static void finish(struct request *request, const char *why)
 	if (why)
 		refuse_request(request, why);
 	plx_timer_stop(&request->timer);
-	delist(request);
+	LIST_REMOVE(request, of_list);
 	fi_freeinfo(request->info);
 	admission_leave(request->ticket);
 	free(request);
@@ -108,19 +92,15 @@ static void finish(struct request *request, const char *why)
 
 void handover_drop_all(struct plx_listener *listener)
 {
-	for (struct request *request = listener->requests, *next; request; request = next) {
-		next = request->next;
-		finish(request, "the process is shutting down");
-	}
+	while (!LIST_EMPTY(&listener->requests))
+		finish(LIST_FIRST(&listener->requests), "the process is shutting down");
 }
 
 /* No lcore runs any more. */
 void handover_forget_all(struct plx_fabric_lcore *home)
 {
-	for (struct request *request = home->given_up, *next; request; request = next) {
-		next = request->next;
-		finish(request, NULL);
-	}
+	while (!LIST_EMPTY(&home->given_up))
+		finish(LIST_FIRST(&home->given_up), NULL);
 }
 
 /* On the lcore that gets the link ------------------------------------------------------------- */
@@ -210,8 +190,8 @@ static void give_up(struct request *request)
 	request->listener = NULL;
 	admission_leave(request->ticket);
 	request->ticket = NULL;
-	delist(request);
-	enlist(request, &listener->set->home->given_up);
+	LIST_REMOVE(request, of_list);
+	LIST_INSERT_HEAD(&listener->set->home->given_up, request, of_list);
 	listener_release(listener);
 }
 
@@ -300,7 +280,7 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
 	plx_timer_init(&request->timer, on_retry, request);
 	plx_timer_set_lax(&request->timer, true);
-	enlist(request, &listener->requests);
+	LIST_INSERT_HEAD(&listener->requests, request, of_list);
 	ticket->request = request;
 	return request;
 }

@@ -98,8 +98,7 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 		listener_free(listener);
 		return rc;
 	}
-	listener->next = set->home->listeners;
-	set->home->listeners = listener;
+	LIST_INSERT_HEAD(&set->home->listeners, listener, of_home);
 	set->listeners++;
 	*listener_out = listener;
 	return 0;

@@ -124,19 +124,6 @@ unsigned plx_listener_port(const struct plx_listener *listener)
 	return listener ? listener->port : 0;
 }
 
-/* One that failed to listen is not in the list. */
-static void delist(struct plx_listener *listener)
-{
-	struct plx_listener **at = &listener->set->home->listeners;
-
-	while (*at && *at != listener)
-		at = &(*at)->next;
-	if (!*at)
-		return;
-	*at = listener->next;
-	listener->set->listeners--;
-}
-
 /* The user's listener outlives those that belong to it, so that they can name it. */
 static void part_from_front(struct plx_listener *listener)
 {
@@ -164,7 +151,10 @@ void listener_free(struct plx_listener *listener)
 	struct plx_listener *front = listener->front;
 
 	handover_drop_all(listener);
-	delist(listener);
+	if (listener->of_home.le_prev) {
+		LIST_REMOVE(listener, of_home);
+		listener->set->listeners--;
+	}
 	if (front != listener)
 		part_from_front(listener);
 	else
@@ -182,7 +172,7 @@ void listener_release(struct plx_listener *listener)
 {
 	bool named = listener->front == listener && listener->also;
 
-	if (listener->closed && !listener->placing && !listener->requests && !named)
+	if (listener->closed && !listener->placing && LIST_EMPTY(&listener->requests) && !named)
 		listener_free(listener);
 }
 

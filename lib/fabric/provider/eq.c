@@ -66,9 +66,9 @@ static void read_error(struct plx_set *set)
  * synchronous. Where several are under way, the timer ends it. */
 static void connect_failed_at_once(struct plx_set *set, int err)
 {
-	struct plx_link *found = NULL;
+	struct plx_link *found = NULL, *link;
 
-	for (struct plx_link *link = set->home->links; link; link = link->next) {
+	LIST_FOREACH (link, &set->home->links, of_home) {
 		if (link->set != set || link->state != LINK_CONNECTING || !link->connector)
 			continue;
 		if (found)

@@ -28,10 +28,10 @@ static void a_closed_listener_waits_for_its_requests(void **state)
 	connect_only();
 	pump_until_on_its_way();
 	plx_listener_close(listener);
-	assert_non_null(home->listeners);
+	assert_false(LIST_EMPTY(&home->listeners));
 	worker_start();
 	expect_open(); /* it came before the close */
-	assert_null(home->listeners);
+	assert_true(LIST_EMPTY(&home->listeners));
 	close_in_order();
 	worker_stop();
 }
@@ -51,7 +51,7 @@ static void a_closed_listener_gives_its_port_back_in_time(void **state)
 	assert_int_equal(plx_link_listen(address, &again, &listener), -EADDRINUSE);
 	assert_true(pump_until(&client.closed, 1, 3000));
 	assert_int_equal(client.reason, PLX_LINK_REFUSED);
-	assert_null(home->listeners);
+	assert_true(LIST_EMPTY(&home->listeners));
 	assert_int_equal(plx_link_listen(address, &again, &listener), 0);
 	fixture_connect(listener, NULL);
 }

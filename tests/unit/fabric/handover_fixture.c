@@ -28,7 +28,8 @@ void connect_only(void)
 
 bool on_its_way(void)
 {
-	return listener->requests || (listener->also && listener->also->requests);
+	return !LIST_EMPTY(&listener->requests) ||
+	       (listener->also && !LIST_EMPTY(&listener->also->requests));
 }
 
 void pump_until_on_its_way(void)

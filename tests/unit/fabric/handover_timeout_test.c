@@ -35,11 +35,11 @@ HANDOVER_TEST(a_request_that_was_given_up_makes_no_link_when_its_lcore_comes)
 	home = listener->set->home;
 	connect_only();
 	expect_refused();
-	assert_non_null(home->given_up);
+	assert_false(LIST_EMPTY(&home->given_up));
 	worker_start();
-	for (int i = 0; i < 3000 && home->given_up; i++)
+	for (int i = 0; i < 3000 && !LIST_EMPTY(&home->given_up); i++)
 		pump_ms(1);
-	assert_null(home->given_up);
+	assert_true(LIST_EMPTY(&home->given_up));
 	expect_refused(); /* once */
 	assert_int_equal(server.opened, 0);
 	worker_stop();
@@ -69,7 +69,7 @@ HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
 		sched_yield();
 	stand_still_ms(40);
 	expect_refused();
-	assert_null(listener->set->home->given_up);
+	assert_true(LIST_EMPTY(&listener->set->home->given_up));
 	worker_stop();
 }
 
@@ -143,10 +143,11 @@ static void race(uint64_t busy_ns)
 		assert_true(pump_until(&server.closed, 1, 3000));
 	}
 	assert_true(pump_until(&client.closed, 1, 3000));
-	for (int i = 0; i < 3000 && (on_its_way() || listener->set->home->given_up); i++)
+	for (int i = 0; i < 3000 && (on_its_way() || !LIST_EMPTY(&listener->set->home->given_up));
+	     i++)
 		pump_ms(1);
 	assert_false(on_its_way());
-	assert_null(listener->set->home->given_up);
+	assert_true(LIST_EMPTY(&listener->set->home->given_up));
 }
 
 HANDOVER_TEST(a_request_is_taken_or_given_up_and_never_both)
