@@ -4,6 +4,7 @@
 #include "fabric_listen.h"
 #include "lookup.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,17 +14,32 @@ static bool ready;
 static bool closing; /* plx_fabric_fini is under way: nothing new is opened */
 static struct plx_fabric_lcore *lcores[PLX_LCORE_MAX]; /* each entry: its lcore's; fini: main's */
 
+struct plx_fabric_lcore *fabric_home(void)
+{
+	uint32_t id = plx_lcore_id();
+
+	return id == PLX_LCORE_NONE ? NULL : lcores[id];
+}
+
+int fabric_check_range(const char *name, uint64_t value, uint64_t min, uint64_t max)
+{
+	if (value >= min && value <= max)
+		return 0;
+	return plx_fail(EINVAL, "%s %" PRIu64 ": out of range; give %" PRIu64 " to %" PRIu64, name,
+			value, min, max);
+}
+
 /* In the child of a fork every send or close of a link would be the parent's. The links of other
  * lcores were never this thread's to use. */
 static void on_fork(void)
 {
-	uint32_t id = plx_lcore_id();
+	struct plx_fabric_lcore *home = fabric_home();
 
-	if (id == PLX_LCORE_NONE || !lcores[id])
+	if (!home)
 		return;
 	struct plx_link *link;
 
-	LIST_FOREACH (link, &lcores[id]->links, of_home) {
+	LIST_FOREACH (link, &home->links, of_home) {
 		link->state = LINK_DEAD;
 		link->tx_inline_end = link->rx_whole_end = 0;
 		link->want = 0;
@@ -31,8 +47,8 @@ static void on_fork(void)
 	}
 	/* Where a callback of a link or a listener called fork, the rest of the turn polls nothing.
 	 */
-	lcores[id]->scheduled = NULL;
-	for (struct plx_set *set = lcores[id]->sets, *next; set; set = next) {
+	home->scheduled = NULL;
+	for (struct plx_set *set = home->sets, *next; set; set = next) {
 		next = set->next;
 		set->next = NULL;
 		set->links = set->listeners = 0;
@@ -254,66 +270,33 @@ free_home:
 	return NULL;
 }
 
-struct plx_fabric_lcore *fabric_here(const char *what)
+int fabric_here(const char *what, struct plx_fabric_lcore **home_out)
 {
-	uint32_t id = plx_lcore_id();
-
-	if (plx_is_forked()) {
-		plx_fail_forked(what);
-		return NULL;
-	}
-	if (!ready) {
-		plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", what);
-		return NULL;
-	}
-	if (closing || (id != PLX_LCORE_NONE && lcores[id] && lcores[id]->draining)) {
-		plx_fail(ESHUTDOWN, "%s: the links of this lcore are being closed", what);
-		return NULL;
-	}
-	if (id == PLX_LCORE_NONE) {
-		plx_fail_no_lcore(what);
-		return NULL;
-	}
-	return lcores[id] ? lcores[id] : open_here(id);
-}
-
-/* Why fabric_here gave nothing, as an error. */
-int fabric_missing(void)
-{
-	uint32_t id = plx_lcore_id();
+	struct plx_fabric_lcore *home = fabric_home();
 
 	if (plx_is_forked())
-		return -EPERM;
+		return plx_fail_forked(what);
 	if (!ready)
-		return -EINVAL;
-	if (id == PLX_LCORE_NONE)
-		return -ENOENT;
-	return closing || (lcores[id] && lcores[id]->draining) ? -ESHUTDOWN : -ENOMEM;
-}
-
-struct plx_link *plx_link_next(const struct plx_link *link)
-{
-	uint32_t id = plx_lcore_id();
-	struct plx_link *next = link ? LIST_NEXT(link, of_home) : NULL;
-
-	if (!link && id != PLX_LCORE_NONE && lcores[id])
-		next = LIST_FIRST(&lcores[id]->links);
-	while (next && !next->told)
-		next = LIST_NEXT(next, of_home);
-	return next;
+		return plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", what);
+	if (closing || (home && home->draining))
+		return plx_fail(ESHUTDOWN, "%s: the links of this lcore are being closed", what);
+	if (plx_lcore_id() == PLX_LCORE_NONE)
+		return plx_fail_no_lcore(what);
+	*home_out = home ? home : open_here(plx_lcore_id());
+	return *home_out ? 0 : -ENOMEM;
 }
 
 uint32_t plx_fabric_open_count(void)
 {
-	uint32_t id = plx_lcore_id();
+	struct plx_fabric_lcore *home = fabric_home();
 	struct plx_listener *listener;
 	uint32_t count = 0;
 
-	if (id == PLX_LCORE_NONE || !lcores[id])
+	if (!home)
 		return 0;
-	for (struct plx_set *set = lcores[id]->sets; set; set = set->next)
+	for (struct plx_set *set = home->sets; set; set = set->next)
 		count += set->links;
-	LIST_FOREACH (listener, &lcores[id]->listeners, of_home)
+	LIST_FOREACH (listener, &home->listeners, of_home)
 		count += listener->front == listener;
 	return count;
 }
@@ -341,29 +324,30 @@ static void close_listeners(struct plx_fabric_lcore *home)
 
 int plx_fabric_drain(uint64_t timeout_ns)
 {
-	uint32_t id = plx_lcore_id();
+	struct plx_fabric_lcore *home = fabric_home();
 	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
 	struct plx_link *link;
 	int rc = 0;
 
-	if (id == PLX_LCORE_NONE)
+	if (plx_lcore_id() == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_fabric_drain");
-	if (!lcores[id])
+	if (!home)
 		return 0;
-	close_listeners(lcores[id]);
-	lcores[id]->draining = true;
-	LIST_FOREACH (link, &lcores[id]->links, of_home) {
+	close_listeners(home);
+	home->draining = true;
+	LIST_FOREACH (link, &home->links, of_home) {
 		if (link->state < LINK_CLOSING)
 			plx_link_close(link);
 	}
 
-	while (!LIST_EMPTY(&lcores[id]->links) && rc == 0) {
+	while (!LIST_EMPTY(&home->links) && rc == 0) {
 		if (plx_now_ns() >= limit_ns)
-			rc = plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close", id);
+			rc = plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close",
+				      home->id);
 		else if (plx_loop_turn() < 0)
-			rc = plx_fail(EBUSY, "lcore %u is inside its loop", id);
+			rc = plx_fail(EBUSY, "lcore %u is inside its loop", home->id);
 	}
-	lcores[id]->draining = false;
+	home->draining = false;
 	return rc;
 }
 

@@ -58,15 +58,19 @@ struct plx_fabric_lcore {
 	struct plx_poller *poller;
 	struct plx_pool **kept_pools; /* receive pools of closed links: the user has some buffers */
 	uint32_t kept_pool_count, kept_pool_room, kept_pool_next;
-	struct plx_lookup *looked_up; /* of lookup.c, and under its lock */
+	LIST_HEAD(lookups, plx_lookup) looked_up; /* of lookup.c, and under its lock */
 	struct plx_signal looked_up_signal;
 	struct pulse pulse;
 };
 
 extern struct plx_log_component fabric_log;
 
-/* Opens it. what: the public function, for the error text. Return: NULL with that text. */
-struct plx_fabric_lcore *fabric_here(const char *what);
-int fabric_missing(void);
+/* The calling lcore's, or NULL. */
+struct plx_fabric_lcore *fabric_home(void);
+/* The same, opened if need be. what: the public function, for the error text. Return: 0; -errno. */
+int fabric_here(const char *what, struct plx_fabric_lcore **home_out);
+
+/* What a setting may be. Return: 0; -EINVAL with a text. */
+int fabric_check_range(const char *name, uint64_t value, uint64_t min, uint64_t max);
 
 #endif

@@ -33,28 +33,17 @@ static struct plx_name {
 	uint64_t known_ns;
 	struct address_list list; /* none: why */
 	char why[128];
-	struct plx_lookup *lookups; /* that wait for it */
+	struct lookups lookups; /* that wait for it */
 } names[NAMES_MAX];
 static unsigned threads;
 static uint64_t orders;
 
 /* Lookups -------------------------------------------------------------------------------------- */
 
-static void join(struct plx_lookup *lookup, struct plx_lookup **list)
-{
-	lookup->next = *list;
-	lookup->prev_next = list;
-	if (lookup->next)
-		lookup->next->prev_next = &lookup->next;
-	*list = lookup;
-}
-
 static void leave(struct plx_lookup *lookup)
 {
-	*lookup->prev_next = lookup->next;
-	if (lookup->next)
-		lookup->next->prev_next = lookup->prev_next;
-	lookup->prev_next = NULL;
+	LIST_REMOVE(lookup, of_list);
+	lookup->of_list.le_prev = NULL;
 }
 
 /* Threads -------------------------------------------------------------------------------------- */
@@ -72,12 +61,12 @@ static struct plx_name *first_waiting(void)
 
 static void tell_all(struct plx_name *name)
 {
-	while (name->lookups) {
-		struct plx_lookup *lookup = name->lookups;
+	while (!LIST_EMPTY(&name->lookups)) {
+		struct plx_lookup *lookup = LIST_FIRST(&name->lookups);
 		struct plx_fabric_lcore *home = lookup->home;
 
-		leave(lookup);
-		join(lookup, &home->looked_up);
+		LIST_REMOVE(lookup, of_list);
+		LIST_INSERT_HEAD(&home->looked_up, lookup, of_list);
 		plx_signal_fire(&home->looked_up_signal);
 	}
 }
@@ -194,7 +183,7 @@ static int start_locked(struct plx_lookup *lookup, const char *host)
 				NAMES_MAX);
 	rc = need(name);
 	if (rc == 0)
-		join(lookup, &name->lookups);
+		LIST_INSERT_HEAD(&name->lookups, lookup, of_list);
 	return rc;
 }
 
@@ -221,7 +210,7 @@ static struct plx_lookup *take_first(struct plx_fabric_lcore *home)
 	struct plx_lookup *lookup;
 
 	pthread_mutex_lock(&lock);
-	lookup = home->looked_up;
+	lookup = LIST_FIRST(&home->looked_up);
 	if (lookup)
 		leave(lookup);
 	pthread_mutex_unlock(&lock);
@@ -242,10 +231,10 @@ int lookup_home_init(struct plx_fabric_lcore *home)
 	return plx_signal_init(&home->looked_up_signal, home->id, tell, home);
 }
 
-static void forget_all(struct plx_lookup **list, const struct plx_fabric_lcore *home)
+static void forget_all(struct lookups *list, const struct plx_fabric_lcore *home)
 {
-	for (struct plx_lookup *lookup = *list, *next; lookup; lookup = next) {
-		next = lookup->next;
+	for (struct plx_lookup *lookup = LIST_FIRST(list), *next; lookup; lookup = next) {
+		next = LIST_NEXT(lookup, of_list);
 		if (lookup->home == home)
 			leave(lookup);
 	}
@@ -263,13 +252,11 @@ void lookup_home_fini(struct plx_fabric_lcore *home)
 
 int plx_lookup_start(struct plx_lookup *lookup, const char *address, plx_lookup_fn fn, void *arg)
 {
-	struct plx_fabric_lcore *home = fabric_here("plx_lookup_start");
+	struct plx_fabric_lcore *home;
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
-	int rc;
+	int rc = fabric_here("plx_lookup_start", &home);
 
-	if (!home)
-		return fabric_missing();
-	rc = address_split("look up", address, host, port);
+	rc = rc ? rc : address_split("look up", address, host, port);
 	if (rc)
 		return rc;
 	if (address_is_number(host))
@@ -284,7 +271,7 @@ int plx_lookup_start(struct plx_lookup *lookup, const char *address, plx_lookup_
 void plx_lookup_cancel(struct plx_lookup *lookup)
 {
 	pthread_mutex_lock(&lock);
-	if (lookup->prev_next) {
+	if (lookup->of_list.le_prev) {
 		ASSERT_OWNER(lookup->home->id);
 		leave(lookup);
 	}

@@ -22,7 +22,9 @@ typedef void (*plx_lookup_fn)(struct plx_lookup *lookup, void *arg);
 /** What the host of an address stands for is found out on another thread. Embedded in its user's
  * struct; the fields are private. */
 struct plx_lookup {
-	struct plx_lookup *next, **prev_next;
+	struct {
+		struct plx_lookup *le_next, **le_prev;
+	} of_list;
 	plx_lookup_fn fn;
 	void *arg;
 	struct plx_fabric_lcore *home;

@@ -58,20 +58,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (header.type == FRAME_PUT) {
 		uint8_t value[FRAME_PUT_BYTES];
 
-		frame_put_write(value, frame_put_read(data + FRAME_HEADER_BYTES));
+		frame_put32(value, frame_get32(data + FRAME_HEADER_BYTES));
 		must(memcmp(value, data + FRAME_HEADER_BYTES, sizeof(value)) == 0);
 	}
 	if (header.type == FRAME_REVOKE || header.type == FRAME_REVOKED) {
 		uint8_t number[FRAME_REVOKE_BYTES];
 
-		frame_revoke_write(number, frame_revoke_read(data + FRAME_HEADER_BYTES));
+		frame_put64(number, frame_get64(data + FRAME_HEADER_BYTES));
 		must(memcmp(number, data + FRAME_HEADER_BYTES, sizeof(number)) == 0);
 	}
 	if (header.type == FRAME_DATA_FIRST) {
 		uint8_t total[FRAME_TOTAL_BYTES];
 
 		must(header.length > FRAME_TOTAL_BYTES);
-		frame_total_write(total, frame_total_read(data + FRAME_HEADER_BYTES));
+		frame_put64(total, frame_get64(data + FRAME_HEADER_BYTES));
 		must(memcmp(total, data + FRAME_HEADER_BYTES, sizeof(total)) == 0);
 	}
 	return 0;

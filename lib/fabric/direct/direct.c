@@ -81,19 +81,26 @@ bool direct_has_room(const struct plx_link *link)
 /* What is asked of it --------------------------------------------------------------------------
  */
 
-/* Whether it may be. Return: 0; -errno with a text. */
-int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access)
+/* Whether anything may be. Return: 0; -errno with a text. */
+int direct_check_open(const struct plx_link *link)
 {
-	const struct plx_remote *remote = target->remote;
 	const char *wrong = direct_not_agreed(link);
-	int rc;
 
 	if (plx_unlikely(link->state != LINK_OPEN))
 		return link_fail_closed(link);
 	if (plx_unlikely(wrong != NULL))
 		return plx_fail(EOPNOTSUPP, "link to %s has no direct data placement: %s",
 				link->peer, wrong);
-	rc = remote_check(remote);
+	return 0;
+}
+
+/* Whether that may be. Return: the same. */
+int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access)
+{
+	const struct plx_remote *remote = target->remote;
+	int rc = direct_check_open(link);
+
+	rc = rc ? rc : remote_check(remote);
 	if (plx_unlikely(rc))
 		return rc;
 	if (plx_unlikely(!(remote->access & access)))

@@ -60,6 +60,7 @@ void direct_destroy(struct plx_link *link);
 void direct_agree(struct plx_link *link, uint32_t features);
 int direct_check_set(struct plx_set *set);
 int direct_poll(struct plx_set *set);
+int direct_check_open(const struct plx_link *link);
 int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access);
 int direct_no_room(struct plx_link *link);
 bool direct_has_room(const struct plx_link *link);

@@ -66,8 +66,7 @@ static int submit_get(struct plx_link *link, struct plx_op *op, const struct dir
 	if (plx_unlikely(rc))
 		return tx_not_sent(link, rc);
 	link->direct->get_count++;
-	link->tx_inflight++;
-	link->set->tx_inflight++;
+	tx_count_ops(link, 1);
 	return 0;
 }
 
@@ -123,8 +122,7 @@ void get_done(struct plx_op *op, int status)
 	if (plx_unlikely(!buf))
 		return;
 	link->direct->get_count--;
-	link->tx_inflight--;
-	link->set->tx_inflight--;
+	tx_count_ops(link, -1);
 	if (plx_likely(status == 0)) {
 		liveness_heard(link); /* over net what comes of a get overtakes heartbeats */
 		take_in(link, op);

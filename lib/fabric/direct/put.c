@@ -98,8 +98,7 @@ static int submit_put(struct plx_link *link, struct plx_op *op, const struct put
 
 	if (plx_unlikely(rc))
 		return tx_not_sent(link, rc);
-	link->tx_inflight++;
-	link->set->tx_inflight++;
+	tx_count_ops(link, 1);
 	tx_signalled(link);
 	if (immediate) {
 		link->tx_frames++;
@@ -114,7 +113,7 @@ static void tell_by_frame(struct plx_link *link, uint32_t value)
 	uint8_t frame[FRAME_HEADER_BYTES + FRAME_PUT_BYTES];
 
 	tx_write_header(link, frame, FRAME_PUT, 0, FRAME_PUT_BYTES);
-	frame_put_write(frame + FRAME_HEADER_BYTES, value);
+	frame_put32(frame + FRAME_HEADER_BYTES, value);
 	if (tx_send_small(link, frame, sizeof(frame), false) == 0)
 		tx_count_frame(link);
 	else

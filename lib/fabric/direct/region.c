@@ -32,13 +32,10 @@ struct plx_region {
 
 static int check_grant(const struct plx_link *link, const void *base, size_t bytes, unsigned access)
 {
-	const char *wrong = direct_not_agreed(link);
+	int rc = direct_check_open(link);
 
-	if (link->state != LINK_OPEN)
-		return link_fail_closed(link);
-	if (wrong)
-		return plx_fail(EOPNOTSUPP, "link to %s has no direct data placement: %s",
-				link->peer, wrong);
+	if (rc)
+		return rc;
 	if (!base || bytes == 0 || bytes > UINTPTR_MAX - (uintptr_t)base)
 		return plx_fail(EINVAL,
 				"%zu bytes at %p cannot be granted; give memory, and 1 byte of it "

@@ -16,11 +16,8 @@ static uint64_t bytes_max; /* of each lcore */
 int assembly_init(uint64_t partial_bytes)
 {
 	bytes_max = partial_bytes ? partial_bytes : PLX_PARTIAL_BYTES_DEFAULT;
-	if (bytes_max >= PLX_PARTIAL_BYTES_MIN && bytes_max <= PLX_PARTIAL_BYTES_MAX)
-		return 0;
-	return plx_fail(EINVAL,
-			"partial_bytes %" PRIu64 ": out of range; give %" PRIu64 " to %" PRIu64,
-			partial_bytes, PLX_PARTIAL_BYTES_MIN, PLX_PARTIAL_BYTES_MAX);
+	return fabric_check_range("partial_bytes", bytes_max, PLX_PARTIAL_BYTES_MIN,
+				  PLX_PARTIAL_BYTES_MAX);
 }
 
 /* Those of the lcore --------------------------------------------------------------------------- */

@@ -249,14 +249,12 @@ static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char 
 int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out)
 {
-	struct plx_fabric_lcore *home = fabric_here("plx_link_connect");
+	struct plx_fabric_lcore *home;
 	struct plx_link_attr checked;
 	struct plan *plan;
+	int rc = fabric_here("plx_link_connect", &home);
 
-	if (!home)
-		return fabric_missing();
-
-	int rc = link_check_attr(attr, &checked);
+	rc = rc ? rc : link_check_attr(attr, &checked);
 	if (rc)
 		return rc;
 	plan = calloc(1, sizeof(*plan));

@@ -121,15 +121,34 @@ uint32_t hello_write(uint8_t *out, const struct frame_hello *hello);
 /** Read and check a HELLO's payload. Return: NULL, or what is wrong. */
 const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out);
 
-/** Read the message length that a DATA_FIRST frame begins with (FRAME_TOTAL_BYTES). */
-uint64_t frame_total_read(const uint8_t *in);
-void frame_total_write(uint8_t *out, uint64_t total);
+/* Numbers: the length that a DATA_FIRST begins with, and the number of a REVOKE, have 64 bits, the
+ * value of a PUT 32. memcpy, as a frame may begin at any address; compilers make one move of it. */
+static inline void frame_put32(uint8_t *out, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(out, &value, sizeof(value));
+}
 
-/** The same of a PUT frame's value (FRAME_PUT_BYTES), and of the number of a REVOKE or REVOKED
- * (FRAME_REVOKE_BYTES). */
-uint32_t frame_put_read(const uint8_t *in);
-void frame_put_write(uint8_t *out, uint32_t value);
-uint64_t frame_revoke_read(const uint8_t *in);
-void frame_revoke_write(uint8_t *out, uint64_t number);
+static inline void frame_put64(uint8_t *out, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(out, &value, sizeof(value));
+}
+
+static inline uint32_t frame_get32(const uint8_t *in)
+{
+	uint32_t value;
+
+	memcpy(&value, in, sizeof(value));
+	return le32toh(value);
+}
+
+static inline uint64_t frame_get64(const uint8_t *in)
+{
+	uint64_t value;
+
+	memcpy(&value, in, sizeof(value));
+	return le64toh(value);
+}
 
 #endif

@@ -161,7 +161,7 @@ static void opened(struct plx_link *link)
 	liveness_join(link);
 	if (link->from) {
 		admission_opened(link->ticket);
-		listener_opened(link->from);
+		listener_count(&link->from->opened);
 	}
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open", link->home->id,
 		link->peer, link->set->label);

@@ -15,16 +15,11 @@ static uint64_t or_default(uint64_t value, uint64_t by_default)
 	return value ? value : by_default;
 }
 
-static int out_of_range(const char *name, uint64_t value, uint64_t min, uint64_t max)
-{
-	return plx_fail(EINVAL, "%s %llu is out of range; give %llu to %llu", name,
-			(unsigned long long)value, (unsigned long long)min,
-			(unsigned long long)max);
-}
-
 /* Check a user's attributes and fill in the defaults. Return: 0; -EINVAL. */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 {
+	int rc;
+
 	if (!attr || !attr->events)
 		return plx_fail(EINVAL, "a link needs events to tell its owner");
 	*out = *attr;
@@ -34,24 +29,21 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 	out->connect_timeout_ns = or_default(attr->connect_timeout_ns, 5 * PLX_NS_PER_S);
 	out->hello_timeout_ns = or_default(attr->hello_timeout_ns, 2 * PLX_NS_PER_S);
 	out->close_timeout_ns = or_default(attr->close_timeout_ns, 2 * PLX_NS_PER_S);
-	if (out->rx_buf_bytes < LINK_RX_BUF_BYTES_MIN || out->rx_buf_bytes > LINK_RX_BUF_BYTES_MAX)
-		return out_of_range("rx_buf_bytes", out->rx_buf_bytes, LINK_RX_BUF_BYTES_MIN,
-				    LINK_RX_BUF_BYTES_MAX);
-	if (out->rx_buf_count < LINK_RX_BUF_COUNT_MIN || out->rx_buf_count > LINK_RX_BUF_COUNT_MAX)
-		return out_of_range("rx_buf_count", out->rx_buf_count, LINK_RX_BUF_COUNT_MIN,
-				    LINK_RX_BUF_COUNT_MAX);
-	if ((uint64_t)out->rx_buf_bytes * out->rx_buf_count > LINK_WINDOW_BYTES_MAX)
-		return plx_fail(
-			EINVAL,
-			"%u receive buffers of %u bytes are more than %u bytes in all; give "
-			"fewer or smaller ones",
-			out->rx_buf_count, out->rx_buf_bytes, LINK_WINDOW_BYTES_MAX);
-	if (out->hello_length > PLX_LINK_HELLO_MAX)
-		return out_of_range("hello_length", out->hello_length, 0, PLX_LINK_HELLO_MAX);
-	if (out->message_max_bytes > LINK_MESSAGE_MAX_LIMIT)
-		return out_of_range("message_max_bytes", out->message_max_bytes, 1,
-				    LINK_MESSAGE_MAX_LIMIT);
-	return 0;
+	rc = fabric_check_range("rx_buf_bytes", out->rx_buf_bytes, LINK_RX_BUF_BYTES_MIN,
+				LINK_RX_BUF_BYTES_MAX);
+	rc = rc ? rc
+		: fabric_check_range("rx_buf_count", out->rx_buf_count, LINK_RX_BUF_COUNT_MIN,
+				     LINK_RX_BUF_COUNT_MAX);
+	rc = rc ? rc : fabric_check_range("hello_length", out->hello_length, 0, PLX_LINK_HELLO_MAX);
+	rc = rc ? rc
+		: fabric_check_range("message_max_bytes", out->message_max_bytes, 1,
+				     LINK_MESSAGE_MAX_LIMIT);
+	if (rc == 0 && (uint64_t)out->rx_buf_bytes * out->rx_buf_count > LINK_WINDOW_BYTES_MAX)
+		rc = plx_fail(EINVAL,
+			      "%u receive buffers of %u bytes are more than %u bytes in all; give "
+			      "fewer or smaller ones",
+			      out->rx_buf_count, out->rx_buf_bytes, LINK_WINDOW_BYTES_MAX);
+	return rc;
 }
 
 /* Life ------------------------------------------------------------------------------------------
@@ -105,28 +97,6 @@ static int make_rx_pool(struct plx_link *link)
 	};
 
 	return plx_buf_pool_create(&attr, link->rx_buf_bytes, &link->rx_pool);
-}
-
-static int open_endpoint(struct plx_link *link, struct fi_info *info)
-{
-	struct plx_fabric_fids *fids = &link->set->fids;
-	int rc;
-
-	if (link->driver->cq_overruns) /* so many are reserved for it */
-		info->rx_attr->size = link_receives(link);
-	rc = fi_endpoint(fids->domain, info, &link->ep, link);
-
-	if (rc) {
-		link->ep = NULL;
-		return rc;
-	}
-	info->handle = NULL; /* a request that was taken must not be refused any more */
-	/* Transmit and receive bound apart: selective completion on both would hide receives. Every
-	 * operation by reference asks for its completion; injected ones have none. */
-	rc = fi_ep_bind(link->ep, &fids->eq->fid, 0);
-	rc = rc ? rc : fi_ep_bind(link->ep, &fids->cq->fid, FI_TRANSMIT);
-	rc = rc ? rc : fi_ep_bind(link->ep, &fids->cq->fid, FI_RECV);
-	return rc ? rc : fi_enable(link->ep);
 }
 
 static uint32_t op_count(const struct plx_link *link)
@@ -193,7 +163,9 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 	link->iov_max = least(info->tx_attr->iov_limit, LINK_IOV_MAX);
 	tx_signalled(link);
 	link->needs_receives = needs_receives(link->driver, info);
-	rc = open_endpoint(link, info);
+	if (link->driver->cq_overruns) /* so many are reserved for it */
+		info->rx_attr->size = link_receives(link);
+	rc = driver_open_endpoint(&link->set->fids, info, link, &link->ep);
 	return rc ? endpoint_failed(link, rc) : receive_post_all(link);
 }
 

@@ -19,31 +19,40 @@ static uint32_t rounded(uint32_t length)
 	return (UINT32_C(1) << (32 - __builtin_clz(length - ROOM_MORE - 1))) + ROOM_MORE;
 }
 
-/* The shortest one that is not in use, and is shorter than that; NULL: there is none. */
-static struct plx_buf **shortest(struct plx_fabric_lcore *home, uint32_t room)
+/* The shortest one that is not in use, with room for `least` or more, but less than `below`;
+ * in_zone: in memory that can be registered. Return: NULL: there is none. */
+static struct plx_buf **shortest(struct plx_fabric_lcore *home, uint32_t least, uint32_t below,
+				 bool in_zone)
 {
 	struct plx_buf **found = NULL;
 
 	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
 		struct plx_buf **at = &home->link_bufs[i];
 
-		if (*at && plx_buf_unshared(*at) && room_of(*at) < room) {
+		if (*at && plx_buf_unshared(*at) && room_of(*at) >= least && room_of(*at) < below &&
+		    !(in_zone && (*at)->zone_index == PLX_ZONE_NONE)) {
 			found = at;
-			room = room_of(*at);
+			below = room_of(*at);
 		}
 	}
 	return found;
 }
 
-static uint32_t bytes_in_use(const struct plx_fabric_lcore *home)
+/* Return: an empty place, or NULL; and the bytes of those in use. */
+static struct plx_buf **look_at_all(struct plx_fabric_lcore *home, uint32_t *in_use_out)
 {
-	uint32_t bytes = 0;
+	struct plx_buf **empty = NULL;
 
+	*in_use_out = 0;
 	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
-		if (home->link_bufs[i] && !plx_buf_unshared(home->link_bufs[i]))
-			bytes += room_of(home->link_bufs[i]);
+		struct plx_buf **at = &home->link_bufs[i];
+
+		if (!*at)
+			empty = at;
+		else if (!plx_buf_unshared(*at))
+			*in_use_out += room_of(*at);
 	}
-	return bytes;
+	return empty;
 }
 
 static void give_up(struct plx_fabric_lcore *home, struct plx_buf **at)
@@ -53,50 +62,22 @@ static void give_up(struct plx_fabric_lcore *home, struct plx_buf **at)
 	*at = NULL;
 }
 
-static struct plx_buf **empty_place(struct plx_fabric_lcore *home)
-{
-	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
-		if (!home->link_bufs[i])
-			return &home->link_bufs[i];
-	}
-	return NULL;
-}
-
 /* Where one of that length is kept: those that are not in use, which are all shorter, make room for
  * it. Return: NULL where those in use leave none. */
 static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
 {
-	struct plx_buf **place;
+	uint32_t in_use;
+	struct plx_buf **place = look_at_all(home, &in_use);
 
-	if (bytes_in_use(home) + (uint64_t)room > LINK_BUF_BYTES_MAX)
+	if (in_use + (uint64_t)room > LINK_BUF_BYTES_MAX)
 		return NULL;
-	while (!(place = empty_place(home)) || home->link_buf_bytes + room > LINK_BUF_BYTES_MAX) {
-		struct plx_buf **other = shortest(home, room);
-
-		if (!other)
+	while (!place || home->link_buf_bytes + room > LINK_BUF_BYTES_MAX) {
+		place = shortest(home, 0, room, false);
+		if (!place)
 			return NULL;
-		give_up(home, other);
+		give_up(home, place);
 	}
 	return place;
-}
-
-/* One that is not in use and long enough, the shortest of them; NULL: there is none. */
-static struct plx_buf *find(const struct plx_fabric_lcore *home, uint32_t room, bool in_zone)
-{
-	struct plx_buf *found = NULL;
-
-	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
-		struct plx_buf *buf = home->link_bufs[i];
-
-		if (!buf || !plx_buf_unshared(buf) || room_of(buf) < room ||
-		    (in_zone && buf->zone_index == PLX_ZONE_NONE))
-			continue;
-		if (room_of(buf) == room)
-			return buf;
-		if (!found || room_of(buf) < room_of(found))
-			found = buf;
-	}
-	return found;
 }
 
 static void free_memory(void *memory, void *arg)
@@ -127,13 +108,13 @@ static struct plx_buf *make(const struct plx_fabric_lcore *home, uint32_t room, 
 struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone)
 {
 	uint32_t room = length <= LINK_BUF_BYTES_MAX ? rounded(length) : UINT32_MAX;
-	struct plx_buf *buf = find(home, room, in_zone);
-	struct plx_buf **place = buf ? NULL : place_for(home, room);
+	struct plx_buf **place = shortest(home, room, UINT32_MAX, in_zone), *buf;
 
-	if (buf) {
-		plx_buf_reset(buf);
-		return plx_buf_ref(buf);
+	if (place) {
+		plx_buf_reset(*place);
+		return plx_buf_ref(*place);
 	}
+	place = place_for(home, room);
 	buf = make(home, place ? room : length, in_zone);
 	if (!buf || !place)
 		return buf;

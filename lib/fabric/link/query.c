@@ -145,3 +145,15 @@ bool plx_link_is_suspect(const struct plx_link *link)
 	ASSERT_OWNER(link->home->id);
 	return link->presence->suspect;
 }
+
+struct plx_link *plx_link_next(const struct plx_link *link)
+{
+	struct plx_fabric_lcore *home = fabric_home();
+	struct plx_link *next = link ? LIST_NEXT(link, of_home) : NULL;
+
+	if (!link && home)
+		next = LIST_FIRST(&home->links);
+	while (next && !next->told)
+		next = LIST_NEXT(next, of_home);
+	return next;
+}

@@ -67,7 +67,7 @@ static bool data_part(struct plx_op *op, const struct frame_header *header)
 	if (header->type == FRAME_DATA_NEXT)
 		return partial_add(link, data, length);
 	length -= FRAME_TOTAL_BYTES;
-	return partial_begin(link, frame_total_read(data), length) &&
+	return partial_begin(link, frame_get64(data), length) &&
 	       partial_add(link, data + FRAME_TOTAL_BYTES, length);
 }
 
@@ -117,9 +117,9 @@ static void direct_frame(struct plx_link *link, const uint8_t *payload, uint8_t 
 	if (refuse_direct(link))
 		return;
 	if (type == FRAME_REVOKE)
-		region_on_revoke(link, frame_revoke_read(payload));
+		region_on_revoke(link, frame_get64(payload));
 	else
-		region_on_revoked(link, frame_revoke_read(payload));
+		region_on_revoked(link, frame_get64(payload));
 }
 
 static void control_frame(struct plx_op *op, const struct frame_header *header)
@@ -198,7 +198,7 @@ __attribute__((noinline)) void receive_slow(struct plx_op *op, size_t length)
 		if (header.type >= FRAME_DATA && header.type <= FRAME_DATA_NEXT) {
 			credit = data_frame(op, &header);
 		} else if (header.type == FRAME_PUT) {
-			credit = on_put_told(link, frame_put_read(op->buf->data));
+			credit = on_put_told(link, frame_get32(op->buf->data));
 		} else {
 			control_frame(op, &header);
 		}

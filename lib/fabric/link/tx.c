@@ -110,8 +110,7 @@ void tx_done(struct plx_op *op, int status)
 	struct plx_buf *buf = op->buf;
 	plx_link_sent_fn sent = op->sent;
 
-	link->tx_inflight--;
-	link->set->tx_inflight--;
+	tx_count_ops(link, -1);
 	if (plx_unlikely(op->bounced != NULL))
 		plx_buf_unref(op->bounced);
 	tx_give_op(link, op);
@@ -162,8 +161,7 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 				: fi_sendv(link->ep, iov, desc, (size_t)count, 0, &op->context);
 
 	if (plx_likely(rc == 0)) {
-		link->tx_inflight++;
-		link->set->tx_inflight++;
+		tx_count_ops(link, 1);
 		tx_signalled(link);
 		return 0;
 	}

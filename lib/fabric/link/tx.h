@@ -41,6 +41,13 @@ static inline void tx_count_frame(struct plx_link *link)
 	tx_header_sent(link);
 }
 
+/* The provider has so many operations more. */
+static inline void tx_count_ops(struct plx_link *link, int more)
+{
+	link->tx_inflight += (uint32_t)more;
+	link->set->tx_inflight += (uint32_t)more;
+}
+
 static inline void tx_count_message(struct plx_link *link, uint64_t length)
 {
 	link->stats.messages_sent++;

@@ -12,12 +12,8 @@ static uint64_t bytes_max; /* of each lcore */
 int window_init(uint64_t receive_bytes)
 {
 	bytes_max = receive_bytes ? receive_bytes : PLX_RECEIVE_BYTES_DEFAULT;
-	if (bytes_max >= PLX_RECEIVE_BYTES_MIN && bytes_max <= PLX_RECEIVE_BYTES_MAX)
-		return 0;
-	return plx_fail(EINVAL, "receive_bytes %llu: out of range; give %llu to %llu",
-			(unsigned long long)receive_bytes,
-			(unsigned long long)PLX_RECEIVE_BYTES_MIN,
-			(unsigned long long)PLX_RECEIVE_BYTES_MAX);
+	return fabric_check_range("receive_bytes", bytes_max, PLX_RECEIVE_BYTES_MIN,
+				  PLX_RECEIVE_BYTES_MAX);
 }
 
 static uint64_t bytes_of(const struct plx_link *link)

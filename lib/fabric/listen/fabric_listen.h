@@ -133,15 +133,17 @@ struct plx_listener {
 	uint16_t port;
 };
 
+/* Relaxed: each counter stands for itself. */
+static inline void listener_count(_Atomic uint64_t *counter)
+{
+	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
+}
+
 /* listener.c */
 struct listener_shared *listener_shared_create(const struct plx_admission *limits);
 void listener_free(struct plx_listener *listener);
 void listener_release(struct plx_listener *listener);
 void listener_ref(struct listener_shared *shared);
-void listener_requested(struct listener_shared *shared);
-void listener_refused(struct listener_shared *shared);
-void listener_opened(struct listener_shared *shared);
-void listener_protocol_broken(struct listener_shared *shared);
 void listener_failed(const struct plx_link *link);
 void listener_unref(struct listener_shared *shared);
 

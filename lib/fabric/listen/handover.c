@@ -50,7 +50,7 @@ static void refuse(struct plx_listener *listener, struct fi_info *info, const ch
 	char peer[PLX_ADDRESS_MAX];
 
 	address_format(info->dest_addr, peer, sizeof(peer));
-	listener_refused(listener->shared);
+	listener_count(&listener->shared->refused);
 	if (info->handle) /* else an endpoint took it, and closing that dropped it */
 		fi_reject(listener->pep, info->handle, NULL, 0);
 	if (logs)
@@ -117,10 +117,12 @@ static int accept_link(struct plx_link *link)
 static int open_link(const struct request *request, struct plx_link **link_out)
 {
 	const struct plx_listener *listener = request->listener;
-	struct plx_fabric_lcore *here = fabric_here("plx_link_listen");
-	struct plx_set *set = here ? set_get(here, listener->set->driver, listener->set->provider,
-					     request->info, &listener->attr.link)
-				   : NULL;
+	struct plx_fabric_lcore *here;
+	struct plx_set *set = NULL;
+
+	if (fabric_here("plx_link_listen", &here) == 0)
+		set = set_get(here, listener->set->driver, listener->set->provider, request->info,
+			      &listener->attr.link);
 
 	return set ? link_create(set, &listener->attr.link, request->info, link_out) : -ENOMEM;
 }
@@ -426,7 +428,7 @@ void handover_request(struct plx_listener *listener, struct fi_info *info)
 	uint64_t wait_ns;
 	int rc;
 
-	listener_requested(listener->shared);
+	listener_count(&listener->shared->requests);
 	if (listener->closed) { /* it waits for earlier requests */
 		refuse(listener, info, "the listener is closed", may_log(listener));
 		fi_freeinfo(info);

@@ -38,12 +38,6 @@ static bool may_log(struct listener_shared *shared, const struct in6_addr *host)
 	return may;
 }
 
-static void count(struct listener_shared *shared)
-{
-	/* Relaxed: it stands for itself. */
-	atomic_fetch_add_explicit(&shared->no_handshake, 1, memory_order_relaxed);
-}
-
 static void tell(struct listener_shared *shared, const struct in6_addr *host, const char *peer,
 		 const char *who, const char *what)
 {
@@ -56,7 +50,7 @@ void handshake_log_failed(const struct plx_link *link, const char *who, const ch
 {
 	struct in6_addr host = {0};
 
-	count(link->from);
+	listener_count(&link->from->no_handshake);
 	if (link->ticket)
 		host = admission_address(link->ticket);
 	tell(link->from, &host, link->peer, who, what);
@@ -71,7 +65,7 @@ void handshake_log_refused(const struct sockaddr *peer, const char *why, bool ev
 	if (evicted)
 		admission_count_evicted(&listener->admission);
 	else
-		count(listener);
+		listener_count(&listener->no_handshake);
 	address_format(peer, address, sizeof(address));
 	tell(listener, &host, address, "", why);
 }

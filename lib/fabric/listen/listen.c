@@ -286,21 +286,17 @@ static int listen_at_name(struct plx_fabric_lcore *home, struct place *place,
 int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		    struct plx_listener **listener_out)
 {
-	struct plx_fabric_lcore *home = fabric_here("plx_link_listen");
+	struct plx_fabric_lcore *home;
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
 	struct plx_listen_attr checked = *attr;
 	struct place place = {address, host, port};
 	struct plx_listener *front = NULL;
 
-	if (!home)
-		return fabric_missing();
+	int rc = fabric_here("plx_link_listen", &home);
 
-	int rc = link_check_attr(&attr->link, &checked.link);
-	if (rc == 0)
-		rc = spread_check(attr);
-	if (rc)
-		return rc;
-	rc = address_split("listen on", address, host, port);
+	rc = rc ? rc : link_check_attr(&attr->link, &checked.link);
+	rc = rc ? rc : spread_check(attr);
+	rc = rc ? rc : address_split("listen on", address, host, port);
 	if (rc)
 		return rc;
 	rc = host[0] ? listen_at_name(home, &place, &checked, &front)

@@ -38,38 +38,12 @@ void listener_unref(struct listener_shared *shared)
 	free(shared);
 }
 
-/* Relaxed throughout: each counter stands for itself. */
-static void count(_Atomic uint64_t *counter)
-{
-	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
-
-void listener_requested(struct listener_shared *shared)
-{
-	count(&shared->requests);
-}
-
-void listener_refused(struct listener_shared *shared)
-{
-	count(&shared->refused);
-}
-
-void listener_opened(struct listener_shared *shared)
-{
-	count(&shared->opened);
-}
-
-void listener_protocol_broken(struct listener_shared *shared)
-{
-	count(&shared->protocol_broken);
-}
-
 /* A link of that listener ended before it was open: nobody but the log and the counters hears. */
 void listener_failed(const struct plx_link *link)
 {
 	struct listener_shared *shared = link->from;
 
-	count(&shared->failed);
+	listener_count(&shared->failed);
 	pthread_mutex_lock(&shared->lock);
 	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.*s",
 		 (int)sizeof(shared->last_failure) - 1, link->text);

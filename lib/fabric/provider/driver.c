@@ -4,6 +4,7 @@
 #include "base_internal.h"
 #include "fabric_provider.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -336,14 +337,73 @@ int plx_fabric_arm_queues(struct plx_fabric_fids *fids)
 	return fi_trywait(fids->fabric, both, 2);
 }
 
-int driver_open_queues(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids,
-		       const struct fi_info *info)
+int driver_open(const struct plx_fabric_driver *driver, const struct fi_info *info, void *context,
+		struct plx_fabric_fids *fids, const char **step_out)
 {
+	int rc;
+
+	*step_out = "the fabric";
+	rc = driver->fabric ? driver->fabric(info->fabric_attr, &fids->fabric, context)
+			    : fi_fabric(info->fabric_attr, &fids->fabric, context);
+	if (rc)
+		return rc;
+	*step_out = "the domain";
+	rc = fi_domain(fids->fabric, (struct fi_info *)info, &fids->domain, context);
+	if (rc)
+		return rc;
+	*step_out = "the queues";
 	return driver->open_queues ? driver->open_queues(fids, info)
 				   : plx_fabric_open_queues(fids, info);
+}
+
+/* A request that was taken must not be refused any more. Transmit and receive are bound apart:
+ * selective completion on both would hide receives. */
+int driver_open_endpoint(const struct plx_fabric_fids *fids, struct fi_info *info, void *context,
+			 struct fid_ep **ep_out)
+{
+	struct fid_ep *ep;
+	int rc = fi_endpoint(fids->domain, info, &ep, context);
+
+	if (rc)
+		return rc;
+	*ep_out = ep;
+	info->handle = NULL;
+	rc = fi_ep_bind(ep, &fids->eq->fid, 0);
+	rc = rc ? rc : fi_ep_bind(ep, &fids->cq->fid, FI_TRANSMIT);
+	rc = rc ? rc : fi_ep_bind(ep, &fids->cq->fid, FI_RECV);
+	return rc ? rc : fi_enable(ep);
+}
+
+void driver_close_fid(struct fid *fid, const char *what)
+{
+	int rc = fid ? fi_close(fid) : 0;
+
+	if (rc)
+		plx_log(&fabric_log, PLX_LOG_ERROR, "closing a %s failed: %s", what,
+			fi_strerror(-rc));
+}
+
+/* The order that every provider of 1.17 closes in without -FI_EBUSY. */
+void driver_close(struct plx_fabric_fids *fids)
+{
+	driver_close_fid(fids->cq ? &fids->cq->fid : NULL, "completion queue");
+	driver_close_fid(fids->domain ? &fids->domain->fid : NULL, "domain");
+	driver_close_fid(fids->eq ? &fids->eq->fid : NULL, "event queue");
+	driver_close_fid(fids->wait ? &fids->wait->fid : NULL, "wait set");
+	driver_close_fid(fids->fabric ? &fids->fabric->fid : NULL, "fabric");
 }
 
 int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids)
 {
 	return driver->arm ? driver->arm(fids) : plx_fabric_arm_queues(fids);
+}
+
+bool driver_is_ready(const struct plx_fabric_fids *fids, int timeout_ms)
+{
+	struct pollfd fds[] = {
+		{.fd = fids->wait_fd, .events = POLLIN},
+		{.fd = fids->eq_fd, .events = POLLIN}, /* negative: left out */
+	};
+
+	return poll(fds, PLX_ARRAY_LEN(fds), timeout_ms) > 0;
 }

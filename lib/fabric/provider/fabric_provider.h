@@ -43,10 +43,20 @@ int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *ch
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out);
 
-/* open_queues and arm of struct plx_fabric_driver, or what stands for them. */
-int driver_open_queues(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids,
-		       const struct fi_info *info);
+/* Open all of *fids for info; context: of the fabric and the domain; step_out: what failed. Return:
+ * 0 or a libfabric error, and the caller closes what is open. */
+int driver_open(const struct plx_fabric_driver *driver, const struct fi_info *info, void *context,
+		struct plx_fabric_fids *fids, const char **step_out);
+void driver_close(struct plx_fabric_fids *fids);
+void driver_close_fid(struct fid *fid, const char *what); /* or NULL */
+
+/* An enabled endpoint. Return: the same; *ep_out is set if it has to be closed. */
+int driver_open_endpoint(const struct plx_fabric_fids *fids, struct fi_info *info, void *context,
+			 struct fid_ep **ep_out);
+
+/* `arm` of struct plx_fabric_driver, or what stands for it; and whether a descriptor is ready. */
 int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids);
+bool driver_is_ready(const struct plx_fabric_fids *fids, int timeout_ms);
 
 /* signals.c */
 void signals_restore(void);

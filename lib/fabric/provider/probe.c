@@ -13,7 +13,6 @@
 #include "fabric_provider.h"
 
 #include <netdb.h>
-#include <poll.h>
 #include <stdio.h>
 
 #define CONNECT_NS (2 * PLX_NS_PER_S)
@@ -63,32 +62,17 @@ static int find_host(struct probe *probe)
 static int open_fids(struct probe *probe)
 {
 	const struct plx_fabric_driver *driver = probe->choice.driver;
+	const char *step;
 	int rc = find_host(probe);
 
 	rc = rc ? rc : driver_getinfo(&probe->choice, probe->host, "0", FI_SOURCE, &probe->info);
 	if (rc || !probe->info)
 		return rc ? rc : -FI_ENODATA;
-	rc = driver->fabric ? driver->fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL)
-			    : fi_fabric(probe->info->fabric_attr, &probe->fids.fabric, NULL);
-	rc = rc ? rc : fi_domain(probe->fids.fabric, probe->info, &probe->fids.domain, NULL);
+	rc = driver_open(driver, probe->info, NULL, &probe->fids, &step);
 	if (rc == 0 && driver->needs_mr)
 		rc = fi_mr_reg(probe->fids.domain, &probe->in, sizeof(probe->in), FI_RECV, 0, 1, 0,
 			       &probe->mr, NULL);
-	return rc ? rc : driver_open_queues(driver, &probe->fids, probe->info);
-}
-
-static int open_end(struct probe *probe, struct fi_info *info, struct fid_ep **end)
-{
-	struct fid_ep *ep;
-	int rc = fi_endpoint(probe->fids.domain, info, &ep, NULL);
-
-	if (rc)
-		return rc;
-	*end = ep;
-	rc = fi_ep_bind(ep, &probe->fids.eq->fid, 0);
-	rc = rc ? rc : fi_ep_bind(ep, &probe->fids.cq->fid, FI_TRANSMIT);
-	rc = rc ? rc : fi_ep_bind(ep, &probe->fids.cq->fid, FI_RECV);
-	return rc ? rc : fi_enable(ep);
+	return rc;
 }
 
 static int listen_here(struct probe *probe, struct sockaddr_storage *name)
@@ -115,7 +99,7 @@ static int connect_to(struct probe *probe, const struct sockaddr_storage *name)
 	rc = driver_getinfo(&probe->choice, probe->host, port, 0, &info);
 	if (rc)
 		return rc;
-	rc = open_end(probe, info, &probe->ends[0]);
+	rc = driver_open_endpoint(&probe->fids, info, NULL, &probe->ends[0]);
 	rc = rc ? rc : fi_connect(probe->ends[0], info->dest_addr, NULL, 0);
 	fi_freeinfo(info);
 	return rc;
@@ -125,7 +109,7 @@ static int connect_to(struct probe *probe, const struct sockaddr_storage *name)
 
 static int accept_end(struct probe *probe, struct fi_info *info)
 {
-	int rc = open_end(probe, info, &probe->ends[1]);
+	int rc = driver_open_endpoint(&probe->fids, info, NULL, &probe->ends[1]);
 
 	info->handle = NULL;
 	rc = rc ? rc
@@ -186,16 +170,6 @@ static int take_until(struct probe *probe, const unsigned *value, unsigned targe
 
 /* The steps ---------------------------------------------------------------------------------- */
 
-static int is_ready(const struct probe *probe, int timeout_ms)
-{
-	struct pollfd fds[] = {
-		{.fd = probe->fids.wait_fd, .events = POLLIN},
-		{.fd = probe->fids.eq_fd, .events = POLLIN}, /* negative: left out */
-	};
-
-	return poll(fds, 2, timeout_ms);
-}
-
 static int arm(struct probe *probe)
 {
 	for (unsigned i = 0; i < ARM_TRIES; i++) {
@@ -214,14 +188,14 @@ static const char *expect_silence(struct probe *probe, const char *else_text)
 {
 	if (arm(probe) != 0)
 		return "it does not let itself be armed";
-	return is_ready(probe, 0) ? else_text : NULL;
+	return driver_is_ready(&probe->fids, 0) ? else_text : NULL;
 }
 
 static const char *expect_wake(struct probe *probe)
 {
 	if (fi_inject(probe->ends[0], &probe->out, sizeof(probe->out), 0) != 0)
 		return "a message to itself does not leave";
-	return is_ready(probe, WAKE_MS) > 0 ? NULL : "a message does not wake";
+	return driver_is_ready(&probe->fids, WAKE_MS) ? NULL : "a message does not wake";
 }
 
 static const char *try_all_steps(struct probe *probe)
@@ -244,22 +218,11 @@ static const char *try_all_steps(struct probe *probe)
 
 static void close_all(struct probe *probe)
 {
-	struct fid *fids[] = {
-		probe->ends[0] ? &probe->ends[0]->fid : NULL,
-		probe->ends[1] ? &probe->ends[1]->fid : NULL,
-		probe->pep ? &probe->pep->fid : NULL,
-		probe->mr ? &probe->mr->fid : NULL,
-		probe->fids.cq ? &probe->fids.cq->fid : NULL,
-		probe->fids.domain ? &probe->fids.domain->fid : NULL,
-		probe->fids.eq ? &probe->fids.eq->fid : NULL,
-		probe->fids.wait ? &probe->fids.wait->fid : NULL,
-		probe->fids.fabric ? &probe->fids.fabric->fid : NULL,
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(fids); i++) {
-		if (fids[i])
-			fi_close(fids[i]);
-	}
+	driver_close_fid(probe->ends[0] ? &probe->ends[0]->fid : NULL, "endpoint");
+	driver_close_fid(probe->ends[1] ? &probe->ends[1]->fid : NULL, "endpoint");
+	driver_close_fid(probe->pep ? &probe->pep->fid : NULL, "passive endpoint");
+	driver_close_fid(probe->mr ? &probe->mr->fid : NULL, "memory registration");
+	driver_close(&probe->fids);
 	if (probe->info)
 		fi_freeinfo(probe->info);
 }

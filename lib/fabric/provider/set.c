@@ -8,49 +8,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void close_fid(struct fid *fid, const char *what)
-{
-	int rc = fid ? fi_close(fid) : 0;
-
-	if (rc)
-		plx_log(&fabric_log, PLX_LOG_ERROR, "closing a %s failed: %s", what,
-			fi_strerror(-rc));
-}
-
 void set_close(struct plx_set *set)
 {
 	retire_reap_all(set);
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
-		close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
-	/* The order that every provider of 1.17 closes in without -FI_EBUSY. */
+		driver_close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
 	plx_sleep_forget(set->fids.wait_fd);
 	plx_sleep_forget(set->fids.eq_fd);
-	close_fid(set->fids.cq ? &set->fids.cq->fid : NULL, "completion queue");
-	close_fid(set->fids.domain ? &set->fids.domain->fid : NULL, "domain");
-	close_fid(set->fids.eq ? &set->fids.eq->fid : NULL, "event queue");
-	close_fid(set->fids.wait ? &set->fids.wait->fid : NULL, "wait set");
-	close_fid(set->fids.fabric ? &set->fids.fabric->fid : NULL, "fabric");
+	driver_close(&set->fids);
 	free(set);
 }
 
 static int open_fids(struct plx_set *set, const struct fi_info *info)
 {
-	const struct plx_fabric_driver *driver = set->driver;
-	int rc = driver->fabric ? driver->fabric(info->fabric_attr, &set->fids.fabric, set)
-				: fi_fabric(info->fabric_attr, &set->fids.fabric, set);
+	const char *step;
+	int rc = driver_open(set->driver, info, set, &set->fids, &step);
 
-	if (rc)
-		return plx_fail(EIO, "%s: opening the fabric failed: %s", set->label,
-				descriptors_strerror(rc));
-	rc = fi_domain(set->fids.fabric, (struct fi_info *)info, &set->fids.domain, set);
-	if (rc)
-		return plx_fail(EIO, "%s: opening the domain failed: %s", set->label,
-				descriptors_strerror(rc));
-	rc = driver_open_queues(driver, &set->fids, info);
 	if (rc == -EFBIG) /* of plx_shm alone, with a text */
 		return plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	if (rc)
-		return plx_fail(EIO, "%s: opening the queues failed: %s", set->label,
+		return plx_fail(EIO, "%s: opening %s failed: %s", set->label, step,
 				descriptors_strerror(rc));
 	return 0;
 }

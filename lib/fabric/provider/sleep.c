@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <unistd.h>
 
 /* A descriptor that is always readable ends a sleep at once. It counts as broken where a poll
@@ -63,16 +62,6 @@ static bool all_will_be_told(const struct plx_fabric_lcore *home)
 
 /* Arming ------------------------------------------------------------------------------------ */
 
-static bool is_readable(const struct plx_set *set)
-{
-	struct pollfd fds[] = {
-		{.fd = set->fids.wait_fd, .events = POLLIN},
-		{.fd = set->fids.eq_fd, .events = POLLIN}, /* negative: left out */
-	};
-
-	return poll(fds, PLX_ARRAY_LEN(fds), 0) > 0;
-}
-
 static bool is_broken(const struct plx_set *set)
 {
 	return set->broken_until_ns > plx_loop_now_ns();
@@ -120,7 +109,7 @@ static void pause_accepting(struct plx_set *set)
 static bool wait_fd_works(struct plx_set *set)
 {
 	set->in_doubt = false;
-	if (!is_readable(set)) {
+	if (!driver_is_ready(&set->fids, 0)) {
 		set->spurious = 0;
 		return true;
 	}
@@ -193,7 +182,8 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 /* At the start there is nothing: one that is ready then will always be. */
 void sleep_check_new(struct plx_set *set)
 {
-	if (set->fids.wait_fd >= 0 && driver_arm(set->driver, &set->fids) == 0 && is_readable(set))
+	if (set->fids.wait_fd >= 0 && driver_arm(set->driver, &set->fids) == 0 &&
+	    driver_is_ready(&set->fids, 0))
 		mark_broken(set, "it is ready where nothing has come");
 }
 
@@ -216,7 +206,7 @@ void sleep_woke(void *arg, const struct plx_sleep *sleep)
 		if (is_ready(set, sleep))
 			set->woke = plx_sleep_lasted_ns(sleep) < SPURIOUS_NS ? WOKE_AT_ONCE
 									     : WOKE_BY_IT;
-		else if (plx_sleep_ended_by_time(sleep) && !is_readable(set))
+		else if (plx_sleep_ended_by_time(sleep) && !driver_is_ready(&set->fids, 0))
 			set->woke = WOKE_BY_TIME;
 		else
 			set->woke = WOKE_OTHERWISE;

@@ -141,7 +141,7 @@ unsigned open_sets(void)
 {
 	unsigned count = 0;
 
-	for (struct plx_set *set = fabric_here("open_sets")->sets; set; set = set->next)
+	for (struct plx_set *set = fabric_home()->sets; set; set = set->next)
 		count++;
 	return count;
 }

@@ -211,7 +211,7 @@ TEST(private_data_has_a_greatest_length)
 
 	fixture_start("tcp", false);
 	assert_fails(plx_link_connect(here("9"), &attr, &client.link), -EINVAL,
-		     "hello_length 65 is out of range; give 0 to 64");
+		     "hello_length 65: out of range; give 0 to 64");
 }
 
 TEST(what_is_no_hello_is_named_by_its_sound)

@@ -12,8 +12,7 @@ static struct plx_fabric_lcore *home;
 static int start(void **state)
 {
 	fixture_start("tcp", false);
-	home = fabric_here("start");
-	assert_non_null(home);
+	assert_int_equal(fabric_here("start", &home), 0);
 	return 0;
 }
 

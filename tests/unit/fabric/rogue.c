@@ -204,7 +204,7 @@ void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length)
 	uint8_t *bytes = calloc(1, FRAME_HEADER_BYTES + header.length);
 
 	frame_write(bytes, &header);
-	frame_total_write(bytes + FRAME_HEADER_BYTES, total);
+	frame_put64(bytes + FRAME_HEADER_BYTES, total);
 	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
 	free(bytes);
 }
