@@ -126,29 +126,21 @@ static void format_scope(const struct sockaddr_in6 *in6, char out[IF_NAMESIZE + 
 		snprintf(out + 1, IF_NAMESIZE, "%u", in6->sin6_scope_id);
 }
 
+/* An IPv4 peer of a socket for both is written as what it is. */
 void address_format(const struct sockaddr *address, char *out, size_t size)
 {
-	char host[NI_MAXHOST], scope[IF_NAMESIZE + 1];
+	struct in6_addr any = address_host(address);
+	char host[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1];
 
 	if (!address) {
 		snprintf(out, size, "unknown");
-	} else if (address->sa_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)address;
-
-		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
-		snprintf(out, size, "%s:%u", host, ntohs(in->sin_port));
+	} else if (IN6_IS_ADDR_V4MAPPED(&any)) {
+		inet_ntop(AF_INET, &any.s6_addr[12], host, sizeof(host));
+		snprintf(out, size, "%s:%u", host, address_port(address));
 	} else if (address->sa_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
-
-		/* An IPv4 peer of a socket for both is written as what it is. */
-		if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr)) {
-			inet_ntop(AF_INET, &in6->sin6_addr.s6_addr[12], host, sizeof(host));
-			snprintf(out, size, "%s:%u", host, ntohs(in6->sin6_port));
-			return;
-		}
-		inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host));
-		format_scope(in6, scope);
-		snprintf(out, size, "[%s%s]:%u", host, scope, ntohs(in6->sin6_port));
+		inet_ntop(AF_INET6, &any, host, sizeof(host));
+		format_scope((const struct sockaddr_in6 *)address, scope);
+		snprintf(out, size, "[%s%s]:%u", host, scope, address_port(address));
 	} else {
 		snprintf(out, size, "address of family %d", address->sa_family);
 	}

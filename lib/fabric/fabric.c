@@ -405,14 +405,14 @@ static uint64_t count_links(void)
 /* For as long as some go, and a second more. */
 static void reap_all_links(void)
 {
-	uint64_t left = count_links(), limit_ns = plx_now_ns() + PLX_NS_PER_S;
+	uint64_t limit_ns = plx_now_ns() + PLX_NS_PER_S;
 
-	while (left && plx_now_ns() < limit_ns) {
+	for (uint64_t before, left = count_links(); left && plx_now_ns() < limit_ns;) {
+		before = left;
 		each_home(reap_links);
-		if (count_links() == left)
-			continue;
 		left = count_links();
-		limit_ns = plx_now_ns() + PLX_NS_PER_S;
+		if (left != before)
+			limit_ns = plx_now_ns() + PLX_NS_PER_S;
 	}
 	each_home(abandon_links);
 }

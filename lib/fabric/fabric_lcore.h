@@ -63,6 +63,13 @@ struct plx_fabric_lcore {
 	struct pulse pulse;
 };
 
+#define MS(ns) ((unsigned long long)((ns) / PLX_NS_PER_MS)) /* for texts */
+
+static inline uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 extern struct plx_log_component fabric_log;
 
 /* The calling lcore's, or NULL. */

@@ -50,14 +50,6 @@ static void look(struct plx_timer *timer, void *arg);
 
 /* Set-up ----------------------------------------------------------------------------------- */
 
-static int out_of_range(const char *what, uint64_t value_ns, uint64_t min_ns, uint64_t max_ns)
-{
-	return plx_fail(EINVAL, "%s of %llu ms is out of range; give %llu ms to %llu ms", what,
-			(unsigned long long)(value_ns / PLX_NS_PER_MS),
-			(unsigned long long)(min_ns / PLX_NS_PER_MS),
-			(unsigned long long)(max_ns / PLX_NS_PER_MS));
-}
-
 static uint64_t whole_ms(uint64_t ns)
 {
 	return ns - ns % PLX_NS_PER_MS;
@@ -69,18 +61,20 @@ int liveness_init(const struct plx_fabric_conf *conf)
 							 : PLX_HEARTBEAT_NS_DEFAULT);
 	uint64_t dead_ns = whole_ms(conf->dead_after_ns ? conf->dead_after_ns
 							: PLX_DEAD_AFTER_DEFAULT * period_ns);
+	int rc;
 
 	plx_random(&incarnation_key, sizeof(incarnation_key));
 	plx_random(&path_key, sizeof(path_key));
 	own_period_ns = own_dead_after_ns = 0;
 	if (conf->heartbeat_ns == PLX_NEVER)
 		return 0;
-	if (period_ns < PLX_HEARTBEAT_NS_MIN || period_ns > PLX_HEARTBEAT_NS_MAX)
-		return out_of_range("a heartbeat", period_ns, PLX_HEARTBEAT_NS_MIN,
-				    PLX_HEARTBEAT_NS_MAX);
-	if (dead_ns < PLX_DEAD_AFTER_MIN * period_ns || dead_ns > PLX_DEAD_AFTER_NS_MAX)
-		return out_of_range("silence", dead_ns, PLX_DEAD_AFTER_MIN * period_ns,
-				    PLX_DEAD_AFTER_NS_MAX);
+	rc = fabric_check_range("heartbeat_ns", period_ns, PLX_HEARTBEAT_NS_MIN,
+				PLX_HEARTBEAT_NS_MAX);
+	rc = rc ? rc
+		: fabric_check_range("dead_after_ns", dead_ns, PLX_DEAD_AFTER_MIN * period_ns,
+				     PLX_DEAD_AFTER_NS_MAX);
+	if (rc)
+		return rc;
 	own_period_ns = period_ns;
 	own_dead_after_ns = dead_ns;
 	return 0;
@@ -228,7 +222,7 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
 		link_schedule(link, WANT_ON_SUSPECT);
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: %s %s (%llu ms)", presence->home->id,
 		LIST_FIRST(&presence->links)->peer, suspect ? "is silent" : "is heard again",
-		(unsigned long long)(silent_ns / PLX_NS_PER_MS));
+		MS(silent_ns));
 }
 
 /* End some of its links: with the last one of this lcore the presence is gone, and may be the peer.
@@ -241,7 +235,7 @@ static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 	for (struct plx_link *next; link && count < LOOKS_MAX; link = next, count++) {
 		next = LIST_NEXT(link, of_group);
 		close_now(link, PLX_LINK_SILENT, "%s has said nothing for %llu ms", link->peer,
-			  (unsigned long long)(silent_ns / PLX_NS_PER_MS));
+			  MS(silent_ns));
 	}
 	return count;
 }

@@ -5,11 +5,6 @@
 
 #include <stdlib.h>
 
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Before the link's endpoint is opened with that info. Return: 0; -ENOMEM. */
 int direct_create(struct plx_link *link, const struct fi_info *info)
 {

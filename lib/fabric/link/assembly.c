@@ -67,8 +67,8 @@ static void end_stalled(struct assembly *assembly, uint64_t still_ns)
 {
 	close_now(assembly->link, PLX_LINK_PROTOCOL,
 		  "a message of %" PRIu64 " bytes stopped after %" PRIu32 ", and stood still for "
-		  "%" PRIu64 " ms",
-		  assembly->total, assembly->buf->len, still_ns / PLX_NS_PER_MS);
+		  "%llu ms",
+		  assembly->total, assembly->buf->len, MS(still_ns));
 	leave(assembly); /* what it has goes with the link */
 }
 

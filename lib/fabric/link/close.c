@@ -26,21 +26,17 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	switch (link->state) {
 	case LINK_CONNECTING:
 		close_now(link, PLX_LINK_UNREACHABLE, "%s did not answer within %llu ms",
-			  link->peer,
-			  (unsigned long long)(link->attr.connect_timeout_ns / PLX_NS_PER_MS));
+			  link->peer, MS(link->attr.connect_timeout_ns));
 		break;
 	case LINK_HELLO:
 		close_now(link, PLX_LINK_HELLO, "%s did not say HELLO within %llu ms", link->peer,
-			  (unsigned long long)(link->attr.hello_timeout_ns / PLX_NS_PER_MS));
+			  MS(link->attr.hello_timeout_ns));
 		break;
 	case LINK_CLOSING:
 		close_now(link, PLX_LINK_TIMEOUT,
 			  "%s did not agree to close within %llu ms; what it "
 			  "had not received may be lost",
-			  link->peer,
-			  (unsigned long long)(plx_time_since(link->close_began_ns,
-							      plx_loop_now_ns()) /
-					       PLX_NS_PER_MS));
+			  link->peer, MS(plx_time_since(link->close_began_ns, plx_loop_now_ns())));
 		break;
 	default:
 		close_now(link, PLX_LINK_CLOSED, "closed");
@@ -199,7 +195,7 @@ void close_extend(struct plx_link *link)
 								     : UINT64_MAX;
 	uint64_t left_ns = most_ns > passed_ns ? most_ns - passed_ns : 0;
 
-	plx_timer_start(&link->timer, timeout_ns < left_ns ? timeout_ns : left_ns);
+	plx_timer_start(&link->timer, lesser(timeout_ns, left_ns));
 }
 
 static void start_closing(struct plx_link *link)
@@ -356,7 +352,7 @@ bool close_reap(struct plx_link *link, uint64_t now_ns)
 	}
 	if (plx_unlikely(link->plan != NULL) && connect_next(link))
 		return false;
-	send_buf_fail(link);
+	send_buf_fail(link, false);
 	if (link->direct)
 		region_end_all(link);
 	close_tell(link);

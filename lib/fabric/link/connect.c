@@ -110,30 +110,19 @@ static void name_peer(struct plx_link *link, const struct fi_info *info)
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 }
 
-static int create(struct plx_fabric_lcore *home, const struct driver_choice *choice,
-		  struct fi_info *info, const struct plx_link_attr *attr,
-		  struct plx_link **link_out)
-{
-	struct plx_set *set = set_get(home, choice->driver, choice->provider, info, attr);
-	int rc = set ? link_create(set, attr, info, link_out) : -EIO;
-
-	if (rc)
-		return rc;
-	(*link_out)->connector = true;
-	name_peer(*link_out, info);
-	return 0;
-}
-
 /* is_last: there is no other way after it, so that a refusal is told as every other end. */
 static int connect_with(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			bool is_last, struct fi_info *info, const struct plx_link_attr *attr,
 			struct plx_link **link_out)
 {
+	struct plx_set *set = set_get(home, choice, info, attr);
 	struct plx_link *link;
-	int rc = create(home, choice, info, attr, &link);
+	int rc = set ? link_create(set, attr, info, &link) : -EIO;
 
 	if (rc)
 		return rc;
+	link->connector = true;
+	name_peer(link, info);
 	rc = start(link, info);
 	link->told = rc == 0 || (rc == -ECONNREFUSED && is_last);
 	if (rc == -ECONNREFUSED)
@@ -284,7 +273,7 @@ static int find_set(struct plx_link *link, struct fi_info **info_out, struct plx
 
 	if (rc)
 		return rc;
-	*set_out = set_get(link->home, choice->driver, choice->provider, *info_out, &link->attr);
+	*set_out = set_get(link->home, choice, *info_out, &link->attr);
 	if (*set_out)
 		return 0;
 	fi_freeinfo(*info_out);

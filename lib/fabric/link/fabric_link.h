@@ -311,8 +311,7 @@ bool control_can_wait(const struct plx_link *link);
 /* send_buf.c */
 struct plx_buf *send_buf_bounce(struct plx_link *link, const struct plx_buf *buf, uint64_t total);
 void send_buf_continue(struct plx_link *link);
-void send_buf_fail(struct plx_link *link);
-void send_buf_abandon(struct plx_link *link);
+void send_buf_fail(struct plx_link *link, bool keeps);
 
 /* close.c */
 void close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)

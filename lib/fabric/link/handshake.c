@@ -119,12 +119,9 @@ void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t 
 	}
 	link->hello_received = true;
 	link->tx_window = link->tx_frames_granted;
-	link->peer_frame_max = (hello.rx_buf_bytes < link->frame_max ? hello.rx_buf_bytes
-								     : link->frame_max) -
+	link->peer_frame_max = (uint32_t)lesser(hello.rx_buf_bytes, link->frame_max) -
 			       FRAME_HEADER_BYTES;
-	link->peer_message_max = hello.message_max < LINK_MESSAGE_MAX_LIMIT
-				       ? hello.message_max
-				       : LINK_MESSAGE_MAX_LIMIT;
+	link->peer_message_max = lesser(hello.message_max, LINK_MESSAGE_MAX_LIMIT);
 	liveness_agree(link, &hello);
 	direct_agree(link, hello.features);
 	link->peer_features = hello.features;

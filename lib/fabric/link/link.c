@@ -143,11 +143,6 @@ static int endpoint_failed(const struct plx_link *link, int rc)
 	}
 }
 
-static uint32_t least(uint64_t a, uint64_t b)
-{
-	return (uint32_t)(a < b ? a : b);
-}
-
 /* On its set: an endpoint for info, with receives posted. Return: 0; -errno with a text. */
 static int bring_up(struct plx_link *link, struct fi_info *info)
 {
@@ -158,9 +153,10 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 		rc = direct_create(link, info);
 	if (rc)
 		return rc;
-	link->inject_max = least(info->tx_attr->inject_size, FRAME_HEADER_BYTES + INJECT_COPY_MAX);
-	link->frame_max = least(info->ep_attr->max_msg_size, LINK_RX_BUF_BYTES_MAX);
-	link->iov_max = least(info->tx_attr->iov_limit, LINK_IOV_MAX);
+	link->inject_max = (uint32_t)lesser(info->tx_attr->inject_size,
+					    FRAME_HEADER_BYTES + INJECT_COPY_MAX);
+	link->frame_max = (uint32_t)lesser(info->ep_attr->max_msg_size, LINK_RX_BUF_BYTES_MAX);
+	link->iov_max = (uint32_t)lesser(info->tx_attr->iov_limit, LINK_IOV_MAX);
 	tx_signalled(link);
 	link->needs_receives = needs_receives(link->driver, info);
 	if (link->driver->cq_overruns) /* so many are reserved for it */
@@ -286,7 +282,7 @@ void link_abandon(struct plx_link *link)
 		link->peer, link->set->label, link->rx_posted, link->tx_inflight);
 	for (uint32_t i = 0; i < LINK_TX_OPS + LINK_TX_CONTROL; i++)
 		tx_fail_op(&link->ops[link_receives(link) + i]);
-	send_buf_abandon(link);
+	send_buf_fail(link, true);
 	if (link->direct)
 		direct_abandon(link);
 	close_tell(link);

@@ -86,12 +86,6 @@ static struct look look_of(const struct plx_link *link)
 	return (struct look){link->want, link->rx_posted, link->stats.frames_sent};
 }
 
-static bool has_changed(const struct plx_link *link, const struct look *before)
-{
-	return link->want != before->want || link->rx_posted != before->rx_posted ||
-	       link->stats.frames_sent != before->frames_sent;
-}
-
 /* Thousands may want something at once: to close an endpoint takes several system calls, and to
  * send a frame half of a microsecond. */
 #define LOOKS_BETWEEN_CLOCKS 32
@@ -150,7 +144,10 @@ int link_run_scheduled(struct plx_fabric_lcore *home)
 		}
 		if (link->want & WANT_EVERY_TURN || link->settles)
 			link_schedule(link, 0);
-		count += !link->scheduled || link->settles || has_changed(link, &before);
+		struct look after = look_of(link);
+
+		count += !link->scheduled || link->settles ||
+			 memcmp(&before, &after, sizeof(after)) != 0;
 	}
 	if (home->kept_pool_count)
 		kept_pool_reap(home);

@@ -189,8 +189,9 @@ void send_buf_continue(struct plx_link *link)
 		close_step(link);
 }
 
-/* The link has ended inside a message: its earlier frames are done, the rest will never be. */
-void send_buf_fail(struct plx_link *link)
+/* The link has ended inside a message: its earlier frames are done, the rest will never be. keeps:
+ * the provider keeps some of those frames for good: so does the buffer stay. */
+void send_buf_fail(struct plx_link *link, bool keeps)
 {
 	struct tx_message m = link->tx_current;
 
@@ -199,22 +200,11 @@ void send_buf_fail(struct plx_link *link)
 		return;
 	link->tx_current.head = NULL;
 	link->want &= ~WANT_TX;
-	plx_buf_unref(m.bounced);
-	tx_finished(link, m.head, m.sent, m.sent_arg, -ECONNRESET);
-}
-
-/* The same where the provider keeps some of those frames for good: so does the buffer stay. */
-void send_buf_abandon(struct plx_link *link)
-{
-	struct tx_message m = link->tx_current;
-
-	if (!m.head || m.left == m.total) {
-		send_buf_fail(link);
+	if (keeps && m.left != m.total) {
+		if (m.sent)
+			m.sent(link, m.head, -ETIMEDOUT, m.sent_arg);
 		return;
 	}
-	link->tx_cut = true;
-	link->tx_current.head = NULL;
-	link->want &= ~WANT_TX;
-	if (m.sent)
-		m.sent(link, m.head, -ETIMEDOUT, m.sent_arg);
+	plx_buf_unref(m.bounced);
+	tx_finished(link, m.head, m.sent, m.sent_arg, -ECONNRESET);
 }

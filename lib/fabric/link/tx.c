@@ -46,8 +46,7 @@ bool tx_has_room(const struct plx_link *link)
  */
 void tx_set_inline_end(struct plx_link *link)
 {
-	uint64_t most = link->peer_frame_max < link->peer_message_max ? link->peer_frame_max
-								      : link->peer_message_max;
+	uint64_t most = lesser(link->peer_frame_max, link->peer_message_max);
 
 	link->tx_inline_end = 0;
 	if (link->state != LINK_OPEN || link->tx_current.head)
@@ -55,8 +54,7 @@ void tx_set_inline_end(struct plx_link *link)
 	if (!link->driver->claim) {
 		if (link->inject_max < FRAME_HEADER_BYTES)
 			return;
-		if (most > link->inject_max - FRAME_HEADER_BYTES)
-			most = link->inject_max - FRAME_HEADER_BYTES;
+		most = lesser(most, link->inject_max - FRAME_HEADER_BYTES);
 	}
 	link->tx_inline_end = (uint32_t)most + 1;
 }

@@ -148,53 +148,51 @@ static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait
 	return true;
 }
 
-static bool has_room(const struct admission *admission, const struct admission_host *host,
-		     enum admission_cause *cause_out)
+static void evict_one(struct admission *admission, struct admission_answer *answer)
 {
-	*cause_out = ADMISSION_LINKS;
-	if (admission->links >= admission->limits.links_max)
-		return false;
-	*cause_out = ADMISSION_HOST;
-	return !host || host->links < admission->limits.links_per_host_max;
+	struct ticket *ticket = choose_victim(admission);
+
+	answer->evicted = ticket;
+	if (!ticket)
+		return;
+	end_handshake(ticket);
+	atomic_store_explicit(&ticket->evicted, true, memory_order_relaxed);
+	ticket->refs++;
+	admission->counts[ADMISSION_EVICTED]++;
 }
 
-/* Return: as admission_ask; the ticket is a new one. */
+/* Return: as admission_ask; answer->ticket is a new one. */
 static int take(struct admission *admission, const struct in6_addr *address, uint64_t most_ns,
-		struct ticket *ticket, struct ticket **evicted_out, uint64_t *wait_ns_out,
-		enum admission_cause *cause_out)
+		struct admission_answer *answer)
 {
 	struct admission_host *host = find_host(admission, address);
 
-	*evicted_out = NULL;
-	if (!has_room(admission, host, cause_out))
+	answer->cause = ADMISSION_LINKS;
+	if (admission->links >= admission->limits.links_max)
 		return -EBUSY;
-	*cause_out = ADMISSION_RATE;
-	if (!is_due(admission, most_ns, wait_ns_out))
+	answer->cause = ADMISSION_HOST;
+	if (host && host->links >= admission->limits.links_per_host_max)
+		return -EBUSY;
+	answer->cause = ADMISSION_RATE;
+	if (!is_due(admission, most_ns, &answer->wait_ns))
 		return -EBUSY;
 	if (!host)
 		host = add_host(admission, address);
 	if (!host)
 		return -ENOMEM;
 	if (admission->handshakes >= admission->limits.handshakes_max)
-		*evicted_out = choose_victim(admission);
-	if (*evicted_out) {
-		end_handshake(*evicted_out);
-		atomic_store_explicit(&(*evicted_out)->evicted, true, memory_order_relaxed);
-		(*evicted_out)->refs++;
-		admission->counts[ADMISSION_EVICTED]++;
-	}
-	ticket->host = host;
+		evict_one(admission, answer);
+	answer->ticket->host = host;
 	host->links++;
 	admission->links++;
-	begin_handshake(ticket);
+	begin_handshake(answer->ticket);
 	return 0;
 }
 
 /* Of connections ------------------------------------------------------------------------------- */
 
 int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
-		  struct ticket **ticket_out, struct ticket **evicted_out, uint64_t *wait_ns_out,
-		  enum admission_cause *cause_out)
+		  struct admission_answer *answer)
 {
 	struct ticket *ticket = malloc(sizeof(*ticket));
 	int rc;
@@ -202,15 +200,14 @@ int admission_ask(struct admission *admission, const struct in6_addr *host, uint
 	if (!ticket)
 		return -ENOMEM;
 	*ticket = (struct ticket){.admission = admission, .refs = 1};
+	*answer = (struct admission_answer){.ticket = ticket};
 	pthread_mutex_lock(&admission->lock);
-	rc = take(admission, host, most_ns, ticket, evicted_out, wait_ns_out, cause_out);
+	rc = take(admission, host, most_ns, answer);
 	if (rc == -EBUSY)
-		admission->counts[*cause_out]++;
+		admission->counts[answer->cause]++;
 	pthread_mutex_unlock(&admission->lock);
 	if (rc)
 		free(ticket);
-	else
-		*ticket_out = ticket;
 	return rc;
 }
 
@@ -223,25 +220,14 @@ void admission_placed(struct ticket *ticket, struct plx_link *link)
 	pthread_mutex_unlock(&ticket->admission->lock);
 }
 
-struct plx_link *admission_link(struct ticket *ticket, uint32_t *lcore_out)
+struct admission_state admission_look(struct ticket *ticket)
 {
-	struct plx_link *link;
+	struct admission_state state;
 
 	pthread_mutex_lock(&ticket->admission->lock);
-	link = ticket->link;
-	*lcore_out = ticket->lcore;
+	state = (struct admission_state){ticket->request, ticket->link, ticket->lcore};
 	pthread_mutex_unlock(&ticket->admission->lock);
-	return link;
-}
-
-struct request *admission_request(struct ticket *ticket)
-{
-	struct request *request;
-
-	pthread_mutex_lock(&ticket->admission->lock);
-	request = ticket->request;
-	pthread_mutex_unlock(&ticket->admission->lock);
-	return request;
+	return state;
 }
 
 struct in6_addr admission_address(const struct ticket *ticket)

@@ -62,12 +62,17 @@ void admission_set_defaults(const struct plx_admission *conf);
 void admission_init(struct admission *admission, const struct plx_admission *asked);
 void admission_fini(struct admission *admission);
 
-/* A connection asks to be taken. *wait_ns_out: how long it has to wait first, up to most_ns; where
- * all that may open at a time do, *evicted_out is one of them that must end, or NULL.
- * Return: 0; -ENOMEM; -EBUSY not taken: *cause_out. */
+struct admission_answer {
+	struct ticket *ticket;
+	struct ticket *evicted; /* must end, as all that may open at a time do; or NULL */
+	uint64_t wait_ns;       /* before it is due */
+	enum admission_cause cause;
+};
+
+/* A connection asks to be taken, and waits for up to most_ns. Return: 0; -ENOMEM; -EBUSY not taken:
+ * answer->cause. */
 int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
-		  struct ticket **ticket_out, struct ticket **evicted_out, uint64_t *wait_ns_out,
-		  enum admission_cause *cause_out);
+		  struct admission_answer *answer);
 
 /* Where it comes from, as admission_ask was told. Valid until admission_leave. */
 struct in6_addr admission_address(const struct ticket *ticket);
@@ -82,8 +87,12 @@ void admission_opened(struct ticket *ticket);
 void admission_leave(struct ticket *ticket);
 
 /* What an evicted one is now. */
-struct plx_link *admission_link(struct ticket *ticket, uint32_t *lcore_out);
-struct request *admission_request(struct ticket *ticket);
+struct admission_state {
+	struct request *request;
+	struct plx_link *link;
+	uint32_t lcore;
+};
+struct admission_state admission_look(struct ticket *ticket);
 
 /* Who evicts it refers to it until then. */
 void admission_unref(struct ticket *ticket);

@@ -117,13 +117,13 @@ static int accept_link(struct plx_link *link)
 static int open_link(const struct request *request, struct plx_link **link_out)
 {
 	const struct plx_listener *listener = request->listener;
+	const struct driver_choice choice = {.driver = listener->set->driver,
+					     .provider = listener->set->provider};
 	struct plx_fabric_lcore *here;
 	struct plx_set *set = NULL;
 
 	if (fabric_here("plx_link_listen", &here) == 0)
-		set = set_get(here, listener->set->driver, listener->set->provider, request->info,
-			      &listener->attr.link);
-
+		set = set_get(here, &choice, request->info, &listener->attr.link);
 	return set ? link_create(set, &listener->attr.link, request->info, link_out) : -ENOMEM;
 }
 
@@ -311,9 +311,7 @@ static const char evicted_text[] =
 
 static int evict_there(struct plx_call *call, void *arg)
 {
-	struct ticket *ticket = arg;
-	uint32_t lcore;
-	struct plx_link *link = admission_link(ticket, &lcore);
+	struct plx_link *link = admission_look(arg).link;
 
 	if (link && link->state < LINK_OPEN)
 		close_now(link, PLX_LINK_ABORTED, "%s", evicted_text);
@@ -328,7 +326,7 @@ static void evicted_there(struct plx_call *call, int result, void *arg)
 /* Return: whether it was one that no lcore has come to. */
 static bool evict_request(struct ticket *ticket)
 {
-	struct request *request = admission_request(ticket);
+	struct request *request = admission_look(ticket).request;
 	struct plx_listener *listener = request ? request->listener : NULL;
 
 	if (!request || !take_first(request))
@@ -345,17 +343,20 @@ static bool evict_request(struct ticket *ticket)
 
 static void evict(struct ticket *ticket)
 {
-	uint32_t lcore;
+	struct admission_state state;
+	bool done;
 
 	if (admission_may_log(ticket->admission, ADMISSION_EVICTED))
 		plx_log(&fabric_log, PLX_LOG_WARNING, "a connection is ended before it is open: %s",
 			evicted_text);
-	if (!evict_request(ticket) && admission_link(ticket, &lcore)) {
+	done = evict_request(ticket);
+	state = admission_look(ticket);
+	if (!done && state.link) {
 		ticket->call = (struct plx_call){
 			.fn = evict_there, .done = evicted_there, .arg = ticket};
-		if (lcore == plx_lcore_id())
+		if (state.lcore == plx_lcore_id())
 			evict_there(&ticket->call, ticket);
-		else if (plx_lcore_call(lcore, &ticket->call) == 0)
+		else if (plx_lcore_call(state.lcore, &ticket->call) == 0)
 			return;
 		/* else its time-outs end it */
 	}
@@ -397,52 +398,37 @@ static struct in6_addr address_of(const struct plx_listener *listener, const str
 	return address;
 }
 
-/* Return: 0, and it is due in *wait_ns_out; -ENOMEM; -EBUSY, and it was refused. */
-static int admit(struct plx_listener *listener, struct fi_info *info, struct request **request_out,
-		 uint64_t *wait_ns_out)
-{
-	struct in6_addr address = address_of(listener, info);
-	struct ticket *ticket, *evicted;
-	enum admission_cause cause;
-	int rc = admission_ask(&listener->shared->admission, &address,
-			       listener->attr.link.connect_timeout_ns, &ticket, &evicted,
-			       wait_ns_out, &cause);
-
-	if (rc == -EBUSY)
-		refuse_for(listener, info, cause);
-	if (rc)
-		return rc;
-	if (evicted)
-		evict(evicted);
-	*request_out = make_request(listener, info, ticket);
-	if (*request_out)
-		return 0;
-	admission_leave(ticket);
-	return -ENOMEM;
-}
-
 /* FI_CONNREQ. info is ours. */
 void handover_request(struct plx_listener *listener, struct fi_info *info)
 {
-	struct request *request;
-	uint64_t wait_ns;
-	int rc;
+	struct in6_addr address = address_of(listener, info);
+	struct admission_answer answer;
+	struct request *request = NULL;
+	int rc = -EBUSY;
 
 	listener_count(&listener->shared->requests);
 	if (listener->closed) { /* it waits for earlier requests */
 		refuse(listener, info, "the listener is closed", may_log(listener));
-		fi_freeinfo(info);
-		return;
+	} else {
+		rc = admission_ask(&listener->shared->admission, &address,
+				   listener->attr.link.connect_timeout_ns, &answer);
+		if (rc == -EBUSY)
+			refuse_for(listener, info, answer.cause);
 	}
-	rc = admit(listener, info, &request, &wait_ns);
+	if (rc == 0 && answer.evicted)
+		evict(answer.evicted);
+	if (rc == 0 && !(request = make_request(listener, info, answer.ticket))) {
+		admission_leave(answer.ticket);
+		rc = -ENOMEM;
+	}
+	if (rc == -ENOMEM)
+		refuse(listener, info, "out of memory", may_log(listener));
 	if (rc) {
-		if (rc == -ENOMEM)
-			refuse(listener, info, "out of memory", may_log(listener));
 		fi_freeinfo(info);
 		return;
 	}
-	if (wait_ns) {
-		plx_timer_start(&request->timer, wait_ns);
+	if (answer.wait_ns) {
+		plx_timer_start(&request->timer, answer.wait_ns);
 		return;
 	}
 	place(request);

@@ -75,24 +75,32 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 	return 0;
 }
 
-/* front: NULL, or the listener of the user that this one belongs to. */
-static int listen_with(struct plx_set *set, const char *address, struct fi_info *info,
-		       const struct plx_listen_attr *attr, struct plx_listener *front,
-		       struct plx_listener **listener_out)
+/* What was asked for, and the listener so far. */
+struct listening {
+	struct plx_fabric_lcore *home;
+	const char *address;     /* as the user gave it */
+	const char *host, *port; /* one of its addresses */
+	const struct plx_listen_attr *attr;
+	struct driver_choice choices[DRIVER_CHOICES_MAX];
+	int choice_count;
+	struct plx_listener *front; /* the user's; NULL: none yet */
+};
+
+static int listen_with(struct listening *l, struct plx_set *set, struct fi_info *info)
 {
-	struct plx_listener *listener = calloc(1, sizeof(*listener));
+	struct plx_listener *listener = calloc(1, sizeof(*listener)), *front = l->front;
 	int rc;
 
 	if (!listener)
 		return plx_fail(ENOMEM, "out of memory");
 	listener->kind = FID_LISTENER;
 	listener->set = set;
-	listener->attr = *attr;
+	listener->attr = *l->attr;
 	listener->front = front ? front : listener;
-	listener->shared = front ? front->shared : listener_shared_create(&attr->admission);
+	listener->shared = front ? front->shared : listener_shared_create(&l->attr->admission);
 	if (front)
 		listener_ref(front->shared);
-	rc = listener->shared ? open_passive(listener, address, info)
+	rc = listener->shared ? open_passive(listener, l->address, info)
 			      : plx_fail(ENOMEM, "out of memory");
 	if (rc) {
 		listener_free(listener);
@@ -100,71 +108,44 @@ static int listen_with(struct plx_set *set, const char *address, struct fi_info 
 	}
 	LIST_INSERT_HEAD(&set->home->listeners, listener, of_home);
 	set->listeners++;
-	*listener_out = listener;
+	if (front) {
+		listener->also = front->also;
+		front->also = listener;
+	} else {
+		l->front = listener;
+	}
 	return 0;
 }
 
-/* One address of a host, and what the user gave for it. */
-struct place {
-	const char *address;
-	const char *host, *port;
-};
-
-static int listen_by(struct plx_fabric_lcore *home, const struct driver_choice *choice,
-		     const struct place *place, const struct plx_listen_attr *attr,
-		     struct plx_listener *front, struct plx_listener **listener_out)
+/* At one address by one driver. What belongs to the user's listener has its port. */
+static int listen_by(struct listening *l, const struct driver_choice *choice)
 {
+	char port[8] = "";
 	struct fi_info *info;
-	int rc = driver_getinfo(choice, place->host, place->port, FI_SOURCE, &info);
+	struct plx_set *set;
+	int rc;
 
+	if (l->front)
+		snprintf(port, sizeof(port), "%u", l->front->port);
+	rc = driver_getinfo(choice, l->host, l->front ? port : l->port, FI_SOURCE, &info);
 	if (rc)
 		return rc;
-
-	struct plx_set *set = set_get(home, choice->driver, choice->provider, info, NULL);
-
-	rc = set ? listen_with(set, place->address, info, attr, front, listener_out) : -EIO;
+	set = set_get(l->home, choice, info, NULL);
+	rc = set ? listen_with(l, set, info) : -EIO;
 	fi_freeinfo(info);
 	return rc;
 }
 
-/* One more for the user's listener: another driver, or another address, at the same port. */
-static int listen_also(struct plx_fabric_lcore *home, const struct driver_choice *choice,
-		       const struct place *place, struct plx_listener *front)
-{
-	char port[8];
-	struct place same = {place->address, place->host, port};
-	struct plx_listener *also = NULL;
-	int rc;
-
-	snprintf(port, sizeof(port), "%u", front->port);
-	rc = listen_by(home, choice, &same, &front->attr, front, &also);
-	if (rc)
-		return rc;
-	also->also = front->also;
-	front->also = also;
-	return 0;
-}
-
 /* The last choice is the one that must be; those before it are of this host, and that one of them
- * cannot be offered is no reason not to listen. front: the listener so far, or NULL. Return: 0;
- * -errno, and *front is as it was. */
-static int listen_on(struct plx_fabric_lcore *home, const struct place *place,
-		     const struct plx_listen_attr *attr, struct plx_listener **front)
+ * cannot be offered is no reason not to listen. Return: 0; -errno, and l->front is as it was. */
+static int listen_on(struct listening *l)
 {
-	struct driver_choice choices[DRIVER_CHOICES_MAX];
-	int count = driver_choose_for(&attr->link, choices);
-	int rc;
+	int rc = listen_by(l, &l->choices[l->choice_count - 1]);
 
-	if (count < 1)
-		return count;
-	if (*front)
-		rc = listen_also(home, &choices[count - 1], place, *front);
-	else
-		rc = listen_by(home, &choices[count - 1], place, attr, NULL, front);
-	for (int i = 0; i < count - 1 && rc == 0; i++) {
-		if (listen_also(home, &choices[i], place, *front) != 0)
+	for (int i = 0; i < l->choice_count - 1 && rc == 0; i++) {
+		if (listen_by(l, &l->choices[i]) != 0)
 			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered: %s",
-				choices[i].driver->name, plx_error());
+				l->choices[i].driver->name, plx_error());
 	}
 	return rc;
 }
@@ -183,125 +164,100 @@ static bool is_ipv6_without_ipv4(void)
 }
 
 /* The same port of IPv4, for the drivers whose listeners at :: leave it out. */
-static int listen_ipv4_also(struct plx_fabric_lcore *home, const struct place *place,
-			    struct plx_listener *front)
+static int listen_ipv4_also(struct listening *l)
 {
-	struct driver_choice choices[DRIVER_CHOICES_MAX];
-	int count = driver_choose_for(&front->attr.link, choices);
+	for (int i = 0; i < l->choice_count; i++) {
+		int rc = l->choices[i].driver->takes_ipv4 ? 0 : listen_by(l, &l->choices[i]);
 
-	for (int i = 0; i < count; i++) {
-		int rc = choices[i].driver->takes_ipv4
-			       ? 0
-			       : listen_also(home, &choices[i], place, front);
-
-		if (rc && i + 1 == count)
+		if (rc && i + 1 == l->choice_count)
 			return rc;
 		if (rc)
 			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered to IPv4: %s",
-				choices[i].driver->name, plx_error());
+				l->choices[i].driver->name, plx_error());
 	}
-	return count < 1 ? count : 0;
+	return 0;
 }
 
-static int listen_at_both(struct plx_fabric_lcore *home, struct place *place,
-			  const struct plx_listen_attr *attr, struct plx_listener **front)
+static int give_up(struct listening *l, int rc)
+{
+	plx_listener_close(l->front);
+	l->front = NULL;
+	return rc;
+}
+
+/* Every address: IPv6 also accepts IPv4, or a second listener does; without IPv6 only IPv4 is used.
+ */
+static int listen_everywhere(struct listening *l)
 {
 	int rc;
 
-	place->host = "::";
-	rc = listen_on(home, place, attr, front);
+	l->host = "::";
+	rc = listen_on(l);
 	if (rc == -EADDRINUSE || rc == -EACCES)
 		return rc;
-	place->host = "0.0.0.0";
+	l->host = "0.0.0.0";
 	if (rc)
-		return listen_on(home, place, attr, front);
-	assert(*front && "it listens");
+		return listen_on(l);
+	assert(l->front && "it listens");
 	if (!is_ipv6_without_ipv4())
 		return 0;
-	rc = listen_ipv4_also(home, place, *front);
-	if (rc) {
-		plx_listener_close(*front);
-		*front = NULL;
+	rc = listen_ipv4_also(l);
+	return rc ? give_up(l, rc) : 0;
+}
+
+/* Each address of a name. One that this host does not have now, as ::1 without IPv6, is left out,
+ * unless it has none of them. */
+static int listen_on_all(struct listening *l, const struct address_list *addresses)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; i < addresses->count; i++) {
+		l->host = addresses->hosts[i];
+		rc = listen_on(l);
+		if (rc == 0 && i > 0)
+			plx_log(&fabric_log, PLX_LOG_INFO, "listening on %s: on %s too", l->address,
+				l->host);
+		if (rc == -EADDRINUSE || rc == -EACCES)
+			break;
 	}
-	return rc;
+	return l->front && rc != -EADDRINUSE ? 0 : give_up(l, rc);
 }
 
 /* A free port at one address need not be free at another one. */
 #define FREE_PORT_TRIES 16
 
-/* Every address: IPv6 also accepts IPv4, or a second listener does; without IPv6 only IPv4 is used.
- */
-static int listen_everywhere(struct plx_fabric_lcore *home, struct place *place,
-			     const struct plx_listen_attr *attr, struct plx_listener **front)
-{
-	int rc = listen_at_both(home, place, attr, front);
-
-	for (unsigned i = 1; i < FREE_PORT_TRIES && rc == -EADDRINUSE && *place->port == '0'; i++)
-		rc = listen_at_both(home, place, attr, front);
-	return rc;
-}
-
-/* Each address of a name. One that this host does not have now, as ::1 without IPv6, is left out,
- * unless it has none of them. */
-static int listen_on_all(struct plx_fabric_lcore *home, struct place *place,
-			 const struct address_list *addresses, const struct plx_listen_attr *attr,
-			 struct plx_listener **front)
-{
-	int rc = 0;
-
-	for (unsigned i = 0; i < addresses->count; i++) {
-		place->host = addresses->hosts[i];
-		rc = listen_on(home, place, attr, front);
-		if (rc == 0 && i > 0)
-			plx_log(&fabric_log, PLX_LOG_INFO, "listening on %s: on %s too",
-				place->address, place->host);
-		if (rc == -EADDRINUSE || rc == -EACCES)
-			break;
-	}
-	if (*front && rc != -EADDRINUSE)
-		return 0;
-	plx_listener_close(*front);
-	*front = NULL;
-	return rc;
-}
-
-static int listen_at_name(struct plx_fabric_lcore *home, struct place *place,
-			  const struct plx_listen_attr *attr, struct plx_listener **front)
+/* host: "": every address. */
+static int listen_at(struct listening *l, const char *host)
 {
 	struct address_list addresses;
-	const char *host = place->host;
-	int rc = address_resolve("listen on", place->address, place->host, &addresses);
+	int rc = *host ? address_resolve("listen on", l->address, host, &addresses) : 0;
 
 	if (rc)
 		return rc;
 	for (unsigned i = 0; i < FREE_PORT_TRIES; i++) {
-		rc = listen_on_all(home, place, &addresses, attr, front);
-		if (rc != -EADDRINUSE || strcmp(place->port, "0") != 0)
+		rc = *host ? listen_on_all(l, &addresses) : listen_everywhere(l);
+		if (rc != -EADDRINUSE || strcmp(l->port, "0") != 0)
 			break;
 	}
-	place->host = host;
 	return rc;
 }
 
 int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		    struct plx_listener **listener_out)
 {
-	struct plx_fabric_lcore *home;
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
 	struct plx_listen_attr checked = *attr;
-	struct place place = {address, host, port};
-	struct plx_listener *front = NULL;
-
-	int rc = fabric_here("plx_link_listen", &home);
+	struct listening l = {.address = address, .port = port, .attr = &checked};
+	int rc = fabric_here("plx_link_listen", &l.home);
 
 	rc = rc ? rc : link_check_attr(&attr->link, &checked.link);
 	rc = rc ? rc : spread_check(attr);
 	rc = rc ? rc : address_split("listen on", address, host, port);
 	if (rc)
 		return rc;
-	rc = host[0] ? listen_at_name(home, &place, &checked, &front)
-		     : listen_everywhere(home, &place, &checked, &front);
+	l.choice_count = driver_choose_for(&checked.link, l.choices);
+	rc = l.choice_count < 1 ? l.choice_count : listen_at(&l, host);
 	if (rc == 0)
-		*listener_out = front;
+		*listener_out = l.front;
 	return rc;
 }

@@ -20,7 +20,7 @@ uint64_t descriptors_limit(void)
 	return limit.rlim_cur;
 }
 
-static bool are_descriptors_used_up(void)
+bool descriptors_used_up(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
 
@@ -34,7 +34,7 @@ const char *descriptors_strerror(int rc)
 {
 	static __thread char text[96];
 
-	if (rc != -FI_EMFILE && !are_descriptors_used_up())
+	if (rc != -FI_EMFILE && !descriptors_used_up())
 		return fi_strerror(-rc);
 	snprintf(text, sizeof(text),
 		 "this process may have only %" PRIu64

@@ -86,7 +86,7 @@ static int fail_unknown(const struct plx_fabric_driver *const *table, const char
 }
 
 static int find(const struct plx_fabric_driver *const *table, const char *option, const char *name,
-		const struct plx_fabric_driver **driver_out, const char **provider_out)
+		struct driver_choice *out)
 {
 	bool exact = strncmp(name, "fi:", 3) == 0;
 
@@ -94,8 +94,7 @@ static int find(const struct plx_fabric_driver *const *table, const char *option
 		const char *provider = (*d)->provider(exact ? name + 3 : name, exact, fi_version());
 
 		if (provider) {
-			*driver_out = *d;
-			*provider_out = provider;
+			*out = (struct driver_choice){*d, provider, .asked = true};
 			return 0;
 		}
 	}
@@ -145,17 +144,12 @@ static int check_required(const struct plx_fabric_driver *driver, const char *op
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require)
 {
-	const struct plx_fabric_driver *driver;
-	const char *provider;
+	struct driver_choice choice;
+	int rc = is_auto(name) ? 0 : find(table, option, name, &choice);
 
-	if (is_auto(name))
-		return 0;
-
-	int rc = find(table, option, name, &driver, &provider);
-
-	if (rc || !require)
+	if (rc || !require || is_auto(name))
 		return rc;
-	return check_required(driver, option, name);
+	return check_required(choice.driver, option, name);
 }
 
 static void add(const struct plx_fabric_driver *driver, struct driver_choice *choices, int *count)
@@ -196,13 +190,10 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 	if (!name)
 		name = default_name ? default_name : "auto";
 	if (!is_auto(name)) {
-		rc = find(drivers, option, name, &choices[0].driver, &choices[0].provider);
-		if (rc)
-			return rc;
-		if (require_rdma && check_required(choices[0].driver, option, name) != 0)
-			return -EINVAL;
-		choices[0].asked = true;
-		return 1;
+		rc = find(drivers, option, name, &choices[0]);
+		if (rc == 0 && require_rdma)
+			rc = check_required(choices[0].driver, option, name);
+		return rc ? rc : 1;
 	}
 	if (require_rdma && !rdma_driver(drivers))
 		return plx_fail(ENODEV, "RDMA is required (--require rdma): " NO_RDMA_DRIVER);

@@ -79,13 +79,6 @@ static void connect_failed_at_once(struct plx_set *set, int err)
 		connection_failed(found, err, fi_strerror(err));
 }
 
-static int nothing_read(struct plx_set *set, int rc, int count)
-{
-	if (rc < 0 && rc != -FI_EAGAIN)
-		connect_failed_at_once(set, -rc);
-	return count;
-}
-
 /* Of a listener that is closed. */
 static void refuse_late(struct fid *fid, struct fi_info *info)
 {
@@ -122,20 +115,23 @@ int eq_poll(struct plx_set *set)
 		uint8_t room[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
 	} entry;
 	uint64_t end_ns = 0;
+	ssize_t rc = 0;
 	int count = 0;
 
 	while (count < EVENTS_MAX && (!count || plx_now_ns() < end_ns)) {
 		uint32_t event;
-		ssize_t rc = fi_eq_read(set->fids.eq, &event, &entry, sizeof(entry), 0);
+		rc = fi_eq_read(set->fids.eq, &event, &entry, sizeof(entry), 0);
 
 		if (rc == -FI_EAVAIL)
 			read_error(set);
 		else if (rc >= (ssize_t)sizeof(entry.cm))
 			handle(set, event, &entry.cm);
 		else
-			return nothing_read(set, (int)rc, count);
+			break;
 		if (!count++)
 			end_ns = plx_now_ns() + TURN_BUDGET_NS;
 	}
+	if (rc < 0 && rc != -FI_EAGAIN && rc != -FI_EAVAIL)
+		connect_failed_at_once(set, (int)-rc);
 	return count;
 }

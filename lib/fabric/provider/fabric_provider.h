@@ -66,6 +66,7 @@ void signals_restore(void);
  * whatever the provider made of that. Valid until the thread's next call. */
 const char *descriptors_strerror(int rc);
 uint64_t descriptors_limit(void);
+bool descriptors_used_up(void);
 struct fd_mark;
 struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver); /* NULL: any */
 void descriptors_close_on_exec(struct fd_mark *mark);
@@ -114,9 +115,8 @@ struct plx_set {
 };
 
 /* set.c */
-struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-			const char *provider, const struct fi_info *info,
-			const struct plx_link_attr *attr);
+struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choice *choice,
+			const struct fi_info *info, const struct plx_link_attr *attr);
 void set_close(struct plx_set *set);
 void set_leave(struct plx_set *set);
 

@@ -32,56 +32,20 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 	return 0;
 }
 
-static int set_open(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-		    const char *provider, const struct fi_info *info, bool direct,
-		    struct plx_set **set_out)
-{
-	const char *device = driver->device ? driver->device(info) : NULL;
-	struct plx_set *set = calloc(1, sizeof(*set));
-
-	if (!set)
-		return plx_fail(ENOMEM, "out of memory");
-	set->home = home;
-	set->driver = driver;
-	set->fids.wait_fd = set->fids.eq_fd = -1;
-	set->direct = direct;
-	set->fids.cq_entries = direct ? DIRECT_CQ_ENTRIES : driver->cq_entries;
-	set->fids.cq_format = direct ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG;
-	set->eq_in_polls = driver->eq_every_turns;
-	snprintf(set->provider, sizeof(set->provider), "%s", provider);
-	snprintf(set->device, sizeof(set->device), "%s", device ? device : "");
-	snprintf(set->label, sizeof(set->label), "%s (libfabric %s%s%s)", driver->name, provider,
-		 device ? " on " : "", set->device);
-
-	struct fd_mark *mark = descriptors_mark(driver);
-	int rc = open_fids(set, info);
-
-	descriptors_close_on_exec(mark);
-	if (rc == 0 && direct)
-		rc = direct_check_set(set);
-	if (rc) {
-		set_close(set);
-		return rc;
-	}
-	sleep_check_new(set);
-	set_register_new_zones(set);
-	*set_out = set;
-	return 0;
-}
-
 static bool has_room(const struct plx_set *set, uint32_t receives)
 {
 	return !set->driver->cq_overruns || set->rx_count + receives <= set->fids.cq_entries / 2;
 }
 
 /* device: NULL: any. */
-static struct plx_set *find(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-			    const char *provider, const char *device, uint32_t receives)
+static struct plx_set *find(struct plx_fabric_lcore *home, const struct driver_choice *choice,
+			    const char *device, uint32_t receives)
 {
 	struct plx_set *set;
 
 	for (set = home->sets; set; set = set->next) {
-		if (!set->direct && set->driver == driver && strcmp(set->provider, provider) == 0 &&
+		if (!set->direct && set->driver == choice->driver &&
+		    strcmp(set->provider, choice->provider) == 0 &&
 		    (!device || strcmp(set->device, device) == 0) && has_room(set, receives))
 			return set;
 	}
@@ -102,14 +66,40 @@ static void warn_apart(const struct plx_set *set)
 			set->home->id, lcore, set->device, device, device);
 }
 
-static struct plx_set *open_and_enlist(struct plx_fabric_lcore *home,
-				       const struct plx_fabric_driver *driver, const char *provider,
-				       const struct fi_info *info, bool direct)
+/* Return: NULL with an error text. */
+static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driver_choice *choice,
+				const struct fi_info *info, bool direct)
 {
-	struct plx_set *set = NULL;
+	const struct plx_fabric_driver *driver = choice->driver;
+	const char *device = driver->device ? driver->device(info) : NULL;
+	struct plx_set *set = calloc(1, sizeof(*set));
 
-	if (set_open(home, driver, provider, info, direct, &set) != 0)
+	if (!set) {
+		plx_fail(ENOMEM, "out of memory");
 		return NULL;
+	}
+	set->home = home;
+	set->driver = driver;
+	set->fids.wait_fd = set->fids.eq_fd = -1;
+	set->direct = direct;
+	set->fids.cq_entries = direct ? DIRECT_CQ_ENTRIES : driver->cq_entries;
+	set->fids.cq_format = direct ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG;
+	set->eq_in_polls = driver->eq_every_turns;
+	snprintf(set->provider, sizeof(set->provider), "%s", choice->provider);
+	snprintf(set->device, sizeof(set->device), "%s", device ? device : "");
+	snprintf(set->label, sizeof(set->label), "%s (libfabric %s%s%s)", driver->name,
+		 choice->provider, device ? " on " : "", set->device);
+
+	struct fd_mark *mark = descriptors_mark(driver);
+	int rc = open_fids(set, info);
+
+	descriptors_close_on_exec(mark);
+	if (rc || (direct && direct_check_set(set) != 0)) {
+		set_close(set);
+		return NULL;
+	}
+	sleep_check_new(set);
+	set_register_new_zones(set);
 	set->next = home->sets;
 	home->sets = set;
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u opened %s", home->id, set->label);
@@ -118,16 +108,14 @@ static struct plx_set *open_and_enlist(struct plx_fabric_lcore *home,
 }
 
 /* For a listener at every address: its event queue may be that of any device. */
-static struct plx_set *open_any(struct plx_fabric_lcore *home,
-				const struct plx_fabric_driver *driver, const char *provider)
+static struct plx_set *open_any(struct plx_fabric_lcore *home, const struct driver_choice *choice)
 {
-	struct driver_choice choice = {.driver = driver, .provider = provider};
 	struct plx_set *set;
 	struct fi_info *info;
 
-	if (driver_getinfo(&choice, NULL, NULL, 0, &info) != 0)
+	if (driver_getinfo(choice, NULL, NULL, 0, &info) != 0)
 		return NULL;
-	set = open_and_enlist(home, driver, provider, info, false);
+	set = set_open(home, choice, info, false);
 	fi_freeinfo(info);
 	return set;
 }
@@ -135,23 +123,21 @@ static struct plx_set *open_any(struct plx_fabric_lcore *home,
 /* The lcore's set for that provider, and for the device of info, which has room for a link of
  * attr (NULL: for a listener), opened now if there is none; for a link with direct data placement
  * one of its own. Return: the set; NULL with an error text. */
-struct plx_set *set_get(struct plx_fabric_lcore *home, const struct plx_fabric_driver *driver,
-			const char *provider, const struct fi_info *info,
-			const struct plx_link_attr *attr)
+struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choice *choice,
+			const struct fi_info *info, const struct plx_link_attr *attr)
 {
+	const struct plx_fabric_driver *driver = choice->driver;
 	const char *device = driver->device ? driver->device(info) : NULL;
-	uint32_t receives = attr ? attr->rx_buf_count + link_control_receives(driver, info, attr)
-				 : 0;
 	struct plx_set *set;
 
 	if (attr && attr->direct)
-		return open_and_enlist(home, driver, provider, info, true);
-	set = find(home, driver, provider, device, receives);
+		return set_open(home, choice, info, true);
+	set = find(home, choice, device,
+		   attr ? attr->rx_buf_count + link_control_receives(driver, info, attr) : 0);
 	if (set)
 		return set;
-	if (driver->device && !device)
-		return open_any(home, driver, provider);
-	return open_and_enlist(home, driver, provider, info, false);
+	return driver->device && !device ? open_any(home, choice)
+					 : set_open(home, choice, info, false);
 }
 
 /* A set that was opened for one link goes with that. */

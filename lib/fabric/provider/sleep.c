@@ -8,10 +8,7 @@
 #include "fabric_listen.h"
 #include "tx.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <unistd.h>
 
 /* A descriptor that is always readable ends a sleep at once. It counts as broken where a poll
  * then finds nothing and the descriptor, armed again, is still readable; so often in a row. Part of
@@ -87,16 +84,6 @@ static void mark_broken(struct plx_set *set, const char *why)
 		set->home->id, set->label, why, set->broken_ns / PLX_NS_PER_S);
 }
 
-static bool descriptors_are_used_up(const struct plx_set *set)
-{
-	int fd = fcntl(set->fids.wait_fd, F_DUPFD_CLOEXEC, 0);
-
-	if (fd < 0)
-		return errno == EMFILE;
-	close(fd);
-	return false;
-}
-
 /* A connection that waits to be accepted keeps the descriptor readable. */
 static void pause_accepting(struct plx_set *set)
 {
@@ -113,7 +100,7 @@ static bool wait_fd_works(struct plx_set *set)
 		set->spurious = 0;
 		return true;
 	}
-	if (set->listeners && descriptors_are_used_up(set))
+	if (set->listeners && descriptors_used_up())
 		pause_accepting(set);
 	else if (++set->spurious >= SPURIOUS_MAX)
 		mark_broken(set, "it wakes the lcore for nothing");

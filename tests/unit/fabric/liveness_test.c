@@ -712,11 +712,12 @@ static void times_out_of_range_are_refused(void **state)
 {
 	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MIN - 1, 0), -EINVAL);
 	assert_string_equal(plx_error(),
-			    "a heartbeat of 9 ms is out of range; give 10 ms to 3600000 ms");
+			    "heartbeat_ns 9000000: out of range; give 10000000 to 3600000000000");
 	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MAX + PLX_NS_PER_MS, 0), -EINVAL);
 	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MIN, 39 * PLX_NS_PER_MS), -EINVAL);
-	assert_string_equal(plx_error(),
-			    "silence of 39 ms is out of range; give 40 ms to 86400000 ms");
+	assert_string_equal(
+		plx_error(),
+		"dead_after_ns 39000000: out of range; give 40000000 to 86400000000000");
 	assert_int_equal(refuses(0, PLX_DEAD_AFTER_NS_MAX + PLX_NS_PER_MS), -EINVAL);
 }
 
