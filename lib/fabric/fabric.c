@@ -48,9 +48,9 @@ static void on_fork(void)
 	/* Where a callback of a link or a listener called fork, the rest of the turn polls nothing.
 	 */
 	home->scheduled = NULL;
-	for (struct plx_set *set = home->sets, *next; set; set = next) {
-		next = set->next;
-		set->next = NULL;
+	for (struct plx_set *set = LIST_FIRST(&home->sets), *next; set; set = next) {
+		next = LIST_NEXT(set, of_home);
+		set->of_home.le_next = NULL;
 		set->links = set->listeners = 0;
 		set->eq_in_polls = UINT32_MAX;
 	}
@@ -208,7 +208,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 
 	home->turn++;
 	home->turn_ns = now_ns;
-	for (struct plx_set *set = home->sets; set; set = set->next) {
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		if (plx_unlikely(!set->links) && !set->listeners)
 			continue;
 		if (plx_unlikely(all || set->woke != WOKE_NOT))
@@ -226,7 +226,7 @@ static void flush_sets(void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
 
-	for (struct plx_set *set = home->sets; set; set = set->next) {
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		if (set->has_sent && set->driver->flush)
 			set->driver->flush(&set->fids);
 		set->has_sent = false;
@@ -294,32 +294,25 @@ uint32_t plx_fabric_open_count(void)
 
 	if (!home)
 		return 0;
-	for (struct plx_set *set = home->sets; set; set = set->next)
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
 		count += set->links;
 	LIST_FOREACH (listener, &home->listeners, of_home)
 		count += listener->front == listener;
 	return count;
 }
 
-/* One of the user's that is open, or NULL. */
-static struct plx_listener *open_listener(const struct plx_fabric_lcore *home)
-{
-	struct plx_listener *listener;
-
-	LIST_FOREACH (listener, &home->listeners, of_home) {
-		if (listener->front == listener && !listener->closed)
-			return listener;
-	}
-	return NULL;
-}
-
 /* Those of the user; each takes its others along, wherever they are in the list. */
 static void close_listeners(struct plx_fabric_lcore *home)
 {
-	struct plx_listener *listener;
+	struct plx_listener *listener = LIST_FIRST(&home->listeners);
 
-	while ((listener = open_listener(home)))
-		plx_listener_close(listener);
+	while (listener) {
+		bool open = listener->front == listener && !listener->closed;
+
+		if (open)
+			plx_listener_close(listener);
+		listener = open ? LIST_FIRST(&home->listeners) : LIST_NEXT(listener, of_home);
+	}
 }
 
 int plx_fabric_drain(uint64_t timeout_ns)
@@ -377,7 +370,7 @@ static void end_links(struct plx_fabric_lcore *home)
 
 static void reap_links(struct plx_fabric_lcore *home)
 {
-	for (struct plx_set *set = home->sets; set; set = set->next)
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
 		note_emptied(set, cq_poll(set), plx_now_ns());
 	home->turn++;
 	link_run_scheduled(home);
@@ -393,11 +386,12 @@ static void abandon_links(struct plx_fabric_lcore *home)
 static uint64_t count_links(void)
 {
 	uint64_t count = 0;
+	struct plx_link *link;
 
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		for (struct plx_set *set = lcores[id] ? lcores[id]->sets : NULL; set;
-		     set = set->next)
-			count += set->links;
+		if (lcores[id])
+			LIST_FOREACH (link, &lcores[id]->links, of_home)
+				count++;
 	}
 	return count;
 }
@@ -419,12 +413,8 @@ static void reap_all_links(void)
 
 static void close_sets(struct plx_fabric_lcore *home)
 {
-	while (home->sets) {
-		struct plx_set *set = home->sets;
-
-		home->sets = set->next;
-		set_close(set);
-	}
+	while (!LIST_EMPTY(&home->sets))
+		set_close(LIST_FIRST(&home->sets));
 	plx_poller_remove(home->poller);
 	lookup_home_fini(home);
 }

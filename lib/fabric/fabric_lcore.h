@@ -43,7 +43,7 @@ struct plx_fabric_lcore {
 	uint64_t turn;
 	uint64_t turn_ns;  /* the present turn's clock */
 	uint64_t rx_bytes; /* of the receive buffers of its links */
-	struct plx_set *sets;
+	LIST_HEAD(, plx_set) sets;
 	LIST_HEAD(links, plx_link) links;
 	struct plx_link *scheduled;
 	LIST_HEAD(listeners, plx_listener) listeners;

@@ -337,7 +337,8 @@ static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t no
 {
 	uint64_t until_ns = now_ns;
 
-	for (const struct plx_set *set = home->sets; set; set = set->next) {
+	for (const struct plx_set *set = LIST_FIRST(&home->sets); set;
+	     set = LIST_NEXT(set, of_home)) {
 		if (set->links && set->emptied_ns < until_ns)
 			until_ns = set->emptied_ns;
 	}

@@ -26,11 +26,11 @@ struct liveness {
 
 /* Another process, by one path: as long as any lcore has a link of that group. */
 struct peer {
-	struct peer *next; /* in its bucket; under the lock */
+	LIST_ENTRY(peer) of_bucket; /* under the lock */
 	struct liveness key;
 	uint64_t period_ns, dead_after_ns;
-	struct presence *presences; /* under the lock */
-	_Atomic uint64_t heard_ns;  /* by any lcore, as of its last look */
+	LIST_HEAD(, presence) presences; /* under the lock */
+	_Atomic uint64_t heard_ns;       /* by any lcore, as of its last look */
 	_Atomic uint64_t sent_ns;   /* the same; or when an lcore took it on to send a heartbeat */
 	_Atomic uint64_t silent_ns; /* the verdict: dead, after so long; 0: alive */
 };
@@ -47,7 +47,7 @@ struct presence {
 	LIST_HEAD(, plx_link) links; /* open or closing */
 	struct plx_link *beats_next; /* of those; NULL: the first */
 	LIST_ENTRY(presence) of_home;
-	struct presence *next_of_peer; /* on other lcores; under the lock */
+	LIST_ENTRY(presence) of_peer; /* on other lcores; under the lock */
 	bool suspect;
 	bool unsaid; /* no link took the last heartbeat */
 };

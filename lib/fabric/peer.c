@@ -18,27 +18,19 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* All under table_lock. */
 static struct {
-	struct peer **buckets;
+	LIST_HEAD(bucket, peer) * buckets;
 	uint64_t mask, count;
 	struct plx_siphash_key hash_key; /* a peer chooses most of what is hashed */
 } table;
 
 /* The lock is held by who calls these. -------------------------------------------------------- */
 
-static struct peer **bucket_of(const struct liveness *key)
+static struct bucket *bucket_of(const struct liveness *key)
 {
 	uint64_t words[] = {key->incarnation, key->own, key->path,
 			    (uint64_t)key->heartbeat_ms << 32 | key->dead_after_ms};
 
 	return &table.buckets[plx_siphash(&table.hash_key, words, sizeof(words)) & table.mask];
-}
-
-static void push(struct peer *peer)
-{
-	struct peer **bucket = bucket_of(&peer->key);
-
-	peer->next = *bucket;
-	*bucket = peer;
 }
 
 /* Where there is no memory for more buckets, their lists grow longer. Return: whether there is any
@@ -47,11 +39,12 @@ static bool make_room(void)
 {
 	uint64_t old_count = table.buckets ? table.mask + 1 : 0;
 	uint64_t new_count = old_count ? 2 * old_count : BUCKETS_MIN;
-	struct peer **old = table.buckets, **buckets;
+	struct bucket *old = table.buckets, *buckets;
+	struct peer *peer;
 
 	if (table.count < old_count)
 		return true;
-	buckets = calloc(new_count, sizeof(struct peer *));
+	buckets = calloc(new_count, sizeof(*buckets));
 	if (!buckets)
 		return old != NULL;
 	if (!old)
@@ -59,9 +52,9 @@ static bool make_room(void)
 	table.buckets = buckets;
 	table.mask = new_count - 1;
 	for (uint64_t i = 0; i < old_count; i++) {
-		for (struct peer *peer = old[i], *next; peer; peer = next) {
-			next = peer->next;
-			push(peer);
+		while ((peer = LIST_FIRST(&old[i]))) {
+			LIST_REMOVE(peer, of_bucket);
+			LIST_INSERT_HEAD(bucket_of(&peer->key), peer, of_bucket);
 		}
 	}
 	free(old);
@@ -82,19 +75,18 @@ static struct peer *peer_get(const struct liveness *key)
 
 	if (!make_room())
 		return NULL;
-	peer = *bucket_of(key);
-	while (peer &&
-	       (!is_of(peer, key) || atomic_load_explicit(&peer->silent_ns, memory_order_relaxed)))
-		peer = peer->next;
-	if (peer)
-		return peer;
+	LIST_FOREACH (peer, bucket_of(key), of_bucket) {
+		if (is_of(peer, key) &&
+		    !atomic_load_explicit(&peer->silent_ns, memory_order_relaxed))
+			return peer;
+	}
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return NULL;
 	peer->key = *key;
 	peer->period_ns = key->heartbeat_ms * PLX_NS_PER_MS;
 	peer->dead_after_ns = key->dead_after_ms * PLX_NS_PER_MS;
-	push(peer);
+	LIST_INSERT_HEAD(bucket_of(key), peer, of_bucket);
 	table.count++;
 	return peer;
 }
@@ -102,13 +94,9 @@ static struct peer *peer_get(const struct liveness *key)
 /* Free it if no lcore has links with it. */
 static void peer_put(struct peer *peer)
 {
-	struct peer **at = bucket_of(&peer->key);
-
-	if (peer->presences)
+	if (!LIST_EMPTY(&peer->presences))
 		return;
-	while (*at != peer)
-		at = &(*at)->next;
-	*at = peer->next;
+	LIST_REMOVE(peer, of_bucket);
 	free(peer);
 	if (--table.count == 0) {
 		free(table.buckets);
@@ -118,11 +106,13 @@ static void peer_put(struct peer *peer)
 
 static struct presence *presence_on(const struct peer *peer, const struct plx_fabric_lcore *home)
 {
-	struct presence *presence = peer->presences;
+	struct presence *presence;
 
-	while (presence && presence->home != home)
-		presence = presence->next_of_peer;
-	return presence;
+	LIST_FOREACH (presence, &peer->presences, of_peer) {
+		if (presence->home == home)
+			return presence;
+	}
+	return NULL;
 }
 
 static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore *home)
@@ -131,24 +121,17 @@ static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore 
 
 	if (!presence)
 		return NULL;
-	*presence = (struct presence){
-		.home = home,
-		.peer = peer,
-		.next_of_peer = peer->presences,
-	};
+	*presence = (struct presence){.home = home, .peer = peer};
 	LIST_INSERT_HEAD(&home->pulse.presences, presence, of_home);
-	peer->presences = presence;
+	LIST_INSERT_HEAD(&peer->presences, presence, of_peer);
 	return presence;
 }
 
 static void presence_drop(struct presence *presence)
 {
-	struct presence **at = &presence->peer->presences;
 	struct pulse *pulse = &presence->home->pulse;
 
-	while (*at != presence)
-		at = &(*at)->next_of_peer;
-	*at = presence->next_of_peer;
+	LIST_REMOVE(presence, of_peer);
 	if (pulse->looking == presence)
 		pulse->looking = LIST_NEXT(presence, of_home);
 	LIST_REMOVE(presence, of_home);
@@ -240,10 +223,10 @@ void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t
 {
 	struct silence silence = {.stuck = PLX_LCORE_NONE};
 	uint64_t looked_ns = now_ns;
+	const struct presence *presence;
 
 	pthread_mutex_lock(&table_lock);
-	for (const struct presence *presence = peer->presences; presence;
-	     presence = presence->next_of_peer) {
+	LIST_FOREACH (presence, &peer->presences, of_peer) {
 		uint64_t until_ns = ask_lcore(presence, asking, now_ns, &silence);
 
 		looked_ns = until_ns < looked_ns ? until_ns : looked_ns;

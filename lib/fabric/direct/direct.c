@@ -73,8 +73,7 @@ bool direct_has_room(const struct plx_link *link)
 	       link->tx_free_count > LINK_TX_CONTROL && link->direct->get_count < DIRECT_GETS;
 }
 
-/* What is asked of it --------------------------------------------------------------------------
- */
+/* What is asked of it -------------------------------------------------------------------------- */
 
 /* Whether anything may be. Return: 0; -errno with a text. */
 int direct_check_open(const struct plx_link *link)
@@ -120,8 +119,7 @@ int direct_no_room(struct plx_link *link)
 	return tx_would_block(link);
 }
 
-/* Registrations --------------------------------------------------------------------------------
- */
+/* Registrations -------------------------------------------------------------------------------- */
 
 /* libfabric's cache of registrations gives every one of them all rights, and keeps them past their
  * end: the same memory registered twice is one then. Return: 0; -EOPNOTSUPP. */
@@ -150,8 +148,7 @@ int direct_check_set(struct plx_set *set)
 			set->label);
 }
 
-/* Completions ----------------------------------------------------------------------------------
- */
+/* Completions ---------------------------------------------------------------------------------- */
 
 /* The peer tells of a put. Return: whether it may. */
 bool direct_on_put(struct plx_link *link, uint64_t value)
@@ -199,8 +196,7 @@ int direct_poll(struct plx_set *set)
 	return (int)count;
 }
 
-/* The end --------------------------------------------------------------------------------------
- */
+/* The end -------------------------------------------------------------------------------------- */
 
 /* The provider keeps operations of a closed endpoint. */
 void direct_abandon(struct plx_link *link)

@@ -27,8 +27,7 @@ struct plx_region {
 	void *arg;
 };
 
-/* Granting -------------------------------------------------------------------------------------
- */
+/* Granting ------------------------------------------------------------------------------------- */
 
 static int check_grant(const struct plx_link *link, const void *base, size_t bytes, unsigned access)
 {
@@ -101,8 +100,7 @@ void plx_region_remote(const struct plx_region *region, struct plx_remote *remot
 	};
 }
 
-/* Taking it back -------------------------------------------------------------------------------
- */
+/* Taking it back ------------------------------------------------------------------------------- */
 
 /* Ask the peer, unless it has been asked and not answered yet. */
 static void ask(struct plx_link *link)

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Attributes ------------------------------------------------------------------------------------
- */
+/* Attributes ----------------------------------------------------------------------------------- */
 
 static uint64_t or_default(uint64_t value, uint64_t by_default)
 {
@@ -46,8 +45,7 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 	return rc;
 }
 
-/* Life ------------------------------------------------------------------------------------------
- */
+/* Life ----------------------------------------------------------------------------------------- */
 
 static bool needs_receives(const struct plx_fabric_driver *driver, const struct fi_info *info)
 {

@@ -14,11 +14,6 @@ void plx_fabric_set_self_test(const struct plx_link_attr *attr, bool remote)
 	self_test_remote = remote;
 }
 
-static bool is_accepted(const struct plx_link *link)
-{
-	return link->from != NULL;
-}
-
 static bool is_offered(const struct plx_link *link)
 {
 	return self_test.events && (self_test_remote || plx_link_is_same_host(link));
@@ -26,7 +21,7 @@ static bool is_offered(const struct plx_link *link)
 
 uint32_t self_test_feature(const struct plx_link *link)
 {
-	bool says_so = is_accepted(link) ? is_offered(link) : link->attr.self_test;
+	bool says_so = link->from ? is_offered(link) : link->attr.self_test;
 
 	return says_so ? FEATURE_SELF_TEST : 0;
 }
@@ -49,7 +44,7 @@ bool self_test_agree(struct plx_link *link)
 {
 	bool peer_says_so = link->peer_features & FEATURE_SELF_TEST;
 
-	if (is_accepted(link))
+	if (link->from)
 		return !peer_says_so || accept_self_test(link);
 	if (!link->attr.self_test || peer_says_so)
 		return true;

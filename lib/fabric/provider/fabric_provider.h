@@ -80,7 +80,7 @@ void descriptors_close_on_exec(struct fd_mark *mark);
 enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_AT_ONCE, WOKE_BY_TIME, WOKE_OTHERWISE };
 
 struct plx_set {
-	struct plx_set *next;
+	LIST_ENTRY(plx_set) of_home;
 	struct plx_fabric_lcore *home;
 	const struct plx_fabric_driver *driver;
 	bool direct; /* it was opened for one link, which has direct data placement */

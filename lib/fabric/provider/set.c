@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* One that failed to open is in no list. */
 void set_close(struct plx_set *set)
 {
+	if (set->of_home.le_prev)
+		LIST_REMOVE(set, of_home);
 	retire_reap_all(set);
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
 		driver_close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
@@ -43,7 +46,7 @@ static struct plx_set *find(struct plx_fabric_lcore *home, const struct driver_c
 {
 	struct plx_set *set;
 
-	for (set = home->sets; set; set = set->next) {
+	LIST_FOREACH (set, &home->sets, of_home) {
 		if (!set->direct && set->driver == choice->driver &&
 		    strcmp(set->provider, choice->provider) == 0 &&
 		    (!device || strcmp(set->device, device) == 0) && has_room(set, receives))
@@ -100,8 +103,7 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	}
 	sleep_check_new(set);
 	set_register_new_zones(set);
-	set->next = home->sets;
-	home->sets = set;
+	LIST_INSERT_HEAD(&home->sets, set, of_home);
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u opened %s", home->id, set->label);
 	warn_apart(set);
 	return set;
@@ -143,14 +145,8 @@ struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choic
 /* A set that was opened for one link goes with that. */
 void set_leave(struct plx_set *set)
 {
-	struct plx_set **at = &set->home->sets;
-
-	if (!set->direct || set->links)
-		return;
-	while (*at != set)
-		at = &(*at)->next;
-	*at = set->next;
-	set_close(set);
+	if (set->direct && !set->links)
+		set_close(set);
 }
 
 /* Whether the link's own memory of that zone can be used. Return: 0; -ENOMEM. */

@@ -142,7 +142,7 @@ static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 
 static void disarm_all(struct plx_fabric_lcore *home)
 {
-	for (struct plx_set *set = home->sets; set; set = set->next)
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
 		set->armed = false;
 }
 
@@ -151,7 +151,7 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 	struct plx_fabric_lcore *home = arg;
 
 	disarm_all(home);
-	for (struct plx_set *set = home->sets; set; set = set->next) {
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		int rc = in_use(set) ? arm_set(set, sleep) : 0;
 
 		if (rc) {
@@ -186,7 +186,7 @@ void sleep_woke(void *arg, const struct plx_sleep *sleep)
 {
 	struct plx_fabric_lcore *home = arg;
 
-	for (struct plx_set *set = home->sets; set; set = set->next) {
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		if (!set->armed)
 			continue;
 		set->armed = false;

@@ -141,7 +141,8 @@ unsigned open_sets(void)
 {
 	unsigned count = 0;
 
-	for (struct plx_set *set = fabric_home()->sets; set; set = set->next)
+	for (struct plx_set *set = LIST_FIRST(&fabric_home()->sets); set;
+	     set = LIST_NEXT(set, of_home))
 		count++;
 	return count;
 }
