@@ -361,7 +361,7 @@ PLX_TEST(hanging_lcore_is_told)
 
 	start(&probe, words);
 	assert_int_equal(process_wait(&probe, 2 * LIMIT_MS), 1);
-	assert_non_null(strstr(process_err(&probe), "cli-probe: lcore 1 on CPU "));
+	assert_non_null(strstr(process_err(&probe), ": lcore 1 (CPU "));
 	assert_non_null(strstr(process_err(&probe), "has not returned after 5.000 s"));
 	process_free(&probe);
 }

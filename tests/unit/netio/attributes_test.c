@@ -447,11 +447,11 @@ static const struct row {
 	ROW(plx_pool_attr, cache_count, WORKS),
 };
 
-/* What has no default, and must be given; and ids. */
+/* What has no default, and must be given; ids; and what tests of lib/lcore and lib/eal look at. */
 static const char *const others[] = {
 	"plx_lcore_conf.main_lcore",    "plx_pool_attr.object_count",  "plx_pool_attr.owner",
 	"plx_ring_attr.capacity",       "plx_ring_attr.element_bytes", "plx_eal_conf.owned_count",
-	"plx_eal_conf.log_level_count",
+	"plx_eal_conf.log_level_count", "plx_lcore_conf.lane_slots",
 };
 
 PLX_TEST_WITH(zero_is_the_default_in_each_structure, up, down)
