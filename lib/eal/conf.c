@@ -80,11 +80,13 @@ int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *v
 	if (conf->origin[id] && option->kind == EAL_FLAG)
 		return plx_fail(EINVAL, "%s: given twice; give it once", given);
 	if (conf->origin[id])
-		return plx_fail(EINVAL, "%s %s: given before as %s %s; give one of them", given,
-				value, conf->origin[id], eal_conf_get(conf, id));
+		return plx_fail(EINVAL, "%s %s: given before as %s; give one of them", given, value,
+				conf->origin[id]);
 	conf->origin[id] = strdup(given);
 	if (!conf->origin[id])
 		return out_of_memory();
+	if (option->kind == EAL_VALUE)
+		return option->parse(conf, given, value);
 	if (option->kind == EAL_FLAG) {
 		*(bool *)((char *)conf + option->offset) = true;
 	} else {

@@ -4,7 +4,7 @@
 #include "eal_priv.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
-#include "plx_rpc.h"
+#include "rpc_self_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,17 +30,8 @@ static struct eal {
 	struct plx_idle_conf *idle; /* of each place of the map */
 	char *provider;             /* NULL: the default */
 	char *tcp;                  /* NULL: none */
-	bool require_rdma;
-	uint64_t receive_bytes, partial_bytes;
-	struct plx_admission admission;
-	uint64_t heartbeat_ns, dead_after_ns; /* as for the fabric */
-	uint32_t self_test_rate;              /* PLX_NONE: off */
-	bool self_test_remote;
-	enum plx_huge huge;
-	enum plx_numa numa;
-	bool dump_memory;
-	size_t node_bytes[PLX_EAL_NODES_MAX];
-	unsigned node_count;
+	struct plx_eal_conf conf;   /* its numbers alone */
+	unsigned node_count;        /* of its node_bytes */
 } eal;
 
 /* Checks ----------------------------------------------------------------------------------- */
@@ -65,7 +56,7 @@ static int check_provider(const struct plx_eal_conf *conf)
 	if (!conf->provider)
 		return 0;
 	rc = plx_fabric_check_provider(plx_drivers, eal_conf_origin(conf, OPT_PROVIDER),
-				       conf->provider, eal.require_rdma);
+				       conf->provider, conf->require_rdma);
 	if (rc)
 		return rc;
 	eal.provider = strdup(conf->provider);
@@ -98,34 +89,16 @@ static int check_idle(const struct plx_eal_conf *conf)
 /* Everything that can be found wrong before anything is started. */
 static int check_all(const struct plx_eal_conf *conf)
 {
-	int rc = eal_require_value(conf, &eal.require_rdma);
+	int rc = check_provider(conf);
 
-	if (rc == 0)
-		rc = check_provider(conf);
 	if (rc == 0)
 		rc = check_tcp(conf);
 	if (rc == 0)
-		rc = eal_receive_mem_value(conf, &eal.receive_bytes);
-	if (rc == 0)
-		rc = eal_partial_mem_value(conf, &eal.partial_bytes);
-	if (rc == 0)
-		rc = eal_admission_value(conf, &eal.admission);
-	if (rc == 0)
-		rc = eal_heartbeat_value(conf, &eal.heartbeat_ns, &eal.dead_after_ns);
-	if (rc == 0)
-		rc = eal_self_test_value(conf, &eal.self_test_rate, &eal.self_test_remote);
-	if (rc == 0)
-		rc = eal_huge_value(conf, &eal.huge);
-	if (rc == 0)
-		rc = eal_numa_value(conf, &eal.numa);
-	if (rc == 0)
-		rc = eal_dump_memory_value(conf, &eal.dump_memory);
-	if (rc == 0)
-		rc = eal_socket_mem_value(conf, eal.topo, eal.node_bytes, &eal.node_count);
+		rc = eal_check_memory(conf, eal.topo, &eal.node_count);
 	if (rc == 0)
 		rc = eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
 	if (rc == 0)
-		rc = eal_main_lcore_value(conf, &eal.map, &eal.main_lcore);
+		rc = eal_check_main_lcore(conf, &eal.map, &eal.main_lcore);
 	if (rc == 0)
 		rc = check_idle(conf);
 	return rc;
@@ -147,13 +120,13 @@ static void forget_all(void)
 static int start_memory(void)
 {
 	const struct plx_mem_conf conf = {
-		.huge = eal.huge,
-		.numa = eal.numa,
-		.node_bytes = eal.node_count ? eal.node_bytes : NULL,
+		.huge = eal.conf.huge,
+		.numa = eal.conf.numa,
+		.node_bytes = eal.node_count ? eal.conf.node_bytes : NULL,
 		.node_count = eal.node_count,
 	};
 
-	plx_dump_leave_out(!eal.dump_memory);
+	plx_dump_leave_out(eal.conf.no_dump);
 	return plx_mem_init(&conf);
 }
 
@@ -163,6 +136,7 @@ static int start_lcores(void)
 		.topo = eal.topo,
 		.map = &eal.map,
 		.main_lcore = eal.main_lcore,
+		.lane_slots = eal.conf.lane_slots,
 	};
 
 	int rc = plx_lcores_init(&conf);
@@ -178,15 +152,21 @@ static int start_fabric(void)
 		.drivers = plx_drivers,
 		.provider = eal.provider,
 		.tcp = eal.tcp,
-		.require_rdma = eal.require_rdma,
-		.receive_bytes = eal.receive_bytes,
-		.partial_bytes = eal.partial_bytes,
-		.admission = eal.admission,
-		.heartbeat_ns = eal.heartbeat_ns,
-		.dead_after_ns = eal.dead_after_ns,
+		.require_rdma = eal.conf.require_rdma,
+		.receive_bytes = eal.conf.receive_bytes,
+		.partial_bytes = eal.conf.partial_bytes,
+		.admission = eal.conf.admission,
+		.heartbeat_ns = eal.conf.heartbeat_ns,
+		.dead_after_ns = eal.conf.dead_after_ns,
 	};
 
 	return plx_fabric_init(&conf);
+}
+
+/* One that was asked for is for other hosts too. */
+static bool is_self_test_remote(void)
+{
+	return eal.conf.self_test_rate && eal.conf.self_test_rate != PLX_NONE;
 }
 
 int plx_eal_init(struct plx_eal_conf *conf)
@@ -210,6 +190,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	rc = check_all(conf);
 	if (rc)
 		goto forget;
+	eal.conf = *conf;
 	eal.dry = conf->dry_run;
 	eal.ready = true;
 	if (eal.dry)
@@ -224,7 +205,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	rc = start_lcores();
 	if (rc)
 		goto stop_fabric;
-	rc = plx_rpc_self_test_start(eal.self_test_rate, eal.self_test_remote);
+	rc = rpc_self_test_start(conf->self_test_rate, is_self_test_remote());
 	if (rc)
 		goto stop_lcores;
 	return 0;
@@ -254,7 +235,7 @@ int plx_eal_fini(void)
 		rc = plx_lcore_join_all(STOP_LIMIT_NS, NULL);
 		if (rc)
 			return rc;
-		plx_rpc_self_test_stop();
+		rpc_self_test_stop();
 		plx_fabric_fini();
 		rc = plx_lcores_fini(STOP_LIMIT_NS);
 		if (rc)
@@ -295,34 +276,47 @@ static void add_memory(struct eal_text *text)
 		[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any"};
 	char got[256];
 
-	eal_text_add(text, "memory: %s, numa %s", huge[eal.huge], numa[eal.numa]);
+	eal_text_add(text, "memory: %s, numa %s", huge[eal.conf.huge], numa[eal.conf.numa]);
 	for (unsigned i = 0; i < eal.node_count; i++)
-		eal_text_add(text, ", %zu KiB at start on node %u", eal.node_bytes[i] / 1024, i);
+		eal_text_add(text, ", %zu KiB at start on node %u", eal.conf.node_bytes[i] / 1024,
+			     i);
 	eal_text_add(text, "%s%s\n", eal.node_count ? "" : ", taken when needed",
-		     eal.dump_memory ? "" : ", not in core dumps");
+		     eal.conf.no_dump ? ", not in core dumps" : "");
 	if (!eal.dry)
 		eal_text_add(text, "memory taken: %s\n", plx_mem_describe(got, sizeof(got)));
 }
 
+static uint64_t or_default(uint64_t value, uint64_t standard)
+{
+	return value ? value : standard;
+}
+
 static void add_links(struct eal_text *text)
 {
-	eal_text_add(text, "links: provider %s, %s%s%s%sreceive buffers %llu MiB, ",
-		     eal.provider ? eal.provider : "auto", eal.tcp ? "tcp " : "",
-		     eal.tcp ? eal.tcp : "", eal.tcp ? ", " : "",
-		     eal.require_rdma ? "RDMA required, " : "",
-		     (unsigned long long)(eal.receive_bytes >> 20));
-	if (eal.heartbeat_ns == PLX_NEVER)
+	const struct plx_eal_conf *conf = &eal.conf;
+	uint64_t heartbeat_ns = or_default(conf->heartbeat_ns, PLX_HEARTBEAT_NS_DEFAULT);
+	uint64_t dead_after_ns = or_default(conf->dead_after_ns,
+					    PLX_DEAD_AFTER_DEFAULT * heartbeat_ns);
+
+	eal_text_add(
+		text, "links: provider %s, %s%s%s%sreceive buffers %llu MiB, ",
+		eal.provider ? eal.provider : "auto", eal.tcp ? "tcp " : "", eal.tcp ? eal.tcp : "",
+		eal.tcp ? ", " : "", conf->require_rdma ? "RDMA required, " : "",
+		(unsigned long long)or_default(conf->receive_bytes, PLX_RECEIVE_BYTES_DEFAULT) >>
+			20);
+	if (heartbeat_ns == PLX_NEVER)
 		eal_text_add(text, "no heartbeats\n");
 	else
 		eal_text_add(text, "heartbeat %llu ms, dead after %llu ms\n",
-			     (unsigned long long)(eal.heartbeat_ns / PLX_NS_PER_MS),
-			     (unsigned long long)(eal.dead_after_ns / PLX_NS_PER_MS));
-	if (eal.self_test_rate != PLX_NONE)
-		eal_text_add(text, "self-test: up to %u calls a second on each lcore, of %s\n",
-			     eal.self_test_rate,
-			     eal.self_test_remote ? "any host" : "this host alone");
-	else
+			     (unsigned long long)(heartbeat_ns / PLX_NS_PER_MS),
+			     (unsigned long long)(dead_after_ns / PLX_NS_PER_MS));
+	if (conf->self_test_rate == PLX_NONE)
 		eal_text_add(text, "self-test: off\n");
+	else
+		eal_text_add(text, "self-test: up to %llu calls a second on each lcore, of %s\n",
+			     (unsigned long long)or_default(conf->self_test_rate,
+							    RPC_SELF_TEST_RATE_DEFAULT),
+			     is_self_test_remote() ? "any host" : "this host alone");
 }
 
 const char *plx_eal_describe(char *out, size_t size)

@@ -8,8 +8,8 @@
 
 /* clang-format off */
 
-/* Every option, once: kind, id, letter, long name, value, field of struct plx_eal_conf, name in a
- * configuration file, group, help. A line break in the help starts a new line there. */
+/* Every option, once: kind, id, letter, long name, value, field of struct plx_eal_conf (of a VALUE:
+ * what its eal_parse_ function is called), name in a configuration file, group, help. A line break in the help starts a new line there. */
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
 	  "lcores, and the CPUs they run on: 0-3,8 or 2@5;\n" \
@@ -18,24 +18,27 @@
 	  "RDMA device if there is one)") \
 	X(STRING, COREMASK, 'c', "coremask", "MASK", coremask, "coremask", LCORES, \
 	  "the same as a hexadecimal mask of CPUs: 0xf") \
-	X(STRING, MAIN_LCORE, 0, "main-lcore", "ID", main_lcore, "main_lcore", LCORES, \
+	X(VALUE, MAIN_LCORE, 0, "main-lcore", "ID", main_lcore, "main_lcore", LCORES, \
 	  "the main thread's lcore (default: the least id)") \
+	X(VALUE, LANE_SLOTS, 0, "lane-slots", "N", lane_slots, "lane_slots", LCORES, \
+	  "messages from one lcore to another one that may\n" \
+	  "wait: a power of two, 2 to 65536 (default: 256)") \
 	X(STRING, IDLE, 0, "idle", "POLICY", idle, "idle", LCORES, \
 	  "what an lcore does that has nothing to do: poll,\n" \
 	  "event (sleep), or adaptive (poll, then sleep) with\n" \
 	  "[:latency|:balanced|:eco][:learned|:fixed][:N%]\n" \
 	  "behind it; or for each lcore: 0:poll,1-3:event\n" \
 	  "(default: adaptive:balanced:learned)") \
-	X(STRING, SOCKET_MEM, 0, "socket-mem", "MB,...", socket_mem, "socket_mem", MEMORY, \
+	X(VALUE, SOCKET_MEM, 0, "socket-mem", "MB,...", socket_mem, "socket_mem", MEMORY, \
 	  "memory to take at start on NUMA node 0, 1, ...;\n" \
 	  "K, M or G behind a number is its unit (default:\n" \
 	  "taken when needed)") \
-	X(STRING, HUGE, 0, "huge", "2M|1G|none", huge, "huge", MEMORY, \
+	X(VALUE, HUGE, 0, "huge", "2M|1G|none", huge, "huge", MEMORY, \
 	  "pages that memory is taken in (default: 2M)") \
-	X(STRING, NUMA, 0, "numa", "strict|prefer|any", numa, "numa", MEMORY, \
+	X(VALUE, NUMA, 0, "numa", "strict|prefer|any", numa, "numa", MEMORY, \
 	  "memory on the node of the lcore: always, if there\n" \
 	  "is room, or wherever (default: prefer)") \
-	X(STRING, DUMP_MEMORY, 0, "dump-memory", "yes|no", dump_memory, "dump_memory", MEMORY, \
+	X(VALUE, DUMP_MEMORY, 0, "dump-memory", "yes|no", dump_memory, "dump_memory", MEMORY, \
 	  "no: core dumps leave out pools, buffers and shared\n" \
 	  "rings (default: yes)") \
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
@@ -45,35 +48,35 @@
 	  "settings of links over tcp: send_bytes,\n" \
 	  "receive_bytes, user_timeout_ms, busy_poll_us,\n" \
 	  "connect_ms, handshake_ms, dscp (default: none)") \
-	X(STRING, REQUIRE, 0, "require", "rdma|none", require, "require", LINKS, \
+	X(VALUE, REQUIRE, 0, "require", "rdma|none", require, "require", LINKS, \
 	  "rdma: links with other hosts go by RDMA, or fail\n" \
 	  "(default: none)") \
-	X(STRING, RECEIVE_MEM, 0, "receive-mem", "SIZE", receive_mem, "receive_mem", LINKS, \
+	X(VALUE, RECEIVE_MEM, 0, "receive-mem", "SIZE", receive_mem, "receive_mem", LINKS, \
 	  "receive buffers of an lcore's links; from half of\n" \
 	  "it on new links get fewer (default: 256M)") \
-	X(STRING, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_mem, "partial_mem", LINKS, \
+	X(VALUE, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_mem, "partial_mem", LINKS, \
 	  "what has come of long messages that are not whole,\n" \
 	  "on an lcore; at most that much (default: 1G)") \
-	X(STRING, LINKS_MAX, 0, "links-max", "N|none", links_max, "links_max", LINKS, \
+	X(VALUE, LINKS_MAX, 0, "links-max", "N|none", links_max, "links_max", LINKS, \
 	  "links of a listener (default: 4096)") \
-	X(STRING, LINKS_PER_HOST, 0, "links-per-host", "N|none", links_per_host, \
+	X(VALUE, LINKS_PER_HOST, 0, "links-per-host", "N|none", links_per_host, \
 	  "links_per_host", LINKS, \
 	  "of those, from one address; over shm, of one user\n" \
 	  "(default: 1024)") \
-	X(STRING, ACCEPTS_PER_S, 0, "accepts-per-s", "N|none", accepts_per_s, "accepts_per_s", \
+	X(VALUE, ACCEPTS_PER_S, 0, "accepts-per-s", "N|none", accepts_per_s, "accepts_per_s", \
 	  LINKS, \
 	  "connections that a listener takes in a second;\n" \
 	  "more of them wait (default: 1000)") \
-	X(STRING, HANDSHAKES_MAX, 0, "handshakes-max", "N|none", handshakes_max, \
+	X(VALUE, HANDSHAKES_MAX, 0, "handshakes-max", "N|none", handshakes_max, \
 	  "handshakes_max", LINKS, \
 	  "connections of a listener that are being opened at\n" \
 	  "a time; one more ends the oldest of the address\n" \
 	  "that has most (default: 256)") \
-	X(STRING, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat, "heartbeat", LINKS, \
+	X(VALUE, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat, "heartbeat", LINKS, \
 	  "how often idle peers hear from each other, and the\n" \
 	  "silence after which one is taken for dead\n" \
 	  "(default: 100ms:500ms)") \
-	X(STRING, SELF_TEST, 0, "self-test", "RATE|off", self_test, "self_test", LINKS, \
+	X(VALUE, SELF_TEST, 0, "self-test", "RATE|off", self_test, "self_test", LINKS, \
 	  "calls a second that an lcore's self-test service\n" \
 	  "takes, for plx-call --process of any host\n" \
 	  "(default: 100000, of this host alone)") \
@@ -91,7 +94,7 @@
 
 /* clang-format on */
 
-enum eal_option_kind { EAL_STRING, EAL_LEVELS, EAL_FLAG };
+enum eal_option_kind { EAL_STRING, EAL_VALUE, EAL_LEVELS, EAL_FLAG };
 enum eal_option_group { EAL_GROUP_LCORES, EAL_GROUP_MEMORY, EAL_GROUP_LINKS, EAL_GROUP_GENERAL };
 
 #define EAL_OPTION_ID(kind, id, ...) OPT_##id,
@@ -103,8 +106,11 @@ struct eal_option {
 	int letter; /* 0: none */
 	const char *name;
 	const char *placeholder; /* NULL: takes no value */
-	size_t offset;           /* of the field in struct plx_eal_conf */
-	const char *key;         /* in a configuration file; NULL: not there */
+	size_t offset;           /* of the field in struct plx_eal_conf; not of a VALUE */
+	/* Of a VALUE: from text to numbers in conf. given: how the user named it. Return: 0;
+	 * -EINVAL. */
+	int (*parse)(struct plx_eal_conf *conf, const char *given, const char *text);
+	const char *key; /* in a configuration file; NULL: not there */
 	enum eal_option_group group;
 	const char *help;
 };
@@ -131,7 +137,7 @@ const char *eal_conf_get(const struct plx_eal_conf *conf, enum eal_option_id id)
 const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id);
 
 /** Set an option. given: how the user named it; copied. Lists grow. value is kept, not copied.
- * Return: 0; -EINVAL given twice, or too many log levels; -ENOMEM. */
+ * Return: 0; -EINVAL given twice, a bad VALUE, or too many log levels; -ENOMEM. */
 int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
 		 const char *given);
 
@@ -141,36 +147,29 @@ const char *eal_conf_own(struct plx_eal_conf *conf, const char *text);
 /** Return: 0; -EINVAL both --lcores and --coremask are set. */
 int eal_conf_check_pair(const struct plx_eal_conf *conf);
 
-/* values.c: what the strings mean ---------------------------------------------------------- */
+/* values.c: what the options of kind VALUE mean -------------------------------------------- */
 
-int eal_huge_value(const struct plx_eal_conf *conf, enum plx_huge *huge_out);
-int eal_numa_value(const struct plx_eal_conf *conf, enum plx_numa *numa_out);
-int eal_dump_memory_value(const struct plx_eal_conf *conf, bool *dump_out);
+#define EAL_PARSE_STRING(name)
+#define EAL_PARSE_LEVELS(name)
+#define EAL_PARSE_FLAG(name)
+#define EAL_PARSE_VALUE(name) \
+	int eal_parse_##name(struct plx_eal_conf *conf, const char *given, const char *text);
+#define EAL_PARSE(kind, id, letter, name, placeholder, field, ...) EAL_PARSE_##kind(field)
+EAL_OPTIONS(EAL_PARSE)
+#undef EAL_PARSE
 
-/** As struct plx_fabric_conf has them. */
-int eal_require_value(const struct plx_eal_conf *conf, bool *rdma_out);
-int eal_receive_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
-int eal_partial_mem_value(const struct plx_eal_conf *conf, uint64_t *bytes_out);
-struct plx_admission;
-int eal_admission_value(const struct plx_eal_conf *conf, struct plx_admission *out);
-int eal_heartbeat_value(const struct plx_eal_conf *conf, uint64_t *heartbeat_ns_out,
-			uint64_t *dead_after_ns_out);
+/** node_bytes, on this host. *count_out: nodes up to the last one with some. Return: 0; -EINVAL. */
+int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *topo,
+		     unsigned *count_out);
 
-/** 0: off. */
-int eal_self_test_value(const struct plx_eal_conf *conf, uint32_t *rate_out, bool *remote_out);
-
-/** Bytes for node 0, 1, ...; *count_out is 0 where the option is not set. */
-int eal_socket_mem_value(const struct plx_eal_conf *conf, const struct plx_topo *topo,
-			 size_t bytes[PLX_EAL_NODES_MAX], unsigned *count_out);
+/** One of the map's lcores; the least where none is given. Return: 0; -EINVAL. */
+int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
+			 uint32_t *lcore_out);
 
 /** idle.c: the policy of each of the map's lcores, in its order. idle_out: one for each place; what
  * it says of the CPU stays. */
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 		   struct plx_idle_conf *idle_out);
-
-/** One of the map's lcores; the least where the option is not set. */
-int eal_main_lcore_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
-			 uint32_t *lcore_out);
 
 /* place.c: which lcores, on which CPUs ----------------------------------------------------- */
 

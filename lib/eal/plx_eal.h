@@ -7,6 +7,7 @@
 #define PLX_EAL_H
 
 #include "plx_base.h"
+#include "plx_fabric.h"
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
@@ -16,34 +17,36 @@ PLX_BEGIN_DECLS
 #define PLX_EAL_LEVELS_MAX 16
 
 /** Everything that can be set. Fill it by hand, from argv (plx_eal_parse), or both: the command
- * line wins over the configuration file, and the file over what the program set. Strings are the
- * caller's (argv's) or the struct's own `owned` ones; free those with plx_eal_conf_fini. */
+ * line wins over the configuration file, and the file over what the program set. 0 and NULL are
+ * defaults. Strings are the caller's (argv's) or the struct's own `owned` ones; free those with
+ * plx_eal_conf_fini. */
 struct plx_eal_conf {
-	const char *lcores;     /**< core list as for plx_lcore_map_parse_list; NULL: see init */
-	const char *coremask;   /**< hexadecimal mask instead of a list */
-	const char *main_lcore; /**< lcore id; NULL: the least */
-	const char *idle;       /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
-	const char *socket_mem; /**< "MB,MB,..." per NUMA node, or with K, M, G suffixes */
-	const char *huge;       /**< "2M", "1G" or "none" */
-	const char *numa;       /**< "strict", "prefer" or "any" */
-	const char
-		*dump_memory; /**< "yes" or "no": whether core dumps hold zones and shared rings */
+	const char *lcores;   /**< core list as for plx_lcore_map_parse_list; NULL: see init */
+	const char *coremask; /**< hexadecimal mask instead of a list */
+	uint32_t main_lcore;  /**< lcore id; 0: the least */
+	uint32_t lane_slots;  /**< as in struct plx_lcore_conf */
+	const char *idle;     /**< "POLICY", or "LCORES:POLICY,...", as for plx_idle_parse */
+	size_t node_bytes[PLX_EAL_NODES_MAX]; /**< memory to take at start on NUMA node 0, 1, ... */
+	enum plx_huge huge;
+	enum plx_numa numa;
+	bool no_dump;         /**< core dumps leave out zones and shared rings */
 	const char *provider; /**< "tcp", "shm", "fi:tcp", ...; NULL: chosen */
-	const char *tcp;      /**< "KEY=VALUE,..."; see tcp of plx_fabric_conf */
-	const char *require;  /**< "rdma" or "none"; see plx_fabric_conf */
-	const char *receive_mem; /**< "64M"; see receive_bytes of plx_fabric_conf */
-	const char *partial_mem; /**< "1G"; see partial_bytes there */
-	/** A number, or "none"; see struct plx_admission. */
-	const char *links_max, *links_per_host, *accepts_per_s, *handshakes_max;
-	const char *heartbeat; /**< "TIME", "TIME:TIME" (see plx_fabric_conf) or "off" */
-	const char *self_test; /**< "RATE" (see plx_rpc_self_test_start) or "off" */
-	const char *config;    /**< path of a libconfig file */
+	/** As in struct plx_fabric_conf. */
+	const char *tcp;
+	bool require_rdma;
+	uint64_t receive_bytes, partial_bytes;
+	struct plx_admission admission;
+	uint64_t heartbeat_ns, dead_after_ns;
+	/** Calls a second that the self-test service takes on an lcore, of any host; default
+	 * 100000, of this host alone; PLX_NONE: there is no such service. */
+	uint32_t self_test_rate;
+	const char *config;                         /**< path of a libconfig file */
 	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
 	uint32_t log_level_count;
 	bool dry_run;      /**< check everything, start nothing */
 	bool show_version; /**< set by --version: for the caller to act on */
 	bool show_help;    /**< set by --help: for the caller to act on */
-	/** How each of the strings above was given, for error texts: "-l", "lcores in FILE:3". NULL
+	/** How each of these was given, for error texts: "-l", "lcores in FILE:3". NULL
 	 * for one that the program set. Indexed by plx_eal's option table; private. */
 	char *origin[32];
 	char *level_origins[PLX_EAL_LEVELS_MAX]; /**< the same for each log level; private */
@@ -57,7 +60,8 @@ struct plx_eal_conf {
  * and so leaves its globals changed.
  * Thread: setup. Return: how many words were used, "--" included, argv[0] not: the application's
  * own begin at argv[1 + n]. -EINVAL an unknown option (with the nearest known one), a missing or
- * repeated value, or two options that exclude each other. Values are looked at by plx_eal_init. */
+ * repeated value, a number, size, time or word that is none, or two options that exclude each
+ * other. What depends on the host is looked at by plx_eal_init. */
 int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf);
 
 /** Read conf->config, if set, into what the command line did not set. Log levels are taken from

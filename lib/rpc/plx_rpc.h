@@ -39,9 +39,6 @@ const char *plx_rpc_status_name(enum plx_rpc_status status);
 
 #define PLX_RPC_DEADLINE_NS_DEFAULT PLX_NS_PER_S
 
-/** Self-test requests a second that an lcore answers: some hundredths of its time. */
-#define PLX_RPC_SELF_TEST_RATE_DEFAULT 100000
-
 /** Bytes of a request or a reply of the self-test of a process, and of what is generated, at most.
  */
 #define PLX_RPC_SELF_TEST_MAX (UINT32_C(64) << 10)
@@ -97,7 +94,7 @@ struct plx_rpc_service_attr {
 				   100 us */
 	uint32_t self_test_rate; /**< self-test requests a second on an lcore, 256 bytes in or out
 				    count as one more, the rest is BUSY; default that of
-				    the process (plx_rpc_self_test_start). Where it is given,
+				    the process (--self-test). Where it is given,
 				    clients of other hosts may make them, too. PLX_NONE: there
 				    are no self-test methods */
 	uint32_t keys_max;       /**< requests with a key that are remembered, a 16th of them
@@ -139,21 +136,6 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 /** JSON: version, program, lcore, uptime_s, methods and their figures on all lcores. Counts as 20
  * requests for each method there is. */
 #define PLX_RPC_DESCRIBE 0xffffff03u
-
-/** A service with these methods alone for who wants the self-test of this process (self_test of
- * struct plx_link_attr), at whatever listens in it: plx_eal_init starts it, and plx_eal_fini stops
- * it. Up to 16 such clients on each lcore, which end when they ask for nothing for 10 s, requests
- * of up to PLX_RPC_SELF_TEST_MAX, and smaller turns than services have. What is refused costs time,
- * too: beyond twice the rate, and 10000 a second, what comes is not looked at until later. rate: as
- * self_test_rate, and its default in services that are made from now on; default
- * PLX_RPC_SELF_TEST_RATE_DEFAULT; PLX_NONE: none, in none of these either. remote: also for peers
- * on other hosts (not plx_link_is_same_host); else those get PLX_LINK_HELLO, and PLX_RPC_DENIED
- * from services. Thread: the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not
- * an lcore; -ENOMEM. */
-int plx_rpc_self_test_start(uint32_t rate, bool remote);
-
-/** Thread: the main lcore, while no other one runs. Does nothing where it was not started. */
-void plx_rpc_self_test_stop(void);
 
 /** Listen, at as many addresses as it is called for. listen: as for plx_link_listen, which lcores
  * the clients are spread over included; its link.events and link.user are the service's own. NULL:

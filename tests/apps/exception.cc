@@ -97,7 +97,7 @@ int main()
 	struct plx_poller *poller;
 	struct plx_timer timer;
 
-	conf.huge = "none";
+	conf.huge = PLX_HUGE_NONE;
 	if (plx_eal_init(&conf) != 0)
 		return fail("plx_eal_init");
 	plx_timer_init(&timer, on_timer, nullptr);

@@ -75,7 +75,7 @@ cat >"$temp/user.c" <<'END'
 
 int main(void)
 {
-	struct plx_eal_conf conf = {.huge = "none"};
+	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE};
 
 	if (plx_eal_init(&conf) != 0) {
 		fprintf(stderr, "%s\n", plx_error());

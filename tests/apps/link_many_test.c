@@ -171,14 +171,15 @@ static int set_up(void **state)
 	char lcores[32];
 	struct plx_eal_conf conf = {
 		.lcores = lcores,
-		.huge = "none",
+		.huge = PLX_HUGE_NONE,
 		.idle = "poll",
-		.receive_mem = "4G",
-		.heartbeat = "1s:20s",
-		.links_max = "none",
-		.links_per_host = "none",
-		.accepts_per_s = "none",
-		.handshakes_max = "none",
+		.receive_bytes = UINT64_C(4) << 30,
+		.heartbeat_ns = PLX_NS_PER_S,
+		.dead_after_ns = 20 * PLX_NS_PER_S,
+		.admission.links_max = PLX_NO_LIMIT,
+		.admission.links_per_host_max = PLX_NO_LIMIT,
+		.admission.accepts_per_s = PLX_NO_LIMIT,
+		.admission.handshakes_max = PLX_NO_LIMIT,
 	};
 	struct rlimit files;
 

@@ -32,7 +32,7 @@ static int eventfds(void)
 
 static int round_trip(const char *library)
 {
-	struct plx_eal_conf conf = {.huge = "none"};
+	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE};
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	int (*init)(struct plx_eal_conf *), (*fini)(void);
 	void (*conf_fini)(struct plx_eal_conf *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Methods that every service has: its cost can be measured, and what it offers be seen, while it
  * works. A bound on them keeps who measures from taking the lcore. */
+#include "rpc_self_test.h"
 #include "rpc_service.h"
 
 #include <errno.h>
@@ -197,10 +198,10 @@ int selftest_add(struct plx_rpc_service *service)
 /* That of the process -------------------------------------------------------------------------- */
 
 static struct plx_rpc_service *of_process; /* the main lcore's */
-uint32_t selftest_rate = PLX_RPC_SELF_TEST_RATE_DEFAULT;
+uint32_t selftest_rate = RPC_SELF_TEST_RATE_DEFAULT;
 bool selftest_is_remote;
 
-int plx_rpc_self_test_start(uint32_t rate, bool remote)
+int rpc_self_test_start(uint32_t rate, bool remote)
 {
 	/* Less than a service's: it is a guest of what runs there. */
 	struct plx_rpc_service_attr attr = {
@@ -219,7 +220,7 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 
 	if (of_process)
 		return plx_fail(EALREADY, "the self-test service was started already");
-	selftest_rate = rate ?: PLX_RPC_SELF_TEST_RATE_DEFAULT;
+	selftest_rate = rate ?: RPC_SELF_TEST_RATE_DEFAULT;
 	selftest_is_remote = remote;
 	if (rate == PLX_NONE)
 		return 0;
@@ -229,7 +230,7 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 	of_process->is_self_test_only = true;
 	rc = service_freeze(of_process);
 	if (rc) {
-		plx_rpc_self_test_stop();
+		rpc_self_test_stop();
 		return rc;
 	}
 	of_process->self_test_remote = remote;
@@ -239,11 +240,11 @@ int plx_rpc_self_test_start(uint32_t rate, bool remote)
 	return 0;
 }
 
-void plx_rpc_self_test_stop(void)
+void rpc_self_test_stop(void)
 {
 	plx_fabric_set_self_test(NULL, false);
 	plx_rpc_service_destroy(of_process);
 	of_process = NULL;
-	selftest_rate = PLX_RPC_SELF_TEST_RATE_DEFAULT;
+	selftest_rate = RPC_SELF_TEST_RATE_DEFAULT;
 	selftest_is_remote = false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_eal.h"
+#include "eal_priv.h"
 #include "plx_test.h"
 
 #include <fcntl.h>
@@ -67,7 +67,7 @@ TEST(every_setting_is_read)
 	struct plx_eal_conf *c = &f->conf;
 
 	assert_int_equal(
-		read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\";\n"
+		read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\"; lane_slots = \"64\";\n"
 			     "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
 			     "idle = \"0:event,1:poll\";\n"
 			     "numa : \"any\";\nprovider = \"net\"; tcp = \"dscp=46\";\n"
@@ -78,22 +78,23 @@ TEST(every_setting_is_read)
 			     "log_level = [\"info\", \"eal:debug\"];\n"),
 		0);
 	assert_string_equal(c->lcores, "0@1,1@0");
-	assert_string_equal(c->main_lcore, "1");
-	assert_string_equal(c->socket_mem, "64,64");
+	assert_int_equal(c->main_lcore, 1);
+	assert_int_equal(c->node_bytes[1], 64 << 20);
 	assert_string_equal(c->idle, "0:event,1:poll");
-	assert_string_equal(c->huge, "1G");
-	assert_string_equal(c->numa, "any");
+	assert_int_equal(c->huge, PLX_HUGE_1G);
+	assert_int_equal(c->numa, PLX_NUMA_ANY);
 	assert_string_equal(c->provider, "net");
 	assert_string_equal(c->tcp, "dscp=46");
-	assert_string_equal(c->require, "rdma");
-	assert_string_equal(c->receive_mem, "64M");
-	assert_string_equal(c->partial_mem, "2M");
-	assert_string_equal(c->links_max, "5");
-	assert_string_equal(c->links_per_host, "4");
-	assert_string_equal(c->accepts_per_s, "none");
-	assert_string_equal(c->handshakes_max, "3");
-	assert_string_equal(c->heartbeat, "off");
-	assert_string_equal(c->self_test, "5");
+	assert_true(c->require_rdma);
+	assert_int_equal(c->receive_bytes, 64 << 20);
+	assert_int_equal(c->partial_bytes, 2 << 20);
+	assert_int_equal(c->admission.links_max, 5);
+	assert_int_equal(c->admission.links_per_host_max, 4);
+	assert_int_equal(c->admission.accepts_per_s, PLX_NO_LIMIT);
+	assert_int_equal(c->admission.handshakes_max, 3);
+	assert_true(c->heartbeat_ns == PLX_NEVER);
+	assert_int_equal(c->self_test_rate, 5);
+	assert_int_equal(c->lane_slots, 64);
 	assert_int_equal(c->log_level_count, 2);
 	assert_string_equal(c->log_levels[0], "info");
 	assert_string_equal(c->log_levels[1], "eal:debug");
@@ -138,8 +139,8 @@ TEST(command_line_wins)
 				      "log_level = (\"debug\", \"error\");"),
 			 0);
 	assert_string_equal(f->conf.lcores, "1");
-	assert_string_equal(f->conf.numa, "strict");
-	assert_string_equal(f->conf.huge, "none");
+	assert_int_equal(f->conf.numa, PLX_NUMA_STRICT);
+	assert_int_equal(f->conf.huge, PLX_HUGE_NONE);
 	/* Levels are applied in order: the command line's come last. */
 	assert_int_equal(f->conf.log_level_count, 3);
 	assert_string_equal(f->conf.log_levels[0], "debug");
@@ -163,10 +164,10 @@ TEST(file_wins_over_the_program)
 {
 	struct fixture *f = *state;
 
-	f->conf.huge = "none";
+	f->conf.huge = PLX_HUGE_NONE;
 	f->conf.coremask = "1";
 	assert_int_equal(read_text(f, "huge = \"1G\"; lcores = \"0\";"), 0);
-	assert_string_equal(f->conf.huge, "1G");
+	assert_int_equal(f->conf.huge, PLX_HUGE_1G);
 	assert_string_equal(f->conf.lcores, "0");
 	assert_null(f->conf.coremask);
 }
@@ -182,7 +183,9 @@ TEST(wrong_content_is_told_with_its_line)
 		{"\n\nmain-lcore = \"0\";", ":3: main-lcore: unknown setting; did you mean "
 					    "main_lcore?"},
 		{"frobnicate = 1;",
-		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, idle, "
+		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, "
+		 "lane_slots, "
+		 "idle, "
 		 "socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
 		 "partial_mem, links_max, "
 		 "links_per_host, "
@@ -259,10 +262,11 @@ TEST(example_file_is_right_in_every_line)
 		strcat(text, line[0] == '#' && line[1] >= 'a' && line[1] <= 'z' ? line + 1 : line);
 	fclose(file);
 	assert_works(read_text(f, text));
-	assert_true(c->lcores && c->main_lcore && c->idle && c->socket_mem && c->huge && c->numa &&
-		    c->dump_memory && c->provider && c->tcp && c->require && c->receive_mem &&
-		    c->partial_mem && c->links_max && c->links_per_host && c->accepts_per_s &&
-		    c->handshakes_max && c->heartbeat && c->self_test && c->log_level_count);
+	for (unsigned id = 0; id < OPT_COUNT; id++) {
+		if (eal_options[id].key && eal_options[id].kind != EAL_LEVELS && id != OPT_COREMASK)
+			assert_non_null(c->origin[id]);
+	}
+	assert_true(c->log_level_count > 0);
 }
 
 TEST(what_is_no_file_is_told)
@@ -339,7 +343,7 @@ TEST(what_has_no_end_is_told_with_its_line)
 	assert_int_equal(read_text(f, "/*\n@include \"x\"\n*/ huge = \"1G\"; // /* x\n"
 				      "idle = \"/* \\\" */\";"),
 			 0);
-	assert_string_equal(f->conf.huge, "1G");
+	assert_int_equal(f->conf.huge, PLX_HUGE_1G);
 	assert_string_equal(f->conf.idle, "/* \" */");
 }
 
@@ -348,7 +352,7 @@ TEST(a_byte_order_mark_is_skipped)
 	struct fixture *f = *state;
 
 	assert_int_equal(read_text(f, "\xef\xbb\xbfhuge = \"1G\";\n"), 0);
-	assert_string_equal(f->conf.huge, "1G");
+	assert_int_equal(f->conf.huge, PLX_HUGE_1G);
 }
 
 TEST(values_that_would_steer_a_terminal_are_refused)
@@ -363,8 +367,8 @@ TEST(values_that_would_steer_a_terminal_are_refused)
 		assert_error_has("a control character in a value");
 		assert_null(strpbrk(plx_error(), "\x1b\r\x9b\xff"));
 	}
-	assert_int_equal(read_text(f, "huge = \"gr\xc3\xbcn \\\\\";"), 0);
-	assert_string_equal(f->conf.huge, "gr\xc3\xbcn \\");
+	assert_int_equal(read_text(f, "provider = \"gr\xc3\xbcn \\\\\";"), 0);
+	assert_string_equal(f->conf.provider, "gr\xc3\xbcn \\");
 }
 
 PLX_TEST_MAIN()

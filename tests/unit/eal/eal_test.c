@@ -42,7 +42,7 @@ static cpu_set_t affinity(void)
 
 static void start(const char *lcores)
 {
-	struct plx_eal_conf conf = {.lcores = lcores, .huge = "none"};
+	struct plx_eal_conf conf = {.lcores = lcores, .huge = PLX_HUGE_NONE};
 
 	assert_works(plx_eal_init(&conf));
 	plx_eal_conf_fini(&conf);
@@ -116,7 +116,7 @@ PLX_TEST(fini_without_init_does_nothing)
 PLX_TEST(conf_may_go_after_init)
 {
 	char *provider = strdup(plx_drivers[0]->name), *lcores = strdup(one_lcore);
-	struct plx_eal_conf conf = {.lcores = lcores, .provider = provider, .huge = "none"};
+	struct plx_eal_conf conf = {.lcores = lcores, .provider = provider, .huge = PLX_HUGE_NONE};
 	char text[1024];
 
 	assert_int_equal(plx_eal_init(&conf), 0);
@@ -130,9 +130,9 @@ PLX_TEST(conf_may_go_after_init)
 PLX_TEST(dry_run_checks_and_starts_nothing)
 {
 	struct plx_eal_conf conf = {.lcores = two_lcores,
-				    .huge = "1G",
-				    .socket_mem = "64",
-				    .main_lcore = "5",
+				    .huge = PLX_HUGE_1G,
+				    .node_bytes = {64 << 20},
+				    .main_lcore = 5,
 				    .dry_run = true};
 	cpu_set_t before = affinity(), now;
 	int tasks = count_threads();
@@ -187,10 +187,9 @@ PLX_TEST(wrong_values_are_refused)
 		{{.lcores = "0-"}, "lcores 0-: column 3: "},
 		{{.coremask = "xyz"}, "coremask xyz: column 1: "},
 		{{.lcores = "0", .coremask = "1"}, "lcores 0 and coremask 1: give one of them"},
-		{{.main_lcore = "200"}, "main-lcore 200: not one of the lcores (0)"},
-		{{.huge = "4K"}, "huge 4K: unknown value"},
-		{{.numa = "local"}, "numa local: unknown value"},
-		{{.socket_mem = "lots"}, "socket-mem lots: 'lots' is no amount of memory"},
+		{{.main_lcore = 200}, "main-lcore 200: not one of the lcores (0)"},
+		{{.node_bytes = {SIZE_MAX}}, "socket-mem: more memory than this host has"},
+		{{.node_bytes = {[63] = 1}}, "socket-mem: there is no NUMA node 63"},
 		{{.provider = "carrier-pigeon"}, "provider carrier-pigeon: unknown provider"},
 		{{.log_levels = {"loud"}, .log_level_count = 1}, "log-level loud: unknown level"},
 		{{.log_levels = {"x:info"}, .log_level_count = 1}, "unknown component 'x'"},
@@ -212,7 +211,7 @@ PLX_TEST(wrong_values_are_refused)
 PLX_TEST(failure_at_the_last_step_undoes_all_others)
 {
 	static const struct plx_fabric_conf fabric = {.drivers = plx_drivers};
-	struct plx_eal_conf conf = {.lcores = two_lcores, .huge = "none"};
+	struct plx_eal_conf conf = {.lcores = two_lcores, .huge = PLX_HUGE_NONE};
 	cpu_set_t before = affinity(), now;
 	int tasks = count_threads();
 
@@ -299,10 +298,10 @@ static void open_link(unsigned *opened)
 	assert_int_equal(*opened, 2);
 }
 
-static void check_dumps(const char *huge, const char *dump_memory, bool is_left_out)
+static void check_dumps(enum plx_huge huge, bool is_left_out)
 {
 	struct plx_eal_conf conf = {
-		.lcores = one_lcore, .huge = huge, .provider = "shm", .dump_memory = dump_memory};
+		.lcores = one_lcore, .huge = huge, .provider = "shm", .no_dump = is_left_out};
 	unsigned opened = 0, left_out, dumped;
 	char text[1024];
 
@@ -324,10 +323,9 @@ static void check_dumps(const char *huge, const char *dump_memory, bool is_left_
 PLX_TEST(memory_stays_out_of_core_dumps_where_asked)
 {
 	skip_if_emulated();
-	check_dumps("none", "no", true);
-	check_dumps("2M", "no", true);
-	check_dumps("none", NULL, false);
-	check_dumps("none", "yes", false);
+	check_dumps(PLX_HUGE_NONE, true);
+	check_dumps(PLX_HUGE_2M, true);
+	check_dumps(PLX_HUGE_NONE, false);
 }
 
 PLX_TEST(calls_before_init_name_it)

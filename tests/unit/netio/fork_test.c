@@ -202,7 +202,7 @@ static int set_up(void **state)
 {
 	char lcores[64];
 	struct plx_topo *topo;
-	struct plx_eal_conf conf = {.lcores = lcores, .huge = "none", .provider = *state};
+	struct plx_eal_conf conf = {.lcores = lcores, .huge = PLX_HUGE_NONE, .provider = *state};
 	int fds[2];
 
 	assert_int_equal(plx_topo_open(NULL, &topo), 0);
@@ -499,7 +499,7 @@ static void a_child_that_returns_from_a_callback_leaves_the_loop(void **state)
 
 static int eal_up_and_down(void)
 {
-	struct plx_eal_conf conf = {.huge = "none"};
+	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE};
 
 	if (plx_is_forked() || plx_eal_init(&conf))
 		return 1;

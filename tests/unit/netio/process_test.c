@@ -136,7 +136,7 @@ static void *init_here(void *arg)
 /* One loop for each lcore; they are not NetIO's to end. */
 PLX_TEST(lcores_that_are_there_are_taken)
 {
-	struct plx_eal_conf conf = {.lcores = "0@0,1@0", .huge = "none"};
+	struct plx_eal_conf conf = {.lcores = "0@0,1@0", .huge = PLX_HUGE_NONE};
 	int result = -1, rc = 0;
 
 	options("--idle no-such"); /* not looked at */

@@ -229,7 +229,7 @@ TEST(an_error_is_the_end)
 
 static int up(void **state)
 {
-	struct plx_eal_conf conf = {.huge = "none"};
+	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE};
 
 	return plx_eal_init(&conf);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The self-test service of a process, at listeners that are there for something else. */
 #include "rpc_fixture.h"
+#include "rpc_self_test.h"
 #include "rpc_wire.h"
 
 static struct plx_listener *listener;
@@ -12,7 +13,7 @@ static void start_at(const char *provider, uint32_t rate)
 {
 	fixture_start(provider, false);
 	if (rate)
-		assert_int_equal(plx_rpc_self_test_start(rate, false), 0);
+		assert_int_equal(rpc_self_test_start(rate, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 }
 
@@ -30,7 +31,7 @@ static int stop(void **state)
 		plx_link_abort(server.link);
 	plx_rpc_client_destroy(caller);
 	caller = NULL;
-	plx_rpc_self_test_stop();
+	rpc_self_test_stop();
 	plx_listener_close(listener);
 	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
 		pump_ms(1);
@@ -144,7 +145,7 @@ TEST(messages_may_be_short)
 					     .rx_buf_bytes = 4096};
 
 		fixture_start("tcp", false);
-		assert_int_equal(plx_rpc_self_test_start(1000000, false), 0);
+		assert_int_equal(rpc_self_test_start(1000000, false), 0);
 		listener = fixture_listen(here("0"), &attr);
 		connect_caller();
 		wait_up(caller);
@@ -210,7 +211,7 @@ TEST(where_it_is_off_no_service_has_it)
 	struct outcome outcome;
 
 	fixture_start("tcp", false);
-	assert_int_equal(plx_rpc_self_test_start(PLX_NONE, false), 0);
+	assert_int_equal(rpc_self_test_start(PLX_NONE, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 	service = make_service(here("0"), NULL);
 	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
@@ -256,16 +257,16 @@ TEST(it_may_end_under_its_clients)
 	struct outcome outcome;
 
 	start_at("tcp", 1000000);
-	assert_int_equal(plx_rpc_self_test_start(1, false), -EALREADY);
+	assert_int_equal(rpc_self_test_start(1, false), -EALREADY);
 	connect_caller();
 	wait_up(caller);
 	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
-	plx_rpc_self_test_stop();
+	rpc_self_test_stop();
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
 	pump_ms(50);
 	assert_false(plx_rpc_client_is_up(caller));
-	assert_int_equal(plx_rpc_self_test_start(1, false), 0);
+	assert_int_equal(rpc_self_test_start(1, false), 0);
 	wait_up(caller);
 }
 
