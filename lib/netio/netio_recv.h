@@ -84,10 +84,20 @@ int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const
 			size_t count);
 
 /** Take the next message of a listening socket with a queue; netio_msg_release gives it back. While
- * the queue is full, senders wait. Nothing wakes a thread for it: it looks again. Thread: one, any,
- * between netio_listen_socket_init and _fini. Return: 0; -EAGAIN there is none; -EINVAL no queue.
- */
+ * the queue is full, senders wait. Thread: one, any, between netio_listen_socket_init and _fini, as
+ * of the next two. Return: 0; -EAGAIN there is none; -EINVAL no queue. */
 int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out);
+
+/** The same, and sleep until there is a message, for up to timeout_ns; PLX_NEVER: no limit. No
+ * thread may be in it when the socket ends. Return: 0; -ETIMEDOUT; -EINTR a signal handler ran;
+ * -EINVAL; -EDEADLK on an lcore, which may not sleep here. */
+int netio_recv_wait(struct netio_listen_socket *socket, struct netio_msg *msg_out,
+		    uint64_t timeout_ns);
+
+/** A descriptor to wait for messages with poll(2) and the like. It is readable if there may be
+ * some: then call netio_recv until it returns -EAGAIN, and only then wait again. Do not read or
+ * close it; the socket closes it when it ends. Return: the descriptor; -EINVAL no queue. */
+int netio_recv_fd(struct netio_listen_socket *socket);
 
 PLX_END_DECLS
 

@@ -265,6 +265,17 @@ for place in AT_REFUSED AT_SIGNAL; do
 	expect witness "${provider[@]}" WITNESS=$place
 done
 
+# A thread that waits for a NetIO queue.
+waiter=(sleep SENDERS=1 OTHERS=0 PEERS=0 MESSAGES=4 WAITER)
+
+expect verified "${waiter[@]}"
+for step in LOOK_FIRST NO_WRITE PLAIN_SLEEPING NO_SECOND_LOOK SECOND_LOOK_FIRST READ_BEHIND_LOOK NO_EVENTFD; do
+	expect slept "${waiter[@]}" MUT_$step
+done
+for place in AT_LATE AT_WOKEN AT_STALE AT_RECEIVED; do
+	expect witness "${waiter[@]}" WITNESS=$place
+done
+
 wait
 good=$(grep -c good "$work/results") bad=$(grep -c bad "$work/results")
 echo "models: $good searches ended as expected, $bad did not"

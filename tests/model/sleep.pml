@@ -26,6 +26,10 @@
  * A turn that finds nothing changes nothing, so the lcore goes to sleep as soon as one did, and a
  * sleep that nothing ends is a state in which nobody goes on: there `init` looks.
  *
+ * With WAITER the sender and the sleeper are those of a NetIO queue (queue.c): S1 is a plain store, S2
+ * takes `sleeping` away without a look, and S3 is a read-modify-write, too. The eventfd is read before
+ * S3, and `sleeping` stays after a sleep.
+ *
  * SENDERS, OTHERS and PEERS (0 or 1) are given, and how many MESSAGES each of them sends. Each
  * message that comes through a lane starts a timer. A MUT_ macro takes out a step; WITNESS names a
  * place and claims that it is never reached. mutate.sh expects a counterexample for each. */
@@ -94,7 +98,7 @@ end:
 
 /* Who sends --------------------------------------------------------------------------------- */
 
-#ifdef MUT_PLAIN_PUBLISH
+#if defined(MUT_PLAIN_PUBLISH) || defined(WAITER)
 #define PUBLISH(at, value) store(at, value)
 #else
 #define PUBLISH(at, value) store_now(at, value)
@@ -116,8 +120,12 @@ inline wake()
 	fi
 #else
 	if
+#ifdef WAITER
+	:: sleeps = true
+#else
 	:: atomic { LOAD(SLEEPING) == 1 -> sleeps = true }
 	:: LOAD(SLEEPING) == 0
+#endif
 	fi;
 	if
 	:: sleeps ->
@@ -313,6 +321,9 @@ inline read_eventfd()
 
 inline sleep()
 {
+#ifdef WAITER
+	read_eventfd();
+#endif
 #ifdef MUT_SECOND_LOOK_FIRST
 	look();
 	say_that_it_sleeps();
@@ -337,10 +348,12 @@ inline sleep()
 	:: else
 	fi;
 	found = false;
-#if !defined(MUT_READ_BEHIND_LOOK)
+#if !defined(MUT_READ_BEHIND_LOOK) && !defined(WAITER)
 	read_eventfd();
 #endif
+#ifndef WAITER
 	store_now(SLEEPING, 0)
+#endif
 }
 
 proctype sleeper(byte me)

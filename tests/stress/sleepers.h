@@ -6,14 +6,13 @@
 #ifndef SLEEPERS_H
 #define SLEEPERS_H
 
+#include "delays.h"
 #include "lcore_priv.h"
 #include "lcores.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define LCORES      3
 #define SPIN_MAX_NS 3000
@@ -24,36 +23,6 @@ static uint64_t rounds; /* of each test */
 /* Relaxed throughout: numbers to look at. */
 static _Atomic uint64_t progress;
 static _Atomic bool stands_still;
-
-/* Delays -----------------------------------------------------------------------------------------
- */
-
-static __thread uint64_t dice;
-
-static uint32_t roll(void)
-{
-	/* xorshift (Marsaglia, Journal of Statistical Software 8, 2003) */
-	if (!dice)
-		dice = (uint64_t)(uintptr_t)&dice | 1;
-	dice ^= dice << 13;
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return (uint32_t)(dice >> 32);
-}
-
-/* LCORE_STEP of the files under test. */
-void stress_step(void)
-{
-	uint32_t random = roll();
-
-	if (random % 64 == 0)
-		usleep(random >> 8 & 31);
-	else if (random % 8 == 0)
-		sched_yield();
-	else if (random % 4 == 1)
-		for (uint32_t i = random >> 8 & 1023; i > 0; i--)
-			plx_pause();
-}
 
 /* A watch, that wakes nobody ---------------------------------------------------------------------
  */

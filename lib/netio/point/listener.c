@@ -12,10 +12,9 @@
 bool listener_has_room(struct acceptor *acceptor)
 {
 	struct netio_listener *listener = (struct netio_listener *)acceptor;
-	uint64_t taken = listener->queued;
+	const struct queue *queue = listener->queue;
+	uint64_t taken = queue ? queue->pushed - plx_ring_depth(queue->ring) : 0;
 
-	if (listener->queue)
-		taken -= plx_ring_depth(listener->queue);
 	while (listener->ended_count && listener->ended_at[listener->ended_first] <= taken) {
 		listener->ended_first = (listener->ended_first + 1) % LISTENER_ENDED_MAX;
 		listener->ended_count--;
@@ -32,12 +31,13 @@ bool listener_has_room(struct acceptor *acceptor)
 
 /* The queue ----------------------------------------------------------------------------------- */
 
-static int poll_held(void *arg, uint64_t now_ns)
+static int poll_queue(void *arg, uint64_t now_ns)
 {
 	struct netio_listener *listener = arg;
 	struct accepted *accepted, *next;
 	int work = 0;
 
+	queue_wake_if_pushed(listener->queue);
 	if (plx_likely(listener->holding == 0))
 		return 0;
 	for (accepted = accepted_first(&listener->acceptor); accepted; accepted = next) {
@@ -69,46 +69,63 @@ static int arm_held(void *arg, struct plx_sleep *sleep)
 	return 0;
 }
 
-static int queue_create(struct netio_listener *listener)
+/* The loop returns. */
+static void on_leave(void *arg)
 {
-	struct plx_ring_attr attr = {
-		.kind = PLX_RING_SPSC,
-		.capacity = listener->attr.queue_count,
-		.element_bytes = sizeof(struct netio_msg),
-	};
-	int rc = plx_ring_create(&attr, &listener->queue);
+	queue_wake_if_pushed(((struct netio_listener *)arg)->queue);
+}
+
+static int add_queue(struct netio_listener *listener)
+{
+	int rc = queue_create(listener->attr.queue_count, &listener->queue);
 
 	if (rc)
 		return rc;
-	rc = plx_poller_add("netio queue", poll_held, listener, 0, &listener->poller);
+	rc = plx_poller_add("netio queue", poll_queue, listener, 0, &listener->poller);
 	if (rc) {
-		plx_ring_destroy(listener->queue);
+		queue_destroy(listener->queue);
 		return rc;
 	}
 	plx_poller_set_arm(listener->poller, arm_held, NULL);
+	plx_poller_set_leave(listener->poller, on_leave);
 	return 0;
 }
 
-static void queue_destroy(struct netio_listener *listener)
+static struct queue *queue_of(const struct netio_listen_socket *socket, const char *what)
 {
-	struct netio_msg msg;
+	struct queue *queue = socket->listener ? socket->listener->queue : NULL;
 
-	if (!listener->queue)
-		return;
-	plx_poller_remove(listener->poller);
-	while (plx_ring_pop(listener->queue, &msg))
-		netio_msg_release(&msg);
-	plx_ring_destroy(listener->queue);
-	listener->queue = NULL;
+	if (plx_unlikely(!queue))
+		plx_fail(EINVAL, "%s: the socket has no queue; set queue_count", what);
+	return queue;
 }
 
 int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out)
 {
-	const struct netio_listener *listener = socket->listener;
+	struct queue *queue = queue_of(socket, "netio_recv");
 
-	if (plx_unlikely(!listener || !listener->queue))
-		return plx_fail(EINVAL, "netio_recv: the socket has no queue; set queue_count");
-	return plx_ring_pop(listener->queue, msg_out) ? 0 : -EAGAIN;
+	return plx_likely(queue) ? queue_take(queue, msg_out) : -EINVAL;
+}
+
+int netio_recv_wait(struct netio_listen_socket *socket, struct netio_msg *msg_out,
+		    uint64_t timeout_ns)
+{
+	struct queue *queue = queue_of(socket, "netio_recv_wait");
+
+	if (!queue)
+		return -EINVAL;
+	if (plx_lcore_id() != PLX_LCORE_NONE)
+		return plx_fail(EDEADLK,
+				"netio_recv_wait: an lcore must not wait; call netio_recv, "
+				"or watch netio_recv_fd");
+	return queue_take_wait(queue, msg_out, timeout_ns);
+}
+
+int netio_recv_fd(struct netio_listen_socket *socket)
+{
+	struct queue *queue = queue_of(socket, "netio_recv_fd");
+
+	return queue ? queue_fd(queue) : -EINVAL;
 }
 
 /* The socket ---------------------------------------------------------------------------------- */
@@ -152,7 +169,7 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 		return netio_fail(plx_fail(ENOMEM, "netio_listen_socket_init: out of memory"));
 	listener->attr = checked;
 	if (checked.queue_count) {
-		rc = queue_create(listener);
+		rc = add_queue(listener);
 		if (rc) {
 			free(listener);
 			return netio_fail(rc);
@@ -197,6 +214,8 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket)
 	socket->listener = NULL;
 	if (!listener)
 		return;
-	queue_destroy(listener);
+	plx_poller_remove(listener->poller);
+	queue_destroy(listener->queue);
+	listener->queue = NULL;
 	acceptor_release(&listener->acceptor);
 }

@@ -4,8 +4,8 @@
 #define NETIO_LISTENER_H
 
 #include "accept.h"
-#include "plx_ring.h"
 #include "point.h"
+#include "queue.h"
 
 /* Connections that have ended, and whose messages nobody has taken yet: each has the buffers that
  * they came in. */
@@ -14,14 +14,13 @@
 struct netio_listener {
 	struct acceptor acceptor; /* first */
 	struct netio_listen_attr attr;
-	struct plx_ring *queue;    /* of struct netio_msg; NULL: they go to the callback */
+	struct queue *queue;       /* NULL: messages go to the callback */
 	struct plx_poller *poller; /* tries again what the queue had no room for */
 	uint32_t holding;          /* connections with such */
 	uint32_t ended;            /* of these, those without a link */
 
 	/* Connections that have ended with messages in the queue, first in first out: how many the
 	 * queue had had by then. */
-	uint64_t queued;
 	uint64_t ended_at[LISTENER_ENDED_MAX];
 	uint32_t ended_first, ended_count;
 };

@@ -30,12 +30,11 @@ static bool give_to_queue(struct intake *intake, const struct netio_msg *msg)
 	struct netio_listener *listener = receiver_listener(receiver);
 
 	plx_buf_ref(msg->buf);
-	if (!plx_ring_push(listener->queue, msg)) {
+	if (!queue_push(listener->queue, msg)) {
 		plx_buf_unref(msg->buf);
 		return false;
 	}
 	receiver->queued = true;
-	listener->queued++;
 	return true;
 }
 
@@ -140,7 +139,7 @@ static void note_queued(struct receiver *receiver)
 	if (listener->ended_count < LISTENER_ENDED_MAX)
 		listener->ended_count++;
 	listener->ended_at[(listener->ended_first + listener->ended_count - 1) %
-			   LISTENER_ENDED_MAX] = listener->queued;
+			   LISTENER_ENDED_MAX] = listener->queue->pushed;
 }
 
 static void on_closed(struct accepted *accepted, const struct notice *notice)

@@ -259,8 +259,8 @@ SOCKET_TEST(nothing_behind_a_fault_is_delivered)
 	assert_int_equal(plx_link_send(raw, bad, sizeof(bad)), 0);
 	assert_int_equal(plx_link_send(raw, one, sizeof(one)), 0);
 	turn_ms(20);
-	while (!heard.closed || plx_ring_depth(listening.listener->queue)) {
-		TURN_UNTIL(heard.closed || plx_ring_depth(listening.listener->queue));
+	while (!heard.closed || plx_ring_depth(listening.listener->queue->ring)) {
+		TURN_UNTIL(heard.closed || plx_ring_depth(listening.listener->queue->ring));
 		if (netio_recv(&listening, &msg) == 0) {
 			got[strlen(got)] = *(const char *)msg.data;
 			netio_msg_release(&msg);
@@ -291,7 +291,7 @@ SOCKET_TEST(what_waits_is_bounded_by_the_window)
 		0);
 	TURN_UNTIL(heard.established == 1);
 	end_ns = plx_now_ns() + 300 * PLX_NS_PER_MS;
-	while (plx_now_ns() < end_ns || plx_ring_depth(listening.listener->queue) == 0) {
+	while (plx_now_ns() < end_ns || plx_ring_depth(listening.listener->queue->ring) == 0) {
 		if (netio_buffered_send(&sender, bytes, sizeof(bytes)) != 0)
 			plx_loop_turn();
 	}

@@ -10,6 +10,7 @@
 #define SENDERS 12
 
 static struct netio_eventloop loops[LCORES]; /* of the workers */
+static _Atomic bool is_set_up[LCORES];
 static struct netio_send_socket senders[SENDERS];
 static unsigned answers, ends; /* of the senders */
 
@@ -113,6 +114,7 @@ static int run_worker(void *arg)
 	struct netio_eventloop *evloop = &loops[plx_lcore_id()];
 	int rc = netio_eventloop_init(evloop);
 
+	is_set_up[plx_lcore_id()] = true;
 	if (rc == 0)
 		rc = netio_run(evloop);
 	return rc ? rc : netio_eventloop_fini(evloop);
@@ -120,8 +122,9 @@ static int run_worker(void *arg)
 
 static void start_worker(unsigned id)
 {
+	is_set_up[id] = false;
 	assert_works(plx_lcore_launch(id, run_worker, NULL));
-	TURN_UNTIL(plx_loop_is_running(id));
+	TURN_UNTIL(is_set_up[id] && plx_loop_is_running(id));
 }
 
 /* Turns this lcore's loop meanwhile. */

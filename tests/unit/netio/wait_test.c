@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads that wait for the queue of a listening socket, by netio_recv_wait and by its descriptor.
+ * tests/stress/netio_wait_test.c has the races. */
+#include "socket_fixture.h"
+
+#include "connection.h"
+#include "listener.h"
+
+#include <poll.h>
+#include <signal.h>
+
+static const struct netio_listen_attr with_queue = {.queue_count = 4};
+static struct netio_send_socket sender;
+
+static void connect_sender(void)
+{
+	listen_with(&with_queue);
+	assert_works(netio_send_socket_init(&ctx.evloop, &sender, NULL));
+	assert_works(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)));
+	TURN_UNTIL(heard.established == 1 && sender.connection->session.link);
+}
+
+static int wait_down(void **state)
+{
+	netio_send_socket_fini(&sender);
+	sender = (struct netio_send_socket){0};
+	return sockets_down(state);
+}
+
+#define WAIT_TEST(test) PLX_TEST_WITH(test, netio_up, wait_down)
+
+/* On a thread that is no lcore ---------------------------------------------------------------- */
+
+static struct waiter {
+	pthread_t thread;
+	uint64_t timeout_ns;
+	unsigned wanted;
+	_Atomic char got[4]; /* the first byte of each message */
+	int rc;
+	_Atomic bool ended;
+} waiter;
+
+static void *take_some(void *arg)
+{
+	struct netio_msg msg;
+
+	for (unsigned i = 0; i < waiter.wanted && waiter.rc == 0; i++) {
+		waiter.rc = netio_recv_wait(&listening, &msg, waiter.timeout_ns);
+		if (waiter.rc)
+			break;
+		waiter.got[i] = *(const char *)msg.data;
+		netio_msg_release(&msg);
+	}
+	waiter.ended = true;
+	return NULL;
+}
+
+static void start_waiter(unsigned wanted, uint64_t timeout_ns)
+{
+	waiter = (struct waiter){.wanted = wanted, .timeout_ns = timeout_ns};
+	assert_int_equal(pthread_create(&waiter.thread, NULL, take_some, NULL), 0);
+}
+
+static int end_waiter(void)
+{
+	TURN_UNTIL(waiter.ended);
+	assert_int_equal(pthread_join(waiter.thread, NULL), 0);
+	return waiter.rc;
+}
+
+static void until_it_sleeps(void)
+{
+	TURN_UNTIL(listening.listener->queue->waits);
+}
+
+WAIT_TEST(a_thread_sleeps_until_a_message_comes)
+{
+	connect_sender();
+	start_waiter(3, PLX_NEVER);
+	for (unsigned i = 0; i < 3; i++) {
+		until_it_sleeps();
+		assert_int_equal(netio_send(&sender, &"abc"[i], 1), 0);
+		TURN_UNTIL(waiter.got[i]);
+	}
+	assert_int_equal(end_waiter(), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(waiter.got[i], "abc"[i]);
+}
+
+WAIT_TEST(what_is_there_is_taken_without_a_wait)
+{
+	connect_sender();
+	assert_int_equal(netio_send(&sender, "x", 1), 0);
+	TURN_UNTIL(plx_ring_depth(listening.listener->queue->ring) == 1);
+	start_waiter(2, 0);
+	assert_int_equal(end_waiter(), -ETIMEDOUT);
+	assert_int_equal(waiter.got[0], 'x');
+}
+
+WAIT_TEST(a_wait_ends_after_its_time)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	listen_with(&with_queue);
+	start_waiter(1, 20 * PLX_NS_PER_MS);
+	assert_int_equal(end_waiter(), -ETIMEDOUT);
+	assert_true(plx_now_ns() - begin_ns >= 20 * PLX_NS_PER_MS);
+}
+
+static void on_signal(int number)
+{
+}
+
+WAIT_TEST(a_signal_handler_ends_a_wait)
+{
+	struct sigaction action = {.sa_handler = on_signal}, before;
+
+	listen_with(&with_queue);
+	sigaction(SIGUSR1, &action, &before);
+	start_waiter(1, PLX_NEVER);
+	until_it_sleeps();
+	while (!waiter.ended) { /* the first one may be too early */
+		pthread_kill(waiter.thread, SIGUSR1);
+		turn_ms(1);
+	}
+	assert_int_equal(end_waiter(), -EINTR);
+	sigaction(SIGUSR1, &before, NULL);
+}
+
+WAIT_TEST(an_lcore_does_not_wait)
+{
+	struct netio_msg msg;
+
+	listen_with(&with_queue);
+	assert_fails(netio_recv_wait(&listening, &msg, 0), -EDEADLK, "an lcore must not wait");
+}
+
+WAIT_TEST(nobody_waits_without_a_queue)
+{
+	struct netio_msg msg;
+
+	listen_with(NULL);
+	assert_fails(netio_recv_wait(&listening, &msg, 0), -EINVAL,
+		     "netio_recv_wait: the socket has no queue; set queue_count");
+	assert_fails(netio_recv_fd(&listening), -EINVAL, "netio_recv_fd: the socket has no queue");
+}
+
+/* By the descriptor --------------------------------------------------------------------------- */
+
+static bool is_readable(void)
+{
+	struct pollfd fd = {.fd = netio_recv_fd(&listening), .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+static unsigned take_all(void)
+{
+	struct netio_msg msg;
+	unsigned count = 0;
+
+	while (netio_recv(&listening, &msg) == 0) {
+		netio_msg_release(&msg);
+		count++;
+	}
+	return count;
+}
+
+WAIT_TEST(the_descriptor_is_readable_when_messages_have_come)
+{
+	connect_sender();
+	assert_true(is_readable()); /* at first: there may be some already */
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(take_all(), 0);
+		assert_false(is_readable());
+		assert_int_equal(netio_send(&sender, "x", 1), 0);
+		assert_int_equal(netio_send(&sender, "y", 1), 0);
+		TURN_UNTIL(plx_ring_depth(listening.listener->queue->ring) == 2);
+		TURN_UNTIL(is_readable());
+		assert_int_equal(take_all(), 2);
+		assert_false(is_readable());
+	}
+}
+
+/* Called last in a turn. */
+static int end_loop(void *arg, uint64_t now_ns)
+{
+	if (plx_ring_depth(listening.listener->queue->ring))
+		netio_terminate(&ctx.evloop);
+	return 0;
+}
+
+WAIT_TEST(a_loop_that_returns_wakes_for_what_came_last)
+{
+	struct plx_poller *poller;
+
+	connect_sender();
+	netio_recv_fd(&listening);
+	assert_int_equal(take_all(), 0);
+	assert_works(plx_poller_add("end", end_loop, NULL, 0, &poller));
+	assert_int_equal(netio_send(&sender, "x", 1), 0);
+	run();
+	assert_true(is_readable());
+	plx_poller_remove(poller);
+}
+
+PLX_TEST_MAIN()
