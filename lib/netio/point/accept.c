@@ -158,13 +158,9 @@ void accepted_fail(struct accepted *accepted, const char *why)
 
 int acceptor_check(const char *provider, uint64_t message_max)
 {
-	if (message_max < WIRE_MESSAGE_MAX_LEAST || message_max > WIRE_MESSAGE_MAX_LIMIT)
-		return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
-				(unsigned long long)message_max, WIRE_MESSAGE_MAX_LEAST,
-				(unsigned long long)WIRE_MESSAGE_MAX_LIMIT);
 	if (provider && strlen(provider) >= sizeof(((struct acceptor *)0)->provider))
 		return plx_fail(EINVAL, "provider '%s': there is none of that name", provider);
-	return 0;
+	return message_check_max(message_max);
 }
 
 void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, void *socket,

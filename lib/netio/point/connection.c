@@ -27,11 +27,9 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct netio_co
 		out->message_max_bytes = MESSAGE_MAX_DEFAULT;
 	if (out->connect_timeout_ns == 0)
 		out->connect_timeout_ns = CONNECT_NS_DEFAULT;
-	if (out->message_max_bytes < WIRE_MESSAGE_MAX_LEAST ||
-	    out->message_max_bytes > WIRE_MESSAGE_MAX_LIMIT)
-		return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
-				(unsigned long long)out->message_max_bytes, WIRE_MESSAGE_MAX_LEAST,
-				(unsigned long long)WIRE_MESSAGE_MAX_LIMIT);
+	rc = message_check_max(out->message_max_bytes);
+	if (rc)
+		return rc;
 	session = session_attr(out);
 	rc = plx_connector_check_attr(&session);
 	out->reconnect_min_ns = session.reconnect_min_ns;

@@ -34,6 +34,9 @@ struct message {
 	uint64_t length; /* of all pieces */
 };
 
+/* Check the message_max_bytes of a socket. Return: 0; -EINVAL. */
+int message_check_max(uint64_t bytes);
+
 /* Its text says which of the two it is. Return: -EINVAL too many pieces; NETIO_STATUS_TOO_BIG. */
 int message_refuse(size_t count, uint64_t message_max);
 

@@ -24,7 +24,7 @@ struct part {
 
 struct spread {
 	enum netio_spread how;
-	uint32_t turn; /* the lcore after the last one that was chosen */
+	uint32_t last; /* that was chosen */
 	_Atomic bool closed;
 	_Atomic uint32_t refs; /* parts that are not forgotten, and spread_release */
 	struct part parts[PLX_LCORE_MAX];
@@ -90,43 +90,29 @@ static void on_release(struct plx_signal *signal, uint64_t fires, void *arg)
 	acceptor_release(((const struct part *)arg)->acceptor);
 }
 
-/* On the lcore of the socket
- * ---------------------------------------------------------------------------- */
-
-static bool has_others(const struct acceptor *own)
-{
-	return own->spread && !plx_is_forked();
-}
-
-/* Another lcore's, or NULL. */
-static struct part *other(const struct acceptor *own, uint32_t id)
-{
-	struct part *part = &own->spread->parts[id];
-
-	return part->acceptor && part->acceptor != own ? part : NULL;
-}
+/* On the lcore of the socket ------------------------------------------------------------------ */
 
 bool spread_any_open(const struct acceptor *own)
 {
+	bool any = false;
+
 	for (uint32_t id = 0; own->spread && id < PLX_LCORE_MAX; id++) {
 		const struct part *part = &own->spread->parts[id];
 		/* P4, P4 <- P5 */
 		uint64_t ended = atomic_load_explicit(&part->ended, memory_order_acquire);
 
-		if (ended != atomic_load_explicit(&part->opened, memory_order_seq_cst))
-			return true;
+		any |= ended != atomic_load_explicit(&part->opened, memory_order_seq_cst);
 	}
-	return false;
+	return any;
 }
 
 void spread_close(struct acceptor *own)
 {
-	if (!has_others(own) || spread_is_closed(own))
+	if (!own->spread || plx_is_forked() || spread_is_closed(own))
 		return;
 	atomic_store_explicit(&own->spread->closed, true, memory_order_seq_cst); /* P3 */
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
-		if (other(own, id))
-			plx_signal_fire(&other(own, id)->close);
+	PLX_LCORE_FOREACH (id)
+		plx_signal_fire(&own->spread->parts[id].close);
 }
 
 /* Of an lcore that runs nothing. */
@@ -145,15 +131,17 @@ void spread_release(struct acceptor *own)
 	struct spread *spread = own->spread;
 	bool is_main = plx_lcore_id() == plx_lcore_main();
 
-	if (!has_others(own))
+	if (!spread || plx_is_forked())
 		return;
 	spread_close(own);
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		struct part *part = other(own, id);
+	PLX_LCORE_FOREACH (id) {
+		struct part *part = &spread->parts[id];
 
-		if (part && is_main && plx_lcore_state(id) != PLX_LCORE_RUNNING)
+		if (!part->acceptor || part->acceptor == own)
+			continue;
+		if (is_main && plx_lcore_state(id) != PLX_LCORE_RUNNING)
 			end_there(part->acceptor);
-		else if (part)
+		else
 			plx_signal_fire(&part->release);
 	}
 	unref(spread);
@@ -173,7 +161,7 @@ static uint64_t load_of(struct part *part, bool settled)
 	return part->placed - ended;
 }
 
-/* The lcore with the least load; of several, the first from spread->turn. */
+/* The lcore with the least load; of several, the first after the last one. */
 static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer, void *arg)
 {
 	struct acceptor *own = arg;
@@ -186,21 +174,18 @@ static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer
 	plx_listener_stats(listener, &stats);
 	/* The request that is being placed counts. Links that failed were never opened here. */
 	settled = stats.requests <= stats.opened + stats.refused + stats.failed + 1;
-	for (uint32_t i = 0; i < PLX_LCORE_MAX; i++) {
-		uint32_t id = (spread->turn + i) % PLX_LCORE_MAX;
+	PLX_LCORE_FOREACH (id) {
 		struct part *part = &spread->parts[id];
-		uint64_t load;
+		uint64_t load = load_of(part, settled) * PLX_LCORE_MAX +
+				(id - spread->last - 1) % PLX_LCORE_MAX;
 
-		if (!part->acceptor || (part->acceptor != own && !plx_loop_is_running(id)))
-			continue;
-		load = load_of(part, settled);
-		if (load < least) {
+		if (load < least && (part->acceptor == own || plx_loop_is_running(id))) {
 			least = load;
 			best = id;
 		}
 	}
 	spread->parts[best].placed++;
-	spread->turn = best + 1;
+	spread->last = best;
 	return best;
 }
 
@@ -237,22 +222,21 @@ int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how)
 	if (!spread)
 		return plx_fail(ENOMEM, "out of memory");
 	spread->how = how;
+	spread->last = PLX_LCORE_MAX - 1;
 	own->spread = spread;
 	own->next_id = (uint64_t)own->session.lcore << ID_SHIFT;
-	spread->parts[own->session.lcore].acceptor = own;
 	atomic_init(&spread->refs, 2); /* spread_release, and its own */
 	PLX_LCORE_FOREACH (id) {
 		struct part *part = &spread->parts[id];
+		bool is_own = id == own->session.lcore;
 
-		if (part->acceptor == own)
-			continue;
-		part->acceptor = copy(own, bytes, id);
+		part->acceptor = is_own ? own : copy(own, bytes, id);
 		if (!part->acceptor)
 			return plx_fail(ENOMEM, "out of memory");
 		plx_signal_init(&part->close, id, on_close, part);
 		plx_signal_init(&part->release, id, on_release, part);
-		atomic_fetch_add_explicit(&spread->refs, 1,
-					  memory_order_relaxed); /* no one's yet */
+		/* Relaxed: no other lcore knows of it. */
+		atomic_fetch_add_explicit(&spread->refs, !is_own, memory_order_relaxed);
 	}
 	return 0;
 }

@@ -14,6 +14,9 @@ static _Atomic bool is_set_up[LCORES];
 static struct netio_send_socket senders[SENDERS];
 static unsigned answers, ends; /* of the senders */
 
+static const struct wire_greeting good = {WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
+					  WIRE_SENDER, 4096};
+
 /* By lcore. */
 static struct {
 	_Atomic unsigned established, closed, messages, misplaced;
@@ -170,13 +173,12 @@ static int workers_down(void **state)
 
 #define SPREAD_TEST(test) PLX_TEST_WITH(test, workers_up, workers_down)
 
-/* Links that did not open. */
-static uint64_t failed(void)
+static struct plx_listener_stats stats(void)
 {
 	struct plx_listener_stats stats;
 
 	plx_listener_stats(listening.listener->acceptor.listener, &stats);
-	return stats.failed;
+	return stats;
 }
 
 /* Where connections go ------------------------------------------------------------------------ */
@@ -217,7 +219,7 @@ SPREAD_TEST(what_never_opens_is_no_load)
 	start_senders_one_by_one(0, 1);
 	raw_connect(netio_listen_socket_port(&listening),
 		    &(struct plx_link_attr){.events = &raw_events}, &bad);
-	TURN_UNTIL(raw_closed == 1 && failed() == 1);
+	TURN_UNTIL(raw_closed == 1 && stats().failed == 1);
 	start_senders_one_by_one(1, 3);
 	assert_open(1, 1, 1);
 }
@@ -250,6 +252,45 @@ SPREAD_TEST(a_drain_closes_the_connections_of_all_lcores)
 	memset(&listening, 0xa5, sizeof(listening)); /* nobody looks at it */
 	turn_ms(10);
 	memset(&listening, 0, sizeof(listening));
+}
+
+/* Keeps an lcore busy until the main one drains. */
+static _Atomic unsigned busy;
+static _Atomic bool drains;
+
+static void be_busy(void *arg)
+{
+	busy++;
+	while (!drains)
+		usleep(100);
+}
+
+static int look_for_drain(void *arg, uint64_t now_ns)
+{
+	drains = ctx.evloop.draining;
+	return 0;
+}
+
+SPREAD_TEST(what_is_not_open_when_a_drain_begins_is_refused)
+{
+	struct plx_poller *poller;
+
+	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
+	busy = drains = 0;
+	assert_works(netio_post(&loops[1], be_busy, NULL));
+	assert_works(netio_post(&loops[2], be_busy, NULL));
+	TURN_UNTIL(busy == 2);
+	for (unsigned i = 0; i < 3; i++) /* no sockets of the loop that is drained */
+		raw_connect(netio_listen_socket_port(&listening),
+			    &(struct plx_link_attr){.events = &raw_events}, &good);
+	raw_closed = 0;
+	TURN_UNTIL(stats().requests == 3 && open_on(0) == 1);
+	assert_works(plx_poller_add("drain", look_for_drain, NULL, 0, &poller));
+	assert_works(netio_drain(&ctx.evloop, LIMIT_NS));
+	plx_poller_remove(poller);
+	TURN_UNTIL(raw_closed == 3);
+	assert_int_equal(at[0].established, 1);
+	assert_int_equal(at[1].established + at[2].established, 0);
 }
 
 SPREAD_TEST(an_lcore_that_ends_closes_what_it_has)
