@@ -4,6 +4,9 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define WRAP_COLUMNS 92
 
 const char *info_severity_name(enum info_severity severity)
 {
@@ -68,4 +71,44 @@ unsigned info_doctor(const struct info *info, struct info_finding *findings, uns
 	}
 	free(all);
 	return count;
+}
+
+/* Printing ----------------------------------------------------------------------------------- */
+
+/* Text after a label, broken at blanks; further lines are indented alike. */
+static void wrapped(FILE *out, const char *label, const char *text)
+{
+	const size_t room = WRAP_COLUMNS - 12;
+
+	while (*text) {
+		size_t len = strlen(text);
+
+		if (len > room) {
+			len = room;
+			while (len > 1 && text[len] != ' ')
+				len--;
+		}
+		fprintf(out, "%12s%.*s\n", label, (int)len, text);
+		text += len + strspn(text + len, " ");
+		label = "";
+	}
+}
+
+void info_print_findings(const struct info_finding *findings, unsigned count, FILE *out)
+{
+	static const char *const marks[] = {"!!", "! ", "- "};
+
+	fprintf(out, "\nDoctor\n");
+	if (count == 0)
+		fprintf(out, "  nothing to change\n");
+	for (unsigned i = 0; i < count; i++) {
+		const struct info_finding *finding = &findings[i];
+
+		fprintf(out, "  %s %s: %s\n", marks[finding->severity],
+			info_severity_name(finding->severity), finding->seen);
+		wrapped(out, "why: ", finding->why);
+		/* Not wrapped: it is to be copied. */
+		if (finding->command[0])
+			fprintf(out, "%12s%s\n", "do: ", finding->command);
+	}
 }

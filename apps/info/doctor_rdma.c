@@ -13,15 +13,13 @@ typedef bool device_test(const struct info_device *device);
 /* Add a name to a list, which ends in "..." once one does not fit. */
 static void add_name(char names[NAMES_BYTES], const char *name)
 {
-	static const char more[] = ", ...";
 	size_t used = strlen(names);
-	const char *comma = used ? ", " : "";
 
 	if (used && names[used - 1] == '.')
 		return;
-	if (used + strlen(comma) + strlen(name) + sizeof(more) > NAMES_BYTES)
+	if (used + strlen(", ") + strlen(name) + sizeof(", ...") > NAMES_BYTES)
 		name = "...";
-	snprintf(names + used, NAMES_BYTES - used, "%s%s", comma, name);
+	snprintf(names + used, NAMES_BYTES - used, "%s%s", used ? ", " : "", name);
 }
 
 /* The names of the devices that pass, "mlx5_0, mlx5_1". Return: the first one; NULL: none does. */

@@ -7,10 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define LIST_BYTES   256
-#define WRAP_COLUMNS 92
-
-static const char *const severity_marks[] = {"!!", "! ", "- "};
+#define LIST_BYTES 256
 
 static void heading(FILE *out, const char *text)
 {
@@ -280,40 +277,4 @@ void info_print(const struct info *info, FILE *out)
 	print_memory(&info->memory, out);
 	print_fabric(&info->fabric, out);
 	print_rdma(&info->rdma, &info->cpus, out);
-}
-
-/* Text after a label, broken at blanks; further lines are indented alike. */
-static void wrapped(FILE *out, const char *label, const char *text)
-{
-	const size_t room = WRAP_COLUMNS - 12;
-
-	while (*text) {
-		size_t len = strlen(text);
-
-		if (len > room) {
-			len = room;
-			while (len > 1 && text[len] != ' ')
-				len--;
-		}
-		fprintf(out, "%12s%.*s\n", label, (int)len, text);
-		text += len + strspn(text + len, " ");
-		label = "";
-	}
-}
-
-void info_print_findings(const struct info_finding *findings, unsigned count, FILE *out)
-{
-	heading(out, "Doctor");
-	if (count == 0)
-		fprintf(out, "  nothing to change\n");
-	for (unsigned i = 0; i < count; i++) {
-		const struct info_finding *finding = &findings[i];
-
-		fprintf(out, "  %s %s: %s\n", severity_marks[finding->severity],
-			info_severity_name(finding->severity), finding->seen);
-		wrapped(out, "why: ", finding->why);
-		/* Not wrapped: it is to be copied. */
-		if (finding->command[0])
-			fprintf(out, "%12s%s\n", "do: ", finding->command);
-	}
 }

@@ -24,14 +24,12 @@ static struct run {
 	struct netio_timer timer;
 	struct plx_poller *poller;
 	enum step step;
-	uint64_t sequence; /* of the next message, which it begins with */
-	uint64_t start_ns; /* of publishing at the rate that was asked for */
-	uint64_t start_sequence;
-	uint64_t ready;   /* subscriptions */
-	uint64_t gone;    /* subscribers */
-	bool blocked;     /* no room, and not told of some yet */
-	bool is_again;    /* the message is published again */
-	uint8_t *payload; /* of each slot; without --mode unbuffered of one */
+	uint64_t sequence;                 /* of the next message, which it begins with */
+	uint64_t start_ns, start_sequence; /* of publishing at the rate that was asked for */
+	uint64_t ready, gone;              /* subscriptions; subscribers */
+	bool blocked;                      /* no room, and not told of some yet */
+	bool is_again;                     /* the message is published again */
+	uint8_t *payload;                  /* of each slot; without --mode unbuffered of one */
 	size_t stride;
 	uint16_t unused[SLOTS]; /* slots */
 	unsigned unused_count;
@@ -63,41 +61,38 @@ static int publish_copy(int flags)
 /* The slot at the top is the message's until it is published. */
 static int publish_reference(int flags)
 {
-	uint64_t slot;
-	struct iovec iov;
-	int rc;
-
 	if (run.unused_count == 0)
 		return NETIO_STATUS_AGAIN;
-	slot = run.unused[run.unused_count - 1];
-	iov = (struct iovec){run.payload + slot * run.stride, pubsub_conf.size};
+
+	uint64_t slot = run.unused[run.unused_count - 1];
+	struct iovec iov = {run.payload + slot * run.stride, pubsub_conf.size};
+	int rc;
+
 	memcpy(iov.iov_base, &run.sequence, sizeof(run.sequence));
 	rc = netio_unbuffered_publishv(&run.unbuffered, next_tag(), &iov, 1, &slot, flags, NULL);
-	if (rc == NETIO_STATUS_OK)
-		run.unused_count--;
+	run.unused_count -= rc == NETIO_STATUS_OK;
 	return rc;
 }
 
-/* How many more messages are due, of the rate that was asked for. */
+/* How many more messages are due in this turn, of the rate that was asked for. */
 static uint64_t due(uint64_t now_ns)
 {
-	uint64_t by_now, done = run.sequence - run.start_sequence;
+	uint64_t done = run.sequence - run.start_sequence, by_now = done + BURST;
 
-	if (!pubsub_conf.rate)
-		return BURST;
-	by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 * (double)pubsub_conf.rate);
-	return by_now > done ? by_now - done : 0;
+	if (run.step == STEP_WAIT)
+		return 0;
+	if (pubsub_conf.rate)
+		by_now = (uint64_t)((double)(now_ns - run.start_ns) * 1e-9 *
+				    (double)pubsub_conf.rate);
+	return by_now <= done ? 0 : by_now - done < BURST ? by_now - done : BURST;
 }
 
 static int publish_some(void *arg, uint64_t now_ns)
 {
-	uint64_t burst = run.step == STEP_WAIT ? 0 : due(now_ns);
+	uint64_t burst = due(now_ns);
 	int done = 0;
 
-	if (burst > BURST)
-		burst = BURST;
-	while ((uint64_t)done < burst && !run.blocked && run.step != STEP_WAIT &&
-	       run.step != STEP_DONE) {
+	while ((uint64_t)done < burst && !run.blocked && run.step != STEP_DONE) {
 		int flags = run.is_again ? NETIO_REENTRY : 0;
 		int rc = pubsub_conf.mode == PUBSUB_UNBUFFERED ? publish_reference(flags)
 							       : publish_copy(flags);
@@ -125,8 +120,6 @@ static void start_rate(void)
 	run.start_ns = plx_loop_now_ns();
 	run.start_sequence = run.sequence;
 }
-
-/* Steps --------------------------------------------------------------------------------------- */
 
 static void count(struct count *now)
 {
@@ -160,19 +153,13 @@ static void report(void)
 		run.status = 1;
 }
 
-static void tell_waiting(void)
-{
-	fprintf(stderr,
-		"netio-pubsub-bench: waiting for %" PRIu64
-		" subscriptions, of which there are %" PRIu64
-		"; --subscribers and --tags have to be the same on both sides\n",
-		pubsub_conf.subscribers * pubsub_conf.tags, run.ready);
-}
-
 static void on_timer(void *data)
 {
 	if (run.step == STEP_WAIT) {
-		tell_waiting();
+		fprintf(stderr,
+			"netio-pubsub-bench: waiting for %" PRIu64 " subscriptions; %" PRIu64
+			" are here; --subscribers and --tags must be the same on both sides\n",
+			pubsub_conf.subscribers * pubsub_conf.tags, run.ready);
 		return;
 	}
 	if (run.step == STEP_WARMUP) {
@@ -187,8 +174,6 @@ static void on_timer(void *data)
 	report();
 	netio_terminate(&run.ctx.evloop);
 }
-
-/* What the sockets tell ----------------------------------------------------------------------- */
 
 static void on_subscribed(struct netio_subscriber *subscriber,
 			  const struct netio_subscription *subscription)

@@ -15,18 +15,16 @@ struct node {
 	struct param param; /* first */
 	struct node *next_in_bucket;
 	uint64_t hash;
-	char *name, *text;
+	char *text;
 	uint32_t levels;
-	struct node *next[]; /* of the skip list */
+	struct node *next[]; /* of the skip list; its name lies behind them */
 };
 
 struct store {
 	struct node **buckets;
 	uint32_t mask, count;
-	uint64_t last_id;
-	uint64_t revision;
+	uint64_t last_id, revision;
 	struct plx_siphash_key key; /* of names: clients choose them */
-	uint64_t random;
 	struct node *first[LEVELS];
 };
 
@@ -34,25 +32,14 @@ int store_create(struct store **store_out)
 {
 	struct store *store = calloc(1, sizeof(*store));
 
-	if (!store)
-		return plx_fail(ENOMEM, "out of memory");
-	store->buckets = calloc(BUCKETS_FIRST, sizeof(struct node *));
-	if (!store->buckets) {
+	if (!store || !(store->buckets = calloc(BUCKETS_FIRST, sizeof(struct node *)))) {
 		free(store);
 		return plx_fail(ENOMEM, "out of memory");
 	}
 	store->mask = BUCKETS_FIRST - 1;
 	plx_random(&store->key, sizeof(store->key));
-	store->random = plx_random_id();
 	*store_out = store;
 	return 0;
-}
-
-static void free_node(struct node *node)
-{
-	free(node->name);
-	free(node->text);
-	free(node);
 }
 
 void store_destroy(struct store *store)
@@ -61,7 +48,8 @@ void store_destroy(struct store *store)
 		return;
 	for (struct node *node = store->first[0], *next; node; node = next) {
 		next = node->next[0];
-		free_node(node);
+		free(node->text);
+		free(node);
 	}
 	free(store->buckets);
 	free(store);
@@ -82,9 +70,6 @@ uint64_t store_last_id(const struct store *store)
 	return store->last_id;
 }
 
-/* Finding ----------------------------------------------------------------------------------------
- */
-
 const struct param *store_find(const struct store *store, const char *name, size_t length)
 {
 	uint64_t hash = plx_siphash(&store->key, name, length);
@@ -92,7 +77,7 @@ const struct param *store_find(const struct store *store, const char *name, size
 
 	for (; node; node = node->next_in_bucket) {
 		if (node->hash == hash && node->param.name_length == length &&
-		    memcmp(node->name, name, length) == 0)
+		    memcmp(node->param.name, name, length) == 0)
 			return &node->param;
 	}
 	return NULL;
@@ -100,7 +85,7 @@ const struct param *store_find(const struct store *store, const char *name, size
 
 static int compare(const struct node *node, const char *name, size_t length)
 {
-	return param_name_order(node->name, node->param.name_length, name, length);
+	return param_name_order(node->param.name, node->param.name_length, name, length);
 }
 
 /* For each level, the place that points to the first one that is not before the name. */
@@ -141,18 +126,12 @@ const struct param *store_next(const struct param *param)
 	return next ? &next->param : NULL;
 }
 
-/* Changing ---------------------------------------------------------------------------------------
- */
-
-static uint32_t random_levels(struct store *store)
+/* At random, by those bits of the hash that choose no bucket. */
+static uint32_t levels_of(uint64_t hash)
 {
 	uint32_t levels = 1;
 
-	/* xorshift64 (Marsaglia, 2003) */
-	store->random ^= store->random << 13;
-	store->random ^= store->random >> 7;
-	store->random ^= store->random << 17;
-	for (uint64_t bits = store->random; (bits & 3) == 0 && levels < LEVELS; bits >>= 2)
+	for (uint64_t bits = hash >> 32; (bits & 3) == 0 && levels < LEVELS; bits >>= 2)
 		levels++;
 	return levels;
 }
@@ -162,12 +141,10 @@ static bool set_value(struct node *node, const struct param_value *value)
 {
 	char *text = NULL;
 
-	if (value->type == PARAM_TEXT) {
-		text = malloc(value->text.length + 1);
-		if (!text)
-			return false;
+	if (value->type == PARAM_TEXT && !(text = malloc(value->text.length + 1)))
+		return false;
+	if (text)
 		memcpy(text, value->text.bytes, value->text.length);
-	}
 	free(node->text);
 	node->text = text;
 	node->param.value = *value;
@@ -176,23 +153,22 @@ static bool set_value(struct node *node, const struct param_value *value)
 	return true;
 }
 
-static struct node *make_node(struct store *store, const char *name, size_t length)
+/* Return: NULL: no memory. */
+static struct node *make_node(struct store *store, const char *name, size_t length,
+			      const struct param_value *value)
 {
-	uint32_t levels = random_levels(store);
-	struct node *node = calloc(1, sizeof(*node) + levels * sizeof(struct node *));
+	uint64_t hash = plx_siphash(&store->key, name, length);
+	uint32_t levels = levels_of(hash);
+	size_t bytes = sizeof(struct node) + levels * sizeof(struct node *);
+	struct node *node = calloc(1, bytes + length + 1);
 
-	if (!node)
-		return NULL;
-	node->name = malloc(length + 1);
-	if (!node->name) {
+	if (!node || !set_value(node, value)) {
 		free(node);
 		return NULL;
 	}
-	memcpy(node->name, name, length);
-	node->name[length] = '\0';
 	node->levels = levels;
-	node->hash = plx_siphash(&store->key, name, length);
-	node->param.name = node->name;
+	node->hash = hash;
+	node->param.name = memcpy((char *)node + bytes, name, length);
 	node->param.name_length = (uint32_t)length;
 	return node;
 }
@@ -219,7 +195,7 @@ static void put_in(struct store *store, struct node *node)
 {
 	struct node **places[LEVELS], **bucket = &store->buckets[node->hash & store->mask];
 
-	find_places(store, node->name, node->param.name_length, places);
+	find_places(store, node->param.name, node->param.name_length, places);
 	for (uint32_t i = 0; i < node->levels; i++) {
 		node->next[i] = *places[i];
 		*places[i] = node;
@@ -237,12 +213,9 @@ int store_restore(struct store *store, const struct param *param)
 	if (store_find(store, param->name, param->name_length))
 		return plx_fail(EEXIST, "%.*s is there twice", (int)param->name_length,
 				param->name);
-	node = make_node(store, param->name, param->name_length);
-	if (!node || !set_value(node, &param->value)) {
-		if (node)
-			free_node(node);
+	node = make_node(store, param->name, param->name_length, &param->value);
+	if (!node)
 		return plx_fail(ENOMEM, "out of memory");
-	}
 	node->param.id = param->id;
 	node->param.revision = param->revision;
 	node->param.kind = param->kind;
@@ -271,20 +244,17 @@ int store_define(struct store *store, const char *name, size_t length,
 		 const struct param **param_out)
 {
 	struct node *node = node_of(store_find(store, name, length));
-	bool is_new = !node;
 
-	if (is_new)
-		node = make_node(store, name, length);
-	if (!node || !set_value(node, value)) {
-		if (is_new && node)
-			free_node(node);
+	if (node && !set_value(node, value))
 		return plx_fail(ENOMEM, "out of memory");
-	}
-	node->param.kind = *kind;
-	if (is_new) {
+	if (!node) {
+		node = make_node(store, name, length, value);
+		if (!node)
+			return plx_fail(ENOMEM, "out of memory");
 		node->param.id = ++store->last_id;
 		put_in(store, node);
 	}
+	node->param.kind = *kind;
 	node->param.alarm = (struct param_alarm){
 		.since_ns = now_ns}; /* the one before had other limits */
 	changed(store, node, now_ns);
@@ -317,13 +287,14 @@ uint64_t store_remove(struct store *store, const struct param *param)
 	struct node *node = node_of(param), **places[LEVELS];
 	struct node **at = &store->buckets[node->hash & store->mask];
 
-	find_places(store, node->name, node->param.name_length, places);
+	find_places(store, node->param.name, node->param.name_length, places);
 	for (uint32_t i = 0; i < node->levels; i++)
 		*places[i] = node->next[i];
 	while (*at != node)
 		at = &(*at)->next_in_bucket;
 	*at = node->next_in_bucket;
-	free_node(node);
+	free(node->text);
+	free(node);
 	store->count--;
 	return ++store->revision;
 }
