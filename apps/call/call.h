@@ -21,14 +21,12 @@ struct call_conf {
 	bool in_flight_given;
 	unsigned format;
 	bool list;
-	bool process;     /**< of whatever listens there */
 	uint8_t *request; /**< that these stand for, from the heap; NULL: it was not read yet */
 	size_t request_length;
 };
 
-#define CALL_IN_FLIGHT_MAX  1000000
-#define CALL_OPEN_LOOP_MAX  65536 /* open at a time, unless --in-flight says so */
-#define CALL_STATUS_DOUBTED 3     /* exit status: the figures are not what they claim to be */
+#define CALL_IN_FLIGHT_MAX 1000000
+#define CALL_OPEN_LOOP_MAX 65536 /* open at a time, unless --in-flight says so */
 
 /** The command line, and what it asked for once plx_app_start has run. */
 extern const struct plx_app call_app;

@@ -23,7 +23,7 @@ static void begin_measuring(struct measure *measure, uint64_t tsc)
 	measure->began_tsc = measure->ended_tsc = tsc;
 	measure_note_provider(measure);
 	if (measure->conf->run.duration_ns)
-		measure->stop_tsc = tsc + measure_tsc_of(measure->conf->run.duration_ns);
+		measure->stop_tsc = tsc + plx_measure_tsc(measure->conf->run.duration_ns);
 }
 
 /* Where calls are slow, or refused, a second of them is enough. */
@@ -32,7 +32,7 @@ static void look_at_warmup(struct measure *measure, uint64_t tsc)
 	if (measure->began_tsc)
 		return;
 	if (!measure->warm_until_tsc)
-		measure->warm_until_tsc = tsc + measure_tsc_of(WARMUP_NS);
+		measure->warm_until_tsc = tsc + plx_measure_tsc(WARMUP_NS);
 	if (tsc >= measure->warm_until_tsc && measure->called < measure->warmup) {
 		measure->warmup = measure->called;
 		if (measure->conf->run.count)
@@ -71,7 +71,7 @@ static void wait_for_room(struct measure *measure, struct one *one, uint64_t ret
 	struct plx_timer *pause = &measure->pauses[one - measure->ones];
 
 	measure->waits++;
-	if (measure->stop_tsc && tsc + measure_tsc_of(pause_ns) >= measure->stop_tsc) {
+	if (measure->stop_tsc && tsc + plx_measure_tsc(pause_ns) >= measure->stop_tsc) {
 		give_up(measure);
 		return;
 	}

@@ -249,7 +249,7 @@ int main(int argc, char **argv)
 
 	if (status != PLX_APP_RUN)
 		return status;
-	attr.link.self_test = call_asked->process;
+	attr.link.self_test = call_asked->run.process;
 	memcpy(addresses, call_asked->services.at, sizeof(call_asked->services.at));
 	addresses[call_asked->services.count] = NULL;
 	if (call_asked->run.out_dir)
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
 	rc = rc ? rc : run(client);
 	status = rc ? plx_app_fail(&call_app) : 0;
 	if (rc == -ERANGE)
-		status = CALL_STATUS_DOUBTED;
+		status = PLX_MEASURE_DOUBTED;
 	free(call_asked->request);
 	plx_fabric_drain(DRAIN_NS);
 	return plx_app_finish(&call_app, status);

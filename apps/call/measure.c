@@ -3,7 +3,6 @@
 #include "measure.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,7 +78,7 @@ bool measure_is_over(struct measure *measure, const struct plx_rpc_result *resul
 		return true;
 	}
 	if (result->status == PLX_RPC_PEER_DOWN) {
-		if (tsc - measure->answered_tsc < measure_tsc_of(GONE_NS))
+		if (tsc - measure->answered_tsc < plx_measure_tsc(GONE_NS))
 			return false;
 		snprintf(measure->failure, sizeof(measure->failure), "%s",
 			 call_trouble(measure->client));
@@ -124,26 +123,11 @@ static void say_rate(const struct measure *measure, uint64_t elapsed_ns)
 			    measure->waits);
 }
 
-static void say_interrupted(const struct plx_result *result)
-{
-	if (!result->interrupted)
-		return;
-	if (result->planned_count)
-		plx_app_say("INTERRUPTED after %" PRIu64 " of %" PRIu64 " calls: %s",
-			    result->rtt_ns->count, result->planned_count, result->interrupted);
-	else
-		plx_app_say("INTERRUPTED after %.2f of %.2f s: %s",
-			    (double)result->elapsed_ns / 1e9, (double)result->planned_ns / 1e9,
-			    result->interrupted);
-}
-
 static const char *interrupted_by(const struct measure *measure)
 {
 	if (measure->failure[0])
 		return measure->failure;
-	if (!measure->signalled)
-		return NULL;
-	return plx_stop_signal() == SIGTERM ? "SIGTERM" : "SIGINT";
+	return measure->signalled ? plx_measure_signal() : NULL;
 }
 
 static int fail_without_reply(const struct measure *measure)
@@ -174,12 +158,11 @@ static int report(const struct measure *measure)
 {
 	const struct call_conf *conf = measure->conf;
 	uint64_t elapsed_ns = plx_tsc_to_ns(measure->ended_tsc - measure->began_tsc);
-	char idle_text[64] = "";
-	struct plx_idle_conf idle;
+	char idle[PLX_MEASURE_IDLE_BYTES];
 	struct plx_result result = {
 		.name = conf->run.name,
 		.provider = measure->provider,
-		.idle = idle_text,
+		.idle = plx_measure_idle(idle),
 		.size_bytes = measure->length,
 		.elapsed_ns = elapsed_ns,
 		.in_flight = conf->in_flight,
@@ -196,9 +179,9 @@ static int report(const struct measure *measure)
 	if (!conf->run.rate)
 		result.lost -= measure->open; /* they came behind the end */
 	set_schedule(&result, measure);
-	if (plx_idle_get(plx_lcore_id(), &idle) == 0)
-		plx_idle_format(&idle, idle_text, sizeof(idle_text));
-	say_interrupted(&result);
+	if (result.interrupted)
+		plx_measure_say_interrupted(&conf->run, result.interrupted, result.rtt_ns->count,
+					    "calls", elapsed_ns);
 	plx_result_print(&result, stdout, 0);
 	say_rate(measure, elapsed_ns);
 	say_statuses(measure);

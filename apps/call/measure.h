@@ -49,11 +49,6 @@ struct measure {
 	char failure[512]; /* what ended it when something was measured; "": nothing */
 };
 
-static inline uint64_t measure_tsc_of(uint64_t ns)
-{
-	return (uint64_t)((double)ns / 1e9 * plx_clock_info()->hz);
-}
-
 /** Call, as `one`. Return: 0; as plx_rpc_call, and measure->rc is that. */
 int measure_call(struct measure *measure, struct one *one);
 

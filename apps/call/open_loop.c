@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-#define BURST_MAX 16                 /* calls made in one turn */
-#define DRAIN_NS  (2 * PLX_NS_PER_S) /* for the last replies */
+#define BURST_MAX 16 /* calls made in one turn */
 
 static void on_drained(struct plx_timer *timer, void *arg)
 {
@@ -34,22 +33,13 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 		measure_end(measure);
 }
 
-/* This host, or the service, cannot keep the rate: what is still to be made would take longer than
- * anybody waits. */
-static bool is_hopeless(const struct measure *measure, uint64_t now_tsc)
-{
-	return measure->stop_tsc && now_tsc > measure->stop_tsc &&
-	       plx_tsc_to_ns(now_tsc - measure->stop_tsc) > DRAIN_NS;
-}
-
 static void begin_measuring(struct measure *measure, uint64_t now_tsc)
 {
 	measure->schedule.next_tsc = (double)now_tsc; /* what is late by now is the warm-up's */
 	measure->began_tsc = measure->ended_tsc = measure->first_tsc = now_tsc;
 	measure_note_provider(measure);
 	if (measure->conf->run.duration_ns)
-		measure->stop_tsc = now_tsc + (uint64_t)((double)measure->conf->run.duration_ns /
-							 1e9 * plx_clock_info()->hz);
+		measure->stop_tsc = now_tsc + plx_measure_tsc(measure->conf->run.duration_ns);
 }
 
 static bool make_one(struct measure *measure)
@@ -84,11 +74,11 @@ static int poll(void *arg, uint64_t now_ns)
 		uint64_t now_tsc = plx_tsc();
 
 		if (measure_is_enough(measure, (uint64_t)measure->schedule.next_tsc) ||
-		    is_hopeless(measure, now_tsc)) {
+		    plx_schedule_is_hopeless(measure->stop_tsc, now_tsc)) {
 			if (measure->open == 0)
 				measure_end(measure);
 			else
-				plx_timer_start(&measure->drain, DRAIN_NS);
+				plx_timer_start(&measure->drain, PLX_SCHEDULE_DRAIN_NS);
 			break;
 		}
 		if ((double)now_tsc < measure->schedule.next_tsc || !measure->free)
@@ -111,10 +101,7 @@ static int arm(void *arg, struct plx_sleep *sleep)
 
 	if (waits(measure) || !measure->free)
 		return 0; /* a reply tells, or a timer */
-	if (measure->schedule.next_tsc <= (double)plx_tsc())
-		plx_sleep_nap(sleep);
-	else
-		plx_sleep_until(sleep, plx_tsc_time_ns((uint64_t)measure->schedule.next_tsc));
+	plx_schedule_sleep(&measure->schedule, sleep);
 	return 0;
 }
 

@@ -16,8 +16,6 @@ static const struct plx_app_option options[] = {
 	PLX_LIST("connect", "ADDR", &conf.services,
 		 "host:port of the service; several: the one with the least open calls is taken"),
 	PLX_LIST("service", "ADDR", &conf.services, "", .now = "--connect ADDR"),
-	PLX_FLAG("process", &conf.process,
-		 "call the self-test service of any Pollux process, whatever it listens for"),
 	PLX_FLAG("list", &conf.list, "show the service's methods"),
 	PLX_TEXT("method", "NAME", &conf.method, "what to call: a name, or its number"),
 	PLX_UINT("method-version", "N", &conf.version, 0, UINT16_MAX,
@@ -40,19 +38,6 @@ static const struct plx_app_option options[] = {
 	PLX_MEASURE_OPTIONS(conf.run, "", "plx-call"),
 	PLX_OPTIONS_END,
 };
-
-static int check_run(void)
-{
-	bool measures = conf.run.count || conf.run.duration_ns;
-
-	if (conf.run.out_dir && !measures)
-		return plx_fail(EINVAL, "--out is for measuring; give --count or --duration");
-	if (conf.run.rate && !measures)
-		return plx_fail(EINVAL, "--rate is for measuring; give --count or --duration");
-	if (conf.run.rate && !conf.in_flight_given)
-		conf.in_flight = CALL_OPEN_LOOP_MAX;
-	return plx_measure_check(&conf.run);
-}
 
 static int check(void)
 {
@@ -77,13 +62,9 @@ static int check(void)
 				"give one of them");
 	if ((conf.hex || conf.json) && call_read_request(&conf) != 0)
 		return -EINVAL;
-	if (check_run() != 0)
-		return -EINVAL;
-	/* A name that is none is wrong on any host; main finds out what is wrong with the folder.
-	 */
-	return conf.run.out_dir && plx_result_prepare(conf.run.name, conf.run.out_dir) == -EINVAL
-		     ? -EINVAL
-		     : 0;
+	if (conf.run.rate && !conf.in_flight_given)
+		conf.in_flight = CALL_OPEN_LOOP_MAX;
+	return plx_measure_check(&conf.run);
 }
 
 const struct plx_app call_app = {

@@ -18,8 +18,8 @@ const char *call_trouble(const struct plx_rpc_client *client)
 			 call_asked->services.at[0]);
 	else
 		snprintf(text, sizeof(text), "%s%s", trouble,
-			 !call_asked->process && (strstr(trouble, "it is no service") ||
-						  strstr(trouble, ", not " PLX_NAME_RPC))
+			 !call_asked->run.process && (strstr(trouble, "it is no service") ||
+						      strstr(trouble, ", not " PLX_NAME_RPC))
 				 ? "; --process calls the self-test of any Pollux process"
 				 : "");
 	return text;
@@ -33,7 +33,7 @@ const char *call_hint(enum plx_rpc_status status, bool may_have_run)
 		return "; a service answers self-test calls from its own host only, unless it was "
 		       "started with --self-test RATE";
 	if (status == PLX_RPC_TOO_BIG && !may_have_run)
-		return call_asked->process
+		return call_asked->run.process
 			     ? "; the service takes no more: a self-test takes up to 64 KiB"
 			     : "; the service takes no more: by default services take up to 16 "
 			       "MiB";

@@ -5,15 +5,14 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-/* object: is given up here; NULL: out of memory. Return: 0; -1. */
+/* object: is given up here. Return: 0; -errno. */
 static int write_json(json_t *object)
 {
-	int rc = object ? json_dump_file(object, pubsub_conf.json_path, JSON_INDENT(2)) : -1;
+	int rc = plx_app_write_json(pubsub_conf.json_path, object);
 
 	json_decref(object);
 	if (rc)
-		fprintf(stderr, "netio-pubsub-bench: %s: cannot be written\n",
-			pubsub_conf.json_path);
+		fprintf(stderr, "netio-pubsub-bench: %s\n", plx_error());
 	return rc;
 }
 

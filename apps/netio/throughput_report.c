@@ -95,28 +95,20 @@ static void print_rtt(const struct throughput_row *row)
 		    plx_result_quantile(row->rtt_ns, 0.99, p99, sizeof(p99)));
 }
 
-static json_t *quantile_json(const struct plx_hist *hist, double fraction)
-{
-	return plx_hist_quantile_known(hist, fraction)
-		     ? json_integer((json_int_t)plx_hist_quantile(hist, fraction))
-		     : json_null();
-}
-
 static json_t *row_json(const struct throughput_row *row, double messages_per_s, double gbit_per_s)
 {
 	json_t *object = json_object();
 
 	json_object_set_new(object, "mode", json_string(modes[throughput_conf.mode]));
-	json_object_set_new(object, "size_bytes", json_integer((json_int_t)row->size_bytes));
+	plx_result_set_count(object, "size_bytes", row->size_bytes);
 	if (throughput_conf.mode == MODE_PING) {
-		json_object_set_new(object, "round_trips",
-				    json_integer((json_int_t)row->rtt_ns->count));
-		json_object_set_new(object, "p50_ns", quantile_json(row->rtt_ns, 0.5));
-		json_object_set_new(object, "p99_ns", quantile_json(row->rtt_ns, 0.99));
+		plx_result_set_count(object, "round_trips", row->rtt_ns->count);
+		plx_result_set_quantile(object, "p50_ns", row->rtt_ns, 0.5);
+		plx_result_set_quantile(object, "p99_ns", row->rtt_ns, 0.99);
 		return object;
 	}
-	json_object_set_new(object, "messages", json_integer((json_int_t)row->messages));
-	json_object_set_new(object, "elapsed_ns", json_integer((json_int_t)row->elapsed_ns));
+	plx_result_set_count(object, "messages", row->messages);
+	plx_result_set_count(object, "elapsed_ns", row->elapsed_ns);
 	json_object_set_new(object, "mmsg_per_s", json_real(messages_per_s / MEGA));
 	json_object_set_new(object, "gbit_per_s", json_real(gbit_per_s));
 	return object;

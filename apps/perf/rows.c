@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REAL_PRECISION 6
-
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -275,23 +273,12 @@ static json_t *environment_json(const struct perf_conf *conf)
 
 int perf_json_write(const struct perf_conf *conf, json_t *object)
 {
-	FILE *file = NULL;
 	int rc = 0;
 
-	if (!conf->json_path)
-		goto drop;
-	json_object_set_new(object, "environment", environment_json(conf));
-	file = fopen(conf->json_path, "w");
-	if (!file) {
-		rc = plx_fail(errno, "cannot write %s: %s", conf->json_path, strerror(errno));
-		goto drop;
+	if (conf->json_path) {
+		json_object_set_new(object, "environment", environment_json(conf));
+		rc = plx_app_write_json(conf->json_path, object);
 	}
-	rc = json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_PRECISION));
-	rc |= fputc('\n', file) == EOF;
-	rc |= fclose(file);
-	if (rc)
-		rc = plx_fail(EIO, "cannot write %s", conf->json_path);
-drop:
 	json_decref(object);
 	return rc;
 }

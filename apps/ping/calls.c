@@ -65,8 +65,7 @@ static void begin_measuring(struct calls *calls, uint64_t tsc)
 	calls->first_tsc = tsc;
 	calls->paused_tsc = 0;
 	if (!calls->conf->run.count)
-		calls->stop_tsc = tsc + (uint64_t)((double)calls->conf->run.duration_ns / 1e9 *
-						   plx_clock_info()->hz);
+		calls->stop_tsc = tsc + plx_measure_tsc(calls->conf->run.duration_ns);
 }
 
 static bool is_right(const struct calls *calls, const struct plx_rpc_result *result)
@@ -158,14 +157,12 @@ static int connect_to(struct calls *calls)
 static void note_way(struct calls *calls)
 {
 	struct ping_outcome *outcome = calls->outcome;
-	struct plx_idle_conf idle = {0};
 
 	snprintf(outcome->provider, sizeof(outcome->provider), "%s",
 		 plx_rpc_client_provider(calls->client));
 	snprintf(outcome->provider_choice, sizeof(outcome->provider_choice),
 		 "calls of the self-test service there");
-	plx_idle_get(plx_lcore_id(), &idle);
-	plx_idle_format(&idle, outcome->idle, sizeof(outcome->idle));
+	plx_measure_idle(outcome->idle);
 }
 
 static int run(struct calls *calls)
@@ -176,8 +173,7 @@ static int run(struct calls *calls)
 		return rc;
 	note_way(calls);
 	if (!calls->conf->warmup_given)
-		calls->warm_tsc = plx_tsc() +
-				  (uint64_t)((double)WARMUP_NS / 1e9 * plx_clock_info()->hz);
+		calls->warm_tsc = plx_tsc() + plx_measure_tsc(WARMUP_NS);
 	plx_timer_init(&calls->pause, on_pause_over, calls);
 	call_next(calls);
 	plx_loop_run();

@@ -88,8 +88,7 @@ int client_send_next(struct client *client, uint64_t intended)
 	if (plx_unlikely(client->sent == client->conf->warmup)) {
 		client->first_tsc = flight->intended;
 		client->stop_tsc = flight->intended +
-				   (uint64_t)((double)client->conf->run.duration_ns / 1e9 *
-					      plx_clock_info()->hz);
+				   plx_measure_tsc(client->conf->run.duration_ns);
 	}
 	client->sent++;
 	return 0;

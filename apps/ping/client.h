@@ -6,8 +6,7 @@
 #include "ping.h"
 #include "plx_lcore.h"
 
-#define IN_FLIGHT_MAX 65536              /* of an open loop; a power of two */
-#define DRAIN_NS      (2 * PLX_NS_PER_S) /* for the last answers of an open loop */
+#define IN_FLIGHT_MAX 65536 /* of an open loop; a power of two */
 
 /* A message on its way. Answers come in order, so that a queue finds its own. */
 struct flight {

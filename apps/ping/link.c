@@ -4,7 +4,6 @@
 #include "plx_lcore.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 
 void ping_fill(uint8_t *out, uint64_t size, uint64_t seq)
@@ -13,21 +12,13 @@ void ping_fill(uint8_t *out, uint64_t size, uint64_t seq)
 		out[i] = (uint8_t)((seq + i) * 167 + (i >> 8));
 }
 
-static void note_policy(struct ping_outcome *outcome)
-{
-	struct plx_idle_conf idle = {0};
-
-	plx_idle_get(plx_lcore_id(), &idle); /* cannot fail: this lcore */
-	plx_idle_format(&idle, outcome->idle, sizeof(outcome->idle));
-}
-
 int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
 	      const struct plx_link *link)
 {
 	snprintf(outcome->provider, sizeof(outcome->provider), "%s", plx_link_fi_provider(link));
 	snprintf(outcome->provider_choice, sizeof(outcome->provider_choice), "%s",
 		 plx_link_choice(link));
-	note_policy(outcome);
+	plx_measure_idle(outcome->idle);
 	if (conf->size_bytes > plx_link_message_max(link))
 		return plx_fail(EMSGSIZE, "--size %" PRIu64 ": the peer accepts at most %" PRIu64,
 				conf->size_bytes, plx_link_message_max(link));
@@ -44,8 +35,6 @@ void ping_abort(struct plx_link *link)
 
 int ping_end(struct ping_outcome *outcome, uint64_t measured, const char *failure, bool signalled)
 {
-	const char *signal_name = plx_stop_signal() == SIGTERM ? "SIGTERM" : "SIGINT";
-
 	if (failure && measured) {
 		outcome->failed = true;
 		snprintf(outcome->interrupted, sizeof(outcome->interrupted), "%s", failure);
@@ -55,7 +44,8 @@ int ping_end(struct ping_outcome *outcome, uint64_t measured, const char *failur
 	if (!signalled)
 		return 0;
 	if (!measured)
-		return plx_fail(EINTR, "%s came before anything was measured", signal_name);
-	snprintf(outcome->interrupted, sizeof(outcome->interrupted), "%s", signal_name);
+		return plx_fail(EINTR, "%s came before anything was measured",
+				plx_measure_signal());
+	snprintf(outcome->interrupted, sizeof(outcome->interrupted), "%s", plx_measure_signal());
 	return 0;
 }

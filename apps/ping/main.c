@@ -22,12 +22,12 @@ static int report_end(const struct ping_conf *conf, const struct ping_outcome *o
 
 	int status = plx_app_fail(&ping_app);
 
-	return rc == -EINTR ? PING_STATUS_DOUBTED : status;
+	return rc == -EINTR ? PLX_MEASURE_DOUBTED : status;
 }
 
 static int run(const struct ping_conf *conf, struct ping_outcome *outcome)
 {
-	if (conf->process)
+	if (conf->run.process)
 		return ping_run_calls(conf, outcome);
 	return conf->one_way ? ping_run_one_way(conf, outcome) : ping_run(conf, outcome);
 }

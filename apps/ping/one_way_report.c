@@ -44,38 +44,35 @@ static void print(const struct ping_conf *conf, const struct ping_outcome *outco
 	plx_app_say("provider %s: %s", outcome->provider, outcome->provider_choice);
 }
 
-static void set_count(json_t *object, const char *key, uint64_t value)
-{
-	json_object_set_new(object, key, json_integer((json_int_t)value));
-}
-
 static json_t *result_json(const struct ping_conf *conf, const struct ping_outcome *outcome)
 {
 	json_t *object = json_object();
+	struct plx_result end = report_end(conf, outcome);
 	bool valid = check(outcome) == 0;
 
 	json_object_set_new(object, "name", json_string(conf->run.name));
 	json_object_set_new(object, "provider", json_string(outcome->provider));
 	json_object_set_new(object, "idle", json_string(outcome->idle));
 	json_object_set_new(object, "one_way", json_true());
-	set_count(object, "size_bytes", conf->size_bytes);
-	set_count(object, "count", outcome->one_way_count);
-	set_count(object, "elapsed_ns", outcome->elapsed_ns);
+	plx_result_set_count(object, "size_bytes", conf->size_bytes);
+	plx_result_set_count(object, "count", outcome->one_way_count);
+	plx_result_set_count(object, "elapsed_ns", outcome->elapsed_ns);
 	json_object_set_new(object, "messages_per_s", json_real(messages_per_s(outcome)));
 	json_object_set_new(object, "bytes_per_s", json_real(bytes_per_s(conf, outcome)));
-	set_count(object, "again", outcome->again);
-	json_object_set_new(object, "valid", json_boolean(valid));
+	plx_result_set_count(object, "again", outcome->again);
+	json_object_set_new(object, "valid", json_boolean(valid && !end.failed));
 	json_object_set_new(object, "clock_drift_ppm", json_real(plx_clock_drift_ppm()));
 	if (!valid)
 		json_object_set_new(object, "note", json_string(plx_error()));
-	report_set_own(object, conf, outcome);
+	plx_result_set_interrupted(object, &end);
+	json_object_update_new(object, report_own(outcome));
 	return object;
 }
 
 static int write_result(const struct ping_conf *conf, const struct ping_outcome *outcome)
 {
 	json_t *object = result_json(conf, outcome);
-	int rc = report_write_json(conf, object);
+	int rc = plx_result_write_json(conf->run.out_dir, conf->run.name, object);
 
 	json_decref(object);
 	return rc;
@@ -90,7 +87,7 @@ int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 		return plx_app_fail(app);
 	if (!outcome->failed && check(outcome) != 0) {
 		plx_app_fail(app);
-		return PING_STATUS_DOUBTED;
+		return PLX_MEASURE_DOUBTED;
 	}
 	return 0;
 }

@@ -6,19 +6,12 @@
 
 #define BURST_MAX 16 /* sends in one turn */
 
-/* The host cannot keep the rate: what is still to be sent would take longer than anybody waits. */
-static bool is_hopeless(const struct client *client, uint64_t now_tsc)
-{
-	return !client->conf->run.count && client->stop_tsc && now_tsc > client->stop_tsc &&
-	       plx_tsc_to_ns(now_tsc - client->stop_tsc) > DRAIN_NS;
-}
-
 static void end_open_loop(struct client *client)
 {
 	if (client->answered == client->sent)
 		client_stop(client);
 	else if (!plx_timer_running(&client->deadline))
-		plx_timer_start(&client->deadline, DRAIN_NS);
+		plx_timer_start(&client->deadline, PLX_SCHEDULE_DRAIN_NS);
 }
 
 /* Open loop: whatever is due leaves now, with the time that it should have left as its stamp. The
@@ -34,7 +27,8 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 		uint64_t now_tsc = plx_tsc();
 
 		if (client_is_enough(client, (uint64_t)client->schedule.next_tsc) ||
-		    is_hopeless(client, now_tsc)) {
+		    (!client->conf->run.count &&
+		     plx_schedule_is_hopeless(client->stop_tsc, now_tsc))) {
 			end_open_loop(client);
 			break;
 		}
@@ -56,15 +50,11 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 int open_loop_arm(void *arg, struct plx_sleep *sleep)
 {
 	const struct client *client = arg;
-	uint64_t tsc = plx_tsc();
 
 	if (!client->open || client->stopped || plx_timer_running(&client->deadline))
 		return 0;
 	if (client->sent - client->answered >= IN_FLIGHT_MAX)
 		return 0; /* an answer tells */
-	if (client->schedule.next_tsc <= (double)tsc)
-		plx_sleep_nap(sleep); /* it found no room */
-	else
-		plx_sleep_until(sleep, plx_tsc_time_ns((uint64_t)client->schedule.next_tsc));
+	plx_schedule_sleep(&client->schedule, sleep);
 	return 0;
 }

@@ -38,9 +38,7 @@ static const struct plx_app_option options[] = {
 		 "messages before the measured ones (default 1000; in an open loop at most 1 s, "
 		 "one way at most 64M)",
 		 .given = &conf.warmup_given),
-	PLX_FLAG("process", &conf.process,
-		 "call the self-test service of whatever Pollux process listens there"),
-	PLX_FLAG("service", &conf.process, "", .now = "--process"),
+	PLX_FLAG("service", &conf.run.process, "", .now = "--process"),
 	PLX_FLAG("one-way", &conf.one_way,
 		 "message rate and bandwidth: send as fast as the link takes it, to a --sink"),
 	PLX_UINT("burst", "N", &conf.burst, 1, PING_BURST_MAX,
@@ -65,7 +63,7 @@ static const struct plx_app_option options[] = {
 
 static int check_server(void)
 {
-	if (conf.process)
+	if (conf.run.process)
 		return plx_fail(EINVAL, "--process is for --connect");
 	if (conf.run.count_given || conf.run.duration_given || conf.warmup_given || conf.run.rate ||
 	    conf.verify || conf.run.out_dir || conf.one_way || conf.explain)
@@ -114,7 +112,7 @@ static int check_process(void)
 
 static int check_client(void)
 {
-	if (conf.process && check_process() != 0)
+	if (conf.run.process && check_process() != 0)
 		return -EINVAL;
 	if (conf.sink || conf.rx_bufs || spread_given)
 		return plx_fail(EINVAL, "--sink, --rx-bufs and --spread are for --listen");

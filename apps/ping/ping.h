@@ -14,9 +14,6 @@
  * news of room is read while there still is some. */
 #define PING_BURST_MAX 64
 
-/** To exit with where a run came to its end, and its figures are not what they claim to be. */
-#define PING_STATUS_DOUBTED 3
-
 /** What the command line asked for. */
 struct ping_conf {
 	const char *listen, *connect;
@@ -28,7 +25,6 @@ struct ping_conf {
 	uint64_t interval_ns;  /**< open loop with rare messages: between them; 0: run.rate */
 	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
 	bool verify;
-	bool process;     /**< call the self-test service of whatever listens there */
 	bool one_way;     /**< send, and wait for no answers */
 	uint64_t burst;   /**< with one_way: messages in a turn at most */
 	bool sink;        /**< with listen: drop messages */
@@ -51,7 +47,7 @@ struct ping_outcome {
 	uint64_t lost;                     /**< requests that nobody answered in time */
 	uint64_t again;                    /**< sends that found no room, and were tried again */
 	uint64_t one_way_count;            /**< measured messages of a one-way run */
-	char idle[64];                     /**< policy of the lcore */
+	char idle[PLX_MEASURE_IDLE_BYTES]; /**< policy of the lcore */
 	char provider[32];
 	char provider_choice[128]; /**< why it is that one */
 	/** What ended it with a part measured: "SIGINT" or "SIGTERM", or why it failed. "":

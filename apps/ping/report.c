@@ -9,29 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_BYTES     4096
-#define REAL_PRECISION 12 /* as plx_result_write */
-
-static void set_count(json_t *object, const char *key, uint64_t value)
-{
-	json_object_set_new(object, key, json_integer((json_int_t)value));
-}
+#define PATH_BYTES 4096
 
 void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
 		   const char *what)
 {
 	for (unsigned i = 0; i < outcome->warning_count; i++)
 		plx_app_say("WARNING: %s", outcome->warnings[i]);
-	if (!outcome->interrupted[0])
-		return;
-	if (conf->run.count)
-		plx_app_say("INTERRUPTED after %" PRIu64 " of %" PRIu64 " %s: %s", count,
-			    conf->run.count, what, outcome->interrupted);
-	else
-		plx_app_say("INTERRUPTED after %.2f of %.2f s: %s",
-			    (double)outcome->elapsed_ns / (double)PLX_NS_PER_S,
-			    (double)conf->run.duration_ns / (double)PLX_NS_PER_S,
-			    outcome->interrupted);
+	if (outcome->interrupted[0])
+		plx_measure_say_interrupted(&conf->run, outcome->interrupted, count, what,
+					    outcome->elapsed_ns);
 }
 
 /* Files ------------------------------------------------------------------------------------ */
@@ -93,41 +80,6 @@ static json_t *warnings_json(const struct ping_outcome *outcome)
 	return array;
 }
 
-static void set_interrupted(json_t *object, const struct ping_conf *conf,
-			    const struct ping_outcome *outcome)
-{
-	if (!outcome->interrupted[0]) {
-		json_object_set_new(object, "interrupted", json_null());
-		return;
-	}
-	json_object_set_new(object, "interrupted", json_string(outcome->interrupted));
-	if (outcome->failed)
-		json_object_set_new(object, "valid", json_false());
-	if (conf->run.count)
-		json_object_set_new(object, "planned_count",
-				    json_integer((json_int_t)conf->run.count));
-	else
-		json_object_set_new(object, "planned_ns",
-				    json_integer((json_int_t)conf->run.duration_ns));
-}
-
-int report_write_json(const struct ping_conf *conf, const json_t *object)
-{
-	char path[PATH_BYTES];
-	int rc = path_of(conf, "json", path);
-	FILE *file;
-
-	if (rc)
-		return rc;
-	file = fopen(path, "we");
-	if (!file)
-		return plx_fail(errno, "cannot write %s: %s", path, strerror(errno));
-	rc = json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_PRECISION));
-	rc |= fputc('\n', file) == EOF;
-	rc |= fclose(file);
-	return rc ? plx_fail(EIO, "cannot write %s", path) : 0;
-}
-
 /* How idle the measuring lcore was. */
 static json_t *lcore_json(void)
 {
@@ -142,51 +94,76 @@ static json_t *lcore_json(void)
 
 	plx_lcore_stats(plx_lcore_id(), &turns); /* cannot fail: this lcore */
 	plx_idle_stats(plx_lcore_id(), &idle);
-	set_count(object, "turns", turns.turns);
-	set_count(object, "idle_turns", turns.idle_turns);
-	set_count(object, "idle_periods", idle.periods);
-	set_count(object, "sleeps", idle.sleeps);
-	set_count(object, "naps", idle.naps);
+	plx_result_set_count(object, "turns", turns.turns);
+	plx_result_set_count(object, "idle_turns", turns.idle_turns);
+	plx_result_set_count(object, "idle_periods", idle.periods);
+	plx_result_set_count(object, "sleeps", idle.sleeps);
+	plx_result_set_count(object, "naps", idle.naps);
 	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++)
-		set_count(object, causes[i], idle.wakes[i]);
-	set_count(object, "sleeps_late", idle.late);
-	set_count(object, "sleeps_refused", idle.refused);
-	set_count(object, "wakes_spurious", idle.spurious);
-	set_count(object, "rescues", idle.rescues);
-	set_count(object, "asleep_ns", idle.asleep_ns);
-	set_count(object, "spin_ns", idle.spin_ns);
-	set_count(object, "wake_ns", idle.wake_ns);
-	set_count(object, "sleep_ns", idle.sleep_ns);
+		plx_result_set_count(object, causes[i], idle.wakes[i]);
+	plx_result_set_count(object, "sleeps_late", idle.late);
+	plx_result_set_count(object, "sleeps_refused", idle.refused);
+	plx_result_set_count(object, "wakes_spurious", idle.spurious);
+	plx_result_set_count(object, "rescues", idle.rescues);
+	plx_result_set_count(object, "asleep_ns", idle.asleep_ns);
+	plx_result_set_count(object, "spin_ns", idle.spin_ns);
+	plx_result_set_count(object, "wake_ns", idle.wake_ns);
+	plx_result_set_count(object, "sleep_ns", idle.sleep_ns);
 	json_object_set_new(object, "awake_by",
 			    idle.awake_by ? json_string(idle.awake_by) : json_null());
 	return object;
 }
 
-void report_set_own(json_t *object, const struct ping_conf *conf,
-		    const struct ping_outcome *outcome)
+json_t *report_own(const struct ping_outcome *outcome)
 {
+	json_t *object = json_object();
+
 	json_object_set_new(object, "provider_choice", json_string(outcome->provider_choice));
-	set_interrupted(object, conf, outcome);
 	json_object_set_new(object, "warnings", warnings_json(outcome));
 	json_object_set_new(object, "lcore", lcore_json());
+	return object;
 }
 
-/* What every measurement has is there already. */
-static int add_own_keys(const struct ping_conf *conf, const struct ping_outcome *outcome)
+struct plx_result report_end(const struct ping_conf *conf, const struct ping_outcome *outcome)
 {
-	char path[PATH_BYTES];
-	json_error_t error;
-	json_t *object;
-	int rc = path_of(conf, "json", path);
+	return (struct plx_result){
+		.interrupted = outcome->interrupted[0] ? outcome->interrupted : NULL,
+		.failed = outcome->failed,
+		.planned_count = conf->run.count,
+		.planned_ns = conf->run.duration_ns,
+	};
+}
 
-	if (rc)
-		return rc;
-	object = json_load_file(path, 0, &error);
-	if (!object)
-		return plx_fail(EIO, "%s: cannot be read back: %s", path, error.text);
-	report_set_own(object, conf, outcome);
-	rc = report_write_json(conf, object);
-	json_decref(object);
+static struct plx_result result_of(const struct ping_conf *conf, const struct ping_outcome *outcome)
+{
+	struct plx_result result = report_end(conf, outcome);
+
+	result.name = conf->run.name;
+	result.provider = outcome->provider;
+	result.idle = outcome->idle;
+	result.size_bytes = conf->size_bytes;
+	result.elapsed_ns = outcome->elapsed_ns;
+	result.lost = outcome->lost;
+	result.rate = ping_rate(conf);
+	result.scheduled_ns = outcome->scheduled_ns;
+	result.sending_ns = outcome->sending_ns;
+	result.verified = conf->verify;
+	result.arrival = conf->run.rate ? plx_arrivals[conf->run.arrival] : NULL;
+	result.seed = conf->run.seed;
+	result.clock_drift_ppm = plx_clock_drift_ppm();
+	result.rtt_ns = &outcome->rtt_ns;
+	result.service_ns = conf->run.rate ? &outcome->service_ns : NULL;
+	return result;
+}
+
+static int write_result(const struct ping_conf *conf, const struct ping_outcome *outcome,
+			struct plx_result *result)
+{
+	int rc;
+
+	result->more = report_own(outcome);
+	rc = plx_result_write(result, conf->run.out_dir);
+	json_decref(result->more);
 	return rc;
 }
 
@@ -195,23 +172,7 @@ static int add_own_keys(const struct ping_conf *conf, const struct ping_outcome 
 int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		const struct ping_outcome *outcome)
 {
-	struct plx_result result = {
-		.name = conf->run.name,
-		.provider = outcome->provider,
-		.idle = outcome->idle,
-		.size_bytes = conf->size_bytes,
-		.elapsed_ns = outcome->elapsed_ns,
-		.lost = outcome->lost,
-		.rate = ping_rate(conf),
-		.scheduled_ns = outcome->scheduled_ns,
-		.sending_ns = outcome->sending_ns,
-		.verified = conf->verify,
-		.arrival = conf->run.rate ? plx_arrivals[conf->run.arrival] : NULL,
-		.seed = conf->run.seed,
-		.clock_drift_ppm = plx_clock_drift_ppm(),
-		.rtt_ns = &outcome->rtt_ns,
-		.service_ns = conf->run.rate ? &outcome->service_ns : NULL,
-	};
+	struct plx_result result = result_of(conf, outcome);
 
 	report_doubts(conf, outcome, outcome->rtt_ns.count, "round trips");
 	plx_result_print(&result, stdout, 0);
@@ -219,16 +180,16 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 	plx_app_say_idle(plx_lcore_id());
 	if (outcome->again)
 		plx_app_say("%llu %s", (unsigned long long)outcome->again,
-			    conf->process ? "calls were told to wait: the service there takes no "
-					    "more a second (--self-test)"
-					  : "sends found no room and waited");
+			    conf->run.process
+				    ? "calls were told to wait: the service there takes no "
+				      "more a second (--self-test)"
+				    : "sends found no room and waited");
 	ping_explain(conf, outcome);
-	if (conf->run.out_dir &&
-	    (plx_result_write(&result, conf->run.out_dir) != 0 || add_own_keys(conf, outcome) != 0))
+	if (conf->run.out_dir && write_result(conf, outcome, &result) != 0)
 		return plx_app_fail(app);
 	if (!outcome->failed && plx_result_check(&result) != 0) {
 		plx_app_fail(app);
-		return PING_STATUS_DOUBTED;
+		return PLX_MEASURE_DOUBTED;
 	}
 	return 0;
 }

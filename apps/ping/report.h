@@ -12,11 +12,10 @@
 void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
 		   const char *what);
 
-/** Set the keys that plx-ping adds to those of any measurement. */
-void report_set_own(json_t *object, const struct ping_conf *conf,
-		    const struct ping_outcome *outcome);
+/** The keys that plx-ping adds to those of any measurement. Ownership: the caller's. */
+json_t *report_own(const struct ping_outcome *outcome);
 
-/** Write the run's JSON file. Return: 0; -errno with the path. */
-int report_write_json(const struct ping_conf *conf, const json_t *object);
+/** A result that has only how the run ended. */
+struct plx_result report_end(const struct ping_conf *conf, const struct ping_outcome *outcome);
 
 #endif

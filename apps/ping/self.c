@@ -82,8 +82,7 @@ static int read_address(int fd, char *address, size_t address_bytes)
 
 int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes)
 {
-	struct plx_idle_conf idle = {0};
-	char policy[64], size[32], path[PATH_BYTES] = "";
+	char policy[PLX_MEASURE_IDLE_BYTES], size[32], path[PATH_BYTES] = "";
 	char *argv[] = {"plx-ping", "--huge", "none",     "--log-level", "error",
 			"--idle",   policy,   "--listen", "127.0.0.1:0", "--size",
 			size,       NULL,     NULL};
@@ -91,8 +90,7 @@ int ping_self_start(const struct ping_conf *conf, char *address, size_t address_
 	pid_t parent = getpid();
 	int ends[2], rc;
 
-	plx_idle_get(plx_lcore_id(), &idle); /* cannot fail: this lcore */
-	plx_idle_format(&idle, policy, sizeof(policy));
+	plx_measure_idle(policy);
 	snprintf(size, sizeof(size), "%" PRIu64, conf->size_bytes);
 	if (conf->one_way)
 		argv[PLX_ARRAY_LEN(argv) - 2] = "--sink";

@@ -9,6 +9,7 @@
 #include "plx_address.h"
 #include "plx_base.h"
 #include "plx_eal.h"
+#include "plx_lcore.h"
 #include "plx_stats.h"
 
 /* Options ---------------------------------------------------------------------------------- */
@@ -182,6 +183,15 @@ void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, 
 /** The one that was due is sent: next_tsc is for the next one. */
 void plx_schedule_advance(struct plx_schedule *schedule);
 
+/** For an arm callback: wake when the next one is due. One that is due found no room: nap. */
+void plx_schedule_sleep(const struct plx_schedule *schedule, struct plx_sleep *sleep);
+
+#define PLX_SCHEDULE_DRAIN_NS (2 * PLX_NS_PER_S) /**< for the last answers */
+
+/** Whether the host cannot keep the rate of a run that should have ended at stop_tsc (0: no end):
+ * what is still to be sent would take longer than PLX_SCHEDULE_DRAIN_NS. */
+bool plx_schedule_is_hopeless(uint64_t stop_tsc, uint64_t now_tsc);
+
 /** What a program that measures is asked for, by PLX_MEASURE_OPTIONS. */
 struct plx_measure {
 	uint64_t count, duration_ns; /**< count 0: duration_ns decides */
@@ -190,9 +200,14 @@ struct plx_measure {
 	uint64_t seed;               /**< of the arrivals */
 	const char *out_dir;         /**< NULL: the result is not written to files */
 	const char *name;            /**< of the result */
+	bool process;                /**< the self-test service of whatever process listens there */
 	bool count_given, duration_given, arrival_given, seed_given;
 };
 
+/** To exit with where a run came to its end, and its figures are not what they claim to be. */
+#define PLX_MEASURE_DOUBTED      3
+
+#define PLX_MEASURE_IDLE_BYTES   64
 #define PLX_MEASURE_COUNT_MAX    UINT64_C(1000000000000)
 #define PLX_MEASURE_DURATION_MAX (7 * 86400 * PLX_NS_PER_S)
 #define PLX_MEASURE_RATE_MAX     100000000
@@ -201,6 +216,8 @@ struct plx_measure {
  * the default of --duration, such as " (default 5s)", and of --name. */
 /* clang-format off */
 #define PLX_MEASURE_OPTIONS(m, default_, name_) \
+	PLX_FLAG("process", &(m).process, \
+		 "call the self-test service of any Pollux process, whatever it listens for"), \
 	PLX_UINT("count", "N", &(m).count, 1, PLX_MEASURE_COUNT_MAX, "measure that many", \
 		 .given = &(m).count_given), \
 	PLX_TIME("duration", "TIME", &(m).duration_ns, PLX_NS_PER_MS, PLX_MEASURE_DURATION_MAX, \
@@ -216,8 +233,22 @@ struct plx_measure {
 	PLX_TEXT("name", "NAME", &(m).name, "name of the result (default " name_ ")")
 /* clang-format on */
 
-/** Return: 0; -EINVAL these options do not go together. */
+/** Return: 0; -EINVAL these options do not go together, or the name is none of a file. */
 int plx_measure_check(const struct plx_measure *measure);
+
+/** So long a time in ticks of plx_tsc. Thread: any. */
+uint64_t plx_measure_tsc(uint64_t ns);
+
+/** The --idle policy of the calling lcore. Return: out. */
+const char *plx_measure_idle(char out[PLX_MEASURE_IDLE_BYTES]);
+
+/** The signal that stopped the loops, "SIGINT" or "SIGTERM". Thread: any. */
+const char *plx_measure_signal(void);
+
+/** Print, above the figures, what cut a run short, and how far it came: count, in `unit`
+ * ("calls"), or elapsed_ns. */
+void plx_measure_say_interrupted(const struct plx_measure *measure, const char *why, uint64_t count,
+				 const char *unit, uint64_t elapsed_ns);
 
 /* Results ---------------------------------------------------------------------------------- */
 
@@ -243,6 +274,7 @@ struct plx_result {
 	double clock_drift_ppm;
 	const struct plx_hist *rtt_ns;     /**< open loop: from the intended time */
 	const struct plx_hist *service_ns; /**< open loop: from the true send; else NULL */
+	struct json_t *more;               /**< jansson's: keys to write too; NULL: none */
 };
 
 /** Print the line of percentiles (n/a where there are too few samples) and a histogram at most
@@ -268,5 +300,19 @@ int plx_result_prepare(const char *name, const char *dir);
  * arrival achieved_rate seed service_p50_ns service_p99_ns clock_drift_ppm note. A percentile
  * without enough samples is null. Return: 0; -errno with the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
+
+/** Set the keys that say what cut the run short: interrupted, planned_count or planned_ns. */
+void plx_result_set_interrupted(struct json_t *object, const struct plx_result *result);
+
+/** Set a number, or a percentile: null where there are too few samples. */
+void plx_result_set_count(struct json_t *object, const char *key, uint64_t value);
+void plx_result_set_quantile(struct json_t *object, const char *key, const struct plx_hist *hist,
+			     double fraction);
+
+/** Write a file of JSON. Return: 0; -errno with the path. */
+int plx_app_write_json(const char *path, const struct json_t *object);
+
+/** The same for DIR/NAME.json. */
+int plx_result_write_json(const char *dir, const char *name, const struct json_t *object);
 
 #endif

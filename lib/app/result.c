@@ -76,34 +76,34 @@ int plx_result_check(const struct plx_result *result)
 
 /* JSON ------------------------------------------------------------------------------------- */
 
-static void set_count(json_t *object, const char *key, uint64_t value)
+void plx_result_set_count(json_t *object, const char *key, uint64_t value)
 {
 	json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
-static void set_quantile(json_t *object, const char *key, const struct plx_hist *hist,
-			 double fraction)
+void plx_result_set_quantile(json_t *object, const char *key, const struct plx_hist *hist,
+			     double fraction)
 {
 	if (plx_hist_quantile_known(hist, fraction))
-		set_count(object, key, plx_hist_quantile(hist, fraction));
+		plx_result_set_count(object, key, plx_hist_quantile(hist, fraction));
 	else
 		json_object_set_new(object, key, json_null());
 }
 
 static void set_times(json_t *object, const struct plx_hist *hist)
 {
-	set_count(object, "count", hist->count);
+	plx_result_set_count(object, "count", hist->count);
 	if (hist->count)
-		set_count(object, "min_ns", hist->min);
+		plx_result_set_count(object, "min_ns", hist->min);
 	else
 		json_object_set_new(object, "min_ns", json_null());
-	set_quantile(object, "p50_ns", hist, 0.5);
-	set_quantile(object, "p90_ns", hist, 0.9);
-	set_quantile(object, "p99_ns", hist, 0.99);
-	set_quantile(object, "p99_9_ns", hist, 0.999);
-	set_quantile(object, "p99_99_ns", hist, 0.9999);
+	plx_result_set_quantile(object, "p50_ns", hist, 0.5);
+	plx_result_set_quantile(object, "p90_ns", hist, 0.9);
+	plx_result_set_quantile(object, "p99_ns", hist, 0.99);
+	plx_result_set_quantile(object, "p99_9_ns", hist, 0.999);
+	plx_result_set_quantile(object, "p99_99_ns", hist, 0.9999);
 	if (hist->count)
-		set_count(object, "max_ns", hist->max);
+		plx_result_set_count(object, "max_ns", hist->max);
 	else
 		json_object_set_new(object, "max_ns", json_null());
 	json_object_set_new(object, "mean_ns",
@@ -116,21 +116,21 @@ static void set_open_loop(json_t *object, const struct plx_result *result)
 	json_object_set_new(object, "achieved_rate", json_real(achieved_rate(result)));
 	if (result->arrival)
 		json_object_set_new(object, "arrival", json_string(result->arrival));
-	set_count(object, "seed", result->seed);
+	plx_result_set_count(object, "seed", result->seed);
 	if (result->service_ns) {
-		set_quantile(object, "service_p50_ns", result->service_ns, 0.5);
-		set_quantile(object, "service_p99_ns", result->service_ns, 0.99);
+		plx_result_set_quantile(object, "service_p50_ns", result->service_ns, 0.5);
+		plx_result_set_quantile(object, "service_p99_ns", result->service_ns, 0.99);
 	}
 }
 
-static void set_interrupted(json_t *object, const struct plx_result *result)
+void plx_result_set_interrupted(json_t *object, const struct plx_result *result)
 {
 	json_object_set_new(object, "interrupted",
 			    result->interrupted ? json_string(result->interrupted) : json_null());
 	if (result->interrupted && result->planned_count)
-		set_count(object, "planned_count", result->planned_count);
+		plx_result_set_count(object, "planned_count", result->planned_count);
 	else if (result->interrupted && result->planned_ns)
-		set_count(object, "planned_ns", result->planned_ns);
+		plx_result_set_count(object, "planned_ns", result->planned_ns);
 }
 
 static json_t *result_json(const struct plx_result *result)
@@ -141,41 +141,40 @@ static json_t *result_json(const struct plx_result *result)
 	json_object_set_new(object, "name", json_string(result->name));
 	json_object_set_new(object, "provider", json_string(result->provider));
 	json_object_set_new(object, "idle", json_string(result->idle));
-	set_count(object, "size_bytes", result->size_bytes);
+	plx_result_set_count(object, "size_bytes", result->size_bytes);
 	set_times(object, result->rtt_ns);
-	set_count(object, "elapsed_ns", result->elapsed_ns);
+	plx_result_set_count(object, "elapsed_ns", result->elapsed_ns);
 	json_object_set_new(object, "valid", json_boolean(in_order && !result->failed));
-	set_interrupted(object, result);
-	set_count(object, "lost", result->lost);
+	plx_result_set_interrupted(object, result);
+	plx_result_set_count(object, "lost", result->lost);
 	if (result->rate > 0)
 		set_open_loop(object, result);
 	json_object_set_new(object, "clock_drift_ppm", json_real(result->clock_drift_ppm));
 	if (!in_order)
 		json_object_set_new(object, "note", json_string(plx_error()));
+	if (result->more)
+		json_object_update(object, result->more);
 	return object;
 }
 
 /* Files ------------------------------------------------------------------------------------ */
 
-static int write_json(const struct plx_result *result, FILE *file)
+static int write_json(const void *object, FILE *file)
 {
-	json_t *object = result_json(result);
-	int rc = json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_PRECISION));
-
-	json_decref(object);
-	if (rc || fputc('\n', file) == EOF || fflush(file))
+	if (json_dumpf(object, file, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_PRECISION)) ||
+	    fputc('\n', file) == EOF || fflush(file))
 		return plx_fail(EIO, "cannot write: %s", strerror(errno));
 	return 0;
 }
 
-static int write_hgrm(const struct plx_result *result, FILE *file)
+static int write_hgrm(const void *hist, FILE *file)
 {
-	return plx_hist_write_hgrm(result->rtt_ns, file, HGRM_UNIT_NS);
+	return plx_hist_write_hgrm(hist, file, HGRM_UNIT_NS);
 }
 
-static int write_csv(const struct plx_result *result, FILE *file)
+static int write_csv(const void *hist, FILE *file)
 {
-	return plx_hist_write_csv(result->rtt_ns, file);
+	return plx_hist_write_csv(hist, file);
 }
 
 static int make_directory(const char *dir)
@@ -196,23 +195,32 @@ static int make_directory(const char *dir)
 	return 0;
 }
 
-static int write_file(const struct plx_result *result, const char *dir, const char *suffix,
-		      int (*write)(const struct plx_result *result, FILE *file))
+static int write_file(const char *path, int (*write)(const void *what, FILE *file),
+		      const void *what)
 {
-	char path[PATH_BYTES];
+	FILE *file = fopen(path, "we");
 
-	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, result->name, suffix) >=
-	    (int)sizeof(path))
-		return plx_fail(ENAMETOOLONG, "%.40s.../%s: the name is too long", dir,
-				result->name);
-
-	FILE *file = fopen(path, "w");
 	if (!file)
 		return plx_fail(errno, "cannot write %s: %s", path, strerror(errno));
-	int rc = write(result, file);
+	int rc = write(what, file);
 	if (fclose(file) && !rc)
 		rc = plx_fail(EIO, "%s", strerror(errno));
 	return rc ? plx_fail_in(rc, "%s: ", path) : 0;
+}
+
+int plx_app_write_json(const char *path, const json_t *object)
+{
+	return write_file(path, write_json, object);
+}
+
+static int write_named(const char *dir, const char *name, const char *suffix,
+		       int (*write)(const void *what, FILE *file), const void *what)
+{
+	char path[PATH_BYTES];
+
+	if (snprintf(path, sizeof(path), "%s/%s.%s", dir, name, suffix) >= (int)sizeof(path))
+		return plx_fail(ENAMETOOLONG, "%.40s.../%.40s: the name is too long", dir, name);
+	return write_file(path, write, what);
 }
 
 int plx_result_prepare(const char *name, const char *dir)
@@ -229,15 +237,24 @@ int plx_result_prepare(const char *name, const char *dir)
 	return rc;
 }
 
+int plx_result_write_json(const char *dir, const char *name, const json_t *object)
+{
+	return write_named(dir, name, "json", write_json, object);
+}
+
 int plx_result_write(const struct plx_result *result, const char *dir)
 {
 	int rc = plx_result_prepare(result->name, dir);
 
+	if (!rc) {
+		json_t *object = result_json(result);
+
+		rc = plx_result_write_json(dir, result->name, object);
+		json_decref(object);
+	}
 	if (!rc)
-		rc = write_file(result, dir, "json", write_json);
+		rc = write_named(dir, result->name, "hgrm", write_hgrm, result->rtt_ns);
 	if (!rc)
-		rc = write_file(result, dir, "hgrm", write_hgrm);
-	if (!rc)
-		rc = write_file(result, dir, "csv", write_csv);
+		rc = write_named(dir, result->name, "csv", write_csv, result->rtt_ns);
 	return rc;
 }

@@ -26,20 +26,6 @@ static double burst_gap(const struct plx_schedule *schedule)
 	return schedule->gap_tsc * BURST_LENGTH - schedule->burst_gap_tsc * (BURST_LENGTH - 1);
 }
 
-int plx_measure_check(const struct plx_measure *measure)
-{
-	if ((measure->arrival_given || measure->seed_given) && !measure->rate)
-		return plx_fail(EINVAL,
-				"--arrival and --seed are for an open loop; give --rate R too");
-	if (measure->arrival == PLX_ARRIVAL_BURST && measure->rate > PLX_ARRIVAL_BURST_RATE_MAX)
-		return plx_fail(
-			EINVAL,
-			"--arrival burst: inside a burst there are %d a second; give --rate up to "
-			"that",
-			PLX_ARRIVAL_BURST_RATE_MAX);
-	return 0;
-}
-
 void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,
 		       uint64_t seed, double tsc_hz)
 {
@@ -64,4 +50,18 @@ void plx_schedule_advance(struct plx_schedule *schedule)
 		gap = burst_gap(schedule);
 	}
 	schedule->next_tsc += gap;
+}
+
+void plx_schedule_sleep(const struct plx_schedule *schedule, struct plx_sleep *sleep)
+{
+	if (schedule->next_tsc <= (double)plx_tsc())
+		plx_sleep_nap(sleep);
+	else
+		plx_sleep_until(sleep, plx_tsc_time_ns((uint64_t)schedule->next_tsc));
+}
+
+bool plx_schedule_is_hopeless(uint64_t stop_tsc, uint64_t now_tsc)
+{
+	return stop_tsc && now_tsc > stop_tsc &&
+	       plx_tsc_to_ns(now_tsc - stop_tsc) > PLX_SCHEDULE_DRAIN_NS;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What keeps parameters, in reading order: store.c all of them, in memory; journal.c and
- * journal_disk.c what changed, on its way to the disk by a thread; tables.c and the others the file.
+ * journal_disk.c what changed, on its way to the disk by a thread; tables.c and the others the
+ * file.
  *
  * All parameters, in memory: found by name at once, and in the order of their names. Its user's
  * thread alone. */

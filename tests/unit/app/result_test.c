@@ -149,6 +149,19 @@ RESULT_TEST(json_of_a_run_that_was_cut_short_says_by_what)
 	json_decref(object);
 }
 
+RESULT_TEST(json_has_the_keys_of_the_program_too)
+{
+	struct fixture *f = *state;
+
+	fill(f, 1000);
+	f->result.more = json_pack("{s:s}", "provider_choice", "asked");
+	json_t *object = written_json(f, "");
+	assert_string_equal(json_string_value(json_object_get(object, "provider_choice")), "asked");
+	assert_string_equal(json_string_value(json_object_get(object, "name")), "tcp-poll");
+	json_decref(object);
+	json_decref(f->result.more);
+}
+
 RESULT_TEST(closed_loops_with_gaps_may_take_time_between_trips)
 {
 	struct fixture *f = *state;

@@ -80,27 +80,14 @@ PLX_TEST(bursts_keep_the_rate)
 	assert_true(fabs(schedule.next_tsc - 1000 * 1e5) < 1000);
 }
 
-PLX_TEST(options_that_do_not_go_together_are_refused)
+PLX_TEST(a_run_is_hopeless_once_its_last_answers_would_be_overdue)
 {
-	static const struct {
-		struct plx_measure measure;
-		const char *error; /* NULL: they do */
-	} rows[] = {
-		{{.arrival = PLX_ARRIVAL_BURST, .rate = 100000}, NULL},
-		{{.arrival = PLX_ARRIVAL_BURST, .rate = 100001}, "give --rate up to that"},
-		{{.arrival = PLX_ARRIVAL_POISSON, .rate = 1000000000}, NULL},
-		{{.arrival_given = true}, "give --rate R too"},
-		{{.seed_given = true}, "give --rate R too"},
-		{{.arrival_given = true, .seed_given = true, .rate = 1}, NULL},
-	};
+	uint64_t hz = (uint64_t)plx_clock_info()->hz;
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		int rc = plx_measure_check(&rows[i].measure);
-
-		assert_int_equal(rc, rows[i].error ? -EINVAL : 0);
-		if (rc)
-			assert_error_has(rows[i].error);
-	}
+	assert_false(plx_schedule_is_hopeless(hz, hz));
+	assert_false(plx_schedule_is_hopeless(hz, 5 * hz / 2));
+	assert_true(plx_schedule_is_hopeless(hz, 7 * hz / 2));
+	assert_false(plx_schedule_is_hopeless(0, 7 * hz / 2));
 }
 
 PLX_TEST_MAIN()
