@@ -14,7 +14,7 @@ struct call_conf {
 	uint64_t version;
 	bool version_given;
 	const char *data, *hex, *json, *file; /**< the request; NULL: not so */
-	uint64_t size_bytes;                  /**< so many zeros */
+	uint64_t size_bytes;                  /**< zeros */
 	uint64_t deadline_ns;
 	struct plx_measure run; /**< count and duration_ns 0: one call, whose reply is shown */
 	uint64_t in_flight;
@@ -26,7 +26,7 @@ struct call_conf {
 };
 
 #define CALL_IN_FLIGHT_MAX 1000000
-#define CALL_OPEN_LOOP_MAX 65536 /* open at a time, unless --in-flight says so */
+#define CALL_OPEN_LOOP_MAX 65536 /* open at a time, unless --in-flight is given */
 
 /** The command line, and what it asked for once plx_app_start has run. */
 extern const struct plx_app call_app;
@@ -48,10 +48,10 @@ int call_show_methods(const void *text, size_t length);
 int call_find_method(const void *text, size_t length, const char *name, bool exact,
 		     uint32_t *id_out, uint16_t *version);
 
-/** Why no service is up, in words. Valid until it is called again. */
+/** Why no service is up, as text. Valid until it is called again. */
 const char *call_trouble(const struct plx_rpc_client *client);
 
-/** What to do where a call ended so, to stand behind that; "" where there is nothing to be said. */
+/** What to do after a call that ended with this status; "" if there is nothing to say. */
 const char *call_hint(enum plx_rpc_status status, bool may_have_run);
 
 /** Turn the loop until the calls are done. In-flight ones follow each other; their times are

@@ -42,7 +42,7 @@ static void look_at_warmup(struct measure *measure, uint64_t tsc)
 		begin_measuring(measure, tsc);
 }
 
-/* This one is not to be made any more. */
+/* This one is not made. */
 static void give_up(struct measure *measure)
 {
 	measure->called--;

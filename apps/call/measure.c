@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #define RTT_NS_MAX (100 * PLX_NS_PER_S)
-#define WARMUP     1000         /* calls; as many as are open at a time, where that is more */
-#define GONE_NS    PLX_NS_PER_S /* without any answer, the link ended: nobody is there any more */
+#define WARMUP     1000         /* calls; --in-flight if that is more */
+#define GONE_NS    PLX_NS_PER_S /* without any answer, the link ended: the service is gone */
 /* So many calls for each that is open at a time: that fewer are open where it begins and ends is
  * less than 1 % of them. */
 #define ROUNDS_CHECKED 100
@@ -177,7 +177,7 @@ static int report(const struct measure *measure)
 	int rc;
 
 	if (!conf->run.rate)
-		result.lost -= measure->open; /* they came behind the end */
+		result.lost -= measure->open; /* they came after the end */
 	set_schedule(&result, measure);
 	if (result.interrupted)
 		plx_measure_say_interrupted(&conf->run, result.interrupted, result.rtt_ns->count,
@@ -229,7 +229,7 @@ int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 	measure.signalled = !measure.ended;
 	measure.ended = true;
 	rc = rc ? rc : end(&measure);
-	/* What is still open is told of while `measure` is there. */
+	/* Ends what is still open, which needs `measure`. */
 	plx_rpc_client_destroy(client);
 	client = NULL;
 	free(measure.ones);

@@ -23,13 +23,13 @@ struct measure {
 	const void *data;
 	size_t length;
 	uint64_t count, warmup;                  /* to be called; of them, not measured */
-	uint64_t called, done;                   /* done: that were called behind the warm-up */
+	uint64_t called, done;                   /* done: that were called after the warm-up */
 	uint64_t began_tsc, stop_tsc, ended_tsc; /* measured part; stop 0: no end but count */
 	uint64_t statuses[PLX_RPC_STATUS_COUNT];
 	uint64_t handler_ns;
 	uint64_t in_flight; /* that may be open at a time */
 	uint32_t open;
-	uint64_t waits;           /* calls that were told to wait, and are made again */
+	uint64_t waits;           /* calls that had to wait, and are made again */
 	uint64_t answered_tsc;    /* the last one, whatever the answer was */
 	uint64_t warm_until_tsc;  /* closed loop: it is measured then at the latest */
 	struct plx_timer *pauses; /* closed loop: of `ones`, in their order */
@@ -52,7 +52,7 @@ struct measure {
 /** Call, as `one`. Return: 0; as plx_rpc_call, and measure->rc is that. */
 int measure_call(struct measure *measure, struct one *one);
 
-/** Whether no more are to be made that are due then. */
+/** Whether calls that are due then are no longer made. */
 bool measure_is_enough(const struct measure *measure, uint64_t tsc);
 
 /** Note how one went. */
@@ -69,7 +69,7 @@ bool measure_is_over(struct measure *measure, const struct plx_rpc_result *resul
 /** Note which provider it is, while a service is up. */
 void measure_note_provider(struct measure *measure);
 
-/** Keep so many calls open as conf says, until it ends, and turn the loop. Return: 0, as
+/** Keep conf->in_flight calls open, until it ends, and turn the loop. Return: 0, as
  * measure->rc; what went wrong before. */
 int closed_loop_run(struct measure *measure);
 

@@ -94,7 +94,7 @@ static int poll(void *arg, uint64_t now_ns)
 	return work;
 }
 
-/* Nothing tells of the next one but its time. */
+/* The next call is due by its time alone. */
 static int arm(void *arg, struct plx_sleep *sleep)
 {
 	const struct measure *measure = arg;

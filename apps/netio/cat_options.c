@@ -78,10 +78,9 @@ static const struct plx_app_option options[] = {
 		 "push: what a receiver that went away had not finished is lost, not handed to "
 		 "another one",
 		 .given = &given.at_most_once),
-	PLX_UINT("count", "N", &cat_conf.count, 1, 0, "end after so many messages"),
+	PLX_UINT("count", "N", &cat_conf.count, 1, 0, "end after N messages"),
 	PLX_UINT("subscribers", "N", &cat_conf.subscribers, 0, 1000000,
-		 "publish: begin when so many have subscribed (default 1)",
-		 .given = &given.subscribers),
+		 "publish: begin when N have subscribed (default 1)", .given = &given.subscribers),
 	PLX_FLAG("at-once", &cat_conf.at_once,
 		 "subscribe: one message in each frame, also from a publisher that fills pages",
 		 .given = &given.at_once),
@@ -92,7 +91,7 @@ static const struct plx_app_option options[] = {
 		   "name none (default block)",
 		   .given = &given.slow),
 	PLX_SIZE("backlog", "SIZE", &cat_conf.backlog_bytes, 1, 1 << 30,
-		 "with it: so much may wait before that (default what the publisher's pages hold, "
+		 "with it: SIZE may wait before that (default what the publisher's pages hold, "
 		 "2M)",
 		 .given = &given.backlog),
 	PLX_FLAG("show-tag", &cat_conf.show_tag, "subscribe, recv: the tag before each message",

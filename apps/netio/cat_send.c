@@ -13,7 +13,7 @@ static uint32_t page_count;
 static bool is_over;    /* there are no more messages */
 static bool is_closing; /* all of them are out */
 static uint64_t lost;   /* unbuffered */
-static uint64_t copy;   /* key of the message that is to be sent; unbuffered */
+static uint64_t copy;   /* key of the message to send; unbuffered */
 
 static netio_tag_t tag(void)
 {

@@ -38,8 +38,7 @@ static const struct plx_app_option options[] = {
 	PLX_SIZE("size", "SIZE", &pubsub_conf.size, 8, 16 << 20, "of a message (default 64)",
 		 .given = &size_given),
 	PLX_UINT("rate", "R", &pubsub_conf.rate, 1, 1000000000,
-		 "publish so many messages a second (default as fast as it goes)",
-		 .given = &rate_given),
+		 "publish R messages a second (default as fast as it goes)", .given = &rate_given),
 	PLX_CHOICE("slow", "POLICY", &pubsub_conf.policy, policies,
 		   "of who subscribes, where it is too slow: block, disconnect, drop-old, "
 		   "drop-new, conflate (default block)",

@@ -27,7 +27,7 @@ static struct run {
 	uint64_t sequence;                 /* of the next message, which it begins with */
 	uint64_t start_ns, start_sequence; /* of publishing at the rate that was asked for */
 	uint64_t ready, gone;              /* subscriptions; subscribers */
-	bool blocked;                      /* no room, and not told of some yet */
+	bool blocked;                      /* no room until a callback reports some */
 	bool is_again;                     /* the message is published again */
 	uint8_t *payload;                  /* of each slot; without --mode unbuffered of one */
 	size_t stride;
@@ -114,7 +114,7 @@ static int arm(void *arg, struct plx_sleep *sleep)
 	return run.blocked || run.step == STEP_WAIT || run.step == STEP_DONE ? 0 : -EAGAIN;
 }
 
-/* What is behind by now is not made good for. */
+/* Messages that are late by now are not made up for. */
 static void start_rate(void)
 {
 	run.start_ns = plx_loop_now_ns();
@@ -215,7 +215,7 @@ static void on_unbuffered_available(struct netio_unbuffered_publish_socket *sock
 
 static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
 {
-	/* Where it is called again for, the slot at the top is the one of that message. */
+	/* If a message is published again, the slot at the top is its own. */
 	if (run.is_again && run.unused_count) {
 		run.unused[run.unused_count] = run.unused[run.unused_count - 1];
 		run.unused[run.unused_count - 1] = (uint16_t)key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribers of netio-pubsub-bench, each with a connection of its own. */
+/* The subscribers of netio-pubsub-bench, each with its own connection. */
 #include "pubsub.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ struct member {
 	uint64_t messages, bytes;
 	uint64_t next;   /* sequence number */
 	uint64_t wrong;  /* messages with another one */
-	uint64_t missed; /* that it was told of */
+	uint64_t missed; /* as on_gap reports */
 	/* Messages that come in one turn came together: what came in the one that counting begins
 	 * with is not counted. */
 	bool is_counting;

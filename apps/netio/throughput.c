@@ -22,7 +22,7 @@ static struct run {
 	unsigned next_size;
 	uint64_t size;
 	uint8_t *payload;
-	bool blocked;      /* no room, and not told of some yet */
+	bool blocked;      /* no room until a callback reports some */
 	bool question_due; /* the count is to be asked for */
 	bool in_flight;    /* an echo */
 	uint64_t steps, steps_seen;

@@ -198,7 +198,7 @@ int ping_run_calls(const struct ping_conf *conf, struct ping_outcome *outcome)
 	ping_fill(calls.payload, conf->size_bytes, 0);
 	ping_look_for_pollers(outcome);
 	rc = run(&calls);
-	calls.ended = true; /* what is still open is told of here */
+	calls.ended = true; /* on_done comes for what is still open */
 	plx_rpc_client_destroy(calls.client);
 	ping_abort(NULL);
 	free(calls.payload);

@@ -32,7 +32,7 @@ static bool is_measured(const struct client *client, uint64_t seq)
 	return seq >= client->conf->warmup;
 }
 
-/* Whether no further message shall leave. */
+/* Whether no further message leaves. */
 bool client_is_enough(const struct client *client, uint64_t now_tsc)
 {
 	if (client->conf->run.count)
@@ -165,7 +165,7 @@ static void on_open(struct plx_link *link, void *user)
 		client_send_next(client, 0);
 }
 
-/* A closed loop that found no room goes on; an open one tries again each turn anyway. */
+/* A closed loop that found no room continues; an open one tries again each turn anyway. */
 static void on_writable(struct plx_link *link, void *user)
 {
 	struct client *client = user;

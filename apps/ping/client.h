@@ -44,7 +44,7 @@ extern const struct plx_link_events client_events;
 /** End the run: text, unless it has failed before, is the reason. */
 void client_fail(struct client *client, const char *text);
 
-/** Whether no message that is intended for tsc shall leave any more. */
+/** Whether messages that are intended for tsc no longer leave. */
 bool client_is_enough(const struct client *client, uint64_t tsc);
 
 /** Close the link, and end the loop with it. */

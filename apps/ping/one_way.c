@@ -3,7 +3,7 @@
  *
  * What counts is what the other side has received. A link never takes a message that its receiver
  * has not granted room for, so that the sender is ahead by a window at most; and the clock stops
- * only when the link has closed in order, as its FIN stands behind the last message and the answer
+ * only when the link has closed in order, as its FIN follows the last message and the answer
  * says that all of them are there. An answer of the server's own to a last, marked message would
  * say the same, but a message of 0 bytes has no room for a mark.
  *

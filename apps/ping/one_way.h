@@ -21,7 +21,7 @@ struct one_way {
 	uint64_t again_before;      /* refused in the warm-up */
 	uint64_t sent_before;       /* when the watch looked last */
 	unsigned silent_s;
-	bool blocked; /* the link refused a message, and has not told of room yet */
+	bool blocked; /* the link refused a message, and has not reported room yet */
 	bool open, stopped, failed;
 	bool signalled; /* neither stopped nor failed when the loop ended */
 	struct plx_timer progress, watch;

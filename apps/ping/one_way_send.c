@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sender of a run one way: a poller that sends in bursts, counts, and closes the link behind
+/* The sender of a run one way: a poller that sends in bursts, counts, and closes the link after
  * the last message. */
 #include "one_way.h"
 
@@ -28,7 +28,7 @@ static unsigned send_burst(struct one_way *run)
 		count++;
 	run->sent += count;
 	if (rc) {
-		run->blocked = true; /* until on_writable; or on_close, where it is closing */
+		run->blocked = true; /* until on_writable; or on_close, if it is closing */
 		if (rc != -EAGAIN && rc != -ENOTCONN)
 			one_way_fail(run, plx_error());
 	}
@@ -65,14 +65,14 @@ static unsigned send_measured(struct one_way *run)
 	return count;
 }
 
-/* Close the link behind the last message; on_close ends the loop. */
+/* Close the link after the last message; on_close ends the loop. */
 static void stop(struct one_way *run)
 {
 	run->stopped = true;
 	plx_link_close(run->link);
 }
 
-/* A poller, which stands behind that of the links: what that has read of room is used in the same
+/* A poller, which runs after that of the links: what that has read of room is used in the same
  * turn. */
 static int send_in_bursts(void *arg, uint64_t now_ns)
 {

@@ -45,7 +45,7 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 	return work;
 }
 
-/* Nothing tells of the next one but its time; nothing is due before the link is open, or once the
+/* The next one is due by its time alone; nothing is due before the link is open, or once the
  * end is waited for. */
 int open_loop_arm(void *arg, struct plx_sleep *sleep)
 {

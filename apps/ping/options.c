@@ -119,7 +119,7 @@ static int check_client(void)
 	return conf.one_way ? check_one_way() : 0;
 }
 
-/* A second of an open loop, or so much one way, is enough, and more would take long. */
+/* A second of an open loop, or WARMUP_BYTES one way, is enough; more would take long. */
 static void limit_warmup(void)
 {
 	uint64_t most = conf.warmup;

@@ -61,7 +61,7 @@ struct ping_outcome {
 /** Measure until count, duration or a signal. Thread: the main lcore.
  * Return: 0; -EINTR a signal came before anything was measured; other -errno with a text where it
  * failed. The outcome's histograms must be freed either way, and hold what had been measured where
- * outcome->failed says so. */
+ * outcome->failed is set. */
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome);
 
 /** The same by calls of the self-test service: a closed loop. outcome->again counts calls that were
@@ -112,7 +112,7 @@ int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
  * status to exit with. */
 int ping_serve(const struct ping_conf *conf);
 
-/** Start plx-ping --listen as a second process, on another CPU where there is one. It ends
+/** Start plx-ping --listen as a second process, on another CPU if possible. It ends
  * with this process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a
  * text. */
 int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes);

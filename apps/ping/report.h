@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-/** Print what makes the figures doubtful, for the top: whoever reads them has to know first. count:
+/** Print what makes the figures doubtful, for the top: readers must know first. count:
  * how far the run came, in `what` ("round trips"). */
 void report_doubts(const struct ping_conf *conf, const struct ping_outcome *outcome, uint64_t count,
 		   const char *what);

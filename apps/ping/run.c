@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One run of the measuring side: what it needs, the timers beside it, the loop, and the end. */
+/* One run of the measuring side: what it needs, its timers, the loop, and the end. */
 #include "client.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 	return fits < 4096 ? 4096 : (uint32_t)fits;
 }
 
-/* The sender is told of room when it has used half of the window: 128 small buffers make bursts of
+/* The sender learns of room when it has used half of the window: 128 small buffers make bursts of
  * 64 messages, and one frame of news for each of them. */
 static uint32_t sink_window(uint32_t rx_buf_bytes)
 {

@@ -23,7 +23,7 @@ struct words {
 	int eal_count, own_count;
 };
 
-/* Where "--" is; argc where there is none. */
+/* The index of "--"; argc: none. */
 static int find_dashes(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)

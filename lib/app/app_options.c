@@ -209,13 +209,13 @@ static bool is_value(const struct plx_app_option *option, const char *word)
 	return word[0] != '-' || !word[1] || isdigit((unsigned char)word[word[1] == '.' ? 2 : 1]);
 }
 
-/* Whether the option's value is a word of its own. */
+/* Whether the option's value is a separate word. */
 static bool is_value_apart(const char *word)
 {
 	return is_long(word) ? !strchr(word, '=') : !word[2];
 }
 
-/* The option's value: behind "=", or the letter, or the next word. NULL: it is missing. */
+/* The option's value: after "=", or the letter, or the next word. NULL: it is missing. */
 static const char *take_value(struct reader *reader, const struct plx_app_option *option,
 			      const char *word)
 {
@@ -310,7 +310,7 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 
 /* Help ------------------------------------------------------------------------------------- */
 
-/* How much of the text goes on one line: up to a blank, or all. */
+/* How much of the text fits on one line: up to a blank, or all. */
 static size_t line_of(const char *text)
 {
 	size_t room = HELP_WIDTH - HELP_COLUMN, len = strlen(text);

@@ -95,7 +95,7 @@ struct plx_app {
 	int (*check)(void);
 };
 
-/** Not an exit status: go on. */
+/** Not an exit status: continue. */
 #define PLX_APP_RUN (-1)
 
 /** Parse the EAL's options and the application's own, in any order. Where both have one of the same
@@ -277,11 +277,11 @@ struct plx_result {
 	struct json_t *more;               /**< jansson's: keys to write too; NULL: none */
 };
 
-/** Print the line of percentiles (n/a where there are too few samples) and a histogram at most
+/** Print the line of percentiles (n/a if there are too few samples) and a histogram at most
  * `columns` wide (0: the terminal's, or 80). */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
-/** A percentile in microseconds, for people; "n/a" where there are too few samples. Returns out. */
+/** A percentile in microseconds, for people; "n/a" if there are too few samples. Returns out. */
 const char *plx_result_quantile(const struct plx_hist *hist, double fraction, char *out,
 				size_t size);
 
@@ -304,7 +304,7 @@ int plx_result_write(const struct plx_result *result, const char *dir);
 /** Set the keys that say what cut the run short: interrupted, planned_count or planned_ns. */
 void plx_result_set_interrupted(struct json_t *object, const struct plx_result *result);
 
-/** Set a number, or a percentile: null where there are too few samples. */
+/** Set a number, or a percentile: null if there are too few samples. */
 void plx_result_set_count(struct json_t *object, const char *key, uint64_t value);
 void plx_result_set_quantile(struct json_t *object, const char *key, const struct plx_hist *hist,
 			     double fraction);

@@ -18,7 +18,7 @@ static uint64_t next_random(struct plx_schedule *schedule)
 	return z ^ (z >> 31);
 }
 
-/* So long a pause behind a burst that the rate is kept. */
+/* The pause after a burst, which keeps the rate. */
 static double burst_gap(const struct plx_schedule *schedule)
 {
 	if (schedule->count % BURST_LENGTH)

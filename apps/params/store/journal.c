@@ -44,8 +44,9 @@ static int mark_first(struct journal *journal)
 	return rc ? rc : tables_commit(journal->tables);
 }
 
-/* Which ones were given is known at an orderly end: the next start goes on right behind. If that
- * cannot be written, it goes on further behind. Return: whether the file is still at its path. */
+/* Which ones were given is known at an orderly end: the next start continues with the next one. If
+ * that cannot be written, it continues further on. Return: whether the file is still at its path.
+ */
 static bool mark_last(struct journal *journal)
 {
 	struct marks last = given(journal->store);
@@ -148,7 +149,7 @@ void journal_put(struct journal *journal, const struct param *param, bool remove
  */
 
 /* The thread's answers come by messages, of which the lcore's lane has room for some: it is emptied
- * until the thread has ended. A thread that still waits for room then goes on without. */
+ * until the thread has ended. A thread that still waits for room then continues without. */
 static void join(struct journal *journal)
 {
 	uint64_t until_ns = plx_time_add(plx_now_ns(), ANSWERS_NS);

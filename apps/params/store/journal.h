@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The disk: a thread of its own writes what has changed into an SQLite file, so that no lcore waits
+/* The disk: its own thread writes what has changed into an SQLite file, so that no lcore waits
  * for it. What has come meanwhile is one transaction. */
 #ifndef JOURNAL_H
 #define JOURNAL_H
@@ -22,7 +22,7 @@ int journal_open(const char *path, struct store *store, struct journal **journal
 int journal_start(struct journal *journal, const cpu_set_t *cpus);
 
 /** Have room for one change, before it is made: what cannot be written is not changed. It stays
- * until journal_put uses it. Thread: that which started it. Return: 0; -EAGAIN the disk is behind;
+ * until journal_put uses it. Thread: that which started it. Return: 0; -EAGAIN the disk is late;
  * -ENOMEM. */
 int journal_reserve(struct journal *journal);
 

@@ -75,7 +75,7 @@ static struct marks given_in(const struct journal *journal)
 	return given;
 }
 
-/* Numbers that can be given before the next commit have to be marked by this one. */
+/* Numbers that can be given before the next commit must be marked by this one. */
 static bool are_near(const struct marks *marks, const struct marks *given)
 {
 	return given->revision + UNWRITTEN_MAX > marks->revision ||
@@ -149,7 +149,7 @@ static int reply(const struct change *change, bool is_written)
 						sizeof(lost) - 1);
 }
 
-/* The lane to the lcore may be full. When nobody empties it any more, the client hears that the
+/* The lane to the lcore may be full. When nobody empties it, the client hears that the
  * link ends. */
 static void answer(struct journal *journal, const struct change *change, bool is_written)
 {
@@ -178,7 +178,7 @@ static void end_group(struct journal *journal, bool is_written)
 /* The thread -------------------------------------------------------------------------------------
  */
 
-/* Each push was posted: what is pushed behind the last one that is taken here wakes it again. */
+/* Each push was posted: what is pushed after the last one that is taken here wakes it again. */
 static void wait_for_changes(struct journal *journal)
 {
 	while (sem_wait(&journal->filled) != 0)

@@ -13,7 +13,7 @@
 #define ROOM      (1u << 16) /* changes that wait */
 #define GROUP_MAX 4096       /* changes of one transaction */
 
-/* Numbers that can have been given behind those of the last commit. */
+/* Numbers that can have been given after those of the last commit. */
 #define UNWRITTEN_MAX (ROOM + GROUP_MAX)
 
 /* The file's marks are so far ahead: twice that, so that they are raised in few transactions. */
@@ -37,14 +37,14 @@ struct marks {
 enum stage {
 	STAGE_RUNS,
 	STAGE_ENDS,    /* nothing more comes: write what there is, and end */
-	STAGE_IS_LATE, /* nobody takes answers any more */
+	STAGE_IS_LATE, /* nobody takes answers */
 };
 
 struct journal {
 	struct store *store;
 	struct tables *tables;
 	struct plx_ring *ring; /* of struct change *: from the lcore to the thread */
-	sem_t filled;          /* posted behind each push */
+	sem_t filled;          /* posted after each push */
 	PLX_ATOMIC(int) stage;
 
 	/* The lcore's. */

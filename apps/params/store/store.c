@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A hash table of chains for who looks for one, and a skip list (Pugh, "Skip Lists: A Probabilistic
- * Alternative to Balanced Trees", 1990) for who wants all below a name: it has nothing to do anew,
+/* A hash table of chains to find one, and a skip list (Pugh, "Skip Lists: A Probabilistic
+ * Alternative to Balanced Trees", 1990) to find all below a name: it never has to be rebuilt,
  * however many there are. */
 #include "store.h"
 
@@ -17,7 +17,7 @@ struct node {
 	uint64_t hash;
 	char *text;
 	uint32_t levels;
-	struct node *next[]; /* of the skip list; its name lies behind them */
+	struct node *next[]; /* of the skip list; its name follows them */
 };
 
 struct store {
@@ -102,14 +102,14 @@ static void find_places(struct store *store, const char *name, size_t length,
 }
 
 const struct param *store_first(const struct store *store, const char *name, size_t length,
-				bool behind)
+				bool after)
 {
 	struct node **places[LEVELS];
 	struct node *node;
 
 	find_places((struct store *)store, name, length, places);
 	node = *places[0];
-	if (node && behind && compare(node, name, length) == 0)
+	if (node && after && compare(node, name, length) == 0)
 		node = node->next[0];
 	return node ? &node->param : NULL;
 }

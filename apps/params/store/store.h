@@ -22,12 +22,12 @@ uint64_t store_revision(const struct store *store);
 /** The highest id that was given. */
 uint64_t store_last_id(const struct store *store);
 
-/** Return: NULL: there is none of that name. Valid until it is removed. */
+/** Return: NULL: unknown name. Valid until it is removed. */
 const struct param *store_find(const struct store *store, const char *name, size_t length);
 
-/** The first one whose name is not before that, or, with `behind`, is behind it. NULL: none. */
+/** The first one whose name is not before that, or, with `after`, is after it. NULL: none. */
 const struct param *store_first(const struct store *store, const char *name, size_t length,
-				bool behind);
+				bool after);
 const struct param *store_next(const struct param *param);
 
 /** Put one in as it was: its id and revision are taken over, and so is whatever it says. For

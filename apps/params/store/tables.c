@@ -162,7 +162,7 @@ static int check_file(struct tables *tables)
 	int64_t objects = ask(tables, "SELECT count(*) FROM sqlite_schema");
 	int64_t id, version;
 
-	/* The file that is written ahead has to be made before anything can be read. */
+	/* The file that is written ahead must be made before anything can be read. */
 	if (objects < 0 && lacks_folder(tables))
 		return fail_to_open(tables, EROFS, "SQLite cannot make files beside it");
 	if (objects < 0)

@@ -32,7 +32,7 @@ int tables_remove(struct tables *tables, const struct param *param);
 int tables_commit(struct tables *tables);
 void tables_roll_back(struct tables *tables);
 
-/** Numbers up to these may have been given: a store that is loaded goes on behind them. */
+/** Numbers up to these may have been given: a store that is loaded continues after them. */
 int tables_mark(struct tables *tables, uint64_t revision, uint64_t id);
 
 #endif
