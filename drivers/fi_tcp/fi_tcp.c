@@ -7,8 +7,8 @@
 #include "plx_fabric_driver.h"
 #include "sockets.h"
 
-#include <netinet/in.h>
 #include <rdma/fi_errno.h>
+#include <sockaddr.h>
 #include <string.h>
 
 extern const struct plx_fabric_driver plx_driver_fi_tcp;
@@ -84,8 +84,7 @@ static int fi_tcp_requested(struct fid_pep *pep, const struct fi_info *request)
 
 	if (fi_getname(&pep->fid, &name, &length) != 0)
 		return -1;
-	/* Both families have it in the same place. */
-	return sockets_close_on_exec_accepted(ntohs(((struct sockaddr_in *)&name)->sin_port),
+	return sockets_close_on_exec_accepted(address_port((struct sockaddr *)&name),
 					      request->dest_addr, request->dest_addrlen,
 					      ACCEPT_LOOKS_MAX);
 }

@@ -8,7 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <netinet/in.h>
+#include <sockaddr.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,12 +107,6 @@ void sockets_forget(int fd)
 					  memory_order_relaxed);
 }
 
-static uint16_t port_of(const struct sockaddr_storage *name)
-{
-	return ntohs(name->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)name)->sin6_port
-						 : ((const struct sockaddr_in *)name)->sin_port);
-}
-
 static bool is_accepted(int fd, uint16_t port, const struct sockaddr *peer, socklen_t peer_len)
 {
 	struct sockaddr_storage name = {0};
@@ -122,7 +116,8 @@ static bool is_accepted(int fd, uint16_t port, const struct sockaddr *peer, sock
 	    memcmp(&name, peer, len) != 0)
 		return false;
 	len = sizeof(name);
-	return getsockname(fd, (struct sockaddr *)&name, &len) == 0 && port_of(&name) == port;
+	return getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+	       address_port((struct sockaddr *)&name) == port;
 }
 
 int sockets_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,

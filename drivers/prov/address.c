@@ -7,64 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-socklen_t prov_address_bytes(const struct sockaddr *address)
-{
-	switch (address->sa_family) {
-	case AF_INET:
-		return sizeof(struct sockaddr_in);
-	case AF_INET6:
-		return sizeof(struct sockaddr_in6);
-	default:
-		return 0;
-	}
-}
-
-uint16_t prov_address_port(const struct sockaddr *address)
-{
-	switch (address->sa_family) {
-	case AF_INET:
-		return ntohs(((const struct sockaddr_in *)address)->sin_port);
-	case AF_INET6:
-		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
-	default:
-		return 0;
-	}
-}
-
-void prov_address_set_port(struct sockaddr *address, uint16_t port)
-{
-	if (address->sa_family == AF_INET)
-		((struct sockaddr_in *)address)->sin_port = htons(port);
-	else if (address->sa_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
-}
-
-bool prov_address_is_any(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
-	return ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
-}
-
-const char *prov_address_format(const struct sockaddr_storage *address, char *out)
-{
-	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
-	const struct sockaddr_in *four = (const struct sockaddr_in *)address;
-	char host[INET6_ADDRSTRLEN] = "", scope[16] = "";
-	unsigned port = prov_address_port((const struct sockaddr *)address);
-
-	if (address->ss_family == AF_INET6) {
-		inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof(host));
-		if (six->sin6_scope_id)
-			snprintf(scope, sizeof(scope), "%%%u", six->sin6_scope_id);
-		snprintf(out, PROV_ADDRESS_MAX, "[%s%s]:%u", host, scope, port);
-	} else {
-		inet_ntop(AF_INET, &four->sin_addr, host, sizeof(host));
-		snprintf(out, PROV_ADDRESS_MAX, "%s:%u", host, port);
-	}
-	return out;
-}
-
 bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out)
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
@@ -77,8 +19,8 @@ bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_sto
 		memcpy(&four->sin_addr, six->sin6_addr.s6_addr + 12, sizeof(four->sin_addr));
 		return true;
 	}
-	memcpy(copy_out, address, prov_address_bytes(address));
-	return prov_address_bytes(address) != 0;
+	memcpy(copy_out, address, address_bytes(address));
+	return address_bytes(address) != 0;
 }
 
 /* Such an address can be bound to, and is nobody's. */
@@ -101,7 +43,7 @@ bool prov_address_is_local(const struct fi_provider *provider, const struct sock
 
 	if (!prov_address_plain_copy(address, &copy) || is_many(&copy))
 		return false;
-	prov_address_set_port((struct sockaddr *)&copy, 0);
+	address_set_port((struct sockaddr *)&copy, 0);
 
 	int fd = socket(copy.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -112,7 +54,7 @@ bool prov_address_is_local(const struct fi_provider *provider, const struct sock
 		return false;
 	}
 
-	int rc = bind(fd, (struct sockaddr *)&copy, prov_address_bytes((struct sockaddr *)&copy));
+	int rc = bind(fd, (struct sockaddr *)&copy, address_bytes((struct sockaddr *)&copy));
 
 	close(fd);
 	return rc == 0;
@@ -129,10 +71,10 @@ bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_stora
 	if (fd < 0)
 		return false;
 	memset(from_out, 0, sizeof(*from_out));
-	found = connect(fd, address, prov_address_bytes(address)) == 0 &&
+	found = connect(fd, address, address_bytes(address)) == 0 &&
 		getsockname(fd, (struct sockaddr *)from_out, &bytes) == 0;
 	close(fd);
-	prov_address_set_port((struct sockaddr *)from_out, 0);
+	address_set_port((struct sockaddr *)from_out, 0);
 	return found;
 }
 
@@ -140,20 +82,20 @@ bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_stora
 int prov_address_find_port(struct sockaddr_storage *address)
 {
 	struct sockaddr_storage found = *address;
-	socklen_t bytes = prov_address_bytes((struct sockaddr *)&found);
+	socklen_t bytes = address_bytes((struct sockaddr *)&found);
 	int fd = socket(found.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int rc = 0;
 
 	if (fd < 0)
 		return -errno;
-	prov_address_set_port((struct sockaddr *)&found, 0);
+	address_set_port((struct sockaddr *)&found, 0);
 	if (bind(fd, (struct sockaddr *)&found, bytes) ||
 	    getsockname(fd, (struct sockaddr *)&found, &bytes))
 		rc = -errno;
 	close(fd);
 	if (rc == 0)
-		prov_address_set_port((struct sockaddr *)address,
-				      prov_address_port((struct sockaddr *)&found));
+		address_set_port((struct sockaddr *)address,
+				 address_port((struct sockaddr *)&found));
 	return rc;
 }
 
@@ -161,7 +103,7 @@ int prov_address_find_port(struct sockaddr_storage *address)
 
 int prov_address_give(const struct sockaddr_storage *address, void *out, size_t *bytes)
 {
-	size_t needed = prov_address_bytes((const struct sockaddr *)address);
+	size_t needed = address_bytes((const struct sockaddr *)address);
 	size_t room = *bytes;
 
 	*bytes = needed;
@@ -176,9 +118,9 @@ int prov_address_take(const void *address, size_t bytes, struct sockaddr_storage
 
 	if (!from || bytes < sizeof(from->sa_family) ||
 	    (from->sa_family != AF_INET && from->sa_family != AF_INET6) ||
-	    bytes < prov_address_bytes(from))
+	    bytes < address_bytes(from))
 		return -FI_EINVAL;
 	memset(out, 0, sizeof(*out));
-	memcpy(out, from, prov_address_bytes(from));
+	memcpy(out, from, address_bytes(from));
 	return 0;
 }

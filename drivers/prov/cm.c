@@ -46,7 +46,7 @@ static int take_peer(struct prov_ep *ep, const void *address)
 {
 	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
 
-	return prov_address_take(peer, peer ? prov_address_bytes(peer) : 0, &ep->peer);
+	return prov_address_take(peer, peer ? address_bytes(peer) : 0, &ep->peer);
 }
 
 static int ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)

@@ -42,7 +42,7 @@ static uint32_t format_of(int family)
 
 static int copy_address(const struct sockaddr *address, void **copy_out, size_t *length_out)
 {
-	size_t length = prov_address_bytes(address);
+	size_t length = address_bytes(address);
 	void *copy = malloc(length);
 
 	if (!copy)
@@ -92,7 +92,7 @@ static bool choose_source(const struct query *query, const struct sockaddr_stora
 	if (!query->prov->same_host)
 		return prov_address_route(dest, source_out);
 	*source_out = *dest;
-	prov_address_set_port((struct sockaddr *)source_out, 0);
+	address_set_port((struct sockaddr *)source_out, 0);
 	return true;
 }
 
@@ -145,7 +145,7 @@ static int answer_names(struct query *query, const char *node, const char *servi
 	for (struct addrinfo *one = found; one && rc == 0; one = one->ai_next) {
 		struct sockaddr_storage resolved = {.ss_family = AF_UNSPEC};
 
-		memcpy(&resolved, one->ai_addr, prov_address_bytes(one->ai_addr));
+		memcpy(&resolved, one->ai_addr, address_bytes(one->ai_addr));
 		rc = is_set(&resolved) ? answer(query, &resolved) : 0;
 	}
 	freeaddrinfo(found);

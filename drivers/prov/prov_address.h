@@ -1,25 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of endpoints: those of IPv4 and IPv6, with a port. */
+/* Addresses of endpoints. */
 #ifndef PROV_ADDRESS_H
 #define PROV_ADDRESS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/socket.h>
+#include <sockaddr.h>
 
 struct fi_provider;
-
-/* 0: the family is another one. */
-socklen_t prov_address_bytes(const struct sockaddr *address);
-uint16_t prov_address_port(const struct sockaddr *address);
-void prov_address_set_port(struct sockaddr *address, uint16_t port);
-/* Whether it is the wildcard of its family. */
-bool prov_address_is_any(const struct sockaddr *address);
-
-#define PROV_ADDRESS_MAX 80 /* bytes of one as text, with its end */
-/* "10.0.0.1:4000", "[fe80::1%2]:4000". Return: out. */
-const char *prov_address_format(const struct sockaddr_storage *address, char *out);
 
 /* Copy an address; ::ffff:a.b.c.d becomes the IPv4 address that it is. Return: whether the family
  * is one of these. */

@@ -44,7 +44,7 @@ static const char *const breaches[TCP_BREACH_COUNT] = {
 
 void tcp_ep_break(struct tcp_ep *ep, enum tcp_breach breach)
 {
-	char peer[PROV_ADDRESS_MAX];
+	char peer[ADDRESS_TEXT_BYTES];
 
 	if (ep->breach)
 		return;
@@ -53,7 +53,8 @@ void tcp_ep_break(struct tcp_ep *ep, enum tcp_breach breach)
 	domain_of(ep)->breaches[breach]++;
 	if (plx_log_allowed(&domain_of(ep)->log_limit, queue_now_ns()))
 		tcp_log(FI_LOG_WARN, "the connection with %s is ended: %s",
-			prov_address_format(&ep->base.peer, peer), ep->why);
+			address_format((const struct sockaddr *)&ep->base.peer, peer, sizeof(peer)),
+			ep->why);
 	tcp_sys.shutdown(ep->base.source.fd, SHUT_RDWR);
 }
 

@@ -7,6 +7,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <rdma/fi_errno.h>
+#include <sockaddr.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -116,10 +117,8 @@ static int getinfo_of_port_in_use(uint32_t version, const char *node, const char
 	int rc = fi_getinfo(version, node, "0", FI_SOURCE, hints, info_out);
 	struct sockaddr *address = rc ? NULL : (*info_out)->src_addr;
 
-	if (address && address->sa_family == AF_INET)
-		((struct sockaddr_in *)address)->sin_port = htons((uint16_t)atoi(service));
-	else if (address && address->sa_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons((uint16_t)atoi(service));
+	if (address)
+		address_set_port(address, (uint16_t)atoi(service));
 	return rc;
 }
 

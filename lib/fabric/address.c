@@ -3,9 +3,7 @@
 #include "fabric_link.h"
 #include "lookup.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,59 +111,6 @@ int plx_address_check(const char *option, const char *address)
 	char host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
 
 	return address_split(option, address, host, port);
-}
-
-/* A link-local address says nothing without its interface: "%eth0", or "%2" if that is gone. */
-static void format_scope(const struct sockaddr_in6 *in6, char out[IF_NAMESIZE + 1])
-{
-	out[0] = '\0';
-	if (!in6->sin6_scope_id)
-		return;
-	out[0] = '%';
-	if (!if_indextoname(in6->sin6_scope_id, out + 1))
-		snprintf(out + 1, IF_NAMESIZE, "%u", in6->sin6_scope_id);
-}
-
-/* An IPv4 peer of a socket for both is written as what it is. */
-void address_format(const struct sockaddr *address, char *out, size_t size)
-{
-	struct in6_addr any = address_host(address);
-	char host[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1];
-
-	if (!address) {
-		snprintf(out, size, "unknown");
-	} else if (IN6_IS_ADDR_V4MAPPED(&any)) {
-		inet_ntop(AF_INET, &any.s6_addr[12], host, sizeof(host));
-		snprintf(out, size, "%s:%u", host, address_port(address));
-	} else if (address->sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &any, host, sizeof(host));
-		format_scope((const struct sockaddr_in6 *)address, scope);
-		snprintf(out, size, "[%s%s]:%u", host, scope, address_port(address));
-	} else {
-		snprintf(out, size, "address of family %d", address->sa_family);
-	}
-}
-
-uint16_t address_port(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)address)->sin_port);
-	if (address->sa_family == AF_INET6)
-		return ntohs(((const struct sockaddr_in6 *)address)->sin6_port);
-	return 0;
-}
-
-struct in6_addr address_host(const struct sockaddr *address)
-{
-	struct in6_addr host = {0};
-
-	if (address && address->sa_family == AF_INET6) {
-		host = ((const struct sockaddr_in6 *)address)->sin6_addr;
-	} else if (address && address->sa_family == AF_INET) {
-		host.s6_addr[10] = host.s6_addr[11] = 0xff;
-		memcpy(&host.s6_addr[12], &((const struct sockaddr_in *)address)->sin_addr, 4);
-	}
-	return host;
 }
 
 bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own)

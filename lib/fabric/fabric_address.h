@@ -4,9 +4,7 @@
 #define PLX_FABRIC_ADDRESS_H
 
 #include "plx_address.h"
-
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include "sockaddr.h"
 
 /* The parts of "host:port". Both outputs have room for PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
 int address_split(const char *what, const char *address, char *host_out, char *port_out);
@@ -26,12 +24,6 @@ void address_ask(const char *host, struct address_list *out, char *why, size_t s
 int address_resolve(const char *what, const char *address, const char *host,
 		    struct address_list *out);
 
-void address_format(const struct sockaddr *address, char *out, size_t size);
-uint16_t address_port(const struct sockaddr *address);
-
-/* The host as IPv6 writes it, so that it is one and the same to a listener for IPv4 and to one for
- * both; all addresses of other families are one host, "::". */
-struct in6_addr address_host(const struct sockaddr *address);
 /* own: of this host, on a connection with peer. */
 bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *own);
 /* Of "host:port" with a number as its host. Return: 0; -EINVAL. */

@@ -35,11 +35,11 @@ void later_free(struct shm_ep *ep)
  * To find it takes some 5 us. Where there is none to be found, it stays 0. */
 static void choose_local(struct shm_ep *ep)
 {
-	uint16_t port = prov_address_port((struct sockaddr *)&ep->base.local);
+	uint16_t port = address_port((struct sockaddr *)&ep->base.local);
 
-	if (!ep->base.local.ss_family || prov_address_is_any((struct sockaddr *)&ep->base.local)) {
+	if (!ep->base.local.ss_family || address_is_any((struct sockaddr *)&ep->base.local)) {
 		ep->base.local = ep->base.peer;
-		prov_address_set_port((struct sockaddr *)&ep->base.local, port);
+		address_set_port((struct sockaddr *)&ep->base.local, port);
 	}
 	if (port == 0)
 		prov_address_find_port(&ep->base.local);

@@ -14,7 +14,7 @@ static socklen_t write_name(const struct sockaddr_storage *address, struct socka
 {
 	struct sockaddr_storage named = *address;
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&named;
-	char text[PROV_ADDRESS_MAX];
+	char text[ADDRESS_TEXT_BYTES];
 	int length;
 
 	if (named.ss_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
@@ -22,7 +22,7 @@ static socklen_t write_name(const struct sockaddr_storage *address, struct socka
 	memset(name_out, 0, sizeof(*name_out));
 	name_out->sun_family = AF_UNIX;
 	length = snprintf(name_out->sun_path + 1, sizeof(name_out->sun_path) - 1, SHM_NAME ":%s",
-			  prov_address_format(&named, text));
+			  address_format((const struct sockaddr *)&named, text, sizeof(text)));
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
@@ -30,15 +30,15 @@ static socklen_t write_name(const struct sockaddr_storage *address, struct socka
  * false if it is that already. */
 static bool widen(struct sockaddr_storage *address)
 {
-	bool is_any = prov_address_is_any((struct sockaddr *)address);
+	bool is_any = address_is_any((struct sockaddr *)address);
 	sa_family_t family = is_any ? AF_INET6 : address->ss_family;
-	uint16_t port = prov_address_port((struct sockaddr *)address);
+	uint16_t port = address_port((struct sockaddr *)address);
 
 	if (is_any && address->ss_family == AF_INET6)
 		return false;
 	memset(address, 0, sizeof(*address));
 	address->ss_family = family;
-	prov_address_set_port((struct sockaddr *)address, port);
+	address_set_port((struct sockaddr *)address, port);
 	return true;
 }
 

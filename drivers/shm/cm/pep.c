@@ -90,8 +90,8 @@ static int open_at(struct prov_pep *pep, struct sockaddr_storage *address)
 {
 	if (!prov_address_is_local(&shm_prov, (struct sockaddr *)address))
 		return -FI_EADDRNOTAVAIL;
-	return prov_address_port((struct sockaddr *)address) ? bind_name(address)
-							     : bind_free_port(address);
+	return address_port((struct sockaddr *)address) ? bind_name(address)
+							: bind_free_port(address);
 }
 
 /* Who finds nobody here goes by another provider at once. */

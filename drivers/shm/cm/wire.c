@@ -18,7 +18,7 @@ struct wire_message {
 	uint16_t version, kind;
 	uint32_t data_bytes;
 	/* Our half; all 0 in WIRE_REJECT. */
-	uint32_t ring_bytes, bell_bit, prov_address_bytes;
+	uint32_t ring_bytes, bell_bit, address_bytes;
 	uint64_t probe_address, probe_value;
 	uint8_t address[sizeof(struct sockaddr_in6)];
 	uint32_t zero;
@@ -50,8 +50,8 @@ static void write_half(struct wire_message *message, const struct wire_half *hal
 	message->bell_bit = half->bell_bit;
 	message->probe_address = half->probe_address;
 	message->probe_value = half->probe_value;
-	message->prov_address_bytes = prov_address_bytes((const struct sockaddr *)&half->address);
-	memcpy(message->address, &half->address, message->prov_address_bytes);
+	message->address_bytes = address_bytes((const struct sockaddr *)&half->address);
+	memcpy(message->address, &half->address, message->address_bytes);
 }
 
 static void attach_fds(struct msghdr *header, union control *control, const struct wire_half *half)
@@ -148,11 +148,11 @@ static void close_fds(struct packet *packet)
 static bool is_address(const struct wire_message *message)
 {
 	struct sockaddr_storage address;
-	uint32_t bytes = message->prov_address_bytes;
+	uint32_t bytes = message->address_bytes;
 
 	return bytes <= sizeof(message->address) &&
 	       prov_address_take(message->address, bytes, &address) == 0 &&
-	       prov_address_bytes((struct sockaddr *)&address) == bytes;
+	       address_bytes((struct sockaddr *)&address) == bytes;
 }
 
 /* Return: what is wrong with it, or NULL. */
@@ -196,7 +196,7 @@ static int take_half(const struct packet *packet, struct shm_offer *offer)
 	offer->bell_bit = message->bell_bit;
 	offer->peer.probe_address = message->probe_address;
 	offer->peer.probe_value = message->probe_value;
-	memcpy(&offer->address, message->address, message->prov_address_bytes);
+	memcpy(&offer->address, message->address, message->address_bytes);
 	return 0;
 }
 

@@ -96,9 +96,10 @@ static void refused(struct tcp_ep *ep)
 /* The listener speaks something else. */
 static void stranger(struct tcp_ep *ep, enum wire_heard heard)
 {
-	char peer[PROV_ADDRESS_MAX], what[WIRE_TEXT_BYTES];
+	char peer[ADDRESS_TEXT_BYTES], what[WIRE_TEXT_BYTES];
 
-	tcp_log(FI_LOG_WARN, "no connection to %s: %s", prov_address_format(&ep->base.peer, peer),
+	tcp_log(FI_LOG_WARN, "no connection to %s: %s",
+		address_format((const struct sockaddr *)&ep->base.peer, peer, sizeof(peer)),
 		wire_describe(&ep->dial->answer, heard, what));
 	ep->why = ep->said = strdup(what);
 	prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
@@ -173,10 +174,10 @@ static int bind_local(int fd, const struct sockaddr_storage *local)
 {
 	const struct sockaddr *address = (const struct sockaddr *)local;
 
-	if (!local->ss_family || (prov_address_is_any(address) && !prov_address_port(address)))
+	if (!local->ss_family || (address_is_any(address) && !address_port(address)))
 		return 0;
 	tcp_set_option(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-	return bind(fd, address, prov_address_bytes(address)) ? -errno : 0;
+	return bind(fd, address, address_bytes(address)) ? -errno : 0;
 }
 
 static int dial(struct tcp_ep *ep)
@@ -194,7 +195,7 @@ static int dial(struct tcp_ep *ep)
 	rc = bind_local(fd, &ep->base.local);
 	if (rc)
 		return rc;
-	if (tcp_sys.connect(fd, peer, prov_address_bytes(peer)) && errno != EINPROGRESS)
+	if (tcp_sys.connect(fd, peer, address_bytes(peer)) && errno != EINPROGRESS)
 		return -errno;
 	return eq_watch(ep->base.eq, &ep->base.source, EPOLLOUT);
 }

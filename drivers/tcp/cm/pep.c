@@ -16,8 +16,8 @@ static int bind_socket(const struct sockaddr_storage *address)
 		return -errno;
 	tcp_set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (at->sa_family == AF_INET6)
-		tcp_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !prov_address_is_any(at));
-	if (bind(fd, at, prov_address_bytes(at)) == 0)
+		tcp_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !address_is_any(at));
+	if (bind(fd, at, address_bytes(at)) == 0)
 		return fd;
 	err = errno;
 	tcp_sys.close(fd);

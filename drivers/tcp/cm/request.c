@@ -23,18 +23,6 @@ static struct tcp_pep *pep_of(const struct tcp_request *request)
 
 /* Origins ---------------------------------------------------------------------------------- */
 
-/* That of IPv4 in the form of IPv6. */
-static struct in6_addr host_of(const struct sockaddr_storage *peer)
-{
-	const struct sockaddr_in *four = (const struct sockaddr_in *)peer;
-	struct in6_addr host = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
-
-	if (peer->ss_family == AF_INET6)
-		return ((const struct sockaddr_in6 *)peer)->sin6_addr;
-	memcpy(&host.s6_addr[12], &four->sin_addr, sizeof(four->sin_addr));
-	return host;
-}
-
 /* There are no more than handshakes_max. Return: NULL: no memory. */
 static struct tcp_origin *find_origin(struct tcp_pep *pep, const struct in6_addr *host)
 {
@@ -55,7 +43,7 @@ static struct tcp_origin *find_origin(struct tcp_pep *pep, const struct in6_addr
 
 static bool enter_origin(struct tcp_request *request)
 {
-	struct in6_addr host = host_of(&request->base.peer);
+	struct in6_addr host = address_host((struct sockaddr *)&request->base.peer);
 	struct tcp_origin *origin;
 
 	if (pep_of(request)->handshakes_max == PLX_NO_LIMIT)
@@ -103,13 +91,13 @@ static const char *const refusals[TCP_REFUSED_COUNT] = {
 static void log_refusal(struct tcp_pep *pep, const struct sockaddr_storage *from, const char *why,
 			bool evicted)
 {
-	char peer[PROV_ADDRESS_MAX];
+	char peer[ADDRESS_TEXT_BYTES];
 
 	if (pep->on_refused)
 		pep->on_refused((const struct sockaddr *)from, why, evicted, pep->refused_arg);
 	else if (plx_log_allowed(&pep->log_limit, queue_now_ns()))
 		tcp_log(FI_LOG_WARN, "a connection from %s is closed: %s",
-			prov_address_format(from, peer), why);
+			address_format((const struct sockaddr *)from, peer, sizeof(peer)), why);
 }
 
 static void refuse(struct tcp_request *request, enum tcp_refusal why)

@@ -89,7 +89,7 @@ static inline struct sockaddr_storage cm_name(struct fid *fid)
 	size_t bytes = sizeof(name);
 
 	assert_int_equal(fi_getname(fid, &name, &bytes), 0);
-	assert_int_equal(bytes, prov_address_bytes((struct sockaddr *)&name));
+	assert_int_equal(bytes, address_bytes((struct sockaddr *)&name));
 	return name;
 }
 

@@ -66,12 +66,12 @@ static void expect_address(const void *address, size_t length, const char *text,
 	char found[INET6_ADDRSTRLEN];
 
 	assert_non_null(address);
-	assert_int_equal(length, prov_address_bytes(address));
+	assert_int_equal(length, address_bytes(address));
 	inet_ntop(four->sin_family,
 		  four->sin_family == AF_INET ? (const void *)&four->sin_addr : &six->sin6_addr,
 		  found, sizeof(found));
 	assert_string_equal(found, text);
-	assert_int_equal(prov_address_port(address), port);
+	assert_int_equal(address_port(address), port);
 }
 
 static void expect_addresses(const struct fi_info *info, const char *source, uint16_t source_port,
@@ -286,7 +286,7 @@ TEST(request_carries_both_addresses_and_its_handle)
 
 	inet_pton(AF_INET, "127.0.0.2", &peer.sin_addr);
 	memcpy(&local, of_pep->src_addr, of_pep->src_addrlen);
-	prov_address_set_port((struct sockaddr *)&local, 7000);
+	address_set_port((struct sockaddr *)&local, 7000);
 
 	struct fi_info *info = prov_info_of_request(of_pep, &local, (struct sockaddr *)&peer,
 						    &request);

@@ -17,7 +17,7 @@ static struct sockaddr_storage address(const char *text, uint16_t port)
 			 : (void *)&((struct sockaddr_in6 *)&storage)->sin6_addr;
 
 	assert_int_equal(inet_pton(storage.ss_family, text, to), 1);
-	prov_address_set_port((struct sockaddr *)&storage, port);
+	address_set_port((struct sockaddr *)&storage, port);
 	return storage;
 }
 
@@ -79,8 +79,11 @@ PLX_TEST(link_local_addresses_of_two_interfaces_differ)
 {
 	struct sockaddr_storage six = address("fe80::1", 7000);
 
-	((struct sockaddr_in6 *)&six)->sin6_scope_id = 4;
-	expect_names(&six, 2, (const char *[]){"plx_shm:[fe80::1%4]:7000", "plx_shm:[::]:7000"});
+	((struct sockaddr_in6 *)&six)->sin6_scope_id = if_nametoindex("lo");
+	expect_names(&six, 2, (const char *[]){"plx_shm:[fe80::1%lo]:7000", "plx_shm:[::]:7000"});
+	((struct sockaddr_in6 *)&six)->sin6_scope_id = 999999; /* is gone */
+	expect_names(&six, 2,
+		     (const char *[]){"plx_shm:[fe80::1%999999]:7000", "plx_shm:[::]:7000"});
 }
 
 PLX_TEST(other_families_have_no_name)
@@ -88,7 +91,7 @@ PLX_TEST(other_families_have_no_name)
 	struct sockaddr_storage other = {.ss_family = AF_UNIX};
 
 	expect_names(&other, 0, NULL);
-	assert_int_equal(prov_address_bytes((struct sockaddr *)&other), 0);
+	assert_int_equal(address_bytes((struct sockaddr *)&other), 0);
 }
 
 PLX_TEST(port_is_set_and_read_in_host_order)
@@ -97,8 +100,8 @@ PLX_TEST(port_is_set_and_read_in_host_order)
 
 	assert_int_equal(((struct sockaddr_in *)&four)->sin_port, htons(258));
 	assert_int_equal(((struct sockaddr_in6 *)&six)->sin6_port, htons(258));
-	assert_int_equal(prov_address_port((struct sockaddr *)&four), 258);
-	assert_int_equal(prov_address_port((struct sockaddr *)&six), 258);
+	assert_int_equal(address_port((struct sockaddr *)&four), 258);
+	assert_int_equal(address_port((struct sockaddr *)&six), 258);
 }
 
 /* Meeting ---------------------------------------------------------------------------------- */
@@ -219,11 +222,10 @@ PLX_TEST(a_port_is_found_that_nobody_has)
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&mine, &bytes), 0);
 	found = mine;
 	assert_int_equal(prov_address_find_port(&found), 0);
-	assert_int_not_equal(prov_address_port((struct sockaddr *)&found), 0);
-	assert_int_not_equal(prov_address_port((struct sockaddr *)&found),
-			     prov_address_port((struct sockaddr *)&mine));
-	prov_address_set_port((struct sockaddr *)&found,
-			      prov_address_port((struct sockaddr *)&mine));
+	assert_int_not_equal(address_port((struct sockaddr *)&found), 0);
+	assert_int_not_equal(address_port((struct sockaddr *)&found),
+			     address_port((struct sockaddr *)&mine));
+	address_set_port((struct sockaddr *)&found, address_port((struct sockaddr *)&mine));
 	assert_memory_equal(&found, &mine, sizeof(mine));
 	close(fd);
 }
@@ -233,7 +235,7 @@ PLX_TEST(no_port_is_found_elsewhere)
 	struct sockaddr_storage other = address("192.0.2.1", 7000);
 
 	assert_int_equal(prov_address_find_port(&other), -FI_EADDRNOTAVAIL);
-	assert_int_equal(prov_address_port((struct sockaddr *)&other), 7000);
+	assert_int_equal(address_port((struct sockaddr *)&other), 7000);
 }
 
 PLX_TEST_MAIN()

@@ -12,7 +12,7 @@ TEST(who_is_not_there_refuses_at_once)
 	struct fid_pep *later = party_pep(&server);
 	struct sockaddr_storage wanted = address;
 
-	prov_address_set_port((struct sockaddr *)&wanted, 0);
+	address_set_port((struct sockaddr *)&wanted, 0);
 	assert_int_equal(fi_setname(&later->fid, &wanted, sizeof(wanted)), 0);
 	wanted = cm_name(&later->fid);
 	assert_int_equal(fi_connect(ep, &wanted, NULL, 0), -FI_ECONNREFUSED);

@@ -4,7 +4,7 @@
 
 static void assert_same(const void *one, const void *two)
 {
-	assert_memory_equal(one, two, prov_address_bytes(two));
+	assert_memory_equal(one, two, address_bytes(two));
 }
 
 #define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
@@ -19,7 +19,7 @@ TEST(both_sides_know_their_peer)
 	assert_int_equal(fi_getpeer(one, &name, &bytes), 0);
 	assert_same(&name, &address);
 	local = cm_name(&one->fid);
-	assert_int_not_equal(prov_address_port((struct sockaddr *)&local), 0);
+	assert_int_not_equal(address_port((struct sockaddr *)&local), 0);
 	assert_int_equal(fi_getpeer(two, &name, &bytes), 0);
 	assert_same(&name, &local);
 	local = cm_name(&two->fid);
@@ -36,7 +36,7 @@ TEST(a_request_tells_both_addresses)
 
 	assert_same(info->src_addr, &address);
 	assert_same(info->dest_addr, &local);
-	assert_int_not_equal(prov_address_port(info->dest_addr), 0);
+	assert_int_not_equal(address_port(info->dest_addr), 0);
 	fi_freeinfo(info);
 	close_ep(ep);
 }
@@ -47,7 +47,7 @@ TEST(a_connector_may_choose_its_port)
 	struct sockaddr_storage wanted = address;
 	struct fi_info *info;
 
-	prov_address_set_port((struct sockaddr *)&wanted, 4321);
+	address_set_port((struct sockaddr *)&wanted, 4321);
 	assert_int_equal(fi_setname(&ep->fid, &wanted, sizeof(wanted)), 0);
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
 	info = next_request();
@@ -89,13 +89,13 @@ TEST(a_port_is_found_for_who_gives_none)
 	struct sockaddr_storage other, wanted = address;
 	struct fid_pep *second = party_pep(&server);
 
-	assert_int_not_equal(prov_address_port((struct sockaddr *)&address), 0);
-	prov_address_set_port((struct sockaddr *)&wanted, 0);
+	assert_int_not_equal(address_port((struct sockaddr *)&address), 0);
+	address_set_port((struct sockaddr *)&wanted, 0);
 	assert_int_equal(fi_setname(&second->fid, &wanted, sizeof(wanted)), 0);
 	other = cm_name(&second->fid);
-	assert_int_not_equal(prov_address_port((struct sockaddr *)&other), 0);
-	assert_int_not_equal(prov_address_port((struct sockaddr *)&other),
-			     prov_address_port((struct sockaddr *)&address));
+	assert_int_not_equal(address_port((struct sockaddr *)&other), 0);
+	assert_int_not_equal(address_port((struct sockaddr *)&other),
+			     address_port((struct sockaddr *)&address));
 	assert_int_equal(fi_listen(second), 0);
 	wanted = cm_name(&second->fid);
 	assert_same(&wanted, &other);
@@ -137,11 +137,11 @@ static void meet(const char *listener, const char *connector)
 
 	close_all();
 	listen_at(listener);
-	port = prov_address_port((struct sockaddr *)&address);
+	port = address_port((struct sockaddr *)&address);
 	fi_freeinfo(client.info);
 	client.info = cm_info(connector, "1", 0);
 	memcpy(&address, client.info->dest_addr, client.info->dest_addrlen);
-	prov_address_set_port((struct sockaddr *)&address, port);
+	address_set_port((struct sockaddr *)&address, port);
 	make_pair(&one, &two);
 	close_ep(one);
 	close_ep(two);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sockaddr.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+socklen_t address_bytes(const struct sockaddr *address)
+{
+	switch (address->sa_family) {
+	case AF_INET:
+		return sizeof(struct sockaddr_in);
+	case AF_INET6:
+		return sizeof(struct sockaddr_in6);
+	default:
+		return 0;
+	}
+}
+
+/* NULL: the family is another one. */
+static in_port_t *port_of(struct sockaddr *address)
+{
+	switch (address->sa_family) {
+	case AF_INET:
+		return &((struct sockaddr_in *)address)->sin_port;
+	case AF_INET6:
+		return &((struct sockaddr_in6 *)address)->sin6_port;
+	default:
+		return NULL;
+	}
+}
+
+uint16_t address_port(const struct sockaddr *address)
+{
+	const in_port_t *port = port_of((struct sockaddr *)address);
+
+	return port ? ntohs(*port) : 0;
+}
+
+void address_set_port(struct sockaddr *address, uint16_t port)
+{
+	in_port_t *at = port_of(address);
+
+	if (at)
+		*at = htons(port);
+}
+
+bool address_is_any(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+struct in6_addr address_host(const struct sockaddr *address)
+{
+	struct in6_addr host = {0};
+
+	if (address && address->sa_family == AF_INET6) {
+		host = ((const struct sockaddr_in6 *)address)->sin6_addr;
+	} else if (address && address->sa_family == AF_INET) {
+		host.s6_addr[10] = host.s6_addr[11] = 0xff;
+		memcpy(&host.s6_addr[12], &((const struct sockaddr_in *)address)->sin_addr, 4);
+	}
+	return host;
+}
+
+/* A link-local address says nothing without its interface: "%eth0", or "%2" if that is gone. */
+static void format_scope(const struct sockaddr *address, char out[IF_NAMESIZE + 1])
+{
+	uint32_t scope = ((const struct sockaddr_in6 *)address)->sin6_scope_id;
+
+	out[0] = scope ? '%' : '\0';
+	if (scope && !if_indextoname(scope, out + 1))
+		snprintf(out + 1, IF_NAMESIZE, "%u", scope);
+}
+
+const char *address_format(const struct sockaddr *address, char *out, size_t size)
+{
+	char text[INET6_ADDRSTRLEN] = "", scope[IF_NAMESIZE + 1];
+	struct in6_addr host = address_host(address);
+
+	if (!address) {
+		snprintf(out, size, "unknown");
+	} else if (!address_bytes(address)) {
+		snprintf(out, size, "address of family %d", address->sa_family);
+	} else if (IN6_IS_ADDR_V4MAPPED(&host)) {
+		inet_ntop(AF_INET, &host.s6_addr[12], text, sizeof(text));
+		snprintf(out, size, "%s:%u", text, address_port(address));
+	} else {
+		inet_ntop(AF_INET6, &host, text, sizeof(text));
+		format_scope(address, scope);
+		snprintf(out, size, "[%s%s]:%u", text, scope, address_port(address));
+	}
+	return out;
+}
