@@ -176,6 +176,61 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	}
 }
 
+/* Options, and room in its queues ------------------------------------------------------------ */
+
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct prov_ep *ep = prov_ep_of(fid);
+
+	return ep->enabled ? receives_cancel(ep, context) : -FI_EOPBADSTATE;
+}
+
+int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes)
+{
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_CM_DATA_SIZE)
+		return -FI_ENOPROTOOPT;
+	if (*bytes < sizeof(size_t)) {
+		*bytes = sizeof(size_t);
+		return -FI_ETOOSMALL;
+	}
+	*(size_t *)value = PROV_CM_DATA_MAX;
+	*bytes = sizeof(size_t);
+	return 0;
+}
+
+int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes)
+{
+	return -FI_ENOPROTOOPT;
+}
+
+static ssize_t ep_rx_left(struct fid_ep *fid)
+{
+	const struct prov_ep *ep = prov_ep_of(&fid->fid);
+
+	return ep->enabled ? (ssize_t)(ep->rx.size - (ep->rx.tail - ep->rx.head)) : -FI_EOPBADSTATE;
+}
+
+static ssize_t ep_tx_left(struct fid_ep *fid)
+{
+	const struct prov_ep *ep = prov_ep_of(&fid->fid);
+	uint32_t used = ep->tx_tail - ep->tx_head;
+
+	if (!ep->enabled)
+		return -FI_EOPBADSTATE;
+	return used < ep->tx_size ? ep->tx_size - used : 0; /* a provider may have some on top */
+}
+
+static struct fi_ops_ep ep_calls = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = ep_cancel,
+	.getopt = prov_getopt,
+	.setopt = prov_setopt,
+	.tx_ctx = PROV_REFUSED,
+	.rx_ctx = PROV_REFUSED,
+	.rx_size_left = ep_rx_left,
+	.tx_size_left = ep_tx_left,
+};
+
 /* Opening and closing ----------------------------------------------------------------------- */
 
 static void take_attr(struct prov_ep *ep, const struct fi_info *info)
@@ -245,7 +300,7 @@ static int init(struct prov_ep *ep, struct prov_domain *domain, const struct fi_
 	domain->refs++;
 	ep->source.fd = -1;
 	fid_init(&ep->fid.fid, FI_CLASS_EP, context, &ep_fid_ops);
-	ep->fid.ops = &prov_ep_calls;
+	ep->fid.ops = &ep_calls;
 	ep->fid.cm = &prov_ep_cm_ops;
 	ep->fid.msg = ops->msg;
 	ep->fid.rma = ops->rma;

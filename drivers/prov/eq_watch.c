@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an event queue watches: the sockets that connections are made or lost by. */
+/* What an event queue watches: the sockets that connections are made or lost by, and deadlines. */
 #include "prov.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #define HANDLED_MAX 16 /* sockets in one progress */
 
@@ -54,4 +56,82 @@ int eq_arm(struct prov_eq *eq)
 	if (TAILQ_EMPTY(&eq->events))
 		eq_progress(eq);
 	return TAILQ_EMPTY(&eq->events) ? 0 : -FI_EAGAIN;
+}
+
+/* Deadlines ---------------------------------------------------------------------------------- */
+
+/* One timer is for all of them, set to the next one. It may expire before that where the one that
+ * it was set for has been cleared. */
+static void set_timer(struct prov_eq *eq, uint64_t at_ns)
+{
+	struct itimerspec at = {
+		.it_value = {.tv_sec = (time_t)(at_ns / PLX_NS_PER_S),
+			     .tv_nsec = (long)(at_ns % PLX_NS_PER_S)},
+	};
+
+	timerfd_settime(eq->timer.fd, TFD_TIMER_ABSTIME, &at, NULL);
+	eq->timer_ns = at_ns;
+}
+
+static void timer_expired(struct prov_source *source)
+{
+	struct prov_eq *eq = plx_container_of(source, struct prov_eq, timer);
+	uint64_t now_ns = queue_now_ns();
+	uint64_t expired;
+
+	if (read(eq->timer.fd, &expired, sizeof(expired)) < 0)
+		return;
+	eq->timer_ns = 0;
+	for (struct prov_deadline *first; (first = TAILQ_FIRST(&eq->deadlines));) {
+		if (first->at_ns > now_ns) {
+			set_timer(eq, first->at_ns);
+			break;
+		}
+		eq_clear_deadline(eq, first);
+		first->passed(first);
+	}
+}
+
+int eq_prepare_deadlines(struct prov_eq *eq)
+{
+	int rc;
+
+	if (eq->timer.fd >= 0)
+		return 0;
+	eq->timer.ready = timer_expired;
+	eq->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (eq->timer.fd < 0)
+		return -errno;
+	rc = eq_watch(eq, &eq->timer, EPOLLIN);
+	if (rc) {
+		close(eq->timer.fd);
+		eq->timer.fd = -1;
+	}
+	return rc;
+}
+
+int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns)
+{
+	struct prov_deadline *before = TAILQ_LAST(&eq->deadlines, prov_deadlines);
+	int rc = eq_prepare_deadlines(eq);
+
+	if (rc)
+		return rc;
+	while (before && before->at_ns > at_ns)
+		before = TAILQ_PREV(before, prov_deadlines, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&eq->deadlines, before, deadline, link);
+	else
+		TAILQ_INSERT_HEAD(&eq->deadlines, deadline, link);
+	deadline->at_ns = at_ns;
+	if (!eq->timer_ns || at_ns < eq->timer_ns)
+		set_timer(eq, at_ns);
+	return 0;
+}
+
+void eq_clear_deadline(struct prov_eq *eq, struct prov_deadline *deadline)
+{
+	if (deadline->at_ns)
+		TAILQ_REMOVE(&eq->deadlines, deadline, link);
+	deadline->at_ns = 0;
 }

@@ -2,13 +2,12 @@
 /* What the providers of Pollux have in common: what libfabric asks of any provider and is the same
  * for each transport. A provider adds its domains, endpoints, and how messages move.
  *
- *   fabric.c          fabrics, domains; log.c what they log
+ *   fabric.c          fabrics, domains, the log
  *   info.c, attr.c    fi_getinfo: one answer for each pair of addresses, and what is in it
- *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, option.c answers about them,
- *                     receive.c posts receives
+ *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, receive.c posts receives
  *   prov_pep.h        passive endpoints, and the connections that come in on them: pep.c
  *   prov_cq.h         completion queues: cq.c
- *   eq.h              event queues: eq.c, their sockets (eq_watch.c) and times (deadline.c)
+ *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
  *   queue.h           what both kinds of queue are waited for by: queue.c
  *   mr.c              memory that is registered
  *   refuse.c          calls that are refused

@@ -119,9 +119,7 @@ void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t
 /* It connects, and cannot: tell so. data: also of what `disconnect` frees. */
 void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length);
 
-/* option.c: struct fi_ops_ep ------------------------------------------------------------------ */
-
-extern struct fi_ops_ep prov_ep_calls;
+/* Of any endpoint. */
 int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);
 int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes);
 

@@ -3,14 +3,14 @@
  *
  *   ring/        memory of two processes: segment.h its layout, segment.c how it is shared,
  *                ring.h records in it                                   (hot path)
- *   shm_cq.h     completions, the bell of its receiving endpoints: cq.c; cq_sleep.c its sleep
+ *   shm_cq.h     completions, the bell of its receiving endpoints: cq.c
  *   shm_ep.h     one connection: two rings, a socket, posted receives, sends under way: ep.c
  *     progress.c   what a read of a completion queue does               (hot path)
  *     receive.c    from records to completions                          (hot path)
  *     send.c       from calls to records                                (hot path)
  *   domain.c     what completion queues and endpoints belong to
- *   cm/          how connections are made: shm_pep.h a listening socket and its requests (pep.c,
- *                request.c), connect.c, cm.c; shm_wire.h, wire.c what is said; name.h names of
+ *   cm/          how connections are made: shm_pep.h a listening socket and its requests (pep.c),
+ *                connect.c, cm.c; shm_wire.h, wire.c what is said; name.h names of
  *                sockets; peer.h who the other process is
  *   provider.c   what the provider has, how libfabric knows it, parameters
  *   driver.c     how lib/fabric uses it

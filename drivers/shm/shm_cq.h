@@ -30,11 +30,8 @@ extern const struct prov_cq_ops shm_cq_ops;
 void cq_attach(struct shm_cq *cq, struct shm_ep *ep);
 void cq_detach(struct shm_cq *cq, struct shm_ep *ep);
 
-/* cq_sleep.c ------------------------------------------------------------------------------- */
-
 /* Its socket is what the queue is woken by, from connected to hung up. */
 int cq_watch(struct shm_cq *cq, struct shm_ep *ep);
 void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep);
-bool shm_cq_is_idle(struct prov_cq *cq);
 
 #endif

@@ -1,6 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Domains: their connected endpoints, and memory for what waits. */
+/* Domains, and what of their memory peers may read or write. */
 #include "tcp.h"
+
+/* Memory: once a registration is closed no peer reaches it. Who was in the middle of that loses its
+ * connection. */
+
+uint8_t *tcp_mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
+		     uint64_t access, struct prov_mr **mr_out)
+{
+	struct prov_mr *mr = prov_mr_find(&domain->base, key);
+
+	if (!mr || !(mr->access & access) || address < mr->address ||
+	    address - mr->address > mr->memory.iov_len ||
+	    length > mr->memory.iov_len - (address - mr->address))
+		return NULL;
+	*mr_out = mr;
+	return (uint8_t *)mr->memory.iov_base + (address - mr->address);
+}
+
+static bool is_used_by(const struct prov_mr *mr, const struct tcp_ep *ep)
+{
+	if (ep->into == mr)
+		return true;
+	for (uint32_t i = ep->base.tx_head; ep->answers && i != ep->base.tx_tail; i++) {
+		if (ep->sends[i & ep->sends_mask].mr == mr)
+			return true;
+	}
+	return false;
+}
+
+static void mr_closing(struct prov_mr *mr)
+{
+	struct tcp_domain *domain = (struct tcp_domain *)mr->domain;
+	struct tcp_ep *ep, *after;
+
+	LIST_FOREACH_SAFE (ep, &domain->eps, domain_link, after) {
+		if (is_used_by(mr, ep)) {
+			tcp_ep_break(ep, TCP_BREACH_WITHDRAWN);
+			tcp_ep_finish(ep);
+		}
+	}
+}
+
+/* Domains: their connected endpoints, and memory for what waits. */
 
 static void init(struct prov_domain *base)
 {
@@ -19,5 +61,5 @@ const struct prov_domain_ops tcp_domain_ops = {
 	.bytes = sizeof(struct tcp_domain),
 	.init = init,
 	.fini = fini,
-	.mr_closing = tcp_mr_closing,
+	.mr_closing = mr_closing,
 };

@@ -9,11 +9,11 @@
  *     receive.c    from bytes of a socket to completions                           (hot path)
  *     send.c       from calls to bytes of a socket                                 (hot path)
  *     rma.c        one-sided reads and writes
- *   domain.c     what completion queues and endpoints belong to
- *   mr.c         memory that peers may read or write
+ *   domain.c     what completion queues and endpoints belong to, and what peers may read or write
  *   cm/          how connections are made: tcp_pep.h (pep.c, request.c), connect.c, congestion.c,
- * cm.c provider.c   what the provider has, how libfabric knows it, parameters driver.c     how
- * lib/fabric uses it
+ *                cm.c
+ *   provider.c   what the provider has, how libfabric knows it, parameters
+ *   driver.c     how lib/fabric uses it
  */
 #ifndef TCP_H
 #define TCP_H
@@ -56,7 +56,7 @@ int tcp_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		const struct fi_info *hints, struct fi_info **info_out);
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
 
-/* domain.c, mr.c --------------------------------------------------------------------------- */
+/* domain.c --------------------------------------------------------------------------------- */
 
 struct tcp_domain {
 	struct prov_domain base;
@@ -78,6 +78,5 @@ extern const struct prov_domain_ops tcp_domain_ops;
  * or FI_REMOTE_WRITE). Return: where they are, and the registration; NULL: there is none. */
 uint8_t *tcp_mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
 		     uint64_t access, struct prov_mr **mr_out);
-void tcp_mr_closing(struct prov_mr *mr);
 
 #endif

@@ -10,7 +10,7 @@
  *   take             receive.c; ring.h: ring_advance; ring.c: ring_tell (H1, E1, E2)
  *   quieten          progress.c: quieten (C3, C4)
  *   take_bells       progress.c: take_bells, answer, progress_activate
- *   clear_wakes      cq_sleep.c: clear_wakes; progress.c: progress_activate
+ *   clear_wakes      cq.c: clear_wakes; progress.c: progress_activate
  *   arm              progress.c: progress_arm, arm, ask_to_be_woken (C3, C4)
  *   is_active        ep.h: LISTED_ACTIVE
  *   is_armed         ep.h: is_armed, of one that is active; or LISTED_NOT

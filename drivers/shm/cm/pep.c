@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints: how they are bound to an address, and listen. What comes in then is
- * request.c's. */
+/* Passive endpoints: how they are bound to an address, listen, and what comes in. */
 #include "../shm.h"
 
 #include <errno.h>
@@ -105,15 +104,52 @@ static void reject(struct prov_request *request, const void *data, size_t length
 	wire_send(request->source.fd, WIRE_REJECT, NULL, data, length);
 }
 
+/* Requests: connections that came in, until they are answered --------------------------------- */
+
+#define SILENT_NS (5 * PLX_NS_PER_S) /* that one may take to send its first message */
+
+static void request_leave(struct prov_request *request)
+{
+	offer_release(&((struct shm_request *)request)->offer);
+}
+
+static void request_ready(struct prov_source *source)
+{
+	struct shm_request *request = plx_container_of(source, struct shm_request, base.source);
+	uint8_t data[PROV_CM_DATA_MAX];
+	enum wire_kind kind;
+	uint32_t length;
+	int rc = wire_receive(source->fd, &kind, &request->offer, data, &length);
+
+	if (rc == -FI_EAGAIN)
+		return;
+	request->base.peer = request->offer.address;
+	if (rc || kind != WIRE_CONNECT || prov_request_tell(&request->base, data, length) != 0)
+		prov_request_free(&request->base);
+}
+
+static void incoming(struct prov_pep *pep)
+{
+	/* Whose address it is is not asked for. */
+	/* cppcheck-suppress nullPointer */
+	int fd = accept4(pep->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct shm_peer peer;
+
+	if (fd < 0)
+		prov_pep_cannot_accept(pep, errno);
+	else if (!peer_identify(fd, &peer) || !prov_request_add(pep, fd, SILENT_NS))
+		close(fd);
+}
+
 const struct prov_pep_ops shm_pep_ops = {
 	.bytes = sizeof(struct prov_pep),
 	.request_bytes = sizeof(struct shm_request),
 	.backlog_max = SHM_BACKLOG,
 	.open = open_at,
 	.start = start,
-	.incoming = shm_pep_incoming,
-	.ready = shm_request_ready,
+	.incoming = incoming,
+	.ready = request_ready,
 	.reject = reject,
 	.late = prov_request_free,
-	.leave = shm_request_leave,
+	.leave = request_leave,
 };

@@ -13,9 +13,4 @@ struct shm_request {
 	struct shm_offer offer;
 };
 
-/* request.c; see struct prov_pep_ops. */
-void shm_pep_incoming(struct prov_pep *pep);
-void shm_request_ready(struct prov_source *source);
-void shm_request_leave(struct prov_request *request);
-
 #endif
