@@ -43,7 +43,7 @@ static void on_fork(void)
 		link->state = LINK_DEAD;
 		link->tx_inline_end = link->rx_whole_end = 0;
 		link->want = 0;
-		link->settles = false;
+		link->settling = false;
 	}
 	/* Where a callback of a link or a listener called fork, the rest of the turn polls nothing.
 	 */
@@ -195,7 +195,7 @@ static __attribute__((noinline)) int poll_all(struct plx_set *set, uint64_t now_
 	done = cq_poll(set);
 	done = note_done(set, done + poll_events(set, now_ns), now_ns);
 	if (set->woke != WOKE_NOT)
-		sleep_judge(set, done);
+		sleep_check(set, done);
 	return done;
 }
 

@@ -39,7 +39,7 @@
 struct plx_fabric_lcore {
 	uint32_t id;
 	bool draining; /* its links are being closed: no new ones */
-	bool told_windows;
+	bool windows_logged;
 	uint64_t turn;
 	uint64_t turn_ns;  /* the present turn's clock */
 	uint64_t rx_bytes; /* of the receive buffers of its links */
@@ -60,7 +60,7 @@ struct plx_fabric_lcore {
 	uint32_t kept_pool_count, kept_pool_room, kept_pool_next;
 	LIST_HEAD(lookups, plx_lookup) looked_up; /* of lookup.c, and under its lock */
 	struct plx_signal looked_up_signal;
-	struct pulse pulse;
+	struct watch watch;
 };
 
 #define MS(ns) ((unsigned long long)((ns) / PLX_NS_PER_MS)) /* for texts */

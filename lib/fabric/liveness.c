@@ -82,10 +82,10 @@ int liveness_init(const struct plx_fabric_conf *conf)
 
 void liveness_home_init(struct plx_fabric_lcore *home)
 {
-	plx_timer_init(&home->pulse.timer, look, home);
-	plx_timer_set_lax(&home->pulse.timer, true);
-	home->pulse.nobody.home = home;
-	home->pulse.suspended_ns = plx_clock_suspended_ns();
+	plx_timer_init(&home->watch.timer, look, home);
+	plx_timer_set_lax(&home->watch.timer, true);
+	home->watch.no_peer.home = home;
+	home->watch.suspended_ns = plx_clock_suspended_ns();
 }
 
 /* HELLO ------------------------------------------------------------------------------------ */
@@ -157,19 +157,19 @@ static uint64_t host_ns(void)
 /* At the next multiple of the period, by a clock that all processes of the host share: lcores look
  * together, and one that wakes to send its heartbeat finds those of its neighbours. earlier_ns: or
  * then. */
-static void look_again(struct pulse *pulse, uint64_t earlier_ns)
+static void look_again(struct watch *watch, uint64_t earlier_ns)
 {
 	uint64_t now_ns = plx_now_ns();
 
-	pulse->multiple_ns = now_ns + own_period_ns - host_ns() % own_period_ns;
-	pulse->due_ns = earlier_ns < pulse->multiple_ns ? earlier_ns : pulse->multiple_ns;
-	plx_timer_start(&pulse->timer,
-			pulse->due_ns > plx_loop_now_ns() ? pulse->due_ns - plx_loop_now_ns() : 0);
+	watch->multiple_ns = now_ns + own_period_ns - host_ns() % own_period_ns;
+	watch->due_ns = earlier_ns < watch->multiple_ns ? earlier_ns : watch->multiple_ns;
+	plx_timer_start(&watch->timer,
+			watch->due_ns > plx_loop_now_ns() ? watch->due_ns - plx_loop_now_ns() : 0);
 }
 
 void liveness_join(struct plx_link *link)
 {
-	struct pulse *pulse = &link->home->pulse;
+	struct watch *watch = &link->home->watch;
 	uint64_t now_ns = plx_loop_now_ns();
 
 	/* A link with oneself: whoever could ask whether this process is alive knows. */
@@ -181,26 +181,26 @@ void liveness_join(struct plx_link *link)
 			"link with %s: no memory to watch whether it is alive", link->peer);
 		return;
 	}
-	if (plx_timer_running(&pulse->timer))
+	if (plx_timer_running(&watch->timer))
 		return;
-	time_raise(&pulse->looked_ns, now_ns);
-	look_again(pulse, UINT64_MAX);
+	time_raise(&watch->looked_ns, now_ns);
+	look_again(watch, UINT64_MAX);
 }
 
 void liveness_leave(struct plx_link *link)
 {
-	struct pulse *pulse = &link->home->pulse;
+	struct watch *watch = &link->home->watch;
 
 	if (!link->presence->peer)
 		return;
 	peer_leave(link);
-	if (LIST_EMPTY(&pulse->presences))
-		plx_timer_stop(&pulse->timer);
+	if (LIST_EMPTY(&watch->presences))
+		plx_timer_stop(&watch->timer);
 }
 
 /* Hearing ---------------------------------------------------------------------------------- */
 
-static void tell_stuck(const struct presence *presence, uint32_t stuck)
+static void log_stuck(const struct presence *presence, uint32_t stuck)
 {
 	struct plx_link *link = LIST_FIRST(&presence->links);
 
@@ -241,7 +241,7 @@ static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 }
 
 /* Nothing was heard for so long that it may be dead. Return: when to ask again; 0: it is dead. */
-static uint64_t judge(struct presence *presence, uint64_t now_ns)
+static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
 	struct silence silence;
@@ -257,7 +257,7 @@ static uint64_t judge(struct presence *presence, uint64_t now_ns)
 		return greater(silence.heard_ns + (presence->suspect ? dead_ns : suspect_ns),
 			       now_ns + AGAIN_NS);
 	if (silence.stuck != PLX_LCORE_NONE)
-		tell_stuck(presence, silence.stuck);
+		log_stuck(presence, silence.stuck);
 	return 0;
 }
 
@@ -271,7 +271,7 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 	time_raise(&peer->heard_ns, own_ns);
 	heard_ns = greater(own_ns, atomic_load_explicit(&peer->heard_ns, memory_order_relaxed));
 	if (now_ns >= heard_ns + suspect_ns)
-		return judge(presence, now_ns);
+		return check_silence(presence, now_ns);
 	set_suspect(presence, false, plx_time_since(heard_ns, now_ns));
 	return heard_ns + suspect_ns;
 }
@@ -281,10 +281,10 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 /* On one link after the other, so that each is in use now and then, and all that lie between two
  * hosts know that it is. Return: 0; -EAGAIN none takes it; -ENOTCONN the last one tried has ended,
  * and the presence may be gone. */
-static int say_alive(struct presence *presence)
+static int send_heartbeat(struct presence *presence)
 {
-	struct plx_link *link = presence->beats_next ? presence->beats_next
-						     : LIST_FIRST(&presence->links);
+	struct plx_link *link = presence->next_heartbeat ? presence->next_heartbeat
+							 : LIST_FIRST(&presence->links);
 	unsigned tries = 0;
 	int rc = -EAGAIN;
 
@@ -292,7 +292,7 @@ static int say_alive(struct presence *presence)
 	     passes++) {
 		struct plx_link *next = LIST_NEXT(link, of_group);
 
-		presence->beats_next = next;
+		presence->next_heartbeat = next;
 		if (!control_can_wait(link)) {
 			rc = control_send_heartbeat(link);
 			tries++;
@@ -305,7 +305,7 @@ static int say_alive(struct presence *presence)
 /* Say that this process is alive, if nothing else has said so lately: what left in the half period
  * before a look has, and what left earlier is followed by a heartbeat now, as it would be 1.5
  * periods old at the next look. Return: when to try again. */
-static uint64_t beat(struct presence *presence, uint64_t now_ns)
+static uint64_t send_heartbeat_if_due(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
 	uint64_t sent_ns = atomic_load_explicit(&peer->sent_ns, memory_order_relaxed);
@@ -321,11 +321,11 @@ static uint64_t beat(struct presence *presence, uint64_t now_ns)
 	if (!atomic_compare_exchange_strong_explicit(&peer->sent_ns, &sent_ns, now_ns,
 						     memory_order_relaxed, memory_order_relaxed))
 		return UINT64_MAX;
-	presence->unsaid = false;
-	if (say_alive(presence) != -EAGAIN)
+	presence->heartbeat_unsent = false;
+	if (send_heartbeat(presence) != -EAGAIN)
 		return UINT64_MAX;
 	/* Not sent after all: the next one may try, this lcore in a while. */
-	presence->unsaid = true;
+	presence->heartbeat_unsent = true;
 	atomic_store_explicit(&peer->sent_ns, sent_ns, memory_order_relaxed);
 	return now_ns + AGAIN_NS;
 }
@@ -346,62 +346,62 @@ static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t no
 }
 
 /* The host was suspended for so long since the last look: peers may need as long to be heard. */
-static uint64_t suspended_for(struct pulse *pulse)
+static uint64_t suspended_for(struct watch *watch)
 {
-	uint64_t suspended_ns, before_ns = pulse->suspended_ns;
+	uint64_t suspended_ns, before_ns = watch->suspended_ns;
 
 	plx_clock_look(false); /* a loop that never idles, or is embedded, does not */
 	suspended_ns = plx_clock_suspended_ns();
-	pulse->suspended_ns = suspended_ns;
+	watch->suspended_ns = suspended_ns;
 	return suspended_ns - before_ns;
 }
 
 /* This lcore did not run for so long: before its look was due, or since this turn began. */
-static uint64_t late_by(const struct pulse *pulse, uint64_t now_ns)
+static uint64_t late_by(const struct watch *watch, uint64_t now_ns)
 {
-	uint64_t late_ns = plx_time_since(pulse->due_ns, now_ns);
+	uint64_t late_ns = plx_time_since(watch->due_ns, now_ns);
 
 	return greater(late_ns, plx_time_since(now_ns, plx_now_ns()));
 }
 
-static void note_lateness(struct pulse *pulse, uint64_t now_ns)
+static void note_lateness(struct watch *watch, uint64_t now_ns)
 {
-	if (plx_time_since(pulse->window_ns, now_ns) >= LATE_WINDOW_NS) {
-		pulse->window_ns = now_ns;
-		pulse->late_before_ns = pulse->late_now_ns;
-		pulse->late_now_ns = 0;
+	if (plx_time_since(watch->window_ns, now_ns) >= LATE_WINDOW_NS) {
+		watch->window_ns = now_ns;
+		watch->late_before_ns = watch->late_now_ns;
+		watch->late_now_ns = 0;
 	}
-	pulse->late_now_ns = greater(pulse->late_now_ns, late_by(pulse, now_ns));
-	pulse->late_now_ns = greater(pulse->late_now_ns, suspended_for(pulse));
+	watch->late_now_ns = greater(watch->late_now_ns, late_by(watch, now_ns));
+	watch->late_now_ns = greater(watch->late_now_ns, suspended_for(watch));
 	/* Relaxed: it stands for itself. */
-	atomic_store_explicit(&pulse->late_ns, greater(pulse->late_now_ns, pulse->late_before_ns),
+	atomic_store_explicit(&watch->late_ns, greater(watch->late_now_ns, watch->late_before_ns),
 			      memory_order_relaxed);
 }
 
 static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
 {
-	struct pulse *pulse = &home->pulse;
+	struct watch *watch = &home->watch;
 
-	note_lateness(pulse, now_ns);
-	pulse->on_time = now_ns >= pulse->multiple_ns;
+	note_lateness(watch, now_ns);
+	watch->on_time = now_ns >= watch->multiple_ns;
 	/* V1: the frames of these turns are seen by whoever sees this. */
-	atomic_store_explicit(&pulse->looked_ns, heard_all_until(home, now_ns),
+	atomic_store_explicit(&watch->looked_ns, heard_all_until(home, now_ns),
 			      memory_order_release);
-	pulse->looking = LIST_FIRST(&pulse->presences);
-	pulse->again_ns = UINT64_MAX;
+	watch->looking = LIST_FIRST(&watch->presences);
+	watch->again_ns = UINT64_MAX;
 }
 
-static void look_at_again(struct pulse *pulse, uint64_t again_ns)
+static void look_at_again(struct watch *watch, uint64_t again_ns)
 {
-	if (again_ns < pulse->again_ns)
-		pulse->again_ns = again_ns;
+	if (again_ns < watch->again_ns)
+		watch->again_ns = again_ns;
 }
 
-/* pulse->looking goes on to the next one, but where links are left to be ended. Return: what it has
+/* watch->looking goes on to the next one, but where links are left to be ended. Return: what it has
  * cost, in LOOKS_MAX. */
-static unsigned look_at(struct pulse *pulse, uint64_t now_ns)
+static unsigned look_at(struct watch *watch, uint64_t now_ns)
 {
-	struct presence *presence = pulse->looking;
+	struct presence *presence = watch->looking;
 	/* Relaxed: the number is all. */
 	uint64_t silent_ns = atomic_load_explicit(&presence->peer->silent_ns, memory_order_relaxed);
 
@@ -409,10 +409,10 @@ static unsigned look_at(struct pulse *pulse, uint64_t now_ns)
 		uint64_t again_ns = listen_to(presence, now_ns);
 
 		if (again_ns) {
-			pulse->looking = LIST_NEXT(presence, of_home);
-			look_at_again(pulse, again_ns);
-			if (pulse->on_time || presence->unsaid)
-				look_at_again(pulse, beat(presence, now_ns));
+			watch->looking = LIST_NEXT(presence, of_home);
+			look_at_again(watch, again_ns);
+			if (watch->on_time || presence->heartbeat_unsent)
+				look_at_again(watch, send_heartbeat_if_due(presence, now_ns));
 			return 1;
 		}
 		silent_ns = atomic_load_explicit(&presence->peer->silent_ns, memory_order_relaxed);
@@ -423,16 +423,16 @@ static unsigned look_at(struct pulse *pulse, uint64_t now_ns)
 static void look(struct plx_timer *timer, void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
-	struct pulse *pulse = &home->pulse;
+	struct watch *watch = &home->watch;
 	uint64_t now_ns = plx_loop_now_ns();
 	unsigned done = 0;
 
-	if (!pulse->looking)
+	if (!watch->looking)
 		begin_look(home, now_ns);
-	while (pulse->looking && done < LOOKS_MAX)
-		done += look_at(pulse, now_ns);
-	if (pulse->looking)
-		plx_timer_start(&pulse->timer, 0);
-	else if (!LIST_EMPTY(&pulse->presences))
-		look_again(pulse, pulse->again_ns);
+	while (watch->looking && done < LOOKS_MAX)
+		done += look_at(watch, now_ns);
+	if (watch->looking)
+		plx_timer_start(&watch->timer, 0);
+	else if (!LIST_EMPTY(&watch->presences))
+		look_again(watch, watch->again_ns);
 }

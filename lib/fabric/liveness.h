@@ -43,17 +43,17 @@ struct presence {
 	alignas(PLX_CACHE_LINE) _Atomic uint64_t heard_ns;
 	uint64_t sent_ns;
 	struct plx_fabric_lcore *home;
-	struct peer *peer;           /* NULL: nobody's */
-	LIST_HEAD(, plx_link) links; /* open or closing */
-	struct plx_link *beats_next; /* of those; NULL: the first */
+	struct peer *peer;               /* NULL: nobody's */
+	LIST_HEAD(, plx_link) links;     /* open or closing */
+	struct plx_link *next_heartbeat; /* of those; NULL: the first */
 	LIST_ENTRY(presence) of_home;
 	LIST_ENTRY(presence) of_peer; /* on other lcores; under the lock */
 	bool suspect;
-	bool unsaid; /* no link took the last heartbeat */
+	bool heartbeat_unsent; /* no link took the last heartbeat */
 };
 
 /* Of one lcore: when it looks at its presences. */
-struct pulse {
+struct watch {
 	struct plx_timer timer;
 	uint64_t due_ns;      /* when it is to look next */
 	uint64_t multiple_ns; /* of the period: the next one */
@@ -61,7 +61,7 @@ struct pulse {
 	LIST_HEAD(, presence) presences;
 	struct presence *looking;   /* inside a look that takes several turns: the next one */
 	uint64_t again_ns;          /* in it: when the first of those before is to be looked at */
-	struct presence nobody;     /* of the links that have no other */
+	struct presence no_peer;    /* of the links that have no other */
 	_Atomic uint64_t looked_ns; /* what had come until then was heard; V1 */
 	_Atomic uint64_t late_ns;   /* most that it was late, in this window and the one before */
 	uint64_t late_now_ns, late_before_ns, window_ns;

@@ -59,7 +59,7 @@ static struct plx_name *first_waiting(void)
 	return first;
 }
 
-static void tell_all(struct plx_name *name)
+static void notify_all(struct plx_name *name)
 {
 	while (!LIST_EMPTY(&name->lookups)) {
 		struct plx_lookup *lookup = LIST_FIRST(&name->lookups);
@@ -84,7 +84,7 @@ static void ask(struct plx_name *name)
 	memcpy(name->why, why, sizeof(why));
 	name->known_ns = plx_now_ns();
 	name->state = NAME_KNOWN;
-	tell_all(name);
+	notify_all(name);
 }
 
 static void *ask_all(void *arg)
@@ -217,7 +217,7 @@ static struct plx_lookup *take_first(struct plx_fabric_lcore *home)
 	return lookup;
 }
 
-static void tell(struct plx_signal *signal, uint64_t fires, void *arg)
+static void notify(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
 	struct plx_lookup *lookup;
@@ -228,7 +228,7 @@ static void tell(struct plx_signal *signal, uint64_t fires, void *arg)
 
 int lookup_home_init(struct plx_fabric_lcore *home)
 {
-	return plx_signal_init(&home->looked_up_signal, home->id, tell, home);
+	return plx_signal_init(&home->looked_up_signal, home->id, notify, home);
 }
 
 static void forget_all(struct lookups *list, const struct plx_fabric_lcore *home)

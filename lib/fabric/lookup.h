@@ -11,7 +11,7 @@ int lookup_home_init(struct plx_fabric_lcore *home);
 /* No lcore runs any more: what still waits is not called. */
 void lookup_home_fini(struct plx_fabric_lcore *home);
 
-/* What the last second has told of a name. An empty list: it does not resolve, and why. Return:
+/* The answer of the last second for a name. An empty list: it does not resolve, and why. Return:
  * whether it is known. Thread: any. */
 bool lookup_known(const char *host, struct address_list *list_out, char *why, size_t size);
 

@@ -122,18 +122,18 @@ static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore 
 	if (!presence)
 		return NULL;
 	*presence = (struct presence){.home = home, .peer = peer};
-	LIST_INSERT_HEAD(&home->pulse.presences, presence, of_home);
+	LIST_INSERT_HEAD(&home->watch.presences, presence, of_home);
 	LIST_INSERT_HEAD(&peer->presences, presence, of_peer);
 	return presence;
 }
 
 static void presence_drop(struct presence *presence)
 {
-	struct pulse *pulse = &presence->home->pulse;
+	struct watch *watch = &presence->home->watch;
 
 	LIST_REMOVE(presence, of_peer);
-	if (pulse->looking == presence)
-		pulse->looking = LIST_NEXT(presence, of_home);
+	if (watch->looking == presence)
+		watch->looking = LIST_NEXT(presence, of_home);
 	LIST_REMOVE(presence, of_home);
 	free(presence);
 }
@@ -165,7 +165,7 @@ static uint64_t ask_lcore(const struct presence *presence, const struct plx_fabr
 	const struct plx_fabric_lcore *home = presence->home;
 
 	/* V2 <- V1: what had come until then is seen below. */
-	uint64_t looked_ns = atomic_load_explicit(&home->pulse.looked_ns, memory_order_acquire);
+	uint64_t looked_ns = atomic_load_explicit(&home->watch.looked_ns, memory_order_acquire);
 
 	silence->heard_ns = greater(
 		silence->heard_ns, atomic_load_explicit(&presence->heard_ns, memory_order_relaxed));
@@ -176,7 +176,7 @@ static uint64_t ask_lcore(const struct presence *presence, const struct plx_fabr
 	}
 	silence->margin_ns = greater(
 		silence->margin_ns,
-		atomic_load_explicit(&home->pulse.late_ns, memory_order_relaxed));
+		atomic_load_explicit(&home->watch.late_ns, memory_order_relaxed));
 	return looked_ns;
 }
 
@@ -201,9 +201,9 @@ void peer_leave(struct plx_link *link)
 	struct presence *presence = link->presence;
 	struct peer *peer = presence->peer;
 
-	link->presence = &presence->home->pulse.nobody;
-	if (presence->beats_next == link)
-		presence->beats_next = LIST_NEXT(link, of_group);
+	link->presence = &presence->home->watch.no_peer;
+	if (presence->next_heartbeat == link)
+		presence->next_heartbeat = LIST_NEXT(link, of_group);
 	LIST_REMOVE(link, of_group);
 	if (!LIST_EMPTY(&presence->links))
 		return;

@@ -166,7 +166,7 @@ bool direct_on_put(struct plx_link *link, uint64_t value)
 	return true;
 }
 
-/* op: NULL, or the receive that a put of the peer took, where it is told. */
+/* op: NULL, or the receive that a put of the peer took, where it is notified. */
 static void completed(struct plx_set *set, const struct fi_cq_data_entry *entry)
 {
 	struct plx_op *op = entry->op_context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts: hot path. One write, with what the peer is told of it or with a frame behind it; it goes
+/* Puts: hot path. One write, with a value for the peer or a frame after it; it goes
  * where messages go, so that it keeps their order. */
 #include "tx.h"
 
@@ -11,7 +11,7 @@ struct put {
 	struct plx_buf *buf, *bounced;
 	plx_link_sent_fn sent;
 	void *arg;
-	bool tell;
+	bool notify;
 	uint32_t value;
 };
 
@@ -19,7 +19,7 @@ struct put {
  * for that or for the receive that the write takes. */
 static bool has_room(const struct plx_link *link, const struct put *put)
 {
-	uint32_t frames = put->tell && !link->direct->immediate;
+	uint32_t frames = put->notify && !link->direct->immediate;
 
 	return !link->tx_current.head && link->tx_free_count > LINK_TX_CONTROL + frames;
 }
@@ -33,7 +33,7 @@ static bool is_too_much(const struct plx_link *link, const struct put *put)
 
 static bool has_credit(const struct plx_link *link, const struct put *put)
 {
-	return !put->tell || tx_frames_left(link) > 0;
+	return !put->notify || tx_frames_left(link) > 0;
 }
 
 /* Return: how many pieces, one of them empty for nothing at all, as libfabric's verbs writes to
@@ -92,7 +92,7 @@ static int submit_put(struct plx_link *link, struct plx_op *op, const struct put
 		.context = &op->context,
 		.data = put->value,
 	};
-	bool immediate = put->tell && link->direct->immediate;
+	bool immediate = put->notify && link->direct->immediate;
 	ssize_t rc = fi_writemsg(link->ep, &msg,
 				 FI_COMPLETION | (immediate ? FI_REMOTE_CQ_DATA : 0));
 
@@ -107,8 +107,8 @@ static int submit_put(struct plx_link *link, struct plx_op *op, const struct put
 	return 0;
 }
 
-/* The put has been taken: what is to be told of it cannot be left out, nor overtaken. */
-static void tell_by_frame(struct plx_link *link, uint32_t value)
+/* The put has been taken: its notification cannot be left out, nor overtaken. */
+static void notify_by_frame(struct plx_link *link, uint32_t value)
 {
 	uint8_t frame[FRAME_HEADER_BYTES + FRAME_PUT_BYTES];
 
@@ -144,8 +144,8 @@ static int put_now(struct plx_link *link, struct put *put)
 	op->sent_arg = put->arg;
 	link->stats.puts++;
 	link->stats.bytes_put += put->target.bytes;
-	if (put->tell && !link->direct->immediate)
-		tell_by_frame(link, put->value);
+	if (put->notify && !link->direct->immediate)
+		notify_by_frame(link, put->value);
 	return 0;
 }
 
@@ -181,6 +181,6 @@ int plx_link_put_and_tell(struct plx_link *link, const struct plx_remote *to, ui
 					     .buf = buf,
 					     .sent = sent,
 					     .arg = arg,
-					     .tell = true,
+					     .notify = true,
 					     .value = value});
 }

@@ -198,7 +198,7 @@ void region_release_done(struct plx_link *link)
 }
 
 /* The endpoint is closed: whatever was under way is not any more. Grants that were not taken back
- * are their user's until all others have been told of. */
+ * are their user's until all others have been reported. */
 void region_end_all(struct plx_link *link)
 {
 	struct direct *direct = link->direct;

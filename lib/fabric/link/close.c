@@ -92,7 +92,7 @@ void close_begin_reap(struct plx_link *link)
 	link->state = LINK_DEAD;
 	link->tx_inline_end = link->rx_whole_end = 0;
 	link->want = 0;
-	link->settles = false;
+	link->settling = false;
 	link_schedule(link, WANT_DESTROY);
 }
 
@@ -132,10 +132,10 @@ void close_now(struct plx_link *link, enum plx_link_reason reason, const char *f
 	close_begin_reap(link);
 }
 
-void close_tell(struct plx_link *link)
+void close_notify(struct plx_link *link)
 {
-	if (link->told) {
-		link->told = false;
+	if (link->close_due) {
+		link->close_due = false;
 		if (link->events->on_close)
 			link->events->on_close(link, link->reason, link->text, link->user);
 	} else if (link->from && link->reason != PLX_LINK_CLOSED) {
@@ -151,7 +151,7 @@ static void agreed(struct plx_link *link)
 
 	link->reason = PLX_LINK_CLOSED;
 	snprintf(link->text, sizeof(link->text), "closed");
-	if (may_take_down || link->gone) {
+	if (may_take_down || link->disconnected) {
 		close_begin_reap(link);
 		return;
 	}
@@ -159,7 +159,7 @@ static void agreed(struct plx_link *link)
 	link->state = LINK_LINGER;
 	plx_timer_start(&link->timer, LINGER_NS);
 	if (!direct_has_regions(link->direct)) /* else its user hears when the connection is gone */
-		close_tell(link);
+		close_notify(link);
 }
 
 /* See whether a closing link can go a step further. */
@@ -180,9 +180,9 @@ void close_step(struct plx_link *link)
 /* From the loop, outside any other callback: the last step of an orderly close. */
 void close_agreed(struct plx_link *link)
 {
-	/* The end is told behind what was sent: its completions come, and look again (tx_done),
+	/* on_close follows what was sent: its completions come, and look again (tx_done),
 	 * or they are waited for with the endpoint of a connection that is gone. */
-	if (link->state == LINK_CLOSING && (link->tx_inflight == 0 || link->gone))
+	if (link->state == LINK_CLOSING && (link->tx_inflight == 0 || link->disconnected))
 		agreed(link);
 }
 
@@ -271,7 +271,7 @@ bool close_settle(struct plx_link *link)
 {
 	if (cq_drain(link->set))
 		return true;
-	link->settles = true;
+	link->settling = true;
 	link->ended_ns = plx_loop_now_ns();
 	link_schedule(link, 0);
 	return false;
@@ -282,7 +282,7 @@ void close_settled(struct plx_link *link)
 {
 	if (!cq_drain(link->set) && link->set->emptied_ns <= link->ended_ns)
 		return;
-	link->settles = false;
+	link->settling = false;
 	close_on_shutdown(link, 0);
 }
 
@@ -305,7 +305,7 @@ void close_on_shutdown(struct plx_link *link, int prov_errno)
 						    "to it");
 		break;
 	case LINK_CLOSING:
-		link->gone = true;
+		link->disconnected = true;
 		if (link->fin_sent && link->fin_acked && link->peer_fin)
 			link_schedule(link, WANT_AGREED);
 		else
@@ -355,7 +355,7 @@ bool close_reap(struct plx_link *link, uint64_t now_ns)
 	send_buf_fail(link, false);
 	if (link->direct)
 		region_end_all(link);
-	close_tell(link);
+	close_notify(link);
 	link_destroy(link);
 	return true;
 }

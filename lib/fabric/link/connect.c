@@ -110,7 +110,7 @@ static void name_peer(struct plx_link *link, const struct fi_info *info)
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 }
 
-/* is_last: there is no other way after it, so that a refusal is told as every other end. */
+/* is_last: there is no other way after it, so that a refusal leads to on_close. */
 static int connect_with(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			bool is_last, struct fi_info *info, const struct plx_link_attr *attr,
 			struct plx_link **link_out)
@@ -124,12 +124,12 @@ static int connect_with(struct plx_fabric_lcore *home, const struct driver_choic
 	link->connector = true;
 	name_peer(link, info);
 	rc = start(link, info);
-	link->told = rc == 0 || (rc == -ECONNREFUSED && is_last);
+	link->close_due = rc == 0 || (rc == -ECONNREFUSED && is_last);
 	if (rc == -ECONNREFUSED)
 		close_refused(link);
-	else if (rc) /* the caller gets the error, so nobody is told of the end */
+	else if (rc) /* the caller gets the error, and no on_close */
 		close_now(link, PLX_LINK_UNREACHABLE, "%s", plx_error());
-	if (!link->told)
+	if (!link->close_due)
 		return rc;
 	*link_out = link;
 	return 0;

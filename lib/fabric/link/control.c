@@ -43,7 +43,7 @@ static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags
  * frame that it may not have read yet: HELLO has gone before others come; FIN, its answer, REVOKE
  * and its answer; two CREDITs, as the second one takes all that the peer knew of when the first one
  * left; and one more of CREDIT or HEARTBEAT, as nothing else follows one of those until a frame of
- * the peer comes. The peer has not used what it was told of then, or is told now that it may go on.
+ * the peer comes. The peer has not used that credit yet, or gets more now.
  */
 bool control_can_wait(const struct plx_link *link)
 {
@@ -52,7 +52,7 @@ bool control_can_wait(const struct plx_link *link)
 
 static bool credit_can_wait(const struct plx_link *link)
 {
-	return control_can_wait(link) && link->rx_frames_told != link->rx_frames;
+	return control_can_wait(link) && link->rx_frames_advertised != link->rx_frames;
 }
 
 /* Send the control frames that are due, in an order that makes sense to the peer. Return: 0;

@@ -136,7 +136,7 @@ struct plx_link {
 	alignas(PLX_CACHE_LINE) uint8_t kind; /* first: see event_source() */
 	uint8_t state;
 	bool scheduled; /* in the lcore's list of links to look at */
-	bool settles;   /* see close_settle */
+	bool settling;  /* see close_settle */
 	uint32_t want;  /* bits of the enums above */
 	struct fid_ep *ep;
 	struct plx_set *set;
@@ -144,7 +144,8 @@ struct plx_link {
 	struct presence *presence; /* never NULL; nobody's where the link is not open */
 	/* Counts of frames are cumulative, mod 2^32, as on the wire. */
 	uint32_t tx_frames, tx_frames_granted;
-	uint32_t rx_frames_granted, rx_frames_told; /* allowed by now; as last told to the peer */
+	uint32_t rx_frames_granted,
+		rx_frames_advertised; /* allowed by now; last sent to the peer */
 	uint32_t tx_inline_end; /* shorter messages may leave with the call; 0: look why not */
 	uint32_t injects_left;  /* until a frame has to ask for its completion */
 
@@ -174,16 +175,16 @@ struct plx_link {
 	struct tx_message tx_current;
 
 	/* Cold from here on. Its life. */
-	bool told; /* on_open was called, or plx_link_connect returned it: on_close is due */
+	bool close_due; /* on_open was called, or plx_link_connect returned it: on_close is due */
 	bool connector;
 	bool connected;      /* FI_CONNECTED was seen */
 	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
-	bool is_judged; /* what the peer said in it */
-	bool declined;  /* for that: see handshake_decline */
+	bool hello_checked; /* what the peer said in it */
+	bool declined;      /* for that: see handshake_decline */
 	bool shut_down, ep_closed;
-	bool gone; /* the connection, while the link closes */
-	bool told_suspect;
+	bool disconnected; /* the connection, while the link closes */
+	bool suspect_reported;
 	bool fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 	bool tx_cut; /* the link ended inside a message */
 	int fd;      /* of an accepted connection, for the driver's `closing`; -1: not known */
@@ -221,7 +222,7 @@ struct plx_link {
 	uint8_t peer_hello[HELLO_DATA_MAX];
 	enum plx_link_reason reason;
 	const char *choice;  /* why that provider; constant text */
-	const char *refusal; /* what the peer is told of that; NULL: it is not refused */
+	const char *refusal; /* what REFUSE says; NULL: it is not refused */
 	char text[192];      /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
 };
@@ -320,7 +321,7 @@ void close_refused(struct plx_link *link);
 /* It was refused, or, if it is an accepted one, it is gone. */
 void close_not_connected(struct plx_link *link);
 void close_timer_init(struct plx_link *link);
-void close_tell(struct plx_link *link);
+void close_notify(struct plx_link *link);
 void close_agreed(struct plx_link *link);
 void close_on_fin(struct plx_link *link, bool carries_ack);
 void close_on_fin_ack(struct plx_link *link);

@@ -152,7 +152,7 @@ static void opened(struct plx_link *link)
 	link->state = LINK_OPEN;
 	tx_set_inline_end(link);
 	receive_set_whole_end(link);
-	link->told = true;
+	link->close_due = true;
 	if (link->events->on_credit)
 		link->want |= WANT_GRANTS;
 	liveness_join(link);
@@ -167,7 +167,7 @@ static void opened(struct plx_link *link)
 }
 
 /* Return: whether the link goes on. */
-static bool judge_hello(struct plx_link *link)
+static bool check_hello(struct plx_link *link)
 {
 	const char *wrong = NULL;
 
@@ -185,9 +185,9 @@ void handshake_try_open(struct plx_link *link)
 {
 	if (!link->connected || !link->hello_received)
 		return;
-	if (!link->is_judged) {
-		link->is_judged = true;
-		if (!judge_hello(link))
+	if (!link->hello_checked) {
+		link->hello_checked = true;
+		if (!check_hello(link))
 			return;
 		if (link->from)
 			say_hello(link);

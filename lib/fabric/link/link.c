@@ -196,7 +196,7 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 		.kind = FID_LINK,
 		.fd = -1,
 		.attr = *attr,
-		.presence = &set->home->pulse.nobody,
+		.presence = &set->home->watch.no_peer,
 		.user = attr->user,
 		.rx_buf_bytes = attr->rx_buf_bytes,
 		.rx_buf_count = attr->rx_buf_count,
@@ -236,8 +236,8 @@ int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 	set_home(link, set);
 	link->ep = NULL;
 	link->state = LINK_CONNECTING;
-	link->shut_down = link->ep_closed = link->gone = link->hello_received = false;
-	link->tx_frames_granted = link->rx_frames_told = 0;
+	link->shut_down = link->ep_closed = link->disconnected = link->hello_received = false;
+	link->tx_frames_granted = link->rx_frames_advertised = 0;
 	link->want = 0;
 	enlist(link);
 	return bring_up(link, info);
@@ -283,7 +283,7 @@ void link_abandon(struct plx_link *link)
 	send_buf_fail(link, true);
 	if (link->direct)
 		direct_abandon(link);
-	close_tell(link);
+	close_notify(link);
 	admission_leave(link->ticket);
 	link->ticket = NULL;
 	delist(link);

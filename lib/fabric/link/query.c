@@ -66,8 +66,8 @@ const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
 
 enum plx_link_reason plx_link_reason(const struct plx_link *link)
 {
-	/* One that was refused may go on elsewhere, until its end is told. */
-	bool has_ended = link->state >= LINK_LINGER && !(link->plan && link->told);
+	/* One that was refused may go on elsewhere, until on_close. */
+	bool has_ended = link->state >= LINK_LINGER && !(link->plan && link->close_due);
 
 	ASSERT_OWNER(link->home->id);
 	return has_ended ? link->reason : PLX_LINK_REASON_NONE;
@@ -153,7 +153,7 @@ struct plx_link *plx_link_next(const struct plx_link *link)
 
 	if (!link && home)
 		next = LIST_FIRST(&home->links);
-	while (next && !next->told)
+	while (next && !next->close_due)
 		next = LIST_NEXT(next, of_home);
 	return next;
 }

@@ -93,7 +93,8 @@ void receive_refill(struct plx_link *link)
 {
 	uint32_t before = link->rx_posted;
 
-	if (link->gone) { /* nothing comes any more, and idle are also those that were given back */
+	if (link->disconnected) { /* nothing comes any more, and idle are also those that were given
+				     back */
 		link->want &= ~WANT_REFILL;
 		return;
 	}
@@ -205,8 +206,8 @@ void receive_done(struct plx_op *op, size_t length)
 	received(op, length);
 }
 
-/* Some peer has written to this side's memory, and has it told; that there is none to be written to
- * does not hinder it where it writes nothing. Which peer it was TCP does not say. */
+/* A peer has written to this side's memory, with immediate data; that nothing was granted does not
+ * stop one that writes 0 bytes. TCP does not say which peer it was. */
 static void unexpected_imm_data(struct plx_set *set)
 {
 	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))

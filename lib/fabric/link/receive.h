@@ -20,9 +20,9 @@ static inline void receive_grant(struct plx_link *link, uint32_t frames)
 {
 	link->rx_frames_granted += frames;
 
-	uint32_t untold = link->rx_frames_granted - link->rx_frames_told;
+	uint32_t pending = link->rx_frames_granted - link->rx_frames_advertised;
 
-	if (untold && untold >= link->rx_frames_told - link->rx_frames)
+	if (pending && pending >= link->rx_frames_advertised - link->rx_frames)
 		link_schedule(link, WANT_CREDIT);
 }
 

@@ -153,7 +153,7 @@ static void control_frame(struct plx_op *op, const struct frame_header *header)
 
 /* The peer tells of a put, which takes credit as a message does, however it comes. Return: whether
  * that may be granted again. */
-static bool on_put_told(struct plx_link *link, uint64_t value)
+static bool put_notified(struct plx_link *link, uint64_t value)
 {
 	return !refuse_direct(link) && receive_take_credit(link) && direct_on_put(link, value);
 }
@@ -198,7 +198,7 @@ __attribute__((noinline)) void receive_slow(struct plx_op *op, size_t length)
 		if (header.type >= FRAME_DATA && header.type <= FRAME_DATA_NEXT) {
 			credit = data_frame(op, &header);
 		} else if (header.type == FRAME_PUT) {
-			credit = on_put_told(link, frame_get32(op->buf->data));
+			credit = put_notified(link, frame_get32(op->buf->data));
 		} else {
 			control_frame(op, &header);
 		}
@@ -214,7 +214,7 @@ void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value)
 
 	liveness_heard(link);
 	if (link->state != LINK_DEAD && !link->declined)
-		good = on_put_told(link, value);
+		good = put_notified(link, value);
 	if (op)
 		receive_finish(op, good);
 	else if (good)

@@ -16,19 +16,19 @@ void link_schedule(struct plx_link *link, uint32_t want)
 }
 
 /* It may have changed back by now. */
-static void tell_suspect(struct plx_link *link)
+static void notify_suspect(struct plx_link *link)
 {
 	bool suspect = link->presence->suspect;
 
 	link->want &= ~WANT_ON_SUSPECT;
-	if (link->state != LINK_OPEN || link->told_suspect == suspect)
+	if (link->state != LINK_OPEN || link->suspect_reported == suspect)
 		return;
-	link->told_suspect = suspect;
+	link->suspect_reported = suspect;
 	if (link->events->on_suspect)
 		link->events->on_suspect(link, suspect, link->user);
 }
 
-static void tell_granted(struct plx_link *link)
+static void notify_credit(struct plx_link *link)
 {
 	link->want &= ~WANT_ON_CREDIT;
 	if (link->state == LINK_OPEN)
@@ -38,7 +38,7 @@ static void tell_granted(struct plx_link *link)
 /* Return: whether the link is still there. */
 static bool run(struct plx_link *link)
 {
-	if (plx_unlikely(link->settles)) { /* what follows is for the next look */
+	if (plx_unlikely(link->settling)) { /* what follows is for the next look */
 		close_settled(link);
 		return true;
 	}
@@ -54,7 +54,7 @@ static bool run(struct plx_link *link)
 	if (link->want & WANT_TX)
 		send_buf_continue(link);
 	if (link->want & WANT_ON_CREDIT)
-		tell_granted(link);
+		notify_credit(link);
 	if (plx_unlikely(link->want & WANT_RELEASE))
 		region_release_done(link);
 	if ((link->want & WANT_ON_WRITABLE) && link->state == LINK_OPEN &&
@@ -66,7 +66,7 @@ static bool run(struct plx_link *link)
 			link->events->on_writable(link, link->user);
 	}
 	if (plx_unlikely(link->want & WANT_ON_SUSPECT))
-		tell_suspect(link);
+		notify_suspect(link);
 	if (link->want & WANT_AGREED) {
 		link->want &= ~WANT_AGREED;
 		close_agreed(link);
@@ -142,11 +142,11 @@ int link_run_scheduled(struct plx_fabric_lcore *home)
 			count++;
 			continue;
 		}
-		if (link->want & WANT_EVERY_TURN || link->settles)
+		if (link->want & WANT_EVERY_TURN || link->settling)
 			link_schedule(link, 0);
 		struct look after = look_of(link);
 
-		count += !link->scheduled || link->settles ||
+		count += !link->scheduled || link->settling ||
 			 memcmp(&before, &after, sizeof(after)) != 0;
 	}
 	if (home->kept_pool_count)

@@ -132,7 +132,7 @@ void tx_completed(struct plx_link *link)
 }
 
 /* A connection that the provider knows to be gone is as one that takes nothing: what arrived before
- * is still to be read, and its end will be told. */
+ * is still to be read, and an event follows. */
 int tx_not_sent(struct plx_link *link, ssize_t rc)
 {
 	if (plx_likely(rc == -FI_EAGAIN || rc == -FI_ENOTCONN))

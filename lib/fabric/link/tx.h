@@ -28,7 +28,7 @@ static inline void tx_write_header(const struct plx_link *link, uint8_t *out, ui
 /* A frame has left, and its grants with it. */
 static inline void tx_header_sent(struct plx_link *link)
 {
-	link->rx_frames_told = link->rx_frames_granted;
+	link->rx_frames_advertised = link->rx_frames_granted;
 	link->want &= ~WANT_CREDIT;
 	link->stats.frames_sent++;
 	link->set->has_sent = true;

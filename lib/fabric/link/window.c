@@ -37,11 +37,11 @@ static void fit(struct plx_link *link, uint64_t share)
 	}
 }
 
-static void tell(struct plx_fabric_lcore *home)
+static void log_once(struct plx_fabric_lcore *home)
 {
-	if (home->told_windows)
+	if (home->windows_logged)
 		return;
-	home->told_windows = true;
+	home->windows_logged = true;
 	plx_log(&fabric_log, PLX_LOG_NOTICE,
 		"lcore %u: its links have %llu KiB of receive buffers, of %llu KiB that they may "
 		"have (--receive-mem): from here on new links get fewer and shorter ones",
@@ -56,7 +56,7 @@ void window_take(struct plx_link *link)
 	uint64_t left = bytes_max > home->rx_bytes ? bytes_max - home->rx_bytes : 0;
 
 	if (left <= bytes_max / 2 && bytes_of(link) > left / SHARES) {
-		tell(home);
+		log_once(home);
 		fit(link, left / SHARES);
 	}
 	home->rx_bytes += bytes_of(link);

@@ -122,7 +122,7 @@ static void begin_handshake(struct ticket *ticket)
 }
 
 /* The oldest of the address that has most of them: a flood is at its own expense. */
-static struct ticket *choose_victim(const struct admission *admission)
+static struct ticket *choose_evicted(const struct admission *admission)
 {
 	struct ticket *found = TAILQ_FIRST(&admission->in_handshake), *each;
 
@@ -150,7 +150,7 @@ static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait
 
 static void evict_one(struct admission *admission, struct admission_answer *answer)
 {
-	struct ticket *ticket = choose_victim(admission);
+	struct ticket *ticket = choose_evicted(admission);
 
 	answer->evicted = ticket;
 	if (!ticket)

@@ -38,8 +38,8 @@ static bool may_log(struct listener_shared *shared, const struct in6_addr *host)
 	return may;
 }
 
-static void tell(struct listener_shared *shared, const struct in6_addr *host, const char *peer,
-		 const char *who, const char *what)
+static void log_host(struct listener_shared *shared, const struct in6_addr *host, const char *peer,
+		     const char *who, const char *what)
 {
 	if (may_log(shared, host))
 		plx_log(&fabric_log, PLX_LOG_WARNING, "%s did not complete the handshake: %s%s",
@@ -53,7 +53,7 @@ void handshake_log_failed(const struct plx_link *link, const char *who, const ch
 	listener_count(&link->from->no_handshake);
 	if (link->ticket)
 		host = admission_address(link->ticket);
-	tell(link->from, &host, link->peer, who, what);
+	log_host(link->from, &host, link->peer, who, what);
 }
 
 void handshake_log_refused(const struct sockaddr *peer, const char *why, bool evicted, void *shared)
@@ -67,5 +67,5 @@ void handshake_log_refused(const struct sockaddr *peer, const char *why, bool ev
 	else
 		listener_count(&listener->no_handshake);
 	address_format(peer, address, sizeof(address));
-	tell(listener, &host, address, "", why);
+	log_host(listener, &host, address, "", why);
 }

@@ -163,7 +163,7 @@ void retire_reap_all(struct plx_set *set);
 /* sleep.c */
 int sleep_arm(void *arg, struct plx_sleep *sleep);
 void sleep_woke(void *arg, const struct plx_sleep *sleep);
-void sleep_judge(struct plx_set *set, int found);
+void sleep_check(struct plx_set *set, int found);
 void sleep_check_new(struct plx_set *set);
 
 #endif

@@ -36,7 +36,7 @@ static bool in_use(const struct plx_set *set)
 /* Links that wait for something ----------------------------------------------------------- */
 
 /* Whether a frame or a completion will tell when what the link waits for is there. */
-static bool will_be_told(const struct plx_link *link)
+static bool will_be_notified(const struct plx_link *link)
 {
 	switch (link->want & WANT_EVERY_TURN) {
 	case WANT_TX:
@@ -48,10 +48,10 @@ static bool will_be_told(const struct plx_link *link)
 	}
 }
 
-static bool all_will_be_told(const struct plx_fabric_lcore *home)
+static bool all_will_be_notified(const struct plx_fabric_lcore *home)
 {
 	for (const struct plx_link *link = home->scheduled; link; link = link->next_scheduled) {
-		if (!will_be_told(link))
+		if (!will_be_notified(link))
 			return false;
 	}
 	return true;
@@ -159,7 +159,7 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 			return rc;
 		}
 	}
-	if (!all_will_be_told(home))
+	if (!all_will_be_notified(home))
 		plx_sleep_nap(sleep);
 	if (home->kept_pool_count)
 		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), KEPT_POOLS_EVERY_NS));
@@ -201,7 +201,7 @@ void sleep_woke(void *arg, const struct plx_sleep *sleep)
 }
 
 /* The turn after a sleep has found so much on the set. */
-void sleep_judge(struct plx_set *set, int found)
+void sleep_check(struct plx_set *set, int found)
 {
 	enum set_woke woke = set->woke;
 	bool told = woke == WOKE_BY_IT || woke == WOKE_AT_ONCE;

@@ -109,7 +109,7 @@ ALONE(credit_that_is_not_needed_waits)
 	for (int i = 0; i < WINDOW; i++)
 		rogue_says(FRAME_DATA);
 	assert_int_equal(server.kept_count, WINDOW);
-	assert_int_equal(link->rx_frames_told, link->rx_frames);
+	assert_int_equal(link->rx_frames_advertised, link->rx_frames);
 
 	uint64_t frames = link->stats.frames_sent;
 
@@ -117,13 +117,13 @@ ALONE(credit_that_is_not_needed_waits)
 		release_one();
 	/* One told the peer that it may go on; it does not, so nothing follows. */
 	assert_in_range(link->stats.frames_sent - frames, 1, 2);
-	assert_in_range(link->rx_frames_told - link->rx_frames, 1, 2);
+	assert_in_range(link->rx_frames_advertised - link->rx_frames, 1, 2);
 
 	server.keep = 0;
 	rogue_says(FRAME_DATA);
-	for (int i = 0; i < 1000 && link->rx_frames_told != link->rx_frames_granted; i++)
+	for (int i = 0; i < 1000 && link->rx_frames_advertised != link->rx_frames_granted; i++)
 		pump_ms(1);
-	assert_int_equal(link->rx_frames_told - link->rx_frames, WINDOW);
+	assert_int_equal(link->rx_frames_advertised - link->rx_frames, WINDOW);
 	assert_int_equal(server.closed, 0);
 }
 
@@ -136,10 +136,10 @@ ALONE(what_was_held_back_is_told_with_the_last_credit)
 	server.keep = WINDOW;
 	for (int i = 0; i < WINDOW - 1; i++)
 		rogue_says(FRAME_DATA);
-	assert_int_equal(link->rx_frames_told - link->rx_frames, 1);
+	assert_int_equal(link->rx_frames_advertised - link->rx_frames, 1);
 	rogue_begins((uint64_t)2 * FRAME_BYTES); /* its first frame is given back at once */
 	pump_ms(5);
-	assert_int_equal(link->rx_frames_told - link->rx_frames, 1);
+	assert_int_equal(link->rx_frames_advertised - link->rx_frames, 1);
 	side_release(&server, 1); /* held back: the peer has one left */
 	pump_ms(5);
 
@@ -148,7 +148,7 @@ ALONE(what_was_held_back_is_told_with_the_last_credit)
 	rogue_says(FRAME_DATA_NEXT);
 	pump_ms(5);
 	assert_int_equal(link->stats.credit_frames, told + 1);
-	assert_in_range(link->rx_frames_told - link->rx_frames, 1, WINDOW);
+	assert_in_range(link->rx_frames_advertised - link->rx_frames, 1, WINDOW);
 	assert_int_equal(server.closed, 0);
 }
 
