@@ -181,10 +181,6 @@ int main(void)
 		BOTH(what_is_not_finished_is_known_when_the_peer_is_gone),
 		BOTH(a_close_tells_what_is_finished),
 	};
-	int failed = cmocka_run_group_tests_name("credit over tcp", tests, NULL, NULL);
 
-	if (is_provider_given())
-		return failed;
-	provider = "shm";
-	return failed + cmocka_run_group_tests_name("credit on this host", tests, NULL, NULL);
+	return RUN_TWICE(tests, "credit over tcp", (provider = "shm"), "credit on this host");
 }

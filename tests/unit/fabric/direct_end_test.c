@@ -6,20 +6,6 @@
 
 #include <stdlib.h>
 
-static struct plx_listener *listener;
-
-static int start(void **state)
-{
-	listener = direct_start();
-	return 0;
-}
-
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 #define LARGE (4u << 20)
 
 static unsigned rounds(unsigned many)
@@ -35,7 +21,7 @@ static void reconnect(void)
 	free(client.last);
 	server = (struct side){.name = "server"};
 	client = (struct side){.name = "client"};
-	fixture_connect(listener, &attr);
+	fixture_connect(direct_listener, &attr);
 }
 
 static void end_both(void)
@@ -361,7 +347,7 @@ static void grants_may_be_taken_back_while_their_link_ends(void **state)
 		field_free(&others[i]);
 }
 
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define OPEN(test) cmocka_unit_test_setup_teardown(test, direct_setup, direct_stop)
 
 int main(void)
 {
@@ -377,10 +363,6 @@ int main(void)
 		OPEN(a_grant_may_be_taken_back_when_the_put_is_told),
 		OPEN(grants_may_be_taken_back_while_their_link_ends),
 	};
-	int failed = cmocka_run_group_tests_name("direct", tests, NULL, NULL);
 
-	if (is_provider_given())
-		return failed;
-	direct_provider = "fi:tcp";
-	return failed + cmocka_run_group_tests_name("direct, libfabric tcp", tests, NULL, NULL);
+	return RUN_TWICE(tests, "direct", (direct_provider = "fi:tcp"), "direct, libfabric tcp");
 }

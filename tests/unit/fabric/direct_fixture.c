@@ -19,6 +19,20 @@ struct plx_listener *direct_start(void)
 	return listener;
 }
 
+struct plx_listener *direct_listener;
+
+int direct_setup(void **state)
+{
+	direct_listener = direct_start();
+	return 0;
+}
+
+int direct_stop(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
 static void free_memory(void *memory, void *arg)
 {
 	plx_mem_free(memory);

@@ -23,6 +23,11 @@ extern const char *direct_provider; /* "tcp" unless a test wants another one */
 /** The provider that is tested, a listener, and client and server with direct data placement. */
 struct plx_listener *direct_start(void);
 
+/** The same for a test, and its end. */
+extern struct plx_listener *direct_listener;
+int direct_setup(void **state);
+int direct_stop(void **state);
+
 /** Memory of the heap, all 0xa5, granted on link with these rights. */
 struct field field_make(struct plx_link *link, size_t bytes, unsigned access);
 

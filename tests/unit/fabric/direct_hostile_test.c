@@ -315,12 +315,8 @@ int main(void)
 		WITH_HONEST(a_peer_that_lies_about_a_revocation_gains_nothing),
 		WITH_HONEST(frames_of_it_on_a_link_without_it_end_that),
 	};
-	int failed = cmocka_run_group_tests_name("direct, hostile", tests, NULL, NULL);
 
-	if (is_provider_given())
-		return failed;
-	direct_provider = "fi:tcp";
-	rogue_provider = "tcp";
-	return failed +
-	       cmocka_run_group_tests_name("direct, hostile, libfabric tcp", tests, NULL, NULL);
+	return RUN_TWICE(tests, "direct, hostile",
+			 (direct_provider = "fi:tcp", rogue_provider = "tcp"),
+			 "direct, hostile, libfabric tcp");
 }

@@ -5,20 +5,6 @@
 
 #include <stdlib.h>
 
-static struct plx_listener *listener;
-
-static int start(void **state)
-{
-	listener = direct_start();
-	return 0;
-}
-
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 static const size_t sizes[] = {1, 7, 64, 256, 257, 4096, 65536, 1 << 20, 8 << 20};
 
 static void puts_of_every_size_arrive_where_they_are_aimed_at(void **state)
@@ -562,8 +548,9 @@ static void a_cache_of_registrations_is_refused(void **state)
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .direct = true};
 
 	fixture_start(direct_provider, false);
-	listener = fixture_listen(here("0"), &attr);
-	assert_true(plx_link_connect(plx_listener_address(listener), &attr, &client.link) < 0);
+	direct_listener = fixture_listen(here("0"), &attr);
+	assert_true(plx_link_connect(plx_listener_address(direct_listener), &attr, &client.link) <
+		    0);
 	assert_error_has("FI_MR_CACHE_MONITOR=disabled");
 	fixture_stop();
 }
@@ -576,7 +563,7 @@ static bool is_cache_wanted(void)
 	return is_provider_given() && monitor && strcmp(monitor, "disabled") != 0;
 }
 
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define OPEN(test) cmocka_unit_test_setup_teardown(test, direct_setup, direct_stop)
 
 int main(void)
 {
@@ -607,10 +594,5 @@ int main(void)
 	if (is_cache_wanted())
 		return cmocka_run_group_tests_name("direct, cache", with_cache, NULL, NULL);
 
-	int failed = cmocka_run_group_tests_name("direct", tests, NULL, NULL);
-
-	if (is_provider_given())
-		return failed;
-	direct_provider = "fi:tcp";
-	return failed + cmocka_run_group_tests_name("direct, libfabric tcp", tests, NULL, NULL);
+	return RUN_TWICE(tests, "direct", (direct_provider = "fi:tcp"), "direct, libfabric tcp");
 }

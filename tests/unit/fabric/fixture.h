@@ -94,4 +94,16 @@ void more_descriptors(void);
 /** Let go of what the side keeps. */
 void side_release(struct side *side, unsigned count);
 
+/* Run a group of tests; and after `change` again, under the other name, unless the provider is
+ * given. Value: how many failed. */
+#define RUN_TWICE(tests, name, change, other_name)                                             \
+	__extension__({                                                                        \
+		int failed_ = cmocka_run_group_tests_name(name, tests, NULL, NULL);            \
+		if (!is_provider_given()) {                                                    \
+			change;                                                                \
+			failed_ += cmocka_run_group_tests_name(other_name, tests, NULL, NULL); \
+		}                                                                              \
+		failed_;                                                                       \
+	})
+
 #endif

@@ -277,32 +277,24 @@ WITH_HONEST(insane_credit_in_hello)
 	rogue_close(rogue);
 }
 
-WITH_HONEST(a_second_hello)
-{
-	struct rogue *rogue = open_rogue();
+/* A rogue that does this breaks the protocol: its link ends. */
+#define ENDS_THE_LINK(name, text, ...)               \
+	WITH_HONEST(name)                            \
+	{                                            \
+		struct rogue *rogue = open_rogue();  \
+                                                     \
+		__VA_ARGS__;                         \
+		expect_end(PLX_LINK_PROTOCOL, text); \
+		rogue_close(rogue);                  \
+	}
 
-	rogue_send_hello(rogue);
-	expect_end(PLX_LINK_PROTOCOL, "a second HELLO");
-	rogue_close(rogue);
-}
+ENDS_THE_LINK(a_second_hello, "a second HELLO", { rogue_send_hello(rogue); })
 
-WITH_HONEST(an_unknown_frame)
-{
-	struct rogue *rogue = open_rogue();
+ENDS_THE_LINK(an_unknown_frame, "unknown frame type",
+	      { rogue_send_frame(rogue, (struct frame_header){77, 0, 5, 8}); })
 
-	rogue_send_frame(rogue, (struct frame_header){77, 0, 5, 8});
-	expect_end(PLX_LINK_PROTOCOL, "unknown frame type");
-	rogue_close(rogue);
-}
-
-WITH_HONEST(credit_that_runs_backwards)
-{
-	struct rogue *rogue = open_rogue();
-
-	rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7});
-	expect_end(PLX_LINK_PROTOCOL, "credit makes no sense");
-	rogue_close(rogue);
-}
+ENDS_THE_LINK(credit_that_runs_backwards, "credit makes no sense",
+	      { rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7}); })
 
 WITH_HONEST(more_than_was_granted)
 {
@@ -326,43 +318,21 @@ WITH_HONEST(a_frame_longer_than_the_buffers)
 	rogue_close(rogue);
 }
 
-WITH_HONEST(a_message_announced_too_long)
-{
-	struct rogue *rogue = open_rogue();
+ENDS_THE_LINK(a_message_announced_too_long, "at most 16777216 are accepted",
+	      { rogue_send_first(rogue, UINT64_MAX, 10); })
 
-	rogue_send_first(rogue, UINT64_MAX, 10);
-	expect_end(PLX_LINK_PROTOCOL, "at most 16777216 are accepted");
-	rogue_close(rogue);
-}
-
-WITH_HONEST(a_message_longer_than_announced)
-{
-	struct rogue *rogue = open_rogue();
-
+ENDS_THE_LINK(a_message_longer_than_announced, "does not fit its length", {
 	rogue_send_first(rogue, 20, 10);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8});
-	expect_end(PLX_LINK_PROTOCOL, "does not fit its length");
-	rogue_close(rogue);
-}
+})
 
-WITH_HONEST(a_message_inside_another)
-{
-	struct rogue *rogue = open_rogue();
-
+ENDS_THE_LINK(a_message_inside_another, "a message inside another", {
 	rogue_send_first(rogue, 20, 10);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
-	expect_end(PLX_LINK_PROTOCOL, "a message inside another");
-	rogue_close(rogue);
-}
+})
 
-WITH_HONEST(a_part_of_no_message)
-{
-	struct rogue *rogue = open_rogue();
-
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8});
-	expect_end(PLX_LINK_PROTOCOL, "does not fit its length");
-	rogue_close(rogue);
-}
+ENDS_THE_LINK(a_part_of_no_message, "does not fit its length",
+	      { rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8}); })
 
 /* Nothing of this side's memory is granted, so it can write nothing; but it may say that it did.
  * TCP does not say who that was, and RDMA takes a receive for it. */
@@ -454,34 +424,18 @@ WITH_HONEST(gone_inside_a_message)
 	assert_int_equal(server.messages, 0);
 }
 
-WITH_HONEST(a_fin_inside_a_message)
-{
-	struct rogue *rogue = open_rogue();
-
+ENDS_THE_LINK(a_fin_inside_a_message, "FIN", {
 	rogue_send_first(rogue, 20, 10);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
-	expect_end(PLX_LINK_PROTOCOL, "FIN");
-	rogue_close(rogue);
-}
+})
 
-WITH_HONEST(an_acknowledgement_of_no_fin)
-{
-	struct rogue *rogue = open_rogue();
+ENDS_THE_LINK(an_acknowledgement_of_no_fin, "acknowledgement of no FIN",
+	      { rogue_send_frame(rogue, (struct frame_header){FRAME_FIN_ACK, 0, 0, 8}); })
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN_ACK, 0, 0, 8});
-	expect_end(PLX_LINK_PROTOCOL, "acknowledgement of no FIN");
-	rogue_close(rogue);
-}
-
-WITH_HONEST(a_message_after_fin)
-{
-	struct rogue *rogue = open_rogue();
-
+ENDS_THE_LINK(a_message_after_fin, "a message after FIN", {
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
-	expect_end(PLX_LINK_PROTOCOL, "a message after FIN");
-	rogue_close(rogue);
-}
+})
 
 WITH_HONEST(nobody_answers_a_close)
 {

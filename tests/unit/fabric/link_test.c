@@ -342,6 +342,21 @@ static void every_accepted_send_completes_once_also_when_the_peer_dies(void **st
 	assert_int_equal(sent_ok + sent_failed, accepted);
 }
 
+static void expect_closed(void)
+{
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_true(pump_until(&server.closed, 1, 3000));
+	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	assert_int_equal(server.reason, PLX_LINK_CLOSED);
+}
+
+static void forget_messages(void)
+{
+	free(server.last);
+	free(client.last);
+	server.last = client.last = NULL;
+}
+
 static void close_loses_nothing_that_was_accepted(void **state)
 {
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
@@ -358,15 +373,10 @@ static void close_loses_nothing_that_was_accepted(void **state)
 			accepted++;
 		assert_int_equal(plx_link_close(client.link), 0);
 		assert_int_equal(plx_link_send(client.link, "x", 1), -ENOTCONN);
-		assert_true(pump_until(&client.closed, 1, 3000));
-		assert_true(pump_until(&server.closed, 1, 3000));
-		assert_int_equal(client.reason, PLX_LINK_CLOSED);
-		assert_int_equal(server.reason, PLX_LINK_CLOSED);
+		expect_closed();
 		assert_int_equal(server.messages, accepted);
 		assert_int_equal(server.sequence_errors, 0);
-		free(server.last);
-		free(client.last);
-		server.last = client.last = NULL;
+		forget_messages();
 	}
 }
 
@@ -383,15 +393,10 @@ static void both_sides_may_close_at_once(void **state)
 		assert_int_equal(plx_link_close(client.link), 0);
 		assert_int_equal(plx_link_close(server.link), 0);
 		assert_int_equal(plx_link_close(server.link), -EALREADY);
-		assert_true(pump_until(&client.closed, 1, 3000));
-		assert_true(pump_until(&server.closed, 1, 3000));
-		assert_int_equal(client.reason, PLX_LINK_CLOSED);
-		assert_int_equal(server.reason, PLX_LINK_CLOSED);
+		expect_closed();
 		assert_int_equal(client.messages, 1);
 		assert_int_equal(server.messages, 1);
-		free(server.last);
-		free(client.last);
-		server.last = client.last = NULL;
+		forget_messages();
 	}
 }
 

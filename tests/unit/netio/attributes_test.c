@@ -6,6 +6,7 @@
 #include "plx_eal.h"
 #include "plx_rpc.h"
 #include "plx_test.h"
+#include "turn_until.h"
 
 #include "plx_fabric_driver.h"
 
@@ -14,21 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LIMIT_NS (20 * PLX_NS_PER_S)
-
 /* Each tries its structure out, with the others at their defaults. Return: 0: what it is for was
  * done with it; or what refused it. */
 typedef int (*try_fn)(const void *attr);
-
-#define TURN_UNTIL(cond)                                                 \
-	do {                                                             \
-		uint64_t turn_limit_ns = plx_now_ns() + LIMIT_NS;        \
-		while (!(cond)) {                                        \
-			plx_loop_turn();                                 \
-			if (plx_now_ns() > turn_limit_ns)                \
-				fail_msg("it never came to: %s", #cond); \
-		}                                                        \
-	} while (0)
 
 static struct netio_context ctx;
 
@@ -230,6 +219,12 @@ static int listen_up(struct netio_listen_socket *socket, const struct netio_list
 	return netio_listen(socket, "127.0.0.1", 0);
 }
 
+static void say_hello(struct netio_send_socket *from, const struct netio_listen_socket *to)
+{
+	assert_int_equal(netio_connect(from, "127.0.0.1", netio_listen_socket_port(to)), 0);
+	TURN_UNTIL(netio_send(from, "hello", 5) == NETIO_STATUS_OK);
+}
+
 static int try_netio_listen_attr(const void *attr)
 {
 	struct netio_listen_socket listening;
@@ -240,9 +235,7 @@ static int try_netio_listen_attr(const void *attr)
 	if (rc)
 		return rc;
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sending, NULL), 0);
-	assert_int_equal(netio_connect(&sending, "127.0.0.1", netio_listen_socket_port(&listening)),
-			 0);
-	TURN_UNTIL(netio_send(&sending, "hello", 5) == NETIO_STATUS_OK);
+	say_hello(&sending, &listening);
 	TURN_UNTIL(received == 1 || netio_recv(&listening, &msg) == 0);
 	netio_send_socket_fini(&sending);
 	netio_listen_socket_fini(&listening);
@@ -258,9 +251,7 @@ static int try_netio_connect_attr(const void *attr)
 	if (rc)
 		return rc;
 	assert_int_equal(listen_up(&listening, NULL), 0);
-	assert_int_equal(netio_connect(&sending, "127.0.0.1", netio_listen_socket_port(&listening)),
-			 0);
-	TURN_UNTIL(netio_send(&sending, "hello", 5) == NETIO_STATUS_OK);
+	say_hello(&sending, &listening);
 	TURN_UNTIL(received == 1);
 	netio_send_socket_fini(&sending);
 	netio_listen_socket_fini(&listening);

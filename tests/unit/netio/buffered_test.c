@@ -55,6 +55,13 @@ static void begin_with(const struct netio_listen_attr *listen, struct netio_buff
 	TURN_UNTIL(established == 1 && heard.established == 1);
 }
 
+/* Of 1 KiB, and two buffers of the peer. */
+static void begin_with_pages(uint32_t count)
+{
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = count});
+}
+
 static struct netio_buffered_stats stats(void)
 {
 	struct netio_buffered_stats now;
@@ -87,6 +94,14 @@ static void end(void)
 {
 	netio_buffered_send_socket_fini(&sender);
 	netio_buffered_send_socket_fini(&sender);
+}
+
+static void end_when_all_came(void)
+{
+	assert_int_equal(netio_buffered_flush(&sender), 0);
+	TURN_UNTIL(heard.messages == sent);
+	assert_int_equal(heard.wrong, 0);
+	end();
 }
 
 SOCKET_TEST(many_small_messages_share_a_page)
@@ -242,8 +257,7 @@ SOCKET_TEST(a_sender_that_is_too_fast_hears_when_there_is_room)
 	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
 	uint64_t stuck;
 
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
+	begin_with_pages(4);
 	heard.keep = 500;
 	while (send_next(500) == 0 || stats().pages_free) {
 		turn_ms(1);
@@ -281,8 +295,7 @@ static unsigned send_until_again(void)
  * for a while: then a burst finds all of them again. */
 SOCKET_TEST(who_is_too_fast_is_paced_until_it_pauses)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
+	begin_with_pages(64);
 	assert_int_equal(send_until_again(), 64);
 	for (unsigned i = 1; i <= 20; i++) {
 		TURN_UNTIL(available == i);
@@ -293,17 +306,13 @@ SOCKET_TEST(who_is_too_fast_is_paced_until_it_pauses)
 	turn_ms(20);
 	assert_int_equal(send_until_again(), 64);
 	TURN_UNTIL(available == 22);
-	assert_int_equal(netio_buffered_flush(&sender), 0);
-	TURN_UNTIL(heard.messages == sent);
-	assert_int_equal(heard.wrong, 0);
-	end();
+	end_when_all_came();
 }
 
 /* Nor is one paced for ever that leaves the link idle most of the time, and never for long. */
 SOCKET_TEST(who_is_slower_than_the_link_is_not_paced)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 16});
+	begin_with_pages(16);
 	assert_int_equal(send_until_again(), 16);
 	TURN_UNTIL(available == 1);
 	for (unsigned i = 0; i < 20; i++) {
@@ -311,16 +320,13 @@ SOCKET_TEST(who_is_slower_than_the_link_is_not_paced)
 		TURN_UNTIL(stats().pages_free >= 15);
 	}
 	assert_in_range(send_until_again(), 15, 16);
-	assert_int_equal(netio_buffered_flush(&sender), 0);
-	TURN_UNTIL(heard.messages == sent);
-	end();
+	end_when_all_came();
 }
 
 /* A sender that needs several pages hears when they are free. */
 SOCKET_TEST(a_sender_that_needs_many_pages_hears_when_they_are_free)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 4});
+	begin_with_pages(4);
 	heard.keep = 500;
 	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
 	assert_int_equal(send_next(4000), NETIO_STATUS_AGAIN);
@@ -329,10 +335,7 @@ SOCKET_TEST(a_sender_that_needs_many_pages_hears_when_they_are_free)
 	TURN_UNTIL(available == 1);
 	assert_int_equal(stats().pages_free, 4);
 	assert_int_equal(send_next(4000), 0);
-	assert_int_equal(netio_buffered_flush(&sender), 0);
-	TURN_UNTIL(heard.messages == sent);
-	assert_int_equal(heard.wrong, 0);
-	end();
+	end_when_all_came();
 }
 
 /* Also where a short one has begun a page meanwhile, which would not leave by itself for long. */
@@ -351,17 +354,13 @@ SOCKET_TEST(a_sender_that_needs_all_pages_hears_though_one_has_begun)
 	assert_int_equal(send_next(8), 0);
 	TURN_UNTIL(available == 2);
 	assert_int_equal(send_next(4000), 0);
-	assert_int_equal(netio_buffered_flush(&sender), 0);
-	TURN_UNTIL(heard.messages == sent);
-	assert_int_equal(heard.wrong, 0);
-	end();
+	end_when_all_came();
 }
 
 /* However the socket ends, what it took arrives. */
 SOCKET_TEST(what_waits_is_sent_before_it_closes)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
+	begin_with_pages(64);
 	for (unsigned i = 0; i < 300; i++)
 		assert_int_equal(send_next(100), 0);
 	assert_int_equal(netio_buffered_disconnect(&sender), 0);
@@ -433,8 +432,7 @@ SOCKET_TEST(a_slow_peer_gets_all_of_it)
 /* The same of one that takes parts of a long message now and then. */
 SOCKET_TEST(a_slow_peer_gets_all_of_a_long_message)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 256});
+	begin_with_pages(256);
 	send_surely(200000);
 	assert_int_equal(netio_buffered_disconnect(&sender), 0);
 	while (!closed) {
@@ -449,8 +447,7 @@ SOCKET_TEST(a_slow_peer_gets_all_of_a_long_message)
 /* And where the peer takes nothing any more, it ends all the same, and what was lost is counted. */
 SOCKET_TEST(a_peer_that_reads_nothing_does_not_hold_the_end_up)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 64});
+	begin_with_pages(64);
 	heard.keep = 500;
 	for (unsigned i = 0; i < 300; i++)
 		assert_int_equal(send_next(100), 0);
@@ -465,8 +462,7 @@ SOCKET_TEST(a_peer_that_reads_nothing_does_not_hold_the_end_up)
 
 SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted)
 {
-	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
-		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = 16});
+	begin_with_pages(16);
 	heard.keep = 500;
 	TURN_UNTIL(send_next(100) == NETIO_STATUS_AGAIN);
 	plx_link_abort(receiver_of(heard.from)->accepted.session.link);

@@ -48,6 +48,21 @@ PUBSUB_TEST(a_message_goes_to_those_who_want_its_tag)
 	assert_int_equal(stats().subscriptions, 4);
 }
 
+/* Pages of 1 KiB, and a subscriber that keeps 64 messages, and has two buffers. */
+static void publish_to_slow(uint32_t page_count)
+{
+	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = page_count});
+	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	subs[0].keep = 64;
+}
+
+/* Which subscribes to tag 1. */
+static void publish_one_to_slow(uint32_t page_count)
+{
+	publish_to_slow(page_count);
+	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+}
+
 PUBSUB_TEST(one_copy_however_many_match)
 {
 	publish_with(NULL);
@@ -236,8 +251,7 @@ PUBSUB_TEST(again_is_for_those_that_missed_it)
 	before = available;
 	turn_ms(20);
 	assert_int_equal(available, before);
-	sub_release(&subs[0]);
-	subs[0].keep = 0;
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
@@ -251,10 +265,7 @@ PUBSUB_TEST(what_is_not_published_again_is_given_up)
 {
 	unsigned before;
 
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	subs[0].keep = 64;
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	publish_one_to_slow(2);
 	fill_up();
 	number++;
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_AGAIN);
@@ -262,8 +273,7 @@ PUBSUB_TEST(what_is_not_published_again_is_given_up)
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_AGAIN);
 	assert_int_equal(stats().given_up, 2);
 	before = available;
-	sub_release(&subs[0]);
-	subs[0].keep = 0;
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	netio_buffered_publish_flush(&publisher);
@@ -276,10 +286,7 @@ PUBSUB_TEST(who_is_gone_is_not_waited_for)
 {
 	unsigned before;
 
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	subs[0].keep = 64;
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	publish_one_to_slow(2);
 	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
 	fill_up();
 	before = available;
@@ -320,14 +327,11 @@ PUBSUB_TEST(at_once_to_who_is_slow)
 {
 	struct netio_subscription at_once = {.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE};
 
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	subs[0].keep = 64;
+	publish_to_slow(4);
 	sub_to(&subs[0], port(), at_once);
 	while (publish(1, 1008, NETIO_REENTRY) == NETIO_STATUS_OK)
 		turn_ms(1);
-	sub_release(&subs[0]);
-	subs[0].keep = 0;
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(publish(1, 8, NETIO_REENTRY) == NETIO_STATUS_OK);
 	TURN_UNTIL(subs[0].messages == number);
 }
@@ -344,16 +348,12 @@ PUBSUB_TEST(at_once_is_too_big_at_any_time)
 
 PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again)
 {
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	subs[0].keep = 64;
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	publish_one_to_slow(2);
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
 	fill_up();
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
-	sub_release(&subs[0]);
-	subs[0].keep = 0;
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	assert_int_equal(subs[0].messages, number);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_NO_SUBSCRIBERS);
@@ -368,10 +368,7 @@ PUBSUB_TEST(the_only_one_is_gone)
 {
 	uint64_t lost;
 
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	subs[0].keep = 64;
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	publish_one_to_slow(2);
 	fill_up();
 	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
 	TURN_UNTIL(went == 1);
@@ -457,9 +454,7 @@ PUBSUB_TEST(answers_are_not_held_up)
 /* Whoever drops what was refused, tag by tag. */
 PUBSUB_TEST(so_many_are_remembered)
 {
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	subs[0].keep = 64;
+	publish_to_slow(2);
 	sub_to(&subs[0], port(), (struct netio_subscription){.last = UINT64_MAX});
 	fill_up();
 	for (unsigned i = 0; i < NETIO_REENTRY_MAX + 100; i++)

@@ -207,20 +207,25 @@ PUBSUB_TEST(again_where_nobody_has_it)
 	turn_ms(20);
 	assert_int_equal(available, before);
 	assert_int_equal(published, number); /* nothing of the one that was refused */
-	sub_release(&subs[0]);
-	subs[0].keep = 0;
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
 	TURN_UNTIL(published == number && subs[0].messages == number);
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-PUBSUB_TEST(partial_where_some_have_it)
+/* One that only the second of two subscribers has. */
+static void publish_partial(void)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
 	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
 	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+}
+
+PUBSUB_TEST(partial_where_some_have_it)
+{
+	publish_partial();
 	TURN_UNTIL(subs[1].messages == number + 1);
 	turn_ms(20);
 	assert_int_equal(published, number); /* it has to stay */
@@ -230,8 +235,7 @@ PUBSUB_TEST(partial_where_some_have_it)
 	assert_int_equal(subs[1].messages, number + 1);
 	/* One that comes late does not get it. */
 	sub_to(&subs[2], port(), (struct netio_subscription){.tag = 1});
-	sub_release(&subs[0]);
-	subs[0].keep = 0;
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available > 0);
 	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
 	TURN_UNTIL(published == number && subs[0].messages == number);
@@ -244,10 +248,7 @@ PUBSUB_TEST(partial_where_some_have_it)
 /* It is published when those that have missed it are gone. */
 PUBSUB_TEST(partial_of_who_is_gone)
 {
-	publish_with(NULL);
-	slow(&subs[0]);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
-	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	publish_partial();
 	turn_ms(20);
 	available = 0;
 	netio_subscribe_socket_fini(&subs[0].socket);
@@ -264,10 +265,7 @@ PUBSUB_TEST(what_is_given_up_is_published_too)
 {
 	uint64_t refused;
 
-	publish_with(NULL);
-	slow(&subs[0]);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
-	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	publish_partial();
 	refused = number;
 	/* With its key there is no other one meanwhile. */
 	assert_int_equal(publish(1, 0), -EALREADY);
@@ -281,8 +279,7 @@ PUBSUB_TEST(what_is_given_up_is_published_too)
 	assert_int_equal(status, -ECANCELED);
 	assert_int_equal(stats().given_up, 1);
 	number++;
-	sub_release(&subs[0]);
-	subs[0].keep = 0;
+	sub_catch_up(&subs[0]);
 	subs[0].next = number; /* it has missed one */
 	TURN_UNTIL(available > 0);
 	assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
@@ -395,14 +392,10 @@ PUBSUB_TEST(who_is_slow_holds_nobody_up)
 /* One that has no pages. */
 PUBSUB_TEST(what_is_given_up_is_a_gap)
 {
-	publish_with(NULL);
-	slow(&subs[0]);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
-	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	publish_partial();
 	assert_int_equal(netio_unbuffered_publish_give_up(&publisher, 1, number), 0);
 	number++;
-	subs[0].keep = 0;
-	sub_release(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(subs[0].gaps == 1); /* before the next one */
 	assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
 	TURN_UNTIL(subs[0].messages + 1 == number && subs[1].messages == number);
@@ -437,8 +430,7 @@ PUBSUB_TEST(a_reference_is_behind_the_latest)
 		number++;
 		plx_loop_turn();
 	}
-	subs[0].keep = 0;
-	sub_release(&subs[0]);
+	sub_catch_up(&subs[0]);
 	for (unsigned i = 0; i < 100000 && last_link()->outbox.latest.count; i++) {
 		const struct latest *last = conflation_last(&last_link()->outbox.latest);
 
@@ -458,10 +450,7 @@ PUBSUB_TEST(a_reference_is_behind_the_latest)
 /* A gap of who had no pages is told when it has some. */
 PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 {
-	publish_with(NULL);
-	slow(&subs[0]);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
-	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
+	publish_partial();
 	assert_int_equal(netio_unbuffered_publish_give_up(&publisher, 1, number), 0);
 	number++;
 	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
@@ -469,8 +458,7 @@ PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 						    .tag = 2, .delivery = NETIO_DELIVERY_BUFFERED}),
 			 0);
 	turn_ms(20);
-	subs[0].keep = 0;
-	sub_release(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(subs[0].subscribed == 2);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(publish(2, 0), NETIO_STATUS_OK);

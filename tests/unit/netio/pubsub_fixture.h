@@ -179,6 +179,13 @@ static inline void sub_release(struct sub *sub)
 		netio_msg_release(&sub->kept[--sub->kept_count]);
 }
 
+/* It keeps no messages any more. */
+static inline void sub_catch_up(struct sub *sub)
+{
+	sub_release(sub);
+	sub->keep = 0;
+}
+
 static inline void sub_up(struct sub *sub, const struct netio_subscribe_attr *attr)
 {
 	*sub = (struct sub){0};

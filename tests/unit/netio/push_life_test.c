@@ -126,16 +126,23 @@ PUSH_TEST(who_dies_while_it_is_disconnected_leaves_it_to_others)
 	assert_int_equal(push_stats().handed_again, 10);
 }
 
-/* The last one gets what waits before it goes. */
-PUSH_TEST(the_last_one_gets_what_waits)
+/* Each has 6 messages and keeps them: what the first one has not finished waits, but for one that
+ * the second has room for. Then that is disconnected. */
+static void let_one_of_two_die(void)
 {
-	begin(2, 7, NULL);
 	pulls[0].keep = pulls[1].keep = 1000;
 	assert_int_equal(push_some(12, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 	netio_listen_socket_fini(&pulls[0].socket);
-	TURN_UNTIL(closed == 1 && push_stats().waiting == 5); /* one was room for */
+	TURN_UNTIL(closed == 1 && push_stats().waiting == 5);
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+}
+
+/* The last one gets what waits before it goes. */
+PUSH_TEST(the_last_one_gets_what_waits)
+{
+	begin(2, 7, NULL);
+	let_one_of_two_die();
 	assert_int_equal(push_some(1, 64), NETIO_STATUS_NOT_CONNECTED);
 	assert_int_equal(push_stats().connected, 0);
 	turn_ms(20);
@@ -157,12 +164,8 @@ PUSH_TEST(another_one_may_have_it)
 {
 	begin(2, 7, NULL);
 	pull_listen(&pulls[2], &(struct netio_listen_attr){.buffer_count = 4});
-	pulls[0].keep = pulls[1].keep = pulls[2].keep = 1000;
-	assert_int_equal(push_some(12, 64), 0);
-	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
-	netio_listen_socket_fini(&pulls[0].socket);
-	TURN_UNTIL(closed == 1 && push_stats().waiting == 5);
-	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+	pulls[2].keep = 1000;
+	let_one_of_two_die();
 	connect_to(&pulls[2]);
 	TURN_UNTIL(closed == 2 && pulls[2].messages == 4);
 	assert_int_equal(reason, PLX_LINK_CLOSED);
@@ -175,12 +178,7 @@ PUSH_TEST(another_one_may_have_it)
 PUSH_TEST(the_last_one_may_take_nothing)
 {
 	begin(2, 7, NULL);
-	pulls[0].keep = pulls[1].keep = 1000;
-	assert_int_equal(push_some(12, 64), 0);
-	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
-	netio_listen_socket_fini(&pulls[0].socket);
-	TURN_UNTIL(closed == 1 && push_stats().waiting == 5);
-	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
+	let_one_of_two_die();
 	TURN_UNTIL(closed == 2);
 	assert_int_equal(reason, PLX_LINK_TIMEOUT);
 	assert_int_equal(push_stats().waiting, 12);

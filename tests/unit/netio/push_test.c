@@ -258,18 +258,24 @@ static void turn_until_told(unsigned i, uint32_t under_way)
 	TURN_UNTIL(stats_of(i).under_way == under_way);
 }
 
-/* Exactly those, and in their order. */
-PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others)
+/* With 4 of 6 messages that it has not finished. */
+static void let_the_first_die(void)
 {
-	static const uint64_t expected[] = {4, 6, 8, 10};
-
-	begin(2, 7, NULL);
 	pulls[0].keep = ALL;
 	assert_int_equal(push_some(12, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 	pull_release(&pulls[0], 2);
 	turn_until_told(0, 4);
 	pull_die(&pulls[0]);
+}
+
+/* Exactly those, and in their order. */
+PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others)
+{
+	static const uint64_t expected[] = {4, 6, 8, 10};
+
+	begin(2, 7, NULL);
+	let_the_first_die();
 	TURN_UNTIL(pulls[1].messages == 10);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(pulls[1].numbers[6 + i], expected[i]);
@@ -350,12 +356,7 @@ PUSH_TEST(what_is_new_does_not_overtake_them)
 PUSH_TEST(at_most_once_they_are_lost_and_counted)
 {
 	begin(2, 7, &(struct netio_push_attr){.promise = NETIO_PUSH_AT_MOST_ONCE});
-	pulls[0].keep = ALL;
-	assert_int_equal(push_some(12, 64), 0);
-	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
-	pull_release(&pulls[0], 2);
-	turn_until_told(0, 4);
-	pull_die(&pulls[0]);
+	let_the_first_die();
 	TURN_UNTIL(closed == 1);
 	turn_ms(5);
 	assert_int_equal(pulls[1].messages, 6);

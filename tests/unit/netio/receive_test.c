@@ -199,6 +199,18 @@ static size_t length_of(uint64_t number)
 	return number % 100 == 7 ? 5000 : 8 + number % 200;
 }
 
+static void connect_buffered(struct netio_buffered_send_socket *sender, uint32_t page_bytes,
+			     uint32_t page_count)
+{
+	struct netio_buffered_attr attr = {.page_bytes = page_bytes, .page_count = page_count};
+
+	assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, sender, &attr), 0);
+	assert_int_equal(
+		netio_buffered_connect(sender, test_host(), netio_listen_socket_port(&listening)),
+		0);
+	TURN_UNTIL(heard.established == 1);
+}
+
 static void buffered_to_another_thread(unsigned count, uint32_t queue_count, unsigned slow)
 {
 	struct netio_listen_attr attr = {
@@ -209,15 +221,7 @@ static void buffered_to_another_thread(unsigned count, uint32_t queue_count, uns
 	pthread_t thread;
 
 	listen_with(&attr);
-	assert_int_equal(
-		netio_buffered_send_socket_init(
-			&ctx.evloop, &sender,
-			&(struct netio_buffered_attr){.page_bytes = 2048, .page_count = 16}),
-		0);
-	assert_int_equal(
-		netio_buffered_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
-		0);
-	TURN_UNTIL(heard.established == 1);
+	connect_buffered(&sender, 2048, 16);
 	TURN_UNTIL(netio_buffered_flush(&sender) == 0);
 	assert_int_equal(pthread_create(&thread, NULL, take_all, &taker), 0);
 	for (uint64_t number = 0; number < count; number++) {
@@ -281,15 +285,7 @@ SOCKET_TEST(what_waits_is_bounded_by_the_window)
 
 	listen_with(&(struct netio_listen_attr){
 		.buffer_bytes = 4096, .buffer_count = 2, .queue_count = 100000});
-	assert_int_equal(
-		netio_buffered_send_socket_init(
-			&ctx.evloop, &sender,
-			&(struct netio_buffered_attr){.page_bytes = 4096, .page_count = 32}),
-		0);
-	assert_int_equal(
-		netio_buffered_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
-		0);
-	TURN_UNTIL(heard.established == 1);
+	connect_buffered(&sender, 4096, 32);
 	end_ns = plx_now_ns() + 300 * PLX_NS_PER_MS;
 	while (plx_now_ns() < end_ns || plx_ring_depth(listening.listener->queue->ring) == 0) {
 		if (netio_buffered_send(&sender, bytes, sizeof(bytes)) != 0)

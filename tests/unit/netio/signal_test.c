@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "netio_fixture.h"
+#include "counted_calls.h"
 
 #include <signal.h>
 
@@ -7,14 +7,6 @@
 #define FIRES   1000
 
 static struct netio_signal bell;
-static uint64_t calls, until;
-
-static void count(void *data)
-{
-	assert_ptr_equal(data, &calls);
-	if (++calls == until)
-		netio_terminate(&ctx.evloop);
-}
 
 static void begin(void (*cb)(void *), uint64_t end)
 {

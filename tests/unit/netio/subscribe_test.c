@@ -212,54 +212,26 @@ static void end_now(unsigned callback)
 		netio_subscribe_socket_fini(&sub->socket);
 }
 
-static void end_established(struct netio_publisher *who)
-{
-	end_now(0);
-}
+#define ENDS_IN(number, name, counted, ...) \
+	static void name(__VA_ARGS__)       \
+	{                                   \
+		counted;                    \
+		end_now(number);            \
+	}
 
-static void end_refused(struct netio_publisher *who, enum plx_link_reason reason, const char *why)
-{
-	end_now(1);
-}
+typedef struct netio_publisher who_t;
+typedef const struct netio_subscription what_t;
 
-static void end_closed(struct netio_publisher *who, enum plx_link_reason reason, const char *why)
-{
-	end_now(2);
-}
-
-static void end_subscribed(struct netio_publisher *who, const struct netio_subscription *what)
-{
-	sub->subscribed++;
-	end_now(3);
-}
-
-static void end_lost(struct netio_publisher *who, const struct netio_subscription *what,
-		     const char *why)
-{
-	end_now(4);
-}
-
-static void end_resumed(struct netio_publisher *who, const struct netio_subscription *what)
-{
-	end_now(5);
-}
-
-static void end_unsubscribed(struct netio_publisher *who, const struct netio_subscription *what)
-{
-	end_now(6);
-}
-
-static void end_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-{
-	sub->messages++;
-	end_now(7);
-}
-
-static void end_not_taken(struct netio_publisher *who, const struct netio_subscription *what,
-			  const char *why)
-{
-	end_now(8);
-}
+ENDS_IN(0, end_established, , who_t *who)
+ENDS_IN(1, end_refused, , who_t *who, enum plx_link_reason reason, const char *why)
+ENDS_IN(2, end_closed, , who_t *who, enum plx_link_reason reason, const char *why)
+ENDS_IN(3, end_subscribed, sub->subscribed++, who_t *who, what_t *what)
+ENDS_IN(4, end_lost, , who_t *who, what_t *what, const char *why)
+ENDS_IN(5, end_resumed, , who_t *who, what_t *what)
+ENDS_IN(6, end_unsubscribed, , who_t *who, what_t *what)
+ENDS_IN(7, end_message, sub->messages++, struct netio_subscribe_socket *socket,
+	const struct netio_msg *msg)
+ENDS_IN(8, end_not_taken, , who_t *who, what_t *what, const char *why)
 
 TEST(a_socket_may_end_in_each_callback)
 {

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "netio_fixture.h"
+#include "counted_calls.h"
 
 static struct netio_timer timer;
-static unsigned calls, until;
-
-static void count(void *data)
-{
-	assert_ptr_equal(data, &calls);
-	if (++calls == until)
-		netio_terminate(&ctx.evloop);
-}
 
 static void begin(void (*cb)(void *), unsigned end)
 {

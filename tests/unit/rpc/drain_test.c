@@ -5,37 +5,10 @@
 #include "rpc_service.h"
 #include "rpc_wire.h"
 
-static struct plx_rpc_service *other;
-
 static int stop(void **state)
 {
-	if (other)
-		destroy_service(&other);
 	rpc_stop();
 	return 0;
-}
-
-static void start_two_of(const struct plx_rpc_service_attr *attr)
-{
-	struct plx_rpc_client_stats stats = {0};
-
-	kept_count = gone_count = handled_count = 0;
-	fixture_start("tcp", false);
-	service = make_service(here("0"), attr);
-	other = make_service(here("0"), NULL);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
-						   plx_rpc_service_address(other, 0), NULL},
-			     NULL);
-	for (int i = 0; i < 3000 && stats.links < 2; i++) {
-		pump_ms(1);
-		stats = client_stats();
-	}
-	assert_int_equal(stats.links, 2);
-}
-
-static void start_two(void)
-{
-	start_two_of(NULL);
 }
 
 static unsigned clients_of(const struct plx_rpc_service *which)
@@ -178,7 +151,7 @@ TEST(a_request_goes_to_a_service_that_takes_it)
 	static struct outcome held; /* it ends with the client */
 	struct outcome outcome;
 
-	start_two_of(&small);
+	rpc_start_two(&small);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(calls); i++) {
 		call_as(calls[i], data, sizeof(data), &outcome);
 		wait_done(&outcome);
@@ -191,10 +164,10 @@ TEST(a_request_goes_to_a_service_that_takes_it)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 
 	/* Where no service that is there takes it, that is said. */
-	plx_rpc_service_drain(other);
+	plx_rpc_service_drain(second_service);
 	for (int i = 0; i < 3000 && caller->channels[1].draining == false; i++)
 		pump_ms(1);
-	destroy_service(&other);
+	destroy_service(&second_service);
 	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
 		pump_ms(1);
 	call_as(calls[0], data, sizeof(data), &outcome);
@@ -205,18 +178,9 @@ TEST(a_request_goes_to_a_service_that_takes_it)
 /* Both are full: that is what the caller hears, after one try at each. */
 TEST(all_may_be_full)
 {
-	struct plx_rpc_service *second;
 	struct outcome outcome;
 
-	kept_count = gone_count = handled_count = 0;
-	fixture_start("tcp", false);
-	second = make_service(here("0"), NULL);
-	service = make_service(here("0"), NULL);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
-						   plx_rpc_service_address(second, 0), NULL},
-			     NULL);
-	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
-		pump_ms(1);
+	rpc_start_two(NULL);
 	call_it(ONE, NULL, 0, &(struct outcome){0});
 	call_it(ONE, NULL, 0, &(struct outcome){0});
 	assert_true(pump_until(&kept_count, 2, 3000));
@@ -226,7 +190,6 @@ TEST(all_may_be_full)
 	assert_false(outcome.may_have_run);
 	plx_rpc_client_destroy(caller);
 	caller = NULL;
-	plx_rpc_service_destroy(second);
 }
 
 /* A link that has begun to close takes nothing any more: what comes then waits for the next one. */
@@ -288,7 +251,7 @@ TEST(clients_move_on)
 	struct plx_rpc_call call = {.method = ECHO, .done = stream_next};
 	char address[PLX_ADDRESS_MAX];
 
-	start_two();
+	rpc_start_two(NULL);
 	strcpy(address, plx_rpc_service_address(service, 0));
 	stream.failed = stream.done = 0;
 	stream.left = UINT32_MAX;
@@ -321,7 +284,7 @@ TEST(one_that_dies_takes_its_calls_alone)
 	struct outcome outcomes[10];
 	unsigned down = 0;
 
-	start_two();
+	rpc_start_two(NULL);
 	for (int i = 0; i < 10; i++)
 		call_within(LATER, 500 * PLX_NS_PER_MS, &outcomes[i]);
 	assert_true(pump_until(&kept_count, 10, 3000));

@@ -11,7 +11,7 @@ static int stop(void **state)
 	return 0;
 }
 
-static void reply_to(unsigned i)
+static void reply_done(unsigned i)
 {
 	assert_int_equal(plx_rpc_reply(kept[i], "done", 4), 0);
 	kept[i] = NULL;
@@ -31,12 +31,12 @@ TEST(a_method_that_is_full_is_busy)
 	assert_true(second.retry_after_ns > 0);
 	assert_false(second.may_have_run);
 	assert_int_equal(kept_count, 1);
-	reply_to(0);
+	reply_done(0);
 	wait_done(&first);
 	assert_int_equal(first.status, PLX_RPC_OK);
 	call_it(ONE, NULL, 0, &third);
 	assert_true(pump_until(&kept_count, 2, 3000));
-	reply_to(1);
+	reply_done(1);
 	wait_done(&third);
 	assert_int_equal(third.status, PLX_RPC_OK);
 	assert_int_equal(service_stats().busy, 1);
@@ -54,13 +54,13 @@ TEST(what_one_client_may_have_open)
 	pump_ms(20);
 	assert_int_equal(kept_count, 3); /* the client knows, and lets the rest wait */
 	assert_int_equal(client_stats().waiting, 2);
-	reply_to(0);
+	reply_done(0);
 	wait_done(&outcomes[0]);
 	assert_true(pump_until(&kept_count, 4, 3000));
 	for (unsigned i = 1; i < 4; i++)
-		reply_to(i);
+		reply_done(i);
 	assert_true(pump_until(&kept_count, 5, 3000));
-	reply_to(4);
+	reply_done(4);
 	for (int i = 0; i < 5; i++) {
 		wait_done(&outcomes[i]);
 		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
@@ -99,10 +99,10 @@ TEST(given_up_is_open_still)
 	wait_done(&others);
 	assert_int_equal(others.status, PLX_RPC_OK);
 	for (unsigned i = 0; i < 4; i++)
-		reply_to(i);
+		reply_done(i);
 	call_it(LATER, NULL, 0, &outcome);
 	assert_true(pump_until(&kept_count, 5, 3000));
-	reply_to(4);
+	reply_done(4);
 	wait_done(&outcome);
 	plx_rpc_client_destroy(other);
 }
@@ -131,7 +131,7 @@ TEST(calls_that_wait_are_bounded)
 		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
 	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EAGAIN);
 	assert_true(pump_until(&kept_count, 4, 3000));
-	reply_to(0);
+	reply_done(0);
 	for (int i = 0; i < 3000 && client_stats().open == 4; i++)
 		pump_ms(1);
 	call_it(ECHO, NULL, 0, &outcome);
@@ -322,7 +322,7 @@ TEST(clients_that_vanish)
 	assert_int_equal(service_stats().clients, 0);
 	assert_int_equal(service_stats().open, 2000); /* they are owed, for nothing */
 	for (unsigned i = 0; i < 2000; i++)
-		reply_to(i);
+		reply_done(i);
 	assert_int_equal(service_stats().open, 0);
 	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
 			     NULL);

@@ -4,8 +4,6 @@
 
 #include "rpc_client.h"
 
-static struct plx_rpc_service *other;
-
 static int stop(void **state)
 {
 	plx_rpc_client_destroy(caller);
@@ -16,8 +14,6 @@ static int stop(void **state)
 		kept[i] = NULL;
 	}
 	kept_count = 0;
-	if (other)
-		destroy_service(&other);
 	rpc_stop();
 	return 0;
 }
@@ -31,16 +27,7 @@ static void start(void)
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true};
 	struct outcome outcome;
 
-	kept_count = gone_count = handled_count = 0;
-	fixture_start("tcp", false);
-	service = make_service(here("0"), NULL);
-	other = make_service(here("0"), NULL);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
-						   plx_rpc_service_address(other, 0), NULL},
-			     NULL);
-	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
-		pump_ms(1);
-	assert_int_equal(client_stats().links, 2);
+	rpc_start_two(NULL);
 	for (int i = 0; i < 100; i++) {
 		assert_true(caller->hedge.delay_ns == UINT64_MAX);
 		call_as(call, NULL, 0, &outcome);
@@ -52,15 +39,12 @@ static void start(void)
 	assert_int_equal(client_stats().hedged, 0);
 }
 
-static void is_kept(unsigned count)
+/* A call that both services have. */
+static void start_hedged(struct outcome *outcome)
 {
-	assert_true(pump_until(&kept_count, count, 3000));
-}
-
-static void reply_to(unsigned i, const char *text)
-{
-	plx_rpc_reply(kept[i], text, strlen(text));
-	kept[i] = NULL;
+	start();
+	call_as(hedged, NULL, 0, outcome);
+	is_kept(2);
 }
 
 static void nothing_is_left(void)
@@ -78,13 +62,9 @@ TEST(the_second_one_may_be_first)
 {
 	struct outcome outcome;
 
-	start();
-	call_as(hedged, NULL, 0, &outcome);
-	is_kept(2);
+	start_hedged(&outcome);
 	reply_to(1, "second");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
-	assert_memory_equal(outcome.data, "second", 6);
+	expect_reply(&outcome, "second");
 	pump_ms(20);
 	assert_int_equal(gone_count, 1); /* the first one is told */
 	assert_true(plx_rpc_request_is_gone(kept[0]));
@@ -97,9 +77,7 @@ TEST(the_first_one_may_be_first)
 {
 	struct outcome outcome;
 
-	start();
-	call_as(hedged, NULL, 0, &outcome);
-	is_kept(2);
+	start_hedged(&outcome);
 	reply_to(0, "first");
 	reply_to(1, "second");
 	wait_done(&outcome);
@@ -112,9 +90,7 @@ TEST(a_refusal_is_no_reply)
 {
 	struct outcome outcome;
 
-	start();
-	call_as(hedged, NULL, 0, &outcome);
-	is_kept(2);
+	start_hedged(&outcome);
 	plx_rpc_refuse(kept[0], PLX_RPC_OVERLOADED, 0);
 	kept[0] = NULL;
 	pump_ms(20);
@@ -129,9 +105,7 @@ TEST(two_refusals_are)
 {
 	struct outcome outcome;
 
-	start();
-	call_as(hedged, NULL, 0, &outcome);
-	is_kept(2);
+	start_hedged(&outcome);
 	for (int i = 0; i < 2; i++) {
 		plx_rpc_refuse(kept[i], PLX_RPC_DENIED, 0);
 		kept[i] = NULL;
@@ -176,13 +150,11 @@ TEST(what_was_lost_may_have_run)
 {
 	struct outcome outcome;
 
-	start();
-	call_as(hedged, NULL, 0, &outcome);
-	is_kept(2);
+	start_hedged(&outcome);
 	destroy_service(&service);
 	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
 		pump_ms(1);
-	plx_rpc_service_drain(other);
+	plx_rpc_service_drain(second_service);
 	pump_ms(20);
 	assert_int_equal(outcome.count, 0);
 	plx_rpc_refuse(kept[1], PLX_RPC_DENIED, 0);
@@ -222,11 +194,9 @@ TEST(both_services_may_end)
 {
 	struct outcome outcome;
 
-	start();
-	call_as(hedged, NULL, 0, &outcome);
-	is_kept(2);
+	start_hedged(&outcome);
 	destroy_service(&service);
-	destroy_service(&other);
+	destroy_service(&second_service);
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
 	assert_true(outcome.may_have_run);

@@ -33,17 +33,6 @@ static void cut_link(void)
 	plx_link_abort(caller->channels[0].session.link);
 }
 
-static void is_kept(unsigned count)
-{
-	assert_true(pump_until(&kept_count, count, 3000));
-}
-
-static void reply_to(unsigned i, const char *text)
-{
-	plx_rpc_reply(kept[i], text, strlen(text));
-	kept[i] = NULL;
-}
-
 #define TEST(name) PLX_TEST_WITH(name, NULL, stop)
 
 TEST(without_retry_it_is_over)
@@ -72,9 +61,7 @@ TEST(without_a_key_it_runs_again)
 	assert_int_equal(gone_count, 1);
 	reply_to(0, "first");
 	reply_to(1, "second");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
-	assert_memory_equal(outcome.data, "second", 6);
+	expect_reply(&outcome, "second");
 	assert_int_equal(client_stats().retried, 1);
 	assert_int_equal(client_stats().open, 0);
 	assert_int_equal(caller->request_bytes, 0);
@@ -89,10 +76,7 @@ static void a_key_whose_reply_was_lost(const char *provider)
 	is_kept(1);
 	reply_to(0, "once");
 	cut_link();
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
-	assert_int_equal(outcome.length, 4);
-	assert_memory_equal(outcome.data, "once", 4);
+	expect_reply(&outcome, "once");
 	pump_ms(20);
 	assert_int_equal(handled_count, 1);
 	assert_int_equal(service_stats().repeated, 1);
@@ -124,9 +108,7 @@ TEST(a_handler_that_gives_up_when_told_runs_to_its_end)
 	pump_ms(20);
 	assert_int_equal(gone_count, 0);
 	reply_to(0, "done");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
-	assert_memory_equal(outcome.data, "done", 4);
+	expect_reply(&outcome, "done");
 	assert_int_equal(handled_count, 1);
 	assert_int_equal(service_stats().open, 0);
 }
@@ -170,9 +152,7 @@ TEST(a_key_that_runs_still)
 	assert_int_equal(outcome.count, 0);
 	assert_int_equal(service_stats().open, 2); /* it, and what waits for it */
 	reply_to(0, "late");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
-	assert_memory_equal(outcome.data, "late", 4);
+	expect_reply(&outcome, "late");
 	assert_int_equal(handled_count, 1);
 	assert_int_equal(client_stats().retried, 3);
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-struct plx_rpc_service *service;
+struct plx_rpc_service *service, *second_service;
 struct plx_rpc_client *caller;
 struct plx_rpc_request *kept[KEPT_MAX];
 _Atomic unsigned kept_count;
@@ -166,6 +166,21 @@ void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_
 	wait_up(caller);
 }
 
+void rpc_start_two(const struct plx_rpc_service_attr *attr)
+{
+	kept_count = gone_count = handled_count = 0;
+	fixture_start("tcp", false);
+	service = make_service(here("0"), attr);
+	second_service = make_service(here("0"), NULL);
+	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
+						   plx_rpc_service_address(second_service, 0),
+						   NULL},
+			     NULL);
+	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
+		pump_ms(1);
+	assert_int_equal(client_stats().links, 2);
+}
+
 void destroy_service(struct plx_rpc_service **which)
 {
 	plx_rpc_service_destroy(*which);
@@ -180,8 +195,8 @@ void rpc_stop(void)
 		if (kept[i])
 			plx_rpc_reply(kept[i], NULL, 0);
 	}
-	plx_rpc_service_destroy(service);
-	service = NULL;
+	destroy_service(&second_service);
+	destroy_service(&service);
 	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
 		pump_ms(1);
 	assert_int_equal(plx_fabric_open_count(), 0);
@@ -244,6 +259,25 @@ void wait_done(struct outcome *outcome)
 {
 	assert_true(pump_until(&outcome->count, 1, 20000));
 	assert_int_equal(outcome->count, 1);
+}
+
+void expect_reply(struct outcome *outcome, const char *text)
+{
+	wait_done(outcome);
+	assert_int_equal(outcome->status, PLX_RPC_OK);
+	assert_int_equal(outcome->length, strlen(text));
+	assert_memory_equal(outcome->data, text, strlen(text));
+}
+
+void is_kept(unsigned count)
+{
+	assert_true(pump_until(&kept_count, count, 3000));
+}
+
+void reply_to(unsigned i, const char *text)
+{
+	plx_rpc_reply(kept[i], text, strlen(text));
+	kept[i] = NULL;
 }
 
 struct plx_rpc_service_stats service_stats(void)

@@ -25,6 +25,7 @@ enum {
 #define KEPT_MAX 4096
 
 extern struct plx_rpc_service *service;
+extern struct plx_rpc_service *second_service; /* of rpc_start_two */
 extern struct plx_rpc_client *caller;
 
 /* What LATER and ONE keep, in the order in which it came. */
@@ -50,6 +51,9 @@ void note_outcome(const struct plx_rpc_result *result, void *arg);
 /* A service that listens at an address, and a client that is up. Attributes may be NULL. */
 void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_attr,
 	       const struct plx_rpc_client_attr *client_attr);
+
+/* Two services, and a client of both, over TCP. attr: of `service`. */
+void rpc_start_two(const struct plx_rpc_service_attr *attr);
 
 /* All of it down again; what was kept is replied to. */
 void rpc_stop(void);
@@ -77,6 +81,15 @@ plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcom
 
 /* Turn the loop until it is done, at most a few seconds. */
 void wait_done(struct outcome *outcome);
+
+/* It is done, and this is the reply. */
+void expect_reply(struct outcome *outcome, const char *text);
+
+/* That many requests have come to LATER and ONE. */
+void is_kept(unsigned count);
+
+/* Reply to the i-th one that is kept. */
+void reply_to(unsigned i, const char *text);
 
 struct plx_rpc_service_stats service_stats(void);
 struct plx_rpc_client_stats client_stats(void);

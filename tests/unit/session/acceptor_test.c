@@ -6,8 +6,7 @@
 
 TEST(released_it_closes_all_and_is_freed_with_the_last)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	session_listen_no_more();
 	assert_true(plx_session_any_closing());
 	assert_int_equal(accepting.failed, 1); /* nothing more is delivered */
@@ -55,8 +54,7 @@ TEST(a_link_that_finds_no_acceptor_is_refused)
 
 TEST(ended_from_here_it_is_told_once)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	plx_accepted_fail(accepted, "it barks");
 	plx_accepted_fail(accepted, "and bites");
 	assert_int_equal(accepting.failed, 1);
@@ -68,8 +66,7 @@ TEST(ended_from_here_it_is_told_once)
 
 TEST(it_closes_once_all_has_settled)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	accepting.settles_later = true;
 	plx_accepted_close(accepted);
 	plx_accepted_close(accepted); /* the same */
@@ -86,8 +83,7 @@ TEST(it_closes_once_all_has_settled)
 
 TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	accepting.settles_later = true;
 	plx_accepted_close(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 5000));
@@ -96,8 +92,7 @@ TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 
 TEST(what_is_not_all_is_finished_later)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	accepting.holds = true;
 	plx_connector_close(&connector.session);
 	assert_true(pump_until(&accepting.ended, 1, 3000));
@@ -111,8 +106,7 @@ TEST(what_is_not_all_is_finished_later)
 
 TEST(a_released_one_does_not_wait_for_what_is_not_all)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	accepting.holds = true;
 	plx_connector_close(&connector.session);
 	assert_true(pump_until(&accepting.ended, 1, 3000));

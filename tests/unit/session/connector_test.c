@@ -10,8 +10,7 @@ static struct plx_connector *const session = &connector.session;
 
 TEST(it_opens_once_both_sides_have_judged_the_others_hello)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	assert_string_equal(accepting.hello, "question");
 	assert_string_equal(connecting.hello, "answer");
 	assert_int_equal(session->state, PLX_CONNECTOR_OPEN);
@@ -49,8 +48,7 @@ TEST(what_it_refuses_itself_is_tried_again)
 
 TEST(it_comes_again_when_the_peer_has_closed)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	plx_accepted_close(accepted);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
@@ -91,8 +89,7 @@ TEST(an_attempt_that_opened_is_logged_anew)
 {
 	char at[64];
 
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	snprintf(at, sizeof(at), "%s", plx_listener_address(session_listener));
 	for (unsigned i = 1; i <= 2; i++) {
 		unsigned refused = connecting.refused;
@@ -146,8 +143,7 @@ TEST(closed_while_it_connects_it_is_closed_and_not_refused)
 
 TEST(it_closes_once_all_has_settled)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	connecting.settles_later = true;
 	plx_connector_close(session);
 	assert_int_equal(session->state, PLX_CONNECTOR_SETTLING);
@@ -165,8 +161,7 @@ TEST(it_closes_once_all_has_settled)
 
 TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	connecting.settles_later = true;
 	plx_connector_close(session);
 	assert_true(pump_until(&connecting.closed, 1, 5000));
@@ -176,8 +171,7 @@ TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 
 TEST(renewed_it_closes_and_comes_again)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	plx_connector_renew(session);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
@@ -186,8 +180,7 @@ TEST(renewed_it_closes_and_comes_again)
 
 TEST(ended_from_here_it_says_why)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	plx_connector_fail(session, PLX_LINK_PROTOCOL, "it barks");
 	plx_connector_fail(session, PLX_LINK_LOCAL, "and bites");
 	assert_int_equal(connecting.closed, 0);
@@ -199,8 +192,7 @@ TEST(ended_from_here_it_says_why)
 
 TEST(released_it_settles_and_closes_without_its_owner)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	connecting.settles_later = true;
 	plx_connector_release(session);
 	assert_true(plx_session_any_closing());
@@ -228,8 +220,7 @@ TEST(released_while_it_waits_it_is_freed_at_once)
 /* Its memory may go at once. */
 TEST(ended_for_good_its_link_closes_without_it)
 {
-	session_up();
-	session_meet();
+	session_up_and_meet();
 	plx_connector_fini(session);
 	memset(&connector, 0xff, sizeof(connector));
 	connector.told = NULL;

@@ -52,4 +52,10 @@ void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns);
 /* Both are open. */
 void session_meet(void);
 
+static inline void session_up_and_meet(void)
+{
+	session_up();
+	session_meet();
+}
+
 #endif
