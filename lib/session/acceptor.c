@@ -176,7 +176,7 @@ void plx_accepted_close(struct plx_accepted *accepted)
 	plx_timer_start(&accepted->timer, PLX_SESSION_SETTLE_NS);
 }
 
-void plx_accepted_settles(struct plx_accepted *accepted)
+void plx_accepted_progressed(struct plx_accepted *accepted)
 {
 	if (!accepted->settling)
 		return;

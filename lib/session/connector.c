@@ -40,8 +40,8 @@ static void wait_for_next(struct plx_connector *connector)
 
 /* Each cause is logged once, as attempts go on for as long as the program runs; a program that is
  * told need not be warned. That may end the connector. */
-static void tell_refused(struct plx_connector *connector, enum plx_link_reason reason,
-			 const char *why)
+static void report_refused(struct plx_connector *connector, enum plx_link_reason reason,
+			   const char *why)
 {
 	const char *then = connector->state == PLX_CONNECTOR_WAITING ? "; trying again" : "";
 	bool is_new = !(connector->logged & 1u << reason);
@@ -53,7 +53,7 @@ static void tell_refused(struct plx_connector *connector, enum plx_link_reason r
 		plx_log(session_log, level, "%s%s", why, then);
 }
 
-static void free_it(struct plx_connector *connector)
+static void destroy(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
 	plx_lookup_cancel(&connector->lookup);
@@ -78,20 +78,20 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 		connector->owner->ended(connector);
 	connector->current = NULL;
 	if (connector->released) {
-		free_it(connector);
+		destroy(connector);
 		return;
 	}
 	wait_for_next(connector);
 	if (is_closed)
 		connector->owner->closed(connector, reason, why);
 	else
-		tell_refused(connector, reason, why);
+		report_refused(connector, reason, why);
 }
 
 /* The link ---------------------------------------------------------------------------------- */
 
 /* A link that ended without its connector, and had another way to go, has no user. */
-static bool is_wanted(const struct plx_connector *connector)
+static bool is_in_use(const struct plx_connector *connector)
 {
 	return connector && !connector->quit;
 }
@@ -102,7 +102,7 @@ const char *plx_connector_on_hello(struct plx_link *link, void *user)
 	const uint8_t *hello;
 	uint32_t length;
 
-	if (!is_wanted(connector))
+	if (!is_in_use(connector))
 		return NULL; /* see on_open */
 	hello = plx_link_hello(link, &length);
 	return connector->owner->hello(connector, link, hello, length);
@@ -112,7 +112,7 @@ void plx_connector_on_open(struct plx_link *link, void *user)
 {
 	struct plx_connector *connector = user;
 
-	if (!is_wanted(connector)) {
+	if (!is_in_use(connector)) {
 		plx_link_abort(link);
 		return;
 	}
@@ -177,10 +177,10 @@ static void fail_attempt(struct plx_connector *connector)
 
 	snprintf(why, sizeof(why), "%s", plx_error());
 	wait_for_next(connector);
-	tell_refused(connector, PLX_LINK_LOCAL, why);
+	report_refused(connector, PLX_LINK_LOCAL, why);
 }
 
-static void looked_up(struct plx_lookup *lookup, void *arg)
+static void on_lookup(struct plx_lookup *lookup, void *arg)
 {
 	if (connect_link(arg) != 0)
 		fail_attempt(arg);
@@ -188,7 +188,7 @@ static void looked_up(struct plx_lookup *lookup, void *arg)
 
 static int try_to_open(struct plx_connector *connector)
 {
-	int rc = plx_lookup_start(&connector->lookup, connector->address, looked_up, connector);
+	int rc = plx_lookup_start(&connector->lookup, connector->address, on_lookup, connector);
 
 	connector->state = rc ? PLX_CONNECTOR_IDLE : PLX_CONNECTOR_LOOKING_UP;
 	return rc > 0 ? connect_link(connector) : rc;
@@ -232,7 +232,7 @@ void plx_connector_init(struct plx_connector *connector, const struct plx_connec
 }
 
 /* By its owner: earlier waits do not count. */
-static void begin(struct plx_connector *connector)
+static void forget_attempts(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
 	plx_backoff_reset(&connector->backoff);
@@ -241,7 +241,7 @@ static void begin(struct plx_connector *connector)
 
 int plx_connector_open(struct plx_connector *connector, const char *address)
 {
-	begin(connector);
+	forget_attempts(connector);
 	if (strcmp(connector->address, address) != 0)
 		connector->logged = 0;
 	snprintf(connector->address, sizeof(connector->address), "%s", address);
@@ -250,7 +250,7 @@ int plx_connector_open(struct plx_connector *connector, const char *address)
 
 void plx_connector_open_again(struct plx_connector *connector)
 {
-	begin(connector);
+	forget_attempts(connector);
 	try_again(connector);
 }
 
@@ -282,7 +282,7 @@ void plx_connector_renew(struct plx_connector *connector)
 		plx_timer_start(&connector->timer, PLX_SESSION_SETTLE_NS);
 }
 
-void plx_connector_settles(struct plx_connector *connector)
+void plx_connector_progressed(struct plx_connector *connector)
 {
 	if (connector->state != PLX_CONNECTOR_SETTLING)
 		return;
@@ -318,7 +318,7 @@ void plx_connector_release(struct plx_connector *connector)
 	if (connector->current)
 		plx_connector_close(connector);
 	else
-		free_it(connector);
+		destroy(connector);
 }
 
 void plx_connector_fini(struct plx_connector *connector)

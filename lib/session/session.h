@@ -120,7 +120,7 @@ void plx_connector_release(struct plx_connector *connector);
 void plx_connector_fini(struct plx_connector *connector);
 
 /* Some of what settle waits for is sent; all of it. */
-void plx_connector_settles(struct plx_connector *connector);
+void plx_connector_progressed(struct plx_connector *connector);
 void plx_connector_settled(struct plx_connector *connector);
 
 const char *plx_connector_on_hello(struct plx_link *link, void *user);
@@ -216,7 +216,7 @@ void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
 void plx_accepted_close(struct plx_accepted *accepted);
 
 /* Some of what settle waits for is sent; all of it. */
-void plx_accepted_settles(struct plx_accepted *accepted);
+void plx_accepted_progressed(struct plx_accepted *accepted);
 void plx_accepted_settled(struct plx_accepted *accepted);
 
 /* Tell of its end, and free it. Return: whether its acceptor is still there, and not released. */

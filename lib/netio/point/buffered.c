@@ -155,7 +155,7 @@ static void on_sent(struct outbox *outbox)
 {
 	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
 
-	plx_connector_settles(&buffered->connection.session);
+	plx_connector_progressed(&buffered->connection.session);
 	if (plx_unlikely(outbox_is_done(outbox)))
 		plx_connector_settled(&buffered->connection.session);
 }
@@ -214,21 +214,4 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 	return 0;
 }
 
-int netio_buffered_connect(struct netio_buffered_send_socket *socket, const char *host,
-			   unsigned port)
-{
-	ASSERT_LOOP(socket->connection, socket->connection->evloop);
-	return connection_open(socket->connection, host, port);
-}
-
-int netio_buffered_disconnect(struct netio_buffered_send_socket *socket)
-{
-	ASSERT_LOOP(socket->connection, socket->connection->evloop);
-	return connection_close(socket->connection);
-}
-
-void netio_buffered_send_socket_fini(struct netio_buffered_send_socket *socket)
-{
-	ASSERT_LOOP(socket->connection, socket->connection->evloop);
-	connection_release(socket->connection);
-}
+DEFINE_CONNECTING(netio_buffered_send_socket, netio_buffered_connect, netio_buffered_disconnect)

@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONNECT_NS_DEFAULT  (5 * PLX_NS_PER_S)
-#define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20)
+#define CONNECT_NS_DEFAULT (5 * PLX_NS_PER_S)
 
 /* What of the user's a session needs. */
 static struct plx_connector_attr session_attr(const struct netio_connect_attr *attr)
@@ -23,10 +22,8 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct netio_co
 	int rc;
 
 	*out = attr ? *attr : (struct netio_connect_attr){0};
-	if (out->message_max_bytes == 0)
-		out->message_max_bytes = MESSAGE_MAX_DEFAULT;
-	if (out->connect_timeout_ns == 0)
-		out->connect_timeout_ns = CONNECT_NS_DEFAULT;
+	out->message_max_bytes = out->message_max_bytes ?: MESSAGE_MAX_DEFAULT;
+	out->connect_timeout_ns = out->connect_timeout_ns ?: CONNECT_NS_DEFAULT;
 	rc = message_check_max(out->message_max_bytes);
 	if (rc)
 		return rc;

@@ -86,6 +86,26 @@ void connection_unhold(struct netio_connection *connection);
 		return NULL;                                                                  \
 	}
 
+/* Define how one kind of sockets connects, disconnects and ends. */
+#define DEFINE_CONNECTING(kind, connect, disconnect)                         \
+	int connect(struct kind *socket, const char *host, unsigned port)    \
+	{                                                                    \
+		ASSERT_LOOP(socket->connection, socket->connection->evloop); \
+		return connection_open(socket->connection, host, port);      \
+	}                                                                    \
+                                                                             \
+	int disconnect(struct kind *socket)                                  \
+	{                                                                    \
+		ASSERT_LOOP(socket->connection, socket->connection->evloop); \
+		return connection_close(socket->connection);                 \
+	}                                                                    \
+                                                                             \
+	void kind##_fini(struct kind *socket)                                \
+	{                                                                    \
+		ASSERT_LOOP(socket->connection, socket->connection->evloop); \
+		connection_release(socket->connection);                      \
+	}
+
 /* All of a loop that ends. */
 void connection_release_all(struct netio_eventloop *evloop);
 

@@ -25,13 +25,11 @@ static uint32_t default_count(uint32_t buffer_bytes)
 
 int intake_check_buffers(uint32_t *bytes, uint32_t *count)
 {
-	if (*bytes == 0)
-		*bytes = BUFFER_BYTES_DEFAULT;
+	*bytes = *bytes ?: BUFFER_BYTES_DEFAULT;
 	if (*bytes < NETIO_PAGE_BYTES_MIN || *bytes > NETIO_PAGE_BYTES_MAX)
 		return plx_fail(EINVAL, "buffer_bytes %u: give %d to %u", *bytes,
 				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
-	if (*count == 0)
-		*count = default_count(*bytes);
+	*count = *count ?: default_count(*bytes);
 	if (*count < 2 || *count > BUFFER_COUNT_MAX)
 		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", *count, BUFFER_COUNT_MAX);
 	return 0;

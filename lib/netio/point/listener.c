@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-#define QUEUE_COUNT_MAX     (1u << 24)
-#define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20)
+#define QUEUE_COUNT_MAX (1u << 24)
 
 bool listener_has_room(struct acceptor *acceptor)
 {
@@ -135,8 +134,7 @@ static int check_attr(const struct netio_listen_attr *attr, struct netio_listen_
 	int rc;
 
 	*out = attr ? *attr : (struct netio_listen_attr){0};
-	if (out->message_max_bytes == 0)
-		out->message_max_bytes = MESSAGE_MAX_DEFAULT;
+	out->message_max_bytes = out->message_max_bytes ?: MESSAGE_MAX_DEFAULT;
 	if (out->queue_count > QUEUE_COUNT_MAX)
 		return plx_fail(EINVAL, "queue_count %u: give at most %u", out->queue_count,
 				QUEUE_COUNT_MAX);

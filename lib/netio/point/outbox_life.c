@@ -13,22 +13,19 @@
 
 int outbox_check_attr(struct outbox_attr *attr)
 {
-	if (attr->page_bytes == 0)
-		attr->page_bytes = PAGE_BYTES_DEFAULT;
+	attr->page_bytes = attr->page_bytes ?: PAGE_BYTES_DEFAULT;
 	if (attr->page_bytes < NETIO_PAGE_BYTES_MIN || attr->page_bytes > NETIO_PAGE_BYTES_MAX)
 		return plx_fail(EINVAL, "page_bytes %u: give %d to %u", attr->page_bytes,
 				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
 	if (attr->page_count < 2 || attr->page_count > NETIO_PAGE_COUNT_MAX)
 		return plx_fail(EINVAL, "page_count %u: give 2 to %d", attr->page_count,
 				NETIO_PAGE_COUNT_MAX);
-	if (attr->watermark_bytes == 0)
-		attr->watermark_bytes = attr->page_bytes;
+	attr->watermark_bytes = attr->watermark_bytes ?: attr->page_bytes;
+	attr->timeout_ns = attr->timeout_ns ?: TIMEOUT_NS_DEFAULT;
 	if (attr->watermark_bytes > attr->page_bytes)
 		return plx_fail(EINVAL, "watermark_bytes %u: give at most page_bytes, %u",
 				attr->watermark_bytes, attr->page_bytes);
 	attr->page_bytes = (uint32_t)wire_round_up(attr->page_bytes);
-	if (attr->timeout_ns == 0)
-		attr->timeout_ns = TIMEOUT_NS_DEFAULT;
 	return 0;
 }
 

@@ -23,6 +23,11 @@
 
 /* message.c ---------------------------------------------------------------------------------- */
 
+#define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20) /* of attributes */
+
+/* Whether a socket may accept messages of that length. Return: 0; -EINVAL. */
+int message_check_max(uint64_t bytes);
+
 /* What is wrong with a message that is longer than the socket accepts. */
 #define MESSAGE_TOO_LONG "a message that is longer than it may be"
 
@@ -33,9 +38,6 @@ struct message {
 	size_t count;
 	uint64_t length; /* of all pieces */
 };
-
-/* Check the message_max_bytes of a socket. Return: 0; -EINVAL. */
-int message_check_max(uint64_t bytes);
 
 /* Its text says which of the two it is. Return: -EINVAL too many pieces; NETIO_STATUS_TOO_BIG. */
 int message_refuse(size_t count, uint64_t message_max);

@@ -123,20 +123,4 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 	return 0;
 }
 
-int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port)
-{
-	ASSERT_LOOP(socket->connection, socket->connection->evloop);
-	return connection_open(socket->connection, host, port);
-}
-
-int netio_disconnect(struct netio_send_socket *socket)
-{
-	ASSERT_LOOP(socket->connection, socket->connection->evloop);
-	return connection_close(socket->connection);
-}
-
-void netio_send_socket_fini(struct netio_send_socket *socket)
-{
-	ASSERT_LOOP(socket->connection, socket->connection->evloop);
-	connection_release(socket->connection);
-}
+DEFINE_CONNECTING(netio_send_socket, netio_connect, netio_disconnect)

@@ -13,19 +13,15 @@ static int check_attr(const struct netio_publish_attr *attr, struct netio_publis
 {
 	core->outbox_attr = (struct outbox_attr){
 		.page_bytes = attr->page_bytes,
-		.page_count = attr->page_count ? attr->page_count
-					       : NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
+		.page_count = attr->page_count ?: NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
 		.watermark_bytes = attr->watermark_bytes,
 		.timeout_ns = attr->timeout_ns,
 	};
-	core->subscribers_max = attr->subscribers_max ? attr->subscribers_max
-						      : NETIO_SUBSCRIBERS_DEFAULT;
-	core->subscriptions_max = attr->subscriptions_max ? attr->subscriptions_max
-							  : NETIO_SUBSCRIPTIONS_DEFAULT;
+	core->subscribers_max = attr->subscribers_max ?: NETIO_SUBSCRIBERS_DEFAULT;
+	core->subscriptions_max = attr->subscriptions_max ?: NETIO_SUBSCRIPTIONS_DEFAULT;
 	core->subscriber_subscriptions_max = attr->subscriber_subscriptions_max
-						   ? attr->subscriber_subscriptions_max
-						   : NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT;
-	core->policy = attr->policy ? attr->policy : NETIO_POLICY_BLOCK;
+						   ?: NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT;
+	core->policy = attr->policy ?: NETIO_POLICY_BLOCK;
 	core->backlog_bytes = attr->backlog_bytes;
 	core->refuse_block = attr->refuse_block;
 	if ((unsigned)attr->policy >= NETIO_POLICY_COUNT)
@@ -35,6 +31,12 @@ static int check_attr(const struct netio_publish_attr *attr, struct netio_publis
 		return plx_fail(EINVAL, "refuse_block: give a policy, other than to block, for "
 					"subscriptions that name none");
 	return outbox_check_attr(&core->outbox_attr);
+}
+
+static void check_owner(const struct netio_publish_core *core, const char *what)
+{
+	ASSERT_OWNER_IF(!core || owner_is_here(core->acceptor.evloop->lcore_id), what,
+			core->acceptor.evloop->lcore_id);
 }
 
 /* Return: 0; an error, which is logged. */
@@ -71,20 +73,34 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	return 0;
 }
 
+/* what, of this and the following: the function, for error texts. */
 static int core_listen(struct netio_publish_core *core, const char *what, const char *host,
 		       unsigned port)
 {
 	struct plx_listen_attr attr = {
-		.link.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
-		.link.rx_buf_count = REQUEST_BUFFERS,
-		.link.message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
+		.link = {.rx_buf_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES,
+			 .rx_buf_count = REQUEST_BUFFERS,
+			 .message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES},
 	};
 
+	check_owner(core, what);
 	return acceptor_listen(core ? &core->acceptor : NULL, what, host, port, &attr);
 }
 
-static void core_release(struct netio_publish_core *core)
+static unsigned core_port(const struct netio_publish_core *core, const char *what)
 {
+	check_owner(core, what);
+	return core ? plx_listener_port(core->acceptor.listener) : 0;
+}
+
+static void core_fini(struct netio_publish_core **core_of_socket, const char *what)
+{
+	struct netio_publish_core *core = *core_of_socket;
+
+	check_owner(core, what);
+	*core_of_socket = NULL;
+	if (!core)
+		return;
 	core->buffered = NULL;
 	core->unbuffered = NULL;
 	while (core->pending_count)
@@ -113,8 +129,10 @@ void publish_socket_fini(struct netio_publish_core *core)
 		netio_unbuffered_publish_socket_fini(core->unbuffered);
 }
 
-static void core_stats(const struct netio_publish_core *core, struct netio_publish_stats *stats_out)
+static void core_stats(const struct netio_publish_core *core, const char *what,
+		       struct netio_publish_stats *stats_out)
 {
+	check_owner(core, what);
 	*stats_out = (struct netio_publish_stats){0};
 	if (!core)
 		return;
@@ -135,91 +153,40 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 	}
 }
 
-/* Buffered ------------------------------------------------------------------------------------ */
+/* The two kinds of sockets ------------------------------------------------------------------- */
 
-int netio_publish_socket_init(struct netio_eventloop *evloop, struct netio_publish_socket *socket,
-			      const struct netio_publish_attr *attr)
-{
-	int rc;
+#define DEFINE_PUBLISH_SOCKET(kind, prefix, member)                                           \
+	int kind##_init(struct netio_eventloop *evloop, struct kind *socket,                  \
+			const struct netio_publish_attr *attr)                                \
+	{                                                                                     \
+		int rc;                                                                       \
+                                                                                              \
+		*socket = (struct kind){0};                                                   \
+		rc = core_create(evloop, __func__, attr, socket, &socket->core);              \
+		if (socket->core)                                                             \
+			socket->core->member = socket;                                        \
+		return rc;                                                                    \
+	}                                                                                     \
+                                                                                              \
+	int prefix##_listen(struct kind *socket, const char *host, unsigned port)             \
+	{                                                                                     \
+		return core_listen(socket->core, __func__, host, port);                       \
+	}                                                                                     \
+                                                                                              \
+	unsigned kind##_port(const struct kind *socket)                                       \
+	{                                                                                     \
+		return core_port(socket->core, __func__);                                     \
+	}                                                                                     \
+                                                                                              \
+	void kind##_fini(struct kind *socket)                                                 \
+	{                                                                                     \
+		core_fini(&socket->core, __func__);                                           \
+	}                                                                                     \
+                                                                                              \
+	void prefix##_stats(const struct kind *socket, struct netio_publish_stats *stats_out) \
+	{                                                                                     \
+		core_stats(socket->core, __func__, stats_out);                                \
+	}
 
-	*socket = (struct netio_publish_socket){0};
-	rc = core_create(evloop, "netio_publish_socket_init", attr, socket, &socket->core);
-	if (socket->core)
-		socket->core->buffered = socket;
-	return rc;
-}
-
-int netio_publish_listen(struct netio_publish_socket *socket, const char *host, unsigned port)
-{
-	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	return core_listen(socket->core, "netio_publish_listen", host, port);
-}
-
-unsigned netio_publish_socket_port(const struct netio_publish_socket *socket)
-{
-	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	return socket->core ? plx_listener_port(socket->core->acceptor.listener) : 0;
-}
-
-void netio_publish_socket_fini(struct netio_publish_socket *socket)
-{
-	struct netio_publish_core *core = socket->core;
-
-	ASSERT_LOOP(core, core->acceptor.evloop);
-	socket->core = NULL;
-	if (core)
-		core_release(core);
-}
-
-void netio_publish_stats(const struct netio_publish_socket *socket,
-			 struct netio_publish_stats *stats_out)
-{
-	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	core_stats(socket->core, stats_out);
-}
-
-/* Unbuffered ---------------------------------------------------------------------------------- */
-
-int netio_unbuffered_publish_socket_init(struct netio_eventloop *evloop,
-					 struct netio_unbuffered_publish_socket *socket,
-					 const struct netio_publish_attr *attr)
-{
-	int rc;
-
-	*socket = (struct netio_unbuffered_publish_socket){0};
-	rc = core_create(evloop, "netio_unbuffered_publish_socket_init", attr, socket,
-			 &socket->core);
-	if (socket->core)
-		socket->core->unbuffered = socket;
-	return rc;
-}
-
-int netio_unbuffered_publish_listen(struct netio_unbuffered_publish_socket *socket,
-				    const char *host, unsigned port)
-{
-	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	return core_listen(socket->core, "netio_unbuffered_publish_listen", host, port);
-}
-
-unsigned netio_unbuffered_publish_socket_port(const struct netio_unbuffered_publish_socket *socket)
-{
-	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	return socket->core ? plx_listener_port(socket->core->acceptor.listener) : 0;
-}
-
-void netio_unbuffered_publish_socket_fini(struct netio_unbuffered_publish_socket *socket)
-{
-	struct netio_publish_core *core = socket->core;
-
-	ASSERT_LOOP(core, core->acceptor.evloop);
-	socket->core = NULL;
-	if (core)
-		core_release(core);
-}
-
-void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket *socket,
-				    struct netio_publish_stats *stats_out)
-{
-	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	core_stats(socket->core, stats_out);
-}
+DEFINE_PUBLISH_SOCKET(netio_publish_socket, netio_publish, buffered)
+DEFINE_PUBLISH_SOCKET(netio_unbuffered_publish_socket, netio_unbuffered_publish, unbuffered)

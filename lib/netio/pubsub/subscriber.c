@@ -20,7 +20,7 @@ static void on_sent(struct outbox *outbox)
 {
 	struct subscriber *subscriber = subscriber_of(outbox);
 
-	plx_accepted_settles(&subscriber->accepted.session);
+	plx_accepted_progressed(&subscriber->accepted.session);
 	if (plx_unlikely(subscriber->answer_bytes))
 		requests_resume(subscriber);
 	if (plx_unlikely(outbox_is_done(outbox)))

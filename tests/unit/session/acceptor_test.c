@@ -74,7 +74,7 @@ TEST(it_closes_once_all_has_settled)
 	assert_int_equal(plx_link_send(accepted->link, "last", 4), 0);
 	pump_ms(20);
 	assert_int_equal(accepting.closed, 0);
-	plx_accepted_settles(accepted);
+	plx_accepted_progressed(accepted);
 	plx_accepted_settled(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 3000));
 	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);

@@ -150,7 +150,7 @@ TEST(it_closes_once_all_has_settled)
 	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
 	pump_ms(20);
 	assert_int_equal(connecting.closed, 0);
-	plx_connector_settles(session);
+	plx_connector_progressed(session);
 	assert_int_equal(plx_session_progress() > 0, true);
 	plx_connector_settled(session);
 	assert_null(session->link);
@@ -199,7 +199,7 @@ TEST(released_it_settles_and_closes_without_its_owner)
 	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
 	plx_connector_settled(session);
 	assert_true(pump_until(&connecting.freed, 1, 3000));
-	connector.told = NULL;
+	connector.events = NULL;
 	assert_int_equal(connecting.closed, 0);
 	assert_int_equal(accepting.messages, 1);
 	assert_false(plx_session_any_closing());
@@ -214,7 +214,7 @@ TEST(released_while_it_waits_it_is_freed_at_once)
 	assert_true(pump_until(&connecting.refused, 1, 5000));
 	plx_connector_release(session);
 	assert_int_equal(connecting.freed, 1);
-	connector.told = NULL;
+	connector.events = NULL;
 }
 
 /* Its memory may go at once. */
@@ -223,7 +223,7 @@ TEST(ended_for_good_its_link_closes_without_it)
 	session_up_and_meet();
 	plx_connector_fini(session);
 	memset(&connector, 0xff, sizeof(connector));
-	connector.told = NULL;
+	connector.events = NULL;
 	assert_true(pump_until(&accepting.closed, 1, 3000));
 	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);
 	assert_int_equal(connecting.closed + connecting.ended + connecting.freed, 0);
@@ -271,7 +271,7 @@ TEST(released_while_a_name_is_looked_up_it_is_freed_at_once)
 	connect_by_name("LOCALHOST");
 	plx_connector_release(session);
 	assert_int_equal(connecting.freed, 1);
-	connector.told = NULL;
+	connector.events = NULL;
 	pump_ms(10);
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct told connecting, accepting;
+struct events connecting, accepting;
 struct test_connector connector;
 struct plx_acceptor *acceptor;
 struct plx_accepted *accepted;
@@ -12,76 +12,76 @@ struct plx_listener *session_listener;
 
 static char address[64];
 
-static const char *judge(struct told *told, const uint8_t *hello, uint32_t length)
+static const char *judge(struct events *events, const uint8_t *hello, uint32_t length)
 {
-	memcpy(told->hello, hello, length);
-	told->hello[length] = '\0';
-	return told->refuses;
+	memcpy(events->hello, hello, length);
+	events->hello[length] = '\0';
+	return events->refuses;
 }
 
-static void note(struct told *told, enum plx_link_reason reason, const char *why)
+static void note(struct events *events, enum plx_link_reason reason, const char *why)
 {
-	told->reason = reason;
-	snprintf(told->why, sizeof(told->why), "%s", why);
+	events->reason = reason;
+	snprintf(events->why, sizeof(events->why), "%s", why);
 }
 
-static bool settle(struct told *told)
+static bool settle(struct events *events)
 {
-	told->settles++;
-	return !told->settles_later;
+	events->settles++;
+	return !events->settles_later;
 }
 
 /* The connector -------------------------------------------------------------------------------- */
 
-static struct told *told_of(struct plx_connector *session)
+static struct events *events_of(struct plx_connector *session)
 {
-	return ((struct test_connector *)session)->told;
+	return ((struct test_connector *)session)->events;
 }
 
 static const char *connector_hello(struct plx_connector *session, struct plx_link *link,
 				   const uint8_t *hello, uint32_t length)
 {
-	return judge(told_of(session), hello, length);
+	return judge(events_of(session), hello, length);
 }
 
 static void connector_opened(struct plx_connector *session)
 {
-	told_of(session)->opened++;
+	events_of(session)->opened++;
 }
 
 static bool connector_refused(struct plx_connector *session, enum plx_link_reason reason,
 			      const char *why)
 {
-	note(told_of(session), reason, why);
-	told_of(session)->refused++;
+	note(events_of(session), reason, why);
+	events_of(session)->refused++;
 	return false;
 }
 
 static void connector_closed(struct plx_connector *session, enum plx_link_reason reason,
 			     const char *why)
 {
-	note(told_of(session), reason, why);
-	told_of(session)->closed++;
+	note(events_of(session), reason, why);
+	events_of(session)->closed++;
 }
 
 static bool connector_settle(struct plx_connector *session)
 {
-	return settle(told_of(session));
+	return settle(events_of(session));
 }
 
 static void connector_ended(struct plx_connector *session)
 {
-	told_of(session)->ended++;
+	events_of(session)->ended++;
 }
 
 static void connector_free(struct plx_connector *session)
 {
-	told_of(session)->freed++;
+	events_of(session)->freed++;
 }
 
 static void connector_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
-	told_of(user)->messages++;
+	events_of(user)->messages++;
 }
 
 static const struct plx_link_events connector_events = {PLX_CONNECTOR_EVENTS,
@@ -185,7 +185,7 @@ void session_begin(void)
 
 int session_down(void **state)
 {
-	if (connector.told)
+	if (connector.events)
 		plx_connector_fini(&connector.session);
 	accepting.holds = accepting.settles_later = false;
 	session_listen_no_more();
@@ -236,7 +236,7 @@ void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
 	say(&attr.link, hello);
 	assert_int_equal(plx_connector_check_attr(&attr), 0);
 	plx_connector_init(&connector.session, &connector_owner, &attr);
-	connector.told = &connecting;
+	connector.events = &connecting;
 	assert_int_equal(plx_connector_open(&connector.session, address[0] ? address : here("1")),
 			 0);
 }

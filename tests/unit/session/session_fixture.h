@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connector and an acceptor that count what they are told. The private data of a HELLO is one
- * word. */
+/* A connector and an acceptor that count the calls of their owners. The private data of a HELLO is
+ * one word. */
 #ifndef SESSION_FIXTURE_H
 #define SESSION_FIXTURE_H
 
@@ -8,8 +8,8 @@
 #include "log_capture.h"
 #include "session.h"
 
-/* What is told of one side. */
-struct told {
+/* What the owner of one side was called for. */
+struct events {
 	_Atomic unsigned opened, refused, closed, failed, ended, freed, messages, settles;
 	enum plx_link_reason reason;
 	char why[400];
@@ -21,10 +21,10 @@ struct told {
 
 struct test_connector {
 	struct plx_connector session; /* first */
-	struct told *told;
+	struct events *events;
 };
 
-extern struct told connecting, accepting;
+extern struct events connecting, accepting;
 extern struct test_connector connector;
 extern struct plx_acceptor *acceptor; /* NULL: it was freed */
 extern struct plx_accepted *accepted; /* the newest; NULL: it was freed */
