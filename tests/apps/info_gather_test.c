@@ -179,6 +179,12 @@ MADE_UP_TEST(reads_steal_and_clock)
 	assert_true(kernel.quota.cpus == 0);
 }
 
+static double quota_cpus(struct info_kernel *kernel)
+{
+	info_gather_kernel(root, kernel);
+	return kernel->quota.cpus;
+}
+
 MADE_UP_TEST(finds_the_least_quota_of_nested_cgroups)
 {
 	struct info_kernel kernel;
@@ -186,23 +192,19 @@ MADE_UP_TEST(finds_the_least_quota_of_nested_cgroups)
 	put("/proc/self/cgroup", "0::/a/b\n");
 	put("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
 	put("/sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota.cpus == 0.5);
+	assert_true(quota_cpus(&kernel) == 0.5);
 	assert_true(kernel.quota.period_ms == 100);
 	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/a/cpu.max");
 
 	put("/sys/fs/cgroup/a/cpu.max", "max 100000\n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota.cpus == 1.5);
+	assert_true(quota_cpus(&kernel) == 1.5);
 
 	put("/proc/self/cgroup", "3:cpu,cpuacct:/x\n1:name=systemd:/\n");
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota.cpus == 0);
+	assert_true(quota_cpus(&kernel) == 0);
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "20000\n");
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "10000\n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota.cpus == 2);
+	assert_true(quota_cpus(&kernel) == 2);
 }
 
 MADE_UP_TEST(finds_the_least_quota_of_nested_groups_of_version_1)
@@ -214,18 +216,15 @@ MADE_UP_TEST(finds_the_least_quota_of_nested_groups_of_version_1)
 	put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "300000\n");
 	put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
 	put("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota.cpus == 1.5);
+	assert_true(quota_cpus(&kernel) == 1.5);
 	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us");
 
 	/* In a container the group itself is mounted there. */
 	put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota.cpus == 0.5);
+	assert_true(quota_cpus(&kernel) == 0.5);
 
 	put("/proc/self/cgroup", "3:cpu:/\n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.quota.cpus == 0.5);
+	assert_true(quota_cpus(&kernel) == 0.5);
 	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
 }
 
