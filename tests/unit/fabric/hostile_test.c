@@ -128,32 +128,25 @@ static void send_hello_with(struct rogue *rogue, uint32_t claimed, uint32_t sent
 	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
 }
 
-WITH_HONEST(more_private_data_than_there_is)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+/* A rogue that does this instead of a good HELLO gets no link. */
+#define MAKES_NO_LINK(name, text, ...)                                               \
+	WITH_HONEST(name)                                                            \
+	{                                                                            \
+		struct rogue *rogue = rogue_connect(plx_listener_address(listener)); \
+                                                                                     \
+		__VA_ARGS__;                                                         \
+		expect_failure(text);                                                \
+		rogue_close(rogue);                                                  \
+	}
 
-	send_hello_with(rogue, 64, 63);
-	expect_failure("sent a bad HELLO: cut private data");
-	rogue_close(rogue);
-}
+MAKES_NO_LINK(more_private_data_than_there_is, "sent a bad HELLO: cut private data",
+	      { send_hello_with(rogue, 64, 63); })
 
-WITH_HONEST(more_private_data_than_there_may_be)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+MAKES_NO_LINK(more_private_data_than_there_may_be, "sent a bad HELLO: too much private data",
+	      { send_hello_with(rogue, 65, 65); })
 
-	send_hello_with(rogue, 65, 65);
-	expect_failure("sent a bad HELLO: too much private data");
-	rogue_close(rogue);
-}
-
-WITH_HONEST(private_data_of_endless_length)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
-
-	send_hello_with(rogue, UINT32_MAX, 64);
-	expect_failure("sent a bad HELLO: too much private data");
-	rogue_close(rogue);
-}
+MAKES_NO_LINK(private_data_of_endless_length, "sent a bad HELLO: too much private data",
+	      { send_hello_with(rogue, UINT32_MAX, 64); })
 
 static void send_refusal(struct rogue *rogue, const char *text)
 {
@@ -165,14 +158,8 @@ static void send_refusal(struct rogue *rogue, const char *text)
 	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
 }
 
-WITH_HONEST(a_refusal_that_steers_a_terminal)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
-
-	send_refusal(rogue, "\033[2Jgone");
-	expect_failure(" refused the link: \\x1b[2Jgone");
-	rogue_close(rogue);
-}
+MAKES_NO_LINK(a_refusal_that_steers_a_terminal, " refused the link: \\x1b[2Jgone",
+	      { send_refusal(rogue, "\033[2Jgone"); })
 
 WITH_HONEST(a_refusal_of_an_open_link)
 {
@@ -202,14 +189,8 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 	rogue_close(rogue);
 }
 
-WITH_HONEST(http_instead_of_hello)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
-
-	rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30);
-	expect_failure("sounds like HTTP");
-	rogue_close(rogue);
-}
+MAKES_NO_LINK(http_instead_of_hello, "sounds like HTTP",
+	      { rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30); })
 
 /* Of plain sockets, some of which stay open: none becomes a link. */
 WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
@@ -245,23 +226,10 @@ WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
 		close(fds[i]);
 }
 
-WITH_HONEST(a_message_before_hello)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+MAKES_NO_LINK(a_message_before_hello, "another frame came first",
+	      { rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5, 8}); })
 
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5, 8});
-	expect_failure("another frame came first");
-	rogue_close(rogue);
-}
-
-WITH_HONEST(an_empty_first_frame)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
-
-	rogue_send(rogue, "", 0);
-	expect_failure("shorter than its header");
-	rogue_close(rogue);
-}
+MAKES_NO_LINK(an_empty_first_frame, "shorter than its header", { rogue_send(rogue, "", 0); })
 
 WITH_HONEST(insane_credit_in_hello)
 {

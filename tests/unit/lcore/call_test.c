@@ -58,6 +58,16 @@ static int start(void **state)
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
 
+/* It ran once, on that lcore, and ended here. */
+static void expect_ended(const struct request *request, uint32_t ran_on, int answer)
+{
+	assert_int_equal(request->ran_on, ran_on);
+	assert_int_equal(request->ended_on, 0);
+	assert_int_equal(request->answer, answer);
+	assert_int_equal(request->runs, 1);
+	assert_int_equal(request->ends, 1);
+}
+
 TEST(a_call_goes_there_and_back)
 {
 	struct request request;
@@ -66,13 +76,9 @@ TEST(a_call_goes_there_and_back)
 	assert_int_equal(plx_lcore_call(10, &request.call), 0);
 	assert_int_equal(turns_until_idle(NULL), 0);
 	assert_int_equal(run_on(10, turns_until_idle, NULL), 1);
-	assert_int_equal(request.ran_on, 10);
 	assert_int_equal(request.ends, 0);
 	assert_int_equal(turns_until_idle(NULL), 1);
-	assert_int_equal(request.ended_on, 0);
-	assert_int_equal(request.answer, 42);
-	assert_int_equal(request.runs, 1);
-	assert_int_equal(request.ends, 1);
+	expect_ended(&request, 10, 42);
 }
 
 TEST(one_may_call_oneself)
@@ -83,9 +89,7 @@ TEST(one_may_call_oneself)
 	assert_int_equal(plx_lcore_call(0, &request.call), 0);
 	assert_int_equal(request.runs, 0);
 	assert_int_equal(turns_until_idle(NULL), 2);
-	assert_int_equal(request.answer, 8);
-	assert_int_equal(request.ran_on, 0);
-	assert_int_equal(request.ended_on, 0);
+	expect_ended(&request, 0, 8);
 }
 
 TEST(a_call_that_ended_may_be_made_again)

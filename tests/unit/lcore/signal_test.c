@@ -42,6 +42,13 @@ static void init(struct heard *heard, char mark)
 	order[0] = '\0';
 }
 
+static void init_three(struct heard *a, struct heard *b, struct heard *c)
+{
+	init(a, 'a');
+	init(b, 'b');
+	init(c, 'c');
+}
+
 ONE_LCORE(fires_of_one_turn_are_told_together)
 {
 	struct heard heard;
@@ -61,9 +68,7 @@ ONE_LCORE(they_come_in_the_order_of_their_first_fire)
 {
 	struct heard a, b, c;
 
-	init(&a, 'a');
-	init(&b, 'b');
-	init(&c, 'c');
+	init_three(&a, &b, &c);
 	plx_signal_fire(&b.signal);
 	plx_signal_fire(&c.signal);
 	plx_signal_fire(&a.signal);
@@ -114,9 +119,7 @@ ONE_LCORE(after_fini_nothing_comes)
 {
 	struct heard a, b, c;
 
-	init(&a, 'a');
-	init(&b, 'b');
-	init(&c, 'c');
+	init_three(&a, &b, &c);
 	plx_signal_fire(&a.signal);
 	plx_signal_fire(&b.signal);
 	plx_signal_fire(&c.signal);

@@ -14,4 +14,10 @@ static inline void count(void *data)
 		netio_terminate(&ctx.evloop);
 }
 
+static inline void expect_calls(uint64_t count)
+{
+	calls = 0;
+	until = count;
+}
+
 #endif

@@ -10,8 +10,7 @@ static struct netio_signal bell;
 
 static void begin(void (*cb)(void *), uint64_t end)
 {
-	calls = 0;
-	until = end;
+	expect_calls(end);
 	assert_int_equal(netio_signal_init(&ctx.evloop, &bell), 0);
 	bell.cb = cb;
 	bell.data = &calls;

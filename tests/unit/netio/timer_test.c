@@ -5,8 +5,7 @@ static struct netio_timer timer;
 
 static void begin(void (*cb)(void *), unsigned end)
 {
-	calls = 0;
-	until = end;
+	expect_calls(end);
 	assert_int_equal(netio_timer_init(&ctx.evloop, &timer), 0);
 	timer.cb = cb;
 	timer.data = &calls;
@@ -14,8 +13,7 @@ static void begin(void (*cb)(void *), unsigned end)
 
 static void run_calls(unsigned end)
 {
-	calls = 0;
-	until = end;
+	expect_calls(end);
 	run();
 	assert_int_equal(calls, end);
 }
