@@ -14,7 +14,7 @@
 
 static void answer_again(struct peer *peer, uint64_t call, struct key_answer *answer)
 {
-	rpc_add(&peer->local->counts.repeated, 1);
+	counter_add(&peer->local->counts.repeated, 1);
 	reply_remembered(peer, call, answer);
 	free(answer->heap);
 }
@@ -27,7 +27,7 @@ static void start_timer(struct service_local *local)
 
 void duplicate_gone(struct plx_rpc_request *request)
 {
-	rpc_add(&request->local->counts.open, (uint64_t)-1);
+	counter_add(&request->local->counts.open, -1);
 	rpc_request_free(request);
 }
 
@@ -93,7 +93,7 @@ static int wait_for_first(struct peer *peer, const struct rpc_record *record, ui
 		peer_reject(peer, "it gave two open calls one number");
 		return -ENOMEM;
 	}
-	rpc_add(&local->counts.open, 1);
+	counter_add(&local->counts.open, 1);
 	request_list_add(&local->duplicates, request);
 	if (!plx_timer_running(&local->duplicates.timer))
 		start_timer(local);
@@ -120,9 +120,9 @@ enum key_state duplicate_claim(struct peer *peer, const struct rpc_record *recor
 	else if (state == KEY_FULL)
 		*rc_out = reply_refusal(peer, record->header.call, PLX_RPC_BUSY, retry_ns);
 	if (state == KEY_OTHER || state == KEY_FULL)
-		rpc_add(&peer->local->methods[method->index].refused, 1);
+		counter_add(&peer->local->methods[method->index].refused, 1);
 	if (state == KEY_FULL)
-		rpc_add(&peer->local->counts.busy, 1);
+		counter_add(&peer->local->counts.busy, 1);
 	return state;
 }
 

@@ -111,11 +111,11 @@ int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
 
 		if (!local)
 			continue;
-		stats_out->requests += rpc_count_of(&local[i].requests);
-		stats_out->replies += rpc_count_of(&local[i].replies);
-		stats_out->refused += rpc_count_of(&local[i].refused);
-		stats_out->slow += rpc_count_of(&local[i].slow);
-		cycles += rpc_count_of(&local[i].cycles);
+		stats_out->requests += counter_get(&local[i].requests);
+		stats_out->replies += counter_get(&local[i].replies);
+		stats_out->refused += counter_get(&local[i].refused);
+		stats_out->slow += counter_get(&local[i].slow);
+		cycles += counter_get(&local[i].cycles);
 	}
 	stats_out->handler_ns = plx_tsc_to_ns(cycles);
 	return 0;

@@ -25,7 +25,7 @@ static bool has_max_clients(const struct service_local *local)
 {
 	uint32_t most = local->service->attr.clients_max;
 
-	return most && plx_atomic_load(&local->counts.clients, PLX_RELAXED) >= most;
+	return most && counter_get(&local->counts.clients) >= most;
 }
 
 static const char *on_hello(struct plx_acceptor *acceptor, struct plx_link *link,
@@ -36,7 +36,7 @@ static const char *on_hello(struct plx_acceptor *acceptor, struct plx_link *link
 	const char *wrong = rpc_greeting_read(hello, length, RPC_CLIENT, &greeting);
 
 	if (wrong)
-		rpc_add(&local->counts.protocol, 1);
+		counter_add(&local->counts.protocol, 1);
 	else if (local->ending)
 		wrong = "the service ends";
 	else if (has_max_clients(local))
@@ -81,7 +81,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
 	plx_task_init(&peer->serve, turns_serve, peer);
 	plx_timer_init(&peer->timer, on_timer, peer);
 	plx_timer_set_lax(&peer->timer, true);
-	rpc_add(&local->counts.clients, 1);
+	counter_add(&local->counts.clients, 1);
 	return &peer->session;
 }
 
@@ -126,7 +126,7 @@ static void on_free(struct plx_accepted *session)
 	struct service_local *local = peer_of(session)->local;
 
 	free(session);
-	rpc_add(&local->counts.clients, (uint64_t)-1);
+	counter_add(&local->counts.clients, -1);
 	if (local->ending)
 		service_end_if_idle(local);
 }
@@ -169,7 +169,7 @@ void peer_reject(struct peer *peer, const char *why)
 	if (plx_log_allowed(&local->log_limit, plx_loop_now_ns()))
 		plx_log(&rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
 			plx_link_peer(peer->session.link), why);
-	rpc_add(&local->counts.protocol, 1);
+	counter_add(&local->counts.protocol, 1);
 	plx_accepted_fail(&peer->session, why);
 }
 

@@ -114,7 +114,7 @@ static inline void finish(struct plx_rpc_request *request)
 {
 	struct service_local *local = request->local;
 
-	rpc_add(&local->methods[request->method].replies, 1);
+	counter_add(&local->methods[request->method].replies, 1);
 	if (request->state == REQUEST_OPEN) {
 		struct peer *peer = request->peer;
 		struct method_local *method = &local->methods[request->method];

@@ -189,7 +189,7 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request)
 void open_end(struct plx_rpc_request *request)
 {
 	request->local->methods[request->method].open--;
-	rpc_add(&request->local->counts.open, (uint64_t)-1);
+	counter_add(&request->local->counts.open, -1);
 }
 
 /* Nobody waits for it any more; a reply is still owed. */

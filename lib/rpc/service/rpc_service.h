@@ -16,24 +16,12 @@
 #ifndef PLX_RPC_SERVICE_H
 #define PLX_RPC_SERVICE_H
 
+#include "counter.h"
 #include "keys.h"
 #include "rpc_priv.h"
 #include "session.h"
 
 #define RPC_LISTENERS_MAX 16
-
-/* Counted by one lcore, read by any: relaxed, as nothing else hangs on them. */
-typedef PLX_ATOMIC(uint64_t) rpc_count;
-
-static inline void rpc_add(rpc_count *count, uint64_t more)
-{
-	plx_atomic_store(count, plx_atomic_load(count, PLX_RELAXED) + more, PLX_RELAXED);
-}
-
-static inline uint64_t rpc_count_of(const rpc_count *count)
-{
-	return plx_atomic_load(count, PLX_RELAXED);
-}
 
 struct method {
 	struct plx_rpc_method what;
@@ -48,13 +36,13 @@ struct method_local {
 	uint64_t median_at_ns;      /* as of then */
 	uint64_t held, held_cycles; /* requests that were open, and for how long in all */
 	struct plx_log_limit log_limit;
-	rpc_count requests, replies, refused, slow, cycles;
+	_Atomic uint64_t requests, replies, refused, slow, cycles;
 };
 
 struct served {
-	rpc_count requests, unknown, late, cancelled, busy, overloaded, draining, too_big, deferred,
-		repeated, protocol;
-	rpc_count clients, open;
+	_Atomic uint64_t requests, unknown, late, cancelled, busy, overloaded, draining, too_big,
+		deferred, repeated, protocol;
+	_Atomic uint64_t clients, open;
 };
 
 /* Requests that a timer looks at; those that were looked at go to the end. */

@@ -9,21 +9,20 @@
 #define KNOWN_NS (100 * PLX_NS_PER_MS)
 
 static int refuse(struct peer *peer, const struct rpc_record *record, enum plx_rpc_status status,
-		  rpc_count *count)
+		  _Atomic uint64_t *count)
 {
-	rpc_add(count, 1);
+	counter_add(count, 1);
 	return reply_refusal(peer, record->header.call, status, 0);
 }
 
 /* How long a request of the method is open, on average: in that time there will be room again. */
 static uint64_t mean_open_ns(const struct method_local *method)
 {
-	uint64_t requests = plx_atomic_load(&method->requests, PLX_RELAXED);
+	uint64_t requests = counter_get(&method->requests);
 
 	if (method->held)
 		return plx_tsc_to_ns(method->held_cycles / method->held);
-	return requests ? plx_tsc_to_ns(plx_atomic_load(&method->cycles, PLX_RELAXED) / requests)
-			: 0;
+	return requests ? plx_tsc_to_ns(counter_get(&method->cycles) / requests) : 0;
 }
 
 /* Return: whether there is room for one more. */
@@ -37,8 +36,8 @@ static bool has_room(struct peer *peer, const struct rpc_record *record,
 
 	if (plx_likely(!full && !overloaded && peer->open.count < attr->open_max))
 		return true;
-	rpc_add(&local->refused, 1);
-	rpc_add(overloaded ? &counts->overloaded : &counts->busy, 1);
+	counter_add(&local->refused, 1);
+	counter_add(overloaded ? &counts->overloaded : &counts->busy, 1);
 	reply_refusal(peer, record->header.call, overloaded ? PLX_RPC_OVERLOADED : PLX_RPC_BUSY,
 		      mean_open_ns(local));
 	return false;
@@ -49,7 +48,7 @@ static __attribute__((noinline)) void report_slow(struct service_local *local,
 {
 	struct method_local *mine = &local->methods[method->index];
 
-	rpc_add(&mine->slow, 1);
+	counter_add(&mine->slow, 1);
 	if (method->what.id >= PLX_RPC_SELF_TEST) /* nothing that the program can change */
 		return;
 	if (plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
@@ -68,7 +67,7 @@ static __attribute__((noinline)) void leave_open(struct peer *peer, struct plx_r
 	if (!request->kept)
 		request->message = NULL;
 	peer->local->methods[request->method].open++;
-	rpc_add(&peer->local->counts.open, 1);
+	counter_add(&peer->local->counts.open, 1);
 	if (open_find(peer, request->call)) {
 		request->peer = NULL; /* which is it? None of them is to be told */
 		peer_reject(peer, "it gave two open calls one number");
@@ -119,13 +118,13 @@ static inline void run(struct peer *peer, const struct method *method,
 
 	request->message = message;
 	request->started = plx_tsc();
-	rpc_add(&mine->requests, 1);
+	counter_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
 	cycles = plx_tsc() - request->started; /* the request itself may be free by now */
 	update_median(mine, plx_tsc_to_ns(cycles));
 	if (request->state == REQUEST_RUNNING)
 		leave_open(peer, request);
-	rpc_add(&mine->cycles, cycles);
+	counter_add(&mine->cycles, cycles);
 	peer->turn_cycles += cycles;
 	if (plx_unlikely(cycles > local->service->slow_cycles))
 		report_slow(local, method, cycles);
@@ -134,7 +133,7 @@ static inline void run(struct peer *peer, const struct method *method,
 /* Why the request is refused, where that needs no look at what is open; OK: it is not. *count_out:
  * counts that. */
 static inline enum plx_rpc_status check(struct peer *peer, const struct rpc_record *record,
-					const struct method *method, rpc_count **count_out)
+					const struct method *method, _Atomic uint64_t **count_out)
 {
 	struct served *counts = &peer->local->counts;
 
@@ -161,13 +160,13 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 	struct service_local *local = peer->local;
 	const struct rpc_header *header = &record->header;
 	struct plx_rpc_request *request;
-	rpc_count *count;
+	_Atomic uint64_t *count;
 	enum plx_rpc_status status = check(peer, record, method, &count);
 
 	*rc_out = 0;
 	if (plx_unlikely(status != PLX_RPC_OK)) {
 		if (status == PLX_RPC_TOO_BIG || status == PLX_RPC_DEADLINE)
-			rpc_add(&local->methods[method->index].refused, 1);
+			counter_add(&local->methods[method->index].refused, 1);
 		*rc_out = refuse(peer, record, status, count);
 		return NULL;
 	}
@@ -226,7 +225,7 @@ static int serve_request(struct peer *peer, const struct rpc_record *record,
 	struct plx_rpc_request *request;
 	int rc;
 
-	rpc_add(&local->counts.requests, 1);
+	counter_add(&local->counts.requests, 1);
 	if (plx_unlikely(header->flags))
 		return serve_keyed(peer, record, method, message);
 	request = admit(peer, record, method, &rc);
@@ -252,7 +251,7 @@ static void serve_cancel(struct peer *peer, const struct rpc_record *record)
 
 	if (!request) /* it was answered meanwhile */
 		return;
-	rpc_add(&peer->local->counts.cancelled, 1);
+	counter_add(&peer->local->counts.cancelled, 1);
 	rpc_request_gone(request);
 }
 

@@ -189,18 +189,18 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 	PLX_LCORE_FOREACH (id) {
 		const struct served *counts = &service->local[id]->counts;
 
-		stats_out->clients += (uint32_t)rpc_count_of(&counts->clients);
-		stats_out->open += (uint32_t)rpc_count_of(&counts->open);
-		stats_out->requests += rpc_count_of(&counts->requests);
-		stats_out->unknown += rpc_count_of(&counts->unknown);
-		stats_out->late += rpc_count_of(&counts->late);
-		stats_out->cancelled += rpc_count_of(&counts->cancelled);
-		stats_out->busy += rpc_count_of(&counts->busy);
-		stats_out->overloaded += rpc_count_of(&counts->overloaded);
-		stats_out->draining += rpc_count_of(&counts->draining);
-		stats_out->too_big += rpc_count_of(&counts->too_big);
-		stats_out->repeated += rpc_count_of(&counts->repeated);
-		stats_out->deferred += rpc_count_of(&counts->deferred);
-		stats_out->protocol += rpc_count_of(&counts->protocol);
+		stats_out->clients += (uint32_t)counter_get(&counts->clients);
+		stats_out->open += (uint32_t)counter_get(&counts->open);
+		stats_out->requests += counter_get(&counts->requests);
+		stats_out->unknown += counter_get(&counts->unknown);
+		stats_out->late += counter_get(&counts->late);
+		stats_out->cancelled += counter_get(&counts->cancelled);
+		stats_out->busy += counter_get(&counts->busy);
+		stats_out->overloaded += counter_get(&counts->overloaded);
+		stats_out->draining += counter_get(&counts->draining);
+		stats_out->too_big += counter_get(&counts->too_big);
+		stats_out->repeated += counter_get(&counts->repeated);
+		stats_out->deferred += counter_get(&counts->deferred);
+		stats_out->protocol += counter_get(&counts->protocol);
 	}
 }

@@ -132,7 +132,7 @@ static __attribute__((noinline)) void defer(struct peer *peer, struct plx_buf *m
 		.message = plx_buf_ref(message), .offset = offset, .arrived_ns = plx_loop_now_ns()};
 	STAILQ_INSERT_TAIL(&peer->backlog, last, link);
 	peer->backlog_bytes += long_bytes(message);
-	rpc_add(&peer->local->counts.deferred, 1);
+	counter_add(&peer->local->counts.deferred, 1);
 	turns_resume(peer);
 }
 
@@ -163,7 +163,7 @@ static __attribute__((noinline)) bool refuse_long(struct peer *peer, const struc
 	    !rpc_record_next(message->data, message->len, &offset, &record, &wrong) ||
 	    record.header.kind != RPC_REQUEST)
 		return false;
-	rpc_add(&local->counts.busy, 1);
+	counter_add(&local->counts.busy, 1);
 	reply_refusal(peer, record.header.call, PLX_RPC_BUSY, BUSY_RETRY_NS);
 	rpc_tx_flush(&peer->tx);
 	return true;
