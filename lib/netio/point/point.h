@@ -12,7 +12,8 @@
  *   accept.c       the accepting end of sessions: accept.h
  *   spread.c       one on several lcores: spread.h
  *   intake.c       what a link brings
- *   listener.c     the listening socket, and its queue: listener.h
+ *   queue.c        messages on their way to another thread: queue.h
+ *   listener.c     the listening socket: listener.h
  *   receiver.c     its connections */
 #ifndef NETIO_POINT_H
 #define NETIO_POINT_H
