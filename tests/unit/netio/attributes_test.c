@@ -440,13 +440,10 @@ static const struct row {
 
 /* What has no default, and must be given; ids; and what tests of lib/lcore and lib/eal look at. */
 static const char *const others[] = {
-	"plx_lcore_conf.main_lcore",    "plx_pool_attr.object_count",
-	"plx_pool_attr.owner",          "plx_ring_attr.capacity",
-	"plx_ring_attr.element_bytes",  "plx_eal_conf.owned_count",
-	"plx_eal_conf.log_level_count", "plx_lcore_conf.lane_slots",
-	"plx_eal_conf.main_lcore",      "plx_eal_conf.lane_slots",
-	"plx_eal_conf.heartbeat_ns",    "plx_eal_conf.self_test_rate",
-	"plx_eal_conf.receive_bytes",
+	"plx_lcore_conf.main_lcore",    "plx_pool_attr.object_count",  "plx_pool_attr.owner",
+	"plx_ring_attr.capacity",       "plx_ring_attr.element_bytes", "plx_eal_conf.owned_count",
+	"plx_eal_conf.log_level_count", "plx_eal_conf.main_lcore",     "plx_eal_conf.lane_slots",
+	"plx_eal_conf.heartbeat_ns",    "plx_eal_conf.self_test_rate", "plx_eal_conf.receive_bytes",
 };
 
 PLX_TEST_WITH(zero_is_the_default_in_each_structure, up, down)
