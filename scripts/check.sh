@@ -48,7 +48,7 @@ slice numa 20 'tests/guest lib/mem lib/topo' 'memory placement, in a guest with 
 slice rdma 300 'tests/rdma drivers lib/fabric lib/netio' 'links, NetIO and programs over RDMA devices in software, in guests' \
 	scripts/test-rdma.sh
 slice release 330 'meson.build config scripts drivers' 'the tier fast on the other release of Debian' other_release
-slice minimal 200 'meson.build meson_options.txt lib/eal lib/topo drivers/drivers.c tests/unit/meson.build' \
+slice minimal 200 'meson.build meson_options.txt lib/eal drivers/drivers.c apps/info tests/unit/meson.build tests/apps/meson.build' \
 	'the tier fast without libibverbs, libconfig and SQLite, and without the programs or with them' minimal
 slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz -max_total_time=40
 # As long as a slow host takes, so that it never begins where it would not end in time.
