@@ -26,7 +26,7 @@ void accepted_notify(struct accepted *accepted, const struct notice *notice)
 	const struct acceptor *acceptor = acceptor_of(accepted->session.acceptor);
 
 	if (acceptor->socket)
-		owner_of(&acceptor->session)->notify(acceptor->socket, accepted->one, notice);
+		owner_of(&acceptor->session)->notify(acceptor->socket, accepted->cb_object, notice);
 }
 
 /* While the socket is there. */

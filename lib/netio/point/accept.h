@@ -45,7 +45,7 @@ struct acceptor {
 
 struct accepted {
 	struct plx_accepted session; /* first */
-	void *one;                   /* what callbacks get for it; set by create */
+	void *cb_object;             /* what callbacks get for it; set by create */
 	uint64_t id;                 /* counts up from 1 */
 	uint64_t message_max;        /* that the peer accepts */
 	const char *closed_why;      /* why this side closed it; constant text; NULL: by its user */

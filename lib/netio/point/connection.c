@@ -55,7 +55,7 @@ void connection_unhold(struct netio_connection *connection)
 bool connection_notify(struct netio_connection *connection, const struct notice *notice)
 {
 	return connection->socket &&
-	       owner_of(connection)->notify(connection->socket, connection->one, notice);
+	       owner_of(connection)->notify(connection->socket, connection->cb_object, notice);
 }
 
 /* Return: whether the user has a callback for it, if the owner does nothing in addition. */
@@ -185,7 +185,7 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		*handle = connection;
 	*connection = (struct netio_connection){
 		.socket = socket,
-		.one = socket,
+		.cb_object = socket,
 		.handle = handle,
 		.evloop = evloop,
 		.attr = *attr,

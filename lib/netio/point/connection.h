@@ -40,7 +40,7 @@ struct netio_connection {
 	/* May be set after connection_init: what callbacks get for it, if not the socket;
 	 * netio_msg.source of answers; what it connects as, if not WIRE_SENDER; and the sizes of
 	 * its link (0: the defaults). */
-	void *one;
+	void *cb_object;
 	uint64_t source;
 	enum wire_role role;
 	struct plx_link_attr link_attr;
@@ -82,7 +82,7 @@ void connection_unhold(struct netio_connection *connection);
 			return wrong;                                                         \
 		msg.source = connection->source;                                              \
 		if (to->cb_msg_received)                                                      \
-			to->cb_msg_received(connection->one, &msg);                           \
+			to->cb_msg_received(connection->cb_object, &msg);                     \
 		return NULL;                                                                  \
 	}
 

@@ -160,36 +160,37 @@ struct notice {
 	const char *why;
 };
 
-/* Call the callback of a user's socket. one: the connection, as the callback gets it. Return:
+/* Call the callback of a user's socket. cb_object: the connection, as the callback gets it. Return:
  * whether the user has set one. The callback may free the socket. */
-typedef bool notify_fn(const void *socket, void *one, const struct notice *notice);
+typedef bool notify_fn(const void *socket, void *cb_object, const struct notice *notice);
 
 #define NOTICE_CALL(callback, ...) (to->callback && (to->callback(__VA_ARGS__), true))
 
-#define DEFINE_NOTIFY_OR(name, kind, refused)                                            \
-	static bool name(const void *socket, void *one, const struct notice *notice)     \
-	{                                                                                \
-		const struct kind *to = socket;                                          \
-                                                                                         \
-		switch (notice->type) {                                                  \
-		case NOTICE_ESTABLISHED:                                                 \
-			return NOTICE_CALL(cb_connection_established, one);              \
-		case NOTICE_REFUSED:                                                     \
-			return refused;                                                  \
-		case NOTICE_CLOSED:                                                      \
-			return NOTICE_CALL(cb_connection_closed, one, notice->reason,    \
-					   notice->why);                                 \
-		case NOTICE_SUSPECT:                                                     \
-			return NOTICE_CALL(cb_connection_suspect, one, notice->suspect); \
-		default:                                                                 \
-			return false;                                                    \
-		}                                                                        \
+#define DEFINE_NOTIFY_OR(name, kind, refused)                                                  \
+	static bool name(const void *socket, void *cb_object, const struct notice *notice)     \
+	{                                                                                      \
+		const struct kind *to = socket;                                                \
+                                                                                               \
+		switch (notice->type) {                                                        \
+		case NOTICE_ESTABLISHED:                                                       \
+			return NOTICE_CALL(cb_connection_established, cb_object);              \
+		case NOTICE_REFUSED:                                                           \
+			return refused;                                                        \
+		case NOTICE_CLOSED:                                                            \
+			return NOTICE_CALL(cb_connection_closed, cb_object, notice->reason,    \
+					   notice->why);                                       \
+		case NOTICE_SUSPECT:                                                           \
+			return NOTICE_CALL(cb_connection_suspect, cb_object, notice->suspect); \
+		default:                                                                       \
+			return false;                                                          \
+		}                                                                              \
 	}
 
 /* Define a notify_fn for one kind of sockets: that listen, that connect. */
 #define DEFINE_NOTIFY_LISTENING(name, kind) DEFINE_NOTIFY_OR(name, kind, false)
 #define DEFINE_NOTIFY_CONNECTING(name, kind) \
-	DEFINE_NOTIFY_OR(name, kind,         \
-			 NOTICE_CALL(cb_connection_refused, one, notice->reason, notice->why))
+	DEFINE_NOTIFY_OR(                    \
+		name, kind,                  \
+		NOTICE_CALL(cb_connection_refused, cb_object, notice->reason, notice->why))
 
 #endif

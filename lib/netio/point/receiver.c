@@ -55,7 +55,7 @@ static struct receiver *make_receiver(struct netio_listener *listener)
 
 	if (!receiver)
 		return NULL;
-	receiver->accepted.one = &receiver->pub;
+	receiver->accepted.cb_object = &receiver->pub;
 	intake = &receiver->intake;
 	intake->message_max = listener->acceptor.message_max;
 	intake->give = give_to_callback;

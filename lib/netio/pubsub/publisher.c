@@ -185,7 +185,7 @@ struct publisher *publisher_create(struct netio_subscribe_core *core, const char
 	plx_task_init(&publisher->report_task, report, publisher);
 	connection_init(&publisher->connection, core->evloop, core->socket, NULL, &owner,
 			&core->connect);
-	publisher->connection.one = &publisher->pub;
+	publisher->connection.cb_object = &publisher->pub;
 	publisher->connection.role = WIRE_SUBSCRIBER;
 	publisher->connection.link_attr = core->link_attr;
 	LIST_INSERT_HEAD(&core->all, publisher, link);

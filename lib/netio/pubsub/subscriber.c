@@ -93,7 +93,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	if (!subscriber)
 		return NULL;
 	memset(subscriber, 0, sizeof(*subscriber));
-	subscriber->accepted.one = &subscriber->pub;
+	subscriber->accepted.cb_object = &subscriber->pub;
 	outbox_init(&subscriber->outbox, &core->outbox_attr, &outbox_owner);
 	subscriber->outbox.all_droppable = true;
 	subscriber->outbox.missed_in_all = core->missed;
@@ -104,12 +104,12 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 DEFINE_NOTIFY_LISTENING(notify_buffered, netio_publish_socket)
 DEFINE_NOTIFY_LISTENING(notify_unbuffered, netio_unbuffered_publish_socket)
 
-static bool notify(const void *socket, void *one, const struct notice *notice)
+static bool notify(const void *socket, void *cb_object, const struct notice *notice)
 {
-	const struct subscriber *subscriber = plx_container_of(one, struct subscriber, pub);
+	const struct subscriber *subscriber = plx_container_of(cb_object, struct subscriber, pub);
 
-	return (subscriber_core(subscriber)->buffered ? notify_buffered
-						      : notify_unbuffered)(socket, one, notice);
+	return (subscriber_core(subscriber)->buffered ? notify_buffered : notify_unbuffered)(
+		socket, cb_object, notice);
 }
 
 static void on_established(struct accepted *accepted, const struct notice *notice)

@@ -256,7 +256,7 @@ int push_receiver_create(struct netio_push_core *core, const char *host, unsigne
 	push_queue_init(&receiver->in_flight);
 	connection_init(&receiver->connection, core->evloop, core->socket, NULL, &owner,
 			&core->connect);
-	receiver->connection.one = &receiver->pub;
+	receiver->connection.cb_object = &receiver->pub;
 	receiver->connection.source = receiver->pub.id;
 	LIST_INSERT_HEAD(&core->receivers, receiver, link);
 	rc = connection_open(&receiver->connection, host, port);

@@ -104,7 +104,7 @@ static inline void drop_request(struct plx_rpc_client *client, struct call *call
 	if (plx_unlikely(call->saved != NULL))
 		saved_free(client, call);
 	else if (plx_unlikely(call->is_queued))
-		queue_remove(client, call);
+		send_queue_remove(client, call);
 }
 
 void call_finish(struct plx_rpc_client *client, struct call *call,
@@ -295,12 +295,12 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 	call->arg = what->arg;
 	call->saved = NULL;
 	call->is_queued = false;
-	if (plx_unlikely(!is_plain || (waits && !queue_accepts(client, length))))
+	if (plx_unlikely(!is_plain || (waits && !send_queue_accepts(client, length))))
 		return start_saved(client, call, what, delay_ns, iov, count, length);
 
 	deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
 	if (waits) {
-		rc = queue_add(client, call, what, deadline_ns, iov, count, (uint32_t)length);
+		rc = send_queue_add(client, call, what, deadline_ns, iov, count, (uint32_t)length);
 	} else {
 		struct rpc_header header = {
 			.kind = RPC_REQUEST,

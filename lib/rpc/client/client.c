@@ -136,7 +136,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	plx_task_cancel(&client->deliver);
 	client_free_calls(client);
 	saved_free_all(client);
-	queue_free(client);
+	send_queue_free(client);
 	LIST_REMOVE(client, link);
 	plx_hist_fini(&client->hedge.times);
 	free(client);
@@ -147,7 +147,7 @@ void client_send_waiting(struct plx_rpc_client *client)
 	for (uint32_t i = 0; i < client->channel_count; i++)
 		saved_send_retries(client, &client->channels[i]);
 	if (client->queue.count)
-		queue_send(client);
+		send_queue_flush(client);
 	saved_send_waiting(client);
 }
 

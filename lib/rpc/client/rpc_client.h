@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client: calls that are open, and a channel to each of its addresses.
  *
- *   client.c    its life, its figures
- *   channel.c   a session with one address, and what it says in its HELLO
- *   call.c      calls, from the first to the callback
- *   queue.c     requests that wait, and are sent once
- *   saved.c     those of which there is a copy: they may have to be sent again
- *   hedge.c     calls that are sent to a second service when the first one is slow
- *   receive.c   batches of replies
- *   wait.c      calls of threads that are no lcores */
+ *   client.c       its life, its figures
+ *   channel.c      a session with one address, and what it says in its HELLO
+ *   call.c         calls, from the first to the callback
+ *   send_queue.c   requests that wait, and are sent once
+ *   saved.c        those of which there is a copy: they may have to be sent again
+ *   hedge.c        calls that are sent to a second service when the first one is slow
+ *   receive.c      batches of replies
+ *   wait.c         calls of threads that are no lcores */
 #ifndef PLX_RPC_CLIENT_H
 #define PLX_RPC_CLIENT_H
 
@@ -58,7 +58,7 @@ static inline uint32_t saved_payload_bytes(const struct saved_request *request)
 
 /* Requests that wait to be sent once: all are older than those in a list. */
 struct send_queue {
-	struct queue_block *first, *last, *spare;
+	struct send_queue_block *first, *last, *spare;
 	uint64_t bytes;       /* of all records */
 	uint64_t stale_bytes; /* of those whose calls have ended; the first one's has not */
 	uint32_t count;       /* of the others */
@@ -194,17 +194,18 @@ static inline uint32_t rpc_remaining_us(uint64_t deadline_ns)
 	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
 }
 
-/* queue.c */
+/* send_queue.c */
 /* Whether it takes a request of that length: short, and not too many behind the first are stale. */
-bool queue_accepts(const struct plx_rpc_client *client, size_t length);
+bool send_queue_accepts(const struct plx_rpc_client *client, size_t length);
 /* Return: 0; -EAGAIN too many bytes wait; -EMSGSIZE; -ENOMEM. */
-int queue_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
-	      uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length);
+int send_queue_add(struct plx_rpc_client *client, struct call *call,
+		   const struct plx_rpc_call *what, uint64_t deadline_ns, const struct iovec *iov,
+		   int count, uint32_t length);
 /* The call has ended. */
-void queue_remove(struct plx_rpc_client *client, struct call *call);
+void send_queue_remove(struct plx_rpc_client *client, struct call *call);
 /* As many as there is room for. */
-void queue_send(struct plx_rpc_client *client);
-void queue_free(struct plx_rpc_client *client);
+void send_queue_flush(struct plx_rpc_client *client);
+void send_queue_free(struct plx_rpc_client *client);
 
 /* saved.c */
 /* Return: 0; -EAGAIN too many bytes wait, or are saved; -EMSGSIZE. */

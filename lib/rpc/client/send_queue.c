@@ -20,13 +20,13 @@ struct queued_request {
 	uint8_t bytes[] __attribute__((aligned(8)));
 };
 
-struct queue_block {
-	struct queue_block *next;
+struct send_queue_block {
+	struct send_queue_block *next;
 	uint32_t begin, end; /* of the records that were not taken */
 	uint8_t records[] PLX_ALIGNED_LINE;
 };
 
-#define RECORDS_BYTES (BLOCK_BYTES - (uint32_t)sizeof(struct queue_block))
+#define RECORDS_BYTES (BLOCK_BYTES - (uint32_t)sizeof(struct send_queue_block))
 
 _Static_assert(sizeof(struct queued_request) + RPC_BATCH_BYTES <= RECORDS_BYTES,
 	       "each has room in a block");
@@ -36,12 +36,12 @@ static inline uint32_t record_bytes(uint32_t length)
 	return (uint32_t)sizeof(struct queued_request) + ((length + 7) & ~7u);
 }
 
-static inline struct queued_request *record_at(struct queue_block *block, uint32_t offset)
+static inline struct queued_request *record_at(struct send_queue_block *block, uint32_t offset)
 {
 	return (struct queued_request *)(block->records + offset);
 }
 
-bool queue_accepts(const struct plx_rpc_client *client, size_t length)
+bool send_queue_accepts(const struct plx_rpc_client *client, size_t length)
 {
 	const struct send_queue *queue = &client->queue;
 
@@ -52,7 +52,7 @@ bool queue_accepts(const struct plx_rpc_client *client, size_t length)
 static __attribute__((noinline)) bool add_block(struct plx_rpc_client *client)
 {
 	struct send_queue *queue = &client->queue;
-	struct queue_block *block = queue->spare;
+	struct send_queue_block *block = queue->spare;
 
 	if (block)
 		queue->spare = block->next;
@@ -70,17 +70,17 @@ static __attribute__((noinline)) bool add_block(struct plx_rpc_client *client)
 	return true;
 }
 
-static void free_blocks(struct queue_block *block)
+static void free_blocks(struct send_queue_block *block)
 {
 	while (block) {
-		struct queue_block *next = block->next;
+		struct send_queue_block *next = block->next;
 
 		plx_mem_free(block);
 		block = next;
 	}
 }
 
-void queue_free(struct plx_rpc_client *client)
+void send_queue_free(struct plx_rpc_client *client)
 {
 	free_blocks(client->queue.first);
 	free_blocks(client->queue.spare);
@@ -90,7 +90,7 @@ void queue_free(struct plx_rpc_client *client)
 /* The first record is done with. */
 static inline void pop(struct send_queue *queue, uint32_t bytes)
 {
-	struct queue_block *block = queue->first;
+	struct send_queue_block *block = queue->first;
 
 	block->begin += bytes;
 	queue->bytes -= bytes;
@@ -105,8 +105,9 @@ static inline void pop(struct send_queue *queue, uint32_t bytes)
 	queue->spare = block;
 }
 
-int queue_add(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
-	      uint64_t deadline_ns, const struct iovec *iov, int count, uint32_t length)
+int send_queue_add(struct plx_rpc_client *client, struct call *call,
+		   const struct plx_rpc_call *what, uint64_t deadline_ns, const struct iovec *iov,
+		   int count, uint32_t length)
 {
 	struct send_queue *queue = &client->queue;
 	uint32_t bytes = record_bytes(length);
@@ -153,7 +154,7 @@ static inline struct call *call_of(const struct plx_rpc_client *client,
 	return call && call->is_queued ? call : NULL;
 }
 
-void queue_remove(struct plx_rpc_client *client, struct call *call)
+void send_queue_remove(struct plx_rpc_client *client, struct call *call)
 {
 	struct send_queue *queue = &client->queue;
 
@@ -173,7 +174,7 @@ void queue_remove(struct plx_rpc_client *client, struct call *call)
 static inline void fetch_ahead(struct plx_rpc_client *client)
 {
 	struct send_queue *queue = &client->queue;
-	struct queue_block *block = queue->first;
+	struct send_queue_block *block = queue->first;
 	uint32_t offset = block->begin;
 
 	for (int i = 0; i < AHEAD && offset < block->end; i++)
@@ -200,7 +201,7 @@ static inline void send_first(struct plx_rpc_client *client, struct channel *cha
 		call_complete_later(client, call, PLX_RPC_OVERLOADED);
 }
 
-void queue_send(struct plx_rpc_client *client)
+void send_queue_flush(struct plx_rpc_client *client)
 {
 	struct send_queue *queue = &client->queue;
 	struct channel *channel = &client->channels[0];
