@@ -3,8 +3,8 @@
  * of messages of the link, each behind its length in two bytes. Whatever is delivered lies within
  * what came, or is as long as was announced; what is refused is named; and nothing is left behind.
  */
-#include "point.h"
 #include "netio_wire.h"
+#include "point.h"
 
 #include <stdlib.h>
 #include <string.h>

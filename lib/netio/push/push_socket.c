@@ -126,36 +126,34 @@ void push_release_all(struct netio_eventloop *evloop)
 
 /* Receivers ----------------------------------------------------------------------------------- */
 
-/* Those that were released are not the user's any more. */
-static struct push_receiver *find(const struct netio_push_core *core, const char *address)
+/* The one of that address; those that were released are not the user's any more. Return: 0;
+ * *receiver_out may be NULL; -EINVAL, logged. */
+static int find(const char *what, const struct netio_push_socket *socket, const char *host,
+		unsigned port, char address[PLX_ADDRESS_MAX], struct push_receiver **receiver_out)
 {
-	struct push_receiver *receiver = LIST_FIRST(&core->receivers);
+	struct push_receiver *receiver;
+	int rc = socket->core ? netio_address(what, host, port, address)
+			      : plx_fail(EINVAL, "%s: the socket is not set up", what);
 
-	while (receiver &&
-	       (!receiver->connection.socket || strcmp(receiver->address, address) != 0))
-		receiver = LIST_NEXT(receiver, link);
-	return receiver;
-}
-
-/* Return: 0; -EINVAL. */
-static int check_address(const char *what, const struct netio_push_socket *socket, const char *host,
-			 unsigned port, char address[PLX_ADDRESS_MAX])
-{
-	if (!socket->core)
-		return plx_fail(EINVAL, "%s: the socket is not set up", what);
-	return netio_address(what, host, port, address);
+	if (rc)
+		return netio_fail(rc);
+	LIST_FOREACH (receiver, &socket->core->receivers, link)
+		if (receiver->connection.socket && strcmp(receiver->address, address) == 0)
+			break;
+	*receiver_out = receiver;
+	return 0;
 }
 
 int netio_push_connect(struct netio_push_socket *socket, const char *host, unsigned port)
 {
 	char address[PLX_ADDRESS_MAX];
 	struct push_receiver *receiver;
-	int rc = check_address("netio_push_connect", socket, host, port, address);
+	int rc;
 
 	ASSERT_LOOP(socket->core, socket->core->evloop);
+	rc = find("netio_push_connect", socket, host, port, address, &receiver);
 	if (rc)
-		return netio_fail(rc);
-	receiver = find(socket->core, address);
+		return rc;
 	if (!receiver)
 		return push_receiver_create(socket->core, host, port, address);
 	if (receiver->connection.session.state ==
@@ -174,12 +172,12 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 {
 	char address[PLX_ADDRESS_MAX];
 	struct push_receiver *receiver;
-	int rc = check_address("netio_push_disconnect", socket, host, port, address);
+	int rc;
 
 	ASSERT_LOOP(socket->core, socket->core->evloop);
+	rc = find("netio_push_disconnect", socket, host, port, address, &receiver);
 	if (rc)
-		return netio_fail(rc);
-	receiver = find(socket->core, address);
+		return rc;
 	if (!receiver)
 		return netio_fail(
 			plx_fail(ENOENT, "netio_push_disconnect: %s is none of them", address));
