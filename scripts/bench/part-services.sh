@@ -4,7 +4,7 @@
 # schedule. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
-wanted+=(plx-call service_echo plx-params params-load)
+wanted+=(plx-call service plx-params params-load)
 
 # In the order of a round: what is compared is near each other. call-N: N calls are open at a time; quiet and half: an open
 # loop at random, at 10000 calls a second, and at half of the rate of call-64 in the same round. params-echo and params-get:
@@ -22,7 +22,7 @@ services_begin()
 	((!quick)) || services_duration=0.7
 	services_duration=${duration_given:-$services_duration}
 	local name
-	for name in plx-ping plx-call service_echo plx-params params-load; do
+	for name in plx-ping plx-call service plx-params params-load; do
 		[[ -n ${program[$name]-} ]] || failures+=("services: the build has no program $name")
 	done
 	expect_rounds services "$services_duration" services_sizes services_rows
@@ -74,7 +74,7 @@ services_server()
 		rm -f "$3"/params.db*
 		command=("${program[plx-params]}" "${eal[@]}" --self-test 10000000 -- --serve "$3/params.db" --listen 127.0.0.1:0)
 		;;
-	*) command=("${program[service_echo]}" "${eal[@]}" 127.0.0.1:0) ;;
+	*) command=("${program[service]}" "${eal[@]}" 127.0.0.1:0) ;;
 	esac
 }
 

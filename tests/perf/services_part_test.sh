@@ -66,7 +66,7 @@ check 'it can be written without any' "$(jq -n --arg html "$(sums </dev/null | j
 # Command lines ---------------------------------------------------------------------------------
 
 wanted=()
-declare -A program=([plx-ping]=ping [plx-call]=call [service_echo]=echo [plx-params]=params [params-load]=load)
+declare -A program=([plx-ping]=ping [plx-call]=call [service]=service [plx-params]=params [params-load]=load)
 # shellcheck source=scripts/bench/common.sh
 . "$here/common.sh"
 # shellcheck source=scripts/bench/part-services.sh
