@@ -29,26 +29,6 @@ int plx_fail_forked(const char *what)
 			what);
 }
 
-int plx_fail_no_lcore(const char *what)
-{
-	if (forked)
-		return plx_fail_forked(what);
-	if (!plx_lcore_count())
-		return plx_fail(ENOENT, "%s: Pollux is not up; call plx_eal_init first", what);
-	return plx_fail(ENOENT,
-			"%s: this thread is not an lcore; call it on the main thread, or in a "
-			"function launched on another lcore",
-			what);
-}
-
-int lcore_fail_unknown(const char *what, uint32_t id)
-{
-	if (forked)
-		return plx_fail_forked(what);
-	return plx_fail(ENOENT, "%s: there is no lcore %u%s", what, id,
-			plx_lcore_count() ? "" : "; Pollux is not up, call plx_eal_init first");
-}
-
 /* Only what is allowed in a signal handler: other threads may have held any lock. */
 static void in_child(void)
 {

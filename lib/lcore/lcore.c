@@ -5,15 +5,12 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #define TIMER_SLACK_NS 1UL /* sleeps end on time */
 
 PLX_LOG_COMPONENT(log_lcore, "lcore");
-
-__thread struct loop *loop_self;
 
 static struct lcore lcores[PLX_LCORE_MAX];
 
@@ -28,46 +25,6 @@ static unsigned long old_slack_ns; /* the same */
 
 static uint32_t lane_slots; /* written before there are other lcores */
 
-/* Loops ------------------------------------------------------------------------------------ */
-
-/* Fresh pages, first written by the lcore that they are for: that puts them on its own NUMA node
- * without asking anyone (the default policy of the kernel, set_mempolicy(2)). */
-static size_t loop_bytes(void)
-{
-	return sizeof(struct loop) + others_size(lane_slots);
-}
-
-static struct loop *loop_create(uint32_t lcore_id, int eventfd)
-{
-	struct loop *loop = mmap(NULL, loop_bytes(), PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (loop == MAP_FAILED)
-		return NULL;
-	/* Loops that lie side by side are not to be made one huge page, on one node. May fail where
-	 * there are none. */
-	madvise(loop, loop_bytes(), MADV_NOHUGEPAGE);
-	loop->share = &loop->counts.idle;
-	memset(loop + 1, 0, others_size(lane_slots)); /* its slots would lie with who sends first */
-	others_init(loop, lane_slots, loop + 1);      /* cannot fail: the number was checked */
-	wheel_init(&loop->wheel, plx_now_ns());
-	tasks_init(&loop->tasks, lcore_id);
-	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore_id;
-	loop->bell.eventfd = eventfd;
-	idle_init(loop);
-	return loop;
-}
-
-static void loop_destroy(struct loop *loop)
-{
-	fds_fini(loop);
-	sleep_set_destroy(loop->sleep_set);
-	pollers_fini(&loop->pollers);
-	wheel_fini(&loop->wheel);
-	tasks_fini(&loop->tasks);
-	munmap(loop, loop_bytes());
-}
-
 /* One lcore -------------------------------------------------------------------------------- */
 
 struct lcore *lcore_get(uint32_t id)
@@ -76,6 +33,26 @@ struct lcore *lcore_get(uint32_t id)
 	if (id >= PLX_LCORE_MAX || !atomic_load_explicit(&lcores[id].loop, memory_order_acquire))
 		return NULL;
 	return &lcores[id];
+}
+
+int plx_fail_no_lcore(const char *what)
+{
+	if (plx_is_forked())
+		return plx_fail_forked(what);
+	if (!plx_lcore_count())
+		return plx_fail(ENOENT, "%s: Pollux is not up; call plx_eal_init first", what);
+	return plx_fail(ENOENT,
+			"%s: this thread is not an lcore; call it on the main thread, or in a "
+			"function launched on another lcore",
+			what);
+}
+
+int lcore_fail_unknown(const char *what, uint32_t id)
+{
+	if (plx_is_forked())
+		return plx_fail_forked(what);
+	return plx_fail(ENOENT, "%s: there is no lcore %u%s", what, id,
+			plx_lcore_count() ? "" : "; Pollux is not up, call plx_eal_init first");
 }
 
 /* An lcore that runs nothing is the main thread's: see plx_fabric_fini. Once all have ended, there
@@ -158,28 +135,10 @@ static void forget(struct lcore *lcore)
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 }
 
-/* A callback may have called fork, and the child return from it: then it finds no timer, task,
- * descriptor or poller more in this turn, and takes no other turn. */
-static void end_turns(struct loop *loop)
-{
-	loop->quit = true;
-	if (loop->fds)
-		loop->fds->event_count = 0;
-	wheel_fini(&loop->wheel);
-	loop->wheel.next_ns = UINT64_MAX;
-	tasks_fini(&loop->tasks);
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		if (loop->out[id])
-			tasks_fini(&loop->out[id]->waiting);
-	}
-	for (uint32_t i = 0; i < loop->pollers.count; i++)
-		loop->pollers.list[i]->due_ns = POLLER_REMOVED;
-}
-
 void lcores_forget(void)
 {
 	if (loop_self)
-		end_turns(loop_self);
+		loop_end_turns(loop_self);
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
 		forget(&lcores[id]);
 	loop_self = NULL;

@@ -36,12 +36,11 @@ static void tell(struct idle *idle)
 	struct idle_counts *counts = &idle->counts;
 	bool adapts = idle->conf.mode == PLX_IDLE_ADAPTIVE;
 
-	atomic_store_explicit(&counts->spin_ns, adapts ? idle->policy.spin_ns : 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&counts->cost_wake_ns, idle->wake_ns, memory_order_relaxed);
-	atomic_store_explicit(&counts->cost_sleep_ns, idle->sleep_ns, memory_order_relaxed);
-	atomic_store_explicit(&counts->early_ns, adapts ? idle->early_ns : 0, memory_order_relaxed);
-	atomic_store_explicit(&counts->crowded, idle->crowded, memory_order_relaxed);
+	counter_set(&counts->spin_ns, adapts ? idle->policy.spin_ns : 0);
+	counter_set(&counts->cost_wake_ns, idle->wake_ns);
+	counter_set(&counts->cost_sleep_ns, idle->sleep_ns);
+	counter_set(&counts->early_ns, adapts ? idle->early_ns : 0);
+	counter_set(&counts->crowded, idle->crowded);
 }
 
 void idle_costs_changed(struct idle *idle)
@@ -144,8 +143,7 @@ static void begin(struct loop *loop)
 
 		if (idle->gap_known) {
 			idle_policy_learn(&idle->policy, idle->gap_ns);
-			atomic_store_explicit(&idle->counts.spin_ns, idle->policy.spin_ns,
-					      memory_order_relaxed); /* relaxed: see counter_add */
+			counter_set(&idle->counts.spin_ns, idle->policy.spin_ns);
 		}
 		spin_ns = idle_policy_spin(&idle->policy, loop->now_ns);
 		expected = expected_ns(idle, loop->now_ns);

@@ -1,18 +1,101 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files share by which an lcore is idle: idle.c (periods and their policy), sleep.c (the
- * way to sleep), idle_follow.c (what waking takes), idle_watch.c (what goes wrong), wake_cost.c,
- * and fd.c. It stands below lcore_priv.h, whose struct loop has one of each. */
+/* An lcore without work. It stands below lcore_loop.h, whose struct loop has one struct idle. In
+ * reading order:
+ *
+ *   idle.c          idle periods: poll, then sleep
+ *   idle_policy.c   for how long to poll: arithmetic on times, without a clock
+ *   idle_text.c     a policy as text
+ *   sleep.c         the way to sleep, and back
+ *   sleep_set.c     more descriptors than a sleep's array holds
+ *   wake.c          the eventfds that end a sleep
+ *   wake_cost.c     what it costs to sleep and to wake, measured at start
+ *   idle_follow.c   the same, followed at run time
+ *   idle_watch.c    what goes wrong: a crowded CPU, a poller that keeps the lcore awake */
 #ifndef LCORE_IDLE_H
 #define LCORE_IDLE_H
 
-#include "idle_policy.h"
 #include "plx_lcore.h"
 
 #include <poll.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
+/* Between two steps of a protocol: tests/stress/sleep_test.c delays there. */
+#ifndef LCORE_STEP
+#define LCORE_STEP() ((void)0)
+#endif
+
+struct bell;
 struct loop;
+
+/* The policy: idle_policy.c ---------------------------------------------------------------- */
+
+/* How long an lcore that finds nothing to do goes on polling before it sleeps: arithmetic on times,
+ * without a clock of its own.
+ *
+ * An idle period that lasts g costs alpha * g to who polls through it, and alpha * (T + K) + W to
+ * who gave up after T: K is the CPU time of falling asleep and waking, W the latency that the
+ * wake-up adds, alpha how much latency a user gives for so much CPU time. To poll for K + W /
+ * alpha, when both have cost the same, and sleep then costs at most twice what the best choice
+ * would have (the ski rental problem; A. Karlin et al., "Empirical Studies of Competitive Spinning
+ * for a Shared-Memory Multiprocessor", SOSP 1991). Where the lengths of the periods are known by
+ * and large, there is a better T: the one of least expected cost. */
+
+/* Half octaves: bucket i ends at 512 ns * 2^(i / 2), the last one at 1.48 ms. What is longer is in
+ * one more. */
+#define IDLE_BUCKETS 24
+
+/* What an idle period costs. */
+struct idle_costs {
+	uint64_t wake_ns;  /* W: from the event to the callback, of an lcore that sleeps */
+	uint64_t sleep_ns; /* K: CPU time of going to sleep and waking; more than 0 */
+	double alpha;      /* ns of latency that 1 ns of CPU time is worth; more than 0 */
+};
+
+enum idle_algorithm {
+	IDLE_FIXED,   /* K + W / alpha, whatever happens */
+	IDLE_LEARNED, /* by the idle periods before; that, until there are enough of them */
+};
+
+struct idle_policy {
+	uint64_t spin_ns; /* T: poll for so long */
+	enum idle_algorithm algorithm;
+	struct idle_costs costs;
+	uint64_t spin_max_ns;
+	double budget;                 /* share of the time that may be polled; 1: all of it */
+	double tokens_ns;              /* of that, what is left over */
+	uint64_t spun_from_ns;         /* the last period began; 0: none did */
+	uint64_t known;                /* periods that were learned */
+	double weight;                 /* of the next one: older ones fade */
+	double gaps[IDLE_BUCKETS + 1]; /* weights of those of each length */
+};
+
+/* spin_max_ns: T is not longer. Forgets what was learned. */
+void idle_policy_init(struct idle_policy *policy, enum idle_algorithm algorithm,
+		      const struct idle_costs *costs, uint64_t spin_max_ns);
+
+/* share: 0 to 1, of the time, may be spent on polling, over some 10 ms; no budget by itself. One
+ * period may always poll for W + K. */
+void idle_policy_set_budget(struct idle_policy *policy, double share);
+
+/* An idle period begins. Returns for how long it may be polled: T, or less by the budget. */
+uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns);
+
+/* So much of the period was polled: taken from the budget, which may be overdrawn by W + K. */
+void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns);
+
+/* K + W / alpha: polling for longer than that costs more than a sleep. */
+double idle_policy_even_ns(const struct idle_policy *policy);
+
+/* The half octaves. */
+unsigned idle_bucket_of(uint64_t gap_ns);
+uint64_t idle_bucket_top_ns(unsigned bucket);
+
+/* The costs have changed, as measured: choose T anew. Keeps what was learned. */
+void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs);
+
+/* An idle period, polled or slept through, has ended with work after gap_ns. */
+void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns);
 
 /* A sleep ---------------------------------------------------------------------------------- */
 
@@ -166,23 +249,13 @@ void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);
  * 0 also where it did not come to that. */
 uint64_t sleep_until_work(struct loop *loop);
 
-/* Descriptors: fd.c ------------------------------------------------------------------------ */
+/* Waking: wake.c --------------------------------------------------------------------------- */
 
-struct fds {
-	int epoll;
-	uint32_t until_look; /* turns */
-	struct plx_poller *poller;
-	struct plx_fd *first;
-	struct epoll_event *events; /* of the look that goes on */
-	unsigned event_count;       /* 0: none does */
-};
-
-void fds_fini(struct loop *loop);
-void fds_forget(struct loop *loop); /* in the child of a fork: close what it would share */
-
-static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller *poller)
-{
-	return fds && fds->poller == poller;
-}
+/* wake.c: eventfds are of the process, and stay. Return: the one of lcore id; -errno with text. */
+int wake_open(uint32_t id);
+void wake_clear(int eventfd);
+void wake_all(void);       /* Thread: any + signal handlers */
+void wake_close_all(void); /* when nobody can call wake_all any more */
+void wake_write(struct bell *bell);
 
 #endif

@@ -45,8 +45,7 @@ static void set_early(struct idle *idle, double early_ns)
 	if (early_ns > EARLY_MAX_NS)
 		early_ns = EARLY_MAX_NS;
 	idle->early_ns = (uint64_t)early_ns;
-	atomic_store_explicit(&idle->counts.early_ns, idle->early_ns,
-			      memory_order_relaxed); /* relaxed: see counter_add */
+	counter_set(&idle->counts.early_ns, idle->early_ns);
 }
 
 /* 1 ns late costs 1, and 1 ns early, which is polled, alpha: the best time to wake is before all

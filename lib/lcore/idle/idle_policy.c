@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "idle_policy.h"
+#include "idle.h"
 
 #include "plx_base.h"
 

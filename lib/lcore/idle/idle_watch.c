@@ -136,8 +136,7 @@ static void name_who_keeps_awake(struct loop *loop)
 		poller = NULL;
 	idle->watch.sleeps = sleeps;
 	/* Relaxed: see plx_idle_stats. */
-	atomic_store_explicit(&idle->counts.awake_by, poller ? poller->name : NULL,
-			      memory_order_relaxed);
+	counter_set(&idle->counts.awake_by, poller ? poller->name : NULL);
 }
 
 void idle_look(struct loop *loop)

@@ -17,8 +17,11 @@
 #include "lcore_priv.h"
 
 #include <limits.h>
+#include <sys/mman.h>
 
 #define LOOK_TURNS 4096 /* for whether it is time to look at how the lcore fares */
+
+__thread struct loop *loop_self;
 
 /* The longest one counts, as long as it is of interest. */
 void loop_note_pause(struct loop *loop, uint64_t still_ns, uint64_t end_ns)
@@ -56,8 +59,7 @@ static __attribute__((noinline)) uint64_t note_turn(struct loop *loop, uint64_t 
 		loop->counts.noted_cycles = cycles;
 	}
 	if (cycles > counter_get(&loop->counts.longest_turn_cycles))
-		atomic_store_explicit(&loop->counts.longest_turn_cycles, cycles,
-				      memory_order_relaxed); /* relaxed: see counter_add */
+		counter_set(&loop->counts.longest_turn_cycles, cycles);
 	return cycles;
 }
 
@@ -81,8 +83,7 @@ static __attribute__((noinline)) uint64_t fire_timers(struct loop *loop)
 	wheel_expire(&loop->wheel, loop->now_ns);
 	work = loop->wheel.fired - before + (loop->wheel.next_ns <= loop->now_ns);
 
-	atomic_store_explicit(&loop->counts.timers, loop->wheel.fired,
-			      memory_order_relaxed); /* relaxed: see counter_add */
+	counter_set(&loop->counts.timers, loop->wheel.fired);
 	return work;
 }
 
@@ -224,4 +225,61 @@ uint64_t plx_loop_now_ns(void)
 	if (!loop_self || !loop_self->entered)
 		return plx_now_ns();
 	return loop_self->now_ns;
+}
+
+/* Making one --------------------------------------------------------------------------------- */
+
+/* Fresh pages, first written by the lcore that they are for: that puts them on its own NUMA node
+ * without asking anyone (the default policy of the kernel, set_mempolicy(2)). */
+size_t loop_bytes(void)
+{
+	return sizeof(struct loop) + others_size();
+}
+
+struct loop *loop_create(uint32_t lcore_id, int eventfd)
+{
+	struct loop *loop = mmap(NULL, loop_bytes(), PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (loop == MAP_FAILED)
+		return NULL;
+	/* Loops that lie side by side are not to be made one huge page, on one node. May fail where
+	 * there are none. */
+	madvise(loop, loop_bytes(), MADV_NOHUGEPAGE);
+	loop->share = &loop->counts.idle;
+	others_init(loop, loop + 1);
+	wheel_init(&loop->wheel, plx_now_ns());
+	tasks_init(&loop->tasks, lcore_id);
+	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore_id;
+	loop->bell.eventfd = eventfd;
+	idle_init(loop);
+	return loop;
+}
+
+void loop_destroy(struct loop *loop)
+{
+	fds_fini(loop);
+	sleep_set_destroy(loop->sleep_set);
+	pollers_fini(&loop->pollers);
+	wheel_fini(&loop->wheel);
+	tasks_fini(&loop->tasks);
+	munmap(loop, loop_bytes());
+}
+
+/* A callback may have called fork, and the child return from it: then it finds no timer, task,
+ * descriptor or poller more in this turn, and takes no other turn. */
+void loop_end_turns(struct loop *loop)
+{
+	loop->quit = true;
+	if (loop->fds)
+		loop->fds->event_count = 0;
+	wheel_fini(&loop->wheel);
+	loop->wheel.next_ns = UINT64_MAX;
+	tasks_fini(&loop->tasks);
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		if (loop->out[id])
+			tasks_fini(&loop->out[id]->waiting);
+	}
+	for (uint32_t i = 0; i < loop->pollers.count; i++)
+		loop->pollers.list[i]->due_ns = POLLER_REMOVED;
 }

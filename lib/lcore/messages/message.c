@@ -34,29 +34,30 @@ void message_deliver(const struct message *message)
 
 /* Threads that are no lcores ----------------------------------------------------------------- */
 
-static struct plx_ring_attr others_attr(uint32_t slots)
+static struct plx_ring_attr others_attr(void)
 {
 	return (struct plx_ring_attr){
 		.kind = PLX_RING_MPSC,
-		.capacity = slots,
+		.capacity = lcore_lane_slots(),
 		.element_bytes = sizeof(struct message),
 	};
 }
 
-size_t others_size(uint32_t slots)
+size_t others_size(void)
 {
-	struct plx_ring_attr attr = others_attr(slots);
+	const struct plx_ring_attr attr = others_attr();
 	size_t size_bytes = 0;
 
 	plx_ring_size(&attr, &size_bytes); /* cannot fail: the number was checked */
 	return size_bytes;
 }
 
-int others_init(struct loop *loop, uint32_t slots, void *memory)
+void others_init(struct loop *loop, void *memory)
 {
-	struct plx_ring_attr attr = others_attr(slots);
+	const struct plx_ring_attr attr = others_attr();
 
-	return plx_ring_init(memory, &attr, &loop->others);
+	memset(memory, 0, others_size()); /* its slots would lie with who sends first */
+	plx_ring_init(memory, &attr, &loop->others);
 }
 
 static int others_send(struct loop *loop, const struct message *message)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The choice of how long to poll, on traces of arrivals in simulated time: what it costs against
  * who knows when the next message comes. */
-#include "idle_policy.h"
+#include "idle.h"
 #include "plx_test.h"
 
 #include <math.h>

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The loop of an lcore: all that it needs to take a turn. Memory that is written is kept in blocks
+ * of whole cache lines, one block per writer, so that no lcore slows another one down by what it
+ * writes for itself. In reading order:
+ *
+ *   loop.c     a turn, and running until the loop is stopped
+ *   stop.c     stopping all loops, also by a signal of the system
+ *   poller.c   what is called every turn, or now and then
+ *   timer.c    what is called at a time: a wheel
+ *   task.c     what is called once at the end of a turn: a ring
+ *   signal.c   what other threads and signal handlers let be called
+ *   fd.c       what is called when a descriptor is ready */
+#ifndef LCORE_LOOP_H
+#define LCORE_LOOP_H
+
+#include "idle.h"
+#include "messages.h"
+#include "plx_lcore.h"
+
+/* Pollers: poller.c ------------------------------------------------------------------------ */
+
+struct pollers {
+	struct plx_poller **list; /* in the order they were added */
+	uint32_t count;
+	uint32_t room;
+	bool running; /* inside pollers_run: the list must not be compacted */
+	bool removed; /* some of the list are marked as removed */
+	uint32_t lcore_id;
+};
+
+/* Add one whose first call is due at due_ns. Return: 0; -EINVAL; -ENOMEM. */
+int pollers_add(struct pollers *pollers, const struct plx_poller *model,
+		struct plx_poller **poller_out);
+
+void pollers_fini(struct pollers *pollers);
+
+/* Ask each one without a period what an lcore that is about to sleep must wait for. anyway: go on
+ * where one refuses. Returns whether all were asked. Those that refused, cannot be asked, or ask
+ * for a nap are `unsure` from then on. */
+bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway);
+
+/* When the next one with a period is due; UINT64_MAX: there is none. */
+uint64_t pollers_due_ns(const struct pollers *pollers);
+
+/* Tell all that were armed that the sleep is over. */
+void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
+
+/* The loop returns. */
+void pollers_leave(struct pollers *pollers);
+
+struct plx_poller {
+	plx_poller_fn fn;
+	void *arg;
+	uint64_t due_ns;    /* 0: every turn; POLLER_REMOVED */
+	uint64_t period_ns; /* 0: none */
+	uint64_t calls;
+	uint64_t busy_calls; /* not beside work: gcc would add to both as a vector */
+	uint64_t cycles;
+	uint64_t work;
+	const char *name;
+	struct pollers *owner;
+	uint64_t random;      /* for the distance between two calls that are timed */
+	uint32_t until_timed; /* calls until one is timed */
+	bool unsure;          /* cannot be waited for, when it was asked last */
+	bool told;            /* in the log, that it never says */
+	plx_poller_arm_fn arm;
+	plx_poller_woke_fn woke;
+	plx_poller_leave_fn leave;          /* NULL: nothing */
+	uint64_t looked_calls, looked_busy; /* idle_watch.c: what calls and busy_calls were */
+};
+
+/* Never due: one comparison serves "not yet" and "not any more". */
+#define POLLER_REMOVED UINT64_MAX
+
+void poller_next(struct plx_poller *poller, uint64_t now_ns);
+int poller_call_timed(struct plx_poller *poller, uint64_t now_ns);
+void pollers_compact(struct pollers *pollers);
+
+static inline uint64_t poller_call(struct plx_poller *poller, uint64_t now_ns)
+{
+	int work;
+
+	poller->calls++;
+	if (plx_unlikely(--poller->until_timed == 0))
+		work = poller_call_timed(poller, now_ns);
+	else
+		work = poller->fn(poller->arg, now_ns);
+	if (work <= 0)
+		return 0;
+	poller->busy_calls++;
+	poller->work += (uint64_t)work;
+	return (uint64_t)work;
+}
+
+/* Call each one that is due. Returns the work they did. Inlined: it is most of a turn. */
+static inline __attribute__((always_inline)) uint64_t pollers_run(struct pollers *pollers,
+								  uint64_t now_ns)
+{
+	uint32_t count = pollers->count; /* one that is added meanwhile waits for the next turn */
+	uint64_t work = 0;
+
+	pollers->running = true;
+	for (uint32_t i = 0; i < count; i++) {
+		struct plx_poller *poller = pollers->list[i];
+
+		if (plx_unlikely(poller->due_ns)) {
+			if (now_ns < poller->due_ns)
+				continue;
+			/* Before the call: it may be removed in that. */
+			poller_next(poller, now_ns);
+		}
+		work += poller_call(poller, now_ns);
+	}
+	pollers->running = false;
+	if (plx_unlikely(pollers->removed))
+		pollers_compact(pollers);
+	return work;
+}
+
+/* Timers: timer.c -------------------------------------------------------------------------- */
+
+#define WHEEL_TICK_SHIFT 10 /* a tick is 2^10 ns = 1.024 us */
+#define WHEEL_SLOT_BITS  6
+#define WHEEL_SLOTS      (1u << WHEEL_SLOT_BITS)
+#define WHEEL_LEVELS     9  /* 9 * 6 + 10 = 64: every 64-bit time has a slot */
+#define WHEEL_FIRED_MAX  64 /* timers fired in one turn */
+#define WHEEL_MOVED_MAX  32 /* timers moved in one turn from one level */
+
+struct wheel_slot {
+	struct plx_timer *first;
+	struct plx_timer **moved_next; /* where the next one from a higher level is inserted */
+	struct plx_timer **last_next;  /* where the next one that starts is appended */
+};
+
+struct plx_timer_wheel {
+	uint64_t next_ns; /* nothing is to be done before: all that an idle turn looks at */
+	uint64_t tick;    /* no slot that has timers ends before it */
+	uint32_t begun;   /* bit n: some timers of level n's first slot were moved, some not */
+	uint32_t levels;  /* bit n: level n has timers */
+	uint64_t fired;   /* timers, ever */
+	uint64_t occupied[WHEEL_LEVELS]; /* bit n: slot n of the level has timers */
+	struct wheel_slot slots[WHEEL_LEVELS * WHEEL_SLOTS];
+	uint32_t lcore_id;
+};
+
+void wheel_init(struct plx_timer_wheel *wheel, uint64_t now_ns);
+
+/* Stop all timers. */
+void wheel_fini(struct plx_timer_wheel *wheel);
+
+/* Start or move a timer: due at expiry_ns, but never within the present tick. */
+void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns,
+		 uint64_t expiry_ns);
+
+/* Fire what is due, in the order of expiry, except that timers overtake those in a slot with more
+ * than WHEEL_MOVED_MAX. What is above the bounds is left for the next call (next_ns stays <=
+ * now_ns). Returns how many timers were fired or moved. */
+unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
+
+/* For one who sleeps. UINT64_MAX: never. */
+struct due {
+	uint64_t next_ns;  /* when something is to be done */
+	uint64_t exact_ns; /* when something is that may not be late */
+};
+
+/* When the next timers fire: wheel->next_ns is also when one moves from level to level. Where many
+ * lie close together it may be as early as the slot that they are in. */
+struct due wheel_due(const struct plx_timer_wheel *wheel);
+
+/* Tasks: task.c ---------------------------------------------------------------------------- */
+
+/* ring: a task without a function, which all others hang on. */
+void tasks_init(struct plx_task *ring, uint32_t lcore_id);
+
+/* Cancel all. */
+void tasks_fini(struct plx_task *ring);
+
+/* Schedule one at the end of the ring; does nothing to one that is scheduled. Return: 0; -EINVAL no
+ * function. */
+int task_append(const char *what, struct plx_task *ring, struct plx_task *task);
+
+/* Call the first one that was scheduled before ring->run was raised. Return: false: there is none.
+ */
+bool task_run_next(struct plx_task *ring);
+
+/* Call those that were scheduled before. Returns how many. */
+uint64_t tasks_run(struct plx_task *ring);
+
+static inline bool tasks_wait(const struct plx_task *ring)
+{
+	return ring->next != ring;
+}
+
+/* Signals: signal.c ------------------------------------------------------------------------ */
+
+#define SIGNALS_TURN_MAX 16
+
+struct signals {
+	_Atomic(struct plx_signal *) fired; /* a stack; whoever fires pushes */
+	struct plx_signal *first;           /* the lcore's own: taken from it, in order */
+};
+
+/* Call the functions of up to SIGNALS_TURN_MAX signals. Returns how many. */
+unsigned signals_run(struct loop *loop);
+
+/* Descriptors: fd.c ------------------------------------------------------------------------ */
+
+struct fds {
+	int epoll;
+	uint32_t until_look; /* turns */
+	struct plx_poller *poller;
+	struct plx_fd *first;
+	struct epoll_event *events; /* of the look that goes on */
+	unsigned event_count;       /* 0: none does */
+};
+
+void fds_fini(struct loop *loop);
+void fds_forget(struct loop *loop); /* in the child of a fork: close what it would share */
+
+static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller *poller)
+{
+	return fds && fds->poller == poller;
+}
+
+/* The loop: loop.c ------------------------------------------------------------------------- */
+
+/* Turns of one kind. */
+struct loop_share {
+	_Atomic uint64_t turns;
+	_Atomic uint64_t cycles;
+};
+
+/* After a turn this long, or a sleep that overran by this much, check the clock for a step. Without
+ * a step, the lcore was not running. */
+#define LOOP_LONG_NS (50 * PLX_NS_PER_MS)
+
+struct loop_counts {
+	struct loop_share busy;
+	struct loop_share idle;
+	_Atomic uint64_t messages;
+	_Atomic uint64_t timers;
+	_Atomic uint64_t longest_turn_cycles;
+	uint64_t noted_cycles; /* the lcore's own: a longer turn is looked at */
+};
+
+/* For that lcore, on which it must be called. Return: NULL: no memory for loop_bytes. */
+struct loop *loop_create(uint32_t lcore_id, int eventfd);
+void loop_destroy(struct loop *loop);
+size_t loop_bytes(void);
+
+/* In the child of a fork: no more turns, and nothing more in this one. */
+void loop_end_turns(struct loop *loop);
+
+uint64_t loop_turn(struct loop *loop);
+/* The time between the two belongs to no turn: the lcore slept. */
+void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc);
+/* The lcore did not run for so long, until end_ns. */
+void loop_note_pause(struct loop *loop, uint64_t still_ns, uint64_t end_ns);
+bool loop_asked_to_stop(const struct loop *loop);
+
+struct loop {
+	/* Written and read by the lcore alone. */
+	alignas(PLX_CACHE_LINE) uint64_t turn_tsc; /* when the turn began; 0: none did */
+	uint64_t now_ns;                           /* the same in ns */
+	uint64_t sleep_at_ns;     /* of this idle period; 0: there is none; PLX_NEVER: poll */
+	struct loop_share *share; /* that the turn before is charged to: busy or idle */
+	struct pollers pollers;
+	uint32_t first_lane; /* where the next look into the lanes begins */
+	bool entered;        /* a turn is running: user code finds itself inside the loop */
+	bool quit;
+	/* Written by the lcore, read by any thread. */
+	alignas(PLX_CACHE_LINE) struct loop_counts counts;
+	struct bell bell; /* written by senders, and seldom by the lcore */
+	/* Written when a lane is made. */
+	alignas(PLX_CACHE_LINE) _Atomic(struct lane *) in[PLX_LCORE_MAX]; /* by the sender's id */
+	struct plx_ring *others; /* of threads that are no lcores */
+	struct fds *fds;         /* NULL: none yet */
+	_Atomic bool running;    /* inside plx_loop_run */
+	/* Written by whoever fires one. */
+	alignas(PLX_CACHE_LINE) struct signals signals;
+	/* The lcore's own. */
+	struct idle idle;
+	struct sleep_set *sleep_set;                   /* NULL: none yet */
+	uint64_t still_ns, still_end_ns;               /* its last pause: plx_loop_stood_still_ns */
+	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn looks at its next, ... */
+	struct plx_timer_wheel wheel;                  /* ... and at next_ns */
+	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: what this lcore sends on */
+	alignas(4096) char vars[PLX_LCORE_VAR_BYTES]; /* plx_lcore_var: not touched before it is
+							 used */
+};
+
+static_assert(offsetof(struct loop, counts) == PLX_CACHE_LINE, "the lcore's own block: one line");
+static_assert(sizeof(struct loop_counts) <= PLX_CACHE_LINE, "statistics: one line");
+static_assert(offsetof(struct loop, bell) == 2 * PLX_CACHE_LINE, "senders write elsewhere");
+static_assert(offsetof(struct loop, wheel.next_ns) / PLX_CACHE_LINE ==
+		      offsetof(struct loop, tasks.next) / PLX_CACHE_LINE,
+	      "what a turn looks at: one line");
+static_assert(sizeof(struct loop) % PLX_CACHE_LINE == 0, "loops do not share lines");
+
+/* The calling lcore's loop; NULL on any other thread. */
+extern __thread struct loop *loop_self __attribute__((tls_model("initial-exec")));
+
+/* Stopping: stop.c ------------------------------------------------------------------------- */
+
+/* Written once or twice in all, and read by every loop in every turn: a line of its own. */
+extern struct stop_line {
+	alignas(PLX_CACHE_LINE) _Atomic bool asked;
+	_Atomic int signal;
+} lcore_stop;
+
+/* Lcores start, or have ended. */
+void stop_begin(void);
+void stop_forget(void);
+void stop_give_back(void);
+
+#endif
