@@ -52,7 +52,8 @@ int plx_lcore_call(uint32_t id, struct plx_call *call)
 		return plx_fail(EINVAL, "plx_lcore_call: no %s: give both functions",
 				call->fn ? "done" : "fn");
 	/* The lane back is made here, where there is somebody to tell if it cannot be. */
-	if (!lane_open(to, lcore_get(plx_lcore_id())))
+	if (!lane_open(id, atomic_load_explicit(&to->loop, memory_order_relaxed), /* by lcore_get */
+		       lcore_get(plx_lcore_id())))
 		return -ENOMEM;
 	call->from = plx_lcore_id();
 	return message_send(to, &message);

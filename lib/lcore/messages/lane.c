@@ -57,28 +57,26 @@ void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *f
  * the way back to be there. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
-struct lane *lane_open(struct lcore *from, struct lcore *to)
+struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to)
 {
-	/* Relaxed: lcore_get has acquired it. */
-	struct loop *sender = atomic_load_explicit(&from->loop, memory_order_relaxed);
 	/* L2 of lcore.c */
 	struct loop *receiver = atomic_load_explicit(&to->loop, memory_order_acquire);
 	/* N2 <- N1 */
-	struct lane *lane = atomic_load_explicit(&receiver->in[from->id], memory_order_acquire);
+	struct lane *lane = atomic_load_explicit(&receiver->in[sender], memory_order_acquire);
 
 	if (plx_likely(lane))
 		return lane;
 	pthread_mutex_lock(&making);
 	/* Relaxed: the lock orders it. */
-	lane = atomic_load_explicit(&receiver->in[from->id], memory_order_relaxed);
+	lane = atomic_load_explicit(&receiver->in[sender], memory_order_relaxed);
 	if (!lane) {
 		uint32_t slots = lcore_lane_slots();
 
 		lane = plx_mem_alloc(lane_bytes(slots), alignof(struct lane), to->node, NULL);
 		if (lane) {
-			lane_init(lane, slots, 0, sender, receiver);
+			lane_init(lane, slots, 0, from, receiver);
 			/* N1 -> N2: who finds the lane finds it set up. */
-			atomic_store_explicit(&receiver->in[from->id], lane, memory_order_release);
+			atomic_store_explicit(&receiver->in[sender], lane, memory_order_release);
 		}
 	}
 	pthread_mutex_unlock(&making);

@@ -126,7 +126,7 @@ struct lane *lane_to(struct lcore *to)
 	struct lane *lane = loop_self->out[to->id];
 
 	if (plx_unlikely(!lane)) {
-		lane = lane_open(lcore_get(plx_lcore_id()), to);
+		lane = lane_open(plx_lcore_id(), loop_self, to);
 		loop_self->out[to->id] = lane;
 	}
 	return lane;

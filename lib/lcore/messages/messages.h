@@ -101,8 +101,9 @@ size_t lane_bytes(uint32_t slots);
 void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *from,
 	       struct loop *to);
 
-/* The lane between two lcores, made if it is not there. Return: NULL with the error text. */
-struct lane *lane_open(struct lcore *from, struct lcore *to);
+/* The lane from lcore `sender`, which has that loop, made if it is not there. Return: NULL with the
+ * error text. */
+struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to);
 
 /* How many messages there is room for: exact once it has been 0, at least that many else. Sender.
  */
