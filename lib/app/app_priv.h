@@ -17,8 +17,4 @@ bool app_options_own(const struct plx_app *app, const char *word, bool eal_first
  * may be NULL. */
 int app_options_words(const struct plx_app *app, const char *word, const char *next);
 
-/** errno of a line that plx_app_say could not write, told once; 0: all were written, or had no
- * reader. */
-int app_say_failure(void);
-
 #endif

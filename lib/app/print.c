@@ -1,9 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Printing what somebody else has written. */
+/* What programs print: lines at once, text of others, and what became of it. */
 #include "app_priv.h"
 
+#include <stdarg.h>
 #include <stdio_ext.h>
 #include <string.h>
+#include <unistd.h>
+
+#define LINE_BYTES 1024
+
+/* errno of a line that could not be written; 0: all were, or had no reader. Relaxed: a number that
+ * nothing hangs on; lcores say lines, and the main one looks. */
+static _Atomic int failure;
+
+void plx_app_say(const char *format, ...)
+{
+	char line[LINE_BYTES];
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	int len = vsnprintf(line, sizeof(line) - 1, format, args);
+	va_end(args);
+	if (len < 0)
+		return;
+	if (len > (int)sizeof(line) - 2)
+		len = (int)sizeof(line) - 2;
+	line[len] = '\n';
+	fflush(stdout);
+	rc = plx_write_or_drop(STDOUT_FILENO, line, (size_t)len + 1);
+	if (rc && rc != -EAGAIN && rc != -EPIPE)
+		atomic_store_explicit(&failure, -rc, memory_order_relaxed);
+}
 
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain)
 {
@@ -33,7 +61,7 @@ const char *plx_app_stream_error(int err)
 
 int plx_app_flush(void)
 {
-	int said = app_say_failure(), err;
+	int said = atomic_exchange_explicit(&failure, 0, memory_order_relaxed), err;
 
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout) && !said)

@@ -2,6 +2,7 @@
 /* Bringing everything up in order, and down in the opposite one. */
 #include "base_internal.h"
 #include "eal_priv.h"
+#include "lcore_internal.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
 #include "rpc_self_test.h"

@@ -15,9 +15,9 @@
 #ifndef FABRIC_LCORE_H
 #define FABRIC_LCORE_H
 
+#include "lcore_internal.h"
 #include "liveness.h"
 #include "plx_fabric.h"
-#include "plx_lcore.h"
 #include "plx_mem.h"
 
 #include <sys/queue.h>

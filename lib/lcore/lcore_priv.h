@@ -13,6 +13,7 @@
 #define LCORE_PRIV_H
 
 #include "counter.h"
+#include "lcore_internal.h"
 #include "lcore_loop.h"
 #include "owner.h"
 

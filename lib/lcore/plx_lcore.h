@@ -59,23 +59,6 @@ int plx_lcores_fini(uint64_t timeout_ns);
  * count. Thread: any. */
 bool plx_is_forked(void);
 
-/** Fail as `what` does in such a process. Thread: any. Return: -EPERM. */
-int plx_fail_forked(const char *what);
-
-/** Fail as `what` does on a thread that is no lcore. Thread: any. Return: -ENOENT; -EPERM where
- * plx_is_forked. */
-int plx_fail_no_lcore(const char *what);
-
-/** To be called in such a process, on the thread that called fork, while plx_lcore_id still tells
- * its lcore. fn: makes only calls that signal handlers may make. Ownership: static. */
-struct plx_fork_hook {
-	void (*fn)(void);
-	struct plx_fork_hook *next; /* private */
-};
-
-/** Thread: setup (constructors). */
-void plx_fork_hook_add(struct plx_fork_hook *hook);
-
 /** How many lcores there are, main included; 0 before init. Thread: any. */
 uint32_t plx_lcore_count(void);
 

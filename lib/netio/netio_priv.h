@@ -10,6 +10,7 @@
 #ifndef NETIO_PRIV_H
 #define NETIO_PRIV_H
 
+#include "lcore_internal.h"
 #include "netio.h"
 #include "owner.h"
 

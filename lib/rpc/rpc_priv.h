@@ -9,8 +9,8 @@
 #ifndef RPC_PRIV_H
 #define RPC_PRIV_H
 
+#include "lcore_internal.h"
 #include "owner.h"
-#include "plx_lcore.h"
 #include "plx_rpc.h"
 #include "rpc_wire.h"
 
