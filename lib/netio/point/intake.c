@@ -149,19 +149,14 @@ static void let_go_of_first(struct intake *intake)
 
 int intake_go_on(struct intake *intake, const char **wrong_out)
 {
-	int done = 0;
+	int rc = 0;
 
-	while (intake->held_count) {
-		int rc = take(intake, &intake->held[intake->held_first], wrong_out);
-
-		if (rc == -EAGAIN)
-			break;
-		let_go_of_first(intake);
-		if (rc)
-			return rc;
-		done++;
+	while (rc == 0 && intake->held_count) {
+		rc = take(intake, &intake->held[intake->held_first], wrong_out);
+		if (rc != -EAGAIN)
+			let_go_of_first(intake);
 	}
-	return done;
+	return rc;
 }
 
 void intake_drop(struct intake *intake)

@@ -41,14 +41,13 @@ static int poll_queue(void *arg, uint64_t now_ns)
 		return 0;
 	for (accepted = accepted_first(&listener->acceptor); accepted; accepted = next) {
 		struct intake *intake = &((struct receiver *)accepted)->intake;
+		uint64_t before = listener->queue->pushed;
 		const char *wrong;
-		int rc = intake_go_on(intake, &wrong);
 
-		next = accepted_next(accepted);
-		if (rc > 0)
-			work += rc;
-		else if (rc < 0)
+		if (intake_go_on(intake, &wrong) == -EPROTO)
 			accepted_fail(accepted, wrong);
+		work += (int)(listener->queue->pushed - before);
+		next = accepted_next(accepted);
 		if (!accepted->session.link && intake->held_count == 0) {
 			listener->ended--;
 			if (!plx_accepted_finish(&accepted->session))

@@ -134,7 +134,7 @@ void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t mes
 /* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, a constant text. */
 int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
 
-/* Try again what was held. Return: how many messages of the link were finished; -EPROTO. */
+/* Try again what was held. Return: as intake_take. */
 int intake_go_on(struct intake *intake, const char **wrong_out);
 
 /* Let go of what waits for room. */

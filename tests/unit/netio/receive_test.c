@@ -248,6 +248,24 @@ SOCKET_TEST(a_full_queue_makes_the_sender_wait)
 	buffered_to_another_thread(1500, 3, 30);
 }
 
+/* Else the lcore could sleep before it has woken the thread that takes them. */
+SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
+{
+	static const uint8_t page[] = {PAGE_HEAD, ENTRY(1, 0), WORD('a'), ENTRY(1, 0),
+				       WORD('b'), ENTRY(1, 0), WORD('c')};
+	struct netio_msg msg;
+
+	listen_with(&(struct netio_listen_attr){.queue_count = 1});
+	connect_greeted();
+	assert_int_equal(plx_link_send(raw, page, sizeof(page)), 0);
+	TURN_UNTIL(listening.listener->holding == 1);
+	TURN_UNTIL(plx_loop_turn() == 0);
+	assert_int_equal(netio_recv(&listening, &msg), 0);
+	netio_msg_release(&msg);
+	assert_true(plx_loop_turn() > 0); /* there is room for 'b', not for all of the page */
+	assert_int_equal(plx_ring_depth(listening.listener->queue->ring), 1);
+}
+
 /* What is behind a fault is not delivered, also where it had arrived. */
 SOCKET_TEST(nothing_behind_a_fault_is_delivered)
 {
