@@ -2,6 +2,7 @@
 /* The names in a core list that stand for CPUs: "all", "node:1", "near:eth0". */
 #include "topo_priv.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,22 +14,6 @@ struct place {
 	const struct plx_topo *topo;
 };
 
-static int fail_node(const struct place *place, const char *number)
-{
-	struct plx_cpuset nodes = {{0}};
-	char list[128];
-
-	for (unsigned i = 0; i < plx_topo_node_count(place->topo); i++) {
-		unsigned node = (unsigned)plx_topo_node_id(place->topo, i);
-
-		if (node < PLX_CPU_MAX)
-			plx_cpuset_add(&nodes, node);
-	}
-	return topo_fail_at(place->option, place->text, number,
-			    "there is no such NUMA node; the nodes are %s",
-			    plx_cpuset_format(&nodes, list, sizeof(list)));
-}
-
 /* Of the node's CPUs those that are allowed. */
 static int node_cpus(const struct place *place, int node, struct plx_cpuset *cpus_out)
 {
@@ -39,37 +24,30 @@ static int node_cpus(const struct place *place, int node, struct plx_cpuset *cpu
 	*cpus_out = topo_cpuset_and(&all, allowed);
 	if (plx_cpuset_count(cpus_out))
 		return 1;
-	return topo_fail_at(place->option, place->text, place->at,
-			    "NUMA node %d has no CPU that this process may use (CPUs there: %s; "
-			    "allowed: %s); take another node, or widen the cpuset",
-			    node, plx_cpuset_format(&all, list, sizeof(list)),
-			    plx_cpuset_format(allowed, allowed_list, sizeof(allowed_list)));
+	return topo_fail_at(
+		place->option, place->text, place->at,
+		"there is no CPU on NUMA node %d that this process may use (CPUs there: "
+		"%s; allowed: %s); take another node, or widen the cpuset",
+		node, plx_cpuset_format(&all, list, sizeof(list)),
+		plx_cpuset_format(allowed, allowed_list, sizeof(allowed_list)));
 }
 
 static int parse_node(const struct place *place, const char **at, struct plx_cpuset *cpus_out)
 {
-	const char *number = *at;
-	size_t digits = strspn(number, "0123456789");
-	unsigned long id = strtoul(number, NULL, 10); /* ULONG_MAX where it does not fit */
+	size_t digits = strspn(*at, "0123456789");
+	unsigned long node = strtoul(*at, NULL, 10); /* ULONG_MAX where it does not fit */
 
 	if (!digits)
-		return topo_fail_expected(place->option, place->text, number,
+		return topo_fail_expected(place->option, place->text, *at,
 					  "the number of a NUMA node", "as in node:0");
 	*at += digits;
-	for (unsigned i = 0; i < plx_topo_node_count(place->topo); i++) {
-		int node = plx_topo_node_id(place->topo, i);
-
-		if ((unsigned long)node == id)
-			return node_cpus(place, node, cpus_out);
-	}
-	return fail_node(place, number);
+	return node_cpus(place, node < INT_MAX ? (int)node : INT_MAX, cpus_out);
 }
 
 static int parse_near(const struct place *place, const char **at, struct plx_cpuset *cpus_out)
 {
 	const char *device = *at;
-	size_t len = strspn(device, "0123456789abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ_.:-");
+	size_t len = strcspn(device, ",()@ \t\n\v\f\r");
 	char name[DEVICE_BYTES];
 	int node = -ENODEV;
 

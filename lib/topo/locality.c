@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where devices are, by hwloc's I/O objects and by the kernel's files. */
+/* Where devices are: of this host by the kernel's files, of another one by hwloc's I/O objects. */
 #include "topo_priv.h"
 
 #include <hwloc.h>
@@ -8,35 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Devices as the system names them, without the PCI tree, whose walk takes ten times as long as all
- * the rest and tells the same, and without the libraries of GPUs, which would be started for it. */
-static void set_device_scope(hwloc_topology_t hwloc)
-{
-	static const char *const left_out[] = {"x86",  "opencl", "cuda",     "nvml",
-					       "rsmi", "gl",     "levelzero"};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(left_out); i++)
-		hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
-					      left_out[i]);
-	hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_OS_DEVICE,
-				       HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
-}
-
-/* NULL: hwloc cannot. */
-static hwloc_topology_t load_devices(void)
-{
-	hwloc_topology_t hwloc;
-
-	if (hwloc_topology_init(&hwloc))
-		return NULL;
-	set_device_scope(hwloc);
-	if (hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) == 0 &&
-	    hwloc_topology_load(hwloc) == 0)
-		return hwloc;
-	hwloc_topology_destroy(hwloc);
-	return NULL;
-}
 
 /* A device of a package with several nodes, or of the whole host, is of none. */
 static int node_of(hwloc_topology_t hwloc, const char *name)
@@ -86,17 +57,5 @@ int plx_device_node(const char *name)
 
 int plx_topo_device_node(const struct plx_topo *topo, const char *name)
 {
-	hwloc_topology_t hwloc;
-	int node, of_kernel;
-
-	if (!topo->this_host)
-		return node_of(topo->hwloc, name);
-	hwloc = load_devices();
-	node = hwloc ? node_of(hwloc, name) : -ENODEV;
-	if (hwloc)
-		hwloc_topology_destroy(hwloc);
-	if (node >= 0)
-		return node;
-	of_kernel = plx_device_node(name);
-	return of_kernel == -ENODEV ? node : of_kernel;
+	return topo->this_host ? plx_device_node(name) : node_of(topo->hwloc, name);
 }

@@ -104,7 +104,7 @@ static const struct row rows[] = {
 	{{PROBE, "--lcores", "0,,1"}, 2, {0}, {"--lcores 0,,1: column 3: "}},
 	{{PROBE, "-l", "abc"}, 2, {0}, {"-l abc: column 1: "}},
 	{{PROBE, "-l", "0@4095"}, 2, {0}, {"-l 0@4095: CPU 4095 ", "(allowed: ", "); give "}},
-	{{PROBE, "-l", "node:9999"}, 2, {0}, {"-l node:9999: column 6: there is no such NUMA node; the nodes are "}},
+	{{PROBE, "-l", "node:9999"}, 2, {0}, {"-l node:9999: column 1: there is no CPU on NUMA node 9999 "}},
 	{{PROBE, "-l", "near:plx_none0"}, 2, {0}, {"-l near:plx_none0: column 6: there is no such device; "}},
 	{{PROBE, "-l", "9999@%cpu"}, 2, {0}, {"-l 9999@%cpu: column 1: "}},
 	{{PROBE, "-c", "0xg"}, 2, {0}, {"-c 0xg: column 3: "}},

@@ -166,8 +166,9 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		 "column 6: found the end where the number of a NUMA node is expected; as in "
 		 "node:0"},
 		{"0,node:-1", "column 8: found '-' where the number of a NUMA node"},
-		{"node:2", "column 6: there is no such NUMA node; the nodes are 0-1"},
-		{"node:18446744073709551616", "column 6: there is no such NUMA node"},
+		{"node:2", "column 1: there is no CPU on NUMA node 2 that this process may use "
+			   "(CPUs there: none; allowed: 0-7)"},
+		{"node:18446744073709551616", "column 1: there is no CPU on NUMA node 2147483647"},
 		{"node:0x", "column 7: found 'x'"},
 		{"node:0-1", "column 7: found '-' where ',', '@' or the end is expected"},
 		{"3,node:0", "column 3: lcore 3 is given twice"},
@@ -176,7 +177,8 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 				   "stand after '@', as in 0@node:0, or alone"},
 		{"0@node:1@2", "an item has one '@'"},
 		{"near:", "column 6: found the end where a device is expected; as in near:eth0"},
-		{"near:/etc", "column 6: found '/' where a device"},
+		{"near:/etc", "column 6: there is no such device"},
+		{"near:,1", "column 6: found ',' where a device"},
 		{"0@near:..",
 		 "column 8: there is no such device; give a network interface, an RDMA "
 		 "device, or a PCI address"},
