@@ -25,8 +25,8 @@ struct bare {
 };
 
 /* Acquire and release as a message has it: what was written before is seen behind. */
-static inline __attribute__((always_inline)) void wait_for(_Atomic uint64_t *line, uint64_t value,
-							   const enum spin spin)
+static inline PLX_ALWAYS_INLINE void wait_for(_Atomic uint64_t *line, uint64_t value,
+					      const enum spin spin)
 {
 	while (atomic_load_explicit(line, memory_order_acquire) != value)
 		if (spin == SPIN_PAUSE)
@@ -34,8 +34,8 @@ static inline __attribute__((always_inline)) void wait_for(_Atomic uint64_t *lin
 }
 
 /* Values go on from one way to the next. */
-static inline __attribute__((always_inline)) void answer_pair(const struct bare *bare,
-							      unsigned pair, const enum spin spin)
+static inline PLX_ALWAYS_INLINE void answer_pair(const struct bare *bare, unsigned pair,
+						 const enum spin spin)
 {
 	uint64_t first = spin * bare->trips + 1;
 
@@ -45,9 +45,8 @@ static inline __attribute__((always_inline)) void answer_pair(const struct bare 
 	}
 }
 
-static inline __attribute__((always_inline)) void ask_pair(const struct bare *bare, unsigned pair,
-							   struct plx_hist *hist,
-							   const enum spin spin)
+static inline PLX_ALWAYS_INLINE void ask_pair(const struct bare *bare, unsigned pair,
+					      struct plx_hist *hist, const enum spin spin)
 {
 	uint64_t first = spin * bare->trips + 1;
 

@@ -29,7 +29,7 @@ const struct pool_maker *pool_dpdk(void);
 int perf_dpdk_open(void);
 void perf_dpdk_close(void);
 
-static inline __attribute__((always_inline)) uint64_t
+static inline PLX_ALWAYS_INLINE uint64_t
 bench_pool(void *pool, bool (*get)(void *pool, void **objects, uint32_t count),
 	   void (*put)(void *pool, void **objects, uint32_t count), uint64_t count,
 	   const uint32_t burst)
@@ -50,10 +50,10 @@ bench_pool(void *pool, bool (*get)(void *pool, void **objects, uint32_t count),
 	return failed;
 }
 
-#define POOL_LOOP_OF(name, get, put, burst)                                           \
-	static __attribute__((noinline)) uint64_t name##_##burst(void *p, uint64_t n) \
-	{                                                                             \
-		return bench_pool(p, get, put, n, burst);                             \
+#define POOL_LOOP_OF(name, get, put, burst)                              \
+	static PLX_NOINLINE uint64_t name##_##burst(void *p, uint64_t n) \
+	{                                                                \
+		return bench_pool(p, get, put, n, burst);                \
 	}
 
 /** Define the loops of one get and put, for POOL_LOOPS. */

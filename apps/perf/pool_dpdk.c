@@ -11,12 +11,12 @@
 #include <rte_mempool.h>
 #include <sched.h>
 
-static inline __attribute__((always_inline)) bool get(void *pool, void **objects, uint32_t count)
+static inline PLX_ALWAYS_INLINE bool get(void *pool, void **objects, uint32_t count)
 {
 	return rte_mempool_get_bulk(pool, objects, count) == 0;
 }
 
-static inline __attribute__((always_inline)) void put(void *pool, void **objects, uint32_t count)
+static inline PLX_ALWAYS_INLINE void put(void *pool, void **objects, uint32_t count)
 {
 	rte_mempool_put_bulk(pool, objects, count);
 }

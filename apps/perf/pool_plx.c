@@ -5,7 +5,7 @@
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
-static inline __attribute__((always_inline)) bool get(void *pool, void **objects, uint32_t count)
+static inline PLX_ALWAYS_INLINE bool get(void *pool, void **objects, uint32_t count)
 {
 	if (count > 1)
 		return plx_pool_get_bulk(pool, objects, count);
@@ -13,7 +13,7 @@ static inline __attribute__((always_inline)) bool get(void *pool, void **objects
 	return objects[0] != NULL;
 }
 
-static inline __attribute__((always_inline)) void put(void *pool, void **objects, uint32_t count)
+static inline PLX_ALWAYS_INLINE void put(void *pool, void **objects, uint32_t count)
 {
 	if (count > 1)
 		plx_pool_put_bulk(pool, objects, count);

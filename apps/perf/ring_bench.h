@@ -8,8 +8,8 @@
 #include "perf.h"
 #include "plx_ring.h"
 
-#define BENCH_INLINE   static inline __attribute__((always_inline))
-#define BENCH_NOINLINE static __attribute__((noinline))
+#define BENCH_INLINE   static inline PLX_ALWAYS_INLINE
+#define BENCH_NOINLINE static PLX_NOINLINE
 
 /** One measurement, as one of its sides sees it. Element i has the value i. */
 struct ring_side {

@@ -5,7 +5,7 @@
 
 extern const struct prov MODULE_KIND;
 
-__attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);
+PLX_EXPORT struct fi_provider *fi_prov_ini(void);
 
 /* libfabric holds its lock. */
 struct fi_provider *fi_prov_ini(void)

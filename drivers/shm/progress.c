@@ -204,7 +204,7 @@ static void answer(struct shm_cq *cq, uint32_t slot)
 }
 
 /* Answer calls, some of them: a word that is not done is left for the next poll. */
-static __attribute__((noinline)) void take_bells(struct shm_cq *cq)
+static PLX_NOINLINE void take_bells(struct shm_cq *cq)
 {
 	/* Bits of the summary are cleared before their words, and set after them. */
 	uint64_t summary = atomic_exchange_explicit(&cq->bell->summary, 0, memory_order_seq_cst);
@@ -223,7 +223,7 @@ static __attribute__((noinline)) void take_bells(struct shm_cq *cq)
 		atomic_fetch_or_explicit(&cq->bell->summary, summary, memory_order_relaxed);
 }
 
-static __attribute__((noinline)) void sweep(struct shm_cq *cq)
+static PLX_NOINLINE void sweep(struct shm_cq *cq)
 {
 	struct shm_ep *ep = cq->slots_used ? cq->slots[cq->sweep++ % cq->slots_used] : NULL;
 
@@ -243,7 +243,7 @@ static uint64_t coarse_now_ns(void)
 	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-static __attribute__((noinline)) void look_for_hang_ups(struct shm_domain *domain)
+static PLX_NOINLINE void look_for_hang_ups(struct shm_domain *domain)
 {
 	uint64_t now_ns = coarse_now_ns();
 
@@ -257,7 +257,7 @@ static __attribute__((noinline)) void look_for_hang_ups(struct shm_domain *domai
 }
 
 /* The peers may read as fast as we write: so many parts, and then it is another endpoint's turn. */
-static __attribute__((noinline)) bool continue_sends(struct shm_domain *domain)
+static PLX_NOINLINE bool continue_sends(struct shm_domain *domain)
 {
 	struct shm_ep *first = TAILQ_FIRST(&domain->sending), *ep, *after;
 	uint32_t parts = SHM_POLL_PARTS;

@@ -48,7 +48,7 @@ static void ring_bell(struct bell *bell, uint32_t bit)
 	atomic_fetch_or_explicit(&bell->summary, UINT64_C(1) << bit / 64, memory_order_seq_cst);
 }
 
-static __attribute__((noinline)) void call(struct shm_ep *ep, uint32_t how)
+static PLX_NOINLINE void call(struct shm_ep *ep, uint32_t how)
 {
 	if (how & CALL_BELL)
 		ring_bell(ep->peer_bell, ep->peer_bell_bit);

@@ -4,14 +4,14 @@
 #ifndef TCP_BLOCK_H
 #define TCP_BLOCK_H
 
-#include <stdint.h>
+#include <plx_base.h>
 
 #define BLOCK_BYTES (64u << 10)
 
 struct block {
 	struct block *next;  /* in the pool */
 	uint32_t begin, end; /* what of it is in use */
-	uint8_t bytes[] __attribute__((aligned(64)));
+	uint8_t bytes[] PLX_ALIGNED(64);
 };
 
 /* Free ones of a domain, a few. */

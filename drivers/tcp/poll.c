@@ -164,7 +164,7 @@ void poll_end(struct tcp_ep *ep)
 
 /* Polling ------------------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) void send_all(struct tcp_domain *domain)
+static PLX_NOINLINE void send_all(struct tcp_domain *domain)
 {
 	struct tcp_ep *last = TAILQ_LAST(&domain->queued, tcp_eps), *first;
 
@@ -213,7 +213,7 @@ static int look_at_set(struct tcp_cq *cq)
 	return count;
 }
 
-static __attribute__((noinline)) void hot_for_long(struct tcp_ep *ep)
+static PLX_NOINLINE void hot_for_long(struct tcp_ep *ep)
 {
 	if (ep->is_blocked)
 		ep->hot_polls = 0; /* the set is to tell when there is room */
@@ -251,7 +251,7 @@ static inline void read_hot(struct tcp_cq *cq)
 	}
 }
 
-static __attribute__((noinline)) void resume_waiting(struct tcp_cq *cq)
+static PLX_NOINLINE void resume_waiting(struct tcp_cq *cq)
 {
 	struct tcp_ep *last = TAILQ_LAST(&cq->waiting, tcp_eps), *first;
 

@@ -97,7 +97,7 @@ static bool end_frame(struct tcp_ep *ep)
 }
 
 /* Act on what is whole. Return: whether what comes next may be looked at. */
-static __attribute__((noinline)) bool act(struct tcp_ep *ep)
+static PLX_NOINLINE bool act(struct tcp_ep *ep)
 {
 	while (ep->pending) {
 		if (!(ep->in_frame ? end_frame(ep) : begin_frame(ep)))

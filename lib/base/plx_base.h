@@ -41,13 +41,25 @@
 #define PLX_ACQUIRE      __ATOMIC_ACQUIRE
 #define PLX_RELEASE      __ATOMIC_RELEASE
 
-#define PLX_CACHE_LINE   64
-#define PLX_ALIGNED_LINE __attribute__((aligned(PLX_CACHE_LINE)))
-#define PLX_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #define PLX_ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-#define plx_likely(x)    __builtin_expect(!!(x), 1)
-#define plx_unlikely(x)  __builtin_expect(!!(x), 0)
+#define PLX_CACHE_LINE   64
+
+/* Attributes. PLX_CLEANUP: of a variable, whose scope's end calls the function with its address. */
+#define PLX_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#define PLX_ALIGNED_LINE   PLX_ALIGNED(PLX_CACHE_LINE)
+#define PLX_ALWAYS_INLINE  __attribute__((always_inline))
+#define PLX_CLEANUP(fn)    __attribute__((cleanup(fn), unused))
+#define PLX_CONSTRUCTOR    __attribute__((constructor))
+#define PLX_DESTRUCTOR     __attribute__((destructor))
+#define PLX_EXPORT         __attribute__((visibility("default")))
+#define PLX_INITIAL_EXEC   __attribute__((tls_model("initial-exec")))
+#define PLX_NOINLINE       __attribute__((noinline))
+#define PLX_PRINTF(f, a)   __attribute__((format(printf, f, a)))
+#define PLX_UNUSED         __attribute__((unused))
+
+#define plx_likely(x)      __builtin_expect(!!(x), 1)
+#define plx_unlikely(x)    __builtin_expect(!!(x), 0)
 
 /* PLX_CAST: between numbers, and from void pointers. */
 #ifdef __cplusplus
@@ -151,7 +163,7 @@ void plx_log_write(enum plx_log_level level, const struct plx_log_component *com
 /** Define a static component `variable` named `text` and register it when the program loads. */
 #define PLX_LOG_COMPONENT(variable, text)                                                     \
 	static struct plx_log_component variable = {.name = (text), .level = PLX_LOG_NOTICE}; \
-	__attribute__((constructor)) static void variable##_register(void)                    \
+	PLX_CONSTRUCTOR static void variable##_register(void)                                 \
 	{                                                                                     \
 		plx_log_register(&variable);                                                  \
 	}                                                                                     \
@@ -288,7 +300,7 @@ uint64_t plx_clock_suspended_ns(void);
 struct plx_clock_scale {
 	uint64_t mult;
 	PLX_ATOMIC(uint64_t) base_ns;
-} __attribute__((aligned(PLX_CACHE_LINE)));
+} PLX_ALIGNED_LINE;
 extern struct plx_clock_scale plx_clock_scale;
 
 /** The raw counter. Not ordered against the instructions around it: fine for stamps that are
@@ -407,7 +419,7 @@ static inline void plx_pause(void)
 
 /** The id of the calling lcore, or PLX_LCORE_NONE on any other thread. Set by lib/lcore alone.
  * It lives here so that pools and counters can find "my own" without knowing of lcores. */
-extern __thread uint32_t plx_lcore_id_tls __attribute__((tls_model("initial-exec")));
+extern __thread uint32_t plx_lcore_id_tls PLX_INITIAL_EXEC;
 
 /** The id of the calling lcore, or PLX_LCORE_NONE. Lcore ids are Pollux's own numbers; the CPU that
  * an lcore runs on may have another. Thread: any. */

@@ -15,7 +15,7 @@
 
 struct plx_log_component eal_log = {.name = "eal", .level = PLX_LOG_NOTICE};
 
-__attribute__((constructor)) static void register_log(void)
+PLX_CONSTRUCTOR static void register_log(void)
 {
 	plx_log_register(&eal_log);
 }

@@ -58,7 +58,7 @@ static void on_fork(void)
 
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
 
-__attribute__((constructor)) static void register_all(void)
+PLX_CONSTRUCTOR static void register_all(void)
 {
 	plx_log_register(&fabric_log);
 	plx_fork_hook_add(&fork_hook);
@@ -154,7 +154,7 @@ static void note_emptied(struct plx_set *set, int done, uint64_t now_ns)
 	set->full_count = 0;
 }
 
-static __attribute__((noinline)) int poll_events(struct plx_set *set, uint64_t now_ns)
+static PLX_NOINLINE int poll_events(struct plx_set *set, uint64_t now_ns)
 {
 	int done = eq_poll(set);
 
@@ -174,7 +174,7 @@ static inline int note_done(struct plx_set *set, int done, uint64_t now_ns)
 	return done;
 }
 
-static inline __attribute__((always_inline)) int poll_set(struct plx_set *set, uint64_t now_ns)
+static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_ns)
 {
 	int done = 0;
 
@@ -187,7 +187,7 @@ static inline __attribute__((always_inline)) int poll_set(struct plx_set *set, u
 }
 
 /* Before a sleep, or behind one: the EQ too, whether it is time for it or not. */
-static __attribute__((noinline)) int poll_all(struct plx_set *set, uint64_t now_ns)
+static PLX_NOINLINE int poll_all(struct plx_set *set, uint64_t now_ns)
 {
 	int done;
 

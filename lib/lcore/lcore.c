@@ -65,7 +65,7 @@ static bool may_stand_in(uint32_t owner)
 	return plx_lcore_id() == plx_lcore_main() && plx_lcore_state(owner) != PLX_LCORE_RUNNING;
 }
 
-__attribute__((constructor)) static void say_who_may_stand_in(void)
+PLX_CONSTRUCTOR static void say_who_may_stand_in(void)
 {
 	owner_may_stand_in = may_stand_in;
 }

@@ -211,7 +211,7 @@ void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_po
 void plx_poller_set_leave(struct plx_poller *poller, plx_poller_leave_fn leave);
 
 /** Set by lib/lcore alone. */
-extern __thread bool plx_loop_falls_asleep_tls __attribute__((tls_model("initial-exec")));
+extern __thread bool plx_loop_falls_asleep_tls PLX_INITIAL_EXEC;
 
 /** Whether this turn is the last one before the lcore sleeps, if nothing is found: a poller that
  * looks into some places only now and then looks into all of them. Thread: an lcore. */
@@ -388,7 +388,7 @@ int plx_lcore_var_create(size_t size_bytes, size_t align_bytes, struct plx_lcore
 void *plx_lcore_var_of(struct plx_lcore_var var, uint32_t id);
 
 /** Where this lcore's copies begin; NULL on other threads. Set by lib/lcore alone. */
-extern __thread char *plx_lcore_vars_tls __attribute__((tls_model("initial-exec")));
+extern __thread char *plx_lcore_vars_tls PLX_INITIAL_EXEC;
 
 /** The calling lcore's copy. Thread: an lcore. */
 static inline void *plx_lcore_var_mine(struct plx_lcore_var var)

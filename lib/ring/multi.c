@@ -165,7 +165,7 @@ static inline void mark(struct plx_ring *ring, struct claim claim, uint64_t kind
  * A push found `room` slots, fewer than it wanted. It does not look at what the consumers write:
  * taking that line from them while they have all to do makes the ring full for longer (bursts of 32
  * between two lcores, where the ring is often full: 12 cycles an element instead of 8). */
-static __attribute__((noinline)) uint32_t note_full(struct plx_ring *ring, uint32_t room)
+static PLX_NOINLINE uint32_t note_full(struct plx_ring *ring, uint32_t room)
 {
 	counter_add_shared(&ring->full, 1);
 	counter_raise(&ring->push_depth, ring->capacity - room);

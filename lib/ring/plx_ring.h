@@ -39,7 +39,7 @@ struct plx_ring_attr {
 };
 
 /* Two lines for each writer: the processor's adjacent-line prefetcher fetches them in pairs. */
-#define PLX_RING_BLOCK __attribute__((aligned(2 * PLX_CACHE_LINE)))
+#define PLX_RING_BLOCK PLX_ALIGNED(2 * PLX_CACHE_LINE)
 
 /** Private: here for the inline functions alone. Each block of lines has one writer, or one kind of
  * writer. */

@@ -7,7 +7,7 @@
 
 struct plx_log_component rpc_log = {.name = "rpc", .level = PLX_LOG_NOTICE};
 
-__attribute__((constructor)) static void register_log(void)
+PLX_CONSTRUCTOR static void register_log(void)
 {
 	plx_log_register(&rpc_log);
 }
@@ -170,7 +170,7 @@ static bool empty_batch(struct rpc_tx *tx)
 	return send_or_queue(tx, buf) == 0;
 }
 
-static __attribute__((noinline)) bool next_batch(struct rpc_tx *tx)
+static PLX_NOINLINE bool next_batch(struct rpc_tx *tx)
 {
 	if (!empty_batch(tx))
 		return false;
@@ -212,8 +212,8 @@ void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload)
 }
 
 /* A message of its own, behind what was written before. */
-static __attribute__((noinline)) int put_long(struct rpc_tx *tx, const struct rpc_header *header,
-					      const struct iovec *iov, int count)
+static PLX_NOINLINE int put_long(struct rpc_tx *tx, const struct rpc_header *header,
+				 const struct iovec *iov, int count)
 {
 	uint32_t bytes = RPC_RECORD_BYTES + header->length;
 	struct plx_buf *buf;

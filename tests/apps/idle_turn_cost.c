@@ -102,7 +102,7 @@ static int spin_all(void)
 
 /* The turns -------------------------------------------------------------------------------- */
 
-__attribute__((noinline)) void count_turns(unsigned turns)
+PLX_NOINLINE void count_turns(unsigned turns)
 {
 	for (unsigned i = 0; i < turns; i++)
 		plx_loop_turn();

@@ -88,7 +88,7 @@ struct own {
 /* By lcore id. */
 static struct own owns[WORKER + 1];
 
-static __attribute__((noinline)) void go_deep(void)
+static PLX_NOINLINE void go_deep(void)
 {
 	_Alignas(PLX_CACHE_LINE) char frame[DEEP_BYTES];
 

@@ -25,7 +25,7 @@ struct plx_test {
 	struct plx_test *next;
 };
 
-static struct plx_test *plx_tests __attribute__((unused));
+static struct plx_test *plx_tests PLX_UNUSED;
 
 static inline void plx_test_list(struct plx_test *test)
 {
@@ -55,7 +55,7 @@ static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 #define PLX_TEST_LIST(id, name, setup, teardown)                                   \
 	static struct plx_test id = {.test = {#name, name, setup, teardown, NULL}, \
 				     .place = __COUNTER__};                        \
-	__attribute__((constructor)) static void id##_is_listed(void)              \
+	PLX_CONSTRUCTOR static void id##_is_listed(void)                           \
 	{                                                                          \
 		plx_test_list(&id);                                                \
 	}

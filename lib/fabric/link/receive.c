@@ -62,7 +62,7 @@ int receive_post_all(struct plx_link *link)
 
 /* The provider has not got it any more: it gave it back unused, or the frame that came in it is
  * done with. */
-__attribute__((noinline)) void receive_take_back(struct plx_op *op)
+PLX_NOINLINE void receive_take_back(struct plx_op *op)
 {
 	op->link->rx_posted--;
 	plx_buf_unref(op->buf);
@@ -113,7 +113,7 @@ void receive_refill(struct plx_link *link)
 
 /* A buffer that the user kept stays out until it is dropped, and its frame is not granted before.
  */
-static __attribute__((noinline)) void finish_kept(struct plx_op *op)
+static PLX_NOINLINE void finish_kept(struct plx_op *op)
 {
 	struct plx_link *link = op->link;
 
@@ -128,7 +128,7 @@ static __attribute__((noinline)) void finish_kept(struct plx_op *op)
 
 /* EAGAIN: to be posted later. libfabric's tcp 2.1 also returns it on a connection that has ended.
  * ENOTCONN: that connection's event follows, after what arrived before. See tx_not_sent. */
-static __attribute__((noinline)) void not_posted(struct plx_op *op, int rc)
+static PLX_NOINLINE void not_posted(struct plx_op *op, int rc)
 {
 	struct plx_link *link = op->link;
 
@@ -164,13 +164,13 @@ static inline void finish_with(struct plx_link *link, struct plx_op *op, struct 
 }
 
 /* The same out of line, for frames that are seldom. */
-__attribute__((noinline)) void receive_finish(struct plx_op *op, bool credit)
+PLX_NOINLINE void receive_finish(struct plx_op *op, bool credit)
 {
 	finish_with(op->link, op, op->buf, credit);
 }
 
 /* Somebody waits for what the peer has just granted. */
-__attribute__((noinline)) void receive_granted(struct plx_link *link)
+PLX_NOINLINE void receive_granted(struct plx_link *link)
 {
 	if (link->want & WANT_MORE_TIME)
 		close_extend(link);
@@ -179,7 +179,7 @@ __attribute__((noinline)) void receive_granted(struct plx_link *link)
 }
 
 /* One receive of the provider has completed. It counts as posted until that is not done again. */
-static inline __attribute__((always_inline)) void received(struct plx_op *op, size_t length)
+static inline PLX_ALWAYS_INLINE void received(struct plx_op *op, size_t length)
 {
 	struct plx_link *link = op->link;
 	struct plx_buf *buf = op->buf;

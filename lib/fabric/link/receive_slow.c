@@ -176,7 +176,7 @@ static bool is_first_frame(const struct frame_header *header)
 }
 
 /* Any frame, but for a whole message that is welcome. */
-__attribute__((noinline)) void receive_slow(struct plx_op *op, size_t length)
+PLX_NOINLINE void receive_slow(struct plx_op *op, size_t length)
 {
 	struct plx_link *link = op->link;
 	struct frame_header header;

@@ -11,8 +11,8 @@ static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
 	}
 }
 
-static __attribute__((noinline)) int send_in_buffer(struct plx_link *link, const struct iovec *iov,
-						    int count, size_t length)
+static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec *iov, int count,
+				       size_t length)
 {
 	int rc = tx_check_sendable(link, length);
 
@@ -44,16 +44,14 @@ static __attribute__((noinline)) int send_in_buffer(struct plx_link *link, const
 	return rc;
 }
 
-static __attribute__((noinline)) int send_piece_in_buffer(struct plx_link *link, const void *data,
-							  size_t length)
+static PLX_NOINLINE int send_piece_in_buffer(struct plx_link *link, const void *data, size_t length)
 {
 	return send_in_buffer(link, &(struct iovec){(void *)data, length}, 1, length);
 }
 
 /* The way that is seldom: the one piece in registers, so that nothing is stored for it before. */
-static inline __attribute__((always_inline)) int send_otherwise(struct plx_link *link,
-								const struct iovec *iov, int count,
-								size_t length)
+static inline PLX_ALWAYS_INLINE int send_otherwise(struct plx_link *link, const struct iovec *iov,
+						   int count, size_t length)
 {
 	return count == 1 ? send_piece_in_buffer(link, iov->iov_base, length)
 			  : send_in_buffer(link, iov, count, length);
@@ -70,9 +68,8 @@ static inline void write_frame(const struct plx_link *link, uint8_t *frame, cons
 
 /* As one frame, without a buffer and without a completion: written where the driver sends it from,
  * or put together on the stack and injected. Inlined, as most messages are one piece. */
-static inline __attribute__((always_inline)) int send_copy(struct plx_link *link,
-							   const struct iovec *iov, int count,
-							   size_t length)
+static inline PLX_ALWAYS_INLINE int send_copy(struct plx_link *link, const struct iovec *iov,
+					      int count, size_t length)
 {
 	uint8_t *place;
 

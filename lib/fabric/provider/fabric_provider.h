@@ -138,7 +138,7 @@ int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entri
 int cq_read_errors(struct plx_set *set);
 
 /* Take completions, at most CQ_BURST. Return: how many. */
-static inline __attribute__((always_inline)) int cq_poll(struct plx_set *set)
+static inline PLX_ALWAYS_INLINE int cq_poll(struct plx_set *set)
 {
 	struct fi_cq_msg_entry entries[CQ_BURST];
 	ssize_t count;

@@ -106,7 +106,7 @@ void signals_restore(void)
 }
 
 /* libinfinipath's constructor has run: libfabric is loaded before what needs it. */
-__attribute__((constructor)) static void undo_signals(void)
+PLX_CONSTRUCTOR static void undo_signals(void)
 {
 	looked_at_signals(); /* does nothing, but makes the loader call the above */
 	signals_restore();

@@ -76,7 +76,7 @@ void wake_all(void)
 
 /* Close them when the library is unloaded: nothing can call wake_all after that. A process that
  * ends with lcores leaves that to the kernel. */
-__attribute__((destructor)) static void unload(void)
+PLX_DESTRUCTOR static void unload(void)
 {
 	if (!plx_lcore_count())
 		wake_close_all();

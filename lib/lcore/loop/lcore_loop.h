@@ -93,8 +93,7 @@ static inline uint64_t poller_call(struct plx_poller *poller, uint64_t now_ns)
 }
 
 /* Call each one that is due. Returns the work they did. Inlined: it is most of a turn. */
-static inline __attribute__((always_inline)) uint64_t pollers_run(struct pollers *pollers,
-								  uint64_t now_ns)
+static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
 {
 	uint32_t count = pollers->count; /* one that is added meanwhile waits for the next turn */
 	uint64_t work = 0;
@@ -298,7 +297,7 @@ static_assert(offsetof(struct loop, wheel.next_ns) / PLX_CACHE_LINE ==
 static_assert(sizeof(struct loop) % PLX_CACHE_LINE == 0, "loops do not share lines");
 
 /* The calling lcore's loop; NULL on any other thread. */
-extern __thread struct loop *loop_self __attribute__((tls_model("initial-exec")));
+extern __thread struct loop *loop_self PLX_INITIAL_EXEC;
 
 /* Stopping: stop.c ------------------------------------------------------------------------- */
 

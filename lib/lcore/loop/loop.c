@@ -44,7 +44,7 @@ uint64_t plx_loop_stood_still_ns(void)
 
 /* A turn that is longer than those before, or very long, or after which the counter stepped, to
  * anywhere. Return: its length. */
-static __attribute__((noinline)) uint64_t note_turn(struct loop *loop, uint64_t tsc)
+static PLX_NOINLINE uint64_t note_turn(struct loop *loop, uint64_t tsc)
 {
 	uint64_t cycles = tsc - loop->turn_tsc, took_ns = plx_tsc_to_ns(cycles), passed_ns;
 	bool back = tsc < loop->turn_tsc;
@@ -76,7 +76,7 @@ static void charge_last_turn(struct loop *loop, uint64_t tsc)
 
 /* One that is moved to a lower level is not work: an idle period goes on. But it is where more are
  * to be moved, as then nobody may sleep. */
-static __attribute__((noinline)) uint64_t fire_timers(struct loop *loop)
+static PLX_NOINLINE uint64_t fire_timers(struct loop *loop)
 {
 	uint64_t before = loop->wheel.fired, work;
 
@@ -87,7 +87,7 @@ static __attribute__((noinline)) uint64_t fire_timers(struct loop *loop)
 	return work;
 }
 
-static inline __attribute__((always_inline)) uint64_t turn(struct loop *loop)
+static inline PLX_ALWAYS_INLINE uint64_t turn(struct loop *loop)
 {
 	uint64_t tsc = plx_tsc();
 	uint64_t work = 0;
@@ -165,7 +165,7 @@ int plx_loop_run(void)
 	loop->quit = false;
 	idle_start(loop);
 
-	struct loop *entered __attribute__((cleanup(leave_run), unused)) = enter(loop);
+	struct loop *entered PLX_CLEANUP(leave_run) = enter(loop);
 	/* Relaxed: a hint for other threads. */
 	atomic_store_explicit(&loop->running, true, memory_order_relaxed);
 	for (uint32_t turns = 1; !loop_asked_to_stop(loop); turns++) {
@@ -206,7 +206,7 @@ int plx_loop_turn(void)
 				"from the callback instead",
 				plx_lcore_id());
 
-	struct loop *entered __attribute__((cleanup(leave_turn), unused)) = enter(loop);
+	struct loop *entered PLX_CLEANUP(leave_turn) = enter(loop);
 	uint64_t work = loop_turn(loop);
 
 	return work > INT_MAX ? INT_MAX : (int)work;

@@ -110,7 +110,7 @@ void stop_give_back(void)
 
 /* At exit(3), libinfinipath gives signals their default action back, and a second one would end the
  * process by that. This destructor runs first, because libfabric is unloaded after its users. */
-__attribute__((destructor)) static void wait_for_exit(void)
+PLX_DESTRUCTOR static void wait_for_exit(void)
 {
 	sigset_t ours;
 

@@ -146,7 +146,7 @@ static inline bool bell_is_silent(const struct bell *bell)
 
 /* Receive up to MESSAGES_TURN_MAX messages and signals. Returns how many. Not inlined: an idle turn
  * is short without it. */
-__attribute__((noinline)) unsigned messages_receive(struct loop *loop);
+PLX_NOINLINE unsigned messages_receive(struct loop *loop);
 
 /* Whether there is a message in some lane whose bit is set, or the others' bell was rung: what an
  * lcore that has said that it sleeps looks at once more. */

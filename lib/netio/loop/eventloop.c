@@ -9,7 +9,7 @@
 
 struct plx_log_component netio_log = {.name = "netio", .level = PLX_LOG_NOTICE};
 
-__attribute__((constructor)) static void register_log(void)
+PLX_CONSTRUCTOR static void register_log(void)
 {
 	plx_log_register(&netio_log);
 }
@@ -200,7 +200,7 @@ int netio_run(struct netio_eventloop *evloop)
 		return netio_fail(plx_fail(EBUSY, "netio_run: it runs already; return from the "
 						  "callback instead"));
 
-	struct netio_eventloop *running __attribute__((cleanup(leave_run), unused)) = evloop;
+	struct netio_eventloop *running PLX_CLEANUP(leave_run) = evloop;
 
 	evloop->running = true;
 	if (evloop->cb_init)

@@ -45,7 +45,7 @@ void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id)
 
 static void on_deadline(struct plx_timer *timer, void *arg);
 
-static __attribute__((noinline)) bool grow_calls(struct plx_rpc_client *client)
+static PLX_NOINLINE bool grow_calls(struct plx_rpc_client *client)
 {
 	struct call **chunks = realloc(client->chunks,
 				       (client->chunk_count + 1) * sizeof(struct call *));
@@ -248,9 +248,9 @@ int call_send(struct plx_rpc_client *client, struct channel *channel, struct cal
 }
 
 /* With a copy of the request. Return: 0; -EINVAL; -EAGAIN; -ENOMEM. */
-static __attribute__((noinline)) int start_saved(struct plx_rpc_client *client, struct call *call,
-						 const struct plx_rpc_call *what, uint64_t delay_ns,
-						 const struct iovec *iov, int count, size_t length)
+static PLX_NOINLINE int start_saved(struct plx_rpc_client *client, struct call *call,
+				    const struct plx_rpc_call *what, uint64_t delay_ns,
+				    const struct iovec *iov, int count, size_t length)
 {
 	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
 	bool others_wait = !TAILQ_EMPTY(&client->waiting) || client->queue.count;

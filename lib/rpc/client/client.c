@@ -80,7 +80,7 @@ static void on_fork(void)
 
 static struct plx_fork_hook fork_hook = {.fn = on_fork};
 
-__attribute__((constructor)) static void register_fork(void)
+PLX_CONSTRUCTOR static void register_fork(void)
 {
 	plx_fork_hook_add(&fork_hook);
 }

@@ -14,8 +14,8 @@ static inline bool is_on(const struct call *call, const struct channel *channel)
 }
 
 /* Whether the call goes on elsewhere, although this was said of it. */
-static __attribute__((noinline)) bool continues(struct channel *channel, struct call *call,
-						const struct rpc_header *header)
+static PLX_NOINLINE bool continues(struct channel *channel, struct call *call,
+				   const struct rpc_header *header)
 {
 	if (header->status <= PLX_RPC_ERROR) {
 		hedge_on_reply(channel, call);
@@ -33,8 +33,7 @@ static __attribute__((noinline)) bool continues(struct channel *channel, struct 
 }
 
 /* The service as a whole is full: until its hint is over, or a ms, others are asked first. */
-static __attribute__((noinline)) void note_overload(struct channel *channel,
-						    const struct rpc_header *header)
+static PLX_NOINLINE void note_overload(struct channel *channel, const struct rpc_header *header)
 {
 	uint64_t hint_ns = header->retry_us * PLX_NS_PER_US;
 

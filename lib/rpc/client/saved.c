@@ -15,7 +15,7 @@ struct saved_slab {
 	uint8_t blocks[] PLX_ALIGNED_LINE;
 };
 
-static __attribute__((noinline)) bool grow_blocks(struct plx_rpc_client *client)
+static PLX_NOINLINE bool grow_blocks(struct plx_rpc_client *client)
 {
 	struct saved_slab *slab = plx_mem_alloc(sizeof(*slab) + SLAB_BLOCKS * BLOCK_BYTES, 0,
 						plx_lcore_node(client->lcore), NULL);

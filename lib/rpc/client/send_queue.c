@@ -17,7 +17,7 @@ struct queued_request {
 	uint64_t deadline_ns;
 	uint32_t method, length;
 	uint16_t version;
-	uint8_t bytes[] __attribute__((aligned(8)));
+	uint8_t bytes[] PLX_ALIGNED(8);
 };
 
 struct send_queue_block {
@@ -49,7 +49,7 @@ bool send_queue_accepts(const struct plx_rpc_client *client, size_t length)
 	       queue->stale_bytes <= queue->bytes - queue->stale_bytes + STALE_MAX;
 }
 
-static __attribute__((noinline)) bool add_block(struct plx_rpc_client *client)
+static PLX_NOINLINE bool add_block(struct plx_rpc_client *client)
 {
 	struct send_queue *queue = &client->queue;
 	struct send_queue_block *block = queue->spare;

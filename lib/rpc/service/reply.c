@@ -130,8 +130,7 @@ static inline void finish(struct plx_rpc_request *request)
 	rpc_request_free(request);
 }
 
-static __attribute__((noinline)) void remember(struct plx_rpc_request *request,
-					       const struct answer *answer)
+static PLX_NOINLINE void remember(struct plx_rpc_request *request, const struct answer *answer)
 {
 	duplicate_done(request,
 		       &(struct key_answer){
@@ -191,8 +190,7 @@ static void on_remote_reply(void *arg)
 }
 
 /* Return: 0; -EAGAIN; -ENOMEM. */
-static __attribute__((noinline)) int answer_remote(struct plx_rpc_request *request,
-						   const struct answer *answer)
+static PLX_NOINLINE int answer_remote(struct plx_rpc_request *request, const struct answer *answer)
 {
 	struct remote_reply *remote = malloc(sizeof(*remote) + answer->length);
 	int rc;

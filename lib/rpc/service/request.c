@@ -13,7 +13,7 @@ struct request_slab {
 	struct plx_rpc_request requests[SLAB_REQUESTS];
 };
 
-static __attribute__((noinline)) bool grow_requests(struct service_local *local)
+static PLX_NOINLINE bool grow_requests(struct service_local *local)
 {
 	struct request_slab *slab = calloc(1, sizeof(*slab));
 

@@ -43,8 +43,8 @@ static bool has_room(struct peer *peer, const struct rpc_record *record,
 	return false;
 }
 
-static __attribute__((noinline)) void report_slow(struct service_local *local,
-						  const struct method *method, uint64_t cycles)
+static PLX_NOINLINE void report_slow(struct service_local *local, const struct method *method,
+				     uint64_t cycles)
 {
 	struct method_local *mine = &local->methods[method->index];
 
@@ -60,7 +60,7 @@ static __attribute__((noinline)) void report_slow(struct service_local *local,
 }
 
 /* Its handler has left it open. */
-static __attribute__((noinline)) void leave_open(struct peer *peer, struct plx_rpc_request *request)
+static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *request)
 {
 	plx_rpc_reply_abandon(request);
 	request->state = REQUEST_OPEN;
@@ -186,9 +186,8 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 
 /* It runs if no other one of its key did: whether one has comes first, as then that is the answer,
  * however full or late it is. */
-static __attribute__((noinline)) int serve_keyed(struct peer *peer, const struct rpc_record *record,
-						 const struct method *method,
-						 struct plx_buf *message)
+static PLX_NOINLINE int serve_keyed(struct peer *peer, const struct rpc_record *record,
+				    const struct method *method, struct plx_buf *message)
 {
 	struct plx_rpc_request *request;
 	struct rpc_record rest = *record;

@@ -32,7 +32,7 @@ static inline bool may_serve(const struct peer *peer)
 
 /* What the self-test of the process may cost it is counted by record, whatever that asks for. One
  * that sends more is not served for a while: it takes that out of its own window. */
-static __attribute__((noinline)) void charge_self_test(struct peer *peer, uint32_t records)
+static PLX_NOINLINE void charge_self_test(struct peer *peer, uint32_t records)
 {
 	uint64_t delay_ns = selftest_charge(peer->local, records);
 
@@ -119,8 +119,7 @@ void turns_serve(struct plx_task *task, void *arg)
 }
 
 /* The rest of a message waits. */
-static __attribute__((noinline)) void defer(struct peer *peer, struct plx_buf *message,
-					    size_t offset)
+static PLX_NOINLINE void defer(struct peer *peer, struct plx_buf *message, size_t offset)
 {
 	struct backlog *last = malloc(sizeof(*last));
 
@@ -137,8 +136,7 @@ static __attribute__((noinline)) void defer(struct peer *peer, struct plx_buf *m
 }
 
 /* A long message is a single record. Return: NULL, or what is wrong with it. */
-static __attribute__((noinline)) const char *wrong_long(const struct peer *peer,
-							const struct plx_buf *message)
+static PLX_NOINLINE const char *wrong_long(const struct peer *peer, const struct plx_buf *message)
 {
 	const struct rpc_header *header = (const struct rpc_header *)message->data;
 
@@ -152,7 +150,7 @@ static __attribute__((noinline)) const char *wrong_long(const struct peer *peer,
 
 /* Where what waits fills its bound a long request is refused, before those that wait. Return:
  * whether it was seen to. */
-static __attribute__((noinline)) bool refuse_long(struct peer *peer, const struct plx_buf *message)
+static PLX_NOINLINE bool refuse_long(struct peer *peer, const struct plx_buf *message)
 {
 	struct service_local *local = peer->local;
 	struct rpc_record record;

@@ -20,7 +20,7 @@ static struct {
 } lcores;
 
 /* Of the lanes; 0: as by default. */
-static uint32_t lcores_lane_slots __attribute__((unused));
+static uint32_t lcores_lane_slots PLX_UNUSED;
 
 static inline void lcores_prepare(uint32_t count)
 {

@@ -320,7 +320,7 @@ PLX_TEST(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist)
 
 /* hwloc 2.9 leaks the objects it was reading when an XML import fails. Objects alone: a topology
  * that we forget to destroy is still seen. */
-__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+PLX_EXPORT const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
 {
