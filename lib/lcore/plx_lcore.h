@@ -364,8 +364,9 @@ struct plx_call {
 };
 
 /** Run call->fn on lcore id, and then call->done here with its result. A response is never lost for
- * want of room: it waits on the lcore that was called. Where the lcores end first, done is not
- * called. Thread: an lcore. Return: as plx_lcore_send; -ENOENT also: not an lcore. */
+ * want of room: it waits on the lcore that was called. If the lcores end first, done is not
+ * called, and *call must stay until they have ended. Thread: an lcore. Return: as plx_lcore_send;
+ * -ENOENT also: not an lcore. */
 int plx_lcore_call(uint32_t id, struct plx_call *call);
 
 /* Per-lcore variables ---------------------------------------------------------------------- */

@@ -84,6 +84,7 @@ static void finish(struct request *request, const char *why)
 	if (why)
 		refuse_request(request, why);
 	plx_timer_stop(&request->timer);
+	plx_task_cancel(&request->call.response); /* which an lcore that has ended could not send */
 	LIST_REMOVE(request, of_list);
 	fi_freeinfo(request->info);
 	admission_leave(request->ticket);
