@@ -85,8 +85,8 @@ int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *v
 	conf->origin[id] = strdup(given);
 	if (!conf->origin[id])
 		return out_of_memory();
-	if (option->kind == EAL_VALUE)
-		return option->parse(conf, given, value);
+	if (option->parse)
+		return option->parse(given, value, (char *)conf + option->offset);
 	if (option->kind == EAL_FLAG) {
 		*(bool *)((char *)conf + option->offset) = true;
 	} else {

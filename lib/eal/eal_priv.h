@@ -8,8 +8,8 @@
 
 /* clang-format off */
 
-/* Every option, once: kind, id, letter, long name, value, field of struct plx_eal_conf (of a VALUE:
- * what its eal_parse_ function is called), name in a configuration file, group, help. A line break in the help starts a new line there. */
+/* Every option, once: kind, id, letter, long name, value, field of struct plx_eal_conf (a VALUE has
+ * a function eal_parse_FIELD), name in a configuration file, group, help. A line break in the help starts a new line there. */
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
 	  "lcores, and the CPUs they run on: 0-3,8 or 2@5;\n" \
@@ -29,7 +29,7 @@
 	  "[:latency|:balanced|:eco][:learned|:fixed][:N%]\n" \
 	  "behind it; or for each lcore: 0:poll,1-3:event\n" \
 	  "(default: adaptive:balanced:learned)") \
-	X(VALUE, SOCKET_MEM, 0, "socket-mem", "MB,...", socket_mem, "socket_mem", MEMORY, \
+	X(VALUE, SOCKET_MEM, 0, "socket-mem", "MB,...", node_bytes, "socket_mem", MEMORY, \
 	  "memory to take at start on NUMA node 0, 1, ...;\n" \
 	  "K, M or G behind a number is its unit (default:\n" \
 	  "taken when needed)") \
@@ -38,7 +38,7 @@
 	X(VALUE, NUMA, 0, "numa", "strict|prefer|any", numa, "numa", MEMORY, \
 	  "memory on the node of the lcore: always, if there\n" \
 	  "is room, or wherever (default: prefer)") \
-	X(VALUE, DUMP_MEMORY, 0, "dump-memory", "yes|no", dump_memory, "dump_memory", MEMORY, \
+	X(VALUE, DUMP_MEMORY, 0, "dump-memory", "yes|no", no_dump, "dump_memory", MEMORY, \
 	  "no: core dumps leave out pools, buffers and shared\n" \
 	  "rings (default: yes)") \
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
@@ -48,35 +48,35 @@
 	  "settings of links over tcp: send_bytes,\n" \
 	  "receive_bytes, user_timeout_ms, busy_poll_us,\n" \
 	  "connect_ms, handshake_ms, dscp (default: none)") \
-	X(VALUE, REQUIRE, 0, "require", "rdma|none", require, "require", LINKS, \
+	X(VALUE, REQUIRE, 0, "require", "rdma|none", require_rdma, "require", LINKS, \
 	  "rdma: links with other hosts go by RDMA, or fail\n" \
 	  "(default: none)") \
-	X(VALUE, RECEIVE_MEM, 0, "receive-mem", "SIZE", receive_mem, "receive_mem", LINKS, \
+	X(SIZE, RECEIVE_MEM, 0, "receive-mem", "SIZE", receive_bytes, "receive_mem", LINKS, \
 	  "receive buffers of an lcore's links; from half of\n" \
 	  "it on new links get fewer (default: 256M)") \
-	X(VALUE, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_mem, "partial_mem", LINKS, \
+	X(SIZE, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_bytes, "partial_mem", LINKS, \
 	  "what has come of long messages that are not whole,\n" \
 	  "on an lcore; at most that much (default: 1G)") \
-	X(VALUE, LINKS_MAX, 0, "links-max", "N|none", links_max, "links_max", LINKS, \
+	X(LIMIT, LINKS_MAX, 0, "links-max", "N|none", admission.links_max, "links_max", LINKS, \
 	  "links of a listener (default: 4096)") \
-	X(VALUE, LINKS_PER_HOST, 0, "links-per-host", "N|none", links_per_host, \
+	X(LIMIT, LINKS_PER_HOST, 0, "links-per-host", "N|none", admission.links_per_host_max, \
 	  "links_per_host", LINKS, \
 	  "of those, from one address; over shm, of one user\n" \
 	  "(default: 1024)") \
-	X(VALUE, ACCEPTS_PER_S, 0, "accepts-per-s", "N|none", accepts_per_s, "accepts_per_s", \
+	X(LIMIT, ACCEPTS_PER_S, 0, "accepts-per-s", "N|none", admission.accepts_per_s, "accepts_per_s", \
 	  LINKS, \
 	  "connections that a listener takes in a second;\n" \
 	  "more of them wait (default: 1000)") \
-	X(VALUE, HANDSHAKES_MAX, 0, "handshakes-max", "N|none", handshakes_max, \
+	X(LIMIT, HANDSHAKES_MAX, 0, "handshakes-max", "N|none", admission.handshakes_max, \
 	  "handshakes_max", LINKS, \
 	  "connections of a listener that are being opened at\n" \
 	  "a time; one more ends the oldest of the address\n" \
 	  "that has most (default: 256)") \
-	X(VALUE, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat, "heartbeat", LINKS, \
+	X(VALUE, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat_ns, "heartbeat", LINKS, \
 	  "how often idle peers hear from each other, and the\n" \
 	  "silence after which one is taken for dead\n" \
 	  "(default: 100ms:500ms)") \
-	X(VALUE, SELF_TEST, 0, "self-test", "RATE|off", self_test, "self_test", LINKS, \
+	X(VALUE, SELF_TEST, 0, "self-test", "RATE|off", self_test_rate, "self_test", LINKS, \
 	  "calls a second that an lcore's self-test service\n" \
 	  "takes, for plx-call --process of any host\n" \
 	  "(default: 100000, of this host alone)") \
@@ -94,7 +94,7 @@
 
 /* clang-format on */
 
-enum eal_option_kind { EAL_STRING, EAL_VALUE, EAL_LEVELS, EAL_FLAG };
+enum eal_option_kind { EAL_STRING, EAL_VALUE, EAL_SIZE, EAL_LIMIT, EAL_LEVELS, EAL_FLAG };
 enum eal_option_group { EAL_GROUP_LCORES, EAL_GROUP_MEMORY, EAL_GROUP_LINKS, EAL_GROUP_GENERAL };
 
 #define EAL_OPTION_ID(kind, id, ...) OPT_##id,
@@ -106,10 +106,10 @@ struct eal_option {
 	int letter; /* 0: none */
 	const char *name;
 	const char *placeholder; /* NULL: takes no value */
-	size_t offset;           /* of the field in struct plx_eal_conf; not of a VALUE */
-	/* Of a VALUE: from text to numbers in conf. given: how the user named it. Return: 0;
-	 * -EINVAL. */
-	int (*parse)(struct plx_eal_conf *conf, const char *given, const char *text);
+	size_t offset;           /* of the field in struct plx_eal_conf */
+	/* From text to the field's number or numbers; NULL: it is no number. given: how the user
+	 * named the option. Return: 0; -EINVAL. */
+	int (*parse)(const char *given, const char *text, void *field);
 	const char *key; /* in a configuration file; NULL: not there */
 	enum eal_option_group group;
 	const char *help;
@@ -147,16 +147,19 @@ const char *eal_conf_own(struct plx_eal_conf *conf, const char *text);
 /** Return: 0; -EINVAL both --lcores and --coremask are set. */
 int eal_conf_check_pair(const struct plx_eal_conf *conf);
 
-/* values.c: what the options of kind VALUE mean -------------------------------------------- */
+/* values.c: texts that stand for numbers ---------------------------------------------------- */
 
-#define EAL_PARSE_STRING(name)
-#define EAL_PARSE_LEVELS(name)
-#define EAL_PARSE_FLAG(name)
-#define EAL_PARSE_VALUE(name) \
-	int eal_parse_##name(struct plx_eal_conf *conf, const char *given, const char *text);
-#define EAL_PARSE(kind, id, letter, name, placeholder, field, ...) EAL_PARSE_##kind(field)
-EAL_OPTIONS(EAL_PARSE)
-#undef EAL_PARSE
+int eal_parse_size(const char *given, const char *text, void *field);  /* 1M to 1T */
+int eal_parse_limit(const char *given, const char *text, void *field); /* from 1, or none */
+int eal_parse_main_lcore(const char *given, const char *text, void *field);
+int eal_parse_lane_slots(const char *given, const char *text, void *field);
+int eal_parse_node_bytes(const char *given, const char *text, void *field);
+int eal_parse_huge(const char *given, const char *text, void *field);
+int eal_parse_numa(const char *given, const char *text, void *field);
+int eal_parse_no_dump(const char *given, const char *text, void *field);
+int eal_parse_require_rdma(const char *given, const char *text, void *field);
+int eal_parse_heartbeat_ns(const char *given, const char *text, void *field);
+int eal_parse_self_test_rate(const char *given, const char *text, void *field);
 
 /** node_bytes, on this host. *count_out: nodes up to the last one with some. Return: 0; -EINVAL. */
 int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *topo,
@@ -186,8 +189,7 @@ bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_clai
 /** The NUMA node that a process with RDMA is best on: of the first device, by name, that has an
  * active port and whose node is known. root: as for plx_rdma_devices. Return: it, and the device;
  * -1 none. */
-int eal_find_near(const char *root, const struct plx_topo *topo,
-		  char name_out[PLX_RDMA_NAME_BYTES]);
+int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES]);
 
 /** Work out the lcores from conf and check them. Without --lcores and --coremask, one on a free
  * CPU, near an RDMA device below root if there is one. Claims the CPUs, and warns of those that

@@ -8,13 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HELP_COLUMN             30
-#define LONG_BASE               256 /* getopt_long's value of long option i is LONG_BASE + i */
+#define HELP_COLUMN          30
+#define LONG_BASE            256 /* getopt_long's value of long option i is LONG_BASE + i */
 
-#define FIELD_OF_STRING(field_) .offset = offsetof(struct plx_eal_conf, field_)
-#define FIELD_OF_LEVELS(field_) FIELD_OF_STRING(field_)
-#define FIELD_OF_FLAG(field_)   FIELD_OF_STRING(field_)
-#define FIELD_OF_VALUE(name_)   .parse = eal_parse_##name_
+#define PARSE_STRING(field_) NULL
+#define PARSE_LEVELS(field_) NULL
+#define PARSE_FLAG(field_)   NULL
+#define PARSE_SIZE(field_)   eal_parse_size
+#define PARSE_LIMIT(field_)  eal_parse_limit
+#define PARSE_VALUE(field_)  eal_parse_##field_
 
 #define AS_OPTION(kind_, id_, letter_, name_, placeholder_, field_, key_, group_, help_) \
 	[OPT_##id_] = {                                                                  \
@@ -22,7 +24,8 @@
 		.letter = (letter_),                                                     \
 		.name = (name_),                                                         \
 		.placeholder = (placeholder_),                                           \
-		FIELD_OF_##kind_(field_),                                                \
+		.offset = offsetof(struct plx_eal_conf, field_),                         \
+		.parse = PARSE_##kind_(field_),                                          \
 		.key = (key_),                                                           \
 		.group = EAL_GROUP_##group_,                                             \
 		.help = (help_),                                                         \

@@ -77,7 +77,7 @@ static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, pid_t
 }
 
 /* The first RDMA device, by name, that has an active port and whose node is known. */
-int eal_find_near(const char *root, const struct plx_topo *topo, char name_out[PLX_RDMA_NAME_BYTES])
+int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES])
 {
 	struct plx_rdma_device devices[DEVICES_MAX];
 	unsigned count = plx_rdma_devices(root, devices, DEVICES_MAX);
@@ -85,16 +85,10 @@ int eal_find_near(const char *root, const struct plx_topo *topo, char name_out[P
 	for (unsigned i = 0; i < count && i < DEVICES_MAX; i++) {
 		const struct plx_rdma_device *device = &devices[i];
 
-		if (!plx_rdma_is_active(device))
-			continue;
-		int node = plx_topo_device_node(topo, device->name);
-
-		if (node < 0)
-			node = device->node;
-		if (node < 0)
+		if (!plx_rdma_is_active(device) || device->node < 0)
 			continue;
 		memcpy(name_out, device->name, sizeof(device->name));
-		return node;
+		return device->node;
 	}
 	return -1;
 }
@@ -105,7 +99,7 @@ static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo 
 	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
 	char name[PLX_RDMA_NAME_BYTES], list[128];
 	struct plx_cpuset near = {0};
-	int node = plx_topo_node_count(topo) > 1 ? eal_find_near(root, topo, name) : -1;
+	int node = plx_topo_node_count(topo) > 1 ? eal_find_near(root, name) : -1;
 
 	if (node < 0)
 		return near;

@@ -63,17 +63,17 @@ static int parse_number_or(const char *given, const char *text, const char *word
 
 /* Lcores ----------------------------------------------------------------------------------- */
 
-int eal_parse_main_lcore(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_main_lcore(const char *given, const char *text, void *field)
 {
-	return parse_number(given, text, 0, PLX_LCORE_MAX - 1, &conf->main_lcore);
+	return parse_number(given, text, 0, PLX_LCORE_MAX - 1, field);
 }
 
-int eal_parse_lane_slots(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_lane_slots(const char *given, const char *text, void *field)
 {
-	int rc = parse_number(given, text, PLX_LANE_SLOTS_MIN, PLX_LANE_SLOTS_MAX,
-			      &conf->lane_slots);
+	uint32_t *slots = field;
+	int rc = parse_number(given, text, PLX_LANE_SLOTS_MIN, PLX_LANE_SLOTS_MAX, slots);
 
-	if (rc == 0 && conf->lane_slots & (conf->lane_slots - 1))
+	if (rc == 0 && *slots & (*slots - 1))
 		return plx_fail(EINVAL, "%s %s: not a power of two; give one from %d to %d", given,
 				text, PLX_LANE_SLOTS_MIN, PLX_LANE_SLOTS_MAX);
 	return rc;
@@ -102,7 +102,7 @@ int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore
 
 /* Memory ----------------------------------------------------------------------------------- */
 
-int eal_parse_huge(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_huge(const char *given, const char *text, void *field)
 {
 	static const char *const words[] = {
 		[PLX_HUGE_2M] = "2M", [PLX_HUGE_1G] = "1G", [PLX_HUGE_NONE] = "none"};
@@ -110,11 +110,11 @@ int eal_parse_huge(struct plx_eal_conf *conf, const char *given, const char *tex
 
 	if (value < 0)
 		return value;
-	conf->huge = (enum plx_huge)value;
+	*(enum plx_huge *)field = (enum plx_huge)value;
 	return 0;
 }
 
-int eal_parse_numa(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_numa(const char *given, const char *text, void *field)
 {
 	static const char *const words[] = {
 		[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any"};
@@ -122,13 +122,13 @@ int eal_parse_numa(struct plx_eal_conf *conf, const char *given, const char *tex
 
 	if (value < 0)
 		return value;
-	conf->numa = (enum plx_numa)value;
+	*(enum plx_numa *)field = (enum plx_numa)value;
 	return 0;
 }
 
-int eal_parse_dump_memory(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_no_dump(const char *given, const char *text, void *field)
 {
-	return parse_flag(given, text, "yes", "no", "yes or no", &conf->no_dump);
+	return parse_flag(given, text, "yes", "no", "yes or no", field);
 }
 
 /* "64", "512K", "1G" up to end. Return: whether it is one; what is too large gives UINT64_MAX. */
@@ -156,18 +156,19 @@ static bool parse_amount(const char *at, const char *end, uint64_t *bytes_out)
 	return true;
 }
 
-int eal_parse_socket_mem(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_node_bytes(const char *given, const char *text, void *field)
 {
+	size_t *bytes = field;
 	const char *at = text;
 
-	memset(conf->node_bytes, 0, sizeof(conf->node_bytes));
+	memset(bytes, 0, PLX_EAL_NODES_MAX * sizeof(*bytes));
 	for (unsigned node = 0; at; node++) {
 		const char *end = at + strcspn(at, ",");
 
 		if (node == PLX_EAL_NODES_MAX)
 			return plx_fail(EINVAL, "%s %s: more than %d NUMA nodes", given, text,
 					PLX_EAL_NODES_MAX);
-		if (!parse_amount(at, end, &conf->node_bytes[node]))
+		if (!parse_amount(at, end, &bytes[node]))
 			return plx_fail(EINVAL,
 					"%s %s: '%.*s' is no amount of memory; give MB per NUMA "
 					"node, such as 64 or 64,64, or with a unit, K, M or G: 1G",
@@ -217,58 +218,35 @@ int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *top
 
 /* Links ------------------------------------------------------------------------------------ */
 
-int eal_parse_require(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_require_rdma(const char *given, const char *text, void *field)
 {
-	return parse_flag(given, text, "none", "rdma", "rdma or none", &conf->require_rdma);
+	return parse_flag(given, text, "none", "rdma", "rdma or none", field);
 }
 
-int eal_parse_receive_mem(struct plx_eal_conf *conf, const char *given, const char *text)
+static_assert(PLX_RECEIVE_BYTES_MIN == PLX_PARTIAL_BYTES_MIN &&
+		      PLX_RECEIVE_BYTES_MAX == PLX_PARTIAL_BYTES_MAX,
+	      "one parser serves both");
+
+int eal_parse_size(const char *given, const char *text, void *field)
 {
-	return plx_parse_size(given, text, PLX_RECEIVE_BYTES_MIN, PLX_RECEIVE_BYTES_MAX,
-			      &conf->receive_bytes);
+	return plx_parse_size(given, text, PLX_RECEIVE_BYTES_MIN, PLX_RECEIVE_BYTES_MAX, field);
 }
 
-int eal_parse_partial_mem(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_limit(const char *given, const char *text, void *field)
 {
-	return plx_parse_size(given, text, PLX_PARTIAL_BYTES_MIN, PLX_PARTIAL_BYTES_MAX,
-			      &conf->partial_bytes);
-}
-
-static int parse_limit(const char *given, const char *text, uint32_t *out)
-{
-	return parse_number_or(given, text, "none", PLX_NO_LIMIT, PLX_NO_LIMIT - 1, out);
-}
-
-int eal_parse_links_max(struct plx_eal_conf *conf, const char *given, const char *text)
-{
-	return parse_limit(given, text, &conf->admission.links_max);
-}
-
-int eal_parse_links_per_host(struct plx_eal_conf *conf, const char *given, const char *text)
-{
-	return parse_limit(given, text, &conf->admission.links_per_host_max);
-}
-
-int eal_parse_accepts_per_s(struct plx_eal_conf *conf, const char *given, const char *text)
-{
-	return parse_limit(given, text, &conf->admission.accepts_per_s);
-}
-
-int eal_parse_handshakes_max(struct plx_eal_conf *conf, const char *given, const char *text)
-{
-	return parse_limit(given, text, &conf->admission.handshakes_max);
+	return parse_number_or(given, text, "none", PLX_NO_LIMIT, PLX_NO_LIMIT - 1, field);
 }
 
 #define SELF_TEST_RATE_MAX 1000000000
 
-int eal_parse_self_test(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_self_test_rate(const char *given, const char *text, void *field)
 {
-	return parse_number_or(given, text, "off", PLX_NONE, SELF_TEST_RATE_MAX,
-			       &conf->self_test_rate);
+	return parse_number_or(given, text, "off", PLX_NONE, SELF_TEST_RATE_MAX, field);
 }
 
-int eal_parse_heartbeat(struct plx_eal_conf *conf, const char *given, const char *text)
+int eal_parse_heartbeat_ns(const char *given, const char *text, void *field)
 {
+	struct plx_eal_conf *conf = plx_container_of(field, struct plx_eal_conf, heartbeat_ns);
 	const char *colon = strchr(text, ':');
 	char what[256], period[64];
 	int rc;

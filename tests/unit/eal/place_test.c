@@ -144,13 +144,13 @@ TEST(the_near_node_is_of_the_first_active_device_that_tells)
 	struct fixture *f = *state;
 	char name[PLX_RDMA_NAME_BYTES];
 
-	assert_int_equal(eal_find_near(f->root, f->nodes, name), -1);
+	assert_int_equal(eal_find_near(f->root, name), -1);
 	put_device(f, "mlx5_0", "0", "1: DOWN\n");
 	put_device(f, "mlx5_1", "-1", "4: ACTIVE\n");
-	assert_int_equal(eal_find_near(f->root, f->nodes, name), -1);
+	assert_int_equal(eal_find_near(f->root, name), -1);
 	put_device(f, "mlx5_10", "0", "4: ACTIVE\n");
 	put_device(f, "mlx5_2", "1", "4: ACTIVE\n");
-	assert_int_equal(eal_find_near(f->root, f->nodes, name), 1);
+	assert_int_equal(eal_find_near(f->root, name), 1);
 	assert_string_equal(name, "mlx5_2");
 }
 

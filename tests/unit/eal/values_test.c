@@ -24,7 +24,9 @@ static int close_topo(void **state)
 
 static int set(struct plx_eal_conf *conf, enum eal_option_id id, const char *text)
 {
-	return eal_options[id].parse(conf, eal_options[id].name, text);
+	const struct eal_option *option = &eal_options[id];
+
+	return option->parse(option->name, text, (char *)conf + option->offset);
 }
 
 struct bad {
