@@ -236,8 +236,8 @@ struct info_rdma {
 /** What the kernel shows below root. */
 void info_gather_rdma(const char *root, struct info_rdma *rdma);
 
-/** What this host's devices say when they are opened, and where hwloc sees them. */
-void info_probe_rdma(const struct plx_topo *topo, struct info_rdma *rdma);
+/** What this host's devices say when they are opened. */
+void info_probe_rdma(struct info_rdma *rdma);
 
 /** Give the ports the addresses of their interfaces. list: as of getifaddrs. */
 void info_take_addresses(const struct ifaddrs *list, struct info_rdma *rdma);

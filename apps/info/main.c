@@ -54,7 +54,7 @@ static int gather(struct info *info)
 	info_gather_kernel("", &info->kernel);
 	info_gather_memory("", &info->memory);
 	info_gather_rdma("", &info->rdma);
-	info_probe_rdma(topo, &info->rdma);
+	info_probe_rdma(&info->rdma);
 	plx_topo_close(topo);
 	info_gather_fabric(plx_drivers, &info->fabric);
 	return 0;

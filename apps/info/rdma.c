@@ -31,24 +31,20 @@ void info_gather_rdma(const char *root, struct info_rdma *rdma)
 	rdma->cm = look_at(root, "/dev/infiniband/rdma_cm");
 }
 
-static void probe_device(const struct plx_topo *topo, struct info_device *device)
+static void probe_device(struct info_device *device)
 {
-	int node = plx_topo_device_node(topo, device->seen.name);
-
-	if (node >= 0)
-		device->seen.node = node;
 	device->error = info_probe_device(&device->seen, &device->details);
 	device->usable = device->error == 0;
 	if (!device->usable)
 		snprintf(device->unusable, sizeof(device->unusable), "%s", plx_error());
 }
 
-void info_probe_rdma(const struct plx_topo *topo, struct info_rdma *rdma)
+void info_probe_rdma(struct info_rdma *rdma)
 {
 	struct ifaddrs *list;
 
 	for (unsigned i = 0; i < rdma->device_count; i++)
-		probe_device(topo, &rdma->devices[i]);
+		probe_device(&rdma->devices[i]);
 	if (rdma->device_count == 0 || getifaddrs(&list) != 0)
 		return;
 	info_take_addresses(list, rdma);

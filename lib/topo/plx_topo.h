@@ -155,8 +155,8 @@ const char *plx_rdma_transport_name(enum plx_rdma_transport transport);
  * unknown, as in most virtual machines and on hosts with one node; -ENODEV no such device. */
 int plx_device_node(const char *name);
 
-/** The same on the host of that topology: one from XML has devices if it was exported with them, but
- * no PCI addresses. Thread: setup. Return: as plx_device_node. */
+/** The same on the host of that topology: one from XML has devices if it was exported with them,
+ * but no PCI addresses. Thread: setup. Return: as plx_device_node. */
 int plx_topo_device_node(const struct plx_topo *topo, const char *name);
 
 /* Core lists and masks --------------------------------------------------------------------- */
