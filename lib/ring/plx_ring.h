@@ -311,19 +311,27 @@ static inline uint32_t plx_ring_plain_pop(struct plx_ring *ring, void *elements,
 	return count;
 }
 
-/** Private: push to an MPSC or MPMC ring. */
-static inline uint32_t plx_ring_many_push(struct plx_ring *ring, const void *elements,
+/** Private: push to a ring of any kind. bulk: all or nothing. */
+static inline uint32_t plx_ring_push_some(struct plx_ring *ring, const void *elements,
 					  uint32_t count, bool bulk)
 {
+	if (plx_likely(ring->is_plain))
+		return plx_ring_plain_push(ring, elements, count, bulk);
+	if (ring->kind == PLX_RING_SPSC)
+		return plx_ring_spsc_push(ring, elements, count, bulk);
 	if (plx_ring_is_one(count))
 		return plx_ring_multi_push_one(ring, elements);
 	return plx_ring_multi_push(ring, elements, count, bulk);
 }
 
-/** Private: pop from such a ring. */
-static inline uint32_t plx_ring_many_pop(struct plx_ring *ring, void *elements, uint32_t count,
+/** Private: pop from a ring of any kind. bulk: all or nothing. */
+static inline uint32_t plx_ring_pop_some(struct plx_ring *ring, void *elements, uint32_t count,
 					 bool bulk)
 {
+	if (plx_likely(ring->is_plain))
+		return plx_ring_plain_pop(ring, elements, count, bulk);
+	if (ring->kind == PLX_RING_SPSC)
+		return plx_ring_spsc_pop(ring, elements, count, bulk);
 	if (plx_ring_is_one(count))
 		return plx_ring_multi_pop_one(ring, elements);
 	return plx_ring_multi_pop(ring, elements, count, bulk);
@@ -336,11 +344,7 @@ static inline uint32_t plx_ring_many_pop(struct plx_ring *ring, void *elements, 
 static inline uint32_t plx_ring_push_burst(struct plx_ring *ring, const void *elements,
 					   uint32_t count)
 {
-	if (plx_likely(ring->is_plain))
-		return plx_ring_plain_push(ring, elements, count, false);
-	if (ring->kind == PLX_RING_SPSC)
-		return plx_ring_spsc_push(ring, elements, count, false);
-	return plx_ring_many_push(ring, elements, count, false);
+	return plx_ring_push_some(ring, elements, count, false);
 }
 
 /** Push all of `count` elements, next to each other, or none. Thread: a producer.
@@ -348,11 +352,7 @@ static inline uint32_t plx_ring_push_burst(struct plx_ring *ring, const void *el
 static inline uint32_t plx_ring_push_bulk(struct plx_ring *ring, const void *elements,
 					  uint32_t count)
 {
-	if (plx_likely(ring->is_plain))
-		return plx_ring_plain_push(ring, elements, count, true);
-	if (ring->kind == PLX_RING_SPSC)
-		return plx_ring_spsc_push(ring, elements, count, true);
-	return plx_ring_many_push(ring, elements, count, true);
+	return plx_ring_push_some(ring, elements, count, true);
 }
 
 /** Push one element. Thread: a producer. Return: false where the ring is full. */
@@ -364,22 +364,14 @@ static inline bool plx_ring_push(struct plx_ring *ring, const void *element)
 /** Pop up to `count` elements, as many as there are. Thread: a consumer. Return: how many. */
 static inline uint32_t plx_ring_pop_burst(struct plx_ring *ring, void *elements, uint32_t count)
 {
-	if (plx_likely(ring->is_plain))
-		return plx_ring_plain_pop(ring, elements, count, false);
-	if (ring->kind == PLX_RING_SPSC)
-		return plx_ring_spsc_pop(ring, elements, count, false);
-	return plx_ring_many_pop(ring, elements, count, false);
+	return plx_ring_pop_some(ring, elements, count, false);
 }
 
 /** Pop `count` elements that stand next to each other, or none. Thread: a consumer.
  * Return: count; 0 where there are not as many. */
 static inline uint32_t plx_ring_pop_bulk(struct plx_ring *ring, void *elements, uint32_t count)
 {
-	if (plx_likely(ring->is_plain))
-		return plx_ring_plain_pop(ring, elements, count, true);
-	if (ring->kind == PLX_RING_SPSC)
-		return plx_ring_spsc_pop(ring, elements, count, true);
-	return plx_ring_many_pop(ring, elements, count, true);
+	return plx_ring_pop_some(ring, elements, count, true);
 }
 
 /** Pop one element. Thread: a consumer. Return: false where the ring is empty. */
