@@ -14,10 +14,9 @@
 #define COMPAT_MR_BASIC    (1 << 0)
 #define COMPAT_MR_SCALABLE (1 << 1)
 
-/* FI_ORDER_NONE, FI_ORDER_STRICT and FI_ORDER_DATA: the orders of completions. */
+/* FI_ORDER_NONE and FI_ORDER_STRICT: the orders of completions. */
 #define COMPAT_ORDER_NONE   UINT64_C(0)
 #define COMPAT_ORDER_STRICT UINT64_C(0x1FF)
-#define COMPAT_ORDER_DATA   (UINT64_C(1) << 16)
 
 /* fi_wait_open and fi_wait: wait sets, which only the provider net (before 1.18) needs here. */
 static inline int compat_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
@@ -29,13 +28,6 @@ static inline int compat_wait_open(struct fid_fabric *fabric, struct fi_wait_att
 static inline int compat_wait(struct fid_wait *wait, int timeout_ms)
 {
 	return wait->ops->wait(wait, timeout_ms);
-}
-
-/* fi_poll_open: poll sets. */
-static inline int compat_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
-				   struct fid_poll **poll_out)
-{
-	return domain->ops->poll_open(domain, attr, poll_out);
 }
 
 #endif

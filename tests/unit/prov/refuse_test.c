@@ -152,7 +152,7 @@ TEST(domains_have_no_other_objects)
 
 	refuses(fi_domain2(party.fabric, party.info, &domain, FI_PEER, NULL));
 	refuses(compat_wait_open(party.fabric, NULL, &wait));
-	refuses(compat_poll_open(party.domain, NULL, &poll));
+	refuses(party.domain->ops->poll_open(party.domain, NULL, &poll));
 	refuses(fi_cntr_open(party.domain, NULL, &counter, NULL));
 	refuses(fi_av_open(party.domain, NULL, &av, NULL));
 	refuses(fi_stx_context(party.domain, NULL, &shared, NULL));
