@@ -125,7 +125,7 @@ void close_now(struct plx_link *link, enum plx_link_reason reason, const char *f
 		if (reason == PLX_LINK_PEER_DOWN)
 			note_own_pause(link);
 		if (reason == PLX_LINK_PROTOCOL && link->from)
-			listener_count(&link->from->protocol_broken);
+			counter_add_shared(&link->from->protocol_broken, 1);
 	}
 	if (!link->connected && link->set->connecting)
 		link->set->connecting--;

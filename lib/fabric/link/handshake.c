@@ -158,7 +158,7 @@ static void opened(struct plx_link *link)
 	liveness_join(link);
 	if (link->from) {
 		admission_opened(link->ticket);
-		listener_count(&link->from->opened);
+		counter_add_shared(&link->from->opened, 1);
 	}
 	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open", link->home->id,
 		link->peer, link->set->label);

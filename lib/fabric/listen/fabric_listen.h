@@ -11,6 +11,7 @@
 #ifndef FABRIC_LISTEN_H
 #define FABRIC_LISTEN_H
 
+#include "counter.h"
 #include "fabric_address.h"
 #include "fabric_lcore.h"
 #include "fabric_provider.h"
@@ -141,12 +142,6 @@ struct plx_listener {
 	char address[PLX_ADDRESS_MAX];
 	uint16_t port;
 };
-
-/* Relaxed: each counter stands for itself. */
-static inline void listener_count(_Atomic uint64_t *counter)
-{
-	atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
-}
 
 /* listener.c */
 struct listener_shared *listener_shared_create(const struct plx_admission *limits);

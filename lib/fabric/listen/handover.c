@@ -50,7 +50,7 @@ static void refuse(struct plx_listener *listener, struct fi_info *info, const ch
 	char peer[PLX_ADDRESS_MAX];
 
 	address_format(info->dest_addr, peer, sizeof(peer));
-	listener_count(&listener->shared->refused);
+	counter_add_shared(&listener->shared->refused, 1);
 	if (info->handle) /* else an endpoint took it, and closing that dropped it */
 		fi_reject(listener->pep, info->handle, NULL, 0);
 	if (logs)
@@ -407,7 +407,7 @@ void handover_request(struct plx_listener *listener, struct fi_info *info)
 	struct request *request = NULL;
 	int rc = -EBUSY;
 
-	listener_count(&listener->shared->requests);
+	counter_add_shared(&listener->shared->requests, 1);
 	if (listener->closed) { /* it waits for earlier requests */
 		refuse(listener, info, "the listener is closed", may_log(listener));
 	} else {

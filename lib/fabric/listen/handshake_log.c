@@ -50,7 +50,7 @@ void handshake_log_failed(const struct plx_link *link, const char *who, const ch
 {
 	struct in6_addr host = {0};
 
-	listener_count(&link->from->no_handshake);
+	counter_add_shared(&link->from->no_handshake, 1);
 	if (link->ticket)
 		host = admission_address(link->ticket);
 	log_host(link->from, &host, link->peer, who, what);
@@ -65,7 +65,7 @@ void handshake_log_refused(const struct sockaddr *peer, const char *why, bool ev
 	if (evicted)
 		admission_count_evicted(&listener->admission);
 	else
-		listener_count(&listener->no_handshake);
+		counter_add_shared(&listener->no_handshake, 1);
 	address_format(peer, address, sizeof(address));
 	log_host(listener, &host, address, "", why);
 }

@@ -43,7 +43,7 @@ void listener_failed(const struct plx_link *link)
 {
 	struct listener_shared *shared = link->from;
 
-	listener_count(&shared->failed);
+	counter_add_shared(&shared->failed, 1);
 	pthread_mutex_lock(&shared->lock);
 	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.*s",
 		 (int)sizeof(shared->last_failure) - 1, link->text);
@@ -70,17 +70,16 @@ void plx_listener_stats(const struct plx_listener *listener, struct plx_listener
 {
 	struct listener_shared *shared = listener->shared;
 
-	stats_out->requests = atomic_load_explicit(&shared->requests, memory_order_relaxed);
-	stats_out->opened = atomic_load_explicit(&shared->opened, memory_order_relaxed);
-	stats_out->refused = atomic_load_explicit(&shared->refused, memory_order_relaxed);
+	stats_out->requests = counter_get(&shared->requests);
+	stats_out->opened = counter_get(&shared->opened);
+	stats_out->refused = counter_get(&shared->refused);
 	stats_out->refused_links = admission_count(&shared->admission, ADMISSION_LINKS);
 	stats_out->refused_host = admission_count(&shared->admission, ADMISSION_HOST);
 	stats_out->refused_rate = admission_count(&shared->admission, ADMISSION_RATE);
 	stats_out->evicted = admission_count(&shared->admission, ADMISSION_EVICTED);
-	stats_out->failed = atomic_load_explicit(&shared->failed, memory_order_relaxed);
-	stats_out->no_handshake = atomic_load_explicit(&shared->no_handshake, memory_order_relaxed);
-	stats_out->protocol_broken = atomic_load_explicit(&shared->protocol_broken,
-							  memory_order_relaxed);
+	stats_out->failed = counter_get(&shared->failed);
+	stats_out->no_handshake = counter_get(&shared->no_handshake);
+	stats_out->protocol_broken = counter_get(&shared->protocol_broken);
 	pthread_mutex_lock(&shared->lock);
 	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
 	pthread_mutex_unlock(&shared->lock);
