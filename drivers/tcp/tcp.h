@@ -10,8 +10,7 @@
  *     send.c       from calls to bytes of a socket                                 (hot path)
  *     rma.c        one-sided reads and writes
  *   domain.c     what completion queues and endpoints belong to, and what peers may read or write
- *   cm/          how connections are made: tcp_pep.h (pep.c, request.c), connect.c, congestion.c,
- *                cm.c
+ *   cm/          how connections are made: tcp_pep.h, pep.c; connect.c, congestion.c, cm.c
  *   provider.c   what the provider has, how libfabric knows it, parameters
  *   driver.c     how lib/fabric uses it
  */

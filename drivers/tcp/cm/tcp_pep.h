@@ -43,12 +43,6 @@ struct tcp_pep {
 	void *refused_arg;
 };
 
-/* request.c; see struct prov_pep_ops. */
-void tcp_pep_incoming(struct prov_pep *pep);
-void tcp_request_ready(struct prov_source *source);
-void tcp_request_late(struct prov_request *request);
-void tcp_request_leave(struct prov_request *base);
-
 /* congestion.c ----------------------------------------------------------------------------- */
 
 /* Before the socket connects or listens. Return: whether it had BBR; then the next is for it, or
