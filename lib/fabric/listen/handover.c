@@ -403,7 +403,7 @@ static struct in6_addr address_of(const struct plx_listener *listener, const str
 void handover_request(struct plx_listener *listener, struct fi_info *info)
 {
 	struct in6_addr address = address_of(listener, info);
-	struct admission_answer answer;
+	struct admission_answer answer = {0};
 	struct request *request = NULL;
 	int rc = -EBUSY;
 
