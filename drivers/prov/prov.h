@@ -8,7 +8,7 @@
  *   prov_pep.h        passive endpoints, and the connections that come in on them: pep.c
  *   prov_cq.h         completion queues: cq.c
  *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
- *   queue.h           what both kinds of queue are waited for by: queue.c
+ *   prov_queue.h      what both kinds of queue are waited for by: queue.c
  *   mr.c              memory that is registered
  *   refuse.c          calls that are refused
  *   prov_address.h    addresses of endpoints: address.c
@@ -31,7 +31,7 @@
 #include "prov_cq.h"
 #include "prov_ep.h"
 #include "prov_pep.h"
-#include "queue.h"
+#include "prov_queue.h"
 
 #include <netinet/in.h>
 #include <rdma/fabric.h>

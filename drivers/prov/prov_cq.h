@@ -4,7 +4,7 @@
 #ifndef PROV_CQ_H
 #define PROV_CQ_H
 
-#include "queue.h"
+#include "prov_queue.h"
 
 #include <assert.h>
 #include <list.h>

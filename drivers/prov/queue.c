@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two kinds of queue have in common: see queue.h. */
+/* What the two kinds of queue have in common: see prov_queue.h. */
 #include "prov.h"
 
 #include <errno.h>
