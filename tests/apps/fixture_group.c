@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What holds for all tests of a program: its two CPUs, the providers that there are, and that
  * nothing is left in /dev/shm. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How a link comes about, or does not: addresses, ports, command lines, and strangers at the
  * door. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

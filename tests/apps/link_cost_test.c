@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What messages cost in system calls, as strace counts them. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

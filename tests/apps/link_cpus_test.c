@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which CPUs pollers run on, and that those who share one are told so. */
-#include "fixture.h"
 #include "plx_topo.h"
+#include "process_fixture.h"
 
 #include <sched.h>
 #include <signal.h>

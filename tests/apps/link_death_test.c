@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Processes that end in the middle: killed, asked to stop, frozen, or gone right after their last
  * message. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages of all sizes and at a given rate: what comes back, and what is said of it. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Thousands of links to one lcore: no turn of its loop is long while they come, none is lost, and
  * each takes few mappings. The lcore is this process', the links are many_links'. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include "plx_eal.h"
 #include "plx_fabric.h"

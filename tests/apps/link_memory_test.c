@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What links take of memory and descriptors, and give back. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <dirent.h>
 #include <signal.h>

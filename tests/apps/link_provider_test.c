@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which provider two processes meet over. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

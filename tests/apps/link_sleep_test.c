@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A server that sleeps: what it costs with nobody there and with a silent peer, and what it
  * survives. The limits are generous: it is the bench that measures. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <signal.h>
 #include <stdio.h>

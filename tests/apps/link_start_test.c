@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How soon after its start a process sends its first message. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages one way: plx-ping --one-way counts what a --sink has received, no more and no less. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a script finds where plx-ping --out has written: only what this run has measured, and how
  * the run ended. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <errno.h>
 #include <inttypes.h>

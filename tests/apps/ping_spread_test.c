@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-ping --listen on two lcores: which of them serves which links. */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <stdio.h>
 #include <string.h>

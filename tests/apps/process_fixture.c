@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "fixture.h"
+#include "process_fixture.h"
 
 #include <signal.h>
 #include <stdio.h>
