@@ -124,7 +124,7 @@ check_static()
 	if [[ $found == "Cppcheck $cppcheck_version"* ]]; then
 		mapfile -t includes < <(printf -- '-I%s\n' lib/*/ lib/*/*/ lib drivers drivers/*/ drivers/*/*/)
 		# It reads no headers of the system, but must know the lists, whose macros assign.
-		queue=$(cc -E -H -x c -include sys/queue.h /dev/null 2>&1 >/dev/null | awk '/sys\/queue\.h$/ { print $2; exit }')
+		queue=$(echo '#include <sys/queue.h>' | cc -E -x c - | sed -n 's/^# 1 "\(.*queue\.h\)".*/\1/p' | head -n 1)
 		# What it does not know of C11 or cmocka it would guess wrong; the product is what counts.
 		cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu \
 			--enable=warning,portability --suppress=missingIncludeSystem \

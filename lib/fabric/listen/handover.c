@@ -11,6 +11,7 @@
  * plx_fabric_fini, when no lcore runs any more, finds all of them on these two lists. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
+#include "list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,15 +94,19 @@ static void finish(struct request *request, const char *why)
 
 void handover_drop_all(struct plx_listener *listener)
 {
-	while (!LIST_EMPTY(&listener->requests))
-		finish(LIST_FIRST(&listener->requests), "the process is shutting down");
+	struct request *request, *next;
+
+	LIST_FOREACH_SAFE (request, &listener->requests, of_list, next)
+		finish(request, "the process is shutting down");
 }
 
 /* No lcore runs any more. */
 void handover_forget_all(struct plx_fabric_lcore *home)
 {
-	while (!LIST_EMPTY(&home->given_up))
-		finish(LIST_FIRST(&home->given_up), NULL);
+	struct request *request, *next;
+
+	LIST_FOREACH_SAFE (request, &home->given_up, of_list, next)
+		finish(request, NULL);
 }
 
 /* On the lcore that gets the link ------------------------------------------------------------- */

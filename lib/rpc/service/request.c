@@ -98,6 +98,7 @@ void request_list_remove(struct plx_rpc_request *request)
 {
 	struct request_list *list = request->list;
 
+	assert(list);
 	TAILQ_REMOVE(&list->requests, request, link);
 	request->list = NULL;
 	if (--list->count == 0)
