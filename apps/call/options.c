@@ -78,6 +78,9 @@ const struct plx_app call_app = {
 		 "           --count N | --duration TIME [--in-flight N]\n"
 		 "           [--rate R [--arrival fixed|poisson|burst] [--seed N]]\n"
 		 "           [--out DIR [--name NAME]]",
+	.examples = "  plx-call --connect 127.0.0.1:7000 --list\n"
+		    "  plx-call --connect 127.0.0.1:7000 --method thermometer.read --format hex",
+	.page = "apps/plx-call.md",
 	.options = options,
 	.check = check,
 	.idle = "poll",

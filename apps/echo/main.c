@@ -73,6 +73,9 @@ int main(int argc, char **argv)
 	static const struct plx_app app = {.name = "plx-echo",
 					   .summary = "Send every message back.",
 					   .usage = "  plx-echo [EAL options] -- --listen ADDR",
+					   .examples = "  plx-echo --listen 127.0.0.1:7000\n"
+						       "  plx-echo -l 2 --listen '*:7000'",
+					   .page = "apps/plx-echo.md",
 					   .options = options};
 	static const struct plx_link_events events = {.on_open = on_open,
 						      .on_message = on_message,

@@ -25,6 +25,9 @@ static const struct plx_app app = {
 	.name = "plx-info",
 	.summary = "what this host offers, and what to change for low latency",
 	.usage = "  plx-info [--json] [--doctor]",
+	.examples = "  plx-info --doctor\n"
+		    "  plx-info --json | jq .rdma",
+	.page = "apps/plx-info.md",
 	.options = options,
 };
 
@@ -32,7 +35,8 @@ static void print_help(void)
 {
 	printf("%s: %s\n\nUsage:\n%s\n\nOptions:\n", app.name, app.summary, app.usage);
 	plx_app_print_options(&app, stdout);
-	printf("\nIt takes no EAL options, as it starts no lcore.\n");
+	printf("\nIt takes no EAL options, because it starts no lcore.\n");
+	plx_app_print_more(&app);
 }
 
 static void print_version(void)

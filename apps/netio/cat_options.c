@@ -165,6 +165,9 @@ const struct plx_app cat_app = {
 		 "  netio-cat recv      [EAL options] -- --listen ADDR [-e NAME] [--count N]\n"
 		 "            [--show-tag]\n"
 		 "  -t is --tag, -e is --encoding",
+	.examples = "  netio-cat subscribe --connect 127.0.0.1:12345 -t 0-255 --show-tag\n"
+		    "  netio-cat publish --listen 127.0.0.1:12345 -t 5 <FILE",
+	.page = "apps/netio-cat.md",
 	.options = options,
 	.check = check,
 };

@@ -81,6 +81,9 @@ static const struct plx_app app = {
 		 "           [--rate R] [--page SIZE] [--pages N] [--json FILE]\n"
 		 "  netio-pubsub-bench [EAL options] -- --connect ADDR [--subscribers N]\n"
 		 "           [--tags N] [--page SIZE] [--slow POLICY] [--json FILE]",
+	.examples = "  netio-pubsub-bench --listen 127.0.0.1:12345 --subscribers 4\n"
+		    "  netio-pubsub-bench --connect 127.0.0.1:12345 --subscribers 4",
+	.page = "apps/netio.md",
 	.options = options,
 	.check = check,
 };

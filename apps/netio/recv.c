@@ -40,6 +40,9 @@ static const struct plx_app app = {
 	.summary = "Count the messages that NetIO sockets send.",
 	.usage = "  netio-recv [EAL options] -- --listen ADDR [--rx-buf SIZE] [--rx-bufs N]\n"
 		 "           [--message-max SIZE]",
+	.examples = "  netio-recv --listen 127.0.0.1:12345\n"
+		    "  netio-recv --listen '*:12345' --rx-buf 1M",
+	.page = "apps/netio.md",
 	.options = options,
 };
 

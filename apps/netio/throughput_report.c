@@ -81,6 +81,9 @@ const struct plx_app throughput_app = {
 	.usage = "  netio-throughput [EAL options] -- --connect ADDR [--mode MODE]\n"
 		 "           [--sizes N,N,...] [--duration TIME] [--page SIZE] [--pages N]\n"
 		 "           [--json FILE]",
+	.examples = "  netio-throughput --connect 127.0.0.1:12345\n"
+		    "  netio-throughput --connect 127.0.0.1:12345 --mode unbuffered --sizes 64",
+	.page = "apps/netio.md",
 	.options = options,
 	.check = check,
 };

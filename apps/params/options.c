@@ -72,6 +72,9 @@ const struct plx_app params_app = {
 		"  plx-params [EAL options] -- --connect ADDR --remove NAME | --ack NAME [--fast]\n"
 		"  plx-params [EAL options] -- --connect ADDR --list | --alarms | --watch\n"
 		"           [--below NAME] [--json] [--deadline TIME]",
+	.examples = "  plx-params --serve params.db --listen 127.0.0.1:7000\n"
+		    "  plx-params --connect 127.0.0.1:7000 --get detector/hv/setpoint",
+	.page = "apps/plx-params.md",
 	.options = options,
 	.check = check,
 };

@@ -19,6 +19,9 @@ static const struct plx_app app = {
 		"  plx-perf pool [EAL options] [--bursts LIST] [--compare dpdk] ...\n"
 		"  plx-perf hop  [EAL options] [--gap-us N] [--with-idle-tcp] [--histogram FILE] "
 		"...",
+	.examples = "  plx-perf ring -l 0,1\n"
+		    "  plx-perf hop -l 0,1",
+	.page = "apps/plx-perf.md",
 	.options = perf_options,
 	.check = perf_check,
 };

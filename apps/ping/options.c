@@ -170,6 +170,9 @@ const struct plx_app ping_app = {
 		 "           [--count N | --duration TIME] [--warmup N] [--out DIR] [--name NAME]\n"
 		 "  plx-ping [EAL options] -- --connect ADDR --one-way [--size SIZE] [--burst N]\n"
 		 "           [--count N | --duration TIME] [--warmup N] [--out DIR] [--name NAME]",
+	.examples = "  plx-ping --self --explain\n"
+		    "  plx-ping --connect 192.0.2.7:7000 --duration 5s",
+	.page = "apps/plx-ping.md",
 	.options = options,
 	.check = check,
 };

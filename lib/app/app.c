@@ -85,6 +85,11 @@ static int read_all(int argc, char **argv, const struct plx_app *app, struct plx
 
 /* Printing --------------------------------------------------------------------------------- */
 
+void plx_app_print_more(const struct plx_app *app)
+{
+	printf("\nExamples:\n%s\n\nMore: man %s, or doc/%s\n", app->examples, app->name, app->page);
+}
+
 static int print_help(const struct plx_app *app)
 {
 	printf("%s: %s\n\nUsage:\n", app->name, app->summary);
@@ -100,6 +105,7 @@ static int print_help(const struct plx_app *app)
 	printf("EAL options. They mix with the program's own in any order. Where both have one of\n"
 	       "the same name, the program's is meant, and the EAL's if it stands before '--'.\n%s",
 	       plx_eal_options_help());
+	plx_app_print_more(app);
 	return plx_app_end_output(app, 0);
 }
 

@@ -85,10 +85,12 @@ struct plx_app_option {
 #define PLX_OPTIONS_END {.name = NULL}
 
 struct plx_app {
-	const char *name;    /**< "plx-ping" */
-	const char *summary; /**< one line */
-	const char *usage;   /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..."; NULL:
-				one that names no options */
+	const char *name;     /**< "plx-ping" */
+	const char *summary;  /**< one line */
+	const char *usage;    /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..."; NULL:
+				 one that names no options */
+	const char *examples; /**< two lines: "  plx-ping --self --explain" */
+	const char *page;     /**< its page: "apps/plx-ping.md" of doc */
 	const struct plx_app_option *options;
 	const char *idle; /**< --idle where the user does not give it; NULL: the EAL's default */
 	/** Check what the options say together; may be NULL. Return 0 or plx_fail(EINVAL, ...). */
@@ -117,6 +119,9 @@ unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MA
 
 /** Print the options, each with its placeholder and help, for a program that serves --help. */
 void plx_app_print_options(const struct plx_app *app, FILE *out);
+
+/** Print what --help ends with: the examples, and where to read more. */
+void plx_app_print_more(const struct plx_app *app);
 
 /** Print one line on standard output, at once, so that a script that reads it sees it now. It is
  * lost if a pipe is full or has no reader: an lcore does not wait for readers. Any other failure is

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Each option that `APP --help` shows is in its man page, or among the common ones in pollux(7); the
-# page describes no option that the program does not have; and the usage names all its own options.
+# page describes no option that the program does not have; the usage names all its own options; and
+# --help ends with two examples and a page to read.
 #
 #     man_test.sh FOLDER-OF-THE-PROGRAMS
 set -uo pipefail
@@ -44,6 +45,13 @@ for page in "$PLX_SOURCE_ROOT"/doc/man/*.1; do
 		"$(sed -n '/^Options/,/^$/p' <<<"$help" | grep -oE '^  (-[a-zA-Z], )?--[a-z-]+' |
 			grep -vE -- '--(help|version)$' | long_options)" \
 		"$(sed -n '/^Usage:/,/^$/p' <<<"$help" | long_options)"
+	end=$(tail -n 5 <<<"$help")
+	read -r _ _ man _ more <<<"$(tail -n 1 <<<"$end")"
+	if [[ $(sed -n 1p <<<"$end") != Examples: || $(grep -c "^  $name " <<<"$end") != 2 || $man != "$name," ||
+		! -f $PLX_SOURCE_ROOT/$more ]]; then
+		echo "FAILED: $name --help does not end with two examples and a page: $end"
+		failed=1
+	fi
 	echo "ok: $name"
 done
 exit $failed
