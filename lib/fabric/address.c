@@ -17,8 +17,8 @@ static int bad_address(const char *what, const char *address, const char *why)
 			what, address, why);
 }
 
-/* Split "host:port" at its last colon, take brackets off an IPv6 address, and check both parts.
- * A host of "*" or nothing is every address: host_out is "". Both outputs have room for
+/* Split "host:port" at its last colon, strip the brackets of an IPv6 address, and check both parts.
+ * A host of "*" or "" means every address: host_out is "". Both outputs have room for
  * PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
 int address_split(const char *what, const char *address, char *host_out, char *port_out)
 {
@@ -89,8 +89,8 @@ void address_ask(const char *host, struct address_list *out, char *why, size_t s
 			 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc ? rc : EAI_NONAME));
 }
 
-/* What a host stands for, each address once, in the order in which they are to be tried (RFC 6724).
- * what, address: for the text. Blocks where the host is a name that was not looked up. Return: 0;
+/* The addresses of a host without duplicates, in the order to try them (RFC 6724). what, address:
+ * for the error text. Blocks if the host is a name that is not in the cache. Return: 0;
  * -EHOSTUNREACH. */
 int address_resolve(const char *what, const char *address, const char *host,
 		    struct address_list *out)
@@ -140,7 +140,7 @@ int address_parse(const char *address, struct sockaddr_storage *out)
 	return 0;
 }
 
-/* The kernel reaches an address of this host from that address itself, or from a loopback one. */
+/* The kernel connects to a local address from that address, or from a loopback one. */
 bool address_is_here(const char *address)
 {
 	struct sockaddr_storage peer, own = {0};
@@ -153,7 +153,8 @@ bool address_is_here(const char *address)
 	fd = socket(peer.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	is_here = connect(fd, (struct sockaddr *)&peer, sizeof(peer)) == 0 && /* sends nothing */
+	is_here = connect(fd, (struct sockaddr *)&peer, sizeof(peer)) == 0 && /* sends nothing:
+									       * UDP */
 		  getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0 &&
 		  address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
 	close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Set-up, and what each lcore's loop does for its links. */
+/* Set-up, tear-down, and the poller that serves an lcore's links. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 #include "lookup.h"
@@ -11,8 +11,8 @@
 struct plx_log_component fabric_log = {.name = "fabric", .level = PLX_LOG_NOTICE};
 
 static bool ready;
-static bool closing; /* plx_fabric_fini is under way: nothing new is opened */
-static struct plx_fabric_lcore *lcores[PLX_LCORE_MAX]; /* each entry: its lcore's; fini: main's */
+static bool closing;                                   /* plx_fabric_fini runs: open nothing new */
+static struct plx_fabric_lcore *lcores[PLX_LCORE_MAX]; /* in fini the main lcore owns all */
 
 struct plx_fabric_lcore *fabric_home(void)
 {
@@ -29,8 +29,8 @@ int fabric_check_range(const char *name, uint64_t value, uint64_t min, uint64_t 
 			value, min, max);
 }
 
-/* In the child of a fork every send or close of a link would be the parent's. The links of other
- * lcores were never this thread's to use. */
+/* In the child of a fork, sending on a link or closing it would act for the parent. Only the links
+ * of the thread that forked are taken away: the others were never its own. */
 static void on_fork(void)
 {
 	struct plx_fabric_lcore *home = fabric_home();
@@ -45,8 +45,7 @@ static void on_fork(void)
 		link->want = 0;
 		link->settling = false;
 	}
-	/* Where a callback of a link or a listener called fork, the rest of the turn polls nothing.
-	 */
+	/* If a callback of a link or listener forked, the rest of the turn must poll nothing. */
 	home->scheduled = NULL;
 	for (struct plx_set *set = LIST_FIRST(&home->sets), *next; set; set = next) {
 		next = LIST_NEXT(set, of_home);
@@ -64,7 +63,7 @@ PLX_CONSTRUCTOR static void register_all(void)
 	plx_fork_hook_add(&fork_hook);
 }
 
-/* Which must be there where the others are not. */
+/* The provider for remote peers must exist. */
 static int check_fallback_provider(void)
 {
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
@@ -81,13 +80,13 @@ static int check_fallback_provider(void)
 	return rc;
 }
 
-/* libfabric reads these once, with its first call. What the user set stays.
+/* libfabric reads these once, in its first call. Values set by the user stay.
  *
- * Its verbs provider keeps a cache of memory registrations, by default, in which each has every
- * remote right, whatever it was asked for, and stays when it is closed: it is turned off. From 1.20
- * on its tcp provider fills 16 MiB with a domain's first transfer, for tagged messages that come
- * early: an lcore stops for 60 ms, in the middle of a connect or an accept. With buffers of the
- * smallest size that takes 5 ms. */
+ * The verbs provider caches memory registrations by default. A cached one has all remote rights,
+ * whatever was requested, and stays valid after it is closed: the cache is turned off. Since 1.20
+ * the tcp provider fills 16 MiB for unexpected tagged messages at a domain's first transfer, which
+ * stops an lcore for 60 ms inside a connect or accept. With buffers of the smallest size it takes
+ * 5 ms. */
 static void set_environment(void)
 {
 	setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
@@ -114,7 +113,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 
 	struct fd_mark *mark = descriptors_mark(NULL);
 
-	/* libfabric looks for all its providers at the first call; not later, inside a loop. */
+	/* libfabric searches its providers in the first call: make it here, not inside a loop. */
 	driver_set_table(conf->drivers, conf->provider, conf->require_rdma);
 	rc = driver_configure(conf->tcp);
 	rc = rc ? rc : check_fallback_provider();
@@ -126,8 +125,8 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	return 0;
 }
 
-/* By its own looks: where the lcore did something else for long, what came meanwhile is not to wait
- * for COLD_TURNS besides. */
+/* Measured by the set's own polls. After a long pause of the lcore, messages that arrived meanwhile
+ * must not wait COLD_TURNS more. */
 static bool is_cold(const struct plx_set *set)
 {
 	int64_t quiet_ns = (int64_t)(set->emptied_ns - set->last_work_ns);
@@ -136,8 +135,9 @@ static bool is_cold(const struct plx_set *set)
 	       !(set->has_sent && set->driver->flush);
 }
 
-/* Up to which time nothing is left in the set: where a poll takes less than it could, until now;
- * else, once as many completions were taken as there are operations, until the first of them. */
+/* Update the time up to which all completions were taken. A poll that takes less than a full burst
+ * empties the queue: now. Otherwise, after as many completions as there are operations, the first
+ * of these polls. */
 static void note_emptied(struct plx_set *set, int done, uint64_t now_ns)
 {
 	if (plx_likely(done < CQ_BURST)) {
@@ -178,7 +178,7 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 {
 	int done = 0;
 
-	set->has_sent = false; /* what callbacks send from here on is for the next one */
+	set->has_sent = false; /* sends from callbacks count for the next poll */
 	if (set->links)
 		done = cq_poll(set);
 	if (plx_unlikely(set->eq_in_polls-- <= 1))
@@ -186,7 +186,7 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 	return note_done(set, done, now_ns);
 }
 
-/* Before a sleep, or behind one: the EQ too, whether it is time for it or not. */
+/* Before or after a sleep: poll the EQ in any case. */
 static PLX_NOINLINE int poll_all(struct plx_set *set, uint64_t now_ns)
 {
 	int done;
@@ -221,7 +221,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	return work;
 }
 
-/* The loop returns, and nobody knows when it is run again. */
+/* The loop returns, and may not run again. */
 static void flush_sets(void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
@@ -301,7 +301,7 @@ uint32_t plx_fabric_open_count(void)
 	return count;
 }
 
-/* Those of the user; each takes its others along, wherever they are in the list. */
+/* Closes the user's listeners; each closes its `also` listeners, wherever they are in the list. */
 static void close_listeners(struct plx_fabric_lcore *home)
 {
 	struct plx_listener *listener = LIST_FIRST(&home->listeners);
@@ -346,9 +346,9 @@ int plx_fabric_drain(uint64_t timeout_ns)
 
 /* Down ---------------------------------------------------------------------------------------- */
 
-/* Only here, when no lcore runs any more, is one lcore's state touched by another thread: main's.
- * Each step is made on every lcore before the next one, as a link of one lcore may be sending a
- * buffer of another, and a request of one may have become a link of another. */
+/* Only here may another thread, the main one, touch an lcore's state: no lcore runs. Each step runs
+ * on all lcores before the next one: a link of one lcore may be sending a buffer of another, and a
+ * request of one may have become a link of another. */
 static void each_home(void (*step)(struct plx_fabric_lcore *home))
 {
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
@@ -376,7 +376,7 @@ static void reap_links(struct plx_fabric_lcore *home)
 	link_run_scheduled(home);
 }
 
-/* The provider kept operations: only leaking them is safe. */
+/* The provider still has operations: only leaking them is safe. */
 static void abandon_links(struct plx_fabric_lcore *home)
 {
 	while (!LIST_EMPTY(&home->links))
@@ -396,7 +396,7 @@ static uint64_t count_links(void)
 	return count;
 }
 
-/* For as long as some go, and a second more. */
+/* Reap while links disappear, and for one second after the last one. */
 static void reap_all_links(void)
 {
 	uint64_t limit_ns = plx_now_ns() + PLX_NS_PER_S;

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the process at the other end is alive. A connection does not tell: a host without power,
- * a cut cable, and a process that was stopped say nothing, and neither does the transport. So a
- * process that has nothing to send says so, in a HEARTBEAT: one to each peer process and period,
- * however many links and lcores they share, as any frame on any of them tells the same. And it
- * gives up a peer that is silent for longer than both have agreed to bear.
+/* Detects failed peers. Connections do not report a host without power, a cut cable or a stopped
+ * process. So each process sends a HEARTBEAT to each peer process once per period if it sent
+ * nothing else. Any frame on any link between the two counts, however many links and lcores they
+ * share. A peer that is silent for longer than both sides agreed on is given up.
  *
- * Each lcore looks at its own presences at the same multiples of the period. In the steady state
- * lcores tell each other only by two words of the peer: when one of them last heard and last sent
- * something, as of their last look. Before a peer is suspected the other lcores are asked, under a
- * lock: what they have heard, and how far they have looked. One that stands still may have the
- * peer's heartbeats waiting for it.
+ * Each lcore checks its presences at the same multiples of the period. In the steady state lcores
+ * share only two words per peer: when one of them last received, and last sent, a frame as of its
+ * last check. Before a peer becomes suspect, its lcore asks the others under a lock what they
+ * received, and how far they have polled. An lcore that does not run may have the peer's heartbeats
+ * in its queue.
  *
- * The silence that is borne grows by what this host itself lost lately: lcores that look late, as
- * the machine was stopped or a callback took long, would find silence everywhere. So would one
- * after its host was suspended. */
+ * This host's own delays are added to the allowed silence. An lcore that checks late, because of a
+ * slow callback or a descheduled or suspended machine, would otherwise find every peer silent. */
 #include "fabric_link.h"
 
 #include <assert.h>
@@ -25,24 +23,24 @@ static_assert(PLX_HEARTBEAT_NS_MIN == HEARTBEAT_MS_MIN * PLX_NS_PER_MS, "as on t
 static_assert(PLX_HEARTBEAT_NS_MAX == HEARTBEAT_MS_MAX * PLX_NS_PER_MS, "as on the wire");
 static_assert(PLX_DEAD_AFTER_NS_MAX == DEAD_AFTER_MS_MAX * PLX_NS_PER_MS, "as on the wire");
 static_assert(PLX_DEAD_AFTER_MIN == DEAD_AFTER_HEARTBEATS_MIN, "as on the wire");
-/* A frame that left just behind a look is 1.5 periods before the next one at worst, see beat(); a
- * peer is suspect after half of the time. */
+/* A frame that left just after a check is at most 1.5 periods old when the next one leaves, see
+ * send_heartbeat_if_due(). A peer becomes suspect after half of the time. */
 static_assert(PLX_DEAD_AFTER_MIN > 3, "who is alive is never suspect");
 
-/* An lcore that cannot judge yet, as another one has not looked, asks again so soon; and one that
- * found no link that takes a heartbeat tries again. */
+/* Retry delay: when another lcore has not polled far enough for a verdict, and when no link accepts
+ * a heartbeat. */
 #define AGAIN_NS (10 * PLX_NS_PER_MS)
 
-/* Having been late counts for one to two of these. */
+/* A delay counts for one to two windows. */
 #define LATE_WINDOW_NS (10 * PLX_NS_PER_S)
 
-/* Presences looked at, and links ended, in one turn. */
+/* Presences checked, and links ended, per turn. */
 #define LOOKS_MAX  32
 
-#define TRIES_MAX  8    /* links that a heartbeat is tried on, */
-#define PASSES_MAX 4096 /* and those that it passes: their peers may have no receive for it */
+#define TRIES_MAX  8    /* links tried per heartbeat */
+#define PASSES_MAX 4096 /* links skipped: their peers may have no receive for one */
 
-/* What this process asks for; constant after init. */
+/* This process's settings; constant after init. */
 static uint64_t own_period_ns, own_dead_after_ns; /* 0: no heartbeats */
 static struct plx_siphash_key incarnation_key, path_key;
 
@@ -90,7 +88,7 @@ void liveness_home_init(struct plx_fabric_lcore *home)
 
 /* HELLO ------------------------------------------------------------------------------------ */
 
-/* A number for the other end of a link: a keyed hash of the provider and the peer's host. */
+/* A keyed hash of the provider and the peer's host. */
 static uint64_t number_of(const struct plx_link *link, const struct plx_siphash_key *key)
 {
 	const char *port = strrchr(link->peer, ':');
@@ -101,15 +99,15 @@ static uint64_t number_of(const struct plx_link *link, const struct plx_siphash_
 	return plx_siphash(key, text, strlen(text));
 }
 
-/* Each host gets a different one. With a common one, a peer could send heartbeats in the name of
- * this process to another peer. */
+/* Different for each host. With a common number, one peer could send heartbeats to another in the
+ * name of this process. */
 static uint64_t incarnation_for(const struct plx_link *link)
 {
 	return number_of(link, &incarnation_key);
 }
 
-/* The connector names the path: two networks between a pair of processes are two paths, and what is
- * heard by one says nothing of the other. */
+/* The connector names the path. Two networks between a pair of processes are two paths: frames on
+ * one prove nothing about the other. */
 static uint32_t path_of(const struct plx_link *link)
 {
 	return (uint32_t)number_of(link, &path_key);
@@ -130,7 +128,7 @@ static uint32_t longer_ms(uint64_t own_ns, uint32_t peers_ms)
 	return own_ms > peers_ms ? own_ms : peers_ms;
 }
 
-/* The more patient of both decides; none is most patient. */
+/* Take the longer times of both sides; no heartbeats counts as longest. */
 void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 {
 	struct liveness *live = &link->live;
@@ -154,9 +152,9 @@ static uint64_t host_ns(void)
 	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* At the next multiple of the period, by a clock that all processes of the host share: lcores look
- * together, and one that wakes to send its heartbeat finds those of its neighbours. earlier_ns: or
- * then. */
+/* Start the timer for the next multiple of the period, by a clock that all processes of the host
+ * share: lcores check together, and one that wakes to send a heartbeat finds those of its
+ * neighbours. earlier_ns: the time, if it is earlier. */
 static void look_again(struct watch *watch, uint64_t earlier_ns)
 {
 	uint64_t now_ns = plx_now_ns();
@@ -172,10 +170,10 @@ void liveness_join(struct plx_link *link)
 	struct watch *watch = &link->home->watch;
 	uint64_t now_ns = plx_loop_now_ns();
 
-	/* A link with oneself: whoever could ask whether this process is alive knows. */
+	/* A link to this process itself needs no check. */
 	if (!link->live.heartbeat_ms || link->live.incarnation == link->live.own)
 		return;
-	/* Its HELLO has just come, and ours has left. */
+	/* The peer's HELLO has just arrived, and ours has left. */
 	if (peer_join(link, now_ns) != 0) {
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"link with %s: no memory to watch whether it is alive", link->peer);
@@ -198,7 +196,7 @@ void liveness_leave(struct plx_link *link)
 		plx_timer_stop(&watch->timer);
 }
 
-/* Hearing ---------------------------------------------------------------------------------- */
+/* Silence ---------------------------------------------------------------------------------- */
 
 static void log_stuck(const struct presence *presence, uint32_t stuck)
 {
@@ -225,8 +223,8 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
 		MS(silent_ns));
 }
 
-/* End some of its links: with the last one of this lcore the presence is gone, and may be the peer.
- * Return: how many were ended. */
+/* End some of the peer's links on this lcore. The last one frees the presence, and maybe the peer.
+ * Return: number of links ended. */
 static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 {
 	struct plx_link *link = LIST_FIRST(&presence->links);
@@ -240,7 +238,7 @@ static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 	return count;
 }
 
-/* Nothing was heard for so long that it may be dead. Return: when to ask again; 0: it is dead. */
+/* The peer may have failed. Return: when to check again; 0: it has. */
 static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
@@ -261,7 +259,7 @@ static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 	return 0;
 }
 
-/* Return: when to listen again; 0: it is dead. */
+/* Return: when to check again; 0: the peer failed. */
 static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
@@ -276,11 +274,11 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
 	return heard_ns + suspect_ns;
 }
 
-/* Saying ----------------------------------------------------------------------------------- */
+/* Heartbeats ------------------------------------------------------------------------------- */
 
-/* On one link after the other, so that each is in use now and then, and all that lie between two
- * hosts know that it is. Return: 0; -EAGAIN none takes it; -ENOTCONN the last one tried has ended,
- * and the presence may be gone. */
+/* Try one link after the other, so that NATs and firewalls on the path keep each connection.
+ * Return: 0; -EAGAIN no link accepts it; -ENOTCONN the last link tried has ended, and the presence
+ * may be freed. */
 static int send_heartbeat(struct presence *presence)
 {
 	struct plx_link *link = presence->next_heartbeat ? presence->next_heartbeat
@@ -302,9 +300,8 @@ static int send_heartbeat(struct presence *presence)
 	return rc;
 }
 
-/* Say that this process is alive, if nothing else has said so lately: what left in the half period
- * before a look has, and what left earlier is followed by a heartbeat now, as it would be 1.5
- * periods old at the next look. Return: when to try again. */
+/* Send a heartbeat unless a frame left in the half period before this check. An older frame would
+ * be 1.5 periods old at the next check. Return: when to try again. */
 static uint64_t send_heartbeat_if_due(struct presence *presence, uint64_t now_ns)
 {
 	struct peer *peer = presence->peer;
@@ -317,22 +314,22 @@ static uint64_t send_heartbeat_if_due(struct presence *presence, uint64_t now_ns
 	}
 	if (now_ns < sent_ns + fresh_ns)
 		return UINT64_MAX;
-	/* Relaxed: whoever swaps sends it. */
+	/* Relaxed: the lcore whose exchange succeeds sends. */
 	if (!atomic_compare_exchange_strong_explicit(&peer->sent_ns, &sent_ns, now_ns,
 						     memory_order_relaxed, memory_order_relaxed))
 		return UINT64_MAX;
 	presence->heartbeat_unsent = false;
 	if (send_heartbeat(presence) != -EAGAIN)
 		return UINT64_MAX;
-	/* Not sent after all: the next one may try, this lcore in a while. */
+	/* Not sent: let another lcore try; this one retries later. */
 	presence->heartbeat_unsent = true;
 	atomic_store_explicit(&peer->sent_ns, sent_ns, memory_order_relaxed);
 	return now_ns + AGAIN_NS;
 }
 
-/* Looking ---------------------------------------------------------------------------------- */
+/* Checks ----------------------------------------------------------------------------------- */
 
-/* What had come until then, this lcore has heard: the set that is furthest behind tells. */
+/* The time up to which this lcore took all completions: the minimum of its sets. */
 static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t now_ns)
 {
 	uint64_t until_ns = now_ns;
@@ -345,18 +342,18 @@ static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t no
 	return until_ns;
 }
 
-/* The host was suspended for so long since the last look: peers may need as long to be heard. */
+/* How long the host was suspended since the last check: peers may need as long to be received. */
 static uint64_t suspended_for(struct watch *watch)
 {
 	uint64_t suspended_ns, before_ns = watch->suspended_ns;
 
-	plx_clock_look(false); /* a loop that never idles, or is embedded, does not */
+	plx_clock_look(false); /* a loop that never idles, or is embedded, does not check */
 	suspended_ns = plx_clock_suspended_ns();
 	watch->suspended_ns = suspended_ns;
 	return suspended_ns - before_ns;
 }
 
-/* This lcore did not run for so long: before its look was due, or since this turn began. */
+/* How long this lcore did not run: since the check was due, or within this turn. */
 static uint64_t late_by(const struct watch *watch, uint64_t now_ns)
 {
 	uint64_t late_ns = plx_time_since(watch->due_ns, now_ns);
@@ -373,7 +370,7 @@ static void note_lateness(struct watch *watch, uint64_t now_ns)
 	}
 	watch->late_now_ns = greater(watch->late_now_ns, late_by(watch, now_ns));
 	watch->late_now_ns = greater(watch->late_now_ns, suspended_for(watch));
-	/* Relaxed: it stands for itself. */
+	/* Relaxed: guards no other data. */
 	atomic_store_explicit(&watch->late_ns, greater(watch->late_now_ns, watch->late_before_ns),
 			      memory_order_relaxed);
 }
@@ -384,7 +381,7 @@ static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
 
 	note_lateness(watch, now_ns);
 	watch->on_time = now_ns >= watch->multiple_ns;
-	/* V1: the frames of these turns are seen by whoever sees this. */
+	/* V1: a thread that reads this value sees the frames received before. */
 	atomic_store_explicit(&watch->looked_ns, heard_all_until(home, now_ns),
 			      memory_order_release);
 	watch->looking = LIST_FIRST(&watch->presences);
@@ -397,12 +394,12 @@ static void look_at_again(struct watch *watch, uint64_t again_ns)
 		watch->again_ns = again_ns;
 }
 
-/* watch->looking goes on to the next one, but where links are left to be ended. Return: what it has
- * cost, in LOOKS_MAX. */
+/* Check one presence and advance watch->looking, unless links are left to end. Return: the cost, in
+ * units of LOOKS_MAX. */
 static unsigned look_at(struct watch *watch, uint64_t now_ns)
 {
 	struct presence *presence = watch->looking;
-	/* Relaxed: the number is all. */
+	/* Relaxed: guards no other data. */
 	uint64_t silent_ns = atomic_load_explicit(&presence->peer->silent_ns, memory_order_relaxed);
 
 	if (!silent_ns) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What names stand for, asked on threads of their own: a resolver may take many seconds, and an
- * lcore does not wait for it. Each name is asked for by one thread at a time, and once a second at
- * most; the answer, also that there is none, serves all who ask meanwhile. A thread waits in
- * getaddrinfo for as long as that likes: where all of them do, other names wait too. */
+/* Name look-ups on separate threads: a resolver may block for seconds, and an lcore must not. One
+ * thread at a time looks up a name, at most once a second. All callers that ask meanwhile share the
+ * result, including a failure. getaddrinfo has no time-out: if it blocks all THREADS_MAX threads,
+ * other names wait. */
 #include "lookup.h"
 #include "fabric_lcore.h"
 #include "owner.h"
@@ -14,26 +14,26 @@
 
 #define THREADS_MAX 4
 #define NAMES_MAX   64
-#define FRESH_NS    PLX_NS_PER_S /* for so long an answer is used, and the name is not asked for */
+#define FRESH_NS    PLX_NS_PER_S /* a result is valid this long */
 
 enum name_state {
-	NAME_FREE,    /* or old: its place may be taken */
-	NAME_WAITING, /* for a thread */
+	NAME_FREE,    /* or an old result: may be replaced */
+	NAME_WAITING, /* no thread has it yet */
 	NAME_ASKED,
 	NAME_KNOWN,
 };
 
-/* The lock is for all of these. Places are never given back: a thread that is still in getaddrinfo
- * when Pollux has ended writes to its own. */
+/* The lock guards all of these. Entries are never freed: a thread that is still in getaddrinfo
+ * after plx_fabric_fini writes to its own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct plx_name {
 	char host[PLX_ADDRESS_MAX];
 	enum name_state state;
-	uint64_t order; /* those that wait longer are asked for first */
+	uint64_t order; /* first in, first out */
 	uint64_t known_ns;
-	struct address_list list; /* none: why */
+	struct address_list list; /* empty: see why */
 	char why[128];
-	struct lookups lookups; /* that wait for it */
+	struct lookups lookups; /* callers that wait for it */
 } names[NAMES_MAX];
 static unsigned threads;
 static uint64_t orders;
@@ -76,7 +76,7 @@ static void ask(struct plx_name *name)
 	struct address_list list = {0};
 	char why[sizeof(name->why)] = "";
 
-	name->state = NAME_ASKED; /* its host stays */
+	name->state = NAME_ASKED; /* so its entry is not reused */
 	pthread_mutex_unlock(&lock);
 	address_ask(name->host, &list, why, sizeof(why));
 	pthread_mutex_lock(&lock);
@@ -100,7 +100,8 @@ static void *ask_all(void *arg)
 	return NULL;
 }
 
-/* Signals are for the program's threads. It may run on any CPU, as it would inherit the lcore's. */
+/* Blocks signals: they are for the program's threads. May run on any CPU instead of inheriting the
+ * lcore's affinity. */
 static int start_thread(void)
 {
 	sigset_t all, before;
@@ -138,7 +139,7 @@ static struct plx_name *find(const char *host)
 	return NULL;
 }
 
-/* NULL: all are under way. */
+/* NULL: all entries are in use. */
 static struct plx_name *make(const char *host)
 {
 	struct plx_name *oldest = NULL;

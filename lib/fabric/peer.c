@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The peer processes that this one has links with, by incarnation, path and the times that were
- * agreed on, and which lcores have such links. Links open and close under a lock; what is asked and
- * told with each frame, and ten times a second, needs none. */
+/* Peer processes by incarnation, path and agreed times, and the lcores that have links with them.
+ * Joining and leaving take a lock; the updates per frame and per check do not. */
 #include "fabric_link.h"
 
 #include <assert.h>
@@ -9,21 +8,21 @@
 
 #define BUCKETS_MIN 256
 
-/* Another lcore that has heard no further for so many times the silence is not waited for. */
+/* An lcore that has not polled for this multiple of the silence is no longer waited for. */
 #define STUCK_AFTER 10
 
 static_assert(sizeof(struct presence) <= 2 * PLX_CACHE_LINE, "two lines: one is of each frame");
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All under table_lock. */
+/* Guarded by table_lock. */
 static struct {
 	LIST_HEAD(bucket, peer) * buckets;
 	uint64_t mask, count;
-	struct plx_siphash_key hash_key; /* a peer chooses most of what is hashed */
+	struct plx_siphash_key hash_key; /* a peer chooses most of the hashed bytes */
 } table;
 
-/* The lock is held by who calls these. -------------------------------------------------------- */
+/* Under table_lock. ------------------------------------------------------------------------- */
 
 static struct bucket *bucket_of(const struct liveness *key)
 {
@@ -33,8 +32,8 @@ static struct bucket *bucket_of(const struct liveness *key)
 	return &table.buckets[plx_siphash(&table.hash_key, words, sizeof(words)) & table.mask];
 }
 
-/* Where there is no memory for more buckets, their lists grow longer. Return: whether there is any
- * bucket. */
+/* Grow the table. Without memory the lists grow longer instead. Return: whether there are any
+ * buckets. */
 static bool make_room(void)
 {
 	uint64_t old_count = table.buckets ? table.mask + 1 : 0;
@@ -68,7 +67,7 @@ static bool is_of(const struct peer *peer, const struct liveness *key)
 	       peer->key.dead_after_ms == key->dead_after_ms;
 }
 
-/* One that was given up is passed over: if its process speaks again it begins anew. */
+/* Skips a peer that was given up: if its process sends again, a new peer starts. */
 static struct peer *peer_get(const struct liveness *key)
 {
 	struct peer *peer;
@@ -91,7 +90,7 @@ static struct peer *peer_get(const struct liveness *key)
 	return peer;
 }
 
-/* Free it if no lcore has links with it. */
+/* Free the peer if no lcore has links with it. */
 static void peer_put(struct peer *peer)
 {
 	if (!LIST_EMPTY(&peer->presences))
@@ -147,7 +146,7 @@ static struct presence *presence_get(const struct liveness *key, struct plx_fabr
 	if (peer && !presence)
 		presence = presence_add(peer, home);
 	if (presence) {
-		/* Relaxed: as with each frame. */
+		/* Relaxed: as for each frame. */
 		atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
 		presence->sent_ns = now_ns;
 		time_raise(&peer->heard_ns, now_ns);
@@ -158,13 +157,13 @@ static struct presence *presence_get(const struct liveness *key, struct plx_fabr
 	return presence;
 }
 
-/* Return: up to when that lcore has heard all there was; UINT64_MAX: it does not count. */
+/* Return: the time up to which that lcore has taken all frames; UINT64_MAX: ignore it. */
 static uint64_t ask_lcore(const struct presence *presence, const struct plx_fabric_lcore *asking,
 			  uint64_t now_ns, struct silence *silence)
 {
 	const struct plx_fabric_lcore *home = presence->home;
 
-	/* V2 <- V1: what had come until then is seen below. */
+	/* V2 <- V1: frames received before that are visible below. */
 	uint64_t looked_ns = atomic_load_explicit(&home->watch.looked_ns, memory_order_acquire);
 
 	silence->heard_ns = greater(
@@ -208,7 +207,7 @@ void peer_leave(struct plx_link *link)
 	if (!LIST_EMPTY(&presence->links))
 		return;
 	pthread_mutex_lock(&table_lock);
-	/* What it knew the others know now. Relaxed: see time_raise. */
+	/* Publish its last times. Relaxed: see time_raise. */
 	time_raise(&peer->heard_ns,
 		   atomic_load_explicit(&presence->heard_ns, memory_order_relaxed));
 	time_raise(&peer->sent_ns, presence->sent_ns);
@@ -217,7 +216,7 @@ void peer_leave(struct plx_link *link)
 	pthread_mutex_unlock(&table_lock);
 }
 
-/* The lock: none joins a peer while it is given up. */
+/* The lock keeps lcores from joining the peer while it is given up. */
 void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns,
 	      struct silence *silence_out)
 {
@@ -233,7 +232,7 @@ void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t
 	}
 	silence.ns = looked_ns > silence.heard_ns ? looked_ns - silence.heard_ns : 0;
 	time_raise(&peer->heard_ns, silence.heard_ns);
-	/* Relaxed: the number is all. */
+	/* Relaxed: guards no other data. */
 	if (silence.ns >= peer->dead_after_ns + silence.margin_ns)
 		atomic_store_explicit(&peer->silent_ns, silence.ns, memory_order_relaxed);
 	pthread_mutex_unlock(&table_lock);
