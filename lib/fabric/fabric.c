@@ -12,7 +12,7 @@ struct plx_log_component fabric_log = {.name = "fabric", .level = PLX_LOG_NOTICE
 
 static bool ready;
 static bool closing;                                   /* plx_fabric_fini runs: open nothing new */
-static struct plx_fabric_lcore *lcores[PLX_LCORE_MAX]; /* in fini the main lcore owns all */
+static struct plx_fabric_lcore *lcores[PLX_LCORE_MAX]; /* each lcore writes its entry */
 
 struct plx_fabric_lcore *fabric_home(void)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that come in parts. Their memory is of the heap, and pages of it that nothing was
- * written to take none, so only what has come is counted. A buffer stays for the next message for a
- * moment, as page faults cost more than copying. */
+/* Messages in several frames. Their heap memory takes no pages until it is written, so only bytes
+ * that arrived are charged. A buffer is kept for the next message for IDLE_NS: page faults cost
+ * more than copying. */
 #include "fabric_link.h"
 
 #include <inttypes.h>
 
 #define SWEEP_NS (100 * PLX_NS_PER_MS)
-#define IDLE_NS  SWEEP_NS            /* a buffer is kept that long without a message */
-#define STALL_NS (30 * PLX_NS_PER_S) /* a message may stand still that long; */
-#define SLOW_NS  PLX_NS_PER_S        /* or that, where another one needs the memory */
+#define IDLE_NS  SWEEP_NS            /* how long an unused buffer is kept */
+#define STALL_NS (30 * PLX_NS_PER_S) /* how long a message may stall; */
+#define SLOW_NS  PLX_NS_PER_S        /* the limit if another one needs the memory */
 
-static uint64_t bytes_max; /* of each lcore */
+static uint64_t bytes_max; /* per lcore */
 
 int assembly_init(uint64_t partial_bytes)
 {
@@ -20,7 +20,7 @@ int assembly_init(uint64_t partial_bytes)
 				  PLX_PARTIAL_BYTES_MAX);
 }
 
-/* Those of the lcore --------------------------------------------------------------------------- */
+/* Per lcore ----------------------------------------------------------------------------------- */
 
 static void on_sweep(struct plx_timer *timer, void *arg);
 
@@ -57,7 +57,7 @@ void assembly_drop(struct assembly *assembly)
 	*assembly = (struct assembly){0};
 }
 
-/* Nothing comes where nothing was granted: that is this side's doing. */
+/* A peer without credit cannot send: the stall is this side's. */
 static bool may_move(const struct plx_link *link)
 {
 	return link->rx_frames != link->rx_frames_granted;
@@ -69,10 +69,10 @@ static void end_stalled(struct assembly *assembly, uint64_t still_ns)
 		  "a message of %" PRIu64 " bytes stopped after %" PRIu32 ", and stood still for "
 		  "%llu ms",
 		  assembly->total, assembly->buf->len, MS(still_ns));
-	leave(assembly); /* what it has goes with the link */
+	leave(assembly); /* the bytes are freed with the link */
 }
 
-/* Let go of what has stood still for that long. */
+/* Free idle buffers, and end links whose messages stalled for stall_ns. */
 static void sweep(struct plx_fabric_lcore *home, uint64_t idle_ns, uint64_t stall_ns)
 {
 	uint64_t now_ns = plx_loop_now_ns();
@@ -121,7 +121,7 @@ int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t to
 	return 0;
 }
 
-/* Return: whether there is room for what has come. */
+/* Return: whether there is room for the bytes so far. */
 static bool charge(struct assembly *assembly)
 {
 	struct plx_fabric_lcore *home = assembly->link->home;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that come in parts. */
+/* Messages that arrive in several frames. */
 #ifndef FABRIC_ASSEMBLY_H
 #define FABRIC_ASSEMBLY_H
 
@@ -12,27 +12,27 @@
 struct plx_fabric_lcore;
 struct plx_link;
 
-/* A message that comes in parts and is put together in memory of the heap. Zeroed: none. What has
- * come of all on an lcore is bounded by plx_fabric_conf.partial_bytes: at that bound the links of
- * messages that have stood still for a second end, and after 30 s those of all that stand still
- * although the peer may send. */
+/* A message that arrives in several frames and is assembled in heap memory. Zeroed: none. The bytes
+ * of all assemblies of an lcore are bounded by plx_fabric_conf.partial_bytes. At that bound, links
+ * end whose messages have stalled for 1 s. A message that stalls for 30 s although the peer has
+ * credit always ends its link. */
 struct assembly {
-	struct plx_buf *buf;   /* what has come of it, or a buffer that is kept for the next one */
-	uint64_t total;        /* length of the message under way; 0: none */
-	struct plx_link *link; /* NULL: it is in no list, and counts for nothing */
+	struct plx_buf *buf;   /* the bytes so far, or an empty buffer for the next message */
+	uint64_t total;        /* length of the current message; 0: none */
+	struct plx_link *link; /* NULL: in no list, not charged */
 	uint64_t moved_ns;
-	uint32_t charged; /* bytes that count */
+	uint32_t charged; /* bytes charged to the lcore */
 	LIST_ENTRY(assembly) of_home;
 };
 
 int assembly_init(uint64_t partial_bytes);
 void assembly_home_init(struct plx_fabric_lcore *home);
 
-/* A message of total bytes begins; none may be under way. Return: 0; -ENOMEM. */
+/* Start a message of total bytes; none may be in progress. Return: 0; -ENOMEM. */
 int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total);
 
-/* The next part. Return: 0; -EPROTO it is longer than what is missing, or no message is under way;
- * -ENOMEM there is no room for it. */
+/* Append a frame's payload. Return: 0; -EPROTO more bytes than the message has left, or no message
+ * in progress; -ENOMEM no room. */
 int assembly_add(struct assembly *assembly, const void *data, uint32_t length);
 
 static inline bool assembly_is_whole(const struct assembly *assembly)
@@ -40,11 +40,11 @@ static inline bool assembly_is_whole(const struct assembly *assembly)
 	return assembly->total && assembly->buf->len == assembly->total;
 }
 
-/* The message was delivered: a user that keeps it has taken a reference to buf. The buffer is used
- * again if nobody has, and given back a tenth of a second later. */
+/* The message was delivered: a user that keeps it holds a reference to buf. An unshared buffer is
+ * reused, or freed after 0.1 s. */
 void assembly_done(struct assembly *assembly);
 
-/* Let go of what has come. Accepts a zeroed one. */
+/* Discard the bytes so far. Accepts a zeroed assembly. */
 void assembly_drop(struct assembly *assembly);
 
 #endif

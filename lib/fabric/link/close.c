@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a link ends. In order: each side sends FIN behind its last message and answers the other's,
- * so that both know that everything arrived; a completed send says less than that. Out of order:
- * the connection breaks, a rule is broken, time runs out, or the user aborts.
+/* How a link ends. Orderly close: each side sends FIN after its last message and acknowledges the
+ * other's, so both know that everything arrived. A completed send does not prove that. Otherwise
+ * the connection broke, the peer broke the protocol, time ran out, or the user aborted.
  *
- * The side whose FIN was the answer may take the connection down as soon as that FIN is
- * acknowledged: nothing it sent is on its way any more. The other one lingers until it sees that,
- * so that its last acknowledgement is not lost. Where both FINs crossed, the connector takes it
- * down. */
+ * The side that answered with its FIN may shut the connection down once that FIN is acknowledged:
+ * nothing it sent is in flight. The other side lingers until then, so that its last acknowledgement
+ * is not lost. If both FINs crossed, the connector shuts the connection down. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-/* How many times close_timeout_ns a whole close may take. */
+/* Upper bound on a whole close, in multiples of close_timeout_ns. */
 #define CLOSE_TIMES_MAX 30
 
-/* A pause of that part of the peer's patience counts: it may have been silent before. */
+/* This side's pause counts from dead_after_ms / PAUSE_PART on: the peer may have been waiting
+ * before it. */
 #define PAUSE_PART 2
 
 static void on_timer(struct plx_timer *timer, void *arg)
@@ -49,13 +49,13 @@ void close_refused(struct plx_link *link)
 		  link->peer);
 }
 
-/* Of an accepted link: the peer connected but never sent HELLO. */
+/* An accepted link whose peer never sent HELLO. */
 static void end_without_hello(struct plx_link *link)
 {
 	close_now(link, PLX_LINK_HELLO, "%s went away before it said HELLO", link->peer);
 }
 
-/* The provider knows more than its events say. Return: whether that ended the link. */
+/* Ask the driver, which may know more than the events. Return: whether that ended the link. */
 static bool end_as_driver_says(struct plx_link *link, int prov_errno)
 {
 	enum plx_link_reason reason;
@@ -96,7 +96,7 @@ void close_begin_reap(struct plx_link *link)
 	link_schedule(link, WANT_DESTROY);
 }
 
-/* A peer goes away without a word if it gave this process up: then the fault is here. */
+/* The peer may have disconnected because this process paused: then report that instead. */
 static void note_own_pause(struct plx_link *link)
 {
 	uint64_t still_ns = plx_loop_stood_still_ns();
@@ -109,8 +109,7 @@ static void note_own_pause(struct plx_link *link)
 		 (double)still_ns / 1e9);
 }
 
-/* End the link now. The first reason counts. Its callbacks follow from the loop, never from here.
- */
+/* End the link now. The first reason counts. The loop runs its callbacks later, never this call. */
 void close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 {
 	va_list args;
@@ -143,7 +142,7 @@ void close_notify(struct plx_link *link)
 	}
 }
 
-/* Both sides are done: the user hears of it now, the connection goes down when it may. */
+/* Both sides are done: on_close runs now, the connection is shut down when allowed. */
 static void agreed(struct plx_link *link)
 {
 	bool crossed = !link->fin_carried_ack && !link->peer_fin_carried_ack;
@@ -158,11 +157,11 @@ static void agreed(struct plx_link *link)
 	liveness_leave(link);
 	link->state = LINK_LINGER;
 	plx_timer_start(&link->timer, LINGER_NS);
-	if (!direct_has_regions(link->direct)) /* else its user hears when the connection is gone */
+	if (!direct_has_regions(link->direct)) /* else on_close follows the disconnect */
 		close_notify(link);
 }
 
-/* See whether a closing link can go a step further. */
+/* Try the next step of a closing link. */
 void close_step(struct plx_link *link)
 {
 	if (link->state != LINK_CLOSING)
@@ -177,16 +176,16 @@ void close_step(struct plx_link *link)
 		link_schedule(link, WANT_AGREED);
 }
 
-/* From the loop, outside any other callback: the last step of an orderly close. */
+/* The last step of an orderly close. Call from the loop, outside any callback. */
 void close_agreed(struct plx_link *link)
 {
-	/* on_close follows what was sent: its completions come, and look again (tx_done),
-	 * or they are waited for with the endpoint of a connection that is gone. */
+	/* on_close follows the last sends: their completions call this again (tx_done), or they
+	 * come back with the endpoint of a broken connection. */
 	if (link->state == LINK_CLOSING && (link->tx_inflight == 0 || link->disconnected))
 		agreed(link);
 }
 
-/* The peer takes what was sent: it is slow, but not silent. */
+/* The peer accepts data: it is slow, but alive. */
 void close_extend(struct plx_link *link)
 {
 	uint64_t timeout_ns = link->attr.close_timeout_ns;
@@ -241,7 +240,7 @@ void close_on_fin(struct plx_link *link, bool carries_ack)
 	link->peer_fin_carried_ack = carries_ack;
 	link->fin_acked |= carries_ack;
 	if (link->state == LINK_OPEN) {
-		start_closing(link); /* the answer: our own FIN, with an ACK in it */
+		start_closing(link); /* answer with FIN and an ACK in it */
 		return;
 	}
 	if (link->fin_sent) {
@@ -262,11 +261,9 @@ void close_on_fin_ack(struct plx_link *link)
 	close_step(link);
 }
 
-/* The connection is gone: completions of before are taken first, as they may be messages that came
- * in time, and as verbs takes those of an endpoint with it. Where those of thousands of links are
- * before them, the loop comes back to it, so that a turn does not take them all. Return: whether it
- * is done.
- */
+/* The connection has ended. Take its completions first: they may be messages that arrived in time,
+ * and verbs drops those of a closed endpoint. With thousands of links that may take several turns.
+ * Return: whether all are taken. */
 bool close_settle(struct plx_link *link)
 {
 	if (cq_drain(link->set))
@@ -277,7 +274,7 @@ bool close_settle(struct plx_link *link)
 	return false;
 }
 
-/* Go on, if they are taken by now. */
+/* Continue once they are taken. */
 void close_settled(struct plx_link *link)
 {
 	if (!cq_drain(link->set) && link->set->emptied_ns <= link->ended_ns)
@@ -286,7 +283,7 @@ void close_settled(struct plx_link *link)
 	close_on_shutdown(link, 0);
 }
 
-/* Of a link that is being closed the end is as good as the peer's going away. */
+/* For a closing link, a broken connection is equivalent to a shutdown by the peer. */
 void close_on_shutdown(struct plx_link *link, int prov_errno)
 {
 	if (link->state < LINK_CLOSING && end_as_driver_says(link, prov_errno))
@@ -330,8 +327,8 @@ static void close_endpoint(struct plx_link *link, uint64_t now_ns)
 		fi_close(&link->ep->fid);
 }
 
-/* Close a dead link's endpoint, and the link once the provider has returned all its operations.
- * Return: whether it is gone. */
+/* Close a dead link's endpoint, and free the link once the provider has returned all operations.
+ * Return: whether it is freed. */
 bool close_reap(struct plx_link *link, uint64_t now_ns)
 {
 	if (!link->shut_down && link->ep) {

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connecting: to each address that a name stands for, and to each by the provider that was asked
- * for, or by those that may be the best, one after the other. Those of this host know at once that
- * nobody offers them. Elsewhere that takes a moment, and the link goes on with the next one by
- * itself then, before it was ever open. */
+/* Connects to each address of a name, and to each address by the requested provider or by the best
+ * candidates, one after the other. Providers for the same host fail at once if nobody listens.
+ * Others take a moment: then the link moves on to the next candidate automatically, before it ever
+ * opened. */
 #include "fabric_address.h"
 #include "fabric_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Where a link may be connected, and where that is tried just now. */
+/* The candidates, and the current one. */
 struct plan {
 	struct address_list addresses;
 	char port[PLX_ADDRESS_MAX];
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
 	unsigned choice_count;
 	unsigned address, choice;
-	const char *why_first, *why; /* why it is not by the choice before; of the first: NULL, or
-					what was asked for */
-	bool refused_here;           /* fi_connect knew at once that nobody offers that there */
-	char tried[160];             /* the addresses before this one, and what became of them */
+	/* Why the choice before it was not used; of the first: NULL or the requested provider. */
+	const char *why_first, *why;
+	bool refused_here; /* fi_connect failed at once: nobody listens there */
+	char tried[160];   /* earlier addresses and their errors */
 };
 
 static const struct driver_choice *plan_choice(const struct plan *plan)
@@ -45,7 +45,8 @@ static void note_address(struct plan *plan, const char *what)
 		 plan_host(plan), what);
 }
 
-/* On to the next one. same: it may be at the same address. Return: whether there is one. */
+/* Advance to the next candidate. same: allow another provider at the same address. Return: whether
+ * there is one. */
 static bool plan_go_on(struct plan *plan, bool same, const char *what)
 {
 	plan->refused_here = false;
@@ -89,7 +90,7 @@ void connect_drop_plan(struct plx_link *link)
 
 /* One of them ---------------------------------------------------------------------------------- */
 
-/* Return: 0; -ECONNREFUSED known at once, without a text; -EACCES; else -errno. */
+/* Return: 0; -ECONNREFUSED at once, without a text; -EACCES; else -errno. */
 static int start(struct plx_link *link, struct fi_info *info)
 {
 	int rc = fi_connect(link->ep, info->dest_addr, NULL, 0);
@@ -110,7 +111,7 @@ static void name_peer(struct plx_link *link, const struct fi_info *info)
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 }
 
-/* is_last: there is no other way after it, so that a refusal leads to on_close. */
+/* is_last: no other candidate follows, so a refusal leads to on_close. */
 static int connect_with(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			bool is_last, struct fi_info *info, const struct plx_link_attr *attr,
 			struct plx_link **link_out)
@@ -152,7 +153,7 @@ static int try(struct plx_fabric_lcore *home, const struct plan *plan,
 	return rc;
 }
 
-/* Why the next provider is taken, where that one was tried in vain. */
+/* Why the next provider is used if this one failed. */
 static const char *why_not(const struct driver_choice *choice, int rc)
 {
 	if (choice->driver->rdma)
@@ -170,7 +171,7 @@ static const char *why_not(const struct driver_choice *choice, int rc)
 	}
 }
 
-/* Which provider it is, and why. */
+/* Why this provider is used. */
 static const char *why_it(const struct plan *plan)
 {
 	const struct driver_choice *choice = plan_choice(plan);
@@ -188,9 +189,9 @@ static const char *trouble_of(int rc)
 	return rc == -ECONNREFUSED ? "refused" : rc == -EACCES ? "of another user" : "unreachable";
 }
 
-/* All of them, until one may come to something ------------------------------------------------- */
+/* All candidates, until one may succeed -------------------------------------------------------- */
 
-/* With several addresses the last one's error says too little. */
+/* With several addresses, name all and their errors. */
 static int fail_all(const struct plan *plan, const char *address, int rc)
 {
 	if (plan->addresses.count == 1)
@@ -199,7 +200,7 @@ static int fail_all(const struct plan *plan, const char *address, int rc)
 			address, plan->tried);
 }
 
-/* Something on this host keeps links from the quicker way: its user may change that. */
+/* A misconfiguration of this host keeps links from a faster provider: log it once. */
 static void note_slower(const struct driver_choice *choice)
 {
 	static _Atomic bool noted;
@@ -210,7 +211,7 @@ static void note_slower(const struct driver_choice *choice)
 			choice->driver->name, plx_error());
 }
 
-/* Ownership: the plan becomes the link's, if there is another way. */
+/* Ownership: the link takes the plan if another candidate is left. */
 static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char *address,
 		   const struct plx_link_attr *attr, struct plx_link **link_out)
 {
@@ -256,7 +257,7 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 	return rc;
 }
 
-/* On with the next one ------------------------------------------------------------------------- */
+/* The next candidate --------------------------------------------------------------------------- */
 
 static bool has_failed(const struct plx_link *link)
 {
@@ -265,7 +266,7 @@ static bool has_failed(const struct plx_link *link)
 		link->reason == PLX_LINK_LOCAL);
 }
 
-/* Return: 0; -errno: this way is none, and the link is as it was. */
+/* Return: 0; -errno: this candidate fails, and the link is unchanged. */
 static int find_set(struct plx_link *link, struct fi_info **info_out, struct plx_set **set_out)
 {
 	const struct driver_choice *choice = plan_choice(link->plan);
@@ -308,7 +309,7 @@ static void give_up(struct plx_link *link)
 			 link->plan->tried);
 }
 
-/* As the driver says ("peer: it ..."), or its reason. */
+/* The driver's text ("peer: it ..."), or the reason. */
 static const char *trouble_with(const struct plx_link *link)
 {
 	const char *text = plx_link_without_peer(link, link->text);
@@ -316,13 +317,13 @@ static const char *trouble_with(const struct plx_link *link)
 	return text > link->text && text[-2] == ':' ? text : plx_link_reason_name(link->reason);
 }
 
-/* A link that was refused, or not answered, has been reaped: it goes on with the next provider or
- * address, if there is one. Return: whether it does. */
+/* A link that was refused, or not answered, has been reaped. Move it to the next candidate, if any.
+ * Return: whether it continues. */
 bool connect_next(struct plx_link *link)
 {
 	struct plan *plan = link->plan;
 	bool by_rdma = plan_choice(plan)->driver->rdma;
-	/* Shared memory may be offered by a process that then cannot use it. */
+	/* A process may offer shared memory that it then cannot use. */
 	bool same = by_rdma || plan->refused_here || plan_choice(plan)->driver->same_host;
 	const char *what = trouble_with(link);
 	const char *why = by_rdma ? "the peer did not answer by RDMA"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames that are not messages: HELLO, REFUSE, CREDIT, FIN, REVOKE and their answers, HEARTBEAT.
- * They need no credit; the peer keeps LINK_RX_CONTROL receives for them. */
+ * They need no credit; the peer reserves LINK_RX_CONTROL receives for them. */
 #include "tx.h"
 
 #define PAYLOAD_MAX (HELLO_BYTES_MAX > REFUSE_TEXT_MAX ? HELLO_BYTES_MAX : REFUSE_TEXT_MAX)
 
-/* Return: its length. */
+/* Return: the payload's length. */
 static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t *out)
 {
 	switch (type) {
@@ -39,12 +39,12 @@ static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags
 	return rc;
 }
 
-/* Where a frame that finds no receive ends the connection, the peer keeps one for each control
- * frame that it may not have read yet: HELLO has gone before others come; FIN, its answer, REVOKE
- * and its answer; two CREDITs, as the second one takes all that the peer knew of when the first one
- * left; and one more of CREDIT or HEARTBEAT, as nothing else follows one of those until a frame of
- * the peer comes. The peer has not used that credit yet, or gets more now.
- */
+/* With some providers a frame that finds no receive ends the connection. There the peer reserves
+ * one for each control frame that it may not have read yet. HELLO is done before others are sent.
+ * That leaves FIN, its acknowledgement, REVOKE, its acknowledgement; two CREDITs, as the second one
+ * takes the credit that the peer knew of when the first one left; and one more CREDIT or HEARTBEAT,
+ * as none follows until a frame of the peer arrives. Waiting is safe: the
+ * peer has not used that credit yet, and its next frame ends the wait. */
 bool control_can_wait(const struct plx_link *link)
 {
 	return link->needs_receives && link->rx_when_control == link->stats.frames_received;
@@ -55,8 +55,8 @@ static bool credit_can_wait(const struct plx_link *link)
 	return control_can_wait(link) && link->rx_frames_advertised != link->rx_frames;
 }
 
-/* Send the control frames that are due, in an order that makes sense to the peer. Return: 0;
- * -EAGAIN where some are left for later. */
+/* Send the control frames that are due, in the order that the peer needs. Return: 0; -EAGAIN some
+ * are left for later. */
 int control_send(struct plx_link *link)
 {
 	const struct {
@@ -77,7 +77,7 @@ int control_send(struct plx_link *link)
 		if (!(link->want & order[i].want))
 			continue;
 		if (order[i].type == FRAME_CREDIT && credit_can_wait(link)) {
-			link->want &= ~WANT_CREDIT; /* until a message takes some */
+			link->want &= ~WANT_CREDIT; /* until a message uses some */
 			continue;
 		}
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Links: an endpoint on a set, and what is spoken over it.
+/* Links: an endpoint on a set, and the protocol on it.
  *
- *   link.c          its memory and its attributes
- *   connect.c       to which addresses it is connected, by which providers
- *   handshake.c     HELLO and REFUSE: how it opens
- *   self_test.c     links to the process' self-test service
- *   frame.c         frames, as they are written and read (frame.h)
- *   send.c          messages that are sent by copy (hot path)
- *   send_buf.c      messages that are sent by reference (hot path)
- *   tx.c            what every frame that leaves goes through (hot path; tx.h)
- *   link_buf.c      buffers for messages that are sent
- *   control.c       frames that are no messages
- *   receive.c       frames that arrived (hot path; receive.h)
- *   receive_slow.c  those that are no whole message
- *   assembly.c      messages that come in parts (assembly.h)
- *   schedule.c      what the loop does for links that have asked for it
- *   window.c        how much links can be sent ahead
- *   query.c         what can be asked of a link
+ *   link.c          memory and attributes
+ *   connect.c       which addresses and providers to try
+ *   handshake.c     HELLO and REFUSE: how a link opens
+ *   self_test.c     links to the process's self-test service
+ *   frame.c         encode and decode frames (frame.h)
+ *   send.c          send by copy (hot path)
+ *   send_buf.c      send by reference (hot path)
+ *   tx.c            what all sends share (hot path; tx.h)
+ *   link_buf.c      buffers for messages to send
+ *   control.c       send control frames
+ *   receive.c       received frames (hot path; receive.h)
+ *   receive_slow.c  received frames that are not a whole message
+ *   assembly.c      messages in several frames (assembly.h)
+ *   schedule.c      per-turn work of links
+ *   window.c        receive windows
+ *   query.c         getters
  *   close.c         how a link ends
- *   kept_pool.c     receive pools of links that ended while the user had messages
+ *   kept_pool.c     receive pools of ended links, while the user has messages
  */
 #ifndef FABRIC_LINK_H
 #define FABRIC_LINK_H
@@ -39,22 +39,22 @@
 #define LINK_RX_BUF_COUNT_DEFAULT 6
 #define LINK_RX_BUF_COUNT_MIN     2
 #define LINK_RX_BUF_COUNT_MAX     200
-#define LINK_RX_CONTROL           2 /* receive buffers kept for control frames, */
-#define LINK_RX_CONTROL_ALL       6 /* where those may not wait: one for each that can be under way, */
-#define LINK_RX_CONTROL_DIRECT    2 /* and with direct data placement. See control.c */
+#define LINK_RX_CONTROL           2 /* receives reserved for control frames; */
+#define LINK_RX_CONTROL_ALL       6 /* instead, if each frame needs one: see control.c; */
+#define LINK_RX_CONTROL_DIRECT    2 /* more, with direct data placement */
 #define LINK_RX_CONTROL_MAX       (LINK_RX_CONTROL_ALL + LINK_RX_CONTROL_DIRECT)
 #define LINK_MESSAGE_MAX_DEFAULT  (UINT64_C(16) << 20)
 #define LINK_MESSAGE_MAX_LIMIT    ((UINT64_C(1) << 30) - 1)
 #define LINK_TX_OPS               32 /* operations in flight per link, the local window */
-#define LINK_TX_CONTROL           4  /* and those that only control frames may take */
+#define LINK_TX_CONTROL           4  /* of these, reserved for control frames */
 #define LINK_IOV_MAX              4
 #define LINK_WINDOW_FRAMES_MAX    65536
 #define LINK_WINDOW_BYTES_MAX     (UINT32_C(1) << 30)
 
-/* Payloads up to this are put behind their header on the stack and injected. */
+/* Payloads up to this are copied with their header to the stack and injected. */
 #define INJECT_COPY_MAX 496
 
-/* How long a closed link waits for the peer to take the connection down. */
+/* How long a closed link waits for the peer to shut the connection down. */
 #define LINGER_NS (500 * PLX_NS_PER_MS)
 
 struct ticket;
@@ -67,44 +67,44 @@ struct plx_op {
 	struct plx_link *link;
 	struct plx_buf *buf;
 	struct plx_op *next;     /* in the link's free list */
-	struct plx_buf *bounced; /* sent instead of buf, where the provider needs other memory */
-	plx_link_sent_fn sent;   /* with the last frame of a message sent by reference */
+	struct plx_buf *bounced; /* sent instead of buf, if the provider needs registered memory */
+	plx_link_sent_fn sent;   /* called after the last frame of a message sent by reference */
 	void *sent_arg;
 	uint8_t kind;
 	union {
 		uint8_t header[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES];
-		struct op_sink sink; /* of a get */
+		struct op_sink sink; /* if OP_GET */
 	};
 };
 
 enum link_state {
 	LINK_CONNECTING, /* fi_connect or fi_accept called */
-	LINK_HELLO,      /* connected; HELLOs are awaited: the peer's, then the answer to it */
+	LINK_HELLO,      /* connected; waits for the peer's HELLO */
 	LINK_OPEN,
-	LINK_CLOSING, /* no new sends; FIN and its answer are under way */
-	LINK_LINGER,  /* closed for the user; waits for the peer to take the connection down */
-	LINK_DEAD,    /* the endpoint is being closed; waits for its operations */
+	LINK_CLOSING, /* no new sends; FIN and its acknowledgement are in flight */
+	LINK_LINGER,  /* closed for the user; waits for the peer to shut the connection down */
+	LINK_DEAD,    /* endpoint closed; waits for its operations */
 };
 
-/* What the loop has to do for a link, in three groups: control frames that have to be sent, */
+/* Work that the loop has to do for a link, in three groups: control frames to send, */
 enum want_control {
 	WANT_HELLO = 1 << 0, /* or REFUSE */
 	WANT_CREDIT = 1 << 1,
 	WANT_FIN = 1 << 2,
 	WANT_FIN_ACK = 1 << 3,
-	WANT_REVOKE = 1 << 4,  /* grants were taken back, which the peer must answer */
-	WANT_REVOKED = 1 << 5, /* the peer has taken some back */
+	WANT_REVOKE = 1 << 4,  /* this side revoked grants; the peer must acknowledge */
+	WANT_REVOKED = 1 << 5, /* the peer revoked grants */
 	WANT_CONTROL = WANT_HELLO | WANT_CREDIT | WANT_FIN | WANT_FIN_ACK | WANT_REVOKE |
 		       WANT_REVOKED,
 };
 
-/* work, */
+/* other work, */
 enum want_work {
 	WANT_TX = 1 << 8,         /* a message is partly sent */
 	WANT_REFILL = 1 << 9,     /* the user has receive buffers */
 	WANT_DESTROY = 1 << 10,   /* the link is dead */
 	WANT_AGREED = 1 << 11,    /* both sides have agreed to close */
-	WANT_RELEASE = 1 << 12,   /* memory of revoked grants can go */
+	WANT_RELEASE = 1 << 12,   /* memory of revoked grants can be released */
 	WANT_MORE_TIME = 1 << 13, /* FIN waits for credit: a grant extends the time to close */
 	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_DESTROY,
 };
@@ -112,12 +112,12 @@ enum want_work {
 /* and callbacks. */
 enum want_callback {
 	WANT_ON_WRITABLE = 1 << 16, /* the user saw -EAGAIN */
-	WANT_ON_SUSPECT = 1 << 17,  /* whether the peer is silent has changed */
+	WANT_ON_SUSPECT = 1 << 17,  /* the peer became suspect, or is no longer */
 	WANT_ON_CREDIT = 1 << 18,
-	WANT_GRANTS = 1 << 19, /* while it is open: each grant makes on_credit due */
+	WANT_GRANTS = 1 << 19, /* set while open: each grant makes on_credit due */
 };
 
-/* A message sent by reference that needs more frames than could be sent so far. */
+/* A message sent by reference that is partly sent. */
 struct tx_message {
 	struct plx_buf *bounced; /* see struct plx_op */
 	struct plx_buf *head;    /* NULL: none */
@@ -128,30 +128,30 @@ struct tx_message {
 	void *sent_arg;
 };
 
-/* Hot are three cache lines: a message that leaves with the call touches lines 0 and 2; one that
- * arrives, and a turn that looks at the link, lines 0, 1 and 2. A message that is sent by reference
- * needs lines 4 and 5 besides. */
+/* Three cache lines are hot. A message sent inline touches lines 0 and 2; a received message, or a
+ * turn that serves the link, touches lines 0, 1 and 2. A message sent by reference also touches
+ * lines 4 and 5. */
 struct plx_link {
 	/* Line 0: each message, sent or received. */
 	alignas(PLX_CACHE_LINE) uint8_t kind; /* first: see event_source() */
 	uint8_t state;
-	bool scheduled; /* in the lcore's list of links to look at */
+	bool scheduled; /* in the lcore's list of links to serve */
 	bool settling;  /* see close_settle */
 	uint32_t want;  /* bits of the enums above */
 	struct fid_ep *ep;
 	struct plx_set *set;
 	const struct plx_fabric_driver *driver; /* the set's */
-	struct presence *presence; /* never NULL; nobody's where the link is not open */
-	/* Counts of frames are cumulative, mod 2^32, as on the wire. */
+	struct presence *presence; /* never NULL; that without a peer if the link is not open */
+	/* Frame counts are cumulative, mod 2^32, as on the wire. */
 	uint32_t tx_frames, tx_frames_granted;
 	uint32_t rx_frames_granted,
-		rx_frames_advertised; /* allowed by now; last sent to the peer */
-	uint32_t tx_inline_end; /* shorter messages may leave with the call; 0: look why not */
-	uint32_t injects_left;  /* until a frame has to ask for its completion */
+		rx_frames_advertised; /* the current grant; the one last sent to the peer */
+	uint32_t tx_inline_end;       /* shorter messages may be sent inline; 0: none */
+	uint32_t injects_left;        /* until a frame must request its completion */
 
-	/* Line 1: each message received, and the look of a turn. */
+	/* Line 1: each message received, and each turn that serves the link. */
 	uint32_t rx_frames;
-	uint32_t rx_whole_end; /* whole messages below it are welcome; 0: look why not */
+	uint32_t rx_whole_end; /* shorter whole messages take the fast path; 0: none */
 	uint32_t rx_buf_bytes;
 	uint32_t rx_posted, rx_kept; /* buffers that the provider has, and that the user has */
 	uint32_t tx_inflight;
@@ -159,70 +159,70 @@ struct plx_link {
 	void (*on_message)(struct plx_link *link, struct plx_buf *message, void *user);
 	void *user;
 	struct plx_link *next_scheduled;
-	struct plx_op *rx_idle; /* those without a buffer */
+	struct plx_op *rx_idle; /* receives without a buffer */
 
-	/* Line 2: each message counts here. */
+	/* Line 2: counters of each message. */
 	struct plx_link_stats stats;
 
 	/* Lines 4 and 5: messages sent by reference. */
 	struct plx_op *tx_free;
 	uint32_t tx_free_count;
-	uint32_t peer_frame_max; /* payload bytes that one frame may carry */
+	uint32_t peer_frame_max; /* max. payload bytes of a frame */
 	uint64_t peer_message_max;
-	uint32_t inject_max; /* frame bytes that are injected */
+	uint32_t inject_max; /* frames up to this are injected */
 	uint32_t iov_max;
 	uint32_t ops_zone;
 	struct tx_message tx_current;
 
-	/* Cold from here on. Its life. */
-	bool close_due; /* on_open was called, or plx_link_connect returned it: on_close is due */
+	/* Cold from here on: state. */
+	bool close_due; /* on_open ran, or plx_link_connect returned the link: on_close is due */
 	bool connector;
 	bool connected;      /* FI_CONNECTED was seen */
 	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
-	bool hello_checked; /* what the peer said in it */
-	bool declined;      /* for that: see handshake_decline */
+	bool hello_checked; /* its contents were checked */
+	bool declined;      /* and refused: see handshake_decline */
 	bool shut_down, ep_closed;
-	bool disconnected; /* the connection, while the link closes */
+	bool disconnected; /* connection lost while the link closes */
 	bool suspect_reported;
 	bool fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
 	bool tx_cut; /* the link ended inside a message */
-	int fd;      /* of an accepted connection, for the driver's `closing`; -1: not known */
-	LIST_ENTRY(plx_link) of_home; /* le_prev NULL: it is in no list */
+	int fd;      /* socket of an accepted connection, for the driver's `closing`; -1: unknown */
+	LIST_ENTRY(plx_link) of_home; /* le_prev NULL: in no list */
 	const struct plx_link_events *events;
 	struct plx_timer timer;       /* connect, HELLO, close or linger: one at a time */
 	struct listener_shared *from; /* counters of the listener that accepted it */
-	struct ticket *ticket;        /* by which that took it */
-	struct plan *plan;            /* where else it may be connected; NULL: nowhere */
+	struct ticket *ticket;        /* that listener's admission */
+	struct plan *plan;            /* other providers and addresses to try; NULL: none */
 	uint64_t close_began_ns, ended_ns;
 
-	/* Its memory. */
+	/* Memory. */
 	struct plx_op *ops; /* all of them, receives first */
 	struct plx_pool *rx_pool;
 	struct plx_buf **rx_long; /* long messages that the user has; room for rx_buf_count */
 	uint32_t rx_long_kept;
 	uint32_t rx_buf_count;
-	uint32_t rx_control; /* buffers for control frames, besides */
-	uint32_t frame_max;  /* frame bytes that the provider takes at all */
+	uint32_t rx_control; /* additional buffers for control frames */
+	uint32_t frame_max;  /* max. frame bytes of the provider */
 	uint64_t message_max;
 	struct assembly partial;
-	struct direct *direct; /* NULL: it has no direct data placement */
+	struct direct *direct; /* NULL: no direct data placement */
 
 	/* Control frames and heartbeats. */
-	uint32_t tx_window;       /* frames that were granted at first */
-	uint32_t tx_fin_frames;   /* granted when the peer began to close */
-	uint64_t rx_when_control; /* frames received when the last of this side's left */
+	uint32_t tx_window;       /* frames in the peer's first grant */
+	uint32_t tx_fin_frames;   /* frames granted when the peer sent FIN */
+	uint64_t rx_when_control; /* frames received when this side's last control frame left */
 	struct liveness live;
 	LIST_ENTRY(plx_link) of_group; /* in presence->links */
 
 	/* Attributes and texts. */
 	struct plx_link_attr attr;
-	uint32_t peer_features; /* of its HELLO, and its private data */
+	uint32_t peer_features; /* the peer's features and private data */
 	uint32_t peer_hello_length;
 	uint8_t peer_hello[HELLO_DATA_MAX];
 	enum plx_link_reason reason;
 	const char *choice;  /* why that provider; constant text */
-	const char *refusal; /* what REFUSE says; NULL: it is not refused */
+	const char *refusal; /* text of REFUSE; NULL: not refused */
 	char text[192];      /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
 };
@@ -238,7 +238,7 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
 			       const struct plx_link_attr *attr);
 
-/* Longest frame that it receives. */
+/* The longest frame that it receives. */
 static inline uint32_t link_frame_bytes(const struct plx_link *link)
 {
 	return FRAME_HEADER_BYTES + link->rx_buf_bytes;
@@ -249,14 +249,15 @@ static inline uint32_t link_receives(const struct plx_link *link)
 	return link->rx_buf_count + link->rx_control;
 }
 
-/* Before it is open. */
+/* Call before it is open. */
 void link_set_events(struct plx_link *link, const struct plx_link_events *events);
 int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
 		struct plx_link **link_out);
 int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info);
 void link_destroy(struct plx_link *link);
 void link_abandon(struct plx_link *link);
-/* What is asked of a link that is not open. Return: -ENOTCONN; -EPERM in the child of a fork. */
+/* The error of calls on a link that is not open. Return: -ENOTCONN; -EPERM in the child of a
+ * fork. */
 int link_fail_closed(const struct plx_link *link);
 
 /* handshake.c */
@@ -265,14 +266,14 @@ void handshake_try_open(struct plx_link *link);
 uint32_t handshake_write(const struct plx_link *link, uint8_t *out);
 void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length);
 void handshake_on_refuse(struct plx_link *link, const uint8_t *payload, uint32_t length);
-/* The peer's HELLO is not what this side wants. refusal: constant text that the peer gets; NULL: it
- * sees why in this side's HELLO, which leaves if it has not yet. The link ends when the peer has
- * taken it down, or after a moment, so that it gets that. */
+/* Decline the link because of the peer's HELLO. refusal: constant text for the peer; NULL: the peer
+ * finds the reason in this side's HELLO, which is sent first if it has not left. The link ends when
+ * the peer closes the connection, or after LINGER_NS, so that the peer receives it. */
 void handshake_decline(struct plx_link *link, const char *refusal, const char *format, ...)
 	PLX_PRINTF(3, 4);
 
-/* self_test.c: the bit of this side's HELLO; and what the peer's says. Return: whether the link
- * goes on. */
+/* self_test.c: the bit in this side's HELLO; check the peer's. Return: whether the link
+ * continues. */
 uint32_t self_test_feature(const struct plx_link *link);
 bool self_test_agree(struct plx_link *link);
 
@@ -299,13 +300,13 @@ void receive_take_back(struct plx_op *op);
 /* receive_slow.c */
 void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value);
 
-/* tx.c; what else is there is in tx.h */
+/* tx.c; see also tx.h */
 void tx_done(struct plx_op *op, int status);
 void tx_fail_op(struct plx_op *op);
 bool tx_has_room(const struct plx_link *link);
 
 /* control.c */
-int control_send(struct plx_link *link); /* what link->want asks for; 0 or -EAGAIN */
+int control_send(struct plx_link *link); /* frames in link->want; 0 or -EAGAIN */
 int control_send_heartbeat(struct plx_link *link);
 bool control_can_wait(const struct plx_link *link);
 
@@ -318,7 +319,7 @@ void send_buf_fail(struct plx_link *link, bool keeps);
 void close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
 void close_refused(struct plx_link *link);
-/* It was refused, or, if it is an accepted one, it is gone. */
+/* The link was refused; an accepted one was disconnected. */
 void close_not_connected(struct plx_link *link);
 void close_timer_init(struct plx_link *link);
 void close_notify(struct plx_link *link);
@@ -327,15 +328,15 @@ void close_on_fin(struct plx_link *link, bool carries_ack);
 void close_on_fin_ack(struct plx_link *link);
 bool close_settle(struct plx_link *link);
 void close_settled(struct plx_link *link);
-/* The connection has ended. prov_errno: as plx_fabric_driver.failure takes it. */
+/* The connection has ended. prov_errno: as in plx_fabric_driver.failure. */
 void close_on_shutdown(struct plx_link *link, int prov_errno);
 void close_step(struct plx_link *link);
 void close_extend(struct plx_link *link);
 void close_begin_reap(struct plx_link *link);
 bool close_reap(struct plx_link *link, uint64_t now_ns);
 
-/* link_buf.c: a buffer for a copy that is longer than TX_BUF_BYTES, which the caller refers to;
- * in_zone: in memory that can be registered. Return: NULL with an error text. */
+/* link_buf.c: a buffer for a copy longer than TX_BUF_BYTES; the caller gets a reference. in_zone:
+ * in memory that can be registered. Return: NULL with an error text. */
 struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
 void link_buf_free_all(struct plx_fabric_lcore *home);
 
@@ -344,7 +345,7 @@ int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool);
 void kept_pool_reap(struct plx_fabric_lcore *home);
 void kept_pool_reap_all(struct plx_fabric_lcore *home);
 
-/* liveness.c: what is called with each frame. Relaxed: V1 orders it where that matters. */
+/* liveness.c: called for each frame. Relaxed: V1 orders it when needed. */
 static inline void liveness_heard(const struct plx_link *link)
 {
 	struct presence *presence = link->presence;

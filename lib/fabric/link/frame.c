@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "frame.h"
 
-/* memcpy, as a frame may begin at any address; compilers make one move of it. */
+/* memcpy, because frames may be unaligned; compilers make one move of it. */
 static void put16(uint8_t *out, uint16_t value)
 {
 	value = htole16(value);
@@ -16,10 +16,10 @@ static uint16_t get16(const uint8_t *in)
 	return le16toh(value);
 }
 
-/* What the payload of each type may be, and else is wrong. */
+/* Valid payload lengths and flags of each type. */
 static const struct {
 	uint32_t min, max;
-	uint8_t flags; /* that are known */
+	uint8_t flags; /* known flags */
 	const char *wrong;
 } types[] = {
 	[FRAME_HELLO] = {HELLO_BYTES, UINT32_MAX, 0, "HELLO too short"},
@@ -87,8 +87,8 @@ uint32_t hello_write(uint8_t *out, const struct frame_hello *hello)
 	return HELLO_BYTES + 4 + hello->data_length;
 }
 
-/* A period without an end means nothing, nor the other way round; and where the end is too near, a
- * peer that is well would be suspect. */
+/* The period and the time-out must both be set or both be 0. If the time-out is too short, a
+ * healthy peer would become suspect. */
 static const char *check_times(const struct frame_hello *hello)
 {
 	if (!hello->heartbeat_ms && !hello->dead_after_ms)
@@ -101,7 +101,7 @@ static const char *check_times(const struct frame_hello *hello)
 	return NULL;
 }
 
-/* A HELLO without a length of private data has none. */
+/* A HELLO that ends before the length of private data has none. */
 static const char *read_data(const uint8_t *in, size_t left, struct frame_hello *hello)
 {
 	hello->data_length = 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a link opens, once it is connected: the two HELLOs, what each side makes of the other's, and
- * REFUSE. */
+/* How a connected link opens: both HELLOs, their checks, and REFUSE. */
 #include "base_internal.h"
 #include "fabric_link.h"
 #include "fabric_listen.h"
@@ -11,7 +10,7 @@
 
 #define PROTOCOL_NAME_BYTES 32
 
-/* What is spoken above the link ---------------------------------------------------------------- */
+/* The protocol above the link ------------------------------------------------------------------ */
 
 static const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES])
 {
@@ -52,7 +51,7 @@ static bool protocol_agree(struct plx_link *link)
 
 /* HELLO and REFUSE ----------------------------------------------------------------------------- */
 
-/* The payload of this side's HELLO, or of REFUSE. Return: its length. */
+/* Write the payload of this side's HELLO or REFUSE. Return: its length. */
 uint32_t handshake_write(const struct plx_link *link, uint8_t *out)
 {
 	struct frame_hello hello = {
@@ -103,7 +102,6 @@ void handshake_decline(struct plx_link *link, const char *refusal, const char *f
 	say_hello(link);
 }
 
-/* The peer's HELLO. */
 void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length)
 {
 	struct frame_hello hello;
@@ -143,7 +141,7 @@ void handshake_on_refuse(struct plx_link *link, const uint8_t *payload, uint32_t
 
 /* Opening -------------------------------------------------------------------------------------- */
 
-/* Both have said HELLO. */
+/* Both sides have sent HELLO. */
 static void opened(struct plx_link *link)
 {
 	if (link->state != LINK_HELLO)
@@ -166,7 +164,7 @@ static void opened(struct plx_link *link)
 		link->events->on_open(link, link->user);
 }
 
-/* Return: whether the link goes on. */
+/* Return: whether the link continues. */
 static bool check_hello(struct plx_link *link)
 {
 	const char *wrong = NULL;
@@ -180,7 +178,7 @@ static bool check_hello(struct plx_link *link)
 	return !wrong;
 }
 
-/* Once the peer's HELLO is here and ours has left: nothing may overtake it. */
+/* Open once the peer's HELLO has arrived and ours has left: no message may overtake it. */
 void handshake_try_open(struct plx_link *link)
 {
 	if (!link->connected || !link->hello_received)
@@ -196,8 +194,8 @@ void handshake_try_open(struct plx_link *link)
 		opened(link);
 }
 
-/* FI_CONNECTED: the side that connected says HELLO, and the other one answers, knowing what is
- * wanted. Over iWARP it could not even speak first (RFC 5044, 7.1). */
+/* FI_CONNECTED: the connector sends HELLO; the acceptor answers, knowing the peer's requirements.
+ * Over iWARP the acceptor could not even send first (RFC 5044, 7.1). */
 void handshake_connected(struct plx_link *link)
 {
 	if (link->state != LINK_CONNECTING)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receive pools of links that have gone while the user still held messages, here or on another
- * lcore: they go when all their buffers are back. */
+/* Receive pools of ended links whose messages the user still has, on this lcore or another one.
+ * They are freed when all their buffers are back. */
 #include "fabric_link.h"
 
 #include <stdlib.h>
 
-/* A link has gone, but the user still holds buffers of its pool: remember the pool until they are
- * back. Return: 0; -ENOMEM. */
+/* Keep the pool of an ended link until the user has returned its buffers. Return: 0; -ENOMEM. */
 int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool)
 {
 	if (home->kept_pool_count == home->kept_pool_room) {
@@ -22,8 +21,8 @@ int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool)
 	return 0;
 }
 
-/* Whether all objects are back: each is taken in hand, as a count may run ahead of an object that
- * another thread is still putting. */
+/* Whether all objects are back. Takes each of them: a count may run ahead of an object that another
+ * thread is still putting. */
 static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *pool)
 {
 	void *objects[LINK_RX_BUF_COUNT_MAX + LINK_RX_CONTROL_MAX];
@@ -33,7 +32,7 @@ static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *
 	plx_pool_stats(pool, &stats);
 	if (stats.available < stats.object_count)
 		return false;
-	if (plx_lcore_id() != home->id) /* plx_fabric_fini, when no lcore runs any more */
+	if (plx_lcore_id() != home->id) /* plx_fabric_fini, when no lcore runs */
 		return true;
 	while (count < stats.object_count && (objects[count] = plx_pool_get(pool)) != NULL)
 		count++;
@@ -42,8 +41,8 @@ static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *
 	return count == stats.object_count;
 }
 
-/* Look at one, and at the next one the next time: a turn costs the same however many there are. A
- * pool that is whole goes within as many turns as there are kept_pools. */
+/* Check one pool per turn, so the cost of a turn does not grow. A complete pool is freed within
+ * kept_pool_count turns. */
 void kept_pool_reap(struct plx_fabric_lcore *home)
 {
 	uint32_t at = home->kept_pool_next;
@@ -54,14 +53,14 @@ void kept_pool_reap(struct plx_fabric_lcore *home)
 		return;
 	if (pool_is_whole(home, home->kept_pools[at])) {
 		plx_pool_destroy(home->kept_pools[at]);
-		home->kept_pools[at] = home->kept_pools[--home->kept_pool_count]; /* it is next */
+		home->kept_pools[at] = home->kept_pools[--home->kept_pool_count]; /* is next */
 	} else {
 		at++;
 	}
 	home->kept_pool_next = at;
 }
 
-/* Look at all there are, when nothing turns any more. */
+/* Check all pools. Called when no loop runs. */
 void kept_pool_reap_all(struct plx_fabric_lcore *home)
 {
 	for (uint32_t left = home->kept_pool_count; left > 0; left--)

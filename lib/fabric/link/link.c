@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link's memory, its place in its lcore's lists, and how it opens. */
+/* A link's memory, its place in its lcore's lists, and how it is created. */
 #include "fabric_listen.h"
 #include "tx.h"
 
@@ -14,7 +14,7 @@ static uint64_t or_default(uint64_t value, uint64_t by_default)
 	return value ? value : by_default;
 }
 
-/* Check a user's attributes and fill in the defaults. Return: 0; -EINVAL. */
+/* Check a user's attributes and set defaults. Return: 0; -EINVAL. */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 {
 	int rc;
@@ -52,7 +52,7 @@ static bool needs_receives(const struct plx_fabric_driver *driver, const struct 
 	return driver->needs_receives && driver->needs_receives(info);
 }
 
-/* How many a link keeps for control frames. */
+/* Number of receives reserved for control frames. */
 uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
 			       const struct plx_link_attr *attr)
 {
@@ -106,7 +106,7 @@ static uint32_t op_count(const struct plx_link *link)
 static void enlist(struct plx_link *link)
 {
 	LIST_INSERT_HEAD(&link->home->links, link, of_home);
-	if (!link->set->links++) /* nothing can have come before */
+	if (!link->set->links++) /* nothing can have arrived before */
 		link->set->emptied_ns = plx_loop_now_ns();
 	link->set->op_count += op_count(link);
 	link->set->rx_count += link_receives(link);
@@ -141,7 +141,7 @@ static int endpoint_failed(const struct plx_link *link, int rc)
 	}
 }
 
-/* On its set: an endpoint for info, with receives posted. Return: 0; -errno with a text. */
+/* Open an endpoint for info on its set, and post receives. Return: 0; -errno with a text. */
 static int bring_up(struct plx_link *link, struct fi_info *info)
 {
 	int rc = set_need_zone(link->set, link->ops_zone);
@@ -157,7 +157,7 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 	link->iov_max = (uint32_t)lesser(info->tx_attr->iov_limit, LINK_IOV_MAX);
 	tx_signalled(link);
 	link->needs_receives = needs_receives(link->driver, info);
-	if (link->driver->cq_overruns) /* so many are reserved for it */
+	if (link->driver->cq_overruns) /* reserve its completions */
 		info->rx_attr->size = link_receives(link);
 	rc = driver_open_endpoint(&link->set->fids, info, link, &link->ep);
 	return rc ? endpoint_failed(link, rc) : receive_post_all(link);
@@ -180,8 +180,8 @@ void link_set_events(struct plx_link *link, const struct plx_link_events *events
 	link->on_message = events->on_message ? events->on_message : drop;
 }
 
-/* Make a link with an endpoint for info, receives posted, nothing connected yet. attr was checked.
- * Return: 0; -errno with a text. */
+/* Create a link: endpoint for info, receives posted, not connected yet. attr was checked. Return:
+ * 0; -errno with a text. */
 int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
 		struct plx_link **link_out)
 {
@@ -217,8 +217,8 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 		return rc;
 	}
 	enlist(link);
-	/* The provider may have receives of it, which come back with others' completions: the loop
-	 * buries it, as callbacks must not run inside this call. */
+	/* The provider may hold receives, which complete later. The loop destroys the link, because
+	 * callbacks must not run inside this call. */
 	if (rc)
 		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
 	else
@@ -226,8 +226,8 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	return rc;
 }
 
-/* Take a link that was never connected, whose endpoint is closed and has given all back, to another
- * set. Return: 0; -errno with a text. */
+/* Move a link that was never connected to another set. Its endpoint is closed, and all its
+ * operations are back. Return: 0; -errno with a text. */
 int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
 	delist(link);
@@ -243,7 +243,7 @@ int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 	return bring_up(link, info);
 }
 
-/* Free a link whose endpoint is closed and whose operations have all come back. */
+/* Free a link. Its endpoint is closed, and all its operations are back. */
 void link_destroy(struct plx_link *link)
 {
 	struct plx_fabric_lcore *home = link->home;
@@ -269,8 +269,8 @@ void link_destroy(struct plx_link *link)
 	free(link);
 }
 
-/* The provider keeps operations of a closed endpoint: a defect, from which only leaking their
- * memory is safe. The user hears of the end all the same. */
+/* A provider defect: it keeps operations of a closed endpoint. Only leaking their memory is safe.
+ * on_close runs all the same. */
 void link_abandon(struct plx_link *link)
 {
 	plx_log(&fabric_log, PLX_LOG_ERROR,

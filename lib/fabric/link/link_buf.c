@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of copies that are too long for the lcore's pool. Fresh memory of the heap costs a page
- * fault for each 4 KiB, more than copying into it; so what was sent is kept, and used again. */
+/* Buffers for copies that are too long for the lcore's pool. Fresh heap memory costs a page fault
+ * per 4 KiB, more than the copy, so buffers are kept and reused. */
 #include "fabric_link.h"
 
 #define ROOM_LEAST (2 * TX_BUF_BYTES)
@@ -11,7 +11,7 @@ static uint32_t room_of(const struct plx_buf *buf)
 	return buf->room - buf->start;
 }
 
-/* The next power of two: messages of about one length have the same buffers. */
+/* Round up to a power of two, so that messages of similar length share buffers. */
 static uint32_t rounded(uint32_t length)
 {
 	if (length <= ROOM_LEAST + ROOM_MORE)
@@ -19,8 +19,8 @@ static uint32_t rounded(uint32_t length)
 	return (UINT32_C(1) << (32 - __builtin_clz(length - ROOM_MORE - 1))) + ROOM_MORE;
 }
 
-/* The shortest one that is not in use, with room for `least` or more, but less than `below`;
- * in_zone: in memory that can be registered. Return: NULL: there is none. */
+/* The shortest unused buffer with room for `least` or more, but less than `below`. in_zone: in
+ * memory that can be registered. Return: NULL: none. */
 static struct plx_buf **shortest(struct plx_fabric_lcore *home, uint32_t least, uint32_t below,
 				 bool in_zone)
 {
@@ -38,7 +38,7 @@ static struct plx_buf **shortest(struct plx_fabric_lcore *home, uint32_t least, 
 	return found;
 }
 
-/* Return: an empty place, or NULL; and the bytes of those in use. */
+/* Return: an empty place, or NULL; *in_use_out: bytes of buffers in use. */
 static struct plx_buf **look_at_all(struct plx_fabric_lcore *home, uint32_t *in_use_out)
 {
 	struct plx_buf **empty = NULL;
@@ -62,8 +62,8 @@ static void give_up(struct plx_fabric_lcore *home, struct plx_buf **at)
 	*at = NULL;
 }
 
-/* Where one of that length is kept: those that are not in use, which are all shorter, make room for
- * it. Return: NULL where those in use leave none. */
+/* Find a place for a new buffer. Unused buffers, which are all shorter, are freed to make room.
+ * Return: NULL: those in use leave no room. */
 static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
 {
 	uint32_t in_use;
@@ -103,8 +103,8 @@ static struct plx_buf *make(const struct plx_fabric_lcore *home, uint32_t room, 
 	return buf;
 }
 
-/* The lcore keeps a reference of its own: what is sent has its header elsewhere than in the
- * headroom, and a buffer that a provider never gives back keeps its place. */
+/* The lcore keeps a reference, so headers do not go into the buffer's headroom, and a buffer that
+ * the provider never returns keeps its place. */
 struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone)
 {
 	uint32_t room = length <= LINK_BUF_BYTES_MAX ? rounded(length) : UINT32_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be asked of a link. */
+/* Getters. */
 #include "fabric_address.h"
 #include "tx.h"
 
@@ -42,8 +42,8 @@ uint32_t plx_link_credit(const struct plx_link *link)
 	return link->state == LINK_OPEN ? tx_frames_left(link) : 0;
 }
 
-/* Each message that is not finished has at least one frame that is not granted again, but for one
- * whose last frames have not left yet. */
+/* Each unfinished message has at least one frame that is not granted again, except one whose last
+ * frames have not left yet. */
 uint32_t plx_link_unfinished(const struct plx_link *link)
 {
 	uint32_t granted = link->peer_fin ? link->tx_fin_frames : link->tx_frames_granted;
@@ -52,7 +52,7 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 	ASSERT_OWNER(link->home->id);
 	if (link->peer_fin_carried_ack)
 		return 0;
-	if ((int32_t)out < 0) /* it grants more than it had at first, which is its affair */
+	if ((int32_t)out < 0) /* the peer grants more than its first window */
 		out = 0;
 	return out + (link->tx_current.head || link->tx_cut);
 }
@@ -66,7 +66,7 @@ const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
 
 enum plx_link_reason plx_link_reason(const struct plx_link *link)
 {
-	/* One that was refused may go on elsewhere, until on_close. */
+	/* A refused link may continue with another candidate until on_close. */
 	bool has_ended = link->state >= LINK_LINGER && !(link->plan && link->close_due);
 
 	ASSERT_OWNER(link->home->id);
@@ -133,7 +133,7 @@ bool plx_link_is_same_host(const struct plx_link *link)
 	ASSERT_OWNER(link->home->id);
 	if (link->driver->same_host)
 		return true;
-	if (link->ep_closed) /* for on_close */
+	if (link->ep_closed) /* inside on_close */
 		return address_is_here(link->peer);
 	return link->ep && fi_getname(&link->ep->fid, &own, &own_bytes) == 0 &&
 	       fi_getpeer(link->ep, &peer, &peer_bytes) == 0 &&

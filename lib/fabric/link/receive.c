@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that arrived: hot path. Every field of a frame is checked against what was received and
- * against what this side allowed before it is used; a frame that breaks the rules ends its link. */
+/* Received frames: hot path. Every field is checked against the received length and this side's
+ * grants before use; an invalid frame ends its link. */
 #include "receive.h"
 
-/* A frame lies right before where its payload begins, which is a cache line's start; so a message
- * that is sent on finds headroom for the next header where this one's was. */
+/* Post a receive so that the payload starts at a cache line, with the header before it. A message
+ * that is forwarded then has headroom for its next header. */
 static inline int post(struct plx_link *link, struct plx_op *op, struct plx_buf *buf)
 {
 	void *desc = link->driver->needs_mr ? set_find_desc(link->set, buf->zone_index) : NULL;
@@ -19,7 +19,7 @@ static void set_idle(struct plx_op *op)
 	op->link->rx_idle = op;
 }
 
-/* Whole messages are welcome from HELLO to FIN, but for where one is being put together. */
+/* Whole messages are accepted from HELLO to FIN, except inside a message in several frames. */
 void receive_set_whole_end(struct plx_link *link)
 {
 	bool welcome = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
@@ -28,8 +28,8 @@ void receive_set_whole_end(struct plx_link *link)
 	link->rx_whole_end = welcome ? (uint32_t)link->message_max + 1 : 0;
 }
 
-/* Fill every receive without a buffer, as far as the pool goes. Return: 0; -ENOMEM or the
- * provider's error where one cannot be posted. */
+/* Post a buffer for every idle receive, as far as the pool has any. Return: 0; -ENOMEM, or the
+ * provider's error. */
 static int post_idle(struct plx_link *link)
 {
 	while (link->rx_idle) {
@@ -60,8 +60,7 @@ int receive_post_all(struct plx_link *link)
 		  : 0;
 }
 
-/* The provider has not got it any more: it gave it back unused, or the frame that came in it is
- * done with. */
+/* The provider no longer has this receive: it returned it unused, or its frame was processed. */
 PLX_NOINLINE void receive_take_back(struct plx_op *op)
 {
 	op->link->rx_posted--;
@@ -70,8 +69,8 @@ PLX_NOINLINE void receive_take_back(struct plx_op *op)
 	set_idle(op);
 }
 
-/* Long messages that the user kept: each holds back the credit of its last frame, so that however
- * long they are kept their number is bounded by the window. Return: how many came back. */
+/* Long messages that the user kept. Each holds back the credit of its last frame, so the window
+ * bounds their number however long they are kept. Return: how many came back. */
 static uint32_t long_messages_back(struct plx_link *link)
 {
 	uint32_t back = 0;
@@ -88,13 +87,12 @@ static uint32_t long_messages_back(struct plx_link *link)
 	return back;
 }
 
-/* Look whether buffers that the user kept are back: post them, and grant their frames again. */
+/* Post buffers that the user has returned, and grant their frames again. */
 void receive_refill(struct plx_link *link)
 {
 	uint32_t before = link->rx_posted;
 
-	if (link->disconnected) { /* nothing comes any more, and idle are also those that were given
-				     back */
+	if (link->disconnected) { /* nothing arrives now, and returned receives are idle too */
 		link->want &= ~WANT_REFILL;
 		return;
 	}
@@ -111,8 +109,7 @@ void receive_refill(struct plx_link *link)
 		receive_grant(link, back);
 }
 
-/* A buffer that the user kept stays out until it is dropped, and its frame is not granted before.
- */
+/* The user kept the buffer: grant its frame once it is back. */
 static PLX_NOINLINE void finish_kept(struct plx_op *op)
 {
 	struct plx_link *link = op->link;
@@ -122,12 +119,12 @@ static PLX_NOINLINE void finish_kept(struct plx_op *op)
 	if (link->state == LINK_DEAD)
 		return;
 	receive_grant(link,
-		      0); /* the peer has one less left: it may be time to tell it of others */
+		      0); /* the peer has one credit less: other grants may be due by now, too */
 	link_schedule(link, WANT_REFILL);
 }
 
-/* EAGAIN: to be posted later. libfabric's tcp 2.1 also returns it on a connection that has ended.
- * ENOTCONN: that connection's event follows, after what arrived before. See tx_not_sent. */
+/* EAGAIN: post later. libfabric's tcp 2.1 also returns it on an ended connection. ENOTCONN: the
+ * event follows, after frames that arrived before. See tx_not_sent. */
 static PLX_NOINLINE void not_posted(struct plx_op *op, int rc)
 {
 	struct plx_link *link = op->link;
@@ -141,7 +138,7 @@ static PLX_NOINLINE void not_posted(struct plx_op *op, int rc)
 		close_now(link, PLX_LINK_LOCAL, "posting a receive failed: %s", fi_strerror(-rc));
 }
 
-/* The frame is done with: use the receive again. credit: and grant the peer what it took. */
+/* The frame was processed: post its receive again. credit: and grant its frame. */
 static inline void finish_with(struct plx_link *link, struct plx_op *op, struct plx_buf *buf,
 			       bool credit)
 {
@@ -163,13 +160,13 @@ static inline void finish_with(struct plx_link *link, struct plx_op *op, struct 
 		receive_grant(link, 1);
 }
 
-/* The same out of line, for frames that are seldom. */
+/* The same out of line, for rare frames. */
 PLX_NOINLINE void receive_finish(struct plx_op *op, bool credit)
 {
 	finish_with(op->link, op, op->buf, credit);
 }
 
-/* Somebody waits for what the peer has just granted. */
+/* Continue what waits for the peer's grant. */
 PLX_NOINLINE void receive_granted(struct plx_link *link)
 {
 	if (link->want & WANT_MORE_TIME)
@@ -178,7 +175,7 @@ PLX_NOINLINE void receive_granted(struct plx_link *link)
 		link_schedule(link, link->want & WANT_GRANTS ? WANT_ON_CREDIT : 0);
 }
 
-/* One receive of the provider has completed. It counts as posted until that is not done again. */
+/* A receive has completed. It counts as posted until receive_take_back. */
 static inline PLX_ALWAYS_INLINE void received(struct plx_op *op, size_t length)
 {
 	struct plx_link *link = op->link;
@@ -206,8 +203,8 @@ void receive_done(struct plx_op *op, size_t length)
 	received(op, length);
 }
 
-/* A peer has written to this side's memory, with immediate data; that nothing was granted does not
- * stop one that writes 0 bytes. TCP does not say which peer it was. */
+/* The peer used RDMA write with immediate data; without a grant it can still write 0 bytes. TCP
+ * does not show which peer it was. */
 static void unexpected_imm_data(struct plx_set *set)
 {
 	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
@@ -216,8 +213,8 @@ static void unexpected_imm_data(struct plx_set *set)
 			set->label);
 }
 
-/* Dispatch one batch of completions, here so that receiving is inlined, or the failures that the
- * queue shows instead. Return: how many completions. */
+/* Dispatch a batch of completions; here, so that receiving is inlined. A negative count: read the
+ * errors of the queue instead. Return: the number of completions. */
 int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count)
 {
 	if (plx_unlikely(count < 0))

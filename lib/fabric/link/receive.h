@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What frames that arrived are taken with: those that are whole messages (receive.c, hot path), and
- * all others (receive_slow.c). */
+/* Received frames: whole messages (receive.c, hot path), and all others (receive_slow.c). */
 #ifndef PLX_RECEIVE_H
 #define PLX_RECEIVE_H
 
@@ -13,9 +12,10 @@ void receive_slow(struct plx_op *op, size_t length);
 void receive_finish(struct plx_op *op, bool credit);
 void receive_granted(struct plx_link *link);
 
-/* Allow the peer more, and tell it once that at least doubles what it has left: twice a window
- * while all of it is in use, and each time where the user keeps all buffers but one. In a dialogue
- * every frame back carries the news, and no frame is sent for it alone. */
+/* Grant the peer more. Advertise it once that at least doubles the peer's remaining credit: twice
+ * per window while the peer uses all of it, and each time if the user keeps all buffers except one.
+ * In request-response traffic the responses carry the grants, and no frame is sent for them
+ * alone. */
 static inline void receive_grant(struct plx_link *link, uint32_t frames)
 {
 	link->rx_frames_granted += frames;
@@ -35,7 +35,7 @@ static inline void receive_deliver(struct plx_link *link, struct plx_buf *messag
 	link->home->delivering = NULL;
 }
 
-/* Whether the peer was allowed to send this message frame. */
+/* Count a message frame. Return: whether the peer had credit for it. */
 static inline bool receive_take_credit(struct plx_link *link)
 {
 	link->rx_frames++;
@@ -45,14 +45,14 @@ static inline bool receive_take_credit(struct plx_link *link)
 	return false;
 }
 
-/* What the peer allows us. Grants never go back, and never leap past any sane window. */
+/* Take the peer's grant. Grants never decrease, and never exceed LINK_WINDOW_FRAMES_MAX. */
 static inline bool receive_take_grants(struct plx_link *link, const struct frame_header *header)
 {
 	uint32_t frames = header->granted_frames - link->tx_frames_granted;
 
 	if (frames == 0)
 		return true;
-	/* What is left now is not more than that either, so nothing here wraps. */
+	/* The rest is no larger, so nothing here wraps. */
 	if (plx_unlikely(frames > LINK_WINDOW_FRAMES_MAX - tx_frames_left(link))) {
 		close_now(link, PLX_LINK_PROTOCOL, "the peer's credit makes no sense");
 		return false;

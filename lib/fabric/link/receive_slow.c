@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that arrived and are no whole message, or none that is welcome: parts of long messages,
- * and those that need no credit. */
+/* Received frames off the fast path: parts of long messages, control frames, and unexpected
+ * messages. */
 #include "base_internal.h"
 #include "receive.h"
 
@@ -24,13 +24,13 @@ static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_
 	return true;
 }
 
-/* Return: whether the frame's credit may be granted again: its own buffer was not kept. */
+/* Return: whether to grant the frame's credit again: its own buffer was not kept. */
 static bool give_whole(struct plx_link *link)
 {
 	struct plx_buf *message = link->partial.buf;
 	bool kept;
 
-	link->partial.total = 0; /* it may be the last, and FIN come next */
+	link->partial.total = 0; /* it may be the last message, followed by FIN */
 	receive_set_whole_end(link);
 	receive_deliver(link, message);
 	kept = !plx_buf_unshared(message);
@@ -39,12 +39,12 @@ static bool give_whole(struct plx_link *link)
 	assembly_done(&link->partial);
 	if (!kept)
 		return true;
-	receive_grant(link, 0); /* as where a frame's own buffer is kept */
+	receive_grant(link, 0); /* as for a frame whose buffer is kept */
 	link_schedule(link, WANT_REFILL);
 	return false;
 }
 
-/* Return: whether the frame's credit may be granted again. */
+/* Return: whether to grant the frame's credit again. */
 static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t length)
 {
 	int rc = assembly_add(&link->partial, data, length);
@@ -57,7 +57,7 @@ static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t len
 	return !assembly_is_whole(&link->partial) || give_whole(link);
 }
 
-/* A part of a message that needs several frames. Return: as data_frame. */
+/* A part of a message in several frames. Return: as data_frame. */
 static bool data_part(struct plx_op *op, const struct frame_header *header)
 {
 	struct plx_link *link = op->link;
@@ -71,7 +71,7 @@ static bool data_part(struct plx_op *op, const struct frame_header *header)
 	       partial_add(link, data + FRAME_TOTAL_BYTES, length);
 }
 
-/* A whole message where none is welcome: why? */
+/* An unexpected whole message: end the link with the reason. */
 static void unexpected_message(struct plx_link *link, uint32_t length)
 {
 	if (link->partial.total)
@@ -82,7 +82,7 @@ static void unexpected_message(struct plx_link *link, uint32_t length)
 			  (unsigned long long)link->message_max);
 }
 
-/* Return: whether the frame's credit may be granted again once its buffer is free. */
+/* Return: whether to grant the frame's credit again once its buffer is free. */
 static bool data_frame(struct plx_op *op, const struct frame_header *header)
 {
 	struct plx_link *link = op->link;
@@ -102,7 +102,8 @@ static bool data_frame(struct plx_op *op, const struct frame_header *header)
 	return false;
 }
 
-/* What a link without direct data placement is not to be sent. Return: whether it is that. */
+/* End a link that received a frame of direct data placement without having it. Return: whether it
+ * did. */
 static bool refuse_direct(struct plx_link *link)
 {
 	const char *wrong = direct_not_agreed(link);
@@ -146,19 +147,20 @@ static void control_frame(struct plx_op *op, const struct frame_header *header)
 	case FRAME_REVOKED:
 		direct_frame(link, op->buf->data, header->type);
 		break;
-	default: /* FRAME_CREDIT is done: its grants were taken */
+	default: /* FRAME_CREDIT: its grant was taken already */
 		break;
 	}
 }
 
-/* The peer tells of a put, which takes credit as a message does, however it comes. Return: whether
- * that may be granted again. */
+/* The peer reports a put, which uses credit like a message, with or without a frame. Return:
+ * whether to grant that again. */
 static bool put_notified(struct plx_link *link, uint64_t value)
 {
 	return !refuse_direct(link) && receive_take_credit(link) && direct_on_put(link, value);
 }
 
-/* The first frame. wrong: with its form; NULL: it is another one. */
+/* The first frame is not HELLO. wrong: why it is invalid; NULL: it is a valid frame of another
+ * type. */
 static void not_hello(struct plx_link *link, const uint8_t *frame, size_t length, const char *wrong)
 {
 	const char *sound = frame[0] == FRAME_HELLO ? NULL : plx_sounds_like(frame, length);
@@ -175,7 +177,7 @@ static bool is_first_frame(const struct frame_header *header)
 	return header->type == FRAME_HELLO || header->type == FRAME_REFUSE;
 }
 
-/* Any frame, but for a whole message that is welcome. */
+/* Any frame except a whole message on the fast path. */
 PLX_NOINLINE void receive_slow(struct plx_op *op, size_t length)
 {
 	struct plx_link *link = op->link;
@@ -206,8 +208,7 @@ PLX_NOINLINE void receive_slow(struct plx_op *op, size_t length)
 	receive_finish(op, credit);
 }
 
-/* The provider tells of a put of the peer, without a frame; op: the receive that this took, or
- * NULL. */
+/* The provider reports a put of the peer, without a frame. op: the receive it used, or NULL. */
 void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value)
 {
 	bool good = false;

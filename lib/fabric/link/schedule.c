@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the loop does for the links that ask for it: each turn it looks at those. */
+/* Per-turn work of links that asked for it. */
 #include "fabric_link.h"
 
-/* Let the lcore look at the link in this turn or the next, for the reasons in want. */
+/* Serve the link in this turn or the next, for the reasons in want. */
 void link_schedule(struct plx_link *link, uint32_t want)
 {
 	struct plx_fabric_lcore *home = link->home;
@@ -35,10 +35,10 @@ static void notify_credit(struct plx_link *link)
 		link->events->on_credit(link, link->user);
 }
 
-/* Return: whether the link is still there. */
+/* Return: whether the link still exists. */
 static bool run(struct plx_link *link)
 {
-	if (plx_unlikely(link->settling)) { /* what follows is for the next look */
+	if (plx_unlikely(link->settling)) { /* the rest waits for the next turn */
 		close_settled(link);
 		return true;
 	}
@@ -74,7 +74,7 @@ static bool run(struct plx_link *link)
 	return true;
 }
 
-/* What a look at a link may change. */
+/* State of a link before it is served, to detect changes. */
 struct look {
 	uint32_t want;
 	uint32_t rx_posted;
@@ -86,16 +86,16 @@ static struct look look_of(const struct plx_link *link)
 	return (struct look){link->want, link->rx_posted, link->stats.frames_sent};
 }
 
-/* Thousands may want something at once: to close an endpoint takes several system calls, and to
- * send a frame half of a microsecond. */
+/* Thousands of links may want service at once: closing an endpoint takes several system calls, and
+ * sending a frame 0.5 us. */
 #define LOOKS_BETWEEN_CLOCKS 32
 
 struct budget {
-	uint64_t end_ns; /* 0: nothing was looked at */
+	uint64_t end_ns; /* 0: nothing was served yet */
 	unsigned looks;
 };
 
-/* Return: whether the others are left for the next turn. */
+/* Return: whether to leave the rest for the next turn. */
 static bool is_spent(struct budget *budget, const struct plx_link *link)
 {
 	if (plx_likely(!(link->want & WANT_DESTROY) && ++budget->looks % LOOKS_BETWEEN_CLOCKS))
@@ -106,7 +106,7 @@ static bool is_spent(struct budget *budget, const struct plx_link *link)
 	return false;
 }
 
-/* Those that were not looked at come before those that asked meanwhile. */
+/* Links that were not served come before those that asked meanwhile. */
 static void leave_for_later(struct plx_fabric_lcore *home, struct plx_link *list)
 {
 	struct plx_link *last = list;
@@ -117,8 +117,8 @@ static void leave_for_later(struct plx_fabric_lcore *home, struct plx_link *list
 	home->scheduled = list;
 }
 
-/* Look at every link that asked for it, for TURN_BUDGET_NS where that takes long. Return: for how
- * many that changed something, or were left for later. */
+/* Serve every link that asked for it, within TURN_BUDGET_NS. Return: the number of links that
+ * changed or were left for later. */
 int link_run_scheduled(struct plx_fabric_lcore *home)
 {
 	struct plx_link *list = home->scheduled;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Links that are not for who listens, but for the process' self-test service: what the two HELLOs
- * say of that. */
+/* Links to the process's self-test service instead of a listener: their bits in both HELLOs. */
 #include "fabric_link.h"
 #include "frame.h"
 
 /* Written while there are no links. */
-static struct plx_link_attr self_test; /* without events: there is none */
-static bool self_test_remote;          /* for other hosts, too */
+static struct plx_link_attr self_test; /* without events: no service */
+static bool self_test_remote;          /* also for other hosts */
 
 void plx_fabric_set_self_test(const struct plx_link_attr *attr, bool remote)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages sent by copy: hot path. The small ones cost no buffer and no completion. */
+/* Send by copy: hot path. Small messages need no buffer and no completion. */
 #include "tx.h"
 
 static inline void copy_in(uint8_t *to, const struct iovec *iov, int count)
@@ -34,7 +34,7 @@ static PLX_NOINLINE int send_in_buffer(struct plx_link *link, const struct iovec
 	if (!buf) {
 		if (length > TX_BUF_BYTES)
 			return -ENOMEM;
-		link_schedule(link, 0); /* the lcore's buffers are all out: look again each turn */
+		link_schedule(link, 0); /* the lcore's buffers are all in use: retry each turn */
 		return tx_would_block(link);
 	}
 	copy_in(plx_buf_append(buf, (uint32_t)length), iov, count);
@@ -49,7 +49,7 @@ static PLX_NOINLINE int send_piece_in_buffer(struct plx_link *link, const void *
 	return send_in_buffer(link, &(struct iovec){(void *)data, length}, 1, length);
 }
 
-/* The way that is seldom: the one piece in registers, so that nothing is stored for it before. */
+/* The slow path. A single piece stays in registers, so nothing is stored for it before. */
 static inline PLX_ALWAYS_INLINE int send_otherwise(struct plx_link *link, const struct iovec *iov,
 						   int count, size_t length)
 {
@@ -57,8 +57,8 @@ static inline PLX_ALWAYS_INLINE int send_otherwise(struct plx_link *link, const 
 			  : send_in_buffer(link, iov, count, length);
 }
 
-/* The header comes last: it may lie in the line that the peer is looking at, which is written in
- * one go then. */
+/* The header is written last: it may share a line with what the peer polls, which is then written
+ * at once. */
 static inline void write_frame(const struct plx_link *link, uint8_t *frame, const struct iovec *iov,
 			       int count, size_t length)
 {
@@ -66,8 +66,8 @@ static inline void write_frame(const struct plx_link *link, uint8_t *frame, cons
 	tx_write_header(link, frame, FRAME_DATA, 0, (uint32_t)length);
 }
 
-/* As one frame, without a buffer and without a completion: written where the driver sends it from,
- * or put together on the stack and injected. Inlined, as most messages are one piece. */
+/* Send one frame without a buffer or completion: written to the driver's claimed memory, or
+ * assembled on the stack and injected. Inlined, because most messages are one piece. */
 static inline PLX_ALWAYS_INLINE int send_copy(struct plx_link *link, const struct iovec *iov,
 					      int count, size_t length)
 {
@@ -85,7 +85,7 @@ static inline PLX_ALWAYS_INLINE int send_copy(struct plx_link *link, const struc
 		uint8_t frame[FRAME_HEADER_BYTES + INJECT_COPY_MAX];
 		int rc;
 
-		/* Without claims tx_inline_end has seen to the length. */
+		/* Without claims, tx_inline_end bounds the length. */
 		if (plx_unlikely(!link->injects_left ||
 				 (link->driver->claim &&
 				  !tx_may_inject(link, FRAME_HEADER_BYTES + length))))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages sent by reference: hot path. */
+/* Send by reference: hot path. */
 #include "tx.h"
 
-/* Whether the header can lie in the buffer's own headroom. A message that is sent on from inside
- * its delivery has the library's reference beside the sender's, and nobody reads its old header
+/* Whether the header may be written to the buffer's own headroom. A message forwarded inside its
+ * delivery has the library's reference in addition to the sender's, but nobody reads its old header
  * again. */
 static bool headroom_is_ours(const struct plx_link *link, const struct plx_buf *buf)
 {
@@ -13,7 +13,7 @@ static bool headroom_is_ours(const struct plx_link *link, const struct plx_buf *
 	return plx_buf_headroom(buf) >= FRAME_HEADER_BYTES && (sent_on || plx_buf_unshared(buf));
 }
 
-/* Gather the next frame of the message into iov[1...], at most `room` bytes. Return: its bytes. */
+/* Gather the next frame's payload into iov[1...], at most `room` bytes. Return: its bytes. */
 static uint32_t gather(struct plx_link *link, struct tx_message *m, uint32_t room,
 		       struct iovec *iov, void **desc, int *count)
 {
@@ -41,7 +41,7 @@ static uint32_t gather(struct plx_link *link, struct tx_message *m, uint32_t roo
 	return length;
 }
 
-/* Send one frame of the message under way. Return: 0; -EAGAIN; -ENOTCONN the link has ended. */
+/* Send one frame of the current message. Return: 0; -EAGAIN; -ENOTCONN the link has ended. */
 static int send_frame(struct plx_link *link, struct tx_message *m)
 {
 	bool whole = m->left == m->total && m->total <= link->peer_frame_max;
@@ -93,7 +93,7 @@ static int send_frame(struct plx_link *link, struct tx_message *m)
 		count = 1;
 	}
 	m->left -= length;
-	if (m->left == 0) { /* its completion is the message's: completions come in order */
+	if (m->left == 0) { /* completions are in order: the last frame's is the message's */
 		op->buf = m->head;
 		op->bounced = m->bounced;
 		op->sent = m->sent;
@@ -111,7 +111,7 @@ static int send_frame(struct plx_link *link, struct tx_message *m)
 	return 0;
 }
 
-/* Send as many frames of a message as there is room for. Return: 0 all; -EAGAIN; -ENOTCONN. */
+/* Send frames of a message until there is no room. Return: 0 all are sent; -EAGAIN; -ENOTCONN. */
 static int send_frames(struct plx_link *link, struct tx_message *m)
 {
 	int rc;
@@ -122,9 +122,8 @@ static int send_frames(struct plx_link *link, struct tx_message *m)
 	return rc;
 }
 
-/* A provider that needs registered memory cannot send from anywhere: copy the message to where it
- * can, in one piece. Memory from pools never comes here. Return: the copy; NULL with an error text.
- */
+/* A provider that needs registered memory cannot send from other memory: copy the message in one
+ * piece. Memory from pools never needs this. Return: the copy; NULL with an error text. */
 struct plx_buf *send_buf_bounce(struct plx_link *link, const struct plx_buf *buf, uint64_t total)
 {
 	bool needs_mr = link->driver->needs_mr;
@@ -169,7 +168,7 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 			plx_buf_unref(m.bounced);
 			return rc == -EAGAIN ? tx_would_block(link) : rc;
 		}
-		link->tx_current = m; /* accepted: goes on later, or fails with the link */
+		link->tx_current = m; /* accepted: continues later, or fails with the link */
 		link->want |= WANT_TX;
 		tx_set_inline_end(link);
 	}
@@ -177,7 +176,7 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 	return 0;
 }
 
-/* Go on with the message that is partly sent. */
+/* Continue a message that is partly sent. */
 void send_buf_continue(struct plx_link *link)
 {
 	if (!link->tx_current.head || send_frames(link, &link->tx_current) != 0)
@@ -189,8 +188,8 @@ void send_buf_continue(struct plx_link *link)
 		close_step(link);
 }
 
-/* The link has ended inside a message: its earlier frames are done, the rest will never be. keeps:
- * the provider keeps some of those frames for good: so does the buffer stay. */
+/* The link has ended inside a message: the rest is never sent. keeps: the provider keeps some
+ * frames for good, so the buffer is leaked. */
 void send_buf_fail(struct plx_link *link, bool keeps)
 {
 	struct tx_message m = link->tx_current;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every frame that leaves goes through: hot path. libfabric's tcp providers queue without end
- * and never refuse, so the limits are ours: the credit that the peer granted, and LINK_TX_OPS
- * operations in flight. */
+/* What all sends share: hot path. libfabric's tcp providers queue without limit and never refuse,
+ * so the limits are ours: the peer's credit, and LINK_TX_OPS operations in flight. */
 #include "tx.h"
 
-/* No credit, or no operation: a frame or a completion will tell when there is room. */
+/* No credit or no operation: a received frame or a completion follows. */
 int tx_would_block(struct plx_link *link)
 {
 	link->stats.again++;
@@ -12,8 +11,8 @@ int tx_would_block(struct plx_link *link)
 	return -EAGAIN;
 }
 
-/* No room in the provider: the next completion tells of some; where none is due nobody does, and
- * the loop looks again each turn. */
+/* The provider has no room: the next completion frees some. If none is due, the loop retries each
+ * turn. */
 static int would_block_here(struct plx_link *link)
 {
 	if (!link->tx_inflight)
@@ -21,7 +20,7 @@ static int would_block_here(struct plx_link *link)
 	return -EAGAIN;
 }
 
-/* Whether a message of that length may be sent at all. Return: 0; -ENOTCONN; -EMSGSIZE. */
+/* Check the link and the length. Return: 0; -ENOTCONN; -EMSGSIZE. */
 int tx_check_sendable(const struct plx_link *link, uint64_t length)
 {
 	if (plx_unlikely(link->state != LINK_OPEN))
@@ -33,17 +32,15 @@ int tx_check_sendable(const struct plx_link *link, uint64_t length)
 	return 0;
 }
 
-/* Whether a message may be begun. */
+/* Whether a new message may start. */
 bool tx_has_room(const struct plx_link *link)
 {
 	return !link->tx_current.head && tx_frames_left(link) &&
 	       link->tx_free_count > LINK_TX_CONTROL;
 }
 
-/* Messages of one frame that need no buffer may leave with the call, unless one is partly sent:
- * those short enough to be put together on the stack and injected, or any where the driver offers a
- * place.
- */
+/* Messages of one frame can be sent inline unless one is partly sent: up to INJECT_COPY_MAX bytes
+ * on the stack, or any length if the driver has `claim`. */
 void tx_set_inline_end(struct plx_link *link)
 {
 	uint64_t most = lesser(link->peer_frame_max, link->peer_message_max);
@@ -61,7 +58,7 @@ void tx_set_inline_end(struct plx_link *link)
 
 /* Operations --------------------------------------------------------------------------------- */
 
-/* `reserve` operations are left alone: LINK_TX_CONTROL for messages, none for control frames. */
+/* reserve: operations to leave unused: LINK_TX_CONTROL for messages, 0 for control frames. */
 struct plx_op *tx_take_op(struct plx_link *link, uint32_t reserve)
 {
 	struct plx_op *op = link->tx_free;
@@ -90,7 +87,7 @@ void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn se
 	plx_buf_unref(buf);
 }
 
-/* The provider will never tell of this operation, if it is out at all: its message has failed. */
+/* The provider will never complete this operation, if it has it at all: its message has failed. */
 void tx_fail_op(struct plx_op *op)
 {
 	struct plx_buf *buf = op->buf;
@@ -98,7 +95,7 @@ void tx_fail_op(struct plx_op *op)
 	op->buf = NULL;
 	if (buf && op->sent)
 		op->sent(op->link, buf, -ETIMEDOUT, op->sent_arg);
-	/* The buffer itself is given up: the provider may still read it. */
+	/* Leak the buffer: the provider may still read it. */
 }
 
 /* The provider has completed a send. status: 0 or -errno. */
@@ -117,7 +114,7 @@ void tx_done(struct plx_op *op, int status)
 	tx_completed(link);
 }
 
-/* An operation of the link is done: go on with what may have waited for it. */
+/* An operation has completed: continue what waited for one. */
 void tx_completed(struct plx_link *link)
 {
 	if (plx_unlikely(link->state == LINK_DEAD)) /* close_reap does the rest */
@@ -131,8 +128,8 @@ void tx_completed(struct plx_link *link)
 	}
 }
 
-/* A connection that the provider knows to be gone is as one that takes nothing: what arrived before
- * is still to be read, and an event follows. */
+/* A broken connection counts as full: frames that arrived before must still be read, and an event
+ * follows. */
 int tx_not_sent(struct plx_link *link, ssize_t rc)
 {
 	if (plx_likely(rc == -FI_EAGAIN || rc == -FI_ENOTCONN))
@@ -141,7 +138,7 @@ int tx_not_sent(struct plx_link *link, ssize_t rc)
 	return -ENOTCONN;
 }
 
-/* A frame has asked for its completion. */
+/* A frame has requested its completion. */
 void tx_signalled(struct plx_link *link)
 {
 	uint32_t every = link->driver->signal_every;
@@ -149,8 +146,8 @@ void tx_signalled(struct plx_link *link)
 	link->injects_left = every ? every - 1 : UINT32_MAX;
 }
 
-/* Hand a frame to the provider by reference. Return: 0; -EAGAIN its queue is full; a link whose
- * provider fails ends, and the operation counts as taken. */
+/* Post a frame by reference. Return: 0; -EAGAIN the provider's queue is full. If the provider
+ * fails, the link ends and the operation counts as posted. */
 int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov, void **desc,
 	      int count)
 {
@@ -166,7 +163,7 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 	return tx_not_sent(link, rc);
 }
 
-/* A frame that is no longer than an operation has room for needs no buffer. Return: 0; -EAGAIN. */
+/* A frame that fits into its operation needs no buffer. Return: 0; -EAGAIN. */
 static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t length)
 {
 	struct plx_op *op = tx_take_op(link, 0);
@@ -183,8 +180,8 @@ static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t le
 	return rc;
 }
 
-/* Send a frame of header and payload that is already put together: injected, or by reference;
- * signalled: so that the link knows when it has left. Return: 0; -EAGAIN. */
+/* Send an assembled frame: injected, or by reference. signalled: with a completion. Return: 0;
+ * -EAGAIN. */
 int tx_send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled)
 {
 	int rc;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What sends frames: what the peer allows, their headers, operations, and the ways into the
- * provider. */
+/* Sending frames: credit, headers, operations, and the calls of the provider. */
 #ifndef PLX_TX_H
 #define PLX_TX_H
 
@@ -11,7 +10,7 @@ static inline uint32_t tx_frames_left(const struct plx_link *link)
 	return link->tx_frames_granted - link->tx_frames;
 }
 
-/* The header of the next frame. Every one of them carries what this side grants. */
+/* Write the next frame's header. Every header carries this side's grant. */
 static inline void tx_write_header(const struct plx_link *link, uint8_t *out, uint8_t type,
 				   uint8_t flags, uint32_t length)
 {
@@ -25,7 +24,7 @@ static inline void tx_write_header(const struct plx_link *link, uint8_t *out, ui
 	frame_write(out, &header);
 }
 
-/* A frame has left, and its grants with it. */
+/* A frame was sent, with its grant. */
 static inline void tx_header_sent(struct plx_link *link)
 {
 	link->rx_frames_advertised = link->rx_frames_granted;
@@ -41,7 +40,7 @@ static inline void tx_count_frame(struct plx_link *link)
 	tx_header_sent(link);
 }
 
-/* The provider has so many operations more. */
+/* The provider has `more` additional operations. */
 static inline void tx_count_ops(struct plx_link *link, int more)
 {
 	link->tx_inflight += (uint32_t)more;
@@ -54,7 +53,7 @@ static inline void tx_count_message(struct plx_link *link, uint64_t length)
 	link->stats.bytes_sent += length;
 }
 
-/* See struct plx_fabric_driver. Returns NULL where the driver cannot. */
+/* See struct plx_fabric_driver. Return: NULL if the driver has no `claim`, or no room. */
 static inline uint8_t *tx_claim(const struct plx_link *link, size_t bytes)
 {
 	const struct plx_fabric_driver *driver = link->driver;
@@ -81,15 +80,15 @@ int tx_not_sent(struct plx_link *link, ssize_t rc);
 void tx_completed(struct plx_link *link);
 void tx_signalled(struct plx_link *link);
 
-/* Whether a frame may be injected. Every n-th one goes the way of the longer ones, which ask for
- * their completion: it bounds what a peer that does not read can make pile up in a provider that
- * never refuses, and shows the failure of injected frames where a provider hides it. */
+/* Whether a frame may be injected. Every signal_every-th frame is sent with a completion instead.
+ * That bounds what a peer that does not read can pile up in a provider that never refuses, and
+ * shows failures that a provider hides for injected frames. */
 static inline bool tx_may_inject(const struct plx_link *link, size_t length)
 {
 	return length <= link->inject_max && link->injects_left;
 }
 
-/* Copy such a frame into the provider. Return: 0; -EAGAIN; -ENOTCONN. */
+/* Inject a frame: copy it into the provider. Return: 0; -EAGAIN; -ENOTCONN. */
 static inline int tx_inject(struct plx_link *link, const uint8_t *frame, size_t length)
 {
 	ssize_t rc = fi_inject(link->ep, frame, length, 0);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much the links of an lcore can be sent ahead. All of it is memory that a provider has, link
- * by link, so many links share what there is of it: doc/design/receives.md. */
+/* Receive windows. All receive buffers of an lcore's links come from one budget, which many links
+ * share: doc/design/receives.md. */
 #include "fabric_link.h"
 
-#define SHARES      16   /* once half is taken, a link gets at most that part of what is left, */
-#define LEAST_BYTES 1024 /* but buffers of that size, as many as a link needs */
+#define SHARES      16   /* once half is used, a link gets at most 1 / SHARES of the rest, */
+#define LEAST_BYTES 1024 /* but at least its minimum of buffers of this size */
 
-static uint64_t bytes_max; /* of each lcore */
+static uint64_t bytes_max; /* per lcore */
 
-/* Return: 0; -EINVAL. */
 int window_init(uint64_t receive_bytes)
 {
 	bytes_max = receive_bytes ? receive_bytes : PLX_RECEIVE_BYTES_DEFAULT;
@@ -21,7 +20,7 @@ static uint64_t bytes_of(const struct plx_link *link)
 	return (uint64_t)link_receives(link) * link->rx_buf_bytes;
 }
 
-/* Fewer buffers first, as messages then still come in one frame, if they did. */
+/* Reduce the number of buffers first: messages that fit into one frame still do. */
 static void fit(struct plx_link *link, uint64_t share)
 {
 	uint64_t count = share / link->rx_buf_bytes;
@@ -49,7 +48,7 @@ static void log_once(struct plx_fabric_lcore *home)
 		(unsigned long long)(bytes_max >> 10));
 }
 
-/* A new link, whose rx_buf_bytes and rx_buf_count are what it was to have. */
+/* Fit the window of a new link: rx_buf_bytes and rx_buf_count are the requested values. */
 void window_take(struct plx_link *link)
 {
 	struct plx_fabric_lcore *home = link->home;
