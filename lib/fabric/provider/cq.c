@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completions that tell of a failure, and all that there are. */
+/* Failed completions, and draining the queue. */
 #include "fabric_link.h"
 
-#define ERRORS_MAX 64 /* failed operations looked at in one poll */
+#define ERRORS_MAX 64 /* failed operations per poll */
 
-/* An operation failed. While the link lives that is how its death shows first: over TCP all posted
- * receives are cancelled, verbs fails the send, before the event of the EQ tells. */
+/* An operation failed. On a live link this is the first sign of a broken connection, before the
+ * EQ's event: tcp cancels all posted receives, verbs fails the send. */
 static void operation_failed(const struct fi_cq_err_entry *entry)
 {
 	struct plx_op *op = entry->op_context;
 	struct plx_link *link;
 
-	if (!op) /* an injected frame: nobody waits for it, and the link's own death will show */
+	if (!op) /* an injected frame: the link's failure shows elsewhere */
 		return;
 	link = op->link;
 	if (op->kind == OP_RECV)
@@ -21,9 +21,9 @@ static void operation_failed(const struct fi_cq_err_entry *entry)
 	if (entry->err == FI_ETRUNC)
 		close_now(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
 			  link_frame_bytes(link));
-	else if (link->state != LINK_CONNECTING) /* else the EQ will tell why it failed */
+	else if (link->state != LINK_CONNECTING) /* else the EQ reports why it failed */
 		close_on_shutdown(link, entry->prov_errno);
-	if (op->kind == OP_GET) /* behind the end, so that nobody begins another one with it */
+	if (op->kind == OP_GET) /* last, so that its callback cannot start another one */
 		get_done(op, entry->err ? -entry->err : -EIO);
 }
 
@@ -42,8 +42,8 @@ int cq_read_errors(struct plx_set *set)
 	return count;
 }
 
-/* Take all completions there are, for TURN_BUDGET_NS of a turn: those of thousands of links are
- * left for the next ones. Return: whether there are none left. */
+/* Take all completions, for at most TURN_BUDGET_NS of a turn: those of thousands of links are left
+ * for the next turns. Return: whether none are left. */
 bool cq_drain(struct plx_set *set)
 {
 	if (set->drain_turn != set->home->turn) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors that libfabric opens are inherited across exec. There is no way to ask for them, so
- * those that a call opened are found by comparing before and after. Sockets are the driver's
+/* libfabric's descriptors are inherited across exec, and there is no option against it. Descriptors
+ * that a call opened are found by comparing before and after. Sockets are up to the driver
  * (drivers/fi_tcp). */
 #include "fabric_provider.h"
 
@@ -43,7 +43,7 @@ const char *descriptors_strerror(int rc)
 	return text;
 }
 
-/* The size of this process' descriptor table: no descriptor is above it. */
+/* The size of this process's descriptor table: all descriptors are below it. */
 static int table_size(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
@@ -65,9 +65,8 @@ struct fd_mark {
 	uint8_t open[];
 };
 
-/* Remember which descriptors are open. Free it through descriptors_close_on_exec. NULL where the
- * driver opens none that would be inherited, or there is no memory; that is accepted there, and
- * does nothing. */
+/* Remember which descriptors are open. Free with descriptors_close_on_exec. Return: NULL if the
+ * driver opens no inheritable ones, or out of memory; descriptors_close_on_exec accepts NULL. */
 struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver)
 {
 	bool needed = !driver || !driver->closes_on_exec;
@@ -88,7 +87,7 @@ static void close_on_exec(int fd, int flags)
 		fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 }
 
-/* Descriptors opened since the mark become close-on-exec, those of other threads among them. */
+/* Make descriptors opened since the mark close-on-exec, including those of other threads. */
 void descriptors_close_on_exec(struct fd_mark *mark)
 {
 	int size = mark ? table_size() : 0;

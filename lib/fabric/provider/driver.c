@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a name that a user gave to a driver and one of libfabric's providers, and from those to an
- * fi_info; and the queues of drivers that need nothing special. */
+/* From a provider name to a driver and a libfabric provider, and from these to an fi_info; and the
+ * queues of drivers without special needs. */
 #include "base_internal.h"
 #include "fabric_provider.h"
 
@@ -18,7 +18,7 @@
 static const struct plx_fabric_driver *const *drivers;
 static const char *default_name;
 static bool require_rdma;
-static const struct plx_fabric_driver *rdma; /* of this host; NULL: it has none */
+static const struct plx_fabric_driver *rdma; /* on this host; NULL: none */
 
 static bool is_here(const struct plx_fabric_driver *driver)
 {
@@ -47,7 +47,7 @@ void driver_set_table(const struct plx_fabric_driver *const *table, const char *
 	}
 }
 
-/* What people call RDMA. */
+/* Common names for RDMA. */
 static bool means_rdma(const char *name)
 {
 	static const char *const names[] = {"rdma",  "ib",    "infiniband", "roce",
@@ -129,7 +129,7 @@ static bool is_auto(const char *name)
 	return strcmp(name, "auto") == 0;
 }
 
-/* What was asked for by name. Return: 0; -EINVAL. */
+/* Check the driver for a name that the user gave. Return: 0; -EINVAL. */
 static int check_required(const struct plx_fabric_driver *driver, const char *option,
 			  const char *name)
 {
@@ -163,7 +163,7 @@ static void add(const struct plx_fabric_driver *driver, struct driver_choice *ch
 	(*count)++;
 }
 
-/* Those of this host, RDMA, and the first of the others. */
+/* Same-host drivers, RDMA, and the first of the others. */
 static int choose_all(struct driver_choice *choices)
 {
 	const struct plx_fabric_driver *other = NULL;
@@ -260,7 +260,7 @@ static struct fi_info *make_hints(const struct driver_choice *choice)
 
 static int fail_missing(const struct driver_choice *choice)
 {
-	const char *only = getenv("FI_PROVIDER"); /* libfabric's own: it hides all others */
+	const char *only = getenv("FI_PROVIDER"); /* libfabric then hides all others */
 
 	if (only && !choice->driver->getinfo)
 		return plx_fail(ENODEV,
@@ -347,8 +347,8 @@ int driver_open(const struct plx_fabric_driver *driver, const struct fi_info *in
 				   : plx_fabric_open_queues(fids, info);
 }
 
-/* A request that was taken must not be refused any more. Transmit and receive are bound apart:
- * selective completion on both would hide receives. */
+/* A request whose endpoint is open must not be rejected afterwards. Bind transmit and receive
+ * separately: selective completion on both would hide receives. */
 int driver_open_endpoint(const struct plx_fabric_fids *fids, struct fi_info *info, void *context,
 			 struct fid_ep **ep_out)
 {
@@ -374,7 +374,7 @@ void driver_close_fid(struct fid *fid, const char *what)
 			fi_strerror(-rc));
 }
 
-/* The order that every provider of 1.17 closes in without -FI_EBUSY. */
+/* In this order no provider of 1.17 returns -FI_EBUSY. */
 void driver_close(struct plx_fabric_fids *fids)
 {
 	driver_close_fid(fids->cq ? &fids->cq->fid : NULL, "completion queue");
@@ -393,7 +393,7 @@ bool driver_is_ready(const struct plx_fabric_fids *fids, int timeout_ms)
 {
 	struct pollfd fds[] = {
 		{.fd = fids->wait_fd, .events = POLLIN},
-		{.fd = fids->eq_fd, .events = POLLIN}, /* negative: left out */
+		{.fd = fids->eq_fd, .events = POLLIN}, /* negative: ignored */
 	};
 
 	return poll(fds, PLX_ARRAY_LEN(fds), timeout_ms) > 0;

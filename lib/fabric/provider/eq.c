@@ -3,16 +3,16 @@
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
-#define EVENTS_MAX  16  /* in one poll */
-#define CM_DATA_MAX 256 /* private data of a connection request; not used, but must have room */
+#define EVENTS_MAX  16  /* per poll */
+#define CM_DATA_MAX 256 /* private data of a connection request; unused, but needs room */
 
-/* Links and listeners begin with their kind, and are the contexts of their endpoints. */
+/* Links and listeners start with their kind, and are the contexts of their endpoints. */
 static enum fid_kind event_source(struct fid *fid)
 {
 	return *(uint8_t *)fid->context;
 }
 
-/* What the provider knows beside libfabric's own code, in words. */
+/* The provider's error text, in addition to libfabric's error code. */
 static const char *detail_of(struct plx_set *set, const struct fi_eq_err_entry *entry)
 {
 	if (!entry->prov_errno || entry->prov_errno == entry->err)
@@ -62,8 +62,8 @@ static void read_error(struct plx_set *set)
 	}
 }
 
-/* The provider found out inside fi_eq_read, and does not tell of which link: siw's connect is
- * synchronous. Where several are under way, the timer ends it. */
+/* The provider failed inside fi_eq_read, without the link: siw connects synchronously. If several
+ * links are connecting, their timers end them. */
 static void connect_failed_at_once(struct plx_set *set, int err)
 {
 	struct plx_link *found = NULL, *link;
@@ -79,7 +79,7 @@ static void connect_failed_at_once(struct plx_set *set, int err)
 		connection_failed(found, err, fi_strerror(err));
 }
 
-/* Of a listener that is closed. */
+/* For a closed listener. */
 static void refuse_late(struct fid *fid, struct fi_info *info)
 {
 	fi_reject(plx_container_of(fid, struct fid_pep, fid), info->handle, NULL, 0);
@@ -107,7 +107,8 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 		close_on_shutdown(link, 0);
 }
 
-/* Take connection events, at most EVENTS_MAX, and for TURN_BUDGET_NS. Return: how many. */
+/* Take connection events: at most EVENTS_MAX, for at most TURN_BUDGET_NS. Return: the number
+ * taken. */
 int eq_poll(struct plx_set *set)
 {
 	union {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What lib/fabric has of libfabric, and which of its providers a link uses.
+/* libfabric objects of lib/fabric, and the choice of a link's provider.
  *
- *   driver.c   from the name of a provider to a driver, and to an fi_info; queues
+ *   driver.c   from a provider name to a driver and an fi_info; queues
  *   set.c      a set: the libfabric objects of one (lcore, provider)
- *   cq.c       completions that failed, and all of them
+ *   cq.c       failed completions; draining the queue
  *   eq.c       connection events
  *   retire.c   passive endpoints of closed listeners
  *   sleep.c    how an lcore sleeps on its sets
- *   probe.c    whether a provider can be slept on, tried out
- *   signals.c, descriptors.c  what libfabric does to the process, corrected
+ *   probe.c    tests whether a provider supports sleeping
+ *   signals.c, descriptors.c  undo libfabric's side effects on the process
  */
 #ifndef FABRIC_PROVIDER_H
 #define FABRIC_PROVIDER_H
@@ -22,7 +22,7 @@
 struct driver_choice {
 	const struct plx_fabric_driver *driver;
 	const char *provider; /* libfabric's name */
-	bool asked;           /* by name */
+	bool asked;           /* requested by name */
 	bool direct;          /* with remote memory */
 };
 
@@ -33,28 +33,29 @@ int driver_configure(const char *tcp); /* see struct plx_fabric_conf */
 
 #define DRIVER_CHOICES_MAX 4
 
-/* What `name` stands for, in the order in which they are tried: one; or, where the choice is left
- * to us, those of this host, RDMA if there is any, and then the default for others. Returns how
- * many; -EINVAL; -ENODEV there are none. */
+/* The drivers for `name`, in the order to try them. A name gives one. Without a name: same-host
+ * drivers, RDMA if this host has any, then the default. Return: their number; -EINVAL; -ENODEV
+ * there are none. */
 int driver_choose(const char *option, const char *name, struct driver_choice *choices);
 
-/* The same for a link of attr: of those, the ones that have what it asks for. -EOPNOTSUPP: none. */
+/* The same for a link with attr: only drivers that support it. -EOPNOTSUPP: none. */
 int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices);
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out);
 
-/* Open all of *fids for info; context: of the fabric and the domain; step_out: what failed. Return:
- * 0 or a libfabric error, and the caller closes what is open. */
+/* Open all of *fids for info. context: of the fabric and the domain. step_out: what failed. Return:
+ * 0 or a libfabric error; then the caller closes what is open. */
 int driver_open(const struct plx_fabric_driver *driver, const struct fi_info *info, void *context,
 		struct plx_fabric_fids *fids, const char **step_out);
 void driver_close(struct plx_fabric_fids *fids);
-void driver_close_fid(struct fid *fid, const char *what); /* or NULL */
+void driver_close_fid(struct fid *fid, const char *what); /* accepts NULL */
 
-/* An enabled endpoint. Return: the same; *ep_out is set if it has to be closed. */
+/* Open and enable an endpoint. Return: 0 or a libfabric error. *ep_out: the caller must close it if
+ * set, also after an error. */
 int driver_open_endpoint(const struct plx_fabric_fids *fids, struct fi_info *info, void *context,
 			 struct fid_ep **ep_out);
 
-/* `arm` of struct plx_fabric_driver, or what stands for it; and whether a descriptor is ready. */
+/* The driver's `arm`, or the default; and whether a descriptor is ready. */
 int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids);
 bool driver_is_ready(const struct plx_fabric_fids *fids, int timeout_ms);
 
@@ -62,55 +63,55 @@ bool driver_is_ready(const struct plx_fabric_fids *fids, int timeout_ms);
 void signals_restore(void);
 
 /* descriptors.c */
-/* The text of a libfabric error, -rc; it names the limit of descriptors where they are used up,
- * whatever the provider made of that. Valid until the thread's next call. */
+/* The text of a libfabric error, -rc. If the process has no descriptors left it names that limit,
+ * whatever error the provider returned. Valid until the thread's next call. */
 const char *descriptors_strerror(int rc);
 uint64_t descriptors_limit(void);
 bool descriptors_used_up(void);
 struct fd_mark;
-struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver); /* NULL: any */
+struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver); /* NULL: any driver */
 void descriptors_close_on_exec(struct fd_mark *mark);
 
 /* Sets ----------------------------------------------------------------------------------------- */
 
-/* Completions read at once; 32 to 128 cost least on tcp, see doc/design/links.md. */
+/* Completions per read; 32 to 128 cost least on tcp, see doc/design/links.md. */
 #define CQ_BURST 64
 
-/* What ended a sleep, as one set sees it. */
+/* What ended a sleep, from the view of one set. */
 enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_AT_ONCE, WOKE_BY_TIME, WOKE_OTHERWISE };
 
 struct plx_set {
 	LIST_ENTRY(plx_set) of_home;
 	struct plx_fabric_lcore *home;
 	const struct plx_fabric_driver *driver;
-	bool direct; /* it was opened for one link, which has direct data placement */
+	bool direct; /* opened for one link with direct data placement */
 	struct plx_fabric_fids fids;
 	uint32_t links, listeners, connecting;
-	uint32_t op_count;    /* of all its links: no more completions can wait */
+	uint32_t op_count;    /* operations of all its links: upper bound on completions */
 	uint32_t rx_count;    /* receives of all its links */
 	uint32_t tx_inflight; /* of all its links */
-	uint32_t eq_in_polls; /* that many polls from now the EQ is read */
-	bool has_sent;        /* since the last poll, for which frames may wait: see flush */
+	uint32_t eq_in_polls; /* polls until the next read of the EQ */
+	bool has_sent;        /* since the last poll: frames may wait for `flush` */
 	uint64_t last_work_ns;
-	uint64_t emptied_ns; /* completions of all that had come until then were taken */
+	uint64_t emptied_ns;               /* all completions that had arrived by then were taken */
 	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
-	uint64_t full_since_ns;            /* polls have given CQ_BURST since; how much that was */
+	uint64_t full_since_ns;            /* start of consecutive full polls; completions */
 	uint32_t full_count;
-	enum set_woke woke;       /* sleep.c: how the last sleep ended, not judged yet */
+	enum set_woke woke;       /* sleep.c: how the last sleep ended, until it is evaluated */
 	bool armed;               /* the lcore sleeps on it */
-	struct plx_link *only;    /* of a set with `direct`: its link */
-	uint64_t broken_until_ns; /* until then its wait object is not believed; see sleep.c */
-	uint64_t broken_ns;       /* how long it was not the last time */
+	struct plx_link *only;    /* of a `direct` set: its link */
+	uint64_t broken_until_ns; /* its wait object is not trusted until then; see sleep.c */
+	uint64_t broken_ns;       /* length of the last such period */
 	uint32_t missed;          /* in a row: there was work, and it did not wake the lcore */
 	uint32_t
 		spurious; /* in a row: it woke the lcore at once for nothing, and was still ready */
-	bool in_doubt;    /* the last sleep ended at once for nothing */
+	bool in_doubt;    /* the last sleep ended at once without work */
 	struct retired *retired; /* counted in listeners, too */
 	struct plx_log_limit log_limit;
-	uint32_t zones_registered; /* zones below this index were looked at */
+	uint32_t zones_registered; /* zones below this index are done */
 	struct fid_mr *mr[PLX_ZONE_MAX];
 	char provider[32]; /* libfabric's name */
-	char device[64];   /* "": it is for all of them */
+	char device[64];   /* "": any */
 	char label[128];
 };
 
@@ -122,8 +123,8 @@ void set_leave(struct plx_set *set);
 
 void *set_find_desc(struct plx_set *set, uint32_t zone_index);
 
-/* The descriptor that the provider wants for memory in that zone: NULL where it wants none, or
- * where the zone could not be registered. */
+/* The provider's descriptor for memory in that zone. NULL: not needed, or the zone is not
+ * registered. */
 static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 {
 	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
@@ -133,11 +134,11 @@ void set_register_new_zones(struct plx_set *set);
 int set_need_zone(struct plx_set *set, uint32_t zone_index);
 bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
 
-/* cq.c, eq.c; of link/receive.c: dispatch what a read gave. Return: how many. */
+/* cq.c, eq.c, link/receive.c: dispatch the result of a read. Return: the number of completions. */
 int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
 int cq_read_errors(struct plx_set *set);
 
-/* Take completions, at most CQ_BURST. Return: how many. */
+/* Take up to CQ_BURST completions. Return: the number taken. */
 static inline PLX_ALWAYS_INLINE int cq_poll(struct plx_set *set)
 {
 	struct fi_cq_msg_entry entries[CQ_BURST];
@@ -152,7 +153,7 @@ static inline PLX_ALWAYS_INLINE int cq_poll(struct plx_set *set)
 int eq_poll(struct plx_set *set);
 bool cq_drain(struct plx_set *set);
 
-/* The source of an event of an EQ: the context of the fid that it names. */
+/* The source of an EQ event: the context of its fid. */
 enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
 
 /* retire.c */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a provider's wait object tells the truth, tried out: a connection to itself, and a
- * message.
+/* Tests a provider's wait object with a connection to itself and one message.
  *
- *     nothing is there       armed, and the descriptors are silent
- *     a message comes        one of them is ready
- *     it has been taken      armed again, and they are silent again
+ *     nothing has arrived     armed, and no descriptor is ready
+ *     a message arrives       a descriptor is ready
+ *     it was received         armed again, and no descriptor is ready
  *
- * The last step is where libfabric's net 1.17 fails behind fi_trywait. Each step has a limit, and
- * what is opened is closed. For plx-info; a process that has links watches what they do (sleep.c).
- */
+ * libfabric's net 1.17 fails the last step after fi_trywait. Each step has a time-out, and
+ * everything is closed at the end. For plx-info; processes with links watch their own sleeps
+ * instead (sleep.c). */
 #include "fabric_address.h"
 #include "fabric_provider.h"
 
@@ -16,7 +15,7 @@
 #include <stdio.h>
 
 #define CONNECT_NS (2 * PLX_NS_PER_S)
-#define SETTLE_NS  (20 * PLX_NS_PER_MS) /* until what the connection has left is read */
+#define SETTLE_NS  (20 * PLX_NS_PER_MS) /* time to take leftovers of the connection */
 #define WAKE_MS    500
 #define ARM_TRIES  1000
 
@@ -25,9 +24,9 @@ struct probe {
 	struct plx_fabric_fids fids;
 	struct fi_info *info;
 	struct fid_pep *pep;
-	struct fid_ep *ends[2]; /* who connects, who accepts */
+	struct fid_ep *ends[2]; /* connector, acceptor */
 	unsigned connected, received;
-	char out, in; /* one byte: all that some provider injects */
+	char out, in; /* one byte: the inject limit of some providers */
 	struct fid_mr *mr;
 	struct fi_context context;
 	char host[NI_MAXHOST];
@@ -35,8 +34,7 @@ struct probe {
 
 /* Opening ------------------------------------------------------------------------------------ */
 
-/* Where a process can be connected to itself: at an address of the device, for one that has no
- * other. */
+/* An address at which the process can connect to itself: the device's if it has no other. */
 static int find_host(struct probe *probe)
 {
 	struct fi_info *info;
@@ -105,7 +103,7 @@ static int connect_to(struct probe *probe, const struct sockaddr_storage *name)
 	return rc;
 }
 
-/* Everything that has come ------------------------------------------------------------------- */
+/* Taking events and completions -------------------------------------------------------------- */
 
 static int accept_end(struct probe *probe, struct fi_info *info)
 {
@@ -120,7 +118,7 @@ static int accept_end(struct probe *probe, struct fi_info *info)
 	return rc;
 }
 
-/* Return: how many events and completions; a libfabric error. */
+/* Return: the number of events and completions; a libfabric error. */
 static int take_all(struct probe *probe)
 {
 	struct fi_cq_msg_entry done;
@@ -147,7 +145,7 @@ static int take_all(struct probe *probe)
 	return rc == -FI_EAGAIN ? count : (int)rc;
 }
 
-/* Until *value is target, and for settle_ns more. Return: 0; -FI_ETIMEDOUT; an error. */
+/* Take until *value is target, and for settle_ns more. Return: 0; -FI_ETIMEDOUT; an error. */
 static int take_until(struct probe *probe, const unsigned *value, unsigned target,
 		      uint64_t settle_ns)
 {

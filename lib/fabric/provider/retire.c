@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints of listeners that are closed. Some providers go on to use one, and a request
- * may stand in the event queue still. So its port is given back at once, and the endpoint some time
- * later. */
+/* Passive endpoints of closed listeners. Some providers still use one after it is closed, and the
+ * event queue may still have its requests. The port is released at once, the endpoint after
+ * RETIRED_NS. */
 #include "fabric_provider.h"
 
 #include <stdlib.h>
 
-#define RETIRED_NS (10 * PLX_NS_PER_S) /* twice as long as links may take to connect */
+#define RETIRED_NS (10 * PLX_NS_PER_S) /* twice the longest connect time */
 
 struct retired {
 	struct fid_pep *pep;
@@ -14,7 +14,7 @@ struct retired {
 	struct retired *next;
 };
 
-/* Requests that come from now on find no listener: see eq.c. */
+/* Requests from now on find no listener: see eq.c. */
 void retire_pep(struct plx_set *set, struct fid_pep *pep)
 {
 	bool stays = set->driver->outlives_close && set->driver->outlives_close(pep);
@@ -27,10 +27,10 @@ void retire_pep(struct plx_set *set, struct fid_pep *pep)
 	}
 	*retired = (struct retired){pep, plx_now_ns() + RETIRED_NS, set->retired};
 	set->retired = retired;
-	set->listeners++; /* so that its events are taken */
+	set->listeners++; /* so that its events are read */
 }
 
-/* Close those whose time has come. Behind a look at the event queue. */
+/* Close endpoints whose time is over. Call after a read of the event queue. */
 void retire_reap(struct plx_set *set, uint64_t now_ns)
 {
 	struct retired **at = &set->retired;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set: fid_fabric, domain, CQ and EQ of one (lcore, provider), or of one link that has direct
- * data placement: a verbs registration can be reached by all connections of its domain. Never
- * shared between lcores, as one shared fid_fabric costs 5 to 60 us a message on libfabric's net
+/* A set: fabric, domain, CQ and EQ of one (lcore, provider), or of one link with direct data
+ * placement, because every connection of a domain can reach its verbs registrations. Sets are never
+ * shared between lcores: a shared fid_fabric costs 5 to 60 us a message on libfabric's net
  * (doc/design/links.md). */
 #include "fabric_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* One that failed to open is in no list. */
+/* A set that failed to open is in no list. */
 void set_close(struct plx_set *set)
 {
 	if (set->of_home.le_prev)
@@ -27,7 +27,7 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 	const char *step;
 	int rc = driver_open(set->driver, info, set, &set->fids, &step);
 
-	if (rc == -EFBIG) /* of plx_shm alone, with a text */
+	if (rc == -EFBIG) /* only from plx_shm, with a text */
 		return plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	if (rc)
 		return plx_fail(EIO, "%s: opening %s failed: %s", set->label, step,
@@ -55,7 +55,7 @@ static struct plx_set *find(struct plx_fabric_lcore *home, const struct driver_c
 	return NULL;
 }
 
-/* What goes between two NUMA nodes takes longer, and is bounded by what is between them. */
+/* Links between two NUMA nodes are slower, and limited by their interconnect. */
 static void warn_apart(const struct plx_set *set)
 {
 	int lcore = plx_lcore_node(set->home->id);
@@ -109,7 +109,7 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	return set;
 }
 
-/* For a listener at every address: its event queue may be that of any device. */
+/* For a listener at every address: the event queue of any device will do. */
 static struct plx_set *open_any(struct plx_fabric_lcore *home, const struct driver_choice *choice)
 {
 	struct plx_set *set;
@@ -122,9 +122,9 @@ static struct plx_set *open_any(struct plx_fabric_lcore *home, const struct driv
 	return set;
 }
 
-/* The lcore's set for that provider, and for the device of info, which has room for a link of
- * attr (NULL: for a listener), opened now if there is none; for a link with direct data placement
- * one of its own. Return: the set; NULL with an error text. */
+/* The lcore's set for that provider and the device of info, with room for a link of attr (NULL: a
+ * listener). Opens one if there is none. A link with direct data placement gets a separate one.
+ * Return: the set; NULL with an error text. */
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			const struct fi_info *info, const struct plx_link_attr *attr)
 {
@@ -142,14 +142,14 @@ struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choic
 					 : set_open(home, choice, info, false);
 }
 
-/* A set that was opened for one link goes with that. */
+/* A set that was opened for one link closes with it. */
 void set_leave(struct plx_set *set)
 {
 	if (set->direct && !set->links)
 		set_close(set);
 }
 
-/* Whether the link's own memory of that zone can be used. Return: 0; -ENOMEM. */
+/* Whether the link's memory in that zone is usable. Return: 0; -ENOMEM. */
 int set_need_zone(struct plx_set *set, uint32_t zone_index)
 {
 	if (!set->driver->needs_mr || set_find_desc(set, zone_index))
@@ -161,7 +161,7 @@ int set_need_zone(struct plx_set *set, uint32_t zone_index)
 			set->label);
 }
 
-/* Whether all of a message lies in memory that can be sent from. */
+/* Whether all of a message lies in registered memory. */
 bool set_has_message(struct plx_set *set, const struct plx_buf *buf)
 {
 	for (; buf; buf = buf->next) {
@@ -173,7 +173,7 @@ bool set_has_message(struct plx_set *set, const struct plx_buf *buf)
 
 static int register_zone(struct plx_set *set, const struct plx_zone *zone)
 {
-	/* A key must be unique in its domain, also where the provider ignores it. */
+	/* A key must be unique in its domain, even if the provider ignores it. */
 	int rc = fi_mr_reg(set->fids.domain, zone->base, zone->size_bytes, FI_SEND | FI_RECV, 0,
 			   zone->index + 1, 0, &set->mr[zone->index], NULL);
 
@@ -187,7 +187,7 @@ static int register_zone(struct plx_set *set, const struct plx_zone *zone)
 	return 0;
 }
 
-/* Zones that were added since this set looked last reach its domain. */
+/* Register zones added since the last call with the set's domain. */
 void set_register_new_zones(struct plx_set *set)
 {
 	uint32_t count = plx_zone_count();
@@ -202,7 +202,7 @@ void set_register_new_zones(struct plx_set *set)
 	}
 }
 
-/* A zone so new that the set has not seen it is registered here. */
+/* Registers a zone that is newer than the last set_register_new_zones. */
 void *set_find_desc(struct plx_set *set, uint32_t zone_index)
 {
 	if (zone_index >= PLX_ZONE_MAX)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loading libfabric loads libinfinipath, whose constructor installs handlers for six signals; with
- * them SIGTERM ends in a backtrace and exit status 1, also where the signal was ignored. Handlers
- * from such a library are taken out as soon as Pollux is loaded, and what was ignored is ignored
- * again; anybody else's (the application's, a sanitizer's) stay. */
+/* libfabric loads libinfinipath, whose constructor installs handlers for six signals: SIGTERM then
+ * ends in a backtrace and exit status 1, even if it was ignored. Pollux removes handlers of such a
+ * library as soon as it is loaded, and restores ignored signals. Handlers of the application or a
+ * sanitizer stay. */
 #include "fabric_provider.h"
 
 #include <dlfcn.h>
@@ -34,31 +34,31 @@ static bool is_stray(void *handler)
 
 static const int stray_signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM};
 
-/* As the kernel has it, on 64-bit systems; the sets of libc are longer. */
+/* The kernel's layout on 64-bit systems; libc's signal sets are longer. */
 struct kernel_action {
 	void *handler;
 	unsigned long flags;
-	void *restorer; /* libc's own, as SA_RESTORER says */
+	void *restorer; /* libc's, with SA_RESTORER */
 	uint64_t mask;
 };
 
 #define KERNEL_SA_RESTORER 0x04000000ul
 
-/* Bits as in the kernel's sigset_t. */
+/* Bits of the kernel's sigset_t. */
 #define BIT(signal_number) (UINT64_C(1) << ((signal_number) - 1))
 #define ENDING             (BIT(SIGINT) | BIT(SIGTERM))
 
-static struct kernel_action before[PLX_ARRAY_LEN(stray_signals)]; /* any constructor ran */
-static uint64_t blocked;                                          /* from then on, by this file */
+static struct kernel_action before[PLX_ARRAY_LEN(stray_signals)]; /* before constructors ran */
+static uint64_t blocked;                                          /* since then, by this file */
 
 static void nothing(void)
 {
 }
 
-/* The loader calls this before any constructor, ours and libinfinipath's: nothing else of a shared
- * library runs that early. No sanitizer is up, nor the symbols of libc that one replaces. What
- * would end the process waits until undo_signals: libinfinipath measures the clock for 0.2 s
- * meanwhile. */
+/* The loader resolves this before any constructor, ours and libinfinipath's: nothing else in a
+ * shared library runs that early. Sanitizers are not initialized, nor the libc symbols that they
+ * replace. SIGINT and SIGTERM stay blocked until undo_signals, because libinfinipath measures the
+ * clock for 0.2 s. */
 UNINSTRUMENTED static void (*look_at_signals(void))(void)
 {
 	uint64_t ending = 0, old = 0;
@@ -99,13 +99,14 @@ void signals_restore(void)
 		memcpy(&handler, &now.sa_handler, sizeof(handler));
 		if (!is_stray(handler))
 			continue;
-		if (is_stray(before[i].handler)) /* it was loaded before Pollux */
+		if (is_stray(before[i].handler)) /* loaded before Pollux */
 			wanted = (struct sigaction){.sa_handler = SIG_DFL};
 		sigaction(stray_signals[i], &wanted, NULL);
 	}
 }
 
-/* libinfinipath's constructor has run: libfabric is loaded before what needs it. */
+/* libinfinipath's constructor has run: the loader initializes libfabric before libraries that need
+ * it. */
 PLX_CONSTRUCTOR static void undo_signals(void)
 {
 	looked_at_signals(); /* does nothing, but makes the loader call the above */

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an lcore's links sleep. The loop asks after a turn in which every set was looked into and
- * nothing was found (plx_loop_falls_asleep); each set is armed as its driver knows, and waited for
- * by its descriptors. Wait objects are wrong in some providers and versions: one that is always
- * readable would keep the lcore awake, one that stays silent would make it miss messages. So what
- * they say is compared with what is found. The lcore naps instead of sleeping on a broken one, for
- * a time that grows each time: what looked broken may have been the work of a peer. */
+/* How an lcore's links sleep. The loop asks after a turn that polled every set and found nothing
+ * (plx_loop_falls_asleep). Each set is armed by its driver, and its descriptors are waited for.
+ * Wait objects of some providers and versions are broken: one that is always readable would keep
+ * the lcore awake, one that stays silent would miss messages. So each wake-up is compared with what
+ * the next poll finds. On a broken set the lcore naps instead, for a time that doubles each time,
+ * because a peer may have caused it. */
 #include "fabric_listen.h"
 #include "tx.h"
 
 #include <inttypes.h>
 
-/* A descriptor that is always readable ends a sleep at once. It counts as broken where a poll
- * then finds nothing and the descriptor, armed again, is still readable; so often in a row. Part of
- * a message wakes the lcore for nothing too, but reading it clears the descriptor. */
+/* A descriptor that is always readable ends a sleep at once. It counts as broken if SPURIOUS_MAX
+ * times in a row a poll finds nothing and the descriptor, armed again, is still readable. A partial
+ * message also wakes the lcore without work, but reading it clears the descriptor. */
 #define SPURIOUS_NS  (20 * PLX_NS_PER_US)
 #define SPURIOUS_MAX 1000
 
-/* Times in a row that the lcore slept until it was time, with no descriptor readable, and then
- * found something. What comes in the moment between looks the same, but not again and again. */
+/* Sleeps in a row that lasted until a timer, with no descriptor readable, although the next poll
+ * found something. A message at that very moment looks the same, but not repeatedly. */
 #define MISSED_MAX 8
 
-/* How long a set is not slept on: doubled each time, and begun anew after a time in which it
- * worked. At the most, SPURIOUS_MAX wakes of 10 us take 0.25 % of a CPU. */
+/* How long a broken set naps: doubled each time, and reset after BROKEN_FORGET_NS without trouble.
+ * In the worst case, SPURIOUS_MAX wake-ups of 10 us take 0.25 % of a CPU. */
 #define BROKEN_MIN_NS       PLX_NS_PER_S
 #define BROKEN_MAX_NS       (4 * PLX_NS_PER_S)
 #define BROKEN_FORGET_NS    (60 * PLX_NS_PER_S)
@@ -35,13 +35,13 @@ static bool in_use(const struct plx_set *set)
 
 /* Links that wait for something ----------------------------------------------------------- */
 
-/* Whether a frame or a completion will tell when what the link waits for is there. */
+/* Whether a frame or a completion will wake the lcore when the link can continue. */
 static bool will_be_notified(const struct plx_link *link)
 {
 	switch (link->want & WANT_EVERY_TURN) {
 	case WANT_TX:
 		return link->tx_inflight || !tx_frames_left(link);
-	case WANT_REFILL: /* the peer has credit left, and more can wait until something comes */
+	case WANT_REFILL: /* the peer has credit left, and more can wait until something arrives */
 		return !link->rx_long_kept && link->rx_kept <= link->rx_buf_count / 2;
 	default:
 		return false;
@@ -84,7 +84,7 @@ static void mark_broken(struct plx_set *set, const char *why)
 		set->home->id, set->label, why, set->broken_ns / PLX_NS_PER_S);
 }
 
-/* A connection that waits to be accepted keeps the descriptor readable. */
+/* A pending connection keeps the descriptor readable. */
 static void pause_accepting(struct plx_set *set)
 {
 	set->broken_until_ns = plx_loop_now_ns() + PLX_NS_PER_S;
@@ -92,7 +92,7 @@ static void pause_accepting(struct plx_set *set)
 	listener_out_of_descriptors(set);
 }
 
-/* After a sleep that ended at once for nothing. Return: whether the set may be slept on. */
+/* Called after a sleep that ended at once without work. Return: whether the set may sleep. */
 static bool wait_fd_works(struct plx_set *set)
 {
 	set->in_doubt = false;
@@ -107,7 +107,7 @@ static bool wait_fd_works(struct plx_set *set)
 	return !is_broken(set);
 }
 
-/* Return: whether the set is armed; else -EAGAIN there is work, 0 it cannot be slept on. */
+/* Return: whether the set is armed; else -EAGAIN there is work, 0 it does not support sleeping. */
 static int try_to_arm(struct plx_set *set)
 {
 	if (set->fids.wait_fd < 0 || plx_unlikely(is_broken(set)))
@@ -133,7 +133,7 @@ static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 		plx_sleep_nap(sleep);
 		return 0;
 	}
-	/* One that found no place is not to be blamed for not waking the lcore. */
+	/* A set without room in `sleep` cannot wake the lcore: not its fault. */
 	set->armed = plx_sleep_on(sleep, set->fids.wait_fd);
 	if (set->fids.eq_fd >= 0)
 		set->armed &= plx_sleep_on(sleep, set->fids.eq_fd);
@@ -155,7 +155,7 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 		int rc = in_use(set) ? arm_set(set, sleep) : 0;
 
 		if (rc) {
-			disarm_all(home); /* nothing is waited for now */
+			disarm_all(home); /* the lcore does not sleep */
 			return rc;
 		}
 	}
@@ -166,7 +166,7 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 	return 0;
 }
 
-/* At the start there is nothing: one that is ready then will always be. */
+/* A new set has nothing to report: if it is ready now, it always will be. */
 void sleep_check_new(struct plx_set *set)
 {
 	if (set->fids.wait_fd >= 0 && driver_arm(set->driver, &set->fids) == 0 &&
@@ -200,7 +200,7 @@ void sleep_woke(void *arg, const struct plx_sleep *sleep)
 	}
 }
 
-/* The turn after a sleep has found so much on the set. */
+/* Evaluate the last sleep: the turn after it found `found` items on the set. */
 void sleep_check(struct plx_set *set, int found)
 {
 	enum set_woke woke = set->woke;
