@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct data placement of a link: whether both sides have it, its completions (hot path), and what
- * becomes of it when the link ends. */
+/* Direct data placement of a link: whether both sides have it, its completions (hot path), and how
+ * it ends. */
 #include "tx.h"
 
 #include <stdlib.h>
 
-/* Before the link's endpoint is opened with that info. Return: 0; -ENOMEM. */
+/* Call before the link's endpoint is opened with info. Return: 0; -ENOMEM. */
 int direct_create(struct plx_link *link, const struct fi_info *info)
 {
 	const struct plx_fabric_driver *driver = link->driver;
@@ -45,14 +45,14 @@ void direct_destroy(struct plx_link *link)
 	link->direct = NULL;
 }
 
-/* What the peer's HELLO says of it. */
+/* Take the features of the peer's HELLO. */
 void direct_agree(struct plx_link *link, uint32_t features)
 {
 	if (link->direct)
 		link->direct->agreed = features & FEATURE_DIRECT;
 }
 
-/* Return: NULL where both sides have it; else what is missing. */
+/* Return: NULL if both sides have it; else what is missing. */
 const char *direct_not_agreed(const struct plx_link *link)
 {
 	if (!link->direct)
@@ -66,16 +66,16 @@ uint64_t plx_link_direct_max(const struct plx_link *link)
 	return direct_not_agreed(link) ? 0 : link->direct->bytes_max;
 }
 
-/* Whether a put or get that found no room may be tried again: those take no credit. */
+/* Whether a blocked put or get may be retried: those that need no credit. */
 bool direct_has_room(const struct plx_link *link)
 {
 	return link->direct && link->direct->blocked && !link->tx_current.head &&
 	       link->tx_free_count > LINK_TX_CONTROL && link->direct->get_count < DIRECT_GETS;
 }
 
-/* What is asked of it -------------------------------------------------------------------------- */
+/* Checks of calls ----------------------------------------------------------------------------- */
 
-/* Whether anything may be. Return: 0; -errno with a text. */
+/* Whether the link can do any. Return: 0; -errno with a text. */
 int direct_check_open(const struct plx_link *link)
 {
 	const char *wrong = direct_not_agreed(link);
@@ -88,7 +88,7 @@ int direct_check_open(const struct plx_link *link)
 	return 0;
 }
 
-/* Whether that may be. Return: the same. */
+/* Whether it can do this operation. Return: the same. */
 int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access)
 {
 	const struct plx_remote *remote = target->remote;
@@ -121,8 +121,8 @@ int direct_no_room(struct plx_link *link)
 
 /* Registrations -------------------------------------------------------------------------------- */
 
-/* libfabric's cache of registrations gives every one of them all rights, and keeps them past their
- * end: the same memory registered twice is one then. Return: 0; -EOPNOTSUPP. */
+/* libfabric's registration cache gives every registration all rights, and keeps it after its end:
+ * the same memory registered twice becomes one. Return: 0; -EOPNOTSUPP if the cache is on. */
 int direct_check_set(struct plx_set *set)
 {
 	static uint8_t memory[64];
@@ -131,7 +131,7 @@ int direct_check_set(struct plx_set *set)
 
 	if (!set->driver->needs_mr || fi_mr_reg(set->fids.domain, memory, sizeof(memory),
 						FI_REMOTE_READ, 0, 1, 0, &first, NULL) != 0)
-		return 0; /* a grant will say so */
+		return 0; /* a grant will report it */
 	cached = fi_mr_reg(set->fids.domain, memory, sizeof(memory), FI_REMOTE_READ, 0, 2, 0,
 			   &second, NULL) == 0 &&
 		 fi_mr_key(first) == fi_mr_key(second);
@@ -150,7 +150,7 @@ int direct_check_set(struct plx_set *set)
 
 /* Completions ---------------------------------------------------------------------------------- */
 
-/* The peer tells of a put. Return: whether it may. */
+/* The peer reports a put. Return: whether that is valid. */
 bool direct_on_put(struct plx_link *link, uint64_t value)
 {
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin || value > UINT32_MAX)) {
@@ -166,7 +166,7 @@ bool direct_on_put(struct plx_link *link, uint64_t value)
 	return true;
 }
 
-/* op: NULL, or the receive that a put of the peer took, where it is notified. */
+/* op: NULL, or the receive that the put's notification used. */
 static void completed(struct plx_set *set, const struct fi_cq_data_entry *entry)
 {
 	struct plx_op *op = entry->op_context;
@@ -181,7 +181,7 @@ static void completed(struct plx_set *set, const struct fi_cq_data_entry *entry)
 		get_done(op, 0);
 }
 
-/* cq_poll of a set with one such link. */
+/* cq_poll of a set for one such link. */
 int direct_poll(struct plx_set *set)
 {
 	struct fi_cq_data_entry entries[CQ_BURST];

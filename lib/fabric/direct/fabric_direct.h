@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct data placement: what a link has that may grant its memory to its peer, and use the peer's.
- * Everything here is owned by the link's lcore.
+/* Direct data placement: a link that may grant its memory to the peer, and use the peer's. The
+ * link's lcore owns everything here.
  *
- *   direct.c     whether both sides have it, what comes in, and the link's end
- *   region.c     memory that is granted, until nothing of it can be reached any more
- *   remote.c     what of it is told to the peer
- *   put.c, get.c what is done with that of the peer
+ *   direct.c     whether both sides have it, completions, and the link's end
+ *   region.c     granted memory, until the peer can no longer reach it
+ *   remote.c     the grant as the peer gets it
+ *   put.c, get.c writing and reading the peer's memory
  */
 #ifndef FABRIC_DIRECT_H
 #define FABRIC_DIRECT_H
@@ -15,40 +15,40 @@
 #include <rdma/fi_domain.h>
 #include <sys/queue.h>
 
-#define DIRECT_GETS 8 /* under way on a link */
+#define DIRECT_GETS 8 /* in flight per link */
 
-/* What lies before a heartbeat on its way has to leave well within the time after which a peer is
- * taken for dead: of one put or get, 0.13 s at 1 Gb/s, and of the puts that are out (put.c). */
+/* A heartbeat waits for what is queued before it, and must leave well before the peer gives up.
+ * This bounds one put or get (0.13 s at 1 Gb/s), and the puts in flight (put.c). */
 #define DIRECT_BYTES_MAX  (UINT64_C(16) << 20)
-#define DIRECT_CQ_ENTRIES 512 /* of a link's own queue: twice its receives and its sends */
+#define DIRECT_CQ_ENTRIES 512 /* of a link's own queue: twice its receives and sends */
 
 struct plx_set;
 struct plx_op;
 
-/* Where a get puts what it reads. */
+/* Where a get reads to. */
 struct op_sink {
-	struct fid_mr *mr; /* registered for it alone; NULL: not needed */
+	struct fid_mr *mr; /* registered for this get; NULL: not needed */
 	uint32_t bytes;
 };
 
 struct direct {
 	bool agreed;          /* the peer has it, too */
-	bool immediate;       /* the provider can tell the peer of a write */
+	bool immediate;       /* the provider supports writes with immediate data */
 	bool own_sinks;       /* see peer_writes_reads of struct plx_fabric_driver */
-	bool revokes_at_once; /* the same */
-	bool by_address;    /* the provider counts from address 0, not from where a region begins */
-	bool blocked;       /* the user saw -EAGAIN for want of an operation, not of credit */
-	uint64_t bytes_max; /* of one operation */
-	struct plx_op *gets; /* DIRECT_GETS; with a buffer: under way */
-	uint32_t get_count;  /* of those */
-	/* Regions: granted; revoked, but the peer was not asked yet whether it is done; asked; and
-	 * those that it is done with. */
+	bool revokes_at_once; /* likewise */
+	bool by_address;      /* the provider uses addresses, not offsets into a region */
+	bool blocked;         /* the user saw -EAGAIN because of an operation, not credit */
+	uint64_t bytes_max;   /* per operation */
+	struct plx_op *gets;  /* DIRECT_GETS; with a buffer: in flight */
+	uint32_t get_count;   /* in flight */
+	/* Regions: granted; revoked, with REVOKE still to send; revoked, waiting for REVOKED; and
+	 * those the peer can no longer reach. */
 	TAILQ_HEAD(regions, plx_region) granted, revoked, asked, done;
-	uint64_t question; /* the number in the last REVOKE that was sent, or is about to be */
-	uint64_t answer;   /* that of the peer, to be sent back */
+	uint64_t question; /* number in the last REVOKE sent, or about to be */
+	uint64_t answer;   /* the peer's number, to send back */
 };
 
-/* A piece of the peer's memory that is to be used. */
+/* A range of the peer's memory. */
 struct direct_target {
 	const struct plx_remote *remote;
 	uint64_t offset, bytes;
@@ -73,7 +73,7 @@ static inline bool direct_is_getting(const struct direct *direct)
 	return direct && direct->get_count;
 }
 
-/* Whether some memory may still be reached. */
+/* Whether the peer may still reach some memory. */
 static inline bool direct_has_regions(const struct direct *direct)
 {
 	return direct && !(TAILQ_EMPTY(&direct->granted) && TAILQ_EMPTY(&direct->revoked) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Gets: hot path. One read each, to where the user wants it or through memory of our own. */
+/* Gets: hot path. One RDMA read each, to the user's buffer or through a bounce buffer. */
 #include "tx.h"
 
 #include <rdma/fi_rma.h>
@@ -13,8 +13,8 @@ static struct plx_op *free_get(const struct direct *direct)
 	return NULL;
 }
 
-/* Find where to read to: where the user wants it; or, where the provider cannot write there, to
- * memory of our own, from which it is copied. Return: 0; -ENOMEM. */
+/* Find where to read to: the user's buffer, or a bounce buffer if the provider cannot write there.
+ * Return: 0; -ENOMEM. */
 static int find_sink(struct plx_link *link, struct plx_op *op, uint8_t **to, void **desc)
 {
 	struct plx_buf *into = op->buf;
@@ -43,7 +43,7 @@ static int find_sink(struct plx_link *link, struct plx_op *op, uint8_t **to, voi
 	return *desc ? 0 : set_need_zone(link->set, op->bounced->zone_index);
 }
 
-/* The operation is free again. */
+/* Free the operation. */
 static void leave_sink(struct plx_op *op)
 {
 	if (op->sink.mr)
@@ -112,8 +112,8 @@ static void take_in(struct plx_link *link, struct plx_op *op)
 	link->stats.bytes_got += op->sink.bytes;
 }
 
-/* The provider has completed a get. Where the connection breaks while the answer comes,
- * libfabric's net and tcp 1.17 say so twice. */
+/* The provider has completed a get. libfabric's net and tcp 1.17 report one twice if the connection
+ * breaks while its data arrives. */
 void get_done(struct plx_op *op, int status)
 {
 	struct plx_link *link = op->link;
@@ -124,7 +124,7 @@ void get_done(struct plx_op *op, int status)
 	link->direct->get_count--;
 	tx_count_ops(link, -1);
 	if (plx_likely(status == 0)) {
-		liveness_heard(link); /* over net what comes of a get overtakes heartbeats */
+		liveness_heard(link); /* on net, a get's data overtakes heartbeats */
 		take_in(link, op);
 	}
 	leave_sink(op);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Puts: hot path. One write, with a value for the peer or a frame after it; it goes
- * where messages go, so that it keeps their order. */
+/* Puts: hot path. One RDMA write, with immediate data or a frame after it, in order with
+ * messages. */
 #include "tx.h"
 
 #include <rdma/fi_rma.h>
 
-/* What a put is given. */
+/* Arguments of a put. */
 struct put {
 	struct direct_target target;
 	struct plx_buf *buf, *bounced;
@@ -15,8 +15,7 @@ struct put {
 	uint32_t value;
 };
 
-/* Whether the link has what it takes: an operation, a second one for a frame behind it, and credit
- * for that or for the receive that the write takes. */
+/* Whether the link has an operation, and a second one if a frame follows. */
 static bool has_room(const struct plx_link *link, const struct put *put)
 {
 	uint32_t frames = put->notify && !link->direct->immediate;
@@ -24,8 +23,8 @@ static bool has_room(const struct plx_link *link, const struct put *put)
 	return !link->tx_current.head && link->tx_free_count > LINK_TX_CONTROL + frames;
 }
 
-/* Long ones are not many at a time: a put of n MiB waits until no more than 16 / n operations are
- * out: some 32 MiB of one length, 80 of whatever lengths (16 + 16 * (1 + 1/2 + ... + 1/31)). */
+/* Bounds long puts: a put of n MiB waits until at most 16 / n operations are in flight. That allows
+ * about 32 MiB if all have one length, 80 MiB otherwise (16 + 16 * (1 + 1/2 + ... + 1/31)). */
 static bool is_too_much(const struct plx_link *link, const struct put *put)
 {
 	return put->target.bytes * link->tx_inflight > DIRECT_BYTES_MAX;
@@ -36,9 +35,9 @@ static bool has_credit(const struct plx_link *link, const struct put *put)
 	return !put->notify || tx_frames_left(link) > 0;
 }
 
-/* Return: how many pieces, one of them empty for nothing at all, as libfabric's verbs writes to
- * where the first would be (1.17); -E2BIG more than one operation takes, or one of them lies where
- * the provider cannot read. */
+/* Return: the number of pieces; an empty put has one, because libfabric's verbs 1.17 writes to the
+ * address of the first. -E2BIG: more than one operation takes, or a piece that the provider cannot
+ * read. */
 static int gather(struct plx_link *link, const struct plx_buf *buf, struct iovec *iov, void **desc)
 {
 	int count = 0;
@@ -62,7 +61,7 @@ static int gather(struct plx_link *link, const struct plx_buf *buf, struct iovec
 	return count;
 }
 
-/* The same; through a copy if need be. Return: how many pieces; -ENOMEM. */
+/* The same, through a copy if needed. Return: the number of pieces; -ENOMEM. */
 static int gather_or_copy(struct plx_link *link, struct put *put, struct iovec *iov, void **desc)
 {
 	int count = gather(link, put->buf, iov, desc);
@@ -107,7 +106,7 @@ static int submit_put(struct plx_link *link, struct plx_op *op, const struct put
 	return 0;
 }
 
-/* The put has been taken: its notification cannot be left out, nor overtaken. */
+/* The put was posted: its notification must follow, in order. */
 static void notify_by_frame(struct plx_link *link, uint32_t value)
 {
 	uint8_t frame[FRAME_HEADER_BYTES + FRAME_PUT_BYTES];
@@ -131,7 +130,7 @@ static int put_now(struct plx_link *link, struct put *put)
 
 	if (plx_unlikely(count < 0))
 		return count;
-	op = tx_take_op(link, LINK_TX_CONTROL); /* there is one */
+	op = tx_take_op(link, LINK_TX_CONTROL); /* has_room checked */
 	rc = submit_put(link, op, put, iov, desc, count);
 	if (plx_unlikely(rc)) {
 		tx_give_op(link, op);

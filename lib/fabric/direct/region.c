@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that is granted to the peer: registered for that alone, in the link's own domain.
+/* Memory granted to the peer: registered for that alone, in the link's own domain.
  *
- * When a grant is taken back its registration is closed, so that nothing new gets in. On plx_tcp,
- * InfiniBand and RoCE that ends what is under way, too. libfabric's tcp and net look the
- * registration up once, when an operation begins, and then go on with the memory: the rest of a put
- * is still written into it, and of a get still sent from it; the latter is so with soft iWARP. So
- * the peer is asked with a random number, which it has to send back. Its answer comes behind all
- * that it had begun to put; and it cannot know the number before it has got what was being sent to
- * it, as that goes first. Until then, or until the endpoint is closed, the memory stays with the
- * library. */
+ * Revoking a grant closes its registration, so no new operation can use it. On plx_tcp, InfiniBand
+ * and RoCE that also stops operations in progress. libfabric's tcp and net look the registration up
+ * once, at the start: the rest of a put is still written to the memory, and the rest of a get still
+ * sent from it; soft iWARP does the latter, too. So this side sends REVOKE with a random number,
+ * and the peer sends the number back. Its answer follows all puts that it had started. And the peer
+ * cannot know the number before it has received all get data, which was sent earlier. Until then,
+ * or until the endpoint is closed, the library keeps the memory. */
 #include "fabric_link.h"
 
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #define KEY_TRIES 4
 
 struct plx_region {
-	TAILQ_ENTRY(plx_region) of_list; /* the oldest one first */
+	TAILQ_ENTRY(plx_region) of_list; /* oldest first */
 	struct plx_link *link;
 	struct fid_mr *mr;
 	void *base;
@@ -47,7 +46,7 @@ static int check_grant(const struct plx_link *link, const void *base, size_t byt
 	return 0;
 }
 
-/* The provider takes the key that it is given, or makes one. Return: 0 or a libfabric error. */
+/* The provider uses the given key, or makes one. Return: 0 or a libfabric error. */
 static int register_region(struct plx_region *region)
 {
 	uint64_t rights = (region->access & PLX_REMOTE_READ ? FI_REMOTE_READ : 0) |
@@ -100,9 +99,9 @@ void plx_region_remote(const struct plx_region *region, struct plx_remote *remot
 	};
 }
 
-/* Taking it back ------------------------------------------------------------------------------- */
+/* Revoking ----------------------------------------------------------------------------------- */
 
-/* Ask the peer, unless it has been asked and not answered yet. */
+/* Send REVOKE, unless one is unanswered. */
 static void ask(struct plx_link *link)
 {
 	struct direct *direct = link->direct;
@@ -114,7 +113,7 @@ static void ask(struct plx_link *link)
 	link_schedule(link, WANT_REVOKE);
 }
 
-/* A registration that stays open can still be reached: only the link's end helps. */
+/* A registration that fails to close is still reachable: end the link. */
 static void unregister(struct plx_region *region)
 {
 	int rc = region->mr ? fi_close(&region->mr->fid) : 0;
@@ -145,13 +144,13 @@ void plx_region_revoke(struct plx_region *region, plx_region_released_fn release
 		ask(link);
 }
 
-/* REVOKE has left. */
+/* REVOKE was sent. */
 void region_asked(struct plx_link *link)
 {
 	TAILQ_CONCAT(&link->direct->asked, &link->direct->revoked, of_list);
 }
 
-/* The peer asks. */
+/* REVOKE arrived. */
 void region_on_revoke(struct plx_link *link, uint64_t number)
 {
 	if (link->want & WANT_REVOKED) {
@@ -162,7 +161,7 @@ void region_on_revoke(struct plx_link *link, uint64_t number)
 	link_schedule(link, WANT_REVOKED);
 }
 
-/* The peer answers. */
+/* REVOKED arrived. */
 void region_on_revoked(struct plx_link *link, uint64_t number)
 {
 	struct direct *direct = link->direct;
@@ -176,7 +175,7 @@ void region_on_revoked(struct plx_link *link, uint64_t number)
 	ask(link);
 }
 
-/* Tell of each that nothing of it can be reached any more. Its user may take back others. */
+/* Notify the user that the memory is unreachable. The callback may revoke other grants. */
 static void release(struct regions *done)
 {
 	struct regions now = TAILQ_HEAD_INITIALIZER(now);
@@ -197,8 +196,8 @@ void region_release_done(struct plx_link *link)
 	release(&link->direct->done);
 }
 
-/* The endpoint is closed: whatever was under way is not any more. Grants that were not taken back
- * are their user's until all others have been reported. */
+/* The endpoint is closed, and nothing is in flight. Grants that were not revoked stay the user's
+ * until all others are reported. */
 void region_end_all(struct plx_link *link)
 {
 	struct direct *direct = link->direct;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a peer has to know of memory that it was granted, as bytes. What comes back from them was
- * written by a peer: whatever it says, an operation with it reaches that peer's memory and no
- * other, and offsets into it cannot overflow. */
+/* A grant as bytes, as the peer gets it. Bytes that come back are untrusted: whatever they hold, an
+ * operation reaches only the memory of the peer that sent them, and offsets cannot overflow. */
 #include "fabric_direct.h"
 
 #include <assert.h>
@@ -10,7 +9,7 @@
 
 #define ACCESS_ALL (PLX_REMOTE_READ | PLX_REMOTE_WRITE)
 
-/* On the wire: all of it little-endian. */
+/* On the wire: little-endian. */
 struct token {
 	uint64_t address, key, bytes;
 	uint32_t access, reserved;
