@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits on what strangers can make a listener hold: links in all and from one address, connections
- * a second, and those that are not open yet. All under one lock, which only connections that come
- * and go take. */
+/* Limits on what unknown peers can make a listener hold: links in total and per address,
+ * connections per second, and links in handshake. All under one lock, taken only when connections
+ * come and go. */
 #include "fabric_listen.h"
 
 #include <search.h>
@@ -11,7 +11,7 @@
 #define LINKS_PER_HOST_DEFAULT 1024
 #define ACCEPTS_PER_S_DEFAULT  1000
 #define HANDSHAKES_MAX_DEFAULT 256
-#define BURST_PART             4 /* of a second's connections may come at once */
+#define BURST_PART             4 /* this part of a second's connections may come in a burst */
 
 struct admission_host {
 	struct in6_addr address; /* first: see by_address */
@@ -58,13 +58,13 @@ void admission_init(struct admission *admission, const struct plx_admission *ask
 		admission->log_limits[i].burst = 1;
 }
 
-/* All connections are gone: each holds a reference to the listener. */
+/* All connections have ended: each holds a reference to the listener. */
 void admission_fini(struct admission *admission)
 {
 	pthread_mutex_destroy(&admission->lock);
 }
 
-/* The lock is held by who calls these. --------------------------------------------------------- */
+/* Under the lock. ----------------------------------------------------------------------------- */
 
 static int by_address(const void *a, const void *b)
 {
@@ -121,7 +121,7 @@ static void begin_handshake(struct ticket *ticket)
 	admission->handshakes++;
 }
 
-/* The oldest of the address that has most of them: a flood is at its own expense. */
+/* The oldest handshake of the address that has most: a flood evicts its own connections. */
 static struct ticket *choose_evicted(const struct admission *admission)
 {
 	struct ticket *found = TAILQ_FIRST(&admission->in_handshake), *each;
@@ -133,8 +133,8 @@ static struct ticket *choose_evicted(const struct admission *admission)
 	return found;
 }
 
-/* A leaky bucket as a schedule: each connection is due a gap after the one before, and a burst may
- * come that much sooner (the "virtual scheduling" of ITU-T I.371). Return: whether it may come. */
+/* A leaky bucket as a schedule: each connection is due one gap after the last one, and a burst may
+ * come early (the "virtual scheduling" of ITU-T I.371). Return: whether it may be accepted. */
 static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait_ns_out)
 {
 	uint64_t now_ns = plx_loop_now_ns(), rate = admission->limits.accepts_per_s;
@@ -189,7 +189,7 @@ static int take(struct admission *admission, const struct in6_addr *address, uin
 	return 0;
 }
 
-/* Of connections ------------------------------------------------------------------------------- */
+/* Connections --------------------------------------------------------------------------------- */
 
 int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
 		  struct admission_answer *answer)

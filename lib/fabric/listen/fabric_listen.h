@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listeners, and which lcore gets a connection that comes to one.
+/* Listeners, and the choice of an lcore for each connection.
  *
- *   listen.c         listening on the addresses of a name, by each driver that may be asked
- *   listener.c       a listener, what is counted of it, and its end
+ *   listen.c         listens on the addresses of a name, with each possible driver
+ *   listener.c       a listener, its counters, and its end
  *   handover.c       from a connection request to a link on some lcore
- *   admission.c      which connections are taken: see struct plx_admission
- *   spread.c         which lcore gets the next one
- *   handshake_log.c  log lines of peers that do not complete the handshake
+ *   admission.c      limits on connections: see struct plx_admission
+ *   spread.c         the choice of an lcore
+ *   handshake_log.c  log lines for failed handshakes
  */
 #ifndef FABRIC_LISTEN_H
 #define FABRIC_LISTEN_H
@@ -31,21 +31,21 @@ enum admission_cause {
 
 struct admission_host;
 
-/* One connection, from its request until its link is gone. In handshake it is in a list, oldest
- * first; who evicts it takes it out. */
+/* A connection, from its request until its link has ended. During the handshake it is in a list,
+ * oldest first; an eviction removes it. */
 struct ticket {
 	struct admission *admission;
 	struct admission_host *host;
-	TAILQ_ENTRY(ticket) of_handshakes; /* tqe_prev NULL: it is open, or was evicted */
+	TAILQ_ENTRY(ticket) of_handshakes; /* tqe_prev NULL: open or evicted */
 	struct request *request;           /* on the listener's lcore, not placed yet; or NULL */
-	struct plx_link *link;             /* its lcore's; NULL: none yet, or none any more */
-	uint32_t lcore;                    /* of the link */
-	_Atomic bool evicted;              /* relaxed: only logs ask */
-	unsigned refs;                     /* the connection, and who evicts it */
+	struct plx_link *link;             /* owned by its lcore; NULL: none */
+	uint32_t lcore;                    /* the link's */
+	_Atomic bool evicted;              /* relaxed: only logs read it */
+	unsigned refs;                     /* the connection, and an eviction */
 	struct plx_call call;
 };
 
-/* Of a listener, shared by the lcores of its links. */
+/* Per listener, shared by the lcores of its links. */
 struct admission {
 	pthread_mutex_t lock;
 	struct plx_admission limits;
@@ -57,7 +57,7 @@ struct admission {
 	struct plx_log_limit log_limits[ADMISSION_CAUSES];
 };
 
-/* What listeners have that ask for nothing else. */
+/* Defaults for listeners. */
 void admission_set_defaults(const struct plx_admission *conf);
 
 void admission_init(struct admission *admission, const struct plx_admission *asked);
@@ -65,29 +65,29 @@ void admission_fini(struct admission *admission);
 
 struct admission_answer {
 	struct ticket *ticket;
-	struct ticket *evicted; /* must end, as all that may open at a time do; or NULL */
-	uint64_t wait_ns;       /* before it is due */
+	struct ticket *evicted; /* must end, because the limit of handshakes is reached; or NULL */
+	uint64_t wait_ns;       /* until it is due */
 	enum admission_cause cause;
 };
 
-/* A connection asks to be taken, and waits for up to most_ns. Return: 0; -ENOMEM; -EBUSY not taken:
- * answer->cause. */
+/* Request admission of a connection, which can wait up to most_ns. Return: 0; -ENOMEM; -EBUSY
+ * refused: answer->cause. */
 int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
 		  struct admission_answer *answer);
 
-/* Where it comes from, as admission_ask was told. Valid until admission_leave. */
+/* The connection's address, as given to admission_ask. Valid until admission_leave. */
 struct in6_addr admission_address(const struct ticket *ticket);
 
-/* It has a link on the calling lcore now, and is no request any more. */
+/* The connection has a link on the calling lcore now, instead of a request. */
 void admission_placed(struct ticket *ticket, struct plx_link *link);
 
-/* The connection is open: no handshake any more. */
+/* The connection is open: its handshake is complete. */
 void admission_opened(struct ticket *ticket);
 
-/* It is gone; NULL is accepted. */
+/* The connection has ended; accepts NULL. */
 void admission_leave(struct ticket *ticket);
 
-/* What an evicted one is now. */
+/* The state of an evicted connection. */
 struct admission_state {
 	struct request *request;
 	struct plx_link *link;
@@ -95,33 +95,33 @@ struct admission_state {
 };
 struct admission_state admission_look(struct ticket *ticket);
 
-/* Who evicts it refers to it until then. */
+/* The evicting side must call this when done. */
 void admission_unref(struct ticket *ticket);
 
-/* The provider made room for another connection, by its own count of the same limit. */
+/* The provider evicted a connection at its own limit, which is the same one. */
 void admission_count_evicted(struct admission *admission);
 
 uint64_t admission_count(struct admission *admission, enum admission_cause cause);
 
-/* Whether one more log line for that cause may be written now. */
+/* Whether another log line for that cause may be written now. */
 bool admission_may_log(struct admission *admission, enum admission_cause cause);
 
 /* Listeners ------------------------------------------------------------------------------------ */
 
 #define HANDSHAKE_LOG_HOSTS 16
 
-/* A host whose peers do not complete the handshake. */
+/* A host with failed handshakes. */
 struct handshake_log_host {
 	struct in6_addr host;
-	uint64_t next_ns; /* when that may be logged again; 0: none is here */
+	uint64_t next_ns; /* earliest time of its next log line; 0: unused */
 };
 
-/* Counters of a listener, shared with the links it placed on other lcores. */
+/* A listener's counters, shared with its links on other lcores. */
 struct listener_shared {
 	_Atomic uint32_t refs;
 	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
 	struct admission admission;
-	pthread_mutex_t lock; /* for what follows: only failures take it */
+	pthread_mutex_t lock; /* for the fields below: only failures take it */
 	char last_failure[160];
 	struct handshake_log_host log_hosts[HANDSHAKE_LOG_HOSTS];
 };
@@ -133,12 +133,12 @@ struct plx_listener {
 	struct plx_listen_attr attr;
 	struct listener_shared *shared;
 	LIST_ENTRY(plx_listener) of_home; /* le_prev NULL: it failed to listen */
-	struct plx_listener *also;  /* at the same address, by a driver of this host; or NULL */
-	struct plx_listener *front; /* the one that the user has: itself, or whose `also` it is */
-	struct requests requests;   /* on their way to another lcore, and back: see handover.c */
-	uint32_t turn;              /* round-robin: the least lcore that is next */
+	struct plx_listener *also;  /* a same-host driver's listener at the same address; or NULL */
+	struct plx_listener *front; /* the user's listener: itself, or the one whose `also` it is */
+	struct requests requests;   /* sent to another lcore, or on the way back: see handover.c */
+	uint32_t turn;              /* round-robin: search for the next lcore from here */
 	bool placing;               /* inside a callback that chooses an lcore */
-	bool closed;                /* by the user; in the list until its requests are answered */
+	bool closed;                /* by the user; stays listed until its requests are answered */
 	char address[PLX_ADDRESS_MAX];
 	uint16_t port;
 };
@@ -151,11 +151,11 @@ void listener_ref(struct listener_shared *shared);
 void listener_failed(const struct plx_link *link);
 void listener_unref(struct listener_shared *shared);
 
-/* Say that no connection can be accepted for a second. */
+/* Log that no connection can be accepted for one second. */
 void listener_out_of_descriptors(struct plx_set *set);
 
-/* handshake_log.c: what "who what" is wrong with the peer of an accepted link; and with one that
- * the provider refused before it was a link. */
+/* handshake_log.c: the text "who what" for a failed handshake; and for a connection that the
+ * provider refused before it was a link. */
 void handshake_log_failed(const struct plx_link *link, const char *who, const char *what);
 void handshake_log_refused(const struct sockaddr *peer, const char *why, bool evicted,
 			   void *shared);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of a connection request. The listener's lcore reads it and chooses where the link
- * shall live; that lcore, its target, opens an endpoint for it in its own domain, and accepts. Only
- * the listener's lcore may touch the passive endpoint, so a refusal goes back there.
+/* From a connection request to a link. The listener's lcore reads the request and chooses the
+ * link's lcore. That lcore, the target, opens an endpoint in its own domain and accepts. Only the
+ * listener's lcore may touch the passive endpoint, so a refusal goes back there.
  *
- * A request is on its listener's list as long as it is on its way, and belongs to the listener's
- * lcore but for the time between plx_lcore_call and its answer. In that time whoever takes it first
- * decides: the target, which opens a link, or the listener's lcore, which gives up when the target
- * has not come to it in time. Nothing comes back out of a lane, so one that was given up keeps its
- * memory, on a list of its lcore and without its listener, until the target has looked at it.
- * plx_fabric_fini, when no lcore runs any more, finds all of them on these two lists. */
+ * A pending request is on its listener's list and belongs to the listener's lcore, except between
+ * plx_lcore_call and the answer. In that time the first lcore to take it decides: the target opens
+ * a link, or the listener's lcore gives up because the target is late. Messages cannot be removed
+ * from a lane. A request that was given up loses its listener and stays on a list of its lcore
+ * until the target has seen it. plx_fabric_fini, when no lcore runs, finds all requests on these
+ * two lists. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 #include "list.h"
@@ -17,32 +17,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How long a request waits before it tries a full lane again. */
+/* Pause before another send to a full lane. */
 #define RETRY_NS (100 * PLX_NS_PER_US)
 
 struct request {
 	struct plx_call call;
-	struct plx_timer timer;        /* to try a full lane again; from the lane on, to give up */
+	struct plx_timer timer;        /* retries a full lane; once sent, gives up */
 	struct plx_listener *listener; /* NULL: given up */
-	LIST_ENTRY(request) of_list;   /* of the listener, or of those its lcore gave up */
+	LIST_ENTRY(request) of_list;   /* the listener's, or the lcore's given_up */
 	struct fi_info *info;
-	uint64_t deadline_ns;  /* the peer does not wait for ever */
+	uint64_t deadline_ns;  /* when the peer stops waiting */
 	struct ticket *ticket; /* NULL: the link has it */
 	uint32_t target;
 	bool is_placed; /* it has a target */
-	bool is_sent;   /* and is in its lane */
+	bool is_sent;   /* and is in the target's lane */
 	int fd;         /* see struct plx_link */
 	_Atomic bool taken;
-	char why[160]; /* it could not be taken */
+	char why[160]; /* why it was not accepted */
 };
 
-/* Return: whether the caller is the first: then what the request asks for, and its answer, are the
- * caller's. Its list and its timer are the listener's lcore's all the time. */
+/* Return: whether the caller is the first: then it owns the request's contents and answer. List and
+ * timer always belong to the listener's lcore. */
 static bool take_first(struct request *request)
 {
-	/* Relaxed: nothing is handed over here, all that counts is who comes first. What the target
-	 * reads was written before the request went into its lane, and the listener's lcore frees
-	 * it after the answer has come out of the lane back: A1 -> A2 of lib/lcore both ways. */
+	/* Relaxed: only the order of the exchanges counts, no data is handed over here. What the
+	 * target reads was written before the request entered its lane, and the listener's lcore
+	 * frees it after the answer left the lane back: A1 -> A2 of lib/lcore both ways. */
 	return !atomic_exchange_explicit(&request->taken, true, memory_order_relaxed);
 }
 
@@ -52,7 +52,7 @@ static void refuse(struct plx_listener *listener, struct fi_info *info, const ch
 
 	address_format(info->dest_addr, peer, sizeof(peer));
 	counter_add_shared(&listener->shared->refused, 1);
-	if (info->handle) /* else an endpoint took it, and closing that dropped it */
+	if (info->handle) /* otherwise an endpoint took it, and closing that dropped it */
 		fi_reject(listener->pep, info->handle, NULL, 0);
 	if (logs)
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s refused: %s", peer, why);
@@ -79,13 +79,13 @@ static void refuse_request(struct request *request, const char *why)
 	       !was_evicted(request) && may_log(request->listener));
 }
 
-/* The end of a request. why: NULL where it was taken. */
+/* End a request. why: NULL: accepted. */
 static void finish(struct request *request, const char *why)
 {
 	if (why)
 		refuse_request(request, why);
 	plx_timer_stop(&request->timer);
-	plx_task_cancel(&request->call.response); /* which an lcore that has ended could not send */
+	plx_task_cancel(&request->call.response); /* an lcore that has ended could not send it */
 	LIST_REMOVE(request, of_list);
 	fi_freeinfo(request->info);
 	admission_leave(request->ticket);
@@ -100,7 +100,7 @@ void handover_drop_all(struct plx_listener *listener)
 		finish(request, "the process is shutting down");
 }
 
-/* No lcore runs any more. */
+/* Call when no lcore runs. */
 void handover_forget_all(struct plx_fabric_lcore *home)
 {
 	struct request *request, *next;
@@ -109,7 +109,7 @@ void handover_forget_all(struct plx_fabric_lcore *home)
 		finish(request, NULL);
 }
 
-/* On the lcore that gets the link ------------------------------------------------------------- */
+/* On the target ------------------------------------------------------------------------------ */
 
 static int accept_link(struct plx_link *link)
 {
@@ -133,9 +133,9 @@ static int open_link(const struct request *request, struct plx_link **link_out)
 	return set ? link_create(set, &listener->attr.link, request->info, link_out) : -ENOMEM;
 }
 
-/* Open an endpoint for the request here and accept. Of the listener only what never changes is
- * looked at, and nothing before the request is ours. Return: 0; -errno while the request can still
- * be refused; a failure past that point ends the link by itself. */
+/* Open an endpoint for the request on this lcore and accept. May read only constant fields of the
+ * listener, and nothing before take_first. Return: 0; -errno while the request can still be
+ * refused. Later failures end the link instead. */
 static int take(struct plx_call *call, void *arg)
 {
 	struct request *request = arg;
@@ -147,7 +147,7 @@ static int take(struct plx_call *call, void *arg)
 	struct plx_link *link;
 	int rc = 0;
 
-	/* The listener's lcore may be late itself. */
+	/* The listener's lcore may be late, too. */
 	if (plx_loop_now_ns() > request->deadline_ns)
 		rc = plx_fail(ETIMEDOUT, "lcore %u came to it too late", request->target);
 	if (rc == 0)
@@ -176,7 +176,7 @@ static void answered(struct plx_call *call, int result, void *arg)
 	struct request *request = arg;
 	struct plx_listener *listener = request->listener;
 
-	if (!listener) { /* given up: refused and counted long ago */
+	if (!listener) { /* given up: refused and counted already */
 		finish(request, NULL);
 		return;
 	}
@@ -184,7 +184,7 @@ static void answered(struct plx_call *call, int result, void *arg)
 	listener_release(listener);
 }
 
-/* The target has not come to it in time: the peer is refused now. */
+/* The target is late: refuse the peer now. */
 static void give_up(struct request *request)
 {
 	struct plx_listener *listener = request->listener;
@@ -212,7 +212,7 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 	/* else its answer is on the way */
 }
 
-/* Why it cannot go to its lcore, as that said `rc`. */
+/* The reason for an error of plx_lcore_call. */
 static const char *why_not(struct request *request, int rc)
 {
 	if (rc == -ENOENT)
@@ -226,7 +226,7 @@ static const char *why_not(struct request *request, int rc)
 	return request->why;
 }
 
-/* The target may never run its loop. */
+/* Give up in time: the target may never run its loop. */
 static void wait_for_answer(struct request *request)
 {
 	uint64_t now_ns = plx_loop_now_ns();
@@ -237,7 +237,7 @@ static void wait_for_answer(struct request *request)
 	plx_timer_start(&request->timer, left_ns);
 }
 
-/* A full lane is nothing that the peer should hear of: try again, as long as the peer may wait. */
+/* Retry a full lane while the peer waits: the peer must not notice. */
 static void hand_over(struct request *request)
 {
 	int rc = plx_lcore_call(request->target, &request->call);
@@ -298,7 +298,7 @@ static void place(struct request *request)
 	struct plx_listener *listener = request->listener;
 
 	request->is_placed = true;
-	listener->placing = true; /* so that it outlives its own callback */
+	listener->placing = true; /* keeps the listener alive inside its callback */
 	request->target = spread_choose(listener, request->info->dest_addr);
 	if (listener->closed) /* by its own callback */
 		finish(request, "the listener is closed");
@@ -329,7 +329,7 @@ static void evicted_there(struct plx_call *call, int result, void *arg)
 	admission_unref(arg);
 }
 
-/* Return: whether it was one that no lcore has come to. */
+/* Return: whether it was a request that no lcore had taken. */
 static bool evict_request(struct ticket *ticket)
 {
 	struct request *request = admission_look(ticket).request;
@@ -404,7 +404,7 @@ static struct in6_addr address_of(const struct plx_listener *listener, const str
 	return address;
 }
 
-/* FI_CONNREQ. info is ours. */
+/* FI_CONNREQ. Ownership: takes info. */
 void handover_request(struct plx_listener *listener, struct fi_info *info)
 {
 	struct in6_addr address = address_of(listener, info);
@@ -413,7 +413,7 @@ void handover_request(struct plx_listener *listener, struct fi_info *info)
 	int rc = -EBUSY;
 
 	counter_add_shared(&listener->shared->requests, 1);
-	if (listener->closed) { /* it waits for earlier requests */
+	if (listener->closed) { /* closes after earlier requests */
 		refuse(listener, info, "the listener is closed", may_log(listener));
 	} else {
 		rc = admission_ask(&listener->shared->admission, &address,

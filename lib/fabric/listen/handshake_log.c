@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that connect and do not complete a handshake: the wrong program, or the wrong port. They
- * come again and again, so that each host has one line a second. */
+/* Peers that do not complete a handshake: the wrong program or port. They retry, so each host gets
+ * one log line per second. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
 #define PAUSE_NS PLX_NS_PER_S
 
-/* Return: its place, or the one that was logged first; NULL: too many hosts are in a pause. */
+/* Return: the host's entry, or the oldest one; NULL: all entries are in their pause. */
 static struct handshake_log_host *find(struct listener_shared *shared, const struct in6_addr *host,
 				       uint64_t now_ns)
 {

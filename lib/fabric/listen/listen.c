@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listening on the addresses of a name, by each driver that may be asked. What comes in is
- * handover.c's. */
+/* Listens on the addresses of a name, with each possible driver. Requests go to handover.c. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
@@ -75,10 +74,10 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 	return 0;
 }
 
-/* What was asked for, and the listener so far. */
+/* The arguments, and the listener so far. */
 struct listening {
 	struct plx_fabric_lcore *home;
-	const char *address;     /* as the user gave it */
+	const char *address;     /* from the user */
 	const char *host, *port; /* one of its addresses */
 	const struct plx_listen_attr *attr;
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
@@ -117,7 +116,7 @@ static int listen_with(struct listening *l, struct plx_set *set, struct fi_info 
 	return 0;
 }
 
-/* At one address by one driver. What belongs to the user's listener has its port. */
+/* Listen at one address with one driver. Listeners of one user's listener share its port. */
 static int listen_by(struct listening *l, const struct driver_choice *choice)
 {
 	char port[8] = "";
@@ -136,8 +135,8 @@ static int listen_by(struct listening *l, const struct driver_choice *choice)
 	return rc;
 }
 
-/* The last choice is the one that must be; those before it are of this host, and that one of them
- * cannot be offered is no reason not to listen. Return: 0; -errno, and l->front is as it was. */
+/* The last choice must succeed. Those before it are same-host drivers, which may fail. Return: 0;
+ * -errno, with l->front unchanged. */
 static int listen_on(struct listening *l)
 {
 	int rc = listen_by(l, &l->choices[l->choice_count - 1]);
@@ -150,7 +149,7 @@ static int listen_on(struct listening *l)
 	return rc;
 }
 
-/* What net.ipv6.bindv6only says: each new socket has it. */
+/* The setting of net.ipv6.bindv6only, read from a new socket. */
 static bool is_ipv6_without_ipv4(void)
 {
 	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), v6_only = 0;
@@ -163,7 +162,7 @@ static bool is_ipv6_without_ipv4(void)
 	return v6_only;
 }
 
-/* The same port of IPv4, for the drivers whose listeners at :: leave it out. */
+/* Listen on the same port of IPv4, for drivers whose listeners at :: do not accept it. */
 static int listen_ipv4_also(struct listening *l)
 {
 	for (int i = 0; i < l->choice_count; i++) {
@@ -185,8 +184,8 @@ static int give_up(struct listening *l, int rc)
 	return rc;
 }
 
-/* Every address: IPv6 also accepts IPv4, or a second listener does; without IPv6 only IPv4 is used.
- */
+/* Every address: IPv6 also accepts IPv4, or a second listener does; IPv4 only if there is no
+ * IPv6. */
 static int listen_everywhere(struct listening *l)
 {
 	int rc;
@@ -205,8 +204,8 @@ static int listen_everywhere(struct listening *l)
 	return rc ? give_up(l, rc) : 0;
 }
 
-/* Each address of a name. One that this host does not have now, as ::1 without IPv6, is left out,
- * unless it has none of them. */
+/* Listen on each address of a name. Addresses that this host lacks, such as ::1 without IPv6, are
+ * skipped unless all are missing. */
 static int listen_on_all(struct listening *l, const struct address_list *addresses)
 {
 	int rc = 0;
@@ -223,7 +222,7 @@ static int listen_on_all(struct listening *l, const struct address_list *address
 	return l->front && rc != -EADDRINUSE ? 0 : give_up(l, rc);
 }
 
-/* A free port at one address need not be free at another one. */
+/* A port that is free at one address may be taken at another. */
 #define FREE_PORT_TRIES 16
 
 /* host: "": every address. */

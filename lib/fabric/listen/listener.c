@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A listener: a passive endpoint, what is counted of it, and its end. */
+/* A listener: a passive endpoint, its counters, and its end. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
@@ -23,14 +23,14 @@ struct listener_shared *listener_shared_create(const struct plx_admission *limit
 
 void listener_ref(struct listener_shared *shared)
 {
-	/* Relaxed: whoever copies a reference holds one. */
+	/* Relaxed: the caller holds a reference. */
 	atomic_fetch_add_explicit(&shared->refs, 1, memory_order_relaxed);
 }
 
 void listener_unref(struct listener_shared *shared)
 {
-	/* U1 -> U2: all uses of one holder come before the free by the last one. Each decrement is
-	 * both ends of the edge. */
+	/* U1 -> U2: every holder's uses come before the last one's free. Each decrement is both
+	 * ends of the edge. */
 	if (!shared || atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	admission_fini(&shared->admission);
@@ -38,7 +38,7 @@ void listener_unref(struct listener_shared *shared)
 	free(shared);
 }
 
-/* A link of that listener ended before it was open: nobody but the log and the counters hears. */
+/* A link of that listener ended before it was open: log and count it, without a callback. */
 void listener_failed(const struct plx_link *link)
 {
 	struct listener_shared *shared = link->from;
@@ -48,7 +48,7 @@ void listener_failed(const struct plx_link *link)
 	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.*s",
 		 (int)sizeof(shared->last_failure) - 1, link->text);
 	pthread_mutex_unlock(&shared->lock);
-	/* Relaxed: what was logged need not be logged again. */
+	/* Relaxed: the eviction was logged already. */
 	if (atomic_load_explicit(&link->ticket->evicted, memory_order_relaxed))
 		return;
 	if (link->reason == PLX_LINK_HELLO)
@@ -97,7 +97,7 @@ unsigned plx_listener_port(const struct plx_listener *listener)
 	return listener ? listener->port : 0;
 }
 
-/* The user's listener outlives those that belong to it, so that they can name it. */
+/* The user's listener outlives those that belong to it, because they refer to it. */
 static void part_from_front(struct plx_listener *listener)
 {
 	struct plx_listener **at = &listener->front->also;
@@ -108,7 +108,7 @@ static void part_from_front(struct plx_listener *listener)
 		*at = listener->also;
 }
 
-/* But for plx_fabric_fini, which ends all of them in any order. */
+/* Only for plx_fabric_fini, which frees listeners in any order. */
 static void part_from_all(struct plx_listener *front)
 {
 	for (struct plx_listener *also = front->also, *next; also; also = next) {
@@ -118,7 +118,7 @@ static void part_from_all(struct plx_listener *front)
 	}
 }
 
-/* Requests that are on their way are refused. */
+/* Refuses pending requests. */
 void listener_free(struct plx_listener *listener)
 {
 	struct plx_listener *front = listener->front;
@@ -140,7 +140,7 @@ void listener_free(struct plx_listener *listener)
 		listener_release(front);
 }
 
-/* Free it if it is closed, and nothing needs it any more. */
+/* Free the listener if it is closed and unused. */
 void listener_release(struct plx_listener *listener)
 {
 	bool named = listener->front == listener && listener->also;

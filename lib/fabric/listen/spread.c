@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which lcore gets the next link of a listener. */
+/* The choice of an lcore for a listener's next link. */
 #include "fabric_listen.h"
 
 /* By hash ------------------------------------------------------------------------------------- */
 
 /* The finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
  * Generators", OOPSLA 2014), constants by D. Stafford: each bit of x changes each bit of the result
- * with a probability close to one half. */
+ * with a probability of about 1/2. */
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -14,9 +14,9 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The lcore of the highest weight gets the link: rendezvous hashing (Thaler, Ravishankar, "Using
- * Name-Based Mappings to Increase Hit Rates", IEEE/ACM ToN 6(1), 1998). One more of n lcores moves
- * one in n + 1 hosts, and those to itself alone. */
+/* The lcore with the highest weight gets the link: rendezvous hashing (Thaler, Ravishankar, "Using
+ * Name-Based Mappings to Increase Hit Rates", IEEE/ACM ToN 6(1), 1998). Adding an lcore to n moves
+ * 1 in n + 1 hosts, and only to the new one. */
 uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore)
 {
 	struct in6_addr host = address_host(peer);
@@ -42,8 +42,8 @@ static bool names_any(const uint64_t *lcores)
 	return false;
 }
 
-/* Whether that lcore may get a link now: it runs its loop, or is the listener's own, which is
- * asking. */
+/* Whether that lcore may get a link now: it runs its loop, or is the listener's own, which calls
+ * this. */
 static bool is_candidate(const struct plx_listener *listener, uint32_t id)
 {
 	const uint64_t *lcores = listener->attr.lcores;
@@ -53,7 +53,7 @@ static bool is_candidate(const struct plx_listener *listener, uint32_t id)
 	return id == listener->set->home->id || plx_loop_is_running(id);
 }
 
-/* The least candidate from `from` on, or PLX_LCORE_NONE. */
+/* The first candidate at or after `from`, or PLX_LCORE_NONE. */
 static uint32_t next_candidate(const struct plx_listener *listener, uint32_t from)
 {
 	uint32_t id = plx_lcore_next(from);
@@ -89,7 +89,7 @@ static uint32_t choose_by_hash(const struct plx_listener *listener, const struct
 /* Choosing ------------------------------------------------------------------------------------ */
 
 /* The lcore for a link with that peer. PLX_SPREAD_CALLBACK may return one that does not exist, and
- * may close the listener meanwhile. */
+ * may close the listener. */
 uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer)
 {
 	uint32_t id = PLX_LCORE_NONE;
@@ -109,7 +109,6 @@ uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *pee
 	return id != PLX_LCORE_NONE ? id : listener->set->home->id;
 }
 
-/* Return: 0; -EINVAL. */
 int spread_check(const struct plx_listen_attr *attr)
 {
 	if ((unsigned)attr->spread > PLX_SPREAD_CALLBACK)
