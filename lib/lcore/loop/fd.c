@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors of the user's, in one epoll set of the lcore. It is a poller like others: it looks
- * into the set every LOOK_TURNS turns, and a sleeping lcore waits for the set's own descriptor. */
+/* User descriptors, in one epoll set per lcore. A poller checks the set every LOOK_TURNS turns; a
+ * sleeping lcore waits for the set's descriptor. */
 #include "lcore_priv.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* A look costs about 150 ns, as much as four turns that find nothing. */
+/* A check costs about 150 ns, as much as four idle turns. */
 #define LOOK_TURNS 64
 #define BURST      16
 
@@ -61,7 +61,7 @@ static void woke_fds(void *arg, const struct plx_sleep *sleep)
 		fds->until_look = 1;
 }
 
-/* The lcore's set, made if it is not there. Return: NULL, and *err. */
+/* The lcore's set, created if needed. Return: NULL, and *err. */
 static struct fds *fds_here(struct loop *loop, int *err)
 {
 	struct fds *fds = loop->fds;
@@ -164,7 +164,7 @@ void plx_fd_remove(struct plx_fd *fd)
 		return;
 	fds = fd->owner;
 	ASSERT_OWNER(fds->poller->owner->lcore_id);
-	/* May fail where its user has closed it, and the kernel has taken it out. */
+	/* Fails if the user has closed it: the kernel has removed it. */
 	epoll_ctl(fds->epoll, EPOLL_CTL_DEL, fd->fd, NULL);
 	for (unsigned i = 0; i < fds->event_count; i++) {
 		if (fds->events[i].data.ptr == fd)

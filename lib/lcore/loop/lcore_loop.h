@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The loop of an lcore: all that it needs to take a turn. Memory that is written is kept in blocks
- * of whole cache lines, one block per writer, so that no lcore slows another one down by what it
- * writes for itself. In reading order:
+/* The loop of an lcore. Written memory is in blocks of whole cache lines, one block per writer, so
+ * that lcores do not slow each other down. In reading order:
  *
  *   loop.c     a turn, and running until the loop is stopped
- *   stop.c     stopping all loops, also by a signal of the system
- *   poller.c   what is called every turn, or now and then
- *   timer.c    what is called at a time: a wheel
- *   task.c     what is called once at the end of a turn: a ring
- *   signal.c   what other threads and signal handlers let be called
- *   fd.c       what is called when a descriptor is ready */
+ *   stop.c     stopping all loops, also by signals such as SIGTERM
+ *   poller.c   functions called every turn, or once per period
+ *   timer.c    functions called at a time: a timing wheel
+ *   task.c     functions called once at the end of a turn: a ring
+ *   signal.c   functions called when another thread or a signal handler fires
+ *   fd.c       functions called when a descriptor is ready */
 #ifndef LCORE_LOOP_H
 #define LCORE_LOOP_H
 
@@ -20,32 +19,32 @@
 /* Pollers: poller.c ------------------------------------------------------------------------ */
 
 struct pollers {
-	struct plx_poller **list; /* in the order they were added */
+	struct plx_poller **list; /* in the order in which they were added */
 	uint32_t count;
 	uint32_t room;
 	bool running; /* inside pollers_run: the list must not be compacted */
-	bool removed; /* some of the list are marked as removed */
+	bool removed; /* some entries are marked as removed */
 	uint32_t lcore_id;
 };
 
-/* Add one whose first call is due at due_ns. Return: 0; -EINVAL; -ENOMEM. */
+/* Add a poller; its first call is at due_ns. Return: 0; -EINVAL; -ENOMEM. */
 int pollers_add(struct pollers *pollers, const struct plx_poller *model,
 		struct plx_poller **poller_out);
 
 void pollers_fini(struct pollers *pollers);
 
-/* Ask each one without a period what an lcore that is about to sleep must wait for. anyway: go on
- * where one refuses. Returns whether all were asked. Those that refused, cannot be asked, or ask
- * for a nap are `unsure` from then on. */
+/* Ask each poller without a period what ends the sleep. anyway: continue if one refuses. Return:
+ * whether all were asked. Sets `unsure` of each one: whether it refused, cannot be asked, or asked
+ * for a nap. */
 bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway);
 
-/* When the next one with a period is due; UINT64_MAX: there is none. */
+/* When the next periodic poller is due; UINT64_MAX: none. */
 uint64_t pollers_due_ns(const struct pollers *pollers);
 
-/* Tell all that were armed that the sleep is over. */
+/* Notify all armed pollers that the sleep is over. */
 void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
 
-/* The loop returns. */
+/* Call when the loop returns. */
 void pollers_leave(struct pollers *pollers);
 
 struct plx_poller {
@@ -54,22 +53,22 @@ struct plx_poller {
 	uint64_t due_ns;    /* 0: every turn; POLLER_REMOVED */
 	uint64_t period_ns; /* 0: none */
 	uint64_t calls;
-	uint64_t busy_calls; /* not beside work: gcc would add to both as a vector */
+	uint64_t busy_calls; /* apart from calls: otherwise gcc adds to both as a vector */
 	uint64_t cycles;
 	uint64_t work;
 	const char *name;
 	struct pollers *owner;
-	uint64_t random;      /* for the distance between two calls that are timed */
-	uint32_t until_timed; /* calls until one is timed */
-	bool unsure;          /* cannot be waited for, when it was asked last */
-	bool told;            /* in the log, that it never says */
+	uint64_t random;      /* distance between two timed calls */
+	uint32_t until_timed; /* calls until the next timed one */
+	bool unsure;          /* could not be waited for when last asked */
+	bool told;            /* logged that it cannot be armed */
 	plx_poller_arm_fn arm;
 	plx_poller_woke_fn woke;
 	plx_poller_leave_fn leave;          /* NULL: nothing */
-	uint64_t looked_calls, looked_busy; /* idle_watch.c: what calls and busy_calls were */
+	uint64_t looked_calls, looked_busy; /* idle_watch.c: both at its last check */
 };
 
-/* Never due: one comparison serves "not yet" and "not any more". */
+/* Never due: one comparison covers "not yet" and "removed". */
 #define POLLER_REMOVED UINT64_MAX
 
 void poller_next(struct plx_poller *poller, uint64_t now_ns);
@@ -92,10 +91,11 @@ static inline uint64_t poller_call(struct plx_poller *poller, uint64_t now_ns)
 	return (uint64_t)work;
 }
 
-/* Call each one that is due. Returns the work they did. Inlined: it is most of a turn. */
+/* Call each poller that is due. Return: the sum of their work. Inlined, because it is most of a
+ * turn. */
 static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
 {
-	uint32_t count = pollers->count; /* one that is added meanwhile waits for the next turn */
+	uint32_t count = pollers->count; /* one added meanwhile waits for the next turn */
 	uint64_t work = 0;
 
 	pollers->running = true;
@@ -105,7 +105,7 @@ static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, ui
 		if (plx_unlikely(poller->due_ns)) {
 			if (now_ns < poller->due_ns)
 				continue;
-			/* Before the call: it may be removed in that. */
+			/* Before the call, which may remove it. */
 			poller_next(poller, now_ns);
 		}
 		work += poller_call(poller, now_ns);
@@ -118,12 +118,12 @@ static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, ui
 
 /* Timers: timer.c -------------------------------------------------------------------------- */
 
-#define WHEEL_TICK_SHIFT 10 /* a tick is 2^10 ns = 1.024 us */
+#define WHEEL_TICK_SHIFT 10 /* 1 tick = 2^10 ns = 1.024 us */
 #define WHEEL_SLOT_BITS  6
 #define WHEEL_SLOTS      (1u << WHEEL_SLOT_BITS)
 #define WHEEL_LEVELS     9  /* 9 * 6 + 10 = 64: every 64-bit time has a slot */
-#define WHEEL_FIRED_MAX  64 /* timers fired in one turn */
-#define WHEEL_MOVED_MAX  32 /* timers moved in one turn from one level */
+#define WHEEL_FIRED_MAX  64 /* timers fired per turn */
+#define WHEEL_MOVED_MAX  32 /* timers moved per turn and level */
 
 struct wheel_slot {
 	struct plx_timer *first;
@@ -132,11 +132,11 @@ struct wheel_slot {
 };
 
 struct plx_timer_wheel {
-	uint64_t next_ns; /* nothing is to be done before: all that an idle turn looks at */
-	uint64_t tick;    /* no slot that has timers ends before it */
-	uint32_t begun;   /* bit n: some timers of level n's first slot were moved, some not */
-	uint32_t levels;  /* bit n: level n has timers */
-	uint64_t fired;   /* timers, ever */
+	uint64_t next_ns;                /* earliest work: an idle turn looks at nothing else */
+	uint64_t tick;                   /* no slot with timers ends before it */
+	uint32_t begun;                  /* bit n: level n's first slot is partly moved */
+	uint32_t levels;                 /* bit n: level n has timers */
+	uint64_t fired;                  /* total */
 	uint64_t occupied[WHEEL_LEVELS]; /* bit n: slot n of the level has timers */
 	struct wheel_slot slots[WHEEL_LEVELS * WHEEL_SLOTS];
 	uint32_t lcore_id;
@@ -144,45 +144,42 @@ struct plx_timer_wheel {
 
 void wheel_init(struct plx_timer_wheel *wheel, uint64_t now_ns);
 
-/* Stop all timers. */
 void wheel_fini(struct plx_timer_wheel *wheel);
 
-/* Start or move a timer: due at expiry_ns, but never within the present tick. */
+/* Start or move a timer: due at expiry_ns, but no earlier than the next tick. */
 void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns,
 		 uint64_t expiry_ns);
 
-/* Fire what is due, in the order of expiry, except that timers overtake those in a slot with more
- * than WHEEL_MOVED_MAX. What is above the bounds is left for the next call (next_ns stays <=
- * now_ns). Returns how many timers were fired or moved. */
+/* Fire timers that are due, in the order of expiry. Timers overtake those in a slot with more than
+ * WHEEL_MOVED_MAX. Work above the bounds is left for the next call (next_ns stays <= now_ns).
+ * Return: timers fired or moved. */
 unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
 
-/* For one who sleeps. UINT64_MAX: never. */
+/* For a sleep. UINT64_MAX: never. */
 struct due {
-	uint64_t next_ns;  /* when something is to be done */
-	uint64_t exact_ns; /* when something is that may not be late */
+	uint64_t next_ns;  /* earliest timer or other work */
+	uint64_t exact_ns; /* earliest one that must not be late */
 };
 
-/* When the next timers fire: wheel->next_ns is also when one moves from level to level. Where many
- * lie close together it may be as early as the slot that they are in. */
+/* When the next timers fire, ignoring moves between levels, which wheel->next_ns includes. If many
+ * are close together, it may return the start of their slot. */
 struct due wheel_due(const struct plx_timer_wheel *wheel);
 
 /* Tasks: task.c ---------------------------------------------------------------------------- */
 
-/* ring: a task without a function, which all others hang on. */
+/* ring: the head, a task without a function. */
 void tasks_init(struct plx_task *ring, uint32_t lcore_id);
 
 /* Cancel all. */
 void tasks_fini(struct plx_task *ring);
 
-/* Schedule one at the end of the ring; does nothing to one that is scheduled. Return: 0; -EINVAL no
- * function. */
+/* Append a task; does nothing if it is scheduled. Return: 0; -EINVAL no function. */
 int task_append(const char *what, struct plx_task *ring, struct plx_task *task);
 
-/* Call the first one that was scheduled before ring->run was raised. Return: false: there is none.
- */
+/* Run the first task scheduled before ring->run was raised. Return: false: none. */
 bool task_run_next(struct plx_task *ring);
 
-/* Call those that were scheduled before. Returns how many. */
+/* Run the tasks scheduled before the call. Return: their number. */
 uint64_t tasks_run(struct plx_task *ring);
 
 static inline bool tasks_wait(const struct plx_task *ring)
@@ -195,11 +192,11 @@ static inline bool tasks_wait(const struct plx_task *ring)
 #define SIGNALS_TURN_MAX 16
 
 struct signals {
-	_Atomic(struct plx_signal *) fired; /* a stack; whoever fires pushes */
-	struct plx_signal *first;           /* the lcore's own: taken from it, in order */
+	_Atomic(struct plx_signal *) fired; /* a stack; firing threads push */
+	struct plx_signal *first;           /* the lcore's: taken from `fired`, in order */
 };
 
-/* Call the functions of up to SIGNALS_TURN_MAX signals. Returns how many. */
+/* Call the functions of up to SIGNALS_TURN_MAX signals. Return: their number. */
 unsigned signals_run(struct loop *loop);
 
 /* Descriptors: fd.c ------------------------------------------------------------------------ */
@@ -209,12 +206,12 @@ struct fds {
 	uint32_t until_look; /* turns */
 	struct plx_poller *poller;
 	struct plx_fd *first;
-	struct epoll_event *events; /* of the look that goes on */
-	unsigned event_count;       /* 0: none does */
+	struct epoll_event *events; /* of the check in progress */
+	unsigned event_count;       /* 0: no check in progress */
 };
 
 void fds_fini(struct loop *loop);
-void fds_forget(struct loop *loop); /* in the child of a fork: close what it would share */
+void fds_forget(struct loop *loop); /* in the child of a fork: close the shared descriptor */
 
 static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller *poller)
 {
@@ -223,14 +220,14 @@ static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller 
 
 /* The loop: loop.c ------------------------------------------------------------------------- */
 
-/* Turns of one kind. */
+/* Turns with work, or without. */
 struct loop_share {
 	_Atomic uint64_t turns;
 	_Atomic uint64_t cycles;
 };
 
-/* After a turn this long, or a sleep that overran by this much, check the clock for a step. Without
- * a step, the lcore was not running. */
+/* After a turn this long, or a sleep that overran by this much, check for a clock step. Without
+ * one, the lcore did not run. */
 #define LOOP_LONG_NS (50 * PLX_NS_PER_MS)
 
 struct loop_counts {
@@ -239,10 +236,10 @@ struct loop_counts {
 	_Atomic uint64_t messages;
 	_Atomic uint64_t timers;
 	_Atomic uint64_t longest_turn_cycles;
-	uint64_t noted_cycles; /* the lcore's own: a longer turn is looked at */
+	uint64_t noted_cycles; /* the lcore's: longer turns are examined */
 };
 
-/* For that lcore, on which it must be called. Return: NULL: no memory for loop_bytes. */
+/* Call on that lcore. Return: NULL: no memory for loop_bytes. */
 struct loop *loop_create(uint32_t lcore_id, int eventfd);
 void loop_destroy(struct loop *loop);
 size_t loop_bytes(void);
@@ -251,41 +248,40 @@ size_t loop_bytes(void);
 void loop_end_turns(struct loop *loop);
 
 uint64_t loop_turn(struct loop *loop);
-/* The time between the two belongs to no turn: the lcore slept. */
+/* The lcore slept between the two times: charge them to no turn. */
 void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc);
-/* The lcore did not run for so long, until end_ns. */
+/* The lcore did not run for still_ns until end_ns. */
 void loop_note_pause(struct loop *loop, uint64_t still_ns, uint64_t end_ns);
 bool loop_asked_to_stop(const struct loop *loop);
 
 struct loop {
-	/* Written and read by the lcore alone. */
-	alignas(PLX_CACHE_LINE) uint64_t turn_tsc; /* when the turn began; 0: none did */
+	/* Written and read only by the lcore. */
+	alignas(PLX_CACHE_LINE) uint64_t turn_tsc; /* start of the turn; 0: none yet */
 	uint64_t now_ns;                           /* the same in ns */
-	uint64_t sleep_at_ns;     /* of this idle period; 0: there is none; PLX_NEVER: poll */
-	struct loop_share *share; /* that the turn before is charged to: busy or idle */
+	uint64_t sleep_at_ns;     /* of this idle period; 0: none; PLX_NEVER: poll */
+	struct loop_share *share; /* busy or idle: where the last turn is charged */
 	struct pollers pollers;
-	uint32_t first_lane; /* where the next look into the lanes begins */
-	bool entered;        /* a turn is running: user code finds itself inside the loop */
+	uint32_t first_lane; /* where the next check of the lanes starts */
+	bool entered;        /* a turn is running: user code is inside the loop */
 	bool quit;
 	/* Written by the lcore, read by any thread. */
 	alignas(PLX_CACHE_LINE) struct loop_counts counts;
-	struct bell bell; /* written by senders, and seldom by the lcore */
-	/* Written when a lane is made. */
+	struct bell bell; /* written by senders, rarely by the lcore */
+	/* Written when a lane is created. */
 	alignas(PLX_CACHE_LINE) _Atomic(struct lane *) in[PLX_LCORE_MAX]; /* by the sender's id */
-	struct plx_ring *others; /* of threads that are no lcores */
+	struct plx_ring *others; /* for threads that are not lcores */
 	struct fds *fds;         /* NULL: none yet */
 	_Atomic bool running;    /* inside plx_loop_run */
-	/* Written by whoever fires one. */
+	/* Written by firing threads. */
 	alignas(PLX_CACHE_LINE) struct signals signals;
-	/* The lcore's own. */
+	/* Private to the lcore. */
 	struct idle idle;
 	struct sleep_set *sleep_set;                   /* NULL: none yet */
-	uint64_t still_ns, still_end_ns;               /* its last pause: plx_loop_stood_still_ns */
-	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn looks at its next, ... */
-	struct plx_timer_wheel wheel;                  /* ... and at next_ns */
-	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: what this lcore sends on */
-	alignas(4096) char vars[PLX_LCORE_VAR_BYTES]; /* plx_lcore_var: not touched before it is
-							 used */
+	uint64_t still_ns, still_end_ns;               /* the last pause: plx_loop_stood_still_ns */
+	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn reads its next, ... */
+	struct plx_timer_wheel wheel;                  /* ... and next_ns */
+	struct lane *out[PLX_LCORE_MAX]; /* by the receiver's id: lanes that this lcore sends on */
+	alignas(4096) char vars[PLX_LCORE_VAR_BYTES]; /* plx_lcore_var: first touched by users */
 };
 
 static_assert(offsetof(struct loop, counts) == PLX_CACHE_LINE, "the lcore's own block: one line");
@@ -301,13 +297,13 @@ extern __thread struct loop *loop_self PLX_INITIAL_EXEC;
 
 /* Stopping: stop.c ------------------------------------------------------------------------- */
 
-/* Written once or twice in all, and read by every loop in every turn: a line of its own. */
+/* Rarely written, and read by every loop in every turn: on a separate line. */
 extern struct stop_line {
 	alignas(PLX_CACHE_LINE) _Atomic bool asked;
 	_Atomic int signal;
 } lcore_stop;
 
-/* Lcores start, or have ended. */
+/* Lcores start; lcores have ended. */
 void stop_begin(void);
 void stop_forget(void);
 void stop_give_back(void);

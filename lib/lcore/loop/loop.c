@@ -5,25 +5,24 @@
  *     work  = messages from other threads    at most MESSAGES_TURN_MAX
  *     work += every poller                   each bounds itself
  *     work += timers that are due            at most WHEEL_FIRED_MAX
- *     work += tasks                          those that were scheduled before, each once
- *     idle(work)                             nothing for long: idle.c, and sleep.c
+ *     work += tasks                          those scheduled before, each once
+ *     idle(work)                             no work for some time: idle.c, sleep.c
  *
- * A turn that does nothing is made of one clock reading, a look at the doorbell's line, one
- * comparison for all timers and one for all tasks, and two counters, however many lcores there are.
- * Nothing in it allocates, locks, logs, or makes a system call, but for a look at the program's own
- * descriptors in each 64th turn, where it has some. It reads no second clock either, except that
- * one call of a poller in 64 is timed. Ten times a second idle_watch.c asks how much of its CPU the
- * lcore had. */
+ * An idle turn costs one clock reading, one read of the doorbell's line, one comparison for all
+ * timers and one for all tasks, and two counters, however many lcores there are. It allocates
+ * nothing, takes no lock, logs nothing and makes no system call. Exceptions: every 64th turn checks
+ * the user's descriptors, if any; one call of a poller in 64 is timed; and idle_watch.c measures
+ * ten times a second how much of its CPU the lcore had. */
 #include "lcore_priv.h"
 
 #include <limits.h>
 #include <sys/mman.h>
 
-#define LOOK_TURNS 4096 /* for whether it is time to look at how the lcore fares */
+#define LOOK_TURNS 4096 /* turns between checks whether idle_watch.c is due */
 
 __thread struct loop *loop_self;
 
-/* The longest one counts, as long as it is of interest. */
+/* Keep the longest recent pause. */
 void loop_note_pause(struct loop *loop, uint64_t still_ns, uint64_t end_ns)
 {
 	if (still_ns < loop->still_ns &&
@@ -42,8 +41,8 @@ uint64_t plx_loop_stood_still_ns(void)
 	return loop->still_ns;
 }
 
-/* A turn that is longer than those before, or very long, or after which the counter stepped, to
- * anywhere. Return: its length. */
+/* Called after a turn that is the longest so far or very long, or after which the counter stepped.
+ * Return: the turn's length. */
 static PLX_NOINLINE uint64_t note_turn(struct loop *loop, uint64_t tsc)
 {
 	uint64_t cycles = tsc - loop->turn_tsc, took_ns = plx_tsc_to_ns(cycles), passed_ns;
@@ -63,8 +62,7 @@ static PLX_NOINLINE uint64_t note_turn(struct loop *loop, uint64_t tsc)
 	return cycles;
 }
 
-/* The time from the start of one turn to that of the next one belongs to the first: so one clock
- * reading per turn is enough to know all of it. */
+/* A turn lasts until the next one starts, so one clock reading per turn is enough. */
 static void charge_last_turn(struct loop *loop, uint64_t tsc)
 {
 	uint64_t cycles = tsc - loop->turn_tsc;
@@ -74,8 +72,8 @@ static void charge_last_turn(struct loop *loop, uint64_t tsc)
 	counter_add(&loop->share->cycles, cycles);
 }
 
-/* One that is moved to a lower level is not work: an idle period goes on. But it is where more are
- * to be moved, as then nobody may sleep. */
+/* Moving timers to a lower level is not work, so the idle period continues. If more are left to
+ * move it is work, because the lcore must not sleep then. */
 static PLX_NOINLINE uint64_t fire_timers(struct loop *loop)
 {
 	uint64_t before = loop->wheel.fired, work;
@@ -117,13 +115,13 @@ uint64_t loop_turn(struct loop *loop)
 static struct loop *enter(struct loop *loop)
 {
 	loop->entered = true;
-	if (!loop->turn_tsc) /* no turn before to charge: a share of nothing */
+	if (!loop->turn_tsc) /* no previous turn: charge a share of 0 */
 		loop->turn_tsc = plx_tsc();
 	return loop;
 }
 
-/* Cleanups also run where a callback of C++ throws, which it must not do: then at least the loop
- * can be entered again, and plx_eal_fini ends it. (-fexceptions, see meson.build.) */
+/* A C++ callback must not throw. If it does, this cleanup still runs, so that the loop can be
+ * entered again and plx_eal_fini ends it. (-fexceptions, see meson.build.) */
 static void leave_turn(struct loop **loop)
 {
 	(*loop)->entered = false;
@@ -134,7 +132,7 @@ static void leave_run(struct loop **loop)
 	/* Relaxed: a hint for other threads. */
 	atomic_store_explicit(&(*loop)->running, false, memory_order_relaxed);
 	charge_last_turn(*loop, plx_tsc());
-	(*loop)->turn_tsc = 0; /* what comes until the next run is nobody's turn */
+	(*loop)->turn_tsc = 0; /* the time until the next run belongs to no turn */
 	(*loop)->entered = false;
 }
 
@@ -188,7 +186,7 @@ bool plx_loop_is_running(uint32_t id)
 {
 	struct lcore *lcore = lcore_get(id);
 
-	/* L2 of lcore.c; relaxed: it may be otherwise the next moment. */
+	/* L2 of lcore.c; relaxed: may change at any time. */
 	return lcore && atomic_load_explicit(
 				&atomic_load_explicit(&lcore->loop, memory_order_acquire)->running,
 				memory_order_relaxed);
@@ -220,17 +218,16 @@ void plx_loop_quit(void)
 
 uint64_t plx_loop_now_ns(void)
 {
-	/* Between turns the clock of the last one is old, and a timer that started from it would be
-	 * early. */
+	/* Between turns the last turn's clock is old: a timer started from it would be early. */
 	if (!loop_self || !loop_self->entered)
 		return plx_now_ns();
 	return loop_self->now_ns;
 }
 
-/* Making one --------------------------------------------------------------------------------- */
+/* Creating a loop --------------------------------------------------------------------------- */
 
-/* Fresh pages, first written by the lcore that they are for: that puts them on its own NUMA node
- * without asking anyone (the default policy of the kernel, set_mempolicy(2)). */
+/* Fresh pages are placed on the NUMA node of the lcore that first writes them (the kernel's default
+ * policy, set_mempolicy(2)). */
 size_t loop_bytes(void)
 {
 	return sizeof(struct loop) + others_size();
@@ -243,8 +240,8 @@ struct loop *loop_create(uint32_t lcore_id, int eventfd)
 
 	if (loop == MAP_FAILED)
 		return NULL;
-	/* Loops that lie side by side are not to be made one huge page, on one node. May fail where
-	 * there are none. */
+	/* Adjacent loops must not share a huge page on one node. Fails on kernels without huge
+	 * pages. */
 	madvise(loop, loop_bytes(), MADV_NOHUGEPAGE);
 	loop->share = &loop->counts.idle;
 	others_init(loop, loop + 1);
@@ -266,8 +263,8 @@ void loop_destroy(struct loop *loop)
 	munmap(loop, loop_bytes());
 }
 
-/* A callback may have called fork, and the child return from it: then it finds no timer, task,
- * descriptor or poller more in this turn, and takes no other turn. */
+/* A callback may fork, and the child return from it: the child must run no more timers, tasks,
+ * descriptors or pollers in this turn, and no other turn. */
 void loop_end_turns(struct loop *loop)
 {
 	loop->quit = true;

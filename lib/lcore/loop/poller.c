@@ -5,9 +5,9 @@
 
 #define FIRST_ROOM 8
 
-/* How many calls until the next one that is timed: 1, 3, ... 127, so 64 on average, and not always
- * 64: a poller that does more in every 16th call would always be caught at it, or never.
- * The generator is Knuth's MMIX (The Art of Computer Programming, vol. 2, 3.3.4). */
+/* Calls until the next timed one: 1, 3, ... 127, so 64 on average. With a fixed distance, a poller
+ * that does more in every 16th call would always be timed in it, or never. The generator is Knuth's
+ * MMIX (The Art of Computer Programming, vol. 2, 3.3.4). */
 static uint32_t next_distance(struct plx_poller *poller)
 {
 	poller->random = poller->random * UINT64_C(6364136223846793005) +
@@ -25,7 +25,7 @@ int poller_call_timed(struct plx_poller *poller, uint64_t now_ns)
 	return work;
 }
 
-/* Before POLLER_REMOVED, which is the end of all times. */
+/* Always before POLLER_REMOVED, the highest time. */
 void poller_next(struct plx_poller *poller, uint64_t now_ns)
 {
 	uint64_t due_ns = plx_time_add(now_ns, poller->period_ns);
@@ -33,7 +33,7 @@ void poller_next(struct plx_poller *poller, uint64_t now_ns)
 	poller->due_ns = due_ns < POLLER_REMOVED ? due_ns : POLLER_REMOVED - 1;
 }
 
-/* Drop the pollers that were removed; the others keep their order. */
+/* Drop removed pollers; the others keep their order. */
 void pollers_compact(struct pollers *pollers)
 {
 	uint32_t kept = 0;
@@ -48,7 +48,7 @@ void pollers_compact(struct pollers *pollers)
 	pollers->removed = false;
 }
 
-/* What the poller waits for is in *sleep. Return: 0; -EAGAIN it refuses, or cannot be asked. */
+/* Add to *sleep what the poller waits for. Return: 0; -EAGAIN it refuses, or cannot be asked. */
 static int ask(struct plx_poller *poller, struct plx_sleep *sleep)
 {
 	uint32_t descriptors = sleep->count;
@@ -60,7 +60,7 @@ static int ask(struct plx_poller *poller, struct plx_sleep *sleep)
 		poller->told = true;
 		idle_tell_unarmed(poller);
 	}
-	/* What it waits for would end the sleep at once, or never. */
+	/* Its descriptors would end the sleep at once, or never. */
 	if (sleep->count == SLEEP_FDS_MAX)
 		sleep_set_take_back(sleep->set, poller);
 	sleep->count = descriptors;
@@ -120,7 +120,7 @@ uint64_t pollers_due_ns(const struct pollers *pollers)
 	for (uint32_t i = 0; i < pollers->count; i++) {
 		uint64_t one_ns = pollers->list[i]->due_ns;
 
-		if (one_ns && one_ns < due_ns) /* POLLER_REMOVED is the greatest */
+		if (one_ns && one_ns < due_ns) /* POLLER_REMOVED is the highest */
 			due_ns = one_ns;
 	}
 	return due_ns;
@@ -148,7 +148,7 @@ int pollers_add(struct pollers *pollers, const struct plx_poller *model,
 
 	if (make_room(pollers))
 		return -ENOMEM;
-	/* Lines of its own: it is written in every turn. */
+	/* On separate cache lines: written in every turn. */
 	poller = aligned_alloc(PLX_CACHE_LINE, (sizeof(*poller) + PLX_CACHE_LINE - 1) /
 						       PLX_CACHE_LINE * PLX_CACHE_LINE);
 	if (!poller)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Signals: a count of fires, and a stack of those that are not 0, which is taken as a whole. Who
- * raises a count from 0 pushes, so that each signal is in it at most once, and firing needs no
- * memory, no room and no lock: it may be done in a signal handler.
+/* A signal has a count of fires; signals with a count other than 0 are on a stack, which the lcore
+ * takes as a whole. The thread that raises a count from 0 pushes, so a signal is on the stack at
+ * most once. Firing needs no memory, room or lock: signal handlers may fire.
  *
- *     who fires                              the lcore
+ *     a thread that fires                    the lcore
  *     G1 add to the count                    G3 take the stack
  *     G2 if it was 0: push                   G4 of each: take the next one, then the count
  *
- * A fire before G4 is in the count that G4 takes; one behind it finds 0, and pushes again. The next
- * one is read before the count is taken, as the signal may be in the stack again behind it. */
+ * A fire before G4 is in the count that G4 takes; a later one finds 0, and pushes again. G4 reads
+ * the next pointer before it takes the count, because the signal may be pushed again after that. */
 #include "lcore_priv.h"
 
 static_assert(ATOMIC_POINTER_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2,
 	      "used in signal handlers");
 
-/* Headers for C++ cannot say _Atomic. */
+/* C++ headers cannot use _Atomic. */
 static _Atomic uint64_t *fired(struct plx_signal *signal)
 {
 	static_assert(sizeof(_Atomic uint64_t) == sizeof(uint64_t), "the same, but for its type");
@@ -42,16 +42,16 @@ void plx_signal_fire(struct plx_signal *signal)
 	struct loop *loop = signal->loop;
 	struct plx_signal *top;
 
-	if (plx_unlikely(!loop)) /* not set up, or not any more */
+	if (plx_unlikely(!loop)) /* not initialized, or already finished */
 		return;
-	/* G1 -> G4: what was written before a fire is visible to the function that hears of it. */
+	/* G1 -> G4: writes before a fire are visible to the signal's function. */
 	if (atomic_fetch_add_explicit(fired(signal), 1, memory_order_acq_rel) != 0)
 		return;
-	/* Relaxed: whether it is still the top, the exchange tells. */
+	/* Relaxed: the exchange checks whether it is still the top. */
 	top = atomic_load_explicit(&loop->signals.fired, memory_order_relaxed);
 	do {
 		signal->next = top;
-		/* G2 -> G3: the link is visible to who takes the stack. */
+		/* G2 -> G3: the link is visible to the lcore that takes the stack. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&loop->signals.fired, &top, signal, memory_order_release, memory_order_relaxed));
 	LCORE_STEP();
@@ -60,7 +60,7 @@ void plx_signal_fire(struct plx_signal *signal)
 	wake_if_asleep(&loop->bell);
 }
 
-/* Move what was fired behind what is there, the oldest first. */
+/* Append fired signals to the list, the oldest first. */
 static void take_fired(struct signals *signals)
 {
 	/* G3 <- G2 */
@@ -96,7 +96,7 @@ unsigned signals_run(struct loop *loop)
 		signal->fn(signal, fires, signal->arg);
 		count++;
 	}
-	if (signals->first) /* relaxed: the next look is ours again */
+	if (signals->first) /* relaxed: only this lcore reads it next */
 		atomic_fetch_or_explicit(&loop->bell.others, OTHERS_SIGNALS, memory_order_relaxed);
 	return count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How loops are asked to stop, and how signals do it in programs that want that. Worker threads
- * keep the signal mask that they inherit: whichever thread takes a signal, the handler sets atomics
- * and writes to the lcores' eventfds, so there is nothing to gain from choosing one. */
+/* Stops all loops, on request or by signals if the program wants that. Worker threads keep their
+ * inherited signal mask: any thread may take a signal, because the handler only sets atomics and
+ * writes to the lcores' eventfds. */
 #include "lcore_priv.h"
 
 #include <signal.h>
@@ -11,19 +11,19 @@ static_assert(ATOMIC_BOOL_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "used in 
 
 struct stop_line lcore_stop;
 
-/* Whoever ends a process with its group (timeout, a supervisor, a terminal) may send the signal
- * twice in a row; a user who sees no effect takes longer than that to ask again. */
+/* Tools that end a process with its group (timeout, a supervisor, a terminal) may send the signal
+ * twice in a row. A user who repeats it takes longer than this. */
 #define STOP_SAME_NS (100 * PLX_NS_PER_MS)
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "used in signal handlers");
 
 /* Relaxed throughout: S1 publishes the signal, and of two at once either may be the first. */
-static _Atomic int64_t heard_ns; /* when a signal came that was no repetition; 0: none did */
+static _Atomic int64_t heard_ns; /* time of the last signal that was not a repetition; 0: none */
 static _Atomic bool is_asked;    /* the next such signal ends the process */
 
-static const int caught[] = {SIGINT, SIGTERM}; /* in programs that ask for it */
+static const int caught[] = {SIGINT, SIGTERM}; /* if the program asks for it */
 
-/* Not plx_now_ns: a program may ask for the handlers before it sets up anything. */
+/* Not plx_now_ns: a program may install the handlers before plx_eal_init. */
 static int64_t monotonic_ns(void)
 {
 	struct timespec now;
@@ -32,7 +32,7 @@ static int64_t monotonic_ns(void)
 	return (int64_t)now.tv_sec * (int64_t)PLX_NS_PER_S + now.tv_nsec;
 }
 
-/* Return: whether the signal counts, as none came shortly before. */
+/* Return: whether the signal counts: no other one arrived shortly before. */
 static bool is_new(void)
 {
 	int64_t now_ns = monotonic_ns();
@@ -46,8 +46,8 @@ static bool is_new(void)
 	return true;
 }
 
-/* As if it were not caught. The kernel lets no default action end the first process of a PID
- * namespace, such as that of a container. */
+/* As if the signal were not caught. The kernel ignores default actions for the first process of a
+ * PID namespace, such as a container's: _exit follows. */
 static void end_process(int signal_number)
 {
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
@@ -57,7 +57,7 @@ static void end_process(int signal_number)
 	sigaddset(&one, signal_number);
 	sigaction(signal_number, &by_default, NULL);
 	raise(signal_number);
-	pthread_sigmask(SIG_UNBLOCK, &one, NULL); /* it was blocked in here: now it ends */
+	pthread_sigmask(SIG_UNBLOCK, &one, NULL); /* ends the process */
 	_exit(128 + signal_number);
 }
 
@@ -76,12 +76,12 @@ static void on_signal(int signal_number)
 
 void plx_stop_on_signals(void)
 {
-	/* SA_RESTART: a system call of the program does not fail for a signal that is ours. */
+	/* SA_RESTART: our signals must not make the program's system calls fail. */
 	struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK}, old;
 
 	sigemptyset(&ours.sa_mask);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
-		/* Cannot fail: the signals exist and may be caught. */
+		/* Cannot fail: the signals are valid and can be caught. */
 		sigaction(caught[i], NULL, &old);
 		if (old.sa_handler != SIG_DFL)
 			continue;
@@ -89,7 +89,7 @@ void plx_stop_on_signals(void)
 	}
 }
 
-/* Whether the handler of a signal is this file's. */
+/* Whether a signal has this file's handler. */
 static bool is_ours(int signal_number)
 {
 	struct sigaction now;
@@ -97,7 +97,7 @@ static bool is_ours(int signal_number)
 	return sigaction(signal_number, NULL, &now) == 0 && now.sa_handler == on_signal;
 }
 
-/* In the child of a fork, which has no loop that could stop. */
+/* For the child of a fork, which has no loop to stop. */
 void stop_give_back(void)
 {
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
@@ -108,8 +108,8 @@ void stop_give_back(void)
 	}
 }
 
-/* At exit(3), libinfinipath gives signals their default action back, and a second one would end the
- * process by that. This destructor runs first, because libfabric is unloaded after its users. */
+/* At exit(3), libinfinipath restores the signals' default action, and a second signal would then
+ * end the process. This destructor runs first, because libfabric is unloaded after its users. */
 PLX_DESTRUCTOR static void wait_for_exit(void)
 {
 	sigset_t ours;
@@ -124,24 +124,24 @@ PLX_DESTRUCTOR static void wait_for_exit(void)
 
 void stop_begin(void)
 {
-	/* Relaxed: no loop runs yet. A signal that came since the last fini stops these lcores; one
-	 * that stopped those before does not count for them. */
+	/* Relaxed: no loop runs yet. A signal since the last fini stops these lcores; one that
+	 * stopped the previous ones does not count. */
 	if (!atomic_load_explicit(&lcore_stop.asked, memory_order_relaxed))
 		atomic_store_explicit(&is_asked, false, memory_order_relaxed);
 }
 
 void stop_forget(void)
 {
-	/* Relaxed: no loop runs any more. The handlers stay, so that a second signal does not end
-	 * the process while it is on its way out. */
+	/* Relaxed: no loop runs. The handlers stay, so that a second signal does not end the
+	 * process during its exit. */
 	atomic_store_explicit(&lcore_stop.asked, false, memory_order_relaxed);
 	atomic_store_explicit(&lcore_stop.signal, 0, memory_order_relaxed);
 }
 
 void plx_stop(void)
 {
-	/* S1 -> S2: who sees the flag also sees the signal, and what was written before plx_stop.
-	 */
+	/* S1 -> S2: a thread that sees the flag also sees the signal, and writes before
+	 * plx_stop. */
 	atomic_store_explicit(&lcore_stop.asked, true, memory_order_seq_cst); /* see wake_all */
 	wake_all();
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a turn does last. The tasks of an lcore form a ring, of which one that belongs to the loop
- * is both ends; those that wait for room in a lane form another one. Each has the number of the run
- * that it waits for, and that one the number of the next: so a run ends at the first task that was
+/* Tasks run last in a turn. The tasks of an lcore form a ring whose head belongs to the loop; tasks
+ * that wait for room in a lane form another one. Each task has the number of the run that it waits
+ * for, and the head has the number of the next run. So a run ends at the first task that was
  * scheduled inside it. */
 #include "lcore_priv.h"
 
-/* Only the ring's own has no function. */
+/* Only the ring's head has no function. */
 static uint32_t owner_of(const struct plx_task *task)
 {
 	while (task->fn)
@@ -18,7 +18,7 @@ void tasks_init(struct plx_task *ring, uint32_t lcore_id)
 	*ring = (struct plx_task){.next = ring, .prev = ring, .arg = (void *)(uintptr_t)lcore_id};
 }
 
-/* Inlined: each task that runs is unlinked. */
+/* Inlined: runs for each task. */
 static inline void unlink_task(struct plx_task *task)
 {
 	assert(plx_task_scheduled(task));
@@ -33,7 +33,7 @@ void tasks_fini(struct plx_task *ring)
 		unlink_task(ring->next);
 }
 
-/* A task is its user's again before fn runs, which may schedule it, or free it. */
+/* The user owns the task again before fn runs, which may schedule or free it. */
 bool task_run_next(struct plx_task *ring)
 {
 	struct plx_task *task = ring->next;

@@ -2,15 +2,15 @@
 /* A hierarchical timing wheel: scheme 7 of G. Varghese and T. Lauck, "Hashed and Hierarchical
  * Timing Wheels", SOSP 1987.
  *
- * A tick is 1.024 us. A timer lies on the lowest level on which its expiry is less than 64 slots
- * ahead of the wheel. So a timer that is due soon is on a low level, however many lie on higher
- * ones, and all timers of a slot belong to one round of it. When time reaches a slot of a higher
- * level, its timers move to lower ones; a slot of level 0 is one tick, and its timers fire.
+ * A tick is 1.024 us. A timer is on the lowest level where its expiry is less than 64 slots ahead.
+ * So a timer that is due soon is on a low level, however many are on higher ones, and all timers of
+ * a slot belong to one round. When time reaches a slot of a higher level, its timers move to lower
+ * levels. A slot of level 0 is one tick, and its timers fire.
  *
- * In a turn each level moves a bounded number of timers. A slot that holds more is finished in
- * later turns; until then slots that lie inside its time overtake it. All other slots are looked at
- * in the order of time. Of two timers with the same tick the one on the higher level was started
- * first, so timers that are moved go before those that were started in the slot. */
+ * In a turn each level moves a bounded number of timers. Larger slots are finished in later turns;
+ * until then, slots within their time overtake them. All other slots are served in the order of
+ * time. Of two timers with the same tick, the one on the higher level was started first, so moved
+ * timers go before those that were started in the slot. */
 #include "lcore_priv.h"
 
 #include <string.h>
@@ -24,18 +24,18 @@ static unsigned shift_of(unsigned level)
 	return level * WHEEL_SLOT_BITS;
 }
 
-/* Slots of the level from the wheel's present one to that of `tick`, which is not before it. */
+/* Slots of the level from the current one to that of `tick`, which must not be earlier. */
 static uint64_t slots_ahead(const struct plx_timer_wheel *wheel, unsigned level, uint64_t tick)
 {
 	return (tick >> shift_of(level)) - (wheel->tick >> shift_of(level));
 }
 
-/* One that is late, as its slot was crowded, belongs to the present tick. */
+/* A late timer from a crowded slot belongs to the current tick. */
 static uint32_t slot_of(const struct plx_timer_wheel *wheel, uint64_t tick)
 {
 	uint64_t at = tick > wheel->tick ? tick : wheel->tick;
-	/* With d the highest digit that differs, less than 64 slots are between on level d. On d -
-	 * 1 there may be as few. */
+	/* If d is the highest digit that differs, less than 64 slots are between on level d, and
+	 * possibly on level d - 1. */
 	unsigned level = (63 - (unsigned)__builtin_clzll((at ^ wheel->tick) | 1)) / WHEEL_SLOT_BITS;
 
 	while (level && slots_ahead(wheel, level - 1, at) < WHEEL_SLOTS)
@@ -101,7 +101,7 @@ static void unlink_timer(struct plx_timer *timer)
 	timer->prev_next = NULL;
 	if (slot->first)
 		return;
-	/* Time does not leave a slot that was begun: it is the present one of its level. */
+	/* Time does not leave a slot that was begun: it is the current one of its level. */
 	if (slot_tick(wheel, timer->slot) <= wheel->tick)
 		wheel->begun &= ~(1u << level);
 	wheel->occupied[level] &= ~(UINT64_C(1) << timer->slot % WHEEL_SLOTS);
@@ -109,7 +109,7 @@ static void unlink_timer(struct plx_timer *timer)
 		wheel->levels &= ~(1u << level);
 }
 
-/* Time has come to `tick`, and no slot ends before it: that leaves every timer where it is. */
+/* Move the current time to `tick`. No slot may end before it, so all timers stay in place. */
 static void advance(struct plx_timer_wheel *wheel, uint64_t tick)
 {
 	if (tick > wheel->tick)
@@ -134,8 +134,8 @@ void wheel_fini(struct plx_timer_wheel *wheel)
 	}
 }
 
-/* The tick that contains or follows ns: a timer is never early. The present one is over for new
- * timers: one that starts itself again with no delay cannot keep a turn busy for ever. */
+/* The first tick at or after ns, so that no timer is early; at least the next one, so that a timer
+ * that restarts itself with delay 0 cannot keep a turn running. */
 static uint64_t expiry_tick(const struct plx_timer_wheel *wheel, uint64_t now_ns, uint64_t ns)
 {
 	uint64_t tick = (ns >> WHEEL_TICK_SHIFT) + (ns % (1u << WHEEL_TICK_SHIFT) != 0);
@@ -153,7 +153,7 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 {
 	assert(!plx_timer_running(timer) || timer->wheel == wheel);
 	plx_timer_stop(timer);
-	/* Catch up first, while nothing is due: from an old tick the timer would be put on a higher
+	/* Catch up first, while nothing is due: from an old tick the timer would be on a higher
 	 * level than it needs, and be moved more often. */
 	if (now_ns < wheel->next_ns)
 		advance(wheel, now_ns >> WHEEL_TICK_SHIFT);
@@ -167,8 +167,8 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 		wheel->next_ns = next_ns;
 }
 
-/* From the time it should have fired on, so that it does not drift; not before now, so that what a
- * long turn missed is not made up for. */
+/* Counts from the planned time, so that the period does not drift, but from now at the earliest:
+ * periods missed in a long turn are skipped. */
 static void start_next_period(struct plx_timer_wheel *wheel, struct plx_timer *timer,
 			      uint64_t now_ns)
 {
@@ -179,7 +179,7 @@ static void start_next_period(struct plx_timer_wheel *wheel, struct plx_timer *t
 		    plx_time_add(timer->expiry_ns + missed, timer->period_ns));
 }
 
-/* The timer is its user's again before fn runs, which may start it, stop it, or free it. */
+/* The user owns the timer again before fn runs, which may start, stop or free it. */
 static void fire(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns)
 {
 	if (timer->period_ns)
@@ -188,8 +188,8 @@ static void fire(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 	timer->fn(timer, timer->arg);
 }
 
-/* Fire the timers of a slot of level 0, one at a time, since fn may stop any other one. Return: how
- * many. */
+/* Fire the timers of a slot of level 0. One at a time, because fn may stop any other. Return: their
+ * number. */
 static unsigned fire_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64_t now_ns,
 			  unsigned max)
 {
@@ -205,7 +205,7 @@ static unsigned fire_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64
 	return done;
 }
 
-/* Move timers of a slot to lower levels. Return: how many. */
+/* Move timers of a slot to lower levels. Return: their number. */
 static unsigned move_slot(struct plx_timer_wheel *wheel, uint32_t number, unsigned max)
 {
 	struct wheel_slot *slot = &wheel->slots[number];
@@ -221,8 +221,8 @@ static unsigned move_slot(struct plx_timer_wheel *wheel, uint32_t number, unsign
 	return done;
 }
 
-/* The slot to look at next, of levels that are not spent in this turn. Return: its first tick;
- * UINT64_MAX: there is none. */
+/* Find the next slot, on levels that are not spent in this turn. Return: its first tick;
+ * UINT64_MAX: none. */
 static uint64_t next_slot(const struct plx_timer_wheel *wheel, uint32_t spent, uint32_t *number_out)
 {
 	uint64_t first = UINT64_MAX, limit = UINT64_MAX;
@@ -233,7 +233,7 @@ static uint64_t next_slot(const struct plx_timer_wheel *wheel, uint32_t spent, u
 		uint64_t tick = slot_tick(wheel, number);
 
 		if (spent & 1u << level) {
-			/* What lies in the time of a slot that was begun overtakes it. */
+			/* Slots within the time of a slot that was begun overtake it. */
 			uint64_t end = wheel->begun & 1u << level
 					     ? tick + (UINT64_C(1) << shift_of(level))
 					     : tick;
@@ -278,7 +278,7 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 	return done_in_all;
 }
 
-/* Timers that are looked at: each may be a cache miss, on the way to a sleep. */
+/* Bounds cache misses on the way to sleep: timers to look at. */
 #define DUE_LOOKS_MAX 8
 
 struct due_ticks {
@@ -291,7 +291,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* What lies in a slot, whose first tick that is. Return: whether it was looked at to its end. */
+/* Look at the timers of a slot with that first tick. Return: whether all were looked at. */
 static bool look_into(const struct plx_timer *first, uint64_t tick, struct due_ticks *due)
 {
 	for (const struct plx_timer *timer = first; timer; timer = timer->next) {
@@ -307,7 +307,8 @@ static bool look_into(const struct plx_timer *first, uint64_t tick, struct due_t
 	return true;
 }
 
-/* Slot by slot, in the order of time, until none may hold an earlier one that is not lax. */
+/* Slot by slot in the order of time, until no later slot can have an earlier timer that is not
+ * lax. */
 static void look_into_level(const struct plx_timer_wheel *wheel, unsigned level,
 			    struct due_ticks *due)
 {
@@ -330,7 +331,7 @@ struct due wheel_due(const struct plx_timer_wheel *wheel)
 {
 	struct due_ticks due = {UINT64_MAX, UINT64_MAX, 0};
 
-	if (wheel->begun) /* what it has moved may come before what is left */
+	if (wheel->begun) /* timers already moved may expire before those left */
 		return (struct due){wheel->next_ns, wheel->next_ns};
 	for (uint32_t levels = wheel->levels; levels; levels &= levels - 1)
 		look_into_level(wheel, (unsigned)__builtin_ctz(levels), &due);
