@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The child of a fork has a copy of the lcores' memory, but none of their threads, and it shares
- * their descriptors with its parent. So it has no lcores: calls that need one fail and name the
- * fork, and what the parent uses stays as it is. */
+/* The child of a fork has a copy of the lcores' memory, but not their threads, and shares their
+ * descriptors with the parent. So it has no lcores: calls that need one fail and name the fork, and
+ * the parent's resources stay untouched. */
 #include "lcore_priv.h"
 
 #include <unistd.h>
 
-/* Set in the child alone, before it has threads. */
+/* Set in the child only, before it has threads. */
 static bool forked;
 static struct plx_fork_hook *hooks;
 
@@ -29,7 +29,7 @@ int plx_fail_forked(const char *what)
 			what);
 }
 
-/* Only what is allowed in a signal handler: other threads may have held any lock. */
+/* Calls only async-signal-safe functions: other threads may have held any lock. */
 static void in_child(void)
 {
 	if (plx_lcore_count()) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The threads of the workers. Each one's state is a futex word, and only one side may change it:
+/* Worker threads. A worker's state is a futex word, and only one side may change it:
  *
  *     STARTING -> WAIT -> RUNNING -> DONE -> WAIT -> ... -> ENDING
  *              1       2          1       2              2
  *
  * 1: the worker, which then wakes the main thread; 2: the main thread, which then wakes the worker.
- * Nobody spins. */
+ * No side spins. */
 #include "lcore_priv.h"
 
 #include <linux/futex.h>
@@ -14,12 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* User code runs on it, and libfabric's tcp providers take arrays of 16 KiB per call. */
+/* Room for user code, and for libfabric's tcp providers, which put arrays of 16 KiB on the
+ * stack. */
 #define STACK_BYTES_MIN ((size_t)1 << 20)
 
 /* States ----------------------------------------------------------------------------------- */
 
-/* W1 -> W2: what was written for the other side (fn and arg; the result) is visible to it. */
+/* W1 -> W2: data for the other side (fn and arg; the result) is visible to it. */
 static void set_state(struct lcore *lcore, uint32_t state)
 {
 	atomic_store_explicit(&lcore->state, state, memory_order_release);
@@ -31,13 +32,13 @@ static uint32_t get_state(const struct lcore *lcore)
 	return atomic_load_explicit(&lcore->state, memory_order_acquire); /* W2 <- W1 */
 }
 
-/* Sleep while the state is that one. deadline: of CLOCK_MONOTONIC; NULL: for ever.
- * Return: 0, it is another one; -ETIMEDOUT. */
+/* Sleep while the state is `state`. deadline: of CLOCK_MONOTONIC; NULL: none. Return: 0 the state
+ * changed; -ETIMEDOUT. */
 static int wait_while(struct lcore *lcore, uint32_t state, const struct timespec *deadline)
 {
 	bool late = false;
 
-	/* Woken by a signal, or for nothing: the absolute deadline stays what it was. */
+	/* Signals and spurious wake-ups do not move the absolute deadline. */
 	while (get_state(lcore) == state) {
 		if (late)
 			return -ETIMEDOUT;
@@ -88,7 +89,7 @@ static void serve(struct lcore *lcore)
 			continue;
 		}
 		lcore->result = lcore->fn(lcore->arg);
-		if (plx_is_forked()) /* the copy of a worker whose function called fork */
+		if (plx_is_forked()) /* the copy of a worker whose function forked */
 			return;
 		set_state(lcore, PLX_LCORE_DONE);
 	}
@@ -101,7 +102,7 @@ static void *worker(void *arg)
 	char name[16];
 
 	snprintf(name, sizeof(name), "plx-lcore-%u", lcore->id);
-	pthread_setname_np(pthread_self(), name); /* for people: works without, too */
+	pthread_setname_np(pthread_self(), name); /* only for debugging: errors do not matter */
 	start->err = lcore_enter(lcore, start->topo);
 	if (start->err) {
 		snprintf(start->text, sizeof(start->text), "%s", plx_error());
@@ -173,7 +174,7 @@ enum plx_lcore_state plx_lcore_state(uint32_t id)
 	return state <= PLX_LCORE_DONE ? (enum plx_lcore_state)state : PLX_LCORE_OFF;
 }
 
-/* The worker of that id. Return: 0; -ENOENT; -EINVAL. */
+/* Find a worker. Return: 0; -ENOENT; -EINVAL. */
 static int find_worker(const char *what, uint32_t id, struct lcore **lcore_out)
 {
 	*lcore_out = lcore_get(id);
@@ -233,7 +234,7 @@ int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out)
 	return 0;
 }
 
-/* timeout_ns: what the deadline was made from, for the text. */
+/* timeout_ns: only for the error text. */
 static int join(const char *what, uint32_t id, const struct timespec *deadline, uint64_t timeout_ns,
 		int *result_out)
 {
@@ -253,7 +254,7 @@ static int join(const char *what, uint32_t id, const struct timespec *deadline, 
 				what, lcore_text(lcore, text), (double)timeout_ns / 1e9);
 	if (result_out)
 		*result_out = lcore->result;
-	/* Relaxed: the worker has nothing to read until something is launched. */
+	/* Relaxed: the worker reads nothing until the next launch. */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_WAIT, memory_order_relaxed);
 	return 0;
 }

@@ -14,14 +14,14 @@ PLX_LOG_COMPONENT(log_lcore, "lcore");
 
 static struct lcore lcores[PLX_LCORE_MAX];
 
-/* Relaxed throughout: they are numbers that nothing hangs on; L1 publishes each lcore. */
+/* Relaxed throughout: they guard no other data; L1 publishes each lcore. */
 static _Atomic uint32_t lcore_count;
 static _Atomic uint32_t main_id = PLX_LCORE_NONE;
 
-/* Main thread alone. */
+/* Main thread only. */
 static const struct plx_topo *topo;
-static struct plx_cpuset old_cpus; /* of the main thread, before it was pinned */
-static unsigned long old_slack_ns; /* the same */
+static struct plx_cpuset old_cpus; /* the main thread's, before it was pinned */
+static unsigned long old_slack_ns; /* likewise */
 
 static uint32_t lane_slots; /* written before there are other lcores */
 
@@ -55,9 +55,8 @@ int lcore_fail_unknown(const char *what, uint32_t id)
 			plx_lcore_count() ? "" : "; Pollux is not up, call plx_eal_init first");
 }
 
-/* An lcore that runs nothing is the main thread's: see plx_fabric_fini. Once all have ended, there
- * is nobody to be in the way of; and in the child of a fork calls fail, which is for them to say.
- */
+/* The main thread may act for an lcore that runs nothing: see plx_fabric_fini. With no lcores left
+ * any thread may. In the child of a fork, calls fail and report the fork themselves. */
 static bool may_stand_in(uint32_t owner)
 {
 	if (plx_is_forked() || !plx_lcore_count())
@@ -91,7 +90,7 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 	eventfd = wake_open(lcore->id);
 	if (eventfd < 0)
 		return eventfd;
-	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; by default 50 us */
+	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; the default is 50 us */
 	loop = loop_create(lcore->id, eventfd);
 	if (!loop)
 		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
@@ -99,15 +98,18 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 	loop_self = loop;
 	plx_lcore_vars_tls = loop->vars;
 	plx_lcore_id_tls = lcore->id;
-	/* L1 -> L2: who finds the loop finds it, and its lcore's id, CPUs and node, complete. */
+	/* L1 -> L2: a thread that finds the loop sees it complete, and its lcore's id, CPUs and
+	 * node. */
 	atomic_store_explicit(&lcore->loop, loop, memory_order_release);
 	return 0;
 }
 
-/* Take the lcore away once its thread is gone, or is the calling one. */
+/* Remove an lcore whose thread has ended, or is the calling one. */
 static void lcore_clear(struct lcore *lcore)
 {
-	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed); /* own */
+	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed); /* written by
+										       * this
+										       * thread */
 	uint64_t unread = messages_fini(loop);
 
 	if (unread)
@@ -119,7 +121,7 @@ static void lcore_clear(struct lcore *lcore)
 	loop_destroy(loop);
 }
 
-/* Its descriptors are the parent's, too: none of them may be written to or changed from here. */
+/* The descriptors are shared with the parent: do not write to them or change them. */
 static void forget(struct lcore *lcore)
 {
 	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed);
@@ -221,7 +223,7 @@ static int enter_main(uint32_t id)
 	if (err) {
 		char text[512];
 
-		/* Half pinned, perhaps; the text must tell of what came first. */
+		/* It may be pinned already; keep the text of the first error. */
 		snprintf(text, sizeof(text), "%s", plx_error());
 		plx_topo_pin(topo, &old_cpus);
 		prctl(PR_SET_TIMERSLACK, old_slack_ns);
@@ -294,7 +296,7 @@ undo_main:
 	return err;
 }
 
-/* Wait for every function that was launched. Return: 0; -ETIMEDOUT. */
+/* Wait for every launched function. Return: 0; -ETIMEDOUT. */
 static int wait_workers(uint64_t timeout_ns)
 {
 	struct timespec space;
@@ -341,8 +343,8 @@ int plx_lcores_fini(uint64_t timeout_ns)
 	return 0;
 }
 
-/* The calling lcore, woken from a CPU that is not its own; where there is none it is guessed: with
- * one for both, who spins would keep the other one from it. */
+/* Wakes the calling lcore from another CPU. Without another CPU the default stays: on a shared one,
+ * the spinning thread would block the other. */
 static void measure_wake_cost(void)
 {
 	struct plx_cpuset others = old_cpus;
@@ -361,7 +363,7 @@ void lcore_know_wake_cost(void)
 	pthread_once(&once, measure_wake_cost);
 }
 
-/* Questions -------------------------------------------------------------------------------- */
+/* Getters ---------------------------------------------------------------------------------- */
 
 uint32_t plx_lcore_count(void)
 {
@@ -401,7 +403,7 @@ int plx_lcore_node(uint32_t id)
 	return lcore ? lcore->node : -1;
 }
 
-/* What its senders counted, and how many they are. */
+/* Add what the senders counted, and their number. */
 static void count_lanes(const struct loop *loop, struct plx_lcore_stats *stats)
 {
 	struct plx_ring_stats others;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What lib/lcore does for the libraries above it, and not for programs: not installed. */
+/* Functions of lib/lcore for the libraries above it; not installed. */
 #ifndef LCORE_INTERNAL_H
 #define LCORE_INTERNAL_H
 
 #include "plx_lcore.h"
 
-/** Fail as `what` does where plx_is_forked. Thread: any. Return: -EPERM. */
+/** Set the error text of `what` in the child of a fork (plx_is_forked). Thread: any. Return:
+ * -EPERM. */
 int plx_fail_forked(const char *what);
 
-/** Fail as `what` does on a thread that is no lcore. Thread: any. Return: -ENOENT; -EPERM where
- * plx_is_forked. */
+/** Set the error text of `what` on a thread that is not an lcore. Thread: any. Return: -ENOENT;
+ * -EPERM in the child of a fork. */
 int plx_fail_no_lcore(const char *what);
 
-/** To be called in a process that was forked, on the thread that called fork, while plx_lcore_id
- * still tells its lcore. fn: makes only calls that signal handlers may make. Ownership: static. */
+/** Runs in the child of a fork, on the thread that forked, while plx_lcore_id still returns its
+ * lcore. fn: calls only async-signal-safe functions. Ownership: static. */
 struct plx_fork_hook {
 	void (*fn)(void);
 	struct plx_fork_hook *next; /* private */

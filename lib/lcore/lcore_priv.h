@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of lib/lcore share. An lcore is a thread that has a loop. In reading order:
+/* Shared by the files of lib/lcore. An lcore is a thread with a loop. In reading order:
  *
  *   lcore.c     the set of lcores: from a map to pinned threads with a loop each, and back
- *   launch.c    the threads of the workers: launch and join
+ *   launch.c    worker threads: launch and join
  *   fork.c      the child of a fork has no lcores
- *   settle.c    memory that a thread has used before it was pinned
- *   var.c       variables that each lcore has its own of
+ *   settle.c    moves memory that a thread used before it was pinned
+ *   var.c       per-lcore variables
  *   loop/       lcore_loop.h: one turn, and what it calls
- *   messages/   messages.h: from one lcore to another
+ *   messages/   messages.h: messages between lcores
  *   idle/       idle.h: an lcore without work */
 #ifndef LCORE_PRIV_H
 #define LCORE_PRIV_H
@@ -20,11 +20,11 @@
 #include <assert.h>
 #include <pthread.h>
 
-/* States that nobody else sees: plx_lcore_state() says OFF. */
+/* Private states: plx_lcore_state() reports OFF. */
 enum {
 	LCORE_STARTING = PLX_LCORE_DONE + 1, /* the thread sets itself up */
-	LCORE_FAILED,                        /* it could not */
-	LCORE_ENDING,                        /* it shall end */
+	LCORE_FAILED,                        /* set-up failed */
+	LCORE_ENDING,                        /* asked to end */
 };
 
 struct lcore {
@@ -34,54 +34,53 @@ struct lcore {
 	pthread_t thread;
 	struct plx_cpuset cpus;
 	_Atomic(struct loop *) loop; /* NULL: no such lcore */
-	/* Written by the main thread and the lcore in turn: who may, the state tells. */
+	/* Written by the main thread and the lcore in turn, depending on the state. */
 	alignas(PLX_CACHE_LINE) _Atomic uint32_t state; /* a futex */
 	int result;
 	plx_lcore_fn fn;
 	void *arg;
 };
 
-/* Messages that a lane holds, as configured. */
+/* Messages per lane, as configured. */
 uint32_t lcore_lane_slots(void);
 
-/* The lcore of that id, or NULL. */
+/* Return: NULL: unknown id. */
 struct lcore *lcore_get(uint32_t id);
 
-/* "lcore 2 (CPU 5)" for error texts. Returns out. */
+/* "lcore 2 (CPU 5)" for error texts. Return: out. */
 #define LCORE_TEXT_BYTES 160
 const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
 
-/* Make the calling thread that lcore: pin it, and give it a loop. Return: 0; -errno. */
+/* Make the calling thread that lcore: pin it, and create its loop. Return: 0; -errno. */
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
 
-/* Move what the calling thread has used so far of its stack and its thread-local variables to the
- * node; -1: nowhere. */
+/* Move the calling thread's stack and thread-local variables to the node; -1: do nothing. */
 void lcore_settle(int node);
 
-/* Let wake_cost_get tell what was measured: once in a process, some milliseconds of the calling
- * lcore's. */
+/* Measure the values of wake_cost_get: once per process, for some milliseconds on the calling
+ * lcore. */
 void lcore_know_wake_cost(void);
 
-/* Become a process without lcores, as the child of a fork. Thread: that of the fork. */
+/* Become a process without lcores. Thread: the one that forked, in the child. */
 void lcores_forget(void);
 
-/* fork.c: call it before there are lcores; later calls do nothing. */
+/* fork.c: call before there are lcores; later calls do nothing. */
 void fork_watch(void);
 
-/* Fail as there is no lcore of that id. Return: -ENOENT; -EPERM in the child of a fork. */
+/* Set the error text for an unknown lcore. Return: -ENOENT; -EPERM in the child of a fork. */
 int lcore_fail_unknown(const char *what, uint32_t id);
 
-/* Start the lcore's thread, and wait until it is in state WAIT. Return: 0; -errno. */
+/* Start the lcore's thread, and wait for state WAIT. Return: 0; -errno. */
 int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo);
 
 /* End and join the thread of an lcore that runs nothing. */
 void lcore_thread_end(struct lcore *lcore);
 
-/* Wait until the lcore is not in state RUNNING. deadline: of CLOCK_MONOTONIC; NULL: for ever.
- * Return: 0; -ETIMEDOUT. */
+/* Wait until the lcore leaves state RUNNING. deadline: of CLOCK_MONOTONIC; NULL: none. Return: 0;
+ * -ETIMEDOUT. */
 int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline);
 
-/* timeout_ns from now on. Returns deadline_out, or NULL for one that never comes. */
+/* A deadline timeout_ns from now. Return: deadline_out; NULL: never. */
 const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out);
 
 #endif

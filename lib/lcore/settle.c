@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages that a thread brings along when it becomes an lcore. Its stack and its thread-local
- * variables are in use before it is pinned: its creator writes to them, and it runs its first calls
- * wherever the system starts it. What was written first on another node is moved. */
+/* Moves pages that a thread used before it became an lcore. Its stack and thread-local variables
+ * are first written by its creator, and by its own first calls before it is pinned. They may be on
+ * another NUMA node. */
 #include "lcore_priv.h"
 
 #include <numaif.h>
 
 #define PAGE_BYTES ((size_t)4096)
-#define PAGES_MAX  64 /* moved by one call */
-/* Of the stack, at the end that was used first. The rest is first written by the lcore. */
+#define PAGES_MAX  64 /* per call */
+/* The part of the stack that is used first; the lcore is the first to write the rest. */
 #define STACK_BYTES ((size_t)1 << 20)
 
-/* Pages that are not there yet, or that the system does not let move, stay as they are. */
+/* Pages that do not exist yet, or that cannot be moved, stay. */
 static void move_pages_at(const void *base, size_t count, int node)
 {
 	char *first = (char *)((uintptr_t)base / PAGE_BYTES * PAGE_BYTES);
@@ -47,7 +47,7 @@ void lcore_settle(int node)
 	if (node < 0)
 		return;
 	move_stack(node);
-	/* The main thread's are not on its stack. */
+	/* The main thread's thread-local variables are not on its stack. */
 	move_pages_at(&loop_self, 1, node);
 	move_pages_at(&plx_lcore_id_tls, 1, node);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Per-lcore variables: an offset into a block that every loop has in its own mapping. The block's
- * pages are not touched before the variables are, so those lie where they are first written. */
+/* Per-lcore variables: an offset into a block in each loop's mapping. Nothing else touches the
+ * block's pages, so variables are on the NUMA node of the lcore that first writes them. */
 #include "lcore_priv.h"
 
 #include <string.h>
 
 __thread char *plx_lcore_vars_tls;
 
-/* Offset 0 is for "none". Relaxed: a number that is shared out, and nothing hangs on it. */
+/* Offset 0 means "none". Relaxed: guards no other data. */
 static _Atomic uint32_t used = PLX_CACHE_LINE;
 
 int plx_lcore_var_create(size_t size_bytes, size_t align_bytes, struct plx_lcore_var *var_out)
