@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An lcore's idle periods: runs of turns that find nothing. Each one is polled through for as long
- * as the policy says, and then slept through (sleep.c).
+/* Idle periods: runs of turns without work. An lcore polls through a period for as long as the
+ * policy says, and then sleeps (sleep.c).
  *
- *     sleep_at_ns   0           a period begins with the next turn without work
- *                   PLX_NEVER  PLX_IDLE_POLL: no turn is looked at
- *                   else        this period is polled until then */
+ *     sleep_at_ns   0          a period begins with the next turn without work
+ *                   PLX_NEVER  PLX_IDLE_POLL: never sleep
+ *                   else       poll this period until then */
 #include "lcore_priv.h"
 
 #define SPIN_MAX_NS   (2 * PLX_NS_PER_MS)
@@ -30,7 +30,7 @@ static struct idle_costs costs_of(const struct idle *idle)
 	};
 }
 
-/* For those that look on. Relaxed: see counter_add. */
+/* Publish the policy for other threads. Relaxed: see counter_add. */
 static void tell(struct idle *idle)
 {
 	struct idle_counts *counts = &idle->counts;
@@ -51,7 +51,7 @@ void idle_costs_changed(struct idle *idle)
 	tell(idle);
 }
 
-/* As given, or as known so far. */
+/* As configured, or the best values so far. */
 static void set_costs(struct idle *idle)
 {
 	wake_cost_get(&idle->wake_ns, &idle->sleep_ns);
@@ -94,7 +94,7 @@ void idle_init(struct loop *loop)
 	idle_apply(loop, &conf);
 }
 
-/* Measured once in a process. */
+/* Measured once per process. */
 static void know_costs(struct idle *idle)
 {
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || idle->costs_known)
@@ -108,7 +108,7 @@ static void know_costs(struct idle *idle)
 void idle_start(struct loop *loop)
 {
 	if (loop->sleep_at_ns != PLX_NEVER)
-		loop->sleep_at_ns = 0; /* a period that the last run was left in */
+		loop->sleep_at_ns = 0; /* the last run may have left a period */
 	/* Other threads may have closed some of its descriptors. */
 	sleep_set_destroy(loop->sleep_set);
 	loop->sleep_set = NULL;
@@ -117,8 +117,8 @@ void idle_start(struct loop *loop)
 
 /* Periods ----------------------------------------------------------------------------------- */
 
-/* An answer that is on its way: polling up to there is worth it where it costs less than a sleep
- * would. It may be half as late again. */
+/* Poll for an expected response if that costs less than a sleep. It may be late by half its
+ * expected time. */
 static uint64_t expected_ns(const struct idle *idle, uint64_t now_ns)
 {
 	uint64_t wait_ns;
@@ -131,7 +131,7 @@ static uint64_t expected_ns(const struct idle *idle, uint64_t now_ns)
 	return wait_ns + wait_ns / 2;
 }
 
-/* Here is the time for what the end of the last period had none for. */
+/* Catch up on what the end of the last period left for later. */
 static void begin(struct loop *loop)
 {
 	struct idle *idle = &loop->idle;
@@ -160,12 +160,12 @@ void idle_end(struct loop *loop)
 {
 	struct idle *idle = &loop->idle;
 
-	if (loop->sleep_at_ns == PLX_NEVER) /* set in that very turn */
+	if (loop->sleep_at_ns == PLX_NEVER) /* set in this turn */
 		return;
 	idle->gap_ns = plx_time_since(idle->began_ns, loop->now_ns);
 	if (idle->conf.budget < 1)
 		idle_policy_spent(&idle->policy, idle->slept ? idle->polled_ns : idle->gap_ns);
-	/* It took that long to hear of what ended it. */
+	/* Subtract the latency of the wake-up. */
 	if (idle->slept)
 		idle->gap_ns -= idle->gap_ns < idle->wake_ns ? idle->gap_ns : idle->wake_ns;
 	idle->gap_known = true;
@@ -200,7 +200,7 @@ void plx_loop_expect(uint64_t time_ns)
 	if (loop->sleep_at_ns == 0 || loop->sleep_at_ns == PLX_NEVER ||
 	    loop->idle.conf.mode != PLX_IDLE_ADAPTIVE)
 		return;
-	/* Inside a period, in a callback whose poller did no work by its own account. */
+	/* Inside a period, in a callback whose poller reported no work. */
 	spin_ns = expected_ns(&loop->idle, loop->now_ns);
 	if (loop->now_ns + spin_ns > loop->sleep_at_ns)
 		loop->sleep_at_ns = loop->now_ns + spin_ns;
@@ -234,7 +234,7 @@ static int check(const struct plx_idle_conf *conf)
 	return 0;
 }
 
-/* Return: NULL where there is no such lcore. */
+/* Return: NULL: no such lcore. */
 static struct loop *find_loop(uint32_t id)
 {
 	struct lcore *lcore = lcore_get(id);
@@ -254,7 +254,7 @@ int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 	if (err)
 		return err;
 	idle_apply(loop, conf);
-	/* Else the loop does it as it begins. */
+	/* Otherwise the loop does it when it starts. */
 	if (loop == loop_self && loop->entered)
 		know_costs(&loop->idle);
 	return 0;
@@ -293,7 +293,7 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 		.wake_ns = counter_get(&counts->cost_wake_ns),
 		.sleep_ns = counter_get(&counts->cost_sleep_ns),
 		.early_ns = counter_get(&counts->early_ns),
-		/* Relaxed: constant text, or as alive as its poller. */
+		/* Relaxed: constant text, or valid as long as its poller. */
 		.awake_by = atomic_load_explicit(&counts->awake_by, memory_order_relaxed),
 		.crowded = atomic_load_explicit(&counts->crowded, memory_order_relaxed),
 	};

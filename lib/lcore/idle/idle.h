@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An lcore without work. It stands below lcore_loop.h, whose struct loop has one struct idle. In
- * reading order:
+/* An lcore without work. Below lcore_loop.h: each struct loop has one struct idle. In reading
+ * order:
  *
  *   idle.c          idle periods: poll, then sleep
- *   idle_policy.c   for how long to poll: arithmetic on times, without a clock
+ *   idle_policy.c   how long to poll: arithmetic on times, without a clock
  *   idle_text.c     a policy as text
- *   sleep.c         the way to sleep, and back
+ *   sleep.c         falling asleep and waking
  *   sleep_set.c     more descriptors than a sleep's array holds
  *   wake.c          the eventfds that end a sleep
- *   wake_cost.c     what it costs to sleep and to wake, measured at start
- *   idle_follow.c   the same, followed at run time
- *   idle_watch.c    what goes wrong: a crowded CPU, a poller that keeps the lcore awake */
+ *   wake_cost.c     measures at start what a sleep and a wake-up cost
+ *   idle_follow.c   updates these costs at run time
+ *   idle_watch.c    finds crowded CPUs, and pollers that keep the lcore awake */
 #ifndef LCORE_IDLE_H
 #define LCORE_IDLE_H
 
@@ -30,77 +30,75 @@ struct loop;
 
 /* The policy: idle_policy.c ---------------------------------------------------------------- */
 
-/* How long an lcore that finds nothing to do goes on polling before it sleeps: arithmetic on times,
- * without a clock of its own.
+/* How long an idle lcore polls before it sleeps: arithmetic on times, without a clock.
  *
- * An idle period that lasts g costs alpha * g to who polls through it, and alpha * (T + K) + W to
- * who gave up after T: K is the CPU time of falling asleep and waking, W the latency that the
- * wake-up adds, alpha how much latency a user gives for so much CPU time. To poll for K + W /
- * alpha, when both have cost the same, and sleep then costs at most twice what the best choice
- * would have (the ski rental problem; A. Karlin et al., "Empirical Studies of Competitive Spinning
- * for a Shared-Memory Multiprocessor", SOSP 1991). Where the lengths of the periods are known by
- * and large, there is a better T: the one of least expected cost. */
+ * An idle period of length g costs alpha * g if it is polled, and alpha * (T + K) + W if the lcore
+ * sleeps after T. K is the CPU time of falling asleep and waking, W the latency of the wake-up,
+ * alpha the latency that a user accepts per CPU time. Polling for K + W / alpha, when both have
+ * cost the same, costs at most twice the best choice (the ski rental problem; A. Karlin et al.,
+ * "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor", SOSP 1991). If
+ * the distribution of the periods is known, a better T is the one with the least expected cost. */
 
-/* Half octaves: bucket i ends at 512 ns * 2^(i / 2), the last one at 1.48 ms. What is longer is in
- * one more. */
+/* Half octaves: bucket i ends at 512 ns * 2^(i / 2), the last one at 1.48 ms. One more bucket has
+ * longer periods. */
 #define IDLE_BUCKETS 24
 
-/* What an idle period costs. */
+/* The costs of an idle period. */
 struct idle_costs {
-	uint64_t wake_ns;  /* W: from the event to the callback, of an lcore that sleeps */
-	uint64_t sleep_ns; /* K: CPU time of going to sleep and waking; more than 0 */
+	uint64_t wake_ns;  /* W: from the event to the callback, while the lcore sleeps */
+	uint64_t sleep_ns; /* K: CPU time of falling asleep and waking; more than 0 */
 	double alpha;      /* ns of latency that 1 ns of CPU time is worth; more than 0 */
 };
 
 enum idle_algorithm {
-	IDLE_FIXED,   /* K + W / alpha, whatever happens */
-	IDLE_LEARNED, /* by the idle periods before; that, until there are enough of them */
+	IDLE_FIXED,   /* always K + W / alpha */
+	IDLE_LEARNED, /* from past idle periods; fixed until there are enough */
 };
 
 struct idle_policy {
-	uint64_t spin_ns; /* T: poll for so long */
+	uint64_t spin_ns; /* T: how long to poll */
 	enum idle_algorithm algorithm;
 	struct idle_costs costs;
 	uint64_t spin_max_ns;
 	double budget;                 /* share of the time that may be polled; 1: all of it */
-	double tokens_ns;              /* of that, what is left over */
-	uint64_t spun_from_ns;         /* the last period began; 0: none did */
-	uint64_t known;                /* periods that were learned */
-	double weight;                 /* of the next one: older ones fade */
-	double gaps[IDLE_BUCKETS + 1]; /* weights of those of each length */
+	double tokens_ns;              /* unused part of the budget */
+	uint64_t spun_from_ns;         /* start of the last period; 0: none yet */
+	uint64_t known;                /* periods learned */
+	double weight;                 /* of the next period: older ones fade */
+	double gaps[IDLE_BUCKETS + 1]; /* weights by length */
 };
 
-/* spin_max_ns: T is not longer. Forgets what was learned. */
+/* spin_max_ns: upper bound on T. Forgets what was learned. */
 void idle_policy_init(struct idle_policy *policy, enum idle_algorithm algorithm,
 		      const struct idle_costs *costs, uint64_t spin_max_ns);
 
-/* share: 0 to 1, of the time, may be spent on polling, over some 10 ms; no budget by itself. One
- * period may always poll for W + K. */
+/* share: 0 to 1, of the time, may be polled, over about 10 ms; default: no limit. One period may
+ * always poll for W + K. */
 void idle_policy_set_budget(struct idle_policy *policy, double share);
 
-/* An idle period begins. Returns for how long it may be polled: T, or less by the budget. */
+/* An idle period begins. Return: how long to poll: T, or less by the budget. */
 uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns);
 
-/* So much of the period was polled: taken from the budget, which may be overdrawn by W + K. */
+/* Polled for polled_ns: subtract it from the budget, which may be overdrawn by W + K. */
 void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns);
 
-/* K + W / alpha: polling for longer than that costs more than a sleep. */
+/* K + W / alpha: longer polling costs more than a sleep. */
 double idle_policy_even_ns(const struct idle_policy *policy);
 
-/* The half octaves. */
+/* The bucket of a length, and where a bucket ends. */
 unsigned idle_bucket_of(uint64_t gap_ns);
 uint64_t idle_bucket_top_ns(unsigned bucket);
 
-/* The costs have changed, as measured: choose T anew. Keeps what was learned. */
+/* New measured costs: choose T again. Keeps what was learned. */
 void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs);
 
-/* An idle period, polled or slept through, has ended with work after gap_ns. */
+/* An idle period, polled or slept, has ended with work after gap_ns. */
 void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns);
 
 /* A sleep ---------------------------------------------------------------------------------- */
 
 #define SLEEP_FDS_MAX 32
-#define SLEEP_SET     (SLEEP_FDS_MAX - 1) /* of an array that is full: those that found no place */
+#define SLEEP_SET     (SLEEP_FDS_MAX - 1) /* if the array is full: the set of the others */
 
 /* sleep_set.c: more descriptors than a sleep's array holds. */
 struct sleep_set;
@@ -109,130 +107,129 @@ struct sleep_set;
 struct sleep_set *sleep_set_create(void);
 void sleep_set_destroy(struct sleep_set *set);
 
-/* Readable when one of those that are watched is. */
+/* Readable when a watched descriptor is. */
 int sleep_set_fd(const struct sleep_set *set);
 
-/* Begin a sleep with no descriptors. */
+/* Start a sleep without descriptors. */
 void sleep_set_begin(struct sleep_set *set);
 
 /* Wake on fd. Return: false if it cannot be watched. */
 bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose);
 
-/* Drop what that poller added. */
+/* Drop the descriptors that poller added. */
 void sleep_set_take_back(struct sleep_set *set, const struct plx_poller *whose);
 
-/* Remove all other descriptors from the epoll set. */
+/* Remove descriptors that were not added for this sleep from the epoll set. */
 void sleep_set_settle(struct sleep_set *set);
 
-/* After it: find those that are ready. Return: whose the first one is; NULL: none. */
+/* After a sleep: find the ready descriptors. Return: the poller of the first; NULL: none. */
 struct plx_poller *sleep_set_look(struct sleep_set *set);
 bool sleep_set_ready(const struct sleep_set *set, int fd);
 
-/* The descriptor will be closed. */
+/* Call before the descriptor is closed. */
 void sleep_set_forget(struct sleep_set *set, int fd);
 
 /* What a sleep waits for. The first descriptor is the eventfd. */
 struct plx_sleep {
 	uint64_t until_ns;
-	enum plx_wake_cause limited_by; /* what until_ns is: TIMER, CAP or NAP */
+	enum plx_wake_cause limited_by; /* the reason for until_ns: TIMER, CAP or NAP */
 	bool unsure;                    /* something in it cannot be waited for */
-	int ready;                      /* descriptors; what ppoll returned */
-	uint64_t exact_ns;              /* a time that may not be slept through; UINT64_MAX: none */
-	uint64_t early_ns;              /* until_ns is so much before it; 0: it is not */
+	int ready;                      /* result of ppoll: number of descriptors */
+	uint64_t exact_ns;              /* must not sleep past this; UINT64_MAX: none */
+	uint64_t early_ns;              /* how long until_ns is before it; 0: it is not */
 	uint64_t lasted_ns;
 	uint32_t count;
 	struct pollfd fds[SLEEP_FDS_MAX];
 	struct plx_poller *whose[SLEEP_FDS_MAX];
-	struct plx_poller *arming; /* that adds to it now */
-	struct sleep_set *set;     /* in use if the array is full; NULL: none yet */
+	struct plx_poller *arming; /* the poller that adds to it now */
+	struct sleep_set *set;     /* used if the array is full; NULL: none yet */
 };
 
 /* Idle periods ----------------------------------------------------------------------------- */
 
 /* Written by the lcore, read by any thread. */
 struct idle_counts {
-	_Atomic uint64_t periods; /* turns without work in a row */
+	_Atomic uint64_t periods; /* runs of turns without work */
 	_Atomic uint64_t sleeps;
-	_Atomic uint64_t naps; /* of those */
+	_Atomic uint64_t naps; /* included in sleeps */
 	_Atomic uint64_t wakes[PLX_WAKE_CAUSES];
-	_Atomic uint64_t late;     /* sleeps given up: a message came meanwhile */
+	_Atomic uint64_t late;     /* sleeps given up: a message arrived */
 	_Atomic uint64_t refused;  /* ... a poller had work, or could not be waited for */
-	_Atomic uint64_t spurious; /* woken, and there was nothing */
-	_Atomic uint64_t rescues;  /* not woken, and there was work */
+	_Atomic uint64_t spurious; /* woken without work */
+	_Atomic uint64_t rescues;  /* not woken, although there was work */
 	_Atomic uint64_t asleep_ns;
-	_Atomic uint64_t wake_ns[PLX_WAKE_BUCKETS];            /* so many wake-ups took so long */
-	_Atomic uint64_t spin_ns, cost_wake_ns, cost_sleep_ns; /* of the policy now */
+	_Atomic uint64_t wake_ns[PLX_WAKE_BUCKETS];            /* histogram of wake-up times */
+	_Atomic uint64_t spin_ns, cost_wake_ns, cost_sleep_ns; /* of the current policy */
 	_Atomic uint64_t early_ns;
-	_Atomic(const char *) awake_by; /* a poller that lets the lcore never sleep; or NULL */
+	_Atomic(const char *) awake_by; /* a poller that keeps the lcore awake; or NULL */
 	_Atomic bool crowded;
 };
 
-/* idle_watch.c: what it saw when it looked last. */
+/* idle_watch.c: values of its last check. */
 struct idle_watch {
 	uint64_t cpu_ns, awake_cycles;
 	uint64_t named_at_ns, sleeps;
 	uint64_t crowded_until_ns;
 	unsigned crowded_looks; /* in a row */
-	bool told;              /* in the log */
+	bool told;              /* logged */
 };
 
 struct idle {
 	alignas(PLX_CACHE_LINE) struct idle_counts counts;
-	/* The lcore's own. */
-	struct plx_idle_conf conf; /* without zeroes, but for the costs */
+	/* Private to the lcore. */
+	struct plx_idle_conf conf; /* defaults filled in, except the costs */
 	struct idle_policy policy;
-	uint64_t wake_ns, sleep_ns; /* what the policy reckons with */
-	uint64_t wake_first_ns;     /* as given, or measured at start */
-	uint32_t followed;          /* wake-ups since, that it was corrected by */
-	uint64_t early_ns;          /* wake so much before a time */
+	uint64_t wake_ns, sleep_ns; /* used by the policy */
+	uint64_t wake_first_ns;     /* as configured, or measured at start */
+	uint32_t followed;          /* wake-ups since then that updated it */
+	uint64_t early_ns;          /* how long to wake before a time */
 	uint64_t awake_for_ns;      /* a time that it has woken for, or stayed awake for */
-	uint64_t began_ns;          /* of the present idle period */
+	uint64_t began_ns;          /* of the current idle period */
 	uint64_t expect_ns;         /* work is expected at about this time */
-	uint64_t polled_ns;         /* of it, before it was slept */
-	uint64_t gap_ns;            /* of the last idle period: to be learned when there is time */
-	uint64_t nap_ns;            /* of the next one */
+	uint64_t polled_ns;         /* of this period, before the sleep */
+	uint64_t gap_ns;            /* of the last idle period: learned later */
+	uint64_t nap_ns;            /* of the next nap */
 	uint32_t refusals;          /* in a row */
 	bool slept;                 /* in this idle period */
 	bool gap_known;
-	bool costs_known; /* else the costs are a guess still */
+	bool costs_known; /* false: the costs are defaults */
 	bool crowded;
-	uint64_t look_at_ns; /* next */
+	uint64_t look_at_ns; /* the next check */
 	struct idle_watch watch;
 };
 
-/* The default policy. */
+/* Set the default policy. */
 void idle_init(struct loop *loop);
 
-/* Set a policy that was checked. */
+/* Set a checked policy. */
 void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);
 
-/* What the policy reckons with has changed. */
+/* Call after the costs have changed. */
 void idle_costs_changed(struct idle *idle);
 
-/* A wake-up by a message has taken so long: W walks towards the median, a 64th at a time.
- * idle_follow.c */
+/* A wake-up by a message took took_ns: moves W towards the median by 1/64. idle_follow.c */
 void idle_follow_wake(struct idle *idle, uint64_t took_ns);
 
-/* Wake so much before a time that is wait_ns away. */
+/* How long to wake before a time that is wait_ns away. */
 uint64_t idle_early_ns(const struct idle *idle, uint64_t wait_ns);
 
-/* A wake-up before a time has taken so long. */
+/* A wake-up before a time took took_ns. */
 void idle_follow_timer(struct idle *idle, uint64_t took_ns);
 
-/* The lcore was awake early enough, and polled up to the time. */
+/* The lcore was awake early enough, and polled until the time. */
 void idle_polled_to_timer(struct idle *idle);
 
-/* Call it every so many turns. Now and then it looks: is somebody else on the lcore's CPU, and what
- * keeps it awake? idle_watch.c */
+/* Call every few thousand turns. Ten times a second it checks whether another thread uses the
+ * lcore's CPU, and what keeps the lcore awake. idle_watch.c */
 void idle_look(struct loop *loop);
 
-/* Say in the log that this poller makes the lcore nap. idle_watch.c */
+/* Log that this poller makes the lcore nap. idle_watch.c */
 void idle_tell_unarmed(const struct plx_poller *poller);
 
-/* The loop begins to run. */
+/* The loop starts. */
 void idle_start(struct loop *loop);
 
-/* A turn without work, and the first one of an idle period, or one that is late enough to sleep. */
+/* A turn without work, if it is the first of an idle period, or late enough to sleep. */
 void idle_turn(struct loop *loop);
 
 /* The idle period has ended with work. */
@@ -241,21 +238,22 @@ void idle_end(struct loop *loop);
 /* CPU time of the calling thread. */
 uint64_t idle_cpu_ns(void);
 
-/* Measure what it costs to sleep and to wake. on: CPUs for a thread that helps. */
+/* Measure the costs of a sleep and a wake-up. on: CPUs for a helper thread. */
 void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on);
 void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);
 
-/* sleep.c: sleep until there is work, until_ns, or the cap. Returns the work of the turn behind it;
- * 0 also where it did not come to that. */
+/* sleep.c: sleep until there is work, until_ns, or the cap. Return: the work of the turn after it;
+ * 0 also if it did not sleep. */
 uint64_t sleep_until_work(struct loop *loop);
 
 /* Waking: wake.c --------------------------------------------------------------------------- */
 
-/* wake.c: eventfds are of the process, and stay. Return: the one of lcore id; -errno with text. */
+/* wake.c: an eventfd belongs to the process and is kept. Return: that of lcore id; -errno with a
+ * text. */
 int wake_open(uint32_t id);
 void wake_clear(int eventfd);
 void wake_all(void);       /* Thread: any + signal handlers */
-void wake_close_all(void); /* when nobody can call wake_all any more */
+void wake_close_all(void); /* only when nothing can call wake_all */
 void wake_write(struct bell *bell);
 
 #endif

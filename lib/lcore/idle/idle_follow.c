@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What wake-ups really take, followed while the lcore runs: W by those that messages end, and how
- * early to wake before a time by those that a time ends. These are two: W is what the policy
- * reckons with before each message, mostly behind short sleeps, and a timer's sleep is often a long
- * one, behind which the CPU is cold. */
+/* Updates the costs of wake-ups at run time: W from wake-ups by messages, and how long to wake
+ * before a time from those by timers. They differ: before messages most sleeps are short, while a
+ * sleep before a timer is often long and the CPU is cold after it. */
 #include "lcore_priv.h"
 
-#define FOLLOW_EVERY 16 /* wake-ups by messages: then the policy hears what they took */
+#define FOLLOW_EVERY 16 /* wake-ups by messages between updates of the policy */
 
 #define EARLY_MIN_NS PLX_NS_PER_US
 #define EARLY_MAX_NS PLX_NS_PER_MS
 
-/* Of the estimate, by one wake-up: 30 of them take it from 6 to 140 us. */
+/* Relative step per wake-up: 30 of them change it from 6 to 140 us. */
 #define EARLY_STEP (1.0 / 8)
 
 void idle_follow_wake(struct idle *idle, uint64_t took_ns)
@@ -48,10 +47,10 @@ static void set_early(struct idle *idle, double early_ns)
 	counter_set(&idle->counts.early_ns, idle->early_ns);
 }
 
-/* 1 ns late costs 1, and 1 ns early, which is polled, alpha: the best time to wake is before all
- * but a share of alpha / (1 + alpha) of what wake-ups take (the newsvendor's problem; K. Arrow et
- * al., "Optimal Inventory Policy", Econometrica 19, 1951). Up and down by steps of that ratio the
- * estimate stays there. */
+/* 1 ns late costs 1; 1 ns early, which is polled, costs alpha. The best time to wake is
+ * early enough for all wake-ups except a share of alpha / (1 + alpha) (the newsvendor problem; K.
+ * Arrow et al., "Optimal Inventory Policy", Econometrica 19, 1951). Steps up and down in that ratio
+ * keep the estimate there. */
 void idle_follow_timer(struct idle *idle, uint64_t took_ns)
 {
 	double alpha = idle->policy.costs.alpha, early_ns = (double)idle->early_ns;

@@ -5,10 +5,10 @@
 
 #define FIRST_TOP_NS   UINT64_C(512)
 #define FIRST_TOP_LOG2 9
-#define KNOWN_LEAST    64          /* idle periods, before they are believed */
+#define KNOWN_LEAST    64          /* idle periods before the distribution is used */
 #define CHOOSE_EVERY   16          /* periods */
 #define FADE           (64.0 / 63) /* a period counts 63/64 of the next one */
-#define WEIGHT_MAX     1e100       /* then all are made small again */
+#define WEIGHT_MAX     1e100       /* then all weights are scaled down */
 #define SQRT_2         1.41421356237309505
 
 /* Where a bucket ends. */
@@ -51,7 +51,7 @@ static double even_ns(const struct idle_costs *costs)
 	return (double)costs->sleep_ns + (double)costs->wake_ns / costs->alpha;
 }
 
-/* The end of a bucket, or 0, that would have cost least over what was learned. */
+/* The end of a bucket, or 0, with the least cost over the learned periods. */
 static double cheapest_ns(const struct idle_policy *policy)
 {
 	const struct idle_costs *costs = &policy->costs;
@@ -93,7 +93,7 @@ double idle_policy_even_ns(const struct idle_policy *policy)
 
 /* The budget --------------------------------------------------------------------------------- */
 
-/* Time that was not used is kept for so long. */
+/* How much unused time is kept. */
 #define BUDGET_OVER_NS 1e7
 
 void idle_policy_set_budget(struct idle_policy *policy, double share)
@@ -121,7 +121,7 @@ void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns)
 {
 	double least = -(double)(policy->costs.wake_ns + policy->costs.sleep_ns);
 
-	/* Time in which the lcore did not have its CPU is not counted against it. */
+	/* Time without its CPU does not count against the lcore. */
 	policy->tokens_ns -= (double)polled_ns;
 	if (policy->tokens_ns < least)
 		policy->tokens_ns = least;
@@ -140,7 +140,7 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
 {
 	if (policy->algorithm != IDLE_LEARNED)
 		return;
-	/* To fade all that is there is to let what comes count more. */
+	/* Raising the weight of new periods fades all older ones. */
 	policy->weight *= FADE;
 	if (policy->weight > WEIGHT_MAX)
 		make_small(policy);

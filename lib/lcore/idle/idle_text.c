@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Idle policies in words. */
+/* Idle policies as text. */
 #include "lcore_priv.h"
 
 #include <stdio.h>
@@ -60,7 +60,7 @@ static bool take_budget(const char *at, size_t len, struct plx_idle_conf *conf)
 	return percent >= 1 && percent <= 100;
 }
 
-/* Each kind of word at most once. */
+/* Each class of word at most once. */
 static bool take_word(const char *at, size_t len, struct plx_idle_conf *conf, bool *algorithm_given)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(presets); i++) {

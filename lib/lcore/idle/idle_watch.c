@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes wrong with idle lcores, looked for ten times a second while they are awake: somebody
- * else runs on the CPU, so that polling takes it from both; and a poller that always has work, or
- * cannot be waited for, so that nothing is ever slept. */
+/* Checks of idle lcores, ten times a second while they are awake: whether another thread runs on
+ * the CPU, so that polling slows both; and whether a poller always has work, or cannot be waited
+ * for, so that the lcore never sleeps. */
 #include "lcore_priv.h"
 
 #include <time.h>
@@ -11,13 +11,13 @@ PLX_LOG_COMPONENT(log_idle, "idle");
 #define LOOK_EVERY_NS (100 * PLX_NS_PER_MS)
 #define NAME_EVERY_NS PLX_NS_PER_S
 
-/* Of the time that an lcore is awake it should have its CPU for all but what the kernel takes. In
- * so many looks in a row it had less than that: somebody else runs there, or a quota throttles it.
- */
+/* An lcore that is awake should have its CPU, except for what the kernel takes. If it has less than
+ * CPU_SHARE_LEAST in CROWDED_LOOKS checks in a row, another thread runs there, or a quota throttles
+ * it. */
 #define CPU_SHARE_LEAST 0.75
 #define CROWDED_LOOKS   3
-#define AWAKE_LEAST_NS  (20 * PLX_NS_PER_MS) /* in one look, to be judged by */
-#define CROWDED_NS      (30 * PLX_NS_PER_S)  /* then it is tried again */
+#define AWAKE_LEAST_NS  (20 * PLX_NS_PER_MS) /* per check, to be evaluated */
+#define CROWDED_NS      (30 * PLX_NS_PER_S)  /* then check again */
 
 uint64_t idle_cpu_ns(void)
 {
@@ -47,7 +47,7 @@ static void set_crowded(struct loop *loop, bool crowded)
 	idle_costs_changed(&loop->idle);
 }
 
-/* What becomes of an lcore that is crowded, where that is something new. */
+/* What changes for a crowded lcore, if anything. */
 static const char *outcome_of(const struct idle *idle)
 {
 	if (idle->conf.mode == PLX_IDLE_POLL)
@@ -97,7 +97,7 @@ static void look_for_crowd(struct loop *loop)
 		found_crowded(loop, (double)had_ns / (double)awake_ns);
 }
 
-/* One that cannot be waited for; else the one that had work in most of its calls. */
+/* A poller that cannot be waited for; otherwise the one that had work in most of its calls. */
 static const struct plx_poller *find_who_keeps_awake(struct pollers *pollers)
 {
 	const struct plx_poller *most = NULL, *unsure = NULL;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The way to sleep, and back. Nothing that is sent to an lcore is slept through:
+/* Falling asleep and waking. An lcore never sleeps past a message that was sent to it:
  *
- *     who sends                               who sleeps
- *     S1 publish the message                  S3 say that it sleeps
- *     S2 look whether the lcore sleeps:       S4 look for messages once more
- *        take that away, write its eventfd
+ *     sender                                  sleeping lcore
+ *     S1 publish the message                  S3 set `sleeping`
+ *     S2 check `sleeping`; if set,            S4 check for messages again
+ *        clear it and write the eventfd
  *
- * All four are sequentially consistent: either S2 sees S3, or S4 sees S1. Then the pollers say what
- * they wait for, and the lcore blocks on that, its eventfd and the next timer. The eventfd is read
- * behind that, before the turn that follows, and never between S4 and blocking. The model is
- * tests/model/sleep.pml; doc/design/idle.md says more.
+ * All four are sequentially consistent: either S2 sees S3, or S4 sees S1. Then pollers are armed,
+ * and the lcore blocks on their descriptors, its eventfd and the next timer. It reads the eventfd
+ * after that, before the next turn, and never between S4 and blocking. The model is
+ * tests/model/sleep.pml; see also doc/design/idle.md.
  *
- * ppoll, and not epoll: the descriptors are few, their order tells whose they are, those of a
- * provider that cannot be trusted are left out by leaving them out, and its time is in ns. Where
- * they are many, the last one is an epoll set of all that found no place (sleep_set.c). */
+ * Why ppoll instead of epoll: there are few descriptors, their order shows their owners, those of a
+ * broken provider are simply omitted, and its time-out is in ns. With many descriptors the last one
+ * is an epoll set of the rest (sleep_set.c). */
 #include "lcore_priv.h"
 
 #define NAP_MAX_NS   PLX_NS_PER_MS
@@ -21,9 +21,9 @@
 
 __thread bool plx_loop_falls_asleep_tls;
 
-/* What pollers say --------------------------------------------------------------------------- */
+/* Limits of a sleep --------------------------------------------------------------------------- */
 
-/* Return: whether that is the nearest one so far. */
+/* Return: whether that is the nearest limit so far. */
 static bool limit(struct plx_sleep *sleep, uint64_t time_ns, enum plx_wake_cause cause)
 {
 	if (time_ns >= sleep->until_ns)
@@ -39,7 +39,7 @@ void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
 		sleep->exact_ns = time_ns;
 }
 
-/* The array has one place left, or none. Return: whether fd ends the sleep. */
+/* The array has one place left, or none. Return: whether fd will end the sleep. */
 static bool sleep_on_set(struct plx_sleep *sleep, int fd)
 {
 	if (!loop_self->sleep_set)
@@ -97,7 +97,7 @@ bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* Let every poller say what ends the sleep. Return: whether it may be slept. */
+/* Let every poller add what ends the sleep. Return: whether to sleep. */
 static bool arm(struct loop *loop, struct plx_sleep *sleep)
 {
 	struct idle *idle = &loop->idle;
@@ -116,7 +116,7 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 	return true;
 }
 
-/* Timers, pollers with a period, and said_ns: what pollers have said in arm. */
+/* Of timers, periodic pollers, and said_ns, which pollers set in arm. */
 static struct due next_due(const struct loop *loop, uint64_t said_ns)
 {
 	struct due due = wheel_due(&loop->wheel);
@@ -131,7 +131,7 @@ static struct due next_due(const struct loop *loop, uint64_t said_ns)
 	return due;
 }
 
-/* So much before it does the lcore wake for what may not be late. */
+/* How long to wake before work that must not be late. */
 static uint64_t early_for(const struct loop *loop, const struct due *due)
 {
 	if (loop->idle.conf.mode != PLX_IDLE_ADAPTIVE || due->exact_ns == UINT64_MAX ||
@@ -140,8 +140,8 @@ static uint64_t early_for(const struct loop *loop, const struct due *due)
 	return idle_early_ns(&loop->idle, due->exact_ns - loop->now_ns);
 }
 
-/* An adaptive lcore does not sleep for what is nearer than a sleep is worth, nor for what it has
- * woken for: it polls up to there. */
+/* An adaptive lcore does not sleep for work that is closer than a sleep is worth, nor again for
+ * work that it has woken for: it polls until then. */
 static bool due_soon(struct loop *loop, const struct due *due)
 {
 	struct idle *idle = &loop->idle;
@@ -151,7 +151,7 @@ static bool due_soon(struct loop *loop, const struct due *due)
 
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || (!exact_is_near && due->next_ns > near_ns))
 		return false;
-	/* An estimate that is too high would never be put to the test again. */
+	/* Otherwise an estimate that is too high would never be corrected. */
 	if (exact_is_near && due->exact_ns != idle->awake_for_ns) {
 		idle->awake_for_ns = due->exact_ns;
 		idle_polled_to_timer(idle);
@@ -160,7 +160,7 @@ static bool due_soon(struct loop *loop, const struct due *due)
 	return true;
 }
 
-/* Until the next time that somebody waits for. Return: whether to sleep. */
+/* Set the next time that something waits for. Return: whether to sleep. */
 static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 {
 	struct due due = next_due(loop, sleep->exact_ns);
@@ -175,7 +175,7 @@ static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 	return true;
 }
 
-/* ppoll until it is time. A sleep that was over before it began has lasted 0 ns. */
+/* ppoll until until_ns. If that is over already, the sleep lasts 0 ns. */
 static void block(struct plx_sleep *sleep, uint64_t now_ns)
 {
 	uint64_t wait_ns = plx_time_since(now_ns, sleep->until_ns);
@@ -183,7 +183,7 @@ static void block(struct plx_sleep *sleep, uint64_t now_ns)
 		.tv_sec = (time_t)(wait_ns / PLX_NS_PER_S),
 		.tv_nsec = (long)(wait_ns % PLX_NS_PER_S),
 	};
-	/* Fails when a signal handler ran: then it was woken, too. */
+	/* Fails if a signal handler ran, which also wakes the lcore. */
 	sleep->ready = ppoll(sleep->fds, sleep->count,
 			     sleep->until_ns == UINT64_MAX ? NULL : &timeout, NULL);
 	if (sleep->ready < 0) {
@@ -215,7 +215,7 @@ static void measure(struct loop *loop, enum plx_wake_cause cause, const struct p
 	uint64_t took_ns;
 
 	if (cause == PLX_WAKE_MESSAGE) {
-		/* Relaxed: see wake_write. Not every writer tells: plx_stop does not. */
+		/* Relaxed: see wake_write. Not every writer sets it: plx_stop does not. */
 		uint64_t rung = atomic_exchange_explicit(&loop->bell.rung_tsc, 0,
 							 memory_order_relaxed);
 
@@ -236,7 +236,7 @@ static void measure(struct loop *loop, enum plx_wake_cause cause, const struct p
 	counter_add(&idle->counts.wake_ns[idle_bucket_of(took_ns)], 1);
 }
 
-/* Whether what should have woken it did, now that the turn behind it has been. */
+/* After the next turn: whether the expected source woke the lcore. */
 static void judge(struct idle *idle, enum plx_wake_cause cause, uint64_t work)
 {
 	bool told = cause == PLX_WAKE_MESSAGE || cause == PLX_WAKE_POLLER || cause == PLX_WAKE_FD;
@@ -247,7 +247,7 @@ static void judge(struct idle *idle, enum plx_wake_cause cause, uint64_t work)
 		counter_add(&idle->counts.rescues, 1);
 }
 
-/* What the time was then. If that is not about where it must be, the counter may have stepped. */
+/* The time of that tsc. Outside the possible range, the counter may have stepped. */
 static uint64_t checked_time_ns(uint64_t tsc, uint64_t least_ns, uint64_t most_ns)
 {
 	uint64_t time_ns = plx_tsc_time_ns(tsc);
@@ -281,7 +281,7 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	if (sleep->fds[0].revents)
 		wake_clear(loop->bell.eventfd);
 	LCORE_STEP();
-	/* Relaxed: who takes it away now writes for nothing, and the next sleep is a short one. */
+	/* Relaxed: a sender that clears it now writes for nothing, and the next sleep is short. */
 	atomic_store_explicit(&loop->bell.sleeping, 0, memory_order_relaxed);
 	measure(loop, cause, sleep, woke_tsc);
 	counter_add(&idle->counts.sleeps, 1);
@@ -299,7 +299,7 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	return work;
 }
 
-/* The last look before: pollers that look into some places only now and then look into all. */
+/* The last check before a sleep: pollers that skip some sources in most turns check all of them. */
 static uint64_t look_everywhere(struct loop *loop)
 {
 	uint64_t work;
@@ -317,11 +317,11 @@ uint64_t sleep_until_work(struct loop *loop)
 	struct due due;
 	uint64_t work;
 
-	due = next_due(loop, UINT64_MAX); /* nobody was asked yet */
+	due = next_due(loop, UINT64_MAX); /* no poller was asked yet */
 	if (due_soon(loop, &due))
 		return 0;
 	work = look_everywhere(loop);
-	if (work || loop->sleep_at_ns == PLX_NEVER) /* it was told to poll just now */
+	if (work || loop->sleep_at_ns == PLX_NEVER) /* it was set to poll in this turn */
 		return work;
 	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
 	sleep.limited_by = PLX_WAKE_CAP;
@@ -333,15 +333,15 @@ uint64_t sleep_until_work(struct loop *loop)
 	sleep.set = NULL;
 	sleep.fds[0] = (struct pollfd){.fd = bell->eventfd, .events = POLLIN};
 
-	/* Relaxed: a ring behind the last sleep is none of this one's. */
+	/* Relaxed: discards a ring after the last sleep. */
 	atomic_store_explicit(&bell->rung_tsc, 0, memory_order_relaxed);
 	LCORE_STEP();
 	atomic_store_explicit(&bell->sleeping, 1, memory_order_seq_cst); /* S3 */
 	LCORE_STEP();
 	if (messages_wait(loop)) /* S4 */
 		counter_add(&loop->idle.counts.late, 1);
-	/* Timers and tasks that were started in arm count. A stop that came before S3 is seen; one
-	 * behind it writes the eventfd. */
+	/* Timers and tasks started in arm count. A stop before S3 is seen here; a later one writes
+	 * the eventfd. */
 	else if (arm(loop, &sleep) && set_limit(loop, &sleep) && !tasks_wait(&loop->tasks) &&
 		 !loop_asked_to_stop(loop))
 		return sleep_now(loop, &sleep);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors of a sleep that find no place in its array: one epoll set of the lcore. They stay in
- * it from sleep to sleep, so that falling asleep costs no system call for each. One that a sleep
- * is not asked to end by is taken out before it begins. */
+/* Descriptors of a sleep that do not fit into its array: one epoll set per lcore. They stay in it
+ * between sleeps, so falling asleep needs no system call for each. A descriptor that is not added
+ * for a sleep is removed before it begins. */
 #include "lcore_priv.h"
 
 #include <stdlib.h>
@@ -15,17 +15,17 @@ struct entry {
 	int fd;
 	bool watched;   /* in the epoll set */
 	bool ready;     /* when the sleep ended */
-	uint64_t asked; /* the sleep that it was last to end */
+	uint64_t asked; /* the last sleep that it was added for */
 	struct plx_poller *whose;
 };
 
 struct sleep_set {
 	int epoll;
-	uint64_t sleep; /* the number of the present one */
+	uint64_t sleep; /* number of the current sleep */
 	uint32_t count, room;
 	struct entry *entries;
-	struct epoll_event *events; /* as many */
-	uint32_t *places;           /* by descriptor: of its entry, + 1; 0: none */
+	struct epoll_event *events; /* same size */
+	uint32_t *places;           /* by descriptor: index of its entry + 1; 0: none */
 	uint32_t places_count;
 };
 
@@ -41,7 +41,7 @@ static void watch(struct sleep_set *set, struct entry *entry, bool watched)
 	struct epoll_event event = {.events = EPOLLIN, .data.fd = entry->fd};
 	int what = watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
 
-	/* Taking out fails where it was closed, and the kernel took it out. */
+	/* Removing fails if it was closed: the kernel has removed it. */
 	if (epoll_ctl(set->epoll, what, entry->fd, &event) == 0 || !watched)
 		entry->watched = watched;
 }
@@ -160,7 +160,7 @@ struct plx_poller *sleep_set_look(struct sleep_set *set)
 	for (int i = 0; i < count; i++) {
 		struct entry *entry = find(set, set->events[i].data.fd);
 
-		if (!entry) /* closed here before it was forgotten, and open elsewhere */
+		if (!entry) /* closed here before sleep_set_forget, and open elsewhere */
 			continue;
 		entry->ready = true;
 		first = first ? first : entry->whose;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The eventfds that end an lcore's sleep. One belongs to an lcore's id, and stays until the process
- * ends or unloads the library: a signal handler that calls plx_stop may be about to write to it at
- * any time, also while the lcores end, and must not find somebody else's descriptor under its
- * number. */
+/* The eventfds that end an lcore's sleep. An eventfd belongs to an lcore's id, and stays open until
+ * the process ends or unloads the library. A signal handler in plx_stop may write to it at any
+ * time, even while lcores end, and must not find another file under its number. */
 #include "lcore_priv.h"
 
 #include <string.h>
@@ -11,16 +10,16 @@
 
 static_assert(ATOMIC_INT_LOCK_FREE == 2, "used in signal handlers");
 
-/* + 1; 0: none yet. */
+/* fd + 1; 0: none yet. */
 static _Atomic int eventfds[PLX_LCORE_MAX];
 
 int wake_open(uint32_t id)
 {
-	/* Relaxed: the main thread and the lcore itself make it, one after the other. */
+	/* Relaxed: the main thread creates it, then the lcore uses it. */
 	int fd = atomic_load_explicit(&eventfds[id], memory_order_relaxed) - 1;
 
 	if (fd >= 0) {
-		wake_clear(fd); /* the last stop */
+		wake_clear(fd); /* of the last stop */
 		return fd;
 	}
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -36,7 +35,7 @@ void wake_clear(int fd)
 	uint64_t count;
 	ssize_t bytes = read(fd, &count, sizeof(count));
 
-	(void)bytes; /* nothing in it where it was not written, after all */
+	(void)bytes; /* empty if it was not written */
 }
 
 static void ring(int fd)
@@ -44,19 +43,19 @@ static void ring(int fd)
 	uint64_t one = 1;
 	int saved = errno;
 
-	/* Fails only where it is rung 2^64 times over, and then it is rung. */
+	/* Fails only after 2^64 writes without a read; then it is readable anyway. */
 	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		;
-	errno = saved; /* of whom a signal handler has interrupted */
+	errno = saved; /* of the code that a signal handler interrupted */
 }
 
 void wake_write(struct bell *bell)
 {
 	LCORE_STEP();
-	/* S2: one sender writes for each sleep. */
+	/* S2: one sender writes per sleep. */
 	if (!atomic_exchange_explicit(&bell->sleeping, 0, memory_order_seq_cst))
 		return;
-	/* Relaxed: for statistics, and the write orders it well enough for them. */
+	/* Relaxed: for statistics; the write orders it well enough. */
 	atomic_store_explicit(&bell->rung_tsc, plx_tsc(), memory_order_relaxed);
 	LCORE_STEP();
 	ring(bell->eventfd);
@@ -65,8 +64,8 @@ void wake_write(struct bell *bell)
 void wake_all(void)
 {
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		/* With the store of what is told, and with wake_open, sequentially consistent: an
-		 * lcore whose eventfd is not there yet looks for a stop later. */
+		/* Sequentially consistent, as the caller's store and wake_open are: an lcore whose
+		 * eventfd does not exist yet checks for a stop later. */
 		int fd = atomic_load_explicit(&eventfds[id], memory_order_seq_cst) - 1;
 
 		if (fd >= 0)
@@ -74,8 +73,8 @@ void wake_all(void)
 	}
 }
 
-/* Close them when the library is unloaded: nothing can call wake_all after that. A process that
- * ends with lcores leaves that to the kernel. */
+/* Close the eventfds when the library is unloaded: nothing can call wake_all after that. A process
+ * that ends with lcores leaves it to the kernel. */
 PLX_DESTRUCTOR static void unload(void)
 {
 	if (!plx_lcore_count())
@@ -85,7 +84,7 @@ PLX_DESTRUCTOR static void unload(void)
 void wake_close_all(void)
 {
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		/* Relaxed: there is one thread that can see it. */
+		/* Relaxed: only this thread can see it. */
 		int fd = atomic_exchange_explicit(&eventfds[id], 0, memory_order_relaxed) - 1;
 
 		if (fd >= 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What it costs to sleep and be woken here: a thread on another CPU writes to an eventfd that the
- * calling thread sleeps on. A lower bound for what comes from a network card, whose interrupt adds
- * to it. */
+/* Measures what a sleep and a wake-up cost here: a thread on another CPU writes to an eventfd on
+ * which the calling thread sleeps. A lower bound for network cards, whose interrupt adds to it. */
 #include "lcore_priv.h"
 
 #include <stdlib.h>
@@ -10,16 +9,16 @@
 #include <unistd.h>
 
 #define SAMPLES  64
-#define LEAST    16                   /* that are believed */
-#define QUIET_NS (50 * PLX_NS_PER_US) /* until the sleeper sleeps for certain */
-#define LIMIT_NS (20 * PLX_NS_PER_MS) /* of all samples together */
-#define GIVE_UP  (10 * PLX_NS_PER_MS) /* of one */
+#define LEAST    16                   /* samples for a valid result */
+#define QUIET_NS (50 * PLX_NS_PER_US) /* until the sleeper is certainly asleep */
+#define LIMIT_NS (20 * PLX_NS_PER_MS) /* for all samples */
+#define GIVE_UP  (10 * PLX_NS_PER_MS) /* for one sample */
 
-/* Where it cannot be measured: a virtual machine's, to be on the side of polling. */
+/* If it cannot be measured: values of a virtual machine, which favour polling. */
 #define WAKE_NS_GUESS  20000
 #define SLEEP_NS_GUESS 10000
 
-/* Relaxed throughout: one lcore may measure while another one is given a policy. */
+/* Relaxed throughout: one lcore may measure while another one sets a policy. */
 static _Atomic uint64_t cost_wake_ns = WAKE_NS_GUESS, cost_sleep_ns = SLEEP_NS_GUESS;
 
 struct helper {
@@ -27,7 +26,7 @@ struct helper {
 	const struct plx_cpuset *cpus;
 	int fd;
 	_Atomic uint32_t asked;    /* samples */
-	_Atomic uint64_t rung_tsc; /* of the last one */
+	_Atomic uint64_t rung_tsc; /* of the last sample */
 };
 
 static void pass(uint64_t ns)
@@ -43,7 +42,7 @@ static void *help(void *arg)
 	struct helper *helper = arg;
 	uint32_t done = 0;
 
-	plx_topo_pin(helper->topo, helper->cpus); /* may fail: then it is measured less well */
+	plx_topo_pin(helper->topo, helper->cpus); /* may fail: then the result is less accurate */
 	for (;;) {
 		/* K2 <- K1 */
 		uint32_t asked = atomic_load_explicit(&helper->asked, memory_order_acquire);
@@ -60,7 +59,7 @@ static void *help(void *arg)
 		/* Relaxed: the eventfd orders it. */
 		atomic_store_explicit(&helper->rung_tsc, plx_tsc(), memory_order_relaxed);
 		if (write(helper->fd, &one, sizeof(one)) < 0)
-			return NULL; /* the sleeper gives up by itself */
+			return NULL; /* the sleeper times out */
 	}
 }
 
@@ -71,7 +70,7 @@ static int by_size(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Sleep once. Return: how long the wake-up took in ns; 0: nobody came. */
+/* Sleep once. Return: duration of the wake-up in ns; 0: timed out. */
 static uint64_t sleep_once(struct helper *helper, uint32_t number)
 {
 	const struct timespec limit = {.tv_nsec = GIVE_UP};
@@ -96,7 +95,7 @@ static void take_samples(struct helper *helper)
 	uint64_t samples[SAMPLES], start_ns = plx_now_ns(), cpu_ns;
 	uint32_t count = 0;
 
-	sleep_once(helper, 1); /* the helper has to come up first */
+	sleep_once(helper, 1); /* lets the helper start */
 	cpu_ns = idle_cpu_ns();
 	while (count < SAMPLES && plx_now_ns() - start_ns < LIMIT_NS) {
 		samples[count] = sleep_once(helper, count + 2);
