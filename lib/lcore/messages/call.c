@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls: a message there, and a message back. The lane back may be full, and no response may be
- * lost: then the call waits for room in that lane, through the caller's own struct. */
+/* Calls: a message there, and a message back. If the lane back is full, the call waits for room
+ * through the caller's struct, so no response is lost. */
 #include "lcore_priv.h"
 
 static void call_done(void *arg)
@@ -10,7 +10,7 @@ static void call_done(void *arg)
 	call->done(call, call->result, call->arg);
 }
 
-/* There is room in the lane back. */
+/* The lane back has room. */
 static void respond(struct plx_call *call)
 {
 	struct message message = {.fn.arg = call_done, .size_bytes = MESSAGE_ARG, .arg = call};
@@ -26,10 +26,10 @@ static void respond_late(struct plx_task *task, void *arg)
 static void call_run(void *arg)
 {
 	struct plx_call *call = arg;
-	struct lane *back = lane_to(lcore_get(call->from)); /* plx_lcore_call made it */
+	struct lane *back = lane_to(lcore_get(call->from)); /* created by plx_lcore_call */
 
 	call->result = call->fn(call, call->arg);
-	/* Not before those that wait already. */
+	/* Not before responses that already wait. */
 	if (!tasks_wait(&back->waiting) && lane_room(back)) {
 		respond(call);
 		return;
@@ -51,7 +51,7 @@ int plx_lcore_call(uint32_t id, struct plx_call *call)
 	if (!call->fn || !call->done)
 		return plx_fail(EINVAL, "plx_lcore_call: no %s: give both functions",
 				call->fn ? "done" : "fn");
-	/* The lane back is made here, where there is somebody to tell if it cannot be. */
+	/* Create the lane back here, where a failure can be returned. */
 	if (!lane_open(id, atomic_load_explicit(&to->loop, memory_order_relaxed), /* by lcore_get */
 		       lcore_get(plx_lcore_id())))
 		return -ENOMEM;

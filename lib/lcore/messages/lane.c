@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lanes, and the doorbell that says which of them to look into.
+/* Lanes, and the doorbell that shows which of them to check.
  *
- * A lane has one sender and one receiver. A message takes a slot of one cache line, which carries
- * its own sequence: the slot of position p holds a message when that is p + 1. So the receiver
- * looks at the slot and nowhere else, and a hop moves one line. The receiver says how far it has
- * come (head) once a drain, in a line that the sender reads only when the lane looks full.
+ * A lane has one sender and one receiver. A message takes a slot of one cache line with a sequence:
+ * the slot of position p has a message when its sequence is p + 1. So the receiver reads only the
+ * slot, and a message moves one line between CPUs. The receiver stores how far it has read (head)
+ * once per drain. That line is read by the sender only when the lane looks full.
  *
- * The doorbell has a bit for each sender. It is sticky: the sender sets it when it finds it clear,
- * and the receiver clears it only after LANE_COLD_LOOKS empty looks in a row. While it stands it is
- * read by both and moves nowhere. Two races, one argument:
+ * The doorbell has a sticky bit per sender. The sender sets it if it is clear; the receiver clears
+ * it only after LANE_COLD_LOOKS empty checks in a row. While it is set, both only read it, and the
+ * line does not move. One argument covers two races:
  *
  *     sender                                    receiver
  *     D1 store the slot's sequence              D3 clear the bit
- *     D2 load the bell; ring if clear           D4 look at the slot once more
+ *     D2 load the bell; ring if clear           D4 check the slot again
  *
  * All four are sequentially consistent. Either D2 comes after D3 in their common order, and the
  * sender rings; or D1, D2, D3, D4 come in this order, and the receiver sees the message. The model
@@ -23,7 +23,7 @@
 
 #include <string.h>
 
-/* Making one ------------------------------------------------------------------------------- */
+/* Creating a lane ------------------------------------------------------------------------- */
 
 static void on_ask(struct plx_signal *signal, uint64_t fires, void *arg);
 static void on_room(struct plx_signal *signal, uint64_t fires, void *arg);
@@ -37,7 +37,7 @@ void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *f
 	       struct loop *to)
 {
 	assert((slots & (slots - 1)) == 0); /* positions wrap at 2^32 */
-	/* Relaxed: nobody else knows of the lane yet. */
+	/* Relaxed: the lane is not published yet. */
 	memset(lane, 0, lane_bytes(slots));
 	lane->tail = start;
 	lane->limit = start + slots;
@@ -48,13 +48,13 @@ void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *f
 	tasks_init(&lane->waiting, from->pollers.lcore_id);
 	atomic_store_explicit(&lane->head, start, memory_order_relaxed);
 	for (uint32_t i = 0; i < slots; i++)
-		/* What it held a lap ago. */
+		/* The sequence of one lap ago. */
 		atomic_store_explicit(&lane->slots[(start + i) & (slots - 1)].sequence,
 				      start + i + 1 - slots, memory_order_relaxed);
 }
 
-/* Making a lane is rare, and two lcores may want the same one: the sender, and a caller that wants
- * the way back to be there. */
+/* Creating a lane is rare. Two lcores may create the same one: the sender, and a caller that needs
+ * the way back. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
 struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to)
@@ -75,7 +75,7 @@ struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to)
 		lane = plx_mem_alloc(lane_bytes(slots), alignof(struct lane), to->node, NULL);
 		if (lane) {
 			lane_init(lane, slots, 0, from, receiver);
-			/* N1 -> N2: who finds the lane finds it set up. */
+			/* N1 -> N2: a thread that finds the lane sees it initialized. */
 			atomic_store_explicit(&receiver->in[sender], lane, memory_order_release);
 		}
 	}
@@ -88,14 +88,14 @@ struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to)
 uint32_t lane_room(struct lane *lane)
 {
 	if (lane->tail == lane->limit) {
-		/* H2 <- H1: the message was taken out of the slot before it is written again. */
+		/* H2 <- H1: the message was taken from the slot before it is written again. */
 		lane->limit = atomic_load_explicit(&lane->head, memory_order_acquire) +
 			      lane->send_mask + 1;
 	}
 	return lane->limit - lane->tail;
 }
 
-/* Ring, if the bit is not set. */
+/* Ring if the bit is clear. */
 static void ring(struct bell *bell, uint32_t sender)
 {
 	_Atomic uint64_t *word = &bell->lanes[sender / 64];
@@ -116,20 +116,21 @@ int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struc
 	slot = &lane->slots[lane->tail & lane->send_mask];
 	message_copy(slot, message);
 	lane->tail++;
-	/* D1; and A1 -> A2: the message, and all that its sender wrote before, is visible to the
+	/* D1; and A1 -> A2: the message, and the sender's earlier writes, are visible to the
 	 * receiver. */
 	atomic_store_explicit(&slot->sequence, lane->tail, memory_order_seq_cst);
 	LCORE_STEP();
 	ring(bell, sender);
-	wake_if_asleep(bell); /* behind S1, which is D1 */
+	wake_if_asleep(bell); /* after S1, which is D1 */
 	return 0;
 }
 
 /* Room ------------------------------------------------------------------------------------- */
 
-/* A sender that waits for room asks the receiver by a signal, and is told by another one. So the
- * message path knows nothing of it, and signals lose nothing and wake who sleeps. Half a lane is
- * enough, so that a slow receiver does not tell of each slot. */
+/* A sender that waits for room notifies the receiver by a signal, and the receiver answers by
+ * another one. This keeps it out of the message path; signals are never lost, and wake a sleeping
+ * lcore. The answer comes once half the lane is free, so a slow receiver does not report each
+ * slot. */
 static void ask(struct lane *lane)
 {
 	if (lane->asked)
@@ -143,19 +144,19 @@ static void ask(struct lane *lane)
 	plx_signal_fire(&lane->ask);
 }
 
-/* On the receiver. While there is less room it has messages left, and looks again next turn. */
+/* On the receiver. With less room it has messages left, and checks again next turn. */
 static void on_ask(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct lane *lane = arg;
 
-	/* The sender sees the head that this one stored before (H1). */
+	/* The sender sees the head stored before (H1). */
 	if ((int32_t)(lane->next - lane->tell_at) >= 0)
 		plx_signal_fire(&lane->tell);
 	else
 		plx_signal_fire(signal);
 }
 
-/* On the sender. Those that come too late for the room wait on, before those that come again. */
+/* On the sender. Tasks that find no room wait again, before those that are new. */
 static void on_room(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct lane *lane = arg;
@@ -201,7 +202,7 @@ unsigned lane_receive(struct lane *lane, unsigned max)
 	return received;
 }
 
-/* The lane was empty. After many such looks take its bit off the bell, and look once more. */
+/* The lane was empty. After LANE_COLD_LOOKS such checks clear its bit, and check once more. */
 static void grow_cold(struct lane *lane, _Atomic uint64_t *word, uint64_t bit)
 {
 	struct message *slot = &lane->slots[lane->next & lane->receive_mask];
@@ -210,16 +211,16 @@ static void grow_cold(struct lane *lane, _Atomic uint64_t *word, uint64_t bit)
 		return;
 	lane->empty_looks = 0;
 	atomic_fetch_and_explicit(word, ~bit, memory_order_seq_cst); /* D3 */
-	/* D4; the message itself is taken in the next turn. */
+	/* D4; the next turn receives the message. */
 	if (atomic_load_explicit(&slot->sequence, memory_order_seq_cst) == lane->next + 1)
 		atomic_fetch_or_explicit(word, bit, memory_order_seq_cst);
 }
 
-/* Look into the lanes of one word of the bell, those in `mask`. */
+/* Receive from the lanes of one word of the bell that are in `mask`. */
 static unsigned receive_word(struct loop *loop, unsigned index, uint64_t mask, unsigned max)
 {
 	_Atomic uint64_t *word = &loop->bell.lanes[index];
-	/* N2 <- N1, by way of the bit: a lane is there before its bell rings. */
+	/* N2 <- N1, through the bit: a lane exists before its bell rings. */
 	uint64_t bits = atomic_load_explicit(word, memory_order_acquire) & mask;
 	unsigned received = 0;
 
@@ -244,8 +245,8 @@ unsigned lanes_receive(struct loop *loop, unsigned max)
 	uint64_t behind = UINT64_MAX << first % 64;
 	unsigned received = 0;
 
-	/* Begin behind the lane that was served last, so that each one has its turn however full
-	 * the others are. The word that this is in the middle of comes first and last. */
+	/* Start after the lane that was served last, so that each lane is served however full the
+	 * others are. The word in the middle of which this is comes first and last. */
 	for (unsigned i = 0; i <= BELL_WORDS && received < max; i++) {
 		uint64_t mask = i == 0 ? behind : i == BELL_WORDS ? ~behind : UINT64_MAX;
 
@@ -256,7 +257,8 @@ unsigned lanes_receive(struct loop *loop, unsigned max)
 
 /* Sleeping --------------------------------------------------------------------------------- */
 
-/* Which bits stand tells nothing: they stay so. Who sets one just now rings before S2. */
+/* Sticky bits do not mean messages: check the slots. A sender that sets a bit just now rings before
+ * S2. */
 bool lanes_wait(struct loop *loop)
 {
 	for (unsigned i = 0; i < BELL_WORDS; i++) {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages to an lcore: from other lcores by lanes (lane.c), from all other threads by one ring
- * that they share.
+/* Messages to an lcore: from other lcores by lanes (lane.c), from other threads by one shared ring.
  *
- * Whoever pushes on that ring sets its bit of the doorbell, every time; the receiver clears the bit
- * and then empties the ring. Both are read-modify-writes of one word, so one comes first: if the
- * sender's does, the receiver's reads from it, and sees the push (B1 -> B2); if the receiver's
- * does, the bit stays set. So this bell needs no more than acquire and release. That the receiver
- * is not asleep behind it is another matter: there setting the bit is S1 of sleep.c. */
+ * A sender to that ring always sets its bit of the doorbell; the receiver clears the bit, then
+ * empties the ring. Both are read-modify-writes of one word, so one comes first. If the sender's
+ * does, the receiver's reads from it and sees the push (B1 -> B2). If the receiver's does, the bit
+ * stays set. So this bell needs only acquire and release. Waking a sleeping receiver needs more:
+ * there setting the bit is S1 of sleep.c. */
 #include "lcore_priv.h"
 
 #include <string.h>
 
 /* One message -------------------------------------------------------------------------------- */
 
-/* Most messages are a function and an argument: then that is all that is moved. */
+/* Most messages are a function and an argument: copy only these. */
 void message_copy(struct message *to, const struct message *from)
 {
 	to->fn = from->fn;
@@ -56,7 +55,7 @@ void others_init(struct loop *loop, void *memory)
 {
 	const struct plx_ring_attr attr = others_attr();
 
-	memset(memory, 0, others_size()); /* its slots would lie with who sends first */
+	memset(memory, 0, others_size()); /* puts the slots on this lcore's NUMA node */
 	plx_ring_init(memory, &attr, &loop->others);
 }
 
@@ -80,7 +79,7 @@ static unsigned others_receive(struct loop *loop, unsigned max)
 		received++;
 		message_deliver(&message);
 	}
-	if (received == max) /* there may be more; relaxed: the next look is ours again */
+	if (received == max) /* there may be more; relaxed: only this lcore reads it next */
 		atomic_fetch_or_explicit(&loop->bell.others, OTHERS_RING, memory_order_relaxed);
 	return received;
 }
@@ -92,7 +91,7 @@ unsigned messages_receive(struct loop *loop)
 	struct bell *bell = &loop->bell;
 	unsigned received = 0, signals = 0;
 
-	/* Relaxed: it is looked at again. */
+	/* Relaxed: checked again below. */
 	if (atomic_load_explicit(&bell->others, memory_order_relaxed)) {
 		/* B2 <- B1 */
 		uint64_t rung = atomic_exchange_explicit(&bell->others, 0, memory_order_acquire);
@@ -195,7 +194,7 @@ int plx_lcore_on_room(uint32_t id, struct plx_task *task)
 	return lane ? lane_wait("plx_lcore_on_room", lane, task) : -ENOMEM;
 }
 
-/* Return: 0, there is room for one message; -EAGAIN, counted; -ENOMEM. */
+/* Return: 0 there is room for one message; -EAGAIN, counted; -ENOMEM. */
 static int check_room(struct lcore *lcore)
 {
 	struct lane *lane = lane_to(lcore);
@@ -216,7 +215,7 @@ int plx_lcore_broadcast(plx_message_fn fn, void *arg)
 		return plx_fail_no_lcore("plx_lcore_broadcast");
 	if (!fn)
 		return fail_function("plx_lcore_broadcast");
-	/* Nobody else sends on this lcore's lanes: what room there is now stays. */
+	/* Only this lcore sends on its lanes: the room stays. */
 	PLX_LCORE_FOREACH (id) {
 		int err = id == plx_lcore_id() ? 0 : check_room(lcore_get(id));
 
