@@ -107,9 +107,8 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 /* Remove an lcore whose thread has ended, or is the calling one. */
 static void lcore_clear(struct lcore *lcore)
 {
-	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed); /* written by
-										       * this
-										       * thread */
+	/* Relaxed: this thread stored it, or has joined the thread that did. */
+	struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_relaxed);
 	uint64_t unread = messages_fini(loop);
 
 	if (unread)
