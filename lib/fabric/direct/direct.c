@@ -66,7 +66,7 @@ uint64_t plx_link_direct_max(const struct plx_link *link)
 	return direct_not_agreed(link) ? 0 : link->direct->bytes_max;
 }
 
-/* Whether a blocked put or get may be retried: those that need no credit. */
+/* Whether a put or get that found no room, rather than no credit, may be retried. */
 bool direct_has_room(const struct plx_link *link)
 {
 	return link->direct && link->direct->blocked && !link->tx_current.head &&

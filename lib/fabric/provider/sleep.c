@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How an lcore's links sleep. The loop asks after a turn that polled every set and found nothing
- * (plx_loop_falls_asleep). Each set is armed by its driver, and its descriptors are waited for.
- * Wait objects of some providers and versions are broken: one that is always readable would keep
- * the lcore awake, one that stays silent would miss messages. So each wake-up is compared with what
- * the next poll finds. On a broken set the lcore naps instead, for a time that doubles each time,
- * because a peer may have caused it. */
+ * (plx_loop_falls_asleep). Each set's driver arms it, and the lcore waits for its descriptors. Wait
+ * objects of some providers and versions are broken: one that is always readable would keep the
+ * lcore awake, one that stays silent would miss messages. So each wake-up is compared with what the
+ * next poll finds. On a broken set the lcore naps instead. A peer may have caused it, so this lasts
+ * for a limited time, which doubles each time. */
 #include "fabric_listen.h"
 #include "tx.h"
 
