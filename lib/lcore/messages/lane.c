@@ -4,7 +4,7 @@
  * A lane has one sender and one receiver. A message takes a slot of one cache line with a sequence:
  * the slot of position p has a message when its sequence is p + 1. So the receiver reads only the
  * slot, and a message moves one line between CPUs. The receiver stores how far it has read (head)
- * once per drain. That line is read by the sender only when the lane looks full.
+ * once per drain. The sender reads that line only when the lane looks full.
  *
  * The doorbell has a sticky bit per sender. The sender sets it if it is clear; the receiver clears
  * it only after LANE_COLD_LOOKS empty checks in a row. While it is set, both only read it, and the
@@ -245,8 +245,8 @@ unsigned lanes_receive(struct loop *loop, unsigned max)
 	uint64_t behind = UINT64_MAX << first % 64;
 	unsigned received = 0;
 
-	/* Start after the lane that was served last, so that each lane is served however full the
-	 * others are. The word in the middle of which this is comes first and last. */
+	/* Start after the lane that was served last, so that full lanes do not starve others.
+	 * The word of that lane is checked twice: first the lanes after it, last the others. */
 	for (unsigned i = 0; i <= BELL_WORDS && received < max; i++) {
 		uint64_t mask = i == 0 ? behind : i == BELL_WORDS ? ~behind : UINT64_MAX;
 
