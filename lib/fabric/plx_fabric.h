@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * Links: connections between processes over libfabric. A link belongs to one lcore, carries whole
- * messages in order, and tells its owner through callbacks that run on that lcore. Whatever a peer
- * does ends at most its own link. With it comes plx_address.h;
- * direct data placement is in plx_direct.h.
+ * Links: connections between processes over libfabric.
+ * One lcore owns a link. It carries whole messages in order, and reports to its owner through
+ * callbacks on that lcore. A misbehaving peer can only end its own link.
+ * Includes plx_address.h. Direct data placement: plx_direct.h.
  */
 #ifndef PLX_FABRIC_H
 #define PLX_FABRIC_H
@@ -40,85 +40,89 @@ struct sockaddr_storage;
 #define PLX_PARTIAL_BYTES_MIN     (UINT64_C(1) << 20)
 #define PLX_PARTIAL_BYTES_MAX     (UINT64_C(1) << 40)
 
-/** Which connections a listener takes. Over shm an address is a user. 0: the default of the process
- * (plx_fabric_conf), and there: as stated. Each may be PLX_NO_LIMIT. */
+/** Limits of a listener. Over shm an address is a user. 0 means the process default
+ * (plx_fabric_conf), and there the default stated below. PLX_NO_LIMIT turns a limit off. */
 struct plx_admission {
-	uint32_t links_max;          /**< links that it has; default 4096 */
-	uint32_t links_per_host_max; /**< of those, from one remote address; default 1024 */
-	uint32_t accepts_per_s;      /**< beyond a burst of a quarter of it connections wait, for
-					  connect_timeout_ns at most; default 1000 */
-	uint32_t handshakes_max;     /**< that are not open yet: one more ends the oldest of the
-					  address that has most; default 256 */
+	uint32_t links_max;          /**< links of this listener; default 4096 */
+	uint32_t links_per_host_max; /**< links from one remote address; default 1024 */
+	uint32_t accepts_per_s;      /**< default 1000. Faster connections wait, up to
+					  connect_timeout_ns, except a burst of a quarter of it */
+	uint32_t handshakes_max;     /**< connections that are not open yet; default 256. One more
+					  evicts the oldest of the address that has most */
 };
 
 struct plx_fabric_conf {
-	/** The drivers there are, ended by NULL; plx_drivers is the product's own table. */
+	/** Known drivers, terminated by NULL; plx_drivers is the built-in table. */
 	const struct plx_fabric_driver *const *drivers;
-	/** What links use that name none: a driver ("tcp", "shm"), or "fi:tcp", libfabric's own
-	 * TCP, for trusted networks only. NULL or "auto": for each link the one that is best for
-	 * its peer, which plx_link_choice tells: shm where the peer is on this host and offers it,
-	 * verbs where an RDMA device with an active port routes to it and it answers there, else
-	 * tcp. A listener listens on all of them at one address. */
+	/** Provider of links that do not name one: a driver ("tcp", "shm"), or "fi:tcp",
+	 * libfabric's own TCP, for trusted networks only.
+	 * NULL or "auto" selects per link: shm if the peer is on this host and offers it, verbs if
+	 * an RDMA device with an active port routes to the peer and the peer answers there, else
+	 * tcp. plx_link_choice reports why. A listener listens on all of them at one address. */
 	const char *provider;
-	/** Links with other hosts go by RDMA or not at all: what would be tcp is refused. */
+	/** Refuse links to other hosts that would use tcp. */
 	bool require_rdma;
-	/** A peer process that this one has links with hears from it at least once in 1.5
-	 * times this, and the other way round: by heartbeats where there is nothing else to send,
-	 * one for each peer and path to it however many links there are. 10 ms to 1 h; default
-	 * 100 ms; PLX_NEVER: there are none. */
+	/** Heartbeat interval: 10 ms to 1 h; default 100 ms; PLX_NEVER: no heartbeats. Two
+	 * processes with links hear from each other at least once in 1.5 intervals. An idle process
+	 * sends one heartbeat per peer and path, however many links there are. */
 	uint64_t heartbeat_ns;
-	/** Silence after which a peer is taken for dead, and its links end with PLX_LINK_SILENT: 4
-	 * heartbeats to 24 h; default 5 heartbeats. After half of it the peer is suspect. Both
-	 * sides of a link say what they want, and the longer time counts for both; where one wants
-	 * no heartbeats there are none. The most that its lcores were late by in the last 10 to 20
-	 * s, as the process was stopped or a callback took long, is added. */
+	/** Silence after which the peer is dead and its links end with PLX_LINK_SILENT: 4
+	 * heartbeats to 24 h; default 5 heartbeats. The peer is suspect after half of it.
+	 * Both sides state their times; the longer one applies to both. If one side wants no
+	 * heartbeats there are none. The longest delay of this process's lcores in the last 10 to
+	 * 20 s (process stopped, long callback) is added. */
 	uint64_t dead_after_ns;
 	/** Receive buffers of all links of an lcore, in bytes: 1 MiB to 1 TiB; default 256 MiB.
-	 * Until half of that is taken each link gets what it asks for; from then on a new one gets
-	 * no more than a 16th of what is left, in fewer and then shorter buffers, at least four of
-	 * 1 KiB (or of what it asks for, if that is less). */
+	 * Up to half of it each link gets what it asks for. Beyond that a new link gets at most a
+	 * 16th of the rest, in fewer and then shorter buffers, but at least four of 1 KiB (or of
+	 * its own size if smaller). */
 	uint64_t receive_bytes;
-	/** Messages that come in parts, of all links of an lcore, in bytes that have come: 1 MiB to
-	 * 1 TiB; default 1 GiB. Beyond that the link of one that stands still ends, or else of the
-	 * one that wants more. */
+	/** Bytes of partly received messages of all links of an lcore: 1 MiB to 1 TiB; default 1
+	 * GiB. Beyond it a link whose message stalled ends; if none stalled, the link that needs
+	 * more. */
 	uint64_t partial_bytes;
-	/** What listeners have that ask for nothing else. */
+	/** Default limits of listeners. */
 	struct plx_admission admission;
-	/** Settings of the driver tcp, KEY=VALUE,...: see doc/guide/links.md. NULL: none. */
+	/** Settings of the driver tcp, KEY=VALUE,... (doc/guide/links.md). NULL: none. */
 	const char *tcp;
 };
 
-/** Look for the drivers' providers (libfabric's own first look takes some 80 ms) and put right what
- * loading libfabric did to this process' signal handlers. Nothing else is opened until a link is.
- * Thread: setup. Return: 0; -EALREADY; -EINVAL unknown provider, one that is no RDMA where that is
- * required, a time or receive_bytes out of range; -ENODEV not on this host. */
+/** Find the drivers' providers, and undo what loading libfabric changed in this process's signal
+ * handlers. The first look takes libfabric about 80 ms. Nothing else is opened before the first
+ * link or listener.
+ * Thread: setup.
+ * Return: 0; -EALREADY; -EINVAL unknown provider, provider without RDMA although required, time or
+ * bytes out of range; -ENODEV not on this host. */
 int plx_fabric_init(const struct plx_fabric_conf *conf);
 
-/** Close what is still open, on every lcore. Connection requests on their way between lcores are
- * refused.
- * Thread: main, after the lcores' functions returned; plx_lcores_fini follows, with no turn of any
- * loop in between. */
+/** Abort what is still open, on every lcore, and refuse connection requests in flight between
+ * lcores.
+ * Thread: main, after the lcores' functions returned; call plx_lcores_fini next, without turning
+ * any loop in between. */
 void plx_fabric_fini(void);
 
-/** Close all listeners of the calling lcore, and all its links without loss (plx_link_close),
- * turning the loop until they are gone: for an lcore whose loop was stopped. Their callbacks run
- * meanwhile. plx_eal_fini does it for the main lcore. Thread: an lcore, outside its loop. Return:
- * 0; -ETIMEDOUT some links are left, and plx_fabric_fini will abort them; -ENOENT. */
+/** Close the calling lcore's listeners, and its links without loss (plx_link_close), turning the
+ * loop until they are gone. For an lcore whose loop has stopped. Callbacks run meanwhile.
+ * plx_eal_fini calls it for the main lcore.
+ * Thread: an lcore, outside its loop.
+ * Return: 0; -ETIMEDOUT some links are left, plx_fabric_fini will abort them; -ENOENT not an
+ * lcore. */
 int plx_fabric_drain(uint64_t timeout_ns);
 
-/** Check settings of the driver tcp. option: how the user named them. Return: 0; -EINVAL with what
- * there is. */
+/** Check settings of the driver tcp. option: the name the user gave, for the error text.
+ * Return: 0; -EINVAL, the error text lists the settings. */
 int plx_fabric_check_tcp(const struct plx_fabric_driver *const *table, const char *option,
 			 const char *settings);
 
-/** Check a provider's name against a table of drivers. require_rdma: as in plx_fabric_conf. Return:
- * 0; -EINVAL with the names there are, or as it is no RDMA where that is required. */
+/** Check a provider's name against a table of drivers. require_rdma: as in plx_fabric_conf.
+ * Return: 0; -EINVAL unknown (the error text lists the names), or not RDMA although required. */
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require_rdma);
 
-/** Accept links whose peer wants the self-test service, at all listeners of the process: they get
- * events, user and private data of HELLO from attr, and the rest from their listener. attr: copied,
- * its events must outlive the links; NULL: none is accepted. remote: those of other hosts, too.
+/** Accept links that ask for the self-test service, at all listeners of the process. Such links
+ * take events, user and private HELLO data from attr, everything else from their listener.
+ * attr: copied; its events must outlive the links. NULL: accept none. remote: also from other
+ * hosts.
  * Thread: setup, while no link is open. */
 struct plx_link_attr;
 void plx_fabric_set_self_test(const struct plx_link_attr *attr, bool remote);
@@ -128,71 +132,71 @@ void plx_fabric_set_self_test(const struct plx_link_attr *attr, bool remote);
 /** Why a link ended. */
 enum plx_link_reason {
 	PLX_LINK_CLOSED,      /**< both sides agreed; everything sent was delivered */
-	PLX_LINK_REFUSED,     /**< nobody listens there, or the listener said no */
+	PLX_LINK_REFUSED,     /**< no listener there, or it refused */
 	PLX_LINK_UNREACHABLE, /**< no route, or no answer */
-	PLX_LINK_HELLO,       /**< the peer's first frame was missing, late, broken or too new, or
-				   one side refused the link for what the other one said in it */
-	PLX_LINK_PROTOCOL,    /**< the peer broke the protocol later */
-	PLX_LINK_PEER_DOWN,   /**< the peer went away without closing, or gave this process up */
-	PLX_LINK_SILENT,      /**< nothing was heard of the peer's process for too long */
-	PLX_LINK_ABORTED,     /**< plx_link_abort, or the process is shutting down */
+	PLX_LINK_HELLO,       /**< the peer's HELLO was missing, late, broken or too new, or one
+				   side refused the other's */
+	PLX_LINK_PROTOCOL,    /**< the peer broke the protocol after the handshake */
+	PLX_LINK_PEER_DOWN,   /**< the peer disconnected without closing, or gave this process up */
+	PLX_LINK_SILENT,      /**< no sign of life from the peer's process for too long */
+	PLX_LINK_ABORTED,     /**< plx_link_abort, or the process shuts down */
 	PLX_LINK_TIMEOUT,     /**< the peer did not answer plx_link_close in time */
-	PLX_LINK_LOCAL,       /**< a failure on this side: memory, descriptors, the provider */
+	PLX_LINK_LOCAL,       /**< failure on this side: memory, descriptors, provider */
 	PLX_LINK_REASON_COUNT,
-	PLX_LINK_REASON_NONE = PLX_LINK_REASON_COUNT, /**< it has not ended */
+	PLX_LINK_REASON_NONE = PLX_LINK_REASON_COUNT, /**< not ended */
 };
 
-/** One word or two for people: "closed", "refused", ... */
+/** Short text: "closed", "refused", ... */
 const char *plx_link_reason_name(enum plx_link_reason reason);
 
-/** Callbacks, each on the link's lcore, none inside another call into the link. Any may be NULL.
- * Links that are still open at plx_fabric_fini end there, on the main thread. */
+/** Callbacks. They run on the link's lcore and never inside another call into the link. Any may be
+ * NULL. Links still open in plx_fabric_fini end there, on the main thread. */
 struct plx_link_events {
-	/** The peer's HELLO has come: plx_link_hello is its private data. Called before on_open.
-	 * The link must not be closed here. Return: NULL; or constant text, up to 120 characters of
-	 * ASCII: this side refuses the link, which ends with PLX_LINK_HELLO and that text on both
-	 * sides. The side that accepted decides first. If the one that connected refuses, the other
-	 * one was open already. */
+	/** The peer's HELLO arrived; plx_link_hello is its private data. Runs before on_open. Do
+	 * not close the link here.
+	 * The accepting side decides first. If the connecting side then refuses, the accepting
+	 * side has already run on_open.
+	 * Return: NULL to accept; or a constant ASCII text of at most 120 characters to refuse.
+	 * The link then ends with PLX_LINK_HELLO and that text on both sides. */
 	const char *(*on_hello)(struct plx_link *link, void *user);
 
-	/** Both sides have said HELLO: messages may be sent. */
+	/** The handshake is complete: sending is allowed. */
 	void (*on_open)(struct plx_link *link, void *user);
 
-	/** A whole message. It is the library's again when the callback returns, unless it took a
-	 * reference (plx_buf_ref); a kept buffer takes its place out of the link's receive window
+	/** A whole message. The library takes it back on return unless the callback took a
+	 * reference (plx_buf_ref). A kept buffer occupies a place in the link's receive window
 	 * until it is dropped. */
 	void (*on_message)(struct plx_link *link, struct plx_buf *message, void *user);
 
-	/** After -EAGAIN: there is room again. Once per -EAGAIN. */
+	/** There is room again. Once per -EAGAIN. */
 	void (*on_writable)(struct plx_link *link, void *user);
 
-	/** The link ended; also one that never opened. Called exactly once for every link that
-	 * plx_link_connect returned or that on_open told of; link is invalid when it returns.
-	 * text: the reason as a sentence for people, which begins with the peer's address if it is
-	 * about the peer: see plx_link_without_peer. */
+	/** The link ended, or never opened. Runs exactly once for every link that plx_link_connect
+	 * returned or on_open reported. link is invalid afterwards.
+	 * text: the reason for people. It starts with the peer's address if it is about the peer;
+	 * see plx_link_without_peer. */
 	void (*on_close)(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			 void *user);
 
-	/** What plx_link_is_suspect says has changed: the peer is silent, or is heard again. That
-	 * it is given up is told by on_close, with PLX_LINK_SILENT. */
+	/** plx_link_is_suspect changed: the peer is silent, or is heard again. A dead peer is
+	 * reported by on_close with PLX_LINK_SILENT. */
 	void (*on_suspect)(struct plx_link *link, bool suspect, void *user);
 
-	/** The peer has granted more: what plx_link_credit and plx_link_unfinished say has changed.
-	 * At most once a turn, and only while the link is open. */
+	/** The peer granted credit: plx_link_credit and plx_link_unfinished changed. At most once
+	 * a turn, while the link is open. */
 	void (*on_credit)(struct plx_link *link, void *user);
 
-	/** The peer's plx_link_put_and_tell: what it put before is in the memory. value is the
-	 * peer's: it may have put nothing, or something else. In order with messages. */
+	/** The peer called plx_link_put_and_tell: its earlier puts are in memory. value comes from
+	 * the peer, so do not trust it. In order with messages. */
 	void (*on_put)(struct plx_link *link, uint32_t value, void *user);
 };
 
-/** What is spoken on a link, above its messages. Programs may use other numbers, from
- * PLX_PROTOCOL_OWN to 255, for protocols of their own. */
+/** The protocol above the link. Programs may use PLX_PROTOCOL_OWN to 255 for their own. */
 enum plx_protocol {
 	PLX_PROTOCOL_NONE, /**< unspecified; compatible with every protocol */
 	PLX_PROTOCOL_NETIO,
 	PLX_PROTOCOL_RPC,
-	PLX_PROTOCOL_ECHO, /**< of plx-ping and plx-echo */
+	PLX_PROTOCOL_ECHO, /**< plx-ping and plx-echo */
 	PLX_PROTOCOL_OWN = 16,
 };
 
@@ -201,95 +205,95 @@ enum plx_protocol {
 /** 0 or NULL: the default. */
 struct plx_link_attr {
 	const struct plx_link_events *events; /**< must outlive the link */
-	void *user;                           /**< given to the callbacks */
+	void *user;                           /**< passed to the callbacks */
 	const char *provider;                 /**< as in plx_fabric_conf */
-	uint32_t rx_buf_bytes; /**< longest message that arrives in one frame, in a receive buffer
-				    of its own: 256 to 16 MiB; default 4 KiB. The frame's header
-				    has room besides. */
-	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 6. Two more
-				    are kept for control frames, over iWARP six, or eight with
-				    `direct`. */
+	uint32_t rx_buf_bytes; /**< longest message that arrives in one frame, without the frame
+				    header: 256 to 16 MiB; default 4 KiB */
+	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 6. Control
+				    frames get two more, on iWARP six, or eight with `direct` */
 	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
-					limit  1 GiB - 1 */
-	uint64_t connect_timeout_ns; /**< default 5 s; of a listener: from the request on.
-					  It may be PLX_NEVER, as the next two */
-	uint64_t hello_timeout_ns;   /**< for the peer's HELLO once connected; default 2 s */
-	uint64_t close_timeout_ns;   /**< for the peer's answer to a close; default 2 s. Begins anew
-					  while the peer takes what was sent before; at most 30
-					  times that for all of it */
-	bool direct; /**< direct data placement, where the peer has it too: see plx_link_grant. Such
-			  a link has libfabric objects of its own, which are polled each turn and
-			  register all memory again (verbs): for few links. Drivers without it are
-			  left out */
-	bool self_test;   /**< of who connects: the peer's self-test service is wanted, whatever it
-			       listens for there. Where it has none the link ends with
-			       PLX_LINK_HELLO */
-	uint8_t protocol; /**< enum plx_protocol: if the two sides specify different protocols, the
-			       link ends with PLX_LINK_HELLO, before on_open */
-	uint8_t hello_length;              /**< of what follows; default 0 */
-	uint8_t hello[PLX_LINK_HELLO_MAX]; /**< what the protocol above says first: the peer sees it
-						in on_hello, with no message sent yet */
+					  limit 1 GiB - 1 */
+	uint64_t connect_timeout_ns; /**< default 5 s; on a listener, since the request. May be
+					  PLX_NEVER, as the next two */
+	uint64_t hello_timeout_ns;   /**< from connected to the peer's HELLO; default 2 s */
+	uint64_t close_timeout_ns;   /**< for the answer to a close; default 2 s. Restarts while the
+					  peer takes earlier messages; at most 30 times this */
+	bool direct;    /**< direct data placement, if the peer asks for it too: see plx_link_grant.
+			     Drivers without it are not used. Such a link has its own libfabric
+			     objects, which are polled each turn and on verbs register all memory
+			     again: use few */
+	bool self_test; /**< connecting side: use the peer's self-test service, whatever it
+			     listens for. Without one the link ends with PLX_LINK_HELLO */
+	uint8_t protocol; /**< enum plx_protocol. If the sides name different ones, the link ends
+			       with PLX_LINK_HELLO before on_open */
+	uint8_t hello_length;              /**< bytes of `hello`; default 0 */
+	uint8_t hello[PLX_LINK_HELLO_MAX]; /**< private data for the peer's on_hello */
 };
 
-/** Bytes of a frame's header. plx_link_send_buf writes it into the headroom of the first buffer. */
+/** Bytes of the frame header. plx_link_send_buf writes it into the headroom of the first buffer. */
 #define PLX_LINK_OVERHEAD 16
 
 /** Connect to "host:port" ("[::1]:port" for IPv6). Returns at once; on_open or on_close follows.
- * A host name (not a number) that plx_lookup_start has not looked up is looked up here, which may
- * block for seconds: set-up work. Where it stands for
- * several addresses, up to 8 are tried in the resolver's order, each for connect_timeout_ns.
- * Ownership: the link is the library's; the pointer is valid until on_close returns.
- * Thread: an lcore. Return: 0; -EINVAL address or attribute; -ENODEV no such provider here;
- * -ENOENT not an lcore; -EHOSTUNREACH; -EACCES shm to another user; -EOPNOTSUPP `direct`,
- * and the provider has none; -ENOMEM; ... */
+ * A host name is resolved inside this call, which may block for seconds, unless plx_lookup_start
+ * has resolved it. Up to 8 addresses of a name are tried in the resolver's order, each for
+ * connect_timeout_ns.
+ * Ownership: the library owns the link; the pointer is valid until on_close returns.
+ * Thread: an lcore.
+ * Return: 0; -EINVAL address or attribute; -ENODEV provider not on this host; -ENOENT not an
+ * lcore; -EHOSTUNREACH; -EACCES shm to another user; -EOPNOTSUPP the provider has no `direct`;
+ * -ENOMEM; ... */
 int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out);
 
-/** The greatest length that one plx_link_send can take just now without -EAGAIN is not told: send
- * and see. This is the longest message that the peer accepts at all. Valid from on_hello on. */
+/** Longest message that the peer accepts. A send may still return -EAGAIN. Valid from on_hello on.
+ */
 uint64_t plx_link_message_max(const struct plx_link *link);
 
 /** Longest message that plx_link_send copies, in bytes. An lcore that copies sends no heartbeats,
- * and by default its peers give it up after 500 ms of silence. Copying 64 MiB into new memory took
+ * and its peers give it up after 500 ms of silence by default. Copying 64 MiB into new memory took
  * 310 ms in a busy virtual machine, most of it page faults. */
 #define PLX_SEND_COPY_MAX (UINT64_C(32) << 20)
 
-/** Send a copy of len bytes (0 is a message too). Small ones leave with this call; over tcp, those
- * that follow another one of the same turn leave together, with the next turn or when plx_loop_run
- * returns. Beyond 4 KiB plx_link_send_buf spares the copy. The lcore keeps up to 16 buffers and
- * 8 MiB for such copies; with more under way they are made into memory from the heap.
- *
- * Ownership: data stays the caller's and may be reused on return. Thread: owner.
- *
- * Return: 0; -EAGAIN no credit or no room in the queue, on_writable follows; -EMSGSIZE longer than
- * the peer accepts, or than PLX_SEND_COPY_MAX; -ENOTCONN not open, or closing; -ENOMEM. */
+/** Send a copy of len bytes; 0 is a message too. Small messages leave in this call. Over tcp,
+ * further ones of the same turn leave together, in the next turn or when plx_loop_run returns.
+ * Above 4 KiB use plx_link_send_buf, which does not copy. The lcore keeps up to 16 buffers and 8
+ * MiB for long copies; beyond that they come from the heap.
+ * Ownership: the caller keeps data and may reuse it on return.
+ * Thread: owner.
+ * Return: 0; -EAGAIN no credit or queue full, on_writable follows; -EMSGSIZE above the peer's
+ * maximum or PLX_SEND_COPY_MAX; -ENOTCONN not open, or closing; -ENOMEM. */
 int plx_link_send(struct plx_link *link, const void *data, size_t len);
 
-/** The same for data in pieces; count at most 64, else -EINVAL. */
+/** plx_link_send from `count` pieces: at most 64, else -EINVAL. */
 int plx_link_sendv(struct plx_link *link, const struct iovec *iov, int count);
 
-/** status: 0 the transport has taken it (which is not delivery: see plx_link_close); -ETIMEDOUT:
- * the provider did not give it back, and may still read it, so it must stay as it is for good;
- * another -errno: the link has ended. The library's reference to the buffer is dropped after the
- * callback, but with -ETIMEDOUT never. */
+/** Completion of a sent buffer. status:
+ * 0: the transport took it. That is not delivery: see plx_link_close.
+ * -ETIMEDOUT: the provider did not return it and may still read it; never change or free it.
+ * Another -errno: the link ended.
+ * The library drops its reference after the callback, except after -ETIMEDOUT. */
 typedef void (*plx_link_sent_fn)(struct plx_link *link, struct plx_buf *buf, int status, void *arg);
 
-/** Send a buffer, or a chain, by reference: nothing is copied, and a first buffer that is unshared
- * and has headroom carries the frame header in it. sent (may be NULL) is called exactly once for
- * every accepted buffer, also when the link dies. Inside plx_link_send_buf it is never called.
- * Ownership: the caller's reference moves to the library on success, and stays on error; the bytes
- * must not be changed until `sent`. Thread: owner. Return: as plx_link_send, but a message may be
- * longer than PLX_SEND_COPY_MAX. */
+/** Send a buffer or chain by reference, without a copy. If the first buffer is unshared and has
+ * headroom, the frame header goes there. sent (may be NULL) runs exactly once per accepted buffer,
+ * even if the link fails, and never inside this call.
+ * Ownership: on success the caller's reference moves to the library; on error the caller keeps it.
+ * Do not change the bytes until `sent`.
+ * Thread: owner.
+ * Return: as plx_link_send, without the limit PLX_SEND_COPY_MAX. */
 int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg);
 
-/** A buffer to build a message in (claim), then send with plx_link_send_buf (commit) or drop with
- * plx_buf_unref. From the lcore's own pool up to 4 KiB. Thread: owner.
- * Return: the buffer; NULL when the pool is empty. */
+/** Get a buffer to build a message in. Then send it with plx_link_send_buf or drop it with
+ * plx_buf_unref. Up to 4 KiB it comes from the lcore's pool.
+ * Thread: owner.
+ * Return: the buffer; NULL if the pool is empty. */
 struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes);
 
-/** Close without loss: what was accepted is sent, the peer answers, then on_close(CLOSED). Messages
- * from the peer arrive until then. Sends fail with -ENOTCONN from here on.
- * Thread: owner. Return: 0; -EALREADY. A link that is not open yet is aborted. */
+/** Close without loss: accepted messages are sent, the peer answers, then on_close(CLOSED) runs.
+ * Messages from the peer arrive until then; sends return -ENOTCONN. Aborts a link that is not open
+ * yet.
+ * Thread: owner.
+ * Return: 0; -EALREADY. */
 int plx_link_close(struct plx_link *link);
 
 /** Drop the link now. on_close(ABORTED) follows from the loop. Thread: owner. */
@@ -299,65 +303,70 @@ void plx_link_set_user(struct plx_link *link, void *user);
 void *plx_link_user(const struct plx_link *link);
 bool plx_link_is_open(const struct plx_link *link);
 
-/** Whether the peer's process was not heard, by this link's path, for half of the time after which
- * it is given up, as of the lcore's last look; false where there are no heartbeats. Thread: owner.
- */
+/** Whether the peer's process has been silent on this link's path for half of the agreed
+ * dead_after_ns, at the lcore's last check. Always false without heartbeats.
+ * Thread: owner. */
 bool plx_link_is_suspect(const struct plx_link *link);
 
-/** Frames that the peer has room for just now, as far as it has told: of the buffers that it
- * receives in (its rx_buf_count, at most 200 where it is Pollux), those that hold nothing that it
- * is not done with. A message takes one, or several where it is longer than such a buffer. It says
- * how busy the peer is; a send may get -EAGAIN all the same, as this side has room for no more.
- * 0: none, or the link is not open. Thread: owner. */
+/** Frames that the peer has room for, as last reported: its free receive buffers (rx_buf_count; at
+ * most 200 for a Pollux peer). A message takes one, or several if it is longer than such a buffer.
+ * It measures how busy the peer is; a send may still return -EAGAIN if this side has no room. 0:
+ * none, or not open.
+ * Thread: owner. */
 uint32_t plx_link_credit(const struct plx_link *link);
 
-/** At most so many of the messages that were accepted from here are not finished: the peer has not
- * received them, or its user has them still. Where it is done with messages in the order in which
- * they came, those are the newest ones, and where each was one frame there are exactly so many, as
- * far as the peer has told: it tells late while it has much room. A long message under way may
- * count as several.
- * Of a link that the peer closes, as of when it began to: what it did with messages behind that is
- * not known. 0 where it was asked to close from here, and has agreed: all of them have arrived.
- * Valid from on_open until on_close returns. Thread: owner. */
+/** Upper bound on the messages sent but not yet released by the peer. It may lag: the peer defers
+ * credit updates while most of its window is free. A long message in flight may count several
+ * times. If the peer releases messages in order, these are the newest ones. If each was also one
+ * frame, the number is exact as of the last update.
+ * If the peer closes the link, it is the number when the close began. If this side closed and the
+ * peer agreed, it is 0: everything arrived.
+ * Valid from on_open until on_close returns.
+ * Thread: owner. */
 uint32_t plx_link_unfinished(const struct plx_link *link);
 
-/** Whether the peer is on this host: over shm, from a loopback address, or from the address that
- * the link has here. false of an open link may also mean that the provider does not tell. In
- * on_close: whether the peer's address is one of this host. Thread: owner. */
+/** Whether the peer is on this host: over shm, from a loopback address, or from this link's local
+ * address. On an open link, false may mean that the provider does not report it. In on_close:
+ * whether the peer's address is one of this host.
+ * Thread: owner. */
 bool plx_link_is_same_host(const struct plx_link *link);
 
-/** The private data of the peer's HELLO, which may be anything; *length_out: 0 to
- * PLX_LINK_HELLO_MAX. Valid from on_hello on, as long as the link. Thread: owner. */
+/** Private data of the peer's HELLO: *length_out is 0 to PLX_LINK_HELLO_MAX bytes of any content.
+ * Valid from on_hello until on_close returns.
+ * Thread: owner. */
 const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out);
 
-/** Why it ended: what on_close gets, from when sends fail for it. PLX_LINK_REASON_NONE: it has not.
+/** Why the link ended, as in on_close. Valid as soon as sends fail for that reason.
+ * PLX_LINK_REASON_NONE: not ended.
  * Thread: owner. */
 enum plx_link_reason plx_link_reason(const struct plx_link *link);
 
-/** The peer's address, "192.0.2.1:7000"; valid as long as the link. */
+/** The peer's address, "192.0.2.1:7000"; valid until on_close returns. */
 const char *plx_link_peer(const struct plx_link *link);
 
-/** The same as a value: AF_INET or AF_INET6. Thread: owner. Return: 0; -EINVAL the provider did not
- * tell the address. */
+/** The peer's address as AF_INET or AF_INET6.
+ * Thread: owner.
+ * Return: 0; -EINVAL the provider does not report it. */
 int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage *peer_out);
 
-/** The text of on_close for a line that names the peer already: what follows the peer's address,
- * such as "went away without closing"; else all of it. Thread: owner. */
+/** Strip the peer's address from a text of on_close, for a line that already names the peer: "went
+ * away without closing". Returns all of text if it has no address.
+ * Thread: owner. */
 const char *plx_link_without_peer(const struct plx_link *link, const char *text);
 
-/** The driver, "tcp", as plx_link_attr.provider takes it: constant text. Until the link is open it
- * may change. */
+/** The driver, "tcp", as for plx_link_attr.provider: constant text. May change until the link is
+ * open. */
 const char *plx_link_driver(const struct plx_link *link);
 
-/** "tcp (libfabric plx_tcp)": driver and provider, for people. Until the link is open it may
- * change, and the text go; from on_open on it is valid as long as the link. */
+/** Driver and provider for people: "tcp (libfabric plx_tcp)". May change until the link is open,
+ * which invalidates the pointer; from on_open on it is valid until on_close returns. */
 const char *plx_link_provider(const struct plx_link *link);
 
-/** Why it is that one, as text: "the peer is on this host and offers it". It may change until the
- * link is open, as the provider does. */
+/** Why this provider was selected, for people: "the peer is on this host and offers it". May
+ * change until the link is open. */
 const char *plx_link_choice(const struct plx_link *link);
 
-/** libfabric's name of the provider alone, "plx_tcp"; valid as long as the link. */
+/** libfabric's name of the provider, "plx_tcp"; valid until on_close returns. */
 const char *plx_link_fi_provider(const struct plx_link *link);
 
 struct plx_link_stats {
@@ -365,101 +374,103 @@ struct plx_link_stats {
 	uint64_t bytes_sent, bytes_received; /**< of messages */
 	uint64_t frames_sent, frames_received;
 	uint64_t again;                                /**< sends refused with -EAGAIN */
-	uint64_t credit_frames;                        /**< frames sent only to grant credit */
-	uint64_t heartbeats_sent, heartbeats_received; /**< frames that only say: I am alive */
+	uint64_t credit_frames;                        /**< frames that only grant credit */
+	uint64_t heartbeats_sent, heartbeats_received; /**< liveness frames */
 	uint64_t puts, gets;                           /**< accepted */
-	uint64_t bytes_put, bytes_got;                 /**< got: that have come */
-	uint64_t puts_told;                            /**< of the peer: on_put */
-	uint32_t tx_queued;   /**< messages accepted and not yet given to the provider */
-	uint32_t tx_inflight; /**< operations that the provider has and will complete */
-	uint32_t rx_posted;   /**< receive buffers that the provider has */
-	uint32_t rx_kept;     /**< receive buffers that the user has */
+	uint64_t bytes_put, bytes_got;                 /**< got: received */
+	uint64_t puts_told;                            /**< on_put calls */
+	uint32_t tx_queued;   /**< messages accepted and not yet passed to the provider */
+	uint32_t tx_inflight; /**< operations in flight at the provider */
+	uint32_t rx_posted;   /**< receive buffers posted to the provider */
+	uint32_t rx_kept;     /**< receive buffers that the user keeps */
 };
 
 void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out);
 
-/** The next one of the calling lcore's links; after NULL: the first. Those of NetIO and of services
- * are among them, to be looked at alone. All for which on_close is due; plx_link_connect, close and
- * abort may be called meanwhile. Valid until the callback returns, outside of callbacks until the
- * loop turns. For all of the process ask each lcore (plx_lcore_broadcast). Thread: an lcore;
- * elsewhere there are none. */
+/** The next of the calling lcore's links; NULL gives the first. Includes links of NetIO and
+ * services: only read those. A link is listed until its on_close. plx_link_connect, close and abort
+ * are allowed meanwhile. For the whole process ask each lcore (plx_lcore_broadcast).
+ * Valid until the callback returns; outside callbacks, until the loop turns.
+ * Thread: an lcore; NULL on other threads. */
 struct plx_link *plx_link_next(const struct plx_link *link);
 
-/** Each link of the calling lcore; see plx_link_next. */
+/** Every link of the calling lcore; see plx_link_next. */
 #define PLX_LINK_FOREACH(link) \
 	for (struct plx_link *link = plx_link_next(NULL); link; link = plx_link_next(link))
 
 /* Listeners -------------------------------------------------------------------------------- */
 
-/** Which lcore gets the next link of a listener; its callbacks run there. Round-robin and hash
- * choose among lcores that run their loop (plx_loop_is_running) and, if it is among those named,
- * the listener's own; where there is none it is the listener's own all the same. */
+/** Which lcore gets a listener's next link and runs its callbacks. Round-robin and hash choose
+ * among lcores that run their loop (plx_loop_is_running), plus the listener's own if `lcores`
+ * includes it. If there are none, the listener's own lcore takes the link. */
 enum plx_spread {
 	PLX_SPREAD_NONE,        /**< the listener's own */
 	PLX_SPREAD_ROUND_ROBIN, /**< each in turn, by ascending id */
-	PLX_SPREAD_HASH,     /**< by the peer's IP address: all links of a host meet on one lcore */
-	PLX_SPREAD_CALLBACK, /**< the one that `place` returns */
+	PLX_SPREAD_HASH,     /**< by the peer's IP address: all links of a host share one lcore */
+	PLX_SPREAD_CALLBACK, /**< the lcore that `place` returns */
 };
 
 struct plx_listen_attr {
-	struct plx_link_attr link; /**< of every link it accepts */
+	struct plx_link_attr link; /**< for every accepted link */
 	struct plx_admission admission;
 	enum plx_spread spread;
-	/** For round-robin and hash: the lcores to choose from, bit id % 64 of word id / 64. All
-	 * zero: every lcore. */
+	/** Candidates for round-robin and hash: bit id % 64 of word id / 64. All zero: every
+	 * lcore. */
 	uint64_t lcores[PLX_LCORE_MAX / 64];
-	/** For PLX_SPREAD_CALLBACK: called on the listener's lcore. peer: AF_INET or AF_INET6;
-	 * NULL where the provider does not tell. An id that is no lcore refuses the connection. So
-	 * does the listener's lcore where the one that was returned has not taken it after
-	 * link.connect_timeout_ns, as it does not run its loop or its lane is full. */
+	/** For PLX_SPREAD_CALLBACK; runs on the listener's lcore. peer: AF_INET or AF_INET6; NULL
+	 * if the provider does not report it.
+	 * Return: an lcore id; anything else refuses the connection. The listener also refuses it
+	 * if that lcore does not take it within link.connect_timeout_ns, because its loop does not
+	 * run or its lane is full. */
 	uint32_t (*place)(struct plx_listener *listener, const struct sockaddr *peer, void *arg);
 	void *place_arg;
 };
 
-/** Listen on "host:port"; "*:port" is every address; port 0 takes a free one. On a name it listens
- * at each of up to 8 addresses that this host has, at the same port.
- * Ownership: close with plx_listener_close. Thread: an lcore.
- * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL address or attribute, or an lcore was named that
- * does not exist; -EOPNOTSUPP as plx_link_connect; ... */
+/** Listen on "host:port"; "*:port" is every address; port 0 takes a free one. A name stands for up
+ * to 8 addresses of this host, all at the same port.
+ * Ownership: close with plx_listener_close.
+ * Thread: an lcore.
+ * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL address or attribute, or a named lcore does not
+ * exist; -EOPNOTSUPP as plx_link_connect; ... */
 int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 		    struct plx_listener **listener_out);
 
-/** Where it listens, with the real port; valid as long as the listener. */
+/** The address with the actual port; valid until plx_listener_close. */
 const char *plx_listener_address(const struct plx_listener *listener);
 
-/** That port; 0: of NULL. Thread: any. */
+/** The port; 0 for NULL. Thread: any. */
 unsigned plx_listener_port(const struct plx_listener *listener);
 
 struct plx_listener_stats {
 	uint64_t requests;      /**< connection requests */
 	uint64_t opened;        /**< links that reached on_open */
-	uint64_t refused;       /**< refused here, and of those: */
+	uint64_t refused;       /**< by the limits below or otherwise */
 	uint64_t refused_links; /**< at links_max */
 	uint64_t refused_host;  /**< at links_per_host_max */
-	uint64_t refused_rate;  /**< waited too long by accepts_per_s */
-	uint64_t evicted;       /**< ended before they were open, at handshakes_max; those that were
-				     links already are in `failed` too. Over tcp connections that
-				     have sent nothing yet are apart: so many may be there besides */
-	uint64_t failed;        /**< that ended before on_open: bad HELLO, time out */
-	uint64_t no_handshake;  /**< peers that did not complete a handshake: of these, most; and
-				     over tcp those that speak something else, or nothing, which are
-				     no `requests` */
-	uint64_t protocol_broken; /**< links that ended with PLX_LINK_PROTOCOL: of `failed` those
-				       before on_open, and `opened` ones later */
-	char last_failure[160];   /**< the newest of `failed` as text */
+	uint64_t refused_rate;  /**< waited too long for accepts_per_s */
+	uint64_t evicted;       /**< ended at handshakes_max before they were open; those that were
+				     links also count in `failed`. Over tcp, silent connections have
+				     a separate limit of the same size */
+	uint64_t failed;        /**< links that ended before on_open: bad HELLO, timeout */
+	uint64_t no_handshake;  /**< peers that completed no handshake: most of the above, and over
+				     tcp peers that sent nothing or another protocol, which are no
+				     `requests` */
+	uint64_t protocol_broken; /**< links that ended with PLX_LINK_PROTOCOL, before on_open (also
+				       in `failed`) or later */
+	char last_failure[160];   /**< newest of `failed` as text */
 };
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);
 
-/** Stop listening; links stay, and requests that another lcore has been asked to take still become
- * links. Port and memory are released when these are answered or refused: at once if there
- * are none, and link.connect_timeout_ns after the last one came at the latest, if the loop turns; a
- * descriptor 10 s behind that;
- * new requests are refused meanwhile. Allowed inside `place`. Thread: owner. Accepts NULL. */
+/** Stop listening. Links stay, and requests already passed to other lcores still become links; new
+ * ones are refused. Port and memory are released when those requests are answered: at once if there
+ * are none, at latest link.connect_timeout_ns after the last one, if the loop turns. A descriptor
+ * may stay 10 s longer. Allowed inside `place`. Accepts NULL.
+ * Thread: owner. */
 void plx_listener_close(struct plx_listener *listener);
 
-/** The links and listeners of the calling lcore; closed ones count until all that they hold is
- * released. Thread: an lcore. */
+/** Links and listeners of the calling lcore, including closed ones that still hold resources.
+ * Thread: an lcore. */
 uint32_t plx_fabric_open_count(void);
 
 PLX_END_DECLS
