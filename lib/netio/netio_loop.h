@@ -16,7 +16,7 @@ struct plx_eal_conf;
 /* The event loop --------------------------------------------------------------------------- */
 
 struct netio_eventloop {
-	void (*cb_init)(void); /**< the first thing that netio_run calls; NULL: nothing */
+	void (*cb_init)(void); /**< called first by netio_run; NULL: nothing */
 	/* Private. */
 	struct plx_signal terminate;
 	uint32_t lcore_id;
@@ -31,62 +31,66 @@ struct netio_context {
 	struct netio_eventloop evloop;
 };
 
-/** Set up a context and its event loop. The calling thread is the one that runs it. If it is an
- * lcore already (plx_eal_init, plx_lcore_launch), the loop is that lcore's. If the process has no
- * lcores, the thread becomes one, pinned to a CPU, with the EAL options (pollux(7): -l 2 --idle
- * poll ...) that the environment variable NETIO_OPTIONS holds, words between blanks, until
- * netio_fini. Set evloop.cb_init behind it. Not between two calls of getopt.
- * Return: 0; -EINVAL an option; -ENOENT the thread is none of the lcores that there are; or what
- * plx_eal_init gave. */
+/** Set up a context and its event loop. The calling thread must run it.
+ * If the thread is an lcore (plx_eal_init, plx_lcore_launch), the loop is that lcore's. If the
+ * process has no lcores, the thread becomes one, pinned to a CPU, until netio_fini. Its EAL
+ * options are the words of the environment variable NETIO_OPTIONS (pollux(7): -l 2 --idle poll
+ * ...).
+ * Set evloop.cb_init afterwards. Do not call this between two calls of getopt.
+ * Return: 0; -EINVAL an option; -ENOENT the process has lcores and this thread is not one; or as
+ * plx_eal_init. */
 int netio_init(struct netio_context *ctx);
 
-/** The same with what the program wants where NETIO_OPTIONS says nothing (plx_eal.h): conf as for
- * plx_eal_init, whatever is in it counting as set by the program; NULL: the defaults. */
+/** netio_init with the program's own defaults: NETIO_OPTIONS overrides conf (plx_eal.h), and
+ * everything in conf counts as set by the program. NULL: the defaults. */
 int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
 
-/** Give back what netio_init took. Stop and end signals, timers and descriptors of the loop before:
- * their callbacks come while it waits for connections to close. Sockets end before or with it, as
- * by their own _fini; a process that ends without it is as one that died: the
- * peers of its sockets are not told. Accepts a
- * context that is zeroed or whose set-up failed. Return: 0; -EPERM another thread's; -EBUSY inside
- * its loop; -ETIMEDOUT an lcore does not end: it may be called again. */
+/** Undo netio_init. Before it, stop the loop's signals, timers and descriptors: their callbacks
+ * may run while this waits for connections to close. Remaining sockets end as by their own _fini.
+ * If the process exits without this, its peers see it as a crash. Accepts a context that is zeroed
+ * or whose set-up failed.
+ * Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT an lcore does not end,
+ * call it again. */
 int netio_fini(struct netio_context *ctx);
 
-/** What netio_init and netio_fini do to ctx->evloop, for loops without a context. */
+/** netio_init and netio_fini for a loop without a context. */
 int netio_eventloop_init(struct netio_eventloop *evloop);
 int netio_eventloop_fini(struct netio_eventloop *evloop);
 
-/** Call cb_init, and then be the loop, until netio_terminate or plx_stop, which SIGINT and SIGTERM
- * call in a program that asks for it by plx_stop_on_signals. May be called again; after plx_stop it
+/** Call cb_init, then run the loop until netio_terminate or plx_stop. Programs that call
+ * plx_stop_on_signals get plx_stop from SIGINT and SIGTERM. May be called again; after plx_stop it
  * returns at once until the lcores are set up anew.
  * Return: 0; -EINVAL not set up; -EPERM another thread's; -EBUSY inside it. */
 int netio_run(struct netio_eventloop *evloop);
 
-/** Let netio_run return at the end of this turn. Other callbacks of the turn may come before that;
- * what is posted and fired, and not yet called, waits for the next netio_run. Where the loop does
- * not run, the next netio_run returns behind cb_init. Thread: any, before netio_fini begins; no
- * signal handler: fire a signal there. */
+/** Make netio_run return at the end of this turn. Other callbacks of the turn may run first.
+ * Posted functions and fired signals that have not run wait for the next netio_run. If the loop
+ * does not run, the next netio_run returns after cb_init.
+ * Thread: any, before netio_fini begins. In a signal handler fire a signal instead. */
 void netio_terminate(struct netio_eventloop *evloop);
 
-/** Stop listening, and close all connections of the loop's sockets: what was accepted from them is
- * sent first, and their callbacks tell of each end. So are those that are spread (enum
- * netio_spread): of its sockets those on other lcores, whose loops must turn meanwhile, and those
- * that this lcore has of other loops' sockets. For who is about to end, behind netio_run. The
- * sockets are there afterwards, and may listen and connect again. timeout_ns: of it all; and what a
- * peer takes nothing of for 2 s is lost. Return: 0; -EBUSY inside netio_run: call netio_terminate,
- * and do it behind that; -ETIMEDOUT some are open still; -EINVAL; -EPERM. */
+/** Graceful shutdown, after netio_run returns: stop listening and close all connections of the
+ * loop's sockets. Accepted messages are sent first, and callbacks report each closure. The sockets
+ * may listen and connect again afterwards.
+ * Spread connections (enum netio_spread) are included: those of its sockets on other lcores, whose
+ * loops must turn meanwhile, and those of other loops' sockets on this lcore.
+ * timeout_ns: for everything. Messages that a peer does not take for 2 s are lost.
+ * Return: 0; -EBUSY inside netio_run, call netio_terminate first; -ETIMEDOUT some are still open;
+ * -EINVAL; -EPERM. */
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 
-/** Call fn(arg) in the loop. Thread: any, before netio_fini begins. Return: 0; -EAGAIN too many
- * wait already (no error text, no log): try later; -EINVAL no function, or a loop that was not set
- * up; -ENOMEM the first one from another lcore has no memory for its lane. */
+/** Call fn(arg) in the loop.
+ * Thread: any, before netio_fini begins.
+ * Return: 0; -EAGAIN too many are waiting (no error text, no log), try later; -EINVAL no function,
+ * or the loop was not set up; -ENOMEM no memory for the lane of the first post from another lcore.
+ */
 int netio_post(struct netio_eventloop *evloop, void (*fn)(void *arg), void *arg);
 
 /* Signals ---------------------------------------------------------------------------------- */
 
-/** Calls of cb that any thread may ask for. Set cb and data behind netio_signal_init. */
+/** A callback that any thread can trigger. Set cb and data after netio_signal_init. */
 struct netio_signal {
-	void (*cb)(void *data); /**< once for each time that it was fired */
+	void (*cb)(void *data); /**< runs once per netio_signal_fire */
 	void *data;
 	/* Private. */
 	struct netio_eventloop *evloop;
@@ -95,20 +99,21 @@ struct netio_signal {
 	bool *gone;
 };
 
-/** Return: 0; -EINVAL a loop that was not set up. */
+/** Return: 0; -EINVAL the loop was not set up. */
 int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signal);
 
-/** Let cb be called; from inside cb: in a later turn. Between netio_signal_init and
- * netio_signal_fini. Thread: any + signal handlers. */
+/** Trigger cb; inside cb it runs again in a later turn. Allowed between netio_signal_init and
+ * netio_signal_fini.
+ * Thread: any + signal handlers. */
 void netio_signal_fire(struct netio_signal *signal);
 
-/** cb is not called any more, also for what was fired before. Allowed inside cb, which may free the
- * signal then. Accepts one that is zeroed. */
+/** cb does not run after this, even if it was fired. Allowed inside cb, which may then free the
+ * signal. Accepts a zeroed one. */
 void netio_signal_fini(struct netio_signal *signal);
 
 /* Timers ----------------------------------------------------------------------------------- */
 
-/** Calls of cb at equal distances. Set cb and data behind netio_timer_init. */
+/** A periodic callback. Set cb and data after netio_timer_init. */
 struct netio_timer {
 	void (*cb)(void *data);
 	void *data;
@@ -117,41 +122,44 @@ struct netio_timer {
 	struct plx_timer timer;
 };
 
-/** Return: 0; -EINVAL a loop that was not set up. */
+/** Return: 0; -EINVAL the loop was not set up. */
 int netio_timer_init(struct netio_eventloop *evloop, struct netio_timer *timer);
 
-/** Call cb every so long, the first time after that, until netio_timer_stop; a timer that runs
- * begins anew. Periods that a long callback made it miss are skipped. Range: 1 ns to PLX_NEVER;
- * what is longer is that long. A period below the wheel's tick of 1.024 us is one call a tick.
- * Return: 0; -EINVAL 0, or not set up; -EPERM another thread's. */
+/** Call cb once per period, first after one period, until netio_timer_stop. Restarts a running
+ * timer. Periods missed during a long callback are skipped.
+ * Range: 1 ns to PLX_NEVER; longer values mean PLX_NEVER. Below the wheel's tick of 1.024 us, cb
+ * runs once a tick.
+ * Return: 0; -EINVAL period 0, or not set up; -EPERM another thread's. */
 int netio_timer_start_s(struct netio_timer *timer, unsigned long long seconds);
 int netio_timer_start_ms(struct netio_timer *timer, unsigned long long milliseconds);
 int netio_timer_start_us(struct netio_timer *timer, unsigned long long microseconds);
 int netio_timer_start_ns(struct netio_timer *timer, unsigned long long nanoseconds);
 
-/** cb is not called any more until it is started again. Allowed inside cb, which may free the timer
- * then. Accepts one that does not run. */
+/** cb does not run until the timer is started again. Allowed inside cb, which may then free the
+ * timer. Accepts a stopped one. */
 void netio_timer_stop(struct netio_timer *timer);
 
 /* Descriptors ------------------------------------------------------------------------------ */
 
-/** A descriptor that the loop watches. */
+/** A watched descriptor. */
 struct netio_fd {
-	void (*cb)(int fd, uint32_t events, void *data); /**< events: of epoll(7), that are there */
+	void (*cb)(int fd, uint32_t events, void *data); /**< events: those of epoll(7) that
+							      occurred */
 	void *data;
 	/* Private. */
 	struct plx_fd *watch;
 };
 
-/** Call watch->cb, which is set before, when one of events (EPOLLIN, EPOLLOUT, EPOLLET, ...: see
- * plx_fd_add) is there. fd stays the caller's, and open until netio_fd_fini. Return: as plx_fd_add;
- * -EPERM also: another thread's. */
+/** Watch fd for events (EPOLLIN, EPOLLOUT, EPOLLET, ...: see plx_fd_add) and call watch->cb, which
+ * must be set before.
+ * Ownership: the caller keeps fd, and keeps it open until netio_fd_fini.
+ * Return: as plx_fd_add; -EPERM also: another thread's. */
 int netio_fd_init(struct netio_eventloop *evloop, struct netio_fd *watch, int fd, uint32_t events);
 
-/** Other events. Return: 0; -EINVAL; -ENOMEM. */
+/** Change the events. Return: 0; -EINVAL; -ENOMEM. */
 int netio_fd_modify(struct netio_fd *watch, uint32_t events);
 
-/** cb is not called any more. Allowed inside cb. Accepts one that is zeroed. */
+/** cb does not run after this. Allowed inside cb. Accepts a zeroed one. */
 void netio_fd_fini(struct netio_fd *watch);
 
 PLX_END_DECLS
