@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * NetIO: an event loop with signals, timers, descriptors and sockets, in the manner of CERN's
+ * NetIO: an event loop with signals, timers, descriptors and sockets, in the style of CERN's
  * NetIO-next.
- * The loop is that of the lcore that runs it (plx_lcore.h): it polls and sleeps as the idle policy
- * says, and carries links, pollers and timers of Pollux' own as well.
+ * The loop is that of its lcore (plx_lcore.h). It polls and sleeps by the idle policy, and also
+ * runs links, pollers and timers of Pollux.
  *
- * Callbacks run on the thread that is in netio_run, one after the other, and must not block. Where
- * nothing else stands there, a function belongs to the thread that has set the loop up. What
- * functions return: enum netio_status.
+ * Callbacks run one at a time on the thread inside netio_run, and must not block. Functions
+ * without a "Thread:" must be called on the thread that set up the loop. Functions return enum
+ * netio_status.
  */
 #ifndef NETIO_H
 #define NETIO_H
