@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * The socket that gives each message to one of several receivers. Part of netio.h.
+ * The push socket, which gives each message to one of several receivers. Part of netio.h.
  */
 #ifndef NETIO_PUSH_H
 #define NETIO_PUSH_H
@@ -11,52 +11,49 @@ PLX_BEGIN_DECLS
 
 struct netio_push_core;
 
-/* A push socket connects to several listening sockets, and gives each message to one of them: to
- * the one that has most room for more. So a receiver that works faster gets more, and what one that
- * dies had not finished goes to the others.
+/* A push socket connects to several listening sockets and gives each message to the one with the
+ * most room. So a faster receiver gets more messages. Messages that a failed receiver had not
+ * finished go to the others.
  *
- * The room of a receiver is its credit: those of its buffer_count buffers that hold nothing. A
- * message takes one (one that is longer than buffer_bytes several while it arrives) from when it is
- * pushed until the receiver is done with it: its cb_msg_received has returned, or it was released,
- * where it was kept (netio_msg_keep) or came by netio_recv. Then it is finished. */
+ * A receiver's room is its credit: the free ones of its buffer_count buffers. A message occupies
+ * one buffer; if it is longer than buffer_bytes, several while it arrives. The receiver finishes
+ * it when cb_msg_received returns, or when it releases a message that it kept (netio_msg_keep) or
+ * got from netio_recv. */
 
-/** What becomes of messages that a receiver had not finished when its connection ended. */
+/** What happens to messages that a receiver had not finished when its connection ended. */
 enum netio_push_promise {
-	/** They go to the others, before new ones and in the order in which they had been pushed to
-	 * it. One that it had done, and not told yet, arrives twice. What it tells is how many it
-	 * is done with: receivers that keep messages and release later ones first may have
-	 * others taken for done than are, of which one is lost for each that is released out of
-	 * order, if they die. */
+	/** They go to the others, before new ones and in their order. A message that was finished
+	 * but not yet reported arrives twice. Receivers report how many messages they finished, not
+	 * which ones. So if a receiver releases kept messages out of order and then fails, one
+	 * message may be lost for each such release. */
 	NETIO_PUSH_AT_LEAST_ONCE,
-	/** They are not sent again, and count as lost: it may have done them, or not. */
+	/** They are not sent again, and count as lost; the receiver may have processed them. */
 	NETIO_PUSH_AT_MOST_ONCE,
 };
 
 /** 0 or NULL: the default. */
 struct netio_push_attr {
-	struct netio_connect_attr connect; /**< of each receiver */
+	struct netio_connect_attr connect; /**< for each receiver */
 	enum netio_push_promise promise;   /**< default NETIO_PUSH_AT_LEAST_ONCE */
 };
 
-/** One receiver of a push socket: from netio_push_connect until the cb_connection_closed that
- * follows netio_push_disconnect or netio_drain returns, across connections that end and are made
- * anew. */
+/** One receiver of a push socket, across reconnects. Valid from netio_push_connect until
+ * cb_connection_closed returns that follows netio_push_disconnect or netio_drain. */
 struct netio_push_receiver {
 	struct netio_push_socket *push_socket;
-	uint64_t id;          /**< counts up from 1; netio_msg.source of its answers */
+	uint64_t id;          /**< counts from 1; netio_msg.source of its answers */
 	const char *address;  /**< "host:port", as the user gave it */
-	const char *provider; /**< as netio_recv_socket.provider; "" while it is not connected */
+	const char *provider; /**< as netio_recv_socket.provider; "" while not connected */
 	void *data;           /**< the user's */
 };
 
 struct netio_push_socket {
-	/* In cb_connection_closed, what the receiver had not finished is with the others by now, as
-	 * far as these have room. A receiver that is suspect gets nothing while there is another
-	 * one that is not, even if that has no room: what it got would most likely go to another
-	 * one in the end, and late. */
+	/* Before cb_connection_closed, unfinished messages have moved to other receivers, as far
+	 * as those have room. A suspect receiver gets nothing while another one is not suspect,
+	 * even if that one has no room. Its messages would probably move later anyway. */
 	NETIO_CONNECT_CALLBACKS(struct netio_push_receiver *receiver)
-	/** After NETIO_STATUS_AGAIN, once: a receiver has room, perhaps one that has connected only
-	 * now. If all connections ended meanwhile it comes when there is one again. */
+	/** Once after NETIO_STATUS_AGAIN: a receiver has room, maybe one that has just connected.
+	 * If all connections ended, it runs after the next one is established. */
 	void (*cb_buffers_available)(struct netio_push_socket *socket);
 	/** An answer (netio_reply). */
 	void (*cb_msg_received)(struct netio_push_receiver *receiver, const struct netio_msg *msg);
@@ -64,32 +61,35 @@ struct netio_push_socket {
 	struct netio_push_core *core; /**< private */
 };
 
-/** As netio_send_socket_init; -EINVAL also: a promise that there is not. */
+/** As netio_send_socket_init; -EINVAL also: unknown promise. */
 int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_socket *socket,
 			   const struct netio_push_attr *attr);
 
-/** Connect to one more receiver, a listening socket; as netio_connect. Return: 0; -EEXIST it is
- * connected to, or tried, already (names are compared as they are given); -EALREADY its end by
- * netio_push_disconnect is still to be told; -EINVAL; -ENOMEM; or as netio_connect. A receiver that
- * is not tried again (reconnect_min_ns) may be connected to again. */
+/** Connect to one more receiver, a listening socket; as netio_connect. A receiver that is not
+ * tried again (reconnect_min_ns) may be connected again.
+ * Return: 0; -EEXIST already connected or connecting (names are compared as text); -EALREADY its
+ * cb_connection_closed after netio_push_disconnect has not run yet; -EINVAL; -ENOMEM; or as
+ * netio_connect. */
 int netio_push_connect(struct netio_push_socket *socket, const char *host, unsigned port);
 
-/** Take a receiver away: its connection is closed without loss, but for what it does not take for
- * 2 s, and cb_connection_closed follows; one that is not tried again is gone at once, without it.
- * What has arrived there when the receiver agrees counts as finished; otherwise it goes to the
- * others. If it is the last one, it gets what waits before. Return: 0; -ENOENT; -EINVAL. */
+/** Remove a receiver. Its connection closes without loss, except for messages it does not take for
+ * 2 s, and cb_connection_closed follows. A receiver that is not tried again is removed at once,
+ * without a callback. Messages that had arrived when the receiver agrees to close count as
+ * finished; the rest goes to the others. The last receiver first gets all waiting messages.
+ * Return: 0; -ENOENT; -EINVAL. */
 int netio_push_disconnect(struct netio_push_socket *socket, const char *host, unsigned port);
 
-/** No callback comes any more. Connections are closed without loss, as by netio_send_socket_fini;
- * what a receiver that dies by then has not finished, and what waited for one, is lost:
- * netio_push_disconnect or netio_drain first where that matters. Accepts a socket that is zeroed.
- */
+/** No callbacks run after this returns. Connections close without loss, as by
+ * netio_send_socket_fini. Waiting messages are lost, and those unfinished at a receiver that fails
+ * meanwhile. If that matters, call netio_push_disconnect or netio_drain first. Accepts a zeroed
+ * socket. */
 void netio_push_socket_fini(struct netio_push_socket *socket);
 
-/** Push a copy of a message. Return: NETIO_STATUS_OK; NETIO_STATUS_AGAIN no receiver has room, or
- * messages of one that died wait for it; NETIO_STATUS_TOO_BIG none that is connected accepts a
- * message of that length: those that accept only shorter ones are passed over;
- * NETIO_STATUS_NOT_CONNECTED no receiver is, and what waits is kept; -EINVAL; -ENOMEM. */
+/** Push a copy of a message. Receivers that do not accept its length are skipped.
+ * Return: NETIO_STATUS_OK; NETIO_STATUS_AGAIN no receiver has room, or messages of a failed one
+ * wait for it; NETIO_STATUS_TOO_BIG no connected receiver accepts its length;
+ * NETIO_STATUS_NOT_CONNECTED no receiver is connected, waiting messages are kept; -EINVAL;
+ * -ENOMEM. */
 int netio_push(struct netio_push_socket *socket, const void *data, size_t len);
 int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		       size_t count);
@@ -97,28 +97,27 @@ int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const 
 struct netio_push_stats {
 	uint64_t messages;     /**< pushed: OK */
 	uint64_t again;        /**< AGAIN */
-	uint64_t finished;     /**< that receivers were done with, as far as they have told: the
-				    last ones with the next heartbeat. Where there are none
-				    (turned off, or a process with itself) these stay under way
-				    until it closes */
-	uint64_t handed_again; /**< that went to another receiver; one may do so several times */
-	uint64_t lost;         /**< with NETIO_PUSH_AT_MOST_ONCE: that were not finished when a
-				    connection ended */
-	uint32_t under_way;    /**< that receivers have and have not finished */
-	uint32_t waiting;      /**< to go to another receiver. With those under way no more than
-				    all receivers had room for */
+	uint64_t finished;     /**< as reported by the receivers, the last ones with the next
+				    heartbeat. Without heartbeats (turned off, or a process
+				    connected to itself) the last ones stay under way until the
+				    close */
+	uint64_t handed_again; /**< sent to another receiver; a message may count several times */
+	uint64_t lost;         /**< NETIO_PUSH_AT_MOST_ONCE: unfinished when a connection ended */
+	uint32_t under_way;    /**< sent and not finished */
+	uint32_t waiting;      /**< for another receiver. Waiting and under way never exceed the
+				    room of all receivers */
 	uint32_t receivers, connected;
 };
 
 void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_stats *stats_out);
 
 struct netio_push_receiver_stats {
-	uint64_t handed;     /**< messages that it was given */
-	uint64_t finished;   /**< that it was done with */
-	uint64_t taken_away; /**< that it had not finished when a connection ended */
-	uint32_t under_way;  /**< that it has and has not finished */
-	uint32_t credit;     /**< messages of buffer_bytes at most that it has room for, as far as
-				  it has told: it tells late while that is much */
+	uint64_t handed;     /**< messages sent to it */
+	uint64_t finished;   /**< finished by it */
+	uint64_t taken_away; /**< unfinished when a connection ended */
+	uint32_t under_way;  /**< sent to it and not finished */
+	uint32_t credit;     /**< messages of up to buffer_bytes that it has room for, as last
+				  reported. It may lag while much is free */
 };
 
 void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
