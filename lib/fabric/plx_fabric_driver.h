@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * For those who write a driver. A driver is a profile of facts about libfabric providers of one
- * kind, or brings a provider of its own through getinfo and fabric; it is never a second
- * abstraction beside libfabric. It registers by being in the table given to plx_fabric_init.
+ * For authors of drivers. A driver describes a class of libfabric providers, or adds its own
+ * provider through getinfo and fabric; it is not a second abstraction next to libfabric.
+ * plx_fabric_init takes the table of drivers.
  */
 #ifndef PLX_FABRIC_DRIVER_H
 #define PLX_FABRIC_DRIVER_H
@@ -18,179 +18,183 @@
 
 PLX_BEGIN_DECLS
 
-/** The libfabric objects that one lcore has open with one provider. */
+/** libfabric objects that one lcore has open with one provider. */
 struct plx_fabric_fids {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	struct fid_wait *wait;       /**< NULL unless the driver opened a wait set */
-	int wait_fd;                 /**< of the wait set, else of the CQ; -1: cannot be slept on */
-	int eq_fd;                   /**< of the EQ; -1 where the wait set covers it */
-	size_t cq_entries;           /**< of the CQ: asked for by lib/fabric, then what was got */
+	int wait_fd;                 /**< of the wait set, else of the CQ; -1: sleeping is not
+					  supported */
+	int eq_fd;                   /**< of the EQ; -1 if the wait set covers it */
+	size_t cq_entries;           /**< size of the CQ: requested by lib/fabric, then the actual
+					  one */
 	enum fi_cq_format cq_format; /**< of the CQ, as lib/fabric reads it */
 };
 
-/** What a listener allows, for a provider that takes connections in before they ask for one
- * (FI_CONNREQ), and ends some of them without that. */
+/** A listener's limits, for a provider that accepts connections before they send a request
+ * (FI_CONNREQ), and ends some of them earlier. */
 struct plx_fabric_guard {
-	/** Connections that have not asked yet; one more ends one of them. May be PLX_NO_LIMIT. */
+	/** Connections without a request; one more evicts one of them. May be PLX_NO_LIMIT. */
 	uint32_t handshakes_max;
-	/** One was ended, in a read of the EQ. peer: its address. why: a text that goes on "the
-	 * peer's address did not complete the handshake: ...", valid during the call. evicted: it
-	 * made room for another one. */
+	/** The provider ended one, in a read of the EQ. peer: its address. why: text after "the
+	 * peer's address did not complete the handshake: ", valid during the call. evicted: it made
+	 * room for another one. */
 	void (*refused)(const struct sockaddr *peer, const char *why, bool evicted, void *arg);
-	void *arg; /**< lives as long as the passive endpoint */
+	void *arg; /**< outlives the passive endpoint */
 };
 
 struct plx_fabric_driver {
 	const char *name; /**< "tcp" */
 
-	/** What it is for, one line. */
+	/** Purpose, one line. */
 	const char *summary;
 
-	/** The libfabric provider that `asked` stands for: the driver's own name, a provider's
-	 * name, or NULL where it is not this driver's. "fi:" is taken off before, and exact is then
-	 * true: only the very provider will do. version: fi_version(). */
+	/** The libfabric provider for the name `asked` (the driver's name or a provider's),
+	 * without "fi:"; NULL if it is not this driver's. exact: "fi:" was given, so only the
+	 * provider of that very name counts. version: fi_version(). */
 	const char *(*provider)(const char *asked, bool exact, uint32_t version);
 
-	/** How providers are found and opened: libfabric's fi_getinfo and fi_fabric unless the
-	 * driver brings its own provider. NULL: libfabric's. */
+	/** How to find and open providers. NULL: libfabric's fi_getinfo and fi_fabric; otherwise
+	 * the driver's own provider. */
 	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
 		       const struct fi_info *hints, struct fi_info **info_out);
 	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
 
-	/** The device that an info is for, where connections of one need its domain: each lcore
-	 * opens its objects for each device apart then. Returns its name; NULL: an address that is
-	 * no device's, to listen on. NULL for the function: one domain serves all. */
+	/** The device of an info, if connections of a device need its own domain: each lcore then
+	 * opens its objects per device. Return: its name; NULL: a listening address of no single
+	 * device. NULL for the function: one domain serves all. */
 	const char *(*device)(const struct fi_info *info);
 
-	/** Whether a frame that finds no receive ends the connection: links keep more of them then,
-	 * and hold back frames that a peer which stands still does not need. NULL for the function:
-	 * it waits for one. */
+	/** Whether a frame without a posted receive ends the connection. If so, links post more
+	 * receives, and hold back frames that a stalled peer does not need. NULL for the function:
+	 * such a frame waits. */
 	bool (*needs_receives)(const struct fi_info *info);
 
-	/** The user whose process asks for a connection (the info of FI_CONNREQ), for a driver that
-	 * knows: limits for each remote address are for each user then. May be NULL. */
+	/** The user whose process requests the connection (info of FI_CONNREQ). If set, limits per
+	 * remote address apply per user. May be NULL. */
 	uid_t (*peer_user)(const struct fi_info *request);
 
-	/** It reaches this host alone. Where the choice is left to us it is tried first for an
-	 * address of this host, and a listener listens on it besides. */
+	/** It reaches only this host. With automatic selection it is tried first for addresses of
+	 * this host, and listeners also listen on it. */
 	bool same_host;
 
-	/** It reaches other hosts by RDMA. Where the choice is left to us, and this host has it, it
-	 * is tried before the default; the peer that refuses or does not answer is tried by that.
-	 */
+	/** It reaches other hosts by RDMA. With automatic selection, and if this host has it, it
+	 * is tried before the default driver. If the peer refuses or does not answer, the default
+	 * follows. */
 	bool rdma;
 
-	/** Nothing that it opens is inherited across exec. Else lib/fabric looks for its
-	 * descriptors among all that the process has, with each connection, and the driver for its
-	 * sockets: listens, of a passive endpoint; requested, of a connection that nobody else has
-	 * yet, which returns it, or -1; and before that is closed, closing. All three may be NULL.
-	 */
+	/** Nothing that it opens is inherited across exec. Otherwise lib/fabric searches all
+	 * descriptors of the process with each connection, and the driver finds its sockets:
+	 * listens: of a passive endpoint.
+	 * requested: of a pending connection request; returns its descriptor, or -1.
+	 * closing: before that descriptor is closed.
+	 * All three may be NULL. */
 	bool closes_on_exec;
 	void (*listens)(struct fid_pep *pep);
 	int (*requested)(struct fid_pep *pep, const struct fi_info *request);
 	void (*closing)(int fd);
 
-	/** A listener is closed whose passive endpoint the provider may still use: give its port
-	 * back. Return: whether it has to stay for a while; else it is closed now. NULL for the
-	 * function: it is closed. */
+	/** Release the port of a closed listener whose passive endpoint the provider may still
+	 * use. Return: whether the endpoint must stay open for a while; else it is closed now. NULL
+	 * for the function: it is closed. */
 	bool (*outlives_close)(struct fid_pep *pep);
 
-	/** A listener at :: takes connections of IPv4 too, whatever net.ipv6.bindv6only says. */
+	/** A listener at :: accepts IPv4 connections too, whatever net.ipv6.bindv6only is. */
 	bool takes_ipv4;
 
-	/** Settings of its own: KEY=VALUE,... (plx_parse_settings), as `option` was given; NULL:
-	 * as if there never were any. check: whether they can be, and nothing else. Return: 0;
-	 * -EINVAL with plx_error(). NULL for the function: it has none. */
+	/** Apply the driver's settings, KEY=VALUE,... (plx_parse_settings). option: the name the
+	 * user gave. settings NULL: restore the defaults. check: only validate. Return: 0; -EINVAL
+	 * with plx_error(). NULL for the function: no settings. */
 	int (*configure)(const char *option, const char *settings, bool check);
 
-	/** Complete the hints that lib/fabric made (FI_EP_MSG, FI_MSG, FI_THREAD_DOMAIN, manual
-	 * progress, provider's name, sizes below). May be NULL. */
+	/** Complete lib/fabric's hints (FI_EP_MSG, FI_MSG, FI_THREAD_DOMAIN, manual progress,
+	 * provider's name, sizes below). May be NULL. */
 	void (*hints)(struct fi_info *hints);
 
-	/** Open fids->cq, in the format fids->cq_format, and fids->eq, with the wait object that
-	 * this provider can really sleep on, and set wait, wait_fd, eq_fd, and cq_entries where it
-	 * is another number than was asked for. fids->fabric and ->domain are open, by info.
-	 * Return: 0 or a libfabric error; the caller closes what is open. NULL for the function:
-	 * plx_fabric_open_queues. */
+	/** Open fids->cq, in the format fids->cq_format, and fids->eq, with a wait object on which
+	 * this provider can really sleep. Set wait, wait_fd, eq_fd, and cq_entries if it differs
+	 * from the request. fids->fabric and ->domain are open, by info. Return: 0 or a libfabric
+	 * error; the caller closes what is open. NULL for the function: plx_fabric_open_queues. */
 	int (*open_queues)(struct plx_fabric_fids *fids, const struct fi_info *info);
 
-	/** Take over what a listener allows, before fi_listen. NULL: the provider ends no
-	 * connections by itself. */
+	/** Take a listener's limits, before fi_listen. NULL: the provider never ends connections
+	 * on its own. */
 	void (*guard)(struct fid_pep *pep, const struct plx_fabric_guard *guard);
 
-	/** It has remote memory (FI_RMA), so that links may have direct data placement. */
+	/** It supports remote memory (FI_RMA), so links may have direct data placement. */
 	bool direct;
 
-	/** Whether memory of a registration that has been closed is not reached by operations that
-	 * had begun before, either: they fail. Else lib/fabric asks the peer before it lets go of
-	 * the memory. NULL for the function: no. */
+	/** Whether closing a registration also stops operations in flight: they fail and no longer
+	 * reach the memory. Otherwise lib/fabric asks the peer before it releases the memory. NULL
+	 * for the function: no. */
 	bool (*revokes_at_once)(const struct fi_info *info);
 
-	/** Whether memory that remote memory is read into has to be writable for the peer: each is
-	 * registered apart then, for as long as it is read into. NULL for the function: no. */
+	/** Whether the target of a remote read must be writable for the peer. If so, each target
+	 * is registered separately for the duration of the read. NULL for the function: no. */
 	bool (*peer_writes_reads)(const struct fi_info *info);
 
-	/** What ended a connection, or kept it from being made: a text that goes on "the peer's
-	 * address: ...", valid until the endpoint is closed, and the reason; NULL: what lib/fabric
-	 * makes of every connection that breaks. prov_errno: the provider's own number of a
-	 * completion in error; 0: there is none. NULL for the function: always that. */
+	/** Why a connection broke or could not be made: text after "the peer's address: ", valid
+	 * until the endpoint is closed, and the reason. Return NULL for lib/fabric's default text.
+	 * prov_errno: the provider's error number of a completion; 0: none. NULL for the function:
+	 * always the default. */
 	const char *(*failure)(const struct fid_ep *ep, int prov_errno,
 			       enum plx_link_reason *reason_out);
 
-	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work. NULL
-	 * for the function: plx_fabric_arm_queues. */
+	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work.
+	 * NULL for the function: plx_fabric_arm_queues. */
 	int (*arm)(struct plx_fabric_fids *fids);
 
-	/** Frames may wait, behind the first one of an endpoint since the last read of the queue,
-	 * for the next read or arm: such a set is read in the next turn, however cold. This sends
-	 * them now, for a loop that ends. NULL: none waits. */
+	/** Send frames that wait for the next read or arm of the queue. Providers may delay all
+	 * frames of an endpoint after its first one since the last read; such queues are read in
+	 * the next turn, however idle. For a loop that ends. NULL: no frames wait. */
 	void (*flush)(struct plx_fabric_fids *fids);
 
-	/** Its wait object is known to wake an lcore for what peers send alone: that it wakes it
-	 * often, and that nothing whole has come, is not held against it. */
+	/** Its wait object wakes an lcore for incoming data only. Frequent wake-ups without a
+	 * whole message are then not treated as a fault. */
 	bool wakes_only_for_work;
 
-	/** A frame that is written where it is sent from, for a driver whose own provider can show
-	 * where that is. claim: room for `bytes` on the endpoint, all of which is written before
-	 * commit sends them, with nothing else sent between; NULL where there is none now, or never
-	 * for so many, and the frame goes another way. No completion comes of it. What is claimed
-	 * and not committed is as if it had not been. A peer that falls asleep at that very moment
-	 * may be called only by the next read or arm of the queue: a turn of the loop later, or 16
-	 * where nothing came to the queue for long. Both may be NULL. */
+	/** Write a frame in the provider's send buffer. claim: `bytes` bytes of space on the
+	 * endpoint. All of it must be written before commit sends it, with no other send in
+	 * between. Return: NULL if there is none now, or never for that size; the frame is then
+	 * sent normally. No completion follows. An uncommitted claim has no effect.
+	 * A peer that falls asleep at that moment may be woken only by the next read or arm of the
+	 * queue: a turn later, or 16 if the queue was idle for long. Both may be NULL. */
 	void *(*claim)(struct fid_ep *ep, size_t bytes);
 	void (*commit)(struct fid_ep *ep, size_t bytes);
 
 	size_t tx_size;        /**< operations in flight per link */
-	size_t direct_tx_size; /**< with direct data placement; 0: the same */
-	size_t rx_size;        /**< receives posted per link at most */
-	size_t cq_entries;     /**< completion queue */
-	bool cq_overruns;      /**< it must never hold more: links have posted half of that at most,
-				    the rest is for sends, and further links get another one */
-	uint32_t signal_every; /**< at least every n-th frame asks for its completion, where the
-				    provider queues injected ones without end, or hides that one
-				    failed; 0: never */
-	uint32_t eq_every_turns; /**< how often the EQ is read while nothing is expected from it */
-	uint32_t eq_pending_turns; /**< ... and while a connection is being made */
-	bool needs_mr;             /**< zones are registered, and their descriptors used */
-	const char *unreachable;   /**< why an address may not be reached, a question that goes on
-					"is the name right, and ..."; NULL: a missing route */
+	size_t direct_tx_size; /**< with direct data placement; 0: as tx_size */
+	size_t rx_size;        /**< maximum receives posted per link */
+	size_t cq_entries;     /**< size of the completion queue */
+	bool cq_overruns;      /**< the queue must never hold more: links post receives for at most
+				    half of it, the rest is for sends, and further links get another
+				    queue */
+	uint32_t signal_every; /**< at least every n-th frame requests a completion, for providers
+				    that queue injected frames without limit or hide their failures;
+				    0: never */
+	uint32_t eq_every_turns;   /**< turns between reads of the EQ while no event is expected */
+	uint32_t eq_pending_turns; /**< the same while a connection is being made */
+	bool needs_mr;             /**< register zones and use their descriptors */
+	const char *unreachable;   /**< why an address may be unreachable: a question after "is the
+					name right, and "; NULL: a missing route */
 };
 
-/** Open and arm queues as most providers can be slept on: each has a descriptor (FI_WAIT_FD), and
- * fi_trywait arms both. See open_queues and arm of struct plx_fabric_driver. Thread: owner. */
+/** Open and arm queues as most providers support sleeping: each queue has a descriptor
+ * (FI_WAIT_FD), and fi_trywait arms both. See open_queues and arm of struct plx_fabric_driver.
+ * Thread: owner. */
 int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info);
 int plx_fabric_arm_queues(struct plx_fabric_fids *fids);
 
-/** Try out whether an lcore can sleep on that provider: a connection of the process to itself, and
- * a message, in well under a second. provider: libfabric's name. Thread: setup. Returns NULL where
- * it can; else what is wrong, a constant text that goes on "it ...". */
+/** Test whether an lcore can sleep on a provider: connects the process to itself and sends a
+ * message, in well under a second. provider: libfabric's name.
+ * Thread: setup.
+ * Return: NULL if it can; else the fault, a constant text after "it ". */
 const char *plx_fabric_probe_sleep(const struct plx_fabric_driver *driver, const char *provider);
 
-/** The drivers of this build, ended by NULL. The first one that reaches other hosts is the default
- * for them. */
+/** Drivers of this build, terminated by NULL. The first one that reaches other hosts is their
+ * default. */
 extern const struct plx_fabric_driver *const plx_drivers[];
 
 PLX_END_DECLS
