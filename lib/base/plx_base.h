@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * What every part of Pollux stands on: compile-time helpers, error texts, the log, the TSC clock,
- * and the index of the calling lcore. Knows nothing of any other library.
+ * Foundation of all libraries: compile-time helpers, error texts, the log, the TSC clock, and the
+ * id of the calling lcore. Depends on no other library.
  */
 #ifndef PLX_BASE_H
 #define PLX_BASE_H
@@ -25,8 +25,8 @@
 #define PLX_END_DECLS   _Pragma("GCC visibility pop")
 #endif
 
-/* A field that is accessed atomically by this library, and by its inline functions: those use
- * plx_atomic_load and plx_atomic_store, which C++ understands too, with these orders. */
+/* A field that this library and its inline functions access atomically. Inline functions use
+ * plx_atomic_load and plx_atomic_store with these orders, which C++ understands too. */
 #ifdef __cplusplus
 #define PLX_ATOMIC(type)                       type
 #define plx_atomic_load(object, order)         __atomic_load_n((object), (order))
@@ -45,7 +45,7 @@
 
 #define PLX_CACHE_LINE   64
 
-/* Attributes. PLX_CLEANUP: of a variable, whose scope's end calls the function with its address. */
+/* Attributes. PLX_CLEANUP: calls fn with the variable's address at the end of its scope. */
 #define PLX_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define PLX_ALIGNED_LINE   PLX_ALIGNED(PLX_CACHE_LINE)
 #define PLX_ALWAYS_INLINE  __attribute__((always_inline))
@@ -71,9 +71,9 @@
 #define plx_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 #endif
 
-/* Fetch the line of p into the cache, to read it soon, or (write) to own it: no other cache has it
- * then. Never faults. gcc knows PREFETCHW only where the target is told to have it; every x86-64
- * processor takes the instruction, some older ones as one that does nothing (Intel SDM, 2B). */
+/* Prefetch the line of p, for reading or (write) exclusively. Never faults. gcc emits PREFETCHW
+ * only if the target has it; every x86-64 processor accepts it, some older ones as a no-op (Intel
+ * SDM, 2B). */
 #define plx_prefetch_read(p) __builtin_prefetch((p), 0)
 #ifdef __x86_64__
 static inline void plx_prefetch_write(const void *p)
@@ -88,69 +88,74 @@ static inline void plx_prefetch_write(const void *p)
 #define PLX_NS_PER_MS UINT64_C(1000000)
 #define PLX_NS_PER_S  UINT64_C(1000000000)
 
-/* Attributes: in structures that are named _attr or _conf, 0 or NULL is the default. Of an id, as
- * of an lcore or a node, 0 is the first one. Where a declaration names one of these, they mean: */
-#define PLX_NEVER    UINT64_MAX /**< of a time: it does not come; functions that wait take it, too */
-#define PLX_NO_LIMIT UINT32_MAX /**< of the most that something may count: no limit */
-#define PLX_NONE     UINT32_MAX /**< of what is there by default, and of an id: none */
+/* In structures named _attr or _conf, 0 or NULL is the default. In an id, such as of an lcore or
+ * a node, 0 is the first one. Declarations that name one of these values mean: */
+#define PLX_NEVER    UINT64_MAX /**< a time: never; also accepted by functions that wait */
+#define PLX_NO_LIMIT UINT32_MAX /**< a maximum: no limit */
+#define PLX_NONE     UINT32_MAX /**< an id, or something enabled by default: none */
 
 PLX_BEGIN_DECLS
 
-/** The version of the library that is running, "major.minor.patch". Thread: any. */
+/** Version of the running library, "major.minor.patch". Thread: any. */
 const char *plx_version(void);
 
 /* Errors ----------------------------------------------------------------------------------- */
 
-/** The text of this thread's last failed call into Pollux: what was given, what is allowed, what to
- * do. Valid until the next failing call on this thread; "" before the first. A call that succeeds
- * may leave one, too, of what it tried in vain. Back-pressure is no failure, and leaves the text as
- * it is, so that it costs nothing: -EAGAIN from what sends, NULL from a pool that is empty, and
- * less than was asked for from a ring. An older call's text is not theirs: ask for it after other
- * errors only. Thread: any. */
+/** Text of this thread's last failed call into Pollux: what was given, what is allowed, what to
+ * do. Valid until the next failing call on this thread; "" before the first. A successful call may
+ * set it, too, for an attempt that failed.
+ * Back-pressure is not a failure and leaves the text unchanged, so it is cheap: -EAGAIN from
+ * sends, NULL from an empty pool, fewer elements from a ring. Do not read the text after those: it
+ * belongs to an older call.
+ * Thread: any. */
 const char *plx_error(void);
 
-/** Set this thread's error text and return -err, so that a function can `return plx_fail(...)`.
- * err: a positive errno value. Thread: any. */
+/** Set this thread's error text and return -err, for `return plx_fail(...)`. err: a positive
+ * errno.
+ * Thread: any. */
 int plx_fail(int err, const char *format, ...) PLX_PRINTF(2, 3);
 
-/** Put text in front of this thread's error text: for a caller that passes an error up and knows
- * more of its origin (a file and line, say). Returns err as it was given. Thread: any. */
+/** Prepend text to this thread's error text, for a caller that passes an error up and knows more
+ * of its origin, such as a file and line. Return: err, unchanged.
+ * Thread: any. */
 int plx_fail_in(int err, const char *format, ...) PLX_PRINTF(2, 3);
 
 /* Log -------------------------------------------------------------------------------------- */
 
 enum plx_log_level { PLX_LOG_ERROR, PLX_LOG_WARNING, PLX_LOG_NOTICE, PLX_LOG_INFO, PLX_LOG_DEBUG };
 
-/** A part of the program whose messages are filtered together. Define with PLX_LOG_COMPONENT. */
+/** A component whose messages are filtered together. Define it with PLX_LOG_COMPONENT. */
 struct plx_log_component {
 	const char *name;
-	enum plx_log_level level; /**< messages above it are dropped; PLX_LOG_NOTICE at first */
+	enum plx_log_level level; /**< messages above it are dropped; initially PLX_LOG_NOTICE */
 	struct plx_log_component *next;
 };
 
-/** Where messages go. line has no newline and is valid during the call only. */
+/** Receives messages. line has no newline and is valid during the call. */
 typedef void (*plx_log_sink)(enum plx_log_level level, const char *component, const char *line,
 			     void *arg);
 
-/** Send messages to sink instead of plx_log_to_stderr, where they go at first; NULL turns the log
- * off. The sink is called by the thread that logs. Thread: setup. */
+/** Send messages to sink; NULL turns the log off. Initially plx_log_to_stderr. The sink runs on
+ * the thread that logs.
+ * Thread: setup. */
 void plx_log_set_sink(plx_log_sink sink, void *arg);
 
-/** The default sink: writes "TIME component: level: text" lines to standard error by
- * plx_write_or_drop. TIME is UTC to the millisecond, as in "2026-11-26T04:30:16.123Z" (ISO 8601).
+/** The default sink: writes lines "TIME component: level: text" to standard error with
+ * plx_write_or_drop. TIME is UTC with milliseconds, "2026-11-26T04:30:16.123Z" (ISO 8601).
  * Thread: any. */
 void plx_log_to_stderr(enum plx_log_level level, const char *component, const char *line,
 		       void *arg);
 
-/** Apply "[component:]level": level is error, warning, notice, info, debug or 0 to 4.
- * option: how the user named the setting, for the error text.
- * Thread: setup. Return: 0; -EINVAL unknown level or component (the text lists what there is). */
+/** Apply "[component:]level": error, warning, notice, info, debug or 0 to 4. option: the name the
+ * user gave, for the error text.
+ * Thread: setup.
+ * Return: 0; -EINVAL unknown level or component (the error text lists them). */
 int plx_log_configure(const char *option, const char *text);
 
-/** Make a component known to plx_log_configure. PLX_LOG_COMPONENT calls it before main. */
+/** Register a component for plx_log_configure. PLX_LOG_COMPONENT calls it before main. */
 void plx_log_register(struct plx_log_component *component);
 
-/** Format and send one message; use plx_log, which filters first. Thread: any. */
+/** Format and send one message. Use plx_log, which filters first. Thread: any. */
 void plx_log_write(enum plx_log_level level, const struct plx_log_component *component,
 		   const char *format, ...) PLX_PRINTF(3, 4);
 
@@ -160,7 +165,7 @@ void plx_log_write(enum plx_log_level level, const struct plx_log_component *com
 			plx_log_write((lvl), (component), __VA_ARGS__); \
 	} while (0)
 
-/** Define a static component `variable` named `text` and register it when the program loads. */
+/** Define a static component `variable` named `text` and register it at load time. */
 #define PLX_LOG_COMPONENT(variable, text)                                                     \
 	static struct plx_log_component variable = {.name = (text), .level = PLX_LOG_NOTICE}; \
 	PLX_CONSTRUCTOR static void variable##_register(void)                                 \
@@ -169,12 +174,12 @@ void plx_log_write(enum plx_log_level level, const struct plx_log_component *com
 	}                                                                                     \
 	struct plx_log_component /* takes the semicolon */
 
-/** At most `burst` messages a second about what a peer can cause as often as it likes. */
+/** Limits messages that a peer can cause at any rate to `burst` per second. */
 struct plx_log_limit {
 	uint64_t second;     /**< the second that `used` counts */
-	unsigned used;       /**< messages let through in it */
-	unsigned burst;      /**< how many may pass each second; 0 means 10 */
-	uint64_t suppressed; /**< dropped in all */
+	unsigned used;       /**< messages passed in that second */
+	unsigned burst;      /**< messages per second; 0 means 10 */
+	uint64_t suppressed; /**< messages dropped in total */
 };
 
 /** Whether one more message may pass now. Thread: owner of the limit. */
@@ -182,61 +187,73 @@ bool plx_log_allowed(struct plx_log_limit *limit, uint64_t now_ns);
 
 /* Output ----------------------------------------------------------------------------------- */
 
-/** write(2) that sends no signal: a pipe or socket without a reader gives -EPIPE and a file at its
- * limit of size -EFBIG, whatever the process does with SIGPIPE and SIGXFSZ. Four system calls more.
- * Thread: any. Return: bytes; -errno. */
+/** write(2) without signals: -EPIPE without a reader and -EFBIG at the file size limit, whatever
+ * the process does with SIGPIPE and SIGXFSZ. Costs four more system calls.
+ * Thread: any.
+ * Return: bytes; -errno. */
 ssize_t plx_write(int fd, const void *data, size_t len);
 
-/** Write text to a descriptor if it takes it now, and lose it if not: an lcore must not wait for
- * the reader of its output. Never a signal, as plx_write. Thread: any. Return: 0; -EAGAIN the
- * reader is slow, the rest is lost; -EPIPE there is no reader; another -errno of write(2). */
+/** Write text to a descriptor without waiting, or lose it: an lcore must not wait for a reader. No
+ * signals, as plx_write.
+ * Thread: any.
+ * Return: 0; -EAGAIN slow reader, the rest is lost; -EPIPE no reader; another -errno of write(2).
+ */
 int plx_write_or_drop(int fd, const char *text, size_t len);
 
-/** Open /dev/null as each of descriptors 0 to 2 that is closed, so that none of Pollux' own gets
- * such a number and is written to as standard output. Reading or writing them still fails with
- * EBADF. plx_eal_init calls it. Thread: setup. */
+/** Open /dev/null for each closed descriptor of 0 to 2, so that no descriptor of Pollux gets such
+ * a number and is used as standard output. Reads and writes of them still fail with EBADF.
+ * plx_eal_init calls it.
+ * Thread: setup. */
 void plx_hold_stdio(void);
 
 /* Random numbers --------------------------------------------------------------------------- */
 
-/** Fill size bytes from the kernel's random source, by getrandom(2): fit for keys. Aborts where the
- * kernel has none, as arc4random(3) does. A system call: for set-up. Thread: any. */
+/** Fill size bytes from getrandom(2), fit for keys. Aborts if the kernel has no random source, as
+ * arc4random(3) does. A system call: for set-up.
+ * Thread: any. */
 void plx_random(void *out, size_t size);
 
-/** A random number that nobody can guess; never 0. Thread: as plx_random. */
+/** An unpredictable random number; never 0. Thread: as plx_random. */
 uint64_t plx_random_id(void);
 
-/** What a hash depends on besides its input. Random, so that nobody can choose inputs that meet. */
+/** Secret input of a hash. Random, so that peers cannot choose colliding inputs. */
 struct plx_siphash_key {
 	uint64_t k0, k1;
 };
 
-/** SipHash-2-4 of length bytes. Who knows hashes but not the key cannot compute another hash.
- * Aumasson and Bernstein, "SipHash: a fast short-input PRF" (INDOCRYPT 2012). 16 ns for 24 bytes.
+/** SipHash-2-4 of length bytes; 16 ns for 24 bytes. Without the key nobody can compute further
+ * hashes, even from known ones. Aumasson and Bernstein, "SipHash: a fast short-input PRF"
+ * (INDOCRYPT 2012).
  * Thread: any. */
 uint64_t plx_siphash(const struct plx_siphash_key *key, const void *data, size_t length);
 
-/* Text of others ------------------------------------------------------------------------------- */
+/* Untrusted text ------------------------------------------------------------------------------- */
 
-#define PLX_PRINTABLE_BYTES 5 /**< one character, and NUL */
+#define PLX_PRINTABLE_BYTES 5 /**< one character and a NUL */
 
-/** The first character of text that somebody else wrote, in a form that steers no terminal and is
- * valid in JSON: printable characters of ASCII, and those of UTF-8 from U+00A0 on, as they are; a
- * backslash twice; of all else one byte, as in a string of C: a backslash, "x" and two digits.
- * length: bytes that are there, at least 1. plain: more characters of ASCII that stay as they are,
- * such as a line feed. Thread: any. Return: how many bytes of text it took, at least 1. */
+/** Escape the first character of untrusted text, so that it cannot control a terminal and is valid
+ * in JSON. Printable ASCII, and UTF-8 from U+00A0 on, stay as they are. A backslash is doubled. Of
+ * anything else one byte becomes a backslash, "x" and two digits.
+ * length: available bytes, at least 1. plain: further ASCII characters that stay as they are, such
+ * as a line feed.
+ * Thread: any.
+ * Return: bytes of text consumed, at least 1. */
 size_t plx_printable_next(const void *text, size_t length, const char *plain,
 			  char out[PLX_PRINTABLE_BYTES]);
 
-/** The same of a whole string, cut after the last character that fits. Four bytes for each byte of
- * text are enough, and one more. Thread: any. Returns out. */
+/** Escape a whole string, cut after the last character that fits. Four bytes per byte of text plus
+ * one are always enough.
+ * Thread: any.
+ * Return: out. */
 const char *plx_printable(const char *text, char *out, size_t size);
 
 /* Values --------------------------------------------------------------------------------------- */
 
-/** Parse a whole number ("7"), a size ("64", "4K", "1M", "2G"; bytes), or a duration ("1.5s",
- * "20us", "5min", "1h", "1d"; seconds where there is no unit). max 0: there is none. option: how
- * the user named it, for the text. Thread: any. Return: 0; -EINVAL, saying what is allowed. */
+/** Parse a whole number ("7"), a size in bytes ("64", "4K", "1M", "2G"), or a duration ("1.5s",
+ * "20us", "5min", "1h", "1d"; seconds without a unit). max 0: no maximum. option: the name the user
+ * gave, for the error text.
+ * Thread: any.
+ * Return: 0; -EINVAL, the error text says what is allowed. */
 int plx_parse_uint(const char *option, const char *text, uint64_t min, uint64_t max,
 		   uint64_t *value_out);
 int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t max,
@@ -244,7 +261,7 @@ int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t 
 int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, uint64_t max_ns,
 		       uint64_t *value_out);
 
-/** A number that is set by its key. */
+/** A number with a key. */
 struct plx_setting {
 	const char *key;
 	uint32_t *value;
@@ -252,63 +269,68 @@ struct plx_setting {
 	const char *help;
 };
 
-/** Parse "KEY=VALUE,...". settings: what there is, ended by one without a key. check: set nothing.
- * Thread: any. Return: 0; -EINVAL, saying what is allowed; then earlier ones may have been set. */
+/** Parse "KEY=VALUE,...". settings: the known ones, terminated by one without a key. check: set
+ * nothing.
+ * Thread: any.
+ * Return: 0; -EINVAL, the error text says what is allowed; earlier settings may have been set. */
 int plx_parse_settings(const char *option, const char *text, const struct plx_setting *settings,
 		       bool check);
 
 /* Clock ------------------------------------------------------------------------------------ */
 
-/** How the clock was found and how good it is. */
+/** Source and quality of the clock. */
 struct plx_clock_info {
 	const char *source;    /**< "tsc", "cntvct" or "clock_monotonic_raw" */
-	const char *frequency; /**< where its frequency comes from: "measured", "cpuid", ... */
+	const char *frequency; /**< source of its frequency: "measured", "cpuid", ... */
 	double hz;             /**< counts per second */
-	double residual_ppm;   /**< uncertainty of hz */
-	bool invariant;        /**< runs at one rate in every power state, and across CPUs */
+	double residual_ppm;   /**< uncertainty of hz, in parts per million */
+	bool invariant;        /**< same rate in every power state, and on all CPUs */
 };
 
-/** Calibrate the clock against CLOCK_MONOTONIC_RAW; takes about 10 ms the first time, then nothing.
- * Every init function of Pollux calls it. Thread: any. */
+/** Calibrate the clock against CLOCK_MONOTONIC_RAW. Takes about 10 ms the first time, then
+ * nothing. Every init function of Pollux calls it.
+ * Thread: any. */
 void plx_clock_init(void);
 
-/** What the clock is. Calls plx_clock_init. Thread: any. */
+/** Properties of the clock. Calls plx_clock_init. Thread: any. */
 const struct plx_clock_info *plx_clock_info(void);
 
-/** How far, in parts per million, the clock ran from CLOCK_MONOTONIC_RAW since plx_clock_init:
- * measured over the whole time since, so the longer the process ran the better. Thread: any. */
+/** Drift from CLOCK_MONOTONIC_RAW since plx_clock_init, in parts per million. More accurate the
+ * longer the process runs.
+ * Thread: any. */
 double plx_clock_drift_ppm(void);
 
-/** Compare the clock with CLOCK_MONOTONIC_RAW, which stands still while the host is suspended. If
- * they moved apart by more than 10 ms since the last look, as the counter stepped when the host
- * resumed or a virtual machine moved, correct the clock, count that, and log a warning. Lcores call
- * it; a program that turns no loop may call it about ten times a second.
- * at_once: otherwise it does nothing within 100 ms of the last look.
+/** Compare the clock with CLOCK_MONOTONIC_RAW, which stops while the host is suspended. If they
+ * differ by more than 10 ms since the last check, because the counter stepped when the host resumed
+ * or a virtual machine moved, correct the clock, count that, and log a warning. Lcores call it. A
+ * program that turns no loop may call it about ten times a second.
+ * at_once: check even within 100 ms of the last check.
  * Thread: any. */
 void plx_clock_look(bool at_once);
 
-/** How often plx_clock_look corrected the clock. Thread: any. */
+/** Number of corrections by plx_clock_look. Thread: any. */
 uint64_t plx_clock_steps(void);
 
-/** How long the host was suspended since plx_clock_init, as of the last look: what CLOCK_BOOTTIME
- * counts and CLOCK_MONOTONIC does not. Thread: any. */
+/** Time in ns that the host was suspended since plx_clock_init, as of the last check: time of
+ * CLOCK_BOOTTIME that CLOCK_MONOTONIC does not count. Thread: any. */
 uint64_t plx_clock_suspended_ns(void);
 
-/** Private: ns = counts * mult / 2^32 + base_ns, modulo 2^64. mult is set by plx_clock_init, and
- * constant afterwards; base_ns is all corrections since. Alone in its cache line, as every look at
- * the time reads it. */
+/** Private: ns = counts * mult / 2^32 + base_ns, modulo 2^64. mult is constant after
+ * plx_clock_init; base_ns is the sum of corrections. In its own cache line, because every clock
+ * read loads it. */
 struct plx_clock_scale {
 	uint64_t mult;
 	PLX_ATOMIC(uint64_t) base_ns;
 } PLX_ALIGNED_LINE;
 extern struct plx_clock_scale plx_clock_scale;
 
-/** The raw counter. Not ordered against the instructions around it: fine for stamps that are
- * micro-seconds apart. Thread: any. */
+/** The raw counter. Not ordered with surrounding instructions: fine for timestamps that are
+ * microseconds apart. Thread: any. */
 static inline uint64_t plx_tsc(void)
 {
 #if defined(__x86_64__)
-	/* Builtins here and below: including <x86intrin.h> takes most of the compile time. */
+	/* Builtins here and below, because including <x86intrin.h> takes most of the compile
+	 * time. */
 	return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
 	uint64_t count;
@@ -323,9 +345,10 @@ static inline uint64_t plx_tsc(void)
 #endif
 }
 
-/** plx_tsc() when all that was loaded before it is there: the stamp of something received, which is
- * in the cache only then. Without that a processor runs ahead, stamps, and waits for the bytes
- * later: at 1 KiB between two processes that hid 190 ns. Thread: any. */
+/** plx_tsc() after all earlier loads completed: the receive timestamp of data that was just read.
+ * Otherwise the processor reads the counter first and waits for the bytes later, which hid 190 ns
+ * at 1 KiB between two processes.
+ * Thread: any. */
 static inline uint64_t plx_tsc_after_loads(void)
 {
 #if defined(__x86_64__)
@@ -339,69 +362,73 @@ static inline uint64_t plx_tsc_after_loads(void)
 /** Private. */
 __extension__ typedef unsigned __int128 plx_uint128;
 
-/** Counts of plx_tsc() in nanoseconds: of a difference. Needs plx_clock_init. */
+/** Convert a difference of plx_tsc() to ns. Needs plx_clock_init. */
 static inline uint64_t plx_tsc_to_ns(uint64_t count)
 {
 	return PLX_CAST(uint64_t, (PLX_CAST(plx_uint128, count) * plx_clock_scale.mult) >> 32);
 }
 
-/** The time at which plx_tsc() was that: what plx_now_ns() was. Needs plx_clock_init. */
+/** Convert a value of plx_tsc() to a time of plx_now_ns(). Needs plx_clock_init. */
 static inline uint64_t plx_tsc_time_ns(uint64_t count)
 {
-	/* Relaxed: one word, which stands for itself. */
+	/* Relaxed: a single word, independent of other data. */
 	return plx_tsc_to_ns(count) + plx_atomic_load(&plx_clock_scale.base_ns, PLX_RELAXED);
 }
 
-/** Nanoseconds since an origin that is fixed for this boot. May jump back by up to 10 ms if the
- * counter steps, and by more until plx_clock_look corrects that: use plx_time_since for
- * differences. Needs plx_clock_init. Thread: any. */
+/** Nanoseconds since an origin that is fixed for this boot. Needs plx_clock_init. May jump back by
+ * up to 10 ms if the counter steps, and by more until plx_clock_look corrects it: use
+ * plx_time_since for differences.
+ * Thread: any. */
 static inline uint64_t plx_now_ns(void)
 {
 	return plx_tsc_time_ns(plx_tsc());
 }
 
-/** From then_ns to now_ns; 0 if now_ns is the earlier one. */
+/** Time from then_ns to now_ns; 0 if now_ns is earlier. */
 static inline uint64_t plx_time_since(uint64_t then_ns, uint64_t now_ns)
 {
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-/** delay_ns after time_ns; PLX_NEVER where the sum would be beyond it. */
+/** time_ns + delay_ns, at most PLX_NEVER. */
 static inline uint64_t plx_time_add(uint64_t time_ns, uint64_t delay_ns)
 {
 	return delay_ns < PLX_NEVER - time_ns ? time_ns + delay_ns : PLX_NEVER;
 }
 
-/** Defaults of everything that connects again automatically: the range of the first wait, that of
- * the longest, and that of a wait after a process of the same host refused the connection. There no
- * network has to be spared, and whatever restarts is back soon. */
+/** Defaults for everything that reconnects automatically: bound of the first wait, of the longest
+ * wait, and of a wait after a process on the same host refused. The last one is short: no network
+ * is loaded, and a restarted process is soon back. */
 #define PLX_RECONNECT_MIN_NS       (10 * PLX_NS_PER_MS)
 #define PLX_RECONNECT_MAX_NS       PLX_NS_PER_S
 #define PLX_RECONNECT_SAME_HOST_NS (50 * PLX_NS_PER_MS)
 
-/** How long to wait before the next attempt at something that others may be trying, too. */
+/** Waiting times between attempts, when others may be trying too. */
 struct plx_backoff {
 	uint64_t min_ns, max_ns;
 	uint64_t random;
-	unsigned attempts; /**< in a row */
+	unsigned attempts; /**< consecutive attempts */
 };
 
-/** seed: another one for each that may fail together. Thread: owner, as of the others. */
+/** Initialize. seed: different for each that may fail together. Thread: owner, also for the
+ * functions below. */
 void plx_backoff_init(struct plx_backoff *backoff, uint64_t min_ns, uint64_t max_ns, uint64_t seed);
 
-/** Exponential with full jitter: at random from 0 to min_ns * 2^attempts, max_ns at most, so that
- * many that lost the same peer do not come back together. Brooker, "Exponential Backoff And Jitter"
- * (2015). Counts an attempt. */
+/** Exponential back-off with full jitter: random from 0 to min_ns * 2^attempts, at most max_ns, so
+ * that many clients of a failed peer do not reconnect together. Counts an attempt. Brooker,
+ * "Exponential Backoff And Jitter" (2015).
+ * Return: ns. */
 uint64_t plx_backoff_next_ns(struct plx_backoff *backoff);
 
-/** The same after a process of this host refused: PLX_RECONNECT_SAME_HOST_NS at most, or min_ns if
- * that is more. The range of later waits does not grow beyond that. */
+/** plx_backoff_next_ns after a process on this host refused: at most PLX_RECONNECT_SAME_HOST_NS,
+ * or min_ns if larger. Later waits do not grow beyond that.
+ * Return: ns. */
 uint64_t plx_backoff_next_same_host_ns(struct plx_backoff *backoff);
 
-/** One has succeeded. */
+/** An attempt succeeded. */
 void plx_backoff_reset(struct plx_backoff *backoff);
 
-/** Tell the CPU that this is a spin-wait loop. */
+/** Hint to the CPU in a spin-wait loop. */
 static inline void plx_pause(void)
 {
 #if defined(__x86_64__)
@@ -417,12 +444,12 @@ static inline void plx_pause(void)
 #define PLX_LCORE_MAX  256
 #define PLX_LCORE_NONE PLX_NONE
 
-/** The id of the calling lcore, or PLX_LCORE_NONE on any other thread. Set by lib/lcore alone.
- * It lives here so that pools and counters can find "my own" without knowing of lcores. */
+/** The id of the calling lcore; PLX_LCORE_NONE on any other thread. Set by lib/lcore alone. Here,
+ * so that pools and counters find their own part without depending on lib/lcore. */
 extern __thread uint32_t plx_lcore_id_tls PLX_INITIAL_EXEC;
 
-/** The id of the calling lcore, or PLX_LCORE_NONE. Lcore ids are Pollux's own numbers; the CPU that
- * an lcore runs on may have another. Thread: any. */
+/** The id of the calling lcore; PLX_LCORE_NONE on any other thread. Lcore ids are Pollux's own and
+ * may differ from CPU ids. Thread: any. */
 static inline uint32_t plx_lcore_id(void)
 {
 	return plx_lcore_id_tls;
