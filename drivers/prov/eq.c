@@ -255,8 +255,10 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 static void eq_free(struct prov_eq *eq)
 {
-	while (!TAILQ_EMPTY(&eq->events))
-		drop(eq, TAILQ_FIRST(&eq->events));
+	struct prov_event *event, *next;
+
+	TAILQ_FOREACH_SAFE (event, &eq->events, link, next)
+		drop(eq, event);
 	if (eq->timer.fd >= 0)
 		close(eq->timer.fd);
 	queue_close_wait(&eq->wait);

@@ -106,8 +106,10 @@ struct prov_request *prov_request_add(struct prov_pep *pep, int fd, uint64_t lat
 
 static void free_all(struct prov_requests *requests)
 {
-	while (!TAILQ_EMPTY(requests))
-		prov_request_free(TAILQ_FIRST(requests));
+	struct prov_request *request, *next;
+
+	TAILQ_FOREACH_SAFE (request, requests, link, next)
+		prov_request_free(request);
 }
 
 /* Accepting ---------------------------------------------------------------------------------- */

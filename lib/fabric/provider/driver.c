@@ -26,7 +26,7 @@ static bool is_here(const struct plx_fabric_driver *driver)
 		.driver = driver,
 		.provider = driver->provider(driver->name, false, fi_version()),
 	};
-	struct fi_info *info;
+	struct fi_info *info = NULL;
 
 	if (driver_getinfo(&choice, NULL, NULL, 0, &info) != 0)
 		return false;
@@ -145,11 +145,12 @@ int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, cons
 			      const char *name, bool require)
 {
 	struct driver_choice choice;
-	int rc = is_auto(name) ? 0 : find(table, option, name, &choice);
+	int rc;
 
-	if (rc || !require || is_auto(name))
-		return rc;
-	return check_required(choice.driver, option, name);
+	if (is_auto(name))
+		return 0;
+	rc = find(table, option, name, &choice);
+	return rc || !require ? rc : check_required(choice.driver, option, name);
 }
 
 static void add(const struct plx_fabric_driver *driver, struct driver_choice *choices, int *count)

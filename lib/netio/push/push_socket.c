@@ -171,7 +171,7 @@ int netio_push_connect(struct netio_push_socket *socket, const char *host, unsig
 int netio_push_disconnect(struct netio_push_socket *socket, const char *host, unsigned port)
 {
 	char address[PLX_ADDRESS_MAX];
-	struct push_receiver *receiver;
+	struct push_receiver *receiver = NULL;
 	int rc;
 
 	ASSERT_LOOP(socket->core, socket->core->evloop);
