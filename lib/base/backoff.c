@@ -4,11 +4,12 @@
 void plx_backoff_init(struct plx_backoff *backoff, uint64_t min_ns, uint64_t max_ns, uint64_t seed)
 {
 	*backoff = (struct plx_backoff){
-		.min_ns = min_ns, .max_ns = max_ns, .random = seed ? seed : 1, /* 0 would stay 0 */
+		.min_ns = min_ns, .max_ns = max_ns, .random = seed ? seed : 1, /* xorshift never
+										* leaves 0 */
 	};
 }
 
-/* xorshift64, of Marsaglia, "Xorshift RNGs" (2003). */
+/* xorshift64 by Marsaglia, "Xorshift RNGs" (2003). */
 static uint64_t next_random(struct plx_backoff *backoff)
 {
 	uint64_t value = backoff->random;
@@ -19,7 +20,6 @@ static uint64_t next_random(struct plx_backoff *backoff)
 	return backoff->random = value;
 }
 
-/* Not above max_ns. */
 static uint64_t range_of(const struct plx_backoff *backoff)
 {
 	uint64_t range_ns = backoff->min_ns;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The TSC against CLOCK_MONOTONIC_RAW. Each reading is a bracket (counter, clock, counter); of
- * several the shortest is kept, which bounds its error by half its length: some 15 ns on a quiet
- * machine. Two of them 10 ms apart give the frequency to a few parts per million.
+/* Calibrate the TSC against CLOCK_MONOTONIC_RAW. Each reading is a bracket (counter, clock,
+ * counter). The shortest of several is kept; its error is at most half its length, about 15 ns on a
+ * quiet machine. Two readings 10 ms apart give the frequency to a few parts per million.
  *
- * The counter may step: when a host resumes, or a virtual machine moves to another host. So lcores
- * look ten times a second whether both clocks moved by as much (plx_clock_look), and put what they
- * moved apart by into plx_clock_scale.base_ns. CLOCK_MONOTONIC_RAW, as the kernel does not slew it.
- */
+ * The counter may step when a host resumes or a virtual machine migrates. Lcores therefore compare
+ * the two clocks ten times a second (plx_clock_look) and add any difference to
+ * plx_clock_scale.base_ns. The clock is CLOCK_MONOTONIC_RAW because the kernel does not slew it. */
 #include "plx_base.h"
 
 #include <pthread.h>
@@ -20,20 +19,19 @@
 #define DEFAULT_MULT   ((uint64_t)1 << 32)
 
 #define LOOK_EVERY_NS  (100 * PLX_NS_PER_MS)
-#define LOOK_WIDTH_NS  PLX_NS_PER_MS /* of a bracket that counts */
+#define LOOK_WIDTH_NS  PLX_NS_PER_MS /* longest bracket that is used */
 #define LOOK_TRIES     64
 #define STEP_NS        (10 * PLX_NS_PER_MS)
-#define RATE_PART      4096 /* 244 ppm: no step, where nobody looked for long */
+#define RATE_PART      4096 /* 244 ppm; less after a long pause is not a step */
 
 PLX_LOG_COMPONENT(log_clock, "clock");
 
 struct reading {
 	uint64_t count;
 	uint64_t raw_ns;
-	uint64_t width; /* of the bracket, in counts */
+	uint64_t width; /* of the bracket, in TSC ticks */
 };
 
-/* The clocks at one moment. */
 struct look {
 	uint64_t now_ns, raw_ns;
 	uint64_t suspended_ns; /* since boot */
@@ -90,7 +88,7 @@ static bool counter_is_invariant(void)
 #endif
 }
 
-/* Return: whether nobody took the CPU away in between, or the counter stepped. */
+/* Return false if the thread was preempted in the bracket, or the counter stepped. */
 static bool look_at_clocks(struct look *look)
 {
 	for (int i = 0; i < LOOK_TRIES; i++) {
@@ -144,7 +142,7 @@ const struct plx_clock_info *plx_clock_info(void)
 	return &info;
 }
 
-/* What a look found, to be logged when the lock is free again. */
+/* The result of a look, logged after the lock is released. */
 struct found {
 	int64_t stepped_ns;
 	uint64_t slept_ns;
@@ -160,7 +158,7 @@ static void correct(struct look *look, struct found *found)
 
 	if (apart_ns <= STEP_NS + passed_ns / RATE_PART)
 		return;
-	/* Relaxed: see plx_tsc_time_ns; a counter. */
+	/* Relaxed: see plx_tsc_time_ns; only a counter. */
 	atomic_fetch_sub_explicit(&plx_clock_scale.base_ns, (uint64_t)stepped_ns,
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&step_count, 1, memory_order_relaxed);
@@ -175,7 +173,7 @@ static void note_suspension(const struct look *look, struct found *found)
 
 	if (slept_ns <= STEP_NS)
 		return;
-	/* Relaxed: it stands for itself. */
+	/* Relaxed: no other data depends on it. */
 	atomic_fetch_add_explicit(&suspended_ns, slept_ns, memory_order_relaxed);
 	found->slept_ns = slept_ns;
 }
@@ -200,7 +198,8 @@ void plx_clock_look(bool at_once)
 	struct found found = {0};
 	struct look look;
 
-	if (pthread_mutex_trylock(&look_lock) != 0) /* another thread looks: it corrects for all */
+	if (pthread_mutex_trylock(&look_lock) != 0) /* another thread is looking and corrects for
+						     * all */
 		return;
 	if ((at_once || plx_time_since(last_look.raw_ns, raw_ns()) >= LOOK_EVERY_NS) &&
 	    look_at_clocks(&look)) {
@@ -212,7 +211,7 @@ void plx_clock_look(bool at_once)
 	log_found(&found);
 }
 
-/* Relaxed: they stand for themselves. */
+/* Relaxed: no other data depends on them. */
 uint64_t plx_clock_steps(void)
 {
 	return atomic_load_explicit(&step_count, memory_order_relaxed);

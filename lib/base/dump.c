@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What core dumps leave out. */
+/* Exclude memory from core dumps. */
 #include "base_internal.h"
 
 #include <sys/mman.h>
 
-static bool leaves_out; /* set-up work writes it, before there is memory that it counts for */
+static bool leaves_out; /* written at setup, before such memory is mapped */
 
 void plx_dump_leave_out(bool on)
 {

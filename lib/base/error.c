@@ -17,7 +17,7 @@ const char *plx_error(void)
 
 int plx_fail(int err, const char *format, ...)
 {
-	/* An argument may be plx_error() itself, so the new text is made beside the old one. */
+	/* An argument may be plx_error() itself, so format into a separate buffer. */
 	char text[ERROR_TEXT_BYTES];
 	va_list args;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that grow without the signal that a limit sends. */
+/* Grow files without triggering SIGXFSZ. */
 #include "base_internal.h"
 
 #include <errno.h>

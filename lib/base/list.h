@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lists are those of <sys/queue.h>. Here are the loops of BSD's that glibc's lacks: the element at
- * hand may leave its list, and be freed. */
+/* Lists use <sys/queue.h>. These are BSD's _SAFE loops, which glibc lacks: the loop body may remove
+ * and free the current element. */
 #ifndef PLX_LIST_H
 #define PLX_LIST_H
 

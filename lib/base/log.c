@@ -19,7 +19,7 @@ void plx_log_register(struct plx_log_component *component)
 {
 	struct plx_log_component **at = &components;
 
-	/* By name: that is how they are listed. */
+	/* Keep the list sorted by name. */
 	while (*at && strcmp((*at)->name, component->name) < 0)
 		at = &(*at)->next;
 	component->next = *at;
@@ -32,9 +32,9 @@ void plx_log_set_sink(plx_log_sink sink, void *arg)
 	log_sink_arg = arg;
 }
 
-/* "2026-11-26T04:30:16.123Z". By arithmetic: gmtime_r(3) takes a lock, which a child may find taken
- * after fork, and reads files the first time. Days to a date: Howard Hinnant, "chrono-Compatible
- * Low-Level Date Algorithms", civil_from_days, for years from 1970 on. */
+/* "2026-11-26T04:30:16.123Z". Computed by hand: gmtime_r(3) reads files on first use and takes a
+ * lock, which a forked child may find held. Days to date: Howard Hinnant, "chrono-Compatible
+ * Low-Level Date Algorithms", civil_from_days, for years from 1970. */
 static void format_time(const struct timespec *time, char *out, size_t size)
 {
 	uint64_t s = (uint64_t)time->tv_sec, day = s / 86400 + 719468; /* since 0000-03-01 */
@@ -63,7 +63,7 @@ void plx_log_to_stderr(enum plx_log_level level, const char *component, const ch
 		       line);
 	if (len > (int)sizeof(out) - 1)
 		len = (int)sizeof(out) - 1;
-	plx_write_or_drop(STDERR_FILENO, out, (size_t)len); /* nobody else to tell */
+	plx_write_or_drop(STDERR_FILENO, out, (size_t)len); /* a failed write cannot be reported */
 }
 
 void plx_log_write(enum plx_log_level level, const struct plx_log_component *component,

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a function that is documented "Thread: owner" asserts: that the calling lcore owns the
- * object. The lcore counts, not the thread. Release builds (NDEBUG) check nothing. */
+/* Assertions for functions documented "Thread: owner": the calling lcore must own the object. They
+ * compare lcores, not threads. Release builds (NDEBUG) check nothing. */
 #ifndef PLX_OWNER_H
 #define PLX_OWNER_H
 
 #include "plx_base.h"
 
-/* End the process as a failed assertion does, and say which function was called on which lcore, and
- * which lcore owns the object. */
+/* Abort, naming the function, the calling lcore and the owner. */
 _Noreturn void owner_fail(const char *function, uint32_t owner);
 
-/* Whether the calling thread may act for the owner, which it is not: set by lib/lcore, which says
- * when. NULL: it may not. */
+/* Return whether the calling thread may act for an owner other than itself. lib/lcore sets this and
+ * documents when it may. NULL: never. */
 extern bool (*owner_may_stand_in)(uint32_t owner);
 
 static inline bool owner_is_here(uint32_t owner)
@@ -20,7 +19,7 @@ static inline bool owner_is_here(uint32_t owner)
 	       (owner_may_stand_in && owner_may_stand_in(owner));
 }
 
-/* The same with a condition, and in a helper of the function that is named. */
+/* The same with an extra condition, for a helper of the named function. */
 #ifdef NDEBUG
 #define ASSERT_OWNER_IF(condition, function, owner) ((void)(false && (condition) && (owner)))
 #else

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values as people write them: numbers, sizes and durations, and their ranges in the unit of the
- * option. */
+/* Parse numbers, sizes and durations, and check their ranges in the option's unit. */
 #include "plx_base.h"
 
 #include <ctype.h>
@@ -13,13 +12,14 @@ struct unit {
 	uint64_t factor;
 };
 
-/* A way to write a value. The units are ordered from the largest on; the last one has factor 1. */
+/* How a kind of value is written. Units are ordered from largest to smallest; the last has factor
+ * 1. */
 struct notation {
-	const char *what;   /* for "not ..." */
-	const char *advice; /* for "give ..." */
+	const char *what;   /* for "not ..." in errors */
+	const char *advice; /* for "give ..." in errors */
 	const struct unit *units;
 	size_t unit_count;
-	uint64_t bare_factor; /* of a number without a unit */
+	uint64_t bare_factor; /* for a number without a unit */
 	bool fractions;
 };
 
@@ -58,7 +58,7 @@ static const struct notation time_notation = {
 	true,
 };
 
-/* In the largest unit that needs no fraction. */
+/* Use the largest unit that needs no fraction. */
 static const char *format(const struct notation *notation, uint64_t value, char *out, size_t size)
 {
 	const struct unit *unit = notation->units;
@@ -87,7 +87,7 @@ static int fail_form(const struct notation *notation, const char *option, const 
 			notation->advice);
 }
 
-/* The factor of what stands behind the number; 0 where it is no unit. */
+/* The factor of the unit that follows the number; 0 if unknown. */
 static uint64_t factor_of(const struct notation *notation, const char *name)
 {
 	if (*name == '\0')
@@ -98,7 +98,7 @@ static uint64_t factor_of(const struct notation *notation, const char *name)
 	return 0;
 }
 
-/* ".5" of a unit; what is finer than 1 is cut off. */
+/* Convert a fraction such as ".5" of a unit; truncates below 1. */
 static uint64_t fraction_of(const char *digits, size_t count, uint64_t factor)
 {
 	uint64_t value = 0;

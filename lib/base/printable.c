@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text of somebody else's, made fit to be printed and written into JSON. */
+/* Make untrusted text safe to print and to write into JSON. */
 #include "base_internal.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@ static bool is_plain_ascii(uint8_t byte, const char *plain)
 	return (byte >= ' ' && byte < 0x7f && byte != '\\') || (byte && strchr(plain, byte));
 }
 
-/* Return: bytes of the character of UTF-8 that is there, of those beyond the control characters of
- * both sets, C0 and C1; 0: there is none. RFC 3629, 4. */
+/* Return the length of the UTF-8 character at `data`, excluding control characters (C0 and C1); 0
+ * if there is none (RFC 3629, section 4). */
 static size_t utf8_bytes(const uint8_t *data, size_t length)
 {
 	static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};

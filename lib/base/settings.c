@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Settings as people write them: KEY=VALUE,... */
+/* Parse settings: KEY=VALUE,... */
 #include "base_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define VALUE_BYTES 24 /* longer than any number that fits */
+#define VALUE_BYTES 24 /* longer than any valid number */
 
 static const struct plx_setting *find(const struct plx_setting *settings, const char *key,
 				      size_t length)

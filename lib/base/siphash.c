@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SipHash-2-4: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012;
- * names as there. */
+/* SipHash-2-4: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012.
+ * Names follow the paper. */
 #include "plx_base.h"
 
 #include <endian.h>

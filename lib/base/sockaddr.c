@@ -18,7 +18,7 @@ socklen_t address_bytes(const struct sockaddr *address)
 	}
 }
 
-/* NULL: the family is another one. */
+/* NULL for other address families. */
 static in_port_t *port_of(struct sockaddr *address)
 {
 	switch (address->sa_family) {
@@ -66,7 +66,7 @@ struct in6_addr address_host(const struct sockaddr *address)
 	return host;
 }
 
-/* A link-local address says nothing without its interface: "%eth0", or "%2" if that is gone. */
+/* A link-local address needs its interface: "%eth0", or "%2" if the interface is gone. */
 static void format_scope(const struct sockaddr *address, char out[IF_NAMESIZE + 1])
 {
 	uint32_t scope = ((const struct sockaddr_in6 *)address)->sin6_scope_id;

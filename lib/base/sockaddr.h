@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of sockets: those of IPv4 and IPv6, with a port. */
+/* Socket addresses: IPv4 and IPv6, with a port. */
 #ifndef PLX_SOCKADDR_H
 #define PLX_SOCKADDR_H
 
@@ -9,20 +9,20 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* 0: the family is another one. */
+/* 0 for other address families. */
 socklen_t address_bytes(const struct sockaddr *address);
 uint16_t address_port(const struct sockaddr *address);
 void address_set_port(struct sockaddr *address, uint16_t port);
-/* Whether it is the wildcard of its family. */
+/* Return whether the address is its family's wildcard. */
 bool address_is_any(const struct sockaddr *address);
 
-/* The host as IPv6 writes it, so that it is one and the same to a listener for IPv4 and to one for
- * both; all addresses of other families are one host, "::". */
+/* The host as an IPv6 address, the same for IPv4-only and dual-stack listeners. All other address
+ * families map to "::". */
 struct in6_addr address_host(const struct sockaddr *address);
 
 #define ADDRESS_TEXT_BYTES 80
-/* "10.0.0.1:4000", "[fe80::1%eth0]:4000"; NULL: "unknown". An IPv4 peer of a socket for both is
- * written as what it is. Return: out. */
+/* Format as "10.0.0.1:4000" or "[fe80::1%eth0]:4000"; NULL gives "unknown". IPv4-mapped addresses
+ * are written as IPv4. Return: out. */
 const char *address_format(const struct sockaddr *address, char *out, size_t size);
 
 #endif

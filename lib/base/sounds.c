@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Guess a stranger's protocol from its first bytes. */
+/* Guess the protocol of an unknown peer from its first bytes. */
 #include "base_internal.h"
 
 #include <string.h>
 
 struct sound {
 	const char *name, *bytes;
-	uint8_t at;    /* where they are */
-	uint8_t first; /* what is at 0 as well, if they are elsewhere; 0: anything */
+	uint8_t at;    /* offset of the bytes */
+	uint8_t first; /* byte at offset 0 if the bytes are elsewhere; 0: any */
 };
 
 static const struct sound sounds[] = {
@@ -22,12 +22,12 @@ static const struct sound sounds[] = {
 	{"HTTP", "TRACE ", 0, 0},
 	{"HTTP", "PRI * HTTP/2", 0, 0}, /* RFC 9113, 3.4 */
 	{"HTTP", "HTTP/", 0, 0},
-	{"HTTP", "<!DOCTYPE HTML", 0, 0},    /* Python's answer to what is no request */
-	{"TLS", "\x16\x03", 0, 0},           /* a record of its handshake: RFC 8446, 5.1 */
+	{"HTTP", "<!DOCTYPE HTML", 0, 0},    /* how Python's server answers an invalid request */
+	{"TLS", "\x16\x03", 0, 0},           /* a handshake record: RFC 8446, 5.1 */
 	{"TLS", "\x15\x03", 0, 0},           /* an alert */
 	{"SSH", "SSH-", 0, 0},               /* RFC 4253, 4.2 */
-	{"ZeroMQ", "\x7f", 9, 0xff},         /* the signature of ZMTP */
-	{"a Pollux link", "1XLP", 16, 0x01}, /* the type of a frame, and HELLO's magic */
+	{"ZeroMQ", "\x7f", 9, 0xff},         /* the ZMTP signature */
+	{"a Pollux link", "1XLP", 16, 0x01}, /* the frame type and HELLO's magic */
 	{PLX_NAME_NETIO, "NtIO", 4, 0},
 	{PLX_NAME_RPC, "PRPC", 0, 0},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Users: which ids mean one user, and who made a UNIX socket. */
+/* User ids: which identify one user, and who created a UNIX socket. */
 #include "base_internal.h"
 
 #include <errno.h>
@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 #define OVERFLOW_ID_DEFAULT 65534
-#define REPLY_BYTES         16384 /* of one read; the kernel fills less */
+#define REPLY_BYTES         16384 /* per read; the kernel fills less */
 
-/* The kernel's numbers for the states of sockets. Those that came of a connection have the name of
- * the socket that listens, and are none of them. */
+/* The kernel's socket states. Accepted sockets carry the listener's name, so they are skipped. */
 #define STATE_UNCONNECTED 7
 #define STATE_LISTENS     10
 
@@ -37,7 +36,7 @@ static uint32_t overflow_id(const char *path)
 	return id;
 }
 
-/* Lines "inside outside count". The last id, -1, is none. */
+/* Lines are "inside outside count". The last id, -1, is invalid. */
 static bool maps_every_id(const char *path)
 {
 	uint64_t count, all = 0;
@@ -64,7 +63,7 @@ bool plx_is_this_user(uid_t user)
 
 /* Sockets -------------------------------------------------------------------------------------- */
 
-/* For the UNIX sockets of the network namespace, with names and users: sock_diag(7). */
+/* Request all UNIX sockets of the network namespace, with names and users: sock_diag(7). */
 static int ask(int fd)
 {
 	struct {
@@ -87,7 +86,7 @@ struct wanted {
 	size_t length;
 };
 
-/* Return: whether it is the wanted socket, and its user is told. */
+/* Return whether this is the wanted socket and its user is known. */
 static bool read_socket(const struct nlmsghdr *header, const struct wanted *wanted, uid_t *user_out)
 {
 	const struct unix_diag_msg *message = NLMSG_DATA(header);
@@ -107,7 +106,7 @@ static bool read_socket(const struct nlmsghdr *header, const struct wanted *want
 	return is_it && has_user;
 }
 
-/* Return: 1 found; 0 there may be more; -errno. */
+/* Return: 1 found; 0 read on; -errno. */
 static int read_reply(int fd, const struct wanted *wanted, uid_t *user_out)
 {
 	_Alignas(struct nlmsghdr) char bytes[REPLY_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing what people and programs read: logs, lines, results. A write to a pipe without a reader,
- * or beyond the limit of a file's size, sends a signal to the thread that writes, and by default
- * that ends the process, which may be somebody else's. */
+/* Write logs, lines and results. Writing to a pipe without a reader, or beyond the file size limit,
+ * sends a signal to the writing thread. By default that ends the process, which may belong to the
+ * application. */
 #include "plx_base.h"
 
 #include <fcntl.h>
@@ -15,7 +15,8 @@ static void block(const sigset_t *signals, sigset_t *old_out, sigset_t *pending_
 	sigpending(pending_out);
 }
 
-/* Take what the write caused. A signal that was pending before is the program's: it stays. */
+/* Consume the signal that the write caused. One that was pending before belongs to the program and
+ * stays. */
 static void unblock(int signal_number, const sigset_t *pending, const sigset_t *old)
 {
 	static const struct timespec no_time;
@@ -51,7 +52,7 @@ int plx_write_or_drop(int fd, const char *text, size_t len)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLOUT};
 
-	/* A pipe that is ready takes PIPE_BUF (4096) bytes at once, and whole: lines do not mix. */
+	/* A ready pipe takes PIPE_BUF (4096) bytes atomically, so lines do not mix. */
 	while (len > 0) {
 		int count = poll(&ready, 1, 0);
 
@@ -75,8 +76,8 @@ void plx_hold_stdio(void)
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
 			continue;
-		/* The wrong way round: reading or writing gives EBADF, as with a closed one. The
-		 * lower ones are open, so the system gives this number. */
+		/* Open in the wrong direction: reading or writing gives EBADF, as on a closed
+		 * descriptor. The lower descriptors are open, so open(2) returns this one. */
 		/* cppcheck-suppress leakReturnValNotUsed */
 		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
 			return;
