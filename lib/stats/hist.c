@@ -7,10 +7,10 @@
 #include <string.h>
 
 #define DIGITS_MAX    4
-#define SAMPLES_LEAST 10 /* above a quantile, for it to be known */
+#define SAMPLES_LEAST 10 /* needed above a quantile to report it */
 
-/* A bucket of the upper half of 2^bits is at most 1 / 2^(bits - 1) of its values wide, so
- * 2^bits >= 2 * 10^digits keeps the digits. */
+/* A bucket of the upper half of 2^bits is at most 1 / 2^(bits - 1) of its values wide, so 2^bits >=
+ * 2 * 10^digits keeps `digits` digits. */
 static unsigned sub_bits_for(unsigned digits)
 {
 	uint64_t needed = 2;
@@ -62,10 +62,10 @@ void plx_hist_reset(struct plx_hist *hist)
 	hist->sum = 0;
 }
 
-/* By how many bits the values of bucket `index` are shifted to give its place. */
+/* Right shift that maps a value of bucket `index` to its place. */
 static unsigned bucket_shift(const struct plx_hist *hist, size_t index)
 {
-	/* index / half - 1, half being a power of two */
+	/* index / half - 1; half is a power of two */
 	return index >> hist->sub_bits ? (unsigned)(index >> (hist->sub_bits - 1)) - 1 : 0;
 }
 
@@ -82,8 +82,8 @@ uint64_t plx_hist_bucket_high(const struct plx_hist *hist, size_t index)
 	return plx_hist_bucket_low(hist, index) + ((UINT64_C(1) << bucket_shift(hist, index)) - 1);
 }
 
-/* Which value, counted from 1 in ascending order, is the quantile. 0.07 * 100 is a little more
- * than 7 in binary: what lies within rounding above a whole number is that number. */
+/* The rank of the quantile, counted from 1 in ascending order. 0.07 * 100 is slightly more than 7
+ * in binary, so values within rounding error above an integer round down. */
 static uint64_t quantile_rank(const struct plx_hist *hist, double fraction)
 {
 	double place = fraction * (double)hist->count;
@@ -117,7 +117,7 @@ uint64_t plx_hist_quantile(const struct plx_hist *hist, double fraction)
 
 bool plx_hist_quantile_known(const struct plx_hist *hist, double fraction)
 {
-	/* The slack is for fractions that have no exact binary form, as 0.9999. */
+	/* The slack covers fractions without an exact binary form, such as 0.9999. */
 	return (double)hist->count * (1 - fraction) >= SAMPLES_LEAST - 1e-6;
 }
 

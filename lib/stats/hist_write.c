@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The percentile table of HdrHistogram (hdrhistogram.org), column for column, so that its plotters
- * and those written after it read our files. */
+/* Write the percentile table of HdrHistogram (hdrhistogram.org), column for column, so that its
+ * plotters read our files. */
 #include "plx_stats.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#define TICKS_PER_HALF 5 /* lines for each halving of the distance to 100 % */
+#define TICKS_PER_HALF 5 /* lines per halving of the distance to 100 % */
 
-/* The percentile after `percent`: a fifth of the way to half the present distance from 100. */
+/* The next percentile: a fifth of the way to half the current distance from 100. */
 static double next_percent(double percent)
 {
 	double halvings = floor(log2(100 / (100 - percent)));
@@ -24,7 +24,7 @@ static int finish(FILE *file, const char *what)
 	return 0;
 }
 
-/* How often the range of the linear part must double to hold every value up to highest. */
+/* How many doublings of the linear range cover every value up to the highest. */
 static unsigned doublings(const struct plx_hist *hist)
 {
 	unsigned count = 1;
@@ -45,7 +45,7 @@ static void write_footer(const struct plx_hist *hist, FILE *file, double unit)
 		1ull << hist->sub_bits);
 }
 
-/* The greatest value of a bucket that is not empty, as far as values really went. */
+/* The highest value of a non-empty bucket, limited to the recorded maximum. */
 static uint64_t bucket_top(const struct plx_hist *hist, size_t index)
 {
 	uint64_t high = plx_hist_bucket_high(hist, index);
@@ -69,7 +69,8 @@ static void write_lines(const struct plx_hist *hist, FILE *file, double unit)
 		for (; reached >= percent; percent = next_percent(percent)) {
 			fprintf(file, "%12.3f %2.12f %10llu %14.2f\n", value, percent / 100,
 				(unsigned long long)seen, 100 / (100 - percent));
-			if (seen == hist->count) /* the ticks go on for ever, the values do not */
+			if (seen == hist->count) /* ticks never reach 100 %, so stop when the values
+						  * run out */
 				break;
 		}
 	}
