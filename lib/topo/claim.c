@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CPU claims. bind is the atomic step: from then on the name is taken, whether or not the socket
- * listens already; listening only lets others ask who the holder is.
+/* CPU claims. bind is the atomic step: it takes the name, even before the socket listens. Listening
+ * only lets others ask for the holder's pid.
  *
- * Any user can bind any abstract name, so a CPU has several. Names that other users hold are passed
- * over, but root's. Whoever gets one looks for a holder among those after it: it had passed over
- * what was free by now. */
+ * Any user can bind any abstract name, so each CPU has several. A claim skips names held by other
+ * users, except root's. Once it holds a name, it checks the later ones for a holder, which may have
+ * skipped a name that was in use then. */
 #include "base_internal.h"
 #include "topo_priv.h"
 
@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NAMES 4 /* of a CPU */
+#define NAMES 4 /* per CPU */
 
 struct name {
 	struct sockaddr_un address;
@@ -28,7 +28,7 @@ static struct name make_name(unsigned cpu, unsigned index)
 
 	if (index)
 		snprintf(suffix, sizeof(suffix), ".%u", index);
-	/* sun_path[0] stays 0: an abstract name, which is exactly as long as it is given. */
+	/* sun_path[0] stays 0: an abstract name, whose length is exactly what is passed. */
 	int n = snprintf(name.address.sun_path + 1, sizeof(name.address.sun_path) - 1,
 			 "pollux/cpu/%u%s", cpu, suffix);
 
@@ -36,8 +36,8 @@ static struct name make_name(unsigned cpu, unsigned index)
 	return name;
 }
 
-/* The process that listens there; 0 where it cannot be told: it is about to listen, or its backlog
- * is full; -1 nobody listens. */
+/* The pid of the process that listens; 0 if unknown (it does not listen yet, or its backlog is
+ * full); -1 nobody listens. */
 static pid_t find_holder(const struct name *name)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -56,7 +56,7 @@ static pid_t find_holder(const struct name *name)
 
 enum owner { NOBODY, BELIEVED, OTHER_USER };
 
-/* Where the kernel does not tell who it is, it is believed. */
+/* If the kernel does not report the socket's user, trust the holder. */
 static enum owner find_owner(const struct name *name)
 {
 	uid_t user;
@@ -94,7 +94,7 @@ static void note_other_user(const struct name *name, struct plx_cpu_holder *hold
 		holder_out->pid = 0;
 }
 
-/* Return: a socket that listens there; -errno, -EADDRINUSE somebody has it. */
+/* Return: a listening socket; -EADDRINUSE the name is taken; -errno. */
 static int listen_at(const struct name *name)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -110,7 +110,7 @@ static int listen_at(const struct name *name)
 	return -err;
 }
 
-/* Keep the name of that index, unless somebody has one after it. */
+/* Keep this name unless a later one has a holder. */
 static int keep(unsigned cpu, unsigned index, int fd, int *claim_out,
 		struct plx_cpu_holder *holder_out)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The core list parser: recursive descent over the grammar in plx_topo.h. A number is an lcore id
- * or a CPU id by where its item stands to '@', so ranges are judged once their item is complete. */
+/* The core list parser: recursive descent over the grammar in plx_topo.h. Whether a number is an
+ * lcore id or a CPU id depends on its side of '@', so ranges are checked when their item is
+ * complete. */
 #include "topo_priv.h"
 
 #include <assert.h>
@@ -9,17 +10,17 @@
 #include <stdlib.h>
 
 struct number {
-	const char *at; /* its first digit; NULL: no number */
+	const char *at; /* its first digit; NULL: not a number */
 	size_t digits;
-	unsigned value; /* PLX_CPU_MAX stands for that and everything above */
+	unsigned value; /* values above PLX_CPU_MAX are stored as PLX_CPU_MAX */
 };
 
-/* One set of an item. What would be wrong with it as lcore ids, or as CPU ids, is kept for later:
- * the first number that is no lcore id, that is no CPU id, and the first lcore id that repeats. */
+/* One set of an item. It may hold lcore ids or CPU ids. For later errors, the parser keeps the
+ * first invalid lcore id, the first invalid CPU id and the first repeated lcore id. */
 struct id_set {
 	struct plx_cpuset ids;
 	bool grouped;
-	const char *name_at; /* the first name: "all", "node:1"; NULL: there is none */
+	const char *name_at; /* the first name, such as "all" or "node:1"; NULL: none */
 	struct number no_lcore;
 	struct number no_cpu;
 	const char *repeat_at;
@@ -31,10 +32,10 @@ struct parser {
 	const char *text;
 	const char *at;
 	const struct plx_topo *topo;
-	struct plx_lcore_map *map; /* while parsing, places[id] is lcore id's */
-	bool single;               /* what was read last is one number: '-' may follow */
+	struct plx_lcore_map *map; /* while parsing, places[id] belongs to lcore `id` */
+	bool single;               /* the last thing read is one number, so '-' may follow */
 	struct plx_cpuset taken;   /* lcore ids so far */
-	struct number stray;       /* the first CPU of an item without '@' that is no lcore id */
+	struct number stray;       /* first CPU without '@' that is no valid lcore id */
 };
 
 static bool accept(struct parser *p, char c)
@@ -92,7 +93,7 @@ static void note_repeat(struct parser *p, struct id_set *set, const char *at, un
 	}
 }
 
-/* Return: 1; 0 there is no name; -EINVAL. */
+/* Return: 1; 0 no name here; -EINVAL. */
 static int parse_name(struct parser *p, struct id_set *set)
 {
 	const char *at = p->at = topo_skip_blanks(p->at);
@@ -211,7 +212,7 @@ static int place_mapped(struct parser *p, const struct id_set *lcores, const str
 	return 0;
 }
 
-/* An item without '@': its numbers are lcore ids and CPU ids at once. */
+/* An item without '@': each number is both the lcore id and the CPU id. */
 static int place_plain(struct parser *p, const struct id_set *both)
 {
 	if (both->no_cpu.at)
@@ -264,7 +265,7 @@ static const char *hint_after_item(char found)
 	}
 }
 
-/* Said last, because only now is it known which lcore id is free for the advice. */
+/* Reported last, because only now is a free lcore id known for the advice. */
 static int fail_stray(struct parser *p)
 {
 	unsigned cpu = p->stray.value, id = 0;
@@ -297,7 +298,7 @@ static int parse_items(struct parser *p)
 	return p->stray.at ? fail_stray(p) : 0;
 }
 
-/* From "places[id] is lcore id's" to `count` places in the order of their ids. */
+/* Move the used places to the front, in order of their ids. */
 static void compact(struct plx_lcore_map *map, const struct plx_cpuset *taken)
 {
 	PLX_CPUSET_FOREACH (id, taken)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The core mask parser: hexadecimal digits of any number, the last one CPUs 0 to 3. */
+/* The core mask parser: any number of hexadecimal digits, the last of which is CPUs 0 to 3. */
 #include "topo_priv.h"
 
-#define GROUP_DIGITS 8 /* of a ',' group, as the kernel and taskset write masks */
+#define GROUP_DIGITS 8 /* per ',' group, as the kernel and taskset write masks */
 
 struct mask {
 	const char *option;
 	const char *text;
-	const char *first; /* past blanks and "0x" */
+	const char *first; /* after blanks and "0x" */
 	size_t digits;
 };
 
@@ -35,7 +35,7 @@ static int fail_character(const struct mask *m, const char *at, const char *expe
 				  list ? "this is a mask, not a core list" : "");
 }
 
-/* The end of the text is after `at` and blanks. */
+/* Return whether only blanks follow `at`. */
 static int scan_end(const struct mask *m, const char *at)
 {
 	const char *end = topo_skip_blanks(at);
@@ -49,8 +49,8 @@ static int scan_end(const struct mask *m, const char *at)
 static int scan(struct mask *m)
 {
 	const char *at = m->first;
-	const char *group = NULL; /* its first digit, after a ',' */
-	size_t before = 0;        /* digits before the group */
+	const char *group = NULL; /* first digit after a ',' */
+	size_t before = 0;        /* digits before this group */
 
 	for (;; at++) {
 		if (digit_value(*at) < 0)
@@ -72,7 +72,7 @@ static int scan(struct mask *m)
 	}
 }
 
-/* The highest bit of the mask does not fit; at: its digit. */
+/* The highest bit is out of range; at: its digit. */
 static int fail_bit(const struct mask *m, const char *at, size_t bit, const struct plx_cpuset *bits)
 {
 	unsigned id = 0;
@@ -94,7 +94,7 @@ static size_t highest_bit(const struct mask *m, const char *at, size_t left)
 	return 4 * left + 31 - (size_t)__builtin_clz((unsigned)digit_value(*at));
 }
 
-/* The bits as CPUs; those that are too high are left out, and the first digit with one noted. */
+/* Collect the bits as CPUs. Omits those out of range and notes the first digit with one. */
 static int collect(const struct mask *m, struct plx_cpuset *bits)
 {
 	const char *high = NULL;

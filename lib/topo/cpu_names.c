@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The names in a core list that stand for CPUs: "all", "node:1", "near:eth0". */
+/* Names for CPUs in a core list: "all", "node:1", "near:eth0". */
 #include "topo_priv.h"
 
 #include <limits.h>
@@ -8,13 +8,13 @@
 
 #define DEVICE_BYTES 64
 
-/* Where the name stands, for errors. */
+/* Position of the name, for errors. */
 struct place {
 	const char *option, *text, *at;
 	const struct plx_topo *topo;
 };
 
-/* Of the node's CPUs those that are allowed. */
+/* The allowed CPUs of the node. */
 static int node_cpus(const struct place *place, int node, struct plx_cpuset *cpus_out)
 {
 	const struct plx_cpuset *allowed = plx_topo_allowed(place->topo);
@@ -35,7 +35,7 @@ static int node_cpus(const struct place *place, int node, struct plx_cpuset *cpu
 static int parse_node(const struct place *place, const char **at, struct plx_cpuset *cpus_out)
 {
 	size_t digits = strspn(*at, "0123456789");
-	unsigned long node = strtoul(*at, NULL, 10); /* ULONG_MAX where it does not fit */
+	unsigned long node = strtoul(*at, NULL, 10); /* ULONG_MAX on overflow */
 
 	if (!digits)
 		return topo_fail_expected(place->option, place->text, *at,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets of CPUs, and the bounded lists that they are written as. */
+/* CPU sets, and the length-limited lists that print them. */
 #include "topo_priv.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lcore maps: made, written, and checked against what this process may use. */
+/* Lcore maps: create, print, and check against the CPUs this process may use. */
 #include "topo_priv.h"
 
 #include <stdio.h>
@@ -81,7 +81,7 @@ bool topo_map_is_plain(const struct plx_lcore_map *map)
 	return true;
 }
 
-/* How many places from i on stand on the same CPUs. */
+/* Count the places from i on that use the same CPUs. */
 static uint32_t sharing(const struct plx_lcore_map *map, uint32_t i)
 {
 	uint32_t n = 1;
@@ -142,11 +142,11 @@ const char *plx_lcore_map_format(const struct plx_lcore_map *map, char *out, siz
 
 #define ADVICE_BYTES 256
 
-/* What the check's advice is made from. */
+/* State for the check's advice. */
 struct fit {
 	const struct plx_cpuset *allowed;
 	const struct plx_lcore_map *asked;
-	struct plx_lcore_map map; /* what would work */
+	struct plx_lcore_map map; /* a map that would work */
 };
 
 static unsigned first_free(const struct fit *fit)
@@ -164,7 +164,7 @@ static unsigned first_free(const struct fit *fit)
 	return plx_cpuset_next(&free, 0);
 }
 
-/* What became of an earlier lcore that was to share exactly these CPUs; NULL: there is none. */
+/* The CPUs chosen for an earlier lcore that asked for exactly these; NULL: none. */
 static const struct plx_cpuset *shared_with(const struct fit *fit, const struct plx_cpuset *cpus)
 {
 	uint32_t j = 0;
@@ -178,7 +178,7 @@ static const struct plx_cpuset *shared_with(const struct fit *fit, const struct 
 	return NULL;
 }
 
-/* The CPUs that would work for a place that asked for these; empty where none is left. */
+/* The CPUs that would work for a place that asked for these; empty if none are left. */
 static struct plx_cpuset fit_cpus(const struct fit *fit, const struct plx_cpuset *asked, bool plain)
 {
 	struct plx_cpuset cpus = topo_cpuset_and(asked, fit->allowed);
@@ -196,8 +196,8 @@ static struct plx_cpuset fit_cpus(const struct fit *fit, const struct plx_cpuset
 	return cpus;
 }
 
-/* A plain list keeps the lcores that can run. A map keeps its lcores where it can: what asked for
- * CPUs that are not allowed gets the first one that nobody asked for. */
+/* A plain list keeps the lcores that can run. A map keeps all lcores if possible: an lcore whose
+ * CPUs are not allowed gets the first CPU that no lcore asked for. */
 static int fit_make(struct fit *fit, const struct plx_cpuset *allowed,
 		    const struct plx_lcore_map *asked, bool plain)
 {
@@ -233,7 +233,8 @@ static void write_mask(const struct plx_lcore_map *plain, char *out, size_t size
 	} while (digit--);
 }
 
-/* No text is both a list and a mask of one map: "1" is lcore 1 and the mask of lcore 0. */
+/* No text is both a list and a mask of the same map: "1" is lcore 1 as a list, lcore 0 as a
+ * mask. */
 static bool was_mask(const char *text, const struct plx_lcore_map *map)
 {
 	struct plx_lcore_map masked;
@@ -248,7 +249,7 @@ static bool was_mask(const char *text, const struct plx_lcore_map *map)
 	return same;
 }
 
-/* The option text that would work, with quotes where a shell needs them. */
+/* The option text that would work, quoted for a shell if needed. */
 static void write_advice(struct fit *fit, const char *option, bool mask, char out[ADVICE_BYTES])
 {
 	struct plx_lcore_map *map = &fit->map;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where devices are: of this host by the kernel's files, of another one by hwloc's I/O objects. */
+/* Locate devices: from sysfs for this host, from hwloc's I/O objects for another host. */
 #include "topo_priv.h"
 
 #include <hwloc.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A device of a package with several nodes, or of the whole host, is of none. */
+/* A device of a whole host, or of a package with several nodes, has no node. */
 static int node_of(hwloc_topology_t hwloc, const char *name)
 {
 	hwloc_obj_t device = NULL;

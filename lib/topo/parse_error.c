@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Error texts of the two parsers: what was given, where it is wrong, what is allowed there. */
+/* Error texts of both parsers: what was given, the position of the error, what is allowed there. */
 #include "topo_priv.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define WINDOW      60 /* characters of a long text that are shown */
-#define WINDOW_BACK 30 /* of these, before the place that is wrong */
+#define WINDOW      60 /* characters shown of a long text */
+#define WINDOW_BACK 30 /* of these, before the error */
 
 const char *topo_skip_blanks(const char *at)
 {

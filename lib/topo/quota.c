@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The least one counts. */
+/* Keep the smallest quota. */
 static void take(struct plx_cpu_quota *least, double quota_us, double period_us, const char *path)
 {
 	if (!(quota_us > 0) || !(period_us > 0))
@@ -31,7 +31,7 @@ static void read_v2(const char *root, const char *group, struct plx_cpu_quota *l
 		take(least, quota, period, path);
 }
 
-/* A quota of -1 is none. */
+/* A quota of -1 means unlimited. */
 static void read_v1(const char *root, const char *group, struct plx_cpu_quota *least)
 {
 	char text[64], path[sizeof(least->path)];
@@ -47,15 +47,15 @@ static void read_v1(const char *root, const char *group, struct plx_cpu_quota *l
 	take(least, quota, period, path);
 }
 
-/* A quota counts for all groups below its own: every level up to the root is read. That finds a
- * container's too, where the path is the host's and the files of the group are at the root. group
- * is cut shorter. */
+/* A quota also limits all child groups, so every level up to the root is read. In a container, the
+ * path is the host's, but the group's files are at the root; this finds those too. Truncates
+ * `group`. */
 static void read_all(const char *root, char *group, struct plx_cpu_quota *least,
 		     void (*read)(const char *root, const char *group, struct plx_cpu_quota *least))
 {
 	char *slash = group + strlen(group);
 
-	if (slash[-1] == '/') /* "/" is the root itself */
+	if (slash[-1] == '/') /* "/" is the root */
 		slash--;
 	do {
 		*slash = '\0';

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA devices as the kernel shows them: Documentation/ABI/stable/sysfs-class-infiniband. */
+/* RDMA devices from sysfs: Documentation/ABI/stable/sysfs-class-infiniband. */
 #include "topo_priv.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #define NET   "/sys/class/net"
 #define VERBS "/sys/class/infiniband_verbs"
 
-/* Names of a folder, as scandir gives them. */
+/* Names in a folder, from scandir. */
 struct names {
 	struct dirent **entries;
 	int count;
@@ -42,7 +42,7 @@ static void free_names(struct names *names)
 	free(names->entries);
 }
 
-/* A name that does not fit is not one of the kernel's. */
+/* A name that does not fit cannot be a kernel name. */
 static bool copy_name(char *out, size_t size, const char *name)
 {
 	size_t len = strlen(name);
@@ -54,20 +54,20 @@ static bool copy_name(char *out, size_t size, const char *name)
 
 /* The interface of a port ------------------------------------------------------------------ */
 
-/* RoCE: each GID has its own; that of the first is the port's. */
+/* RoCE: each GID has its own interface; use that of the first GID. */
 static bool netdev_of_gid(const char *root, const char *device, struct plx_rdma_port *port)
 {
 	return topo_read(port->netdev, sizeof(port->netdev),
 			 "%s" CLASS "/%s/ports/%u/gid_attrs/ndevs/0", root, device, port->number);
 }
 
-/* rxe tells it for the device. */
+/* rxe reports it per device. */
 static bool netdev_below(const char *root, const char *device, struct plx_rdma_port *port)
 {
 	return topo_read(port->netdev, sizeof(port->netdev), "%s" CLASS "/%s/parent", root, device);
 }
 
-/* InfiniBand: IPoIB's interfaces belong to the same PCI function, and dev_port counts from 0. */
+/* InfiniBand: IPoIB interfaces belong to the same PCI function; dev_port counts from 0. */
 static bool netdev_of_function(const char *root, const char *device, struct plx_rdma_port *port)
 {
 	char folder[PLX_RDMA_NAME_BYTES + 64], number[16];
@@ -87,7 +87,7 @@ static bool netdev_of_function(const char *root, const char *device, struct plx_
 	return found;
 }
 
-/* The first six bytes of a GID, "02a1:b2c3:d4e5:...", as a MAC address is written. */
+/* Format the first six bytes of a GID, "02a1:b2c3:d4e5:...", as a MAC address. */
 static bool mac_of_gid(const char *gid, char mac[18])
 {
 	if (strlen(gid) < 14)
@@ -97,7 +97,7 @@ static bool mac_of_gid(const char *gid, char mac[18])
 	return true;
 }
 
-/* iWARP: the GID is the interface's MAC address, with zeros behind it. */
+/* iWARP: the GID is the interface's MAC address, padded with zeros. */
 static bool netdev_of_mac(const char *root, const char *device, struct plx_rdma_port *port)
 {
 	char gid[48], mac[18], address[18];
@@ -160,7 +160,7 @@ static void read_ports(const char *root, struct plx_rdma_device *device)
 	free_names(&names);
 }
 
-/* "1: CA", "4: RNIC"; enum rdma_node_type of the kernel. */
+/* "1: CA", "4: RNIC"; the kernel's enum rdma_node_type. */
 static enum plx_rdma_transport read_transport(const char *root, const char *name)
 {
 	static const enum plx_rdma_transport of_type[] = {

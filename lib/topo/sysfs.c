@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Small files of /proc and /sys. */
+/* Read small files of /proc and /sys. */
 #include "topo_priv.h"
 
 #include <ctype.h>
@@ -36,7 +36,7 @@ bool topo_read(char *out, size_t size, const char *format, ...)
 	return used > 0;
 }
 
-/* "-1" is what the kernel writes where it does not know. */
+/* The kernel writes "-1" if the node is unknown. */
 static int parse_node(const char *text)
 {
 	char *end;
@@ -54,7 +54,7 @@ int topo_read_node(const char *format, ...)
 	vsnprintf(folder, sizeof(folder), format, args);
 	va_end(args);
 	topo_read(text, sizeof(text), "%s/numa_node", folder);
-	if (parse_node(text) < 0) /* a virtio device, whose PCI device is the one above */
+	if (parse_node(text) < 0) /* a virtio device: its parent is the PCI device */
 		topo_read(text, sizeof(text), "%s/../numa_node", folder);
 	return parse_node(text);
 }

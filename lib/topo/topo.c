@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The host as hwloc sees it, and pinning. */
+/* The host's topology from hwloc, and thread pinning. */
 #include "topo_priv.h"
 
 #include <hwloc.h>
@@ -26,7 +26,7 @@ static struct plx_cpuset from_bitmap(hwloc_const_bitmap_t bitmap)
 	return set;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static hwloc_bitmap_t to_bitmap(const struct plx_cpuset *set)
 {
 	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
@@ -44,7 +44,7 @@ static hwloc_bitmap_t to_bitmap(const struct plx_cpuset *set)
 
 /* Opening ---------------------------------------------------------------------------------- */
 
-/* The variable that makes hwloc show another host, or part of one; NULL: none. */
+/* The environment variable that makes hwloc show another host or part of one; NULL: none set. */
 static const char * override(void)
 {
 	static const char *const names[] = {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_FSROOT",
@@ -82,7 +82,7 @@ static int set_xml(hwloc_topology_t hwloc, const char *path)
 			return plx_fail(ENOENT, "topology xml:%s: no such file", path);
 		return plx_fail(EINVAL, "topology xml:%s: %s", path, strerror(errno));
 	}
-	if (!S_ISREG(st.st_mode)) /* hwloc would wait for the end of a pipe */
+	if (!S_ISREG(st.st_mode)) /* hwloc would block reading a pipe */
 		return plx_fail(EINVAL, "topology xml:%s: not a regular file", path);
 	if (hwloc_topology_set_xml(hwloc, path))
 		return plx_fail(EINVAL,
@@ -113,11 +113,11 @@ static int set_source(hwloc_topology_t hwloc, const char *source)
 	return 0;
 }
 
-/* Less to discover: without hwloc's x86 back-end, which binds itself to every CPU in turn, a load
- * takes a third of the time, and the system's own files say the same. I/O is off (locality.c asks
- * for it when it is needed); what is read from elsewhere keeps the devices that it came with.
- * Small caches are left out of this host alone: in a topology that is read, a NUMA node may hang
- * below one, and would lose its own CPUs with it. A refusal of these settings costs time only. */
+/* Discover less. hwloc's x86 back-end binds to every CPU in turn; without it loading takes a third
+ * of the time, and sysfs has the same facts. I/O is off, since locality.c loads it on demand; a
+ * topology loaded from elsewhere keeps its devices.
+ * Small caches are dropped only for this host: in a loaded topology a NUMA node may hang below one
+ * and would lose its CPUs with it. If hwloc refuses these settings, loading is only slower. */
 static void set_scope(hwloc_topology_t hwloc, bool live)
 {
 	hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
@@ -137,7 +137,7 @@ static int load(hwloc_topology_t hwloc, const char *source)
 
 	if (rc)
 		return rc;
-	/* Disallowed CPUs are kept, to tell them from those that do not exist. */
+	/* Keep disallowed CPUs, to tell them from CPUs that do not exist. */
 	if (hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | SKIP_EXTRAS))
 		return fail_hwloc("topology flags");
 	if (!hwloc_topology_load(hwloc))
@@ -147,7 +147,6 @@ static int load(hwloc_topology_t hwloc, const char *source)
 	return plx_fail(EINVAL, "topology %s: hwloc cannot load it: %s", source, strerror(errno));
 }
 
-/* The CPUs that the calling thread is bound to. */
 static int read_binding(const struct plx_topo *topo, struct plx_cpuset *out)
 {
 	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
@@ -261,8 +260,8 @@ struct plx_cpuset plx_topo_node_cpus(const struct plx_topo *topo, int node_id)
 	return node ? from_bitmap(node->cpuset) : (struct plx_cpuset){{0}};
 }
 
-/* Memory that is shared by a larger part of the host may be a node of its own (slow or fast
- * memory); the CPU belongs to the node with the fewest CPUs, the least id of equals. */
+/* Memory shared by a larger part of the host may be a separate node (slow or fast memory). A CPU
+ * belongs to the node with the fewest CPUs; ties go to the lowest id. */
 int plx_topo_cpu_node(const struct plx_topo *topo, unsigned cpu)
 {
 	int best = -1, best_weight = 0;
@@ -291,7 +290,7 @@ static hwloc_obj_t ancestor(const struct plx_topo *topo, unsigned cpu, hwloc_obj
 	return pu ? hwloc_get_ancestor_obj_by_type(topo->hwloc, type, pu) : NULL;
 }
 
-/* A system that tells of no cores has one CPU on each, and one package if it tells of none. */
+/* If hwloc reports no cores, each CPU is a core; if no packages, the host is one package. */
 int plx_topo_cpu_core(const struct plx_topo *topo, unsigned cpu)
 {
 	if (!plx_cpuset_has(&topo->cpus, cpu))
@@ -349,7 +348,7 @@ static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpu
 	return plx_fail(EIO, "cannot pin to CPUs %s: %s", asked, strerror(err));
 }
 
-/* The system leaves out CPUs that the process may not use, and says nothing. */
+/* The kernel silently drops CPUs that the process may not use. */
 static int check_binding(const struct plx_topo *topo, const struct plx_cpuset *cpus)
 {
 	struct plx_cpuset got;
