@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rings with many producers, and one or many consumers.
+/* Rings with many producers and one or many consumers.
  *
- * Positions run freely; position p is slot p & mask. A push does three things:
+ * Positions increase freely; position p is slot p & mask. A push has three steps:
  *
- *   claim   advance push_claim over the positions it will fill, by one compare-and-swap
+ *   claim   advance push_claim over the positions to fill, with one compare-and-swap
  *   copy    write the elements
- *   mark    store in the mark of its first position: "from here on, n are filled"
+ *   mark    store in the mark of its first position: "n slots from here are filled"
  *
- * and a pop the same with pop_claim, and a mark that says "from here on, n are empty". So marks
- * form a chain: behind the n positions of one mark the next mark stands, and a consumer that knows
- * up to where all is filled looks only there for more. What it has found and did not take yet
- * stands beside the position in the claim word itself (the run), so that the next pop need not look
- * again, whoever makes it. Producers follow the chain of the consumers' marks, one lap behind, in
- * the same way.
+ * A pop does the same with pop_claim, and its mark means "n slots from here are empty". Marks form
+ * a chain: the next mark follows the n positions of the previous one. A consumer that knows how far
+ * the ring is filled checks only the next mark. Filled positions that it found but did not take are
+ * stored as a run next to the position in the claim word, so the next pop, by any consumer, need
+ * not search again. Producers follow the consumers' marks one lap later, in the same way.
  *
- * One mark per push instead of one per element is what makes bursts cheap; compare Vyukov's bounded
- * queue (1024cores.net), which has a sequence number in each slot. And there is no common tail that
- * pushes must publish in turn, as in rings of DPDK's kind: one that is taken off its CPU between
- * claim and mark holds up the consumers at its position, and nobody else.
+ * One mark per push instead of one per element makes bursts cheap. Compare Vyukov's bounded queue
+ * (1024cores.net), which has a sequence number in each slot. There is no common tail to publish in
+ * turn, as in DPDK's rings: a producer preempted between claim and mark delays only consumers that
+ * reach its position.
  *
  *   claim word: position << 17 | run                             run < 2^17
  *   mark:       position << 17 | EMPTY or 0 | length             length < 2^16
  *
- * Positions have 47 bits. A stale mark is taken for a new one only where 2^47 elements went through
- * while nobody marked that slot: at 10^9 a second that is 39 hours, to the element. */
+ * Positions have 47 bits. A stale mark passes for a new one only if exactly 2^47 elements pass
+ * while no thread marks that slot: 39 hours at 10^9 elements a second. */
 #include "ring_priv.h"
 
 #include <stdatomic.h>
@@ -34,8 +33,8 @@
 #define MARK_EMPTY     (UINT64_C(1) << 16)
 #define MARK_LENGTH    (MARK_EMPTY - 1)
 
-#define MARK_AHEAD     64  /* slots ahead whose mark a consumer makes its own */
-#define DEPTH_EVERY    256 /* elements between two looks of the consumers at the depth */
+#define MARK_AHEAD     64  /* slots ahead whose mark a consumer prefetches for writing */
+#define DEPTH_EVERY    256 /* elements between two depth samples by consumers */
 
 /* Tests stop or delay a thread at these steps: looked, claimed, copied, counting. */
 #ifndef RING_STEP
@@ -58,8 +57,8 @@ static inline _Atomic uint64_t *mark_of(const struct plx_ring *ring, uint64_t po
 
 void multi_init(struct plx_ring *ring, uint64_t start)
 {
-	/* No mark yet: slot i is never that of position i ^ 1, but where there is one slot alone,
-	 * whose mark is set below. */
+	/* No mark yet: slot i never holds position i ^ 1, except in a ring of one slot, whose mark
+	 * is set below. */
 	for (uint64_t i = 0; i <= ring->mask; i++)
 		atomic_init(&ring->marks[i], make_word(i ^ 1, 0));
 	/* As if a consumer had just emptied it. */
@@ -76,8 +75,8 @@ void multi_init(struct plx_ring *ring, uint64_t start)
 
 uint32_t multi_depth(const struct plx_ring *ring)
 {
-	/* The two are not read at once, so it may come out above the capacity and, where the
-	 * processor turns them round, below 0. */
+	/* The two loads are not atomic together: the difference may exceed the capacity or, if the
+	 * processor reorders them, be negative. */
 	RING_STEP(counting);
 
 	uint64_t popped = counter_get(&ring->pop_claim), pushed = counter_get(&ring->push_claim);
@@ -88,13 +87,13 @@ uint32_t multi_depth(const struct plx_ring *ring)
 	return depth <= ring->capacity ? (uint32_t)depth : ring->capacity;
 }
 
-/* Follow the marks from position + run on, until the run is `count` long or the next mark is not
- * there yet. Returns the run. */
+/* Follow the marks from position + run until the run is `count` long or the next mark is missing.
+ * Return the run. */
 static inline uint64_t follow(const struct plx_ring *ring, uint64_t position, uint64_t run,
 			      uint32_t count, uint64_t kind)
 {
 	while (run < count) {
-		/* M2 <- M1: what the other side did to those slots is visible. */
+		/* M2 <- M1: the other side's accesses to those slots are visible. */
 		uint64_t mark = atomic_load_explicit(mark_of(ring, position + run),
 						     memory_order_acquire);
 
@@ -108,16 +107,15 @@ static inline uint64_t follow(const struct plx_ring *ring, uint64_t position, ui
 struct claim {
 	uint64_t position;
 	uint32_t count;
-	uint32_t found; /* positions that could have been claimed, up to what was asked for */
+	uint32_t found; /* positions available to claim, up to the number requested */
 };
 
-/* Claim up to count positions (bulk: all or none) whose marks, `behind` positions before them, are
- * of that kind. sole: nobody else claims from that word. */
+/* Claim up to `count` positions (bulk: all or none) whose marks, `behind` positions earlier, are of
+ * that kind. sole: no other thread claims from this word. */
 static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, uint64_t behind,
 				 uint64_t kind, uint32_t count, bool bulk, bool sole)
 {
-	/* C2 <- C1: the run in the word was found by another thread, and with it comes what that
-	 * thread saw at M2. */
+	/* C2 <- C1: another thread found the run in this word; acquire what it saw at M2. */
 	uint64_t old = atomic_load_explicit(word, memory_order_acquire);
 
 	for (;;) {
@@ -130,8 +128,8 @@ static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, 
 			run = follow(ring, position - behind, run, count, kind);
 		taken = run < count ? (uint32_t)run : count;
 		if (plx_unlikely(taken == 0 || (bulk && taken < count))) {
-			/* Others may have gone round the ring since: then the marks that were
-			 * looked at are not of this lap. */
+			/* Other threads may have lapped the ring; then the marks are from another
+			 * lap. */
 			uint64_t now = atomic_load_explicit(word, memory_order_acquire);
 
 			if (now == old)
@@ -142,7 +140,7 @@ static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, 
 
 		uint64_t new = make_word(position + taken, run - taken);
 		if (sole) {
-			/* Relaxed: written and read by one thread alone. */
+			/* Relaxed: only one thread writes and reads it. */
 			atomic_store_explicit(word, new, memory_order_relaxed);
 			return (struct claim){position, taken, taken};
 		}
@@ -160,11 +158,11 @@ static inline void mark(struct plx_ring *ring, struct claim claim, uint64_t kind
 			      make_word(claim.position, kind | claim.count), memory_order_release);
 }
 
-/* That a greater depth may be overwritten by another thread's is the price of a plain store.
+/* Another thread may overwrite a greater depth; that is the price of a plain store.
  *
- * A push found `room` slots, fewer than it wanted. It does not look at what the consumers write:
- * taking that line from them while they have all to do makes the ring full for longer (bursts of 32
- * between two lcores, where the ring is often full: 12 cycles an element instead of 8). */
+ * A push found `room` slots, fewer than it wanted. It does not read the consumers' line: taking it
+ * from busy consumers keeps the ring full for longer. Bursts of 32 between two lcores cost 12
+ * cycles an element instead of 8. */
 static PLX_NOINLINE uint32_t note_full(struct plx_ring *ring, uint32_t room)
 {
 	counter_add_shared(&ring->full, 1);
@@ -172,14 +170,14 @@ static PLX_NOINLINE uint32_t note_full(struct plx_ring *ring, uint32_t room)
 	return 0;
 }
 
-/* Whether those positions are the last ones in a line of marks, and of 8-byte slots: what is done
- * once a line is done then. */
+/* Return whether the claim ends a cache line of marks and of 8-byte slots; per-line work runs
+ * then. */
 static inline bool ends_line(struct claim claim)
 {
 	return (claim.position + claim.count) % 8 < claim.count;
 }
 
-/* Make the lines that will be written soon this CPU's own: see plx_ring_push_prefetch. */
+/* Prefetch the lines to write soon into this CPU's cache: see plx_ring_push_prefetch. */
 static inline void prefetch(struct plx_ring *ring, uint32_t words, uint64_t position,
 			    uint32_t count)
 {
@@ -211,7 +209,7 @@ static inline uint32_t push(struct plx_ring *ring, uint32_t words, const void *e
 	return mine.count;
 }
 
-/* Bring a count into what one claim can do. Returns false where nothing is to be done. */
+/* Limit a count to what one claim can hold. Return false if there is nothing to do. */
 static inline bool bound(uint32_t *count, bool bulk)
 {
 	if (plx_likely(*count - 1 < PLX_RING_BURST_MAX))
@@ -250,7 +248,7 @@ static inline uint32_t pop(struct plx_ring *ring, uint32_t words, void *elements
 	RING_STEP(copied);
 	if (plx_unlikely(ends_line(mine)))
 		plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
-	/* Before the mark: after it producers may have filled what is counted here. */
+	/* Before the mark: after it, producers may refill the slots counted here. */
 	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY)) {
 		uint32_t depth = multi_depth(ring) + mine.count;
 

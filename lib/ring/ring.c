@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making rings of every kind, and looking at them. One stretch of memory holds it all: the header,
- * the slots, and the marks of those kinds that have them. */
+/* Create and inspect rings of every kind. One block of memory holds the header, the slots and, for
+ * kinds that use them, the marks. */
 #include "ring_priv.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Distances in elements, for both of which figures stand in doc/design/rings.md. */
+/* In elements; doc/design/rings.md has the measurements for both. */
 #define PUSH_AHEAD  256
 #define POP_AHEAD   128
 
@@ -42,7 +42,7 @@ static uint32_t words_of(const struct plx_ring_attr *attr)
 	return attr->element_bytes ? attr->element_bytes / 8 : 1;
 }
 
-/* The least power of two that holds the capacity. */
+/* The smallest power of two that holds the capacity. */
 static uint32_t slots_of(const struct plx_ring_attr *attr)
 {
 	uint32_t slots = 1;
@@ -52,7 +52,7 @@ static uint32_t slots_of(const struct plx_ring_attr *attr)
 	return slots;
 }
 
-/* Whole blocks: what lies behind the slots may be written by anybody. At most 2^30 * 264 bytes. */
+/* Whole blocks, since other data may follow the slots. At most 2^30 * 264 bytes. */
 static size_t slots_bytes(const struct plx_ring_attr *attr)
 {
 	return round_up((size_t)slots_of(attr) * words_of(attr) * 8, BLOCK_BYTES);
@@ -75,7 +75,7 @@ int plx_ring_size(const struct plx_ring_attr *attr, size_t *size_bytes_out)
 	return 0;
 }
 
-/* A prefetch ahead of what a small ring holds would fetch what was written just now. */
+/* In a small ring, a long prefetch distance would fetch what was just written. */
 static uint32_t ahead(const struct plx_ring_attr *attr, uint32_t wanted)
 {
 	return wanted < attr->capacity / 4 ? wanted : attr->capacity / 4;
@@ -144,7 +144,7 @@ void plx_ring_destroy(struct plx_ring *ring)
 
 /* Push and pop ----------------------------------------------------------------------------- */
 
-/* Relaxed where a side reads what it wrote itself; the labels are those of plx_ring.h. */
+/* Relaxed where a side reads its own index; plx_ring.h defines the labels. */
 
 static uint32_t spsc_push(struct plx_ring *ring, uint32_t tail, const void *elements,
 			  uint32_t count, uint32_t room)
@@ -212,7 +212,7 @@ uint32_t plx_ring_depth(const struct plx_ring *ring)
 	if (ring->kind != PLX_RING_SPSC)
 		return multi_depth(ring);
 	depth = counter_get(&ring->tail) - counter_get(&ring->head);
-	/* The tail may have been read before a push and the head after its pop. */
+	/* The tail may predate a push whose pop the head already includes. */
 	return depth <= ring->capacity ? depth : 0;
 }
 
