@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory from the system: reserved huge pages by memfd, else private memory with transparent huge
- * pages, else ordinary pages. All of it is bound to its node and populated before anybody uses it,
- * so that a shortage is an error here and not a SIGBUS later. */
+ * pages, else ordinary pages. All memory is bound to its node and populated before use, so a
+ * shortage is an error here and not a SIGBUS later. */
 #include "base_internal.h"
 #include "mem_priv.h"
 
@@ -21,10 +21,10 @@
 
 /* Node ------------------------------------------------------------------------------------- */
 
-/* Must come before the first touch: pages that are there already would stay where they are. */
+/* Must precede the first touch: existing pages would not move. */
 static int bind_to_node(void *base, const struct mem_ask *ask, size_t size_bytes)
 {
-	static bool told; /* under the lock of zone.c, as everything here */
+	static bool told; /* protected by the lock of zone.c, like everything here */
 	unsigned long nodes[MEM_NODE_MAX / LONG_BITS] = {0};
 	int mode = ask->numa == PLX_NUMA_STRICT ? MPOL_BIND : MPOL_PREFERRED;
 
@@ -55,7 +55,7 @@ bool mem_lies_on(const void *base, size_t size_bytes, int node)
 	int status[SAMPLES];
 	size_t last = (size_bytes - 1) / MEM_4K;
 
-	/* The last page is one of them: what a node has no room for is the end of a zone. */
+	/* Sample the last page too: pages that do not fit on a node are at the end of a zone. */
 	for (size_t i = 0; i < SAMPLES; i++) {
 		pages[i] = (char *)base + last * i / (SAMPLES - 1) * MEM_4K;
 		status[i] = node;
@@ -63,7 +63,7 @@ bool mem_lies_on(const void *base, size_t size_bytes, int node)
 	if (move_pages(0, SAMPLES, pages, NULL, status, 0) != 0)
 		return true;
 	for (size_t i = 0; i < SAMPLES; i++) {
-		/* A negative status is an errno: nothing is known of that page. */
+		/* A negative status is an errno: the page's node is unknown. */
 		if (status[i] >= 0 && status[i] != node)
 			return false;
 	}
@@ -85,7 +85,7 @@ static int check_node(const struct mem_ask *ask, struct mem_block *block)
 
 /* Pages ------------------------------------------------------------------------------------ */
 
-/* Give every page its memory now. memfd: of huge pages, or NO_FD. */
+/* Populate every page now. memfd: of huge pages, or NO_FD. */
 static int populate(void *base, size_t size_bytes, int memfd)
 {
 	int result;
@@ -97,15 +97,15 @@ static int populate(void *base, size_t size_bytes, int memfd)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	/* An older kernel. fallocate takes huge pages by the mapping's policy and fails where they
-	 * are short; after that, and in private memory, a touch raises no SIGBUS. */
+	/* An older kernel. fallocate takes huge pages by the mapping's policy and fails if there
+	 * are too few. After that, and in private memory, a touch raises no SIGBUS. */
 	if (memfd != NO_FD && fallocate(memfd, 0, 0, (off_t)size_bytes) != 0)
 		return -errno;
 	memset(base, 0, size_bytes);
 	return 0;
 }
 
-/* Of pages that are set aside, or private: no file is needed where the kernel is older. */
+/* Pages are reserved or private, so older kernels need no file here. */
 int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes)
 {
 	int err = populate(from, size_bytes, NO_FD);
@@ -140,7 +140,7 @@ static int populate_hugetlb(const struct mem_block *block, size_t size_bytes, in
 		   : 0;
 }
 
-/* Give what is mapped its node, and its first bytes their memory; unmap it where that fails. */
+/* Bind the mapping to its node and populate its first bytes; unmap it on failure. */
 static int fill(const struct mem_ask *ask, struct mem_block *block, size_t first_bytes, int memfd)
 {
 	int err = bind_to_node(block->base, ask, block->size_bytes);
@@ -158,7 +158,7 @@ static int fill(const struct mem_ask *ask, struct mem_block *block, size_t first
 static int share_hugetlb(const struct mem_ask *ask, struct mem_block *block, int memfd)
 {
 	size_t size_bytes = block->size_bytes;
-	/* Shared, and not MAP_NORESERVE: the pages are set aside here, or mmap fails. */
+	/* Shared, without MAP_NORESERVE: mmap reserves the pages or fails. */
 	void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
 
 	if (base == MAP_FAILED)
@@ -183,11 +183,12 @@ static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
 		return memfd;
 
 	int err = share_hugetlb(ask, block, memfd);
-	close(memfd); /* the mapping keeps the pages */
+	close(memfd);
 	return err;
 }
 
-/* Populating more than there is would not fail: it would wake the kernel's out-of-memory killer. */
+/* Populating more than is available would not fail: it would trigger the kernel's out-of-memory
+ * killer. */
 static int check_available(const struct mem_ask *ask, size_t size_bytes)
 {
 	bool strict = ask->numa == PLX_NUMA_STRICT && ask->node != PLX_NODE_ANY;
@@ -209,8 +210,8 @@ static int check_available(const struct mem_ask *ask, size_t size_bytes)
 		strict ? ", or use --numa prefer" : "");
 }
 
-/* The reserve around the memory stays without access: it catches overruns, and keeps the mapping
- * apart from its neighbours, so that smaps tells of it alone. */
+/* The guard areas around the memory stay inaccessible. They catch overruns and keep the mapping
+ * separate, so that smaps reports it alone. */
 static int map_private(const struct mem_ask *ask, struct mem_block *block)
 {
 	size_t size_bytes = mem_round_up(ask->size_bytes, MEM_2M);
@@ -233,19 +234,20 @@ static int map_private(const struct mem_ask *ask, struct mem_block *block)
 		mem_block_unmap(block);
 		return err;
 	}
-	madvise(block->base, size_bytes, advice); /* a kernel without them refuses: so be it */
+	madvise(block->base, size_bytes, advice); /* best effort: old kernels refuse it */
 	return fill(ask, block, first_bytes, NO_FD);
 }
 
-/* What private memory has turned out to be: smaps is read once, as a process with thousands of
- * links has so many mappings that this takes milliseconds. */
+/* What private memory turned out to be. smaps is read once: a process with thousands of links has
+ * so many mappings that a read takes milliseconds. */
 static struct {
 	bool is_known;
 	enum plx_backing backing;
 	size_t page_bytes;
 } private_kind;
 
-/* What came of MADV_HUGEPAGE: only smaps knows. */
+/* What private memory turned out to be. smaps is read once: with thousands of links a process has
+ * thousands of mappings, and a read takes milliseconds. */
 static void classify_private(const struct mem_ask *ask, struct mem_block *block,
 			     const struct mem_smaps *smaps)
 {
@@ -257,9 +259,9 @@ static void classify_private(const struct mem_ask *ask, struct mem_block *block,
 	block->page_bytes = all_huge ? MEM_2M : MEM_4K;
 }
 
-#define REMEDY_2M_PAGES 256 /* 512 MiB, as plx-info advises */
+#define REMEDY_2M_PAGES 256 /* 512 MiB, the amount that plx-info advises */
 
-/* What makes reserved pages come true next time. err: why there are none now. */
+/* Format the command that makes reserved pages available next time. err: why there are none now. */
 static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t size)
 {
 	size_t page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
@@ -273,7 +275,7 @@ static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t 
 		return;
 	}
 	if (page_bytes == MEM_2M && target < REMEDY_2M_PAGES)
-		target = REMEDY_2M_PAGES; /* more processes come, and pools grow */
+		target = REMEDY_2M_PAGES; /* for more processes and for pools that grow */
 	if (page_bytes == MEM_2M)
 		snprintf(out, size, "sysctl vm.nr_hugepages=%llu", target);
 	else
@@ -281,8 +283,8 @@ static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t 
 			 target, page_bytes >> 10, "nr_hugepages");
 }
 
-/* Transparent huge pages of the size that was asked for are as fast as reserved ones: plx-info
- * reports them; nothing is logged. */
+/* Transparent huge pages of the requested size are as fast as reserved ones: plx-info reports them
+ * and nothing is logged. */
 static void tell_fallback(const struct mem_ask *ask, const struct mem_block *block,
 			  const struct mem_smaps *smaps, int err, const char *reason)
 {
@@ -334,7 +336,7 @@ int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
 		block.backing = private_kind.backing;
 		block.page_bytes = private_kind.page_bytes;
 	} else {
-		mem_smaps_read(block.base, &smaps); /* without /proc: taken for ordinary pages */
+		mem_smaps_read(block.base, &smaps); /* without /proc: assume ordinary pages */
 		classify_private(ask, &block, &smaps);
 		if (block.page_fallback)
 			tell_fallback(ask, &block, &smaps, why, reason);
@@ -355,7 +357,7 @@ void mem_block_learn(const struct mem_block *block)
 
 void mem_block_unmap(struct mem_block *block)
 {
-	/* Addresses come back with other mappings, which must not inherit the marks of pools. */
+	/* Addresses are reused by other mappings, which must not inherit the poison of pools. */
 	mem_unpoison(block->base, block->size_bytes);
 	munmap(block->map, block->map_bytes);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Message buffers: a header that points at bytes. In a pool, and on the heap, the header stands in
- * front of them, in cache lines of its own:
+/* Message buffers: a header that points at bytes. In a pool and on the heap, the header precedes
+ * the bytes, in separate cache lines:
  *
- *     struct plx_buf | pad | headroom | data ...        headroom and data begin at a line
- */
+ *     struct plx_buf | pad | headroom | data ...        headroom and data start at a cache line */
 #include "mem_priv.h"
 
 #include <assert.h>
@@ -19,7 +18,7 @@ _Static_assert(offsetof(struct plx_buf, free_arg) <= PLX_CACHE_LINE,
 	       "a pooled buffer is used through the first line alone");
 _Static_assert(PLX_BUF_HEADROOM % PLX_CACHE_LINE == 0, "data begins at a line");
 
-/* What stays the same each time that a buffer is used. */
+/* Set the fields that stay the same each time the buffer is used. */
 static void set_up(struct plx_buf *buf, uint8_t *base, uint32_t start, uint32_t room)
 {
 	*buf = (struct plx_buf){
@@ -30,7 +29,7 @@ static void set_up(struct plx_buf *buf, uint8_t *base, uint32_t start, uint32_t 
 		.zone_index = PLX_ZONE_NONE,
 		.owner = PLX_LCORE_NONE,
 	};
-	/* Relaxed: nobody else knows of the buffer yet. */
+	/* Relaxed: no other thread knows the buffer yet. */
 	atomic_store_explicit(&buf->refs, 1, memory_order_relaxed);
 }
 
@@ -70,10 +69,10 @@ struct plx_buf *plx_buf_get(struct plx_pool *pool)
 	if (!buf)
 		return NULL;
 	assert(buf->pool == pool && "not a pool of plx_buf_pool_create");
-	buf->data = buf->base + PLX_BUF_HEADROOM; /* a free object's link lay here */
+	buf->data = buf->base + PLX_BUF_HEADROOM; /* the free list's link overwrote it */
 	buf->len = 0;
 	buf->next = NULL;
-	/* Relaxed: nobody else knows of the buffer yet. */
+	/* Relaxed: no other thread knows the buffer yet. */
 	atomic_store_explicit(&buf->refs, 1, memory_order_relaxed);
 	return buf;
 }
@@ -115,7 +114,7 @@ struct plx_buf *plx_buf_view(struct plx_pool *pool, const void *memory, uint32_t
 
 	if (!buf)
 		return NULL;
-	/* Nobody writes into what is sent. */
+	/* The cast drops const: nobody writes to sent memory. */
 	set_up(buf, (uint8_t *)memory, 0, len);
 	buf->len = len;
 	buf->zone_index = mem_zone_index(memory, len);
@@ -146,26 +145,26 @@ struct plx_buf *plx_buf_alloc(uint32_t room_bytes)
 
 struct plx_buf *plx_buf_ref(struct plx_buf *buf)
 {
-	/* Relaxed: the caller has a reference, so the buffer stays, and passing the new one on to
-	 * another thread orders it. Never a plain store, as for a count of one in drop: of the one
-	 * reference of something that threads share, two of them may make more at once. */
+	/* Relaxed: the caller holds a reference, so the buffer stays, and passing the new reference
+	 * to another thread orders it. Never a plain store, as drop uses for a count of one: two
+	 * threads that share one reference may both add to it. */
 	atomic_fetch_add_explicit(&buf->refs, 1, memory_order_relaxed);
 	return buf;
 }
 
-/* Drop one reference. Returns whether it was the last. */
+/* Drop one reference. Return whether it was the last. */
 static bool drop(struct plx_buf *buf)
 {
-	/* B1 -> B2: what a holder did to the buffer comes before its reuse. B2 is the acquire load
-	 * where all others have let go already, which spares the read-modify-write: a count of one
-	 * is the caller's own, and nobody else is left to change it. */
+	/* B1 -> B2: what a holder did to the buffer precedes its reuse. If all other holders have
+	 * let go, B2 is this acquire load, which saves the read-modify-write: a count of one is the
+	 * caller's, and no other thread can change it. */
 	if (atomic_load_explicit(&buf->refs, memory_order_acquire) == 1)
 		return true;
-	/* B1, and B2 for the one who turns out to be the last. */
+	/* B1, and B2 for the thread that drops the last reference. */
 	return atomic_fetch_sub_explicit(&buf->refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* Send one buffer to where it came from. */
+/* Return one buffer to its pool or owner. */
 static void release(struct plx_buf *buf)
 {
 	if (plx_likely(buf->pool != NULL)) {

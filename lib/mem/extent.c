@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of a stretch of addresses. Free ones are in lists by size, so that one that fits is found
- * in the same time however many there are: four lists for each power of two, of which a bitmap
- * tells which have any (Masmano, Ripoll, Crespo, Real, "TLSF: a New Dynamic Memory Allocator for
- * Real-Time Systems", ECRTS 2004). Used ones are in a tree by address. */
+/* Allocate parts of an address range. Free extents are in lists by size, so finding one takes
+ * constant time: four lists per power of two, with a bitmap of the non-empty ones (Masmano, Ripoll,
+ * Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems", ECRTS 2004). Used
+ * extents are in a tree by address. */
 #include "mem_priv.h"
 
 #include <search.h>
 #include <stdlib.h>
 
 #define UNIT_SHIFT 6 /* sizes are multiples of a cache line */
-#define PARTS      4 /* lists of a power of two */
+#define PARTS      4 /* lists per power of two */
 
-/* Extents of a list that is not all of those that fit, looked at before a longer one is cut. */
+/* Extents tried in a list where not all fit, before a longer one is cut. */
 #define LOOKS 8
 
 struct mem_extent {
@@ -19,7 +19,7 @@ struct mem_extent {
 	size_t size_bytes;
 	bool used;
 	TAILQ_ENTRY(mem_extent) all;
-	LIST_ENTRY(mem_extent) list; /* of a free one */
+	LIST_ENTRY(mem_extent) list; /* if free */
 };
 
 static int by_start(const void *a, const void *b)
@@ -31,7 +31,7 @@ static int by_start(const void *a, const void *b)
 
 /* Free ones ------------------------------------------------------------------------------------ */
 
-/* The list of that size: all longer lists have longer extents. */
+/* The list for this size: all higher lists hold longer extents. */
 static unsigned list_of(size_t size_bytes)
 {
 	size_t units = size_bytes >> UNIT_SHIFT;
@@ -72,7 +72,7 @@ static bool fits(const struct mem_extent *e, size_t size_bytes, size_t align_byt
 	return e->size_bytes >= gap && e->size_bytes - gap >= size_bytes;
 }
 
-/* Of that list, one of the first that fits; looks: of how many. */
+/* Try the first `looks` extents of the list; return one that fits, or NULL. */
 static struct mem_extent *look(const struct mem_extents *extents, unsigned list, size_t size_bytes,
 			       size_t align_bytes, unsigned looks)
 {
@@ -96,7 +96,7 @@ static unsigned next_list(const struct mem_extents *extents, unsigned list)
 	return MEM_EXTENT_LISTS;
 }
 
-/* In a longer list all fit, but for alignment; in those up to that one a few are tried. */
+/* In a higher list every extent fits, except for alignment; up to that list, try a few of each. */
 static struct mem_extent *find(const struct mem_extents *extents, size_t size_bytes,
 			       size_t align_bytes)
 {
@@ -140,7 +140,7 @@ void mem_extents_fini(struct mem_extents *extents)
 	*extents = (struct mem_extents){0};
 }
 
-/* Let e, which is in no list, keep its first `keep` bytes; the rest becomes a free extent. */
+/* Shrink `e`, which is in no list, to its first `keep` bytes; the rest becomes a free extent. */
 static bool split(struct mem_extents *extents, struct mem_extent *e, size_t keep)
 {
 	struct mem_extent *rest = calloc(1, sizeof(*rest));
@@ -155,7 +155,7 @@ static bool split(struct mem_extents *extents, struct mem_extent *e, size_t keep
 	return true;
 }
 
-/* Both are in no list. */
+/* Neither is in a list. */
 static void merge(struct mem_extents *extents, struct mem_extent *e, struct mem_extent *next)
 {
 	e->size_bytes += next->size_bytes;
@@ -163,7 +163,7 @@ static void merge(struct mem_extents *extents, struct mem_extent *e, struct mem_
 	free(next);
 }
 
-/* Free again, as one with its free neighbours. */
+/* Free the extent and merge it with free neighbours. */
 static void join(struct mem_extents *extents, struct mem_extent *e)
 {
 	struct mem_extent *next = TAILQ_NEXT(e, all), *prev = TAILQ_PREV(e, mem_extent_row, all);
@@ -180,7 +180,7 @@ static void join(struct mem_extents *extents, struct mem_extent *e)
 	put_free(extents, e);
 }
 
-/* Cut the part out of a free extent. Return: NULL: no heap memory, and it is as it was. */
+/* Cut a part out of a free extent. Return: NULL if heap memory is short; then nothing changes. */
 static struct mem_extent *cut(struct mem_extents *extents, struct mem_extent *e, size_t size_bytes,
 			      size_t align_bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What this host has: nodes, huge pages, free memory, and what a mapping is really made of. */
+/* What the host offers: nodes, huge pages, free memory, and the real page size of a mapping. */
 #include "base_internal.h"
 #include "mem_priv.h"
 
@@ -13,7 +13,7 @@
 #define PATH_BYTES 512
 #define LINE_BYTES 1024
 
-/* The text behind the first place where key stands as a word of its own, or NULL. */
+/* Return the text after the first `key` that is a whole word, or NULL. */
 static const char *behind_word(const char *line, const char *key)
 {
 	size_t len = strlen(key);
@@ -25,7 +25,8 @@ static const char *behind_word(const char *line, const char *key)
 	return NULL;
 }
 
-/* The number behind key in a file of "key number" lines; with an empty key, the first number. */
+/* Read the number after `key` in a file of "key number" lines; with an empty key, the first
+ * number. */
 static bool read_number(const char *path, const char *key, uint64_t *value_out)
 {
 	FILE *file = fopen(path, "re");
@@ -45,8 +46,8 @@ static bool read_number(const char *path, const char *key, uint64_t *value_out)
 
 /* Nodes ------------------------------------------------------------------------------------ */
 
-/* Whether it has memory. Each pool asks, and each link has a pool, so a node that had some is not
- * looked up again: that reads a file of /sys. */
+/* Return whether the node has memory. Every pool and every link asks, so a node that had memory is
+ * cached; the lookup reads a file of /sys. */
 static bool node_is_usable(int node)
 {
 	static atomic_bool known[MEM_NODE_MAX];
@@ -54,8 +55,7 @@ static bool node_is_usable(int node)
 
 	if (atomic_load_explicit(&known[node], memory_order_relaxed))
 		return true;
-	/* libnuma fills the set from /proc and /sys, so it is right where get_mempolicy is denied.
-	 */
+	/* libnuma reads /proc and /sys, so this works even if get_mempolicy is denied. */
 	if (!numa_all_nodes_ptr || !numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned)node) ||
 	    numa_node_size64(node, &free_bytes) <= 0)
 		return false;
@@ -76,7 +76,7 @@ bool mem_node_usable(int node)
 {
 	if (node < 0 || node >= MEM_NODE_MAX)
 		return false;
-	/* A system that tells of no nodes has one. */
+	/* A system that reports no nodes has one. */
 	return node_is_usable(node) || (node == 0 && highest_node() < 0);
 }
 
@@ -115,13 +115,13 @@ const char *mem_nodes_format(char *out, size_t size)
 
 /* Free memory ------------------------------------------------------------------------------ */
 
-/* A version of control groups: where it is mounted, and its names for the same things. */
+/* A version of control groups: its mount point and its file names. */
 struct cgroup_kind {
-	const char *mark; /* of its line in /proc/self/cgroup */
+	const char *mark; /* in its line of /proc/self/cgroup */
 	const char *root;
 	const char *limit;
 	const char *usage;
-	const char *cache; /* of memory.stat: counted in usage, but given up under pressure */
+	const char *cache; /* in memory.stat: counted as used, but reclaimable */
 };
 
 static const struct cgroup_kind cgroup_kinds[] = {
@@ -149,7 +149,7 @@ static uint64_t left_in_group(const struct cgroup_kind *kind, const char *group)
 	return usage < limit ? limit - usage : 0;
 }
 
-/* The least that is left in the group and those above it. */
+/* The least memory left in the group and its parents. */
 static uint64_t left_up_to_root(const struct cgroup_kind *kind, char *group)
 {
 	uint64_t least = UINT64_MAX;
@@ -191,7 +191,7 @@ static uint64_t cgroup_available(void)
 	return least;
 }
 
-/* What is free on a node, and the file cache, which the kernel drops for us. */
+/* Free memory on a node plus the file cache, which the kernel can reclaim. */
 static uint64_t node_available(int node)
 {
 	static const char *const parts[] = {"MemFree:", "Active(file):", "Inactive(file):"};

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools of equal objects: making them, and looking at them. One allocation holds it all: the pool,
- * the stack (owned) or the ring, the table of caches and the links of spare objects (shared), the
- * objects. The caches are allocated by the lcores that use them. */
+/* Pools of equal objects: creation and inspection. One allocation holds the pool, the stack (owned)
+ * or the ring, the cache table and the spare links (shared), and the objects. Lcores allocate their
+ * own caches. */
 #include "mem_priv.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
 #define CACHE_DEFAULT 256                          /* objects */
-#define ALIGN         (2 * (size_t)PLX_CACHE_LINE) /* of the pool, and of a ring */
+#define ALIGN         (2 * (size_t)PLX_CACHE_LINE) /* of the pool and of a ring */
 
-/* All pools, to name those that are left at the end. */
+/* All pools, to name those left at the end. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(pools, pool) pools;
 
@@ -53,7 +53,7 @@ static struct plx_ring_attr ring_attr_of(const struct plx_pool_attr *attr)
 	return (struct plx_ring_attr){.kind = PLX_RING_MPMC, .capacity = attr->object_count};
 }
 
-/* Where things lie in the allocation, from its start. */
+/* Offsets in the allocation. */
 struct layout {
 	size_t stride_bytes;
 	size_t own;
@@ -100,7 +100,7 @@ static void init_owned(struct pool *pool, char *memory, const struct layout *at)
 	own->pub.floor = count;
 	pool_set_cached(own, count);
 	atomic_init(&own->low_water, count);
-	/* Downwards, so that the first get gives the first object. */
+	/* Downwards, so that the first get returns the first object. */
 	for (uint32_t i = 0; i < count; i++)
 		stack[count - 1 - i] = mem_pool_object(&pool->pub, i);
 }
@@ -248,7 +248,7 @@ void mem_pools_forget(void)
 /* On the list, taken off it by an owner, spare, or in the ring. */
 static uint32_t available_outside(const struct pool *pool)
 {
-	/* Exact where nobody moves objects, and for an owner; near else. */
+	/* Exact for an owner, or while no thread moves objects; otherwise approximate. */
 	uint32_t listed = counter_get(&pool->listed_count);
 
 	if (pool_is_shared(pool))
@@ -265,8 +265,8 @@ uint32_t pool_available(const struct pool *pool)
 		uint32_t in_caches = pool_shared_in_caches(pool);
 		uint32_t after = available_outside(pool);
 
-		/* Half a cache may have gone to a cache or come from one in between: then it rather
-		 * counts twice than not at all. */
+		/* Half a cache may have moved to or from a cache in between: count it twice rather
+		 * than not at all. */
 		sum = in_caches + (before > after ? before : after);
 	} else {
 		sum = pool_cached(pool->own) + before;
@@ -308,7 +308,7 @@ const struct plx_zone *plx_pool_zone(const struct plx_pool *pool)
 
 size_t pool_cache_bytes(uint32_t object_count)
 {
-	/* Pairs of lines, as the processor fetches them. */
+	/* Pairs of lines, because the processor prefetches in pairs. */
 	return mem_round_up(PLX_CACHE_LINE + object_count * sizeof(void *),
 			    2 * (size_t)PLX_CACHE_LINE);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What debug builds find: objects that are put twice, foreign ones, and writes past an object. */
+/* Checks of debug builds: objects put twice, foreign objects, and writes past an object. */
 #include "mem_priv.h"
 
 #include <assert.h>
@@ -32,8 +32,7 @@ void pool_put_canary(const struct pool *pool, void *object)
 
 void pool_check_get(struct pool *pool, const void *object)
 {
-	/* Relaxed: whoever gets an object has its last put before it, by way of the list or ring.
-	 */
+	/* Relaxed: the list or ring orders an object's put before its next get. */
 	atomic_store_explicit(&pool->marks[pool_number(pool, object)], MARK_USED,
 			      memory_order_relaxed);
 }
@@ -46,7 +45,7 @@ void pool_check_put(struct pool *pool, const void *object)
 	assert(is_ours && "an object put into a pool it is not of");
 	assert(is_whole && "written past the end of an object");
 
-	/* Relaxed: only the exchange itself counts, one of two puts must see the other. */
+	/* Relaxed: only the exchange matters; the second of two puts must see the first. */
 	uint8_t mark = atomic_exchange_explicit(&pool->marks[pool_number(pool, object)], MARK_FREE,
 						memory_order_relaxed);
 	assert(mark == MARK_USED && "an object put twice");

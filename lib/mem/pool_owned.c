@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pool of one lcore. It works on a stack of pointers with plain loads and stores. What other
- * threads put waits on the list, which the owner takes as a whole when the stack runs out. */
+/* The pool of one lcore: a stack of pointers, used with plain loads and stores. Objects from other
+ * threads wait on the list, which the owner takes as a whole when the stack runs out. */
 #include "mem_priv.h"
 
-/* A bound on the work of one get: a long list of returned objects is taken over in parts. */
+/* Bounds the work of one get: a long list moves to the stack in parts. */
 #define REFILL_MAX 32
 
-/* Move up to REFILL_MAX returned objects on the stack. Returns how many. */
+/* Move up to REFILL_MAX returned objects to the stack. Return: how many. */
 static uint32_t refill(struct pool *pool, struct pool_cache *own)
 {
 	void **stack = plx_pool_stack(&own->pub);
@@ -24,7 +24,7 @@ static uint32_t refill(struct pool *pool, struct pool_cache *own)
 	return count;
 }
 
-/* Set the marks, now that `count` of the objects in the stack are about to go. */
+/* Update the marks before `count` objects leave the stack. */
 static void set_marks(struct pool *pool, struct pool_cache *own, uint32_t count)
 {
 	uint32_t left = pool_available(pool);
@@ -32,8 +32,8 @@ static void set_marks(struct pool *pool, struct pool_cache *own, uint32_t count)
 
 	counter_lower(&own->low_water, left - count);
 	low_water = counter_get(&own->low_water);
-	/* What waits outside the stack only grows until the next refill, so the low-water mark
-	 * cannot sink while the stack holds more than this. */
+	/* The number outside the stack only grows until the next refill, so the low-water mark
+	 * cannot drop while the stack holds more than this. */
 	uint32_t outside = left - pool_cached(own);
 	own->pub.floor = low_water > outside ? low_water - outside : 0;
 }

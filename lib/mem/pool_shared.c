@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared pools: what is done when the cache of an lcore has too little in it, or no room. Objects
- * then go from the ring to the cache or back, half a cache at a time by one pop or push. The
- * objects that go back are the bottom half of the stack: those untouched for longest.
+/* Slow path of shared pools: an lcore's cache holds too few objects, or has no room. Objects then
+ * move between the ring and the cache, half a cache at a time with one pop or push. Those that move
+ * back are the bottom half of the stack: the least recently used.
  *
- * What the ring does not take goes to the spare ones: it has places enough, but those that a thread
- * is about to empty, which was taken off its CPU in the middle, are not free yet. Whoever finds the
- * ring empty takes a spare one. */
+ * What the ring does not take goes to the spare stack. The ring has enough slots, but slots that a
+ * preempted thread is still emptying are not free yet. A thread that finds the ring empty takes
+ * spare objects. */
 #include "mem_priv.h"
 
 #include <sched.h>
@@ -17,7 +17,8 @@
 
 struct pool_cache pool_no_cache;
 
-/* Of an lcore for whose cache there was no memory. As above; it is not tried again. */
+/* For an lcore whose cache could not be allocated. Like pool_no_cache; the allocation is not
+ * retried. */
 static struct pool_cache refused_cache;
 
 /* Caches ----------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ static int node_of_this_cpu(void)
 	return (int)node;
 }
 
-/* For the lcore itself: nobody else looks there. */
+/* For the calling lcore: no other thread reads its entry. */
 static struct pool_cache *publish(struct pool *pool, uint32_t id, struct pool_cache *cache)
 {
 	pool->pub.caches[id] = &cache->pub;
@@ -56,15 +57,14 @@ static struct pool_cache *make_cache(struct pool *pool, uint32_t id)
 	cache->pub.size = pool->cache_count;
 	/* Relaxed: the value is only stored and compared. */
 	cache->next = atomic_load_explicit(&pool->first_cache, memory_order_relaxed);
-	/* C1 -> C2: a cache is filled in before others see it. */
+	/* C1 -> C2: a cache is filled in before it is published. */
 	while (!atomic_compare_exchange_weak_explicit(&pool->first_cache, &cache->next, cache,
 						      memory_order_release, memory_order_relaxed))
 		continue;
 	return publish(pool, id, cache);
 }
 
-/* The cache to go on with, where the one that was found cannot serve: made now, at the first time.
- */
+/* The cache to use when the inline one cannot serve: allocated on first use. */
 static struct pool_cache *settle(struct pool *pool, struct pool_cache *cache)
 {
 	uint32_t id = plx_lcore_id();
@@ -74,7 +74,7 @@ static struct pool_cache *settle(struct pool *pool, struct pool_cache *cache)
 	return cache;
 }
 
-/* What goes to a cache or leaves it at a time: 0 where there is none. */
+/* Objects to move at a time: 0 without a cache. */
 static uint32_t half_of(const struct pool_cache *cache)
 {
 	return (cache->pub.size + 1) / 2;
@@ -91,8 +91,8 @@ uint32_t pool_shared_in_caches(const struct pool *pool)
 	return sum;
 }
 
-/* Lower the low-water mark, if it has to be: all that counts is that the least is kept. Others'
- * caches are only looked at when the ring alone does not tell. */
+/* Lower the low-water mark if needed: only the minimum matters. Reads other lcores' caches only if
+ * the ring alone does not decide. */
 static void note_low_water(struct pool *pool)
 {
 	uint32_t low = counter_get(&pool->low_water);
@@ -115,7 +115,7 @@ static uint32_t note_empty(struct pool *pool, struct pool_cache *cache)
 		return 0;
 	}
 	counter_add(&cache->empty, 1);
-	/* Once, however often it asks again: looking slows down the others. */
+	/* Once per dry period: the check slows down other lcores. */
 	if (!cache->is_dry)
 		note_low_water(pool);
 	cache->is_dry = true;
@@ -126,11 +126,11 @@ static uint32_t note_empty(struct pool *pool, struct pool_cache *cache)
 
 static bool has_spare(const struct pool *pool)
 {
-	/* Each one is counted from before its push until after its pop. */
+	/* An object is counted from before its push until after its pop. */
 	return counter_get(&pool->listed_count) != 0;
 }
 
-/* Take up to `count`. Returns how many. */
+/* Take up to `count`. Return: how many. */
 static uint32_t take(struct pool *pool, void **objects, uint32_t count)
 {
 	uint32_t got = plx_ring_pop_burst(pool->ring, objects, count);
@@ -145,7 +145,7 @@ static void give(struct pool *pool, void *const *objects, uint32_t count)
 	uint32_t given = 0;
 	uint32_t more;
 
-	/* More than once only where there are more than PLX_RING_BURST_MAX. */
+	/* Repeats only for more than PLX_RING_BURST_MAX. */
 	do {
 		more = plx_ring_push_burst(pool->ring, objects + given, count - given);
 		given += more;
@@ -154,7 +154,7 @@ static void give(struct pool *pool, void *const *objects, uint32_t count)
 		pool_spare_push(pool, objects + given, count - given);
 }
 
-/* Take `count` or none. Returns count or 0. */
+/* Take `count` or none. Return: count or 0. */
 static uint32_t take_all(struct pool *pool, void **objects, uint32_t count)
 {
 	uint32_t got = plx_ring_pop_bulk(pool->ring, objects, count);
@@ -170,8 +170,8 @@ static uint32_t take_all(struct pool *pool, void **objects, uint32_t count)
 
 /* Get -------------------------------------------------------------------------------------- */
 
-/* Many at once would empty a cache each time: they come from the ring, and from the cache only what
- * it has. */
+/* A large request takes what the cache has, and the rest directly from the ring: refilling the
+ * cache would empty it again each time. */
 static uint32_t get_past_cache(struct pool *pool, struct pool_cache *cache, void **objects,
 			       uint32_t count)
 {
@@ -244,7 +244,7 @@ void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *o
 		give(pool, objects, count);
 		return;
 	}
-	/* There is room in a new one; else there is more than half in it. */
+	/* A new cache has room; any other is more than half full. */
 	if (cache->pub.size - pool_cached(cache) < count)
 		spill(pool, cache);
 	plx_pool_cache_give(&cache->pub, objects, count);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Free objects of a shared pool that its ring has no place for just now: a stack of their numbers.
- * Push and pop are one step each, so that it never looks emptier to others than it is. While a
- * thread stands in the middle of a pop of the ring, all that others put and get may go by here.
+/* Free objects of a shared pool that its ring has no slot for now: a stack of object numbers. Push
+ * and pop are one atomic step each, so the stack never looks emptier than it is. While a thread is
+ * preempted in a pop of the ring, all gets and puts of other threads may use the stack.
  *
- *   head: pops << 31 | number of the topmost object, counted from 1; or 0
+ *   head: pops << 31 | number of the top object, counted from 1; or 0
  *
- * The links stand beside the objects and not in them: who is about to pop may read the link of an
- * object that another thread has popped since, and writes to. The count of pops tells it: while
- * that is the same, nothing that was on the stack has left it. It has 33 bits, and is taken for the
- * same where 2^33 pops, to the pop, went through while one thread stood in the middle of its own.
- */
+ * The links are outside the objects. A thread about to pop may read the link of an object that
+ * another thread has popped and is writing to. The count of pops detects this: while it is
+ * unchanged, no object has left the stack. It has 33 bits, so it fails only if exactly 2^33 pops
+ * pass while one thread is preempted in a pop. */
 #include "mem_priv.h"
 
 #define NUMBER_BITS 31
@@ -22,7 +21,7 @@
 
 _Static_assert(PLX_RING_CAPACITY_MAX <= NUMBER_MASK, "the number of an object fits into the head");
 
-/* Relaxed: a link is read behind S2, and what it said is only believed if the head is the same. */
+/* Relaxed: a link is read after S2 and used only if the head is unchanged. */
 static void set_link(struct pool *pool, const void *object, uint64_t below)
 {
 	atomic_store_explicit(&pool->spare_links[pool_number(pool, object)], (uint32_t)below,
@@ -37,12 +36,13 @@ void pool_spare_push(struct pool *pool, void *const *objects, uint32_t count)
 
 	for (uint32_t i = 0; i + 1 < count; i++)
 		set_link(pool, objects[i], (uint64_t)pool_number(pool, objects[i + 1]) + 1);
-	/* Before they can be popped: the push orders it. */
+	/* Before the push, which orders it. */
 	counter_add_shared(&pool->listed_count, count);
 	do {
 		set_link(pool, objects[count - 1], head & NUMBER_MASK);
-		/* S1 -> S2: the links, and all that was done to the objects, come before their get.
-		 * Later pushes and pops are read-modify-writes and so carry this one along. */
+		/* S1 -> S2: the links, and all earlier writes to the objects, precede their get.
+		 * Later pushes and pops are read-modify-writes and so continue this release
+		 * sequence. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&pool->spare, &head, (head & ~NUMBER_MASK) | first, memory_order_release,
 		memory_order_relaxed));
@@ -67,7 +67,7 @@ uint32_t pool_spare_pop(struct pool *pool, void **objects, uint32_t count)
 		if (got == 0)
 			return 0;
 		POOL_STEP();
-		/* S2 again, where it was not the same. */
+		/* S2 again if the head changed. */
 	} while (!atomic_compare_exchange_weak_explicit(
 		&pool->spare, &head, pops << NUMBER_BITS | number, memory_order_acquire,
 		memory_order_acquire));

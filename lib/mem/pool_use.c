@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Get and put where the inline functions of plx_mem.h do not get on: what is at hand does not do,
- * or each object is to be looked at. */
+/* Slow path of the inline get and put of plx_mem.h: the cache does not suffice, or each object is
+ * checked. */
 #include "mem_priv.h"
 #include "owner.h"
 
-/* What is done to every object that leaves a pool, and to every one that comes back. */
+/* Checks and poisoning of every object that leaves a pool, and of every one that returns. */
 static void hand_out(struct pool *pool, void *const *objects, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -23,7 +23,7 @@ static void take_back(struct pool *pool, void *const *objects, uint32_t count)
 	}
 }
 
-/* As plx_pool_my_cache, but never NULL. */
+/* plx_pool_my_cache, but never NULL. */
 static struct pool_cache *my_cache(const struct pool *pool)
 {
 	uint32_t i = plx_lcore_id() - pool->pub.lcore_first;
@@ -42,7 +42,7 @@ uint32_t plx_pool_get_bulk_slowly(struct plx_pool *pool, void **objects, uint32_
 	ASSERT_OWNER_IF(is_allowed, "plx_pool_get", priv->owner);
 	if (!is_allowed || count == 0)
 		return 0;
-	/* Where objects are looked at, this is the first try. */
+	/* If objects are checked, the inline path was skipped, so try the cache here. */
 	if (!POOL_WATCHED || !plx_pool_cache_take(&cache->pub, objects, count))
 		count = pool_is_shared(priv) ? pool_shared_get(priv, cache, objects, count)
 					     : pool_owned_get(priv, objects, count);

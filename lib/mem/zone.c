@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of zones, and allocation from them. Changes are made under one lock; readers of the
- * table take none: a zone is published once, by the count that covers it, and stays until fini. */
+/* The zone table, and allocation from zones. One lock guards changes. Readers take no lock: the
+ * count publishes a zone once, and it stays until fini. */
 #include "mem_priv.h"
 
 #include <assert.h>
@@ -13,8 +13,8 @@ struct zone {
 	struct plx_zone pub;
 	struct mem_block block;
 	struct mem_extents extents;
-	char *clean;     /* from here on nothing was ever handed out: still zero */
-	char *populated; /* from here on pages may have no memory yet */
+	char *clean;     /* never handed out from here on: still zero */
+	char *populated; /* pages from here on may be unpopulated */
 	size_t used_bytes;
 };
 
@@ -23,7 +23,7 @@ struct plx_log_component *const mem_log = &log_component;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock, but for what zone_count covers. */
+/* Protected by the lock, except what zone_count covers. */
 static bool ready;
 static enum plx_huge huge;
 static enum plx_numa numa;
@@ -32,7 +32,7 @@ static uint64_t page_fallbacks;
 static struct zone zones[PLX_ZONE_MAX];
 static _Atomic uint32_t zone_count;
 
-/* For those who hold the lock. Relaxed: only they store it. */
+/* For lock holders. Relaxed: only they store it. */
 static uint32_t count_locked(void)
 {
 	return atomic_load_explicit(&zone_count, memory_order_relaxed);
@@ -71,7 +71,7 @@ uint32_t mem_zone_index(const void *memory, size_t size_bytes)
 
 /* Nodes ------------------------------------------------------------------------------------ */
 
-/* Find the node to take memory of, where `asked` is asked for. */
+/* Choose the node to allocate on. */
 static int choose_node(int asked, int *node_out)
 {
 	char usable[256];
@@ -99,7 +99,7 @@ static int choose_node(int asked, int *node_out)
 	return 0;
 }
 
-/* Memory that was asked for on one node was taken of another. */
+/* Memory requested on one node came from another. */
 static void note_other_node(int asked, int node)
 {
 	static bool told;
@@ -118,7 +118,7 @@ static void note_other_node(int asked, int node)
 
 /* Growing ---------------------------------------------------------------------------------- */
 
-/* first_bytes: what is needed of it now. */
+/* first_bytes: what is needed now. */
 static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone **zone_out)
 {
 	struct mem_ask ask = {.size_bytes = size_bytes,
@@ -154,11 +154,11 @@ static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone
 		.index = index,
 		.backing = zone->block.backing,
 	};
-	if (ask.size_bytes > ask.first_bytes) /* there are many: they grow */
+	if (ask.size_bytes > ask.first_bytes) /* such zones are many, so check one */
 		mem_block_learn(&zone->block);
 	node_fallbacks += zone->block.node_fallback;
 	page_fallbacks += zone->block.page_fallback;
-	/* Z1 -> Z2: a zone is filled in before the count that covers it is seen. */
+	/* Z1 -> Z2: a zone is filled in before the count covers it. */
 	atomic_store_explicit(&zone_count, index + 1, memory_order_release);
 	if (zone_out)
 		*zone_out = zone;
@@ -169,7 +169,7 @@ static void remove_zones(void)
 {
 	uint32_t count = count_locked();
 
-	/* Relaxed: fini is set-up work, nobody else looks any more. */
+	/* Relaxed: fini runs at setup, when no other thread reads the table. */
 	atomic_store_explicit(&zone_count, 0, memory_order_relaxed);
 	mem_block_learn(NULL);
 	for (uint32_t i = 0; i < count; i++) {
@@ -246,12 +246,12 @@ void plx_mem_fini(void)
 
 /* Allocation ------------------------------------------------------------------------------- */
 
-/* What was handed out, and what is to be done to it without the lock. */
+/* An allocation, and the work to do on it without the lock. */
 struct taken {
 	struct zone *zone;
 	char *memory;
-	size_t dirty_bytes; /* from its start, which are to be zero */
-	char *populate;     /* where pages begin that have no memory yet */
+	size_t dirty_bytes; /* from the start: must be zeroed */
+	char *populate;     /* start of pages without memory */
 	size_t populate_bytes;
 };
 
@@ -282,8 +282,8 @@ static bool take_from(struct zone *zone, size_t size_bytes, size_t align_bytes, 
 	return true;
 }
 
-/* Zones grow with what there is, so that there are few of them, and get memory as it is handed out,
- * so that a large one takes no time. */
+/* Zones grow in proportion to the total, so there are few of them. They are populated as they are
+ * used, so a large one costs no time. */
 #define GROWTH_PART 8
 size_t mem_growth_max = 64 * MEM_1M;
 
@@ -296,7 +296,7 @@ static size_t grown(size_t size_bytes)
 	more = mem_round_up(total / GROWTH_PART, MEM_2M);
 	if (more > mem_growth_max)
 		more = mem_growth_max;
-	/* Others want huge pages, too, and ordinary ones are no better for being many. */
+	/* Leave huge pages for others; more ordinary pages bring no gain. */
 	if (huge != PLX_HUGE_NONE && mem_hugepages(MEM_2M, "free_hugepages") * MEM_2M < 2 * more)
 		return size_bytes;
 	return more > size_bytes ? more : size_bytes;
@@ -319,7 +319,7 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked, struct
 			found = take_from(&zones[i], size_bytes, align_bytes, taken);
 	}
 	if (!found) {
-		/* A zone begins at least at a 2 MiB boundary. */
+		/* A zone starts at a 2 MiB boundary at least. */
 		size_t first_bytes = size_bytes + (align_bytes > MEM_2M ? align_bytes : 0);
 		struct zone *zone;
 
@@ -334,8 +334,8 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked, struct
 	return 0;
 }
 
-/* Without the lock, as it takes time. Where the pages of two callers are one, the one that comes
- * first may use it before the other has given it memory: the kernel does so then. */
+/* Without the lock, since it takes time. If two callers share a page, the first may use it before
+ * the second populates it: then the kernel populates it. */
 static int make_ready(const struct taken *taken)
 {
 	int err = taken->populate_bytes ? mem_block_populate(&taken->zone->block, taken->populate,
@@ -361,7 +361,7 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 		return plx_fail(EINVAL,
 				"alignment of %zu bytes: give a power of two up to 1 GiB, or 0",
 				align_bytes);
-	/* Never less than a line, so that neighbours do not share one. */
+	/* At least a line, so that neighbours never share one. */
 	if (align_bytes < PLX_CACHE_LINE)
 		align_bytes = PLX_CACHE_LINE;
 	size_bytes = mem_round_up(size_bytes, PLX_CACHE_LINE);
@@ -429,7 +429,7 @@ static bool zones_alike(const struct plx_zone *a, const struct plx_zone *b)
 	return a->backing == b->backing && a->page_bytes == b->page_bytes && a->node == b->node;
 }
 
-/* Bytes of all zones from `index` on that are like that one; 0 if an earlier one is like it. */
+/* Bytes of all zones from `index` on of the same kind; 0 if an earlier zone has this kind. */
 static uint64_t bytes_of_kind(uint32_t index, uint32_t count)
 {
 	const struct plx_zone *zone = &zones[index].pub;
