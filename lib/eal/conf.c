@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* struct plx_eal_conf: setting its fields by the option table, and knowing where each came from. */
+/* struct plx_eal_conf: set its fields by the option table, and record where each came from. */
 #include "eal_priv.h"
 
 #include <assert.h>
@@ -61,7 +61,7 @@ static int add_level(struct plx_eal_conf *conf, const char *value, const char *g
 	return 0;
 }
 
-/* Of --lcores and --coremask the user's takes the place of the program's. */
+/* Between --lcores and --coremask, the user's choice replaces the program's. */
 static void drop_programs_choice(struct plx_eal_conf *conf, enum eal_option_id id)
 {
 	if (id == OPT_LCORES && !conf->origin[OPT_COREMASK])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The configuration file, read by libconfig from memory: its own reader would follow @include, and
- * where that names a directory libconfig's scanner ends the process. */
+/* The configuration file, parsed by libconfig from memory. libconfig's own reader would follow
+ * @include, and its scanner ends the process if that names a directory. */
 #include "base_internal.h"
 #include "eal_priv.h"
 
@@ -18,7 +18,7 @@
 struct source {
 	struct plx_eal_conf *conf;
 	const char *path;
-	bool skip[OPT_COUNT]; /* given on the command line, which wins */
+	bool skip[OPT_COUNT]; /* set on the command line, which wins */
 };
 
 static int fail_path(const struct source *source, int err, const char *what)
@@ -29,7 +29,7 @@ static int fail_path(const struct source *source, int err, const char *what)
 
 static int open_file(const struct source *source, FILE **file_out)
 {
-	/* Non-blocking, so that a FIFO nobody writes to is found out and not waited for. */
+	/* Non-blocking, to detect a FIFO without a writer instead of waiting for it. */
 	int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat status = {0};
 
@@ -73,7 +73,7 @@ static int load(const struct source *source, char *text)
 	return 0;
 }
 
-/* Return: the comment's or string's last byte; NULL: it has no end. */
+/* Return the last byte of the comment or string; NULL if it is unterminated. */
 static const char *end_of(const char *at)
 {
 	if (*at == '"') {
@@ -95,7 +95,7 @@ static bool begins_include(const char *at, bool starts_line)
 	return starts_line && strncmp(at + strspn(at, " \t"), "@include", 8) == 0;
 }
 
-/* What libconfig passes over in silence, with all that follows, or would act on. */
+/* Reject what libconfig would silently skip with all that follows, or would act on. */
 static int check_text(const struct source *source, const char *text)
 {
 	const char *end;
@@ -161,7 +161,7 @@ static int take_string(const struct source *source, const config_setting_t *sett
 	if (!*text)
 		return plx_fail(EINVAL, "%s:%u: %s is empty; give it a value or take it out",
 				source->path, line, key);
-	/* It would come to a terminal with the first error text that repeats it. */
+	/* It would reach a terminal with the first error text that quotes it. */
 	if (has_control(text))
 		return plx_fail(EINVAL, "%s:%u: %s \"%s\": a control character in a value",
 				source->path, line, key,
@@ -178,7 +178,7 @@ static int take_list(const struct source *source, const config_setting_t *list,
 {
 	int count = config_setting_length(list);
 
-	/* What is kept of the file has a place for each level that is allowed, and no more. */
+	/* The conf stores at most this many levels. */
 	if (count > PLX_EAL_LEVELS_MAX)
 		return plx_fail(EINVAL, "%s:%u: %s has %d entries; at most %d are allowed",
 				source->path, config_setting_source_line(list), eal_options[id].key,
@@ -269,7 +269,7 @@ static int parse(const struct source *source, const char *text)
 	return rc;
 }
 
-/* Levels are applied in order, so those of the command line go behind those of the file. */
+/* Levels apply in order, so those of the command line must follow those of the file. */
 static void put_levels_last(struct plx_eal_conf *conf, uint32_t first_count)
 {
 	const char *values[PLX_EAL_LEVELS_MAX];
@@ -310,7 +310,7 @@ int plx_eal_conf_file(struct plx_eal_conf *conf)
 		return plx_fail(ENOMEM, "out of memory");
 	find_what_wins(&source);
 	rc = load(&source, text);
-	/* Editors of other systems put the byte order mark first. */
+	/* Some editors write a byte order mark first. */
 	settings = text + (rc == 0 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
 	if (rc == 0)
 		rc = check_text(&source, settings);

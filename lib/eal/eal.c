@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bringing everything up in order, and down in the opposite one. */
+/* Start all parts in order, and stop them in reverse order. */
 #include "base_internal.h"
 #include "eal_priv.h"
 #include "lcore_internal.h"
@@ -20,19 +20,19 @@ PLX_CONSTRUCTOR static void register_log(void)
 	plx_log_register(&eal_log);
 }
 
-/* What init worked out. There is one, as there is one set of lcores in a process. */
+/* The state of plx_eal_init. There is one set of lcores per process. */
 static struct eal {
 	bool ready;
-	bool dry; /* checked only: nothing of it runs */
+	bool dry; /* dry run: nothing was started */
 	struct plx_topo *topo;
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	uint32_t main_lcore;
-	struct plx_idle_conf *idle; /* of each place of the map */
+	struct plx_idle_conf *idle; /* one per place of the map */
 	char *provider;             /* NULL: the default */
 	char *tcp;                  /* NULL: none */
-	struct plx_eal_conf conf;   /* its numbers alone */
-	unsigned node_count;        /* of its node_bytes */
+	struct plx_eal_conf conf;   /* only its numbers are used */
+	unsigned node_count;        /* entries of node_bytes in use */
 } eal;
 
 /* Checks ----------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static int check_idle(const struct plx_eal_conf *conf)
 	return eal_idle_value(conf, &eal.map, eal.idle);
 }
 
-/* Everything that can be found wrong before anything is started. */
+/* Find every error before anything starts. */
 static int check_all(const struct plx_eal_conf *conf)
 {
 	int rc = check_provider(conf);
@@ -143,7 +143,8 @@ static int start_lcores(void)
 	int rc = plx_lcores_init(&conf);
 
 	for (uint32_t i = 0; rc == 0 && i < eal.map.count; i++)
-		plx_idle_set(eal.map.places[i].lcore_id, &eal.idle[i]); /* checked before */
+		plx_idle_set(eal.map.places[i].lcore_id, &eal.idle[i]); /* cannot fail, as
+									 * checked */
 	return rc;
 }
 
@@ -164,7 +165,7 @@ static int start_fabric(void)
 	return plx_fabric_init(&conf);
 }
 
-/* One that was asked for is for other hosts too. */
+/* An explicit self-test rate also serves other hosts. */
 static bool is_self_test_remote(void)
 {
 	return eal.conf.self_test_rate && eal.conf.self_test_rate != PLX_NONE;
@@ -232,7 +233,7 @@ int plx_eal_fini(void)
 		return 0;
 	if (!eal.dry && !plx_is_forked()) {
 		plx_stop();
-		plx_fabric_drain(DRAIN_NS); /* peers hear of an orderly end, where they listen */
+		plx_fabric_drain(DRAIN_NS); /* let peers see an orderly close */
 		rc = plx_lcore_join_all(STOP_LIMIT_NS, NULL);
 		if (rc)
 			return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The option table, and what the files of this library share and no other library sees. */
+/* The option table, and declarations internal to lib/eal. */
 #ifndef EAL_PRIV_H
 #define EAL_PRIV_H
 
@@ -8,8 +8,9 @@
 
 /* clang-format off */
 
-/* Every option, once: kind, id, letter, long name, value, field of struct plx_eal_conf (a VALUE has
- * a function eal_parse_FIELD), name in a configuration file, group, help. A line break in the help starts a new line there. */
+/* Every option once: kind, id, letter, long name, value, field of struct plx_eal_conf (a VALUE has
+ * a function eal_parse_FIELD), name in a configuration file, group, help. A line break in the help
+ * starts a new line there. */
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
 	  "lcores, and the CPUs they run on: 0-3,8 or 2@5;\n" \
@@ -107,10 +108,10 @@ struct eal_option {
 	const char *name;
 	const char *placeholder; /* NULL: takes no value */
 	size_t offset;           /* of the field in struct plx_eal_conf */
-	/* From text to the field's number or numbers; NULL: it is no number. given: how the user
-	 * named the option. Return: 0; -EINVAL. */
+	/* Convert text to the field's number or numbers; NULL: the field is a string. given: how
+	 * the user wrote the option. Return: 0; -EINVAL. */
 	int (*parse)(const char *given, const char *text, void *field);
-	const char *key; /* in a configuration file; NULL: not there */
+	const char *key; /* key in a configuration file; NULL: not allowed there */
 	enum eal_option_group group;
 	const char *help;
 };
@@ -122,7 +123,7 @@ extern const struct eal_option eal_options[OPT_COUNT];
 struct eal_text {
 	char *out;
 	size_t size;
-	size_t used; /* more than size once something did not fit */
+	size_t used; /* exceeds size after something did not fit */
 };
 
 void eal_text_add(struct eal_text *text, const char *format, ...) PLX_PRINTF(2, 3);
@@ -132,16 +133,15 @@ void eal_text_add(struct eal_text *text, const char *format, ...) PLX_PRINTF(2, 
 /** The string of a STRING option in conf. */
 const char *eal_conf_get(const struct plx_eal_conf *conf, enum eal_option_id id);
 
-/** How the user named the option, for error texts; the option's plain name where the program set
- * it. */
+/** How the user wrote the option, for error texts; its plain name if the program set it. */
 const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id);
 
-/** Set an option. given: how the user named it; copied. Lists grow. value is kept, not copied.
+/** Set an option; lists grow. given: how the user wrote it; copied. value: kept, not copied.
  * Return: 0; -EINVAL given twice, a bad VALUE, or too many log levels; -ENOMEM. */
 int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
 		 const char *given);
 
-/** Copy a string into the conf's own. Return: the copy, or NULL with plx_error() telling. */
+/** Copy a string into conf. Return: the copy; NULL, plx_error() has the text. */
 const char *eal_conf_own(struct plx_eal_conf *conf, const char *text);
 
 /** Return: 0; -EINVAL both --lcores and --coremask are set. */
@@ -150,7 +150,7 @@ int eal_conf_check_pair(const struct plx_eal_conf *conf);
 /* values.c: texts that stand for numbers ---------------------------------------------------- */
 
 int eal_parse_size(const char *given, const char *text, void *field);  /* 1M to 1T */
-int eal_parse_limit(const char *given, const char *text, void *field); /* from 1, or none */
+int eal_parse_limit(const char *given, const char *text, void *field); /* at least 1, or none */
 int eal_parse_main_lcore(const char *given, const char *text, void *field);
 int eal_parse_lane_slots(const char *given, const char *text, void *field);
 int eal_parse_node_bytes(const char *given, const char *text, void *field);
@@ -161,41 +161,39 @@ int eal_parse_require_rdma(const char *given, const char *text, void *field);
 int eal_parse_heartbeat_ns(const char *given, const char *text, void *field);
 int eal_parse_self_test_rate(const char *given, const char *text, void *field);
 
-/** node_bytes, on this host. *count_out: nodes up to the last one with some. Return: 0; -EINVAL. */
+/** Check node_bytes against this host. *count_out: one more than the last node with memory. Return:
+ * 0; -EINVAL. */
 int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *topo,
 		     unsigned *count_out);
 
-/** One of the map's lcores; the least where none is given. Return: 0; -EINVAL. */
+/** Choose the main lcore: the lowest of the map unless conf names one. Return: 0; -EINVAL. */
 int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 			 uint32_t *lcore_out);
 
-/** idle.c: the policy of each of the map's lcores, in its order. idle_out: one for each place; what
- * it says of the CPU stays. */
+/** idle.c: the policy of each lcore, in the map's order. idle_out: one entry per place; its CPU
+ * facts stay. */
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 		   struct plx_idle_conf *idle_out);
 
-/* place.c: which lcores, on which CPUs ----------------------------------------------------- */
-
-/** The claims that this process holds: the descriptors that plx_cpu_claim gave. */
+/** The claims that this process holds: descriptors from plx_cpu_claim. */
 struct eal_claims {
 	int *fds;
 	unsigned count;
-	struct plx_cpuset contested; /* CPUs that another process has, or that lcores share */
+	struct plx_cpuset contested; /* CPUs that another process claims, or that lcores share */
 };
 
-/** Whether the lcore has no CPU to itself. */
+/** Return whether the lcore has no CPU to itself. */
 bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims);
 
-/** The NUMA node that a process with RDMA is best on: of the first device, by name, that has an
- * active port and whose node is known. root: as for plx_rdma_devices. Return: it, and the device;
- * -1 none. */
+/** The best NUMA node for RDMA: that of the first device, by name, with an active port and a known
+ * node. root: as for plx_rdma_devices. Return: the node, and the device's name; -1 none. */
 int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES]);
 
-/** Work out the lcores from conf and check them. Without --lcores and --coremask, one on a free
- * CPU, near an RDMA device below root if there is one. Claims the CPUs, and warns of those that
- * another process has, or that lcores share. keep: hold the claims; else they are given back at
- * once. Ownership: map_out by plx_lcore_map_fini, claims_out by eal_claims_drop. Return: 0;
- * -EINVAL; -ENOMEM. */
+/** Determine the lcores from conf and check them. Without --lcores and --coremask: one lcore on a
+ * free CPU, near an RDMA device below root if there is one. Claims the CPUs, and warns about CPUs
+ * that another process claims or that lcores share. keep: hold the claims; otherwise they are
+ * released at once. Ownership: free map_out with plx_lcore_map_fini, claims_out with
+ * eal_claims_drop. Return: 0; -EINVAL; -ENOMEM. */
 int eal_place(const struct plx_eal_conf *conf, const char *root, const struct plx_topo *topo,
 	      bool keep, struct plx_lcore_map *map_out, struct eal_claims *claims_out);
 

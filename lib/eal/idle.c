@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --idle: one policy for all lcores, or "0:poll,1-3:adaptive:eco", or both: the one without lcores
- * is for those that are not named. */
+/* --idle: one policy for all lcores, or "0:poll,1-3:adaptive:eco", or both. A policy without lcores
+ * is for the lcores that are not named. */
 #include "eal_priv.h"
 
 #include <ctype.h>
@@ -11,10 +11,10 @@
 struct parse {
 	const char *option, *text;
 	const struct plx_lcore_map *map;
-	struct plx_idle_conf *policies; /* one for each place of the map */
+	struct plx_idle_conf *policies; /* one per place of the map */
 	struct plx_cpuset all;          /* lcores */
-	struct plx_cpuset named;        /* those that have one */
-	struct plx_cpuset pending;      /* lcores in front of the next ":" */
+	struct plx_cpuset named;        /* those with a policy */
+	struct plx_cpuset pending;      /* lcores before the next ":" */
 	bool has_default;
 	struct plx_idle_conf by_default;
 };
@@ -45,7 +45,7 @@ static int add_lcore(struct parse *parse, unsigned long id)
 	return 0;
 }
 
-/* "3" or "1-3" up to len. */
+/* Parse "3" or "1-3" of length len. */
 static int take_lcores(struct parse *parse, const char *at, size_t len)
 {
 	char *end;
@@ -59,14 +59,14 @@ static int take_lcores(struct parse *parse, const char *at, size_t len)
 				"or 1-3",
 				parse->option, parse->text, (int)len, at);
 	for (unsigned long id = first;; id++) {
-		int rc = add_lcore(parse, id); /* fails soon where the range is a long one */
+		int rc = add_lcore(parse, id); /* fails early on a long range */
 
 		if (rc || id == last)
 			return rc;
 	}
 }
 
-/* What is known of its CPU stays. */
+/* The facts about its CPU stay. */
 static void set_policy(struct plx_idle_conf *to, const struct plx_idle_conf *policy)
 {
 	bool crowded = to->crowded;
@@ -84,7 +84,7 @@ static int take_policy(struct parse *parse, const char *at, size_t len)
 
 	if (!copy)
 		return plx_fail(ENOMEM, "out of memory");
-	/* Of many policies the text names all, and the one. */
+	/* With several policies, the text shows all and names the wrong one. */
 	snprintf(where, sizeof(where), "%s %s:", parse->option, parse->text);
 	rc = plx_idle_parse(strcmp(copy, parse->text) == 0 ? parse->option : where, copy, &policy);
 	free(copy);

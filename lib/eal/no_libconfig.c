@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of conf_file.c, if libconfig was missing when Pollux was built. */
+/* Replaces conf_file.c if Pollux was built without libconfig. */
 #include "eal_priv.h"
 
 int plx_eal_conf_file(struct plx_eal_conf *conf)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of options, argv read by it, and the help made from it. */
+/* The option table, parsing argv with it, and its help text. */
 #include "eal_priv.h"
 
 #include <assert.h>
@@ -64,7 +64,7 @@ int plx_eal_option_words(const char *word)
 			return 0;
 		return eal_options[id].placeholder && !strchr(word, '=') ? 2 : 1;
 	}
-	/* -hl 0: letters that take no value, then one that does */
+	/* -hl 0: letters without a value, then one with a value */
 	for (const char *c = word + 1; *c; c++) {
 		option = by_letter(*c);
 		if (!option)
@@ -79,8 +79,8 @@ static void make_getopt_tables(struct option longs[OPT_COUNT + 1], char letters[
 {
 	size_t used = 0;
 
-	letters[used++] = '+'; /* stop at the first word that is no option */
-	letters[used++] = ':'; /* tell a missing value from an unknown option */
+	letters[used++] = '+'; /* stop at the first non-option */
+	letters[used++] = ':'; /* distinguish a missing value from an unknown option */
 	for (int i = 0; i < OPT_COUNT; i++) {
 		const struct eal_option *option = &eal_options[i];
 		bool takes = option->placeholder != NULL;
@@ -95,7 +95,7 @@ static void make_getopt_tables(struct option longs[OPT_COUNT + 1], char letters[
 	letters[used] = '\0';
 }
 
-/* The option that getopt_long's value stands for, and how the user named it. */
+/* The option for getopt_long's return value, and how the user wrote it. */
 static const struct eal_option *option_of(int value, char *given, size_t size)
 {
 	const struct eal_option *option = value >= LONG_BASE ? &eal_options[value - LONG_BASE]
@@ -117,7 +117,7 @@ static int fail_missing(const struct eal_option *option, const char *given, cons
 			option->placeholder);
 }
 
-/* getopt_long said '?' with this optopt at this word. */
+/* getopt_long returned '?' at this word; value: its optopt. */
 static int fail_unknown(int value, const char *word)
 {
 	char given[64];
@@ -133,7 +133,7 @@ static int fail_unknown(int value, const char *word)
 	return plx_fail(EINVAL, "-%c: unknown option (--help lists all)", value);
 }
 
-/* "-lcores", which getopt_long reads as -l with the value "cores". */
+/* "-lcores": getopt_long reads it as -l with the value "cores". */
 static bool has_one_dash_too_few(const char *word)
 {
 	for (size_t i = 0; i < OPT_COUNT; i++)
@@ -142,7 +142,7 @@ static bool has_one_dash_too_few(const char *word)
 	return false;
 }
 
-/* value: what getopt_long returned for an option that it knows; word: the last one it took. */
+/* value: getopt_long's return value for a known option; word: the last word it took. */
 static int take(struct plx_eal_conf *conf, int value, const char *text, const char *word)
 {
 	char given[64];
@@ -152,7 +152,7 @@ static int take(struct plx_eal_conf *conf, int value, const char *text, const ch
 		return plx_fail(EINVAL, "%s: a long option has two dashes; give -%s", word, word);
 	if (text && text[0] == '\0')
 		return fail_missing(option, given, NULL);
-	/* No value begins with a dash: -l --dry-run has lost its own */
+	/* No value starts with a dash: in -l --dry-run the value of -l is missing. */
 	if (text && text == word && text[0] == '-')
 		return fail_missing(option, given, text);
 	return eal_conf_set(conf, (enum eal_option_id)(option - eal_options), text, given);
@@ -230,7 +230,7 @@ const char *plx_eal_options_help(void)
 		[EAL_GROUP_LINKS] = "Links:",
 		[EAL_GROUP_GENERAL] = "General:",
 	};
-	static char out[4096]; /* the same at each call */
+	static char out[4096]; /* the text is the same at each call */
 	struct eal_text text = {.out = out, .size = sizeof(out)};
 
 	for (size_t group = 0; group < PLX_ARRAY_LEN(titles); group++) {

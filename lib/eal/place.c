@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which lcores there are and on which CPUs, and that nobody else polls there. Two pollers on one
- * CPU take turns of some milliseconds, where a message alone takes microseconds. */
+/* Choose the lcores and their CPUs, and check that no other process polls there. Two pollers on one
+ * CPU alternate every few milliseconds, while a message takes microseconds. */
 #include "eal_priv.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define DEVICES_MAX 32 /* that are looked at for an active one */
+#define DEVICES_MAX 32 /* checked for an active port */
 
 static int hold(struct eal_claims *claims, int fd)
 {
@@ -42,7 +42,7 @@ static const char *name_holder(pid_t holder, char *out, size_t size)
 	return out;
 }
 
-/* Anybody can claim a CPU, and most need not be believed. */
+/* Any user can claim a CPU, so most claims of other users are not trusted. */
 static void warn_other_user(unsigned cpu, const struct plx_cpu_holder *holder)
 {
 	char who[64];
@@ -54,7 +54,7 @@ static void warn_other_user(unsigned cpu, const struct plx_cpu_holder *holder)
 			cpu, name_holder(holder->pid, who, sizeof(who)));
 }
 
-/* A claim is a courtesy to other processes: where it cannot be made, work goes on without. */
+/* A claim is a courtesy to other processes: without one, start anyway. */
 static void warn_unclaimed(unsigned cpu)
 {
 	plx_log(&eal_log, PLX_LOG_WARNING,
@@ -76,7 +76,6 @@ static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, pid_t
 		name_holder(holder, who, sizeof(who)));
 }
 
-/* The first RDMA device, by name, that has an active port and whose node is known. */
 int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES])
 {
 	struct plx_rdma_device devices[DEVICES_MAX];
@@ -93,7 +92,7 @@ int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES])
 	return -1;
 }
 
-/* Of the allowed CPUs those near a device, where nearness can differ at all. */
+/* The allowed CPUs near a device, on a host with more than one node. */
 static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo *topo)
 {
 	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
@@ -113,14 +112,14 @@ static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo 
 	return near;
 }
 
-/* What was seen of CPUs that are not free. */
+/* CPUs that were not free. */
 struct busy {
 	unsigned first; /* PLX_CPU_MAX: none yet */
-	pid_t holder;   /* of that one; 0: not known */
+	pid_t holder;   /* of that CPU; 0: unknown */
 };
 
-/* One lcore on the first of the CPUs that can be claimed.
- * Return: 1 it is placed; 0 none is free; -ENOMEM. */
+/* Place one lcore on the first CPU that can be claimed.
+ * Return: 1 placed; 0 none is free; -ENOMEM. */
 static int place_among(const struct plx_cpuset *cpus, struct busy *busy,
 		       struct plx_lcore_map *map_out, struct eal_claims *claims)
 {
@@ -146,8 +145,8 @@ static int place_among(const struct plx_cpuset *cpus, struct busy *busy,
 	return 0;
 }
 
-/* One lcore on the first CPU that can be claimed, those near an RDMA device before all others;
- * where none can, on the first. */
+/* Place one lcore on the first CPU that can be claimed, those near an RDMA device first; on the
+ * first CPU if none can. */
 static int place_one(const char *root, const struct plx_topo *topo, struct plx_lcore_map *map_out,
 		     struct eal_claims *claims)
 {
@@ -241,7 +240,7 @@ bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_clai
 	return is_within(&place->cpus, &claims->contested);
 }
 
-/* Lcores share where a place's CPUs are fewer than the lcores that may run nowhere else. */
+/* Lcores share CPUs if a place has fewer CPUs than lcores confined to them. */
 static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *contested)
 {
 	bool told = false;
@@ -268,8 +267,8 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 	}
 }
 
-/* An lcore that polls takes a whole CPU, and where the quota is less than that for all of them the
- * kernel stops them, in the middle of anything, until the period is over. */
+/* A polling lcore uses a whole CPU. If the quota is too small for all of them, the kernel stops
+ * them at any point until the period ends. */
 static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *contested)
 {
 	struct plx_cpu_quota quota;

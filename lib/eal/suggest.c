@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a word that somebody typed to the option that was meant. */
+/* Find the option that a mistyped word means. */
 #include "eal_priv.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#define WORD_MAX 63 /* nobody means an option with a longer one */
+#define WORD_MAX 63 /* longer words match no option */
 
-/* "--lcor=0-3" is the name "lcor". */
+/* "--lcor=0-3" gives "lcor". */
 static const char *name_of(const char *word, size_t *len_out)
 {
 	word += strspn(word, "-");
@@ -21,8 +21,8 @@ static char folded(char c)
 	return c == '_' ? '-' : (char)tolower((unsigned char)c);
 }
 
-/* Edits between two words where a swap of neighbours is one edit too: the "optimal string
- * alignment" form of Levenshtein's distance, row by row. */
+/* Edit distance where swapping neighbours counts as one edit: the "optimal string alignment" form
+ * of Levenshtein's distance, row by row. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t rows[3][WORD_MAX + 1];
@@ -54,7 +54,7 @@ static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 	return last[b_len];
 }
 
-/* Characters that both words begin or end with. */
+/* Characters in the longer of the common prefix and the common suffix. */
 static size_t common(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t least = a_len < b_len ? a_len : b_len, begin = 0, end = 0;
@@ -66,8 +66,8 @@ static size_t common(const char *a, size_t a_len, const char *b, size_t b_len)
 	return begin > end ? begin : end;
 }
 
-/* Edits up to which a word still is the other one: one in three characters, and one in two where
- * they begin or end alike. */
+/* The most edits for a match: one in three characters, or one in two if both words start or end
+ * alike. */
 static size_t edits_allowed(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t longer = a_len > b_len ? a_len : b_len;

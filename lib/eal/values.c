@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the texts of options to the numbers of struct plx_eal_conf, and what can be checked of these
- * only once the host or the lcores are known. */
+/* Convert option texts to the numbers of struct plx_eal_conf. Also holds checks that need the
+ * host's topology or the lcores. */
 #include "eal_priv.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 #define MB (UINT64_C(1) << 20)
 
-/* The index of the text among count words. */
+/* Find the text among `count` words and store its index. */
 static int parse_word(const char *given, const char *text, const char *const *words, size_t count,
 		      const char *allowed)
 {
@@ -48,7 +48,7 @@ static int parse_number(const char *given, const char *text, uint64_t min, uint6
 	return rc;
 }
 
-/* The same, or a word that stands for `other`. */
+/* The same for a number, or a word that stands for `other`. */
 static int parse_number_or(const char *given, const char *text, const char *word, uint32_t other,
 			   uint64_t max, uint32_t *out)
 {
@@ -131,7 +131,8 @@ int eal_parse_no_dump(const char *given, const char *text, void *field)
 	return parse_flag(given, text, "yes", "no", "yes or no", field);
 }
 
-/* "64", "512K", "1G" up to end. Return: whether it is one; what is too large gives UINT64_MAX. */
+/* Parse "64", "512K" or "1G" up to end. Return whether it is valid; an overflow gives
+ * UINT64_MAX. */
 static bool parse_amount(const char *at, const char *end, uint64_t *bytes_out)
 {
 	uint64_t value = 0, unit = MB;
