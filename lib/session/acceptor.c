@@ -18,8 +18,9 @@ uint64_t plx_session_progress(void)
 	return progress;
 }
 
-/* All of the process: looked into when a link opens, which has the number of its acceptor until
- * then, as the acceptor may be gone, and the link on another lcore than its listener. */
+/* All acceptors of the process. A link stores its acceptor's number and looks the acceptor up when
+ * it opens: until then the acceptor may be freed, and the link may be on another lcore than its
+ * listener. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(acceptors, plx_acceptor) acceptors;
 static uintptr_t last_number;
@@ -52,7 +53,7 @@ void plx_acceptor_fini(struct plx_acceptor *acceptor)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What is found stays: no other lcore ends it. */
+/* The result stays valid: no other lcore frees it. */
 struct plx_acceptor *plx_acceptor_next(const struct plx_acceptor *after)
 {
 	uint32_t lcore = plx_lcore_id();
@@ -92,7 +93,7 @@ static void free_acceptor(struct plx_acceptor *acceptor)
 	acceptor->owner->free_acceptor(acceptor);
 }
 
-/* free may end one that is not released. */
+/* free may release an acceptor that was not released. */
 static void destroy(struct plx_accepted *accepted)
 {
 	struct plx_acceptor *acceptor = accepted->acceptor;
@@ -169,7 +170,7 @@ void plx_accepted_close(struct plx_accepted *accepted)
 		return;
 	accepted->closing = true;
 	if (!owner->settle || owner->settle(accepted)) {
-		plx_link_close(accepted->link); /* closing already: the same */
+		plx_link_close(accepted->link); /* has no effect if it is already closing */
 		return;
 	}
 	accepted->settling = true;
@@ -193,7 +194,7 @@ void plx_accepted_settled(struct plx_accepted *accepted)
 	plx_link_close(accepted->link);
 }
 
-/* Nobody is told meanwhile: the list stays as it is. */
+/* No callback runs in this loop, so the list does not change. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor)
 {
 	struct plx_accepted *accepted;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Of this lcore: those that were released. */
+/* This lcore's released connectors. */
 static __thread LIST_HEAD(connectors, plx_connector) closing;
 
 int plx_connector_check_attr(struct plx_connector_attr *attr)
@@ -38,8 +38,8 @@ static void wait_for_next(struct plx_connector *connector)
 						: plx_backoff_next_ns(&connector->backoff));
 }
 
-/* Each cause is logged once, as attempts go on for as long as the program runs; a program that is
- * told need not be warned. That may end the connector. */
+/* Log each cause once, since attempts continue as long as the program runs. It is not a warning if
+ * the program is notified. The callback may free the connector. */
 static void report_refused(struct plx_connector *connector, enum plx_link_reason reason,
 			   const char *why)
 {
@@ -61,7 +61,7 @@ static void destroy(struct plx_connector *connector)
 	connector->owner->free(connector);
 }
 
-/* The last of a link, or of an attempt to open one. */
+/* The last notice of a link, or of a failed attempt to open one. */
 static void ended(struct plx_connector *connector, enum plx_link_reason reason, const char *why)
 {
 	bool is_closed = connector->state != PLX_CONNECTOR_CONNECTING || connector->quit;
@@ -90,7 +90,7 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 
 /* The link ---------------------------------------------------------------------------------- */
 
-/* A link that ended without its connector, and had another way to go, has no user. */
+/* A link that closed after its connector left it has no user. */
 static bool is_in_use(const struct plx_connector *connector)
 {
 	return connector && !connector->quit;
@@ -103,7 +103,7 @@ const char *plx_connector_on_hello(struct plx_link *link, void *user)
 	uint32_t length;
 
 	if (!is_in_use(connector))
-		return NULL; /* see on_open */
+		return NULL; /* checked again in on_open */
 	hello = plx_link_hello(link, &length);
 	return connector->owner->hello(connector, link, hello, length);
 }
@@ -170,7 +170,7 @@ static int connect_link(struct plx_connector *connector)
 	return rc;
 }
 
-/* An attempt has failed at once: plx_error() says why. */
+/* An attempt failed immediately; plx_error() has the reason. */
 static void fail_attempt(struct plx_connector *connector)
 {
 	char why[PLX_ADDRESS_MAX + 100];
@@ -209,7 +209,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	} else if (connector->state == PLX_CONNECTOR_WAITING) {
 		try_again(connector);
 	} else if (connector->state == PLX_CONNECTOR_SETTLING) {
-		if (connector->released) /* else its owner is told */
+		if (connector->released) /* otherwise notify the owner */
 			plx_log(session_log, PLX_LOG_WARNING,
 				"%s took nothing more for 2 s: what it had not taken is lost",
 				connector->address);
@@ -231,7 +231,7 @@ void plx_connector_init(struct plx_connector *connector, const struct plx_connec
 	plx_timer_set_lax(&connector->timer, true);
 }
 
-/* By its owner: earlier waits do not count. */
+/* Called by the owner: restart the back-off. */
 static void forget_attempts(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
@@ -268,7 +268,7 @@ static void close_link(struct plx_connector *connector)
 	plx_timer_stop(&connector->timer);
 	connector->state = PLX_CONNECTOR_CLOSING;
 	connector->link = NULL;
-	plx_link_close(link); /* that it is ending already comes to the same */
+	plx_link_close(link); /* it may be closing already */
 }
 
 void plx_connector_renew(struct plx_connector *connector)
@@ -303,7 +303,7 @@ void plx_connector_close(struct plx_connector *connector)
 		plx_lookup_cancel(&connector->lookup);
 		connector->state = PLX_CONNECTOR_WAITING;
 	}
-	if (connector->state == PLX_CONNECTOR_WAITING) /* told from the loop */
+	if (connector->state == PLX_CONNECTOR_WAITING) /* the timer notifies from the loop */
 		plx_timer_start(&connector->timer, 0);
 	else if (connector->state == PLX_CONNECTOR_CONNECTING)
 		plx_link_abort(connector->current);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two sides share. */
+/* Shared by both sides. */
 #ifndef SESSION_PRIV_H
 #define SESSION_PRIV_H
 
@@ -9,7 +9,7 @@ extern struct plx_log_component *const session_log;
 
 bool connector_any_closing(void);
 
-/* What settles got on. */
+/* A settling session made progress. */
 void session_note_progress(void);
 
 #endif
