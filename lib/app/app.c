@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The start and the end of an application, with all that it prints about its command line. */
+/* Application start and exit, and the messages about its command line. */
 #include "app_priv.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
@@ -16,14 +16,14 @@
 #define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
 #define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
 
-/* Which words are whose. Both arrays end in NULL. */
+/* The command line split into the EAL's and the application's words. Both arrays end with NULL. */
 struct words {
-	char **eal; /* argv[0], and what plx_eal_parse reads */
+	char **eal; /* argv[0], then the words for plx_eal_parse */
 	char **own;
 	int eal_count, own_count;
 };
 
-/* The index of "--"; argc: none. */
+/* The index of "--", or argc. */
 static int find_dashes(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++)
@@ -32,8 +32,8 @@ static int find_dashes(int argc, char **argv)
 	return argc;
 }
 
-/* Options of both stand in any order. "--" separates them only where both have one of that name:
- * before it the EAL's is meant. */
+/* Options of both may be in any order. If both have an option with the same name, the EAL's is the
+ * one before "--". */
 static int divide(int argc, char **argv, const struct plx_app *app, struct words *words)
 {
 	int dashes = find_dashes(argc, argv);
@@ -60,7 +60,7 @@ static int divide(int argc, char **argv, const struct plx_app *app, struct words
 	return 0;
 }
 
-/* Help that is asked for is given, whatever is wrong with the words after it. */
+/* --help works even if later words are wrong. */
 static int read_words(const struct words *words, const struct plx_app *app,
 		      struct plx_eal_conf *conf)
 {
@@ -71,7 +71,7 @@ static int read_words(const struct words *words, const struct plx_app *app,
 	return rc < 0 ? rc : plx_app_parse(words->own_count, words->own, app);
 }
 
-/* Everything that argv and the configuration file say. */
+/* Read argv and the configuration file. */
 static int read_all(int argc, char **argv, const struct plx_app *app, struct plx_eal_conf *conf)
 {
 	struct words words = {0};
@@ -143,7 +143,7 @@ static int fail_usage(const struct plx_app *app)
 
 static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 {
-	static char text[32768]; /* a line per lcore */
+	static char text[32768]; /* one line per lcore */
 	int rc = plx_eal_init(conf);
 
 	if (rc == -EINVAL)
@@ -151,7 +151,7 @@ static int bring_up(const struct plx_app *app, struct plx_eal_conf *conf)
 	if (rc)
 		return plx_app_fail(app);
 	if (!conf->dry_run) {
-		plx_stop_on_signals(); /* until now they end the program at once */
+		plx_stop_on_signals(); /* before this, signals end the program at once */
 		return PLX_APP_RUN;
 	}
 	fputs(plx_eal_describe(text, sizeof(text)), stdout);
@@ -163,10 +163,10 @@ void plx_app_prepare(void)
 	static char output[65536];
 
 	plx_hold_stdio();
-	/* Where most of what programs print fits in, so that plx_app_flush knows why it failed. */
+	/* Large enough for most output, so that plx_app_flush knows why a write failed. */
 	if (!isatty(STDOUT_FILENO))
 		setvbuf(stdout, output, _IOFBF, sizeof(output));
-	/* Writing fails instead, and that is reported. */
+	/* A write fails instead, and that is reported. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 }

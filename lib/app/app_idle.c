@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an lcore did when there was nothing to do, in a line. */
+/* One line about how an lcore slept. */
 #include "plx_app.h"
 #include "plx_lcore.h"
 

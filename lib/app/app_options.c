@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The application's own options: found in its table, stored, and listed for --help. */
+/* The application's options: find them in its table, store values, list them for --help. */
 #include "app_priv.h"
 #include "base_internal.h"
 #include "plx_fabric.h"
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX   64 /* of an application, and of the EAL */
-#define HELP_COLUMN 30 /* of the text; the names stand before it */
+#define NAMES_MAX   64 /* of an application and of the EAL */
+#define HELP_COLUMN 30 /* of the help text; names are to its left */
 #define HELP_WIDTH  80
 
 struct names {
@@ -18,7 +18,7 @@ struct names {
 	size_t count;
 };
 
-/* old: with those that only work for one release more, and are not suggested. */
+/* old: include deprecated options, which are not suggested. */
 static struct names own_names(const struct plx_app *app, bool old)
 {
 	struct names names = {.count = 0};
@@ -56,7 +56,7 @@ static bool has_one_dash_too_few(const struct plx_app *app, const char *word)
 	return false;
 }
 
-/* The option that "-p", or "-p" and its value, stands for. Return: its index; -ENOENT. */
+/* The option that "-p", or "-p" with its value, means. Return: its index; -ENOENT. */
 static int find_letter(const struct plx_app *app, const char *word)
 {
 	if (word[0] != '-' || !word[1] || word[1] == '-')
@@ -75,8 +75,8 @@ static bool is_long(const char *word)
 	return word[0] == '-' && word[1] == '-' && word[2];
 }
 
-/* The option that the word means. Return: its index; -ENOENT; -EINVAL several, the text naming
- * them. */
+/* The option that the word means. Return: its index; -ENOENT; -EINVAL ambiguous, the text names the
+ * candidates. */
 static int find_option(const struct plx_app *app, const char *word)
 {
 	struct names names = own_names(app, true);
@@ -193,7 +193,7 @@ unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MA
 
 /* Parsing ---------------------------------------------------------------------------------- */
 
-/* The words still to be read, and which options were there. */
+/* The remaining words, and the options seen so far. */
 struct reader {
 	int argc;
 	char **argv;
@@ -201,7 +201,7 @@ struct reader {
 	uint64_t seen; /* bit n: option n of the table */
 };
 
-/* "-1" and "-.5" are values, of which their option says whether they are out of range. */
+/* "-1" and "-.5" are values; their option checks the range. */
 static bool is_value(const struct plx_app_option *option, const char *word)
 {
 	if (!word || !*word)
@@ -209,13 +209,13 @@ static bool is_value(const struct plx_app_option *option, const char *word)
 	return word[0] != '-' || !word[1] || isdigit((unsigned char)word[word[1] == '.' ? 2 : 1]);
 }
 
-/* Whether the option's value is a separate word. */
+/* Return whether the option's value is a separate word. */
 static bool is_value_apart(const char *word)
 {
 	return is_long(word) ? !strchr(word, '=') : !word[2];
 }
 
-/* The option's value: after "=", or the letter, or the next word. NULL: it is missing. */
+/* The option's value: after "=", after the letter, or the next word. NULL: missing. */
 static const char *take_value(struct reader *reader, const struct plx_app_option *option,
 			      const char *word)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs that measure share: their options, and how a run was cut short. */
+/* Shared by programs that measure: their options, and how a run was cut short. */
 #include "plx_app.h"
 #include "plx_lcore.h"
 
@@ -21,8 +21,7 @@ int plx_measure_check(const struct plx_measure *measure)
 			"--arrival burst: inside a burst there are %d a second; give --rate up to "
 			"that",
 			PLX_ARRIVAL_BURST_RATE_MAX);
-	/* A name that is none is wrong on any host; the run finds out what is wrong with the
-	 * folder. */
+	/* An invalid name is an error on any host; the run reports problems with the folder. */
 	return measure->out_dir && plx_result_prepare(measure->name, measure->out_dir) == -EINVAL
 		     ? -EINVAL
 		     : 0;
@@ -37,7 +36,7 @@ const char *plx_measure_idle(char out[PLX_MEASURE_IDLE_BYTES])
 {
 	struct plx_idle_conf idle = {0};
 
-	plx_idle_get(plx_lcore_id(), &idle); /* cannot fail: this lcore */
+	plx_idle_get(plx_lcore_id(), &idle); /* cannot fail: this is an lcore */
 	plx_idle_format(&idle, out, PLX_MEASURE_IDLE_BYTES);
 	return out;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /** @file
- * What the programs of this tree share: option tables, the start of a program, results of a
- * measurement. Linked into each of them: not part of libpollux, and not installed.
- */
+ * Shared by the programs of this tree: option tables, program start and exit, measurement results.
+ * Linked statically into each program: not part of libpollux and not installed. */
 #ifndef PLX_APP_H
 #define PLX_APP_H
 
@@ -17,30 +16,30 @@
 enum plx_app_kind {
 	PLX_APP_FLAG,     /**< bool *; takes no value */
 	PLX_APP_STRING,   /**< const char ** */
-	PLX_APP_ADDRESS,  /**< const char **, host:port, as plx_address_check wants it */
+	PLX_APP_ADDRESS,  /**< const char **, host:port, checked by plx_address_check */
 	PLX_APP_UINT,     /**< uint64_t *, decimal, min to max */
 	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
 	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 1h */
-	PLX_APP_CHOICE,   /**< unsigned *, index of one of `choices` */
+	PLX_APP_CHOICE,   /**< unsigned *, index into `choices` */
 	PLX_APP_LIST,     /**< struct plx_app_list *: strings; may be given several times */
 };
 
 #define PLX_APP_LIST_MAX 64
 
-/** What a PLX_APP_LIST was given, in that order. */
+/** The values of a PLX_APP_LIST option, in order. */
 struct plx_app_list {
 	const char *at[PLX_APP_LIST_MAX];
 	unsigned count;
 };
 
-/** One option of an application: a row of a table, which ends with PLX_OPTIONS_END. Write it by the
- * macro of its kind below, whose `to` has the type of that kind. */
+/** One option of an application: a row of a table that ends with PLX_OPTIONS_END. Use the macro of
+ * its kind below, which checks the type of `to`. */
 struct plx_app_option {
 	const char *name;        /**< long name without dashes */
-	const char *placeholder; /**< "ADDR", "N": what the help shows for the value */
+	const char *placeholder; /**< "ADDR", "N": the value in the help text */
 	const char *help;        /**< one line, with the default */
 	enum plx_app_kind kind;
-	union { /* where it goes; holds the default before */
+	union { /* where to store the value; holds the default first */
 		bool *flag;
 		const char **string;
 		uint64_t *number; /* UINT, SIZE, DURATION */
@@ -48,16 +47,16 @@ struct plx_app_option {
 		struct plx_app_list *list;
 	} to;
 	uint64_t min, max;          /**< UINT, SIZE, DURATION (ns); max 0: no limit */
-	const char *const *choices; /**< CHOICE: ended by NULL */
-	bool *given;                /**< set when the option was there; may be NULL */
-	char letter;                /**< "-p" for "--port"; 0: none. Not one of the EAL's */
-	bool may_be_empty;          /**< STRING: "" is a value, as any other */
-	bool required;              /**< it must be given */
-	const char *now; /**< not NULL: an old name, which works for one release. The help omits it,
-			    and a warning tells to give this instead: "--connect ADDR" */
+	const char *const *choices; /**< CHOICE: ends with NULL */
+	bool *given;                /**< set if the option was given; may be NULL */
+	char letter;                /**< "-p" for "--port"; 0: none. Not an EAL letter */
+	bool may_be_empty;          /**< STRING: "" is a valid value */
+	bool required;              /**< must be given */
+	const char *now; /**< not NULL: a deprecated name. The help omits it, and a warning names
+			  * this replacement: "--connect ADDR" */
 };
 
-/* Rows. `...` is the help, and then any further members, such as `.letter = 'p'`. */
+/* Rows. `...` is the help, then any further members, such as `.letter = 'p'`. */
 #define PLX_OPTION(kind_, member_, name_, placeholder_, to_, ...) \
 	{.name = (name_),                                         \
 	 .placeholder = (placeholder_),                           \
@@ -88,128 +87,129 @@ struct plx_app {
 	const char *name;     /**< "plx-ping" */
 	const char *summary;  /**< one line */
 	const char *usage;    /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..."; NULL:
-				 one that names no options */
+			       * one line without option names */
 	const char *examples; /**< two lines: "  plx-ping --self --explain" */
-	const char *page;     /**< its page: "apps/plx-ping.md" of doc */
+	const char *page;     /**< in doc: "apps/plx-ping.md" */
 	const struct plx_app_option *options;
-	const char *idle; /**< --idle where the user does not give it; NULL: the EAL's default */
-	/** Check what the options say together; may be NULL. Return 0 or plx_fail(EINVAL, ...). */
+	const char *idle; /**< --idle unless the user gives it; NULL: the EAL's default */
+	/** Check the options in combination; may be NULL. Return: 0; plx_fail(EINVAL, ...). */
 	int (*check)(void);
 };
 
-/** Not an exit status: continue. */
+/** Not an exit status: run the program. */
 #define PLX_APP_RUN (-1)
 
-/** Parse the EAL's options and the application's own, in any order. Where both have one of the same
- * name, the application's is meant, and the EAL's if it stands before a "--". Serve --help,
- * --version and --dry-run, and bring the EAL up, with plx_app_prepare first and plx_stop_on_signals
- * last. Prints every error, once. Return: PLX_APP_RUN; or the status to exit with: 0 after help,
- * version or dry run, 2 after a usage error, 1 after any other. */
+/** Parse the EAL's and the application's options, in any order. If both have an option with the
+ * same name, it is the application's, or the EAL's before a "--". Handles --help, --version and
+ * --dry-run, and starts the EAL: plx_app_prepare first, plx_stop_on_signals last. Prints every
+ * error once. Return: PLX_APP_RUN; or an exit status: 0 after help, version or dry run, 2 after a
+ * usage error, 1 after any other error. */
 int plx_app_start(int argc, char **argv, const struct plx_app *app);
 
-/** What plx_app_start does first, for a program that does not call it: plx_hold_stdio, and ignore
- * SIGPIPE and SIGXFSZ, so that writing fails instead. Thread: setup. */
+/** The first step of plx_app_start, for programs that do not call it: plx_hold_stdio, and ignore
+ * SIGPIPE and SIGXFSZ, so that writes fail instead. Thread: setup. */
 void plx_app_prepare(void);
 
-/** Parse the application's own words alone (argv[0] is the first of them). Return: 0; -EINVAL. */
+/** Parse only the application's words, from argv[0] on. Return: 0; -EINVAL. */
 int plx_app_parse(int argc, char **argv, const struct plx_app *app);
 
-/** The parts of an address that PLX_ADDRESS or plx_address_check has accepted. Return: the port. */
+/** Split an address that PLX_ADDRESS or plx_address_check has accepted. Return: the port. */
 unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MAX]);
 
-/** Print the options, each with its placeholder and help, for a program that serves --help. */
+/** Print the options with their placeholders and help, for programs that handle --help
+ * themselves. */
 void plx_app_print_options(const struct plx_app *app, FILE *out);
 
-/** Print what --help ends with: the examples, and where to read more. */
-void plx_app_print_more(const struct plx_app *app);
-
-/** Print one line on standard output, at once, so that a script that reads it sees it now. It is
- * lost if a pipe is full or has no reader: an lcore does not wait for readers. Any other failure is
- * reported by plx_app_flush. Thread: any. */
+const char *name;     /**< "plx-ping" */
+const char *summary;  /**< one line */
+const char *usage;    /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..."; NULL:
+		       * one line without option names */
+const char *examples; /**< two lines: "  plx-ping --self --explain" */
+const char *page;     /**< in doc: "apps/plx-ping.md" */
 void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
 
-/** Print text of somebody else's, so that it does not steer a terminal: as plx_printable_next.
- * plain: more characters of ASCII that are printed as they are, such as a line feed, or a backslash
- * where nobody reads escapes back. */
+/** Print untrusted text without control sequences, as plx_printable_next does. plain: further ASCII
+ * characters to print unchanged, such as a line feed, or a backslash if no reader decodes
+ * escapes. */
 void plx_app_put_text(FILE *out, const void *text, size_t length, const char *plain);
 
-/** Flush standard output. Return: 0: all that was printed so far has been taken; -EIO, with a text,
- * once for each failure: what was not taken is discarded. */
+/** Flush standard output. Return: 0 all output so far was written; -EIO, with a text, once per
+ * failure; the unwritten output is discarded. */
 int plx_app_flush(void);
 
-/** What an errno value of reading standard input or writing standard output means to the user. */
+/** Explain an errno value of reading standard input or writing standard output. */
 const char *plx_app_stream_error(int err);
 
-/** plx_app_flush for the end of a program: print its failure. Return: status; 1 if it was 0 and
- * something could not be written. plx_app_finish does it. */
+/** plx_app_flush at program exit; prints its failure. Return: status; 1 if status is 0 and output
+ * was lost. plx_app_finish calls this. */
 int plx_app_end_output(const struct plx_app *app, int status);
 
-/** Print how often the lcore slept, and what woke it, on standard output; nothing where it never
- * slept. Thread: any, before plx_app_finish. */
+/** Print how often the lcore slept and what woke it; nothing if it never slept. Thread: any, before
+ * plx_app_finish. */
 void plx_app_say_idle(uint32_t id);
 
-/** Print "NAME: text" of the last error on standard error and return 1, for `return`. */
+/** Print "NAME: text" of the last error to standard error. Return: 1, for `return`. */
 int plx_app_fail(const struct plx_app *app);
 
-/** Run the loop of every lcore until SIGINT or SIGTERM, then close their links in order, in 0.5 s
- * at most. Thread: main, outside its loop. */
+/** Run all lcores' loops until SIGINT or SIGTERM, then close their links in order, in at most 0.5
+ * s. Thread: main, outside its loop. */
 void plx_app_serve(void);
 
-/** End it: plx_eal_fini and plx_app_end_output. Returns `status`, or 1 if an lcore hangs or, with
- * status 0, if what was printed could not be written. */
+/** Exit: plx_eal_fini, then plx_app_end_output. Return: `status`; 1 if an lcore hangs, or if status
+ * is 0 and output was lost. */
 int plx_app_finish(const struct plx_app *app, int status);
 
 /* Schedules of open loops ------------------------------------------------------------------ */
 
 enum plx_arrival {
-	PLX_ARRIVAL_FIXED,   /**< at equal distances */
-	PLX_ARRIVAL_POISSON, /**< at random, none knowing of the others */
-	PLX_ARRIVAL_BURST,   /**< a hundred 10 us apart, and a pause that keeps the rate */
+	PLX_ARRIVAL_FIXED,   /**< equally spaced */
+	PLX_ARRIVAL_POISSON, /**< random and independent */
+	PLX_ARRIVAL_BURST,   /**< a hundred, 10 us apart, then a pause that keeps the rate */
 };
 
-/** Their names, in that order, ended by NULL. */
+/** The names of the arrivals, in order; ends with NULL. */
 extern const char *const plx_arrivals[];
 
 #define PLX_ARRIVAL_BURST_RATE_MAX 100000
 
-/** When an open loop sends, whatever became of what it sent. Thread: its user. */
+/** When an open loop sends, regardless of replies. Thread: its user. */
 struct plx_schedule {
-	double next_tsc; /**< when the next one is due: set it to begin, and to begin anew */
+	double next_tsc; /**< when the next send is due; set it to start or restart */
 	double gap_tsc, burst_gap_tsc;
 	uint64_t random, count;
 	enum plx_arrival arrival;
 };
 
-/** rate: a second, more than 0. seed: of equal ones the schedules are equal. tsc_hz:
+/** rate: per second, more than 0. seed: equal seeds give equal schedules. tsc_hz:
  * plx_clock_info()->hz. */
 void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,
 		       uint64_t seed, double tsc_hz);
 
-/** The one that was due is sent: next_tsc is for the next one. */
+/** The due send is done: set next_tsc for the next one. */
 void plx_schedule_advance(struct plx_schedule *schedule);
 
-/** For an arm callback: wake when the next one is due. One that is due found no room: nap. */
+/** For an arm callback: wake when the next send is due. If a due send found no room: nap. */
 void plx_schedule_sleep(const struct plx_schedule *schedule, struct plx_sleep *sleep);
 
-#define PLX_SCHEDULE_DRAIN_NS (2 * PLX_NS_PER_S) /**< for the last answers */
+#define PLX_SCHEDULE_DRAIN_NS (2 * PLX_NS_PER_S) /**< time for the last replies */
 
-/** Whether the host cannot keep the rate of a run that should have ended at stop_tsc (0: no end):
- * what is still to be sent would take longer than PLX_SCHEDULE_DRAIN_NS. */
+/** Return whether the host cannot keep up in a run that should have ended at stop_tsc (0:
+ * open-ended): the remaining sends would take longer than PLX_SCHEDULE_DRAIN_NS. */
 bool plx_schedule_is_hopeless(uint64_t stop_tsc, uint64_t now_tsc);
 
-/** What a program that measures is asked for, by PLX_MEASURE_OPTIONS. */
+/** Options of a measuring program, from PLX_MEASURE_OPTIONS. */
 struct plx_measure {
-	uint64_t count, duration_ns; /**< count 0: duration_ns decides */
-	uint64_t rate;               /**< a second, of an open loop; 0: closed loop */
+	uint64_t count, duration_ns; /**< if count is 0, duration_ns applies */
+	uint64_t rate;               /**< per second, open loop; 0: closed loop */
 	unsigned arrival;            /**< enum plx_arrival */
 	uint64_t seed;               /**< of the arrivals */
 	const char *out_dir;         /**< NULL: the result is not written to files */
 	const char *name;            /**< of the result */
-	bool process;                /**< the self-test service of whatever process listens there */
+	bool process;                /**< measure that process' self-test service */
 	bool count_given, duration_given, arrival_given, seed_given;
 };
 
-/** To exit with where a run came to its end, and its figures are not what they claim to be. */
+/** Exit status of a complete run whose figures failed their check. */
 #define PLX_MEASURE_DOUBTED      3
 
 #define PLX_MEASURE_IDLE_BYTES   64
@@ -217,8 +217,8 @@ struct plx_measure {
 #define PLX_MEASURE_DURATION_MAX (7 * 86400 * PLX_NS_PER_S)
 #define PLX_MEASURE_RATE_MAX     100000000
 
-/** Rows for a table of options. m: a struct plx_measure. default_, name_: what the help gives as
- * the default of --duration, such as " (default 5s)", and of --name. */
+/** Rows for an option table. m: a struct plx_measure. default_, name_: the defaults that the help
+ * shows for --duration, such as " (default 5s)", and for --name. */
 /* clang-format off */
 #define PLX_MEASURE_OPTIONS(m, default_, name_) \
 	PLX_FLAG("process", &(m).process, \
@@ -238,10 +238,10 @@ struct plx_measure {
 	PLX_TEXT("name", "NAME", &(m).name, "name of the result (default " name_ ")")
 /* clang-format on */
 
-/** Return: 0; -EINVAL these options do not go together, or the name is none of a file. */
+/** Return: 0; -EINVAL conflicting options, or the name is not a file name. */
 int plx_measure_check(const struct plx_measure *measure);
 
-/** So long a time in ticks of plx_tsc. Thread: any. */
+/** Convert ns to ticks of plx_tsc. Thread: any. */
 uint64_t plx_measure_tsc(uint64_t ns);
 
 /** The --idle policy of the calling lcore. Return: out. */
@@ -250,63 +250,62 @@ const char *plx_measure_idle(char out[PLX_MEASURE_IDLE_BYTES]);
 /** The signal that stopped the loops, "SIGINT" or "SIGTERM". Thread: any. */
 const char *plx_measure_signal(void);
 
-/** Print, above the figures, what cut a run short, and how far it came: count, in `unit`
+/** Print, above the figures, why the run stopped early and how far it got: count, in `unit`
  * ("calls"), or elapsed_ns. */
 void plx_measure_say_interrupted(const struct plx_measure *measure, const char *why, uint64_t count,
 				 const char *unit, uint64_t elapsed_ns);
-
-/* Results ---------------------------------------------------------------------------------- */
 
 /** One measurement of round-trip times. */
 struct plx_result {
 	const char *name;     /**< of the run: "tcp-poll" */
 	const char *provider; /**< "plx_tcp" */
-	const char *idle;     /**< policy of the lcore that measured: "poll" */
+	const char *idle;     /**< policy of the measuring lcore: "poll" */
 	uint64_t size_bytes;
 	uint64_t elapsed_ns;     /**< of the measured part */
-	uint64_t in_flight;      /**< closed loop: requests under way at a time; 0: one */
-	uint64_t lost;           /**< requests without an answer */
-	double rate;             /**< target of an open loop, per second; 0: closed loop */
-	uint64_t scheduled_ns;   /**< open loop: from the first to the last intended send */
-	uint64_t sending_ns;     /**< open loop: from the first intended to the last true send */
+	uint64_t in_flight;      /**< closed loop: requests in flight at a time; 0: one */
+	uint64_t lost;           /**< requests without a reply */
+	double rate;             /**< open loop: target per second; 0: closed loop */
+	uint64_t scheduled_ns;   /**< open loop: first to last intended send */
+	uint64_t sending_ns;     /**< open loop: first intended to last actual send */
 	bool verified;           /**< closed loop: contents were compared between round trips */
-	bool has_gaps;           /**< closed loop: do not check the time between round trips */
-	const char *interrupted; /**< what cut it short; NULL: nothing */
-	bool failed;             /**< ... and that is no signal: it is not valid */
-	uint64_t planned_count, planned_ns; /**< with interrupted: what was asked for, or 0 */
-	const char *arrival;                /**< "fixed", "poisson"; NULL in a closed loop */
+	bool has_gaps;           /**< closed loop: skip the check of time between round trips */
+	const char *interrupted; /**< why the run stopped early; NULL: it did not */
+	bool failed;             /**< ... and not by a signal: the result is invalid */
+	uint64_t planned_count, planned_ns; /**< with interrupted: the requested amount, or 0 */
+	const char *arrival;                /**< "fixed", "poisson"; NULL: closed loop */
 	uint64_t seed;                      /**< of the arrivals */
 	double clock_drift_ppm;
-	const struct plx_hist *rtt_ns;     /**< open loop: from the intended time */
-	const struct plx_hist *service_ns; /**< open loop: from the true send; else NULL */
-	struct json_t *more;               /**< jansson's: keys to write too; NULL: none */
+	const struct plx_hist *rtt_ns;     /**< open loop: from the intended send */
+	const struct plx_hist *service_ns; /**< open loop: from the actual send; otherwise NULL */
+	struct json_t *more;               /**< jansson object with further keys to write; NULL:
+					    * none */
 };
 
-/** Print the line of percentiles (n/a if there are too few samples) and a histogram at most
- * `columns` wide (0: the terminal's, or 80). */
+/** jansson object with more keys; NULL: none */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
-/** A percentile in microseconds, for people; "n/a" if there are too few samples. Returns out. */
+/** Format a percentile in microseconds; "n/a" if there are too few samples. Return: out. */
 const char *plx_result_quantile(const struct plx_hist *hist, double fraction, char *out,
 				size_t size);
 
-/** Check the run against itself: a closed loop's mean times count is within 3 % of elapsed, unless
- * contents were verified between round trips; an open loop sent what was scheduled in the time that
- * was scheduled, to 0.1 %, and lost nothing. Return: 0; -ERANGE, the text saying what. */
+/** Check that the figures are consistent. Closed loop: mean times count is within 3 % of elapsed,
+ * unless contents were verified between round trips. Open loop: it sent what was scheduled in the
+ * scheduled time, within 0.1 %, and lost nothing. Return: 0; -ERANGE, with a text. */
 int plx_result_check(const struct plx_result *result);
 
-/** Check, before a long run, that its results can be written: make directory `dir` if missing, and
- * see that files named `name` may be made there. Return: 0; -errno with the path. */
+/** Before a long run, check that its results can be written: create directory `dir` if missing, and
+ * check that files named `name` can be created there. Return: 0; -errno, the text names the
+ * path. */
 int plx_result_prepare(const char *name, const char *dir);
 
-/** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, made if missing. JSON keys: name
- * provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns max_ns mean_ns
- * elapsed_ns valid interrupted and, as far as they apply, planned_count or planned_ns, lost rate
- * arrival achieved_rate seed service_p50_ns service_p99_ns clock_drift_ppm note. A percentile
- * without enough samples is null. Return: 0; -errno with the path. */
+/** Write NAME.json, NAME.hgrm and NAME.csv into directory `dir`, created if missing. JSON keys:
+ * name provider idle size_bytes count min_ns p50_ns p90_ns p99_ns p99_9_ns p99_99_ns max_ns mean_ns
+ * elapsed_ns valid interrupted and, if they apply, planned_count or planned_ns, lost rate arrival
+ * achieved_rate seed service_p50_ns service_p99_ns clock_drift_ppm note. A percentile without
+ * enough samples is null. Return: 0; -errno, the text names the path. */
 int plx_result_write(const struct plx_result *result, const char *dir);
 
-/** Set the keys that say what cut the run short: interrupted, planned_count or planned_ns. */
+/** Set the keys for a run that stopped early: interrupted, planned_count or planned_ns. */
 void plx_result_set_interrupted(struct json_t *object, const struct plx_result *result);
 
 /** Set a number, or a percentile: null if there are too few samples. */
@@ -314,10 +313,10 @@ void plx_result_set_count(struct json_t *object, const char *key, uint64_t value
 void plx_result_set_quantile(struct json_t *object, const char *key, const struct plx_hist *hist,
 			     double fraction);
 
-/** Write a file of JSON. Return: 0; -errno with the path. */
+/** Write a JSON file. Return: 0; -errno, the text names the path. */
 int plx_app_write_json(const char *path, const struct json_t *object);
 
-/** The same for DIR/NAME.json. */
+/** Write DIR/NAME.json in the same way. */
 int plx_result_write_json(const char *dir, const char *name, const struct json_t *object);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs print: lines at once, text of others, and what became of it. */
+/* Program output: unbuffered lines, untrusted text, and detection of write errors. */
 #include "app_priv.h"
 
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #define LINE_BYTES 1024
 
-/* errno of a line that could not be written; 0: all were, or had no reader. Relaxed: a number that
- * nothing hangs on; lcores say lines, and the main one looks. */
+/* errno of a line that could not be written; 0: none, or it had no reader. Relaxed: no other data
+ * depends on it. Lcores write it, the main lcore reads it. */
 static _Atomic int failure;
 
 void plx_app_say(const char *format, ...)
@@ -67,7 +67,7 @@ int plx_app_flush(void)
 	if (fflush(stdout) == 0 && !ferror(stdout) && !said)
 		return 0;
 	err = said ? said : errno;
-	/* Told once, and not tried again by exit(3). */
+	/* Reported once, and not retried by exit(3). */
 	__fpurge(stdout);
 	clearerr(stdout);
 	return plx_fail(EIO, "standard output: %s", plx_app_stream_error(err));

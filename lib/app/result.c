@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results as files: what plotters and scripts read. */
+/* Write results to files for plotters and scripts. */
 #include "plx_app.h"
 
 #include <jansson.h>
@@ -9,16 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MEAN_TOLERANCE 0.03  /* of a closed loop, against elapsed / count */
-#define BETWEEN_NS     50.0  /* ... or that much a round trip: to count it and to turn the loop */
-#define RATE_LEAST     0.999 /* of the target of an open loop */
-#define LATE_LAST_NS   1e6   /* by which the last send of a short open loop may be late */
-#define HGRM_UNIT_NS   1000  /* .hgrm values are microseconds */
+#define MEAN_TOLERANCE 0.03  /* closed loop: against elapsed / count */
+#define BETWEEN_NS     50.0  /* ... or this much per round trip, to count it and turn the loop */
+#define RATE_LEAST     0.999 /* open loop: of the target */
+#define LATE_LAST_NS   1e6   /* how late the last send of a short open loop may be */
+#define HGRM_UNIT_NS   1000  /* .hgrm values are in microseconds */
 #define PATH_BYTES     4096
 #define REAL_PRECISION 12
 #define DIRECTORY_MODE 0777
 
-/* Sends per second; over the gaps, of which there is one less than sends. */
+/* Sends per second, over the gaps: one fewer than sends. */
 static double rate_over(const struct plx_result *result, uint64_t ns)
 {
 	if (!ns || result->rtt_ns->count < 2)
@@ -48,9 +48,8 @@ static int check_closed_loop(const struct plx_result *result)
 			off * 100, elapsed / (double)PLX_NS_PER_S);
 }
 
-/* Against the schedule and not the rate that it was drawn for: that of a Poisson process differs
- * from it by chance. The last send may be late by as much as any; that is latency, and in the
- * histogram. */
+/* Check against the schedule, not the requested rate: a Poisson schedule differs from its rate by
+ * chance. The last send may be late like any other; that is latency, and in the histogram. */
 static int check_open_loop(const struct plx_result *result)
 {
 	double late_ns = (double)result->sending_ns - (double)result->scheduled_ns;
@@ -187,7 +186,7 @@ static int make_directory(const char *dir)
 		if (*at != '/')
 			continue;
 		*at = '\0';
-		mkdir(path, DIRECTORY_MODE); /* the last one tells */
+		mkdir(path, DIRECTORY_MODE); /* the last mkdir decides */
 		*at = '/';
 	}
 	if (mkdir(path, DIRECTORY_MODE) && errno != EEXIST)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results for a person at a terminal: one line of percentiles, and bars. */
+/* Print results to a terminal: one line of percentiles, and bars. */
 #include "plx_app.h"
 
 #include <math.h>
@@ -9,13 +9,13 @@
 
 #define COLUMNS_DEFAULT 80
 #define COLUMNS_LEAST   48
-#define BODY_ROWS       14 /* from the least value to p99 */
-#define TAIL_ROWS_MAX   8  /* from there to the greatest */
+#define BODY_ROWS       14 /* from the minimum to p99 */
+#define TAIL_ROWS_MAX   8  /* from there to the maximum */
 #define ROWS_MAX        (BODY_ROWS + TAIL_ROWS_MAX)
 #define BODY_FRACTION   0.99
 #define TAIL_RATIO      2.0
 
-/* What a row shows besides its bar: "LOW - HIGH  PERCENT  |". */
+/* The text of a row before its bar: "LOW - HIGH  PERCENT  |". */
 #define ROW_TEXT_COLUMNS 32
 
 struct row {
@@ -28,7 +28,7 @@ struct rows {
 	unsigned count;
 };
 
-/* Three digits or so, whatever the size. Returns out. */
+/* About three significant digits. Return: out. */
 static const char *in_us(double ns, char *out, size_t size)
 {
 	double us = ns / (double)PLX_NS_PER_US;
@@ -81,7 +81,7 @@ static void add_row(struct rows *rows, double low_ns, double high_ns)
 	rows->at[rows->count++] = (struct row){.low_ns = low_ns, .high_ns = high_ns};
 }
 
-/* Rows between low and p99: no more than there are buckets, for narrower ones would stay empty. */
+/* Rows between low and p99: at most one per bucket, because narrower rows would be empty. */
 static unsigned body_rows(const struct plx_hist *hist, double low, double body)
 {
 	size_t index = plx_hist_index(hist, (uint64_t)body);
@@ -92,8 +92,8 @@ static unsigned body_rows(const struct plx_hist *hist, double low, double body)
 	return fit < 1 ? 1 : fit < BODY_ROWS ? (unsigned)fit : BODY_ROWS;
 }
 
-/* Rows of equal ratio where nearly all values are, so that their shape shows; beyond p99 each row
- * is at least twice as far out as the last, so that the tail shows too but stays short. */
+/* Rows of equal ratio for the bulk of the values, to show their shape. Beyond p99 each row is at
+ * least twice as far out as the last, so the tail is visible but short. */
 static void lay_out(struct rows *rows, const struct plx_hist *hist)
 {
 	double low = (double)(hist->min ? hist->min : 1);
@@ -127,12 +127,12 @@ static void fill(struct rows *rows, const struct plx_hist *hist)
 			row++;
 		rows->at[row].count += hist->buckets[i];
 	}
-	/* What the last bucket holds beyond its range lies anywhere up to the maximum. */
+	/* Overflow values of the last bucket may be anywhere up to the maximum. */
 	rows->at[row].count -= hist->overflow;
 	rows->at[rows->count - 1].count += hist->overflow;
 }
 
-/* Of length in proportion to count; what is there but too little for a mark is a dot. */
+/* Length proportional to count; a non-zero count too small for a mark is a dot. */
 static void print_bar(FILE *out, uint64_t count, uint64_t greatest, unsigned room)
 {
 	unsigned length = (unsigned)((double)count / (double)greatest * room + 0.5);

@@ -10,7 +10,7 @@ const char *const plx_arrivals[] = {"fixed", "poisson", "burst", NULL};
 
 static uint64_t next_random(struct plx_schedule *schedule)
 {
-	/* splitmix64 (Steele, Lea, Flood 2014): fine for gaps, and a seed of 0 is too. */
+	/* splitmix64 (Steele, Lea, Flood 2014): good enough for gaps, and works with seed 0. */
 	uint64_t z = schedule->random += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -18,7 +18,7 @@ static uint64_t next_random(struct plx_schedule *schedule)
 	return z ^ (z >> 31);
 }
 
-/* The pause after a burst, which keeps the rate. */
+/* The pause after a burst that keeps the rate. */
 static double burst_gap(const struct plx_schedule *schedule)
 {
 	if (schedule->count % BURST_LENGTH)
