@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What clients and services share:
+/* Shared by clients and services:
  *
- *   rpc_wire.h   requests and replies as bytes; rpc_wire.c
- *   tx.c         what leaves by a link: records that are written in one turn share a message
+ *   rpc_wire.h   wire format of requests and replies; rpc_wire.c
+ *   tx.c         sending on a link: records written in one turn share a message
  *   status.c     names of statuses
  *   client/      rpc_client.h
  *   service/     rpc_service.h */
@@ -16,7 +16,7 @@
 
 #include <sys/queue.h>
 
-/* Receive buffers of a link: what one lcore writes while the other one is away for some us. */
+/* Receive buffers per link: what one lcore writes while the other is away for a few us. */
 #define RPC_RX_BUFS 32
 
 extern struct plx_log_component rpc_log;
@@ -25,40 +25,40 @@ struct rpc_tx {
 	struct plx_link *link; /* NULL: ended */
 	struct plx_task flush;
 	uint8_t *batch;
-	uint32_t bytes;                    /* of it, that are written */
-	uint32_t batch_max;                /* RPC_BATCH_BYTES, or less: what the peer takes */
-	bool blocked;                      /* the link gave -EAGAIN, and on_writable has not come */
-	STAILQ_HEAD(, rpc_queued) waiting; /* whole messages, before the batch */
-	uint64_t waiting_bytes;            /* in these */
+	uint32_t bytes;                    /* written in the batch */
+	uint32_t batch_max;                /* RPC_BATCH_BYTES, or less if the peer accepts less */
+	bool blocked;                      /* -EAGAIN from the link; on_writable has not run */
+	STAILQ_HEAD(, rpc_queued) waiting; /* whole messages, sent before the batch */
+	uint64_t waiting_bytes;            /* of `waiting` */
 	uint64_t messages;                 /* sent */
 };
 
-/* Describe links on which records with payloads of up to payload_max come. */
+/* Fill in attr for a link that receives records with payloads of up to payload_max. */
 void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events *events,
 		       uint64_t payload_max, const struct rpc_greeting *greeting);
 
-/* What the peer said in its HELLO, which was checked. */
+/* The greeting from the peer's HELLO, which was checked. */
 struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role);
 
 /* Return: 0; -ENOMEM. */
 int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
 void rpc_tx_fini(struct rpc_tx *tx);
 
-/* Write a record without its payload, of up to batch_max with it. Return: where that is to be
- * written; NULL: no memory, or the link has ended. */
+/* Add a record and return where to write its payload; record and payload must fit into batch_max.
+ * Return: NULL: no memory, or the link has ended. */
 uint8_t *rpc_tx_reserve(struct rpc_tx *tx, const struct rpc_header *header);
 
-/* The last record that was reserved has less payload: length bytes. */
+/* Shorten the payload of the last reserved record to `length` bytes. */
 void rpc_tx_trim(struct rpc_tx *tx, uint8_t *payload, uint32_t length);
 
-/* Drop the last record that was reserved. */
+/* Drop the last reserved record. */
 void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload);
 
-/* Write a record, however long; header->length: bytes in the pieces. Return: 0; -ENOMEM. */
+/* Write a record of any length; header->length: bytes in the pieces. Return: 0; -ENOMEM. */
 int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const struct iovec *iov,
 	       int count);
 
-/* Send what is written, as far as the link takes it now. */
+/* Send what is written, as far as the link takes it. */
 void rpc_tx_flush(struct rpc_tx *tx);
 
 /* The link has room again. */
@@ -73,7 +73,7 @@ static inline void rpc_copy_pieces(uint8_t *to, const struct iovec *iov, int cou
 	}
 }
 
-/* The longest payload for a peer that accepts accepted_max, on this link. */
+/* The longest payload on this link for a peer that accepts accepted_max. */
 static inline uint64_t rpc_payload_max(const struct plx_link *link, uint64_t accepted_max)
 {
 	uint64_t longest = plx_link_message_max(link);
@@ -84,7 +84,7 @@ static inline uint64_t rpc_payload_max(const struct plx_link *link, uint64_t acc
 	return accepted_max < longest ? accepted_max : longest;
 }
 
-/* Whether more has been written than the link takes. */
+/* Return whether more is written than the link takes. */
 static inline bool rpc_tx_is_full(const struct rpc_tx *tx)
 {
 	return !STAILQ_EMPTY(&tx->waiting);

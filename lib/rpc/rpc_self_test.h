@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The self-test service of the process, which lib/eal starts. */
+/* The process' self-test service, started by lib/eal. */
 #ifndef RPC_SELF_TEST_H
 #define RPC_SELF_TEST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RPC_SELF_TEST_RATE_DEFAULT 100000 /* some hundredths of an lcore's time */
+#define RPC_SELF_TEST_RATE_DEFAULT 100000 /* a few percent of an lcore */
 
-/* A service with the methods that every service has alone, for who wants the self-test of this
- * process (self_test of struct plx_link_attr), at whatever listens in it. Up to 16 such clients on
- * each lcore, which end when they ask for nothing for 10 s, requests of up to
- * PLX_RPC_SELF_TEST_MAX, and smaller turns than services have. What is refused costs time, too:
- * beyond twice the rate, and 10000 a second, what comes is not looked at until later. rate: as
- * self_test_rate of struct plx_rpc_service_attr, and its default in services that are made from now
- * on; PLX_NONE: none, in none of these either. remote: also for peers on other hosts (not
- * plx_link_is_same_host); else those get PLX_LINK_HELLO, and PLX_RPC_DENIED from services. Thread:
- * the main lcore, before links are made. Return: 0; -EALREADY; -ENOENT not an lcore; -ENOMEM. */
+/* Start a service with only the built-in methods, for links that ask for the self-test of this
+ * process (self_test of struct plx_link_attr) at any address where it listens. Each lcore serves up
+ * to 16 such clients, with requests of up to PLX_RPC_SELF_TEST_MAX and smaller turns than other
+ * services. A client that requests nothing for 10 s is disconnected. Refusals cost time too: beyond
+ * twice the rate plus 10000 records a second, input is delayed. rate: as self_test_rate of struct
+ * plx_rpc_service_attr, and the default for services created later; PLX_NONE: disable it, also in
+ * those. remote: serve peers on other hosts (not plx_link_is_same_host); otherwise they get
+ * PLX_LINK_HELLO, and PLX_RPC_DENIED from services. Thread: the main lcore, before links are made.
+ * Return: 0; -EALREADY; -ENOENT not an lcore; -ENOMEM. */
 int rpc_self_test_start(uint32_t rate, bool remote);
 
-/* Thread: the main lcore, while no other one runs. Does nothing where it was not started. */
+/* Does nothing if it was not started. Thread: the main lcore, while no other lcore runs. */
 void rpc_self_test_stop(void);
 
 #endif

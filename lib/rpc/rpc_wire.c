@@ -7,7 +7,7 @@ _Static_assert(sizeof(struct rpc_header) == RPC_RECORD_BYTES &&
 		       sizeof(struct rpc_greeting) == RPC_GREETING_BYTES,
 	       "both are what is on the wire");
 
-/* From this host's byte order to that of the wire, or back. */
+/* Convert between host and wire byte order, in either direction. */
 static void convert(struct rpc_greeting *greeting)
 {
 	greeting->open_max = htole32(greeting->open_max);
@@ -25,7 +25,7 @@ void rpc_greeting_write(uint8_t out[RPC_GREETING_BYTES], const struct rpc_greeti
 	memcpy(out, &whole, sizeof(whole));
 }
 
-/* Bytes that are zero in this version are not looked at: a later one may use them. */
+/* Bytes that are zero in this version are ignored: a later version may use them. */
 const char *rpc_greeting_read(const uint8_t *data, size_t length, enum rpc_role role,
 			      struct rpc_greeting *out)
 {

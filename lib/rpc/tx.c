@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot path. The batch is sent as a copy, so that its memory stays in the cache; only what a slow
- * peer leaves waiting has memory of its own. */
+/* Hot path. The batch is sent as a copy, so its memory stays cached. Only messages that wait for a
+ * slow peer are allocated. */
 #include "rpc_priv.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ PLX_CONSTRUCTOR static void register_log(void)
 	plx_log_register(&rpc_log);
 }
 
-/* A message that the link did not take, in the headroom of its buffer. */
+/* A message that the link did not take; stored in the headroom of its buffer. */
 struct rpc_queued {
 	STAILQ_ENTRY(rpc_queued) link;
 	struct plx_buf *buf;
@@ -61,7 +61,7 @@ int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link)
 	return tx->batch ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
-/* The one that waits longest does not any more. Return: its reference. */
+/* Remove the oldest message. Return: its reference. */
 static struct plx_buf *take_first(struct rpc_tx *tx)
 {
 	struct plx_buf *buf = STAILQ_FIRST(&tx->waiting)->buf;
@@ -82,7 +82,7 @@ void rpc_tx_fini(struct rpc_tx *tx)
 	tx->link = NULL;
 }
 
-/* Send the batch. Return: whether it is empty now. */
+/* Send the batch. Return: whether it is now empty. */
 static bool send_batch(struct rpc_tx *tx)
 {
 	int rc;
@@ -96,9 +96,9 @@ static bool send_batch(struct rpc_tx *tx)
 		tx->blocked = true;
 		return false;
 	}
-	if (plx_unlikely(rc && rc != -ENOTCONN)) /* nothing else would tell of what is lost */
+	if (plx_unlikely(rc && rc != -ENOTCONN)) /* otherwise the loss would go unnoticed */
 		plx_link_abort(tx->link);
-	tx->messages += rc == 0; /* or it has ended, which is told */
+	tx->messages += rc == 0; /* otherwise the link reports its end */
 	tx->bytes = 0;
 	plx_task_cancel(&tx->flush);
 	return true;
@@ -127,7 +127,7 @@ void rpc_tx_writable(struct rpc_tx *tx)
 		}
 		if (rc)
 			plx_buf_unref(first);
-		if (rc && rc != -ENOTCONN) /* else it has ended, or does so here */
+		if (rc && rc != -ENOTCONN) /* otherwise it has ended, or ends here */
 			plx_link_abort(tx->link);
 		tx->messages += rc == 0;
 	}
@@ -155,7 +155,7 @@ static int send_or_queue(struct rpc_tx *tx, struct plx_buf *buf)
 	return rc == -ENOTCONN ? 0 : rc;
 }
 
-/* The batch has no room. Return: whether it is empty now. */
+/* The batch is full. Return: whether it is now empty. */
 static bool empty_batch(struct rpc_tx *tx)
 {
 	struct plx_buf *buf;
@@ -185,14 +185,14 @@ uint8_t *rpc_tx_reserve(struct rpc_tx *tx, const struct rpc_header *header)
 
 	if (plx_unlikely(!tx->link))
 		return NULL;
-	/* One that is not empty is to be flushed already, or waits for on_writable. */
+	/* If it is not empty, a flush is already scheduled or on_writable follows. */
 	if (tx->bytes == 0)
 		plx_task_schedule(&tx->flush);
 	else if (plx_unlikely(tx->bytes + bytes > tx->batch_max) && !next_batch(tx))
 		return NULL;
 	at = tx->batch + tx->bytes;
 	tx->bytes += bytes;
-	memset(at + bytes - RPC_ALIGN, 0, RPC_ALIGN); /* padding, if there is any */
+	memset(at + bytes - RPC_ALIGN, 0, RPC_ALIGN); /* padding, if any */
 	return rpc_header_write(at, header);
 }
 
@@ -211,7 +211,7 @@ void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload)
 	tx->bytes = (uint32_t)(payload - RPC_RECORD_BYTES - tx->batch);
 }
 
-/* A message of its own, behind what was written before. */
+/* Put it into a separate message after what was written before. */
 static PLX_NOINLINE int put_long(struct rpc_tx *tx, const struct rpc_header *header,
 				 const struct iovec *iov, int count)
 {

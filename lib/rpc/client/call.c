@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls: hot path. Each has a slot with its deadline's timer in it; its number is that of the slot
- * and how often that was used, so that a reply finds it at once, and one that comes late or twice
- * finds nothing. */
+/* Calls: hot path. Each call has a slot with its deadline timer. A call id is the slot's index and
+ * use count, so a reply finds its slot at once, and a late or duplicate reply finds none. */
 #include "rpc_client.h"
 
 #include <inttypes.h>
@@ -11,14 +10,14 @@
 
 _Static_assert(sizeof(struct call) == 2 * PLX_CACHE_LINE, "a call is two lines");
 
-/* Slots ---------------------------------------------------------------------------------------- */
+/* Slots ------------------------------------------------------------------------------------- */
 
 plx_rpc_call_id call_id(const struct call *call)
 {
 	return (uint64_t)call->generation << 32 | call->index;
 }
 
-/* NULL: there is no such slot. */
+/* Return NULL if there is no such slot. */
 static inline struct call *slot_of(const struct plx_rpc_client *client, uint32_t index)
 {
 	if (plx_unlikely(index / CHUNK_CALLS >= client->chunk_count))
@@ -97,7 +96,7 @@ static inline void give_back(struct plx_rpc_client *client, struct call *call)
 	client->open--;
 }
 
-/* The end of a call ---------------------------------------------------------------------------- */
+/* Completion -------------------------------------------------------------------------------- */
 
 static inline void drop_request(struct plx_rpc_client *client, struct call *call)
 {
@@ -134,10 +133,10 @@ void call_send_cancel(struct channel *channel, const struct call *call)
 {
 	struct rpc_header header = {.kind = RPC_CANCEL, .call = call_id(call)};
 
-	rpc_tx_reserve(&channel->tx, &header); /* without memory, or a link, it is not told */
+	rpc_tx_reserve(&channel->tx, &header); /* best effort: dropped without memory or a link */
 }
 
-/* Whether a service has got it, and has not said that it did nothing. */
+/* Return whether a service may have received it and has not reported that it did nothing. */
 static bool may_have_run(const struct call *call)
 {
 	return call->state == CALL_SENT || (call->saved && call->saved->link_lost);
@@ -164,7 +163,7 @@ void client_deliver(struct plx_task *task, void *arg)
 	struct plx_rpc_client *client = arg;
 	struct call *call = client->completed;
 
-	client->completed = NULL; /* what the callbacks end is for the next turn */
+	client->completed = NULL; /* calls that the callbacks complete wait for the next turn */
 	client->completed_end = &client->completed;
 	while (call) {
 		struct call *next = call->next;
@@ -176,11 +175,11 @@ void client_deliver(struct plx_task *task, void *arg)
 		client_send_waiting(client);
 }
 
-/* Whether one is there that might have had it. */
+/* Return whether a service that may have received it is up. */
 static bool has_service(const struct plx_rpc_client *client, const struct call *call)
 {
 	if (call->saved && call->saved->link_lost && call->saved->has_key)
-		return false; /* only the one that is away */
+		return false; /* only the service on the lost link has the key */
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (channel_is_up(&client->channels[i]))
 			return true;
@@ -226,7 +225,7 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 	return 0;
 }
 
-/* Sending -------------------------------------------------------------------------------------- */
+/* Sending ----------------------------------------------------------------------------------- */
 
 int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
 	      const struct rpc_header *header, const struct iovec *iov, int count)
@@ -247,7 +246,7 @@ int call_send(struct plx_rpc_client *client, struct channel *channel, struct cal
 	return 0;
 }
 
-/* With a copy of the request. Return: 0; -EINVAL; -EAGAIN; -ENOMEM. */
+/* Start with a copy of the request. Return: 0; -EINVAL; -EAGAIN; -ENOMEM. */
 static PLX_NOINLINE int start_saved(struct plx_rpc_client *client, struct call *call,
 				    const struct plx_rpc_call *what, uint64_t delay_ns,
 				    const struct iovec *iov, int count, size_t length)
@@ -361,9 +360,9 @@ int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 	return plx_rpc_callv(client, call, &(struct iovec){(void *)data, length}, 1, id_out);
 }
 
-/* Many at once --------------------------------------------------------------------------------- */
+/* Many at once ------------------------------------------------------------------------------ */
 
-/* Its link has ended: nobody knows what the service did with what was sent. */
+/* The link has ended: the fate of requests sent on it is unknown. */
 void client_channel_down(struct channel *channel)
 {
 	struct plx_rpc_client *client = channel->client;
@@ -386,7 +385,7 @@ void client_cancel_all(struct plx_rpc_client *client)
 	for (uint32_t i = 0; client->open && i < client->chunk_count * CHUNK_CALLS; i++) {
 		struct call *call = slot_of(client, i);
 
-		if (call->state == CALL_COMPLETED) /* by a callback of these */
+		if (call->state == CALL_COMPLETED) /* by a callback of this loop */
 			finish_with(client, call, (enum plx_rpc_status)call->status,
 				    call->was_sent);
 		else if (call->state != CALL_FREE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client's way to one address: a session, and what it says in its HELLO. */
+/* A client's session with one address, and its HELLO. */
 #include "rpc_client.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void set_trouble(struct channel *channel, const char *why)
 	snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
 }
 
-/* What comes of it is told no more. */
+/* No callbacks run after this. */
 void channel_end(struct channel *channel)
 {
 	if (channel->tx.link)
@@ -35,7 +35,7 @@ void channel_reject(struct channel *channel, const char *why)
 	plx_connector_fail(&channel->session, PLX_LINK_PROTOCOL, why);
 }
 
-/* The service drains, and nothing is owed by it any more. */
+/* Close if the service drains and owes no reply. */
 void channel_check_drain(struct channel *channel)
 {
 	if (!channel_is_up(channel) || !channel->draining || channel->open)
@@ -46,8 +46,7 @@ void channel_check_drain(struct channel *channel)
 	plx_connector_renew(&channel->session);
 }
 
-/* Which one --------------------------------------------------------------------------------------
- */
+/* Selection --------------------------------------------------------------------------------- */
 
 static inline bool is_better(const struct channel *channel, const struct channel *other)
 {
@@ -150,7 +149,7 @@ static void on_ended(struct plx_connector *session)
 static bool on_refused(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
 	set_trouble(of(session), why);
-	return true; /* plx_rpc_client_trouble */
+	return true; /* reported by plx_rpc_client_trouble */
 }
 
 static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)

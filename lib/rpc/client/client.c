@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client's life, and its figures. */
+/* Create and destroy clients; statistics. */
 #include "rpc_client.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ static int check_addresses(const char *const *addresses, uint32_t *count_out)
 	return 0;
 }
 
-/* Return: 0; what can never be otherwise. */
+/* Return: 0; an error that a retry cannot fix. */
 static int connect_all(struct plx_rpc_client *client, const char *const *addresses)
 {
 	for (uint32_t i = 0; i < client->channel_count; i++) {
@@ -65,10 +65,10 @@ static int connect_all(struct plx_rpc_client *client, const char *const *address
 	return 0;
 }
 
-/* Of each lcore; of the main thread, where that runs nothing any more. */
+/* Of each lcore; the main thread may handle those of an idle lcore. */
 static LIST_HEAD(, plx_rpc_client) clients[PLX_LCORE_MAX];
 
-/* A call finds out without another look. */
+/* In the child: calls fail without a separate check. */
 static void on_fork(void)
 {
 	struct plx_rpc_client *client;
@@ -112,7 +112,7 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	client->identity = client->attr.identity ?: plx_random_id();
 	client->channel_count = count;
 	LIST_INSERT_HEAD(&clients[client->lcore], client, link);
-	client->log_limit.burst = 1; /* it tries again and again */
+	client->log_limit.burst = 1; /* retries would repeat the message */
 	plx_task_init(&client->deliver, client_deliver, client);
 	for (uint32_t i = 0; i < count; i++)
 		channel_init(&client->channels[i], client);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are sent to a second service when the first one takes longer than most did: what comes
- * first counts, and the other one is told that it need not go on (Dean and Barroso, "The Tail at
- * Scale", Communications of the ACM 56/2, 2013: behind the 95th percentile it costs some 5 % more
+/* Hedging: send a call to a second service when the first takes longer than most calls did. The
+ * first reply wins, and the other service gets a CANCEL (Dean and Barroso, "The Tail at Scale",
+ * Communications of the ACM 56/2, 2013: past the 95th percentile it costs about 5 % more
  * requests). */
 #include "rpc_client.h"
 
 #define HIGHEST_NS  (10 * PLX_NS_PER_S)
 #define DIGITS      1
-#define FIRST_TIMES 100  /* what is known after so many is a beginning */
-#define TIMES       1000 /* known anew every so many */
+#define FIRST_TIMES 100  /* samples before the first estimate */
+#define TIMES       1000 /* samples per new estimate */
 
-/* A service that becomes slow would make each call one more: so there are twice as many as the
- * percentile promises, and ten in a row. In thousandths of a call. */
+/* A service that becomes slow would double every call. The budget allows twice the hedges that the
+ * percentile predicts, and ten in a row. In thousandths of a call. */
 #define BUDGET_ONE 1000
 #define BUDGET_MAX (10 * BUDGET_ONE)
 
@@ -75,7 +75,7 @@ static void record_time(struct plx_rpc_client *client, uint64_t time_ns)
 	plx_hist_reset(&hedge->times);
 }
 
-/* The call goes on on its first channel. */
+/* The call stays on its first channel. */
 void hedge_cancel(struct call *call)
 {
 	struct channel *second = call->saved->second;

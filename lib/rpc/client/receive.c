@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Batches of replies: hot path. A reply names a call that is open on this very channel, or it is
- * counted and dropped: late, twice, or made up. */
+/* Batches of replies: hot path. A reply must name an open call of this channel. Otherwise it is
+ * late, a duplicate or forged, and is counted and dropped. */
 #include "rpc_client.h"
 
 #define OVERLOAD_NS_MIN PLX_NS_PER_MS
 #define OVERLOAD_NS_MAX (100 * PLX_NS_PER_MS)
-#define FEW_CHUNKS      4 /* half a MiB of slots: less than what a core's cache has */
+#define FEW_CHUNKS      4 /* 512 KiB of slots: less than a core's cache */
 
 static inline bool is_on(const struct call *call, const struct channel *channel)
 {
@@ -13,7 +13,7 @@ static inline bool is_on(const struct call *call, const struct channel *channel)
 	       (call->saved && call->saved->second == channel);
 }
 
-/* Whether the call goes on elsewhere, although this was said of it. */
+/* Return whether the call continues elsewhere despite this reply. */
 static PLX_NOINLINE bool continues(struct channel *channel, struct call *call,
 				   const struct rpc_header *header)
 {
@@ -32,7 +32,7 @@ static PLX_NOINLINE bool continues(struct channel *channel, struct call *call,
 	       saved_redirect(channel, call);
 }
 
-/* The service as a whole is full: until its hint is over, or a ms, others are asked first. */
+/* The service is overloaded: prefer others until its hint ends, for 1 ms at least. */
 static PLX_NOINLINE void note_overload(struct channel *channel, const struct rpc_header *header)
 {
 	uint64_t hint_ns = header->retry_us * PLX_NS_PER_US;
@@ -43,13 +43,13 @@ static PLX_NOINLINE void note_overload(struct channel *channel, const struct rpc
 				       (hint_ns < OVERLOAD_NS_MAX ? hint_ns : OVERLOAD_NS_MAX);
 }
 
-/* It was sent before, and nobody knows what became of that. */
+/* It was sent before on a link that was lost, so its fate is unknown. */
 static inline bool link_was_lost(const struct call *call)
 {
 	return call->saved && call->saved->link_lost;
 }
 
-/* Return: NULL, or what is wrong with it. */
+/* Return: NULL, or the error as text. */
 static inline const char *handle_reply(struct channel *channel, const struct rpc_record *record,
 				       struct plx_buf *message)
 {
@@ -66,13 +66,13 @@ static inline const char *handle_reply(struct channel *channel, const struct rpc
 	if (plx_unlikely(status >= PLX_RPC_STATUS_COUNT || header->length > client->attr.reply_max))
 		return "it sent a reply that makes no sense";
 	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns))
-		channel->draining = true; /* what it says of one it says of all */
+		channel->draining = true; /* the status applies to the whole service */
 	if (plx_unlikely(status == PLX_RPC_OVERLOADED && !header->handler_ns))
 		note_overload(channel, header);
 	if (plx_unlikely(call->saved != NULL) && continues(channel, call, header))
 		return NULL;
 	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns && link_was_lost(call)))
-		status = PLX_RPC_PEER_DOWN; /* that other services can be asked would be wrong */
+		status = PLX_RPC_PEER_DOWN; /* DRAINING would mean a retry elsewhere is safe */
 	call_finish(client, call,
 		    &(struct plx_rpc_result){
 			    .status = status,
@@ -101,7 +101,7 @@ static inline const char *handle_record(struct channel *channel, const struct rp
 	}
 }
 
-/* The slots of many calls are not in the cache: fetch that of a record to come. */
+/* With many calls the slots are not cached: prefetch the slot of a later record. */
 static inline void fetch_call(struct plx_rpc_client *client, const struct plx_buf *message,
 			      size_t offset)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests of which there is a copy while they are open: they may have to be sent again, or to a
- * second service. And those that wait, and that the queue does not take. */
+/* Requests with a copy while they are open: they may be sent again, or to a second service. Also
+ * requests that wait and that the queue does not take. */
 #include "rpc_client.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Of most requests: more than half of them for the bytes. Others have memory of their own. */
+/* Enough for most requests: more than half is payload. Longer ones are allocated separately. */
 #define BLOCK_BYTES 256
 #define SLAB_BLOCKS 256
 
@@ -198,7 +198,7 @@ bool saved_requeue(struct plx_rpc_client *client, struct call *call)
 	if (!call->saved || client->ending)
 		return false;
 	if (call->saved->has_key && call->saved->link_lost)
-		return false; /* what went by the lost link may come to its service still */
+		return false; /* the copy sent on the lost link may still reach its service */
 	call->channel->open--;
 	saved_enqueue(client, call, &client->waiting);
 	return true;
@@ -228,7 +228,7 @@ bool saved_on_link_end(struct channel *channel, struct call *call)
 	struct saved_request *saved = call->saved;
 
 	if (call->channel != channel && saved->second != channel)
-		return true; /* it has nothing to do with it */
+		return true; /* the lost link does not affect it */
 	saved->link_lost = true;
 	if (hedge_continues(channel, call))
 		return true;
@@ -248,18 +248,18 @@ void saved_fail_retries(struct channel *channel)
 		call_complete_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
 }
 
-/* Half of the time for which the service remembers keys is left for the way. */
+/* Half of the time for which the service remembers keys is reserved for the network. */
 static bool is_remembered(const struct channel *channel, const struct saved_request *saved)
 {
 	return plx_time_since(saved->first_sent_ns, plx_loop_now_ns()) < channel->key_ns / 2;
 }
 
-/* To the service that has had them before. */
+/* Sent to the service that may have run them. */
 void saved_send_retries(struct plx_rpc_client *client, struct channel *channel)
 {
 	const struct saved_request *first;
 
-	/* Also one that drains: it answers what it has run. */
+	/* Also to a draining service: it still answers what it has run. */
 	while ((first = TAILQ_FIRST(&channel->retries)) && channel_is_up(channel) &&
 	       channel->open < channel->open_max && !rpc_tx_is_full(&channel->tx)) {
 		if (is_remembered(channel, first))
@@ -275,8 +275,8 @@ static inline void fetch_lines(const void *from, int bytes)
 		plx_prefetch_write((const char *)from + i);
 }
 
-/* Where there are many they are not in the cache: the next one's call, as the next one itself was
- * fetched before, and the one behind it. */
+/* Long lists are not cached: prefetch the next one's call, since the next one itself was prefetched
+ * before, and the one after it. */
 static inline void fetch_ahead(const struct saved_request *saved)
 {
 	const struct saved_request *next = TAILQ_NEXT(saved, link);

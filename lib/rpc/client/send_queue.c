@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot path where many calls are open. Requests that wait for room on the one link of their client,
- * and are sent once: written one behind the other, and read so, as a queue of many is not in the
- * cache, and memory in sequence is what the processor fetches by itself. A call that ends before
- * its request was sent leaves that behind as dead: its number finds nothing any more. */
+/* Hot path with many open calls: requests that wait for room on the client's only link and are sent
+ * once. They are written and read in sequence: a long queue is not cached, and the processor
+ * prefetches sequential memory. A call that completes before its request is sent leaves a stale
+ * record, whose call id finds no call. */
 #include "rpc_client.h"
 
 #include <inttypes.h>
 
 #define BLOCK_BYTES (64 << 10)
-#define STALE_MAX   (256 << 10) /* passed over at once: some 10^-4 s */
-#define AHEAD       2           /* requests whose calls are fetched before it is their turn */
+#define STALE_MAX   (256 << 10) /* skipped at once: about 100 us */
+#define AHEAD       2           /* requests whose calls are prefetched */
 
-/* One that waits. */
+/* A queued request. */
 struct queued_request {
-	uint64_t call; /* its number */
+	uint64_t call; /* call id */
 	uint64_t deadline_ns;
 	uint32_t method, length;
 	uint16_t version;
@@ -22,7 +22,7 @@ struct queued_request {
 
 struct send_queue_block {
 	struct send_queue_block *next;
-	uint32_t begin, end; /* of the records that were not taken */
+	uint32_t begin, end; /* of the remaining records */
 	uint8_t records[] PLX_ALIGNED_LINE;
 };
 
@@ -87,7 +87,7 @@ void send_queue_free(struct plx_rpc_client *client)
 	client->queue = (struct send_queue){0};
 }
 
-/* The first record is done with. */
+/* Remove the first record. */
 static inline void pop(struct send_queue *queue, uint32_t bytes)
 {
 	struct send_queue_block *block = queue->first;
@@ -145,7 +145,7 @@ static inline void leave(struct plx_rpc_client *client, struct call *call)
 	call->is_queued = false;
 }
 
-/* The call of a record; NULL: it has ended. */
+/* The call of a record; NULL: it has completed. */
 static inline struct call *call_of(const struct plx_rpc_client *client,
 				   const struct queued_request *queued)
 {
@@ -160,7 +160,7 @@ void send_queue_remove(struct plx_rpc_client *client, struct call *call)
 
 	leave(client, call);
 	queue->stale_bytes += record_bytes(call->queued_length);
-	while (queue->bytes) { /* so that one at the beginning is alive */
+	while (queue->bytes) { /* until the first record is not stale */
 		const struct queued_request *queued = record_at(queue->first, queue->first->begin);
 
 		if (call_of(client, queued))
@@ -170,7 +170,7 @@ void send_queue_remove(struct plx_rpc_client *client, struct call *call)
 	}
 }
 
-/* The calls are not in the cache where there are many: the one whose request is some behind. */
+/* With many calls they are not cached: prefetch the call of a later request. */
 static inline void fetch_ahead(struct plx_rpc_client *client)
 {
 	struct send_queue *queue = &client->queue;

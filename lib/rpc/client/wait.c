@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of threads that are no lcores: the client's lcore calls for them, and they sleep. */
+/* Calls from threads that are not lcores: the client's lcore makes the call while the thread
+ * sleeps. */
 #include "rpc_client.h"
 
 #include <semaphore.h>
 #include <time.h>
 
-/* On the stack of the thread that waits. */
+/* On the stack of the waiting thread. */
 struct waiting_call {
 	struct plx_rpc_client *client;
 	struct plx_rpc_call call;
@@ -13,10 +14,10 @@ struct waiting_call {
 	size_t length;
 	void *reply;
 	size_t room;
-	uint64_t until_ns; /* PLX_NEVER: no end */
+	uint64_t until_ns; /* PLX_NEVER: no timeout */
 	struct plx_rpc_answer answer;
 	int rc;
-	char text[256]; /* of an error */
+	char text[256]; /* error text */
 	sem_t done;
 };
 
@@ -41,7 +42,7 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 static void start(void *arg)
 {
 	struct waiting_call *waiting = arg;
-	uint64_t now_ns = plx_now_ns(); /* the turn may have begun long before */
+	uint64_t now_ns = plx_now_ns(); /* the turn may have started long ago */
 
 	waiting->call.deadline_ns = waiting->until_ns == PLX_NEVER ? PLX_NEVER
 								   : waiting->until_ns - now_ns;
@@ -56,8 +57,7 @@ static void start(void *arg)
 	sem_post(&waiting->done);
 }
 
-/* Where nothing can be taken now, in a lane or by the client, it may be soon. Return: 0; -EAGAIN
- * the time is over; another -errno. */
+/* Retry while a lane or the client is full. Return: 0; -EAGAIN timeout; another -errno. */
 static int start_there(struct waiting_call *waiting)
 {
 	const struct timespec nap = {.tv_nsec = 50 * PLX_NS_PER_US};
@@ -67,7 +67,7 @@ static int start_there(struct waiting_call *waiting)
 		waiting->rc = 0;
 		rc = plx_lcore_send(waiting->client->lcore, start, waiting);
 		if (rc == 0) {
-			while (sem_wait(&waiting->done) != 0) /* a signal */
+			while (sem_wait(&waiting->done) != 0) /* interrupted by a signal */
 				;
 			rc = waiting->rc;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a service, on all of its lcores: each sees to its own clients, told by a signal. */
+/* Drain and destroy a service on all lcores: a signal makes each lcore handle its own clients. */
 #include "rpc_service.h"
 
 #include <inttypes.h>
@@ -7,12 +7,12 @@
 
 static void unref(struct plx_rpc_service *service)
 {
-	/* D1 -> D2: what an lcore did with its part comes before the last one frees it. */
+	/* D1 -> D2: each lcore's accesses precede the free by the last lcore. */
 	if (atomic_fetch_sub_explicit(&service->refs, 1, memory_order_acq_rel) == 1)
 		service_free(service);
 }
 
-/* While it ends: the lcore has lost a client, or a request. */
+/* While the service ends: the lcore has lost a client or a request. */
 void service_end_if_idle(struct service_local *local)
 {
 	if (!LIST_EMPTY(&local->acceptor.links) || local->open)
@@ -83,7 +83,7 @@ bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
 	struct plx_rpc_service_stats stats;
 
 	plx_rpc_service_stats(service, &stats);
-	/* Relaxed: it was set by who asks, or it is early to ask. */
+	/* Relaxed: either the caller set it, or a stale false is harmless. */
 	return plx_atomic_load(&service->draining, PLX_RELAXED) && !stats.clients && !stats.open;
 }
 
@@ -118,13 +118,13 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 	return 0;
 }
 
-/* The main lcore may end the parts of those that run nothing: nobody else touches them. */
+/* The main lcore may end the parts of idle lcores, which no thread uses. */
 static bool may_end_for(uint32_t id)
 {
 	return plx_lcore_id() == plx_lcore_main() && plx_lcore_state(id) != PLX_LCORE_RUNNING;
 }
 
-/* An lcore that runs something ends its part itself, when it turns its loop. */
+/* A running lcore ends its part itself in its loop. */
 void plx_rpc_service_destroy(struct plx_rpc_service *service)
 {
 	if (!service || plx_is_forked())

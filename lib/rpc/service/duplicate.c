@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that have a key, and those of them that come again: the first one runs, and what it was
- * answered goes to the others, at once or when it is known. */
+/* Requests with a key, and their duplicates: the first runs, and the others get its reply, at once
+ * or when it is known. */
 #include "rpc_service.h"
 
 #include <stdlib.h>
 
-/* How soon the reply to a request that runs still is looked for, where it has come again: it may be
- * given on another lcore, and a client that has lost its link has waited longer than that. So many
- * at a time, some us; sooner where more of them wait. */
+/* How often to look for the reply to a request that is still running, for its duplicates. Another
+ * lcore may give the reply, and a client that lost its link has already waited longer than this. Up
+ * to POLL_MAX per poll, which takes a few us; polls more often if more wait. */
 #define POLL_NS      PLX_NS_PER_MS
 #define POLL_MANY_NS (100 * PLX_NS_PER_US)
 #define POLL_MAX     64
@@ -31,7 +31,7 @@ void duplicate_gone(struct plx_rpc_request *request)
 	rpc_request_free(request);
 }
 
-/* Return: whether it has an answer now. */
+/* Return: whether it now has an answer. */
 static bool try_answer(struct plx_rpc_request *request)
 {
 	struct peer *peer = request->peer;
@@ -44,7 +44,8 @@ static bool try_answer(struct plx_rpc_request *request)
 	state = rpc_keys_lookup(request->local->service->keys, key, &answer);
 	if (state == KEY_RUNNING)
 		return false;
-	/* The first one was told to try again; or it was long ago, and who knows. */
+	/* The first got a refusal that allows a retry, or was forgotten since: its fate is
+	 * unknown. */
 	if (state != KEY_DONE)
 		answer = (struct key_answer){.status = PLX_RPC_BUSY, .handler_ns = 1};
 	answer_again(peer, request->call, &answer);
@@ -72,7 +73,7 @@ void duplicate_on_timer(struct plx_timer *timer, void *arg)
 		start_timer(local);
 }
 
-/* It stays open until the first one of its key is answered. */
+/* It stays open until the first request with its key is answered. */
 static int wait_for_first(struct peer *peer, const struct rpc_record *record, uint32_t method,
 			  uint64_t key)
 {
@@ -126,7 +127,8 @@ enum key_state duplicate_claim(struct peer *peer, const struct rpc_record *recor
 	return state;
 }
 
-/* The first one of its key is answered. It may be tried again where its handler says so. */
+/* The first request with its key is answered. The key may run again after a refusal that allows a
+ * retry. */
 void duplicate_done(struct plx_rpc_request *request, const struct key_answer *answer,
 		    const struct iovec *iov, int count)
 {

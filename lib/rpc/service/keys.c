@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keys by client and number in a table of chains, and those that are done in the order in which
- * they were: from there they are forgotten, when their time is over, by those that come. */
+/* Keys are in a hash table by client and number. Completed keys are also in a queue in order of
+ * completion; new keys remove expired ones from it. */
 #include "keys.h"
 
 #include "rpc_priv.h"
@@ -10,12 +10,12 @@
 
 #define SHARDS        16
 #define SLAB_ENTRIES  64
-#define FORGET_MAX    4 /* by one that comes: more than one, or it would never get less */
+#define FORGET_MAX    4 /* per new key: more than one, so that the queue can shrink */
 #define FULL_RETRY_NS PLX_NS_PER_MS
 
 struct key_entry {
-	struct key_entry *next;       /* of its chain, or free */
-	STAILQ_ENTRY(key_entry) link; /* of those that are done */
+	struct key_entry *next;       /* in its chain or the free list */
+	STAILQ_ENTRY(key_entry) link; /* in `done` */
 	struct rpc_key key;
 	uint64_t done_ns;
 	uint32_t method;
@@ -30,17 +30,17 @@ struct slab {
 
 struct shard {
 	pthread_mutex_t lock;
-	struct key_entry **chains; /* NULL: no key has come yet */
+	struct key_entry **chains; /* NULL: no key yet */
 	struct key_entry *free;
-	STAILQ_HEAD(, key_entry) done; /* the oldest one first */
+	STAILQ_HEAD(, key_entry) done; /* oldest first */
 	struct slab *slabs;
-	uint64_t bytes; /* of replies that have memory of their own */
+	uint64_t bytes; /* of separately allocated replies */
 	uint32_t count;
 } PLX_ALIGNED_LINE;
 
 struct rpc_keys {
 	struct shard shards[SHARDS];
-	uint64_t secret; /* odd, at random: keys are chosen by clients */
+	uint64_t secret; /* odd and random, because clients choose keys */
 	uint64_t keep_ns, shard_bytes_max;
 	uint32_t shard_max, mask; /* of the chains */
 };
@@ -88,8 +88,8 @@ void rpc_keys_destroy(struct rpc_keys *keys)
 	free(keys);
 }
 
-/* By an odd multiplier at random, as the table of open requests: the upper bits are the good ones,
- * and those alone. */
+/* Hash with a random odd multiplier, like the table of open requests. Only the upper bits are
+ * good. */
 static struct shard *shard_of(struct rpc_keys *keys, struct rpc_key key)
 {
 	return &keys->shards[(key.client * keys->secret) >> 60];
@@ -188,7 +188,7 @@ static uint64_t room_after_ns(const struct rpc_keys *keys, const struct shard *s
 	return end_ns > now_ns ? end_ns - now_ns : FULL_RETRY_NS;
 }
 
-/* Without memory for a copy it is one that was lost. */
+/* If the copy cannot be allocated, the reply counts as lost. */
 static void copy_answer(const struct key_answer *from, struct key_answer *to)
 {
 	*to = *from;
@@ -245,7 +245,7 @@ enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key,
 	return state;
 }
 
-/* Return: whether there was memory for them. */
+/* Return: whether they could be allocated. */
 static bool keep_bytes(struct key_answer *kept, const struct iovec *iov, int count)
 {
 	uint8_t *at = kept->bytes;

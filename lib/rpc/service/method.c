@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The methods of a service: found by id and version in a table. */
+/* A service's methods: a hash table by id and version. */
 #include "rpc_service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* The multiplier is 2^32 over the golden ratio (Knuth, The Art of Computer Programming 3, 6.4). */
+/* The multiplier is 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 3,
+ * 6.4). */
 static inline uint32_t place_of(uint32_t id, uint16_t version)
 {
 	uint32_t mixed = (id ^ (uint32_t)version << 16) * UINT32_C(0x9e3779b9);
@@ -36,7 +37,7 @@ static void put_in_table(struct plx_rpc_service *service, const struct method *m
 	service->table[at & service->table_mask] = method->index + 1;
 }
 
-/* At least half of it stays free, so that what is not there is soon not found. */
+/* At least half of the table stays free, so that failed lookups are fast. */
 bool method_make_table(struct plx_rpc_service *service, uint32_t count)
 {
 	uint32_t size = 8;

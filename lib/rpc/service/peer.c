@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A client's link at the service, from its HELLO to its end. */
+/* A client's link at the service, from HELLO to disconnect. */
 #include "rpc_service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* For a client to leave. */
+/* Time for a client to leave. */
 #define LEAVE_NS (2 * PLX_NS_PER_S)
 
-/* How long one of few places is kept for a client that asks for nothing. */
+/* How long an idle client keeps one of the few places. */
 #define IDLE_NS (10 * PLX_NS_PER_S)
 
 static struct service_local *local_of(struct plx_acceptor *acceptor)
@@ -70,7 +70,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
 	struct service_local *local = local_of(acceptor);
 	struct peer *peer;
 
-	if (local->ending || has_max_clients(local)) /* by now */
+	if (local->ending || has_max_clients(local)) /* may have changed since its HELLO */
 		return NULL;
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
@@ -173,7 +173,7 @@ void peer_reject(struct peer *peer, const char *why)
 	plx_accepted_fail(&peer->session, why);
 }
 
-/* Whether it waits for nothing, and has been told all. */
+/* Return whether the client waits for no reply, and all output is sent. */
 static bool has_nothing_open(const struct peer *peer)
 {
 	return peer->open.count == peer->open.gone && STAILQ_EMPTY(&peer->backlog) &&
@@ -197,7 +197,8 @@ static void end_pause(struct peer *peer)
 	turns_resume(peer);
 }
 
-/* It has had its time: to wait, to leave a service that drains, or to want anything. */
+/* A pause has ended, or the client's time is up: to leave a draining service, or to send a
+ * request. */
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct peer *peer = arg;
@@ -212,8 +213,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		plx_timer_start(&peer->timer, LEAVE_NS);
 }
 
-/* A client that knows goes elsewhere, and closes the link when it has its answers: so nothing that
- * is on its way is lost. */
+/* Notify the client, so that it uses another service and closes the link after its last reply. No
+ * request in flight is lost. */
 void peer_drain(struct peer *peer)
 {
 	struct rpc_header header = {.kind = RPC_DRAIN};
@@ -223,7 +224,7 @@ void peer_drain(struct peer *peer)
 		return;
 	}
 	rpc_tx_flush(&peer->tx);
-	peer->answered_ns = plx_loop_now_ns(); /* it has had no time to leave yet */
+	peer->answered_ns = plx_loop_now_ns(); /* gives it time to leave */
 	if (!peer->paused)
 		plx_timer_start(&peer->timer, LEAVE_NS);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replies: hot path, where they are given on the request's own lcore. */
+/* Replies: hot path if given on the request's lcore. */
 #include "rpc_service.h"
 
 #include <assert.h>
@@ -7,27 +7,27 @@
 
 #define BEGIN_BYTES_MAX 2048
 
-/* An answer without the numbers of its request. */
+/* A reply without the numbers of its request. */
 struct answer {
 	enum plx_rpc_status status;
-	uint32_t number; /* the code, or when to try again */
+	uint32_t number; /* the code, or the retry time */
 	const struct iovec *iov;
 	int count;
 	size_t length;
-	bool not_run; /* the handler says that it did nothing: the same as if none had run */
+	bool not_run; /* the handler reports that it did nothing, as if it had not run */
 };
 
-/* A reply on its way to the request's lcore. */
+/* A reply in flight to the request's lcore. */
 struct remote_reply {
 	struct plx_rpc_request *request;
 	struct answer answer;
-	struct iovec whole; /* its bytes, which follow */
+	struct iovec whole; /* the bytes, which follow */
 	uint8_t bytes[];
 };
 
 static uint32_t handler_ns(const struct plx_rpc_request *request)
 {
-	uint64_t ns = plx_tsc_to_ns(plx_tsc() - request->started) + 1; /* 0: none has run */
+	uint64_t ns = plx_tsc_to_ns(plx_tsc() - request->started) + 1; /* 0 means no handler ran */
 
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
@@ -45,7 +45,7 @@ static struct rpc_header header_of(const struct plx_rpc_request *request,
 	};
 }
 
-/* A hint, as it is on the wire: rounded up, and no longer than fits. */
+/* A hint in wire format: rounded up and limited to 32 bits. */
 static uint32_t hint_us(uint64_t retry_after_ns)
 {
 	uint64_t us = retry_after_ns / PLX_NS_PER_US + (retry_after_ns % PLX_NS_PER_US != 0);
@@ -101,7 +101,7 @@ int reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *
 	return -ENOMEM;
 }
 
-/* The handler has run, and there is no reply all the same. */
+/* The handler has run, but its reply cannot be sent. */
 static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status status)
 {
 	struct rpc_header header = header_of(request, status, 0, 0);
@@ -109,7 +109,7 @@ static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status st
 	send_header(request->peer, &header);
 }
 
-/* The request has its answer, whatever became of that. */
+/* The request is answered, whether or not the reply was sent. */
 static inline void finish(struct plx_rpc_request *request)
 {
 	struct service_local *local = request->local;
@@ -220,7 +220,7 @@ static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status st
 {
 	struct answer all = {status, number, iov, count, length, false};
 
-	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* a client that accepts it lies */
+	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* no client can really accept it */
 		all = (struct answer){.status = PLX_RPC_TOO_BIG};
 	return send_answer(request, &all);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests, and where those that are still owed a reply are found by their calls. */
+/* Requests, and the table of those that are owed a reply, by call. */
 #include "rpc_service.h"
 
 #include <assert.h>
@@ -48,7 +48,7 @@ struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint3
 	return request;
 }
 
-/* The last one of a service that has ended may take the service with it. */
+/* The last request of a destroyed service may free the service. */
 void rpc_request_free(struct plx_rpc_request *request)
 {
 	struct service_local *local = request->local;
@@ -77,7 +77,7 @@ void rpc_request_free_all(struct service_local *local)
 	local->free = NULL;
 }
 
-/* Lists ---------------------------------------------------------------------------------------- */
+/* Lists ------------------------------------------------------------------------------------- */
 
 void request_list_init(struct request_list *list, plx_timer_fn on_timer,
 		       struct service_local *local)
@@ -105,11 +105,11 @@ void request_list_remove(struct plx_rpc_request *request)
 		plx_timer_stop(&list->timer);
 }
 
-/* Those that stay open ------------------------------------------------------------------------- */
+/* Open requests ----------------------------------------------------------------------------- */
 
-/* Calls are numbered by the client. The multiplier is odd and at random, so that it cannot choose
- * numbers that meet (Dietzfelbinger and others, "A Reliable Randomized Algorithm for the
- * Closest-Pair Problem", 1997). */
+/* Clients choose call ids. The multiplier is odd and random, so that a client cannot cause
+ * collisions (Dietzfelbinger and others, "A Reliable Randomized Algorithm for the Closest-Pair
+ * Problem", 1997). */
 static struct plx_rpc_request **bucket_of(const struct open_table *table, uint64_t call)
 {
 	return &table->buckets[((call * table->multiplier) >> 32) * ((uint64_t)table->mask + 1) >>
@@ -149,7 +149,7 @@ int open_add(struct peer *peer, struct plx_rpc_request *request)
 		uint32_t count = table->buckets ? 2 * (table->mask + 1) : BUCKETS_FIRST;
 
 		if (!make_buckets(table, count) && !table->buckets)
-			return -ENOMEM; /* else they get longer */
+			return -ENOMEM; /* otherwise chains get longer */
 	}
 	bucket = bucket_of(table, request->call);
 	request->next = *bucket;
@@ -193,24 +193,23 @@ void open_end(struct plx_rpc_request *request)
 	counter_add(&request->local->counts.open, -1);
 }
 
-/* Nobody waits for it any more; a reply is still owed. */
+/* The client no longer waits for it; a reply is still owed. */
 static void notify_gone(struct plx_rpc_request *request)
 {
 	const struct plx_rpc_method *method =
 		&request->local->service->methods[request->method].what;
 
-	if (request->gone) /* it was told before */
+	if (request->gone) /* already notified */
 		return;
 	request->gone = true;
 	if (method->gone && !request->local->ending)
 		method->gone(request, method->arg);
 }
 
-/* Orphans ---------------------------------------------------------------------------------------
- */
+/* Orphans ----------------------------------------------------------------------------------- */
 
-/* Requests with a key whose link was lost. Their client may come back and ask for the reply, within
- * the deadline; until then nobody is told that they are gone. */
+/* Requests with a key whose link was lost. The client may reconnect and ask for the reply within
+ * the deadline; until then `gone` is not called. */
 
 #define ORPHAN_POLL_NS (50 * PLX_NS_PER_MS)
 
@@ -223,7 +222,7 @@ static void orphan_add(struct plx_rpc_request *request)
 		plx_timer_start(&orphans->timer, ORPHAN_POLL_NS);
 }
 
-/* Those whose deadline has passed; all: every one. What is told may reply, to others too. */
+/* Notify those past their deadline; all: every one. The callback may reply, to others too. */
 static void notify_orphans(struct service_local *local, bool all)
 {
 	uint64_t now_ns = plx_loop_now_ns();
@@ -249,8 +248,8 @@ void orphans_abandon(struct service_local *local)
 	notify_orphans(local, true);
 }
 
-/* It stays in the table, and counts as the client's, until it is replied to: else a client could
- * have any number open by cancelling them. */
+/* It stays in the table and counts against the client until it is replied to. Otherwise a client
+ * could have any number open by cancelling them. */
 void rpc_request_gone(struct plx_rpc_request *request)
 {
 	if (request->list) {
@@ -269,7 +268,7 @@ void open_abandon(struct peer *peer, bool may_come_back)
 	for (uint32_t i = 0; table->buckets && i <= table->mask; i++) {
 		struct plx_rpc_request *request;
 
-		while ((request = table->buckets[i])) { /* others may be replied to meanwhile */
+		while ((request = table->buckets[i])) { /* the callback may reply to others */
 			table->buckets[i] = request->next;
 			table->count--;
 			table->gone -= request->gone;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Methods that every service has: its cost can be measured, and what it offers be seen, while it
- * works. A bound on them keeps who measures from taking the lcore. */
+/* Built-in methods of every service, to measure its cost and list its methods while it runs. A rate
+ * limit keeps clients that measure from taking over the lcore. */
 #include "rpc_self_test.h"
 #include "rpc_service.h"
 
@@ -12,8 +12,9 @@
 #define BYTES_PER_ONE 256
 #define BURST_S       0.01
 
-/* What a record of a guest's costs where it is refused, or is none: so many are looked at for each
- * one that may be answered, and so many in any case, so that who is refused hears of it. */
+/* The cost of a record to the process' self-test that is refused or invalid. It serves this many
+ * records per allowed answer, and this many per second in any case, so that refused clients get a
+ * reply. */
 #define RECORDS_PER_ANSWER 2
 #define RECORDS_ALWAYS     10000
 
@@ -33,9 +34,8 @@ static void refill(struct token_bucket *bucket, double rate)
 		bucket->tokens = room;
 }
 
-/* Return: whether there was room for one request with `bytes` in or out. Who is refused comes again
- * when half of the bucket is full: one at a time, each behind a pause, would measure how an lcore
- * wakes. */
+/* Return: whether the rate allows one request with `bytes` in or out. A refused client retries when
+ * half of the bucket is full: single requests with pauses would measure the lcore's wake-up. */
 static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
 {
 	struct token_bucket *answers_left = &request->local->answer_tokens;
@@ -54,7 +54,7 @@ static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
 	return true;
 }
 
-/* Return: whether the request may be answered; else it was refused. */
+/* Return: whether the request may be answered; otherwise it was refused. */
 static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 {
 	if (request->local->service->self_test_remote || request->peer->is_same_host)
@@ -74,7 +74,7 @@ uint64_t selftest_charge(struct service_local *local, uint32_t records)
 	return records_left->tokens < 0 ? (uint64_t)(-records_left->tokens / rate * 1e9) + 1 : 0;
 }
 
-/* arg: only discard it. */
+/* arg: not NULL: only discard it. */
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	if (may_run(request, length))
@@ -110,9 +110,9 @@ static void on_generate(struct plx_rpc_request *request, const void *data, uint3
 	free(bytes);
 }
 
-#define NAME_BYTES 256 /* of a method or a program, as it is told */
+#define NAME_BYTES 256 /* of a method or program name, as sent */
 
-/* A string of JSON. Nothing but quotes and backslashes is left to be escaped. */
+/* Write a JSON string. plx_printable leaves only quotes and backslashes to escape. */
 static void put_string(FILE *out, const char *text)
 {
 	char printable[NAME_BYTES];
@@ -137,8 +137,7 @@ static void put_method(FILE *out, const struct plx_rpc_method_stats *stats)
 		stats->requests, stats->replies, stats->refused, stats->slow, stats->handler_ns);
 }
 
-/* Written by hand: building objects first took 200 us and more, in which the lcore does nothing
- * else. */
+/* Written by hand: building jansson objects blocked the lcore for 200 us and more. */
 static void put_description(FILE *out, const struct service_local *local)
 {
 	uint64_t uptime_ns = plx_time_since(local->service->created_ns, plx_loop_now_ns());
@@ -158,7 +157,7 @@ static void put_description(FILE *out, const struct service_local *local)
 	fputs("]}", out);
 }
 
-/* It counts as several others for each method, as what has to be written is longer. */
+/* Each method counts as several requests, because its output is long. */
 static void on_describe(struct plx_rpc_request *request, const void *data, uint32_t length,
 			void *arg)
 {
@@ -195,7 +194,7 @@ int selftest_add(struct plx_rpc_service *service)
 	return 0;
 }
 
-/* That of the process -------------------------------------------------------------------------- */
+/* The process' self-test -------------------------------------------------------------------- */
 
 static struct plx_rpc_service *of_process; /* the main lcore's */
 uint32_t selftest_rate = RPC_SELF_TEST_RATE_DEFAULT;
@@ -203,7 +202,7 @@ bool selftest_is_remote;
 
 int rpc_self_test_start(uint32_t rate, bool remote)
 {
-	/* Less than a service's: it is a guest of what runs there. */
+	/* Lower limits than a service's, because it is a guest of the program. */
 	struct plx_rpc_service_attr attr = {
 		.request_max = PLX_RPC_SELF_TEST_MAX,
 		.open_max = 256,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A request of a batch: hot path. What it asks for is checked, the cheapest first; then its handler
- * runs to completion. */
+/* A request of a batch: hot path. Checks it, cheapest checks first; then its handler runs to
+ * completion. */
 #include "rpc_service.h"
 
 #include <inttypes.h>
 
-/* For so long it is known how long a handler takes as a rule. */
+/* How long the median handler time stays valid. */
 #define KNOWN_NS (100 * PLX_NS_PER_MS)
 
 static int refuse(struct peer *peer, const struct rpc_record *record, enum plx_rpc_status status,
@@ -15,7 +15,7 @@ static int refuse(struct peer *peer, const struct rpc_record *record, enum plx_r
 	return reply_refusal(peer, record->header.call, status, 0);
 }
 
-/* How long a request of the method is open, on average: in that time there will be room again. */
+/* How long a request of the method is open on average: after that time there should be room. */
 static uint64_t mean_open_ns(const struct method_local *method)
 {
 	uint64_t requests = counter_get(&method->requests);
@@ -49,7 +49,7 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 	struct method_local *mine = &local->methods[method->index];
 
 	counter_add(&mine->slow, 1);
-	if (method->what.id >= PLX_RPC_SELF_TEST) /* nothing that the program can change */
+	if (method->what.id >= PLX_RPC_SELF_TEST) /* the program cannot change these */
 		return;
 	if (plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
 		plx_log(&rpc_log, PLX_LOG_WARNING,
@@ -59,7 +59,7 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 			local->lcore);
 }
 
-/* Its handler has left it open. */
+/* The handler has left it open. */
 static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *request)
 {
 	plx_rpc_reply_abandon(request);
@@ -69,20 +69,20 @@ static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *r
 	peer->local->methods[request->method].open++;
 	counter_add(&peer->local->counts.open, 1);
 	if (open_find(peer, request->call)) {
-		request->peer = NULL; /* which is it? None of them is to be told */
+		request->peer = NULL; /* ambiguous: notify neither of them */
 		peer_reject(peer, "it gave two open calls one number");
 		return;
 	}
 	if (open_add(peer, request) == 0)
 		return;
-	/* It cannot be found again, so nobody will be told of it: the reply goes nowhere. */
+	/* Its cancellation could not find it, so its reply is discarded. */
 	request->peer = NULL;
 	peer_reject(peer, "there is no memory for its open calls");
 }
 
-/* The median of its handler's times, about: a step of a sixteenth up or down for each (Ma,
- * Muthukrishnan and Sandler, "Frugal Streaming for Estimating Quantiles", 2013), as one handler
- * that was held up says little about the next. */
+/* Approximate the median handler time: each sample moves it a sixteenth up or down (Ma,
+ * Muthukrishnan and Sandler, "Frugal Streaming for Estimating Quantiles", 2013). One delayed
+ * handler says little about the next. */
 static inline void update_median(struct method_local *local, uint64_t ns)
 {
 	uint64_t step = local->median_ns / 16 + 1;
@@ -94,8 +94,8 @@ static inline void update_median(struct method_local *local, uint64_t ns)
 		local->median_ns -= step;
 }
 
-/* Whether the time that is left is over, or less than its handler takes; but where that is not
- * known any more as none has run for long, it may have become faster, and this one will tell. */
+/* Return whether the time left is over, or less than the handler takes. If no request has run
+ * recently, the handler may have become faster, so run this one to find out. */
 static inline bool is_late(const struct peer *peer, const struct rpc_record *record,
 			   const struct method_local *local)
 {
@@ -120,7 +120,7 @@ static inline void run(struct peer *peer, const struct method *method,
 	request->started = plx_tsc();
 	counter_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
-	cycles = plx_tsc() - request->started; /* the request itself may be free by now */
+	cycles = plx_tsc() - request->started; /* the request may be freed */
 	update_median(mine, plx_tsc_to_ns(cycles));
 	if (request->state == REQUEST_RUNNING)
 		leave_open(peer, request);
@@ -130,8 +130,8 @@ static inline void run(struct peer *peer, const struct method *method,
 		report_slow(local, method, cycles);
 }
 
-/* Why the request is refused, where that needs no look at what is open; OK: it is not. *count_out:
- * counts that. */
+/* Checks that do not depend on open requests. Return: the status to refuse with, counted in
+ * *count_out; OK. */
 static inline enum plx_rpc_status check(struct peer *peer, const struct rpc_record *record,
 					const struct method *method, _Atomic uint64_t **count_out)
 {
@@ -153,7 +153,7 @@ static inline enum plx_rpc_status check(struct peer *peer, const struct rpc_reco
 		     : PLX_RPC_OK;
 }
 
-/* Return: the request, to be run; NULL: it was refused, or, as *rc_out says, not even that. */
+/* Return: the request to run; NULL: refused, or *rc_out if even that failed. */
 static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_record *record,
 					    const struct method *method, int *rc_out)
 {
@@ -184,8 +184,8 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 	return request;
 }
 
-/* It runs if no other one of its key did: whether one has comes first, as then that is the answer,
- * however full or late it is. */
+/* Run it if its key is new. This check comes first, because a known reply is valid even if the
+ * service is full or the deadline has passed. */
 static PLX_NOINLINE int serve_keyed(struct peer *peer, const struct rpc_record *record,
 				    const struct method *method, struct plx_buf *message)
 {
@@ -198,7 +198,7 @@ static PLX_NOINLINE int serve_keyed(struct peer *peer, const struct rpc_record *
 	memcpy(&key, record->payload, sizeof(key));
 	rest.payload += RPC_KEY_BYTES;
 	rest.header.length -= RPC_KEY_BYTES;
-	/* Those of the self-test do nothing: there is nothing to be remembered. */
+	/* Self-test methods change nothing, so there is nothing to remember. */
 	if (method && method->what.id < PLX_RPC_SELF_TEST &&
 	    duplicate_claim(peer, &rest, method, le64toh(key), &entry, &rc) != KEY_NEW) {
 		peer->turn_cycles += plx_tsc() - began;
@@ -214,7 +214,7 @@ static PLX_NOINLINE int serve_keyed(struct peer *peer, const struct rpc_record *
 	return rc;
 }
 
-/* Return: 0; -ENOMEM not even for a refusal. */
+/* Return: 0; -ENOMEM if it could not even be refused. */
 static int serve_request(struct peer *peer, const struct rpc_record *record,
 			 struct plx_buf *message)
 {
@@ -233,7 +233,7 @@ static int serve_request(struct peer *peer, const struct rpc_record *record,
 	return rc;
 }
 
-/* What is said about a request that is none; NULL: it is one. */
+/* Return the error in a request as text; NULL: valid. */
 static inline const char *wrong_request(const struct rpc_header *header)
 {
 	if (plx_likely(header->flags == 0))
@@ -248,7 +248,7 @@ static void serve_cancel(struct peer *peer, const struct rpc_record *record)
 {
 	struct plx_rpc_request *request = open_find(peer, record->header.call);
 
-	if (!request) /* it was answered meanwhile */
+	if (!request) /* already answered */
 		return;
 	counter_add(&peer->local->counts.cancelled, 1);
 	rpc_request_gone(request);
@@ -257,7 +257,7 @@ static void serve_cancel(struct peer *peer, const struct rpc_record *record)
 bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *message,
 		  const char **wrong_out)
 {
-	peer->turn_count++; /* whatever it is, and becomes of it */
+	peer->turn_count++; /* counts any record, whatever its result */
 	switch (record->header.kind) {
 	case RPC_REQUEST:
 		*wrong_out = wrong_request(&record->header);
@@ -265,7 +265,7 @@ bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx
 			return false;
 		if (plx_likely(serve_request(peer, record, message) == 0))
 			return true;
-		*wrong_out = NULL; /* it was thrown out already */
+		*wrong_out = NULL; /* already rejected */
 		return false;
 	case RPC_CANCEL:
 		serve_cancel(peer, record);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service's life, its addresses, its figures. */
+/* A service's life cycle, addresses and statistics. */
 #include "rpc_service.h"
 
 #include <inttypes.h>
@@ -59,7 +59,7 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 	return 0;
 }
 
-/* Zeroed, and in lines of its own: an lcore writes there, and others do not want to notice. */
+/* Zeroed private cache lines, so that an lcore's writes do not disturb others. */
 static void *lines(size_t bytes)
 {
 	size_t whole = (bytes + PLX_CACHE_LINE - 1) & ~(size_t)(PLX_CACHE_LINE - 1);
@@ -92,7 +92,7 @@ static int make_parts(struct plx_rpc_service *service)
 		plx_signal_init(&service->local[id]->wakeup, id, service_on_signal,
 				service->local[id]);
 		atomic_fetch_add_explicit(&service->refs, 1,
-					  memory_order_relaxed); /* nobody's yet */
+					  memory_order_relaxed); /* not shared yet */
 	}
 	return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a client sent, served by turns: hot path. No client has more than its part of one, and what
- * waits for the next stays where it was received: it takes its place out of the client's window, so
- * it is bounded, and the client is held up, nobody else. */
+/* Serve a client's input in turns: hot path. A client that has used up its turn waits, with its
+ * input in the receive buffers. That input takes up the client's window, so it is bounded, and only
+ * this client is held up. */
 #include "rpc_service.h"
 
 #include <stdlib.h>
 
-/* When to try again, where as much of a client waits as may. */
+/* The retry hint when a client's backlog is full. */
 #define BUSY_RETRY_NS PLX_NS_PER_MS
 
 static inline void begin_turn(struct peer *peer)
@@ -20,7 +20,7 @@ static inline void begin_turn(struct peer *peer)
 	peer->turn_cycles = 0;
 }
 
-/* Whether it may have one more request begun in this turn, and takes its replies. */
+/* Return whether the client may start another request in this turn and takes its replies. */
 static inline bool may_serve(const struct peer *peer)
 {
 	const struct plx_rpc_service *service = peer->local->service;
@@ -30,8 +30,8 @@ static inline bool may_serve(const struct peer *peer)
 	       peer->turn_cycles < service->turn_cycles && !rpc_tx_is_full(&peer->tx);
 }
 
-/* What the self-test of the process may cost it is counted by record, whatever that asks for. One
- * that sends more is not served for a while: it takes that out of its own window. */
+/* The process' self-test is charged per record of any kind. A client that sends too many pauses,
+ * and its window fills up. */
 static PLX_NOINLINE void charge_self_test(struct peer *peer, uint32_t records)
 {
 	uint64_t delay_ns = selftest_charge(peer->local, records);
@@ -42,8 +42,8 @@ static PLX_NOINLINE void charge_self_test(struct peer *peer, uint32_t records)
 	plx_timer_start(&peer->timer, delay_ns);
 }
 
-/* A batch, from *offset on. Return: whether it is done; if not, where it goes on is at *offset, and
- * the peer may be about to end. */
+/* Serve a batch from *offset. Return: whether it is done; if not, *offset is where to continue, and
+ * the peer may be closing. */
 static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offset)
 {
 	struct rpc_record record;
@@ -69,13 +69,13 @@ static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offs
 	return *offset == message->len || peer->session.failure;
 }
 
-/* Short ones are bounded by the link's window. */
+/* The link's window bounds short ones. */
 static inline uint64_t long_bytes(const struct plx_buf *message)
 {
 	return message->len > RPC_BATCH_BYTES ? message->len : 0;
 }
 
-/* Return: the one that waits longest, in no list. */
+/* Remove and return the oldest. */
 static struct backlog *take_first(struct peer *peer)
 {
 	struct backlog *first = STAILQ_FIRST(&peer->backlog);
@@ -114,11 +114,11 @@ void turns_serve(struct plx_task *task, void *arg)
 		backlog_free(first);
 	}
 	rpc_tx_flush(&peer->tx);
-	/* What holds it up is ended by on_writable, or by its timer. */
+	/* on_writable or the timer resumes a client that is held up. */
 	turns_resume(peer);
 }
 
-/* The rest of a message waits. */
+/* Queue the rest of a message. */
 static PLX_NOINLINE void defer(struct peer *peer, struct plx_buf *message, size_t offset)
 {
 	struct backlog *last = malloc(sizeof(*last));
@@ -135,7 +135,7 @@ static PLX_NOINLINE void defer(struct peer *peer, struct plx_buf *message, size_
 	turns_resume(peer);
 }
 
-/* A long message is a single record. Return: NULL, or what is wrong with it. */
+/* A long message must be a single record. Return: NULL, or the error as text. */
 static PLX_NOINLINE const char *wrong_long(const struct peer *peer, const struct plx_buf *message)
 {
 	const struct rpc_header *header = (const struct rpc_header *)message->data;
@@ -148,8 +148,8 @@ static PLX_NOINLINE const char *wrong_long(const struct peer *peer, const struct
 	return NULL;
 }
 
-/* Where what waits fills its bound a long request is refused, before those that wait. Return:
- * whether it was seen to. */
+/* If the backlog is at its limit, refuse a long request at once, ahead of those that wait. Return:
+ * whether it was handled. */
 static PLX_NOINLINE bool refuse_long(struct peer *peer, const struct plx_buf *message)
 {
 	struct service_local *local = peer->local;
