@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The event loop: the lcore's, with a beginning and an end as NetIO has them. */
+/* The event loop: an lcore's loop with NetIO's init and fini. */
 #include "accept.h"
 #include "connection.h"
 #include "pubsub_priv.h"
 #include "push.h"
 
-#define CLOSING_NS (4 * PLX_NS_PER_S) /* the EAL waits for 5 s, where it stops an lcore */
+#define CLOSING_NS (4 * PLX_NS_PER_S) /* below the 5 s that the EAL waits for an lcore to stop */
 
 struct plx_log_component netio_log = {.name = "netio", .level = PLX_LOG_NOTICE};
 
@@ -44,13 +44,13 @@ int netio_fail_closed(void)
 	return plx_fail(ENOTCONN, "the socket is not connected");
 }
 
-/* Also netio_terminate of another thread. */
+/* Also runs after netio_terminate on another thread. */
 static void on_terminate(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct netio_eventloop *evloop = arg;
 
 	evloop->terminated = true;
-	if (evloop->running) /* else it is another one that runs on this lcore */
+	if (evloop->running) /* otherwise another loop runs on this lcore */
 		plx_loop_quit();
 }
 
@@ -63,7 +63,7 @@ static int init(struct netio_eventloop *evloop, const struct plx_eal_conf *conf)
 	if (rc)
 		return netio_fail(rc);
 	evloop->lcore_id = plx_lcore_id();
-	/* It cannot fail: that is this lcore. */
+	/* Cannot fail: the lcore is this one. */
 	plx_signal_init(&evloop->terminate, evloop->lcore_id, on_terminate, evloop);
 	evloop->ready = true;
 	return 0;
@@ -84,15 +84,15 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 	return init(&ctx->evloop, conf);
 }
 
-/* What this lcore has of sockets of other loops is closed first, also what comes meanwhile. */
+/* First closes this lcore's connections of other loops' sockets, including new ones. */
 static bool is_closing(struct netio_eventloop *evloop)
 {
 	acceptor_close_all(evloop);
 	return acceptor_any_open(evloop) || plx_session_any_closing();
 }
 
-/* Sockets that are gone close without loss, which takes turns of the loop: as long as that gets on;
- * not much longer where the process has been told to stop. */
+/* Released sockets close without loss, which takes turns of the loop. Continue while they make
+ * progress; if the process is stopping, for at most CLOSING_NS. */
 static void finish_closing(struct netio_eventloop *evloop)
 {
 	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = plx_session_progress();
@@ -121,7 +121,7 @@ static int turn_until_closed(struct netio_eventloop *evloop, enum wire_role role
 	return 0;
 }
 
-/* Those that only receive come last: their peers may be of this loop, too. */
+/* Receivers close last, because their peers may be in this loop too. */
 static int drain(struct netio_eventloop *evloop, uint64_t limit_ns)
 {
 	int rc;
@@ -183,7 +183,7 @@ int netio_fini(struct netio_context *ctx)
 	return netio_eventloop_fini(&ctx->evloop);
 }
 
-/* Also where a callback of C++ throws: see lib/lcore/loop/loop.c. */
+/* Runs even if a C++ callback throws: see lib/lcore/loop/loop.c. */
 static void leave_run(struct netio_eventloop **evloop)
 {
 	(*evloop)->running = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lcores for a process that has none: a plain main() that calls netio_init becomes one. All of this
- * is that thread's. Nothing is done when the process ends: what it holds of Pollux dies with it. */
+/* Create lcores in a process without any: the thread in main() that calls netio_init becomes an
+ * lcore, and all of this runs on it. There is no exit handler: the kernel frees everything when the
+ * process ends. */
 #include "netio_priv.h"
 #include "plx_eal.h"
 
@@ -12,20 +13,20 @@
 #define WORDS_MAX   64
 #define BLANKS      " \t\n"
 
-static unsigned entered; /* loops of the thread that set up the lcores; 0: nobody did here */
+static unsigned entered; /* loops of the thread that created the lcores; 0: not ours */
 
-/* plx_eal_parse, for a program that is to find getopt as it was. */
+/* plx_eal_parse that restores getopt's state for the program. */
 static int parse_words(int count, char **words, struct plx_eal_conf *conf)
 {
 	int old_optind = optind, old_opterr = opterr;
 	int rc = plx_eal_parse(count, words, conf);
 
-	optind = old_optind > 1 ? old_optind : 0; /* 0: glibc begins anew, with argv[1] */
+	optind = old_optind > 1 ? old_optind : 0; /* 0: glibc restarts at argv[1] */
 	opterr = old_opterr;
 	return rc;
 }
 
-/* Options as of a command line. conf points into text, which is changed. */
+/* Parse options as on a command line. Modifies text; conf points into it. */
 static int parse(char *text, struct plx_eal_conf *conf)
 {
 	char name[] = "netio", *words[WORDS_MAX + 1] = {name}, *rest;
@@ -58,7 +59,7 @@ static int set_up(const struct plx_eal_conf *wanted)
 
 	if (!text)
 		return plx_fail(ENOMEM, "netio_init: out of memory");
-	if (wanted) /* as what the program set: it keeps what it owns */
+	if (wanted) /* a copy: the caller keeps what it owns */
 		conf = *wanted;
 	memset(conf.origin, 0, sizeof(conf.origin));
 	memset(conf.level_origins, 0, sizeof(conf.level_origins));
@@ -108,6 +109,6 @@ int netio_process_leave(void)
 		return 0;
 	rc = plx_eal_fini();
 	if (rc)
-		entered = 1; /* it may be tried again */
+		entered = 1; /* so that it can be retried */
 	return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "netio_priv.h"
 
-#define CALLS_TURN_MAX 64 /* of one signal; what is left comes in the next turn */
+#define CALLS_TURN_MAX 64 /* per signal; the rest runs in the next turn */
 
-/* A backlog has fired the signal itself, so that it comes again: that one is no call. */
+/* A backlog fires the signal again to get another turn; that fire is not a call. */
 static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 {
 	struct netio_signal *signal = arg;

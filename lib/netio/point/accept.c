@@ -29,7 +29,7 @@ void accepted_notify(struct accepted *accepted, const struct notice *notice)
 		owner_of(&acceptor->session)->notify(acceptor->socket, accepted->cb_object, notice);
 }
 
-/* While the socket is there. */
+/* Only while the socket exists. */
 static void report(struct accepted *accepted, struct notice notice)
 {
 	const struct acceptor_owner *owner = owner_of(accepted->session.acceptor);
@@ -76,7 +76,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 		accepted_fail(accepted, wrong);
 }
 
-/* Of a socket that is gone, too: what waits has to leave. */
+/* Also for a released socket: its pending data must leave. */
 static void on_writable(struct plx_link *link, void *user)
 {
 	struct accepted *accepted = user;
@@ -100,7 +100,7 @@ static const struct plx_link_events events = {
 	.on_suspect = on_suspect,
 };
 
-/* What the session tells, given to the socket ------------------------------------------------- */
+/* Session callbacks, passed to the socket ----------------------------------------------------- */
 
 void accepted_on_opened(struct plx_accepted *session)
 {
@@ -109,7 +109,7 @@ void accepted_on_opened(struct plx_accepted *session)
 	uint32_t length;
 	const uint8_t *hello = plx_link_hello(session->link, &length);
 
-	wire_greeting_read(hello, length, WIRE_HELLO, &greeting); /* it was judged */
+	wire_greeting_read(hello, length, WIRE_HELLO, &greeting); /* it was checked in on_hello */
 	snprintf(accepted->peer, sizeof(accepted->peer), "%s", plx_link_peer(session->link));
 	snprintf(accepted->provider, sizeof(accepted->provider), "%s",
 		 plx_link_provider(session->link));
@@ -219,7 +219,7 @@ void acceptor_release(struct acceptor *acceptor)
 	plx_acceptor_release(&acceptor->session);
 }
 
-/* The next one of NetIO's on this lcore; after: NULL: the first. */
+/* The next NetIO acceptor on this lcore; after NULL: the first. */
 static struct acceptor *next_of(const struct acceptor *after)
 {
 	struct plx_acceptor *session = plx_acceptor_next(after ? &after->session : NULL);
@@ -229,7 +229,7 @@ static struct acceptor *next_of(const struct acceptor *after)
 	return session ? acceptor_of(session) : NULL;
 }
 
-/* Whether that loop ends its connections. */
+/* Return whether this loop closes its connections. */
 static bool is_of(const struct acceptor *acceptor, const struct netio_eventloop *evloop)
 {
 	return !acceptor->session.released && (!acceptor->evloop || acceptor->evloop == evloop);
@@ -264,7 +264,7 @@ bool acceptor_any_open(const struct netio_eventloop *evloop)
 	for (const struct acceptor *it = next_of(NULL); it; it = next_of(it)) {
 		const struct plx_accepted *accepted = LIST_FIRST(&it->session.links);
 
-		while (accepted && !accepted->link) /* those wait for who takes from the queue */
+		while (accepted && !accepted->link) /* they wait for the queue's taker */
 			accepted = LIST_NEXT(accepted, links);
 		if (is_of(it, evloop) && (accepted || (it->evloop && spread_any_open(it))))
 			return true;

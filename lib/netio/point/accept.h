@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The accepting end of sessions that carry NetIO: the greeting in their HELLO, and what sockets are
- * told. What follows a struct acceptor or a struct accepted in a greater struct is its owner's. */
+/* The accepting side of NetIO sessions: the greeting in their HELLO, and notices to sockets. An
+ * owner's structure starts with struct acceptor or struct accepted. */
 #ifndef NETIO_ACCEPT_H
 #define NETIO_ACCEPT_H
 
@@ -11,33 +11,34 @@
 struct acceptor;
 struct accepted;
 
-/* What its owner is told and asked. */
+/* Callbacks of its owner. */
 struct acceptor_owner {
-	/* First: ACCEPTOR_SESSION, and the rest as it likes. Its create asks has_room once more, as
-	 * others may have come since their HELLOs; its ended begins with accepted_note_end. */
+	/* First: ACCEPTOR_SESSION, and any others. create must check has_room again, since
+	 * connections may have been accepted since the HELLO; ended must start with
+	 * accepted_note_end. */
 	struct plx_acceptor_owner session;
-	enum wire_role role; /* of those that it takes */
-	/* Whether it takes one more. */
+	enum wire_role role; /* role of accepted peers */
+	/* Whether it accepts one more. */
 	bool (*has_room)(struct acceptor *acceptor);
-	/* The rest of the link's only while the socket is there. */
+	/* Except for the link events, only while the socket exists. */
 	notify_fn *notify;
-	/* In place of notify, which it calls by accepted_notify. NULL: notify alone. */
+	/* Replaces notify, and calls it through accepted_notify. NULL: only notify. */
 	void (*on[NOTICE_TYPES])(struct accepted *accepted, const struct notice *notice);
-	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
+	/* Return: NULL; the error as constant text, which closes the link. */
 	const char *(*received)(struct accepted *accepted, struct plx_buf *message);
 	void (*writable)(struct accepted *accepted);
-	/* The loop ends: the _fini of the socket. */
+	/* The loop ends: call the socket's _fini. */
 	void (*fini)(struct acceptor *acceptor);
 };
 
 struct acceptor {
 	struct plx_acceptor session; /* first; its owner is a struct acceptor_owner */
-	void *socket;                /* the user's; NULL: gone */
+	void *socket;                /* the user's socket; NULL: released */
 	struct netio_eventloop
-		*evloop;               /* NULL: it takes links here for a socket of another lcore */
-	struct spread *spread;         /* NULL: all links are of this lcore; spread.h */
-	struct plx_listener *listener; /* NULL: does not listen */
-	uint64_t message_max;          /* that it accepts */
+		*evloop;               /* NULL: it takes links here for a socket on another lcore */
+	struct spread *spread;         /* NULL: all links are on this lcore; spread.h */
+	struct plx_listener *listener; /* NULL: not listening */
+	uint64_t message_max;          /* accepted length */
 	uint64_t next_id;
 	struct plx_log_limit log_limit;
 	char provider[64];
@@ -45,9 +46,9 @@ struct acceptor {
 
 struct accepted {
 	struct plx_accepted session; /* first */
-	void *cb_object;             /* what callbacks get for it; set by create */
-	uint64_t id;                 /* counts up from 1 */
-	uint64_t message_max;        /* that the peer accepts */
+	void *cb_object;             /* passed to callbacks; set by create */
+	uint64_t id;                 /* counts from 1 */
+	uint64_t message_max;        /* accepted by the peer */
 	const char *closed_why;      /* why this side closed it; constant text; NULL: by its user */
 	enum plx_link_reason reason; /* why the link has ended */
 	char why[200];
@@ -65,36 +66,36 @@ static inline struct accepted *accepted_next(const struct accepted *accepted)
 	return (struct accepted *)LIST_NEXT(&accepted->session, links);
 }
 
-/* Check what sockets that listen have in common. Return: 0; -EINVAL. */
+/* Check attributes common to listening sockets. Return: 0; -EINVAL. */
 int acceptor_check(const char *provider, uint64_t message_max);
 
 /* acceptor: zeroed. provider: may be NULL. */
 void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, void *socket,
 		   const struct acceptor_owner *owner, const char *provider, uint64_t message_max);
 
-/* what: the function, for the error text; acceptor: may be NULL; attr->link: sizes and counts, the
- * rest is filled in. Return: 0; -EINVAL; -EALREADY; as plx_link_listen; logged. */
+/* what: the function, for the error text; acceptor: may be NULL; attr->link: sizes and counts only.
+ * Return: 0; -EINVAL; -EALREADY; as plx_link_listen; logged. */
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
 		    struct plx_listen_attr *attr);
 
-/* The socket is gone: close all without loss, and free it then. */
+/* The socket is released: close all without loss, then free it. */
 void acceptor_release(struct acceptor *acceptor);
 
-/* All of a loop that ends. */
+/* Release all acceptors of a loop that ends. */
 void acceptor_release_all(struct netio_eventloop *evloop);
 
-/* Stop listening, and close all of a loop, whose sockets stay; also what this lcore has of sockets
- * of other loops. */
+/* Stop listening and close all connections of a loop; its sockets stay. Also closes this lcore's
+ * connections of other loops' sockets. */
 void acceptor_close_all(struct netio_eventloop *evloop);
 bool acceptor_any_open(const struct netio_eventloop *evloop);
 
-/* Call the user's callback, if the socket is there. */
+/* Call the user's callback if the socket exists. */
 void accepted_notify(struct accepted *accepted, const struct notice *notice);
 
-/* This side ends it; the link tells when. why: constant text. */
+/* Close from this side; a link event follows. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
 
-/* Its link has ended: keep what callbacks get for it. */
+/* The link has ended: store the facts that callbacks receive. */
 void accepted_note_end(struct accepted *accepted, struct plx_link *link,
 		       enum plx_link_reason reason, const char *text);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The buffered send socket: messages are copied into pages, each of which is a message of the link.
- */
+/* The buffered send socket: copies messages into pages. Each page is one message of the link. */
 #include "connection.h"
 #include "outbox.h"
 
@@ -55,7 +54,7 @@ int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *d
 
 	uint8_t *at = outbox_entry(outbox, (uint32_t)len, 0, 0);
 
-	if (plx_likely(len > 0)) /* else data may be NULL */
+	if (plx_likely(len > 0)) /* data may be NULL if len is 0 */
 		memcpy(at, data, len);
 	outbox_message_ended(outbox);
 	return NETIO_STATUS_OK;

@@ -11,7 +11,7 @@ static int compare(const void *a, const void *b)
 	return (one->tag > other->tag) - (one->tag < other->tag);
 }
 
-/* Memory that it takes, with a node of the tree and what the heap needs for three pieces. */
+/* Memory used, including a tree node and the heap's overhead for three blocks. */
 static uint64_t charge(uint64_t room)
 {
 	return sizeof(struct latest) + 96 + room;

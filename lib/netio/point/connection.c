@@ -6,7 +6,7 @@
 
 #define CONNECT_NS_DEFAULT (5 * PLX_NS_PER_S)
 
-/* What of the user's a session needs. */
+/* The user's attributes that the session needs. */
 static struct plx_connector_attr session_attr(const struct netio_connect_attr *attr)
 {
 	return (struct plx_connector_attr){
@@ -58,7 +58,7 @@ bool connection_notify(struct netio_connection *connection, const struct notice 
 	       owner_of(connection)->notify(connection->socket, connection->cb_object, notice);
 }
 
-/* Return: whether the user has a callback for it, if the owner does nothing in addition. */
+/* Return: whether the user has a callback for it; true if the owner handles it. */
 static bool report(struct netio_connection *connection, struct notice notice)
 {
 	const struct connection_owner *owner = owner_of(connection);
@@ -75,7 +75,7 @@ static bool report(struct netio_connection *connection, struct notice notice)
 
 /* The link ---------------------------------------------------------------------------------- */
 
-/* Pages and messages of what it says it accepts must be messages that its link does. */
+/* The link must accept the pages and messages that the greeting announces. */
 const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
 				const uint8_t *hello, uint32_t length)
 {
@@ -141,7 +141,7 @@ static const struct plx_link_events events_with_credit = {
 	.on_suspect = on_suspect, .on_credit = on_credit,
 };
 
-/* What the session tells --------------------------------------------------- */
+/* Session callbacks --------------------------------------------------------------------------- */
 
 static struct netio_connection *of(struct plx_connector *session)
 {
@@ -271,7 +271,7 @@ void connection_release_all(struct netio_eventloop *evloop)
 		connection_release(evloop->connections);
 }
 
-/* Nobody is told meanwhile: the list stays as it is. */
+/* No callback runs in this loop, so the list does not change. */
 void connection_close_all(struct netio_eventloop *evloop, enum wire_role role)
 {
 	for (struct netio_connection *it = evloop->connections; it; it = it->next)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connecting end of sessions that carry NetIO: the greeting in their HELLO, and what sockets
- * are told. What follows a struct netio_connection in a greater struct is its owner's. */
+/* The connecting side of NetIO sessions: the greeting in their HELLO, and notices to sockets. An
+ * owner's structure starts with struct netio_connection. */
 #ifndef NETIO_CONNECTION_H
 #define NETIO_CONNECTION_H
 
@@ -10,47 +10,48 @@
 
 struct netio_connection;
 
-/* What its owner is told. Notices and messages only while the socket is there. */
+/* Callbacks of its owner. Notices and messages only while the socket exists. */
 struct connection_owner {
-	/* First: CONNECTION_SESSION; and look_back, settle and ended, if needed. */
+	/* First: CONNECTION_SESSION; and look_back, settle and ended if needed. */
 	struct plx_connector_owner session;
 	notify_fn *notify;
-	/* In place of notify, which it calls by connection_notify. NULL: notify alone. Not for
+	/* Replaces notify, and calls it through connection_notify. NULL: only notify. Not for
 	 * NOTICE_REFUSED. */
 	void (*on[NOTICE_TYPES])(struct netio_connection *connection, const struct notice *notice);
-	/* Return: NULL; or what is wrong with it, constant text: the link ends. */
+	/* Return: NULL; the error as constant text, which closes the link. */
 	const char *(*received)(struct netio_connection *connection, struct plx_buf *message);
 	void (*writable)(struct netio_connection *connection);
-	/* The peer has granted more. NULL: it is not asked for. */
+	/* The peer has granted more credit. NULL: not needed. */
 	void (*credit)(struct netio_connection *connection);
-	/* Nothing refers to it any more. */
+	/* No references remain. */
 	void (*free)(struct netio_connection *connection);
 };
 
 struct netio_connection {
 	struct plx_connector session;     /* first; its owner is a struct connection_owner */
-	void *socket;                     /* NULL: gone */
-	struct netio_connection **handle; /* in the socket; may be NULL */
-	uint64_t message_max;             /* that the peer accepts */
+	void *socket;                     /* NULL: released */
+	struct netio_connection **handle; /* the socket's pointer to this; may be NULL */
+	uint64_t message_max;             /* accepted by the peer */
 	struct netio_eventloop *evloop;
-	unsigned holds; /* its memory stays */
-	bool freed;     /* but is to be freed */
+	unsigned holds; /* > 0: its memory stays */
+	bool freed;     /* free it when holds is 0 */
 	struct netio_connect_attr attr;
 
-	/* May be set after connection_init: what callbacks get for it, if not the socket;
-	 * netio_msg.source of answers; what it connects as, if not WIRE_SENDER; and the sizes of
-	 * its link (0: the defaults). */
+	/* May be set after connection_init: the object passed to callbacks instead of the socket;
+	 * netio_msg.source of answers; the role, if not WIRE_SENDER; the link's sizes (0:
+	 * defaults). */
 	void *cb_object;
 	uint64_t source;
 	enum wire_role role;
 	struct plx_link_attr link_attr;
-	struct netio_connection *next, **prev_next; /* of the loop's */
+	struct netio_connection *next, **prev_next; /* the loop's connections */
 };
 
-/* Check attr and fill in what is left out. Return: 0; -EINVAL. */
+/* Check attr and fill in defaults. Return: 0; -EINVAL. */
 int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out);
 
-/* handle: of the socket; is set, and cleared when it is released; may be NULL. attr: checked. */
+/* handle: the socket's pointer to this; set here, and cleared on release; may be NULL. attr:
+ * checked. */
 void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
 		     void *socket, struct netio_connection **handle,
 		     const struct connection_owner *owner, const struct netio_connect_attr *attr);
@@ -59,17 +60,17 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 int connection_open(struct netio_connection *connection, const char *host, unsigned port);
 int connection_close(struct netio_connection *connection);
 
-/* The socket is gone: close without loss, and free it then. */
+/* The socket is released: close without loss, then free it. */
 void connection_release(struct netio_connection *connection);
 
-/* Call the user's callback, if the socket is there. Return: whether it has one. */
+/* Call the user's callback if the socket exists. Return: whether it has one. */
 bool connection_notify(struct netio_connection *connection, const struct notice *notice);
 
-/* Keep its memory while callbacks that may end the socket run, where it is not open. */
+/* Keep its memory while callbacks run that may release the socket, if it is not open. */
 void connection_hold(struct netio_connection *connection);
 void connection_unhold(struct netio_connection *connection);
 
-/* Define what receives answers for one kind of sockets, as connection_owner.received. */
+/* Define connection_owner.received for answers to one class of sockets. */
 #define DEFINE_ANSWERED(name, kind)                                                           \
 	static const char *name(struct netio_connection *connection, struct plx_buf *message) \
 	{                                                                                     \
@@ -86,7 +87,7 @@ void connection_unhold(struct netio_connection *connection);
 		return NULL;                                                                  \
 	}
 
-/* Define how one kind of sockets connects, disconnects and ends. */
+/* Define connect, disconnect and fini of one class of sockets. */
 #define DEFINE_CONNECTING(kind, connect, disconnect)                         \
 	int connect(struct kind *socket, const char *host, unsigned port)    \
 	{                                                                    \
@@ -106,10 +107,10 @@ void connection_unhold(struct netio_connection *connection);
 		connection_release(socket->connection);                      \
 	}
 
-/* All of a loop that ends. */
+/* Release all connections of a loop that ends. */
 void connection_release_all(struct netio_eventloop *evloop);
 
-/* Close all of that role of a loop, whose sockets stay. */
+/* Close all connections with this role; the loop's sockets stay. */
 void connection_close_all(struct netio_eventloop *evloop, enum wire_role role);
 bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nothing of a peer is believed before it was checked. */
+/* Checks everything a peer sends before it is used. */
 #include "point.h"
 
 #include "netio_wire.h"
@@ -7,9 +7,8 @@
 #define BUFFER_BYTES_DEFAULT 65536
 #define BUFFER_COUNT_MAX     200
 
-/* By default so many bytes in all, in so many buffers. With fewer the sender waits for credit; with
- * more what arrives has left the caches when it is looked at. Measured: doc/design/netio-pages.md.
- */
+/* Default total size and number of buffers. With fewer, the sender waits for credit; with more,
+ * data has left the caches before it is read. Measured in doc/design/netio-pages.md. */
 #define BUFFERS_BYTES_DEFAULT      (UINT32_C(2) << 20)
 #define BUFFER_COUNT_DEFAULT_LEAST 6
 #define BUFFER_COUNT_DEFAULT_MOST  16
@@ -50,7 +49,7 @@ void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t mes
 
 /* Pages --------------------------------------------------------------------------------------- */
 
-/* Entries from held->at on. Return: 0; -EAGAIN, with held->at where to go on; -EPROTO. */
+/* Deliver entries from held->at. Return: 0; -EAGAIN, and held->at is where to continue; -EPROTO. */
 static int take_entries(struct intake *intake, struct held *held, const char **wrong_out)
 {
 	const uint8_t *at = held->at, *end = held->buf->data + held->buf->len;
@@ -85,7 +84,7 @@ static int take_message(struct intake *intake, struct held *held, const char **w
 	return intake->give(intake, &msg) ? 0 : -EAGAIN;
 }
 
-/* Begin a message of the link, or go on with it. */
+/* Start or continue a message of the link. */
 static int take(struct intake *intake, struct held *held, const char **wrong_out)
 {
 	const struct plx_buf *buf = held->buf;
@@ -112,7 +111,7 @@ static int take(struct intake *intake, struct held *held, const char **wrong_out
 
 /* Held ---------------------------------------------------------------------------------------- */
 
-/* The link bounds how many its user may keep: that many are held at most. */
+/* The link limits how many messages its user may keep, and so how many are held. */
 static int hold(struct intake *intake, const struct held *held, const char **wrong_out)
 {
 	uint32_t last = intake->held_first + intake->held_count;

@@ -57,7 +57,7 @@ static int poll_queue(void *arg, uint64_t now_ns)
 	return work;
 }
 
-/* Nobody tells when somebody has taken from the queue. */
+/* Napping is needed because the taker does not signal when it has made room. */
 static int arm_held(void *arg, struct plx_sleep *sleep)
 {
 	const struct netio_listener *listener = arg;

@@ -3,7 +3,7 @@
 
 #include "netio.h"
 
-/* Policies and reasons are numbers of theirs. */
+/* The wire uses the numbers of the API's enums. */
 #define GAP_REASONS (NETIO_GAP_BIT(NETIO_GAP_REASON_COUNT) - 2)
 
 static const uint8_t magic[4] = {'N', 't', 'I', 'O'};
@@ -21,7 +21,7 @@ void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_gre
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
 			       struct wire_greeting *out)
 {
-	/* Longer ones are of later versions, which may say more. */
+	/* Longer ones are from later versions, which may add fields. */
 	if (size < WIRE_GREETING_BYTES || memcmp(in + 4, magic, sizeof(magic)) != 0 ||
 	    in[0] != type)
 		return "the HELLO is not NetIO's";

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What NetIO says over a link. All numbers are little-endian; doc/design/netio-wire.md tells why.
- * A greeting, and what each message of the link begins with:
+/* The NetIO wire format. All numbers are little-endian; doc/design/netio-wire.md has the reasons. A
+ * greeting, and the start of each message of the link:
  *
- *     greeting   0 type, 1 least and 2 greatest version, 3 role, 4 "NtIO",
+ *     greeting   0 type, 1 minimum and 2 maximum version, 3 role, 4 "NtIO",
  *                8 longest message accepted (64 bits)
  *     message    0 type, 1 to 7 zero, 8 tag (64 bits), 16 payload
  *     page       0 type, 1 why and 2 to 7 how many messages were lost before it (48 bits),
  *                8 entries, each at a multiple of 8
  *     request    0 type, 1 to 7 zero, 8 entries of 32 bytes: 0 id (32 bits), 4 what, 5 delivery,
- *                6 policy, 7 zero, 8 first tag or value, 16 last tag or mask, 24 bytes that may
- *                wait
+ *                6 policy, 7 zero, 8 first tag or value, 16 last tag or mask, 24 backlog limit
+ *                in bytes
  *     answer     0 type, 1 to 7 zero, 8 entries of 8 bytes: 0 id (32 bits), 4 status, 5 to 7 zero
  *     entry      0 length (32 bits), 4 flags, 5 to 7 zero, [tag], payload, padding to a multiple
  *                of 8
  *
- * Greetings are the private data of the link's HELLOs: of the side that connects (HELLO), and the
- * answer to it (WELCOME). Who subscribes sends requests, and gets one answer to each of their
- * entries. A message that is longer than a page has one to itself, as long as it needs. */
+ * Greetings are the private data of the link's HELLOs: the connecting side sends HELLO, the
+ * accepting side answers WELCOME. Subscribers send requests, and get one answer per entry. A
+ * message longer than a page gets a page to itself, as long as needed. */
 #ifndef NETIO_WIRE_H
 #define NETIO_WIRE_H
 
@@ -25,26 +25,26 @@
 #include <endian.h>
 #include <string.h>
 
-#define WIRE_VERSION_MIN    3 /* 2: messages longer than a page came in pieces */
+#define WIRE_VERSION_MIN    3 /* in version 2, messages longer than a page were split */
 #define WIRE_VERSION_MAX    3
 
 #define WIRE_GREETING_BYTES 16
 #define WIRE_MESSAGE_BYTES  16 /* of the header */
 #define WIRE_PAGE_BYTES     8
 #define WIRE_ENTRY_BYTES    8
-/* A message of a page's size fits into one, whatever stands before and after it (32 bytes); and one
- * of n times that fits into n, which are filled by whole cache lines. */
+/* A message of one page's size fits into one page with its headers and padding (32 bytes). A
+ * message of n times that fits into n pages, filled in whole cache lines. */
 #define WIRE_PAGE_OVERHEAD     64
 
-#define WIRE_MESSAGE_MAX_LEAST 256                          /* that a side may say it accepts */
-#define WIRE_MESSAGE_MAX_LIMIT ((UINT64_C(1) << 30) - 4096) /* so that links take the rest, too */
+#define WIRE_MESSAGE_MAX_LEAST 256                          /* minimum that a side may announce */
+#define WIRE_MESSAGE_MAX_LIMIT ((UINT64_C(1) << 30) - 4096) /* leaves room in links for headers */
 
 enum wire_type { WIRE_HELLO = 1, WIRE_WELCOME, WIRE_MESSAGE, WIRE_PAGE, WIRE_REQUEST, WIRE_ANSWER };
 
-/* What the side that connects is there for; the answer says which one is wanted. */
+/* The purpose of the connecting side; the answer states the role wanted. */
 enum wire_role { WIRE_SENDER = 1, WIRE_SUBSCRIBER };
 
-#define WIRE_TAG 1 /* flag of an entry: a tag stands after the header */
+#define WIRE_TAG 1 /* flag of an entry: a tag follows the header */
 
 struct wire_greeting {
 	uint8_t type, version_min, version_max, role;
@@ -53,11 +53,11 @@ struct wire_greeting {
 
 void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting);
 
-/* Return: NULL; or what is wrong with it. */
+/* Return: NULL; or the error as text. */
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
 			       struct wire_greeting *out);
 
-/* Why a socket that is connected to as `role` refuses other roles. */
+/* The error text when a socket accepts only `role`. */
 const char *wire_wrong_role(uint8_t role);
 
 /* Messages ----------------------------------------------------------------------------------- */
@@ -78,11 +78,11 @@ static inline uint64_t wire_get64(const uint8_t *in)
 
 static inline void wire_message_write(uint8_t out[WIRE_MESSAGE_BYTES], uint64_t tag)
 {
-	wire_put64(out, WIRE_MESSAGE); /* seven bytes of zero with it */
+	wire_put64(out, WIRE_MESSAGE); /* and seven zero bytes */
 	wire_put64(out + 8, tag);
 }
 
-/* Return: NULL; or what is wrong with it. */
+/* Return: NULL; or the error as text. */
 const char *wire_message_read(const uint8_t *in, size_t size, uint64_t *tag_out);
 
 /* Pages -------------------------------------------------------------------------------------- */
@@ -92,13 +92,13 @@ static inline uint64_t wire_round_up(uint64_t bytes)
 	return (bytes + 7) & ~UINT64_C(7);
 }
 
-/* Bytes in front of an entry's payload. */
+/* Bytes before an entry's payload. */
 static inline uint32_t wire_entry_header_bytes(uint8_t flags)
 {
 	return WIRE_ENTRY_BYTES + (flags & WIRE_TAG ? 8 : 0);
 }
 
-/* Bytes of a page that an entry takes. */
+/* Bytes that an entry takes in a page. */
 static inline uint64_t wire_entry_bytes(uint64_t length, uint8_t flags)
 {
 	return wire_entry_header_bytes(flags) + wire_round_up(length);
@@ -114,14 +114,14 @@ static inline uint8_t *wire_entry_begin(uint8_t *out, uint32_t length, uint8_t f
 	return out + WIRE_ENTRY_BYTES + 8;
 }
 
-/* Before the last `length` bytes of a payload are written: what lay there is nobody's business. */
+/* Zero the padding before the end of the payload is written: it must not leak old contents. */
 static inline void wire_entry_pad(uint8_t *out, uint64_t length)
 {
 	if (length % 8)
 		wire_put64(out + length / 8 * 8, 0);
 }
 
-/* Write an entry's header and its padding. Return: where the payload goes. */
+/* Write an entry's header and padding. Return: where the payload goes. */
 static inline uint8_t *wire_entry_write(uint8_t *out, uint32_t length, uint8_t flags, uint64_t tag)
 {
 	out = wire_entry_begin(out, length, flags, tag);
@@ -135,8 +135,7 @@ struct wire_entry {
 	uint64_t tag; /* 0: none */
 };
 
-/* Read the entry at *at, which is before end, and move *at behind it. Return: NULL; or what is
- * wrong with it. */
+/* Read the entry at *at, before `end`, and move *at past it. Return: NULL; or the error as text. */
 static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end,
 					  struct wire_entry *out)
 {
@@ -164,7 +163,7 @@ static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end
 	return NULL;
 }
 
-/* Messages that a publisher did not send; why: a set of enum netio_gap_reason. */
+/* Messages that a publisher did not send; reasons: a set of enum netio_gap_reason. */
 struct wire_gap {
 	uint64_t count; /* 0: none */
 	uint8_t reasons;
@@ -181,7 +180,7 @@ static inline void wire_gap_widen(struct wire_gap *gap, uint64_t count, uint32_t
 		gap->reasons |= (uint8_t)reasons;
 }
 
-/* gap: before what is in the page. */
+/* gap: before the page's contents. */
 static inline void wire_page_write(uint8_t out[WIRE_PAGE_BYTES], const struct wire_gap *gap)
 {
 	wire_put64(out, WIRE_PAGE | (uint64_t)gap->reasons << 8 | gap->count << 16);
@@ -194,8 +193,8 @@ static inline struct wire_gap wire_page_gap(const uint8_t in[WIRE_PAGE_BYTES])
 	return (struct wire_gap){.count = word >> 16, .reasons = (uint8_t)(word >> 8)};
 }
 
-/* One with a gap may be empty otherwise. Return: NULL; or what is wrong with the beginning of a
- * page. */
+/* Check the start of a page. A page with a gap may have no entries. Return: NULL; or the error as
+ * text. */
 const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_out);
 
 /* Subscriptions ------------------------------------------------------------------------------ */
@@ -212,19 +211,19 @@ enum wire_delivery { WIRE_DELIVERY_DEFAULT, WIRE_DELIVERY_AT_ONCE, WIRE_DELIVERY
 enum wire_status {
 	WIRE_SUBSCRIBED = 1,
 	WIRE_UNSUBSCRIBED,
-	WIRE_UNKNOWN,   /* to WIRE_UNSUBSCRIBE: there is none of that id */
-	WIRE_TOO_MANY,  /* refused: subscriptions */
-	WIRE_TOO_MASKS, /* refused: different masks */
+	WIRE_UNKNOWN,   /* answer to WIRE_UNSUBSCRIBE: unknown id */
+	WIRE_TOO_MANY,  /* refused: too many subscriptions */
+	WIRE_TOO_MASKS, /* refused: too many different masks */
 	WIRE_NO_MEMORY, /* refused */
-	WIRE_NO_BLOCK,  /* refused: the policy is to block the publisher */
+	WIRE_NO_BLOCK,  /* refused: the policy would block the publisher */
 	WIRE_STATUS_COUNT,
 };
 
 struct wire_request {
 	uint32_t id; /* chosen by the subscriber; in use until the answer to WIRE_UNSUBSCRIBE */
 	uint8_t what, delivery, policy;
-	uint64_t first, last;   /* of a range; or value and mask */
-	uint64_t backlog_bytes; /* of WIRE_UNSUBSCRIBE all but id and what are 0 */
+	uint64_t first, last;   /* a range; or value and mask */
+	uint64_t backlog_bytes; /* in WIRE_UNSUBSCRIBE, all but id and what are 0 */
 };
 
 struct wire_answer {
@@ -236,11 +235,11 @@ void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type);
 void wire_request_write(uint8_t out[WIRE_REQUEST_BYTES], const struct wire_request *request);
 void wire_answer_write(uint8_t out[WIRE_ANSWER_BYTES], const struct wire_answer *answer);
 
-/* How many entries of that size follow. Return: NULL; or what is wrong with it. */
+/* Return the number of entries of that size in *count_out. Return: NULL; or the error as text. */
 const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, size_t entry_bytes,
 			   uint32_t *count_out);
 
-/* Return: NULL; or what is wrong with it. */
+/* Return: NULL; or the error as text. */
 const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_request *out);
 const char *wire_answer_read(const uint8_t in[WIRE_ANSWER_BYTES], struct wire_answer *out);
 

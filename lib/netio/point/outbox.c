@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages on their way: hot path. */
+/* Fill and send pages: hot path. */
 #include "outbox.h"
 
 #include <assert.h>
 
 static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
 
-/* A sender that finds no page free is faster than its link, and would fill each one just when it
- * comes back: behind all the others, which have driven it out of the caches. From then on it is
- * paced: no more wait than the link needs not to run dry, and the free page that is taken is the
- * one that came back last. It ends when the sender has left the link without work for so long, or
- * has filled as many pages as there are and was not told AGAIN: it is not the faster one any more.
- */
+/* A sender that finds no free page is faster than its link. It would fill each page just as it
+ * returns, when all other pages have evicted it from the caches. From then on the sender is paced:
+ * only as many pages wait as keep the link busy, and it reuses the page that returned last. Pacing
+ * ends when the link has been idle for PACED_IDLE_NS, or when the sender has filled every page once
+ * without AGAIN, so it is no longer the faster side. */
 #define PACED_WAITING   2
 #define PACED_IDLE_NS   PLX_NS_PER_MS
-#define PACED_UNDER_WAY (UINT32_C(2) << 20) /* bytes of pages before a long message */
+#define PACED_UNDER_WAY (UINT32_C(2) << 20) /* bytes of pages in flight before a long message */
 
 /* A page ------------------------------------------------------------------------------------- */
 
@@ -52,7 +51,7 @@ struct plx_buf *outbox_end_page(struct outbox *outbox)
 	return page;
 }
 
-/* One with nothing but a gap is free again. */
+/* Free a page that holds only a gap. */
 static void undo_page(struct outbox *outbox)
 {
 	outbox->gap = wire_page_gap(outbox->page->data);
@@ -61,7 +60,7 @@ static void undo_page(struct outbox *outbox)
 
 /* Room ---------------------------------------------------------------------------------------- */
 
-/* Whether so much is under way that a paced sender waits. needed: pages of its message. */
+/* Return whether a paced sender must wait. needed: pages of its message. */
 static bool is_enough(const struct outbox *outbox, uint64_t needed)
 {
 	uint64_t under_way = outbox->count - outbox->free_count;
@@ -76,7 +75,7 @@ static bool has_free(const struct outbox *outbox, uint64_t needed)
 	       !(outbox->room.is_paced && !outbox->is_shared && is_enough(outbox, needed));
 }
 
-/* Whether the link has no page to send. */
+/* Return whether the link has no page to send. */
 static bool is_link_idle(const struct outbox *outbox)
 {
 	return outbox->free_count + (outbox->page != NULL) == outbox->count;
@@ -110,7 +109,7 @@ void outbox_report_room(struct outbox *outbox)
 	if (plx_likely(outbox->room.wanted == 0) || !outbox->is_open ||
 	    !plx_link_is_open(outbox->link))
 		return;
-	/* The page that is being filled may be one of those. */
+	/* The page being filled may be one of the free ones wanted. */
 	if (outbox->page && outbox->free_count + 1 == outbox->room.wanted)
 		outbox_flush(outbox);
 	if (!has_free(outbox, outbox->room.wanted))
@@ -121,7 +120,8 @@ void outbox_report_room(struct outbox *outbox)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
-/* The newest messages go where there is room now, and with the last one of them it may close. */
+/* Put conflated messages into pages while there is room; after the last one the outbox may
+ * close. */
 static void resume(struct outbox *outbox)
 {
 	outbox_put_latest(outbox);
@@ -129,12 +129,12 @@ static void resume(struct outbox *outbox)
 		outbox_close(outbox);
 }
 
-/* The link is done with it; the reference that it drops after this is ours again. */
+/* The link is done with the page. Take a new reference before the link drops its own. */
 static void on_sent(struct plx_link *link, struct plx_buf *page, int status, void *arg)
 {
 	struct outbox *outbox = arg;
 
-	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps it */
+	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps the page */
 		outbox->stats.messages_lost += page_note(page)->messages;
 		outbox->count -= page_note(page)->pages;
 		return;
@@ -150,7 +150,7 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 		resume(outbox);
 	outbox->owner->sent(outbox);
 	outbox_report_room(outbox);
-	if (plx_unlikely(outbox->gap.count)) /* else a message has taken it along */
+	if (plx_unlikely(outbox->gap.count)) /* otherwise a message carried it */
 		outbox_report_gap(outbox);
 }
 
@@ -170,7 +170,7 @@ void outbox_flush(struct outbox *outbox)
 
 	if (plx_likely(outbox->waiting_count == 0) && plx_likely(send_page(outbox, page)))
 		return;
-	/* What was put while none waited was not marked. */
+	/* Messages put while no page waited did not set `keeps`. */
 	if (outbox->waiting_count == 0)
 		page_note(page)->keeps = !outbox->all_droppable;
 	*outbox_waiting_at(outbox, outbox->waiting_count) = page;
@@ -228,11 +228,11 @@ int outbox_flush_before(struct outbox *outbox)
 
 /* Messages ------------------------------------------------------------------------------------ */
 
-/* What a link puts before a message of several frames. */
+/* The prefix that a link adds to a message of several frames. */
 #define FRAME_TOTAL_BYTES 8
 
-/* Bytes of the first page of a chain, and of the others: each is a frame of the link, if the peer's
- * buffers are as long, and is copied there to where a cache line begins. */
+/* Size of the first page of a chain, and of the others. Each page is one frame if the peer's
+ * buffers are as long, and its data starts at a cache line there. */
 static uint32_t first_bytes(const struct outbox *outbox)
 {
 	return (outbox->limit - FRAME_TOTAL_BYTES) & ~63u;
@@ -252,7 +252,7 @@ uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8
 	return 1 + (bytes - first_bytes(outbox) + next_bytes(outbox) - 1) / next_bytes(outbox);
 }
 
-/* Where the next byte of a message in pieces is. */
+/* The position of the next byte in a message of pieces. */
 struct source {
 	const struct iovec *iov;
 	size_t offset;
@@ -277,7 +277,7 @@ static void source_copy(struct source *source, uint8_t *to, size_t length)
 	}
 }
 
-/* A message that is longer than a page, into a chain of free ones. */
+/* Copy a message longer than a page into a chain of free pages. */
 static void put_in_chain(struct outbox *outbox, const struct message *message, uint8_t flags)
 {
 	struct source source = {.iov = message->iov};
@@ -365,8 +365,8 @@ int outbox_put_unpaced(struct outbox *outbox, const struct message *message)
 	return rc;
 }
 
-/* Those before which nothing waits that was there when they came. One page of them more may wait
- * each time, so that they are not old when the link takes them. */
+/* Put conflated messages once the pages that preceded them are sent. At most one more page waits
+ * each time, so that the messages are recent when the link takes them. */
 void outbox_put_latest(struct outbox *outbox)
 {
 	uint32_t waiting_max = outbox->waiting_count;

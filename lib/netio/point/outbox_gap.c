@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a peer misses: pages that are dropped, and how it hears of it. The head of each page says
- * how many messages were not sent before it. */
+/* Gaps: pages that are dropped, and how the peer learns of them. The header of each page has the
+ * number of messages missed before it. */
 #include "base_internal.h"
 #include "outbox.h"
 
 #include <stdio.h>
 
-#define GAP_NS PLX_NS_PER_MS /* for a message that takes a gap along */
+#define GAP_NS PLX_NS_PER_MS /* time for a message to carry the gap */
 
-/* A page with nothing to be kept yet. */
+/* Start a page without messages that must be kept. */
 static void begin_gap(struct outbox *outbox)
 {
 	outbox_begin_page(outbox);
 	outbox->keeps = false;
 }
 
-/* The head of a page alone, by itself. */
+/* Send only a page header. */
 static void send_head(struct outbox *outbox)
 {
 	uint8_t head[WIRE_PAGE_BYTES];
@@ -86,7 +86,7 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-/* The index-th one of those that wait. */
+/* Remove the index-th waiting page. */
 static struct plx_buf *take_out(struct outbox *outbox, uint32_t index)
 {
 	struct plx_buf *page = *outbox_waiting_at(outbox, index);
@@ -99,7 +99,7 @@ static struct plx_buf *take_out(struct outbox *outbox, uint32_t index)
 	return page;
 }
 
-/* The page that follows tells of it, and of what this one had to tell. */
+/* The next page reports this gap and the gap that this page carried. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason)
 {
 	struct plx_buf *page;

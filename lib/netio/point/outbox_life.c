@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of pages, and the link's beginning and end. */
+/* Page memory, and the link's open and close. */
 #include "outbox.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ int outbox_check_attr(struct outbox_attr *attr)
 	return 0;
 }
 
-/* While it closes: the owner hears that a long message moves, too. */
+/* While closing: report progress of long messages to the owner too. */
 static void check_link(struct outbox *outbox)
 {
 	struct plx_link_stats stats;
@@ -95,7 +95,7 @@ int outbox_make_pages(struct outbox *outbox)
 	outbox->count = outbox->slots = count;
 	while (outbox->free_count < count)
 		outbox_free_page(outbox, plx_buf_get(outbox->pool));
-	if (outbox->gap.count) /* which pages tell from now on */
+	if (outbox->gap.count) /* pages report it from now on */
 		outbox_report_gap(outbox);
 	return 0;
 }
@@ -110,7 +110,7 @@ static void delist(struct outbox *outbox)
 	outbox->opened.le_prev = NULL;
 }
 
-/* The child's copy of a page may be the parent's own memory. */
+/* In a forked child, page memory may be shared with the parent. */
 static void on_fork(void)
 {
 	struct outbox *outbox;

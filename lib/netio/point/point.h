@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets that send, and that listen, and what all sockets share. In reading order:
+/* Sending and listening sockets, and what all sockets share. In reading order:
  *
- *   point.h        messages, sent and received, and what users are notified of
- *   netio_wire.c   what is said over a link: netio_wire.h
- *   message.c      one message of a user, sent as a copy
- *   reference.c    one that is sent from where it lies
- *   connection.c   the connecting end of sessions: connection.h
+ *   point.h        messages, sent and received, and notices to users
+ *   netio_wire.c   the wire format: netio_wire.h
+ *   message.c      one message, sent as a copy
+ *   reference.c    one message, sent by reference
+ *   connection.c   the connecting side of sessions: connection.h
  *   send.c         the unbuffered send socket
- *   outbox.c       what waits for one peer, and what becomes of it: outbox.h
+ *   outbox.c       what waits for one peer: outbox.h
  *   buffered.c     the buffered send socket
- *   accept.c       the accepting end of sessions: accept.h
- *   spread.c       one on several lcores: spread.h
- *   intake.c       what a link brings
- *   queue.c        messages on their way to another thread: queue.h
+ *   accept.c       the accepting side of sessions: accept.h
+ *   spread.c       a listening socket on several lcores: spread.h
+ *   intake.c       received messages and pages
+ *   queue.c        messages to another thread: queue.h
  *   listener.c     the listening socket: listener.h
  *   receiver.c     its connections */
 #ifndef NETIO_POINT_H
@@ -24,12 +24,12 @@
 
 /* message.c ---------------------------------------------------------------------------------- */
 
-#define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20) /* of attributes */
+#define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20) /* default of attributes */
 
-/* Whether a socket may accept messages of that length. Return: 0; -EINVAL. */
+/* Check a socket's maximum message length. Return: 0; -EINVAL. */
 int message_check_max(uint64_t bytes);
 
-/* What is wrong with a message that is longer than the socket accepts. */
+/* The protocol error for a message longer than the socket accepts. */
 #define MESSAGE_TOO_LONG "a message that is longer than it may be"
 
 /* A message to send. */
@@ -40,10 +40,10 @@ struct message {
 	uint64_t length; /* of all pieces */
 };
 
-/* Its text says which of the two it is. Return: -EINVAL too many pieces; NETIO_STATUS_TOO_BIG. */
+/* Set the error text. Return: -EINVAL too many pieces; NETIO_STATUS_TOO_BIG. */
 int message_refuse(size_t count, uint64_t message_max);
 
-/* The bytes of all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
+/* Add up all pieces. Return: 0; -EINVAL; NETIO_STATUS_TOO_BIG. */
 static inline int message_measure(const struct iovec *iov, size_t count, uint64_t message_max,
 				  uint64_t *length_out)
 {
@@ -64,90 +64,89 @@ static inline int message_measure(const struct iovec *iov, size_t count, uint64_
 static inline void message_copy(const struct message *message, uint8_t *to)
 {
 	for (size_t i = 0; i < message->count; i++) {
-		if (plx_likely(message->iov[i].iov_len > 0)) /* else it may be NULL */
+		if (plx_likely(message->iov[i].iov_len > 0)) /* otherwise it may be NULL */
 			memcpy(to, message->iov[i].iov_base, message->iov[i].iov_len);
 		to += message->iov[i].iov_len;
 	}
 }
 
-/* A message that came in a frame of its own, of at most message_max bytes. Return: NULL; or what is
- * wrong with it. */
+/* Read a message from its own frame, of at most message_max bytes. Return: NULL; or the error as
+ * text. */
 const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out);
 
 /* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */
 int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 		  const struct iovec *iov, size_t count);
 
-/* The same for a message that was measured, of at most NETIO_IOV_MAX pieces, and that the peer
- * accepts. */
+/* The same for a measured message of at most NETIO_IOV_MAX pieces that the peer accepts. */
 int message_send_copy(struct plx_link *link, const struct message *message);
 
 /* reference.c -------------------------------------------------------------------------------- */
 
 #define REFERENCE_PREFIX_MAX 8
 
-/* Buffers for headers, and for views of the pieces; more come from the heap. Zeroed at first. */
+/* Buffers for headers and for views of the pieces; when they run out, the heap. Start zeroed. */
 struct references {
 	struct plx_pool *heads, *views; /* NULL: nothing was sent by reference yet */
 };
 
-/* The header of a message, prefix_bytes of prefix, and behind it what iov shows. Its headroom is
- * the caller's until it is sent. Return: 0; -ENOMEM. */
+/* Make the header of a message with prefix_bytes of prefix, followed by views of iov. The caller
+ * may use its headroom until it is sent. Return: 0; -ENOMEM. */
 int references_make(struct references *references, netio_tag_t tag, const void *prefix,
 		    size_t prefix_bytes, const struct iovec *iov, size_t count,
 		    struct plx_buf **message_out);
 
-/* When all that can come back has. */
+/* Call when all buffers that can return have returned. */
 void references_fini(struct references *references);
 
 /* intake.c ----------------------------------------------------------------------------------- */
 
-/* A message of the link that arrived and is not all delivered. */
+/* A message of the link that is not fully delivered. */
 struct held {
 	struct plx_buf *buf;
-	const uint8_t *at; /* the next entry of a page; NULL: it is a message, or a page that was
-			      not begun */
+	const uint8_t *at; /* next entry of a page; NULL: a message, or a page that was
+			    * not started */
 };
 
 struct intake {
-	/* Take a message. Return: whether there was room; else it is offered again. */
+	/* Take a message. Return: whether there was room; otherwise it is offered again. */
 	bool (*give)(struct intake *intake, const struct netio_msg *msg);
-	/* Messages that come next were not sent. NULL: that is a mistake of the peer's. */
+	/* The next messages were not sent. NULL: a gap is a protocol error. */
 	void (*miss)(struct intake *intake, uint64_t count, uint32_t reasons);
-	uint64_t source;      /* as netio_msg.source */
-	uint64_t message_max; /* the longest that may come */
+	uint64_t source;      /* netio_msg.source */
+	uint64_t message_max; /* the longest accepted */
 
-	/* What there was no room for: first in first out, round the end of held_max. Of one whose
-	 * give never fails: NULL and 0. */
+	/* Messages that found no room: a FIFO that wraps at held_max. NULL and 0 if give never
+	 * fails. */
 	struct held *held;
 	uint32_t held_first, held_count, held_max;
-	uint32_t *holding; /* counts intakes that hold something */
+	uint32_t *holding; /* counts intakes that hold messages */
 };
 
-/* Fill in what is left out of the buffers of each link, and check. Return: 0; -EINVAL. */
+/* Check the sizes of a link's buffers and fill in defaults. Return: 0; -EINVAL. */
 int intake_check_buffers(uint32_t *bytes, uint32_t *count);
 
-/* Pages and messages alike come in one piece where they fit into a buffer. */
+/* Pages and messages that fit into a buffer arrive in one piece. */
 void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
 		      struct plx_link_attr *attr_out);
 
-/* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, a constant text. */
+/* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, constant text. */
 int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
 
-/* Try again what was held. Return: as intake_take. */
+/* Retry held messages. Return: as intake_take. */
 int intake_go_on(struct intake *intake, const char **wrong_out);
 
-/* Let go of what waits for room. */
+/* Drop held messages. */
 void intake_drop(struct intake *intake);
 
 /* Notices ------------------------------------------------------------------------------------- */
 
-/* What sockets of all kinds report of their connections, by the callbacks that netio_socket.h
- * declares for all of them. connection.c and accept.c notify the user; what an owner does in
- * addition stands in its table. */
+/* Notices that all sockets send about their connections, through the callbacks declared in
+ * netio_socket.h. connection.c and accept.c notify the user; an owner's table lists what the owner
+ * does in addition. */
 enum notice_type {
 	NOTICE_ESTABLISHED,
-	NOTICE_REFUSED, /* only where the socket connects */
+	NOTICE_REFUSED, /* only if the socket connects */
 	NOTICE_CLOSED,
 	NOTICE_SUSPECT,
 	NOTICE_TYPES,
@@ -160,7 +159,7 @@ struct notice {
 	const char *why;
 };
 
-/* Call the callback of a user's socket. cb_object: the connection, as the callback gets it. Return:
+/* Call a callback of a user's socket. cb_object: the connection, passed to the callback. Return:
  * whether the user has set one. The callback may free the socket. */
 typedef bool notify_fn(const void *socket, void *cb_object, const struct notice *notice);
 
@@ -186,7 +185,7 @@ typedef bool notify_fn(const void *socket, void *cb_object, const struct notice 
 		}                                                                              \
 	}
 
-/* Define a notify_fn for one kind of sockets: that listen, that connect. */
+/* Define a notify_fn for one class of sockets: listening, or connecting. */
 #define DEFINE_NOTIFY_LISTENING(name, kind) DEFINE_NOTIFY_OR(name, kind, false)
 #define DEFINE_NOTIFY_CONNECTING(name, kind) \
 	DEFINE_NOTIFY_OR(                    \

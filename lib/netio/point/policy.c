@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an outbox takes a message. A policy decides what to do when its peer is too slow: one
- * function and one row of the table. */
+/* How an outbox takes a message. A policy decides what to do if the peer is too slow: one function
+ * and one table row each. */
 #include "outbox.h"
 
 #include <assert.h>
 
 /* No room -------------------------------------------------------------------------------------- */
 
-#define TRY_AGAIN 2 /* there may be room now */
+#define TRY_AGAIN 2 /* retry: there may be room now */
 
 static int drop_new(struct outbox *outbox, const struct outbox_terms *terms,
 		    const struct message *message)
@@ -25,14 +25,14 @@ static int drop_old(struct outbox *outbox, const struct outbox_terms *terms,
 	return drop_new(outbox, terms, message);
 }
 
-/* The publisher waits, and was noted when there was no page. */
+/* The publisher waits; outbox_again has noted that. */
 static int block(struct outbox *outbox, const struct outbox_terms *terms,
 		 const struct message *message)
 {
 	return NETIO_STATUS_AGAIN;
 }
 
-/* What waits is lost, except the rest of a message that has begun to leave. */
+/* Drop everything that waits, except the rest of a message in flight. */
 static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 		      const struct message *message)
 {
@@ -48,7 +48,8 @@ static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 	return OUTBOX_MISSED;
 }
 
-/* An older one of its tag that waits must not follow it. Return: whether there was one. */
+/* An older message of the tag must not be sent after the new one, so drop it. Return: whether there
+ * was one. */
 static bool supersede(struct outbox *outbox, netio_tag_t tag)
 {
 	struct conflation *latest = &outbox->latest;
@@ -82,9 +83,9 @@ static const struct policy {
 	/* There is no room. Return: as outbox_submit; TRY_AGAIN. */
 	int (*no_room)(struct outbox *outbox, const struct outbox_terms *terms,
 		       const struct message *message);
-	bool waits;     /* the publisher hears of room */
-	bool droppable; /* what waits may be dropped for newer messages */
-	bool apart;     /* no message waits in pages */
+	bool waits;     /* the publisher is notified of room */
+	bool droppable; /* waiting messages may be dropped for newer ones */
+	bool apart;     /* its messages never wait in pages */
 } policies[] = {
 	[NETIO_POLICY_BLOCK] = {.no_room = block, .waits = true},
 	[NETIO_POLICY_DISCONNECT] = {.no_room = disconnect},
@@ -104,7 +105,7 @@ void outbox_add_policy(struct outbox *outbox, enum netio_policy policy)
 
 /* Messages ------------------------------------------------------------------------------------- */
 
-/* Return: 0; -EAGAIN: as much waits as may, or as there are pages; TOO_BIG; -ENOMEM. */
+/* Return: 0; -EAGAIN backlog limit reached, or no page; TOO_BIG; -ENOMEM. */
 static int put_tail(struct outbox *outbox, const struct policy *policy,
 		    const struct outbox_terms *terms, const struct message *message)
 {
@@ -132,7 +133,7 @@ static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 	const struct policy *policy = &policies[terms->policy];
 	int rc;
 
-	/* Nothing is dropped for it, and nobody waits. */
+	/* Dropping or waiting would not help. */
 	if (!outbox_holds(outbox, message->length, message->tag ? WIRE_TAG : 0))
 		return NETIO_STATUS_TOO_BIG;
 	do {
@@ -143,12 +144,13 @@ static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 	return rc;
 }
 
-/* In a frame of its own if nothing waits; else in the page, which leaves as soon as it can. */
+/* Send in its own frame if nothing waits; otherwise put it into the page, to be sent as soon as
+ * possible. */
 static int submit_at_once(struct outbox *outbox, const struct message *message)
 {
 	int rc;
 
-	/* Else it would depend on the link's room whether it is too long. */
+	/* Otherwise the limit would depend on the link's room. */
 	if (plx_unlikely(!outbox_holds(outbox, message->length, message->tag ? WIRE_TAG : 0)))
 		return NETIO_STATUS_TOO_BIG;
 	if (outbox_is_clear(outbox) && plx_likely(message->count <= NETIO_IOV_MAX)) {
@@ -177,6 +179,6 @@ int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
 		rc = outbox_put(outbox, message);
 	if (plx_likely(rc != NETIO_STATUS_AGAIN) || policies[terms->policy].waits)
 		return rc;
-	outbox->room = room; /* of those who wait for it */
+	outbox->room = room; /* of callers that wait for room */
 	return submit_slow(outbox, terms, message);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The taker may sleep, and no message is slept through:
+/* The taker may sleep without missing a message:
  *
  *     the lcore                              the taker
  *     W1 push                                W3 set `waits`
- *     W2 take `waits` away:                  W4 try once more; then wait for the eventfd
- *        write the eventfd
+ *     W2 clear `waits`:                      W4 try once more; then wait for the eventfd
+ *        write the eventfd if it was set
  *
  * W2 and W3 are read-modify-writes of one word, so one comes first. If W2 does, W3 reads from it or
  * from a later one, and W4 finds the message. If W3 does, W2 writes. The eventfd is read before W3,
- * never between W4 and the wait. tests/model/sleep.pml has this with WAITER. */
+ * never between W4 and the wait. tests/model/sleep.pml checks this with WAITER. */
 #include "queue.h"
 
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #ifndef QUEUE_STEP
-#define QUEUE_STEP() ((void)0) /* tests put a delay here */
+#define QUEUE_STEP() ((void)0) /* tests insert a delay here */
 #endif
 
 int queue_create(uint32_t count, struct queue **queue_out)
@@ -35,7 +35,8 @@ int queue_create(uint32_t count, struct queue **queue_out)
 		return plx_fail(ENOMEM, "out of memory");
 	*queue = (struct queue){.eventfd = -1};
 	rc = plx_ring_create(&attr, &queue->ring);
-	/* Readable at first: a thread that polls it before it takes looks once, and arms it. */
+	/* Starts readable: a thread that polls it before the first take then looks once, and arms
+	 * it. */
 	if (rc == 0)
 		queue->eventfd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (rc == 0 && queue->eventfd < 0)
@@ -73,16 +74,16 @@ void queue_wake(struct queue *queue)
 		return;
 	QUEUE_STEP();
 	bytes = write(queue->eventfd, &one, sizeof(one));
-	(void)bytes; /* it cannot fail: a count below 2^64 - 1 */
+	(void)bytes; /* cannot fail: the count is below 2^64 - 1 */
 }
 
-/* Return: whether a message came meanwhile. */
+/* Return: whether a message arrived meanwhile. */
 static bool arm(struct queue *queue, struct netio_msg *msg_out)
 {
 	uint64_t count;
 	ssize_t bytes = read(queue->eventfd, &count, sizeof(count));
 
-	(void)bytes; /* most often nothing was written */
+	(void)bytes; /* usually nothing was written */
 	QUEUE_STEP();
 	atomic_exchange_explicit(&queue->waits, true, memory_order_acq_rel); /* W3 <- W2 */
 	QUEUE_STEP();
@@ -96,7 +97,7 @@ int queue_take(struct queue *queue, struct netio_msg *msg_out)
 	return queue->by_fd && arm(queue, msg_out) ? 0 : -EAGAIN;
 }
 
-/* Return: 0: look again; -ETIMEDOUT; -EINTR. */
+/* Return: 0 look again; -ETIMEDOUT; -EINTR. */
 static int wait_until(const struct queue *queue, uint64_t until_ns)
 {
 	uint64_t left_ns = plx_time_since(plx_now_ns(), until_ns);

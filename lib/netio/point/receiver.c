@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connections of a listening socket: what they bring goes to the callback, or into the queue,
- * and they are answered. */
+/* The connections of a listening socket: messages go to the callback or the queue, and can be
+ * answered. */
 #include "listener.h"
 
 #include "spread.h"
@@ -61,7 +61,7 @@ static struct receiver *make_receiver(struct netio_listener *listener)
 	intake->give = give_to_callback;
 	if (!listener->queue)
 		return receiver;
-	/* Buffers of the link, and the long messages that hold back its credit. */
+	/* The link's buffers, plus long messages that hold back its credit. */
 	intake->held_max = 2 * listener->attr.buffer_count;
 	intake->held = calloc(intake->held_max, sizeof(*intake->held));
 	if (!intake->held) {
@@ -129,7 +129,7 @@ static bool on_ended(struct plx_accepted *session, struct plx_link *link,
 	return false;
 }
 
-/* Its buffers are taken for as long as its messages are in the queue. */
+/* Its buffers stay allocated while its messages are in the queue. */
 static void note_queued(struct receiver *receiver)
 {
 	struct netio_listener *listener = receiver_listener(receiver);

@@ -3,7 +3,7 @@
 
 #include "netio_wire.h"
 
-/* Of messages that are under way at once, on all links. */
+/* messages in flight at once, on all links */
 #define HEADS 256
 #define VIEWS 1024
 

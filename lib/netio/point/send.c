@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The unbuffered send socket: each message is one of the link. */
+/* The unbuffered send socket: each message is one message of the link. */
 #include "connection.h"
 #include "point.h"
 
@@ -35,7 +35,7 @@ int netio_send(struct netio_send_socket *socket, const void *data, size_t len)
 
 /* By reference -------------------------------------------------------------------------------- */
 
-/* The key lies in the headroom, where nobody looks before the message is sent. */
+/* The key is stored in the headroom, which is unused until the message is sent. */
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
 	struct sender *sender = arg;

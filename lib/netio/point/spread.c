@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A socket that closes must know when the other lcores have closed their connections:
+/* A socket that closes must know when other lcores have closed their connections:
  *
  *     the lcore of a connection              the lcore of the socket
  *     P1 count one more                      P3 mark the socket as closed
- *     P2 closed: take that back              P4 see whether any is open
+ *     P2 if closed: undo P1                  P4 check whether any is open
  *
  * All four are sequentially consistent: either P2 sees P3, or P4 sees P1. If P4 finds none open, no
- * callback follows. After P3 a signal lets the others close their connections. A second signal,
- * fired once, lets each release its acceptor: the socket's lcore does not touch it after that. */
+ * callback follows. After P3 a signal makes the other lcores close their connections. A second
+ * signal, fired once, makes each release its acceptor: the socket's lcore does not touch it after
+ * that. */
 #include "spread.h"
 
 #include <stdlib.h>
 
-#define ID_SHIFT 48 /* of a connection: the rest counts up from 1 on each lcore */
+#define ID_SHIFT 48 /* of connection ids: the rest counts from 1 on each lcore */
 
-/* What the socket has on one lcore. */
+/* The socket's part on one lcore. */
 struct part {
 	struct acceptor *acceptor; /* NULL: no such lcore */
 	struct plx_signal close, release;
-	uint64_t placed; /* connections that the listener put there; not round-robin */
+	uint64_t placed; /* connections that the listener placed there; not round-robin */
 	_Atomic uint64_t opened, ended;
 };
 
 struct spread {
 	enum netio_spread how;
-	uint32_t last; /* that was chosen */
+	uint32_t last; /* chosen last */
 	_Atomic bool closed;
-	_Atomic uint32_t refs; /* parts that are not forgotten, and spread_release */
+	_Atomic uint32_t refs; /* parts not forgotten, plus spread_release */
 	struct part parts[PLX_LCORE_MAX];
 };
 
@@ -37,7 +38,7 @@ static struct part *part_of(const struct acceptor *acceptor)
 
 static void unref(struct spread *spread)
 {
-	/* R1 -> R2: the last one frees all after the others are done with it. */
+	/* R1 -> R2: the last reference frees all after the other lcores are done. */
 	if (atomic_fetch_sub_explicit(&spread->refs, 1, memory_order_acq_rel) == 1)
 		free(spread);
 }
@@ -81,7 +82,7 @@ static void on_close(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	const struct part *part = arg;
 
-	if (spread_is_closed(part->acceptor)) /* else it listens again */
+	if (spread_is_closed(part->acceptor)) /* otherwise it listens again */
 		plx_acceptor_close_all(&part->acceptor->session);
 }
 
@@ -115,7 +116,7 @@ void spread_close(struct acceptor *own)
 		plx_signal_fire(&own->spread->parts[id].close);
 }
 
-/* Of an lcore that runs nothing. */
+/* On behalf of an idle lcore. */
 static void end_there(struct acceptor *acceptor)
 {
 	struct plx_accepted *it;
@@ -147,9 +148,9 @@ void spread_release(struct acceptor *own)
 	unref(spread);
 }
 
-/* Placing ------------------------------------------------------------------------------------- */
+/* Placement ----------------------------------------------------------------------------------- */
 
-/* Connections that are open there or being opened; settled: none is being opened. */
+/* Connections that are open or opening there; settled: none is opening. */
 static uint64_t load_of(struct part *part, bool settled)
 {
 	/* Relaxed: an estimate. */
@@ -161,7 +162,7 @@ static uint64_t load_of(struct part *part, bool settled)
 	return part->placed - ended;
 }
 
-/* The lcore with the least load; of several, the first after the last one. */
+/* The lcore with the least load; ties go to the next one after the last choice. */
 static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer, void *arg)
 {
 	struct acceptor *own = arg;
@@ -172,7 +173,7 @@ static uint32_t place(struct plx_listener *listener, const struct sockaddr *peer
 	bool settled;
 
 	plx_listener_stats(listener, &stats);
-	/* The request that is being placed counts. Links that failed were never opened here. */
+	/* The request being placed counts. Failed links were never opened here. */
 	settled = stats.requests <= stats.opened + stats.refused + stats.failed + 1;
 	PLX_LCORE_FOREACH (id) {
 		struct part *part = &spread->parts[id];
@@ -200,7 +201,7 @@ void spread_listen(struct acceptor *own, struct plx_listen_attr *attr)
 	attr->place_arg = own;
 }
 
-/* Making -------------------------------------------------------------------------------------- */
+/* Creation ------------------------------------------------------------------------------------ */
 
 static struct acceptor *copy(const struct acceptor *own, size_t bytes, uint32_t id)
 {
@@ -225,7 +226,7 @@ int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how)
 	spread->last = PLX_LCORE_MAX - 1;
 	own->spread = spread;
 	own->next_id = (uint64_t)own->session.lcore << ID_SHIFT;
-	atomic_init(&spread->refs, 2); /* spread_release, and its own */
+	atomic_init(&spread->refs, 2); /* for spread_release and the own part */
 	PLX_LCORE_FOREACH (id) {
 		struct part *part = &spread->parts[id];
 		bool is_own = id == own->session.lcore;
@@ -235,7 +236,7 @@ int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how)
 			return plx_fail(ENOMEM, "out of memory");
 		plx_signal_init(&part->close, id, on_close, part);
 		plx_signal_init(&part->release, id, on_release, part);
-		/* Relaxed: no other lcore knows of it. */
+		/* Relaxed: no other lcore knows it yet. */
 		atomic_fetch_add_explicit(&spread->refs, !is_own, memory_order_relaxed);
 	}
 	return 0;

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A listening socket that spreads its connections over lcores. It has a struct acceptor on each,
- * all with one number (session.h); the socket's own is one of them. These functions also accept an
- * acceptor that is not spread. */
+/* A listening socket that spreads its connections over lcores. It has a struct acceptor on each
+ * lcore, all with the same number (session.h); the socket's own is one of them. These functions
+ * also accept an acceptor that is not spread. */
 #ifndef NETIO_SPREAD_H
 #define NETIO_SPREAD_H
 
 #include "accept.h"
 
-/* Make the acceptors of the other lcores, as copies of this one, which has `bytes`. Thread: the
- * lcore of the socket, as of all functions with `own`. Return: 0; -ENOMEM: release `own`. */
+/* Create the acceptors of the other lcores as copies of this one, which has `bytes`. Thread: the
+ * lcore of the socket, as for all functions with `own`. Return: 0; -ENOMEM: release `own`. */
 int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how);
 
-/* It listens: let attr place connections. */
+/* The socket listens: make attr place connections. */
 void spread_listen(struct acceptor *own, struct plx_listen_attr *attr);
 
 /* Accept no more; the other lcores close their connections. */
 void spread_close(struct acceptor *own);
 
-/* Whether any lcore has connections. */
+/* Return whether any lcore has connections. */
 bool spread_any_open(const struct acceptor *own);
 
-/* The socket goes: the other lcores release their acceptors. */
+/* The socket is released: the other lcores release their acceptors. */
 void spread_release(struct acceptor *own);
 
-/* The rest is called on the lcore of the acceptor. */
+/* Thread of the functions below: the lcore of the acceptor. */
 bool spread_is_closed(const struct acceptor *acceptor);
 
-/* Count one more connection. Return: false: it is refused. */
+/* Count one more connection. Return: false: refuse it. */
 bool spread_enter(struct acceptor *acceptor);
 
-/* A connection that was counted has ended. */
+/* A counted connection has ended. */
 void spread_leave(struct acceptor *acceptor);
 
 /* The acceptor is about to be freed. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a publisher is asked for, and what it answers. */
+/* Subscription requests to a publisher, and its answers. */
 #include "pubsub_priv.h"
 
 #include <search.h>
 #include <stdlib.h>
 
-/* Wants --------------------------------------------------------------------------------------- */
+/* Interests ----------------------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -54,7 +54,7 @@ static struct interest *interest_create(struct publisher *publisher,
 	return interest;
 }
 
-/* It is in no queue, and not in the tree. */
+/* It must be in no queue and not in the tree. */
 static void interest_destroy(struct publisher *publisher, struct interest *interest)
 {
 	publisher->interests[interest->id] = NULL;
@@ -102,7 +102,7 @@ static void write_request(const struct interest *interest, uint8_t *out)
 	wire_request_write(out, &request);
 }
 
-/* The first ones of to_request. Return: how many. */
+/* Write the first of to_request. Return: how many. */
 static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 {
 	const struct interest *interest = TAILQ_FIRST(&publisher->to_request);
@@ -127,7 +127,7 @@ static void note_requested(struct publisher *publisher, uint32_t count)
 	}
 }
 
-/* Send as many requests as the link takes. */
+/* Send requests while the link takes them. */
 void publisher_send_requests(struct publisher *publisher)
 {
 	uint8_t list[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES];
@@ -139,9 +139,9 @@ void publisher_send_requests(struct publisher *publisher)
 		int rc = plx_link_send(publisher->connection.session.link, list,
 				       WIRE_LIST_BYTES + WIRE_REQUEST_BYTES * (size_t)count);
 
-		if (rc == -ENOMEM) /* of which nobody would tell the end */
+		if (rc == -ENOMEM) /* no event would report the loss */
 			plx_link_abort(publisher->connection.session.link);
-		publisher->is_full = rc != 0; /* until on_writable, or the end */
+		publisher->is_full = rc != 0; /* until on_writable or the link's end */
 		if (rc)
 			return;
 		note_requested(publisher, count);
@@ -245,7 +245,7 @@ static void subscribed(struct publisher *publisher, struct interest *interest)
 		SUBSCRIBE_CALLBACK(publisher, cb_subscribed, (&publisher->pub, &what));
 }
 
-/* Return: NULL; or what is wrong with it. */
+/* Return: NULL; or the error as text. */
 static const char *handle_answer(struct publisher *publisher, const uint8_t *in)
 {
 	struct wire_answer answer;
@@ -259,7 +259,7 @@ static const char *handle_answer(struct publisher *publisher, const uint8_t *in)
 	is_end = answer.status == WIRE_UNSUBSCRIBED || answer.status == WIRE_UNKNOWN;
 	if (interest && interest->answer_due && !is_end) {
 		interest->answer_due = false;
-		if (interest->state != INTEREST_REQUESTED) /* it is to end anyway */
+		if (interest->state != INTEREST_REQUESTED) /* already unsubscribed */
 			return NULL;
 		if (answer.status == WIRE_SUBSCRIBED)
 			subscribed(publisher, interest);
@@ -288,7 +288,7 @@ const char *publisher_handle_answers(struct publisher *publisher, const struct p
 
 /* Loss ---------------------------------------------------------------------------------------- */
 
-/* What the publisher knew of it is gone: it is to be asked for again, or has ended. */
+/* The publisher has forgotten it: request it again, or report its end. */
 static void lose(struct publisher *publisher, struct interest *interest)
 {
 	interest->answer_due = false;
@@ -313,7 +313,7 @@ void publisher_reset(struct publisher *publisher)
 			lose(publisher, publisher->interests[id]);
 }
 
-/* Callbacks may add and end subscriptions meanwhile. */
+/* The callbacks may add and end subscriptions. */
 void publisher_report_lost(struct publisher *publisher, const char *why)
 {
 	for (uint32_t id = 0; publisher->core && id < publisher->interest_room; id++) {

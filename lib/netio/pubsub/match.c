@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who gets a message: those whose subscriptions match its tag; or, when it is published again,
- * those of them that had no room before. */
+/* Find the subscribers of a message: those with a matching subscription, or, when it is published
+ * again, those of them that had no room before. */
 #include "pubsub_priv.h"
 
 #include <assert.h>
@@ -21,7 +21,7 @@ uint64_t match_new_version(void)
 	return newest << 8 | plx_lcore_id();
 }
 
-/* Of several subscriptions of one subscriber the strictest decides. */
+/* If a subscriber has several matching subscriptions, the strictest policy applies. */
 static void merge(struct outbox_terms *terms, const struct outbox_terms *other)
 {
 	terms->at_once |= other->at_once;
@@ -102,7 +102,7 @@ struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag,
 {
 	struct pending *pending;
 
-	/* The memory of a publication that is given up would have to be given back. */
+	/* An unbuffered one cannot be given up here: its caller still owns the message's memory. */
 	if (core->buffered && core->pending_count == NETIO_REENTRY_MAX)
 		pending_give_up(core, TAILQ_FIRST(&core->pendings));
 	pending = malloc(sizeof(*pending) + count * sizeof(struct match));

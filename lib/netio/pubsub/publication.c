@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that are published by reference: each is sent from where it lies on the links of all who
- * want it, and its publisher hears when the last of them has let go of it. */
+/* Messages published by reference: sent from the caller's memory on the links of all subscribers.
+ * The publisher is notified when the last link has released it. */
 #include "pubsub_priv.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static void make_unused(struct publication *publication)
 	core->unused = publication;
 }
 
-/* A callback may end the socket, and with it the core. */
+/* A callback may release the socket, and with it the core. */
 static void report_done(struct plx_task *task, void *arg)
 {
 	struct netio_publish_core *core = arg;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Publishing: a message goes to the outbox of each subscriber that wants it, as a copy or by
- * reference, and is remembered for those that had no room. */
+/* Publishing: a message goes to the outbox of each matching subscriber, as a copy or by reference.
+ * Subscribers without room are remembered. */
 #include "pubsub_priv.h"
 
-/* A message on its way to subscribers. */
+/* A message being published. */
 struct outgoing {
 	struct message message;
 	uint64_t key; /* 0: copied */
 
-	/* By reference: also what the subscribers share that have it so; NULL: nothing yet. */
+	/* By reference: the buffer that all subscribers share; NULL: none yet. */
 	struct publication *publication; /* NULL: copied */
 	struct plx_buf *buf;
 };
 
-/* What became of it: at how many subscribers. */
+/* Results: numbers of subscribers. */
 struct outcome {
 	uint32_t taken, missing, too_big, missed, failed;
-	uint32_t gone; /* subscribers that are, or are about to be */
-	int error;     /* of the first that failed */
+	uint32_t gone; /* subscribers that are disconnected or closing */
+	int error;     /* of the first failure */
 };
 
 void publish_report_room(struct netio_publish_core *core)
@@ -33,8 +33,8 @@ void publish_report_room(struct netio_publish_core *core)
 
 /* Outcomes ------------------------------------------------------------------------------------ */
 
-/* One of `matches` has not taken it. Those without room move to the front of `matches`, followed by
- * those for which the message is too long. */
+/* A subscriber has not taken it. Subscribers without room move to the front of `matches`, followed
+ * by those for which the message is too long. */
 static void note_refusal(struct outcome *outcome, struct match *matches, uint32_t index, int rc)
 {
 	uint32_t missing = outcome->missing;
@@ -58,7 +58,7 @@ static void note_refusal(struct outcome *outcome, struct match *matches, uint32_
 	}
 }
 
-/* Those from `first` on. matches: NULL where there are none. */
+/* The subscribers from `first` on miss it. matches: NULL if count is 0. */
 static void miss(struct match *matches, uint32_t first, uint32_t count,
 		 enum netio_gap_reason reason)
 {
@@ -66,7 +66,7 @@ static void miss(struct match *matches, uint32_t first, uint32_t count,
 		outbox_miss(&matches[i].subscriber->outbox, 1, reason);
 }
 
-/* Remember the subscribers that had no room; without memory for that they miss the message. */
+/* Remember the subscribers without room; out of memory, they miss the message. */
 static struct pending *remember(struct netio_publish_core *core, const struct outgoing *outgoing,
 				struct outcome *outcome)
 {
@@ -85,7 +85,7 @@ static struct pending *remember(struct netio_publish_core *core, const struct ou
 	return NULL;
 }
 
-/* taken: some have it from before. Return: enum netio_status. */
+/* taken: some subscribers took it before. Return: enum netio_status. */
 static int finish(struct netio_publish_core *core, const struct outcome *outcome, bool taken)
 {
 	struct netio_publish_stats *stats = &core->stats;
@@ -109,7 +109,7 @@ static int finish(struct netio_publish_core *core, const struct outcome *outcome
 	return NETIO_STATUS_NO_SUBSCRIBERS;
 }
 
-/* By reference: as soon as one subscriber has it, its memory must stay. */
+/* By reference: once one subscriber has it, its memory must stay. */
 static int finish_reference(struct netio_publish_core *core, const struct outcome *outcome)
 {
 	return finish(core, outcome, true) == NETIO_STATUS_AGAIN ? NETIO_STATUS_PARTIAL
@@ -179,9 +179,9 @@ static int publish_reference(struct netio_publish_core *core, struct outgoing *o
 	send_to_all(core->matches, core->match_count, outgoing, &outcome);
 	plx_buf_unref(outgoing->buf);
 	if (!outcome.taken && outcome.missing && !outcome.missed)
-		outcome.too_big = 0; /* they will be counted when it is published */
+		outcome.too_big = 0; /* they are counted when it is published */
 	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
-	if (!outcome.taken && !outcome.missed) { /* nobody has it */
+	if (!outcome.taken && !outcome.missed) { /* no subscriber has it */
 		publication_drop(outgoing->publication);
 		return finish(core, &outcome, false);
 	}

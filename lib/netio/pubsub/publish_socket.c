@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two publish sockets, which differ in how they publish. */
+/* The two publish sockets, which differ only in how they publish. */
 #include "pubsub_priv.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-#define MESSAGE_MAX 4000 /* of requests: a list of them fits */
+#define MESSAGE_MAX 4000 /* of requests: a full list fits */
 
 static_assert(WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES <= MESSAGE_MAX, "requests fit");
 
@@ -73,7 +73,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	return 0;
 }
 
-/* what, of this and the following: the function, for error texts. */
+/* what, in this and the following functions: the caller, for error texts. */
 static int core_listen(struct netio_publish_core *core, const char *what, const char *host,
 		       unsigned port)
 {
@@ -108,7 +108,7 @@ static void core_fini(struct netio_publish_core **core_of_socket, const char *wh
 	acceptor_release(&core->acceptor);
 }
 
-/* Publications that are told of now have nobody who would listen. */
+/* Publications that complete now have no socket to notify. */
 void publish_core_destroy(struct netio_publish_core *core)
 {
 	if (core->reporting) {
@@ -153,7 +153,7 @@ static void core_stats(const struct netio_publish_core *core, const char *what,
 	}
 }
 
-/* The two kinds of sockets ------------------------------------------------------------------- */
+/* The two socket types ------------------------------------------------------------------------ */
 
 #define DEFINE_PUBLISH_SOCKET(kind, prefix, member)                                           \
 	int kind##_init(struct netio_eventloop *evloop, struct kind *socket,                  \

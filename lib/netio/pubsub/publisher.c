@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection to one publisher, which lasts while there is a subscription to it. */
+/* The connection to one publisher. It exists while there is a subscription to it. */
 #include "pubsub_priv.h"
 
 #include <stdio.h>
@@ -10,9 +10,9 @@ static struct publisher *publisher_of(struct netio_connection *connection)
 	return (struct publisher *)connection;
 }
 
-/* The end of it ------------------------------------------------------------------------------- */
+/* Closing ------------------------------------------------------------------------------------- */
 
-/* Nothing is wanted of it any more: its connection ends, and it with it. */
+/* Without subscriptions, close the connection and free the publisher. */
 static void close_if_unused(struct publisher *publisher)
 {
 	if (publisher->interest_count || !publisher->core)
@@ -107,7 +107,7 @@ static void on_closed(struct netio_connection *connection, const struct notice *
 		publisher_release(publisher);
 	else if (publisher->core && publisher->connection.session.state == PLX_CONNECTOR_IDLE &&
 		 connection->session.quit && !publisher->core->evloop->draining)
-		/* It was closed as nothing was wanted, which has changed. */
+		/* It was closed without subscriptions, but has one again. */
 		plx_connector_open_again(&publisher->connection.session);
 }
 
@@ -147,8 +147,7 @@ static const struct connection_owner owner = {
 	.free = on_free,
 };
 
-/* The publisher
- * ------------------------------------------------------------------------------------ */
+/* The publisher ------------------------------------------------------------------------------- */
 
 struct publisher *publisher_find(const struct netio_subscribe_core *core, const char *address)
 {

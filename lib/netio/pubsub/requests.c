@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the subscribers of a publish socket ask for, and their answers. Nothing of it is believed
- * before it was checked. */
+/* Subscribers' requests to a publish socket, and the answers. Everything is checked before it is
+ * used. */
 #include "pubsub_priv.h"
 
 #include <search.h>
@@ -56,7 +56,7 @@ static struct netio_subscription describe(const struct wire_request *request)
 	return what;
 }
 
-/* Take it out of the table and free it; its subscriber's trees no longer have it. */
+/* Remove it from the table and free it; it is already out of its subscriber's trees. */
 static void drop(struct subscription *subscription, struct netio_subscription *what_out)
 {
 	struct subscriber *subscriber = subscription->subscriber;
@@ -84,7 +84,7 @@ static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
 	return WIRE_UNSUBSCRIBED;
 }
 
-/* What a request has changed. */
+/* The result of a request. */
 struct change {
 	enum wire_status status;
 	struct netio_subscription what;
@@ -120,7 +120,7 @@ static struct table_filter filter_of(const struct wire_request *request)
 	};
 }
 
-/* What the request leaves to the publisher is as that says, and no more waits than pages hold. */
+/* Unset terms come from the publisher. The backlog is limited to what the pages hold. */
 static void set_terms(const struct netio_publish_core *core, struct subscription *subscription)
 {
 	const struct netio_subscription *what = &subscription->what;
@@ -160,7 +160,7 @@ static struct subscription *create(struct subscriber *subscriber,
 	return subscription;
 }
 
-/* Return: WIRE_SUBSCRIBED; or why not. */
+/* Return: WIRE_SUBSCRIBED; or the reason. */
 static enum wire_status enter(struct subscriber *subscriber, struct subscription *subscription)
 {
 	struct netio_publish_core *core = subscriber_core(subscriber);
@@ -170,8 +170,8 @@ static enum wire_status enter(struct subscriber *subscriber, struct subscription
 
 	if (core->refuse_block && terms->policy == NETIO_POLICY_BLOCK)
 		return WIRE_NO_BLOCK;
-	/* Of what is sent at once, pages take what the link has no room for; but where it is sent
-	 * by reference, and nothing is to be dropped, its publisher waits. */
+	/* Messages sent at once need pages when the link is full. By reference with the block
+	 * policy, the publisher waits instead. */
 	if (needs_pages && outbox_make_pages(&subscriber->outbox) != 0)
 		return WIRE_NO_MEMORY;
 	outbox_add_policy(&subscriber->outbox, terms->policy);
@@ -189,7 +189,7 @@ static enum wire_status enter(struct subscriber *subscriber, struct subscription
 	return rc == -ENOSPC ? WIRE_TOO_MASKS : WIRE_NO_MEMORY;
 }
 
-/* What is asked for twice is there already: a subscriber of ours ends the first one before. */
+/* A duplicate filter is a protocol error: our subscribers end the first subscription before. */
 static bool has_filter(struct subscriber *subscriber, const struct wire_request *request)
 {
 	struct subscription wanted = {.filter = filter_of(request)};
@@ -226,8 +226,8 @@ static enum wire_status subscribe(struct subscriber *subscriber, const struct wi
 
 /* Requests ------------------------------------------------------------------------------------ */
 
-/* The answer comes behind the messages that were published before it, and behind no others, or a
- * publisher that always has some would hold it up for good. */
+/* The answer follows all messages published before it, but no later ones: a busy publisher would
+ * delay it forever. */
 static void place_answer(struct subscriber *subscriber)
 {
 	struct outbox *outbox = &subscriber->outbox;
@@ -255,7 +255,7 @@ static bool earlier_are_sent(struct subscriber *subscriber)
 	return outbox_sent_until(outbox, subscriber->answer_behind);
 }
 
-/* Return: whether there is none that waits. */
+/* Return: whether no answer waits. */
 static bool send_answer(struct subscriber *subscriber)
 {
 	int rc;
@@ -268,13 +268,13 @@ static bool send_answer(struct subscriber *subscriber)
 			   subscriber->answer_bytes);
 	if (rc == -EAGAIN)
 		return false;
-	if (rc && rc != -ENOTCONN) /* out of memory: it is not to wait for what never comes */
+	if (rc && rc != -ENOTCONN) /* out of memory: close, or it would wait forever */
 		plx_link_abort(subscriber->accepted.session.link);
 	subscriber->answer_bytes = 0;
 	return true;
 }
 
-/* Return: NULL; or what is wrong with it. */
+/* Return: NULL; or the error as text. */
 static const char *handle_request(struct subscriber *subscriber, const uint8_t *in,
 				  struct change *change)
 {
@@ -320,7 +320,7 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 		place_answer(subscriber);
 		send_answer(subscriber);
 	}
-	/* Behind the answer: callbacks may publish, or end the socket. */
+	/* After the answer: callbacks may publish, or release the socket. */
 	for (uint32_t i = 0; i < done; i++)
 		notify(subscriber, &changes[i]);
 	return wrong;
@@ -336,12 +336,12 @@ static void drop_requests(struct subscriber *subscriber)
 	}
 }
 
-/* While an answer waits, requests do: they keep their place in what the link has granted. */
+/* While an answer waits, so do requests. They keep their share of the link's window. */
 const char *requests_received(struct subscriber *subscriber, struct plx_buf *message)
 {
 	uint32_t last = subscriber->request_first + subscriber->request_count;
 
-	/* What was published before the close still leaves; nothing is asked for any more. */
+	/* Messages published before the close are still sent; later requests are ignored. */
 	if (plx_unlikely(subscriber->accepted.session.closing))
 		return NULL;
 	if (!subscriber->answer_bytes)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribe socket: which publishers it has, and what is asked of each. */
+/* The subscribe socket: its publishers and its subscriptions. */
 #include "pubsub_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of this lcore. */
+/* of this lcore */
 static __thread LIST_HEAD(subscribe_cores, netio_subscribe_core) all;
 
 /* Return: 0; -EINVAL. */
@@ -111,7 +111,7 @@ static int check_subscription(const char *what, const struct netio_subscription 
 	return 0;
 }
 
-/* One form for what is the same. */
+/* Use one form for equal subscriptions. */
 static struct netio_subscription normalize(const struct netio_subscription *subscription)
 {
 	struct netio_subscription what = *subscription;
@@ -140,13 +140,13 @@ static int find(const char *what, const struct netio_subscribe_socket *socket, c
 	return rc;
 }
 
-/* One that is new, and cannot be used, goes again. */
+/* Releases a new publisher if subscribing fails. */
 static int subscribe_at(struct publisher *publisher, const struct netio_subscription *subscription)
 {
 	int rc = publisher_subscribe(publisher, subscription);
 
 	if (rc == -EEXIST && publisher->connection.session.state == PLX_CONNECTOR_IDLE)
-		return publisher_open(publisher); /* which was not to be tried again */
+		return publisher_open(publisher); /* reconnecting was off */
 	if (rc == 0) {
 		rc = publisher_open(publisher);
 		if (rc == 0)

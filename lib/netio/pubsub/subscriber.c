@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribers of a publish socket: their connections, and their outboxes. */
+/* The subscribers of a publish socket: connections and outboxes. */
 #include "pubsub_priv.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 
 /* Connections --------------------------------------------------------------------------------- */
 
-/* A lookup must find room for all. */
+/* Also grows `matches`, which must have room for all subscribers. */
 static bool has_room(struct acceptor *acceptor)
 {
 	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;

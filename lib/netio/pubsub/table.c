@@ -8,14 +8,14 @@
 
 struct table_cell {
 	uint64_t value;
-	struct table_cell *next; /* of the bucket */
+	struct table_cell *next; /* in the bucket */
 	LIST_HEAD(table_pair_list, table_pair) pairs;
 	uint8_t mask; /* its index */
 };
 
 /* Filters ------------------------------------------------------------------------------------- */
 
-/* The greatest block that begins with a range, and lies in it: its mask. */
+/* Return the mask of the largest aligned block that starts at `first` and lies in the range. */
 static uint64_t first_block(uint64_t first, uint64_t last)
 {
 	uint64_t mask = UINT64_MAX;
@@ -43,8 +43,8 @@ unsigned table_pairs_of(const struct table_filter *filter)
 
 /* The table ----------------------------------------------------------------------------------- */
 
-/* The finalizer of SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
- * Generators" (2014). */
+/* The SplitMix64 finalizer: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators"
+ * (2014). */
 static uint64_t mix(uint64_t value)
 {
 	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -82,7 +82,7 @@ void table_fini(struct table *table)
 	table->buckets = NULL;
 }
 
-/* Where there is no memory for more buckets, their lists grow longer. */
+/* Out of memory, the lists just get longer. */
 static void grow(struct table *table)
 {
 	uint64_t count = table->bucket_mask + 1;
@@ -114,7 +114,7 @@ static bool is_prefix(uint64_t bits)
 	return (~bits & (~bits + 1)) == 0;
 }
 
-/* Return: its index; -1 there are too many. */
+/* Return: its index; -1 too many masks. */
 static int mask_index(const struct table *table, uint64_t bits)
 {
 	int unused = -1;

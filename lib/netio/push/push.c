@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of a push socket: hot path. Each is copied once, into a buffer that is referred to until
- * its receiver is done with it. */
+/* Push messages: hot path. Each is copied once, into a buffer that is kept until its receiver is
+ * done with it. */
 #include "push.h"
 
 #include "point.h"
@@ -8,7 +8,7 @@
 #include <assert.h>
 
 #define SHORT_BYTES \
-	512 /* wire header included: what goes by copy, most of it without a completion */
+	512 /* wire header included: these go as copies, most of them without a completion */
 #define SHORT_COUNT 1024
 
 static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM,
@@ -54,7 +54,7 @@ void push_drop_all(struct push_queue *queue)
 
 /* Send ----------------------------------------------------------------------------------------- */
 
-/* Return: 0; -EAGAIN this side has no room; -ENOTCONN it is about to end; -ENOMEM. */
+/* Return: 0; -EAGAIN this side has no room; -ENOTCONN it is closing; -ENOMEM. */
 static int send_to(struct push_receiver *receiver, struct push_message *message)
 {
 	struct plx_link *link = receiver->connection.session.link;
@@ -86,7 +86,7 @@ static uint64_t length_of(const struct push_message *message)
 	return message->buf->len - WIRE_MESSAGE_BYTES;
 }
 
-/* To the one that was chosen, or the next best. Return: 0; -EAGAIN none has room; -ENOMEM. */
+/* Send to the chosen receiver, or the next best. Return: 0; -EAGAIN none has room; -ENOMEM. */
 static int send_to_best(struct push_receiver *receiver, struct push_message *message)
 {
 	struct netio_push_core *core = receiver->core;
@@ -119,12 +119,11 @@ void push_send_waiting(struct netio_push_core *core)
 	}
 }
 
-/* Pushing ---------------------------------------------------------------------------------------
- */
+/* Pushing ------------------------------------------------------------------------------------- */
 
 static int again(struct netio_push_core *core)
 {
-	if (core->open == core->ending) /* the last one has just been seen to end */
+	if (core->open == core->ending) /* the last one has just disconnected */
 		return netio_fail_closed();
 	core->again_pending = true;
 	core->again++;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A push socket: its receivers, in order of their credit, and the messages that they have not
- * finished.
+/* A push socket: its receivers, ordered by credit, and their unfinished messages.
  *
- *   push.c            a message: to the receiver with most credit
- *   push_index.c      receivers by their credit
- *   push_receiver.c   their connections, and what becomes of their messages
- *   push_socket.c     the socket: which receivers it has */
+ *   push.c            a message: sent to the receiver with most credit
+ *   push_index.c      receivers by credit
+ *   push_receiver.c   their connections, and messages of closed connections
+ *   push_socket.c     the socket and its list of receivers */
 #ifndef NETIO_PUSH_PRIV_H
 #define NETIO_PUSH_PRIV_H
 
@@ -13,10 +12,10 @@
 
 #include <sys/queue.h>
 
-#define PUSH_CREDIT_MAX 255 /* more counts as that */
+#define PUSH_CREDIT_MAX 255 /* a higher credit counts as this */
 
-/* A message, in the headroom of its buffer, which is referred to as long as it may have to be sent
- * again. */
+/* A message, stored in the headroom of its buffer. The buffer is kept while a resend is
+ * possible. */
 struct push_message {
 	STAILQ_ENTRY(push_message) link;
 	struct plx_buf *buf; /* wire header and payload */
@@ -29,17 +28,17 @@ struct push_queue {
 	uint32_t count;
 };
 
-/* One receiver. */
+/* A receiver. */
 struct push_receiver {
 	struct netio_connection connection; /* first; its socket is NULL: released */
 	struct netio_push_receiver pub;
 	struct netio_push_core *core;
 	LIST_ENTRY(push_receiver) link; /* in core->receivers */
-	bool is_open;                   /* the link may be sent on */
-	bool is_ending;                 /* but not what is new: it is to be closed */
+	bool is_open;                   /* the link accepts messages */
+	bool is_ending;                 /* closing: takes no new messages */
 	bool is_suspect;
-	bool is_full;                /* this side has no room: writable follows */
-	struct push_queue in_flight; /* sent, and not finished; oldest first */
+	bool is_full;                /* no room on this side; writable follows */
+	struct push_queue in_flight; /* sent and unfinished; oldest first */
 	uint64_t handed, finished, taken_away;
 	char address[PLX_ADDRESS_MAX];
 
@@ -52,33 +51,33 @@ struct push_receiver {
 LIST_HEAD(push_receivers, push_receiver);
 TAILQ_HEAD(push_peers, push_receiver);
 
-/* Receivers by their credit. Those with the same take turns. */
+/* Receivers by credit. Equal ones take turns. */
 struct push_index {
-	uint64_t used[(PUSH_CREDIT_MAX + 1) / 64]; /* bit n: at[n] has some */
+	uint64_t used[(PUSH_CREDIT_MAX + 1) / 64]; /* bit n: at[n] is not empty */
 	struct push_peers at[PUSH_CREDIT_MAX + 1];
 };
 
 struct netio_push_core {
-	struct netio_push_socket *socket; /* NULL: gone */
+	struct netio_push_socket *socket; /* NULL: released */
 	struct netio_eventloop *evloop;
 	struct netio_connect_attr connect; /* checked; its provider is `provider` */
 	enum netio_push_promise promise;
 	uint64_t next_id;
 	struct push_receivers receivers;
 
-	/* Of those that are open. */
+	/* Of open receivers. */
 	uint32_t open, suspect;
 	uint32_t ending;
-	uint64_t message_max;                    /* that one of them accepts */
-	struct push_index responsive, suspected; /* those that are not suspect, and that are */
+	uint64_t message_max;                    /* the longest that any of them accepts */
+	struct push_index responsive, suspected; /* by whether they are suspect */
 
-	/* What receivers that died had not finished; longer than any receiver accepts. */
+	/* Unfinished messages of failed receivers; longer than any receiver accepts. */
 	struct push_queue waiting, oversized;
-	bool again_pending; /* AGAIN was returned, and cb_buffers_available follows */
+	bool again_pending; /* AGAIN was returned; cb_buffers_available follows */
 
 	struct plx_pool *pool; /* for short messages */
 	uint64_t messages, again, finished, handed_again, lost;
-	LIST_ENTRY(netio_push_core) link; /* of the lcore's */
+	LIST_ENTRY(netio_push_core) link; /* of the lcore's sockets */
 	char provider[64];
 };
 
@@ -86,10 +85,10 @@ struct netio_push_core {
 
 void push_index_init(struct push_index *index);
 
-/* Where the receiver belongs, with what its link says. */
+/* Put the receiver into the index by its link's state. */
 void push_place(struct push_receiver *receiver);
 
-/* The one with most credit that accepts a message of that length; NULL: none has any. */
+/* The receiver with most credit that accepts this length; NULL: none has credit. */
 struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length);
 
 /* push.c ------------------------------------------------------------------------------------- */
@@ -112,7 +111,7 @@ static inline struct push_message *push_take_first(struct push_queue *queue)
 	return message;
 }
 
-/* All of `from` behind those of `to`. */
+/* Move all of `from` to the end of `to`. */
 static inline void push_append_all(struct push_queue *to, struct push_queue *from)
 {
 	STAILQ_CONCAT(&to->list, &from->list);
@@ -128,27 +127,28 @@ static inline void push_queue_init(struct push_queue *queue)
 
 void push_drop_all(struct push_queue *queue);
 
-/* Give what waits to those that have room. */
+/* Send waiting messages to receivers with room. */
 void push_send_waiting(struct netio_push_core *core);
 
 /* push_receiver.c ---------------------------------------------------------------------------- */
 
-/* host, port: to connect to, as in address. Return: 0; as netio_connect, and then there is none. */
+/* host, port: the target, as in address. Return: 0; as netio_connect, without creating a
+ * receiver. */
 int push_receiver_create(struct netio_push_core *core, const char *host, unsigned port,
 			 const char *address);
 
-/* Nothing may be sent to it any more. */
+/* Send nothing to it from now on. */
 void push_leave(struct push_receiver *receiver);
 
-/* The socket is gone, or the user does not want it any more. */
+/* The socket is released, or the user removed the receiver. */
 void push_receiver_release(struct push_receiver *receiver);
 
 /* push_socket.c ------------------------------------------------------------------------------ */
 
-/* A receiver that nothing refers to any more. */
+/* No references to the receiver remain. */
 void push_receiver_freed(struct push_receiver *receiver);
 
-/* All of a loop that ends. */
+/* Release all sockets of a loop that ends. */
 void push_release_all(struct netio_eventloop *evloop);
 
 #endif

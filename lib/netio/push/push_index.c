@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receivers by their credit, so that choosing one costs the same however many there are: a list for
- * each credit, and a bit for each list. */
+/* Receivers by credit: a list per credit value and a bit per list, so that choosing one takes
+ * constant time. */
 #include "push.h"
 
 void push_index_init(struct push_index *index)
@@ -33,7 +33,7 @@ static uint32_t place_of(const struct push_receiver *receiver)
 	return credit < PUSH_CREDIT_MAX ? credit : PUSH_CREDIT_MAX;
 }
 
-/* Behind those that have as much, so that they take turns. */
+/* Insert after those with equal credit, so that they take turns. */
 void push_place(struct push_receiver *receiver)
 {
 	struct netio_push_core *core = receiver->core;
@@ -51,7 +51,7 @@ void push_place(struct push_receiver *receiver)
 	index->used[place / 64] |= UINT64_C(1) << place % 64;
 }
 
-/* Those that accept only shorter messages are passed over. */
+/* Skips receivers that accept only shorter messages. */
 static struct push_receiver *first_that_accepts(const struct push_index *index, uint32_t place,
 						uint64_t length)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receivers of a push socket: their connections, and what becomes of their messages when these
- * end. */
+/* The receivers of a push socket: connections, and messages of those that close. */
 #include "push.h"
 
 #include <stdio.h>
@@ -11,7 +10,7 @@ static struct push_receiver *receiver_of(struct netio_connection *connection)
 	return (struct push_receiver *)connection;
 }
 
-/* Which are open ------------------------------------------------------------------------------ */
+/* Open receivers ------------------------------------------------------------------------------ */
 
 static void update_message_max(struct netio_push_core *core)
 {
@@ -36,7 +35,7 @@ static void join(struct push_receiver *receiver)
 	core->suspect += receiver->is_suspect;
 	update_message_max(core);
 	push_place(receiver);
-	/* It may accept what the others do not. */
+	/* It may accept messages that the others do not. */
 	push_append_all(&core->oversized, &core->waiting);
 	push_append_all(&core->waiting, &core->oversized);
 }
@@ -55,7 +54,7 @@ void push_leave(struct push_receiver *receiver)
 	push_place(receiver);
 }
 
-/* The last one stays for as long as something waits that nobody else can get. */
+/* The last receiver stays while messages wait that only it can get. */
 static bool may_close(const struct netio_push_core *core)
 {
 	return core->waiting.count == 0 || core->open > core->ending;
@@ -90,7 +89,7 @@ static bool on_settle(struct plx_connector *session)
 	return true;
 }
 
-/* There may be room ---------------------------------------------------------------------------- */
+/* Room ---------------------------------------------------------------------------------------- */
 
 static void report_room(struct netio_push_core *core)
 {
@@ -175,7 +174,7 @@ static void on_established(struct netio_connection *connection, const struct not
 DEFINE_NOTIFY_CONNECTING(notify, netio_push_socket)
 DEFINE_ANSWERED(on_received, netio_push_socket)
 
-/* What the last frames of the peer have told. */
+/* Process what the peer's last frames reported. */
 static void on_look_back(struct plx_connector *session, const struct plx_link *link)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
@@ -269,6 +268,6 @@ void push_receiver_release(struct push_receiver *receiver)
 {
 	push_leave(receiver);
 	push_drop_all(&receiver->in_flight);
-	plx_connector_settled(&receiver->connection.session); /* if it was waiting for that */
+	plx_connector_settled(&receiver->connection.session); /* if it is settling */
 	connection_release(&receiver->connection);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The push socket: which receivers it has, and its life. */
+/* The push socket and its list of receivers. */
 #include "push.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Of this lcore. */
+/* of this lcore */
 static __thread LIST_HEAD(push_cores, netio_push_core) all;
 
 /* Memory ------------------------------------------------------------------------------------- */
@@ -126,8 +126,8 @@ void push_release_all(struct netio_eventloop *evloop)
 
 /* Receivers ----------------------------------------------------------------------------------- */
 
-/* The one of that address; those that were released are not the user's any more. Return: 0;
- * *receiver_out may be NULL; -EINVAL, logged. */
+/* Find the receiver with this address, except released ones. Return: 0; *receiver_out may be NULL;
+ * -EINVAL, logged. */
 static int find(const char *what, const struct netio_push_socket *socket, const char *host,
 		unsigned port, char address[PLX_ADDRESS_MAX], struct push_receiver **receiver_out)
 {
@@ -157,7 +157,7 @@ int netio_push_connect(struct netio_push_socket *socket, const char *host, unsig
 	if (!receiver)
 		return push_receiver_create(socket->core, host, port, address);
 	if (receiver->connection.session.state ==
-	    PLX_CONNECTOR_IDLE) /* it was not to be tried again */
+	    PLX_CONNECTOR_IDLE) /* reconnecting was switched off */
 		return connection_open(&receiver->connection, host, port);
 	if (receiver->connection.session.quit)
 		return netio_fail(plx_fail(EALREADY,
@@ -187,7 +187,7 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 	return 0;
 }
 
-/* Figures ------------------------------------------------------------------------------------- */
+/* Statistics ---------------------------------------------------------------------------------- */
 
 void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_stats *stats_out)
 {
