@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What differs between versions of libfabric. Version 2 keeps the values and functions below in its
- * ABI, for programs that ask for an older API, but removed or deprecated their names. */
+/* Differences between versions of libfabric. Version 2 keeps the values and functions below in its
+ * ABI for programs that ask for an older API, but removed or deprecated their names. */
 #ifndef DRIVERS_COMPAT_H
 #define DRIVERS_COMPAT_H
 

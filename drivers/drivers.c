@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of drivers: a new one is declared and listed here, nowhere else. */
+/* The table of drivers. A new driver is declared and listed here, and nowhere else. */
 #include "plx_fabric_driver.h"
 
 extern const struct plx_fabric_driver plx_driver_fi_tcp;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfabric's own providers for TCP, for comparison on trusted networks only: `tcp`, and `net`, its
- * rewrite, which replaced it under the name `tcp` in libfabric 1.18. 32 bytes from anybody stall
- * them, and one header ends the process. Both speak the same wire format, which is not that of
- * plx_tcp. Figures and facts: doc/design/links.md. */
+/* libfabric's own TCP providers, for comparison on trusted networks only: `tcp`, and `net`, the
+ * rewrite that replaced it under the name `tcp` in libfabric 1.18. Any client can stall them with
+ * 32 bytes and end the process with one header. Both speak the same wire format, which differs from
+ * that of plx_tcp. Figures and facts: doc/design/links.md. */
 #include "../compat.h"
 #include "plx_fabric_driver.h"
 #include "sockets.h"
@@ -16,23 +16,23 @@ extern const struct plx_fabric_driver plx_driver_fi_tcp;
 static const char *fi_tcp_provider(const char *asked, bool exact, uint32_t version)
 {
 	if (!exact)
-		return strcmp(asked, "fi:tcp") == 0 ? "tcp" : NULL; /* the driver's own name */
+		return strcmp(asked, "fi:tcp") == 0 ? "tcp" : NULL; /* the driver itself */
 	if (strcmp(asked, "tcp") == 0)
 		return "tcp";
 	return strcmp(asked, "net") == 0 && FI_VERSION_LT(version, FI_VERSION(1, 18)) ? "net"
 										      : NULL;
 }
 
-/* fi_trywait of net 1.17 never clears what it should, so that an epoll on its CQ returns at once
- * for ever after the first completion. A wait set over CQ and EQ does it right, and polls as fast.
- */
+/* fi_trywait of net 1.17 never clears its descriptor: after the first completion an epoll on its CQ
+ * always returns at once. A wait set over CQ and EQ works, and polls as fast. */
 static bool needs_wait_set(const char *provider)
 {
 	return strcmp(provider, "net") == 0;
 }
 
-/* Also a CQ that is only polled has a descriptor: with more than a few links tcp polls such a one
- * in a fifth of the time that FI_WAIT_NONE takes (it would be a poll(2) over every socket). */
+/* CQs that are only polled have a descriptor too. With more than a few links, tcp polls such a CQ
+ * in a fifth of the time that it needs with FI_WAIT_NONE, which does a poll(2) over every
+ * socket. */
 static int fi_tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	struct fi_wait_attr wait_attr = {.wait_obj = FI_WAIT_FD};
@@ -64,8 +64,7 @@ static int fi_tcp_arm(struct plx_fabric_fids *fids)
 
 /* Passive endpoints -------------------------------------------------------------------------- */
 
-/* Descriptors that are looked at for one accepted connection: less than a millisecond at the very
- * worst. */
+/* Descriptors checked for one accepted connection: less than a millisecond in the worst case. */
 #define ACCEPT_LOOKS_MAX 4096
 
 static void fi_tcp_listens(struct fid_pep *pep)
@@ -89,8 +88,9 @@ static int fi_tcp_requested(struct fid_pep *pep, const struct fi_info *request)
 					      ACCEPT_LOOKS_MAX);
 }
 
-/* Both go on to use one, without counting that, when they have accepted a connection and not heard
- * all of its request. A peer that takes longer than it is kept for that is the limit of it. */
+/* Both providers keep using a closed passive endpoint, without counting the reference, while they
+ * wait for the rest of the request on an accepted connection. A peer that takes longer than the
+ * grace period defeats this. */
 static bool fi_tcp_outlives_close(struct fid_pep *pep)
 {
 	struct sockaddr_storage name;
@@ -111,11 +111,10 @@ const struct plx_fabric_driver plx_driver_fi_tcp = {
 	.closing = sockets_forget,
 	.outlives_close = fi_tcp_outlives_close,
 	.direct = true,
-	.tx_size = 256, /* both are the providers' own defaults; only the second is enforced */
+	.tx_size = 256, /* both are the providers' defaults; they enforce only the second */
 	.rx_size = 256,
-	.cq_entries = 1024, /* they spill into a list beyond it, and never overrun */
-	.signal_every =
-		32, /* with the local window, at most 1 024 frames pile up for a silent peer */
+	.cq_entries = 1024, /* beyond it they spill into a list and never overrun */
+	.signal_every = 32, /* with the local window, at most 1024 frames queue for a silent peer */
 	.eq_every_turns = 256,
-	.eq_pending_turns = 16, /* an accept's answer leaves when the EQ is read */
+	.eq_pending_turns = 16, /* reading the EQ sends the answer of an accept */
 };

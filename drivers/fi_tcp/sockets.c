@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfabric's sockets are inherited across exec, and there is no way to ask for them: they are
- * found by their addresses.
- *
- * Only what the caller has itself is touched: nobody else closes it meanwhile, so its number cannot
- * come to mean another descriptor. Others' are only looked at. */
+/* libfabric's sockets survive exec and no call returns them, so they are found by their addresses.
+ * Only the caller's own sockets are changed: no other thread closes them meanwhile, so their
+ * numbers stay valid. Other descriptors are only inspected. */
 #include "sockets.h"
 
 #include <dirent.h>
@@ -27,11 +25,11 @@ static bool is_listening_at(int fd, const struct sockaddr *address, socklen_t ad
 	if (getsockname(fd, (struct sockaddr *)&name, &len) != 0 || len != address_len ||
 	    memcmp(&name, address, len) != 0)
 		return false;
-	/* What an earlier listener accepted may have the same address. */
+	/* A connection that an earlier listener accepted may have the same address. */
 	return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &listens_len) == 0 && listens;
 }
 
-/* Set-up work: it may look at every descriptor. Return: -1: there is none. */
+/* Setup work: may check every descriptor. Return: the descriptor; -1 not found. */
 static int find_listener(const struct sockaddr *address, size_t address_len)
 {
 	DIR *all = opendir("/proc/self/fd");
@@ -70,12 +68,11 @@ bool sockets_give_back_port(const struct sockaddr *address, size_t address_len)
 
 /* Accepted ----------------------------------------------------------------------------------- */
 
-/* Descriptors that are accepted connections, so that looking for the next one passes over them
- * without a system call. As the system gives out the least free number, what is left to look at is
- * what else the process has open below it. Of numbers beyond the map nothing is known.
- *
- * Relaxed throughout: only the owner of the descriptor writes its bit, and between its close and
- * the next use of the number is the kernel's own lock. */
+/* Descriptors known to be accepted connections. Looking for the next one skips them without a
+ * system call. The system hands out the lowest free number, so only the process's other descriptors
+ * below it remain to be checked. Numbers beyond the map are never skipped.
+ * Relaxed throughout: only a descriptor's owner writes its bit, and the kernel's lock separates a
+ * close from the next use of the number. */
 #define KNOWN_MAX 65536
 
 static _Atomic uint64_t known[KNOWN_MAX / 64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets of libfabric's, which it has no calls for. */
+/* Access to sockets that libfabric has no calls for. */
 #ifndef FI_TCP_SOCKETS_H
 #define FI_TCP_SOCKETS_H
 
@@ -8,21 +8,21 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* The caller's socket that listens there becomes close-on-exec. */
+/* Make the caller's socket that listens at this address close-on-exec. */
 void sockets_close_on_exec_listener(const struct sockaddr *address, size_t address_len);
 
-/* Another descriptor takes the number of the socket that listens there, which is closed by that,
- * and whose owner closes it later without knowing. Return: whether there was one. */
+/* Close the socket that listens at this address by putting another descriptor in its place. Its
+ * owner closes the number later without noticing. Return: whether one was found. */
 bool sockets_give_back_port(const struct sockaddr *address, size_t address_len);
 
-/* The caller's connection from that peer to that port of ours becomes close-on-exec. At most
- * looks_max descriptors are looked at, a system call each: those below it that are not accepted
- * connections. Return: the descriptor, to be forgotten before it is closed; -1 not found: it lies
- * behind more descriptors than that and stays inheritable, or the peer has reset it already. */
+/* Make the caller's connection from that peer to that local port close-on-exec. Checks at most
+ * looks_max descriptors, one system call each, and skips known accepted connections. Return: the
+ * descriptor, which sockets_forget must get before it is closed; -1 not found: it lies past
+ * looks_max descriptors and stays inheritable, or the peer has already reset it. */
 int sockets_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
 				   unsigned looks_max);
 
-/* Before the descriptor is closed; -1 is accepted. */
+/* Call before closing the descriptor. Accepts -1. */
 void sockets_forget(int fd);
 
 #endif

@@ -23,7 +23,7 @@ bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_sto
 	return address_bytes(address) != 0;
 }
 
-/* Such an address can be bound to, and is nobody's. */
+/* A socket can bind to such an address, but it names no single host. */
 static bool is_many(const struct sockaddr_storage *address)
 {
 	const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
@@ -35,7 +35,7 @@ static bool is_many(const struct sockaddr_storage *address)
 	       four->sin_addr.s_addr == htonl(INADDR_BROADCAST);
 }
 
-/* Only an address of this host can be bound to. The list of getifaddrs(3) would lack most of
+/* bind(2) succeeds for addresses of this host only. The list of getifaddrs(3) lacks most of
  * 127.0.0.0/8. */
 bool prov_address_is_local(const struct fi_provider *provider, const struct sockaddr *address)
 {
@@ -60,7 +60,7 @@ bool prov_address_is_local(const struct fi_provider *provider, const struct sock
 	return rc == 0;
 }
 
-/* UDP sends nothing to connect. */
+/* Connecting a UDP socket sends nothing. */
 bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_storage *from_out)
 {
 	const struct sockaddr *address = (const struct sockaddr *)to;
@@ -78,7 +78,7 @@ bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_stora
 	return found;
 }
 
-/* The kernel finds it; what it gives two callers, one soon after the other, may be the same. */
+/* The kernel picks the port. Two callers in quick succession may get the same one. */
 int prov_address_find_port(struct sockaddr_storage *address)
 {
 	struct sockaddr_storage found = *address;
@@ -99,7 +99,7 @@ int prov_address_find_port(struct sockaddr_storage *address)
 	return rc;
 }
 
-/* Of callers ------------------------------------------------------------------------------- */
+/* Addresses of callers --------------------------------------------------------------------- */
 
 int prov_address_give(const struct sockaddr_storage *address, void *out, size_t *bytes)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the provider has, whether that is enough for an application's hints, and what of it is
- * answered (fi_getinfo.3). All is compared with what the provider has at most, so that the two
- * cannot differ. */
+/* The provider's attributes: checking an application's hints against them, and narrowing the answer
+ * to those hints (fi_getinfo.3). Both work on the provider's maximum, so they always agree. */
 #include "prov.h"
 
 #include <strings.h>
 
-/* Capabilities of one direction say nothing in the attributes of the other. */
+/* Capabilities of one direction do not affect the attributes of the other. */
 #define TX_ONLY_CAPS (FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_MULTICAST | FI_NAMED_RX_CTX)
 #define RX_ONLY_CAPS                                                                              \
 	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR | \
 	 FI_DIRECTED_RECV | FI_VARIABLE_MSG | FI_RMA_EVENT)
 
-/* Whether it is enough ----------------------------------------------------------------------- */
+/* Checking hints ----------------------------------------------------------------------------- */
 
 static bool fits(const struct prov *prov, const char *what, bool good)
 {
@@ -39,7 +38,7 @@ static bool size_fits(const struct prov *prov, const char *what, uint64_t asked,
 	return false;
 }
 
-/* An attribute of that name, of struct fi_<part>_attr. */
+/* Compare an attribute with this name in struct fi_<part>_attr. */
 #define SIZE_FITS(part, name) \
 	size_fits(prov, #part "_attr " #name, attr->name, prov->most->part##_attr->name)
 #define BITS_FIT(part, name) \
@@ -66,7 +65,7 @@ static bool tx_fits(const struct prov *prov, const struct fi_tx_attr *attr, uint
 	       SIZE_FITS(tx, rma_iov_limit);
 }
 
-/* total_buffered_recv is only an advice. */
+/* total_buffered_recv is only a hint. */
 static bool rx_fits(const struct prov *prov, const struct fi_rx_attr *attr, uint64_t caps)
 {
 	return bits_fit(prov, "rx_attr caps", attr->caps & ~TX_ONLY_CAPS,
@@ -75,8 +74,8 @@ static bool rx_fits(const struct prov *prov, const struct fi_rx_attr *attr, uint
 	       SIZE_FITS(rx, size) && SIZE_FITS(rx, iov_limit);
 }
 
-/* The bits are what the application is ready to do, and nothing is needed. The two values of old
- * stand alone. */
+/* Mode bits say what the application is ready to do; this provider needs none of them. The two
+ * legacy values exclude all others. */
 static bool mr_mode_fits(int mode)
 {
 	return mode == COMPAT_MR_BASIC || mode == COMPAT_MR_SCALABLE ||
@@ -88,7 +87,7 @@ static bool progress_fits(enum fi_progress progress)
 	return progress == FI_PROGRESS_UNSPEC || progress == FI_PROGRESS_MANUAL;
 }
 
-/* How many of each object may be opened is not compared: there is no limit to it. */
+/* Object counts are not compared, because they are unlimited. */
 bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr *attr)
 {
 	return fits(prov, "a domain", !attr->domain || prov_is_domain(prov, attr->domain)) &&
@@ -107,7 +106,7 @@ bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr 
 	       SIZE_FITS(domain, max_err_data);
 }
 
-/* Names are separated by ';', and "^name" leaves one out. Nothing is layered over this provider. */
+/* Names are separated by ';'. "^name" excludes one. This provider supports no layering. */
 static bool provider_fits(const struct prov *prov, const char *names)
 {
 	while (*names) {
@@ -132,7 +131,7 @@ static bool fabric_fits(const struct prov *prov, const struct fi_fabric_attr *at
 	       SIZE_FITS(fabric, prov_version);
 }
 
-/* FI_MSG stands for both directions, unless one is named. Nothing asked: all that there is. */
+/* FI_MSG means both directions unless one is named. An empty request means all capabilities. */
 static uint64_t granted_caps(const struct prov *prov, uint64_t asked)
 {
 	if (asked & FI_MSG && !(asked & (FI_SEND | FI_RECV)))
@@ -147,7 +146,6 @@ static bool format_fits(uint32_t format)
 	       format == FI_SOCKADDR_IN6;
 }
 
-/* Mode bits are what the application is ready to do: nothing is needed. */
 bool prov_hints_fit(const struct prov *prov, const struct fi_info *hints)
 {
 	uint64_t caps = granted_caps(prov, hints->caps);
@@ -161,7 +159,7 @@ bool prov_hints_fit(const struct prov *prov, const struct fi_info *hints)
 	       (!hints->rx_attr || rx_fits(prov, hints->rx_attr, caps));
 }
 
-/* What is answered --------------------------------------------------------------------------- */
+/* Answering ---------------------------------------------------------------------------------- */
 
 static void narrow_tx(struct fi_tx_attr *attr, const struct fi_tx_attr *hints, uint64_t caps)
 {

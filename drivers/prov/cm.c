@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How endpoints of every provider are connected, and what they tell of it. */
+/* Connection management for endpoints of every provider, and the events that it reports. */
 #include "prov.h"
 
 static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
@@ -7,9 +7,9 @@ static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
 	return ep->domain->fabric->prov->ep_ops;
 }
 
-/* Telling ---------------------------------------------------------------------------------- */
+/* Events ----------------------------------------------------------------------------------- */
 
-/* Each state is come to once, so it cannot have more to tell. */
+/* Each state is entered once, so there are never more events. */
 static struct prov_event *next_event(struct prov_ep *ep)
 {
 	assert(ep->told < PLX_ARRAY_LEN(ep->events));
@@ -66,7 +66,7 @@ static int ep_connect(struct fid_ep *fid, const void *address, const void *data,
 	return rc;
 }
 
-/* Past the answer there is no way back: what fails then ends the connection. */
+/* Once the answer is sent there is no way back: a later failure ends the connection. */
 static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 {
 	struct prov_ep *ep = prov_ep_of(&fid->fid);

@@ -39,7 +39,7 @@ const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_da
 	return queue_error_text(prov_errno, buf, size);
 }
 
-/* No peer has an address in an address vector. */
+/* Peers have no addresses in an address vector. */
 ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
 {
 	ssize_t done = fi_cq_read(fid, buf, count);
@@ -138,8 +138,8 @@ static int resize(struct prov_cq *cq, uint32_t capacity)
 	return 0;
 }
 
-/* What waits to be read may be of endpoints that are gone, and keeps its place too. Return: the
- * capacity with room for so many more. */
+/* Unread completions may belong to closed endpoints; they keep their places. Return: the capacity
+ * with room for `count` more. */
 static uint32_t capacity_for(const struct prov_cq *cq, uint32_t count)
 {
 	uint32_t waiting = cq->tail - cq->head;
@@ -164,7 +164,7 @@ void cq_unreserve(struct prov_cq *cq, uint32_t count)
 	cq->reserved -= count;
 	capacity = capacity_for(cq, 0);
 	if (capacity <= (cq->mask + 1) / 4)
-		resize(cq, capacity); /* without memory it stays as it is */
+		resize(cq, capacity); /* out of memory: keeps its capacity */
 }
 
 /* Opening and closing ----------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static int check_attr(const struct fi_cq_attr *attr)
 	return attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED ? -FI_EINVAL : 0;
 }
 
-/* Where it fails too, cq_free comes after it. */
+/* If it fails, cq_free still follows. */
 static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr,
 		void *context)
 {

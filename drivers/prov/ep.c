@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints of every provider: how they are opened, bound, enabled and closed. */
+/* Endpoints of every provider: opening, binding, enabling and closing. */
 #include "prov.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static int check_cq(const struct prov_ep *ep, const struct prov_cq *cq, uint64_t
 	return 0;
 }
 
-/* All that it can have posted may fail at once. */
+/* All posted operations may fail at once. */
 static int bind_cq(struct prov_ep *ep, struct prov_cq *cq, uint64_t flags)
 {
 	bool selective = flags & FI_SELECTIVE_COMPLETION;
@@ -123,7 +123,7 @@ int prov_ep_enable(struct prov_ep *ep)
 
 /* Default flags of operations ---------------------------------------------------------------- */
 
-/* Of the direction that is named. Return: NULL: none is, or both. */
+/* Return: the flags of the named direction; NULL if none or both are named. */
 static uint64_t *op_flags_of(struct prov_ep *ep, uint64_t direction)
 {
 	switch (direction & DIRECTION) {
@@ -217,7 +217,7 @@ static ssize_t ep_tx_left(struct fid_ep *fid)
 
 	if (!ep->enabled)
 		return -FI_EOPBADSTATE;
-	return used < ep->tx_size ? ep->tx_size - used : 0; /* a provider may have some on top */
+	return used < ep->tx_size ? ep->tx_size - used : 0; /* a provider may add sends on top */
 }
 
 static struct fi_ops_ep ep_calls = {
@@ -244,7 +244,7 @@ static void take_attr(struct prov_ep *ep, const struct fi_info *info)
 	ep->rx_flags = rx ? rx->op_flags : 0;
 }
 
-/* What it is made from: a request becomes its own, a passive endpoint lends its address. */
+/* Sources of an endpoint: a request becomes its property; a passive endpoint lends its address. */
 static int take_handle(struct prov_ep *ep, struct fid *handle)
 {
 	struct prov_request *request = (struct prov_request *)handle;
@@ -256,7 +256,7 @@ static int take_handle(struct prov_ep *ep, struct fid *handle)
 		ep->local = ((struct prov_pep *)handle)->address;
 		return 0;
 	case FI_CLASS_CONNREQ:
-		if (!request->pep) /* another's already */
+		if (!request->pep) /* taken by another endpoint */
 			return -FI_EINVAL;
 		ep->local = request->pep->address;
 		ep->peer = request->peer;

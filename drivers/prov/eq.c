@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Event queues. All sockets that a connection is made or lost by (eq_watch.c) are in the queue's
- * epoll descriptor, which is its wait object too. Events that are queued and not read make
- * signal_fd readable, so that the descriptor wakes whoever waits for them, however they came to be
- * queued. */
+/* Event queues. The queue's epoll descriptor, which is also its wait object, contains all sockets
+ * that make or lose connections (eq_watch.c). Unread queued events make signal_fd readable, so the
+ * descriptor wakes waiting threads whatever queued the events. */
 #include "prov.h"
 
 #include <errno.h>
@@ -32,7 +31,7 @@ static void signal_as_queued(struct prov_eq *eq)
 
 /* Queueing --------------------------------------------------------------------------------- */
 
-/* Of the event, what is not set here is set already. */
+/* The caller has set all other fields of the event. */
 static void append(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
 		   const void *data, uint32_t length)
 {
@@ -152,7 +151,7 @@ static ssize_t give_first(struct prov_eq *eq, uint32_t *event_out, void *buf, si
 	write_event(event, buf);
 	*event_out = event->event;
 	if (!(flags & FI_PEEK)) {
-		event->info = NULL; /* the reader's */
+		event->info = NULL; /* now owned by the reader */
 		drop(eq, event);
 	}
 	return bytes;
@@ -170,7 +169,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_
 	return rc;
 }
 
-/* Into the caller's own buffer, or, where it gave none, by reference to the queue's. */
+/* Copied into the caller's buffer; without one, the caller gets a reference to the queue's. */
 static void give_error_data(struct prov_eq *eq, const struct prov_event *event,
 			    struct fi_eq_err_entry *entry)
 {
@@ -309,7 +308,7 @@ static void eq_init(struct prov_eq *eq, struct prov_fabric *fabric, const struct
 	eq->fabric = fabric;
 }
 
-/* The queue grows as it must, so attr->size says nothing. */
+/* The queue grows as needed, so attr->size is ignored. */
 int prov_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct fid_eq **eq_out,
 		 void *context)
 {

@@ -12,33 +12,33 @@
 
 struct prov_fabric;
 
-/* An event that waits to be read. Events of an endpoint, and the failure of a passive endpoint to
- * accept, lie in the endpoint's memory, so that none is lost for want of memory. Others are
- * allocated by the queue. */
+/* An event that has not been read yet. Events of an endpoint, and a passive endpoint's failure to
+ * accept, are stored in the endpoint, so that running out of memory loses none. The queue allocates
+ * the others. */
 struct prov_event {
-	TAILQ_ENTRY(prov_event) link; /* among those of the queue */
-	uint32_t event;               /* FI_CONNREQ ...; of an error: its err */
+	TAILQ_ENTRY(prov_event) link; /* in the queue */
+	uint32_t event;               /* FI_CONNREQ ...; for an error, its err */
 	bool is_error;
-	bool is_user; /* by fi_eq_write: data is all of it */
-	bool is_lent; /* its memory is the endpoint's */
+	bool is_user; /* from fi_eq_write: data is the whole event */
+	bool is_lent; /* stored in the endpoint */
 	bool is_queued;
 	fid_t fid;
 	void *context;
-	struct fi_info *info; /* of a request, until it is read */
+	struct fi_info *info; /* of a request, until read */
 	uint32_t length;      /* of data */
 	uint8_t data[PROV_CM_DATA_MAX];
 };
 
-/* What epoll_event.data.ptr of an EQ points to; NULL for its signal_fd. */
+/* epoll_event.data.ptr of an EQ points to one; NULL for its signal_fd. */
 struct prov_source {
 	int fd; /* -1: none */
 	void (*ready)(struct prov_source *source);
 };
 
-/* A time until which something should have happened. */
+/* A point in time at which `passed` runs unless cleared. */
 struct prov_deadline {
 	TAILQ_ENTRY(prov_deadline) link;
-	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: it is not set */
+	uint64_t at_ns; /* CLOCK_MONOTONIC; 0: not set */
 	void (*passed)(struct prov_deadline *deadline);
 };
 
@@ -48,46 +48,45 @@ struct prov_eq {
 	TAILQ_HEAD(prov_events, prov_event) events;
 	uint8_t err_data[PROV_CM_DATA_MAX]; /* valid until the next read */
 	uint32_t refs;
-	bool can_write; /* FI_WRITE was asked for */
-	bool reading;   /* inside a read of it: the reader needs no signal */
-	bool signalled; /* signal_fd is readable: so while events are queued, between reads */
-	TAILQ_HEAD(prov_deadlines, prov_deadline) deadlines; /* the next one first */
-	uint64_t timer_ns;        /* when it is set to expire; 0: it is not */
-	struct prov_source timer; /* a timerfd; none until there is a deadline */
-	/* For listening sockets, handshakes, hang-ups: epoll_fd is always there. */
+	bool can_write; /* opened with FI_WRITE */
+	bool reading;   /* inside a read: the reader needs no signal */
+	bool signalled; /* signal_fd is readable: while events are queued, between reads */
+	TAILQ_HEAD(prov_deadlines, prov_deadline) deadlines; /* earliest first */
+	uint64_t timer_ns;                                   /* its expiry; 0: not set */
+	struct prov_source timer; /* a timerfd; opened with the first deadline */
+	/* For listening sockets, handshakes and hang-ups: epoll_fd always exists. */
 	struct queue_wait wait;
 };
 
 int prov_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq_out,
 		 void *context);
 
-/* Queue an event of an endpoint. event: memory of the endpoint's that was not given before;
- * eq_take_back comes before its end. data: private data, or NULL. Whoever sleeps on the queue is
- * woken. */
+/* Queue an event of an endpoint, and wake sleeping threads. event: in the endpoint's memory, not
+ * queued already; call eq_take_back before freeing it. data: private data, or NULL. */
 void eq_push(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
 	     const void *data, uint32_t length);
 void eq_push_error(struct prov_eq *eq, struct prov_event *event, fid_t fid, int err,
 		   const void *data, uint32_t length);
-/* The same for FI_CONNREQ, in memory of the queue's. info becomes the event's. Return: 0;
+/* The same for FI_CONNREQ, in memory of the queue. The event takes over info. Return: 0;
  * -FI_ENOMEM. */
 int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const void *data,
 		    uint32_t length);
-/* Events that were not read: one, if it is queued, in constant time, as thousands may wait; those
- * of a passive endpoint. */
+/* Remove unread events. The first removes one event if it is queued, in constant time, since
+ * thousands may be queued; the second removes those of a passive endpoint. */
 void eq_take_back(struct prov_eq *eq, struct prov_event *event);
 void eq_forget(struct prov_eq *eq, fid_t pep);
 
 int eq_watch(struct prov_eq *eq, struct prov_source *source, uint32_t epoll_events);
 void eq_unwatch(struct prov_eq *eq, struct prov_source *source);
-/* Open what deadlines need, so that none fails for want of a descriptor later. Return: 0; -errno.
- */
+/* Open what deadlines need, so that setting one never fails for want of a descriptor. Return: 0;
+ * -errno. */
 int eq_prepare_deadlines(struct prov_eq *eq);
-/* Set a deadline that is not set. A read of the queue after that time calls `passed`, once.
- * Deadlines that are set in the order in which they end take constant time. Return: 0; -errno. */
+/* Set a deadline that is not set. The first read of the queue after that time calls `passed`, once.
+ * Takes constant time if deadlines are set in order of expiry. Return: 0; -errno. */
 int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns);
 void eq_clear_deadline(struct prov_eq *eq,
-		       struct prov_deadline *deadline); /* accepts one that is not set */
-/* Handle what sockets have: at most 16 of them. Returns how many. */
+		       struct prov_deadline *deadline); /* accepts an unset one */
+/* Handle at most 16 ready sockets. Returns how many. */
 int eq_progress(struct prov_eq *eq);
 int eq_arm(struct prov_eq *eq); /* fi_trywait */
 

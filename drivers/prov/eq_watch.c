@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an event queue watches: the sockets that connections are made or lost by, and deadlines. */
+/* Sockets and deadlines that an event queue watches. */
 #include "prov.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define HANDLED_MAX 16 /* sockets in one progress */
+#define HANDLED_MAX 16 /* sockets per progress */
 
 int eq_watch(struct prov_eq *eq, struct prov_source *source, uint32_t epoll_events)
 {
@@ -26,8 +26,8 @@ void eq_unwatch(struct prov_eq *eq, struct prov_source *source)
 		epoll_ctl(eq->wait.epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
 }
 
-/* One at a time: to handle one may be the end of another. The kernel takes those that are ready in
- * turn, so when signal_fd comes for the second time all others were seen. */
+/* One at a time, because handling one may free another. The kernel reports ready sockets in turn:
+ * when signal_fd appears a second time, all others have been handled. */
 int eq_progress(struct prov_eq *eq)
 {
 	struct epoll_event event;
@@ -60,8 +60,8 @@ int eq_arm(struct prov_eq *eq)
 
 /* Deadlines ---------------------------------------------------------------------------------- */
 
-/* One timer is for all of them, set to the next one. It may expire before that where the one that
- * it was set for has been cleared. */
+/* One timer serves all deadlines and is set to the earliest. It may expire early if that deadline
+ * was cleared. */
 static void set_timer(struct prov_eq *eq, uint64_t at_ns)
 {
 	struct itimerspec at = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fabrics: a name for what event queues and passive endpoints belong to; and domains. */
+/* Fabrics, which event queues and passive endpoints belong to, and domains. */
 #include "prov.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define LOG_LINE_MAX 512
 
-/* libfabric's log writes nothing until its first call has read FI_LOG_LEVEL. */
+/* libfabric's log writes nothing until the first libfabric call has read FI_LOG_LEVEL. */
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
 {
 	char line[LOG_LINE_MAX];
@@ -26,7 +26,8 @@ void prov_log(const struct fi_provider *provider, enum fi_log_level level, const
 	errno = saved_errno;
 }
 
-/* libfabric forgets what was defined before its own start, which any of its calls brings about. */
+/* libfabric drops parameters defined before its own initialization, which any of its calls
+ * triggers. */
 static void start_libfabric(void)
 {
 	struct fi_param *params = NULL;
@@ -116,7 +117,7 @@ static int open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_
 
 /* Fabrics ------------------------------------------------------------------------------------ */
 
-/* Queues of another fabric are not looked after by the caller's thread. */
+/* The caller's thread does not drive queues of another fabric. */
 static int arm(struct fid_fabric *fabric, struct fid *fid)
 {
 	struct prov_cq *cq = (struct prov_cq *)fid;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fi_getinfo: one answer for each pair of addresses. attr.c says what is answered besides. */
+/* fi_getinfo: one answer per pair of addresses. attr.c fills in the rest of each answer. */
 #include "prov.h"
 
 #include <netdb.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* Set where libfabric asks on behalf of another of its providers, which would lay itself over this
- * one. That has its own way to be used, and messages alone would not do. */
+/* Set when libfabric asks on behalf of a layering provider. Layering needs more than messages, and
+ * such providers are used directly instead. */
 #define FLAG_LAYERED (UINT64_C(1) << 59)
 
-/* One call: what was asked, and the answers. */
+/* One fi_getinfo call: the query and its answers. */
 struct query {
 	const struct prov *prov;
 	uint32_t version;
 	uint64_t flags;
 	uint32_t format; /* of addresses: FI_FORMAT_UNSPEC for any */
 	const struct fi_info *hints;
-	struct sockaddr_storage source, dest; /* that hints have a say in; ss_family 0: none */
+	struct sockaddr_storage source, dest; /* may come from hints; ss_family 0: none */
 	struct fi_info *first, **last;
 };
 
@@ -79,8 +79,8 @@ static int append_answer(struct query *query, const struct sockaddr_storage *sou
 			     is_set(dest) ? (const struct sockaddr *)dest : NULL);
 }
 
-/* Where a connection would come from. As TCP does on one host, from the address that it goes to.
- * Return: whether there is a way to that. */
+/* The source address of a connection. Within one host it equals the destination, as with TCP.
+ * Return: whether there is a route. */
 static bool choose_source(const struct query *query, const struct sockaddr_storage *dest,
 			  struct sockaddr_storage *source_out)
 {
@@ -102,7 +102,7 @@ static bool is_local(const struct query *query, const struct sockaddr_storage *a
 	       prov_address_is_local(query->prov->libfabric, (const struct sockaddr *)address);
 }
 
-/* resolved: from node and service; NULL where there were none. What cannot be had is left out. */
+/* resolved: from node and service; NULL without them. Unavailable addresses are skipped. */
 static int answer(struct query *query, const struct sockaddr_storage *resolved)
 {
 	struct sockaddr_storage source = query->source, dest = query->dest;
@@ -113,7 +113,7 @@ static int answer(struct query *query, const struct sockaddr_storage *resolved)
 		return 0;
 	if (is_set(&dest) && dest.ss_family != source.ss_family)
 		return 0;
-	/* With sockets, who binds to an address hears that it is not this host's. */
+	/* With sockets, binding to an address of another host reports the error. */
 	if (query->prov->same_host && (!is_local(query, &dest) || !is_local(query, &source)))
 		return 0;
 	return append_answer(query, &source, &dest);
@@ -152,7 +152,7 @@ static int answer_names(struct query *query, const char *node, const char *servi
 	return rc;
 }
 
-/* An address of the hints, checked. */
+/* Check and take an address of the hints. */
 static bool read_address(const struct query *query, const void *address, size_t length,
 			 struct sockaddr_storage *out)
 {
@@ -168,7 +168,7 @@ static bool read_address(const struct query *query, const void *address, size_t 
 	return false;
 }
 
-/* Node and service stand above hints; which of the two addresses they are is FI_SOURCE's to say. */
+/* Node and service override hints. FI_SOURCE decides which of the two addresses they give. */
 static bool read_addresses(struct query *query, bool named)
 {
 	const struct fi_info *hints = query->hints;
@@ -185,7 +185,7 @@ static bool read_addresses(struct query *query, bool named)
 
 /* ------------------------------------------------------------------------------------------ */
 
-/* FI_PROV_ATTR_ONLY: that there is such a provider, and no more. */
+/* FI_PROV_ATTR_ONLY: only that the provider exists. */
 static int answer_name(const struct prov *prov, struct fi_info **info_out)
 {
 	struct fi_info *info = fi_allocinfo();
@@ -258,7 +258,7 @@ int prov_getinfo_unnamed(const struct prov *prov, uint32_t version, const char *
 	return rc;
 }
 
-/* The families differ where IPv4 comes to a listener on ::. */
+/* The families differ when IPv4 arrives at a listener on ::. */
 struct fi_info *prov_info_of_request(const struct fi_info *pep_info,
 				     const struct sockaddr_storage *local,
 				     const struct sockaddr *peer, struct fid *handle)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The entry of libplx_shm-fi.so or libplx_tcp-fi.so, which libfabric loads out of FI_PROVIDER_PATH.
+/* Entry point of libplx_shm-fi.so or libplx_tcp-fi.so, which libfabric loads from FI_PROVIDER_PATH.
  * MODULE_KIND: the name of its struct prov; see meson.build. */
 #include "prov.h"
 
@@ -7,7 +7,7 @@ extern const struct prov MODULE_KIND;
 
 PLX_EXPORT struct fi_provider *fi_prov_ini(void);
 
-/* libfabric holds its lock. */
+/* libfabric holds its lock here. */
 struct fi_provider *fi_prov_ini(void)
 {
 	prov_begin(&MODULE_KIND, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory registration: regions of a domain, by key. What is sent and received needs none. */
+/* Memory registration: regions of a domain, by key. Sends and receives need no registration. */
 #include "prov.h"
 
 #include <search.h>
@@ -37,7 +37,7 @@ static int mr_close(struct fid *fid)
 
 static struct fi_ops mr_fid_ops = PROV_FID_OPS(mr_close, PROV_REFUSED, PROV_REFUSED);
 
-/* Give it its key. */
+/* Assign the key and insert the region. */
 static int enter(struct prov_mr *mr, uint64_t requested_key)
 {
 	struct prov_domain *domain = mr->domain;
@@ -62,8 +62,7 @@ static int check(const struct fid *fid, size_t iov_count, uint64_t flags)
 	return 0;
 }
 
-/* Where there is remote access there is no more than one piece. attr->iface is for those who have
- * FI_HMEM. */
+/* Remote access allows one piece only. attr->iface is for callers with FI_HMEM. */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr_out)
 {
@@ -86,7 +85,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		return rc;
 	}
 	fid_init(&mr->fid.fid, FI_CLASS_MR, attr->context, &mr_fid_ops);
-	mr->fid.mem_desc = mr; /* not used, and not NULL */
+	mr->fid.mem_desc = mr; /* unused, but not NULL */
 	mr->domain->refs++;
 	*mr_out = &mr->fid;
 	return 0;

@@ -7,8 +7,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define FULL_PAUSE_NS   (10 * PLX_NS_PER_MS) /* where too many requests wait for an answer */
-#define FAILED_PAUSE_NS PLX_NS_PER_S         /* where descriptors or memory ran out */
+#define FULL_PAUSE_NS   (10 * PLX_NS_PER_MS) /* when too many requests are unanswered */
+#define FAILED_PAUSE_NS PLX_NS_PER_S         /* when descriptors or memory run out */
 
 static struct prov_pep *pep_of(struct fid *fid)
 {
@@ -114,7 +114,7 @@ static void free_all(struct prov_requests *requests)
 
 /* Accepting ---------------------------------------------------------------------------------- */
 
-/* What waits to be accepted would wake whoever sleeps again and again. */
+/* Otherwise pending connections would wake sleeping threads again and again. */
 static void pause_accepting(struct prov_pep *pep, uint64_t pause_ns)
 {
 	if (pep->resume.at_ns ||
@@ -131,7 +131,7 @@ static void resume(struct prov_deadline *deadline)
 		pause_accepting(pep, FAILED_PAUSE_NS);
 }
 
-/* What is pending on the new socket is passed on by accept(2), too. */
+/* accept(2) also returns errors that are pending on the new socket. */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err)
 {
 	if (err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM)
@@ -153,8 +153,8 @@ bool prov_pep_has_room(struct prov_pep *pep)
 	return count < pep->backlog;
 }
 
-/* One connection at a time. The event queue calls again for the next one, up to 16 times in one
- * progress, so that a flood of connections does not hold up a turn of a loop. */
+/* One connection at a time. The event queue calls again for the next, up to 16 times per progress,
+ * so a flood of connections does not delay a loop turn. */
 static void pep_ready(struct prov_source *source)
 {
 	struct prov_pep *pep = plx_container_of(source, struct prov_pep, source);
@@ -173,7 +173,7 @@ static int bind_to(struct prov_pep *pep, const struct sockaddr_storage *wanted)
 	int fd;
 
 	if (pep->source.fd >= 0 && memcmp(&address, &pep->address, sizeof(address)) == 0)
-		return 0; /* its own already */
+		return 0; /* already its own */
 	fd = ops_of(pep)->open(pep, &address);
 	if (fd < 0)
 		return fd;
@@ -218,9 +218,9 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *data, size_
 
 	if (!handle || handle->fclass != FI_CLASS_CONNREQ || length > PROV_CM_DATA_MAX)
 		return -FI_EINVAL;
-	if (request->pep != pep_of(&fid->fid)) /* an endpoint's: to close that one refuses it */
+	if (request->pep != pep_of(&fid->fid)) /* an endpoint's: closing it rejects the request */
 		return -FI_EINVAL;
-	/* Where that does not reach it, the end of the socket does. */
+	/* If the rejection is not delivered, closing the socket tells the peer. */
 	request->ops->reject(request, data, length);
 	prov_request_free(request);
 	return 0;
@@ -315,7 +315,7 @@ static int choose_address(const struct fi_info *info, struct sockaddr_storage *o
 {
 	if (info->src_addr)
 		return prov_address_take(info->src_addr, info->src_addrlen, out);
-	memset(out, 0, sizeof(*out)); /* the wildcard of both families is all 0 */
+	memset(out, 0, sizeof(*out)); /* the wildcard of both families is all zeros */
 	out->ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
 	return 0;
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the providers of Pollux have in common: what libfabric asks of any provider and is the same
- * for each transport. A provider adds its domains, endpoints, and how messages move.
+/* Shared by Pollux's libfabric providers: everything that libfabric requires and that does not
+ * depend on the transport. A provider adds its domains, its endpoints and the transfer of messages.
  *
  *   fabric.c          fabrics, domains, the log
- *   info.c, attr.c    fi_getinfo: one answer for each pair of addresses, and what is in it
+ *   info.c, attr.c    fi_getinfo: one answer per pair of addresses, and its attributes
  *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, receive.c posts receives
- *   prov_pep.h        passive endpoints, and the connections that come in on them: pep.c
+ *   prov_pep.h        passive endpoints and incoming connections: pep.c
  *   prov_cq.h         completion queues: cq.c
  *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
- *   prov_queue.h      what both kinds of queue are waited for by: queue.c
- *   mr.c              memory that is registered
- *   refuse.c          calls that are refused
+ *   prov_queue.h      waiting for either kind of queue: queue.c
+ *   mr.c              memory registration
+ *   refuse.c          unsupported calls
  *   prov_address.h    addresses of endpoints: address.c
- *   provider.h, send_calls.h   what a provider's own files include, to be made for it
- *   module.c          the entry of a module that libfabric loads
+ *   provider.h, send_calls.h   templates that a provider's files include
+ *   module.c          entry point of a module that libfabric loads
  *
- * A provider may be in a process twice: linked in, and as a module that libfabric loads (module.c).
- * The copies share nothing.
+ * A process may contain a provider twice: linked in, and as a module that libfabric loads
+ * (module.c). The copies share nothing.
  *
- * Threads: FI_THREAD_DOMAIN. Calls on a domain, on all that belongs to it, and on the EQs that its
- * endpoints are bound to are made by one thread at a time. Progress is manual: everything happens
- * inside fi_cq_read and fi_eq_read (or what waits for them). Nothing blocks. */
+ * Threads: FI_THREAD_DOMAIN. One thread at a time calls a domain, its objects, and the EQs that its
+ * endpoints are bound to. Progress is manual: all work happens inside fi_cq_read and fi_eq_read (or
+ * inside waits for them). Nothing blocks. */
 #ifndef PROV_H
 #define PROV_H
 
@@ -48,16 +48,16 @@
 #include <rdma/providers/fi_prov.h>
 #include <stdatomic.h>
 
-#define PROV_API_VERSION FI_VERSION(1, 5) /* of libfabric: the least that is understood */
+#define PROV_API_VERSION FI_VERSION(1, 5) /* oldest libfabric API understood */
 
 struct prov_mr;
 
-/* What tells one provider from another. */
+/* What distinguishes one provider from another. */
 struct prov {
-	struct fi_provider *libfabric; /* its name, its version, its log */
-	const struct fi_info *most;    /* what it has at most; answers are copies of it */
-	bool same_host;                /* peers are processes of this host alone */
-	void (*read_params)(void);     /* once, by prov_begin */
+	struct fi_provider *libfabric; /* its name, version and log */
+	const struct fi_info *most;    /* its maximum; answers are narrowed copies */
+	bool same_host;                /* peers are processes of this host only */
+	void (*read_params)(void);     /* called once, by prov_begin */
 	bool *has_begun;
 	const struct prov_domain_ops *domain_ops;
 	const struct prov_cq_ops *cq_ops;
@@ -68,30 +68,30 @@ struct prov {
 void prov_log(const struct fi_provider *provider, enum fi_log_level level, const char *format, ...)
 	PLX_PRINTF(3, 4);
 
-/* Called first by whatever may be an application's first call. loading: by the module, while
- * libfabric loads it, and of its own calls only those about parameters and the log may be made. */
+/* Call first in every entry point that an application may call first. loading: set by the module
+ * while libfabric loads it; only libfabric's parameter and log calls are allowed then. */
 void prov_begin(const struct prov *prov, bool loading);
-/* All that there is belongs to objects, and the application closes those. */
+/* Nothing to free: all state belongs to objects, which the application closes. */
 void prov_no_cleanup(void);
 
 /* attr.c, info.c --------------------------------------------------------------------------- */
 
-/* Whether it has enough for the hints; where not, the reason is in the log (FI_LOG_INFO). */
+/* Whether the provider satisfies the hints. If not, the log has the reason (FI_LOG_INFO). */
 bool prov_hints_fit(const struct prov *prov, const struct fi_info *hints);
 bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr *attr);
-/* Turn a copy of what it has at most into an answer to hints, which fit; NULL: to none. */
+/* Narrow a copy of the provider's maximum to hints that fit; NULL for no hints. */
 void prov_info_narrow(const struct prov *prov, struct fi_info *info, const struct fi_info *hints);
 
 int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, const char *service,
 		 uint64_t flags, const struct fi_info *hints, struct fi_info **info_out);
 
-/* The same for libfabric, which appends the provider's name to the one that it finds. */
+/* The same for libfabric, which appends the provider's name to the fabric name. */
 int prov_getinfo_unnamed(const struct prov *prov, uint32_t version, const char *node,
 			 const char *service, uint64_t flags, const struct fi_info *hints,
 			 struct fi_info **info_out);
 
-/* The info that a connection request carries: the passive endpoint's, with addresses and handle.
- * Return: NULL: no memory. */
+/* The info of a connection request: the passive endpoint's, with addresses and handle.
+ * Return: NULL: out of memory. */
 struct fi_info *prov_info_of_request(const struct fi_info *pep_info,
 				     const struct sockaddr_storage *local,
 				     const struct sockaddr *peer, struct fid *handle);
@@ -101,14 +101,14 @@ struct fi_info *prov_info_of_request(const struct fi_info *pep_info,
 struct prov_fabric {
 	struct fid_fabric fid;
 	const struct prov *prov;
-	/* Domains, EQs and PEPs, which threads of their own may open: fi_close is -FI_EBUSY while
-	 * there are any. Relaxed throughout: nothing is read through it. */
+	/* Open domains, EQs and PEPs, which any thread may open. fi_close returns -FI_EBUSY while
+	 * it is not 0. Relaxed throughout: it publishes no other data. */
 	_Atomic uint32_t refs;
 };
 
 int prov_fabric_open(const struct prov *prov, const struct fi_fabric_attr *attr,
 		     struct fid_fabric **fabric_out, void *context);
-/* Whether it is one of this copy of the provider. */
+/* Whether it belongs to this copy of the provider. */
 bool prov_is_fabric(const struct prov *prov, const struct fid_fabric *fid);
 
 static inline void fabric_ref(struct prov_fabric *fabric)
@@ -121,28 +121,28 @@ static inline void fabric_unref(struct prov_fabric *fabric)
 	atomic_fetch_sub_explicit(&fabric->refs, 1, memory_order_relaxed);
 }
 
-/* What one thread at a time works with. */
+/* Used by one thread at a time. */
 struct prov_domain {
 	struct fid_domain fid;
 	struct prov_fabric *fabric;
 	uint32_t refs;     /* CQs, endpoints, MRs */
 	void *mrs;         /* struct prov_mr by key, for tsearch(3) */
 	bool chooses_keys; /* FI_MR_PROV_KEY */
-	bool by_address;   /* FI_MR_VIRT_ADDR: peers count from 0, not from a region's start */
+	bool by_address;   /* FI_MR_VIRT_ADDR; without it peers count from 0 at a region's start */
 	uint32_t cq_count;
 	LIST_HEAD(prov_cqs, prov_cq) cqs;
 };
 
-/* What a provider adds. Its domain begins with a struct prov_domain; its other bytes are zero. */
+/* A provider's extension. Its domain starts with a struct prov_domain; the rest is zeroed. */
 struct prov_domain_ops {
-	size_t bytes; /* of its domain */
+	size_t bytes; /* size of its domain */
 	void (*init)(struct prov_domain *domain);
 	void (*fini)(struct prov_domain *domain); /* or NULL */
-	/* Nothing may use it from here on. NULL: nothing does. */
+	/* Nothing may use the region after this returns. NULL: nothing does. */
 	void (*mr_closing)(struct prov_mr *mr);
 };
 
-/* Whether it is one of this copy of the provider. */
+/* Whether it belongs to this copy of the provider. */
 bool prov_is_domain(const struct prov *prov, const struct fid_domain *fid);
 
 /* mr.c ------------------------------------------------------------------------------------- */
@@ -151,24 +151,24 @@ struct prov_mr {
 	struct fid_mr fid;
 	struct prov_domain *domain;
 	struct iovec memory; /* the first piece */
-	uint64_t address;    /* of its first byte, for peers */
+	uint64_t address;    /* of its first byte, as peers address it */
 	uint64_t access;
 };
 
 extern struct fi_ops_mr prov_mr_ops;
 struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /* or NULL */
 
-/* refuse.c: for what a provider does not have ------------------------------------------------- */
+/* refuse.c: unsupported calls ----------------------------------------------------------------- */
 
-/* Stands for every call that is refused, whatever its arguments: on the systems that Pollux runs on
- * a function may be given more of them than it takes. No entry of a table may be empty, as
- * libfabric's inline functions call them without looking. Return: -FI_ENOSYS. */
+/* Stands for every unsupported call, whatever its arguments: on Pollux's platforms a function may
+ * be passed more arguments than it takes. No table entry may be empty, because libfabric's inline
+ * functions call entries without checking. Return: -FI_ENOSYS. */
 ssize_t prov_refuse(void);
 #define PROV_REFUSED   ((void *)prov_refuse)
 
-#define PROV_CALLS_MAX 14 /* of the longest of these tables */
+#define PROV_CALLS_MAX 14 /* entries of the longest table */
 
-/* libfabric's tables of calls: a size, and pointers to functions. */
+/* libfabric's tables of calls: a size, then function pointers. */
 union prov_calls {
 	struct fi_ops_rma rma;
 	struct fi_ops_tagged tagged;
@@ -182,7 +182,7 @@ union prov_calls {
 
 extern union prov_calls prov_no_rma, prov_no_tagged, prov_no_atomic, prov_no_collective;
 
-/* The table of an object. */
+/* An object's table of calls. */
 #define PROV_FID_OPS(its_close, its_bind, its_control) \
 	{                                              \
 		.size = sizeof(struct fi_ops),         \

@@ -7,21 +7,22 @@
 
 struct fi_provider;
 
-/* Copy an address; ::ffff:a.b.c.d becomes the IPv4 address that it is. Return: whether the family
- * is one of these. */
+/* Copy an address; ::ffff:a.b.c.d becomes the IPv4 address. Return: whether the family is
+ * supported. */
 bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out);
-/* Whether it is an address of this host. provider: whose log says why that is not known. */
+/* Whether it is an address of this host. provider: its log gets the reason if that cannot be
+ * determined. */
 bool prov_address_is_local(const struct fi_provider *provider, const struct sockaddr *address);
-/* The address, without a port, that what is sent there comes from. Return: whether there is a way.
- */
+/* The source address, without a port, of traffic to that address. Return: whether there is a
+ * route. */
 bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_storage *from_out);
-/* Give it a port, another one than it has, that nobody has for TCP there; it stays free to be
- * taken. Return: 0; -errno there is none, or it is no address of this host. */
+/* Set a port that is free for TCP at this address and differs from the present one. The port is not
+ * reserved. Return: 0; -errno no port is free, or the address is not of this host. */
 int prov_address_find_port(struct sockaddr_storage *address);
 
-/* For fi_getname and its like: -FI_ETOOSMALL and what fits, where it does not. */
+/* For fi_getname and similar calls: -FI_ETOOSMALL, and as much as fits, if it is too long. */
 int prov_address_give(const struct sockaddr_storage *address, void *out, size_t *bytes);
-/* Check an address of a caller, and copy it: -FI_EINVAL. */
+/* Check and copy a caller's address. Return: 0; -FI_EINVAL. */
 int prov_address_take(const void *address, size_t bytes, struct sockaddr_storage *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: how they are opened, and what waits to be read. What fills them is the
- * provider's. */
+/* Completion queues: opening them, and completions that have not been read. The provider fills
+ * them. */
 #ifndef PROV_CQ_H
 #define PROV_CQ_H
 
@@ -19,7 +19,7 @@ struct prov_fabric;
 
 static_assert(((FI_REMOTE_CQ_DATA | FI_SEND | FI_RECV | FI_MSG) >> 32) == 0, "in 32 bits of flags");
 
-/* A completion that waits to be read. err: 0, or it is one for fi_cq_readerr. */
+/* A completion that has not been read. err: 0, or an error for fi_cq_readerr. */
 struct prov_completion {
 	void *context;
 	uint32_t flags;
@@ -33,12 +33,12 @@ struct prov_completion {
 struct prov_cq {
 	struct fid_cq fid;
 	struct prov_domain *domain;
-	struct prov_fabric *fabric; /* of the domain */
-	bool is_signalled;          /* fi_cq_signal was called, and no sleep ended by it yet */
+	struct prov_fabric *fabric; /* the domain's */
+	bool is_signalled;          /* fi_cq_signal was called and has not ended a sleep yet */
 	enum fi_cq_format format;
-	/* Modulo 2^32; head and tail restart at 0 where the queue is empty. Receives, sends and
-	 * cancelled receives stop at `size`; what failed comes on top, and has room as each
-	 * endpoint brought as much as it can have posted. */
+	/* Modulo 2^32; head and tail restart at 0 when the queue is empty. Receives, sends and
+	 * cancelled receives stop at `size`. Failures may exceed it: each endpoint reserved room
+	 * for everything that it can post. */
 	struct prov_completion *queue;
 	uint32_t head, tail, mask, size;
 	uint32_t reserved; /* by endpoints */
@@ -47,14 +47,13 @@ struct prov_cq {
 	LIST_ENTRY(prov_cq) link; /* in the domain's list */
 };
 
-/* What a provider adds. Its queue begins with a struct prov_cq; its other bytes are zero. */
+/* A provider's extension. Its queue starts with a struct prov_cq; the rest is zeroed. */
 struct prov_cq_ops {
-	size_t bytes;                     /* of its queue */
+	size_t bytes;                     /* size of its queue */
 	struct fi_ops_cq calls;           /* PROV_CQ_CALLS */
 	int (*init)(struct prov_cq *cq);  /* Return: 0; -FI_ENOMEM; -errno */
-	void (*fini)(struct prov_cq *cq); /* also of one that init failed for, or was not called */
-	/* Whether there is nothing to do, and what comes from here on wakes; it sets is_signalled.
-	 */
+	void (*fini)(struct prov_cq *cq); /* also after init failed or was not called */
+	/* Whether there is nothing to do; any later work wakes the queue. Sets is_signalled. */
 	bool (*is_idle)(struct prov_cq *cq);
 };
 
@@ -62,12 +61,12 @@ struct prov_cq_ops {
 int prov_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
 		 void *context);
 
-uint32_t power_of_two(uint32_t least); /* or greater */
-/* Room for so many completions more that cannot be put off. Return: 0; -FI_ENOMEM. */
+uint32_t power_of_two(uint32_t least); /* Return: at least `least`. */
+/* Reserve room for `count` more completions that cannot be delayed. Return: 0; -FI_ENOMEM. */
 int cq_reserve(struct prov_cq *cq, uint32_t count);
 void cq_unreserve(struct prov_cq *cq, uint32_t count);
 
-/* libfabric's calls, all but the one that reads. */
+/* All of libfabric's CQ calls except the read. */
 #define PROV_CQ_CALLS(its_read)                   \
 	{                                         \
 		.size = sizeof(struct fi_ops_cq), \
@@ -97,15 +96,15 @@ static inline bool cq_has_room(const struct prov_cq *cq)
 	return cq->tail - cq->head < cq->size;
 }
 
-/* The place of one more completion, also beyond the size for what was reserved. Who takes it sets
- * every field: one that is put together elsewhere and copied is loaded in wider pieces than it was
- * stored in, and waits for that. */
+/* The place of one more completion; past the size for reserved ones. The caller sets every field in
+ * place: copying a completion built elsewhere loads it in wider pieces than it was stored in, which
+ * stalls store forwarding. */
 static inline struct prov_completion *cq_push(struct prov_cq *cq)
 {
 	return &cq->queue[cq->tail++ & cq->mask];
 }
 
-/* A send or a read is done. flags: of its completion. err: 0, or why it failed. */
+/* Report the end of a send or a read. flags: of its completion. err: 0, or why it failed. */
 static inline void cq_push_done(struct prov_cq *cq, void *context, uint64_t flags, int err)
 {
 	struct prov_completion *completion = cq_push(cq);
@@ -119,14 +118,14 @@ static inline void cq_push_done(struct prov_cq *cq, void *context, uint64_t flag
 	completion->overlong = 0;
 }
 
-/* Before a read: an empty queue uses the same few cache lines again, however large it is. */
+/* Call before a read: an empty queue reuses the same few cache lines, whatever its size. */
 static inline void cq_rewind(struct prov_cq *cq)
 {
 	if (cq->head == cq->tail)
 		cq->head = cq->tail = 0;
 }
 
-/* The formats are prefixes of each other. */
+/* The formats are prefixes of one another. */
 static inline void *cq_write_entry(enum fi_cq_format format, const struct prov_completion *from,
 				   void *out)
 {
@@ -147,7 +146,7 @@ static inline void *cq_write_entry(enum fi_cq_format format, const struct prov_c
 	return entry + 1;
 }
 
-/* What a read gives of what is there. Return: how many; -FI_EAVAIL; -FI_EAGAIN. */
+/* Return up to `count` queued completions. Return: how many; -FI_EAVAIL; -FI_EAGAIN. */
 static inline ssize_t cq_take(struct prov_cq *cq, void *buf, size_t count)
 {
 	size_t done = 0;

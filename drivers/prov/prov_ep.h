@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: what they are bound to, their attributes, their posted receives, how they are
- * connected, and what they tell. */
+/* Endpoints: bindings, attributes, posted receives, connection state and events. */
 #ifndef PROV_EP_H
 #define PROV_EP_H
 
@@ -13,90 +12,91 @@
 #include <sys/uio.h>
 
 #define PROV_IOV_MAX     4
-#define PROV_EP_SIZE     256 /* operations of each direction, where nothing is asked */
+#define PROV_EP_SIZE     256 /* default queue size per direction */
 #define PROV_EP_SIZE_MAX 4096
 
 struct prov_domain;
 struct prov_request;
 
 enum prov_ep_state {
-	EP_IDLE,       /* made, maybe enabled; receives may be posted */
-	EP_CONNECTING, /* our request is on its way */
+	EP_IDLE,       /* opened, perhaps enabled; receives may be posted */
+	EP_CONNECTING, /* our request was sent */
 	EP_CONNECTED,
-	EP_DRAINING, /* the peer hung up or we shut down: what it sent is still delivered */
-	EP_DEAD,     /* all flushed */
+	EP_DRAINING, /* peer hung up or we shut down; received data is still delivered */
+	EP_DEAD,     /* everything flushed */
 };
 
-/* A posted receive. More pieces than one: in `pieces` of struct prov_receives, at its own index. */
+/* A posted receive. Several pieces: in `pieces` of struct prov_receives, at the same index. */
 struct prov_receive {
 	void *buf; /* the first piece */
 	size_t length;
 	void *context;
-	uint64_t flags; /* FI_COMPLETION: wanted */
+	uint64_t flags; /* FI_COMPLETION: requested */
 	size_t total;   /* of all pieces */
 	uint32_t pieces;
-	bool cancelled; /* its completion was queued already */
+	bool cancelled; /* its completion is already queued */
 };
 
 /* Posted receives, oldest first. head and tail are modulo 2^32. */
 struct prov_receives {
 	struct prov_receive *all;
-	struct iovec *pieces; /* PROV_IOV_MAX for each; NULL: none ever had two */
+	struct iovec *pieces; /* PROV_IOV_MAX each; NULL: none ever had two pieces */
 	uint32_t head, tail, mask, size;
-	uint32_t cancelled; /* of those between head and tail */
-	bool filling;       /* part of a message is in the oldest one: it cannot be cancelled */
+	uint32_t cancelled; /* between head and tail */
+	bool filling;       /* the oldest holds part of a message: it cannot be cancelled */
 };
 
 struct prov_ep {
 	struct fid_ep fid;
 	uint8_t state; /* enum prov_ep_state */
 	bool enabled, tx_selective, rx_selective;
-	bool starved; /* something is there, and no receive posted for it */
+	bool starved; /* data is waiting and no receive is posted */
 	struct prov_receives rx;
 	struct prov_cq *rx_cq, *tx_cq;
 	uint64_t tx_flags, rx_flags; /* default operation flags */
-	uint32_t tx_head, tx_tail;   /* sends under way; modulo 2^32 */
+	uint32_t tx_head, tx_tail;   /* sends in flight; modulo 2^32 */
 	uint32_t tx_size;
 	struct prov_domain *domain;
 	struct prov_source source; /* its socket */
 	struct prov_eq *eq;
 	struct fi_info *info;
-	struct prov_request *request; /* it was made from, until fi_accept */
+	struct prov_request *request; /* its origin, until fi_accept */
 	struct sockaddr_storage local, peer;
-	/* What it has told: FI_CONNECTED and FI_SHUTDOWN, or why it is not connected. */
+	/* Reported events: FI_CONNECTED and FI_SHUTDOWN, or the error that prevented the
+	 * connection. */
 	struct prov_event events[2];
 	uint32_t told;
 };
 
-/* A message to be sent: see send_calls.h. */
+/* A message to send: see send_calls.h. */
 struct prov_message {
 	const struct iovec *iov;
 	size_t count;
 	uint64_t length; /* of all pieces */
-	uint64_t data;   /* where has_data */
+	uint64_t data;   /* if has_data */
 	void *context;
 	uint64_t flags; /* of the operation */
 	bool has_data;
 	bool wants_completion;
 };
 
-/* What a provider adds. Its endpoint begins with a struct prov_ep; its other bytes are zero. */
+/* A provider's extension. Its endpoint starts with a struct prov_ep; the rest is zeroed. */
 struct prov_ep_ops {
-	size_t bytes; /* of its endpoint */
+	size_t bytes; /* size of its endpoint */
 	struct fi_ops_msg *msg;
 	struct fi_ops_rma *rma;
 	void (*init)(struct prov_ep *ep);   /* or NULL */
 	int (*enable)(struct prov_ep *ep);  /* or NULL. Return: 0; -FI_ENOMEM; -errno */
-	void (*posted)(struct prov_ep *ep); /* a receive, on one that was starved */
-	/* Ask ep->peer for a connection. Return: 0: what comes of it is told; else it is as if
-	 * nobody had asked. */
+	void (*posted)(struct prov_ep *ep); /* a receive was posted on a starved one */
+	/* Ask ep->peer for a connection. Return: 0: an event reports the result; on error nothing
+	 * has changed. */
 	int (*connect)(struct prov_ep *ep, const void *data, size_t length);
-	/* Answer the request, whose socket it has taken over, and begin. Return: 0: it is
+	/* Answer the request, whose socket it has taken over, and start. Return: 0: it is
 	 * EP_CONNECTED; -FI_ECONNABORTED; -errno. */
 	int (*accept)(struct prov_ep *ep, const void *data, size_t length);
-	void (*shutdown)(struct prov_ep *ep); /* fi_shutdown, of one that is connected or drains */
-	void (*disconnect)(struct prov_ep *ep); /* closes its socket; accepts one that has none */
-	void (*close)(struct prov_ep *ep);      /* in whatever state it is */
+	void (*shutdown)(struct prov_ep *ep);   /* fi_shutdown, when connected or draining */
+	void (*disconnect)(struct prov_ep *ep); /* closes its socket, if any */
+	void (*close)(struct prov_ep *ep);      /* in any state */
 };
 
 static inline struct prov_ep *prov_ep_of(struct fid *fid)
@@ -109,23 +109,23 @@ static inline struct prov_ep *prov_ep_of(struct fid *fid)
 /* Entry of struct fi_ops_domain. */
 int prov_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep_out,
 		 void *context);
-int prov_ep_enable(struct prov_ep *ep); /* unless it is enabled already */
+int prov_ep_enable(struct prov_ep *ep); /* if it is not enabled already */
 
 /* cm.c ------------------------------------------------------------------------------------- */
 
 extern struct fi_ops_cm prov_ep_cm_ops;
-/* Tell the application. data: private data, or NULL. */
+/* Report an event to the application. data: private data, or NULL. */
 void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length);
-/* It connects, and cannot: tell so. data: also of what `disconnect` frees. */
+/* Report that connecting failed. data: may be memory that `disconnect` frees. */
 void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length);
 
-/* Of any endpoint. */
+/* Works for any endpoint. */
 int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);
 int prov_setopt(fid_t fid, int level, int name, const void *value, size_t bytes);
 
 /* receive.c: posted receives ------------------------------------------------------------------ */
 
-int receives_init(struct prov_receives *rx); /* of rx->size. Return: 0; -FI_ENOMEM */
+int receives_init(struct prov_receives *rx); /* rx->size must be set. Return: 0; -FI_ENOMEM */
 void receives_fini(struct prov_receives *rx);
 ssize_t receives_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
 		      void *context);
@@ -135,17 +135,17 @@ ssize_t receives_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t 
 ssize_t receives_cancel(struct prov_ep *ep, void *context);
 void receives_flush(struct prov_ep *ep, int err);
 void receives_drop_cancelled(struct prov_receives *rx); /* from the front */
-/* What of the oldest one's pieces comes after `skip` bytes. out: PROV_IOV_MAX. Return: how many. */
+/* The oldest receive's pieces past `skip` bytes. out: PROV_IOV_MAX. Return: how many. */
 int receives_pieces(const struct prov_receives *rx, uint64_t skip, struct iovec *out);
-/* Bytes of a message go into the oldest one, after `skip`; what does not fit is left out. */
+/* Copy bytes of a message into the oldest receive past `skip`. Drops what does not fit. */
 void receives_copy(const struct prov_receives *rx, uint64_t skip, const void *from,
 		   uint64_t length);
 
 /* Pieces of memory -------------------------------------------------------------------------- */
 
-/* What of them comes after `skip` bytes. out: room for count. Return: how many. */
+/* The pieces past `skip` bytes. out: room for count. Return: how many. */
 int iov_after(const struct iovec *iov, uint32_t count, uint64_t skip, struct iovec *out);
-/* Bytes go into them; what does not fit is left out. */
+/* Copy bytes into the pieces. Drops what does not fit. */
 void iov_fill(const struct iovec *iov, int count, const void *from, uint64_t length);
 
 static inline uint64_t iov_bytes(const struct iovec *iov, size_t count)
@@ -157,7 +157,7 @@ static inline uint64_t iov_bytes(const struct iovec *iov, size_t count)
 	return bytes;
 }
 
-/* Cut them to their first bytes. Return: how many are left; 0: there are fewer bytes. */
+/* Truncate to the first `bytes`. Return: how many pieces remain; 0: there are fewer bytes. */
 static inline int iov_first(struct iovec *iov, int count, uint64_t bytes)
 {
 	for (int i = 0; i < count; i++) {
@@ -170,7 +170,7 @@ static inline int iov_first(struct iovec *iov, int count, uint64_t bytes)
 	return 0;
 }
 
-/* All of their bytes, one piece after the other. */
+/* Copy all pieces into contiguous memory. */
 static inline void iov_copy(uint8_t *to, const struct iovec *iov, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -182,7 +182,7 @@ static inline void iov_copy(uint8_t *to, const struct iovec *iov, size_t count)
 
 /* ------------------------------------------------------------------------------------------ */
 
-/* Why nothing is sent by one that is not connected, or posted to one that is dead. */
+/* Why it refuses: a send while not connected, a post when dead. */
 static inline ssize_t ep_refuses(const struct prov_ep *ep)
 {
 	return ep->enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
@@ -198,7 +198,7 @@ static inline bool receives_is_empty(const struct prov_receives *rx)
 	return rx->head == rx->tail;
 }
 
-/* The oldest one has got its message. data: where has_data. */
+/* Complete the oldest receive. data: valid if has_data. */
 static inline void receives_complete(struct prov_ep *ep, uint64_t length, bool has_data,
 				     uint64_t data)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints, and the connections that come in on them. */
+/* Passive endpoints and incoming connections. */
 #ifndef PROV_PEP_H
 #define PROV_PEP_H
 
@@ -14,17 +14,17 @@ struct prov_pep;
 struct prov_pep_ops;
 
 /* An incoming connection, until fi_accept or fi_reject; info->handle points to it. It is silent
- * until its first message arrives, and told once FI_CONNREQ is queued. Then an endpoint may take it
- * over, on another thread too. */
+ * until its first message arrives, and reported once FI_CONNREQ is queued. From then on an endpoint
+ * may take it over, on another thread too. */
 struct prov_request {
 	struct fid fid; /* FI_CLASS_CONNREQ */
 	const struct prov_pep_ops *ops;
 	struct prov_source source;
-	struct sockaddr_storage peer;   /* by the time that it is told */
-	struct prov_pep *pep;           /* NULL: an endpoint's */
-	TAILQ_ENTRY(prov_request) link; /* silent or told, of pep */
+	struct sockaddr_storage peer;   /* set before it is reported */
+	struct prov_pep *pep;           /* NULL: an endpoint owns it */
+	TAILQ_ENTRY(prov_request) link; /* in pep's list of silent or reported requests */
 	bool is_told;
-	struct prov_deadline deadline; /* of the silent one */
+	struct prov_deadline deadline; /* while it is silent */
 };
 
 TAILQ_HEAD(prov_requests, prov_request);
@@ -35,54 +35,54 @@ struct prov_pep {
 	struct prov_eq *eq;
 	struct fi_info *info;
 	struct prov_source source;
-	struct sockaddr_storage address; /* port 0 until it is bound */
+	struct sockaddr_storage address; /* port 0 until bound */
 	bool listening;
 	uint32_t backlog;
-	struct prov_deadline resume; /* set: no more is accepted until then */
-	struct prov_event failure;   /* that no connection can be accepted */
+	struct prov_deadline resume; /* set: accepts nothing until then */
+	struct prov_event failure;   /* reports that accepting failed */
 	struct prov_requests silent; /* oldest first */
 	uint32_t silent_count;
-	/* An endpoint may be made from a request on a thread of its own. */
+	/* Another thread may create an endpoint from a request. */
 	pthread_mutex_t lock;
 	struct prov_requests told;
 	uint32_t told_count;
 };
 
-/* What a provider adds. Its passive endpoint begins with a struct prov_pep, and what comes in on it
- * with a struct prov_request; their other bytes are zero. */
+/* A provider's extension. Its passive endpoint starts with a struct prov_pep and its requests with
+ * a struct prov_request; the rest is zeroed. */
 struct prov_pep_ops {
-	size_t bytes; /* of its passive endpoint */
+	size_t bytes; /* size of its passive endpoint */
 	size_t request_bytes;
 	uint32_t backlog_max;
-	bool evicts; /* silent requests have a bound of their own: `backlog` is of the others */
+	bool evicts; /* silent requests have a separate limit; `backlog` limits the others */
 	void (*init)(struct prov_pep *pep); /* or NULL */
-	/* Open a socket for that address; a port is found where it has none. Return: it; -errno. */
+	/* Open a socket for that address, and find a port if it has none. Return: the socket;
+	 * -errno. */
 	int (*open)(struct prov_pep *pep, struct sockaddr_storage *address);
 	int (*start)(struct prov_pep *pep);        /* before listen(2). Return: 0; -errno */
-	void (*incoming)(struct prov_pep *pep);    /* accept one connection: there is room for it */
-	void (*ready)(struct prov_source *source); /* of a request: something came, or its end */
-	/* Send a refusal, if it can be sent at once. */
+	void (*incoming)(struct prov_pep *pep);    /* accept one connection; there is room for it */
+	void (*ready)(struct prov_source *source); /* of a request: data arrived, or hang-up */
+	/* Send a rejection, if it can be sent at once. */
 	void (*reject)(struct prov_request *request, const void *data, size_t length);
 	void (*late)(struct prov_request *request);  /* it was silent for too long: free it */
-	void (*leave)(struct prov_request *request); /* its end: give up what the provider has */
+	void (*leave)(struct prov_request *request); /* free the provider's part of it */
 };
 
 /* Entry of struct fi_ops_fabric. */
 int prov_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **pep_out,
 		  void *context);
 bool prov_pep_has_room(struct prov_pep *pep); /* for one more request */
-/* accept(2) gave that: -errno is told of, and nothing is accepted for a while, where it may go on.
- */
+/* accept(2) failed with that error: report it, and pause accepting if it may recover. */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err);
 
-/* A connection came in, and may be silent for that long. Return: NULL: there is no memory for it;
- * fd stays the caller's. */
+/* Add an incoming connection, which may stay silent for that long. Return: NULL: out of memory; the
+ * caller keeps fd. */
 struct prov_request *prov_request_add(struct prov_pep *pep, int fd, uint64_t late_ns);
-/* From here on nothing is looked for on its socket, as it may become another thread's. Return: 0;
- * -FI_ENOMEM. */
+/* Report the request. Its socket is no longer watched, because another thread may take it over.
+ * Return: 0; -FI_ENOMEM. */
 int prov_request_tell(struct prov_request *request, const void *data, uint32_t length);
 void prov_request_take(
-	struct prov_request *request); /* from its passive endpoint; it was told of */
+	struct prov_request *request); /* remove a reported request from its passive endpoint */
 void prov_request_free(struct prov_request *request);
 
 #endif

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A provider as libfabric knows it, and what it has at most (attr.c). There may be two copies in a
- * process: one is linked in, called directly and never registered; the other is the module that
- * libfabric loads (module.c). They share nothing. A provider's provider.c includes this once it has
- * defined
+/* A provider's entry points for libfabric, and its maximum attributes (attr.c). A process may
+ * contain two copies: one is linked in, called directly and never registered; the other is the
+ * module that libfabric loads (module.c). They share nothing. A provider's provider.c includes this
+ * after defining
  *
- *   PROVIDER, PROVIDER_GETINFO, PROVIDER_FABRIC    the names of what is defined here
+ *   PROVIDER, PROVIDER_GETINFO, PROVIDER_FABRIC    names of the definitions below
  *   PROVIDER_KIND                                  of its struct prov
  *   PROVIDER_NAME, PROVIDER_VERSION                as applications see them
- *   PROVIDER_PROTOCOL, PROVIDER_PROTOCOL_VERSION   what two of them speak
+ *   PROVIDER_PROTOCOL, PROVIDER_PROTOCOL_VERSION   wire protocol between two of them
  *   PROVIDER_CAPS                                  of both directions
- *   PROVIDER_TX_CAPS, PROVIDER_RX_CAPS             of one of them
+ *   PROVIDER_TX_CAPS, PROVIDER_RX_CAPS             of one direction
  *   PROVIDER_COMM_CAPS                             FI_LOCAL_COMM, FI_REMOTE_COMM
  *   PROVIDER_ORDER                                 of messages
- *   PROVIDER_OP_FLAGS                              of sends, besides those that each provider has
+ *   PROVIDER_OP_FLAGS                              of sends, in addition to the common ones
  *   PROVIDER_INJECT_MAX, PROVIDER_MESSAGE_MAX      bytes
- *   PROVIDER_OBJECTS                               of each sort: what works; there may be more
+ *   PROVIDER_OBJECTS                               of each sort: a supported count, no limit
  *
  * Its struct prov, which follows, has provider_most. */
 #ifndef PROV_PROVIDER_H
 #define PROV_PROVIDER_H
 
-/* What it has at most ------------------------------------------------------------------------ */
+/* Maximum attributes ------------------------------------------------------------------------- */
 
 #define HAS_RMA ((PROVIDER_CAPS & FI_RMA) != 0)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two kinds of queue have in common: see prov_queue.h. */
+/* Shared by completion and event queues: see prov_queue.h. */
 #include "prov.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ int queue_control(const struct queue_wait *wait, int command, void *arg)
 
 /* Time ------------------------------------------------------------------------------------- */
 
-/* Not plx_now_ns(): nobody sets up that clock in a program that loads the module. */
+/* Not plx_now_ns(): a program that loads the module does not initialize that clock. */
 uint64_t queue_now_ns(void)
 {
 	struct timespec now;

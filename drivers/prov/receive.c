@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Posted receives: a queue of them, from which they come back as completions of messages
- * (receives_complete), or cancelled. */
+/* The queue of posted receives. They return as completions of messages (receives_complete) or as
+ * cancelled. */
 #include "prov.h"
 
 #include <stdlib.h>
 
-#define FIRST_CAPACITY 16 /* of a queue, which grows as it must */
+#define FIRST_CAPACITY 16 /* of a queue, which grows as needed */
 
 /* Posting ------------------------------------------------------------------------------------ */
 
@@ -57,7 +57,7 @@ static int grow(struct prov_receives *rx)
 	return 0;
 }
 
-/* The next free place. Return: NULL where all are taken, or there is no memory for more. */
+/* The next free place. Return: NULL: all are taken, or out of memory. */
 static struct prov_receive *take_place(struct prov_receives *rx)
 {
 	uint32_t count = rx->tail - rx->head;
@@ -212,7 +212,7 @@ static void fail(struct prov_ep *ep, const struct prov_receive *receive, int err
 	};
 }
 
-/* Those that were cancelled have told so. */
+/* Cancelled receives have already been reported. */
 void receives_drop_cancelled(struct prov_receives *rx)
 {
 	while (rx->cancelled && receives_first(rx)->cancelled) {
@@ -233,8 +233,9 @@ void receives_flush(struct prov_ep *ep, int err)
 	ep->rx.filling = false;
 }
 
-/* The oldest with that context; not one that a message is being put into. Its completion takes the
- * place of a received message: what endpoints reserved beyond the size is for receives_flush.
+/* Cancel the oldest receive with that context, unless a message is being copied into it. Its
+ * completion counts against the CQ size like a received message; the room that endpoints reserved
+ * past it is for receives_flush.
  * Return: 0; -FI_ENOENT; -FI_EAGAIN read the queue first. */
 ssize_t receives_cancel(struct prov_ep *ep, void *context)
 {

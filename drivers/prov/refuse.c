@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What providers do not have. fi_getinfo does not offer it; a call returns -FI_ENOSYS. */
+/* Unsupported calls. fi_getinfo does not offer them; a call returns -FI_ENOSYS. */
 #include "prov.h"
 
 #define REFUSED(type)                                                                      \
@@ -12,7 +12,7 @@ union prov_calls prov_no_tagged = REFUSED(fi_ops_tagged);
 union prov_calls prov_no_atomic = REFUSED(fi_ops_atomic);
 union prov_calls prov_no_collective = REFUSED(fi_ops_collective);
 
-/* Callers pass it arguments, which a sanitizer would report. */
+/* A sanitizer would report that callers pass it arguments. */
 __attribute__((no_sanitize("undefined"))) ssize_t prov_refuse(void)
 {
 	return -FI_ENOSYS;

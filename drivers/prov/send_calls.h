@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfabric's calls that send a message. A provider's send.c includes this once it has defined
+/* libfabric's calls that send a message. A provider's send.c includes this after defining
  *
  *   SEND_INJECT_MAX                                                       bytes
  *   static ssize_t send_it(struct prov_ep *ep, const struct prov_message *message);
  *
- * which the compiler puts into each of them, and names its table SEND_OPS. */
+ * The compiler inlines send_it into each call. SEND_OPS is the table of the calls. */
 #ifndef PROV_SEND_CALLS_H
 #define PROV_SEND_CALLS_H
 
-/* Where no flags are given, the endpoint's own hold. */
+/* Without flags the endpoint's default flags apply. */
 static inline bool send_completes(const struct prov_ep *ep, uint64_t flags)
 {
 	return !ep->tx_selective || flags & FI_COMPLETION;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: the queue itself, and the places of its endpoints. What fills it is
- * progress.c. */
+/* Completion queues: the queue and its endpoints' slots. progress.c fills it. */
 #include "shm.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 
 /* Endpoints -------------------------------------------------------------------------------- */
 
-/* A free place, near where the last one was; or, where all are taken, one to be shared. */
+/* A free slot, near the last one; if all are taken, one to share. */
 static uint32_t find_slot(struct shm_cq *cq)
 {
 	for (uint32_t i = 0; i < BELL_BITS; i++) {
@@ -56,10 +55,10 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep)
 		*at = ep->next_slot;
 }
 
-/* Sleeping: what wakes it -------------------------------------------------------------------- */
+/* Wake-ups ----------------------------------------------------------------------------------- */
 
-#define WOKEN_AT_ONCE 16 /* sockets that one look at the epoll brings */
-#define BYTES_AT_ONCE 4  /* taken from one of them, in one call */
+#define WOKEN_AT_ONCE 16 /* sockets per epoll_wait */
+#define BYTES_AT_ONCE 4  /* taken from one socket per call */
 
 int cq_watch(struct shm_cq *cq, struct shm_ep *ep)
 {
@@ -77,7 +76,7 @@ void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep)
 		epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->base.source.fd, NULL);
 }
 
-/* Take away the bytes that woke us, or some of them: the rest wakes us again. */
+/* Take some of the wake-up bytes; any that remain wake us again. */
 static void clear_doorbell(struct shm_ep *ep)
 {
 	char byte;
@@ -88,14 +87,14 @@ static void clear_doorbell(struct shm_ep *ep)
 	for (int i = 0; i < BYTES_AT_ONCE; i++)
 		all[i].msg_hdr = (struct msghdr){.msg_iov = &iov, .msg_iovlen = 1};
 	got = recvmmsg(ep->base.source.fd, all, BYTES_AT_ONCE, MSG_DONTWAIT, NULL);
-	/* What is empty is the end. */
+	/* An empty message is the end. */
 	if (got > 0 ? all[got - 1].msg_len > 0 : got < 0 && errno == EAGAIN)
 		progress_activate(ep);
 	else
 		ep_incoming(&ep->base.source);
 }
 
-/* See what has woken, or would wake, the queue. */
+/* Clear whatever woke the queue or would wake it. */
 static void clear_wakes(struct shm_cq *cq)
 {
 	struct epoll_event events[WOKEN_AT_ONCE];

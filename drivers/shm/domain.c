@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Domains: what their polls look at besides their queues. */
+/* Domains: what polls check in addition to their queues. */
 #include "shm.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same host: the provider plx_shm, which is part of Pollux. Messages go through rings in memory
- * that two processes share; see doc/design/shm.md. */
+/* Same-host links: the provider plx_shm, part of Pollux. Messages pass through rings in memory that
+ * two processes share; see doc/design/shm.md. */
 #include "plx_fabric_driver.h"
 #include "shm.h"
 
-/* Sends under way of one link, which has no more than 36 of its own: 120 bytes for each. */
+/* Sends in flight of one link, which needs at most 36: 120 bytes each. */
 #define TX_SIZE 64
 
 extern const struct plx_fabric_driver plx_driver_shm;
@@ -27,7 +27,7 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.provider = shm_provider,
 	.same_host = true,
 	.closes_on_exec = true,
-	.takes_ipv4 = true, /* one name stands for both */
+	.takes_ipv4 = true, /* one name covers both families */
 	.getinfo = shm_getinfo,
 	.fabric = shm_fabric_open,
 	.peer_user = shm_peer_user,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: how they are enabled and closed. */
+/* Endpoints: enabling and closing. */
 #include "shm.h"
 
 #include <unistd.h>
 
 /* Enabling --------------------------------------------------------------------------------- */
 
-/* The ring that it receives by. Nobody but who can read our memory may know what the probe is. */
+/* Create the receiving ring. Only processes that can read our memory may know the probe value. */
 static int make_ring(struct shm_ep *ep)
 {
 	struct segment segment;
@@ -29,7 +29,7 @@ static void drop_rings(struct shm_ep *ep)
 	ep->segment_fd = -1;
 }
 
-/* What its event queue watches moves with the queues of its domain (progress.c). */
+/* The sockets of its event queue progress with its domain's queues (progress.c). */
 static int enable(struct prov_ep *base)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;

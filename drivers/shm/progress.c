@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a read of a completion queue does first: look at endpoints, continue sends, see who hung up.
- *
- * A poll costs the same with any number of idle connections. Endpoints where something came in
- * lately are looked at every time (active); the others ask to be called (enum shm_call), by a bit
- * in the queue's bell, of which one word tells whether any is set. As every peer of the queue can
- * write its bell, the bits are not trusted: each SWEEP_EVERY polls one more endpoint is looked at
- * whether it rang or not. */
+/* The first step of a completion queue read: check endpoints, continue sends, notice hang-ups.
+ * A poll costs the same with any number of idle connections. It checks endpoints that received
+ * something lately every time (active). The others ask their peers to call (enum shm_call) by
+ * setting a bit in the queue's bell; one word of the bell is nonzero if any is set. Every peer of
+ * the queue can write its bell, so the bits are not trusted: every SWEEP_EVERY polls, one more
+ * endpoint is checked whether it rang or not. */
 #include "shm.h"
 
 #include <poll.h>
 #include <sys/socket.h>
 #include <time.h>
 
-/* An endpoint is active until so many looks at the queue's active ones found nothing: alone it is
- * for that many polls, and the more there are the sooner it must ask to be called. */
+/* An endpoint stays active until the queue's checks of active endpoints found nothing IDLE_LOOKS
+ * times. Alone it stays for that many polls; the more there are, the sooner it must ask to be
+ * called. */
 #define IDLE_LOOKS  8192
-#define AWAKE_MAX   4  /* endpoints that stay active in a sleep: a few; not measured */
+#define AWAKE_MAX   4  /* endpoints that stay active during a sleep: a few; not measured */
 #define BELLS_MAX   16 /* calls answered in one poll */
 #define SWEEP_EVERY 64 /* polls */
 #define CLOCK_EVERY 16 /* polls between two looks at the clock */
@@ -35,7 +35,7 @@ static void unlist(struct shm_ep *ep)
 
 static void set_call(struct shm_ep *ep, uint32_t call)
 {
-	/* C3; for CALL_NONE it only spares the peer calls. */
+	/* C3; for CALL_NONE it only saves the peer calls. */
 	atomic_store_explicit(&ep->reader.segment.control->call, call, memory_order_seq_cst);
 }
 
@@ -50,7 +50,7 @@ void progress_activate(struct shm_ep *ep)
 		return;
 	ep->idle_looks = 0;
 	ep->base.starved = false;
-	ep->is_armed = false; /* the peer may have taken the wish: the next sleep asks anew */
+	ep->is_armed = false; /* the peer may have taken the request: the next sleep asks again */
 	if (ep->listed == LISTED_ACTIVE)
 		return;
 	unlist(ep);
@@ -65,7 +65,7 @@ void progress_posted(struct prov_ep *ep)
 	progress_activate((struct shm_ep *)ep);
 }
 
-/* Nothing came for long: from here on it calls. */
+/* Idle for long: the peer must call from now on. */
 static void quieten(struct shm_ep *ep)
 {
 	unlist(ep);
@@ -116,9 +116,9 @@ static void finish(struct shm_ep *ep)
 	prov_ep_tell(&ep->base, FI_SHUTDOWN, NULL, 0);
 }
 
-/* Nothing more comes from the peer. What it sent is delivered first, as far as there are receives;
- * who posts none waits for its FI_SHUTDOWN until it does, or closes. It sent no more than the ring
- * holds: a peer that writes on, or wrote what leads round and round, is not followed. */
+/* The peer sends nothing more. What it sent is delivered first, as far as receives are posted;
+ * without receives FI_SHUTDOWN waits until some are posted or the endpoint is closed. The peer sent
+ * no more than the ring holds: reading stops there if it keeps writing or wrote a cycle. */
 static bool is_drained(struct shm_ep *ep)
 {
 	return ep->broken || ep->reader.head >= ep->drain_end || !ring_look(&ep->reader);
@@ -165,10 +165,10 @@ static uint32_t look(struct shm_ep *ep, uint32_t max)
 	if (plx_unlikely(ep->base.state == EP_DRAINING && is_drained(ep))) {
 		finish(ep);
 	} else if (plx_unlikely(ep->base.starved)) {
-		unlist(ep); /* a posted receive brings it back */
+		unlist(ep); /* posting a receive re-lists it */
 	} else if (taken || plx_unlikely(ep->base.state != EP_CONNECTED)) {
 		ep->idle_looks = 0;
-		ep->is_armed = false; /* should the peer have had no memory for the byte */
+		ep->is_armed = false; /* in case the peer had no memory for the byte */
 	} else {
 		ep->idle_looks += rx_cq_of(ep)->active_count;
 		if (plx_unlikely(ep->idle_looks > IDLE_LOOKS))
@@ -184,7 +184,7 @@ static void poll_active(struct shm_cq *cq)
 	for (uint32_t i = cq->active_count; i > 0 && left > 0; i--) {
 		struct shm_ep *first = TAILQ_FIRST(&cq->active);
 
-		if (plx_unlikely(TAILQ_NEXT(first, link))) { /* the next poll begins with it */
+		if (plx_unlikely(TAILQ_NEXT(first, link))) { /* the next poll starts with it */
 			TAILQ_REMOVE(&cq->active, first, link);
 			TAILQ_INSERT_TAIL(&cq->active, first, link);
 		}
@@ -203,10 +203,10 @@ static void answer(struct shm_cq *cq, uint32_t slot)
 	}
 }
 
-/* Answer calls, some of them: a word that is not done is left for the next poll. */
+/* Answer some calls. An unfinished word is left for the next poll. */
 static PLX_NOINLINE void take_bells(struct shm_cq *cq)
 {
-	/* Bits of the summary are cleared before their words, and set after them. */
+	/* Bits of the summary are cleared before their words and set after them. */
 	uint64_t summary = atomic_exchange_explicit(&cq->bell->summary, 0, memory_order_seq_cst);
 	uint32_t answered = 0;
 
@@ -234,7 +234,7 @@ static PLX_NOINLINE void sweep(struct shm_cq *cq)
 	}
 }
 
-/* Of a few milliseconds, and cheap. */
+/* Resolution of a few milliseconds, but cheap. */
 static uint64_t coarse_now_ns(void)
 {
 	struct timespec now;
@@ -256,7 +256,8 @@ static PLX_NOINLINE void look_for_hang_ups(struct shm_domain *domain)
 	}
 }
 
-/* The peers may read as fast as we write: so many parts, and then it is another endpoint's turn. */
+/* Peers may read as fast as we write: after a limited number of parts, the next endpoint gets its
+ * turn. */
 static PLX_NOINLINE bool continue_sends(struct shm_domain *domain)
 {
 	struct shm_ep *first = TAILQ_FIRST(&domain->sending), *ep, *after;
@@ -280,13 +281,13 @@ static PLX_NOINLINE bool continue_sends(struct shm_domain *domain)
 static inline void poll_one(struct shm_cq *cq)
 {
 	poll_active(cq);
-	/* Relaxed: take_bells looks again. */
+	/* Relaxed: take_bells checks again. */
 	if (plx_unlikely(atomic_load_explicit(&cq->bell->summary, memory_order_relaxed)))
 		take_bells(cq);
 }
 
-/* A read of one queue moves all of its domain: who waits for a send to be delivered may read the
- * queue of its sends alone, and its peer waits for the same. */
+/* A read of one queue progresses the whole domain: a thread waiting for a send to be delivered may
+ * only read its send queue, and its peer may do the same. */
 void progress_poll(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
@@ -312,10 +313,10 @@ void progress_poll(struct shm_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* A few active endpoints stay so: who wakes us need not ring. They stay armed until a message
- * comes, or the byte of who took the wish away, and going to sleep again costs nothing for them
- * until then. Of more, those that became active first ask for the bell: else each wake-up would
- * look at all. */
+/* A few active endpoints stay active: their peers wake us without ringing. They stay armed until a
+ * message or the byte of a peer that took the request arrives; until then going back to sleep costs
+ * nothing for them. With more, the earliest active ones ask for the bell; otherwise each wake-up
+ * would check all of them. */
 static void ask_to_be_woken(struct shm_ep *ep, bool stays_active)
 {
 	if (stays_active) {
@@ -327,8 +328,8 @@ static void ask_to_be_woken(struct shm_ep *ep, bool stays_active)
 	}
 }
 
-/* Returns whether it has something after all. What finds no room in its queue is not meant: that
- * queue is read before. */
+/* Returns whether it has something after all. Records without room in the queue do not count: that
+ * queue is read first. */
 static bool arm(struct shm_ep *ep)
 {
 	bool stays_active = ep->listed == LISTED_ACTIVE && rx_cq_of(ep)->active_count <= AWAKE_MAX;
@@ -340,7 +341,7 @@ static bool arm(struct shm_ep *ep)
 	ask_to_be_woken(ep, stays_active);
 	if (!ring_look(&ep->reader)) /* C4 */
 		return false;
-	unlist(ep); /* so that the wish is taken back */
+	unlist(ep); /* withdraw the request */
 	progress_activate(ep);
 	return true;
 }
@@ -356,7 +357,7 @@ static bool arm_list(struct shm_eps *list)
 	return false;
 }
 
-/* Sends that wait for the peer: it wakes us when it has read on. */
+/* Sends that wait for the peer: it wakes us after reading further. */
 static bool arm_sends(struct shm_domain *domain)
 {
 	struct shm_ep *ep;

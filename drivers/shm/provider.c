@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The provider: its parameters, and what libfabric knows of it. */
+/* The provider: its parameters and its libfabric attributes. */
 #include "shm.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 #define INLINE_MAX  (UINT64_C(16) << 10)
 #define COPY_MAX    (UINT64_C(16) << 20)
-#define GROUP_BYTES (64u << 10) /* of a group's entry, with all its members */
+#define GROUP_BYTES (64u << 10) /* for a group's entry with all its members */
 
 struct shm_params shm_params = {
 	.ring_bytes = SHM_RING_BYTES,
@@ -43,7 +43,7 @@ static void define_params(void)
 			"the same user only)");
 }
 
-/* Text of a parameter; NULL: it is not set. */
+/* Text of a parameter; NULL: not set. */
 static const char *get_text(const char *name)
 {
 	char *text = NULL;
@@ -51,7 +51,7 @@ static const char *get_text(const char *name)
 	return fi_param_get_str(&shm_prov, name, &text) ? NULL : text;
 }
 
-/* A number, decimal, or hexadecimal after 0x, and k or m for so many KiB or MiB. */
+/* A decimal number, or hexadecimal after 0x; suffixes k and m mean KiB and MiB. */
 static bool parse_bytes(const char *text, uint64_t *bytes_out)
 {
 	unsigned shift;
@@ -86,7 +86,7 @@ static void read_ring_bytes(void)
 			SEGMENT_RING_BYTES_MAX >> 20);
 }
 
-/* Not below what can be injected: that must be on its way when the call returns. */
+/* At least the inject size: an injected message must be sent when the call returns. */
 static void read_inline_max(void)
 {
 	uint64_t most = shm_params.ring_bytes / 4 - 64;
@@ -127,7 +127,7 @@ static void read_cma(void)
 		shm_log(FI_LOG_WARN, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
 }
 
-/* -1 is no group: chown(2) takes it for "leave it". */
+/* -1 is not a group: chown(2) takes it as "leave unchanged". */
 static bool parse_gid(const char *text, uint32_t *gid_out)
 {
 	unsigned long long number;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving: what records become completions of posted receives. Hot path: receive_poll with one
+/* Receiving: turns records into completions of posted receives. Hot path: receive_poll with one
  * message in one record and one buffer. */
 #include "shm.h"
 
@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define READ_MAX (UINT64_C(1) << 20) /* bytes read from the peer's memory in one poll */
+#define READ_MAX (UINT64_C(1) << 20) /* bytes read from a peer's memory per poll */
 
 static inline void advance(struct shm_ep *ep, const struct record *record)
 {
@@ -43,7 +43,7 @@ static void end_part(struct shm_ep *ep, const struct prov_receive *receive)
 	ep->base.rx.filling = false;
 }
 
-/* Take what a part brings of its message. Return: whether that may be. */
+/* Account for a part of its message. Return: whether it is valid. */
 static bool take_part(struct shm_ep *ep, const struct prov_receive *receive, struct record *record)
 {
 	uint32_t header = ring_part_header(record->flags);
@@ -53,14 +53,14 @@ static bool take_part(struct shm_ep *ep, const struct prov_receive *receive, str
 		return false;
 	receives_copy(&ep->base.rx, ep->part_done, record->payload + header, length);
 	ep->part_done += length;
-	record->flags |= RECORD_ACK; /* the sender writes the next one there while we copy on */
+	record->flags |= RECORD_ACK; /* the sender writes the next part there while we copy */
 	advance(ep, record);
 	if (ep->part_done == ep->part_total)
 		end_part(ep, receive);
 	return true;
 }
 
-/* RECORD_FIRST: the total, and the first bytes. */
+/* RECORD_FIRST: the total, then the first bytes. */
 static bool receive_first(struct shm_ep *ep, const struct prov_receive *receive,
 			  struct record *record)
 {
@@ -75,16 +75,16 @@ static bool receive_first(struct shm_ep *ep, const struct prov_receive *receive,
 	return take_part(ep, receive, record);
 }
 
-/* RECORD_NEXT: more of what a RECORD_FIRST began. */
+/* RECORD_NEXT: more of the message that RECORD_FIRST started. */
 static bool receive_next(struct shm_ep *ep, const struct prov_receive *receive,
 			 struct record *record)
 {
 	return ep->part_kind == RECORD_FIRST && take_part(ep, receive, record);
 }
 
-/* Reading from the sender's memory ----------------------------------------------------------- */
+/* Reading the sender's memory ---------------------------------------------------------------- */
 
-/* Remember where the message is. */
+/* Remember where the message lies. */
 static bool begin_read(struct shm_ep *ep, const struct record *record)
 {
 	struct record_piece pieces[PROV_IOV_MAX];
@@ -112,7 +112,7 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 	return true;
 }
 
-/* Read on. Return: bytes; -errno the peer is gone, or gave what cannot be read. */
+/* Continue the read. Return: bytes; -errno the peer left, or gave an unreadable address. */
 static ssize_t read_some(struct shm_ep *ep, const struct prov_receive *receive)
 {
 	struct iovec to[PROV_IOV_MAX], from[PROV_IOV_MAX];
@@ -130,11 +130,12 @@ static ssize_t read_some(struct shm_ep *ep, const struct prov_receive *receive)
 			       from, (unsigned long)iov_first(from, count, most), 0);
 	if (got < 0)
 		return -errno;
-	/* The pid may be another's by now, also where a child of the peer still has the socket. */
+	/* Another process may have the pid by now, even while a child of the peer holds the socket.
+	 */
 	return peer_is_running(ep->peer_pidfd) && progress_peer_is_there(ep) ? got : -ESRCH;
 }
 
-/* Return: whether all went well. */
+/* Return: whether the read succeeded so far. */
 static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 			  const struct record *record)
 {
@@ -143,7 +144,7 @@ static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 	if (got < 0)
 		return false;
 	ep->part_done += (uint64_t)got;
-	/* What does not fit is not read. */
+	/* Bytes that do not fit are not read. */
 	if (ep->part_done < ep->part_total && ep->part_done < receive->total)
 		return got > 0;
 	close(ep->peer_pidfd);
@@ -155,7 +156,7 @@ static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 
 /* Polling ------------------------------------------------------------------------------------ */
 
-/* RECORD_READ: it stays where it is until all was read. */
+/* RECORD_READ: the record stays in the ring until everything was read. */
 static bool receive_read(struct shm_ep *ep, const struct prov_receive *receive,
 			 const struct record *record)
 {
@@ -164,7 +165,7 @@ static bool receive_read(struct shm_ep *ep, const struct prov_receive *receive,
 	return ep->part_kind == RECORD_READ && continue_read(ep, receive, record);
 }
 
-/* What is not a message that begins and ends here. Return: whether it may be where it is. */
+/* Any record that is not a whole message. Return: whether it is valid here. */
 static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,
 			  struct record *record)
 {
@@ -175,13 +176,12 @@ static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,
 		return receive_next(ep, receive, record);
 	case RECORD_READ:
 		return receive_read(ep, receive, record);
-	default: /* RECORD_MESSAGE inside of another */
+	default: /* RECORD_MESSAGE inside another message */
 		return false;
 	}
 }
 
-/* Take one record. Return: 1; 0 there is none, or it must wait; -1 the peer is gone, or scribbles.
- */
+/* Take one record. Return: 1; 0 none, or it must wait; -1 the peer left, or wrote garbage. */
 static inline int take(struct shm_ep *ep)
 {
 	struct prov_receive *receive;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sending. A message up to shm_params.inline_max is copied into the peer's ring and is done. A
- * larger one goes through the ring in parts, so that both sides copy at the same time; one beyond
- * copy_max the peer reads out of our memory, where it can. Both are under way until continue_sends
- * (progress.c) finds them done. Where there is no room -FI_EAGAIN is returned: nothing is queued
- * without bound. */
+ * larger one passes through the ring in parts, so both sides copy at the same time. Past copy_max
+ * the peer reads it from our memory if it can. Both stay in flight until continue_sends
+ * (progress.c) completes them. Without room a send returns -FI_EAGAIN: nothing is queued without
+ * bound. */
 #include "shm.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* A part of a message, with its header, takes that much of the ring, or an eighth of a small ring:
- * half of it was slower one way, twice of it on a round trip (doc/design/shm-large.md). */
+/* Ring bytes of a part with its header, at most an eighth of a small ring. Half of it was slower
+ * one way, twice of it on a round trip (doc/design/shm-large.md). */
 #define PART_BYTES (UINT32_C(32) << 10)
-#define PART_LEAST (UINT32_C(4) << 10) /* with less before the ring's end, that is skipped */
+#define PART_LEAST (UINT32_C(4) << 10) /* if less remains before the ring's end, it is skipped */
 
 int send_init(struct shm_ep *ep)
 {
@@ -35,7 +35,7 @@ void ep_wake_peer(struct shm_ep *ep)
 {
 	char byte = 0;
 
-	/* Where there is no room in the socket, it has bytes to be woken by. */
+	/* If the socket has no room, it already holds bytes that wake the peer. */
 	if (send(ep->base.source.fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return;
 }
@@ -76,9 +76,9 @@ static void call_later(struct shm_ep *ep)
 	domain_of(ep)->callers = ep;
 }
 
-/* A record that more are to follow, or a poll: what the fence of ring_call waits for is waited for
- * once, then. A peer that asked to be called before is called here, behind a fence, and nothing is
- * owed to it: a later look would wake it again where it has gone back to sleep meanwhile. */
+/* Publish a record that more will follow, or a poll, so ring_call's fence waits only once for all.
+ * A peer that asked earlier is called here after a fence, and then nothing is owed: checking later
+ * would wake it again if it has gone back to sleep meanwhile. */
 static inline void commit_early(struct shm_ep *ep, uint8_t flags, uint32_t length, uint32_t bytes)
 {
 	ring_commit(&ep->writer, RECORD_MESSAGE, flags, length, bytes);
@@ -125,7 +125,7 @@ static bool is_full(const struct shm_ep *ep)
 	return ep->base.tx_tail - ep->base.tx_head >= ep->base.tx_size;
 }
 
-/* Remember it as one that is under way. */
+/* Add it to the sends in flight. */
 static struct shm_send *keep(struct shm_ep *ep, const struct prov_message *message)
 {
 	struct shm_send *kept = &ep->sends[ep->base.tx_tail++ & ep->tx_mask];
@@ -172,7 +172,7 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *m
 	return 0;
 }
 
-/* Tell the peer where it is. */
+/* Send the peer its address. */
 static ssize_t send_by_reading(struct shm_ep *ep, const struct prov_message *message)
 {
 	struct record_piece pieces[PROV_IOV_MAX];
@@ -203,7 +203,7 @@ static ssize_t send_large(struct shm_ep *ep, const struct prov_message *message)
 		return -FI_EMSGSIZE;
 	if (is_full(ep))
 		return -FI_EAGAIN;
-	/* Acquire: nothing comes with it, but it is read here alone. */
+	/* Acquire: pairs with no other data; only this reads it. */
 	if (message->length > shm_params.copy_max &&
 	    atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
 		return send_by_reading(ep, message);
@@ -232,9 +232,9 @@ static inline ssize_t send_message(struct shm_ep *ep, const struct prov_message 
 	return send_large(ep, message);
 }
 
-/* What is under way -------------------------------------------------------------------------- */
+/* Sends in flight ---------------------------------------------------------------------------- */
 
-/* Its next bytes. */
+/* Copy its next bytes. */
 static void copy_part(const struct shm_send *kept, uint8_t *to, uint64_t length)
 {
 	struct iovec pieces[PROV_IOV_MAX];
@@ -243,8 +243,8 @@ static void copy_part(const struct shm_send *kept, uint8_t *to, uint64_t length)
 	iov_copy(to, pieces, (size_t)iov_first(pieces, count, length));
 }
 
-/* Bytes of the next part: up to the ring's end where that comes first, so that the next ones begin
- * at multiples of a part. What would be little of a last one goes along. */
+/* Bytes of the next part. It ends at the ring's end if that comes first, so that later parts start
+ * at multiples of a part. A small remainder joins it. */
 static uint32_t part_length(const struct ring_writer *writer, uint64_t rest)
 {
 	uint32_t ring_bytes = writer->segment.ring_bytes;
@@ -282,7 +282,7 @@ static bool write_part(struct shm_ep *ep, struct shm_send *kept)
 	return true;
 }
 
-/* Complete the oldest ones that are done. */
+/* Complete the oldest finished sends. */
 static bool complete_oldest(struct shm_ep *ep)
 {
 	bool moved = false;

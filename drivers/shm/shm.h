@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of drivers/shm share: the objects of the provider plx_shm, and an index of files.
+/* Shared by the files of drivers/shm: the objects of the provider plx_shm, and an index of files.
  *
- *   ring/        memory of two processes: segment.h its layout, segment.c how it is shared,
- *                ring.h records in it                                   (hot path)
+ *   ring/        memory of two processes: segment.h its layout, segment.c sharing it,
+ *                ring.h its records                                     (hot path)
  *   shm_cq.h     completions, the bell of its receiving endpoints: cq.c
- *   shm_ep.h     one connection: two rings, a socket, posted receives, sends under way: ep.c
- *     progress.c   what a read of a completion queue does               (hot path)
+ *   shm_ep.h     a connection: two rings, a socket, posted receives, sends in flight: ep.c
+ *     progress.c   reading a completion queue                           (hot path)
  *     receive.c    from records to completions                          (hot path)
  *     send.c       from calls to records                                (hot path)
- *   domain.c     what completion queues and endpoints belong to
- *   cm/          how connections are made: shm_pep.h a listening socket and its requests (pep.c),
- *                connect.c, cm.c; shm_wire.h, wire.c what is said; name.h names of
- *                sockets; peer.h who the other process is
- *   provider.c   what the provider has, how libfabric knows it, parameters
- *   driver.c     how lib/fabric uses it
- */
+ *   domain.c     owner of completion queues and endpoints
+ *   cm/          connecting: shm_pep.h a listening socket and its requests (pep.c),
+ *                connect.c, cm.c; shm_wire.h, wire.c the handshake; name.h names of
+ *                sockets; peer.h the peer process
+ *   provider.c   attributes, libfabric entry points, parameters
+ *   driver.c     the driver for lib/fabric */
 #ifndef SHM_H
 #define SHM_H
 
@@ -32,9 +31,9 @@
 /* Parameters, read once from the environment (FI_PLX_SHM_...) by prov.c. */
 struct shm_params {
 	uint32_t ring_bytes; /* of each receiving ring: a power of two */
-	uint64_t inline_max; /* messages up to it go through the ring in one record */
-	uint64_t copy_max;   /* up to it in parts; longer ones are read, where the peer can */
-	bool cma;            /* read from senders' memory */
+	uint64_t inline_max; /* up to this, a message is one record in the ring */
+	uint64_t copy_max;   /* up to this, in parts; beyond it the peer reads, if it can */
+	bool cma;            /* read senders' memory */
 	bool has_group;      /* members of this group may connect too */
 	uint32_t group;      /* gid */
 };
@@ -52,7 +51,7 @@ int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out,
 
 /* domain.c --------------------------------------------------------------------------- */
 
-/* An EQ that endpoints of a domain are bound to: how many. */
+/* An EQ that a domain's endpoints are bound to, with their count. */
 struct shm_watch {
 	struct shm_watch *next;
 	struct prov_eq *eq;
@@ -61,10 +60,10 @@ struct shm_watch {
 
 struct shm_domain {
 	struct prov_domain base;
-	struct shm_eps sending; /* endpoints with sends under way */
-	struct shm_ep *callers; /* endpoints that call their peers in the next poll, if need be */
+	struct shm_eps sending;    /* endpoints with sends in flight */
+	struct shm_ep *callers;    /* endpoints that call their peers in the next poll, if needed */
 	struct shm_watch *watches; /* the EQs of its endpoints */
-	uint64_t looked_ns;        /* when a poll last looked for peers that hung up */
+	uint64_t looked_ns;        /* when a poll last checked for hang-ups */
 };
 
 extern const struct prov_domain_ops shm_domain_ops;

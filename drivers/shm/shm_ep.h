@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: one is a connection, or is to become one. */
+/* Endpoints. An endpoint is a connection or becomes one. */
 #ifndef SHM_EP_H
 #define SHM_EP_H
 
@@ -12,73 +12,73 @@
 
 #define SHM_INJECT_MAX   4096
 #define SHM_MESSAGE_MAX  (UINT64_C(1) << 40)
-#define SHM_POLL_RECORDS 64 /* records taken in one poll, at most */
-#define SHM_POLL_PARTS   8  /* of large messages, written in one poll, at most */
+#define SHM_POLL_RECORDS 64 /* max records per poll */
+#define SHM_POLL_PARTS   8  /* max parts of large messages written per poll */
 
 struct shm_cq;
 struct shm_domain;
 
-/* In which list of its queue an endpoint is, and so how it asks to be called. */
+/* The list of its queue that an endpoint is in, and thus how it asks to be called. */
 enum shm_listed {
 	LISTED_NOT,    /* CALL_BELL and CALL_WAKE; or starved, or not connected */
-	LISTED_ACTIVE, /* looked at every poll; CALL_WAKE where is_armed */
+	LISTED_ACTIVE, /* checked every poll; CALL_WAKE if is_armed */
 	LISTED_BELLED, /* CALL_BELL */
 };
 
-/* A send that is not done when fi_send returns: parts are still to be written, or the peer still
- * has to read it. */
+/* A send not done when fi_send returns: parts remain to be written, or the peer has yet to read
+ * it. */
 struct shm_send {
 	void *context;
 	uint64_t flags; /* of the operation */
 	uint64_t data;
-	uint64_t total, written; /* written == total: only waits for the head */
-	uint64_t end;            /* it is done when the head is here */
+	uint64_t total, written; /* if written == total, it only waits for head */
+	uint64_t end;            /* it is done when head reaches this */
 	struct iovec pieces[PROV_IOV_MAX];
 	uint32_t piece_count;
 	bool has_data, wants_completion;
 };
 
 struct shm_ep {
-	struct prov_ep base; /* its tx_head and tx_tail are of sends */
-	uint8_t listed;      /* enum shm_listed: in which list of its queue */
-	bool shut_down;      /* by fi_shutdown here */
-	bool is_armed;       /* active, and asked to be woken; nothing has come since */
-	bool broken;         /* the peer wrote what cannot be: nothing more is read */
+	struct prov_ep base; /* its tx_head and tx_tail index sends */
+	uint8_t listed;      /* enum shm_listed: the list of its queue */
+	bool shut_down;      /* fi_shutdown was called here */
+	bool is_armed;       /* active, and asked to be woken; nothing has arrived since */
+	bool broken;         /* the peer wrote garbage: nothing more is read */
 	bool is_sending;     /* in the domain's list */
 	bool calls_later;    /* in the domain's list of callers */
-	bool owes_call;      /* records were published without a look that is sure (ring_call) */
+	bool owes_call;      /* records were published without a reliable check (ring_call) */
 
 	/* Receiving. */
 	struct ring_reader reader;
-	uint64_t drain_end; /* where the head can be at most, once the peer hung up */
+	uint64_t drain_end; /* upper bound of head once the peer hung up */
 	uint32_t idle_looks;
 	TAILQ_ENTRY(shm_ep) link;
-	/* A message that comes in parts, by records or by reads; part_kind 0: none. */
+	/* A message arriving in parts, by records or by reads; part_kind 0: none. */
 	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
 	bool part_has_data;
 	uint64_t part_total, part_done, part_data;
 	struct iovec sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
 	uint32_t source_count;
 	struct shm_peer peer_process;
-	int peer_pidfd; /* held while a message is read from its memory; else -1 */
-	bool may_read;  /* its memory */
-	uint32_t slot;  /* in its queue's slots */
+	int peer_pidfd; /* held while reading a message from its memory; else -1 */
+	bool may_read;  /* the peer's memory */
+	uint32_t slot;  /* in its queue */
 	struct shm_ep *next_slot;
 
 	/* Sending. */
 	struct ring_writer writer;
-	uint64_t inline_max; /* longer messages do not go through the ring in one record */
+	uint64_t inline_max; /* longer messages take more than one record */
 	struct bell *peer_bell;
 	uint32_t peer_bell_bit;
 	struct shm_send *sends;
 	uint32_t tx_mask;
 	TAILQ_ENTRY(shm_ep) send_link;
-	struct shm_ep *next_caller; /* in the domain's list, where calls_later */
+	struct shm_ep *next_caller; /* in the domain's list, if calls_later */
 
 	/* Connection. */
-	struct shm_later *later; /* the peer's backlog is full: to try again */
-	int segment_fd;          /* of the receiving ring, until it is sent; else -1 */
-	uint64_t probe;          /* a word that the peer reads to see whether it can */
+	struct shm_later *later; /* the peer's backlog is full: retry later */
+	int segment_fd;          /* of the receiving ring, until sent; else -1 */
+	uint64_t probe;          /* a word that the peer reads to check that it can */
 };
 
 static inline struct shm_cq *rx_cq_of(const struct shm_ep *ep)
@@ -100,52 +100,51 @@ static inline struct shm_domain *domain_of(const struct shm_ep *ep)
 
 extern const struct prov_ep_ops shm_ep_ops;
 
-/* cm.c: being connected; see struct prov_ep_ops ----------------------------------------------- */
+/* cm.c: connecting; see struct prov_ep_ops ---------------------------------------------------- */
 
 int shm_ep_accept(struct prov_ep *base, const void *data, size_t length);
 void shm_ep_shutdown(struct prov_ep *base);
 void shm_ep_disconnect(struct prov_ep *base);
 int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length);
-/* Both halves are there: rings and bell are set, the data path may begin. */
+/* Both halves have arrived: sets up rings and bell and starts the data path. */
 int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
-void ep_incoming(struct prov_source *source); /* its socket has something, or hung up */
+void ep_incoming(struct prov_source *source); /* its socket is readable or hung up */
 
-/* connect.c: the way there, for the side that asks ------------------------------------------- */
+/* connect.c: the connecting side ------------------------------------------------------------- */
 
 int shm_ep_connect(struct prov_ep *base, const void *data, size_t length);
-void later_free(struct shm_ep *ep);  /* accepts one that does not wait for room */
-void ep_answered(struct shm_ep *ep); /* the listener said something, or hung up */
+void later_free(struct shm_ep *ep);  /* accepts an endpoint that does not wait for room */
+void ep_answered(struct shm_ep *ep); /* the listener answered or hung up */
 
 /* progress.c ------------------------------------------------------------------------------- */
 
-void progress_begin(struct shm_ep *ep);   /* connected: from here on it is polled */
+void progress_begin(struct shm_ep *ep);   /* connected: polled from now on */
 void progress_end(struct shm_ep *ep);     /* closed */
-void progress_hang_up(struct shm_ep *ep); /* the peer is gone: deliver, flush, tell */
-void progress_broken(struct shm_ep *ep);  /* the peer, or what it wrote, is of no use */
+void progress_hang_up(struct shm_ep *ep); /* the peer left: deliver, flush, report */
+void progress_broken(struct shm_ep *ep);  /* the peer or its data is unusable */
 bool progress_peer_is_there(const struct shm_ep *ep);
-void progress_send_later(struct shm_ep *ep); /* it has sends under way */
-void progress_poll(struct shm_cq *cq);       /* what one read of the queue does before it looks */
+void progress_send_later(struct shm_ep *ep); /* it has sends in flight */
+void progress_poll(struct shm_cq *cq);       /* first step of a read of the queue */
 void progress_activate(struct shm_ep *ep);
 void progress_posted(struct prov_ep *ep);
-bool progress_arm(struct shm_cq *cq); /* returns whether there is nothing to do: it may sleep */
+bool progress_arm(struct shm_cq *cq); /* returns whether it is idle and may sleep */
 
 /* send.c ----------------------------------------------------------------------------------- */
 
 extern struct fi_ops_msg shm_msg_ops;
 int send_init(struct shm_ep *ep);
 void send_fini(struct shm_ep *ep);
-/* Writes at most *parts, which it counts down. Returns whether something was written or completed.
- */
+/* Writes at most *parts parts and decrements it. Returns whether it wrote or completed anything. */
 bool send_go_on(struct shm_ep *ep, uint32_t *parts);
 void send_flush(struct shm_ep *ep, int err);
 void ep_wake_peer(struct shm_ep *ep);            /* one byte on the socket */
-void send_call_peers(struct shm_domain *domain); /* those whose endpoints are to call later */
-/* For Pollux' own links: see claim and commit in plx_fabric_driver.h. */
+void send_call_peers(struct shm_domain *domain); /* call the peers of endpoints in callers */
+/* For Pollux's links: see claim and commit in plx_fabric_driver.h. */
 void *send_claim(struct fid_ep *fid, size_t length);
 void send_commit(struct fid_ep *fid, size_t length);
 
 /* receive.c -------------------------------------------------------------------------------- */
 
-uint32_t receive_poll(struct shm_ep *ep, uint32_t max); /* records taken */
+uint32_t receive_poll(struct shm_ep *ep, uint32_t max); /* returns records taken */
 
 #endif

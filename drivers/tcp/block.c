@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#define FREE_MAX 16 /* kept; others go back to malloc(3) */
+#define FREE_MAX 16 /* kept blocks; more go back to malloc(3) */
 
 struct block *block_get(struct block_pool *pool)
 {

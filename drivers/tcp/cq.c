@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Completion queues: how they are read, opened and closed. What fills them is poll.c. */
+/* Completion queues: reading, opening and closing. poll.c fills them. */
 #include "tcp.h"
 
 /* Hot path. */
@@ -21,7 +21,7 @@ static struct block_pool *blocks_of(const struct prov_cq *cq)
 	return &((struct tcp_domain *)cq->domain)->blocks;
 }
 
-/* Sockets are found by its epoll descriptor, whether it can be waited for or not. */
+/* The epoll descriptor finds ready sockets even if the queue has no wait object. */
 static int init(struct prov_cq *base)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)base;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Domains, and what of their memory peers may read or write. */
+/* Domains, and the memory that peers may read or write. */
 #include "tcp.h"
 
-/* Memory: once a registration is closed no peer reaches it. Who was in the middle of that loses its
- * connection. */
+/* Memory: once a registration is closed, no peer can reach it. A peer in the middle of an access
+ * loses its connection. */
 
 uint8_t *tcp_mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
 		     uint64_t access, struct prov_mr **mr_out)
@@ -42,7 +42,7 @@ static void mr_closing(struct prov_mr *mr)
 	}
 }
 
-/* Domains: their connected endpoints, and memory for what waits. */
+/* Domains: their connected endpoints, and blocks for waiting bytes. */
 
 static void init(struct prov_domain *base)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* TCP sockets, any network: the provider plx_tcp, which is part of Pollux; see doc/design/tcp.md.
- */
+/* TCP sockets on any network: the provider plx_tcp, part of Pollux; see doc/design/tcp.md. */
 #include "plx_fabric_driver.h"
 #include "tcp.h"
 
-#define TX_SIZE 64 /* of one link, which has no more than 36 sends under way */
+#define TX_SIZE 64 /* of one link, which has at most 36 sends in flight */
 
 extern const struct plx_fabric_driver plx_driver_tcp;
 
@@ -15,7 +14,7 @@ static const char *tcp_provider(const char *asked, bool exact, uint32_t version)
 	return NULL;
 }
 
-/* Peers count from 0, so that what they are granted says nothing of where this process has it. */
+/* Peers count from 0, so a grant does not reveal addresses of this process. */
 static void tcp_hints(struct fi_info *hints)
 {
 	hints->domain_attr->mr_mode &= ~FI_MR_VIRT_ADDR;
@@ -27,7 +26,7 @@ static int tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *i
 	return plx_fabric_open_queues(fids, info);
 }
 
-/* From the environment first, so that it cannot come later. */
+/* Reads the environment first, so that it cannot override this later. */
 static int tcp_configure(const char *option, const char *text, bool check)
 {
 	static struct tcp_params initial;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: how they end and are closed. */
+/* Endpoints: ending and closing. */
 #include "tcp.h"
 
 #include <stdlib.h>

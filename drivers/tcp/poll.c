@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a read of a completion queue does first: send what is queued, and look at sockets.
- *
+/* The first step of a completion queue read: send queued bytes and check sockets.
  * A poll costs the same with any number of idle connections. Sockets that received something lately
- * are hot, and read each poll. All sockets are in the queue's epoll set, edge-triggered: the others
- * are read once the set tells of them, and are hot from there on. A socket leaves the hot ones
- * after a read that found nothing, so whatever comes after that is told of. While there are hot
- * ones the set is looked at every few polls. A socket that is hot for long leaves the set, as each
- * segment that arrives costs more while it is in there: some 6 % of a round trip. */
+ * are hot and are read every poll. All sockets are in the queue's edge-triggered epoll set. The
+ * others are read when the set reports them, and are hot from then on. A socket stops being hot
+ * after a read that found nothing, so the set reports whatever arrives later. While sockets are
+ * hot, the set is checked every few polls. A socket that stays hot leaves the set, because each
+ * arriving segment costs more while it is in there: about 6 % of a round trip. */
 #include "tcp.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-/* A socket is hot until so many looks at the queue's hot ones found nothing: alone it is for that
- * many polls, and the more there are the sooner it is not. */
+/* A socket stays hot until the queue's reads of hot sockets found nothing IDLE_LOOKS times. Alone
+ * it stays for that many polls; the more there are, the sooner it cools. */
 #define IDLE_LOOKS  8192
-#define HOT_MAX     16   /* of more than these, one read that finds nothing is enough */
-#define AWAKE_MAX   4    /* that stay hot in a sleep */
-#define LEAVE_AFTER 1024 /* polls that a socket is hot, and then leaves the set */
-#define SET_EVERY   16   /* polls between two looks at the set, while there are hot sockets */
-#define EVENTS_MAX  32   /* of one look */
-#define READS_MAX   8    /* hot sockets read in one poll */
-#define LAST_READS  16   /* of a socket that hung up, in one look at the event queue */
+#define HOT_MAX     16   /* with more hot sockets, one empty read is enough to cool one */
+#define AWAKE_MAX   4    /* sockets that stay hot during a sleep */
+#define LEAVE_AFTER 1024 /* polls that a socket is hot before it leaves the set */
+#define SET_EVERY   16   /* polls between two checks of the set, while sockets are hot */
+#define EVENTS_MAX  32   /* per check */
+#define READS_MAX   8    /* hot sockets read per poll */
+#define LAST_READS  16   /* of a socket that hung up, per check of the event queue */
 #define WATCHED     (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
 
 static struct tcp_domain *domain_of_cq(const struct tcp_cq *cq)
@@ -41,8 +40,8 @@ static void unlist(struct tcp_ep *ep)
 	ep->is_hot = ep->is_waiting = false;
 }
 
-/* In the epoll set of its queue or not. To enter it tells of what is there already. Return: whether
- * it is in. */
+/* Add to the queue's epoll set or remove. Adding reports whatever is pending. Return: whether it is
+ * in the set. */
 static bool enter_set(struct tcp_ep *ep)
 {
 	struct epoll_event event = {.events = WATCHED, .data.ptr = ep};
@@ -61,7 +60,7 @@ static void leave_set(struct tcp_ep *ep)
 	ep->in_set = false;
 }
 
-/* No longer hot: from here on the set tells. Return: whether it could enter that. */
+/* No longer hot: the set reports it from now on. Return: whether it could enter the set. */
 static bool cool(struct tcp_ep *ep)
 {
 	if (!enter_set(ep))
@@ -85,7 +84,7 @@ void poll_wait(struct tcp_ep *ep)
 {
 	unlist(ep);
 	if (ep->base.starved)
-		return; /* a posted receive brings it back, and then it is hot */
+		return; /* posting a receive brings it back as hot */
 	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->waiting, ep, link);
 	ep->is_waiting = true;
 }
@@ -96,8 +95,7 @@ bool poll_blocked(struct tcp_ep *ep)
 	return enter_set(ep);
 }
 
-/* What it sends through may be another queue, whose sleep ends when there is room, and by answers
- * to reads. */
+/* Its sends may use another queue, which wakes when there is room and when reads are answered. */
 static int watch(struct tcp_ep *ep)
 {
 	struct tcp_cq *tx_cq = (struct tcp_cq *)ep->base.tx_cq;
@@ -112,18 +110,18 @@ static int watch(struct tcp_ep *ep)
 		     : 0;
 }
 
-/* The peer closed: what came before that is taken first. */
+/* The peer closed: first takes what arrived before that. */
 static void hung_up(struct prov_source *source)
 {
 	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, base.source);
 
 	for (int i = 0; i < LAST_READS && tcp_receive_read(ep); i++)
 		;
-	if (ep->is_stalled) /* its queue goes on with it, and would be told in vain till then */
+	if (ep->is_stalled) /* its queue continues with it; reporting before that is useless */
 		eq_unwatch(ep->base.eq, source);
 }
 
-/* Whoever reads the event queue alone hears of the end too. A domain that gathers is polled for as
+/* A thread that reads only the event queue also sees the closure. A gathering domain is polled as
  * long as it has connections. */
 static int watch_end(struct tcp_ep *ep)
 {
@@ -170,7 +168,7 @@ static PLX_NOINLINE void send_all(struct tcp_domain *domain)
 
 	while ((first = TAILQ_FIRST(&domain->queued))) {
 		tcp_send_queued(first);
-		if (first == last) /* what was queued again is for the next poll */
+		if (first == last) /* whatever was queued again is for the next poll */
 			break;
 	}
 }
@@ -184,7 +182,7 @@ void poll_sends(struct tcp_cq *cq)
 		send_all(domain);
 }
 
-/* Edge: what was reported is not reported again. */
+/* Edge-triggered: reported once. */
 static void handle(struct tcp_ep *ep, uint32_t events)
 {
 	if (ep->is_blocked && events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
@@ -197,7 +195,7 @@ static void handle(struct tcp_ep *ep, uint32_t events)
 	}
 }
 
-/* Return: how many events. */
+/* Return: the number of events. */
 static int look_at_set(struct tcp_cq *cq)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -216,7 +214,7 @@ static int look_at_set(struct tcp_cq *cq)
 static PLX_NOINLINE void hot_for_long(struct tcp_ep *ep)
 {
 	if (ep->is_blocked)
-		ep->hot_polls = 0; /* the set is to tell when there is room */
+		ep->hot_polls = 0; /* the set must report when there is room */
 	else
 		leave_set(ep);
 }
@@ -240,7 +238,7 @@ static inline void read_hot(struct tcp_cq *cq)
 	for (uint32_t i = 0; i < count && !TAILQ_EMPTY(&cq->hot); i++) {
 		struct tcp_ep *ep = TAILQ_FIRST(&cq->hot);
 
-		if (plx_unlikely(cq->hot_count > 1)) { /* the next poll begins with another */
+		if (plx_unlikely(cq->hot_count > 1)) { /* the next poll starts with another */
 			TAILQ_REMOVE(&cq->hot, ep, link);
 			TAILQ_INSERT_TAIL(&cq->hot, ep, link);
 		}
@@ -273,8 +271,8 @@ static inline void poll_one(struct tcp_cq *cq)
 		look_at_set(cq);
 }
 
-/* A read of one queue moves all of its domain: who waits for a send to be done may read the queue
- * of its sends alone, and its peer waits for the same. */
+/* A read of one queue progresses the whole domain: a thread waiting for a send may only read its
+ * send queue, and its peer may do the same. */
 void poll_cq(struct tcp_cq *cq)
 {
 	struct prov_cq *each;
@@ -290,7 +288,7 @@ void poll_cq(struct tcp_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* Before what the set tells is looked at, as to enter it tells something. */
+/* Before the set is checked, because entering it reports pending data. */
 static bool enter_all(struct tcp_cq *cq)
 {
 	struct tcp_ep *ep;
@@ -303,7 +301,7 @@ static bool enter_all(struct tcp_cq *cq)
 	return all;
 }
 
-/* Take what its set tells. Return: whether that was all, and no signal. */
+/* Handle what the set reports. Return: whether that was all, and there was no signal. */
 static bool drain_set(struct tcp_cq *cq)
 {
 	bool was_signalled = cq->q.is_signalled;
@@ -312,8 +310,8 @@ static bool drain_set(struct tcp_cq *cq)
 	return count < EVENTS_MAX && cq->q.is_signalled == was_signalled;
 }
 
-/* All of its hot sockets are read until there is nothing; what they get after that the set tells
- * of. A few stay hot: they are read first after the sleep. */
+/* Read all hot sockets until they are empty; the set reports what arrives later. A few stay hot:
+ * they are read first after the sleep. */
 static bool cool_all(struct tcp_cq *cq)
 {
 	struct tcp_ep *ep, *after;
@@ -327,7 +325,8 @@ static bool cool_all(struct tcp_cq *cq)
 	return true;
 }
 
-/* How many completions the domain's queues ever got, modulo 2^32: no queue is rewound meanwhile. */
+/* Completions that the domain's queues ever got, modulo 2^32. No queue is rewound between two
+ * calls. */
 static uint32_t pushed(const struct tcp_domain *domain)
 {
 	const struct prov_cq *q;
@@ -338,9 +337,9 @@ static uint32_t pushed(const struct tcp_domain *domain)
 	return sum;
 }
 
-/* Sockets of all queues are read, as what one of them gets may complete in another. What comes of
- * that keeps this one awake whose ever it is: another may be slept on together with it, and have
- * been armed before it. What was in another already does not. */
+/* Sockets of all queues are read, because data on one may complete in another. New completions in
+ * any queue keep this one awake: a thread may sleep on several queues, and have armed the other one
+ * first. Completions queued earlier do not. */
 bool poll_is_idle(struct prov_cq *q)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)q;

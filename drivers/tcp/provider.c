@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The provider: its parameters, and what libfabric knows of it. */
+/* The provider: its parameters and its libfabric attributes. */
 #include "tcp.h"
 
 struct tcp_params tcp_params = {
@@ -70,9 +70,9 @@ static void read_params(void)
 #define PROVIDER_TX_CAPS          (FI_SEND | FI_READ | FI_WRITE)
 #define PROVIDER_RX_CAPS          (FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define PROVIDER_COMM_CAPS        (FI_LOCAL_COMM | FI_REMOTE_COMM)
-/* What is read comes later than what is sent after it. */
+/* Reads are not ordered before later sends. */
 #define PROVIDER_ORDER (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW)
-/* A send is complete once the kernel has all of it, or this side a copy. */
+/* A send completes when the kernel or this side has copied all of it. */
 #define PROVIDER_OP_FLAGS    UINT64_C(0)
 #define PROVIDER_INJECT_MAX  TCP_INJECT_MAX
 #define PROVIDER_MESSAGE_MAX WIRE_LENGTH_MAX

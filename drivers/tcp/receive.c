@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving. A socket is read into its queue's block, and the frames that are there are taken out
- * of it: hot path, with whole messages for receives of one piece. Long payloads are read to where
- * they go. Nothing is allocated that a peer announces: of a frame that is not whole the endpoint
- * keeps the header, and its payload goes to where it belongs as it comes. Where there is no
- * receive, or no room in the queue, the endpoint takes over the block, with what is left in it. */
+/* Receiving. A socket is read into its queue's block, and frames are taken from there. Hot path:
+ * whole messages for receives of one piece. Long payloads are read directly into their destination.
+ * Nothing that a peer announces is allocated: of an incomplete frame the endpoint keeps the header,
+ * and its payload goes to its destination as it arrives. Without a receive, or without room in the
+ * queue, the endpoint takes over the block with the rest of its bytes. */
 #include "tcp.h"
 
 #include <errno.h>
 
-#define DIRECT_MIN  4096 /* payload that is still to come is read to where it goes from there on */
-#define BEHIND_MOST 4096 /* bytes that are read in the same call, of the next frame */
+#define DIRECT_MIN  4096 /* a remaining payload this long is read directly to its destination */
+#define BEHIND_MOST 4096 /* bytes of the next frame read in the same call */
 
 /* Frames ------------------------------------------------------------------------------------- */
 
-/* Return: false. */
+/* Always returns false. */
 static bool stall(struct tcp_ep *ep)
 {
 	ep->is_stalled = true;
@@ -37,7 +37,7 @@ static bool begin_message(struct tcp_ep *ep)
 	return true;
 }
 
-/* A header is whole. Return: whether what comes next may be looked at. */
+/* A header is complete. Return: whether to continue with the next bytes. */
 static bool begin_frame(struct tcp_ep *ep)
 {
 	enum tcp_breach breach = TCP_BREACH_NONE;
@@ -71,7 +71,7 @@ static bool begin_frame(struct tcp_ep *ep)
 	return true;
 }
 
-/* A payload is whole. Return: whether its completion found room. */
+/* A payload is complete. Return: whether its completion found room. */
 static bool end_frame(struct tcp_ep *ep)
 {
 	struct prov_cq *cq = ep->frame.kind == WIRE_READ_DATA ? ep->base.tx_cq : ep->base.rx_cq;
@@ -96,7 +96,7 @@ static bool end_frame(struct tcp_ep *ep)
 	return true;
 }
 
-/* Act on what is whole. Return: whether what comes next may be looked at. */
+/* Act on a complete header or payload. Return: whether to continue with the next bytes. */
 static PLX_NOINLINE bool act(struct tcp_ep *ep)
 {
 	while (ep->pending) {
@@ -106,8 +106,8 @@ static PLX_NOINLINE bool act(struct tcp_ep *ep)
 	return true;
 }
 
-/* Where the rest of the payload goes. out: PROV_IOV_MAX. Return: how many; 0: what does not fit is
- * left out. */
+/* The destination of the payload's rest. out: PROV_IOV_MAX. Return: how many pieces; 0: drop what
+ * does not fit. */
 static int target_pieces(const struct tcp_ep *ep, struct iovec *out)
 {
 	switch (ep->frame.kind) {
@@ -131,10 +131,10 @@ static void got_payload(struct tcp_ep *ep, size_t length)
 	ep->pending = ep->frame_done == ep->frame.length;
 }
 
-/* Part of a header, or all of it. Return: bytes taken. */
+/* Take a header or part of it. Return: bytes taken. */
 static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
 {
-	bool is_begun = ep->header_have >= WIRE_FRAME_BYTES; /* how long it is is known */
+	bool is_begun = ep->header_have >= WIRE_FRAME_BYTES; /* its length is known */
 	uint32_t need = is_begun ? wire_check(wire_load(ep->header)) : WIRE_FRAME_BYTES;
 	size_t taken = 0;
 
@@ -170,8 +170,8 @@ static size_t take_payload(struct tcp_ep *ep, const uint8_t *from, size_t length
 	return length;
 }
 
-/* A message that is whole, for a receive that has room in its first piece. Return: its bytes, with
- * the header; 0: it goes the other way. */
+/* Take a whole message for a receive whose first piece has room. Return: its bytes with the header;
+ * 0: take it the slow way. */
 static inline size_t take_whole(struct tcp_ep *ep, const uint8_t *from, size_t length)
 {
 	struct prov_receives *rx = &ep->base.rx;
@@ -191,7 +191,7 @@ static inline size_t take_whole(struct tcp_ep *ep, const uint8_t *from, size_t l
 	return WIRE_FRAME_BYTES + (uint32_t)word;
 }
 
-/* Take what came in. Return: bytes; fewer than there are: it stalled, or broke off. */
+/* Take received bytes. Return: bytes taken; fewer than given: it stalled or broke off. */
 static size_t take(struct tcp_ep *ep, const uint8_t *bytes, size_t length)
 {
 	size_t taken = 0;
@@ -213,7 +213,7 @@ static size_t take(struct tcp_ep *ep, const uint8_t *bytes, size_t length)
 
 /* Sockets ------------------------------------------------------------------------------------ */
 
-/* The block of the queue becomes the endpoint's, with what is left in it. */
+/* The endpoint takes over the queue's block with the rest of its bytes. */
 static void keep_unread(struct tcp_ep *ep, uint32_t begin, uint32_t end)
 {
 	struct tcp_cq *cq = rx_cq_of(ep);
@@ -226,7 +226,7 @@ static void keep_unread(struct tcp_ep *ep, uint32_t begin, uint32_t end)
 	cq->stage = NULL;
 }
 
-/* Bytes are in the block. */
+/* Bytes have arrived in the block. */
 static void received(struct tcp_ep *ep, size_t length)
 {
 	size_t taken = take(ep, rx_cq_of(ep)->stage->bytes, length);
@@ -239,8 +239,8 @@ static void received(struct tcp_ep *ep, size_t length)
 	}
 }
 
-/* The rest of the payload, to where it goes; what comes behind is another frame's. Return: how many
- * pieces; 0: by way of the block, also what does not fit. */
+/* Read the payload's rest directly to its destination; further bytes belong to the next frame.
+ * Return: how many pieces; 0: use the block, also for bytes that do not fit. */
 static int direct_pieces(const struct tcp_ep *ep, struct iovec *iov)
 {
 	size_t left = ep->frame.length - ep->frame_done;
@@ -290,7 +290,7 @@ bool tcp_receive_read(struct tcp_ep *ep)
 	if (plx_unlikely(!cq->stage)) {
 		cq->stage = block_get(&domain_of(ep)->blocks);
 		if (!cq->stage)
-			return true; /* look again */
+			return true; /* read again */
 	}
 	got = read_some(ep);
 	if (plx_likely(got > 0))
@@ -298,7 +298,7 @@ bool tcp_receive_read(struct tcp_ep *ep)
 	if (plx_likely(got < 0 && errno == EAGAIN))
 		return false;
 	if (got < 0 && (errno == EINTR || errno == ENOBUFS || errno == ENOMEM))
-		return true; /* look again */
+		return true; /* read again */
 	tcp_ep_finish(ep);   /* the peer closed, or the connection failed */
 	return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided reads and writes. A peer reaches what this side registered for it, by key; each access
- * is checked when it comes in, and one that may not be ends the connection, as a device would. */
+/* One-sided reads and writes. Peers access memory that this side registered, by key. Each access is
+ * checked on arrival; an invalid one ends the connection, as a device would. */
 #include "tcp.h"
 
 #include <rdma/fi_rma.h>
@@ -11,7 +11,7 @@ static struct tcp_ep *ep_of(struct fid_ep *fid)
 	return (struct tcp_ep *)fid;
 }
 
-/* What a peer asks for ------------------------------------------------------------------------- */
+/* Requests of a peer --------------------------------------------------------------------------- */
 
 enum tcp_breach rma_begin_write(struct tcp_ep *ep)
 {
@@ -47,7 +47,7 @@ enum tcp_breach rma_answer(struct tcp_ep *ep, bool *stalled_out)
 		.count = 1,
 		.length = ep->frame.length,
 		.mr = mr,
-		.flags = FI_MORE, /* there may be others in what was received */
+		.flags = FI_MORE, /* more requests may follow in the received bytes */
 	};
 
 	if (!from)
@@ -55,7 +55,7 @@ enum tcp_breach rma_answer(struct tcp_ep *ep, bool *stalled_out)
 	if (ep->answers >= WIRE_READS_MAX)
 		return TCP_BREACH_READS;
 	if (ep->send_failed)
-		return TCP_BREACH_NONE; /* nobody gets it, and the connection's end comes next */
+		return TCP_BREACH_NONE; /* it would not arrive; the connection closes next */
 	*stalled_out = tcp_send_message(ep, &message) != 0;
 	return TCP_BREACH_NONE;
 }
@@ -92,20 +92,20 @@ void rma_flush(struct tcp_ep *ep, int err)
 	ep->reads_head = ep->reads_tail = 0;
 }
 
-/* Asking for it -------------------------------------------------------------------------------- */
+/* Our requests --------------------------------------------------------------------------------- */
 
 static uint64_t completion_of(const struct tcp_ep *ep, uint64_t flags, uint64_t kind)
 {
 	return !ep->base.tx_selective || flags & FI_COMPLETION ? FI_RMA | kind : 0;
 }
 
-/* A read takes a place among the sends, so that the queue has room for it when it fails. */
+/* A read takes a place among the sends, so that the queue has room if it fails. */
 static bool has_room(const struct tcp_ep *ep)
 {
 	return ep->reads_tail - ep->reads_head < WIRE_READS_MAX && under_way(ep) < ep->base.tx_size;
 }
 
-/* Of the peer's memory, for all pieces of ours. */
+/* Whether a single remote range serves all our pieces. */
 static bool is_one_place(const struct fi_msg_rma *msg)
 {
 	return msg->iov_count <= PROV_IOV_MAX && msg->rma_iov_count == 1 &&
@@ -147,7 +147,7 @@ static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 	return 0;
 }
 
-/* completion: its flags; 0: none is wanted. */
+/* completion: its flags; 0: none wanted. */
 static ssize_t post_write(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
 			  uint64_t completion)
 {
@@ -181,7 +181,7 @@ static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, u
 /* libfabric's other calls ------------------------------------------------------------------------
  */
 
-/* One that is put together from what the others are given. */
+/* An access built from the arguments of the other calls. */
 struct access {
 	struct iovec iov;
 	struct fi_rma_iov to;
@@ -260,7 +260,7 @@ static ssize_t write_data(struct fid_ep *fid, const void *buf, size_t length, vo
 			     (ep_of(fid)->base.tx_flags & ~FI_INJECT) | FI_REMOTE_CQ_DATA);
 }
 
-/* No completion comes of the next two. */
+/* The next two produce no completion. */
 static ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination,
 			  uint64_t address, uint64_t key)
 {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending. What is short is copied into the endpoint's block and is done; what is long is sent from
- * where it lies, after the bytes of the block that come before it. The first message of a poll
- * leaves at once; those with FI_MORE, and in a domain that gathers all further ones of that poll,
- * leave together with the next read of a queue, or once there are GATHER_BYTES. Where a socket has
- * no room what is queued waits for it, and beyond TCP_QUEUED_MAX calls return -FI_EAGAIN. */
+/* Sending. Short messages are copied into the endpoint's block and are done. Long ones are sent
+ * from the caller's memory, after the block's bytes that precede them. The first message of a poll
+ * is sent at once. Messages with FI_MORE, and in a gathering domain all further messages of that
+ * poll, are sent together at the next read of a queue, or once they reach GATHER_BYTES. If a socket
+ * has no room, queued bytes wait; beyond TCP_QUEUED_MAX calls return -FI_EAGAIN. */
 #include "tcp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define COPY_MAX     1024 /* longer messages are sent from where they lie, unless injected */
+#define COPY_MAX     1024 /* longer messages are sent from the caller's memory, unless injected */
 #define CLAIM_MAX    8192
 #define GATHER_BYTES (64u << 10)
-#define IOV_COUNT    64 /* pieces of one system call */
-#define CALLS_MAX    4  /* in one go: then it is another endpoint's turn */
+#define IOV_COUNT    64 /* pieces per system call */
+#define CALLS_MAX    4  /* at a time; then the next endpoint gets its turn */
 #define SENDS_LEAST  8
-/* Of the block, for headers of answers to reads: else two sides that both wait for room to answer
- * would read no more, and wait for ever. */
+/* Block space reserved for headers of read answers. Without it, two sides that both wait for room
+ * to answer would stop reading, and deadlock. */
 #define ANSWERS_BYTES (WIRE_READS_MAX * WIRE_FRAME_BYTES)
 
 /* Completing --------------------------------------------------------------------------------- */
 
-/* The oldest one is out. */
+/* The oldest send was written. */
 static void send_done(struct tcp_ep *ep, const struct tcp_send *send)
 {
 	ep->answers -= send->mr != NULL;
@@ -42,7 +42,7 @@ static struct tcp_send *send_at(const struct tcp_ep *ep, uint32_t index)
 	return &ep->sends[index & ep->sends_mask];
 }
 
-/* Room for one more. Return: 0; -FI_ENOMEM. */
+/* Make room for one more. Return: 0; -FI_ENOMEM. */
 static int grow(struct tcp_ep *ep)
 {
 	uint32_t count = ep->base.tx_tail - ep->base.tx_head;
@@ -63,7 +63,7 @@ static int grow(struct tcp_ep *ep)
 	return 0;
 }
 
-/* Room for so many bytes at the end of the endpoint's block. Return: NULL: there is none now. */
+/* Reserve bytes at the end of the endpoint's block. Return: NULL: no room now. */
 static inline uint8_t *stage(struct tcp_ep *ep, size_t bytes)
 {
 	struct block *out = ep->out;
@@ -95,7 +95,7 @@ static void drop_block(struct tcp_ep *ep)
 
 /* Writing ------------------------------------------------------------------------------------ */
 
-/* The first pieces of what is queued. Return: how many; *bytes_out: in all. */
+/* The first pieces of the queue. Return: how many; *bytes_out: their total. */
 static size_t gather(const struct tcp_ep *ep, struct iovec *iov, size_t *bytes_out)
 {
 	uint8_t *block = ep->out ? ep->out->bytes + ep->out->begin : NULL;
@@ -134,7 +134,7 @@ static uint32_t take_staged(struct tcp_ep *ep, uint32_t *staged, size_t written)
 	return taken;
 }
 
-/* Of its pieces. Return: bytes. */
+/* Remove written bytes from its pieces. Return: bytes removed. */
 static size_t take_pieces(struct tcp_send *send, size_t written)
 {
 	size_t taken = 0;
@@ -154,7 +154,7 @@ static size_t take_pieces(struct tcp_send *send, size_t written)
 	return taken;
 }
 
-/* So many bytes are out. */
+/* Account for written bytes. */
 static void advance(struct tcp_ep *ep, size_t written)
 {
 	ep->queued_bytes -= written;
@@ -172,7 +172,7 @@ static void advance(struct tcp_ep *ep, size_t written)
 	take_staged(ep, &ep->tail_staged, written);
 }
 
-/* Write the first pieces of what is queued. *all_out: whether the socket took all of them. Return:
+/* Write the first pieces of the queue. *all_out: whether the socket took all of them. Return:
  * bytes; -1, with errno. */
 static ssize_t write_some(struct tcp_ep *ep, bool *all_out)
 {
@@ -207,7 +207,7 @@ static void unqueue(struct tcp_ep *ep)
 	ep->is_queued = false;
 }
 
-/* To be written by the next poll. */
+/* The next poll writes it. */
 static void queue(struct tcp_ep *ep)
 {
 	if (ep->is_queued)
@@ -216,7 +216,7 @@ static void queue(struct tcp_ep *ep)
 	ep->is_queued = true;
 }
 
-/* Until its socket has room; the next poll tries again where the set cannot tell of that. */
+/* Wait until the socket has room; if the set cannot report that, the next poll retries. */
 static void block_ep(struct tcp_ep *ep)
 {
 	ep->is_blocked = true;
@@ -225,12 +225,12 @@ static void block_ep(struct tcp_ep *ep)
 		queue(ep);
 }
 
-/* A connection that has failed is as one whose socket never has room again: what it received is
- * still to be taken, and the read that finds its end is the one that tells. */
+/* A failed connection is treated as one whose socket never has room again. Received bytes are still
+ * taken, and the read that finds the end reports it. */
 static void failed(struct tcp_ep *ep)
 {
 	ep->send_failed = true;
-	tcp_sys.shutdown(ep->base.source.fd, SHUT_RDWR); /* whatever it was, it has an end now */
+	tcp_sys.shutdown(ep->base.source.fd, SHUT_RDWR); /* whatever failed, it is over */
 	block_ep(ep);
 	poll_heat(ep);
 }
@@ -249,7 +249,7 @@ void tcp_send_queued(struct tcp_ep *ep)
 			if (errno == EAGAIN)
 				block_ep(ep);
 			else if (errno == ENOBUFS || errno == ENOMEM)
-				queue(ep); /* nothing tells when there is memory again */
+				queue(ep); /* nothing reports when memory is available again */
 			else
 				failed(ep);
 			return;
@@ -270,7 +270,7 @@ void tcp_send_queued(struct tcp_ep *ep)
 		drop_block(ep);
 }
 
-/* What was staged leaves now, or with what follows. */
+/* Send staged bytes now, or with what follows. */
 static inline void launch(struct tcp_ep *ep, bool more)
 {
 	struct tcp_domain *domain = domain_of(ep);
@@ -288,14 +288,14 @@ static inline void launch(struct tcp_ep *ep, bool more)
 	}
 }
 
-/* One operation ------------------------------------------------------------------------------ */
+/* Operations --------------------------------------------------------------------------------- */
 
 static inline bool is_full(const struct tcp_ep *ep)
 {
 	return ep->base.tx_tail - ep->base.tx_head - ep->answers >= ep->base.tx_size;
 }
 
-/* Return: whether its completion has a place in the queue, also if all that is under way fails. */
+/* Return: whether its completion has a place in the queue, even if everything in flight fails. */
 static inline bool may_complete(const struct tcp_ep *ep)
 {
 	return cq_has_room(ep->base.tx_cq) && under_way(ep) < ep->base.tx_size;
@@ -306,7 +306,7 @@ static inline bool is_too_much(const struct tcp_ep *ep)
 	return ep->queued_bytes >= TCP_QUEUED_MAX;
 }
 
-/* Room for a header, and for bytes behind it. Where there is none, what is queued may leave. */
+/* Room for a header and for bytes after it. Without room, queued bytes may be sent first. */
 static uint8_t *make_room(struct tcp_ep *ep, size_t bytes)
 {
 	uint8_t *at = stage(ep, bytes);
@@ -317,7 +317,7 @@ static uint8_t *make_room(struct tcp_ep *ep, size_t bytes)
 	return stage(ep, bytes);
 }
 
-/* What of it is staged comes first, then, unless it was copied, the pieces from where they lie. */
+/* Queue a send: its staged bytes come first, then its pieces unless they were copied. */
 static void keep(struct tcp_ep *ep, const struct tcp_message *message, bool copied)
 {
 	struct tcp_send *send = send_at(ep, ep->base.tx_tail++);
@@ -337,8 +337,7 @@ static void keep(struct tcp_ep *ep, const struct tcp_message *message, bool copi
 	ep->answers += message->mr != NULL;
 }
 
-/* Whether it is copied into the block. An answer that finds no room there is sent from where it
- * lies. */
+/* Whether to copy it into the block. A read answer that finds no room there is sent from memory. */
 static inline bool is_copied(struct tcp_ep *ep, const struct tcp_message *message)
 {
 	if (plx_unlikely(message->mr != NULL))
@@ -361,7 +360,7 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 	if (plx_unlikely(!message->mr && (is_full(ep) || (message->length && is_too_much(ep)) ||
 					  (message->completion && !may_complete(ep)))))
 		return -FI_EAGAIN;
-	/* Completions come in the order of their sends. */
+	/* Completions are in the order of their sends. */
 	if (!copied || plx_unlikely(message->completion && has_sends(ep)))
 		kept = true;
 	if (kept && plx_unlikely(grow(ep) != 0))

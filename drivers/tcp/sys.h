@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* System calls on sockets, in a table: tests put others there, which fail, or transfer in parts. */
+/* A table of socket system calls. Tests replace them with calls that fail or transfer in parts. */
 #ifndef TCP_SYS_H
 #define TCP_SYS_H
 

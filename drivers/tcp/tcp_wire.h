@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes over a connection: a HELLO each way, then frames. All numbers are little-endian; the
- * format is described in doc/design/tcp.md. */
+/* The wire format: a HELLO each way, then frames. All numbers are little-endian; doc/design/tcp.md
+ * describes the format. */
 #ifndef TCP_WIRE_H
 #define TCP_WIRE_H
 
@@ -10,34 +10,34 @@
 
 #define WIRE_VERSION     1
 #define WIRE_FRAME_BYTES 8  /* of a header, at least */
-#define WIRE_FRAME_MOST  32 /* of a header, with all that it may have */
+#define WIRE_FRAME_MOST  32 /* of a header with all optional fields */
 #define WIRE_HELLO_BYTES 16 /* before the private data */
 #define WIRE_HELLO_MOST  (WIRE_HELLO_BYTES + PROV_CM_DATA_MAX)
 #define WIRE_LENGTH_MAX  UINT64_C(0x7fffffff) /* payload of a frame */
-#define WIRE_READS_MAX   64                   /* reads that are asked for and not answered */
+#define WIRE_READS_MAX   64                   /* reads in flight per direction */
 
 /* Frames ----------------------------------------------------------------------------------- */
 
 enum wire_kind {
-	WIRE_MESSAGE = 1, /* takes a posted receive */
-	WIRE_WRITE,       /* goes into memory that this side registered */
-	WIRE_READ,        /* asks for `length` bytes of such memory; has no payload */
-	WIRE_READ_DATA,   /* answers the oldest WIRE_READ that is not answered */
+	WIRE_MESSAGE = 1, /* consumes a posted receive */
+	WIRE_WRITE,       /* is stored in memory that this side registered */
+	WIRE_READ,        /* requests `length` bytes of such memory; no payload */
+	WIRE_READ_DATA,   /* answers the oldest unanswered WIRE_READ */
 };
 
 #define WIRE_HAS_DATA 1 /* flag: 8 bytes of data for the completion (FI_REMOTE_CQ_DATA) */
 
 struct wire_frame {
-	uint32_t length; /* of the payload; of WIRE_READ: of what it asks for */
+	uint32_t length; /* of the payload; for WIRE_READ, of the request */
 	uint8_t kind;    /* enum wire_kind */
 	uint8_t flags;
-	uint64_t data;         /* with WIRE_HAS_DATA */
+	uint64_t data;         /* if WIRE_HAS_DATA */
 	uint64_t address, key; /* WIRE_WRITE, WIRE_READ */
 };
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
-#define WIRE_MARK 0x7063u /* in each header, so that what lost its place is noticed */
+#define WIRE_MARK 0x7063u /* in each header, to detect a lost frame boundary */
 
 /* The first 8 bytes of a header, as one number. */
 static inline uint64_t wire_word(uint8_t kind, uint8_t flags, uint64_t length)
@@ -53,7 +53,7 @@ static inline uint64_t wire_load(const uint8_t *from)
 	return word;
 }
 
-/* Whether it begins a message of at most `most` bytes that has no data. */
+/* Whether the word starts a message without data of at most `most` bytes. */
 static inline bool wire_is_plain(uint64_t word, uint64_t most)
 {
 	return word - wire_word(WIRE_MESSAGE, 0, 0) <= most;
@@ -70,11 +70,11 @@ static inline uint32_t wire_header_bytes(uint8_t kind, uint8_t flags)
 	       (wire_has_address(kind) ? 16 : 0);
 }
 
-/* Write a header. out: WIRE_FRAME_MOST. Return: its bytes. */
+/* Write a header. out: WIRE_FRAME_MOST. Return: its size. */
 uint32_t wire_write(uint8_t *out, const struct wire_frame *frame);
-/* The bytes of the header that begins with that word. Return: 0: there is no such header. */
+/* The size of the header that starts with this word. Return: 0: invalid. */
 uint32_t wire_check(uint64_t word);
-/* Read a header that wire_check gave the length of. */
+/* Read a header of the size that wire_check returned. */
 void wire_read(const uint8_t *from, struct wire_frame *frame_out);
 
 /* HELLO ------------------------------------------------------------------------------------ */
@@ -85,27 +85,27 @@ enum wire_hello_kind {
 	WIRE_REJECT,
 };
 
-/* A HELLO that comes in, in pieces. */
+/* An incoming HELLO, in pieces. */
 struct wire_hello {
 	uint16_t have; /* bytes */
 	uint8_t bytes[WIRE_HELLO_MOST];
 };
 
 enum wire_heard {
-	HEARD_PART, /* it is not whole yet */
+	HEARD_PART, /* incomplete so far */
 	HEARD_WHOLE,
 	HEARD_END,      /* the peer closed */
-	HEARD_STRANGER, /* it is no HELLO of this protocol */
-	HEARD_VERSION,  /* it is one of another version */
+	HEARD_STRANGER, /* not a HELLO of this protocol */
+	HEARD_VERSION,  /* a HELLO of another version */
 };
 
-/* out: WIRE_HELLO_MOST. Return: its bytes. */
+/* out: WIRE_HELLO_MOST. Return: its size. */
 size_t wire_write_hello(uint8_t *out, enum wire_hello_kind kind, const void *data, size_t length);
-/* Take what is there, and nothing that comes after it. */
+/* Take the HELLO's available bytes, and none after it. */
 enum wire_heard wire_hear(int fd, struct wire_hello *hello);
 
 #define WIRE_TEXT_BYTES 128
-/* What is wrong with one that is HEARD_STRANGER or HEARD_VERSION: "it speaks HTTP". Return: out. */
+/* What is wrong with HEARD_STRANGER or HEARD_VERSION: "it speaks HTTP". Return: out. */
 const char *wire_describe(const struct wire_hello *hello, enum wire_heard heard, char *out);
 
 static inline enum wire_hello_kind wire_hello_kind(const struct wire_hello *hello)

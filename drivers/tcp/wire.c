@@ -61,11 +61,11 @@ void wire_read(const uint8_t *from, struct wire_frame *frame_out)
 
 /* HELLO ------------------------------------------------------------------------------------ */
 
-/* The first byte is no text and no type of another protocol that is known; the line's end shows
- * what would translate it. */
+/* The first byte is neither text nor a known type of another protocol. The newline detects line-end
+ * translation. */
 static const uint8_t magic[8] = {0x93, 'P', 'L', 'X', 'T', 'C', 'P', '\n'};
 
-/* magic, version, kind, bytes of private data (16 bits), features (32 bits: none yet). */
+/* magic, version, kind, private data length (16 bits), features (32 bits: none yet). */
 size_t wire_write_hello(uint8_t *out, enum wire_hello_kind kind, const void *data, size_t length)
 {
 	memset(out, 0, WIRE_HELLO_BYTES);
@@ -79,7 +79,7 @@ size_t wire_write_hello(uint8_t *out, enum wire_hello_kind kind, const void *dat
 	return WIRE_HELLO_BYTES + length;
 }
 
-/* As far as it is there. What a later version would add stands behind the magic and the version. */
+/* Check the bytes so far. A later version may add fields after the magic and the version. */
 static enum wire_heard check(const struct wire_hello *hello)
 {
 	size_t begun = hello->have < sizeof(magic) ? hello->have : sizeof(magic);
@@ -120,7 +120,7 @@ enum wire_heard wire_hear(int fd, struct wire_hello *hello)
 	return heard;
 }
 
-/* The request of libfabric's own providers for TCP: version 3, and zeros. */
+/* The request of libfabric's TCP providers: version 3, then zeros. */
 static bool is_libfabric(const struct wire_hello *hello)
 {
 	static const uint8_t request[WIRE_HELLO_BYTES] = {3};

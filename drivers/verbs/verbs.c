@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA through libfabric's verbs provider: InfiniBand, RoCE and iWARP, with connections by rdma_cm.
+/* RDMA through libfabric's verbs provider: InfiniBand, RoCE and iWARP, with rdma_cm connections.
  * Facts and figures: doc/design/verbs.md. */
 #include "plx_fabric_driver.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define CQ_ENTRIES       4096 /* 256 KiB; shorter where the device takes less */
+#define CQ_ENTRIES       4096 /* 256 KiB; shorter if the device allows less */
 #define CQ_ENTRIES_LEAST 1024
 
-/* siw's library takes what is mapped at page 144 of its device for a failure (rdma-core 44, kernel
- * 6.1: SIW_INVAL_UOBJ_KEY). So long a queue, the first that is mapped, lies across it. */
+/* siw's library mistakes a mapping at page 144 of its device for a failure (rdma-core 44, kernel
+ * 6.1: SIW_INVAL_UOBJ_KEY). A first queue of this length covers that page. */
 #define CQ_ENTRIES_IWARP 32768
 
 extern const struct plx_fabric_driver plx_driver_verbs;
@@ -26,9 +26,9 @@ static const char *verbs_provider(const char *asked, bool exact, uint32_t versio
 	return asked && strcmp(asked, "verbs") == 0 ? "verbs" : NULL;
 }
 
-/* Where the kernel does not copy registered memory for the child of a fork by itself (before 5.12),
- * the parent's would go elsewhere with its next write. Before anything is opened; what somebody
- * chose stays. */
+/* Kernels before 5.12 do not copy registered memory for a forked child. The parent's pages would
+ * move at its next write, away from the registration. Call before anything is opened; an existing
+ * setting stays. */
 static void be_fork_safe(void)
 {
 	if (ibv_is_fork_initialized() != IBV_FORK_DISABLED)
@@ -51,7 +51,7 @@ static bool is_same_host(const struct sockaddr *a, const struct sockaddr *b)
 				  &((const struct sockaddr_in6 *)b)->sin6_addr);
 }
 
-/* The provider listens elsewhere where no device has the address that was asked for. */
+/* If no device has the requested address, the provider listens elsewhere. */
 static bool is_at(const struct fi_info *info, const char *node)
 {
 	struct addrinfo *addresses;
@@ -70,10 +70,10 @@ static bool is_every_address(const char *node)
 	return strcmp(node, "::") == 0 || strcmp(node, "0.0.0.0") == 0;
 }
 
-/* A listener at every address takes connections of all devices, so it asks for nothing that one of
- * them has: libfabric makes an info like that for some ports, and 1.17 names a fabric in it that it
- * does not find again when a connection comes. Ownership: *info is replaced. Return: 0; -FI_ENOMEM.
- */
+/* A listener at every address takes connections of all devices, so its info must not require
+ * anything specific to one device. For some ports libfabric's info does; version 1.17 then names a
+ * fabric that it cannot find when a connection arrives. Ownership: *info is replaced. Return: 0;
+ * -FI_ENOMEM. */
 static int make_deviceless(struct fi_info **info, const struct fi_info *hints, uint32_t version)
 {
 	struct fi_info *free_one = fi_dupinfo(hints);
@@ -87,11 +87,11 @@ static int make_deviceless(struct fi_info **info, const struct fi_info *hints, u
 	fi_freeinfo(*info);
 	*info = free_one;
 	free_one->fabric_attr->api_version = version;
-	free_one->domain_attr->name = strdup("verbs_any_domain"); /* as libfabric says it */
+	free_one->domain_attr->name = strdup("verbs_any_domain"); /* libfabric's name for it */
 	return free_one->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
-/* The provider finds a way to this host's own loopback, but no device for it. */
+/* The provider finds a route to this host's loopback, but no device for it. */
 static bool is_loopback(const struct fi_info *info)
 {
 	const struct sockaddr *address = info->dest_addr;
@@ -109,8 +109,8 @@ static bool is_wanted(const struct fi_info *info, const char *node, uint64_t fla
 	return flags & FI_SOURCE ? is_at(info, node) : !is_loopback(info);
 }
 
-/* The provider binds the port to find the device, and does not say what is wrong: who listens with
- * this info hears it. */
+/* The provider binds the port to find the device and hides the error. Listening with this info
+ * reports it. */
 static int getinfo_of_port_in_use(uint32_t version, const char *node, const char *service,
 				  const struct fi_info *hints, struct fi_info **info_out)
 {
@@ -128,10 +128,10 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 	struct fi_info *info;
 	int rc;
 
-	if (!node) /* the look at what there is, at the start */
+	if (!node) /* the initial query without an address */
 		be_fork_safe();
 	rc = fi_getinfo(version, node, service, flags, hints, &info);
-	if (rc && node && strcmp(node, "::") == 0) /* as where a host has no IPv6 */
+	if (rc && node && strcmp(node, "::") == 0) /* as on a host without IPv6 */
 		rc = fi_getinfo(version, node = "0.0.0.0", service, flags, hints, &info);
 	if (rc && node && flags & FI_SOURCE)
 		rc = getinfo_of_port_in_use(version, node, service, hints, &info);
@@ -150,21 +150,21 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 
 /* Devices -------------------------------------------------------------------------------------- */
 
-/* iWARP: a message that finds no receive ends the connection (RFC 5041: the error "no buffer
- * available"), without the second chance that InfiniBand gives. */
+/* iWARP: a message without a receive ends the connection (RFC 5041: the error "no buffer
+ * available"). InfiniBand would retry. */
 static bool verbs_needs_receives(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_IWARP;
 }
 
-/* iWARP: what a read brings is written by the peer, like any other write (RFC 5040, 3.1). */
+/* iWARP: the peer writes the data of a read, like any other write (RFC 5040, 3.1). */
 static bool verbs_peer_writes_reads(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_IWARP;
 }
 
-/* Linux' soft iWARP goes on sending what a peer reads from memory that is registered no more, once
- * it has begun (6.1); others that speak iWARP were not tried. */
+/* Linux's soft iWARP, once it has started an answer, keeps sending memory after its deregistration
+ * (6.1). Other iWARP devices were not tested. */
 static bool verbs_revokes_at_once(const struct fi_info *info)
 {
 	return info->ep_attr->protocol != FI_PROTO_IWARP;
@@ -177,8 +177,8 @@ static const char *verbs_device(const struct fi_info *info)
 
 /* Queues --------------------------------------------------------------------------------------- */
 
-/* How long a queue may be is the device's, which libfabric does not tell. Its descriptor costs
- * nothing while it is polled. */
+/* The device limits the length of a queue, and libfabric does not report the limit. Its descriptor
+ * costs nothing while polling. */
 static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	if (info->ep_attr->protocol == FI_PROTO_IWARP)
@@ -192,8 +192,8 @@ static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info 
 	}
 }
 
-/* What ends a connection first is told by the completion in error; those behind it are flushed,
- * which says nothing. */
+/* The first error completion reports why a connection ended; the flushed ones after it report
+ * nothing. */
 static const char *verbs_failure(const struct fid_ep *ep, int status,
 				 enum plx_link_reason *reason_out)
 {
@@ -235,7 +235,7 @@ const struct plx_fabric_driver plx_driver_verbs = {
 		"RDMA networks: InfiniBand, RoCE, iWARP (libfabric's verbs, connected by rdma_cm)",
 	.provider = verbs_provider,
 	.rdma = true,
-	.closes_on_exec = true, /* rdma-core does it */
+	.closes_on_exec = true, /* rdma-core sets it */
 	.getinfo = verbs_getinfo,
 	.device = verbs_device,
 	.needs_receives = verbs_needs_receives,
@@ -247,12 +247,12 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.unreachable =
 		"is the address that of an RDMA device's network interface, or in its network",
 	.tx_size = 64,
-	.direct_tx_size = 256, /* iWARP: the frame behind a put needs room where the put had it */
-	.rx_size = 202,        /* the most that a link posts; each asks for what it needs */
+	.direct_tx_size = 256, /* iWARP: the frame after a put needs room where the put had it */
+	.rx_size = 202,        /* the most that a link posts; each link requests what it needs */
 	.cq_entries = CQ_ENTRIES,
 	.cq_overruns = true,
-	.signal_every = 16,     /* a failed inject is not told, and ends the connection */
-	.eq_every_turns = 1024, /* a system call */
+	.signal_every = 16,     /* a failed inject is not reported, and ends the connection */
+	.eq_every_turns = 1024, /* each read is a system call */
 	.eq_pending_turns = 64,
 	.needs_mr = true,
 };

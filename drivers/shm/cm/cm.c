@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection, as both sides have it: how it begins once each has the other's half, how it is
- * accepted, told of, and lost. From where both halves are there the socket carries nothing but
- * bytes that wake, and its end says that the peer is gone. */
+/* A connection, seen from either side: starting once each has the other's half, accepting,
+ * reporting, and losing it. Once both halves have arrived, the socket carries only wake-up bytes,
+ * and its closure says that the peer has left. */
 #include "../shm.h"
 
 #include <sys/epoll.h>
@@ -57,7 +57,7 @@ int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer)
 	ep->peer_process = offer->peer;
 	ep->may_read = peer_can_be_read(&offer->peer);
 	if (ep->may_read)
-		/* Release: nothing goes with it but the peer's right to use it. */
+		/* Release: publishes nothing but the peer's right to read our memory. */
 		atomic_store_explicit(&ep->reader.segment.control->can_read, 1,
 				      memory_order_release);
 	ring_writer_init(&ep->writer, &offer->segment);
@@ -80,7 +80,7 @@ void shm_ep_disconnect(struct prov_ep *base)
 	if (ep->peer_pidfd >= 0)
 		close(ep->peer_pidfd);
 	ep->peer_pidfd = -1;
-	/* A child of this process may still have it. */
+	/* A forked child may still hold the socket. */
 	shutdown(ep->base.source.fd, SHUT_RDWR);
 	close(ep->base.source.fd);
 	ep->base.source.fd = -1;
@@ -98,7 +98,7 @@ int shm_ep_accept(struct prov_ep *base, const void *data, size_t length)
 
 /* Ending it -------------------------------------------------------------------------------- */
 
-/* Of a connected one, the event queue hears of its end alone. */
+/* The event queue of a connected endpoint sees only its closure. */
 void ep_incoming(struct prov_source *source)
 {
 	struct shm_ep *ep = plx_container_of(source, struct shm_ep, base.source);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an endpoint asks for a connection: its half is sent to the listener on a socket, which
- * answers with its own, or not. */
+/* The connecting side: it sends its half to the listener on a socket. The listener answers with its
+ * own half or a rejection. */
 #include "../shm.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define RETRY_NS (2 * PLX_NS_PER_MS) /* between two tries of a listener whose backlog is full */
+#define RETRY_NS (2 * PLX_NS_PER_MS) /* between two attempts at a listener with a full backlog */
 
-/* What is sent once the listener has room. */
+/* What to send once the listener has room. */
 struct shm_later {
 	struct prov_deadline deadline;
 	struct shm_ep *ep;
@@ -28,11 +28,11 @@ void later_free(struct shm_ep *ep)
 	ep->later = NULL;
 }
 
-/* Our own address ---------------------------------------------------------------------------- */
+/* Local address ------------------------------------------------------------------------------ */
 
-/* From a host to itself, both sides have the same address. The port is for the peer to tell our
- * connections apart by: nobody connects to it, and nothing holds it, so that two may have the same.
- * To find it takes some 5 us. Where there is none to be found, it stays 0. */
+/* Within one host both sides have the same address. The port only lets the peer tell our
+ * connections apart: nothing connects to it and nothing reserves it, so two connections may share
+ * it. Finding a port takes about 5 us. If none is free, it stays 0. */
 static void choose_local(struct shm_ep *ep)
 {
 	uint16_t port = address_port((struct sockaddr *)&ep->base.local);
@@ -47,8 +47,8 @@ static void choose_local(struct shm_ep *ep)
 
 /* Connecting ------------------------------------------------------------------------------- */
 
-/* Return: a socket; -FI_ECONNREFUSED nobody listens; -FI_EAGAIN its backlog is full; -FI_EACCES it
- * is another user's; -errno. */
+/* Return: a socket; -FI_ECONNREFUSED no listener; -FI_EAGAIN its backlog is full; -FI_EACCES it
+ * belongs to another user; -errno. */
 static int dial_name(const struct sockaddr_un *name, socklen_t bytes)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -67,7 +67,7 @@ static int dial_name(const struct sockaddr_un *name, socklen_t bytes)
 	return rc;
 }
 
-/* The same of an address, which several names may stand for. */
+/* The same for an address, which several names may stand for. */
 static int dial(const struct sockaddr_storage *address)
 {
 	struct sockaddr_un names[3], standin;
@@ -91,7 +91,7 @@ static int dial(const struct sockaddr_storage *address)
 	return rc;
 }
 
-/* The socket becomes the endpoint's. */
+/* The endpoint takes over the socket. */
 static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 {
 	int rc;
@@ -102,7 +102,7 @@ static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 	return rc == -FI_ENOTCONN ? -FI_ECONNREFUSED : rc;
 }
 
-/* The kernel does not tell when a UNIX socket's backlog has room again. */
+/* The kernel does not report that a UNIX socket's backlog has room again. */
 static int wait_for_room(struct shm_later *later)
 {
 	return eq_set_deadline(later->ep->base.eq, &later->deadline, queue_now_ns() + RETRY_NS);
@@ -148,9 +148,9 @@ int shm_ep_connect(struct prov_ep *base, const void *data, size_t length)
 	return fd < 0 ? connect_later(ep, data, length) : introduce(ep, fd, data, length);
 }
 
-/* What comes of it ------------------------------------------------------------------------- */
+/* The answer ------------------------------------------------------------------------------- */
 
-/* Return: 0: it is EP_CONNECTED; else why it will not be. */
+/* Return: 0: it is EP_CONNECTED; otherwise why it will not be. */
 static int take_answer(struct shm_ep *ep, enum wire_kind kind, struct shm_offer *offer)
 {
 	switch (kind) {
@@ -165,7 +165,7 @@ static int take_answer(struct shm_ep *ep, enum wire_kind kind, struct shm_offer 
 
 void ep_answered(struct shm_ep *ep)
 {
-	enum wire_kind kind = WIRE_REJECT; /* who hangs up without an answer refuses too */
+	enum wire_kind kind = WIRE_REJECT; /* hanging up without an answer is a rejection too */
 	uint8_t data[PROV_CM_DATA_MAX];
 	struct shm_offer offer;
 	uint32_t length = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses are those of TCP, and so are the rules of who meets whom: a listener on the wildcard is
- * met at every address of the host, and one on :: at IPv4 addresses too. Behind an address is the
- * name of an abstract UNIX socket, "plx_shm:127.0.0.1:7000", which is shown by `ss -xl`, vanishes
- * with its socket, and is known in its network namespace only. */
+/* Addresses follow TCP's rules: a listener on the wildcard is reachable at every address of the
+ * host, and one on :: at IPv4 addresses too. Each address maps to the name of an abstract UNIX
+ * socket, "plx_shm:127.0.0.1:7000", which `ss -xl` shows. It vanishes with its socket and is
+ * visible in its network namespace only. */
 #include "../shm.h"
 
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* The name of one address, which tells link-local ones of different interfaces apart. */
+/* The name of one address; it distinguishes link-local addresses of different interfaces. */
 static socklen_t write_name(const struct sockaddr_storage *address, struct sockaddr_un *name_out)
 {
 	struct sockaddr_storage named = *address;
@@ -26,8 +26,8 @@ static socklen_t write_name(const struct sockaddr_storage *address, struct socka
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* Widen an address to the wildcard of its family, and that one to the wildcard of IPv6. Return:
- * false if it is that already. */
+/* Widen an address to the wildcard of its family, then to the IPv6 wildcard. Return: false if it
+ * already is the latter. */
 static bool widen(struct sockaddr_storage *address)
 {
 	bool is_any = address_is_any((struct sockaddr *)address);

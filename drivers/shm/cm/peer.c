@@ -32,7 +32,7 @@ static bool is_listed(int fd, gid_t group)
 	gid_t none, *groups;
 	bool found;
 
-	/* Asked with no room, it tells how much is needed. */
+	/* Called without room, it returns the size needed. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &bytes) == 0 || errno != ERANGE)
 		return false;
 	groups = malloc(bytes);
@@ -94,7 +94,8 @@ int peer_hold(int fd, const struct shm_peer *peer)
 	socklen_t bytes = sizeof(int);
 	int pidfd = -1;
 
-	/* Older kernels know the pid alone, which may be another's by now: hence the probe. */
+	/* Older kernels only know the pid, which another process may have by now: hence the probe.
+	 */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &bytes))
 		pidfd = pidfd_open(peer->pid, 0);
 	if (pidfd < 0)

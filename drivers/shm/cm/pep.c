@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints: how they are bound to an address, listen, and what comes in. */
+/* Passive endpoints: binding to an address, listening, and incoming connections. */
 #include "../shm.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static bool is_there(const struct sockaddr_un *name, socklen_t length)
 	return there;
 }
 
-/* Whoever passed over names that other users had may have a later one than is free by now. */
+/* A listener that skipped names of other users may hold a later name than the first free one. */
 static bool is_held_later(const struct sockaddr_un *name, socklen_t length, unsigned index)
 {
 	struct sockaddr_un standin;
@@ -49,8 +49,7 @@ static bool is_held_later(const struct sockaddr_un *name, socklen_t length, unsi
 	return false;
 }
 
-/* Return: a socket that is bound to the name of that address, or to one that stands for it; -errno.
- */
+/* Return: a socket bound to the address's name or a substitute; -errno. */
 static int bind_name(const struct sockaddr_storage *address)
 {
 	struct sockaddr_un names[3], standin;
@@ -93,7 +92,7 @@ static int open_at(struct prov_pep *pep, struct sockaddr_storage *address)
 							: bind_free_port(address);
 }
 
-/* Who finds nobody here goes by another provider at once. */
+/* If no listener is found, a connector uses another provider at once. */
 static int start(struct prov_pep *pep)
 {
 	return segment_try() ? 0 : -FI_EOPNOTSUPP;
@@ -104,9 +103,9 @@ static void reject(struct prov_request *request, const void *data, size_t length
 	wire_send(request->source.fd, WIRE_REJECT, NULL, data, length);
 }
 
-/* Requests: connections that came in, until they are answered --------------------------------- */
+/* Requests: incoming connections until they are answered -------------------------------------- */
 
-#define SILENT_NS (5 * PLX_NS_PER_S) /* that one may take to send its first message */
+#define SILENT_NS (5 * PLX_NS_PER_S) /* time limit for the first message */
 
 static void request_leave(struct prov_request *request)
 {
@@ -130,7 +129,7 @@ static void request_ready(struct prov_source *source)
 
 static void incoming(struct prov_pep *pep)
 {
-	/* Whose address it is is not asked for. */
+	/* The peer's address is not needed. */
 	/* cppcheck-suppress nullPointer */
 	int fd = accept4(pep->source.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct shm_peer peer;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The messages of the handshake. A connection begins with one of each side, on a socket of the
- * kind SOCK_SEQPACKET: a struct wire_message and private data, and with them the descriptors of
- * the sender's receiving ring and of its bell. Both sides are on one host, so numbers are in its
- * own order. What comes is trusted in nothing, not even in being all of it. */
+/* Handshake messages. A connection starts with one from each side, on a SOCK_SEQPACKET socket: a
+ * struct wire_message and private data, plus the descriptors of the sender's receiving ring and
+ * bell. Both sides are on one host, so numbers are in host byte order. Nothing received is trusted,
+ * not even to be complete. */
 #include "../shm.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct wire_message {
 	uint32_t magic;
 	uint16_t version, kind;
 	uint32_t data_bytes;
-	/* Our half; all 0 in WIRE_REJECT. */
+	/* Our half; all zeros in WIRE_REJECT. */
 	uint32_t ring_bytes, bell_bit, address_bytes;
 	uint64_t probe_address, probe_value;
 	uint8_t address[sizeof(struct sockaddr_in6)];
@@ -26,18 +26,18 @@ struct wire_message {
 
 static_assert(sizeof(struct wire_message) == 72, "no holes");
 
-/* Room for a header of ancillary data, and aligned as one. */
+/* Room for ancillary data, aligned as its header. */
 union control {
 	struct cmsghdr header;
 	uint8_t room[CMSG_SPACE(FDS * sizeof(int))];
 };
 
-/* One as it came, and what it brought. */
+/* A message as received, with its descriptors. */
 struct packet {
 	struct wire_message message;
 	uint8_t data[PROV_CM_DATA_MAX];
 	size_t bytes;
-	bool cut; /* there was more of it */
+	bool cut; /* truncated */
 	int fds[FDS];
 	int fd_count;
 };
@@ -67,7 +67,7 @@ static void attach_fds(struct msghdr *header, union control *control, const stru
 	memcpy(CMSG_DATA(&control->header), fds, sizeof(fds));
 }
 
-/* What the socket says of its other end. */
+/* The error that the socket reports for its peer. */
 static int socket_error(int err)
 {
 	switch (err) {
@@ -107,7 +107,7 @@ int wire_send(int fd, enum wire_kind kind, const struct wire_half *half, const v
 
 /* Receiving -------------------------------------------------------------------------------- */
 
-/* There is room for FDS of them, and the kernel installs no more than there is room for. */
+/* There is room for FDS descriptors; the kernel installs no more than fit. */
 static void collect_fds(struct msghdr *header, struct packet *packet)
 {
 	for (struct cmsghdr *at = CMSG_FIRSTHDR(header); at; at = CMSG_NXTHDR(header, at)) {
@@ -224,7 +224,7 @@ int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, 
 	rc = receive(fd, &packet);
 	if (rc)
 		return rc;
-	/* A message of nothing looks as the end does, and is as good. */
+	/* An empty message looks like the end, and is treated as one. */
 	rc = packet.bytes ? parse(&packet, offer_out) : -FI_ENOTCONN;
 	close_fds(&packet);
 	if (rc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is not on the hot path of ring.h, and what is checked of a peer. */
+/* The cold paths of ring.h, and the checks of a peer's values. */
 #include "ring.h"
 
 void ring_writer_init(struct ring_writer *writer, const struct segment *segment)
@@ -14,10 +14,10 @@ void ring_reader_init(struct ring_reader *reader, const struct segment *segment)
 
 void ring_refresh(struct ring_writer *writer)
 {
-	/* H2 <- H1; E4 where space_call was stored before */
+	/* H2 <- H1; E4 if space_call was stored before */
 	uint64_t head = atomic_load_explicit(&writer->segment.control->head, memory_order_seq_cst);
 
-	/* It moves forward, from record to record, and not past what was written. */
+	/* It must move forward, from record to record, and not past what was written. */
 	if (head - writer->head > writer->tail - writer->head || head % RECORD_UNIT)
 		writer->broken = true;
 	else
@@ -47,7 +47,7 @@ int ring_parse(struct ring_reader *reader, uint64_t word, struct record *record_
 	if (word >> 48 || !is_known(kind, flags))
 		return -1;
 	if (kind == RECORD_SKIP) {
-		/* From the beginning on there is nothing to be skipped. */
+		/* At the start of the ring there is nothing to skip. */
 		if (offset == 0)
 			return -1;
 		reader->head += segment->ring_bytes - offset;

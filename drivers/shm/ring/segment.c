@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that is shared with a peer. It is made of ordinary pages: of huge ones a peer could punch
- * holes although the memfd is sealed, and the next access would be SIGBUS where none are left. */
+/* Memory shared with a peer, made of ordinary pages. A peer can punch holes in huge pages even in a
+ * sealed memfd; the next access would raise SIGBUS when none are left. */
 #include "../shm.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define PAGE_BYTES      4096
 #define POPULATED_BYTES (SEGMENT_CONTROL_BYTES + 4 * PAGE_BYTES)
 
-/* Who could change the size would make us touch what is not there. */
+/* A peer that can change the size could make us touch missing pages. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static int create_memfd(const char *name)
@@ -34,8 +34,8 @@ static int create_memfd(const char *name)
 	return fd < 0 && errno == EINVAL ? memfd_create(name, flags) : fd;
 }
 
-/* Whoever is the first to touch a page, it is to lie on the node of the receiver, who calls this.
- * Where that cannot be had it lies elsewhere. */
+/* Place pages on the node of the receiver, which calls this, whichever side touches them first. If
+ * the node has no memory, they go elsewhere. */
 static void place_here(void *base, size_t bytes)
 {
 	unsigned cpu, node;
@@ -47,8 +47,8 @@ static void place_here(void *base, size_t bytes)
 	syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, nodes, sizeof(nodes) * 8, 0);
 }
 
-/* Pages of a memfd are charged as they are touched. Where the system refuses to promise more memory
- * than it has, that touch may be refused, by SIGBUS: then all of them are taken now. */
+/* The pages of a memfd are charged when touched. If the system does not overcommit memory, a touch
+ * may fail with SIGBUS, so all pages are allocated now. */
 bool segment_takes_all;
 
 void segment_look_at_overcommit(void)
@@ -71,8 +71,8 @@ static int take_all(int fd, size_t bytes)
 	return rc;
 }
 
-/* The first messages must not pay for page faults, so the first pages are populated here. The
- * others are populated when they are used: an idle connection takes little memory. */
+/* The first pages are populated here, so that the first messages cause no page faults. The rest are
+ * populated on use, so an idle connection takes little memory. */
 static void *map(int fd, size_t bytes, bool is_receiver)
 {
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -217,7 +217,8 @@ void segment_unmap(struct segment *segment)
 int bell_create(struct bell **bell_out, int *fd_out)
 {
 	void *base = NULL;
-	/* A listener without room for rings must not be found: who finds it does not look on. */
+	/* A listener without room for rings must not be found, because connectors that find it try
+	 * no other provider. */
 	int rc = plx_file_fits(segment_bytes(shm_params.ring_bytes));
 
 	if (rc)
@@ -238,7 +239,7 @@ void bell_unmap(struct bell *bell)
 
 /* Bells of peers ------------------------------------------------------------------------------- */
 
-/* One bell is given with every connection of a queue, and mapped once. */
+/* Every connection of a queue passes the same bell, which is mapped once. */
 struct peer_bell {
 	dev_t device;
 	ino_t inode;
@@ -247,7 +248,7 @@ struct peer_bell {
 };
 
 static pthread_mutex_t peer_bells_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *by_inode, *by_address; /* all of them: tsearch(3) */
+static void *by_inode, *by_address; /* every peer bell: tsearch(3) */
 
 static int compare_inodes(const void *a, const void *b)
 {
@@ -283,7 +284,7 @@ fail:
 	return NULL;
 }
 
-/* A connection begins without memory, too: then it has a mapping of its own. */
+/* A connection works without memory for the entry too: it gets a private mapping. */
 static int map_peer_bell(struct peer_bell *wanted, int fd)
 {
 	void *base = NULL;

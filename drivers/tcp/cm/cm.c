@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection, as both sides have it: how it is accepted, begins, is shut down, and closed. */
+/* A connection, seen from either side: accepting, starting, shutting down and closing it. */
 #include "../tcp.h"
 
 void tcp_ep_disconnect(struct prov_ep *base)
@@ -10,13 +10,13 @@ void tcp_ep_disconnect(struct prov_ep *base)
 	poll_end(ep);
 	if (base->source.fd < 0)
 		return;
-	/* A child of this process may still have it. */
+	/* A forked child may still hold the socket. */
 	tcp_sys.shutdown(base->source.fd, SHUT_RDWR);
 	tcp_sys.close(base->source.fd);
 	base->source.fd = -1;
 }
 
-/* The kernel knows which address this side has. */
+/* The kernel knows this side's address. */
 int tcp_ep_begin(struct tcp_ep *ep)
 {
 	struct sockaddr_storage local;
@@ -31,7 +31,7 @@ int tcp_ep_begin(struct tcp_ep *ep)
 	return 0;
 }
 
-/* A new socket has room for all of it. */
+/* A new socket has room for the whole message. */
 int tcp_ep_accept(struct prov_ep *base, const void *data, size_t length)
 {
 	uint8_t hello[WIRE_HELLO_MOST];

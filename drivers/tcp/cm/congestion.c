@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Congestion control within one host. BBR sends by a timer, also where there is no network: a
- * stream of 1 MiB to a process of the same host had 0.6 times the rate that it has with Reno. So on
- * hosts whose default is BBR, a connection within the host has Reno. A socket that was connected
- * with BBR goes on to be paced whatever it is given later, so a listener has Reno too, and what it
- * accepts from elsewhere returns to BBR. */
+/* Congestion control within one host. BBR paces by a timer even without a network: a stream of 1
+ * MiB messages to a process of the same host ran at 0.6 times its rate with Reno. So on hosts that
+ * default to BBR, connections within the host use Reno. A socket that connected with BBR stays
+ * paced whatever is set later. So listeners use Reno too, and connections accepted from other hosts
+ * return to BBR. */
 #include "../tcp.h"
 
 #include <netinet/tcp.h>

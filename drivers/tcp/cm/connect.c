@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an endpoint asks for a connection: its socket connects, sends a HELLO, and is answered by
- * one, all of it within one deadline. */
+/* The connecting side: the socket connects, sends a HELLO and receives one, all within one
+ * deadline. */
 #include "../tcp.h"
 
 #include <errno.h>
@@ -28,13 +28,13 @@ void dial_free(struct tcp_ep *ep)
 	ep->dial = NULL;
 }
 
-/* What the kernel refuses here is no reason to be without the connection. */
+/* If the kernel rejects an option, connecting continues without it. */
 void tcp_set_option(int fd, int level, int name, int value)
 {
 	setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* DSCP, which is above the two bits of ECN. A socket of IPv6 may be connected by IPv4. */
+/* DSCP is above the two ECN bits. An IPv6 socket may connect by IPv4. */
 static void set_class(int fd, const struct fi_info *info)
 {
 	uint32_t tclass = info->tx_attr ? info->tx_attr->tclass : FI_TC_UNSPEC;
@@ -60,7 +60,7 @@ void tcp_set_options(int fd, const struct fi_info *info)
 	set_class(fd, info);
 }
 
-/* What comes of it ------------------------------------------------------------------------- */
+/* The answer ------------------------------------------------------------------------------- */
 
 static void too_late(struct prov_deadline *deadline)
 {
@@ -83,7 +83,7 @@ static void accepted(struct tcp_ep *ep)
 	prov_ep_tell(&ep->base, FI_CONNECTED, wire_hello_data(&answer), wire_hello_length(&answer));
 }
 
-/* Without data where it connected to itself, or to another that does. */
+/* Without data if it connected to itself, or to another connecting socket. */
 static void refused(struct tcp_ep *ep)
 {
 	const struct wire_hello *answer = &ep->dial->answer;
@@ -93,7 +93,7 @@ static void refused(struct tcp_ep *ep)
 		     has_data ? wire_hello_length(answer) : 0);
 }
 
-/* The listener speaks something else. */
+/* The listener speaks another protocol. */
 static void stranger(struct tcp_ep *ep, enum wire_heard heard)
 {
 	char peer[ADDRESS_TEXT_BYTES], what[WIRE_TEXT_BYTES];
@@ -118,7 +118,7 @@ static void answered(struct tcp_ep *ep)
 		else
 			refused(ep);
 		break;
-	case HEARD_END: /* who hangs up without an answer refuses too */
+	case HEARD_END: /* hanging up without an answer is a rejection too */
 		ep->why = "it closed the connection without an answer: does it speak plx_tcp's "
 			  "protocol?";
 		prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
@@ -128,13 +128,13 @@ static void answered(struct tcp_ep *ep)
 	}
 }
 
-/* A listener that went away after the kernel had accepted refuses too. */
+/* A listener that closed after the kernel had accepted also rejects. */
 static int error_of(int err)
 {
 	return err == ECONNRESET || err == EPIPE ? FI_ECONNREFUSED : err;
 }
 
-/* The socket has connected, or failed to. A new one has room for all of the HELLO. */
+/* The socket has connected or failed. A new socket has room for the whole HELLO. */
 static void connected(struct tcp_ep *ep)
 {
 	struct tcp_dial *dial = ep->dial;
@@ -169,7 +169,7 @@ static void dial_ready(struct prov_source *source)
 
 /* Connecting ------------------------------------------------------------------------------- */
 
-/* The address that it shall come from, if one was asked for. */
+/* Bind to the requested source address, if any. */
 static int bind_local(int fd, const struct sockaddr_storage *local)
 {
 	const struct sockaddr *address = (const struct sockaddr *)local;

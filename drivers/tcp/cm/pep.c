@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints: how they are bound to an address, listen, and what comes in. */
+/* Passive endpoints: binding to an address, listening, and incoming connections. */
 #include "../tcp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* A listener at :: takes IPv4 too, whatever net.ipv6.bindv6only says; one at an address of IPv6
- * takes that alone. */
+/* A listener at :: takes IPv4 too, whatever net.ipv6.bindv6only is; one at another IPv6 address
+ * takes IPv6 only. */
 static int bind_socket(const struct sockaddr_storage *address)
 {
 	const struct sockaddr *at = (const struct sockaddr *)address;
@@ -38,7 +38,7 @@ static int open_at(struct prov_pep *pep, struct sockaddr_storage *address)
 	return -err;
 }
 
-/* What is accepted inherits these; for buffers it would be too late then (tcp(7)). */
+/* Accepted sockets inherit these; setting buffer sizes later has no effect (tcp(7)). */
 static int start(struct prov_pep *pep)
 {
 	tcp_set_options(pep->source.fd, pep->info);
@@ -57,10 +57,10 @@ static void reject(struct prov_request *request, const void *data, size_t length
 
 /* Requests ----------------------------------------------------------------------------------- */
 
-/* Connections that came in on a passive endpoint's socket, until they are answered. Until
- * its HELLO is there a peer is one of at most handshakes_max, for at most handshake_ms: one more,
- * and the oldest of the address that has most of them is closed. Those that were told of, and not
- * answered, are at most `backlog`; the next ones wait in the kernel, for as long. */
+/* Incoming connections until they are answered. Until its HELLO arrives a peer counts against
+ * handshakes_max, for at most handshake_ms. At the limit, the oldest connection of the address that
+ * has the most is closed. At most `backlog` connections are reported and unanswered; the next ones
+ * wait in the kernel, for as long. */
 
 /* A remote address with connections that have not sent their HELLO, oldest first. */
 struct tcp_origin {
@@ -77,7 +77,7 @@ static struct tcp_pep *pep_of(const struct tcp_request *request)
 
 /* Origins ---------------------------------------------------------------------------------- */
 
-/* There are no more than handshakes_max. Return: NULL: no memory. */
+/* There are at most handshakes_max. Return: NULL: out of memory. */
 static struct tcp_origin *find_origin(struct tcp_pep *pep, const struct in6_addr *host)
 {
 	struct tcp_origin *origin;
@@ -101,7 +101,7 @@ static bool enter_origin(struct tcp_request *request)
 	struct tcp_origin *origin;
 
 	if (pep_of(request)->handshakes_max == PLX_NO_LIMIT)
-		return true; /* nothing is evicted, so nothing is counted */
+		return true; /* without eviction no count is needed */
 	origin = find_origin(pep_of(request), &host);
 	if (!origin)
 		return false;
@@ -134,7 +134,7 @@ static void request_leave(struct prov_request *base)
 	base->source.fd = -1;
 }
 
-/* Not taken -------------------------------------------------------------------------------- */
+/* Refusals --------------------------------------------------------------------------------- */
 
 static const char *const refusals[TCP_REFUSED_COUNT] = {
 	[TCP_REFUSED_SILENT] = "it said nothing for too long",
@@ -174,13 +174,13 @@ static void request_late(struct prov_request *request)
 	refuse((struct tcp_request *)request, TCP_REFUSED_SILENT);
 }
 
-/* The oldest of the address that has most. */
+/* Evict the oldest connection of the address that has the most. */
 static void evict_one(struct tcp_pep *pep)
 {
 	struct tcp_origin *most = NULL, *origin;
 
 	LIST_FOREACH (origin, &pep->origins, link) {
-		if (!most || origin->count >= most->count) /* of equals, the oldest */
+		if (!most || origin->count >= most->count) /* the oldest of equals */
 			most = origin;
 	}
 	if (most)
