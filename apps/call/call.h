@@ -7,56 +7,54 @@
 
 enum call_format { CALL_RAW, CALL_TEXT, CALL_HEX, CALL_JSON };
 
-/** What the command line asked for. */
+/** The parsed command line. */
 struct call_conf {
 	struct plx_app_list services;
 	const char *method;
 	uint64_t version;
 	bool version_given;
-	const char *data, *hex, *json, *file; /**< the request; NULL: not so */
-	uint64_t size_bytes;                  /**< zeros */
+	const char *data, *hex, *json, *file; /**< the request; at most one is not NULL */
+	uint64_t size_bytes;                  /**< of zeros */
 	uint64_t deadline_ns;
 	struct plx_measure run; /**< count and duration_ns 0: one call, whose reply is shown */
 	uint64_t in_flight;
 	bool in_flight_given;
 	unsigned format;
 	bool list;
-	uint8_t *request; /**< that these stand for, from the heap; NULL: it was not read yet */
+	uint8_t *request; /**< the request's bytes, on the heap; NULL: not read yet */
 	size_t request_length;
 };
 
 #define CALL_IN_FLIGHT_MAX 1000000
-#define CALL_OPEN_LOOP_MAX 65536 /* open at a time, unless --in-flight is given */
+#define CALL_OPEN_LOOP_MAX 65536 /* calls in flight, unless --in-flight is given */
 
-/** The command line, and what it asked for once plx_app_start has run. */
+/** The command line. call_conf is valid once plx_app_start has run. */
 extern const struct plx_app call_app;
 extern struct call_conf *const call_asked;
 
-/** Read the request that it stands for into conf->request. Return: 0; -EINVAL; -errno of the file.
- */
+/** Read the request into conf->request. Return: 0; -EINVAL; -errno of the file. */
 int call_read_request(struct call_conf *conf);
 
-/** Show a reply on standard output. Return: 0; -EIO; -EPROTO it is no JSON.
- */
+/** Print a reply to standard output. Return: 0; -EIO; -EPROTO it is not JSON. */
 int call_show(const void *data, size_t length, enum call_format format);
 
-/** Show a description as a table. Return: 0; -EPROTO it is none. */
+/** Print a description as a table. Return: 0; -EPROTO it is not a description. */
 int call_show_methods(const void *text, size_t length);
 
-/** Find a method by its name; *version: the one that is wanted, or, without `exact`, the newest one
- * there is. Return: 0; -EPROTO it is no description; -ENOENT. */
+/** Find a method by name. *version: the requested one, or, without `exact`, the newest. Return: 0;
+ * -EPROTO it is not a description; -ENOENT. */
 int call_find_method(const void *text, size_t length, const char *name, bool exact,
 		     uint32_t *id_out, uint16_t *version);
 
-/** Why no service is up, as text. Valid until it is called again. */
+/** Why no service is up, as text. Valid until the next call. */
 const char *call_trouble(const struct plx_rpc_client *client);
 
-/** What to do after a call that ended with this status; "" if there is nothing to say. */
+/** What to do after a call with this status; "" if there is no advice. */
 const char *call_hint(enum plx_rpc_status status, bool may_have_run);
 
-/** Turn the loop until the calls are done. In-flight ones follow each other; their times are
- * measured and shown. Ownership: client goes. Return: 0; -EINTR a signal, before anything was
- * measured; -ERANGE an open loop did not keep its schedule; as plx_rpc_call. */
+/** Turn the loop until the calls are done; measure and show their times. Ownership: destroys
+ * client. Return: 0; -EINTR a signal, before anything was measured; -ERANGE an open loop did not
+ * keep its schedule; as plx_rpc_call. */
 int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 		 const struct plx_rpc_call *what, const void *data, size_t length);
 

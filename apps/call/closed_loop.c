@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* So many calls are open at a time: each that is done is followed by another one. */
+/* Closed loop: a fixed number of calls in flight; each completed call is followed by the next. */
 #include "measure.h"
 
 #include <stdlib.h>
 
-#define WARMUP_NS PLX_NS_PER_S /* no longer than that */
+#define WARMUP_NS PLX_NS_PER_S /* at most */
 
 static void call_now(struct measure *measure, struct one *one)
 {
@@ -26,7 +26,7 @@ static void begin_measuring(struct measure *measure, uint64_t tsc)
 		measure->stop_tsc = tsc + plx_measure_tsc(measure->conf->run.duration_ns);
 }
 
-/* Where calls are slow, or refused, a second of them is enough. */
+/* If calls are slow or refused, the warm-up ends after a second. */
 static void look_at_warmup(struct measure *measure, uint64_t tsc)
 {
 	if (measure->began_tsc)
@@ -42,7 +42,7 @@ static void look_at_warmup(struct measure *measure, uint64_t tsc)
 		begin_measuring(measure, tsc);
 }
 
-/* This one is not made. */
+/* Drop this call. */
 static void give_up(struct measure *measure)
 {
 	measure->called--;
@@ -62,8 +62,8 @@ static void on_pause_over(struct plx_timer *timer, void *arg)
 	call_now(measure, one);
 }
 
-/* The service takes no more for now: that is no time of a call. It is open until it was made
- * again. */
+/* The service refuses calls for now. The wait is not call time: the call stays open until it is
+ * repeated. */
 static void wait_for_room(struct measure *measure, struct one *one, uint64_t retry_after_ns,
 			  uint64_t tsc)
 {
@@ -79,7 +79,7 @@ static void wait_for_room(struct measure *measure, struct one *one, uint64_t ret
 	plx_timer_start(pause, pause_ns);
 }
 
-/* One is done, and then the next. */
+/* A call is done; make the next one. */
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
 	struct one *one = arg;

@@ -10,7 +10,7 @@
 
 struct walk {
 	const char *begin, *at, *end;
-	const char *wrong; /* what is wrong at `at`; NULL: nothing is wrong so far */
+	const char *wrong; /* the error at `at`; NULL: none so far */
 	FILE *out;         /* may be NULL */
 	unsigned depth;
 };
@@ -21,7 +21,7 @@ static bool fail(struct walk *walk, const char *wrong)
 	return false;
 }
 
-/* The next byte, or 0 at the end, which is no part of JSON either. */
+/* The next byte, or 0 at the end; JSON contains no 0 either. */
 static char next(const struct walk *walk)
 {
 	return walk->at < walk->end ? *walk->at : '\0';
@@ -45,7 +45,7 @@ static void put_line_end(const struct walk *walk)
 		fprintf(walk->out, "\n%*s", (int)(2 * walk->depth), "");
 }
 
-/* Return: how many there were. */
+/* Return: the number of digits. */
 static unsigned skip_digits(struct walk *walk, const char *digits)
 {
 	unsigned count = 0;
@@ -128,7 +128,7 @@ static bool take_word(struct walk *walk)
 
 static bool take_value(struct walk *walk);
 
-/* `"name": ` of an object's member. */
+/* The `"name": ` of an object member. */
 static bool take_name(struct walk *walk)
 {
 	const char *name = walk->at;
@@ -184,7 +184,7 @@ static bool take_group(struct walk *walk)
 	return true;
 }
 
-/* A value, and the blanks around it. */
+/* A value, and the white space around it. */
 static bool take_value(struct walk *walk)
 {
 	const char *begin;

@@ -17,23 +17,21 @@
 #include <string.h>
 
 #define DRAIN_NS (500 * PLX_NS_PER_MS)
-#define PAUSE_NS                                                                        \
-	PLX_NS_PER_MS /* before a call that was refused, by a service that does not say \
-		       */
+#define PAUSE_NS PLX_NS_PER_MS /* before the next try, if the service gives no time */
 
-/* A single call: the loop runs until it is done. */
+/* The reply of a single call. The loop runs until is_done. */
 struct reply {
 	enum plx_rpc_status status;
 	uint32_t code;
 	uint64_t retry_after_ns;
 	bool may_have_run;
-	struct plx_buf *message; /* holds data; NULL: there is none */
+	struct plx_buf *message; /* holds data; NULL: none */
 	const void *data;
 	size_t length;
 	bool done;
 };
 
-/* Not of a stack: a signal may end the wait for a call before the call. */
+/* Not on the stack: a signal may end the wait before the call ends. */
 static struct reply reply;
 
 static void on_done(const struct plx_rpc_result *result, void *arg)
@@ -42,7 +40,7 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 		.status = result->status,
 		.code = result->code,
 		.retry_after_ns = result->retry_after_ns,
-		/* A handler that refused with BUSY did nothing. */
+		/* A handler that refused with BUSY has done nothing. */
 		.may_have_run = result->may_have_run && result->status != PLX_RPC_BUSY,
 		.message = result->message ? plx_buf_ref(result->message) : NULL,
 		.data = result->data,
@@ -57,8 +55,8 @@ static void on_pause_over(struct plx_timer *timer, void *arg)
 	plx_loop_quit();
 }
 
-/* The service takes no more for now, and says for how long. Return: whether that was waited for:
- * not with a signal, nor where the deadline would be over by then. */
+/* Wait as long as the service asks when it refuses calls. Return: whether it waited: false after a
+ * signal, or if the deadline would pass first. */
 static bool wait_for_room(uint64_t until_ns)
 {
 	uint64_t pause_ns = reply.retry_after_ns ? reply.retry_after_ns : PAUSE_NS;
@@ -73,7 +71,7 @@ static bool wait_for_room(uint64_t until_ns)
 	return !plx_stop_signal();
 }
 
-/* Return: 0 it is done, as reply says; -EINTR a signal; -errno. */
+/* Return: 0 done, see reply; -EINTR a signal; -errno. */
 static int try_once(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 		    const void *data, size_t length)
 {
@@ -135,8 +133,8 @@ static bool is_number(const char *text)
 	return isdigit((unsigned char)text[0]);
 }
 
-/* Those that are the same everywhere need no look-up, which costs the service more than most calls
- * do. */
+/* Self-test methods have fixed numbers and need no look-up, which costs the service more than most
+ * calls. */
 static bool is_self_test(const char *name, uint32_t *method_out)
 {
 	static const struct {
@@ -158,7 +156,7 @@ static bool is_self_test(const char *name, uint32_t *method_out)
 	return false;
 }
 
-/* What the method's number is: the service knows. Return: 0; -errno. */
+/* Ask the service for the method's number. Return: 0; -errno. */
 static int find(struct plx_rpc_client *client, uint32_t *method_out, uint16_t *version_out)
 {
 	uint64_t number;
@@ -215,7 +213,7 @@ static int call_and_show(struct plx_rpc_client *client, uint32_t method, uint16_
 	return rc;
 }
 
-/* Ownership: client goes. */
+/* Ownership: destroys client. */
 static int run(struct plx_rpc_client *client)
 {
 	struct plx_rpc_call what = {.deadline_ns = call_asked->deadline_ns};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many calls that are measured: what both loops share, and what came of it. */
+/* Measuring many calls: shared by both loops, and the result. */
 #include "measure.h"
 
 #include <inttypes.h>
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #define RTT_NS_MAX (100 * PLX_NS_PER_S)
-#define WARMUP     1000         /* calls; --in-flight if that is more */
-#define GONE_NS    PLX_NS_PER_S /* without any answer, the link ended: the service is gone */
-/* So many calls for each that is open at a time: that fewer are open where it begins and ends is
- * less than 1 % of them. */
+#define WARMUP     1000         /* calls; or --in-flight if larger */
+#define GONE_NS    PLX_NS_PER_S /* without an answer after the link closed: the service has left */
+/* Calls per call in flight. Then the start and the end, with fewer in flight, are less than 1 % of
+ * the calls. */
 #define ROUNDS_CHECKED 100
 
 bool measure_is_enough(const struct measure *measure, uint64_t tsc)
@@ -42,7 +42,7 @@ void measure_note(struct measure *measure, const struct plx_rpc_result *result,
 	measure->statuses[result->status]++;
 	measure->handler_ns += result->status <= PLX_RPC_ERROR ? result->handler_ns : 0;
 	if (result->status != PLX_RPC_PEER_DOWN)
-		measure->ended_tsc = tsc; /* that nobody is there is no time of the service */
+		measure->ended_tsc = tsc; /* time without a service is not measured */
 	if (result->status == PLX_RPC_OK)
 		plx_hist_record(&measure->rtt_ns, plx_tsc_to_ns(tsc - from_tsc));
 }
@@ -89,8 +89,8 @@ bool measure_is_over(struct measure *measure, const struct plx_rpc_result *resul
 	return false;
 }
 
-/* What came of it --------------------------------------------------------------------------------
- */
+/* Result
+ * ----------------------------------------------------------------------------------------- */
 
 static uint64_t replies_of(const struct measure *measure)
 {
@@ -177,7 +177,7 @@ static int report(const struct measure *measure)
 	int rc;
 
 	if (!conf->run.rate)
-		result.lost -= measure->open; /* they came after the end */
+		result.lost -= measure->open; /* they arrived after the end */
 	set_schedule(&result, measure);
 	if (result.interrupted)
 		plx_measure_say_interrupted(&conf->run, result.interrupted, result.rtt_ns->count,
@@ -229,7 +229,7 @@ int call_measure(const struct call_conf *conf, struct plx_rpc_client *client,
 	measure.signalled = !measure.ended;
 	measure.ended = true;
 	rc = rc ? rc : end(&measure);
-	/* Ends what is still open, which needs `measure`. */
+	/* Ends calls in flight, which use `measure`. */
 	plx_rpc_client_destroy(client);
 	client = NULL;
 	free(measure.ones);

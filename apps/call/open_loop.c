@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are made by a schedule and wait for no other one's answer. Each is measured from when
- * it should have been made, so that what holds up the caller counts for each call that it delays.
- */
+/* Open loop: calls are made on a schedule, whether earlier ones were answered or not. Each is
+ * measured from the time when it was due, so a delay of the caller counts for every call that it
+ * delays. */
 #include "measure.h"
 
 #include <stdlib.h>
 
-#define BURST_MAX 16 /* calls made in one turn */
+#define BURST_MAX 16 /* calls per turn */
 
 static void on_drained(struct plx_timer *timer, void *arg)
 {
@@ -35,7 +35,7 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 
 static void begin_measuring(struct measure *measure, uint64_t now_tsc)
 {
-	measure->schedule.next_tsc = (double)now_tsc; /* what is late by now is the warm-up's */
+	measure->schedule.next_tsc = (double)now_tsc; /* any backlog belongs to the warm-up */
 	measure->began_tsc = measure->ended_tsc = measure->first_tsc = now_tsc;
 	measure_note_provider(measure);
 	if (measure->conf->run.duration_ns)
@@ -94,18 +94,18 @@ static int poll(void *arg, uint64_t now_ns)
 	return work;
 }
 
-/* The next call is due by its time alone. */
+/* The next call depends on its time only. */
 static int arm(void *arg, struct plx_sleep *sleep)
 {
 	const struct measure *measure = arg;
 
 	if (waits(measure) || !measure->free)
-		return 0; /* a reply tells, or a timer */
+		return 0; /* a reply or a timer wakes the loop */
 	plx_schedule_sleep(&measure->schedule, sleep);
 	return 0;
 }
 
-/* A schedule that began before there is anybody to be called would measure that. */
+/* Starting the schedule before a service is up would measure the wait for it. */
 static int wait_for_service(const struct measure *measure)
 {
 	uint64_t until_ns = plx_time_add(plx_now_ns(), measure->conf->deadline_ns);
@@ -136,7 +136,7 @@ static int run(struct measure *measure)
 		measure->free = &measure->ones[i];
 	}
 	if (conf->run.rate < measure->warmup)
-		measure->warmup = conf->run.rate; /* a second of it is enough */
+		measure->warmup = conf->run.rate; /* one second of calls is enough */
 	measure->count = conf->run.count ? conf->run.count + measure->warmup : UINT64_MAX;
 	measure->call.done = on_done;
 	plx_timer_init(&measure->drain, on_drained, measure);

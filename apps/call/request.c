@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is sent, as the command line gives it. */
+/* The request bytes, from the command line. */
 #include "call.h"
 #include "json.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Digits may stand in groups: "de ad:be ef". */
+/* Digits may be grouped: "de ad:be ef". */
 static int read_hex(const char *text, uint8_t **data_out, size_t *length_out)
 {
 	uint8_t *data = malloc(strlen(text) / 2 + 1);
@@ -52,7 +52,7 @@ static ssize_t read_some(int fd, uint8_t *to, size_t room)
 	return poll(&ready, 1, -1) < 0 ? -1 : read(fd, to, room);
 }
 
-/* *data_out: NULL before; its caller's also after a failure. Return: 0; -errno. */
+/* *data_out: NULL before; the caller frees it, also after a failure. Return: 0; -errno. */
 static int read_all(const char *path, int fd, uint8_t **data_out, size_t *length_out)
 {
 	size_t length = 0, room = 4096;
@@ -90,7 +90,7 @@ static int read_file(const char *path, uint8_t **data_out, size_t *length_out)
 	return rc;
 }
 
-/* It is sent as it was given. Names that an object has twice are most likely a slip. */
+/* Sent as given. Duplicate names in an object are most likely a mistake, and refused. */
 static int read_json(const char *text, uint8_t **data_out, size_t *length_out)
 {
 	size_t length = strlen(text);

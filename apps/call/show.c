@@ -29,7 +29,7 @@ static void show_hex(const uint8_t *data, size_t length)
 	}
 }
 
-/* What would steer a terminal is shown as it is written in C. */
+/* Control characters are shown as C escapes. */
 static void show_text(const void *data, size_t length)
 {
 	plx_app_put_text(stdout, data, length, "\n\t\\");
@@ -75,7 +75,7 @@ int call_show(const void *data, size_t length, enum call_format format)
 /* Descriptions -----------------------------------------------------------------------------------
  */
 
-/* A service may call a method what it likes; a terminal is not to obey it. */
+/* A service may use any method name; it must not control the terminal. */
 static void show_name(const char *name)
 {
 	char printable[25];

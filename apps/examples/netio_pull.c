@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A worker: takes jobs, each of which lasts MICROSECONDS, and answers with the job's number.
+/* A worker: takes jobs, each of which takes MICROSECONDS, and answers with the job's number.
  * Run it:  netio_pull 7001 100      until SIGINT; see netio_push, which gives the jobs */
 #include "netio/netio.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which CPUs Pollux processes have claimed. A claim is a listening abstract socket, so the kernel's
- * list of sockets tells of all, and the descriptors in /proc of who holds them; to connect and ask
- * would fill the socket's queue. */
+/* CPUs claimed by Pollux processes. A claim is a listening abstract socket. So the kernel's list of
+ * sockets has all claims, and the descriptors in /proc identify the owners. Connecting to ask would
+ * fill the socket's queue. */
 #include "info.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #define CLAIM_PREFIX       "@pollux/cpu/"
 #define UNIX_TEXT_MAX      (4u << 20)
-#define FLAG_ACCEPTS_LINKS 0x10000 /* __SO_ACCEPTCON: the socket listens */
+#define FLAG_ACCEPTS_LINKS 0x10000 /* __SO_ACCEPTCON: a listening socket */
 
 /* A line is "Num RefCount Protocol Flags Type St Inode Path", the first six in hex. */
 static bool parse_claim(const char *line, struct info_claim *claim)

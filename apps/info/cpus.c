@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CPUs, cores, nodes, and how the kernel treats them. */
+/* CPUs, cores, nodes, and the kernel's settings for them. */
 #include "info.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 static void read_model(const char *root, char *out, size_t size)
 {
-	/* One CPU's paragraph is enough; the file of a large host is long. */
+	/* One CPU's paragraph is enough; on a large host the file is long. */
 	char *text = malloc(CPUINFO_BYTES);
 	char path[256];
 	FILE *file;
@@ -25,7 +25,7 @@ static void read_model(const char *root, char *out, size_t size)
 	free(text);
 }
 
-/* What a boot parameter says; its value may begin with words, as in isolcpus=managed_irq,1-3. */
+/* The CPUs of a boot parameter; flags may precede them, as in isolcpus=managed_irq,1-3. */
 static void cpus_of_parameter(const char *cmdline, const char *name, struct plx_cpuset *cpus_out)
 {
 	char value[256];

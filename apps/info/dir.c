@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Directories of /proc and /sys, name by name. */
+/* Reading directories of /proc and /sys, one name at a time. */
 #include "info.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What to change on a host so that Pollux runs well: all rules, and the report that they fill. */
+/* What to change on a host so that Pollux runs well: the table of rules and the report. */
 #include "doctor_priv.h"
 
 #include <stdarg.h>
@@ -75,7 +75,7 @@ unsigned info_doctor(const struct info *info, struct info_finding *findings, uns
 
 /* Printing ----------------------------------------------------------------------------------- */
 
-/* Text after a label, broken at blanks; further lines are indented alike. */
+/* A label and text, wrapped at blanks; continuation lines are indented. */
 static void wrapped(FILE *out, const char *label, const char *text)
 {
 	const size_t room = WRAP_COLUMNS - 12;
@@ -107,7 +107,7 @@ void info_print_findings(const struct info_finding *findings, unsigned count, FI
 		fprintf(out, "  %s %s: %s\n", marks[finding->severity],
 			info_severity_name(finding->severity), finding->seen);
 		wrapped(out, "why: ", finding->why);
-		/* Not wrapped: it is to be copied. */
+		/* Not wrapped, so that it can be copied. */
 		if (finding->command[0])
 			fprintf(out, "%12s%s\n", "do: ", finding->command);
 	}

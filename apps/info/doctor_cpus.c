@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which CPUs there are for pollers, and who takes time on them. */
+/* CPUs available for pollers, and what takes time on them. */
 #include "doctor_priv.h"
 
 #include <string.h>
 
-#define LIST_BYTES 64 /* of a list of CPUs in a text */
+#define LIST_BYTES 64 /* size of a CPU list within a text */
 
 static struct plx_cpuset without(const struct plx_cpuset *set, const struct plx_cpuset *minus)
 {
@@ -72,7 +72,7 @@ void doctor_check_governor(struct report *report)
 	doctor_suggest(report, "sudo cpupower --cpu %s frequency-set -g performance", list);
 }
 
-/* Isolated CPUs are taken out of every process' mask at boot, so that one must ask for them. */
+/* Isolated CPUs are removed from every process's mask at boot; a program must request them. */
 void doctor_check_isolated(struct report *report)
 {
 	const struct info_cpus *cpus = &report->info->cpus;

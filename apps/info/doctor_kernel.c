@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The clock that times are read from, and time that the hypervisor takes. */
+/* The clock source, and time stolen by the hypervisor. */
 #include "doctor_priv.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ void doctor_check_tsc(struct report *report)
 {
 	const struct info_kernel *kernel = &report->info->kernel;
 
-	/* A host without one has no remedy; its clock line tells. */
+	/* A physical host without one cannot fix it; the clock line shows it. */
 	if (!reads_tsc(kernel) || kernel->clock.invariant || !kernel->guest)
 		return;
 	doctor_find(report, INFO_PROBLEM, "tsc",
@@ -33,7 +33,7 @@ void doctor_check_clocksource(struct report *report)
 
 	bool has_tsc = strstr(kernel->clocksources, "tsc");
 
-	/* A guest that has only its hypervisor's clock cannot choose another. */
+	/* A guest that only has its hypervisor's clock cannot choose another. */
 	if (!reads_tsc(kernel) || !kernel->clocksource[0] ||
 	    strcmp(kernel->clocksource, "tsc") == 0 || (kernel->guest && !has_tsc))
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pages, limits, and what the kernel does to pages on its own. */
+/* Huge pages, limits, and automatic page migration. */
 #include "doctor_priv.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #define MEMLOCK_ENOUGH (64 * MIB)
 #define NOFILE_ENOUGH  4096
 
-/* Nodes that have pools, and those of them where no huge page of any size is free. The pools of a
- * node stand together. */
+/* Count the nodes that have pools, and those among them without a free huge page of any size. The
+ * pools of a node are adjacent. */
 static void count_nodes(const struct info_memory *memory, unsigned *nodes_out, unsigned *empty_out)
 {
 	*nodes_out = *empty_out = 0;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the doctor's files share. */
+/* Shared by the doctor's files. */
 #ifndef DOCTOR_PRIV_H
 #define DOCTOR_PRIV_H
 
 #include "info.h"
 
-/** Findings so far, in the order of the rules. */
+/** Findings so far, in rule order. */
 struct report {
 	const struct info *info;
 	struct info_finding *findings;
 	unsigned count, max;
 };
 
-/** Add a finding; the command follows with doctor_suggest(). id, why: not copied. */
+/** Add a finding; doctor_suggest() adds its command. id, why: not copied. */
 void doctor_find(struct report *report, enum info_severity severity, const char *id,
 		 const char *why, const char *format, ...) PLX_PRINTF(5, 6);
 
-/** The command of the newest finding. */
+/** Set the command of the newest finding. */
 void doctor_suggest(struct report *report, const char *format, ...) PLX_PRINTF(2, 3);
 
-/* One function for each rule: it adds what it finds. */
+/* One function per rule, which adds its findings. */
 
 /* doctor_cpus.c */
 void doctor_check_cpu_count(struct report *report);

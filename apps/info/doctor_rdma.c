@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA devices: whether they can be opened, whether they can be reached, and from where. */
+/* RDMA devices: whether they can be opened and reached, and from which nodes. */
 #include "doctor_priv.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 typedef bool device_test(const struct info_device *device);
 
-/* Add a name to a list, which ends in "..." once one does not fit. */
+/* Add a name to a list; the list ends in "..." when one does not fit. */
 static void add_name(char names[NAMES_BYTES], const char *name)
 {
 	size_t used = strlen(names);
@@ -22,7 +22,7 @@ static void add_name(char names[NAMES_BYTES], const char *name)
 	snprintf(names + used, NAMES_BYTES - used, "%s%s", used ? ", " : "", name);
 }
 
-/* The names of the devices that pass, "mlx5_0, mlx5_1". Return: the first one; NULL: none does. */
+/* The names of devices that pass, "mlx5_0, mlx5_1". Return: the first one; NULL: none. */
 static const struct info_device *find_devices(const struct info_rdma *rdma, device_test *passes,
 					      char names[NAMES_BYTES])
 {
@@ -132,15 +132,15 @@ void doctor_check_rdma_cm(struct report *report)
 					"--device=/dev/infiniband/rdma_cm");
 }
 
-/* Being reached ---------------------------------------------------------------------------- */
+/* Reachability ----------------------------------------------------------------------------- */
 
 static bool is_active(const struct info_device *device)
 {
 	return plx_rdma_is_active(&device->seen);
 }
 
-/* What to do about a port that is not active: states are those of the InfiniBand Architecture
- * Specification (PortInfo's PortState and PortPhysicalState), which the kernel uses for all. */
+/* The remedy for an inactive port. States are those of the InfiniBand Architecture Specification
+ * (PortInfo's PortState and PortPhysicalState), which the kernel uses for all transports. */
 static void suggest_link(struct report *report, const char *name, const struct plx_rdma_port *port)
 {
 	bool is_ib = strcmp(port->link_layer, "InfiniBand") == 0;
@@ -179,7 +179,7 @@ static void check_ports(struct report *report, const struct plx_rdma_device *dev
 	suggest_link(report, device->name, port);
 }
 
-/* One that is not connected beside one that is may be meant so. */
+/* An unconnected port next to a connected one may be intended. */
 void doctor_check_rdma_ports(struct report *report)
 {
 	const struct info_rdma *rdma = &report->info->rdma;
@@ -234,7 +234,7 @@ void doctor_check_rdma_address(struct report *report)
 				       "dev ib0");
 }
 
-/* Near and far ----------------------------------------------------------------------------- */
+/* Locality --------------------------------------------------------------------------------- */
 
 /* The CPUs of a node that this process may use. */
 static struct plx_cpuset allowed_on(const struct info_cpus *cpus, int node_id,
@@ -254,8 +254,7 @@ static struct plx_cpuset allowed_on(const struct info_cpus *cpus, int node_id,
 	return allowed;
 }
 
-/* Of active devices whose node is known, the first; none if an allowed CPU is on the node of one.
- */
+/* The first active device with a known node; NULL if an allowed CPU is on any such node. */
 static const struct info_device *find_apart(const struct info *info, struct plx_cpuset *there_out)
 {
 	const struct info_device *apart = NULL;

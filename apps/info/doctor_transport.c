@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether links can be made, and over what. */
+/* Whether links work, and on which transport. */
 #include "doctor_priv.h"
 
 #include <rdma/fabric.h>
 
-/* What links to other hosts run on by default. Drivers behind it need hardware that a host may
+/* The default driver for links to other hosts. Drivers after it need hardware that a host may
  * lack. */
 static const struct info_driver *default_driver(const struct info_fabric *fabric)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What libfabric offers here, and what of it each driver would use. */
+/* libfabric's providers on this host, and which of them each driver would use. */
 #include "compat.h"
 #include "info.h"
 #include "plx_fabric_driver.h"
@@ -9,7 +9,7 @@
 
 #define API_VERSION FI_VERSION(1, 14)
 
-/* Add a word to a list of words, once. A list that is full ends in "...". */
+/* Add a word to a list once. A full list ends in "...". */
 static void add_word(char *list, size_t size, const char *word)
 {
 	size_t used = strlen(list), len = strlen(word);
@@ -62,7 +62,7 @@ static void gather_providers(struct info_fabric *fabric)
 	fi_freeinfo(list);
 }
 
-/* Ask for what a link asks for: connected endpoints of that very provider. */
+/* Query what a link needs: connected endpoints of exactly that provider. */
 static void look_for_endpoints(const struct plx_fabric_driver *driver, struct info_driver *entry)
 {
 	struct fi_info *list = NULL, *hints = fi_allocinfo();

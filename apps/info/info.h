@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What plx-info gathers, how it judges that, and how it shows it. Whatever is read from /proc and
- * /sys is read below a root, "" for this host, so that tests give it a made-up host. */
+/* What plx-info gathers, how it judges it, and how it prints it. All paths in /proc and /sys are
+ * relative to a root, "" for this host, so that tests can provide a fake host. */
 #ifndef PLX_INFO_H
 #define PLX_INFO_H
 
@@ -25,42 +25,41 @@ struct plx_fabric_driver;
 
 /* Texts of /proc and /sys (text.c) ---------------------------------------------------------- */
 
-/** Read a small file, without the white space at its end. path: made from format.
- * Returns false, and out is "", where there is no such file or it does not fit. */
+/** Read a small file, without trailing white space. path: from format.
+ * Returns false, with out "", if the file does not exist or does not fit. */
 bool info_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
 
-/** The name that a process gave itself, printable (plx_printable); "" where there is no such
+/** The name that a process gave itself, printable (plx_printable); "" if there is no such
  * process. */
 void info_read_command(const char *root, pid_t pid, char *out, size_t size);
 
-/** The first number in a file; fallback where there is none. */
+/** The first number in a file; `fallback` if there is none. */
 uint64_t info_read_number(uint64_t fallback, const char *format, ...) PLX_PRINTF(2, 3);
 
-/** The kernel's list format, "0-3,8". Returns false, and the empty set, for anything else. */
+/** Parse the kernel's list format, "0-3,8". Returns false, and the empty set, for anything else. */
 bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out);
 
-/** The value of `name` in "name: value" or "name=value" text, up to the end of the line or, where
- * blank_ends, the next blank. Returns false, and out is "", where there is no such name. */
+/** The value of `name` in "name: value" or "name=value" text, up to the end of the line or, if
+ * blank_ends, the next blank. Returns false, with out "", if the name is missing. */
 bool info_find_value(const char *text, const char *name, bool blank_ends, char *out, size_t size);
 
-/** The value of `name` in a text of lines "name: N kB", as /proc/meminfo; 0 where it is not there.
- */
+/** The value of `name` in lines of "name: N kB", as in /proc/meminfo; 0 if it is missing. */
 uint64_t info_find_bytes(const char *text, const char *name);
 
-/** A state as the kernel writes it, "4: ACTIVE", without its number. */
+/** A state in the kernel's format, "4: ACTIVE", without its number. */
 const char *info_state_word(const char *state);
 
 /* Directories of /proc and /sys (dir.c) ------------------------------------------------------ */
 
-/** Open a directory, whose names come in no order. path: made from format. Returns NULL where there
- * is none, or it may not be read; the functions below take that for an empty one. */
+/** Open a directory; names come in no order. path: from format. Returns NULL if it does not exist
+ * or is not readable; the functions below treat NULL as empty. */
 DIR *info_open_dir(const char *format, ...) PLX_PRINTF(1, 2);
 void info_close_dir(DIR *dir);
 
-/** The next name that does not begin with a dot, valid until the next call; NULL at the end. */
+/** The next name that does not start with a dot, valid until the next call; NULL at the end. */
 const char *info_next_name(DIR *dir);
 
-/** The next name that is a whole number above 0, such as a process id; 0 at the end. */
+/** The next name that is a positive integer, such as a process id; 0 at the end. */
 int info_next_number(DIR *dir);
 
 /* CPUs (cpus.c, claims.c, sharers.c) -------------------------------------------------------- */
@@ -74,11 +73,11 @@ struct info_node {
 struct info_claim {
 	unsigned cpu;
 	uint64_t inode;   /* of the claim's socket */
-	pid_t pid;        /* 0: belongs to somebody whose descriptors we may not see */
-	char command[64]; /* printable; "" likewise */
+	pid_t pid;        /* 0: the owner's descriptors are not readable */
+	char command[64]; /* printable; "" if pid is 0 */
 };
 
-/* A process with an lcore on a CPU that another one has claimed. */
+/* A process with an lcore on a CPU that another process has claimed. */
 struct info_sharer {
 	unsigned cpu;
 	pid_t pid;
@@ -90,10 +89,10 @@ struct info_cpus {
 	struct plx_cpuset online, allowed;
 	struct plx_cpuset isolated;     /* kernel: isolcpus= or a cpuset partition */
 	struct plx_cpuset nohz_full;    /* kernel: no timer tick while one thread runs */
-	struct plx_cpuset rcu_nocbs;    /* kernel: RCU work done elsewhere */
+	struct plx_cpuset rcu_nocbs;    /* kernel: RCU callbacks offloaded */
 	struct plx_cpuset one_per_core; /* of the allowed ones, without SMT siblings */
 	struct plx_cpuset not_governed; /* of the allowed ones: governor is not "performance" */
-	char governor[32];              /* "" no frequency control, "mixed" they differ */
+	char governor[32];              /* "": no frequency control; "mixed": they differ */
 	unsigned package_count;
 	unsigned core_count;
 	struct info_node nodes[INFO_NODES_MAX];
@@ -109,11 +108,11 @@ void info_gather_cpus(const char *root, const struct plx_topo *topo, struct info
 /** Find the claims (plx_cpu_claim) in the text of /proc/net/unix. Returns how many. */
 unsigned info_parse_claims(const char *text, struct info_claim *claims, unsigned max);
 
-/** All claims and who holds them, without taking or asking for any; then the sharers. */
+/** Gather all claims and their owners, without taking or requesting any; then the sharers. */
 void info_gather_claims(const char *root, struct info_cpus *cpus);
 
-/** Who else has an lcore on a CPU of cpus->claims, without a claim of its own: programs that link
- * to the shared library, and whose /proc this user may read. Not this process. */
+/** Gather other processes that have an lcore on a CPU of cpus->claims without a claim: programs
+ * that link to the shared library and whose /proc this user may read. Skips this process. */
 void info_gather_sharers(const char *root, struct info_cpus *cpus);
 
 /* Memory (memory.c) ------------------------------------------------------------------------- */
@@ -129,10 +128,10 @@ struct info_memory {
 	struct info_pool pools[INFO_POOLS_MAX];
 	unsigned pool_count;
 	char thp[16];           /* transparent huge pages: "always", "madvise", "never" or "" */
-	bool numa_balancing;    /* the kernel moves pages between nodes on its own */
-	uint64_t memlock_bytes; /* RLIMIT_MEMLOCK, soft; UINT64_MAX unlimited */
-	bool memlock_exempt;    /* CAP_IPC_LOCK: the limit does not count */
-	uint64_t nofile;        /* RLIMIT_NOFILE, soft; likewise */
+	bool numa_balancing;    /* the kernel migrates pages between nodes */
+	uint64_t memlock_bytes; /* RLIMIT_MEMLOCK, soft; UINT64_MAX: unlimited */
+	bool memlock_exempt;    /* CAP_IPC_LOCK: the limit does not apply */
+	uint64_t nofile;        /* RLIMIT_NOFILE, soft; UINT64_MAX: unlimited */
 };
 
 void info_gather_memory(const char *root, struct info_memory *memory);
@@ -143,15 +142,15 @@ struct info_kernel {
 	char release[136];
 	char machine[72];
 	bool guest;          /* runs in a virtual machine */
-	char hypervisor[16]; /* its name as CPUID tells it, or "" */
-	double steal; /* share of CPU time since boot that went to other guests; <0 unknown */
+	char hypervisor[16]; /* its name from CPUID, or "" */
+	double steal;        /* share of CPU time since boot that other guests got; <0: unknown */
 	struct plx_cpu_quota quota;
 	char clocksource[32];
-	char clocksources[96]; /* that the kernel has, by blanks */
+	char clocksources[96]; /* available ones, separated by blanks */
 	struct plx_clock_info clock;
 };
 
-/** The name that people know, for the one that a hypervisor gives itself. */
+/** The common name of a hypervisor, from its CPUID name. */
 const char *info_hypervisor_name(const char *name);
 
 void info_gather_kernel(const char *root, struct info_kernel *kernel);
@@ -161,8 +160,8 @@ void info_gather_kernel(const char *root, struct info_kernel *kernel);
 struct info_provider {
 	char name[64];
 	uint32_t version;
-	bool msg, rdm, dgram; /* endpoint types that it offers here */
-	char domains[256];    /* by blanks, each once */
+	bool msg, rdm, dgram; /* endpoint types on this host */
+	char domains[256];    /* separated by blanks, each once */
 };
 
 struct info_driver {
@@ -171,7 +170,7 @@ struct info_driver {
 	const char *sleepless; /* why an lcore cannot sleep on it; NULL: it can */
 	char provider[64];     /* what links of this driver use */
 	bool available;        /* that provider has connected endpoints (FI_EP_MSG) on this host */
-	bool same_host;        /* it reaches no other host */
+	bool same_host;        /* it only reaches this host */
 	char domains[256];
 };
 
@@ -183,66 +182,66 @@ struct info_fabric {
 	unsigned driver_count;
 };
 
-/** drivers: ended by NULL. Takes about 100 ms: libfabric looks at every provider. */
+/** drivers: NULL-terminated. Takes about 100 ms: libfabric probes every provider. */
 void info_gather_fabric(const struct plx_fabric_driver *const *drivers, struct info_fabric *fabric);
 
-/* A file that programs have to open. */
+/* A file that programs must open. */
 enum info_file { INFO_FILE_MISSING, INFO_FILE_CLOSED, INFO_FILE_OPEN };
 
 struct info_gid {
 	unsigned port, index;
-	char text[48];   /**< as an IPv6 address, which it is on RoCE v2 */
+	char text[48];   /**< as an IPv6 address, which a RoCE v2 GID is */
 	char type[16];   /**< "InfiniBand", "RoCE v1", "RoCE v2", "iWARP" */
-	char netdev[16]; /**< "" none */
+	char netdev[16]; /**< "": none */
 };
 
-/** What a device tells to those who may open it. */
+/** Device properties that only openers can query. */
 struct info_details {
-	int inline_max_bytes; /**< of a send of one piece on a connected queue pair; -1 unknown */
+	int inline_max_bytes; /**< of a one-piece send on a connected queue pair; -1: unknown */
 	unsigned max_sge;     /**< pieces of one send or receive */
 	unsigned max_cqe;     /**< entries of one completion queue */
 	struct {
-		unsigned mtu_bytes, mtu_max_bytes; /**< 0 unknown */
-	} ports[PLX_RDMA_PORTS_MAX];               /**< in the order of the device's */
+		unsigned mtu_bytes, mtu_max_bytes; /**< 0: unknown */
+	} ports[PLX_RDMA_PORTS_MAX];               /**< in the device's order */
 	unsigned gid_count;
-	struct info_gid gids[INFO_GIDS_MAX]; /**< those in use; further ones are left out */
+	struct info_gid gids[INFO_GIDS_MAX]; /**< those in use; the rest are omitted */
 };
 
-/** Open a device of this host by libibverbs, ask it, and close it again. The inline limit is found
- * by creating queue pairs, as nothing tells it. Takes some milliseconds, and longer for the first
- * device of a process, as libibverbs loads its drivers. On failure plx_error() says what to do.
+/** Open a device of this host with libibverbs, query it and close it. The inline limit is found by
+ * creating queue pairs, because no query returns it. Takes some milliseconds; the first device of a
+ * process takes longer, while libibverbs loads its drivers. On failure plx_error() says what to do.
  * Thread: setup. Return: 0; -ENXIO the module ib_uverbs is not loaded; -ENOENT no file in
- * /dev/infiniband; -EACCES no permission for it; -ENODEV no driver in user space, or no such
- * device; -EOPNOTSUPP built without libibverbs; -EIO and others: it cannot be opened or asked. */
+ * /dev/infiniband; -EACCES no permission for it; -ENODEV no user-space driver, or no such device;
+ * -EOPNOTSUPP built without libibverbs; -EIO and others: opening or querying failed. */
 int info_probe_device(const struct plx_rdma_device *device, struct info_details *details_out);
 
 struct info_device {
-	struct plx_rdma_device seen; /* what the kernel shows to everybody */
-	bool usable;                 /* user space can open it */
-	int error;                   /* why not, as info_probe_device has it; 0: not tried */
-	char unusable[256];          /* the same in words */
-	struct info_details details; /* where usable */
-	char addresses[PLX_RDMA_PORTS_MAX][128]; /* of each port's interfaces, by blanks */
-	bool has_address; /* an active port has one that other hosts can route to */
+	struct plx_rdma_device seen;             /* what the kernel shows to everyone */
+	bool usable;                             /* user space can open it */
+	int error;                               /* why not, from info_probe_device; 0: not tried */
+	char unusable[256];                      /* the same as text */
+	struct info_details details;             /* if usable */
+	char addresses[PLX_RDMA_PORTS_MAX][128]; /* of a port, by blanks */
+	bool has_address; /* an active port has an address that other hosts can route to */
 };
 
 struct info_rdma {
 	struct info_device devices[INFO_DEVICES_MAX];
 	unsigned device_count;
-	unsigned device_total; /* with those that devices has no room for */
-	enum info_file cm;     /* /dev/infiniband/rdma_cm, which connections are made by */
+	unsigned device_total; /* including those that do not fit into devices */
+	enum info_file cm;     /* /dev/infiniband/rdma_cm, needed to connect */
 };
 
-/** What the kernel shows below root. */
+/** Gather what the kernel shows below root. */
 void info_gather_rdma(const char *root, struct info_rdma *rdma);
 
-/** What this host's devices say when they are opened. */
+/** Open and query this host's devices. */
 void info_probe_rdma(struct info_rdma *rdma);
 
-/** Give the ports the addresses of their interfaces. list: as of getifaddrs. */
+/** Assign interface addresses to the ports. list: from getifaddrs. */
 void info_take_addresses(const struct ifaddrs *list, struct info_rdma *rdma);
 
-/* All of it, and what to change (doctor.c, doctor_*.c) --------------------------------------- */
+/* Everything, and what to change (doctor.c, doctor_*.c) -------------------------------------- */
 
 struct info {
 	struct info_cpus cpus;
@@ -253,7 +252,7 @@ struct info {
 };
 
 enum info_severity {
-	INFO_PROBLEM, /* something will not work, or be slow beyond use */
+	INFO_PROBLEM, /* something fails, or is unusably slow */
 	INFO_ADVICE,  /* costs latency, or a tail */
 	INFO_NOTE,    /* good to know */
 };
@@ -263,22 +262,22 @@ struct info_finding {
 	const char *id; /* stable, for scripts: "hugepages" */
 	char seen[256];
 	const char *why;
-	char command[256]; /* "" where there is nothing to type */
+	char command[256]; /* "" if there is no command */
 };
 
 const char *info_severity_name(enum info_severity severity);
 
-/** Judge a host; the gravest findings first. Returns how many. */
+/** Judge a host; the most severe findings come first. Returns how many. */
 unsigned info_doctor(const struct info *info, struct info_finding *findings, unsigned max);
 
-/* Showing it (print.c, json.c) --------------------------------------------------------------- */
+/* Printing (print.c, json.c) ----------------------------------------------------------------- */
 
 #define INFO_JSON_SCHEMA 1
 
 void info_print(const struct info *info, FILE *out);
 void info_print_findings(const struct info_finding *findings, unsigned count, FILE *out);
 
-/** One JSON object and a newline. Return: 0; -ENOMEM; -EIO. */
+/** Print one JSON object and a newline. Return: 0; -ENOMEM; -EIO. */
 int info_print_json(const struct info *info, const struct info_finding *findings, unsigned count,
 		    FILE *out);
 

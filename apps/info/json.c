@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For programs: all of it as one JSON object. Sets of CPUs are texts in the kernel's list format;
- * what is not known is null. */
+/* For programs: everything as one JSON object. CPU sets are strings in the kernel's list format;
+ * unknown values are null. */
 #include "info.h"
 
 #include <jansson.h>
@@ -9,7 +9,7 @@
 
 #define LIST_BYTES 4096
 
-/* What is not UTF-8 is escaped, or there would be no JSON at all. */
+/* Invalid UTF-8 is escaped; otherwise there would be no JSON at all. */
 static json_t *text(const char *value)
 {
 	char printable[1024];
@@ -165,7 +165,7 @@ static json_t *fabric_json(const struct info_fabric *fabric)
 			 providers_json(fabric));
 }
 
-/* The words of a list. */
+/* The words of a list as an array. */
 static json_t *words_json(const char *list)
 {
 	json_t *array = json_array();
@@ -215,7 +215,7 @@ static json_t *port_json(const struct info_device *device, unsigned i)
 			 gids_json(device, port->number));
 }
 
-/* NULL: unknown, or no such node. */
+/* NULL: unknown or missing node. */
 static const struct info_node *node_of(const struct info_cpus *cpus, int id)
 {
 	for (unsigned i = 0; i < cpus->node_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernel, its clock, the hypervisor under it, and the cgroup's CPU quota. */
+/* The kernel, its clock, the hypervisor, and the cgroup's CPU quota. */
 #include "info.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ const char *info_hypervisor_name(const char *name)
 }
 
 /* The first line of /proc/stat: user nice system idle iowait irq softirq steal, in ticks. guest and
- * guest_nice, which follow, are in user and nice already. */
+ * guest_nice follow; user and nice already include them. */
 static double read_steal(const char *root)
 {
 	char path[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What RDMA devices tell to who opens them, by libibverbs. */
+/* RDMA device properties, queried with libibverbs. */
 #include "info.h"
 
 #include <infiniband/verbs.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define INLINE_TRIED_MAX 4096 /* beyond it a copy costs more than it saves */
+#define INLINE_TRIED_MAX 4096 /* beyond this a copy costs more than it saves */
 
 /* Opening ---------------------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ static int fail_closed(const char *name, const char *path)
 			name, path);
 }
 
-/* libibverbs leaves out, without a word, what it has no file for. */
+/* libibverbs silently skips devices without a device file. */
 static int check_file(const struct plx_rdma_device *device)
 {
 	char path[64];
@@ -59,7 +59,7 @@ static int open_listed(struct ibv_device *const *list, const struct plx_rdma_dev
 	*context_out = ibv_open_device(*list);
 	if (*context_out)
 		return 0;
-	if (errno == EACCES || errno == EPERM) /* a control group's device list */
+	if (errno == EACCES || errno == EPERM) /* a cgroup's device list */
 		return fail_closed(device->name, device->uverbs);
 	return plx_fail(errno ? errno : EIO, "RDMA device %s: it cannot be opened: %s",
 			device->name, strerror(errno ? errno : EIO));
@@ -88,8 +88,8 @@ struct trial {
 	struct ibv_cq *cq;
 };
 
-/* Whether a queue pair with so much inline can be had. Its own word does not count: rxe and siw
- * repeat what was asked for, others round up. */
+/* Whether a queue pair with that much inline data can be created. The returned capability does not
+ * count: rxe and siw repeat the request, others round up. */
 static bool try_inline(const struct trial *trial, uint32_t *bytes)
 {
 	struct ibv_qp_init_attr attr = {
@@ -114,7 +114,7 @@ static bool try_inline(const struct trial *trial, uint32_t *bytes)
 	return granted;
 }
 
-/* Twice as much until it is refused, then halve the gap. */
+/* Double until refused, then bisect. */
 static int search_inline(const struct trial *trial)
 {
 	uint32_t granted = 0, refused = 0;
@@ -204,7 +204,8 @@ static int ask_port(struct ibv_context *context, unsigned number, unsigned i,
 	return attr.gid_tbl_len;
 }
 
-/* One call for those in use, of tables with hundreds of places; it wants room for all. */
+/* One call for all GIDs in use, of tables with hundreds of entries; it needs room for the whole
+ * table. */
 static void ask_gids(const struct plx_rdma_device *device, struct ibv_context *context,
 		     size_t places, struct info_details *details)
 {

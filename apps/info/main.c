@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What this host offers to Pollux, and what to change. It looks only: no lcore is started and no
- * CPU claimed, so it can run beside anything. */
+/* plx-info: what this host offers Pollux, and what to change. Read-only: it starts no lcore and
+ * claims no CPU, so it can run next to anything. */
 #include "info.h"
 #include "plx_app.h"
 #include "plx_fabric_driver.h"
@@ -77,7 +77,7 @@ static int show(const struct info *info)
 	return plx_app_flush();
 }
 
-/* The short forms that every Pollux application has. */
+/* Expand the short options that every Pollux application has. */
 static void lengthen(int argc, char **argv)
 {
 	static char help[] = "--help", version[] = "--version";

@@ -79,7 +79,7 @@ static uint64_t limit_of(int resource)
 	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
 }
 
-/* Capability 14 of include/uapi/linux/capability.h. */
+/* Capability 14 in include/uapi/linux/capability.h. */
 static bool may_lock_all(const char *root)
 {
 	char text[8192], set[32];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For people: one fact a line, under a heading. */
+/* For people: one fact per line, under headings. */
 #include "info.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static void cpus_fact(FILE *out, const char *label, const struct plx_cpuset *set
 		fact(out, label, "%s (%u)", plx_cpuset_format(set, list, sizeof(list)), count);
 }
 
-/* In whole units that lose nothing to speak of: GiB from 10 on, and for the page of 1 GiB. */
+/* In whole units without noticeable loss: GiB from 10 GiB on, and for the 1 GiB page. */
 static const char *size_text(uint64_t bytes, char *out, size_t size)
 {
 	if (bytes == UINT64_MAX)
@@ -209,7 +209,7 @@ static void print_port(const struct info_device *device, unsigned i, FILE *out)
 	print_gids(device, port->number, out);
 }
 
-/* InfiniBand's transport over Ethernet has a name of its own. */
+/* InfiniBand's transport over Ethernet has another name. */
 static const char *transport_word(const struct plx_rdma_device *device)
 {
 	if (device->transport == PLX_RDMA_IB &&

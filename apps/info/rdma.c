@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA devices: what the kernel has, what user space can do with it, and how others reach it. */
+/* RDMA devices: what the kernel has, what user space can use, and at which addresses. */
 #include "info.h"
 
 #include <arpa/inet.h>
@@ -53,7 +53,7 @@ void info_probe_rdma(struct info_rdma *rdma)
 
 /* Addresses -------------------------------------------------------------------------------- */
 
-/* The port's own interface, and those above it (VLANs, bonds) that GIDs were given to. */
+/* The port's interface, and those on top of it (VLANs, bonds) that have GIDs. */
 static bool is_of_port(const struct info_device *device, unsigned i, const char *netdev)
 {
 	const struct plx_rdma_port *port = &device->seen.ports[i];
@@ -69,7 +69,7 @@ static bool is_of_port(const struct info_device *device, unsigned i, const char 
 	return false;
 }
 
-/* Return: whether it is an IP address; link_local: one that no other network can be reached by. */
+/* Return: whether it is an IP address; link_local: it is not reachable from other networks. */
 static bool address_text(const struct sockaddr *address, char *out, size_t size,
 			 bool *link_local_out)
 {

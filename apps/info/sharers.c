@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who polls on a claimed CPU without the claim: the second one to come has only a warning. It
- * leaves no name behind, so it is known by what an lcore is: a thread of a process that has mapped
- * the library, kept to CPUs which are all claimed. */
+/* Processes that poll a claimed CPU without holding the claim: a second process only gets a
+ * warning. It leaves no socket, so it is recognized by its lcores: threads of a process that has
+ * mapped the library, bound to CPUs that are all claimed. */
 #include "info.h"
 
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #define LIBRARY      "/libpollux.so"
-#define WORKER_NAME  "plx-lcore-" /* of every lcore but the main thread */
+#define WORKER_NAME  "plx-lcore-" /* of every lcore except the main thread */
 #define STATUS_BYTES 16384
 
-/* Takes the same rights as to look at its descriptors: a holder that could not be found is not
- * taken for a sharer here. */
+/* Needs the same rights as reading descriptors, so an owner that could not be identified is not
+ * mistaken for a sharer. */
 static bool has_library(const char *root, pid_t pid)
 {
 	char path[256];
@@ -51,7 +51,7 @@ static bool read_affinity(const char *root, pid_t pid, pid_t tid, struct plx_cpu
 	return info_parse_cpulist(list, out);
 }
 
-/* The index of a CPU's claim; claim_count where there is none. */
+/* The index of a CPU's claim; claim_count if none. */
 static unsigned find_claim(const struct info_cpus *cpus, unsigned cpu)
 {
 	unsigned i = 0;
@@ -61,8 +61,8 @@ static unsigned find_claim(const struct info_cpus *cpus, unsigned cpu)
 	return i;
 }
 
-/* An lcore's CPUs have all been claimed, by its process or before it came. A thread that may run
- * anywhere is kept to none. */
+/* All CPUs of an lcore are claimed, by its process or earlier by another. A thread that may run
+ * anywhere is not bound. */
 static bool is_kept_to_claims(const struct info_cpus *cpus, const struct plx_cpuset *affinity)
 {
 	if (plx_cpuset_count(affinity) > 1 && plx_cpuset_equal(affinity, &cpus->allowed))
@@ -73,7 +73,7 @@ static bool is_kept_to_claims(const struct info_cpus *cpus, const struct plx_cpu
 	return true;
 }
 
-/* The CPUs that the process' lcores are kept to, if it is a program of Pollux. */
+/* The CPUs that the process's lcores are bound to, if it is a Pollux program. */
 static struct plx_cpuset polled_by(const char *root, pid_t pid, const struct info_cpus *cpus)
 {
 	DIR *threads = info_open_dir("%s/proc/%d/task", root, (int)pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Small texts of /proc and /sys. */
+/* Parsing small texts of /proc and /sys. */
 #include "info.h"
 
 #include <ctype.h>
@@ -96,7 +96,8 @@ bool info_parse_cpulist(const char *text, struct plx_cpuset *cpus_out)
 	return false;
 }
 
-/* Whether `name` stands at `at` as a word of its own, with its separator; *value_out follows it. */
+/* Whether `name` stands at `at` as a separate word, followed by its separator; *value_out follows
+ * that. */
 static bool names_value(const char *text, const char *at, size_t name_len, const char **value_out)
 {
 	if (at != text && !isspace((unsigned char)at[-1]))

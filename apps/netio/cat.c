@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-cat: lines of standard input to NetIO sockets, and from them to standard output.
+/* netio-cat: copies lines from standard input to NetIO sockets, and messages to standard output.
  *
  * Try it:  netio-cat subscribe --connect 127.0.0.1:12345 -t 1-9
  *          echo hello | netio-cat publish --listen 127.0.0.1:12345 -t 7 */
@@ -61,7 +61,7 @@ void cat_end(void)
 	netio_terminate(&cat_ctx.evloop);
 }
 
-/* Sockets go first, so that peers hear of the end while the rest is written. */
+/* Sockets close first, so peers see the closure while the rest is written. */
 static int run(void)
 {
 	static int (*const starts[])(struct netio_eventloop *evloop) = {
@@ -91,7 +91,7 @@ static int run(void)
 	return status;
 }
 
-/* Take the first word as a mode, or as one that was meant. Returns how many words that is. */
+/* Take the first word as a mode, or an attempt at one. Returns how many words were taken. */
 static int take_mode(int argc, char **argv)
 {
 	if (argc < 2 || !argv[1][0] || argv[1][0] == '-')
@@ -107,10 +107,9 @@ int main(int argc, char **argv)
 {
 	int taken = take_mode(argc, argv), result;
 
-	if (taken) /* the words without it */
+	if (taken) /* without the mode */
 		argv[1] = argv[0];
-	if (taken &&
-	    cat_conf.mode == CAT_NONE) /* the others may be right for the one that was meant */
+	if (taken && cat_conf.mode == CAT_NONE) /* the other options may fit the intended mode */
 		argc = 1 + taken;
 	result = plx_app_start(argc - taken, argv + taken, &cat_app);
 	return result == PLX_APP_RUN ? plx_app_finish(&cat_app, run()) : result;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of netio-cat share. Messages come by standard input (cat_input.c), from where
- * cat_publish.c, cat_send.c or cat_push.c takes them, or go to standard output (cat_output.c),
- * where cat_receive.c brings them. All of it runs on one lcore, and nothing of it blocks. */
+/* Shared by the files of netio-cat. Messages arrive on standard input (cat_input.c), and
+ * cat_publish.c, cat_send.c or cat_push.c sends them; or cat_receive.c receives them and
+ * cat_output.c writes them to standard output. Everything runs on one lcore, and nothing blocks. */
 #ifndef NETIO_CAT_H
 #define NETIO_CAT_H
 
 #include "netio/netio.h"
 #include "plx_app.h"
 
-#define CAT_MESSAGE_MAX (16u << 20) /* a line; what NetIO's sockets accept by default */
+#define CAT_MESSAGE_MAX (16u << 20) /* a line; the default limit of NetIO's sockets */
 
 enum cat_mode {
 	CAT_NONE,
@@ -21,7 +21,7 @@ enum cat_mode {
 };
 enum cat_encoding { CAT_TEXT, CAT_HEX, CAT_RAW };
 
-/* cat_options.c: what the user wants ---------------------------------------------------------- */
+/* cat_options.c: the command line ------------------------------------------------------------- */
 
 struct cat_address {
 	char host[PLX_ADDRESS_MAX];
@@ -30,8 +30,8 @@ struct cat_address {
 
 struct cat_conf {
 	enum cat_mode mode;
-	const char *mode_word;                          /* as it was given; NULL: it was not */
-	struct cat_address addresses[PLX_APP_LIST_MAX]; /* one, of push several */
+	const char *mode_word;                          /* as given; NULL: not given */
+	struct cat_address addresses[PLX_APP_LIST_MAX]; /* one; push takes several */
 	unsigned address_count;
 	unsigned encoding; /* enum cat_encoding */
 	struct netio_subscription tags[PLX_APP_LIST_MAX];
@@ -39,7 +39,7 @@ struct cat_conf {
 	bool at_most_once;
 	bool unbuffered, at_once, show_tag;
 	uint64_t block_bytes;
-	uint64_t rate;  /* messages a second; 0: as fast as it goes */
+	uint64_t rate;  /* messages a second; 0: unlimited */
 	uint64_t count; /* messages; 0: all */
 	uint64_t subscribers;
 	unsigned policy; /* enum netio_policy */
@@ -50,10 +50,10 @@ extern struct cat_conf cat_conf;
 extern const struct plx_app cat_app;
 extern const char *const cat_mode_names[CAT_MODE_COUNT + 1];
 
-/* cat_where.c: where messages go ----------------------------------------------------------------
- */
+/* cat_where.c: addresses and tags
+ * --------------------------------------------------------------- */
 
-/* Each checks what was given, and puts it into cat_conf. Return: 0; -EINVAL. */
+/* Each checks its argument and stores it in cat_conf. Return: 0; -EINVAL. */
 
 int cat_where_addresses(const struct plx_app_list *texts);
 int cat_where_old_address(const char *host, uint64_t port);
@@ -61,7 +61,7 @@ int cat_where_tags(const struct plx_app_list *texts);
 
 /* cat_tag.c: tags, ranges and masks ------------------------------------------------------------ */
 
-/* Return: 0; -EINVAL, the text saying what is allowed. */
+/* Return: 0; -EINVAL, with a text that states what is allowed. */
 int cat_tag_parse(const char *text, struct netio_subscription *out);
 
 /* For people. Returns out. */
@@ -72,51 +72,51 @@ const char *cat_tag_format(const struct netio_subscription *tag, char out[CAT_TA
 
 extern struct netio_context cat_ctx;
 
-/* One line on standard error, or none where nobody takes it. */
+/* Print one line on standard error, if it can be written. */
 void cat_tell(const char *format, ...) PLX_PRINTF(1, 2);
 
-/* That a peer is silent, or is heard again. */
+/* Report that a peer is silent, or is heard again. */
 void cat_tell_suspect(const char *peer, bool suspect);
 
-/* The same as cat_tell for what lets the program end with 1. */
+/* As cat_tell, for failures; makes the exit status 1. */
 void cat_fail(const char *format, ...) PLX_PRINTF(1, 2);
 
-/* All is done: leave the loop. */
+/* Everything is done: leave the loop. */
 void cat_end(void);
 
 /* cat_input.c: from standard input to a socket ------------------------------------------------- */
 
 struct cat_sender {
-	/* again: the same message as before, for which there was no room. Return: enum
-	 * netio_status, or another error. */
+	/* again: the same message as before, which found no room. Return: enum netio_status, or
+	 * another error. */
 	int (*send)(const void *data, size_t len, bool again);
 	void (*flush)(void);
-	/* There are no more messages: see them off, and then cat_end. */
+	/* The input has ended: send what is left, then call cat_end. */
 	void (*finish)(void);
 };
 
 /* Return: 0; an error. */
 int cat_input_start(const struct cat_sender *sender);
 
-/* From here on messages may be sent: now, and when there is room again. */
+/* Start sending: now, and whenever there is room again. */
 void cat_input_go(void);
 
-/* Nothing is read any more. Tells what became of what was. */
+/* Stop reading. Reports what became of the messages read. */
 void cat_input_stop(void);
 
-/* cat_copy.c: messages that must stay until a socket lets go of them --------------------------- */
+/* cat_copy.c: messages kept until a socket releases them --------------------------------------- */
 
-/* A copy, and its key. Return: 0; -ENOMEM. */
+/* Copy a message and return its key. Return: 0; -ENOMEM. */
 int cat_copy_make(const void *data, size_t len, uint64_t *key_out);
 struct iovec cat_copy_iov(uint64_t key);
-/* status: as the socket told it; 0: it never had it. */
+/* status: from the socket; 0: the socket never had it. */
 void cat_copy_done(uint64_t key, int status);
 unsigned cat_copy_count(void);
 void cat_copy_free_all(void);
 
 /* The sockets of the modes --------------------------------------------------------------------- */
 
-/* Each takes what the loop needs. Return: 0; an error, which is in the log. */
+/* Each takes what the loop needs. Return: 0; an error, which is logged. */
 int cat_publish_start(struct netio_eventloop *evloop);
 int cat_send_start(struct netio_eventloop *evloop);
 int cat_push_start(struct netio_eventloop *evloop);
@@ -130,7 +130,7 @@ int cat_output_start(void);
 
 void cat_output_message(const struct netio_msg *msg);
 
-/* Behind the loop: write what is left, as long as it is taken. */
+/* After the loop: write what is left, while the reader takes it. */
 void cat_output_finish(void);
 
 #endif

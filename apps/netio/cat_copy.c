@@ -44,7 +44,7 @@ void cat_copy_done(uint64_t key, int status)
 
 	LIST_REMOVE(copy, link);
 	count--;
-	if (status != -ETIMEDOUT) /* else it may be read for good */
+	if (status != -ETIMEDOUT) /* otherwise the peer may still read it: never free it */
 		free(copy);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From standard input to a socket: read when epoll says so, or, from files, which epoll does not
- * take, a block each turn; and no more than the socket has room for. */
+/* From standard input to a socket. Reads when epoll reports input; files, which epoll rejects, are
+ * read one block per turn. Reads no more than the socket has room for. */
 #include "cat.h"
 #include "cat_split.h"
 
@@ -9,19 +9,19 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define BURST    256                 /* messages of one turn */
-#define FLUSH_NS (1 * PLX_NS_PER_MS) /* how long a message of a slow stream may be in a page */
-#define LATE_NS  (1 * PLX_NS_PER_MS) /* what --rate makes up for */
+#define BURST    256                 /* messages per turn */
+#define FLUSH_NS (1 * PLX_NS_PER_MS) /* how long a slow message may stay in a page */
+#define LATE_NS  (1 * PLX_NS_PER_MS) /* delay that --rate catches up */
 
 static struct {
 	const struct cat_sender *sender;
 	struct plx_poller *poller;
 	struct plx_fd *watch;
 	bool is_file;
-	bool is_awaited; /* epoll will tell */
+	bool is_awaited; /* epoll will report input */
 	bool may_send, is_blocked, is_over;
-	bool has_message; /* one that is to be sent */
-	bool again;       /* and was refused before */
+	bool has_message; /* a message to send */
+	bool again;       /* it was refused before */
 	const uint8_t *data;
 	size_t len;
 	uint64_t sent, unheard;
@@ -69,7 +69,7 @@ static void on_readable(int fd, uint32_t events, void *arg)
 		read_some();
 }
 
-/* Once, as a pipe without a writer would tell that for ever. Return: 0; an error. */
+/* Once, because a pipe without a writer would report that forever. Return: 0; an error. */
 static int await(void)
 {
 	int rc;
@@ -106,7 +106,7 @@ static void took(uint64_t now_ns)
 		in.due_ns = now_ns + in.period_ns;
 }
 
-/* Return: whether the message is gone. */
+/* Return: whether the message was sent. */
 static bool send_message(uint64_t now_ns)
 {
 	int rc = in.sender->send(in.data, in.len, in.again);
@@ -123,7 +123,7 @@ static bool send_message(uint64_t now_ns)
 	case NETIO_STATUS_PARTIAL:
 		in.again = in.is_blocked = true;
 		return false;
-	case NETIO_STATUS_NOT_CONNECTED: /* which the socket tells in a moment */
+	case NETIO_STATUS_NOT_CONNECTED: /* the socket reports this shortly */
 		in.may_send = false;
 		return false;
 	default:
@@ -137,7 +137,7 @@ static bool send_message(uint64_t now_ns)
 	}
 }
 
-/* Whether there is a message to be sent. */
+/* Whether there is a message to send. */
 static bool next_message(void)
 {
 	if (in.has_message || in.is_over)
@@ -159,7 +159,7 @@ static bool next_message(void)
 	return in.has_message;
 }
 
-/* Pages do not wait for an input that pauses, as a file does not, nor for a slow one. */
+/* Pages do not wait while the input pauses, which a file never does, nor for a slow input. */
 static void flush(uint64_t now_ns)
 {
 	if (!in.unflushed)
@@ -193,7 +193,7 @@ static int turn(void *arg, uint64_t now_ns)
 	return done;
 }
 
-/* Room and connections come by the link, and input by its descriptor: those wake the lcore. */
+/* The link reports room and connections, and the descriptor input: both wake the lcore. */
 static int arm(void *arg, struct plx_sleep *sleep)
 {
 	if (!may_go_on())

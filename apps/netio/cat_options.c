@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of netio-cat, and which of its modes takes which option. */
+/* The command line of netio-cat, and which modes take which option. */
 #include "cat.h"
 #include "option_words.h"
 
@@ -17,7 +17,7 @@ static struct plx_app_list tags, connect_to;
 static const char *listen_at, *old_host; /* NULL: not given */
 static uint64_t old_port;
 
-/* Whether each option that not all modes take was given. */
+/* Options that only some modes take: whether each was given. */
 static struct {
 	bool tag, block, unbuffered, rate, subscribers, at_once, show_tag, slow, backlog;
 	bool at_most_once, connect, listen, to, host, port;

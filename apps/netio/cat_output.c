@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a socket to standard output, which is written when poll(2) says that it takes PIPE_BUF
- * bytes. Messages are kept until they are written, which holds up who sends them, and lets who
- * pushes them know that they are done. Several processes may write to one pipe or append to one
- * file: messages that fit into one write are not divided between two. */
+/* From a socket to standard output, written when poll(2) reports that it takes PIPE_BUF bytes.
+ * Messages are kept until written, which blocks their senders and lets pushers know that they are
+ * done. Several processes may write to one pipe or append to one file: a message that fits into one
+ * write is never split. */
 #include "cat.h"
 
 #include <inttypes.h>
@@ -15,28 +15,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WRITES_MAX  16 /* in a turn */
+#define WRITES_MAX  16 /* per turn */
 #define PATIENCE_MS 2000
 #define PREFIX_MAX  24
-#define FILE_BYTES  65536 /* of one write to a file, which does not block */
+#define FILE_BYTES  65536 /* per write to a file, which does not block */
 
-/* Messages that are not written yet, in a ring. */
+/* Messages not written yet, in a ring. */
 static struct {
 	struct netio_msg *at;
 	size_t room, first, count;
-	size_t copied; /* of these, from the first on: all of them is in out.ready */
+	size_t copied; /* of these, from the first on: those entirely in out.ready */
 } queue;
 
 static struct {
 	struct plx_poller *poller;
 	struct plx_fd *watch;
-	bool is_blocked; /* epoll will tell */
+	bool is_blocked; /* epoll will report room */
 	bool failed;
 	uint64_t received;
-	size_t at; /* of the text of the one behind those: so much is written or in ready */
+	size_t at; /* bytes of the next message's text that are written or in ready */
 	uint8_t ready[FILE_BYTES];
 	size_t limit;      /* of one write */
-	size_t begin, end; /* of what is in ready */
+	size_t begin, end; /* of the bytes in ready */
 } out;
 
 /* The queue ----------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static void drop_first(void)
 	queue.count--;
 }
 
-/* All that is in out.ready is written. */
+/* Everything in out.ready is written. */
 static void drop_copied(void)
 {
 	for (; queue.copied > 0; queue.copied--)
@@ -93,16 +93,16 @@ void cat_output_message(const struct netio_msg *msg)
 
 /* A message as text --------------------------------------------------------------------------- */
 
-/* Bytes from `from` on of the hex digits of data. */
+/* Copy the hex digits of data, starting at digit `from`. */
 static void copy_digits(uint8_t *to, const uint8_t *data, size_t from, size_t count)
 {
 	for (size_t i = from; i < from + count; i++)
 		*to++ = (uint8_t)"0123456789abcdef"[i % 2 ? data[i / 2] & 15 : data[i / 2] >> 4];
 }
 
-/* Copy as much of the next message as there is room for, from out.at on: its tag, its bytes, a
- * newline. What fits into a write, but not into the rest of this one, waits for the next.
- * Return: whether that was the last of it. */
+/* Copy as much of the next message as fits, starting at out.at: its tag, its bytes, a newline. If
+ * it fits into one write, but not into the rest of this one, it waits for the next.
+ * Return: whether the message is complete. */
 static bool copy_next(void)
 {
 	const struct netio_msg *msg = &queue.at[(queue.first + queue.copied) % queue.room];
@@ -146,7 +146,7 @@ static void fill(void)
 		out.begin = out.end = 0;
 		drop_copied();
 	} else if (out.begin > 0) {
-		return; /* the rest of a write: nothing more before it is written */
+		return; /* the rest of a write: nothing more until it is written */
 	}
 	while (queue.count > queue.copied && out.end < out.limit && copy_next()) {
 		queue.copied++;
@@ -173,7 +173,7 @@ static void fail(int err)
 	cat_end();
 }
 
-/* Wait until standard output takes PIPE_BUF bytes; a signal does not end that. */
+/* Wait until standard output takes PIPE_BUF bytes; signals do not interrupt it. */
 static bool wait_writable(int timeout_ms)
 {
 	struct pollfd fd = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -188,12 +188,12 @@ static bool wait_writable(int timeout_ms)
 	return rc > 0;
 }
 
-/* Return: bytes; 0: it takes none for so long, or failed. */
+/* Return: bytes; 0: it took none in that time, or failed. */
 static size_t write_ready(int timeout_ms)
 {
 	ssize_t done = -EINTR;
 
-	/* -EAGAIN: another process was quicker, which can happen in a pipe that does not block. */
+	/* -EAGAIN: another process was faster, which can happen with a non-blocking pipe. */
 	while ((done == -EINTR || (done == -EAGAIN && timeout_ms > 0)) && wait_writable(timeout_ms))
 		done = plx_write(STDOUT_FILENO, out.ready + out.begin, out.end - out.begin);
 	if (done == -EINTR || done == -EAGAIN)
@@ -206,21 +206,21 @@ static size_t write_ready(int timeout_ms)
 	return (size_t)done;
 }
 
-/* A reader that leaves is noticed while nothing comes, too. */
+/* Notices a reader that leaves, even while no messages arrive. */
 static void on_event(int fd, uint32_t events, void *arg)
 {
 	out.is_blocked = false;
 	if (!(events & (EPOLLERR | EPOLLHUP))) {
-		plx_fd_modify(out.watch, 0); /* only those from here on */
+		plx_fd_modify(out.watch, 0); /* only hang-ups from now on */
 		return;
 	}
-	plx_fd_remove(out.watch); /* it would tell that for ever */
+	plx_fd_remove(out.watch); /* it would be reported forever */
 	out.watch = NULL;
 	if (!out.failed)
 		fail(EPIPE);
 }
 
-/* What epoll does not take is a file, and always writable. */
+/* Descriptors that epoll rejects are files, and always writable. */
 static void await(void)
 {
 	int rc = out.watch ? plx_fd_modify(out.watch, EPOLLOUT | EPOLLONESHOT) : -EPERM;

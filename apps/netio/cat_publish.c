@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-cat publish: a publish socket of one kind or the other. It begins when enough have
- * subscribed, and ends when all connections are closed. */
+/* netio-cat publish: a buffered or unbuffered publish socket. It starts when enough subscribers
+ * have joined and ends when all connections are closed. */
 #include "cat.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#define LOOK_US 500 /* between looks at pages that are on their way */
+#define LOOK_US 500 /* between checks for pages in flight */
 
 struct peer {
 	LIST_ENTRY(peer) link;
@@ -19,15 +19,15 @@ static struct netio_publish_socket buffered;
 static struct netio_unbuffered_publish_socket unbuffered;
 static struct netio_subscription_cache cache;
 static LIST_HEAD(peers, peer) peers = LIST_HEAD_INITIALIZER(peers);
-static uint64_t holders; /* with a subscription */
+static uint64_t holders; /* subscribers with a subscription */
 static uint64_t lost_before;
 static bool began, is_over;
 static struct netio_timer timer;
-static uint64_t copy; /* key of the message that is to be published; unbuffered */
+static uint64_t copy; /* key of the message to publish; unbuffered */
 
 static netio_tag_t tag(void)
 {
-	return cat_conf.tags[0].tag; /* 0 where none was given */
+	return cat_conf.tags[0].tag; /* 0 if not given */
 }
 
 static struct netio_publish_stats stats(void)
@@ -41,7 +41,7 @@ static struct netio_publish_stats stats(void)
 	return now;
 }
 
-/* As they wished, and were told. */
+/* They asked to miss these, and were notified. */
 static void tell_missed(void)
 {
 	struct netio_publish_stats now = stats();
@@ -67,8 +67,8 @@ static void tell_lost(void)
 	tell_missed();
 }
 
-/* Closing waits for a slow peer for 2 s only, so that it comes when all is out: pages, of which a
- * timer looks, and what is by reference. */
+/* Closing waits only 2 s for a slow peer, so it comes when everything is sent: pages, which a timer
+ * checks, and messages by reference. */
 static void close_all(void)
 {
 	struct peer *peer;
@@ -182,7 +182,7 @@ static unsigned listen_buffered(struct netio_eventloop *evloop)
 	return netio_publish_socket_port(&buffered);
 }
 
-/* Unbuffered: messages stay until they were published. ---------------------------------------- */
+/* Unbuffered: messages are kept until published. ---------------------------------------------- */
 
 static int send_unbuffered(const void *data, size_t len, bool again)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-cat push: a push socket. It begins when each receiver has been tried, and ends when all
- * that was pushed is finished. */
+/* netio-cat push: a push socket. It starts when each receiver has been tried and ends when all
+ * pushed messages are finished. */
 #include "cat.h"
 
 #include <inttypes.h>
 
 #define LOOK_MS 2
 #define STILL_MS \
-	1000 /* without news all that is under way has arrived, and waits for a slow reader */
+	1000 /* without news, everything in flight has arrived and waits for a slow reader */
 
 static struct netio_push_socket pusher;
 static struct netio_timer timer;
 static unsigned untried; /* receivers that have neither connected nor refused yet */
-static bool is_closing;  /* there are no more messages, and all of them are out */
-static unsigned left;    /* to be closed */
+static bool is_closing;  /* no more messages, and all are sent */
+static unsigned left;    /* receivers to close */
 static uint64_t finished;
 static unsigned still_ms;
 
@@ -29,7 +29,7 @@ static void tried(struct netio_push_receiver *receiver)
 {
 	if (receiver->data)
 		return;
-	receiver->data = &pusher; /* anything */
+	receiver->data = &pusher; /* any non-NULL value */
 	untried--;
 }
 
@@ -46,7 +46,7 @@ static void on_established(struct netio_push_receiver *receiver)
 	go_if_tried();
 }
 
-/* Attempts go on: the first one of a row is told. */
+/* Attempts continue; only the first failure in a row is reported. */
 static void on_refused(struct netio_push_receiver *receiver, enum plx_link_reason reason,
 		       const char *why)
 {
@@ -99,7 +99,7 @@ static void on_available(struct netio_push_socket *socket)
 
 static int push(const void *data, size_t len, bool again)
 {
-	/* No tag is 0. */
+	/* No tag means 0. */
 	return netio_pushv_tagged(&pusher, cat_conf.tags[0].tag, &(struct iovec){(void *)data, len},
 				  1);
 }
@@ -120,8 +120,7 @@ static void close_all(void)
 				      cat_conf.addresses[i].port);
 }
 
-/* Receivers tell late what they are done with, while they have much room; and closing waits for
- * 2 s only. */
+/* Receivers delay their acknowledgements while they have much room, and closing waits only 2 s. */
 static void on_look(void *data)
 {
 	struct netio_push_stats now = stats();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-cat subscribe and recv: the sockets whose messages go to standard output, and what their
- * user is told of connections. */
+/* netio-cat subscribe and recv: the sockets whose messages go to standard output, and messages
+ * about connections. */
 #include "cat.h"
 
 #include <inttypes.h>
@@ -10,10 +10,10 @@
 /* subscribe ----------------------------------------------------------------------------------- */
 
 static struct netio_subscribe_socket subscriber;
-static unsigned subscriptions; /* that were not refused */
+static unsigned subscriptions; /* not refused */
 static char last_why[256];
 
-/* Attempts go on, and their reason is told when it is a new one. */
+/* Attempts continue; a reason is reported when it changes. */
 static void on_connection_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
 				  const char *why)
 {

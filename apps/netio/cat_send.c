@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-cat send: a send socket of one kind or the other, which connects once. */
+/* netio-cat send: a buffered or unbuffered send socket, which connects once. */
 #include "cat.h"
 
 #include <inttypes.h>
 
-#define LOOK_US 500 /* between looks at pages that are on their way */
+#define LOOK_US 500 /* between checks for pages in flight */
 
 static struct netio_buffered_send_socket buffered;
 static struct netio_send_socket unbuffered;
 static struct netio_timer timer;
 static uint32_t page_count;
-static bool is_over;    /* there are no more messages */
-static bool is_closing; /* all of them are out */
+static bool is_over;    /* no more messages */
+static bool is_closing; /* all of them are sent */
 static uint64_t lost;   /* unbuffered */
 static uint64_t copy;   /* key of the message to send; unbuffered */
 
 static netio_tag_t tag(void)
 {
-	return cat_conf.tags[0].tag; /* 0 where none was given */
+	return cat_conf.tags[0].tag; /* 0 if not given */
 }
 
 static void refused(const char *why)
@@ -26,7 +26,7 @@ static void refused(const char *why)
 	cat_end();
 }
 
-/* Where all was sent, the peer may be the one that closes it. */
+/* If everything was sent, the peer may be the first to close. */
 static void closed(uint64_t messages_lost, enum plx_link_reason reason, const char *why)
 {
 	if (!is_over || messages_lost || reason != PLX_LINK_CLOSED)
@@ -56,7 +56,7 @@ static void flush_buffered(void)
 	netio_buffered_flush(&buffered);
 }
 
-/* Closing waits for a slow peer for 2 s only, so that it comes when all pages are out. */
+/* Closing waits only 2 s for a slow peer, so it comes when all pages are sent. */
 static void on_look(void *data)
 {
 	if (is_closing || pages().pages_free < page_count)
@@ -118,7 +118,7 @@ static int connect_buffered(struct netio_eventloop *evloop)
 				      cat_conf.addresses->port);
 }
 
-/* Unbuffered: messages stay until the transport has them. ------------------------------------- */
+/* Unbuffered: messages are kept until the transport has them. --------------------------------- */
 
 static int send_unbuffered(const void *data, size_t len, bool again)
 {

@@ -12,7 +12,7 @@
 static struct {
 	uint8_t *bytes;
 	size_t room, begin, end;
-	size_t seen; /* up to here there is no newline */
+	size_t seen; /* no newline before this */
 	uint64_t line;
 	bool at_end;
 } split;
@@ -60,7 +60,7 @@ static bool is_blank(uint8_t c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* What stands at c, for people: it may be no letter. */
+/* The character at c as text; it may be unprintable. */
 static const char *text_of(uint8_t c, char out[8])
 {
 	snprintf(out, 8, isprint(c) ? "'%c'" : "\\x%02x", c);
@@ -115,7 +115,7 @@ static enum cat_split too_long(void)
 	return CAT_SPLIT_BAD;
 }
 
-/* The line from begin to end, behind which the stream goes on at next. */
+/* Take the line from begin to end; the stream continues at next. */
 static enum cat_split take_line(size_t end, size_t next, const uint8_t **data_out, size_t *len_out)
 {
 	uint8_t *line = split.bytes + split.begin;

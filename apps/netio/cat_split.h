@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages out of a stream of bytes. */
+/* Splitting a byte stream into messages. */
 #ifndef NETIO_CAT_SPLIT_H
 #define NETIO_CAT_SPLIT_H
 
@@ -7,18 +7,18 @@
 
 enum cat_split {
 	CAT_SPLIT_MESSAGE,
-	CAT_SPLIT_MORE, /* the stream has to go on */
+	CAT_SPLIT_MORE, /* needs more of the stream */
 	CAT_SPLIT_END,
-	CAT_SPLIT_BAD, /* plx_error() says what, and in which line */
+	CAT_SPLIT_BAD, /* plx_error() has the error and the line */
 };
 
-/* Where bytes of the stream go, when there is no message. Return: NULL: out of memory. */
+/* Where to read more bytes into when there is no message. Return: NULL: out of memory. */
 void *cat_split_room(size_t *room_out);
 
-/* So many came; 0: that was the end. */
+/* That many bytes were read; 0: end of the stream. */
 void cat_split_took(size_t len);
 
-/* The next message, which stays until cat_split_room. */
+/* The next message, valid until cat_split_room. */
 enum cat_split cat_split_next(const uint8_t **data_out, size_t *len_out);
 
 void cat_split_fini(void);

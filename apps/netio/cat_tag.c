@@ -8,7 +8,7 @@
 
 #define ALLOWED "decimal or, with 0x, hexadecimal, 0 to 0xffffffffffffffff"
 
-/* Return: 0; -EINVAL no number; -ERANGE more than 64 bits. */
+/* Return: 0; -EINVAL not a number; -ERANGE more than 64 bits. */
 static int read_number(const char *text, const char **end_out, uint64_t *out)
 {
 	int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
@@ -36,7 +36,7 @@ static int check_range(const char *text, uint64_t first, uint64_t last,
 	return 0;
 }
 
-/* NetIO has no mask without bits: that is a range of all there is. */
+/* NetIO has no empty mask; use the range of all tags instead. */
 static int check_mask(const char *text, uint64_t bits, uint64_t mask,
 		      struct netio_subscription *out)
 {

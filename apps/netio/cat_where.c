@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the command line of netio-cat says of where messages go: addresses and tags. */
+/* netio-cat's address and tag options. */
 #include "cat.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ int cat_where_addresses(const struct plx_app_list *texts)
 	return 0;
 }
 
-/* An address of IPv6 may stand without brackets. */
+/* An IPv6 address may omit its brackets. */
 int cat_where_old_address(const char *host, uint64_t port)
 {
 	bool is_bare = strchr(host, ':') && host[0] != '[' && !strstr(host, "://");

@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of netio-pubsub-bench share. */
+/* Shared by the files of netio-pubsub-bench. */
 #ifndef PUBSUB_BENCH_H
 #define PUBSUB_BENCH_H
 
 #include "bench.h"
 #include "plx_app.h"
 
-#define PUBSUB_TAG       0x1000 /* the first; message n has this and n modulo --tags */
-#define PUBSUB_WARMUP_NS (100 * PLX_NS_PER_MS) /* what comes first is not counted */
+#define PUBSUB_TAG       0x1000 /* the first; message n has this plus n modulo --tags */
+#define PUBSUB_WARMUP_NS (100 * PLX_NS_PER_MS) /* messages in it are not counted */
 
 enum pubsub_mode { PUBSUB_BUFFERED, PUBSUB_AT_ONCE, PUBSUB_UNBUFFERED };
 
-/** What the command line asked for. */
+/** The parsed command line. */
 struct pubsub_conf {
-	const char *listen, *connect; /**< one of the two: to publish, or to subscribe */
+	const char *listen, *connect; /**< one of the two: publish or subscribe */
 	const char *json_path;
 	unsigned mode; /**< enum pubsub_mode */
 	uint64_t size, subscribers, tags, duration_ns;
 	uint64_t page_bytes, page_count;
-	uint64_t rate;   /**< messages a second; 0: as fast as it goes */
+	uint64_t rate;   /**< messages a second; 0: unlimited */
 	unsigned policy; /**< enum netio_policy */
 };
 
 extern struct pubsub_conf pubsub_conf;
 extern const char *const pubsub_modes[];
 
-/** What was measured at the publisher; copies: at least one. */
+/** Results of the publisher; copies: at least one. */
 struct pubsub_published {
 	double seconds, cycles;
 	uint64_t messages, copies;
 };
 
-/** What all subscribers of a process have got. */
+/** Results of all subscribers of a process. */
 struct pubsub_received {
 	uint64_t messages, bytes, missed;
 	uint64_t wrong;     /**< messages out of sequence */
-	double least_per_s; /**< messages, of the one that got fewest; 0: not known */
+	double least_per_s; /**< messages, of the slowest subscriber; 0: unknown */
 };
 
-/** Tell, and write --json if it is given; pubsub_report.c. Return: 0; -1 a file that cannot be
- * written, which is told. */
+/** Print results and write --json if given; pubsub_report.c. Return: 0; -1 a file could not be
+ * written, which is reported. */
 int pubsub_report_published(const struct pubsub_published *published);
 int pubsub_report_received(const struct pubsub_received *received);
 
-/** Be the one or the other. Return: exit status. */
+/** Run as publisher or as subscribers. Return: exit status. */
 int pubsub_publish(void);
 int pubsub_subscribe(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-pubsub-bench: what it costs a publisher that N subscribers want the same. One process
- * publishes, another one is all subscribers.
+/* netio-pubsub-bench: a publisher's cost for N subscribers to the same messages. One process
+ * publishes, another is all subscribers.
  *
  * Try it:  netio-pubsub-bench --listen 127.0.0.1:12345 --subscribers 4
  *          netio-pubsub-bench --connect 127.0.0.1:12345 --subscribers 4 */

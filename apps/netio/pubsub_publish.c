@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The publisher of netio-pubsub-bench: as fast as its subscribers take it. */
+/* The publisher of netio-pubsub-bench: publishes as fast as its subscribers take messages. */
 #include "pubsub.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define BURST      32  /* messages of one turn */
-#define SLOTS      256 /* messages by reference at once */
+#define BURST      32  /* messages per turn */
+#define SLOTS      256 /* messages by reference in flight */
 #define PATIENCE_S 10
 
 enum step { STEP_WAIT, STEP_WARMUP, STEP_MEASURE, STEP_DONE };
 
-/* What is counted. */
+/* Counters. */
 struct count {
 	uint64_t now_ns, cycles;
 	struct netio_publish_stats stats;
@@ -24,12 +24,12 @@ static struct run {
 	struct netio_timer timer;
 	struct plx_poller *poller;
 	enum step step;
-	uint64_t sequence;                 /* of the next message, which it begins with */
-	uint64_t start_ns, start_sequence; /* of publishing at the rate that was asked for */
-	uint64_t ready, gone;              /* subscriptions; subscribers */
+	uint64_t sequence;                 /* of the next message, which starts with it */
+	uint64_t start_ns, start_sequence; /* for publishing at the requested rate */
+	uint64_t ready, gone;              /* subscribed, and disconnected, subscribers */
 	bool blocked;                      /* no room until a callback reports some */
-	bool is_again;                     /* the message is published again */
-	uint8_t *payload;                  /* of each slot; without --mode unbuffered of one */
+	bool is_again;                     /* the message is being published again */
+	uint8_t *payload;                  /* of each slot; without --mode unbuffered, of one */
 	size_t stride;
 	uint16_t unused[SLOTS]; /* slots */
 	unsigned unused_count;
@@ -58,7 +58,7 @@ static int publish_copy(int flags)
 				      flags, NULL);
 }
 
-/* The slot at the top is the message's until it is published. */
+/* The message holds the top slot until it is published. */
 static int publish_reference(int flags)
 {
 	if (run.unused_count == 0)
@@ -74,7 +74,7 @@ static int publish_reference(int flags)
 	return rc;
 }
 
-/* How many more messages are due in this turn, of the rate that was asked for. */
+/* Messages due in this turn at the requested rate. */
 static uint64_t due(uint64_t now_ns)
 {
 	uint64_t done = run.sequence - run.start_sequence, by_now = done + BURST;
@@ -114,7 +114,7 @@ static int arm(void *arg, struct plx_sleep *sleep)
 	return run.blocked || run.step == STEP_WAIT || run.step == STEP_DONE ? 0 : -EAGAIN;
 }
 
-/* Messages that are late by now are not made up for. */
+/* Late messages are not caught up. */
 static void start_rate(void)
 {
 	run.start_ns = plx_loop_now_ns();
@@ -193,12 +193,12 @@ static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason 
 	if (run.step != STEP_WARMUP && run.step != STEP_MEASURE)
 		return;
 	netio_subscriber_stats(subscriber, &stats);
-	if (stats.missed[NETIO_GAP_DISCONNECTED]) { /* which it asked for */
+	if (stats.missed[NETIO_GAP_DISCONNECTED]) { /* as its policy requests */
 		plx_app_say("a subscriber that was too slow was disconnected");
 		return;
 	}
 	fprintf(stderr, "netio-pubsub-bench: a subscriber went away: %s\n", why);
-	run.status = 1; /* the figures are not those of as many */
+	run.status = 1; /* the figures are for fewer subscribers */
 	if (++run.gone == pubsub_conf.subscribers)
 		fail("none is left");
 }
@@ -215,7 +215,7 @@ static void on_unbuffered_available(struct netio_unbuffered_publish_socket *sock
 
 static void on_published(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
 {
-	/* If a message is published again, the slot at the top is its own. */
+	/* If a message is published again, it already holds the top slot. */
 	if (run.is_again && run.unused_count) {
 		run.unused[run.unused_count] = run.unused[run.unused_count - 1];
 		run.unused[run.unused_count - 1] = (uint16_t)key;
@@ -277,7 +277,7 @@ int pubsub_publish(void)
 {
 	unsigned slots = pubsub_conf.mode == PUBSUB_UNBUFFERED ? SLOTS : 1;
 
-	if (slots > 1 && pubsub_conf.size > 1 << 20) /* 256 MiB of them at most */
+	if (slots > 1 && pubsub_conf.size > 1 << 20) /* at most 256 MiB */
 		slots = 16;
 	while (run.unused_count < slots) {
 		run.unused[run.unused_count] = (uint16_t)run.unused_count;

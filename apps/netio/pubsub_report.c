@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What either side of netio-pubsub-bench has to tell: on standard output, and in --json. */
+/* The results of either side of netio-pubsub-bench: on standard output, and in --json. */
 #include "pubsub.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 
-/* object: is given up here. Return: 0; -errno. */
+/* object: released. Return: 0; -errno. */
 static int write_json(json_t *object)
 {
 	int rc = plx_app_write_json(pubsub_conf.json_path, object);

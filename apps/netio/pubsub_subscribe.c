@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribers of netio-pubsub-bench, each with its own connection. */
+/* The subscribers of netio-pubsub-bench, each on a separate connection. */
 #include "pubsub.h"
 
 #include <math.h>
@@ -10,14 +10,14 @@
 struct member {
 	struct netio_subscribe_socket socket;
 	uint64_t messages, bytes;
-	uint64_t next;   /* sequence number */
-	uint64_t wrong;  /* messages with another one */
+	uint64_t next;   /* expected sequence number */
+	uint64_t wrong;  /* messages out of sequence */
 	uint64_t missed; /* as on_gap reports */
-	/* Messages that come in one turn came together: what came in the one that counting begins
-	 * with is not counted. */
+	/* Messages of one turn arrived together, so those of the turn in which counting starts do
+	 * not count. */
 	bool is_counting;
-	uint64_t begin_ns, last_ns; /* the first may be one to come */
-	uint64_t begin_messages;    /* until then */
+	uint64_t begin_ns, last_ns; /* begin may be the time of the first message to come */
+	uint64_t begin_messages;    /* before begin_ns */
 };
 
 static struct netio_context ctx;
@@ -64,7 +64,7 @@ static void on_gap(struct netio_publisher *publisher, const struct netio_gap *ga
 	member->next += gap->last - gap->first + 1;
 }
 
-/* Of conflated ones only the order of each tag is kept. */
+/* Conflated messages only keep the order per tag. */
 static bool is_off(const struct member *member, uint64_t sequence)
 {
 	if (pubsub_conf.policy == NETIO_POLICY_CONFLATE && pubsub_conf.tags > 1)
@@ -85,7 +85,7 @@ static void count(struct member *member, uint64_t now_ns)
 	member->last_ns = now_ns;
 }
 
-/* The first message is whichever was published next. */
+/* The first message may have any sequence number. */
 static void on_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
 	struct member *member = socket->data;
@@ -138,7 +138,7 @@ static int start_all(void)
 	return 0;
 }
 
-/* Of the one that got the fewest; 0: of one not long enough. */
+/* Of the slowest subscriber; 0: one ran too briefly. */
 static double least_per_s(void)
 {
 	double least = HUGE_VAL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-recv: counts the messages that NetIO sockets send it, buffered or not. A listening socket
- * with callbacks, and the far end of netio-throughput.
+/* netio-recv: counts messages from NetIO sockets, buffered or not. A listening socket with
+ * callbacks, and the peer of netio-throughput.
  *
  * Try it:  netio-recv --listen 127.0.0.1:12345
  *          netio-throughput --connect 127.0.0.1:12345 */
@@ -48,7 +48,7 @@ static const struct plx_app app = {
 
 struct peer {
 	struct bench_count count;
-	struct netio_msg asked; /* a question that there was no room to answer; tag 0: none */
+	struct netio_msg asked; /* a request that found no room for its answer; tag 0: none */
 };
 
 static void on_established(struct netio_recv_socket *socket)
@@ -90,7 +90,7 @@ static int answer(struct netio_recv_socket *socket, const struct netio_msg *msg)
 	return netio_reply(socket, &peer->count, sizeof(peer->count));
 }
 
-/* Who asks waits for the answer before the next question; another one is left out. */
+/* A peer waits for the answer before its next request; others are dropped. */
 static void asked(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
 	struct peer *peer = socket->data;
@@ -148,7 +148,7 @@ static int serve(void)
 		return 1;
 	plx_app_say("listening on %s:%u", host, netio_listen_socket_port(&socket));
 	netio_run(&ctx.evloop);
-	netio_drain(&ctx.evloop, DRAIN_NS); /* told in the log where it takes longer */
+	netio_drain(&ctx.evloop, DRAIN_NS); /* logs it if it takes longer */
 	return netio_fini(&ctx) ? 1 : 0;
 }
 

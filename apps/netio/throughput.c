@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio-throughput: how many messages a second a NetIO socket carries to netio-recv, by size. What
- * counts is what the receiver has counted, by its own clock. */
+/* netio-throughput: messages per second from a NetIO socket to netio-recv, by size. The figures are
+ * the receiver's counts by the receiver's clock. */
 #include "throughput.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BURST       64 /* messages of one turn */
+#define BURST       64 /* messages per turn */
 #define WARMUP_NS   (50 * PLX_NS_PER_MS)
 #define PATIENCE_NS (10 * PLX_NS_PER_S)
 
@@ -23,10 +23,10 @@ static struct run {
 	uint64_t size;
 	uint8_t *payload;
 	bool blocked;      /* no room until a callback reports some */
-	bool question_due; /* the count is to be asked for */
+	bool question_due; /* the next request for the count is due */
 	bool in_flight;    /* an echo */
 	uint64_t steps, steps_seen;
-	uint64_t sent_ns; /* of the echo that is awaited */
+	uint64_t sent_ns; /* of the echo in flight */
 	struct bench_count first;
 	struct throughput_row row;
 	struct plx_hist rtt_ns;
@@ -55,7 +55,7 @@ static bool took(int rc)
 	return false;
 }
 
-/* The question goes the way of the messages, so its answer counts all that were sent before. */
+/* The request follows the messages on the connection, so its answer counts all of them. */
 static int ask(void)
 {
 	if (!took(throughput_ask(BENCH_TAG_COUNT, "", 0)))
@@ -92,7 +92,7 @@ static int send_some(void *arg, uint64_t now_ns)
 	return sent;
 }
 
-/* Room and answers come by the link, and steps by timers: those wake the lcore. */
+/* The link reports room and answers, and timers advance steps: both wake the lcore. */
 static int arm(void *arg, struct plx_sleep *sleep)
 {
 	bool may_send = run.question_due || run.step == STEP_WARMUP || run.step == STEP_SEND;
@@ -174,7 +174,7 @@ void throughput_answered(const struct netio_msg *msg)
 	on_count(&count);
 }
 
-/* Somebody who does not answer any more is not waited for. */
+/* Gives up a peer that stopped answering. */
 static void on_watch(void *data)
 {
 	if (run.steps == run.steps_seen)
@@ -182,7 +182,7 @@ static void on_watch(void *data)
 	run.steps_seen = run.steps;
 }
 
-/* What the socket tells ----------------------------------------------------------------------- */
+/* Socket callbacks ---------------------------------------------------------------------------- */
 
 void throughput_established(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of netio-throughput share. */
+/* Shared by the files of netio-throughput. */
 #ifndef NETIO_THROUGHPUT_H
 #define NETIO_THROUGHPUT_H
 
@@ -10,7 +10,7 @@
 
 enum throughput_mode { MODE_BUFFERED, MODE_UNBUFFERED, MODE_REFERENCE, MODE_PING };
 
-/** What the command line asked for. */
+/** The parsed command line. */
 struct throughput_conf {
 	const char *connect;
 	const char *sizes_text, *json_path;
@@ -24,14 +24,14 @@ struct throughput_conf {
 extern struct throughput_conf throughput_conf;
 extern const struct plx_app throughput_app;
 
-/** The socket that the mode asks for; throughput_socket.c. Return: 0; else plx_error(). */
+/** Connect the socket of the chosen mode; throughput_socket.c. Return: 0; else plx_error(). */
 int throughput_connect(struct netio_eventloop *evloop);
 
-/** A message that counts; a question. Return: enum netio_status, or another -errno. */
+/** Send a counted message or a request. Return: enum netio_status, or another -errno. */
 int throughput_send(const void *data, size_t len);
 int throughput_ask(netio_tag_t tag, const void *data, size_t len);
 
-/** What it tells; throughput.c. */
+/** Callbacks from the socket; throughput.c. */
 void throughput_established(void);
 void throughput_refused(const char *why);
 void throughput_closed(const char *why);
@@ -40,7 +40,7 @@ void throughput_answered(const struct netio_msg *msg);
 
 struct throughput_row {
 	uint64_t size_bytes;
-	uint64_t messages, bytes; /**< that the receiver counted */
+	uint64_t messages, bytes; /**< as counted by the receiver */
 	uint64_t elapsed_ns;      /**< between its two counts */
 	const struct plx_hist *rtt_ns;
 };
@@ -48,10 +48,10 @@ struct throughput_row {
 /** Print a row, and keep it for throughput_write. */
 void throughput_print(const struct throughput_row *row);
 
-/** Make the file that was asked for, before anything is measured. Return: 0; -errno. */
+/** Create the output file, before anything is measured. Return: 0; -errno. */
 int throughput_open(void);
 
-/** Write the rows that there are to the file that was asked for, if one was. Return: 0; -EIO. */
+/** Write the rows to the output file, if any. Return: 0; -EIO. */
 int throughput_write(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of netio-throughput, and what it prints and writes. */
+/* The command line and the output of netio-throughput. */
 #include "throughput.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The socket of netio-throughput, of one kind or the other. */
+/* The socket of netio-throughput, buffered or not. */
 #include "throughput.h"
 
 static struct netio_send_socket unbuffered;
