@@ -28,7 +28,7 @@ struct call_conf {
 #define CALL_IN_FLIGHT_MAX 1000000
 #define CALL_OPEN_LOOP_MAX 65536 /* calls in flight, unless --in-flight is given */
 
-/** The command line. call_conf is valid once plx_app_start has run. */
+/** The command line. call_asked is valid once plx_app_start has run. */
 extern const struct plx_app call_app;
 extern struct call_conf *const call_asked;
 

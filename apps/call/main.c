@@ -19,7 +19,7 @@
 #define DRAIN_NS (500 * PLX_NS_PER_MS)
 #define PAUSE_NS PLX_NS_PER_MS /* before the next try, if the service gives no time */
 
-/* The reply of a single call. The loop runs until is_done. */
+/* The reply of a single call. The loop runs until `done`. */
 struct reply {
 	enum plx_rpc_status status;
 	uint32_t code;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the options of plx-params say together: nothing is asked of a service that cannot be meant,
- * and none is taken that has no effect. */
+/* Checking options together: impossible requests and options without effect are refused before a
+ * service is called. */
 #include "params.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static bool has_kind(const struct params_conf *conf)
 	return has;
 }
 
-/* Return: 0; -EINVAL what is for another command was given. */
+/* Return: 0; -EINVAL an option of another command was given. */
 static int check_company(const struct params_conf *conf)
 {
 	const struct {
@@ -90,8 +90,8 @@ static int check_names(const struct params_conf *conf)
 	return rc ? rc : check_name("--below", conf->below);
 }
 
-/* What is made, and set ---------------------------------------------------------------------------
- */
+/* Values to define and set
+ * ------------------------------------------------------------------------ */
 
 static int read_kind(const struct params_conf *conf, struct param_kind *kind)
 {
@@ -134,7 +134,7 @@ static int read_definition(struct params_conf *conf)
 	return rc ? plx_fail(EINVAL, "--value: %s", plx_error()) : 0;
 }
 
-/* The service knows what type it is. */
+/* The service knows the type. */
 static int read_value(struct params_conf *conf)
 {
 	if (!conf->value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of the commands: one at a time. */
+/* Calls of the commands, one at a time. */
 #include "params.h"
 
 #include "plx_lcore.h"
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ERROR_MAX  250                 /* bytes of a service's text that are shown */
-#define TEXT_BYTES (4 * ERROR_MAX + 1) /* as they are shown */
+#define ERROR_MAX  250                 /* bytes of a service's error text that are shown */
+#define TEXT_BYTES (4 * ERROR_MAX + 1) /* as shown */
 
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
@@ -26,7 +26,7 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 	plx_loop_quit();
 }
 
-/* Printed as it is, it would reach the terminal: units and values of others may be in it. */
+/* Escaped for the terminal: the text may contain other clients' units and values. */
 static const char *readable(const struct answer *answer, char text[TEXT_BYTES])
 {
 	FILE *out = fmemopen(text, TEXT_BYTES, "w");
@@ -39,7 +39,7 @@ static const char *readable(const struct answer *answer, char text[TEXT_BYTES])
 	return text;
 }
 
-/* Why there is no service; it is not known while the first attempt goes on. */
+/* Why no service is up; unknown during the first attempt. */
 static const char *trouble(const struct plx_rpc_client *client)
 {
 	const char *text = plx_rpc_client_trouble(client);
@@ -70,7 +70,7 @@ static int check_answer(struct plx_rpc_client *client, const char *what,
 			answer->may_have_run ? "it may have been done" : "nothing was done");
 }
 
-/* Of a static one: a signal may end the wait for a call before the call. */
+/* The state is static: a signal may end the wait before the call ends. */
 int params_call(struct plx_rpc_client *client, const char *what, uint32_t method, bool once,
 		const void *data, size_t length, struct answer *answer_out)
 {

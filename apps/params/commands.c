@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the command line asks of a service. */
+/* The commands: each calls a service and shows the reply. */
 #include "params.h"
 
 #include "watch.h"

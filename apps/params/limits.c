@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits of a parameter, and the alarms that they raise. */
+/* A parameter's limits, and the alarms that they raise. */
 #include "param.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ const char *param_kind_set_unit(struct param_kind *kind, const void *unit, size_
 	return NULL;
 }
 
-/* Units are printed: nothing in them steers a terminal. */
+/* Units are printed, so they must not control the terminal. */
 static bool has_control_characters(const char *text)
 {
 	for (; *text; text++) {
@@ -41,7 +41,7 @@ static bool has_control_characters(const char *text)
 	return false;
 }
 
-/* The limits that raise an alarm. side: 1 a value above raises it, -1 one below. */
+/* Limits that raise an alarm. side: 1 if a value above raises it, -1 if a value below does. */
 static const struct alarm_limit {
 	enum param_limit limit, end, opposite;
 	int side, level;
@@ -57,7 +57,7 @@ static const struct alarm_limit {
 	 "the high warning is not below the maximum: no value that is taken raises it"},
 };
 
-/* Whether a value can be beyond that limit and not beyond the end. */
+/* Whether a value can exceed that limit without exceeding the range. */
 static bool reaches(const struct param_kind *kind, enum param_limit limit, enum param_limit end,
 		    int side)
 {
@@ -65,7 +65,7 @@ static bool reaches(const struct param_kind *kind, enum param_limit limit, enum 
 	       side * param_value_compare(&kind->limit[end], &kind->limit[limit]) > 0;
 }
 
-/* Whether a value is within a limit by less than the hysteresis. */
+/* Whether a value is inside a limit by less than the hysteresis. */
 static bool is_near(const struct param_kind *kind, const struct param_value *limit, int side,
 		    const struct param_value *value)
 {
@@ -75,7 +75,7 @@ static bool is_near(const struct param_kind *kind, const struct param_value *lim
 		return false;
 	if (kind->type == PARAM_REAL)
 		return side * (limit->real - value->real) < hysteresis->real;
-	/* As it is within, the distance fits. */
+	/* The value is inside, so the distance fits. */
 	return (side > 0 ? (uint64_t)limit->integer - (uint64_t)value->integer
 			 : (uint64_t)value->integer - (uint64_t)limit->integer) <
 	       (uint64_t)hysteresis->integer;
@@ -199,7 +199,7 @@ const char *param_alarm_check(const struct param_alarm *alarm)
 	return NULL;
 }
 
-/* held: the level before, which the hysteresis keeps. */
+/* held: the previous level, which the hysteresis keeps. */
 static int level_of(const struct param_kind *kind, const struct param_value *value, int held)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(alarm_limits); i++) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define AGAIN_NS (50 * PLX_NS_PER_MS) /* where the service does not say when */
+#define AGAIN_NS (50 * PLX_NS_PER_MS) /* if the service gives no time */
 
 static void call(struct listing *listing);
 
@@ -71,7 +71,7 @@ static void take_page(struct listing *listing, const struct plx_rpc_result *resu
 		end(listing);
 }
 
-/* What this service will say to the same request for ever. */
+/* Whether the service will always answer this request so. */
 static bool is_final(enum plx_rpc_status status)
 {
 	return status == PLX_RPC_ERROR || status == PLX_RPC_UNKNOWN || status == PLX_RPC_DENIED ||
@@ -90,7 +90,7 @@ static void on_page(const struct plx_rpc_result *result, void *arg)
 				       plx_rpc_status_name(result->status)));
 	else if (result->status != PLX_RPC_OK)
 		wait_for_more(listing, result->retry_after_ns);
-	else if (listing->anew) /* the page may be older than what it began anew for */
+	else if (listing->anew) /* the page may predate what triggered the restart */
 		begin(listing);
 	else
 		take_page(listing, result);

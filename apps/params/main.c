@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-params: a store of parameters and alarms, as a service, and what asks it.
+/* plx-params: a store of parameters and alarms as a service, and its command line client.
  *
  * Try it:  plx-params --serve /tmp/params.db --listen 127.0.0.1:7100
  *          plx-params --connect 127.0.0.1:7100 --define hv/rack1/voltage --type real --value 1500
@@ -14,7 +14,7 @@
 
 #define DRAIN_NS (500 * PLX_NS_PER_MS)
 
-/* The disk's thread is not to take the lcore's CPU, if there is another one. */
+/* The disk's thread must not use the lcore's CPU if there is another one. */
 static void leave_out_own(cpu_set_t *cpus)
 {
 	if (CPU_COUNT(cpus) > 1)
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 {
 	cpu_set_t cpus;
 	int known = sched_getaffinity(0, sizeof(cpus),
-				      &cpus); /* as it was before it became an lcore */
+				      &cpus); /* as before this thread became an lcore */
 	int status = plx_app_start(argc, argv, &params_app);
 	int rc;
 

@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LIST_LOOKS  500 /* parameters that one call of list looks at: it holds up all others */
+#define LIST_LOOKS  500 /* parameters scanned per call of list, which delays all other calls */
 #define RETRY_NS    PLX_NS_PER_MS
-#define MAY_FAIL(x) ((void)(x)) /* the service itself tells the client */
+#define MAY_FAIL(x) ((void)(x)) /* the library tells the client */
 
 static struct store *store;
 static struct journal *journal;
@@ -36,13 +36,13 @@ static void reply_revision(struct plx_rpc_request *request, uint64_t revision)
 	MAY_FAIL(plx_rpc_reply(request, &little, sizeof(little)));
 }
 
-/* Nothing was changed. */
+/* For a change that was not made. */
 static void refuse_without_memory(struct plx_rpc_request *request)
 {
 	MAY_FAIL(plx_rpc_refuse(request, PLX_RPC_OVERLOADED, RETRY_NS));
 }
 
-/* Return: whether a change may be made: nothing is changed that could not be written. */
+/* Return: whether a change may be made: only if it can also be written. */
 static bool may_change(struct plx_rpc_request *request)
 {
 	int rc = journal_reserve(journal);
@@ -86,8 +86,8 @@ static void on_get(struct plx_rpc_request *request, const void *data, uint32_t l
 		MAY_FAIL(plx_rpc_reply(request, record, record_write(param, false, record)));
 }
 
-/* The value as the parameter's type is. text: where one that is read ends with a NUL. Return:
- * whether it is one. */
+/* Read a value of the parameter's type. text: gets a NUL-terminated copy of a value sent as text.
+ * Return: whether it is valid. */
 static bool read_value(const struct set_order *order, enum param_type type,
 		       char text[PARAM_TEXT_MAX + 1], struct param_value *out)
 {
@@ -165,7 +165,7 @@ static void on_define(struct plx_rpc_request *request, const void *data, uint32_
 		change(request, param, false, order.is_durable);
 }
 
-/* Return: the parameter that the order names; NULL: it was answered. */
+/* Return: the parameter that the order names; NULL: the request was answered. */
 static const struct param *named(struct plx_rpc_request *request, const void *data, uint32_t length,
 				 bool *durable_out)
 {
@@ -193,7 +193,7 @@ static void on_remove(struct plx_rpc_request *request, const void *data, uint32_
 	if (!param)
 		return;
 	last = *param;
-	last.revision = store_revision(store) + 1; /* of what follows */
+	last.revision = store_revision(store) + 1; /* of the change that follows */
 	change(request, &last, true, durable);
 	store_remove(store, param);
 }
@@ -205,14 +205,14 @@ static void on_ack(struct plx_rpc_request *request, const void *data, uint32_t l
 
 	if (!param)
 		return;
-	/* Where nothing is new nobody is told, but what it rests on may not be on the disk yet. */
+	/* Nothing changed, so nothing is published; but the state may not be on the disk yet. */
 	if (store_acknowledge(store, param, param_now_ns()))
 		change(request, param, false, durable);
 	else
 		write_down(request, param, false, durable);
 }
 
-/* What list looks at next; NULL: the names that begin with the prefix are over. */
+/* The parameter if it is below the prefix; NULL: the end of the prefix. */
 static const struct param *in_reach(const struct param *param, const struct list_order *order)
 {
 	return param && param->name_length >= order->prefix_length &&
@@ -228,7 +228,7 @@ static bool is_listed(const struct param *param, const struct list_order *order)
 	       (!(order->flags & WIRE_ALARMS) || param->alarm.state != ALARM_NONE);
 }
 
-/* Return: the last one that was looked at, where there are more; else NULL. */
+/* Return: the last parameter scanned, if there are more; else NULL. */
 static const struct param *fill_page(struct page *page, const struct list_order *order)
 {
 	const struct param *last = NULL, *param;
@@ -268,8 +268,8 @@ static void on_watch(struct plx_rpc_request *request, const void *data, uint32_t
 	MAY_FAIL(plx_rpc_reply(request, &port, sizeof(port)));
 }
 
-/* All of them ------------------------------------------------------------------------------------
- */
+/* The table
+ * -------------------------------------------------------------------------------------- */
 
 static const struct plx_rpc_method methods[] = {
 	{.id = PARAMS_GET, .name = "params.get", .handler = on_get, .request_max = PARAM_NAME_MAX},

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the service does when it is called: see wire.h. Thread: the lcore of the store. */
+/* The service's methods: see wire.h. Thread: the store's lcore. */
 #ifndef METHODS_H
 #define METHODS_H
 
 #include "journal.h"
 
-/** Register all methods, on that store and journal: they outlive the last call. One service.
+/** Register all methods for that store and journal, which must outlive the last call. For one
+ * service only.
  * Return: 0; -ENOMEM. */
 int methods_add(struct plx_rpc_service *service, struct store *store, struct journal *journal);
 

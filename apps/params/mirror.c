@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ways lead here, and what comes by one may be older than what came by the other: for each
- * parameter it is put in order by its revisions. These only rise as long as the service lives; of a
- * next life all that differs is news. */
+/* Updates come by two paths, and one path may deliver older ones than the other: they are ordered
+ * by revision per parameter. Revisions only rise during one run of the service; after a restart
+ * every difference is news. */
 #include "mirror.h"
 
 #include "wire.h"
@@ -12,10 +12,10 @@
 #include <sys/queue.h>
 
 struct known {
-	struct param param; /* its name and its text are the entry's own */
+	struct param param; /* the entry owns its name and text */
 	char *text;
-	uint64_t listing; /* the number of the one in which the service spoke of it last */
-	bool removed;     /* kept until the list is whole: a page may be older than that */
+	uint64_t listing; /* the latest listing in which the service reported it */
+	bool removed;     /* kept until the listing is complete, because a page may be older */
 	TAILQ_ENTRY(known) link;
 	char name[];
 };
@@ -23,10 +23,10 @@ struct known {
 TAILQ_HEAD(known_queue, known);
 
 struct mirror {
-	void *by_name; /* struct known, of tsearch */
+	void *by_name; /* struct known, for tsearch */
 	struct known_queue all;
-	uint64_t listing; /* each has a number, and so has each loss */
-	uint64_t lost;    /* entries of before that number are of an earlier life */
+	uint64_t listing; /* counts listings and losses */
+	uint64_t lost;    /* entries with a lower number are from an earlier run */
 	bool lists;
 	uint32_t count;
 };
@@ -84,7 +84,7 @@ static struct known *find(const struct mirror *mirror, const struct param *param
 	return found ? *found : NULL;
 }
 
-/* Return: NULL: no memory. */
+/* Return: NULL: out of memory. */
 static struct known *add(struct mirror *mirror, const struct param *param)
 {
 	struct known *entry = calloc(1, sizeof(*entry) + param->name_length);
@@ -103,7 +103,7 @@ static struct known *add(struct mirror *mirror, const struct param *param)
 	return entry;
 }
 
-/* Return: false: no memory, and it is as it was. */
+/* Return: false: out of memory; the entry is unchanged. */
 static bool update(struct known *entry, const struct param *param)
 {
 	char *text = NULL;
@@ -144,7 +144,7 @@ static int take_new(struct mirror *mirror, const struct param *param, bool remov
 	return !removed;
 }
 
-/* Two lives from one file, such as a backup, count their revisions alike. */
+/* Two runs on copies of one file, such as a backup, use the same revisions. */
 static bool differs(const struct param *a, const struct param *b)
 {
 	uint8_t x[WIRE_RECORD_MAX], y[WIRE_RECORD_MAX];

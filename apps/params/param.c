@@ -132,7 +132,8 @@ int param_real_digits(double value)
 {
 	char text[NUMBER_TEXT];
 
-	/* Normal numbers: %g drops the zeros of 15 digits. Subnormal ones have fewer digits. */
+	/* Normal numbers: %g drops trailing zeros of 15 digits. Subnormal ones have fewer digits.
+	 */
 	for (int digits = fabs(value) < DBL_MIN ? 1 : 15; digits < 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);
 		if (strtod(text, NULL) == value)

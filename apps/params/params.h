@@ -6,14 +6,14 @@
 #include "plx_app.h"
 #include "plx_rpc.h"
 
-/** What the command line asked for: one of serve and the commands is set. */
+/** The parsed command line: either serve or one command is set. */
 struct params_conf {
 	const char *serve, *listen, *service;
-	uint64_t publish_port; /**< 0: a free one */
+	uint64_t publish_port; /**< 0: any free port */
 	const char *get, *set, *define, *remove, *ack;
 	bool list, alarms, watch;
 	const char *value;
-	unsigned type; /**< enum param_type, less 1 */
+	unsigned type; /**< enum param_type minus 1 */
 	const char *unit;
 	const char *limits[LIMIT_COUNT]; /**< NULL: none */
 	bool latch;
@@ -24,22 +24,22 @@ struct params_conf {
 	bool json;
 	uint64_t deadline_ns;
 
-	/* What these say, once they were checked. */
+	/* The options' values, once checked. */
 	struct param_kind new_kind;   /**< of --define */
-	struct param_value new_value; /**< of --define; of --set as a text */
+	struct param_value new_value; /**< of --define; of --set as text */
 };
 
-/** Whether the options make sense together. Return: 0; -EINVAL. */
+/** Check the options together. Return: 0; -EINVAL. */
 int params_check(struct params_conf *conf);
 
-/** The command line, and what it asked for once plx_app_start has run. */
+/** The command line. params_asked is valid once plx_app_start has run. */
 extern const struct plx_app params_app;
 extern const struct params_conf *const params_asked;
 
-/** Do what the command line asks of a service. Thread: the main lcore. Return: 0; -errno. */
+/** Run the command on a service. Thread: the main lcore. Return: 0; -errno. */
 int params_command(const struct params_conf *conf);
 
-/** What a call has brought; answer_let_go when it is not needed any more. */
+/** The result of a call; release it with answer_let_go. */
 struct answer {
 	enum plx_rpc_status status;
 	uint32_t code;
@@ -49,20 +49,20 @@ struct answer {
 	struct plx_buf *message;
 };
 
-/** Call a method, and turn the loop until it is done. once: it runs at most once, also where the
- * link has to be made anew. Return: 0 a reply; -EIO no reply, or an error of the service: `what`
- * and its text; -EINTR a signal. */
+/** Call a method, and turn the loop until it is done. once: never repeat it, even if the link must
+ * reconnect. Return: 0 a reply; -EIO no reply, or an error of the service, with a text that starts
+ * with `what`; -EINTR a signal. */
 int params_call(struct plx_rpc_client *client, const char *what, uint32_t method, bool once,
 		const void *data, size_t length, struct answer *answer_out);
 void answer_let_go(struct answer *answer);
 
-/** Show a parameter, as a line or as JSON. Return: 0; -EIO it could not be written. */
+/** Print a parameter, as a line or as JSON. Return: 0; -EIO it could not be written. */
 int show_param(const struct param *param);
 
-/** A line of its own for each, at once. Return: as show_param. */
+/** Print one line for each change, at once. Return: as show_param. */
 int show_change(const struct param *param, bool removed);
 
-/** Show many: begin, each, and end, which returns as show_param. */
+/** Print a list: begin, each parameter, end. end returns as show_param. */
 void show_begin(void);
 void show_one(const struct param *param);
 int show_end(void);

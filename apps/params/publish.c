@@ -5,7 +5,7 @@
 #include "plx_app.h"
 #include "wire.h"
 
-#define TIMEOUT_NS (100 * PLX_NS_PER_US) /* a page that is not full leaves then */
+#define TIMEOUT_NS (100 * PLX_NS_PER_US) /* a partly filled page is sent then */
 
 static struct netio_context context;
 static struct netio_publish_socket publisher;
@@ -32,7 +32,7 @@ void publish_change(const struct param *param, bool removed)
 {
 	uint8_t record[WIRE_RECORD_MAX];
 
-	/* Whether anybody gets it is between them and the socket: a gap is told there. */
+	/* Delivery is between the subscribers and the socket; subscribers get gap reports. */
 	netio_buffered_publish(&publisher, param->id, record, record_write(param, removed, record),
 			       0, NULL);
 }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who watches: a publish socket of NetIO's, whose tags are the ids of parameters. Thread: the lcore
- * of the store. */
+/* Publishing to watchers: a NetIO publish socket whose tags are parameter ids. Thread: the store's
+ * lcore. */
 #ifndef PUBLISH_H
 #define PUBLISH_H
 
 #include "param.h"
 
-/** Take subscribers at that address' host, at that port; 0: at a free one. Return: 0; as
+/** Accept subscribers at that address's host and that port; 0: any free port. Return: 0; as
  * netio_publish_listen. */
 int publish_start(const char *address, unsigned port);
 
-/** Who watches it gets the record: one that is slow, the newest of each parameter. */
+/** Send the record to subscribers; slow ones get only the newest of each parameter. */
 void publish_change(const struct param *param, bool removed);
 
 unsigned publish_port(void);
 
-/** Accepts one that was not started. */
+/** Accepts a socket that was not started. */
 void publish_stop(void);
 
 #endif

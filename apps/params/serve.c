@@ -41,7 +41,7 @@ static void say_end(const struct journal_stats *stats)
 			    stats->lost == 1 ? " is" : "s are");
 }
 
-/* Durable changes are answered meanwhile. What the disk answers late still leaves. */
+/* Durable changes are still answered. Late answers from the disk are also sent. */
 static void finish(struct journal_stats *stats_out)
 {
 	bool is_late = plx_rpc_service_finish(service, DRAIN_NS) != 0;

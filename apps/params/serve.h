@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-params as a service: the store, its journal, and its methods. One lcore. */
+/* plx-params as a service: the store, its journal, and its methods, on one lcore. */
 #ifndef SERVE_H
 #define SERVE_H
 
@@ -8,7 +8,7 @@
 struct serve_conf {
 	const char *path;        /**< of the SQLite file */
 	const char *listen;      /**< host:port of the service */
-	unsigned publish_port;   /**< 0: a free one */
+	unsigned publish_port;   /**< 0: any free port */
 	const cpu_set_t *others; /**< CPUs that the journal's thread may use */
 };
 

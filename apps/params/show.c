@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parameters, for people and as JSON. */
+/* Printing parameters, for people and as JSON. */
 #include "params.h"
 
 #include <inttypes.h>
@@ -25,12 +25,12 @@ static json_t *json_of(const struct param_value *value)
 		return json_integer(value->integer);
 	case PARAM_REAL:
 		return json_real(value->real);
-	default: /* what is no UTF-8 is no JSON */
+	default: /* invalid UTF-8 is not valid JSON */
 		return json_stringn(value->text.bytes, value->text.length) ?: json_null();
 	}
 }
 
-/* What JSON cannot say is not hidden. */
+/* Text that JSON cannot represent is shown as hex. */
 static json_t *hex_of(const struct param_value *text)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -43,7 +43,7 @@ static json_t *hex_of(const struct param_value *text)
 	return json_stringn(hex, 2 * text->text.length);
 }
 
-/* In UTC, to the millisecond. */
+/* In UTC, with milliseconds. */
 static void format_time(uint64_t ns, char out[TIME_TEXT])
 {
 	time_t seconds = (time_t)(ns / PLX_NS_PER_S);
@@ -93,7 +93,7 @@ static json_t *object_of(const struct param *param)
 	return object;
 }
 
-/* Of a service, which is not to steer the terminal. */
+/* Text from a service, which must not control the terminal. */
 static void show_text(const char *text, size_t length)
 {
 	plx_app_put_text(stdout, text, length, "");
@@ -128,7 +128,7 @@ static void show_line(const struct param *param)
 	puts(")");
 }
 
-/* What stands between the parts of an object. */
+/* Separators between the parts of an object. */
 struct layout {
 	const char *begin, *colon, *comma, *end;
 };
@@ -137,7 +137,7 @@ static const struct layout of_line = {"{", ":", ",", "}"};
 static const struct layout of_get = {"{\n  ", ": ", ",\n  ", "\n}"};
 static const struct layout of_list = {"\n  {\n    ", ": ", ",\n    ", "\n  }"};
 
-/* One member at a time: jansson has one precision for all numbers that it writes in one go. */
+/* One member at a time: jansson uses one precision for all numbers of a dump. */
 static void print_member(json_t *value)
 {
 	size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Watching: changes are subscribed to first, and then all is listed, so that none is missed
- * between. A mirror of what was shown puts in order what comes by the two ways. */
+/* Watching: subscribes to changes first and lists everything after that, so none is missed in
+ * between. A mirror of what was shown orders the updates of both paths. */
 #include "watch.h"
 
 #include "listing.h"
@@ -25,9 +25,9 @@ static struct {
 	const char *below;
 	char host[PLX_ADDRESS_MAX];
 	unsigned port;
-	bool asks;    /* where it publishes now */
-	bool is_gone; /* and that was said */
-	bool ends;    /* nothing is said any more */
+	bool asks;    /* asking for the port it publishes at */
+	bool is_gone; /* and this was reported */
+	bool ends;    /* report nothing more */
 	int rc;
 } seen;
 
@@ -90,8 +90,8 @@ static void on_failed(int rc, void *arg)
 /* The subscription -------------------------------------------------------------------------------
  */
 
-/* Once each time, however often it is tried. On standard error: what is shown may be read by a
- * program. */
+/* Report once per loss, however many attempts follow. On standard error: a program may read
+ * standard output. */
 static void say_gone(bool is_gone)
 {
 	if (seen.ends || is_gone == seen.is_gone)
@@ -117,7 +117,7 @@ static void on_lost(struct netio_publisher *publisher,
 
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
-	if (gap->reasons != NETIO_GAP_BIT(NETIO_GAP_CONFLATED)) /* else the newest came */
+	if (gap->reasons != NETIO_GAP_BIT(NETIO_GAP_CONFLATED)) /* otherwise the newest arrived */
 		listing_once_more(&seen.listing);
 }
 
@@ -139,11 +139,11 @@ static void on_message(struct netio_subscribe_socket *socket, const struct netio
 		take(&param, removed);
 }
 
-/* Of all, whatever is watched: which ids are below a name changes. */
+/* Subscribe to everything, because the set of ids below a name changes. */
 static const struct netio_subscription everything = {
 	.tag = 1, .last = UINT64_MAX, .policy = NETIO_POLICY_CONFLATE};
 
-/* A service that was started anew may publish at another port. */
+/* A restarted service may publish at another port. */
 static void use_port(unsigned port)
 {
 	if (port == seen.port)
@@ -172,7 +172,7 @@ static void on_port(const struct plx_rpc_result *result, void *arg)
 	unsigned port = 0;
 
 	seen.asks = false;
-	if (result->status != PLX_RPC_OK) /* the next attempt to connect asks again */
+	if (result->status != PLX_RPC_OK) /* the next connection attempt asks again */
 		return;
 	wrong = read_port(result->data, result->length, &port);
 	if (wrong)
@@ -255,7 +255,7 @@ static void on_reader_left(int fd, uint32_t events, void *arg)
 	fail(plx_fail(EPIPE, "standard output: %s", plx_app_stream_error(EPIPE)));
 }
 
-/* Changes may be rare: a reader that leaves is noticed without one. A file has none.
+/* Changes may be rare, so watch for a reader that leaves. A file has no reader.
  * Return: 0; -errno. */
 static int watch_reader(void)
 {

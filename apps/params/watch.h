@@ -4,7 +4,7 @@
 
 #include "params.h"
 
-/** Show all below a name, and each change of them, until a signal. Return: 0; -errno. */
+/** Show everything below a name, and each change, until a signal. Return: 0; -errno. */
 int watch(const struct params_conf *conf, struct plx_rpc_client *client);
 
 #endif

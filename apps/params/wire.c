@@ -3,7 +3,7 @@
 #include "wire_priv.h"
 
 #define RECORD_BYTES 48
-/* One flag for each limit, and: */
+/* One flag per limit, and: */
 #define FLAG_LATCH   (1u << LIMIT_COUNT)
 #define FLAG_REMOVED (2u << LIMIT_COUNT)
 #define FLAGS        ((4u << LIMIT_COUNT) - 1)
@@ -160,7 +160,7 @@ const char *page_read(const uint8_t *in, size_t length, struct list_place *place
 		return "a page does not say where to go on";
 	if (in[1] || !is_zero(in + 4, 4))
 		return "a page has flags that nobody knows";
-	/* Else a service could keep its client listing for ever. */
+	/* Otherwise a service could keep its client listing forever. */
 	if (in[0] && param_name_order(after, name, place->name, place->length) <= 0)
 		return "a page does not start after the previous one";
 	*more_out = in[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What clients ask for. */
+/* Encoding and decoding client requests. */
 #include "wire_priv.h"
 
 size_t set_write(const struct set_order *order, uint8_t *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers and bytes of what is on the wire: little-endian, anywhere. */
+/* Little-endian numbers and bytes at any alignment. */
 #ifndef WIRE_PRIV_H
 #define WIRE_PRIV_H
 
@@ -83,7 +83,7 @@ static inline uint8_t *put_bytes(uint8_t *out, const void *bytes, size_t length)
 	return out + length;
 }
 
-/** What is said to be zero may mean something later. */
+/** Fields that must be zero may get a meaning later. */
 static inline bool is_zero(const uint8_t *in, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {

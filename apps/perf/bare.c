@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The round trip of a bare cache line: what no message between these two CPUs can be quicker than.
- */
+/* The round trip of a bare cache line: the lower bound for messages between these two CPUs. */
 #include "perf.h"
 
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
-#define BARE_PAIRS  16 /* of cache lines, a round */
+#define BARE_PAIRS  16 /* pairs of cache lines per round */
 #define ARENA_BYTES (UINT32_C(1) << 20)
-#define TRIP_NS     300 /* about: for how many of them fit into the time */
+#define TRIP_NS     300 /* rough estimate, to fit trips into the time */
 #define TRIPS_LEAST 200
 #define TRIPS_WARM  50
 #define HIGHEST_NS  PLX_NS_PER_S
 #define DIGITS      3
 
-/* How the waiting side spins. Without a pause it asks for the line all the time, also while the
- * other side is about to write to it; with one it looks late. Which is quicker depends on the
+/* How the waiting side spins. Without a pause it requests the line constantly, even while the other
+ * side is about to write it; with a pause it notices late. Which is faster depends on the
  * processor. */
 enum spin { SPIN_TIGHT, SPIN_PAUSE, SPINS };
 
 struct bare {
-	_Atomic uint64_t *there[BARE_PAIRS], *back[BARE_PAIRS]; /* each has a line for itself */
-	uint64_t trips; /* over each pair, in each way to spin */
+	_Atomic uint64_t *there[BARE_PAIRS], *back[BARE_PAIRS]; /* each has its own line */
+	uint64_t trips;                                         /* per pair and way of spinning */
 };
 
-/* Acquire and release as a message has it: what was written before is seen behind. */
+/* Acquire and release as in a message: earlier writes are visible to the reader. */
 static inline PLX_ALWAYS_INLINE void wait_for(_Atomic uint64_t *line, uint64_t value,
 					      const enum spin spin)
 {
@@ -33,7 +32,7 @@ static inline PLX_ALWAYS_INLINE void wait_for(_Atomic uint64_t *line, uint64_t v
 			plx_pause();
 }
 
-/* Values go on from one way to the next. */
+/* Values continue from one way of spinning to the next. */
 static inline PLX_ALWAYS_INLINE void answer_pair(const struct bare *bare, unsigned pair,
 						 const enum spin spin)
 {
@@ -69,7 +68,7 @@ static int answer(void *arg)
 	return 0;
 }
 
-/* Both ways over one pair. Returns the quicker one's p50, and adds its trips to `all`. */
+/* Measure both ways over one pair. Returns p50 of the faster one, and adds its trips to `all`. */
 static double ask(const struct bare *bare, unsigned pair, struct plx_hist hists[SPINS],
 		  struct plx_hist *all)
 {
@@ -88,7 +87,7 @@ static double ask(const struct bare *bare, unsigned pair, struct plx_hist hists[
 	return (double)p50[quicker];
 }
 
-/* Lines of the arena, none of them twice. */
+/* Choose distinct lines of the arena. */
 static void choose_lines(struct bare *bare, char *arena, uint32_t *random)
 {
 	const uint32_t share = ARENA_BYTES / (2 * BARE_PAIRS);
@@ -126,7 +125,7 @@ static int bounce(struct bare *bare, uint32_t away, struct plx_hist *hist, doubl
 
 int bare_run(uint32_t away, uint64_t duration_ns, struct plx_hist *hist, double *p50_ns_out)
 {
-	static uint32_t random = 1; /* goes on from round to round */
+	static uint32_t random = 1; /* continues from round to round */
 	struct bare bare = {.trips = duration_ns / BARE_PAIRS / SPINS / TRIP_NS};
 	char *arena = plx_mem_alloc(ARENA_BYTES, 0, plx_lcore_node(plx_lcore_main()), NULL);
 	int rc;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-perf hop: the round trip of a message from this lcore to another one and back, through the
- * lanes of both running loops, beside that of a bare cache line between the same CPUs.
+/* plx-perf hop: the round trip of a message from this lcore to another and back, through the lanes
+ * of both running loops, compared with that of a bare cache line between the same CPUs.
  *
- *   hot       the next message leaves as soon as the one before is back
- *   quiet     it leaves gap_us later, when the lanes have gone cold
- *   idle-tcp  hot, while both loops poll an idle link over tcp */
+ *   hot       the next message is sent as soon as the previous one is back
+ *   quiet     it is sent gap_us later, when the lanes have gone cold
+ *   idle-tcp  hot, while both loops poll an idle TCP link */
 #include "hop.h"
 
 #include "plx_lcore.h"
@@ -12,7 +12,7 @@
 #define HIGHEST_NS  PLX_NS_PER_S
 #define DIGITS      3
 #define WARM_HOT    1000 /* trips that are not recorded */
-#define TRIPS_LEAST 100  /* however long it takes */
+#define TRIPS_LEAST 100  /* even if they take longer */
 #define WARM_QUIET  10
 #define LOST_NS     (5 * PLX_NS_PER_S)
 #define COLD_NS     (3 * PLX_NS_PER_MS) /* until a set of links counts as cold */
@@ -21,7 +21,7 @@
 struct hop {
 	struct hop_results results;
 	uint32_t away, round;
-	/* The run that is on. */
+	/* The current run. */
 	struct plx_hist hist;
 	uint64_t sent_tsc, stop_tsc, next_ns, trips, warm;
 	bool quiet, waiting, failed;
@@ -31,8 +31,8 @@ static void on_home(void *arg);
 
 static void on_away(void *arg)
 {
-	/* There is room: no other message is under way. Nothing is read behind arg, where the other
-	 * lcore writes: that would be one more line on the way. */
+	/* There is room: no other message is in flight. Nothing past arg is read, where the other
+	 * lcore writes; that would move one more line. */
 	if (plx_unlikely(plx_lcore_send(plx_lcore_main(), on_home, arg) != 0))
 		plx_stop();
 }
@@ -129,7 +129,7 @@ static int bounce(struct hop *hop, struct hop_row *row, bool quiet)
 	return 0;
 }
 
-/* Nanoseconds of a turn in which there is nothing to do. */
+/* Nanoseconds of an idle loop turn. */
 static double idle_turn_ns(void)
 {
 	uint64_t begin = plx_tsc();
@@ -190,7 +190,7 @@ static int run_round(struct hop *hop)
 	if (rc == 0 && hop->results.conf->with_idle_tcp)
 		rc = bounce_beside_tcp(hop);
 	if (rc || plx_lcore_send(hop->away, quit_loop, NULL) != 0)
-		plx_stop(); /* the other loop must end, whatever failed */
+		plx_stop(); /* the other loop must end in any case */
 	joined = plx_lcore_join(hop->away, PLX_NEVER, NULL);
 	return rc ? rc : joined;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of `plx-perf hop` share. */
+/* Shared by the files of `plx-perf hop`. */
 #ifndef PERF_HOP_H
 #define PERF_HOP_H
 
@@ -20,20 +20,21 @@ struct hop_results {
 	double turn_ns[PERF_ROUNDS_MAX], turn_idle_tcp_ns[PERF_ROUNDS_MAX];
 };
 
-/** Print them, and write what files were asked for. Return: 0; -EIO; -errno of a path. */
+/** Print the results and write the requested files. Return: 0; -EIO; -errno of a path. */
 int hop_report(const struct hop_results *results);
 
-/** An idle link over tcp between the loops of the main lcore and lcore away, and its listener. */
+/** An idle TCP link between the loops of the main lcore and lcore `away`, and its listener. */
 struct idle_tcp {
 	uint32_t away;
 	struct plx_listener *listener;
-	struct plx_link *link; /* of lcore away */
+	struct plx_link *link; /* of lcore `away` */
 	bool accepted, connected, failed;
 	unsigned closed;
 	char error[256];
 };
 
-/** Thread: the main lcore, outside its loop, while that of lcore away runs. Return: 0; -errno. */
+/** Thread: the main lcore, outside its loop, while the loop of lcore `away` runs. Return: 0;
+ * -errno. */
 int idle_tcp_open(struct idle_tcp *tcp, uint32_t away);
 int idle_tcp_close(struct idle_tcp *tcp);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What plx-perf hop found: as a table, JSON and a histogram. */
+/* The results of plx-perf hop: as a table, JSON and a histogram. */
 #include "hop.h"
 
 #include <string.h>
 
-#define COLD_TURNS   16   /* of a loop: a cold set of links is polled once in so many */
+#define COLD_TURNS   16   /* loop turns per poll of a cold set of links */
 #define HGRM_UNIT_NS 1000 /* .hgrm values are microseconds */
 
 /* Results ---------------------------------------------------------------------------------------
@@ -15,8 +15,8 @@ static const struct {
 	double fraction;
 } quantiles[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}};
 
-/* The ratio to the bare line of the same round, median of the rounds: the CPUs of a virtual machine
- * may be nearer in one round than in the next. */
+/* The ratio to the bare line of the same round, median of the rounds: a virtual machine's CPUs may
+ * be nearer in one round than in the next. */
 static double ratio_to_bare(const struct hop_results *hop, const struct hop_row *row)
 {
 	double ratios[PERF_ROUNDS_MAX];
@@ -74,8 +74,8 @@ static json_t *row_json(const struct hop_results *hop, const struct hop_row *row
 			 "ratio", ratio_to_bare(hop, row));
 }
 
-/* What a cold poll takes, and what it adds to a trip. A message finds each of the two lcores in a
- * poll as often as its share of the time says, and waits for half of it. */
+/* The duration of a cold poll, and what it adds to a trip. A message meets each lcore in a poll
+ * with the probability of the poll's share of time, and then waits half a poll. */
 static void set_cold_poll(json_t *object, const struct hop_results *hop, uint32_t rounds)
 {
 	double turn = perf_figures(hop->turn_ns, rounds).median;

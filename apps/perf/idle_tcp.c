@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link over tcp between two lcores of this process on which nothing is sent: it makes both of
- * them poll the provider. The main lcore owns struct idle_tcp; the other one tells it by messages.
- */
+/* An idle TCP link between two lcores of this process, which makes both poll the provider. The main
+ * lcore owns struct idle_tcp; the other lcore notifies it by messages. */
 #include "hop.h"
 
 #include "plx_fabric.h"
@@ -26,7 +25,7 @@ static void told_closed(void *arg)
 	((struct idle_tcp *)arg)->closed++;
 }
 
-/* The side that connects: lcore away ------------------------------------------------------- */
+/* The connecting side: lcore `away` -------------------------------------------------------- */
 
 static void on_connected(struct plx_link *link, void *user)
 {
@@ -70,7 +69,7 @@ static void do_close(void *arg)
 		plx_link_close(tcp->link);
 }
 
-/* The side that listens: the main lcore ---------------------------------------------------- */
+/* The listening side: the main lcore ------------------------------------------------------- */
 
 static void on_accepted(struct plx_link *link, void *user)
 {
@@ -98,7 +97,7 @@ static bool is_closed(const struct idle_tcp *tcp)
 	return tcp->closed == 2;
 }
 
-/* Turn this lcore's loop until it is so. */
+/* Turn this lcore's loop until done() is true. */
 static int turn_until(struct idle_tcp *tcp, bool (*done)(const struct idle_tcp *tcp))
 {
 	uint64_t deadline_ns = plx_now_ns() + PATIENCE_NS;

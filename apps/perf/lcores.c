@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two lcores: most of what is measured is between them. */
+/* The default of two lcores: most measurements are between them. */
 #include "option_words.h"
 #include "perf.h"
 #include "plx_lcore.h"
@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* Whether a word is the EAL option that says which lcores there are, or may say. */
+/* Whether a word is an EAL option that selects lcores, or might be. */
 static bool chooses_lcores(const char *word)
 {
 	size_t count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-perf: what rings, pools and messages between lcores cost, beside DPDK's own where it is there
- * to be compared with. */
+/* plx-perf: the cost of rings, pools and messages between lcores, compared with DPDK's if built
+ * with it. */
 #include "perf.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static const struct plx_app app = {
 	.check = perf_check,
 };
 
-/* Take the first word as a mode, or as one that was meant. Returns how many words that is. */
+/* Take the first word as a mode, or an attempt at one. Returns how many words were taken. */
 static int take_mode(int argc, char **argv)
 {
 	if (argc < 2 || !argv[1][0] || argv[1][0] == '-')
@@ -38,7 +38,7 @@ static int take_mode(int argc, char **argv)
 	return 1;
 }
 
-/* The words without the mode; and with two lcores where nothing was said of them. */
+/* The words without the mode, and with two lcores unless lcores were given. */
 static int arrange(int argc, char **argv, char **words)
 {
 	static char option[] = "-l", list[64];

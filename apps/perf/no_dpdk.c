@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stands for DPDK's rows in a program that was built without them. */
+/* Replaces DPDK's rows in a program built without DPDK. */
 #include "pool_bench.h"
 #include "ring_bench.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of plx-perf, and whether they go together. */
+/* The options of plx-perf, and checks of their combinations. */
 #include "option_words.h"
 #include "perf.h"
 #include "plx_ring.h"
@@ -56,7 +56,7 @@ const struct plx_app_option perf_options[] = {
 
 /* Checks ----------------------------------------------------------------------------------- */
 
-/* A list of names, or of numbers, as bits. */
+/* Parse a list of names or numbers into bits. */
 static int parse_list(const char *option, const char *text, const char *const *names,
 		      unsigned count, const char *allowed, unsigned *bits_out)
 {
@@ -97,7 +97,7 @@ static int check_lists(void)
 	return rc;
 }
 
-/* Each option is for some modes. */
+/* Each option applies to some modes. */
 static int check_mode(void)
 {
 	const struct {
@@ -136,7 +136,7 @@ static int check_bursts(void)
 	return 0;
 }
 
-/* Make it, and take it away again. */
+/* Create it, and remove it again. */
 static int try_to_make(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -148,8 +148,8 @@ static int try_to_make(const char *path)
 	return 0;
 }
 
-/* Before a long run, that what it finds can be kept. What is there is not opened: it may be a pipe,
- * whose reader would take that for the end. */
+/* Before a long run, check that results can be saved. An existing file is not opened: it may be a
+ * pipe, whose reader would see that as the end. */
 static int check_file(const char *option, const char *path)
 {
 	struct stat status;
@@ -169,7 +169,7 @@ static int check_file(const char *option, const char *path)
 	return 0;
 }
 
-/* The word where a mode belongs. */
+/* Check the word in the mode's place. */
 static int check_mode_word(void)
 {
 	const char *word = perf_conf.mode_word;

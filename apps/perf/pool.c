@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-perf pool: cycles per object that is taken from a pool and put back, on one lcore, and what
- * memory the caches take that make it cheap. */
+/* plx-perf pool: cycles to get and put an object of a pool, on one lcore, and the memory of the
+ * caches that make it cheap. */
 #include "pool_bench.h"
 
 #include "plx_lcore.h"
 
-#define PROBE_COUNT (1 << 16) /* objects of the run that says how many a measurement takes */
+#define PROBE_COUNT (1 << 16) /* objects of the calibration run */
 #define MAKERS      3
 
 struct bench {
@@ -18,7 +18,7 @@ struct bench {
 	struct {
 		unsigned pool, burst;
 	} subjects[2 * PERF_BURSTS];
-	uint64_t counts[MAKERS][PERF_BURSTS]; /* objects of one measurement; 0: not known yet */
+	uint64_t counts[MAKERS][PERF_BURSTS]; /* objects of one measurement; 0: not calibrated */
 	uint32_t row_count;
 	size_t cache_bytes, peer_cache_bytes;
 };
@@ -39,8 +39,8 @@ static int measure(struct bench *bench, unsigned pool, unsigned burst, uint64_t 
 	return 0;
 }
 
-/* How many objects take about as long as was asked for: by the quicker of two tries, of which the
- * first one warms up. */
+/* Calibrate how many objects take about the requested time: the faster of two tries; the first one
+ * warms up. */
 static int probe(struct bench *bench, unsigned pool, unsigned burst)
 {
 	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info()->hz;

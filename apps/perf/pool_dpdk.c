@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DPDK's rte_mempool in the same loops, with the greatest cache that it has. It needs its own EAL,
- * which is brought up on the CPU of the main lcore, without huge pages, devices or files. */
+/* DPDK's rte_mempool in the same loops, with its largest cache. It needs DPDK's EAL, started on the
+ * main lcore's CPU without huge pages, devices or files. */
 #include "pool_bench.h"
 
 #include "plx_lcore.h"
@@ -40,7 +40,7 @@ static void destroy(void *pool)
 	rte_mempool_free(pool);
 }
 
-/* One for each lcore that there might be, in the pool itself. */
+/* One for each possible lcore, in the pool itself. */
 static int cache_bytes(void *pool, size_t *bytes_out)
 {
 	*bytes_out = sizeof(struct rte_mempool_cache) * RTE_MAX_LCORE;

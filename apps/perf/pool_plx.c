@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pollux' pools in the loops of pool_bench.h. */
+/* Pollux's pools in the loops of pool_bench.h. */
 #include "pool_bench.h"
 
 #include "plx_lcore.h"
@@ -55,7 +55,7 @@ static void destroy(void *pool)
 	plx_pool_destroy(pool);
 }
 
-/* An lcore's cache is made when it first uses the pool. */
+/* An lcore's cache is created at its first use of the pool. */
 static int use_once(void *pool)
 {
 	void *object = plx_pool_get(pool);

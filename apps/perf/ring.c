@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* plx-perf ring: cycles per element of every kind of ring, on one lcore and between two.
- *
- * Which cache slice a line belongs to changes what it costs to bring it from one core to another,
- * by a third and more. So every round puts its rings somewhere else, and a ring and its peer, which
- * run one after the other, in the same memory. */
+ * The cache slice of a line changes the cost of moving it between cores by a third and more. So
+ * every round places its rings elsewhere, and a ring and its peer, which run one after the other,
+ * use the same memory. */
 #include "ring_bench.h"
 
 #include "plx_lcore.h"
@@ -12,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACES      512 /* where a ring may begin, PLACE_BYTES apart */
+#define PLACES      512 /* possible places of a ring, PLACE_BYTES apart */
 #define PLACE_BYTES 128
 #define LAPS_WARM   4     /* of the ring, before the clock starts */
-#define PROBE_COUNT 16384 /* elements of the run that says how many a measurement takes */
+#define PROBE_COUNT 16384 /* elements of the calibration run */
 #define WAITS_LOOK  (1 << 20)
-#define WAITS_MAX   (1 << 10) /* looks without a change: about a minute */
+#define WAITS_MAX   (1 << 10) /* waits without progress: about a minute */
 
-/* One ring of one maker, at one burst: what one figure is of. */
+/* A kind of ring of one maker, at one burst: the subject of one figure. */
 struct subject {
 	const struct ring_maker *maker;
 	enum plx_ring_kind kind;
 	unsigned burst; /* index of perf_bursts */
-	uint64_t count; /* elements of one measurement; 0: not known yet */
+	uint64_t count; /* elements of one measurement; 0: not calibrated */
 };
 
 struct bench {
@@ -32,7 +31,7 @@ struct bench {
 	uint32_t second; /* the lcore that pushes */
 	char *arena, *place;
 	uint32_t round, random;
-	size_t ring_bytes; /* of the greatest */
+	size_t ring_bytes; /* of the largest ring */
 	struct perf_row *rows;
 	struct subject *ours, *peers; /* of each row */
 	uint32_t row_count;
@@ -70,8 +69,8 @@ static int fail_run(const struct subject *subject, const struct ring_side *side)
 			side->gave_up ? ", and then none came" : "");
 }
 
-/* Between two lcores: this one pops. Its clock starts when the first laps are through, so that the
- * other lcore is awake. */
+/* Between two lcores: this one pops. The clock starts after the first laps, when the other lcore is
+ * awake. */
 static int measure_two(struct bench *bench, struct subject *subject, void *ring, uint64_t count,
 		       double *cycles_out)
 {
@@ -100,7 +99,7 @@ static int measure_two(struct bench *bench, struct subject *subject, void *ring,
 	return rc;
 }
 
-/* On one: first what is popped is compared with what was pushed, then the time is taken. */
+/* On one lcore: first checks that pops match pushes, then measures the time. */
 static int measure_one(struct bench *bench, struct subject *subject, void *ring, uint64_t count,
 		       double *cycles_out)
 {
@@ -139,8 +138,8 @@ static int measure(struct bench *bench, struct subject *subject, bool two, uint6
 	return (two ? measure_two : measure_one)(bench, subject, ring, count, cycles_out);
 }
 
-/* How many elements take about as long as was asked for: found out once, of two tries, as one of
- * them may have lost its CPU for a while. */
+/* Calibrate, once, how many elements take about the requested time. Two tries, because one may have
+ * lost its CPU for a while. */
 static int probe(struct bench *bench, struct subject *subject, bool two)
 {
 	double wanted = (double)bench->conf->duration_ns / 1e9 * plx_clock_info()->hz;
@@ -243,7 +242,7 @@ static int prepare(struct bench *bench)
 	rc = find_size(bench);
 	if (rc)
 		return rc;
-	/* Where the popping lcore is, as in most programs. */
+	/* On the popping lcore's node, as in most programs. */
 	bench->arena = plx_mem_alloc(bench->ring_bytes + PLACES * PLACE_BYTES, PLACE_BYTES,
 				     plx_lcore_node(plx_lcore_main()), NULL);
 	return bench->arena ? 0 : -ENOMEM;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The measuring loops of `plx-perf ring`. Whoever is measured includes this and gives its own push
- * and pop, which the compiler puts in place with the burst as a constant: so both sides of a
- * comparison run the same loops, as their own users would write them. */
+/* The measuring loops of `plx-perf ring`. Each maker includes this and supplies push and pop, which
+ * the compiler inlines with the burst as a constant. So both sides of a comparison run the same
+ * loops, as their users would write them. */
 #ifndef PERF_RING_BENCH_H
 #define PERF_RING_BENCH_H
 
@@ -11,35 +11,35 @@
 #define BENCH_INLINE   static inline PLX_ALWAYS_INLINE
 #define BENCH_NOINLINE static PLX_NOINLINE
 
-/** One measurement, as one of its sides sees it. Element i has the value i. */
+/** One measurement, as seen by one side. Element i has the value i. */
 struct ring_side {
 	void *ring;
-	uint64_t next;  /**< the element to be pushed or popped next */
-	uint64_t end;   /**< the first that is not */
-	uint64_t wrong; /**< popped elements that were not the next one */
+	uint64_t next;  /**< the next element to push or pop */
+	uint64_t end;   /**< one past the last */
+	uint64_t wrong; /**< popped elements that were out of order */
 	uint32_t waits;
 	bool gave_up;
 };
 
 typedef void (*ring_loop_fn)(struct ring_side *side);
 
-/** One ring of one maker: how to make it, and its loops by burst. */
+/** A kind of ring of one maker: how to create it, and its loops by burst. */
 struct ring_maker {
 	const char *name;
 	int (*size)(enum plx_ring_kind kind, uint32_t capacity, size_t *bytes_out);
 	int (*init)(void *memory, enum plx_ring_kind kind, uint32_t capacity, void **ring_out);
 	ring_loop_fn push[PERF_BURSTS], pop[PERF_BURSTS];
-	ring_loop_fn both[PERF_BURSTS]; /**< push and pop in turn, on one thread */
+	ring_loop_fn both[PERF_BURSTS]; /**< alternating push and pop, on one thread */
 };
 
 /** By enum plx_ring_kind. */
 extern const struct ring_maker ring_plx[PERF_KINDS];
 
-/** DPDK's, and its version. NULL: this program was built without it. */
+/** DPDK's, and its version. NULL: built without it. */
 const struct ring_maker *ring_dpdk(void);
 const char *perf_dpdk_version(void);
 
-/** Called where nothing could be moved. Return: false, give up: nothing has moved for long. */
+/** Called when nothing could be moved. Return: false: give up, nothing has moved for long. */
 bool ring_wait(struct ring_side *side);
 
 BENCH_INLINE void bench_push(struct ring_side *side,
@@ -86,7 +86,7 @@ BENCH_INLINE void bench_pop(struct ring_side *side,
 	side->wrong += wrong;
 }
 
-/* Elements keep their values here: what is filled in and looked at costs as much as the ring. */
+/* Elements keep their values here: filling and checking them costs as much as the ring. */
 BENCH_INLINE void bench_both(struct ring_side *side,
 			     uint32_t (*push)(void *ring, uint64_t *elements, uint32_t count),
 			     uint32_t (*pop)(void *ring, uint64_t *elements, uint32_t count),
@@ -117,7 +117,7 @@ BENCH_INLINE void bench_both(struct ring_side *side,
 		bench_both(s, push, pop, burst);                     \
 	}
 
-/** Define the loops of one push and pop, for RING_LOOPS. */
+/** Define the loops of a push and a pop, for RING_LOOPS. */
 #define DEFINE_RING_LOOPS(name, push, pop) \
 	RING_LOOPS_OF(name, push, pop, 1)  \
 	RING_LOOPS_OF(name, push, pop, 8)  \

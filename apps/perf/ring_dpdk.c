@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DPDK's rte_ring in the same loops: of its functions those that know their kind, which are its
- * fastest. Built only where libdpdk is. */
+/* DPDK's rte_ring in the same loops, with the functions for a fixed kind, which are its fastest.
+ * Built only if libdpdk is available. */
 #include "ring_bench.h"
 
 #include <rte_ring.h>
@@ -30,8 +30,8 @@ DEFINE_RING_LOOPS(spsc, sp_push, sc_pop)
 DEFINE_RING_LOOPS(mpsc, mp_push, sc_pop)
 DEFINE_RING_LOOPS(mpmc, mp_push, mc_pop)
 
-/* A ring of a power of two keeps one slot free, as its users have it; other capacities are exact,
- * on the next power of two of slots. */
+/* A power-of-two ring keeps one slot free, as its users have it; other capacities are exact, in the
+ * next power of two of slots. */
 static unsigned flags_of(enum plx_ring_kind kind, uint32_t capacity)
 {
 	unsigned flags = capacity & (capacity - 1) ? RING_F_EXACT_SZ : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pollux' rings in the loops of ring_bench.h. One push and one pop are for all kinds. */
+/* Pollux's rings in the loops of ring_bench.h. One push and one pop serve all kinds. */
 #include "ring_bench.h"
 
 BENCH_INLINE uint32_t push(void *ring, uint64_t *elements, uint32_t count)

@@ -35,7 +35,7 @@ struct perf_figures perf_figures(const double *values, uint32_t count)
 /* Measuring ------------------------------------------------------------------------------------ */
 
 #define TRIES   3
-#define LINE_NS PLX_NS_PER_MS /* for how long a cache line is bounced */
+#define LINE_NS PLX_NS_PER_MS /* duration of each bounce of a cache line */
 
 static bool differ(double a, double b)
 {
@@ -60,7 +60,7 @@ static int run_pair(struct perf_row *rows, uint32_t i, uint32_t round, perf_meas
 	return rc;
 }
 
-/* hist: of all trips, for nobody. */
+/* hist: of all trips, unused. */
 static int run_steadily(struct perf_row *rows, uint32_t i, uint32_t round, uint32_t away,
 			struct plx_hist *hist, perf_measure_fn measure, void *bench)
 {
@@ -103,8 +103,8 @@ enum state { STATE_ONE, STATE_NEAR, STATE_FAR, STATES, STATE_CHANGED = STATES };
 
 static const char *const state_names[STATES] = {"one", "near", "far"};
 
-/* Half way (as a factor) between the least and the greatest round trip of a cache line, where these
- * lie as far apart as two states do; 0: there is one state. */
+/* The geometric middle between the least and greatest round trip of a cache line, if they are far
+ * enough apart for two states; 0: one state. */
 static double threshold_of(const struct perf_row *rows, uint32_t count)
 {
 	double least = INFINITY, greatest = 0;
@@ -139,8 +139,8 @@ struct view {
 	unsigned state;
 	uint32_t rounds;
 	struct perf_figures own, peer;
-	double ratio;   /* the median of the pairs */
-	double line_ns; /* the median; 0: not measured */
+	double ratio;   /* median of the pairs */
+	double line_ns; /* median; 0: not measured */
 };
 
 static struct view view_of(const struct perf_row *row, unsigned state, double threshold)

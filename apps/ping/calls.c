@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round trips as calls of the self-test service that each Pollux process has: so what is measured
- * need not listen for plx-ping. One at a time. */
+/* Round trips as calls of the self-test service of every Pollux process: the measured process need
+ * not run plx-ping. One call at a time. */
 #include "ping.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
@@ -12,7 +12,7 @@
 #define HIGHEST_NS (10 * PLX_NS_PER_S)
 #define DIGITS     3
 #define UP_NS      (5 * PLX_NS_PER_S)
-#define WARMUP_NS  PLX_NS_PER_S /* at most, unless --warmup says how many */
+#define WARMUP_NS  PLX_NS_PER_S /* at most, unless --warmup is given */
 
 struct calls {
 	const struct ping_conf *conf;
@@ -21,9 +21,9 @@ struct calls {
 	struct plx_timer pause;
 	uint8_t *payload;
 	uint64_t sent_tsc, first_tsc, last_tsc, stop_tsc;
-	uint64_t pause_tsc, paused_tsc; /* when it began; all that were in the measured part */
-	uint64_t done;                  /* the warm-up included */
-	uint64_t warmup, warm_tsc;      /* calls of it; when they are enough, 0: never */
+	uint64_t pause_tsc, paused_tsc; /* start of a pause; all pauses of the measured part */
+	uint64_t done;                  /* including the warm-up */
+	uint64_t warmup, warm_tsc;      /* its calls; when they end at the latest, 0: no limit */
 	bool ended;
 	char failure[512];
 };
@@ -44,7 +44,7 @@ static void on_pause_over(struct plx_timer *timer, void *arg)
 	call_next(calls);
 }
 
-/* It takes no more for now: that is no time of a round trip. */
+/* The service refuses calls for now. The wait is not round-trip time. */
 static void wait_for_room(struct calls *calls, uint64_t retry_after_ns)
 {
 	calls->outcome->again++;
@@ -198,7 +198,7 @@ int ping_run_calls(const struct ping_conf *conf, struct ping_outcome *outcome)
 	ping_fill(calls.payload, conf->size_bytes, 0);
 	ping_look_for_pollers(outcome);
 	rc = run(&calls);
-	calls.ended = true; /* on_done comes for what is still open */
+	calls.ended = true; /* on_done still runs for open calls */
 	plx_rpc_client_destroy(calls.client);
 	ping_abort(NULL);
 	free(calls.payload);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of the measuring side: sending them, and what its link tells. Stamps are raw TSC reads,
- * immediately before the send and first thing in the receive callback: the turn's own clock is
- * older than the provider's work.
- * Closed loop: one message out, the next when it is back. The open loop's schedule is in
- * open_loop.c. */
+/* The measuring side's messages: sending them, and its link's callbacks. Stamps are raw TSC reads,
+ * immediately before the send and first thing in the receive callback; the loop's cached time is
+ * older than the provider's work. Closed loop: one message in flight, and the next when it is back.
+ * open_loop.c has the schedule of the open loop. */
 #include "client.h"
 
 #include <inttypes.h>
@@ -32,7 +31,7 @@ static bool is_measured(const struct client *client, uint64_t seq)
 	return seq >= client->conf->warmup;
 }
 
-/* Whether no further message leaves. */
+/* Whether sending is over. */
 bool client_is_enough(const struct client *client, uint64_t now_tsc)
 {
 	if (client->conf->run.count)
@@ -75,7 +74,7 @@ int client_send_next(struct client *client, uint64_t intended)
 		rc = plx_link_send(client->link, client->payload, client->conf->size_bytes);
 	}
 	if (plx_unlikely(rc)) {
-		if (rc != -EAGAIN && rc != -ENOTCONN) /* that on_close tells, with the reason */
+		if (rc != -EAGAIN && rc != -ENOTCONN) /* which on_close reports, with the reason */
 			client_fail(client, plx_error());
 		client->outcome->again += !client->blocked;
 		client->blocked = true;
@@ -115,7 +114,8 @@ static void record(struct client *client, const struct flight *flight, uint64_t 
 	client->last_tsc = now_tsc;
 }
 
-/* The next answer is expected when the last ones came: an adaptive lcore does not sleep over it. */
+/* The next answer is expected after the smoothed round trip; an adaptive lcore does not sleep past
+ * it. */
 static void expect_answer(struct client *client, uint64_t trip_tsc)
 {
 	client->trip_tsc += ((int64_t)trip_tsc - client->trip_tsc) / 8;
@@ -140,7 +140,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	client->answered++;
 	expect_answer(client, now_tsc - flight.sent);
 	if (!client->conf->run.rate && !client_is_enough(client, now_tsc) && !client->stopped)
-		client_send_next(client, 0); /* on -EAGAIN, on_writable does */
+		client_send_next(client, 0); /* on -EAGAIN, on_writable sends */
 	if (is_measured(client, seq))
 		record(client, &flight, now_tsc);
 	if (plx_unlikely(!client->conf->run.rate && client->answered == client->sent &&
@@ -165,7 +165,7 @@ static void on_open(struct plx_link *link, void *user)
 		client_send_next(client, 0);
 }
 
-/* A closed loop that found no room continues; an open one tries again each turn anyway. */
+/* A blocked closed loop continues here; an open one retries each turn anyway. */
 static void on_writable(struct plx_link *link, void *user)
 {
 	struct client *client = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-ping --explain: the result in sentences, for readers that see it for the first time. */
+/* plx-ping --explain: the result as sentences, for new users. */
 #include "ping.h"
 #include "plx_lcore.h"
 

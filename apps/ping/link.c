@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every kind of run does with its link, and how it ends. */
+/* Link handling common to all runs, and how a run ends. */
 #include "ping.h"
 #include "plx_lcore.h"
 

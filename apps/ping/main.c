@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-ping: how long a message takes to another process and back, or how many of them a link
- * carries one way. */
+/* plx-ping: measures round trips to another process, or one-way throughput of a link. */
 #include "ping.h"
 #include "plx_app.h"
 
 #define STATUS_FAILED 1 /* of plx_app_start */
 
-/* What was measured before a failure is shown too, and the failure once more at the end. */
+/* Results measured before a failure are shown too, and the failure again at the end. */
 static int report_end(const struct ping_conf *conf, const struct ping_outcome *outcome, int rc)
 {
 	int (*report)(const struct plx_app *, const struct ping_conf *,
@@ -75,7 +74,7 @@ int main(int argc, char **argv)
 
 	if (status == PLX_APP_RUN)
 		return plx_app_finish(&ping_app, work(conf));
-	/* The options are in order: this would have been a run. */
+	/* The options are valid, so this would have been a run. */
 	if (status == STATUS_FAILED && ping_forget(conf) != 0)
 		plx_app_fail(&ping_app);
 	return status;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One way: messages leave as fast as the link takes them, and nobody answers.
- *
- * What counts is what the other side has received. A link never takes a message that its receiver
- * has not granted room for, so that the sender is ahead by a window at most; and the clock stops
- * only when the link has closed in order, as its FIN follows the last message and the answer
- * says that all of them are there. An answer of the server's own to a last, marked message would
- * say the same, but a message of 0 bytes has no room for a mark.
- *
- * The clock starts with the first message after the warm-up. The receiver may have a window of the
- * warm-up before it, and the close takes a round trip: the figures err to the low side by that. */
+/* One way: messages are sent as fast as the link takes them, and nothing is answered.
+ * The result counts what the peer has received. A link takes only messages that its receiver
+ * granted room for, so the sender is at most a window ahead. The clock stops when the link has
+ * closed in order: its FIN follows the last message, and the peer's FIN acknowledges all of them.
+ * An answer to a marked last message would do the same, but a message of 0 bytes has no room for a
+ * mark.
+ * The clock starts with the first message after the warm-up. The receiver may still have a window
+ * of warm-up messages to read, and the close takes a round trip: the figures err to the low side by
+ * that. */
 #include "one_way.h"
 
 #include <inttypes.h>
@@ -16,8 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Without room for a message: the peer is given up. The close, which waits for a whole window to be
- * read, has as long. */
+/* Without room for a message for this long, the peer is given up. The close, which waits until a
+ * whole window is read, has the same limit. */
 #define SILENCE_S 10
 
 /* Ends --------------------------------------------------------------------------------------- */
@@ -53,7 +52,7 @@ static void on_writable(struct plx_link *link, void *user)
 	run->blocked = false;
 }
 
-/* What it sends back takes its time: that would be no figure of one way. */
+/* Answering takes time, so this would not be a one-way figure. */
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	struct one_way *run = user;
@@ -72,7 +71,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 
 	if (run->first_ns) {
 		run->outcome->again = one_way_refused(run) - run->again_before;
-		if (reason == PLX_LINK_CLOSED) /* all of it has arrived, by now */
+		if (reason == PLX_LINK_CLOSED) /* everything has arrived by now */
 			run->last_ns = now_ns;
 	}
 	if (!run->stopped)
@@ -195,7 +194,7 @@ int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
 		ping_look_for_pollers(outcome);
 		rc = measure(&run);
 	}
-	/* Longer than the link's own patience, whose text says more. */
+	/* Longer than the link's own time limit, whose text says more. */
 	if (plx_fabric_drain((SILENCE_S + 1) * PLX_NS_PER_S) != 0)
 		one_way_fail(&run, plx_error());
 	ping_abort(run.link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run one way: one_way.c has the run and its link, one_way_send.c the sender. */
+/* A one-way run: one_way.c has the run and its link, one_way_send.c the sender. */
 #ifndef PING_ONE_WAY_H
 #define PING_ONE_WAY_H
 
@@ -12,14 +12,14 @@ struct one_way {
 	struct plx_link *link;
 	struct plx_poller *sender;
 	struct plx_pool *pool;
-	struct plx_buf *message; /* sent again and again by reference; NULL: payload is copied */
+	struct plx_buf *message; /* sent repeatedly by reference; NULL: the payload is copied */
 	uint8_t *payload;
-	uint64_t sent;              /* warm-up included */
+	uint64_t sent;              /* including the warm-up */
 	uint64_t limit;             /* of sent */
 	uint64_t first_ns, last_ns; /* of the measured part; first_ns is 0 before it */
-	uint64_t stop_ns;           /* by duration; UINT64_MAX: not known yet, or by count */
+	uint64_t stop_ns;           /* by duration; UINT64_MAX: unknown so far, or by count */
 	uint64_t again_before;      /* refused in the warm-up */
-	uint64_t sent_before;       /* when the watch looked last */
+	uint64_t sent_before;       /* at the watchdog's last check */
 	unsigned silent_s;
 	bool blocked; /* the link refused a message, and has not reported room yet */
 	bool open, stopped, failed;
@@ -28,13 +28,14 @@ struct one_way {
 	char error[512];
 };
 
-/* one_way.c: end the run, for the first reason that is given. */
+/* one_way.c: end the run; the first reason counts. */
 void one_way_fail(struct one_way *run, const char *text);
 
-/* one_way_send.c: the poller that sends once the link is open. Return: 0, or as plx_poller_add. */
+/* one_way_send.c: start the poller that sends once the link is open. Return: 0, or as
+ * plx_poller_add. */
 int one_way_start_sender(struct one_way *run);
 
-/* How often the link had no room for a message, so far. */
+/* How often the link has had no room for a message. */
 uint64_t one_way_refused(const struct one_way *run);
 
 #endif

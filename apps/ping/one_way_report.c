@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a one-way run measured: how many messages, and so how many bytes, in which time. */
+/* The results of a one-way run: messages, bytes and time. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ static double bytes_per_s(const struct ping_conf *conf, const struct ping_outcom
 	return messages_per_s(outcome) * (double)conf->size_bytes;
 }
 
-/* Return: 0; -ERANGE, the text saying what makes the figures no measurement. */
+/* Return: 0; -ERANGE, with a text: the figures are not a measurement. */
 static int check(const struct ping_outcome *outcome)
 {
 	return outcome->one_way_count ? 0 : plx_fail(ERANGE, "no message was measured");

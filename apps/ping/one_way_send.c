@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sender of a run one way: a poller that sends in bursts, counts, and closes the link after
- * the last message. */
+/* The sender of a one-way run: a poller that sends in bursts, counts, and closes the link after the
+ * last message. */
 #include "one_way.h"
 
 static int send_message(struct one_way *run)
@@ -15,7 +15,7 @@ static int send_message(struct one_way *run)
 	return rc;
 }
 
-/* Send up to conf->burst messages, none of them beyond the warm-up's last or the run's. Return: how
+/* Send up to conf->burst messages, but not past the end of the warm-up or the run. Return: how
  * many. */
 static unsigned send_burst(struct one_way *run)
 {
@@ -28,7 +28,7 @@ static unsigned send_burst(struct one_way *run)
 		count++;
 	run->sent += count;
 	if (rc) {
-		run->blocked = true; /* until on_writable; or on_close, if it is closing */
+		run->blocked = true; /* until on_writable, or on_close if it is closing */
 		if (rc != -EAGAIN && rc != -ENOTCONN)
 			one_way_fail(run, plx_error());
 	}
@@ -72,8 +72,7 @@ static void stop(struct one_way *run)
 	plx_link_close(run->link);
 }
 
-/* A poller, which runs after that of the links: what that has read of room is used in the same
- * turn. */
+/* A poller that runs after that of the links, so it uses the room they report in the same turn. */
 static int send_in_bursts(void *arg, uint64_t now_ns)
 {
 	struct one_way *run = arg;
@@ -88,7 +87,7 @@ static int send_in_bursts(void *arg, uint64_t now_ns)
 	return (int)count;
 }
 
-/* What it waits for the link tells: that it is open, writable, or closed. */
+/* The link reports that it is open, writable or closed. */
 static int arm_sender(void *arg, struct plx_sleep *sleep)
 {
 	const struct one_way *run = arg;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Open loop: messages leave on a schedule that does not wait for answers, and each is measured from
- * its *intended* time, so that a stall is charged to every message that it delayed (no coordinated
+/* Open loop: messages are sent on a schedule that does not wait for answers. Each is measured from
+ * its *intended* time, so a stall counts for every message that it delayed (no coordinated
  * omission). */
 #include "client.h"
 
-#define BURST_MAX 16 /* sends in one turn */
+#define BURST_MAX 16 /* sends per turn */
 
 static void end_open_loop(struct client *client)
 {
@@ -14,8 +14,8 @@ static void end_open_loop(struct client *client)
 		plx_timer_start(&client->deadline, PLX_SCHEDULE_DRAIN_NS);
 }
 
-/* Open loop: whatever is due leaves now, with the time that it should have left as its stamp. The
- * end goes by the schedule too: what a stall delayed past the end is still sent, and measured. */
+/* Send the due messages, stamped with their intended times. The end follows the schedule too:
+ * messages that a stall delayed past the end are still sent and measured. */
 int open_loop_poll(void *arg, uint64_t now_ns)
 {
 	struct client *client = arg;
@@ -35,7 +35,7 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 		if ((double)now_tsc < client->schedule.next_tsc ||
 		    client->sent - client->answered >= IN_FLIGHT_MAX)
 			break;
-		/* A backlog of the warm-up is not the measurement's. */
+		/* The measurement does not inherit the warm-up's backlog. */
 		if (client->sent == client->conf->warmup && !client->blocked)
 			client->schedule.next_tsc = (double)now_tsc;
 		if (client_send_next(client, (uint64_t)client->schedule.next_tsc) != 0)
@@ -45,8 +45,8 @@ int open_loop_poll(void *arg, uint64_t now_ns)
 	return work;
 }
 
-/* The next one is due by its time alone; nothing is due before the link is open, or once the
- * end is waited for. */
+/* The next message depends on its time only; nothing is due before the link opens or once the run
+ * waits for its end. */
 int open_loop_arm(void *arg, struct plx_sleep *sleep)
 {
 	const struct client *client = arg;
@@ -54,7 +54,7 @@ int open_loop_arm(void *arg, struct plx_sleep *sleep)
 	if (!client->open || client->stopped || plx_timer_running(&client->deadline))
 		return 0;
 	if (client->sent - client->answered >= IN_FLIGHT_MAX)
-		return 0; /* an answer tells */
+		return 0; /* an answer wakes the loop */
 	plx_schedule_sleep(&client->schedule, sleep);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of plx-ping: its options, and which of them go together. */
+/* The command line of plx-ping, and checks of option combinations. */
 #include "ping.h"
 #include "plx_app.h"
 #include "plx_rpc.h"
@@ -79,7 +79,7 @@ static int check_server(void)
 	return 0;
 }
 
-/* What needs an answer, or is the receiver's to say. */
+/* Refuse options that need an answer, or that the receiver decides. */
 static int check_one_way(void)
 {
 	if (conf.verify)
@@ -119,7 +119,7 @@ static int check_client(void)
 	return conf.one_way ? check_one_way() : 0;
 }
 
-/* A second of an open loop, or WARMUP_BYTES one way, is enough; more would take long. */
+/* One second of an open loop, or WARMUP_BYTES one way, is enough. */
 static void limit_warmup(void)
 {
 	uint64_t most = conf.warmup;
@@ -143,7 +143,7 @@ static int check(void)
 	if (conf.run.rate && interval_given)
 		return plx_fail(EINVAL, "--rate and --interval exclude each other");
 	if (interval_given)
-		conf.run.rate = 1; /* an open loop; its gaps are those of the interval */
+		conf.run.rate = 1; /* an open loop; interval_ns sets its gaps */
 	if (conf.listen ? check_server() : check_client())
 		return -EINVAL;
 	if (plx_measure_check(&conf.run) != 0)

@@ -8,13 +8,13 @@
 
 #define PING_WARNINGS_MAX 4
 #define PING_COPY_MAX     1024 /* longer messages are sent by reference */
-#define PING_WINDOW       6    /* receive buffers of a link for round trips, at most */
+#define PING_WINDOW       6    /* receive buffers of a round-trip link, at most */
 
-/* Messages one way in a turn at most: enough to make the rest of a turn cheap, and few enough that
- * news of room is read while there still is some. */
+/* One-way messages per turn, at most: enough to make the rest of a turn cheap, and few enough that
+ * new credit is read before the old runs out. */
 #define PING_BURST_MAX 64
 
-/** What the command line asked for. */
+/** The parsed command line. */
 struct ping_conf {
 	const char *listen, *connect;
 	bool self; /**< start a server for this run, and connect to it */
@@ -22,111 +22,108 @@ struct ping_conf {
 	struct plx_measure run;
 	uint64_t warmup; /**< messages before the measured ones */
 	bool warmup_given;
-	uint64_t interval_ns;  /**< open loop with rare messages: between them; 0: run.rate */
-	uint64_t rx_buf_bytes; /**< 0: so that a message of size_bytes is one frame */
+	uint64_t interval_ns;  /**< open loop with rare messages: the gap; 0: run.rate */
+	uint64_t rx_buf_bytes; /**< 0: chosen so that a message of size_bytes is one frame */
 	bool verify;
-	bool one_way;     /**< send, and wait for no answers */
-	uint64_t burst;   /**< with one_way: messages in a turn at most */
+	bool one_way;     /**< send without waiting for answers */
+	uint64_t burst;   /**< with one_way: messages per turn, at most */
 	bool sink;        /**< with listen: drop messages */
 	unsigned spread;  /**< enum plx_spread, with listen */
-	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: by their size */
-	bool explain;     /**< say what the result means */
+	uint64_t rx_bufs; /**< with sink: receive buffers of a link; 0: by size */
+	bool explain;     /**< explain the result */
 };
 
-/** The command line, and what it asked for once plx_app_start has run. */
+/** The command line. ping_asked is valid once plx_app_start has run. */
 extern const struct plx_app ping_app;
 extern const struct ping_conf *const ping_asked;
 
-/** What was measured. Zero it, then ping_run. */
+/** Results. Zero it, then call ping_run. */
 struct ping_outcome {
 	struct plx_hist
 		rtt_ns; /**< closed loop: from the send; open loop: from the intended time */
-	struct plx_hist service_ns; /**< open loop: from the true send */
+	struct plx_hist service_ns; /**< open loop: from the actual send */
 	uint64_t elapsed_ns;
 	uint64_t scheduled_ns, sending_ns; /**< as in struct plx_result */
-	uint64_t lost;                     /**< requests that nobody answered in time */
-	uint64_t again;                    /**< sends that found no room, and were tried again */
+	uint64_t lost;                     /**< requests without an answer in time */
+	uint64_t again;                    /**< sends that found no room and were repeated */
 	uint64_t one_way_count;            /**< measured messages of a one-way run */
 	char idle[PLX_MEASURE_IDLE_BYTES]; /**< policy of the lcore */
 	char provider[32];
-	char provider_choice[128]; /**< why it is that one */
-	/** What ended it with a part measured: "SIGINT" or "SIGTERM", or why it failed. "":
-	 * nothing, it came to its end, or had not measured anything. */
+	char provider_choice[128]; /**< why this provider was chosen */
+	/** What ended the run early after measuring something: "SIGINT" or "SIGTERM", or the error.
+	 * "": it ran to its end, or had not measured anything. */
 	char interrupted[512];
-	bool failed;                           /**< interrupted is why it failed */
-	char warnings[PING_WARNINGS_MAX][256]; /**< why the figures may be worth nothing */
+	bool failed;                           /**< interrupted is an error */
+	char warnings[PING_WARNINGS_MAX][256]; /**< reasons to doubt the figures */
 	unsigned warning_count;
 };
 
 /** Measure until count, duration or a signal. Thread: the main lcore.
- * Return: 0; -EINTR a signal came before anything was measured; other -errno with a text where it
- * failed. The outcome's histograms must be freed either way, and hold what had been measured where
- * outcome->failed is set. */
+ * Return: 0; -EINTR a signal came before anything was measured; other -errno with a text. Free the
+ * outcome's histograms in either case; they hold what was measured if outcome->failed is set. */
 int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome);
 
-/** The same by calls of the self-test service: a closed loop. outcome->again counts calls that were
- * told to wait, which is in none of the times. */
+/** The same with calls of the self-test service: a closed loop. outcome->again counts refused
+ * calls, whose waits are in none of the times. */
 int ping_run_calls(const struct ping_conf *conf, struct ping_outcome *outcome);
 
-/** The same for messages one way, to a server that drops them: one_way_count, elapsed_ns and again
- * are what it measures, and the histograms stay empty. */
+/** The same for one-way messages to a server that drops them. Sets one_way_count, elapsed_ns and
+ * again; the histograms stay empty. */
 int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome);
 
-/** A link is open: note its provider, and check that the peer takes messages of that size.
+/** A link has opened: record its provider, and check that the peer takes messages of that size.
  * Return: 0; -EMSGSIZE. */
 int ping_meet(const struct ping_conf *conf, struct ping_outcome *outcome,
 	      const struct plx_link *link);
 
-/** Note how a run ended, of which `measured` messages count. failure: why it failed, or NULL.
+/** Record how a run ended, with `measured` messages that count. failure: the error, or NULL.
  * signalled: a signal ended it. Return: 0; -EIO and -EINTR as ping_run. */
 int ping_end(struct ping_outcome *outcome, uint64_t measured, const char *failure, bool signalled);
 
-/** Abort what did not close (or NULL), and turn the loop until nothing is left that could call the
- * run. Thread: the main lcore, outside its loop. */
+/** Abort a link that did not close (or NULL), and turn the loop until no callback of the run can
+ * follow. Thread: the main lcore, outside its loop. */
 void ping_abort(struct plx_link *link);
 
-/** Fill a payload: every byte depends on the message's number and its place. */
+/** Fill a payload: every byte depends on the message number and its position. */
 void ping_fill(uint8_t *out, uint64_t size, uint64_t seq);
 
 /** Add a warning for each CPU of the calling lcore that another process has claimed. */
 void ping_look_for_pollers(struct ping_outcome *outcome);
 
-/** Remove the files that an earlier run of the same name left in --out, so that whatever this one
- * comes to, they are not taken for its own. Return: 0, also without --out; -errno with the path. */
+/** Remove the files that an earlier run with the same --out left, so that they are never taken for
+ * this run's. Return: 0, also without --out; -errno with the path. */
 int ping_forget(const struct ping_conf *conf);
 
-/** Print what was measured, and write the files that were asked for. Prints its errors. Returns the
- * status to exit with: 0; 1 a file could not be written; 3 it ran, but its figures are not what
- * they claim to be. */
+/** Print the results and write the requested files. Prints its errors. Returns the exit status: 0;
+ * 1 a file could not be written; 3 the figures are not what they claim to be. */
 int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		const struct ping_outcome *outcome);
 
-/** Print what the result means, if --explain asks for it. */
+/** Explain the result, if --explain was given. */
 void ping_explain(const struct ping_conf *conf, const struct ping_outcome *outcome);
 
-/** The same as ping_report for a one-way run. */
+/** As ping_report, for a one-way run. */
 int ping_report_one_way(const struct plx_app *app, const struct ping_conf *conf,
 			const struct ping_outcome *outcome);
 
 /** Listen, and answer or drop messages until a signal. Prints its errors. Thread: main. Return: the
- * status to exit with. */
+ * exit status. */
 int ping_serve(const struct ping_conf *conf);
 
-/** Start plx-ping --listen as a second process, on another CPU if possible. It ends
- * with this process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a
- * text. */
+/** Start plx-ping --listen as a second process, on another CPU if possible. It ends with this
+ * process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a text. */
 int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes);
 
-/** End it, if there is one. */
+/** End the second process, if any. */
 void ping_self_stop(void);
 
-/** Messages a second of an open loop. */
+/** The messages per second of an open loop. */
 double ping_rate(const struct ping_conf *conf);
 
-/** Receive buffers that hold a message of that size in one frame. */
+/** The size of receive buffers that hold a message in one frame. */
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf);
 
-/** How many of them. */
+/** The number of receive buffers. */
 uint32_t ping_rx_buf_count(const struct ping_conf *conf);
 
 #endif

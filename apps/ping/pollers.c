@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who else polls on the CPU that is measured on. */
+/* Other processes that poll the measured CPU. */
 #include "ping.h"
 #include "plx_topo.h"
 
@@ -22,7 +22,7 @@ static void warn(struct ping_outcome *outcome, unsigned cpu, pid_t holder)
 		 cpu, who);
 }
 
-/* By its claim, and not by the EAL's warning, which --log-level may hide. */
+/* Checks the claim, not the EAL's warning, which --log-level may hide. */
 void ping_look_for_pollers(struct ping_outcome *outcome)
 {
 	cpu_set_t cpus;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What was measured: on standard output, and as files. */
+/* The results: on standard output and in files. */
 #include "report.h"
 
 #include <errno.h>
@@ -32,13 +32,13 @@ static int path_of(const struct ping_conf *conf, const char *suffix, char out[PA
 			conf->run.name);
 }
 
-/* A link, a pipe or a device is somebody's way to get at the results: it is written through. */
+/* Links, pipes and devices are written through, because a user set them up to get the results. */
 static bool is_forgotten(mode_t mode)
 {
-	return S_ISREG(mode) || S_ISDIR(mode); /* a directory refuses, before the run */
+	return S_ISREG(mode) || S_ISDIR(mode); /* a directory fails here, before the run */
 }
 
-/* Return: 1 it was there; 0 it was not; -errno. */
+/* Return: 1 removed; 0 it did not exist; -errno. */
 static int forget_file(const struct ping_conf *conf, const char *suffix)
 {
 	char path[PATH_BYTES];
@@ -55,7 +55,7 @@ static int forget_file(const struct ping_conf *conf, const char *suffix)
 			strerror(errno));
 }
 
-/* A run one way writes the first alone: without that one, the others are nothing of ours. */
+/* A one-way run writes only the first file; if it does not exist, the others are not ours. */
 int ping_forget(const struct ping_conf *conf)
 {
 	static const char *const suffixes[] = {"json", "hgrm", "csv"};
@@ -167,7 +167,7 @@ static int write_result(const struct ping_conf *conf, const struct ping_outcome 
 	return rc;
 }
 
-/* The whole -------------------------------------------------------------------------------- */
+/* The report ------------------------------------------------------------------------------- */
 
 int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 		const struct ping_outcome *outcome)

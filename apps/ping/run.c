@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One run of the measuring side: what it needs, its timers, the loop, and the end. */
+/* One run of the measuring side: resources, timers, the loop, and the end. */
 #include "client.h"
 
 #include <inttypes.h>
@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HIGHEST_NS (10 * PLX_NS_PER_S) /* longest round trip that keeps its digits */
+#define HIGHEST_NS (10 * PLX_NS_PER_S) /* longest round trip with full resolution */
 #define DIGITS     3
-#define CLOSE_NS   PLX_NS_PER_S /* for the peer to agree to the end */
-/* Receive buffers longer than this: fewer, so that they stay in the cache. */
+#define CLOSE_NS   PLX_NS_PER_S /* time for the peer to agree to the close */
+/* With longer receive buffers use fewer, so that they stay in the cache. */
 #define PAGE_LINK_BYTES 65536
 #define TX_BUFS         16
-/* Of a server that answers nothing: of large buffers few, so that they stay in a cache. */
+/* For a server that only drops: few large buffers, so that they stay in a cache. */
 #define SINK_BYTES (UINT32_C(8) << 20)
 #define SINK_MIN   4
 #define SINK_MAX   128
-#define SILENCE_S  10 /* without any answer: the peer is given up */
+#define SILENCE_S  10 /* without an answer, before the peer is given up */
 
 uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 {
@@ -30,8 +30,8 @@ uint32_t ping_rx_buf_bytes(const struct ping_conf *conf)
 	return fits < 4096 ? 4096 : (uint32_t)fits;
 }
 
-/* The sender learns of room when it has used half of the window: 128 small buffers make bursts of
- * 64 messages, and one frame of news for each of them. */
+/* The sender gets new credit when half of the window is used: 128 small buffers make bursts of 64
+ * messages, with one credit frame each. */
 static uint32_t sink_window(uint32_t rx_buf_bytes)
 {
 	uint32_t fit = SINK_BYTES / rx_buf_bytes;
@@ -44,8 +44,8 @@ uint32_t ping_rx_buf_count(const struct ping_conf *conf)
 	if (conf->sink)
 		return conf->rx_bufs ? (uint32_t)conf->rx_bufs
 				     : sink_window(ping_rx_buf_bytes(conf));
-	/* 4: an echo sends a message back from its receive buffer, so that its credit comes with
-	 * the answer after that one. */
+	/* 4: an echo sends a message back from its receive buffer, so its credit comes with the
+	 * following answer. */
 	return ping_rx_buf_bytes(conf) > PAGE_LINK_BYTES ? 4 : PING_WINDOW;
 }
 
@@ -54,7 +54,7 @@ double ping_rate(const struct ping_conf *conf)
 	return conf->interval_ns ? 1e9 / (double)conf->interval_ns : (double)conf->run.rate;
 }
 
-/* The time after which nothing more is waited for. */
+/* The deadline for answers has passed. */
 static void on_deadline(struct plx_timer *timer, void *arg)
 {
 	struct client *client = arg;
@@ -116,7 +116,7 @@ static int prepare(struct client *client)
 	return 0;
 }
 
-/* The times of the measured part. */
+/* Compute the times of the measured part. */
 static void sum_up(struct client *client)
 {
 	struct ping_outcome *outcome = client->outcome;
@@ -170,7 +170,7 @@ static int run(struct client *client)
 	return 0;
 }
 
-/* The first cause counts, whatever went wrong after it. */
+/* The first cause counts, whatever fails after it. */
 static int end(struct client *client)
 {
 	struct ping_outcome *outcome = client->outcome;
@@ -191,7 +191,7 @@ int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 		ping_look_for_pollers(outcome);
 		rc = run(&client);
 	}
-	plx_fabric_drain(CLOSE_NS); /* in order, where the peer agrees */
+	plx_fabric_drain(CLOSE_NS); /* in order, if the peer agrees */
 	ping_abort(client.link);
 	if (rc == 0)
 		rc = end(&client);

@@ -15,14 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define START_MS   20000 /* until it listens */
+#define START_MS   20000 /* to start listening */
 #define SAYS       "listening on "
 #define PATH_BYTES 4096
 
 static pid_t server;
 static int server_output = -1; /* open as long as the server may write to it */
 
-/* All CPUs that this process may use, as the calling thread is bound to its lcore's. */
+/* All CPUs that this process may use; the calling thread is bound to its lcore's. */
 static void allowed_cpus(cpu_set_t *set)
 {
 	const struct plx_cpuset *allowed = plx_topo_allowed(plx_eal_topo());
@@ -41,7 +41,7 @@ static _Noreturn void become_server(const char *path, char *const argv[], const 
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGTERM, SIG_DFL); /* which may be ignored here, and is what ends the server */
+	signal(SIGTERM, SIG_DFL); /* ends the server, and may be ignored here */
 	setpgid(0, 0);            /* Ctrl-C ends the client, which ends the server */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-ping --listen: answers messages, or with --sink drops them, and counts both. */
+/* plx-ping --listen: answers messages or, with --sink, drops them, and counts both. */
 #include "ping.h"
 #include "plx_lcore.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define COPY_MAX 64 /* longer ones go back from the buffer that they came in */
+#define COPY_MAX 64 /* longer ones are answered from their receive buffer */
 
-/* What an lcore has taken; no other one writes to it. */
+/* Counts of one lcore; no other lcore writes them. */
 struct counts {
 	uint64_t links, messages, bytes;
 };
 
-/* Messages to answer, oldest first, from `answered` on. Each stays in its receive buffer, so a peer
- * that takes no answers can send no more. */
+/* Messages to answer, oldest first, starting at `answered`. Each stays in its receive buffer, so a
+ * peer that takes no answers can send no more. */
 struct peer {
 	struct plx_buf *waiting[PING_WINDOW];
 	unsigned received, answered;
@@ -35,7 +35,7 @@ static int answer(struct plx_link *link, struct plx_buf *message)
 	return rc;
 }
 
-/* A link that is closing already tells its end in on_close. */
+/* If the link is already closing, on_close reports it. */
 static void give_up(struct plx_link *link, int rc)
 {
 	if (rc == -ENOTCONN)

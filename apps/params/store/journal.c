@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The lcore's side of the journal. */
+/* The journal: the lcore's side. */
 #include "journal_priv.h"
 
 #include "plx_lcore.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ANSWERS_NS (5 * PLX_NS_PER_S) /* for the answers of a thread that ends */
+#define ANSWERS_NS (5 * PLX_NS_PER_S) /* time limit for the last answers of the thread */
 
 /* Opening ----------------------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@ int journal_mark_ahead(struct journal *journal, struct marks given)
 	struct marks ahead = {given.revision + AHEAD, given.id + AHEAD};
 	int rc;
 
-	/* Never back: the other one of the two may have been given as far as its mark. */
+	/* Never backwards: the other mark may have been used up to its limit. */
 	if (ahead.revision < journal->marks.revision)
 		ahead.revision = journal->marks.revision;
 	if (ahead.id < journal->marks.id)
@@ -35,7 +35,7 @@ int journal_mark_ahead(struct journal *journal, struct marks given)
 	return rc;
 }
 
-/* A process that is killed has given numbers that it has not written. It had marked them. */
+/* A killed process has given numbers that it did not write. It had marked them. */
 static int mark_first(struct journal *journal)
 {
 	int rc = tables_begin(journal->tables);
@@ -44,9 +44,8 @@ static int mark_first(struct journal *journal)
 	return rc ? rc : tables_commit(journal->tables);
 }
 
-/* Which ones were given is known at an orderly end: the next start continues with the next one. If
- * that cannot be written, it continues further on. Return: whether the file is still at its path.
- */
+/* After an orderly end the numbers given are known, and the next start continues from there. If
+ * they cannot be written, it skips some. Return: whether the file is still at its path. */
 static bool mark_last(struct journal *journal)
 {
 	struct marks last = given(journal->store);
@@ -133,33 +132,32 @@ void journal_put(struct journal *journal, const struct param *param, bool remove
 		.id = param->id,
 	};
 	change->length = (uint32_t)record_write(param, removed, change->record);
-	/* Tens of thousands may wait: each one keeps what it needs. */
+	/* Tens of thousands may be queued, so each keeps only what it needs. */
 	shorter = realloc(change, sizeof(*change) + change->length);
 	if (shorter)
 		change = shorter;
 	journal->spare = NULL;
-	/* It was reserved, and nobody else pushes: there is room. */
+	/* There is room: it was reserved, and this is the only producer. */
 	plx_ring_push(journal->ring, &change);
-	/* Behind each push, so that none is missed. It is a system call only while the thread
-	 * sleeps. */
+	/* After each push, so none is missed. It is a system call only while the thread sleeps. */
 	sem_post(&journal->filled);
 }
 
 /* The end ----------------------------------------------------------------------------------------
  */
 
-/* The thread's answers come by messages, of which the lcore's lane has room for some: it is emptied
- * until the thread has ended. A thread that still waits for room then continues without. */
+/* The thread answers by messages, and the lcore's lane has limited room: empty it until the thread
+ * has ended. A thread still waiting for room then continues without answering. */
 static void join(struct journal *journal)
 {
 	uint64_t until_ns = plx_time_add(plx_now_ns(), ANSWERS_NS);
 
-	/* J1 -> J2: what was put before is there to be popped. */
+	/* J1 -> J2: earlier puts are visible to the thread. */
 	plx_atomic_store(&journal->stage, STAGE_ENDS, PLX_RELEASE);
 	sem_post(&journal->filled);
 	while (pthread_tryjoin_np(journal->thread, NULL) == EBUSY) {
 		if (plx_now_ns() >= until_ns) {
-			/* Relaxed: nothing comes with it. */
+			/* Relaxed: publishes no other data. */
 			plx_atomic_store(&journal->stage, STAGE_IS_LATE, PLX_RELAXED);
 			pthread_join(journal->thread, NULL);
 			return;

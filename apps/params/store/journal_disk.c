@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread's side of the journal. */
+/* The journal: the thread's side. */
 #include "journal_priv.h"
 
 #include "wire.h"
@@ -27,7 +27,7 @@ static enum stage stage_of(struct journal *journal)
 /* A group ----------------------------------------------------------------------------------------
  */
 
-/* Return: 0; -EINVAL the file will never take it; -EIO. */
+/* Return: 0; -EINVAL the file will never accept it; -EIO. */
 static int write_change(struct journal *journal, const struct change *change)
 {
 	struct param param;
@@ -40,7 +40,7 @@ static int write_change(struct journal *journal, const struct change *change)
 		       : tables_put(journal->tables, &param);
 }
 
-/* One that the file does not take is left out: it would be in the way of all others for ever.
+/* Skips changes that the file rejects; they would block all others forever.
  * Return: 0; -EIO. */
 static int write_changes(struct journal *journal)
 {
@@ -59,7 +59,7 @@ static int write_changes(struct journal *journal)
 	return 0;
 }
 
-/* The highest numbers of the group. */
+/* The highest numbers in the group. */
 static struct marks given_in(const struct journal *journal)
 {
 	struct marks given = {0};
@@ -75,7 +75,7 @@ static struct marks given_in(const struct journal *journal)
 	return given;
 }
 
-/* Numbers that can be given before the next commit must be marked by this one. */
+/* Whether numbers may be given before the next commit that this one must mark. */
 static bool are_near(const struct marks *marks, const struct marks *given)
 {
 	return given->revision + UNWRITTEN_MAX > marks->revision ||
@@ -109,9 +109,9 @@ static void give_up_file(struct journal *journal, int error)
 		plx_error(), error == -ESTALE ? "put the file back, or " : "");
 }
 
-/* Until the disk takes it: what was said to be set is not forgotten while the process lives. A file
- * that is damaged takes nothing, ever, and nobody finds one that was moved. Return: whether it is
- * on the disk. */
+/* Retry until it is written, so that acknowledged changes survive while the process runs. Gives up
+ * on a damaged file, which accepts nothing, and on one that was moved. Return: whether it is on the
+ * disk. */
 static bool write_surely(struct journal *journal)
 {
 	int rc;
@@ -149,8 +149,7 @@ static int reply(const struct change *change, bool is_written)
 						sizeof(lost) - 1);
 }
 
-/* The lane to the lcore may be full. When nobody empties it, the client hears that the
- * link ends. */
+/* The lane to the lcore may be full. If nobody empties it, the client sees the link close. */
 static void answer(struct journal *journal, const struct change *change, bool is_written)
 {
 	while (reply(change, is_written) != 0) {
@@ -178,7 +177,7 @@ static void end_group(struct journal *journal, bool is_written)
 /* The thread -------------------------------------------------------------------------------------
  */
 
-/* Each push was posted: what is pushed after the last one that is taken here wakes it again. */
+/* Each push was posted, so pushes after the last change taken here wake the thread again. */
 static void wait_for_changes(struct journal *journal)
 {
 	while (sem_wait(&journal->filled) != 0)
@@ -192,7 +191,8 @@ void *journal_write_all(void *arg)
 	struct journal *journal = arg;
 
 	for (;;) {
-		bool ends = stage_of(journal) != STAGE_RUNS; /* before it is found empty */
+		bool ends = stage_of(journal) !=
+			    STAGE_RUNS; /* read before the ring is found empty */
 
 		journal->count = plx_ring_pop_burst(journal->ring, journal->group, GROUP_MAX);
 		if (journal->count)

@@ -10,61 +10,61 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#define ROOM      (1u << 16) /* changes that wait */
-#define GROUP_MAX 4096       /* changes of one transaction */
+#define ROOM      (1u << 16) /* queued changes */
+#define GROUP_MAX 4096       /* changes per transaction */
 
-/* Numbers that can have been given after those of the last commit. */
+/* Upper bound of numbers given since the last commit. */
 #define UNWRITTEN_MAX (ROOM + GROUP_MAX)
 
-/* The file's marks are so far ahead: twice that, so that they are raised in few transactions. */
+/* How far the file's marks are ahead: twice the bound, so that few transactions raise them. */
 #define AHEAD (2 * UNWRITTEN_MAX)
 
-/* On its way to the disk. */
+/* A change on its way to the disk. */
 struct change {
 	struct plx_rpc_request *request;
 	uint64_t revision;
 	uint64_t id;
 	uint32_t length;
-	bool is_refused; /* the file does not take it */
+	bool is_refused; /* the file rejected it */
 	uint8_t record[];
 };
 
-/* Numbers that may have been given. */
+/* Upper bounds of the numbers given. */
 struct marks {
 	uint64_t revision, id;
 };
 
 enum stage {
 	STAGE_RUNS,
-	STAGE_ENDS,    /* nothing more comes: write what there is, and end */
-	STAGE_IS_LATE, /* nobody takes answers */
+	STAGE_ENDS,    /* no more changes: write the rest, and end */
+	STAGE_IS_LATE, /* no one takes answers */
 };
 
 struct journal {
 	struct store *store;
 	struct tables *tables;
-	struct plx_ring *ring; /* of struct change *: from the lcore to the thread */
+	struct plx_ring *ring; /* struct change *, from the lcore to the thread */
 	sem_t filled;          /* posted after each push */
 	PLX_ATOMIC(int) stage;
 
-	/* The lcore's. */
+	/* Used by the lcore: */
 	pthread_t thread;
 	bool started;
-	struct change *spare; /* of the next put */
+	struct change *spare; /* for the next put */
 
-	/* The thread's, while it runs. */
+	/* Used by the thread while it runs: */
 	struct journal_stats stats;
-	struct marks marks; /* that are in the file */
+	struct marks marks; /* as in the file */
 	struct change *group[GROUP_MAX];
 	uint32_t count;
-	bool is_given_up; /* the file: nothing more is written, and that was logged */
+	bool is_given_up; /* on the file: nothing more is written; logged */
 };
 
-/** Write the marks that are far enough ahead of what was given. Inside a transaction. Return: as
+/** Write marks far enough ahead of the numbers given. Inside a transaction. Return: as
  * tables_mark. */
 int journal_mark_ahead(struct journal *journal, struct marks given);
 
-/** The thread. arg: the journal. */
+/** The thread's main function. arg: the journal. */
 void *journal_write_all(void *arg);
 
 #endif

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A hash table of chains to find one, and a skip list (Pugh, "Skip Lists: A Probabilistic
- * Alternative to Balanced Trees", 1990) to find all below a name: it never has to be rebuilt,
- * however many there are. */
+/* A hash table with chaining for lookups, and a skip list (Pugh, "Skip Lists: A Probabilistic
+ * Alternative to Balanced Trees", 1990) for everything below a name. The skip list never needs
+ * rebuilding. */
 #include "store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LEVELS        12 /* of a quarter each: 16 million */
+#define LEVELS        12 /* each level has a quarter of the one below: 16 million */
 #define BUCKETS_FIRST 1024
 
 struct node {
-	struct param param; /* first */
+	struct param param; /* must be first */
 	struct node *next_in_bucket;
 	uint64_t hash;
 	char *text;
 	uint32_t levels;
-	struct node *next[]; /* of the skip list; its name follows them */
+	struct node *next[]; /* skip list links; the name follows them */
 };
 
 struct store {
 	struct node **buckets;
 	uint32_t mask, count;
 	uint64_t last_id, revision;
-	struct plx_siphash_key key; /* of names: clients choose them */
+	struct plx_siphash_key key; /* hashes names, which clients choose */
 	struct node *first[LEVELS];
 };
 
@@ -88,7 +88,7 @@ static int compare(const struct node *node, const char *name, size_t length)
 	return param_name_order(node->param.name, node->param.name_length, name, length);
 }
 
-/* For each level, the place that points to the first one that is not before the name. */
+/* For each level, find the pointer to the first node not before the name. */
 static void find_places(struct store *store, const char *name, size_t length,
 			struct node **places[LEVELS])
 {
@@ -126,7 +126,7 @@ const struct param *store_next(const struct param *param)
 	return next ? &next->param : NULL;
 }
 
-/* At random, by those bits of the hash that choose no bucket. */
+/* Random, from hash bits that do not select the bucket. */
 static uint32_t levels_of(uint64_t hash)
 {
 	uint32_t levels = 1;
@@ -136,7 +136,7 @@ static uint32_t levels_of(uint64_t hash)
 	return levels;
 }
 
-/* Of what was checked. Return: false: no memory, and it is as it was. */
+/* value: checked. Return: false: out of memory; the node is unchanged. */
 static bool set_value(struct node *node, const struct param_value *value)
 {
 	char *text = NULL;
@@ -153,7 +153,7 @@ static bool set_value(struct node *node, const struct param_value *value)
 	return true;
 }
 
-/* Return: NULL: no memory. */
+/* Return: NULL: out of memory. */
 static struct node *make_node(struct store *store, const char *name, size_t length,
 			      const struct param_value *value)
 {
@@ -173,8 +173,8 @@ static struct node *make_node(struct store *store, const char *name, size_t leng
 	return node;
 }
 
-/* Without memory the chains get longer. A table of twice the size is made at once: for a hundred
- * thousand that takes some ms, as often as their number doubles. */
+/* Double the table. Without memory the chains grow longer. Takes some ms for a hundred thousand
+ * parameters, each time their number doubles. */
 static void more_buckets(struct store *store)
 {
 	uint32_t mask = 2 * store->mask + 1;
@@ -256,7 +256,7 @@ int store_define(struct store *store, const char *name, size_t length,
 	}
 	node->param.kind = *kind;
 	node->param.alarm = (struct param_alarm){
-		.since_ns = now_ns}; /* the one before had other limits */
+		.since_ns = now_ns}; /* the old alarm was for other limits */
 	changed(store, node, now_ns);
 	*param_out = &node->param;
 	return 0;

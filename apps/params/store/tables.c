@@ -50,7 +50,7 @@ void tables_folder_of(const char *path, char out[PATH_MAX])
 		snprintf(out, PATH_MAX, ".");
 }
 
-/* Return: whether the path is a symbolic link that leads to nothing; with an error text. */
+/* Return: whether the path is a dangling symbolic link; sets an error text. */
 static bool is_dangling(const struct tables *tables)
 {
 	char target[PATH_MAX];
@@ -65,7 +65,7 @@ static bool is_dangling(const struct tables *tables)
 	return true;
 }
 
-/* SQLite says no more than that it is unable to: what the reasons are is looked for. */
+/* SQLite only reports that it cannot open the file, so look for the reason. */
 static int fail_to_open(const struct tables *tables, int error, const char *what)
 {
 	char folder[PATH_MAX];
@@ -99,7 +99,7 @@ static int run(struct tables *tables, const char *sql)
 		     : tables_fail(tables, EIO, "it cannot be used");
 }
 
-/* Return: the number that a PRAGMA says; -1 it cannot be asked. */
+/* Return: the value of a PRAGMA; -1 it failed. */
 static int64_t ask(struct tables *tables, const char *sql)
 {
 	sqlite3_stmt *statement;
@@ -134,7 +134,7 @@ static int make_tables(struct tables *tables)
 	return run(tables, sql);
 }
 
-/* Version 1 had one severity, no hysteresis, and no times. */
+/* Version 1 had one severity, no hysteresis and no times. */
 static int update_tables(struct tables *tables)
 {
 	return run(tables, "BEGIN IMMEDIATE;"
@@ -156,13 +156,13 @@ static bool lacks_folder(const struct tables *tables)
 	return code == SQLITE_READONLY || code == SQLITE_CANTOPEN;
 }
 
-/* Nothing is changed before it is known to be a store, or empty. */
+/* Change nothing until the file is known to be a store, or empty. */
 static int check_file(struct tables *tables)
 {
 	int64_t objects = ask(tables, "SELECT count(*) FROM sqlite_schema");
 	int64_t id, version;
 
-	/* The file that is written ahead must be made before anything can be read. */
+	/* The log must be created before anything can be read. */
 	if (objects < 0 && lacks_folder(tables))
 		return fail_to_open(tables, EROFS, "SQLite cannot make files beside it");
 	if (objects < 0)
@@ -184,8 +184,8 @@ static int check_file(struct tables *tables)
 	return 0;
 }
 
-/* SQLite says which mode it took: with a file of which there is none on a disk it is another one,
- * and no error. */
+/* SQLite returns the mode that it chose. For a file without a disk file it chooses another, without
+ * an error. */
 static int write_ahead(struct tables *tables)
 {
 	sqlite3_stmt *statement;
@@ -224,7 +224,7 @@ static int open_file(struct tables *tables)
 	if (sqlite3_open_v2(tables->path, &tables->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
 			    NULL) != SQLITE_OK)
 		return fail_to_open(tables, EIO, "it cannot be opened");
-	/* SQLite opens what it may not write for reading, and says nothing. */
+	/* SQLite silently opens a file without write permission read-only. */
 	if (sqlite3_db_readonly(tables->db, "main") == 1)
 		return plx_fail(EROFS,
 				"%s: it can be read, not written; let this user write it and its "
@@ -233,8 +233,8 @@ static int open_file(struct tables *tables)
 	return 0;
 }
 
-/* The lock is asked for before anything is read: SQLite takes it then, and keeps it. Two processes
- * that write would not know of each other's changes. A commit is on the disk when it returns. */
+/* Request the lock before reading: SQLite takes it then and keeps it. Two writing processes would
+ * not see each other's changes. A commit is on the disk when it returns. */
 static int open_all(struct tables *tables)
 {
 	int rc = tables_claim_path(tables);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the file into a store. Tools may have edited it, so nothing in it is taken for granted:
- * a row that could not be written back as it is would stop all writing later. */
+/* Reading the file into a store. Tools may have edited it, so everything is checked: a row that
+ * could not be written back unchanged would block all writing later. */
 #include "tables_priv.h"
 
 #include <errno.h>
@@ -72,8 +72,8 @@ static const char *read_kind(sqlite3_stmt *row, struct param_kind *kind)
 	return wrong ? wrong : param_kind_check(kind);
 }
 
-/* A name that is a BLOB is another one than the text of the same bytes, which is what is written.
- * The type is asked for first: to read it as a text makes it one. */
+/* A BLOB name differs from the TEXT of the same bytes, which is what is written. Check the type
+ * first, because reading it as text converts it. */
 static const char *read_name(sqlite3_stmt *row, struct param *param)
 {
 	int stored = sqlite3_column_type(row, NAME);
@@ -95,7 +95,7 @@ static const char *read_numbers(sqlite3_stmt *row, struct param *param)
 	return NULL;
 }
 
-/* The value may have been set, and the limits too: the alarm is what it is with them. */
+/* The value and the limits may have been edited, so the alarm is recomputed from them. */
 static const char *read_alarm(sqlite3_stmt *row, struct param *param)
 {
 	int alarm = index_of(param_alarms, sqlite3_column_text(row, ALARM));
@@ -129,8 +129,8 @@ static const char *read_row(sqlite3_stmt *row, struct param *param)
 	return wrong ? wrong : read_alarm(row, param);
 }
 
-/* All of them ------------------------------------------------------------------------------------
- */
+/* All rows
+ * --------------------------------------------------------------------------------------- */
 
 static int prepare(struct tables *tables, const char *sql, sqlite3_stmt **row_out)
 {
@@ -176,7 +176,7 @@ static int load_params(struct tables *tables, struct store *store)
 	return rc;
 }
 
-/* The table that plx-params makes cannot have it; one that was copied by a tool can. */
+/* plx-params's own table cannot contain this; one copied by a tool can. */
 static int check_ids(struct tables *tables)
 {
 	sqlite3_stmt *row;

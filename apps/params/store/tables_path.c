@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The path of the file: one process has it, and the file that was opened stays there. */
+/* The path of the file: one process claims it, and the opened file must stay there. */
 #include "base_internal.h"
 #include "tables_priv.h"
 
@@ -16,7 +16,7 @@
 /* A claim ----------------------------------------------------------------------------------------
  */
 
-/* FNV-1a: the name of a socket has less room than that of a file. */
+/* FNV-1a: a socket's name is shorter than a file's may be. */
 static uint64_t hash_of(const char *name)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -26,8 +26,8 @@ static uint64_t hash_of(const char *name)
 	return hash;
 }
 
-/* The name of a file in a folder, whatever path leads there. sun_path[0] stays 0: the name is
- * abstract. Return: the address's length; 0 there is no such folder. */
+/* The name of a file in a directory, independent of the path to the directory. sun_path[0] stays 0:
+ * the name is abstract. Return: the address's length; 0 no such directory. */
 static socklen_t make_address(const char *path, struct sockaddr_un *address_out)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
@@ -36,7 +36,7 @@ static socklen_t make_address(const char *path, struct sockaddr_un *address_out)
 	struct stat there;
 	int length;
 
-	/* As SQLite does: it follows symbolic links, also to a file that does not exist. */
+	/* As SQLite does: follow symbolic links, even to a file that does not exist. */
 	if ((vfs->xFullPathname(vfs, path, sizeof(full), full) & 0xff) != SQLITE_OK)
 		return 0;
 	tables_folder_of(full, folder);
@@ -50,7 +50,7 @@ static socklen_t make_address(const char *path, struct sockaddr_un *address_out)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 }
 
-/* Return: 0; -EADDRINUSE another socket has that name; -errno, also in claim. */
+/* Return: 0; -EADDRINUSE another socket has the name; -errno, also in claim. */
 static int bind_claim(struct tables *tables, const struct sockaddr_un *address, socklen_t length)
 {
 	tables->claim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -60,16 +60,16 @@ static int bind_claim(struct tables *tables, const struct sockaddr_un *address, 
 	return -errno;
 }
 
-/* Any user can bind any abstract name, and must not keep a service from starting by that. If the
- * kernel does not tell the user, the claim is believed. */
+/* Any user can bind any abstract name, and must not block a service with it. If the kernel does not
+ * report the user, the claim counts. */
 static int pass_over(struct tables *tables, const struct sockaddr_un *address, socklen_t length)
 {
 	uid_t user;
 	int rc = plx_unix_owner(address, length, &user);
 
-	assert(tables->claim >= 0); /* as the name was in use */
+	assert(tables->claim >= 0); /* the name was in use */
 	if (rc == -ESRCH && bind(tables->claim, (const struct sockaddr *)address, length) == 0)
-		return 0; /* the other one had just ended */
+		return 0; /* the owner has just exited */
 	if (rc != -ESRCH && (rc || user == 0 || plx_is_this_user(user)))
 		return tables_fail_busy(tables);
 	close(tables->claim);
@@ -87,8 +87,8 @@ static int pass_over(struct tables *tables, const struct sockaddr_un *address, s
 	return 0;
 }
 
-/* SQLite locks the file, which may be moved away; a socket's name stays, and ends with the process
- * however that ends. */
+/* SQLite locks the file, which may be moved; a socket's name stays, and ends with the process in
+ * every case. */
 int tables_claim_path(struct tables *tables)
 {
 	struct sockaddr_un address;
@@ -96,7 +96,7 @@ int tables_claim_path(struct tables *tables)
 	int rc;
 
 	if (!length)
-		return 0; /* opening it tells why */
+		return 0; /* opening it reports the error */
 	rc = bind_claim(tables, &address, length);
 	if (rc == -EADDRINUSE)
 		return pass_over(tables, &address, length);
@@ -143,8 +143,8 @@ int tables_check_path(const struct tables *tables)
 			tables->path, has_moved ? "" : "-wal");
 }
 
-/* SQLite leaves the log of a file that was moved, which the next file at the path would be read
- * with; and it removes a log by name, also where another one has that name now. */
+/* SQLite leaves the log of a moved file behind, and would apply it to the next file at the path. It
+ * also removes a log by name, even if another log has that name by now. */
 void tables_end_log(struct tables *tables)
 {
 	int keeps = 1;

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* A disk that is full may have room later. A record that the table does not take will not be taken
- * the next time either, and a file that is damaged takes none. */
+/* A full disk may have room later. A record that the table rejects will be rejected again, and a
+ * damaged file accepts nothing. */
 static int fail_step(const struct tables *tables, int rc)
 {
 	switch (rc & 0xff) {
