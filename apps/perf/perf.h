@@ -17,8 +17,7 @@ extern const char *const perf_mode_names[]; /**< by enum perf_mode; NULL-termina
 #define PERF_BURSTS     4 /* loops are compiled for these only: see perf_bursts */
 #define PERF_KINDS      3
 #define PERF_ROUNDS_MAX 101
-#define PERF_FAR_FACTOR \
-	1.8 /* cache line round trips that differ by this factor are of two states */
+#define PERF_FAR_FACTOR 1.8 /* cache line round trips this far apart are of two states */
 
 extern const uint32_t perf_bursts[PERF_BURSTS]; /* 1, 8, 32, 256 */
 
@@ -54,8 +53,7 @@ struct perf_row {
 	uint32_t burst, lcores;
 	uint32_t rounds;
 	double cycles[PERF_ROUNDS_MAX], peer_cycles[PERF_ROUNDS_MAX]; /**< per element, by round */
-	double line_ns[2]
-		      [PERF_ROUNDS_MAX]; /**< two lcores: bare line, before and after the round */
+	double line_ns[2][PERF_ROUNDS_MAX]; /**< two lcores: bare line, before and after */
 };
 
 /** Median, least and greatest of a row's rounds. */
