@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The main job: what messages cost on this host, between two processes, beside what else carries them. Does all set-up by itself.
-# Other parts by option: bench.sh --help.
+# The main job: the cost of messages between two processes on this host, compared with other transports. Sets up
+# everything automatically. Options run other parts: bench.sh --help.
 set -uo pipefail
 
 started_in=$PWD
@@ -107,7 +107,7 @@ say()
 quick=0 full=0 strict=0 soak=0 out='' provider='' sizes='64,1K,64K,1M' sizes_given=0 only='' compare=() mode=local
 peer='' listen='0.0.0.0:17300' rounds='' duration='' device_given=''
 
-# 64, 1K, 1M as bytes.
+# Convert 64, 1K, 1M to bytes.
 to_bytes()
 {
 	[[ $1 =~ ^([1-9][0-9]{0,8})([KkMm]?)$ ]] || return 1
@@ -160,7 +160,7 @@ while (($#)); do
 	shift
 done
 
-# main: short, and some rows of some parts; full: all of those parts.
+# main: short runs, and some rows of some parts; full: all of those parts.
 scope=full
 parts=("${all_parts[@]}")
 ((!full)) || [[ -z $only ]] || die "--full and --only $only: --only already runs all of that part; leave one out" 2
@@ -209,7 +209,7 @@ children=() # by process id; nothing else is ever signalled
 stopped='' # one of them, or what one has started: see stop_process
 grace=60   # times 50 ms
 
-# End the children that are there, with a moment of grace. By the trap, and by the parts.
+# End running children, with a short grace period. Called by the trap and by parts.
 # shellcheck disable=SC2317
 end_children()
 {
@@ -223,7 +223,7 @@ end_children()
 		while kill -0 "$pid" 2>/dev/null && ((tries-- > 0)); do
 			sleep 0.05
 		done
-		# A `timeout` leads a group, with all that it has started.
+		# A `timeout` leads a process group with everything that it started.
 		kill -KILL -- "-$pid" 2>/dev/null
 		kill -KILL "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
@@ -236,14 +236,14 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# What is asked for ----------------------------------------------------------------------------
+# Arguments ------------------------------------------------------------------------------------
 
 if ((${#compare[@]})); then
 	cd "$started_in" || exit 1
 	compare_results
 	exit
 fi
-# Paths that were given are relative to where the user stands.
+# Given paths are relative to the user's working directory.
 out=${out:-bench-out-$(date +%Y%m%d-%H%M%S)}
 [[ $out == /* ]] || out=$started_in/$out
 cd "$root" || die "cannot go to $root"
@@ -260,11 +260,11 @@ fi
 # Setting up -----------------------------------------------------------------------------------
 
 build='build-bench'
-# Much of a message's way are small functions of several files: link-time optimization joins them.
+# A message passes many small functions of several files: link-time optimization inlines them.
 build_options=(-Dbuildtype=release -Db_lto=true -Dtests=false -Dbench=true)
 
-# Two at once would measure each other, and build in one folder. The file names the one that runs. Reading is enough to lock
-# it, where it is another user's.
+# Two runs would disturb each other's measurements and share a build folder. The file names the run. Locking only needs
+# read permission, if it belongs to another user.
 be_alone()
 {
 	local file=${TMPDIR:-/tmp}/pollux-bench.lock other
@@ -278,7 +278,7 @@ be_alone()
 	{ echo "process $$, since $(date '+%F %T')" >"$file"; } 2>/dev/null
 }
 
-# Before anything is installed or measured, and after be_alone: a run that is refused makes nothing.
+# After be_alone and before anything is installed or measured: a refused run creates nothing.
 check_folders()
 {
 	mkdir -p "$build" 2>/dev/null
@@ -295,7 +295,7 @@ set_up_step()
 	say "set-up, step $1 of 3: $2"
 }
 
-# Run ninja, and say every few seconds how far it is. Its output goes to the log.
+# Run ninja and print progress every few seconds. Its output goes to the log.
 build_programs()
 {
 	local ninja last='' now naps=0
@@ -330,11 +330,11 @@ set_up()
 	[[ ! -f $build/build.ninja ]] || configure=configure
 	run_limited 300 meson $configure "$build" "${build_options[@]}" >"$log" 2>&1 ||
 		{ tail -20 "$log" >&2; die "meson cannot set up $build; the whole of it is in $log"; }
-	# The tree may have changed since the folder was made, and with it what there is to build.
+	# The tree, and thus the list of targets, may have changed since the folder was made.
 	run_limited 300 ninja -C "$build" build.ninja >"$log" 2>&1 ||
 		{ tail -20 "$log" >&2; die "meson cannot set the folder up again; see $log"; }
 	find_programs || die "meson does not tell its programs; see $log"
-	# What was installed since the folder was made.
+	# Packages installed since the folder was made.
 	if [[ -z ${program[plx-perf-dpdk]-} ]] && pkg-config --exists libdpdk; then
 		run_limited 300 meson setup --reconfigure "$build" >"$log" 2>&1 && find_programs
 	fi
@@ -363,7 +363,7 @@ choose_cpus
 be_alone
 check_folders
 set_up
-# The client of a server that waits may be on this host.
+# The client of a waiting server may be on this host.
 [[ $mode != serve ]] || exec {lock_fd}<&-
 [[ $mode == serve ]] || : >"$out/runs/lines"
 in_parts begin

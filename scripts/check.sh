@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The checks that go beyond scripts/test.sh. Builds in build-test/ and build-check-*/.
+# Checks beyond scripts/test.sh. Builds in build-test/ and build-check-*/.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -11,14 +11,14 @@ recent=20
 checks=() slices=()
 declare -A about=() command=() seconds=() paths=()
 
-# check NAME TEXT COMMAND...: a check of every run.
+# check NAME TEXT COMMAND...: a check that every run makes.
 check()
 {
 	checks+=("$1") about[$1]=$2 command[$1]=${*:3}
 }
 
-# slice NAME SECONDS PATHS TEXT COMMAND...: a nightly check; how long it takes on two CPUs with its build,
-# and the folders whose change calls for it.
+# slice NAME SECONDS PATHS TEXT COMMAND...: a nightly check, its duration on two CPUs including the build, and the
+# folders that trigger it when they change.
 slice()
 {
 	slices+=("$1") seconds[$1]=$2 paths[$1]=$3 about[$1]=$4 command[$1]=${*:5}
@@ -51,7 +51,7 @@ slice release 330 'meson.build config scripts drivers' 'the tier fast on the oth
 slice minimal 200 'meson.build meson_options.txt lib/eal drivers/drivers.c apps/info tests/unit/meson.build tests/apps/meson.build' \
 	'the tier fast without libibverbs, libconfig and SQLite, and without the programs or with them' minimal
 slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz -max_total_time=40
-# As long as a slow host takes, so that it never begins where it would not end in time.
+# As on a slow host, so that it never starts without enough time to end.
 slice fuzz-tcp 1800 'tests/fuzz drivers/tcp drivers/prov' '10^7 runs of the fuzz target of plx_tcp' fuzz -runs=10000000 tcp
 slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress and guests' nightly
 
@@ -75,7 +75,7 @@ usage()
 	END
 }
 
-# sources PATTERN...: the files of the tree that git tracks or would track.
+# sources PATTERN...: files that git tracks or would track.
 sources()
 {
 	git ls-files --cached --others --exclude-standard --deduplicate -- "$@" |
@@ -110,7 +110,7 @@ check_format()
 	return $status
 }
 
-# Other versions of cppcheck have other findings.
+# Other versions of cppcheck report other findings.
 cppcheck_version=2.10
 
 check_static()
@@ -123,9 +123,9 @@ check_static()
 	found=$(cppcheck --version)
 	if [[ $found == "Cppcheck $cppcheck_version"* ]]; then
 		mapfile -t includes < <(printf -- '-I%s\n' lib/*/ lib/*/*/ lib drivers drivers/*/ drivers/*/*/)
-		# It reads no headers of the system, but must know the lists, whose macros assign.
+		# It reads no system headers, but must know the list macros, which assign.
 		queue=$(echo '#include <sys/queue.h>' | cc -E -x c - | sed -n 's/^# 1 "\(.*queue\.h\)".*/\1/p' | head -n 1)
-		# What it does not know of C11 or cmocka it would guess wrong; the product is what counts.
+		# It would misread what it does not know of C11 or cmocka; the product is what counts.
 		cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --library=posix,gnu \
 			--enable=warning,portability --suppress=missingIncludeSystem \
 			--suppressions-list=tests/sanitizers/cppcheck.txt -D_GNU_SOURCE -D__x86_64__ \
@@ -139,21 +139,21 @@ check_static()
 	return $status
 }
 
-# tidy PATH...: clang-tidy on files, or on those of folders.
+# tidy PATH...: clang-tidy on files or folders.
 tidy()
 {
 	local any
 
 	CC=clang-$llvm configure build-check-clang -Dwerror=true >/dev/null || return 1
 	any=$(printf '|%s' "$@")
-	# Its colours and its command lines are removed from the output.
+	# Remove its colours and command lines from the output.
 	"run-clang-tidy-$llvm" -quiet -p build-check-clang -j "$(nproc)" \
 		-extra-arg=-include -extra-arg="$PWD/tests/sanitizers/tidy.h" \
 		"^$PWD/(?!lib/base/error\\.c)(${any#|})" 2>/dev/null |
 		sed -e 's/\x1b\[[0-9;]*m//g' -e '/clang-tidy-'"$llvm"' -/d' -e '/^[0-9]* warnings* generated\.$/d' -e '/^$/d'
 }
 
-# headers_alone COMPILER BUILD: each installed header must compile with nothing before it, in strict C and C++.
+# headers_alone COMPILER BUILD: each installed header must compile alone, in strict C and C++.
 headers_alone()
 {
 	local header includes language status=0
@@ -161,7 +161,7 @@ headers_alone()
 	mapfile -t includes < <(printf -- '-I%s\n' lib/*/)
 	while read -r header; do
 		for language in '-x c -std=c11' '-x c -std=c17' '-x c++ -std=c++17 -Wold-style-cast'; do
-			# The language is options.
+			# The language is a list of options.
 			# shellcheck disable=SC2086
 			"$1" $language -pedantic-errors -Wall -Wextra -Wno-unused-parameter -Werror "${includes[@]}" \
 				-include "$header" -fsyntax-only /dev/null || status=1
@@ -170,7 +170,7 @@ headers_alone()
 	return $status
 }
 
-# In the folder of test.sh, which has most of it built.
+# In the folder of test.sh, which already contains most of the build.
 build_gcc()
 {
 	build build-test gcc -Dwerror=true
@@ -186,7 +186,7 @@ check_clang()
 	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm" build-check-clang
 }
 
-# run_tests DIR OPTION...: meson test, then the failures again.
+# run_tests DIR OPTION...: meson test, then print the failures again.
 run_tests()
 {
 	local dir=$1
@@ -209,7 +209,7 @@ nightly()
 	nightly_tests --suite nightly --no-suite stress --no-suite guest
 }
 
-# A test that is skipped elsewhere fails here: a guest that did not run has shown nothing.
+# A test that is skipped elsewhere fails here: without its guest nothing was tested.
 numa()
 {
 	nightly_tests --suite guest || return 1
@@ -218,17 +218,16 @@ numa()
 	return 1
 }
 
-# ThreadSanitizer's shadow memory leaves no room for some layouts that the kernel chooses at random.
+# ThreadSanitizer's shadow memory does not fit with some random memory layouts of the kernel.
 personality=()
 setarch "$(uname -m)" -R true 2>/dev/null && personality=(setarch "$(uname -m)" -R)
 
-# The sanitizers do not look for a name with a version.
+# The sanitizers do not look up versioned symbols.
 symbolizer=$(command -v "llvm-symbolizer-$llvm")
 
 sanitizer_jobs=$((2 * $(nproc)))
 
-# sanitized DIR SANITIZERS C_ARGS SUITE...: build what these suites need, and run them; a report fails
-# its test.
+# sanitized DIR SANITIZERS C_ARGS SUITE...: build and run these suites; a report fails its test.
 sanitized()
 {
 	local dir=$1 sanitizers=$2 c_args=$3
@@ -243,8 +242,8 @@ asan()
 	local symbols=external_symbolizer_path=$symbolizer supp=$PWD/tests/sanitizers
 
 	export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1:$symbols
-	# Libraries without frame pointers are walked through too, and small functions stay functions, so
-	# that a suppression can name the one call that leaks.
+	# Unwinds through libraries without frame pointers too, and keeps small functions, so that a suppression can
+	# name the one call that leaks.
 	ASAN_OPTIONS+=:fast_unwind_on_malloc=0
 	export LSAN_OPTIONS=suppressions=$supp/lsan.supp:print_suppressions=0
 	export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$symbols
@@ -258,7 +257,7 @@ tsan()
 	sanitized build-check-tsan thread '' "$@"
 }
 
-# One at a time: their threads have to run at the same time to race.
+# One at a time: races need their threads to run at the same time.
 stress()
 {
 	sanitizer_jobs=1
@@ -285,7 +284,7 @@ other_release()
 	scripts/test-on.sh "$other" scripts/test.sh --werror --fast
 }
 
-# What is optional left out, first with the programs and then without.
+# Without optional parts: first with the programs, then without.
 minimal()
 {
 	local apps
@@ -297,8 +296,8 @@ minimal()
 	run_tests build-check-minimal apps/install apps/examples
 }
 
-# A target is an executable tests/fuzz/fuzz_NAME; its corpus, if it has one, tests/fuzz/corpus/NAME.
-# fuzz LIMIT [NAME]: each target, or that one, up to a limit of libFuzzer's.
+# A target is an executable tests/fuzz/fuzz_NAME; its corpus, if any, tests/fuzz/corpus/NAME. fuzz LIMIT [NAME]: run
+# each target, or that one, up to a libFuzzer limit.
 fuzz()
 {
 	local limit=$1 only=${2-.*} target name corpus work names status=0
@@ -313,7 +312,7 @@ fuzz()
 		name=${name#fuzz_}
 		mkdir "$work/$name"
 		corpus=tests/fuzz/corpus/$name
-		# What it finds new goes to the first folder; only a crash is kept, in build-check-fuzz.
+		# New inputs go to the first folder; only crashes are kept, in build-check-fuzz.
 		"$target" "$limit" -timeout=5 -rss_limit_mb=2048 -print_final_stats=1 \
 			-verbosity=0 -artifact_prefix="build-check-fuzz/$name-" \
 			"$work/$name" ${corpus:+$([[ -d $corpus ]] && echo "$corpus")} </dev/null || status=1
@@ -323,13 +322,13 @@ fuzz()
 	return $status
 }
 
-# touched_paths: the files that recent commits and the working tree changed.
+# touched_paths: files changed by recent commits and in the working tree.
 touched_paths()
 {
 	{ git log -$recent --format= --name-only; git status --porcelain | cut -c4-; } | sort -u
 }
 
-# is_touched NAME: whether this slice's folders have such files.
+# is_touched NAME: whether a touched file is in this slice's folders.
 is_touched()
 {
 	touched_paths | grep -qE "^(${paths[$1]// /|})(/|\$)"
@@ -342,7 +341,7 @@ run()
 	local name=$1 began=$SECONDS
 
 	echo "== check.sh: $name: ${about[$name]}"
-	# In a shell of its own, so that what one check exports does not reach the next.
+	# In a subshell, so that exports of one check do not reach the next.
 	# shellcheck disable=SC2086 # a command and its arguments
 	if (${command[$name]}); then
 		good+=("$name")
@@ -353,8 +352,8 @@ run()
 	fi
 }
 
-# run_slices MINUTES: one slice in turn, so that each one runs at times whatever is touched; then those
-# that are touched, from the next one on.
+# run_slices MINUTES: the next slice in rotation, so that each one runs eventually; then the touched ones, starting
+# from the next.
 run_slices()
 {
 	local limit_s=$((60 * $1)) count name i done=() late=()

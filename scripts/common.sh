@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What test.sh and check.sh share. Source it; it goes to the top of the source tree.
+# Shared by test.sh and check.sh. Source it; it changes to the top of the source tree.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 # One version of clang and its tools everywhere, so that layout and findings do not depend on the host.
-# shellcheck disable=SC2034 # for those that source this
+# shellcheck disable=SC2034 # used by scripts that source this
 llvm=19
-# Releases of Debian that are supported, by code name.
+# Supported Debian releases, by code name.
 # shellcheck disable=SC2034
 releases=$(sed -n 's/^releases //p' config/packages.debian)
 
@@ -18,18 +18,18 @@ die()
 	exit "${3:-1}"
 }
 
-# configure DIR [meson option...]: set up a build folder, or bring an old one up to date.
+# configure DIR [meson option...]: set up or update a build folder.
 configure()
 {
 	local dir=$1
 	shift
 
 	if [[ -f $dir/build.ninja ]]; then
-		# A folder of another version of meson cannot be used.
+		# Folders of another version of meson are unusable.
 		(($# == 0)) || meson configure "$dir" "$@" || rm -rf "$dir"
 	fi
 	if [[ -f $dir/build.ninja ]]; then
-		# Brings what meson knows of the tests and programs up to date.
+		# Updates meson's list of tests and programs.
 		ninja -C "$dir" build.ninja
 	else
 		meson setup "$dir" "$@"
@@ -57,7 +57,7 @@ failed_tests()
 		"$1/meson-logs/testlog.json" | paste -sd ' '
 }
 
-# show_failures DIR: the tests that failed in DIR's last `meson test`, each with the end of its output.
+# show_failures DIR: failed tests of DIR's last `meson test`, each with the end of its output.
 show_failures()
 {
 	local results=$1/meson-logs/testlog.json
@@ -70,7 +70,7 @@ show_failures()
 	echo "their whole output is in $1/meson-logs/testlog.txt"
 }
 
-# add_counts PASSED FAILED [NAME...]: for the one that runs several scripts and adds up; the names of what failed.
+# add_counts PASSED FAILED [NAME...]: for a caller that runs several scripts and adds up; the names of failures.
 add_counts()
 {
 	[[ -z ${PLX_COUNTS_FILE-} ]] || echo "$@" >>"$PLX_COUNTS_FILE"

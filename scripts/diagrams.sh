@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Draws doc/images/NAME.svg from each doc/images/NAME.dot, with dot of package graphviz.
+# Draw doc/images/NAME.svg from each doc/images/NAME.dot, with dot of the package graphviz.
 #
 #     scripts/diagrams.sh [NAME...]
 set -euo pipefail

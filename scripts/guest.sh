@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What numa-vm.sh and rdma-vm.sh share: what a guest needs of the host, its start and its end. Source
-# it; begin, start_guest and wait_guest are the steps of a script that uses it.
+# Shared by numa-vm.sh and rdma-vm.sh: what a guest needs from the host, its start and its end. Source it; begin,
+# start_guest and wait_guest are the steps of such a script.
 
 limit_s=${PLX_GUEST_SECONDS:-120}
 accel=${PLX_GUEST_ACCEL:-tcg,thread=multi}
@@ -15,7 +15,7 @@ fail()
 	exit "${2:-1}"
 }
 
-# skip REASON: also an error to who wants the guest, hence a status of its own.
+# skip REASON: an error for callers that need the guest, hence a separate status.
 skip()
 {
 	printf 'skipped: %s\n' "$1"
@@ -36,11 +36,11 @@ find_busybox()
 	if ldd "$busybox" >/dev/null 2>&1; then skip 'busybox needs libraries: install busybox-static'; fi
 }
 
-# What a signal finds: a folder, and the program that the script waits for; or -N, its process group.
+# For signal handlers: a folder, and the program that the script waits for, or -N, its process group.
 work=
 job=
 
-# All that belongs to the job, which may have started other programs.
+# Kill the whole job, which may have started other programs.
 end_job()
 {
 	local turn
@@ -55,13 +55,13 @@ end_job()
 
 cleanup()
 {
-	# Some send a signal twice.
+	# Some senders signal twice.
 	trap '' INT TERM HUP
 	[[ -z $job ]] || end_job
 	[[ -z $work ]] || rm -rf "$work"
 }
 
-# Sets work, a folder that lasts until the script ends.
+# Sets work, a folder that exists until the script ends.
 begin()
 {
 	[[ $limit_s =~ ^[1-9][0-9]*$ ]] ||
@@ -76,7 +76,7 @@ begin()
 	work=$(mktemp -d) || exit 1
 }
 
-# await COMMAND...: in the background, so that a signal to this script is heard at once.
+# await COMMAND...: in the background, so that this script handles signals at once.
 await()
 {
 	local status
@@ -93,10 +93,10 @@ await()
 
 # Packages ---------------------------------------------------------------------------------------
 
-# Without a network it is soon known.
+# Fails soon without a network.
 hurry=(-o Acquire::Retries=0 -o Acquire::http::Timeout=15 -o Acquire::https::Timeout=15)
 
-# kernel_package PACKAGE: the one that the metapackage stands for, whose name has the version in it.
+# kernel_package PACKAGE: the versioned package that a metapackage stands for.
 kernel_package()
 {
 	apt-cache depends "$1" 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n 1
@@ -114,7 +114,7 @@ download()
 	await env -C "$work" apt-get download -q -o APT::Sandbox::User=root "${hurry[@]}" "${packages[@]}" >&2
 }
 
-# fetch PACKAGE...: as .deb to $work. Old package lists name files that are gone.
+# fetch PACKAGE...: as .deb to $work. Outdated package lists name files that no longer exist.
 fetch()
 {
 	local as_root=()
@@ -133,15 +133,15 @@ pack_initramfs()
 		fail 'cannot make the initramfs'
 }
 
-# start_guest KERNEL PARAMETERS [QEMU-OPTION...]: with the initramfs of $work. Its first serial line is
-# the console; on the second it says `status N` when it is done.
+# start_guest KERNEL PARAMETERS [QEMU-OPTION...]: boot with the initramfs of $work. Its first serial line is the
+# console; on the second it prints `status N` when it is done.
 start_guest()
 {
 	local kernel=$1 parameters="console=ttyS0 loglevel=4 panic=-1 nokaslr mitigations=off $2"
 
 	shift 2
 	began=$SECONDS
-	# It goes when this script goes, also where that cannot clean up.
+	# It ends with this script, even if that cannot clean up.
 	setpriv --pdeathsig TERM \
 		timeout --foreground --kill-after=5 "$limit_s" qemu-system-x86_64 -nodefaults -no-user-config \
 		-display none -no-reboot -cpu max -accel "$accel" -kernel "$kernel" \
@@ -150,7 +150,7 @@ start_guest()
 	job=$!
 }
 
-# Sets guest_status, to nothing if the guest did not say it, and ended, how QEMU ended.
+# Sets guest_status, empty if the guest printed none, and ended, QEMU's status.
 wait_guest()
 {
 	wait "$job"
@@ -159,7 +159,7 @@ wait_guest()
 	guest_status=$(sed -n 's/^status \([0-9]\+\).*/\1/p' "$work/status" 2>/dev/null)
 }
 
-# Ends the script if the guest did not say a status.
+# Ends the script if the guest printed no status.
 check_guest()
 {
 	[[ -z $guest_status ]] || return 0

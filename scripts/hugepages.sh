@@ -25,7 +25,7 @@ fail()
 	exit "${2:-1}"
 }
 
-# node_ids: the ids of the wanted NUMA nodes.
+# node_ids: the ids of the selected NUMA nodes.
 node_ids()
 {
 	local path id
@@ -67,7 +67,7 @@ show()
 	done
 }
 
-# node_total NODE: the mebibytes of memory that it has.
+# node_total NODE: its memory in MiB.
 node_total()
 {
 	local line
@@ -77,7 +77,7 @@ node_total()
 	printf '%s' $((${line%kB} / 1024))
 }
 
-# check_node NODE PAGES: whether its pool may become that large. Changes nothing.
+# check_node NODE PAGES: whether its pool can grow that large. Changes nothing.
 check_node()
 {
 	local dir asked
@@ -94,7 +94,7 @@ check_node()
 
 changed=() # "NODE PAGES": as each pool was before
 
-# fail_whole TEXT [ADVICE]: no node keeps what it got. The kernel may not take all pages back: it is asked what each pool has.
+# fail_whole TEXT [ADVICE]: release what every node got. The kernel may keep some pages, so print what each pool has.
 fail_whole()
 {
 	local node_before before file now others=''
@@ -109,7 +109,7 @@ fail_whole()
 	fail "$1.${others:- All pools are as they were.}${2-}"
 }
 
-# resize NODE PAGES: ask for so many pages on a node.
+# resize NODE PAGES: request PAGES on a node.
 resize()
 {
 	local dir got
@@ -127,7 +127,7 @@ resize()
   config/90-pollux-hugepages.conf"
 }
 
-# report NODE PAGES: what came of it. Returns 1 where more pages are in use than were asked for.
+# report NODE PAGES: print the result. Returns 1 if more pages are in use than requested.
 report()
 {
 	local dir got used
@@ -141,7 +141,7 @@ report()
 	return 1
 }
 
-# resize_all PAGES: each wanted node, or none.
+# resize_all PAGES: every selected node, or none.
 resize_all()
 {
 	local id status=0

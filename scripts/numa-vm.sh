@@ -1,18 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run programs in a small guest that has two NUMA nodes with memory, and one without, for hosts that
-# have one.
+# Run programs in a small guest with two NUMA nodes that have memory and one that has none, for hosts with a single
+# node.
 #
-# The guest is a kernel and an initramfs made for the occasion: busybox, the programs and the
-# libraries they need; no disk, no network, no kernel module. It is emulated, also where /dev/kvm
-# is: that boots in 4 s, is the same everywhere, and needs no virtualization inside one.
+# The guest is a kernel and a temporary initramfs: busybox, the programs and the libraries they need; no disk, no
+# network, no kernel module. It is emulated even if /dev/kvm exists: it boots in 4 s, is the same everywhere, and needs
+# no nested virtualization.
 set -uo pipefail
 # shellcheck source=scripts/guest.sh
 . "$(dirname "${BASH_SOURCE[0]}")/guest.sh"
 
-# CPU n is on node n. Nodes 0 and 1 have huge pages of 2 MiB, and node 1 one of 1 GiB; node 2 has no
-# memory at all. What the kernel does later about pages on the wrong node would hide who put them
-# there: numa_balancing is off.
+# CPU n is on node n. Nodes 0 and 1 have huge pages of 2 MiB, and node 1 one of 1 GiB; node 2 has no memory.
+# numa_balancing is off, because migrating misplaced pages would hide who placed them.
 nodes=(-m 3G -smp 3
 	-object "memory-backend-ram,id=ram0,size=512M" -numa "node,nodeid=0,cpus=0,memdev=ram0"
 	-object "memory-backend-ram,id=ram1,size=2560M" -numa "node,nodeid=1,cpus=1,memdev=ram1"
@@ -43,7 +42,7 @@ fetch_kernel()
 	dpkg-deb --fsys-tarfile "$work"/linux-image-*.deb |
 		tar -x -O --wildcards './boot/vmlinuz-*' >"$work/vmlinuz"
 	[[ -s $work/vmlinuz ]] || fail 'there is no kernel in the package linux-image-cloud-amd64'
-	# Moved in as a whole, for those who start a guest at the same time.
+	# Renamed into place, in case several guests start at the same time.
 	mkdir -p "$cache" && mv "$work/vmlinuz" "$cache/.vmlinuz.$$" &&
 		mv "$cache/.vmlinuz.$$" "$cache/vmlinuz"
 	[[ -r $cache/vmlinuz ]] || fail "cannot write to $cache"
@@ -51,7 +50,7 @@ fetch_kernel()
 	kernel=$cache/vmlinuz
 }
 
-# Sets kernel: the one that is given, or the newest of /boot, or that of an earlier download.
+# Sets kernel: the given one, else the newest in /boot, else an earlier download.
 find_kernel()
 {
 	local candidate
@@ -69,13 +68,13 @@ find_kernel()
 
 # Initramfs --------------------------------------------------------------------------------------
 
-# The libraries of a program, and the loader: each by its path.
+# A program's libraries and loader, by path.
 libraries()
 {
 	ldd "$1" | grep -o '/[^ ]*'
 }
 
-# The serial lines: the kernel's console, the result, what the programs print.
+# The serial lines: the kernel's console, the result, the programs' output.
 write_init()
 {
 	cat <<-'END'

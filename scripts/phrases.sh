@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Phrases that readers stumble over: prints file, line, phrase, and what to write.
+# Print file, line, phrase and replacement of awkward phrases.
 #
 #     scripts/phrases.sh [FILE...]     default: every text of the tree; then fails above the limit
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-# How many there may be. It only goes down.
+# The maximum count. It only decreases.
 limit=2050
 
-# REGEX|what to write, for grep -E. Here: phrases without a legitimate use.
+# REGEX|replacement, for grep -E: phrases without a legitimate use.
 phrases='\bbehind\b|after, following, past
 \bbut for\b|except
 \b(for|by|from|of|to|with|and|but|that|because|knows?|says?) who(ever)? |callers that, a thread that, the peer
@@ -37,7 +37,7 @@ phrases='\bbehind\b|after, following, past
 \b(greeted|welcome)\b|handshake complete; threshold
 \b[Ww]here (it|there|they|that|one|nothing|none) (is|are|stands)\b|if, when'
 
-# PATH: REGEX of lines that are right as they are.
+# PATH: REGEX of lines that are allowed.
 allowed='scripts/phrases.sh: .
 README.md: the way behind'
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Run a command in a small guest whose kernel has RDMA devices that are made of software: rxe (RoCE)
-# and siw (iWARP), for hosts that have no RDMA card and cannot load a module.
+# Run a command in a small guest whose kernel has software RDMA devices: rxe (RoCE) and siw (iWARP). For hosts that
+# have no RDMA card and cannot load a module.
 #
-# The guest sees the files of the host where they are: the command needs no copy, and no installation.
-# What it writes lies in the guest's memory and goes with it, but for the folders of --write. There is
-# no network to anywhere. It is emulated, also where /dev/kvm is, as that of numa-vm.sh.
+# The guest sees the host's files at their paths: the command needs no copy and no installation. Files that it writes
+# are in the guest's memory and are lost, except in the folders of --write. There is no network. It is emulated even if
+# /dev/kvm exists, like the guest of numa-vm.sh.
 set -uo pipefail
 # shellcheck source=scripts/guest.sh
 . "$(dirname "${BASH_SOURCE[0]}")/guest.sh"
@@ -13,16 +13,16 @@ set -uo pipefail
 inside=$(realpath "$(dirname "${BASH_SOURCE[0]}")/guest")
 PATH=$PATH:/usr/sbin:/sbin
 
-# Its clock is the TSC, which costs programs no system call.
+# Its clock is the TSC, which programs read without a system call.
 machine=(-machine "q35,hpet=off" -smp 2 -m 2G)
 parameters='hugepages=64 tsc=reliable no_timer_check'
 
-# 9p and overlay for the host's files, virtio_console for what the command says; rxe cannot do without
-# crc32_generic, siw without libcrc32c; sch_netem is for commands that lose packets.
+# 9p and overlay for the host's files, virtio_console for the command's output; rxe needs crc32_generic, siw needs
+# libcrc32c; sch_netem is for commands that drop packets.
 modules='virtio_pci 9pnet_virtio 9p overlay virtio_console dummy veth sch_netem crc32_generic libcrc32c
 	rdma_rxe rdma_ucm'
 
-# What the command gets of the environment.
+# Environment variables passed to the command.
 environment='@(PATH|HOME|LANG|LD_LIBRARY_PATH|CI|@(A|L|UB|T)SAN_OPTIONS|@(FI|PLX|RDMAV)_*)'
 
 net=loop
@@ -61,15 +61,15 @@ note()
 
 # Kernel ---------------------------------------------------------------------------------------
 
-# header KERNEL OFFSET SIZE [FORMAT]: a number of the kernel's header, or what it says with od's FORMAT.
+# header KERNEL OFFSET SIZE [FORMAT]: a number of the kernel's header, or bytes in od's FORMAT.
 header()
 {
 	od -An -t "${4-u$3}" -j "$2" -N "$3" "$1" | tr -d ' '
 }
 
-# unpack_kernel KERNEL: out of the file that unpacks itself, which would take the guest 5 s. The header
-# says where it is (setup_sects, payload_offset and payload_length in the kernel's
-# Documentation/x86/boot.rst); the last 4 bytes are its size.
+# unpack_kernel KERNEL: extract the kernel from its self-extracting file, which would take the guest 5 s. The header
+# has its position (setup_sects, payload_offset and payload_length in the kernel's Documentation/x86/boot.rst); the
+# last 4 bytes are its size.
 unpack_kernel()
 {
 	local start length unpack
@@ -94,7 +94,7 @@ copy_module()
 	esac
 }
 
-# module_insmods ROOT VERSION: what loads the modules, as `insmod FILE` each.
+# module_insmods ROOT VERSION: the commands that load the modules, as `insmod FILE` each.
 module_insmods()
 {
 	local module
@@ -104,8 +104,8 @@ module_insmods()
 	done
 }
 
-# copy_modules ROOT VERSION FOLDER: with what they need, by names that sort in the order of loading;
-# siw, which Debian leaves out, as siw.ko if it is there.
+# copy_modules ROOT VERSION FOLDER: copy them with their dependencies, named in loading order; siw, which Debian omits,
+# as siw.ko if available.
 copy_modules()
 {
 	local insmods file n=100
@@ -127,7 +127,7 @@ has_rxe()
 	[[ -r $1 ]] && modinfo -b "${root:-/}" -k "${1##*/vmlinuz-}" -n rdma_rxe >/dev/null 2>&1
 }
 
-# keep_kernel KERNEL: makes $store of it, as a whole: other scripts may be about to use it.
+# keep_kernel KERNEL: fill $store from it atomically, because other scripts may use it at once.
 keep_kernel()
 {
 	local root=${1%/boot/*} version=${1##*/vmlinuz-} new=$cache/.new
@@ -141,7 +141,7 @@ keep_kernel()
 	mv -T "$new" "$store" || fail "cannot write to $cache"
 }
 
-# unpack_packages FOLDER: all that were fetched.
+# unpack_packages FOLDER: all fetched packages.
 unpack_packages()
 {
 	local package
@@ -164,7 +164,7 @@ fetch_kernel()
 	has_rxe "$kernel" || fail 'there is no kernel that has rxe in the package linux-image-amd64'
 }
 
-# Sets store: the folder of the kernel that is given.
+# Sets store: the folder of the given kernel.
 given_kernel()
 {
 	local kernel
@@ -176,8 +176,8 @@ given_kernel()
 	[[ -d $store ]] || keep_kernel "$kernel"
 }
 
-# Sets store: the folder of the newest kernel that an earlier run has kept, or of the newest of /boot,
-# or of one that is downloaded.
+# Sets store: the folder of the newest kernel that an earlier run kept, else of the newest in /boot, else of a
+# downloaded one.
 find_kernel()
 {
 	local kernel='' candidate
@@ -194,7 +194,7 @@ find_kernel()
 
 # siw --------------------------------------------------------------------------------------------
 
-# fetch_siw VERSION: the driver's source, and what modules of this kernel are built with, to $work/siw.
+# fetch_siw VERSION: the driver's source, and the module build files of this kernel, to $work/siw.
 fetch_siw()
 {
 	local needed release
@@ -208,8 +208,7 @@ fetch_siw()
 		"$release/drivers/infiniband/sw/siw"
 }
 
-# compile_siw VERSION: to $cache/.siw.ko. The headers are not installed: their Makefile must be told
-# where they are.
+# compile_siw VERSION: to $cache/.siw.ko. The headers are not installed, so their Makefile gets their path.
 compile_siw()
 {
 	local source=$work/siw/drivers/infiniband/sw/siw headers=$work/siw/usr/src/linux-headers-$1
@@ -238,7 +237,7 @@ build_siw()
 	return 1
 }
 
-# Goes on without siw, too. What did not work is not tried with each run.
+# Continues without siw if need be. A failed build is not retried in each run.
 find_siw()
 {
 	[[ ! -e $store/siw.ko ]] || return 0
@@ -252,7 +251,7 @@ find_siw()
 	note "no siw: $(<"$store/no-siw"); scripts/rdma-vm.sh --prepare tries again"
 }
 
-# Sets store, which has all that a guest needs. One script at a time, so that nothing is made twice.
+# Sets store, which has everything that a guest needs. One script at a time, so that nothing is made twice.
 prepare()
 {
 	local lock
@@ -266,7 +265,7 @@ prepare()
 
 # Guest ------------------------------------------------------------------------------------------
 
-# write_command COMMAND [ARGUMENT...]: a script that runs it, with its folder and environment.
+# write_command COMMAND [ARGUMENT...]: a script that runs it in its folder and environment.
 write_command()
 {
 	local name
@@ -298,7 +297,7 @@ make_initramfs()
 	pack_initramfs "$root"
 }
 
-# Sets shares: QEMU's options for the host's files. A comma in a path is doubled for it.
+# Sets shares: QEMU's options for the host's files. A comma in a path must be doubled.
 find_shares()
 {
 	local folder n=0 options=security_model=none,multidevs=remap
@@ -309,7 +308,7 @@ find_shares()
 	done
 }
 
-# What the command says goes through files, as QEMU does not wait for a slow reader when it ends.
+# The command's output goes through files, because QEMU does not wait for slow readers when it exits.
 run_guest()
 {
 	local port=virtserialport tails=()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Install the packages that Pollux needs on this release of Debian: config/packages.debian lists them.
+# Install the packages that Pollux needs on this Debian release: config/packages.debian lists them.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -26,7 +26,7 @@ fail()
 	exit "${2:-1}"
 }
 
-# Sets release: the code name of this Debian, if packages.debian knows it.
+# Sets release: this Debian's code name, if packages.debian has it.
 find_release()
 {
 	local id codename name known
@@ -37,7 +37,7 @@ find_release()
 	known=$(sed -n 's/^releases //p' "$list")
 	release=${codename-}
 	[[ ${id-} == debian && -n $release && " $known " == *" $release "* ]] && return
-	# Debian's names are the ones to look for; those of any release will do for that.
+	# Look for Debian's names; those of any release will do.
 	release=${known%% *}
 	fail "this system is '${name:-unknown}' ($system); packages are known for Debian ${known// /, }.
   Nothing was changed. Install the equivalents of these, then set PLX_SKIP_SETUP=1 for the scripts
@@ -45,7 +45,7 @@ find_release()
 $(wanted_packages | fmt -w 100 | sed 's/^/    /')"
 }
 
-# The packages of the wanted groups on this release, one per line.
+# The packages of the selected groups on this release, one per line.
 wanted_packages()
 {
 	local package needed group rest
@@ -61,7 +61,7 @@ wanted_packages()
 	done <"$list"
 }
 
-# On a host with several architectures a package may be installed for each.
+# On multiarch hosts, a package may be installed for each architecture.
 is_installed()
 {
 	dpkg-query -W -f '${Architecture} ${Status}\n' "$1" 2>/dev/null |
@@ -136,7 +136,7 @@ if ((EUID != 0)) && ! command -v sudo >/dev/null; then
 fi
 
 echo "setup.sh: installing ${#missing[@]} packages: ${missing[*]}"
-# Old lists may have every package, so a failing update is reported and the installation decides.
+# Outdated lists may suffice, so a failing update is reported and the installation decides.
 "${as_root[@]}" apt-get update </dev/null ||
 	echo 'setup.sh: apt-get update failed; using the package lists of the last update' >&2
 "${install[@]}" </dev/null ||

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Build and test this tree on another release of Debian: in a chroot that debootstrap makes from the
-# registry of this host's apt, in its own mount and process namespaces. Nothing stays mounted.
+# Build and test this tree on another Debian release, in a chroot that debootstrap makes from this host's apt mirror,
+# in separate mount and process namespaces. Nothing stays mounted.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -64,7 +64,7 @@ mkdir -p "$cache" || fail "cannot write to $cache; set PLX_CHROOT_DIR"
 exec 9>"$cache/$release.lock"
 flock --nonblock 9 || fail "another test-on.sh is using $chroot; wait for it to end"
 
-# The registry that this host's apt takes Debian's main component from.
+# The mirror from which this host's apt takes Debian's main component.
 registry()
 {
 	# shellcheck disable=SC2016 # apt's own variables
@@ -72,7 +72,7 @@ registry()
 		awk '$2 == "Debian" && $3 == "Debian" && $4 == "main" { print $1; exit }'
 }
 
-# A chroot that was interrupted half way never gets its name.
+# An interrupted chroot never gets its final name.
 make_chroot()
 {
 	local from part
@@ -80,7 +80,7 @@ make_chroot()
 	from=$(registry)
 	[[ -n $from ]] || fail 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
 	part=$(mktemp -d "$cache/.$release.XXXXXX") || exit 1
-	# shellcheck disable=SC2064 # the folder of now
+	# shellcheck disable=SC2064 # expand the folder now
 	trap "rm -rf --one-file-system '$part'" EXIT
 	echo "test-on.sh: making a chroot with $release in $chroot"
 	if ! debootstrap --variant=minbase "$release" "$part" "$from" >"$cache/$release.log" 2>&1; then
@@ -92,7 +92,7 @@ make_chroot()
 	trap - EXIT
 }
 
-# Files that the tree no longer has go away; build folders stay, for the next run.
+# Removes files that the tree no longer has; build folders stay for the next run.
 copy_tree()
 {
 	local tree=$chroot/opt/pollux
@@ -103,8 +103,8 @@ copy_tree()
 			tar --create --null --files-from=- | tar --extract --directory "$tree"
 }
 
-# inside COMMAND...: run it at the top of the copied tree. It is the first process of its namespace,
-# so that the kernel ends whatever it leaves running.
+# inside COMMAND...: run it at the top of the copied tree, as the first process of its namespace, so that the kernel
+# ends all leftover processes.
 inside()
 {
 	# shellcheck disable=SC2016 # for the inner shell
@@ -118,7 +118,7 @@ inside()
 			bash -c '\''cd /opt/pollux && "$@"'\'' bash "$@"' bash "$chroot" "$@" </dev/null 9>&-
 }
 
-# What libraries are needed for arm64, in the chroot's own terms.
+# The library dependencies for arm64, as package names of the chroot.
 # shellcheck disable=SC2016 # for the shell in the chroot
 cross='
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Tests over RDMA: links, NetIO and programs over libfabric's verbs provider, on the kernel's devices in
-# software, in guests (scripts/rdma-vm.sh). Builds in build-test/. No hardware is needed.
+# RDMA tests: links, NetIO and programs over libfabric's verbs provider, on the kernel's software devices, in guests
+# (scripts/rdma-vm.sh). Builds in build-test/. Needs no hardware.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Install what is missing, build, and run the tests of the tiers fast and slow.
+# Install missing packages, build, and run the tests of the tiers fast and slow.
 set -uo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -58,7 +58,7 @@ while (($#)); do
 	shift
 done
 
-# finish TEXT: for a run that did not get as far as testing.
+# finish TEXT: for a run that ended before testing.
 finish()
 {
 	add_counts 0 1 test.sh
@@ -72,7 +72,7 @@ log=$(configure "$build" "${options[@]}" 2>&1) || { printf '%s\n' "$log" | tail 
 known=$(meson introspect --tests "$build" | jq -r '.[] | .name + " " + (.suite | map(sub(".*:"; "")) | join(" "))') ||
 	finish "meson cannot list the tests of $build"
 
-# select_tests: sets names to the tests of the tiers, or to those that the patterns match.
+# select_tests: sets names to the tests of the tiers, or to those that match the patterns.
 select_tests()
 {
 	local name suites pattern found
@@ -85,7 +85,7 @@ select_tests()
 	for pattern in "${patterns[@]}"; do
 		found=0
 		while read -r name suites; do
-			# The pattern is one.
+			# It is a pattern.
 			# shellcheck disable=SC2053
 			[[ $name == $pattern || " $suites " == *" $pattern "* ]] || continue
 			found=1
@@ -102,8 +102,8 @@ if ((list)); then
 	exit 0
 fi
 
-# progress: meson's lines as they come, shorter: [ 37/210] fabric/connect 1.2 s. meson builds what the
-# chosen tests depend on; that part is ninja's.
+# progress: shorten meson's lines as they arrive: [ 37/210] fabric/connect 1.2 s. meson first builds what the selected
+# tests depend on; that output is ninja's.
 progress()
 {
 	local line verdict result='^ *([0-9]+)/([0-9]+) .* / ([^ ]+) +([A-Z]+) +([0-9.]+)s'
@@ -119,7 +119,7 @@ progress()
 	done
 }
 
-# Where the build fails, meson leaves the results of the run before.
+# If the build fails, meson leaves the results of the previous run.
 rm -f "$build"/meson-logs/testlog.{json,txt}
 timeout --foreground --kill-after=15 $limit_s meson test -C "$build" --num-processes "$jobs" "${names[@]}" \
 	</dev/null 2>&1 | progress

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the parts have in common: rounds, the results of single runs, tables and pictures. Sourced by
-# bench.sh.
+# Shared by the parts: rounds, results of single runs, tables and pictures. Sourced by bench.sh.
 # shellcheck disable=SC2034,SC2154
 
-# Numbers have points: awk and printf would write commas in some locales.
+# Numbers need decimal points: in some locales awk and printf would write commas.
 export LC_ALL=C
 
 # Progress -------------------------------------------------------------------------------------
@@ -12,7 +11,7 @@ export LC_ALL=C
 steps_all=0 steps_done=0 ms_all=0 ms_done=0 measuring_since_ms=0
 declare -A step_ms # of each part: how long one step takes, by estimate
 
-# expect PART STEPS SECONDS: so many steps are to come, each about so long.
+# expect PART STEPS SECONDS: STEPS steps will follow, each of about SECONDS.
 expect()
 {
 	step_ms[$1]=$(awk -v s="$3" 'BEGIN { printf "%d", s * 1000 }')
@@ -27,7 +26,7 @@ now_ms()
 	echo "${us%???}"
 }
 
-# Milliseconds as words.
+# Format milliseconds as text.
 time_words()
 {
 	if (($1 >= 60000)); then
@@ -37,7 +36,7 @@ time_words()
 	fi
 }
 
-# progress PART TEXT: a step begins. What is left is estimated by how long the steps so far have taken.
+# progress PART TEXT: a step starts. The time left is estimated from earlier steps.
 progress()
 {
 	local left=$((ms_all - ms_done)) passed
@@ -59,9 +58,9 @@ leave_out()
 
 # The state of the CPUs ------------------------------------------------------------------------
 
-# A virtual machine's CPUs move between cores that are near and cores that are far apart, within minutes.
-# What one run measures beside another one tells nothing when that lies between them: each run has the round
-# trip of a cache line before and after it, and PART.jq compares runs of one state alone (states.jq).
+# A virtual machine's CPUs move between near and distant cores within minutes. Comparing runs across such a move is
+# meaningless. So each run measures the round trip of a cache line before and after it, and PART.jq only compares runs
+# of one state (states.jq).
 
 line_ns=null # the last one
 state_changed=0
@@ -75,14 +74,14 @@ probe_line()
 	echo "$line_ns" >>"$out/runs/lines"
 }
 
-# line_between: what lies between the two states; null where there is one.
+# line_between: the threshold between the two states; null if there is only one.
 line_between()
 {
 	[[ -e $out/runs/lines ]] || { echo null; return; }
 	jq -s -L "$here" 'include "states"; between' "$out/runs/lines"
 }
 
-# keep PART ROUND: the run on standard input goes into the part's file, with the state of the CPUs.
+# keep PART ROUND: append the run on standard input to the part's file, with the state of the CPUs.
 keep()
 {
 	local before=$line_ns
@@ -96,7 +95,7 @@ keep()
 
 # Measuring ------------------------------------------------------------------------------------
 
-# count_runs PART SIZES ROWS: of one round.
+# count_runs PART SIZES ROWS: per round.
 count_runs()
 {
 	local size row count=0
@@ -110,7 +109,7 @@ count_runs()
 	echo $count
 }
 
-# expect_rounds PART SECONDS SIZES ROWS: what in_rounds will take, of runs that last so long.
+# expect_rounds PART SECONDS SIZES ROWS: estimate in_rounds for runs of SECONDS.
 expect_rounds()
 {
 	local seconds
@@ -119,7 +118,7 @@ expect_rounds()
 	expect "$1" $((rounds * $(count_runs "$1" "$3" "$4"))) "$seconds"
 }
 
-# measure_steadily PART ROW SIZE ROUND: a run, and up to two more where the CPUs changed their state meanwhile.
+# measure_steadily PART ROW SIZE ROUND: a run, and up to two more if the CPUs changed state meanwhile.
 measure_steadily()
 {
 	local try
@@ -132,8 +131,8 @@ measure_steadily()
 	done
 }
 
-# in_rounds PART SIZES ROWS: PART_measure ROW SIZE ROUND for each round, size and row, as far as PART_has ROW SIZE
-# ROUND. SIZES and ROWS are names of arrays.
+# in_rounds PART SIZES ROWS: call PART_measure ROW SIZE ROUND for each round, size and row for which PART_has ROW SIZE
+# ROUND succeeds. SIZES and ROWS are array names.
 in_rounds()
 {
 	local part=$1 round size row extra
@@ -158,15 +157,14 @@ in_rounds()
 	done
 }
 
-# lacking PART: lines "SIZE ROW" of rows without a run in the state in which most rows of that size have one.
+# lacking PART: lines "SIZE ROW" of rows without a run in the most common state of that size.
 lacking()
 {
 	jq -rs -L "$here" --argjson between "$(line_between)" 'include "states"; lacking($between)' \
 		"$out/runs/$1.ndjson"
 }
 
-# once_or_twice COMMAND...: a run, and a second one where the first did not account for its time. Returns
-# the status.
+# once_or_twice COMMAND...: a run, and a second one if the first did not account for its time. Returns the status.
 once_or_twice()
 {
 	local try status
@@ -191,8 +189,8 @@ last_words()
 	echo 'it said nothing'
 }
 
-# keep_run PART ROW SIZE ROUND STATUS DIR WORDS: what the row wrote into DIR is kept, and what the filter
-# WORDS makes of it goes to the terminal; or its failure does.
+# keep_run PART ROW SIZE ROUND STATUS DIR WORDS: keep the row's files in DIR, and print the output of the filter WORDS,
+# or the failure.
 keep_run()
 {
 	local part=$1 row=$2 size=$3 round=$4 status=$5 dir=$6 words=$7
@@ -216,7 +214,7 @@ fail_run()
 	say "    FAILED: ${failures[-1]}"
 }
 
-# by_size SIZE SMALL MEDIUM LARGE: one of them, for messages of up to 4 KiB, of up to 64 KiB, and of more.
+# by_size SIZE SMALL MEDIUM LARGE: the one for messages of up to 4 KiB, up to 64 KiB, or more.
 by_size()
 {
 	if (($1 <= 4096)); then
@@ -228,7 +226,7 @@ by_size()
 	fi
 }
 
-# How many messages one way before the measured ones: for some 10 ms.
+# One-way warm-up messages: for about 10 ms.
 one_way_warmup()
 {
 	by_size "$1" 20000 1000 100
@@ -236,13 +234,13 @@ one_way_warmup()
 
 # iperf3 ---------------------------------------------------------------------------------------
 
-# Both set `command`. The server takes no free port by itself; see serve_trying.
+# Both set `command`. The server cannot choose a free port; see serve_trying.
 iperf3_server()
 {
 	command=(iperf3 --server --one-off --bind 127.0.0.1 --port $((20000 + RANDOM % 10000)) --affinity "$cpu_server" --forceflush)
 }
 
-# iperf3_client PORT BYTES SECONDS FILE: writes of so many bytes, for whole seconds.
+# iperf3_client PORT BYTES SECONDS FILE: writes of BYTES, for whole seconds.
 iperf3_client()
 {
 	local whole=${3%.*}
@@ -251,7 +249,8 @@ iperf3_client()
 		--affinity "$cpu_client" --json --logfile "$4")
 }
 
-# serve_trying TRIES DIR LIMIT SET_COMMAND...: run_server with what SET_COMMAND sets, whose port may be another's.
+# serve_trying TRIES DIR LIMIT SET_COMMAND...: run_server with the command that SET_COMMAND sets; its port may be in
+# use.
 serve_trying()
 {
 	local try
@@ -264,8 +263,8 @@ serve_trying()
 	return 1
 }
 
-# run_limited SECONDS COMMAND...: returns its status. In the background: a signal would wait until a command in the foreground
-# ends.
+# run_limited SECONDS COMMAND...: returns its status. In the background, because a signal would wait for a foreground
+# command.
 run_limited()
 {
 	local status
@@ -280,15 +279,15 @@ run_limited()
 
 # Stopping -------------------------------------------------------------------------------------
 
-# stop_process CHILD PID: that child, or what it, a `timeout`, has started. It is remembered before, so
-# that it is ended in any case.
+# stop_process CHILD PID: stop that child, or the process that a `timeout` child started. It is recorded first, so that
+# it is ended in any case.
 stop_process()
 {
 	stopped_child=$1 stopped=$2
 	kill -STOP "$2"
 }
 
-# What is stopped heeds no other signal. A `timeout` ends as what it has started.
+# A stopped process reacts to no other signal. A `timeout` ends with the process that it started.
 kill_stopped()
 {
 	[[ -n $stopped ]] || return 0
@@ -301,26 +300,24 @@ kill_stopped()
 
 # Watching -------------------------------------------------------------------------------------
 
-# Of each process that is watched, by what it is called here: its CPU time and how often it slept,
-# in so much time.
+# For each watched process, by its label: its CPU time, its number of sleeps, and the time watched.
 declare -A cpu_ns wakes watched_us
 declare -A watch_pid watch_begin_us watch_ns watch_sleeps
 
-# Forks nothing, as it happens on the CPUs that are measured.
+# Forks nothing, because it runs on the measured CPUs.
 exec {nap_fd}<> <(:)
 nap()
 {
 	read -rt "$1" -u "$nap_fd" || return 0
 }
 
-# usage_of PID: sets usage_ns, its CPU time so far, and usage_sleeps, how often it went to sleep. Forks
-# nothing either.
+# usage_of PID: sets usage_ns, its CPU time so far, and usage_sleeps, its number of sleeps. Forks nothing either.
 usage_of()
 {
 	local task fields found ns=0 sleeps=0
 
 	for task in "/proc/$1/task"/*; do
-		# What ends meanwhile reads as empty.
+		# Processes that end meanwhile read as empty.
 		read -r -a fields <"$task/schedstat" && [[ ${fields[0]-} ]] || return
 		((ns += fields[0], found = 0))
 		while read -r -a fields; do
@@ -331,7 +328,7 @@ usage_of()
 	usage_ns=$ns usage_sleeps=$sleeps
 }
 
-# pid_below PID: sets `below` to the process that a `timeout` has started.
+# pid_below PID: sets `below` to the process that a `timeout` started.
 pid_below()
 {
 	for _ in {1..50}; do
@@ -344,7 +341,7 @@ pid_below()
 	return 1
 }
 
-# watch_process WHO PID: from now on, until it is looked at for the last time.
+# watch_process WHO PID: from now until the last watch_look.
 watch_process()
 {
 	watch_pid[$1]=$2 watch_begin_us[$1]=${EPOCHREALTIME/[.,]/} watch_ns[$1]=0 watch_sleeps[$1]=0
@@ -353,7 +350,7 @@ watch_process()
 	watch_ns[$1]=$usage_ns watch_sleeps[$1]=$usage_sleeps
 }
 
-# watch_look WHO...: of a process that has ended what was seen last stands.
+# watch_look WHO...: after a process has ended, its last values remain.
 watch_look()
 {
 	local who now
@@ -367,7 +364,7 @@ watch_look()
 	done
 }
 
-# watch_to_the_end PID SECONDS WHO...: look at them so often until that child ends; returns its status.
+# watch_to_the_end PID SECONDS WHO...: look every SECONDS until that child ends; returns its status.
 watch_to_the_end()
 {
 	local child=$1 seconds=$2
@@ -382,8 +379,8 @@ watch_to_the_end()
 
 # Sums -----------------------------------------------------------------------------------------
 
-# sum_part PART OPTION...: PART.json of all its runs by PART.jq, to which the options of jq are given. The summary takes it
-# without the single runs, and its thresholds among the others.
+# sum_part PART OPTION...: make PART.json from all its runs by PART.jq with these jq options. The summary includes it
+# without single runs, and adds its thresholds to the others.
 sum_part()
 {
 	local part=$1
@@ -403,8 +400,8 @@ add_to_summary()
 
 # Histograms -----------------------------------------------------------------------------------
 
-# pool_runs PART: the histograms of all runs of a row, size and state become one, pooled/PART-KEY-SIZE-STATE.csv; the
-# percentiles of the table and the plots come out of it. Prints them, a line of JSON for each.
+# pool_runs PART: merge the histograms of all runs of a row, size and state into pooled/PART-KEY-SIZE-STATE.csv, the
+# source of the percentiles in tables and plots. Prints a line of JSON for each.
 pool_runs()
 {
 	local key size state least greatest file run row files
@@ -445,8 +442,9 @@ percentile_points()
 		}' "$1"
 }
 
-# A histogram gathered into bins 2 % wide, so that all sizes of bucket look alike: the bin's middle in microseconds, and its
-# share of the greatest bin. The last half per cent, which may lie a thousand times further out, is for the percentile plot.
+# Rebin a histogram to bins 2 % wide, so that all bucket sizes look alike: a bin's middle in microseconds, and its
+# share of the largest bin. Omits the last 0.5 %, which may lie a thousand times further out; the percentile plot has
+# it.
 histogram_points()
 {
 	awk -F, 'NR > 1 {
@@ -493,13 +491,13 @@ plot_pooled()
 	return $status
 }
 
-# pictures PART: lines "SIZE STATE" of what has histograms.
+# pictures PART: lines "SIZE STATE" for which there are histograms.
 pictures()
 {
 	jq -r '[.rows[] | select(.histogram) | [.size_bytes, .state]] | unique[] | "\(.[0]) \(.[1])"' "$out/$1.json"
 }
 
-# html_pooled PART TITLE: of the report.
+# html_pooled PART TITLE: for the report.
 html_pooled()
 {
 	local size state kind
@@ -513,7 +511,7 @@ html_pooled()
 	done < <(pictures "$1")
 }
 
-# state_words TEXT STATE: with the state, where there is more than one.
+# state_words TEXT STATE: with the state, if there is more than one.
 state_words()
 {
 	if [[ $2 == one ]]; then
@@ -525,8 +523,8 @@ state_words()
 
 # Pictures -------------------------------------------------------------------------------------
 
-# draw NAME SCRIPT SETTINGS: plots/NAME.svg and .png, by SCRIPT.gp, of the points in plots/data. Inside the folder, whose
-# name may have any character.
+# draw NAME SCRIPT SETTINGS: draw plots/NAME.svg and .png by SCRIPT.gp from the points in plots/data. Runs inside the
+# folder, whose name may contain any character.
 draw()
 {
 	local format status=0
@@ -553,7 +551,8 @@ size_words()
 	fi
 }
 
-# table_of_sizes FORMAT HEAD...: of lines "SIZE STATE ROW CELL...", with the size, the state and HEAD above each.
+# table_of_sizes FORMAT HEAD...: prints lines "SIZE STATE ROW CELL...", with the size, the state and HEAD above each
+# group.
 table_of_sizes()
 {
 	local format=$1 last='' size state row cells
@@ -572,7 +571,7 @@ table_of_sizes()
 	done
 }
 
-# A plot's SVG for the report: without the lines that only a file of its own has, and in the page's colours.
+# A plot's SVG for the report: without the XML header, and in the page's colours.
 inline_svg()
 {
 	[[ -r $1 ]] || return 0

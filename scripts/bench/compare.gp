@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What changed between two runs, with its noise. Variables: data (folder of `changes`: per cent, least,
-# greatest, verdict number; and a line of `labels` for each), n, format, target, frame.
+# Changes between two runs, with their noise. Variables: data (folder of `changes`: per cent, least, greatest, verdict
+# number; and a line of `labels` for each), n, format, target, frame.
 height = 110 + 26 * n
 load 'frame.gp'
 line(i) = system(sprintf("sed -n %dp '%s/labels'", i, data))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What differs between two summaries, -n with A and B by --slurpfile: {a, b, rows, only_a, only_b}. A row has the figure of both,
-# `change` (of the first), `noise` (the spread over the rounds, of the noisier one, and 5 % at least), and a verdict.
+# Differences between two summaries, -n with A and B by --slurpfile: {a, b, rows, only_a, only_b}. A row has both
+# figures, `change` (relative to the first), `noise` (the spread over the rounds, of the noisier run, at least 5 %),
+# and a verdict.
 
 include "states";
 
@@ -9,7 +10,7 @@ def figures: (.cpus // {}) as $cpus | [.parts | to_entries[] | .key as $part | .
 	| {id: [$part, .key, .size_bytes, .provider, $figure], line: $cpus["\(if .state == "one" then "line" else .state end)_ns"],
 	   state, value: .[$figure], least: .[$figure + "_least"], greatest: .[$figure + "_greatest"], histogram}];
 
-# Where the CPUs were near each other in one and far apart in the other there is nothing to compare.
+# If the CPUs were near in one run and distant in the other, they cannot be compared.
 def same_state($a; $b): $a.line == null or $b.line == null or (differ($a.line; $b.line) | not);
 
 def noise: if .least and .greatest and .value > 0 then [(.greatest - .least) / .value, 0.05] | max else null end;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# bench.sh --compare A B: what differs between the results of two runs. Sourced by bench.sh.
+# bench.sh --compare A B: differences between the results of two runs. Sourced by bench.sh.
 # shellcheck disable=SC2154
 
 compare_caution='Two runs of the same code differ by more than the rounds within each: repeat both before you believe a small change.'
@@ -41,7 +41,7 @@ compare_print()
 		"$out/compare.json"
 }
 
-# The changes; and the histograms of both, row by row, of the least size.
+# The changes, and the histograms of both runs, row by row, for the smallest size.
 compare_plot()
 {
 	local data=$out/plots/data status=0 n=0 label folder file p50 colour

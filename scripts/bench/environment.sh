@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What must be known of a host to read its figures. Sourced by bench.sh.
+# Host properties needed to interpret its figures. Sourced by bench.sh.
 # shellcheck disable=SC2154
 
 libfabric_version()
@@ -15,7 +15,7 @@ libfabric_providers()
 	fi
 }
 
-# Clock ticks that the hypervisor gave to others, over all CPUs (proc(5)).
+# Steal time in clock ticks, over all CPUs (proc(5)).
 steal_ticks()
 {
 	local steal
@@ -40,7 +40,7 @@ first_line()
 	echo "${line:-${2:-unknown}}"
 }
 
-# Of the kernel's command line what bears on latency.
+# Kernel parameters that affect latency.
 kernel_options()
 {
 	first_line /proc/cmdline | tr ' ' '\n' | grep -E \

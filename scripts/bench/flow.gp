@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Two panels by size of a message, a line for each row. Variables: data (folder of points: size,
-# left, right), format, target; and of the part: rows, colour, dash, left, right (titles).
+# Two panels by message size, a line for each row. Variables: data (folder of points: size, left, right), format,
+# target; and of the part: rows, colour, dash, left, right (titles).
 height = 480
 load 'frame.gp'
 set logscale xy
@@ -8,7 +8,7 @@ set xrange [32:4194304]
 set xtics ('64 B' 64, '1 KiB' 1024, '4 KiB' 4096, '64 KiB' 65536, '1 MiB' 1048576)
 set xlabel 'message'
 set format y '%g'
-# Of the rows those that have points in the column.
+# Rows with points in the column.
 have(column) = system(sprintf("cd '%s' && for row in %s; do test -s $row && " \
 	."awk '$%d != \"NaN\" { some = 1 } END { exit !some }' $row && echo $row; done", data, rows, column))
 index_of(row) = sum [i=1:words(rows)] (word(rows, i) eq row ? i : 0)

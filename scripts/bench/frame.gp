@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What all plots share. Variables: format, target, frame (name of the picture), height.
+# Shared by all plots. Variables: format, target, frame (name of the picture), height.
 if (format eq 'svg') {
 	set terminal svg size 960,height font 'DejaVu Sans,13' background '#ffffff' name frame
 } else {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What a summary comes to, in a few sentences, for the end of the terminal's output and the top of the report.
+# The summary in a few sentences, for the end of the terminal's output and the top of the report.
 
 include "words";
 
-# Rows of the state with most runs come first.
+# Rows of the state with the most runs come first.
 def row_of($part; $key; $size): [.parts[$part].rows[]? | select(.key == $key and .size_bytes == $size)][0];
 def took($key): row_of("rtt"; $key; 64) | values | .p50_ns | values | us;
 
@@ -18,7 +18,7 @@ def headline:
 		| "A call of \(.size_bytes | size) to the process that runs, and back, takes \(.p50_ns | us) µs."
 	  else "Measured on this host: \(.parts | keys | join(", "))." end;
 
-# What it was compared with.
+# The comparison.
 def compared:
 	[(took("raw-tcp") | "plain sockets \(.) µs"),
 	 ([(took("raw-fi-shm") | "\(.) over shared memory"), (took("raw-fi-tcp") | "\(.) over TCP")] | select(. != []) | "libfabric \(list)"),
@@ -26,7 +26,7 @@ def compared:
 	 (took("raw-zmq") | "ZeroMQ \(.)")]
 	| if . == [] then "Nothing else was measured beside it." else "Compared with, 64 B round trips: \(join("; "))." end;
 
-# Messages one way: what a row of either part carries. NetIO's sockets and ZeroMQ put many small messages into one.
+# One-way messages: throughput of a row of either part. NetIO and ZeroMQ pack small messages together.
 def rates:
 	def per_s($key; $size): (row_of("stream"; $key; $size) | values | .messages_per_s),
 		(row_of("netio"; $key; $size) | values | .gbit_per_s * 1e9 / 8 / $size);
@@ -38,7 +38,7 @@ def rates:
 		| select(. != []) | "\($name) \(join(", "))"]
 	| if . == [] then empty else "One way, messages of 64 B a second, and bytes in messages of 1 MiB: \(join("; "))." end;
 
-# What must be known to read the figures.
+# Caveats of the figures.
 def notes:
 	(if (.platform_lost // 0) > 0.01 then "This host is busy: other work took \(.platform_lost * 1000 | round / 10) % of a CPU before the runs " +
 		"began. Medians hold; long tails and rates show it." else empty end),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Histograms of round trips, one strip for each row. Variables: data (folder of N.histogram, and a line of
-# `labels`, `p50` and `colours` for each), n, size in words, state, format, target, frame.
+# Histograms of round trips, one strip per row. Variables: data (folder of N.histogram, and a line of `labels`, `p50`
+# and `colours` for each), n, size as text, state, format, target, frame.
 height = 90 + 62 * n
 load 'frame.gp'
 line(file, i) = system(sprintf("sed -n %dp '%s/%s'", i, data, file))

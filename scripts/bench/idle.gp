@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# CPU, p50 and p99 by rate, a line for each idle policy. Variables: data (folder of points),
-# provider, format, target.
+# CPU, p50 and p99 by rate, a line for each idle policy. Variables: data (folder of points), provider, format, target.
 height = 420
 load 'frame.gp'
 policies = 'poll event latency balanced fixed'

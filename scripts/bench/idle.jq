@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all runs of the part idle (-s) to idle.json: of every figure the median over the rounds. Argument: between
+# From all runs of the part idle (-s) to idle.json: the median of every figure over the rounds. Argument: between
 # (states.jq).
 
 include "sums";
@@ -25,8 +25,8 @@ def combined: {
 def row_of($rows; $policy; $provider; $arrival; $rate):
 	[$rows[] | select(.policy == $policy and .provider == $provider and .arrival == $arrival and .rate == $rate)][0];
 
-# What wakes and CPU time are with nothing to do is the code's; round trips beside them are the host's as
-# much, whose other work is as long as a wake-up: those are aims.
+# The code determines idle wake-ups and CPU time. Round trips depend on the host as much, whose other work takes as
+# long as a wake-up: those are aims.
 
 # One figure of one row.
 def most($rows; $policy; $provider; $arrival; $rate; $field; $words; $limit):
@@ -34,16 +34,15 @@ def most($rows; $policy; $provider; $arrival; $rate; $field; $words; $limit):
 	| select(. and .[$field] != null)
 	| at_most("idle, \($provider), \($policy), \($words)"; .[$field]; $limit; $arrival | IN("none", "peer"));
 
-# The median round trip over that of another policy.
+# The ratio of the median round trip to another policy's.
 def over($rows; $policy; $base; $provider; $arrival; $rate; $words; $limit):
 	row_of($rows; $policy; $provider; $arrival; $rate) as $row
 	| row_of($rows; $base; $provider; $arrival; $rate) as $other
 	| select($row and $other and $row.p50_ns and $other.p50_ns)
 	| at_most("idle, \($provider), \($policy) over \($base), p50, \($words)"; $row.p50_ns / $other.p50_ns; $limit; false);
 
-# At 100 000/s, and inside bursts, a host may be at its limit: then what came late is paid for by all
-# that comes behind it, and the ratio is the queue's. A message of many is quicker than one now and
-# then, where none waits for another.
+# At 100 000/s, and in bursts, a host may be at its limit: one delay then queues everything after it, and the ratio is
+# the queue's. One of many messages is faster than a rare one if none waits for another.
 def strained($rows; $policy; $provider; $arrival; $rate):
 	. as $bar
 	| row_of($rows; "poll"; $provider; "poisson"; 1000).p50_ns as $calm

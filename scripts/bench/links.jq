@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all runs of the part links (-s) to links.json: of every figure the median over the rounds, of the longest turn the greatest.
-# Argument: between (states.jq).
+# From all runs of the part links (-s) to links.json: the median of every figure over the rounds, and the maximum of
+# the longest turn. Argument: between (states.jq).
 
 include "sums";
 
@@ -12,7 +12,7 @@ def combined: {
 	figure: "turn_ns",
 	rounds: length,
 	longest_turn_ns: (map(.longest_turn_ns) | max),
-	# of one link it is what the process takes once, of 15000 what was not set aside
+	# with one link, the process's one-time cost; with 15000, what was not allocated in advance
 	bytes_per_link: (if .[0].links == 10000 then map(.bytes_per_link) | median else null end),
 	cpu_percent: (map(.cpu_percent) | median),
 	wakes_per_s: (map(.wakes_per_s) | median)
@@ -20,7 +20,7 @@ def combined: {
 
 def row($rows; $links): [$rows[] | select(.links == $links)][0];
 
-# Heartbeats are of a process, however many links it has: what they cost is in the figure of one link.
+# Heartbeats are per process: the figure of one link includes their cost.
 def sum: . as $runs | (group_by(.links) | map(combined)) as $rows
 | row($rows; 1) as $one | row($rows; 10000) as $many | row($rows; 15000) as $most
 | {

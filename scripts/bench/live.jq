@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all runs of the part live (-s) to live.json. Arguments: between (states.jq), pooled (percentiles of all runs of a size:
-# bench/common.sh, pool_runs), at (HOST:PORT).
+# From all runs of the part live (-s) to live.json. Arguments: between (states.jq), pooled (percentiles of all runs of
+# a size: bench/common.sh, pool_runs), at (HOST:PORT).
 
 include "sums";
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From what the program of a row has written to a run of the part netio. Arguments: test, provider
-# ("": as the program says), size, subscribers (null: none), least (messages a second of the subscriber that
-# got the fewest, null where a row does not tell), usage (of sender and receiver: cpu_ns and
-# watched_us).
+# From a row's program output to a run of the part netio. Arguments: test, provider ("": as the program prints), size,
+# subscribers (null: none), least (messages a second of the slowest subscriber, null if unknown), usage (of sender and
+# receiver: cpu_ns and watched_us).
 
-# Of less than 50 ms nothing is told.
+# Less than 50 ms is not reported.
 def per_cent: if . and .watched_us >= 50000 then .cpu_ns / 10 / .watched_us * 100 | round / 100 else null end;
 
 # netio-throughput writes a row for each size.
 (if type == "array" then .[0] // {} else . end)
 | (if .rate_asked then
-	# What the subscribers have got, not what still waits somewhere for them; and no more than what was
-	# published, as before that time something may have waited too.
+	# Count what subscribers received, not what is still queued; at most the messages published, since some may
+	# have been queued earlier.
 	([.messages_per_s, $least // error("the subscribers have measured nothing")] | min) as $each
 	| {kept: ($each / .rate_asked), rate_asked, mmsg_per_s: ($each * $subscribers / 1e6),
 	   gbit_per_s: ($each * $subscribers * $size * 8 / 1e9), count: (.messages * $subscribers)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Messages and bits a second, by size. Variables: those of flow.gp.
+# Messages and bits per second, by size. Variables: those of flow.gp.
 left = 'million messages a second'
 right = 'Gb a second'
 rows = 'zmq-push-pull iperf3 raw-fi-tcp-bw buffered-tcp buffered-1M-tcp buffered-shm unbuffered-tcp unbuffered-shm reference-tcp zmq-in-place'

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all runs of the part netio (-s) to netio.json: of every figure the median over the rounds.
-# Arguments: between (states.jq).
+# From all runs of the part netio (-s) to netio.json: the median of every figure over the rounds. Arguments: between
+# (states.jq).
 
 include "sums";
 include "words";
 
-# Rows stand as they were run.
+# Rows in running order.
 def in_order: reduce .[] as $name ([]; if any(.[]; . == $name) then . else . + [$name] end);
 
 def combined: {
@@ -25,7 +25,7 @@ def combined: {
 	cpu_percent_receiver: (map(.cpu_percent_receiver) | median)
 };
 
-# What a row is held against, and in which figure.
+# What a row is compared with, and by which figure.
 def peer_of: {
 	"raw-fi-tcp-bw": ["iperf3", "gbit_per_s"],
 	"zmq-in-place": ["zmq-push-pull", "gbit_per_s"],
@@ -43,7 +43,7 @@ def peer_of: {
 	"publish-unbuffered-16": ["publish-unbuffered-4", "cycles_per_copy"]
 }[.] // [null, null];
 
-# null where either row is not there.
+# null if either row is missing.
 def figure($rows; $name; $size; $field):
 	[$rows[] | select(.name == $name and .size_bytes == $size) | .[$field] | values][0];
 def ratio($rows; $name; $peer; $size; $field):
@@ -51,7 +51,7 @@ def ratio($rows; $name; $peer; $size; $field):
 	| figure($rows; $peer; $size; $field) as $other
 	| if $own and $other then $own / $other else null end;
 
-# Half the rate of that one was asked for in each round, of which so much was kept.
+# Half of its rate was requested in each round; the share that was kept.
 def half_of: "publish-buffered-4";
 def with_half: . + {peer: half_of, ratio: (.kept | round3), ratio_of: "kept"};
 
@@ -88,7 +88,7 @@ def sum: (map(.row) | in_order) as $names
 | {
 	rows: ($rows | map(with_peer($rows))),
 	thresholds: [
-		# Rates move by a tenth and more from run to run: what gates has room for that.
+		# Rates vary by 10 % and more between runs: gates allow for that.
 		ping_bar($rows; "ping-tcp"; "tcp-poll"; 1.05; 0),
 		ping_bar($rows; "ping-shm"; "shm-poll"; 1; 100),
 		rate_bar($rows; "buffered-tcp"; "zmq-push-pull"; 64; 5; false),

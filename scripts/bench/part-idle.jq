@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of idle policies of the report, as HTML, from idle.json.
+# The report's table of idle policies, as HTML, from idle.json.
 
 include "words";
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part idle: what a server costs that has little to do, by idle policy, provider and load: its CPU
-# time and how often it wakes, and the round trips that a client sees, which itself polls. Sourced by
-# bench.sh.
+# The part idle: the cost of a mostly idle server by idle policy, provider and load: its CPU time, its wake-ups, and
+# the round trips of a polling client. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
-# name of a policy: --idle of the server
+# policy name: --idle of the server
 declare -A idle_policy=(
 	[poll]=poll [event]=event [latency]=adaptive:latency:learned
 	[balanced]=adaptive:balanced:learned [fixed]=adaptive:balanced:fixed
@@ -13,11 +12,10 @@ declare -A idle_policy=(
 idle_policies=(poll event latency balanced fixed)
 idle_providers=(tcp shm)
 
-# Loads: none (nobody is connected), peer (somebody is, and says nothing), silence (a message now and then),
-# or ARRIVAL-RATE.
+# Loads: none (no client), peer (a silent client), silence (a message now and then), or ARRIVAL-RATE.
 idle_loads=(none peer silence fixed-100 poisson-1000 poisson-10000 burst-1000 fixed-50000 fixed-100000)
 
-# What the thresholds are made of: all that a quick run measures.
+# Needed for the thresholds: everything that a quick run measures.
 idle_needed=(
 	none/balanced peer/balanced silence/event silence/balanced poisson-1000/event
 	poisson-1000/balanced poisson-1000/poll burst-1000/poll burst-1000/balanced fixed-50000/poll
@@ -53,7 +51,7 @@ idle_choose_rows()
 	done
 }
 
-# Nine silences of ten seconds are a median by themselves, and ten seconds of nothing are the same each time.
+# Nine silences of ten seconds are enough for a median, and ten idle seconds are always alike.
 idle_has()
 {
 	[[ $1 != @(silence|none|peer)/* || ${3-1} == 1 ]]
@@ -61,10 +59,10 @@ idle_has()
 
 # Measuring ------------------------------------------------------------------------------------
 
-# Of what was watched, for a row.
+# The watched figures of a row.
 idle_rates='cpu_percent: ($cpu_ns / 10 / $watched_us), wakes_per_s: ($wakes * 1e6 / $watched_us)'
 
-# Seconds that a load is watched for: sleeps of a second are to be seen.
+# Seconds to watch a load: long enough for sleeps of a second.
 idle_quiet_seconds()
 {
 	((quick)) && echo 3 || echo 10
@@ -92,14 +90,14 @@ idle_client()
 	esac
 }
 
-# The middle one of a few round trips, for which plx-ping tells no percentile. CSV: low, high, count.
+# The median of a few round trips, for which plx-ping prints no percentile. CSV: low, high, count.
 idle_median()
 {
 	awk -F, 'NR > 1 { for (i = 0; i < $3; i++) all[n++] = ($1 + $2) / 2 }
 		END { if (n) print all[int((n - 1) / 2)]; else print "null" }' "$1"
 }
 
-# The client is there, and past its warm-up; watch until it ends, or for idle_quiet_seconds.
+# The client is past its warm-up; watch until it ends, or for idle_quiet_seconds.
 idle_load()
 {
 	local load=$1 address=$2 dir=$3 provider=$4 server below client command=()
@@ -142,8 +140,7 @@ idle_measure()
 	policy=${policy%@*}
 	dir=$out/runs/idle-$load-$policy-$provider-$round
 	mkdir -p "$dir"
-	# 3: the host held the client up, so that it did not keep its rate. After three tries that is what
-	# there is to be had.
+	# 3: the host delayed the client below its rate. After three tries, accept the result.
 	for tries in 1 2 3; do
 		command=("${program[plx-ping]}" -l "0@$cpu_server" --idle "${idle_policy[$policy]}"
 			--provider "$provider" -- --listen 127.0.0.1:0)
@@ -195,7 +192,7 @@ idle_sum()
 	sum_part idle
 }
 
-# One picture for each provider: CPU and round trip by rate, a line for each policy.
+# One picture per provider: CPU and round trip by rate, a line for each policy.
 idle_plot()
 {
 	local data=$out/plots/data provider policy status=0

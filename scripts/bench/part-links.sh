@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part links: what thousands of idle links over tcp cost the lcore that accepted them, by link-idle: a turn of its loop, memory,
-# CPU time asleep, and its longest turn while they came. Sourced by bench.sh.
+# The part links: the cost of thousands of idle TCP links for the lcore that accepted them, measured by link-idle: a
+# loop turn, memory, CPU time asleep, and the longest turn while they connect. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
 wanted+=(link-idle)
@@ -12,7 +12,7 @@ links_sizes=(4)     # bytes of the one message that each link has
 links_rounds_most=3  # as nothing of it is a matter of chance
 links_spare_files=500
 links_unlimited=(--links-max none --links-per-host none --accepts-per-s none --handshakes-max none)
-# Where the longest turn is looked for, memory is set aside at the start: to clear 2 MiB of new memory is a long turn of its own.
+# For the longest turn, memory is allocated at the start: clearing 2 MiB of new memory makes a long turn.
 links_memory=(--socket-mem 512M)
 links_raise=(bash -c 'ulimit -Sn hard && exec "$@"' links)
 
@@ -37,7 +37,7 @@ links_begin()
 	expect_rounds links $((links_duration + 10)) links_sizes links_rows
 }
 
-# The longest turn is looked for once, with more links than the others.
+# The longest turn is measured once, with more links than the others.
 links_has()
 {
 	((${3-1} == 1)) || [[ $1 != links-15000 && ${3-1} -le $links_rounds_most ]]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part live, which --live HOST:PORT runs, and nothing else does: round trips as calls of the self-test that
-# each Pollux process has, of one that runs and works. Sourced by bench.sh.
+# The part live, run only by --live HOST:PORT: round trips as calls of the self-test of a running, busy Pollux process.
+# Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
 live_row=self-test

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The tables of NetIO's sockets of the report, as HTML, from netio.json.
+# The report's tables of NetIO's sockets, as HTML, from netio.json.
 
 include "words";
 
@@ -7,7 +7,7 @@ def figure: if . == null then "–" else short end;
 def whole: if . == null then "–" else round end;
 def kept: . * 1e4 | round / 1e4;
 
-# heads: of the columns; row: makes the cells of one.
+# heads: column titles; row: the cells of a row.
 def table(heads; row):
 	if . == [] then empty else
 	"<table><tr>" + (["row", heads] | map("<th>\(.)</th>") | join("")) + "</tr>",

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part netio: what NetIO's sockets carry, how long a message takes there and back, and what
-# subscribers cost a publisher, beside ZeroMQ, iperf3, libfabric alone and plx-ping. Sourced by bench.sh.
+# The part netio: throughput and round trips of NetIO's sockets, and the cost of subscribers for a publisher, compared
+# with ZeroMQ, iperf3, libfabric alone and plx-ping. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
 wanted+=(raw-zmq-stream raw-fi-stream netio-throughput netio-recv netio-pubsub-bench)
 
-# In the order of a round: what is compared is near each other. publish-MODE-SUBSCRIBERS; beside-POLICY
-# needs what publish-buffered-4 has reached.
+# In the order of a round: compared rows are adjacent. publish-MODE-SUBSCRIBERS; beside-POLICY needs the result of
+# publish-buffered-4.
 netio_all_rows=(zmq-in-place zmq-push-pull buffered-tcp buffered-1M-tcp buffered-shm unbuffered-shm unbuffered-tcp
 	raw-fi-tcp-bw reference-tcp iperf3 tcp-poll ping-tcp shm-poll ping-shm
 	publish-buffered-{1,4} beside-{disconnect,drop-old,drop-new,conflate}
@@ -24,7 +24,7 @@ netio_begin()
 	netio_duration=1.5
 	((!quick)) || netio_duration=0.25
 	netio_duration=${duration_given:-$netio_duration}
-	# A hundredth of it has to be longer than what a quiet host takes away at once.
+	# A hundredth of it must exceed the interruptions of a quiet host.
 	netio_beside_duration=1.5
 	((!quick)) || netio_beside_duration=1
 	netio_beside_duration=${duration_given:-$netio_beside_duration}
@@ -69,7 +69,7 @@ netio_choose_rows()
 
 # Sizes ----------------------------------------------------------------------------------------
 
-# The sizes that a row has; nothing: all. Pages hold the longest that can be asked for.
+# A row's sizes; nothing: all. Pages must hold the longest.
 netio_sizes_of()
 {
 	case $1 in
@@ -87,7 +87,7 @@ netio_has()
 	[[ -z $sizes || " $sizes " == *" $2 "* ]]
 }
 
-# What --sizes leaves out.
+# Sizes excluded by --sizes.
 netio_tell_sizes()
 {
 	local row size
@@ -134,7 +134,7 @@ netio_server()
 			--duration "$netio_beside_duration" --json "$3/result.json")
 		;;
 	*)
-		# A buffer is as long as what comes in one piece: a page, or a message that comes by itself.
+		# A buffer holds what arrives in one piece: a page, or an unbuffered message.
 		if [[ $row == buffered-1M-* ]]; then
 			own=(--rx-buf 1M)
 		elif [[ $row != buffered-* ]] && ((size > netio_page_bytes)); then
@@ -190,8 +190,8 @@ netio_serve()
 	serve_trying $tries "$3" "$4" netio_server "$1" "$2" "$3"
 }
 
-# netio_hold_slow POLICY ADDRESS DIR LIMIT: a subscriber that is stopped as soon as it is one. Without
-# heartbeats, or its publisher would find it dead.
+# netio_hold_slow POLICY ADDRESS DIR LIMIT: a subscriber that is stopped once it has subscribed. Without heartbeats,
+# because its publisher would drop it.
 netio_hold_slow()
 {
 	local below holder
@@ -214,14 +214,14 @@ netio_hold_slow()
 	return 1
 }
 
-# Half the messages a second that publish-buffered-4 reached last, at 64 B.
+# Half of the latest rate of publish-buffered-4, at 64 B.
 netio_half_rate()
 {
 	jq -ser 'map(select(.row == "publish-buffered-4" and .size_bytes == 64)) | last | .mmsg_per_s * 1e6 / 4 / 2 | round' \
 		"$out/runs/netio.ndjson" 2>/dev/null
 }
 
-# netio_run_row ROW SIZE DIR: returns the status of who ended badly; 1 where the server does not come up.
+# netio_run_row ROW SIZE DIR: returns the status of a failed process; 1 if the server does not start.
 netio_run_row()
 {
 	local row=$1 size=$2 dir=$3 address limit client below command=() duration=$netio_duration
@@ -241,14 +241,14 @@ netio_run_row()
 	watch_to_the_end "$client" 0.1 sender receiver
 	status=$?
 	kill_stopped # for which the publisher would wait
-	# Who publishes is the one that has the figures.
+	# The publisher has the figures.
 	[[ $at_server != sender ]] || wait "${children[0]}" || status=$?
 	[[ $row != *-poll || ! -s $dir/$row.json ]] || mv "$dir/$row.json" "$dir/result.json"
 	[[ $row != iperf3 ]] || ((!status)) || jq -r '.error' "$dir/result.json" >>"$dir/client.log"
 	return $status
 }
 
-# netio_result ROW SIZE DIR: what the row has written, as a run of this part.
+# netio_result ROW SIZE DIR: the row's output as a run of this part.
 netio_result()
 {
 	local row=$1 test=${1%-*} provider subscribers=null least=''
@@ -311,7 +311,7 @@ netio_sum()
 	sum_part netio
 }
 
-# Two pictures: messages and bits a second by size; cycles of a copy by subscribers.
+# Two pictures: messages and bits per second by size; cycles per copy by subscribers.
 netio_plot()
 {
 	local data=$out/plots/data row status=0
@@ -336,7 +336,7 @@ netio_plot()
 	return $status
 }
 
-# netio_table TITLE FORMAT FILTER HEAD...: FILTER makes a line "SIZE STATE ROW CELL..." of each row that it wants.
+# netio_table TITLE FORMAT FILTER HEAD...: FILTER prints a line "SIZE STATE ROW CELL..." for each row that it selects.
 netio_table()
 {
 	local title=$1 format=$2 filter=$3 lines

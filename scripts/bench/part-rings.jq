@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The tables of rings, pools and hops of the report, as HTML, from rings.json.
+# The report's tables of rings, pools and hops, as HTML, from rings.json.
 
 include "words";
 def figure: if . == null then "–" else . * 100 | round / 100 end;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part rings: what rings, pools and messages between lcores cost, by plx-perf, beside DPDK's own
-# where the build found it. Sourced by bench.sh.
+# The part rings: the cost of rings, pools and messages between lcores, by plx-perf, compared with DPDK's if the build
+# found it. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2154
 
 wanted+=(plx-perf plx-perf-dpdk)
@@ -9,7 +9,7 @@ wanted+=(plx-perf plx-perf-dpdk)
 rings_begin()
 {
 	rings_lcores=0@$cpu_server,1@$cpu_client
-	# Caches are weighed with four lcores; the last two only use the pool once, and sleep.
+	# Cache memory is measured with four lcores; the last two use the pool once, and sleep.
 	pool_lcores=$rings_lcores,2@$cpu_server,3@$cpu_client
 	local few=5 many=15 # rounds
 
@@ -39,7 +39,7 @@ run_perf()
 
 	shift 2
 	progress rings "rings, plx-perf $mode"
-	# Lcores that share a CPU are meant here: no warning.
+	# Lcores share a CPU on purpose: no warning.
 	timeout -k 3 300 "$perf_program" "$mode" -l "$lcores" --log-level error -- "$@" \
 		--json "$out/runs/$mode.json" >"$log" 2>&1 </dev/null &
 	pid=$!
@@ -60,7 +60,7 @@ rings_run()
 	run_perf hop "$rings_lcores" "${hop_options[@]}" --with-idle-tcp --histogram "$out/runs/hop.hgrm"
 }
 
-# Each mode wrote a file, or failed.
+# Each mode either wrote a file or failed.
 rings_sum()
 {
 	local file found=()

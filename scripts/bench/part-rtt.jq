@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of round trips of the report, as HTML, from rtt.json.
+# The report's table of round trips, as HTML, from rtt.json.
 
 include "words";
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part rtt: full round trips of messages between two processes. Its rows are in rows.sh. Sourced
-# by bench.sh.
+# The part rtt: round trips of messages between two processes. rows.sh has its rows. Sourced by bench.sh.
 # shellcheck disable=SC2034,SC2154
 
 # Measuring ------------------------------------------------------------------------------------
@@ -17,7 +16,7 @@ rtt_begin()
 
 rtt_shown=' ' # rows whose histogram was on the terminal
 
-# rtt_measure ROW SIZE ROUND: one run. The first one of a row of Pollux shows its histogram.
+# rtt_measure ROW SIZE ROUND: one run. The first run of a Pollux row shows its histogram.
 rtt_measure()
 {
 	local row=$1 size=$2 round=$3 dir=$out/runs/$1-$2-$3 status

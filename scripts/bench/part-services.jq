@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of calls of the report, as HTML, from services.json.
+# The report's table of calls, as HTML, from services.json.
 
 include "words";
 

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part services: what a call of a method costs beside a message and its echo, one at a time, many at a time and by a
-# schedule. Sourced by bench.sh.
+# The part services: the cost of a method call compared with a message and its echo: one at a time, many in flight, and
+# on a schedule. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
 wanted+=(plx-call service plx-params params-load)
 
-# In the order of a round: what is compared is near each other. call-N: N calls are open at a time; quiet and half: an open
-# loop at random, at 10000 calls a second, and at half of the rate of call-64 in the same round. params-echo and params-get:
-# one call at a time of plx-params, of its self-test and of a parameter. params-load: 100000 parameters, 100 watchers, and
-# 10000 sets a second at random, of which none may be lost.
-# Rows are ROW@PROVIDER.
+# In the order of a round: compared rows are adjacent. call-N: N calls in flight; quiet and half: an open loop with
+# random gaps, at 10000 calls a second, and at half of the rate of call-64 in the same round. params-echo and
+# params-get: plx-params, one call of its self-test or of a parameter at a time. params-load: 100000 parameters, 100
+# watchers, and 10000 random sets a second, none of which may be lost. Rows are ROW@PROVIDER.
 services_rows=({ping,call-1,call-64,call-100,call-100000,quiet,half,params-echo,params-get,params-load}@{tcp,shm})
 services_size=64
 services_sizes=("$services_size")
@@ -35,7 +34,7 @@ services_has()
 
 # Measuring ------------------------------------------------------------------------------------
 
-# Half of what call-64 reached last.
+# Half of the latest rate of call-64.
 services_half()
 {
 	jq -r --arg provider "$1" 'select(.row == "call-64" and .provider == $provider) | .rate_per_s / 2 | floor' \
@@ -78,7 +77,7 @@ services_server()
 	esac
 }
 
-# services_define ADDRESS PROVIDER: what params-get asks for.
+# services_define ADDRESS PROVIDER: define the parameter of params-get.
 services_define()
 {
 	run_limited 20 "${program[plx-params]}" -l "1@$cpu_client" --provider "$2" -- --connect "$1" \
@@ -102,7 +101,7 @@ services_measure()
 	fi
 	end_children
 	rm -f "$dir"/params.db*
-	# 3: the host held the client up, so that it did not keep its schedule, or plx-ping's figures are doubted.
+	# 3: the host delayed the client past its schedule, or plx-ping doubts its figures.
 	if ((status != 0 && status != 3)) || [[ ! -s $dir/client.json ]]; then
 		fail_run "services, $row, $provider, round $round" "$status" "$dir"
 		return

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part soak, which --soak runs, and nothing else does: two processes of NetIO at full load for long,
-# of which neither may take the other one for silent. Runs rows of the part netio. Sourced by bench.sh.
+# The part soak, run only by --soak: two NetIO processes at full load for a long time; neither may report the other as
+# silent. Runs rows of the part netio. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
 soak_rows=(buffered-tcp buffered-shm)
@@ -19,7 +19,7 @@ soak_begin()
 	done
 }
 
-# soak_alarms DIR: how often one end of a run has told that it does not hear the other one.
+# soak_alarms DIR: how often either side of a run reported that it does not hear the other.
 soak_alarms()
 {
 	cat "$1/server.log" "$1/client.log" | grep -c ' is silent$'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The table of streams of the report, as HTML, from stream.json.
+# The report's table of streams, as HTML, from stream.json.
 
 include "words";
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part stream: messages one way between two processes of this host, as fast as they are taken.
-# Sourced by bench.sh.
+# The part stream: one-way messages between two processes of this host at full speed. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
 wanted+=(raw-fi-stream raw-fi-shm-stream)
 
-# cma: the receiver reads large messages out of the sender's memory; nocma: it does not, as where no
-# process may read another's. fi: plx-ping over libfabric's own provider for TCP. single: one message a turn.
+# cma: the receiver reads large messages from the sender's memory; nocma: it does not, as on hosts that forbid that.
+# fi: plx-ping over libfabric's TCP provider. single: one message per turn.
 stream_all_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream ucx-shm raw-fi-tcp fi-stream tcp-stream
 	ucx-tcp ucx-tcp-am iperf3 fi-single tcp-single)
 stream_main_rows=' raw-fi-shm shm-stream ucx-shm raw-fi-tcp tcp-stream ucx-tcp '
@@ -104,7 +103,7 @@ stream_client()
 		--warmup "$(one_way_warmup "$2")" --out "$3" --name "$1"
 }
 
-# stream_run_row ROW SIZE DIR: returns the client's status; 1 where the server does not come up.
+# stream_run_row ROW SIZE DIR: returns the client's status; 1 if the server does not start.
 stream_run_row()
 {
 	local row=$1 size=$2 dir=$3 test=tag_bw tries=1 address limit command=() status
@@ -124,7 +123,7 @@ stream_run_row()
 	stream_iperf3 "$size" "$dir"/{result,iperf3}.json
 }
 
-# stream_iperf3 SIZE FROM TO: what it measured as a run of this part.
+# stream_iperf3 SIZE FROM TO: convert its result to a run of this part.
 stream_iperf3()
 {
 	jq --argjson size "$1" '.end.sum_received | {provider: "kernel", size_bytes: $size, count: (.bytes / $size | round),
@@ -155,7 +154,7 @@ stream_sum()
 	sum_part stream
 }
 
-# One picture: messages and bytes a second, by size.
+# One picture: messages and bytes per second, by size.
 stream_plot()
 {
 	local data=$out/plots/data row status=0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The tables of round trips over RDMA devices of the report, as HTML, from verbs.json.
+# The report's tables of round trips over RDMA devices, as HTML, from verbs.json.
 
 include "words";
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The part verbs: full round trips over RDMA devices, polled and slept for, through Pollux, through
-# libfabric alone, and by perftest's ib_send_lat; on each device by itself, or to another host. Sourced
-# by bench.sh.
+# The part verbs: round trips over RDMA devices, polling and sleeping, through Pollux, libfabric alone, and perftest's
+# ib_send_lat; on each device alone, or to another host. Sourced by bench.sh.
 # shellcheck disable=SC2016,SC2034,SC2154
 
 wanted+=(plx-info)
 
-# In the order of a round: what is compared is near each other. A row is run as ROW@DEVICE.
+# In the order of a round: compared rows are adjacent. A row runs as ROW@DEVICE.
 verbs_all_rows=(ib-send-lat raw-fi-verbs verbs-poll ib-send-lat-event raw-fi-verbs-event verbs-event)
 verbs_event_size=64 # the one size of rows that sleep
 
@@ -35,7 +34,7 @@ verbs_begin()
 
 # Devices --------------------------------------------------------------------------------------
 
-# verbs_devices: those that can be used here, from what plx-info says.
+# verbs_devices: the usable devices here, from plx-info.
 verbs_find_devices()
 {
 	local info why
@@ -61,7 +60,7 @@ verbs_find_devices()
 	return 1
 }
 
-# verbs_field DEVICE FIELD: of one of them; nothing where it is not known.
+# verbs_field DEVICE FIELD: a field of a device; empty if unknown.
 verbs_field()
 {
 	jq -r --arg device "$1" --arg field "$2" '.[] | select(.device == $device) | .[$field] // empty' \
@@ -73,7 +72,7 @@ verbs_names()
 	jq -r '.[].device' <<<"$verbs_devices"
 }
 
-# Of those that there are the one that was asked for, the one that is listened on, or that to the peer.
+# Select the requested device, the listening one, or the one that leads to the peer.
 verbs_choose_devices()
 {
 	local all wanted_device=$device_given netdev host=${listen%:*}
@@ -103,7 +102,7 @@ verbs_choose_devices()
 		listen=$(verbs_at "$(verbs_names)" "${listen##*:}")
 }
 
-# verbs_netdev_to HOST: the network interface that leads there.
+# verbs_netdev_to HOST: the network interface on the route.
 verbs_netdev_to()
 {
 	local host=${1#[} address
@@ -123,8 +122,8 @@ verbs_at()
 	echo "$address:$2"
 }
 
-# verbs_choose_cpus DEVICE: sets verbs_cpu_server and verbs_cpu_client: two near it, where this process
-# may use as many.
+# verbs_choose_cpus DEVICE: sets verbs_cpu_server and verbs_cpu_client: two CPUs near it, if this process may use two
+# there.
 verbs_choose_cpus()
 {
 	local near cpus=()
@@ -172,13 +171,13 @@ verbs_has()
 	[[ $1 != *-event@* ]] || (($2 == verbs_event_size))
 }
 
-# Round trips that are not recorded.
+# Warm-up round trips.
 verbs_warmup()
 {
 	by_size "$1" 1000 50 50
 }
 
-# verbs_iterations ROW SIZE: of ib_send_lat. Both ends have to know it, and for how long it takes nobody asks.
+# verbs_iterations ROW SIZE: of ib_send_lat. Both sides need the count; the duration cannot be set.
 verbs_iterations()
 {
 	if [[ $1 == *-event ]]; then
@@ -232,7 +231,7 @@ verbs_client()
 
 # Measuring ------------------------------------------------------------------------------------
 
-# verbs_wait_lat DEVICE PORT PID: until an ib_send_lat, which says nothing, listens there.
+# verbs_wait_lat DEVICE PORT PID: wait until an ib_send_lat listens there; it prints nothing.
 verbs_wait_lat()
 {
 	for _ in {1..100}; do
@@ -264,7 +263,7 @@ verbs_serve_row()
 	verbs_wait_lat "$2" $port $!
 }
 
-# verbs_run_row ROW DEVICE SIZE DIR: returns the client's status; 1 where the server does not come up.
+# verbs_run_row ROW DEVICE SIZE DIR: returns the client's status; 1 if the server does not start.
 verbs_run_row()
 {
 	local row=$1 device=$2 size=$3 dir=$4 address limit command=() status
@@ -279,7 +278,7 @@ verbs_run_row()
 	for _ in {1..5}; do
 		run_client "$dir" "$limit" 2>/dev/null # where the shell would tell of a crash
 		status=$?
-		# The others wait for a server that is not there yet, or again; this one fails, or crashes.
+		# The others wait for a server that is not up yet; this one fails or crashes.
 		[[ $row == ib-* && $status =~ ^(1|139)$ ]] || break
 		[[ $mode == connect ]] || kill -0 "${children[0]}" 2>/dev/null || break
 		sleep 0.5
@@ -291,7 +290,7 @@ verbs_run_row()
 	return $status
 }
 
-# verbs_lat_result ROW SIZE DIR: what ib_send_lat has printed, as the others write it.
+# verbs_lat_result ROW SIZE DIR: convert the output of ib_send_lat to the others' format.
 verbs_lat_result()
 {
 	local status
@@ -328,8 +327,8 @@ verbs_run()
 
 # Two hosts ------------------------------------------------------------------------------------
 
-# verbs_address_of ROW SIZE HOST:PORT: where the server of a row is, PORT being the first of all:
-# perftest's are of one size each.
+# verbs_address_of ROW SIZE HOST:PORT: the server address of a row, PORT being the first of all ports. perftest's
+# servers serve one size each.
 verbs_address_of()
 {
 	local offset=4 size
@@ -350,12 +349,12 @@ verbs_address_of()
 	echo "${3%:*}:$((${3##*:} + offset))"
 }
 
-# Somebody has to be there; told now, and not by every row.
+# A server must be up; reported now instead of by every row.
 verbs_meet_peer()
 {
 	say "meeting $peer ..."
 	run_limited 40 "${program[raw-fi]}" --connect "$peer" --provider verbs --count 1 --warmup 0 >"$out/runs/meet.log" 2>&1
-	# 3: it was there, and slow
+	# 3: it was up, but slow
 	(($? == 0 || $? == 3)) || die "--connect $peer: $(tail -n 1 "$out/runs/meet.log")
   Is 'scripts/bench.sh --only verbs --serve --listen $peer' running there?"
 }
@@ -378,8 +377,8 @@ verbs_serve()
 	keep_serving "${keys[@]}"
 }
 
-# verbs_serve_one ROW/SIZE: sets `pid`. Size 0: whatever comes. Returns 1 where it does not come up. The one that
-# polls all the time has a CPU to itself.
+# verbs_serve_one ROW/SIZE: sets `pid`. Size 0: any size. Returns 1 if it does not start. The polling server has its
+# own CPU.
 verbs_serve_one()
 {
 	local row=${1%/*} size=${1#*/} address cpu=$verbs_cpu_server log=$build/serve/verbs-${1/\//-}.log largest
@@ -413,7 +412,7 @@ verbs_sum()
 
 # Plots ----------------------------------------------------------------------------------------
 
-# The points of what ib_send_lat has printed in some runs: 1/(1-p) and microseconds.
+# Points from the output of some runs of ib_send_lat: 1/(1-p) and microseconds.
 verbs_lat_points()
 {
 	awk -F', ' '/^[0-9]+, [0-9.e+]+$/ { print $2 * 2 }' "$@" | sort -g |
@@ -440,7 +439,7 @@ verbs_plot_one()
 	return $status
 }
 
-# Lines "DEVICE SIZE" of what was measured.
+# Lines "DEVICE SIZE" for all measurements.
 verbs_pictures()
 {
 	jq -r '[.rows[] | [.device, .size_bytes]] | unique[] | "\(.[0]) \(.[1])"' "$out/verbs.json"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Histograms of several runs, lines "low,high,count" sorted by low, become one: written to `out`, and its
+# Merge histograms of several runs, lines "low,high,count" sorted by low: write them to `out`, and print the
 # percentiles as a line of JSON. Variables: key, size, state, file (its name in the results), out, least and greatest
 # (of all values, nanoseconds).
 
-# The value below or at which that part of all lie; null with fewer than ten above it.
+# The value at this quantile; null with fewer than ten values above it.
 function percentile(fraction, target, sum, i)
 {
 	if (total * (1 - fraction) < 10 - 1e-9)

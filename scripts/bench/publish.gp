@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Cycles of a publisher for each copy, by subscribers. Variables: data (folder of points,
-# publish-MODE-SIZE), format, target.
+# A publisher's cycles per copy, by subscribers. Variables: data (folder of points, publish-MODE-SIZE), format, target.
 height = 480
 load 'frame.gp'
 set logscale xy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What all parts share of the report, as HTML, from summary.json: $which is "top" or "bottom".
+# Shared by all parts of the report, as HTML, from summary.json: $which is "top" or "bottom".
 
 include "headline";
 include "words";

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# From what the parts measured to the summary, plots and the report. Each part is in part-NAME.sh and
-# has functions NAME_begin, NAME_run, NAME_sum, NAME_plot, NAME_print and NAME_html. Sourced by
-# bench.sh.
+# From results to the summary, plots and the report. Each part is in part-NAME.sh and has functions NAME_begin,
+# NAME_run, NAME_sum, NAME_plot, NAME_print and NAME_html. Sourced by bench.sh.
 # shellcheck disable=SC2154
 
-# in_parts VERB: what each part that is run does for it. Returns 1 where one of them failed.
+# in_parts VERB: call PART_VERB for each part of the run. Returns 1 if one fails.
 in_parts()
 {
 	local part status=0
@@ -16,7 +15,7 @@ in_parts()
 	return $status
 }
 
-# summary.json, to which the parts add what they have to say, and a file of each.
+# Write summary.json, with the results of all parts, and a file for each part.
 summarize()
 {
 	jq -n -L "$here" --slurpfile environment "$out/environment.json" --slurpfile hiccups "$out/hiccups.json" \
@@ -53,7 +52,7 @@ print_summary()
 			"\(if .gates then "" else "; an aim" end)\(if .note then "; \(.note)" else "" end))"' "$out/summary.json"
 }
 
-# The result, what it was compared with, what must be known to read it, and where the report is: five lines and no more.
+# The result, what it was compared with, caveats, and the path of the report: at most five lines.
 print_end()
 {
 	say

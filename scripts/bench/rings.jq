@@ -6,7 +6,7 @@ include "sums";
 def bar($what; $ratio; $limit):
 	select($ratio != null) | at_most($what; $ratio; $limit; true);
 
-# A row over DPDK's, in the state of the CPUs with most rounds: plx-perf compares within one.
+# A row relative to DPDK's, in the CPU state with the most rounds: plx-perf compares within one.
 def row_bar($rows; $name; $variant; $lcores; $burst; $limit):
 	[$rows[] | select(.name == $name and .variant == $variant and .lcores == $lcores and .burst == $burst)] | max_by(.rounds)
 	| select(. and .ratio)
@@ -18,7 +18,7 @@ def ring_bars($rows; $variant; $lcores; $limits):
 	row_bar($rows; "ring"; $variant; $lcores; 8; $limits[1]),
 	row_bar($rows; "ring"; $variant; $lcores; 32; $limits[2]);
 
-# plx-perf compares each round with the bare line of that round. With tcp polled, less what a message waits for the polls themselves.
+# plx-perf compares each round with that round's bare line. With TCP polled, the wait for the polls is subtracted.
 def hop_bars:
 	.bare_ns as $bare
 	| bar("hop, hot, over a bare cache line"; .hot.ratio; 1.4),
@@ -27,7 +27,7 @@ def hop_bars:
 		| bar("hop beside an idle tcp link, less \(.cold_poll_wait_ns | round) ns in its polls, over a bare cache line";
 			(.p50_ns - .cold_poll_wait_ns) / $bare; 1.4));
 
-# Of four lcores.
+# For four lcores.
 def cache_bar:
 	select(.bytes > 0)
 	| bar("caches of a pool at 4 lcores, KiB"; .bytes / .lcores * 4 / 1024; 24);

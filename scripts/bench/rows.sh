@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# The programs of the bench, the rows of the part rtt, and how one run of them is made. Sourced by
-# bench.sh, whose variables these functions use and set.
+# The programs of the bench, the rows of the part rtt, and running one of them. Sourced by bench.sh, whose variables
+# these functions use and set.
 # shellcheck disable=SC2034,SC2154
 
 declare -A program # by name: path of the executable
@@ -10,10 +10,10 @@ module_dir=''      # of the provider plx_shm, for programs of libfabric's
 wanted=(raw-tcp raw-fi raw-fi-shm raw-bare raw-eventfd raw-zmq
 	hiccup cache-line plx-ping many_links link-beside plx_shm-fi) # parts add theirs
 
-# In the order of a round: what is compared is near each other.
+# In the order of a round: compared rows are adjacent.
 all_rows=(bare raw-fi-plxshm raw-fi-shm shm-poll ucx-shm shm-adaptive shm-poll-tcp raw-eventfd raw-fi-plxshm-event shm-event
 	raw-fi-tcp raw-tcp tcp-poll tcp-beside ucx-tcp tcp-adaptive tcp-poll-idle raw-zmq raw-tcp-event tcp-event)
-# Those of a run without --full and --only.
+# The rows of a run without --full and --only.
 main_rows=' raw-fi-shm shm-poll ucx-shm shm-adaptive shm-event raw-fi-tcp raw-tcp tcp-poll ucx-tcp tcp-adaptive raw-zmq raw-tcp-event tcp-event '
 declare -A row_program=(
 	[raw-tcp]=raw-tcp [raw-tcp-event]=raw-tcp [raw-fi-tcp]=raw-fi [raw-fi-shm]=raw-fi-shm [raw-zmq]=raw-zmq
@@ -23,11 +23,10 @@ declare -A row_program=(
 	[tcp-adaptive]=plx-ping [shm-adaptive]=plx-ping [tcp-event]=plx-ping [shm-event]=plx-ping [ucx-shm]=ucx_perftest [ucx-tcp]=ucx_perftest
 )
 
-# These two are tcp-poll and shm-poll while the server has so many more links over tcp on which
-# nothing happens.
+# Like tcp-poll and shm-poll, while the server also has that many idle TCP links.
 declare -A idle_links=([tcp-poll-idle]=1000 [shm-poll-tcp]=1)
 
-# rtt_has ROW SIZE: some rows are of one size.
+# rtt_has ROW SIZE: some rows have one size only.
 rtt_has()
 {
 	case $1 in
@@ -60,7 +59,7 @@ find_programs()
 	((${#targets[@]}))
 }
 
-# cpus_of LIST: each CPU of a list of the kernel's, such as 0-3,8.
+# cpus_of LIST: each CPU of a kernel list such as 0-3,8.
 cpus_of()
 {
 	local words word
@@ -88,7 +87,8 @@ choose_cpus()
 	fi
 }
 
-# eal_provider: of Pollux' rows over TCP. fi_provider: libfabric's own, of its rows: below version 1.18 net is the newer of two.
+# eal_provider: for Pollux's rows over TCP. fi_provider: for libfabric's own rows; below version 1.18 net is the newer
+# of two.
 choose_provider()
 {
 	local old=1
@@ -97,7 +97,7 @@ choose_provider()
 	eal_provider=${provider:-tcp} fi_provider=tcp fi_cq=fd
 	((!old)) || fi_provider=net
 	[[ $eal_provider != fi:* ]] || fi_provider=${eal_provider#fi:}
-	# The leaner completion queue, for one link; of the others both are equal.
+	# The leaner completion queue for one link; for other providers both are equal.
 	[[ $fi_provider != tcp ]] || ((!old)) || fi_cq=none
 }
 
@@ -132,13 +132,13 @@ missing_row()
 	fi
 }
 
-# How many round trips before the measured ones: fewer of large messages, which take longer.
+# Warm-up round trips: fewer for large messages, which take longer.
 warmup_for()
 {
 	by_size "$1" 5000 1000 100
 }
 
-# provider_of ROW SIDE: what a row of plx-ping gives as its --provider.
+# provider_of ROW SIDE: the --provider of a plx-ping row.
 provider_of()
 {
 	case $1-$2 in
@@ -210,7 +210,7 @@ client_command()
 	esac
 }
 
-# wait_listening LOG PID: set `address` to where the server says it listens, within 10 s.
+# wait_listening LOG PID: set `address` to the address that the server prints within 10 s.
 wait_listening()
 {
 	for _ in {1..500}; do
@@ -222,8 +222,7 @@ wait_listening()
 	return 1
 }
 
-# client_limit DURATION: whole seconds that a client may take at most: its warm-up, the measurement,
-# its own limits.
+# client_limit DURATION: upper bound of a client's time in whole seconds: its warm-up, the measurement, its own limits.
 client_limit()
 {
 	local whole=${1%.*}
@@ -231,8 +230,8 @@ client_limit()
 	echo $((10#${whole:-0} + 40))
 }
 
-# hold_idle_links ROW ADDRESS DIR: open them, and stop the process that holds them, so that it costs
-# no CPU. Without heartbeats, or the server would find it dead.
+# hold_idle_links ROW ADDRESS DIR: open them, and stop the process that holds them, so that it uses no CPU. Without
+# heartbeats, because the server would drop it.
 hold_idle_links()
 {
 	local count=${idle_links[$1]} provider=$eal_provider holder
@@ -254,7 +253,7 @@ hold_idle_links()
 	return 1
 }
 
-# run_server DIR LIMIT: start `command`, and set `address` to where it says it listens.
+# run_server DIR LIMIT: start `command`, and set `address` to its listening address.
 run_server()
 {
 	: >"$1/server.log" # that of a run before is not read
@@ -272,7 +271,7 @@ start_client()
 	children+=("$client")
 }
 
-# run_client DIR LIMIT: `command`, to its end; returns its status.
+# run_client DIR LIMIT: run `command` to its end; returns its status.
 run_client()
 {
 	local client
@@ -281,7 +280,7 @@ run_client()
 	wait "$client"
 }
 
-# Where the server of a row is to listen: names are for those that have no addresses.
+# The listening address of a row's server: names for providers without addresses.
 where_to_listen()
 {
 	case $1 in
@@ -290,8 +289,8 @@ where_to_listen()
 	esac
 }
 
-# ucx_run ROW SIZE DIR TEST COUNT: ucx_perftest between two processes. Its row says over what. am_bw is a test of the layer below, and
-# has its device by option.
+# ucx_run ROW SIZE DIR TEST COUNT: ucx_perftest between two processes, over the row's transport. am_bw tests the layer
+# below and takes the device as an option.
 ucx_run()
 {
 	local port=$((20000 + RANDOM % 10000)) tls=${1#ucx-} layer=() try status
@@ -299,7 +298,7 @@ ucx_run()
 	tls=${tls%-am}
 	[[ $4 != am_bw ]] || layer=(-x "$tls" -d lo -D bcopy)
 
-	# One that was built with MPI expects mpirun to start it, and leaves files of Open MPI in /dev/shm.
+	# A build with MPI expects to be started by mpirun, and leaves Open MPI files in /dev/shm.
 	command=(env "UCX_TLS=$tls,self" OMPI_MCA_btl=self ucx_perftest -p "$port")
 	[[ $(OMPI_MCA_btl=self ucx_perftest -h 2>&1 </dev/null) != *'MPI mode'* ]] || command+=(-P 0)
 	timeout -k 3 60 "${command[@]}" -c "$cpu_server" >"$3/server.log" 2>&1 </dev/null &
@@ -309,7 +308,7 @@ ucx_run()
 		run_limited 60 "${command[@]}" 127.0.0.1 -t "$4" -s "$2" -n "$5" -w $(($5 / 10 + 1)) -c "$cpu_client" -f -v \
 			"${layer[@]}" >"$3/client.log" 2>&1
 		status=$?
-		# The server may not listen yet.
+		# The server may not be listening yet.
 		((status)) || break
 		grep -q refused "$3/client.log" || break
 	done
@@ -318,7 +317,7 @@ ucx_run()
 	return $status
 }
 
-# ucx_count ROW SIZE PER_SECOND_SHM PER_SECOND_TCP SECONDS: how many messages take about that time.
+# ucx_count ROW SIZE PER_SECOND_SHM PER_SECOND_TCP SECONDS: messages that take about that time.
 ucx_count()
 {
 	local each=$4
@@ -330,7 +329,7 @@ ucx_count()
 	}'
 }
 
-# run_row ROW SIZE DIR: returns the client's status; 1 where the server does not come up.
+# run_row ROW SIZE DIR: returns the client's status; 1 if the server does not start.
 run_row()
 {
 	local row=$1 size=$2 dir=$3 address limit command=()

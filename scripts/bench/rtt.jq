@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all runs of the part rtt (-s) to rtt.json. Arguments: between (states.jq), pooled (percentiles of all runs of a row:
-# bench/common.sh, pool_runs).
+# From all runs of the part rtt (-s) to rtt.json. Arguments: between (states.jq), pooled (percentiles of all runs of a
+# row: bench/common.sh, pool_runs).
 
 include "sums";
 
-# What is compared is near each other.
+# Compared rows are adjacent.
 def names: ["bare", "raw-fi-shm", "raw-fi-plxshm", "ucx-shm", "shm-poll", "shm-adaptive", "shm-poll-tcp", "raw-fi-tcp", "raw-tcp",
 	"tcp-poll", "tcp-beside", "ucx-tcp", "tcp-adaptive", "tcp-poll-idle", "raw-eventfd", "raw-fi-plxshm-event", "shm-event", "raw-zmq", "raw-tcp-event", "tcp-event"];
 def rank: . as $row | (names | index($row)) // 99;
 
-# What a row stands on, or is held against; rows that stand on nothing have none.
+# The baseline of a row; rows without one have none.
 def base_of: {
 	"raw-fi-tcp": "raw-tcp", "raw-zmq": "raw-tcp", "ucx-tcp": "raw-tcp", "tcp-adaptive": "tcp-poll", "tcp-beside": "tcp-poll", "tcp-poll-idle": "tcp-poll",
 	"tcp-poll": "raw-tcp", "raw-fi-plxshm": "raw-fi-shm", "ucx-shm": "raw-fi-shm", "shm-adaptive": "shm-poll",
 	"shm-poll-tcp": "shm-poll", "raw-fi-plxshm-event": "raw-eventfd", "shm-event": "raw-eventfd", "tcp-event": "raw-tcp-event"
 }[.];
-# A short run has no raw-fi-plxshm, and no raw-eventfd.
+# A short run has no raw-fi-plxshm and no raw-eventfd.
 def base_in($runs): if . == "shm-event" and all($runs[]; .key != "raw-eventfd") then null elif . == "shm-poll" then (if any($runs[]; .key == "raw-fi-plxshm") then "raw-fi-plxshm" else "raw-fi-shm" end)
 	else base_of end;
 
-# Percentiles are those of all runs in one, as the plots have them; the spread is that of the rounds.
+# Percentiles are over all runs together, as in the plots; the spread is over the rounds.
 def combined($runs):
 	.[0] as $first
 	| ($first.key | base_in($runs)) as $base
@@ -47,7 +47,7 @@ def plus_bar($runs; $row; $base; $plus):
 	[$runs[] | select(.key == $base and .size_bytes == 64) | .p50_ns] | median | values | . as $ns
 	| bar($runs; $row; $base; 64; (1 + $plus / $ns) | round3; false) | .what += ", \($plus) ns more";
 
-# libfabric's own providers for TCP have other costs: links over them are shown, and do not gate.
+# libfabric's TCP providers have other costs: links over them are shown but do not gate.
 def thresholds($runs): any($runs[]; .key == "tcp-poll" and .provider == "plx_tcp") as $gates | [
 	bar($runs; "tcp-poll"; "raw-tcp"; 64; 1.10; $gates),
 	(1024, 65536, 1048576 | bar($runs; "tcp-poll"; "raw-fi-tcp"; .; 1; false)),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Between two hosts: how servers are kept up, and where those of the part rtt are. Sourced by bench.sh.
+# Two hosts: keeping servers up, and their addresses for the part rtt. Sourced by bench.sh.
 # shellcheck disable=SC2034,SC2154
 
-# Where the server of a row of rtt is, on another host: ports one after the other.
+# The server address of an rtt row on another host: consecutive ports.
 declare -A port_offset=([raw-tcp]=0 [raw-fi-tcp]=1 [raw-zmq]=2 [tcp-poll]=3)
 
 address_of()
@@ -11,8 +11,8 @@ address_of()
 	echo "${2%:*}:$((${2##*:} + port_offset[$1]))"
 }
 
-# keep_serving NAME...: servers for a bench.sh --connect elsewhere, each started again when its client has
-# gone, by PART_serve_one NAME, which sets `pid`, or returns 1 with `serve_trouble`.
+# keep_serving NAME...: servers for a bench.sh --connect elsewhere. Each restarts when its client has disconnected, by
+# PART_serve_one NAME, which sets `pid`, or returns 1 with `serve_trouble`.
 keep_serving()
 {
 	local name pid child kept serve_trouble=''
@@ -38,7 +38,7 @@ keep_serving()
 	done
 }
 
-# Those of the raw rows sleep until a client comes; plx-ping's spins, and so has the other CPU.
+# Raw servers sleep until a client connects; plx-ping's spins, so it has the other CPU.
 rtt_serve()
 {
 	cpu_plx_server=$cpu_client

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From all runs of the part services (-s) to services.json: of every figure the median over the rounds. Arguments: between
-# (states.jq), hiccups (by --slurpfile).
+# From all runs of the part services (-s) to services.json: the median of every figure over the rounds. Arguments:
+# between (states.jq), hiccups (by --slurpfile).
 
 include "sums";
 
@@ -27,22 +27,23 @@ def combined: {
 
 def row($rows; $name; $provider): [$rows[] | select(.name == $name and .provider == $provider)][0];
 
-# What no program of this host can do better: an open loop's tail has it. met_percent: of calls at half of the greatest
-# rate, those that come in a gap of either CPU, or while what queued up in it is worked off, which takes as long again.
+# A lower bound for every program on this host: it shows in an open loop's tail. met_percent: of calls at half of the
+# highest rate, the share that arrives in a gap of either CPU, or while the backlog of the gap is worked off, which
+# takes as long again.
 def platform: if . then ([.duration_ns as $all | .cpus[] | .gap_total_ns / $all * 100]) as $percent
 	| {held_up_percent: ($percent | max | round3), met_percent: ($percent | add * 2 | round3), longest_ns: ([.cpus[].longest_ns] | max)}
 	else null end;
 
-# A p99 is the platform's where more than a hundredth of the calls meet its gaps.
+# A p99 belongs to the platform if more than 1 % of the calls meet its gaps.
 def with_platform($platform): if $platform and $platform.met_percent > 1
 	then . + {note: "\($platform.met_percent) % of such calls meet a gap of the platform, so it is that one\u0027s"} else . end;
 
-# Over tcp 150 ns are less than what one run differs by from the next: there it is a ratio, by pairs of one round.
+# Over TCP, runs differ by more than 150 ns: there it is a ratio, by pairs of one round.
 def call_bar($runs; $provider):
 	ratio_of_pairs($runs; "call-1@\($provider)"; "ping@\($provider)"; 64; "p50_ns") | values
 	| at_most("services over \($provider), a call over a message and its echo, p50"; .; 1.04; false);
 
-# What depends on the host's speed, and on what else it does, is an aim.
+# What depends on the host's speed and other load is an aim.
 def thresholds($rows; $provider; $least; $platform):
 	row($rows; "ping"; $provider) as $ping | row($rows; "call-1"; $provider) as $one
 	| row($rows; "call-64"; $provider) as $many | row($rows; "call-100"; $provider) as $few

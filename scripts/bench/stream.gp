@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Messages and bytes a second, by size. Variables: those of flow.gp.
+# Messages and bytes per second, by size. Variables: those of flow.gp.
 left = 'million messages a second'
 right = 'GB a second'
 rows = 'raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream fi-stream ucx-tcp iperf3 tcp-stream'

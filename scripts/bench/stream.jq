@@ -7,7 +7,7 @@ def names: ["raw-fi-shm", "raw-fi-shm-nocma", "raw-fi-plxshm", "raw-fi-plxshm-cm
 	"fi-stream", "tcp-stream", "ucx-tcp", "ucx-tcp-am", "fi-single", "tcp-single"];
 def rank: . as $row | (names | index($row)) // 99;
 
-# What a row is held against: the first that was measured, as a short run has neither raw-fi-plxshm nor fi-stream.
+# The baseline of a row: the first one measured, as a short run has neither raw-fi-plxshm nor fi-stream.
 def base_in($runs): {"shm-stream": ["raw-fi-plxshm", "raw-fi-shm"], "raw-fi-plxshm": ["raw-fi-shm"], "raw-fi-plxshm-cma": ["raw-fi-shm"],
 	"ucx-shm": ["raw-fi-shm"], "fi-stream": ["raw-fi-tcp"], "tcp-stream": ["fi-stream", "raw-fi-tcp"], "ucx-tcp": ["raw-fi-tcp"],
 	"ucx-tcp-am": ["raw-fi-tcp"], "tcp-single": ["fi-single"]}[.] // [] | map(select(. as $base | any($runs[]; .key == $base)))[0];
@@ -31,12 +31,12 @@ def ratio_bar($runs; $row; $base; $size; $words; $limit; $gates):
 	ratio_of_pairs($runs; $row; $base; $size; "messages_per_s") | values
 	| at_least("one way, \($row) over \($base), \($words)"; .; $limit; $gates);
 
-# Over whatever of others is the fastest.
+# Relative to the fastest of the others.
 def best_bar($runs; $row; $bases; $size; $words; $limit):
 	[$bases[] as $base | ratio_of_pairs($runs; $row; $base; $size; "messages_per_s") | values] | min | values
 	| at_least("one way, \($row) over the best of \($bases | join(" and ")), \($words)"; .; $limit; false);
 
-# Absolute rates are the host's as much as the code's: an aim.
+# Absolute rates depend on the host as much as on the code: an aim.
 def aim($runs; $row; $millions):
 	[$runs[] | select(.key == $row and .size_bytes == 64) | .messages_per_s] | median | values
 	| at_least("one way, \($row), 64 B, million messages/s"; . / 1e6; $millions; false);
@@ -44,7 +44,7 @@ def aim($runs; $row; $millions):
 def sum: . as $runs | {
 	rows: (group_by([.size_bytes, (.key | rank)]) | map(combined($runs))),
 	thresholds: [
-		# moves by a tenth from run to run, so it does not gate
+		# varies by 10 % between runs, so it does not gate
 		ratio_bar($runs; "raw-fi-plxshm"; "raw-fi-shm"; 1048576; "1 MiB"; 1; false),
 		ratio_bar($runs; "raw-fi-plxshm"; "raw-fi-shm-nocma"; 1048576; "1 MiB"; 1.5; true),
 		# the two aims below, as a ratio

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The summary (-n), before the parts add theirs. Arguments: environment, hiccups, lines (each by --slurpfile; lines: round trips
-# of a cache line between the two CPUs), between (states.jq), failures, left_out.
+# The summary (-n), before the parts add theirs. Arguments: environment, hiccups, lines (each by --slurpfile; lines:
+# round trips of a cache line between the two CPUs), between (states.jq), failures, left_out.
 
 include "sums";
 
@@ -8,9 +8,9 @@ include "sums";
 | {
 	schema: "pollux-bench/2",
 	environment: $environment[0],
-	# the greatest share of a CPU that somebody else had while only the clock was read
+	# the largest share of a CPU that other processes took while only the clock was read
 	platform_lost: ($hiccups[0] | if . then .duration_ns as $d | [.cpus[].gap_total_ns / $d] | max | round3 else null end),
-	# a cache line there and back: near_ns and far_ns where there were two states, line_ns where there was one
+	# round trip of a cache line: near_ns and far_ns with two states, line_ns with one
 	cpus: (if $between then {near_ns: ($ns | map(select(. <= $between)) | median | round), far_ns: ($ns | map(select(. > $between)) | median | round)}
 		elif $ns != [] then {line_ns: ($ns | median | round)} else {} end),
 	failures: $failures,

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the parts make of the runs of all rounds: medians, ratios, thresholds; within one state of the CPUs.
+# Summing up the runs of all rounds: medians, ratios, thresholds; within one state of the CPUs.
 
 include "states";
 
-# Of those that there are.
+# Of the available ones.
 def median: map(values) | sort | if length == 0 then null
 	elif length % 2 == 1 then .[length / 2 | floor]
 	else (.[length / 2 - 1] + .[length / 2]) / 2 end;
 
 def round3: if . == null then null else . * 1000 | round / 1000 end;
 
-# A figure of some runs: the median, the least and the greatest.
+# A figure over some runs: median, least and greatest.
 def spread($figure): map(.[$figure] | values) as $all | {
 	($figure): ($all | median), ($figure + "_least"): ($all | min), ($figure + "_greatest"): ($all | max)
 };
 
-# A percentile that most rounds could not tell is not told.
+# A percentile that most rounds lack is omitted.
 def median_of($figure): length as $n | map(.[$figure] | values) | if length * 2 > $n then median else null end;
 
-# One figure of a row over that of another one: by pairs of one round, and their median; without any the medians of both.
-# null where either is not there. Runs have `key`.
+# The ratio of a row's figure to another's: the median over pairs of one round; without pairs, of both medians. null if
+# either is missing. Runs have `key`.
 def ratio_of_pairs($runs; $own; $base; $size; $figure):
 	def of($key): [$runs[] | select(.key == $key and .size_bytes == $size and .[$figure])];
 	of($own) as $a | of($base) as $b
@@ -28,15 +28,14 @@ def ratio_of_pairs($runs; $own; $base; $size; $figure):
 	  elif $a != [] and $b != [] then ($a | map(.[$figure]) | median) / ($b | map(.[$figure]) | median)
 	  else null end;
 
-# A ratio, or a figure of one row, that is to be no greater than the limit, or no less. gates: whether missing it fails a
-# run with --strict.
+# A ratio, or a figure of one row, with an upper or lower limit. gates: whether missing it fails a run with --strict.
 def at_most($what; $ratio; $limit; $gates):
 	{what: $what, ratio: ($ratio | round3), limit: $limit, ok: ($ratio <= $limit), gates: $gates};
 def at_least($what; $ratio; $limit; $gates):
 	{what: $what, ratio: ($ratio | round3), limit: $limit, least: true, ok: ($ratio >= $limit), gates: $gates};
 
-# sum: makes {rows, thresholds} of runs of one state. Here it is made of each state by itself, the one with most runs first. A
-# threshold counts in the first state that has all that it needs; where that is none, it is said.
+# sum: makes {rows, thresholds} from runs of one state. Applied to each state separately, the one with the most runs
+# first. A threshold counts in the first state that has everything it needs; if none has, that is reported.
 def by_state($between; sum):
 	. as $every
 	| [with_states($between) | group_by(.state)[]] | sort_by(-length)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From what ucx_perftest -f -v has printed (-Rn) to a run as plx-ping writes it. Of round trips it prints half the median, in
-# microseconds. Arguments: name, test (tag_lat, tag_bw), size.
+# From the output of ucx_perftest -f -v (-Rn) to a run as plx-ping writes it. For round trips it prints half the
+# median, in microseconds. Arguments: name, test (tag_lat, tag_bw), size.
 
 [inputs | gsub(" "; "") | split(",")] as $lines
 | ($lines | map(select(.[0] == "iterations"))[0]) as $head

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# From what ib_send_lat -H has printed (-Rn) to a run as plx-ping writes it. It prints half of each round trip, in
+# From the output of ib_send_lat -H (-Rn) to a run as plx-ping writes it. It prints half of each round trip, in
 # microseconds. Arguments: name, idle, size.
 
-# Of so many round trips above it as plx-ping wants, else null.
+# Needs as many round trips above it as plx-ping, else null.
 def percentile($per_100k): . as $all | length as $n
 	| if $n * (100000 - $per_100k) >= 1000000 then $all[($n * $per_100k / 100000 | ceil) - 1] else null end;
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Round trips over an RDMA device by percentile. Variables: data (folder of points), device, size
-# in words, bytes, references (whether figures of other hosts are drawn), format, target.
+# Round trips over an RDMA device by percentile. Variables: data (folder of points), device, size as text, bytes,
+# references (whether to draw figures of other hosts), format, target.
 height = 540
 load 'frame.gp'
 set key outside right top

@@ -31,13 +31,13 @@ def combined:
 	} + spread("p50_ns")
 	+ ([$pooled[] | select(.key == $first.key and .size_bytes == $first.size_bytes and .state == $first.state)][0] // {});
 
-# What a row stands on.
+# The baseline of a row.
 def base_of: {
 	"raw-fi-verbs": "ib-send-lat", "verbs-poll": "raw-fi-verbs",
 	"raw-fi-verbs-event": "ib-send-lat-event", "verbs-event": "raw-fi-verbs-event"
 }[.] // null;
 
-# null where either is not there.
+# null if either row is missing.
 def ratio($rows; $name; $base; $device; $size):
 	def p50($row): [$rows[] | select(.name == $row and .device == $device and .size_bytes == $size) | .p50_ns][0];
 	p50($name) as $own | p50($base) as $other | if $own and $other then $own / $other else null end;
@@ -47,7 +47,7 @@ def with_base($rows):
 	| ratio($rows; .name; $base; .device; .size_bytes) as $ratio
 	| . + if $ratio then {base: $base, ratio: ($ratio | round3)} else {base: null, ratio: null} end;
 
-# Devices in software, and hosts that are busy, miss it by themselves: an aim.
+# Software devices and busy hosts miss it regardless: an aim.
 def bar($rows; $device; $name; $bytes; $limit): # $size would hide `size`
 	ratio($rows; $name; ($name | base_of); $device; $bytes) | values
 	| at_most("verbs on \($device), \($name) over \($name | base_of), \($bytes | size), p50"; .; $limit; false);
@@ -65,7 +65,7 @@ def sum: (group_by([.device, .size_bytes, (.row | rank)]) | map(combined)) as $r
 	unit: "full round trips, nanoseconds; percentiles of all rounds in one, those of ib_send_lat medians over the rounds",
 	devices: $devices,
 	peer: (if $peer == "" then null else $peer end),
-	# What hardware takes, by the word of others.
+	# Hardware figures published by others.
 	references: ("J. Schumacher's talk on NetIO's event-driven reimplementation: two hosts with ConnectX-5, RoCE at 100 Gb/s, one switch" as $source | [
 		{name: "netio-talk-poll", ns: 3200, idle: "poll", $source,
 		 what: "3.2 us, twice the 1.6 us of ib_send_lat, average, size not told"},

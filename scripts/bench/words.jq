@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# How figures and rows are written: in tables of the terminal and of the report.
+# Formatting figures and rows for tables of the terminal and the report.
 
-# Nanoseconds in microseconds.
+# Nanoseconds as microseconds.
 def us: if . == null then "n/a" elif . >= 1000000 then . / 1000 | round | tostring
 	else . / 10 | round | "\(. / 100 | floor).\(. % 100 + 100 | tostring | .[1:])" end;
 
 def short: . * 1000 | round / 1000;
 
-# Four digits of it, wherever its point is.
+# Four digits, wherever the point is.
 def digits: if . == null or . == 0 then . else pow(10; 3 - (fabs | log10 | floor)) as $unit | . * $unit | round / $unit end;
 
 def over(b): if . and b then . / b | short else "n/a" end;
@@ -15,7 +15,7 @@ def over(b): if . and b then . / b | short else "n/a" end;
 def size: if . >= 1048576 and . % 1048576 == 0 then "\(. / 1048576) MiB"
 	elif . >= 1024 and . % 1024 == 0 then "\(. / 1024) KiB" else "\(.) B" end;
 
-# A row in words.
+# A row as text.
 def row_label: {
 	"shm-poll": "Pollux, shared memory", "shm-adaptive": "Pollux, shared memory, adaptive",
 	"tcp-poll": "Pollux, TCP", "tcp-adaptive": "Pollux, TCP, adaptive",
@@ -30,7 +30,7 @@ def row_label: {
 	"bare": "a bare cache line", "raw-eventfd": "eventfd, asleep"
 }[.] // .;
 
-# Of a row's histogram: warm ones are Pollux's.
+# Colours of a row's histogram: Pollux's are warm.
 def colour: {
 	"shm-poll": "#c2410c", "shm-adaptive": "#f59e0b", "tcp-poll": "#be123c", "tcp-adaptive": "#ec4899", "tcp-poll-idle": "#9f1239", "tcp-beside": "#881337", "shm-event": "#fb7185", "tcp-event": "#f43f5e",
 	"shm-poll-tcp": "#92400e", "self-test": "#c2410c", "raw-tcp": "#64748b", "raw-tcp-event": "#94a3b8", "raw-fi-shm": "#2563eb", "raw-fi-tcp": "#0891b2",
@@ -40,14 +40,14 @@ def colour: {
 
 def is_pollux: test("^(shm|tcp|fi)-(poll|beside|adaptive|event|stream|single)|^self-test$|^verbs-");
 
-# Of a table of the report.
+# For a table of the report.
 def cells: map("<td>\(tostring | @html)</td>") | join("");
 
-# What a row is held against, and how it compares.
+# A row's baseline and comparison.
 def ratio_words: if .base == null then "–" elif .ratio then "\(.ratio) × \(.base)" else "n/a" end;
 
-# With the state of the CPUs, where there is more than one.
+# With the state of the CPUs, if there is more than one.
 def in_state($state): if $state == "one" then . else "\(.), CPUs \($state)" end;
 
-# A threshold, and what came of it.
+# A threshold and its result.
 def verdict: if .ok == null then "n/a" elif .ok then "reached" elif .gates then "missed" elif .least then "below" else "above" end;

@@ -1,8 +1,8 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=dash
-# The first process of rdma-vm.sh's guest, in its initramfs: loads the modules, lays a tmpfs over the
-# host's files, and goes on with rdma-run.sh there.
+# The first process of rdma-vm.sh's guest, in its initramfs: loads the modules, puts a tmpfs over the host's files, and
+# continues with rdma-run.sh there.
 export PATH=/bin
 /bin/busybox --install -s /bin
 mount -t proc proc /proc
@@ -39,8 +39,8 @@ ln -s /proc/self/fd /root/dev/fd
 ln -s fd/0 /root/dev/stdin
 ln -s fd/1 /root/dev/stdout
 ln -s fd/2 /root/dev/stderr
-# At each start libfabric's verbs provider reads all of it, for the name of a function that shares the memory of GPUs:
-# half of the time that a program takes to start in this guest.
+# At each start libfabric's verbs provider reads all of it, for the name of a function that shares GPU memory. That
+# takes half of a program's start-up time in this guest.
 mount -o bind /dev/null /root/proc/kallsyms
 mkdir -p /root/dev/pts /root/dev/shm /root/dev/hugepages
 mount -t devpts -o mode=620,ptmxmode=666 devpts /root/dev/pts

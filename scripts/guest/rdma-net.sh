@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# In the guest of rdma-vm.sh: makes network interfaces, and RDMA devices on them.
+# In the guest of rdma-vm.sh: creates network interfaces with RDMA devices on them.
 #   rdma-net.sh loop   rxe0 on net0 (10.77.0.1), siw0 on net1 (10.77.1.1)
 #   rdma-net.sh pair   rxe0 and rxe1 on net0a and net0b (10.77.0.1 and .2), siw0 and siw1 on net1a and
-#                      net1b (10.77.1.1 and .2); each pair is joined by a wire
-# siw is left out where its module is not loaded.
+#                      net1b (10.77.1.1 and .2); a wire joins each pair
+# siw is omitted if its module is not loaded.
 set -uo pipefail
 
-# An MTU of 9000 gives rxe its largest path MTU, 4096 bytes. libfabric's verbs provider leaves lo out.
+# With an MTU of 9000 rxe has its largest path MTU, 4096 bytes. libfabric's verbs provider skips lo.
 mtu=9000
 
 # loop KIND NUMBER
@@ -19,22 +19,22 @@ loop()
 		rdma link add "${1}0" type "$1" netdev "net$2"
 }
 
-# Both ends of a wire are in one network namespace, as rxe knows no other. The kernel would take the
-# address of the far end for one of its own, and send nothing over the wire. So the local table comes
-# after table 77, which sends each address to the other end; only what has arrived there is local.
+# Both ends of a wire are in one network namespace, because rxe supports no other. The kernel would treat the far
+# address as local and send nothing over the wire. So the local table comes after table 77, which routes each address
+# to the other end; only packets that arrived there are local.
 order_tables()
 {
 	ip rule add pref 30 lookup local && ip rule del pref 0
 }
 
-# through DEVICE OWN FAR: what goes to FAR leaves by DEVICE, what arrives on it for OWN is at home.
+# through DEVICE OWN FAR: packets to FAR leave by DEVICE; packets that arrive on it for OWN are local.
 through()
 {
 	ip rule add pref 10 iif "$1" to "$2" lookup local &&
 		ip route add "$3/32" dev "$1" src "$2" table 77
 }
 
-# accept DEVICE: packets whose sender is an address of this host; and answers to ARP for its own only.
+# accept DEVICE: accept packets from this host's addresses; answer ARP only for its own address.
 accept()
 {
 	local conf=/proc/sys/net/ipv4/conf/$1
@@ -62,7 +62,7 @@ pair()
 		rdma link add "${1}1" type "$1" netdev "$right"
 }
 
-# A new device reads DOWN for a moment.
+# A new device reads DOWN briefly.
 wait_active()
 {
 	local turn

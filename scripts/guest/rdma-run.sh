@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Process 1 of rdma-vm.sh's guest: makes the devices, runs the command, says how it ended.
+# Process 1 of rdma-vm.sh's guest: creates the devices, runs the command, reports how it ended.
 guest=/run/guest
 stdout=$(echo /dev/vport*p1)
 stderr=$(echo /dev/vport*p2)
@@ -15,7 +15,7 @@ end()
 	"$guest/busybox" poweroff -f
 }
 
-# Not said on the second serial line, the host takes it for the guest's death.
+# Without a line on the second serial line, the host assumes that the guest crashed.
 die()
 {
 	echo "rdma-run.sh: $1" >/dev/console
@@ -23,8 +23,8 @@ die()
 	"$guest/busybox" reboot -f
 }
 
-# The host takes a port for open by one program at a time, a pipe is for all that the command starts.
-# Its session is its own: a signal to its process group reaches nothing here.
+# Only one program at a time can open a port, so a pipe serves everything that the command starts. It runs in its own
+# session: a signal to its process group does not reach this script.
 run_command()
 {
 	local status turn
@@ -34,7 +34,7 @@ run_command()
 	cat "$guest/stderr" >"$stderr" &
 	setsid env -i bash "$guest/command" </dev/null >"$guest/stdout" 2>"$guest/stderr"
 	status=$?
-	# A program that the command has left behind would hold a pipe open for ever.
+	# A leftover process of the command would keep a pipe open forever.
 	for ((turn = 0; turn < 100; turn++)); do
 		[[ -n $(jobs -r) ]] || break
 		sleep 0.05
@@ -45,9 +45,9 @@ run_command()
 ulimit -l unlimited
 ulimit -n 65536
 "$guest/busybox" hostname localhost
-# Built for this kernel, perhaps not quite: the guest is of use without.
+# Built for this kernel, but it may not load: the guest works without it.
 [[ ! -e $guest/siw.ko ]] || "$guest/busybox" insmod "$guest/siw.ko" 2>"$stderr"
-# plx_net is in the environment, as is every parameter that the kernel does not know.
+# plx_net is in the environment, like every parameter unknown to the kernel.
 bash "$guest/rdma-net.sh" "${plx_net-}" 2>/dev/console || die 'no network; see above'
 run_command
 end $?
