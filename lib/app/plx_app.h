@@ -120,12 +120,12 @@ unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MA
  * themselves. */
 void plx_app_print_options(const struct plx_app *app, FILE *out);
 
-const char *name;     /**< "plx-ping" */
-const char *summary;  /**< one line */
-const char *usage;    /**< lines for "Usage:", each "  plx-ping [EAL options] -- ..."; NULL:
-		       * one line without option names */
-const char *examples; /**< two lines: "  plx-ping --self --explain" */
-const char *page;     /**< in doc: "apps/plx-ping.md" */
+/** Print the end of --help: the examples, and the page to read. */
+void plx_app_print_more(const struct plx_app *app);
+
+/** Print one line to standard output at once, for scripts that read it. The line is lost if a pipe
+ * is full or has no reader, because an lcore never waits for readers. plx_app_flush reports any
+ * other failure. Thread: any. */
 void plx_app_say(const char *format, ...) PLX_PRINTF(1, 2);
 
 /** Print untrusted text without control sequences, as plx_printable_next does. plain: further ASCII
