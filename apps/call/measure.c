@@ -118,7 +118,7 @@ static void say_rate(const struct measure *measure, uint64_t elapsed_ns)
 		plx_app_say("%.0f calls/s, %" PRIu64 " open at a time; handler %.0f ns on average",
 			    rate, measure->conf->in_flight, (double)measure->handler_ns / replies);
 	if (measure->waits)
-		plx_app_say("%" PRIu64 " calls were told to wait, and made again: the service "
+		plx_app_say("%" PRIu64 " calls were refused and repeated: the service "
 			    "takes no more for a time",
 			    measure->waits);
 }
@@ -135,7 +135,7 @@ static int fail_without_reply(const struct measure *measure)
 	return plx_fail(EIO, "no call brought a reply%s%s", measure->failure[0] ? ": " : "",
 			measure->failure[0]                  ? measure->failure
 			: measure->statuses[PLX_RPC_TOO_BIG] ? call_hint(PLX_RPC_TOO_BIG, false)
-			: measure->waits ? "; all were told to wait: the service takes no more"
+			: measure->waits ? "; all were refused: the service takes no more"
 					 : "");
 }
 

@@ -19,7 +19,7 @@ static const struct plx_app_option options[] = {
 	PLX_FLAG("list", &conf.list, "show the service's methods"),
 	PLX_TEXT("method", "NAME", &conf.method, "what to call: a name, or its number"),
 	PLX_UINT("method-version", "N", &conf.version, 0, UINT16_MAX,
-		 "of the method (default: the newest of that name; of a number: 0)",
+		 "of the method (default: the newest with that name; of a number: 0)",
 		 .given = &conf.version_given),
 	PLX_TEXT("data", "TEXT", &conf.data, "the request: these bytes (default: none)",
 		 .may_be_empty = true),

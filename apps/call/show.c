@@ -150,7 +150,7 @@ int call_find_method(const void *text, size_t length, const char *name, bool exa
 	json_decref(all);
 	if (found < 0)
 		return plx_fail(ENOENT,
-				"--method %s: the service has none of that name%s; --list "
+				"--method %s: the service has no such method%s; --list "
 				"shows what it has",
 				name, exact ? " and version" : "");
 	*version = (uint16_t)found;

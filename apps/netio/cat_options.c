@@ -126,7 +126,7 @@ static int check_options(void)
 		return plx_fail(EINVAL, "--block: for -e raw; with -e %s a message is a line",
 				encodings[cat_conf.encoding]);
 	if (cat_conf.show_tag && cat_conf.encoding == CAT_RAW)
-		return plx_fail(EINVAL, "--show-tag: not with -e raw, where nothing is between "
+		return plx_fail(EINVAL, "--show-tag: not with -e raw, which puts nothing between "
 					"messages; give -e text or -e hex");
 	if (given.host != given.port)
 		return plx_fail(EINVAL, "--host and --port go together; give one address instead, "

@@ -40,14 +40,14 @@ static const struct plx_app_option options[] = {
 	PLX_UINT("rate", "R", &pubsub_conf.rate, 1, 1000000000,
 		 "publish R messages a second (default as fast as it goes)", .given = &rate_given),
 	PLX_CHOICE("slow", "POLICY", &pubsub_conf.policy, policies,
-		   "of who subscribes, where it is too slow: block, disconnect, drop-old, "
+		   "of a subscriber that is too slow: block, disconnect, drop-old, "
 		   "drop-new, conflate (default block)",
 		   .given = &slow_given),
 	PLX_TIME("duration", "TIME", &pubsub_conf.duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
 		 "to publish for (default 1s)", .given = &duration_given),
 	PLX_SIZE("page", "SIZE", &pubsub_conf.page_bytes, NETIO_PAGE_BYTES_MIN,
 		 NETIO_PAGE_BYTES_MAX,
-		 "buffered: bytes of a page; of who subscribes: of its buffers (default 64K)",
+		 "buffered: bytes of a page; subscriber: of its buffers (default 64K)",
 		 .given = &page_given),
 	PLX_UINT("pages", "N", &pubsub_conf.page_count, 2, NETIO_PAGE_COUNT_MAX,
 		 "buffered: of each subscriber (default 32)", .given = &pages_given),
@@ -65,7 +65,7 @@ static int check(void)
 		return plx_fail(EINVAL, "--mode, --size, --duration, --rate and --pages are for "
 					"who publishes; leave them out with --connect");
 	if (slow_given && pubsub_conf.listen)
-		return plx_fail(EINVAL, "--slow: for who subscribes; leave it out with --listen");
+		return plx_fail(EINVAL, "--slow: for subscribers; omit it with --listen");
 	if ((page_given || pages_given) && pubsub_conf.listen &&
 	    pubsub_conf.mode == PUBSUB_UNBUFFERED)
 		return plx_fail(EINVAL, "--page and --pages are for --mode buffered and at-once; "

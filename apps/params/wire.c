@@ -157,7 +157,7 @@ const char *page_read(const uint8_t *in, size_t length, struct list_place *place
 	if (name > length - WIRE_PAGE_BYTES || name > PARAM_NAME_MAX)
 		return "a page's name is longer than the page";
 	if (in[0] > 1 || in[0] != (name != 0))
-		return "a page does not say where to go on";
+		return "a page does not say where to continue";
 	if (in[1] || !is_zero(in + 4, 4))
 		return "a page has flags that nobody knows";
 	/* Otherwise a service could keep its client listing forever. */

@@ -37,7 +37,7 @@ const char *set_read(const uint8_t *in, size_t length, struct set_order *out)
 		return "the order has a revision, and does not expect it";
 	is_text = in[1] == 0 || in[1] == PARAM_TEXT;
 	if (!is_text && rest != name)
-		return "there is something behind the name";
+		return "there is something after the name";
 	if (is_text && !is_zero(in + 16, 8))
 		return "a text has a number";
 	*out = (struct set_order){

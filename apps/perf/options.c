@@ -31,7 +31,7 @@ const struct plx_app_option perf_options[] = {
 	PLX_TIME("duration", "TIME", &perf_conf.duration_ns, 100 * PLX_NS_PER_US, 10 * PLX_NS_PER_S,
 		 "of one measurement in a round (default 30ms)"),
 	PLX_CHOICE("compare", "dpdk", &peer, peers,
-		   "ring, pool: a row of DPDK's own beside each; where built with it",
+		   "ring, pool: a row for DPDK next to each, if built with it",
 		   .given = &perf_conf.compare),
 	PLX_TEXT("bursts", "N,N,...", &bursts_text,
 		 "ring, pool: of 1, 8, 32 and 256 (default all; pool: 1,32)",
@@ -117,8 +117,7 @@ static int check_mode(void)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(uses); i++)
 		if (uses[i].given && !(uses[i].modes >> perf_conf.mode & 1))
-			return plx_fail(EINVAL,
-					"%s: not for plx-perf %s; --help tells what it is for",
+			return plx_fail(EINVAL, "%s: not for plx-perf %s; see --help",
 					uses[i].option, perf_mode_names[perf_conf.mode]);
 	return 0;
 }

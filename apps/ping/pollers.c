@@ -18,7 +18,7 @@ static void warn(struct ping_outcome *outcome, unsigned cpu, pid_t holder)
 	snprintf(outcome->warnings[outcome->warning_count++], sizeof(outcome->warnings[0]),
 		 "CPU %u is polled by %s too: while one of them polls the other waits, for "
 		 "milliseconds at a time, and these figures measure that, too; give each process "
-		 "CPUs of its own with -l",
+		 "its own CPUs with -l",
 		 cpu, who);
 }
 

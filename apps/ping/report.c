@@ -180,10 +180,9 @@ int ping_report(const struct plx_app *app, const struct ping_conf *conf,
 	plx_app_say_idle(plx_lcore_id());
 	if (outcome->again)
 		plx_app_say("%llu %s", (unsigned long long)outcome->again,
-			    conf->run.process
-				    ? "calls were told to wait: the service there takes no "
-				      "more a second (--self-test)"
-				    : "sends found no room and waited");
+			    conf->run.process ? "calls were refused: the service there takes no "
+						"more a second (--self-test)"
+					      : "sends found no room and waited");
 	ping_explain(conf, outcome);
 	if (conf->run.out_dir && write_result(conf, outcome, &result) != 0)
 		return plx_app_fail(app);

@@ -112,7 +112,7 @@ static void read_copy_max(void)
 	if (text && !parse_bytes(text, &shm_params.copy_max))
 		shm_log(FI_LOG_WARN,
 			"FI_PLX_SHM_COPY_MAX=%s is refused, %llum is used; give a number of bytes, "
-			"with k or m behind it for KiB or MiB",
+			"with k or m after it for KiB or MiB",
 			text, (unsigned long long)(COPY_MAX >> 20));
 }
 

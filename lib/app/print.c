@@ -53,7 +53,7 @@ const char *plx_app_stream_error(int err)
 	case EBADF: /* see plx_hold_stdio */
 		return "it is closed";
 	case EPIPE:
-		return "nobody reads it any more";
+		return "nobody reads it";
 	default:
 		return strerror(err);
 	}

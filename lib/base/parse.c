@@ -45,13 +45,13 @@ static const struct notation uint_notation = {
 	"a whole number", "digits only", no_units, PLX_ARRAY_LEN(no_units), 1, false,
 };
 static const struct notation size_notation = {
-	"a size",   "bytes or a unit behind the number: 64, 4K, 1M, 2G",
+	"a size",   "bytes, or a unit after the number: 64, 4K, 1M, 2G",
 	size_units, PLX_ARRAY_LEN(size_units),
 	1,          false,
 };
 static const struct notation time_notation = {
 	"a duration",
-	"seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, 100ns, 5min, 1h, 1d",
+	"seconds, or a unit after the number: 10, 1.5s, 500ms, 20us, 100ns, 5min, 1h, 1d",
 	time_units,
 	PLX_ARRAY_LEN(time_units),
 	PLX_NS_PER_S,
@@ -119,18 +119,18 @@ static int parse(const struct notation *notation, const char *option, const char
 		 uint64_t min, uint64_t max, uint64_t *value_out)
 {
 	size_t whole = digits_at(text), part = 0;
-	const char *behind = text + whole, *fraction = behind;
+	const char *rest = text + whole, *fraction = rest;
 	uint64_t value = 0, factor;
 	bool fits = true;
 
 	if (text[0] == '-' && digits_at(text + (text[1] == '.' ? 2 : 1)))
 		return fail_range(notation, option, text, min, max);
-	if (notation->fractions && *behind == '.') {
-		fraction = behind + 1;
+	if (notation->fractions && *rest == '.') {
+		fraction = rest + 1;
 		part = digits_at(fraction);
-		behind = fraction + part;
+		rest = fraction + part;
 	}
-	factor = factor_of(notation, behind);
+	factor = factor_of(notation, rest);
 	if ((!whole && !part) || (fraction != text + whole && !part) || !factor)
 		return fail_form(notation, option, text);
 	for (size_t i = 0; i < whole && fits; i++)

@@ -28,11 +28,11 @@
 	  "what an lcore does that has nothing to do: poll,\n" \
 	  "event (sleep), or adaptive (poll, then sleep) with\n" \
 	  "[:latency|:balanced|:eco][:learned|:fixed][:N%]\n" \
-	  "behind it; or for each lcore: 0:poll,1-3:event\n" \
+	  "after it; or for each lcore: 0:poll,1-3:event\n" \
 	  "(default: adaptive:balanced:learned)") \
 	X(VALUE, SOCKET_MEM, 0, "socket-mem", "MB,...", node_bytes, "socket_mem", MEMORY, \
 	  "memory to take at start on NUMA node 0, 1, ...;\n" \
-	  "K, M or G behind a number is its unit (default:\n" \
+	  "K, M or G after a number is its unit (default:\n" \
 	  "taken when needed)") \
 	X(VALUE, HUGE, 0, "huge", "2M|1G|none", huge, "huge", MEMORY, \
 	  "pages that memory is taken in (default: 2M)") \
@@ -56,7 +56,7 @@
 	  "receive buffers of an lcore's links; from half of\n" \
 	  "it on new links get fewer (default: 256M)") \
 	X(SIZE, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_bytes, "partial_mem", LINKS, \
-	  "what has come of long messages that are not whole,\n" \
+	  "received parts of incomplete long messages,\n" \
 	  "on an lcore; at most that much (default: 1G)") \
 	X(LIMIT, LINKS_MAX, 0, "links-max", "N|none", admission.links_max, "links_max", LINKS, \
 	  "links of a listener (default: 4096)") \

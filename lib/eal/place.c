@@ -71,7 +71,7 @@ static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, pid_t
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"no CPU is free of other Pollux processes (allowed: %s), so lcore 0 shares CPU %u "
 		"with %s; while one of them polls the other waits, for milliseconds at a time: "
-		"give each process CPUs of its own with -l",
+		"give each process its own CPUs with -l",
 		plx_cpuset_format(allowed, list, sizeof(list)), cpu,
 		name_holder(holder, who, sizeof(who)));
 }
@@ -189,7 +189,7 @@ static void warn_held(unsigned cpu, pid_t holder)
 
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"CPU %u is polled by %s too; while one of them polls the other waits, for "
-		"milliseconds at a time: give each process CPUs of its own with -l",
+		"milliseconds at a time: give each process its own CPUs with -l",
 		cpu, name_holder(holder, who, sizeof(who)));
 }
 
@@ -261,7 +261,7 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 		told = true;
 		plx_log(&eal_log, PLX_LOG_WARNING,
 			"lcores %s share CPU %s: while one polls the others wait, for milliseconds "
-			"at a time; give each lcore a CPU of its own",
+			"at a time; give each lcore its own CPU",
 			plx_cpuset_format(&ids, lcores, sizeof(lcores)),
 			plx_cpuset_format(cpus, list, sizeof(list)));
 	}
@@ -280,7 +280,8 @@ static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *conte
 		add_all(contested, &map->places[i].cpus);
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"%s grants %.2f CPUs in every %.0f ms, which is less than %u lcore%s that poll%s; "
-		"adaptive ones sleep early, and who uses it up stands still for the rest of the "
+		"adaptive ones sleep early, and a process that uses it up stands still for the "
+		"rest of the "
 		"period. Raise the quota, or give fewer lcores",
 		quota.path, quota.cpus, quota.period_ms, map->count, map->count == 1 ? "" : "s",
 		map->count == 1 ? "s" : "");

@@ -167,7 +167,7 @@ static int check(const struct plx_lcore_conf *conf, uint32_t *main_out)
 			return plx_fail(EINVAL, "lcore %u: ids are 0 to %u", id, PLX_LCORE_MAX - 1);
 		if (i > 0 && id <= map->places[i - 1].lcore_id)
 			return plx_fail(EINVAL,
-					"lcore %u stands behind lcore %u in the map; ids must "
+					"lcore %u follows lcore %u in the map; ids must "
 					"ascend, each once",
 					id, map->places[i - 1].lcore_id);
 		has_main |= id == conf->main_lcore;

@@ -239,7 +239,7 @@ static int map_private(const struct mem_ask *ask, struct mem_block *block)
 }
 
 /* What private memory turned out to be. smaps is read once: a process with thousands of links has
- * so many mappings that a read takes milliseconds. */
+ * enough mappings that a read takes milliseconds. */
 static struct {
 	bool is_known;
 	enum plx_backing backing;

@@ -110,9 +110,9 @@ struct claim {
 	uint32_t found; /* positions available to claim, up to the number requested */
 };
 
-/* Claim up to `count` positions (bulk: all or none) whose marks, `behind` positions earlier, are of
- * that kind. sole: no other thread claims from this word. */
-static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, uint64_t behind,
+/* Claim up to `count` positions (bulk: all or none) whose marks, `distance` positions earlier, are
+ * of that kind. sole: no other thread claims from this word. */
+static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, uint64_t distance,
 				 uint64_t kind, uint32_t count, bool bulk, bool sole)
 {
 	/* C2 <- C1: another thread found the run in this word; acquire what it saw at M2. */
@@ -125,7 +125,7 @@ static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, 
 
 		RING_STEP(looked);
 		if (run < count)
-			run = follow(ring, position - behind, run, count, kind);
+			run = follow(ring, position - distance, run, count, kind);
 		taken = run < count ? (uint32_t)run : count;
 		if (plx_unlikely(taken == 0 || (bulk && taken < count))) {
 			/* Other threads may have lapped the ring; then the marks are from another

@@ -17,7 +17,7 @@ int plx_connector_check_attr(struct plx_connector_attr *attr)
 					       ? attr->reconnect_min_ns
 					       : PLX_RECONNECT_MAX_NS;
 	if (provider && strlen(provider) >= sizeof(((struct plx_connector *)0)->provider))
-		return plx_fail(EINVAL, "provider '%s': there is none of that name", provider);
+		return plx_fail(EINVAL, "unknown provider '%s'", provider);
 	if (attr->reconnect_min_ns != PLX_NEVER && attr->reconnect_min_ns > attr->reconnect_max_ns)
 		return plx_fail(EINVAL, "reconnect_min_ns %llu is more than reconnect_max_ns %llu",
 				(unsigned long long)attr->reconnect_min_ns,

@@ -34,7 +34,7 @@ enum plx_connector_state {
 	PLX_CONNECTOR_WAITING, /* to be connected again */
 };
 
-/* What its owner is told. All but ended and free only while it is not released. */
+/* Callbacks of its owner. All except ended and free only until it is released. */
 struct plx_connector_owner {
 	/* The private data of the peer's HELLO. Return: NULL; or constant text: the link is refused
 	 * with it, on both sides. */
@@ -54,7 +54,7 @@ struct plx_connector_owner {
 	/* The link has ended, and all that was sent has come back. Before refused and closed.
 	 * NULL: not needed. */
 	void (*ended)(struct plx_connector *connector);
-	/* It was released, and nothing refers to it any more. */
+	/* It was released, and nothing refers to it. */
 	void (*free)(struct plx_connector *connector);
 };
 
@@ -93,11 +93,12 @@ int plx_connector_check_attr(struct plx_connector_attr *attr);
 void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
 			const struct plx_connector_attr *attr);
 
-/* Connect to "host:port" one that is idle or waiting. What fails later is told, and tried again.
+/* Connect to "host:port" one that is idle or waiting. Later failures are reported and retried.
  * Return: 0; as plx_link_connect, and it is idle: plx_connector_try_later. */
 int plx_connector_open(struct plx_connector *connector, const char *address);
 
-/* The same of one that was closed, at the same address; what fails is told as any attempt. */
+/* The same of one that was closed, at the same address; failures are reported as for any attempt.
+ */
 void plx_connector_open_again(struct plx_connector *connector);
 
 /* One whose opening failed is tried again after a while. */
@@ -138,7 +139,7 @@ void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, 
 struct plx_acceptor;
 struct plx_accepted;
 
-/* What its owner is told and asked; failed, settle, ended and free_acceptor may be NULL. */
+/* Callbacks of its owner; failed, settle, ended and free_acceptor may be NULL. */
 struct plx_acceptor_owner {
 	/* As of a connector; also whether there is room for one more. */
 	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link,
@@ -157,7 +158,7 @@ struct plx_acceptor_owner {
 		      enum plx_link_reason reason, const char *text);
 	/* Its last; only while the acceptor is not released. NULL: not needed. */
 	void (*closed)(struct plx_accepted *accepted);
-	/* Nothing refers to it any more. */
+	/* Nothing refers to it any longer. */
 	void (*free)(struct plx_accepted *accepted);
 	void (*free_acceptor)(struct plx_acceptor *acceptor);
 };
@@ -192,7 +193,7 @@ uintptr_t plx_acceptor_new_number(void);
 void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_owner *owner,
 		       uintptr_t number, uint32_t lcore);
 
-/* No link finds it any more; it must have none. Thread: any, while the lcore does not use it. */
+/* No link finds it after this; it must have none. Thread: any, while the lcore does not use it. */
 void plx_acceptor_fini(struct plx_acceptor *acceptor);
 
 /* The calling lcore's next one, of any owner and in no order; after: NULL: the first. */

@@ -54,7 +54,7 @@ expect 0 '*00000000  00 01 02 *0e 0f  ................*' --method pollux.generat
 expect 0 '*' --method pollux.discard --size 1M
 expect 1 '*give 4 bytes*an error, with code 22*' --method pollux.generate --data abc
 expect 1 '*--list shows what it has' --method nope
-expect 1 '*none of that name and version*' --method echo --method-version 7
+expect 1 '*no such method and version*' --method echo --method-version 7
 expect 1 '*ended with: too big; it has not run; the service takes no more: *16 MiB' --method pollux.echo --size 17M --deadline 10s
 expect 2 '*no hexadecimal digit*' --method echo --hex 0g
 expect 2 '*give pairs of them*' --method echo --hex 012
@@ -175,8 +175,8 @@ for ((i = 0; i < 4; i++)); do
 	expect 0 '*pollux.describe*' --process --list --deadline 10s
 done
 # Those that are measured wait too, and so does the warm-up, which is over in a second.
-expect 0 '*calls/s*calls were told to wait*' --process --method pollux.echo --duration 1s
-expect 0 '*calls/s, 8 open at a time*calls were told to wait*' --process --method pollux.echo --count 100 --in-flight 8
+expect 0 '*calls/s*calls were refused*' --process --method pollux.echo --duration 1s
+expect 0 '*calls/s, 8 open at a time*calls were refused*' --process --method pollux.echo --count 100 --in-flight 8
 kill -STOP "$its"
 patience=()
 expect 1 "*no service within 1 s: $address has not answered yet: *--deadline gives it longer" --process --method pollux.echo
@@ -199,7 +199,7 @@ expect 0 '*pollux.describe*' --process --list --deadline 5s
 expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list --deadline 3s
 # Its warm-up is over in a second, though it is not a thousand calls by then.
 got=$(timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" --process --duration 2s 2>&1)
-[[ $? == [03] && $got == *'calls were told to wait'* ]] || fail "plx-ping --process where few calls are taken: $got"
+[[ $? == [03] && $got == *'calls were refused'* ]] || fail "plx-ping --process where few calls are taken: $got"
 kill -STOP "$its"
 got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --duration 1s 2>&1) && fail 'plx-ping --process, stopped: status 0'
 [[ $got == *"no self-test service: $address"* ]] || fail "plx-ping --process, stopped: $got"

@@ -194,7 +194,7 @@ watcher=$!
 head -n 1 <"$temp/fifo" >"$temp/first"
 ends "$watcher"
 check 'watching ends when its reader leaves' \
-	"(($? == 1)) && [[ -s '$temp/first' ]] && grep -q 'standard output: nobody reads it any more' '$temp/left.err'"
+	"(($? == 1)) && [[ -s '$temp/first' ]] && grep -q 'standard output: nobody reads it' '$temp/left.err'"
 watcher=''
 
 "$program" --huge none --log-level error -- --serve "$temp/other.db" --listen 127.0.0.1:0 --publish-port "${address##*:}" \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The round trip between two processes that sleep: each waits in epoll_wait for its eventfd, which
  * the other one writes to when a message is in shared memory. What waking a process costs, and so
- * the floor of every transport that can be slept on.
+ * the floor of every transport that supports sleeping.
  *
  * The epoll is edge-triggered: each write is an edge, so that no eventfd has to be read. */
 #include "raw_local.h"

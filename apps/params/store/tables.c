@@ -87,7 +87,7 @@ static int fail_to_open(const struct tables *tables, int error, const char *what
 	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
 		return plx_fail(EROFS,
 				"%s: folder %s cannot be written, where SQLite has files "
-				"beside that one; let this user write it, or give another file",
+				"next to that one; let this user write it, or give another file",
 				tables->path, folder);
 	return tables_fail(tables, error, what);
 }
@@ -164,7 +164,7 @@ static int check_file(struct tables *tables)
 
 	/* The log must be created before anything can be read. */
 	if (objects < 0 && lacks_folder(tables))
-		return fail_to_open(tables, EROFS, "SQLite cannot make files beside it");
+		return fail_to_open(tables, EROFS, "SQLite cannot create files next to it");
 	if (objects < 0)
 		return tables_fail(tables, EINVAL, "it is no store of plx-params");
 	id = ask(tables, "PRAGMA application_id");

@@ -154,7 +154,7 @@ int direct_check_set(struct plx_set *set)
 bool direct_on_put(struct plx_link *link, uint64_t value)
 {
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin || value > UINT32_MAX)) {
-		close_now(link, PLX_LINK_PROTOCOL, "the peer tells of a put %s",
+		close_now(link, PLX_LINK_PROTOCOL, "the peer reports a put %s",
 			  link->peer_fin            ? "after FIN"
 			  : link->state < LINK_OPEN ? "before HELLO"
 						    : "with a value of more than 32 bits");

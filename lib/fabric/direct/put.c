@@ -116,7 +116,7 @@ static void notify_by_frame(struct plx_link *link, uint32_t value)
 	if (tx_send_small(link, frame, sizeof(frame), false) == 0)
 		tx_count_frame(link);
 	else
-		close_now(link, PLX_LINK_LOCAL, "%s took a put, and not the frame behind it",
+		close_now(link, PLX_LINK_LOCAL, "%s took a put, but not the frame after it",
 			  link->set->label);
 }
 

@@ -22,10 +22,10 @@ static void set_idle(struct plx_op *op)
 /* Whole messages are accepted from HELLO to FIN, except inside a message in several frames. */
 void receive_set_whole_end(struct plx_link *link)
 {
-	bool welcome = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
+	bool accepts = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
 		       !link->partial.total;
 
-	link->rx_whole_end = welcome ? (uint32_t)link->message_max + 1 : 0;
+	link->rx_whole_end = accepts ? (uint32_t)link->message_max + 1 : 0;
 }
 
 /* Post a buffer for every idle receive, as far as the pool has any. Return: 0; -ENOMEM, or the
@@ -209,7 +209,7 @@ static void unexpected_imm_data(struct plx_set *set)
 {
 	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
 		plx_log(&fabric_log, PLX_LOG_WARNING,
-			"%s: a peer tells of a write to memory, where nothing was granted",
+			"%s: a peer reports a write to memory, but nothing was granted",
 			set->label);
 }
 

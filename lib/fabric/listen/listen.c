@@ -20,7 +20,7 @@ static int listen_failed(const char *address, int rc)
 	case FI_EADDRNOTAVAIL:
 		return plx_fail(
 			EADDRNOTAVAIL,
-			"listen on %s: that address is not this host's; give one of its own, "
+			"listen on %s: that address is not this host's; give one of its addresses, "
 			"or * for all",
 			address);
 	case FI_EACCES:

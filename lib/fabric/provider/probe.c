@@ -211,7 +211,7 @@ static const char *try_all_steps(struct probe *probe)
 		wrong = expect_wake(probe);
 	if (!wrong && take_until(probe, &probe->received, 1, SETTLE_NS) != 0)
 		wrong = "a message to itself does not arrive";
-	return wrong ? wrong : expect_silence(probe, "it wakes for nothing behind a message");
+	return wrong ? wrong : expect_silence(probe, "it wakes for nothing after a message");
 }
 
 static void close_all(struct probe *probe)

@@ -156,7 +156,7 @@ int set_need_zone(struct plx_set *set, uint32_t zone_index)
 		return 0;
 	return plx_fail(ENOMEM,
 			"%s: its memory is not registered with the device; the limit of locked "
-			"memory (ulimit -l) has to be as large as all memory of Pollux: ulimit -l "
+			"memory (ulimit -l) must be as large as all memory of Pollux: ulimit -l "
 			"unlimited",
 			set->label);
 }

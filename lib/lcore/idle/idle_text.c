@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define ALLOWED                                                                              \
-	"give poll, event or adaptive, behind which may stand :latency, :balanced or :eco, " \
+	"give poll, event or adaptive, optionally followed by :latency, :balanced or :eco, " \
 	":learned or :fixed, and what polling for nothing may take of the CPU, :1%% to :100%%"
 
 static const char *const modes[] = {
@@ -97,7 +97,7 @@ int plx_idle_parse(const char *option, const char *text, struct plx_idle_conf *c
 		at += len + 1;
 		len = strcspn(at, ":");
 		if (conf.mode != PLX_IDLE_ADAPTIVE)
-			return plx_fail(EINVAL, "%s %s: %s takes nothing behind it; " ALLOWED,
+			return plx_fail(EINVAL, "%s %s: %s takes nothing after it; " ALLOWED,
 					option, text, modes[conf.mode]);
 		if (!take_word(at, len, &conf, &algorithm_given))
 			return plx_fail(

@@ -17,7 +17,7 @@ static_assert(ATOMIC_POINTER_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2,
 /* C++ headers cannot use _Atomic. */
 static _Atomic uint64_t *fired(struct plx_signal *signal)
 {
-	static_assert(sizeof(_Atomic uint64_t) == sizeof(uint64_t), "the same, but for its type");
+	static_assert(sizeof(_Atomic uint64_t) == sizeof(uint64_t), "the same except for its type");
 	return (_Atomic uint64_t *)&signal->fired;
 }
 

@@ -242,13 +242,13 @@ static unsigned receive_word(struct loop *loop, unsigned index, uint64_t mask, u
 unsigned lanes_receive(struct loop *loop, unsigned max)
 {
 	unsigned first = loop->first_lane;
-	uint64_t behind = UINT64_MAX << first % 64;
+	uint64_t rest = UINT64_MAX << first % 64;
 	unsigned received = 0;
 
 	/* Start after the lane that was served last, so that full lanes do not starve others.
 	 * The word of that lane is checked twice: first the lanes after it, last the others. */
 	for (unsigned i = 0; i <= BELL_WORDS && received < max; i++) {
-		uint64_t mask = i == 0 ? behind : i == BELL_WORDS ? ~behind : UINT64_MAX;
+		uint64_t mask = i == 0 ? rest : i == BELL_WORDS ? ~rest : UINT64_MAX;
 
 		received += receive_word(loop, (first / 64 + i) % BELL_WORDS, mask, max - received);
 	}

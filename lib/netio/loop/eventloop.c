@@ -142,7 +142,7 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 		return rc;
 	if (evloop->running || evloop->draining)
 		return netio_fail(plx_fail(EBUSY, "netio_drain: inside the loop; call "
-						  "netio_terminate, and do it behind netio_run"));
+						  "netio_terminate, and do it after netio_run"));
 	evloop->draining = true;
 	rc = drain(evloop, plx_time_add(plx_now_ns(), timeout_ns));
 	evloop->draining = false;
@@ -164,7 +164,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		return rc;
 	if (evloop->running)
 		return netio_fail(plx_fail(EBUSY, "netio_fini: inside netio_run; call "
-						  "netio_terminate, and do it behind netio_run"));
+						  "netio_terminate, and do it after netio_run"));
 	plx_signal_fini(&evloop->terminate);
 	subscribe_release_all(evloop);
 	push_release_all(evloop);

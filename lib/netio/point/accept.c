@@ -159,7 +159,7 @@ void accepted_fail(struct accepted *accepted, const char *why)
 int acceptor_check(const char *provider, uint64_t message_max)
 {
 	if (provider && strlen(provider) >= sizeof(((struct acceptor *)0)->provider))
-		return plx_fail(EINVAL, "provider '%s': there is none of that name", provider);
+		return plx_fail(EINVAL, "unknown provider '%s'", provider);
 	return message_check_max(message_max);
 }
 

@@ -80,17 +80,17 @@ const char *connection_on_hello(struct plx_connector *session, struct plx_link *
 				const uint8_t *hello, uint32_t length)
 {
 	struct netio_connection *connection = (struct netio_connection *)session;
-	struct wire_greeting welcome;
-	const char *wrong = wire_greeting_read(hello, length, WIRE_WELCOME, &welcome);
+	struct wire_greeting answer;
+	const char *wrong = wire_greeting_read(hello, length, WIRE_WELCOME, &answer);
 	uint64_t accepted = plx_link_message_max(link);
 
-	if (!wrong && welcome.role != connection->role)
-		wrong = wire_wrong_role(welcome.role);
-	if (!wrong && (accepted < welcome.message_max + WIRE_MESSAGE_BYTES ||
+	if (!wrong && answer.role != connection->role)
+		wrong = wire_wrong_role(answer.role);
+	if (!wrong && (accepted < answer.message_max + WIRE_MESSAGE_BYTES ||
 		       accepted < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD))
 		wrong = "the link takes shorter messages than the HELLO says";
 	if (!wrong)
-		connection->message_max = welcome.message_max;
+		connection->message_max = answer.message_max;
 	return wrong;
 }
 

@@ -373,7 +373,7 @@ void outbox_put_latest(struct outbox *outbox)
 	struct latest *latest;
 
 	while ((latest = conflation_first(&outbox->latest)) &&
-	       outbox->waiting_count <= waiting_max && outbox_sent_until(outbox, latest->behind)) {
+	       outbox->waiting_count <= waiting_max && outbox_sent_until(outbox, latest->follows)) {
 		struct message message = {
 			.tag = latest->tag,
 			.iov = &(struct iovec){latest->data, latest->length},

@@ -21,8 +21,8 @@
 /* The newest message of a tag, for a peer that is too slow for all messages. */
 struct latest {
 	netio_tag_t tag;
-	uint64_t order;  /* increases in the order in which tags were added */
-	uint64_t behind; /* for the owner: the page that precedes it */
+	uint64_t order;   /* increases in the order in which tags were added */
+	uint64_t follows; /* for the owner: the page that precedes it */
 	uint64_t length, room;
 	uint8_t *data;
 	TAILQ_ENTRY(latest) link;

@@ -146,7 +146,7 @@ void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_
 {
 	uint64_t accepted = plx_link_message_max(link), long_max = accepted - WIRE_PAGE_OVERHEAD;
 
-	assert(accepted >= NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD && "checked by who greets");
+	assert(accepted >= NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD && "checked in the handshake");
 	outbox->limit = outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD;
 	if (outbox->limit > accepted)
 		outbox->limit = (uint32_t)accepted;

@@ -103,8 +103,9 @@ static int finish(struct netio_publish_core *core, const struct outcome *outcome
 	if (outcome->failed)
 		return outcome->error;
 	if (outcome->too_big)
-		return plx_fail(EMSGSIZE, "no subscriber accepts a message so long, or the pages "
-					  "do not hold it");
+		return plx_fail(EMSGSIZE,
+				"no subscriber accepts a message of this length, or the pages "
+				"do not hold it");
 	stats->no_subscribers++;
 	return NETIO_STATUS_NO_SUBSCRIBERS;
 }

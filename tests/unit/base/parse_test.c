@@ -92,7 +92,7 @@ PLX_TEST(sizes_are_read)
 
 PLX_TEST(other_sizes_are_refused)
 {
-#define NOT_SIZE ": not a size; give bytes or a unit behind the number: 64, 4K, 1M, 2G"
+#define NOT_SIZE ": not a size; give bytes, or a unit after the number: 64, 4K, 1M, 2G"
 	static const struct bad rows[] = {
 		{"", 0, 0, "--x " NOT_SIZE},
 		{"K", 0, 0, "--x K" NOT_SIZE},
@@ -134,7 +134,7 @@ PLX_TEST(durations_are_read)
 PLX_TEST(other_durations_are_refused)
 {
 #define NOT_TIME                                                                              \
-	": not a duration; give seconds or a unit behind the number: 10, 1.5s, 500ms, 20us, " \
+	": not a duration; give seconds, or a unit after the number: 10, 1.5s, 500ms, 20us, " \
 	"100ns, 5min, 1h, 1d"
 	static const struct bad rows[] = {
 		{"", 0, 0, "--x " NOT_TIME},

@@ -164,7 +164,7 @@ static const struct {
 	{"shared receive context", shared_context},
 	{"completion on delivery", delivery_complete},
 	{"frames between completions", signal_every},
-	{"can be slept on", can_sleep},
+	{"supports sleeping", can_sleep},
 };
 
 /* The document --------------------------------------------------------------------------------- */

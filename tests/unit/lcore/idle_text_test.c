@@ -37,12 +37,12 @@ PLX_TEST(wrong_ones_are_refused)
 		{"", "--idle : '' is no way to be idle; give poll, event or adaptive"},
 		{"sleep", "--idle sleep: 'sleep' is no way to be idle"},
 		{"Poll", "'Poll' is no way to be idle"},
-		{"poll:eco", "--idle poll:eco: poll takes nothing behind it"},
-		{"event:", "event takes nothing behind it"},
+		{"poll:eco", "--idle poll:eco: poll takes nothing after it"},
+		{"event:", "event takes nothing after it"},
 		{"adaptive:", "'' is unknown, or the second of its kind"},
 		{"adaptive:fast",
 		 "'fast' is unknown, or the second of its kind; give poll, event or adaptive, "
-		 "behind which may stand :latency, :balanced or :eco, :learned or "
+		 "optionally followed by :latency, :balanced or :eco, :learned or "
 		 ":fixed, and what polling for nothing may take of the CPU, :1% to :100%"},
 		{"adaptive:eco:latency", "'latency' is unknown, or the second of its kind"},
 		{"adaptive:fixed:learned", "'learned' is unknown, or the second of its kind"},

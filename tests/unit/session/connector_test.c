@@ -285,7 +285,7 @@ PLX_TEST(bad_values_are_refused)
 	memset(name, 'x', sizeof(name));
 	name[64] = '\0';
 	attr = (struct plx_connector_attr){.link.provider = name};
-	assert_fails(plx_connector_check_attr(&attr), -EINVAL, "there is none of that name");
+	assert_fails(plx_connector_check_attr(&attr), -EINVAL, "unknown provider");
 	attr = (struct plx_connector_attr){.reconnect_min_ns = 3 * PLX_NS_PER_S};
 	assert_int_equal(plx_connector_check_attr(&attr), 0);
 	assert_int_equal(attr.reconnect_max_ns, 3 * PLX_NS_PER_S);
