@@ -30,7 +30,7 @@ phrases='\bbehind\b|after, following, past
 \b(go|goes|went) on\b|continues
 \bcomes? of\b|results from
 \bin words\b|as text
-\bbeside\b|next to, compared with, in addition to
+(^|[^-])\bbeside([^-_a-z]|$)|next to, compared with, in addition to
 \bby kind\b|by class
 \bleft away\b|omitted
 \bof that name\b|unknown X
