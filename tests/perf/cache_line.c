@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The round trip of a cache line between two CPUs: cache-line CPU CPU prints it in nanoseconds. It
- * takes a few milliseconds, so that bench.sh can ask before and after every run. On a virtual
- * machine two virtual CPUs move between cores that are near and cores that are far apart, and every
- * figure moves with them. */
+/* The round trip of a cache line between two CPUs: `cache-line CPU CPU` prints it in nanoseconds.
+ * It takes a few milliseconds, so bench.sh can run it before and after every measurement. A virtual
+ * machine's CPUs move between near and distant cores, and every figure changes with them. */
 #include "plx_app.h"
 
 #include <pthread.h>
@@ -11,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAIRS      32 /* of lines: what one costs depends on where it lies */
+#define PAIRS      32 /* of lines: the cost of a line depends on its address */
 #define TRIPS      256
 #define TRIPS_WARM 32
-#define LINE_BYTES 4096 /* each in a page of its own */
+#define LINE_BYTES 4096 /* each in a separate page */
 
 struct line {
 	_Alignas(LINE_BYTES) _Atomic uint32_t number;
@@ -62,7 +61,7 @@ static uint64_t ask(unsigned pair)
 	return cycles[TRIPS_WARM + (TRIPS - TRIPS_WARM) / 2];
 }
 
-/* Of all pairs the median one. */
+/* The median of all pairs. */
 static uint64_t measure(void)
 {
 	uint64_t medians[PAIRS];
@@ -73,7 +72,7 @@ static uint64_t measure(void)
 	return medians[PAIRS / 2];
 }
 
-/* This thread runs on the second CPU, the other one on the first. Return: 0; an errno value. */
+/* This thread runs on the second CPU, the new one on the first. Return: 0; an errno value. */
 static int start(const uint64_t cpus[2], pthread_t *thread)
 {
 	pthread_attr_t attr;

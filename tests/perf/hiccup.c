@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the platform alone takes away: one thread per CPU spins on the TSC and keeps the gaps
- * between two readings, in which somebody else had the CPU (the kernel, an interrupt, the
- * hypervisor). No latency measured on this host is better than these. */
+/* Time taken by the platform: one thread per CPU spins on the TSC and records gaps between two
+ * readings, when something else had the CPU (the kernel, an interrupt, the hypervisor). No latency
+ * measured on this host can be better. */
 #include "plx_app.h"
 
 #include <jansson.h>
@@ -23,7 +23,7 @@ struct watch {
 	uint64_t duration_ns;
 	int rc;
 	uint64_t count;            /* gaps above GAP_NS */
-	uint64_t total_ns;         /* in them */
+	uint64_t total_ns;         /* of all gaps */
 	uint64_t longest[LONGEST]; /* descending, ns */
 	uint64_t steal_before, steal_after;
 };
@@ -67,8 +67,7 @@ static void *spin(void *arg)
 	}
 }
 
-/* The time that the hypervisor gave to others, in clock ticks: the eighth figure of /proc/stat's
- * "cpuN" line (proc(5)). */
+/* Steal time in clock ticks: the eighth figure of the "cpuN" line in /proc/stat (proc(5)). */
 static uint64_t steal_ticks(unsigned cpu)
 {
 	char line[512], wanted[24];
@@ -165,7 +164,7 @@ static int write_json(const struct watch *watches, unsigned count, const char *p
 
 /* Command line ----------------------------------------------------------------------------- */
 
-/* "0,1": CPU numbers. Returns how many, or -EINVAL. */
+/* Parse CPU numbers: "0,1". Returns how many, or -EINVAL. */
 static struct watch watches[CPUS_MAX];
 static unsigned watch_count;
 

@@ -4,9 +4,9 @@
  *     link-beside [EAL options] -- --listen ADDR
  *     link-beside [EAL options] -- --connect ADDR [--duration S] [--out DIR] [--name NAME]
  *
- * The client sends a message of 4 KiB on the second link in each turn, as far as that takes it. The
- * server sends back what comes on the first, and drops what comes on the other: it tells them by
- * the size of their messages. */
+ * In each turn the client sends a message of 4 KiB on the second link, if the link takes it. The
+ * server returns messages of the first link and drops those of the second; it distinguishes them by
+ * size. */
 #include "raw_common.h"
 
 #include "plx_app.h"
@@ -17,7 +17,7 @@
 
 #define PING_BYTES   64
 #define STREAM_BYTES 4096
-#define STREAM_BUFS  64 /* the window of the stream */
+#define STREAM_BUFS  64 /* receive buffers of the stream */
 #define HIGHEST_NS   (10 * PLX_NS_PER_S)
 #define DIGITS       3
 
@@ -145,7 +145,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	fail(text);
 }
 
-/* Once a turn. */
+/* Once per turn. */
 static int stream_one(void *arg, uint64_t now_ns)
 {
 	if (client.opened < 2 || client.blocked || client.finished)
@@ -159,7 +159,7 @@ static int stream_one(void *arg, uint64_t now_ns)
 	return rc == 0;
 }
 
-/* Return: 0; -ERANGE: the figures are not those of a link beside a stream; -errno. */
+/* Return: 0; -ERANGE: the stream did not run throughout; -errno. */
 static int report(void)
 {
 	plx_app_say("streamed %" PRIu64 " messages of %d B beside %" PRIu64 " round trips",

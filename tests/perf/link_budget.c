@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a link costs above libfabric alone, with everything else taken away:
+/* A link's cost on top of libfabric, with everything else removed:
  *
  *     link_budget count [mr:]PROVIDER SIZE MESSAGES [HOST]
  *     link_budget time  [mr:]PROVIDER SIZE ROUNDS [HOST]
  *
- * Both ends of a connection are in one thread, so that a message is there when the other end looks
- * and nobody waits for anybody. `count` makes the messages whole, and then apart (send, receive,
- * look in vain), in functions whose instructions a profiler can count: link_budget_test.sh. `time`
- * makes blocks of either way in turns, and prints the CPU time that a message took. */
+ * One thread has both ends of a connection, so a message is there when the other end polls, and
+ * nothing waits. `count` runs messages whole and then in steps (send, receive, empty poll), in
+ * functions whose instructions a profiler can count: link_budget_test.sh. `time` alternates blocks
+ * of the two ways, and prints the CPU time per message. */
 #include "link_budget.h"
 
 #include "plx_idle.h"
@@ -19,10 +19,10 @@
 #include <string.h>
 #include <time.h>
 
-#define WARM_UP        2000 /* messages of either way, before any is measured */
-#define WARM_AGAIN     32   /* when the other way had its turn: a set is cold after a millisecond */
-#define APART_LOOKS    4    /* in vain, for each message that is taken apart */
-#define BLOCK          500  /* messages that are timed together */
+#define WARM_UP        2000 /* messages per way before measuring */
+#define WARM_AGAIN     32   /* after the other way's turn: a set is cold after a millisecond */
+#define APART_LOOKS    4    /* empty polls per message run in steps */
+#define BLOCK          500  /* messages timed together */
 #define BLOCK_COLD     8
 #define SWEPT_BYTES    (4u << 20)
 #define BLOCK_LOOKS    1000
@@ -49,7 +49,7 @@ static int apart(const struct budget_way *way, uint64_t count, unsigned looks)
 {
 	int rc = 0;
 
-	/* One is under way. */
+	/* One message is in flight. */
 	for (uint64_t i = 0; i < count && rc == 0; i++) {
 		rc = way->receive();
 		if (rc == 0)
@@ -89,7 +89,7 @@ static int count_all(uint64_t count)
 
 /* Timing ----------------------------------------------------------------------------------- */
 
-/* Of this thread: what others take of its CPU is not in it. */
+/* Of this thread, so other threads on its CPU do not count. */
 static double cpu_ns(void)
 {
 	struct timespec ts;
@@ -113,8 +113,8 @@ static int time_messages(const struct budget_way *way, double *ns_out)
 	return rc;
 }
 
-/* Each message behind a walk through more memory than the first two caches have, as where a program
- * does something else between messages. */
+/* Before each message, walk through more memory than the first two cache levels hold, like a
+ * program that works between messages. */
 static int time_cold(const struct budget_way *way, double *ns_out)
 {
 	static uint8_t memory[SWEPT_BYTES];
@@ -134,7 +134,7 @@ static int time_cold(const struct budget_way *way, double *ns_out)
 	return rc;
 }
 
-/* The looks that found a message are not in it, nor is the clock. */
+/* Excludes polls that found a message, and the clock reads. */
 static int time_looks(const struct budget_way *way, double *ns_out)
 {
 	double sum = 0;
@@ -174,7 +174,7 @@ static void print_samples(const char *what, struct samples *samples, unsigned co
 	       samples->values[count / 4], samples->values[count * 3 / 4]);
 }
 
-/* Rounds in which either way makes one block, the first of them in turns. */
+/* Rounds in which each way runs one block, alternating which is first. */
 static int time_part(const char *what, unsigned rounds,
 		     int (*part)(const struct budget_way *way, double *ns_out))
 {
@@ -236,8 +236,8 @@ static const struct plx_fabric_driver *find_driver(const char *provider)
 	return NULL;
 }
 
-/* "mr:" before a provider's name: memory is registered, and its descriptors are looked up for each
- * operation, as verbs needs it. Return: whether there is such a provider. */
+/* "mr:" before a provider's name registers memory and looks up descriptors for each operation, as
+ * verbs needs. Return: whether the provider exists. */
 static bool choose(const char *provider, struct budget_conf *conf)
 {
 	static struct plx_fabric_driver registering;
@@ -273,7 +273,7 @@ int main(int argc, char **argv)
 	bool enough = argc == 5 || argc == 6;
 	bool counts = enough && strcmp(argv[1], "count") == 0;
 	bool times = enough && strcmp(argv[1], "time") == 0;
-	/* Not 127.0.0.1, where programs of other tests try to come back to ports that they had. */
+	/* Not 127.0.0.1, where programs of other tests try to reuse their ports. */
 	struct budget_conf conf = {.host = argc == 6 ? argv[5] : "127.0.0.77"};
 	uint64_t count = enough ? strtoull(argv[4], NULL, 10) : 0;
 	struct plx_topo *topo;

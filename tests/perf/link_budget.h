@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that go back and forth between two ends which one thread has, in lock-step: the one that
- * was received is sent back at once, and the next look finds it at the other end. */
+/* Messages between two ends that one thread has, in lock-step: each received message is sent back
+ * at once, and the next poll finds it at the other end. */
 #ifndef LINK_BUDGET_H
 #define LINK_BUDGET_H
 
@@ -9,29 +9,31 @@
 
 struct budget_conf {
 	const struct plx_fabric_driver *driver;
-	const char *provider; /* as links are told; libfabric's name is the driver's affair */
+	const char *provider; /* as links get it; the driver knows libfabric's name */
 	const char *host;
 	size_t size; /* of each message */
 };
 
-/* What was there to count. */
+/* What there was to count. */
 struct budget_tally {
 	uint64_t messages;
-	uint64_t empty; /* looks that found no message */
+	uint64_t empty; /* polls that found no message */
 };
 
 extern struct budget_tally budget_tally;
 
-/* One way to do it. The functions from `messages` on are what is measured: a profiler finds them by
- * their names, raw_messages and so on, so they are not static. */
+/* One way to do it. The functions from `messages` on are measured: a profiler finds them by name,
+ * raw_messages and so on, so they are not static. */
 struct budget_way {
 	const char *name;
-	int (*open)(const struct budget_conf *conf); /* both ends are connected then */
+	int (*open)(const struct budget_conf *conf); /* returns when both ends are connected */
 	void (*close)(void);
-	int (*turn_by_turn)(uint64_t count); /* as messages, for a few, or to warm up */
-	/* So many, each sent back from where it is received. Return: 0; -errno with a text. */
+	int (*turn_by_turn)(uint64_t count); /* as messages, for a few, or as warm-up */
+	/* Send `count` messages, each returned by its receiver. Return: 0; -errno with a
+	 * text. */
 	int (*messages)(uint64_t count);
-	/* The same taken apart: send one; look once, and find it; look in vain, so often. */
+	/* The same in steps: send one; poll once and find it; poll without finding any, repeatedly.
+	 */
 	int (*send)(void);
 	int (*receive)(void);
 	int (*looks)(unsigned count);
@@ -39,7 +41,7 @@ struct budget_way {
 
 extern const struct budget_way budget_raw, budget_link;
 
-/* Define one, whose functions have its name before theirs. */
+/* Define a way; its functions are prefixed with its name. */
 #define BUDGET_WAY(way)                             \
 	const struct budget_way budget_##way = {    \
 		.name = #way,                       \
@@ -52,7 +54,7 @@ extern const struct budget_way budget_raw, budget_link;
 		.looks = way##_looks,               \
 	}
 
-/* They must keep their names and stay calls. */
+/* They must keep their names and remain calls. */
 #define BUDGET_PART __attribute__((noinline, used))
 
 #endif

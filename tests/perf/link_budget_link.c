@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pollux: two links of one lcore, which runs its loop; or turns it, where a part is measured. */
+/* Pollux: two links of one lcore, which runs its loop, or turns it when measuring a step. */
 #include "link_budget.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
@@ -18,9 +18,9 @@ static struct {
 	unsigned closed;
 	size_t size;
 	uint8_t *message;
-	bool apart; /* what is received is not sent back at once */
+	bool apart; /* received messages are not returned at once */
 	struct plx_link *sender;
-	uint64_t received, until; /* and when the loop is left */
+	uint64_t received, until; /* and when to leave the loop */
 	int status;
 } pair;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfabric alone: the leanest loop that we can write, on queues and endpoints as a link has them.
- * Receives are posted ahead, sends ask for no completion, and the queue gives as many entries at
- * once as Pollux asks for. */
+/* libfabric alone: the leanest loop we can write, with a link's queues and endpoints. Receives are
+ * posted ahead, sends request no completion, and a queue read takes as many entries as Pollux
+ * requests. */
 #include "link_budget.h"
 
 #include <netdb.h>
@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define CQ_BURST      64
-#define POSTED        8    /* of each end, as a link has by default: 6, and 2 for control frames */
-#define RECEIVE_BYTES 4096 /* of each, as a link's */
+#define POSTED        8    /* per end, a link's default: 6, and 2 for control frames */
+#define RECEIVE_BYTES 4096 /* each, as for a link */
 #define CONNECT_NS    (10 * PLX_NS_PER_S)
 
 struct end;
@@ -37,7 +37,7 @@ static struct {
 	void *desc;
 	size_t size;
 	bool inject;
-	struct end *sender; /* of the next message that is sent apart */
+	struct end *sender; /* of the next message sent in steps */
 } raw;
 
 static int failed(ssize_t rc, const char *what)
@@ -60,7 +60,7 @@ static inline int post(struct receive *receive)
 			    &receive->context);
 }
 
-/* What the queue tells instead of messages. */
+/* What the queue returned instead of messages. */
 static int not_received(ssize_t count)
 {
 	struct fi_cq_err_entry error = {0};
@@ -168,7 +168,7 @@ BUDGET_PART int raw_looks(unsigned count)
 
 /* Opening ---------------------------------------------------------------------------------- */
 
-/* As lib/fabric asks for it. */
+/* As lib/fabric requests it. */
 static int find(const struct budget_conf *conf, const char *host, const char *port, uint64_t flags,
 		struct fi_info **info_out)
 {

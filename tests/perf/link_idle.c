@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What many idle links cost the lcore that accepted them:
+/* The cost of many idle links for the lcore that accepted them:
  *
  *     link-idle [EAL options] -- --listen ADDR --links N [--duration S] --out FILE
  *
- * Waits until many_links has opened N links, each with one message there and back, and writes as
- * JSON: the longest turn while they came, the memory that each took, what a turn costs with nothing
- * to do, and how much of a CPU the process takes while it sleeps. Times of turns are CPU time: what
- * the host takes away is not a turn's. */
+ * Waits until many_links has opened N links, each with one message there and back. Writes as JSON:
+ * the longest turn while they connected, the memory of each link, the cost of an idle turn, and the
+ * CPU share of the sleeping process. Turns are measured in CPU time, so preemption does not
+ * count. */
 #include "plx_app.h"
 #include "plx_fabric.h"
 #include "plx_lcore.h"
@@ -19,13 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_NS   (300 * PLX_NS_PER_S) /* for all links to come */
-#define COOL_TURNS 100000               /* until no socket is taken for busy any more */
-#define STRETCH    1000                 /* turns that are timed together */
+#define LIMIT_NS   (300 * PLX_NS_PER_S) /* for all links to connect */
+#define COOL_TURNS 100000               /* until no socket counts as busy */
+#define STRETCH    1000                 /* turns timed together */
 #define STRETCHES  301
-#define SETTLE_NS  PLX_NS_PER_S /* asleep, before it is measured */
+#define SETTLE_NS  PLX_NS_PER_S /* asleep, before measuring */
 
-/* The least that a link can have, so that most of its memory is the provider's and its own. */
+/* The minimum of a link, so that most of its memory is the provider's and the link's structures. */
 #define RX_BUF_BYTES 256
 #define RX_BUF_COUNT 2
 
@@ -37,7 +37,7 @@ static struct {
 	uint64_t longest_turn_ns, cpu_ns, wakes;
 	double turn_ns;
 	int64_t grown_bytes;
-	uint32_t size_bytes; /* of the one message of each link */
+	uint32_t size_bytes; /* of each link's one message */
 	char provider[32];
 } result;
 
@@ -139,7 +139,7 @@ static int ascending(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Of an idle turn, the median of stretches. */
+/* Of an idle turn: the median over stretches. */
 static void measure_turns(void)
 {
 	static uint64_t ns[STRETCHES];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many parameters, many watchers and many sets a second of a plx-params service, and whether any
- * was lost: parameters are defined, watchers subscribe, each with a connection of its own, and sets
- * are made by a schedule. A value is the time when its set was due. Behind the last one each
- * watcher must have seen of every parameter the revision that the last reply told, or a later one.
- */
+/* Many parameters, many watchers and many sets per second of a plx-params service, and whether any
+ * is lost. Defines parameters, subscribes watchers, each on a separate connection, and sets values
+ * on a schedule. A value is the time when its set was due. After the last set, each watcher must
+ * have seen, for every parameter, the revision of the last reply or a later one. */
 #include "netio.h"
 #include "plx_app.h"
 #include "plx_lcore.h"
@@ -19,9 +18,9 @@
 #define PARAMETERS_MAX 1000000
 #define WATCHERS_MAX   1000
 #define RATE_MAX       10000000
-#define IN_FLIGHT      256                 /* defines that are open at a time */
-#define BURST_MAX      16                  /* sets made in one turn */
-#define DEADLINE_NS    (10 * PLX_NS_PER_S) /* of a call, and of each step behind the last one */
+#define IN_FLIGHT      256                 /* defines in flight */
+#define BURST_MAX      16                  /* sets per turn */
+#define DEADLINE_NS    (10 * PLX_NS_PER_S) /* of a call, and of each step after the last set */
 #define NAME_FORMAT    "load/%07" PRIu32
 #define NAME_BYTES     12
 #define HIST_NS_MAX    (100 * PLX_NS_PER_S)
@@ -61,7 +60,7 @@ static struct {
 	struct plx_rpc_client *client;
 	uint64_t *acknowledged; /* revisions, by parameter */
 	uint64_t defined, called, open, refused;
-	uint64_t again[IN_FLIGHT]; /* definitions that were refused as the disk is behind */
+	uint64_t again[IN_FLIGHT]; /* definitions refused because the disk is slow */
 	unsigned again_count;
 	struct plx_timer again_timer;
 	unsigned port;
@@ -79,7 +78,7 @@ static void fail(int rc)
 	plx_loop_quit();
 }
 
-/* Turn the loop until it is so. Return: 0; -ETIMEDOUT with what was waited for; as load.rc. */
+/* Turn the loop until is_so() holds. Return: 0; -ETIMEDOUT, with `what` in the text; load.rc. */
 static int turn_until(bool (*is_so)(void), const char *what)
 {
 	uint64_t until_ns = plx_now_ns() + DEADLINE_NS;
@@ -99,7 +98,7 @@ static void name_of(uint32_t i, char name[NAME_BYTES + 1])
 	snprintf(name, NAME_BYTES + 1, NAME_FORMAT, i % (PARAMETERS_MAX * 10));
 }
 
-/* Return: whose it is; `parameters` another one's. */
+/* Return: its index; `parameters` if it is not one of ours. */
 static uint64_t index_of(const struct param *param)
 {
 	char digits[NAME_BYTES + 1] = "";
@@ -138,7 +137,7 @@ static void on_again(struct plx_timer *timer, void *arg)
 static void on_defined(const struct plx_rpc_result *result, void *arg)
 {
 	load.open--;
-	if (result->status == PLX_RPC_CANCELLED) /* the client ends, and why is known */
+	if (result->status == PLX_RPC_CANCELLED) /* the client is ending, and the reason is known */
 		return;
 	if (result->status == PLX_RPC_BUSY) {
 		load.again[load.again_count++] = (uintptr_t)arg;
@@ -236,7 +235,7 @@ static void on_lost(struct netio_publisher *publisher,
 	fail(plx_fail(EIO, "a watcher lost its connection: %s", why));
 }
 
-/* Conflated ones have the newest value all the same. */
+/* Conflated messages still deliver the newest value. */
 static void on_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	load.gaps++;
@@ -358,7 +357,7 @@ static int set_one(void)
 	int rc;
 
 	set->due_tsc = (uint64_t)load.schedule.next_tsc;
-	/* Knuth's multiplicative hash: all over them, and each one again and again. */
+	/* Knuth's multiplicative hash: spreads over all parameters, and repeats each. */
 	set->index = (uint32_t)(((load.called + seed) * UINT64_C(2654435761)) % parameters);
 	order.value.integer = (int64_t)set->due_tsc;
 	name_of(set->index, name);
@@ -402,8 +401,8 @@ static bool are_answered(void)
 	return load.open == 0;
 }
 
-/* All of it --------------------------------------------------------------------------------------
- */
+/* The run
+ * ---------------------------------------------------------------------------------------- */
 
 static uint64_t count_missed(void)
 {
@@ -421,7 +420,7 @@ static json_int_t percentile(const struct plx_hist *hist, double percent)
 	return (json_int_t)plx_hist_quantile(hist, percent / 100);
 }
 
-/* With the names that plx-call gives to what it has, too. Return: NULL: out of memory. */
+/* Includes plx-call's names for common figures. Return: NULL: out of memory. */
 static json_t *figures(uint64_t elapsed_ns, uint64_t missed)
 {
 	json_t *all = json_pack(
@@ -482,7 +481,7 @@ static int load_it(void)
 		return rc;
 	elapsed_ns = plx_now_ns() - began_ns;
 	rc = turn_until(are_answered, "sets that are answered");
-	/* What is missed then is counted. */
+	/* Watchers that miss something are counted. */
 	if (rc == 0 && turn_until(are_told, "watchers that were told of all") == -EINTR)
 		rc = -EINTR;
 	return rc ? rc : report(elapsed_ns);

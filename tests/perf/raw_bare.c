@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The round trip of a bare cache line between two processes: the other side writes 56 bytes and,
- * last, the word that says so, into one line of shared memory, and this one spins on that word.
- * No message between these two CPUs can be quicker.
- *
- * What a line costs depends on where in memory it lies, so that the trips go over many of them. Who
- * waits pauses between two looks: without that it asks for the line also while the other side is
- * about to write to it, and a trip takes longer. */
+/* The round trip of a bare cache line between two processes. The other side writes 56 bytes and
+ * then a sequence word into one line of shared memory, and this side spins on that word. No message
+ * between these two CPUs can be faster.
+ * The cost of a line depends on its address, so the trips use many lines. The waiting side pauses
+ * between polls: without a pause it also requests the line while the other side is about to write
+ * it, and a trip takes longer. */
 #include "raw_local.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define PAIRS         16
-#define TRIPS_A_PAIR  512 /* before the next one's turn */
+#define TRIPS_A_PAIR  512 /* before moving to the next pair */
 #define APART         (RAW_LOCAL_BYTES / PAIRS / 2)
 #define PAYLOAD_BYTES (RAW_LOCAL_SIZE - sizeof(uint64_t))
 
@@ -23,7 +22,7 @@ struct line {
 
 static_assert(sizeof(struct line) == RAW_LOCAL_SIZE, "a message is one cache line");
 
-/* Those of there and back are pages apart, and each has another place in its page. */
+/* Lines of the two directions are pages apart, at different places in their pages. */
 static struct line *line_of(const struct raw_local *local, uint64_t trip, unsigned back)
 {
 	uint64_t which = trip / TRIPS_A_PAIR % PAIRS * 2 + back;
@@ -31,14 +30,14 @@ static struct line *line_of(const struct raw_local *local, uint64_t trip, unsign
 	return (struct line *)(local->shared + which * APART + which * 2 * RAW_LOCAL_SIZE);
 }
 
-/* Release and acquire: who sees the number sees the payload. */
+/* Release and acquire: a reader that sees the number sees the payload. */
 static inline void write_line(struct line *line, const uint8_t *payload, uint64_t number)
 {
 	memcpy(line->payload, payload, PAYLOAD_BYTES);
 	atomic_store_explicit(&line->number, number, memory_order_release);
 }
 
-/* Returns its number; 0 with an error text where none came. */
+/* Returns its number; 0, with an error text, if none came. */
 static inline uint64_t read_line(struct line *line, uint64_t before, uint8_t *payload)
 {
 	struct raw_wait wait = {0};
@@ -53,7 +52,7 @@ static inline uint64_t read_line(struct line *line, uint64_t before, uint8_t *pa
 	return number;
 }
 
-/* The number that was in the line of that trip before. */
+/* The previous number in that trip's line. */
 static uint64_t number_before(uint64_t trip)
 {
 	uint64_t round = (uint64_t)TRIPS_A_PAIR * PAIRS;

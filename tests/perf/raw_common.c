@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the raw baselines wait for, and their buffers. */
+/* Waits and buffers of the raw baselines. */
 #include "raw_common.h"
 
 #include <poll.h>
@@ -17,7 +17,7 @@ atomic_bool raw_stop;
 
 static void on_signal(int signal)
 {
-	/* Relaxed: nothing else is published with it. */
+	/* Relaxed: publishes nothing else. */
 	atomic_store_explicit(&raw_stop, true, memory_order_relaxed);
 }
 
@@ -87,7 +87,7 @@ uint8_t *raw_buffer(size_t size)
 	return buffer;
 }
 
-/* Never 0, so that none of it is found in a buffer that nothing came to. */
+/* Never 0, so that an untouched receive buffer cannot match. */
 uint8_t *raw_message(size_t size)
 {
 	uint8_t *message = raw_buffer(size);

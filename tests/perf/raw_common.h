@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the raw baselines share: their command line, waits that end, and the record of round trips
- * or of a stream. A baseline of round trips stamps immediately before its send call and first thing
- * after it has seen the answer, as plx-ping does, so that what is compared is the path between the
- * two stamps. One of streams stops its clock when the receiver has said that it got all. */
+/* Shared by the raw baselines: the command line, bounded waits, and the record of round trips or of
+ * a stream. A round-trip baseline stamps immediately before its send call and first thing after it
+ * has seen the answer, as plx-ping does, so the path between the stamps is compared. A stream
+ * baseline stops its clock when the receiver has confirmed that it got everything. */
 #ifndef RAW_COMMON_H
 #define RAW_COMMON_H
 
@@ -15,11 +15,11 @@
 #include <sys/types.h>
 
 #define RAW_SIZE_MAX    ((uint64_t)64 << 20)
-#define RAW_PEER_NS     (5 * PLX_NS_PER_S)  /* silence of a connected peer that ends the program */
-#define RAW_CONNECT_NS  (10 * PLX_NS_PER_S) /* how long a client tries to reach its server */
-#define RAW_SPINS_CHECK 4096                /* spins between two looks at the clock */
-#define RAW_POSTED_MAX  512                 /* receives that are posted at a time */
-#define RAW_FLOW_LOOK   16 /* messages of a stream between two looks at the clock */
+#define RAW_PEER_NS     (5 * PLX_NS_PER_S) /* silence of a connected peer before the program ends */
+#define RAW_CONNECT_NS  (10 * PLX_NS_PER_S) /* time for a client to reach its server */
+#define RAW_SPINS_CHECK 4096                /* spins between two clock reads */
+#define RAW_POSTED_MAX  512                 /* receives posted at a time */
+#define RAW_FLOW_LOOK   16                  /* messages of a stream between two clock reads */
 
 struct raw_options {
 	const char *name;
@@ -33,14 +33,14 @@ struct raw_options {
 	uint64_t duration_ns; /* 0: count decides */
 	uint64_t count;
 	uint64_t warmup;
-	uint64_t wait_ns; /* how long a server waits for its client */
+	uint64_t wait_ns; /* time for a client to connect */
 	uint64_t cpu;     /* RAW_CPU_ANY: not pinned */
-	uint64_t window;  /* of a stream: sends under way; 0: by size */
-	uint64_t posted;  /* of a stream: receives posted ahead; 0: by size */
+	uint64_t window;  /* stream: sends in flight; 0: by size */
+	uint64_t posted;  /* stream: receives posted ahead; 0: by size */
 	bool listen;
-	bool cq_cannot_sleep; /* libfabric's FI_WAIT_NONE: on its tcp 1.17 quicker for one link */
-	bool copy;            /* messages are copied to be sent */
-	bool sleeps;          /* in epoll_wait until something comes, instead of spinning */
+	bool cq_cannot_sleep; /* libfabric's FI_WAIT_NONE: faster for one link on its tcp 1.17 */
+	bool copy;            /* messages are copied for sending */
+	bool sleeps;          /* waits in epoll_wait instead of spinning */
 };
 
 #define RAW_CPU_ANY UINT64_MAX
@@ -49,7 +49,7 @@ struct raw_options {
 struct raw_run {
 	struct plx_hist hist;
 	uint64_t warmup_left;
-	uint64_t count_left;   /* of the measured ones */
+	uint64_t count_left;   /* remaining measured trips */
 	uint64_t duration_tsc; /* 0: count_left decides */
 	uint64_t first_tsc;    /* stamp before the first measured send */
 	uint64_t last_tsc;
@@ -57,46 +57,45 @@ struct raw_run {
 
 /* The measured part of a stream. */
 struct raw_flow {
-	uint64_t count; /* of messages that the receiver got */
+	uint64_t count; /* messages that the receiver got */
 	uint64_t elapsed_tsc;
-	uint64_t again;        /* how often there was no room for one */
-	uint64_t duration_tsc; /* 0: the count of the options decides */
+	uint64_t again;        /* sends that found no room */
+	uint64_t duration_tsc; /* 0: the options' count decides */
 };
 
-/* What a client sends behind messages of a stream, and gets back. It is told from them by its size.
- */
+/* Sent by a client after messages of a stream, and returned. Its size distinguishes it from
+ * messages. */
 struct raw_mark {
-	uint64_t count; /* of messages since the mark before; back: that were received */
+	uint64_t count; /* messages since the last mark; in the answer: received */
 	uint64_t unused;
 };
 
-#define RAW_MARK_END UINT64_MAX /* a mark with it is the last one */
+#define RAW_MARK_END UINT64_MAX /* the last mark */
 
 static inline size_t raw_mark_bytes(uint64_t size)
 {
 	return size == sizeof(uint64_t) ? sizeof(struct raw_mark) : sizeof(uint64_t);
 }
 
-/* What one baseline is: of round trips (ping) or of streams (stream). message is what it sends, of
- * the size that was asked for, with the pattern that all messages are. All return 0 or -errno with
- * the text in plx_error(). */
+/* A baseline: of round trips (ping) or streams (stream). message: what it sends, of the requested
+ * size, with the common pattern. All return 0, or -errno with the text in plx_error(). */
 struct raw_program {
 	const char *name;
 	const char *provider;
 	const char *idle;       /* NULL: "poll" */
-	uint64_t fixed_size;    /* the one that there is; 0: any */
+	uint64_t fixed_size;    /* the only size; 0: any */
 	bool choose_provider;   /* has --provider */
 	bool choose_idle;       /* has --idle */
 	bool choose_cq;         /* has --cq */
 	bool choose_copy;       /* has --copy */
-	bool address_is_a_name; /* else HOST:PORT */
+	bool address_is_a_name; /* otherwise HOST:PORT */
 	int (*serve)(const struct raw_options *options);
 	int (*ping)(const struct raw_options *options, uint8_t *message, struct raw_run *run);
 	int (*stream)(const struct raw_options *options, struct raw_flow *flow);
 };
 
-/* The one of this program. raw_main.c parses, pins, runs serve, ping or stream, prints and writes
- * the result. What may follow the provider is further members. */
+/* This program's baseline. raw_main.c parses, pins, runs serve, ping or stream, prints and writes
+ * the result. Programs that choose a provider have further members. */
 extern const struct raw_program raw_program;
 
 #define RAW_PROGRAM(name_, provider_, ...)       \
@@ -109,31 +108,32 @@ extern const struct raw_program raw_program;
 int raw_parse(int argc, char **argv, const struct raw_program *program,
 	      struct raw_options *options);
 
-/* raw_report.c: print what was measured, write it where --out says, and judge it. Return: 0;
- * -ERANGE: the figures are not what they claim; -errno. */
+/* raw_report.c: print the results, write them to --out, and judge them. Return: 0; -ERANGE: the
+ * figures are not what they claim; -errno. */
 int raw_report_run(const struct raw_options *options, const struct raw_run *run);
 int raw_report_flow(const struct raw_options *options, const struct raw_flow *flow);
 
-/* Print "listening on ADDRESS" for scripts that wait for it. */
+/* Print "listening on ADDRESS", which scripts wait for. */
 void raw_say_listening(const char *host, const char *port);
 
-/* End on SIGINT and SIGTERM through the ordinary way out. libfabric and its providers bring
- * handlers of their own, so this comes after the endpoint is made. */
+/* End cleanly on SIGINT and SIGTERM. libfabric and its providers install handlers, so call this
+ * after the endpoint is created. */
 void raw_catch_signals(void);
 
 extern atomic_bool raw_stop;
 
-/* A page-aligned, touched buffer: of zeros, to receive in, or with the pattern that all messages
- * are. NULL and an error text where there is no memory. */
+/* A page-aligned, touched buffer: zeroed for receiving, or with the messages' pattern. NULL, with
+ * an error text: out of memory. */
 uint8_t *raw_buffer(size_t size);
 uint8_t *raw_message(size_t size);
 
-/* Whether what was received is what was sent; `what` is for the text. Return: 0; -EBADMSG. */
+/* Check that the received message equals the sent one; `what` is for the text. Return: 0;
+ * -EBADMSG. */
 int raw_check_message(const uint8_t *sent, const uint8_t *received, size_t size, const char *what);
 
-/* Write the number of a trip into a message, and look for it in the answer, both outside of the
- * stamps: an answer to an earlier message would be there at once, and look like a quick one. Of
- * messages below 8 bytes the number is the first byte. */
+/* Write a trip's number into a message, and check it in the answer, both outside of the stamps.
+ * Otherwise an answer to an earlier message would arrive at once and look fast. In messages below 8
+ * bytes the number is the first byte. */
 static inline void raw_number(uint8_t *message, size_t size, uint64_t number)
 {
 	if (plx_likely(size >= sizeof(number)))
@@ -157,16 +157,17 @@ static inline int raw_check_number(const uint8_t *received, size_t size, uint64_
 				(unsigned long long)number, (unsigned long long)got);
 }
 
-/* A wait that ends. */
+/* A wait with a limit. */
 struct raw_wait {
 	uint32_t spins;
 	uint64_t deadline_ns;
 };
 
-/* The slow part of raw_wait_over. */
+/* The slow path of raw_wait_over. */
 int raw_wait_check(struct raw_wait *wait, uint64_t limit_ns, const char *what);
 
-/* Call on every empty look. Return: 0 go on; -ETIMEDOUT or -EINTR with a text naming `what`. */
+/* Call after every empty poll. Return: 0 continue; -ETIMEDOUT or -EINTR, with a text naming
+ * `what`. */
 static inline int raw_wait_over(struct raw_wait *wait, uint64_t limit_ns, const char *what)
 {
 	if (plx_likely(++wait->spins % RAW_SPINS_CHECK))
@@ -174,14 +175,14 @@ static inline int raw_wait_over(struct raw_wait *wait, uint64_t limit_ns, const 
 	return raw_wait_check(wait, limit_ns, what);
 }
 
-/* Accept one client in time. Return: the socket; -errno with a text. */
+/* Accept one client within the limit. Return: the socket; -errno with a text. */
 int raw_accept(const struct raw_options *options, int listener);
 
-/* An epoll with that descriptor alone, in *epoll_out. Return: 0; -errno with a text naming `what`.
- */
+/* An epoll with only that descriptor, in *epoll_out. Return: 0; -errno with a text naming
+ * `what`. */
 int raw_open_epoll(int fd, uint32_t events, const char *what, int *epoll_out);
 
-/* How many messages of a stream are due before the next look at the clock; 0: it is over. */
+/* Messages of a stream due before the next clock read; 0: done. */
 static inline uint64_t raw_flow_due(const struct raw_options *options, const struct raw_flow *flow,
 				    uint64_t begin_tsc, uint64_t count)
 {
@@ -191,10 +192,10 @@ static inline uint64_t raw_flow_due(const struct raw_options *options, const str
 	return left < RAW_FLOW_LOOK ? left : RAW_FLOW_LOOK;
 }
 
-/* Take in one round trip. Returns whether another is due. */
+/* Record one round trip. Returns whether another is due. */
 static inline bool raw_run_add(struct raw_run *run, uint64_t sent_tsc, uint64_t seen_tsc)
 {
-	/* Relaxed: a flag of its own, set by a signal to this thread. */
+	/* Relaxed: a separate flag, set by a signal to this thread. */
 	if (plx_unlikely(atomic_load_explicit(&raw_stop, memory_order_relaxed)))
 		return false;
 	if (plx_unlikely(run->warmup_left)) {

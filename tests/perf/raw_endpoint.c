@@ -6,7 +6,7 @@
 #define SMALL_BYTES  4096
 #define SMALL_POSTED 8
 #define LARGE_POSTED 2
-#define RDMA_POSTED  3 /* large ones: on iWARP what finds no receive ends the connection */
+#define RDMA_POSTED  3 /* large ones: on iWARP a message without a receive ends the connection */
 #define PAGE_BYTES   4096
 
 int raw_failed(ssize_t rc, const char *what)
@@ -17,7 +17,7 @@ int raw_failed(ssize_t rc, const char *what)
 
 /* Opening ---------------------------------------------------------------------------------- */
 
-/* Every send of verbs has an entry in the completion queue, which must not overrun. */
+/* Every verbs send has an entry in the completion queue, which must not overrun. */
 static void size_queues(struct raw_endpoint *at, struct fi_info *info)
 {
 	if (!at->rdma)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The round trip between two processes that sleep: each waits in epoll_wait for its eventfd, which
- * the other one writes to when a message is in shared memory. What waking a process costs, and so
- * the floor of every transport that supports sleeping.
- *
- * The epoll is edge-triggered: each write is an edge, so that no eventfd has to be read. */
+/* The round trip between two sleeping processes: each waits in epoll_wait for its eventfd, which
+ * the other writes when a message is in shared memory. This is the cost of waking a process, and
+ * the floor for every transport that supports sleeping.
+ * The epoll is edge-triggered: each write is an edge, so eventfds are never read. */
 #include "raw_local.h"
 
 #include <string.h>
@@ -36,7 +35,7 @@ static void close_side(struct side *side)
 	raw_local_close(&side->local);
 }
 
-/* Release and acquire: who sees the number sees the payload. */
+/* Release and acquire: a reader that sees the number sees the payload. */
 static int transmit(struct side *side, const uint8_t *payload, uint64_t number)
 {
 	const uint64_t one = 1;

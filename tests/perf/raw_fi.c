@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The leanest ping-pong on a connected endpoint (FI_EP_MSG) of libfabric: one completion queue that
- * is read in a spin, receives posted ahead, sends injected or without completion, nothing else. It
- * is the floor of every link on the same provider. With --idle event the queue's descriptor is
- * slept on wherever the queue is empty.
- *
- * A buffer that was sent without completion is free again when the next message of the other side
- * is there, for that side answers only what it has got in full. Verbs has completions for all sends
- * in its queue, and drops them while the queue is read for the next message.
- *
- * The client speaks first, as iWARP wants it. */
+/* The leanest ping-pong on a connected libfabric endpoint (FI_EP_MSG): one completion queue,
+ * polled; receives posted ahead; sends injected or without completion; nothing else. It is the
+ * floor of every link on the same provider. With --idle event it sleeps on the queue's descriptor
+ * whenever the queue is empty.
+ * A buffer sent without completion is free again when the other side's next message arrives,
+ * because that side answers only complete messages. Verbs queues a completion for every send, and
+ * drops it when the queue is read for the next message.
+ * The client sends first, as iWARP requires. */
 #include "raw_msg.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define OF_EVENTS 1 /* what epoll says of the event queue; of the completion queue 0 */
+#define OF_EVENTS 1 /* epoll data of the event queue; the completion queue's is 0 */
 
 struct side {
 	struct raw_msg msg;
@@ -26,7 +24,7 @@ struct side {
 
 /* Sleeping --------------------------------------------------------------------------------- */
 
-/* Where the event queue alone tells that the peer is gone. */
+/* If only the event queue reports a lost peer. */
 static int add_events(struct side *side)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = OF_EVENTS};
@@ -74,7 +72,7 @@ static int sleep_once(struct side *side)
 			      : plx_fail(errno, "epoll_wait: %s", strerror(errno));
 }
 
-/* Nothing is there yet. */
+/* Nothing has arrived yet. */
 static inline int spin_once(struct side *side, struct raw_wait *wait)
 {
 	int rc = raw_wait_over(wait, RAW_PEER_NS, "a message from the peer");
@@ -84,7 +82,7 @@ static inline int spin_once(struct side *side, struct raw_wait *wait)
 
 /* Exchanging ------------------------------------------------------------------------------- */
 
-/* Wait until a message is there. Returns the index of its buffer, or -errno. */
+/* Wait for a message. Returns the index of its buffer, or -errno. */
 static int receive(struct side *side)
 {
 	struct raw_endpoint *at = &side->msg.at;
@@ -133,7 +131,7 @@ static int echo(struct side *side)
 	}
 }
 
-/* The receive of the trip before is posted anew while this one's message is on its way. */
+/* The previous trip's receive is reposted while this trip's message is in flight. */
 static int trips(struct side *side, uint8_t *message, struct raw_run *run)
 {
 	struct raw_endpoint *at = &side->msg.at;
@@ -158,7 +156,7 @@ static int trips(struct side *side, uint8_t *message, struct raw_run *run)
 	return raw_check_message(message, at->buffers[last], side->size, "the last answer");
 }
 
-/* Both sides, once the endpoint is there. */
+/* Both sides, once the endpoint exists. */
 static int prepare(const struct raw_options *options, struct side *side, uint64_t size)
 {
 	int rc = raw_endpoint_post_few(&side->msg.at, size);

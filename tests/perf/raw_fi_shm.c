@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round trips over libfabric's own shared-memory provider (FI_EP_RDM), as a reference: how fast two
- * processes of one host can be. The client ends with a message of no bytes. */
+/* Round trips over libfabric's shared-memory provider (FI_EP_RDM), as a reference for two processes
+ * of one host. The client ends with an empty message. */
 #include "raw_rdm.h"
 
 struct side {
@@ -62,7 +62,7 @@ static int serve(const struct raw_options *options)
 	return rc;
 }
 
-/* The receive of the trip before is posted anew while this one's message is on its way. */
+/* The previous trip's receive is reposted while this trip's message is in flight. */
 static int trips(struct side *side, uint8_t *message, struct raw_run *run)
 {
 	struct raw_endpoint *at = &side->rdm.at;
@@ -104,7 +104,7 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 		rc = prepare(&side, options->size);
 	if (!rc) {
 		rc = trips(&side, message, run);
-		/* The server ends by itself without it, later. */
+		/* Without it the server ends later. */
 		raw_rdm_transmit(&side.rdm, "", 0, true);
 	}
 	raw_rdm_close(&side.rdm);

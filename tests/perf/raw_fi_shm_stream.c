@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages one way over libfabric's own shared-memory provider (FI_EP_RDM), as a reference. */
+/* One-way messages over libfabric's shared-memory provider (FI_EP_RDM), as a reference. */
 #include "raw_rdm.h"
 #include "raw_stream.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages one way over connected endpoints (FI_EP_MSG) of libfabric: what links of the same
- * provider can carry at most. */
+/* One-way messages over connected libfabric endpoints (FI_EP_MSG): the upper bound for links of the
+ * same provider. */
 #include "raw_msg.h"
 #include "raw_stream.h"
 

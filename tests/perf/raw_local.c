@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FDS 3 /* that are handed over: memory, the client's event, the server's */
+#define FDS 3 /* handed over: memory, the client's eventfd, the server's */
 
 union control {
 	struct cmsghdr header;
@@ -20,7 +20,7 @@ union control {
 static const struct raw_local nothing = {
 	.socket = -1, .memory = -1, .own_event = -1, .peer_event = -1};
 
-/* An abstract name, which goes with its socket. */
+/* An abstract name, which vanishes with its socket. */
 static int make_name(const struct raw_options *options, struct sockaddr_un *name,
 		     socklen_t *bytes_out)
 {

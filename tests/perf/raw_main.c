@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A raw baseline from its start to its end. */
+/* The main function of a raw baseline. */
 #include "raw_common.h"
 
 #include <sched.h>

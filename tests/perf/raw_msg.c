@@ -36,7 +36,7 @@ static int not_found(const struct raw_options *options, int rc)
 			      : "");
 }
 
-/* Verbs listens elsewhere where no device has the address that was asked for. */
+/* If no device has the requested address, verbs listens elsewhere. */
 static int check_device(const struct raw_options *options, const struct fi_info *info)
 {
 	char host[INET6_ADDRSTRLEN] = "", node[sizeof(struct in6_addr)];
@@ -118,8 +118,8 @@ static int event_error(struct raw_msg *msg)
 			fi_strerror(error.err));
 }
 
-/* Wait for that event; the bytes of data that came with it are returned. On tcp reading the queue
- * is also what sends the answer to an accept. */
+/* Wait for that event; returns the bytes of data that came with it. On tcp, reading the queue also
+ * sends the answer to an accept. */
 static ssize_t wait_event(struct raw_msg *msg, uint32_t wanted, uint64_t limit_ns, const char *what,
 			  union event *event)
 {

@@ -11,16 +11,16 @@ struct raw_msg {
 	struct fid_pep *pep;
 };
 
-/* Listen, say where, and open an endpoint for the first client. Receives can be posted then, before
- * it is accepted. Return: 0; -errno. */
+/* Listen, print the address, and open an endpoint for the first client. Post receives then, before
+ * accepting it. Return: 0; -errno. */
 int raw_msg_listen(const struct raw_options *options, struct raw_msg *msg, uint64_t *size_out);
 int raw_msg_accept(struct raw_msg *msg);
 
-/* Connect, for as long as a server may take to come up. Return: 0; -errno. */
+/* Connect, waiting for the server to come up. Return: 0; -errno. */
 int raw_msg_connect(const struct raw_options *options, struct raw_msg *msg);
 
-/* Whether the peer is gone, where no completion tells that; a system call. Return: 0 it is there,
- * as far as is known; -EPIPE; -errno. */
+/* Whether the peer has left, if no completion reports it; a system call. Return: 0 still connected,
+ * as far as known; -EPIPE; -errno. */
 int raw_msg_gone(struct raw_msg *msg);
 
 void raw_msg_close(struct raw_msg *msg);

@@ -18,7 +18,7 @@ static bool count_given, idle_given, help;
 static const char *const cqs[] = {"fd", "none", NULL};
 static const char *const idles[] = {"poll", "event", NULL};
 
-/* Of each of them. */
+/* Options of every baseline. */
 static const struct plx_app_option common[] = {
 	PLX_TEXT("listen", "ADDR", &listen_at,
 		 "be the server, which takes the size from its client and ends with it"),
@@ -37,7 +37,7 @@ static const struct plx_app_option common[] = {
 	PLX_FLAG("help", &help, "this text"),
 };
 
-/* Of some. */
+/* Options of some. */
 static const struct plx_app_option choose_provider = PLX_TEXT(
 	"provider", "P", &values.provider, "libfabric's provider of FI_EP_MSG: tcp, net, ...");
 static const struct plx_app_option choose_cq = PLX_CHOICE(

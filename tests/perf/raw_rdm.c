@@ -9,12 +9,12 @@
 
 /* Opening ---------------------------------------------------------------------------------- */
 
-/* In the form "fi_ns://" the provider takes names as they are, without adding user and number. */
+/* In the form "fi_ns://" the provider uses names unchanged, without adding user and number. */
 static void full_name(const struct raw_options *options, bool server, char *out, size_t size)
 {
 	if (server)
 		snprintf(out, size, "fi_ns://%.100s", options->host);
-	else /* names are one per host, so a client makes up its own */
+	else /* names are unique per host, so a client generates one */
 		snprintf(out, size, "fi_ns://%.100s.%d", options->host, (int)getpid());
 }
 
@@ -103,8 +103,8 @@ int raw_rdm_receive(struct raw_rdm *rdm, uint64_t limit_ns, const char *what,
 	}
 }
 
-/* No room, or a peer that has not looked at its region yet: progress is made by reading the queue,
- * and reading no entries leaves those that may be there. */
+/* No room, or the peer has not mapped its region yet. Reading the queue makes progress, and reading
+ * zero entries keeps those that may be there. */
 int raw_rdm_transmit_slowly(struct raw_rdm *rdm, const void *message, size_t size, bool inject)
 {
 	struct raw_wait wait = {.spins = RAW_SPINS_CHECK - 1};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two endpoints of libfabric's own shared-memory provider (FI_EP_RDM), which know each other by
- * names. The client says hello with its name and the size of its messages; the provider tells of no
- * peer that goes, so how it ends is for the programs to say.
- *
- * Every endpoint is closed on every way out: one that is not leaves 16 MiB in /dev/shm. */
+/* Two endpoints of libfabric's shared-memory provider (FI_EP_RDM), which know each other by name.
+ * The client's hello carries its name and the size of its messages. The provider does not report
+ * lost peers, so the programs define how a run ends.
+ * Every endpoint is closed on every path: one that is not leaves 16 MiB in /dev/shm. */
 #ifndef RAW_RDM_H
 #define RAW_RDM_H
 
@@ -19,25 +18,25 @@ struct raw_hello {
 struct raw_rdm {
 	struct raw_endpoint at;
 	struct fid_av *av;
-	struct raw_hello hello; /* of the client, or room for the server's answer */
+	struct raw_hello hello; /* the client's, or room for the server's answer */
 	struct fi_context hello_context;
 };
 
-/* Open one of that name, say where, and wait for a client. Receives can be posted then, before the
- * client is told to begin. Return: 0; -errno. */
+/* Open an endpoint with that name, print it, and wait for a client. Post receives then, before the
+ * client starts sending. Return: 0; -errno. */
 int raw_rdm_listen(const struct raw_options *options, struct raw_rdm *rdm, uint64_t *size_out);
 int raw_rdm_accept(struct raw_rdm *rdm);
 
-/* Say hello to the server of that name, and wait for its answer. Return: 0; -errno. */
+/* Send a hello to the server with that name, and wait for its answer. Return: 0; -errno. */
 int raw_rdm_connect(const struct raw_options *options, struct raw_rdm *rdm);
 
 void raw_rdm_close(struct raw_rdm *rdm);
 
-/* Spin until a message is there. Return: 0; -errno. */
+/* Spin until a message arrives. Return: 0; -errno. */
 int raw_rdm_receive(struct raw_rdm *rdm, uint64_t limit_ns, const char *what,
 		    struct fi_cq_msg_entry *entry);
 
-/* The slow part of raw_rdm_transmit. */
+/* The slow path of raw_rdm_transmit. */
 int raw_rdm_transmit_slowly(struct raw_rdm *rdm, const void *message, size_t size, bool inject);
 
 static inline ssize_t raw_rdm_try(struct raw_rdm *rdm, const void *message, size_t size,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a raw baseline has measured, in words and as files. Those of a stream have the fields of
- * plx-ping --one-way. */
+/* The results of a raw baseline, as text and files. Streams have the fields of plx-ping
+ * --one-way. */
 #include "raw_common.h"
 
 #include "plx_app.h"

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BURST        64                  /* entries of a read of the queue */
-#define WINDOW_BYTES (UINT64_C(4) << 20) /* under way, and posted: they stay in a cache */
+#define BURST        64                  /* entries per queue read */
+#define WINDOW_BYTES (UINT64_C(4) << 20) /* in flight and posted: they stay in a cache */
 #define DEPTH_LEAST  4
 #define DEPTH_MOST   128
 
-/* Of the window, and of receives: by size, where it is not chosen. */
+/* Of the window and the receives: by size, unless given. */
 static uint64_t depth(uint64_t chosen, uint64_t size)
 {
 	uint64_t fit = WINDOW_BYTES / size;
@@ -32,11 +32,11 @@ int raw_stream_prepare(const struct raw_options *options, struct raw_endpoint *a
 
 struct receiver {
 	struct raw_endpoint *at;
-	uint8_t *sent; /* what every message is */
+	uint8_t *sent; /* the content of every message */
 	uint64_t size;
 	uint64_t got;      /* since the last mark */
-	uint64_t expected; /* of them; RAW_MARK_END: not told yet, as a mark may overtake what it
-			      counts */
+	uint64_t expected; /* of messages; RAW_MARK_END: unknown, since a mark may overtake messages
+			    */
 	bool ended;
 };
 
@@ -52,7 +52,7 @@ static int take_mark(struct receiver *receiver, const struct fi_cq_msg_entry *en
 	return 0;
 }
 
-/* One after the other, so that a receive is there again as soon as it can be. */
+/* One at a time, so that each receive is reposted as soon as possible. */
 static int take(struct receiver *receiver, const struct fi_cq_msg_entry *entries, ssize_t count)
 {
 	int rc = 0;
@@ -115,9 +115,9 @@ struct sender {
 	uint8_t *message;
 	uint64_t size;
 	uint64_t window;
-	uint64_t batch;     /* one completion for so many sends */
-	uint64_t under_way; /* sends that no completion has covered */
-	uint64_t number;    /* of sends since the last one with a completion */
+	uint64_t batch;     /* sends per completion */
+	uint64_t under_way; /* sends not covered by a completion */
+	uint64_t number;    /* sends since the last one with a completion */
 	uint64_t again;
 	bool inject;
 	bool answered; /* a mark came back */
@@ -132,7 +132,7 @@ static void take_answer(struct sender *sender, const struct fi_cq_msg_entry *ent
 	sender->answered = true;
 }
 
-/* Let the provider move on. Return: 0; -errno, also where nothing has moved for too long. */
+/* Let the provider progress. Return: 0; -errno, also if nothing progresses for too long. */
 static int look(struct sender *sender, struct raw_wait *wait, const char *what)
 {
 	struct fi_cq_msg_entry entries[BURST];
@@ -154,7 +154,7 @@ static int look(struct sender *sender, struct raw_wait *wait, const char *what)
 	return raw_wait_over(wait, RAW_PEER_NS, what);
 }
 
-/* Every batch-th send has a completion, which covers those before it. */
+/* Every batch-th send has a completion, which covers the ones before it. */
 static ssize_t try_send_large(struct sender *sender)
 {
 	struct iovec iov = {sender->message, sender->size};
@@ -224,7 +224,7 @@ static int send_mark(struct sender *sender, uint64_t count)
 	return sent && !rc ? raw_failed(sent, "cannot send") : rc;
 }
 
-/* Until the server has got all of them. */
+/* Until the server has all of them. */
 static int settle(struct sender *sender, uint64_t count)
 {
 	struct raw_wait wait = {0};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages one way over an endpoint that has met its peer, as fast as it takes them.
- *
- * What counts is what was received: behind the last message the client sends a mark with their
- * number, and stops its clock when the server has answered that it got them all. So the time has
- * one way to the other side and back in it that carries nothing, and nothing that was on its way is
- * counted as there. Marks differ from messages by their size. */
+/* One-way messages over an endpoint that has met its peer, as fast as it takes them.
+ * The count is of received messages: after the last message the client sends a mark with their
+ * number, and stops its clock when the server has confirmed all of them. So the time includes one
+ * idle round trip, and no message in flight counts as received. Marks differ from messages by
+ * size. */
 #ifndef RAW_STREAM_H
 #define RAW_STREAM_H
 
@@ -12,17 +11,17 @@
 
 #define RAW_STREAM_CQ_ENTRIES 256
 
-/* Post the receives of a server or a client. Return: 0; -errno. */
+/* Post the receives of a server or client. Return: 0; -errno. */
 int raw_stream_prepare(const struct raw_options *options, struct raw_endpoint *at, uint64_t size);
 
-/* Take messages until the client ends it. Return: 0; -errno. */
+/* Take messages until the client ends the stream. Return: 0; -errno. */
 int raw_stream_receive(struct raw_endpoint *at, uint64_t size);
 
-/* Send warm-up and measured messages, and end it. Return: 0; -errno. */
+/* Send warm-up and measured messages, then end the stream. Return: 0; -errno. */
 int raw_stream_send(const struct raw_options *options, struct raw_endpoint *at,
 		    struct raw_flow *flow);
 
-/* Define serve and stream over one kind of endpoints: raw_msg or raw_rdm. */
+/* Define serve and stream over one kind of endpoint: raw_msg or raw_rdm. */
 #define RAW_STREAM_SIDES(kind)                                                      \
 	static int serve(const struct raw_options *options)                         \
 	{                                                                           \

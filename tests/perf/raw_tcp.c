@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round trips over plain TCP sockets, both sides spinning on recv: the least that the kernel's TCP
- * can do, and so the floor of every provider that stands on it. With --idle event both sides sleep
- * in epoll_wait before each recv. */
+/* Round trips over plain TCP sockets, both sides spinning on recv: the least that kernel TCP costs,
+ * and thus the floor of every provider on top of it. With --idle event both sides sleep in
+ * epoll_wait before each recv. */
 #include "raw_common.h"
 
 #include <fcntl.h>
@@ -73,7 +73,7 @@ static inline int wait_once(const struct side *side, struct raw_wait *wait)
 				: raw_wait_over(wait, RAW_PEER_NS, "a message from the peer");
 }
 
-/* Returns the number of bytes moved, all of them; 0 where the peer closed; -errno. */
+/* Returns the number of bytes, all of them; 0 if the peer closed; -errno. */
 static ssize_t receive_all(const struct side *side, uint8_t *buffer, size_t size)
 {
 	struct raw_wait wait = {0};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For raw_test.sh: a server of raw-bare or raw-eventfd that gives its answer a wrong number.
+/* For raw_test.sh: a server of raw-bare or raw-eventfd whose answer has a wrong number.
  *
  *     raw-wrong-number NAME THERE BACK NUMBER
  *
- * THERE and BACK are where in the shared memory, in bytes, the client's number and that of the
- * answer stand. */
+ * THERE and BACK are the byte offsets of the client's and the answer's number in shared memory. */
 #include "raw_local.h"
 
 #include <stdio.h>

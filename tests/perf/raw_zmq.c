@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round trips over a ZeroMQ PAIR socket on tcp, blocking as its users do: what people have today.
- * Its own thread moves the bytes, so spinning on the socket would only take that thread's CPU. */
+/* Round trips over a ZeroMQ PAIR socket on TCP, blocking, as most programs use it. ZeroMQ's thread
+ * moves the bytes, so spinning on the socket would only take that thread's CPU. */
 #include "raw_zmq_side.h"
 
 #include <stdlib.h>
 
-/* A message of no bytes ends it: the socket reconnects by itself and tells of no peer that goes. */
+/* An empty message ends it: the socket reconnects automatically and does not report lost peers. */
 static int echo(const struct raw_options *options, struct raw_zmq_side *side)
 {
 	uint8_t *buffer = raw_buffer(RAW_SIZE_MAX);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LOOK_MS   100 /* a receive comes back this often, to look whether to stop */
+#define LOOK_MS   100 /* receives return this often, to check for a stop */
 #define LINGER_MS 1000
 
 static int failed(int err, const char *what)
@@ -20,7 +20,7 @@ int raw_zmq_failed(const char *what)
 
 void *raw_zmq_socket(struct raw_zmq_side *side, int type)
 {
-	int look_ms = LOOK_MS, linger_ms = LINGER_MS, six = 1; /* too */
+	int look_ms = LOOK_MS, linger_ms = LINGER_MS, six = 1; /* IPv6 too */
 	int limit_ms = (int)(RAW_PEER_NS / PLX_NS_PER_MS);
 
 	if (!side->context)
@@ -92,7 +92,7 @@ int raw_zmq_wait(struct raw_wait *wait, uint64_t limit_ns, const char *what)
 {
 	if (zmq_errno() != EAGAIN && zmq_errno() != EINTR)
 		return raw_zmq_failed("cannot receive");
-	/* Each empty look takes LOOK_MS: look at the clock every time. */
+	/* Each empty poll takes LOOK_MS, so read the clock every time. */
 	return raw_wait_check(wait, limit_ns, what);
 }
 

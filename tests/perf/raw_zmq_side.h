@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the baselines over ZeroMQ share: a socket whose waits end, and its address. */
+/* Shared by the ZeroMQ baselines: a socket with bounded waits, and its address. */
 #ifndef RAW_ZMQ_SIDE_H
 #define RAW_ZMQ_SIDE_H
 
@@ -14,25 +14,25 @@ struct raw_zmq_side {
 	void *socket;
 };
 
-/* Record ZeroMQ's error behind that text. Returns -errno. */
+/* Set ZeroMQ's error with that text. Returns -errno. */
 int raw_zmq_failed(const char *what);
 
-/* A socket of that type in the side's context, which is made for the first one. NULL and an error
- * text where there is none. */
+/* A socket of that type in the side's context, which the first call creates. NULL on error, with a
+ * text. */
 void *raw_zmq_socket(struct raw_zmq_side *side, int type);
 
-/* Open the side's one socket, and listen or connect as the options say. Return: 0; -errno. */
+/* Open the side's socket, and listen or connect as the options say. Return: 0; -errno. */
 int raw_zmq_open(const struct raw_options *options, int type, struct raw_zmq_side *side);
 int raw_zmq_meet(const struct raw_options *options, void *socket);
 void raw_zmq_close(struct raw_zmq_side *side);
 
-/* tcp://HOST:PORT of that port; of a socket that listens, also behind "listening on". */
+/* tcp://HOST:PORT for that port; a listening socket also prints it after "listening on". */
 void raw_zmq_endpoint(const struct raw_options *options, const char *port,
 		      char endpoint[RAW_ZMQ_ENDPOINT]);
 void raw_zmq_where(void *socket, char endpoint[RAW_ZMQ_ENDPOINT]);
 void raw_zmq_say_listening(void *socket);
 
-/* Behind a receive that failed: whether to try again. Return: 0; -errno. */
+/* After a failed receive: whether to retry. Return: 0; -errno. */
 int raw_zmq_wait(struct raw_wait *wait, uint64_t limit_ns, const char *what);
 
 /* Returns the size of the message; -errno. */

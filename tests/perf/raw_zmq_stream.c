@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages one way over ZeroMQ's PUSH and PULL on tcp. The server's counts come back by a second
- * pair of sockets, for which the client listens on the host that it connects to: both are on one.
- * Each side has a thread of ZeroMQ's beside its own, on the CPU that --cpu says.
- *
- * Messages are sent from where they lie, or with --copy as zmq_send does, behind which the memory
- * is the sender's again; and they are looked at where they arrive. */
+/* One-way messages over ZeroMQ's PUSH and PULL on TCP. The server's counts return on a second pair
+ * of sockets, for which the client listens on the host that it connects to: both sides are on one
+ * host. Each side also has a ZeroMQ thread, on the CPU of --cpu.
+ * Messages are sent from the caller's memory, or with --copy as zmq_send does, after which the
+ * caller may reuse it; the receiver reads them in place. */
 #include "raw_zmq_side.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_BYTES (UINT64_C(64) << 20) /* that may wait at each side */
+#define WINDOW_BYTES (UINT64_C(64) << 20) /* that may queue on each side */
 #define DEPTH_LEAST  16
-#define DEPTH_MOST   1000 /* ZeroMQ's own */
+#define DEPTH_MOST   1000 /* ZeroMQ's default */
 
 /* The client's first message. */
 struct hello {
@@ -21,9 +20,9 @@ struct hello {
 };
 
 struct side {
-	struct raw_zmq_side zmq; /* its socket is that of the messages */
+	struct raw_zmq_side zmq; /* its socket carries the messages */
 	void *counts;
-	uint8_t *message; /* what every message is */
+	uint8_t *message; /* the content of every message */
 	uint64_t size;
 	bool copy;
 };
@@ -75,7 +74,7 @@ static int meet_client(const struct raw_options *options, struct side *side)
 	return zmq_connect(side->counts, hello.endpoint) ? raw_zmq_failed(hello.endpoint) : 0;
 }
 
-/* Return: 0; 1 it was the last one; -errno. */
+/* Return: 0; 1 for the last one; -errno. */
 static int take_mark(struct side *side, zmq_msg_t *msg, uint64_t *got)
 {
 	struct raw_mark mark = {0};
@@ -120,8 +119,8 @@ static int receive_all(struct side *side)
 	return rc < 0 ? rc : 0;
 }
 
-/* How much may wait has to be said before it listens, and only then comes the client's size: --size
- * tells it where messages are large. */
+/* The queue length must be set before listening, and the client's size arrives later: --size gives
+ * it for large messages. */
 static int serve(const struct raw_options *options)
 {
 	struct side side = {.size = options->size};
@@ -204,7 +203,7 @@ static int send_mark(struct side *side, uint64_t count)
 	return raw_zmq_send(side->zmq.socket, &mark, raw_mark_bytes(side->size));
 }
 
-/* Until the server has got all of them. */
+/* Until the server has all of them. */
 static int settle(struct side *side, uint64_t count)
 {
 	struct raw_mark mark = {0};
