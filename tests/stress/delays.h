@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the steps of step.h call: delays at random. */
+/* Random delays, called by the steps of step.h. */
 #ifndef DELAYS_H
 #define DELAYS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A few changes, and then none, each put anywhere between the write of the one before and the sleep
- * of the disk's thread: all are written, though no further one comes that would wake it. */
+/* A few changes, then a pause. Each is put anywhere between the write of the previous one and the
+ * sleep of the disk's thread. All must be written, although no later change would wake the
+ * thread. */
 #include "plx_test.h"
 
 #include "tables_double.h"
@@ -11,7 +12,7 @@
 #define BURST     4
 #define MISSED_NS (20 * PLX_NS_PER_S)
 
-/* Return: whether it was answered. A turn of the loop empties the lane, as the lcore does. */
+/* Return: whether it was answered. Loop turns empty the lane, as on the lcore. */
 static bool wait_for_answer(struct client *client)
 {
 	struct timespec from, now;
@@ -29,14 +30,14 @@ static bool wait_for_answer(struct client *client)
 	return true;
 }
 
-/* So long that the thread is anywhere between two sleeps. */
+/* Long enough for the thread to be anywhere between two sleeps. */
 static void linger(unsigned *random)
 {
 	for (int i = rand_r(random) % 200; i; i--)
 		rand_r(random);
 }
 
-/* Return: how many were put: the revision of the last one is `revision` and that. */
+/* Return: how many were put; the last one has revision `revision` plus that. */
 static uint64_t put_some(struct journal *journal, uint64_t revision, unsigned *random,
 			 struct client *last)
 {
@@ -49,7 +50,7 @@ static uint64_t put_some(struct journal *journal, uint64_t revision, unsigned *r
 	return count;
 }
 
-/* This thread has one of its own, the disk's thread the others, if there are any. */
+/* This thread takes one CPU, the disk's thread the others, if any. */
 static void take_a_cpu(cpu_set_t *others)
 {
 	cpu_set_t own;

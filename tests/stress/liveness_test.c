@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two processes of two lcores each, with short periods, whose links come and go all the time on all
- * of them, while one process is stopped now and then. Presences and peers are made, looked at,
- * asked by other lcores and freed at any moment; nothing is left of them. */
+/* Two processes of two lcores each, with short periods. Links open and close constantly on all
+ * lcores, while one process is stopped now and then. Presences and peers are created, checked,
+ * queried by other lcores and freed at any moment; none may be left at the end. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #define HEARTBEAT_NS (10 * PLX_NS_PER_MS)
-#define SLOTS        12 /* links of each lcore */
+#define SLOTS        12 /* links per lcore */
 #define STOPPED_MS   400
-/* A host that was late itself bears silence for longer, for up to 20 s: see liveness.c. */
+/* A host that was late itself tolerates silence longer, up to 20 s: see liveness.c. */
 #define ROUNDS_MAX 50
 
 static char address[PLX_ADDRESS_MAX];
@@ -35,7 +35,7 @@ static void be_the_peer(int out)
 				       .spread = PLX_SPREAD_ROUND_ROBIN};
 	struct plx_listener *listener;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test crashes */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* even if the test crashes */
 	fixture_start_beating(HEARTBEAT_NS, 0, true);
 	worker_start();
 	if (plx_link_listen("127.0.0.1:0", &attr, &listener) != 0)
@@ -63,8 +63,8 @@ static pid_t start_peer(void)
 	return pid;
 }
 
-/* Links that come and go -------------------------------------------------------------------------
- */
+/* Links that open and close
+ * ---------------------------------------------------------------------- */
 
 struct slot {
 	struct plx_link *link;

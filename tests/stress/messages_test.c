@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages between more lcores than there are CPUs, and from other threads, at full speed. Lane.c
- * is built with a LANE_COLD_LOOKS of a few, so that bells are cleared all the time, also in the
- * middle of a send. A message that was not heard shows as a stand-still. */
+/* Messages between more lcores than CPUs, and from other threads, at full speed. lane.c is built
+ * with a small LANE_COLD_LOOKS, so that bells are cleared constantly, even during a send. An
+ * unnoticed message shows as a stall. */
 #include "lcores.h"
 
 #include <pthread.h>
@@ -13,14 +13,13 @@
 #define THREADS 4
 
 static uint32_t messages_each; /* from each sender to each lcore */
-static uint64_t still_max_s;   /* without progress, and the test has failed */
+static uint64_t still_max_s;   /* without progress before the test fails */
 
-/* Relaxed throughout: numbers to look at; what is exact is looked at when all threads have ended.
- */
+/* Relaxed throughout: for display only; exact checks run after all threads have ended. */
 static _Atomic uint64_t progress;
 static _Atomic uint32_t unfinished; /* parts of the test; the last one stops the loops */
 static _Atomic bool stands_still;
-static uint32_t stops; /* written before plx_stop: whoever sees the stop sees it */
+static uint32_t stops; /* written before plx_stop, so visible after the stop */
 
 static void make_progress(void)
 {
@@ -48,7 +47,7 @@ static void look_after(struct plx_timer *timer, void *arg)
 	plx_stop();
 }
 
-/* Small numbers at random: xorshift (Marsaglia, Journal of Statistical Software 8, 2003). */
+/* Small random numbers: xorshift (Marsaglia, Journal of Statistical Software 8, 2003). */
 static uint32_t roll(uint32_t *state)
 {
 	*state ^= *state << 13;
@@ -88,17 +87,17 @@ static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 /* Every message once and in order ------------------------------------------------------------ */
 
 #define SENDERS   (THREADS + LCORES)
-#define STREAMS   (SENDERS + LCORES) /* threads; lcores; broadcasts of each lcore */
-#define IN_FLIGHT 4                  /* calls of each lcore */
+#define STREAMS   (SENDERS + LCORES) /* threads; lcores; each lcore's broadcasts */
+#define IN_FLIGHT 4                  /* calls per lcore */
 
 struct request {
 	struct plx_call call;
 	uint32_t question;
 };
 
-/* What an lcore has received and done; its own. */
+/* Received and done by one lcore; private to it. */
 struct mine {
-	PLX_ALIGNED_LINE uint32_t next[STREAMS]; /* expected of each */
+	PLX_ALIGNED_LINE uint32_t next[STREAMS]; /* next sequence of each stream */
 	uint64_t received, wrong;
 	uint32_t random, pause_turns;
 	uint32_t sent[LCORES], broadcasts, calls, answers;
@@ -115,7 +114,7 @@ static struct mine *mine(void)
 	return &all[plx_lcore_id() / 10];
 }
 
-/* Each stream sends `messages_each`; broadcasts do not come from the lcore itself. */
+/* Each stream sends `messages_each`; an lcore does not receive its own broadcasts. */
 static uint64_t expected(void)
 {
 	return (uint64_t)(STREAMS - 1) * messages_each;
@@ -167,7 +166,7 @@ static bool sent(int err)
 	return err == 0;
 }
 
-/* Every third one with a payload. */
+/* Every third message has a payload. */
 static bool send_to(uint32_t to, uint32_t stream, uint32_t sequence)
 {
 	uint64_t word = (uint64_t)to << 40 | (uint64_t)stream << 32 | sequence;
@@ -309,11 +308,11 @@ PLX_TEST(all_messages_arrive_once_and_in_order)
 	lcores_down();
 }
 
-/* No message unheard ------------------------------------------------------------------------- */
+/* No message unnoticed ----------------------------------------------------------------------- */
 
-/* Each lcore calls each one of a greater id, one call at a time, and threads send one message at a
- * time, each to an lcore of its own. So every lane has but one message, whose bell nobody else
- * rings. */
+/* Each lcore calls every lcore with a greater id, one call at a time. Threads send one message at a
+ * time, each to a different lcore. So every lane holds one message, and nothing else rings its
+ * bell. */
 #define PAIRED THREADS
 
 struct pair {
@@ -332,7 +331,7 @@ static __thread uint32_t my_random = 1;
 static void jitter(uint32_t *random, uint32_t most)
 {
 	for (uint32_t i = roll(random) % most; i; i--)
-		atomic_signal_fence(memory_order_seq_cst); /* time passes */
+		atomic_signal_fence(memory_order_seq_cst); /* spend time */
 }
 
 static int nothing(struct plx_call *call, void *arg)
@@ -345,7 +344,7 @@ static void call_again(struct plx_call *call, int result, void *arg)
 	struct pair *pair = arg;
 
 	pair->in_flight = false;
-	/* Long enough for the bell to be cleared, or not, or just so. */
+	/* Long enough for the bell to be cleared, or not, or just about. */
 	pair->wait_turns = roll(&pair->random) % 8;
 	make_progress();
 	if (++pair->calls == messages_each)
@@ -382,7 +381,7 @@ static void hear(void *arg)
 {
 	atomic_fetch_add_explicit(&heard[(uintptr_t)arg], 1, memory_order_relaxed);
 	make_progress();
-	jitter(&my_random, 512); /* the next one may come while this one is not done with */
+	jitter(&my_random, 512); /* the next one may arrive before this one is done */
 }
 
 static void *send_one_at_a_time(void *arg)
@@ -424,13 +423,13 @@ PLX_TEST(no_message_is_left_unheard)
 	lcores_down();
 }
 
-/* Lanes that two want at once ----------------------------------------------------------------- */
+/* Lanes requested by both sides --------------------------------------------------------------- */
 
-/* All lcores begin at the same moment, and have no lanes yet. Each calls all the others, so that
- * the lane between two is made by its sender or by who wants an answer. Where they are two, one
- * comes late: it finds both lanes, and has nothing but them to tell it that they are set up. */
+/* All lcores start at the same moment, without lanes. Each calls all others, so a lane between two
+ * is created by its sender or by the responder. With two lcores, one comes late: it finds both
+ * lanes, and only the lanes tell it that they are set up. */
 static struct plx_call meetings[PAIRED][PAIRED];
-static _Atomic uint32_t arrived; /* twice each; relaxed: it must order nothing */
+static _Atomic uint32_t arrived; /* two per pair; relaxed: it must order nothing */
 static uint32_t meeting_count, present;
 
 static void on_met(struct plx_call *call, int result, void *arg)
@@ -501,8 +500,8 @@ PLX_TEST(a_lane_that_two_want_at_once_is_one)
 /* Room --------------------------------------------------------------------------------------- */
 
 /* Each lcore has two streams to each lcore, itself included, through lanes of two slots. A stream
- * sends until the lane is full, and goes on when it hears of room: nobody looks meanwhile, and the
- * lcores sleep. Room that nobody hears of is a stand-still. */
+ * sends until the lane is full, and continues when it is notified of room. Nothing polls meanwhile,
+ * and the lcores sleep. A missed notification shows as a stall. */
 #define FLOWS (PAIRED * PAIRED * 2)
 
 struct flow {
@@ -537,7 +536,7 @@ static void flow_out(struct plx_task *task, void *arg)
 			continue;
 		if (plx_lcore_on_room(flow->to, task))
 			atomic_fetch_add_explicit(&flows_wrong, 1, memory_order_relaxed);
-		if (flow->sent % 3 == 0) { /* as one that thinks better of it, twice */
+		if (flow->sent % 3 == 0) { /* add and cancel the request, twice */
 			plx_task_cancel(task);
 			plx_lcore_on_room(flow->to, task);
 		}

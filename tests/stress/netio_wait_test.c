@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A thread that takes from the queue of a listening socket sleeps whenever it is empty, and wakes
- * for each message: the next ones are pushed only when it has taken all. queue.c has a delay at
- * each step. */
+/* A thread that takes from a listening socket's queue sleeps whenever the queue is empty, and must
+ * wake for each message: more are pushed only after it has taken all. queue.c has a delay at each
+ * step. */
 #include "plx_test.h"
 
 #include "delays.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define SLOTS    2
-#define STILL_NS (20 * PLX_NS_PER_S) /* without progress, and the test has failed */
+#define STILL_NS (20 * PLX_NS_PER_S) /* without progress before the test fails */
 
 static struct queue *queue;
 static uint64_t rounds;
@@ -51,7 +51,7 @@ static void *poll_for_all(void *arg)
 	return NULL;
 }
 
-/* Some wake for each message, some for several. */
+/* Some pushes wake it for each message, some for several. */
 static void push_all(void)
 {
 	for (uint64_t pushed = 0; pushed < rounds;) {
@@ -71,7 +71,7 @@ static void push_all(void)
 					 (unsigned long long)taken, (unsigned long long)rounds);
 		}
 		for (uint32_t i = roll() % 512; i > 0;
-		     i--) /* it may sleep by now, or be about to */
+		     i--) /* it may be asleep by now, or about to sleep */
 			plx_pause();
 	}
 }

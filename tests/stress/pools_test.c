@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pools under more threads than there are CPUs, lcores and others, which yield inside their gets
- * and puts. No object has two holders at once, none is lost, what its last holder wrote is seen
- * whole, and every figure is right in the end. */
+/* Pools under more threads than CPUs, lcores and others, which yield inside gets and puts. No
+ * object may have two holders or be lost, the last holder's writes must be visible, and all figures
+ * must be right at the end. */
 #include "plx_test.h"
 
 #include "mem_priv.h"
@@ -14,7 +14,7 @@
 static void yield_at_times(void);
 static void ring_step(const char *where);
 #define RING_STEP(where) ring_step(#where)
-#include "multi.c" /* copies of their own, with the steps */
+#include "multi.c" /* private copies, with the steps */
 #define POOL_STEP() yield_at_times()
 #include "pool_shared.c"
 #include "pool_spare.c"
@@ -31,14 +31,14 @@ static void ring_step(const char *where);
 #endif
 
 #define THREADS     9
-#define LCORES      5 /* of them */
+#define LCORES      5 /* of the threads */
 #define BULK_MAX    6
 #define BOXES       4
 #define OBJECTS_MAX 64
 #define OWNER       40
 
 struct object {
-	void *link; /* the pool's, while it is free */
+	void *link; /* the pool's while the object is free */
 	_Atomic uint32_t holder;
 	uint64_t number, inverse;
 };
@@ -46,19 +46,19 @@ struct object {
 struct mix {
 	const char *name;
 	uint32_t object_count, cache_count;
-	bool owned; /* the first thread gets, all put */
+	bool owned; /* only the first thread gets; all put */
 };
 
 struct user {
 	PLX_ALIGNED_LINE pthread_t thread;
 	const struct mix *mix;
-	uint32_t id; /* from 1 on */
+	uint32_t id; /* starts at 1 */
 	uint64_t missed, got, wrong;
 };
 
 static struct plx_pool *pool;
 static uint32_t turns;
-/* Where objects change hands: gets and puts of one are by different threads. */
+/* Where objects change hands: different threads get and put an object. */
 static _Atomic(struct object *) boxes[BOXES];
 
 static __thread uint64_t dice_state;
@@ -75,7 +75,7 @@ static void yield_at_times(void)
 		sched_yield();
 }
 
-/* Called in the middle of this thread's next pop or push of a ring. */
+/* Called during this thread's next ring pop or push. */
 static __thread void (*in_the_middle)(void);
 
 static void ring_step(const char *where)
@@ -90,7 +90,7 @@ static void ring_step(const char *where)
 	}
 }
 
-/* It has no holder, and what the last one wrote is whole. Relaxed: the pool orders it. */
+/* It has no holder, and the last holder's writes are complete. Relaxed: the pool orders it. */
 static void hold(struct user *me, struct object *object)
 {
 	if (atomic_exchange_explicit(&object->holder, me->id, memory_order_relaxed) != 0)
@@ -110,10 +110,10 @@ static void let_go(struct user *me, struct object *object)
 		me->wrong++;
 }
 
-/* Leave one for others, and take what was left. Returns that, or NULL. */
+/* Leave an object for others, and take one. Returns it, or NULL. */
 static struct object *swap(struct user *me, struct object *object)
 {
-	/* X1 -> X2, both: what the one that left it wrote is seen by the one that takes it. */
+	/* X1 -> X2, both: the thread that takes it sees the writes of the one that left it. */
 	struct object *other = atomic_exchange_explicit(&boxes[dice(BOXES)], object,
 							memory_order_acq_rel);
 
@@ -154,7 +154,7 @@ static void put_some(struct user *me, void **objects, uint32_t count)
 	}
 }
 
-/* Figures may be a moment old, but never impossible. */
+/* Figures may lag, but never be impossible. */
 static void look(struct user *me)
 {
 	struct plx_pool_stats stats;
@@ -269,7 +269,7 @@ PLX_TEST(no_object_has_two_holders_or_is_lost)
 
 #define HELD_MAX 3
 
-/* As many objects as all threads hold at once, and as lie in the caches: every get finds one. */
+/* As many objects as all threads hold and the caches contain: every get succeeds. */
 static void *take_and_give(void *arg)
 {
 	struct user *me = arg;
@@ -308,8 +308,8 @@ static void run_takers(void)
 		assert_int_equal(pthread_join(takers[i].thread, NULL), 0);
 }
 
-/* This thread stands in the middle of a pop all the time: the ring takes nothing back, and what the
- * others put and get goes by beside it. */
+/* This thread stays in the middle of a pop: the ring takes nothing back, and other threads' puts
+ * and gets bypass it. */
 PLX_TEST(none_is_missed_beside_a_pop_that_stands_still)
 {
 	static const uint32_t cache_counts[] = {PLX_NONE, 1, 4};

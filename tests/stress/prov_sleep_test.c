@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ends of a connection, each in a thread that goes to sleep on its completion queue after some
- * looks, so that messages come while the other end is about to sleep, asleep, or waking; and, over
- * plx_tcp, while its socket is hot, has left the epoll set, or has cooled. Half of the messages
- * leave with the next poll, or on the way to sleep. A message that nobody is woken for ends the
- * test. */
+/* Two ends of a connection, each in a thread that sleeps on its completion queue after some empty
+ * polls. So messages arrive while the other end is about to sleep, asleep, or waking. Over plx_tcp
+ * they also arrive while its socket is hot, has left the epoll set, or has cooled. Half of the
+ * messages are sent by the next poll, or on the way to sleep. A missed wake-up ends the test. */
 #include "prov/pair.h"
 
 #include <poll.h>
@@ -13,9 +12,9 @@
 
 #define LOST_MS 5000
 #define BYTES   64
-#define AWAKE   500000000 /* looks, which take longer than that */
+#define AWAKE   500000000 /* polls that take longer than any sleep */
 
-/* What plx_shm and plx_tcp have for Pollux' own links; their headers do not go together. */
+/* From plx_shm and plx_tcp, for Pollux's links; their headers conflict. */
 void *send_claim(struct fid_ep *fid, size_t length);
 void send_commit(struct fid_ep *fid, size_t length);
 void *tcp_send_claim(struct fid_ep *fid, size_t length);
@@ -29,7 +28,7 @@ struct way {
 	const struct prov *prov;
 	void *(*claim)(struct fid_ep *fid, size_t length);
 	void (*commit)(struct fid_ep *fid, size_t length);
-	uint64_t soak; /* times as many round trips have more than 10^6 sleeps */
+	uint64_t soak; /* this many times as many round trips have more than 10^6 sleeps */
 	struct run runs[5];
 };
 
@@ -55,7 +54,7 @@ struct end {
 	struct side *side;
 	uint64_t trips, random, sleeps;
 	uint64_t looks_max;
-	bool descriptor; /* sleeps by fi_trywait and poll(2), else by fi_cq_sread */
+	bool descriptor; /* sleep by fi_trywait and poll(2), otherwise by fi_cq_sread */
 	bool begins;
 	const char *failed;
 };
@@ -70,7 +69,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Nothing woke it. Unless the host itself was away for longer: then nobody could. */
+/* Nothing woke it. Not a failure if the host itself paused for longer. */
 static ssize_t not_woken(uint64_t begin_ns)
 {
 	return plx_now_ns() - begin_ns < (LOST_MS + 500) * PLX_NS_PER_MS ? -FI_ETIMEDOUT
@@ -145,7 +144,7 @@ static ssize_t send_in_place(struct end *end, const uint8_t *bytes)
 	return 0;
 }
 
-/* Looks for so long now and then that the other end falls asleep after the longest of its own. */
+/* Poll long enough, now and then, for the other end to fall asleep after its longest polling. */
 static void linger(struct end *end)
 {
 	uint64_t looks = 0;
@@ -168,7 +167,7 @@ static bool send_one(struct end *end, uint8_t *bytes)
 	return rc == 0;
 }
 
-/* To a CPU of its own, where there are two: on one of them neither sees the other half way. */
+/* Move to separate CPUs, if there are two: on one CPU neither sees the other midway. */
 static void go_apart(bool second)
 {
 	int pass = second && CPU_COUNT(&allowed) > 1, cpu = 0;
@@ -201,7 +200,7 @@ static void *run_end(void *arg)
 		if (!end->begins && !send_one(end, out))
 			break;
 	}
-	fi_cq_read(end->side->rx_cq, NULL, 0); /* the last one may have looked too early */
+	fi_cq_read(end->side->rx_cq, NULL, 0); /* the last poll may have been too early */
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that are taken off their CPU in the middle of a push or a pop. A thread is stopped at a
- * step, on a semaphore, while the others do what they can. */
+/* Threads preempted in the middle of a push or a pop. A thread is stopped at a step, on a
+ * semaphore, while the others continue. */
 #include "plx_test.h"
 
 #include <pthread.h>
@@ -11,14 +11,14 @@
 
 static void step(const char *where);
 #define RING_STEP(where) step(#where)
-#include "multi.c" /* a copy of its own, with the steps above */
+#include "multi.c" /* a private copy, with the steps above */
 
 #define CAPACITY 8
 
 /* A thread that makes one push or pop. */
 struct mover {
 	pthread_t thread;
-	const char *where; /* it stops there, once */
+	const char *where; /* it stops there once */
 	sem_t stopped, go_on;
 	uint32_t (*move)(struct mover *me);
 	uint32_t count;
@@ -29,7 +29,7 @@ struct mover {
 };
 
 static struct plx_ring *ring;
-static uint64_t next_in, next_out; /* the elements are counted through */
+static uint64_t next_in, next_out; /* numbers of elements */
 static struct mover first, second, third;
 static __thread struct mover *self;
 static __thread uint32_t yield_every; /* steps; 0: never */
@@ -55,7 +55,7 @@ static void *run(void *arg)
 	self = me;
 	me->done = me->move(me);
 	if (self)
-		sem_post(&me->stopped); /* it never came there: what is expected then fails */
+		sem_post(&me->stopped); /* it never got there; an assertion then fails */
 	return NULL;
 }
 
@@ -71,7 +71,7 @@ static uint32_t move_out(struct mover *me)
 			: plx_ring_pop_burst(ring, me->elements, me->count);
 }
 
-/* Begin a move in a thread of its own, and come back when that has stopped. */
+/* Start a move in a new thread, and return when that has stopped. */
 static void begin(struct mover *mover, const char *where)
 {
 	mover->where = where;
@@ -99,7 +99,7 @@ static void finish(struct mover *mover, uint32_t done)
 	assert_int_equal(mover->done, done);
 }
 
-/* After a test that failed half-way. */
+/* Cleans up after a failed test. */
 static int let_all_go(void **state)
 {
 	let_go(&first);
@@ -128,7 +128,7 @@ static void expect_out(struct mover *mover, uint64_t from)
 		assert_int_equal(mover->elements[i], from + i);
 }
 
-/* Push until the ring takes no more: exactly `count`. */
+/* Push until the ring is full: exactly `count`. */
 static void push_all(uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++, next_in++)
@@ -172,8 +172,8 @@ static void stop_producer(enum plx_ring_kind kind, const char *where)
 	open_ring(kind, CAPACITY);
 	push_all(3);
 	begin_push(&first, 2, where);
-	push_until_full(3); /* other producers go on */
-	pop_until_empty(3); /* what is in front comes out, nothing past it */
+	push_until_full(3); /* other producers continue */
+	pop_until_empty(3); /* elements before it come out, none past it */
 	push_until_full(3);
 	assert_false(plx_ring_pop(ring, &(uint64_t){0}));
 	assert_int_equal(plx_ring_depth(ring), CAPACITY);
@@ -200,8 +200,8 @@ static void stop_consumer(const char *where)
 	pop_all(2);
 	begin_pop(&first, 2, where);
 	next_out += 2;
-	pop_until_empty(4); /* other consumers go on */
-	push_until_full(2); /* in front of it there is room, and none past it */
+	pop_until_empty(4); /* other consumers continue */
+	push_until_full(2); /* there is room before it, and none past it */
 	pop_until_empty(2);
 	push_until_full(0);
 	finish(&first, 2);
@@ -249,7 +249,7 @@ STOPS(several_that_are_stopped_may_go_on_in_any_order)
 	next_out += 4;
 	finish(&second, 2);
 	expect_out(&second, 5);
-	push_until_full(3); /* of those in front of the first */
+	push_until_full(3); /* those before the first */
 	finish(&first, 2);
 	expect_out(&first, 3);
 	push_until_full(4);
@@ -257,7 +257,7 @@ STOPS(several_that_are_stopped_may_go_on_in_any_order)
 	plx_ring_destroy(ring);
 }
 
-/* What one consumer found the next one takes without looking: in one bulk. */
+/* A consumer pops what another one found without checking again: in one bulk. */
 STOPS(what_a_stopped_consumer_found_others_take)
 {
 	uint64_t out[CAPACITY];
@@ -274,7 +274,7 @@ STOPS(what_a_stopped_consumer_found_others_take)
 }
 
 /* A thread that has read the claim and is overtaken by whole laps finds marks of another lap, and
- * must not take them for an answer. */
+ * must not accept them. */
 static void overtake_producer(enum plx_ring_kind kind, uint32_t capacity, uint32_t count)
 {
 	for (uint32_t passed = 1; passed <= 3 * capacity; passed++) {
@@ -323,7 +323,7 @@ STOPS(one_that_was_overtaken_looks_again)
 	}
 }
 
-/* The depth that a consumer notes: producers must not have filled what it counts as its own. */
+/* The depth that a consumer records must not include elements pushed after its claim. */
 STOPS(the_high_water_never_passes_the_capacity)
 {
 	struct plx_ring_stats stats;
@@ -349,7 +349,7 @@ STOPS(the_high_water_never_passes_the_capacity)
 #define THREADS_MAX 64
 
 static uint32_t rounds;
-static pthread_t holders[TOKENS]; /* plain: a token is one thread's alone */
+static pthread_t holders[TOKENS]; /* plain: one thread owns a token */
 static _Atomic uint64_t wrong;
 
 static void *take_and_give_back(void *arg)
@@ -397,6 +397,6 @@ PLX_TEST(more_threads_than_cpus_recover)
 int main(int argc, char **argv)
 {
 	rounds = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 30000;
-	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost token would be waited for */
+	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost token would block forever */
 	return plx_test_run("tests", NULL, NULL);
 }

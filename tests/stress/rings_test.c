@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rings under more threads than there are CPUs, which yield between and inside their pushes and
- * pops: every element comes out once, whole, in its producer's order, and bulks in one piece. */
+/* Rings under more threads than CPUs, which yield between and inside pushes and pops. Every element
+ * must come out once, intact, in its producer's order, and bulks in one piece. */
 #include "plx_test.h"
 
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 static void yield_at_times(void);
 #define RING_STEP(where) yield_at_times()
-#include "multi.c" /* a copy of its own, with the steps above */
+#include "multi.c" /* a private copy, with the steps above */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -23,11 +23,11 @@ static void yield_at_times(void);
 #define SANITIZED 0
 #endif
 
-#define SIDE_MAX  4 /* producers, and consumers */
-#define MOVE_MAX  8 /* elements of a push or pop */
+#define SIDE_MAX  4 /* producers, or consumers */
+#define MOVE_MAX  8 /* elements per push or pop */
 #define WORDS_MAX 4
 
-/* Word 0 of an element: producer, how many of its bulk follow, its number. */
+/* Word 0 of an element: producer, remaining elements of its bulk, number. */
 #define PRODUCER(word) ((word) >> 56)
 #define LEFT(word)     ((uint32_t)((word) >> 48) & 0xff)
 #define NUMBER(word)   ((word) & UINT64_C(0xffffffffffff))
@@ -41,18 +41,18 @@ struct mix {
 struct side {
 	PLX_ALIGNED_LINE pthread_t thread;
 	uint32_t id;
-	uint64_t refused;        /* producers: pushes that did not get all in */
+	uint64_t refused;        /* producers: pushes that were incomplete */
 	uint64_t wrong;          /* consumers */
-	uint64_t next[SIDE_MAX]; /* consumers: the least number that may come from each producer */
-	uint64_t last;           /* consumers: word 0 of the element before, or 0 */
+	uint64_t next[SIDE_MAX]; /* consumers: the lowest number expected from each producer */
+	uint64_t last;           /* consumers: word 0 of the previous element, or 0 */
 };
 
 static const struct mix *mix;
 static struct plx_ring *ring;
 static uint32_t words;
-static uint64_t items; /* of each mix, about */
+static uint64_t items; /* per mix, approximately */
 static uint64_t items_each;
-static uint8_t *seen; /* of each producer's numbers */
+static uint8_t *seen; /* per producer, by number */
 static _Atomic uint64_t popped;
 
 static __thread uint64_t dice_state;
@@ -76,7 +76,7 @@ static void build(uint64_t *to, uint32_t producer, uint64_t number, uint32_t lef
 		to[i] = to[0] * UINT64_C(0x9e3779b97f4a7c15) + i;
 }
 
-/* Whether it is what must follow the one before, which was of a bulk. */
+/* Whether it must follow the previous element, which was part of a bulk. */
 static bool goes_on(uint64_t last, uint64_t word)
 {
 	return PRODUCER(word) == PRODUCER(last) && NUMBER(word) == NUMBER(last) + 1 &&
@@ -101,7 +101,7 @@ static void check(struct side *me, const uint64_t *element)
 	me->last = word;
 }
 
-/* One push of up to `count`: returns how many went in. */
+/* One push of up to `count`: returns how many were pushed. */
 static uint32_t push_some(struct side *me, uint64_t number, uint32_t count)
 {
 	uint64_t elements[MOVE_MAX * WORDS_MAX];
@@ -197,13 +197,13 @@ static void *consume(void *arg)
 	struct side *me = arg;
 
 	dice_state = 100 + me->id;
-	/* Relaxed: a count alone; what was popped is looked at after the threads were joined. */
+	/* Relaxed: only a count; elements are checked after joining the threads. */
 	while (atomic_load_explicit(&popped, memory_order_relaxed) < items_each * mix->producers) {
 		uint32_t count = 1 + dice(MOVE_MAX);
 		uint32_t done = mix->in_place ? read_some(me, count) : pop_some(me, count);
 
 		if (mix->consumers > 1)
-			me->last = 0; /* what follows may be another one's */
+			me->last = 0; /* the next element may be of another push */
 		atomic_fetch_add_explicit(&popped, done, memory_order_relaxed);
 		if (done == 0 || dice(8) == 0)
 			sched_yield();
@@ -219,7 +219,7 @@ static void start(struct side *sides, uint32_t count, void *(*run)(void *))
 	}
 }
 
-/* Returns what they counted as refused and as wrong. */
+/* Returns the sum of refused and wrong counts. */
 static uint64_t join(struct side *sides, uint32_t count)
 {
 	uint64_t sum = 0;
@@ -309,6 +309,6 @@ PLX_TEST(all_elements_go_from_four_threads_to_four)
 int main(int argc, char **argv)
 {
 	items = argc > 1 ? strtoull(argv[1], NULL, 10) : SANITIZED ? 10000 : 60000;
-	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost element would be waited for */
+	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost element would block forever */
 	return plx_test_run("tests", NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keys that several lcores are asked for at once, as when clients lose their links and come again
- * to other ones: each runs once, and whoever asks later gets what that one has answered. */
+/* The same keys requested on several lcores at once, as when clients lose their links and reconnect
+ * to other lcores: each key runs once, and later requests get the first answer. */
 #include "plx_test.h"
 
 #include "keys.h"
@@ -12,13 +12,13 @@
 #define THREADS 4
 #define CLIENTS 3
 #define KEYS    4000
-#define ROUNDS  6 /* each thread asks so often for each key */
+#define ROUNDS  6 /* requests per thread and key */
 
 static struct rpc_keys *keys;
-static _Atomic unsigned runs[CLIENTS][KEYS]; /* that were not to be tried again */
+static _Atomic unsigned runs[CLIENTS][KEYS]; /* that must not be repeated */
 static _Atomic unsigned wrong, again;
 
-/* Short ones, and ones that have memory of their own. */
+/* Short replies, and ones with separate memory. */
 static uint32_t reply_of(struct rpc_key key, uint8_t *out)
 {
 	uint32_t length = (uint32_t)(key.number % 3 == 0 ? KEY_REPLY_BYTES + 1 + key.number % 64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two threads at the ends of a small ring of records. Both go to sleep whenever there is nothing
- * for them to do: a record or room that nobody is woken for is a wake-up lost for ever. */
+/* Two threads at the ends of a small ring of records. Both sleep whenever they have nothing to do:
+ * a missed wake-up for a record or for room stops the test forever. */
 #include "plx_test.h"
 
 #include <poll.h>
@@ -11,8 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Between seeing that the other end wants to be called and taking the wish away: the other end may
- * change it there. */
+/* Between reading the other end's request to be called and clearing it: the other end may change it
+ * there. */
 static __thread uint64_t exchanges;
 
 static inline uint32_t exchange_late(_Atomic uint32_t *word, uint32_t value, memory_order order)
@@ -26,10 +26,10 @@ static inline uint32_t exchange_late(_Atomic uint32_t *word, uint32_t value, mem
 #define atomic_exchange_explicit(word, value, order) exchange_late(word, value, order)
 #include "ring.h" /* with that step */
 
-#define RING_BYTES 4096 /* a quarter is the greatest record */
+#define RING_BYTES 4096 /* the largest record is a quarter of it */
 #define LOST_MS    3000
 
-/* The sender waits now and then, so that a slower receiver, too, has nothing left to do. */
+/* The sender pauses now and then, so that even a slow receiver runs out of work. */
 #define DAWDLE_EVERY 500 /* records */
 #define DAWDLE_US    200
 
@@ -45,9 +45,9 @@ struct both {
 	struct ring_writer writer;
 	struct ring_reader reader;
 	struct end sender, receiver;
-	_Atomic bool bell;  /* of the receiver; relaxed: what it looks at then is the ring */
-	uint32_t looks_max; /* before an end goes to sleep: up to so many, at random */
-	bool in_turn;       /* the sender waits for each record to be read: a lost call stops all */
+	_Atomic bool bell;  /* of the receiver; relaxed: it then reads the ring */
+	uint32_t looks_max; /* before an end sleeps: random, up to this */
+	bool in_turn;       /* the sender waits for each read: a lost call stops all */
 	uint32_t records;
 };
 
@@ -71,7 +71,7 @@ static void ring_doorbell(struct end *end)
 	assert_int_equal(write(end->doorbell, &one, sizeof(one)), sizeof(one));
 }
 
-/* Return: whether somebody rang. */
+/* Return: whether the bell rang. */
 static bool sleep_on(struct end *end)
 {
 	struct pollfd pollfd = {.fd = end->doorbell, .events = POLLIN};
@@ -91,7 +91,7 @@ static uint32_t length_of(uint64_t *random)
 			  : (uint32_t)(value >> 8) % (RING_BYTES / 4 - 16);
 }
 
-/* As the receiver wanted to be called when the wish was taken away. */
+/* Call the way the receiver wanted when the request was cleared. */
 static void call(struct both *both, uint32_t how)
 {
 	if (how & CALL_BELL)
@@ -100,7 +100,7 @@ static void call(struct both *both, uint32_t how)
 		ring_doorbell(&both->receiver);
 }
 
-/* Wait, as a sender, until `try` gives something. */
+/* Wait, as the sender, until `try` succeeds. */
 static uint8_t *wait_for_room(struct both *both, uint8_t *(*try)(struct both *, uint32_t),
 			      uint32_t bytes)
 {
@@ -113,7 +113,7 @@ static uint8_t *wait_for_room(struct both *both, uint8_t *(*try)(struct both *, 
 			if (at)
 				return at;
 		}
-		call(both, ring_call(&both->writer)); /* it may have looked too early */
+		call(both, ring_call(&both->writer)); /* it may have checked too early */
 		/* E3, E4 */
 		atomic_store_explicit(space_call, CALL_WAKE, memory_order_seq_cst);
 		at = try(both, bytes);
@@ -177,7 +177,7 @@ static bool ask_for(struct both *both, uint32_t how)
 	return ring_look(&both->reader);
 }
 
-/* Wait for the bell a little: whoever goes to sleep after that changes what was asked for. */
+/* Wait for the bell briefly: sleeping after that changes the request. */
 static bool wait_for_bell(struct both *both)
 {
 	atomic_store_explicit(&both->bell, false, memory_order_relaxed);
@@ -286,8 +286,8 @@ PLX_TEST(nothing_is_lost_or_torn_by_ends_that_spin_a_little)
 	run(records_max, false, 20);
 }
 
-/* Looks that take about as long as a turn of the other end: so that one goes to sleep while the
- * other publishes. */
+/* About as many checks as take one turn of the other end, so that one end sleeps while the other
+ * publishes. */
 PLX_TEST(no_call_is_lost_where_nothing_follows)
 {
 	run(records_max / 8, true, 0);

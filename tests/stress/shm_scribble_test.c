@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connection to a peer that means no good, beside one to a peer that does, on one completion
- * queue. Whatever the first one does, the second loses nothing and waits for nothing, and of the
- * first one every operation that was posted comes back. */
+/* A connection to a malicious peer next to one to a good peer, on one completion queue. Whatever
+ * the first does, the second loses nothing and never stalls, and every operation posted to the
+ * first completes. */
 #include "shm_scribbler.h"
 
 #include "count.h"
@@ -14,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LINES      8 /* connections to the scribbler that have not ended yet */
+#define LINES      8 /* connections to the scribbler that are still open */
 #define POSTED     16
 #define BAD_BYTES  3000
 #define GOOD_BYTES 65536
 #define GROWTH_KIB (32 << 10)
 #define LARGE      (200 << 10)
-#define ENDLESS    (SIZE_MAX >> 30) /* 16 GiB: seconds, to copy it */
+#define ENDLESS    (SIZE_MAX >> 30) /* 16 GiB: takes seconds to copy */
 
 struct line;
 struct operation {
@@ -31,7 +31,7 @@ struct operation {
 /* A connection to the scribbler. */
 struct line {
 	struct fid_ep *ep;     /* NULL: none */
-	bool is_open;          /* FI_CONNECTED was told */
+	bool is_open;          /* FI_CONNECTED was reported */
 	uint64_t posted, back; /* operations */
 	uint64_t turns;
 	struct operation receives[POSTED], send;
@@ -45,24 +45,24 @@ static struct {
 	uint64_t accepted, ended, messages, failures;
 	struct scribble_report *report;
 	pid_t scribbler, friend;
-	int descriptors, mappings; /* without connections to the scribbler */
+	int descriptors, mappings; /* counts without connections to the scribbler */
 	long memory_kib;
-	uint8_t *large; /* the largest message that the scribbler is sent */
+	uint8_t *large; /* the largest message sent to the scribbler */
 	size_t large_bytes;
 } test;
 
-/* The good connection: messages go to and fro, one at a time. */
+/* The good connection: messages go back and forth, one at a time. */
 static struct {
 	struct fid_ep *ep;
-	bool waits, is_sent; /* for the answer; the message left */
+	bool waits, is_sent; /* for the answer; the message was sent */
 	uint64_t trips, sent_ns, longest_ns, random;
 	size_t bytes;
 	uint8_t out[GOOD_BYTES], in[GOOD_BYTES];
 } good;
 
-/* The friend --------------------------------------------------------------------------------- */
+/* The good peer ------------------------------------------------------------------------------ */
 
-/* Send everything back. It sleeps meanwhile. */
+/* Send everything back, sleeping in between. */
 static void answer(struct side *side)
 {
 	static uint8_t bytes[GOOD_BYTES];
@@ -194,14 +194,15 @@ static void read_queue(void)
 		assert_true(got > 0 || got == -FI_EAGAIN);
 }
 
-/* Now and then something is sent: small, large, and with an answer that is waited for. */
+/* Send something now and then: small, large, or awaiting an answer. */
 static void send_bad(struct line *line)
 {
 	uint8_t *bytes = test.large;
 	struct iovec iov = {bytes, 100};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &line->send};
 
-	shm_params.copy_max = next_random() % 2 ? 0 : UINT64_MAX; /* to be read, or in parts */
+	shm_params.copy_max = next_random() % 2 ? 0
+						: UINT64_MAX; /* read by the peer, or in parts */
 	fi_inject(line->ep, bytes, next_random() % 4000, 0);
 	if (line->turns % 64 == 0)
 		line->posted += fi_send(line->ep, bytes, test.large_bytes, NULL, 0, &line->send) ==
@@ -211,7 +212,7 @@ static void send_bad(struct line *line)
 				0;
 }
 
-/* All that is there by now. */
+/* Read everything that has arrived. */
 static void drain(void)
 {
 	const struct prov_cq *cq = (struct prov_cq *)test.cq;
@@ -230,7 +231,7 @@ static void close_line(struct line *line)
 	test.ended++;
 }
 
-/* By the time that it is told of, all is in the queue. */
+/* When it is reported, everything is in the queue. */
 static void line_ended(struct line *line)
 {
 	drain();
@@ -260,8 +261,8 @@ static struct line *free_line(void)
 
 static void turn(void);
 
-/* It connects faster than a slow host reads what it leaves behind: it waits, as long as the last
- * ones may take to end. */
+/* It connects faster than a slow host handles what it leaves, so wait as long as the last ones take
+ * to end. */
 static struct line *wait_for_line(void)
 {
 	uint64_t end_ns = plx_now_ns() + PLX_NS_PER_S;
@@ -318,7 +319,7 @@ static void read_events(void)
 	else if (event == FI_SHUTDOWN && line)
 		line_ended(line);
 	else
-		assert_int_equal(event, FI_CONNECTED); /* of the good one, which does not end */
+		assert_int_equal(event, FI_CONNECTED); /* of the good one, which stays connected */
 }
 
 static void sleep_a_little(void)
@@ -380,7 +381,7 @@ static void meet_friend(const char *port)
 	send_good();
 }
 
-/* Of zeros, which take no memory. */
+/* Zero pages, which take no memory. */
 static void make_large(size_t bytes)
 {
 	test.large_bytes = bytes;
@@ -407,12 +408,12 @@ static int setup(void **state)
 
 static void stop(pid_t pid)
 {
-	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* it did not fall over itself */
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* it did not crash itself */
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* Also what was on its way to become a connection. */
+/* Including connections still being made. */
 static bool all_ended(void)
 {
 	if (count_descriptors() > test.descriptors)

@@ -19,13 +19,13 @@ static uint64_t next_random(struct scribbler *scribbler)
 	return *state;
 }
 
-/* 0 to below - 1. */
+/* Uniform in [0, limit). */
 static uint64_t below(struct scribbler *scribbler, uint64_t limit)
 {
 	return next_random(scribbler) % limit;
 }
 
-/* Numbers that are near the edge of something, or anything. */
+/* Numbers near some edge, or arbitrary ones. */
 static uint64_t wild(struct scribbler *scribbler)
 {
 	static const uint64_t edges[] = {0,
@@ -63,7 +63,7 @@ static const struct segment *ring_of_peer(const struct scribbler *scribbler)
 	return &scribbler->writer.segment;
 }
 
-/* Room that there is; or, seldom, that is taken. */
+/* Claim free room or, rarely, room in use. */
 static uint8_t *claim(struct scribbler *scribbler, uint32_t bytes)
 {
 	struct ring_writer *writer = &scribbler->writer;
@@ -77,7 +77,7 @@ static uint8_t *claim(struct scribbler *scribbler, uint32_t bytes)
 	return ring_claim(writer, bytes);
 }
 
-/* One that may be; the payload is what lies there. Return: whether there was room. */
+/* A valid record with whatever payload lies there. Return: whether there was room. */
 static bool publish(struct scribbler *scribbler, enum record_kind kind, uint8_t flags,
 		    const void *payload, uint32_t length)
 {
@@ -100,7 +100,7 @@ static void good_record(struct scribbler *scribbler)
 		(uint32_t)(below(scribbler, 8) ? below(scribbler, 200) : below(scribbler, most)));
 }
 
-/* Its word says what it likes. */
+/* A record with an arbitrary word. */
 static void bad_record(struct scribbler *scribbler)
 {
 	uint8_t flags = (uint8_t)(below(scribbler, 2) ? below(scribbler, 4) : wild(scribbler));
@@ -117,7 +117,7 @@ static uint32_t left_in_ring(const struct scribbler *scribbler)
 	return ring_bytes - ((uint32_t)scribbler->writer.tail & (ring_bytes - 1));
 }
 
-/* Where the ring ends and begins. */
+/* Records at the ring's end and start. */
 static void edge_records(struct scribbler *scribbler)
 {
 	const struct segment *segment = ring_of_peer(scribbler);
@@ -147,7 +147,7 @@ static void part_record(struct scribbler *scribbler)
 	publish(scribbler, RECORD_NEXT, 0, NULL, (uint32_t)below(scribbler, 2000));
 }
 
-/* Pieces of its memory, of none, and of more than there is. */
+/* Pieces in its memory, outside of it, and too long. */
 static void read_record(struct scribbler *scribbler)
 {
 	static uint8_t mine[65536];
@@ -247,7 +247,7 @@ static void list_mappings(const struct scribbler *scribbler, struct mapping out[
 	out[3] = (struct mapping){ep->peer_bell, BELL_BYTES};
 }
 
-/* Where that is not allowed (it needs a capability), holes are made through the mappings alone. */
+/* If that is not allowed (it needs a capability), holes are made through the mappings only. */
 static void open_memory(struct scribbler *scribbler)
 {
 	struct mapping mappings[4];
@@ -295,7 +295,7 @@ static void sizes(struct scribbler *scribbler)
 
 /* Socket ------------------------------------------------------------------------------------- */
 
-/* Bytes, at times none, and at times with a descriptor. */
+/* Bytes, sometimes none, and sometimes with a descriptor. */
 static bool send_bytes(struct scribbler *scribbler, size_t length, bool with_fd)
 {
 	static uint8_t bytes[2000];
@@ -349,7 +349,7 @@ void scribble_at_random(struct scribbler *scribbler)
 	}
 }
 
-/* All of the ring; what the peer looks at, which is behind the first record, comes last. */
+/* Fill the ring; the word that the peer reads next, after the first record, comes last. */
 static void fill_ring(struct scribbler *scribbler, uint64_t word)
 {
 	const struct segment *segment = ring_of_peer(scribbler);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nothing that comes on a link is slept through, whatever carries it. */
+/* A sleeping lcore misses nothing that arrives on a link, over any provider. */
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
 #include "sleepers.h"
@@ -23,9 +23,8 @@ static void link_open(struct plx_link *link, void *user)
 		send_on(link);
 }
 
-/* Now and then the peer is left alone long enough to begin its way to sleep, or to be through with
- * it: over shared memory, and with a CPU each, two would else answer within SPIN_MAX_NS for ever.
- */
+/* Pause now and then, long enough for the peer to start or finish going to sleep. Over shared
+ * memory, with a CPU each, two ends would otherwise always answer within SPIN_MAX_NS. */
 static void dawdle(void)
 {
 	uint32_t random = roll();

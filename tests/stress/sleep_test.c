@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nothing that comes from other lcores, from other threads, and of signals is slept through. */
+/* A sleeping lcore misses nothing from other lcores, other threads or signals. */
 #include "sleepers.h"
 
 /* Between lcores ---------------------------------------------------------------------------------
@@ -7,7 +7,7 @@
 
 static struct plx_timer timers[LCORES];
 
-/* The one message. It is here; send it on: at once, by way of a timer, or to the lcore itself. */
+/* Pass on the single message: at once, by a timer, or to the lcore itself. */
 static void throw(void *arg);
 
 static void throw_later(struct plx_timer *timer, void *arg)
@@ -60,7 +60,7 @@ static void on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
 	answer(NULL);
 }
 
-/* Until it is there, or the watch has given up. */
+/* Until it arrives, or the watch has given up. */
 static void wait_for_answer(void)
 {
 	struct timespec limit;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lcores that sleep at every opportunity, with no cap, and one message at a time that goes round
- * among them: nothing else is there that could wake who missed it, so that one lost wake-up stops
- * everything. The files of lib/lcore that have part in it are built with a delay at each step, at
- * random. */
+/* Lcores that sleep at every opportunity, without a cap, and pass one message around. Nothing else
+ * could wake an lcore, so a single lost wake-up stops everything. The files of lib/lcore involved
+ * are built with a random delay at each step. */
 #ifndef SLEEPERS_H
 #define SLEEPERS_H
 
@@ -16,16 +15,16 @@
 
 #define LCORES      3
 #define SPIN_MAX_NS 3000
-#define STILL_MAX_S 20 /* without progress, and the test has failed */
+#define STILL_MAX_S 20 /* without progress before the test fails */
 
-static uint64_t rounds; /* of each test */
+static uint64_t rounds; /* per test */
 
-/* Relaxed throughout: numbers to look at. */
+/* Relaxed throughout: for display only. */
 static _Atomic uint64_t progress;
 static _Atomic bool stands_still;
 
-/* A watch, that wakes nobody ---------------------------------------------------------------------
- */
+/* A watch that wakes no lcore
+ * -------------------------------------------------------------------- */
 
 static sem_t watch_ends;
 
@@ -59,7 +58,7 @@ static void went_on(void)
 	atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
 }
 
-/* Policies that hardly ever poll, of all kinds. */
+/* All kinds of policies that hardly ever poll. */
 static void set_policies(void)
 {
 	PLX_LCORE_FOREACH (id) {
@@ -98,7 +97,7 @@ static int run_loop(void *arg)
 	return plx_loop_run();
 }
 
-/* Run all lcores until somebody stops them. fn: in a thread that is no lcore; or NULL. */
+/* Run all lcores until stopped. fn: in a thread that is not an lcore; or NULL. */
 static void run_all(void *(*fn)(void *))
 {
 	pthread_t watcher, thread;
@@ -120,7 +119,7 @@ static void run_all(void *(*fn)(void *))
 	assert_false(atomic_load(&stands_still));
 	printf("%llu rounds, %llu sleeps\n", (unsigned long long)rounds,
 	       (unsigned long long)sleeps());
-	/* The way to sleep was taken again and again, if not each time. */
+	/* Most rounds must have slept, if not all. */
 	assert_true(sleeps() > rounds / 8);
 }
 
@@ -138,7 +137,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* How many rounds a test is asked for: by its first argument; millions of a soak. */
+/* The number of rounds: the first argument; millions for a soak. */
 static inline void choose_rounds(int argc, char **argv)
 {
 	rounds = getenv("PLX_TEST_SOAK") ? 3000000 : 20000;

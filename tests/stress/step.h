@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A delay at random at each step of the files under test: see delays.h. */
+/* A random delay at each step of the files under test: see delays.h. */
 #ifndef STEP_H
 #define STEP_H
 
