@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An echo that is not to be trusted: what plx-ping must notice. */
+/* A misbehaving echo, which plx-ping must detect. */
 #include "plx_app.h"
 #include "plx_fabric.h"
 

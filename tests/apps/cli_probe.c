@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An application that does nothing but start: every kind of option, a line for each lcore, the end.
- * cli_test looks at what it prints. */
+/* An application that only starts: every kind of option, a line for each lcore, then it ends.
+ * cli_test checks its output. */
 #include "plx_app.h"
 #include "plx_lcore.h"
 

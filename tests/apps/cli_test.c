@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Command lines of real programs: status, and words that must be in what they print. In the words
- * of a row %cpu is the first CPU that this process may use, and %dir a folder with the files below.
- */
+/* Command lines of real programs: their status, and strings that their output must contain. In a
+ * row, %cpu is the first CPU that this process may use, and %dir a folder with the files below. */
 #include "plx_test.h"
 #include "plx_topo.h"
 #include "process.h"
@@ -17,7 +16,7 @@
 #define WORDS_MAX 12
 #define TEXTS_MAX 4
 #define TRIES     20
-#define BATCH     8 /* processes at once: most of their time libfabric sleeps as it loads */
+#define BATCH     8 /* processes at once: they mostly sleep while libfabric loads */
 
 #define PROBE     "tests/apps/cli_probe"
 #define INFO      "apps/plx-info"
@@ -40,9 +39,9 @@ static char dir[32];
 static unsigned first_cpu;
 
 struct row {
-	const char *argv[WORDS_MAX]; /* a program below the build folder, then its words */
+	const char *argv[WORDS_MAX]; /* a program below the build folder, then its arguments */
 	int status;
-	const char *out[TEXTS_MAX]; /* each must be in the standard output; none: it is empty */
+	const char *out[TEXTS_MAX]; /* standard output must contain each; none: it is empty */
 	const char *err[TEXTS_MAX];
 };
 
@@ -60,7 +59,7 @@ static const struct row rows[] = {
 	{{PROBE, "-V"}, 0, {"cli-probe (Pollux) "}, {0}},
 	{{PROBE, "--count", "3", "--version"}, 0, {"cli-probe (Pollux) "}, {0}},
 
-	/* what runs */
+	/* successful runs */
 	{{PROBE, "-l", "0@%cpu"}, 0, {"lcore 0 cpu %cpu main\n"}, {0}},
 	{{PROBE, "-l0@%cpu", "--"}, 0, {"lcore 0 cpu %cpu main\n"}, {0}},
 	{{PROBE, "--lcores=7@%cpu", "--verbose", "--count", "9"}, 0,
@@ -170,7 +169,7 @@ static const struct row rows[] = {
 	{{PROBE, "--config", "%dir/include.conf"}, 2, {0}, {":1: @include is not supported"}},
 	{{PROBE, "--config", "%dir/good.conf", "-c", "zz"}, 2, {0}, {"-c zz: column 1: "}},
 
-	/* plx-info, which has no lcores */
+	/* plx-info, which starts no lcores */
 	{{INFO, "-h"}, 0, {"\n  --json ", "\nIt takes no EAL options"}, {0}},
 	{{INFO, "--hel"}, 0, {"Usage:"}, {0}},
 	{{INFO, "-V"}, 0, {"plx-info (Pollux) "}, {0}},
@@ -241,7 +240,7 @@ static unsigned missing(const char *name, const char *text, const char *const *p
 	return count;
 }
 
-/* Wait for the row's process and look at what it did. Frees it. */
+/* Wait for the row's process and check its results. Frees it. */
 static unsigned check_row(const struct row *row, struct process *process)
 {
 	unsigned wrong = 0;
@@ -252,7 +251,7 @@ static unsigned check_row(const struct row *row, struct process *process)
 		wrong++;
 	}
 	wrong += missing("stdout", process_out(process), row->out);
-	/* Another process may poll on our CPU: that is told, and is no concern of a row. */
+	/* Another process may poll our CPU; the warning does not matter for a row. */
 	if (row->err[0] || !strstr(process_err(process), "eal: warning: "))
 		wrong += missing("stderr", process_err(process), row->err);
 	if (wrong) {
@@ -293,7 +292,7 @@ static unsigned probe_cpu(struct process *probe)
 	return cpu;
 }
 
-/* Where others have all CPUs but one, or all, one of the two says so. */
+/* If others have all CPUs, or all but one, one of the two reports that. */
 PLX_TEST(two_processes_without_options_take_different_cpus)
 {
 	const char *const words[WORDS_MAX] = {PROBE, "--hold"};
@@ -314,7 +313,7 @@ PLX_TEST(two_processes_without_options_take_different_cpus)
 	process_free(&second);
 }
 
-/* Claim every CPU that is free, in fds from count on. Returns the new count. */
+/* Claim every free CPU, in fds from count on. Returns the new count. */
 static int claim_free(const struct plx_topo *topo, int fds[PLX_CPU_MAX], int count)
 {
 	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(topo))
@@ -323,7 +322,7 @@ static int claim_free(const struct plx_topo *topo, int fds[PLX_CPU_MAX], int cou
 	return count;
 }
 
-/* A CPU that another process held may come free just before the probe looks: then again. */
+/* Another process may release a CPU just before the probe checks: then retry. */
 PLX_TEST(occupied_host_is_one_warning)
 {
 	const char *const words[WORDS_MAX] = {PROBE};

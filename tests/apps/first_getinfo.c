@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long the first fi_getinfo of a process takes, in microseconds: libfabric looks for all that
- * the host has. It is the part of a start that Pollux cannot shorten. */
+/* The duration of a process's first fi_getinfo, in microseconds: libfabric probes the whole host.
+ * Pollux cannot shorten this part of its start. */
 #include <rdma/fabric.h>
 #include <stdint.h>
 #include <stdio.h>

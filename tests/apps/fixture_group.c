@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What holds for all tests of a program: its two CPUs, the providers that there are, and that
- * nothing is left in /dev/shm. */
+/* Common to all tests of a program: two CPUs, the available providers, and the check that nothing
+ * is left in /dev/shm. */
 #include "process_fixture.h"
 
 #include <dirent.h>
@@ -84,7 +84,7 @@ static bool maps_file(const char *pid, const char *path)
 	return found;
 }
 
-/* What a living process has mapped is not left behind: it is another program's. */
+/* A file that a living process has mapped belongs to another program. */
 static bool is_in_use(const char *name)
 {
 	DIR *dir = opendir("/proc");
@@ -99,7 +99,7 @@ static bool is_in_use(const char *name)
 	return found;
 }
 
-/* A name that was not there before, and that nobody uses. */
+/* A name that is new and unused. */
 static bool is_left_in_shm(char *out, size_t size)
 {
 	DIR *dir = opendir("/dev/shm");
@@ -133,12 +133,12 @@ int group_tear_down(void **state)
 {
 	char name[256] = "";
 
-	/* What others have there comes and goes. */
+	/* Files of other programs appear and disappear. */
 	for (int i = 0; i < 20 && is_left_in_shm(name, sizeof(name)); i++)
 		nap_ms(100);
 	if (!is_left_in_shm(name, sizeof(name)))
 		return 0;
 	fprintf(stderr, "/dev/shm/%s was left behind\n", name);
-	/* cmocka says that a group's teardown failed, but does not count it. */
+	/* cmocka prints a failed group teardown, but does not count it. */
 	exit(EXIT_FAILURE);
 }

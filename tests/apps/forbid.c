@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a program to which one system call is forbidden, as a seccomp profile of a container does:
- * forbid memfd_create|fstatfs PROGRAM WORDS... It ends with 77 where that cannot be had. */
+/* Runs a program with one system call forbidden, like a container's seccomp profile: forbid
+ * memfd_create|fstatfs PROGRAM WORDS... It exits with 77 if that is not possible. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

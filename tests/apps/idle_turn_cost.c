@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Idle turns of one lcore in a set of many:
+/* Idle turns of one lcore among many:
  *
  *     idle_turn_cost LCORES TURNS [spin]
  *
- * Every other lcore has sent one message before, so that its lane is there; then the turns are made
- * by count_turns, whose instructions a profiler can count. Prints the cycles that one of them took
- * in the fastest of many stretches. With `spin` the other lcores run their loops meanwhile. */
+ * Every other lcore has already sent one message, so its lane exists. count_turns then makes the
+ * turns; a profiler can count its instructions. Prints the cycles per turn in the fastest of many
+ * stretches. With `spin` the other lcores run their loops meanwhile. */
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
@@ -14,10 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ID_STEP      4 /* ids 0, 4, 8, ...: 64 lcores spread over all of them */
+#define ID_STEP      4 /* ids 0, 4, 8, ...: spread 64 lcores over the whole range */
 #define LCORES_MAX   (PLX_LCORE_MAX / ID_STEP)
-#define STRETCH      100  /* turns that are timed together */
-#define COLD_TURNS   2000 /* enough for all doorbells to have fallen silent */
+#define STRETCH      100  /* turns timed together */
+#define COLD_TURNS   2000 /* enough for all doorbells to fall silent */
 #define FINI_TIME_NS (20 * PLX_NS_PER_S)
 
 void count_turns(unsigned turns); /* not static: it must keep its name */
@@ -60,7 +60,7 @@ static int send_one(void *arg)
 	return plx_lcore_send(plx_lcore_main(), nothing, NULL);
 }
 
-/* Make the lane of each lcore to this one. */
+/* Create the lane from each lcore to this one. */
 static int send_from_all(void)
 {
 	PLX_LCORE_FOREACH_WORKER (id) {
@@ -75,7 +75,7 @@ static int send_from_all(void)
 	return 0;
 }
 
-/* More lcores than CPUs: let each other run. */
+/* More lcores than CPUs: yield. */
 static int give_way(void *arg, uint64_t now_ns)
 {
 	sched_yield();
@@ -124,7 +124,7 @@ static double fastest_turn(unsigned turns)
 	return (double)least / STRETCH;
 }
 
-/* What was measured were idle turns, of an lcore that has all those lanes. */
+/* Check that the measured turns were idle, on an lcore with all those lanes. */
 static int check(const struct plx_lcore_stats *before, uint32_t count, unsigned turns)
 {
 	struct plx_lcore_stats after;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whom plx-info sees polling on which CPU. */
+/* Which processes plx-info finds polling on which CPU. */
 #include "info_fixture.h"
 
 #include <stdio.h>
@@ -51,13 +51,13 @@ MADE_UP_TEST(names_the_holder_of_a_claim)
 	expect_holder(4321, "plx-echo\n", "plx-echo");
 }
 
-/* A process may call itself what it likes: a terminal does not obey it, and JSON stays JSON. */
+/* A process may choose any name: it must not control a terminal, or break the JSON. */
 MADE_UP_TEST(a_name_of_a_holder_is_printable)
 {
 	expect_holder(4322, "\x1b[31mred\xff\n", "\\x1b[31mred\\xff");
 }
 
-/* A thread of a made-up process; maps is a line of the process' own. */
+/* A thread of a fake process; maps: a line of the process's maps. */
 static void put_thread(unsigned pid, unsigned tid, const char *name, const char *cpus,
 		       const char *maps)
 {
@@ -79,7 +79,7 @@ static void put_thread(unsigned pid, unsigned tid, const char *name, const char 
 	"7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n7f02-7f03 r-xp 0 00:1 9 /lib/libpollux.so.0\n"
 #define MAPS_OTHER "7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n"
 
-/* Pids that no kernel gives: this very process is left out. */
+/* Pids that no kernel assigns: this process itself is skipped. */
 MADE_UP_TEST(names_all_who_share_a_claimed_cpu)
 {
 	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
@@ -124,7 +124,7 @@ MADE_UP_TEST(names_all_who_share_a_claimed_cpu)
 PLX_TEST(sees_a_claim_of_this_very_process)
 {
 	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
-	const unsigned cpu = PLX_CPU_MAX - 7; /* no host of today has it */
+	const unsigned cpu = PLX_CPU_MAX - 7; /* no host has it today */
 	int claim = -1;
 
 	assert_non_null(cpus);

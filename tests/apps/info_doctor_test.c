@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What plx-info tells to change: each rule on a host that is sound but for one thing. */
+/* plx-info's advice: each rule, on a host with a single defect. */
 #include "info_fixture.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The doctor must find exactly this, besides nothing. Frees info. */
+/* The doctor must find exactly this. Frees info. */
 static void assert_only_finding(struct info *info, const char *id, enum info_severity severity,
 				const char *seen_part, const char *command_part)
 {
@@ -23,7 +23,7 @@ static void assert_only_finding(struct info *info, const char *id, enum info_sev
 	if (!strstr(findings[0].command, command_part))
 		fail_msg("'%s' lacks '%s'", findings[0].command, command_part);
 	assert_true(strlen(findings[0].why) > 20);
-	assert_true(strlen(findings[0].command) > 0); /* what has no remedy is no finding */
+	assert_true(strlen(findings[0].command) > 0); /* every finding has a remedy */
 	free(info);
 }
 
@@ -170,7 +170,7 @@ PLX_TEST(the_doctor_on_the_transport)
 	info->fabric.version = 1 << 16 | 17;
 	assert_only_finding(info, "no-provider", INFO_PROBLEM, "libfabric 1.17", "fi_info");
 
-	info = sound_host(); /* in whichever order they stand */
+	info = sound_host(); /* in any order */
 	info->fabric.drivers[2] = info->fabric.drivers[0];
 	info->fabric.drivers[0] = info->fabric.drivers[1];
 	info->fabric.drivers[1] = info->fabric.drivers[2];
@@ -264,7 +264,7 @@ PLX_TEST(the_doctor_on_rdma_that_cannot_be_reached)
 	info = host_with_port("2: INIT", "5: LinkUp", "InfiniBand", "ib0");
 	assert_only_finding(info, "rdma-port", INFO_ADVICE, "INIT", "systemctl start opensm");
 
-	info = sound_rdma_host(); /* one of two devices has no cable, and may be meant so */
+	info = sound_rdma_host(); /* one of two devices has no cable, which may be intended */
 	info->rdma.device_count = 2;
 	info->rdma.devices[1] = info->rdma.devices[0];
 	info->rdma.devices[1].seen.ports[0].active = false;
@@ -296,7 +296,7 @@ PLX_TEST(the_doctor_on_rdma_that_is_far)
 	info->rdma.devices[0].seen.node = 1;
 	info->rdma.device_count = 2;
 	info->rdma.devices[1] = info->rdma.devices[0];
-	info->rdma.devices[1].seen.node = -1; /* who knows */
+	info->rdma.devices[1].seen.node = -1; /* unknown */
 	assert_only_finding(info, "rdma-node", INFO_ADVICE,
 			    "mlx5_0 is on NUMA node 1 (CPUs 4-7), and none of the allowed CPUs "
 			    "(0-3)",
@@ -322,7 +322,7 @@ PLX_TEST(the_doctor_on_locked_memory_for_rdma)
 	info->memory.memlock_bytes = 8192 * 1024;
 	assert_only_finding(info, "memlock", INFO_PROBLEM, "8192 KiB",
 			    "/etc/security/limits.d/pollux.conf, and log in again; in a systemd "
-			    "unit LimitMEMLOCK=infinity"); /* whole */
+			    "unit LimitMEMLOCK=infinity"); /* complete */
 	info = sound_rdma_host();
 	info->memory.memlock_bytes = 8192 * 1024;
 	info->memory.memlock_exempt = true;

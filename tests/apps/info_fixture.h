@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts that are made up: files below a temporary folder, and a host with nothing to change. */
+/* Fake hosts: files below a temporary folder, and a host that needs no changes. */
 #ifndef APPS_INFO_FIXTURE_H
 #define APPS_INFO_FIXTURE_H
 
@@ -7,7 +7,7 @@
 
 #include "info.h"
 
-/** The folder that stands for "/", while a MADE_UP_TEST runs. */
+/** The folder that stands for "/" during a MADE_UP_TEST. */
 extern char root[FOLDER_BYTES];
 
 int make_root(void **state);
@@ -15,16 +15,16 @@ int remove_root(void **state);
 
 #define MADE_UP_TEST(name) PLX_TEST_WITH(name, make_root, remove_root)
 
-/** Write a file below the root, and the folders above it. name: "/proc/stat". */
+/** Write a file below the root, creating its folders. name: "/proc/stat". */
 void put(const char *name, const char *text);
 
-/** A host with nothing to change: each test spoils one thing. To be freed. */
+/** A host that needs no changes: each test adds one defect. The caller frees it. */
 struct info *sound_host(void);
 
 /** The same with one RDMA device, mlx5_0, on node 0. */
 struct info *sound_rdma_host(void);
 
-/* The groups of tests, one in each file. Return: how many failed. */
+/* The groups of tests, one per file. Return: the number of failures. */
 int info_gather_tests(void);
 int info_claims_tests(void);
 int info_doctor_tests(void);

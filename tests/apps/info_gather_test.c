@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What plx-info reads of CPUs, memory, the kernel and RDMA devices. */
+/* What plx-info reads about CPUs, memory, the kernel and RDMA devices. */
 #include "info_fixture.h"
 
 #include <arpa/inet.h>
@@ -219,7 +219,7 @@ MADE_UP_TEST(finds_the_least_quota_of_nested_groups_of_version_1)
 	assert_true(quota_cpus(&kernel) == 1.5);
 	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us");
 
-	/* In a container the group itself is mounted there. */
+	/* In a container the cgroup itself is mounted there. */
 	put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
 	assert_true(quota_cpus(&kernel) == 0.5);
 
@@ -273,7 +273,7 @@ MADE_UP_TEST(counts_the_devices_that_there_is_no_room_for)
 	free(rdma);
 }
 
-/* Why a device without a driver, or this user's right to it, cannot be used is told in words. */
+/* The text says why a device cannot be used: no driver, or no permission. */
 PLX_TEST(a_device_that_is_not_there_is_not_usable)
 {
 	struct info_rdma *rdma = calloc(1, sizeof(*rdma));
@@ -283,7 +283,7 @@ PLX_TEST(a_device_that_is_not_there_is_not_usable)
 	rdma->devices[0].seen = (struct plx_rdma_device){.name = "plx_none0", .node = 1};
 	info_probe_rdma(rdma);
 	assert_false(rdma->devices[0].usable);
-	if (rdma->devices[0].error != -EOPNOTSUPP) { /* which is: built without libibverbs */
+	if (rdma->devices[0].error != -EOPNOTSUPP) { /* that is: built without libibverbs */
 		assert_int_equal(rdma->devices[0].error, -ENXIO);
 		assert_non_null(strstr(rdma->devices[0].unusable, "modprobe ib_uverbs"));
 	}
@@ -305,14 +305,14 @@ PLX_TEST(a_device_that_cannot_be_opened_says_what_to_do)
 	assert_fails(info_probe_device(&device, &details), -ENOENT,
 		     "/dev/infiniband/uverbs9999: No such file or directory; give the "
 		     "container the devices");
-	strcpy(device.uverbs, "../null"); /* a file that is there, and of no such device */
+	strcpy(device.uverbs, "../null"); /* an existing file that is no device file */
 	if (access("/dev/infiniband", F_OK) == 0) {
 		assert_fails(info_probe_device(&device, &details), -ENODEV,
 			     "libibverbs has no driver for it; install ibverbs-providers");
 	}
 }
 
-/* Where there is a device it answers, or says why not. */
+/* If there is a device, it answers or the error has the reason. */
 PLX_TEST(the_devices_of_this_host_answer)
 {
 	struct plx_rdma_device devices[8];
@@ -330,7 +330,7 @@ PLX_TEST(the_devices_of_this_host_answer)
 	}
 }
 
-/* One entry of a list as getifaddrs gives it. */
+/* One entry of a getifaddrs list. */
 struct address {
 	struct ifaddrs entry;
 	struct sockaddr_storage storage;
@@ -354,7 +354,7 @@ static void make_address(struct address *address, const char *netdev, const char
 	else if (inet_pton(AF_INET6, text, &six->sin6_addr) == 1)
 		address->storage.ss_family = AF_INET6;
 	else
-		address->entry.ifa_addr = NULL; /* an interface without any */
+		address->entry.ifa_addr = NULL; /* an interface without an address */
 }
 
 static struct info_device *two_port_device(struct info_rdma *rdma)

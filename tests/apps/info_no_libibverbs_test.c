@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* With no_libibverbs.c in place of libibverbs.c. */
+/* With no_libibverbs.c instead of libibverbs.c. */
 #include "info.h"
 #include "plx_test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How plx-info shows what it found: as JSON, and as text. */
+/* plx-info's output: as JSON, and as text. */
 #include "info_fixture.h"
 
 #include "plx_fabric_driver.h"
@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* What info_print_json writes, parsed. */
+/* The output of info_print_json, parsed. */
 static json_t *as_json(const struct info *info, const struct info_finding *findings, unsigned count)
 {
 	char *text = NULL;
@@ -51,7 +51,7 @@ PLX_TEST(writes_one_json_object_with_a_schema)
 	free(info);
 }
 
-/* CPU 1 has a holder and two more; CPU 2 has a holder of another user. */
+/* CPU 1 has an owner and two sharers; CPU 2 belongs to another user. */
 static struct info *shared_host(void)
 {
 	struct info *info = sound_host();
@@ -88,8 +88,8 @@ PLX_TEST(json_of_a_claim_lists_its_sharers)
 	free(info);
 }
 
-/* With nothing of libfabric's: the provider is part of the library. libfabric looks for its own
- * once in a process, and no other test of the program does. */
+/* Without libfabric's providers, because shm is part of the library. libfabric probes once per
+ * process, and no other test of this program triggers that. */
 PLX_TEST(the_driver_of_this_host_is_always_there)
 {
 	struct info *info = sound_host();
@@ -184,7 +184,7 @@ PLX_TEST(json_of_a_device_says_null_where_nothing_is_known)
 	free(info);
 }
 
-/* The text of info_print must have each of the parts. Frees info. */
+/* The text of info_print must contain each part. Frees info. */
 static void assert_prints(struct info *info, const char *const *parts, size_t count)
 {
 	char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-info on hosts that are made up. */
+/* plx-info on fake hosts. */
 #include "info_fixture.h"
 
 int main(void)

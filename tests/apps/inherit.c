@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program that is started by fork and exec gets from us: at every stage (lcores up,
- * listening or connecting, link open, link closed) it runs itself with --show, which prints its
- * descriptors. They must be those that this process was started with, which it prints first. */
+/* What a child inherits across fork and exec. At every stage (lcores up, listening or connecting,
+ * link open, link closed) it runs itself with --show, which prints its descriptors. They must equal
+ * those that this process started with, which it prints first. */
 #include "plx_app.h"
 #include "plx_fabric.h"
 
@@ -23,7 +23,7 @@ static const struct plx_app_option options[] = {
 static const struct plx_app app = {
 	.name = "inherit", .summary = "shows what its children inherit", .options = options};
 
-/* "stage: 0 1 2", and what each one above 2 is. */
+/* "stage: 0 1 2", then a description of each above 2. */
 static int show(const char *stage)
 {
 	DIR *dir = opendir("/proc/self/fd");

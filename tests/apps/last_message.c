@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Is the last message before a close ever lost? The sender sends --count messages, closes at once
- * and exits as soon as it is told; the receiver says how many came, and what they were. */
+ * and exits in its callback. The receiver reports how many arrived, and their contents. */
 #include "plx_app.h"
 #include "plx_fabric.h"
 
@@ -132,7 +132,7 @@ static int start_round(void)
 	return status;
 }
 
-/* The process ends without any more of the library: the worst that a sender can do. */
+/* Exits without calling the library again: the worst that a sender can do. */
 static int send_rounds(void)
 {
 	if (start_round() == 0)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a link comes about, or does not: addresses, ports, command lines, and strangers at the
- * door. */
+/* Connecting, and failing to: addresses, ports, command lines, and foreign clients. */
 #include "process_fixture.h"
 
 #include <arpa/inet.h>
@@ -57,7 +56,7 @@ PROCESS_TEST(busy_port_is_told)
 	}
 }
 
-/* A socket that is bound and does not listen: its port refuses, and nobody else can take it. */
+/* A bound socket that does not listen: its port refuses, and nothing else can take it. */
 static int hold_closed_port(char *address, size_t size)
 {
 	struct sockaddr_in bound = {.sin_family = AF_INET,
@@ -164,7 +163,7 @@ PROCESS_TEST(usage_errors_are_status_2)
 	}
 }
 
-/* Strangers -------------------------------------------------------------------------------- */
+/* Foreign clients -------------------------------------------------------------------------- */
 
 static int connect_raw(const char *address)
 {
@@ -176,7 +175,7 @@ static int connect_raw(const char *address)
 	return fd;
 }
 
-/* Strangers come by TCP alone. */
+/* Foreign clients only exist on TCP. */
 PROCESS_TEST(strangers_do_not_disturb_a_client)
 {
 	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What messages cost in system calls, as strace counts them. */
+/* System calls per message, counted by strace. */
 #include "process_fixture.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #define CALLS_MAX   64
 #define FEW         1000
 #define MANY        10000
-#define OTHERS_MORE 20   /* calls that time, not messages, may cause */
-#define SLEEPS_MORE 1000 /* libinfinipath, loaded by libfabric, sleeps until it knows the clock */
+#define OTHERS_MORE 20   /* calls caused by time, not by messages */
+#define SLEEPS_MORE 1000 /* libinfinipath, loaded by libfabric, sleeps to calibrate the clock */
 #define CLOCKS_MORE 500
 #define MEMORY_MORE 2
 
@@ -55,7 +55,7 @@ static void read_row(char *row, struct calls *calls)
 static void trace(const char *provider, unsigned messages, struct calls *calls)
 {
 	char row[256];
-	/* A server that sleeps would have to be woken by whoever is held up by strace. */
+	/* A sleeping server would need wake-ups whenever strace delays it. */
 	struct server server = serve("apps/plx-echo --idle poll", provider, "--listen 127.0.0.1:0");
 	int fd = memfd_create("strace", MFD_CLOEXEC);
 	struct process *client;
@@ -80,7 +80,7 @@ static void trace(const char *provider, unsigned messages, struct calls *calls)
 
 static long more_allowed(const char *name)
 {
-	/* Ten times a second an lcore that is awake asks how much of its CPU it had. */
+	/* A polling lcore checks its CPU share ten times a second. */
 	if (strcmp(name, "clock_gettime") == 0)
 		return CLOCKS_MORE;
 	return strcmp(name, "clock_nanosleep") == 0 ? SLEEPS_MORE : OTHERS_MORE;
@@ -93,9 +93,8 @@ static bool is_among(const char *name, const char *const *names)
 	return *names;
 }
 
-/* What libfabric's provider does for a message, or for a look whether there is one. With shm
- * nothing is done for a message; once in many turns there is a look for who connects, or is gone.
- */
+/* Calls that libfabric's provider makes for a message or an empty poll. shm makes none per message;
+ * once in many turns it checks for connections and lost peers. */
 static bool is_the_providers(const char *provider, const char *name)
 {
 	static const char *const look[] = {"epoll_wait", "epoll_pwait", NULL};
@@ -108,7 +107,7 @@ static bool is_the_providers(const char *provider, const char *name)
 		return false;
 	if (is_among(name, common))
 		return true;
-	/* tcp wakes itself through a pipe of its own. */
+	/* tcp wakes itself through a pipe. */
 	return strcmp(provider, "fi:tcp") == 0 &&
 	       (strcmp(name, "read") == 0 || strcmp(name, "write") == 0);
 }
@@ -160,7 +159,7 @@ PROCESS_TEST(messages_cause_no_system_calls_of_ours)
 	}
 }
 
-/* On a busy host one end polls while the other has no CPU: the least of the runs counts. */
+/* On a busy host one side polls while the other has no CPU, so the minimum of the runs counts. */
 PROCESS_TEST(shm_looks_for_connections_once_in_many_messages)
 {
 	static struct calls calls;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which CPUs pollers run on, and that those who share one are told so. */
+/* Which CPUs pollers run on, and the warnings when they share one. */
 #include "plx_topo.h"
 #include "process_fixture.h"
 
@@ -28,7 +28,7 @@ static unsigned count_free_cpus(void)
 	return count;
 }
 
-/* The one CPU that a process runs on. */
+/* The single CPU that a process runs on. */
 static unsigned cpu_of(const struct process *process)
 {
 	cpu_set_t cpus;
@@ -41,7 +41,7 @@ static unsigned cpu_of(const struct process *process)
 	return cpu;
 }
 
-/* Whether each end had a CPU of its own; if not, another's poller must have come between. */
+/* Whether each side had a separate CPU; if not, another poller must have interfered. */
 static bool run_without_options(void)
 {
 	struct process *server = launch("apps/plx-ping --listen 127.0.0.1:0"), *client;
@@ -81,8 +81,7 @@ PROCESS_TEST(both_ends_without_options_take_different_cpus)
 	assert_true(differ);
 }
 
-/* Take the claim of a CPU, so that whoever comes is the second one there; -1: another poller does
- * not go. */
+/* Claim a CPU, so that the next poller shares it; -1: another poller keeps it. */
 static int occupy(unsigned cpu)
 {
 	int fd;
@@ -96,8 +95,8 @@ static int occupy(unsigned cpu)
 	return -1;
 }
 
-/* Figures of a CPU that has two pollers are of turns of the scheduler, and have to say so even
- * where the log does not. */
+/* Two pollers on one CPU measure the scheduler, so the result must carry a warning even if the log
+ * does not. */
 PROCESS_TEST(result_of_a_shared_cpu_carries_a_warning)
 {
 	int claim = occupy(client_cpu);
@@ -138,7 +137,7 @@ PROCESS_TEST(result_of_a_cpu_of_its_own_carries_none)
 	struct process *client = launch_ping(&server, providers[0],
 					     "--count 20 --warmup 0 --out %s", dir);
 	expect_end(client, 1u << 0 | 1u << 3);
-	/* The log tells of another poller that came in between. */
+	/* The log reports another poller that interfered. */
 	if (!strstr(process_err(client), " is polled by ")) {
 		assert_null(strstr(process_out(client), "WARNING"));
 		expect_in_results(dir, "\"warnings\": []");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that end in the middle: killed, asked to stop, frozen, or gone right after their last
- * message. */
+/* Processes that end in the middle: killed, asked to stop, frozen, or exiting right after their
+ * last message. */
 #include "process_fixture.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A client that runs against the server, with messages on their way. */
+/* A running client with messages in flight. */
 static struct process *launch_running(const struct server *server, const char *provider,
 				      const char *options)
 {
@@ -21,7 +21,7 @@ static struct process *launch_running(const struct server *server, const char *p
 	return client;
 }
 
-/* Still in the warm-up, so that there is nothing to print. */
+/* Still in the warm-up, so there is nothing to print. */
 PROCESS_TEST(client_of_a_killed_server_ends_at_once)
 {
 	static const char *const loads[] = {"--warmup 1000000000",
@@ -46,7 +46,7 @@ PROCESS_TEST(client_of_a_killed_server_ends_at_once)
 	}
 }
 
-/* Both say that it was cut short, by what, and how much was asked for. */
+/* Both report that they were cut short, by what, and what had been requested. */
 static void expect_partial_figures(struct process *client, const char *dir, const char *planned,
 				   const char *planned_key)
 {
@@ -140,8 +140,8 @@ PROCESS_TEST(stopped_server_ends_well_and_its_client_is_told)
 	}
 }
 
-/* A client gives up a server that is stopped, within so long, and says why; the server, when it
- * goes on, finds messages, and that the client has gone, says `gone`, and serves the next one.
+/* A client gives up a stopped server within a limit, and reports why. The server, once continued,
+ * finds messages and the closed link, prints `gone`, and serves the next client.
  * Return: the number after the reason. */
 static unsigned long expect_given_up(const char *command, const char *provider, uint64_t min_ms,
 				     uint64_t max_ms, const char *why, const char *gone)
@@ -169,7 +169,7 @@ PROCESS_TEST(frozen_server_is_found_dead)
 	FOREACH_PROVIDER(provider)
 	{
 		/* On a busy host the server may not have run for a while before it was frozen. The
-		 * client tells how long it was silent. */
+		 * client prints how long it was silent. */
 		unsigned long silent_ms = expect_given_up(
 			"apps/plx-echo --heartbeat 100ms:500ms", *provider, 0, 3000,
 			" has said nothing for ", "this process stood still for ");
@@ -178,7 +178,7 @@ PROCESS_TEST(frozen_server_is_found_dead)
 	}
 }
 
-/* The server says how much patience is wanted with it. */
+/* The server announces how much silence it needs tolerated. */
 PROCESS_TEST(frozen_client_keeps_its_link_where_it_asked_for_patience)
 {
 	struct server server = serve("apps/plx-echo --heartbeat 100ms:20s", "shm",
@@ -188,12 +188,12 @@ PROCESS_TEST(frozen_client_keeps_its_link_where_it_asked_for_patience)
 	process_signal(client, SIGSTOP);
 	nap_ms(1000);
 	process_signal(client, SIGCONT);
-	expect_end(client, 1u << 0 | 1u << 3); /* its figures are those of a stopped one */
+	expect_end(client, 1u << 0 | 1u << 3); /* its figures include the stop */
 	expect_out(server.process, " gone: closed\n");
 	end_server(&server);
 }
 
-/* A process that lives, and does not answer: here without heartbeats, so that it may be stopped. */
+/* A living process that does not answer: without heartbeats here, so that it may be stopped. */
 PROCESS_TEST(server_that_does_not_answer_is_given_up)
 {
 	if (!is_soak()) {
@@ -205,7 +205,7 @@ PROCESS_TEST(server_that_does_not_answer_is_given_up)
 			"plx-ping: the peer has not answered for 10 s\n", " went away ");
 }
 
-/* What was measured so far is not thrown away. */
+/* Results measured so far are kept. */
 PROCESS_TEST(interrupted_client_says_so_and_ends)
 {
 	FOREACH_PROVIDER(provider)
@@ -241,7 +241,7 @@ static bool has_pending_signal(const struct process *process)
 	return pending != 0;
 }
 
-/* Of two that are pending and of one number the kernel keeps one. */
+/* The kernel merges two pending signals with the same number. */
 static void wait_until_signal_is_taken(const struct process *process)
 {
 	uint64_t end_ms = now_ms() + LIMIT_MS;
@@ -251,7 +251,7 @@ static void wait_until_signal_is_taken(const struct process *process)
 	assert_false(has_pending_signal(process));
 }
 
-/* An lcore that never comes back to its loop: the first signal can do nothing. */
+/* An lcore that never returns to its loop: the first signal has no effect. */
 PROCESS_TEST(second_signal_ends_a_process_that_hangs)
 {
 	static const int signals[][2] = {{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGTERM, SIGINT}};
@@ -275,7 +275,7 @@ PROCESS_TEST(second_signal_ends_a_process_that_hangs)
 /* Last messages ---------------------------------------------------------------------------- */
 
 #define SENDERS          10
-#define ROUNDS_OF_SENDER 5 /* 50 in all, for each provider */
+#define ROUNDS_OF_SENDER 5 /* 50 in total, per provider */
 
 PROCESS_TEST(last_message_before_a_close_arrives)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of all sizes and at a given rate: what comes back, and what is said of it. */
+/* Messages of all sizes and at a given rate: what returns, and what is printed. */
 #include "process_fixture.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ PROCESS_TEST(messages_of_every_size_come_back_unchanged)
 	static const struct {
 		const char *given, *bytes;
 		unsigned count;
-		bool everywhere; /* else it is of the frames, which are the same everywhere */
+		bool everywhere; /* otherwise it depends on frames, which are the same everywhere */
 	} rows[] = {
 		{"0", "0", 300, true},       {"1", "1", 300, false},
 		{"64", "64", 300, true},     {"112", "112", 300, false},
@@ -63,7 +63,7 @@ PROCESS_TEST(long_messages_are_cut_on_both_ways)
 	}
 }
 
-/* Threads that run or could run now, on all CPUs. */
+/* Threads that are running or runnable, on all CPUs. */
 static unsigned count_runnable(void)
 {
 	FILE *file = fopen("/proc/loadavg", "r");
@@ -75,7 +75,7 @@ static unsigned count_runnable(void)
 	return count;
 }
 
-/* Others have so much to do here that no schedule can be kept: in a fifth of a second more threads
+/* Whether other processes keep schedules from being met: within a fifth of a second more threads
  * want to run than there are CPUs, or they did in the last minute. */
 static bool is_host_busy(void)
 {
@@ -107,8 +107,8 @@ static int run_open_loop(const struct server *server, const char *provider, cons
 	return status;
 }
 
-/* How many messages a Poisson process has in half a second is chance, and no seed is a bad one.
- * One row shows for the other providers that the schedule is none of theirs. */
+/* The number of messages of a Poisson process in half a second is random, and every seed is valid.
+ * One row shows for the other providers that the schedule does not depend on them. */
 PROCESS_TEST(open_loop_keeps_its_rate)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Thousands of links to one lcore: no turn of its loop is long while they come, none is lost, and
- * each takes few mappings. The lcore is this process', the links are many_links'. */
+/* Thousands of links to one lcore: no loop turn is long while they connect, none is lost, and each
+ * takes few mappings. The lcore is in this process; many_links opens the links. */
 #include "process_fixture.h"
 
 #include "plx_eal.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The aim is 5 ms, which a quiet host keeps; before there were bounds one turn took 500. A busy
+/* The aim is 5 ms, which a quiet host meets; before there were bounds one turn took 500 ms. A busy
  * host lengthens single turns. */
 #define TURN_NS_LONG      (20 * PLX_NS_PER_MS)
 #define TURN_NS_MAX       (100 * PLX_NS_PER_MS)
@@ -45,7 +45,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	lost += reason != PLX_LINK_CLOSED;
 }
 
-/* Of this thread: what the host takes away is not a turn's. */
+/* Of this thread: preemption does not count. */
 static uint64_t cpu_ns(void)
 {
 	struct timespec now;
@@ -54,7 +54,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Turn until *value is target, while the links do what. No turn may be long. */
+/* Turn until *value is target, while the links do `what`. No turn may be long. */
 static void turn_until(const unsigned *value, unsigned target, unsigned limit_s, const char *what)
 {
 	uint64_t end_ns = plx_now_ns() + limit_s * PLX_NS_PER_S, longest_ns = 0;
@@ -131,7 +131,7 @@ static void many(const char *provider, unsigned count)
 	opened = closed = lost = 0;
 	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
 	mappings = count_mappings();
-	sched_setaffinity(0, sizeof(all_cpus), &all_cpus); /* which the child inherits */
+	sched_setaffinity(0, sizeof(all_cpus), &all_cpus); /* the child inherits it */
 	client = launch("tests/apps/many_links -l 0@%u --huge none --receive-mem 4G --provider %s "
 			"-- --connect %s --links %u",
 			client_cpu, provider, plx_listener_address(listener), count);
@@ -148,14 +148,14 @@ static void many(const char *provider, unsigned count)
 		      (double)(count_mappings() - mappings) / count);
 	assert_in_range(count_mappings() - mappings, 0, 2 * count + MAPPINGS_SPARE);
 	process_signal(client, SIGTERM);
-	/* A link that goes takes all completions first, those of the others too. */
+	/* A closing link first takes all completions, including other links'. */
 	turn_until(&closed, count, 60, "go");
 	assert_int_equal(lost, 0);
 	plx_listener_close(listener);
 	end_all(NULL);
 }
 
-/* Each link takes a descriptor here, and 20 000 are all that many hosts allow. */
+/* Each link takes a descriptor here, and many hosts allow only 20 000. */
 PROCESS_TEST(over_shm)
 {
 	many("shm", 15000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What links take of memory and descriptors, and give back. */
+/* Memory and descriptors that links use and release. */
 #include "process_fixture.h"
 
 #include <dirent.h>
@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Of server memory, for each link: ten buffers of 4 KiB, and the provider's own. With shm that is
- * the first pages of two rings, which both sides count, and room for what may be posted, all of it
- * touched where malloc fills what it gives (MALLOC_PERTURB_). */
+/* Server memory per link: ten buffers of 4 KiB, and the provider's. With shm that is the first
+ * pages of two rings, counted for both sides, and room for posted operations, all of it touched if
+ * malloc fills its memory (MALLOC_PERTURB_). */
 #define TCP_LINK_KIB_MAX 100
 #define SHM_LINK_KIB_MAX 180
 #define FIXED_KIB_MAX    2048 /* pools grow in steps */
@@ -28,7 +28,7 @@ static long resident_kib(const struct process *process)
 	return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Sanitizers keep memory of their own for each piece, and what was freed. */
+/* Sanitizers keep memory for each allocation, and freed memory. */
 static void limit_memory(long grown_kib, long limit_kib)
 {
 	if (!PLX_SANITIZED)
@@ -83,7 +83,7 @@ PROCESS_TEST(many_links_cost_little_and_give_it_back)
 		long before_kib, grown_kib;
 		struct process *client;
 
-		ping(&server, *provider, "--count 20 --warmup 0 --verify"); /* all is opened once */
+		ping(&server, *provider, "--count 20 --warmup 0 --verify"); /* all is opened now */
 		expect_out(server.process, " gone: closed");
 		nap_ms(100);
 		descriptors = count_descriptors(server.process);
@@ -97,12 +97,12 @@ PROCESS_TEST(many_links_cost_little_and_give_it_back)
 									 : SHM_LINK_KIB_MAX));
 		ping(&server, *provider, "--count 50 --warmup 5 --verify");
 		close_links(client, count);
-		/* It says a line for each link: read on, or a full pipe stops it. */
+		/* It prints a line per link: read on, because a full pipe stops it. */
 		for (int i = 0; i < 50 && count_descriptors(server.process) > descriptors; i++)
 			process_wait(server.process, 100);
 		assert_in_range(count_descriptors(server.process), 0, descriptors);
 
-		/* Once more: what the first ones left is used again. */
+		/* Once more: memory of the first links is reused. */
 		client = open_links(&server, *provider, count);
 		print_message("%s: the same again: %ld KiB\n", *provider,
 			      resident_kib(server.process) - before_kib);
@@ -113,7 +113,7 @@ PROCESS_TEST(many_links_cost_little_and_give_it_back)
 	}
 }
 
-/* Every stage that a process told of shows the descriptors that it was given. */
+/* Every stage that a process reports shows the inherited descriptors. */
 static void expect_same_descriptors(struct process *process, const char *const *stages)
 {
 	char given[512], expected[600];

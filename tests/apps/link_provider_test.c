@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which provider two processes meet over. */
+/* Which provider two processes choose. */
 #include "process_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The result, and its file, say what it ran on, and why. */
+/* The result and its file have the provider and the reason for the choice. */
 static void expect_choice(struct process *client, const char *dir, bool tcp, const char *why)
 {
 	const char *name = tcp ? "plx_tcp" : "plx_shm";
@@ -51,8 +51,8 @@ PROCESS_TEST(provider_is_chosen_for_each_peer)
 	}
 }
 
-/* Shared memory is for one user, or one group. Only root can be two users. The client's group is
- * the server's to allow, and the other way round. */
+/* Shared memory is for one user, or one group. Only root can act as two users. Each side must allow
+ * the other's group. */
 static void expect_of_two_users(const char *group_of_client, const char *group_of_server,
 				const char *provider)
 {
@@ -91,7 +91,7 @@ PROCESS_TEST(two_users_meet_over_tcp_unless_a_group_lets_them_in)
 	expect_of_two_users("65534", "0", "shm");
 }
 
-/* FI_PROVIDER is libfabric's, and hides all providers but one. */
+/* FI_PROVIDER is libfabric's variable, and hides all other providers. */
 PROCESS_TEST(hidden_provider_is_named_with_what_hides_it)
 {
 	struct process *server = launch("/usr/bin/env FI_PROVIDER=plx_shm %s/apps/plx-echo "

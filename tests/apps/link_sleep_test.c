@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A server that sleeps: what it costs with nobody there and with a silent peer, and what it
- * survives. The limits are generous: it is the bench that measures. */
+/* A sleeping server: its cost without clients and with a silent peer, and what it survives. The
+ * limits are generous: the bench measures. */
 #include "process_fixture.h"
 
 #include <signal.h>
 #include <stdio.h>
 
 #define QUIET_MS       2000
-#define CPU_MS_MAX     40 /* in that time; an lcore that polls takes all of it */
-#define WAKES_MAX      27 /* with nobody there */
-#define PEER_WAKES_MAX 50 /* an idle peer says ten times a second that it lives */
+#define CPU_MS_MAX     40 /* in that time; a polling lcore uses all of it */
+#define WAKES_MAX      27 /* without clients */
+#define PEER_WAKES_MAX 50 /* an idle peer sends ten heartbeats a second */
 #define STOPPED_MS     700
 
-/* Of a process: CPU time of all threads, and how often they went to sleep. */
+/* Of a process: CPU time of all threads, and number of sleeps. */
 struct usage {
 	double cpu_ms;
 	long sleeps;
@@ -47,7 +47,8 @@ static struct usage usage_of(const struct process *process)
 
 static void expect_quiet(const struct process *process, long wakes_max)
 {
-	/* Two of three, where the first one is not: a host that disturbs once is no failure. */
+	/* Two of three, if the first is not quiet: a single disturbance by the host is not a
+	 * failure. */
 	unsigned quiet = 0, loud = 0;
 
 	do {
@@ -76,9 +77,9 @@ PROCESS_TEST(a_server_with_nothing_to_do_sleeps)
 		struct server server = serve("apps/plx-ping", *provider, "--listen 127.0.0.1:0");
 		struct process *peer;
 
-		nap_ms(500); /* it begins with some sleeps, to know what they cost */
+		nap_ms(500); /* it starts with some sleeps, to learn their cost */
 		expect_quiet(server.process, WAKES_MAX);
-		/* Long gaps, from which it learns to go to sleep at once. */
+		/* Long gaps, from which it learns to sleep at once. */
 		ping(&server, *provider, "--rate 100 --count 100 --warmup 0");
 		peer = launch("apps/plx-ping -l 0@%u --huge none --idle poll --provider %s -- "
 			      "--connect %s --interval 60s --count 1 --warmup 1",
@@ -88,7 +89,7 @@ PROCESS_TEST(a_server_with_nothing_to_do_sleeps)
 		expect_quiet(server.process, PEER_WAKES_MAX);
 		process_signal(peer, SIGTERM);
 		process_wait(peer, LIMIT_MS);
-		/* And it answers as ever. */
+		/* And it still answers. */
 		ping(&server, *provider, "--count 1000 --verify");
 		end_server(&server);
 		expect_out(server.process, "lcore 0: slept ");
@@ -103,12 +104,12 @@ PROCESS_TEST(one_that_polls_does_not)
 
 	nap_ms(1000);
 	after = usage_of(server.process);
-	assert_true(after.cpu_ms - before.cpu_ms > 200); /* of 1 000; others may want the CPU */
+	assert_true(after.cpu_ms - before.cpu_ms > 200); /* of 1 000; the host may be busy */
 	end_server(&server);
 	assert_null(strstr(process_out(server.process), "slept"));
 }
 
-/* Stopped in the middle of sleeping and waking, by SIGSTOP: nothing is lost. */
+/* Stopped by SIGSTOP while sleeping and waking: nothing is lost. */
 PROCESS_TEST(one_that_is_stopped_goes_on)
 {
 	FOREACH_PROVIDER(provider)

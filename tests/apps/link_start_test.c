@@ -7,7 +7,7 @@
 #include <time.h>
 
 #define STARTS        5
-#define START_MS_GOAL 120 /* beyond the first fi_getinfo, on a quiet host */
+#define START_MS_GOAL 120 /* in addition to the first fi_getinfo, on a quiet host */
 #define START_MS_MAX  200.0
 
 static double ms_now(void)
@@ -31,11 +31,10 @@ static double median(double *values)
 	return values[STARTS / 2];
 }
 
-/* A fresh process' first fi_getinfo, which looks for all providers, whichever is asked for; shm has
- * libfabric do the same, to read its parameters and to log. And what it takes to get there: the
- * libraries that libfabric pulls in do a lot before main (Debian's libinfinipath sleeps 200 ms to
- * learn the clock's rate).
- */
+/* A new process's first fi_getinfo, which probes all providers whatever is requested; with shm
+ * libfabric does the same, to read its parameters and to log. Includes loading: libraries that
+ * libfabric pulls in do much before main (Debian's libinfinipath sleeps 200 ms to calibrate the
+ * clock). */
 static double getinfo_ms(double *load_ms_out)
 {
 	double from_ms = ms_now(), took_ms;
@@ -50,8 +49,8 @@ static double getinfo_ms(double *load_ms_out)
 	return took_ms;
 }
 
-/* From fork to the server's word that the client's HELLO was good: the first message leaves then.
- * Both ends of the interval are taken here, so it is too long rather than too short. */
+/* From fork until the server has accepted the client's HELLO, when the first message is sent. Both
+ * times are taken here, so the interval is too long rather than too short. */
 static double start_ms(const struct server *server, const char *provider)
 {
 	double from_ms = ms_now(), to_ms;
@@ -66,8 +65,8 @@ static double start_ms(const struct server *server, const char *provider)
 	return to_ms - from_ms;
 }
 
-/* The least of the runs is held against the limit, as whatever else the host does only adds. Where
- * it does so much that fi_getinfo (some 80 ms) takes longer than the limit, that is the limit. */
+/* The minimum of the runs is compared with the limit, because other load only adds. If fi_getinfo
+ * (about 80 ms) takes longer than the limit on a busy host, that is the limit. */
 PROCESS_TEST(first_message_leaves_soon_after_exec)
 {
 	if (PLX_SANITIZED)

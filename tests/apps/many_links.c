@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opens many links to one plx-echo, sends a message of its own on each, checks what comes back,
- * holds them until SIGTERM, and closes them all. link_memory_test looks at the server meanwhile. */
+/* Opens many links to one plx-echo, sends a message on each, checks the answers, holds the links
+ * until SIGTERM, then closes them all. link_memory_test checks the server meanwhile. */
 #include "plx_app.h"
 #include "plx_fabric.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AT_ONCE 8 /* connections on their way: a busy server gives up those that wait for long */
+#define AT_ONCE 8 /* connections being made: a busy server drops those that wait too long */
 
 struct one {
 	struct plx_link *link;

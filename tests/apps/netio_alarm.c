@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A control service that raises alarms, and those who watch: everything, or one severity, or one
- * device. Whoever watches may come and go at any time, and before the service is there.
+/* A control service that raises alarms, and watchers of all alarms, one severity or one device.
+ * Watchers may come and go at any time, even before the service is up.
  *
  * Try it:  netio_alarm raise 12345 20
  *          netio_alarm watch 12345 severity 2       in other terminals
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A tag says what an alarm is about, so that each watcher gets what it asked for alone. */
+/* The tag identifies the subject of an alarm, so each watcher gets only what it requested. */
 #define SEVERITY_SHIFT 32
 #define SEVERITY_MASK  (UINT64_C(0xff) << SEVERITY_SHIFT)
 #define DEVICE_MASK    UINT64_C(0xffffffff)
@@ -32,8 +32,8 @@ static void on_watched(struct netio_subscriber *who, const struct netio_subscrip
 	printf("%s watches\n", who->peer);
 }
 
-/* An alarm is late rather than lost: where a watcher has no room, it is raised again later, which
- * those that have it do not see. */
+/* An alarm may be late but is not lost: if a watcher has no room, the alarm is raised again later.
+ * Watchers that have it do not get it twice. */
 static void raise_one(void *data)
 {
 	static bool is_again;
@@ -82,7 +82,7 @@ static void on_subscribed(struct netio_publisher *service, const struct netio_su
 	printf("watching %s\n", service->address);
 }
 
-/* This one ends with the service. Another one would let NetIO connect again. */
+/* This watcher ends with the service. Another one would let NetIO reconnect. */
 static void on_closed(struct netio_publisher *service, enum plx_link_reason reason, const char *why)
 {
 	printf("%s: %s\n", service->address, why);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A publisher and a subscriber that are spread over lcores. Each lcore of the one has a publish
- * socket with a port of its own, for the detectors that it reads out; each lcore of the other one
- * subscribes to its share of these. Nothing is shared between lcores, and nothing locked: what one
- * has to tell another is posted to its loop.
+/* A publisher and a subscriber spread over lcores. Each publishing lcore has a publish socket and a
+ * port, for the detectors that it reads out; each subscribing lcore subscribes to its share of the
+ * ports. Lcores share nothing and lock nothing: they post to each other's loops.
  *
  * Try it:  NETIO_OPTIONS='-l 0,1' netio_cores publish 12345 100000    ports 12345 and 12346
  *          NETIO_OPTIONS='-l 2,3' netio_cores watch 12345 2           two ports from that one on */
@@ -13,33 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BURST     64 /* readings of one turn */
+#define BURST     64 /* readings per turn */
 #define PORTS_MAX 64
 
-/* What each lcore has for itself. */
+/* State of one lcore. */
 struct core {
-	unsigned index; /* 0 to as many as there are lcores */
+	unsigned index; /* 0 to the number of lcores minus 1 */
 	struct netio_eventloop *evloop;
-	struct netio_eventloop own; /* of all lcores but the main one */
+	struct netio_eventloop own; /* of every lcore except the main one */
 	struct netio_publish_socket publisher;
 	struct netio_subscribe_socket subscriber;
 	struct netio_timer timer;
 	struct netio_subscription_cache cache;
-	bool is_again;            /* somebody had no room for the newest reading */
-	bool is_blocked;          /* and nobody has told of some yet */
-	uint64_t numbers;         /* of readings that were published, or came */
-	uint64_t next[PORTS_MAX]; /* of each publisher, by tag: the number that comes next */
+	bool is_again;            /* a subscriber had no room for the newest reading */
+	bool is_blocked;          /* and no room has been reported yet */
+	uint64_t numbers;         /* of readings published or received */
+	uint64_t next[PORTS_MAX]; /* next number of each publisher, by tag */
 	uint64_t wrong;
-	unsigned sources; /* publishers that are still there */
+	unsigned sources; /* publishers that are still connected */
 	bool failed;
 };
 
 static struct netio_context ctx;
 static struct core cores[PLX_LCORE_MAX];
 static unsigned first_port, port_count;
-static uint64_t reading_count; /* 0: this is the one that watches */
+static uint64_t reading_count; /* 0: this process watches */
 
-/* On the main lcore alone. */
+/* Only on the main lcore. */
 static unsigned done_count;
 static uint64_t total, total_wrong;
 static bool failed;
@@ -57,7 +56,7 @@ static void on_core_done(void *arg)
 		netio_terminate(cores[id].evloop);
 }
 
-/* This lcore has nothing left to do. */
+/* This lcore is done. */
 static void core_done(struct core *core)
 {
 	netio_post(&ctx.evloop, on_core_done, core);
@@ -65,7 +64,7 @@ static void core_done(struct core *core)
 
 /* Publishing ---------------------------------------------------------------------------------- */
 
-/* A reading is its number; its tag, the detector's. */
+/* A reading is its number; its tag is the detector. */
 static void publish_some(void *data)
 {
 	struct core *core = data;
@@ -136,7 +135,7 @@ static void on_closed(struct netio_publisher *publisher, enum plx_link_reason re
 
 static int start_subscriber(struct core *core)
 {
-	/* Nothing is tried again: who is gone is done. */
+	/* No reconnects: a lost publisher is done. */
 	const struct netio_subscribe_attr attr = {.connect.reconnect_min_ns = PLX_NEVER};
 
 	if (netio_subscribe_socket_init(core->evloop, &core->subscriber, &attr) != 0)

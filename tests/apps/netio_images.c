@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Images that are published from where a camera has put them, without a copy: a buffer is used
- * again when all who watch have its image, and where there is none free, or no room, the camera
- * waits.
+/* Publishes images from the camera's memory without a copy. A buffer is reused when all watchers
+ * have its image; without a free buffer, or without room, the camera waits.
  *
  * Try it:  netio_images serve 12345 1000 2         1000 images, when two watch
  *          netio_images watch 12345                in other terminals */
@@ -22,16 +21,16 @@ static struct netio_context ctx;
 
 static struct netio_unbuffered_publish_socket publisher;
 static uint8_t *buffers[BUFFERS];
-static uint64_t unused[BUFFERS]; /* buffers that nobody sends from */
+static uint64_t unused[BUFFERS]; /* buffers that are not being sent */
 static unsigned unused_count;
-static uint64_t current; /* the buffer with the image that is to be published */
-static bool has_image;   /* there is one */
-static bool is_again;    /* and somebody had no room for it */
-static bool is_blocked;  /* and nobody has told of some yet */
+static uint64_t current; /* the buffer of the image to publish */
+static bool has_image;   /* it is valid */
+static bool is_again;    /* and a watcher had no room for it */
+static bool is_blocked;  /* and no room has been reported yet */
 static uint64_t taken, to_take;
 static uint64_t watchers, to_wait_for;
 
-/* The camera: an image that begins with its number. */
+/* The camera: an image that starts with its number. */
 static bool take_image(void)
 {
 	if (unused_count == 0)
@@ -47,14 +46,14 @@ static void publish_images(void)
 {
 	while (!is_blocked && (has_image || (taken < to_take && take_image()))) {
 		struct iovec iov = {buffers[current], IMAGE_BYTES};
-		uint64_t key = current; /* what comes back when the buffer may be used again */
+		uint64_t key = current; /* returned when the buffer may be reused */
 		int rc = netio_unbuffered_publishv(&publisher, TAG_IMAGE, &iov, 1, &key,
 						   is_again ? NETIO_REENTRY : 0, NULL);
 
 		is_again = is_blocked = rc == NETIO_STATUS_AGAIN || rc == NETIO_STATUS_PARTIAL;
 		has_image = is_again;
 		if (rc != NETIO_STATUS_OK && !is_again)
-			unused[unused_count++] = current; /* nobody watches: it is lost */
+			unused[unused_count++] = current; /* no watcher: the image is lost */
 	}
 	if (taken == to_take && unused_count == BUFFERS)
 		netio_terminate(&ctx.evloop);

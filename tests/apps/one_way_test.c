@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages one way: plx-ping --one-way counts what a --sink has received, no more and no less. */
+/* One-way messages: plx-ping --one-way counts exactly what a --sink has received. */
 #include "process_fixture.h"
 
 #include <inttypes.h>
@@ -75,7 +75,7 @@ static struct process *one_way(const struct server *server, const char *provider
 			   options);
 }
 
-/* The server has taken so many messages on its last link, and the link has closed in order. */
+/* The server has received that many messages on its last link, and the link closed in order. */
 static void expect_received(struct process *server, double messages, double size)
 {
 	char line[128];
@@ -166,7 +166,7 @@ ONE_WAY_TEST(duration_is_kept_and_all_that_left_has_arrived)
 	}
 }
 
-/* News of room is read between bursts alone, so that a window of 2 stops each of them. */
+/* Credit is only read between bursts, so a window of 2 stops each burst. */
 ONE_WAY_TEST(window_of_the_sink_is_what_it_was_asked_for)
 {
 	static const struct {

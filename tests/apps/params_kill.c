@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets parameters, many at a time, until their service is gone, and says then what it was told: for
- * params_test.sh, which kills the service and compares that with what the next one knows. Every
- * other set waits for the disk. */
+/* Sets parameters, many at a time, until their service has died, then prints the replies it got.
+ * params_test.sh kills the service and compares them with what its successor knows. Every other set
+ * waits for the disk. */
 #include "plx_app.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PARAMETERS  8
-#define IN_FLIGHT   64 /* a multiple of PARAMETERS: each call has one of them, for good */
+#define IN_FLIGHT   64 /* a multiple of PARAMETERS: each call always sets the same one */
 #define DEADLINE_NS (10 * PLX_NS_PER_S)
 
 static struct plx_app_list services;
@@ -39,7 +39,7 @@ static int64_t last_value;
 static unsigned open_calls, unanswered;
 static bool is_over;
 
-/* What was told. */
+/* Values from the replies. */
 static int64_t durable_values[PARAMETERS];
 static uint64_t highest_revision;
 

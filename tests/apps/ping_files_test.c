@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a script finds where plx-ping --out has written: only what this run has measured, and how
- * the run ended. */
+/* The files of plx-ping --out: they have only what this run measured, and how the run ended. */
 #include "process_fixture.h"
 
 #include <errno.h>
@@ -84,7 +83,7 @@ static struct process *launch_alone(const char *options)
 		      options, dir);
 }
 
-/* A client with messages on their way. */
+/* A client with messages in flight. */
 static struct process *launch_running(const struct server *server, const char *options)
 {
 	struct process *client = launch_ping(server, "shm", " --out %s %s", dir, options);
@@ -107,7 +106,7 @@ static struct server serve_kind(bool one_way)
 FILES_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
 {
 	static char too_much_memory[96];
-	/* Nobody listens there. */
+	/* Nothing listens there. */
 	const char *const options[] = {
 		"-- --connect 127.0.0.1:1",
 		"-- --connect 127.0.0.1:1 --one-way",
@@ -140,7 +139,7 @@ FILES_TEST(run_that_is_killed_leaves_no_files_of_an_earlier_one)
 	end_server(&server);
 }
 
-/* Where figures of round trips stand beside those of one way, they look like theirs. */
+/* Next to one-way figures, round-trip figures would look like part of them. */
 FILES_TEST(run_one_way_leaves_its_own_file_alone)
 {
 	struct server server = serve_kind(true);
@@ -186,7 +185,7 @@ FILES_TEST(file_that_cannot_be_removed_is_told_before_the_run)
 	expect_err(client, text);
 }
 
-/* It is somebody's way to get at the results. */
+/* A user set it up to get the results. */
 FILES_TEST(link_of_that_name_is_written_through)
 {
 	struct server server = serve_kind(false);
@@ -200,7 +199,8 @@ FILES_TEST(link_of_that_name_is_written_through)
 	end_server(&server);
 }
 
-/* What --one-way does not write is an earlier run's only beside what each run writes. */
+/* Files that --one-way does not write belong to an earlier run only next to the file that each run
+ * writes. */
 FILES_TEST(run_one_way_leaves_files_that_no_run_has_written)
 {
 	struct server server = serve_kind(true);
@@ -240,7 +240,7 @@ FILES_TEST(signal_that_ended_a_run_is_in_its_results)
 		snprintf(options, sizeof(options), "--warmup 1 %s", rows[i].options);
 		client = launch_running(&server, options);
 		process_signal(client, rows[i].number);
-		/* 3: busy hosts make round trips that do not add up */
+		/* 3: on busy hosts round trips may not add up */
 		if (expect_end(client, one_way ? 1u << 0 : 1u << 0 | 1u << 3) == 0)
 			expect_in_results(dir, "\"valid\": true");
 		expect_out(client, "INTERRUPTED after ");
@@ -276,15 +276,14 @@ FILES_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
 	}
 }
 
-/* As is what a server that stands still has not answered: it would be left out of the percentiles.
- */
+/* The same for messages that a stalled server has not answered: the percentiles would miss them. */
 FILES_TEST(signal_does_not_hide_what_was_lost)
 {
 	struct server server = serve_kind(false);
 	struct process *client = launch_running(&server, "--warmup 1 --rate 1000 --duration 60s");
 
 	process_signal(server.process, SIGSTOP);
-	nap_ms(250); /* not long enough to be taken for dead */
+	nap_ms(250); /* too short to count as dead */
 	process_signal(client, SIGINT);
 	expect_status(client, 3);
 	expect_in_results(dir, "\"valid\": false");

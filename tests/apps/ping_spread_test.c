@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx-ping --listen on two lcores: which of them serves which links. */
+/* plx-ping --listen on two lcores: which lcore serves which links. */
 #include "process_fixture.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ static struct server serve_on_two(const char *spread)
 	return server;
 }
 
-/* Pollers of other programs may come to its CPUs, which it tells. */
+/* Pollers of other programs may share its CPUs, which it reports. */
 static void expect_no_errors(const struct process *process)
 {
 	const char *line = process_err(process), *next;
@@ -71,7 +71,7 @@ PROCESS_TEST(none_leaves_the_others_asleep)
 	expect_served("none", PINGS, 0);
 }
 
-/* The hash of 127.0.0.1 among lcores 0 and 1; see spread_test.c. */
+/* The hash of 127.0.0.1 over lcores 0 and 1; see spread_test.c. */
 PROCESS_TEST(hash_keeps_a_host_on_one_lcore)
 {
 	expect_served("hash", 0, PINGS);
@@ -96,7 +96,7 @@ PROCESS_TEST(links_on_every_lcore_end_in_order)
 	for (int i = 0; i < 2; i++)
 		launch_ping(&server, providers[0], "--duration 20s --warmup 0");
 	for (int i = 0; i < 100 && count_of(process_out(process), "connected over") < 2; i++)
-		process_out_has(process, "nothing that it says", 100); /* reads */
+		process_out_has(process, "nothing that it says", 100); /* makes it read */
 	end_server(&server);
 	assert_int_equal(count_of(process_out(process), "connected over"), 2);
 	assert_int_equal(count_of(process_out(process), "gone: closed; "), 2);

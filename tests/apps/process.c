@@ -27,18 +27,18 @@ static int64_t now_ms(void)
 
 /* Starting --------------------------------------------------------------------------------- */
 
-/* In the child: from here on only calls that are safe after fork. */
+/* In the child, where only async-signal-safe calls are allowed. */
 static void run_child(char *const argv[], pid_t parent, int out, int err)
 {
 	int in = open("/dev/null", O_RDONLY);
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent) /* it ended before prctl */
+	if (getppid() != parent) /* the parent ended before prctl */
 		_exit(127);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(err, STDERR_FILENO);
-	signal(SIGINT, SIG_DFL); /* ignored in what a shell has put into the background */
+	signal(SIGINT, SIG_DFL); /* a shell ignores it for background jobs */
 	execv(argv[0], argv);
 	_exit(127);
 }
@@ -94,7 +94,7 @@ static void end_output(struct process_output *output)
 	output->fd = -1;
 }
 
-/* Take what is there, without waiting. */
+/* Read what is available, without waiting. */
 static void drain(struct process_output *output)
 {
 	while (output->fd >= 0) {
@@ -118,8 +118,8 @@ static void drain(struct process_output *output)
 	}
 }
 
-/* Wait for output, or (with_end) the end of the process, and take the output. Return: false when
- * end_ms has come, or there is nothing left to wait for. */
+/* Wait for output, or (with_end) the end of the process, and read the output. Return: false at
+ * end_ms, or if there is nothing left to wait for. */
 static bool wait_some(struct process *process, bool with_end, int64_t end_ms)
 {
 	struct pollfd fds[3] = {
@@ -220,7 +220,8 @@ int process_wait(struct process *process, int limit_ms)
 	while (!process->reaped && !reap(process, WNOHANG))
 		if (!wait_some(process, true, end_ms))
 			return -ETIMEDOUT;
-	/* A grandchild may hold the pipes open: take what is there, do not wait for their end. */
+	/* A grandchild may hold the pipes open: read what is available, do not wait for their end.
+	 */
 	drain(&process->out);
 	drain(&process->err);
 	return process->status;

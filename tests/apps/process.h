@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Real processes in tests: started with pipes on their output, waited for with a limit, and gone
- * when the test is, however that ends. */
+/* Real processes in tests: started with pipes on their output, awaited with a limit, and ended with
+ * the test, however it ends. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What came out of one pipe so far; text always ends in NUL. */
+/* The output of one pipe so far; text is NUL-terminated. */
 struct process_output {
-	int fd; /* -1 once it ended */
+	int fd; /* -1 at its end */
 	char *text;
 	size_t len;
-	size_t read; /* up to here process_line has returned lines */
+	size_t read; /* process_line has returned everything before this */
 };
 
 struct process {
@@ -25,15 +25,16 @@ struct process {
 	struct process_output err;
 };
 
-/** Start argv[0] (a path; argv ends in NULL) with empty input. It is killed when the calling thread
- * ends. Free with process_free. Return: 0; -errno. A program that cannot be run exits with 127. */
+/** Start argv[0] (a path; argv is NULL-terminated) with empty input. It is killed when the calling
+ * thread ends. Free with process_free. Return: 0; -errno. A program that cannot be run exits with
+ * 127. */
 int process_start(struct process *process, char *const argv[]);
 
-/** The next line of its standard output, without the newline; waits for it up to limit_ms.
- * Valid until the next call. Return: NULL when no whole line came in time, or before its end. */
+/** The next line of its standard output, without the newline; waits up to limit_ms. Valid until the
+ * next call. Return: NULL if no complete line came in time or before the end. */
 const char *process_line(struct process *process, int limit_ms);
 
-/** Wait up to limit_ms for text to be in its standard output (or error), wherever. */
+/** Wait up to limit_ms for text to appear in its standard output (or error). */
 bool process_out_has(struct process *process, const char *text, int limit_ms);
 bool process_err_has(struct process *process, const char *text, int limit_ms);
 
@@ -44,14 +45,14 @@ int process_signal(struct process *process, int signal);
  * Return: its exit status; 128 + the signal that ended it; -ETIMEDOUT. */
 int process_wait(struct process *process, int limit_ms);
 
-/** All its output so far; complete after process_wait returned a status. */
+/** All output so far; complete after process_wait returned a status. */
 const char *process_out(const struct process *process);
 const char *process_err(const struct process *process);
 
-/** Kill it if it still runs, reap it, and free all. Accepts a zeroed or freed one. */
+/** Kill it if it still runs, reap it, and free everything. Accepts a zeroed or freed one. */
 void process_free(struct process *process);
 
-/** Start, wait and collect: process_start and process_wait. On a time-out it is killed. */
+/** process_start and process_wait; kills it on a time-out. */
 int process_run(struct process *process, char *const argv[], int limit_ms);
 
 /** The path of a built program, "$PLX_BUILD_ROOT/name", in out. Returns out. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service that writes down what it runs, or a client that makes calls of all kinds and writes
- * down how each ended, to be killed by rpc_kill_test.sh, which compares the two. A line that was
- * written is there, whatever becomes of the process. */
+/* A service that logs what it runs, or a client that makes all kinds of calls and logs how each
+ * ended. rpc_kill_test.sh kills them and compares the logs. A written line survives the process. */
 #include "plx_app.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
@@ -16,7 +15,7 @@
 #define NOW         1
 #define LATER       2
 #define LATER_MAX   UINT64_C(3000) /* us */
-#define A_TURN      4              /* calls made each ms */
+#define A_TURN      4              /* calls made per ms */
 #define CALLS_MAX   200000
 #define DEADLINE_NS (400 * PLX_NS_PER_MS)
 
@@ -46,7 +45,7 @@ static void write_line(const char *line, int length)
 /* The service ------------------------------------------------------------------------------------
  */
 
-/* What a call says of itself. */
+/* What a call asks for. */
 struct order {
 	uint64_t client, number;
 };
@@ -124,7 +123,7 @@ static struct order orders[CALLS_MAX];
 static uint8_t done_count[CALLS_MAX];
 static uint64_t made, open_calls;
 
-/* Of each ten: with a key, and tried again where the link ends; with one of these; with none. */
+/* Of ten calls: with a key, and retried if the link ends; with one of these; with neither. */
 static bool has_key(uint64_t number)
 {
 	return number % 10 < 7;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loads the library, has it up and down, and unloads it, time and again. Prints what descriptors
- * that leaves, and fails where they become more, or where a signal's handler has changed.
+/* Loads the library, starts and stops it, and unloads it, repeatedly. Prints the descriptors left,
+ * and fails if their number grows or a signal handler has changed.
  *
  *     unload LIBRARY */
 #include "plx_eal.h"
