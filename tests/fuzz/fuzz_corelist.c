@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Any text, as a core list and as a core mask: no crash, every error has a text that names the
- * option, what parses can be written and parsed again, and the advice of the check works. */
+/* Any text, as a core list and as a core mask. No crash; every error text names the option; valid
+ * input survives formatting and parsing again; and the advice in errors is valid. */
 #include "plx_topo.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Unlike assert, also there in a release build. */
+/* Unlike assert, also active in release builds. */
 #define REQUIRE(condition)                                                                \
 	do {                                                                              \
 		if (!(condition)) {                                                       \
@@ -61,12 +61,12 @@ static void require_writable(const struct plx_lcore_map *map)
 	REQUIRE(same_map(map, &again));
 	plx_lcore_map_fini(&again);
 
-	/* Cut short it must not parse, least of all to another map. */
+	/* Truncated, it must not parse to another map. */
 	if (strlen(plx_lcore_map_format(map, small, sizeof(small))) < strlen(written))
 		REQUIRE(parse_list("-l", small, &again) == -EINVAL);
 }
 
-/* Take "give -l LIST" out of the error, without the quotes for a shell. */
+/* Extract "give -l LIST" from the error, without the shell quotes. */
 static void require_advice(parse_fn parse)
 {
 	const char *give = strstr(plx_error(), "; give ");

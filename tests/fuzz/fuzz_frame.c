@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The frame decoder, on any bytes: what it accepts survives being written and read again, and what
- * it refuses it names. */
+/* The frame decoder on any bytes: accepted frames survive writing and reading again, and refusals
+ * name a reason. */
 #include "frame.h"
 
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a listening or a subscribe socket makes of a peer's messages: any bytes, taken as a sequence
- * of messages of the link, each behind its length in two bytes. Whatever is delivered lies within
- * what came, or is as long as was announced; what is refused is named; and nothing is left behind.
- */
+/* Messages from a peer to a listening or subscribe socket: any bytes, as a sequence of link
+ * messages, each after a two-byte length. Deliveries lie within the input or have the announced
+ * length; refusals name a reason; nothing is leaked. */
 #include "netio_wire.h"
 #include "point.h"
 
@@ -30,19 +29,19 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 	must((uintptr_t)bytes % 8 == 0);
 	if (msg->buf == current)
 		must(bytes >= current->data && bytes + msg->len <= current->data + current->len);
-	for (size_t i = 0; i < msg->len; i++) /* AddressSanitizer sees each byte looked at */
+	for (size_t i = 0; i < msg->len; i++) /* AddressSanitizer checks each byte read */
 		sum += bytes[i];
 	return true;
 }
 
-/* As a subscribe socket has it. */
+/* As a subscribe socket does it. */
 static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 {
 	must(count > 0 && count <= WIRE_GAP_COUNT_MAX);
 	must(reasons && !(reasons & 1) && !(reasons >> NETIO_GAP_REASON_COUNT));
 }
 
-/* What is accepted as a greeting survives being written and read again. */
+/* Accepted greetings survive writing and reading again. */
 static void check_greeting(const uint8_t *data, size_t size)
 {
 	struct wire_greeting greeting, again;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What plx-params and its clients say to each other, on any bytes: what is accepted lies within
- * them, is allowed, and comes back when it is written and read again. */
+/* The protocol of plx-params on any bytes: accepted values lie within the input, are valid, and
+ * survive writing and reading again. */
 #include "wire.h"
 
 #include <stdlib.h>
@@ -50,8 +50,7 @@ static void check_record(const uint8_t *data, size_t size)
 	must(memcmp(back.name, param.name, param.name_length) == 0);
 }
 
-/* There is one way to write down an order: the same bytes. Longer ones are refused by the service.
- */
+/* Each order has one encoding, so writing gives the same bytes. The service refuses longer ones. */
 static void check_same(const uint8_t *again, size_t length, const uint8_t *data, size_t size)
 {
 	must(length == size && memcmp(again, data, size) == 0);
@@ -104,7 +103,7 @@ static void check_page(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Of exactly that size, so that what is read behind it is found. */
+	/* Exactly that size, so that reads past it are found. */
 	uint8_t *exact = malloc(size + (size == 0));
 
 	if (!exact)

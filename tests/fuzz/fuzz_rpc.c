@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Greetings and batches of services and clients, on any bytes: what is accepted lies within them
- * and survives being written and read again, and what is refused is named. */
+/* Greetings and batches of services and clients, on any bytes: accepted ones lie within the input
+ * and survive writing and reading again, and refusals name a reason. */
 #include "rpc_wire.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void check_greeting(const uint8_t *data, size_t size, enum rpc_role role)
 	must(again.payload_max == greeting.payload_max && again.identity == greeting.identity);
 }
 
-/* Each record is written into `copy`, which has to come out as the batch but for its padding. */
+/* Writes each record into `copy`, which must equal the batch except for its padding. */
 static size_t check_batch(const uint8_t *batch, size_t size, uint8_t *copy)
 {
 	struct rpc_record record;
@@ -61,8 +61,8 @@ static size_t check_batch(const uint8_t *batch, size_t size, uint8_t *copy)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Of exactly that size, so that what is read behind it is found; at a multiple of 8, as
-	 * memory of malloc is. */
+	/* Exactly that size, so that reads past it are found; aligned to 8 bytes like malloc's
+	 * memory. */
 	uint8_t *exact = malloc(size + (size == 0));
 	uint8_t *copy = malloc(size + (size == 0));
 

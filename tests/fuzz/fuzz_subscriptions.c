@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a publisher makes of a subscriber's requests: any bytes, taken as a list of them. Those that
- * are accepted go into the table as the publisher puts them there, and a lookup finds what a walk
- * over all of them finds. Answers that are accepted survive being written and read again. */
+/* A publisher's handling of subscription requests: any bytes, as a list of them. Accepted ones
+ * enter the table as in the publisher, and a lookup finds what a full scan finds. Accepted answers
+ * survive writing and reading again. */
 #include "netio_wire.h"
 #include "table.h"
 

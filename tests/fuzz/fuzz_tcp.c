@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An endpoint of plx_tcp whose peer sends any bytes in any pieces, while the application posts,
- * sends, cancels and reads as the input says. The socket is simulated, with the edges of epoll.
- * Messages arrive whole, in order, and as a plain walk over the bytes finds them; whatever was
- * posted completes once; and each connection ends. */
+/* A plx_tcp endpoint whose peer sends any bytes in any pieces, while the application posts, sends,
+ * cancels and reads as the input says. The socket is simulated, with epoll's edges. Messages must
+ * arrive intact, in order, and match a plain scan of the bytes; every operation completes once; and
+ * each connection ends. */
 #include "tcp.h"
 
 #include <arpa/inet.h>
@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #define STREAM_MAX     (256u << 10) /* bytes of one peer */
-#define PIECE_MAX      0xc0 /* bytes of the input that arrive at once; from here on: actions */
+#define PIECE_MAX      0xc0 /* input bytes that arrive at once; values from here on are actions */
 #define QUEUE_SIZE     8
 #define MR_BYTES       8192
 #define OPERATIONS_MAX 64
-#define LAST_LOOKS     64 /* turns within which a connection ends that the peer has closed */
+#define LAST_LOOKS     64 /* turns for a connection to end after the peer closed */
 #define READABLE       1  /* keys */
 #define WRITABLE       2
 
@@ -39,26 +39,25 @@ static void *must_alloc(size_t bytes)
 	return memory;
 }
 
-/* The peer, and the socket ----------------------------------------------------------------------
- */
+/* The peer and its socket
+ * ----------------------------------------------------------------------- */
 
-static int
-	ends[2]; /* the first one is known to the event queue, and readable where there is some */
+static int ends[2]; /* the first is in the event queue, and readable if it has data */
 
 static struct {
 	uint8_t stream[STREAM_MAX];
 	size_t arrived, consumed;
-	size_t frames; /* where the first frame is that the walk has not seen */
+	size_t frames; /* position of the first frame not yet scanned */
 	bool closed, is_reset, interrupts;
 	bool accepts; /* a connection waits to be accepted */
 	bool is_readable;
-	size_t room; /* for what is sent */
+	size_t room; /* for sends */
 	bool wants_room;
-	void *watched; /* in the epoll set of the completion queue; NULL: it is not */
+	void *watched; /* in the epoll set of the completion queue; NULL: not in it */
 	uint32_t events;
 } peer;
 
-/* AddressSanitizer sees what is copied. */
+/* AddressSanitizer checks each copy. */
 static void look_at(const uint8_t *bytes, size_t length)
 {
 	static uint8_t sink[STREAM_MAX];
@@ -246,10 +245,10 @@ static const struct tcp_sys simulated = {
 	.epoll_wait = sim_epoll_wait,
 };
 
-/* What has to come -------------------------------------------------------------------------------
- */
+/* Expected messages
+ * ------------------------------------------------------------------------------ */
 
-/* The next message among the bytes that arrived: its frame, and its payload. */
+/* The next message in the received bytes: its frame and payload. */
 static const uint8_t *next_message(struct wire_frame *frame_out)
 {
 	for (;;) {
@@ -270,8 +269,8 @@ static const uint8_t *next_message(struct wire_frame *frame_out)
 	}
 }
 
-/* What the application posts and sends ----------------------------------------------------------
- */
+/* The application's operations
+ * ------------------------------------------------------------------ */
 
 struct operation {
 	bool is_receive;
@@ -363,7 +362,7 @@ static void cancel(uint8_t which)
 		fi_cancel(&ep->fid, operations[which % operation_count]);
 }
 
-/* It completed; with a message. */
+/* It completed; has_message: with a message. */
 static void completed(struct operation *operation, bool has_message, size_t length, bool has_data,
 		      uint64_t data)
 {
@@ -396,7 +395,7 @@ static void take_error(void)
 		  error.flags & FI_REMOTE_CQ_DATA, error.data);
 }
 
-/* Return: whether one was there. */
+/* Return: whether there was one. */
 static bool take_completion(void)
 {
 	struct fi_cq_data_entry entry;
@@ -469,7 +468,7 @@ static void hello(enum wire_hello_kind kind)
 	arrives(bytes, wire_write_hello(bytes, kind, "private", 7));
 }
 
-/* how: of what kind, and whether its HELLO comes by itself. */
+/* how: its kind, and whether its HELLO arrives at once. */
 static void open_connection(uint8_t how)
 {
 	peer.arrived = peer.consumed = peer.frames = 0;
@@ -513,7 +512,7 @@ static void close_memory(void)
 	free(writable_bytes);
 }
 
-/* The peer leaves, and the application does all that it should. */
+/* The peer leaves, and the application cleans up. */
 static void close_connection(void)
 {
 	makes_room(SIZE_MAX);
@@ -596,7 +595,7 @@ static void start(void)
 	must(tcp_getinfo(FI_VERSION(1, 17), "127.0.0.1", "1", 0, hints, &info) == 0);
 	must(tcp_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &local) == 0);
 	fi_freeinfo(hints);
-	free(info->src_addr); /* there is nothing to bind */
+	free(info->src_addr); /* nothing to bind to */
 	info->src_addr = NULL;
 	info->src_addrlen = 0;
 	must(tcp_fabric_open(info->fabric_attr, &fabric, NULL) == 0);

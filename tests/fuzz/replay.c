@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a fuzz target once over every file that is named, and every file in a folder that is named:
- * the main of a fuzz target where there is no libFuzzer. */
+/* Runs a fuzz target once per named file, or file in a named folder: its main function without
+ * libFuzzer. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@ static int run_file(const char *path)
 
 	if (file && data) {
 		size_t size = fread(data, 1, INPUT_BYTES_MAX, file);
-		/* Exactly as long as the input, so that a read past its end is seen. */
+		/* Exactly as long as the input, so that reads past its end are found. */
 		uint8_t *exact = size ? realloc(data, size) : data;
 
 		if (exact)

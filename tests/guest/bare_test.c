@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A node that has a CPU and no memory: what is asked for there, and an lcore that runs there. */
+/* A node with a CPU and no memory: allocations for it, and an lcore on it. */
 #include "lcores.h"
 #include "pages.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where pages lie: asked of the system page by page (move_pages(2)), so that nothing is taken from
- * what the library believes. */
+/* The nodes of pages, queried page by page from the system (move_pages(2)) instead of the
+ * library. */
 #ifndef PAGES_H
 #define PAGES_H
 
@@ -17,7 +17,7 @@
 #define PAGE_BYTES  ((size_t)4096)
 #define SKIP_STATUS 77 /* meson's */
 
-/** How many nodes with memory the guest has, as it says itself; 0: this is no guest. */
+/** The number of nodes with memory in the guest, from the guest; 0: not in the guest. */
 static inline int guest_nodes(void)
 {
 	const char *nodes = getenv("PLX_GUEST_NODES");
@@ -25,7 +25,7 @@ static inline int guest_nodes(void)
 	return nodes ? atoi(nodes) : 0;
 }
 
-/** The node of the guest that has a CPU and no memory; -1: this is no guest. */
+/** The guest's node with a CPU and no memory; -1: not in the guest. */
 static inline int guest_bare_node(void)
 {
 	const char *node = getenv("PLX_GUEST_BARE_NODE");
@@ -33,7 +33,7 @@ static inline int guest_bare_node(void)
 	return node ? atoi(node) : -1;
 }
 
-/** The node that the page lies on, or -errno: -ENOENT and -EFAULT where there is none yet. */
+/** The node of a page, or -errno: -ENOENT and -EFAULT if it does not exist yet. */
 static inline int page_node(const void *address)
 {
 	void *page = (void *)((uintptr_t)address / PAGE_BYTES * PAGE_BYTES);
@@ -42,7 +42,7 @@ static inline int page_node(const void *address)
 	return move_pages(0, 1, &page, NULL, &status, 0) == 0 ? status : -errno;
 }
 
-/** Whether this host tells where pages lie: some containers deny it. */
+/** Whether this host reports page nodes: some containers forbid it. */
 static inline bool pages_can_be_seen(void)
 {
 	int here;
@@ -52,9 +52,9 @@ static inline bool pages_can_be_seen(void)
 
 struct pages_seen {
 	size_t present;
-	size_t elsewhere;   /* of those present, not on the node */
+	size_t elsewhere;   /* present pages on other nodes */
 	size_t first_wrong; /* offset of the first of them */
-	int wrong_node;     /* that it lies on */
+	int wrong_node;     /* its node */
 };
 
 static inline struct pages_seen pages_look(const void *base, size_t size_bytes, int node)
@@ -76,7 +76,8 @@ static inline struct pages_seen pages_look(const void *base, size_t size_bytes, 
 	return seen;
 }
 
-/** Fail unless every page that is there lies on the node, and one is there. what: for the text. */
+/** Fail unless at least one page is present and all present pages are on the node. what: for the
+ * text. */
 static inline void assert_lies_on(const char *what, const void *base, size_t size_bytes, int node)
 {
 	struct pages_seen seen = pages_look(base, size_bytes, node);
@@ -90,7 +91,7 @@ static inline void assert_lies_on(const char *what, const void *base, size_t siz
 			 seen.wrong_node);
 }
 
-/** Fail unless every page is there, and on the node. */
+/** Fail unless every page is present and on the node. */
 static inline void assert_populated_on(const char *what, const void *base, size_t size_bytes,
 				       int node)
 {
@@ -117,7 +118,8 @@ static inline size_t node_free_huge(int node)
 	return count;
 }
 
-/** Take all huge pages of the node but `leave`. size_out: for munmap. Returns what was taken. */
+/** Allocate all huge pages of the node except `leave`. size_out: for munmap. Returns the
+ * allocation. */
 static inline void *node_fill_huge(int node, size_t leave, size_t *size_out)
 {
 	unsigned long nodes = 1ul << node;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What belongs to an lcore lies on the lcore's node, whoever made it. On a host of one node that is
- * easily true; scripts/numa-vm.sh runs it where it is not. */
+/* Memory of an lcore is on the lcore's node, whatever thread allocates it. Trivially true on a host
+ * with one node; scripts/numa-vm.sh runs it on several. */
 #include "lcore_priv.h"
 #include "lcores.h"
 #include "mem_priv.h"
@@ -15,7 +15,7 @@
 #define OBJECT_BYTES 200
 #define VAR_BYTES    10000
 
-/* An lcore of each node, as far as there are nodes; the main one is the one given. */
+/* One lcore per node, as far as there are nodes; main_lcore is the main one. */
 static void up(uint32_t main_lcore)
 {
 	assert_int_equal(plx_mem_init(NULL), 0);
@@ -34,7 +34,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Run fn(arg) on both lcores, one after the other: the worker sleeps while pages are looked at. */
+/* Run fn(arg) on both lcores in turn: the worker sleeps while pages are checked. */
 static void on_each(plx_lcore_fn fn, void *arg)
 {
 	fn(arg);
@@ -53,7 +53,7 @@ static struct loop *loop_of(uint32_t id)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
 
-/* Against what libnuma reads, which is not where the library asks. */
+/* Compared with libnuma, which reads it elsewhere. */
 TEST(cpus_have_the_nodes_that_the_system_says)
 {
 	struct plx_topo *topo;
@@ -130,7 +130,7 @@ TEST(stack_and_loop_lie_on_the_lcores_node)
 	stacks_and_loops_lie_right(0);
 }
 
-/* The process began where the other lcore is now. */
+/* The process started on the other lcore's CPU. */
 TEST(the_main_lcore_moves_its_stack_along)
 {
 	cpu_set_t before, first;
@@ -211,7 +211,7 @@ static int use_pool(void *arg)
 	return 0;
 }
 
-/* Wherever the pool itself is. */
+/* Wherever the pool is. */
 TEST(caches_lie_with_their_lcores)
 {
 	struct plx_pool_attr attr = {.name = "shared",
@@ -245,7 +245,7 @@ static int send_to_all(void *arg)
 	return 0;
 }
 
-/* Every slot, so that every page is there. */
+/* Fills every slot, so that every page is present. */
 static void *fill_from_outside(void *arg)
 {
 	for (int i = 0; i < PLX_LANE_SLOTS_DEFAULT; i++)
@@ -260,7 +260,7 @@ static int take_messages(void *arg)
 	return 0;
 }
 
-/* A lane is made by whoever sends first, and lies with the receiver. */
+/* The first sender creates a lane, on the receiver's node. */
 TEST(lanes_lie_with_their_receivers)
 {
 	up(0);
@@ -277,7 +277,7 @@ TEST(lanes_lie_with_their_receivers)
 	on_each(take_messages, NULL);
 }
 
-/* The thread runs where the main lcore does, and writes to the worker's first. */
+/* The thread runs on the main lcore's CPU, and sends to the worker first. */
 TEST(the_lane_of_other_threads_lies_with_its_receiver)
 {
 	pthread_t thread;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What --numa strict, prefer and any do where a node is full. */
+/* --numa strict, prefer and any when a node is full. */
 #include "pages.h"
 #include "plx_mem.h"
 
 #include <sched.h>
 
 #define HUGE_BYTES ((size_t)2 << 20)
-#define GIANT_NODE 1 /* the guest has one page of 1 GiB, there */
+#define GIANT_NODE 1 /* the guest has one page of 1 GiB, on this node */
 
 static void *taken;
 static size_t taken_bytes;
@@ -65,7 +65,7 @@ static size_t node_free_bytes(int node)
 	return (size_t)free_bytes;
 }
 
-/* More than the node has, less than all have. */
+/* More than the node has free, less than all nodes have. */
 static size_t more_than_free(int node)
 {
 	size_t size_bytes = node_free_bytes(node) + 32 * HUGE_BYTES;
@@ -82,7 +82,7 @@ static void zones_lie_where_they_were_asked_for(enum plx_huge huge, enum plx_num
 	for (int node = 0; node < 2; node++) {
 		const struct plx_zone *zone;
 
-		take(4 * HUGE_BYTES, node, &zone); /* all of it is in use, and has its pages */
+		take(4 * HUGE_BYTES, node, &zone); /* everything is in use and has its pages */
 		assert_int_equal(zone->node, node);
 		assert_int_equal(zone->backing == PLX_BACKING_HUGETLB, huge == PLX_HUGE_2M);
 		assert_populated_on("the zone", zone->base, zone->size_bytes, node);
@@ -187,7 +187,7 @@ TEST(prefer_takes_huge_pages_of_another_node_and_counts_it)
 	assert_int_equal(page_fallbacks(), 0);
 }
 
-/* The node has room for all of a zone but its last page. */
+/* The node has room for a whole zone except its last page. */
 TEST(prefer_counts_a_zone_that_lies_on_another_node_in_part)
 {
 	const struct plx_zone *zone;
@@ -215,7 +215,7 @@ TEST(prefer_goes_to_another_node_with_ordinary_pages_too)
 
 /* Any -------------------------------------------------------------------------------------- */
 
-/* CPU n of the guest is on node n: what the system does by itself is to stay there. */
+/* CPU n of the guest is on node n; by default the system allocates there. */
 static void run_on_node(int node)
 {
 	cpu_set_t cpus;
@@ -232,7 +232,7 @@ TEST(any_leaves_the_place_to_the_system)
 		const struct plx_zone *zone;
 
 		run_on_node(node);
-		/* Not in the zone that is there, though that is for any node, too. */
+		/* Not in the existing zone, although that is for any node too. */
 		take((size_t)(node + 1) * HUGE_BYTES, !node, &zone);
 		assert_int_equal(zone->node, PLX_NODE_ANY);
 		assert_populated_on("any", zone->base, zone->size_bytes, node);
