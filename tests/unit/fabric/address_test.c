@@ -89,7 +89,7 @@ PLX_TEST(link_local_addresses_have_their_interface)
 	local.sin6_scope_id = if_nametoindex("lo");
 	address_format((struct sockaddr *)&local, text, sizeof(text));
 	assert_string_equal(text, "[fe80::1%lo]:7000");
-	/* Which can be used again. */
+	/* The buffers can be reused. */
 	assert_int_equal(address_split("--connect", text, host, port), 0);
 	assert_int_equal(address_resolve("--connect", text, host, &found), 0);
 	assert_string_equal(found.hosts[0], "fe80::1%lo");

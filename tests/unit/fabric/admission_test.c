@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a listener takes of strangers, and what it refuses, counted by cause. */
+/* A listener's limits for unknown peers, and refusals counted by cause. */
 #include "fixture.h"
 #include "log_capture.h"
 #include "rogue.h"
@@ -66,7 +66,7 @@ static void connect_clients(unsigned first, unsigned end)
 	}
 }
 
-/* Until each is open, or has ended. */
+/* Until each is open or has ended. */
 static void settle(unsigned first, unsigned end)
 {
 	for (unsigned i = first; i < end; i++) {
@@ -92,8 +92,8 @@ static void links_have_a_bound(const char *provider)
 	settle(0, 8);
 	assert_int_equal(open_clients(), 5);
 	assert_int_equal(stats().refused_links, 3);
-	assert_int_equal(log_count("as many as it may (--links-max)"), 1); /* a second */
-	/* One that ends makes room for another one. */
+	assert_int_equal(log_count("as many as it may (--links-max)"), 1); /* per second */
+	/* When one ends, another one fits. */
 	for (unsigned i = 0; i < 8; i++) {
 		if (!clients[i].closed) {
 			plx_link_abort(clients[i].link);
@@ -128,7 +128,7 @@ TEST(an_address_has_a_bound)
 	assert_int_equal(log_count("as many as it may (--links-per-host)"), 1);
 }
 
-/* Over shm it is the user, whatever address is connected to. */
+/* Over shm the user counts, whatever address it connects to. */
 TEST(a_user_has_a_bound)
 {
 	start("shm", &(struct plx_admission){.links_per_host_max = 3});
@@ -151,17 +151,17 @@ TEST(connections_beyond_a_rate_wait)
 	assert_true(plx_now_ns() - begin_ns >= 400 * PLX_NS_PER_MS);
 }
 
-/* Those that would wait for longer than they may take to open are refused. */
+/* Connections that would wait longer than the open timeout are refused. */
 TEST(connections_far_beyond_a_rate_are_refused)
 {
 	start("tcp", &(struct plx_admission){.accepts_per_s = 4}); /* 1 at once */
 	connect_clients(0, 30);
 	pump_ms(300);
-	assert_in_range(stats().refused_rate, 1, 10); /* 20 wait, for 5 s at most */
+	assert_in_range(stats().refused_rate, 1, 10); /* 20 wait, for at most 5 s */
 	assert_int_equal(log_count("more than 4 connections a second come"), 1);
 }
 
-/* Raw peers that never say HELLO make room for others. */
+/* Raw peers that never send a HELLO make room for others. */
 static void the_oldest_handshake_makes_room_on(bool on_lcore_1)
 {
 	struct rogue *rogues[6];
@@ -178,7 +178,7 @@ static void the_oldest_handshake_makes_room_on(bool on_lcore_1)
 	plx_link_abort(clients[0].link);
 	pump_ms(50);
 	if (on_lcore_1)
-		worker_stop(); /* it logs, too */
+		worker_stop(); /* it logs too */
 	assert_in_range(log_count("a connection is ended before it is open"), 1, 3);
 	assert_int_equal(log_count("dropped: as many"), 0);
 }
@@ -193,7 +193,7 @@ TEST(the_oldest_handshake_of_another_lcore_makes_room)
 	the_oldest_handshake_makes_room_on(true);
 }
 
-/* They never get as far as a request: the provider ends the oldest by itself. */
+/* They never become requests: the provider closes the oldest one. */
 TEST(the_oldest_silent_connection_makes_room)
 {
 	int fds[6];
@@ -243,7 +243,7 @@ TEST(none_is_none_for_silent_connections)
 	start("tcp", &(struct plx_admission){.handshakes_max = PLX_NO_LIMIT});
 	for (int i = 0; i < SOCKETS; i++)
 		fds[i] = rogue_socket(plx_listener_address(listener));
-	connect_clients(0, 1); /* behind all of them */
+	connect_clients(0, 1); /* after all of them */
 	settle(0, 1);
 	assert_int_equal(clients[0].opened, 1);
 	assert_int_equal(stats().evicted, 0);

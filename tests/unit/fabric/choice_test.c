@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which provider a link gets where the choice is left to the library, and that a listener which
- * offers several is one listener all the same. */
+/* The provider of a link when the library chooses, and listeners that offer several providers and
+ * still act as one. */
 #include "../foreign_socket.h"
 #include "fixture.h"
 
@@ -27,7 +27,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* Sides that may be connected once more. */
+/* Reset the sides, for another connection. */
 static void fresh_sides(void)
 {
 	struct side *sides[] = {&client, &server};
@@ -46,7 +46,7 @@ static bool is_by(const struct plx_link *link, const char *driver)
 	return strcmp(plx_link_driver(link), driver) == 0;
 }
 
-/* Both ends must be by that driver, and messages pass. */
+/* Both sides must use that driver, and messages pass. */
 static void expect_driver(const char *driver)
 {
 	assert_true(is_by(client.link, driver));
@@ -78,7 +78,7 @@ static void connect_as(const char *host, const struct plx_listener *listener)
 
 static int start_with_worker(void **state)
 {
-	fixture_start(NULL, true); /* auto, too */
+	fixture_start(NULL, true); /* same as auto */
 	worker_start();
 	return 0;
 }
@@ -252,7 +252,7 @@ TEST(a_port_can_be_listened_on_again)
 	}
 }
 
-/* Who has the name of the socket keeps processes of this host from meeting there, and no others. */
+/* A process that holds the socket's name blocks shared memory at that address, and nothing else. */
 TEST(a_name_that_is_taken_leaves_tcp)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp);
@@ -275,7 +275,8 @@ TEST(a_name_that_is_taken_leaves_tcp)
 	close(fd);
 }
 
-/* Names of other users, listening, full or not listening, keep nobody of this user apart. */
+/* Names held by other users, listening, full or not listening, do not separate processes of this
+ * user. */
 TEST(a_name_that_another_user_took_does_no_harm)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -301,7 +302,7 @@ TEST(a_name_that_another_user_took_does_no_harm)
 		expect_driver("shm");
 		fresh_sides();
 		foreign_end(&other);
-		/* Its name is free now, and the address is taken all the same. */
+		/* Its name is free now, but the address is still taken. */
 		assert_int_equal(plx_link_listen(address, &shm_alone, &second), -EADDRINUSE);
 		fixture_connect(listener, NULL);
 		expect_driver("shm");
@@ -313,7 +314,7 @@ TEST(a_name_that_another_user_took_does_no_harm)
 /* Spreading ------------------------------------------------------------------------------------ */
 
 static struct {
-	struct plx_listener *listener; /* that the callback was given */
+	struct plx_listener *listener; /* passed to the callback */
 	unsigned calls;
 	bool closes;
 } placed;
@@ -384,7 +385,7 @@ TEST(a_callback_may_close_it_whichever_way_the_peer_came)
 
 #define LINKS 8
 
-static uint32_t opened_on[LINKS]; /* lcores, in the order that links opened */
+static uint32_t opened_on[LINKS]; /* lcores in the order in which links opened */
 static _Atomic unsigned opened_count, connected_count;
 
 static void on_server_open(struct plx_link *link, void *user)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Links where the clocks that the kernel keeps jump by hours, to and fro, as when somebody sets the
- * time. What matters is measured by the counter, which does not. */
+/* Links while the kernel's clocks jump by hours, back and forth, as when somebody sets the time.
+ * Link timeouts use the TSC, which does not jump. */
 #include "fixture.h"
 #include "rogue.h"
 
@@ -39,7 +39,7 @@ static int up(void **state)
 
 	fixture_start_beating(0, 0, false);
 	listener = fixture_listen("127.0.0.1:0", NULL);
-	/* Else this proves nothing. */
+	/* Otherwise this proves nothing. */
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	jumped_ns = HOUR_NS;
 	clock_gettime(CLOCK_MONOTONIC, &after);
@@ -66,7 +66,7 @@ static struct rogue *open_rogue(void)
 	return rogue;
 }
 
-/* Not by whole periods, so that the multiples lie elsewhere each time. */
+/* Not by whole periods, so that multiples move each time. */
 static void jump(unsigned i)
 {
 	jumped_ns = i % 2 ? 0 : (int64_t)(i + 1) * (HOUR_NS + 37 * (int64_t)PLX_NS_PER_MS);
@@ -115,7 +115,7 @@ TEST(who_is_silent_is_found_dead)
 	rogue_close(rogue);
 }
 
-/* The host was suspended, and the peer comes back later than this process. */
+/* The host was suspended, and the peer resumes later than this process. */
 TEST(a_suspended_host_gives_peers_the_same_time_again)
 {
 	struct rogue *rogue = open_rogue();

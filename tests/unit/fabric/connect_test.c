@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connecting that fails on this side, through a driver whose provider takes few receives. */
+/* Connections that fail on this side, through a driver whose provider takes few receives. */
 #include "fixture.h"
 
 #include <stdlib.h>
@@ -70,8 +70,8 @@ PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
 	assert_false(nested);
 	for (int i = 0; i < 2000 && plx_fabric_open_count() > open; i++)
 		pump_ms(1);
-	assert_int_equal(plx_fabric_open_count(), open); /* nothing is left of it */
-	assert_int_equal(client.closed, 0);              /* and nobody was told */
+	assert_int_equal(plx_fabric_open_count(), open); /* nothing remains of it */
+	assert_int_equal(client.closed, 0);              /* and no callback ran */
 	fixture_stop();
 	free(other_server.last);
 }

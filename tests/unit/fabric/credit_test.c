@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a sender is told of its peer's credit: how much is left, that some came back, and how many
- * of its messages are not finished, until the very end of the link. Over tcp and shm; both ends
- * live on one lcore. */
+/* What a sender learns about its peer's credit: how much is left, that some was returned, and how
+ * many messages are unfinished, until the very end of the link. Over tcp and shm; both ends are on
+ * one lcore. */
 #include "fabric_link.h"
 #include "fixture.h"
 
@@ -70,7 +70,7 @@ static void expect(uint32_t credit, uint32_t unfinished)
 	assert_int_equal(plx_link_unfinished(client.link), unfinished);
 }
 
-/* Over iWARP what is finished waits for a heartbeat, and nobody beats to himself. */
+/* Over iWARP a heartbeat reports finished messages, and an lcore sends none to itself. */
 static void skip_over_iwarp(void)
 {
 	if (client.link->needs_receives)
@@ -98,8 +98,8 @@ static void each_message_takes_credit_until_it_is_finished(void **state)
 	assert_true(told > 1);
 }
 
-/* A message that is longer than a buffer: all its frames come back but the last, while it is kept;
- * and none is finished before its last frame has left. */
+/* A message longer than a buffer: all its frames except the last are returned while it is kept; it
+ * is unfinished until its last frame was sent. */
 static void a_long_message_is_one_that_is_not_finished(void **state)
 {
 	skip_over_iwarp();
@@ -113,7 +113,7 @@ static void a_long_message_is_one_that_is_not_finished(void **state)
 	assert_int_equal(plx_link_credit(client.link), 0);
 	assert_in_range(plx_link_unfinished(client.link), 2, 4);
 	expect(WINDOW - 2, 2);
-	send_some(1, LONG); /* of which two frames leave */
+	send_some(1, LONG); /* of which two frames are sent */
 	assert_int_equal(plx_link_credit(client.link), 0);
 	assert_int_equal(plx_link_unfinished(client.link), 5);
 	assert_true(pump_until(&server.messages, 3, 3000));
@@ -121,7 +121,7 @@ static void a_long_message_is_one_that_is_not_finished(void **state)
 	expect(WINDOW, 0);
 }
 
-/* Of the second one a frame has left. */
+/* One frame of the second has been sent. */
 static void a_message_that_was_cut_is_not_finished(void **state)
 {
 	send_some(2, LONG);
@@ -143,8 +143,8 @@ static void what_is_not_finished_is_known_when_the_peer_is_gone(void **state)
 	assert_int_equal(client.unfinished, 2);
 }
 
-/* Who closes tells with its last frames what it is done with; who was asked to, that all has come.
- */
+/* The closing side's last frames report what it has finished; the other side learns that everything
+ * arrived. */
 static void a_close_tells_what_is_finished(void **state)
 {
 	server.keep = 1;
@@ -152,7 +152,7 @@ static void a_close_tells_what_is_finished(void **state)
 	assert_true(pump_until(&server.messages, 3, 3000));
 	pump_ms(5);
 	assert_int_equal(plx_link_close(server.link), 0);
-	/* What it sees behind that does not count. */
+	/* What it receives after that does not count. */
 	send_some(1, 8);
 	side_release(&server, 1);
 	assert_true(pump_until(&client.closed, 1, 3000));

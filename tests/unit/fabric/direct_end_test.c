@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How direct data placement ends: grants that are taken back, links that close or break with
- * operations under way. Each operation completes once, memory is not touched once it was released,
- * and nothing stays registered or open. */
+/* The end of direct data placement: revoked grants, and links that close or break with operations
+ * in flight. Each operation completes once, released memory is not accessed, and nothing stays
+ * registered or open. */
 #include "direct_fixture.h"
 
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static unsigned start_gets(struct field *field, unsigned count, struct tally *ta
 
 /* Links that break ----------------------------------------------------------------------------- */
 
-/* At ever other points, so that some are in the middle of an answer. */
+/* At different points, so that some are in the middle of an answer. */
 static void every_operation_completes_once_when_its_link_is_aborted(void **state)
 {
 	unsigned sets = open_sets(), in_the_middle = 0;
@@ -96,13 +96,13 @@ static void every_operation_completes_once_when_its_link_is_aborted(void **state
 	assert_true(in_the_middle > 0);
 }
 
-/* The callback of an operation that failed may use the link: it has ended by then. */
+/* The callback of a failed operation may use the link, because the operation has ended. */
 static void use_the_link(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
 	struct field *field = arg;
 	struct plx_buf *into;
 
-	if (status == 0) /* an RDMA device answers by itself */
+	if (status == 0) /* an RDMA device answers without the peer */
 		return;
 	into = empty_buf(10, true);
 	assert_int_equal(plx_link_get(link, &field->remote, 0, 10, into, NULL, NULL), -ENOTCONN);
@@ -148,12 +148,12 @@ static void a_close_waits_for_puts_and_gets(void **state)
 		assert_int_equal(gets.ok, get_count);
 		if (put_count)
 			assert_pattern(field.base, LARGE, 1);
-		field_free(&field); /* not revoked: the end has done it */
+		field_free(&field); /* not revoked: closing did it */
 		reconnect();
 	}
 }
 
-/* Grants that are taken back ------------------------------------------------------------------- */
+/* Revoked grants ------------------------------------------------------------------------------- */
 
 static _Atomic unsigned released;
 static unsigned released_late;
@@ -166,7 +166,7 @@ static void on_released(void *base, size_t bytes, void *arg)
 	assert_int_equal(bytes, field->bytes);
 	released++;
 	released_late += server.closed;
-	memset(base, 0xee, bytes); /* it is in use for something else now */
+	memset(base, 0xee, bytes); /* it is reused for something else */
 }
 
 static void a_grant_is_taken_back_and_the_link_goes_on(void **state)
@@ -239,8 +239,7 @@ static bool is_all(const uint8_t *bytes, size_t count, uint8_t value)
 	return bytes[0] == value && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-/* At ever other points of it. Whatever becomes of the put, the memory is somebody else's behind the
- * release. */
+/* At different points. Whatever happens to the put, the memory is reused after its release. */
 static void memory_is_not_written_once_it_was_released(void **state)
 {
 	for (unsigned round = 0; round < rounds(80); round++) {
@@ -294,7 +293,7 @@ static void memory_is_not_read_once_it_was_released(void **state)
 	}
 }
 
-/* From inside callbacks, and as the last thing of a link. */
+/* From inside callbacks, and as the last operation of a link. */
 static struct field given;
 
 static void revoke_it(struct side *side, uint32_t value)
@@ -322,7 +321,7 @@ static void a_grant_may_be_taken_back_when_the_put_is_told(void **state)
 	}
 }
 
-/* The end of a link tells of those that were taken back; inside that, others may be. */
+/* Closing a link reports revoked grants; those callbacks may revoke others. */
 static struct field others[3];
 
 static void revoke_another(void *base, size_t bytes, void *arg)

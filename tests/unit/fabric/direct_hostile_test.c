@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that reach for what they were not granted, or tell of what is not so: their own link ends,
- * with a reason, and nothing else happens. An honest link with direct data placement is beside
- * them.
- */
+/* Peers that access memory they were not granted, or report false operations: their link ends with
+ * a reason, and nothing else happens. An honest link with direct data placement runs next to
+ * them. */
 #include "direct_fixture.h"
 #include "fabric_link.h"
 #include "rogue.h"
@@ -11,7 +10,7 @@
 
 static struct plx_listener *listener;
 static struct side honest_client, honest_server;
-static struct field field; /* granted to the honest client, for both */
+static struct field field; /* granted to the honest client, for both accesses */
 
 /* The honest pair first; its sides are set aside. */
 static int start(void **state)
@@ -67,7 +66,7 @@ static void expect_both_to_end(const struct tally *tally)
 	assert_int_equal(tally->ok + tally->failed, 1);
 }
 
-/* A put or get that plx_link_put would not make. */
+/* A put or get that plx_link_put would refuse. */
 static void reach(const struct plx_remote *remote, uint64_t offset, size_t bytes, bool get)
 {
 	struct tally tally = {0};
@@ -95,7 +94,7 @@ static void who_was_not_granted_it_cannot_use_it(void **state)
 	}
 }
 
-/* Memory of its own, granted to the second client, which then asks for more than that. */
+/* Separate memory, granted to the second client, which then requests more. */
 static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool get)
 {
 	connect_second_pair();
@@ -124,19 +123,19 @@ static void beyond_its_bounds_nothing_is_reached(void **state)
 static void what_was_granted_for_one_thing_is_not_for_the_other(void **state)
 {
 	reach_out_of(PLX_REMOTE_READ, 0, 100, false);
-	/* Linux' soft iWARP (6.1) does not look at the right to read: doc/design/direct-data.md. */
+	/* Linux's soft iWARP (6.1) does not check the read right: doc/design/direct-data.md. */
 	if (!honest_server.link->direct->own_sinks)
 		reach_out_of(PLX_REMOTE_WRITE, 0, 100, true);
 }
 
-/* Peers that are none of ours ------------------------------------------------------------------ */
+/* Rogue peers ---------------------------------------------------------------------------------- */
 
 static struct rogue *open_rogue(void)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
 
-	hello.features = FEATURE_DIRECT | 0x80000000; /* and one that nobody knows */
+	hello.features = FEATURE_DIRECT | 0x80000000; /* and an unknown one */
 	rogue_send_hello_like(rogue, &hello);
 	assert_true(pump_until(&server.opened, 1, 5000));
 	return rogue;
@@ -173,7 +172,7 @@ static void keys_of_others_do_not_help(void **state)
 	rogue_close(rogue);
 }
 
-/* Whatever it tells, it has credit for that, and the program decides what to make of it. */
+/* Whatever it reports, it has credit for that, and the program interprets it. */
 static void a_put_of_nothing_is_told_as_any_other(void **state)
 {
 	struct rogue *rogue = open_rogue();
@@ -249,11 +248,11 @@ static _Atomic unsigned released;
 static void on_released(void *base, size_t bytes, void *arg)
 {
 	released++;
-	assert_int_equal(server.closed, 0); /* before the end is told */
+	assert_int_equal(server.closed, 0); /* before the closure is reported */
 }
 
-/* Where the peer is asked, a wrong answer frees nothing before the link has ended; and one that
- * does not answer keeps the memory, until the program has had enough. */
+/* When the peer is asked, a wrong answer frees nothing before the link has ended. Without an answer
+ * the memory stays in use until the program gives up. */
 static void a_peer_that_lies_about_a_revocation_gains_nothing(void **state)
 {
 	for (unsigned silent = 0; silent < 2; silent++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Direct data placement between two sides that keep to the rules: what is put and got is what was
- * aimed at, in order with messages, and nothing else is reached. */
+/* Direct data placement between two correct sides: puts and gets transfer exactly the targeted
+ * bytes, in order with messages. */
 #include "direct_fixture.h"
 
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void a_chain_is_one_put_however_many_pieces_it_has(void **state)
 static struct field *watched;
 static unsigned late;
 
-/* Each message is a number; the memory must hold it by then, from its first word to its last. */
+/* Each message is a number; the memory must contain it by then, from its first word to its last. */
 static void look_at_memory(uint32_t number)
 {
 	uint32_t first, last;
@@ -243,13 +243,13 @@ static void a_value_may_come_without_data(void **state)
 	field_free(&field);
 }
 
-/* What is told takes credit, so a peer that is busy is not flooded; what is not told takes none. */
+/* A put with notification takes credit, so a busy peer is not flooded; other puts take none. */
 static void told_puts_meet_again_where_there_is_no_credit_and_others_do_not(void **state)
 {
 	struct field field = field_make(server.link, 64, PLX_REMOTE_WRITE);
 	unsigned accepted = 0;
 
-	server.keep = 6; /* all that the window holds */
+	server.keep = 6; /* the whole window */
 	for (int i = 0; i < 200; i++) {
 		plx_link_send(client.link, "keep", 4);
 		plx_loop_turn();
@@ -375,7 +375,7 @@ static void over_tcp_a_grant_does_not_tell_where_the_memory_is(void **state)
 	field_free(&field);
 }
 
-/* The greatest put and get there are. */
+/* The longest possible put and get. */
 static void more_than_the_provider_carries_is_refused(void **state)
 {
 	uint64_t max = plx_link_direct_max(client.link);
@@ -398,7 +398,7 @@ static void more_than_the_provider_carries_is_refused(void **state)
 	field_free(&field);
 }
 
-/* What is sent behind puts, heartbeats too, is not to wait for long. */
+/* Messages and heartbeats after puts must not wait long. */
 static void few_long_puts_are_out_at_a_time(void **state)
 {
 	size_t bytes = plx_link_direct_max(client.link);
@@ -450,7 +450,7 @@ static void expect_refusal(const char *text)
 	plx_buf_unref(buf);
 }
 
-/* It takes both sides; where one has not asked, the link is as any other. */
+/* Both sides must request it; otherwise the link has none. */
 static void a_link_that_one_side_did_not_ask_for_has_none(void **state)
 {
 	struct plx_link_attr direct = {.direct = true}, ordinary = {0};
@@ -481,13 +481,13 @@ static void a_provider_without_it_says_so(void **state)
 	fixture_stop();
 }
 
-/* Where the choice is left to us, it is one that has it. */
+/* If the library chooses, it chooses a provider that has it. */
 static void a_peer_on_this_host_is_reached_by_one_that_has_it(void **state)
 {
 	struct plx_link_attr attr = {.direct = true, .provider = "auto"};
 
 	if (is_provider_given())
-		skip(); /* auto is TCP, and no device's address is needed for it */
+		skip(); /* auto is TCP, and needs no device address */
 	fixture_start(NULL, false);
 	fixture_connect(fixture_listen(here("0"), &attr), &attr);
 	assert_string_equal(plx_link_driver(client.link), "tcp");
@@ -555,7 +555,7 @@ static void a_cache_of_registrations_is_refused(void **state)
 	fixture_stop();
 }
 
-/* Whether the environment has turned it on, before plx_fabric_init says what it wants. */
+/* Whether the environment enabled it, before plx_fabric_init sets its preference. */
 static bool is_cache_wanted(void)
 {
 	const char *monitor = getenv("FI_MR_CACHE_MONITOR");

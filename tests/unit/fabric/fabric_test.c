@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fabric as a whole: up, down, and what may be under way then. */
+/* The fabric as a whole: starting, stopping, and work in flight while it stops. */
 #include "fixture.h"
 
 #include "../../../drivers/tcp/sys.h"
@@ -20,7 +20,7 @@ PLX_TEST(setting_up_and_down_again_and_again_leaks_nothing)
 		fixture_connect(listener, NULL);
 		if (i % 3 == 0)
 			plx_listener_close(listener);
-		fixture_stop(); /* which counts memory and descriptors */
+		fixture_stop(); /* which checks memory and descriptors */
 		assert_int_equal(client.reason, PLX_LINK_ABORTED);
 	}
 }
@@ -96,12 +96,12 @@ PLX_TEST(all_links_are_closed_however_long_they_take)
 		assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &link), 0);
 	assert_true(pump_until(&slow_opened, SLOW_LINKS, 10000));
 	tcp_sys.close = close_slowly;
-	fixture_stop(); /* which fails where one was given up */
+	fixture_stop(); /* which fails if one was given up */
 	tcp_sys.close = close;
 	assert_int_equal(slow_closed, SLOW_LINKS);
 }
 
-/* Down, with a buffer of one lcore on a link of the other ------------------------------------- */
+/* Stopping, with a buffer of one lcore on a link of the other --------------------------------- */
 
 static struct side far;
 static struct plx_buf *foreign; /* received on lcore 0, sent on lcore 1 */
@@ -120,7 +120,7 @@ static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void
 	sent_status = status;
 }
 
-/* Longer than the credit there is, so that it stays until the end. */
+/* Longer than the available credit, so that it stays until the end. */
 static void send_foreign(void *arg)
 {
 	struct plx_buf *head = plx_buf_alloc(200000);
@@ -150,16 +150,16 @@ PLX_TEST(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end)
 	assert_int_equal(send_result, 0);
 	assert_true(pump_until(&far.opened, 1, 2000));
 	assert_int_equal(plx_lcore_send(1, send_foreign, NULL), 0);
-	while (!is_sent) /* this loop stands still: it would grant more */
+	while (!is_sent) /* this loop stands still, because it would grant more */
 		sched_yield();
 	assert_int_equal(send_result, 0);
 	worker_stop();
-	fixture_stop(); /* which counts memory */
+	fixture_stop(); /* which checks memory */
 	assert_int_equal(sent_status, -ECONNRESET);
 	assert_int_equal(far.reason, PLX_LINK_ABORTED);
 }
 
-/* Threads that are no lcores ------------------------------------------------------------------- */
+/* Threads that are not lcores ------------------------------------------------------------------ */
 
 static struct {
 	int result;

@@ -131,7 +131,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	side->unfinished = plx_link_unfinished(link);
 	snprintf(side->text, sizeof(side->text), "%s", text);
 	side->link = NULL;
-	side->closed++; /* last: who sees it on another lcore sees the rest */
+	side->closed++; /* last: another lcore that sees it also sees the rest */
 }
 
 const struct plx_link_events side_events = {
@@ -143,7 +143,7 @@ const struct plx_link_events side_events = {
 	.on_close = on_close,
 };
 
-/* An lcore's eventfd stays in the process when the lcore ends: let both be there from the first. */
+/* An lcore's eventfd outlives the lcore: create both from the start. */
 static void leave_eventfds(unsigned cpu)
 {
 	static bool done;
@@ -237,13 +237,13 @@ void fixture_stop(void)
 	plx_topo_close(topo);
 	free(server.last);
 	free(client.last);
-	/* libfabric's first look opens a few for good. */
+	/* libfabric's first query opens a few for good. */
 	if (looked_before)
 		assert_int_equal(open_descriptors(), descriptors_before);
 	looked_before = true;
 }
 
-/* A guest whose CPUs are emulated needs longer for all. */
+/* A guest with emulated CPUs needs longer for everything. */
 #define GUEST_PATIENCE 10
 
 static uint64_t thread_cpu_ns(void)
@@ -254,7 +254,7 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* For as long as this thread has run: on a busy host time passes without a turn of the loop. The
+/* Measures this thread's run time: on a busy host time passes without a loop turn. Reading the
  * thread's clock takes a system call, so it is read when the time is over. */
 static bool pump_for(const _Atomic unsigned *value, unsigned target, uint64_t limit_ns)
 {

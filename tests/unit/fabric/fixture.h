@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process with one or two lcores and the fabric, and links whose events are written down. Both
- * ends of a link may live on the same lcore: pump() turns its loop. */
+/* A process with one or two lcores and the fabric, and links whose events are recorded. Both ends
+ * of a link may be on one lcore: pump() turns its loop. */
 #ifndef FABRIC_FIXTURE_H
 #define FABRIC_FIXTURE_H
 
@@ -11,13 +11,13 @@
 #include "plx_lcore.h"
 #include "plx_mem.h"
 
-/** One side of a link, and what it was told. */
+/** One side of a link, and its recorded events. */
 struct side {
-	struct plx_link *link; /* NULL when it has ended */
+	struct plx_link *link; /* NULL once it has ended */
 	const char *name;
 	_Atomic unsigned opened, closed, writable, messages; /* the side may be on another lcore */
 	uint64_t bytes;
-	unsigned suspect, heard; /* how often it was told */
+	unsigned suspect, heard; /* event counts */
 	enum plx_link_reason reason;
 	enum plx_link_reason reason_asked; /* plx_link_reason in on_close */
 	uint32_t unfinished;               /* when it ended */
@@ -25,20 +25,20 @@ struct side {
 	uint8_t *last; /* copy of the newest message */
 	size_t last_len;
 	bool echo;     /* send everything back */
-	unsigned keep; /* so many messages are kept by reference */
+	unsigned keep; /* messages to keep by reference */
 	struct plx_buf *kept[512];
 	unsigned kept_count;
-	uint64_t sequence_errors, next_sequence; /* of messages that begin with a 64-bit number */
+	uint64_t sequence_errors, next_sequence; /* of messages that start with a 64-bit number */
 	bool sequenced;
 	void (*on_message)(struct side *side, struct plx_buf *message);
-	_Atomic unsigned puts; /* that it was told of */
-	uint32_t value;        /* with the newest */
+	_Atomic unsigned puts; /* reported puts */
+	uint32_t value;        /* of the newest */
 	void (*on_put)(struct side *side, uint32_t value);
 };
 
 extern const struct plx_link_events side_events;
 
-/** The side that the next accepted link becomes. */
+/** The next accepted link becomes this side. */
 extern struct side server;
 extern struct side client;
 
@@ -52,11 +52,11 @@ extern const struct plx_fabric_driver plx_driver_fi_tcp, plx_driver_tcp;
 /** The libfabric provider that the driver tcp uses: net or tcp, by libfabric's version. */
 const char *fi_name_of_tcp(void);
 
-/** "HOST:port"; valid until the fourth call from then on. */
+/** "HOST:port"; valid for three more calls. */
 const char *here(const char *port);
 
-/** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf, where
- * NULL and "tcp" are provider_to_test() if one is given. */
+/** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf; NULL and
+ * "tcp" mean provider_to_test() if one is given. */
 void fixture_start(const char *provider, bool two_lcores);
 void fixture_start_as(const struct plx_fabric_conf *conf, bool two_lcores);
 void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores);
@@ -64,14 +64,14 @@ void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two
 /** On provider_to_test(), with these times. */
 void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores);
 
-/** Everything down again; fails if a pool or a link is left. */
+/** Stop everything; fails if a pool or a link is left. */
 void fixture_stop(void);
 
 /** Turn the loop until *value is at least target, at most limit_ms. Return: whether it got there.
  */
 bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_ms);
 
-/** Turn the loop that long. */
+/** Turn the loop for that long. */
 void pump_ms(unsigned ms);
 
 /** Listen on address with attr's sizes; accepted links become `server`. */
@@ -80,22 +80,22 @@ struct plx_listener *fixture_listen(const char *address, const struct plx_link_a
 /** Connect `client` and wait until both sides are open; fails the test if they do not get there. */
 void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr);
 
-/** Let lcore 1 run its loop, and end that. */
+/** Let lcore 1 run its loop; and end it. */
 void worker_start(void);
 void worker_stop(void);
 
 /** Run fn(arg) on lcore 1, which runs its loop, and turn this loop until it has returned. */
 void worker_call(plx_message_fn fn, void *arg);
 
-/** Descriptors of this process; and as many as it may have at most. */
+/** Open descriptors of this process; and their limit. */
 unsigned open_descriptors(void);
 void more_descriptors(void);
 
-/** Let go of what the side keeps. */
+/** Release kept messages of the side. */
 void side_release(struct side *side, unsigned count);
 
-/* Run a group of tests; and after `change` again, under the other name, unless the provider is
- * given. Value: how many failed. */
+/* Run a group of tests; then, after `change`, again under the other name, unless the provider is
+ * given. Value: the number of failures. */
 #define RUN_TWICE(tests, name, change, other_name)                                             \
 	__extension__({                                                                        \
 		int failed_ = cmocka_run_group_tests_name(name, tests, NULL, NULL);            \

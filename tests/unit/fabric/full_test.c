@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A window that is wider than the ring of shared memory: the ring refuses while there is credit
- * left, and says when there is room again; nothing is lost by it. Both ends live on one lcore, so
- * that nothing is received until its loop turns. */
+/* A window larger than the shared-memory ring: the ring refuses while there is credit left, and
+ * reports room later; nothing is lost. Both ends are on one lcore, so nothing is received until its
+ * loop turns. */
 #include "fixture.h"
 #include "tx.h"
 
 #define WINDOW 200  /* receive buffers of 4 KiB: more than three rings */
-#define LONG   3500 /* sent from a buffer where the ring has no room; 73 fill it */
-#define SHORT  480  /* injected then */
+#define LONG   3500 /* sent from a buffer if the ring has no room; 73 fill it */
+#define SHORT  480  /* injected in that case */
 #define SOME   60   /* long ones that leave room for short ones */
 #define ROUNDS 50
 #define PAGE   (1 << 20) /* goes through the ring in parts, one page at a time */
@@ -45,7 +45,7 @@ static int send_one(size_t length)
 	return rc;
 }
 
-/* Send until it is refused, which takes no credit and leaves some. */
+/* Send until refused, which takes no credit and leaves some. */
 static void send_until_full(size_t length)
 {
 	uint32_t credit;
@@ -97,7 +97,7 @@ static void expect_all(void)
 	assert_int_equal(spoilt, 0);
 }
 
-/* Every frame carries it. */
+/* Every frame carries credit. */
 static void take_credit(void)
 {
 	unsigned before = client.messages;
@@ -116,7 +116,7 @@ static void expect_room(unsigned round)
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-/* So few messages bring no news of credit: the loop itself finds that there is room. */
+/* So few messages return no credit: the loop itself detects the room. */
 TEST(a_full_ring_refuses_and_tells_once_of_room)
 {
 	for (unsigned round = 1; round <= ROUNDS; round++) {
@@ -155,7 +155,7 @@ TEST(a_refused_buffer_stays_its_owners)
 	expect_all();
 }
 
-/* Not each turn in which it is still being written. */
+/* Not in each turn while it is still being written. */
 PLX_TEST_WITH(room_behind_a_page_is_told_of_when_there_is_some, start_with_pages, stop)
 {
 	struct plx_buf *pages[3];

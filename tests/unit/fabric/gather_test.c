@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that wait for the next poll of their set, to leave together: the poll comes with the next
- * turn, and none is left where there is no next turn. The receiver is another lcore's. */
+/* Frames that wait for the next poll of their set, to be sent together. The poll comes with the
+ * next turn; without a next turn none is left behind. The receiver is on another lcore. */
 #include "fabric_link.h"
 #include "fixture.h"
 
@@ -13,7 +13,7 @@ static uint32_t to_lcore_1(struct plx_listener *from, const struct sockaddr *pee
 	return 1;
 }
 
-/* Heartbeats would warm the set up. */
+/* Heartbeats would warm the set. */
 static int start(void **state)
 {
 	struct plx_listen_attr attr = {
@@ -97,7 +97,7 @@ static void burst_and_quit(struct plx_timer *timer, void *arg)
 	plx_loop_quit();
 }
 
-/* Timers come behind the last poll of a turn. */
+/* Timers run after the last poll of a turn. */
 TEST(a_loop_that_returns_keeps_nothing_back)
 {
 	struct plx_timer timer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connection requests that are on their way when their listener is closed, or the process ends. */
+/* Connection requests in flight when their listener closes or the process ends. */
 #include "handover_fixture.h"
 
 #include <sched.h>
@@ -30,7 +30,7 @@ static void a_closed_listener_waits_for_its_requests(void **state)
 	plx_listener_close(listener);
 	assert_false(LIST_EMPTY(&home->listeners));
 	worker_start();
-	expect_open(); /* it came before the close */
+	expect_open(); /* it arrived before the close */
 	assert_true(LIST_EMPTY(&home->listeners));
 	close_in_order();
 	worker_stop();
@@ -62,12 +62,11 @@ static int start_net(void **state)
 	return 0;
 }
 
-/* The other end is on a provider of its own: except for the listener nothing is open on this one.
- */
+/* The other end uses a separate provider: on this one only the listener is open. */
 static void a_closed_listener_answers_while_it_waits_for_its_requests(void **state)
 {
 	if (is_provider_given() || FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
-		skip(); /* it needs two that meet */
+		skip(); /* it needs two providers that connect */
 
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "fi:tcp"};
 	struct side late = {.name = "late"};
@@ -114,7 +113,7 @@ static void a_request_that_waits_hears_of_the_close(void **state)
 	assert_int_equal(client.reason, PLX_LINK_REFUSED);
 }
 
-/* At the end the fixture counts memory and descriptors. */
+/* At the end the fixture checks memory and descriptors. */
 static void the_process_may_end_with_requests_on_their_way(void **state)
 {
 	listen_placed(on_lcore_1, 0);
@@ -150,8 +149,8 @@ static void the_process_may_end_with_answers_on_their_way(void **state)
 	assert_true(on_its_way());
 }
 
-/* As on a host with RDMA devices, where a listener has one for shared memory and one for those:
- * each close frees others of the list. */
+/* As on a host with RDMA devices, where a listener has one for shared memory and one for RDMA: each
+ * close frees other list entries. */
 static void a_listener_with_two_others_drains(void **state)
 {
 	const struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connection requests that arrive at the lcore that they are placed on, and their answers. */
+/* Connection requests that reach the selected lcore, and their answers. */
 #include "handover_fixture.h"
 
 #include <sched.h>
@@ -57,7 +57,7 @@ static void a_full_lane_delays_a_request(void **state)
 	serve_and_close();
 }
 
-/* The answer finds the lane back full, and nobody looks into it for a while. */
+/* The answer finds the return lane full, and nothing empties it for a while. */
 static void an_answer_is_not_lost_in_a_full_lane(void **state)
 {
 	listen_placed(on_lcore_1, 0);

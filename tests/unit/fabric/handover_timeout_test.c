@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connection requests that do not arrive in time: they find a lane full, or an lcore that does not
- * come, comes too late, or in that very moment. */
+/* Connection requests that do not arrive in time: a lane is full, or an lcore never runs, runs too
+ * late, or at that very moment. */
 #include "handover_fixture.h"
 
 #include <sched.h>
@@ -56,8 +56,8 @@ static int run(void *arg)
 	return plx_loop_run();
 }
 
-/* The listener's lcore is late itself, and cannot give up. The timeout is long enough for a busy
- * host to see the request before it is given up. */
+/* The listener's lcore is late too, and cannot give up. The timeout is long enough for a busy host
+ * to see the request first. */
 HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
 {
 	listen_placed(on_lcore_1, 500 * PLX_NS_PER_MS);
@@ -125,8 +125,8 @@ static uint64_t ended(struct plx_listener_stats *stats)
 	return stats->opened + stats->refused + stats->failed;
 }
 
-/* Lcore 1 comes to the request when it has been busy for a while: before the listener's lcore gives
- * up, after it, or in that moment. */
+/* Lcore 1 reads the request after being busy: before the listener's lcore gives up, after it, or at
+ * that moment. */
 static void race(uint64_t busy_ns)
 {
 	struct plx_listener_stats stats;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that do not complete a handshake, of the link or above it: how they are counted and logged.
- */
+/* Incomplete handshakes, of the link or above it: how they are counted and logged. */
 #include "fixture.h"
 #include "log_capture.h"
 #include "rogue.h"
@@ -28,7 +27,7 @@ static void listen_as(uint8_t protocol)
 	log_capture();
 }
 
-/* Return: the reason, if it ended; PLX_LINK_CLOSED: it is open. */
+/* Return: the reason if it ended; PLX_LINK_CLOSED: it is open. */
 static enum plx_link_reason connect_as(const struct plx_link_attr *how)
 {
 	struct plx_link_attr attr = *how;
@@ -238,8 +237,8 @@ TEST(one_that_goes_before_hello_did_not_crash)
 	assert_int_equal(log_count("without closing"), 0);
 }
 
-/* What the provider refuses: it never was a link. -----------------------------------------------
- */
+/* Refused by the provider, so never a link.
+ * ----------------------------------------------------- */
 
 static void listen_over_tcp(void)
 {
@@ -329,8 +328,8 @@ TEST(strangers_are_logged_once_a_second)
 	assert_in_range(log_count("it speaks HTTP"), 1, 1 + seconds);
 }
 
-/* What does not listen as it should. ------------------------------------------------------------
- */
+/* Listeners that misbehave.
+ * --------------------------------------------------------------------- */
 
 static int listen_raw(char *address_out)
 {
@@ -346,7 +345,7 @@ static int listen_raw(char *address_out)
 	return fd;
 }
 
-/* Connect to a listener that says that, and closes. */
+/* Connect to a listener that sends this answer and closes. */
 static void connect_in_vain(int fd, const char *address, const char *answer, size_t size)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
@@ -398,7 +397,7 @@ TEST(a_connect_to_something_else_says_what_it_speaks)
 		"it closed the connection without an answer: does it speak plx_tcp's protocol?");
 }
 
-/* Which may stand for several addresses. */
+/* A name may stand for several addresses. */
 TEST(a_connect_to_a_name_says_it_too)
 {
 	char address[32], name[32];

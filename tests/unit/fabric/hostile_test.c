@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that break the protocol, or speak none: each is dropped with a reason that names what it
- * did, and an honest link beside it does not notice. */
+/* Peers that violate the protocol, or speak none: each is dropped with a reason that names its
+ * violation, and an honest link next to it is unaffected. */
 #include "fabric_link.h"
 #include "fixture.h"
 #include "rogue.h"
@@ -13,7 +13,7 @@
 static struct plx_listener *listener;
 static struct side honest_server;
 
-/* An honest link is open all the time. */
+/* An honest link stays open throughout. */
 static int start(void **state)
 {
 	struct plx_link_attr attr = {.hello_timeout_ns = 200 * PLX_NS_PER_MS};
@@ -45,7 +45,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* A connection that never opened ends as a failure of the listener, with that text. */
+/* A connection that never opened is reported as a failure of the listener, with that text. */
 static void expect_failure(const char *part)
 {
 	struct plx_listener_stats stats = {0};
@@ -114,7 +114,7 @@ WITH_HONEST(a_hello_of_a_later_version)
 	rogue_close(rogue);
 }
 
-/* Private data of `claimed` bytes, of which `sent` are there. */
+/* Private data that claims `claimed` bytes and has `sent`. */
 static void send_hello_with(struct rogue *rogue, uint32_t claimed, uint32_t sent)
 {
 	uint8_t bytes[FRAME_HEADER_BYTES + 512] = {0};
@@ -128,7 +128,7 @@ static void send_hello_with(struct rogue *rogue, uint32_t claimed, uint32_t sent
 	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
 }
 
-/* A rogue that does this instead of a good HELLO gets no link. */
+/* A rogue that does this instead of sending a valid HELLO gets no link. */
 #define MAKES_NO_LINK(name, text, ...)                                               \
 	WITH_HONEST(name)                                                            \
 	{                                                                            \
@@ -170,7 +170,7 @@ WITH_HONEST(a_refusal_of_an_open_link)
 	rogue_close(rogue);
 }
 
-/* It neither goes nor keeps still. */
+/* It neither disconnects nor stays silent. */
 WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 {
 	struct plx_link_attr attr = {.protocol = PLX_PROTOCOL_ECHO};
@@ -183,7 +183,7 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 	rogue_send_hello_like(rogue, &hello);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 8, 8});
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
-	/* Over verbs the message may be here before the connection is, and HELLO was not judged. */
+	/* Over verbs the message may arrive before the connection, before HELLO was checked. */
 	expect_failure(is_provider_given() ? "" : "speaks Pollux RPC; this port expects");
 	assert_int_equal(server.messages, 0);
 	rogue_close(rogue);
@@ -192,7 +192,7 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 MAKES_NO_LINK(http_instead_of_hello, "sounds like HTTP",
 	      { rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30); })
 
-/* Of plain sockets, some of which stay open: none becomes a link. */
+/* Plain sockets, some of which stay open: none becomes a link. */
 WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
 {
 	static const struct {
@@ -245,7 +245,7 @@ WITH_HONEST(insane_credit_in_hello)
 	rogue_close(rogue);
 }
 
-/* A rogue that does this breaks the protocol: its link ends. */
+/* A rogue that does this violates the protocol: its link ends. */
 #define ENDS_THE_LINK(name, text, ...)               \
 	WITH_HONEST(name)                            \
 	{                                            \
@@ -302,8 +302,8 @@ ENDS_THE_LINK(a_message_inside_another, "a message inside another", {
 ENDS_THE_LINK(a_part_of_no_message, "does not fit its length",
 	      { rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8}); })
 
-/* Nothing of this side's memory is granted, so it can write nothing; but it may say that it did.
- * TCP does not say who that was, and RDMA takes a receive for it. */
+/* None of this side's memory is granted, so the peer can write nothing; but it may claim that it
+ * did. TCP does not identify the writer, and RDMA consumes a receive for it. */
 WITH_HONEST(a_write_of_nothing_that_is_told)
 {
 	struct rogue *rogue = open_rogue();
@@ -320,7 +320,7 @@ WITH_HONEST(a_write_of_nothing_that_is_told)
 	rogue_close(rogue);
 }
 
-/* Messages lie in memory that is registered for them alone, even where the peer knows the key. */
+/* Message memory is registered for messages only, even if the peer knows the key. */
 WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written)
 {
 	struct rogue *rogue = open_rogue();
@@ -348,7 +348,7 @@ WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written)
 	rogue_close(rogue);
 }
 
-/* A plain socket that becomes a link, and then sends what is no frame of the provider's. */
+/* A plain socket that becomes a link, and then sends an invalid provider frame. */
 static int open_raw_link(void)
 {
 	static const uint8_t provider_hello[16] = "\x93PLXTCP\n\x01\x01";
@@ -414,7 +414,7 @@ WITH_HONEST(nobody_answers_a_close)
 	rogue_close(rogue);
 }
 
-/* Each frame that it takes shows that it lives, and there are 256. */
+/* Each frame that it takes shows that it is alive, and there are 256. */
 WITH_HONEST(a_close_that_goes_on_for_ever_ends)
 {
 	struct rogue *rogue = open_rogue();
@@ -437,8 +437,8 @@ WITH_HONEST(a_close_that_goes_on_for_ever_ends)
 	free(message);
 }
 
-/* It never reads, but grants more and more: what piles up for it is bounded. Its grants then run
- * ahead of all that was sent, which ends the link. */
+/* It never reads, but keeps granting: the data queued for it is bounded. Its grants then exceed
+ * everything sent, which ends the link. */
 #define ROGUES 12
 
 static struct rogue_link {
@@ -468,8 +468,8 @@ static void rogue_link_sent(struct plx_link *link, struct plx_buf *buf, int stat
 	each->late += each->closed;
 }
 
-/* It grants much, reads nothing, and agrees to close: what was sent comes back all the same, and
- * before the end is told. */
+/* It grants much, reads nothing, and agrees to close: every send still completes, before the
+ * closure is reported. */
 WITH_HONEST(an_end_that_was_agreed_without_reading)
 {
 	static const struct plx_link_events events = {.on_open = rogue_link_open,
@@ -481,7 +481,7 @@ WITH_HONEST(an_end_that_was_agreed_without_reading)
 
 	if (is_provider_given()) {
 		free(big);
-		skip(); /* RDMA ends the link of who has no such receive */
+		skip(); /* RDMA ends the link of a peer without such a receive */
 	}
 	memset(rogues, 0, sizeof(rogues));
 	rogues_open = 0;
@@ -542,13 +542,13 @@ WITH_HONEST(credit_without_reading_does_not_grow_the_process)
 		for (int i = 0; i < 30000 && server.link; i++)
 			accepted += plx_link_send(server.link, message, sizeof(message)) == 0;
 	}
-	/* Of 300 000. The kernel's buffers of TCP take some, up to 10 MiB of them; RDMA takes what
-	 * the rogue has posted. */
+	/* Of 300 000. TCP's kernel buffers take up to 10 MiB of them; RDMA takes what the rogue has
+	 * posted. */
 	assert_in_range(accepted, is_provider_given() ? 8 : 100, 100000);
 	rogue_close(rogue);
 }
 
-/* Whatever its HELLO says it takes, no message is longer than lengths can say. */
+/* Whatever its HELLO accepts, no message is longer than the length field allows. */
 WITH_HONEST(a_hello_that_accepts_everything_is_not_believed)
 {
 	struct rogue *rogue = rogue_connect(plx_listener_address(listener));

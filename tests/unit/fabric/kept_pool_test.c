@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that outlive their link, dropped on the lcore that received them or on another one: the
- * pool they came from goes when the last is back, and not before. */
+/* Messages that outlive their link, dropped on the lcore that received them or on another: their
+ * pool is freed when the last is returned, and not before. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 #include "fixture.h"
@@ -22,7 +22,7 @@ static struct plx_fabric_lcore *home_of_server(void)
 	return server.link->set->home;
 }
 
-/* Messages of a link that has ended lie in server.kept. */
+/* Messages of a closed link are in server.kept. */
 static void outlive_a_link(struct plx_fabric_lcore **home_out)
 {
 	server.keep = KEPT;
@@ -96,7 +96,7 @@ TEST(another_lcore_may_drop_them)
 	size_t before;
 
 	worker_start();
-	worker_call(nothing, NULL); /* makes the lanes */
+	worker_call(nothing, NULL); /* creates the lanes */
 	outlive_a_link(&home);
 	before = bytes_used();
 	for (unsigned i = 0; i < KEPT; i++) {
@@ -109,7 +109,7 @@ TEST(another_lcore_may_drop_them)
 	worker_stop();
 }
 
-/* The last one is dropped while the owner looks for it. */
+/* The last one is dropped while the owner checks for it. */
 TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops)
 {
 	worker_start();
@@ -124,7 +124,7 @@ TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops)
 	worker_stop();
 }
 
-/* Nobody turns a loop any more: plx_fabric_fini finds them. The fixture counts the memory. */
+/* No loop turns again: plx_fabric_fini finds them. The fixture checks memory. */
 TEST(they_may_come_back_after_the_last_turn)
 {
 	struct plx_fabric_lcore *home;
@@ -141,7 +141,7 @@ TEST(they_may_come_back_after_the_last_turn)
 static struct plx_pool *pools[MANY];
 static struct plx_buf *held[MANY]; /* one of each */
 
-/* Kept pools of lcore 0, by themselves: what a turn does is done by hand here. */
+/* Only kept pools of lcore 0: this does by hand what a turn does. */
 static struct plx_fabric_lcore *make_many(void)
 {
 	struct plx_fabric_lcore *home = listener->set->home;
@@ -176,7 +176,7 @@ TEST(a_turn_looks_at_one_however_many_there_are)
 	assert_int_equal(home->kept_pool_count, 0);
 }
 
-/* Wherever the look is, and whatever took the places of those that went. */
+/* Wherever the scan is, and whatever replaced the freed ones. */
 TEST(each_is_found_within_as_many_turns_as_there_are)
 {
 	struct plx_fabric_lcore *home = make_many();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of long copies: used again once it was sent, never while it is in use; bounded. */
+/* Memory of long copies: reused once it was sent, never while in use; bounded. */
 #include "fabric_link.h"
 #include "fixture.h"
 
@@ -34,7 +34,7 @@ static struct plx_buf *get(uint32_t length)
 	return buf;
 }
 
-/* So many at once. */
+/* Use that many at once. */
 static void use(unsigned count, uint32_t length)
 {
 	struct plx_buf *bufs[2 * LINK_BUF_COUNT];
@@ -72,7 +72,7 @@ LINK_BUF_TEST(what_was_sent_is_used_again)
 	assert_int_equal(home->link_buf_bytes, 2 * (16384 + 4096)); /* they were long enough */
 }
 
-/* A reference that is left keeps it from being written to. */
+/* A remaining reference prevents reuse. */
 LINK_BUF_TEST(what_is_in_use_is_left_alone)
 {
 	struct plx_buf *bufs[LINK_BUF_COUNT + 4];
@@ -101,7 +101,7 @@ LINK_BUF_TEST(longer_ones_take_the_place_of_shorter_ones)
 	assert_ptr_equal(get(MIB - 5), buf);
 	plx_buf_unref(buf);
 
-	/* Where they are as many bytes as may be, too. */
+	/* The same at the limit of total bytes. */
 	link_buf_free_all(home);
 	use(LINK_BUF_COUNT, 500 << 10);
 	assert_int_equal(home->link_buf_bytes, LINK_BUF_BYTES_MAX);
@@ -111,7 +111,7 @@ LINK_BUF_TEST(longer_ones_take_the_place_of_shorter_ones)
 		assert_in_range(home->link_buf_bytes, length, LINK_BUF_BYTES_MAX);
 		plx_buf_unref(buf);
 	}
-	assert_ptr_equal(get(5000), buf); /* one that is long enough will do */
+	assert_ptr_equal(get(5000), buf); /* a longer one is good enough */
 	plx_buf_unref(buf);
 }
 
@@ -127,7 +127,7 @@ LINK_BUF_TEST(what_is_kept_is_bounded)
 	}
 	for (unsigned i = 4; i < PLX_ARRAY_LEN(bufs); i++)
 		plx_buf_unref(bufs[i]);
-	longer = get(5 * MIB); /* those in use leave no room for it, so nothing goes */
+	longer = get(5 * MIB); /* buffers in use leave no room for it, so nothing is freed */
 	assert_false(is_kept(longer));
 	assert_int_equal(home->link_buf_bytes, 8 * (MIB + 4096));
 	plx_buf_unref(longer);
@@ -160,7 +160,7 @@ LINK_BUF_TEST(copies_arrive_as_they_were)
 			plx_loop_turn();
 		}
 		assert_int_equal(rc, 0);
-		memset(bytes, 0xee, length); /* it is ours again */
+		memset(bytes, 0xee, length); /* no longer in use */
 		if (i % 3 == 0) {
 			assert_true(pump_until(&server.messages, i + 1, 5000));
 			assert_int_equal(server.last_len, length);

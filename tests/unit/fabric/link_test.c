@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Links over both of libfabric's TCP providers: what is sent arrives, in order, whole, once, and a
- * close loses nothing. Both ends live on one lcore. */
+/* Links over both of libfabric's TCP providers: messages arrive once, complete and in order, and a
+ * close loses nothing. Both ends are on one lcore. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -188,7 +188,7 @@ static void pieces_are_gathered_by_sendv(void **state)
 	assert_fails(plx_link_sendv(client.link, many, 65), -EINVAL, "0 to 64");
 }
 
-/* A message that begins with its number. */
+/* A message that starts with its number. */
 static int send_number(struct plx_link *link, uint64_t number, uint8_t *bytes, size_t size)
 {
 	memcpy(bytes, &number, sizeof(number));
@@ -256,10 +256,10 @@ static void a_receiver_that_keeps_its_buffers_stalls_its_link_alone(void **state
 	assert_int_equal(stats.rx_kept, 6);
 	assert_in_range(stats.rx_posted, 2, 6); /* for control: more over iWARP */
 
-	assert_int_equal(plx_link_send(other.link, "x", 1), 0); /* the other link is well */
+	assert_int_equal(plx_link_send(other.link, "x", 1), 0); /* the other link still works */
 	assert_true(pump_until(&other.messages, 1, 2000));
 
-	side_release(&first_server, 3); /* three back: three more may come */
+	side_release(&first_server, 3); /* three returned: three more may arrive */
 	accepted = 0;
 	for (int i = 0; i < 1000; i++) {
 		accepted += plx_link_send(client.link, bytes, sizeof(bytes)) == 0;
@@ -267,7 +267,7 @@ static void a_receiver_that_keeps_its_buffers_stalls_its_link_alone(void **state
 	}
 	assert_in_range(accepted, 0, 3);
 
-	plx_link_abort(client.link); /* the end is seen all the same */
+	plx_link_abort(client.link); /* the closure is noticed anyway */
 	assert_true(pump_until(&first_server.closed, 1, 2000));
 	assert_int_equal(first_server.reason, PLX_LINK_PEER_DOWN);
 	side_release(&first_server, 500);
@@ -429,7 +429,7 @@ static void nobody_there_is_refused(void **state)
 	assert_int_equal(client.opened, 0);
 }
 
-/* At each point of what goes on between the two; AddressSanitizer sees what is used too late. */
+/* At each point of the handshake; AddressSanitizer finds late uses. */
 static void a_listener_may_close_while_somebody_connects(void **state)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
@@ -448,7 +448,7 @@ static void a_listener_may_close_while_somebody_connects(void **state)
 		plx_listener_close(listener);
 		while (client.opened + client.closed == 0)
 			plx_loop_turn();
-		if (client.opened) /* it was taken before */
+		if (client.opened) /* it was accepted before */
 			plx_link_abort(client.link);
 		assert_true(pump_until(&client.closed, 1, 20000));
 		listener = fixture_listen(address, NULL); /* its port is free at once */
@@ -512,7 +512,7 @@ static void a_message_longer_than_the_peer_accepts_is_refused_here(void **state)
 	free(bytes);
 }
 
-/* The lcore would be silent for as long as it copies: its peers took it for dead. */
+/* A long copy would silence the lcore until its peers took it for dead. */
 static void what_takes_too_long_to_copy_is_refused_here(void **state)
 {
 	enum { PIECES = 64, PIECE_BYTES = PLX_SEND_COPY_MAX / PIECES };
@@ -563,7 +563,7 @@ static void an_empty_first_buffer_sends_nothing_of_its_own(void **state)
 	assert_memory_equal(server.last, "hello", 5);
 }
 
-/* -EAGAIN, sends in flight, and then the end: the completions come while the link is reaped. */
+/* -EAGAIN, sends in flight, then the abort: completions arrive while the link is reaped. */
 static void a_blocked_link_is_aborted_with_sends_in_flight(void **state)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 1 << 20};

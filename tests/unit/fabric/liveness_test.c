@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether peers are alive: another process, that can be stopped, and rogues, that say or keep
- * silent what a test likes. */
+/* Detecting dead peers: with another process that can be stopped, and rogues that talk or stay
+ * silent as a test needs. */
 #include "fixture.h"
 #include "rogue.h"
 
@@ -14,9 +14,9 @@
 #define DEAD_MS   500
 #define QUICK_MS  300
 #define MANY      1000
-/* Hosts are late; how far a test that waits for a death lets it be. */
+/* Hosts are late; how much lateness a test allows that waits for a dead peer. */
 #define LATE_MS 1500
-/* What this process itself was late by, in the tests before too, it bears its peers for. */
+/* Lateness of this process, also in earlier tests, extends its patience with peers. */
 #define BORNE_MS 1500
 
 /* Another process ---------------------------------------------------------------------------- */
@@ -29,14 +29,14 @@ static void echo(struct plx_link *link, struct plx_buf *message, void *user)
 	plx_link_send(link, message->data, message->len);
 }
 
-/* Listens, says where, and turns its loop until it is killed. */
+/* Listens, prints the address, and turns its loop until killed. */
 static void be_the_peer(int out)
 {
 	static const struct plx_link_events events = {.on_message = echo};
 	struct plx_listen_attr attr = {.link = {.events = &events}};
 	struct plx_listener *listener;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* also where the test crashes */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* even if the test crashes */
 	fixture_start_beating(0, 0, false);
 	if (plx_link_listen(here("0"), &attr, &listener) != 0)
 		_exit(1);
@@ -87,7 +87,7 @@ static void connect_to_peer(unsigned count)
 		attr.user = &sides[i];
 		if (plx_link_connect(peer_address, &attr, &sides[i].link) != 0)
 			fail_msg("%s", plx_error());
-		/* A few at a time: the peer's queue of connections is short. */
+		/* A few at a time: the peer's connection queue is short. */
 		if ((i % 32 == 31 || i == count - 1) && !pump_until(&sides[i].opened, 1, 5000))
 			fail_msg("link %u: %s", i, sides[i].text);
 	}
@@ -127,7 +127,7 @@ static int with_peer(void **state)
 	return 0;
 }
 
-/* For a thousand links: a host that runs both processes with sanitizers may have no time for the
+/* For a thousand links: a host that runs both processes with sanitizers may not have time for the
  * peer. */
 static int with_patient_peer(void **state)
 {
@@ -155,8 +155,8 @@ static int without_peer(void **state)
 	return 0;
 }
 
-/* Heartbeats of that many ns: one for each period, and one more where they begin and end. A host
- * that is short of CPUs leaves some out. */
+/* Expect heartbeats of that many ns: one per period, and one more at the ends. A host that is short
+ * of CPUs skips some. */
 static void expect_beats(uint64_t count, uint64_t ns)
 {
 	uint64_t periods = ns / (PERIOD_MS * PLX_NS_PER_MS);
@@ -176,7 +176,7 @@ static void idle_links_beat(unsigned count)
 	pump_ms(10 * PERIOD_MS);
 	after = stats_of_all(count);
 	expect_beats(after.heartbeats_sent - before.heartbeats_sent, plx_now_ns() - begin_ns);
-	/* What was late comes with the next. */
+	/* A late one comes with the next. */
 	expect_beats(after.heartbeats_received - before.heartbeats_received,
 		     plx_now_ns() - begin_ns + PERIOD_MS * PLX_NS_PER_MS);
 	assert_int_equal(after.heartbeats_sent - before.heartbeats_sent,
@@ -207,14 +207,14 @@ static void who_talks_need_not_beat(void **state)
 		pump_ms(20);
 	}
 	after = stats_of_all(2);
-	/* Nor does who answers. A busy host makes pauses, which are not talk. */
+	/* The same for a peer that answers. A busy host makes pauses, which count as silence. */
 	most = 3 + (plx_now_ns() - begin_ns - 50 * 20 * PLX_NS_PER_MS) / PLX_NS_PER_MS / PERIOD_MS;
 	assert_true(pump_until(&sides[0].messages, 50, 2000));
 	assert_in_range(after.heartbeats_sent - before.heartbeats_sent, 0, most);
 	assert_in_range(after.heartbeats_received - before.heartbeats_received, 0, most);
 }
 
-/* Return: for how long. */
+/* Return: the duration. */
 static unsigned pump_until_all_ended(unsigned count)
 {
 	uint64_t begin_ns = plx_now_ns();
@@ -241,7 +241,7 @@ static void a_stopped_peer_is_found_dead(void **state)
 	unsigned suspect_ms = (unsigned)((plx_now_ns() - begin_ns) / PLX_NS_PER_MS);
 
 	assert_int_equal(ended(10), 0);
-	/* What it said last it may have said a period before it was stopped. */
+	/* Its last message may be a period older than the stop. */
 	assert_in_range(suspect_ms, DEAD_MS / 2 - PERIOD_MS - 50, DEAD_MS / 2 + LATE_MS);
 
 	unsigned dead_ms = suspect_ms + pump_until_all_ended(10);
@@ -272,13 +272,14 @@ static void a_peer_that_comes_back_in_time_is_not_suspect_any_more(void **state)
 	pump_ms(2 * DEAD_MS);
 	assert_int_equal(ended(1), 0);
 	assert_int_equal(sides[0].suspect, sides[0].heard);
-	assert_in_range(sides[0].suspect, 1, 10); /* a host that stalls may be suspect again */
+	assert_in_range(sides[0].suspect, 1,
+			10); /* on a host that stalls it may be suspect again */
 }
 
 /* Rogues ------------------------------------------------------------------------------------- */
 
 static struct plx_listener *listener;
-static struct side others[4]; /* what the server was, one after the other */
+static struct side others[4]; /* former values of `server` */
 static unsigned other_count;
 
 static int with_listener(uint64_t heartbeat_ns, bool two_lcores)
@@ -345,7 +346,7 @@ static struct rogue *open_rogue_like(struct frame_hello hello)
 	return rogue;
 }
 
-/* The side of the last rogue moves, so that the next one is `server`. */
+/* Move the side of the last rogue, so that the next one is `server`. */
 static struct side *keep_server(void)
 {
 	struct side *side = &others[other_count++];
@@ -361,7 +362,7 @@ static void beat(struct rogue *rogue)
 	rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8});
 }
 
-/* Beat for so long, every 50 ms. */
+/* Send heartbeats for that long, every 50 ms. */
 static void beat_ms(struct rogue *rogue, unsigned ms)
 {
 	for (unsigned i = 0; i < ms / 50; i++) {
@@ -426,11 +427,11 @@ static void what_is_wanted_is_said(void **state)
 	assert_null(hello_read(rogue_first_frame(rogue) + FRAME_HEADER_BYTES, HELLO_BYTES, &hello));
 	assert_int_equal(hello.heartbeat_ms, PERIOD_MS);
 	assert_int_equal(hello.dead_after_ms, DEAD_MS);
-	assert_int_equal(hello.path, 0); /* the connector's affair */
+	assert_int_equal(hello.path, 0); /* the connecting side sets it */
 	rogue_close(rogue);
 }
 
-/* Both ends of a link in one process: it need not tell itself that it is alive. */
+/* Both ends of a link in one process need no heartbeats. */
 static void nobody_beats_to_himself(void **state)
 {
 	fixture_connect(listener, NULL);
@@ -439,7 +440,7 @@ static void nobody_beats_to_himself(void **state)
 	assert_int_equal(heartbeats_to(&client), 0);
 }
 
-/* A peer that dies while it owes the answer to a close: 500 ms, where close_timeout_ns is 2 s. */
+/* A peer that dies before answering a close: 500 ms, where close_timeout_ns is 2 s. */
 static void one_that_is_closing_ends_too(void **state)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
@@ -455,8 +456,9 @@ static void the_more_patient_side_decides(void **state)
 	struct rogue *rogue = open_rogue_like(hello_with(4 * PERIOD_MS, 4 * DEAD_MS));
 	uint64_t begin_ns = plx_now_ns();
 
-	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS);                        /* 800 ms: two periods */
-	if (plx_now_ns() - begin_ns < 2 * DEAD_MS * PLX_NS_PER_MS) { /* else the host is busy */
+	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS); /* 800 ms: two periods */
+	if (plx_now_ns() - begin_ns <
+	    2 * DEAD_MS * PLX_NS_PER_MS) { /* otherwise the host is busy */
 		assert_false(plx_link_is_suspect(server.link));
 		assert_in_range(heartbeats_to(&server), 1, 3);
 	}
@@ -480,7 +482,7 @@ static void one_link_speaks_for_all_of_its_process(void **state)
 	rogue_close(beating);
 }
 
-/* Of another process, or by another path: nobody speaks for it. */
+/* Another process, or another path: nobody vouches for it. */
 static void others_do_not(struct frame_hello hello)
 {
 	struct rogue *silent = open_rogue_like(hello);
@@ -503,7 +505,7 @@ static void but_not_for_another_process(void **state)
 	others_do_not(hello);
 }
 
-/* Who says the same incarnation, and other times: its patience is not that of others. */
+/* The same incarnation with other times: its patience does not apply to others. */
 static void nor_for_one_that_agreed_on_other_times(void **state)
 {
 	others_do_not(hello_with(PERIOD_MS, DEAD_MS + 1));
@@ -517,7 +519,7 @@ static void nor_for_another_path(void **state)
 	others_do_not(hello);
 }
 
-/* What this process lost is not the peer's silence. */
+/* This process's lost time is not the peer's silence. */
 static void who_was_stopped_itself_kills_nobody(void **state)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
@@ -531,7 +533,7 @@ static void who_was_stopped_itself_kills_nobody(void **state)
 	beat_ms(rogue, 2 * PERIOD_MS);
 	assert_int_equal(server.closed, 0);
 
-	/* It is borne for longer now, but not for ever. */
+	/* The patience is longer now, but bounded. */
 	uint64_t begin_ns = plx_now_ns();
 
 	assert_true(pump_until(&server.closed, 1, 3 * DEAD_MS + LATE_MS + BORNE_MS));
@@ -539,8 +541,8 @@ static void who_was_stopped_itself_kills_nobody(void **state)
 	rogue_close(rogue);
 }
 
-/* Both were, for longer than an lcore is waited for: as where the host of both is suspended. Right
- * after it nothing is heard, and the sets, cold by then, are not all looked into. */
+/* Both were stopped, longer than an lcore is waited for, as when their host is suspended. Right
+ * after it nothing is heard, and the sets, cold by then, are not all polled. */
 static void however_long_it_was(void **state)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
@@ -555,8 +557,8 @@ static void however_long_it_was(void **state)
 	rogue_close(rogue);
 }
 
-/* A link over a provider that this lcore had no other of, in a turn that takes long: the set knows
- * nothing yet, and the others what they knew. */
+/* A link over a provider new to this lcore, in a long turn: the new set knows nothing yet, and the
+ * others only old data. */
 static void a_new_set_kills_nobody(void **state)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
@@ -589,7 +591,7 @@ static void close_there(void *arg)
 	plx_listener_close(listener);
 }
 
-/* However long an lcore has stood still: it is not waited for for ever. */
+/* However long an lcore stands still, the wait for it is bounded. */
 static void but_is_not_waited_for_for_ever(void **state)
 {
 	listener = fixture_listen(here("0"), NULL);
@@ -605,13 +607,13 @@ static void but_is_not_waited_for_for_ever(void **state)
 
 	beat(here);
 	begin_ns = plx_now_ns();
-	worker_stop(); /* its loop has ended, and its link is open still */
+	worker_stop(); /* its loop has ended, and its link is still open */
 	assert_true(pump_until(&side->closed, 1, 10 * QUICK_MS + 3 * LATE_MS));
 	assert_true(plx_now_ns() - begin_ns > 9 * QUICK_MS * PLX_NS_PER_MS);
 	assert_int_equal(side->reason, PLX_LINK_SILENT);
 	assert_int_equal(server.closed, 0);
 
-	/* The verdict counts for that lcore too, when it goes on. */
+	/* The verdict also applies to that lcore when it continues. */
 	beat(there);
 	worker_start();
 	assert_true(pump_until(&server.closed, 1, LATE_MS));
@@ -664,7 +666,7 @@ static void links_of_two_lcores_beat_as_one(void **state)
 	worker_stop();
 }
 
-/* A silent link here, and one there by which its process is heard. */
+/* A silent link here, and one there on which its process is heard. */
 static void another_lcore_that_stands_still_may_have_heard_it(void **state)
 {
 	struct plx_listener *listening = fixture_listen(here("0"), NULL);

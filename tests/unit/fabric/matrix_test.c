@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The matrix in doc/drivers.md, held against what fi_getinfo and the drivers say: each column whose
- * provider every host has; those of verbs in the guests of scripts/test-rdma.sh. */
+/* Compares the matrix in doc/drivers.md with fi_getinfo and the drivers: each column whose provider
+ * every host has; those of verbs in the guests of scripts/test-rdma.sh. */
 #include "fixture.h"
 
 #include <rdma/fi_errno.h>
@@ -10,14 +10,14 @@
 #define COLUMNS_MAX 8
 #define CELL_BYTES  64
 
-/* What a column is about. */
+/* The subject of a column. */
 struct subject {
 	const struct plx_fabric_driver *driver;
 	const char *provider;
 	struct fi_info *info;
 };
 
-/* Asking --------------------------------------------------------------------------------------- */
+/* Queries -------------------------------------------------------------------------------------- */
 
 static struct fi_info *make_hints(const char *provider)
 {
@@ -201,7 +201,7 @@ static FILE *open_matrix(void)
 	return NULL;
 }
 
-/* The cell of that row and column. */
+/* The cell in that row and column. */
 static void find_cell(const char *row, const char *column, char *out)
 {
 	char line[4096], cells[COLUMNS_MAX][CELL_BYTES];
@@ -259,7 +259,7 @@ static unsigned look_at_column(const char *provider, const char *column)
 	return wrong;
 }
 
-/* plx-info, for one, asks by it. */
+/* plx-info queries by it. */
 PLX_TEST(a_driver_has_a_provider_by_its_own_name)
 {
 	for (unsigned i = 0; plx_drivers[i]; i++)

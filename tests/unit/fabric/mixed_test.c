@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Very many messages of all sizes, by copy and by reference, each looked at byte by byte. */
+/* Very many messages of all sizes, by copy and by reference, each checked byte by byte. */
 #include "fixture.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #define MESSAGES       100000
 #define SIZE_MAX_BYTES (1u << 20)
 
-/* What comes after what: every size has a chance, and the whole is not too long for a slow host. */
+/* A mixture in which every size occurs, and the total is not too long for a slow host. */
 static uint32_t next_size(uint64_t *random)
 {
 	static const struct {
@@ -26,7 +26,7 @@ static uint32_t next_size(uint64_t *random)
 
 static uint8_t pattern[SIZE_MAX_BYTES + 256];
 
-/* Message n is a piece of the pattern that begins at n % 251. */
+/* Message n is a piece of the pattern, starting at n % 251. */
 static const uint8_t *bytes_of(unsigned n)
 {
 	return pattern + n % 251;

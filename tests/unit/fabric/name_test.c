@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names that stand for several addresses: a link tries each of them, and a listener listens on
- * each. The resolver is the test's. */
+/* Names with several addresses: a link tries each of them, and a listener listens on each. The test
+ * replaces the resolver. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 static const char *const *known; /* addresses of the name "several" */
-static sem_t answer;             /* the names "silent..." wait for it; they are this host then */
-static _Atomic unsigned asked;   /* how often for those */
+static sem_t answer;             /* look-ups of "silent..." wait for it, then find this host */
+static _Atomic unsigned asked;   /* look-ups of those */
 
 int __real_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
 		       struct addrinfo **out);
@@ -136,7 +136,7 @@ TEST(over_shm_all_that_were_tried_are_named)
 		"shm", "none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
 }
 
-/* No host of another network is reached over shm, which is known inside the call. */
+/* shm reaches no host of another network, which the call itself knows. */
 TEST(what_is_known_at_once_is_an_error_that_names_all)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
@@ -152,7 +152,7 @@ TEST(a_listener_listens_on_each_address)
 	static const char *const hosts[] = {"127.0.0.2", "127.0.0.1", "127.0.0.3"};
 	struct plx_listener *listener;
 
-	/* The first is nobody's here, and left out. */
+	/* The first does not exist here, and is skipped. */
 	start("auto",
 	      (const char *const[]){"203.0.113.1", "127.0.0.2", "127.0.0.1", "127.0.0.3", NULL});
 	listener = fixture_listen("several:0", NULL);
@@ -176,7 +176,7 @@ TEST(a_port_that_one_address_does_not_have_is_an_error)
 	taken = fixture_listen("127.0.0.1:0", NULL);
 	assert_int_equal(plx_link_listen(at("several", taken), &attr, &listener), -EADDRINUSE);
 	assert_int_equal(plx_fabric_open_count(), 1);
-	/* A free one is free at both. */
+	/* The port is free at both. */
 	assert_int_equal(plx_link_listen("several:0", &attr, &listener), 0);
 	connect_to(at("127.0.0.1", listener));
 	expect_open();
@@ -257,10 +257,10 @@ TEST(who_cancels_is_not_called)
 	assert_true(pump_until(&looked_up, 1, 5000));
 	pump_ms(10);
 	assert_int_equal(looked_up, 1);
-	plx_lookup_cancel(&lookups[1]); /* it was called */
+	plx_lookup_cancel(&lookups[1]); /* it has run */
 }
 
-#define MANY 64 /* names that may be under way */
+#define MANY 64 /* look-ups in flight */
 
 TEST(more_names_than_may_wait_are_refused)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long messages that come in parts: memory that is given back, and messages that stand still. */
+/* Long messages that arrive in parts: memory that is returned, and messages that stall. */
 #include "fabric_link.h"
 #include "fixture.h"
 #include "rogue.h"
@@ -40,7 +40,7 @@ static void await(struct rogue *rogue, const struct side *side, uint32_t bytes)
 	}
 }
 
-/* A peer that has sent that much of a message of LONG bytes; the link is `side`'s. */
+/* A peer that has sent that much of a message of LONG bytes; `side` gets the link. */
 static struct rogue *open_partial(struct side *side, uint32_t bytes)
 {
 	struct rogue *rogue;
@@ -79,7 +79,7 @@ TEST(a_message_that_stands_still_ends_its_link)
 	rogue_close(rogue);
 }
 
-/* Room is made of what has stood still for a second; else who wants more has none. */
+/* Messages that stalled for a second make room; otherwise new ones find none. */
 TEST(what_has_come_is_bounded)
 {
 	static struct side first, second, third;
@@ -87,7 +87,7 @@ TEST(what_has_come_is_bounded)
 	uint32_t received;
 
 	rogues[0] = open_partial(&first, 600000);
-	/* Meanwhile the first may not send, and does not stand still, however long it takes. */
+	/* Meanwhile the first peer may not send, which is not a stall, however long it takes. */
 	received = first.link->rx_frames;
 	first.link->rx_frames = first.link->rx_frames_granted;
 	rogues[1] = open_partial(&second, 600000);
@@ -123,7 +123,7 @@ TEST(a_message_that_was_delivered_costs_nothing_for_long)
 	pump_ms(300);
 	assert_int_equal(home->assembly_bytes, 0);
 	assert_null(server.link->partial.buf);
-	/* One that the user keeps is the user's. */
+	/* A message that the user keeps belongs to the user. */
 	server.keep = 1;
 	assert_int_equal(plx_link_send(client.link, message, LONG - 1000), 0);
 	assert_true(pump_until(&server.messages, 4, 5000));

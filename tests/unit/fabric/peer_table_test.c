@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What one peer learns about this process, or chooses, serves it nowhere else. */
+/* What a peer learns about this process, or chooses, must not help it elsewhere. */
 #include "fabric_link.h"
 #include "frame.h"
 #include "plx_fabric_driver.h"
@@ -32,7 +32,7 @@ static struct frame_hello offered(const struct plx_fabric_driver *driver, const 
 	return hello;
 }
 
-/* V has links with S and M. What M is told must not be what S is told, or M could speak for V. */
+/* V has links with S and M. M and S must see different incarnations, or M could impersonate V. */
 PLX_TEST(each_host_is_told_another_incarnation)
 {
 	uint64_t told = offered(&tcp, "10.0.0.1:5000", true).incarnation;
@@ -43,7 +43,7 @@ PLX_TEST(each_host_is_told_another_incarnation)
 	assert_int_not_equal(told, offered(&shm, "10.0.0.1:5000", true).incarnation);
 }
 
-/* FNV-1a, by which paths were numbered: each step has an inverse, so that one number told the seed
+/* FNV-1a, which formerly numbered paths: each step is invertible, so one number revealed the seed
  * of all. 899433627 * 16777619 = 1 modulo 2^32. */
 static uint32_t fnv(uint32_t hash, const char *text, size_t length)
 {
@@ -79,7 +79,7 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* Incarnations that meet in the lowest 16 bits. Return: CPU time of joining and leaving. */
+/* Incarnations that collide in the lowest 16 bits. Return: CPU time of joining and leaving. */
 static uint64_t join_and_leave_ns(size_t count)
 {
 	struct plx_link *links = aligned_alloc(PLX_CACHE_LINE, count * sizeof(*links));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors that a program started by this one would inherit: none of libfabric's, and of the
- * application's all that it wants. */
+/* Descriptors that a child program inherits: none of libfabric's, and all of the application's that
+ * it wants. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 #include "fixture.h"
@@ -33,7 +33,7 @@ static unsigned inheritable(void)
 	return count;
 }
 
-/* Sockets of the test's own: inheritable, as libfabric's are ---------------------------------- */
+/* The test's sockets: inheritable, like libfabric's ------------------------------------------- */
 
 static struct sockaddr_in loopback(uint16_t port)
 {
@@ -55,8 +55,7 @@ static int listen_raw(uint16_t *port_out)
 	return fd;
 }
 
-/* One end of a connection, and the other, which is put out of the way: its number is at least
- * far_min. */
+/* One end of a connection, and the other, moved out of the way to a number of at least far_min. */
 struct raw {
 	int accepted, far;
 	struct sockaddr_in peer; /* of accepted */
@@ -121,7 +120,7 @@ static uint32_t on_lcore_1(struct plx_listener *at, const struct sockaddr *peer,
 	return 1;
 }
 
-/* Also by a listener for IPv6 and IPv4, which sees an IPv4 peer by another address. */
+/* Also by a listener for IPv6 and IPv4, which sees an IPv4 peer as another address. */
 PLX_TEST(nothing_of_a_link_on_another_lcore_is_inherited)
 {
 	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
@@ -144,7 +143,7 @@ PLX_TEST(nothing_of_a_link_on_another_lcore_is_inherited)
 	fixture_stop();
 }
 
-/* Links come and go, and each takes the number of one before it. */
+/* Links open and close, and each takes the number of an earlier one. */
 PLX_TEST(a_number_that_is_used_again_is_found_again)
 {
 	fixture_start("fi:tcp", false);
@@ -193,7 +192,7 @@ PLX_TEST(the_number_of_a_refused_connection_is_found_again)
 	fixture_stop();
 }
 
-/* What the first listener accepted has the second one's address, and a lower number. */
+/* A connection accepted by the first listener has the second one's address, and a lower number. */
 PLX_TEST(a_listener_that_follows_another_is_not_inherited)
 {
 	char address[PLX_ADDRESS_MAX];
@@ -242,7 +241,7 @@ PLX_TEST(the_search_passes_over_the_connections_it_knows)
 	static struct raw raws[MANY];
 	uint16_t port;
 	int listener = listen_raw(&port);
-	unsigned budget = open_descriptors(); /* what else there is, and some */
+	unsigned budget = open_descriptors(); /* existing descriptors, and some more */
 
 	assert_true(budget < MANY / 2);
 	for (int i = 0; i < MANY; i++) {
@@ -250,7 +249,7 @@ PLX_TEST(the_search_passes_over_the_connections_it_knows)
 		assert_int_equal(find(&raws[i], port, budget), raws[i].accepted);
 		assert_false(is_inheritable(raws[i].accepted));
 	}
-	for (int i = 0; i < MANY; i += 3) { /* places in between */
+	for (int i = 0; i < MANY; i += 3) { /* gaps */
 		int number = raws[i].accepted;
 
 		close_raw(&raws[i]);
@@ -307,7 +306,7 @@ static void *find_many(void *arg)
 	return NULL;
 }
 
-/* Each number goes from one to the other again and again. */
+/* Each number alternates between them. */
 PLX_TEST(lcores_find_their_own_at_the_same_time)
 {
 	unsigned found[2] = {0};
@@ -323,7 +322,7 @@ PLX_TEST(lcores_find_their_own_at_the_same_time)
 	close(shared_listener);
 }
 
-/* Signals, when libfabric and what it needs are loaded ----------------------------------------- */
+/* Signals, once libfabric and its dependencies are loaded -------------------------------------- */
 
 #define LOOK   "--look"
 #define FAILED 9
@@ -336,10 +335,11 @@ static bool has_handler(int signal_number)
 	return action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-/* In a process of its own, which was started with SIGINT ignored and SIGTERM not. */
+/* In a separate process, started with SIGINT ignored and SIGTERM not. */
 static int look(void)
 {
-	static const int signals[] = {SIGINT, SIGILL, SIGABRT, SIGTERM}; /* no sanitizer's */
+	static const int signals[] = {SIGINT, SIGILL, SIGABRT,
+				      SIGTERM}; /* none used by a sanitizer */
 	sigset_t blocked;
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(signals); i++)

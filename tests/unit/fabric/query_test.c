@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be asked of links and listeners comes as values. Both ends live on one lcore. */
+/* Queries of links and listeners return values. Both ends are on one lcore. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ PLX_TEST(a_listener_tells_its_port)
 	}
 }
 
-/* The text says the same. */
+/* The text must agree. */
 static void expect_peer(const struct plx_link *link)
 {
 	struct sockaddr_storage peer;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Links choose RDMA where there is some, and go over to the next provider where the peer is not
- * there. There need be no device for that: the driver that is taken for it here is tcp, with a
- * getinfo that finds what a test wants. */
+/* Links choose RDMA if available, and fall back to the next provider if the peer is not there. No
+ * device is needed: the RDMA driver here is tcp, with a getinfo that returns what a test needs. */
 #include "fixture.h"
 
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 
-/* What that RDMA is like. */
+/* The simulated RDMA. */
 static enum { WORKS, NO_DEVICE, NO_ROUTE, REFUSES, SILENT } rdma;
 
 static const char *fake_provider(const char *asked, bool exact, uint32_t version)
@@ -23,7 +22,7 @@ static int fake_getinfo(uint32_t version, const char *node, const char *service,
 	if (rdma == REFUSES && node)
 		service = "1";
 	if (rdma == SILENT && node)
-		node = "192.0.2.1"; /* of documentation: nobody's */
+		node = "192.0.2.1"; /* for documentation: no such host */
 	return plx_driver_tcp.getinfo(version, node, service, flags, hints, info_out);
 }
 
@@ -140,7 +139,7 @@ TEST(a_link_that_is_given_up_goes_nowhere_else)
 	assert_int_equal(server.opened, 0);
 }
 
-/* The fixture counts memory and descriptors. */
+/* The fixture checks memory and descriptors. */
 TEST(the_process_may_end_while_it_goes_over)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
@@ -199,7 +198,7 @@ PLX_TEST(required_rdma_needs_a_device)
 	plx_fabric_fini();
 }
 
-/* As a build without libibverbs. */
+/* As in a build without libibverbs. */
 PLX_TEST(without_a_driver_for_rdma_the_text_says_how_to_get_it)
 {
 	static const struct plx_fabric_driver *const only_tcp[] = {&plx_driver_tcp, NULL};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages that travel on: received on one lcore, handed by reference to another one, which sends
- * them on a link of its own. Four links' ends on two lcores:
+/* Forwarded messages: received on one lcore, passed by reference to another one, which sends them
+ * on another link. Four link ends on two lcores:
  *
  *     source -> in | entry lcore | -> message -> | exit lcore | out -> sink
  *
- * Nothing is copied, the buffers go back to where they came from, and with them the credit: the
- * source may have six messages out, and sends thousands. */
+ * Nothing is copied. Buffers, and with them the credit, return to where they came from: the source
+ * may have six messages in flight, and sends thousands. */
 #include "fabric_link.h"
 #include "fixture.h"
 
@@ -21,7 +21,7 @@ static uint32_t entry, exit_lcore;
 static struct plx_link *in;
 static _Atomic unsigned in_opened, in_closed, in_errors;
 
-/* The exit lcore's. What cannot leave yet waits: never more than the window of `in`. */
+/* The exit lcore's. Messages that cannot be sent yet wait: never more than the window of `in`. */
 static struct plx_link *out;
 static struct plx_buf *waiting[WINDOW];
 static unsigned waiting_count;
@@ -45,7 +45,7 @@ static uint32_t size_of(unsigned number)
 
 /* Exit ---------------------------------------------------------------------------------------- */
 
-/* The very buffer that came in, in nobody's hands but this lcore's. */
+/* The buffer that came in, referenced by this lcore only. */
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
 	out_errors += status != 0 || buf != arg || buf->pool != in->rx_pool ||

@@ -21,7 +21,7 @@ struct rogue {
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	struct fid_ep *ep;
-	struct fid_mr *mr;  /* of received; NULL: none is needed */
+	struct fid_mr *mr;  /* of received; NULL: not needed */
 	const void *newest; /* context of the newest completion; NULL: of a receive */
 	uint8_t received[8][4096];
 };
@@ -49,7 +49,7 @@ static void *desc_of(struct fid_mr *mr)
 
 const char *rogue_provider;
 
-/* Pollux' own provider is not among libfabric's. */
+/* Pollux's provider is not in libfabric's list. */
 static bool is_own(void)
 {
 	return !is_provider_given() && !rogue_provider;
@@ -154,7 +154,7 @@ void rogue_send(struct rogue *rogue, const void *bytes, size_t size)
 	free(copy);
 }
 
-/* Of nothing where there is nothing to write: some providers look at no key then. */
+/* With no length if there is nothing to write: some providers then ignore the key. */
 bool rogue_write(struct rogue *rogue, const struct rogue_write *write)
 {
 	uint8_t *copy = calloc(1, write->size + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a connection costs does not grow with the descriptors that the process has: nothing looks
- * for the provider's own among them. Counted are the system calls that such a look makes for each.
- */
+/* The cost of a connection does not grow with the number of descriptors of the process, because
+ * nothing scans them for the provider's. Counts the system calls that such a scan makes for
+ * each. */
 #include "fixture.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define DESCRIPTORS 800
-#define CALLS_MAX   100 /* of all that is done here, a few each */
+#define CALLS_MAX   100 /* of everything here, a few each */
 
 static unsigned calls;
 
@@ -98,7 +98,7 @@ TEST(a_listener_at_every_address_does_neither)
 	assert_in_range(calls, 0, CALLS_MAX);
 }
 
-/* Each has libfabric objects of its own. */
+/* Each has separate libfabric objects. */
 TEST(a_link_with_direct_data_placement_does_neither)
 {
 	start("tcp");
@@ -106,7 +106,7 @@ TEST(a_link_with_direct_data_placement_does_neither)
 	assert_in_range(calls, 0, CALLS_MAX);
 }
 
-/* The test sees such looks: libfabric's own provider needs them. */
+/* The test detects such scans: libfabric's own provider needs them. */
 TEST(a_link_over_libfabrics_own_provider_does)
 {
 	start("fi:tcp");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sets: what drivers make of them. Memory registration is seen through a driver that asks for it,
- * over the same TCP provider; arming through the descriptors that a sleeper would wait on. */
+/* Sets, as drivers define them. Memory registration is tested with a driver that requires it, over
+ * the same TCP provider; arming through the descriptors that a sleeping lcore waits on. */
 #include "fabric_link.h"
 #include "fixture.h"
 
@@ -22,7 +22,7 @@ static void start_with_registration(void)
 	static const struct plx_fabric_driver *table[] = {&registering, NULL};
 
 	registering = plx_driver_tcp;
-	registering.claim = NULL; /* it could send from anywhere */
+	registering.claim = NULL; /* it can send from any memory */
 	registering.needs_mr = true;
 	registering.signal_every = 4;
 	fixture_start_with(table, false);
@@ -55,7 +55,7 @@ PLX_TEST(zones_are_registered_also_late_ones)
 	assert_non_null(large);
 	assert_true(plx_zone_count() > before);
 	for (int i = 0; i < 2000 && registered(set) < plx_zone_count(); i++)
-		pump_ms(1); /* the loop comes round to it */
+		pump_ms(1); /* the loop gets to it */
 	assert_int_equal(registered(set), plx_zone_count());
 	plx_mem_free(large);
 	fixture_stop();
@@ -142,8 +142,8 @@ static bool readable(const struct plx_fabric_fids *fids)
 	return poll(fds, fids->eq_fd >= 0 ? 2 : 1, 0) > 0;
 }
 
-/* The client's provider cannot progress while nobody polls, but the kernel takes what it sends, and
- * the server's end of the connection is in the same set. */
+/* The client's provider cannot progress unless polled, but the kernel takes what it sends, and the
+ * server's end of the connection is in the same set. */
 static void arming(const char *provider)
 {
 	fixture_start(provider, false);
@@ -162,7 +162,7 @@ static void arming(const char *provider)
 			armed = driver_arm(set->driver, &set->fids);
 		}
 		assert_int_equal(armed, 0);
-		assert_false(readable(&set->fids)); /* armed and quiet: a sleeper would sleep */
+		assert_false(readable(&set->fids)); /* armed and quiet: an lcore would sleep */
 		assert_int_equal(plx_link_send(client.link, "wake", 4), 0);
 
 		bool woken = false;
@@ -200,8 +200,7 @@ static int getinfo_of_short_messages(uint32_t version, const char *node, const c
 	return rc;
 }
 
-/* As with RDMA, where a device has a longest message. The listener's side has what its provider
- * says. */
+/* As with RDMA devices, which limit messages. The listener's side has its provider's limit. */
 PLX_TEST(no_frame_is_longer_than_the_provider_takes)
 {
 	static struct plx_fabric_driver brief;
@@ -224,7 +223,7 @@ PLX_TEST(no_frame_is_longer_than_the_provider_takes)
 PLX_TEST(two_providers_are_open_side_by_side)
 {
 	if (is_provider_given() || FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
-		skip(); /* tcp has nothing else to connect to */
+		skip(); /* tcp has no other provider to connect to */
 	fixture_start("fi:net", false);
 
 	struct plx_link_attr tcp = {.provider = "fi:tcp"};
@@ -272,7 +271,7 @@ static void send_and_wait(struct plx_buf *buf, unsigned count)
 	assert_int_equal(server.last[19999], count);
 }
 
-/* Else memory would be taken from the zones for each message, and new ones be registered. */
+/* Otherwise each message would take new memory from the zones, and new ones be registered. */
 PLX_TEST(copies_into_the_zones_use_the_same_memory_again)
 {
 	start_with_registration();
@@ -291,7 +290,7 @@ PLX_TEST(copies_into_the_zones_use_the_same_memory_again)
 	fixture_stop();
 }
 
-/* Such a provider would be given no descriptor, and read it. */
+/* Such a provider would get no descriptor, and dereference it. */
 PLX_TEST(a_message_that_cannot_be_registered_is_refused)
 {
 	start_with_registration();
@@ -307,7 +306,7 @@ PLX_TEST(a_message_that_cannot_be_registered_is_refused)
 			fi_close(&set->mr[i]->fid);
 		set->mr[i] = NULL;
 	}
-	set->zones_registered = plx_zone_count(); /* as where none could be */
+	set->zones_registered = plx_zone_count(); /* as if none could be registered */
 	plx_buf_append(buf, 20000);
 	assert_fails(plx_link_send_buf(client.link, buf, NULL, NULL), -ENOMEM, "ulimit -l");
 	plx_buf_unref(buf);
@@ -319,7 +318,7 @@ PLX_TEST(a_message_that_cannot_be_registered_is_refused)
 	fixture_stop();
 }
 
-/* What came while the lcore did something else for long is there with the first look. */
+/* Data that arrived while the lcore was busy elsewhere is there at the first poll. */
 PLX_TEST(an_lcore_that_was_away_looks_at_once)
 {
 	fixture_start("shm", false);
@@ -338,8 +337,8 @@ PLX_TEST(an_lcore_that_was_away_looks_at_once)
 	fixture_stop();
 }
 
-/* As where thousands of links end at once: the turn that sees an end has no time to take all
- * completions, and the next one does all the rest. */
+/* As when thousands of links close at once: the turn that sees a closure has no time for all
+ * completions, and the next one takes the rest. */
 static void end_in_a_turn_without_time(const char *provider)
 {
 	fixture_start(provider, false);

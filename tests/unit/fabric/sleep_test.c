@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An lcore with links that sleeps: every provider, and wait objects that are wrong. Lcore 1 sleeps
- * and sends back; lcore 0 turns its loop, and so never sleeps. */
+/* A sleeping lcore with links: every provider, and broken wait objects. Lcore 1 sleeps and echoes;
+ * lcore 0 turns its loop, and so never sleeps. */
 #include "fixture.h"
 #include "log_capture.h"
 
@@ -16,7 +16,7 @@
 
 #define CAP_NS (20 * PLX_NS_PER_MS)
 
-/* libfabric's tcp, with another descriptor than its own. */
+/* libfabric's tcp, with another wait descriptor. */
 static struct plx_fabric_driver broken;
 static const struct plx_fabric_driver *broken_drivers[] = {&broken, NULL};
 static const struct plx_fabric_driver *honest;
@@ -96,7 +96,7 @@ static void end(void)
 	worker_stop();
 }
 
-/* A message there and back. Returns how long it took. */
+/* One round trip. Returns its duration. */
 static uint64_t one_trip(void)
 {
 	uint64_t begin_ns = plx_now_ns();
@@ -169,7 +169,7 @@ PLX_TEST(one_that_stays_silent_is_found_out)
 	close(broken_fd);
 }
 
-/* Hardly any nap: a busy host may cause some, and may have had it given up once more. */
+/* Hardly any nap: a busy host may cause some, and another loss of trust. */
 static void expect_sleep(void)
 {
 	uint64_t naps, count = 0;
@@ -182,7 +182,7 @@ static void expect_sleep(void)
 	assert_in_range(count, 0, 5);
 }
 
-/* One each ms, fewer while other processes have the CPU. */
+/* One nap per ms, fewer while other processes have the CPU. */
 static void expect_naps(void)
 {
 	uint64_t naps = idle_stats().naps, begin_ns = plx_now_ns();
@@ -204,7 +204,7 @@ PLX_TEST(one_that_always_wakes_is_found_out)
 	assert_true(idle_stats().spurious >= 1000);
 	expect_naps();
 	one_trip();
-	/* One that was given up is tried again, a second later. */
+	/* A distrusted descriptor is tried again a second later. */
 	eventfd_t value;
 
 	assert_int_equal(eventfd_read(broken_fd, &value), 0);
@@ -222,7 +222,7 @@ PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
 	log_capture();
 	begin(CAP_NS);
 	assert_int_equal(log_count("it is ready where nothing has come; for the next 1 s"),
-			 2); /* for each lcore */
+			 2); /* one per lcore */
 	pump_ms(100);
 	assert_int_equal(idle_stats().spurious, 0);
 	assert_int_not_equal(idle_stats().naps, 0);
@@ -232,7 +232,7 @@ PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
 	close(broken_fd);
 }
 
-/* What plx-info shows. */
+/* As plx-info shows it. */
 PLX_TEST(providers_are_tried_out)
 {
 	fixture_start("tcp", false);
@@ -261,7 +261,7 @@ PLX_TEST(providers_are_tried_out)
 	fixture_stop();
 }
 
-/* libfabric's net before 1.18 as its documentation would have it: by fi_trywait. */
+/* libfabric's net before 1.18 as its documentation describes it: with fi_trywait. */
 static int open_queues_by_the_book(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	struct fi_fabric_attr fabric = {.prov_name = "tcp"};
@@ -278,7 +278,7 @@ PLX_TEST(net_lies_behind_fi_trywait)
 	make_broken(NULL, false);
 	broken = plx_driver_fi_tcp;
 	broken.open_queues = open_queues_by_the_book;
-	/* Behind the first message, or behind the connection already. */
+	/* After the first message, or already after the connection. */
 	assert_non_null(strstr(plx_fabric_probe_sleep(&broken, "net"), "it wakes for nothing"));
 	close(broken_fd);
 	fixture_stop();
@@ -300,7 +300,7 @@ PLX_TEST(one_that_never_can_be_armed_lets_nap)
 	close(broken_fd);
 }
 
-/* What peers do ---------------------------------------------------------------------------- */
+/* Peer behaviour --------------------------------------------------------------------------- */
 
 static struct sockaddr_in loopback(uint16_t port)
 {
@@ -311,7 +311,7 @@ static struct sockaddr_in loopback(uint16_t port)
 	};
 }
 
-/* As where parts of messages come: reading them clears the descriptor. */
+/* As when parts of messages arrive: reading them clears the descriptor. */
 static int arm_and_clear(struct plx_fabric_fids *fids)
 {
 	eventfd_t value;
@@ -340,7 +340,7 @@ PLX_TEST(parts_of_messages_are_slept_on)
 	close(broken_fd);
 }
 
-/* A raw connection, which cannot be accepted: it wants a descriptor, and there is none. */
+/* A raw connection that cannot be accepted, because it needs a descriptor and there is none. */
 static void descriptors_that_run_out_are_named(const char *provider, int family, int type,
 					       const struct sockaddr *to, socklen_t len)
 {
@@ -355,7 +355,7 @@ static void descriptors_that_run_out_are_named(const char *provider, int family,
 	assert_int_equal(connect(fd, to, len), 0);
 	pump_ms(200);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-	/* One a second. */
+	/* One log line per second. */
 	if (log_count("`ulimit -n` raises the limit") == 0)
 		fail_msg("%s: no line names the limit", provider);
 	close(fd);
@@ -405,7 +405,7 @@ static void quit_after(struct plx_timer *timer, void *arg)
 	plx_loop_quit();
 }
 
-/* Each has a domain, and descriptors, of its own at both ends, which are here. */
+/* Each has a separate domain and descriptors at both ends, which are both here. */
 PLX_TEST(many_direct_links_are_slept_on)
 {
 	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};

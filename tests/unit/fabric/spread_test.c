@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which lcore gets a link: the hash by itself, and listeners on two lcores. */
+/* Which lcore gets a link: the hash alone, and listeners on two lcores. */
 #include "fabric_listen.h"
 #include "fixture.h"
 
@@ -74,7 +74,7 @@ static void a_host_is_its_address_alone(void **state)
 
 #define LINKS 6
 
-static uint32_t opened_on[LINKS]; /* lcores, in the order that links opened */
+static uint32_t opened_on[LINKS]; /* lcores in the order in which links opened */
 static _Atomic unsigned opened_count, connected_count;
 
 static void on_server_open(struct plx_link *link, void *user)
@@ -192,8 +192,9 @@ static uint32_t home_of_loopback(void)
 static void all_links_of_a_host_meet_on_the_lcore_of_its_hash(void **state)
 {
 	if (is_provider_given())
-		skip();                          /* from another address */
-	assert_int_equal(home_of_loopback(), 1); /* else this would not tell from "its own" */
+		skip(); /* from another address */
+	assert_int_equal(home_of_loopback(),
+			 1); /* otherwise this would not differ from "its own" */
 	connect_all(listen_with(here("0"), PLX_SPREAD_HASH, 0));
 	expect_all_on(1);
 }

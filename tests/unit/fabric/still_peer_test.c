@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a frame that finds no receive ends the connection (iWARP), a peer that stands still is sent
- * no more control frames than it keeps receives for. Over tcp, by a driver that says so of it. */
+/* On providers where a frame without a receive ends the connection (iWARP), a stalled peer gets no
+ * more control frames than it has receives for. Over tcp, by a driver that claims to behave like
+ * that. */
 #include "fabric_link.h"
 #include "fixture.h"
 #include "rogue.h"
@@ -46,7 +47,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* Until it has come. */
+/* Until it has arrived. */
 static void rogue_sends(const uint8_t *frame, size_t size)
 {
 	uint64_t before = server.link->stats.frames_received;
@@ -69,7 +70,7 @@ static void rogue_says(uint8_t type)
 	rogue_sends(frame, FRAME_HEADER_BYTES + header.length);
 }
 
-/* A message of that many bytes, of which FRAME_BYTES come at once. */
+/* A message of that many bytes, of which FRAME_BYTES arrive at once. */
 static void rogue_begins(uint64_t total)
 {
 	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + FRAME_BYTES, 8};
@@ -100,7 +101,7 @@ static void release_one(void)
 	pump_ms(20);
 }
 
-/* The heartbeats between carry grants, too: so look soon, and at what the peer knows. */
+/* The heartbeats in between carry grants too: so check soon, and check the peer's view. */
 ALONE(credit_that_is_not_needed_waits)
 {
 	struct plx_link *link = server.link;
@@ -115,7 +116,7 @@ ALONE(credit_that_is_not_needed_waits)
 
 	for (int i = 0; i < WINDOW; i++)
 		release_one();
-	/* One told the peer that it may go on; it does not, so nothing follows. */
+	/* One frame granted the peer more; it sends nothing, so nothing follows. */
 	assert_in_range(link->stats.frames_sent - frames, 1, 2);
 	assert_in_range(link->rx_frames_advertised - link->rx_frames, 1, 2);
 
@@ -127,8 +128,8 @@ ALONE(credit_that_is_not_needed_waits)
 	assert_int_equal(server.closed, 0);
 }
 
-/* A message in two frames, kept, takes the last credit of which the peer knows: it is told of what
- * was granted since. */
+/* A message in two frames, kept, takes the last credit that the peer knows of: it then learns of
+ * later grants. */
 ALONE(what_was_held_back_is_told_with_the_last_credit)
 {
 	struct plx_link *link = server.link;
@@ -137,13 +138,13 @@ ALONE(what_was_held_back_is_told_with_the_last_credit)
 	for (int i = 0; i < WINDOW - 1; i++)
 		rogue_says(FRAME_DATA);
 	assert_int_equal(link->rx_frames_advertised - link->rx_frames, 1);
-	rogue_begins((uint64_t)2 * FRAME_BYTES); /* its first frame is given back at once */
+	rogue_begins((uint64_t)2 * FRAME_BYTES); /* its first frame is returned at once */
 	pump_ms(5);
 	assert_int_equal(link->rx_frames_advertised - link->rx_frames, 1);
 	side_release(&server, 1); /* held back: the peer has one left */
 	pump_ms(5);
 
-	uint64_t told = link->stats.credit_frames; /* a heartbeat would tell, too, later */
+	uint64_t told = link->stats.credit_frames; /* a heartbeat would report it too, later */
 
 	rogue_says(FRAME_DATA_NEXT);
 	pump_ms(5);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Settings of the driver tcp (--tcp): each takes effect on sockets of both sides, and is gone with
- * the next start. */
+/* Settings of the driver tcp (--tcp): each affects sockets of both sides, and is reset at the next
+ * start. */
 #include "fixture.h"
 #include "rogue.h"
 
@@ -36,7 +36,7 @@ static int option_of(int fd, int level, int name)
 	return value;
 }
 
-/* Of this process, with that port as its own or its peer's. */
+/* Whether it is this process's, with that local or remote port. */
 static bool is_of_port(int fd, uint16_t port)
 {
 	struct sockaddr_in own, peer;
@@ -49,7 +49,7 @@ static bool is_of_port(int fd, uint16_t port)
 		ntohs(peer.sin_port) == port);
 }
 
-/* The listener's, and one of each side. */
+/* The listener's, and one per side. */
 static void expect_sockets(int level, int name, int value)
 {
 	uint16_t port = (uint16_t)plx_listener_port(listener);
@@ -73,7 +73,7 @@ static void connect_both(const char *settings)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, stop)
 
-/* The kernel doubles what is asked for. */
+/* The kernel doubles the requested size. */
 TEST(buffers_have_the_size_that_was_set)
 {
 	connect_both("send_bytes=20000,receive_bytes=30000");
@@ -118,7 +118,7 @@ TEST(dscp_marks_ipv6_too)
 	}
 }
 
-/* Without CAP_NET_ADMIN, or in a kernel without it, a socket goes without. */
+/* Without CAP_NET_ADMIN, or without kernel support, sockets do not use it. */
 TEST(busy_polling_is_set_where_it_is_allowed)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), value = 50;
@@ -139,7 +139,7 @@ TEST(what_is_not_set_is_as_before)
 	expect_sockets(IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 }
 
-/* It listens, and never accepts: the kernel does. */
+/* It listens but never accepts; the kernel does. */
 TEST(a_listener_that_says_nothing_is_given_up)
 {
 	struct plx_link_attr attr = {
@@ -169,7 +169,7 @@ PLX_TEST(wrong_settings_are_told)
 		     "keys from send_bytes, receive_bytes, ");
 	assert_fails(plx_fabric_check_tcp(plx_drivers, "--tcp", "dscp=64"), -EINVAL,
 		     "--tcp dscp 64: out of range; give 0 to 63");
-	/* It is --handshakes-max to a listener. */
+	/* For a listener it is --handshakes-max. */
 	assert_int_equal(plx_fabric_check_tcp(plx_drivers, "--tcp", "handshakes_max=4"), -EINVAL);
 	assert_int_equal(plx_fabric_init(&(struct plx_fabric_conf){.drivers = plx_drivers,
 								   .tcp = "dscp=64"}),

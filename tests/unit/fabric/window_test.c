@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many links share what an lcore has for receives. Both ends of each link are on one lcore here. */
+/* Many links share an lcore's receive resources. Both ends of each link are on one lcore here. */
 #include "fabric_link.h"
 #include "fixture.h"
 
@@ -7,7 +7,7 @@
 
 #define MB        ((uint64_t)1 << 20)
 #define MANY      500 /* connections: twice as many links */
-#define FEW       25  /* where devices are software in a guest */
+#define FEW       25  /* for software devices in a guest */
 #define LARGE     (128 * 1024)
 #define LARGE_ASK ((uint64_t)(16 + LINK_RX_CONTROL) * LARGE)
 
@@ -62,7 +62,7 @@ PLX_TEST(half_is_given_as_it_is_asked_for)
 
 	struct plx_listener *listener = fixture_listen(here("0"), &large);
 
-	/* Each connection has two ends: with eight of them half is gone, with fewer over iWARP. */
+	/* Each connection has two ends: eight connections use half of it, fewer over iWARP. */
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(is_whole(open_one(listener, &large, i)) || i >= 6);
 
@@ -74,7 +74,7 @@ PLX_TEST(half_is_given_as_it_is_asked_for)
 	fixture_stop();
 }
 
-/* A link with a small window is slower, and else as others. */
+/* A link with a small window is slower, but otherwise the same. */
 PLX_TEST(long_messages_come_through_the_least_window)
 {
 	start(PLX_RECEIVE_BYTES_MIN);
@@ -84,7 +84,7 @@ PLX_TEST(long_messages_come_through_the_least_window)
 
 	for (size_t i = 0; i < 300000; i++)
 		message[i] = (uint8_t)(i * 7 + i / 251);
-	open_one(listener, &large, 0); /* takes all, as nothing was taken yet */
+	open_one(listener, &large, 0); /* takes everything, because nothing was taken yet */
 	fixture_connect(listener, &large);
 	assert_int_equal(client.link->rx_buf_bytes, 1024);
 	assert_int_equal(client.link->rx_buf_count, LINK_RX_BUF_COUNT_MIN);
