@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting, in another thread, until an lcore sleeps. */
+/* Waiting in another thread until an lcore sleeps. */
 #ifndef ASLEEP_H
 #define ASLEEP_H
 
@@ -10,8 +10,8 @@
 #define ASLEEP_GAP_NS   (5 * PLX_NS_PER_MS)
 #define ASLEEP_LIMIT_US 10000000
 
-/* Until lcore id sleeps, and ASLEEP_GAP_NS more; at most ten seconds: then what the test expects of
- * a sleep is not there, either. */
+/* Wait until lcore id sleeps, and ASLEEP_GAP_NS more; at most ten seconds: after that the test's
+ * assertions on the sleep fail. */
 static inline void wait_until_asleep(uint32_t id)
 {
 	struct loop *loop = atomic_load(&lcore_get(id)->loop);

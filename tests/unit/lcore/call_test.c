@@ -2,15 +2,15 @@
 #include "lcore_priv.h"
 #include "lcores.h"
 
-/* A call, and what became of it. */
+/* A call and its result. */
 struct request {
 	struct plx_call call;
 	int question;
 	int answer;
 	uint32_t ran_on, ended_on;
 	unsigned runs, ends;
-	unsigned order; /* in which it ended */
-	unsigned again; /* times to call once more when it ends */
+	unsigned order; /* of its end among all */
+	unsigned again; /* further calls to make when it ends */
 };
 
 static unsigned ended;
@@ -190,7 +190,7 @@ TEST(responses_wait_for_room_in_their_order)
 	assert_true(turns_until_idle(NULL) > PLX_LANE_SLOTS_DEFAULT); /* messages, and signals */
 	assert_int_equal(ended, 0);
 	assert_true(responses_wait(10));
-	assert_int_equal(run_on(10, one_turn, NULL), 1); /* it is told of the room */
+	assert_int_equal(run_on(10, one_turn, NULL), 1); /* it is notified of the room */
 	assert_false(responses_wait(10));
 	assert_int_equal(turns_until_idle(NULL), 3);
 	for (unsigned i = 0; i < 3; i++) {
@@ -220,7 +220,8 @@ TEST(a_later_response_does_not_overtake)
 	assert_int_equal(run_on(10, take_one, NULL), 1);
 	assert_true(plx_loop_turn() > MESSAGES_TURN_MAX); /* now there is room for both */
 	plx_lcore_call(10, &requests[1].call);
-	assert_int_equal(run_on(10, take_one, NULL), 1); /* it has not heard of the room yet */
+	assert_int_equal(run_on(10, take_one, NULL),
+			 1); /* it has not been notified of the room yet */
 	turns_until_idle(NULL);
 	run_on(10, turns_until_idle, NULL);
 	turns_until_idle(NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Loops whose clock steps, as the counter does when a host resumes or a virtual machine moves. A
- * step of plx_clock_scale.base_ns is as good, and one of turn_tsc is what a turn sees of it. A
- * timer that is stopped by the step hangs, and the time limit of the test tells. */
+/* Loops whose clock steps, like the TSC when a host resumes or a virtual machine moves. Stepping
+ * plx_clock_scale.base_ns is equivalent, and a step of turn_tsc is what a turn sees. If a step
+ * stopped a timer, the test would hang until its time limit. */
 #include "lcore_priv.h"
 #include "lcores.h"
 
@@ -9,7 +9,7 @@
 
 #define HOUR_NS  (3600 * (int64_t)PLX_NS_PER_S)
 #define DELAY_NS (20 * PLX_NS_PER_MS)
-#define LATE_NS  (20 * PLX_NS_PER_S) /* far below the step: machines may be busy */
+#define LATE_NS  (20 * PLX_NS_PER_S) /* far below the step: the host may be busy */
 
 static int start(void **state)
 {
@@ -31,7 +31,7 @@ static void step(int64_t ns)
 	atomic_fetch_add(&plx_clock_scale.base_ns, (uint64_t)ns);
 }
 
-/* The same, and the turn that runs sees it. */
+/* The same, noticed by the current turn. */
 static void step_in_turn(int64_t ns)
 {
 	double counts = (double)ns / 1e9 * plx_clock_info()->hz;
@@ -55,7 +55,7 @@ static void step_and_wait(struct plx_timer *timer, void *arg)
 	step(step_ns);
 }
 
-/* Return: for how long the second timer waited. */
+/* Return: how long the second timer waited. */
 static uint64_t run(const struct plx_idle_conf *conf)
 {
 	struct plx_timer first;

@@ -8,16 +8,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LOOKS 70 /* turns in which there is at least one look */
+#define LOOKS 70 /* turns that poll descriptors at least once */
 
-/* A descriptor, and what was told of it. */
+/* A descriptor and its events. */
 struct watch {
 	int fd;
 	struct plx_fd *handle;
 	uint32_t events;
 	unsigned calls;
 	bool drains, quits;
-	struct watch *removes; /* in its callback */
+	struct watch *removes; /* removed in its callback */
 };
 
 static void on_fd(int fd, uint32_t events, void *arg)
@@ -205,7 +205,7 @@ PLX_TEST(needs_an_lcore)
 	plx_fd_remove(NULL);
 }
 
-/* What is left is given up with the lcore: no leak, and the descriptor stays its user's. */
+/* Remaining watches end with the lcore, without a leak; their users keep the descriptors. */
 ONE_LCORE(what_is_left_ends_with_the_lcore)
 {
 	struct watch watch = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How early an lcore wakes for its timers, by what the wake-ups before took. */
+/* How early an lcore wakes for its timers, depending on earlier wake-ups. */
 #include "lcore_priv.h"
 #include "plx_test.h"
 
@@ -15,8 +15,7 @@ static void begin(double alpha)
 	idle_policy_init(&idle.policy, IDLE_LEARNED, &costs, PLX_NS_PER_MS);
 }
 
-/* Wake-ups of 100 to 200 us, each length as often: the average of the estimates behind the first
- * 100 of them. */
+/* Wake-ups of 100 to 200 us, evenly distributed: the average estimate after the first 100. */
 static double follow_some(unsigned count)
 {
 	double sum = 0;
@@ -30,7 +29,7 @@ static double follow_some(unsigned count)
 	return sum / count;
 }
 
-/* A share of alpha / (1 + alpha) of the wake-ups may be too late. */
+/* A share of alpha / (1 + alpha) of the wake-ups may be late. */
 PLX_TEST(is_early_enough_for_as_many_as_is_worth_it)
 {
 	static const struct {
@@ -52,7 +51,7 @@ PLX_TEST(is_early_enough_for_as_many_as_is_worth_it)
 	}
 }
 
-/* One that took a second is one that was late. */
+/* A wake-up that took a second counts as late. */
 PLX_TEST(goes_by_steps)
 {
 	begin(PLX_IDLE_BALANCED);
@@ -69,7 +68,7 @@ PLX_TEST(stays_within_limits)
 	for (unsigned i = 0; i < 10000; i++)
 		idle_follow_timer(&idle, 0);
 	assert_int_equal(idle.early_ns, PLX_NS_PER_US);
-	/* And comes back from there. */
+	/* And it recovers. */
 	for (unsigned i = 0; i < 1000; i++)
 		idle_follow_timer(&idle, 50000);
 	assert_in_range(idle.early_ns, 40000, 60000);
@@ -83,7 +82,7 @@ PLX_TEST(leaves_what_was_given)
 	assert_int_equal(idle.early_ns, FIRST_NS);
 }
 
-/* Polling before timers is within the budget, too. */
+/* Polling before timers is within the budget too. */
 PLX_TEST(takes_no_more_than_the_budget)
 {
 	begin(PLX_IDLE_BALANCED);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choice of how long to poll, on traces of arrivals in simulated time: what it costs against
- * who knows when the next message comes. */
+/* The choice of polling time, on traces of arrivals in simulated time: its cost compared with an
+ * oracle that knows the next arrival. */
 #include "idle.h"
 #include "plx_test.h"
 
@@ -15,7 +15,7 @@
 
 struct source {
 	uint64_t random;
-	uint64_t number; /* of arrivals before */
+	uint64_t number; /* of earlier arrivals */
 };
 
 /* splitmix64, G. Steele et al., "Fast Splittable Pseudorandom Number Generators", 2014. */
@@ -35,7 +35,7 @@ static uint64_t exponential_ns(struct source *source, double mean_ns)
 	return (uint64_t)(-log(1 - uniform) * mean_ns);
 }
 
-/* From one arrival to the next. */
+/* The time between two arrivals. */
 
 static uint64_t poisson_10(struct source *source)
 {
@@ -105,12 +105,12 @@ static const struct host {
 static const double alphas[] = {0.02, 0.1, 1};
 
 struct bill {
-	double paid, least; /* what was paid, and what who knows the future would have */
+	double paid, least; /* cost paid, and the oracle's */
 	double waited_ns;   /* CPU time without work */
 	double end_ns;
 };
 
-/* Returns when work begins. */
+/* Returns when work starts. */
 static uint64_t idle(struct idle_policy *policy, uint64_t gap_ns, struct bill *bill)
 {
 	const struct idle_costs *costs = &policy->costs;
@@ -237,12 +237,12 @@ PLX_TEST(it_forgets)
 		assert_true(count < 500);
 		idle_policy_learn(&policy, 10 * MS);
 	}
-	assert_true(count > 16); /* but not for one that was long */
+	assert_true(count > 16); /* but not through a long one */
 }
 
 PLX_TEST(it_learns_for_ever)
 {
-	struct idle_policy policy = learned_from(10 * US, 2000000); /* weights begin anew often */
+	struct idle_policy policy = learned_from(10 * US, 2000000); /* weights are often reset */
 
 	assert_true(policy.spin_ns >= 10 * US && policy.spin_ns < 15 * US);
 }
@@ -259,8 +259,8 @@ PLX_TEST(new_costs_are_a_new_choice)
 	assert_true(policy.spin_ns >= 50 * US);
 }
 
-/* Idle periods of gap_ns, one after the other for a second, each polled to its end or as long as
- * the policy lets. Returns the share of the time that was polled. */
+/* Idle periods of gap_ns, in sequence for a second, each polled to its end or as long as the policy
+ * allows. Returns the share of the time polled. */
 static double polled_share(double budget, uint64_t gap_ns)
 {
 	struct idle_policy policy = learned_from(gap_ns, 64);
@@ -282,7 +282,7 @@ PLX_TEST(a_budget_is_kept)
 	double least = (double)(even_100_us.wake_ns + even_100_us.sleep_ns);
 
 	assert_true(polled_share(1, 50 * US) > 0.99);
-	/* W + K may be polled of each period whatever there is left. */
+	/* W + K of each period may be polled, whatever budget is left. */
 	for (int percent = 5; percent < 100; percent += 15) {
 		double share = polled_share(percent / 100.0, 50 * US);
 		double most = percent / 100.0 > least / 50e3 ? percent / 100.0 : least / 50e3;
@@ -292,7 +292,7 @@ PLX_TEST(a_budget_is_kept)
 	}
 }
 
-/* A process that was stopped in the middle does not pay for that afterwards. */
+/* A process that was stopped does not pay for that later. */
 PLX_TEST(a_budget_is_not_overdrawn)
 {
 	struct idle_policy policy = learned_from(50 * US, 64);

@@ -18,7 +18,7 @@ static void take(void *arg)
 	received[received_count++] = (uintptr_t)arg;
 }
 
-/* The loop is the senders' too. */
+/* The loop is also the senders'. */
 static int set_up(void **state)
 {
 	received_count = 0;
@@ -65,7 +65,7 @@ TEST(a_hop_touches_one_line)
 {
 	assert_int_equal(sizeof(struct message), PLX_CACHE_LINE);
 	assert_int_equal((uintptr_t)lanes[0]->slots % PLX_CACHE_LINE, 0);
-	/* What the receiver writes shares no pair of lines with what the sender does. */
+	/* The receiver's fields share no pair of lines with the sender's. */
 	assert_true(offsetof(struct lane, head) - offsetof(struct lane, tail) >= 128);
 	assert_true(offsetof(struct lane, slots) - offsetof(struct lane, head) >= 128);
 }
@@ -168,7 +168,7 @@ TEST(one_that_sends_to_itself_does_not_keep_the_turn)
 	assert_int_equal(received_count, 16);
 }
 
-/* The slot that runs is still its message's: nothing overwrites it before its function returns. */
+/* A running message keeps its slot until its function returns. */
 static void fill_and_look(void *arg)
 {
 	struct message *slot = arg;
@@ -247,8 +247,8 @@ TEST(a_cold_lane_rings_again)
 	}
 }
 
-/* What the sender does between the receiver's last empty look and the clearing of the bit: it finds
- * the bit set, and does not ring. That the receiver looks once more is for real threads to test. */
+/* The sender's view between the receiver's last empty poll and the clearing of the bit: the bit is
+ * set, so it does not ring. Tests with real threads check that the receiver polls once more. */
 TEST(a_message_in_a_lane_with_its_bit_set_does_not_ring)
 {
 	atomic_store(&loop.bell.lanes[0], UINT64_C(1) << 5 | UINT64_C(1) << 10);
@@ -256,7 +256,7 @@ TEST(a_message_in_a_lane_with_its_bit_set_does_not_ring)
 	assert_int_equal(atomic_load(&loop.bell.lanes[0]), UINT64_C(1) << 5 | UINT64_C(1) << 10);
 }
 
-/* Who comes first ---------------------------------------------------------------------------- */
+/* Order -------------------------------------------------------------------------------------- */
 
 TEST(full_lanes_take_turns)
 {

@@ -14,7 +14,7 @@ static int return_arg(void *arg)
 	return (int)(intptr_t)arg;
 }
 
-/* A function that the test lets go. */
+/* A function that waits until the test releases it. */
 static sem_t gate;
 
 static int wait_at_gate(void *arg)
@@ -207,7 +207,7 @@ THREE_LCORES(fini_names_the_one_that_does_not_come_back)
 	assert_fails(plx_lcores_fini(20 * PLX_NS_PER_MS), -ETIMEDOUT, "lcore 20 (CPU ");
 	assert_error_has("did not come back within 0.020 s of plx_stop");
 	assert_null(strstr(plx_error(), "lcore 10"));
-	/* All is as it was, so that fini may be tried again. */
+	/* Nothing changed, so fini may be retried. */
 	assert_true(plx_stopping());
 	assert_int_equal(plx_lcore_count(), 3);
 	sem_post(&gate);
@@ -324,7 +324,7 @@ PLX_TEST(a_failure_unwinds_everything)
 {
 	struct plx_cpuset before, after;
 
-	/* Of three lcores the last one's CPU does not exist; then the main one's. */
+	/* Of three lcores, the last one's CPU does not exist; then the main one's. */
 	for (uint32_t bad = 2; bad != UINT32_MAX; bad -= 2) {
 		int threads = count_threads();
 
@@ -378,8 +378,7 @@ PLX_TEST(init_and_fini_a_thousand_times)
 			files = count_descriptors();
 		}
 	}
-	/* The C library keeps what it pleases; a loop not given back would be 40 KiB, 3000 times.
-	 */
+	/* The C library keeps some memory; a leaked loop would be 40 KiB, 3000 times. */
 	assert_in_range(count_memory().resident_bytes, 0, resident + ((size_t)32 << 20));
 	assert_int_equal(count_descriptors(), files);
 	assert_int_equal(plx_topo_pinned(lcores.topo, &after), 0);

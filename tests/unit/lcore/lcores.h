@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set of lcores for a test: ids 0, 10, 20, ... on the CPUs that this process may use, in turn, so
- * that there may be more lcores than CPUs and no id is its CPU's number by chance. */
+/* A set of lcores for a test: ids 0, 10, 20, ... on the CPUs that this process may use, in turn. So
+ * there may be more lcores than CPUs, and no id equals its CPU by accident. */
 #ifndef LCORES_H
 #define LCORES_H
 
@@ -19,7 +19,7 @@ static struct {
 	struct plx_lcore_conf conf;
 } lcores;
 
-/* Of the lanes; 0: as by default. */
+/* Of the lanes; 0: the default. */
 static uint32_t lcores_lane_slots PLX_UNUSED;
 
 static inline void lcores_prepare(uint32_t count)
@@ -58,7 +58,7 @@ static inline void lcores_down(void)
 	plx_topo_close(lcores.topo);
 }
 
-/* Fixtures of tests. */
+/* Test fixtures. */
 static inline int one_lcore(void **state)
 {
 	lcores_up(1);
@@ -105,7 +105,7 @@ static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
 	return result;
 }
 
-/* To be launched. Returns the work that was done. */
+/* For launching. Returns the work done. */
 static inline int turns_until_idle(void *arg)
 {
 	int work = 0, done;

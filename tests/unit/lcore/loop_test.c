@@ -145,11 +145,11 @@ ONE_LCORE(a_turn_takes_messages_then_pollers_then_timers)
 
 	memset(order, 0, sizeof(order));
 	plx_poller_add("order", poller, NULL, 0, NULL);
-	plx_lcore_send(0, message, NULL); /* makes the lane, which takes its time */
+	plx_lcore_send(0, message, NULL); /* creates the lane, which takes time */
 	plx_timer_init(&timer, timer_fn, NULL);
 	plx_timer_start(&timer, 0);
 	spin(3 * PLX_NS_PER_US);
-	/* One more where the timer came from a higher level of the wheel first. */
+	/* One more if the timer first moved down from a higher level of the wheel. */
 	assert_in_range(plx_loop_turn(), 6, 7);
 	assert_string_equal(order, "mpt");
 	assert_int_equal(plx_lcore_stats(0, &stats), 0);
@@ -297,7 +297,7 @@ ONE_LCORE(a_loop_that_stood_still_knows_for_how_long)
 	plx_loop_turn();
 	plx_loop_turn();
 	assert_true(plx_loop_stood_still_ns() >= 120 * PLX_NS_PER_MS);
-	for_ns = 60 * PLX_NS_PER_MS; /* a shorter one hides nothing */
+	for_ns = 60 * PLX_NS_PER_MS; /* a shorter one does not replace the maximum */
 	plx_loop_turn();
 	plx_loop_turn();
 	assert_true(plx_loop_stood_still_ns() >= 120 * PLX_NS_PER_MS);

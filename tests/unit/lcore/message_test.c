@@ -124,7 +124,7 @@ THREE(a_full_lane_is_its_senders_alone)
 	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS_DEFAULT);
 }
 
-/* Sends until the lane is full, again and again. */
+/* Sends until the lane is full, repeatedly. */
 struct stream {
 	struct plx_task task;
 	unsigned sent, rounds, last;
@@ -158,7 +158,7 @@ THREE(a_sender_hears_when_a_full_lane_has_room)
 
 	run_on(10, stream_from_here, &stream);
 	assert_int_equal(stream.sent, PLX_LANE_SLOTS_DEFAULT);
-	assert_int_equal(run_on(10, turns_until_idle, NULL), 0); /* nothing to look at meanwhile */
+	assert_int_equal(run_on(10, turns_until_idle, NULL), 0); /* nothing to poll meanwhile */
 	while (stream.sent < stream.last) {
 		unsigned before = stream.sent;
 
@@ -328,7 +328,7 @@ ONE(a_message_carries_up_to_48_bytes)
 		for (size_t i = 0; i < sizeof(data); i++)
 			sent[i] = data[i] = (char)(size * 3 + i + 1);
 		assert_int_equal(plx_lcore_send_data(0, take_data, data, size), 0);
-		memset(data, 0, sizeof(data)); /* the caller's again */
+		memset(data, 0, sizeof(data)); /* the caller may reuse it */
 		assert_int_equal(plx_loop_turn(), 1);
 		assert_int_equal(taken_bytes, size);
 		assert_true(taken_aligned);
@@ -446,12 +446,12 @@ THREE(a_broadcast_is_for_lcores)
 	assert_int_equal(result, -ENOENT);
 	assert_non_null(text_is_right);
 	lcores_down();
-	up(1); /* alone, it is for nobody */
+	up(1); /* alone: no receivers */
 	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-/* Threads that are no lcores ----------------------------------------------------------------- */
+/* Threads that are not lcores ---------------------------------------------------------------- */
 
 struct foreigner {
 	unsigned count;

@@ -174,7 +174,7 @@ static void *stop_as_owner(void *arg)
 	return NULL;
 }
 
-/* As a test does that drives several lcores on one thread. */
+/* Like a test that drives several lcores on one thread. */
 PLX_TEST(the_lcore_counts_not_the_thread)
 {
 	pthread_t thread;

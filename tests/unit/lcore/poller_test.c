@@ -105,7 +105,7 @@ TEST(removes_outside_a_turn)
 
 static int add_many(void *arg, uint64_t now_ns)
 {
-	/* More than the list has room for: it moves while it is gone through. */
+	/* More than the list has room for: it is reallocated during iteration. */
 	for (unsigned i = 0; now_ns == 1 && i < 50; i++)
 		add(count, arg, 0, 0);
 	return 0;
@@ -134,7 +134,7 @@ TEST(negative_is_no_work)
 	assert_int_equal(pollers_run(&pollers, 1), 3);
 }
 
-/* The timed calls are those that add to the cycles. */
+/* Only the timed calls add cycles. */
 TEST(times_one_call_in_64_without_falling_into_step)
 {
 	struct counter counter = {0};
@@ -153,7 +153,7 @@ TEST(times_one_call_in_64_without_falling_into_step)
 		all++;
 	}
 	assert_in_range(all, 900, 1100);
-	/* A poller that does more in every 16th call is caught at it as often as not. */
+	/* A poller that does more in every 16th call is sampled there proportionally. */
 	for (unsigned i = 0; i < 16; i++)
 		assert_in_range(timed[i], 900 / 16 / 2, 1100 / 16 * 2);
 }
@@ -186,7 +186,7 @@ PLX_TEST(statistics_by_index)
 	plx_poller_remove(poller);
 	assert_int_equal(plx_poller_stats(0, &stats), 0);
 	assert_string_equal(stats.name, "second");
-	lcores_down(); /* takes the other one, too */
+	lcores_down(); /* frees the other one too */
 }
 
 PLX_TEST(needs_an_lcore_a_name_and_a_function)

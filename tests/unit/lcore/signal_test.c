@@ -127,12 +127,12 @@ ONE_LCORE(after_fini_nothing_comes)
 	assert_int_equal(plx_loop_turn(), 2);
 	assert_string_equal(order, "ac");
 	assert_int_equal(b.calls, 0);
-	plx_signal_fini(&b.signal); /* again, and of one that is zeroed */
+	plx_signal_fini(&b.signal); /* again, and on a zeroed one */
 	plx_signal_fini(&a.signal);
 	plx_signal_fini(&c.signal);
 }
 
-/* Written before each fire: whoever hears of them all sees it all. */
+/* Written before each fire: a reader that sees all fires sees all of them. */
 static bool written[THREADS][FIRES];
 static _Atomic unsigned threads_begun;
 
@@ -160,7 +160,7 @@ static void on_many(struct plx_signal *signal, uint64_t fires, void *arg)
 	plx_loop_quit();
 }
 
-/* The loop sleeps in between, with no cap. */
+/* The loop sleeps in between, without a cap. */
 ONE_LCORE(every_fire_of_every_thread_counts)
 {
 	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sleeping, and what ends it. The cap is off wherever something else is to end the sleep: what is
- * missed hangs, and the time limit of the test tells. */
+/* Sleeping, and what ends it. The cap is off in tests where something else must end the sleep: a
+ * missed wake-up hangs until the test's time limit. */
 #include "asleep.h"
 #include "lcores.h"
 #include "log_capture.h"
@@ -68,7 +68,7 @@ static void *raise_signal(void *arg)
 	return NULL;
 }
 
-/* Run the main lcore's loop until that thread ends it. Returns for how long. */
+/* Run the main lcore's loop until that thread ends it. Returns the duration. */
 static uint64_t run_until(void *(*fn)(void *), void *arg)
 {
 	uint64_t begin_ns = plx_now_ns();
@@ -101,7 +101,7 @@ ONE(a_message_of_another_thread_wakes)
 	assert_in_range(wakes, 1, stats.wakes[PLX_WAKE_MESSAGE]);
 }
 
-/* The main lcore's loop runs until what the other lcore does ends it. */
+/* The main lcore's loop runs until the other lcore ends it. */
 static void sleep_beside(plx_lcore_fn fn)
 {
 	int result = -1;
@@ -124,7 +124,7 @@ TWO(a_message_of_another_lcore_wakes)
 	assert_int_not_equal(idle_stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
 }
 
-/* The bit of the lane stands from the first message on, and tells nothing of the second. */
+/* The lane's bit stays set from the first message on, and reveals nothing about the second. */
 static void nothing(void *arg)
 {
 }
@@ -206,10 +206,10 @@ ONE(a_timer_ends_it)
 	assert_int_equal(plx_loop_run(), 0);
 	assert_true(fired_ns - begin_ns >= GAP_NS);
 	stats = idle_stats_of(0);
-	assert_in_range(stats.sleeps, 1, 3); /* it sleeps to the end, in one go */
+	assert_in_range(stats.sleeps, 1, 3); /* it sleeps to the end, at once */
 	assert_in_range(stats.wakes[PLX_WAKE_TIMER], 1, 2);
 	assert_true(stats.asleep_ns > GAP_NS / 2);
-	/* Time that was slept belongs to no turn. */
+	/* Slept time belongs to no turn. */
 	struct plx_lcore_stats turns;
 
 	plx_lcore_stats(0, &turns);
@@ -239,8 +239,8 @@ static void expire(struct plx_timer *timer, void *arg)
 {
 }
 
-/* For how long an adaptive lcore sleeps that polls for 1 ms at first, and is up 50 ms before what
- * may not be late: here a timer of 200 ms. other_ms: of a lax one; or 0. */
+/* The duration of a sleep of an adaptive lcore that polls for 1 ms at first, and wakes 50 ms before
+ * what must not be late: here a timer of 200 ms. other_ms: of a lax timer; or 0. */
 static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t other_ms)
 {
 	uint64_t fired_ns = 0;
@@ -265,8 +265,8 @@ static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t othe
 	return idle_stats_of(0).asleep_ns - before_ns;
 }
 
-#define EARLY_MS 175 /* it slept for 150, and not up to 200 */
-#define TRIES    5   /* a busy host makes some sleeps longer */
+#define EARLY_MS 175 /* it slept for 150 ms, not for up to 200 ms */
+#define TRIES    5   /* a busy host lengthens some sleeps */
 
 static void expect_early(struct plx_idle_conf conf, unsigned other_ms)
 {
@@ -287,7 +287,7 @@ ONE(nobody_is_early_for_a_lax_timer)
 	assert_true(sleeps_before((struct plx_idle_conf){0}, true, 0) > EARLY_MS * PLX_NS_PER_MS);
 }
 
-/* What ends a sleep between that time and the timer does not make it late. */
+/* A sleep that ends between that time and the timer does not make it late. */
 ONE(a_cap_does_not_make_it_late)
 {
 	expect_early((struct plx_idle_conf){.sleep_max_ns = 185 * PLX_NS_PER_MS}, 0);
@@ -298,7 +298,7 @@ ONE(a_lax_timer_does_not_make_it_late)
 	expect_early((struct plx_idle_conf){0}, 190);
 }
 
-/* With half of the CPU to spend it is up a quarter of the time before. */
+/* With a budget of half of the CPU it wakes a quarter of the time earlier. */
 ONE(a_budget_does_not_make_it_late)
 {
 	expect_early((struct plx_idle_conf){.budget = 0.5}, 0);
@@ -307,7 +307,7 @@ ONE(a_budget_does_not_make_it_late)
 struct ticks {
 	struct plx_timer timer;
 	unsigned left;
-	uint64_t least_ns; /* of the estimates that were seen */
+	uint64_t least_ns; /* of the estimates seen */
 };
 
 static void tick(struct plx_timer *timer, void *arg)
@@ -320,7 +320,7 @@ static void tick(struct plx_timer *timer, void *arg)
 		plx_loop_quit();
 }
 
-/* Returns the least estimate on the way. */
+/* Returns the least estimate seen. */
 static uint64_t run_ticks(unsigned count, uint64_t period_ns)
 {
 	struct ticks ticks = {.left = count, .least_ns = UINT64_MAX};
@@ -332,13 +332,13 @@ static uint64_t run_ticks(unsigned count, uint64_t period_ns)
 	return ticks.least_ns;
 }
 
-/* It does not go on polling to timers that are closer than that, for ever. */
+/* It does not keep polling forever for timers that are closer than that. */
 ONE(an_estimate_too_high_is_put_to_the_test_again)
 {
 	struct idle *idle = &loop_self->idle;
 
 	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.alpha = 1}), 0);
-	run_ticks(1, PLX_NS_PER_MS); /* the costs are measured at first */
+	run_ticks(1, PLX_NS_PER_MS); /* costs are measured first */
 	idle->early_ns = PLX_NS_PER_MS;
 	assert_true(run_ticks(200, PLX_NS_PER_MS / 2) < PLX_NS_PER_MS / 2);
 	assert_int_equal(idle_stats_of(0).early_ns, idle->early_ns);
@@ -368,7 +368,7 @@ static void adapt(void *arg)
 	plx_loop_quit();
 }
 
-/* Its costs are measured, as those of one that begins so. */
+/* Its costs are measured like those of one that starts adaptive. */
 ONE(one_that_polled_may_adapt)
 {
 	uint64_t wake_ns, sleep_ns;
@@ -425,8 +425,8 @@ static uint64_t idle_ns_when_expected_in(uint64_t expect_ns)
 	return plx_tsc_to_ns(after.idle_cycles - before.idle_cycles);
 }
 
-/* It polls 2 ms for what comes in 4 ms only if that is told, and for nothing that comes later than
- * a sleep costs, which is 11 ms here. */
+/* It polls 2 ms for a message expected in 4 ms, and not for one expected later than a sleep costs,
+ * which is 11 ms here. */
 ONE(what_is_expected_keeps_awake)
 {
 	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
@@ -460,7 +460,7 @@ static void *change_to_poll(void *arg)
 	return NULL;
 }
 
-/* In the very turn behind a sleep. */
+/* In the turn right after a sleep. */
 ONE(a_policy_may_be_set_in_a_callback)
 {
 	uint64_t sleeps = 1;
@@ -492,13 +492,13 @@ ONE(wrong_policies_are_refused)
 /* Pollers ----------------------------------------------------------------------------------------
  */
 
-/* A poller that has work when its descriptor is readable, or when it is told to. */
+/* A poller that has work when its descriptor is readable, or when `work` is set. */
 struct source {
 	int fd;
-	_Atomic bool work; /* without the descriptor's knowing */
+	_Atomic bool work; /* without signalling the descriptor */
 	bool refuses;
 	bool silent;        /* does not wait for the descriptor */
-	bool always_worked; /* or says so */
+	bool always_worked; /* or always reports work */
 	bool lies;          /* leaves the descriptor readable */
 	unsigned calls, arms, wokes, told;
 	unsigned quit_after; /* pieces of work, or naps */
@@ -578,7 +578,7 @@ static void *quit_later(void *arg)
 }
 
 #define USER_FDS  1000
-#define OTHER_FDS 100 /* at most, of the rest of this process */
+#define OTHER_FDS 100 /* at most, for the rest of this process */
 
 static void quit_on_fd(int fd, uint32_t events, void *arg)
 {
@@ -642,7 +642,7 @@ static unsigned told_in_all(void)
 	return told;
 }
 
-/* That one wakes, no other is blamed, and the lcore sleeps rather than naps. */
+/* It wakes the lcore, no other poller is blamed, and the lcore sleeps instead of napping. */
 static void expect_wake_by(unsigned i)
 {
 	struct plx_idle_stats before = idle_stats_of(0), after;
@@ -694,7 +694,7 @@ ONE(one_of_many_descriptors_may_be_replaced)
 	plx_sleep_forget(number);
 	close(number);
 	many[150].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	assert_int_equal(many[150].fd, number); /* else this proves nothing */
+	assert_int_equal(many[150].fd, number); /* otherwise this proves nothing */
 	expect_wake_by(150);
 	close_many();
 }
@@ -727,7 +727,7 @@ ONE(a_poller_that_says_nothing_lets_nap)
 	assert_int_equal(log_count("poller source does not say what it waits for"), 1);
 	stats = idle_stats_of(0);
 	assert_int_equal(stats.naps, stats.sleeps);
-	/* 50 us, and twice as long each time up to 1 ms; longer on a busy host. */
+	/* 50 us, doubling each time up to 1 ms; longer on a busy host. */
 	assert_in_range(stats.naps, 60, 1300);
 	assert_in_range(source.calls, stats.naps, 4 * stats.naps + 10);
 	assert_non_null(stats.awake_by);
@@ -769,7 +769,7 @@ static void *make_work(void *arg)
 	return NULL;
 }
 
-/* Its descriptor stays silent: the cap finds what is there. */
+/* Its descriptor stays silent: the cap finds the work. */
 ONE(a_missed_wake_is_a_rescue)
 {
 	const struct plx_idle_conf capped = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = 4 * GAP_NS};
@@ -799,7 +799,7 @@ ONE(waking_for_nothing_is_counted)
 	close(source.fd);
 }
 
-/* A timer that is started in woke counts from then, and not from before the sleep. */
+/* A timer started in `woke` counts from then, not from before the sleep. */
 struct waker {
 	struct source source;
 	struct plx_timer timer;
@@ -850,7 +850,7 @@ static int busy_now_and_then(void *arg, uint64_t now_ns)
 	return 1;
 }
 
-/* It is gone while the lcore is too busy to ask anybody again. */
+/* It is removed while the lcore is too busy to ask again. */
 ONE(a_poller_that_was_unsure_may_be_removed)
 {
 	struct source source = {0};
@@ -873,8 +873,8 @@ ONE(a_removed_poller_is_not_waited_for)
 	close(source.fd);
 }
 
-/* A crowd ----------------------------------------------------------------------------------------
- */
+/* Shared CPUs
+ * ------------------------------------------------------------------------------------ */
 
 static int spin_until(void *arg)
 {
@@ -889,7 +889,7 @@ static void *spin_thread(void *arg)
 	return NULL;
 }
 
-/* Somebody else polls on its CPU, too. */
+/* Another thread polls its CPU too. */
 ONE(who_has_no_cpu_to_itself_sleeps_early)
 {
 	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each case is a process of its own, since it may end by a signal. */
+/* Each case is a separate process, because it may end by a signal. */
 #include "in_child.h"
 #include "lcores.h"
 
@@ -74,7 +74,7 @@ static void interrupt_twice(void)
 	raise(SIGINT);
 }
 
-/* A host that takes this process off its CPU for 100 ms makes two signals of those that are one. */
+/* A host that preempts this process for 100 ms turns one signal into two. */
 static void assert_sometimes_passes(void (*body)(void))
 {
 	for (int tries = 0; tries < 20; tries++)

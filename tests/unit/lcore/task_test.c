@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char order[16]; /* what ran, a letter each */
+static char order[16]; /* one letter per task run */
 
 static int start(void **state)
 {
@@ -21,7 +21,7 @@ static void note(const char *what)
 	snprintf(order + length, sizeof(order) - length, "%s", what);
 }
 
-/* A task that notes a letter, and may do something with another one. */
+/* A task that records a letter, and may act on another task. */
 struct job {
 	struct plx_task task;
 	const char *letter;
@@ -110,7 +110,7 @@ TEST(tasks_run_in_the_order_in_which_they_were_scheduled)
 	schedule(job_init(&a, "a"));
 	schedule(job_init(&b, "b"));
 	schedule(job_init(&c, "c"));
-	schedule(&a); /* it is scheduled, and keeps its place */
+	schedule(&a); /* already scheduled: keeps its place */
 	assert_string_equal(order, "");
 	assert_int_equal(plx_loop_turn(), 3);
 	assert_string_equal(order, "abc");
@@ -246,7 +246,7 @@ TEST(the_last_turn_of_a_loop_runs_its_tasks)
 	assert_int_equal(plx_loop_run(), 0);
 	assert_string_equal(order, "a");
 	plx_poller_remove(poller);
-	assert_true(plx_task_scheduled(&b.task)); /* by the other task: for a turn that follows */
+	assert_true(plx_task_scheduled(&b.task)); /* by the other task: for a later turn */
 	assert_int_equal(plx_loop_turn(), 1);
 	assert_string_equal(order, "ab");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wheel, with time in the test's hands. */
+/* The timer wheel, with time set by the test. */
 #include "lcore_priv.h"
 #include "plx_test.h"
 
@@ -13,7 +13,7 @@
 static struct plx_timer_wheel wheel;
 static uint64_t now;
 
-/* What fired, in order. */
+/* Fired timers, in order. */
 static struct plx_timer *log_timers[4096];
 static unsigned log_count;
 
@@ -39,7 +39,7 @@ static void start(struct plx_timer *timer, uint64_t delay_ns)
 	wheel_start(&wheel, timer, now, now + delay_ns);
 }
 
-/* Turns at that time, as a loop takes them, until there is nothing left to do. */
+/* Turns at that time, as a loop makes them, until there is nothing left to do. */
 static void turns_at(uint64_t to)
 {
 	now = to;
@@ -90,7 +90,7 @@ TEST(fires_in_order_of_expiry_then_of_start)
 	start(&first, 200 * TICK);
 	start(&early, 2 * TICK);
 	turns_at(now + 150 * TICK);
-	/* The same tick, seen from nearer by: another level of the wheel. */
+	/* The same tick seen from closer: another level of the wheel. */
 	start(&second, 50 * TICK);
 	turns_at(now + DAY);
 	assert_int_equal(log_count, 4);
@@ -142,8 +142,8 @@ TEST(a_turn_is_bounded)
 
 #define CROWD 200
 
-/* One slot of a higher level, its least expiry started last, and the turn that begins to move it.
- */
+/* A slot of a higher level, its earliest expiry started last, and the turn that starts to move
+ * it. */
 static struct plx_timer *begin_a_crowded_slot(void)
 {
 	static struct plx_timer timers[CROWD];
@@ -164,7 +164,7 @@ TEST(a_move_over_several_turns_keeps_the_order)
 	struct plx_timer *timers = begin_a_crowded_slot();
 	struct plx_timer newer = {0};
 
-	start(&newer, 61 * TICK); /* the same tick, and no crowd before it */
+	start(&newer, 61 * TICK); /* the same tick, with no crowd before it */
 	turns_at(now + 10 * TICK);
 	assert_int_equal(log_count, 0);
 	turns_at(now + 100 * TICK);
@@ -222,7 +222,7 @@ static void fire_each_ms(struct plx_timer *timer, void *arg)
 	start(timer, PLX_NS_PER_MS);
 }
 
-/* It is started again all the time, so also where the crowd's slots begin. */
+/* It is restarted constantly, so also where the crowd's slots begin. */
 TEST(a_crowd_of_long_timers_does_not_delay_a_short_one)
 {
 	struct plx_timer *many = calloc(MANY, sizeof(*many));
@@ -304,7 +304,7 @@ TEST(start_inside_fn_waits_for_a_later_turn)
 	struct plx_timer timer;
 
 	plx_timer_init(&timer, start_again, &delay);
-	now = now / TICK * TICK; /* a tick's first instant is the hard case */
+	now = now / TICK * TICK; /* the first instant of a tick is the hard case */
 	start(&timer, 0);
 	for (unsigned i = 1; i <= 5; i++) {
 		turns_at(now + TICK);
@@ -343,7 +343,7 @@ TEST(a_timer_may_be_freed_in_its_function)
 TEST(periods_do_not_drift)
 {
 	struct plx_timer timer = {0};
-	uint64_t period = 1500; /* no multiple of a tick */
+	uint64_t period = 1500; /* not a multiple of a tick */
 	uint64_t begin = now;
 
 	plx_timer_init(&timer, note, NULL);
@@ -370,11 +370,11 @@ TEST(missed_periods_are_skipped)
 	start(&timer, 10 * TICK);
 	turns_at(begin + 10 * DAY + 3 * TICK);
 	assert_int_equal(log_count, 1);
-	/* On the old beat. */
+	/* In the old rhythm. */
 	assert_int_equal((timer.expiry_ns - begin) % (10 * TICK), 0);
 	assert_in_range(timer.expiry_ns, now, now + 10 * TICK);
 
-	/* The shortest one fires once a tick, not without end. */
+	/* The shortest period fires once per tick, not endlessly. */
 	timer.period_ns = 1;
 	start(&timer, 1);
 	log_count = 0;
@@ -416,7 +416,7 @@ static uint64_t due_ns(void)
 	return wheel_due(&wheel).next_ns;
 }
 
-/* A sleeper wakes for what fires, not for what moves from level to level. */
+/* A sleeping lcore wakes for timers that fire, not for moves between levels. */
 TEST(tells_when_it_fires_next)
 {
 	static const uint64_t delays[] = {1, 65 * TICK, PLX_NS_PER_S / 10, 3 * DAY,
@@ -438,7 +438,7 @@ TEST(tells_when_it_fires_next)
 		turns_at(due);
 		assert_int_equal(log_count, i + 1);
 	}
-	/* With many in one slot it may be early, and never late. */
+	/* With many in one slot it may be early, but never late. */
 	for (unsigned i = 0; i < 20; i++)
 		start(&crowd[i], PLX_NS_PER_S + i * TICK);
 	assert_true(due_ns() <= now + PLX_NS_PER_S + TICK);
@@ -459,7 +459,7 @@ static void start_lax(struct plx_timer *timer, uint64_t delay_ns)
 	start(timer, delay_ns);
 }
 
-/* The first one that may not be late, whatever lies before it. */
+/* The first timer that must not be late, whatever precedes it. */
 TEST(tells_when_it_must_be_on_time)
 {
 	struct plx_timer first = {0}, exact = {0}, crowd[20] = {0};
@@ -478,7 +478,7 @@ TEST(tells_when_it_must_be_on_time)
 	assert_in_range(exact_ns(), due, due + TICK - 1);
 	plx_timer_set_lax(&exact, true);
 	assert_true(exact_ns() == UINT64_MAX);
-	/* With many before it nobody looks at all of them: it may be early. */
+	/* With many before it not all are checked: it may be early. */
 	for (unsigned i = 0; i < 20; i++)
 		start_lax(&crowd[i], at / 2 + i * TICK);
 	plx_timer_set_lax(&exact, false);
@@ -487,7 +487,7 @@ TEST(tells_when_it_must_be_on_time)
 	wheel_fini(&wheel);
 }
 
-/* Random starts, moves, stops and jumps in time, beside a model that only keeps a list. -------- */
+/* Random starts, moves, stops and time jumps, compared with a model that only keeps a list. ---- */
 
 #define MODEL_TIMERS 200
 #define FEW          WHEEL_MOVED_MAX /* no slot is crowded */
@@ -512,7 +512,7 @@ static uint64_t random_below(uint64_t n)
 	return random_state % n;
 }
 
-/* Mostly short, at times up to months. */
+/* Mostly short, sometimes up to months. */
 static uint64_t random_time(void)
 {
 	return random_below(UINT64_C(1) << (1 + random_below(53)));

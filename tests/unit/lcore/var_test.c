@@ -21,7 +21,7 @@ static int write_mine(void *arg)
 
 TWO_LCORES(each_lcore_has_its_own)
 {
-	struct plx_lcore_var var = create(sizeof(int), 0); /* after init, too */
+	struct plx_lcore_var var = create(sizeof(int), 0); /* after init too */
 
 	assert_int_equal(write_mine(&var), 1);
 	assert_int_equal(run_on(10, write_mine, &var), 11);
@@ -73,7 +73,7 @@ TWO_LCORES(no_line_has_two_lcores_copies)
 	for (uint32_t id = 0; id <= 10; id += 10) {
 		struct plx_lcore_var first = {PLX_CACHE_LINE}, last = {PLX_LCORE_VAR_BYTES};
 
-		/* Whole pages: the system puts those where they are first written. */
+		/* Whole pages: the system places them where they are first written. */
 		assert_int_equal((uintptr_t)plx_lcore_var_of(first, id) % 4096, PLX_CACHE_LINE);
 		assert_int_equal((uintptr_t)plx_lcore_var_of(last, id) % 4096, 0);
 	}
@@ -112,7 +112,7 @@ TWO_LCORES(what_makes_no_sense_is_refused)
 	assert_int_equal(var.offset, 77);
 }
 
-/* The last one: there is no giving back. */
+/* The last one, because memory is never returned. */
 TWO_LCORES(there_is_room_to_the_last_byte)
 {
 	struct plx_lcore_var var, last = {0};

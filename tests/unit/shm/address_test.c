@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which addresses are of this host, and which listeners and connectors meet. */
+/* Which addresses belong to this host, and which listeners and connectors reach each other. */
 #include "plx_test.h"
 #include "shm.h"
 
@@ -81,7 +81,7 @@ PLX_TEST(link_local_addresses_of_two_interfaces_differ)
 
 	((struct sockaddr_in6 *)&six)->sin6_scope_id = if_nametoindex("lo");
 	expect_names(&six, 2, (const char *[]){"plx_shm:[fe80::1%lo]:7000", "plx_shm:[::]:7000"});
-	((struct sockaddr_in6 *)&six)->sin6_scope_id = 999999; /* is gone */
+	((struct sockaddr_in6 *)&six)->sin6_scope_id = 999999; /* does not exist */
 	expect_names(&six, 2,
 		     (const char *[]){"plx_shm:[fe80::1%999999]:7000", "plx_shm:[::]:7000"});
 }
@@ -104,7 +104,7 @@ PLX_TEST(port_is_set_and_read_in_host_order)
 	assert_int_equal(address_port((struct sockaddr *)&six), 258);
 }
 
-/* Meeting ---------------------------------------------------------------------------------- */
+/* Connecting ------------------------------------------------------------------------------- */
 
 static int listen_at(const struct sockaddr_storage *storage)
 {
@@ -136,7 +136,7 @@ static bool connects_to(const struct sockaddr_storage *storage)
 
 static bool meets(const char *listener, const char *connector, uint16_t connector_port)
 {
-	/* Other processes of the host, maybe this test twice, have their own. */
+	/* Each process, perhaps another run of this test, uses another port. */
 	uint16_t port = (uint16_t)(20000 + getpid() % 20000);
 	struct sockaddr_storage from = address(listener, port);
 	struct sockaddr_storage to = address(connector, connector_port ? connector_port : port);
@@ -211,7 +211,7 @@ PLX_TEST(addresses_of_many_are_foreign)
 
 /* Finding a port --------------------------------------------------------------------------- */
 
-/* Whatever port it had before, and whoever has that. */
+/* Whatever port it had before, and whatever uses that. */
 PLX_TEST(a_port_is_found_that_nobody_has)
 {
 	struct sockaddr_storage mine = address("127.0.0.1", 0), found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calling the peer, for what it asked before a message was sent: at once; and for what it asks
- * while the message is on its way: by the next poll, where the sender looks too early to see it.
- * The wish is set in the middle of that, so that the race is met each time. */
+/* Calling the peer: at once for requests made before a message was sent; by the next poll for
+ * requests made while the message is in flight, if the sender checks too early. The request is set
+ * in the middle of a send, so the race occurs each time. */
 #include "calls.h"
 
 /* Ways to send ------------------------------------------------------------------------------ */
@@ -15,7 +15,7 @@ static ssize_t send_flagged(struct fid_ep *ep, const void *buf, size_t length, u
 	return fi_sendmsg(ep, &msg, flags);
 }
 
-/* Its completion is taken, which is there, so that this read of the queue is no poll. */
+/* Takes its completion, which is there, so this queue read is not a poll. */
 static void send_with_more(struct fid_ep *ep)
 {
 	struct fi_cq_data_entry entry;
@@ -38,7 +38,7 @@ static void send_alone(struct fid_ep *ep)
 	assert_int_equal(fi_inject(ep, "alone", 5, 0), 0);
 }
 
-/* Those that look early. */
+/* Sends that check early. */
 static void (*const early[])(struct fid_ep *) = {send_with_more, send_in_place};
 
 #define FOREACH_EARLY(way) \
@@ -61,7 +61,7 @@ TEST(who_asked_before_is_called_at_once)
 	}
 }
 
-/* It may have taken the message, and have gone to sleep again, before the next poll. */
+/* The peer may have taken the message and gone back to sleep before the next poll. */
 TEST(who_was_called_is_not_called_again)
 {
 	FOREACH_EARLY(send_early)
@@ -118,7 +118,7 @@ TEST(who_asks_behind_the_look_is_called_by_the_last_of_many)
 	}
 }
 
-/* It looked for those before it too. */
+/* It also checked for the earlier ones. */
 TEST(nothing_is_owed_behind_a_send_without_more)
 {
 	FOREACH_EARLY(send_early)
@@ -204,7 +204,7 @@ static void expect_forgotten(const struct fid_ep *closed)
 		assert_ptr_not_equal(&ep->base.fid, closed);
 }
 
-/* Wherever in the list it was, the others are called, each once. */
+/* Wherever it was in the list, the others are called, once each. */
 TEST(one_that_owes_may_be_closed)
 {
 	for (int which = 0; which < PAIRS; which++) {
@@ -308,7 +308,7 @@ static void send_short_and_long_ones(void)
 	assert_int_equal(received, PLX_ARRAY_LEN(lengths));
 }
 
-/* A long one goes in parts, or is read by the peer, and looks behind a fence at once. */
+/* A long message goes in parts, or the peer reads it; it checks after a fence at once. */
 TEST(short_and_long_ones_stay_in_order)
 {
 	uint64_t copy_max = shm_params.copy_max;
@@ -324,7 +324,7 @@ static uint64_t written(struct fid_ep *ep)
 	return ((struct shm_ep *)ep)->writer.tail;
 }
 
-/* Both have all the room they want. */
+/* Both have enough room. */
 TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn)
 {
 	static uint8_t out[1 << 20], in[2][sizeof(out)];
@@ -352,7 +352,7 @@ TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn)
 	close_ep(other_b);
 }
 
-/* A peer that asks for what there is not ------------------------------------------------------ */
+/* A peer that makes invalid requests ---------------------------------------------------------- */
 
 TEST(whatever_it_asks_for_is_a_call_and_no_more)
 {

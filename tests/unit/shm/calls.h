@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an endpoint asks to be called, and how it was: seen, and set, where its peer would. */
+/* How an endpoint asks to be called, and how it was called: read and set in place of its peer. */
 #ifndef SHM_TEST_CALLS_H
 #define SHM_TEST_CALLS_H
 
@@ -7,7 +7,7 @@
 
 #define BOTH (CALL_BELL | CALL_WAKE)
 
-static struct fid_ep *a, *b; /* a connection: of the client, and of the server */
+static struct fid_ep *a, *b; /* a connection: the client's end, and the server's */
 
 static inline int setup_pair(void **state)
 {
@@ -33,7 +33,7 @@ static inline void set_wish(struct fid_ep *fid, uint32_t how)
 	atomic_store(&((struct shm_ep *)fid)->reader.segment.control->call, how);
 }
 
-/* Whether its bit is set; it is taken. */
+/* Whether its bit is set; clears it. */
 static inline bool take_bell(struct fid_ep *fid)
 {
 	const struct shm_ep *ep = (struct shm_ep *)fid;
@@ -47,7 +47,7 @@ static inline bool take_bell(struct fid_ep *fid)
 	return true;
 }
 
-/* How it was called since the last time: bits of enum shm_call. One call is one byte at most. */
+/* Calls since the last time: bits of enum shm_call. One call is at most one byte. */
 static inline uint32_t take_call(struct fid_ep *fid)
 {
 	uint32_t how = take_bell(fid) ? CALL_BELL : 0, bytes = 0;

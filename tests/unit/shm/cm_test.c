@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections: what is plx_shm's own of how they come about. */
+/* Connections: what is specific to plx_shm. */
 #include "shm_meet.h"
 
 #define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
 
-/* Nobody there -------------------------------------------------------------------------------- */
+/* No listener --------------------------------------------------------------------------------- */
 
 TEST(who_is_not_there_refuses_at_once)
 {

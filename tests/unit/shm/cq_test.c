@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting on a completion queue: it ends when it should, and no peer can make it go on. */
+/* Waiting on a completion queue: it ends when it should, and no peer can prolong it. */
 #include "prov/pair.h"
 #include "shm.h"
 
@@ -28,7 +28,7 @@ static void *ring_later(void *side)
 	return NULL;
 }
 
-/* Nobody has set up the clock of lib/base, as in a program that loads the module. */
+/* Nothing initialized the clock of lib/base, as in a program that loads the module. */
 PLX_TEST(a_read_waits_as_long_as_it_may)
 {
 	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};
@@ -47,7 +47,7 @@ PLX_TEST(a_read_waits_as_long_as_it_may)
 	pair_close(&pair);
 }
 
-/* How many it has sent that were not taken. */
+/* Bytes sent but not taken. */
 static int bytes_left(int fd)
 {
 	char byte;
@@ -75,7 +75,7 @@ PLX_TEST(a_peer_that_rings_on_is_answered_some_of_it)
 	pair_close(&pair);
 }
 
-/* Until all of it was taken the descriptor is readable. */
+/* The descriptor is readable until all of it was taken. */
 PLX_TEST(what_it_rang_wakes_until_it_is_taken)
 {
 	struct pair_attr attr = {.wait_obj = FI_WAIT_FD};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending and receiving, by each way that a message may go here. */
+/* Sending and receiving, over each path. */
 #include "prov/data.h"
 #include "shm.h"
 
-static struct shm_params params; /* what they are by themselves */
+static struct shm_params params; /* the defaults */
 
 static int set_up_delivery(void **state)
 {
@@ -22,7 +22,7 @@ static int set_up_delivery_two_cqs(void **state)
 					    .op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE});
 }
 
-/* The receiver reads messages that do not fit a record, instead of their coming in parts. */
+/* The receiver reads messages that do not fit in a record, instead of receiving parts. */
 static int set_up_with_reading(void **state)
 {
 	shm_params.copy_max = 0;
@@ -76,7 +76,7 @@ static void a_part_begins_behind(uint64_t records)
 	free(in);
 }
 
-/* Parts after the first end where the ring does, whose units are so many records. */
+/* Later parts end at the ring's end, whose position varies with the number of records before. */
 static void parts_begin_anywhere_in_the_ring(void **state)
 {
 	const struct ring_writer *writer = &((struct shm_ep *)pair.a.ep)->writer;
@@ -89,7 +89,7 @@ static void parts_begin_anywhere_in_the_ring(void **state)
 	}
 }
 
-/* What went through the ring: the message, or where it is. */
+/* Bytes that went through the ring: the message, or its address. */
 static uint64_t ring_bytes_of(size_t length)
 {
 	const struct ring_writer *writer = &((struct shm_ep *)pair.a.ep)->writer;
@@ -109,7 +109,7 @@ static void the_longest_ones_alone_are_read(void **state)
 	assert_int_equal(ring_bytes_of(100001), RECORD_UNIT);
 }
 
-/* As long as it is not told that nobody is left, the receiver is slow and not dead. */
+/* Until the peer is reported as lost, it counts as slow, not dead. */
 static void a_full_ring_refuses_and_goes_on_when_it_is_read(void **state)
 {
 	uint8_t *out = make_bytes(1000, 1), in[1000];
@@ -128,8 +128,8 @@ static void a_full_ring_refuses_and_goes_on_when_it_is_read(void **state)
 	free(out);
 }
 
-/* Twice as many large ones as may be under way: those that are to be read, as many as was asked
- * for; in parts, two in the ring and one that waits for room. */
+/* Twice as many large messages as may be in flight: messages to read, up to the queue size; in
+ * parts, two in the ring and one that waits for room. */
 static void large_ones_are_bounded_too(void **state)
 {
 	size_t length = 100000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that are killed, stopped, or go: every receive that was posted comes back, after all that
- * was sent, and before the end is told. */
+/* Peers that are killed, stopped, or leave: every posted receive completes, after everything that
+ * was sent, and before the closure is reported. */
 #include "prov/pair.h"
 #include "shm.h"
 
@@ -13,10 +13,10 @@
 #define BYTES    1000
 #define LIMIT_NS (5 * PLX_NS_PER_S) /* for what takes milliseconds */
 
-static struct pair pair; /* here: b, which listens */
+static struct pair pair; /* this process: b, which listens */
 static uint8_t in[POSTED][BYTES];
 
-/* The peer: connects, runs `fn`, and then waits to be killed. */
+/* The peer: connects, runs `fn`, then waits to be killed. */
 static void be_peer(const char *port, void (*fn)(struct side *side))
 {
 	union cm_event event;
@@ -73,14 +73,14 @@ struct account {
 	uint64_t ended_ns; /* FI_SHUTDOWN */
 };
 
-/* It is refused once the end was told of, at the latest. */
+/* It is refused at the latest after the closure was reported. */
 static void post_again(uintptr_t i, struct account *account)
 {
 	if (fi_recv(pair.b.ep, in[i], BYTES, NULL, 0, (void *)i) == 0)
 		account->posted++;
 }
 
-/* Take all completions there are. Each that came is posted again. */
+/* Take all completions. Each received one is reposted. */
 static void read_queue(struct account *account)
 {
 	struct fi_cq_data_entry entry;
@@ -103,7 +103,7 @@ static void read_queue(struct account *account)
 	}
 }
 
-/* Read until the end is told; whatever came before it is in the queue by then. */
+/* Read until the closure is reported; everything before it is in the queue by then. */
 static struct account read_to_the_end(void)
 {
 	struct account account = {.posted = POSTED};
@@ -152,7 +152,7 @@ static void close_having_sent_ten(struct side *side)
 	fi_close(&side->ep->fid);
 }
 
-/* The receiver cannot read this any more when it comes to it. */
+/* The receiver can no longer read this when it gets to it. */
 static void die_having_sent_a_large_one(struct side *side)
 {
 	static uint8_t large[1 << 20];
@@ -164,7 +164,7 @@ static void die_having_sent_a_large_one(struct side *side)
 
 static uint64_t copy_max;
 
-/* Large messages are read by the receiver, and do not come in parts. */
+/* The receiver reads large messages instead of receiving parts. */
 static int read_large_ones(void **state)
 {
 	copy_max = shm_params.copy_max;
@@ -198,7 +198,7 @@ PLX_TEST(a_killed_peer_is_noticed_within_milliseconds)
 	assert_true(least_ns < 50 * PLX_NS_PER_MS);
 }
 
-/* A peer that sends ten messages, and then ends. */
+/* A peer that sends ten messages, then ends. */
 static void ten_come_before_the_end(void (*ends)(struct side *side))
 {
 	pid_t pid = start_peer(ends);
@@ -225,7 +225,7 @@ PLX_TEST(a_large_one_of_the_dead_is_not_made_up)
 }
 PLX_TEST_AGAIN(a_large_one_of_the_dead_is_not_made_up, read_large_ones, read_as_usual)
 
-/* Who sends to a peer that does not read is refused, and goes on. */
+/* A sender to a peer that does not read is refused, and continues. */
 PLX_TEST(a_stopped_peer_stops_nobody)
 {
 	pid_t pid = start_peer(send_nothing);
@@ -247,7 +247,7 @@ PLX_TEST(a_stopped_peer_stops_nobody)
 	close_here();
 }
 
-/* Also sends that wait for the peer come back. */
+/* Sends waiting for the peer complete too. */
 PLX_TEST(a_send_under_way_comes_back)
 {
 	static uint8_t large[1 << 20];

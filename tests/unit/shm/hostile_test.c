@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Processes that know where a listener or a connector is to be found, and mean it no good: what
- * they do costs nobody else a connection, and leaves nothing behind. */
+/* Malicious processes that know a listener's or connector's address: they cost others no
+ * connection, and leave no trace. */
 #include "shm_meet.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ static struct prov_pep *listener(void)
 	return (struct prov_pep *)pep;
 }
 
-/* A socket of our own that is connected to the listener. */
+/* A raw socket connected to the listener. */
 static int connect_raw(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -27,7 +27,7 @@ static int connect_raw(void)
 	return fd;
 }
 
-/* A socket of our own that listens where a connector will look; the passive endpoint is closed. */
+/* A raw socket that listens where a connector looks; the passive endpoint is closed. */
 static int listen_raw(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -41,7 +41,7 @@ static int listen_raw(void)
 	return fd;
 }
 
-/* What a good peer would send, to be spoilt by who calls. */
+/* A valid peer's message, for the caller to corrupt. */
 struct raw_half {
 	struct wire_half half;
 	struct segment segment;
@@ -72,7 +72,7 @@ static bool has_ended(int fd)
 	return poll(&pollfd, 1, 0) == 1 && pollfd.revents & POLLRDHUP;
 }
 
-/* The listener still does what it is there for. */
+/* The listener still works. */
 static void expect_connection(void)
 {
 	struct fid_ep *one = party_ep(&client, client.info), *two;
@@ -89,7 +89,7 @@ static void expect_connection(void)
 	assert_int_equal(fi_close(&two->fid), 0);
 }
 
-/* Nothing is told of it, and its socket is closed. */
+/* It is not reported, and its socket is closed. */
 static void expect_dropped(int fd)
 {
 	cm_expect_nothing(server.eq);
@@ -188,7 +188,7 @@ TEST(who_says_nothing_is_dropped_in_time)
 	expect_connection();
 }
 
-/* However late the application answers, its request is there. */
+/* However late the application answers, the request remains. */
 TEST(who_waits_for_an_answer_is_not_dropped)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
@@ -222,7 +222,7 @@ TEST(the_silent_fill_the_backlog_for_a_while_only)
 		close(fds[i]);
 }
 
-/* A listener that cannot accept must not spin; it goes on as soon as it can. */
+/* A listener that cannot accept must not spin; it continues as soon as it can. */
 TEST(descriptors_that_run_out_are_waited_for)
 {
 	int fd = connect_raw(), lowest = dup(fd);
@@ -262,7 +262,7 @@ TEST(a_listener_that_hangs_up_has_refused)
 	int fd = listen_raw();
 	struct fid_ep *ep = dial(NULL, 0), *second = dial(NULL, 0);
 
-	close(accept4(fd, NULL, NULL, SOCK_CLOEXEC)); /* with what was sent unread */
+	close(accept4(fd, NULL, NULL, SOCK_CLOEXEC)); /* with the message unread */
 	assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
 	assert_int_equal(fi_close(&ep->fid), 0);
 	close(fd);
@@ -342,7 +342,7 @@ TEST(a_request_of_another_user_is_not_told)
 
 		become_stranger();
 		fd = connect_raw();
-		/* The listener hangs up, with nothing said. */
+		/* The listener hangs up without a message. */
 		_exit(recv(fd, &status, sizeof(status), 0) == 0 ? 0 : 2);
 	}
 	do {
@@ -369,7 +369,7 @@ TEST(a_listener_of_another_user_is_told_nothing)
 	stranger = fork();
 	if (stranger == 0) {
 		become_stranger();
-		listen(fd, 8); /* from here on it is that user's */
+		listen(fd, 8); /* that user's from now on */
 		if (write(ready[1], "", 1) != 1)
 			_exit(1);
 		fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC);

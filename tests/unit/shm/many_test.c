@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Very many connections on one completion queue: those that are idle cost nothing, and are heard
- * all the same. */
+/* Very many connections on one completion queue: idle ones cost nothing, and are still heard. */
 #include "prov/cm.h"
 #include "prov/memory.h"
 #include "shm.h"
@@ -8,13 +7,13 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#define POLLS       100000 /* of an empty queue, to take their time */
-#define SWEEP_EVERY 64     /* polls to one look that no call asked for: see progress.c */
-#define SHARING     100    /* connections beyond the bits of a bell */
+#define POLLS       100000 /* of an empty queue, for timing */
+#define SWEEP_EVERY 64     /* polls per check that no call requested: see progress.c */
+#define SHARING     100    /* connections past the bits of a bell */
 #define MOST        (BELL_BITS + SHARING)
 #define GROWTH_KIB  1024
 
-/* near listens and far connects; index by index they are pairs. */
+/* near listens and far connects; equal indexes are pairs. */
 static struct party near, far;
 static struct fid_pep *pep;
 static struct fid_ep *near_eps[MOST], *far_eps[MOST];
@@ -80,7 +79,7 @@ static int teardown(void **state)
 
 /* Polling -------------------------------------------------------------------------------------- */
 
-/* Of a connection that was closed. */
+/* Of a closed connection. */
 static void take_error(void)
 {
 	struct fi_cq_err_entry error = {0};
@@ -117,7 +116,7 @@ static bool all_call(void)
 	return true;
 }
 
-/* Until nothing is looked at any more without a call. */
+/* Until nothing is checked without a call. */
 static void grow_quiet(void)
 {
 	for (int i = 0; i < 10 && !all_call(); i++) {
@@ -142,7 +141,7 @@ static unsigned speak_all(void)
 	return spoke;
 }
 
-/* Returns how many polls it took. */
+/* Returns the number of polls. */
 static unsigned hear_all(unsigned wanted, unsigned polls_max)
 {
 	unsigned polls = 0;
@@ -166,7 +165,7 @@ static int compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* Of this thread alone: others may have the CPU meanwhile. */
+/* Of this thread only: others may have the CPU meanwhile. */
 static uint64_t cpu_time_ns(void)
 {
 	struct timespec used;
@@ -175,7 +174,7 @@ static uint64_t cpu_time_ns(void)
 	return (uint64_t)used.tv_sec * PLX_NS_PER_S + (uint64_t)used.tv_nsec;
 }
 
-/* Of so many polls of an empty queue, beside one connection that was in use. */
+/* Polls of an empty queue, next to one connection that was used. */
 static uint64_t time_of_polls(void)
 {
 	uint64_t times[5];
@@ -275,8 +274,8 @@ TEST(connections_beyond_the_bits_share_them)
 	hear_all(speak_all(), 1000);
 }
 
-/* What is left -----------------------------------------------------------------------------------
- */
+/* Leaks
+ * ------------------------------------------------------------------------------------------ */
 
 static void come_and_go(unsigned times)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of endpoints: who has which, who meets whom, and what cannot be one. */
+/* Names of endpoints: which belong to whom, which connect, and which are invalid. */
 #include "shm_meet.h"
 
 static void assert_same(const void *one, const void *two)
@@ -129,7 +129,7 @@ TEST(a_name_that_cannot_be_is_refused)
 	assert_int_equal(fi_setname(&pep->fid, &address, sizeof(address)), -FI_EOPBADSTATE);
 }
 
-/* A listener at one address, a connector at another, and both meet. */
+/* A listener at one address and a connector at another must connect. */
 static void meet(const char *listener, const char *connector)
 {
 	struct fid_ep *one, *two;

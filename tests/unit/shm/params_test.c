@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parameters from the environment. They are read once in a process, so each case has one of its
- * own, which prints what was read, behind what the log says of it. */
+/* Parameters from the environment. A process reads them once, so each case is a separate process,
+ * which prints the log followed by the values read. */
 #include "plx_test.h"
 #include "shm.h"
 
@@ -218,14 +218,14 @@ PLX_TEST(unknown_group_lets_nobody_in)
 	}
 }
 
-/* Where nothing of libfabric was called before, its log is as it is set all the same. */
+/* The log settings apply even if this is the first call into libfabric. */
 PLX_TEST(first_call_of_the_process_reads_them_too)
 {
 	char line[sizeof(self) + 64];
 	struct outcome outcome;
 	FILE *output;
 
-	skip_if_emulated(); /* it runs itself */
+	skip_if_emulated(); /* it starts itself */
 	snprintf(line, sizeof(line), "FI_PLX_SHM_RING_BYTES=1 '%s' print 2>&1", self);
 	output = popen(line, "r");
 	outcome = read_outcome(output);
@@ -234,7 +234,7 @@ PLX_TEST(first_call_of_the_process_reads_them_too)
 	expect_log(&outcome, "FI_PLX_SHM_RING_BYTES=1 is refused");
 }
 
-/* libfabric's own start takes long: once, and not in each of the processes. */
+/* libfabric's start takes long: do it once, not in each process. */
 static void start_libfabric(void)
 {
 	struct fi_param *params;

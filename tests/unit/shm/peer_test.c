@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who is at the other end: users without a number, and a process that is not the one that
- * connected. */
+/* Identifying the peer: users without a number, and a process other than the one that connected. */
 #include "count.h"
 #include "shm.h"
 
@@ -15,7 +14,7 @@
 
 static struct sockaddr_un name;
 static socklen_t name_bytes;
-static uint64_t probe = 0x0123456789abcdef; /* at the same place in a child */
+static uint64_t probe = 0x0123456789abcdef; /* at the same address in a child */
 
 static int listen_here(void)
 {
@@ -43,7 +42,7 @@ static int connect_there(void)
 
 /* Users without a number ----------------------------------------------------------------------- */
 
-/* In a user namespace where nobody has a number, this process and a stranger look alike: 65534. */
+/* In a user namespace without mapped users, this process and another user look alike: 65534. */
 static int judge_in_namespace(int listener)
 {
 	struct shm_peer peer;
@@ -83,11 +82,11 @@ PLX_TEST(a_user_without_a_number_is_not_taken_for_this_one)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* A process that is held ----------------------------------------------------------------------- */
+/* A held process ------------------------------------------------------------------------------- */
 
 static struct shm_peer peer;
 
-/* A child that connects and stays, or leaves a child of its own with the socket. Returns the
+/* A child that connects and stays, or leaves the socket to its own child. Returns the
  * connection. */
 static int meet_child(int listener, pid_t *child_out, int go[2])
 {
@@ -130,7 +129,7 @@ PLX_TEST(a_process_is_held_and_not_a_child_that_has_its_socket)
 	assert_true(pidfd >= 0);
 	assert_true(peer_is_running(pidfd));
 
-	/* It ends, and its own child has the socket, the memory and the probe. */
+	/* It ends, and its child has the socket, the memory and the probe. */
 	assert_int_equal(write(go[1], "x", 1), 1);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	hung_up.fd = fd;
@@ -144,7 +143,7 @@ PLX_TEST(a_process_is_held_and_not_a_child_that_has_its_socket)
 	close(listener);
 }
 
-/* Another process of this user has the pid by now: its memory has no such word. */
+/* Another process of this user has the pid by now: its memory lacks the probe. */
 PLX_TEST(who_does_not_have_the_probe_is_not_held)
 {
 	int listener = listen_here(), go[2], fd, descriptors;

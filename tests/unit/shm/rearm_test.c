@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A listener that paused, and cannot be watched again at once, is not deaf. */
+/* A paused listener that cannot be watched again at once is retried. */
 #include "shm_meet.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 static int watched_not; /* a descriptor that cannot be watched; 0: none */
 static unsigned refused;
 
-/* The linker has the library call these, see meson.build; the names are its choice. */
+/* The linker makes the library call these, see meson.build; it dictates the names. */
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *wanted);
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *wanted);
 
@@ -54,7 +54,7 @@ PLX_TEST_WITH(a_paused_listener_goes_on_trying, setup_shm, teardown)
 	watched_not = listener->source.fd;
 	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
 	fi_freeinfo(info);
-	wait_for_refusals(3); /* soon, and then each second */
+	wait_for_refusals(3); /* soon, then every second */
 	watched_not = 0;
 	wait_for_event();
 	fi_freeinfo(next_request());

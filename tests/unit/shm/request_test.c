@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that wait for an answer: how many there may be, and on which thread they are answered.
- */
+/* Requests waiting for an answer: their limit, and the threads that answer them. */
 #include "shm_meet.h"
 
 #include <pthread.h>
@@ -25,7 +24,7 @@ TEST(more_than_the_backlog_wait_for_their_turn)
 		eps[i] = dial("data", 4);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++) {
 		while (TAILQ_EMPTY(
-			&((struct prov_eq *)server.eq)->events)) { /* who waits tries again */
+			&((struct prov_eq *)server.eq)->events)) { /* a waiting connector retries */
 			eq_progress((struct prov_eq *)server.eq);
 			eq_progress((struct prov_eq *)client.eq);
 		}
@@ -59,7 +58,7 @@ TEST(unanswered_requests_stop_at_the_backlog)
 		close_ep(eps[i]);
 }
 
-/* Fill what the kernel keeps for a listener, so that the next ones must wait. */
+/* Fill the kernel's queue of a listener, so that the next connectors must wait. */
 static void fill_backlog(struct fid_ep **eps, size_t count)
 {
 	set_backlog(1);
@@ -118,7 +117,7 @@ static void *accept_handed(void *arg)
 	return NULL;
 }
 
-/* While its passive endpoint goes on here, with more than the backlog waiting. */
+/* While its passive endpoint continues here, with more than the backlog waiting. */
 TEST(a_request_may_be_accepted_on_another_thread)
 {
 	pthread_t thread;

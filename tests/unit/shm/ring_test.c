@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records between two ends of a ring, in one process and memory of its own. */
+/* Records between two ends of a ring, in one process and private memory. */
 #include "plx_test.h"
 #include "ring.h"
 
@@ -82,7 +82,7 @@ RING_TEST(a_record_comes_out_as_it_went_in)
 	}
 }
 
-/* Filled with words that would pass for a record: none of them may be taken for one. */
+/* Filled with words that look like records: none may be taken for one. */
 RING_TEST(what_was_payload_is_never_taken_for_a_record)
 {
 	struct fixture *f = *state;
@@ -128,7 +128,7 @@ RING_TEST(a_full_ring_refuses_and_takes_again_when_it_was_read)
 	}
 }
 
-/* Wherever it stands, also with an eighth that the reader has not told of. */
+/* At any position, also with an unpublished eighth. */
 RING_TEST(the_greatest_record_always_fits_into_a_ring_that_was_read)
 {
 	struct fixture *f = *state;
@@ -182,7 +182,7 @@ RING_TEST(whoever_wants_to_be_called_is_called_once)
 	assert_false(ring_tell(&f->reader));
 }
 
-/* A hostile sender: any word at all. */
+/* A hostile sender: any word. */
 RING_TEST(a_word_that_cannot_be_is_found_out)
 {
 	struct fixture *f = *state;
@@ -195,7 +195,7 @@ RING_TEST(a_word_that_cannot_be_is_found_out)
 		message | (most + 1),        /* too long */
 		message | UINT32_MAX,        /* */
 		message | UINT64_C(4) << 40, /* an unknown flag */
-		message | UINT64_C(1) << 48, /* what must be 0 */
+		message | UINT64_C(1) << 48, /* must be 0 */
 		(uint64_t)RECORD_SKIP << 32, /* at the beginning */
 		UINT64_MAX,
 	};
@@ -218,7 +218,7 @@ RING_TEST(a_record_past_the_end_is_found_out)
 	assert_int_equal(ring_peek(&f->reader, &record), -1);
 	atomic_store(ring_word(&f->segment, f->reader.head), 56 | (uint64_t)RECORD_MESSAGE << 32);
 	assert_int_equal(ring_peek(&f->reader, &record), 1);
-	/* Skips all the way round are no way to make it look for ever. */
+	/* Skips all the way round must not make it loop forever. */
 	atomic_store(ring_word(&f->segment, f->reader.head), (uint64_t)RECORD_SKIP << 32);
 	atomic_store(ring_word(&f->segment, 0), (uint64_t)RECORD_SKIP << 32);
 	assert_int_equal(ring_peek(&f->reader, &record), -1);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer that writes records of a good form where they do not belong: nothing is made of them, and
- * its connection ends. */
+/* A peer that writes valid records in invalid places: they are ignored, and its connection ends. */
 #include "shm_meet.h"
 
 #define HALF 8 /* bytes of a message that comes in two parts */
@@ -8,7 +7,7 @@
 static struct fid_ep *writer, *reader;
 static char in[64];
 
-/* Write a record past what libfabric's calls would. */
+/* Write a record, bypassing libfabric's calls. */
 static void write_record(enum record_kind kind, const void *payload, uint32_t length)
 {
 	struct ring_writer *ring = &((struct shm_ep *)writer)->writer;
@@ -67,7 +66,7 @@ static void expect_ended(void)
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 }
 
-/* The sender writes the next one there while the last one is copied. */
+/* The sender writes the next part while the last one is copied. */
 static void expect_told_of_all(void)
 {
 	const struct ring_writer *ring = &((struct shm_ep *)writer)->writer;
@@ -122,7 +121,7 @@ TEST(a_message_to_be_read_inside_of_another_ends_the_connection)
 	part();
 }
 
-/* It was not told that it may be. */
+/* It was not allowed to. */
 TEST(a_message_to_be_read_by_who_may_not_ends_the_connection)
 {
 	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
@@ -142,7 +141,7 @@ TEST(a_part_of_nothing_ends_the_connection)
 	part();
 }
 
-/* A large message is read in several polls, in which its record stays where it is. */
+/* A large message is read in several polls, while its record stays in place. */
 static void change_what_is_being_read(enum record_kind kind)
 {
 	static char from[2 << 20], to[2 << 20];
@@ -170,7 +169,7 @@ TEST(what_is_being_read_stays_what_it_is)
 	change_what_is_being_read(RECORD_NEXT);
 }
 
-/* More than the total, or none of it. */
+/* More than the total, or nothing. */
 TEST(a_part_of_another_length_ends_the_connection)
 {
 	meet();
@@ -185,7 +184,7 @@ TEST(a_part_of_another_length_ends_the_connection)
 	part();
 }
 
-/* A part that ends inside of what stands before its bytes. */
+/* A part that ends inside its own header. */
 TEST(a_part_without_its_header_ends_the_connection)
 {
 	uint64_t total = 2 * HALF;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory that is shared with a peer: what is made for it, and what is taken of it. */
+/* Memory shared with a peer: what is created for it, and what is accepted from it. */
 #include "count.h"
 #include "shm.h"
 
@@ -85,7 +85,7 @@ PLX_TEST(a_peer_cannot_change_the_size)
 	segment_unmap(&segment);
 }
 
-/* The others are placed by the policy of the memfd, whoever touches them first. */
+/* The memfd's policy places the rest, whichever side touches them first. */
 PLX_TEST(few_pages_are_populated_at_first)
 {
 	struct segment segment;

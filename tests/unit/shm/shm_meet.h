@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A listener and a connector of plx_shm, whose rings are small. */
+/* A listener and a connector of plx_shm with small rings. */
 #ifndef SHM_TEST_MEET_H
 #define SHM_TEST_MEET_H
 
@@ -15,7 +15,7 @@ static inline int setup_shm(void **state)
 	return setup(state);
 }
 
-/* The name that connectors look for behind the listener's address. */
+/* The name that connectors look up for the listener's address. */
 static inline socklen_t cm_socket_name(struct sockaddr_un *name_out)
 {
 	struct sockaddr_un names[3];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Going to sleep on a completion queue: which endpoints ask to be called for it, how, and when they
- * need not ask again. */
+/* Sleeping on a completion queue: which endpoints ask to be called, how, and when they need not ask
+ * again. */
 #include "calls.h"
 
 #include <poll.h>
 
-#define MARK        UINT32_C(0x40) /* a wish that nobody has: whether it was written over */
+#define MARK        UINT32_C(0x40) /* an unused request bit, to detect overwriting */
 #define QUIET_POLLS 100000
 
 static char in[16];
@@ -45,7 +45,7 @@ static void speak(struct fid_ep *ep)
 	assert_int_equal(fi_inject(ep, "hear me", 8, 0), 0);
 }
 
-/* A message that nobody is called for. */
+/* A message without a call. */
 static void whisper(struct fid_ep *ep)
 {
 	struct ring_writer *ring = &((struct shm_ep *)ep)->writer;
@@ -73,7 +73,7 @@ static void expect_heard(struct fid_ep *ep)
 	post(ep);
 }
 
-/* The poll that sees its bell looks at it from the next one on. */
+/* The poll that sees its bell checks it from the next poll on. */
 static void expect_heard_by_bell(struct fid_ep *ep)
 {
 	poll_once(&server);
@@ -92,7 +92,7 @@ static void grow_quiet(struct fid_ep *ep)
 
 #define TEST(name) PLX_TEST_WITH(name, setup_receiver, teardown_pair)
 
-/* It is longer than the ring: its sender sleeps until there is room, again and again. */
+/* It is longer than the ring: its sender sleeps until there is room, repeatedly. */
 PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, teardown_pair)
 {
 	static uint8_t out[1 << 20], long_in[sizeof(out)];
@@ -147,7 +147,7 @@ TEST(nothing_come_is_nothing_asked_again)
 	}
 }
 
-/* Its peer may have taken the wish away, and have had no memory for the byte. */
+/* Its peer may have taken the request, and had no memory for the byte. */
 TEST(who_took_a_message_asks_again)
 {
 	go_to_sleep();
@@ -158,7 +158,7 @@ TEST(who_took_a_message_asks_again)
 	assert_int_equal(wish(b), CALL_WAKE);
 }
 
-/* Who takes the wish away sends a byte. */
+/* The peer that takes the request sends a byte. */
 TEST(who_got_a_byte_asks_again)
 {
 	go_to_sleep();
@@ -170,7 +170,7 @@ TEST(who_got_a_byte_asks_again)
 	assert_false(is_woken());
 }
 
-/* In whatever order the two are seen. */
+/* In either order. */
 TEST(who_took_a_message_before_its_byte_is_woken_by_the_next)
 {
 	go_to_sleep();
@@ -224,7 +224,7 @@ TEST(who_is_not_looked_at_asks_for_both)
 	set_wish(b, BOTH);
 	speak(a);
 	assert_true(is_woken());
-	expect_heard_by_bell(b); /* the byte is not taken by a poll */
+	expect_heard_by_bell(b); /* a poll does not take the byte */
 	go_to_sleep();
 	assert_int_equal(wish(b), CALL_WAKE);
 }
@@ -266,7 +266,7 @@ TEST(who_is_woken_by_one_is_still_woken_by_the_other)
 	close_ep(other_b);
 }
 
-/* Else each wake-up would look at all that ever were active. */
+/* Otherwise each wake-up would check everything that was ever active. */
 TEST(of_many_all_but_a_few_ask_for_their_bells)
 {
 	enum { MANY = 9, FEW = 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of the handshake: as they should be, and as an enemy would have them. */
+/* Handshake messages: valid and malicious ones. */
 #include "count.h"
 #include "shm.h"
 
@@ -13,7 +13,7 @@
 
 #define RING SEGMENT_RING_BYTES_MIN
 
-/* Where the fields of a message are. */
+/* Offsets of a message's fields. */
 enum {
 	AT_MAGIC = 0,
 	AT_VERSION = 4,
@@ -26,7 +26,7 @@ enum {
 	MESSAGE_BYTES = 72,
 };
 
-static int ends[2]; /* of a pair of sockets: what is sent on the first comes from the second */
+static int ends[2]; /* a socket pair: what is sent on the first arrives at the second */
 static struct segment segment;
 static struct bell *bell;
 static struct wire_half half;
@@ -56,7 +56,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* What was made is put away, and then there must be as much as before. */
+/* Frees everything, then checks that nothing is left. */
 static int teardown(void **state)
 {
 	close(ends[0]);
@@ -78,7 +78,7 @@ static int receive(void)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-/* As it should be --------------------------------------------------------------------------- */
+/* Valid messages ---------------------------------------------------------------------------- */
 
 TEST(a_half_arrives)
 {
@@ -165,11 +165,11 @@ TEST(a_full_socket_is_to_be_tried_again)
 	assert_int_equal(rc, -FI_EAGAIN);
 }
 
-/* As an enemy would have it ----------------------------------------------------------------- */
+/* Malicious messages ------------------------------------------------------------------------ */
 
 static uint8_t good[MESSAGE_BYTES + PROV_CM_DATA_MAX];
 
-/* A message that would be taken, to be spoilt. */
+/* A valid message, to be corrupted. */
 static size_t make_good(void)
 {
 	ssize_t bytes;
@@ -208,7 +208,7 @@ static void send_good_as(size_t bytes, size_t fd_count)
 	send_raw(good, bytes, fds, fd_count);
 }
 
-/* Refused, and all that came with it is put away at once. */
+/* Refused, and everything that came with it is released at once. */
 static void expect(int err)
 {
 	int before = count_descriptors(), mapped = count_mappings();
@@ -307,7 +307,7 @@ TEST(a_refusal_with_descriptors_is_refused)
 	expect(FI_EINVAL);
 }
 
-/* It looks as the end of the connection does. */
+/* It looks like the end of the connection. */
 TEST(an_empty_message_with_descriptors_leaves_none)
 {
 	send_good_as(0, 2);
@@ -351,7 +351,7 @@ TEST(what_is_left_unread_is_closed_with_the_socket)
 
 static const struct sockaddr_un stranger_name = {.sun_family = AF_UNIX, .sun_path = "\0plx_test"};
 
-/* Never returns: a process of another user that sends a good message. */
+/* Never returns: a process of another user that sends a valid message. */
 static void be_stranger(gid_t group)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -364,7 +364,7 @@ static void be_stranger(gid_t group)
 	_exit(1);
 }
 
-/* What wire_receive says of a message that a process of another user sent. */
+/* The result of wire_receive for a message from another user's process. */
 static int hear_stranger(gid_t group)
 {
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
