@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attributes mean the same in all structures: 0 is the default, and the greatest number of a field
- * (PLX_NEVER, PLX_NO_LIMIT, PLX_NONE) either works or is refused, as the table says. A field that
- * the headers have and the table lacks fails the test. */
+/* Attributes mean the same in all structures: 0 is the default, and a field's maximum (PLX_NEVER,
+ * PLX_NO_LIMIT, PLX_NONE) either works or is refused, as the table says. The test fails if a header
+ * has a field that the table lacks. */
 #include "netio.h"
 #include "plx_eal.h"
 #include "plx_rpc.h"
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Each tries its structure out, with the others at their defaults. Return: 0: what it is for was
- * done with it; or what refused it. */
+/* Each uses its structure, with other fields at their defaults. Return: 0: it worked; or the
+ * refusal. */
 typedef int (*try_fn)(const void *attr);
 
 static struct netio_context ctx;
@@ -35,7 +35,7 @@ static int down(void **state)
 	return 0;
 }
 
-/* That of the process, which is set while nothing runs. */
+/* The process's settings, which are set while nothing runs. */
 static int try_plx_fabric_conf(const void *attr)
 {
 	struct plx_fabric_conf conf = *(const struct plx_fabric_conf *)attr;
@@ -271,7 +271,7 @@ static int try_netio_buffered_attr(const void *attr)
 		netio_buffered_connect(&sending, "127.0.0.1", netio_listen_socket_port(&listening)),
 		0);
 	TURN_UNTIL(netio_buffered_send(&sending, "hello", 5) == NETIO_STATUS_OK);
-	for (unsigned i = 0; i < 1000; i++) /* no page leaves early */
+	for (unsigned i = 0; i < 1000; i++) /* no page is sent early */
 		plx_loop_turn();
 	assert_int_equal(received, 0);
 	assert_int_equal(netio_buffered_flush(&sending), NETIO_STATUS_OK);
@@ -369,7 +369,7 @@ static const struct row {
 	const char *name;
 	try_fn try;
 	size_t offset, bytes;
-	int greatest; /* what becomes of the greatest number */
+	int greatest; /* the result of the maximum */
 } rows[] = {
 	ROW(plx_admission, links_max, WORKS),
 	ROW(plx_admission, links_per_host_max, WORKS),
@@ -404,7 +404,7 @@ static const struct row {
 	ROW(plx_rpc_client_attr, deadline_ns, WORKS),
 	ROW(plx_rpc_client_attr, calls_max, WORKS),
 	ROW(plx_rpc_client_attr, waiting_max, WORKS),
-	ROW(plx_rpc_client_attr, identity, WORKS), /* a number as any */
+	ROW(plx_rpc_client_attr, identity, WORKS), /* an ordinary number */
 	ROW(plx_rpc_client_attr, hedge_per_mille, REFUSED),
 	ROW(plx_rpc_client_attr, reconnect_min_ns, WORKS),
 	ROW(plx_rpc_client_attr, reconnect_max_ns, WORKS),
@@ -428,7 +428,7 @@ static const struct row {
 	ROW(netio_publish_attr, subscribers_max, WORKS),
 	ROW(netio_publish_attr, subscriptions_max, WORKS),
 	ROW(netio_publish_attr, subscriber_subscriptions_max, WORKS),
-	ROW(netio_publish_attr, backlog_bytes, WORKS), /* cut to what the pages hold */
+	ROW(netio_publish_attr, backlog_bytes, WORKS), /* truncated to the capacity of the pages */
 	ROW(netio_subscribe_attr, buffer_bytes, REFUSED),
 	ROW(netio_subscribe_attr, buffer_count, REFUSED),
 	ROW(plx_idle_conf, spin_max_ns, REFUSED),
@@ -438,7 +438,7 @@ static const struct row {
 	ROW(plx_pool_attr, cache_count, WORKS),
 };
 
-/* What has no default, and must be given; ids; and what tests of lib/lcore and lib/eal look at. */
+/* Fields without a default; ids; and fields that tests of lib/lcore and lib/eal check. */
 static const char *const others[] = {
 	"plx_lcore_conf.main_lcore",    "plx_pool_attr.object_count",  "plx_pool_attr.owner",
 	"plx_ring_attr.capacity",       "plx_ring_attr.element_bytes", "plx_eal_conf.owned_count",
@@ -506,7 +506,7 @@ static bool is_known(const char *name)
 	return false;
 }
 
-/* Return: how many numbers the structures of that header have. */
+/* Return: how many numeric fields the structures of that header have. */
 static unsigned check_header(const char *path)
 {
 	char line[256], type[64] = "", name[64], whole[160];

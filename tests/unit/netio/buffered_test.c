@@ -55,7 +55,7 @@ static void begin_with(const struct netio_listen_attr *listen, struct netio_buff
 	TURN_UNTIL(established == 1 && heard.established == 1);
 }
 
-/* Of 1 KiB, and two buffers of the peer. */
+/* Pages of 1 KiB, and two buffers of the peer. */
 static void begin_with_pages(uint32_t count)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
@@ -70,7 +70,7 @@ static struct netio_buffered_stats stats(void)
 	return now;
 }
 
-/* The next message of that length. Return: its status. */
+/* Send the next message with that length. Return: its status. */
 static int send_next(size_t len)
 {
 	int rc;
@@ -126,14 +126,14 @@ SOCKET_TEST(a_page_leaves_when_it_should)
 	begin_with(NULL, (struct netio_buffered_attr){.page_bytes = 4096,
 						      .watermark_bytes = 1000,
 						      .timeout_ns = TIMEOUT_NS});
-	/* By time. */
+	/* By the timer. */
 	began_ns = plx_now_ns();
 	send_surely(64);
 	TURN_UNTIL(heard.messages == 1);
 	assert_in_range(plx_now_ns() - began_ns, TIMEOUT_NS - TIMEOUT_NS / 50, LIMIT_NS);
 	assert_int_equal(stats().pages, 1);
 
-	/* On request; and the time begins anew with the next page. */
+	/* On request; the timer restarts with the next page. */
 	send_surely(64);
 	turn_ms(100);
 	assert_int_equal(netio_buffered_flush(&sender), 0);
@@ -146,12 +146,12 @@ SOCKET_TEST(a_page_leaves_when_it_should)
 	/* At the watermark. */
 	for (unsigned i = 0; i < 13; i++)
 		send_surely(64);
-	assert_int_equal(stats().pages, 3); /* 13 entries of 72 bytes wait */
+	assert_int_equal(stats().pages, 3); /* 13 entries of 72 bytes are queued */
 	send_surely(64);
 	assert_int_equal(stats().pages, 4);
 	TURN_UNTIL(heard.messages == 17);
 
-	/* When the next one does not fit: that one begins another. */
+	/* If a message does not fit, it starts another page. */
 	send_surely(800);
 	send_surely(3600);
 	TURN_UNTIL(heard.messages == 19);
@@ -180,7 +180,7 @@ SOCKET_TEST(a_message_longer_than_a_page_is_put_together)
 	TURN_UNTIL(heard.messages == sent);
 	assert_int_equal(heard.wrong, 0);
 
-	/* In pieces, with a tag, and kept while the next one comes. */
+	/* In pieces, with a tag, and kept while the next one arrives. */
 	fill(bytes, sent++, 3000);
 	pieces[0] = (struct iovec){bytes, 1};
 	pieces[1] = (struct iovec){bytes + 1, 2001};
@@ -251,7 +251,7 @@ SOCKET_TEST(bad_values_are_refused)
 	end();
 }
 
-/* Where the receiver keeps what it gets, the pages run out; one call tells that there are some. */
+/* If the receiver keeps messages, the pages run out; one callback reports room. */
 SOCKET_TEST(a_sender_that_is_too_fast_hears_when_there_is_room)
 {
 	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
@@ -291,8 +291,8 @@ static unsigned send_until_again(void)
 	return count;
 }
 
-/* Who has filled all pages fills few at a time from then on, until the link has had nothing to do
- * for a while: then a burst finds all of them again. */
+/* A sender that has filled all pages may fill a few at a time, until the link has been idle for a
+ * while: then a burst gets all of them again. */
 SOCKET_TEST(who_is_too_fast_is_paced_until_it_pauses)
 {
 	begin_with_pages(64);
@@ -309,7 +309,7 @@ SOCKET_TEST(who_is_too_fast_is_paced_until_it_pauses)
 	end_when_all_came();
 }
 
-/* Nor is one paced for ever that leaves the link idle most of the time, and never for long. */
+/* A sender that leaves the link mostly idle is not paced forever, and never for long. */
 SOCKET_TEST(who_is_slower_than_the_link_is_not_paced)
 {
 	begin_with_pages(16);
@@ -323,7 +323,7 @@ SOCKET_TEST(who_is_slower_than_the_link_is_not_paced)
 	end_when_all_came();
 }
 
-/* A sender that needs several pages hears when they are free. */
+/* A sender that needs several pages is notified when they are free. */
 SOCKET_TEST(a_sender_that_needs_many_pages_hears_when_they_are_free)
 {
 	begin_with_pages(4);
@@ -338,7 +338,7 @@ SOCKET_TEST(a_sender_that_needs_many_pages_hears_when_they_are_free)
 	end_when_all_came();
 }
 
-/* Also where a short one has begun a page meanwhile, which would not leave by itself for long. */
+/* Even if a short message has started a page, which would not be sent for a long time. */
 SOCKET_TEST(a_sender_that_needs_all_pages_hears_though_one_has_begun)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
@@ -357,7 +357,7 @@ SOCKET_TEST(a_sender_that_needs_all_pages_hears_though_one_has_begun)
 	end_when_all_came();
 }
 
-/* However the socket ends, what it took arrives. */
+/* However the socket ends, accepted messages arrive. */
 SOCKET_TEST(what_waits_is_sent_before_it_closes)
 {
 	begin_with_pages(64);
@@ -381,7 +381,7 @@ SOCKET_TEST(what_waits_is_sent_before_it_closes)
 	assert_int_equal(heard.wrong, 0);
 }
 
-/* Also where the loop ends. */
+/* Also when the loop ends. */
 SOCKET_TEST(what_waits_is_sent_before_its_loop_ends)
 {
 	struct netio_eventloop loop;
@@ -405,7 +405,7 @@ SOCKET_TEST(what_waits_is_sent_before_its_loop_ends)
 	assert_int_equal(heard.reason, PLX_LINK_CLOSED);
 }
 
-/* A peer that takes a page now and then is waited for, however long all of them take. */
+/* A peer that takes a page now and then is waited for, however long it takes in total. */
 SOCKET_TEST(a_slow_peer_gets_all_of_it)
 {
 	struct netio_msg msg;
@@ -429,7 +429,7 @@ SOCKET_TEST(a_slow_peer_gets_all_of_it)
 	end();
 }
 
-/* The same of one that takes parts of a long message now and then. */
+/* The same for a peer that slowly takes parts of a long message. */
 SOCKET_TEST(a_slow_peer_gets_all_of_a_long_message)
 {
 	begin_with_pages(256);
@@ -444,7 +444,7 @@ SOCKET_TEST(a_slow_peer_gets_all_of_a_long_message)
 	end();
 }
 
-/* And where the peer takes nothing any more, it ends all the same, and what was lost is counted. */
+/* If the peer takes nothing, closing still ends, and lost messages are counted. */
 SOCKET_TEST(a_peer_that_reads_nothing_does_not_hold_the_end_up)
 {
 	begin_with_pages(64);
@@ -471,7 +471,7 @@ SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted)
 	assert_true(stats().messages_lost > 0);
 	assert_true(heard.messages + stats().messages_lost >= stats().messages);
 	assert_int_equal(stats().pages_free, 16);
-	/* It comes back, and begins with a whole message. */
+	/* It reconnects, and starts with a whole message. */
 	heard.keep = 0;
 	release_kept();
 	TURN_UNTIL(established == 2);
@@ -483,7 +483,7 @@ SOCKET_TEST(what_is_lost_when_the_peer_dies_is_counted)
 	end();
 }
 
-/* Pages that come back from a connection that has ended are no room: nothing sent would arrive. */
+/* Pages returned by a closed connection are not room: messages would not arrive. */
 SOCKET_TEST(room_on_a_dead_connection_is_not_reported)
 {
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1 << 20},
@@ -491,7 +491,7 @@ SOCKET_TEST(room_on_a_dead_connection_is_not_reported)
 	while (send_next(1 << 20) == 0)
 		;
 	assert_int_equal(stats().pages_free, 0);
-	/* More than complete before the peer is gone, fewer than the link has. */
+	/* More than complete before the peer disconnects, fewer than the link has. */
 	assert_int_equal(send_next((6u << 20) - 1000), NETIO_STATUS_AGAIN);
 	plx_link_abort(receiver_of(heard.from)->accepted.session.link);
 	TURN_UNTIL(closed == 1);

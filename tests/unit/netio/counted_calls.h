@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A callback that counts its calls, and ends the loop with the last one of them. */
+/* A callback that counts its calls, and ends the loop at the last one. */
 #ifndef COUNTED_CALLS_H
 #define COUNTED_CALLS_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ten thousand connections, one after the other: what each took is given back. */
+/* Ten thousand connections in sequence: everything that each one took is released. */
 #include "publish_fixture.h"
 
 #include <dirent.h>
 
 #define CYCLES     2500 /* of each kind and provider */
-#define WARMUP     250  /* pools, caches and tables have their size then */
+#define WARMUP     250  /* pools, caches and tables have reached their size */
 #define GROWTH_KIB 1024 /* less than half a KiB for each */
 
 static const char *provider;
@@ -50,7 +50,7 @@ static uint64_t resident_kib(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-/* What a cycle needs is there from WARMUP on. */
+/* WARMUP cycles allocate everything that later ones need. */
 static void run_cycles(void (*cycle)(unsigned i))
 {
 	unsigned descriptors_before = 0;
@@ -68,7 +68,7 @@ static void run_cycles(void (*cycle)(unsigned i))
 	assert_in_range(descriptors(), 1, descriptors_before + 4);
 	print_message("resident: %llu KiB more\n",
 		      (unsigned long long)(resident_kib() - resident_before));
-	/* Sanitizers keep what is freed. */
+	/* Sanitizers keep freed memory. */
 	assert_true(PLX_TEST_SANITIZED || resident_kib() < resident_before + GROWTH_KIB);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "netio_fixture.h"
 
-static char said[64]; /* a letter for each thing that happened */
+static char said[64]; /* one letter per event */
 
 static void say(const char *letter)
 {
@@ -63,7 +63,7 @@ TEST(it_runs_again)
 
 static void *terminate_later(void *arg)
 {
-	usleep(50000); /* it sleeps by then, or not: both are to be seen */
+	usleep(50000); /* asleep by then or not; both cases should occur */
 	netio_terminate(&ctx.evloop);
 	return NULL;
 }
@@ -199,8 +199,8 @@ static void heard(void *data)
 		netio_terminate(&ctx.evloop);
 }
 
-/* A second loop of the thread: what is its own is served while the first one runs, also when it has
- * been told to end. */
+/* A second loop of the thread: its events are served while the first one runs, even after it was
+ * told to end. */
 TEST(two_loops_of_a_thread_share_its_lcore)
 {
 	struct netio_signal signal;
@@ -216,7 +216,7 @@ TEST(two_loops_of_a_thread_share_its_lcore)
 	assert_string_equal(said, "sss");
 	netio_signal_fini(&signal);
 	second.cb_init = begin;
-	assert_int_equal(netio_run(&second), 0); /* that was meant for it */
+	assert_int_equal(netio_run(&second), 0); /* meant for it */
 	assert_string_equal(said, "sssb");
 	assert_int_equal(netio_eventloop_fini(&second), 0);
 	assert_int_equal(plx_lcore_count(), 1); /* the first one's */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The child of a fork: every call of the EAL, lcores, links, services and NetIO is refused with a
- * text that names the fork, and the parent does not notice. */
+/* A forked child: every call of the EAL, lcores, links, services and NetIO is refused with a text
+ * that names the fork, and the parent is unaffected. */
 #include "netio.h"
 #include "plx_eal.h"
 #include "plx_fabric.h"
@@ -31,7 +31,7 @@ static struct plx_signal wake;
 static unsigned messages, replies, fires, established, received;
 static bool client_closed;
 
-/* A call that is refused in the child. */
+/* A call refused in the child. */
 #define REFUSED(call)                                                               \
 	do {                                                                        \
 		int got_ = (call);                                                  \
@@ -378,7 +378,7 @@ static int in_child(void (*fn)(void))
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		alarm(60); /* one that hangs ends by SIGALRM, which no test expects */
+		alarm(60); /* a hanging child ends by SIGALRM, which no test expects */
 		fn();
 		_exit(0);
 	}
@@ -427,7 +427,7 @@ static void the_child_has_the_signals_of_the_program(void **state)
 		sigaction(caught[i], &before[i], NULL);
 }
 
-/* Where the thread that forks has no links, and returns as if nothing had been. */
+/* The forking thread has no links, and returns normally. */
 static int fork_and_return(void *arg)
 {
 	int status = -1;
@@ -446,8 +446,7 @@ static void a_worker_may_fork(void **state)
 	int result = -1;
 
 	if (PLX_TEST_SANITIZED)
-		skip(); /* memory of the parent's lcores is a leak of the child's, when it returns
-			 */
+		skip(); /* a returning child leaks the parent's lcore memory */
 	plx_stop();
 	assert_int_equal(plx_lcore_join(WORKER, PLX_NEVER, NULL), 0);
 	assert_int_equal(plx_lcore_launch(WORKER, fork_and_return, NULL), 0);

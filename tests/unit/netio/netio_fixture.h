@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A context for each test, of a process that has no lcores before and none behind. */
+/* A context per test, in a process without lcores before and after it. */
 #ifndef NETIO_FIXTURE_H
 #define NETIO_FIXTURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lcores of a process that has none, and of one that has. */
+/* Lcores of a process that has none, and of one that already has some. */
 #include "netio_fixture.h"
 #include "plx_eal.h"
 
@@ -68,7 +68,7 @@ PLX_TEST(wrong_options_are_refused)
 		assert_error_has(rows[i].error);
 		assert_int_equal(log_count("netio:0: NETIO_OPTIONS='"), 1);
 		assert_int_equal(plx_lcore_count(), 0);
-		/* As a program would go on that does not look. */
+		/* Like a program that ignores the error. */
 		assert_int_equal(netio_run(&ctx.evloop), -EINVAL);
 		assert_int_equal(netio_fini(&ctx), 0);
 	}
@@ -97,7 +97,7 @@ static int netio_on_worker(void *arg)
 	return 0;
 }
 
-/* The thread that set them up ends them; a worker's loop is its own. */
+/* The thread that initialized them ends them; a worker has its own loop. */
 PLX_TEST(a_worker_may_have_a_loop_too)
 {
 	int result = -1;
@@ -111,7 +111,7 @@ PLX_TEST(a_worker_may_have_a_loop_too)
 	netio_down(NULL);
 }
 
-/* The options of the environment are not those that getopt is at. */
+/* The environment's options do not disturb getopt's position. */
 PLX_TEST(getopt_is_left_alone)
 {
 	char *argv[] = {"test", "-a", "word", "-b", NULL};
@@ -133,13 +133,13 @@ static void *init_here(void *arg)
 	return NULL;
 }
 
-/* One loop for each lcore; they are not NetIO's to end. */
+/* One loop per lcore; NetIO does not end these lcores. */
 PLX_TEST(lcores_that_are_there_are_taken)
 {
 	struct plx_eal_conf conf = {.lcores = "0@0,1@0", .huge = PLX_HUGE_NONE};
 	int result = -1, rc = 0;
 
-	options("--idle no-such"); /* not looked at */
+	options("--idle no-such"); /* ignored */
 	assert_int_equal(plx_eal_init(&conf), 0);
 	assert_int_equal(plx_lcore_launch(1, netio_on_worker, NULL), 0);
 	assert_int_equal(plx_lcore_join(1, 10 * PLX_NS_PER_S, &result), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A buffered publish socket and what it was told, beside subscribe sockets. */
+/* A buffered publish socket and its recorded events, next to subscribe sockets. */
 #ifndef PUBLISH_FIXTURE_H
 #define PUBLISH_FIXTURE_H
 
@@ -80,7 +80,7 @@ static inline struct netio_publish_stats stats(void)
 	return now;
 }
 
-/* The next of messages that begin with their number. */
+/* Publish the next message, which starts with its number. */
 static inline int publish(netio_tag_t tag, size_t len, int flags)
 {
 	int rc;

@@ -29,7 +29,7 @@ PUBSUB_TEST(a_message_goes_to_those_who_want_its_tag)
 	assert_int_equal(publish(6, 100, 0), NETIO_STATUS_OK);
 	netio_buffered_publish_flush(&publisher);
 	TURN_UNTIL(subs[1].messages == 2 && subs[2].messages == 2);
-	assert_int_equal(publish(0, 0, 0), NETIO_STATUS_OK); /* a tag as any other */
+	assert_int_equal(publish(0, 0, 0), NETIO_STATUS_OK); /* an ordinary tag */
 	netio_buffered_publish_flush(&publisher);
 	TURN_UNTIL(subs[3].messages == 1);
 	assert_int_equal(publish(7, 8, 0), NETIO_STATUS_OK);
@@ -48,7 +48,7 @@ PUBSUB_TEST(a_message_goes_to_those_who_want_its_tag)
 	assert_int_equal(stats().subscriptions, 4);
 }
 
-/* Pages of 1 KiB, and a subscriber that keeps 64 messages, and has two buffers. */
+/* Pages of 1 KiB, and a subscriber that keeps 64 messages and has two buffers. */
 static void publish_to_slow(uint32_t page_count)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = page_count});
@@ -56,7 +56,7 @@ static void publish_to_slow(uint32_t page_count)
 	subs[0].keep = 64;
 }
 
-/* Which subscribes to tag 1. */
+/* The subscriber has tag 1. */
 static void publish_one_to_slow(uint32_t page_count)
 {
 	publish_to_slow(page_count);
@@ -96,7 +96,7 @@ PUBSUB_TEST(unsubscribed_is_behind_the_last_message)
 	assert_int_equal(subs[0].wrong, 0);
 	assert_int_equal(publish(1, 64, 0), NETIO_STATUS_NO_SUBSCRIBERS);
 	assert_int_equal(publish(2, 64, 0), NETIO_STATUS_OK);
-	/* With the last one goes the connection. */
+	/* The connection closes with the last subscription. */
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 2), 0);
 	TURN_UNTIL(subs[0].closed == 1 && went == 1);
 	assert_int_equal(subs[0].unsubscribed, 2);
@@ -135,7 +135,7 @@ PUBSUB_TEST(a_cache_follows_the_subscriptions)
 			 NETIO_STATUS_NO_SUBSCRIBERS);
 }
 
-/* More than a cache holds, and more than one batch of requests. */
+/* More than a cache line holds, and more than one batch of requests. */
 PUBSUB_TEST(many_tags_of_one_subscriber)
 {
 	const unsigned count = 3000;
@@ -183,7 +183,7 @@ PUBSUB_TEST(at_once_needs_no_flush)
 	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
 }
 
-/* The order of messages holds over tags of both kinds, also where the link has no room. */
+/* Messages keep their order across tags of both kinds, also when the link has no room. */
 PUBSUB_TEST(both_kinds_keep_the_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8});
@@ -220,8 +220,8 @@ PUBSUB_TEST(a_page_leaves_by_watermark_and_timeout)
 
 /* Room ---------------------------------------------------------------------------------------- */
 
-/* Publish until somebody takes nothing more, however long it is waited. The message that was
- * refused is the next. */
+/* Publish until some subscriber takes nothing more, however long the wait. The refused message is
+ * the next one. */
 static void fill_up(void)
 {
 	do {
@@ -231,7 +231,7 @@ static void fill_up(void)
 	} while (publish(1, 900, NETIO_REENTRY) == NETIO_STATUS_OK);
 }
 
-/* One keeps all that comes, so that its pages fill up. */
+/* One keeps everything, so its pages fill up. */
 PUBSUB_TEST(again_is_for_those_that_missed_it)
 {
 	unsigned before;
@@ -322,7 +322,7 @@ PUBSUB_TEST(too_big_is_for_who_accepts_less)
 	assert_int_equal(subs[1].wrong, 0);
 }
 
-/* A page that is full leaves by itself, and none is begun. */
+/* A full page is sent automatically, and no new one is started. */
 PUBSUB_TEST(at_once_to_who_is_slow)
 {
 	struct netio_subscription at_once = {.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE};
@@ -363,7 +363,7 @@ PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again)
 	assert_int_equal(subs[0].tag, 2);
 }
 
-/* Its copy of what was refused counts as lost. */
+/* Its copy of the refused message counts as lost. */
 PUBSUB_TEST(the_only_one_is_gone)
 {
 	uint64_t lost;
@@ -373,7 +373,7 @@ PUBSUB_TEST(the_only_one_is_gone)
 	plx_link_abort(plx_container_of(subscriber, struct subscriber, pub)->accepted.session.link);
 	TURN_UNTIL(went == 1);
 	lost = stats().lost;
-	assert_true(lost >= 2); /* in pages, and the one that was refused */
+	assert_true(lost >= 2); /* in pages, and the refused one */
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_NO_SUBSCRIBERS);
 	assert_int_equal(stats().copies, number);
 	assert_int_equal(stats().messages, number);
@@ -408,7 +408,7 @@ PUBSUB_TEST(the_answer_is_before_what_is_published_then)
 	assert_int_equal(early, 0);
 }
 
-/* A publisher that always has more does not hold up what is asked of it. */
+/* A publisher with endless messages still answers requests. */
 static bool pumping;
 
 static void pump(struct netio_publish_socket *socket)
@@ -442,7 +442,7 @@ PUBSUB_TEST(answers_are_not_held_up)
 	before = subs[0].messages;
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
-	assert_in_range(subs[0].messages - before, 0, 2 * 32 + 16); /* what was under way */
+	assert_in_range(subs[0].messages - before, 0, 2 * 32 + 16); /* the messages in flight */
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 3), 0);
 	TURN_UNTIL(subs[0].subscribed == 3);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 2), 0);
@@ -451,7 +451,7 @@ PUBSUB_TEST(answers_are_not_held_up)
 	pumping = false;
 }
 
-/* Whoever drops what was refused, tag by tag. */
+/* A publisher that drops refused messages, tag by tag. */
 PUBSUB_TEST(so_many_are_remembered)
 {
 	publish_to_slow(2);
@@ -460,7 +460,7 @@ PUBSUB_TEST(so_many_are_remembered)
 	for (unsigned i = 0; i < NETIO_REENTRY_MAX + 100; i++)
 		assert_int_equal(publish(100 + i, 900, 0), NETIO_STATUS_AGAIN);
 	assert_int_equal(publisher.core->pending_count, NETIO_REENTRY_MAX);
-	assert_int_equal(stats().given_up, 101); /* with that of fill_up */
+	assert_int_equal(stats().given_up, 101); /* including that of fill_up */
 	netio_publish_socket_fini(&publisher);
 }
 
@@ -494,14 +494,14 @@ PUBSUB_TEST(the_publisher_may_close_one)
 	TURN_UNTIL(subs[0].closed == 1 && went == 1);
 	assert_int_equal(subs[0].messages, 100);
 	assert_int_equal(unsubscribed, 1);
-	/* It is not tried again, but with the next subscription. */
+	/* It is retried only with the next subscription. */
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
 	assert_int_equal(subs[0].resumed, 1);
 	assert_int_equal(subs[0].established, 2);
 }
 
 /* What was published is sent, whatever the subscribers do then; and it may begin anew. */
-/* Of who asks for more while it is closed: what was published before comes whole. */
+/* A subscriber that asks for more during the close: earlier messages arrive completely. */
 PUBSUB_TEST(requests_during_a_close_lose_nothing)
 {
 	enum { COUNT = 800 };
@@ -546,19 +546,19 @@ PUBSUB_TEST(a_drained_loop_may_begin_anew)
 	assert_int_equal(went, 2);
 	assert_int_equal(port(), 0);
 	assert_int_equal(netio_listen_socket_port(&listening), 0);
-	turn_ms(30); /* nothing is tried again */
+	turn_ms(30); /* nothing is retried */
 	assert_int_equal(subs[0].refused, 0);
-	assert_int_equal(netio_drain(&ctx.evloop, 0), 0); /* there is nothing left */
+	assert_int_equal(netio_drain(&ctx.evloop, 0), 0); /* nothing is left */
 
 	assert_int_equal(netio_publish_listen(&publisher, test_host(), first), 0);
 	assert_int_equal(netio_listen(&listening, test_host(), 0), 0);
-	/* What is subscribed to already is asked for again. */
+	/* Existing subscriptions are requested again. */
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), first, 1), 0);
 	TURN_UNTIL(subs[0].resumed == 1);
 	netio_listen_socket_fini(&listening);
 }
 
-/* One that takes nothing. */
+/* A subscriber that takes nothing. */
 PUBSUB_TEST(draining_has_an_end)
 {
 	uint64_t begin_ns;
@@ -625,12 +625,12 @@ PUBSUB_TEST(too_many_subscriptions_are_refused)
 	assert_int_equal(subs[0].what.tag, 3);
 	assert_non_null(strstr(subs[0].why, "takes no more subscriptions"));
 	assert_int_equal(stats().refused, 1);
-	/* It is gone: it may be tried again. */
+	/* It has disconnected: it may be tried again. */
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 3});
 
-	/* The only one of a connection takes that along. */
+	/* The only subscription of a connection closes it. */
 	sub_up(&subs[1], NULL);
 	assert_int_equal(netio_subscribe(&subs[1].socket, test_host(), port(), 3), 0);
 	TURN_UNTIL(subs[1].not_taken == 1 && subs[1].closed == 1);
@@ -654,11 +654,11 @@ PUBSUB_TEST(a_range_counts_as_its_blocks)
 	TURN_UNTIL(subs[1].not_taken == 1);
 	assert_int_equal(stats().subscriptions, 6);
 	assert_int_equal(stats().refused, 2);
-	/* And there are no more of them than there may be. */
+	/* And their number is limited. */
 	sub_up(&subs[2], NULL);
 	assert_int_equal(netio_subscribe(&subs[2].socket, test_host(), port(), 5), 0);
 	TURN_UNTIL(subs[2].refused > 0);
-	/* Who goes leaves its place. */
+	/* A leaving subscriber frees its slot. */
 	netio_subscribe_socket_fini(&subs[0].socket);
 	TURN_UNTIL(subs[2].subscribed == 1);
 }

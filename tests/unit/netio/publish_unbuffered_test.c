@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Publishing by reference: whom a message reaches, and when its memory is free again. */
+/* Publishing by reference: which subscribers a message reaches, and when its memory is free
+ * again. */
 #include "pubsub_fixture.h"
 
 #include "pubsub_priv.h"
@@ -10,7 +11,7 @@ static struct netio_unbuffered_publish_socket publisher;
 static unsigned available, came, went, published, published_of[KEYS];
 static struct netio_subscriber *subscriber; /* the newest */
 static int status;
-static bool inside; /* a call into the socket */
+static bool inside; /* inside a call into the socket */
 static uint64_t number;
 static uint8_t bytes[1u << 20];
 
@@ -77,7 +78,7 @@ static struct netio_publish_stats stats(void)
 	return now;
 }
 
-/* Two pieces of what stays as it is until it is published. */
+/* Two pieces of memory that stays unchanged until it is published. */
 static int publish_key(netio_tag_t tag, const void *data, size_t len, uint64_t key, int flags)
 {
 	struct iovec iov[2] = {{(void *)data, len / 2}, {(uint8_t *)data + len / 2, len - len / 2}};
@@ -89,7 +90,7 @@ static int publish_key(netio_tag_t tag, const void *data, size_t len, uint64_t k
 	return rc;
 }
 
-/* The next of messages of 8 bytes that are their number, which is their key, too. */
+/* The next 8-byte message: its number, which is also its key. */
 static uint64_t numbers[KEYS];
 
 static int publish(netio_tag_t tag, int flags)
@@ -135,7 +136,7 @@ PUBSUB_TEST(long_messages_are_not_copied)
 		fill(bytes, i, sizeof(bytes));
 		assert_int_equal(publish_key(1, bytes, sizeof(bytes), i, 0), NETIO_STATUS_OK);
 		TURN_UNTIL(published == i + 1);
-		for (unsigned sub = 0; sub < SUBS; sub++) /* it has room for the next one */
+		for (unsigned sub = 0; sub < SUBS; sub++) /* there is room for the next one */
 			TURN_UNTIL(subs[sub].messages == i + 1);
 	}
 	for (unsigned i = 0; i < SUBS; i++) {
@@ -174,8 +175,8 @@ PUBSUB_TEST(the_users_header_comes_first)
 	TURN_UNTIL(subs[1].messages == 2);
 }
 
-/* A subscriber that keeps what comes until its link takes nothing more. Return: of the message that
- * was refused. */
+/* A subscriber that keeps messages until its link takes no more. Return: the status of the refused
+ * message. */
 static int fill_up(void)
 {
 	int rc;
@@ -206,7 +207,7 @@ PUBSUB_TEST(again_where_nobody_has_it)
 	before = available;
 	turn_ms(20);
 	assert_int_equal(available, before);
-	assert_int_equal(published, number); /* nothing of the one that was refused */
+	assert_int_equal(published, number); /* nothing of the refused one */
 	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
@@ -214,7 +215,7 @@ PUBSUB_TEST(again_where_nobody_has_it)
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-/* One that only the second of two subscribers has. */
+/* A message that only the second of two subscribers has. */
 static void publish_partial(void)
 {
 	publish_with(NULL);
@@ -228,12 +229,12 @@ PUBSUB_TEST(partial_where_some_have_it)
 	publish_partial();
 	TURN_UNTIL(subs[1].messages == number + 1);
 	turn_ms(20);
-	assert_int_equal(published, number); /* it has to stay */
+	assert_int_equal(published, number); /* it must stay */
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_PARTIAL);
 	turn_ms(20);
 	assert_int_equal(subs[1].messages, number + 1);
-	/* One that comes late does not get it. */
+	/* A later subscriber does not get it. */
 	sub_to(&subs[2], port(), (struct netio_subscription){.tag = 1});
 	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available > 0);
@@ -245,7 +246,7 @@ PUBSUB_TEST(partial_where_some_have_it)
 		assert_int_equal(published_of[i], 1);
 }
 
-/* It is published when those that have missed it are gone. */
+/* It is published when the subscribers that missed it have disconnected. */
 PUBSUB_TEST(partial_of_who_is_gone)
 {
 	publish_partial();
@@ -256,7 +257,7 @@ PUBSUB_TEST(partial_of_who_is_gone)
 	assert_int_equal(available, 1);
 	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
 	TURN_UNTIL(published == number);
-	assert_int_equal(status, -ECONNRESET); /* of the last one, which it has missed */
+	assert_int_equal(status, -ECONNRESET); /* of the last one, which it missed */
 	for (unsigned i = 0; i < number; i++)
 		assert_int_equal(published_of[i], 1);
 }
@@ -267,7 +268,7 @@ PUBSUB_TEST(what_is_given_up_is_published_too)
 
 	publish_partial();
 	refused = number;
-	/* With its key there is no other one meanwhile. */
+	/* Its key cannot be reused meanwhile. */
 	assert_int_equal(publish(1, 0), -EALREADY);
 	turn_ms(20);
 	assert_int_equal(published_of[refused], 0);
@@ -334,7 +335,7 @@ PUBSUB_TEST(a_socket_may_end_when_it_is_published)
 		TURN_UNTIL(subs[i].messages == 3 && subs[i].closed == 1);
 	assert_int_equal(published, 1);
 
-	/* With nobody left, so that nothing but the message holds it. */
+	/* Without subscribers, so only the message holds it. */
 	subs_down();
 	publish_with(NULL);
 	publisher.cb_msg_published = end_it;
@@ -352,7 +353,7 @@ PUBSUB_TEST(a_socket_may_end_when_it_is_published)
 	assert_null(publisher.core);
 }
 
-/* Copies take the place of references where there is no room, and what is dropped is told. */
+/* Without room, copies replace references, and drops are reported. */
 PUBSUB_TEST(who_is_slow_holds_nobody_up)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DROP_OLD; policy <= NETIO_POLICY_CONFLATE;
@@ -389,7 +390,7 @@ PUBSUB_TEST(who_is_slow_holds_nobody_up)
 	}
 }
 
-/* One that has no pages. */
+/* A subscriber without pages. */
 PUBSUB_TEST(what_is_given_up_is_a_gap)
 {
 	publish_partial();
@@ -412,7 +413,7 @@ static struct subscriber *last_link(void)
 	return (struct subscriber *)accepted;
 }
 
-/* By reference is not past what is conflated. */
+/* A reference does not overtake conflated messages. */
 PUBSUB_TEST(a_reference_is_behind_the_latest)
 {
 	static uint64_t longer[KEYS][25];
@@ -443,11 +444,11 @@ PUBSUB_TEST(a_reference_is_behind_the_latest)
 		plx_loop_turn();
 	}
 	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
-	assert_true(past > 0); /* nothing waited but these */
+	assert_true(past > 0); /* only these were queued */
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-/* A gap of who had no pages is told when it has some. */
+/* A subscriber without pages gets the gap report when it has some. */
 PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 {
 	publish_partial();
@@ -462,7 +463,7 @@ PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 	TURN_UNTIL(subs[0].subscribed == 2);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(publish(2, 0), NETIO_STATUS_OK);
-	turn_ms(2500); /* the page has left */
+	turn_ms(2500); /* the page was sent */
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Subscribe sockets and what they were told, on the loop of the test, which turns it. */
+/* Subscribe sockets and their recorded events, on the test's loop. */
 #ifndef PUBSUB_FIXTURE_H
 #define PUBSUB_FIXTURE_H
 
@@ -16,7 +16,7 @@ struct sub {
 	enum plx_link_reason reason;
 	char why[256];
 	unsigned messages, wrong;
-	uint64_t next; /* the number of the next message, where they have one */
+	uint64_t next; /* expected number of the next message, if numbered */
 	size_t len;
 	netio_tag_t tag;
 	uint64_t source;
@@ -24,7 +24,7 @@ struct sub {
 	unsigned gaps;
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
 	struct netio_gap gap; /* the newest */
-	unsigned keep;        /* so many more are kept */
+	unsigned keep;        /* further messages to keep */
 	struct netio_msg kept[256];
 	unsigned kept_count;
 };
@@ -128,7 +128,7 @@ static inline void sub_message(struct netio_subscribe_socket *socket, const stru
 	sub_keep(sub, msg);
 }
 
-/* Instead, where only those of one tag, 0 to 63, are in order: values, never an older one. */
+/* Alternatively, if only messages of one tag, 0 to 63, are in order: values, never decreasing. */
 static uint64_t newest_of[64];
 static unsigned came_of[64];
 
@@ -152,7 +152,7 @@ static inline void sub_take_tagged(struct sub *sub)
 	sub->socket.cb_msg_received = sub_tagged_message;
 }
 
-/* Numbers of messages go on behind a gap. */
+/* Numbers continue after a gap. */
 static inline void sub_gap(struct netio_publisher *publisher, const struct netio_gap *gap)
 {
 	struct sub *sub = sub_of(publisher);
@@ -179,7 +179,7 @@ static inline void sub_release(struct sub *sub)
 		netio_msg_release(&sub->kept[--sub->kept_count]);
 }
 
-/* It keeps no messages any more. */
+/* It stops keeping messages. */
 static inline void sub_catch_up(struct sub *sub)
 {
 	sub_release(sub);

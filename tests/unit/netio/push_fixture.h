@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A push socket and the receivers that it has, on the loop of the test, which turns it. */
+/* A push socket and its receivers, on the test's loop. */
 #ifndef PUSH_FIXTURE_H
 #define PUSH_FIXTURE_H
 
@@ -10,13 +10,13 @@
 
 #define PULLS 4
 
-/* A receiver. What it gets has a number in the first 8 bytes. */
+/* A receiver. Its messages have a number in the first 8 bytes. */
 struct pull {
 	struct netio_listen_socket socket;
-	struct netio_recv_socket *from; /* NULL: nobody is connected */
+	struct netio_recv_socket *from; /* NULL: not connected */
 	unsigned established, closed, messages, wrong;
 	uint64_t numbers[4096];
-	unsigned keep; /* so many more are kept */
+	unsigned keep; /* further messages to keep */
 	struct netio_msg kept[256];
 	unsigned kept_count;
 	unsigned port;
@@ -24,12 +24,12 @@ struct pull {
 
 static struct pull pulls[PULLS];
 
-/* What the push socket was told. */
+/* The recorded events of the push socket. */
 static struct netio_push_socket pusher;
-static struct netio_push_receiver *receivers[PULLS]; /* by port; connected */
+static struct netio_push_receiver *receivers[PULLS]; /* in port order; connected ones */
 static unsigned established, refused, closed, available, answers, suspects;
 static enum plx_link_reason reason;
-static uint32_t waiting_at_close; /* messages, when the newest end was told */
+static uint32_t waiting_at_close; /* messages when the newest closure was reported */
 static uint64_t next;             /* number of the next message */
 static uint8_t bytes[1 << 20];
 
@@ -69,7 +69,7 @@ static inline void pull_message(struct netio_recv_socket *socket, const struct n
 	pull->kept[pull->kept_count++] = *msg;
 }
 
-/* The first ones first. */
+/* Oldest first. */
 static inline void pull_release(struct pull *pull, unsigned count)
 {
 	assert_in_range(count, 0, pull->kept_count);
@@ -90,7 +90,7 @@ static inline void pull_listen(struct pull *pull, const struct netio_listen_attr
 	pull->port = netio_listen_socket_port(&pull->socket);
 }
 
-/* Its process dies, as far as the push socket sees. */
+/* Its process dies, as the push socket sees it. */
 static inline void pull_die(struct pull *pull)
 {
 	assert_non_null(pull->from);
@@ -169,7 +169,7 @@ static inline void connect_to(struct pull *pull)
 	assert_int_equal(netio_push_connect(&pusher, test_host(), pull->port), 0);
 }
 
-/* One after the other, so that ties go in that order. */
+/* In sequence, which decides ties. */
 static inline void connect_pulls(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -178,7 +178,7 @@ static inline void connect_pulls(unsigned count)
 	}
 }
 
-/* `count` receivers with so many buffers each. */
+/* `count` receivers with that many buffers each. */
 static inline void begin(unsigned count, uint32_t buffer_count, const struct netio_push_attr *attr)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -193,7 +193,7 @@ static inline int push_number(uint64_t number, size_t len)
 	return netio_pushv_tagged(&pusher, number, &(struct iovec){bytes, len}, 1);
 }
 
-/* Return: NETIO_STATUS_OK; or what it was that the last one gave. */
+/* Return: NETIO_STATUS_OK; or the status of the last one. */
 static inline int push_some(unsigned count, size_t len)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -237,7 +237,7 @@ static inline int push_down(void **state)
 
 #define PUSH_TEST(test) PLX_TEST_WITH(test, netio_up, push_down)
 
-/* As the fabric tells it. */
+/* As the fabric reports it. */
 static inline void make_suspect(struct netio_push_receiver *its, bool suspect)
 {
 	struct push_receiver *receiver = plx_container_of(its, struct push_receiver, pub);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of a push socket: receivers that come and go, and its end, wherever that is. */
+/* The life of a push socket: receivers that connect and leave, and its end, at any point. */
 #include "push_fixture.h"
 
 PUSH_TEST(bad_values_are_refused)
@@ -59,7 +59,7 @@ PUSH_TEST(it_is_tried_once_where_that_is_asked_for)
 	turn_ms(50);
 	assert_int_equal(refused, 1);
 	assert_int_equal(push_stats().receivers, 1);
-	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 1), 0); /* by hand, then */
+	assert_int_equal(netio_push_connect(&pusher, "127.0.0.1", 1), 0); /* then by hand */
 	TURN_UNTIL(refused == 2);
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", 1), 0);
 	assert_int_equal(push_stats().receivers, 0);
@@ -67,7 +67,7 @@ PUSH_TEST(it_is_tried_once_where_that_is_asked_for)
 	assert_int_equal(closed, 0);
 }
 
-/* Taken away ---------------------------------------------------------------------------------- */
+/* Removed receivers --------------------------------------------------------------------------- */
 
 PUSH_TEST(who_is_disconnected_loses_nothing)
 {
@@ -89,7 +89,7 @@ PUSH_TEST(who_is_disconnected_loses_nothing)
 	connect_to(&pulls[0]);
 	TURN_UNTIL(established == 3);
 
-	/* Also before it is open, and while it is tried. */
+	/* Also before it is open, and between attempts. */
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
 	TURN_UNTIL(closed == 2);
 	connect_to(&pulls[1]);
@@ -102,7 +102,7 @@ PUSH_TEST(who_is_disconnected_loses_nothing)
 	assert_int_equal(push_stats().receivers, 1);
 }
 
-/* What it kept has arrived; but not where it dies before it has agreed. */
+/* Messages that it kept have arrived, unless it dies before it has agreed to close. */
 PUSH_TEST(who_dies_while_it_is_disconnected_leaves_it_to_others)
 {
 	begin(2, 16, NULL);
@@ -126,8 +126,8 @@ PUSH_TEST(who_dies_while_it_is_disconnected_leaves_it_to_others)
 	assert_int_equal(push_stats().handed_again, 10);
 }
 
-/* Each has 6 messages and keeps them: what the first one has not finished waits, but for one that
- * the second has room for. Then that is disconnected. */
+/* Each keeps 6 messages: unfinished messages of the first wait, except one that the second has room
+ * for. Then the second is disconnected. */
 static void let_one_of_two_die(void)
 {
 	pulls[0].keep = pulls[1].keep = 1000;
@@ -138,7 +138,7 @@ static void let_one_of_two_die(void)
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
 }
 
-/* The last one gets what waits before it goes. */
+/* The last one gets the queued messages before it closes. */
 PUSH_TEST(the_last_one_gets_what_waits)
 {
 	begin(2, 7, NULL);
@@ -154,7 +154,7 @@ PUSH_TEST(the_last_one_gets_what_waits)
 	assert_int_equal(pulls[1].messages, 12);
 	assert_int_equal(push_stats().waiting, 0);
 
-	/* Unless another one comes, which may have it. */
+	/* Unless another receiver connects, which may get them. */
 	pull_release(&pulls[0], pulls[0].kept_count);
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
 	TURN_UNTIL(push_stats().receivers == 0);
@@ -174,7 +174,7 @@ PUSH_TEST(another_one_may_have_it)
 	TURN_UNTIL(pulls[2].messages == 5);
 }
 
-/* One that takes nothing is given up, and they wait for the next. */
+/* A receiver that takes nothing is given up, and they wait for the next. */
 PUSH_TEST(the_last_one_may_take_nothing)
 {
 	begin(2, 7, NULL);
@@ -187,20 +187,20 @@ PUSH_TEST(the_last_one_may_take_nothing)
 	assert_int_equal(log_count("12 messages"), 1);
 }
 
-/* The end of it ------------------------------------------------------------------------------- */
+/* Closing ------------------------------------------------------------------------------------- */
 
 PUSH_TEST(a_loop_that_is_drained_closes_it)
 {
 	begin(2, 16, NULL);
 	assert_int_equal(push_some(20, 64), 0);
-	/* The receivers close first: as they are of the same loop. */
+	/* The receivers close first, because they are on the same loop. */
 	assert_int_equal(netio_drain(&ctx.evloop, 5 * PLX_NS_PER_S), 0);
 	assert_int_equal(closed, 2);
 	assert_int_equal(push_stats().connected + push_stats().under_way, 0);
 	assert_int_equal(pulls[0].messages + pulls[1].messages, 20);
 	assert_int_equal(push_some(1, 64), NETIO_STATUS_NOT_CONNECTED);
 
-	/* It may be used again. */
+	/* It may be reused. */
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(netio_listen(&pulls[i].socket, "127.0.0.1", pulls[i].port), 0);
 	established = 0;
@@ -234,7 +234,7 @@ PUSH_TEST(its_end_loses_nothing)
 	assert_int_equal(closed, 0);
 }
 
-/* In each callback: the socket ends, the receiver is taken away, or one more is pushed. */
+/* In each callback: the socket ends, the receiver is removed, or another message is pushed. */
 enum event { ESTABLISHED, REFUSED, CLOSED, SUSPECT, AVAILABLE, ANSWER, EVENTS };
 enum act { FINI, DISCONNECT, PUSH_MORE, ACTS };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whom a push socket gives a message to, and what becomes of it when that one dies. What its life
- * is: push_life_test.c. */
+/* Which receiver a push socket chooses, and what happens to messages when it dies. push_life_test.c
+ * tests its life. */
 #include "push_fixture.h"
 
 #define ALL 1000
@@ -21,7 +21,7 @@ PUSH_TEST(the_one_with_most_credit_gets_it)
 	assert_int_equal(push_some(more - less, 64), 0);
 	assert_int_equal(stats_of(0).handed, 0);
 	assert_int_equal(stats_of(1).handed, more - less);
-	/* They have as much now. */
+	/* Their credit is now equal. */
 	assert_int_equal(push_some(2, 64), 0);
 	assert_int_equal(stats_of(0).handed, 1);
 	assert_int_equal(stats_of(1).handed, more - less + 1);
@@ -48,7 +48,7 @@ PUSH_TEST(equal_ones_take_turns)
 	assert_int_equal(push_stats().messages, next);
 }
 
-/* What it keeps holds back its credit, and so it gets no more than it has room for. */
+/* Messages that it keeps hold back its credit, so it gets no more than it has room for. */
 PUSH_TEST(a_busy_one_gets_less)
 {
 	begin(2, 4, NULL);
@@ -58,7 +58,8 @@ PUSH_TEST(a_busy_one_gets_less)
 		plx_loop_turn();
 	}
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == 500);
-	assert_in_range(pulls[0].messages, 3, 4); /* as nearly all is more than it has left */
+	assert_in_range(pulls[0].messages, 3,
+			4); /* because nearly every message exceeds its credit */
 	assert_in_range(stats_of(0).credit, 0, 1);
 	assert_int_equal(stats_of(0).under_way, pulls[0].messages);
 	assert_true(stats_of(0).finished == 0 && stats_of(1).finished > 490);
@@ -133,8 +134,9 @@ PUSH_TEST(a_sender_that_is_too_fast_hears_once_when_there_is_room)
 	assert_int_equal(available, 1);
 }
 
-/* Longer messages are operations of this side until the transport has them, of which there are not
- * as many as some receivers have buffers: then others get them, and it goes on by itself. */
+/* Longer messages occupy operations of this side until the transport has them. There are fewer
+ * operations than some receivers have buffers, so other receivers get messages, and pushing
+ * continues automatically. */
 PUSH_TEST(this_side_may_have_no_room_either)
 {
 	begin(2, 200, NULL);
@@ -148,7 +150,7 @@ PUSH_TEST(this_side_may_have_no_room_either)
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
 }
 
-/* One that connects behind AGAIN has room, too. */
+/* A receiver that connects after AGAIN has room too. */
 PUSH_TEST(a_new_one_has_room)
 {
 	begin(1, 2, NULL);
@@ -179,14 +181,14 @@ PUSH_TEST(what_cannot_be_pushed_is_refused)
 	assert_int_equal(netio_pushv_tagged(&pusher, 0, pieces, NETIO_IOV_MAX + 1), -EINVAL);
 	assert_int_equal(push_stats().messages, 0);
 
-	/* Who accepts only shorter ones is passed over. */
+	/* A receiver that only accepts shorter messages is skipped. */
 	assert_int_equal(push_some(6, 1001), 0);
 	assert_int_equal(stats_of(1).handed, 6);
-	assert_int_equal(push_some(6, 1000), 0); /* which then has more room */
+	assert_int_equal(push_some(6, 1000), 0); /* it then has more room */
 	assert_int_equal(stats_of(0).handed, 6);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 
-	/* Also where it is the one that has room. */
+	/* Also if it is the one with room. */
 	pulls[1].keep = ALL;
 	TURN_UNTIL(push_some(1, 1001) == NETIO_STATUS_AGAIN && pulls[1].messages == 6 + 16);
 	assert_int_equal(push_some(1, 1000), 0);
@@ -216,7 +218,7 @@ PUSH_TEST(pieces_are_one_message)
 	assert_int_equal(pulls[0].numbers[PLX_ARRAY_LEN(lengths)], 7);
 }
 
-/* Whom nothing was heard of ------------------------------------------------------------------- */
+/* Silent receivers ---------------------------------------------------------------------------- */
 
 PUSH_TEST(a_suspect_one_is_passed_over)
 {
@@ -227,14 +229,14 @@ PUSH_TEST(a_suspect_one_is_passed_over)
 	assert_int_equal(suspects, 1);
 	assert_int_equal(push_some(16, 64), 0);
 	assert_int_equal(stats_of(0).handed, 0);
-	/* Also where the other one has no room. */
+	/* Also if the other one has no room. */
 	assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
 	make_suspect(receivers[0], false);
 	assert_int_equal(available, 1);
 	assert_int_equal(push_some(1, 64), 0);
 	assert_int_equal(stats_of(0).handed, 1);
 
-	/* Where all are, they are all alike. */
+	/* If all are suspect, all are equal. */
 	TURN_UNTIL(stats_of(1).credit > 1);
 	make_suspect(receivers[0], true);
 	make_suspect(receivers[1], true);
@@ -245,7 +247,7 @@ PUSH_TEST(a_suspect_one_is_passed_over)
 	assert_int_equal(push_some(1, 64), 0);
 	TURN_UNTIL(established == 3);
 
-	/* The one that is back is not any more. */
+	/* The one that is heard again is no longer suspect. */
 	before = stats_of(0).handed;
 	assert_int_equal(push_some(10, 64), 0);
 	assert_int_equal(stats_of(0).handed, before);
@@ -258,7 +260,7 @@ static void turn_until_told(unsigned i, uint32_t under_way)
 	TURN_UNTIL(stats_of(i).under_way == under_way);
 }
 
-/* With 4 of 6 messages that it has not finished. */
+/* With 4 of 6 messages unfinished. */
 static void let_the_first_die(void)
 {
 	pulls[0].keep = ALL;
@@ -269,7 +271,7 @@ static void let_the_first_die(void)
 	pull_die(&pulls[0]);
 }
 
-/* Exactly those, and in their order. */
+/* Exactly those, in order. */
 PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others)
 {
 	static const uint64_t expected[] = {4, 6, 8, 10};
@@ -281,7 +283,7 @@ PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others)
 		assert_int_equal(pulls[1].numbers[6 + i], expected[i]);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
-	assert_int_equal(waiting_at_close, 0); /* they went before that was told */
+	assert_int_equal(waiting_at_close, 0); /* they were handed over before that was reported */
 	turn_ms(5);
 	assert_int_equal(pulls[1].messages, 10);
 	assert_int_equal(stats_of(0).taken_away, 4);
@@ -290,7 +292,7 @@ PUSH_TEST(what_a_dead_one_had_not_finished_goes_to_others)
 	assert_int_equal(push_stats().messages, 12);
 }
 
-/* Those that wait come before what is pushed now. */
+/* Queued messages precede new ones. */
 PUSH_TEST(they_wait_for_room)
 {
 	uint64_t number = 0;
@@ -303,7 +305,7 @@ PUSH_TEST(they_wait_for_room)
 	assert_int_equal(next, 8);
 	turn_ms(5);
 	pulls[0].socket.cb_connection_established = NULL;
-	netio_push_disconnect(&pusher, test_host(), pulls[0].port); /* for good */
+	netio_push_disconnect(&pusher, test_host(), pulls[0].port); /* permanently */
 	pull_die(&pulls[0]);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(push_stats().waiting, 4);
@@ -329,7 +331,7 @@ PUSH_TEST(they_wait_for_room)
 	assert_int_equal(number, 28); /* each once */
 }
 
-/* Also where they wait for one that accepts them, and another one has room. */
+/* Also if they wait for a receiver that accepts them while another one has room. */
 PUSH_TEST(what_is_new_does_not_overtake_them)
 {
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 7});
@@ -365,7 +367,7 @@ PUSH_TEST(at_most_once_they_are_lost_and_counted)
 	assert_int_equal(push_stats().handed_again + push_stats().waiting, 0);
 }
 
-/* Messages of several frames, of which one is under way when the receiver dies. */
+/* Messages of several frames, one of which is in flight when the receiver dies. */
 PUSH_TEST(long_messages_go_to_others_as_well)
 {
 	const struct netio_listen_attr attr = {.buffer_bytes = 1024, .buffer_count = 4};
@@ -390,12 +392,12 @@ PUSH_TEST(long_messages_go_to_others_as_well)
 			seen[pulls[i].numbers[j]] = true;
 	for (unsigned i = 0; i < next; i++)
 		assert_true(seen[i]);
-	/* One that was finished is not sent again for each that was not, or is half there. */
+	/* A finished message is not resent for each unfinished or partial one. */
 	assert_in_range(stats_of(0).taken_away, pulls[0].messages - 1, pulls[0].messages + 1);
 }
 
-/* All that it has was sent, and the receiver has closed in order: what it had not seen, or not
- * finished, was not dropped. */
+/* Everything was sent, and the receiver closed in order: messages it had not seen or finished are
+ * not lost. */
 PUSH_TEST(who_closes_gives_back_what_it_has_not_finished)
 {
 	begin(2, 7, NULL);
@@ -405,7 +407,7 @@ PUSH_TEST(who_closes_gives_back_what_it_has_not_finished)
 	pull_release(&pulls[0], 2);
 	TURN_UNTIL(stats_of(0).credit >= 2 && stats_of(1).under_way <= 1);
 	netio_listen_socket_fini(&pulls[0].socket);
-	assert_int_equal(push_some(6, 64), 0); /* some go there, where nobody sees them any more */
+	assert_int_equal(push_some(6, 64), 0); /* some go to it, and are never seen */
 	assert_true(stats_of(0).handed > 6);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(reason, PLX_LINK_CLOSED);
@@ -431,7 +433,7 @@ PUSH_TEST(they_wait_until_somebody_is_there)
 	assert_non_null(strstr(plx_error(), "not connected"));
 	TURN_UNTIL(refused > 0);
 
-	/* It comes back, and takes part again. */
+	/* It reconnects and takes part again. */
 	pull_release(&pulls[0], 6);
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
 	TURN_UNTIL(pulls[0].messages == 12);
@@ -443,7 +445,7 @@ PUSH_TEST(they_wait_until_somebody_is_there)
 	assert_int_equal(pulls[0].numbers[12], 6);
 }
 
-/* What only the dead one accepted waits, and holds nobody up. */
+/* A message that only the dead receiver accepted waits, without blocking others. */
 PUSH_TEST(what_is_too_long_for_the_others_waits_apart)
 {
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.message_max_bytes = 5000});
@@ -478,7 +480,7 @@ PUSH_TEST(an_answer_says_whom_it_is_from)
 	TURN_UNTIL(answers == 2);
 }
 
-/* Whatever receivers do, each message arrives, and none is forgotten by the books. */
+/* Whatever receivers do, each message arrives, and the accounting is complete. */
 PUSH_TEST(nothing_is_lost_in_a_storm)
 {
 	static uint8_t seen[100000];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link that says what a test likes, at either end of a socket. */
+/* A link that sends whatever a test needs, at either end of a socket. */
 #ifndef NETIO_RAW_LINK_H
 #define NETIO_RAW_LINK_H
 
@@ -34,7 +34,7 @@ static const struct plx_link_events raw_events = {
 	.on_close = raw_close,
 };
 
-/* greeting: its HELLO's; NULL: that has none. */
+/* greeting: in its HELLO; NULL: none. */
 static inline void raw_say(struct plx_link_attr *attr, const struct wire_greeting *greeting)
 {
 	raw = NULL;

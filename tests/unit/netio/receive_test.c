@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a listening socket makes of peers that do not keep to the rules, and its queue. */
+/* A listening socket with misbehaving peers, and its queue. */
 #include "socket_fixture.h"
 
 #include "listener.h"
@@ -55,7 +55,7 @@ SOCKET_TEST(who_greets_wrong_is_never_heard_of)
 		TURN_UNTIL(raw_closed == 1);
 		assert_non_null(strstr(raw_why, bad[i].why));
 	}
-	connect_raw(NULL); /* with nothing in its HELLO */
+	connect_raw(NULL); /* with an empty HELLO */
 	TURN_UNTIL(raw_closed == 1);
 	assert_non_null(strstr(raw_why, "refused the link: the HELLO is not NetIO's"));
 	assert_null(raw);
@@ -64,7 +64,7 @@ SOCKET_TEST(who_greets_wrong_is_never_heard_of)
 	assert_int_equal(heard.established, 0);
 	assert_int_equal(heard.closed, 0);
 
-	/* One of a later version that speaks this one, too. */
+	/* A later version that also supports this one. */
 	connect_raw(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX + 8,
 					    WIRE_SENDER, 4096});
 	TURN_UNTIL(heard.established == 1 && raw);
@@ -107,7 +107,7 @@ static const struct {
 	{.bytes = {PAGE_HEAD, ENTRY(8, 2), WORD(16), WORD(0)}, .len = 32, .why = "unknown flags"},
 };
 
-/* Each ends its own connection, with a reason, and no other. */
+/* Each closes its connection with a reason, and no other connection. */
 SOCKET_TEST(what_is_broken_ends_its_connection)
 {
 	struct netio_send_socket sender;
@@ -132,7 +132,7 @@ SOCKET_TEST(what_is_broken_ends_its_connection)
 	netio_send_socket_fini(&sender);
 }
 
-/* By itself, and in a page: in each way one byte more than the socket accepts. */
+/* Alone and in a page: one byte more than the socket accepts. */
 SOCKET_TEST(what_is_longer_than_accepted_ends_its_connection)
 {
 	enum { MAX = 256 };
@@ -147,7 +147,7 @@ SOCKET_TEST(what_is_longer_than_accepted_ends_its_connection)
 		connect_greeted();
 		assert_int_equal(plx_link_send(raw, each[i].iov_base, each[i].iov_len - (i == 0)),
 				 0);
-		TURN_UNTIL(i > 0 || heard.messages == 1); /* the longest that it does accept */
+		TURN_UNTIL(i > 0 || heard.messages == 1); /* the longest accepted message */
 		if (i == 0)
 			assert_int_equal(plx_link_send(raw, single, sizeof(single)), 0);
 		TURN_UNTIL(heard.closed == i + 1 && raw_closed == 1);
@@ -172,7 +172,7 @@ static void *take_all(void *arg)
 	cpu_set_t every;
 	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
 
-	/* It was made on a thread that is pinned, and would share its CPU. */
+	/* Its creator is pinned, and would share its CPU. */
 	memset(&every, 0xff, sizeof(every));
 	sched_setaffinity(0, sizeof(every), &every);
 	while (taker->taken < taker->count && plx_now_ns() < limit_ns) {
@@ -193,7 +193,7 @@ static void *take_all(void *arg)
 	return NULL;
 }
 
-/* Messages of all lengths: several in a page, and several pages. */
+/* Messages of all lengths: several per page, and several pages. */
 static size_t length_of(uint64_t number)
 {
 	return number % 100 == 7 ? 5000 : 8 + number % 200;
@@ -243,12 +243,11 @@ SOCKET_TEST(another_thread_receives_all_in_order)
 
 SOCKET_TEST(a_full_queue_makes_the_sender_wait)
 {
-	/* Where the threads share a CPU each change of them takes milliseconds, for three messages.
-	 */
+	/* If the threads share a CPU, each switch takes milliseconds, for three messages. */
 	buffered_to_another_thread(1500, 3, 30);
 }
 
-/* Else the lcore could sleep before it has woken the thread that takes them. */
+/* Otherwise the lcore could sleep before it wakes the thread that takes them. */
 SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
 {
 	static const uint8_t page[] = {PAGE_HEAD, ENTRY(1, 0), WORD('a'), ENTRY(1, 0),
@@ -262,11 +261,11 @@ SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
 	TURN_UNTIL(plx_loop_turn() == 0);
 	assert_int_equal(netio_recv(&listening, &msg), 0);
 	netio_msg_release(&msg);
-	assert_true(plx_loop_turn() > 0); /* there is room for 'b', not for all of the page */
+	assert_true(plx_loop_turn() > 0); /* there is room for 'b', not for the whole page */
 	assert_int_equal(plx_ring_depth(listening.listener->queue->ring), 1);
 }
 
-/* What is behind a fault is not delivered, also where it had arrived. */
+/* Messages after a violation are not delivered, even if they had arrived. */
 SOCKET_TEST(nothing_behind_a_fault_is_delivered)
 {
 	static const uint8_t two[] = {PAGE_HEAD, ENTRY(1, 0), WORD('a'), ENTRY(1, 0), WORD('b')};
@@ -292,7 +291,7 @@ SOCKET_TEST(nothing_behind_a_fault_is_delivered)
 	assert_int_equal(heard.reason, PLX_LINK_PROTOCOL);
 }
 
-/* Long messages that wait hold their sender up as short ones do. */
+/* Long queued messages block their sender like short ones. */
 SOCKET_TEST(what_waits_is_bounded_by_the_window)
 {
 	struct netio_buffered_send_socket sender;
@@ -324,8 +323,8 @@ SOCKET_TEST(what_waits_is_bounded_by_the_window)
 	assert_int_equal(heard.closed, 1);
 }
 
-/* A peer that comes, sends and goes again and again holds up to so many links' buffers, no more;
- * when the queue is emptied it may come again. */
+/* A peer that repeatedly connects, sends and leaves may occupy a limited number of links' buffers;
+ * after the queue is emptied it may connect again. */
 SOCKET_TEST(who_comes_and_goes_is_bounded_by_the_queue)
 {
 	struct netio_connect_attr once = {.reconnect_min_ns = PLX_NEVER};
@@ -381,7 +380,7 @@ SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection)
 	assert_memory_equal(more.data, "two", 3);
 	assert_int_equal(more.source, 1);
 	netio_msg_release(&more);
-	/* The socket ends with one in the queue and one that is out. */
+	/* The socket ends with one message in the queue and one handed out. */
 	netio_listen_socket_fini(&listening);
 	turn_ms(5);
 	assert_memory_equal(msg.data, "one", 3);

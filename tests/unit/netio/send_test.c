@@ -142,7 +142,7 @@ SOCKET_TEST(by_reference_each_key_comes_once)
 	assert_int_equal(heard.wrong, 0);
 	assert_int_equal(heard.tag, 7);
 
-	/* As many pieces as there may be; and a long one. */
+	/* The maximum number of pieces; and a long one. */
 	fill(bytes, heard.next, NETIO_IOV_MAX * 8);
 	for (unsigned i = 0; i < NETIO_IOV_MAX; i++)
 		pieces[i] = (struct iovec){bytes + i * 8, 8};
@@ -159,7 +159,7 @@ SOCKET_TEST(by_reference_each_key_comes_once)
 	end();
 }
 
-/* The peer dies while it reads nothing: each key comes all the same, and before the end is told. */
+/* The peer dies without reading: each key is still returned, before the closure is reported. */
 SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies)
 {
 	struct iovec piece = {bytes, 150000}; /* three of 16 frames: the last one is cut */
@@ -180,7 +180,7 @@ SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies)
 	end();
 }
 
-/* However many sockets of an lcore have messages under way. */
+/* However many sockets of an lcore have messages in flight. */
 SOCKET_TEST(by_reference_many_sockets_share_an_lcore)
 {
 	enum { SOCKETS = 24 };
@@ -208,7 +208,7 @@ SOCKET_TEST(by_reference_many_sockets_share_an_lcore)
 		netio_send_socket_fini(&sockets[i]);
 }
 
-/* What the receiver keeps holds the sender up; it is told once when it may go on. */
+/* Messages that the receiver keeps block the sender; it is notified once when it may continue. */
 SOCKET_TEST(a_sender_that_is_too_fast_hears_when_there_is_room)
 {
 	uint64_t sent = 0;
@@ -327,7 +327,7 @@ SOCKET_TEST(it_is_tried_until_somebody_listens)
 	TURN_UNTIL(established == 1);
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
 
-	/* And again when the peer has gone. */
+	/* And again after the peer has disconnected. */
 	netio_listen_socket_fini(&listening);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(reason, PLX_LINK_CLOSED);
@@ -345,13 +345,13 @@ SOCKET_TEST(it_is_tried_once_where_that_is_asked_for)
 	TURN_UNTIL(refused == 1);
 	turn_ms(50);
 	assert_int_equal(refused, 1);
-	/* By hand, then. */
+	/* Then by hand. */
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused == 2);
 	end();
 }
 
-/* Full jitter: all times between 0 and the range, which doubles. */
+/* Full jitter: uniform between 0 and the range, which doubles. */
 SOCKET_TEST(it_is_tried_less_and_less_often)
 {
 	uint64_t begin_ns;
@@ -363,7 +363,7 @@ SOCKET_TEST(it_is_tried_less_and_less_often)
 	begin_ns = plx_now_ns();
 	refused = 0;
 	TURN_UNTIL(refused >= 40);
-	/* 16 ms each, on average; never more than 32. */
+	/* 16 ms each on average; never more than 32 ms. */
 	assert_in_range(plx_now_ns() - begin_ns, 200 * PLX_NS_PER_MS, LIMIT_NS);
 	assert_int_equal(netio_disconnect(&sender), 0);
 	TURN_UNTIL(closed == 1);
@@ -372,7 +372,7 @@ SOCKET_TEST(it_is_tried_less_and_less_often)
 	assert_int_equal(refused, 0);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused == 1);
-	/* Nor is it lost by connecting again at once. */
+	/* Nor is it lost by reconnecting at once. */
 	assert_int_equal(netio_disconnect(&sender), 0);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
 	TURN_UNTIL(closed == 2);
@@ -401,11 +401,11 @@ SOCKET_TEST(disconnected_is_disconnected)
 			 0);
 	TURN_UNTIL(established == 2);
 	netio_recv_socket_close(heard.from);
-	TURN_UNTIL(closed == 2 && established == 3); /* the peer closed it: it comes again */
+	TURN_UNTIL(closed == 2 && established == 3); /* the peer closed it: it reconnects */
 	end();
 }
 
-/* A socket that was left to the loop's end may be ended, and used, behind that. */
+/* A socket left to the loop's end may be ended and reused after that. */
 SOCKET_TEST(a_socket_may_end_behind_its_loop)
 {
 	struct netio_eventloop loop;
@@ -421,7 +421,7 @@ SOCKET_TEST(a_socket_may_end_behind_its_loop)
 	end();
 }
 
-/* The end of a socket in each of its callbacks. */
+/* The socket is ended in each of its callbacks. */
 static struct netio_send_socket *ends, lonely;
 
 static void end_when_established(struct netio_send_socket *socket)
@@ -446,7 +446,8 @@ static void end_when_answered(struct netio_send_socket *socket, const struct net
 	end_when_established(socket);
 }
 
-/* And of a listening one: 0 established, 1 closed, 2 in the middle of a page, 3 at a long one. */
+/* The same for a listening one: 0 established, 1 closed, 2 in the middle of a page, 3 at a long
+ * message. */
 static unsigned ends_in;
 
 static void end_listening_established(struct netio_recv_socket *socket)
@@ -466,7 +467,7 @@ static void end_listening_message(struct netio_recv_socket *socket, const struct
 {
 	if (ends_in == 2 || (ends_in == 3 && msg->len == 200000))
 		netio_listen_socket_fini(&listening);
-	assert_memory_equal(msg->data, bytes, msg->len); /* it is there for as long as the call */
+	assert_memory_equal(msg->data, bytes, msg->len); /* it is valid during the call */
 }
 
 SOCKET_TEST(a_socket_may_end_in_its_callbacks)
@@ -524,7 +525,7 @@ SOCKET_TEST(a_socket_may_end_in_its_callbacks)
 		netio_buffered_send_socket_fini(&many);
 		listen_with(NULL);
 	}
-	/* The context ends with a socket that is connected, and one that tries to be. */
+	/* The context ends with one connected socket and one that is connecting. */
 	heard.established = 0;
 	connect_with(NULL);
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &lonely, NULL), 0);
@@ -532,7 +533,7 @@ SOCKET_TEST(a_socket_may_end_in_its_callbacks)
 	turn_ms(5);
 }
 
-/* Others -------------------------------------------------------------------------------------- */
+/* Other protocols ----------------------------------------------------------------------------- */
 
 static void refused_by(const struct wire_greeting *greeting, const char *why_not)
 {
@@ -551,7 +552,7 @@ static void refused_by(const struct wire_greeting *greeting, const char *why_not
 	plx_listener_close(listener);
 }
 
-/* Somebody listens, and it is not NetIO: what comes back is no greeting, or this side's own. */
+/* The listener is not NetIO: the answer is no greeting, or this side's own. */
 SOCKET_TEST(who_does_not_speak_netio_is_named)
 {
 	refused_by(NULL, "the HELLO is not NetIO's");
@@ -563,7 +564,7 @@ SOCKET_TEST(who_does_not_speak_netio_is_named)
 		   "the port is a publish socket's");
 }
 
-/* The program has no callbacks, and attempts go on. */
+/* The program has no callbacks, and attempts continue. */
 SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once)
 {
 	struct plx_listener *listener;
@@ -587,7 +588,7 @@ SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once)
 	end();
 }
 
-/* Whose link takes shorter messages than it says it does. */
+/* Its link takes shorter messages than it announces. */
 SOCKET_TEST(who_cannot_take_a_page_is_refused)
 {
 	static const uint64_t accepts[] = {16, 24, 31, 200, BIG};

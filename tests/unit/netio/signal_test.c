@@ -44,7 +44,7 @@ NETIO_TEST(each_fire_of_each_thread_is_one_call)
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(calls, THREADS * FIRES);
-	/* And none is left over. */
+	/* And none remains. */
 	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
 	run();
 	assert_int_equal(calls, THREADS * FIRES);
@@ -68,7 +68,7 @@ static void fire_again(void *data)
 	netio_signal_fire(&other);
 }
 
-/* That is how one polls here: whatever else there is has its turn. */
+/* This is how programs poll here: everything else gets its turn. */
 NETIO_TEST(one_that_fires_itself_lets_others_in)
 {
 	begin(fire_again, 100);
@@ -91,7 +91,7 @@ static void note_calls(void *data)
 	netio_terminate(&ctx.evloop);
 }
 
-/* A hundred thousand of them are no reason to keep a timer waiting. */
+/* A hundred thousand of them must not delay a timer. */
 NETIO_TEST(many_fires_are_spread_over_turns)
 {
 	struct netio_timer timer;
@@ -106,7 +106,7 @@ NETIO_TEST(many_fires_are_spread_over_turns)
 	netio_timer_stop(&timer);
 	assert_in_range(calls_at_timer, 1, 99999);
 	assert_in_range(calls, 64, 99999);
-	/* The rest comes when it runs again. */
+	/* The rest follows when it runs again. */
 	until = 100000;
 	run();
 	assert_int_equal(calls, 100000);

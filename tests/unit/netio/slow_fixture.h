@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Subscribers that keep what comes, so that their links take nothing more. */
+/* Subscribers that keep messages, so that their links take no more. */
 #ifndef SLOW_FIXTURE_H
 #define SLOW_FIXTURE_H
 
@@ -7,7 +7,7 @@
 
 #define SMALL_PAGES &(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8}
 
-/* One that keeps all that comes, in four buffers. */
+/* One that keeps everything, in four buffers. */
 static inline void slow_sub(struct sub *sub, struct netio_subscription what)
 {
 	if (!sub->socket.core)
@@ -23,7 +23,7 @@ static inline void go_on(struct sub *sub)
 	sub_release(sub);
 }
 
-/* Nobody holds the publisher up. */
+/* No subscriber blocks the publisher. */
 static inline void publish_all(netio_tag_t tag, size_t len, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ static inline void publish_all(netio_tag_t tag, size_t len, unsigned count)
 	}
 }
 
-/* Until it has heard of all that was published. */
+/* Until it has received or missed everything published. */
 static inline void hear_all(struct sub *sub)
 {
 	TURN_UNTIL(sub->messages + missed(sub) == number);

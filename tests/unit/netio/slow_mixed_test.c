@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Subscribers that are slow, with subscriptions of several policies, and messages of all lengths.
- */
+/* Slow subscribers, with subscriptions of several policies, and messages of all lengths. */
 #include "slow_fixture.h"
 
 static struct subscriber *first(void)
@@ -8,7 +7,7 @@ static struct subscriber *first(void)
 	return (struct subscriber *)LIST_FIRST(&publisher.core->acceptor.session.links);
 }
 
-/* A page that it has kept. */
+/* A page that it kept. */
 static void release_first(void)
 {
 	netio_msg_release(&subs[0].kept[0]);
@@ -16,7 +15,7 @@ static void release_first(void)
 	memmove(subs[0].kept, subs[0].kept + 1, subs[0].kept_count * sizeof(subs[0].kept[0]));
 }
 
-/* Who drops a long message must not make who blocks wait for room for that. */
+/* A subscriber that drops a long message must not make a blocking one wait for that room. */
 SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
 {
 	for (unsigned with = 0; with < 2; with++) {
@@ -45,12 +44,12 @@ SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
 	}
 }
 
-/* The gap is before the answer: with the last subscription the connection closes. */
+/* The gap precedes the answer: with the last subscription the connection closes. */
 SLOW_TEST(a_gap_is_before_the_answer)
 {
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
-	publish_all(1, 976, 200); /* each fills a page: there is none for the gap */
+	publish_all(1, 976, 200); /* each fills a page: none is left for the gap */
 	assert_int_equal(first()->outbox.free_count, 0);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
@@ -61,7 +60,7 @@ SLOW_TEST(a_gap_is_before_the_answer)
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 }
 
-/* A long one is not held up by pages for gaps alone. */
+/* Pages for gaps only must not block a long message. */
 SLOW_TEST(a_long_message_is_conflated_and_comes)
 {
 	unsigned before;
@@ -74,7 +73,7 @@ SLOW_TEST(a_long_message_is_conflated_and_comes)
 	publish_all(1, 3300, 1); /* four pages */
 	assert_int_equal(first()->outbox.latest.count, 2);
 	before = subs[0].messages;
-	for (unsigned i = 0; i < 20000; i++) { /* it takes some, again and again */
+	for (unsigned i = 0; i < 20000; i++) { /* it takes some, repeatedly */
 		publish(2, 400, 0);
 		publish(2, 400, 0);
 		plx_loop_turn();
@@ -87,7 +86,7 @@ SLOW_TEST(a_long_message_is_conflated_and_comes)
 	assert_int_equal(came_of[1], 1);
 }
 
-/* Pages of who may lose them are dropped also behind pages that are kept. */
+/* Droppable pages are dropped even after pages that are kept. */
 SLOW_TEST(pages_behind_kept_ones_are_dropped)
 {
 	publish_with(SMALL_PAGES);
@@ -128,14 +127,14 @@ static void room_is_told_beside_who_drops_with(uint32_t page_count)
 	turn_ms(5);
 }
 
-/* Who blocks hears of room, though others' messages take it. */
+/* A blocking subscriber is notified of room, although others' messages take it. */
 SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops)
 {
 	room_is_told_beside_who_drops_with(2);
-	room_is_told_beside_who_drops_with(8); /* of which never fewer than two wait */
+	room_is_told_beside_who_drops_with(8); /* of which at least two are always queued */
 }
 
-/* Messages of another tag that are always there do not hold up the newest for good. */
+/* Endless messages of another tag do not block the newest forever. */
 SLOW_TEST(the_latest_come_beside_others)
 {
 	uint64_t end;
@@ -164,7 +163,7 @@ SLOW_TEST(the_latest_come_beside_others)
 	assert_int_equal(came_of[1], 1);
 }
 
-/* Of one tag never an older one behind a newer one, also when its policy becomes another. */
+/* Per tag never an older message after a newer one, also when its policy changes. */
 SLOW_TEST(a_stricter_policy_keeps_the_order)
 {
 	publish_with(SMALL_PAGES);
@@ -224,7 +223,7 @@ SLOW_TEST(what_waits_for_who_is_closed_is_counted)
 	assert_int_equal(subs[0].messages + missed(&subs[0]) + stats().lost, number + 1);
 }
 
-/* Pages that come back are for the newest, not each for a gap. */
+/* Returned pages are for the newest messages, not one for each gap. */
 SLOW_TEST(gaps_take_no_pages_from_the_latest)
 {
 	unsigned before, turns = 0, pages;
@@ -238,7 +237,7 @@ SLOW_TEST(gaps_take_no_pages_from_the_latest)
 	sub_catch_up(&subs[0]);
 	before = subs[0].messages;
 	pages = (unsigned)stats().pages;
-	/* It takes all that comes; each tag changes with each turn. */
+	/* It takes everything; each tag changes with each turn. */
 	for (; turns < 2000; turns++) {
 		for (unsigned i = 0; i < 8; i++)
 			publish(i, 400, 0);
@@ -276,7 +275,7 @@ static uint32_t any(uint32_t below)
 	return (dice >> 8) % below;
 }
 
-/* Tags 1 to 8, each with a policy of its own; 4 and 8 block. */
+/* Tags 1 to 8, each with a different policy; 4 and 8 block. */
 static void subscribe_to_all(bool conflates)
 {
 	static const enum netio_policy policies[] = {NETIO_POLICY_BLOCK, NETIO_POLICY_DROP_OLD,
@@ -315,7 +314,7 @@ static void publish_any(void)
 
 	if (rc == NETIO_STATUS_AGAIN) {
 		assert_int_equal(tag % 4, 0);
-		if (any(4)) { /* given up by the next one of the tag */
+		if (any(4)) { /* the next message of the tag abandons it */
 			number++;
 			len = 8;
 			rc = publish(tag, len, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Subscribers that are slower than their publisher. What they are told of gaps makes up for every
- * message that did not come: else the numbers in the messages are wrong. */
+/* Subscribers slower than their publisher. Gap reports must account for every missing message;
+ * otherwise the numbers in the messages do not match. */
 #include "slow_fixture.h"
 
 static char why_went[256];
@@ -21,12 +21,12 @@ SLOW_TEST(new_messages_are_dropped)
 	assert_int_equal(subscription.policy, NETIO_POLICY_DROP_NEW);
 	publish_all(1, 400, 200);
 	assert_true(stats().dropped_new > 100);
-	assert_int_equal(subs[0].gaps, 0); /* it has no room for that, either */
+	assert_int_equal(subs[0].gaps, 0); /* there is no room for that either */
 	go_on(&subs[0]);
 	hear_all(&subs[0]);
 	assert_int_equal(subs[0].gaps, 1);
 	assert_int_equal(subs[0].gap.reasons, NETIO_GAP_BIT(NETIO_GAP_DROPPED_NEW));
-	assert_int_equal(subs[0].gap.last, number); /* told without another message */
+	assert_int_equal(subs[0].gap.last, number); /* reported without another message */
 	assert_int_equal(missed(&subs[0]), stats().dropped_new);
 	publish_all(1, 400, 3);
 	netio_buffered_publish_flush(&publisher);
@@ -53,7 +53,7 @@ SLOW_TEST(old_messages_are_dropped)
 	assert_int_equal(stats().copies, subs[0].messages + missed(&subs[0]));
 }
 
-/* However little may wait, it is the newest. */
+/* However small the bound, the newest arrive. */
 SLOW_TEST(with_any_bound_the_newest_come)
 {
 	static const uint64_t bounds[] = {1, 500, 1024, 1500, 2048, 3000, 4096};
@@ -77,7 +77,7 @@ SLOW_TEST(with_any_bound_the_newest_come)
 				      bounds[i], mixed, number, subs[0].gap.first, subs[0].gap.last,
 				      subs[0].gap.reasons, subs[0].gaps, subs[0].messages,
 				      stats().dropped_old, stats().dropped_new);
-			/* But where two pages that may have others' are more than may wait. */
+			/* Except where two shared pages exceed the bound. */
 			if (!mixed || bounds[i] >= 4096)
 				assert_in_range(number - subs[0].gap.last, 1, 16);
 			assert_int_equal(mixed ? 0 : subs[0].missed[NETIO_GAP_DROPPED_NEW], 0);
@@ -88,7 +88,7 @@ SLOW_TEST(with_any_bound_the_newest_come)
 	}
 }
 
-/* Long and short ones, so that pages begin and end inside them. */
+/* Long and short ones, so that pages start and end inside them. */
 SLOW_TEST(old_messages_in_pieces_are_dropped_whole)
 {
 	publish_with(SMALL_PAGES);
@@ -117,7 +117,7 @@ SLOW_TEST(what_is_not_to_be_lost_is_kept)
 	publish_with(SMALL_PAGES);
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_BLOCK});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
-	/* A message of both tags' policies alternately; those of tag 1 have another length. */
+	/* Alternating messages of both tags' policies; those of tag 1 have another length. */
 	for (unsigned i = 0; i < 100; i++) {
 		int rc = publish(1, 300, 0);
 
@@ -181,7 +181,7 @@ SLOW_TEST(the_bound_blocks_too)
 	assert_int_equal(subs[0].gaps, 0);
 }
 
-/* Each by itself, where there is room. */
+/* Each separately, if there is room. */
 SLOW_TEST(at_once_and_dropped)
 {
 	publish_with(SMALL_PAGES);
@@ -212,7 +212,7 @@ static void begin_latest(uint64_t backlog_bytes)
 SLOW_TEST(the_latest_of_each_tag_comes)
 {
 	begin_latest(0);
-	for (unsigned i = 0; i < 1000; i++) /* tag 0 changes more often than all others */
+	for (unsigned i = 0; i < 1000; i++) /* tag 0 changes more often than all others together */
 		publish_all(i % 2 ? i / 2 % 16 : 0, 40 + 8 * (i % 30), 1);
 	assert_true(stats().conflated > 500);
 	assert_int_equal(stats().dropped_new, 0);
@@ -224,7 +224,7 @@ SLOW_TEST(the_latest_of_each_tag_comes)
 		assert_in_range(newest_of[i], 1000 - 32, 999);
 	assert_int_equal(newest_of[(999 / 2) % 16], 999);
 	assert_int_equal(stats().copies, number);
-	publish_all(5, 40, 1); /* nothing waits: as any other */
+	publish_all(5, 40, 1); /* nothing is queued: an ordinary one */
 	netio_buffered_publish_flush(&publisher);
 	hear_all(&subs[0]);
 	assert_int_equal(newest_of[5], 1000);
@@ -325,7 +325,7 @@ SLOW_TEST(who_is_too_slow_is_disconnected)
 	TURN_UNTIL(subs[0].resumed == 1);
 }
 
-/* It takes nothing at all: there is an end to that, too. */
+/* It takes nothing at all: that ends too. */
 SLOW_TEST(who_takes_nothing_is_disconnected_too)
 {
 	uint64_t begin_ns = plx_now_ns();
@@ -345,7 +345,7 @@ SLOW_TEST(who_takes_nothing_is_disconnected_too)
 	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_NO_SUBSCRIBERS);
 }
 
-/* Who decides --------------------------------------------------------------------------------- */
+/* Choosing a policy --------------------------------------------------------------------------- */
 
 SLOW_TEST(the_publisher_has_a_default)
 {
@@ -355,7 +355,7 @@ SLOW_TEST(the_publisher_has_a_default)
 						  .backlog_bytes = 2048,
 						  .refuse_block = true});
 	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
-	assert_int_equal(subscription.policy, NETIO_POLICY_DEFAULT); /* what was asked for */
+	assert_int_equal(subscription.policy, NETIO_POLICY_DEFAULT); /* as requested */
 	publish_all(1, 400, 100);
 	assert_true(stats().dropped_new > 50);
 	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
@@ -404,7 +404,7 @@ SLOW_TEST(of_several_the_strictest_decides)
 	}
 }
 
-/* Each policy but to block. */
+/* Every policy except blocking. */
 SLOW_TEST(one_never_delays_another)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DISCONNECT; policy < NETIO_POLICY_COUNT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A listening socket and what it was told, on the loop of the test, which turns it. */
+/* A listening socket and its recorded events, on the test's loop. */
 #ifndef SOCKET_FIXTURE_H
 #define SOCKET_FIXTURE_H
 
@@ -17,7 +17,7 @@ static inline void turn_ms(unsigned ms)
 }
 
 struct heard {
-	struct netio_recv_socket *from; /* the newest connection; NULL: it has ended */
+	struct netio_recv_socket *from; /* the newest connection; NULL: closed */
 	unsigned established, closed, messages;
 	enum plx_link_reason reason;
 	char why[256];
@@ -25,9 +25,9 @@ struct heard {
 	netio_tag_t tag;
 	uint64_t source;
 	uint8_t *bytes; /* a copy */
-	uint64_t next;  /* of messages that begin with their number: the one expected */
+	uint64_t next;  /* of messages that start with their number: the expected one */
 	unsigned wrong;
-	unsigned keep; /* so many more are kept */
+	unsigned keep; /* further messages to keep */
 	struct netio_msg kept[512];
 	unsigned kept_count;
 };
@@ -52,7 +52,7 @@ static inline void hear_closed(struct netio_recv_socket *socket, enum plx_link_r
 	snprintf(heard.why, sizeof(heard.why), "%s", why);
 }
 
-/* Messages of 8 bytes and more begin with their number; their bytes are that number's lowest. */
+/* Messages of 8 bytes and more start with their number; the other bytes are its lowest. */
 static inline void note_message(const struct netio_msg *msg)
 {
 	uint64_t number;
@@ -99,7 +99,7 @@ static inline void listen_with(const struct netio_listen_attr *attr)
 	assert_int_equal(netio_listen(&listening, test_host(), 0), 0);
 }
 
-/* The loop goes on between the sockets and netio_fini, or not: both must do. */
+/* The loop turns between the sockets and netio_fini, or not: both must work. */
 static inline int sockets_down(void **state)
 {
 	release_kept();

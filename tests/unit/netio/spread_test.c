@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A listening socket that spreads its connections over three lcores. They share a CPU, and the
- * other two sleep whenever they can. The test is on the main lcore, and turns its loop. */
+ * other two sleep whenever they can. The test runs on the main lcore and turns its loop. */
 #include "socket_fixture.h"
 
 #include "listener.h"
@@ -204,7 +204,7 @@ SPREAD_TEST(the_lcore_with_the_fewest_connections_gets_the_next)
 	netio_disconnect(&senders[4]);
 	TURN_UNTIL(open_in_all() == 4);
 	assert_open(2, 0, 2);
-	for (unsigned i = 6; i < 10; i++) /* those that are not open yet count, too */
+	for (unsigned i = 6; i < 10; i++) /* connections not yet open count too */
 		start_sender(i);
 	TURN_UNTIL(open_in_all() == 8);
 	for (unsigned i = 0; i < LCORES; i++)
@@ -249,12 +249,12 @@ SPREAD_TEST(a_drain_closes_the_connections_of_all_lcores)
 		assert_works(netio_listen(&listening, test_host(), 0));
 	}
 	netio_listen_socket_fini(&listening);
-	memset(&listening, 0xa5, sizeof(listening)); /* nobody looks at it */
+	memset(&listening, 0xa5, sizeof(listening)); /* nothing reads it */
 	turn_ms(10);
 	memset(&listening, 0, sizeof(listening));
 }
 
-/* Keeps an lcore busy until the main one drains. */
+/* Keeps an lcore busy until the main lcore drains. */
 static _Atomic unsigned busy;
 static _Atomic bool drains;
 
@@ -280,7 +280,7 @@ SPREAD_TEST(what_is_not_open_when_a_drain_begins_is_refused)
 	assert_works(netio_post(&loops[1], be_busy, NULL));
 	assert_works(netio_post(&loops[2], be_busy, NULL));
 	TURN_UNTIL(busy == 2);
-	for (unsigned i = 0; i < 3; i++) /* no sockets of the loop that is drained */
+	for (unsigned i = 0; i < 3; i++) /* no sockets of the drained loop */
 		raw_connect(netio_listen_socket_port(&listening),
 			    &(struct plx_link_attr){.events = &raw_events}, &good);
 	raw_closed = 0;

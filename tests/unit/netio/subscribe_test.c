@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of subscriptions, and what either end makes of one that does not keep to the rules. */
+/* The life of subscriptions, and how each end handles a misbehaving peer. */
 #include "pubsub_fixture.h"
 
 #include "netio_wire.h"
@@ -8,7 +8,7 @@
 
 static struct netio_publish_socket publisher, second;
 static struct sub *const sub = &subs[0];
-static unsigned at; /* port of the publisher, also when it is gone */
+static unsigned at; /* port of the publisher, also after it closed */
 
 static void open_publisher(struct netio_publish_socket *socket, unsigned port)
 {
@@ -66,7 +66,7 @@ static uint32_t subscriptions(void)
 
 #define TEST(test) PLX_TEST_WITH(test, netio_up, all_down)
 
-/* A program that looks at no callback sees in the log that its port is wrong. */
+/* A program without callbacks sees in the log that its port is wrong. */
 TEST(a_port_where_nobody_listens_is_logged_once)
 {
 	sub_up(sub, NULL);
@@ -133,7 +133,7 @@ TEST(several_publishers)
 	assert_int_equal(publish(&second, 1), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 2);
 	assert_int_equal(sub->source, sub->publisher->id);
-	/* One that goes leaves the other alone. */
+	/* Ending one leaves the other unaffected. */
 	netio_publish_socket_fini(&second);
 	TURN_UNTIL(sub->lost == 1);
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
@@ -160,7 +160,7 @@ TEST(a_subscription_may_end_in_any_state)
 	assert_int_equal(sub->subscribed, 1);
 	assert_int_equal(subscriptions(), 1);
 
-	/* And asked for again at once. */
+	/* And requested again at once. */
 	assert_int_equal(unsubscribe(1), 0);
 	assert_int_equal(subscribe(1), 0);
 	TURN_UNTIL(sub->unsubscribed == 3 && sub->subscribed == 2);
@@ -169,7 +169,7 @@ TEST(a_subscription_may_end_in_any_state)
 	TURN_UNTIL(sub->messages == 1);
 	assert_int_equal(sub->closed, 1);
 
-	/* Again while the connection closes, as nothing was wanted. */
+	/* Again while the connection closes, because nothing was wanted. */
 	assert_int_equal(unsubscribe(1), 0);
 	TURN_UNTIL(sub->unsubscribed == 4);
 	assert_int_equal(subscribe(1), 0);
@@ -177,7 +177,7 @@ TEST(a_subscription_may_end_in_any_state)
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 2);
 
-	/* While it is tried again. */
+	/* Between attempts. */
 	netio_publish_socket_fini(&publisher);
 	TURN_UNTIL(sub->lost == 1);
 	assert_int_equal(unsubscribe(1), 0);
@@ -188,7 +188,7 @@ TEST(a_subscription_may_end_in_any_state)
 	assert_int_equal(sub->refused, 0);
 }
 
-/* The connection ends while its end is asked for. */
+/* The connection closes while its closure is requested. */
 TEST(a_subscription_that_ends_with_its_connection)
 {
 	begin();
@@ -204,7 +204,7 @@ TEST(a_subscription_that_ends_with_its_connection)
 	assert_int_equal(subscriptions(), 1);
 }
 
-static unsigned end_in; /* which callback ends the socket */
+static unsigned end_in; /* the callback that ends the socket */
 
 static void end_now(unsigned callback)
 {
@@ -284,7 +284,7 @@ TEST(bad_arguments_are_named)
 	what = (struct netio_subscription){.tag = 5, .mask = 4};
 	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
 	assert_non_null(strstr(plx_error(), "mask 0x4 leaves out"));
-	/* What is the same in other words is the same. */
+	/* Equivalent subscriptions are the same. */
 	assert_int_equal(subscribe(5), 0);
 	what = (struct netio_subscription){.tag = 5, .last = 5};
 	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EEXIST);
@@ -395,7 +395,7 @@ TEST(broken_requests_end_their_connection)
 		plx_link_send(raw, list, write_list(&bad[i], 1));
 		TURN_UNTIL(raw_closed == 1);
 	}
-	/* Lists of a wrong length, and what is none. */
+	/* Lists of a wrong length, and messages that are no list. */
 	for (unsigned i = 0; i < 6; i++) {
 		connect_raw();
 		size = write_list(good, 1);
@@ -409,7 +409,7 @@ TEST(broken_requests_end_their_connection)
 				       : size);
 		TURN_UNTIL(raw_closed == 1);
 	}
-	/* Bytes that must be zero; an id twice. */
+	/* Bytes that must be zero; a duplicate id. */
 	connect_raw();
 	size = write_list(good, 1);
 	list[WIRE_LIST_BYTES + 7] = 1;
@@ -427,7 +427,7 @@ TEST(broken_requests_end_their_connection)
 		TURN_UNTIL(raw_closed == 1);
 	}
 
-	/* The good one is still there, and nothing of the others. */
+	/* The valid one remains, and nothing of the others. */
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 1);
 	netio_publish_stats(&publisher, &stats);
@@ -452,7 +452,7 @@ TEST(unknown_things_are_refused)
 	TURN_UNTIL(raw_closed == 1);
 }
 
-/* One that asks, and takes no answers: it is stopped by its own credit. */
+/* A subscriber that requests and takes no answers: its own credit stops it. */
 static unsigned kept_count;
 static struct plx_buf *kept[64];
 
@@ -492,12 +492,12 @@ TEST(who_takes_no_answers_is_held_up)
 		assert_true(sent < 10000);
 	}
 	netio_publish_stats(&publisher, &before);
-	assert_true(before.requests < sent + 1); /* some wait */
+	assert_true(before.requests < sent + 1); /* some are queued */
 	assert_int_equal(raw_closed, 0);
-	/* Nobody else is held up. */
+	/* Others are not delayed. */
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 1);
-	/* What waits is answered when it can be. */
+	/* Queued requests are answered when possible. */
 	while (kept_count)
 		plx_buf_unref(kept[--kept_count]);
 	kept_count = PLX_ARRAY_LEN(kept);
@@ -522,7 +522,7 @@ static void listen_raw(void)
 			&raw_listener);
 }
 
-/* Get the first request. */
+/* Take the first request. */
 static void handle_request(void)
 {
 	raw = NULL;
@@ -550,7 +550,7 @@ TEST(broken_answers_end_their_connection)
 		{{{0, WIRE_STATUS_COUNT}}, 1},
 		{{{1, WIRE_SUBSCRIBED}}, 1},                       /* not asked for */
 		{{{UINT32_MAX, WIRE_SUBSCRIBED}}, 1},              /* the same */
-		{{{0, WIRE_UNSUBSCRIBED}}, 1},                     /* not what was asked for */
+		{{{0, WIRE_UNSUBSCRIBED}}, 1},                     /* not what was requested */
 		{{{0, WIRE_SUBSCRIBED}, {0, WIRE_SUBSCRIBED}}, 2}, /* twice */
 		{{{0, WIRE_SUBSCRIBED}, {0, WIRE_UNSUBSCRIBED}}, 2},
 	};
@@ -567,7 +567,7 @@ TEST(broken_answers_end_their_connection)
 	}
 	assert_int_equal(sub->subscribed + sub->resumed, 2);
 	assert_int_equal(sub->lost, 2);
-	/* What is neither an answer nor a message; a page that is broken. */
+	/* Neither an answer nor a message; a malformed page. */
 	handle_request();
 	assert_int_equal(plx_link_send(raw, "\5\0\0\0\0\0\0\0", 8), 0);
 	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 1);
@@ -590,8 +590,8 @@ TEST(broken_answers_end_their_connection)
 	TURN_UNTIL(!raw);
 }
 
-/* Nothing is wanted, and then something is again, while the connection closes. That it cannot be
- * opened anew at once is tried again as any other attempt. */
+/* Nothing is wanted, and then something again, while the connection closes. Failing to reopen it at
+ * once is retried like any other attempt. */
 TEST(what_cannot_be_opened_anew_is_tried_again)
 {
 	struct publisher *peer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a lookup finds is what a walk over all subscriptions would. */
+/* A lookup finds exactly what a scan of all subscriptions finds. */
 #include "plx_test.h"
 #include "table.h"
 
@@ -77,7 +77,7 @@ static int down(void **state)
 	return 0;
 }
 
-/* Bounds of ranges are where it goes wrong: of few bits, and at both ends of what there is. */
+/* Range bounds are error-prone: numbers of few bits, and at both ends of the range. */
 static uint64_t random_tag(void)
 {
 	static const uint64_t bases[] = {0, 0, 1000, UINT64_MAX - 40, UINT64_C(1) << 63};
@@ -182,7 +182,7 @@ TEST(different_masks_are_bounded)
 	}
 	filter.last = 2 * TABLE_MASKS_MAX + 1;
 	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), -ENOSPC);
-	/* One that there is, and prefixes, go on. */
+	/* An existing one, and prefixes, still work. */
 	filter.last = 3;
 	filter.first = 2;
 	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), 0);
@@ -190,7 +190,7 @@ TEST(different_masks_are_bounded)
 	filter = (struct table_filter){UINT64_C(1) << 63, UINT64_C(1) << 63, true};
 	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), 0);
 	take_out(&subs[TABLE_MASKS_MAX]);
-	/* The place of one that is gone is free. */
+	/* The slot of a removed one is free. */
 	take_out(&subs[10]);
 	filter = (struct table_filter){0, 2 * TABLE_MASKS_MAX + 1, true};
 	assert_int_equal(add(&subs[10], &filter), 0);
@@ -198,7 +198,7 @@ TEST(different_masks_are_bounded)
 		take_out(&subs[i]);
 }
 
-/* Cells that a lookup looks at: the longest list of a bucket. */
+/* Cells that a lookup reads: the longest list of a bucket. */
 TEST(many_tags_spread_over_the_buckets)
 {
 	const unsigned count = 100000;

@@ -39,7 +39,7 @@ NETIO_TEST(it_comes_again_and_again)
 		assert_int_equal(rows[i].start(&timer, rows[i].count), 0);
 		run_calls(rows[i].times);
 		ns = plx_now_ns() - begin_ns;
-		/* Never early; what a busy host adds it adds. */
+		/* Never early; a busy host adds delay. */
 		assert_in_range(ns, rows[i].all_ns, rows[i].all_ns + 2 * PLX_NS_PER_S);
 	}
 	netio_timer_stop(&timer);

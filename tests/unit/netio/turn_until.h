@@ -7,7 +7,7 @@
 
 #define LIMIT_NS (20 * PLX_NS_PER_S)
 
-/* Turn the loop until cond holds; fail where it never does. */
+/* Turn the loop until cond holds; fail if it never does. */
 #define TURN_UNTIL(cond)                                                 \
 	do {                                                             \
 		uint64_t turn_limit_ns = plx_now_ns() + LIMIT_NS;        \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that wait for the queue of a listening socket, by netio_recv_wait and by its descriptor.
- * tests/stress/netio_wait_test.c has the races. */
+ * tests/stress/netio_wait_test.c tests races. */
 #include "socket_fixture.h"
 
 #include "connection.h"
@@ -29,7 +29,7 @@ static int wait_down(void **state)
 
 #define WAIT_TEST(test) PLX_TEST_WITH(test, netio_up, wait_down)
 
-/* On a thread that is no lcore ---------------------------------------------------------------- */
+/* On a thread that is not an lcore ------------------------------------------------------------ */
 
 static struct waiter {
 	pthread_t thread;
@@ -119,7 +119,7 @@ WAIT_TEST(a_signal_handler_ends_a_wait)
 	sigaction(SIGUSR1, &action, &before);
 	start_waiter(1, PLX_NEVER);
 	until_it_sleeps();
-	while (!waiter.ended) { /* the first one may be too early */
+	while (!waiter.ended) { /* the first try may be too early */
 		pthread_kill(waiter.thread, SIGUSR1);
 		turn_ms(1);
 	}
@@ -169,7 +169,7 @@ static unsigned take_all(void)
 WAIT_TEST(the_descriptor_is_readable_when_messages_have_come)
 {
 	connect_sender();
-	assert_true(is_readable()); /* at first: there may be some already */
+	assert_true(is_readable()); /* at first: there may be messages already */
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(take_all(), 0);
 		assert_false(is_readable());
