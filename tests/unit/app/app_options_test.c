@@ -194,7 +194,7 @@ TEST(wrong_words_are_told)
 		{{"-t"}, "-t: a value is missing; give -t TAG"},
 		{{"--from", "a"}, "--from a: "},
 		{{"--from"}, "--from: a value is missing; give --from ADDR"},
-		{{"--help"}, "--help: an EAL option"}, /* plx_app_start sees to it */
+		{{"--help"}, "--help: an EAL option"}, /* plx_app_start handles it */
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
@@ -237,10 +237,10 @@ TEST(table_may_be_empty)
 TEST(words_of_the_program_are_told_from_the_eals)
 {
 	static const char *const own[] = {
-		"--listen",   "--lis=3", "--co", /* two begin so, both are its own */
+		"--listen",   "--lis=3", "--co", /* ambiguous, but both options are the program's */
 		"-listen",                       /* not -l with the value "isten" */
 		"-p",         "-p12345", "-q",   "listen",
-		"--nonsense", "-",       "" /* of nobody: the program refuses them */
+		"--nonsense", "-",       "" /* unknown: the program refuses them */
 	};
 	static const char *const eals[] = {"--lcores", "--lcor=0", "-l", "-l0", "--help", "-hV"};
 
@@ -262,7 +262,7 @@ TEST(a_name_of_both_is_the_programs_but_before_the_dashes)
 	assert_true(app_options_own(&clash, "--provider", false));
 	assert_false(app_options_own(&clash, "--provider", true));
 	assert_true(app_options_own(&clash, "--provi", false));
-	/* A whole name is no abbreviation of the other's. */
+	/* A full name is not an abbreviation of the other. */
 	assert_false(app_options_own(&clash, "--heartbeat", false));
 	assert_true(app_options_own(&clash, "--heartbeat-log", true));
 }
@@ -295,12 +295,12 @@ TEST(an_own_option_is_suggested_before_the_eals)
 
 	assert_fails(plx_app_parse(1, (char **)&word, &apps[0]), -EINVAL, "did you mean --hugo?");
 	assert_fails(plx_app_parse(1, (char **)&word, &apps[1]), -EINVAL, "did you mean --huge?");
-	/* Nothing is near that only ends as it does, such as --idle. */
+	/* A common ending, as in --idle, is not similarity. */
 	assert_int_equal(plx_app_parse(1, (char **)&file, &apps[1]), -EINVAL);
 	assert_string_equal(plx_error(), "--file: unknown option (--help lists all)");
 }
 
-/* What the parse writes to standard error. Return: its result. */
+/* What parsing writes to standard error. Return: its result. */
 static int parse_renamed(const char *word, char text[256])
 {
 	static const struct plx_app_option two[] = {

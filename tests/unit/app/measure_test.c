@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs that measure are asked for. */
+/* The options of measuring programs. */
 #include "plx_test.h"
 
 #include "plx_app.h"
@@ -8,7 +8,7 @@ PLX_TEST(options_that_do_not_go_together_are_refused)
 {
 	static const struct {
 		struct plx_measure measure;
-		const char *error; /* NULL: they do */
+		const char *error; /* NULL: valid */
 	} rows[] = {
 		{{0}, NULL},
 		{{.arrival = PLX_ARRIVAL_BURST, .rate = 100000, .count = 1}, NULL},
@@ -21,7 +21,7 @@ PLX_TEST(options_that_do_not_go_together_are_refused)
 		{{.rate = 1}, "--rate is for measuring; give --count or --duration"},
 		{{.out_dir = "/tmp", .name = "x"}, "--out is for measuring; give --count"},
 		{{.out_dir = "/tmp", .name = "a/b", .count = 1}, "give one without '/'"},
-		{{.out_dir = "/dev/null/x", .name = "x", .count = 1}, NULL}, /* the run says so */
+		{{.out_dir = "/dev/null/x", .name = "x", .count = 1}, NULL}, /* the run fails */
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {

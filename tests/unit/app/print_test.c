@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a terminal is shown of bytes that somebody else has written. */
+/* How other users' bytes are printed on a terminal. */
 #include "plx_app.h"
 #include "plx_test.h"
 
@@ -31,7 +31,7 @@ PLX_TEST(characters_stay)
 	      "\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf");
 }
 
-/* Of both sets, the second one also where it is written in UTF-8: U+009B begins a sequence. */
+/* Both sets; the second also in UTF-8: U+009B starts a sequence. */
 PLX_TEST(control_characters_are_escaped)
 {
 	SHOWN("\x1b[31m", "", "\\x1b[31m");

@@ -61,7 +61,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* count round trips from 6000 ns on, one nanosecond more every 100, and one of 300 us. */
+/* count round trips from 6000 ns, one nanosecond more every 100, and one of 300 us. */
 static void fill(struct fixture *f, uint64_t count)
 {
 	for (uint64_t i = 0; i + 1 < count; i++)
@@ -339,7 +339,7 @@ RESULT_TEST(an_open_loop_reaches_its_rate)
 		     "achieved 997 of 1000 scheduled requests per second");
 }
 
-/* A Poisson schedule has more or fewer arrivals than its rate says, by chance. */
+/* A Poisson schedule has randomly more or fewer arrivals than its rate. */
 RESULT_TEST(an_open_loop_is_held_against_its_own_schedule)
 {
 	struct fixture *f = *state;
@@ -444,12 +444,12 @@ RESULT_TEST(bars_fit_the_width_and_fill_it)
 		assert_int_equal(widest_line(text), width);
 		free(text);
 	}
-	char *text = printed(f, 0); /* no terminal: 80 */
+	char *text = printed(f, 0); /* not a terminal: 80 */
 	assert_int_equal(widest_line(text), 80);
 	free(text);
 }
 
-/* Shares are printed with three decimals: their sum is 100 within their rounding. */
+/* Shares are printed with three decimals: they add up to 100 within rounding. */
 RESULT_TEST(rows_hold_every_round_trip_once)
 {
 	struct fixture *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* When an open loop sends. */
+/* The send times of an open loop. */
 #include "plx_test.h"
 
 #include "plx_app.h"
@@ -20,7 +20,7 @@ PLX_TEST(fixed_ones_have_equal_gaps)
 	}
 }
 
-/* Of an exponential distribution: its deviation is its mean, and 1 - 1/e of it lie below that. */
+/* Exponential distribution: its deviation equals its mean, and 1 - 1/e of it is below the mean. */
 PLX_TEST(poisson_ones_come_by_chance)
 {
 	struct plx_schedule schedule;

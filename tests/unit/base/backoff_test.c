@@ -2,7 +2,7 @@
 /* Times between attempts. */
 #include "plx_test.h"
 
-/* The greatest of many, after so many attempts. */
+/* The greatest of many delays after that many attempts. */
 static uint64_t greatest(unsigned attempts)
 {
 	struct plx_backoff backoff;
@@ -45,7 +45,7 @@ PLX_TEST(success_begins_anew)
 {
 	struct plx_backoff backoff;
 
-	plx_backoff_init(&backoff, 10, 1000, 0); /* a seed like any other */
+	plx_backoff_init(&backoff, 10, 1000, 0); /* a valid seed */
 	for (unsigned i = 0; i < 50; i++)
 		plx_backoff_next_ns(&backoff);
 	for (unsigned i = 0; i < 50; i++) {
@@ -67,7 +67,7 @@ PLX_TEST(after_a_refusal_on_the_same_host_the_range_stays_short)
 		most = next > most ? next : most;
 	}
 	assert_in_range(most, PLX_RECONNECT_SAME_HOST_NS * 9 / 10, PLX_RECONNECT_SAME_HOST_NS);
-	/* Nor did they make what follows any longer. */
+	/* Nor did they lengthen the following ones. */
 	assert_true(plx_backoff_next_ns(&backoff) <= 2 * PLX_RECONNECT_SAME_HOST_NS);
 }
 

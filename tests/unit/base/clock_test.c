@@ -5,7 +5,7 @@
 
 #define INTERVAL_NS   (50 * PLX_NS_PER_MS)
 #define ALLOWED_PPM   200.0
-#define ATTEMPTS      5 /* the host may take the CPU away in the middle of one */
+#define ATTEMPTS      5 /* the host may preempt one of them */
 #define BRACKET_TRIES 100
 
 struct pair {
@@ -20,7 +20,7 @@ static uint64_t raw_ns(void)
 	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-/* Both clocks at one moment: the tightest of many looks. */
+/* Both clocks at one moment: the tightest of many readings. */
 static struct pair look(void)
 {
 	struct pair best = {0};
@@ -85,7 +85,7 @@ PLX_TEST(conversion_is_monotone_and_in_scale)
 
 	assert_int_equal(plx_tsc_to_ns(0), 0);
 	assert_in_range(plx_tsc_to_ns(second), PLX_NS_PER_S - 1000, PLX_NS_PER_S + 1000);
-	/* A year: far beyond what 64 bits of counts times 32 bits of fraction could hold. */
+	/* A year: overflows 64 bits of counts times 32 bits of fraction. */
 	assert_in_range(plx_tsc_to_ns(second * 86400 * 365) / PLX_NS_PER_S, 86400 * 365 - 40,
 			86400 * 365 + 40);
 	for (uint64_t step = 1; step < UINT64_C(1) << 40; step *= 3) {
@@ -108,7 +108,7 @@ PLX_TEST(info_says_what_the_clock_is)
 	assert_non_null(info->frequency);
 	assert_true(info->hz > 1e6 && info->hz < 1e11);
 	assert_true(info->residual_ppm >= 0 && info->residual_ppm < 1000);
-	/* hz and the multiplier are one figure. */
+	/* hz and the multiplier agree. */
 	assert_true(fabs(info->hz * (double)plx_clock_scale.mult / 4294967296.0 / 1e9 - 1) < 1e-6);
 }
 
@@ -140,7 +140,7 @@ PLX_TEST(drift_is_small)
 		fail_msg("%.1f ppm", best);
 }
 
-/* A clock that is made to run fast by a known amount. */
+/* A clock made to run fast by a known amount. */
 PLX_TEST(drift_tells_a_wrong_rate)
 {
 	uint64_t mult = plx_clock_scale.mult;
@@ -156,13 +156,13 @@ PLX_TEST(drift_tells_a_wrong_rate)
 	assert_true(slow < -9000 && slow > -11000);
 }
 
-/* The counter steps: as good as a step of what is added to it. */
+/* A counter step: equivalent to a step of its offset. */
 static void step(int64_t ns)
 {
 	plx_clock_scale.base_ns += (uint64_t)ns;
 }
 
-/* Both clocks at one time, to a millisecond. */
+/* Both clocks at one time, within a millisecond. */
 static uint64_t read_both(uint64_t *raw_out)
 {
 	uint64_t before, now;
@@ -217,7 +217,7 @@ PLX_TEST(a_look_is_not_repeated_within_100_ms)
 		raw = raw_ns();
 		step(-(int64_t)PLX_NS_PER_S);
 		plx_clock_look(false);
-		count += plx_clock_steps() > count; /* the host took the CPU away in between */
+		count += plx_clock_steps() > count; /* the host preempted it in between */
 	} while (raw_ns() - raw >= 90 * PLX_NS_PER_MS);
 	assert_int_equal(plx_clock_steps(), count);
 	nap(110 * PLX_NS_PER_MS);

@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#define TEXT_MAX 1023 /* what fits, without the NUL */
+#define TEXT_MAX 1023 /* the capacity, without the NUL */
 
 static void *look_and_fail(void *arg)
 {
@@ -70,7 +70,7 @@ PLX_TEST(long_texts_are_cut)
 	assert_int_equal(strncmp(plx_error(), "prefix xxx", 10), 0);
 }
 
-/* The text says what went wrong; a prefix only where. */
+/* The text says what failed; the prefix only where. */
 PLX_TEST(prefix_that_leaves_no_room_is_dropped)
 {
 	char prefix[5000];

@@ -66,7 +66,7 @@ TEST(long_line_is_cut)
 	assert_int_equal(strlen(heard.line), 1023);
 }
 
-/* What `line` of component alpha looks like on standard error, after its time. */
+/* The format of `line` from component alpha on standard error, after its time. */
 static const char *write_to_stderr(const char *line, char *out, size_t size)
 {
 	int saved = dup(STDERR_FILENO), ends[2];
@@ -94,7 +94,7 @@ TEST(standard_error_gets_component_level_and_text)
 	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
 			    "alpha: warning: low on credit\n");
 
-	memset(text, 'x', sizeof(text) - 1); /* the longest line that a sink is given */
+	memset(text, 'x', sizeof(text) - 1); /* the longest line passed to a sink */
 	text[sizeof(text) - 1] = '\0';
 	said = write_to_stderr(text, out, sizeof(out));
 	assert_int_equal(strlen(said), strlen("alpha: warning: \n") + sizeof(text) - 1);
@@ -105,7 +105,7 @@ PLX_TEST(without_a_word_of_the_program_the_log_goes_to_standard_error)
 {
 	char out[2048];
 
-	/* Runs first: no sink was set yet. */
+	/* Runs first, before a sink is set. */
 	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
 			    "alpha: warning: low on credit\n");
 }
@@ -128,7 +128,7 @@ TEST(a_line_begins_with_the_time_in_utc)
 	assert_int_equal(strspn(end + 1, "0123456789"), 3);
 	assert_memory_equal(end + 4, "Z alpha", strlen("Z alpha"));
 	said = timegm(&parts);
-	clock_gettime(CLOCK_REALTIME, &after); /* time(2) may lag a tick behind */
+	clock_gettime(CLOCK_REALTIME, &after); /* time(2) may lag a tick */
 	assert_in_range(said, before, after.tv_sec);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text of others in a buffer; which characters stay: app/print_test.c. */
+/* Escaping foreign text in a buffer. app/print_test.c tests which characters stay. */
 #include "base_internal.h"
 #include "plx_test.h"
 
@@ -13,7 +13,7 @@ PLX_TEST(text_is_escaped)
 			    "a\\x1b[31m\\xff\\\\");
 }
 
-/* No character and no escape is cut in two. */
+/* No character or escape is split. */
 PLX_TEST(what_does_not_fit_is_cut_after_a_character)
 {
 	char out[6];

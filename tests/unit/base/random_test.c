@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random numbers, and the hash that they key. */
+/* Random numbers, and the keyed hash. */
 #include "plx_base.h"
 #include "plx_test.h"
 
@@ -13,7 +13,7 @@ PLX_TEST(each_is_another)
 	assert_int_not_equal(plx_random_id(), plx_random_id());
 }
 
-/* Key 00 01 ... 0f, input 00 01 02 ...: of the authors' paper (15 bytes) and reference vectors,
+/* Key 00 01 ... 0f, input 00 01 02 ...: from the authors' paper (15 bytes) and reference vectors,
  * https://github.com/veorq/SipHash, vectors.h. */
 PLX_TEST(hashes_are_those_of_the_authors)
 {

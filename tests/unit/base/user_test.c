@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which ids mean one user, and who made a UNIX socket. */
+/* Which ids belong to one user, and the creator of a UNIX socket. */
 #include "base_internal.h"
 #include "foreign_socket.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-/* Ids that have no number ---------------------------------------------------------------------- */
+/* Unmapped ids --------------------------------------------------------------------------------- */
 
 static const char *file_of(const char *text)
 {
@@ -31,7 +31,8 @@ PLX_TEST(the_overflow_id_is_nobody_unless_every_id_has_a_number)
 		{"0 0 4294967295\n", 65534, true},
 		{"", 65534, false},
 		{"", 0, true},
-		{"0 100000 65536\n", 65534, false}, /* a container: others look like it too */
+		{"0 100000 65536\n", 65534,
+		 false}, /* a container: other users look like this too */
 		{"0 100000 65536\n", 1000, true},
 		{"0 0 1\n1 100001 65535\n", 65534, false},
 		{"0 0 65534\n65534 65534 4294901761\n", 65534, true},
@@ -65,7 +66,7 @@ PLX_TEST(sockets_have_the_user_who_made_them)
 	assert_int_equal(user, geteuid());
 	assert_int_equal(plx_unix_owner(&name, length - 1, &user), -ESRCH);
 
-	/* With a connection that waits to be accepted, which is nobody's yet. */
+	/* With a pending connection, which belongs to nobody yet. */
 	assert_int_equal(listen(fd, 1), 0);
 	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(client, (struct sockaddr *)&name, (socklen_t)length), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Each case is a child, as a signal or a closed descriptor would end more than the test. */
+/* Each case is a child, because a signal or a closed descriptor would affect the whole test. */
 #include "in_child.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static void write_by_default(void)
 	check(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
 	check(plx_write(fd, "x", 1) == -EPIPE);
 	check(plx_write_or_drop(fd, "x", 1) == -EPIPE);
-	check(signal(SIGPIPE, SIG_DFL) == SIG_DFL); /* nothing of the process has changed */
+	check(signal(SIGPIPE, SIG_DFL) == SIG_DFL); /* the process's settings are unchanged */
 }
 
 static volatile sig_atomic_t heard;

@@ -47,7 +47,7 @@ static void write_file(struct fixture *f, const void *text, size_t len)
 	f->conf.config = f->path;
 }
 
-/* Write the text, read it into f->conf as the command line left it. */
+/* Write the text and read it into f->conf, which has the command line's settings. */
 static int read_text(struct fixture *f, const char *text)
 {
 	write_file(f, text, strlen(text));
@@ -141,7 +141,7 @@ TEST(command_line_wins)
 	assert_string_equal(f->conf.lcores, "1");
 	assert_int_equal(f->conf.numa, PLX_NUMA_STRICT);
 	assert_int_equal(f->conf.huge, PLX_HUGE_NONE);
-	/* Levels are applied in order: the command line's come last. */
+	/* Levels apply in order: the command line's come last. */
 	assert_int_equal(f->conf.log_level_count, 3);
 	assert_string_equal(f->conf.log_levels[0], "debug");
 	assert_string_equal(f->conf.log_levels[1], "error");
@@ -176,7 +176,7 @@ TEST(wrong_content_is_told_with_its_line)
 {
 	struct fixture *f = *state;
 	static const struct {
-		const char *text, *error; /* behind the path */
+		const char *text, *error; /* error: after the path */
 	} rows[] = {
 		{"huge = \"2M\";\nlcore = \"0\";\n", ":2: lcore: unknown setting; did you mean "
 						     "lcores?"},
@@ -242,7 +242,7 @@ TEST(too_many_log_levels_are_refused)
 		     "log_level has 17 entries; at most 16 are allowed");
 }
 
-/* In the example a setting that is commented out has its "#" right before the name. */
+/* In the example, a commented-out setting has "#" right before its name. */
 TEST(example_file_is_right_in_every_line)
 {
 	struct fixture *f = *state;
@@ -299,7 +299,7 @@ TEST(unreadable_file_is_told)
 
 	write_file(f, "", 0);
 	assert_int_equal(chmod(f->path, 0), 0);
-	if (user == 0) /* who may read everything */
+	if (user == 0) /* root may read everything */
 		assert_int_equal(seteuid(65534), 0);
 	rc = plx_eal_conf_file(&f->conf);
 	assert_int_equal(seteuid(user), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The whole way up and down, on the real libraries below. */
+/* Full start and stop, on the real libraries below. */
 #include "count.h"
 #include "log_capture.h"
 #include "plx_eal.h"
@@ -70,7 +70,7 @@ PLX_TEST(init_gives_lcores_memory_and_fabric)
 	assert_int_equal(plx_lcore_launch(5, add_one, &ran), 0);
 	while (!atomic_load(&ran))
 		sched_yield();
-	/* It stops a loop that runs. */
+	/* It stops a running loop. */
 	assert_int_equal(plx_eal_fini(), 0);
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_lcore_id(), PLX_LCORE_NONE);
@@ -90,7 +90,7 @@ PLX_TEST(init_and_fini_can_be_repeated)
 		now = affinity();
 		assert_true(CPU_EQUAL(&before, &now));
 		assert_int_equal(count_threads(), tasks);
-		/* libfabric keeps some from its first start on. */
+		/* libfabric keeps some from its first start. */
 		if (i == 0)
 			fds = count_descriptors();
 		assert_int_equal(count_descriptors(), fds);
@@ -145,7 +145,7 @@ PLX_TEST(dry_run_checks_and_starts_nothing)
 	assert_int_equal(count_threads(), tasks);
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_zone_count(), 0);
-	/* The CPU is not held by this process: it can be claimed, or somebody else has it. */
+	/* This process does not hold the CPU: it can be claimed, or another process has it. */
 	struct plx_cpu_holder holder;
 	if (plx_cpu_claim(first_cpu, &fd, &holder) == 0)
 		close(fd);
@@ -176,7 +176,7 @@ PLX_TEST(description_is_bounded)
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-/* Each is refused, in a dry run as well, and leaves nothing behind. */
+/* Each is refused, also in a dry run, and leaves nothing allocated. */
 PLX_TEST(wrong_values_are_refused)
 {
 	static const struct {
@@ -215,7 +215,7 @@ PLX_TEST(failure_at_the_last_step_undoes_all_others)
 	cpu_set_t before = affinity(), now;
 	int tasks = count_threads();
 
-	/* The fabric is set up by somebody else, so that the EAL's own start of it fails. */
+	/* The fabric is already initialized, so the EAL's start of it fails. */
 	assert_int_equal(plx_fabric_init(&fabric), 0);
 	int fds = count_descriptors();
 	assert_fails(plx_eal_init(&conf), -EALREADY, "the fabric is set up already");
@@ -255,8 +255,8 @@ PLX_TEST(hanging_lcore_is_named_and_fini_can_be_repeated)
 	assert_int_equal(plx_lcore_count(), 0);
 }
 
-/* How many mappings that the kernel says are not dumped ("dd") and are, of those that hold `base`,
- * or whose name has `name` in it. */
+/* Count mappings excluded from dumps by the kernel ("dd") and others, among those that contain
+ * `base` or whose name contains `name`. */
 static void count_dumped(const void *base, const char *name, unsigned *left_out, unsigned *dumped)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "re");

@@ -16,7 +16,7 @@ static int parse(const char *text, struct plx_idle_conf *idle)
 	return eal_idle_value(&conf, &map, idle);
 }
 
-/* A letter for each lcore's mode: a, p or e. */
+/* A letter per lcore's mode: a, p or e. */
 static void expect(const char *text, const char *modes)
 {
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];

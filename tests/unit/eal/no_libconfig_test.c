@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* With no_libconfig.c in place of conf_file.c. */
+/* With no_libconfig.c instead of conf_file.c. */
 #include "plx_eal.h"
 #include "plx_test.h"
 

@@ -7,7 +7,7 @@
 
 #define WORDS_MAX 32
 
-/* Parse the words, which end in NULL, behind an argv[0]. */
+/* Parse the NULL-terminated words after an argv[0]. */
 static int parse(struct plx_eal_conf *conf, const char *const *words)
 {
 	const char *argv[WORDS_MAX] = {"program"};
@@ -82,7 +82,7 @@ PLX_TEST(values_are_not_taken_for_options)
 
 	assert_int_equal(PARSE(&conf, "--config=-x", "-l", "xlcores"), 3);
 	assert_string_equal(conf.config, "-x");
-	assert_string_equal(conf.lcores, "xlcores"); /* no option that lacks a dash */
+	assert_string_equal(conf.lcores, "xlcores"); /* not an option without its dash */
 	plx_eal_conf_fini(&conf);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Claims are real names of this host, which other processes may hold too: where a test needs CPUs
- * that are free it takes those of a made-up topology, beyond what hosts have. */
+/* Claims are real names on this host, which other processes may hold too. Tests that need free CPUs
+ * use those of a fake topology, beyond what hosts have. */
 #include "eal_priv.h"
 #include "folder.h"
 #include "log_capture.h"
@@ -16,7 +16,7 @@ struct fixture {
 	struct plx_topo *small;  /* CPUs 0 to 7 */
 	struct plx_topo *large;  /* CPUs 0 to 511 */
 	struct plx_topo *nodes;  /* CPUs 0 to 255 on node 0, 256 to 511 on node 1 */
-	char root[FOLDER_BYTES]; /* stands for "/", and has no devices at first */
+	char root[FOLDER_BYTES]; /* stands for "/", initially without devices */
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	int held[SMALL_CPUS];
@@ -54,7 +54,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* From here on CPUs 0 to count - 1 have a poller: this test, or whoever has them already. */
+/* CPUs 0 to count - 1 now have a poller: this test, or whatever already holds them. */
 static void occupy(struct fixture *f, unsigned count)
 {
 	for (unsigned cpu = 0; cpu < count; cpu++) {
@@ -120,7 +120,7 @@ TEST(without_a_free_cpu_one_warning_names_the_option)
 	assert_non_null(strstr(log_text, "with -l"));
 }
 
-/* A file of a device of the made-up host: put(f, "mlx5_0/device", "numa_node", "1"). */
+/* Write a device file of the fake host: put(f, "mlx5_0/device", "numa_node", "1"). */
 static void put(struct fixture *f, const char *folder, const char *name, const char *text)
 {
 	char path[256];

@@ -47,7 +47,7 @@ PLX_TEST(swapped_letters_are_one_edit)
 {
 	static const char *const two[] = {"abdd", "bacd"};
 
-	/* A swap away from the second, and a replacement and a swap from the first. */
+	/* One swap from the second; a replacement and a swap from the first. */
 	assert_string_equal(plx_suggest("abcd", two + 1, 1), "bacd");
 	assert_string_equal(plx_suggest("badd", two, 2), "abdd");
 }

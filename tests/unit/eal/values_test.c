@@ -94,7 +94,7 @@ PLX_TEST(memory_is_read_per_node)
 		{"64", {64 * MB, 0}, 1},
 		{"16,32", {16 * MB, 32 * MB}, 2},
 		{"0,512K", {0, 512 * 1024}, 2},
-		{"8M,0,0,0", {8 * MB, 0}, 1}, /* no memory on a node that is not there */
+		{"8M,0,0,0", {8 * MB, 0}, 1}, /* no memory on a missing node */
 		{"2048k", {2 * MB, 0}, 1},
 	};
 
@@ -153,7 +153,7 @@ PLX_TEST(main_lcore_is_one_of_the_map)
 
 	assert_works(plx_lcore_map_parse_list("-l", "2-3,7", *state, &map));
 	assert_works(eal_check_main_lcore(&conf, &map, &id));
-	assert_int_equal(id, 2); /* the least */
+	assert_int_equal(id, 2); /* the smallest */
 	assert_works(set(&conf, OPT_MAIN_LCORE, "7"));
 	assert_works(eal_check_main_lcore(&conf, &map, &id));
 	assert_int_equal(id, 7);

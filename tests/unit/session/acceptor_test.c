@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The side that accepts: its links, and their end. */
+/* The accepting side: its links, and their end. */
 #include "session_fixture.h"
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, session_down)
@@ -26,7 +26,7 @@ TEST(released_without_links_it_is_freed_at_once)
 	assert_null(acceptor);
 }
 
-/* As its listener may have accepted the link before it closed, on another lcore. */
+/* As if its listener accepted the link on another lcore before it closed. */
 TEST(a_link_that_finds_no_acceptor_is_refused)
 {
 	struct plx_acceptor nobody = {0}, *was;

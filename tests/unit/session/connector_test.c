@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The side that connects: from its first attempt to its end. */
+/* The connecting side: from its first attempt to its end. */
 #include "session_fixture.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ TEST(what_it_refuses_itself_is_tried_again)
 	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
 	assert_true(pump_until(&connecting.refused, 2, 5000));
 	assert_non_null(strstr(connecting.why, "was refused: that is no answer"));
-	assert_true(pump_until(&accepting.closed, 1, 3000)); /* for it the link was open */
+	assert_true(pump_until(&accepting.closed, 1, 3000)); /* on its side the link was open */
 	assert_non_null(strstr(accepting.why, "refused the link: that is no answer"));
 	assert_int_equal(connecting.opened, 0);
 }
@@ -58,7 +58,7 @@ TEST(it_comes_again_when_the_peer_has_closed)
 	assert_int_equal(connecting.refused, 0);
 }
 
-/* No attempt adds to the range once it is as long as that. */
+/* No attempt extends the range beyond that. */
 TEST(refused_on_this_host_it_comes_again_within_50_ms)
 {
 	session_up();
@@ -71,7 +71,7 @@ TEST(refused_on_this_host_it_comes_again_within_50_ms)
 	assert_in_range(session->backoff.attempts, 1, 3);
 }
 
-/* One that greets and closes is no better than one that refuses. */
+/* A peer that greets and closes counts like one that refuses. */
 TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often)
 {
 	session_up();
@@ -217,7 +217,7 @@ TEST(released_while_it_waits_it_is_freed_at_once)
 	connector.events = NULL;
 }
 
-/* Its memory may go at once. */
+/* Its memory may be freed at once. */
 TEST(ended_for_good_its_link_closes_without_it)
 {
 	session_up_and_meet();
@@ -229,7 +229,7 @@ TEST(ended_for_good_its_link_closes_without_it)
 	assert_int_equal(connecting.closed + connecting.ended + connecting.freed, 0);
 }
 
-/* By a name instead of its number. One that another test has looked up is known for a second. */
+/* By name instead of number. An earlier look-up stays valid for a second. */
 static void connect_by_name(const char *name)
 {
 	char address[64];

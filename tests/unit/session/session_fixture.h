@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A connector and an acceptor that count the calls of their owners. The private data of a HELLO is
- * one word. */
+/* A connector and an acceptor that count the calls of their owners' callbacks. The private data of
+ * a HELLO is one word. */
 #ifndef SESSION_FIXTURE_H
 #define SESSION_FIXTURE_H
 
@@ -8,7 +8,7 @@
 #include "log_capture.h"
 #include "session.h"
 
-/* What the owner of one side was called for. */
+/* Callbacks of one side's owner. */
 struct events {
 	_Atomic unsigned opened, refused, closed, failed, ended, freed, messages, settles;
 	enum plx_link_reason reason;
@@ -16,11 +16,11 @@ struct events {
 	char hello[PLX_LINK_HELLO_MAX + 1]; /* of the peer */
 	const char *refuses;                /* that; NULL: nothing */
 	bool settles_later;
-	bool holds; /* of an accepted: ended says that it is not all */
+	bool holds; /* of an accepted link: `ended` reports that it is not done */
 };
 
 struct test_connector {
-	struct plx_connector session; /* first */
+	struct plx_connector session; /* must be first */
 	struct events *events;
 };
 
@@ -33,7 +33,7 @@ extern const struct plx_link_events accepted_events; /* of the acceptor */
 
 void session_begin(void);
 
-/* Each file has its own log. */
+/* Each file has a separate log. */
 static inline void session_up(void)
 {
 	session_begin();
@@ -42,14 +42,14 @@ static inline void session_up(void)
 
 int session_down(void **state);
 
-/* A fresh acceptor, which listens. port: NULL, a free one. */
+/* A new listening acceptor. port: NULL: any free port. */
 void session_listen(const char *answer, const char *port);
 void session_listen_no_more(void);
 
 /* Connect to the acceptor. */
 void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns);
 
-/* Both are open. */
+/* Both open. */
 void session_meet(void);
 
 static inline void session_up_and_meet(void)

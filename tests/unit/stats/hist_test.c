@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The histogram against the plainest model there is: a sorted array of the same values. */
+/* The histogram compared with the simplest model: a sorted array of the same values. */
 #include "plx_stats.h"
 #include "plx_test.h"
 

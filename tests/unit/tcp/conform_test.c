@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs of libfabric expect of any provider with one-sided access. */
+/* What libfabric programs expect of any provider with one-sided access. */
 #define TESTED tcp_kind
 
 #include "prov/pair.h"
@@ -11,9 +11,9 @@
 #define KEY 4711
 
 static struct pair pair;
-static uint8_t memory[64]; /* of b, which a writes to */
+static uint8_t memory[64]; /* of b; a writes to it */
 static struct fid_mr *mr;
-static size_t piece_bytes; /* what one read of a socket gives at most */
+static size_t piece_bytes; /* the most that one socket read returns */
 
 static ssize_t receive_piece(int fd, void *buf, size_t length, int flags)
 {
@@ -42,7 +42,7 @@ static int tear_down(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
 
-/* The longest there are, in pieces of each length. */
+/* The longest headers, in pieces of each length. */
 TEST(a_header_may_come_in_any_pieces)
 {
 	tcp_sys.recv = receive_piece;
@@ -72,7 +72,7 @@ TEST(memory_of_the_peer_is_read)
 	assert_string_equal(got, "to read");
 }
 
-/* As fi_getinfo answered. */
+/* As fi_getinfo reported. */
 TEST(limits_of_one_sided_access_are_kept)
 {
 	struct fi_rma_iov to[2] = {{.len = 8, .key = KEY}, {.addr = 8, .len = 8, .key = KEY}};
@@ -92,7 +92,7 @@ TEST(limits_of_one_sided_access_are_kept)
 			 -FI_EMSGSIZE);
 }
 
-/* The end ------------------------------------------------------------------------------------ */
+/* Closing ------------------------------------------------------------------------------------ */
 
 static bool is_readable(const struct side *side)
 {
@@ -117,7 +117,7 @@ TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received)
 	assert_false(is_readable(&pair.a));
 }
 
-/* Whoever waits for events is not woken again and again while it has no receive for that. */
+/* A thread waiting for events is not woken repeatedly while it lacks a receive. */
 TEST(an_end_waits_for_receives_and_wakes_once)
 {
 	union cm_event event;

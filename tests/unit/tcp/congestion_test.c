@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Congestion control on a host whose default is BBR: not within the host. */
+/* Congestion control on a host that defaults to BBR: connections within the host do not use it. */
 #include "ends.h"
 
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* This kernel may not have it. */
+/* This kernel may lack BBR. */
 static int make_socket(void)
 {
 	int fd = socket_with_bbr(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ends of a connection of plx_tcp, with a look behind libfabric's interface. */
+/* Two ends of a plx_tcp connection, with access to its internals. */
 #ifndef TCP_TEST_ENDS_H
 #define TCP_TEST_ENDS_H
 
@@ -29,13 +29,13 @@ static inline struct tcp_ep *tcp_of(const struct side *side)
 		}                                                     \
 	} while (0)
 
-/* The next completion of one of their queues, while the other end goes on too. */
+/* The next completion of one of their queues, while the other end progresses too. */
 static inline struct fi_cq_err_entry end_complete(struct fid_cq *cq)
 {
 	return cq_next(cq, cq == a->rx_cq || cq == a->tx_cq ? b->rx_cq : a->rx_cq);
 }
 
-/* Also after some polls of both ends. */
+/* Even after some polls of both ends. */
 static inline void expect_nothing(struct fid_cq *cq)
 {
 	for (int i = 0; i < 20; i++) {
@@ -52,7 +52,7 @@ static inline int trywait(struct side *side, struct fid_cq *cq)
 	return fi_trywait(side->fabric, &fid, 1);
 }
 
-/* Prepare to sleep on that queue, as often as it takes. */
+/* Prepare to sleep on that queue, as often as needed. */
 static inline void go_to_sleep(struct side *side, struct fid_cq *cq)
 {
 	uint64_t begin_ns = queue_now_ns();

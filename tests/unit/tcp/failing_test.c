@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of the kernel that fail while connections are made, and while sockets enter epoll sets. */
+/* System calls that fail while connections are made, and while sockets enter epoll sets. */
 #include "faults.h"
 
 #include "count.h"
@@ -79,7 +79,7 @@ TEST(a_listener_without_descriptors_pauses_and_others_go_on)
 	assert_int_equal(fi_close(&first->fid), 0);
 }
 
-/* A blocked socket that is in no set is tried each poll, and nobody sleeps over it. */
+/* A blocked socket that is in no set is retried each poll, and prevents sleeping. */
 TEST(a_socket_that_cannot_enter_the_set_is_polled)
 {
 	static uint8_t out[64 << 10], into[sizeof(out)];
@@ -117,7 +117,7 @@ TEST(a_look_at_the_set_that_is_interrupted_loses_nothing)
 
 /* Each call of a handshake fails once --------------------------------------------------------- */
 
-/* A second connection, and what its ends were told. */
+/* A second connection, and the events of its ends. */
 static struct {
 	struct fid_ep *one, *two;
 	bool one_connected, two_connected;
@@ -153,7 +153,7 @@ static void accept_it(struct fi_info *info)
 	second.two = NULL;
 }
 
-/* It accepts nothing for a second: as if that had passed. */
+/* It accepts nothing for a second: pretend that has passed. */
 static void end_pause(void)
 {
 	struct prov_deadline *resume = &((struct prov_pep *)pair.pep)->resume;
@@ -230,8 +230,8 @@ static void talk_and_close_second(void)
 	b->ep = first_b;
 }
 
-/* Whether the connection comes about though that call fails; its first connection lives, and the
- * next one can be made. */
+/* Whether the connection succeeds although that call fails; the first connection lives, and another
+ * one can be made. */
 static void each_one_fails(enum sys_call call, int err, bool connects)
 {
 	int descriptors = count_descriptors();
@@ -257,7 +257,7 @@ TEST(each_call_of_a_handshake_may_fail)
 {
 	static const struct {
 		enum sys_call call;
-		int passes[9], ends[9]; /* errors with which it connects, and does not */
+		int passes[9], ends[9]; /* errors after which it connects, and does not */
 	} rows[] = {
 		{SYS_SOCKET, {0}, {EMFILE, ENFILE, ENOBUFS, ENOMEM, EACCES}},
 		{SYS_CONNECT, {0}, {EINTR, EAGAIN, ECONNREFUSED, ENETUNREACH, EADDRNOTAVAIL}},

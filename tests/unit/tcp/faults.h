@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* System calls of the provider that transfer in parts, or fail, when a test wants it. */
+/* The provider's system calls, which transfer in parts or fail when a test asks. */
 #ifndef TCP_TEST_FAULTS_H
 #define TCP_TEST_FAULTS_H
 
@@ -7,26 +7,25 @@
 
 #include <errno.h>
 
-/* What is done to the reads, or to the writes, of one end's socket. */
+/* Faults of the reads or the writes of one end's socket. */
 struct fault {
 	struct side *end;
 	bool writes;
-	size_t cut;       /* so many bytes, then EAGAIN once; 0: not */
-	size_t most;      /* bytes of one call; 0: no limit */
-	unsigned at_call; /* that one, from 1 on, fails with err; 0: none does */
+	size_t cut;       /* after this many bytes, EAGAIN once; 0: never */
+	size_t most;      /* bytes per call; 0: no limit */
+	unsigned at_call; /* this call, counting from 1, fails with err; 0: none */
 	int err;
 };
 
 static struct fault fault;
 static struct {
-	size_t passed; /* bytes, since the fault was set */
+	size_t passed; /* bytes since the fault was set */
 	unsigned calls;
 	bool cut_done, fired;
-	uint32_t owed; /* what the set would tell, were it the kernel that had no room, or no bytes
-			*/
+	uint32_t owed; /* events withheld from the set by the fault */
 } faulty;
-static int client_fd, server_fd; /* of a and b, the last ones that were made */
-static struct tcp_sys usual;     /* the kernel's */
+static int client_fd, server_fd; /* of a and b, the newest ones */
+static struct tcp_sys usual;     /* the kernel's calls */
 
 enum sys_call {
 	SYS_NONE,
@@ -41,11 +40,11 @@ enum sys_call {
 	SYS_WAIT,
 };
 
-/* One of them fails, whatever its socket. */
+/* One of them fails, on any socket. */
 static struct {
 	enum sys_call call;
 	int err;
-	unsigned at_call; /* that one, from 1 on; 0: each */
+	unsigned at_call; /* this call, counting from 1; 0: each */
 	unsigned calls;   /* since it was set */
 	bool fired;
 } failing;
@@ -87,7 +86,7 @@ static inline ssize_t fault_fails(int err)
 	return -1;
 }
 
-/* Return: how many of these bytes; -1: errno is set. */
+/* Return: how many of these bytes may pass; -1: errno is set. */
 static inline ssize_t allow(int fd, bool writes, size_t bytes)
 {
 	size_t asked = bytes;
@@ -128,7 +127,7 @@ static inline size_t total_of(const struct msghdr *msg)
 	return total;
 }
 
-/* The first bytes of it. */
+/* Truncate to the first bytes. */
 static inline struct msghdr shorten(const struct msghdr *msg, size_t bytes, struct iovec *iov)
 {
 	struct msghdr out = {.msg_iov = iov};
@@ -204,7 +203,7 @@ static inline int faulty_shutdown(int fd, int how)
 	return fails(SYS_SHUTDOWN) ? -1 : usual.shutdown(fd, how);
 }
 
-/* Which closes it all the same, as close(2) says. */
+/* It closes the descriptor anyway, as close(2) says. */
 static inline int faulty_close(int fd)
 {
 	usual.close(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that reach for memory that is not theirs: by forged keys, addresses and lengths, against
- * what a registration allows, after it is closed, or by answers that nobody asked for. */
+/* Peers that access memory they may not: with forged keys, addresses and lengths, without the
+ * right, after the registration is closed, or by unrequested answers. */
 #include "tcp_session.h"
 
 #include <rdma/fi_rma.h>
@@ -34,7 +34,7 @@ static void assert_untouched(void)
 	}
 }
 
-/* By a read, or by a write: kind. key: of memory that it may reach. */
+/* kind: a read or a write. key: of memory that it may access. */
 static void expect_bounds(uint8_t kind, uint64_t key)
 {
 	static const struct {
@@ -173,7 +173,7 @@ SERVICE_TEST(as_many_reads_as_there_may_be_are_answered)
 	drop_large();
 }
 
-/* The first ones fill the socket, and are not counted any more. */
+/* The first reads fill the socket, and are no longer counted. */
 SERVICE_TEST(more_reads_than_there_may_be_end_the_connection)
 {
 	int fd = service_visit();
@@ -197,7 +197,7 @@ SERVICE_TEST(a_registration_that_closes_ends_the_answers_from_it)
 	close_registration(&large_mr);
 	service_until(service.ended == 1);
 	assert_int_equal(service_breaches(TCP_BREACH_WITHDRAWN), 1);
-	drop_large(); /* a memory checker sees whether it is sent after that */
+	drop_large(); /* a memory checker detects a later send */
 	service_expect_echo();
 	close(fd);
 	service_expect_calm();

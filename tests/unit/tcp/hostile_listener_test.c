@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listeners that answer a connector with whatever they like, or with nothing: its attempt fails in
- * time, with the reason, and what else the process has goes on. */
+/* Listeners that answer a connector with anything, or nothing: the attempt fails in time, with the
+ * reason, and the rest of the process continues. */
 #include "tcp_service.h"
 
 static struct party dialer;
@@ -55,7 +55,7 @@ static int accept_raw(void)
 	return fd;
 }
 
-/* Also what takes place in the connector's queue. Return: bytes, or an error. */
+/* Also drives the connector's queue. Return: bytes, or an error. */
 static ssize_t read_event(uint32_t *number_out)
 {
 	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
@@ -67,7 +67,7 @@ static ssize_t read_event(uint32_t *number_out)
 	return fi_eq_read(dialer.eq, number_out, room, sizeof(room), 0);
 }
 
-/* Return: the number of the event; 0: it failed. */
+/* Return: the event number; 0: the attempt failed. */
 static uint32_t next_event(void)
 {
 	uint32_t number = 0;
@@ -84,7 +84,7 @@ static void close_ep(struct fid_ep *ep)
 	service_expect_echo();
 }
 
-/* The attempt fails, for that reason, with so much private data. */
+/* The attempt fails for that reason, with that private data. */
 static void expect_failure(struct fid_ep *ep, int err, const void *data, size_t length)
 {
 	uint8_t room[PROV_CM_DATA_MAX];
@@ -100,7 +100,7 @@ static void expect_failure(struct fid_ep *ep, int err, const void *data, size_t 
 	close_ep(ep);
 }
 
-/* It answers so, and closes the connection. */
+/* The listener answers with these bytes and closes the connection. */
 static struct fid_ep *answer(const void *bytes, size_t length, bool resets)
 {
 	struct fid_ep *ep = dial();
@@ -124,7 +124,7 @@ static void expect_refused_by(const void *bytes, size_t length)
 	expect_failure(answer(bytes, length, false), FI_ECONNREFUSED, NULL, 0);
 }
 
-/* Connected, and then at an end. Return: whether it was connected. */
+/* It may connect, and must close. Return: whether it was connected. */
 static bool was_connected(struct fid_ep *ep)
 {
 	struct fi_eq_err_entry error = {0};
@@ -189,7 +189,7 @@ TEST(a_refusal_carries_its_data)
 		struct raw_bytes bytes = {0};
 
 		raw_add_hello(&bytes, WIRE_REJECT, data, lengths[i]);
-		raw_add(&bytes, "more", 4); /* which nobody looks at */
+		raw_add(&bytes, "more", 4); /* which is ignored */
 		expect_failure(answer(bytes.bytes, bytes.length, false), FI_ECONNREFUSED, data,
 			       lengths[i]);
 	}
@@ -230,7 +230,8 @@ TEST(every_flipped_bit_of_an_answer_is_survived)
 		size_t offset = bit / 8;
 
 		spoilt.bytes[offset] ^= (uint8_t)(1u << bit % 8);
-		/* Features and data may be any; a shorter length leaves some for a frame. */
+		/* Features and data may have any value; a shorter length leaves bytes for a frame.
+		 */
 		assert_int_equal(was_connected(answer(spoilt.bytes, spoilt.length, false)),
 				 offset >= 12 || (offset == 10 && (bit % 8 == 0 || bit % 8 == 2)));
 	}

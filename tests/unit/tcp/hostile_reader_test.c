@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that ask for more than they take: what waits for them is bounded, costs no one else, and
- * keeps nobody awake. */
+/* Peers that request more than they read: the data queued for them is bounded, costs others
+ * nothing, and does not prevent sleeping. */
 #include "tcp_session.h"
 
 #define READ_BYTES 1000 /* an answer that is copied */
 #define READS      4000
-#define SEND_BYTES 65536 /* of the service's sockets, so that they fill up soon */
+#define SEND_BYTES 65536 /* of the service's sockets, so that they fill up quickly */
 
 static bool may_sleep(void)
 {
@@ -22,7 +22,7 @@ static size_t send_some(int fd, const uint8_t *bytes, size_t length)
 	return sent > 0 ? (size_t)sent : 0;
 }
 
-/* Until all are sent, or the service has ended the connection. */
+/* Until all are sent, or the service has closed the connection. */
 static void send_reads(int fd, unsigned count)
 {
 	struct wire_frame frame = {
@@ -58,7 +58,8 @@ static int teardown(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-/* What fits in the sockets and in the block is answered, and so many wait besides. */
+/* Whatever fits in the sockets and the block is answered; a limited number of reads waits in
+ * addition. */
 TEST(who_asks_for_more_than_may_wait_is_ended)
 {
 	int fd = service_visit();

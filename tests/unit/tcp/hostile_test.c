@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that break the protocol of plx_tcp, against a service that listens. Each costs nobody else
- * a connection, leaves nothing behind, and is counted. */
+/* Peers that violate the protocol of plx_tcp, against a listening service. They cost others no
+ * connection, leave nothing allocated, and are counted. */
 #include "tcp_session.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@ static struct session session;
 
 enum leaving { LEAVES_CLOSED, LEAVES_HALF_CLOSED, LEAVES_RESET };
 
-/* Say that, wait until the service has taken it, and leave. */
+/* Send bytes, wait until the service has taken them, and leave. */
 static void visit(const void *bytes, size_t length, enum leaving leaving)
 {
 	uint64_t before = service.ended + service_refused();
@@ -41,7 +41,7 @@ static bool is_header_refused(uint64_t word)
 	struct raw_bytes bytes = {0};
 	bool is_ended;
 
-	/* The service refuses as soon as the first word is there. */
+	/* The service refuses once the first word has arrived. */
 	raw_add(&bytes, &word, sizeof(word));
 	is_ended = service_ends(bytes.bytes, bytes.length);
 	assert_int_equal(service_breaches(TCP_BREACH_FRAME), before + is_ended);
@@ -56,8 +56,8 @@ static int setup(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, service_teardown)
 
-/* A valid session, spoilt ------------------------------------------------------------------------
- */
+/* A valid session, corrupted
+ * --------------------------------------------------------------------- */
 
 TEST(a_valid_session_is_answered)
 {
@@ -77,7 +77,7 @@ TEST(every_prefix_ends_when_the_peer_closes)
 
 		for (size_t length = 0; length <= session.all.length; length++)
 			visit(session.all.bytes, length, leaving);
-		/* One that is reset right after its HELLO may be told of, or not. */
+		/* One that is reset right after its HELLO may be reported or not. */
 		if (leaving != LEAVES_RESET)
 			assert_int_equal(service.pep->refused[TCP_REFUSED_GONE],
 					 gone + session.hello_bytes);
@@ -117,7 +117,7 @@ TEST(a_session_may_come_byte_by_byte)
 	service_expect_calm();
 }
 
-/* The offset of the byte decides what is wrong. */
+/* The byte's offset determines the error. */
 static void flip(size_t bit)
 {
 	struct session spoilt = session;
@@ -130,7 +130,7 @@ static void flip(size_t bit)
 	strangers = service.pep->refused[TCP_REFUSED_STRANGER] - strangers;
 	versions = service.pep->refused[TCP_REFUSED_VERSION] - versions;
 	assert_int_equal(versions, offset == 8);
-	/* The magic; the kind; a length of more than there may be. */
+	/* The magic; the kind; a length beyond the limit. */
 	assert_int_equal(strangers, offset < 8 || offset == 9 || offset == 11);
 }
 
@@ -193,7 +193,7 @@ TEST(headers_that_cannot_be_end_the_connection)
 	assert_int_equal(service_refused(), 0);
 }
 
-/* Nothing is allocated for what is announced, and what does not fit is left out. */
+/* Nothing is allocated for an announced length, and bytes that do not fit are dropped. */
 TEST(a_message_of_any_length_goes_no_further_than_its_receive)
 {
 	static const uint32_t lengths[] = {SERVICE_BUF_BYTES - 1, SERVICE_BUF_BYTES,
@@ -238,7 +238,7 @@ static uint64_t next_random(void)
 	return seed;
 }
 
-/* Past a valid beginning of so many bytes. */
+/* After a valid start of that many bytes. */
 static void visit_with_random(size_t begin)
 {
 	struct raw_bytes bytes = {0};
@@ -288,7 +288,7 @@ TEST(a_storm_of_resets_leaves_nothing)
 		}
 		for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
 			raw_reset(fds[i]);
-		/* Some of them are accepted when they are gone. */
+		/* Some of them have already disconnected when they are accepted. */
 		service_until(service.accepted + service_refused() == before + PLX_ARRAY_LEN(fds));
 		service_expect_calm();
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A session of all kinds of frames through system calls that transfer in parts or fail: each byte
- * comes out right, and each operation completes once. */
+/* A session with all kinds of frames over system calls that transfer in parts or fail: each byte
+ * arrives correctly, and each operation completes once. */
 #include "faults.h"
 
 #include "count.h"
 
 #define LARGE_MAX 210000 /* the longest message */
-#define MEMORY    4096   /* that each side registered */
+#define MEMORY    4096   /* registered by each side */
 #define KEY       5
 
 /* The session ---------------------------------------------------------------------------------- */
@@ -25,11 +25,11 @@ enum kind {
 struct operation {
 	enum kind kind;
 	size_t length;
-	size_t receive; /* bytes of its receive, in pieces, where that is another number */
+	size_t receive; /* bytes of its receive, in pieces, if different */
 	bool pieces;    /* of its receive */
 };
 
-/* Each of `a`; what is written and read goes to, and comes from, the memory of b at 0. */
+/* All by `a`; writes and reads target the memory of b at 0. */
 static const struct operation small_ones[] = {
 	{SEND, 5, 0, false},       {SEND_DATA, 8, 0, false},     {INJECT, 0, 0, false},
 	{SEND, 1500, 0, true},     {SEND_PIECES, 1100, 0, true}, {WRITE, 40, 0, false},
@@ -48,10 +48,10 @@ static const struct operation large_ones[] = {
 
 static const struct operation *operations;
 static unsigned operation_count;
-static uint8_t *source, *sink[OPERATIONS_MAX]; /* what is sent; where it goes */
+static uint8_t *source, *sink[OPERATIONS_MAX]; /* what is sent, and its destination */
 static uint8_t memory[MEMORY], expected_memory[MEMORY];
 static struct fid_mr *mr;
-static unsigned done_a[OPERATIONS_MAX], done_b[OPERATIONS_MAX]; /* times that each completed */
+static unsigned done_a[OPERATIONS_MAX], done_b[OPERATIONS_MAX]; /* completions of each */
 static bool posted_a[OPERATIONS_MAX], posted_b[OPERATIONS_MAX];
 static unsigned ends_a, ends_b, written; /* FI_SHUTDOWN; completions of WRITE_DATA */
 
@@ -70,7 +70,7 @@ static size_t room_of(const struct operation *op)
 	return op->receive ? op->receive : op->length;
 }
 
-/* What of it is sent begins there, so that no two are alike. */
+/* Each operation's data starts at a different place of the pattern. */
 static uint8_t *bytes_of(unsigned i)
 {
 	return source + i * 13;
@@ -132,7 +132,7 @@ static ssize_t start(unsigned i)
 	}
 }
 
-/* What completed ------------------------------------------------------------------------------- */
+/* Completions ---------------------------------------------------------------------------------- */
 
 static void check_received(const struct fi_cq_err_entry *done, unsigned i)
 {
@@ -148,7 +148,7 @@ static void check_received(const struct fi_cq_err_entry *done, unsigned i)
 	assert_memory_equal(sink[i], bytes_of(i), room_of(op));
 }
 
-/* Of either end, if there is one. Those that failed as the connection ended are counted alone. */
+/* Of either end, if any. Failures caused by the closing connection are only counted. */
 static void take_one(struct side *end)
 {
 	struct fi_cq_err_entry done = {0};
@@ -198,7 +198,7 @@ static void step(void)
 	count_end(b, &ends_b);
 }
 
-/* Of those that have to come. */
+/* All expected completions. */
 static bool is_complete(void)
 {
 	for (unsigned i = 0; i < operation_count; i++) {
@@ -228,7 +228,7 @@ static void check_memory(void)
 	assert_memory_equal(memory, expected_memory, MEMORY);
 }
 
-/* Running it ----------------------------------------------------------------------------------- */
+/* The run -------------------------------------------------------------------------------------- */
 
 static void begin_session(void)
 {
@@ -243,7 +243,7 @@ static void begin_session(void)
 	post_receives();
 }
 
-/* Until all of them are under way, or the connection ended. */
+/* Until all of them are in flight, or the connection ended. */
 static void start_all(uint64_t begin_ns)
 {
 	for (unsigned i = 0; i < operation_count; i++) {
@@ -332,7 +332,7 @@ static struct fault side_of(unsigned side)
 	return (struct fault){.end = side & 1 ? b : a, .writes = side & 2};
 }
 
-/* Return: the bytes that a session takes there. */
+/* Return: the bytes of a session in that direction. */
 static size_t bytes_there(unsigned side)
 {
 	set_fault(side_of(side));
@@ -363,7 +363,7 @@ TEST(a_session_may_stop_at_each_byte, setup)
 	}
 }
 
-/* The first and the last bytes of each block, and others. */
+/* The first and last bytes of each block, and some others. */
 TEST(long_messages_may_stop_anywhere, setup_large)
 {
 	for (unsigned side = 0; side < 4; side++) {
@@ -388,9 +388,9 @@ TEST(each_call_may_transfer_little, setup)
 	}
 }
 
-/* Calls that fail ------------------------------------------------------------------------------ */
+/* Failing calls -------------------------------------------------------------------------------- */
 
-/* Those of a session where nothing fails are as many, so that each one fails once. */
+/* A session without failures makes this many calls, so each one fails once. */
 static void each_call_may_fail_with(int err)
 {
 	for (unsigned side = 0; side < 4; side++) {
@@ -414,7 +414,7 @@ TEST(what_passes_by_itself_is_no_failure, setup)
 	each_call_may_fail_with(ENOMEM);
 }
 
-/* The one whose call failed notices; the other one when that is closed. */
+/* The end whose call failed notices; the other one when that closes. */
 static void end_session(struct side *failed)
 {
 	struct side *other = failed == a ? b : a;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Going to sleep on a completion queue: it is refused while there is something to do, and whatever
- * comes afterwards wakes. */
+/* Sleeping on a completion queue: it is refused while there is work, and any later work wakes the
+ * queue. */
 #include "ends.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 
-#define WAKE_MS 30000 /* at most: it comes at once unless the host is busy */
+#define WAKE_MS 30000 /* at most; at once unless the host is busy */
 
 static char in[4096];
 
@@ -23,7 +23,7 @@ static int setup_two_cqs(void **state)
 	return 0;
 }
 
-/* As lib/fabric's domains do. */
+/* As lib/fabric configures its domains. */
 static void gather(struct fid_domain *domain)
 {
 	((struct tcp_domain *)domain)->gathers = true;
@@ -69,7 +69,7 @@ static void leave(struct side *end)
 	assert_false(tcp_of(end)->in_set);
 }
 
-/* Poll until it is looked at only where the set tells of it. */
+/* Poll until it is only read when the set reports it. */
 static void cool_down(struct side *end)
 {
 	for (int i = 0; i < 20000 && tcp_of(end)->is_hot; i++)
@@ -112,14 +112,14 @@ TEST(a_message_that_is_there_keeps_awake, setup)
 		post(b, in, sizeof(in), 1);
 		ways[i](b);
 		speak(a);
-		while (trywait(b, b->rx_cq) == 0) /* until it is through the kernel */
+		while (trywait(b, b->rx_cq) == 0) /* until it has passed through the kernel */
 			assert_true(is_woken(b->rx_cq, WAKE_MS));
 		expect_received(b, 1, 8);
 	}
 }
 PLX_TEST_AGAIN(a_message_that_is_there_keeps_awake, setup_two_cqs, teardown)
 
-/* Each part of a message wakes, and the sleep goes on after it. */
+/* Each part of a message wakes the queue, and it sleeps again afterwards. */
 TEST(the_rest_of_a_message_wakes_too, setup)
 {
 	uint64_t word = wire_word(WIRE_MESSAGE, 0, 8);
@@ -137,7 +137,7 @@ TEST(the_rest_of_a_message_wakes_too, setup)
 	assert_string_equal(in, "hear me");
 }
 
-/* It waits for a receive, and nothing can be done before there is one. */
+/* It waits for a receive; nothing can be done before one is posted. */
 TEST(what_waits_for_a_receive_keeps_nobody_awake, setup)
 {
 	speak(a);
@@ -165,7 +165,7 @@ TEST(the_end_of_a_connection_wakes, setup)
 
 /* Sends --------------------------------------------------------------------------------------- */
 
-/* Until the socket has no room; each message is sent from where it lies. */
+/* Until the socket has no room; each message is sent from the caller's memory. */
 static unsigned fill(struct side *end)
 {
 	static uint8_t out[64 << 10];
@@ -177,7 +177,7 @@ static unsigned fill(struct side *end)
 	return sent;
 }
 
-/* The one that is asleep sends all of it as its peer takes it. */
+/* The sleeping end sends all of it as its peer reads. */
 static void room_to_send_wakes(struct fid_cq *cq)
 {
 	static uint8_t large[64 << 10];
@@ -236,7 +236,7 @@ TEST(what_is_queued_leaves_before_a_sleep, setup_gathering)
 
 /* Two queues ---------------------------------------------------------------------------------- */
 
-/* An answer comes by the queue of receives, and completes in that of sends. */
+/* An answer arrives on the receive queue, and completes in the send queue. */
 TEST(an_answer_to_a_read_wakes_the_queue_of_sends, setup_two_cqs)
 {
 	static char memory[8] = "source", into[8];
@@ -266,7 +266,7 @@ static void wait_for_bytes(struct side *end)
 	assert_int_equal(pollfd.revents, POLLIN);
 }
 
-/* Whether the queue of sends is armed alone, first, or last. */
+/* Whether the send queue is armed alone, first, or last. */
 TEST(nobody_sleeps_over_the_completion_of_a_read, setup_two_cqs)
 {
 	static char memory[8] = "source", into[8];
@@ -321,7 +321,7 @@ TEST(a_signal_ends_one_sleep, setup)
 	uint64_t begin_ns;
 
 	make_hot(b);
-	for (int i = 0; i < 20; i++) /* whether that poll looks at the set or not */
+	for (int i = 0; i < 20; i++) /* whether or not that poll checks the set */
 		a_signal_ends_a_sleep_that_begins_after_it(b);
 	cool_down(b);
 	a_signal_ends_a_sleep_that_begins_after_it(b);
@@ -341,7 +341,7 @@ TEST(a_signal_keeps_awake_once, setup)
 	assert_false(is_woken(b->rx_cq, 0));
 }
 
-/* To arm the other queue takes the signal out of the first one's descriptor. */
+/* Arming the other queue takes the signal out of the first one's descriptor. */
 TEST(a_signal_of_one_queue_is_not_lost_to_another, setup_two_cqs)
 {
 	struct fid *both[] = {&b->rx_cq->fid, &b->tx_cq->fid};
@@ -350,7 +350,7 @@ TEST(a_signal_of_one_queue_is_not_lost_to_another, setup_two_cqs)
 	go_to_sleep(b, b->rx_cq);
 	assert_int_equal(fi_cq_signal(b->rx_cq), 0);
 	assert_int_equal(trywait(b, b->tx_cq), -FI_EAGAIN);
-	assert_int_equal(trywait(b, b->tx_cq), 0); /* it is not its own */
+	assert_int_equal(trywait(b, b->tx_cq), 0); /* the signal is not its own */
 	assert_int_equal(fi_trywait(b->fabric, both, 2), -FI_EAGAIN);
 	assert_int_equal(fi_trywait(b->fabric, both, 2), 0);
 }
@@ -373,7 +373,7 @@ TEST(a_signal_wakes_who_sleeps, setup)
 	pthread_join(thread, NULL);
 }
 
-/* Reading asleep ------------------------------------------------------------------------------ */
+/* Sleeping reads ------------------------------------------------------------------------------ */
 
 TEST(a_read_sleeps_no_longer_than_it_may, setup)
 {

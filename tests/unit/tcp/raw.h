@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A peer that is a plain socket, and sends whatever a test wants. */
+/* A peer that is a plain socket and sends whatever a test needs. */
 #ifndef TCP_TEST_RAW_H
 #define TCP_TEST_RAW_H
 
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Bytes to be sent. */
+/* Bytes to send. */
 struct raw_bytes {
 	size_t length;
 	uint8_t bytes[1024];
@@ -33,7 +33,7 @@ static inline void raw_add_hello(struct raw_bytes *out, enum wire_hello_kind kin
 	raw_add(out, hello, wire_write_hello(hello, kind, data, length));
 }
 
-/* A header, and as much of a payload as is given. */
+/* Append a header, and the given part of a payload. */
 static inline void raw_add_frame(struct raw_bytes *out, const struct wire_frame *frame,
 				 const void *payload, size_t length)
 {
@@ -51,7 +51,7 @@ static inline void raw_add_message(struct raw_bytes *out, const char *text)
 	raw_add_frame(out, &frame, text, strlen(text));
 }
 
-/* A connection. from: an address of this host; NULL: any. */
+/* Connect. from: an address of this host; NULL: any. */
 static inline int raw_connect_from(const char *from, const struct sockaddr_storage *to)
 {
 	struct sockaddr_in local = {.sin_family = AF_INET};
@@ -89,7 +89,7 @@ static inline bool raw_has_ended(int fd)
 	return poll(&pollfd, 1, 0) == 1;
 }
 
-/* Bytes that came, at most `most`; 0: none yet. */
+/* Received bytes, at most `most`; 0: none yet. */
 static inline size_t raw_receive(int fd, void *out, size_t most)
 {
 	ssize_t got = recv(fd, out, most, MSG_DONTWAIT);
@@ -97,7 +97,7 @@ static inline size_t raw_receive(int fd, void *out, size_t most)
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* Close it so that the other side gets a RST instead of the end of the stream. */
+/* Close with a RST instead of the end of the stream. */
 static inline void raw_reset(int fd)
 {
 	struct linger linger = {.l_onoff = 1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided reads and writes: what they may reach, how many there may be, and how they end. */
+/* One-sided reads and writes: accessible memory, limits, and how they end. */
 #include "ends.h"
 
 #define KEY   7
@@ -41,7 +41,7 @@ static int setup_by_address(void **state)
 	return 0;
 }
 
-/* Its queue has room for what is under way, and not one completion more. */
+/* Its queue has room for the operations in flight, and not one completion more. */
 static int setup_exact(void **state)
 {
 	open_with((struct pair_attr){.cq_size = 128, .tx_size = 64, .rx_size = 64});
@@ -130,7 +130,7 @@ static void fill(struct side *end)
 		;
 }
 
-/* Both have to answer a read before they come to what makes room for the answer. */
+/* Both must answer a read before they read what makes room for the answer. */
 TEST(two_ends_whose_sockets_are_full_answer_each_other, setup)
 {
 	static uint8_t in_a[1000], in_b[1000], from_b[1000], from_a[1000];
@@ -159,7 +159,7 @@ TEST(two_ends_whose_sockets_are_full_answer_each_other, setup)
 	assert_memory_equal(from_b, memory_b, sizeof(from_b));
 }
 
-/* What fails at once finds room in the queue, beside what was there. */
+/* Failing all at once, they fit in the queue in addition to earlier completions. */
 TEST(reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for, setup_exact)
 {
 	static uint8_t large[1 << 20];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A host that opens thousands of connections and says nothing on any of them, while another one
- * wants to be served. */
+/* A host that opens thousands of silent connections, while another one wants service. */
 #include "tcp_service.h"
 
 #include <fcntl.h>
@@ -13,9 +12,9 @@
 #define SPARE        100 /* descriptors for everything else */
 #define CLIENTS      20
 #define LATENCY_MAX  PLX_NS_PER_S
-#define CROWD_NS_MAX (60 * PLX_NS_PER_S) /* until all of it has connected */
-/* A pause of 1 ms after every few connections: a service that a sanitizer slows down keeps up, and
- * the kernel's queue, which fills without its help, never turns a client away. */
+#define CROWD_NS_MAX (60 * PLX_NS_PER_S) /* for all of it to connect */
+/* A pause of 1 ms after every few connections: a service slowed by a sanitizer keeps up, and the
+ * kernel's queue never turns a client away. */
 #define JOINS_A_MS 5
 
 static void raise_limit(void)
@@ -29,7 +28,7 @@ static void raise_limit(void)
 		skip();
 }
 
-/* One connection more. */
+/* One more connection. */
 static int join(void)
 {
 	static const struct timespec pause = {.tv_nsec = PLX_NS_PER_MS};
@@ -49,7 +48,7 @@ static int join(void)
 	return fd;
 }
 
-/* Open them all, and whatever the service closes once more, until it is killed. */
+/* Open all, and reopen any that the service closes, until killed. */
 static void attack(int told)
 {
 	static int fds[CROWD];
@@ -82,7 +81,7 @@ static pid_t start_attack(int *told_out)
 	return pid;
 }
 
-/* Return: how long it took to be connected and served. */
+/* Return: how long connecting and being served took. */
 static uint64_t be_served(void)
 {
 	uint64_t begin_ns = queue_now_ns();
@@ -121,7 +120,7 @@ SERVICE_TEST(a_client_is_served_beside_a_crowd_that_says_nothing)
 		service_expect_echo();
 		assert_true(service.pep->base.silent_count <= service.pep->handshakes_max);
 	}
-	assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* it goes on */
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* it is still running */
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	close(told);

@@ -5,7 +5,7 @@
 
 #include <malloc.h>
 
-#define MEMORY_SLACK (256u << 10) /* what malloc(3) keeps for a thread counts as in use */
+#define MEMORY_SLACK (256u << 10) /* memory that malloc(3) keeps per thread counts as in use */
 
 struct service service;
 
@@ -72,12 +72,12 @@ static void post(struct service_receive *receive)
 {
 	struct visitor *visitor = receive->visitor;
 
-	/* It may have ended; its event is still to be read. */
+	/* It may have ended; its event has not been read yet. */
 	(void)fi_recv(visitor->ep, receive->buf, sizeof(receive->buf), NULL, FI_ADDR_UNSPEC,
 		      receive);
 }
 
-/* One that cannot be accepted hung up before. */
+/* A failed accept means that the peer has hung up. */
 static void accept_request(struct fi_info *info)
 {
 	struct visitor *visitor = service.visitors;
@@ -131,7 +131,7 @@ static void read_server_cq(void)
 
 static void close_visitor(struct visitor *visitor)
 {
-	read_server_cq(); /* its completions name it */
+	read_server_cq(); /* its completions refer to it */
 	assert_int_equal(fi_close(&visitor->ep->fid), 0);
 	visitor->ep = NULL;
 	service.visitor_count--;
@@ -197,7 +197,7 @@ static void connect_honest(void)
 	assert_int_equal(number, FI_CONNECTED);
 }
 
-/* All of it ------------------------------------------------------------------------------------ */
+/* The whole service ---------------------------------------------------------------------------- */
 
 void service_turn(void)
 {
@@ -266,7 +266,7 @@ bool service_ends(const void *bytes, size_t length)
 	bool is_ended;
 
 	raw_send(fd, bytes, length);
-	/* Where the connection goes on, so does this. */
+	/* Shows that the connection still works, if it does. */
 	raw_add_message(&message, "still here");
 	raw_send(fd, message.bytes, message.length);
 	service_until(service.messages > messages || service.ended > ended);
@@ -318,7 +318,7 @@ static void close_service(void)
 int service_setup(void **state)
 {
 	memset(&service, 0, sizeof(service));
-	fi_freeinfo(party_info("127.0.0.1", "1", 0)); /* libfabric's own start */
+	fi_freeinfo(party_info("127.0.0.1", "1", 0)); /* libfabric's start */
 	memory_bytes = heap_bytes();
 	descriptors = count_descriptors();
 	open_service();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An application that hostile peers meet: it accepts every request, and echoes each message. An
- * honest client is connected to it all the time. */
+/* A service for tests with hostile peers: it accepts every request and echoes each message. An
+ * honest client stays connected throughout. */
 #ifndef TCP_TEST_SERVICE_H
 #define TCP_TEST_SERVICE_H
 
@@ -31,7 +31,7 @@ struct service_receive {
 
 /* An endpoint of the service. */
 struct visitor {
-	struct fid_ep *ep; /* NULL: the place is free */
+	struct fid_ep *ep; /* NULL: the slot is free */
 	struct service_receive receives[SERVICE_RECEIVES];
 };
 
@@ -46,27 +46,27 @@ struct service {
 	uint32_t visitor_count;
 	/* Since the start. */
 	uint64_t accepted, ended, messages, errors;
-	bool posts_none; /* no receives for those that are accepted from now on */
+	bool posts_none; /* no receives for later connections */
 	struct fid_ep *honest;
 	uint64_t sent, echoed;
 	uint64_t echo_buf;
 };
 extern struct service service;
 
-/* For each test: the second fails where descriptors or memory are not given back. */
+/* For each test: the second fails if descriptors or memory are leaked. */
 int service_setup(void **state);
 int service_teardown(void **state);
 
-/* Do once what an application does in a turn of its loop. */
+/* Do the work of one loop turn. */
 void service_turn(void);
-/* The honest client sends a message, and gets it back. */
+/* The honest client sends a message, and must get it back. */
 void service_expect_echo(void);
-/* The only visitor; the honest client is none. */
+/* The only visitor; the honest client does not count. */
 struct tcp_ep *service_visitor(void);
 void service_close_visitor(void);
 
 uint64_t service_refused(void); /* of all causes */
-/* Connections that the service, or another party, ended for that. */
+/* Connections that the service, or another party, closed for that breach. */
 uint64_t service_breaches(enum tcp_breach breach);
 uint64_t party_breaches(const struct party *party, enum tcp_breach breach);
 
@@ -79,15 +79,15 @@ uint64_t party_breaches(const struct party *party, enum tcp_breach breach);
 		}                                                     \
 	} while (0)
 
-/* Until no connection is left but that of the honest client, which still gets its echo. */
+/* Wait until only the honest client is connected; it must still get its echo. */
 void service_expect_calm(void);
 
-/* A connection of a plain socket that is accepted already. */
+/* A plain socket's connection, already accepted. */
 int service_visit(void);
-/* Whether the service ends a connection that sends those bytes after its HELLO. */
+/* Whether the service closes a connection that sends those bytes after its HELLO. */
 bool service_ends(const void *bytes, size_t length);
 
-/* A fabric, a domain and queues, by an info that becomes the party's. */
+/* A fabric, a domain and queues from an info, which the party takes over. */
 struct fi_info *party_info(const char *host, const char *port, uint64_t flags);
 void party_open(struct party *party, struct fi_info *info);
 void party_close(struct party *party);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A valid session of a peer of the service: HELLO, and one frame of each kind that may be sent
- * unasked. */
+/* A valid session with the service: HELLO, and one frame of each kind that may be sent
+ * unprompted. */
 #ifndef TCP_TEST_SESSION_H
 #define TCP_TEST_SESSION_H
 
@@ -11,7 +11,7 @@
 struct session {
 	struct raw_bytes all;
 	size_t hello_bytes;
-	size_t frames[5]; /* where each one begins; the last one: the end */
+	size_t frames[5]; /* offsets of the frames; the last one: the end */
 	size_t answer_bytes;
 };
 
@@ -42,12 +42,12 @@ static inline void session_make(struct session *out)
 	out->frames[3] = out->all.length;
 	raw_add_frame(&out->all, &read, NULL, 0);
 	out->frames[4] = out->all.length;
-	/* The service accepts, echoes both messages, and the read is answered. */
+	/* The service accepts, echoes both messages, and answers the read. */
 	out->answer_bytes = WIRE_HELLO_BYTES + 2 * (WIRE_FRAME_BYTES + 5) + WIRE_FRAME_BYTES +
 			    SESSION_READ_BYTES;
 }
 
-/* Turn until all of the answer came. */
+/* Turn until the whole answer has arrived. */
 static inline void session_expect_answer(int fd, const struct session *session)
 {
 	uint8_t answer[1024];

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* CPU ids far beyond this host's, so that no poller that runs meanwhile is in the way. */
+/* CPU ids far beyond this host's, so that no running poller interferes. */
 #define CPU (PLX_CPU_MAX - 7)
 
 PLX_TEST(a_claim_excludes_the_next_one_until_it_is_closed)
@@ -35,7 +35,7 @@ PLX_TEST(a_claim_excludes_the_next_one_until_it_is_closed)
 	close(other);
 }
 
-/* "11" must not stand in the way of "1": the names are compared whole. */
+/* "11" must not block "1": names are compared whole. */
 PLX_TEST(a_longer_number_is_another_cpu)
 {
 	int one, ten;
@@ -56,7 +56,7 @@ PLX_TEST(the_holder_need_not_be_asked_for)
 	close(first);
 }
 
-/* A child that claims, tells, and waits to be killed. */
+/* A child that claims, reports, and waits to be killed. */
 static pid_t start_holder(void)
 {
 	int told[2], claim;
@@ -101,7 +101,7 @@ PLX_TEST(a_claim_is_not_inherited_by_exec)
 	close(claim);
 }
 
-/* Bind the name by hand, with a backlog of our own; -1: do not listen at all. */
+/* Bind the name by hand, with this backlog; -1: do not listen. */
 static int bind_name(int backlog)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -170,7 +170,7 @@ PLX_TEST(another_user_keeps_nobody_from_a_cpu)
 		assert_false(holder.other_user);
 		assert_int_equal(holder.pid, getpid());
 		foreign_end(&other);
-		/* Its name is free, and the claim still holds. */
+		/* Its name is free, but the claim still holds. */
 		assert_int_equal(plx_cpu_claim(CPU, &second, &holder), -EBUSY);
 		assert_int_equal(holder.pid, getpid());
 		close(claim);

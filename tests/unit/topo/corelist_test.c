@@ -19,7 +19,7 @@ static int close_topo(void **state)
 	return 0;
 }
 
-/* What a list means, spelled out without any of the parser's short forms: "lcore@cpus;..." */
+/* The meaning of a list, without any short forms: "lcore@cpus;..." */
 static char *describe(const struct plx_lcore_map *map, char out[4096])
 {
 	size_t used = 0;
@@ -218,8 +218,8 @@ PLX_TEST(a_failed_parse_leaves_the_map_alone)
 	assert_null(map.places);
 }
 
-/* A megabyte of digits, blanks or brackets is an error like any other: short, and near its place.
- */
+/* A megabyte of digits, blanks or brackets gives an ordinary error: short, and near its
+ * position. */
 PLX_TEST(huge_texts_get_short_errors)
 {
 	static const struct {

@@ -59,8 +59,8 @@ static uint64_t random_next(uint64_t *seed)
 	return *seed;
 }
 
-/* Each lcore with a chance of one in `rarity`: on its own CPU, where its neighbour is, or on up to
- * four CPUs that may be anywhere. */
+/* Each lcore with probability 1/`rarity`: on the CPU of its number, next to its neighbour's, or on
+ * up to four arbitrary CPUs. */
 static struct plx_lcore_map random_map(uint64_t *seed, unsigned rarity)
 {
 	struct plx_lcore_map map = {.places = calloc(PLX_LCORE_MAX, sizeof(*map.places))};
@@ -155,7 +155,7 @@ PLX_TEST(fini_takes_a_zeroed_map_and_leaves_one)
 
 /* Checking --------------------------------------------------------------------------------- */
 
-/* Parse as a list, or as a mask where the option is -c, and check on that topology. */
+/* Parse as a list, or as a mask if the option is -c, and check it on that topology. */
 static int check(const char *source, const char *option, const char *text)
 {
 	struct plx_topo *topo;
@@ -221,7 +221,7 @@ PLX_TEST(a_cpu_that_does_not_exist_is_named_with_what_would_work)
 		if (!rc)
 			continue;
 		assert_error_has(cases[i].error);
-		/* What is to be given is the end of the text: nothing may follow it. */
+		/* The advice ends the text: nothing may follow it. */
 		if (strncmp(cases[i].error, "; give", 6) == 0)
 			assert_string_equal(strstr(plx_error(), "; give"), cases[i].error);
 	}

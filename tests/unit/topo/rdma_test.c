@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA devices of hosts that are made up: files below a temporary folder, and XML. */
+/* RDMA devices of fake hosts: files below a temporary folder, and XML. */
 #include "folder.h"
 
 #include "topo_priv.h"
@@ -24,7 +24,7 @@ static int remove_root(void **state)
 	return folder_remove(root);
 }
 
-/* A line, as the kernel writes it. */
+/* Write a line in the kernel's format. */
 static void put(const char *name, const char *text)
 {
 	char line[128];
@@ -130,7 +130,7 @@ MADE_UP(a_device_in_software_is_where_its_interface_is)
 	put(IB "/rxe0/ports/1/state", "4: ACTIVE");
 	put("/sys/class/net/eth0/device/modalias", "virtio:1");
 	assert_int_equal(the_device().node, -1);
-	put("/sys/class/net/eth0/numa_node", "2"); /* device/.. of a folder that is no link */
+	put("/sys/class/net/eth0/numa_node", "2"); /* device/.. in a folder that is not a link */
 
 	struct plx_rdma_device device = the_device();
 
@@ -216,7 +216,7 @@ MADE_UP(interfaces_and_pci_addresses_have_nodes_too)
 
 /* hwloc ------------------------------------------------------------------------------------ */
 
-/* The topology of a description with `object` in its n-th object of that type. */
+/* A topology from a description, with `object` in its n-th object of that type. */
 static struct plx_topo *topo_with(const char *description, const char *type, unsigned n,
 				  const char *object)
 {

@@ -112,7 +112,7 @@ PLX_TEST(nodes_go_by_the_systems_ids_in_rising_order)
 	plx_topo_close(topo);
 }
 
-/* Memory beside the package's own: a second node with all its CPUs, as fast or slow memory has. */
+/* Memory in addition to the package's: a second node for all its CPUs, like fast or slow memory. */
 PLX_TEST(a_cpu_belongs_to_the_node_nearest_to_it)
 {
 	struct plx_topo *topo = open_topo("synthetic:[numa] pack:2 [numa] core:2 pu:1");
@@ -215,8 +215,8 @@ static struct xml_file write_xml(const char *text, size_t size)
 	return file;
 }
 
-/* What hwloc exports of a description; with `allowed`, less is allowed than there is.
- * Free with free. */
+/* hwloc's export of a description; with `allowed`, fewer CPUs are allowed than exist. Free with
+ * free. */
 static char *export_xml(const char *description, const char *allowed)
 {
 	hwloc_topology_t hwloc;
@@ -318,8 +318,8 @@ PLX_TEST(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist)
 	plx_topo_close(topo);
 }
 
-/* hwloc 2.9 leaks the objects it was reading when an XML import fails. Objects alone: a topology
- * that we forget to destroy is still seen. */
+/* hwloc 2.9 leaks objects when an XML import fails. Only objects: a topology that we forget to
+ * destroy is still reported. */
 PLX_EXPORT const char *__lsan_default_suppressions(void);
 
 const char *__lsan_default_suppressions(void)
@@ -327,7 +327,7 @@ const char *__lsan_default_suppressions(void)
 	return "leak:hwloc_alloc_setup_object\n";
 }
 
-/* Run open with standard error in a file; returns how many bytes came. */
+/* Run open with standard error in a file; returns how many bytes were written. */
 static long quietly_open(const char *source, int *rc_out)
 {
 	struct plx_topo *topo = NULL;
@@ -354,7 +354,7 @@ PLX_TEST(broken_xml_is_an_error_with_its_path_and_nothing_printed)
 	char *text = export_xml("numa:2 core:2 pu:1", NULL);
 	size_t len = strlen(text), step = len / 20;
 
-	/* The last cut still leaves out the closing tag of the topology. */
+	/* The last cut still omits the closing tag of the topology. */
 	for (size_t size = 0; size < len - 20; size += step) {
 		struct xml_file file = write_xml(text, size);
 		int rc;
