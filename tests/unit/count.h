@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process holds: to see that nothing is left behind. */
+/* Resources of a process, to detect leaks. */
 #ifndef COUNT_H
 #define COUNT_H
 
@@ -31,7 +31,7 @@ static inline int count_threads(void)
 	return count_entries("/proc/self/task");
 }
 
-/* Of memory that came from a memfd. */
+/* Of memfd memory. */
 static inline int count_mappings(void)
 {
 	FILE *file = fopen("/proc/self/maps", "re");
@@ -45,7 +45,7 @@ static inline int count_mappings(void)
 	return count;
 }
 
-/* All that is mapped, and what of it is in memory. */
+/* Mapped memory, and its resident part. */
 struct count_memory {
 	size_t mapped_bytes, resident_bytes;
 };

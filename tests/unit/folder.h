@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A folder below /tmp for a test. One that stands for "/" is a host that is made up. */
+/* A folder below /tmp for a test. One that stands for "/" is a fake host. */
 #ifndef FOLDER_H
 #define FOLDER_H
 
@@ -25,13 +25,13 @@ static inline int folder_remove_one(const char *path, const struct stat *sb, int
 	return remove(path);
 }
 
-/** Remove it with all that is in it. */
+/** Remove it with its contents. */
 static inline int folder_remove(const char *folder)
 {
 	return nftw(folder, folder_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/** Write a file there: name begins with a slash, and the folders in it are made. */
+/** Write a file there; name starts with a slash; missing folders are created. */
 static inline void folder_put(const char *folder, const char *name, const char *text)
 {
 	char path[512];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A UNIX socket of another user: its process is a child, which takes root. */
+/* A UNIX socket of another user, held by a child process; needs root. */
 #ifndef FOREIGN_SOCKET_H
 #define FOREIGN_SOCKET_H
 
@@ -28,7 +28,7 @@ static inline size_t foreign_name(const char *text, struct sockaddr_un *name_out
 	return offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n;
 }
 
-/* Bind that name, and listen there if asked to. */
+/* Bind that name, and listen if requested. */
 static inline struct foreign foreign_bind(const struct sockaddr_un *name, size_t length, int type,
 					  bool listens)
 {

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a child finds wrong ends it: cmocka's own checks would return into the parent's tests. */
+/* A failed check ends the child: cmocka's checks would return into the parent's tests. */
 #define check(condition)          \
 	do {                      \
 		if (!(condition)) \
@@ -24,8 +24,8 @@ static inline int in_child(void (*body)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		alarm(30); /* a child that hangs ends by SIGALRM, which no test expects */
-		signal(SIGINT, SIG_DFL); /* ignored in what a shell has put into the background */
+		alarm(30); /* a hanging child ends by SIGALRM, which no test expects */
+		signal(SIGINT, SIG_DFL); /* a shell ignores it for background jobs */
 		signal(SIGTERM, SIG_DFL);
 		body();
 		_exit(0);

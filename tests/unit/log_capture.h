@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Log lines kept for a test to look at. */
+/* Captures log lines for tests. */
 #ifndef LOG_CAPTURE_H
 #define LOG_CAPTURE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What belongs to lcore 0 is used on another one. */
+/* Uses objects of lcore 0 on another lcore. */
 #ifndef MISUSE_H
 #define MISUSE_H
 
@@ -7,13 +7,13 @@
 
 #define MISUSE_LCORE 77
 
-/* name: of the function that fn calls on lcore MISUSE_LCORE, which is not its owner. */
+/* name: the function that fn calls on lcore MISUSE_LCORE, which is not its owner. */
 struct misuse {
 	void (*fn)(void);
 	const char *name;
 };
 
-/* Of the case that runs, for the child. */
+/* For the child: the running case. */
 static void (*misuse_set_up)(void);
 static void (*misuse_fn)(void);
 

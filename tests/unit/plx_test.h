@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every cmocka test needs: cmocka with its prerequisites, and a check on error texts. */
+/* Common to all cmocka tests: cmocka with its prerequisites, and checks of error texts. */
 #ifndef PLX_TEST_H
 #define PLX_TEST_H
 
@@ -15,10 +15,10 @@
 #include "plx_base.h"
 
 /* Tests. PLX_TEST(it_does_so) {...} defines a test and lists it; a program that ends with
- * PLX_TEST_MAIN() runs those of its file in their order. The functions are of one kind with
- * cmocka's: setup and teardown of a test, or of the whole program, may be NULL. */
+ * PLX_TEST_MAIN() runs the tests of its file in order. The functions have cmocka's type: setup and
+ * teardown, of a test or of the whole program, may be NULL. */
 
-/** A test that is listed. */
+/** A listed test. */
 struct plx_test {
 	struct CMUnitTest test;
 	int place; /* in its file */
@@ -37,7 +37,7 @@ static inline void plx_test_list(struct plx_test *test)
 	*at = test;
 }
 
-/** Run what this file has listed. Return: how many failed. */
+/** Run the tests of this file. Return: the number of failures. */
 static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 			       CMFixtureFunction teardown)
 {
@@ -66,7 +66,7 @@ static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 	PLX_TEST_LIST(test_##name, name, setup, teardown) \
 	static void name(void **state)
 
-/** Run a test once more, or one that another file defines, with that fixture. */
+/** Run a test again, perhaps from another file, with that fixture. */
 #define PLX_TEST_AGAIN(name, setup, teardown) \
 	PLX_TEST_LIST(test_##name##_with_##setup, name, setup, teardown)
 
@@ -77,7 +77,7 @@ static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 		return plx_test_run("tests", setup, teardown); \
 	}
 
-/* AddressSanitizer or ThreadSanitizer: all is slower, and what was freed is kept. */
+/* AddressSanitizer or ThreadSanitizer: everything is slower, and freed memory is kept. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PLX_TEST_SANITIZED 1
 #elif defined(__has_feature)
@@ -104,14 +104,14 @@ static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 			fail_msg("%s", plx_error()); \
 	} while (0)
 
-/** Fail unless the last error's text has `part` in it; shows the whole text. */
+/** Fail unless the last error's text contains `part`; shows the text. */
 #define assert_error_has(part)                                                       \
 	do {                                                                         \
 		if (!strstr(plx_error(), (part)))                                    \
 			fail_msg("error text '%s' lacks '%s'", plx_error(), (part)); \
 	} while (0)
 
-/** Fail unless a call returns that error, and its text has `part` in it. */
+/** Fail unless a call returns that error, and its text contains `part`. */
 #define assert_fails(call, error, part)        \
 	do {                                   \
 		assert_int_equal(call, error); \

@@ -32,7 +32,7 @@ static uint32_t available(void)
 	return stats.available;
 }
 
-/* Every test gives all of its buffers back. */
+/* Every test returns all of its buffers. */
 static int teardown(void **state)
 {
 	int leaked = available() != 8;
@@ -72,7 +72,8 @@ TEST(a_pooled_buffer_starts_empty_behind_its_headroom)
 	assert_int_equal(buf->zone_index, plx_pool_zone(pool)->index);
 	assert_true(plx_buf_unshared(buf));
 
-	/* The whole room may be written: debug builds check behind it when it goes back. */
+	/* The whole room may be written: debug builds check the bytes after it when it is returned.
+	 */
 	memset(buf->base, 0xff, buf->room);
 	plx_buf_unref(buf);
 }
@@ -238,7 +239,7 @@ TEST(wrapped_memory_is_given_back_once)
 	assert_int_equal(freed.count, 1);
 	assert_ptr_equal(freed.memory, memory);
 
-	/* Without a function to call there is nothing to give back. */
+	/* Without a function there is nothing to call. */
 	plx_buf_unref(plx_buf_wrap(memory, 0, 4, NULL, NULL));
 	assert_null(plx_buf_wrap(NULL, 0, 4, note_free, &freed));
 	assert_error_has("plx_buf_wrap: 0 + 4 bytes at (nil)");
@@ -257,7 +258,7 @@ TEST(wrapped_memory_of_a_zone_knows_its_zone)
 	assert_int_equal(buf->zone_index, zone->index);
 	plx_buf_unref(buf);
 
-	/* Half in and half out is out. */
+	/* Partly outside counts as outside. */
 	char *end = (char *)zone->base + zone->size_bytes;
 	assert_int_equal(mem_zone_index(end - 64, 64), zone->index);
 	assert_int_equal(mem_zone_index(end - 64, 65), PLX_ZONE_NONE);
@@ -265,7 +266,7 @@ TEST(wrapped_memory_of_a_zone_knows_its_zone)
 	plx_mem_free(memory);
 }
 
-/* Nothing of the memory is written to, and a header that was used serves other memory as well. */
+/* The memory is not written, and a used header serves other memory too. */
 TEST(a_view_stands_for_bytes_elsewhere)
 {
 	const struct plx_pool_attr attr = {.name = "views", .object_count = 1, .owner = OWNER};
@@ -333,7 +334,8 @@ TEST(bad_pools_are_refused)
 	assert_fails(plx_buf_pool_create(&attr, 64, &large), -EINVAL, "pool large: object_count 0");
 }
 
-/* A count of one is the caller's own: it is dropped by a load alone, and so nothing is stored. */
+/* With a count of one, the caller is the only holder: a load alone drops it, and nothing is
+ * stored. */
 TEST(the_only_reference_is_dropped_without_an_atomic_operation)
 {
 	struct plx_buf *buf = plx_buf_get(pool);
@@ -381,7 +383,7 @@ TEST(a_shared_pool_gives_buffers_to_all)
 			assert_int_equal(plx_buf_tailroom(bufs[i]), ROOM);
 			with_text(bufs[i], "shared");
 		}
-		/* Freed by another than got it. */
+		/* Freed by another thread than the one that got it. */
 		for (uint32_t i = 0; i < 3; i++) {
 			plx_lcore_id_tls = i ? i - 1 : PLX_LCORE_NONE;
 			assert_memory_equal(bufs[i]->data, "shared", 6);
@@ -389,11 +391,11 @@ TEST(a_shared_pool_gives_buffers_to_all)
 		}
 	}
 	plx_lcore_id_tls = OWNER;
-	plx_pool_destroy(shared); /* asserts that all are back */
+	plx_pool_destroy(shared); /* asserts that all were returned */
 }
 
-/* Two holders on two threads write their halves and let go; the owner then reuses the buffer. At
- * times the one holder waits until it is the only one, and then writes the other's half too. */
+/* Two threads each write half of a buffer and release it; the owner then reuses it. Sometimes one
+ * holder waits until it is the only one, and then also writes the other's half. */
 
 #ifdef __SANITIZE_THREAD__
 #define ROUNDS 50000u
@@ -431,7 +433,8 @@ TEST(the_last_of_two_threads_gives_it_back)
 		plx_buf_append(buf, 2);
 		wrong += !plx_buf_unshared(buf);
 		plx_buf_ref(buf);
-		/* Relaxed: a look whether the last one was fetched; nothing is read through it. */
+		/* Relaxed: only checks whether the last one was fetched; nothing is read through
+		 * it. */
 		while (atomic_load_explicit(&handed, memory_order_relaxed))
 			sched_yield();
 		/* H2: see hold_elsewhere. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Run a part of a test in a process of its own, for what happens once per process, what ends it,
- * and system calls that are to fail. */
+/* Run part of a test in a separate process: for one-time effects, crashes, and failing system
+ * calls. */
 #ifndef CHILD_H
 #define CHILD_H
 
@@ -20,11 +20,11 @@
 #define CHILD_TEXT_BYTES 8192
 
 struct child_end {
-	int status;                  /* as of waitpid */
-	char text[CHILD_TEXT_BYTES]; /* what it wrote to standard error: its log, its asserts */
+	int status;                  /* from waitpid */
+	char text[CHILD_TEXT_BYTES]; /* its standard error: its log and asserts */
 };
 
-/** Run fn there with the log on its standard error; its result is the exit status. */
+/** Run fn there with the log on standard error; its result is the exit status. */
 static inline void child_run(int (*fn)(void), struct child_end *end_out)
 {
 	struct rlimit no_core = {0, 0};
@@ -54,14 +54,14 @@ static inline void child_run(int (*fn)(void), struct child_end *end_out)
 	assert_int_equal(waitpid(pid, &end_out->status, 0), pid);
 }
 
-/** Fail unless the child's text has `part` in it. */
+/** Fail unless the child's text contains `part`. */
 #define assert_child_said(end, part)                                                  \
 	do {                                                                          \
 		if (!strstr((end)->text, (part)))                                     \
 			fail_msg("the child said '%s', not '%s'", (end)->text, part); \
 	} while (0)
 
-/* A function that ends in an abort, which says why; in debug builds. */
+/* A function that aborts with a message; in debug builds. */
 struct fatal_case {
 	int (*fn)(void);
 	const char *text;
@@ -92,7 +92,7 @@ static inline int child_line_count(const struct child_end *end)
 	return count;
 }
 
-/** Fail unless fn ends well there, with one line of log that has `part` in it. */
+/** Fail unless fn succeeds there, with one log line that contains `part`. */
 static inline void assert_child_says(int (*fn)(void), const char *part)
 {
 	struct child_end end;
@@ -103,7 +103,7 @@ static inline void assert_child_says(int (*fn)(void), const char *part)
 	assert_int_equal(child_line_count(&end), 1);
 }
 
-/** Let a system call of this process fail from now on: always, or (arg >= 0) where its argument of
+/** Make a system call of this process fail from now on: always, or (arg >= 0) if its argument with
  * that number, 0 to 5, is value. Return: 0; -1 the host does not allow that. */
 static inline int child_deny(int syscall_number, int arg, unsigned value, int error)
 {

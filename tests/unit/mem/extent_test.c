@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Extents on addresses that no memory need lie at: the bookkeeping stands outside. */
+/* Extents at addresses without memory: the bookkeeping is outside. */
 #include "plx_test.h"
 
 #include "mem_priv.h"
@@ -96,7 +96,7 @@ struct piece {
 	size_t size;
 };
 
-/* A map of lines that are in use: overlaps and losses show there. */
+/* A map of lines in use, which reveals overlaps and losses. */
 static void mark(uint8_t *lines, struct piece piece, uint8_t from, uint8_t to)
 {
 	for (size_t i = (piece.at - BASE) / 64; i < (piece.at - BASE + piece.size) / 64; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the NUMA policies make of a node that is there, but has no memory for this process. */
+/* NUMA policies on a node that exists, but has no memory for this process. */
 #include "child.h"
 #include "mem_priv.h"
 
@@ -9,8 +9,8 @@ static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
 
 #define BARE_NODE 63
 
-/* What libnuma read from the system, with one node more: it has no memory, or none that the cpuset
- * allows, which is the same to a process. */
+/* libnuma's data with one more node, which has no memory, or none that the cpuset allows; a process
+ * cannot tell the difference. */
 static int with_bare_node(void **state)
 {
 	numa_bitmask_setbit(numa_nodes_ptr, BARE_NODE);
@@ -50,7 +50,7 @@ static int ask_for_a_bare_node(void)
 	return 0;
 }
 
-/* Told once per process: while this one has told nothing. */
+/* Logged once per process: so this runs before anything was logged. */
 TEST(a_node_without_memory_is_told_once)
 {
 	assert_child_says(ask_for_a_bare_node,
@@ -72,7 +72,7 @@ TEST(strict_names_the_nodes_that_have_memory)
 	assert_error_has("or use --numa prefer");
 	assert_int_equal(plx_pool_create(&attr, &pool), -ENOMEM);
 	assert_int_equal(plx_zone_count(), 0);
-	/* One that is not there at all is a mistake, and no shortage. */
+	/* A missing node is an error, not a shortage. */
 	attr.node = BARE_NODE - 1;
 	assert_fails(plx_pool_create(&attr, &pool), -EINVAL, "NUMA node 62 is not on this host");
 }
@@ -85,7 +85,7 @@ TEST(prefer_takes_memory_elsewhere_and_counts_it)
 	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, &zone));
 	assert_int_equal(zone->node, PLX_NODE_ANY);
 	assert_int_equal(fallbacks(), 1);
-	/* Each such request counts, also where it needs no zone of its own. */
+	/* Each such request counts, even if it needs no new zone. */
 	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
 	assert_int_equal(plx_zone_count(), 1);
 	assert_int_equal(fallbacks(), 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared pools on one thread, which takes the part of several lcores. Ring, caches and spare
- * objects are copies of their own: so a test may do something in the middle of a push or a pop, and
- * refuse memory for a cache. */
+/* Shared pools on one thread, which acts as several lcores. Ring, caches and spare objects are
+ * private copies, so a test can act in the middle of a push or a pop, and deny memory for a
+ * cache. */
 #include "pools.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node,
 #define POOL_STEP() step("spare")
 #include "pool_spare.c"
 
-/* Done once, at the next step of that name. */
+/* Runs once, at the next step with that name. */
 static const char *stop_at;
 static void (*at_stop)(void);
 
@@ -75,7 +75,7 @@ TEST(bad_attributes_are_refused)
 		     "pool odd: object_count 1073741825: give 1 to 1073741824");
 }
 
-/* What the first use of a pool takes for its cache. */
+/* Bytes that a pool's first use allocates for its cache. */
 static uint32_t size_of_cache(uint32_t object_count, uint32_t cache_count)
 {
 	struct plx_pool *pool = make_shared(object_count, cache_count);
@@ -163,7 +163,7 @@ TEST(the_half_untouched_for_longest_is_given_back)
 	assert_int_equal(stats_of(pool).spills, 1);
 	assert_int_equal(depth_of(pool), 4);
 
-	/* At hand: the last ones, the latest first. In the ring: the others. */
+	/* From the cache: the last ones, newest first. From the ring: the others. */
 	for (int i = 8; i >= 4; i--)
 		assert_ptr_equal(plx_pool_get(pool), objects[i]);
 	for (int i = 0; i < 4; i++)
@@ -187,7 +187,7 @@ TEST(nobody_gets_what_lies_in_anothers_cache)
 	assert_int_equal(stats_of(pool).available, 4);
 	assert_int_equal(stats_of(pool).in_caches, 4);
 	assert_int_equal(stats_of(pool).low_water, 4);
-	/* What is put is there for all only where the cache has no room for it. */
+	/* An object that is put becomes available to all only if the cache has no room for it. */
 	put_as(2, pool, objects[0]);
 	assert_null(get_as(PLX_LCORE_NONE, pool));
 	put_as_stranger(pool, objects[1]);
@@ -220,7 +220,7 @@ TEST(a_thread_that_takes_an_id_over_takes_the_cache_over)
 	plx_pool_destroy(pool);
 }
 
-/* Lcores were set up anew, without the ids 1 and 2. */
+/* Lcores were set up again, without ids 1 and 2. */
 TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it)
 {
 	struct plx_pool *pool = make_shared(16, 4);
@@ -238,14 +238,14 @@ TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it)
 	assert_null(get_as(3, pool));
 	assert_int_equal(stats_of(pool).in_caches, 8);
 	assert_int_equal(stats_of(pool).available, 8);
-	/* An lcore of that id has them at hand again. */
+	/* An lcore with that id has them in its cache again. */
 	for (int i = 8; i < 12; i++)
 		assert_non_null(objects[i] = get_as(2, pool));
 	assert_int_equal(stats_of(pool).available, 4);
 	for (int i = 0; i < 12; i++)
 		put_as_stranger(pool, objects[i]);
 	assert_int_equal(stats_of(pool).available, 16);
-	/* Those of the other id are neither missing nor out. */
+	/* Those of the other id are neither missing nor in use. */
 	assert_int_equal(stats_of(pool).in_caches, 4);
 	plx_pool_destroy(pool);
 }
@@ -297,7 +297,7 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 	assert_int_equal(plx_pool_get_bulk(pool, objects, 33), 0);
 	assert_int_equal(stats_of(pool).empty, 1);
 	assert_int_equal(stats_of(pool).available, 32);
-	/* Of the cache; then past it, with what it has; then what is left, by way of it. */
+	/* From the cache; then from the ring plus the cache; then the rest, through the cache. */
 	assert_int_equal(plx_pool_get_bulk(pool, objects, 3), 3);
 	assert_int_equal(stats_of(pool).in_caches, 1);
 	assert_int_equal(plx_pool_get_bulk(pool, objects + 3, 21), 21);
@@ -313,7 +313,7 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 		for (int k = 0; k < i; k++)
 			assert_ptr_not_equal(objects[i], objects[k]);
 	}
-	/* Into the cache; into the cache after a spill; past it. */
+	/* Into the cache; into the cache after a spill; directly to the ring. */
 	plx_pool_put_bulk(pool, objects, 6);
 	assert_int_equal(stats_of(pool).in_caches, 6);
 	plx_pool_put_bulk(pool, objects + 6, 4);
@@ -339,11 +339,11 @@ TEST(bulks_are_bounded_by_the_ring_only_when_taken)
 	plx_pool_destroy(pool);
 }
 
-/* A pop that was stopped ------------------------------------------------------------------- */
+/* A stopped pop ---------------------------------------------------------------------------- */
 
 static struct plx_pool *stopped;
 
-/* The ring has a place that is claimed, and not yet free. */
+/* The ring has a place that is claimed and not yet free. */
 static void use_the_others(void)
 {
 	void *objects[8];
@@ -358,7 +358,7 @@ static void use_the_others(void)
 		assert_int_equal(listed_in(stopped), 7);
 		assert_int_equal(stats_of(stopped).available, 7);
 
-		/* A part of the list, one short of too many, all of it. */
+		/* Part of the list, one fewer than too many, all of it. */
 		assert_int_equal(plx_pool_get_bulk(stopped, objects, 3), 3);
 		assert_int_equal(plx_pool_get_bulk(stopped, objects + 3, 5), 0);
 		assert_int_equal(stats_of(stopped).available, 4);
@@ -389,7 +389,7 @@ TEST(puts_go_on_behind_a_pop_that_does_not)
 	plx_pool_destroy(stopped);
 }
 
-/* What is put behind a put that stands still is free, but in nobody's reach until that goes on. */
+/* Objects put after a stalled put are free, but unreachable until it continues. */
 static void put_and_get_behind_it(void)
 {
 	void *objects[4];
@@ -441,7 +441,7 @@ static void destroy_spare(void)
 	plx_pool_destroy(stopped);
 }
 
-/* Meanwhile the topmost is taken, the next one too, and the topmost put back. */
+/* Meanwhile the top one is taken, the next one too, and the top one put back. */
 static void turn_the_top_round(void)
 {
 	void *two[2];
@@ -477,7 +477,7 @@ static void take_another(void)
 	assert_ptr_equal(object, spares[0]);
 }
 
-/* However much the one that stands still was about to take. */
+/* However many the stalled one was about to take. */
 TEST(a_pop_that_stands_still_hides_nothing)
 {
 	void *popped[8];
@@ -525,7 +525,7 @@ static uint32_t dice(struct model *model, uint32_t sides)
 	return (uint32_t)((uint64_t)model->seed * sides >> 32);
 }
 
-/* Nobody has it already, and it is marked as this holder's. */
+/* Nobody holds it, and it is marked as this holder's. */
 static void receive(struct model *model, void *object)
 {
 	for (uint32_t i = 0; i < model->out_count; i++)
@@ -577,7 +577,7 @@ static void run_model(uint32_t cache_count)
 		uint32_t count = dice(&model, 2) ? 1 : 1 + dice(&model, BULK);
 
 		plx_lcore_id_tls = ids[dice(&model, IDS)];
-		/* Long tides, so that it runs both full and empty. */
+		/* Long phases, so that it gets both full and empty. */
 		if (dice(&model, 256) < (turn / 500 % 2 ? 160u : 96u))
 			get_some(&model, count);
 		else
@@ -591,7 +591,7 @@ static void run_model(uint32_t cache_count)
 				 stats.available - depth_of(model.pool) - listed_in(model.pool));
 	}
 	assert_true(model.empty > 0);
-	/* Near the truth: caches are not looked at between two refills. */
+	/* Approximate: caches are only counted at refills. */
 	uint32_t most = (cache_count == PLX_NONE ? 0 : cache_count) * (IDS - 1);
 	assert_true(stats_of(model.pool).low_water <= model.low + most);
 	plx_lcore_id_tls = OWNER;
@@ -607,7 +607,7 @@ TEST(figures_agree_with_a_model)
 		run_model(cache_counts[i]);
 }
 
-/* The tests' own setup is the first round. */
+/* The test's setup is the first round. */
 TEST(nothing_is_left_by_rounds_of_init_and_fini)
 {
 	struct plx_mem_stats stats;

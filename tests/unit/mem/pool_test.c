@@ -135,7 +135,7 @@ TEST(what_strangers_put_comes_back)
 	plx_pool_destroy(pool);
 }
 
-/* What waits on the list of strangers is available: a stack that runs low is no low water. */
+/* Objects on the foreign-put list are available: a stack that runs low is not low water. */
 TEST(low_water_counts_what_strangers_put)
 {
 	struct plx_pool *pool = make(OWNER, 200, 64);
@@ -179,7 +179,7 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 	}
 	assert_int_equal(stats_of(pool).low_water, 0);
 
-	/* More than one refill takes over, from bulks of others. */
+	/* More than one refill takes, from bulks of others. */
 	plx_lcore_id_tls = PLX_LCORE_NONE;
 	plx_pool_put_bulk(pool, objects, 0);
 	plx_pool_put_bulk(pool, objects, 70);
@@ -193,7 +193,7 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 	plx_pool_destroy(pool);
 }
 
-/* It took over what others had put, so the stack alone says less than it did. */
+/* It has taken what others put, so the stack alone shows less than was available. */
 TEST(low_water_is_seen_after_a_bulk_in_vain)
 {
 	struct plx_pool *pool = make(OWNER, 100, 64);
@@ -213,7 +213,7 @@ TEST(low_water_is_seen_after_a_bulk_in_vain)
 	plx_pool_destroy(pool);
 }
 
-/* A model that knows each figure, against every order of gets and puts that chance gives. */
+/* A model that tracks each figure, compared over random orders of gets and puts. */
 
 enum { COUNT = 90, BULK = 40 };
 
@@ -267,7 +267,7 @@ TEST(figures_agree_with_a_model)
 
 		uint32_t count = turn / 10000 % 2 && seed & 0x400000 ? 1 + (seed >> 8) % BULK : 1;
 
-		/* Long tides, so that it runs both full and empty. */
+		/* Long phases, so that it gets both full and empty. */
 		if ((seed >> 24) < (turn / 500 % 2 ? 160u : 96u))
 			get_some(&model, count);
 		else
@@ -297,7 +297,7 @@ struct object {
 	uint64_t inverse;
 };
 
-/* One producer, one consumer; just enough to carry objects from the owner to another thread. */
+/* One producer, one consumer; carries objects from the owner to another thread. */
 struct lane {
 	PLX_ALIGNED_LINE _Atomic uint32_t head;
 	PLX_ALIGNED_LINE _Atomic uint32_t tail;
@@ -315,7 +315,7 @@ struct giver {
 	uint32_t index;
 };
 
-/* Take what the owner sent, check that it is whole, and put it back from here. */
+/* Take what the owner sent, check that it is intact, and put it back from here. */
 static void *give_back(void *arg)
 {
 	struct giver *giver = arg;
@@ -373,7 +373,7 @@ static void pass_objects_round(uint32_t owner)
 		}
 		*object = (struct object){number, ~number};
 		send(&traffic.lanes[number % GIVERS], object);
-		/* The owner puts too, between the others. */
+		/* The owner puts too, in between. */
 		object = number % 3 ? NULL : plx_pool_get(traffic.pool);
 		if (object) {
 			memset(object, 0xdd, sizeof(*object));
@@ -388,7 +388,7 @@ static void pass_objects_round(uint32_t owner)
 	assert_int_equal(stats_of(traffic.pool).available, 100);
 	assert_int_equal(stats_of(traffic.pool).empty, misses);
 
-	/* Each object is there once. */
+	/* Each object exists once. */
 	for (uint64_t i = 0; i < 100; i++) {
 		struct object *object = plx_pool_get(traffic.pool);
 
@@ -540,7 +540,7 @@ static int leave_pools(void)
 	plx_pool_get(shared);
 	plx_pool_destroy(gone);
 	plx_mem_fini();
-	plx_mem_fini(); /* they are told of once */
+	plx_mem_fini(); /* they are logged once */
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of pools share. */
+/* Shared by the tests of pools. */
 #ifndef POOLS_H
 #define POOLS_H
 
@@ -68,7 +68,7 @@ static inline struct plx_pool_stats stats_of(struct plx_pool *pool)
 	return stats;
 }
 
-/** Get and put as another lcore, or (PLX_LCORE_NONE) from a thread that is none. */
+/** Get and put as another lcore, or (PLX_LCORE_NONE) from a thread that is not an lcore. */
 static inline void *get_as(uint32_t id, struct plx_pool *pool)
 {
 	uint32_t before = plx_lcore_id_tls;
@@ -93,7 +93,7 @@ static inline void put_as_stranger(struct plx_pool *pool, void *object)
 	put_as(PLX_LCORE_NONE, pool, object);
 }
 
-/* In a child: it is not destroyed while an object is out, and works on. */
+/* In a child: it is not destroyed while an object is in use, and still works. */
 static inline int destroy_with_one_out(struct plx_pool *pool)
 {
 	void *object = plx_pool_get(pool);

@@ -31,9 +31,10 @@ static uint64_t free_pages(size_t page_bytes)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
 
-/* Other pages than asked for. Told once per process: so first, while this one has told nothing. */
+/* Other page sizes than requested. Logged once per process: so these run first, before anything was
+ * logged. */
 
-/* In a child; skips what the host does not allow. */
+/* In a child; skips if the host does not allow it. */
 static void run_denied(int (*fn)(void), struct child_end *end)
 {
 	child_run(fn, end);
@@ -43,7 +44,7 @@ static void run_denied(int (*fn)(void), struct child_end *end)
 		fail_msg("status %#x: %s", (unsigned)end->status, end->text);
 }
 
-/* Twice, and with two zones each: the line must come once all the same. */
+/* Twice, and with two zones each: the line must still appear once. */
 static int fall_back(enum plx_huge huge, size_t size_bytes)
 {
 	const struct plx_mem_conf conf = {.huge = huge};
@@ -108,7 +109,7 @@ TEST(fallback_from_2m_is_told_once)
 	assert_int_equal(child_line_count(&end), 1);
 }
 
-/* The kernel may have had too few of them at hand: then a part is small, and told. */
+/* The kernel may have had too few available: then a part has small pages, which is reported. */
 TEST(transparent_huge_pages_of_that_size_are_no_notice)
 {
 	struct child_end end;
@@ -161,7 +162,7 @@ TEST(fallback_ends_at_ordinary_pages)
 	assert_int_equal(child_line_count(&end), 2);
 }
 
-/* System calls that are denied -------------------------------------------------------------- */
+/* Denied system calls ----------------------------------------------------------------------- */
 
 static int deny_numa_calls(void)
 {
@@ -217,7 +218,7 @@ static int with_small_files(void)
 	return fall_back(PLX_HUGE_2M, MEM_2M);
 }
 
-/* Kernels before 5.14 know no MADV_POPULATE_WRITE. */
+/* Kernels before 5.14 lack MADV_POPULATE_WRITE. */
 static int without_populate(void)
 {
 	struct mem_smaps smaps;
@@ -471,7 +472,7 @@ TEST(policy_strict_gives_the_node)
 	assert_non_null(memory);
 	assert_int_equal(zone->node, 0);
 	assert_true(mem_lies_on(memory, MEM_2M, 0));
-	/* The look that finds pages on the wrong node, asked for a node they are not on. */
+	/* The check for pages on the wrong node, asked about another node. */
 	assert_false(mem_lies_on(memory, MEM_2M, 1));
 }
 
@@ -488,7 +489,7 @@ TEST(a_full_table_of_zones_is_an_error)
 	mem_growth_max = before;
 }
 
-/* Few zones hold much, and have memory for what was handed out alone. */
+/* A few zones hold much, and only allocated memory is populated. */
 TEST(zones_grow_with_what_there_is)
 {
 	struct plx_mem_stats stats;
@@ -585,7 +586,8 @@ TEST(readers_see_late_zones_whole)
 	assert_int_equal(plx_mem_init(&ordinary), 0);
 	assert_int_equal(pthread_create(&reader, NULL, watch_zones, NULL), 0);
 	while (plx_zone_count() < LATE_ZONES) {
-		/* Another half would fit: an alignment of the whole makes each take a new zone. */
+		/* Another half would fit, but with the alignment of the whole each one takes a new
+		 * zone. */
 		char *memory = plx_mem_alloc(MEM_2M / 2, MEM_2M, 0, NULL);
 
 		assert_non_null(memory);

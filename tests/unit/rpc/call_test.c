@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of a service: what comes back, once each, over tcp and shared memory. */
+/* Calls of a service: replies, once each, over tcp and shared memory. */
 #include "rpc_fixture.h"
 
 #include <pthread.h>
@@ -137,7 +137,7 @@ static void what_cannot_be_is_told(void **state)
 	assert_int_equal(service_stats().too_big, 1);
 }
 
-/* Refused with BUSY, by a handler: it says that it did nothing. Otherwise it may have. */
+/* A handler that refuses with BUSY states that it did nothing. Otherwise it may have run. */
 static void what_a_handler_refuses(void **state)
 {
 	struct outcome busy, denied;
@@ -211,7 +211,7 @@ static void calls_of_one_turn_share_messages(void **state)
 	assert_int_equal(client_stats().batches - before, 1); /* 100 times 32 bytes */
 }
 
-/* Nothing of it leaves, and what is before and behind it in the batch is whole. */
+/* Nothing of it is sent, and the records before and after it in the batch are intact. */
 static void a_reply_that_was_begun_may_be_given_up(void **state)
 {
 	static const struct {
@@ -261,7 +261,7 @@ static void deadlines(void **state)
 	assert_true(plx_rpc_request_deadline_ns(kept[0]) < PLX_NEVER);
 	assert_true(plx_rpc_request_deadline_ns(kept[1]) == PLX_NEVER);
 
-	/* The service hears of it, and its reply goes nowhere. */
+	/* The service is notified, and its reply is dropped. */
 	for (int i = 0; i < 1000 && !gone_count; i++)
 		pump_ms(1);
 	assert_int_equal(gone_count, 1);
@@ -310,7 +310,7 @@ static void a_call_may_be_cancelled(void **state)
 	assert_int_equal(plx_rpc_cancel(caller, 0), -ENOENT);
 }
 
-/* Calls from callbacks leave with the next message, and the callbacks of one call are one. */
+/* Calls from callbacks are sent with the next message, and callbacks of one call share one. */
 struct chain {
 	struct outcome outcome;
 	unsigned left;

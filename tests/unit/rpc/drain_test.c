@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Services that end, in order and not, and clients that move on. */
+/* Services that end, in order or not, and clients that move on. */
 #include "rpc_client.h"
 #include "rpc_fixture.h"
 #include "rpc_service.h"
@@ -46,8 +46,7 @@ TEST(what_is_open_is_answered)
 	assert_true(plx_rpc_service_is_drained(service));
 }
 
-/* What was on its way when the service began to drain is refused, and that is all that it knows of
- * it: nothing has run. */
+/* Requests in flight when the service starts to drain are refused, and nothing of them runs. */
 TEST(what_is_on_its_way_is_refused)
 {
 	struct outcome outcome;
@@ -57,13 +56,13 @@ TEST(what_is_on_its_way_is_refused)
 	call_it(ECHO, NULL, 0, &outcome);
 	wait_done(&outcome);
 	if (outcome.status !=
-	    PLX_RPC_OK) { /* the call came first; see hostile_test for the other */
+	    PLX_RPC_OK) { /* the call came first; hostile_test covers the other order */
 		assert_int_equal(outcome.status, PLX_RPC_DRAINING);
 		assert_false(outcome.may_have_run);
 	}
 }
 
-/* A client that takes its replies slowly gets them all, and then has its time to leave. */
+/* A client that takes its replies slowly gets them all, and then has time to leave. */
 TEST(replies_that_wait_are_not_cut_off)
 {
 	enum { MANY = 20 };
@@ -86,24 +85,24 @@ TEST(replies_that_wait_are_not_cut_off)
 		rpc_header_write(&batch[header.call * RPC_RECORD_BYTES / 8], &header);
 	assert_int_equal(plx_link_send(client.link, batch, sizeof(batch)), 0);
 	assert_true(pump_until(&kept_count, MANY, 3000));
-	client.keep = 512; /* from now on it takes nothing */
+	client.keep = 512; /* it takes nothing from now on */
 	plx_rpc_service_drain(service);
 	pump_ms(1900);
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_int_equal(plx_rpc_reply(kept[i], bytes, sizeof(bytes)), 0);
 		kept[i] = NULL;
 	}
-	pump_ms(2300); /* its time to leave begins when it has them */
+	pump_ms(2300); /* its time to leave starts when it has them */
 	assert_int_equal(client.closed, 0);
 	client.keep = 0;
 	side_release(&client, UINT32_MAX);
-	assert_true(pump_until(&client.closed, 1, 6000)); /* it does not leave by itself */
+	assert_true(pump_until(&client.closed, 1, 6000)); /* it does not leave on its own */
 	assert_int_equal(client.reason, PLX_LINK_CLOSED);
 	assert_true(client.bytes >= MANY * (sizeof(bytes) + RPC_RECORD_BYTES));
 	client.link = NULL;
 }
 
-/* Whoever refuses at once has the least open calls: it must not get them all for that. */
+/* A service that refuses at once has the fewest open calls; it must not get all calls for that. */
 TEST(one_that_is_full_is_not_asked_for_ever)
 {
 	struct plx_rpc_service_attr one = {.open_total = 1};
@@ -138,7 +137,7 @@ TEST(one_that_is_full_is_not_asked_for_ever)
 	plx_rpc_service_destroy(full);
 }
 
-/* One has the least open calls, and takes short requests alone: long ones go to the other. */
+/* One has the fewest open calls, and only takes short requests: long ones go to the other. */
 TEST(a_request_goes_to_a_service_that_takes_it)
 {
 	static char data[1000];
@@ -163,7 +162,7 @@ TEST(a_request_goes_to_a_service_that_takes_it)
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 
-	/* Where no service that is there takes it, that is said. */
+	/* If no connected service takes it, the call fails with that reason. */
 	plx_rpc_service_drain(second_service);
 	for (int i = 0; i < 3000 && caller->channels[1].draining == false; i++)
 		pump_ms(1);
@@ -175,7 +174,7 @@ TEST(a_request_goes_to_a_service_that_takes_it)
 	assert_int_equal(outcome.status, PLX_RPC_TOO_BIG);
 }
 
-/* Both are full: that is what the caller hears, after one try at each. */
+/* Both are full: the caller gets that, after one try at each. */
 TEST(all_may_be_full)
 {
 	struct outcome outcome;
@@ -192,7 +191,7 @@ TEST(all_may_be_full)
 	caller = NULL;
 }
 
-/* A link that has begun to close takes nothing any more: what comes then waits for the next one. */
+/* A closing link takes no calls: they wait for the next link. */
 TEST(a_link_that_closes_takes_no_calls)
 {
 	const struct channel *channel;
@@ -200,12 +199,12 @@ TEST(a_link_that_closes_takes_no_calls)
 
 	rpc_start("tcp", NULL, NULL);
 	channel = &caller->channels[0];
-	call_it(LATER, NULL, 0, &open); /* so that the client does not close by itself */
+	call_it(LATER, NULL, 0, &open); /* so that the client does not close on its own */
 	assert_true(pump_until(&kept_count, 1, 3000));
 	plx_link_close(LIST_FIRST(&service->local[0]->acceptor.links)->link);
 	for (int i = 0; i < 1000 && plx_link_is_open(channel->session.link); i++)
 		plx_loop_turn();
-	assert_true(channel_is_up(channel)); /* its end was not told yet */
+	assert_true(channel_is_up(channel)); /* its closure has not been reported yet */
 	call_it(ECHO, "x", 1, &outcome);
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);
@@ -227,7 +226,7 @@ TEST(finish_waits_for_clients)
 	assert_int_equal(open.status, PLX_RPC_OK);
 }
 
-/* A stream of calls over two services, of which one drains and comes again: no caller sees it. */
+/* A stream of calls over two services, one of which drains and restarts: no caller notices. */
 static struct {
 	unsigned running, done, failed, left;
 } stream;
@@ -295,7 +294,7 @@ TEST(one_that_dies_takes_its_calls_alone)
 		down += outcomes[i].status == PLX_RPC_PEER_DOWN;
 		assert_true(outcomes[i].may_have_run);
 	}
-	assert_int_equal(down, 5); /* the least open calls: one here, one there */
+	assert_int_equal(down, 5); /* the fewest open calls: one here, one there */
 	call_it(ECHO, NULL, 0, &outcomes[0]);
 	wait_done(&outcomes[0]);
 	assert_int_equal(outcomes[0].status, PLX_RPC_OK);
@@ -304,7 +303,7 @@ TEST(one_that_dies_takes_its_calls_alone)
 	kept_count = 0;
 }
 
-/* A client that never hears of a service waits for it, and its calls for their deadlines. */
+/* A client that never reaches a service waits for one, and its calls until their deadlines. */
 TEST(a_service_may_come_later)
 {
 	char address[PLX_ADDRESS_MAX];

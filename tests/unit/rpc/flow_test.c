@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is bounded, and that nobody starves: full methods, clients and services, clients that send
- * more than their part, that take no replies, that vanish with all they have open. */
+/* Bounds and fairness: full methods, clients and services, clients that send more than their share,
+ * that take no replies, or that vanish with open calls. */
 #include "rpc_fixture.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ TEST(what_one_client_may_have_open)
 		call_it(LATER, NULL, 0, &outcomes[i]);
 	assert_true(pump_until(&kept_count, 3, 3000));
 	pump_ms(20);
-	assert_int_equal(kept_count, 3); /* the client knows, and lets the rest wait */
+	assert_int_equal(kept_count, 3); /* the client knows, and queues the rest */
 	assert_int_equal(client_stats().waiting, 2);
 	reply_done(0);
 	wait_done(&outcomes[0]);
@@ -68,8 +68,7 @@ TEST(what_one_client_may_have_open)
 	assert_int_equal(service_stats().busy, 0);
 }
 
-/* Who gives requests up does not get room for others by that, as long as they are not replied to.
- */
+/* Giving requests up does not make room for others until they are replied to. */
 TEST(given_up_is_open_still)
 {
 	struct plx_rpc_service_attr attr = {.open_max = 4, .open_total = 32};
@@ -154,7 +153,7 @@ TEST(bytes_that_wait_are_bounded)
 	assert_int_equal(client_stats().waiting, 3);
 }
 
-/* -EAGAIN would be for ever. */
+/* -EAGAIN would repeat forever. */
 TEST(what_never_fits_is_told)
 {
 	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
@@ -165,7 +164,7 @@ TEST(what_never_fits_is_told)
 	rpc_start("tcp", NULL, &attr);
 	assert_fails(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE,
 		     "a request of 1001 bytes");
-	call_it(ECHO, data, sizeof(data), &outcome); /* it has not to wait */
+	call_it(ECHO, data, sizeof(data), &outcome); /* it need not wait */
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 	destroy_service(&service);
@@ -235,7 +234,7 @@ TEST(many_open_calls)
 	kept_count = 0;
 }
 
-/* A second client's call is answered while the first one's slow calls wait for their turns. */
+/* A second client's call is answered while the first one's slow calls are queued. */
 TEST(one_client_does_not_starve_another)
 {
 	static struct outcome slow[50];
@@ -268,7 +267,7 @@ TEST(one_client_does_not_starve_another)
 	plx_rpc_client_destroy(first);
 }
 
-/* What waits for its turn for longer than it has time is not run. */
+/* Requests queued beyond their deadline do not run. */
 TEST(too_late_is_not_run)
 {
 	struct outcome slow[10];
@@ -287,7 +286,8 @@ TEST(too_late_is_not_run)
 	assert_true(service_stats().late >= 5);
 }
 
-/* Replies of 16 MiB in all that a client does not take: it is held up, and gets them in the end. */
+/* Replies of 16 MiB in total that a client does not take: it is throttled, and gets them in the
+ * end. */
 TEST(a_client_that_takes_no_replies)
 {
 	static struct outcome outcomes[64];
@@ -320,7 +320,7 @@ TEST(clients_that_vanish)
 		pump_ms(1);
 	assert_int_equal(gone_count, 2000);
 	assert_int_equal(service_stats().clients, 0);
-	assert_int_equal(service_stats().open, 2000); /* they are owed, for nothing */
+	assert_int_equal(service_stats().open, 2000); /* still to be replied to, in vain */
 	for (unsigned i = 0; i < 2000; i++)
 		reply_done(i);
 	assert_int_equal(service_stats().open, 0);
@@ -329,8 +329,8 @@ TEST(clients_that_vanish)
 	wait_up(caller);
 }
 
-/* A method that takes 2 ms, and a caller that has less: it is not begun, but for once in a while,
- * as it may have become faster. */
+/* A method that takes 2 ms, and a caller with less time: it does not run, except now and then,
+ * because it may have become faster. */
 TEST(too_little_time_is_too_late)
 {
 	struct outcome outcome;
@@ -355,7 +355,8 @@ TEST(too_little_time_is_too_late)
 	call_within(SLOW, 5 * PLX_NS_PER_S, &outcome);
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);
-	/* However many there are: they do not change what is known, and one each 100 ms asks. */
+	/* However many there are: they do not change the estimate, and one every 100 ms runs as a
+	 * test. */
 	handled = handled_count;
 	began_ns = plx_now_ns();
 	for (int i = 0; i < 200; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that go to a second service when the first one is slow. */
+/* Calls that are repeated at a second service when the first is slow. */
 #include "rpc_fixture.h"
 
 #include "rpc_client.h"
@@ -21,7 +21,7 @@ static int stop(void **state)
 static const struct plx_rpc_call hedged = {
 	.method = LATER, .hedge = true, .deadline_ns = 3 * PLX_NS_PER_S};
 
-/* Two services, and a client that knows how long calls take. */
+/* Two services, and a client that has estimated the duration of calls. */
 static void start(void)
 {
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true};
@@ -35,7 +35,7 @@ static void start(void)
 		assert_int_equal(outcome.status, PLX_RPC_OK);
 	}
 	assert_in_range(caller->hedge.delay_ns, 1, 2 * PLX_NS_PER_S);
-	caller->hedge.delay_ns = 5 * PLX_NS_PER_MS; /* on a host that has other things to do */
+	caller->hedge.delay_ns = 5 * PLX_NS_PER_MS; /* on a busy host */
 	assert_int_equal(client_stats().hedged, 0);
 }
 
@@ -66,7 +66,7 @@ TEST(the_second_one_may_be_first)
 	reply_to(1, "second");
 	expect_reply(&outcome, "second");
 	pump_ms(20);
-	assert_int_equal(gone_count, 1); /* the first one is told */
+	assert_int_equal(gone_count, 1); /* the first one is notified */
 	assert_true(plx_rpc_request_is_gone(kept[0]));
 	assert_int_equal(client_stats().hedged, 1);
 	assert_int_equal(client_stats().hedges_won, 1);
@@ -120,7 +120,7 @@ static void one_service_may_end(bool is_first)
 	struct outcome outcome;
 
 	start();
-	caller->channels[is_first ? 1 : 0].open++; /* so that it is not chosen at first */
+	caller->channels[is_first ? 1 : 0].open++; /* so that it is not chosen first */
 	call_as(hedged, NULL, 0, &outcome);
 	caller->channels[is_first ? 1 : 0].open--;
 	is_kept(2);
@@ -145,7 +145,7 @@ TEST(the_second_service_may_end)
 	one_service_may_end(false);
 }
 
-/* What the one that ended has done is not known, whatever the other one says. */
+/* Whether the lost one ran is unknown, whatever the other one replies. */
 TEST(what_was_lost_may_have_run)
 {
 	struct outcome outcome;
@@ -164,7 +164,7 @@ TEST(what_was_lost_may_have_run)
 	assert_true(outcome.may_have_run);
 }
 
-/* There is no second one: it is as if nobody had asked. */
+/* There is no second service: as if hedging were off. */
 TEST(one_address_hedges_nothing)
 {
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true, .retry = true};
@@ -222,7 +222,7 @@ TEST(deadlines_and_cancellations_reach_both)
 	assert_int_equal(gone_count, 4);
 }
 
-/* Where everything is slow at once, there are not twice as many requests. */
+/* If everything is slow at once, requests do not double. */
 TEST(there_is_a_budget)
 {
 	static struct outcome outcomes[200];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that break the rules: a link that speaks for itself to a service, and one that speaks to a
- * client as if it were a service. */
+/* Peers that violate the protocol: a raw link to a service, and one that acts as a service for a
+ * client. */
 #include "rpc_fixture.h"
 
 #include "log_capture.h"
 
 #include <stdio.h>
 
-/* A batch in the making. */
+/* A batch being built. */
 static uint64_t words[1024];
 static size_t batch_bytes;
 
@@ -49,7 +49,7 @@ static void connect_raw(struct plx_link_attr *attr)
 		fail_msg("plx_link_connect: %s", plx_error());
 }
 
-/* A service, a well-behaved client of it, and a link that is neither. */
+/* A service, a correct client, and a raw link. */
 static void start_with(const struct plx_rpc_service_attr *what)
 {
 	struct plx_link_attr attr = {0};
@@ -91,7 +91,7 @@ static void is_thrown_out(void)
 	others_go_on();
 }
 
-/* Refused with a reason that both sides get; what a peer says after that is not looked at. */
+/* Refused with a reason that both sides get; later data of the peer is ignored. */
 static void greetings_that_are_none(void **state)
 {
 	static const struct {
@@ -164,7 +164,7 @@ static void a_reply_to_a_service(void **state)
 	is_thrown_out();
 }
 
-/* Which of the two is meant by a cancellation? */
+/* Which of the two would a cancellation mean? */
 static void numbers_that_are_used_twice(void **state)
 {
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
@@ -174,7 +174,7 @@ static void numbers_that_are_used_twice(void **state)
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
 	send_batch(&client);
 	is_thrown_out();
-	assert_int_equal(kept_count, 2); /* both are replied to, for nothing */
+	assert_int_equal(kept_count, 2); /* both are replied to, in vain */
 	assert_int_equal(gone_count, 1);
 }
 
@@ -191,7 +191,7 @@ static void cancellations(void **state)
 	others_go_on();
 }
 
-/* What is wrong stands behind what waits for its turn. */
+/* The violation follows requests that are queued. */
 static void what_is_wrong_may_come_late(void **state)
 {
 	for (uint64_t i = 0; i < 65; i++)
@@ -206,7 +206,7 @@ static void what_is_wrong_may_come_late(void **state)
 	assert_int_equal(handled_count, 66); /* one of them the other client's */
 }
 
-/* Cancellations take turns, too. */
+/* Cancellations take turns too. */
 static void a_flood_of_cancellations(void **state)
 {
 	for (uint64_t i = 0; i < 160; i++)
@@ -218,7 +218,7 @@ static void a_flood_of_cancellations(void **state)
 	others_go_on();
 }
 
-/* They would wait as they are, out of any proportion to the window that the client was given. */
+/* They would be queued unchanged, out of proportion to the client's window. */
 static void many_records_in_a_long_message(void **state)
 {
 	for (uint64_t i = 0; i * RPC_RECORD_BYTES <= RPC_BATCH_BYTES; i++)
@@ -227,7 +227,7 @@ static void many_records_in_a_long_message(void **state)
 	is_thrown_out();
 }
 
-/* Long requests wait up to a bound, and what is more hears BUSY before them. */
+/* Long requests are queued up to a bound; excess ones get BUSY before them. */
 static void long_requests_have_their_bound(void **state)
 {
 	struct rpc_header header = {
@@ -236,7 +236,7 @@ static void long_requests_have_their_bound(void **state)
 	static uint64_t bytes[4000];
 
 	start_with(&attr);
-	for (uint64_t i = 0; i < 100; i++) /* they take longer than the long ones to come */
+	for (uint64_t i = 0; i < 100; i++) /* they take longer to arrive than the long ones */
 		add(RPC_REQUEST, 0, 1000 + i, SLOW, UINT32_MAX, "");
 	send_batch(&client);
 	header.length = sizeof(bytes) - RPC_RECORD_BYTES;
@@ -247,12 +247,12 @@ static void long_requests_have_their_bound(void **state)
 	}
 	for (int i = 0; i < 3000 && service_stats().busy < 5; i++)
 		pump_ms(1);
-	assert_int_equal(service_stats().busy, 5); /* three have room, of 32000 bytes each */
+	assert_int_equal(service_stats().busy, 5); /* three fit, of 32000 bytes each */
 	assert_int_equal(client.closed, 0);
 	others_go_on();
 }
 
-/* Of a service that drains, and has said so. */
+/* From a service that drains and has announced it. */
 static void a_request_behind_the_farewell(void **state)
 {
 	pump_ms(20);
@@ -280,7 +280,7 @@ static void no_time_left(void **state)
 	assert_int_equal(handled_count, 0);
 }
 
-/* It said that it takes 1000 bytes. */
+/* It announced that it takes 1000 bytes. */
 static void replies_longer_than_the_client_takes(void **state)
 {
 	add(RPC_REQUEST, 0, 1, LATER, UINT32_MAX, "");
@@ -296,7 +296,7 @@ static void replies_longer_than_the_client_takes(void **state)
 	assert_true(client.last[16] | client.last[17] | client.last[18]); /* the handler has run */
 }
 
-/* It asks for much, and keeps all that it gets. */
+/* It requests much, and keeps everything that it gets. */
 static int start_small_service(void **state)
 {
 	struct plx_rpc_service_attr attr = {.waiting_max = 50000};
@@ -331,7 +331,7 @@ static void replies_that_are_not_taken(void **state)
 
 static struct plx_listener *listener;
 
-/* `server` is its side of the caller's link. hello: NULL: a good one. */
+/* `server` is its side of the caller's link. hello: NULL: a valid one. */
 static void start_against(const char *hello)
 {
 	struct plx_rpc_client_attr attr = {.reply_max = 1000,
@@ -385,7 +385,7 @@ static uint64_t call_that_came(void)
 	return record.header.call;
 }
 
-/* What gets it is not known: a request is not sent to it. */
+/* The peer's protocol is unknown: no request is sent to it. */
 static void a_service_that_is_none(void **state)
 {
 	struct outcome outcome;
@@ -395,7 +395,7 @@ static void a_service_that_is_none(void **state)
 	assert_true(pump_until(&server.closed, 1, 3000));
 	assert_int_equal(server.reason, PLX_LINK_HELLO);
 	assert_non_null(strstr(server.text, "the HELLO is no service's"));
-	wait_done(&outcome); /* never sent, and nobody there */
+	wait_done(&outcome); /* never sent, and no service is up */
 	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
 	assert_false(outcome.may_have_run);
 	assert_int_equal(server.messages, 0);
@@ -435,7 +435,7 @@ static void a_late_reply(void **state)
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_DEADLINE);
 	assert_true(pump_until(&server.messages, 1, 3000));
-	pump_ms(10); /* the cancellation may have come in the same message, or behind it */
+	pump_ms(10); /* the cancellation may arrive in the same message, or after it */
 	add(RPC_REPLY, PLX_RPC_OK, UINT64_C(1) << 32, 0, 0, "late");
 	send_batch(&server);
 	for (int i = 0; i < 1000 && client_stats().strays == 0; i++)

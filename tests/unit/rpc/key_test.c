@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests with a key run once, and what comes again gets the same answer. */
+/* Requests with a key run once; repeats get the same answer. */
 #include "rpc_fixture.h"
 
 static struct plx_rpc_client *second; /* of the same service */
@@ -142,12 +142,12 @@ TEST(what_runs_still_is_waited_for)
 	wait_done(&again);
 	assert_text(&again, "now");
 	assert_int_equal(kept_count, 1);
-	assert_int_equal(gone_count, 0); /* the one that was cancelled had no handler */
+	assert_int_equal(gone_count, 0); /* the cancelled one had no handler */
 	assert_int_equal(service_stats().open, 0);
 }
 
-/* The client is gone, and so is who waited; the first one is owed its reply all the same. */
-/* More than are looked at at a time. */
+/* The client and its waiting requests are gone; the first one is still owed its reply. */
+/* More than one scan checks. */
 TEST(many_wait_for_one)
 {
 	enum { MANY = 500 };
@@ -224,7 +224,7 @@ TEST(what_cannot_be_remembered_is_not_run)
 	assert_int_equal(once(ECHO, 3, "", &outcome), PLX_RPC_BUSY);
 	assert_false(outcome.may_have_run);
 	assert_in_range(outcome.retry_after_ns, 1, 200 * PLX_NS_PER_MS);
-	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK); /* that was there */
+	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK); /* it is still known */
 	assert_int_equal(once(ECHO, 0, "", &outcome), PLX_RPC_OK); /* and others need none */
 	assert_int_equal(handled_count, 3);
 	pump_ms(250);
@@ -249,7 +249,7 @@ TEST(long_replies_have_their_bound)
 	assert_int_equal(handled_count, 2);
 }
 
-/* The key is not the request's: what fits without one fits with one. */
+/* The key is not part of the request: what fits without a key fits with one. */
 TEST(the_longest_request_may_have_a_key)
 {
 	struct plx_rpc_service_attr attr = {.request_max = 100};
@@ -263,7 +263,7 @@ TEST(the_longest_request_may_have_a_key)
 	assert_int_equal(once(ECHO, 2, "and one more", &outcome), PLX_RPC_OK);
 }
 
-/* Who waits for one takes no room from the others. */
+/* Requests waiting for another's reply take no room. */
 TEST(who_waits_is_not_open_in_the_method)
 {
 	struct outcome first, again[3], other;
@@ -299,7 +299,7 @@ TEST(attributes_are_checked)
 		     "a call with a key cannot be hedged");
 }
 
-/* Many keys, of which each is asked for twice, at once and again: the chains and slabs. */
+/* Many keys, each requested twice at once and again later: tests the chains and slabs. */
 TEST(many_keys)
 {
 	static struct outcome outcomes[2000];

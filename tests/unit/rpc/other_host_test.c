@@ -35,7 +35,7 @@ WITH_SERVICE(a_service_denies_it)
 	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_DENIED);
 	assert_int_equal(status_of(PLX_RPC_DISCARD), PLX_RPC_DENIED);
 	assert_int_equal(status_of(PLX_RPC_DESCRIBE), PLX_RPC_DENIED);
-	assert_int_equal(status_of(ECHO), PLX_RPC_OK); /* its own methods are for all */
+	assert_int_equal(status_of(ECHO), PLX_RPC_OK); /* its own methods are available to all */
 }
 
 WITH_SERVICE(a_service_with_a_rate_allows_it)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The self-test service of a process, at listeners that are there for something else. */
+/* The self-test service of a process, at listeners that have another purpose. */
 #include "rpc_fixture.h"
 #include "rpc_self_test.h"
 #include "rpc_wire.h"
@@ -58,7 +58,7 @@ static void the_application_does_not_notice(const char *provider)
 	call_it(PLX_RPC_DESCRIBE, NULL, 0, &outcome);
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);
-	call_it(ECHO, NULL, 0, &outcome); /* methods of others it has none */
+	call_it(ECHO, NULL, 0, &outcome); /* it has none of others' methods */
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_UNKNOWN);
 	plx_rpc_client_destroy(caller);
@@ -90,10 +90,10 @@ TEST(where_it_is_off_that_is_said)
 	assert_non_null(strstr(plx_rpc_client_trouble(caller), "has no self-test service"));
 	assert_false(plx_rpc_client_is_up(caller));
 	assert_int_equal(server.opened, 0);
-	fixture_connect(listener, NULL); /* others are welcome */
+	fixture_connect(listener, NULL); /* others may connect */
 }
 
-/* A service of its own has these methods, and either may answer. */
+/* A real service also has these methods, and either may answer. */
 TEST(a_service_may_be_asked_too)
 {
 	struct outcome outcome;
@@ -109,7 +109,7 @@ TEST(a_service_may_be_asked_too)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 	assert_int_equal(service_stats().requests, 0);
 	destroy_service(&service);
-	call_it(PLX_RPC_ECHO, "hello", 5, &outcome); /* the process is still there */
+	call_it(PLX_RPC_ECHO, "hello", 5, &outcome); /* the process still runs */
 	wait_done(&outcome);
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
@@ -131,8 +131,7 @@ TEST(it_has_a_rate)
 	assert_in_range(busy, 80, 99);
 }
 
-/* A listener's longest message may be shorter than a batch: one of NetIO's publishers takes 4016.
- */
+/* A listener's longest message may be shorter than a batch: NetIO's publishers take 4016 bytes. */
 TEST(messages_may_be_short)
 {
 	static const uint64_t longest[] = {512, 515, 4016};
@@ -160,7 +159,7 @@ TEST(messages_may_be_short)
 	}
 }
 
-/* Refusals cost time as well: who goes on all the same is looked at later. */
+/* Refusals cost time too: a client that continues anyway is handled later. */
 TEST(refusals_have_a_rate)
 {
 	enum { MANY = 40000 };
@@ -182,12 +181,12 @@ TEST(refusals_have_a_rate)
 	assert_true(plx_rpc_client_is_up(caller));
 	plx_rpc_client_destroy(caller);
 	caller = NULL;
-	fixture_connect(listener, NULL); /* and what it is a guest of goes on */
+	fixture_connect(listener, NULL); /* and the host listener still works */
 	assert_int_equal(plx_link_send(client.link, "x", 1), 0);
 	assert_true(pump_until(&server.messages, 1, 3000));
 }
 
-/* The listener takes 16 MiB; a guest says that it takes 64 KiB. */
+/* The listener takes 16 MiB; a guest announces 64 KiB. */
 TEST(a_request_may_be_too_long_for_a_guest)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};

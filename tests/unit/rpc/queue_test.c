@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that wait for room on the link: sent in order, each once, however their calls end. */
+/* Requests that wait for room on the link: sent in order, once each, however their calls end. */
 #include "rpc_client.h"
 #include "rpc_fixture.h"
 
@@ -11,7 +11,7 @@ static int stop(void **state)
 	return 0;
 }
 
-/* The number that each request begins with, as it came to the service. */
+/* The number at the start of each request, as the service got it. */
 static uint32_t *came;
 static unsigned came_count;
 
@@ -68,7 +68,7 @@ static void forget_ends(void)
 	ended = wrong = 0;
 }
 
-/* A call whose request begins with its number. Return: its id. */
+/* A call whose request starts with its number. Return: its id. */
 static plx_rpc_call_id call_number(struct plx_rpc_call call, uint32_t number, uint32_t length)
 {
 	static uint8_t data[16384];
@@ -82,7 +82,7 @@ static plx_rpc_call_id call_number(struct plx_rpc_call call, uint32_t number, ui
 	return id;
 }
 
-/* Of all kinds and lengths: those that the queue takes, and those that it does not. */
+/* All kinds and lengths: some that the queue takes, and some that it does not. */
 static void in_order_whatever_they_are(const char *provider)
 {
 	enum { MANY = 20000 };
@@ -141,7 +141,7 @@ PLX_TEST_WITH(what_is_cancelled_is_not_sent, NULL, stop_numbers)
 		ids[i] = call_number((struct plx_rpc_call){0}, i, 64);
 	waiting = client_stats().waiting;
 	sent = MANY - waiting;
-	assert_true(waiting > MANY / 2); /* else this tests nothing */
+	assert_true(waiting > MANY / 2); /* otherwise this tests nothing */
 	for (uint32_t i = sent; i < MANY; i++) {
 		if (i % 3 != 0)
 			assert_int_equal(plx_rpc_cancel(caller, ids[i]), 0);
@@ -157,7 +157,7 @@ PLX_TEST_WITH(what_is_cancelled_is_not_sent, NULL, stop_numbers)
 	free(ids);
 }
 
-/* No service is there: what waits is not sent, and ends in its time. */
+/* No service is up: queued requests are not sent, and end at their deadlines. */
 static void leave_alone(void)
 {
 	plx_rpc_service_destroy(service);
@@ -189,8 +189,8 @@ PLX_TEST_WITH(what_ends_leaves_its_room, NULL, stop_numbers)
 	}
 }
 
-/* One call that has time stands before all those that have none: memory stays bounded, and it is
- * sent in the end, and whoever came behind it. */
+/* One call with time left precedes all expired ones: memory stays bounded, and it is finally sent,
+ * like every call after it. */
 TEST(the_dead_behind_one_that_lives_are_few)
 {
 	char address[PLX_ADDRESS_MAX];
@@ -222,7 +222,7 @@ TEST(the_dead_behind_one_that_lives_are_few)
 	assert_int_equal(caller->queue.bytes + caller->queue.stale_bytes, 0);
 }
 
-/* What waits was never sent: it did not run, and another link takes it. */
+/* Queued requests were never sent: they did not run, and another link takes them. */
 TEST(the_link_may_end_under_them)
 {
 	enum { MANY = 20000 };
@@ -256,7 +256,7 @@ TEST(the_client_may_end_over_them)
 	assert_int_equal(statuses[PLX_RPC_CANCELLED], 5000);
 }
 
-/* Parked for a service that turns out to take less. */
+/* Queued for a service that turns out to take less. */
 TEST(too_big_is_found_out_later)
 {
 	struct plx_rpc_service_attr small = {.request_max = 32};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls whose link ends before the reply, and that are to be tried again. */
+/* Calls that are retried because their link ended before the reply. */
 #include "rpc_fixture.h"
 
 #include "rpc_client.h"
@@ -27,7 +27,7 @@ static void call_retry(uint32_t method, uint64_t key, uint64_t deadline_ns, stru
 	call_as(call, "again", 5, outcome);
 }
 
-/* As if the network did. */
+/* As if the network failed. */
 static void cut_link(void)
 {
 	plx_link_abort(caller->channels[0].session.link);
@@ -93,7 +93,7 @@ TEST(a_lost_reply_is_given_again_shm)
 	a_key_whose_reply_was_lost("shm");
 }
 
-/* The handler is not told that nobody waits: the client comes back for the reply. */
+/* The handler is not notified of the lost client: the client returns for the reply. */
 TEST(a_handler_that_gives_up_when_told_runs_to_its_end)
 {
 	struct outcome outcome;
@@ -113,7 +113,7 @@ TEST(a_handler_that_gives_up_when_told_runs_to_its_end)
 	assert_int_equal(service_stats().open, 0);
 }
 
-/* Whose client does not come back: at its deadline, so that a handler does not work for nobody. */
+/* If the client does not return: at its deadline, so that the handler does not work in vain. */
 TEST(a_handler_is_told_at_the_deadline_of_who_is_lost)
 {
 	struct outcome outcome;
@@ -150,7 +150,7 @@ TEST(a_key_that_runs_still)
 		pump_ms(10);
 	}
 	assert_int_equal(outcome.count, 0);
-	assert_int_equal(service_stats().open, 2); /* it, and what waits for it */
+	assert_int_equal(service_stats().open, 2); /* it, and the one that waits for it */
 	reply_to(0, "late");
 	expect_reply(&outcome, "late");
 	assert_int_equal(handled_count, 1);
@@ -166,7 +166,7 @@ static void come_anew(char *address)
 	service = make_service(address, NULL);
 }
 
-/* Another one knows nothing of the key. */
+/* Another service does not know the key. */
 TEST(a_service_that_has_ended)
 {
 	struct outcome outcome;
@@ -200,8 +200,8 @@ TEST(without_a_key_another_one_may_have_it)
 	assert_int_equal(outcome.status, PLX_RPC_OK);
 }
 
-/* A service that drains answers what it has run, also by another link; and what it says of the rest
- * is not that another one may have it. */
+/* A draining service answers what it has run, even on another link; its refusal of the rest does
+ * not let another service run it. */
 TEST(a_key_and_a_drain)
 {
 	struct outcome outcome;
@@ -245,7 +245,7 @@ TEST(what_is_tried_again_can_be_cancelled)
 	struct outcome outcome;
 	plx_rpc_call_id id;
 
-	/* At random, so it is long where it shall surely not come meanwhile. */
+	/* Random, so it is long in tests where it must not end. */
 	rpc_start("tcp", NULL,
 		  &(struct plx_rpc_client_attr){.deadline_ns = 3600 * PLX_NS_PER_S,
 						.reconnect_min_ns = 3600 * PLX_NS_PER_S});
@@ -262,7 +262,7 @@ TEST(what_is_tried_again_can_be_cancelled)
 	assert_int_equal(client_stats().waiting, 0);
 }
 
-/* Beyond half of the time for which keys are remembered nobody can tell. */
+/* Past half of the time that keys are remembered, nothing is certain. */
 TEST(too_late_to_ask)
 {
 	struct plx_rpc_service_attr service_attr = {.key_ns = 100 * PLX_NS_PER_MS};
@@ -279,7 +279,7 @@ TEST(too_late_to_ask)
 	assert_true(outcome.may_have_run);
 }
 
-/* No attempt adds to the range once it is as long as that. */
+/* No attempt extends the range beyond that. */
 static void refused_on_this_host_it_is_tried_again_within_50_ms(const char *provider)
 {
 	rpc_start(provider, NULL, NULL);

@@ -47,7 +47,7 @@ static void on_build(struct plx_rpc_request *request, const void *data, uint32_t
 	plx_rpc_reply_commit(request, length);
 }
 
-/* What is begun is not sent; the request's first byte says what happens instead. */
+/* The reply that was begun is not sent; the request's first byte selects what happens instead. */
 static void on_begin(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	void *at;

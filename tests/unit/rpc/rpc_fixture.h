@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service with some methods and clients of it, over the fixture of links. */
+/* A service with some methods, and clients of it, based on the fixture of links. */
 #ifndef RPC_FIXTURE_H
 #define RPC_FIXTURE_H
 
@@ -28,12 +28,12 @@ extern struct plx_rpc_service *service;
 extern struct plx_rpc_service *second_service; /* of rpc_start_two */
 extern struct plx_rpc_client *caller;
 
-/* What LATER and ONE keep, in the order in which it came. */
+/* What LATER and ONE keep, in order of arrival. */
 extern struct plx_rpc_request *kept[KEPT_MAX];
 extern _Atomic unsigned kept_count;
-extern unsigned gone_count;    /* of them, of which that was told */
+extern unsigned gone_count;    /* of them, those whose loss was reported */
 extern unsigned handled_count; /* requests that any handler got */
-extern bool gone_refuses;      /* who is told refuses with CANCELLED */
+extern bool gone_refuses;      /* lost ones are refused with CANCELLED */
 
 /* How a call ended. */
 struct outcome {
@@ -48,17 +48,17 @@ struct outcome {
 
 void note_outcome(const struct plx_rpc_result *result, void *arg);
 
-/* A service that listens at an address, and a client that is up. Attributes may be NULL. */
+/* A listening service and a connected client. Attributes may be NULL. */
 void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_attr,
 	       const struct plx_rpc_client_attr *client_attr);
 
 /* Two services, and a client of both, over TCP. attr: of `service`. */
 void rpc_start_two(const struct plx_rpc_service_attr *attr);
 
-/* All of it down again; what was kept is replied to. */
+/* Stop everything; kept requests are replied to. */
 void rpc_stop(void);
 
-/* A service of that kind that listens at an address; "127.0.0.1:0" with fixture's host. */
+/* A service of that kind, listening at an address; "127.0.0.1:0" uses the fixture's host. */
 struct plx_rpc_service *make_service(const char *address, const struct plx_rpc_service_attr *attr);
 struct plx_rpc_client *make_client(const char *const *addresses,
 				   const struct plx_rpc_client_attr *attr);
@@ -66,13 +66,13 @@ struct plx_rpc_client *make_client(const char *const *addresses,
 /* Turn the loop until the client has a service to call. */
 void wait_up(struct plx_rpc_client *which);
 
-/* Turn it until the service's and the client's ends are told. */
+/* Turn the loop until both ends report the closure. */
 void destroy_service(struct plx_rpc_service **which);
 
 /* Call a method; it must be accepted. Return: its number. */
 plx_rpc_call_id call_it(uint32_t method, const void *data, size_t length, struct outcome *outcome);
 
-/* The same, as the call says but for how it is told. */
+/* The same with the call's attributes; the outcome gets the result. */
 plx_rpc_call_id call_as(struct plx_rpc_call call, const void *data, size_t length,
 			struct outcome *outcome);
 
@@ -82,19 +82,19 @@ plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcom
 /* Turn the loop until it is done, at most a few seconds. */
 void wait_done(struct outcome *outcome);
 
-/* It is done, and this is the reply. */
+/* It is done, with this reply. */
 void expect_reply(struct outcome *outcome, const char *text);
 
-/* That many requests have come to LATER and ONE. */
+/* That many requests have reached LATER and ONE. */
 void is_kept(unsigned count);
 
-/* Reply to the i-th one that is kept. */
+/* Reply to the i-th kept request. */
 void reply_to(unsigned i, const char *text);
 
 struct plx_rpc_service_stats service_stats(void);
 struct plx_rpc_client_stats client_stats(void);
 
-/* Say in the HELLO of a plain link what a good client or service says, which takes 1000 bytes. */
+/* Set the HELLO of a raw link to that of a valid client or service, which takes 1000 bytes. */
 void rpc_say(struct plx_link_attr *attr, enum rpc_role role);
 
 #endif

@@ -92,7 +92,7 @@ TEST(describe)
 	json_decref(all);
 }
 
-/* Also where the program has a name that is no UTF-8. */
+/* Even if the program's name is not UTF-8. */
 TEST(describe_is_json_whatever_the_program_is_called)
 {
 	char *before = program_invocation_short_name;
@@ -113,7 +113,7 @@ TEST(describe_is_json_whatever_the_program_is_called)
 	json_decref(all);
 }
 
-/* Nobody who runs the service can make them faster. */
+/* The service's operator cannot make them faster. */
 TEST(its_methods_are_not_named_as_slow)
 {
 	struct plx_rpc_service_attr attr = {.slow_ns = 1};

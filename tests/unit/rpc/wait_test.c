@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Services on two lcores, replies from others than the request's, and threads that wait. */
+/* Services on two lcores, replies from other lcores than the request's, and waiting threads. */
 #include "rpc_fixture.h"
 
 #include <pthread.h>
@@ -179,7 +179,7 @@ PLX_TEST(threads_hear_what_is_wrong)
 	stop_two_lcores();
 }
 
-/* The service ends while its lcore has requests, and another one replies later. */
+/* The service ends while its lcore has requests, and another lcore replies later. */
 static struct plx_rpc_answer late_answer;
 static _Atomic unsigned late_done;
 
@@ -192,7 +192,7 @@ static void *call_for_a_moment(void *arg)
 	return NULL;
 }
 
-/* The time runs from the call on, also where the client's lcore does not. */
+/* The deadline counts from the call, even if the client's lcore is late. */
 PLX_TEST(an_lcore_may_be_late)
 {
 	const struct timespec while_away = {.tv_nsec = 200 * PLX_NS_PER_MS};
@@ -231,7 +231,7 @@ PLX_TEST(replies_behind_the_end)
 	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
 	pump_ms(20);
 	assert_int_equal(plx_rpc_reply(taken, "x", 1),
-			 0); /* for nothing; and the last of it goes */
+			 0); /* in vain; and the last of it is freed */
 	plx_rpc_client_destroy(caller);
 	pump_ms(50);
 	worker_stop();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Greetings and records: what was written is read, and what lies is refused. */
+/* Greetings and records: valid ones survive writing and reading; invalid ones are refused. */
 #include "../plx_test.h"
 
 #include "rpc_wire.h"
@@ -40,7 +40,7 @@ PLX_TEST(greetings)
 	assert_non_null(rpc_greeting_read(bytes, RPC_GREETING_BYTES, RPC_SERVER, &again));
 }
 
-/* As it is on the wire, byte by byte. */
+/* The bytes on the wire. */
 PLX_TEST(a_header_is_little_endian)
 {
 	static const uint8_t expected[RPC_RECORD_BYTES] = {
@@ -95,8 +95,8 @@ PLX_TEST(records_follow_each_other)
 	assert_int_equal(offset, length);
 }
 
-/* Cut anywhere it ends with its last whole record or is found wrong, and nothing beyond it is read
- * (the sanitizers look). */
+/* Truncated anywhere, it ends with its last whole record or is refused, and nothing past it is read
+ * (checked by sanitizers). */
 PLX_TEST(a_batch_that_is_cut)
 {
 	static uint64_t whole[256];
