@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options that do not go together, or would have no effect. */
+/* Options that conflict or would have no effect. */
 #include "plx_test.h"
 
 #include "params.h"

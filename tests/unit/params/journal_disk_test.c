@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread that writes, with a disk that fails and clients that wait: what is told to be on the
- * disk is there, what is not is told not to be, and it ends whatever happens. */
+/* The writing thread, with a failing disk and waiting clients: what is reported as written is on
+ * the disk, what is not is reported as failed, and the thread always ends. */
 #include "plx_test.h"
 
 #include "log_capture.h"
@@ -44,7 +44,7 @@ static void put_many(uint32_t count)
 		assert_int_equal(put_one(journal, i + 1, i + 1, i, &clients[i]), 0);
 }
 
-/* Who has been answered otherwise, or more than once, fails the test. */
+/* A wrong or repeated answer fails the test. */
 static void check_answers(uint32_t count, uint32_t error)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -99,8 +99,8 @@ TEST(what_is_lost_at_the_end_is_told_so)
 	assert_int_equal(log_count("10 changes are lost"), 1);
 }
 
-/* Five changes, whose clients hear that they are not written, once: nobody waits for a file that
- * will never take them. */
+/* Five changes, whose clients are told once that they are not written: nothing waits for a file
+ * that will never accept them. */
 static struct journal_stats give_up(const char *why)
 {
 	struct journal_stats stats;
@@ -126,7 +126,7 @@ TEST(a_file_that_is_damaged_is_given_up)
 	give_up("it is damaged");
 }
 
-/* Nobody would find what is written there. */
+/* Nothing would find what is written there. */
 TEST(a_file_that_was_moved_is_given_up)
 {
 	atomic_store(&played.is_moved, true);
@@ -172,7 +172,7 @@ TEST(an_end_where_nobody_takes_answers)
 	for (int i = 0; i < 1000; i++)
 		answered += atomic_load(&clients[i].answers);
 	assert_int_equal(answered, LANE_SLOTS);
-	assert_int_equal(stats.changes, 1000); /* they are on the disk all the same */
+	assert_int_equal(stats.changes, 1000); /* they are on the disk anyway */
 	assert_int_equal(atomic_load(&played.committed), 1000);
 }
 
@@ -180,7 +180,7 @@ TEST(what_the_file_does_not_take_is_in_nobodys_way)
 {
 	struct journal_stats stats;
 
-	atomic_store(&played.fails, 1); /* it is left out of the second try, too */
+	atomic_store(&played.fails, 1); /* it is skipped in the second try too */
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(put_one(journal, i + 1, i + 1, i == 1 ? REFUSED : 5, &clients[i]),
 				 0);
@@ -198,8 +198,7 @@ TEST(what_the_file_does_not_take_is_in_nobodys_way)
 	assert_int_equal(log_count("a change is not written: it does not take that"), 1);
 }
 
-/* A record that cannot be read again is a fault of ours, and no reason to say that it was written.
- */
+/* A record that cannot be read back is our bug, and must not be reported as written. */
 TEST(a_record_that_is_none_is_told_so)
 {
 	struct journal_stats stats;
@@ -234,7 +233,7 @@ TEST(there_is_room_before_a_change_is_made)
 	assert_in_range(stats.commits, ROOM / GROUP_MAX, ROOM);
 }
 
-/* Whenever the process is killed: no number was given that the file does not know of. */
+/* Whenever the process is killed, the file knows of every number given. */
 TEST(numbers_are_marked_before_they_are_given)
 {
 	uint64_t count = 400000, not_marked = 0;
@@ -250,7 +249,7 @@ TEST(numbers_are_marked_before_they_are_given)
 	store_set_revision(store, count, count);
 	journal_close(journal, NULL);
 	assert_int_equal(not_marked, 0);
-	assert_int_equal(atomic_load(&played.mark), count); /* the next start goes on there */
+	assert_int_equal(atomic_load(&played.mark), count); /* the next start continues there */
 	assert_int_equal(atomic_load(&played.id_mark), count);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The journal and its file: what a start knows of the one before, however that ended. */
+/* The journal and its file: what a start knows of the previous run, however that ended. */
 #include "store_file.h"
 
 #include "journal.h"
@@ -30,7 +30,7 @@ static void start_thread(struct journal *journal)
 	assert_int_equal(journal_start(journal, &cpus), 0);
 }
 
-/* Define a parameter, as a client that does not wait for the disk. */
+/* Define a parameter, like a client that does not wait for the disk. */
 static struct numbers define(struct store *store, struct journal *journal, const char *name)
 {
 	struct param_kind kind = {.type = PARAM_INT};
@@ -43,7 +43,7 @@ static struct numbers define(struct store *store, struct journal *journal, const
 	return (struct numbers){param->revision, param->id};
 }
 
-/* A process that defines a parameter, tells its numbers, and is killed before it writes any. */
+/* A process that defines a parameter, reports its numbers, and is killed before it writes any. */
 static struct numbers define_and_be_killed(const char *name)
 {
 	struct numbers told;

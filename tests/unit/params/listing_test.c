@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Listing all, from a service that answers as a test says: pages that do not come, and what begins
- * anew meanwhile. */
+/* Listing everything from a scripted service: failed pages, and restarts meanwhile. */
 #include "plx_test.h"
 
 #include "listing.h"
@@ -17,10 +16,10 @@ enum say { PAGE, BUSY, OVERLOADED, NOTHING, ERROR };
 static struct {
 	struct plx_rpc_service *service;
 	struct plx_rpc_client *client;
-	const enum say *says; /* to one request after the other; PAGE to those behind */
+	const enum say *says; /* to successive requests; PAGE to later ones */
 	unsigned say_count, requests;
 	unsigned begin_at, more_at,
-		stop_at; /* the request at which the listing is told so; 0: none */
+		stop_at; /* the request at which the listing is triggered again; 0: none */
 	struct plx_rpc_request *kept;
 	struct listing listing;
 	char heard[256];
@@ -33,8 +32,8 @@ static void hear(const char *text)
 	snprintf(test.heard + used, sizeof(test.heard) - used, "%s ", text);
 }
 
-/* The service: "a" to "c", one a page ------------------------------------------------------------
- */
+/* The service: "a" to "c", one per page
+ * ---------------------------------------------------------- */
 
 static void reply_page(struct plx_rpc_request *request, const struct list_order *order)
 {
@@ -184,14 +183,14 @@ TEST(a_page_that_does_not_come_is_asked_for_again)
 	assert_true(test.requests >= 6);
 }
 
-/* A page that was made before may not have what it begins anew for. */
+/* An earlier page may lack the parameter that caused the restart. */
 TEST(it_begins_anew)
 {
 	test.begin_at = 2;
 	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
 }
 
-/* What it has found counts, so that it ends although there is more and more. */
+/* Its results count, so that it ends although more and more is added. */
 TEST(it_goes_on_to_its_end_before_it_lists_once_more)
 {
 	test.more_at = 2;

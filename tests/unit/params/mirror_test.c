@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is news to a watcher: of one life of the service, of its next one, and of what is no more.
- */
+/* News for a watcher: within one run of the service, after a restart, and disappeared
+ * parameters. */
 #include "plx_test.h"
 
 #include "mirror.h"
@@ -89,7 +89,7 @@ TEST(a_removal_is_told_once)
 	assert_true(is_news("a", 8));
 }
 
-/* A page that was made before a removal may come behind it. */
+/* A page made before a removal may arrive after it. */
 TEST(a_page_does_not_bring_back_what_was_removed)
 {
 	mirror_begin(mirror);
@@ -116,7 +116,7 @@ TEST(what_is_not_listed_is_gone)
 	assert_true(is_news("a", 1));
 }
 
-/* Defined behind the page on which it would have been. */
+/* Defined after the page that would have contained it. */
 TEST(what_is_published_meanwhile_stays)
 {
 	mirror_begin(mirror);
@@ -147,7 +147,7 @@ TEST(names_that_come_and_go_leave_nothing)
 	assert_int_equal(mirror_count(mirror), 0);
 }
 
-/* y was set to revision 70, and told so before it was written. */
+/* y was set to revision 70, and published before it was written. */
 TEST(a_next_life_may_be_older)
 {
 	assert_true(is_news("x", 60));
@@ -161,7 +161,7 @@ TEST(a_next_life_may_be_older)
 	assert_string_equal(end(), "");
 }
 
-/* Both lives began with one file, and counted from there. */
+/* Both runs started with one file, and counted from there. */
 TEST(a_next_life_may_have_the_same_revisions)
 {
 	struct param param = number("y", 70);
@@ -185,7 +185,7 @@ TEST(a_removal_of_the_last_life_may_be_undone)
 	assert_int_equal(mirror_count(mirror), 1);
 }
 
-/* The message comes first, and then a page that is older. */
+/* The message comes first, followed by an older page. */
 TEST(messages_of_the_next_life_are_newer_than_its_pages)
 {
 	assert_true(is_news("y", 70));
@@ -207,7 +207,7 @@ TEST(what_the_next_life_does_not_have_is_gone)
 	assert_string_equal(end(), "w:70 ");
 }
 
-/* What is told of them as gone is their own, not the message's. */
+/* Their state when reported as gone is their own copy, not the message's. */
 TEST(texts_are_copied)
 {
 	char name[] = "t", text[] = "text";

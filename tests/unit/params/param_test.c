@@ -42,7 +42,7 @@ PLX_TEST(values_are_read_and_written)
 {
 	static const struct {
 		enum param_type type;
-		const char *text, *back; /* NULL: it is none */
+		const char *text, *back; /* NULL: invalid */
 	} values[] = {
 		{PARAM_BOOL, "true", "true"},
 		{PARAM_BOOL, "1", "true"},
@@ -143,7 +143,7 @@ PLX_TEST(kinds_are_checked)
 	assert_non_null(param_kind_check(&kind));
 }
 
-/* max or min, and the alarm: beyond it, at it, and within. */
+/* max or min, and the alarm: beyond it, at it, and inside. */
 PLX_TEST(alarms_can_be_raised)
 {
 	struct param_kind high = {.type = PARAM_REAL,
@@ -242,7 +242,7 @@ PLX_TEST(warnings_and_hysteresis_are_checked)
 	assert_non_null(param_kind_check(&kind));
 }
 
-/* From each state, with a value beyond the limits and within, and with an acknowledgement. */
+/* From each state, with a value outside the limits and inside, and with an acknowledgement. */
 PLX_TEST(alarms_go_from_state_to_state)
 {
 	static const struct {
@@ -282,7 +282,7 @@ PLX_TEST(alarms_go_from_state_to_state)
 	}
 }
 
-/* One value after the other, and what the alarm is then. acknowledges: after that. */
+/* A sequence of values, with the alarm after each. acknowledges: after that. */
 struct step {
 	double value;
 	enum alarm_state state;
@@ -308,7 +308,7 @@ static void take_steps(const struct param_kind *kind, const struct step *steps, 
 	}
 }
 
-/* Who has acknowledged that it is too low has not heard that it is too high. */
+/* Acknowledging that it is too low does not acknowledge that it is too high. */
 PLX_TEST(another_limit_is_another_alarm)
 {
 	static const struct step steps[] = {
@@ -317,7 +317,7 @@ PLX_TEST(another_limit_is_another_alarm)
 		{3.6, ALARM_ACKNOWLEDGED, -LEVEL_WARNING, false},
 		{1, ALARM_ACTIVE, -LEVEL_ALARM, true},
 		{0, ALARM_ACKNOWLEDGED, -LEVEL_ALARM, false},
-		{3.5, ALARM_ACKNOWLEDGED, -LEVEL_WARNING, false}, /* of what was acknowledged */
+		{3.5, ALARM_ACKNOWLEDGED, -LEVEL_WARNING, false}, /* of the acknowledged limit */
 		{1, ALARM_ACTIVE, -LEVEL_ALARM, true},
 		{7.5, ALARM_ACTIVE, LEVEL_WARNING, true},
 		{99, ALARM_ACTIVE, LEVEL_ALARM, true},
@@ -335,7 +335,7 @@ PLX_TEST(another_limit_is_another_alarm)
 PLX_TEST(an_alarm_ends_within_the_limit_by_the_hysteresis)
 {
 	static const struct step steps[] = {
-		{79, ALARM_NONE, 0, false}, /* it keeps what there is, and raises nothing */
+		{79, ALARM_NONE, 0, false}, /* it keeps the state, and raises nothing */
 		{81, ALARM_ACTIVE, LEVEL_WARNING, false},
 		{79, ALARM_ACTIVE, LEVEL_WARNING, false},
 		{91, ALARM_ACTIVE, LEVEL_ALARM, true},
@@ -381,7 +381,7 @@ PLX_TEST(a_hysteresis_of_integers_does_not_overflow)
 	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_NONE);
 }
 
-/* The severity of what was not acknowledged is not lost. */
+/* The severity of an unacknowledged alarm is kept. */
 PLX_TEST(a_latched_alarm_keeps_its_severity)
 {
 	static const struct step steps[] = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The disk that SQLite writes to, in memory: it fails at any step, or the power is cut there, after
- * which each sector that was not synced is as it was or as it was written. What was told to be
- * committed is there. */
+/* SQLite's disk, simulated in memory. It fails at any step, or the power is cut there; then each
+ * unsynced sector is as before or as written. Everything reported as committed is there. */
 #include "plx_test.h"
 
 #include "tables.h"
@@ -15,26 +14,26 @@
 #define FILE_BYTES    (256u << 10)
 #define SECTOR_BYTES  512
 #define STEPS_MAX     400
-#define LIVES         2  /* the file is closed between them, which writes it anew */
+#define LIVES         2  /* the file is closed in between, which rewrites it */
 #define COMMITS       10 /* in each */
 #define SEEDS_PER_CUT 3
 
-/* One file, as programs see it, and as it is sure to be on the disk. */
+/* A file as programs see it, and as it is guaranteed on the disk. */
 struct image {
 	char name[64];   /* "": none */
-	bool is_durable; /* its entry in the folder is on the disk */
+	bool is_durable; /* its directory entry is on the disk */
 	size_t bytes, synced_bytes;
 	uint8_t now[FILE_BYTES], synced[FILE_BYTES];
 };
 
 struct open_file {
-	sqlite3_file base; /* first */
+	sqlite3_file base; /* must be first */
 	struct image *image;
 };
 
 enum fault { FAILS_ONCE, POWER_IS_CUT };
 
-static char store_name[32]; /* of this process: a path is claimed */
+static char store_name[32]; /* of this process, because a path is claimed */
 
 static struct {
 	struct image images[FILES_MAX];
@@ -43,7 +42,7 @@ static struct {
 	enum fault fault;
 } disk;
 
-/* Return: whether the disk takes it. */
+/* Return: whether the disk accepts it. */
 static bool take_step(void)
 {
 	disk.steps++;
@@ -159,7 +158,7 @@ static int file_traits(sqlite3_file *file)
 	return 0;
 }
 
-/* Version 1: there is no memory that processes share, which a file locked for one needs not. */
+/* Version 1: no shared memory between processes, which an exclusively locked file does not need. */
 static const sqlite3_io_methods file_methods = {
 	.iVersion = 1,
 	.xClose = file_close,
@@ -233,7 +232,7 @@ static sqlite3_vfs make_disk(void)
 	return vfs;
 }
 
-/* Whatever was not synced may be there, a sector at a time, or not. */
+/* Each unsynced sector may have been written or not. */
 static void lose_power(void)
 {
 	for (unsigned i = 0; i < FILES_MAX; i++) {
@@ -258,7 +257,7 @@ static void lose_power(void)
 /* Parameters -------------------------------------------------------------------------------------
  */
 
-/* Return: whether the file took the value. */
+/* Return: whether the file accepted the value. */
 static bool commit(struct tables *tables, int64_t value)
 {
 	struct param param = {
@@ -278,7 +277,7 @@ static bool commit(struct tables *tables, int64_t value)
 	return false;
 }
 
-/* Return: the value that a start finds; 0: there is none. */
+/* Return: the value found at a start; 0: none. */
 static int64_t find_value(void)
 {
 	struct tables *tables;
@@ -298,7 +297,7 @@ static int64_t find_value(void)
 	return value;
 }
 
-/* Return: the last value that was told to be on the disk. */
+/* Return: the last value reported as written. */
 static int64_t live(void)
 {
 	int64_t told = 0;
@@ -335,7 +334,7 @@ static bool fail_at(uint32_t step, enum fault fault)
 		fail_msg("step %u: %lld was told to be on the disk, %lld is there", step,
 			 (long long)told, (long long)found);
 	if (fault == FAILS_ONCE)
-		assert_int_equal(told, LIVES * COMMITS); /* it is well again by then */
+		assert_int_equal(told, LIVES * COMMITS); /* it works again by then */
 	return failed;
 }
 

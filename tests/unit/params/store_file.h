@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file of a store, in a folder of the test, which must be empty without it in the end. */
+/* A store's file in a temporary folder, which must be empty without it at the end. */
 #ifndef STORE_FILE_H
 #define STORE_FILE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The store, beside a simple one: an array of all names that may be there. */
+/* The store compared with a simple model: an array of all possible names. */
 #include "plx_test.h"
 
 #include "store.h"
@@ -81,7 +81,7 @@ static void take_away(struct store *store, unsigned i)
 	there--;
 }
 
-/* All that are there, in the order of their names, from any name on. */
+/* All existing parameters, in name order, starting from any name. */
 static void check_order(struct store *store, unsigned from)
 {
 	const struct param *param = store_first(store, model[from].name, strlen(model[from].name),
@@ -148,7 +148,7 @@ TEST(texts_are_the_stores_own)
 	assert_int_equal(store_define(store, "a", 1, &kind, &value, 1, &param), 0);
 	memset(text, 'x', 5);
 	assert_memory_equal(param->value.text.bytes, "first", 5);
-	value.text.bytes = param->value.text.bytes + 1; /* of itself */
+	value.text.bytes = param->value.text.bytes + 1; /* its own memory */
 	value.text.length = 3;
 	assert_int_equal(store_set(store, param, &value, 1), 0);
 	assert_int_equal(param->value.text.length, 3);
@@ -169,7 +169,7 @@ TEST(what_was_loaded_keeps_its_numbers)
 	assert_int_equal(store_restore(store, &old), 0);
 	assert_int_equal(store_restore(store, &old), -EEXIST);
 	store_set_revision(store, 70, 7);
-	store_set_revision(store, 60, 5); /* never back */
+	store_set_revision(store, 60, 5); /* never backwards */
 	define_or_set(store, 0, 2);
 	param = store_find(store, model[0].name, strlen(model[0].name));
 	assert_int_equal(param->id, 8);
@@ -199,7 +199,7 @@ TEST(alarms_know_what_was_before)
 	assert_int_equal(param->alarm.state, ALARM_ACTIVE);
 }
 
-/* Not after 2^32 of them either. */
+/* Not even after 2^32 ids. */
 TEST(no_id_is_given_twice)
 {
 	struct store *store = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file, the clients and the loop, played by the test of a journal: a disk that fails when it is
- * told to, and a lane of a few slots, which is emptied by turning the loop. For one source file. */
+/* Fakes of the file, the clients and the loop for journal tests: a disk that fails on request, and
+ * a lane of a few slots, which loop turns empty. For one source file. */
 #ifndef TABLES_DOUBLE_H
 #define TABLES_DOUBLE_H
 
@@ -13,9 +13,9 @@
 #include <time.h>
 
 #define LANE_SLOTS 256
-#define REFUSED    (-1) /* a value that the file does not take */
+#define REFUSED    (-1) /* a value that the file rejects */
 
-/* Who waits for an answer. */
+/* A client that waits for an answer. */
 struct client {
 	_Atomic int answers;
 	_Atomic uint64_t revision;
@@ -23,15 +23,15 @@ struct client {
 };
 
 static struct {
-	_Atomic int fails;        /* commits that fail from now on */
-	_Atomic bool is_damaged;  /* all of them do, as the file is */
-	_Atomic bool is_moved;    /* the same */
-	_Atomic uint32_t slow_ns; /* that a commit takes */
-	_Atomic bool stuck;       /* turning the loop empties nothing */
-	_Atomic int lane;         /* answers that wait in it */
-	_Atomic int early;        /* successes that were told before their commit */
+	_Atomic int fails;        /* further commits that fail */
+	_Atomic bool is_damaged;  /* all commits fail, because the file is damaged */
+	_Atomic bool is_moved;    /* the same, because it was moved */
+	_Atomic uint32_t slow_ns; /* duration of a commit */
+	_Atomic bool stuck;       /* loop turns empty nothing */
+	_Atomic int lane;         /* answers queued in it */
+	_Atomic int early;        /* successes reported before their commit */
 	_Atomic uint64_t committed, mark, id_mark;
-	uint64_t written, new_mark, new_id_mark; /* by the transaction */
+	uint64_t written, new_mark, new_id_mark; /* by the current transaction */
 } played;
 
 static inline void play_anew(void)

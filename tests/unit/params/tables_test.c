@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file: what was committed is there again, what was not is not, and what is no store is left
- * alone. */
+/* The file: committed changes are found again, others are not, and files that are no store are not
+ * modified. */
 #include "store_file.h"
 
 #include "tables_priv.h"
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ID (UINT64_C(3) << 32) /* more than 32 bits hold */
+#define ID (UINT64_C(3) << 32) /* exceeds 32 bits */
 
 static struct param number(int64_t value)
 {
@@ -90,8 +90,7 @@ TEST(what_was_committed_is_there_again)
 	store_destroy(store);
 }
 
-/* A process that is killed in the middle of its work, at any point of it: what it has said to be
- * committed is there. */
+/* A process killed at any point of its work: everything that it reported as committed is there. */
 TEST(a_process_that_is_killed)
 {
 	for (int round = 0; round < 8; round++) {
@@ -148,8 +147,7 @@ TEST(numbers_that_were_marked_are_not_given_anew)
 	store_destroy(store);
 }
 
-/* Also before anything is written: a file that was made by an earlier run is locked when it is
- * opened, against those who read as well. */
+/* Even before anything is written: an existing file is locked when opened, against readers too. */
 TEST(who_has_it_has_it_alone)
 {
 	struct tables *tables = open_it(), *other;
@@ -170,7 +168,7 @@ TEST(who_has_it_has_it_alone)
 	tables_close(tables);
 }
 
-/* Somebody who looks into it just then would hold up the first commit. */
+/* A reader at that moment would delay the first commit. */
 TEST(who_reads_it_has_it_too)
 {
 	struct tables *tables = open_it(), *other;
@@ -188,7 +186,7 @@ TEST(who_reads_it_has_it_too)
 	sqlite3_close(reader);
 }
 
-/* at: what comes behind the path. */
+/* at: appended to the path. */
 static const char *path_and(const char *at)
 {
 	static char names[4][80];
@@ -224,7 +222,8 @@ static void remove_it(const char *at)
 	assert_int_equal(unlink(path_and(at)), 0);
 }
 
-/* All is in the file, and no log at the path is read with the next one; somebody else's is left. */
+/* Everything is in the file, and no log at the path is applied to the next file; a foreign log is
+ * kept. */
 static void check_files_after(void (*change)(const char *), const char *file)
 {
 	bool is_others = change == move_and_replace && *file;
@@ -265,7 +264,7 @@ TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there)
 	}
 }
 
-/* Whatever leads to it. */
+/* By any path that leads to it. */
 TEST(a_path_is_one_processs_also_without_a_file)
 {
 	struct tables *tables, *other;
@@ -278,7 +277,7 @@ TEST(a_path_is_one_processs_also_without_a_file)
 	assert_int_equal(tables_open(path, &other), -EBUSY);
 	assert_int_equal(tables_open(around, &other), -EBUSY);
 	assert_int_equal(tables_open(path_and(".link"), &other), -EBUSY);
-	assert_int_equal(access(path, F_OK), -1); /* nothing was made */
+	assert_int_equal(access(path, F_OK), -1); /* nothing was created */
 	tables_close(tables);
 	tables = open_it();
 	tables_close(tables);
@@ -365,8 +364,7 @@ TEST(files_that_are_no_database)
 	assert_memory_equal(after, text, sizeof(text));
 }
 
-/* Root may write everything, so somebody else tries. mode: 0 there is no file. Return: as
- * tables_open. */
+/* Root may write everything, so another user tries. mode: 0: no file. Return: as tables_open. */
 static int open_as_another(mode_t folder_mode, mode_t mode)
 {
 	struct tables *tables = NULL;
@@ -424,7 +422,7 @@ TEST(paths_that_are_no_files)
 	unlink(below);
 }
 
-/* Load a file in which "a/b" is 1, and this was done. Return: as tables_load. */
+/* Load a file in which "a/b" is 1, after this edit. Return: as tables_load. */
 static int load_edited(const char *edit)
 {
 	struct tables *tables = open_it();
@@ -489,7 +487,7 @@ TEST(rows_that_make_no_sense)
 	assert_int_equal(load_edited("UPDATE params SET value = 2"), 0);
 }
 
-/* A tool that copies a table leaves out that its ids are unique. */
+/* A tool that copies a table drops the uniqueness of its ids. */
 TEST(ids_that_are_there_twice)
 {
 	assert_int_equal(
@@ -545,7 +543,7 @@ TEST(alarms_of_values_that_were_edited)
 	assert_int_equal(alarm_behind("UPDATE params SET alarm = 'active', latch = 0"), ALARM_NONE);
 }
 
-/* As it was before there were two severities. */
+/* As before there were two severities. */
 TEST(a_file_of_version_1_is_brought_up_to_date)
 {
 	static const char version_1[] =

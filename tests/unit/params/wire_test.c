@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records, orders and pages, there and back, and cut off anywhere. */
+/* Records, orders and pages: written, read, and truncated anywhere. */
 #include "plx_test.h"
 
 #include "wire.h"
@@ -48,7 +48,7 @@ static void check_same(const struct param *a, const struct param *b)
 		assert_int_equal(param_value_compare(&a->value, &b->value), 0);
 }
 
-/* The same bytes with an end of their own, so that what is read behind it is found. */
+/* The same bytes in an exact allocation, so that reads past them are found. */
 static const char *read_cut(const uint8_t *bytes, size_t length)
 {
 	uint8_t *exact = malloc(length + (length == 0));
@@ -149,7 +149,7 @@ PLX_TEST(orders_to_set)
 				    "the order has flags or a type that nobody knows");
 		bytes[at] = 0;
 	}
-	bytes[0] = WIRE_DURABLE; /* and a revision all the same */
+	bytes[0] = WIRE_DURABLE; /* together with a revision */
 	assert_string_equal(set_read(bytes, length, &back),
 			    "the order has a revision, and does not expect it");
 	bytes[0] = 0x80;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Asking fi_getinfo, for the tests of it. Each test has empty hints as its state. */
+/* fi_getinfo queries for tests. Each test's state is empty hints. */
 #ifndef ASK_H
 #define ASK_H
 
@@ -34,7 +34,7 @@ static inline struct fi_info *ask(const struct fi_info *hints)
 	return ask_for(NULL, NULL, 0, hints);
 }
 
-/* What is returned; no answer is touched by a refusal. */
+/* The returned error; a refusal must not set an answer. */
 static inline int refusal(const char *node, const char *service, uint64_t flags,
 			  const struct fi_info *hints)
 {

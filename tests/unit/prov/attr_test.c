@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What fi_getinfo answers, and to which hints. */
+/* fi_getinfo's answers to hints. */
 #include "ask.h"
 
 #include <ctype.h>
@@ -13,7 +13,7 @@ static uint64_t comm(void)
 
 #define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
 
-/* What there is ------------------------------------------------------------------------------ */
+/* Available attributes ----------------------------------------------------------------------- */
 
 TEST(without_hints_there_is_one_endpoint_of_messages)
 {
@@ -100,7 +100,7 @@ TEST(capabilities_are_those_asked_for)
 	fi_freeinfo(info);
 }
 
-/* Of the bits, those that say something of how peers reach memory. */
+/* Only the bits about how peers access memory. */
 TEST(registration_mode_is_what_is_needed_or_one_of_old)
 {
 	const int modes[][2] = {
@@ -155,12 +155,12 @@ TEST(passive_endpoint_is_handed_on_and_other_handles_are_not)
 	fi_freeinfo(info);
 }
 
-/* Hints that fit, and those that do not ------------------------------------------------------- */
+/* Hints that fit and hints that do not -------------------------------------------------------- */
 
 struct hint {
 	const char *what;
-	size_t part;   /* offset of the attributes in struct fi_info; 0: itself */
-	size_t offset; /* of the member in them */
+	size_t part;   /* offset of the attributes in struct fi_info; 0: the structure itself */
+	size_t offset; /* of the member */
 	size_t bytes;
 	uint64_t value;
 };
@@ -301,7 +301,7 @@ TEST(one_sided_access_and_other_hosts_are_granted_by_those_who_have_them)
 	expect(remote, PLX_ARRAY_LEN(remote), tested_has_rma() ? 0 : -FI_ENODATA);
 }
 
-/* A socket tells what the kernel has taken, and not what the peer has. */
+/* A socket reports what the kernel has taken, not what the peer has. */
 TEST(delivery_is_told_by_those_who_see_it)
 {
 	const struct hint delivery = IN_ATTR(tx, op_flags, FI_DELIVERY_COMPLETE);
@@ -345,7 +345,7 @@ TEST(names_choose)
 
 TEST(provider_is_named_alone_or_with_others_left_out)
 {
-	/* What stands for the name of the tested one: %s. */
+	/* %s stands for the name of the tested provider. */
 	static const struct {
 		const char *names;
 		int rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A listening side and connecting ones, each with a fabric of its own, in one process. */
+/* A listening side and connecting ones, each with a separate fabric, in one process. */
 #ifndef PROV_TEST_CM_H
 #define PROV_TEST_CM_H
 
@@ -33,7 +33,7 @@ static inline struct fi_info *cm_info(const char *host, const char *port, uint64
 	return info;
 }
 
-/* info becomes the party's. */
+/* The party takes over info. */
 static inline void party_open(struct party *party, struct fi_info *info)
 {
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
@@ -75,7 +75,7 @@ static inline struct fid_pep *party_pep(struct party *party)
 	return pep;
 }
 
-/* Connections that came in and were not answered. */
+/* Incoming connections that were not answered. */
 static inline uint32_t cm_requests(const struct fid_pep *fid)
 {
 	const struct prov_pep *pep = (const struct prov_pep *)fid;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections: how they come about, and what is refused on the way. */
+/* Connecting, and refusals on the way. */
 #include "prov_meet.h"
 
 /* Private data -------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ TEST(too_much_private_data_is_refused)
 	close_ep(two);
 }
 
-/* Nobody there -------------------------------------------------------------------------------- */
+/* No listener --------------------------------------------------------------------------------- */
 
 TEST(a_listener_that_goes_refuses)
 {

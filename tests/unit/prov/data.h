@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sending and receiving, as programs of libfabric see it: tests of any provider, for each way that
- * it has for a message. */
+/* Sending and receiving, as libfabric programs see it: tests for any provider, for each of its
+ * message paths. */
 #ifndef PROV_TEST_DATA_H
 #define PROV_TEST_DATA_H
 
@@ -176,7 +176,7 @@ static inline void a_message_too_long_for_its_receive_is_truncated_and_said_so(v
 		expect_sent(&pair.a, 2);
 		free(out);
 	}
-	one_message(64); /* and it goes on */
+	one_message(64); /* and it continues */
 }
 
 static inline void selected_operations_alone_complete(void **state)
@@ -215,7 +215,7 @@ static inline void limits_are_kept(void **state)
 	}
 }
 
-/* Each side reads the queue of its sends alone. */
+/* Each side only reads its send queue. */
 static inline void two_that_wait_for_delivery_do_not_wait_for_each_other(void **state)
 {
 	char in_a[8], in_b[8];
@@ -289,7 +289,7 @@ static inline void both_directions_are_independent(void **state)
 	assert_string_equal(in_b, "to b");
 }
 
-/* Long enough without a message that it asks to be called. */
+/* Idle long enough to ask to be called. */
 static inline void a_quiet_connection_is_heard(void **state)
 {
 	char in[8];

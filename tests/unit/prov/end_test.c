@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How connections end, and that nothing is left of them. */
+/* How connections end, without leaving anything allocated. */
 #include "prov_meet.h"
 
 #include <poll.h>
@@ -26,7 +26,7 @@ static bool is_readable(struct fid *fid)
 	return poll(&pollfd, 1, 0) != 0;
 }
 
-/* Its socket has ended for good, and would wake for ever. */
+/* Its socket has ended, and would wake forever. */
 TEST(an_end_wakes_once)
 {
 	struct fid_ep *one, *two;
@@ -59,7 +59,7 @@ TEST(both_sides_hear_of_a_shutdown_once)
 	close_ep(two);
 }
 
-/* What is flushed is seen when fi_shutdown returns (fi_cm.3). */
+/* Flushed operations are visible when fi_shutdown returns (fi_cm.3). */
 TEST(a_shutdown_flushes_before_it_returns)
 {
 	struct fi_cq_err_entry error = {0};

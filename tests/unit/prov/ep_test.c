@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints that are not used as they should be, and what they tell of themselves. */
+/* Misused endpoints, and their attributes. */
 #include "cm.h"
 
 #include <rdma/fi_endpoint.h>
 
 static struct party party, other;
 static struct fid_pep *pep;
-static struct fid_ep *ep; /* bound to all it needs */
+static struct fid_ep *ep; /* bound to everything it needs */
 static struct sockaddr_storage address;
 static int descriptors, mappings;
 
@@ -23,7 +23,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Whatever state it is in. */
+/* In any state. */
 static int teardown(void **state)
 {
 	assert_int_equal(fi_close(&ep->fid), 0);
@@ -229,7 +229,7 @@ TEST(an_address_that_cannot_be_is_not_connected_to)
 	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
 	assert_int_equal(fi_connect(ep, &none, NULL, 0), -FI_EINVAL);
-	assert_int_equal(fi_connect(ep, NULL, NULL, 0), -FI_EINVAL); /* nor is there one in info */
+	assert_int_equal(fi_connect(ep, NULL, NULL, 0), -FI_EINVAL); /* nor does info have one */
 }
 
 TEST(a_request_is_answered_once)
@@ -253,7 +253,7 @@ TEST(a_request_is_answered_once)
 	assert_int_equal(fi_close(&one->fid), 0);
 }
 
-/* A request is not lost by an endpoint that could not be made from it. */
+/* A request survives a failure to create an endpoint from it. */
 TEST(a_request_outlives_an_endpoint_that_cannot_be)
 {
 	struct fi_info *info;
@@ -309,7 +309,7 @@ TEST(a_posted_receive_can_be_cancelled)
 	assert_ptr_equal(error.op_context, room);
 }
 
-/* Without a look at the queue, which holds so many completions and no more. */
+/* Without reading the queue, which holds that many completions and no more. */
 TEST(cancelled_receives_are_bounded)
 {
 	struct fi_cq_err_entry error = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The event queue: what is written to it, read from it, and what wakes who waits for it. */
+/* The event queue: writing, reading, and waking waiting threads. */
 #include "count.h"
 #include "tested.h"
 
@@ -15,7 +15,7 @@ static struct fid_eq *eq;
 static struct prov_eq *inner;
 static struct fid source = {.fclass = FI_CLASS_EP, .context = &source};
 static struct fid other = {.fclass = FI_CLASS_EP, .context = &other};
-static struct prov_event events[8]; /* memory of the endpoints' */
+static struct prov_event events[8]; /* memory of endpoints */
 static unsigned used;
 static int descriptors;
 
@@ -82,7 +82,7 @@ static void push_error(fid_t fid, int err, const void *data, uint32_t length)
 	eq_push_error(inner, next_event(), fid, err, data, length);
 }
 
-/* Whether who waits on its descriptor would be woken. */
+/* Whether its descriptor would wake a waiting thread. */
 static bool is_readable(void)
 {
 	struct pollfd pollfd = {.events = POLLIN};
@@ -169,7 +169,7 @@ TEST(forgotten_events_do_not_come)
 	push(FI_SHUTDOWN, &source);
 	eq_forget(inner, &source);
 	assert_false(is_readable());
-	push(FI_SHUTDOWN, &other); /* the queue's end is where it should be */
+	push(FI_SHUTDOWN, &other); /* the end of the queue is still right */
 	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
 }
 
@@ -243,7 +243,7 @@ TEST(a_written_event_is_read_as_it_was)
 	open_eq(FI_WAIT_FD, FI_WRITE);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &entry, sizeof(entry), 0), sizeof(entry));
 	assert_true(is_readable());
-	eq_forget(inner, &eq->fid); /* it is of no endpoint */
+	eq_forget(inner, &eq->fid); /* it belongs to no endpoint */
 	assert_int_equal(read_event(sizeof(entry) - 1, 0), -FI_ETOOSMALL);
 	assert_int_equal(read_event(sizeof(buf), 0), sizeof(entry));
 	assert_int_equal(event, FI_NOTIFY);
@@ -291,7 +291,7 @@ TEST(a_queued_event_wakes_until_all_are_read)
 	assert_int_equal(arm(), 0);
 }
 
-/* Progress that is made for a completion queue must not swallow what wakes the event queue. */
+/* Progress for a completion queue must not consume what wakes the event queue. */
 TEST(progress_leaves_the_signal)
 {
 	open_eq(FI_WAIT_FD, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What event queues tell, waited for. */
+/* Waiting for events of event queues. */
 #ifndef PROV_TEST_EVENTS_H
 #define PROV_TEST_EVENTS_H
 
 #include "tested.h"
 
-#define PATIENCE_S 30 /* for what comes at once unless the host is busy */
+#define PATIENCE_S 30 /* for events that come at once unless the host is busy */
 
 /* An event and its private data. */
 union cm_event {
@@ -18,7 +18,7 @@ static inline bool is_late(uint64_t begin_ns)
 	return queue_now_ns() - begin_ns > PATIENCE_S * PLX_NS_PER_S;
 }
 
-/* Return: as fi_eq_read, once there is something; or -FI_EAGAIN. */
+/* Return: as fi_eq_read, once there is an event; or -FI_EAGAIN. */
 static inline ssize_t cm_next(struct fid_eq *eq, uint32_t *number_out, union cm_event *event)
 {
 	uint64_t begin_ns = queue_now_ns();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fabrics, domains and registrations: who may be opened, who is in use, and that whatever is not
- * there refuses instead of crashing. */
+/* Fabrics, domains and registrations: what may be opened, what is in use, and that missing calls
+ * refuse instead of crashing. */
 #include "plx_test.h"
 #include "tested.h"
 
@@ -25,7 +25,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Refuses to close what is still in use, and so fails the test. */
+/* Closing objects in use is refused, which fails the test. */
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
@@ -129,7 +129,7 @@ TEST(open_objects_are_good_as_hints)
 	fi_freeinfo(info);
 }
 
-/* What is not there -------------------------------------------------------------------------- */
+/* Missing calls ------------------------------------------------------------------------------ */
 
 TEST(fabric_refuses_what_it_has_not)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Versions, flags and addresses of fi_getinfo, and what a connection request tells. */
+/* Versions, flags and addresses of fi_getinfo, and the contents of a connection request. */
 #include "ask.h"
 
 #include <arpa/inet.h>
@@ -183,7 +183,7 @@ TEST(ipv6_is_answered_as_such)
 	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), -FI_ENODATA);
 }
 
-/* Where there is no way to them, others are refused too. */
+/* Without a route to them, others are refused too. */
 TEST(addresses_of_other_hosts_are_refused_where_peers_are_of_this_one)
 {
 	struct fi_info *hints = *state;

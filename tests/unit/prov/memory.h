@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much memory a process takes: to see that it does not grow. */
+/* The memory that a process uses, to check that it does not grow. */
 #ifndef PROV_TEST_MEMORY_H
 #define PROV_TEST_MEMORY_H
 
@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Sanitizers keep what was freed, so what they take says nothing. */
+/* Sanitizers keep freed memory, so their figures mean nothing. */
 #define MEMORY_IS_TOLD (!PLX_TEST_SANITIZED)
 
 static inline long memory_kib(void)

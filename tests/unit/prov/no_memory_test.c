@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an application cannot do without comes also when there is no memory left. */
+/* Essential events are delivered even when memory has run out. */
 #include "prov_meet.h"
 
 static bool runs_out;
 static unsigned left; /* allocations that still succeed */
 
-/* What the provider calls in place of malloc(3) and calloc(3): see meson.build. */
+/* The provider calls these instead of malloc(3) and calloc(3): see meson.build. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
@@ -44,7 +44,7 @@ static void allow_all(void)
 	runs_out = false;
 }
 
-/* Also of a test that failed. */
+/* Also after a failed test. */
 static int recover(void **state)
 {
 	allow_all();
@@ -113,7 +113,7 @@ TEST(a_refusal_is_told_without_memory)
 	close_ep(ep);
 }
 
-/* Returns whether the request was told of. */
+/* Returns whether the request was reported. */
 static bool ask(unsigned allocations)
 {
 	struct fid_ep *ep = dial(NULL, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two ends of a connection in one process and one thread, each with a fabric of its own, as two
- * processes would have. Nothing here looks behind libfabric's interface. */
+/* Two ends of a connection in one process and thread, each with a separate fabric, as in two
+ * processes. Only uses libfabric's interface. */
 #ifndef PAIR_H
 #define PAIR_H
 
@@ -12,12 +12,12 @@
 #define CONTEXT(n) ((void *)(uintptr_t)(n))
 
 struct side {
-	struct side *peer; /* NULL: it is another process' */
+	struct side *peer; /* NULL: in another process */
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_eq *eq;
-	struct fid_cq *rx_cq, *tx_cq; /* the same one unless asked for two */
+	struct fid_cq *rx_cq, *tx_cq; /* the same one unless two are requested */
 	struct fid_ep *ep;
 };
 
@@ -28,7 +28,7 @@ struct pair_attr {
 	enum fi_wait_obj wait_obj; /* of the CQs; 0: FI_WAIT_NONE */
 	uint64_t op_flags;
 	int mr_mode;
-	void (*prepare)(struct fid_domain *domain); /* once it is open; or NULL */
+	void (*prepare)(struct fid_domain *domain); /* called once it is open; or NULL */
 };
 
 struct pair {
@@ -85,7 +85,7 @@ static inline void side_open_domain(struct side *side, struct fi_info *info,
 		assert_int_equal(fi_cq_open(side->domain, &cq_attr, &side->tx_cq, NULL), 0);
 }
 
-/* An endpoint that is bound to all that the side has. */
+/* An endpoint bound to everything that the side has. */
 static inline struct fid_ep *side_make_ep(struct side *side, struct fi_info *info,
 					  const struct pair_attr *attr)
 {
@@ -101,7 +101,7 @@ static inline struct fid_ep *side_make_ep(struct side *side, struct fi_info *inf
 	return ep;
 }
 
-/* Its domain too, unless that is open. */
+/* Opens its domain too, if necessary. */
 static inline void side_open_ep(struct side *side, struct fi_info *info,
 				const struct pair_attr *attr)
 {
@@ -124,7 +124,7 @@ static inline void pair_listen(struct pair *pair, char *port_out)
 	sprintf(port_out, "%u", ntohs(name.sin_port));
 }
 
-/* Again, where both had an endpoint that is closed. */
+/* Reconnect after both endpoints were closed. */
 static inline void pair_connect(struct pair *pair)
 {
 	union cm_event event;
@@ -186,8 +186,8 @@ static inline void pair_close(struct pair *pair)
 
 /* Completions -------------------------------------------------------------------------------- */
 
-/* Wait for one of this queue, while the other one goes on too, unless it is NULL. Return: its
- * error; err 0: it has none. */
+/* Wait for one of this queue, while the other queue progresses too, unless it is NULL. Return: its
+ * error; err 0: none. */
 static inline struct fi_cq_err_entry cq_next(struct fid_cq *cq, struct fid_cq *other)
 {
 	struct fi_cq_data_entry entry = {0};
@@ -239,7 +239,7 @@ static inline void assert_empty(struct fid_cq *cq)
 
 /* Messages ----------------------------------------------------------------------------------- */
 
-/* Bytes that differ by seed. */
+/* Bytes that depend on seed. */
 static inline uint8_t *make_bytes(size_t length, uint64_t seed)
 {
 	uint8_t *bytes = malloc(length ? length : 1);

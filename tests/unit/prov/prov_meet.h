@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For each test a listener, and a connector that may meet it. What they hold is given back. */
+/* Each test gets a listener and a connector. Everything that they hold must be released. */
 #ifndef PROV_TEST_MEET_H
 #define PROV_TEST_MEET_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the provider does not have is refused, whatever is called: libfabric's inline functions call
- * what the tables say, and look for nothing. */
+/* Unsupported calls are refused, whatever is called: libfabric's inline functions call table
+ * entries without checking. */
 #include "cm.h"
 
 #include <rdma/fi_atomic.h>
@@ -30,7 +30,7 @@ static int teardown(void **state)
 
 #define refuses(call) assert_int_equal(call, -FI_ENOSYS)
 
-/* Every entry of a table, which is its size and then pointers to functions. */
+/* Every entry of a table, which is its size, then function pointers. */
 static void is_full(const void *table, size_t bytes)
 {
 	size_t size;
@@ -163,7 +163,7 @@ TEST(domains_have_no_other_objects)
 	refuses(fi_rx_context(ep, 0, NULL, &other, NULL));
 }
 
-/* Each of these is called through the table that all objects begin with. */
+/* Each is called through the table that all objects start with. */
 TEST(objects_refuse_what_they_cannot_do)
 {
 	struct fid *fids[] = {&party.fabric->fid, &party.domain->fid, &party.cq->fid,

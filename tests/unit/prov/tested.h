@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which provider a test is of. What holds for each of them is in this folder, and runs for all. */
+/* The provider under test. Tests in this folder apply to every provider, and run for all. */
 #ifndef TESTED_H
 #define TESTED_H
 
@@ -8,14 +8,14 @@
 
 extern const struct prov shm_kind, tcp_kind;
 
-/* A test of one alone defines it. */
+/* A test of a single provider defines it. */
 #ifndef TESTED
 #define TESTED shm_kind
 #endif
 
 static const struct prov *tested = &TESTED;
 
-/* Run the tests for one after the other. Return: how many failed. */
+/* Run the tests for each provider in turn. Return: the number of failures. */
 static inline int tested_run(void)
 {
 	static const struct prov *const each[] = {&shm_kind, &tcp_kind};
@@ -34,7 +34,7 @@ static inline int tested_run(void)
 		return tested_run(); \
 	}
 
-/* Event queues that this thread reads too while it waits for one: progress is manual. */
+/* Event queues that this thread also reads while it waits for one: progress is manual. */
 static _Thread_local struct fid_eq *tested_eqs[2];
 
 static inline void tested_progress(void)

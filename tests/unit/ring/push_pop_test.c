@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every kind of ring does alike: how much goes in and comes out, and in which order. */
+/* Behaviour common to all kinds of ring: how much goes in and comes out, and in which order. */
 #include "rings.h"
 
 static void holds_its_capacity(struct rings *rings)
@@ -96,7 +96,7 @@ static uint32_t expected(uint32_t wanted, uint32_t there, enum rings_how how)
 	return wanted < there ? wanted : there;
 }
 
-/* Every length at every place of the ring, its end in the middle of many. */
+/* Every length at every position of the ring. */
 static void mixed(struct rings *rings)
 {
 	uint32_t capacity = rings->attr.capacity;
@@ -152,7 +152,7 @@ PLX_TEST(long_bursts_are_cut_and_long_bulks_refused_with_many_producers)
 	long_moves(PLX_RING_MPMC, PLX_RING_BURST_MAX);
 }
 
-/* Many short pushes make a chain of marks that one long pop follows, and the other way round. */
+/* Many short pushes make a chain of marks that one long pop follows, and vice versa. */
 static void chains(struct rings *rings)
 {
 	uint32_t capacity = rings->attr.capacity;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making rings, and looking at them. */
+/* Creating rings, and their statistics. */
 #include "rings.h"
 
 #define OTHER ((struct plx_ring *)&other)
@@ -54,7 +54,7 @@ static size_t size_of(enum plx_ring_kind kind, uint32_t capacity, uint32_t eleme
 	return size_bytes;
 }
 
-/* The header, the slots and, but for SPSC, a mark of 8 bytes for each slot. */
+/* The header, the slots and, except for SPSC, a mark of 8 bytes per slot. */
 PLX_TEST(the_size_is_that_of_the_slots)
 {
 	const size_t header = sizeof(struct plx_ring);
@@ -70,7 +70,7 @@ PLX_TEST(the_size_is_that_of_the_slots)
 	assert_int_equal(size_of(PLX_RING_SPSC, 64, 0), size_of(PLX_RING_SPSC, 64, 8));
 }
 
-/* Nothing beyond is used: rings_close looks there after every case. */
+/* Nothing past it is used: rings_close checks that after every case. */
 PLX_TEST(the_size_is_used_to_the_end)
 {
 	const unsigned char unused[8] = {RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL,
@@ -153,8 +153,8 @@ PLX_TEST(depth_is_what_was_pushed_and_not_popped)
 	rings_every(depth_follows);
 }
 
-/* As a thread sees it that reads what was pushed, is taken off its CPU, and reads what was popped;
- * or, with marks, the other way round. */
+/* As seen by a thread that reads the push count, is preempted, and then reads the pop count; or,
+ * with marks, vice versa. */
 static void depth_bounded(struct rings *rings)
 {
 	struct plx_ring *ring = rings->ring;
@@ -218,7 +218,7 @@ static void high_water_kept(struct rings *rings)
 	assert_ring(rings, stats_of(rings).high_water == 0);
 	rings_push(rings, capacity, RINGS_BURST);
 	assert_ring(rings, stats_of(rings).high_water == capacity);
-	rings_push(rings, 1, RINGS_ONE); /* seen by a producer */
+	rings_push(rings, 1, RINGS_ONE); /* noticed by a producer */
 	rings_pop(rings, capacity, RINGS_BURST);
 	assert_ring(rings, stats_of(rings).depth == 0);
 	assert_ring(rings, stats_of(rings).high_water == capacity);
@@ -247,7 +247,7 @@ PLX_TEST(a_refused_bulk_notes_what_is_in_the_ring)
 	rings_every(refused_bulk_noted);
 }
 
-/* Without a full ring, and nobody asking: within 256 elements a consumer notices. */
+/* Without a full ring, and without queries: a consumer notices within 256 elements. */
 PLX_TEST(high_water_is_seen_by_consumers)
 {
 	struct plx_ring_attr attr = {.capacity = 4096};

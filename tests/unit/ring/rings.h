@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A ring for a test, with guard bytes round its memory, and an endless stream of elements that is
- * pushed through it: element n is made of n, so that what comes out can be checked. */
+/* A ring for tests, with guard bytes around its memory, and an endless stream of elements pushed
+ * through it. Element n is generated from n, so that results can be checked. */
 #ifndef RINGS_H
 #define RINGS_H
 
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* AddressSanitizer guards what malloc gives better than bytes can. */
+/* AddressSanitizer guards malloc's memory better than bytes can. */
 #if defined(__SANITIZE_ADDRESS__)
 #define RINGS_GUARD 0
 #elif defined(__has_feature)
@@ -40,7 +40,7 @@ struct rings {
 
 static uint64_t rings_scratch[RINGS_WORDS];
 
-/* Fail, and say of which ring. */
+/* Fail, naming the ring. */
 #define assert_ring(rings, condition)                                                        \
 	do {                                                                                 \
 		if (!(condition))                                                            \
@@ -98,7 +98,7 @@ static inline void rings_close(struct rings *rings)
 	free(rings->memory);
 }
 
-/* Push the next `count` elements of the stream; RINGS_ONE: one after the other. */
+/* Push the next `count` elements of the stream; RINGS_ONE: one at a time. */
 static inline uint32_t rings_push(struct rings *rings, uint32_t count, enum rings_how how)
 {
 	uint32_t done = 0;
@@ -131,8 +131,8 @@ static inline uint32_t rings_take(struct rings *rings, uint32_t count, enum ring
 	return done;
 }
 
-/* Pop up to `count` elements and check that they are the next of the stream, and that nothing is
- * written behind them. */
+/* Pop up to `count` elements; check that they are the next of the stream, and that nothing is
+ * written past them. */
 static inline uint32_t rings_pop(struct rings *rings, uint32_t count, enum rings_how how)
 {
 	size_t words = (size_t)count * rings->words;

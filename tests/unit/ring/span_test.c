@@ -49,7 +49,7 @@ static uint32_t peek(struct rings *rings, uint32_t count, struct plx_ring_span *
 	return got;
 }
 
-/* Start at every place of the ring, so that spans are split at each. */
+/* Start at every position of the ring, so that spans are split at each. */
 static void through_every_place(struct rings *rings)
 {
 	uint32_t capacity = rings->attr.capacity;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Free-running indices that come to their end: 2^32 in SPSC rings, 2^47 in the others, whose slots
- * are found with 32 bits as well. */
+/* Free-running indices that overflow: at 2^32 in SPSC rings, at 2^47 in the others, whose slots are
+ * also found with 32 bits. */
 #include "rings.h"
 
 static const uint64_t ends[] = {UINT64_C(1) << 32, UINT64_C(1) << 47};
 
-/* Bursts of that length, until three times the capacity went through. */
+/* Bursts of that length, until three times the capacity has passed through. */
 static void pass(struct rings *rings, uint32_t count, enum rings_how how)
 {
 	for (uint64_t until = rings->pushed + 3 * rings->attr.capacity; rings->pushed < until;) {
@@ -32,7 +32,7 @@ static void passes(struct rings *rings)
 	assert_ring(rings, rings->ring->full == 2);
 }
 
-/* An end that is met by an element alone, in the middle of a burst, and by a ring that is full. */
+/* The overflow happens at a single element, in the middle of a burst, and in a full ring. */
 PLX_TEST(a_ring_goes_on_where_its_indices_end)
 {
 	static const uint32_t before[] = {0, 1, 3, 500, 4096, 6000};
