@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plx-call with the example service: what is shown, what goes wrong, what is measured.
+# plx-call with the example service: output, errors and measurements.
 set -uo pipefail
 
 # shellcheck source=tests/apps/checks.sh
@@ -14,10 +14,10 @@ fail()
 	failed=1
 }
 
-# On a busy host a call may take longer than by default.
+# On a busy host a call may exceed the default deadline.
 patience=(--deadline 20s)
 
-# expect STATUS TEXT WORDS...: plx-call with these ends so, and prints the text (a pattern of bash), on either output.
+# expect STATUS TEXT WORDS...: plx-call WORDS exits with STATUS and prints TEXT (a bash pattern) on either output.
 expect()
 {
 	local status=$1 text=$2 got wait=("${patience[@]}")
@@ -26,7 +26,7 @@ expect()
 	[[ " $* " != *' --deadline '* ]] || wait=()
 	got=$("$apps/plx-call" --huge none -- --connect "$address" "$@" "${wait[@]}" 2>&1)
 	local its=$?
-	# The pattern is one.
+	# TEXT is a pattern.
 	# shellcheck disable=SC2053
 	if [[ $its == "$status" && $got == $text ]]; then
 		echo "ok: $*"
@@ -60,7 +60,7 @@ expect 2 '*no hexadecimal digit*' --method echo --hex 0g
 expect 2 '*give pairs of them*' --method echo --hex 012
 expect 2 '*give one of them*' --method echo --hex 01 --data x
 expect 2 '*--method NAME is missing*' --data x
-# JSON is sent as it was given, and whatever is valid is shown.
+# JSON is sent as given, and any valid JSON is shown.
 expect 0 '* {"price":0.1, "n": 1e5, "u":18446744073709551615, "z":1e999} ' \
 	--method echo --json ' {"price":0.1, "n": 1e5, "u":18446744073709551615, "z":1e999} '
 expect 0 $'*\n  "u": 18446744073709551615,\n  "p": 0.1,\n  "n": 1e5,\n  "nul": "a\\\\u0000b",\n  "deep": \[\n    \[],\n    {}\n  ]\n}' \
@@ -98,13 +98,13 @@ expect 0 '*2000 full round trips of 64 B*calls/s, 16 open at a time*' \
 jq -e '.count == 2000 and .size_bytes == 64 and .lost == 0 and .valid and .interrupted == null' "$temp/out/few.json" >/dev/null ||
 	fail "few.json: $(<"$temp/out/few.json")"
 expect 0 '*calls/s*' --method pollux.echo --duration 200ms
-# Few calls are not held against the time between them.
+# A few calls are not compared with their schedule.
 for ((i = 0; i < 20; i++)); do
 	expect 0 '*: 5 full round trips*' --method echo --count 5
 done
 
 for arrival in fixed poisson burst; do
-	# A host that is busy may not keep the schedule, or lose calls at their deadline, and says so.
+	# A busy host may miss the schedule or lose calls at their deadline, and reports that.
 	"$apps/plx-call" --huge none -- --connect "$address" --method echo --count 2000 --rate 2000 --arrival $arrival \
 		--out "$temp/out" --name $arrival >"$temp/open" 2>&1
 	[[ $? == [03] ]] || fail "an open loop: $(<"$temp/open")"
@@ -122,7 +122,7 @@ got=$("$apps/plx-call" --huge none -- --connect 127.0.0.1:1 --method 1 --deadlin
 got=$("$apps/plx-call" --huge none -- --connect 127.0.0.1:1 --method 1 --deadline 300ms --count 10 2>&1) && fail 'nobody to measure: status 0'
 [[ $got == *'no service answered: '* ]] || fail "nobody to measure: $got"
 
-# The self-test service of processes that listen for something else: plx-echo's links, and NetIO's sockets.
+# The self-test service of processes that listen for another purpose: plx-echo's links, and NetIO's sockets.
 live()
 {
 	local its
@@ -153,7 +153,7 @@ got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --size 6553
 kill "$its"
 wait "$its"
 
-# other EAL-OPTIONS...: a plx-echo with them, which is no service but for its self-test.
+# other EAL-OPTIONS...: a plx-echo, whose only service is its self-test.
 other()
 {
 	: >"$temp/live"
@@ -164,12 +164,12 @@ other()
 other --self-test 200
 begin=$SECONDS
 expect 1 '*speaks the echo of plx-ping, not Pollux RPC; check the port*; --process calls the self-test of any Pollux process' --method pollux.echo --deadline 1s
-# It has tried several times, and plx-echo has one line a second of that, which is not that of a crash.
+# It has retried several times, and plx-echo logs one line a second about that, unlike for a crash.
 got=$(cat "$temp/live" "$temp/live.err")
 lines=$(grep -c 'did not complete the handshake: it speaks Pollux RPC' <<<"$got")
 ((lines >= 1 && lines <= SECONDS - begin + 2)) || fail "a call of an echo: $lines lines: $got"
 [[ $got != *connected* && $got != *gone* ]] || fail "a call of an echo looks as a link that was open: $got"
-# A look-up costs 80 of the 200 a second: one behind the other waits for that, within its deadline.
+# A look-up costs 80 of the 200 per second: consecutive ones wait for that, within their deadline.
 expect 0 '*hello' --process --method pollux.echo --data hello
 for ((i = 0; i < 4; i++)); do
 	expect 0 '*pollux.describe*' --process --list --deadline 10s
@@ -181,7 +181,7 @@ kill -STOP "$its"
 patience=()
 expect 1 "*no service within 1 s: $address has not answered yet: *--deadline gives it longer" --process --method pollux.echo
 patience=(--deadline 20s)
-# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+# Background jobs of a shell ignore SIGINT by default.
 env --default-signal=INT "$apps/plx-call" --huge none --log-level info -- --connect "$address" --process --method pollux.echo --deadline 30s >"$temp/stopped" 2>&1 &
 call=$!
 under_way "$temp/stopped"
@@ -193,11 +193,11 @@ kill "$its"
 wait "$its"
 address=$of_service
 
-# What cannot be waited for within the deadline, here 8 s, is told.
+# Waits beyond the deadline, here 8 s, are reported.
 other --self-test 10
 expect 0 '*pollux.describe*' --process --list --deadline 5s
 expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list --deadline 3s
-# Its warm-up is over in a second, though it is not a thousand calls by then.
+# Its warm-up ends after a second, although it has not made a thousand calls by then.
 got=$(timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" --process --duration 2s 2>&1)
 [[ $? == [03] && $got == *'calls were refused'* ]] || fail "plx-ping --process where few calls are taken: $got"
 kill -STOP "$its"
@@ -207,7 +207,7 @@ kill -KILL "$its"
 wait "$its" 2>/dev/null
 address=$of_service
 
-# A signal ends a measurement, which tells that it is not the whole.
+# A signal ends a measurement, which reports that it is incomplete.
 for rate in '' '--rate 1000'; do
 	rm -f "$temp/out/cut.json"
 	# Words, or none.
@@ -226,7 +226,7 @@ for rate in '' '--rate 1000'; do
 		fail "cut.json: $(<"$temp/out/cut.json")"
 done
 
-# One whose service is killed ends by itself, and is not valid.
+# If the service is killed, the measurement ends, and is not valid.
 for rate in '' '--rate 1000'; do
 	other
 	# shellcheck disable=SC2086
@@ -245,7 +245,7 @@ for rate in '' '--rate 1000'; do
 		fail "gone.json: $(<"$temp/out/gone.json")"
 done
 
-# One that goes away and comes back costs calls: what is left is not valid, and says whose it is.
+# A service that restarts loses calls: the rest is not valid, and the text says why.
 other
 "$apps/plx-call" --huge none -- --connect "$address" --process --method pollux.echo --duration 4s --deadline 100ms >"$temp/lost" 2>&1 &
 call=$!
@@ -261,7 +261,7 @@ kill "$its"
 wait "$its"
 address=$of_service
 
-# Names of the release before.
+# Names of the previous release.
 got=$("$apps/plx-call" --huge none -- --service "$address" --method echo --data hello "${patience[@]}" 2>&1)
 [[ $? == 0 && $got == *'plx-call: --service: an old name, which the next release does not know; give --connect ADDR'*hello ]] ||
 	fail "plx-call --service: $got"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests of programs check with. Sourced; they end with `failed`. `temp` is a folder. At EXIT it goes, and with
-# it what runs as `server`, or is listed in `pids`.
+# Shared checks of program tests. Sourced; tests end with `failed`. `temp` is a folder. At EXIT it is removed, and the
+# processes `server` and `pids` are ended.
 # shellcheck disable=SC2034,SC2154
 
 failed=0
@@ -10,7 +10,7 @@ server=''
 pids=()
 trap clean_up EXIT
 
-# check TEXT CONDITION: the last words on standard error, temp/NAME.err, of all that ran help to see why not.
+# check TEXT CONDITION: on failure shows the last lines of standard error, temp/NAME.err, of every program run.
 check()
 {
 	if eval "$2"; then
@@ -31,7 +31,7 @@ clean_up()
 	rm -rf "$temp"
 }
 
-# wait_until CONDITION: for 30 s; returns whether it came true.
+# wait_until CONDITION: for 30 s; returns whether it became true.
 wait_until()
 {
 	for _ in {1..1500}; do
@@ -41,8 +41,8 @@ wait_until()
 	return 1
 }
 
-# listening FILE [PID]: wait until the server that prints there (by default what was started last) says where it
-# listens, or has ended; sets `address` and `port`. Returns whether it listens.
+# listening FILE [PID]: wait until the server that prints there (default: the last one started) prints its address, or
+# has ended; sets `address` and `port`. Returns whether it listens.
 listening()
 {
 	local said pid=${2:-$!}
@@ -52,7 +52,7 @@ listening()
 	address=$said port=${said##*:}
 }
 
-# ends PID: a child, within 60 s; returns its status.
+# ends PID: wait for a child, up to 60 s; returns its status.
 ends()
 {
 	wait_until "! kill -0 $1 2>/dev/null" || wait_until "! kill -0 $1 2>/dev/null"

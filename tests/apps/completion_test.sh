@@ -9,7 +9,7 @@ failed=0
 # shellcheck source=apps/completion.bash
 . "$PLX_SOURCE_ROOT/apps/completion.bash"
 
-# expect WORDS REPLY...: what the last one of the words is completed to.
+# expect WORDS REPLY...: the completions of the last word.
 expect()
 {
 	local words got

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What containers take away: privileges, a root that can be written, the process' own CPUs, other processes to see.
+# Restrictions of containers: no privileges, a read-only root, few CPUs, no view of other processes.
 set -uo pipefail
 
 apps=$1
@@ -10,7 +10,7 @@ run=("$apps/plx-ping" --huge none --log-level error --self -- --count 100)
 
 unshare -Urm true 2>/dev/null || exit 77
 
-# works TEXT COMMAND...: a round trip to a process of its own.
+# works TEXT COMMAND...: a round trip to another process.
 works()
 {
 	timeout -s KILL 60 "${@:2}" >"$temp/out" 2>"$temp/run.err"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every whole program that the documentation shows builds as it is printed, without a warning: in
-# README.md and the guide, each block of C that has a main.
+# Every whole program in the documentation builds as printed, without a warning: each block of C with a main in
+# README.md and the guide.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -9,7 +9,7 @@ set -uo pipefail
 sanitizer=${1:-none}
 least=7 # programs in the pages
 
-# programs FILE: each to a file of its own, in which the compiler finds the lines of the page.
+# programs FILE: write each to a separate file, with the page's line numbers for the compiler.
 programs()
 {
 	awk -v page="${1#"$PLX_SOURCE_ROOT"/}" -v base="$temp/$(basename "$1" .md)" '
@@ -43,7 +43,7 @@ else
 	library=(-c)
 fi
 for program in "${found[@]}"; do
-	# A compiler may come with options.
+	# The compiler may include options.
 	# shellcheck disable=SC2086
 	if ${CC:-cc} "${flags[@]}" "$program" "${library[@]}" -o "${program%.c}"; then
 		echo "ok: $(basename "$program" .c)"
@@ -53,7 +53,7 @@ for program in "${found[@]}"; do
 	fi
 done
 
-# What README.md says of its client: it fails where nobody listens, and else says what it was answered.
+# README.md's client fails if nothing listens, and otherwise prints the answer.
 hello=$(ls "$temp"/README-*[0-9] 2>/dev/null)
 if [[ $sanitizer == none && -n $hello ]]; then
 	if "$hello" 127.0.0.1:1 >"$temp/text" 2>&1 </dev/null; then
@@ -75,7 +75,7 @@ if [[ $sanitizer == none && -n $hello ]]; then
 	wait "$echo"
 fi
 
-# The example of a unit: its command is right, clients can be in its group, and a wrong option is no reason to start again.
+# The example unit: its command is valid, clients can be in its group, and a wrong option does not restart it.
 unit=$PLX_SOURCE_ROOT/config/pollux-echo.service
 read -ra command < <(sed -n 's|^ExecStart=/usr/local/bin/||p' "$unit")
 if [[ $sanitizer == none ]]; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every example runs, with its peer if it has one, and prints what it should. Each has at most 100
-# lines, stands in the index, and is used by a page of the guide.
+# Every example runs, with its peer if any, and prints the right text. Each has at most 100 lines, is in the index, and
+# is used by a page of the guide.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -49,7 +49,7 @@ listening()
 	port=${address##*:}
 }
 
-# printed NAME TEXT: whether it has printed that and nothing else.
+# printed NAME TEXT: whether it has printed exactly that.
 # shellcheck disable=SC2317 # see check
 printed()
 {
@@ -167,7 +167,7 @@ check 'and misses nothing' "printed sources 'source 1: 10000 fragments, 0 missin
 source 2: 20000 fragments, 0 missing, 2400000 bytes; closed
 source 3: 30000 fragments, 0 missing, 3600000 bytes; closed'"
 
-# Two workers, of which one is faster.
+# Two workers, one of them faster.
 workers=() ports=()
 for us in 50 1000; do
 	start pull$us netio_pull 0 $us
@@ -184,7 +184,7 @@ done
 check 'the faster worker does more' "(($(wc -l <"$temp/pull50") > $(wc -l <"$temp/pull1000")))"
 check 'each job is done once' "cat '$temp/pull50' '$temp/pull1000' | sort -n | cmp - <(seq 0 4999)"
 
-# subscribed COUNT FIRST LAST PORT...: until that many publishers have gone; its status is checked.
+# subscribed COUNT FIRST LAST PORT...: until that many publishers have disconnected; its status is checked.
 subscribed()
 {
 	local count=$1 subscriber

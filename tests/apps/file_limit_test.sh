@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A limit on the size of files (ulimit -f) ends no process: what needs larger ones falls back, with one notice.
+# A limit on file sizes (ulimit -f) ends no process: allocations that need larger files fall back, with one notice.
 #
 #     file_limit_test.sh APP-DIR
 set -uo pipefail

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Where a process may not share memory, links of one host go by TCP, and it is said why.
+# If a process may not share memory, same-host links use TCP, and the reason is logged.
 set -uo pipefail
 
 forbid=$1
@@ -12,7 +12,7 @@ apps=$2
 "$forbid" fstatfs "$BASH" -c true
 [[ $? != 77 ]] || exit 77
 
-# serve WORDS...: plx-echo, started by these; sets server and address.
+# serve WORDS...: plx-echo, started by WORDS; sets server and address.
 serve()
 {
 	[[ -z $server ]] || { kill "$server" && wait "$server"; }
@@ -22,7 +22,7 @@ serve()
 	listening "$temp/server.out"
 }
 
-# ping WORDS...: plx-ping, started by these, on auto.
+# ping WORDS...: plx-ping, started by WORDS, on auto.
 ping()
 {
 	timeout -s KILL 60 "$@" "$apps/plx-ping" --huge none -- --connect "$address" --count 100 >"$temp/ping.err" 2>&1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# hugepages.sh, on nodes that are made up: all of them get their pages, or none does.
+# hugepages.sh on fake nodes: all of them get their pages, or none does.
 # shellcheck disable=SC2016,SC2034,SC2317 # conditions are expanded where they are checked
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
@@ -9,7 +9,7 @@ set -uo pipefail
 nodes=$temp/devices/system/node
 export PLX_SYSFS=$temp
 
-# node ID MIB: one with so much memory, and four pages of 2 MiB, of which none is in use.
+# node ID MIB: a node with that much memory and four unused pages of 2 MiB.
 node()
 {
 	local pool=$nodes/node$1/hugepages/hugepages-2048kB
@@ -21,13 +21,13 @@ node()
 	echo 4 >"$pool/free_hugepages"
 }
 
-# pages ID: so many its pool has.
+# pages ID: the number of pages in its pool.
 pages()
 {
 	cat "$nodes/node$1/hugepages/hugepages-2048kB/nr_hugepages"
 }
 
-# expect STATUS TEXT WORD...: hugepages.sh ends so, and prints the text.
+# expect STATUS TEXT WORD...: hugepages.sh exits with STATUS and prints TEXT.
 expect()
 {
 	local status=$1 text=$2 got its
@@ -45,7 +45,7 @@ check 'each node has them' '(($(pages 0) == 256 && $(pages 1) == 256))'
 expect 0 'node 1: 100 MiB reserved' reserve 100 --node 1
 check '... or one alone' '(($(pages 0) == 256 && $(pages 1) == 50))'
 
-# One node is smaller, has no such pages, or gets none from the kernel: a file that refuses the number.
+# One node is smaller, lacks such pages, or gets none from the kernel: a file that refuses the number.
 node 0 8192
 node 1 256
 expect 2 'node 1: 512 MiB would leave nothing for anything else' reserve 512
@@ -58,7 +58,7 @@ ln -sf /proc/self/oom_score_adj "$nodes/node1/hugepages/hugepages-2048kB/nr_huge
 expect 1 'the kernel refused 2048 pages of 2M on node 1. All pools are as they were' reserve 4096
 check '... and one that the kernel refuses' '(($(pages 0) == 4))'
 
-# A kernel that has 200 pages for node 1, and, if told so, does not take those of node 0 back.
+# A kernel that has 200 pages for node 1 and, if requested, keeps those of node 0.
 node 0 8192
 node 1 8192
 export pool_0=$nodes/node0/hugepages/hugepages-2048kB/nr_hugepages pool_1=$nodes/node1/hugepages/hugepages-2048kB/nr_hugepages

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# An idle turn is as many instructions with 64 lcores as with 1, counted by callgrind.
+# An idle turn takes as many instructions with 64 lcores as with 1, counted by callgrind.
 #
 #     idle_turn_test.sh PROGRAM SANITIZER
 set -euo pipefail

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Installs the build into a temporary folder and builds a program against that with pkg-config alone,
-# as a user of the library would.
+# Installs the build into a temporary folder, and builds a program against it with pkg-config alone, like a user of the
+# library.
 #
-#     install_test.sh SANITIZER PROGRAM...: those that are installed
+#     install_test.sh SANITIZER PROGRAM...: the installed ones
 set -euo pipefail
 
 sanitizer=${1:-none}
@@ -41,14 +41,14 @@ for header in "$PLX_SOURCE_ROOT"/lib/*/plx_*.h; do
 	[[ $header == *_priv.h || $header == */lib/app/* || -f $prefix/include/pollux/${header##*/} ]] ||
 		fail "${header##*/} is not in $prefix/include/pollux"
 done
-# lib/app, and what that stands on, are for programs of this tree.
+# lib/app and its dependencies are for programs of this tree.
 [[ ! -e $prefix/include/pollux/plx_app.h ]] || fail 'plx_app.h is installed'
 [[ $(pkg-config --print-requires-private pollux) != *jansson* ]] || fail 'pollux.pc requires jansson'
 undeclared=$(comm -13 \
 	<(cat "$prefix"/include/pollux/{,netio/}*.h "$PLX_SOURCE_ROOT"/lib/{base/base_internal,eal/option_words}.h | grep -oE '\w+' | sort -u) \
 	<(nm -D --defined-only "$lib_dir/libpollux.so" | grep -oE '\b(plx|netio)_\w+' | sort -u))
 [[ -z $undeclared ]] || fail "libpollux exports what no installed header declares: $undeclared"
-# Each one alone, in C and in C++: it includes what it needs.
+# Each header compiles alone, in C and in C++.
 [[ -f $prefix/include/pollux/netio/netio.h ]] || fail 'netio/netio.h is not installed'
 for header in "$prefix"/include/pollux/*.h "$prefix"/include/pollux/netio/*.h; do
 	for language in 'c -std=c11' 'c -std=c17' 'c++ -std=c++17 -Wold-style-cast'; do
@@ -85,7 +85,7 @@ int main(void)
 	return plx_eal_fini() != 0;
 }
 END
-# Words are meant to be split: a compiler may come with options, and pkg-config prints several.
+# Splitting words is intended: the compiler may include options, and pkg-config prints several.
 # shellcheck disable=SC2046,SC2086
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags pollux) "$temp/user.c" \
 	$(pkg-config --libs pollux) -o "$temp/user" ||

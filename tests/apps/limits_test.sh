@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A program that is not given what it needs names the cause, and the variable or limit to change.
+# A program that lacks a resource names the cause, and the variable or limit to change.
 #
 #     limits_test.sh PLX-ECHO SANITIZER
 set -uo pipefail
@@ -12,7 +12,7 @@ if [[ $2 != none ]]; then
 	exit 77
 fi
 
-# Descriptors: whatever the step that lacks one, until there are enough.
+# Descriptors: each step that lacks one, until there are enough.
 for ((n = 6; n < 64; n++)); do
 	(
 		ulimit -n "$n"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A link-local address that plx-echo prints can be connected to. In a network namespace of its own.
+# A link-local address printed by plx-echo can be connected to. In a separate network namespace.
 set -uo pipefail
 
 apps=$1

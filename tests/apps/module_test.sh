@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Any program of libfabric's loads the providers plx_shm and plx_tcp from the folders that
-# FI_PROVIDER_PATH names, and fi_info shows what they have at most.
-# tests/perf/raw_test.sh has messages go through plx_shm.
+# libfabric programs load plx_shm and plx_tcp from the folders in FI_PROVIDER_PATH, and fi_info shows their maximum
+# attributes. tests/perf/raw_test.sh sends messages through plx_shm.
 set -uo pipefail
 
 sanitizer=$1 drivers=$2
@@ -17,13 +16,13 @@ command -v fi_info >/dev/null || {
 	exit 77
 }
 
-# info OPTION...: fi_info with the modules. What it prints of parameters may have a NUL in it.
+# info OPTION...: fi_info with the modules. Its text about parameters may contain a NUL.
 info()
 {
 	FI_PROVIDER_PATH=$drivers/shm:$drivers/tcp timeout 20 fi_info "$@" 2>&1 | tr -d '\0'
 }
 
-# shows OPTIONS PATTERN...: fi_info, given these options, ends well and prints such lines.
+# shows OPTIONS PATTERN...: fi_info OPTIONS succeeds and prints lines that match.
 shows()
 {
 	local options pattern said

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests of netio-cat share. Sourced, with the program and the provider (default: tcp) as words.
+# Shared by the tests of netio-cat. Sourced, with the program and the provider (default: tcp) as arguments.
 # shellcheck disable=SC2034 # for those that source it
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -8,12 +8,11 @@
 cat=$1
 provider=${2:-tcp}
 port=
-# On a loaded machine a peer may say nothing for longer than by default.
+# On a busy host a peer may be silent for longer than the default.
 heartbeat=1s:10s
 
-# run NAME MODE WORD...: in the background, standard error in NAME.err; sets `pid`. Its input (not that
-# of a job in the background, which is none) and
-# output are the caller's.
+# run NAME MODE WORD...: in the background, standard error in NAME.err; sets `pid`. Uses the caller's input (not a
+# background job's empty one) and output.
 run()
 {
 	local name=$1 mode=$2
@@ -34,7 +33,7 @@ listening()
 	exit 1
 }
 
-# slowly FILE: takes its input into FILE, after a while that is longer than closing waits for.
+# slowly FILE: copies its input to FILE after a delay longer than closing waits.
 slowly()
 {
 	sleep 2.5

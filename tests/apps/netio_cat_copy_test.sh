@@ -1,14 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# netio-cat: what goes into one comes out of another, byte for byte and whole, however slowly
-# it is read.
+# netio-cat: the input of one comes out of another byte for byte, however slowly it is read.
 #
 #     netio_cat_copy_test.sh PROGRAM PROVIDER
 set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-# All that stands between standard input and output. ------------------------------------------
+# Everything between standard input and output. -----------------------------------------------
 
 for kind in '' --unbuffered; do
 	what="$provider ${kind:-buffered}"
@@ -34,7 +33,7 @@ for kind in '' --unbuffered; do
 	check "$what: 100000 lines sent" "cmp '$temp/lines' '$temp/out'"
 done
 
-# A reader that begins late holds the sender up, which sees to it that nothing is lost.
+# A late reader blocks the sender, and nothing is lost.
 rm -f "$temp/slow"
 run recv recv --listen 127.0.0.1:0 -e raw > >(slowly "$temp/slow")
 recv=$pid
@@ -65,7 +64,7 @@ kill "$sub"
 ends "$sub"
 check "$provider: subscribe ends with 0 by SIGTERM" "(($? == 0))"
 
-# To several, of which one is there late, and one is read late and holds up only itself.
+# Several readers: one starts late, and one reads late and only blocks itself.
 rm -f "$temp/slow"
 run a recv --listen 127.0.0.1:0 --show-tag >"$temp/a.out"
 a=$pid

@@ -7,7 +7,7 @@ set -uo pipefail
 
 # Tags, counts, rates. ------------------------------------------------------------------------
 
-# Two subscribers whose subscriptions both match, and overlap, and one that gets nothing.
+# Two subscribers with matching, overlapping subscriptions, and one that gets nothing.
 run pub publish --listen 127.0.0.1:0 -t 0x25 --subscribers 3 <"$temp/few"
 pub=$pid
 listening pub
@@ -49,7 +49,7 @@ ends "$recv"
 check "20 messages at 50 a second took $took ms, 380 at least" \
 	"((took >= 360)) && head -n 20 '$temp/lines' | cmp - '$temp/out'"
 
-# A pause of the input leaves nothing behind.
+# A pause of the input leaves no message unsent.
 run recv recv --listen 127.0.0.1:0 >"$temp/out"
 recv=$pid
 listening recv
@@ -63,7 +63,7 @@ ends "$pid"
 check 'each line comes while the input pauses, and its end is taken' \
 	"(($? == 0)) && cmp '$temp/seen' '$temp/out'"
 
-# Ends that are out of order. ------------------------------------------------------------------
+# Abnormal ends. -------------------------------------------------------------------------------
 
 run send send --connect "127.0.0.1:$port" < <(sleep 60)
 send=$pid
@@ -110,7 +110,7 @@ check 'a reader that goes ends subscribe with 1' \
 ends "$pub"
 check 'and its publisher with 0 or 1' "(($? <= 1))"
 
-# Peers that are stopped, and go on, of every kind of socket at once. ---------------------------
+# Peers that are stopped and continued, on every kind of socket at once. ------------------------
 
 heartbeat=200ms:6s
 ones=() others=()
@@ -131,7 +131,7 @@ for kind in buffered unbuffered; do
 	check "$kind: connected" "(($? == 0))"
 done
 
-# expect TEXT NAME...: each has said it.
+# expect TEXT NAME...: each has printed it.
 expect()
 {
 	local text=$1 name

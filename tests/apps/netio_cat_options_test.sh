@@ -5,7 +5,7 @@ set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-# What is asked for wrongly. -------------------------------------------------------------------
+# Wrong options. -------------------------------------------------------------------------------
 
 # refused TEXT MODE WORD...
 refused()
@@ -20,7 +20,7 @@ refused 'as the first word' -- "${where[@]}"
 refused 'publsh: unknown word; give publish, subscribe, send, push or recv; did you mean publish?' publsh "${where[@]}"
 refused 'did you mean subscribe?' subscrib tcp://127.0.0.1:7000
 refused 'it needs no scheme' recv --listen tcp://127.0.0.1:7000
-# dry WORD...: recv takes the words; what it says is in wrong.err.
+# dry WORD...: recv accepts the words; its messages are in wrong.err.
 dry()
 {
 	timeout 20 "$cat" recv "$@" --dry-run >"$temp/wrong.out" 2>"$temp/wrong.err" </dev/null
@@ -32,7 +32,7 @@ done
 refused '--listen ADDR is missing' recv
 refused '--connect ADDR is missing' send
 refused 'takes one address; give it once' send "${where[@]}" --connect 127.0.0.1:2
-# Names of the release before.
+# Names of the previous release.
 for host in ::1 '[::1]' 127.0.0.1; do
 	dry --host "$host" -p 7000
 	for old in --host -p; do

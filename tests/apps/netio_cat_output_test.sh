@@ -8,7 +8,7 @@ set -uo pipefail
 
 mkfifo "$temp/fifo"
 
-# waits FILE: takes its input into FILE, once there is $temp/go.
+# waits FILE: copies its input to FILE once $temp/go exists.
 waits()
 {
 	until [[ -e $temp/go ]]; do sleep 0.02; done
@@ -24,7 +24,7 @@ twice()
 }
 
 # shellcheck disable=SC2317 # wait_until calls it
-# waits_for_reader PID: whether it has written something, and writes no more as its pipe is full.
+# waits_for_reader PID: whether it has written something, and is blocked by a full pipe.
 waits_for_reader()
 {
 	local before after
@@ -35,9 +35,9 @@ waits_for_reader()
 	[[ $before == "$after" ]] && ((${after#*: } >= 32768))
 }
 
-# What a receiver has taken is written, however often it is told to end: the first of the lines, as the sender
-# waits while they are not. If the host stops this script, the signals may be more than 100 ms apart, or the reader may be later
-# than the 2 s that netio-cat waits for it: then this is done again.
+# Messages that a receiver has taken are written even after several signals: the first lines, because the sender waits
+# for them. If the host stops this script, the signals may be more than 100 ms apart, or the reader later than
+# netio-cat's 2 s: then repeat.
 for mode in recv subscribe; do
 	bad=0
 	for _ in {1..20}; do
@@ -70,7 +70,7 @@ for mode in recv subscribe; do
 		kill -KILL "$giver" 2>/dev/null
 		wait "$giver" 2>/dev/null
 		((apart_us < 90000 && all_us < 1500000)) || continue
-		# The host may have stopped the receiver, too.
+		# The host may have stopped the receiver too.
 		((status != 0 && ++bad < 3)) || break
 	done
 	check "$mode: two SIGTERM in a row are one" "((status == 0)) && ! grep -q 'took nothing' '$temp/recv.err'"
@@ -78,7 +78,7 @@ for mode in recv subscribe; do
 		"[[ -s '$temp/slow' ]] && cmp -n \$(stat -c %s '$temp/slow') '$temp/lines' '$temp/slow' && [[ -z \$(tail -c 1 '$temp/slow') ]]"
 done
 
-# A reader that leaves is noticed while nothing comes.
+# A reader that leaves is noticed while no messages arrive.
 head -n 1 <"$temp/fifo" >"$temp/out" &
 head=$!
 run recv recv --listen 127.0.0.1:0 >"$temp/fifo"
@@ -97,7 +97,7 @@ ends "$sub"
 check 'so does subscribe, before anything came' \
 	"(($? == 1)) && grep -q 'standard output: nobody reads it' '$temp/sub.err'"
 
-# lines LENGTH LETTER: 1000 lines of that.
+# lines LENGTH LETTER: print 1000 such lines.
 lines()
 {
 	yes "$(head -c "$1" /dev/zero | tr '\0' "$2")" | head -n 1000
@@ -123,7 +123,7 @@ share()
 	done
 }
 
-# whole NAME LENGTH: of the lines of both none is torn.
+# whole NAME LENGTH: no line of either is split.
 whole()
 {
 	check "$1: lines of $2 bytes are whole" \

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# netio-cat: slow subscribers that name what they may miss, and encodings.
+# netio-cat: slow subscribers that allow losses, and encodings.
 set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
 # Encodings. ----------------------------------------------------------------------------------
 
-# One reads slowly and says what it may miss; the other one does not, and misses nothing.
+# One reads slowly and allows losses; the other does not, and misses nothing.
 for policy in drop-old drop-new conflate; do
 	rm -f "$temp/slow"
 	run pub publish --listen 127.0.0.1:0 -t 7 --subscribers 2 <"$temp/lines"
@@ -31,7 +31,7 @@ for policy in drop-old drop-new conflate; do
 	check "$policy: the lines are in order" "sort -nc '$temp/slow'"
 done
 
-# through IN OUT FILE: standard input of publish has the encoding IN, output of subscribe OUT.
+# through IN OUT FILE: publish reads encoding IN, subscribe prints encoding OUT.
 through()
 {
 	run pub publish --listen 127.0.0.1:0 -e "$1" -t 18 <"$3"

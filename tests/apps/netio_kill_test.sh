@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Senders and receivers of NetIO that are killed at random points, over tcp and shm. What a receiver
-# has of a sender that died is the beginning of what that sent, without a gap; a sender whose receiver
-# died goes on with the next one.
+# NetIO senders and receivers killed at random points, over tcp and shm. A receiver has the beginning of what a dead
+# sender sent, without a gap; a sender whose receiver died continues with the next one.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 examples=$PLX_BUILD_ROOT/apps/examples
 
-# await PID: its end, for 20 s; returns its status.
+# await PID: wait for its end, up to 20 s; returns its status.
 await()
 {
 	for _ in {1..400}; do
@@ -32,8 +31,7 @@ start_receiver()
 	exit 1
 }
 
-# Once the sender is connected, a tenth of a second, more or less: perhaps before its first message,
-# and its number with it, has come.
+# About a tenth of a second after the sender connected: perhaps before its first message, which has its number.
 sleep_at_random()
 {
 	for _ in {1..200}; do

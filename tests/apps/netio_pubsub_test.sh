@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# netio-pubsub-bench: each mode over tcp and shm, with one subscriber that is killed, and with what
-# was asked for wrongly.
+# netio-pubsub-bench: each mode over tcp and shm, with one killed subscriber, and with wrong options.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -41,7 +40,7 @@ for provider in tcp shm; do
 		check "$provider $mode: has figures" \
 			"jq -e '.subscribers == 4 and .copies > 4 and .cycles_per_copy > 0 and .messages_per_s > 0 and .rate_asked == null' '$temp/row.json' >'$temp/jq'"
 	done
-	# One of three dies; the others miss nothing. Before it does, it is there.
+	# One of three dies after it has connected; the others miss nothing.
 	for mode in buffered unbuffered; do
 		publish "$provider" --subscribers 3 --mode "$mode" --duration 3s
 		"$apps/netio-pubsub-bench" --huge none --provider "$provider" -- --connect "$address" \
@@ -52,7 +51,7 @@ for provider in tcp shm; do
 		others=$!
 		pids+=("$others")
 		sleep "0.$((RANDOM % 9 + 1))"
-		# It may not be there yet, on a host that is slow: then the publisher waits for it.
+		# On a slow host it may not have connected yet: then the publisher waits for it.
 		kill -9 "$victim"
 		wait "$victim" 2>/dev/null
 		bench --provider "$provider" -- --connect "$address" >"$temp/next" 2>"$temp/next.err" &
@@ -70,8 +69,8 @@ for provider in tcp shm; do
 done
 pids=()
 
-# One of five is stopped, for longer than its publisher is done, and says what it may miss. The others
-# miss nothing, and it is told of all that it misses.
+# One of five allows losses and is stopped until its publisher is done. The others miss nothing, and it learns of
+# everything that it missed.
 heartbeat=off
 for policy in disconnect drop-old drop-new conflate; do
 	publish tcp --subscribers 5 --rate 100000 --duration 3s --json "$temp/row.json"

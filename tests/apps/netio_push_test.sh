@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Workers of a farm that are killed and stopped at random moments, over tcp and shm: each job is done
-# all the same, and within a second of it no job is left behind. And receivers of netio-cat push that
-# are killed: at least once every line comes out, at most once none does so twice, and what is lost is
-# told.
+# Workers killed and stopped at random moments, over tcp and shm: each job is done, within a second of the event. And
+# killed receivers of netio-cat push: with at-least-once every line comes out, with at-most-once none comes out twice,
+# and losses are reported.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -20,7 +19,7 @@ end_all()
 	pids=()
 }
 
-# port_of NAME: what it listens at, of its standard error; sets `port`.
+# port_of NAME: its port, from its standard error; sets `port`.
 port_of()
 {
 	wait_until "port=\$(sed -nE 's/^listening on (.*:)?//p' '$temp/$1.err'); [[ -n \$port ]]" && return
@@ -28,7 +27,7 @@ port_of()
 	exit 1
 }
 
-# Three workers of different speed, in `workers`, and who gives them jobs, in `giver`.
+# Three workers of different speed, in `workers`, and the giver of jobs, in `giver`.
 start_farm()
 {
 	local i ports=()
@@ -49,7 +48,7 @@ start_farm()
 	wait_until "says 3 ' connected\$'"
 }
 
-# says COUNT WORDS: whether who gives the jobs has told that so often.
+# says COUNT WORDS: whether the giver has printed WORDS that often.
 # shellcheck disable=SC2317 # see check and wait_until
 says()
 {
@@ -64,7 +63,7 @@ all_up_to()
 		'$1 <= last && !seen[$1]++ { count++ } END { exit count < last + 1 }'
 }
 
-# hit SIGNAL WORKER WHAT: at a random moment; then the others have its share within 3 s (0.6 s on a quiet host).
+# hit SIGNAL WORKER WHAT: at a random moment; the others must get its share within 3 s (0.6 s on a quiet host).
 hit()
 {
 	local last begin took
@@ -77,7 +76,7 @@ hit()
 	wait_until "all_up_to $last"
 	check "$3: no job is left behind" "(($? == 0))"
 	took=$((($(date +%s%N) - begin) / 1000000))
-	# What a sanitizer takes is not the matter here.
+	# Time taken by a sanitizer does not count.
 	[[ $sanitizer != none ]] || check "$3: within 3 s ($took ms)" "((took < 3000))"
 }
 
@@ -97,7 +96,7 @@ for provider in tcp shm; do
 	done
 done
 
-# The complete lines of a file, as read tells what has no end.
+# The complete lines of a file; read fails on an unterminated one.
 lines()
 {
 	while read -r; do

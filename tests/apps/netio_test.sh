@@ -11,7 +11,7 @@ sanitizer=${1:-none}
 seeds=${NETIO_SEEDS:-$PLX_SOURCE_ROOT/../shared/seeds}
 export NETIO_OPTIONS='--huge none --heartbeat 1s:20s'
 
-# expect NAME TEXT: what the program of that name has said, in $temp/NAME.out.
+# expect NAME TEXT: the program's output, in $temp/NAME.out.
 expect()
 {
 	local said
@@ -28,7 +28,7 @@ expect()
 # run NAME PROGRAM
 run()
 {
-	# What the host is warned of is not what the program says.
+	# Warnings about the host are not the program's output.
 	timeout 60 "$2" >"$temp/$1.out" 2>"$temp/$1.err" </dev/null ||
 		{ echo "status $?" && cat "$temp/$1.err"; } >>"$temp/$1.out"
 }
@@ -68,7 +68,7 @@ build()
 
 programs=$PLX_BUILD_ROOT/tests/apps
 
-# Alarms by severity and by device. A watcher that comes late misses the first ones.
+# Alarms by severity and by device. A late watcher misses the first ones.
 alarm()
 {
 	local service watchers=() pid port='' status=0

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# netio-throughput against netio-recv: each mode over tcp and shm brings figures, and what was asked
-# for wrongly is refused.
+# netio-throughput against netio-recv: each mode over tcp and shm gives figures, and wrong options are refused.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -67,7 +66,7 @@ end_server
 measure tcp --connect "$address" --duration 100ms
 check 'nobody there ends with 1' "(($? == 1)) && grep -q 'refused' '$temp/err'"
 
-# Who is stopped ends its connections in order.
+# A stopped run closes its connections in order.
 serve tcp
 "$apps/netio-cat" send --huge none --provider tcp -- --connect "$address" \
 	< <(echo hello; sleep 30) >"$temp/cat" 2>"$temp/cat.err" &

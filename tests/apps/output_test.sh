@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What programs do when their output is full, closed or has no reader, and when signals are ignored, come early
-# or come twice.
+# Programs whose output is full, closed or without a reader; and ignored, early or repeated signals.
 # shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
@@ -12,7 +11,7 @@ quiet=(--huge none --log-level error)
 mkfifo "$temp/fifo"
 address=
 
-# serves: a server, in the background; its output is the caller's. Sets `server`.
+# serves: a server in the background with the caller's output. Sets `server`.
 serves()
 {
 	"$apps/plx-echo" "${quiet[@]}" --listen 127.0.0.1:0 2>"$temp/server.err" </dev/null &
@@ -27,7 +26,8 @@ listening()
 	check 'a server comes up' "(($? == 0))"
 }
 
-# catches PID: wait until it catches SIGTERM by a handler of its own. A library of libfabric's has one for SIGILL, too.
+# catches PID: wait until it has its own SIGTERM handler. A library that libfabric loads installs one too, together
+# with SIGILL.
 catches()
 {
 	wait_until "(((0x\$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$1/status) & (1 << 14 | 1 << 3)) == 1 << 14))"
@@ -67,7 +67,7 @@ ends "$server"
 check 'a server on a full device tells at its end' \
 	"(($? == 1)) && grep -q '^plx-echo: standard output: No space left on device$' '$temp/server.err'"
 
-# A reader that leaves takes nobody with it. ---------------------------------------------------------
+# A reader that leaves ends no other process. --------------------------------------------------------
 
 "$apps/plx-echo" --huge none --log-level debug --listen 127.0.0.1:0 >"$temp/fifo" 2>&1 </dev/null &
 server=$!

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every file, heading and test that a page of the documentation names is there.
+# Every file, heading and test that a documentation page names exists.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
-# Of others, or made by the reader: PAGE NAME.
+# External names, or files made by the reader: PAGE NAME.
 exceptions='doc/design/latency-budget.md tests/perf/link-budget
 doc/design/receives.md verbs_cm.c
 doc/design/receives.md verbs_cq.c
@@ -17,7 +17,7 @@ doc/design/receives.md xnet_progress.c
 doc/design/receives.md xnet_srx.c
 doc/getting-started.md hello.c'
 
-# missing FOLDER: what its pages name and is not there.
+# missing FOLDER: names in its pages that do not exist.
 missing()
 {
 	local pages
@@ -32,7 +32,7 @@ found=$(missing "$PLX_SOURCE_ROOT")
 check 'all files and headings that pages name are there' "[[ -z \$found ]]"
 [[ -z $found ]] || echo "$found"
 
-# A tree with pages that are right but for the lines whose numbers follow.
+# A tree whose pages are correct except for the lines listed below.
 mkdir -p "$temp/tree/doc/guide" "$temp/tree/lib/mem" "$temp/tree/lib/ring" "$temp/tree/tests/apps"
 touch "$temp/tree/tests/apps/pages_test.sh" "$temp/tree/lib/mem/pool.c" "$temp/tree/lib/ring/ring.c" "$temp/tree/lib/mem/plx_mem.h"
 cat >"$temp/tree/README.md" <<'END'

@@ -32,7 +32,7 @@ kill -CONT "$watcher"
 ask --list | sed 's/ *(.*//' | sort >"$temp/list"
 check 'of many parameters' "((\$(wc -l <'$temp/list') == 20001))"
 
-# The last that was shown of each.
+# The last value shown of each.
 shown()
 {
 	tac "$temp/watch" | awk '!seen[$1]++' | sed 's/ *(.*//' | sort

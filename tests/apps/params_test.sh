@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plx-params: each command, what goes wrong, what is on the disk behind a kill -9.
+# plx-params: each command, errors, and the disk's contents after a kill -9.
 # shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
@@ -8,7 +8,7 @@ set -uo pipefail
 
 program=$1 setter=$2 call=${1%/*}/plx-call
 
-# start [ADDRESS [EAL OPTIONS]]. SIGXFSZ is ignored, so that a file that may not grow is a disk that fails.
+# start [ADDRESS [EAL OPTIONS]]. SIGXFSZ is ignored, so a file-size limit acts as a failing disk.
 start_once()
 {
 	: >"$temp/said"
@@ -20,7 +20,7 @@ start_once()
 	listening "$temp/said"
 }
 
-# While nobody listens there, the port may be that of anybody's connection for a moment.
+# While nothing listens there, another program's connection may take the port for a moment.
 start()
 {
 	for _ in {1..20}; do
@@ -31,7 +31,7 @@ start()
 	check 'it starts' 'grep -qs "^listening on " "$temp/said"'
 }
 
-# expect STATUS TEXT WORDS...: the command ends so, and prints the text (a pattern of bash) on either output.
+# expect STATUS TEXT WORDS...: the command exits with STATUS and prints TEXT (a bash pattern) on either output.
 expect()
 {
 	local status=$1 text=$2 got its
@@ -59,7 +59,7 @@ expect 0 'revision 6' --set run/title --value 'second, "light"'
 expect 0 'revision 7' --set hv/rack1/on --value true
 expect 0 'revision 8' --set hv/rack2/channels --value 11 --fast
 
-# Limits, types, what is not there.
+# Limits, types, missing parameters.
 expect 1 '*hv/rack1/voltage: 2000.5 is beyond 0 to 2000 V' --set hv/rack1/voltage --value 2000.5
 expect 1 "*hv/rack1/on: value 'yes': not a bool; give true, false, 1 or 0" --set hv/rack1/on --value yes
 expect 1 "*voltage: value '1e999': too large for a real; give one from -1.79769e+308 to 1.79769e+308" --set hv/rack1/voltage --value 1e999
@@ -79,7 +79,7 @@ expect 2 '*--value: 1 is below 3 mm, the least that is taken*' --define a --type
 expect 2 '*not an int*' --define a --type int --value 1.5
 expect 2 '*a unit has control characters*' --define a --type int --value 1 --unit $'m\e[2J'
 
-# A service of something else, whose methods are not run: that of the example is number 1.
+# Another service, whose methods must not run: the example's is number 1.
 "${1%/*}/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0 >"$temp/echo" 2>"$temp/echo.err" </dev/null &
 other=$!
 wait_until 'grep -q "listening on " "$temp/echo"'
@@ -94,7 +94,7 @@ address=$params_address
 kill "$other"
 ends "$other"
 
-# raw CODE TEXT METHOD HEX: what a client that is not ours sends is answered so.
+# raw CODE TEXT METHOD HEX: the answer to a foreign client's request.
 raw()
 {
 	local code=$1 text=$2 got
@@ -170,7 +170,7 @@ check 'and each change below the name' "diff <(tail -n +3 '$temp/watch' | sed 's
 hv/rack3/on = false  (bool, revision 24)
 hv/rack3/on removed  (revision 25)'"
 
-# Two may not write into one file.
+# Two services may not write to one file.
 got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
 check 'another process has the file' '(($? == 1)) && [[ $got == *"another process has it; end that one"* ]]'
 
@@ -237,7 +237,7 @@ got=$(sqlite3 "$temp/store.db" "SELECT type, value, unit, min, max IS NULL, alar
 check 'its columns are as the page says' '[[ $got == $'"'bool|1|||1||1|0|none\nint|9|||1|10|1|0|acknowledged\nid|integer\nrevision|integer'"' ]]'
 expect 1 '*no service within*' --deadline 300ms --list
 
-# A disk that fails, and takes it again; then one that fails until the end.
+# A disk that fails and recovers; then one that fails until the end.
 start "$address" --provider tcp
 prlimit --fsize=4096: --pid "$server"
 "$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it waits' >"$temp/set" 2>"$temp/set.err" &
@@ -282,7 +282,7 @@ check 'it is noticed at the end, too' '(($? == 1)) && grep -q "store.db: it, or 
 server=''
 mv "$temp/moved.db" "$temp/store.db"
 
-# Files that are none, and stay as they are.
+# Files that are no store, and stay unchanged.
 echo 'this is no database, and it is long enough to be looked at as one ..............................................' >"$temp/text"
 cp "$temp/text" "$temp/text.before"
 got=$("$program" --huge none -- --serve "$temp/text" --listen 127.0.0.1:0 2>&1)

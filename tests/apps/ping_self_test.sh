@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plx-ping --self: it needs no other process, and leaves none, however it ends; --explain.
+# plx-ping --self: needs no other process, and leaves none, however it ends; --explain.
 #
 #     ping_self_test.sh PLX-PING
 set -uo pipefail

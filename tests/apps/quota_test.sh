@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A CPU quota that is less than the lcores is told at the start. Needs a control group of its own: 77,
-# skipped, where none can be made.
+# A CPU quota smaller than the lcores is reported at the start. Needs a private control group: exits with 77 (skipped)
+# if none can be made.
 #
 #     quota_test.sh PLX-ECHO
 set -u
@@ -34,7 +34,7 @@ make_group()
 make_group || exit 77
 trap 'rmdir "$group"' EXIT
 
-# in_group ARGS: what plx-echo says there.
+# in_group ARGS: plx-echo's output there.
 in_group()
 {
 	(

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs where nobody listens: they fail, say so, and no line names the address twice.
+# Programs without a listener: they fail with a message, and no line names the address twice.
 set -uo pipefail
 
 apps=$1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Every address means IPv4 and IPv6, also where sockets of IPv6 leave IPv4 out by default. In a network namespace of its own.
+# The wildcard means IPv4 and IPv6, even if IPv6 sockets exclude IPv4 by default. In a separate network namespace.
 set -uo pipefail
 
 apps=$1
