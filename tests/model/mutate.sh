@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Verifies the models of this folder with Spin. Then takes out their steps, one at a time: without it
-# the property that it is there for must have a counterexample. So must each claim that some place of
-# a model is never reached. Needs spin and gcc, up to 4 GiB, and two to three minutes.
-#   tests/model/mutate.sh [WORD]    only the searches that WORD is part of
+# Verifies the models of this folder with Spin. Then removes their steps one at a time: without a step, the property
+# that needs it must have a counterexample. So must each claim that some place of a model is never reached. Needs spin
+# and gcc, up to 4 GiB, and two to three minutes.
+#   tests/model/mutate.sh [WORD]    only searches whose name contains WORD
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd) || exit 1
@@ -14,11 +14,10 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 : >"$work/results"
 
-# How each model is searched: of steps whose order makes no difference one order is enough (which is
-# Spin's default), but not where `timeout` counts.
+# Search options of each model: independent steps need one order only (Spin's default), except where `timeout` counts.
 declare -A options=([ring]=REDUCE [lane]=NOREDUCE [shm_call]=NOREDUCE [sleep]=NOREDUCE)
 
-# A property, and how a search names it that finds a counterexample.
+# The properties, as named by a search that finds a counterexample.
 declare -A names=(
 	[refusal]='violated lacking'           # full or empty is said only when it is so
 	[slot]='violated  !(busy['             # one thread in a slot
@@ -35,7 +34,7 @@ declare -A names=(
 	[witness]='|| !('                      # that place is never reached
 )
 
-# verdict LOG: what came of a search.
+# verdict LOG: the result of a search.
 verdict()
 {
 	local name
@@ -177,9 +176,8 @@ for place in AT_MORE AT_STALLED; do
 	expect witness "${others[@]}" WITNESS=$place
 done
 
-# Rings of two records, and of one, whose sender waits for each to be read; and two connections,
-# whose bits share a word of the bell or not. Of these, which have many more states, one sender or
-# none looks early.
+# Rings of two records, and of one record, whose sender waits until each is read; and two connections, whose bits share
+# a word of the bell or not. The latter have many more states, so at most one sender checks early.
 ring_of_two=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=3 RECORDS=4 EARLY=1 SLEEPS=3)
 in_turn=(shm_call SENDERS=1 BELL_WORDS=1 SLOTS=2 RECORDS=4 EARLY=1 SLEEPS=2)
 shared=(shm_call SENDERS=2 BELL_WORDS=1 SLOTS=2 RECORDS=1 EARLY=0 SLEEPS=2)
@@ -234,7 +232,7 @@ for place in AT_LATE AT_CHANGED AT_SLEPT AT_STALE AT_RECEIVED AT_OWED AT_ARMED A
 	expect witness "${ring_of_two[@]}" WITNESS=$place
 done
 
-# An lcore that sleeps: two lanes; a lane and a thread that is no lcore; a lane and a provider.
+# A sleeping lcore: two lanes; a lane and a thread that is not an lcore; a lane and a provider.
 lanes=(sleep SENDERS=2 OTHERS=0 PEERS=0 MESSAGES=2)
 thread=(sleep SENDERS=1 OTHERS=1 PEERS=0 MESSAGES=2)
 provider=(sleep SENDERS=1 OTHERS=0 PEERS=1 MESSAGES=2)
