@@ -313,7 +313,7 @@ PLX_TEST(bad_maps_are_refused)
 	lcores.conf.topo = lcores.topo;
 	lcores.places[1].lcore_id = 0;
 	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL,
-		     "lcore 0 stands behind lcore 0 in the map; ids must ascend, each once");
+		     "lcore 0 follows lcore 0 in the map; ids must ascend, each once");
 	lcores.places[1].lcore_id = PLX_LCORE_MAX;
 	assert_fails(plx_lcores_init(&lcores.conf), -EINVAL, "lcore 256: ids are 0 to 255");
 	assert_int_equal(plx_lcore_count(), 0);

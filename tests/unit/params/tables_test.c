@@ -391,7 +391,7 @@ TEST(what_cannot_be_written_is_not_opened)
 	assert_fails(open_as_another(0755, 0444), -EROFS,
 		     "store.db: it can be read, not written; let this user write it");
 	assert_fails(open_as_another(0555, 0666), -EROFS, "store.db: folder /tmp/plx-params-");
-	assert_error_has(" cannot be written, where SQLite has files beside that one; let this "
+	assert_error_has(" cannot be written, where SQLite has files next to that one; let this "
 			 "user write it, or give another file");
 	assert_int_equal(unlink(path), 0);
 	assert_fails(open_as_another(0555, 0), -EROFS,
