@@ -181,8 +181,9 @@ struct pool_returned {
 	struct pool_returned *next;
 };
 
-/** An lcore's objects: its cache of a shared pool, or the stack of a pool that it owns. Atomic members are
- * statistics. Relaxed: a figure may be slightly old and nothing else is read through it. */
+/** An lcore's objects: its cache of a shared pool, or the stack of a pool that it owns. Atomic
+ * members are statistics. Relaxed: a figure may be slightly old and nothing else is read through
+ * it. */
 struct pool_cache {
 	struct plx_pool_cache pub;
 	bool is_dry; /* shared: the last get found no object */
