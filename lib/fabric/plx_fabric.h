@@ -168,7 +168,7 @@ struct plx_link_events {
 	 * until it is dropped. */
 	void (*on_message)(struct plx_link *link, struct plx_buf *message, void *user);
 
-	/** There is room again. Once per -EAGAIN. */
+	/** There is room again. Once after one or more -EAGAIN. */
 	void (*on_writable)(struct plx_link *link, void *user);
 
 	/** The link ended, or never opened. Runs exactly once for every link that plx_link_connect
