@@ -79,7 +79,7 @@ make_chroot()
 
 	from=$(registry)
 	[[ -n $from ]] || fail 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
-	part=$(mktemp -d "$cache/.$release.XXXXXX") || exit 1
+	part=$(mktemp -d -p "$cache") || exit 1
 	# shellcheck disable=SC2064 # expand the folder now
 	trap "rm -rf --one-file-system '$part'" EXIT
 	echo "test-on.sh: making a chroot with $release in $chroot"

@@ -28,7 +28,7 @@ declare -A names=(
 	[waits]='invalid end state'            # nobody waits for a thread that stopped
 	[forgotten]='received=='               # all are idle: then all messages were received
 	[slept]='heard=='                      # nothing is slept through, and no timer
-	[told]='(tail<limit)'                  # a sender is told of room that there is
+	[told]='(tail<limit)'                  # the receiver reports room only if there is some
 	[message]='message['                   # no message is torn, overwritten, or received twice
 	[called]='wish['                       # nobody is called for a wish that was taken before
 	[witness]='|| !('                      # that place is never reached

@@ -86,11 +86,11 @@ mutant 'the first lane is always the first' lane.c 's/loop->first_lane = .*/loop
 mutant 'the word begun with is not looked at again' lane.c 's/i <= BELL_WORDS/i < BELL_WORDS/'
 
 # Room
-mutant 'who asks for room asks once' lane.c '/^static void on_ask/,/^}/s/^\t\tplx_signal_fire(signal);/\t\t;/'
-mutant 'room is told of where there is none' lane.c 's/^\tif ((int32_t)(lane->next - lane->tell_at) >= 0)/\tif (true)/'
-mutant 'who asks says too late for what' lane.c '/^\tlane->tell_at = /{h;d};/^\tplx_signal_fire(&lane->ask);/G'
-mutant 'who was told of room never asks again' lane.c '/^\tlane->asked = false;/d'
-mutant 'who has asked asks again' lane.c '/^\tif (lane->asked)/,+1d'
+mutant 'the receiver checks once for the room that a sender asked for' lane.c '/^static void on_ask/,/^}/s/^\t\tplx_signal_fire(signal);/\t\t;/'
+mutant 'the receiver reports room in a full lane' lane.c 's/^\tif ((int32_t)(lane->next - lane->tell_at) >= 0)/\tif (true)/'
+mutant 'a sender asks before it stores how much room it needs' lane.c '/^\tlane->tell_at = /{h;d};/^\tplx_signal_fire(&lane->ask);/G'
+mutant 'a sender that got room never asks again' lane.c '/^\tlane->asked = false;/d'
+mutant 'a sender asks again while it waits' lane.c '/^\tif (lane->asked)/,+1d'
 mutant 'room that is there is not told of at once' lane.c \
 	'/^static void ask(/,/^}/s/^\tif (lane_room(lane)) {/\tif (false) {/'
 mutant 'all that wait are called, for room or none' lane.c 's/lane_room(lane) && task_run_next/task_run_next/'

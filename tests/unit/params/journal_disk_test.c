@@ -99,7 +99,7 @@ TEST(what_is_lost_at_the_end_is_told_so)
 	assert_int_equal(log_count("10 changes are lost"), 1);
 }
 
-/* Five changes, whose clients are told once that they are not written: nothing waits for a file
+/* Five changes, whose clients get one notice that they are not written: nothing waits for a file
  * that will never accept them. */
 static struct journal_stats give_up(const char *why)
 {
