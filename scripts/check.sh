@@ -24,7 +24,7 @@ slice()
 	slices+=("$1") seconds[$1]=$2 paths[$1]=$3 about[$1]=$4 command[$1]=${*:5}
 }
 
-check format 'clang-format on C files, groff on man pages, phrases' check_format
+check format 'clang-format on C files, phrases' check_format
 check static "shellcheck, cppcheck; clang-tidy on files that the last $recent commits touched" check_static
 check gcc 'gcc, warnings are errors; each public header alone; the API reference' check_gcc
 check clang 'the same with clang' check_clang
@@ -95,16 +95,10 @@ build()
 
 check_format()
 {
-	local files pages page said status=0
+	local files status=0
 
 	mapfile -t files < <(sources '*.c' '*.h')
 	"clang-format-$llvm" --dry-run -Werror "${files[@]}" || status=1
-	mapfile -t pages < <(sources 'doc/man/*.[1-9]')
-	for page in "${pages[@]}"; do
-		said=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
-		[[ -z $said ]] || status=1
-		printf '%s' "${said:+$said$'\n'}"
-	done
 	((status == 0)) || echo "check.sh: clang-format-$llvm -i FILE fixes the layout"
 	scripts/phrases.sh || status=1
 	return $status

@@ -45,7 +45,7 @@ if (($#)); then
 	files=("$@")
 else
 	mapfile -t files < <(git ls-files --cached --others --exclude-standard --deduplicate -- README.md CONTRIBUTING.md CHANGELOG.md \
-		'*.c' '*.h' '*.md' '*.sh' '*.build' '*.txt' '*.conf' '*.jq' '*.gp' '*.pml' '*.py' 'doc/man/*' |
+		'*.c' '*.h' '*.md' '*.sh' '*.build' '*.txt' '*.conf' '*.jq' '*.gp' '*.pml' '*.py' |
 		while read -r file; do [[ -f $file ]] && printf '%s\n' "$file"; done)
 fi
 

@@ -42,7 +42,7 @@ static const struct plx_app app = {
 		 "           [--message-max SIZE]",
 	.examples = "  netio-recv --listen 127.0.0.1:12345\n"
 		    "  netio-recv --listen '*:12345' --rx-buf 1M",
-	.page = "apps/netio.md",
+	.page = "apps/netio-recv.md",
 	.options = options,
 };
 

@@ -1,20 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each option that `APP --help` shows is in its man page, or among the common ones in pollux(7); the
-# page describes no option that the program does not have; the usage names all its own options; and
-# --help ends with two examples and a page to read.
+# Each option that `APP --help` shows is on its page, or on that of the EAL; the page describes no option
+# that the program does not have; the usage names all its own options; --help ends with two examples and a
+# page to read; and groff takes the man page that is made of it.
 #
 #     man_test.sh FOLDER-OF-THE-PROGRAMS
 set -uo pipefail
 
 apps=$1
-common=$PLX_SOURCE_ROOT/doc/man/pollux.7
+common=$(<"$PLX_SOURCE_ROOT/doc/guide/eal.md")
 failed=0
 
-# The long options in a text; roff writes a dash as \-.
 long_options()
 {
-	sed 's/\\-/-/g' | grep -oE '(^|[^[:alnum:]-])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u
+	grep -oE '(^|[^[:alnum:]-])--[a-z][a-z-]*' | grep -oE -- '--[a-z-]+' | sort -u
 }
 
 # missing TEXT LESS MORE: reports each option of LESS that MORE does not have.
@@ -28,8 +27,22 @@ missing()
 	done < <(comm -23 <(echo "$2") <(echo "$3") | sed '/^$/d')
 }
 
-for page in "$PLX_SOURCE_ROOT"/doc/man/*.1; do
-	name=$(basename "$page" .1)
+# renders PAGE NAME: groff has no complaint about the man page NAME.
+renders()
+{
+	local complaint
+
+	complaint=$("$PLX_SOURCE_ROOT/scripts/man.py" "$1" "$2" | groff -man -Tutf8 -ww -z 2>&1)
+	[[ -z $complaint ]] && return
+	echo "FAILED: $2: $complaint"
+	failed=1
+}
+
+renders "$PLX_SOURCE_ROOT/doc/guide/eal.md" pollux.7
+for page in "$PLX_SOURCE_ROOT"/doc/apps/*.md; do
+	name=$(basename "$page" .md)
+	[[ -x $apps/$name ]] || continue
+	renders "$page" "$name.1"
 	help=$("$apps/$name" --help </dev/null)
 	shown=$(long_options <<<"$help")
 	if [[ -z $shown ]]; then
@@ -37,10 +50,10 @@ for page in "$PLX_SOURCE_ROOT"/doc/man/*.1; do
 		failed=1
 		continue
 	fi
-	missing "is in --help, and not in $name.1" "$shown" "$(cat "$page" "$common" | long_options)"
-	# Only tagged paragraphs of OPTIONS define options; the text may mention those of others.
-	missing "is described in $name.1, and not in --help" \
-		"$(sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$page" | grep -A1 '^\.TP' | long_options)" "$shown"
+	missing "is in --help, and not in $name.md" "$shown" "$({ cat "$page" && echo "$common"; } | long_options)"
+	# Only the first column of a table defines options; the text may mention those of others.
+	missing "is described in $name.md, and not in --help" \
+		"$(grep -oE '^\| `-[^|]*' "$page" | long_options)" "$shown"
 	missing 'is not in the usage' \
 		"$(sed -n '/^Options/,/^$/p' <<<"$help" | grep -oE '^  (-[a-zA-Z], )?--[a-z-]+' |
 			grep -vE -- '--(help|version)$' | long_options)" \
