@@ -22,7 +22,7 @@ def escape(text):
 
 
 def guard(line):
-    """A dot at the begin of a line would be a request of roff."""
+    """A dot at the start of a line would be a request of roff."""
     return re.sub(r'^\.', r'\\&.', line)
 
 
