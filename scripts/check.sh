@@ -24,7 +24,7 @@ slice()
 	slices+=("$1") seconds[$1]=$2 paths[$1]=$3 about[$1]=$4 command[$1]=${*:5}
 }
 
-check format 'clang-format on C files, phrases' check_format
+check format 'layout of C files and Markdown, phrases' check_format
 check static "shellcheck, cppcheck; clang-tidy on files that the last $recent commits touched" check_static
 check gcc 'gcc, warnings are errors; each public header alone; the API reference' check_gcc
 check clang 'the same with clang' check_clang
@@ -101,6 +101,12 @@ check_format()
 	"clang-format-$llvm" --dry-run -Werror "${files[@]}" || status=1
 	((status == 0)) || echo "check.sh: clang-format-$llvm -i FILE fixes the layout"
 	scripts/phrases.sh || status=1
+	# Tables, code, images and the tests that a line names may be wider.
+	mapfile -t files < <(sources '*.md')
+	if LC_ALL=C.UTF-8 grep -nP '^(?!\||    |\t|!\[)(?!.*<!--).{121,}' "${files[@]}"; then
+		echo 'check.sh: Markdown wraps at 120 columns'
+		status=1
+	fi
 	return $status
 }
 
