@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fabric_address.h"
 #include "fabric_link.h"
-#include "lookup.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -2,7 +2,6 @@
 /* Set-up, tear-down, and the poller that serves an lcore's links. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
-#include "lookup.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -160,8 +159,8 @@ static PLX_NOINLINE int poll_events(struct plx_set *set, uint64_t now_ns)
 
 	set->eq_in_polls = set->connecting ? set->driver->eq_pending_turns
 					   : set->driver->eq_every_turns;
-	if (plx_unlikely(set->retired != NULL))
-		retire_reap(set, now_ns);
+	if (plx_unlikely(!LIST_EMPTY(&set->retired)))
+		eq_reap_peps(set, now_ns);
 	set_register_new_zones(set);
 	return done;
 }

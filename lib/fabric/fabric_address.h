@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Address texts, name resolution, and whether two addresses are on one host. */
+/* Address texts, name look-ups on another thread, and whether two addresses are on one host. */
 #ifndef PLX_FABRIC_ADDRESS_H
 #define PLX_FABRIC_ADDRESS_H
 
 #include "plx_address.h"
 #include "sockaddr.h"
+
+struct plx_fabric_lcore;
 
 /* Split "host:port". Both outputs have room for PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
 int address_split(const char *what, const char *address, char *host_out, char *port_out);
@@ -30,5 +32,13 @@ bool address_is_same_host(const struct sockaddr *peer, const struct sockaddr *ow
 int address_parse(const char *address, struct sockaddr_storage *out);
 /* Whether "host:port" with a numeric host is on this host; works without a connection. */
 bool address_is_here(const char *address);
+
+/* lookup.c */
+int lookup_home_init(struct plx_fabric_lcore *home);
+/* Thread: main, when no lcore runs. Drops pending look-ups without a callback. */
+void lookup_home_fini(struct plx_fabric_lcore *home);
+/* The result for a name, at most one second old. An empty list: it does not resolve, and `why` has
+ * the reason. Return: whether there is one. Thread: any. */
+bool lookup_known(const char *host, struct address_list *list_out, char *why, size_t size);
 
 #endif

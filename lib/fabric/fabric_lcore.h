@@ -10,7 +10,7 @@
  *   liveness.c  detects failed peers (liveness.h)
  *   peer.c      the table of peer processes
  *   address.c   address texts (fabric_address.h)
- *   lookup.c    name look-ups on threads (lookup.h)
+ *   lookup.c    name look-ups on threads
  */
 #ifndef FABRIC_LCORE_H
 #define FABRIC_LCORE_H

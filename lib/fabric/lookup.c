@@ -3,7 +3,7 @@
  * thread at a time looks up a name, at most once a second. All callers that ask meanwhile share the
  * result, including a failure. getaddrinfo has no time-out: if it blocks all THREADS_MAX threads,
  * other names wait. */
-#include "lookup.h"
+#include "fabric_address.h"
 #include "fabric_lcore.h"
 #include "owner.h"
 

@@ -3,8 +3,7 @@
  * link's lcore owns everything here.
  *
  *   direct.c     whether both sides have it, completions, and the link's end
- *   region.c     granted memory, until the peer can no longer reach it
- *   remote.c     the grant as the peer gets it
+ *   region.c     granted memory, until the peer can no longer reach it; the grant as bytes
  *   put.c, get.c writing and reading the peer's memory
  */
 #ifndef FABRIC_DIRECT_H
@@ -80,10 +79,8 @@ static inline bool direct_has_regions(const struct direct *direct)
 			   TAILQ_EMPTY(&direct->asked) && TAILQ_EMPTY(&direct->done));
 }
 
-/* remote.c. Return: 0; -EINVAL. */
-int remote_check(const struct plx_remote *remote);
-
 /* region.c */
+int remote_check(const struct plx_remote *remote); /* 0; -EINVAL */
 void region_on_revoke(struct plx_link *link, uint64_t number);
 void region_on_revoked(struct plx_link *link, uint64_t number);
 void region_asked(struct plx_link *link);

@@ -166,11 +166,8 @@ void close_step(struct plx_link *link)
 {
 	if (link->state != LINK_CLOSING)
 		return;
-	if (!link->fin_sent && !link->tx_current.head && !direct_is_getting(link->direct)) {
-		link->want |= WANT_FIN;
-		if (control_send(link) != 0)
-			link_schedule(link, WANT_FIN);
-	}
+	if (!link->fin_sent && !link->tx_current.head && !direct_is_getting(link->direct))
+		control_send(link, WANT_FIN);
 	if (link->fin_sent && link->fin_acked && link->peer_fin && link->tx_inflight == 0 &&
 	    !(link->want & WANT_CONTROL & ~WANT_CREDIT))
 		link_schedule(link, WANT_AGREED);
@@ -243,11 +240,8 @@ void close_on_fin(struct plx_link *link, bool carries_ack)
 		start_closing(link); /* answer with FIN and an ACK in it */
 		return;
 	}
-	if (link->fin_sent) {
-		link->want |= WANT_FIN_ACK;
-		if (control_send(link) != 0)
-			link_schedule(link, WANT_FIN_ACK);
-	}
+	if (link->fin_sent)
+		control_send(link, WANT_FIN_ACK);
 	close_step(link);
 }
 

@@ -55,9 +55,9 @@ static bool credit_can_wait(const struct plx_link *link)
 	return control_can_wait(link) && link->rx_frames_advertised != link->rx_frames;
 }
 
-/* Send the control frames that are due, in the order that the peer needs. Return: 0; -EAGAIN some
- * are left for later. */
-int control_send(struct plx_link *link)
+/* Send the control frames that are due, and those of `want`, in the order that the peer needs. The
+ * loop sends those that find no room. */
+void control_send(struct plx_link *link, uint32_t want)
 {
 	const struct {
 		uint32_t want;
@@ -71,6 +71,7 @@ int control_send(struct plx_link *link)
 		{WANT_CREDIT, FRAME_CREDIT},
 	};
 
+	link->want |= want;
 	for (size_t i = 0; i < PLX_ARRAY_LEN(order); i++) {
 		bool is_fin = order[i].type == FRAME_FIN;
 
@@ -81,10 +82,11 @@ int control_send(struct plx_link *link)
 			continue;
 		}
 
-		int rc = send_control_frame(link, order[i].type,
-					    is_fin && link->peer_fin ? FRAME_FLAG_ACK : 0);
-		if (rc)
-			return rc;
+		if (send_control_frame(link, order[i].type,
+				       is_fin && link->peer_fin ? FRAME_FLAG_ACK : 0) != 0) {
+			link_schedule(link, 0);
+			return;
+		}
 		link->want &= ~order[i].want;
 		if (order[i].type == FRAME_REVOKE)
 			region_asked(link);
@@ -95,7 +97,6 @@ int control_send(struct plx_link *link)
 		}
 		link->stats.credit_frames += order[i].type == FRAME_CREDIT;
 	}
-	return 0;
 }
 
 /* Return: 0; -EAGAIN, or the link has ended. */

@@ -4,26 +4,22 @@
  *   link.c          memory and attributes
  *   connect.c       which addresses and providers to try
  *   handshake.c     HELLO and REFUSE: how a link opens
- *   self_test.c     links to the process's self-test service
  *   frame.c         encode and decode frames (frame.h)
  *   send.c          send by copy (hot path)
  *   send_buf.c      send by reference (hot path)
  *   tx.c            what all sends share (hot path; tx.h)
- *   link_buf.c      buffers for messages to send
  *   control.c       send control frames
  *   receive.c       received frames (hot path; receive.h)
  *   receive_slow.c  received frames that are not a whole message
- *   assembly.c      messages in several frames (assembly.h)
+ *   assembly.c      messages in several frames
  *   schedule.c      per-turn work of links
- *   window.c        receive windows
  *   query.c         getters
  *   close.c         how a link ends
- *   kept_pool.c     receive pools of ended links, while the user has messages
+ *   memory.c        receive windows, buffers for copies, receive pools of ended links
  */
 #ifndef FABRIC_LINK_H
 #define FABRIC_LINK_H
 
-#include "assembly.h"
 #include "fabric_lcore.h"
 #include "fabric_provider.h"
 #include "frame.h"
@@ -128,6 +124,19 @@ struct tx_message {
 	void *sent_arg;
 };
 
+/* A message that arrives in several frames and is assembled in heap memory. Zeroed: none. The bytes
+ * of all assemblies of an lcore are bounded by plx_fabric_conf.partial_bytes. At that bound, links
+ * end whose messages have stalled for 1 s. A message that stalls for 30 s although the peer has
+ * credit always ends its link. */
+struct assembly {
+	struct plx_buf *buf;   /* the bytes so far, or an empty buffer for the next message */
+	uint64_t total;        /* length of the current message; 0: none */
+	struct plx_link *link; /* NULL: in no list, not charged */
+	uint64_t moved_ns;
+	uint32_t charged; /* bytes charged to the lcore */
+	LIST_ENTRY(assembly) of_home;
+};
+
 /* Three cache lines are hot. A message sent inline touches lines 0 and 2; a received message, or a
  * turn that serves the link, touches lines 0, 1 and 2. A message sent by reference also touches
  * lines 4 and 5. */
@@ -181,7 +190,7 @@ struct plx_link {
 	bool needs_receives; /* see struct plx_fabric_driver */
 	bool hello_received;
 	bool hello_checked; /* its contents were checked */
-	bool declined;      /* and refused: see handshake_decline */
+	bool declined;      /* and refused: see decline in handshake.c */
 	bool shut_down, ep_closed;
 	bool disconnected; /* connection lost while the link closes */
 	bool suspect_reported;
@@ -266,21 +275,19 @@ void handshake_try_open(struct plx_link *link);
 uint32_t handshake_write(const struct plx_link *link, uint8_t *out);
 void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length);
 void handshake_on_refuse(struct plx_link *link, const uint8_t *payload, uint32_t length);
-/* Decline the link because of the peer's HELLO. refusal: constant text for the peer; NULL: the peer
- * finds the reason in this side's HELLO, which is sent first if it has not left. The link ends when
- * the peer closes the connection, or after LINGER_NS, so that the peer receives it. */
-void handshake_decline(struct plx_link *link, const char *refusal, const char *format, ...)
-	PLX_PRINTF(3, 4);
 
-/* self_test.c: the bit in this side's HELLO; check the peer's. Return: whether the link
- * continues. */
-uint32_t self_test_feature(const struct plx_link *link);
-bool self_test_agree(struct plx_link *link);
-
-/* window.c */
+/* memory.c */
 int window_init(uint64_t receive_bytes);
 void window_take(struct plx_link *link);
 void window_give(struct plx_link *link);
+
+/* A buffer for a copy longer than TX_BUF_BYTES; the caller gets a reference. in_zone:
+ * in memory that can be registered. Return: NULL with an error text. */
+struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
+void link_buf_free_all(struct plx_fabric_lcore *home);
+int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool);
+void kept_pool_reap(struct plx_fabric_lcore *home);
+void kept_pool_reap_all(struct plx_fabric_lcore *home);
 
 /* schedule.c */
 void link_schedule(struct plx_link *link, uint32_t want);
@@ -297,6 +304,29 @@ void receive_done(struct plx_op *op, size_t length);
 void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
 
+/* assembly.c */
+int assembly_init(uint64_t partial_bytes);
+void assembly_home_init(struct plx_fabric_lcore *home);
+
+/* Start a message of total bytes; none may be in progress. Return: 0; -ENOMEM. */
+int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total);
+
+/* Append a frame's payload. Return: 0; -EPROTO more bytes than the message has left, or no message
+ * in progress; -ENOMEM no room. */
+int assembly_add(struct assembly *assembly, const void *data, uint32_t length);
+
+static inline bool assembly_is_whole(const struct assembly *assembly)
+{
+	return assembly->total && assembly->buf->len == assembly->total;
+}
+
+/* The message was delivered: a user that keeps it holds a reference to buf. An unshared buffer is
+ * reused, or freed after 0.1 s. */
+void assembly_done(struct assembly *assembly);
+
+/* Discard the bytes so far. Accepts a zeroed assembly. */
+void assembly_drop(struct assembly *assembly);
+
 /* receive_slow.c */
 void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value);
 
@@ -306,7 +336,7 @@ void tx_fail_op(struct plx_op *op);
 bool tx_has_room(const struct plx_link *link);
 
 /* control.c */
-int control_send(struct plx_link *link); /* frames in link->want; 0 or -EAGAIN */
+void control_send(struct plx_link *link, uint32_t want);
 int control_send_heartbeat(struct plx_link *link);
 bool control_can_wait(const struct plx_link *link);
 
@@ -334,16 +364,6 @@ void close_step(struct plx_link *link);
 void close_extend(struct plx_link *link);
 void close_begin_reap(struct plx_link *link);
 bool close_reap(struct plx_link *link, uint64_t now_ns);
-
-/* link_buf.c: a buffer for a copy longer than TX_BUF_BYTES; the caller gets a reference. in_zone:
- * in memory that can be registered. Return: NULL with an error text. */
-struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, bool in_zone);
-void link_buf_free_all(struct plx_fabric_lcore *home);
-
-/* kept_pool.c */
-int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool);
-void kept_pool_reap(struct plx_fabric_lcore *home);
-void kept_pool_reap_all(struct plx_fabric_lcore *home);
 
 /* liveness.c: called for each frame. Relaxed: V1 orders it when needed. */
 static inline void liveness_heard(const struct plx_link *link)

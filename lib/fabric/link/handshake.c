@@ -10,6 +10,29 @@
 
 #define PROTOCOL_NAME_BYTES 32
 
+/* Decline the link because of the peer's HELLO. refusal: constant text for the peer; NULL: the peer
+ * finds the reason in this side's HELLO, which is sent first if it has not left. The link ends when
+ * the peer closes the connection, or after LINGER_NS, so that the peer receives it. */
+PLX_PRINTF(3, 4)
+static void decline(struct plx_link *link, const char *refusal, const char *format, ...)
+{
+	va_list args;
+
+	link->declined = true;
+	link->reason = PLX_LINK_HELLO;
+	va_start(args, format);
+	vsnprintf(link->text, sizeof(link->text), format, args);
+	va_end(args);
+	if (!refusal && !link->from) { /* its HELLO has left: the peer knows */
+		close_begin_reap(link);
+		return;
+	}
+	link->refusal = refusal;
+	link->state = LINK_LINGER;
+	plx_timer_start(&link->timer, LINGER_NS);
+	control_send(link, WANT_HELLO);
+}
+
 /* The protocol above the link ------------------------------------------------------------------ */
 
 static const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES])
@@ -41,11 +64,70 @@ static bool protocol_agree(struct plx_link *link)
 
 	if (is_self_test || own == theirs || !own || !theirs)
 		return true;
-	handshake_decline(link, NULL,
-			  link->from ? "%s speaks %s; this port expects %s"
-				     : "%s speaks %s, not %s; check the port",
-			  link->peer, protocol_name(theirs, their_text),
-			  protocol_name(own, own_text));
+	decline(link, NULL,
+		link->from ? "%s speaks %s; this port expects %s"
+			   : "%s speaks %s, not %s; check the port",
+		link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
+	return false;
+}
+
+/* The self-test service: a link to it instead of to a listener ------------------------------------
+ */
+
+/* Written while there are no links. */
+static struct plx_link_attr self_test; /* without events: no service */
+static bool self_test_remote;          /* also for other hosts */
+
+void plx_fabric_set_self_test(const struct plx_link_attr *attr, bool remote)
+{
+	self_test = attr ? *attr : (struct plx_link_attr){0};
+	self_test_remote = remote;
+}
+
+static bool is_offered(const struct plx_link *link)
+{
+	return self_test.events && (self_test_remote || plx_link_is_same_host(link));
+}
+
+static uint32_t self_test_feature(const struct plx_link *link)
+{
+	bool says_so = link->from ? is_offered(link) : link->attr.self_test;
+
+	return says_so ? FEATURE_SELF_TEST : 0;
+}
+
+static bool accept_self_test(struct plx_link *link)
+{
+	if (!is_offered(link)) {
+		decline(link, NULL, "%s wants the self-test service, which is off here%s",
+			link->peer, self_test.events ? " for other hosts" : "");
+		return false;
+	}
+	link_set_events(link, self_test.events);
+	link->user = self_test.user;
+	link->attr.hello_length = self_test.hello_length;
+	memcpy(link->attr.hello, self_test.hello, sizeof(link->attr.hello));
+	return true;
+}
+
+static bool self_test_agree(struct plx_link *link)
+{
+	bool peer_says_so = link->peer_features & FEATURE_SELF_TEST;
+
+	if (link->from)
+		return !peer_says_so || accept_self_test(link);
+	if (!link->attr.self_test || peer_says_so)
+		return true;
+	if (plx_link_is_same_host(link))
+		decline(link, NULL,
+			"the process at %s has no self-test service: it was started with "
+			"--self-test off, or is older than that service",
+			link->peer);
+	else
+		decline(link, NULL,
+			"the process at %s offers its self-test service to its own host alone, if "
+			"at all; start it with --self-test RATE to offer it to others",
+			link->peer);
 	return false;
 }
 
@@ -74,32 +156,6 @@ uint32_t handshake_write(const struct plx_link *link, uint8_t *out)
 	}
 	liveness_offer(link, &hello);
 	return hello_write(out, &hello);
-}
-
-static void say_hello(struct plx_link *link)
-{
-	link->want |= WANT_HELLO;
-	if (control_send(link) != 0)
-		link_schedule(link, WANT_HELLO);
-}
-
-void handshake_decline(struct plx_link *link, const char *refusal, const char *format, ...)
-{
-	va_list args;
-
-	link->declined = true;
-	link->reason = PLX_LINK_HELLO;
-	va_start(args, format);
-	vsnprintf(link->text, sizeof(link->text), format, args);
-	va_end(args);
-	if (!refusal && !link->from) { /* its HELLO has left: the peer knows */
-		close_begin_reap(link);
-		return;
-	}
-	link->refusal = refusal;
-	link->state = LINK_LINGER;
-	plx_timer_start(&link->timer, LINGER_NS);
-	say_hello(link);
 }
 
 void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length)
@@ -174,7 +230,7 @@ static bool check_hello(struct plx_link *link)
 	if (link->events->on_hello)
 		wrong = link->events->on_hello(link, link->user);
 	if (wrong)
-		handshake_decline(link, wrong, "%s was refused: %s", link->peer, wrong);
+		decline(link, wrong, "%s was refused: %s", link->peer, wrong);
 	return !wrong;
 }
 
@@ -188,7 +244,7 @@ void handshake_try_open(struct plx_link *link)
 		if (!check_hello(link))
 			return;
 		if (link->from)
-			say_hello(link);
+			control_send(link, WANT_HELLO);
 	}
 	if (!(link->want & WANT_HELLO))
 		opened(link);
@@ -206,6 +262,6 @@ void handshake_connected(struct plx_link *link)
 	link->state = LINK_HELLO;
 	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
 	if (!link->from)
-		say_hello(link);
+		control_send(link, WANT_HELLO);
 	handshake_try_open(link);
 }

@@ -47,7 +47,7 @@ static bool run(struct plx_link *link)
 	if (link->want & WANT_REFILL)
 		receive_refill(link);
 	if (link->want & WANT_CONTROL) {
-		control_send(link);
+		control_send(link, 0);
 		handshake_try_open(link);
 		close_step(link);
 	}

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Listeners, and the choice of an lcore for each connection.
  *
- *   listen.c         listens on the addresses of a name, with each possible driver
- *   listener.c       a listener, its counters, and its end
- *   handover.c       from a connection request to a link on some lcore
- *   admission.c      limits on connections: see struct plx_admission
- *   spread.c         the choice of an lcore
- *   handshake_log.c  log lines for failed handshakes
+ *   listen.c     listens on the addresses of a name, with each possible driver
+ *   listener.c   a listener, its counters, and its end
+ *   handover.c   from a connection request to a link on some lcore
+ *   admission.c  limits on connections: see struct plx_admission
+ *   spread.c     the choice of an lcore
  */
 #ifndef FABRIC_LISTEN_H
 #define FABRIC_LISTEN_H
@@ -154,11 +153,9 @@ void listener_unref(struct listener_shared *shared);
 /* Log that no connection can be accepted for one second. */
 void listener_out_of_descriptors(struct plx_set *set);
 
-/* handshake_log.c: the text "who what" for a failed handshake; and for a connection that the
- * provider refused before it was a link. */
-void handshake_log_failed(const struct plx_link *link, const char *who, const char *what);
-void handshake_log_refused(const struct sockaddr *peer, const char *why, bool evicted,
-			   void *shared);
+/* The provider refused a connection before it was a link: see struct plx_fabric_guard. */
+void listener_handshake_refused(const struct sockaddr *peer, const char *why, bool evicted,
+				void *shared);
 
 /* handover.c */
 void handover_request(struct plx_listener *listener, struct fi_info *info);

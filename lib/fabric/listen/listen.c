@@ -43,7 +43,7 @@ static void guard(const struct plx_listener *listener)
 {
 	struct plx_fabric_guard guard = {
 		.handshakes_max = listener->shared->admission.limits.handshakes_max,
-		.refused = handshake_log_refused,
+		.refused = listener_handshake_refused,
 		.arg = listener->shared,
 	};
 

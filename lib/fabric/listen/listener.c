@@ -38,6 +38,77 @@ void listener_unref(struct listener_shared *shared)
 	free(shared);
 }
 
+/* Failed handshakes --------------------------------------------------------------------------- */
+
+/* Peers that do not complete a handshake, with the wrong program or port, retry: each host gets one
+ * log line per second. */
+#define PAUSE_NS PLX_NS_PER_S
+
+/* Return: the host's entry, or the oldest one; NULL: all entries are in their pause. */
+static struct handshake_log_host *find(struct listener_shared *shared, const struct in6_addr *host,
+				       uint64_t now_ns)
+{
+	struct handshake_log_host *oldest = &shared->log_hosts[0];
+
+	for (unsigned i = 0; i < HANDSHAKE_LOG_HOSTS; i++) {
+		struct handshake_log_host *each = &shared->log_hosts[i];
+
+		if (each->next_ns && memcmp(&each->host, host, sizeof(*host)) == 0)
+			return each;
+		if (each->next_ns < oldest->next_ns)
+			oldest = each;
+	}
+	return oldest->next_ns <= now_ns ? oldest : NULL;
+}
+
+static bool may_log(struct listener_shared *shared, const struct in6_addr *host)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+	struct handshake_log_host *entry;
+	bool may;
+
+	pthread_mutex_lock(&shared->lock);
+	entry = find(shared, host, now_ns);
+	may = entry && entry->next_ns <= now_ns;
+	if (may)
+		*entry = (struct handshake_log_host){*host, now_ns + PAUSE_NS};
+	pthread_mutex_unlock(&shared->lock);
+	return may;
+}
+
+static void log_host(struct listener_shared *shared, const struct in6_addr *host, const char *peer,
+		     const char *who, const char *what)
+{
+	if (may_log(shared, host))
+		plx_log(&fabric_log, PLX_LOG_WARNING, "%s did not complete the handshake: %s%s",
+			peer, who, what);
+}
+
+static void handshake_failed(const struct plx_link *link)
+{
+	struct in6_addr host = {0};
+
+	counter_add_shared(&link->from->no_handshake, 1);
+	if (link->ticket)
+		host = admission_address(link->ticket);
+	log_host(link->from, &host, link->peer, "it ", plx_link_without_peer(link, link->text));
+}
+
+void listener_handshake_refused(const struct sockaddr *peer, const char *why, bool evicted,
+				void *shared)
+{
+	struct listener_shared *listener = shared;
+	struct in6_addr host = address_host(peer);
+	char address[PLX_ADDRESS_MAX];
+
+	if (evicted)
+		admission_count_evicted(&listener->admission);
+	else
+		counter_add_shared(&listener->no_handshake, 1);
+	address_format(peer, address, sizeof(address));
+	log_host(listener, &host, address, "", why);
+}
+
 /* A link of that listener ended before it was open: log and count it, without a callback. */
 void listener_failed(const struct plx_link *link)
 {
@@ -52,7 +123,7 @@ void listener_failed(const struct plx_link *link)
 	if (atomic_load_explicit(&link->ticket->evicted, memory_order_relaxed))
 		return;
 	if (link->reason == PLX_LINK_HELLO)
-		handshake_log_failed(link, "it ", plx_link_without_peer(link, link->text));
+		handshake_failed(link);
 	else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", link->peer,
 			plx_link_without_peer(link, link->text));
@@ -133,7 +204,7 @@ void listener_free(struct plx_listener *listener)
 	else
 		part_from_all(listener);
 	if (listener->pep)
-		retire_pep(listener->set, listener->pep);
+		eq_retire_pep(listener->set, listener->pep);
 	listener_unref(listener->shared);
 	free(listener);
 	if (front != listener)

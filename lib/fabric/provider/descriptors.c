@@ -81,22 +81,17 @@ struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver)
 	return mark;
 }
 
-static void close_on_exec(int fd, int flags)
-{
-	if (!(flags & FD_CLOEXEC))
-		fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
-}
-
 /* Make descriptors opened since the mark close-on-exec, including those of other threads. */
 void descriptors_close_on_exec(struct fd_mark *mark)
 {
 	int size = mark ? table_size() : 0;
 
 	for (int fd = 0; fd < size; fd++) {
-		int flags = fcntl(fd, F_GETFD);
+		bool was_open = fd < mark->size && mark->open[fd];
+		int flags = was_open ? -1 : fcntl(fd, F_GETFD);
 
-		if (flags >= 0 && (fd >= mark->size || !mark->open[fd]))
-			close_on_exec(fd, flags);
+		if (flags >= 0 && !(flags & FD_CLOEXEC))
+			fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 	}
 	free(mark);
 }

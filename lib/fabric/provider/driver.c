@@ -20,12 +20,16 @@ static const char *default_name;
 static bool require_rdma;
 static const struct plx_fabric_driver *rdma; /* on this host; NULL: none */
 
+static struct driver_choice choice_of(const struct plx_fabric_driver *driver)
+{
+	const char *provider = driver->provider(driver->name, false, fi_version());
+
+	return (struct driver_choice){.driver = driver, .provider = provider};
+}
+
 static bool is_here(const struct plx_fabric_driver *driver)
 {
-	struct driver_choice choice = {
-		.driver = driver,
-		.provider = driver->provider(driver->name, false, fi_version()),
-	};
+	struct driver_choice choice = choice_of(driver);
 	struct fi_info *info = NULL;
 
 	if (driver_getinfo(&choice, NULL, NULL, 0, &info) != 0)
@@ -72,11 +76,11 @@ static int fail_unknown(const struct plx_fabric_driver *const *table, const char
 	const struct plx_fabric_driver *driver = rdma_driver(table);
 	char known[128] = "";
 
-	if (means_rdma(name) && driver)
-		return plx_fail(EINVAL, "%s %s: unknown provider; the driver for RDMA is %s",
-				option, name, driver->name);
 	if (means_rdma(name))
-		return plx_fail(EINVAL, "%s %s: " NO_RDMA_DRIVER, option, name);
+		return driver ? plx_fail(EINVAL,
+					 "%s %s: unknown provider; the driver for RDMA is %s",
+					 option, name, driver->name)
+			      : plx_fail(EINVAL, "%s %s: " NO_RDMA_DRIVER, option, name);
 	for (; *table; table++)
 		plx_list_add(known, sizeof(known), (*table)->name);
 	return plx_fail(EINVAL,
@@ -86,17 +90,22 @@ static int fail_unknown(const struct plx_fabric_driver *const *table, const char
 }
 
 static int find(const struct plx_fabric_driver *const *table, const char *option, const char *name,
-		struct driver_choice *out)
+		bool require, struct driver_choice *out)
 {
 	bool exact = strncmp(name, "fi:", 3) == 0;
 
 	for (const struct plx_fabric_driver *const *d = table; *d; d++) {
 		const char *provider = (*d)->provider(exact ? name + 3 : name, exact, fi_version());
 
-		if (provider) {
-			*out = (struct driver_choice){*d, provider, .asked = true};
-			return 0;
-		}
+		if (!provider)
+			continue;
+		if (require && !(*d)->rdma && !(*d)->same_host)
+			return plx_fail(EINVAL,
+					"%s %s: it is no RDMA, which is required; give auto or "
+					"verbs, or do without --require rdma",
+					option, name);
+		*out = (struct driver_choice){*d, provider, .asked = true};
+		return 0;
 	}
 	return fail_unknown(table, option, name);
 }
@@ -108,9 +117,9 @@ static int configure(const struct plx_fabric_driver *const *table, const char *o
 		if (strcmp((*table)->name, "tcp") == 0 && (*table)->configure)
 			return (*table)->configure(option, settings, check);
 	}
-	return settings
-		     ? plx_fail(EINVAL, "%s %s: this program has no driver tcp", option, settings)
-		     : 0;
+	if (!settings)
+		return 0;
+	return plx_fail(EINVAL, "%s %s: this program has no driver tcp", option, settings);
 }
 
 int driver_configure(const char *tcp)
@@ -129,39 +138,18 @@ static bool is_auto(const char *name)
 	return strcmp(name, "auto") == 0;
 }
 
-/* Check the driver for a name that the user gave. Return: 0; -EINVAL. */
-static int check_required(const struct plx_fabric_driver *driver, const char *option,
-			  const char *name)
-{
-	if (driver->rdma || driver->same_host)
-		return 0;
-	return plx_fail(EINVAL,
-			"%s %s: it is no RDMA, which is required; give auto or verbs, or do "
-			"without --require rdma",
-			option, name);
-}
-
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require)
 {
 	struct driver_choice choice;
-	int rc;
 
-	if (is_auto(name))
-		return 0;
-	rc = find(table, option, name, &choice);
-	return rc || !require ? rc : check_required(choice.driver, option, name);
+	return is_auto(name) ? 0 : find(table, option, name, require, &choice);
 }
 
 static void add(const struct plx_fabric_driver *driver, struct driver_choice *choices, int *count)
 {
-	if (!driver || *count == DRIVER_CHOICES_MAX)
-		return;
-	choices[*count] = (struct driver_choice){
-		.driver = driver,
-		.provider = driver->provider(driver->name, false, fi_version()),
-	};
-	(*count)++;
+	if (driver && *count < DRIVER_CHOICES_MAX)
+		choices[(*count)++] = choice_of(driver);
 }
 
 /* Same-host drivers, RDMA, and the first of the others. */
@@ -183,18 +171,14 @@ static int choose_all(struct driver_choice *choices)
 
 int driver_choose(const char *option, const char *name, struct driver_choice *choices)
 {
-	int rc;
+	int count, rc;
 
 	if (!drivers)
 		return plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", option);
-	memset(choices, 0, DRIVER_CHOICES_MAX * sizeof(*choices));
-	if (!name)
-		name = default_name ? default_name : "auto";
+	name = name ?: default_name ?: "auto";
 	if (!is_auto(name)) {
-		rc = find(drivers, option, name, &choices[0]);
-		if (rc == 0 && require_rdma)
-			rc = check_required(choices[0].driver, option, name);
-		return rc ? rc : 1;
+		rc = find(drivers, option, name, require_rdma, &choices[0]);
+		return rc ?: 1;
 	}
 	if (require_rdma && !rdma_driver(drivers))
 		return plx_fail(ENODEV, "RDMA is required (--require rdma): " NO_RDMA_DRIVER);
@@ -204,8 +188,8 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 			"RDMA is required (--require rdma), and this host has no RDMA "
 			"device that links can use; plx-info lists devices, and with --doctor "
 			"what is wrong with them");
-	rc = choose_all(choices);
-	return rc ? rc : plx_fail(ENODEV, "%s: no driver was given to plx_fabric_init", option);
+	count = choose_all(choices);
+	return count ?: plx_fail(ENODEV, "%s: no driver was given to plx_fabric_init", option);
 }
 
 int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices)
@@ -282,7 +266,7 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 	const struct plx_fabric_driver *driver = choice->driver;
 	struct fi_info *hints = make_hints(choice);
 	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
-		       struct fi_info **) = driver->getinfo ? driver->getinfo : fi_getinfo;
+		       struct fi_info **) = driver->getinfo ?: fi_getinfo;
 
 	if (!hints)
 		return plx_fail(ENOMEM, "out of memory");
@@ -297,8 +281,7 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 				choice->provider,
 				flags & FI_SOURCE ? "listen there"
 						  : "reach that address from this host",
-				driver->unreachable ? driver->unreachable
-						    : "does an interface have a route to it");
+				driver->unreachable ?: "does an interface have a route to it");
 	if (rc == -FI_ENODATA || rc == -FI_ENOSYS)
 		return fail_missing(choice);
 	return plx_fail(EIO, "driver %s: fi_getinfo failed: %s", driver->name,

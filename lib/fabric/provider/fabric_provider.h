@@ -3,9 +3,7 @@
  *
  *   driver.c   from a provider name to a driver and an fi_info; queues
  *   set.c      a set: the libfabric objects of one (lcore, provider)
- *   cq.c       failed completions; draining the queue
- *   eq.c       connection events
- *   retire.c   passive endpoints of closed listeners
+ *   queues.c   failed completions, draining, connection events, retired passive endpoints
  *   sleep.c    how an lcore sleeps on its sets
  *   probe.c    tests whether a provider supports sleeping
  *   signals.c, descriptors.c  undo libfabric's side effects on the process
@@ -106,7 +104,7 @@ struct plx_set {
 	uint32_t
 		spurious; /* in a row: it woke the lcore at once for nothing, and was still ready */
 	bool in_doubt;    /* the last sleep ended at once without work */
-	struct retired *retired; /* counted in listeners, too */
+	LIST_HEAD(, retired) retired; /* counted in listeners, too */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index are done */
 	struct fid_mr *mr[PLX_ZONE_MAX];
@@ -134,7 +132,7 @@ void set_register_new_zones(struct plx_set *set);
 int set_need_zone(struct plx_set *set, uint32_t zone_index);
 bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
 
-/* cq.c, eq.c, link/receive.c: dispatch the result of a read. Return: the number of completions. */
+/* link/receive.c, queues.c: dispatch the result of a read. Return: the number of completions. */
 int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
 int cq_read_errors(struct plx_set *set);
 
@@ -156,10 +154,10 @@ bool cq_drain(struct plx_set *set);
 /* The source of an EQ event: the context of its fid. */
 enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
 
-/* retire.c */
-void retire_pep(struct plx_set *set, struct fid_pep *pep);
-void retire_reap(struct plx_set *set, uint64_t now_ns);
-void retire_reap_all(struct plx_set *set);
+/* Close a passive endpoint, now or later; those that were left for later, after a read of the EQ.
+ */
+void eq_retire_pep(struct plx_set *set, struct fid_pep *pep);
+void eq_reap_peps(struct plx_set *set, uint64_t now_ns);
 
 /* sleep.c */
 int sleep_arm(void *arg, struct plx_sleep *sleep);

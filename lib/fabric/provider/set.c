@@ -13,7 +13,7 @@ void set_close(struct plx_set *set)
 {
 	if (set->of_home.le_prev)
 		LIST_REMOVE(set, of_home);
-	retire_reap_all(set);
+	eq_reap_peps(set, UINT64_MAX);
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
 		driver_close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
 	plx_sleep_forget(set->fids.wait_fd);

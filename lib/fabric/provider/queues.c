@@ -1,10 +1,73 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connection events. */
+/* A set's queues: failed completions and draining, connection events, and passive endpoints of
+ * closed listeners, whose requests the event queue may still have. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
+#include "list.h"
 
-#define EVENTS_MAX  16  /* per poll */
+#include <stdlib.h>
+
+#define ERRORS_MAX  64  /* failed operations per poll */
+#define EVENTS_MAX  16  /* connection events per poll */
 #define CM_DATA_MAX 256 /* private data of a connection request; unused, but needs room */
+#define RETIRED_NS  (10 * PLX_NS_PER_S) /* twice the longest connect time */
+
+/* Completions --------------------------------------------------------------------------------- */
+
+/* An operation failed. On a live link this is the first sign of a broken connection, before the
+ * EQ's event: tcp cancels all posted receives, verbs fails the send. */
+static void operation_failed(const struct fi_cq_err_entry *entry)
+{
+	struct plx_op *op = entry->op_context;
+	struct plx_link *link;
+
+	if (!op) /* an injected frame: the link's failure shows elsewhere */
+		return;
+	link = op->link;
+	if (op->kind == OP_RECV)
+		receive_take_back(op);
+	else if (op->kind == OP_SEND)
+		tx_done(op, entry->err ? -entry->err : -EIO);
+	if (entry->err == FI_ETRUNC)
+		close_now(link, PLX_LINK_PROTOCOL, "the peer sent a frame longer than %u bytes",
+			  link_frame_bytes(link));
+	else if (link->state != LINK_CONNECTING) /* else the EQ reports why it failed */
+		close_on_shutdown(link, entry->prov_errno);
+	if (op->kind == OP_GET) /* last, so that its callback cannot start another one */
+		get_done(op, entry->err ? -entry->err : -EIO);
+}
+
+int cq_read_errors(struct plx_set *set)
+{
+	int count = 0;
+
+	while (count < ERRORS_MAX) {
+		struct fi_cq_err_entry entry = {0};
+
+		if (fi_cq_readerr(set->fids.cq, &entry, 0) != 1)
+			break;
+		operation_failed(&entry);
+		count++;
+	}
+	return count;
+}
+
+/* Take all completions, for at most TURN_BUDGET_NS of a turn: those of thousands of links are left
+ * for the next turns. Return: whether none are left. */
+bool cq_drain(struct plx_set *set)
+{
+	if (set->drain_turn != set->home->turn) {
+		set->drain_turn = set->home->turn;
+		set->drain_end_ns = plx_now_ns() + TURN_BUDGET_NS;
+	}
+	while (plx_now_ns() < set->drain_end_ns) {
+		if (cq_poll(set) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Connection events ---------------------------------------------------------------------------- */
 
 /* Links and listeners start with their kind, and are the contexts of their endpoints. */
 static enum fid_kind event_source(struct fid *fid)
@@ -135,4 +198,44 @@ int eq_poll(struct plx_set *set)
 	if (rc < 0 && rc != -FI_EAGAIN && rc != -FI_EAVAIL)
 		connect_failed_at_once(set, (int)-rc);
 	return count;
+}
+
+/* Passive endpoints of closed listeners ----------------------------------------------------------
+ */
+
+struct retired {
+	struct fid_pep *pep;
+	uint64_t until_ns;
+	LIST_ENTRY(retired) of_set;
+};
+
+/* Some providers still use a passive endpoint after it is closed: the port is released at once, the
+ * endpoint after RETIRED_NS. Requests from now on find no listener: see refuse_late. */
+void eq_retire_pep(struct plx_set *set, struct fid_pep *pep)
+{
+	bool stays = set->driver->outlives_close && set->driver->outlives_close(pep);
+	struct retired *retired = stays ? malloc(sizeof(*retired)) : NULL;
+
+	pep->fid.context = NULL;
+	if (!retired) {
+		fi_close(&pep->fid);
+		return;
+	}
+	*retired = (struct retired){.pep = pep, .until_ns = plx_now_ns() + RETIRED_NS};
+	LIST_INSERT_HEAD(&set->retired, retired, of_set);
+	set->listeners++; /* so that its events are read */
+}
+
+void eq_reap_peps(struct plx_set *set, uint64_t now_ns)
+{
+	struct retired *each, *next;
+
+	LIST_FOREACH_SAFE (each, &set->retired, of_set, next) {
+		if (now_ns < each->until_ns)
+			continue;
+		LIST_REMOVE(each, of_set);
+		set->listeners--;
+		fi_close(&each->pep->fid);
+		free(each);
+	}
 }
