@@ -20,7 +20,7 @@ struct plx_fabric_lcore *fabric_home(void)
 	return id == PLX_LCORE_NONE ? NULL : lcores[id];
 }
 
-int fabric_check_range(const char *name, uint64_t value, uint64_t min, uint64_t max)
+int check_range(const char *name, uint64_t value, uint64_t min, uint64_t max)
 {
 	if (value >= min && value <= max)
 		return 0;

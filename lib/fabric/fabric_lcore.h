@@ -70,6 +70,11 @@ static inline uint64_t lesser(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+static inline uint64_t greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 extern struct plx_log_component fabric_log;
 
 /* The calling lcore's, or NULL. */
@@ -78,6 +83,6 @@ struct plx_fabric_lcore *fabric_home(void);
 int fabric_here(const char *what, struct plx_fabric_lcore **home_out);
 
 /* Check the range of a setting. Return: 0; -EINVAL with a text. */
-int fabric_check_range(const char *name, uint64_t value, uint64_t min, uint64_t max);
+int check_range(const char *name, uint64_t value, uint64_t min, uint64_t max);
 
 #endif

@@ -55,10 +55,9 @@ static uint64_t whole_ms(uint64_t ns)
 
 int liveness_init(const struct plx_fabric_conf *conf)
 {
-	uint64_t period_ns = whole_ms(conf->heartbeat_ns ? conf->heartbeat_ns
-							 : PLX_HEARTBEAT_NS_DEFAULT);
-	uint64_t dead_ns = whole_ms(conf->dead_after_ns ? conf->dead_after_ns
-							: PLX_DEAD_AFTER_DEFAULT * period_ns);
+	uint64_t period_ns = whole_ms(conf->heartbeat_ns ?: PLX_HEARTBEAT_NS_DEFAULT);
+	uint64_t dead_ns = whole_ms(conf->dead_after_ns ?: PLX_DEAD_AFTER_DEFAULT * period_ns);
+	uint64_t dead_min_ns = PLX_DEAD_AFTER_MIN * period_ns;
 	int rc;
 
 	plx_random(&incarnation_key, sizeof(incarnation_key));
@@ -66,11 +65,8 @@ int liveness_init(const struct plx_fabric_conf *conf)
 	own_period_ns = own_dead_after_ns = 0;
 	if (conf->heartbeat_ns == PLX_NEVER)
 		return 0;
-	rc = fabric_check_range("heartbeat_ns", period_ns, PLX_HEARTBEAT_NS_MIN,
-				PLX_HEARTBEAT_NS_MAX);
-	rc = rc ? rc
-		: fabric_check_range("dead_after_ns", dead_ns, PLX_DEAD_AFTER_MIN * period_ns,
-				     PLX_DEAD_AFTER_NS_MAX);
+	rc = check_range("heartbeat_ns", period_ns, PLX_HEARTBEAT_NS_MIN, PLX_HEARTBEAT_NS_MAX);
+	rc = rc ?: check_range("dead_after_ns", dead_ns, dead_min_ns, PLX_DEAD_AFTER_NS_MAX);
 	if (rc)
 		return rc;
 	own_period_ns = period_ns;
@@ -121,25 +117,20 @@ void liveness_offer(const struct plx_link *link, struct frame_hello *hello)
 	hello->path = link->connector ? path_of(link) : 0;
 }
 
-static uint32_t longer_ms(uint64_t own_ns, uint32_t peers_ms)
-{
-	uint32_t own_ms = (uint32_t)(own_ns / PLX_NS_PER_MS);
-
-	return own_ms > peers_ms ? own_ms : peers_ms;
-}
-
 /* Take the longer times of both sides; no heartbeats counts as longest. */
 void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 {
 	struct liveness *live = &link->live;
+	uint64_t period_ms = own_period_ns / PLX_NS_PER_MS;
+	uint64_t dead_after_ms = own_dead_after_ns / PLX_NS_PER_MS;
 
 	live->incarnation = hello->incarnation;
 	live->own = incarnation_for(link);
 	live->path = link->connector ? path_of(link) : hello->path;
-	if (!own_period_ns || !hello->heartbeat_ms)
+	if (!period_ms || !hello->heartbeat_ms)
 		return;
-	live->heartbeat_ms = longer_ms(own_period_ns, hello->heartbeat_ms);
-	live->dead_after_ms = longer_ms(own_dead_after_ns, hello->dead_after_ms);
+	live->heartbeat_ms = (uint32_t)greater(period_ms, hello->heartbeat_ms);
+	live->dead_after_ms = (uint32_t)greater(dead_after_ms, hello->dead_after_ms);
 }
 
 /* Joining ---------------------------------------------------------------------------------- */
@@ -160,9 +151,8 @@ static void look_again(struct watch *watch, uint64_t earlier_ns)
 	uint64_t now_ns = plx_now_ns();
 
 	watch->multiple_ns = now_ns + own_period_ns - host_ns() % own_period_ns;
-	watch->due_ns = earlier_ns < watch->multiple_ns ? earlier_ns : watch->multiple_ns;
-	plx_timer_start(&watch->timer,
-			watch->due_ns > plx_loop_now_ns() ? watch->due_ns - plx_loop_now_ns() : 0);
+	watch->due_ns = lesser(earlier_ns, watch->multiple_ns);
+	plx_timer_start(&watch->timer, plx_time_since(plx_loop_now_ns(), watch->due_ns));
 }
 
 void liveness_join(struct plx_link *link)
@@ -281,8 +271,7 @@ static uint64_t listen_to(struct presence *presence, uint64_t now_ns)
  * may be freed. */
 static int send_heartbeat(struct presence *presence)
 {
-	struct plx_link *link = presence->next_heartbeat ? presence->next_heartbeat
-							 : LIST_FIRST(&presence->links);
+	struct plx_link *link = presence->next_heartbeat ?: LIST_FIRST(&presence->links);
 	unsigned tries = 0;
 	int rc = -EAGAIN;
 
@@ -332,44 +321,36 @@ static uint64_t send_heartbeat_if_due(struct presence *presence, uint64_t now_ns
 /* The time up to which this lcore took all completions: the minimum of its sets. */
 static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t now_ns)
 {
-	uint64_t until_ns = now_ns;
+	const struct plx_set *set;
 
-	for (const struct plx_set *set = LIST_FIRST(&home->sets); set;
-	     set = LIST_NEXT(set, of_home)) {
-		if (set->links && set->emptied_ns < until_ns)
-			until_ns = set->emptied_ns;
-	}
-	return until_ns;
+	LIST_FOREACH (set, &home->sets, of_home)
+		now_ns = set->links ? lesser(now_ns, set->emptied_ns) : now_ns;
+	return now_ns;
 }
 
 /* How long the host was suspended since the last check: peers may need as long to be received. */
 static uint64_t suspended_for(struct watch *watch)
 {
-	uint64_t suspended_ns, before_ns = watch->suspended_ns;
+	uint64_t before_ns = watch->suspended_ns;
 
 	plx_clock_look(false); /* a loop that never idles, or is embedded, does not check */
-	suspended_ns = plx_clock_suspended_ns();
-	watch->suspended_ns = suspended_ns;
-	return suspended_ns - before_ns;
+	watch->suspended_ns = plx_clock_suspended_ns();
+	return watch->suspended_ns - before_ns;
 }
 
 /* How long this lcore did not run: since the check was due, or within this turn. */
-static uint64_t late_by(const struct watch *watch, uint64_t now_ns)
-{
-	uint64_t late_ns = plx_time_since(watch->due_ns, now_ns);
-
-	return greater(late_ns, plx_time_since(now_ns, plx_now_ns()));
-}
-
 static void note_lateness(struct watch *watch, uint64_t now_ns)
 {
+	uint64_t late_ns = greater(plx_time_since(watch->due_ns, now_ns),
+				   plx_time_since(now_ns, plx_now_ns()));
+
 	if (plx_time_since(watch->window_ns, now_ns) >= LATE_WINDOW_NS) {
 		watch->window_ns = now_ns;
 		watch->late_before_ns = watch->late_now_ns;
 		watch->late_now_ns = 0;
 	}
-	watch->late_now_ns = greater(watch->late_now_ns, late_by(watch, now_ns));
-	watch->late_now_ns = greater(watch->late_now_ns, suspended_for(watch));
+	late_ns = greater(late_ns, suspended_for(watch));
+	watch->late_now_ns = greater(watch->late_now_ns, late_ns);
 	/* Relaxed: guards no other data. */
 	atomic_store_explicit(&watch->late_ns, greater(watch->late_now_ns, watch->late_before_ns),
 			      memory_order_relaxed);
@@ -388,33 +369,20 @@ static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
 	watch->again_ns = UINT64_MAX;
 }
 
-static void look_at_again(struct watch *watch, uint64_t again_ns)
-{
-	if (again_ns < watch->again_ns)
-		watch->again_ns = again_ns;
-}
-
 /* Check one presence and advance watch->looking, unless links are left to end. Return: the cost, in
  * units of LOOKS_MAX. */
 static unsigned look_at(struct watch *watch, uint64_t now_ns)
 {
 	struct presence *presence = watch->looking;
-	/* Relaxed: guards no other data. */
-	uint64_t silent_ns = atomic_load_explicit(&presence->peer->silent_ns, memory_order_relaxed);
+	uint64_t again_ns = peer_silent_ns(presence->peer) ? 0 : listen_to(presence, now_ns);
 
-	if (!silent_ns) {
-		uint64_t again_ns = listen_to(presence, now_ns);
-
-		if (again_ns) {
-			watch->looking = LIST_NEXT(presence, of_home);
-			look_at_again(watch, again_ns);
-			if (watch->on_time || presence->heartbeat_unsent)
-				look_at_again(watch, send_heartbeat_if_due(presence, now_ns));
-			return 1;
-		}
-		silent_ns = atomic_load_explicit(&presence->peer->silent_ns, memory_order_relaxed);
-	}
-	return give_up(presence, silent_ns);
+	if (!again_ns)
+		return give_up(presence, peer_silent_ns(presence->peer));
+	watch->looking = LIST_NEXT(presence, of_home);
+	watch->again_ns = lesser(watch->again_ns, again_ns);
+	if (watch->on_time || presence->heartbeat_unsent)
+		watch->again_ns = lesser(watch->again_ns, send_heartbeat_if_due(presence, now_ns));
+	return 1;
 }
 
 static void look(struct plx_timer *timer, void *arg)

@@ -24,10 +24,12 @@ struct liveness {
 	uint32_t heartbeat_ms, dead_after_ms; /* 0: no heartbeats */
 };
 
+#define LIVENESS_KEY_BYTES \
+	(offsetof(struct liveness, dead_after_ms) + sizeof(uint32_t)) /* without padding */
+
 /* Another process by one path; exists while any lcore has a link of that group. */
 struct peer {
-	LIST_ENTRY(peer) of_bucket; /* under the lock */
-	struct liveness key;
+	struct liveness key; /* first: see by_key */
 	uint64_t period_ns, dead_after_ns;
 	LIST_HEAD(, presence) presences; /* under the lock */
 	_Atomic uint64_t heard_ns;       /* on any lcore, as of its last check */
@@ -96,9 +98,10 @@ struct silence {
 void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns,
 	      struct silence *silence_out);
 
-static inline uint64_t greater(uint64_t a, uint64_t b)
+/* Relaxed: guards no other data. */
+static inline uint64_t peer_silent_ns(const struct peer *peer)
 {
-	return a > b ? a : b;
+	return atomic_load_explicit(&peer->silent_ns, memory_order_relaxed);
 }
 
 /* Store a later time. A concurrent store may be lost; the next check repeats it. Relaxed: guards no

@@ -3,10 +3,8 @@
  * Joining and leaving take a lock; the updates per frame and per check do not. */
 #include "fabric_link.h"
 
-#include <assert.h>
+#include <search.h>
 #include <stdlib.h>
-
-#define BUCKETS_MIN 256
 
 /* An lcore that has not polled for this multiple of the silence is no longer waited for. */
 #define STUCK_AFTER 10
@@ -15,79 +13,33 @@ static_assert(sizeof(struct presence) <= 2 * PLX_CACHE_LINE, "two lines: one is 
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Guarded by table_lock. */
-static struct {
-	LIST_HEAD(bucket, peer) * buckets;
-	uint64_t mask, count;
-	struct plx_siphash_key hash_key; /* a peer chooses most of the hashed bytes */
-} table;
+/* Peers by key, see tsearch(3). One that was given up is no longer in it: if its process sends
+ * again, a new peer starts. */
+static void *table;
 
 /* Under table_lock. ------------------------------------------------------------------------- */
 
-static struct bucket *bucket_of(const struct liveness *key)
+static int by_key(const void *a, const void *b)
 {
-	uint64_t words[] = {key->incarnation, key->own, key->path,
-			    (uint64_t)key->heartbeat_ms << 32 | key->dead_after_ms};
-
-	return &table.buckets[plx_siphash(&table.hash_key, words, sizeof(words)) & table.mask];
+	return memcmp(a, b, LIVENESS_KEY_BYTES);
 }
 
-/* Grow the table. Without memory the lists grow longer instead. Return: whether there are any
- * buckets. */
-static bool make_room(void)
-{
-	uint64_t old_count = table.buckets ? table.mask + 1 : 0;
-	uint64_t new_count = old_count ? 2 * old_count : BUCKETS_MIN;
-	struct bucket *old = table.buckets, *buckets;
-	struct peer *peer;
-
-	if (table.count < old_count)
-		return true;
-	buckets = calloc(new_count, sizeof(*buckets));
-	if (!buckets)
-		return old != NULL;
-	if (!old)
-		plx_random(&table.hash_key, sizeof(table.hash_key));
-	table.buckets = buckets;
-	table.mask = new_count - 1;
-	for (uint64_t i = 0; i < old_count; i++) {
-		while ((peer = LIST_FIRST(&old[i]))) {
-			LIST_REMOVE(peer, of_bucket);
-			LIST_INSERT_HEAD(bucket_of(&peer->key), peer, of_bucket);
-		}
-	}
-	free(old);
-	return true;
-}
-
-static bool is_of(const struct peer *peer, const struct liveness *key)
-{
-	return peer->key.incarnation == key->incarnation && peer->key.own == key->own &&
-	       peer->key.path == key->path && peer->key.heartbeat_ms == key->heartbeat_ms &&
-	       peer->key.dead_after_ms == key->dead_after_ms;
-}
-
-/* Skips a peer that was given up: if its process sends again, a new peer starts. */
 static struct peer *peer_get(const struct liveness *key)
 {
-	struct peer *peer;
+	struct peer **found = tfind(key, &table, by_key), *peer;
 
-	if (!make_room())
-		return NULL;
-	LIST_FOREACH (peer, bucket_of(key), of_bucket) {
-		if (is_of(peer, key) &&
-		    !atomic_load_explicit(&peer->silent_ns, memory_order_relaxed))
-			return peer;
-	}
+	if (found)
+		return *found;
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return NULL;
 	peer->key = *key;
 	peer->period_ns = key->heartbeat_ms * PLX_NS_PER_MS;
 	peer->dead_after_ns = key->dead_after_ms * PLX_NS_PER_MS;
-	LIST_INSERT_HEAD(bucket_of(key), peer, of_bucket);
-	table.count++;
-	return peer;
+	if (tsearch(peer, &table, by_key))
+		return peer;
+	free(peer);
+	return NULL;
 }
 
 /* Free the peer if no lcore has links with it. */
@@ -95,12 +47,9 @@ static void peer_put(struct peer *peer)
 {
 	if (!LIST_EMPTY(&peer->presences))
 		return;
-	LIST_REMOVE(peer, of_bucket);
+	if (!peer_silent_ns(peer))
+		tdelete(peer, &table, by_key);
 	free(peer);
-	if (--table.count == 0) {
-		free(table.buckets);
-		table.buckets = NULL;
-	}
 }
 
 static struct presence *presence_on(const struct peer *peer, const struct plx_fabric_lcore *home)
@@ -225,16 +174,14 @@ void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t
 	const struct presence *presence;
 
 	pthread_mutex_lock(&table_lock);
-	LIST_FOREACH (presence, &peer->presences, of_peer) {
-		uint64_t until_ns = ask_lcore(presence, asking, now_ns, &silence);
-
-		looked_ns = until_ns < looked_ns ? until_ns : looked_ns;
-	}
-	silence.ns = looked_ns > silence.heard_ns ? looked_ns - silence.heard_ns : 0;
+	LIST_FOREACH (presence, &peer->presences, of_peer)
+		looked_ns = lesser(looked_ns, ask_lcore(presence, asking, now_ns, &silence));
+	silence.ns = plx_time_since(silence.heard_ns, looked_ns);
 	time_raise(&peer->heard_ns, silence.heard_ns);
-	/* Relaxed: guards no other data. */
-	if (silence.ns >= peer->dead_after_ns + silence.margin_ns)
+	if (silence.ns >= peer->dead_after_ns + silence.margin_ns && !peer_silent_ns(peer)) {
+		tdelete(peer, &table, by_key);
 		atomic_store_explicit(&peer->silent_ns, silence.ns, memory_order_relaxed);
+	}
 	pthread_mutex_unlock(&table_lock);
 	*silence_out = silence;
 }

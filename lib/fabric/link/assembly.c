@@ -16,8 +16,8 @@ static uint64_t bytes_max; /* per lcore */
 int assembly_init(uint64_t partial_bytes)
 {
 	bytes_max = partial_bytes ? partial_bytes : PLX_PARTIAL_BYTES_DEFAULT;
-	return fabric_check_range("partial_bytes", bytes_max, PLX_PARTIAL_BYTES_MIN,
-				  PLX_PARTIAL_BYTES_MAX);
+	return check_range("partial_bytes", bytes_max, PLX_PARTIAL_BYTES_MIN,
+			   PLX_PARTIAL_BYTES_MAX);
 }
 
 /* Per lcore ----------------------------------------------------------------------------------- */

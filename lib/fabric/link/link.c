@@ -28,15 +28,15 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 	out->connect_timeout_ns = or_default(attr->connect_timeout_ns, 5 * PLX_NS_PER_S);
 	out->hello_timeout_ns = or_default(attr->hello_timeout_ns, 2 * PLX_NS_PER_S);
 	out->close_timeout_ns = or_default(attr->close_timeout_ns, 2 * PLX_NS_PER_S);
-	rc = fabric_check_range("rx_buf_bytes", out->rx_buf_bytes, LINK_RX_BUF_BYTES_MIN,
-				LINK_RX_BUF_BYTES_MAX);
+	rc = check_range("rx_buf_bytes", out->rx_buf_bytes, LINK_RX_BUF_BYTES_MIN,
+			 LINK_RX_BUF_BYTES_MAX);
 	rc = rc ? rc
-		: fabric_check_range("rx_buf_count", out->rx_buf_count, LINK_RX_BUF_COUNT_MIN,
-				     LINK_RX_BUF_COUNT_MAX);
-	rc = rc ? rc : fabric_check_range("hello_length", out->hello_length, 0, PLX_LINK_HELLO_MAX);
+		: check_range("rx_buf_count", out->rx_buf_count, LINK_RX_BUF_COUNT_MIN,
+			      LINK_RX_BUF_COUNT_MAX);
+	rc = rc ? rc : check_range("hello_length", out->hello_length, 0, PLX_LINK_HELLO_MAX);
 	rc = rc ? rc
-		: fabric_check_range("message_max_bytes", out->message_max_bytes, 1,
-				     LINK_MESSAGE_MAX_LIMIT);
+		: check_range("message_max_bytes", out->message_max_bytes, 1,
+			      LINK_MESSAGE_MAX_LIMIT);
 	if (rc == 0 && (uint64_t)out->rx_buf_bytes * out->rx_buf_count > LINK_WINDOW_BYTES_MAX)
 		rc = plx_fail(EINVAL,
 			      "%u receive buffers of %u bytes are more than %u bytes in all; give "

@@ -16,8 +16,8 @@ static uint64_t bytes_max; /* per lcore */
 int window_init(uint64_t receive_bytes)
 {
 	bytes_max = receive_bytes ? receive_bytes : PLX_RECEIVE_BYTES_DEFAULT;
-	return fabric_check_range("receive_bytes", bytes_max, PLX_RECEIVE_BYTES_MIN,
-				  PLX_RECEIVE_BYTES_MAX);
+	return check_range("receive_bytes", bytes_max, PLX_RECEIVE_BYTES_MIN,
+			   PLX_RECEIVE_BYTES_MAX);
 }
 
 static uint64_t bytes_of(const struct plx_link *link)
