@@ -106,24 +106,34 @@ static int start(struct plx_link *link, struct fi_info *info)
 	return plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
 }
 
-static void name_peer(struct plx_link *link, const struct fi_info *info)
+/* Return: 0; -errno with a text: this candidate fails. */
+static int find_set(struct plx_fabric_lcore *home, const struct plan *plan,
+		    const struct plx_link_attr *attr, struct fi_info **info_out,
+		    struct plx_set **set_out)
 {
-	address_format(info->dest_addr, link->peer, sizeof(link->peer));
+	const struct driver_choice *choice = plan_choice(plan);
+	int rc = driver_getinfo(choice, plan_host(plan), plan->port, 0, info_out);
+
+	if (rc)
+		return rc;
+	*set_out = set_get(home, choice, *info_out, attr);
+	if (*set_out)
+		return 0;
+	fi_freeinfo(*info_out);
+	return -EIO;
 }
 
 /* is_last: no other candidate follows, so a refusal leads to on_close. */
-static int connect_with(struct plx_fabric_lcore *home, const struct driver_choice *choice,
-			bool is_last, struct fi_info *info, const struct plx_link_attr *attr,
-			struct plx_link **link_out)
+static int connect_on(struct plx_set *set, bool is_last, struct fi_info *info,
+		      const struct plx_link_attr *attr, struct plx_link **link_out)
 {
-	struct plx_set *set = set_get(home, choice, info, attr);
 	struct plx_link *link;
-	int rc = set ? link_create(set, attr, info, &link) : -EIO;
+	int rc = link_create(set, attr, info, &link);
 
 	if (rc)
 		return rc;
 	link->connector = true;
-	name_peer(link, info);
+	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 	rc = start(link, info);
 	link->close_due = rc == 0 || (rc == -ECONNREFUSED && is_last);
 	if (rc == -ECONNREFUSED)
@@ -139,15 +149,15 @@ static int connect_with(struct plx_fabric_lcore *home, const struct driver_choic
 static int try(struct plx_fabric_lcore *home, const struct plan *plan,
 	       const struct plx_link_attr *attr, struct plx_link **link_out)
 {
-	const struct driver_choice *choice = plan_choice(plan);
 	struct fd_mark *mark;
 	struct fi_info *info;
-	int rc = driver_getinfo(choice, plan_host(plan), plan->port, 0, &info);
+	struct plx_set *set;
+	int rc = find_set(home, plan, attr, &info, &set);
 
 	if (rc)
 		return rc;
-	mark = descriptors_mark(choice->driver);
-	rc = connect_with(home, choice, plan_is_last(plan), info, attr, link_out);
+	mark = descriptors_mark(set->driver);
+	rc = connect_on(set, plan_is_last(plan), info, attr, link_out);
 	descriptors_close_on_exec(mark);
 	fi_freeinfo(info);
 	return rc;
@@ -222,7 +232,6 @@ static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char 
 
 		if (rc == -EIO && plan->choice + 1 < plan->choice_count)
 			note_slower(plan_choice(plan));
-
 		if (!plan_go_on(plan, true, trouble_of(rc)))
 			return fail_all(plan, address, rc);
 		if (plan->choice)
@@ -266,30 +275,15 @@ static bool has_failed(const struct plx_link *link)
 		link->reason == PLX_LINK_LOCAL);
 }
 
-/* Return: 0; -errno: this candidate fails, and the link is unchanged. */
-static int find_set(struct plx_link *link, struct fi_info **info_out, struct plx_set **set_out)
-{
-	const struct driver_choice *choice = plan_choice(link->plan);
-	int rc = driver_getinfo(choice, plan_host(link->plan), link->plan->port, 0, info_out);
-
-	if (rc)
-		return rc;
-	*set_out = set_get(link->home, choice, *info_out, &link->attr);
-	if (*set_out)
-		return 0;
-	fi_freeinfo(*info_out);
-	return -EIO;
-}
-
 static void move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
 	struct plan *plan = link->plan;
-	struct fd_mark *mark = descriptors_mark(plan_choice(plan)->driver);
+	struct fd_mark *mark = descriptors_mark(set->driver);
 	int rc;
 
-	name_peer(link, info);
+	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 	plx_log(&fabric_log, PLX_LOG_INFO, "%s; now to %s by %s", link->text, link->peer,
-		plan_choice(plan)->driver->name);
+		set->driver->name);
 	link->choice = why_it(plan);
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);
@@ -300,13 +294,6 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 	else if (rc)
 		close_now(link, rc == -EHOSTUNREACH ? PLX_LINK_UNREACHABLE : PLX_LINK_LOCAL, "%s",
 			  plx_error());
-}
-
-static void give_up(struct plx_link *link)
-{
-	if (link->plan->addresses.count > 1)
-		snprintf(link->text, sizeof(link->text), "none of its addresses answers: %s",
-			 link->plan->tried);
 }
 
 /* The driver's text ("peer: it ..."), or the reason. */
@@ -335,7 +322,7 @@ bool connect_next(struct plx_link *link)
 	if (!has_failed(link))
 		return false;
 	while (plan_go_on(plan, same, what)) {
-		int rc = find_set(link, &info, &set);
+		int rc = find_set(link->home, plan, &link->attr, &info, &set);
 
 		if (plan->choice)
 			plan->why = why;
@@ -348,6 +335,8 @@ bool connect_next(struct plx_link *link)
 		what = trouble_of(rc);
 		why = why_not(plan_choice(plan), rc);
 	}
-	give_up(link);
+	if (plan->addresses.count > 1)
+		snprintf(link->text, sizeof(link->text), "none of its addresses answers: %s",
+			 plan->tried);
 	return false;
 }

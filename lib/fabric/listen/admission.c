@@ -7,43 +7,28 @@
 #include <search.h>
 #include <stdlib.h>
 
-#define LINKS_MAX_DEFAULT      4096
-#define LINKS_PER_HOST_DEFAULT 1024
-#define ACCEPTS_PER_S_DEFAULT  1000
-#define HANDSHAKES_MAX_DEFAULT 256
-#define BURST_PART             4 /* this part of a second's connections may come in a burst */
-
-struct admission_host {
-	struct in6_addr address; /* first: see by_address */
-	uint32_t links, handshakes;
-};
+#define BURST_PART 4 /* this part of a second's connections may come in a burst */
 
 static struct plx_admission defaults;
-
-static uint32_t or_default(uint32_t value, uint32_t otherwise)
-{
-	return value ? value : otherwise;
-}
 
 static struct plx_admission complete(const struct plx_admission *asked,
 				     const struct plx_admission *otherwise)
 {
 	return (struct plx_admission){
-		.links_max = or_default(asked->links_max, otherwise->links_max),
-		.links_per_host_max = or_default(asked->links_per_host_max,
-						 otherwise->links_per_host_max),
-		.accepts_per_s = or_default(asked->accepts_per_s, otherwise->accepts_per_s),
-		.handshakes_max = or_default(asked->handshakes_max, otherwise->handshakes_max),
+		.links_max = asked->links_max ?: otherwise->links_max,
+		.links_per_host_max = asked->links_per_host_max ?: otherwise->links_per_host_max,
+		.accepts_per_s = asked->accepts_per_s ?: otherwise->accepts_per_s,
+		.handshakes_max = asked->handshakes_max ?: otherwise->handshakes_max,
 	};
 }
 
 void admission_set_defaults(const struct plx_admission *conf)
 {
 	static const struct plx_admission built_in = {
-		.links_max = LINKS_MAX_DEFAULT,
-		.links_per_host_max = LINKS_PER_HOST_DEFAULT,
-		.accepts_per_s = ACCEPTS_PER_S_DEFAULT,
-		.handshakes_max = HANDSHAKES_MAX_DEFAULT,
+		.links_max = 4096,
+		.links_per_host_max = 1024,
+		.accepts_per_s = 1000,
+		.handshakes_max = 256,
 	};
 
 	defaults = complete(conf, &built_in);
@@ -56,12 +41,6 @@ void admission_init(struct admission *admission, const struct plx_admission *ask
 	TAILQ_INIT(&admission->in_handshake);
 	for (unsigned i = 0; i < ADMISSION_CAUSES; i++)
 		admission->log_limits[i].burst = 1;
-}
-
-/* All connections have ended: each holds a reference to the listener. */
-void admission_fini(struct admission *admission)
-{
-	pthread_mutex_destroy(&admission->lock);
 }
 
 /* Under the lock. ----------------------------------------------------------------------------- */
@@ -112,15 +91,6 @@ static void end_handshake(struct ticket *ticket)
 	admission->handshakes--;
 }
 
-static void begin_handshake(struct ticket *ticket)
-{
-	struct admission *admission = ticket->admission;
-
-	TAILQ_INSERT_TAIL(&admission->in_handshake, ticket, of_handshakes);
-	ticket->host->handshakes++;
-	admission->handshakes++;
-}
-
 /* The oldest handshake of the address that has most: a flood evicts its own connections. */
 static struct ticket *choose_evicted(const struct admission *admission)
 {
@@ -139,9 +109,9 @@ static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait
 {
 	uint64_t now_ns = plx_loop_now_ns(), rate = admission->limits.accepts_per_s;
 	uint64_t gap_ns = PLX_NS_PER_S / rate, burst_ns = PLX_NS_PER_S / BURST_PART;
-	uint64_t due_ns = admission->next_ns > now_ns ? admission->next_ns : now_ns;
+	uint64_t due_ns = greater(admission->next_ns, now_ns);
 
-	*wait_ns_out = due_ns - now_ns > burst_ns ? due_ns - now_ns - burst_ns : 0;
+	*wait_ns_out = plx_time_since(burst_ns, due_ns - now_ns);
 	if (*wait_ns_out > most_ns)
 		return false;
 	admission->next_ns = due_ns + gap_ns;
@@ -158,7 +128,7 @@ static void evict_one(struct admission *admission, struct admission_answer *answ
 	end_handshake(ticket);
 	atomic_store_explicit(&ticket->evicted, true, memory_order_relaxed);
 	ticket->refs++;
-	admission->counts[ADMISSION_EVICTED]++;
+	counter_add_shared(&admission->counts[ADMISSION_EVICTED], 1);
 }
 
 /* Return: as admission_ask; answer->ticket is a new one. */
@@ -184,8 +154,10 @@ static int take(struct admission *admission, const struct in6_addr *address, uin
 		evict_one(admission, answer);
 	answer->ticket->host = host;
 	host->links++;
+	host->handshakes++;
 	admission->links++;
-	begin_handshake(answer->ticket);
+	admission->handshakes++;
+	TAILQ_INSERT_TAIL(&admission->in_handshake, answer->ticket, of_handshakes);
 	return 0;
 }
 
@@ -203,9 +175,9 @@ int admission_ask(struct admission *admission, const struct in6_addr *host, uint
 	*answer = (struct admission_answer){.ticket = ticket};
 	pthread_mutex_lock(&admission->lock);
 	rc = take(admission, host, most_ns, answer);
-	if (rc == -EBUSY)
-		admission->counts[answer->cause]++;
 	pthread_mutex_unlock(&admission->lock);
+	if (rc == -EBUSY)
+		counter_add_shared(&admission->counts[answer->cause], 1);
 	if (rc)
 		free(ticket);
 	return rc;
@@ -230,11 +202,6 @@ struct admission_state admission_look(struct ticket *ticket)
 	return state;
 }
 
-struct in6_addr admission_address(const struct ticket *ticket)
-{
-	return ticket->host->address; /* which never changes */
-}
-
 void admission_opened(struct ticket *ticket)
 {
 	pthread_mutex_lock(&ticket->admission->lock);
@@ -256,10 +223,11 @@ void admission_unref(struct ticket *ticket)
 
 void admission_leave(struct ticket *ticket)
 {
-	struct admission *admission = ticket ? ticket->admission : NULL;
+	struct admission *admission;
 
 	if (!ticket)
 		return;
+	admission = ticket->admission;
 	pthread_mutex_lock(&admission->lock);
 	end_handshake(ticket);
 	leave_host(admission, ticket->host);
@@ -268,23 +236,6 @@ void admission_leave(struct ticket *ticket)
 	ticket->request = NULL;
 	pthread_mutex_unlock(&admission->lock);
 	admission_unref(ticket);
-}
-
-void admission_count_evicted(struct admission *admission)
-{
-	pthread_mutex_lock(&admission->lock);
-	admission->counts[ADMISSION_EVICTED]++;
-	pthread_mutex_unlock(&admission->lock);
-}
-
-uint64_t admission_count(struct admission *admission, enum admission_cause cause)
-{
-	uint64_t count;
-
-	pthread_mutex_lock(&admission->lock);
-	count = admission->counts[cause];
-	pthread_mutex_unlock(&admission->lock);
-	return count;
 }
 
 bool admission_may_log(struct admission *admission, enum admission_cause cause)

@@ -28,7 +28,10 @@ enum admission_cause {
 	ADMISSION_CAUSES,
 };
 
-struct admission_host;
+struct admission_host {
+	struct in6_addr address; /* never changes; first: see by_address */
+	uint32_t links, handshakes;
+};
 
 /* A connection, from its request until its link has ended. During the handshake it is in a list,
  * oldest first; an eviction removes it. */
@@ -52,7 +55,7 @@ struct admission {
 	uint32_t links, handshakes;
 	TAILQ_HEAD(, ticket) in_handshake;
 	uint64_t next_ns; /* when the next connection is due, by accepts_per_s */
-	uint64_t counts[ADMISSION_CAUSES];
+	_Atomic uint64_t counts[ADMISSION_CAUSES];
 	struct plx_log_limit log_limits[ADMISSION_CAUSES];
 };
 
@@ -60,7 +63,6 @@ struct admission {
 void admission_set_defaults(const struct plx_admission *conf);
 
 void admission_init(struct admission *admission, const struct plx_admission *asked);
-void admission_fini(struct admission *admission);
 
 struct admission_answer {
 	struct ticket *ticket;
@@ -73,9 +75,6 @@ struct admission_answer {
  * refused: answer->cause. */
 int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
 		  struct admission_answer *answer);
-
-/* The connection's address, as given to admission_ask. Valid until admission_leave. */
-struct in6_addr admission_address(const struct ticket *ticket);
 
 /* The connection has a link on the calling lcore now, instead of a request. */
 void admission_placed(struct ticket *ticket, struct plx_link *link);
@@ -97,11 +96,6 @@ struct admission_state admission_look(struct ticket *ticket);
 /* The evicting side must call this when done. */
 void admission_unref(struct ticket *ticket);
 
-/* The provider evicted a connection at its own limit, which is the same one. */
-void admission_count_evicted(struct admission *admission);
-
-uint64_t admission_count(struct admission *admission, enum admission_cause cause);
-
 /* Whether another log line for that cause may be written now. */
 bool admission_may_log(struct admission *admission, enum admission_cause cause);
 
@@ -120,8 +114,7 @@ struct listener_shared {
 	_Atomic uint32_t refs;
 	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
 	struct admission admission;
-	pthread_mutex_t lock; /* for the fields below: only failures take it */
-	char last_failure[160];
+	char last_failure[160]; /* this and the next under the lock of admission */
 	struct handshake_log_host log_hosts[HANDSHAKE_LOG_HOSTS];
 };
 

@@ -229,12 +229,9 @@ static const char *why_not(struct request *request, int rc)
 /* Give up in time: the target may never run its loop. */
 static void wait_for_answer(struct request *request)
 {
-	uint64_t now_ns = plx_loop_now_ns();
-	uint64_t left_ns = request->deadline_ns > now_ns ? request->deadline_ns - now_ns : 0;
-
 	plx_timer_init(&request->timer, on_deadline, request);
 	plx_timer_set_lax(&request->timer, true);
-	plx_timer_start(&request->timer, left_ns);
+	plx_timer_start(&request->timer, plx_time_since(plx_loop_now_ns(), request->deadline_ns));
 }
 
 /* Retry a full lane while the peer waits: the peer must not notice. */
@@ -273,8 +270,10 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 {
 	struct request *request = malloc(sizeof(*request));
 
-	if (!request)
+	if (!request) {
+		admission_leave(ticket);
 		return NULL;
+	}
 	*request = (struct request){
 		.fd = -1,
 		.ticket = ticket,
@@ -378,16 +377,15 @@ static void refuse_for(struct plx_listener *listener, struct fi_info *info,
 
 	if (cause == ADMISSION_LINKS)
 		snprintf(why, sizeof(why),
-			 "this listener has %" PRIu32 " links, as many as it may (--links-max)",
+			 "this listener has %u links, as many as it may (--links-max)",
 			 limits->links_max);
 	else if (cause == ADMISSION_HOST)
 		snprintf(why, sizeof(why),
-			 "its address has %" PRIu32 " links here, as many as it may "
-			 "(--links-per-host)",
+			 "its address has %u links here, as many as it may (--links-per-host)",
 			 limits->links_per_host_max);
 	else
 		snprintf(why, sizeof(why),
-			 "more than %" PRIu32 " connections a second come (--accepts-per-s)",
+			 "more than %u connections a second come (--accepts-per-s)",
 			 limits->accepts_per_s);
 	refuse(listener, info, why, admission_may_log(admission, cause));
 }
@@ -404,39 +402,45 @@ static struct in6_addr address_of(const struct plx_listener *listener, const str
 	return address;
 }
 
-/* FI_CONNREQ. Ownership: takes info. */
-void handover_request(struct plx_listener *listener, struct fi_info *info)
+/* Return: NULL: it was refused. */
+static struct request *admit(struct plx_listener *listener, struct fi_info *info,
+			     uint64_t *wait_ns_out)
 {
 	struct in6_addr address = address_of(listener, info);
 	struct admission_answer answer = {0};
 	struct request *request = NULL;
-	int rc = -EBUSY;
+	int rc = admission_ask(&listener->shared->admission, &address,
+			       listener->attr.link.connect_timeout_ns, &answer);
 
-	counter_add_shared(&listener->shared->requests, 1);
-	if (listener->closed) { /* closes after earlier requests */
-		refuse(listener, info, "the listener is closed", may_log(listener));
-	} else {
-		rc = admission_ask(&listener->shared->admission, &address,
-				   listener->attr.link.connect_timeout_ns, &answer);
-		if (rc == -EBUSY)
-			refuse_for(listener, info, answer.cause);
-	}
 	if (rc == 0 && answer.evicted)
 		evict(answer.evicted);
-	if (rc == 0 && !(request = make_request(listener, info, answer.ticket))) {
-		admission_leave(answer.ticket);
-		rc = -ENOMEM;
-	}
-	if (rc == -ENOMEM)
+	if (rc == 0)
+		request = make_request(listener, info, answer.ticket);
+	if (rc == -EBUSY)
+		refuse_for(listener, info, answer.cause);
+	else if (!request)
 		refuse(listener, info, "out of memory", may_log(listener));
-	if (rc) {
+	*wait_ns_out = answer.wait_ns;
+	return request;
+}
+
+/* FI_CONNREQ. Ownership: takes info. */
+void handover_request(struct plx_listener *listener, struct fi_info *info)
+{
+	struct request *request = NULL;
+	uint64_t wait_ns;
+
+	counter_add_shared(&listener->shared->requests, 1);
+	if (listener->closed) /* closes after earlier requests */
+		refuse(listener, info, "the listener is closed", may_log(listener));
+	else
+		request = admit(listener, info, &wait_ns);
+	if (!request) {
 		fi_freeinfo(info);
-		return;
+	} else if (wait_ns) {
+		plx_timer_start(&request->timer, wait_ns);
+	} else {
+		place(request);
+		listener_release(listener);
 	}
-	if (answer.wait_ns) {
-		plx_timer_start(&request->timer, answer.wait_ns);
-		return;
-	}
-	place(request);
-	listener_release(listener);
 }

@@ -15,7 +15,6 @@ struct listener_shared *listener_shared_create(const struct plx_admission *limit
 
 	if (!shared)
 		return NULL;
-	pthread_mutex_init(&shared->lock, NULL);
 	admission_init(&shared->admission, limits);
 	atomic_init(&shared->refs, 1);
 	return shared;
@@ -33,8 +32,7 @@ void listener_unref(struct listener_shared *shared)
 	 * ends of the edge. */
 	if (!shared || atomic_fetch_sub_explicit(&shared->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	admission_fini(&shared->admission);
-	pthread_mutex_destroy(&shared->lock);
+	pthread_mutex_destroy(&shared->admission.lock);
 	free(shared);
 }
 
@@ -44,9 +42,8 @@ void listener_unref(struct listener_shared *shared)
  * log line per second. */
 #define PAUSE_NS PLX_NS_PER_S
 
-/* Return: the host's entry, or the oldest one; NULL: all entries are in their pause. */
-static struct handshake_log_host *find(struct listener_shared *shared, const struct in6_addr *host,
-				       uint64_t now_ns)
+/* Return: the host's entry, or the oldest one. */
+static struct handshake_log_host *find(struct listener_shared *shared, const struct in6_addr *host)
 {
 	struct handshake_log_host *oldest = &shared->log_hosts[0];
 
@@ -58,40 +55,25 @@ static struct handshake_log_host *find(struct listener_shared *shared, const str
 		if (each->next_ns < oldest->next_ns)
 			oldest = each;
 	}
-	return oldest->next_ns <= now_ns ? oldest : NULL;
-}
-
-static bool may_log(struct listener_shared *shared, const struct in6_addr *host)
-{
-	uint64_t now_ns = plx_loop_now_ns();
-	struct handshake_log_host *entry;
-	bool may;
-
-	pthread_mutex_lock(&shared->lock);
-	entry = find(shared, host, now_ns);
-	may = entry && entry->next_ns <= now_ns;
-	if (may)
-		*entry = (struct handshake_log_host){*host, now_ns + PAUSE_NS};
-	pthread_mutex_unlock(&shared->lock);
-	return may;
+	return oldest;
 }
 
 static void log_host(struct listener_shared *shared, const struct in6_addr *host, const char *peer,
 		     const char *who, const char *what)
 {
-	if (may_log(shared, host))
+	uint64_t now_ns = plx_loop_now_ns();
+	struct handshake_log_host *entry;
+	bool may_log;
+
+	pthread_mutex_lock(&shared->admission.lock);
+	entry = find(shared, host);
+	may_log = entry->next_ns <= now_ns;
+	if (may_log)
+		*entry = (struct handshake_log_host){*host, now_ns + PAUSE_NS};
+	pthread_mutex_unlock(&shared->admission.lock);
+	if (may_log)
 		plx_log(&fabric_log, PLX_LOG_WARNING, "%s did not complete the handshake: %s%s",
 			peer, who, what);
-}
-
-static void handshake_failed(const struct plx_link *link)
-{
-	struct in6_addr host = {0};
-
-	counter_add_shared(&link->from->no_handshake, 1);
-	if (link->ticket)
-		host = admission_address(link->ticket);
-	log_host(link->from, &host, link->peer, "it ", plx_link_without_peer(link, link->text));
 }
 
 void listener_handshake_refused(const struct sockaddr *peer, const char *why, bool evicted,
@@ -102,7 +84,7 @@ void listener_handshake_refused(const struct sockaddr *peer, const char *why, bo
 	char address[PLX_ADDRESS_MAX];
 
 	if (evicted)
-		admission_count_evicted(&listener->admission);
+		counter_add_shared(&listener->admission.counts[ADMISSION_EVICTED], 1);
 	else
 		counter_add_shared(&listener->no_handshake, 1);
 	address_format(peer, address, sizeof(address));
@@ -113,20 +95,22 @@ void listener_handshake_refused(const struct sockaddr *peer, const char *why, bo
 void listener_failed(const struct plx_link *link)
 {
 	struct listener_shared *shared = link->from;
+	const char *text = plx_link_without_peer(link, link->text);
 
 	counter_add_shared(&shared->failed, 1);
-	pthread_mutex_lock(&shared->lock);
-	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.*s",
-		 (int)sizeof(shared->last_failure) - 1, link->text);
-	pthread_mutex_unlock(&shared->lock);
+	pthread_mutex_lock(&shared->admission.lock);
+	snprintf(shared->last_failure, sizeof(shared->last_failure), "%.159s", link->text);
+	pthread_mutex_unlock(&shared->admission.lock);
 	/* Relaxed: the eviction was logged already. */
 	if (atomic_load_explicit(&link->ticket->evicted, memory_order_relaxed))
 		return;
-	if (link->reason == PLX_LINK_HELLO)
-		handshake_failed(link);
-	else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
+	if (link->reason == PLX_LINK_HELLO) {
+		counter_add_shared(&shared->no_handshake, 1);
+		log_host(shared, &link->ticket->host->address, link->peer, "it ", text);
+	} else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns())) {
 		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", link->peer,
-			plx_link_without_peer(link, link->text));
+			text);
+	}
 }
 
 void listener_out_of_descriptors(struct plx_set *set)
@@ -140,20 +124,21 @@ void listener_out_of_descriptors(struct plx_set *set)
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out)
 {
 	struct listener_shared *shared = listener->shared;
+	_Atomic uint64_t *counts = shared->admission.counts;
 
 	stats_out->requests = counter_get(&shared->requests);
 	stats_out->opened = counter_get(&shared->opened);
 	stats_out->refused = counter_get(&shared->refused);
-	stats_out->refused_links = admission_count(&shared->admission, ADMISSION_LINKS);
-	stats_out->refused_host = admission_count(&shared->admission, ADMISSION_HOST);
-	stats_out->refused_rate = admission_count(&shared->admission, ADMISSION_RATE);
-	stats_out->evicted = admission_count(&shared->admission, ADMISSION_EVICTED);
+	stats_out->refused_links = counter_get(&counts[ADMISSION_LINKS]);
+	stats_out->refused_host = counter_get(&counts[ADMISSION_HOST]);
+	stats_out->refused_rate = counter_get(&counts[ADMISSION_RATE]);
+	stats_out->evicted = counter_get(&counts[ADMISSION_EVICTED]);
 	stats_out->failed = counter_get(&shared->failed);
 	stats_out->no_handshake = counter_get(&shared->no_handshake);
 	stats_out->protocol_broken = counter_get(&shared->protocol_broken);
-	pthread_mutex_lock(&shared->lock);
+	pthread_mutex_lock(&shared->admission.lock);
 	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
-	pthread_mutex_unlock(&shared->lock);
+	pthread_mutex_unlock(&shared->admission.lock);
 }
 
 /* The user's ----------------------------------------------------------------------------------- */
