@@ -17,7 +17,8 @@ void service_end_if_idle(struct service_local *local)
 {
 	if (!LIST_EMPTY(&local->acceptor.links) || local->open)
 		return;
-	plx_signal_fini(&local->wakeup);
+	plx_signal_fini(&local->drain);
+	plx_signal_fini(&local->end);
 	rpc_request_free_all(local);
 	plx_acceptor_fini(&local->acceptor);
 	unref(local->service);
@@ -51,15 +52,15 @@ static void end_local(struct service_local *local)
 	service_end_if_idle(local);
 }
 
-void service_on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
+void service_on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
 {
-	struct service_local *local = arg;
+	drain_local(arg);
+}
 
-	/* D3 -> D4: set before the signal was fired. */
-	if (plx_atomic_load(&local->service->ending, PLX_ACQUIRE))
-		end_local(local);
-	else
-		drain_local(local);
+/* The last fire: no thread uses the lcore's signals after it. */
+void service_on_end(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	end_local(arg);
 }
 
 static void close_listeners(struct plx_rpc_service *service)
@@ -73,9 +74,10 @@ void plx_rpc_service_drain(struct plx_rpc_service *service)
 {
 	ASSERT_OWNER(service->lcore);
 	close_listeners(service);
-	plx_atomic_store(&service->draining, true, PLX_RELEASE); /* D3 */
+	/* Relaxed: the signals order it. */
+	plx_atomic_store(&service->draining, true, PLX_RELAXED);
 	PLX_LCORE_FOREACH (id)
-		plx_signal_fire(&service->local[id]->wakeup);
+		plx_signal_fire(&service->local[id]->drain);
 }
 
 bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
@@ -131,15 +133,13 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 		return;
 	ASSERT_OWNER(service->lcore);
 	close_listeners(service);
-	plx_atomic_store(&service->draining, true, PLX_RELEASE);
-	plx_atomic_store(&service->ending, true, PLX_RELEASE); /* D3 */
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = service->local[id];
 
 		if (id == plx_lcore_id() || may_end_for(id))
 			end_local(local);
 		else
-			plx_signal_fire(&local->wakeup);
+			plx_signal_fire(&local->end);
 	}
 	unref(service);
 }

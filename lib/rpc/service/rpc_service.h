@@ -71,7 +71,7 @@ struct service_local {
 	struct request_list duplicates; /* waiting for the first request with their key */
 	struct request_list orphans;    /* of lost links; clients may reconnect: request.c */
 
-	struct plx_signal wakeup;
+	struct plx_signal drain, end;
 	struct token_bucket answer_tokens, record_tokens;
 
 	struct plx_log_limit log_limit;
@@ -100,8 +100,8 @@ struct plx_rpc_service {
 	uint32_t method_count;
 	uint32_t *table; /* index + 1 by id and version, open addressing; 0: free */
 	uint32_t table_mask;
-	PLX_ATOMIC(bool) draining, ending; /* set before each lcore's signal is fired */
-	PLX_ATOMIC(uint32_t) refs;         /* lcores that have not ended it, and the creator */
+	PLX_ATOMIC(bool) draining;
+	PLX_ATOMIC(uint32_t) refs; /* lcores that have not ended it, and the creator */
 	struct service_local *local[PLX_LCORE_MAX];
 };
 
@@ -185,7 +185,8 @@ extern uint32_t selftest_rate;
 extern bool selftest_is_remote; /* also for clients on other hosts */
 
 /* drain.c */
-void service_on_signal(struct plx_signal *signal, uint64_t fires, void *arg);
+void service_on_drain(struct plx_signal *signal, uint64_t fires, void *arg);
+void service_on_end(struct plx_signal *signal, uint64_t fires, void *arg);
 void service_end_if_idle(struct service_local *local);
 
 /* peer.c */

@@ -88,9 +88,11 @@ static int make_parts(struct plx_rpc_service *service)
 	}
 	number = plx_acceptor_new_number();
 	PLX_LCORE_FOREACH (id) {
-		plx_acceptor_init(&service->local[id]->acceptor, &peer_owner, number, id);
-		plx_signal_init(&service->local[id]->wakeup, id, service_on_signal,
-				service->local[id]);
+		struct service_local *local = service->local[id];
+
+		plx_acceptor_init(&local->acceptor, &peer_owner, number, id);
+		plx_signal_init(&local->drain, id, service_on_drain, local);
+		plx_signal_init(&local->end, id, service_on_end, local);
 		atomic_fetch_add_explicit(&service->refs, 1,
 					  memory_order_relaxed); /* not shared yet */
 	}

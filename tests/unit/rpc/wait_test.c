@@ -179,6 +179,22 @@ PLX_TEST(threads_hear_what_is_wrong)
 	stop_two_lcores();
 }
 
+/* Lcore 1 may handle the drain while the service is being destroyed. */
+PLX_TEST(a_service_destroyed_while_an_lcore_drains_it)
+{
+	struct plx_rpc_service *drained;
+
+	fixture_start("tcp", true);
+	worker_start();
+	for (int i = 0; i < 5000; i++) {
+		assert_int_equal(plx_rpc_service_create(NULL, &drained), 0);
+		plx_rpc_service_drain(drained);
+		plx_rpc_service_destroy(drained);
+	}
+	worker_stop();
+	fixture_stop();
+}
+
 /* The service ends while its lcore has requests, and another lcore replies later. */
 static struct plx_rpc_answer late_answer;
 static _Atomic unsigned late_done;
