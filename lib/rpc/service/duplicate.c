@@ -74,57 +74,61 @@ void duplicate_on_timer(struct plx_timer *timer, void *arg)
 }
 
 /* It stays open until the first request with its key is answered. */
-static int wait_for_first(struct peer *peer, const struct rpc_record *record, uint32_t method,
-			  uint64_t key)
+static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, uint64_t key)
 {
 	struct service_local *local = peer->local;
-	struct plx_rpc_request *request;
+	struct plx_rpc_request *request = NULL;
 
-	if (peer->open.count >= local->service->attr.open_max)
-		return reply_refusal(peer, record->header.call, PLX_RPC_BUSY, POLL_NS);
-	if (local->open >= local->service->attr.open_total)
-		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, POLL_NS);
-	request = rpc_request_take(peer, record->header.call, method);
-	if (!request)
-		return reply_refusal(peer, record->header.call, PLX_RPC_OVERLOADED, 0);
+	if (peer->open.count >= local->service->attr.open_max) {
+		reply_refusal(peer, call, PLX_RPC_BUSY, POLL_NS);
+		return;
+	}
+	if (local->open < local->service->attr.open_total)
+		request = rpc_request_take(peer, call, method);
+	if (!request) {
+		reply_refusal(peer, call, PLX_RPC_OVERLOADED, POLL_NS);
+		return;
+	}
 	request->state = REQUEST_OPEN;
 	request->key = key;
-	if (open_find(peer, request->call) || open_add(peer, request) != 0) {
+	if (open_find(peer, call) || open_add(peer, request) != 0) {
 		rpc_request_free(request);
 		peer_reject(peer, "it gave two open calls one number");
-		return -ENOMEM;
+		return;
 	}
 	counter_add(&local->counts.open, 1);
 	request_list_add(&local->duplicates, request);
 	if (!plx_timer_running(&local->duplicates.timer))
 		start_timer(local);
-	return 0;
 }
 
-enum key_state duplicate_claim(struct peer *peer, const struct rpc_record *record,
-			       const struct method *method, uint64_t key,
-			       struct key_entry **entry_out, int *rc_out)
+bool duplicate_claim(struct peer *peer, const struct rpc_record *record,
+		     const struct method *method, uint64_t key, struct key_entry **entry_out)
 {
+	struct service_local *local = peer->local;
 	struct rpc_key whole = {peer->identity, key};
+	uint64_t call = record->header.call, retry_ns = 0;
 	struct key_answer answer;
-	uint64_t retry_ns = 0;
-	enum key_state state = rpc_keys_claim(peer->local->service->keys, whole, method->index,
-					      plx_loop_now_ns(), entry_out, &answer, &retry_ns);
 
-	*rc_out = 0;
-	if (state == KEY_RUNNING)
-		*rc_out = wait_for_first(peer, record, method->index, key);
-	else if (state == KEY_DONE)
-		answer_again(peer, record->header.call, &answer);
-	else if (state == KEY_OTHER)
-		*rc_out = reply_refusal(peer, record->header.call, PLX_RPC_DENIED, 0);
-	else if (state == KEY_FULL)
-		*rc_out = reply_refusal(peer, record->header.call, PLX_RPC_BUSY, retry_ns);
-	if (state == KEY_OTHER || state == KEY_FULL)
-		counter_add(&peer->local->methods[method->index].refused, 1);
-	if (state == KEY_FULL)
-		counter_add(&peer->local->counts.busy, 1);
-	return state;
+	switch (rpc_keys_claim(local->service->keys, whole, method->index, plx_loop_now_ns(),
+			       entry_out, &answer, &retry_ns)) {
+	case KEY_NEW:
+		return true;
+	case KEY_RUNNING:
+		wait_for_first(peer, call, method->index, key);
+		return false;
+	case KEY_DONE:
+		answer_again(peer, call, &answer);
+		return false;
+	case KEY_OTHER:
+		reply_refusal(peer, call, PLX_RPC_DENIED, 0);
+		break;
+	case KEY_FULL:
+		reply_refusal(peer, call, PLX_RPC_BUSY, retry_ns);
+		counter_add(&local->counts.busy, 1);
+	}
+	counter_add(&local->methods[method->index].refused, 1);
+	return false;
 }
 
 /* The first request with its key is answered. The key may run again after a refusal that allows a

@@ -45,14 +45,14 @@ struct rpc_keys {
 	uint32_t shard_max, mask; /* of the chains */
 };
 
-int rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max, uint64_t keep_ns,
-		    struct rpc_keys **keys_out)
+struct rpc_keys *rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max,
+				 uint64_t keep_ns)
 {
 	struct rpc_keys *keys = aligned_alloc(PLX_CACHE_LINE, sizeof(*keys));
 	uint32_t chains = 1;
 
 	if (!keys)
-		return plx_fail(ENOMEM, "out of memory");
+		return NULL;
 	memset(keys, 0, sizeof(*keys));
 	keys->secret = secret | 1;
 	keys->keep_ns = keep_ns;
@@ -65,8 +65,7 @@ int rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max, uint
 		pthread_mutex_init(&keys->shards[i].lock, NULL);
 		STAILQ_INIT(&keys->shards[i].done);
 	}
-	*keys_out = keys;
-	return 0;
+	return keys;
 }
 
 void rpc_keys_destroy(struct rpc_keys *keys)

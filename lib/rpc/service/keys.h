@@ -42,9 +42,9 @@ static inline const uint8_t *key_answer_bytes(const struct key_answer *answer)
 	return answer->heap ? answer->heap : answer->bytes;
 }
 
-/* Return: 0; -ENOMEM. */
-int rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max, uint64_t keep_ns,
-		    struct rpc_keys **keys_out);
+/* Return: NULL: no memory. */
+struct rpc_keys *rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max,
+				 uint64_t keep_ns);
 void rpc_keys_destroy(struct rpc_keys *keys);
 
 /* Claim the key of a new request. NEW: pass *entry_out to rpc_keys_done or rpc_keys_forget. DONE:

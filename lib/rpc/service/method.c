@@ -2,7 +2,6 @@
 /* A service's methods: a hash table by id and version. */
 #include "rpc_service.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* The multiplier is 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 3,
@@ -28,69 +27,61 @@ const struct method *method_find(const struct plx_rpc_service *service, uint32_t
 	}
 }
 
-static void put_in_table(struct plx_rpc_service *service, const struct method *method)
-{
-	uint32_t at = place_of(method->what.id, method->what.version);
-
-	while (service->table[at & service->table_mask])
-		at++;
-	service->table[at & service->table_mask] = method->index + 1;
-}
-
 /* At least half of the table stays free, so that failed lookups are fast. */
-bool method_make_table(struct plx_rpc_service *service, uint32_t count)
+bool method_make_table(struct plx_rpc_service *service)
 {
 	uint32_t size = 8;
-	uint32_t *table;
 
-	while (size < 2 * count)
+	while (size < 2 * service->method_count)
 		size *= 2;
-	table = calloc(size, sizeof(*table));
-	if (!table)
-		return false;
-	free(service->table);
-	service->table = table;
+	service->table = calloc(size, sizeof(*service->table));
 	service->table_mask = size - 1;
-	for (uint32_t i = 0; i < service->method_count; i++)
-		put_in_table(service, &service->methods[i]);
-	return true;
+	for (uint32_t i = 0; service->table && i < service->method_count; i++) {
+		const struct plx_rpc_method *method = &service->methods[i].what;
+		uint32_t at = place_of(method->id, method->version);
+
+		while (service->table[at & service->table_mask])
+			at++;
+		service->table[at & service->table_mask] = i + 1;
+	}
+	return service->table;
 }
 
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
 {
-	uint32_t count = service->method_count;
+	uint32_t count = service->method_count, id = method->id;
 	struct method *methods;
 
 	if (!method->handler || !method->name)
-		return plx_fail(EINVAL, "method %" PRIu32 ": it needs a handler and a name",
-				method->id);
+		return plx_fail(EINVAL, "method %u: it needs a handler and a name", id);
 	if (service->listens)
-		return plx_fail(EBUSY,
-				"method %" PRIu32 " '%s': register it before the service "
-				"listens",
-				method->id, method->name);
-	if (count && method_find(service, method->id, method->version))
-		return plx_fail(EEXIST, "method %" PRIu32 " '%s': version %u is there already",
-				method->id, method->name, method->version);
+		return plx_fail(EBUSY, "method %u '%s': register it before the service listens", id,
+				method->name);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct plx_rpc_method *other = &service->methods[i].what;
+
+		if (other->id == id && other->version == method->version)
+			return plx_fail(EEXIST, "method %u '%s': version %u is there already", id,
+					method->name, method->version);
+	}
 	methods = realloc(service->methods, (count + 1) * sizeof(*methods));
 	if (!methods)
 		return plx_fail(ENOMEM, "out of memory");
 	service->methods = methods;
-	methods[count] = (struct method){.what = *method, .index = count};
-	methods[count].request_max = method->request_max ? method->request_max
-							 : service->attr.request_max;
+	methods[count] = (struct method){
+		.what = *method,
+		.request_max = method->request_max ?: service->attr.request_max,
+		.index = count,
+	};
 	service->method_count++;
-	if (method_make_table(service, count + 1))
-		return 0;
-	service->method_count--;
-	return plx_fail(ENOMEM, "out of memory");
+	return 0;
 }
 
 int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
 {
 	ASSERT_OWNER(service->lcore);
 	if (method->id >= PLX_RPC_SELF_TEST)
-		return plx_fail(EINVAL, "method %" PRIu32 ": ids from %u on are the library's own",
+		return plx_fail(EINVAL, "method %u: ids from %u on are the library's own",
 				method->id, PLX_RPC_SELF_TEST);
 	return method_add(service, method);
 }

@@ -53,17 +53,14 @@ static uint32_t hint_us(uint64_t retry_after_ns)
 	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 }
 
-/* Return: 0; -ENOMEM, and the peer is rejected. */
-static int send_header(struct peer *peer, const struct rpc_header *header)
+static void send_header(struct peer *peer, const struct rpc_header *header)
 {
-	if (plx_likely(rpc_tx_reserve(&peer->tx, header) != NULL))
-		return 0;
-	peer_reject(peer, "there is no memory for an answer to it");
-	return -ENOMEM;
+	if (plx_unlikely(!rpc_tx_reserve(&peer->tx, header)))
+		peer_reject(peer, "there is no memory for an answer to it");
 }
 
-int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
-		  uint64_t retry_after_ns)
+void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
+		   uint64_t retry_after_ns)
 {
 	struct rpc_header header = {
 		.kind = RPC_REPLY,
@@ -72,10 +69,10 @@ int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 		.retry_us = hint_us(retry_after_ns),
 	};
 
-	return send_header(peer, &header);
+	send_header(peer, &header);
 }
 
-int reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
+void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
 {
 	struct iovec whole = {(void *)key_answer_bytes(answer), answer->length};
 	struct rpc_header header = {
@@ -94,11 +91,8 @@ int reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *
 	}
 	if (peer->tx.waiting_bytes > peer->local->service->attr.waiting_max)
 		peer_reject(peer, "it takes no replies");
-	else if (rpc_tx_put(&peer->tx, &header, &whole, 1) == 0)
-		return 0;
-	else
+	else if (rpc_tx_put(&peer->tx, &header, &whole, 1) != 0)
 		peer_reject(peer, "there is no memory for an answer to it");
-	return -ENOMEM;
 }
 
 /* The handler has run, but its reply cannot be sent. */

@@ -2,9 +2,8 @@
 /* A service: methods that are fixed once it listens, and a part per lcore that only that lcore
  * writes.
  *
- *   service.c   create, listen, destroy, statistics
+ *   service.c   create, listen, statistics; drain and destroy, on all lcores
  *   method.c    its methods
- *   drain.c     drain and destroy, on all lcores
  *   peer.c      a client's link, from HELLO to disconnect
  *   turns.c     received batches, and fair turns between clients
  *   serve.c     a record of a batch: checks, the handler
@@ -163,31 +162,25 @@ struct plx_rpc_request {
 };
 
 /* service.c */
-void service_free(struct plx_rpc_service *service);
 /* Its methods are fixed from here on. Return: 0; -ENOMEM. */
 int service_freeze(struct plx_rpc_service *service);
+void service_end_if_idle(struct service_local *local);
 
 /* method.c */
-/* Make room for at least `count`. */
-bool method_make_table(struct plx_rpc_service *service, uint32_t count);
+bool method_make_table(struct plx_rpc_service *service);
 const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
 				 uint16_t version);
-
 /* Does not check reserved ids. */
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method);
 
 /* selftest.c. Return: 0; -ENOMEM. */
 int selftest_add(struct plx_rpc_service *service);
-/* Charge `records` to the process' self-test. Return: 0; the time to pause. */
-uint64_t selftest_charge(struct service_local *local, uint32_t records);
+/* Charge records of any kind to the process' self-test. A client that sends too many pauses, and
+ * its window fills up. */
+void selftest_charge(struct peer *peer, uint32_t records);
 /* Requests per second on an lcore, default of a service; 0: none. */
 extern uint32_t selftest_rate;
 extern bool selftest_is_remote; /* also for clients on other hosts */
-
-/* drain.c */
-void service_on_drain(struct plx_signal *signal, uint64_t fires, void *arg);
-void service_on_end(struct plx_signal *signal, uint64_t fires, void *arg);
-void service_end_if_idle(struct service_local *local);
 
 /* peer.c */
 extern const struct plx_acceptor_owner peer_owner;
@@ -207,9 +200,9 @@ void turns_resume(struct peer *peer);
 void turns_clear(struct peer *peer);
 
 /* serve.c */
-/* Return: false, with the error at *wrong_out, if the client violates the protocol. */
-bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *message,
-		  const char **wrong_out);
+/* Return: NULL; how the client violates the protocol. */
+const char *serve_record(struct peer *peer, const struct rpc_record *record,
+			 struct plx_buf *message);
 
 /* request.c */
 void request_list_init(struct request_list *list, plx_timer_fn on_timer,
@@ -233,20 +226,18 @@ void open_end(struct plx_rpc_request *request);
 void rpc_request_free_all(struct service_local *local);
 
 /* duplicate.c */
-/* Claim the key of a request. NEW: run the request with *entry_out; otherwise it was handled, and
- * *rc_out is 0, or -ENOMEM as below. */
-enum key_state duplicate_claim(struct peer *peer, const struct rpc_record *record,
-			       const struct method *method, uint64_t key,
-			       struct key_entry **entry_out, int *rc_out);
+/* Claim the key of a request. Return: whether to run it, with *entry_out; else it was handled. */
+bool duplicate_claim(struct peer *peer, const struct rpc_record *record,
+		     const struct method *method, uint64_t key, struct key_entry **entry_out);
 void duplicate_done(struct plx_rpc_request *request, const struct key_answer *answer,
 		    const struct iovec *iov, int count);
 /* No client waits for it. */
 void duplicate_gone(struct plx_rpc_request *request);
 void duplicate_on_timer(struct plx_timer *timer, void *arg);
 
-/* reply.c: replies that need no request. Return: 0; -ENOMEM. */
-int reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
-		  uint64_t retry_after_ns);
-int reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer);
+/* reply.c: replies that need no request. Without memory for one, the peer is rejected. */
+void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
+		   uint64_t retry_after_ns);
+void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer);
 
 #endif

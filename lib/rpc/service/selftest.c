@@ -34,13 +34,19 @@ static void refill(struct token_bucket *bucket, double rate)
 		bucket->tokens = room;
 }
 
-/* Return: whether the rate allows one request with `bytes` in or out. A refused client retries when
- * half of the bucket is full: single requests with pauses would measure the lcore's wake-up. */
-static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
+/* Return: whether the request, with `bytes` in or out, may be answered; otherwise it was refused. A
+ * client above the rate retries when half of the bucket is full: single requests with pauses would
+ * measure the lcore's wake-up. */
+static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 {
+	const struct plx_rpc_service *service = request->local->service;
 	struct token_bucket *answers_left = &request->local->answer_tokens;
-	double rate = request->local->service->attr.self_test_rate;
+	double rate = service->attr.self_test_rate;
 
+	if (!service->self_test_remote && !request->peer->is_same_host) {
+		plx_rpc_refuse(request, PLX_RPC_DENIED, 0);
+		return false;
+	}
 	refill(answers_left, rate);
 	if (answers_left->tokens <= 0) {
 		double wanted = bucket_size(rate) / 2;
@@ -49,29 +55,23 @@ static bool has_room(struct plx_rpc_request *request, uint32_t bytes)
 			       (uint64_t)((wanted - answers_left->tokens) / rate * 1e9));
 		return false;
 	}
-	answers_left->tokens -= 1.0 +
+	answers_left->tokens -= 1 +
 				(double)bytes / BYTES_PER_ONE; /* a long one is paid for later */
 	return true;
 }
 
-/* Return: whether the request may be answered; otherwise it was refused. */
-static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
+void selftest_charge(struct peer *peer, uint32_t records)
 {
-	if (request->local->service->self_test_remote || request->peer->is_same_host)
-		return has_room(request, bytes);
-	plx_rpc_refuse(request, PLX_RPC_DENIED, 0);
-	return false;
-}
-
-uint64_t selftest_charge(struct service_local *local, uint32_t records)
-{
-	struct token_bucket *records_left = &local->record_tokens;
-	double rate = RECORDS_PER_ANSWER * (double)local->service->attr.self_test_rate +
+	struct token_bucket *records_left = &peer->local->record_tokens;
+	double rate = RECORDS_PER_ANSWER * (double)peer->local->service->attr.self_test_rate +
 		      RECORDS_ALWAYS;
 
 	refill(records_left, rate);
 	records_left->tokens -= records;
-	return records_left->tokens < 0 ? (uint64_t)(-records_left->tokens / rate * 1e9) + 1 : 0;
+	if (records_left->tokens >= 0)
+		return;
+	peer->paused = true;
+	plx_timer_start(&peer->timer, (uint64_t)(-records_left->tokens / rate * 1e9) + 1);
 }
 
 /* arg: not NULL: only discard it. */
@@ -128,8 +128,7 @@ static void put_string(FILE *out, const char *text)
 
 static void put_method(FILE *out, const struct plx_rpc_method_stats *stats)
 {
-	fprintf(out, "{\"id\":%" PRIu32 ",\"version\":%u,\"name\":", stats->id,
-		(unsigned)stats->version);
+	fprintf(out, "{\"id\":%u,\"version\":%u,\"name\":", stats->id, stats->version);
 	put_string(out, stats->name);
 	fprintf(out,
 		",\"requests\":%" PRIu64 ",\"replies\":%" PRIu64 ",\"refused\":%" PRIu64
@@ -147,7 +146,7 @@ static void put_description(FILE *out, const struct service_local *local)
 	put_string(out, plx_version());
 	fputs(",\"program\":", out);
 	put_string(out, program_invocation_short_name);
-	fprintf(out, ",\"lcore\":%" PRIu32 ",\"uptime_s\":%" PRIu64 ".%06" PRIu64 ",\"methods\":[",
+	fprintf(out, ",\"lcore\":%u,\"uptime_s\":%" PRIu64 ".%06" PRIu64 ",\"methods\":[",
 		local->lcore, uptime_ns / PLX_NS_PER_S, uptime_ns % PLX_NS_PER_S / 1000);
 	for (uint32_t i = 0; plx_rpc_method_stats(local->service, i, &stats) == 0; i++) {
 		if (i)

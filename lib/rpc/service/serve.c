@@ -8,13 +8,6 @@
 /* How long the median handler time stays valid. */
 #define KNOWN_NS (100 * PLX_NS_PER_MS)
 
-static int refuse(struct peer *peer, const struct rpc_record *record, enum plx_rpc_status status,
-		  _Atomic uint64_t *count)
-{
-	counter_add(count, 1);
-	return reply_refusal(peer, record->header.call, status, 0);
-}
-
 /* How long a request of the method is open on average: after that time there should be room. */
 static uint64_t mean_open_ns(const struct method_local *method)
 {
@@ -23,24 +16,6 @@ static uint64_t mean_open_ns(const struct method_local *method)
 	if (method->held)
 		return plx_tsc_to_ns(method->held_cycles / method->held);
 	return requests ? plx_tsc_to_ns(counter_get(&method->cycles) / requests) : 0;
-}
-
-/* Return: whether there is room for one more. */
-static bool has_room(struct peer *peer, const struct rpc_record *record,
-		     const struct method *method, struct method_local *local)
-{
-	const struct plx_rpc_service_attr *attr = &peer->local->service->attr;
-	struct served *counts = &peer->local->counts;
-	bool full = local->open >= method->what.open_max && method->what.open_max;
-	bool overloaded = peer->local->open >= attr->open_total;
-
-	if (plx_likely(!full && !overloaded && peer->open.count < attr->open_max))
-		return true;
-	counter_add(&local->refused, 1);
-	counter_add(overloaded ? &counts->overloaded : &counts->busy, 1);
-	reply_refusal(peer, record->header.call, overloaded ? PLX_RPC_OVERLOADED : PLX_RPC_BUSY,
-		      mean_open_ns(local));
-	return false;
 }
 
 static PLX_NOINLINE void report_slow(struct service_local *local, const struct method *method,
@@ -53,8 +28,8 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 		return;
 	if (plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
 		plx_log(&rpc_log, PLX_LOG_WARNING,
-			"method %" PRIu32 " '%s': its handler ran %" PRIu64 " us on lcore %" PRIu32
-			"; everybody else waited",
+			"method %u '%s': its handler ran %" PRIu64 " us on lcore %u; everybody "
+			"else waited",
 			method->what.id, method->what.name, plx_tsc_to_ns(cycles) / PLX_NS_PER_US,
 			local->lcore);
 }
@@ -130,51 +105,61 @@ static inline void run(struct peer *peer, const struct method *method,
 		report_slow(local, method, cycles);
 }
 
-/* Checks that do not depend on open requests. Return: the status to refuse with, counted in
- * *count_out; OK. */
-static inline enum plx_rpc_status check(struct peer *peer, const struct rpc_record *record,
-					const struct method *method, _Atomic uint64_t **count_out)
+/* Return: the status to refuse with; OK. */
+static inline enum plx_rpc_status check(const struct peer *peer, const struct rpc_record *record,
+					const struct method *method)
 {
-	struct served *counts = &peer->local->counts;
+	const struct service_local *local = peer->local;
+	const struct plx_rpc_service_attr *attr = &local->service->attr;
+	const struct method_local *mine;
 
-	if (plx_unlikely(peer->local->draining)) {
-		*count_out = &counts->draining;
+	if (plx_unlikely(local->draining))
 		return PLX_RPC_DRAINING;
-	}
-	*count_out = &counts->unknown;
 	if (plx_unlikely(!method))
 		return PLX_RPC_UNKNOWN;
-	*count_out = &counts->too_big;
+	mine = &local->methods[method->index];
 	if (plx_unlikely(record->header.length > method->request_max))
 		return PLX_RPC_TOO_BIG;
-	*count_out = &counts->late;
-	return plx_unlikely(is_late(peer, record, &peer->local->methods[method->index]))
-		     ? PLX_RPC_DEADLINE
+	if (plx_unlikely(is_late(peer, record, mine)))
+		return PLX_RPC_DEADLINE;
+	if (plx_unlikely(local->open >= attr->open_total))
+		return PLX_RPC_OVERLOADED;
+	return plx_unlikely(peer->open.count >= attr->open_max ||
+			    (mine->open >= method->what.open_max && method->what.open_max))
+		     ? PLX_RPC_BUSY
 		     : PLX_RPC_OK;
 }
 
-/* Return: the request to run; NULL: refused, or *rc_out if even that failed. */
-static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_record *record,
-					    const struct method *method, int *rc_out)
+static PLX_NOINLINE void refuse(struct peer *peer, const struct rpc_record *record,
+				const struct method *method, enum plx_rpc_status status)
 {
-	struct service_local *local = peer->local;
-	const struct rpc_header *header = &record->header;
-	struct plx_rpc_request *request;
-	_Atomic uint64_t *count;
-	enum plx_rpc_status status = check(peer, record, method, &count);
+	struct served *counts = &peer->local->counts;
+	_Atomic uint64_t *const count_of[PLX_RPC_STATUS_COUNT] = {
+		[PLX_RPC_DRAINING] = &counts->draining, [PLX_RPC_UNKNOWN] = &counts->unknown,
+		[PLX_RPC_TOO_BIG] = &counts->too_big,   [PLX_RPC_DEADLINE] = &counts->late,
+		[PLX_RPC_BUSY] = &counts->busy,         [PLX_RPC_OVERLOADED] = &counts->overloaded,
+	};
+	struct method_local *mine = method ? &peer->local->methods[method->index] : NULL;
+	bool is_full = status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED;
 
-	*rc_out = 0;
-	if (plx_unlikely(status != PLX_RPC_OK)) {
-		if (status == PLX_RPC_TOO_BIG || status == PLX_RPC_DEADLINE)
-			counter_add(&local->methods[method->index].refused, 1);
-		*rc_out = refuse(peer, record, status, count);
-		return NULL;
-	}
-	if (plx_unlikely(!has_room(peer, record, method, &local->methods[method->index])))
-		return NULL;
-	request = rpc_request_take(peer, header->call, method->index);
+	counter_add(count_of[status], 1);
+	if (mine && status != PLX_RPC_DRAINING)
+		counter_add(&mine->refused, 1);
+	reply_refusal(peer, record->header.call, status, mine && is_full ? mean_open_ns(mine) : 0);
+}
+
+/* Return: the request to run; NULL: refused. */
+static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_record *record,
+					    const struct method *method)
+{
+	const struct rpc_header *header = &record->header;
+	enum plx_rpc_status status = check(peer, record, method);
+	struct plx_rpc_request *request = NULL;
+
+	if (plx_likely(status == PLX_RPC_OK))
+		request = rpc_request_take(peer, header->call, method->index);
 	if (plx_unlikely(!request)) {
-		*rc_out = refuse(peer, record, PLX_RPC_OVERLOADED, &local->counts.overloaded);
+		refuse(peer, record, method, status ?: PLX_RPC_OVERLOADED);
 		return NULL;
 	}
 	request->state = REQUEST_RUNNING;
@@ -186,62 +171,54 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 
 /* Run it if its key is new. This check comes first, because a known reply is valid even if the
  * service is full or the deadline has passed. */
-static PLX_NOINLINE int serve_keyed(struct peer *peer, const struct rpc_record *record,
-				    const struct method *method, struct plx_buf *message)
+static PLX_NOINLINE void serve_keyed(struct peer *peer, const struct rpc_record *record,
+				     const struct method *method, struct plx_buf *message)
 {
 	struct plx_rpc_request *request;
 	struct rpc_record rest = *record;
 	struct key_entry *entry = NULL;
 	uint64_t key, began = plx_tsc();
-	int rc;
 
 	memcpy(&key, record->payload, sizeof(key));
 	rest.payload += RPC_KEY_BYTES;
 	rest.header.length -= RPC_KEY_BYTES;
 	/* Self-test methods change nothing, so there is nothing to remember. */
 	if (method && method->what.id < PLX_RPC_SELF_TEST &&
-	    duplicate_claim(peer, &rest, method, le64toh(key), &entry, &rc) != KEY_NEW) {
+	    !duplicate_claim(peer, &rest, method, le64toh(key), &entry)) {
 		peer->turn_cycles += plx_tsc() - began;
-		return rc;
+		return;
 	}
-	request = admit(peer, &rest, method, &rc);
+	request = admit(peer, &rest, method);
 	if (request) {
 		request->entry = entry;
 		run(peer, method, request, &rest, message);
 	} else if (entry) {
 		rpc_keys_forget(peer->local->service->keys, entry);
 	}
-	return rc;
 }
 
-/* Return: 0; -ENOMEM if it could not even be refused. */
-static int serve_request(struct peer *peer, const struct rpc_record *record,
-			 struct plx_buf *message)
+/* Return: as serve_record. */
+static const char *serve_request(struct peer *peer, const struct rpc_record *record,
+				 struct plx_buf *message)
 {
 	struct service_local *local = peer->local;
 	const struct rpc_header *header = &record->header;
 	const struct method *method = method_find(local->service, header->method, header->version);
 	struct plx_rpc_request *request;
-	int rc;
 
+	if (plx_unlikely(header->flags & ~RPC_FLAG_KEY))
+		return "it sent a request with flags that nobody knows";
+	if (plx_unlikely(header->flags && header->length < RPC_KEY_BYTES))
+		return "it sent a request that is shorter than its key";
 	counter_add(&local->counts.requests, 1);
-	if (plx_unlikely(header->flags))
-		return serve_keyed(peer, record, method, message);
-	request = admit(peer, record, method, &rc);
+	if (plx_unlikely(header->flags)) {
+		serve_keyed(peer, record, method, message);
+		return NULL;
+	}
+	request = admit(peer, record, method);
 	if (plx_likely(request != NULL))
 		run(peer, method, request, record, message);
-	return rc;
-}
-
-/* Return the error in a request as text; NULL: valid. */
-static inline const char *wrong_request(const struct rpc_header *header)
-{
-	if (plx_likely(header->flags == 0))
-		return NULL;
-	if (header->flags != RPC_FLAG_KEY)
-		return "it sent a request with flags that nobody knows";
-	return header->length < RPC_KEY_BYTES ? "it sent a request that is shorter than its key"
-					      : NULL;
+	return NULL;
 }
 
 static void serve_cancel(struct peer *peer, const struct rpc_record *record)
@@ -254,24 +231,17 @@ static void serve_cancel(struct peer *peer, const struct rpc_record *record)
 	rpc_request_gone(request);
 }
 
-bool serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *message,
-		  const char **wrong_out)
+const char *serve_record(struct peer *peer, const struct rpc_record *record,
+			 struct plx_buf *message)
 {
 	peer->turn_count++; /* counts any record, whatever its result */
 	switch (record->header.kind) {
 	case RPC_REQUEST:
-		*wrong_out = wrong_request(&record->header);
-		if (plx_unlikely(*wrong_out != NULL))
-			return false;
-		if (plx_likely(serve_request(peer, record, message) == 0))
-			return true;
-		*wrong_out = NULL; /* already rejected */
-		return false;
+		return serve_request(peer, record, message);
 	case RPC_CANCEL:
 		serve_cancel(peer, record);
-		return true;
+		return NULL;
 	default:
-		*wrong_out = "it sent something that is neither a request nor a cancellation";
-		return false;
+		return "it sent something that is neither a request nor a cancellation";
 	}
 }

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A service's life cycle, addresses and statistics. */
+/* A service's life cycle, addresses and statistics. To drain or destroy it, a signal makes each
+ * lcore handle its own clients. */
 #include "rpc_service.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define REQUEST_MAX_DEFAULT   (UINT64_C(16) << 20)
-#define WAITING_MAX_DEFAULT   (UINT64_C(64) << 20)
-#define OPEN_MAX_DEFAULT      1024
-#define OPEN_TOTAL_DEFAULT    (1u << 20)
-#define TURN_MAX_DEFAULT      64
-#define TURN_NS_DEFAULT       (100 * PLX_NS_PER_US)
-#define KEYS_MAX_DEFAULT      (1u << 20)
-#define KEY_BYTES_MAX_DEFAULT (UINT64_C(64) << 20)
-#define KEY_NS_DEFAULT        (10 * PLX_NS_PER_S)
-#define KEY_NS_MAX            (24 * 3600 * PLX_NS_PER_S)
-#define SLOW_NS_DEFAULT       (100 * PLX_NS_PER_US)
+#define KEY_NS_MAX (24 * 3600 * PLX_NS_PER_S)
 
-void service_free(struct plx_rpc_service *service)
+static void service_free(struct plx_rpc_service *service)
 {
 	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
 		if (service->local[id])
@@ -40,17 +31,17 @@ static uint64_t cycles_of(uint64_t ns)
 static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_service_attr *out)
 {
 	*out = attr ? *attr : (struct plx_rpc_service_attr){0};
-	out->request_max = out->request_max ?: REQUEST_MAX_DEFAULT;
-	out->open_max = out->open_max ?: OPEN_MAX_DEFAULT;
-	out->open_total = out->open_total ?: OPEN_TOTAL_DEFAULT;
-	out->turn_max = out->turn_max ?: TURN_MAX_DEFAULT;
-	out->waiting_max = out->waiting_max ?: WAITING_MAX_DEFAULT;
+	out->request_max = out->request_max ?: UINT64_C(16) << 20;
+	out->open_max = out->open_max ?: 1024;
+	out->open_total = out->open_total ?: 1u << 20;
+	out->turn_max = out->turn_max ?: 64;
+	out->waiting_max = out->waiting_max ?: UINT64_C(64) << 20;
 	out->self_test_rate = out->self_test_rate ?: selftest_rate;
-	out->turn_ns = out->turn_ns ?: TURN_NS_DEFAULT;
-	out->slow_ns = out->slow_ns ?: SLOW_NS_DEFAULT;
-	out->keys_max = out->keys_max ?: KEYS_MAX_DEFAULT;
-	out->key_bytes_max = out->key_bytes_max ?: KEY_BYTES_MAX_DEFAULT;
-	out->key_ns = out->key_ns ?: KEY_NS_DEFAULT;
+	out->turn_ns = out->turn_ns ?: 100 * PLX_NS_PER_US;
+	out->slow_ns = out->slow_ns ?: 100 * PLX_NS_PER_US;
+	out->keys_max = out->keys_max ?: 1u << 20;
+	out->key_bytes_max = out->key_bytes_max ?: UINT64_C(64) << 20;
+	out->key_ns = out->key_ns ?: 10 * PLX_NS_PER_S;
 	if (out->key_ns < PLX_NS_PER_MS || out->key_ns > KEY_NS_MAX)
 		return plx_fail(EINVAL, "key_ns %" PRIu64 ": give 1 ms to 24 h", out->key_ns);
 	if (out->request_max > PLX_RPC_PAYLOAD_MAX)
@@ -70,8 +61,62 @@ static void *lines(size_t bytes)
 	return memory;
 }
 
-/* Return: 0; -ENOMEM. */
-static int make_parts(struct plx_rpc_service *service)
+static void unref(struct plx_rpc_service *service)
+{
+	/* D1 -> D2: each lcore's accesses precede the free by the last lcore. */
+	if (atomic_fetch_sub_explicit(&service->refs, 1, memory_order_acq_rel) == 1)
+		service_free(service);
+}
+
+/* While the service ends: the lcore has lost a client or a request. */
+void service_end_if_idle(struct service_local *local)
+{
+	if (!LIST_EMPTY(&local->acceptor.links) || local->open)
+		return;
+	plx_signal_fini(&local->drain);
+	plx_signal_fini(&local->end);
+	rpc_request_free_all(local);
+	plx_acceptor_fini(&local->acceptor);
+	unref(local->service);
+}
+
+static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct service_local *local = arg;
+	struct plx_accepted *peer;
+
+	if (local->draining)
+		return;
+	local->draining = true;
+	orphans_abandon(local);
+	LIST_FOREACH (peer, &local->acceptor.links, links)
+		peer_drain((struct peer *)peer);
+}
+
+static void end_local(struct service_local *local)
+{
+	struct plx_accepted *peer;
+
+	if (local->ending)
+		return;
+	local->draining = true;
+	local->ending = true;
+	orphans_abandon(local);
+	LIST_FOREACH (peer, &local->acceptor.links, links) {
+		if (peer->link)
+			plx_link_abort(peer->link);
+	}
+	service_end_if_idle(local);
+}
+
+/* The last fire: no thread uses the lcore's signals after it. */
+static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	end_local(arg);
+}
+
+/* Return: false: no memory. */
+static bool make_parts(struct plx_rpc_service *service)
 {
 	uintptr_t number;
 
@@ -79,7 +124,7 @@ static int make_parts(struct plx_rpc_service *service)
 		struct service_local *local = lines(sizeof(*local));
 
 		if (!local)
-			return plx_fail(ENOMEM, "out of memory");
+			return false;
 		service->local[id] = local;
 		local->service = service;
 		local->lcore = id;
@@ -91,12 +136,10 @@ static int make_parts(struct plx_rpc_service *service)
 		struct service_local *local = service->local[id];
 
 		plx_acceptor_init(&local->acceptor, &peer_owner, number, id);
-		plx_signal_init(&local->drain, id, service_on_drain, local);
-		plx_signal_init(&local->end, id, service_on_end, local);
-		atomic_fetch_add_explicit(&service->refs, 1,
-					  memory_order_relaxed); /* not shared yet */
+		plx_signal_init(&local->drain, id, on_drain, local);
+		plx_signal_init(&local->end, id, on_end, local);
 	}
-	return 0;
+	return true;
 }
 
 int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
@@ -117,18 +160,16 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	service->self_test_remote = selftest_is_remote || (attr && attr->self_test_rate);
 	service->lcore = plx_lcore_id();
 	service->created_ns = plx_now_ns();
-	atomic_init(&service->refs, 1);
+	atomic_init(&service->refs, 1 + plx_lcore_count());
 	service->slow_cycles = cycles_of(checked.slow_ns);
 	service->turn_cycles = cycles_of(checked.turn_ns);
 	service->identity = plx_random_id();
 	service->multiplier = plx_random_id() | 1;
-	rc = rpc_keys_create(service->multiplier, checked.keys_max, checked.key_bytes_max,
-			     checked.key_ns, &service->keys);
-	if (rc == 0)
-		rc = make_parts(service);
-	if (rc) {
+	service->keys = rpc_keys_create(service->multiplier, checked.keys_max,
+					checked.key_bytes_max, checked.key_ns);
+	if (!service->keys || !make_parts(service)) {
 		service_free(service);
-		return rc;
+		return plx_fail(ENOMEM, "out of memory");
 	}
 	*service_out = service;
 	return 0;
@@ -140,7 +181,7 @@ int service_freeze(struct plx_rpc_service *service)
 	    selftest_add(service) != 0)
 		return -ENOMEM;
 	service->has_self_test = true;
-	if (!service->table && !method_make_table(service, 0))
+	if (!service->table && !method_make_table(service))
 		return plx_fail(ENOMEM, "out of memory");
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = service->local[id];
@@ -205,4 +246,87 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 		stats_out->deferred += counter_get(&counts->deferred);
 		stats_out->protocol += counter_get(&counts->protocol);
 	}
+}
+
+/* Drain and destroy ------------------------------------------------------------------------- */
+
+static void close_listeners(struct plx_rpc_service *service)
+{
+	for (uint32_t i = 0; i < service->listener_count; i++)
+		plx_listener_close(service->listeners[i]);
+	service->listener_count = 0;
+}
+
+void plx_rpc_service_drain(struct plx_rpc_service *service)
+{
+	ASSERT_OWNER(service->lcore);
+	close_listeners(service);
+	/* Relaxed: the signals order it. */
+	plx_atomic_store(&service->draining, true, PLX_RELAXED);
+	PLX_LCORE_FOREACH (id)
+		plx_signal_fire(&service->local[id]->drain);
+}
+
+bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
+{
+	struct plx_rpc_service_stats stats;
+
+	plx_rpc_service_stats(service, &stats);
+	/* Relaxed: either the caller set it, or a stale false is harmless. */
+	return plx_atomic_load(&service->draining, PLX_RELAXED) && !stats.clients && !stats.open;
+}
+
+static bool is_drained_locally(const struct service_local *local)
+{
+	return local->draining && LIST_EMPTY(&local->acceptor.links) && !local->open;
+}
+
+int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
+{
+	uint64_t until_ns = plx_time_add(plx_now_ns(), timeout_ns);
+	struct plx_rpc_service_stats stats;
+	const struct service_local *local;
+	uint32_t id = plx_lcore_id();
+	bool is_all = service->lcore == id;
+
+	if (id == PLX_LCORE_NONE)
+		return plx_fail_no_lcore("plx_rpc_service_finish");
+	local = service->local[id];
+	if (is_all)
+		plx_rpc_service_drain(service);
+	while (!(is_all ? plx_rpc_service_is_drained(service) : is_drained_locally(local))) {
+		if (plx_now_ns() >= until_ns) {
+			plx_rpc_service_stats(service, &stats);
+			return plx_fail(ETIMEDOUT,
+					"the service still has %u clients, and owes %u replies",
+					stats.clients, stats.open);
+		}
+		if (plx_loop_turn() < 0)
+			return plx_fail(EBUSY, "inside the loop a service cannot be finished");
+	}
+	return 0;
+}
+
+/* The main lcore may end the parts of idle lcores, which no thread uses. */
+static bool may_end_for(uint32_t id)
+{
+	return plx_lcore_id() == plx_lcore_main() && plx_lcore_state(id) != PLX_LCORE_RUNNING;
+}
+
+/* A running lcore ends its part itself in its loop. */
+void plx_rpc_service_destroy(struct plx_rpc_service *service)
+{
+	if (!service || plx_is_forked())
+		return;
+	ASSERT_OWNER(service->lcore);
+	close_listeners(service);
+	PLX_LCORE_FOREACH (id) {
+		struct service_local *local = service->local[id];
+
+		if (id == plx_lcore_id() || may_end_for(id))
+			end_local(local);
+		else
+			plx_signal_fire(&local->end);
+	}
+	unref(service);
 }

@@ -30,42 +30,23 @@ static inline bool may_serve(const struct peer *peer)
 	       peer->turn_cycles < service->turn_cycles && !rpc_tx_is_full(&peer->tx);
 }
 
-/* The process' self-test is charged per record of any kind. A client that sends too many pauses,
- * and its window fills up. */
-static PLX_NOINLINE void charge_self_test(struct peer *peer, uint32_t records)
-{
-	uint64_t delay_ns = selftest_charge(peer->local, records);
-
-	if (!delay_ns)
-		return;
-	peer->paused = true;
-	plx_timer_start(&peer->timer, delay_ns);
-}
-
 /* Serve a batch from *offset. Return: whether it is done; if not, *offset is where to continue, and
  * the peer may be closing. */
 static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offset)
 {
 	struct rpc_record record;
-	const char *wrong;
+	const char *wrong = NULL;
 	uint32_t before;
 
 	begin_turn(peer);
 	before = peer->turn_count;
-	for (;;) {
-		if (plx_unlikely(!may_serve(peer))) {
-			wrong = NULL;
-			break;
-		}
-		if (!rpc_record_next(message->data, message->len, offset, &record, &wrong))
-			break;
-		if (plx_unlikely(!serve_record(peer, &record, message, &wrong)))
-			break;
-	}
-	if (plx_unlikely(wrong))
+	while (plx_likely(!wrong && may_serve(peer)) &&
+	       rpc_record_next(message->data, message->len, offset, &record, &wrong))
+		wrong = serve_record(peer, &record, message);
+	if (plx_unlikely(wrong != NULL))
 		peer_reject(peer, wrong);
 	if (plx_unlikely(peer->local->service->is_self_test_only))
-		charge_self_test(peer, peer->turn_count - before);
+		selftest_charge(peer, peer->turn_count - before);
 	return *offset == message->len || peer->session.failure;
 }
 
