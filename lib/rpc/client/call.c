@@ -227,14 +227,14 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 
 /* Sending ----------------------------------------------------------------------------------- */
 
-int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
-	      const struct rpc_header *header, const struct iovec *iov, int count)
+int call_send(struct channel *channel, struct call *call, const struct rpc_header *header,
+	      const struct iovec *iov, int count)
 {
 	uint64_t longest = channel->request_max + (header->flags ? RPC_KEY_BYTES : 0);
 	int rc;
 
 	if (plx_unlikely(header->length > longest)) {
-		call_complete_later(client, call, PLX_RPC_TOO_BIG);
+		call_complete_later(channel->client, call, PLX_RPC_TOO_BIG);
 		return 0;
 	}
 	rc = rpc_tx_put(&channel->tx, header, iov, count);
@@ -263,7 +263,7 @@ static PLX_NOINLINE int start_saved(struct plx_rpc_client *client, struct call *
 	if (rc)
 		return rc;
 	if (channel)
-		rc = saved_send(client, channel, call);
+		rc = saved_send(channel, call);
 	else
 		saved_enqueue(client, call, &client->waiting);
 	if (rc) {
@@ -310,7 +310,7 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 			.remaining_us = rpc_remaining_us(deadline_ns),
 		};
 
-		rc = call_send(client, channel, call, &header, iov, count);
+		rc = call_send(channel, call, &header, iov, count);
 	}
 	if (plx_likely(rc == 0 && call->state != CALL_COMPLETED && delay_ns != PLX_NEVER))
 		plx_timer_start(&call->timer, delay_ns);

@@ -51,10 +51,10 @@ void channel_check_drain(struct channel *channel)
 static inline bool is_better(const struct channel *channel, const struct channel *other)
 {
 	uint64_t now_ns = plx_loop_now_ns();
-	bool note_overload = channel->overloaded_until_ns > now_ns,
-	     other_full = other->overloaded_until_ns > now_ns;
+	bool is_full = channel->overloaded_until_ns > now_ns;
+	bool other_full = other->overloaded_until_ns > now_ns;
 
-	return note_overload != other_full ? other_full : channel->open < other->open;
+	return is_full != other_full ? other_full : channel->open < other->open;
 }
 
 struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,

@@ -6,24 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define REPLY_MAX_DEFAULT       (UINT64_C(16) << 20)
-#define CALLS_MAX_DEFAULT       (UINT32_C(128) << 10)
-#define HEDGE_PER_MILLE_DEFAULT 950
-#define WAITING_MAX_DEFAULT     (UINT64_C(64) << 20)
-
 static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client)
 {
 	struct plx_rpc_client_attr *out = &client->attr;
 
 	if (attr)
 		*out = *attr;
-	out->reply_max = out->reply_max ?: REPLY_MAX_DEFAULT;
+	out->reply_max = out->reply_max ?: UINT64_C(16) << 20;
 	out->deadline_ns = out->deadline_ns ?: PLX_RPC_DEADLINE_NS_DEFAULT;
-	out->calls_max = out->calls_max ?: CALLS_MAX_DEFAULT;
-	out->waiting_max = out->waiting_max ?: WAITING_MAX_DEFAULT;
-	out->hedge_per_mille = out->hedge_per_mille ?: HEDGE_PER_MILLE_DEFAULT;
+	out->calls_max = out->calls_max ?: UINT32_C(128) << 10;
+	out->waiting_max = out->waiting_max ?: UINT64_C(64) << 20;
+	out->hedge_per_mille = out->hedge_per_mille ?: 950;
 	if (out->hedge_per_mille < 500 || out->hedge_per_mille > 999)
-		return plx_fail(EINVAL, "hedge_per_mille %" PRIu32 ": give 500 to 999",
+		return plx_fail(EINVAL, "hedge_per_mille %u: give 500 to 999",
 				out->hedge_per_mille);
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
@@ -48,7 +43,7 @@ static int check_addresses(const char *const *addresses, uint32_t *count_out)
 	}
 	*count_out = count;
 	if (count == 0 || count > RPC_CHANNELS_MAX)
-		return plx_fail(EINVAL, "%" PRIu32 " addresses: a client takes 1 to %d", count,
+		return plx_fail(EINVAL, "%u addresses: a client takes 1 to %d", count,
 				RPC_CHANNELS_MAX);
 	return 0;
 }
@@ -94,15 +89,13 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 
 	if (rc)
 		return rc;
+	if (plx_lcore_id() == PLX_LCORE_NONE)
+		return plx_fail_no_lcore("plx_rpc_client_create");
 	client = calloc(1, sizeof(*client) + count * sizeof(struct channel));
 	if (!client)
 		return plx_fail(ENOMEM, "out of memory");
-	rc = check_attr(attr, client);
 	client->lcore = plx_lcore_id();
-	if (!rc && client->lcore == PLX_LCORE_NONE)
-		rc = plx_fail_no_lcore("plx_rpc_client_create");
-	if (!rc)
-		rc = hedge_init(client);
+	rc = check_attr(attr, client) ?: hedge_init(client);
 	if (rc) {
 		free(client);
 		return rc;
@@ -145,7 +138,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 void client_send_waiting(struct plx_rpc_client *client)
 {
 	for (uint32_t i = 0; i < client->channel_count; i++)
-		saved_send_retries(client, &client->channels[i]);
+		saved_send_retries(&client->channels[i]);
 	if (client->queue.count)
 		send_queue_flush(client);
 	saved_send_waiting(client);

@@ -42,7 +42,7 @@ static void send_second(struct plx_rpc_client *client, struct call *call)
 
 	if (call->state != CALL_SENT || !second || client->hedge.budget < BUDGET_ONE)
 		return;
-	if (!saved_send_second(client, second, call))
+	if (!saved_send_second(second, call))
 		return;
 	client->hedge.budget -= BUDGET_ONE;
 	client->counts.hedged++;

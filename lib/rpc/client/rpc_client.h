@@ -178,8 +178,8 @@ void call_complete_later(struct plx_rpc_client *client, struct call *call,
 /* Tell the service to stop working on it. */
 void call_send_cancel(struct channel *channel, const struct call *call);
 /* Return: 0 it was sent or will be completed; -ENOMEM. */
-int call_send(struct plx_rpc_client *client, struct channel *channel, struct call *call,
-	      const struct rpc_header *header, const struct iovec *iov, int count);
+int call_send(struct channel *channel, struct call *call, const struct rpc_header *header,
+	      const struct iovec *iov, int count);
 
 /* Time left, rounded up, so that 1 ns does not become 0, which means expired. */
 static inline uint32_t rpc_remaining_us(uint64_t deadline_ns)
@@ -214,9 +214,9 @@ int saved_create(struct plx_rpc_client *client, struct call *call, const struct 
 void saved_free(struct plx_rpc_client *client, struct call *call);
 void saved_free_all(struct plx_rpc_client *client);
 void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct saved_list *list);
-int saved_send(struct plx_rpc_client *client, struct channel *channel, struct call *call);
+int saved_send(struct channel *channel, struct call *call);
 /* Send a copy on a second channel. Return: whether it was sent. */
-bool saved_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call);
+bool saved_send_second(struct channel *channel, struct call *call);
 /* The link has ended. Return: whether the call continues. */
 bool saved_on_link_end(struct channel *channel, struct call *call);
 /* Another service answers at this address and does not know the keys of the previous one. */
@@ -226,7 +226,7 @@ bool saved_requeue(struct plx_rpc_client *client, struct call *call);
 /* The service is full and refused it: try another, once. Return: whether the call continues. */
 bool saved_redirect(struct channel *channel, struct call *call);
 /* Send the `retries` that the channel takes, and the client->waiting that any channel takes. */
-void saved_send_retries(struct plx_rpc_client *client, struct channel *channel);
+void saved_send_retries(struct channel *channel);
 void saved_send_waiting(struct plx_rpc_client *client);
 
 /* hedge.c */

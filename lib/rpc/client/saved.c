@@ -142,10 +142,10 @@ void saved_free(struct plx_rpc_client *client, struct call *call)
 	give_back(client, saved);
 }
 
-static int send_to(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+static int send_to(struct channel *channel, struct call *call)
 {
 	const struct saved_request *saved = call->saved;
-	struct iovec whole = {call->saved->bytes, saved->length};
+	const struct iovec whole = {call->saved->bytes, saved->length};
 	struct rpc_header header = {
 		.kind = RPC_REQUEST,
 		.flags = saved->has_key ? RPC_FLAG_KEY : 0,
@@ -156,16 +156,17 @@ static int send_to(struct plx_rpc_client *client, struct channel *channel, struc
 		.remaining_us = rpc_remaining_us(saved->deadline_ns),
 	};
 
-	return call_send(client, channel, call, &header, &whole, 1);
+	return call_send(channel, call, &header, &whole, 1);
 }
 
-int saved_send(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+int saved_send(struct channel *channel, struct call *call)
 {
+	struct plx_rpc_client *client = channel->client;
 	struct saved_request *saved = call->saved;
 	int rc;
 
 	leave(client, saved);
-	rc = send_to(client, channel, call);
+	rc = send_to(channel, call);
 	if (rc || call->state != CALL_SENT)
 		return rc;
 	if (!saved->first_sent_ns)
@@ -175,18 +176,17 @@ int saved_send(struct plx_rpc_client *client, struct channel *channel, struct ca
 	return 0;
 }
 
-static void send_or_end(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+static void send_or_end(struct channel *channel, struct call *call)
 {
-	if (saved_send(client, channel, call) != 0)
-		call_complete_later(client, call, PLX_RPC_OVERLOADED);
+	if (saved_send(channel, call) != 0)
+		call_complete_later(channel->client, call, PLX_RPC_OVERLOADED);
 }
 
-bool saved_send_second(struct plx_rpc_client *client, struct channel *channel, struct call *call)
+bool saved_send_second(struct channel *channel, struct call *call)
 {
 	struct channel *first = call->channel;
 
-	if (saved_payload_bytes(call->saved) > channel->request_max ||
-	    send_to(client, channel, call) != 0)
+	if (saved_payload_bytes(call->saved) > channel->request_max || send_to(channel, call) != 0)
 		return false;
 	call->channel = first;
 	call->saved->second = channel;
@@ -218,7 +218,7 @@ bool saved_redirect(struct channel *channel, struct call *call)
 	saved->was_refused = true;
 	channel->open--;
 	call->state = CALL_WAITING;
-	send_or_end(client, other, call);
+	send_or_end(other, call);
 	return true;
 }
 
@@ -255,7 +255,7 @@ static bool is_remembered(const struct channel *channel, const struct saved_requ
 }
 
 /* Sent to the service that may have run them. */
-void saved_send_retries(struct plx_rpc_client *client, struct channel *channel)
+void saved_send_retries(struct channel *channel)
 {
 	const struct saved_request *first;
 
@@ -263,9 +263,9 @@ void saved_send_retries(struct plx_rpc_client *client, struct channel *channel)
 	while ((first = TAILQ_FIRST(&channel->retries)) && channel_is_up(channel) &&
 	       channel->open < channel->open_max && !rpc_tx_is_full(&channel->tx)) {
 		if (is_remembered(channel, first))
-			send_or_end(client, channel, first->call);
+			send_or_end(channel, first->call);
 		else
-			call_complete_later(client, first->call, PLX_RPC_PEER_DOWN);
+			call_complete_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
 	}
 }
 
@@ -296,6 +296,6 @@ void saved_send_waiting(struct plx_rpc_client *client)
 	while ((first = TAILQ_FIRST(&client->waiting)) && !client->queue.count &&
 	       (channel = channel_choose(client, NULL, saved_payload_bytes(first)))) {
 		fetch_ahead(first);
-		send_or_end(client, channel, first->call);
+		send_or_end(channel, first->call);
 	}
 }

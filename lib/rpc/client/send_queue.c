@@ -5,8 +5,6 @@
  * record, whose call id finds no call. */
 #include "rpc_client.h"
 
-#include <inttypes.h>
-
 #define BLOCK_BYTES (64 << 10)
 #define STALE_MAX   (256 << 10) /* skipped at once: about 100 us */
 #define AHEAD       2           /* requests whose calls are prefetched */
@@ -118,7 +116,7 @@ int send_queue_add(struct plx_rpc_client *client, struct call *call,
 		return rc;
 	if (plx_unlikely(!queue->last || queue->last->end + bytes > RECORDS_BYTES) &&
 	    !add_block(client))
-		return plx_fail(ENOMEM, "no memory for a request of %" PRIu32 " bytes", length);
+		return plx_fail(ENOMEM, "no memory for a request of %u bytes", length);
 	queued = record_at(queue->last, queue->last->end);
 	queued->call = call_id(call);
 	queued->deadline_ns = deadline_ns;
@@ -183,8 +181,8 @@ static inline void fetch_ahead(struct plx_rpc_client *client)
 		call_prefetch(client, record_at(block, offset)->call);
 }
 
-static inline void send_first(struct plx_rpc_client *client, struct channel *channel,
-			      struct call *call, const struct queued_request *queued)
+static inline void send_first(struct channel *channel, struct call *call,
+			      const struct queued_request *queued)
 {
 	const struct rpc_header header = {
 		.kind = RPC_REQUEST,
@@ -196,9 +194,9 @@ static inline void send_first(struct plx_rpc_client *client, struct channel *cha
 	};
 	const struct iovec whole = {(void *)queued->bytes, queued->length};
 
-	leave(client, call);
-	if (plx_unlikely(call_send(client, channel, call, &header, &whole, 1) != 0))
-		call_complete_later(client, call, PLX_RPC_OVERLOADED);
+	leave(channel->client, call);
+	if (plx_unlikely(call_send(channel, call, &header, &whole, 1) != 0))
+		call_complete_later(channel->client, call, PLX_RPC_OVERLOADED);
 }
 
 void send_queue_flush(struct plx_rpc_client *client)
@@ -213,7 +211,7 @@ void send_queue_flush(struct plx_rpc_client *client)
 
 		fetch_ahead(client);
 		if (plx_likely(call != NULL))
-			send_first(client, channel, call, queued);
+			send_first(channel, call, queued);
 		else
 			queue->stale_bytes -= bytes;
 		pop(queue, bytes);
