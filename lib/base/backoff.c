@@ -3,10 +3,8 @@
 
 void plx_backoff_init(struct plx_backoff *backoff, uint64_t min_ns, uint64_t max_ns, uint64_t seed)
 {
-	*backoff = (struct plx_backoff){
-		.min_ns = min_ns, .max_ns = max_ns, .random = seed ? seed : 1, /* xorshift never
-										* leaves 0 */
-	};
+	*backoff = (struct plx_backoff){.min_ns = min_ns, .max_ns = max_ns};
+	backoff->random = seed ? seed : 1; /* xorshift never leaves 0 */
 }
 
 /* xorshift64 by Marsaglia, "Xorshift RNGs" (2003). */

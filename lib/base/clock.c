@@ -15,20 +15,18 @@
 #endif
 
 #define CALIBRATION_NS (10 * PLX_NS_PER_MS)
-#define BRACKET_TRIES  64
 #define DEFAULT_MULT   ((uint64_t)1 << 32)
 
 #define LOOK_EVERY_NS  (100 * PLX_NS_PER_MS)
 #define LOOK_WIDTH_NS  PLX_NS_PER_MS /* longest bracket that is used */
-#define LOOK_TRIES     64
+#define TRIES          64
 #define STEP_NS        (10 * PLX_NS_PER_MS)
 #define RATE_PART      4096 /* 244 ppm; less after a long pause is not a step */
 
 PLX_LOG_COMPONENT(log_clock, "clock");
 
 struct reading {
-	uint64_t count;
-	uint64_t raw_ns;
+	uint64_t count, raw_ns;
 	uint64_t width; /* of the bracket, in TSC ticks */
 };
 
@@ -56,22 +54,17 @@ static uint64_t kernel_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t raw_ns(void)
-{
-	return kernel_ns(CLOCK_MONOTONIC_RAW);
-}
-
 static struct reading read_both(void)
 {
 	struct reading best = {.width = UINT64_MAX};
 
-	for (int i = 0; i < BRACKET_TRIES; i++) {
+	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = plx_tsc();
-		uint64_t raw = raw_ns();
+		uint64_t raw_ns = kernel_ns(CLOCK_MONOTONIC_RAW);
 		uint64_t width = plx_tsc() - before;
 
 		if (width < best.width)
-			best = (struct reading){before + width / 2, raw, width};
+			best = (struct reading){before + width / 2, raw_ns, width};
 	}
 	return best;
 }
@@ -91,14 +84,14 @@ static bool counter_is_invariant(void)
 /* Return false if the thread was preempted in the bracket, or the counter stepped. */
 static bool look_at_clocks(struct look *look)
 {
-	for (int i = 0; i < LOOK_TRIES; i++) {
+	for (int i = 0; i < TRIES; i++) {
 		uint64_t before_ns = plx_now_ns();
-		uint64_t raw = raw_ns();
+		uint64_t raw_ns = kernel_ns(CLOCK_MONOTONIC_RAW);
 		uint64_t monotonic_ns = kernel_ns(CLOCK_MONOTONIC);
 		uint64_t boot_ns = kernel_ns(CLOCK_BOOTTIME);
 		uint64_t width_ns = plx_now_ns() - before_ns;
 
-		*look = (struct look){before_ns, raw, plx_time_since(monotonic_ns, boot_ns)};
+		*look = (struct look){before_ns, raw_ns, plx_time_since(monotonic_ns, boot_ns)};
 		if (width_ns < LOOK_WIDTH_NS)
 			return true;
 	}
@@ -197,12 +190,12 @@ void plx_clock_look(bool at_once)
 {
 	struct found found = {0};
 	struct look look;
+	uint64_t since_ns;
 
-	if (pthread_mutex_trylock(&look_lock) != 0) /* another thread is looking and corrects for
-						     * all */
-		return;
-	if ((at_once || plx_time_since(last_look.raw_ns, raw_ns()) >= LOOK_EVERY_NS) &&
-	    look_at_clocks(&look)) {
+	if (pthread_mutex_trylock(&look_lock) != 0)
+		return; /* another thread is looking and corrects for all */
+	since_ns = plx_time_since(last_look.raw_ns, kernel_ns(CLOCK_MONOTONIC_RAW));
+	if ((at_once || since_ns >= LOOK_EVERY_NS) && look_at_clocks(&look)) {
 		correct(&look, &found);
 		note_suspension(&look, &found);
 		last_look = look;

@@ -83,19 +83,12 @@ void plx_log_write(enum plx_log_level level, const struct plx_log_component *com
 static int level_from_text(const char *text)
 {
 	for (int i = 0; i < (int)PLX_ARRAY_LEN(level_names); i++) {
-		if (strcmp(text, level_names[i]) == 0)
+		bool is_number = text[0] == '0' + i && text[1] == '\0';
+
+		if (is_number || strcmp(text, level_names[i]) == 0)
 			return i;
 	}
-	if (text[0] >= '0' && text[0] <= '4' && text[1] == '\0')
-		return text[0] - '0';
 	return -1;
-}
-
-static void list_components(char *out, size_t size)
-{
-	out[0] = '\0';
-	for (const struct plx_log_component *c = components; c; c = c->next)
-		plx_list_add(out, size, c->name);
 }
 
 int plx_log_configure(const char *option, const char *text)
@@ -103,7 +96,8 @@ int plx_log_configure(const char *option, const char *text)
 	const char *colon = strchr(text, ':');
 	size_t name_len = colon ? (size_t)(colon - text) : 0;
 	int level = level_from_text(colon ? colon + 1 : text);
-	bool found = colon == NULL;
+	char known[256] = "";
+	bool found = !colon;
 
 	if (level < 0)
 		return plx_fail(EINVAL,
@@ -116,14 +110,12 @@ int plx_log_configure(const char *option, const char *text)
 		c->level = (enum plx_log_level)level;
 		found = true;
 	}
-	if (!found) {
-		char known[256];
-
-		list_components(known, sizeof(known));
-		return plx_fail(EINVAL, "%s %s: unknown component '%.*s'; there are: %s", option,
-				text, (int)name_len, text, known);
-	}
-	return 0;
+	if (found)
+		return 0;
+	for (const struct plx_log_component *c = components; c; c = c->next)
+		plx_list_add(known, sizeof(known), c->name);
+	return plx_fail(EINVAL, "%s %s: unknown component '%.*s'; there are: %s", option, text,
+			(int)name_len, text, known);
 }
 
 bool plx_log_allowed(struct plx_log_limit *limit, uint64_t now_ns)

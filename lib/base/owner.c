@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The calling lcore and the owner of an object; the version. */
 #include "owner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+__thread uint32_t plx_lcore_id_tls = PLX_LCORE_NONE;
 bool (*owner_may_stand_in)(uint32_t owner);
+
+const char *plx_version(void)
+{
+	return PLX_VERSION;
+}
 
 void owner_fail(const char *function, uint32_t owner)
 {

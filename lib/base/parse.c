@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parse numbers, sizes and durations, and check their ranges in the option's unit. */
-#include "plx_base.h"
+/* Parse numbers, sizes and durations, and check their ranges in the option's unit; settings. */
+#include "base_internal.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -18,7 +18,6 @@ struct notation {
 	const char *what;   /* for "not ..." in errors */
 	const char *advice; /* for "give ..." in errors */
 	const struct unit *units;
-	size_t unit_count;
 	uint64_t bare_factor; /* for a number without a unit */
 	bool fractions;
 };
@@ -41,22 +40,13 @@ static const struct unit time_units[] = {
 	{"ns", 1},
 };
 
-static const struct notation uint_notation = {
-	"a whole number", "digits only", no_units, PLX_ARRAY_LEN(no_units), 1, false,
-};
+static const struct notation uint_notation = {"a whole number", "digits only", no_units, 1, false};
 static const struct notation size_notation = {
-	"a size",   "bytes, or a unit after the number: 64, 4K, 1M, 2G",
-	size_units, PLX_ARRAY_LEN(size_units),
-	1,          false,
-};
+	"a size", "bytes, or a unit after the number: 64, 4K, 1M, 2G", size_units, 1, false};
 static const struct notation time_notation = {
 	"a duration",
 	"seconds, or a unit after the number: 10, 1.5s, 500ms, 20us, 100ns, 5min, 1h, 1d",
-	time_units,
-	PLX_ARRAY_LEN(time_units),
-	PLX_NS_PER_S,
-	true,
-};
+	time_units, PLX_NS_PER_S, true};
 
 /* Use the largest unit that needs no fraction. */
 static const char *format(const struct notation *notation, uint64_t value, char *out, size_t size)
@@ -81,21 +71,17 @@ static int fail_range(const struct notation *notation, const char *option, const
 	return plx_fail(EINVAL, "%s %s: out of range; give %s to %s", option, text, low, high);
 }
 
-static int fail_form(const struct notation *notation, const char *option, const char *text)
-{
-	return plx_fail(EINVAL, "%s %s: not %s; give %s", option, text, notation->what,
-			notation->advice);
-}
-
 /* The factor of the unit that follows the number; 0 if unknown. */
 static uint64_t factor_of(const struct notation *notation, const char *name)
 {
 	if (*name == '\0')
 		return notation->bare_factor;
-	for (size_t i = 0; i < notation->unit_count; i++)
-		if (strcasecmp(name, notation->units[i].name) == 0)
-			return notation->units[i].factor;
-	return 0;
+	for (const struct unit *unit = notation->units;; unit++) {
+		if (strcasecmp(name, unit->name) == 0)
+			return unit->factor;
+		if (unit->factor == 1)
+			return 0;
+	}
 }
 
 /* Convert a fraction such as ".5" of a unit; truncates below 1. */
@@ -132,7 +118,8 @@ static int parse(const struct notation *notation, const char *option, const char
 	}
 	factor = factor_of(notation, rest);
 	if ((!whole && !part) || (fraction != text + whole && !part) || !factor)
-		return fail_form(notation, option, text);
+		return plx_fail(EINVAL, "%s %s: not %s; give %s", option, text, notation->what,
+				notation->advice);
 	for (size_t i = 0; i < whole && fits; i++)
 		fits = !__builtin_mul_overflow(value, UINT64_C(10), &value) &&
 		       !__builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value);
@@ -160,4 +147,62 @@ int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, ui
 		       uint64_t *value_out)
 {
 	return parse(&time_notation, option, text, min_ns, max_ns, value_out);
+}
+
+/* Settings: KEY=VALUE,... ------------------------------------------------------------------- */
+
+#define VALUE_BYTES 24 /* longer than any valid number */
+
+static const struct plx_setting *find(const struct plx_setting *settings, const char *key,
+				      size_t length)
+{
+	for (; settings->key; settings++)
+		if (strlen(settings->key) == length && memcmp(settings->key, key, length) == 0)
+			return settings;
+	return NULL;
+}
+
+static int fail_key(const char *option, const char *text, const struct plx_setting *settings,
+		    const char *what, size_t length)
+{
+	char keys[512] = "";
+
+	for (const struct plx_setting *each = settings; each->key; each++)
+		plx_list_add(keys, sizeof(keys), each->key);
+	return plx_fail(EINVAL, "%s %s: '%.*s' is no setting; give KEY=VALUE,... with keys from %s",
+			option, text, (int)length, what, keys);
+}
+
+static int take(const char *option, const struct plx_setting *setting, const char *text,
+		size_t length, bool check)
+{
+	char what[128], value[VALUE_BYTES];
+	uint64_t number;
+	int rc;
+
+	snprintf(what, sizeof(what), "%s %s", option, setting->key);
+	snprintf(value, sizeof(value), "%.*s", (int)length, text);
+	rc = plx_parse_uint(what, value, setting->least, setting->most, &number);
+	if (rc == 0 && !check)
+		*setting->value = (uint32_t)number;
+	return rc;
+}
+
+int plx_parse_settings(const char *option, const char *text, const struct plx_setting *settings,
+		       bool check)
+{
+	const char *at = text;
+	int rc = 0;
+
+	while (at && rc == 0) {
+		size_t length = strcspn(at, ","), key = strcspn(at, "=,");
+		const struct plx_setting *setting = find(settings, at, key);
+
+		if (setting && at[key] == '=')
+			rc = take(option, setting, at + key + 1, length - key - 1, check);
+		else
+			rc = fail_key(option, text, settings, at, length);
+		at = at[length] ? at + length + 1 : NULL;
+	}
+	return rc;
 }

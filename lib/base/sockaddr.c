@@ -2,48 +2,31 @@
 #include "sockaddr.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
 socklen_t address_bytes(const struct sockaddr *address)
 {
-	switch (address->sa_family) {
-	case AF_INET:
-		return sizeof(struct sockaddr_in);
-	case AF_INET6:
-		return sizeof(struct sockaddr_in6);
-	default:
-		return 0;
-	}
+	return address->sa_family == AF_INET  ? sizeof(struct sockaddr_in)
+	     : address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					      : 0;
 }
 
-/* NULL for other address families. */
-static in_port_t *port_of(struct sockaddr *address)
-{
-	switch (address->sa_family) {
-	case AF_INET:
-		return &((struct sockaddr_in *)address)->sin_port;
-	case AF_INET6:
-		return &((struct sockaddr_in6 *)address)->sin6_port;
-	default:
-		return NULL;
-	}
-}
+/* Both families have the port at the same place. */
+static_assert(offsetof(struct sockaddr_in, sin_port) == offsetof(struct sockaddr_in6, sin6_port),
+	      "");
 
 uint16_t address_port(const struct sockaddr *address)
 {
-	const in_port_t *port = port_of((struct sockaddr *)address);
-
-	return port ? ntohs(*port) : 0;
+	return address_bytes(address) ? ntohs(((const struct sockaddr_in *)address)->sin_port) : 0;
 }
 
 void address_set_port(struct sockaddr *address, uint16_t port)
 {
-	in_port_t *at = port_of(address);
-
-	if (at)
-		*at = htons(port);
+	if (address_bytes(address))
+		((struct sockaddr_in *)address)->sin_port = htons(port);
 }
 
 bool address_is_any(const struct sockaddr *address)
