@@ -110,9 +110,10 @@ int mem_block_populate(const struct mem_block *block, void *from, size_t size_by
 {
 	int err = populate(from, size_bytes, NO_FD);
 
-	return err ? plx_fail(ENOMEM, "populating %zu bytes of memory: %s", size_bytes,
-			      strerror(-err))
-		   : 0;
+	if (err)
+		return plx_fail(ENOMEM, "populating %zu bytes of memory: %s", size_bytes,
+				strerror(-err));
+	return 0;
 }
 
 static int open_hugetlb(size_t page_bytes, size_t size_bytes)
@@ -135,9 +136,10 @@ static int populate_hugetlb(const struct mem_block *block, size_t size_bytes, in
 {
 	int err = populate(block->base, size_bytes, memfd);
 
-	return err ? plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
-			      strerror(-err))
-		   : 0;
+	if (err)
+		plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
+			 strerror(-err));
+	return err;
 }
 
 /* Bind the mapping to its node and populate its first bytes; unmap it on failure. */
@@ -193,9 +195,7 @@ static int check_available(const struct mem_ask *ask, size_t size_bytes)
 {
 	bool strict = ask->numa == PLX_NUMA_STRICT && ask->node != PLX_NODE_ANY;
 	uint64_t available = mem_available(strict ? ask->node : PLX_NODE_ANY);
-	char where[32] = "this host";
-	char wanted[32];
-	char had[32];
+	char where[32] = "this host", wanted[32], had[32];
 
 	if (size_bytes <= available)
 		return 0;
@@ -246,8 +246,6 @@ static struct {
 	size_t page_bytes;
 } private_kind;
 
-/* What private memory turned out to be. smaps is read once: with thousands of links a process has
- * thousands of mappings, and a read takes milliseconds. */
 static void classify_private(const struct mem_ask *ask, struct mem_block *block,
 			     const struct mem_smaps *smaps)
 {
@@ -279,8 +277,9 @@ static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t 
 	if (page_bytes == MEM_2M)
 		snprintf(out, size, "sysctl vm.nr_hugepages=%llu", target);
 	else
-		snprintf(out, size, "echo %llu > /sys/kernel/mm/hugepages/hugepages-%zukB/%s",
-			 target, page_bytes >> 10, "nr_hugepages");
+		snprintf(out, size,
+			 "echo %llu > /sys/kernel/mm/hugepages/hugepages-%zukB/nr_hugepages",
+			 target, page_bytes >> 10);
 }
 
 /* Transparent huge pages of the requested size are as fast as reserved ones: plx-info reports them
@@ -292,10 +291,7 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 	size_t first_bytes = mem_round_up(ask->first_bytes, mem_populate_step(ask->huge));
 	size_t huge_bytes = smaps->anon_huge_bytes < first_bytes ? smaps->anon_huge_bytes
 								 : first_bytes;
-	char size[32];
-	char huge[32];
-	char rest[32];
-	char remedy[128];
+	char size[32], huge[32], rest[32], remedy[128];
 
 	if (told || (ask->huge == PLX_HUGE_2M && block->page_bytes == MEM_2M))
 		return;

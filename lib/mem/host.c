@@ -6,33 +6,40 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <numa.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#define PATH_BYTES 512
 #define LINE_BYTES 1024
+#define PATH_BYTES (LINE_BYTES + 64)
 
 /* Return the text after the first `key` that is a whole word, or NULL. */
 static const char *behind_word(const char *line, const char *key)
 {
 	size_t len = strlen(key);
 
-	for (const char *at = line; (at = strstr(at, key)); at += len ? len : 1) {
+	for (const char *at = line; (at = strstr(at, key)); at += len) {
 		if (at == line || isspace((unsigned char)at[-1]))
 			return at + len;
 	}
 	return NULL;
 }
 
-/* Read the number after `key` in a file of "key number" lines; with an empty key, the first
- * number. */
-static bool read_number(const char *path, const char *key, uint64_t *value_out)
+/* Read the number after `key` in a file of "key number" lines; with an empty key, the first number.
+ * The format gives the path. */
+PLX_PRINTF(3, 4)
+static bool read_number(const char *key, uint64_t *value_out, const char *format, ...)
 {
-	FILE *file = fopen(path, "re");
-	char line[LINE_BYTES];
+	char path[PATH_BYTES], line[LINE_BYTES];
 	bool found = false;
+	va_list args;
+	FILE *file;
 
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	file = fopen(path, "re");
 	if (!file)
 		return false;
 	while (!found && fgets(line, sizeof(line), file)) {
@@ -118,9 +125,7 @@ const char *mem_nodes_format(char *out, size_t size)
 /* A version of control groups: its mount point and its file names. */
 struct cgroup_kind {
 	const char *mark; /* in its line of /proc/self/cgroup */
-	const char *root;
-	const char *limit;
-	const char *usage;
+	const char *root, *limit, *usage;
 	const char *cache; /* in memory.stat: counted as used, but reclaimable */
 };
 
@@ -132,19 +137,12 @@ static const struct cgroup_kind cgroup_kinds[] = {
 
 static uint64_t left_in_group(const struct cgroup_kind *kind, const char *group)
 {
-	char path[PATH_BYTES + LINE_BYTES + 64];
-	uint64_t limit;
-	uint64_t usage;
-	uint64_t cache = 0;
+	uint64_t limit, usage, cache = 0;
 
-	snprintf(path, sizeof(path), "%s%s/%s", kind->root, group, kind->limit);
-	if (!read_number(path, "", &limit))
+	if (!read_number("", &limit, "%s%s/%s", kind->root, group, kind->limit) ||
+	    !read_number("", &usage, "%s%s/%s", kind->root, group, kind->usage))
 		return UINT64_MAX;
-	snprintf(path, sizeof(path), "%s%s/%s", kind->root, group, kind->usage);
-	if (!read_number(path, "", &usage))
-		return UINT64_MAX;
-	snprintf(path, sizeof(path), "%s%s/memory.stat", kind->root, group);
-	read_number(path, kind->cache, &cache);
+	read_number(kind->cache, &cache, "%s%s/memory.stat", kind->root, group);
 	usage -= cache < usage ? cache : usage;
 	return usage < limit ? limit - usage : 0;
 }
@@ -195,14 +193,10 @@ static uint64_t cgroup_available(void)
 static uint64_t node_available(int node)
 {
 	static const char *const parts[] = {"MemFree:", "Active(file):", "Inactive(file):"};
-	char path[PATH_BYTES];
-	uint64_t sum_kb = 0;
+	uint64_t sum_kb = 0, kb;
 
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(parts); i++) {
-		uint64_t kb;
-
-		if (!read_number(path, parts[i], &kb))
+		if (!read_number(parts[i], &kb, "/sys/devices/system/node/node%d/meminfo", node))
 			return UINT64_MAX;
 		sum_kb += kb;
 	}
@@ -211,10 +205,9 @@ static uint64_t node_available(int node)
 
 uint64_t mem_available(int node)
 {
-	uint64_t least = cgroup_available();
-	uint64_t kb;
+	uint64_t least = cgroup_available(), kb;
 
-	if (read_number("/proc/meminfo", "MemAvailable:", &kb) && kb << 10 < least)
+	if (read_number("MemAvailable:", &kb, "/proc/meminfo") && kb << 10 < least)
 		least = kb << 10;
 	if (node != PLX_NODE_ANY && node_available(node) < least)
 		least = node_available(node);
@@ -223,12 +216,10 @@ uint64_t mem_available(int node)
 
 uint64_t mem_hugepages(size_t page_bytes, const char *counter)
 {
-	char path[PATH_BYTES];
 	uint64_t pages = 0;
 
-	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%zukB/%s",
-		 page_bytes >> 10, counter);
-	read_number(path, "", &pages);
+	read_number("", &pages, "/sys/kernel/mm/hugepages/hugepages-%zukB/%s", page_bytes >> 10,
+		    counter);
 	return pages;
 }
 
@@ -259,15 +250,13 @@ int mem_smaps_read(const void *base, struct mem_smaps *smaps_out)
 {
 	FILE *file = fopen("/proc/self/smaps", "re");
 	char line[LINE_BYTES];
-	bool inside = false;
-	bool found = false;
+	bool inside = false, found = false;
 
 	if (!file)
 		return plx_fail(errno, "/proc/self/smaps: %s", strerror(errno));
 	memset(smaps_out, 0, sizeof(*smaps_out));
 	while (fgets(line, sizeof(line), file)) {
-		uintptr_t start;
-		uintptr_t end;
+		uintptr_t start, end;
 
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2) {
 			if (found)

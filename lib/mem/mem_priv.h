@@ -57,9 +57,8 @@ struct mem_extents {
 	/* Ordered by address, without gaps; no two neighbours are free. */
 	TAILQ_HEAD(mem_extent_row, mem_extent) all;
 	LIST_HEAD(mem_extent_list, mem_extent) lists[MEM_EXTENT_LISTS]; /* free extents, by size */
-	uint64_t any[MEM_EXTENT_LISTS / 64];                            /* bit n: list n is not
-									 * empty */
-	void *used;                                                     /* by address: tsearch(3) */
+	uint64_t any[MEM_EXTENT_LISTS / 64]; /* bit n: list n is not empty */
+	void *used;                          /* by address: tsearch(3) */
 };
 
 /** Initialize with one free extent at `base`. Return: 0; -ENOMEM. */
@@ -90,8 +89,7 @@ struct mem_block {
 	size_t map_bytes;
 	size_t page_bytes;
 	enum plx_backing backing;
-	bool page_fallback;
-	bool node_fallback;
+	bool page_fallback, node_fallback;
 };
 
 /** Map, bind and populate. Return: 0; -ENOMEM, the text names what is short. */
@@ -140,9 +138,7 @@ uint64_t mem_hugepages(size_t page_bytes, const char *counter);
 
 /** A mapping's figures from /proc/self/smaps. */
 struct mem_smaps {
-	size_t kernel_page_bytes;
-	size_t anon_huge_bytes;
-	size_t hugetlb_bytes;
+	size_t kernel_page_bytes, anon_huge_bytes, hugetlb_bytes;
 };
 
 /** Return: 0; -ENOENT no such mapping; -errno. */
@@ -159,8 +155,8 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 uint32_t mem_zone_index(const void *memory, size_t size_bytes);
 
 /* Pools. pool.c creates and inspects them. pool_use.c is the slow path of the inline get and put of
- * plx_mem.h; pool_owned.c and pool_shared.c implement it for the two kinds. pool_list.c and
- * pool_spare.c hold objects that cannot go back directly. */
+ * plx_mem.h; pool_owned.c and pool_shared.c implement it for the two kinds. pool_spare.c holds
+ * objects that cannot go back directly. */
 
 #ifdef NDEBUG
 #define POOL_CHECKED 0
@@ -189,16 +185,13 @@ struct pool_cache {
 	bool is_dry; /* shared: the last get found no object */
 	_Atomic uint64_t empty;
 
-	/* An lcore's objects: its cache of a shared pool, or the stack of the pool it owns. Atomic
-	 * members are statistics. Relaxed: a figure may be slightly old and nothing else is read
-	 * through it. */
+	/* Owned pools. */
 	_Atomic uint32_t low_water;
 	_Atomic uint32_t collected;  /* how many of listed_count reached the stack */
 	struct pool_returned *taken; /* taken off the list, not yet on the stack */
 
 	/* Shared pools. */
-	_Atomic uint64_t refills;
-	_Atomic uint64_t spills;
+	_Atomic uint64_t refills, spills;
 	struct pool_cache *next; /* next cache of the pool */
 };
 
@@ -214,8 +207,7 @@ struct pool {
 	struct pool_cache *own; /* owned */
 	struct plx_ring *ring;  /* shared: free objects outside the caches */
 	PLX_ALIGNED_LINE char *objects;
-	size_t stride_bytes;
-	size_t object_bytes;
+	size_t stride_bytes, object_bytes;
 	_Atomic uint8_t *marks;        /* one per object; NULL in release builds */
 	_Atomic uint32_t *spare_links; /* shared: one per object */
 	const struct plx_zone *zone;
@@ -232,7 +224,7 @@ struct pool {
 	char name[32];
 };
 
-static inline struct pool *pool_of(struct plx_pool *pub)
+static inline struct pool *pool_of(const struct plx_pool *pub)
 {
 	return plx_container_of(pub, struct pool, pub);
 }
@@ -276,16 +268,11 @@ static inline void pool_poison(const struct pool *pool, void *object)
 /** The number of free objects now. */
 uint32_t pool_available(const struct pool *pool);
 
-/** Debug checks on objects that leave the pool, and on objects that return. */
-void pool_check_get(struct pool *pool, const void *object);
-void pool_check_put(struct pool *pool, const void *object);
+/** Write the canary that follows the object, if debug builds check it. */
 void pool_put_canary(const struct pool *pool, void *object);
 
 /** Push objects to the list of an owned pool. Thread: any. */
 void pool_list_push(struct pool *pool, void *const *objects, uint32_t count);
-
-/** Take the whole list: a chain, or NULL. Thread: owner. */
-struct pool_returned *pool_list_take(struct pool *pool);
 
 /** Push at least one object to the spare stack of a shared pool. Thread: any. */
 void pool_spare_push(struct pool *pool, void *const *objects, uint32_t count);

@@ -48,27 +48,16 @@ static uint32_t cache_count_of(const struct plx_pool_attr *attr)
 	return quarter < CACHE_DEFAULT ? quarter : CACHE_DEFAULT;
 }
 
-static struct plx_ring_attr ring_attr_of(const struct plx_pool_attr *attr)
-{
-	return (struct plx_ring_attr){.kind = PLX_RING_MPMC, .capacity = attr->object_count};
-}
-
 /* Offsets in the allocation. */
 struct layout {
 	size_t stride_bytes;
-	size_t own;
-	size_t ring;
-	size_t caches;
-	size_t links;
-	size_t marks;
-	size_t objects;
-	size_t total;
+	size_t own, ring, caches, links, marks, objects, total;
 };
 
 static int lay_out(const struct plx_pool_attr *attr, struct layout *at)
 {
 	bool is_shared = attr->owner == PLX_LCORE_NONE;
-	struct plx_ring_attr ring = ring_attr_of(attr);
+	struct plx_ring_attr ring = {.kind = PLX_RING_MPMC, .capacity = attr->object_count};
 	size_t count = attr->object_count;
 	size_t caches_bytes = cache_count_of(attr) ? PLX_LCORE_MAX * sizeof(void *) : 0;
 	size_t ring_bytes = 0;
@@ -96,8 +85,7 @@ static void init_owned(struct pool *pool, char *memory, const struct layout *at)
 	pool->pub.caches[0] = &own->pub;
 	pool->pub.lcore_first = pool->owner;
 	pool->lcore_count = 1;
-	own->pub.size = count;
-	own->pub.floor = count;
+	own->pub.size = own->pub.floor = count;
 	pool_set_cached(own, count);
 	atomic_init(&own->low_water, count);
 	/* Downwards, so that the first get returns the first object. */
@@ -108,7 +96,7 @@ static void init_owned(struct pool *pool, char *memory, const struct layout *at)
 static int init_shared(struct pool *pool, const struct plx_pool_attr *attr, char *memory,
 		       const struct layout *at)
 {
-	struct plx_ring_attr ring = ring_attr_of(attr);
+	struct plx_ring_attr ring = {.kind = PLX_RING_MPMC, .capacity = attr->object_count};
 	int err = plx_ring_init(memory + at->ring, &ring, &pool->ring);
 
 	if (err)
@@ -155,13 +143,6 @@ static int init(struct pool *pool, const struct plx_pool_attr *attr, const struc
 	return err;
 }
 
-static void enlist(struct pool *pool)
-{
-	pthread_mutex_lock(&list_lock);
-	LIST_INSERT_HEAD(&pools, pool, all);
-	pthread_mutex_unlock(&list_lock);
-}
-
 int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out)
 {
 	const struct plx_zone *zone;
@@ -184,31 +165,14 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 		plx_mem_free(memory);
 		return err;
 	}
-	enlist(pool);
+	pthread_mutex_lock(&list_lock);
+	LIST_INSERT_HEAD(&pools, pool, all);
+	pthread_mutex_unlock(&list_lock);
 	*pool_out = &pool->pub;
 	return 0;
 }
 
 /* Destroy ---------------------------------------------------------------------------------- */
-
-static void unlist(struct pool *pool)
-{
-	pthread_mutex_lock(&list_lock);
-	LIST_REMOVE(pool, all);
-	pthread_mutex_unlock(&list_lock);
-}
-
-static void free_caches(struct pool *pool)
-{
-	struct pool_cache *cache = pool_first_cache(pool);
-
-	while (cache) {
-		struct pool_cache *next = cache->next;
-
-		plx_mem_free(cache);
-		cache = next;
-	}
-}
 
 int plx_pool_destroy(struct plx_pool *pool)
 {
@@ -223,8 +187,13 @@ int plx_pool_destroy(struct plx_pool *pool)
 		plx_log(mem_log, PLX_LOG_WARNING, "%s", plx_error());
 		return -EBUSY;
 	}
-	unlist(priv);
-	free_caches(priv);
+	pthread_mutex_lock(&list_lock);
+	LIST_REMOVE(priv, all);
+	pthread_mutex_unlock(&list_lock);
+	for (struct pool_cache *cache = pool_first_cache(priv), *next; cache; cache = next) {
+		next = cache->next;
+		plx_mem_free(cache);
+	}
 	mem_unpoison(priv->objects, priv->stride_bytes * priv->object_count);
 	plx_mem_free(priv);
 	return 0;
@@ -258,8 +227,7 @@ static uint32_t available_outside(const struct pool *pool)
 
 uint32_t pool_available(const struct pool *pool)
 {
-	uint32_t before = available_outside(pool);
-	uint32_t sum;
+	uint32_t outside = available_outside(pool), sum;
 
 	if (pool_is_shared(pool)) {
 		uint32_t in_caches = pool_shared_in_caches(pool);
@@ -267,9 +235,9 @@ uint32_t pool_available(const struct pool *pool)
 
 		/* Half a cache may have moved to or from a cache in between: count it twice rather
 		 * than not at all. */
-		sum = in_caches + (before > after ? before : after);
+		sum = in_caches + (outside > after ? outside : after);
 	} else {
-		sum = pool_cached(pool->own) + before;
+		sum = pool_cached(pool->own) + outside;
 	}
 	return sum < pool->object_count ? sum : pool->object_count;
 }
@@ -303,7 +271,7 @@ void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out)
 
 const struct plx_zone *plx_pool_zone(const struct plx_pool *pool)
 {
-	return plx_container_of(pool, struct pool, pub)->zone;
+	return pool_of(pool)->zone;
 }
 
 size_t pool_cache_bytes(uint32_t object_count)
@@ -315,7 +283,5 @@ size_t pool_cache_bytes(uint32_t object_count)
 
 void *mem_pool_object(const struct plx_pool *pool, uint32_t i)
 {
-	const struct pool *priv = plx_container_of(pool, struct pool, pub);
-
-	return priv->objects + (size_t)i * priv->stride_bytes;
+	return pool_of(pool)->objects + (size_t)i * pool_of(pool)->stride_bytes;
 }

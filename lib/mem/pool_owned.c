@@ -1,20 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The pool of one lcore: a stack of pointers, used with plain loads and stores. Objects from other
- * threads wait on the list, which the owner takes as a whole when the stack runs out. */
+/* The pool of one lcore: a stack of pointers, used with plain loads and stores. Objects that other
+ * threads put wait on a list, linked through the objects. Any thread may push at any time without
+ * waiting. Only the owner takes it, as a whole when the stack runs out, so it needs no ABA
+ * protection. */
 #include "mem_priv.h"
 
 /* Bounds the work of one get: a long list moves to the stack in parts. */
 #define REFILL_MAX 32
 
+void pool_list_push(struct pool *pool, void *const *objects, uint32_t count)
+{
+	/* Relaxed: the value is only compared and stored, never dereferenced. */
+	struct pool_returned *head = atomic_load_explicit(&pool->list, memory_order_relaxed);
+	struct pool_returned *first = objects[0], *last = objects[count - 1];
+
+	for (uint32_t i = 0; i + 1 < count; i++)
+		((struct pool_returned *)objects[i])->next = objects[i + 1];
+	/* Before the push, which orders it: the number taken never exceeds it. */
+	counter_add_shared(&pool->listed_count, count);
+	do {
+		last->next = head;
+		/* P1 -> P2: the links, and all earlier writes to the objects, precede their get.
+		 * Later pushes are read-modify-writes and so continue this release sequence. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&pool->list, &head, first, memory_order_release, memory_order_relaxed));
+}
+
+static struct pool_returned *take_list(struct pool *pool)
+{
+	/* P2 <- P1 */
+	return atomic_exchange_explicit(&pool->list, NULL, memory_order_acquire);
+}
+
 /* Move up to REFILL_MAX returned objects to the stack. Return: how many. */
 static uint32_t refill(struct pool *pool, struct pool_cache *own)
 {
 	void **stack = plx_pool_stack(&own->pub);
-	uint32_t cached = pool_cached(own);
-	uint32_t count = 0;
+	uint32_t cached = pool_cached(own), count = 0;
 
 	if (!own->taken)
-		own->taken = pool_list_take(pool);
+		own->taken = take_list(pool);
 	while (own->taken && count < REFILL_MAX) {
 		stack[cached + count++] = own->taken;
 		own->taken = own->taken->next;
@@ -27,8 +52,7 @@ static uint32_t refill(struct pool *pool, struct pool_cache *own)
 /* Update the marks before `count` objects leave the stack. */
 static void set_marks(struct pool *pool, struct pool_cache *own, uint32_t count)
 {
-	uint32_t left = pool_available(pool);
-	uint32_t low_water;
+	uint32_t left = pool_available(pool), low_water;
 
 	counter_lower(&own->low_water, left - count);
 	low_water = counter_get(&own->low_water);

@@ -25,12 +25,10 @@ static struct pool_cache refused_cache;
 
 static int node_of_this_cpu(void)
 {
-	unsigned cpu;
-	unsigned node;
+	unsigned cpu, node;
+	bool is_known = getcpu(&cpu, &node) == 0 && mem_node_usable((int)node);
 
-	if (getcpu(&cpu, &node) != 0 || !mem_node_usable((int)node))
-		return PLX_NODE_ANY;
-	return (int)node;
+	return is_known ? (int)node : PLX_NODE_ANY;
 }
 
 /* For the calling lcore: no other thread reads its entry. */
@@ -142,8 +140,7 @@ static uint32_t take(struct pool *pool, void **objects, uint32_t count)
 
 static void give(struct pool *pool, void *const *objects, uint32_t count)
 {
-	uint32_t given = 0;
-	uint32_t more;
+	uint32_t given = 0, more;
 
 	/* Repeats only for more than PLX_RING_BURST_MAX. */
 	do {
@@ -162,10 +159,9 @@ static uint32_t take_all(struct pool *pool, void **objects, uint32_t count)
 	if (plx_likely(got == count) || !has_spare(pool))
 		return got;
 	got = take(pool, objects, count);
-	if (got == count)
-		return count;
-	give(pool, objects, got);
-	return 0;
+	if (got < count)
+		give(pool, objects, got);
+	return got < count ? 0 : count;
 }
 
 /* Get -------------------------------------------------------------------------------------- */

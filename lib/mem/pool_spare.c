@@ -52,8 +52,7 @@ uint32_t pool_spare_pop(struct pool *pool, void **objects, uint32_t count)
 {
 	/* S2 <- S1 */
 	uint64_t head = atomic_load_explicit(&pool->spare, memory_order_acquire);
-	uint64_t number;
-	uint64_t pops;
+	uint64_t number, pops;
 	uint32_t got;
 
 	do {

@@ -27,8 +27,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
 static enum plx_huge huge;
 static enum plx_numa numa;
-static uint64_t node_fallbacks;
-static uint64_t page_fallbacks;
+static uint64_t node_fallbacks, page_fallbacks;
 static struct zone zones[PLX_ZONE_MAX];
 static _Atomic uint32_t zone_count;
 
@@ -182,19 +181,14 @@ static void remove_zones(void)
 
 static int take_at_init(const struct plx_mem_conf *conf)
 {
-	int node;
-
 	for (unsigned i = 0; i < conf->node_count; i++) {
-		int err = conf->node_bytes[i] ? choose_node((int)i, &node) : 0;
+		size_t size_bytes = conf->node_bytes[i];
+		int node, err;
 
-		if (err)
-			return err;
-	}
-	for (unsigned i = 0; i < conf->node_count; i++) {
-		if (!conf->node_bytes[i])
+		if (!size_bytes)
 			continue;
-		choose_node((int)i, &node);
-		int err = add_zone(conf->node_bytes[i], conf->node_bytes[i], node, NULL);
+		err = choose_node((int)i, &node);
+		err = err ? err : add_zone(size_bytes, size_bytes, node, NULL);
 		if (err)
 			return err;
 		note_other_node((int)i, node);
@@ -214,8 +208,7 @@ static int init_locked(const struct plx_mem_conf *conf)
 				(int)conf->huge, (int)conf->numa);
 	huge = conf->huge;
 	numa = conf->numa;
-	node_fallbacks = 0;
-	page_fallbacks = 0;
+	node_fallbacks = page_fallbacks = 0;
 
 	int err = conf->node_bytes ? take_at_init(conf) : 0;
 	if (err)
@@ -449,9 +442,7 @@ static int describe_kind(char *out, size_t size, const struct plx_zone *zone, ui
 {
 	static const char *const kinds[] = {" hugetlb", " transparent huge", ""};
 	bool mixed = zone->backing == PLX_BACKING_THP && zone->page_bytes < MEM_2M;
-	char total[32];
-	char page[32];
-	char node[32] = "any node";
+	char total[32], page[32], node[32] = "any node";
 
 	if (zone->node != PLX_NODE_ANY)
 		snprintf(node, sizeof(node), "node %d", zone->node);
