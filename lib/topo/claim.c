@@ -69,19 +69,16 @@ static enum owner find_owner(const struct name *name)
 
 static int fail_busy(unsigned cpu, const struct name *name, struct plx_cpu_holder *holder_out)
 {
-	if (!holder_out)
-		return plx_fail(EBUSY, "CPU %u: another poller has claimed it; take another CPU",
-				cpu);
-	holder_out->pid = find_holder(name);
-	holder_out->other_user = false;
-	if (holder_out->pid > 0)
-		return plx_fail(EBUSY,
-				"CPU %u: a poller of process %d has claimed it; take another CPU",
-				cpu, (int)holder_out->pid);
-	holder_out->pid = 0;
-	return plx_fail(EBUSY,
-			"CPU %u: a poller of an unknown process has claimed it; take another CPU",
-			cpu);
+	pid_t pid = holder_out ? find_holder(name) : 0;
+	char who[64] = "another poller";
+
+	if (pid > 0)
+		snprintf(who, sizeof(who), "a poller of process %d", (int)pid);
+	else if (holder_out)
+		snprintf(who, sizeof(who), "a poller of an unknown process");
+	if (holder_out)
+		*holder_out = (struct plx_cpu_holder){.pid = pid > 0 ? pid : 0};
+	return plx_fail(EBUSY, "CPU %u: %s has claimed it; take another CPU", cpu, who);
 }
 
 static void note_other_user(const struct name *name, struct plx_cpu_holder *holder_out)
@@ -100,13 +97,12 @@ static int listen_at(const struct name *name)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int err;
 
-	if (fd < 0)
-		return -errno;
-	if (bind(fd, (const struct sockaddr *)&name->address, name->length) == 0 &&
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&name->address, name->length) == 0 &&
 	    listen(fd, SOMAXCONN) == 0)
 		return fd;
 	err = errno;
-	close(fd);
+	if (fd >= 0)
+		close(fd);
 	return -err;
 }
 
@@ -119,16 +115,14 @@ static int keep(unsigned cpu, unsigned index, int fd, int *claim_out,
 
 		if (find_holder(&name) < 0)
 			continue;
-		switch (find_owner(&name)) {
-		case BELIEVED:
+		enum owner owner = find_owner(&name);
+
+		if (owner == BELIEVED) {
 			close(fd);
 			return fail_busy(cpu, &name, holder_out);
-		case OTHER_USER:
-			note_other_user(&name, holder_out);
-			break;
-		case NOBODY:
-			break;
 		}
+		if (owner == OTHER_USER)
+			note_other_user(&name, holder_out);
 	}
 	*claim_out = fd;
 	return 0;

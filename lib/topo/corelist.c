@@ -21,15 +21,13 @@ struct id_set {
 	struct plx_cpuset ids;
 	bool grouped;
 	const char *name_at; /* the first name, such as "all" or "node:1"; NULL: none */
-	struct number no_lcore;
-	struct number no_cpu;
+	struct number no_lcore, no_cpu;
 	const char *repeat_at;
 	unsigned repeat;
 };
 
 struct parser {
-	const char *option;
-	const char *text;
+	struct topo_given given;
 	const char *at;
 	const struct plx_topo *topo;
 	struct plx_lcore_map *map; /* while parsing, places[id] belongs to lcore `id` */
@@ -52,7 +50,7 @@ static int fail_expected(struct parser *p, const char *expected, const char *hin
 	p->at = topo_skip_blanks(p->at);
 	if (*p->at == '[' || *p->at == ']')
 		hint = "groups are written in ( ), as in (4-7)@0";
-	return topo_fail_expected(p->option, p->text, p->at, expected, hint);
+	return topo_fail_expected(&p->given, p->at, expected, hint);
 }
 
 static int parse_number(struct parser *p, const char *expected, struct number *out)
@@ -98,7 +96,7 @@ static int parse_name(struct parser *p, struct id_set *set)
 {
 	const char *at = p->at = topo_skip_blanks(p->at);
 	struct plx_cpuset cpus;
-	int rc = topo_parse_cpu_name(p->option, p->text, &p->at, p->topo, &cpus);
+	int rc = topo_parse_cpu_name(&p->given, &p->at, p->topo, &cpus);
 
 	if (rc <= 0)
 		return rc;
@@ -155,7 +153,7 @@ static int parse_group(struct parser *p, const char *open, struct id_set *set)
 	if (accept(p, ')'))
 		return 0;
 	snprintf(hint, sizeof(hint), "the '(' of column %zu is not closed",
-		 (size_t)(open - p->text) + 1);
+		 (size_t)(open - p->given.text) + 1);
 	return fail_expected(p, expected, hint);
 }
 
@@ -175,13 +173,13 @@ static int fail_number(struct parser *p, const struct number *number, const char
 {
 	int shown = number->digits > 20 ? 20 : (int)number->digits;
 
-	return topo_fail_at(p->option, p->text, number->at, "%s%.*s%s is out of range; %s", what,
-			    shown, number->at, number->digits > 20 ? "..." : "", allowed);
+	return topo_fail_at(&p->given, number->at, "%s%.*s%s is out of range; %s", what, shown,
+			    number->at, number->digits > 20 ? "..." : "", allowed);
 }
 
 static int fail_repeat(struct parser *p, const struct id_set *lcores)
 {
-	return topo_fail_at(p->option, p->text, lcores->repeat_at,
+	return topo_fail_at(&p->given, lcores->repeat_at,
 			    "lcore %u is given twice; give each lcore id once", lcores->repeat);
 }
 
@@ -198,7 +196,7 @@ static int place_mapped(struct parser *p, const struct id_set *lcores, const str
 {
 	if (lcores->name_at)
 		return topo_fail_at(
-			p->option, p->text, lcores->name_at,
+			&p->given, lcores->name_at,
 			"found the name of CPUs where lcore ids stand; names stand after "
 			"'@', as in 0@node:0, or alone");
 	if (lcores->no_lcore.at)
@@ -273,11 +271,11 @@ static int fail_stray(struct parser *p)
 	while (plx_cpuset_has(&p->taken, id))
 		id++;
 	if (id >= PLX_LCORE_MAX)
-		return topo_fail_at(p->option, p->text, p->stray.at,
+		return topo_fail_at(&p->given, p->stray.at,
 				    "%u is no lcore id (" LCORE_IDS "); a process has %d "
 				    "lcores at most",
 				    cpu, PLX_LCORE_MAX);
-	return topo_fail_at(p->option, p->text, p->stray.at,
+	return topo_fail_at(&p->given, p->stray.at,
 			    "%u is no lcore id (" LCORE_IDS
 			    "); to run an lcore on CPU %u write %u@%u",
 			    cpu, cpu, id, cpu);
@@ -314,10 +312,10 @@ int plx_lcore_map_parse_list(const char *option, const char *text, const struct 
 			     struct plx_lcore_map *map_out)
 {
 	struct plx_lcore_map map;
-	struct parser p = {.option = option, .text = text, .at = text, .topo = topo, .map = &map};
+	struct parser p = {.given = {option, text}, .at = text, .topo = topo, .map = &map};
 
 	if (!*topo_skip_blanks(text))
-		return topo_fail_at(option, text, text,
+		return topo_fail_at(&p.given, text,
 				    "the list is empty; give lcores such as 0-3,8 or 2@5");
 	int rc = topo_map_alloc(&map, PLX_LCORE_MAX);
 

@@ -5,8 +5,7 @@
 #define GROUP_DIGITS 8 /* per ',' group, as the kernel and taskset write masks */
 
 struct mask {
-	const char *option;
-	const char *text;
+	struct topo_given given;
 	const char *first; /* after blanks and "0x" */
 	size_t digits;
 };
@@ -21,7 +20,7 @@ static int digit_value(char c)
 
 static int fail_group(const struct mask *m, const char *at, size_t digits)
 {
-	return topo_fail_at(m->option, m->text, at,
+	return topo_fail_at(&m->given, at,
 			    "a group after ',' has %d digits, as in f,00000000 for CPUs 32-35, "
 			    "and this one %zu; '_' separates anywhere",
 			    GROUP_DIGITS, digits);
@@ -31,7 +30,7 @@ static int fail_character(const struct mask *m, const char *at, const char *expe
 {
 	bool list = *at == '-' || *at == '@' || *at == '(';
 
-	return topo_fail_expected(m->option, m->text, at, expected,
+	return topo_fail_expected(&m->given, at, expected,
 				  list ? "this is a mask, not a core list" : "");
 }
 
@@ -78,12 +77,11 @@ static int fail_bit(const struct mask *m, const char *at, size_t bit, const stru
 	unsigned id = 0;
 
 	if (bit >= PLX_CPU_MAX)
-		return topo_fail_at(m->option, m->text, at,
-				    "bit %zu is out of range; CPU ids are 0 to %d", bit,
-				    PLX_CPU_MAX - 1);
+		return topo_fail_at(&m->given, at, "bit %zu is out of range; CPU ids are 0 to %d",
+				    bit, PLX_CPU_MAX - 1);
 	while (id < PLX_LCORE_MAX - 1 && plx_cpuset_has(bits, id))
 		id++;
-	return topo_fail_at(m->option, m->text, at,
+	return topo_fail_at(&m->given, at,
 			    "bit %zu is no lcore id (lcore ids are 0 to %d); to run an lcore on "
 			    "CPU %zu give a core list with %u@%zu",
 			    bit, PLX_LCORE_MAX - 1, bit, id, bit);
@@ -120,11 +118,11 @@ static int collect(const struct mask *m, struct plx_cpuset *bits)
 
 int plx_lcore_map_parse_mask(const char *option, const char *text, struct plx_lcore_map *map_out)
 {
-	struct mask m = {.option = option, .text = text, .first = topo_skip_blanks(text)};
+	struct mask m = {.given = {option, text}, .first = topo_skip_blanks(text)};
 	struct plx_cpuset bits = {{0}};
 
 	if (!*m.first)
-		return topo_fail_at(option, text, text,
+		return topo_fail_at(&m.given, text,
 				    "the mask is empty; give hexadecimal digits such as 0x3");
 	if (m.first[0] == '0' && (m.first[1] | 0x20) == 'x')
 		m.first += 2;
@@ -135,7 +133,7 @@ int plx_lcore_map_parse_mask(const char *option, const char *text, struct plx_lc
 	if (rc)
 		return rc;
 	if (plx_cpuset_next(&bits, 0) == PLX_CPU_MAX)
-		return topo_fail_at(option, text, m.first,
+		return topo_fail_at(&m.given, m.first,
 				    "no bit is set; give the CPUs' bits, such as 0x3 for CPUs 0-1");
 	return topo_map_plain(&bits, map_out);
 }

@@ -10,7 +10,8 @@
 
 /* Position of the name, for errors. */
 struct place {
-	const char *option, *text, *at;
+	const struct topo_given *given;
+	const char *at;
 	const struct plx_topo *topo;
 };
 
@@ -25,7 +26,7 @@ static int node_cpus(const struct place *place, int node, struct plx_cpuset *cpu
 	if (plx_cpuset_count(cpus_out))
 		return 1;
 	return topo_fail_at(
-		place->option, place->text, place->at,
+		place->given, place->at,
 		"there is no CPU on NUMA node %d that this process may use (CPUs there: "
 		"%s; allowed: %s); take another node, or widen the cpuset",
 		node, plx_cpuset_format(&all, list, sizeof(list)),
@@ -38,8 +39,8 @@ static int parse_node(const struct place *place, const char **at, struct plx_cpu
 	unsigned long node = strtoul(*at, NULL, 10); /* ULONG_MAX on overflow */
 
 	if (!digits)
-		return topo_fail_expected(place->option, place->text, *at,
-					  "the number of a NUMA node", "as in node:0");
+		return topo_fail_expected(place->given, *at, "the number of a NUMA node",
+					  "as in node:0");
 	*at += digits;
 	return node_cpus(place, node < INT_MAX ? (int)node : INT_MAX, cpus_out);
 }
@@ -52,7 +53,7 @@ static int parse_near(const struct place *place, const char **at, struct plx_cpu
 	int node = -ENODEV;
 
 	if (!len)
-		return topo_fail_expected(place->option, place->text, device, "a device",
+		return topo_fail_expected(place->given, device, "a device",
 					  "as in near:eth0, near:mlx5_0 or near:0000:3b:00.0");
 	*at += len;
 	if (len < sizeof(name)) {
@@ -61,22 +62,22 @@ static int parse_near(const struct place *place, const char **at, struct plx_cpu
 		node = plx_topo_device_node(place->topo, name);
 	}
 	if (node == -ENODEV)
-		return topo_fail_at(place->option, place->text, device,
+		return topo_fail_at(place->given, device,
 				    "there is no such device; give a network interface, an RDMA "
 				    "device, or a PCI address with its domain, as in 0000:3b:00.0");
 	if (node < 0 && plx_topo_node_count(place->topo) == 1)
 		node = plx_topo_node_id(place->topo, 0);
 	if (node >= 0)
 		return node_cpus(place, node, cpus_out);
-	return topo_fail_at(place->option, place->text, device,
+	return topo_fail_at(place->given, device,
 			    "the system does not know which NUMA node the device is near; give "
 			    "node:N, or CPUs");
 }
 
-int topo_parse_cpu_name(const char *option, const char *text, const char **at,
+int topo_parse_cpu_name(const struct topo_given *given, const char **at,
 			const struct plx_topo *topo, struct plx_cpuset *cpus_out)
 {
-	const struct place place = {option, text, *at, topo};
+	const struct place place = {given, *at, topo};
 
 	if (strncmp(*at, "all", 3) == 0) {
 		*at += 3;

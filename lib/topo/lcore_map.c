@@ -8,10 +8,11 @@
 
 int topo_map_alloc(struct plx_lcore_map *map, uint32_t count)
 {
-	map->count = 0;
-	map->places = calloc(count, sizeof(*map->places));
-	if (!map->places)
+	struct plx_lcore_place *places = calloc(count, sizeof(*places));
+
+	if (!places)
 		return plx_fail(ENOMEM, "no memory for %u lcore places", count);
+	*map = (struct plx_lcore_map){.places = places};
 	return 0;
 }
 
@@ -36,33 +37,26 @@ static void append_single(struct plx_lcore_map *map, uint32_t lcore_id, unsigned
 
 int topo_map_plain(const struct plx_cpuset *cpus, struct plx_lcore_map *map_out)
 {
-	struct plx_lcore_map map;
-	int rc = topo_map_alloc(&map, plx_cpuset_count(cpus));
+	int rc = topo_map_alloc(map_out, plx_cpuset_count(cpus));
 
-	if (rc)
-		return rc;
 	PLX_CPUSET_FOREACH (cpu, cpus) {
-		if (cpu < PLX_LCORE_MAX)
-			append_single(&map, cpu, cpu);
+		if (rc == 0 && cpu < PLX_LCORE_MAX)
+			append_single(map_out, cpu, cpu);
 	}
-	*map_out = map;
-	return 0;
+	return rc;
 }
 
 int plx_lcore_map_single(unsigned cpu, struct plx_lcore_map *map_out)
 {
-	struct plx_lcore_map map;
+	int rc;
 
 	if (cpu >= PLX_CPU_MAX)
 		return plx_fail(EINVAL, "CPU %u is out of range; CPU ids are 0 to %d", cpu,
 				PLX_CPU_MAX - 1);
-	int rc = topo_map_alloc(&map, 1);
-
-	if (rc)
-		return rc;
-	append_single(&map, 0, cpu);
-	*map_out = map;
-	return 0;
+	rc = topo_map_alloc(map_out, 1);
+	if (rc == 0)
+		append_single(map_out, 0, cpu);
+	return rc;
 }
 
 /* Writing ---------------------------------------------------------------------------------- */
@@ -72,7 +66,8 @@ static bool is_own(const struct plx_lcore_place *place)
 	return plx_cpuset_has(&place->cpus, place->lcore_id) && plx_cpuset_count(&place->cpus) == 1;
 }
 
-bool topo_map_is_plain(const struct plx_lcore_map *map)
+/* Whether each lcore runs only on the CPU of the same number. */
+static bool is_plain(const struct plx_lcore_map *map)
 {
 	for (uint32_t i = 0; i < map->count; i++) {
 		if (!is_own(&map->places[i]))
@@ -149,18 +144,20 @@ struct fit {
 	struct plx_lcore_map map; /* a map that would work */
 };
 
+static void remove_all(struct plx_cpuset *cpus, const struct plx_lcore_map *map)
+{
+	for (uint32_t i = 0; i < map->count; i++) {
+		PLX_CPUSET_FOREACH (cpu, &map->places[i].cpus)
+			plx_cpuset_remove(cpus, cpu);
+	}
+}
+
 static unsigned first_free(const struct fit *fit)
 {
 	struct plx_cpuset free = *fit->allowed;
 
-	for (uint32_t i = 0; i < fit->asked->count; i++) {
-		PLX_CPUSET_FOREACH (cpu, &fit->asked->places[i].cpus)
-			plx_cpuset_remove(&free, cpu);
-	}
-	for (uint32_t i = 0; i < fit->map.count; i++) {
-		PLX_CPUSET_FOREACH (cpu, &fit->map.places[i].cpus)
-			plx_cpuset_remove(&free, cpu);
-	}
+	remove_all(&free, fit->asked);
+	remove_all(&free, &fit->map);
 	return plx_cpuset_next(&free, 0);
 }
 
@@ -182,15 +179,13 @@ static const struct plx_cpuset *shared_with(const struct fit *fit, const struct 
 static struct plx_cpuset fit_cpus(const struct fit *fit, const struct plx_cpuset *asked, bool plain)
 {
 	struct plx_cpuset cpus = topo_cpuset_and(asked, fit->allowed);
-	const struct plx_cpuset *shared;
-	unsigned cpu;
+	const struct plx_cpuset *shared = shared_with(fit, asked);
+	unsigned cpu = first_free(fit);
 
 	if (plain || plx_cpuset_count(&cpus))
 		return cpus;
-	shared = shared_with(fit, asked);
 	if (shared)
 		return *shared;
-	cpu = first_free(fit);
 	if (cpu < PLX_CPU_MAX)
 		plx_cpuset_add(&cpus, cpu);
 	return cpus;
@@ -225,9 +220,11 @@ static void write_mask(const struct plx_lcore_map *plain, char *out, size_t size
 	int n = snprintf(out, size, "0x");
 	uint8_t digits[PLX_LCORE_MAX / 4] = {0};
 
-	for (uint32_t i = 0; i < plain->count; i++)
-		digits[plain->places[i].lcore_id / 4] |= (uint8_t)(1 << plain->places[i].lcore_id %
-										4);
+	for (uint32_t i = 0; i < plain->count; i++) {
+		uint32_t id = plain->places[i].lcore_id;
+
+		digits[id / 4] |= (uint8_t)(1 << id % 4);
+	}
 	do {
 		n += snprintf(out + n, size - (size_t)n, "%x", digits[digit]);
 	} while (digit--);
@@ -241,7 +238,7 @@ static bool was_mask(const char *text, const struct plx_lcore_map *map)
 
 	if (plx_lcore_map_parse_mask("", text, &masked))
 		return false;
-	bool same = masked.count == map->count && topo_map_is_plain(map);
+	bool same = masked.count == map->count && is_plain(map);
 
 	for (uint32_t i = 0; same && i < map->count; i++)
 		same = masked.places[i].lcore_id == map->places[i].lcore_id;
@@ -256,7 +253,7 @@ static void write_advice(struct fit *fit, const char *option, bool mask, char ou
 	char list[ADVICE_BYTES / 2];
 	bool shell = option[0] == '-';
 
-	if (mask && topo_map_is_plain(map)) {
+	if (mask && is_plain(map)) {
 		write_mask(map, list, sizeof(list));
 	} else if (strstr(plx_lcore_map_format(map, list, sizeof(list)), "...")) {
 		map->count = 0;
@@ -266,7 +263,7 @@ static void write_advice(struct fit *fit, const char *option, bool mask, char ou
 	}
 	const char *quote = shell && strchr(list, '(') ? "'" : "";
 
-	if (mask && !topo_map_is_plain(map))
+	if (mask && !is_plain(map))
 		snprintf(out, ADVICE_BYTES, "the core list %s%s%s", quote, list, quote);
 	else
 		snprintf(out, ADVICE_BYTES, "%s%s%s%s%s", shell ? option : "", shell ? " " : "",
@@ -281,7 +278,7 @@ static int fail_cpu(const char *option, const char *text, const struct plx_topo 
 		online_text[144];
 	struct fit fit;
 	bool mask = was_mask(text, map);
-	bool plain = topo_map_is_plain(map) && !strpbrk(text, "@(");
+	bool plain = is_plain(map) && !strpbrk(text, "@(");
 	int rc = fit_make(&fit, allowed, map, plain);
 
 	if (rc)

@@ -36,7 +36,7 @@ const char *topo_excerpt(const char *text, const char *at, char out[TOPO_EXCERPT
 	return out;
 }
 
-int topo_fail_at(const char *option, const char *text, const char *at, const char *format, ...)
+int topo_fail_at(const struct topo_given *given, const char *at, const char *format, ...)
 {
 	char excerpt[TOPO_EXCERPT_BYTES], what[384];
 	va_list args;
@@ -44,8 +44,9 @@ int topo_fail_at(const char *option, const char *text, const char *at, const cha
 	va_start(args, format);
 	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	return plx_fail(EINVAL, "%s %s: column %zu: %s", option, topo_excerpt(text, at, excerpt),
-			(size_t)(at - text) + 1, what);
+	return plx_fail(EINVAL, "%s %s: column %zu: %s", given->option,
+			topo_excerpt(given->text, at, excerpt), (size_t)(at - given->text) + 1,
+			what);
 }
 
 static const char *name_found(char c, char out[24])
@@ -59,11 +60,11 @@ static const char *name_found(char c, char out[24])
 	return out;
 }
 
-int topo_fail_expected(const char *option, const char *text, const char *at, const char *expected,
+int topo_fail_expected(const struct topo_given *given, const char *at, const char *expected,
 		       const char *hint)
 {
 	char found[24];
 
-	return topo_fail_at(option, text, at, "found %s where %s is expected%s%s",
-			    name_found(*at, found), expected, *hint ? "; " : "", hint);
+	return topo_fail_at(given, at, "found %s where %s is expected%s%s", name_found(*at, found),
+			    expected, *hint ? "; " : "", hint);
 }

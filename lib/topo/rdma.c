@@ -30,9 +30,7 @@ static struct names list_names(const char *root, const char *folder)
 
 	if ((size_t)snprintf(path, sizeof(path), "%s%s", root, folder) < sizeof(path))
 		names.count = scandir(path, &names.entries, is_plain, versionsort);
-	if (names.count < 0)
-		names = (struct names){NULL, 0};
-	return names;
+	return names.count < 0 ? (struct names){NULL, 0} : names;
 }
 
 static void free_names(struct names *names)
@@ -53,19 +51,6 @@ static bool copy_name(char *out, size_t size, const char *name)
 }
 
 /* The interface of a port ------------------------------------------------------------------ */
-
-/* RoCE: each GID has its own interface; use that of the first GID. */
-static bool netdev_of_gid(const char *root, const char *device, struct plx_rdma_port *port)
-{
-	return topo_read(port->netdev, sizeof(port->netdev),
-			 "%s" CLASS "/%s/ports/%u/gid_attrs/ndevs/0", root, device, port->number);
-}
-
-/* rxe reports it per device. */
-static bool netdev_below(const char *root, const char *device, struct plx_rdma_port *port)
-{
-	return topo_read(port->netdev, sizeof(port->netdev), "%s" CLASS "/%s/parent", root, device);
-}
 
 /* InfiniBand: IPoIB interfaces belong to the same PCI function; dev_port counts from 0. */
 static bool netdev_of_function(const char *root, const char *device, struct plx_rdma_port *port)
@@ -122,11 +107,15 @@ static bool netdev_of_mac(const char *root, const char *device, struct plx_rdma_
 static void find_netdev(const char *root, const struct plx_rdma_device *device,
 			struct plx_rdma_port *port)
 {
-	if (netdev_of_gid(root, device->name, port) || netdev_below(root, device->name, port) ||
-	    netdev_of_function(root, device->name, port))
-		return;
-	if (device->transport == PLX_RDMA_IWARP)
-		netdev_of_mac(root, device->name, port);
+	const char *name = device->name;
+
+	/* RoCE: each GID has its own interface; use that of the first GID. rxe reports it per
+	 * device. */
+	if (!topo_read(port->netdev, sizeof(port->netdev),
+		       "%s" CLASS "/%s/ports/%u/gid_attrs/ndevs/0", root, name, port->number) &&
+	    !topo_read(port->netdev, sizeof(port->netdev), "%s" CLASS "/%s/parent", root, name) &&
+	    !netdev_of_function(root, name, port) && device->transport == PLX_RDMA_IWARP)
+		netdev_of_mac(root, name, port);
 }
 
 /* A device --------------------------------------------------------------------------------- */

@@ -8,30 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static size_t read_path(char *out, size_t size, const char *path)
-{
-	FILE *file = fopen(path, "re");
-	size_t used;
-
-	if (!file)
-		return 0;
-	used = fread(out, 1, size - 1, file);
-	fclose(file);
-	while (used > 0 && isspace((unsigned char)out[used - 1]))
-		used--;
-	return used;
-}
-
 bool topo_read(char *out, size_t size, const char *format, ...)
 {
 	char path[PATH_MAX];
+	size_t used = 0;
 	va_list args;
 
 	va_start(args, format);
 	int len = vsnprintf(path, sizeof(path), format, args);
 	va_end(args);
-	size_t used = len >= 0 && (size_t)len < sizeof(path) ? read_path(out, size, path) : 0;
+	FILE *file = (size_t)len < sizeof(path) ? fopen(path, "re") : NULL;
 
+	if (file) {
+		used = fread(out, 1, size - 1, file);
+		fclose(file);
+	}
+	while (used > 0 && isspace((unsigned char)out[used - 1]))
+		used--;
 	out[used] = '\0';
 	return used > 0;
 }

@@ -12,8 +12,7 @@ struct plx_topo {
 	struct hwloc_topology *hwloc;
 	bool this_host;
 	const char *overridden_by; /* an environment variable; NULL: none set */
-	struct plx_cpuset cpus;
-	struct plx_cpuset allowed;
+	struct plx_cpuset cpus, allowed;
 };
 
 /** Read the start of a small file of /proc or /sys, without trailing white space. The format gives
@@ -34,8 +33,7 @@ bool topo_rdma_read(const char *root, const char *name, struct plx_rdma_device *
  * in "...", so nobody mistakes it for a complete one. */
 struct topo_text {
 	char *out;
-	size_t size;
-	size_t used;
+	size_t size, used;
 	size_t keep; /* longest prefix of whole items that leaves room for ",..." */
 	bool nested; /* inside an item */
 	bool cut;
@@ -59,6 +57,11 @@ void topo_cpuset_add_range(struct plx_cpuset *set, unsigned first, unsigned last
 
 struct plx_cpuset topo_cpuset_and(const struct plx_cpuset *a, const struct plx_cpuset *b);
 
+/* An option and its text, as the user gave them. */
+struct topo_given {
+	const char *option, *text;
+};
+
 #define TOPO_EXCERPT_BYTES 96
 
 /** Quote the user's text for an error: in quotes if it is empty or has blanks, control characters
@@ -66,23 +69,19 @@ struct plx_cpuset topo_cpuset_and(const struct plx_cpuset *a, const struct plx_c
 const char *topo_excerpt(const char *text, const char *at, char out[TOPO_EXCERPT_BYTES]);
 
 /** plx_fail with the prefix "OPTION TEXT: column N: ". Return: -EINVAL. */
-int topo_fail_at(const char *option, const char *text, const char *at, const char *format, ...)
-	PLX_PRINTF(4, 5);
+int topo_fail_at(const struct topo_given *given, const char *at, const char *format, ...)
+	PLX_PRINTF(3, 4);
 
 /** Report that `expected` is missing at `at`. hint: what to do, or "". */
-int topo_fail_expected(const char *option, const char *text, const char *at, const char *expected,
+int topo_fail_expected(const struct topo_given *given, const char *at, const char *expected,
 		       const char *hint);
 
 /** Parse "all", "node:1" or "near:eth0" at *at and move *at past it. Return: 1; 0 no name here;
  * -EINVAL. */
-int topo_parse_cpu_name(const char *option, const char *text, const char **at,
+int topo_parse_cpu_name(const struct topo_given *given, const char **at,
 			const struct plx_topo *topo, struct plx_cpuset *cpus_out);
 
-/** Skip blanks. */
 const char *topo_skip_blanks(const char *at);
-
-/** Return whether each lcore runs only on the CPU of the same number. */
-bool topo_map_is_plain(const struct plx_lcore_map *map);
 
 /** Map lcore n to CPU n for each CPU of the set that is a valid lcore id. */
 int topo_map_plain(const struct plx_cpuset *cpus, struct plx_lcore_map *map_out);
