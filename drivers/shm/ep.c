@@ -1,22 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints: enabling and closing. */
+/* Endpoints: enabling and closing; domains: what polls check in addition to their queues. */
 #include "shm.h"
 
+#include <stdlib.h>
 #include <unistd.h>
+
+/* Domains ---------------------------------------------------------------------------------- */
+
+static struct shm_watch **find_watch(struct shm_domain *domain, const struct prov_eq *eq)
+{
+	struct shm_watch **at = &domain->watches;
+
+	while (*at && (*at)->eq != eq)
+		at = &(*at)->next;
+	return at;
+}
+
+/* An endpoint of the domain is, or is no longer, bound to that EQ. */
+static int domain_watch(struct shm_domain *domain, struct prov_eq *eq)
+{
+	struct shm_watch **at = find_watch(domain, eq);
+
+	if (!*at)
+		*at = calloc(1, sizeof(**at));
+	if (!*at)
+		return -FI_ENOMEM;
+	(*at)->eq = eq;
+	(*at)->endpoints++;
+	return 0;
+}
+
+static void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq)
+{
+	struct shm_watch **at = find_watch(domain, eq);
+	struct shm_watch *watch = *at;
+
+	if (!watch || --watch->endpoints)
+		return;
+	*at = watch->next;
+	free(watch);
+}
+
+static void domain_init(struct prov_domain *domain)
+{
+	TAILQ_INIT(&((struct shm_domain *)domain)->sending);
+}
+
+const struct prov_domain_ops shm_domain_ops = {
+	.bytes = sizeof(struct shm_domain),
+	.init = domain_init,
+};
 
 /* Enabling --------------------------------------------------------------------------------- */
 
 /* Create the receiving ring. Only processes that can read our memory may know the probe value. */
 static int make_ring(struct shm_ep *ep)
 {
-	struct segment segment;
-	int rc;
-
 	ep->probe = plx_random_id();
-	rc = segment_create(shm_params.ring_bytes, &segment, &ep->segment_fd);
-	if (rc == 0)
-		ring_reader_init(&ep->reader, &segment);
-	return rc;
+	return segment_create(shm_params.ring_bytes, &ep->reader.segment, &ep->segment_fd);
 }
 
 static void drop_rings(struct shm_ep *ep)

@@ -36,7 +36,7 @@ static void begin_part(struct shm_ep *ep, const struct record *record, uint64_t 
 	ep->part_data = record->data;
 }
 
-static void end_part(struct shm_ep *ep, const struct prov_receive *receive)
+static void end_part(struct shm_ep *ep)
 {
 	receives_complete(&ep->base, ep->part_total, ep->part_has_data, ep->part_data);
 	ep->part_kind = 0;
@@ -44,7 +44,7 @@ static void end_part(struct shm_ep *ep, const struct prov_receive *receive)
 }
 
 /* Account for a part of its message. Return: whether it is valid. */
-static bool take_part(struct shm_ep *ep, const struct prov_receive *receive, struct record *record)
+static bool take_part(struct shm_ep *ep, struct record *record)
 {
 	uint32_t header = ring_part_header(record->flags);
 	uint32_t length = record->length - header;
@@ -56,13 +56,12 @@ static bool take_part(struct shm_ep *ep, const struct prov_receive *receive, str
 	record->flags |= RECORD_ACK; /* the sender writes the next part there while we copy */
 	advance(ep, record);
 	if (ep->part_done == ep->part_total)
-		end_part(ep, receive);
+		end_part(ep);
 	return true;
 }
 
 /* RECORD_FIRST: the total, then the first bytes. */
-static bool receive_first(struct shm_ep *ep, const struct prov_receive *receive,
-			  struct record *record)
+static bool receive_first(struct shm_ep *ep, struct record *record)
 {
 	uint64_t total;
 
@@ -72,14 +71,7 @@ static bool receive_first(struct shm_ep *ep, const struct prov_receive *receive,
 	if (total > SHM_MESSAGE_MAX)
 		return false;
 	begin_part(ep, record, total);
-	return take_part(ep, receive, record);
-}
-
-/* RECORD_NEXT: more of the message that RECORD_FIRST started. */
-static bool receive_next(struct shm_ep *ep, const struct prov_receive *receive,
-			 struct record *record)
-{
-	return ep->part_kind == RECORD_FIRST && take_part(ep, receive, record);
+	return take_part(ep, record);
 }
 
 /* Reading the sender's memory ---------------------------------------------------------------- */
@@ -130,8 +122,7 @@ static ssize_t read_some(struct shm_ep *ep, const struct prov_receive *receive)
 			       from, (unsigned long)iov_first(from, count, most), 0);
 	if (got < 0)
 		return -errno;
-	/* Another process may have the pid by now, even while a child of the peer holds the socket.
-	 */
+	/* By now another process may have the pid, even while a peer's child holds the socket. */
 	return peer_is_running(ep->peer_pidfd) && progress_peer_is_there(ep) ? got : -ESRCH;
 }
 
@@ -150,20 +141,11 @@ static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 	close(ep->peer_pidfd);
 	ep->peer_pidfd = -1;
 	advance(ep, record);
-	end_part(ep, receive);
+	end_part(ep);
 	return true;
 }
 
 /* Polling ------------------------------------------------------------------------------------ */
-
-/* RECORD_READ: the record stays in the ring until everything was read. */
-static bool receive_read(struct shm_ep *ep, const struct prov_receive *receive,
-			 const struct record *record)
-{
-	if (!ep->part_kind && !begin_read(ep, record))
-		return false;
-	return ep->part_kind == RECORD_READ && continue_read(ep, receive, record);
-}
 
 /* Any record that is not a whole message. Return: whether it is valid here. */
 static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,
@@ -171,11 +153,12 @@ static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,
 {
 	switch (record->kind) {
 	case RECORD_FIRST:
-		return receive_first(ep, receive, record);
+		return receive_first(ep, record);
 	case RECORD_NEXT:
-		return receive_next(ep, receive, record);
-	case RECORD_READ:
-		return receive_read(ep, receive, record);
+		return ep->part_kind == RECORD_FIRST && take_part(ep, record);
+	case RECORD_READ: /* the record stays in the ring until everything was read */
+		return (ep->part_kind || begin_read(ep, record)) && ep->part_kind == RECORD_READ &&
+		       continue_read(ep, receive, record);
 	default: /* RECORD_MESSAGE inside another message */
 		return false;
 	}

@@ -113,11 +113,10 @@ static void push_done(struct shm_ep *ep, void *context, int err)
 
 static ssize_t no_room(struct shm_ep *ep)
 {
-	if (plx_unlikely(ep->writer.broken)) {
-		progress_broken(ep);
-		return -FI_ENOTCONN;
-	}
-	return -FI_EAGAIN;
+	if (plx_likely(!ep->writer.broken))
+		return -FI_EAGAIN;
+	progress_broken(ep);
+	return -FI_ENOTCONN;
 }
 
 static bool is_full(const struct shm_ep *ep)
@@ -144,6 +143,15 @@ static struct shm_send *keep(struct shm_ep *ep, const struct prov_message *messa
 	return kept;
 }
 
+/* The same for one that only waits for the peer to read it. */
+static void keep_written(struct shm_ep *ep, const struct prov_message *message)
+{
+	struct shm_send *kept = keep(ep, message);
+
+	kept->written = kept->total;
+	kept->end = ep->writer.tail;
+}
+
 static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *message)
 {
 	bool waits = message->flags & FI_DELIVERY_COMPLETE && message->wants_completion;
@@ -161,14 +169,10 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *m
 		commit_early(ep, flags, (uint32_t)message->length, bytes);
 	else
 		commit(ep, RECORD_MESSAGE, flags, (uint32_t)message->length, bytes);
-	if (plx_unlikely(waits)) {
-		struct shm_send *kept = keep(ep, message);
-
-		kept->written = kept->total;
-		kept->end = ep->writer.tail;
-	} else if (message->wants_completion) {
+	if (plx_unlikely(waits))
+		keep_written(ep, message);
+	else if (message->wants_completion)
 		push_done(ep, message->context, 0);
-	}
 	return 0;
 }
 
@@ -180,7 +184,6 @@ static ssize_t send_by_reading(struct shm_ep *ep, const struct prov_message *mes
 	uint32_t length = (uint32_t)(message->count * sizeof(*pieces));
 	uint32_t bytes = record_bytes(length, flags);
 	uint8_t *record = ring_claim(&ep->writer, bytes);
-	struct shm_send *kept;
 
 	if (!record)
 		return no_room(ep);
@@ -189,9 +192,7 @@ static ssize_t send_by_reading(struct shm_ep *ep, const struct prov_message *mes
 						  message->iov[i].iov_len};
 	memcpy(ring_payload(record, flags, message->data), pieces, length);
 	commit(ep, RECORD_READ, flags, length, bytes);
-	kept = keep(ep, message);
-	kept->written = kept->total;
-	kept->end = ep->writer.tail;
+	keep_written(ep, message);
 	return 0;
 }
 

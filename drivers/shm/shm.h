@@ -3,15 +3,15 @@
  *
  *   ring/        memory of two processes: segment.h its layout, segment.c sharing it,
  *                ring.h its records                                     (hot path)
- *   shm_cq.h     completions, the bell of its receiving endpoints: cq.c
- *   shm_ep.h     a connection: two rings, a socket, posted receives, sends in flight: ep.c
- *     progress.c   reading a completion queue                           (hot path)
- *     receive.c    from records to completions                          (hot path)
- *     send.c       from calls to records                                (hot path)
- *   domain.c     owner of completion queues and endpoints
- *   cm/          connecting: shm_pep.h a listening socket and its requests (pep.c),
- *                connect.c, cm.c; shm_wire.h, wire.c the handshake; name.h names of
- *                sockets; peer.h the peer process
+ *   cq.c         completion queues, and the bell of their receiving endpoints
+ *   ep.c         a connection: two rings, a socket, posted receives, sends in flight;
+ *                domains, which own queues and endpoints
+ *   progress.c   reading a completion queue                             (hot path)
+ *   receive.c    from records to completions                            (hot path)
+ *   send.c       from calls to records                                  (hot path)
+ *   cm/          connecting: pep.c a listening socket and its requests; connect.c, cm.c;
+ *                shm_wire.h, wire.c the handshake; name.c names of sockets; peer.c the
+ *                peer process
  *   provider.c   attributes, libfabric entry points, parameters
  *   driver.c     the driver for lib/fabric */
 #ifndef SHM_H
@@ -19,11 +19,8 @@
 
 #include "../prov/prov.h"
 #include "base_internal.h"
-#include "cm/name.h"
-#include "cm/shm_pep.h"
 #include "cm/shm_wire.h"
-#include "shm_cq.h"
-#include "shm_ep.h"
+#include "ring/ring.h"
 
 #define SHM_NAME       "plx_shm"
 #define SHM_RING_BYTES (UINT32_C(256) << 10)
@@ -43,13 +40,93 @@ extern const struct prov shm_kind;
 extern const struct prov_pep_ops shm_pep_ops;
 #define shm_log(...) prov_log(&shm_prov, __VA_ARGS__)
 
-/* provider.c ----------------------------------------------------------------------- */
+/* Objects --------------------------------------------------------------------------- */
 
-int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-		const struct fi_info *hints, struct fi_info **info_out);
-int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
+struct shm_ep;
+TAILQ_HEAD(shm_eps, shm_ep);
 
-/* domain.c --------------------------------------------------------------------------- */
+struct shm_cq {
+	struct prov_cq q;
+
+	/* Receiving endpoints. */
+	struct shm_eps active, belled; /* enum shm_listed */
+	uint32_t active_count;
+	struct shm_ep **slots; /* by bell bit; past BELL_BITS they follow next_slot */
+	uint32_t next_slot;    /* where to start looking for a free one */
+	uint32_t slots_used;   /* slots from here on were never used */
+	uint32_t sweep;        /* the slot to check next */
+	uint32_t polls;        /* free-running */
+	struct bell *bell;
+	int bell_fd; /* passed to peers */
+};
+
+#define SHM_INJECT_MAX   4096
+#define SHM_MESSAGE_MAX  (UINT64_C(1) << 40)
+#define SHM_POLL_RECORDS 64 /* max records per poll */
+#define SHM_POLL_PARTS   8  /* max parts of large messages written per poll */
+
+/* The list of its queue that an endpoint is in, and thus how it asks to be called. */
+enum shm_listed {
+	LISTED_NOT,    /* CALL_BELL and CALL_WAKE; or starved, or not connected */
+	LISTED_ACTIVE, /* checked every poll; CALL_WAKE if is_armed */
+	LISTED_BELLED, /* CALL_BELL */
+};
+
+/* A send not done when fi_send returns: parts remain to be written, or the peer has yet to read
+ * it. */
+struct shm_send {
+	void *context;
+	uint64_t flags; /* of the operation */
+	uint64_t data;
+	uint64_t total, written; /* if written == total, it only waits for head */
+	uint64_t end;            /* it is done when head reaches this */
+	struct iovec pieces[PROV_IOV_MAX];
+	uint32_t piece_count;
+	bool has_data, wants_completion;
+};
+
+struct shm_ep {
+	struct prov_ep base; /* its tx_head and tx_tail index sends */
+	uint8_t listed;      /* enum shm_listed: the list of its queue */
+	bool shut_down;      /* fi_shutdown was called here */
+	bool is_armed;       /* active, and asked to be woken; nothing has arrived since */
+	bool broken;         /* the peer wrote garbage: nothing more is read */
+	bool is_sending;     /* in the domain's list */
+	bool calls_later;    /* in the domain's list of callers */
+	bool owes_call;      /* records were published without a reliable check (ring_call) */
+
+	/* Receiving. */
+	struct ring_reader reader;
+	uint64_t drain_end; /* upper bound of head once the peer hung up */
+	uint32_t idle_looks;
+	TAILQ_ENTRY(shm_ep) link;
+	/* A message arriving in parts, by records or by reads; part_kind 0: none. */
+	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
+	bool part_has_data;
+	uint64_t part_total, part_done, part_data;
+	struct iovec sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
+	uint32_t source_count;
+	struct shm_peer peer_process;
+	int peer_pidfd; /* held while reading a message from its memory; else -1 */
+	bool may_read;  /* the peer's memory */
+	uint32_t slot;  /* in its queue */
+	struct shm_ep *next_slot;
+
+	/* Sending. */
+	struct ring_writer writer;
+	uint64_t inline_max; /* longer messages take more than one record */
+	struct bell *peer_bell;
+	uint32_t peer_bell_bit;
+	struct shm_send *sends;
+	uint32_t tx_mask;
+	TAILQ_ENTRY(shm_ep) send_link;
+	struct shm_ep *next_caller; /* in the domain's list, if calls_later */
+
+	/* Connection. */
+	struct shm_later *later; /* the peer's backlog is full: retry later */
+	int segment_fd;          /* of the receiving ring, until sent; else -1 */
+	uint64_t probe;          /* a word that the peer reads to check that it can */
+};
 
 /* An EQ that a domain's endpoints are bound to, with their count. */
 struct shm_watch {
@@ -66,9 +143,88 @@ struct shm_domain {
 	uint64_t looked_ns;        /* when a poll last checked for hang-ups */
 };
 
+static inline struct shm_cq *rx_cq_of(const struct shm_ep *ep)
+{
+	return (struct shm_cq *)ep->base.rx_cq;
+}
+
+static inline struct shm_cq *tx_cq_of(const struct shm_ep *ep)
+{
+	return (struct shm_cq *)ep->base.tx_cq;
+}
+
+static inline struct shm_domain *domain_of(const struct shm_ep *ep)
+{
+	return (struct shm_domain *)ep->base.domain;
+}
+
+/* provider.c ----------------------------------------------------------------------- */
+
+int shm_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		const struct fi_info *hints, struct fi_info **info_out);
+int shm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out, void *context);
+
+/* cq.c ------------------------------------------------------------------------------------- */
+
+extern const struct prov_cq_ops shm_cq_ops;
+/* Give a receiving endpoint its bell bit, in ep->slot. */
+void cq_attach(struct shm_cq *cq, struct shm_ep *ep);
+void cq_detach(struct shm_cq *cq, struct shm_ep *ep);
+
+/* The endpoint's socket wakes the queue from connect to hang-up. */
+int cq_watch(struct shm_cq *cq, struct shm_ep *ep);
+void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep);
+
+/* ep.c ------------------------------------------------------------------------------------- */
+
+extern const struct prov_ep_ops shm_ep_ops;
 extern const struct prov_domain_ops shm_domain_ops;
-/* An endpoint of the domain is, or is no longer, bound to that EQ. */
-int domain_watch(struct shm_domain *domain, struct prov_eq *eq);
-void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq);
+
+/* cm.c: connecting; see struct prov_ep_ops ---------------------------------------------------- */
+
+int shm_ep_accept(struct prov_ep *base, const void *data, size_t length);
+void shm_ep_shutdown(struct prov_ep *base);
+void shm_ep_disconnect(struct prov_ep *base);
+int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length);
+/* Both halves have arrived: sets up rings and bell and starts the data path. */
+int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
+void ep_incoming(struct prov_source *source); /* its socket is readable or hung up */
+
+/* connect.c: the connecting side ------------------------------------------------------------- */
+
+int shm_ep_connect(struct prov_ep *base, const void *data, size_t length);
+void later_free(struct shm_ep *ep);  /* accepts an endpoint that does not wait for room */
+void ep_answered(struct shm_ep *ep); /* the listener answered or hung up */
+
+/* progress.c ------------------------------------------------------------------------------- */
+
+void progress_begin(struct shm_ep *ep);   /* connected: polled from now on */
+void progress_end(struct shm_ep *ep);     /* closed */
+void progress_hang_up(struct shm_ep *ep); /* the peer left: deliver, flush, report */
+void progress_broken(struct shm_ep *ep);  /* the peer or its data is unusable */
+bool progress_peer_is_there(const struct shm_ep *ep);
+void progress_send_later(struct shm_ep *ep); /* it has sends in flight */
+void progress_poll(struct shm_cq *cq);       /* first step of a read of the queue */
+void progress_activate(struct shm_ep *ep);
+void progress_posted(struct prov_ep *ep);
+bool progress_arm(struct shm_cq *cq); /* returns whether it is idle and may sleep */
+
+/* send.c ----------------------------------------------------------------------------------- */
+
+extern struct fi_ops_msg shm_msg_ops;
+int send_init(struct shm_ep *ep);
+void send_fini(struct shm_ep *ep);
+/* Writes at most *parts parts and decrements it. Returns whether it wrote or completed anything. */
+bool send_go_on(struct shm_ep *ep, uint32_t *parts);
+void send_flush(struct shm_ep *ep, int err);
+void ep_wake_peer(struct shm_ep *ep);            /* one byte on the socket */
+void send_call_peers(struct shm_domain *domain); /* call the peers of endpoints in callers */
+/* For Pollux's links: see claim and commit in plx_fabric_driver.h. */
+void *send_claim(struct fid_ep *fid, size_t length);
+void send_commit(struct fid_ep *fid, size_t length);
+
+/* receive.c -------------------------------------------------------------------------------- */
+
+uint32_t receive_poll(struct shm_ep *ep, uint32_t max); /* returns records taken */
 
 #endif

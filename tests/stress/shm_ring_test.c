@@ -255,8 +255,7 @@ static void run(uint32_t records, bool in_turn, uint32_t looks_max)
 	segment.control = aligned_alloc(4096, SEGMENT_CONTROL_BYTES + RING_BYTES);
 	memset(segment.control, 0, SEGMENT_CONTROL_BYTES + RING_BYTES);
 	segment.ring = (uint8_t *)segment.control + SEGMENT_CONTROL_BYTES;
-	ring_writer_init(&both.writer, &segment);
-	ring_reader_init(&both.reader, &segment);
+	both.writer.segment = both.reader.segment = segment;
 	both.sender = (struct end){.doorbell = eventfd(0, EFD_CLOEXEC), .random = 77};
 	both.receiver = (struct end){.doorbell = eventfd(0, EFD_CLOEXEC), .random = 99};
 

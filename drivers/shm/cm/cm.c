@@ -60,7 +60,7 @@ int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer)
 		/* Release: publishes nothing but the peer's right to read our memory. */
 		atomic_store_explicit(&ep->reader.segment.control->can_read, 1,
 				      memory_order_release);
-	ring_writer_init(&ep->writer, &offer->segment);
+	ep->writer.segment = offer->segment;
 	ep->peer_bell = offer->bell;
 	ep->peer_bell_bit = offer->bell_bit;
 	*offer = (struct shm_offer){0};

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "peer.h"
-
 #include "../shm.h"
 
 #include <errno.h>

@@ -1,15 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What two processes exchange when they connect: memory, and the messages that carry it. */
+/* What two processes exchange when they connect: memory, and the messages that carry it; the names
+ * of their sockets; and the peer process. */
 #ifndef SHM_WIRE_H
 #define SHM_WIRE_H
 
+#include "../../prov/prov.h"
 #include "../ring/segment.h"
-#include "peer.h"
 
-#include <sys/socket.h>
-#include <sys/types.h>
+#include <sys/un.h>
 
 #define WIRE_VERSION 2 /* of the handshake and of segment.h; must be equal on both sides */
+
+/* name.c: the names of the UNIX sockets for addresses --------------------------------------------
+ */
+
+/* The abstract UNIX socket names for an address, in the order that a connector tries them: the
+ * address itself, then the wildcards that cover it. A listener uses only the first. Returns how
+ * many, at most 3. */
+int shm_address_names(const struct sockaddr *address, struct sockaddr_un *names_out,
+		      socklen_t *lengths_out);
+
+/* Any user can bind any name. So each name has substitutes, used when another user holds the
+ * earlier ones; index 0 is the name itself. Returns the length. */
+#define SHM_NAME_STANDINS 4
+socklen_t shm_address_standin(const struct sockaddr_un *name, socklen_t length, unsigned index,
+			      struct sockaddr_un *standin_out);
+/* Whether another user holds the name, or nobody does by now. With FI_PLX_SHM_GROUP no user counts
+ * as another, nor does one that the kernel does not report. */
+bool shm_name_is_foreign(const struct sockaddr_un *name, socklen_t length);
+
+/* peer.c: the peer process and its user -----------------------------------------------------------
+ */
+
+/* From the kernel, as of connecting, and from the peer's message. */
+struct shm_peer {
+	pid_t pid;
+	uid_t user;
+	bool same_user;                      /* as this process */
+	uint64_t probe_address, probe_value; /* a word of its memory that identifies it */
+};
+
+/* Fill in everything except the probe. Return: whether we may talk to it; if not, the log has the
+ * reason. */
+bool peer_identify(int fd, struct shm_peer *peer_out);
+
+/* Whether we may and can read its memory: it is the same user's, and the probe word matches. */
+bool peer_can_be_read(const struct shm_peer *peer);
+
+/* Hold the process, so that a reused pid is noticed. fd: the connection's.
+ * Return: a pidfd, which the caller owns; -errno, -ESRCH if the process has exited. */
+int peer_hold(int fd, const struct shm_peer *peer);
+
+/* Whether it is still running: if so, earlier reads by its pid were from its memory. */
+bool peer_is_running(int pidfd);
 
 /* segment.c: memory shared with a peer ------------------------------------------------------ */
 
@@ -64,5 +107,15 @@ int wire_send(int fd, enum wire_kind kind, const struct wire_half *half, const v
 int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, void *data_out,
 		 uint32_t *length_out);
 void offer_release(struct shm_offer *offer);
+
+/* pep.c: passive endpoints and their incoming requests --------------------------------------------
+ */
+
+#define SHM_BACKLOG 1024 /* per passive endpoint: pending in the kernel, and unanswered */
+
+struct shm_request {
+	struct prov_request base;
+	struct shm_offer offer;
+};
 
 #endif

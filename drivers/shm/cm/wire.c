@@ -6,8 +6,6 @@
 #include "../shm.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define WIRE_MAGIC UINT32_C(0x53584c50) /* "PLXS" */
@@ -139,12 +137,6 @@ static int receive(int fd, struct packet *packet)
 	return 0;
 }
 
-static void close_fds(struct packet *packet)
-{
-	for (int i = 0; i < packet->fd_count; i++)
-		close(packet->fds[i]);
-}
-
 static bool is_address(const struct wire_message *message)
 {
 	struct sockaddr_storage address;
@@ -226,7 +218,8 @@ int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, 
 		return rc;
 	/* An empty message looks like the end, and is treated as one. */
 	rc = packet.bytes ? parse(&packet, offer_out) : -FI_ENOTCONN;
-	close_fds(&packet);
+	for (int i = 0; i < packet.fd_count; i++)
+		close(packet.fds[i]);
 	if (rc)
 		return rc;
 	*kind_out = packet.message.kind;

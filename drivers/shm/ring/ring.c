@@ -2,16 +2,6 @@
 /* The cold paths of ring.h, and the checks of a peer's values. */
 #include "ring.h"
 
-void ring_writer_init(struct ring_writer *writer, const struct segment *segment)
-{
-	*writer = (struct ring_writer){.segment = *segment};
-}
-
-void ring_reader_init(struct ring_reader *reader, const struct segment *segment)
-{
-	*reader = (struct ring_reader){.segment = *segment};
-}
-
 void ring_refresh(struct ring_writer *writer)
 {
 	/* H2 <- H1; E4 if space_call was stored before */

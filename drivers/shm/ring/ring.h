@@ -65,9 +65,6 @@ static inline uint32_t ring_part_header(uint8_t flags)
 	return RECORD_UNIT - RECORD_WORD_BYTES - (flags & RECORD_HAS_DATA ? RECORD_DATA_BYTES : 0);
 }
 
-void ring_writer_init(struct ring_writer *writer, const struct segment *segment);
-void ring_reader_init(struct ring_reader *reader, const struct segment *segment);
-
 /* A record may take a quarter of the ring. Then it fits into an empty ring wherever it begins, even
  * before the receiver publishes the last eighth. */
 static inline uint32_t ring_record_max(const struct segment *segment)

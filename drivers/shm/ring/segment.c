@@ -8,7 +8,6 @@
 #include <linux/magic.h>
 #include <linux/mempolicy.h>
 #include <pthread.h>
-#include <search.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -61,14 +60,13 @@ void segment_look_at_overcommit(void)
 		close(fd);
 }
 
-static int take_all(int fd, size_t bytes)
+static bool take_all(int fd, size_t bytes)
 {
-	int rc;
-
-	do
-		rc = fallocate(fd, 0, 0, (off_t)bytes);
-	while (rc && errno == EINTR);
-	return rc;
+	while (fallocate(fd, 0, 0, (off_t)bytes)) {
+		if (errno != EINTR)
+			return false;
+	}
+	return true;
 }
 
 /* The first pages are populated here, so that the first messages cause no page faults. The rest are
@@ -85,7 +83,7 @@ static void *map(int fd, size_t bytes, bool is_receiver)
 	if (is_receiver)
 		place_here(base, bytes);
 	/* EINVAL: Linux before 5.14. */
-	if ((is_receiver && segment_takes_all && take_all(fd, bytes)) ||
+	if ((is_receiver && segment_takes_all && !take_all(fd, bytes)) ||
 	    (madvise(base, first, MADV_POPULATE_WRITE) && errno != EINVAL)) {
 		err = errno;
 		munmap(base, bytes);
@@ -173,11 +171,9 @@ static size_t segment_bytes(uint32_t ring_bytes)
 
 static struct segment segment_at(void *base, uint32_t ring_bytes)
 {
-	return (struct segment){
-		.control = base,
-		.ring = (uint8_t *)base + SEGMENT_CONTROL_BYTES,
-		.ring_bytes = ring_bytes,
-	};
+	uint8_t *ring = (uint8_t *)base + SEGMENT_CONTROL_BYTES;
+
+	return (struct segment){.control = base, .ring = ring, .ring_bytes = ring_bytes};
 }
 
 int segment_create(uint32_t ring_bytes, struct segment *segment_out, int *fd_out)
@@ -241,6 +237,7 @@ void bell_unmap(struct bell *bell)
 
 /* Every connection of a queue passes the same bell, which is mapped once. */
 struct peer_bell {
+	LIST_ENTRY(peer_bell) link;
 	dev_t device;
 	ino_t inode;
 	struct bell *bell;
@@ -248,95 +245,62 @@ struct peer_bell {
 };
 
 static pthread_mutex_t peer_bells_lock = PTHREAD_MUTEX_INITIALIZER;
-static void *by_inode, *by_address; /* every peer bell: tsearch(3) */
-
-static int compare_inodes(const void *a, const void *b)
-{
-	const struct peer_bell *x = a, *y = b;
-
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return (x->inode > y->inode) - (x->inode < y->inode);
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-	const struct peer_bell *x = a, *y = b;
-
-	return (x->bell > y->bell) - (x->bell < y->bell);
-}
-
-/* Return: NULL: no memory. */
-static struct peer_bell *add_peer_bell(const struct peer_bell *wanted)
-{
-	struct peer_bell *made = malloc(sizeof(*made));
-
-	if (!made)
-		return NULL;
-	*made = *wanted;
-	if (!tsearch(made, &by_inode, compare_inodes))
-		goto fail;
-	if (tsearch(made, &by_address, compare_addresses))
-		return made;
-	tdelete(made, &by_inode, compare_inodes);
-fail:
-	free(made);
-	return NULL;
-}
+static LIST_HEAD(peer_bells, peer_bell) peer_bells;
 
 /* A connection works without memory for the entry too: it gets a private mapping. */
-static int map_peer_bell(struct peer_bell *wanted, int fd)
+static int map_peer_bell(int fd, const struct stat *st, struct bell **bell_out)
 {
+	struct peer_bell *made;
 	void *base = NULL;
 	int rc = map_checked(fd, BELL_BYTES, &base);
 
-	if (rc)
+	*bell_out = base;
+	made = rc ? NULL : malloc(sizeof(*made));
+	if (!made)
 		return rc;
-	wanted->bell = base;
-	wanted->refs = 1;
-	add_peer_bell(wanted);
+	*made = (struct peer_bell){
+		.device = st->st_dev, .inode = st->st_ino, .bell = base, .refs = 1};
+	LIST_INSERT_HEAD(&peer_bells, made, link);
 	return 0;
 }
 
 int peer_bell_map(int fd, struct bell **bell_out)
 {
-	struct peer_bell wanted = {0}, *const * found;
+	struct peer_bell *each;
 	struct stat st;
 	int rc = 0;
 
 	if (fstat(fd, &st))
 		return -FI_EINVAL;
-	wanted.device = st.st_dev;
-	wanted.inode = st.st_ino;
 	pthread_mutex_lock(&peer_bells_lock);
-	found = tfind(&wanted, &by_inode, compare_inodes);
-	if (found) {
-		(*found)->refs++;
-		wanted.bell = (*found)->bell;
+	LIST_FOREACH (each, &peer_bells, link) {
+		if (each->inode == st.st_ino && each->device == st.st_dev)
+			break;
+	}
+	if (each) {
+		each->refs++;
+		*bell_out = each->bell;
 	} else {
-		rc = map_peer_bell(&wanted, fd);
+		rc = map_peer_bell(fd, &st, bell_out);
 	}
 	pthread_mutex_unlock(&peer_bells_lock);
-	*bell_out = wanted.bell;
 	return rc;
 }
 
 void peer_bell_release(struct bell *mapped)
 {
-	struct peer_bell wanted = {.bell = mapped}, *const * found, *bell;
+	struct peer_bell *each;
 
-	if (!mapped)
-		return;
 	pthread_mutex_lock(&peer_bells_lock);
-	found = tfind(&wanted, &by_address, compare_addresses);
-	bell = found ? *found : NULL;
-	if (!bell) {
+	LIST_FOREACH (each, &peer_bells, link) {
+		if (each->bell == mapped)
+			break;
+	}
+	if (!each || --each->refs == 0)
 		bell_unmap(mapped);
-	} else if (--bell->refs == 0) {
-		tdelete(bell, &by_inode, compare_inodes);
-		tdelete(bell, &by_address, compare_addresses);
-		bell_unmap(bell->bell);
-		free(bell);
+	if (each && each->refs == 0) {
+		LIST_REMOVE(each, link);
+		free(each);
 	}
 	pthread_mutex_unlock(&peer_bells_lock);
 }

@@ -23,8 +23,8 @@ static int set_up(void **state)
 	assert_non_null(segment->control);
 	memset(segment->control, 0, SEGMENT_CONTROL_BYTES + RING_BYTES);
 	segment->ring = (uint8_t *)segment->control + SEGMENT_CONTROL_BYTES;
-	ring_writer_init(&fixture.writer, segment);
-	ring_reader_init(&fixture.reader, segment);
+	fixture.writer = (struct ring_writer){.segment = *segment};
+	fixture.reader = (struct ring_reader){.segment = *segment};
 	*state = &fixture;
 	return 0;
 }
