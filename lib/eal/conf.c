@@ -12,17 +12,6 @@ static_assert(OPT_COUNT + PLX_EAL_LEVELS_MAX <=
 		      sizeof(((struct plx_eal_conf *)0)->owned) / sizeof(char *),
 	      "a file can give every option");
 
-static const char **string_field(struct plx_eal_conf *conf, enum eal_option_id id)
-{
-	assert(eal_options[id].kind == EAL_STRING);
-	return (const char **)((char *)conf + eal_options[id].offset);
-}
-
-const char *eal_conf_get(const struct plx_eal_conf *conf, enum eal_option_id id)
-{
-	return *string_field((struct plx_eal_conf *)conf, id);
-}
-
 const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id)
 {
 	return conf->origin[id] ? conf->origin[id] : eal_options[id].name;
@@ -61,15 +50,6 @@ static int add_level(struct plx_eal_conf *conf, const char *value, const char *g
 	return 0;
 }
 
-/* Between --lcores and --coremask, the user's choice replaces the program's. */
-static void drop_programs_choice(struct plx_eal_conf *conf, enum eal_option_id id)
-{
-	if (id == OPT_LCORES && !conf->origin[OPT_COREMASK])
-		conf->coremask = NULL;
-	if (id == OPT_COREMASK && !conf->origin[OPT_LCORES])
-		conf->lcores = NULL;
-}
-
 int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
 		 const char *given)
 {
@@ -89,10 +69,14 @@ int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *v
 		return option->parse(given, value, (char *)conf + option->offset);
 	if (option->kind == EAL_FLAG) {
 		*(bool *)((char *)conf + option->offset) = true;
-	} else {
-		*string_field(conf, id) = value;
-		drop_programs_choice(conf, id);
+		return 0;
 	}
+	*(const char **)((char *)conf + option->offset) = value;
+	/* Between --lcores and --coremask, the user's choice replaces the program's. */
+	if (id == OPT_LCORES && !conf->origin[OPT_COREMASK])
+		conf->coremask = NULL;
+	if (id == OPT_COREMASK && !conf->origin[OPT_LCORES])
+		conf->lcores = NULL;
 	return 0;
 }
 

@@ -90,11 +90,6 @@ static const char *end_of(const char *at)
 	return at;
 }
 
-static bool begins_include(const char *at, bool starts_line)
-{
-	return starts_line && strncmp(at + strspn(at, " \t"), "@include", 8) == 0;
-}
-
 /* Reject what libconfig would silently skip with all that follows, or would act on. */
 static int check_text(const struct source *source, const char *text)
 {
@@ -102,7 +97,9 @@ static int check_text(const struct source *source, const char *text)
 	unsigned line = 1;
 
 	for (const char *at = text; *at; at = end + 1) {
-		if (begins_include(at, at == text || at[-1] == '\n'))
+		bool starts_line = at == text || at[-1] == '\n';
+
+		if (starts_line && strncmp(at + strspn(at, " \t"), "@include", 8) == 0)
 			return plx_fail(EINVAL,
 					"%s:%u: @include is not supported; put all settings into "
 					"one file",
@@ -291,8 +288,7 @@ static void find_what_wins(struct source *source)
 
 	for (size_t i = 0; i < OPT_COUNT; i++)
 		source->skip[i] = conf->origin[i] != NULL;
-	source->skip[OPT_LCORES] = places;
-	source->skip[OPT_COREMASK] = places;
+	source->skip[OPT_LCORES] = source->skip[OPT_COREMASK] = places;
 }
 
 int plx_eal_conf_file(struct plx_eal_conf *conf)
@@ -312,10 +308,8 @@ int plx_eal_conf_file(struct plx_eal_conf *conf)
 	rc = load(&source, text);
 	/* Some editors write a byte order mark first. */
 	settings = text + (rc == 0 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
-	if (rc == 0)
-		rc = check_text(&source, settings);
-	if (rc == 0)
-		rc = parse(&source, settings);
+	rc = rc ? rc : check_text(&source, settings);
+	rc = rc ? rc : parse(&source, settings);
 	free(text);
 	put_levels_last(conf, levels_before);
 	conf->config_read = rc == 0;

@@ -50,31 +50,22 @@ static int set_log_levels(const struct plx_eal_conf *conf)
 	return 0;
 }
 
-static int check_provider(const struct plx_eal_conf *conf)
+static int check_links(const struct plx_eal_conf *conf)
 {
-	int rc;
+	int rc = 0;
 
-	if (!conf->provider)
-		return 0;
-	rc = plx_fabric_check_provider(plx_drivers, eal_conf_origin(conf, OPT_PROVIDER),
-				       conf->provider, conf->require_rdma);
+	if (conf->provider)
+		rc = plx_fabric_check_provider(plx_drivers, eal_conf_origin(conf, OPT_PROVIDER),
+					       conf->provider, conf->require_rdma);
+	if (rc == 0 && conf->tcp)
+		rc = plx_fabric_check_tcp(plx_drivers, eal_conf_origin(conf, OPT_TCP), conf->tcp);
 	if (rc)
 		return rc;
-	eal.provider = strdup(conf->provider);
-	return eal.provider ? 0 : plx_fail(ENOMEM, "out of memory");
-}
-
-static int check_tcp(const struct plx_eal_conf *conf)
-{
-	int rc;
-
-	if (!conf->tcp)
-		return 0;
-	rc = plx_fabric_check_tcp(plx_drivers, eal_conf_origin(conf, OPT_TCP), conf->tcp);
-	if (rc)
-		return rc;
-	eal.tcp = strdup(conf->tcp);
-	return eal.tcp ? 0 : plx_fail(ENOMEM, "out of memory");
+	eal.provider = conf->provider ? strdup(conf->provider) : NULL;
+	eal.tcp = conf->tcp ? strdup(conf->tcp) : NULL;
+	if ((conf->provider && !eal.provider) || (conf->tcp && !eal.tcp))
+		return plx_fail(ENOMEM, "out of memory");
+	return 0;
 }
 
 static int check_idle(const struct plx_eal_conf *conf)
@@ -90,19 +81,12 @@ static int check_idle(const struct plx_eal_conf *conf)
 /* Find every error before anything starts. */
 static int check_all(const struct plx_eal_conf *conf)
 {
-	int rc = check_provider(conf);
+	int rc = check_links(conf);
 
-	if (rc == 0)
-		rc = check_tcp(conf);
-	if (rc == 0)
-		rc = eal_check_memory(conf, eal.topo, &eal.node_count);
-	if (rc == 0)
-		rc = eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
-	if (rc == 0)
-		rc = eal_check_main_lcore(conf, &eal.map, &eal.main_lcore);
-	if (rc == 0)
-		rc = check_idle(conf);
-	return rc;
+	rc = rc ? rc : eal_check_memory(conf, eal.topo, &eal.node_count);
+	rc = rc ? rc : eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
+	rc = rc ? rc : eal_check_main_lcore(conf, &eal.map, &eal.main_lcore);
+	return rc ? rc : check_idle(conf);
 }
 
 static void forget_all(void)
@@ -142,9 +126,9 @@ static int start_lcores(void)
 
 	int rc = plx_lcores_init(&conf);
 
+	/* The policies were checked, so setting them cannot fail. */
 	for (uint32_t i = 0; rc == 0 && i < eal.map.count; i++)
-		plx_idle_set(eal.map.places[i].lcore_id, &eal.idle[i]); /* cannot fail, as
-									 * checked */
+		plx_idle_set(eal.map.places[i].lcore_id, &eal.idle[i]);
 	return rc;
 }
 
@@ -180,13 +164,10 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	if (eal.ready)
 		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
 	plx_hold_stdio();
-	rc = plx_eal_conf_file(conf);
-	if (rc == 0)
-		rc = set_log_levels(conf);
-	if (rc)
-		return rc;
 	plx_clock_init();
-	rc = plx_topo_open(NULL, &eal.topo);
+	rc = plx_eal_conf_file(conf);
+	rc = rc ? rc : set_log_levels(conf);
+	rc = rc ? rc : plx_topo_open(NULL, &eal.topo);
 	if (rc)
 		return rc;
 	rc = check_all(conf);
@@ -299,13 +280,13 @@ static void add_links(struct eal_text *text)
 	uint64_t heartbeat_ns = or_default(conf->heartbeat_ns, PLX_HEARTBEAT_NS_DEFAULT);
 	uint64_t dead_after_ns = or_default(conf->dead_after_ns,
 					    PLX_DEAD_AFTER_DEFAULT * heartbeat_ns);
+	uint64_t receive_mib = or_default(conf->receive_bytes, PLX_RECEIVE_BYTES_DEFAULT) >> 20;
 
-	eal_text_add(
-		text, "links: provider %s, %s%s%s%sreceive buffers %llu MiB, ",
-		eal.provider ? eal.provider : "auto", eal.tcp ? "tcp " : "", eal.tcp ? eal.tcp : "",
-		eal.tcp ? ", " : "", conf->require_rdma ? "RDMA required, " : "",
-		(unsigned long long)or_default(conf->receive_bytes, PLX_RECEIVE_BYTES_DEFAULT) >>
-			20);
+	eal_text_add(text, "links: provider %s, ", eal.provider ? eal.provider : "auto");
+	if (eal.tcp)
+		eal_text_add(text, "tcp %s, ", eal.tcp);
+	eal_text_add(text, "%sreceive buffers %llu MiB, ",
+		     conf->require_rdma ? "RDMA required, " : "", (unsigned long long)receive_mib);
 	if (heartbeat_ns == PLX_NEVER)
 		eal_text_add(text, "no heartbeats\n");
 	else

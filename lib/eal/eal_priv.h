@@ -130,9 +130,6 @@ void eal_text_add(struct eal_text *text, const char *format, ...) PLX_PRINTF(2, 
 
 /* conf.c: the struct ----------------------------------------------------------------------- */
 
-/** The string of a STRING option in conf. */
-const char *eal_conf_get(const struct plx_eal_conf *conf, enum eal_option_id id);
-
 /** How the user wrote the option, for error texts; its plain name if the program set it. */
 const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id);
 

@@ -53,20 +53,18 @@ static const struct eal_option *by_letter(int letter)
 
 int plx_eal_option_words(const char *word)
 {
-	const struct eal_option *option;
-
 	if (word[0] != '-' || word[1] == '\0' || strcmp(word, "--") == 0)
 		return 0;
 	if (word[1] == '-') {
 		int id = plx_option_find(word, names, OPT_COUNT);
+		bool takes = id >= 0 && eal_options[id].placeholder;
 
-		if (id < 0)
-			return 0;
-		return eal_options[id].placeholder && !strchr(word, '=') ? 2 : 1;
+		return id < 0 ? 0 : takes && !strchr(word, '=') ? 2 : 1;
 	}
 	/* -hl 0: letters without a value, then one with a value */
 	for (const char *c = word + 1; *c; c++) {
-		option = by_letter(*c);
+		const struct eal_option *option = by_letter(*c);
+
 		if (!option)
 			return 0;
 		if (option->placeholder)
@@ -181,8 +179,7 @@ int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf)
 		else
 			rc = take(conf, value, optarg, argv[optind - 1]);
 	}
-	if (rc == 0)
-		rc = eal_conf_check_pair(conf);
+	rc = rc ? rc : eal_conf_check_pair(conf);
 	return rc ? rc : optind - 1;
 }
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #define DEVICES_MAX 32 /* checked for an active port */
@@ -60,6 +59,22 @@ static void warn_unclaimed(unsigned cpu)
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"%s; CPUs from %u on stay unclaimed, and another Pollux process may poll there too",
 		plx_error(), cpu);
+}
+
+/* Claim a CPU and hold it. holder_out: the process that claims it, if any; 0: unknown.
+ * Return: 0; -EBUSY another process polls there; -ENOMEM; -errno it stays unclaimed. */
+static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
+{
+	struct plx_cpu_holder holder;
+	int fd, rc = plx_cpu_claim(cpu, &fd, &holder);
+
+	*holder_out = holder.pid;
+	warn_other_user(cpu, &holder);
+	if (rc == 0)
+		return hold(claims, fd);
+	if (rc != -EBUSY)
+		warn_unclaimed(cpu);
+	return rc;
 }
 
 /* Without options ---------------------------------------------------------------------------- */
@@ -124,20 +139,14 @@ static int place_among(const struct plx_cpuset *cpus, struct busy *busy,
 		       struct plx_lcore_map *map_out, struct eal_claims *claims)
 {
 	PLX_CPUSET_FOREACH (cpu, cpus) {
-		struct plx_cpu_holder holder;
-		int fd;
-		int rc = plx_cpu_claim(cpu, &fd, &holder);
+		pid_t holder;
+		int rc = claim(cpu, claims, &holder);
 
 		if (rc == -EBUSY) {
 			if (busy->first == PLX_CPU_MAX)
-				*busy = (struct busy){cpu, holder.pid};
+				*busy = (struct busy){cpu, holder};
 			continue;
 		}
-		warn_other_user(cpu, &holder);
-		if (rc)
-			warn_unclaimed(cpu);
-		else
-			rc = hold(claims, fd);
 		if (rc != -ENOMEM)
 			rc = plx_lcore_map_single(cpu, map_out);
 		return rc ? rc : 1;
@@ -173,13 +182,14 @@ static int place_one(const char *root, const struct plx_topo *topo, struct plx_l
 static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *topo,
 		     struct plx_lcore_map *map_out)
 {
-	enum eal_option_id id = conf->lcores ? OPT_LCORES : OPT_COREMASK;
-	const char *option = eal_conf_origin(conf, id), *text = eal_conf_get(conf, id);
+	const char *text = conf->lcores ? conf->lcores : conf->coremask;
+	const char *option = eal_conf_origin(conf, conf->lcores ? OPT_LCORES : OPT_COREMASK);
 	int rc = eal_conf_check_pair(conf);
 
-	if (rc == 0)
-		rc = id == OPT_LCORES ? plx_lcore_map_parse_list(option, text, topo, map_out)
-				      : plx_lcore_map_parse_mask(option, text, map_out);
+	if (rc)
+		return rc;
+	rc = conf->lcores ? plx_lcore_map_parse_list(option, text, topo, map_out)
+			  : plx_lcore_map_parse_mask(option, text, map_out);
 	return rc ? rc : plx_lcore_map_check(option, text, topo, map_out);
 }
 
@@ -206,22 +216,14 @@ static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 	for (uint32_t i = 0; i < map->count; i++)
 		add_all(&all, &map->places[i].cpus);
 	PLX_CPUSET_FOREACH (cpu, &all) {
-		struct plx_cpu_holder holder;
-		int fd;
-		int rc = plx_cpu_claim(cpu, &fd, &holder);
+		pid_t holder;
+		int rc = claim(cpu, claims, &holder);
 
-		warn_other_user(cpu, &holder);
-		if (rc == 0)
-			rc = hold(claims, fd);
-		else if (rc == -EBUSY) {
-			warn_held(cpu, holder.pid);
+		if (rc == -EBUSY) {
+			warn_held(cpu, holder);
 			plx_cpuset_add(&claims->contested, cpu);
-		}
-		if (rc == -ENOMEM)
-			return rc;
-		if (rc && rc != -EBUSY) {
-			warn_unclaimed(cpu);
-			return 0;
+		} else if (rc) {
+			return rc == -ENOMEM ? rc : 0;
 		}
 	}
 	return 0;
@@ -281,8 +283,7 @@ static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *conte
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"%s grants %.2f CPUs in every %.0f ms, which is less than %u lcore%s that poll%s; "
 		"adaptive ones sleep early, and a process that uses it up stands still for the "
-		"rest of the "
-		"period. Raise the quota, or give fewer lcores",
+		"rest of the period. Raise the quota, or give fewer lcores",
 		quota.path, quota.cpus, quota.period_ms, map->count, map->count == 1 ? "" : "s",
 		map->count == 1 ? "s" : "");
 }
@@ -296,8 +297,7 @@ int eal_place(const struct plx_eal_conf *conf, const char *root, const struct pl
 
 	if (conf->lcores || conf->coremask) {
 		rc = parse_map(conf, topo, &map);
-		if (rc == 0)
-			rc = claim_map(&map, &claims);
+		rc = rc ? rc : claim_map(&map, &claims);
 	} else {
 		rc = place_one(root, topo, &map, &claims);
 	}

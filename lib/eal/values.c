@@ -11,16 +11,22 @@
 
 #define MB (UINT64_C(1) << 20)
 
+static_assert(sizeof(enum plx_huge) == sizeof(unsigned) &&
+		      sizeof(enum plx_numa) == sizeof(unsigned),
+	      "parse_word stores both");
+
 /* Find the text among `count` words and store its index. */
 static int parse_word(const char *given, const char *text, const char *const *words, size_t count,
-		      const char *allowed)
+		      const char *allowed, unsigned *index_out)
 {
-	const char *nearest;
+	const char *nearest = plx_suggest(text, words, count);
 
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(text, words[i]) == 0)
-			return (int)i;
-	nearest = plx_suggest(text, words, count);
+	for (unsigned i = 0; i < count; i++) {
+		if (strcmp(text, words[i]) != 0)
+			continue;
+		*index_out = i;
+		return 0;
+	}
 	return plx_fail(EINVAL, "%s %s: unknown value%s%s; give %s", given, text,
 			nearest ? ", nearest is " : "", nearest ? nearest : "", allowed);
 }
@@ -29,12 +35,11 @@ static int parse_flag(const char *given, const char *text, const char *no, const
 		      const char *allowed, bool *out)
 {
 	const char *const words[] = {no, yes};
-	int value = parse_word(given, text, words, 2, allowed);
+	unsigned value = *out;
+	int rc = parse_word(given, text, words, 2, allowed, &value);
 
-	if (value < 0)
-		return value;
 	*out = value == 1;
-	return 0;
+	return rc;
 }
 
 static int parse_number(const char *given, const char *text, uint64_t min, uint64_t max,
@@ -106,24 +111,16 @@ int eal_parse_huge(const char *given, const char *text, void *field)
 {
 	static const char *const words[] = {
 		[PLX_HUGE_2M] = "2M", [PLX_HUGE_1G] = "1G", [PLX_HUGE_NONE] = "none"};
-	int value = parse_word(given, text, words, PLX_ARRAY_LEN(words), "2M, 1G or none");
 
-	if (value < 0)
-		return value;
-	*(enum plx_huge *)field = (enum plx_huge)value;
-	return 0;
+	return parse_word(given, text, words, PLX_ARRAY_LEN(words), "2M, 1G or none", field);
 }
 
 int eal_parse_numa(const char *given, const char *text, void *field)
 {
 	static const char *const words[] = {
 		[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any"};
-	int value = parse_word(given, text, words, PLX_ARRAY_LEN(words), "strict, prefer or any");
 
-	if (value < 0)
-		return value;
-	*(enum plx_numa *)field = (enum plx_numa)value;
-	return 0;
+	return parse_word(given, text, words, PLX_ARRAY_LEN(words), "strict, prefer or any", field);
 }
 
 int eal_parse_no_dump(const char *given, const char *text, void *field)

@@ -92,8 +92,7 @@ int peer_hold(int fd, const struct shm_peer *peer)
 	socklen_t bytes = sizeof(int);
 	int pidfd = -1;
 
-	/* Older kernels only know the pid, which another process may have by now: hence the probe.
-	 */
+	/* Older kernels know only the pid, which may be another's by now: hence the probe. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &bytes))
 		pidfd = pidfd_open(peer->pid, 0);
 	if (pidfd < 0)

@@ -11,8 +11,7 @@
 
 #define WIRE_VERSION 2 /* of the handshake and of segment.h; must be equal on both sides */
 
-/* name.c: the names of the UNIX sockets for addresses --------------------------------------------
- */
+/* name.c: names of UNIX sockets ---------------------------------------------------------- */
 
 /* The abstract UNIX socket names for an address, in the order that a connector tries them: the
  * address itself, then the wildcards that cover it. A listener uses only the first. Returns how
@@ -29,8 +28,7 @@ socklen_t shm_address_standin(const struct sockaddr_un *name, socklen_t length, 
  * as another, nor does one that the kernel does not report. */
 bool shm_name_is_foreign(const struct sockaddr_un *name, socklen_t length);
 
-/* peer.c: the peer process and its user -----------------------------------------------------------
- */
+/* peer.c: the peer process --------------------------------------------------------------- */
 
 /* From the kernel, as of connecting, and from the peer's message. */
 struct shm_peer {
@@ -40,8 +38,7 @@ struct shm_peer {
 	uint64_t probe_address, probe_value; /* a word of its memory that identifies it */
 };
 
-/* Fill in everything except the probe. Return: whether we may talk to it; if not, the log has the
- * reason. */
+/* Fill in everything except the probe. Return: whether we may talk to it; if not, it logs why. */
 bool peer_identify(int fd, struct shm_peer *peer_out);
 
 /* Whether we may and can read its memory: it is the same user's, and the probe word matches. */
@@ -108,8 +105,7 @@ int wire_receive(int fd, enum wire_kind *kind_out, struct shm_offer *offer_out, 
 		 uint32_t *length_out);
 void offer_release(struct shm_offer *offer);
 
-/* pep.c: passive endpoints and their incoming requests --------------------------------------------
- */
+/* pep.c: incoming requests --------------------------------------------------------------- */
 
 #define SHM_BACKLOG 1024 /* per passive endpoint: pending in the kernel, and unanswered */
 

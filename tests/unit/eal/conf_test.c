@@ -11,7 +11,7 @@ PLX_TEST(origin_is_what_the_user_typed)
 	assert_string_equal(eal_conf_origin(&conf, OPT_HUGE), "huge");
 	assert_int_equal(eal_conf_set(&conf, OPT_LCORES, "0-3", "-l"), 0);
 	assert_string_equal(eal_conf_origin(&conf, OPT_LCORES), "-l");
-	assert_string_equal(eal_conf_get(&conf, OPT_LCORES), "0-3");
+	assert_string_equal(conf.lcores, "0-3");
 	plx_eal_conf_fini(&conf);
 }
 
