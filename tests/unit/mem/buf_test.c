@@ -1,46 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_test.h"
-
-#include "mem_priv.h"
+#include "pools.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#define OWNER 1
-#define ROOM  1000
+#define ROOM 1000
 
-static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
 static struct plx_pool *pool;
 
-static int setup(void **state)
+static int setup_pool(void **state)
 {
 	const struct plx_pool_attr attr = {.name = "bufs", .object_count = 8, .owner = OWNER};
 
-	plx_lcore_id_tls = OWNER;
-	if (plx_mem_init(&ordinary))
-		return -1;
-	return plx_buf_pool_create(&attr, ROOM, &pool);
+	return setup(state) ? -1 : plx_buf_pool_create(&attr, ROOM, &pool);
 }
 
 static uint32_t available(void)
 {
-	struct plx_pool_stats stats;
-
-	plx_pool_stats(pool, &stats);
-	return stats.available;
+	return stats_of(pool).available;
 }
 
 /* Every test returns all of its buffers. */
-static int teardown(void **state)
+static int teardown_pool(void **state)
 {
 	int leaked = available() != 8;
 
 	if (!leaked)
 		plx_pool_destroy(pool);
-	plx_mem_fini();
-	plx_lcore_id_tls = PLX_LCORE_NONE;
+	teardown(state);
 	return leaked;
 }
 
@@ -56,9 +44,10 @@ static struct plx_buf *text_buf(const char *text)
 	return with_text(plx_buf_get(pool), text);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+#undef TEST
+#define TEST(name) PLX_TEST_WITH(name, setup_pool, teardown_pool)
 
-TEST(a_pooled_buffer_starts_empty_behind_its_headroom)
+TEST(a_pooled_buffer_starts_empty_after_its_headroom)
 {
 	struct plx_buf *buf = plx_buf_get(pool);
 
@@ -274,7 +263,6 @@ TEST(a_view_stands_for_bytes_elsewhere)
 	const struct plx_zone *zone;
 	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
 	struct plx_pool *views;
-	struct plx_pool_stats stats;
 	struct plx_buf *view;
 
 	assert_int_equal(plx_buf_view_pool_create(&attr, &views), 0);
@@ -298,8 +286,7 @@ TEST(a_view_stands_for_bytes_elsewhere)
 	assert_int_equal(plx_buf_total(view), 5);
 	assert_null(view->next);
 	plx_buf_unref(view);
-	plx_pool_stats(views, &stats);
-	assert_int_equal(stats.available, 1);
+	assert_int_equal(stats_of(views).available, 1);
 	plx_pool_destroy(views);
 	plx_mem_free(memory);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NUMA policies on a node that exists, but has no memory for this process. */
-#include "child.h"
-#include "mem_priv.h"
+#include "pools.h"
 
 #include <numa.h>
-
-static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
 
 #define BARE_NODE 63
 
@@ -39,6 +36,7 @@ static void init_with(enum plx_numa numa)
 	assert_int_equal(plx_mem_init(&conf), 0);
 }
 
+#undef TEST
 #define TEST(name) PLX_TEST_WITH(name, with_bare_node, without_bare_node)
 
 static int ask_for_a_bare_node(void)
@@ -51,9 +49,9 @@ static int ask_for_a_bare_node(void)
 }
 
 /* Logged once per process: so this runs before anything was logged. */
-TEST(a_node_without_memory_is_told_once)
+TEST(a_node_without_memory_is_logged_once)
 {
-	assert_child_says(ask_for_a_bare_node,
+	assert_child_says(ask_for_a_bare_node, 1,
 			  "mem: notice: NUMA node 63 has no memory for this process (allowed: 0");
 }
 

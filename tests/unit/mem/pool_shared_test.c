@@ -134,8 +134,7 @@ TEST(half_a_cache_is_fetched_at_once)
 	struct plx_pool *pool = make_shared(32, 8);
 	void *objects[5];
 
-	for (int i = 0; i < 4; i++)
-		objects[i] = plx_pool_get(pool);
+	get_each_as(OWNER, pool, objects, 4);
 	assert_int_equal(stats_of(pool).refills, 1);
 	assert_int_equal(depth_of(pool), 28);
 	objects[4] = plx_pool_get(pool);
@@ -154,10 +153,8 @@ TEST(the_half_untouched_for_longest_is_given_back)
 	struct plx_pool *pool = make_shared(32, 8);
 	void *objects[32];
 
-	for (int i = 0; i < 32; i++)
-		objects[i] = get_as(PLX_LCORE_NONE, pool);
-	for (int i = 0; i < 8; i++)
-		plx_pool_put(pool, objects[i]);
+	get_each_as(PLX_LCORE_NONE, pool, objects, 32);
+	put_each_as(OWNER, pool, objects, 8);
 	assert_int_equal(stats_of(pool).spills, 0);
 	plx_pool_put(pool, objects[8]);
 	assert_int_equal(stats_of(pool).spills, 1);
@@ -179,8 +176,7 @@ TEST(nobody_gets_what_lies_in_anothers_cache)
 	void *objects[4];
 
 	put_as(1, pool, get_as(1, pool));
-	for (int i = 0; i < 4; i++)
-		assert_non_null(objects[i] = get_as(2, pool));
+	get_each_as(2, pool, objects, 4);
 	assert_null(get_as(2, pool));
 	assert_null(get_as(PLX_LCORE_NONE, pool));
 	assert_int_equal(stats_of(pool).empty, 2);
@@ -192,8 +188,7 @@ TEST(nobody_gets_what_lies_in_anothers_cache)
 	assert_null(get_as(PLX_LCORE_NONE, pool));
 	put_as_stranger(pool, objects[1]);
 	assert_ptr_equal(get_as(PLX_LCORE_NONE, pool), objects[1]);
-	for (int i = 1; i < 4; i++)
-		put_as(1, pool, objects[i]);
+	put_each_as(1, pool, objects + 1, 3);
 	assert_int_equal(stats_of(pool).in_caches, 8);
 	plx_pool_destroy(pool);
 }
@@ -227,10 +222,8 @@ TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it)
 	void *objects[16];
 
 	for (uint32_t id = 1; id <= 2; id++) {
-		for (int i = 0; i < 4; i++)
-			objects[i] = get_as(id, pool);
-		for (int i = 0; i < 4; i++)
-			put_as(id, pool, objects[i]);
+		get_each_as(id, pool, objects, 4);
+		put_each_as(id, pool, objects, 4);
 	}
 	assert_int_equal(stats_of(pool).in_caches, 8);
 	for (int i = 0; i < 8; i++)
@@ -239,11 +232,9 @@ TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it)
 	assert_int_equal(stats_of(pool).in_caches, 8);
 	assert_int_equal(stats_of(pool).available, 8);
 	/* An lcore with that id has them in its cache again. */
-	for (int i = 8; i < 12; i++)
-		assert_non_null(objects[i] = get_as(2, pool));
+	get_each_as(2, pool, objects + 8, 4);
 	assert_int_equal(stats_of(pool).available, 4);
-	for (int i = 0; i < 12; i++)
-		put_as_stranger(pool, objects[i]);
+	put_each_as(PLX_LCORE_NONE, pool, objects, 12);
 	assert_int_equal(stats_of(pool).available, 16);
 	/* Those of the other id are neither missing nor in use. */
 	assert_int_equal(stats_of(pool).in_caches, 4);
@@ -259,7 +250,7 @@ static void count_warning(enum plx_log_level level, const char *component, const
 				 "as the test wants") != NULL;
 }
 
-TEST(without_memory_for_a_cache_it_works_on)
+TEST(a_pool_without_memory_for_a_cache_works)
 {
 	struct plx_pool *pool = make_shared(8, 4);
 	void *objects[8];
@@ -268,11 +259,9 @@ TEST(without_memory_for_a_cache_it_works_on)
 	asked = 0;
 	plx_log_set_sink(count_warning, NULL);
 	for (int round = 0; round < 10; round++) {
-		for (int i = 0; i < 8; i++)
-			assert_non_null(objects[i] = plx_pool_get(pool));
+		get_each_as(OWNER, pool, objects, 8);
 		assert_null(plx_pool_get(pool));
-		for (int i = 0; i < 4; i++)
-			plx_pool_put(pool, objects[i]);
+		put_each_as(OWNER, pool, objects, 4);
 		plx_pool_put_bulk(pool, objects + 4, 4);
 		assert_int_equal(depth_of(pool), 8);
 		assert_int_equal(plx_pool_get_bulk(pool, objects, 8), 8);
@@ -309,10 +298,7 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 	assert_int_equal(plx_pool_get_bulk(pool, objects + 28, 4), 4);
 	assert_int_equal(plx_pool_get_bulk(pool, objects, 1), 0);
 	assert_int_equal(stats_of(pool).low_water, 0);
-	for (int i = 0; i < 32; i++) {
-		for (int k = 0; k < i; k++)
-			assert_ptr_not_equal(objects[i], objects[k]);
-	}
+	assert_all_differ(objects, 32);
 	/* Into the cache; into the cache after a spill; directly to the ring. */
 	plx_pool_put_bulk(pool, objects, 6);
 	assert_int_equal(stats_of(pool).in_caches, 6);
@@ -349,11 +335,9 @@ static void use_the_others(void)
 	void *objects[8];
 
 	for (int round = 0; round < 5; round++) {
-		for (int i = 0; i < 7; i++)
-			assert_non_null(objects[i] = get_as(PLX_LCORE_NONE, stopped));
+		get_each_as(PLX_LCORE_NONE, stopped, objects, 7);
 		assert_null(get_as(PLX_LCORE_NONE, stopped));
-		for (int i = 0; i < 5; i++)
-			put_as_stranger(stopped, objects[i]);
+		put_each_as(PLX_LCORE_NONE, stopped, objects, 5);
 		plx_pool_put_bulk(stopped, objects + 5, 2);
 		assert_int_equal(listed_in(stopped), 7);
 		assert_int_equal(stats_of(stopped).available, 7);
@@ -367,7 +351,7 @@ static void use_the_others(void)
 	}
 }
 
-TEST(puts_go_on_behind_a_pop_that_does_not)
+TEST(puts_after_a_stopped_pop_work)
 {
 	void *objects[8];
 
@@ -376,43 +360,35 @@ TEST(puts_go_on_behind_a_pop_that_does_not)
 	stop_at = "claimed";
 	objects[0] = plx_pool_get(stopped);
 	assert_null(stop_at);
-	for (int i = 1; i < 8; i++)
-		assert_non_null(objects[i] = plx_pool_get(stopped));
+	get_each_as(OWNER, stopped, objects + 1, 7);
 	assert_null(plx_pool_get(stopped));
 	assert_int_equal(listed_in(stopped), 0);
-	for (int i = 0; i < 8; i++) {
-		for (int k = 0; k < i; k++)
-			assert_ptr_not_equal(objects[i], objects[k]);
-		plx_pool_put(stopped, objects[i]);
-	}
+	assert_all_differ(objects, 8);
+	put_each_as(OWNER, stopped, objects, 8);
 	assert_int_equal(depth_of(stopped), 8);
 	plx_pool_destroy(stopped);
 }
 
 /* Objects put after a stalled put are free, but unreachable until it continues. */
-static void put_and_get_behind_it(void)
+static void put_and_get_after_it(void)
 {
 	void *objects[4];
 
-	for (int i = 0; i < 4; i++)
-		assert_non_null(objects[i] = get_as(PLX_LCORE_NONE, stopped));
-	for (int i = 0; i < 4; i++)
-		put_as_stranger(stopped, objects[i]);
-	for (int i = 0; i < 3; i++)
-		assert_non_null(objects[i] = get_as(PLX_LCORE_NONE, stopped));
+	get_each_as(PLX_LCORE_NONE, stopped, objects, 4);
+	put_each_as(PLX_LCORE_NONE, stopped, objects, 4);
+	get_each_as(PLX_LCORE_NONE, stopped, objects, 3);
 	assert_null(get_as(PLX_LCORE_NONE, stopped));
 	assert_true(stats_of(stopped).available >= 4);
-	for (int i = 0; i < 3; i++)
-		put_as_stranger(stopped, objects[i]);
+	put_each_as(PLX_LCORE_NONE, stopped, objects, 3);
 }
 
-TEST(puts_behind_one_that_stands_still_come_out_after_it)
+TEST(objects_put_after_a_stalled_put_are_found_once_it_ends)
 {
 	void *objects[8];
 
 	stopped = make_shared(8, PLX_NONE);
 	objects[0] = plx_pool_get(stopped);
-	at_stop = put_and_get_behind_it;
+	at_stop = put_and_get_after_it;
 	stop_at = "claimed";
 	plx_pool_put(stopped, objects[0]);
 	assert_null(stop_at);
@@ -637,67 +613,40 @@ TEST(nothing_is_left_by_rounds_of_init_and_fini)
 
 /* Misuse ----------------------------------------------------------------------------------- */
 
-static int put_twice(void)
+static struct plx_pool *make_eight(void)
 {
-	struct plx_pool *pool = make_shared(8, 4);
-	void *object = plx_pool_get(pool);
-
-	plx_pool_put(pool, object);
-	plx_pool_put(pool, object);
-	return 0;
+	return make_shared(8, 4);
 }
 
-static int put_twice_by_two(void)
+static void put_twice_by_two(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make_shared(8, 4);
-	void *object = plx_pool_get(pool);
-
 	put_as(1, pool, object);
 	put_as(2, pool, object);
-	return 0;
 }
 
-static int put_twice_in_a_bulk(void)
+static void put_twice_in_a_bulk(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make_shared(8, 4);
-	void *objects[3];
+	void *objects[] = {object, plx_pool_get(pool), object};
 
-	plx_pool_get_bulk(pool, objects, 3);
-	objects[2] = objects[0];
 	plx_pool_put_bulk(pool, objects, 3);
-	return 0;
 }
 
-static int put_a_foreign_one_in_a_bulk(void)
+static void put_a_foreign_one_in_a_bulk(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make_shared(8, 4);
-	struct plx_pool *other = make_shared(8, 4);
-	void *objects[3];
+	void *objects[] = {object, plx_pool_get(make_eight()), plx_pool_get(pool)};
 
-	plx_pool_get_bulk(pool, objects, 3);
-	objects[1] = plx_pool_get(other);
 	plx_pool_put_bulk(pool, objects, 3);
-	return 0;
 }
 
-static int write_past_the_end(void)
+static void write_past_the_end(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make_shared(8, 4);
-	char *object = plx_pool_get(pool);
-
 	object[64] = 1;
 	put_as_stranger(pool, object);
-	return 0;
-}
-
-static int destroy_with_objects_out(void)
-{
-	return destroy_with_one_out(make_shared(8, 4));
 }
 
 TEST(misuse_is_caught_in_debug_builds)
 {
-	static const struct fatal_case cases[] = {
+	static const struct misuse_case cases[] = {
 		{put_twice, "an object put twice"},
 		{put_twice_by_two, "an object put twice"},
 		{put_twice_in_a_bulk, "an object put twice"},
@@ -705,34 +654,27 @@ TEST(misuse_is_caught_in_debug_builds)
 		{write_past_the_end, "past the end of an object"},
 	};
 
-	assert_fatal(cases, PLX_ARRAY_LEN(cases));
+	assert_misuse_fatal(make_eight, cases, PLX_ARRAY_LEN(cases));
 }
 
 TEST(a_pool_with_objects_out_stays)
 {
-	assert_child_says(destroy_with_objects_out, "pool test stays: 1 of its 8 objects are out");
+	assert_one_out_stays(make_eight, "pool test stays: 1 of its 8 objects are out");
 }
 
-static int use_after_put(void)
+static void write_after_bulk_put(struct plx_pool *pool, char *object)
 {
-	return write_after_put(make_shared(8, 4));
-}
+	void *objects[8] = {object};
 
-static int use_after_bulk_put(void)
-{
-	struct plx_pool *pool = make_shared(8, 4);
-	void *objects[8];
-
-	plx_pool_get_bulk(pool, objects, 8);
+	plx_pool_get_bulk(pool, objects + 1, 7);
 	plx_pool_put_bulk(pool, objects, 8);
 	((char *)objects[7])[20] = 1;
-	return 0;
 }
 
 TEST(use_after_put_is_caught_by_asan)
 {
-	assert_poisoned(use_after_put);
-	assert_poisoned(use_after_bulk_put);
+	assert_poisoned(make_eight, write_after_put);
+	assert_poisoned(make_eight, write_after_bulk_put);
 }
 
 PLX_TEST_MAIN()

@@ -99,10 +99,8 @@ TEST(low_water_is_the_least_ever)
 	void *objects[10];
 
 	assert_int_equal(stats_of(pool).low_water, 10);
-	for (int i = 0; i < 7; i++)
-		objects[i] = plx_pool_get(pool);
-	for (int i = 0; i < 5; i++)
-		plx_pool_put(pool, objects[i]);
+	get_each_as(OWNER, pool, objects, 7);
+	put_each_as(OWNER, pool, objects, 5);
 	assert_int_equal(stats_of(pool).low_water, 3);
 	assert_int_equal(stats_of(pool).available, 8);
 	objects[0] = plx_pool_get(pool);
@@ -110,8 +108,7 @@ TEST(low_water_is_the_least_ever)
 	assert_int_equal(stats_of(pool).empty, 0);
 	assert_int_equal(stats_of(pool).object_count, 10);
 	plx_pool_put(pool, objects[0]);
-	plx_pool_put(pool, objects[5]);
-	plx_pool_put(pool, objects[6]);
+	plx_pool_put_bulk(pool, objects + 5, 2);
 	plx_pool_destroy(pool);
 }
 
@@ -120,17 +117,13 @@ TEST(what_strangers_put_comes_back)
 	struct plx_pool *pool = make(OWNER, 100, 64);
 	void *objects[100];
 
-	for (int i = 0; i < 100; i++)
-		objects[i] = plx_pool_get(pool);
+	get_each_as(OWNER, pool, objects, 100);
 	assert_null(plx_pool_get(pool));
-	for (int i = 0; i < 100; i++)
-		put_as_stranger(pool, objects[i]);
+	put_each_as(PLX_LCORE_NONE, pool, objects, 100);
 	assert_int_equal(stats_of(pool).available, 100);
-	for (int i = 0; i < 100; i++)
-		assert_non_null(plx_pool_get(pool));
+	get_each_as(OWNER, pool, objects, 100);
 	assert_null(plx_pool_get(pool));
-	for (int i = 0; i < 100; i++)
-		plx_pool_put(pool, objects[i]);
+	put_each_as(OWNER, pool, objects, 100);
 	assert_int_equal(stats_of(pool).available, 100);
 	plx_pool_destroy(pool);
 }
@@ -152,11 +145,9 @@ TEST(low_water_counts_what_strangers_put)
 	assert_int_equal(stats_of(pool).available, 200);
 
 	void *objects[150];
-	for (int i = 0; i < 150; i++)
-		objects[i] = plx_pool_get(pool);
+	get_each_as(OWNER, pool, objects, 150);
 	assert_int_equal(stats_of(pool).low_water, 50);
-	for (int i = 0; i < 150; i++)
-		put_as_stranger(pool, objects[i]);
+	put_each_as(PLX_LCORE_NONE, pool, objects, 150);
 	assert_int_equal(stats_of(pool).low_water, 50);
 	plx_pool_destroy(pool);
 }
@@ -173,10 +164,7 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 	assert_int_equal(stats_of(pool).low_water, 100);
 	assert_int_equal(plx_pool_get_bulk(pool, objects, 60), 60);
 	assert_int_equal(plx_pool_get_bulk(pool, objects + 60, 40), 40);
-	for (int i = 0; i < 100; i++) {
-		for (int k = 0; k < i; k++)
-			assert_ptr_not_equal(objects[i], objects[k]);
-	}
+	assert_all_differ(objects, 100);
 	assert_int_equal(stats_of(pool).low_water, 0);
 
 	/* More than one refill takes, from bulks of others. */
@@ -194,20 +182,17 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 }
 
 /* It has taken what others put, so the stack alone shows less than was available. */
-TEST(low_water_is_seen_after_a_bulk_in_vain)
+TEST(low_water_is_seen_after_a_failed_bulk)
 {
 	struct plx_pool *pool = make(OWNER, 100, 64);
 	void *objects[101];
 
-	for (int i = 0; i < 50; i++)
-		objects[i] = plx_pool_get(pool);
-	for (int i = 0; i < 50; i++)
-		put_as_stranger(pool, objects[i]);
+	get_each_as(OWNER, pool, objects, 50);
+	put_each_as(PLX_LCORE_NONE, pool, objects, 50);
 	objects[0] = plx_pool_get(pool);
 	assert_int_equal(stats_of(pool).low_water, 50);
 	assert_int_equal(plx_pool_get_bulk(pool, objects + 1, 100), 0);
-	for (int i = 1; i < 80; i++)
-		objects[i] = plx_pool_get(pool);
+	get_each_as(OWNER, pool, objects + 1, 79);
 	assert_int_equal(stats_of(pool).low_water, 20);
 	plx_pool_put_bulk(pool, objects, 80);
 	plx_pool_destroy(pool);
@@ -420,78 +405,49 @@ TEST(lcores_and_others_share_a_pool)
 
 /* Misuse ----------------------------------------------------------------------------------- */
 
-static int put_twice(void)
+static struct plx_pool *make_four(void)
 {
-	struct plx_pool *pool = make(OWNER, 4, 64);
-	void *object = plx_pool_get(pool);
-
-	plx_pool_put(pool, object);
-	plx_pool_put(pool, object);
-	return 0;
+	return make(OWNER, 4, 61);
 }
 
-static int put_twice_elsewhere(void)
+static void put_twice_elsewhere(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make(OWNER, 4, 64);
-	void *object = plx_pool_get(pool);
-
 	put_as_stranger(pool, object);
 	put_as_stranger(pool, object);
-	return 0;
 }
 
-static int put_into_another_pool(void)
+static void put_into_another_pool(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make(OWNER, 4, 64);
-	struct plx_pool *other = make(OWNER, 4, 64);
-
-	plx_pool_put(other, plx_pool_get(pool));
-	return 0;
+	plx_pool_put(make_four(), object);
 }
 
-static int put_the_middle(void)
+static void put_the_middle(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make(OWNER, 4, 64);
-
-	plx_pool_put(pool, (char *)plx_pool_get(pool) + 8);
-	return 0;
+	plx_pool_put(pool, object + 8);
 }
 
-static int write_past_the_end(void)
+static void write_past_the_end(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make(OWNER, 4, 61);
-	char *object = plx_pool_get(pool);
-
 	object[61] = 1;
 	plx_pool_put(pool, object);
-	return 0;
 }
 
-static int get_from_anothers_pool(void)
+static void get_from_anothers_pool(struct plx_pool *pool, char *object)
 {
-	struct plx_pool *pool = make(OWNER + 1, 4, 64);
-
-	plx_pool_get(pool);
-	return 0;
+	plx_pool_get(make(OWNER + 1, 4, 64));
 }
 
-static int destroy_with_objects_out(void)
-{
-	return destroy_with_one_out(make(OWNER, 4, 64));
-}
-
-static int free_twice(void)
+static void free_twice(struct plx_pool *pool, char *object)
 {
 	void *memory = plx_mem_alloc(64, 0, PLX_NODE_ANY, NULL);
 
 	plx_mem_free(memory);
 	plx_mem_free(memory);
-	return 0;
 }
 
 TEST(misuse_is_caught_in_debug_builds)
 {
-	static const struct fatal_case cases[] = {
+	static const struct misuse_case cases[] = {
 		{put_twice, "an object put twice"},
 		{put_twice_elsewhere, "an object put twice"},
 		{put_into_another_pool, "a pool it is not of"},
@@ -501,22 +457,17 @@ TEST(misuse_is_caught_in_debug_builds)
 		{free_twice, "freed twice"},
 	};
 
-	assert_fatal(cases, PLX_ARRAY_LEN(cases));
+	assert_misuse_fatal(make_four, cases, PLX_ARRAY_LEN(cases));
 }
 
 TEST(a_pool_with_objects_out_stays)
 {
-	assert_child_says(destroy_with_objects_out, "pool test stays: 1 of its 4 objects are out");
-}
-
-static int use_after_put(void)
-{
-	return write_after_put(make(OWNER, 4, 64));
+	assert_one_out_stays(make_four, "pool test stays: 1 of its 4 objects are out");
 }
 
 TEST(use_after_put_is_caught_by_asan)
 {
-	assert_poisoned(use_after_put);
+	assert_poisoned(make_four, write_after_put);
 }
 
 static struct plx_pool *make_named(const char *name, uint32_t owner)
@@ -546,15 +497,11 @@ static int leave_pools(void)
 
 TEST(fini_names_the_pools_that_are_left)
 {
-	struct child_end end;
-
-	child_run(leave_pools, &end);
-	assert_int_equal(end.status, 0);
-	assert_child_said(&end, "mem: warning: plx_mem_fini: pool receive lcore 3 is left (8 "
-				"objects, 0 of them out)");
-	assert_child_said(&end, "pool send lcore 3 is left (8 objects, 1 of them out)");
-	assert_child_said(&end, "pool all lcores is left (8 objects, 1 of them out)");
-	assert_int_equal(child_line_count(&end), 3);
+	assert_child_says(leave_pools, 3,
+			  "mem: warning: plx_mem_fini: pool receive lcore 3 is left (8 objects, 0 "
+			  "of them out)",
+			  "pool send lcore 3 is left (8 objects, 1 of them out)",
+			  "pool all lcores is left (8 objects, 1 of them out)");
 }
 
 PLX_TEST_MAIN()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the tests of pools. */
+/* Shared by the tests of memory and pools. */
 #ifndef POOLS_H
 #define POOLS_H
 
@@ -16,10 +16,10 @@
 
 #define OWNER 3
 
+static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
+
 static inline int setup(void **state)
 {
-	static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
-
 	plx_lcore_id_tls = OWNER;
 	return plx_mem_init(&ordinary);
 }
@@ -93,38 +93,97 @@ static inline void put_as_stranger(struct plx_pool *pool, void *object)
 	put_as(PLX_LCORE_NONE, pool, object);
 }
 
-/* In a child: it is not destroyed while an object is in use, and still works. */
-static inline int destroy_with_one_out(struct plx_pool *pool)
+/** The same for several objects, one at a time. */
+static inline void get_each_as(uint32_t id, struct plx_pool *pool, void **objects, int count)
 {
-	void *object = plx_pool_get(pool);
-
-	if (plx_pool_destroy(pool) != -EBUSY)
-		return 1;
-	memset(object, 1, 64);
-	plx_pool_put(pool, object);
-	if (!(object = plx_pool_get(pool)))
-		return 2;
-	plx_pool_put(pool, object);
-	return plx_pool_destroy(pool) ? 3 : 0;
+	for (int i = 0; i < count; i++)
+		assert_non_null(objects[i] = get_as(id, pool));
 }
 
-static inline int write_after_put(struct plx_pool *pool)
+static inline void put_each_as(uint32_t id, struct plx_pool *pool, void **objects, int count)
 {
-	char *object = plx_pool_get(pool);
+	for (int i = 0; i < count; i++)
+		put_as(id, pool, objects[i]);
+}
 
-	plx_pool_put(pool, object);
-	object[20] = 1;
+static inline void assert_all_differ(void **objects, int count)
+{
+	for (int i = 0; i < count; i++) {
+		for (int k = 0; k < i; k++)
+			assert_ptr_not_equal(objects[i], objects[k]);
+	}
+}
+
+/* Cases of misuse, for a child: fn uses an object of a new pool. */
+struct misuse_case {
+	void (*fn)(struct plx_pool *pool, char *object);
+	const char *text;
+};
+
+static struct plx_pool *(*misuse_make)(void);
+static void (*misuse_fn)(struct plx_pool *pool, char *object);
+
+static inline int misuse_in_child(void)
+{
+	struct plx_pool *pool = misuse_make();
+
+	misuse_fn(pool, plx_pool_get(pool));
 	return 0;
 }
 
+static inline void assert_misuse_fatal(struct plx_pool *(*make_one)(void),
+				       const struct misuse_case *cases, size_t count)
+{
+	misuse_make = make_one;
+	for (size_t i = 0; i < count; i++) {
+		misuse_fn = cases[i].fn;
+		assert_fatal(&(struct fatal_case){misuse_in_child, cases[i].text}, 1);
+	}
+}
+
+static inline void put_twice(struct plx_pool *pool, char *object)
+{
+	plx_pool_put(pool, object);
+	plx_pool_put(pool, object);
+}
+
+/* It is not destroyed while an object is in use, and still works. */
+static inline void destroy_with_one_out(struct plx_pool *pool, char *object)
+{
+	if (plx_pool_destroy(pool) != -EBUSY)
+		_exit(1);
+	memset(object, 1, 61);
+	plx_pool_put(pool, object);
+	if (!(object = plx_pool_get(pool)))
+		_exit(2);
+	plx_pool_put(pool, object);
+	_exit(plx_pool_destroy(pool) ? 3 : 0);
+}
+
+static inline void write_after_put(struct plx_pool *pool, char *object)
+{
+	plx_pool_put(pool, object);
+	object[20] = 1;
+}
+
+static inline void assert_one_out_stays(struct plx_pool *(*make_one)(void), const char *text)
+{
+	misuse_make = make_one;
+	misuse_fn = destroy_with_one_out;
+	assert_child_says(misuse_in_child, 1, text);
+}
+
 /* Fail unless AddressSanitizer ends it. */
-static inline void assert_poisoned(int (*fn)(void))
+static inline void assert_poisoned(struct plx_pool *(*make_one)(void),
+				   void (*fn)(struct plx_pool *pool, char *object))
 {
 	struct child_end end;
 
 	if (!POISONED)
 		skip();
-	child_run(fn, &end);
+	misuse_make = make_one;
+	misuse_fn = fn;
+	child_run(misuse_in_child, &end);
 	assert_int_not_equal(end.status, 0);
 	assert_child_said(&end, "use-after-poison");
 }

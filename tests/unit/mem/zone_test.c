@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "child.h"
 #include "count.h"
-#include "mem_priv.h"
+#include "pools.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define SKIP_STATUS 77
-
-static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
-
-static int teardown(void **state)
-{
-	plx_mem_fini();
-	return 0;
-}
+#define TEST_BEFORE_INIT(name) PLX_TEST_WITH(name, NULL, teardown)
 
 static bool is_zero(const void *memory, size_t size)
 {
@@ -29,20 +20,16 @@ static uint64_t free_pages(size_t page_bytes)
 	       mem_hugepages(page_bytes, "resv_hugepages");
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
+static struct plx_mem_stats mem_stats(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats;
+}
 
 /* Other page sizes than requested. Logged once per process: so these run first, before anything was
  * logged. */
-
-/* In a child; skips if the host does not allow it. */
-static void run_denied(int (*fn)(void), struct child_end *end)
-{
-	child_run(fn, end);
-	if (WIFEXITED(end->status) && WEXITSTATUS(end->status) == SKIP_STATUS)
-		skip();
-	if (end->status)
-		fail_msg("status %#x: %s", (unsigned)end->status, end->text);
-}
 
 /* Twice, and with two zones each: the line must still appear once. */
 static int fall_back(enum plx_huge huge, size_t size_bytes)
@@ -50,14 +37,11 @@ static int fall_back(enum plx_huge huge, size_t size_bytes)
 	const struct plx_mem_conf conf = {.huge = huge};
 
 	for (int i = 0; i < 2; i++) {
-		struct plx_mem_stats stats;
-
 		if (plx_mem_init(&conf) || !plx_mem_alloc(size_bytes, 0, 0, NULL) ||
 		    !plx_mem_alloc(size_bytes, 0, 0, NULL))
 			return 1;
 		const struct plx_zone *zone = plx_zone_get(0);
-		plx_mem_stats(&stats);
-		if (stats.page_fallbacks != 2 || zone->backing == PLX_BACKING_HUGETLB ||
+		if (mem_stats().page_fallbacks != 2 || zone->backing == PLX_BACKING_HUGETLB ||
 		    (zone->backing == PLX_BACKING_4K && zone->page_bytes != 4096) ||
 		    zone->size_bytes != mem_round_up(size_bytes, MEM_2M))
 			return 2;
@@ -71,16 +55,14 @@ static bool denies_transparent_pages(void)
 	return prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0;
 }
 
-static int fall_back_from_2m_to_small_pages(void)
-{
-	return denies_transparent_pages()
-		     ? fall_back(PLX_HUGE_2M, (size_t)(free_pages(MEM_2M) + 2) * MEM_2M)
-		     : SKIP_STATUS;
-}
-
 static int fall_back_from_2m(void)
 {
 	return fall_back(PLX_HUGE_2M, (size_t)(free_pages(MEM_2M) + 2) * MEM_2M);
+}
+
+static int fall_back_from_2m_to_small_pages(void)
+{
+	return denies_transparent_pages() ? fall_back_from_2m() : CHILD_SKIP;
 }
 
 static int fall_back_from_1g(void)
@@ -88,52 +70,39 @@ static int fall_back_from_1g(void)
 	return fall_back(PLX_HUGE_1G, MEM_2M);
 }
 
-TEST(fallback_from_2m_is_told_once)
+TEST_BEFORE_INIT(fallback_from_2m_is_logged_once)
 {
-	struct child_end end;
+	uint64_t needed = mem_hugepages(MEM_2M, "nr_hugepages") + 2;
 	char remedy[64];
 
 	skip_if_emulated();
-	run_denied(fall_back_from_2m_to_small_pages, &end);
-	assert_child_said(&end, "mem: notice: ");
-	assert_child_said(&end, "asked for 2 MiB hugetlb pages (");
-	assert_child_said(&end, " pages free, ");
-	assert_child_said(&end, " needed), got ");
-	assert_child_said(&end, " in transparent huge pages, ");
-	assert_child_said(&end, " in 4 KiB pages (smaps); for reserved pages: ");
-	uint64_t needed = mem_hugepages(MEM_2M, "nr_hugepages") + 2;
-
 	snprintf(remedy, sizeof(remedy), "sysctl vm.nr_hugepages=%llu;",
 		 (unsigned long long)(needed < 256 ? 256 : needed));
-	assert_child_said(&end, remedy);
-	assert_int_equal(child_line_count(&end), 1);
+	assert_child_says(fall_back_from_2m_to_small_pages, 1,
+			  "mem: notice: ", "asked for 2 MiB hugetlb pages (", " pages free, ",
+			  " needed), got ", " in transparent huge pages, ",
+			  " in 4 KiB pages (smaps); for reserved pages: ", remedy);
 }
 
 /* The kernel may have had too few available: then a part has small pages, which is reported. */
-TEST(transparent_huge_pages_of_that_size_are_no_notice)
+TEST_BEFORE_INIT(transparent_huge_pages_of_that_size_are_not_logged)
 {
 	struct child_end end;
 
 	skip_if_emulated();
-	child_run(fall_back_from_2m, &end);
-	assert_int_equal(end.status, 0);
-	if (strstr(end.text, ", 0 bytes in 4 KiB pages"))
+	child_succeeds(fall_back_from_2m, &end);
+	char *line_end = strchr(end.text, '\n');
+	if (strstr(end.text, ", 0 bytes in 4 KiB pages") || (line_end && line_end[1]))
 		fail_msg("the child said '%s'", end.text);
-	assert_true(child_line_count(&end) <= 1);
 }
 
-TEST(fallback_from_1g_takes_no_gigabyte)
+TEST_BEFORE_INIT(fallback_from_1g_takes_no_gigabyte)
 {
-	struct child_end end;
-
 	skip_if_emulated();
 	if (free_pages(MEM_1G) > 0)
 		skip();
-	child_run(fall_back_from_1g, &end);
-	assert_int_equal(end.status, 0);
-	assert_child_said(&end, "asked for 1 GiB hugetlb pages (");
-	assert_child_said(&end, "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
-	assert_int_equal(child_line_count(&end), 1);
+	assert_child_says(fall_back_from_1g, 1, "asked for 1 GiB hugetlb pages (",
+			  "/sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages");
 }
 
 static int without_transparent_pages(void)
@@ -142,7 +111,7 @@ static int without_transparent_pages(void)
 	char text[64];
 
 	if (!denies_transparent_pages())
-		return SKIP_STATUS;
+		return CHILD_SKIP;
 	if (plx_mem_init(&conf) || !plx_mem_alloc(64, 0, 0, NULL))
 		return 1;
 	fprintf(stderr, "%s\n", plx_mem_describe(text, sizeof(text)));
@@ -150,34 +119,28 @@ static int without_transparent_pages(void)
 	return 0;
 }
 
-TEST(fallback_ends_at_ordinary_pages)
+TEST_BEFORE_INIT(fallback_ends_at_ordinary_pages)
 {
-	struct child_end end;
-
 	if (free_pages(MEM_1G) > 0)
 		skip();
-	run_denied(without_transparent_pages, &end);
-	assert_child_said(&end, "got 0 bytes in transparent huge pages, 2 MiB in 4 KiB pages");
-	assert_child_said(&end, "2 MiB in 4 KiB pages on node 0\n");
-	assert_int_equal(child_line_count(&end), 2);
+	assert_child_says(without_transparent_pages, 2,
+			  "got 0 bytes in transparent huge pages, 2 MiB in 4 KiB pages",
+			  "2 MiB in 4 KiB pages on node 0\n");
 }
 
 /* Denied system calls ----------------------------------------------------------------------- */
 
-static int deny_numa_calls(void)
+static bool denies_numa_calls(void)
 {
-	if (child_deny(SYS_mbind, -1, 0, EPERM) || child_deny(SYS_move_pages, -1, 0, EPERM) ||
-	    child_deny(SYS_get_mempolicy, -1, 0, EPERM))
-		return SKIP_STATUS;
-	return 0;
+	return child_deny(SYS_mbind, -1, 0, EPERM) == 0 &&
+	       child_deny(SYS_move_pages, -1, 0, EPERM) == 0 &&
+	       child_deny(SYS_get_mempolicy, -1, 0, EPERM) == 0;
 }
 
 static int prefer_without_mbind(void)
 {
-	int status = deny_numa_calls();
-
-	if (status)
-		return status;
+	if (!denies_numa_calls())
+		return CHILD_SKIP;
 	if (plx_mem_init(&ordinary) || !plx_mem_alloc(MEM_2M, 0, 0, NULL) ||
 	    !plx_mem_alloc(MEM_2M, 0, 0, NULL))
 		return 1;
@@ -187,14 +150,12 @@ static int prefer_without_mbind(void)
 
 static int strict_without_mbind(void)
 {
-	struct plx_mem_conf conf = {.huge = PLX_HUGE_2M, .numa = PLX_NUMA_STRICT};
 	const size_t bytes[] = {MEM_2M};
-	int status = deny_numa_calls();
+	const struct plx_mem_conf conf = {
+		.huge = PLX_HUGE_2M, .numa = PLX_NUMA_STRICT, .node_bytes = bytes, .node_count = 1};
 
-	if (status)
-		return status;
-	conf.node_bytes = bytes;
-	conf.node_count = 1;
+	if (!denies_numa_calls())
+		return CHILD_SKIP;
 	if (plx_mem_init(&conf) != -ENOMEM || plx_zone_count() != 0)
 		return 1;
 	fprintf(stderr, "%s\n", plx_error());
@@ -204,7 +165,7 @@ static int strict_without_mbind(void)
 static int without_memfd(void)
 {
 	if (!denies_transparent_pages() || child_deny(SYS_memfd_create, -1, 0, EPERM))
-		return SKIP_STATUS;
+		return CHILD_SKIP;
 	return fall_back(PLX_HUGE_2M, MEM_2M);
 }
 
@@ -214,7 +175,7 @@ static int with_small_files(void)
 	const struct rlimit limit = {102400, 102400};
 
 	if (!denies_transparent_pages() || setrlimit(RLIMIT_FSIZE, &limit))
-		return SKIP_STATUS;
+		return CHILD_SKIP;
 	return fall_back(PLX_HUGE_2M, MEM_2M);
 }
 
@@ -224,7 +185,7 @@ static int without_populate(void)
 	struct mem_smaps smaps;
 
 	if (child_deny(SYS_madvise, 2, 23, EINVAL))
-		return SKIP_STATUS;
+		return CHILD_SKIP;
 	if (plx_mem_init(NULL) || !plx_mem_alloc(MEM_2M, 0, 0, NULL))
 		return 1;
 	const struct plx_zone *zone = plx_zone_get(0);
@@ -238,68 +199,55 @@ static int without_populate(void)
 	return 0;
 }
 
-TEST(prefer_lives_without_mbind)
+/* With one node it makes no difference. */
+TEST_BEFORE_INIT(prefer_works_without_mbind)
 {
-	struct child_end end;
+	bool tells = mem_node_count() > 1;
 
-	run_denied(prefer_without_mbind, &end);
-	/* With one node it makes no difference. */
-	if (mem_node_count() > 1)
-		assert_child_said(&end, "mem: notice: memory is not bound to node 0 (mbind: "
-					"Operation not permitted)");
-	assert_int_equal(child_line_count(&end), mem_node_count() > 1);
+	assert_child_says(prefer_without_mbind, tells,
+			  tells ? "mem: notice: memory is not bound to node 0 (mbind: Operation "
+				  "not permitted)"
+				: "");
 }
 
-TEST(strict_fails_without_mbind)
+TEST_BEFORE_INIT(strict_fails_without_mbind)
 {
-	struct child_end end;
-
-	run_denied(strict_without_mbind, &end);
-	assert_child_said(&end, "--numa strict: memory cannot be bound to node 0 (mbind: Operation "
-				"not permitted); allow the mbind system call");
-	assert_int_equal(child_line_count(&end), 1);
+	assert_child_says(strict_without_mbind, 1,
+			  "--numa strict: memory cannot be bound to node 0 (mbind: Operation not "
+			  "permitted); allow the mbind system call");
 }
 
-TEST(falls_back_without_memfd)
+TEST_BEFORE_INIT(falls_back_without_memfd)
 {
-	struct child_end end;
-
-	run_denied(without_memfd, &end);
-	assert_child_said(&end, "memfd_create: Operation not permitted");
-	assert_int_equal(child_line_count(&end), 1);
+	assert_child_says(without_memfd, 1, "memfd_create: Operation not permitted");
 }
 
-TEST(falls_back_under_a_limit_on_file_sizes)
+TEST_BEFORE_INIT(falls_back_under_a_limit_on_file_sizes)
 {
-	struct child_end end;
-
-	run_denied(with_small_files, &end);
-	assert_child_said(&end, "2097152 bytes are needed; this process may create files of at "
-				"most 102400; raise the limit with ulimit -f");
-	assert_child_said(&end, "for reserved pages: ulimit -f unlimited;");
-	assert_int_equal(child_line_count(&end), 1);
+	assert_child_says(with_small_files, 1,
+			  "2097152 bytes are needed; this process may create files of at most "
+			  "102400; raise the limit with ulimit -f",
+			  "for reserved pages: ulimit -f unlimited;");
 }
 
-TEST(older_kernels_populate_too)
+TEST_BEFORE_INIT(older_kernels_populate_too)
 {
 	struct child_end end;
 
-	run_denied(without_populate, &end);
+	child_succeeds(without_populate, &end);
 }
 
 /* Use ------------------------------------------------------------------------------------- */
 
-TEST(nothing_before_init)
+TEST_BEFORE_INIT(nothing_before_init)
 {
-	struct plx_mem_stats stats;
 	char text[64];
 
 	assert_null(plx_mem_alloc(64, 0, PLX_NODE_ANY, NULL));
 	assert_error_has("Pollux is not up; call plx_eal_init first");
 	assert_int_equal(plx_zone_count(), 0);
 	assert_null(plx_zone_get(0));
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.bytes, 0);
+	assert_int_equal(mem_stats().bytes, 0);
 	plx_mem_describe(text, sizeof(text));
 	assert_string_equal(text, "no memory taken yet");
 	plx_mem_free(NULL);
@@ -308,11 +256,10 @@ TEST(nothing_before_init)
 
 TEST(second_init_is_refused)
 {
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	assert_fails(plx_mem_init(&ordinary), -EALREADY, "plx_mem_fini first");
 }
 
-TEST(bad_settings_are_refused)
+TEST_BEFORE_INIT(bad_settings_are_refused)
 {
 	struct plx_mem_conf conf = {.huge = (enum plx_huge)9};
 
@@ -325,7 +272,6 @@ TEST(memory_is_zero_aligned_and_inside_its_zone)
 	static const size_t aligns[] = {0, 8, 64, 4096, MEM_2M, 4 * MEM_2M};
 	const struct plx_zone *zone;
 
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(aligns); i++) {
 		size_t align = aligns[i] < 64 ? 64 : aligns[i];
 		char *memory = plx_mem_alloc(1000, aligns[i], 0, &zone);
@@ -343,7 +289,6 @@ TEST(memory_is_zero_aligned_and_inside_its_zone)
 
 TEST(memory_that_was_used_comes_back_zeroed)
 {
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	char *first = plx_mem_alloc(4096, 0, 0, NULL);
 	memset(first, 0xff, 4096);
 	plx_mem_free(first);
@@ -355,29 +300,28 @@ TEST(memory_that_was_used_comes_back_zeroed)
 
 TEST(bad_requests_are_refused)
 {
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	assert_null(plx_mem_alloc(0, 0, 0, NULL));
-	assert_error_has("0 bytes of memory: give 1 to");
-	assert_null(plx_mem_alloc(SIZE_MAX, 0, 0, NULL));
-	assert_error_has("give 1 to");
-	assert_null(plx_mem_alloc(64, 96, 0, NULL));
-	assert_error_has("alignment of 96 bytes: give a power of two");
-	assert_null(plx_mem_alloc(64, 0, 999, NULL));
-	assert_error_has("NUMA node 999 is not on this host; give one that has memory for this "
-			 "process (0");
-	assert_null(plx_mem_alloc(64, 0, -7, NULL));
-	assert_error_has("NUMA node -7 is not on this host");
-	assert_int_equal(plx_zone_count(), 0);
-}
+	static const struct {
+		size_t bytes, align;
+		int node;
+		const char *error;
+	} cases[] = {
+		{0, 0, 0, "0 bytes of memory: give 1 to"},
+		{SIZE_MAX, 0, 0, "give 1 to"},
+		{64, 96, 0, "alignment of 96 bytes: give a power of two"},
+		{64, 0, 999,
+		 "NUMA node 999 is not on this host; give one that has memory for this process (0"},
+		{64, 0, -7, "NUMA node -7 is not on this host"},
+		{(size_t)1 << 50, 0, 0, "not enough memory on node 0: 1 PiB asked for, "},
+		{(size_t)1 << 50, 0, 0, " available; ask for less (--socket-mem"},
+		{(size_t)1 << 50, 0, PLX_NODE_ANY, "not enough memory on this host: 1 PiB"},
+	};
 
-TEST(more_than_there_is_names_both_figures)
-{
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	assert_null(plx_mem_alloc((size_t)1 << 50, 0, 0, NULL));
-	assert_error_has("not enough memory on node 0: 1 PiB asked for, ");
-	assert_error_has(" available; ask for less (--socket-mem");
-	assert_null(plx_mem_alloc((size_t)1 << 50, 0, PLX_NODE_ANY, NULL));
-	assert_error_has("not enough memory on this host: 1 PiB");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		if (plx_mem_alloc(cases[i].bytes, cases[i].align, cases[i].node, NULL))
+			fail_msg("memory instead of '%s'", cases[i].error);
+		assert_error_has(cases[i].error);
+	}
+	assert_int_equal(plx_zone_count(), 0);
 }
 
 TEST(zones_are_added_when_needed_and_counted)
@@ -386,7 +330,6 @@ TEST(zones_are_added_when_needed_and_counted)
 	struct plx_mem_stats stats;
 	char text[128];
 
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	void *a = plx_mem_alloc(MEM_2M - 4096, 0, 0, &zones[0]);
 	void *b = plx_mem_alloc(4096, 0, 0, &zones[1]);
 	assert_ptr_equal(zones[0], zones[1]);
@@ -410,12 +353,11 @@ TEST(zones_are_added_when_needed_and_counted)
 	void *all[] = {a, b, c, d};
 	for (size_t i = 0; i < PLX_ARRAY_LEN(all); i++)
 		plx_mem_free(all[i]);
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.bytes_used, 0);
-	assert_int_equal(stats.zones, 3);
+	assert_int_equal(mem_stats().bytes_used, 0);
+	assert_int_equal(mem_stats().zones, 3);
 }
 
-TEST(memory_asked_for_at_init_is_there)
+TEST_BEFORE_INIT(memory_asked_for_at_init_is_available)
 {
 	const size_t bytes[] = {5 * MEM_2M + 1};
 	struct plx_mem_conf conf = ordinary;
@@ -430,7 +372,7 @@ TEST(memory_asked_for_at_init_is_there)
 	assert_int_equal(plx_zone_count(), 1);
 }
 
-TEST(failed_init_leaves_nothing)
+TEST_BEFORE_INIT(failed_init_leaves_nothing)
 {
 	size_t bytes[65] = {MEM_2M};
 	struct plx_mem_conf conf = ordinary;
@@ -446,7 +388,7 @@ TEST(failed_init_leaves_nothing)
 	assert_int_equal(plx_mem_init(NULL), 0);
 }
 
-TEST(policy_any_binds_to_no_node)
+TEST_BEFORE_INIT(policy_any_binds_to_no_node)
 {
 	const struct plx_zone *zone;
 	struct plx_mem_conf conf = ordinary;
@@ -459,7 +401,7 @@ TEST(policy_any_binds_to_no_node)
 	assert_int_equal(plx_zone_count(), 1);
 }
 
-TEST(policy_strict_gives_the_node)
+TEST_BEFORE_INIT(policy_strict_gives_the_node)
 {
 	const struct plx_zone *zone;
 	struct plx_mem_conf conf = ordinary;
@@ -481,7 +423,6 @@ TEST(a_full_table_of_zones_is_an_error)
 	size_t before = mem_growth_max;
 
 	mem_growth_max = 0;
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	for (int i = 0; i < PLX_ZONE_MAX; i++)
 		assert_non_null(plx_mem_alloc(MEM_2M, 0, 0, NULL));
 	assert_null(plx_mem_alloc(MEM_2M, 0, 0, NULL));
@@ -490,28 +431,23 @@ TEST(a_full_table_of_zones_is_an_error)
 }
 
 /* A few zones hold much, and only allocated memory is populated. */
-TEST(zones_grow_with_what_there_is)
+TEST(zones_grow_with_the_memory_in_use)
 {
-	struct plx_mem_stats stats;
-	size_t before;
+	size_t before = count_memory().resident_bytes;
 
-	assert_int_equal(plx_mem_init(&ordinary), 0);
-	before = count_memory().resident_bytes;
 	for (int i = 0; i < 200; i++)
 		assert_non_null(plx_mem_alloc(MEM_1M, 0, 0, NULL));
-	plx_mem_stats(&stats);
-	assert_in_range(stats.zones, 10, 40);
-	assert_in_range(stats.bytes, 200 * MEM_1M, 240 * MEM_1M);
+	assert_in_range(mem_stats().zones, 10, 40);
+	assert_in_range(mem_stats().bytes, 200 * MEM_1M, 240 * MEM_1M);
 	assert_in_range(count_memory().resident_bytes - before, 190 * MEM_1M, 210 * MEM_1M);
 }
 
 /* Pages ------------------------------------------------------------------------------------ */
 
-TEST(smaps_tells_of_ordinary_pages)
+TEST(smaps_shows_ordinary_pages)
 {
 	struct mem_smaps smaps;
 
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	assert_non_null(plx_mem_alloc(64, 0, 0, NULL));
 	const struct plx_zone *zone = plx_zone_get(0);
 	assert_int_equal(zone->backing, PLX_BACKING_4K);
@@ -522,7 +458,7 @@ TEST(smaps_tells_of_ordinary_pages)
 	assert_int_equal(mem_smaps_read((void *)1, &smaps), -ENOENT);
 }
 
-TEST(reserved_huge_pages_are_used_where_there_are)
+TEST_BEFORE_INIT(reserved_huge_pages_are_used_if_available)
 {
 	struct mem_smaps smaps;
 	char text[128];
@@ -544,11 +480,9 @@ TEST(reserved_huge_pages_are_used_where_there_are)
 	/* More than are free: the next zone falls back, this one stays. */
 	size_t too_many = (size_t)(free_pages(MEM_2M) + 1) * MEM_2M;
 	const struct plx_zone *second;
-	struct plx_mem_stats stats;
 	assert_non_null(plx_mem_alloc(too_many, 0, 0, &second));
 	assert_int_not_equal(second->backing, PLX_BACKING_HUGETLB);
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.page_fallbacks, 1);
+	assert_int_equal(mem_stats().page_fallbacks, 1);
 }
 
 /* Threads, and repetition ------------------------------------------------------------------ */
@@ -583,7 +517,6 @@ TEST(readers_see_late_zones_whole)
 	pthread_t reader;
 
 	atomic_store_explicit(&failed, false, memory_order_relaxed);
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	assert_int_equal(pthread_create(&reader, NULL, watch_zones, NULL), 0);
 	while (plx_zone_count() < LATE_ZONES) {
 		/* Another half would fit, but with the alignment of the whole each one takes a new
@@ -623,22 +556,19 @@ static void *allocate_and_free(void *arg)
 
 TEST(threads_may_allocate_side_by_side)
 {
-	struct plx_mem_stats stats;
 	pthread_t threads[2];
 
 	atomic_store_explicit(&failed, false, memory_order_relaxed);
-	assert_int_equal(plx_mem_init(&ordinary), 0);
 	for (uintptr_t i = 0; i < 2; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, allocate_and_free, (void *)(i + 1)), 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_false(failed);
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.bytes_used, 0);
+	assert_int_equal(mem_stats().bytes_used, 0);
 }
 
-TEST(init_and_fini_repeat_without_a_leak)
+TEST_BEFORE_INIT(init_and_fini_repeat_without_a_leak)
 {
 	int fds = count_descriptors();
 	size_t bytes = 0;
