@@ -92,11 +92,6 @@ static uint64_t sleeps(void)
 	return sum;
 }
 
-static int run_loop(void *arg)
-{
-	return plx_loop_run();
-}
-
 /* Run all lcores until stopped. fn: in a thread that is not an lcore; or NULL. */
 static void run_all(void *(*fn)(void *))
 {

@@ -13,6 +13,15 @@ struct misuse {
 	const char *name;
 };
 
+/** A case that only calls that function. */
+#define MISUSE(function, ...)                  \
+	static void misuse_of_##function(void) \
+	{                                      \
+		(void)function(__VA_ARGS__);   \
+	}
+/** Its row in a table of struct misuse. */
+#define MISUSE_ROW(function) {misuse_of_##function, #function}
+
 /* For the child: the running case. */
 static void (*misuse_set_up)(void);
 static void (*misuse_fn)(void);

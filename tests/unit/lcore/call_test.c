@@ -126,11 +126,9 @@ static void *call_from_here(void *arg)
 	return strstr(plx_error(), "plx_lcore_call: this thread is not an lcore") ? arg : NULL;
 }
 
-TEST(errors_say_what_is_missing)
+TEST(errors_name_what_is_missing)
 {
 	struct request request;
-	void *text_is_right;
-	pthread_t thread;
 
 	make(&request, 1);
 	assert_fails(plx_lcore_call(7, &request.call), -ENOENT,
@@ -139,10 +137,8 @@ TEST(errors_say_what_is_missing)
 	assert_fails(plx_lcore_call(0, &request.call), -EINVAL,
 		     "plx_lcore_call: no done: give both functions");
 	make(&request, 1);
-	assert_int_equal(pthread_create(&thread, NULL, call_from_here, &request), 0);
-	pthread_join(thread, &text_is_right);
+	assert_non_null(run_in_thread(call_from_here, &request));
 	assert_int_equal(request.answer, -ENOENT);
-	assert_non_null(text_is_right);
 	assert_int_equal(turns_until_idle(NULL), 0);
 }
 
@@ -204,9 +200,7 @@ TEST(responses_wait_for_room_in_their_order)
 
 static int take_one(void *arg)
 {
-	struct loop *loop = loop_self;
-
-	return (int)lanes_receive(loop, 1);
+	return (int)lanes_receive(loop_self, 1);
 }
 
 TEST(a_later_response_does_not_overtake)
@@ -220,8 +214,8 @@ TEST(a_later_response_does_not_overtake)
 	assert_int_equal(run_on(10, take_one, NULL), 1);
 	assert_true(plx_loop_turn() > MESSAGES_TURN_MAX); /* now there is room for both */
 	plx_lcore_call(10, &requests[1].call);
-	assert_int_equal(run_on(10, take_one, NULL),
-			 1); /* it has not been notified of the room yet */
+	/* It has not been notified of the room yet. */
+	assert_int_equal(run_on(10, take_one, NULL), 1);
 	turns_until_idle(NULL);
 	run_on(10, turns_until_idle, NULL);
 	turns_until_idle(NULL);

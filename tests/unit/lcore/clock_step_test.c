@@ -5,15 +5,13 @@
 #include "lcore_priv.h"
 #include "lcores.h"
 
-#include <pthread.h>
-
 #define HOUR_NS  (3600 * (int64_t)PLX_NS_PER_S)
 #define DELAY_NS (20 * PLX_NS_PER_MS)
 #define LATE_NS  (20 * PLX_NS_PER_S) /* far below the step: the host may be busy */
 
 static int start(void **state)
 {
-	lcores_up(1);
+	one_lcore(state);
 	plx_clock_look(true);
 	return 0;
 }
@@ -70,22 +68,23 @@ static uint64_t run(const struct plx_idle_conf *conf)
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
 
-TEST(a_step_back_stops_no_timer_of_one_that_polls)
+TEST(a_step_back_stops_no_timer)
 {
-	uint64_t steps = plx_clock_steps();
+	static const struct {
+		const char *name;
+		struct plx_idle_conf idle;
+	} cases[] = {
+		{"of an lcore that polls", {.mode = PLX_IDLE_POLL}},
+		{"of an lcore that falls asleep", {.mode = PLX_IDLE_EVENT}},
+	};
 
 	step_ns = -HOUR_NS;
-	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0, LATE_NS);
-	assert_int_equal(plx_clock_steps(), steps + 1);
-}
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
+		uint64_t steps = plx_clock_steps();
 
-TEST(a_step_back_stops_no_timer_of_one_that_falls_asleep)
-{
-	uint64_t steps = plx_clock_steps();
-
-	step_ns = -HOUR_NS;
-	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_EVENT}), 0, LATE_NS);
-	assert_int_equal(plx_clock_steps(), steps + 1);
+		if (run(&cases[i].idle) > LATE_NS || plx_clock_steps() != steps + 1)
+			fail_msg("%s", cases[i].name);
+	}
 }
 
 static void *step_while_asleep(void *arg)
@@ -98,7 +97,7 @@ static void *step_while_asleep(void *arg)
 	return NULL;
 }
 
-TEST(a_step_back_stops_no_timer_of_one_that_sleeps)
+TEST(a_step_back_stops_no_timer_of_an_lcore_that_sleeps)
 {
 	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT};
 	uint64_t steps = plx_clock_steps();
@@ -117,7 +116,6 @@ TEST(the_turn_after_a_step_knows_the_time)
 	static const int64_t steps_ns[] = {-HOUR_NS, HOUR_NS};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(steps_ns); i++) {
-		struct plx_lcore_stats stats;
 		uint64_t before_ns, steps = plx_clock_steps();
 
 		plx_loop_turn();
@@ -128,7 +126,7 @@ TEST(the_turn_after_a_step_knows_the_time)
 		assert_int_equal(plx_clock_steps(), steps + 1);
 		assert_in_range(loop_self->now_ns, before_ns - 20 * PLX_NS_PER_MS,
 				before_ns + LATE_NS);
-		assert_int_equal(plx_lcore_stats(0, &stats), 0);
+		struct plx_lcore_stats stats = stats_of(0);
 		assert_true(plx_tsc_to_ns(stats.longest_turn_cycles) < LATE_NS);
 		assert_true(plx_tsc_to_ns(stats.busy_cycles + stats.idle_cycles) < LATE_NS);
 	}

@@ -3,7 +3,6 @@
 #include "lcores.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -65,7 +64,7 @@ static unsigned turns(unsigned count)
 	return work;
 }
 
-ONE_LCORE(a_loop_that_polls_looks_now_and_then)
+ONE_LCORE(a_loop_that_polls_checks_descriptors_regularly)
 {
 	struct watch watch = {.drains = true};
 
@@ -80,7 +79,7 @@ ONE_LCORE(a_loop_that_polls_looks_now_and_then)
 	done(&watch);
 }
 
-ONE_LCORE(level_tells_until_it_is_read_and_edge_once)
+ONE_LCORE(level_reports_until_it_is_read_and_edge_once)
 {
 	struct watch level = {0}, edge = {0};
 
@@ -151,34 +150,28 @@ static void *ring_when_asleep(void *arg)
 
 static void wake_by(uint32_t events)
 {
-	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 	struct watch watch = {.drains = true, .quits = true};
-	struct plx_idle_stats stats;
-	pthread_t thread;
 
-	assert_int_equal(plx_idle_set(0, &conf), 0);
+	assert_int_equal(plx_idle_set(0, &event_idle), 0);
 	add(&watch, events);
-	assert_int_equal(pthread_create(&thread, NULL, ring_when_asleep, &watch), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	pthread_join(thread, NULL);
+	run_until(ring_when_asleep, &watch);
 	assert_int_equal(watch.calls, 1);
-	assert_int_equal(plx_idle_stats(0, &stats), 0);
-	assert_int_equal(stats.wakes[PLX_WAKE_FD], 1);
-	assert_int_equal(stats.spurious, 0);
+	assert_int_equal(idle_stats_of(0).wakes[PLX_WAKE_FD], 1);
+	assert_int_equal(idle_stats_of(0).spurious, 0);
 	done(&watch);
 }
 
-ONE_LCORE(a_loop_that_sleeps_is_woken)
+ONE_LCORE(a_level_wakes_a_loop_that_sleeps)
 {
 	wake_by(EPOLLIN);
 }
 
-ONE_LCORE(also_by_an_edge)
+ONE_LCORE(an_edge_wakes_a_loop_that_sleeps)
 {
 	wake_by(EPOLLIN | EPOLLET);
 }
 
-ONE_LCORE(wrong_ones_are_refused)
+ONE_LCORE(bad_descriptors_and_events_are_refused)
 {
 	struct watch watch = {0};
 	struct plx_fd *fd;
@@ -206,7 +199,7 @@ PLX_TEST(needs_an_lcore)
 }
 
 /* Remaining watches end with the lcore, without a leak; their users keep the descriptors. */
-ONE_LCORE(what_is_left_ends_with_the_lcore)
+ONE_LCORE(remaining_watches_end_with_the_lcore)
 {
 	struct watch watch = {0};
 

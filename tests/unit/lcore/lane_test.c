@@ -10,7 +10,8 @@ static struct lane *lanes[3];
 static const uint32_t senders[3] = {5, 10, 70}; /* two words of the bell */
 
 static uintptr_t received[4 * LANE_SLOTS];
-static unsigned received_count;
+static unsigned received_count, tasks_run_count;
+static struct plx_task task, other_task;
 
 static void take(void *arg)
 {
@@ -18,10 +19,17 @@ static void take(void *arg)
 	received[received_count++] = (uintptr_t)arg;
 }
 
+static void count_task(struct plx_task *the_task, void *arg)
+{
+	tasks_run_count++;
+}
+
 /* The loop is also the senders'. */
 static int set_up(void **state)
 {
-	received_count = 0;
+	received_count = tasks_run_count = 0;
+	plx_task_init(&task, count_task, NULL);
+	plx_task_init(&other_task, count_task, NULL);
 	memset(&loop, 0, sizeof(loop));
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(lanes); i++) {
 		if (!lanes[i])
@@ -50,6 +58,28 @@ static int send_fn(unsigned lane, plx_message_fn fn, uintptr_t arg)
 static int send_to(unsigned lane, uintptr_t arg)
 {
 	return send_fn(lane, take, arg);
+}
+
+static unsigned fill(unsigned lane, uintptr_t arg)
+{
+	unsigned sent = 0;
+
+	while (send_to(lane, arg) == 0)
+		sent++;
+	return sent;
+}
+
+static void drain(unsigned lane)
+{
+	while (lane_receive(lanes[lane], 16))
+		continue;
+}
+
+static void assert_received_in_order(uintptr_t first, unsigned count)
+{
+	assert_int_equal(received_count, count);
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(received[i], first + i);
 }
 
 static bool rings(uint32_t sender)
@@ -81,18 +111,14 @@ TEST(full_is_refused_and_counted)
 	assert_int_equal(lane_receive(lanes[0], 1), 1);
 	assert_int_equal(send_to(0, LANE_SLOTS), 0);
 	assert_int_equal(send_to(0, 0), -EAGAIN);
-	while (lane_receive(lanes[0], 16))
-		continue;
-	assert_int_equal(received_count, LANE_SLOTS + 1);
-	for (uintptr_t i = 0; i <= LANE_SLOTS; i++)
-		assert_int_equal(received[i], i);
+	drain(0);
+	assert_received_in_order(0, LANE_SLOTS + 1);
 }
 
-TEST(room_is_exact_once_it_was_none)
+TEST(room_is_exact_after_the_lane_was_full)
 {
 	assert_int_equal(lane_room(lanes[0]), LANE_SLOTS);
-	while (send_to(0, 0) == 0)
-		continue;
+	fill(0, 0);
 	assert_int_equal(lane_room(lanes[0]), 0);
 	assert_int_equal(lane_receive(lanes[0], 7), 7);
 	assert_int_equal(lane_room(lanes[0]), 7);
@@ -101,7 +127,7 @@ TEST(room_is_exact_once_it_was_none)
 /* Bursts of 1, 2, ... through a lane whose first position is `start`. */
 static void pass_many(uint32_t start)
 {
-	uintptr_t sent = 0, seen = 0;
+	uintptr_t sent = 0;
 
 	lane_init(lanes[0], LANE_SLOTS, start, &loop, &loop);
 	assert_int_equal(lane_receive(lanes[0], 16), 0);
@@ -109,11 +135,8 @@ static void pass_many(uint32_t start)
 		received_count = 0;
 		for (unsigned i = 0; i < burst; i++)
 			assert_int_equal(send_to(0, sent++), 0);
-		while (lane_receive(lanes[0], 16))
-			continue;
-		assert_int_equal(received_count, burst);
-		for (unsigned i = 0; i < burst; i++)
-			assert_int_equal(received[i], seen++);
+		drain(0);
+		assert_received_in_order(sent - burst, burst);
 	}
 	assert_int_equal(counter_get(&lanes[0]->full), 0);
 }
@@ -140,8 +163,7 @@ TEST(a_full_lane_wraps)
 			assert_int_equal(send_to(0, i), 0);
 		assert_int_equal(send_to(0, 0), -EAGAIN);
 		assert_int_equal(lane_receive(lanes[0], 2 * LANE_SLOTS), LANE_SLOTS);
-		for (uintptr_t i = 0; i < LANE_SLOTS; i++)
-			assert_int_equal(received[i], i);
+		assert_received_in_order(0, LANE_SLOTS);
 	}
 }
 
@@ -161,7 +183,7 @@ static void send_again(void *arg)
 	send_fn(0, send_again, 0);
 }
 
-TEST(one_that_sends_to_itself_does_not_keep_the_turn)
+TEST(a_message_that_sends_itself_lets_the_turn_end)
 {
 	send_fn(0, send_again, 0);
 	assert_int_equal(lanes_receive(&loop, 16), 16);
@@ -173,11 +195,8 @@ static void fill_and_look(void *arg)
 {
 	struct message *slot = arg;
 	struct message before = *slot;
-	unsigned sent = 0;
 
-	while (send_to(0, sent) == 0)
-		sent++;
-	assert_int_equal(sent, LANE_SLOTS - 1);
+	assert_int_equal(fill(0, 0), LANE_SLOTS - 1);
 	assert_memory_equal(slot, &before, sizeof(before));
 	received_count++;
 }
@@ -263,8 +282,7 @@ TEST(full_lanes_take_turns)
 	unsigned count[3] = {0};
 
 	for (unsigned lane = 0; lane < 3; lane++)
-		while (send_to(lane, lane) == 0)
-			continue;
+		fill(lane, lane);
 	for (unsigned turn = 0; turn < 9; turn++) {
 		received_count = 0;
 		assert_int_equal(lanes_receive(&loop, 16), 16);
@@ -281,8 +299,7 @@ TEST(one_message_gets_past_full_lanes)
 		unsigned late = (busy + 1) % 3;
 
 		set_up(state);
-		while (send_to(busy, 1) == 0)
-			continue;
+		fill(busy, 1);
 		assert_int_equal(lanes_receive(&loop, 16), 16);
 		send_to(late, 2);
 		assert_int_equal(lanes_receive(&loop, 16), 16);
@@ -290,7 +307,7 @@ TEST(one_message_gets_past_full_lanes)
 	}
 }
 
-TEST(what_one_leaves_of_the_maximum_is_the_next_ones)
+TEST(the_next_lane_gets_what_one_leaves_of_the_maximum)
 {
 	for (unsigned i = 0; i < 10; i++) {
 		send_to(0, 0);
@@ -304,26 +321,9 @@ TEST(what_one_leaves_of_the_maximum_is_the_next_ones)
 
 /* Room --------------------------------------------------------------------------------------- */
 
-static unsigned tasks_run_count;
-
-static void count_task(struct plx_task *task, void *arg)
+TEST(half_a_lane_of_room_is_reported)
 {
-	tasks_run_count++;
-}
-
-static void fill(unsigned lane)
-{
-	while (send_to(lane, 0) == 0)
-		continue;
-}
-
-TEST(half_a_lane_is_room_enough_to_tell_of)
-{
-	struct plx_task task;
-
-	tasks_run_count = 0;
-	plx_task_init(&task, count_task, NULL);
-	fill(0);
+	fill(0, 0);
 	assert_works(lane_wait("test", lanes[0], &task));
 	for (unsigned taken = 0; taken < LANE_SLOTS / 2; taken++) {
 		signals_run(&loop);
@@ -331,19 +331,15 @@ TEST(half_a_lane_is_room_enough_to_tell_of)
 		assert_int_equal(tasks_run_count, 0);
 		assert_int_equal(lane_receive(lanes[0], 1), 1);
 	}
-	signals_run(&loop); /* asked */
-	signals_run(&loop); /* told */
+	signals_run(&loop); /* the receiver sees the request */
+	signals_run(&loop); /* the sender is notified */
 	assert_int_equal(tasks_run_count, 1);
 	assert_false(plx_task_scheduled(&task));
 	assert_int_equal(signals_run(&loop), 0);
 }
 
-TEST(room_that_is_there_is_told_of_at_once)
+TEST(available_room_is_reported_at_once)
 {
-	struct plx_task task;
-
-	tasks_run_count = 0;
-	plx_task_init(&task, count_task, NULL);
 	assert_works(lane_wait("test", lanes[0], &task));
 	assert_works(lane_wait("test", lanes[0], &task)); /* once */
 	assert_int_equal(tasks_run_count, 0);
@@ -352,14 +348,10 @@ TEST(room_that_is_there_is_told_of_at_once)
 	assert_int_equal(signals_run(&loop), 0);
 }
 
-TEST(a_lane_of_two_slots_tells_of_one)
+TEST(a_lane_of_two_slots_reports_one)
 {
-	struct plx_task task;
-
 	lane_init(lanes[0], 2, UINT32_MAX, &loop, &loop);
-	tasks_run_count = 0;
-	plx_task_init(&task, count_task, NULL);
-	fill(0);
+	fill(0, 0);
 	assert_works(lane_wait("test", lanes[0], &task));
 	signals_run(&loop);
 	assert_int_equal(tasks_run_count, 0);
@@ -369,23 +361,17 @@ TEST(a_lane_of_two_slots_tells_of_one)
 	assert_int_equal(tasks_run_count, 1);
 }
 
-TEST(who_waits_no_more_is_not_called_and_the_next_one_is)
+TEST(a_cancelled_task_is_skipped)
 {
-	struct plx_task tasks[2];
-
-	tasks_run_count = 0;
-	plx_task_init(&tasks[0], count_task, NULL);
-	plx_task_init(&tasks[1], count_task, NULL);
-	fill(0);
-	assert_works(lane_wait("test", lanes[0], &tasks[0]));
-	plx_task_cancel(&tasks[0]);
-	assert_works(lane_wait("test", lanes[0], &tasks[1]));
-	while (lane_receive(lanes[0], 16))
-		continue;
+	fill(0, 0);
+	assert_works(lane_wait("test", lanes[0], &other_task));
+	plx_task_cancel(&other_task);
+	assert_works(lane_wait("test", lanes[0], &task));
+	drain(0);
 	while (signals_run(&loop))
 		continue;
 	assert_int_equal(tasks_run_count, 1);
-	assert_false(plx_task_scheduled(&tasks[1]));
+	assert_false(plx_task_scheduled(&task));
 }
 
 PLX_TEST_MAIN_WITH(NULL, free_lanes)

@@ -2,7 +2,6 @@
 #include "count.h"
 #include "lcores.h"
 
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -23,6 +22,12 @@ static int wait_at_gate(void *arg)
 	return 42;
 }
 
+static void keep_busy(uint32_t id)
+{
+	sem_init(&gate, 0, 0);
+	assert_int_equal(plx_lcore_launch(id, wait_at_gate, NULL), 0);
+}
+
 PLX_TEST(no_lcores_before_init)
 {
 	assert_int_equal(plx_lcore_count(), 0);
@@ -37,7 +42,7 @@ PLX_TEST(no_lcores_before_init)
 		     "plx_lcore_launch: there is no lcore 0");
 }
 
-THREE_LCORES(tells_ids_cpus_and_states)
+THREE_LCORES(ids_cpus_and_states_are_reported)
 {
 	uint32_t ids[4], count = 0, workers = 0;
 
@@ -99,8 +104,7 @@ THREE_LCORES(goes_from_wait_to_running_to_done_and_back)
 {
 	int result = 0;
 
-	sem_init(&gate, 0, 0);
-	assert_int_equal(plx_lcore_launch(10, wait_at_gate, NULL), 0);
+	keep_busy(10);
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_RUNNING);
 	assert_fails(plx_lcore_launch(10, return_arg, NULL), -EBUSY, "lcore 10 (CPU ");
 	assert_error_has("runs a function already; call plx_lcore_join first");
@@ -115,15 +119,11 @@ THREE_LCORES(goes_from_wait_to_running_to_done_and_back)
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
 	assert_fails(plx_lcore_join(10, FOREVER, &result), -EINVAL,
 		     "plx_lcore_join: nothing was launched on lcore 10");
-	for (intptr_t i = 0; i < 500; i++) {
-		assert_int_equal(plx_lcore_launch(10, return_arg, (void *)i), 0);
-		assert_int_equal(plx_lcore_join(10, FOREVER, &result), 0);
-		assert_int_equal(result, i);
-	}
-	sem_destroy(&gate);
+	for (intptr_t i = 0; i < 500; i++)
+		assert_int_equal(run_on(10, return_arg, (void *)i), i);
 }
 
-THREE_LCORES(all_workers_are_joined_and_the_first_result_that_is_not_0_told)
+THREE_LCORES(join_all_returns_the_first_result_that_is_not_0)
 {
 	int result = -1;
 
@@ -139,23 +139,20 @@ THREE_LCORES(all_workers_are_joined_and_the_first_result_that_is_not_0_told)
 
 THREE_LCORES(joining_all_names_the_one_that_is_busy)
 {
-	sem_init(&gate, 0, 0);
 	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), 0);
-	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	keep_busy(20);
 	assert_fails(plx_lcore_join_all(30 * PLX_NS_PER_MS, NULL), -ETIMEDOUT,
 		     "plx_lcore_join_all: lcore 20 (CPU ");
 	assert_error_has("has not returned after 0.030 s");
 	sem_post(&gate);
 	assert_int_equal(plx_lcore_join_all(FOREVER, NULL), 0);
-	sem_destroy(&gate);
 }
 
 THREE_LCORES(join_gives_up_after_its_timeout)
 {
 	uint64_t start = plx_now_ns();
 
-	sem_init(&gate, 0, 0);
-	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	keep_busy(20);
 	assert_int_equal(plx_lcore_join(20, 30 * PLX_NS_PER_MS, NULL), -ETIMEDOUT);
 	assert_true(plx_now_ns() - start >= 29 * PLX_NS_PER_MS);
 	assert_error_has("lcore 20 (CPU ");
@@ -163,7 +160,6 @@ THREE_LCORES(join_gives_up_after_its_timeout)
 	assert_int_equal(plx_lcore_state(20), PLX_LCORE_RUNNING);
 	sem_post(&gate);
 	assert_int_equal(plx_lcore_join(20, FOREVER, NULL), 0);
-	sem_destroy(&gate);
 }
 
 THREE_LCORES(the_main_lcore_cannot_be_launched_on)
@@ -186,8 +182,7 @@ THREE_LCORES(launch_all_refuses_all_if_one_is_busy)
 {
 	int calls = 0;
 
-	sem_init(&gate, 0, 0);
-	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	keep_busy(20);
 	assert_fails(plx_lcore_launch_all(count_calls, &calls, NULL), -EBUSY,
 		     "plx_lcore_launch_all: lcore 20");
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_WAIT);
@@ -197,13 +192,11 @@ THREE_LCORES(launch_all_refuses_all_if_one_is_busy)
 	plx_lcore_join(10, FOREVER, NULL);
 	plx_lcore_join(20, FOREVER, NULL);
 	assert_int_equal(calls, 3);
-	sem_destroy(&gate);
 }
 
-THREE_LCORES(fini_names_the_one_that_does_not_come_back)
+THREE_LCORES(fini_names_the_lcore_that_does_not_return)
 {
-	sem_init(&gate, 0, 0);
-	assert_int_equal(plx_lcore_launch(20, wait_at_gate, NULL), 0);
+	keep_busy(20);
 	assert_fails(plx_lcores_fini(20 * PLX_NS_PER_MS), -ETIMEDOUT, "lcore 20 (CPU ");
 	assert_error_has("did not come back within 0.020 s of plx_stop");
 	assert_null(strstr(plx_error(), "lcore 10"));
@@ -213,7 +206,6 @@ THREE_LCORES(fini_names_the_one_that_does_not_come_back)
 	sem_post(&gate);
 	assert_int_equal(plx_lcores_fini(FOREVER), 0);
 	assert_int_equal(plx_lcore_count(), 0);
-	sem_destroy(&gate);
 	plx_mem_fini();
 	plx_topo_close(lcores.topo);
 	lcores_up(3);
@@ -226,11 +218,7 @@ static int try_fini(void *arg)
 
 THREE_LCORES(fini_is_for_the_main_lcore)
 {
-	int result = 0;
-
-	plx_lcore_launch(10, try_fini, NULL);
-	plx_lcore_join(10, FOREVER, &result);
-	assert_int_equal(result, 1);
+	assert_int_equal(run_on(10, try_fini, NULL), 1);
 }
 
 THREE_LCORES(init_again_is_refused)
@@ -280,7 +268,6 @@ PLX_TEST(a_lanes_length_is_a_power_of_two)
 PLX_TEST(another_main_lcore)
 {
 	struct plx_cpuset cpus;
-	int result;
 
 	lcores_prepare(3);
 	lcores.conf.main_lcore = 20;
@@ -289,9 +276,7 @@ PLX_TEST(another_main_lcore)
 	assert_int_equal(plx_lcore_main(), 20);
 	assert_int_equal(plx_topo_pinned(lcores.topo, &cpus), 0);
 	assert_true(plx_cpuset_equal(&cpus, &lcores.places[2].cpus));
-	assert_int_equal(plx_lcore_launch(0, return_arg, (void *)7), 0);
-	assert_int_equal(plx_lcore_join(0, FOREVER, &result), 0);
-	assert_int_equal(result, 7);
+	assert_int_equal(run_on(0, return_arg, (void *)7), 7);
 	lcores_down();
 }
 
@@ -354,7 +339,7 @@ static int nothing(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static int run_loop(void *arg)
+static int run_one_turn(void *arg)
 {
 	plx_poller_add("nothing", nothing, NULL, 0, NULL);
 	return plx_loop_run();
@@ -371,7 +356,7 @@ PLX_TEST(init_and_fini_a_thousand_times)
 	for (unsigned i = 0; i < 1000; i++) {
 		if (plx_lcores_init(&lcores.conf))
 			fail_msg("%u: %s", i, plx_error());
-		assert_int_equal(plx_lcore_launch_all(run_loop, NULL, NULL), 0);
+		assert_int_equal(plx_lcore_launch_all(run_one_turn, NULL, NULL), 0);
 		assert_int_equal(plx_lcores_fini(FOREVER), 0);
 		if (i == 20) {
 			resident = count_memory().resident_bytes;

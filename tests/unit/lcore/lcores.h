@@ -8,6 +8,7 @@
 #include "plx_mem.h"
 #include "plx_test.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define LCORES_MAX 8
@@ -103,6 +104,52 @@ static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
 	assert_int_equal(plx_lcore_launch(id, fn, arg), 0);
 	assert_int_equal(plx_lcore_join(id, PLX_NEVER, &result), 0);
 	return result;
+}
+
+/* Sleeps until something wakes it: a missed wake-up hangs until the test's time limit. */
+static const struct plx_idle_conf event_idle = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
+
+static inline struct plx_idle_stats idle_stats_of(uint32_t id)
+{
+	struct plx_idle_stats stats;
+
+	assert_int_equal(plx_idle_stats(id, &stats), 0);
+	return stats;
+}
+
+/* Run fn in a thread that is not an lcore. Return: its result. */
+static inline void *run_in_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+	void *result = NULL;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	return result;
+}
+
+/* Run the main lcore's loop until such a thread ends it. Return: the duration. */
+static inline uint64_t run_until(void *(*fn)(void *), void *arg)
+{
+	uint64_t begin_ns = plx_now_ns();
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+	assert_int_equal(plx_loop_run(), 0);
+	pthread_join(thread, NULL);
+	return plx_now_ns() - begin_ns;
+}
+
+/* A message that ends the loop. */
+static inline void quit_loop(void *arg)
+{
+	plx_loop_quit();
+}
+
+/* For launching. */
+static inline int run_loop(void *arg)
+{
+	return plx_loop_run();
 }
 
 /* For launching. Returns the work done. */

@@ -36,16 +36,14 @@ PLX_TEST(needs_an_lcore)
 
 ONE_LCORE(quit_ends_after_this_turn)
 {
-	struct plx_lcore_stats stats;
 	unsigned turns = 100;
 
 	assert_int_equal(plx_poller_add("quit", quit_at_zero, &turns, 0, NULL), 0);
 	plx_loop_quit(); /* no loop runs: nothing to quit */
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(turns, 0);
-	assert_int_equal(plx_lcore_stats(0, &stats), 0);
-	assert_int_equal(stats.turns, 100);
-	assert_int_equal(stats.idle_turns, 100);
+	assert_int_equal(stats_of(0).turns, 100);
+	assert_int_equal(stats_of(0).idle_turns, 100);
 
 	turns = 1; /* it can run again */
 	assert_int_equal(plx_loop_run(), 0);
@@ -62,7 +60,7 @@ static void note_leave(void *arg)
 	((struct countdown *)arg)->left++;
 }
 
-ONE_LCORE(pollers_are_told_when_the_loop_returns)
+ONE_LCORE(pollers_are_notified_when_the_loop_returns)
 {
 	struct countdown countdown = {.turns = 3};
 	struct plx_poller *poller;
@@ -77,14 +75,11 @@ ONE_LCORE(pollers_are_told_when_the_loop_returns)
 
 ONE_LCORE(stop_is_sticky_until_fini)
 {
-	struct plx_lcore_stats stats;
-
 	assert_false(plx_stopping());
 	plx_stop();
 	assert_true(plx_stopping());
 	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(plx_lcore_stats(0, &stats), 0);
-	assert_int_equal(stats.turns, 0);
+	assert_int_equal(stats_of(0).turns, 0);
 	lcores_down();
 	assert_false(plx_stopping());
 	lcores_up(1);
@@ -152,7 +147,7 @@ ONE_LCORE(a_turn_takes_messages_then_pollers_then_timers)
 	/* One more if the timer first moved down from a higher level of the wheel. */
 	assert_in_range(plx_loop_turn(), 6, 7);
 	assert_string_equal(order, "mpt");
-	assert_int_equal(plx_lcore_stats(0, &stats), 0);
+	stats = stats_of(0);
 	assert_int_equal(stats.turns, 1);
 	assert_int_equal(stats.idle_turns, 0);
 	assert_int_equal(stats.messages, 1);
@@ -248,7 +243,7 @@ ONE_LCORE(busy_and_idle_make_up_the_whole_time)
 	start = plx_tsc();
 	assert_int_equal(plx_loop_run(), 0);
 	elapsed = plx_tsc() - start;
-	assert_int_equal(plx_lcore_stats(0, &stats), 0);
+	stats = stats_of(0);
 	assert_int_equal(stats.turns, 20);
 	assert_int_equal(stats.idle_turns, 10);
 	assert_true(plx_tsc_to_ns(stats.busy_cycles) >= busy_least);
@@ -261,21 +256,19 @@ ONE_LCORE(busy_and_idle_make_up_the_whole_time)
 
 ONE_LCORE(time_between_runs_is_not_charged)
 {
-	struct plx_lcore_stats first, second;
 	unsigned turns = 10;
-	uint64_t start, elapsed;
+	uint64_t start, elapsed, first_cycles;
 
 	plx_poller_add("quit", quit_at_zero, &turns, 0, NULL);
 	plx_loop_run();
-	plx_lcore_stats(0, &first);
+	first_cycles = stats_of(0).idle_cycles;
 	spin(50 * PLX_NS_PER_MS);
 	turns = 10;
 	start = plx_tsc();
 	plx_loop_run();
 	elapsed = plx_tsc() - start;
-	plx_lcore_stats(0, &second);
-	assert_int_equal(second.turns, 20);
-	assert_true(second.idle_cycles - first.idle_cycles <= elapsed);
+	assert_int_equal(stats_of(0).turns, 20);
+	assert_true(stats_of(0).idle_cycles - first_cycles <= elapsed);
 }
 
 static int stand_still(void *arg, uint64_t now_ns)
@@ -303,11 +296,6 @@ ONE_LCORE(a_loop_that_stood_still_knows_for_how_long)
 	assert_true(plx_loop_stood_still_ns() >= 120 * PLX_NS_PER_MS);
 	loop_self->still_end_ns -= 2 * PLX_STOOD_STILL_NS;
 	assert_int_equal(plx_loop_stood_still_ns(), 0);
-}
-
-static int run_loop(void *arg)
-{
-	return plx_loop_run();
 }
 
 TWO_LCORES(a_worker_runs_until_stop)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lcore_priv.h"
 #include "lcores.h"
-
-#include <stdio.h>
+#include "log_capture.h"
 
 static uintptr_t received[4 * PLX_LANE_SLOTS_DEFAULT];
 static _Atomic unsigned received_count;
@@ -15,21 +14,16 @@ static void take(void *arg)
 		received[i] = (uintptr_t)arg;
 }
 
-static int up(uint32_t count)
-{
-	atomic_store(&received_count, 0);
-	lcores_up(count);
-	return 0;
-}
-
 static int one_receiver(void **state)
 {
-	return up(1);
+	atomic_store(&received_count, 0);
+	return one_lcore(state);
 }
 
 static int three_receivers(void **state)
 {
-	return up(3);
+	atomic_store(&received_count, 0);
+	return three_lcores(state);
 }
 
 #define ONE(test)   PLX_TEST_WITH(test, one_receiver, no_lcores)
@@ -44,7 +38,7 @@ ONE(errors_name_the_lcore)
 	lcores_down();
 	assert_fails(plx_lcore_send(0, take, NULL), -ENOENT,
 		     "there is no lcore 0; Pollux is not up, call plx_eal_init first");
-	up(1);
+	lcores_up(1);
 }
 
 PLX_TEST(without_memory_there_is_no_lane)
@@ -65,11 +59,6 @@ static void stop_there(void *arg)
 	plx_loop_quit();
 }
 
-static int run_loop(void *arg)
-{
-	return plx_loop_run();
-}
-
 THREE(waits_for_a_loop_that_does_not_run_yet)
 {
 	atomic_store(&ran_on, PLX_LCORE_NONE);
@@ -80,7 +69,7 @@ THREE(waits_for_a_loop_that_does_not_run_yet)
 	assert_int_equal(stats_of(10).messages_full, 0);
 }
 
-ONE(one_sent_to_oneself_is_not_called_at_once)
+ONE(a_message_to_oneself_is_not_called_at_once)
 {
 	assert_int_equal(plx_lcore_send(0, take, NULL), 0);
 	assert_int_equal(received_count, 0);
@@ -95,7 +84,7 @@ static void send_myself(void *arg)
 	plx_lcore_send(0, send_myself, arg);
 }
 
-ONE(one_that_sends_to_itself_lets_the_turn_end)
+ONE(a_message_that_sends_itself_lets_the_turn_end)
 {
 	plx_lcore_send(0, send_myself, NULL);
 	assert_int_equal(plx_loop_turn(), MESSAGES_TURN_MAX);
@@ -144,57 +133,51 @@ static void stream_on(struct plx_task *task, void *arg)
 	}
 }
 
-static int stream_from_here(void *arg)
-{
-	struct stream *stream = arg;
-
-	plx_task_init(&stream->task, stream_on, stream);
-	return plx_task_schedule(&stream->task) ? -1 : turns_until_idle(NULL);
-}
-
-THREE(a_sender_hears_when_a_full_lane_has_room)
-{
-	struct stream stream = {.last = 3 * PLX_LANE_SLOTS_DEFAULT};
-
-	run_on(10, stream_from_here, &stream);
-	assert_int_equal(stream.sent, PLX_LANE_SLOTS_DEFAULT);
-	assert_int_equal(run_on(10, turns_until_idle, NULL), 0); /* nothing to poll meanwhile */
-	while (stream.sent < stream.last) {
-		unsigned before = stream.sent;
-
-		turns_until_idle(NULL);
-		run_on(10, turns_until_idle, NULL);
-		assert_true(stream.sent > before);
-	}
-	turns_until_idle(NULL);
-	assert_int_equal(received_count, stream.last);
-	for (uintptr_t i = 0; i < stream.last; i++)
-		assert_int_equal(received[i], i);
-	assert_int_equal(stream.rounds, 3);
-}
-
 struct streams {
+	unsigned count;
 	struct stream each[2];
 };
 
-static int two_streams_from_here(void *arg)
+static int stream_from_here(void *arg)
 {
 	struct streams *streams = arg;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < streams->count; i++) {
 		plx_task_init(&streams->each[i].task, stream_on, &streams->each[i]);
 		plx_task_schedule(&streams->each[i].task);
 	}
 	return turns_until_idle(NULL);
 }
 
-THREE(those_that_wait_for_one_lane_take_turns)
+THREE(a_sender_is_notified_when_a_full_lane_has_room)
+{
+	struct streams streams = {1, {{.last = 3 * PLX_LANE_SLOTS_DEFAULT}}};
+	const struct stream *stream = streams.each;
+
+	run_on(10, stream_from_here, &streams);
+	assert_int_equal(stream->sent, PLX_LANE_SLOTS_DEFAULT);
+	assert_int_equal(run_on(10, turns_until_idle, NULL), 0); /* nothing to poll meanwhile */
+	while (stream->sent < stream->last) {
+		unsigned before = stream->sent;
+
+		turns_until_idle(NULL);
+		run_on(10, turns_until_idle, NULL);
+		assert_true(stream->sent > before);
+	}
+	turns_until_idle(NULL);
+	assert_int_equal(received_count, stream->last);
+	for (uintptr_t i = 0; i < stream->last; i++)
+		assert_int_equal(received[i], i);
+	assert_int_equal(stream->rounds, 3);
+}
+
+THREE(senders_that_wait_for_one_lane_take_turns)
 {
 	struct streams streams = {
-		{{.last = PLX_LANE_SLOTS_DEFAULT * 2}, {.last = PLX_LANE_SLOTS_DEFAULT * 2}}};
+		2, {{.last = PLX_LANE_SLOTS_DEFAULT * 2}, {.last = PLX_LANE_SLOTS_DEFAULT * 2}}};
 	const struct stream *each = streams.each;
 
-	run_on(10, two_streams_from_here, &streams);
+	run_on(10, stream_from_here, &streams);
 	assert_int_equal(each[0].sent, PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(each[1].sent, 0);
 	for (unsigned round = 0; round < 4; round++) {
@@ -242,7 +225,6 @@ static const struct plx_zone *zone_of(const void *memory)
 
 THREE(a_lane_lies_on_its_receivers_node)
 {
-	struct plx_mem_stats memory;
 	const struct lane *lane;
 
 	plx_lcore_send(10, take, NULL);
@@ -251,8 +233,6 @@ THREE(a_lane_lies_on_its_receivers_node)
 	assert_int_equal((uintptr_t)lane % 128, 0);
 	assert_non_null(zone_of(lane));
 	assert_int_equal(zone_of(lane)->node, plx_lcore_node(10));
-	plx_mem_stats(&memory);
-	assert_true(memory.bytes_used >= sizeof(*lane));
 }
 
 PLX_TEST(lanes_are_given_back)
@@ -273,13 +253,6 @@ PLX_TEST(lanes_are_given_back)
 	lcores_down();
 }
 
-static char logged[256];
-
-static void keep_log(enum plx_log_level level, const char *component, const char *line, void *arg)
-{
-	snprintf(logged, sizeof(logged), "%s: %s", component, line);
-}
-
 static void *send_two(void *arg)
 {
 	plx_lcore_send(10, take, NULL);
@@ -287,23 +260,19 @@ static void *send_two(void *arg)
 	return NULL;
 }
 
-PLX_TEST(those_never_received_are_told_of)
+PLX_TEST(messages_never_received_are_logged)
 {
-	pthread_t thread;
-
-	up(2);
+	three_receivers(state);
 	send_two(NULL);
 	plx_lcore_send(10, take, NULL);
 	assert_int_equal(run_on(10, turns_until_idle, NULL), 3); /* these are */
 	send_two(NULL);
-	assert_int_equal(pthread_create(&thread, NULL, send_two, NULL), 0);
-	pthread_join(thread, NULL);
-	logged[0] = '\0';
-	plx_log_set_sink(keep_log, NULL);
+	run_in_thread(send_two, NULL);
+	log_capture();
 	lcores_down();
 	plx_log_set_sink(NULL, NULL);
 	assert_int_equal(received_count, 3);
-	assert_string_equal(logged, "lcore: lcore 10 ended with 4 messages that it never received");
+	assert_int_equal(log_count("lcore 10 ended with 4 messages that it never received"), 1);
 }
 
 /* Payload ------------------------------------------------------------------------------------ */
@@ -437,16 +406,12 @@ static void *broadcast_from_here(void *arg)
 
 THREE(a_broadcast_is_for_lcores)
 {
-	pthread_t thread;
-	void *text_is_right;
 	int result = 0;
 
-	assert_int_equal(pthread_create(&thread, NULL, broadcast_from_here, &result), 0);
-	pthread_join(thread, &text_is_right);
+	assert_non_null(run_in_thread(broadcast_from_here, &result));
 	assert_int_equal(result, -ENOENT);
-	assert_non_null(text_is_right);
 	lcores_down();
-	up(1); /* alone: no receivers */
+	lcores_up(1); /* alone: no receivers */
 	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
 	assert_int_equal(plx_loop_turn(), 0);
 }
@@ -473,10 +438,8 @@ static void *send_some(void *arg)
 static struct foreigner send_from_thread(unsigned count)
 {
 	struct foreigner foreigner = {.count = count};
-	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, send_some, &foreigner), 0);
-	pthread_join(thread, NULL);
+	run_in_thread(send_some, &foreigner);
 	return foreigner;
 }
 
@@ -493,7 +456,7 @@ ONE(any_thread_may_send)
 	assert_true(bell_is_silent(&loop_self->bell));
 }
 
-ONE(their_lane_has_an_end_too)
+ONE(the_lane_of_other_threads_is_bounded)
 {
 	struct foreigner foreigner = send_from_thread(UINT32_MAX);
 
@@ -504,7 +467,7 @@ ONE(their_lane_has_an_end_too)
 	assert_int_equal(send_from_thread(1).sent, 1);
 }
 
-ONE(they_and_the_lanes_share_a_turn)
+ONE(other_threads_and_lanes_share_a_turn)
 {
 	send_from_thread(100);
 	for (uintptr_t i = 0; i < 100; i++)
@@ -525,14 +488,12 @@ static void *send_value(void *arg)
 	return NULL;
 }
 
-ONE(they_send_data_too)
+ONE(other_threads_send_data_too)
 {
 	uint64_t value = 77;
-	pthread_t thread;
 	int err = -1;
 
-	assert_int_equal(pthread_create(&thread, NULL, send_value, &err), 0);
-	pthread_join(thread, NULL);
+	run_in_thread(send_value, &err);
 	assert_int_equal(err, 0);
 	assert_int_equal(plx_loop_turn(), 1);
 	assert_int_equal(taken_bytes, sizeof(value));

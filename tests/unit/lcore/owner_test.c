@@ -2,7 +2,6 @@
 #include "lcores.h"
 #include "misuse.h"
 
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -41,57 +40,22 @@ static void set_up(void)
 	plx_fd_add(eventfd(0, EFD_CLOEXEC), EPOLLIN, on_fd, NULL, &watched);
 }
 
-static void stop_timer(void)
-{
-	plx_timer_stop(&timer);
-}
-
-static void let_timer_be_late(void)
-{
-	plx_timer_set_lax(&timer, true);
-}
-
-static void schedule_task_again(void)
-{
-	plx_task_schedule(&task);
-}
-
-static void cancel_task(void)
-{
-	plx_task_cancel(&task);
-}
-
-static void end_signal(void)
-{
-	plx_signal_fini(&fired);
-}
-
-static void remove_poller(void)
-{
-	plx_poller_remove(poller);
-}
-
-static void modify_fd(void)
-{
-	plx_fd_modify(watched, EPOLLOUT);
-}
-
-static void remove_fd(void)
-{
-	plx_fd_remove(watched);
-}
+MISUSE(plx_timer_stop, &timer)
+MISUSE(plx_timer_set_lax, &timer, true)
+MISUSE(plx_task_schedule, &task)
+MISUSE(plx_task_cancel, &task)
+MISUSE(plx_signal_fini, &fired)
+MISUSE(plx_poller_remove, poller)
+MISUSE(plx_fd_modify, watched, EPOLLOUT)
+MISUSE(plx_fd_remove, watched)
 
 PLX_TEST(another_lcore_is_named_with_the_owner)
 {
 	static const struct misuse misuses[] = {
-		{stop_timer, "plx_timer_stop"},
-		{let_timer_be_late, "plx_timer_set_lax"},
-		{schedule_task_again, "plx_task_schedule"},
-		{cancel_task, "plx_task_cancel"},
-		{end_signal, "plx_signal_fini"},
-		{remove_poller, "plx_poller_remove"},
-		{modify_fd, "plx_fd_modify"},
-		{remove_fd, "plx_fd_remove"},
+		MISUSE_ROW(plx_timer_stop),    MISUSE_ROW(plx_timer_set_lax),
+		MISUSE_ROW(plx_task_schedule), MISUSE_ROW(plx_task_cancel),
+		MISUSE_ROW(plx_signal_fini),   MISUSE_ROW(plx_poller_remove),
+		MISUSE_ROW(plx_fd_modify),     MISUSE_ROW(plx_fd_remove),
 	};
 
 	assert_misuses(set_up, misuses, PLX_ARRAY_LEN(misuses));
@@ -103,14 +67,6 @@ static int stop_timer_without_lcore(void)
 	plx_lcore_id_tls = PLX_LCORE_NONE;
 	plx_timer_stop(&timer);
 	return 0;
-}
-
-PLX_TEST(a_thread_that_is_no_lcore_is_named_so)
-{
-	assert_fatal(&(struct fatal_case){stop_timer_without_lcore,
-					  "plx_timer_stop: called on a thread that is not an "
-					  "lcore, but lcore 0 owns the object"},
-		     1);
 }
 
 static int start_timer(void *arg)
@@ -147,9 +103,11 @@ static int worker_stops_timer_of_main(void)
 	return run_on(10, stop_another_lcores_timer, NULL);
 }
 
-PLX_TEST(workers_and_main_are_no_exception)
+PLX_TEST(other_threads_workers_and_main_are_no_exception)
 {
 	static const struct fatal_case cases[] = {
+		{stop_timer_without_lcore, "plx_timer_stop: called on a thread that is not an "
+					   "lcore, but lcore 0 owns the object"},
 		{stop_timer_of_a_worker_that_runs, "called on lcore 0, but lcore 10 owns"},
 		{worker_stops_timer_of_main, "called on lcore 10, but lcore 0 owns"},
 	};
@@ -177,11 +135,8 @@ static void *stop_as_owner(void *arg)
 /* Like a test that drives several lcores on one thread. */
 PLX_TEST(the_lcore_counts_not_the_thread)
 {
-	pthread_t thread;
-
 	set_up();
-	assert_int_equal(pthread_create(&thread, NULL, stop_as_owner, NULL), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	run_in_thread(stop_as_owner, NULL);
 	assert_false(plx_timer_running(&timer));
 	lcores_down();
 }

@@ -74,18 +74,18 @@ static int remove_victims(void *arg, uint64_t now_ns)
 
 TEST(removes_itself_and_others_inside_a_turn)
 {
-	struct counter before = {0}, behind = {0}, stays = {0};
+	struct counter before = {0}, after = {0}, stays = {0};
 	struct remover remover = {0};
 
 	remover.victims[0] = add(count, &before, 0, 0);
 	remover.victims[1] = add(remove_victims, &remover, 50, 1);
-	remover.victims[2] = add(count, &behind, 0, 0);
+	remover.victims[2] = add(count, &after, 0, 0);
 	add(count, &stays, 0, 0);
 	for (unsigned turn = 1; turn <= 100; turn++)
 		pollers_run(&pollers, turn);
 	assert_int_equal(before.calls, 1);
 	assert_int_equal(remover.calls, 1);
-	assert_int_equal(behind.calls, 0);
+	assert_int_equal(after.calls, 0);
 	assert_int_equal(stays.calls, 100);
 	assert_int_equal(pollers.count, 1);
 }
@@ -125,7 +125,7 @@ TEST(adds_inside_a_turn_count_from_the_next_on)
 	assert_int_equal(last.calls, 2);
 }
 
-TEST(negative_is_no_work)
+TEST(a_negative_result_is_no_work)
 {
 	struct counter wrong = {.work = -5}, right = {.work = 3};
 

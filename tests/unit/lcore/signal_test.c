@@ -2,7 +2,6 @@
 #include "asleep.h"
 #include "lcores.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -42,33 +41,40 @@ static void init(struct heard *heard, char mark)
 	order[0] = '\0';
 }
 
-static void init_three(struct heard *a, struct heard *b, struct heard *c)
+static struct heard a, b, c;
+
+static int start(void **state)
 {
-	init(a, 'a');
-	init(b, 'b');
-	init(c, 'c');
+	one_lcore(state);
+	init(&a, 'a');
+	init(&b, 'b');
+	init(&c, 'c');
+	return 0;
 }
 
-ONE_LCORE(fires_of_one_turn_are_told_together)
+static int end(void **state)
 {
-	struct heard heard;
+	plx_signal_fini(&a.signal);
+	plx_signal_fini(&b.signal);
+	plx_signal_fini(&c.signal);
+	return no_lcores(state);
+}
 
-	init(&heard, 'a');
+#define TEST(test) PLX_TEST_WITH(test, start, end)
+
+TEST(fires_of_one_turn_are_reported_together)
+{
 	for (int i = 0; i < 5; i++)
-		plx_signal_fire(&heard.signal);
-	assert_int_equal(heard.calls, 0);
+		plx_signal_fire(&a.signal);
+	assert_int_equal(a.calls, 0);
 	assert_int_equal(plx_loop_turn(), 1);
-	assert_int_equal(heard.calls, 1);
-	assert_int_equal(heard.fires, 5);
+	assert_int_equal(a.calls, 1);
+	assert_int_equal(a.fires, 5);
 	assert_int_equal(plx_loop_turn(), 0);
-	plx_signal_fini(&heard.signal);
 }
 
-ONE_LCORE(they_come_in_the_order_of_their_first_fire)
+TEST(signals_arrive_in_the_order_of_their_first_fire)
 {
-	struct heard a, b, c;
-
-	init_three(&a, &b, &c);
 	plx_signal_fire(&b.signal);
 	plx_signal_fire(&c.signal);
 	plx_signal_fire(&a.signal);
@@ -76,17 +82,10 @@ ONE_LCORE(they_come_in_the_order_of_their_first_fire)
 	assert_int_equal(plx_loop_turn(), 3);
 	assert_string_equal(order, "bca");
 	assert_int_equal(b.fires, 2);
-	plx_signal_fini(&a.signal);
-	plx_signal_fini(&b.signal);
-	plx_signal_fini(&c.signal);
 }
 
-ONE_LCORE(one_may_be_fired_in_its_own_function)
+TEST(a_signal_may_be_fired_in_its_own_function)
 {
-	struct heard a, b;
-
-	init(&a, 'a');
-	init(&b, 'b');
 	a.again = &a.signal;
 	plx_signal_fire(&a.signal);
 	plx_signal_fire(&b.signal);
@@ -94,8 +93,6 @@ ONE_LCORE(one_may_be_fired_in_its_own_function)
 	assert_int_equal(plx_loop_turn(), 1);
 	assert_int_equal(a.fires, 2);
 	assert_string_equal(order, "aba");
-	plx_signal_fini(&a.signal);
-	plx_signal_fini(&b.signal);
 }
 
 ONE_LCORE(a_turn_takes_some_and_the_next_one_the_rest)
@@ -115,11 +112,8 @@ ONE_LCORE(a_turn_takes_some_and_the_next_one_the_rest)
 	}
 }
 
-ONE_LCORE(after_fini_nothing_comes)
+TEST(no_function_is_called_after_fini)
 {
-	struct heard a, b, c;
-
-	init_three(&a, &b, &c);
 	plx_signal_fire(&a.signal);
 	plx_signal_fire(&b.signal);
 	plx_signal_fire(&c.signal);
@@ -128,8 +122,6 @@ ONE_LCORE(after_fini_nothing_comes)
 	assert_string_equal(order, "ac");
 	assert_int_equal(b.calls, 0);
 	plx_signal_fini(&b.signal); /* again, and on a zeroed one */
-	plx_signal_fini(&a.signal);
-	plx_signal_fini(&c.signal);
 }
 
 /* Written before each fire: a reader that sees all fires sees all of them. */
@@ -163,11 +155,10 @@ static void on_many(struct plx_signal *signal, uint64_t fires, void *arg)
 /* The loop sleeps in between, without a cap. */
 ONE_LCORE(every_fire_of_every_thread_counts)
 {
-	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 	pthread_t threads[THREADS];
 	struct heard heard;
 
-	assert_int_equal(plx_idle_set(0, &conf), 0);
+	assert_int_equal(plx_idle_set(0, &event_idle), 0);
 	heard = (struct heard){0};
 	assert_int_equal(plx_signal_init(&heard.signal, 0, on_many, &heard), 0);
 	for (unsigned i = 0; i < THREADS; i++)
@@ -194,27 +185,20 @@ static void *raise_when_asleep(void *arg)
 	return NULL;
 }
 
-ONE_LCORE(a_signal_handler_may_fire)
+TEST(a_signal_handler_may_fire)
 {
-	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-	struct heard heard;
-	pthread_t thread;
 
-	assert_int_equal(plx_idle_set(0, &conf), 0);
-	init(&heard, 'a');
-	heard.quit_at = 1;
-	from_handler = &heard.signal;
+	assert_int_equal(plx_idle_set(0, &event_idle), 0);
+	a.quit_at = 1;
+	from_handler = &a.signal;
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	assert_int_equal(pthread_create(&thread, NULL, raise_when_asleep, NULL), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	pthread_join(thread, NULL);
-	assert_int_equal(heard.fires, 1);
+	run_until(raise_when_asleep, NULL);
+	assert_int_equal(a.fires, 1);
 	signal(SIGUSR1, SIG_DFL);
-	plx_signal_fini(&heard.signal);
 }
 
-ONE_LCORE(wrong_ones_are_refused)
+ONE_LCORE(a_signal_needs_an_lcore_and_a_function)
 {
 	struct plx_signal signal;
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #define SKIPPED 77
+#define GAP_US  110000 /* signals further apart are two */
 
 static void up(void)
 {
@@ -18,11 +19,6 @@ static void down(void)
 {
 	check(plx_lcores_fini(UINT64_MAX) == 0);
 	plx_topo_close(lcores.topo);
-}
-
-static int run_loop(void *arg)
-{
-	return plx_loop_run();
 }
 
 static void signal_a_running_loop(int signal_number)
@@ -55,7 +51,7 @@ static void interrupt_loop(void)
 static void terminate_loop(void)
 {
 	signal_a_running_loop(SIGTERM);
-	usleep(110000);
+	usleep(GAP_US);
 	signal_a_running_loop(SIGTERM); /* again, after a new init */
 }
 
@@ -65,13 +61,18 @@ PLX_TEST(the_first_signal_stops_the_loops)
 	assert_passes(terminate_loop);
 }
 
-static void interrupt_twice(void)
+static void interrupt_then_raise(int second)
 {
 	up();
 	raise(SIGINT);
 	check(plx_stopping());
-	usleep(110000);
-	raise(SIGINT);
+	usleep(GAP_US);
+	raise(second);
+}
+
+static void interrupt_twice(void)
+{
+	interrupt_then_raise(SIGINT);
 }
 
 /* A host that preempts this process for 100 ms turns one signal into two. */
@@ -99,11 +100,7 @@ PLX_TEST(two_in_a_row_are_one)
 
 static void interrupt_then_terminate(void)
 {
-	up();
-	raise(SIGINT);
-	check(plx_stopping());
-	usleep(110000);
-	raise(SIGTERM);
+	interrupt_then_raise(SIGTERM);
 }
 
 PLX_TEST(the_second_ends_the_process_as_if_not_caught)
@@ -144,7 +141,7 @@ static void interrupt_end_and_interrupt(void)
 	up();
 	raise(SIGINT);
 	down();
-	usleep(110000);
+	usleep(GAP_US);
 	raise(SIGTERM);
 }
 

@@ -7,12 +7,6 @@
 
 static char order[16]; /* one letter per task run */
 
-static int start(void **state)
-{
-	order[0] = '\0';
-	return one_lcore(state);
-}
-
 static void note(const char *what)
 {
 	size_t length = strlen(order);
@@ -53,6 +47,15 @@ static void schedule(struct job *job)
 	assert_int_equal(plx_task_schedule(&job->task), 0);
 }
 
+static struct job a, b, c;
+
+/* Turns with that work. The letters so far: */
+static void expect_turn(int work, const char *letters)
+{
+	assert_int_equal(plx_loop_turn(), work);
+	assert_string_equal(order, letters);
+}
+
 static int poll_and_schedule(void *arg, uint64_t now_ns)
 {
 	note("p");
@@ -65,6 +68,15 @@ static void expire_and_schedule(struct plx_timer *timer, void *arg)
 {
 	note("t");
 	schedule(arg);
+}
+
+static int start(void **state)
+{
+	order[0] = '\0';
+	job_init(&a, "a");
+	job_init(&b, "b");
+	job_init(&c, "c");
+	return one_lcore(state);
 }
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
@@ -87,104 +99,80 @@ TEST(a_task_runs_once_at_the_end_of_the_turn_that_scheduled_it)
 {
 	struct plx_timer timer;
 	struct plx_poller *poller;
-	struct job job;
 
-	job_init(&job, "T");
-	assert_int_equal(plx_poller_add("schedules", poll_and_schedule, &job, 0, &poller), 0);
-	plx_timer_init(&timer, expire_and_schedule, &job);
+	assert_int_equal(plx_poller_add("schedules", poll_and_schedule, &a, 0, &poller), 0);
+	plx_timer_init(&timer, expire_and_schedule, &a);
 	assert_int_equal(plx_timer_start(&timer, 0), 0);
 	while (plx_timer_running(&timer)) {
 		order[0] = '\0';
 		assert_in_range(plx_loop_turn(), 1, 2);
 	}
-	assert_string_equal(order, "ptT");
+	assert_string_equal(order, "pta");
 	plx_poller_remove(poller);
-	assert_int_equal(plx_loop_turn(), 0);
-	assert_string_equal(order, "ptT");
+	expect_turn(0, "pta");
 }
 
 TEST(tasks_run_in_the_order_in_which_they_were_scheduled)
 {
-	struct job a, b, c;
-
-	schedule(job_init(&a, "a"));
-	schedule(job_init(&b, "b"));
-	schedule(job_init(&c, "c"));
+	schedule(&a);
+	schedule(&b);
+	schedule(&c);
 	schedule(&a); /* already scheduled: keeps its place */
 	assert_string_equal(order, "");
-	assert_int_equal(plx_loop_turn(), 3);
-	assert_string_equal(order, "abc");
+	expect_turn(3, "abc");
 }
 
 TEST(a_task_scheduled_by_a_task_runs_in_the_next_turn)
 {
-	struct job a, b;
-
-	job_init(&b, "b");
-	job_init(&a, "a")->schedules = &b;
+	a.schedules = &b;
 	schedule(&a);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_string_equal(order, "a");
+	expect_turn(1, "a");
 	assert_true(plx_task_scheduled(&b.task));
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_string_equal(order, "ab");
-	assert_int_equal(plx_loop_turn(), 0);
+	expect_turn(1, "ab");
+	expect_turn(0, "ab");
 }
 
 TEST(a_task_that_schedules_itself_runs_once_a_turn)
 {
-	struct job a, b;
-
-	job_init(&a, "a")->schedules = &a;
+	a.schedules = &a;
 	schedule(&a);
-	schedule(job_init(&b, "b"));
-	assert_int_equal(plx_loop_turn(), 2);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_string_equal(order, "abaa");
+	schedule(&b);
+	expect_turn(2, "ab");
+	expect_turn(1, "aba");
+	expect_turn(1, "abaa");
 	plx_task_cancel(&a.task);
-	assert_int_equal(plx_loop_turn(), 0);
+	expect_turn(0, "abaa");
 }
 
 TEST(a_cancelled_task_does_not_run)
 {
-	struct job a, b, c;
-
-	schedule(job_init(&a, "a"));
-	schedule(job_init(&b, "b"));
-	schedule(job_init(&c, "c"));
+	schedule(&a);
+	schedule(&b);
+	schedule(&c);
 	plx_task_cancel(&b.task);
 	plx_task_cancel(&b.task);
 	assert_false(plx_task_scheduled(&b.task));
-	assert_int_equal(plx_loop_turn(), 2);
-	assert_string_equal(order, "ac");
+	expect_turn(2, "ac");
 	schedule(&b);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_string_equal(order, "acb");
+	expect_turn(1, "acb");
 }
 
 TEST(a_task_may_cancel_another_one_of_the_same_turn)
 {
-	struct job a, b, c;
-
-	job_init(&c, "c");
-	job_init(&a, "a")->cancels = &c;
+	a.cancels = &c;
 	schedule(&a);
-	schedule(job_init(&b, "b"));
+	schedule(&b);
 	schedule(&c);
-	assert_int_equal(plx_loop_turn(), 2);
-	assert_string_equal(order, "ab");
+	expect_turn(2, "ab");
 
 	/* The next one to run, and the last one. */
 	a.cancels = &b;
 	b.cancels = &c;
 	schedule(&a);
 	schedule(&b);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_string_equal(order, "aba");
+	expect_turn(1, "aba");
 	schedule(&c);
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_string_equal(order, "abac");
+	expect_turn(1, "abac");
 }
 
 static void free_it(struct plx_task *task, void *arg)
@@ -195,8 +183,6 @@ static void free_it(struct plx_task *task, void *arg)
 
 TEST(a_task_may_free_itself)
 {
-	struct job last;
-
 	for (unsigned i = 0; i < 3; i++) {
 		struct plx_task *task = malloc(sizeof(*task));
 
@@ -204,12 +190,11 @@ TEST(a_task_may_free_itself)
 		plx_task_init(task, free_it, NULL);
 		assert_int_equal(plx_task_schedule(task), 0);
 	}
-	schedule(job_init(&last, "l"));
-	assert_int_equal(plx_loop_turn(), 4);
-	assert_string_equal(order, "l");
+	schedule(&a);
+	expect_turn(4, "a");
 }
 
-static void turn_in_vain(struct plx_task *task, void *arg)
+static void turn_inside_a_turn(struct plx_task *task, void *arg)
 {
 	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: lcore 0 is inside a turn already");
 	note("n");
@@ -220,7 +205,7 @@ TEST(a_task_is_inside_the_loop)
 {
 	struct plx_task task;
 
-	plx_task_init(&task, turn_in_vain, NULL);
+	plx_task_init(&task, turn_inside_a_turn, NULL);
 	assert_int_equal(plx_task_schedule(&task), 0);
 	assert_int_equal(plx_loop_turn(), 1);
 	assert_int_equal(plx_task_schedule(&task), 0);
@@ -238,17 +223,14 @@ static int quit_and_schedule(void *arg, uint64_t now_ns)
 TEST(the_last_turn_of_a_loop_runs_its_tasks)
 {
 	struct plx_poller *poller;
-	struct job a, b;
 
-	job_init(&b, "b");
-	job_init(&a, "a")->schedules = &b;
+	a.schedules = &b;
 	assert_int_equal(plx_poller_add("quits", quit_and_schedule, &a, 0, &poller), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_string_equal(order, "a");
 	plx_poller_remove(poller);
 	assert_true(plx_task_scheduled(&b.task)); /* by the other task: for a later turn */
-	assert_int_equal(plx_loop_turn(), 1);
-	assert_string_equal(order, "ab");
+	expect_turn(1, "ab");
 }
 
 static void quit(struct plx_task *task, void *arg)
@@ -269,32 +251,26 @@ static int arm_and_schedule(void *arg, struct plx_sleep *sleep)
 
 TEST(an_lcore_with_a_scheduled_task_does_not_sleep)
 {
-	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NS_PER_MS};
-	struct plx_idle_stats stats;
 	struct plx_poller *poller;
 	struct plx_task task;
 
-	assert_int_equal(plx_idle_set(0, &event), 0);
+	assert_int_equal(plx_idle_set(0, &event_idle), 0);
 	plx_task_init(&task, quit, NULL);
 	assert_int_equal(plx_poller_add("arms", poll_nothing, &task, 0, &poller), 0);
 	plx_poller_set_arm(poller, arm_and_schedule, NULL);
 	assert_int_equal(plx_loop_run(), 0);
-	assert_int_equal(plx_idle_stats(0, &stats), 0);
-	assert_int_equal(stats.sleeps, 0);
+	assert_int_equal(idle_stats_of(0).sleeps, 0);
 }
 
 TEST(a_task_still_scheduled_at_fini_is_cancelled)
 {
-	struct job a, b;
-
-	schedule(job_init(&a, "a"));
-	schedule(job_init(&b, "b"));
+	schedule(&a);
+	schedule(&b);
 	lcores_down();
 	assert_false(plx_task_scheduled(&a.task));
 	assert_false(plx_task_scheduled(&b.task));
 	lcores_up(1);
-	assert_int_equal(plx_loop_turn(), 0);
-	assert_string_equal(order, "");
+	expect_turn(0, "");
 }
 
 static pid_t forked;
@@ -309,15 +285,12 @@ static int fork_and_schedule(void *arg, uint64_t now_ns)
 
 TEST(the_child_of_a_fork_runs_no_task)
 {
-	struct plx_poller *poller;
-	struct job job;
 	int status;
 
-	job_init(&job, "a");
-	assert_int_equal(plx_poller_add("forks", fork_and_schedule, &job, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("forks", fork_and_schedule, &a, 0, NULL), 0);
 	plx_loop_run();
 	if (forked == 0)
-		_exit(strcmp(order, "") != 0 || plx_task_schedule(&job.task) != -EPERM);
+		_exit(strcmp(order, "") != 0 || plx_task_schedule(&a.task) != -EPERM);
 	assert_true(forked > 0);
 	assert_int_equal(waitpid(forked, &status, 0), forked);
 	assert_int_equal(status, 0);

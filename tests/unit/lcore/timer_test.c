@@ -32,11 +32,30 @@ static int set_up(void **state)
 	return 0;
 }
 
+static void fired_are(struct plx_timer *const *timers, unsigned count)
+{
+	assert_int_equal(log_count, count);
+	for (unsigned i = 0; i < count; i++)
+		assert_ptr_equal(log_timers[i], timers[i]);
+}
+
+/* Fail unless these fired, in that order. */
+#define assert_fired(...)                              \
+	fired_are((struct plx_timer *[]){__VA_ARGS__}, \
+		  PLX_ARRAY_LEN(((struct plx_timer *[]){__VA_ARGS__})))
+
 static void start(struct plx_timer *timer, uint64_t delay_ns)
 {
 	if (!timer->fn)
 		plx_timer_init(timer, note, NULL);
 	wheel_start(&wheel, timer, now, now + delay_ns);
+}
+
+static void start_periodic(struct plx_timer *timer, uint64_t period_ns)
+{
+	plx_timer_init(timer, note, NULL);
+	timer->period_ns = period_ns;
+	start(timer, period_ns);
 }
 
 /* Turns at that time, as a loop makes them, until there is nothing left to do. */
@@ -93,11 +112,7 @@ TEST(fires_in_order_of_expiry_then_of_start)
 	/* The same tick seen from closer: another level of the wheel. */
 	start(&second, 50 * TICK);
 	turns_at(now + DAY);
-	assert_int_equal(log_count, 4);
-	assert_ptr_equal(log_timers[0], &early);
-	assert_ptr_equal(log_timers[1], &first);
-	assert_ptr_equal(log_timers[2], &second);
-	assert_ptr_equal(log_timers[3], &late);
+	assert_fired(&early, &first, &second, &late);
 }
 
 TEST(a_pause_of_years_takes_few_steps)
@@ -121,10 +136,8 @@ TEST(a_turn_is_bounded)
 	static struct plx_timer timers[1000];
 	unsigned calls = 0;
 
-	for (unsigned i = 0; i < 1000; i++) {
-		plx_timer_init(&timers[i], note, NULL);
+	for (unsigned i = 0; i < 1000; i++)
 		start(&timers[i], 100 * TICK);
-	}
 	now += 200 * TICK;
 	while (now >= wheel.next_ns) {
 		unsigned before = log_count;
@@ -183,8 +196,7 @@ TEST(what_is_due_overtakes_a_crowded_slot)
 	start(&newer, 5 * TICK);
 	now += 5 * TICK;
 	wheel_expire(&wheel, now);
-	assert_int_equal(log_count, 1);
-	assert_ptr_equal(log_timers[0], &newer);
+	assert_fired(&newer);
 	turns_at(now + 100 * TICK);
 	assert_int_equal(log_count, CROWD + 1);
 }
@@ -263,8 +275,7 @@ TEST(stop_and_start_from_anywhere)
 	turns_at(now + 15 * TICK);
 	assert_int_equal(log_count, 0);
 	turns_at(now + 10 * TICK);
-	assert_int_equal(log_count, 1);
-	assert_ptr_equal(log_timers[0], &other);
+	assert_fired(&other);
 }
 
 static void stop_another(struct plx_timer *timer, void *arg)
@@ -284,9 +295,7 @@ TEST(one_that_is_due_can_be_stopped_by_another)
 	start(&later_killer, 20 * TICK);
 	start(&later_victim, 300 * TICK); /* due in the same turn, on another level */
 	turns_at(now + 1000 * TICK);
-	assert_int_equal(log_count, 2);
-	assert_ptr_equal(log_timers[0], &killer);
-	assert_ptr_equal(log_timers[1], &later_killer);
+	assert_fired(&killer, &later_killer);
 	assert_false(plx_timer_running(&victim));
 	assert_true(wheel.next_ns == UINT64_MAX);
 }
@@ -344,17 +353,14 @@ TEST(periods_do_not_drift)
 {
 	struct plx_timer timer = {0};
 	uint64_t period = 1500; /* not a multiple of a tick */
-	uint64_t begin = now;
+	uint64_t due = now;
 
-	plx_timer_init(&timer, note, NULL);
-	timer.period_ns = period;
-	start(&timer, period);
+	start_periodic(&timer, period);
 	for (unsigned i = 1; i <= 2000; i++) {
-		turns_at(begin + i * period - 1);
-		assert_in_range(log_count, i - 1, i - 1);
-		turns_at(begin + i * period + TICK - 1 < begin + (i + 1) * period - 1
-				 ? begin + i * period + TICK - 1
-				 : begin + (i + 1) * period - 1);
+		due += period;
+		turns_at(due - 1);
+		assert_int_equal(log_count, i - 1);
+		turns_at(due + (TICK < period ? TICK : period) - 1);
 		assert_int_equal(log_count, i);
 	}
 	plx_timer_stop(&timer);
@@ -365,9 +371,7 @@ TEST(missed_periods_are_skipped)
 	struct plx_timer timer;
 	uint64_t begin = now;
 
-	plx_timer_init(&timer, note, NULL);
-	timer.period_ns = 10 * TICK;
-	start(&timer, 10 * TICK);
+	start_periodic(&timer, 10 * TICK);
 	turns_at(begin + 10 * DAY + 3 * TICK);
 	assert_int_equal(log_count, 1);
 	/* In the old rhythm. */
@@ -393,8 +397,7 @@ TEST(far_times_do_not_wrap)
 	wheel_start(&wheel, &timer, now, UINT64_MAX);
 	start(&near, DAY);
 	turns_at(now + 100000 * DAY);
-	assert_int_equal(log_count, 1);
-	assert_ptr_equal(log_timers[0], &near);
+	assert_fired(&near);
 	wheel_fini(&wheel);
 	assert_false(plx_timer_running(&timer));
 }
@@ -417,7 +420,7 @@ static uint64_t due_ns(void)
 }
 
 /* A sleeping lcore wakes for timers that fire, not for moves between levels. */
-TEST(tells_when_it_fires_next)
+TEST(the_next_expiry_is_known)
 {
 	static const uint64_t delays[] = {1, 65 * TICK, PLX_NS_PER_S / 10, 3 * DAY,
 					  3 * DAY + 9 * TICK};
@@ -460,7 +463,7 @@ static void start_lax(struct plx_timer *timer, uint64_t delay_ns)
 }
 
 /* The first timer that must not be late, whatever precedes it. */
-TEST(tells_when_it_must_be_on_time)
+TEST(the_next_expiry_that_must_not_be_late_is_known)
 {
 	struct plx_timer first = {0}, exact = {0}, crowd[20] = {0};
 	const uint64_t at = PLX_NS_PER_S;
@@ -625,7 +628,7 @@ PLX_TEST(behaves_like_a_sorted_list)
 	behave_like_a_list(FEW);
 }
 
-PLX_TEST(fires_all_that_is_due_where_slots_are_crowded)
+PLX_TEST(fires_all_that_is_due_from_crowded_slots)
 {
 	behave_like_a_list(MODEL_TIMERS);
 }

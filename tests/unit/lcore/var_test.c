@@ -73,7 +73,7 @@ TWO_LCORES(no_line_has_two_lcores_copies)
 	for (uint32_t id = 0; id <= 10; id += 10) {
 		struct plx_lcore_var first = {PLX_CACHE_LINE}, last = {PLX_LCORE_VAR_BYTES};
 
-		/* Whole pages: the system places them where they are first written. */
+		/* Whole pages: the system places a page on the node of its first writer. */
 		assert_int_equal((uintptr_t)plx_lcore_var_of(first, id) % 4096, PLX_CACHE_LINE);
 		assert_int_equal((uintptr_t)plx_lcore_var_of(last, id) % 4096, 0);
 	}
@@ -86,19 +86,14 @@ static void *look_from_here(void *arg)
 
 TWO_LCORES(other_threads_have_none)
 {
-	pthread_t thread;
-	void *found = &thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, look_from_here, NULL), 0);
-	pthread_join(thread, &found);
-	assert_null(found);
+	assert_null(run_in_thread(look_from_here, NULL));
 	assert_non_null(plx_lcore_vars_tls);
 	lcores_down();
 	assert_null(plx_lcore_vars_tls);
 	lcores_up(2);
 }
 
-TWO_LCORES(what_makes_no_sense_is_refused)
+TWO_LCORES(bad_sizes_and_alignments_are_refused)
 {
 	struct plx_lcore_var var = {77};
 
