@@ -1,88 +1,72 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "folder.h"
+#include "json_has.h"
 #include "plx_app.h"
-#include "plx_test.h"
 
-#include <jansson.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PRINTED_MAX 65536
-
-struct fixture {
-	struct plx_hist rtt;
-	struct plx_hist service;
-	struct plx_result result;
-	char dir[64];
-};
+static struct plx_hist rtt, service;
+static struct plx_result result;
+static char dir[FOLDER_BYTES];
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	*state = f;
-	assert_int_equal(plx_hist_init(&f->rtt, PLX_NS_PER_S, 3), 0);
-	assert_int_equal(plx_hist_init(&f->service, PLX_NS_PER_S, 3), 0);
-	f->result = (struct plx_result){
+	assert_works(plx_hist_init(&rtt, PLX_NS_PER_S, 3));
+	assert_works(plx_hist_init(&service, PLX_NS_PER_S, 3));
+	result = (struct plx_result){
 		.name = "tcp-poll",
 		.provider = "net",
 		.idle = "poll",
 		.size_bytes = 64,
 		.clock_drift_ppm = 0.25,
-		.rtt_ns = &f->rtt,
+		.rtt_ns = &rtt,
 	};
-	snprintf(f->dir, sizeof(f->dir), "/tmp/plx_result_XXXXXX");
-	return mkdtemp(f->dir) ? 0 : -1;
-}
-
-static void remove_in(const char *dir, const char *name)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	remove(path);
+	folder_make(dir);
+	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-	static const char *const names[] = {
-		"tcp-poll.json",     "tcp-poll.hgrm",    "tcp-poll.csv", "a/b/tcp-poll.json",
-		"a/b/tcp-poll.hgrm", "a/b/tcp-poll.csv", "a/b",          "a"};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++)
-		remove_in(f->dir, names[i]);
-	assert_int_equal(rmdir(f->dir), 0);
-	plx_hist_fini(&f->rtt);
-	plx_hist_fini(&f->service);
-	free(f);
-	return 0;
+	plx_hist_fini(&rtt);
+	plx_hist_fini(&service);
+	return folder_remove(dir);
 }
 
 /* count round trips from 6000 ns, one nanosecond more every 100, and one of 300 us. */
-static void fill(struct fixture *f, uint64_t count)
+static void fill(uint64_t count)
 {
 	for (uint64_t i = 0; i + 1 < count; i++)
-		plx_hist_record(&f->rtt, 6000 + i / 100);
-	plx_hist_record(&f->rtt, 300000);
-	f->result.elapsed_ns = (uint64_t)f->rtt.sum;
+		plx_hist_record(&rtt, 6000 + i / 100);
+	plx_hist_record(&rtt, 300000);
+	result.elapsed_ns = (uint64_t)rtt.sum;
 }
 
-static json_t *written_json(struct fixture *f, const char *below)
+/* Write the result to that folder below dir, and read its JSON. */
+static json_t *written_json(const char *below)
 {
-	char dir[128], path[256];
+	char folder[64], path[96];
 	json_error_t error;
 
-	snprintf(dir, sizeof(dir), "%s%s", f->dir, below);
-	assert_int_equal(plx_result_write(&f->result, dir), 0);
-	snprintf(path, sizeof(path), "%s/tcp-poll.json", dir);
+	snprintf(folder, sizeof(folder), "%s%s", dir, below);
+	assert_works(plx_result_write(&result, folder));
+	snprintf(path, sizeof(path), "%s/tcp-poll.json", folder);
 	json_t *object = json_load_file(path, 0, &error);
 	if (!object)
 		fail_msg("%s: %s", path, error.text);
 	return object;
 }
+
+#define ASSERT_WRITES(...)                            \
+	do {                                          \
+		json_t *object = written_json("");    \
+		assert_json_has(object, __VA_ARGS__); \
+		json_decref(object);                  \
+	} while (0)
 
 static json_int_t integer(const json_t *object, const char *key)
 {
@@ -97,126 +81,92 @@ static json_int_t integer(const json_t *object, const char *key)
 
 RESULT_TEST(json_tells_everything_of_a_closed_loop)
 {
-	struct fixture *f = *state;
+	static const char *const absent[] = {"planned_count", "note", "rate", "service_p50_ns"};
 
-	fill(f, 100000);
-	json_t *object = written_json(f, "/a/b");
-	assert_string_equal(json_string_value(json_object_get(object, "name")), "tcp-poll");
-	assert_string_equal(json_string_value(json_object_get(object, "provider")), "net");
-	assert_string_equal(json_string_value(json_object_get(object, "idle")), "poll");
-	assert_int_equal(integer(object, "size_bytes"), 64);
-	assert_int_equal(integer(object, "count"), 100000);
-	assert_int_equal(integer(object, "min_ns"), 6000);
-	assert_int_equal(integer(object, "p50_ns"), plx_hist_quantile(&f->rtt, 0.5));
-	assert_int_equal(integer(object, "p90_ns"), plx_hist_quantile(&f->rtt, 0.9));
-	assert_int_equal(integer(object, "p99_ns"), plx_hist_quantile(&f->rtt, 0.99));
-	assert_int_equal(integer(object, "p99_9_ns"), plx_hist_quantile(&f->rtt, 0.999));
-	assert_int_equal(integer(object, "p99_99_ns"), plx_hist_quantile(&f->rtt, 0.9999));
-	assert_int_equal(integer(object, "max_ns"), 300000);
-	assert_int_equal(integer(object, "elapsed_ns"), f->result.elapsed_ns);
-	assert_int_equal(integer(object, "lost"), 0);
-	assert_true(json_real_value(json_object_get(object, "mean_ns")) > 6490);
-	assert_true(json_real_value(json_object_get(object, "mean_ns")) < 6510);
-	assert_true(json_real_value(json_object_get(object, "clock_drift_ppm")) == 0.25);
-	assert_true(json_is_true(json_object_get(object, "valid")));
-	assert_true(json_is_null(json_object_get(object, "interrupted")));
-	assert_null(json_object_get(object, "planned_count"));
-	assert_null(json_object_get(object, "note"));
-	assert_null(json_object_get(object, "rate"));
-	assert_null(json_object_get(object, "service_p50_ns"));
+	fill(100000);
+	json_t *object = written_json("/a/b");
+	assert_json_has(object,
+			"{'name': 'tcp-poll', 'provider': 'net', 'idle': 'poll', 'size_bytes': 64, "
+			"'count': 100000, 'lost': 0, 'min_ns': 6000, 'max_ns': 300000, "
+			"'clock_drift_ppm': 0.25, 'valid': true, 'interrupted': null, "
+			"'elapsed_ns': %" PRIu64 ", 'p50_ns': %" PRIu64 ", 'p90_ns': %" PRIu64
+			", 'p99_ns': %" PRIu64 ", 'p99_9_ns': %" PRIu64 ", 'p99_99_ns': %" PRIu64
+			"}",
+			result.elapsed_ns, plx_hist_quantile(&rtt, 0.5),
+			plx_hist_quantile(&rtt, 0.9), plx_hist_quantile(&rtt, 0.99),
+			plx_hist_quantile(&rtt, 0.999), plx_hist_quantile(&rtt, 0.9999));
+	assert_true(fabs(json_real_value(json_object_get(object, "mean_ns")) - 6500) < 10);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(absent); i++)
+		assert_null(json_object_get(object, absent[i]));
 	json_decref(object);
 }
 
 RESULT_TEST(json_of_a_run_that_was_cut_short_says_by_what)
 {
-	struct fixture *f = *state;
+	fill(1000);
+	result.interrupted = "SIGINT";
+	result.planned_ns = 5 * PLX_NS_PER_S;
+	ASSERT_WRITES("{'interrupted': 'SIGINT', 'planned_ns': 5000000000, 'valid': true}");
 
-	fill(f, 1000);
-	f->result.interrupted = "SIGINT";
-	f->result.planned_ns = 5 * PLX_NS_PER_S;
-	json_t *object = written_json(f, "");
-	assert_string_equal(json_string_value(json_object_get(object, "interrupted")), "SIGINT");
-	assert_int_equal(integer(object, "planned_ns"), 5000000000);
-	assert_true(json_is_true(json_object_get(object, "valid")));
-	json_decref(object);
-
-	f->result.failed = true;
-	f->result.planned_count = 7;
-	object = written_json(f, "");
-	assert_int_equal(integer(object, "planned_count"), 7);
-	assert_true(json_is_false(json_object_get(object, "valid")));
+	result.failed = true;
+	result.planned_count = 7;
+	json_t *object = written_json("");
+	assert_json_has(object, "{'planned_count': 7, 'valid': false}");
 	assert_null(json_object_get(object, "note"));
 	json_decref(object);
 }
 
 RESULT_TEST(json_has_the_keys_of_the_program_too)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	f->result.more = json_pack("{s:s}", "provider_choice", "asked");
-	json_t *object = written_json(f, "");
-	assert_string_equal(json_string_value(json_object_get(object, "provider_choice")), "asked");
-	assert_string_equal(json_string_value(json_object_get(object, "name")), "tcp-poll");
-	json_decref(object);
-	json_decref(f->result.more);
+	fill(1000);
+	result.more = json_pack("{s:s}", "provider_choice", "asked");
+	ASSERT_WRITES("{'provider_choice': 'asked', 'name': 'tcp-poll'}");
+	json_decref(result.more);
 }
 
 RESULT_TEST(closed_loops_with_gaps_may_take_time_between_trips)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	f->result.elapsed_ns *= 10;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	f->result.has_gaps = true;
-	assert_int_equal(plx_result_check(&f->result), 0);
+	fill(1000);
+	result.elapsed_ns *= 10;
+	assert_int_equal(plx_result_check(&result), -ERANGE);
+	result.has_gaps = true;
+	assert_int_equal(plx_result_check(&result), 0);
 }
 
 RESULT_TEST(json_tells_everything_of_an_open_loop)
 {
-	struct fixture *f = *state;
-
-	fill(f, 10000);
+	fill(10000);
 	for (int i = 0; i < 10000; i++)
-		plx_hist_record(&f->service, 5000);
-	f->result.service_ns = &f->service;
-	f->result.rate = 10000;
-	f->result.arrival = "poisson";
-	f->result.seed = 77;
-	f->result.elapsed_ns = PLX_NS_PER_S;
-	f->result.scheduled_ns = f->result.sending_ns = 9999 * (PLX_NS_PER_S / 10000);
-	json_t *object = written_json(f, "");
-	assert_true(json_real_value(json_object_get(object, "rate")) == 10000);
-	assert_true(json_real_value(json_object_get(object, "achieved_rate")) == 10000);
-	assert_string_equal(json_string_value(json_object_get(object, "arrival")), "poisson");
-	assert_int_equal(integer(object, "seed"), 77);
+		plx_hist_record(&service, 5000);
+	result.service_ns = &service;
+	result.rate = 10000;
+	result.arrival = "poisson";
+	result.seed = 77;
+	result.elapsed_ns = PLX_NS_PER_S;
+	result.scheduled_ns = result.sending_ns = 9999 * (PLX_NS_PER_S / 10000);
+	json_t *object = written_json("");
+	assert_json_has(object, "{'rate': 10000.0, 'achieved_rate': 10000.0, 'arrival': 'poisson', "
+				"'seed': 77, 'valid': true}");
 	assert_in_range(integer(object, "service_p50_ns"), 5000, 5005);
 	assert_in_range(integer(object, "service_p99_ns"), 5000, 5005);
-	assert_true(json_is_true(json_object_get(object, "valid")));
 	json_decref(object);
 }
 
 RESULT_TEST(json_has_null_where_samples_are_too_few)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	json_t *object = written_json(f, "");
+	fill(1000);
+	json_t *object = written_json("");
 	integer(object, "p99_ns");
-	assert_true(json_is_null(json_object_get(object, "p99_9_ns")));
-	assert_true(json_is_null(json_object_get(object, "p99_99_ns")));
+	assert_json_has(object, "{'p99_9_ns': null, 'p99_99_ns': null}");
 	json_decref(object);
 }
 
 RESULT_TEST(json_of_an_invalid_run_says_why)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	f->result.elapsed_ns *= 2;
-	json_t *object = written_json(f, "");
-	assert_true(json_is_false(json_object_get(object, "valid")));
+	fill(1000);
+	result.elapsed_ns *= 2;
+	json_t *object = written_json("");
+	assert_json_has(object, "{'valid': false}");
 	assert_non_null(strstr(json_string_value(json_object_get(object, "note")),
 			       "mean x count is -50.0 % from the elapsed"));
 	json_decref(object);
@@ -224,39 +174,29 @@ RESULT_TEST(json_of_an_invalid_run_says_why)
 
 RESULT_TEST(json_of_an_empty_run_has_no_times)
 {
-	struct fixture *f = *state;
-
-	json_t *object = written_json(f, "");
-	assert_int_equal(integer(object, "count"), 0);
-	assert_true(json_is_null(json_object_get(object, "min_ns")));
-	assert_true(json_is_null(json_object_get(object, "p50_ns")));
-	assert_true(json_is_null(json_object_get(object, "max_ns")));
-	assert_true(json_is_null(json_object_get(object, "mean_ns")));
-	assert_true(json_is_false(json_object_get(object, "valid")));
-	json_decref(object);
+	ASSERT_WRITES("{'count': 0, 'min_ns': null, 'p50_ns': null, 'max_ns': null, "
+		      "'mean_ns': null, 'valid': false}");
 }
 
 RESULT_TEST(percentiles_of_too_few_samples_are_not_shown)
 {
-	struct fixture *f = *state;
 	char text[32];
 
-	assert_string_equal(plx_result_quantile(&f->rtt, 0.5, text, sizeof(text)), "n/a");
-	fill(f, 19);
-	assert_string_equal(plx_result_quantile(&f->rtt, 0.5, text, sizeof(text)), "n/a");
-	fill(f, 1);
-	assert_string_not_equal(plx_result_quantile(&f->rtt, 0.5, text, sizeof(text)), "n/a");
-	assert_string_equal(plx_result_quantile(&f->rtt, 0.99, text, sizeof(text)), "n/a");
+	assert_string_equal(plx_result_quantile(&rtt, 0.5, text, sizeof(text)), "n/a");
+	fill(19);
+	assert_string_equal(plx_result_quantile(&rtt, 0.5, text, sizeof(text)), "n/a");
+	fill(1);
+	assert_string_not_equal(plx_result_quantile(&rtt, 0.5, text, sizeof(text)), "n/a");
+	assert_string_equal(plx_result_quantile(&rtt, 0.99, text, sizeof(text)), "n/a");
 }
 
 RESULT_TEST(histogram_files_lie_beside)
 {
-	struct fixture *f = *state;
 	char path[128], text[256] = "";
 
-	fill(f, 100);
-	assert_int_equal(plx_result_write(&f->result, f->dir), 0);
-	snprintf(path, sizeof(path), "%s/tcp-poll.hgrm", f->dir);
+	fill(100);
+	assert_int_equal(plx_result_write(&result, dir), 0);
+	snprintf(path, sizeof(path), "%s/tcp-poll.hgrm", dir);
 	FILE *file = fopen(path, "r");
 	assert_non_null(file);
 	assert_non_null(fgets(text, sizeof(text), file));
@@ -266,7 +206,7 @@ RESULT_TEST(histogram_files_lie_beside)
 	assert_non_null(strstr(text, " 6.003 0.000000000000 ")); /* microseconds */
 	fclose(file);
 
-	snprintf(path, sizeof(path), "%s/tcp-poll.csv", f->dir);
+	snprintf(path, sizeof(path), "%s/tcp-poll.csv", dir);
 	file = fopen(path, "r");
 	assert_non_null(file);
 	assert_non_null(fgets(text, sizeof(text), file));
@@ -278,114 +218,97 @@ RESULT_TEST(histogram_files_lie_beside)
 
 RESULT_TEST(a_directory_that_cannot_be_is_named)
 {
-	struct fixture *f = *state;
-
-	fill(f, 100);
-	assert_fails(plx_result_write(&f->result, "/dev/null/x"), -ENOTDIR,
+	fill(100);
+	assert_fails(plx_result_write(&result, "/dev/null/x"), -ENOTDIR,
 		     "cannot make directory /dev/null/x: Not a directory");
-	assert_true(plx_result_write(&f->result, "/dev/null") < 0);
+	assert_true(plx_result_write(&result, "/dev/null") < 0);
 	assert_error_has("/dev/null");
 }
 
 RESULT_TEST(a_name_with_a_slash_is_refused)
 {
-	struct fixture *f = *state;
-
-	fill(f, 100);
-	f->result.name = "../x";
-	assert_fails(plx_result_write(&f->result, f->dir), -EINVAL,
+	fill(100);
+	result.name = "../x";
+	assert_fails(plx_result_write(&result, dir), -EINVAL,
 		     "result name '../x': give one without '/'");
 }
 
 RESULT_TEST(a_closed_loop_may_take_50_ns_between_its_trips)
 {
-	struct fixture *f = *state;
-
 	for (int i = 0; i < 1000; i++)
-		plx_hist_record(&f->rtt, 500);
-	f->result.elapsed_ns = (uint64_t)f->rtt.sum + 49 * 1000;
-	assert_int_equal(plx_result_check(&f->result), 0);
-	f->result.elapsed_ns = (uint64_t)f->rtt.sum + 51 * 1000;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
+		plx_hist_record(&rtt, 500);
+	result.elapsed_ns = (uint64_t)rtt.sum + 49 * 1000;
+	assert_int_equal(plx_result_check(&result), 0);
+	result.elapsed_ns = (uint64_t)rtt.sum + 51 * 1000;
+	assert_int_equal(plx_result_check(&result), -ERANGE);
 }
 
 RESULT_TEST(a_closed_loop_accounts_for_97_percent_of_its_time)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	uint64_t in_trips = f->result.elapsed_ns;
-	f->result.elapsed_ns = in_trips * 1000 / 971;
-	assert_int_equal(plx_result_check(&f->result), 0);
-	f->result.elapsed_ns = in_trips * 1000 / 969;
-	assert_fails(plx_result_check(&f->result), -ERANGE, "-3.1 % from the elapsed");
-	f->result.elapsed_ns = in_trips * 1000 / 1031;
-	assert_fails(plx_result_check(&f->result), -ERANGE, "+3.1 % from the elapsed");
-	f->result.elapsed_ns = 0;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
+	fill(1000);
+	uint64_t in_trips = result.elapsed_ns;
+	result.elapsed_ns = in_trips * 1000 / 971;
+	assert_int_equal(plx_result_check(&result), 0);
+	result.elapsed_ns = in_trips * 1000 / 969;
+	assert_fails(plx_result_check(&result), -ERANGE, "-3.1 % from the elapsed");
+	result.elapsed_ns = in_trips * 1000 / 1031;
+	assert_fails(plx_result_check(&result), -ERANGE, "+3.1 % from the elapsed");
+	result.elapsed_ns = 0;
+	assert_int_equal(plx_result_check(&result), -ERANGE);
 }
 
 RESULT_TEST(an_open_loop_reaches_its_rate)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	f->result.rate = 1000;
-	f->result.scheduled_ns = 999 * PLX_NS_PER_MS; /* between the first and the last of 1000 */
-	f->result.sending_ns = f->result.scheduled_ns + PLX_NS_PER_MS;
-	assert_int_equal(plx_result_check(&f->result), 0);
-	f->result.sending_ns = f->result.scheduled_ns + 3 * PLX_NS_PER_MS;
-	assert_fails(plx_result_check(&f->result), -ERANGE,
+	fill(1000);
+	result.rate = 1000;
+	result.scheduled_ns = 999 * PLX_NS_PER_MS; /* between the first and the last of 1000 */
+	result.sending_ns = result.scheduled_ns + PLX_NS_PER_MS;
+	assert_int_equal(plx_result_check(&result), 0);
+	result.sending_ns = result.scheduled_ns + 3 * PLX_NS_PER_MS;
+	assert_fails(plx_result_check(&result), -ERANGE,
 		     "achieved 997 of 1000 scheduled requests per second");
 }
 
 /* A Poisson schedule has randomly more or fewer arrivals than its rate. */
 RESULT_TEST(an_open_loop_is_held_against_its_own_schedule)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	f->result.rate = 1100;
-	f->result.scheduled_ns = f->result.sending_ns = PLX_NS_PER_S;
-	assert_int_equal(plx_result_check(&f->result), 0);
+	fill(1000);
+	result.rate = 1100;
+	result.scheduled_ns = result.sending_ns = PLX_NS_PER_S;
+	assert_int_equal(plx_result_check(&result), 0);
 }
 
 RESULT_TEST(verified_closed_loops_may_take_time_between_trips)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	f->result.elapsed_ns *= 2;
-	assert_int_equal(plx_result_check(&f->result), -ERANGE);
-	f->result.verified = true;
-	assert_int_equal(plx_result_check(&f->result), 0);
+	fill(1000);
+	result.elapsed_ns *= 2;
+	assert_int_equal(plx_result_check(&result), -ERANGE);
+	result.verified = true;
+	assert_int_equal(plx_result_check(&result), 0);
 }
 
 RESULT_TEST(a_lost_request_makes_a_run_invalid)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	f->result.lost = 3;
-	assert_fails(plx_result_check(&f->result), -ERANGE, "3 requests had no answer");
+	fill(1000);
+	result.lost = 3;
+	assert_fails(plx_result_check(&result), -ERANGE, "3 requests had no answer");
 }
 
 RESULT_TEST(a_run_without_round_trips_is_invalid)
 {
-	struct fixture *f = *state;
-
-	assert_fails(plx_result_check(&f->result), -ERANGE, "no round trip was completed");
+	assert_fails(plx_result_check(&result), -ERANGE, "no round trip was completed");
 }
 
 /* Printing --------------------------------------------------------------------------------- */
 
-static char *printed(const struct fixture *f, unsigned columns)
+/* Valid until the next call. */
+static const char *printed(unsigned columns)
 {
-	char *text = calloc(1, PRINTED_MAX);
-	FILE *file = fmemopen(text, PRINTED_MAX, "w");
+	static char text[65536];
+	FILE *file = fmemopen(text, sizeof(text), "w");
 
 	assert_non_null(file);
-	plx_result_print(&f->result, file, columns);
+	plx_result_print(&result, file, columns);
 	fclose(file);
 	return text;
 }
@@ -411,54 +334,42 @@ static size_t widest_line(const char *text)
 
 RESULT_TEST(header_says_full_round_trips)
 {
-	struct fixture *f = *state;
-
-	fill(f, 200000);
-	char *text = printed(f, 100);
+	fill(200000);
+	const char *text = printed(100);
 	assert_has(text, "tcp-poll: 200000 full round trips of 64 B");
 	assert_has(text, "provider net, idle poll");
 	assert_has(text, "round trip, us        min      p50      p90      p99    p99.9   p99.99"
 			 "      max\n");
 	assert_has(text, "    6.00     7.00     7.80     7.98     8.00     8.00    300.0\n");
 	assert_null(strstr(text, "NOT VALID"));
-	free(text);
 }
 
 RESULT_TEST(too_few_samples_print_as_not_available)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
-	char *text = printed(f, 80);
+	fill(1000);
+	const char *text = printed(80);
 	assert_has(text, "    6.01      n/a      n/a    300.0\n");
-	free(text);
 }
 
 RESULT_TEST(bars_fit_the_width_and_fill_it)
 {
-	struct fixture *f = *state;
-
-	fill(f, 200000);
+	fill(200000);
 	for (unsigned width = 80; width <= 200; width += 40) {
-		char *text = printed(f, width);
-		assert_int_equal(widest_line(text), width);
-		free(text);
+		assert_int_equal(widest_line(printed(width)), width);
 	}
-	char *text = printed(f, 0); /* not a terminal: 80 */
+	const char *text = printed(0); /* not a terminal: 80 */
 	assert_int_equal(widest_line(text), 80);
-	free(text);
 }
 
 /* Shares are printed with three decimals: they add up to 100 within rounding. */
 RESULT_TEST(rows_hold_every_round_trip_once)
 {
-	struct fixture *f = *state;
 	double sum = 0;
 	unsigned rows = 0;
 
-	fill(f, 50000);
-	plx_hist_record(&f->rtt, 5 * PLX_NS_PER_S); /* above the histogram's highest */
-	char *text = printed(f, 80);
+	fill(50000);
+	plx_hist_record(&rtt, 5 * PLX_NS_PER_S); /* above the histogram's highest */
+	const char *text = printed(80);
 	for (const char *at = strchr(text, '%'); at; at = strchr(at + 1, '%')) {
 		if (at[1] != ' ' || at[2] != '|')
 			continue;
@@ -468,53 +379,42 @@ RESULT_TEST(rows_hold_every_round_trip_once)
 	assert_true(sum > 99.98 && sum < 100.02);
 	assert_in_range(rows, 8, 22);
 	assert_has(text, "  0.002% |.\n");
-	free(text);
 }
 
 RESULT_TEST(equal_values_make_one_row)
 {
-	struct fixture *f = *state;
-
 	for (int i = 0; i < 100; i++)
-		plx_hist_record(&f->rtt, 7000);
-	f->result.elapsed_ns = 700000;
-	char *text = printed(f, 80);
+		plx_hist_record(&rtt, 7000);
+	result.elapsed_ns = 700000;
+	const char *text = printed(80);
 	assert_has(text, "100.000% |####");
-	free(text);
 }
 
 RESULT_TEST(zero_and_empty_are_printable)
 {
-	struct fixture *f = *state;
-
-	char *text = printed(f, 80);
+	const char *text = printed(80);
 	assert_has(text, "NOT VALID: no round trip was completed");
-	free(text);
-	plx_hist_record(&f->rtt, 0);
-	text = printed(f, 80);
+	plx_hist_record(&rtt, 0);
+	text = printed(80);
 	assert_has(text, "100.000% |####");
-	free(text);
 }
 
 RESULT_TEST(an_open_loop_shows_both_times_and_what_is_wrong)
 {
-	struct fixture *f = *state;
-
-	fill(f, 1000);
+	fill(1000);
 	for (int i = 0; i < 1000; i++)
-		plx_hist_record(&f->service, 5000);
-	f->result.service_ns = &f->service;
-	f->result.rate = 2000;
-	f->result.arrival = "poisson";
-	f->result.elapsed_ns = PLX_NS_PER_S;
-	f->result.scheduled_ns = 999 * PLX_NS_PER_MS / 2;
-	f->result.sending_ns = 999 * PLX_NS_PER_MS;
-	char *text = printed(f, 80);
+		plx_hist_record(&service, 5000);
+	result.service_ns = &service;
+	result.rate = 2000;
+	result.arrival = "poisson";
+	result.elapsed_ns = PLX_NS_PER_S;
+	result.scheduled_ns = 999 * PLX_NS_PER_MS / 2;
+	result.sending_ns = 999 * PLX_NS_PER_MS;
+	const char *text = printed(80);
 	assert_has(text, "open loop at 2000/s (poisson)");
 	assert_has(text, "NOT VALID: achieved 1000 of 2000 scheduled requests per second");
 	assert_has(text, "  from intended      6.00");
 	assert_has(text, "  from sent          5.00");
-	free(text);
 }
 
 PLX_TEST_MAIN()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "eal_priv.h"
-#include "plx_test.h"
+#include "folder.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,173 +8,146 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct fixture {
-	char dir[64];
-	char path[80];
-	struct plx_eal_conf conf;
-};
+static char dir[FOLDER_BYTES], path[FOLDER_BYTES + 2];
+static struct plx_eal_conf conf;
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-
-	assert_non_null(f);
-	*state = f;
-	snprintf(f->dir, sizeof(f->dir), "/tmp/plx_conf_XXXXXX");
-	assert_non_null(mkdtemp(f->dir));
-	snprintf(f->path, sizeof(f->path), "%s/f", f->dir);
+	folder_make(dir);
+	snprintf(path, sizeof(path), "%s/f", dir);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	struct fixture *f = *state;
-
-	plx_eal_conf_fini(&f->conf);
-	unlink(f->path);
-	assert_int_equal(rmdir(f->dir), 0);
-	free(f);
-	return 0;
+	plx_eal_conf_fini(&conf);
+	return folder_remove(dir);
 }
 
-static void write_file(struct fixture *f, const void *text, size_t len)
+static void write_file(const void *text, size_t len)
 {
-	FILE *file = fopen(f->path, "w");
+	FILE *file = fopen(path, "w");
 
 	assert_non_null(file);
 	assert_int_equal(fwrite(text, 1, len, file), len);
 	assert_int_equal(fclose(file), 0);
-	f->conf.config = f->path;
+	conf.config = path;
 }
 
-/* Write the text and read it into f->conf, which has the command line's settings. */
-static int read_text(struct fixture *f, const char *text)
+/* Write the text and read it into conf, which has the command line's settings. */
+static int read_text(const char *text)
 {
-	write_file(f, text, strlen(text));
-	return plx_eal_conf_file(&f->conf);
+	write_file(text, strlen(text));
+	return plx_eal_conf_file(&conf);
 }
 
-static void parse(struct fixture *f, int argc, const char **argv)
+static void parse(int argc, const char **argv)
 {
-	assert_int_equal(plx_eal_parse(argc, (char **)argv, &f->conf), argc - 1);
+	assert_int_equal(plx_eal_parse(argc, (char **)argv, &conf), argc - 1);
 }
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
 TEST(every_setting_is_read)
 {
-	struct fixture *f = *state;
-	struct plx_eal_conf *c = &f->conf;
-
 	assert_int_equal(
-		read_text(f, "lcores = \"0@1,1@0\";\nmain_lcore = \"1\"; lane_slots = \"64\";\n"
-			     "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
-			     "idle = \"0:event,1:poll\";\n"
-			     "numa : \"any\";\nprovider = \"net\"; tcp = \"dscp=46\";\n"
-			     "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; "
-			     "links_max = \"5\"; links_per_host = \"4\"; accepts_per_s = \"none\"; "
-			     "handshakes_max = \"3\"; heartbeat = \"off\";\n"
-			     "self_test = \"5\";\n"
-			     "log_level = [\"info\", \"eal:debug\"];\n"),
+		read_text("lcores = \"0@1,1@0\";\nmain_lcore = \"1\"; lane_slots = \"64\";\n"
+			  "# a comment\nsocket_mem = \"64,64\"; huge = \"1G\";\n"
+			  "idle = \"0:event,1:poll\";\n"
+			  "numa : \"any\";\nprovider = \"net\"; tcp = \"dscp=46\";\n"
+			  "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; "
+			  "links_max = \"5\"; links_per_host = \"4\"; accepts_per_s = \"none\"; "
+			  "handshakes_max = \"3\"; heartbeat = \"off\";\n"
+			  "self_test = \"5\";\n"
+			  "log_level = [\"info\", \"eal:debug\"];\n"),
 		0);
-	assert_string_equal(c->lcores, "0@1,1@0");
-	assert_int_equal(c->main_lcore, 1);
-	assert_int_equal(c->node_bytes[1], 64 << 20);
-	assert_string_equal(c->idle, "0:event,1:poll");
-	assert_int_equal(c->huge, PLX_HUGE_1G);
-	assert_int_equal(c->numa, PLX_NUMA_ANY);
-	assert_string_equal(c->provider, "net");
-	assert_string_equal(c->tcp, "dscp=46");
-	assert_true(c->require_rdma);
-	assert_int_equal(c->receive_bytes, 64 << 20);
-	assert_int_equal(c->partial_bytes, 2 << 20);
-	assert_int_equal(c->admission.links_max, 5);
-	assert_int_equal(c->admission.links_per_host_max, 4);
-	assert_int_equal(c->admission.accepts_per_s, PLX_NO_LIMIT);
-	assert_int_equal(c->admission.handshakes_max, 3);
-	assert_true(c->heartbeat_ns == PLX_NEVER);
-	assert_int_equal(c->self_test_rate, 5);
-	assert_int_equal(c->lane_slots, 64);
-	assert_int_equal(c->log_level_count, 2);
-	assert_string_equal(c->log_levels[0], "info");
-	assert_string_equal(c->log_levels[1], "eal:debug");
+	assert_string_equal(conf.lcores, "0@1,1@0");
+	assert_int_equal(conf.main_lcore, 1);
+	assert_int_equal(conf.node_bytes[1], 64 << 20);
+	assert_string_equal(conf.idle, "0:event,1:poll");
+	assert_int_equal(conf.huge, PLX_HUGE_1G);
+	assert_int_equal(conf.numa, PLX_NUMA_ANY);
+	assert_string_equal(conf.provider, "net");
+	assert_string_equal(conf.tcp, "dscp=46");
+	assert_true(conf.require_rdma);
+	assert_int_equal(conf.receive_bytes, 64 << 20);
+	assert_int_equal(conf.partial_bytes, 2 << 20);
+	assert_int_equal(conf.admission.links_max, 5);
+	assert_int_equal(conf.admission.links_per_host_max, 4);
+	assert_int_equal(conf.admission.accepts_per_s, PLX_NO_LIMIT);
+	assert_int_equal(conf.admission.handshakes_max, 3);
+	assert_true(conf.heartbeat_ns == PLX_NEVER);
+	assert_int_equal(conf.self_test_rate, 5);
+	assert_int_equal(conf.lane_slots, 64);
+	assert_int_equal(conf.log_level_count, 2);
+	assert_string_equal(conf.log_levels[0], "info");
+	assert_string_equal(conf.log_levels[1], "eal:debug");
 }
 
 TEST(mask_and_single_log_level_are_read)
 {
-	struct fixture *f = *state;
-
-	assert_int_equal(read_text(f, "coremask = \"0xf\"\nlog_level = \"debug\"\n"), 0);
-	assert_string_equal(f->conf.coremask, "0xf");
-	assert_int_equal(f->conf.log_level_count, 1);
-	assert_string_equal(f->conf.log_levels[0], "debug");
+	assert_int_equal(read_text("coremask = \"0xf\"\nlog_level = \"debug\"\n"), 0);
+	assert_string_equal(conf.coremask, "0xf");
+	assert_int_equal(conf.log_level_count, 1);
+	assert_string_equal(conf.log_levels[0], "debug");
 }
 
 TEST(empty_file_says_nothing)
 {
-	struct fixture *f = *state;
-
-	assert_int_equal(read_text(f, ""), 0);
-	assert_null(f->conf.lcores);
-	assert_int_equal(f->conf.log_level_count, 0);
+	assert_int_equal(read_text(""), 0);
+	assert_null(conf.lcores);
+	assert_int_equal(conf.log_level_count, 0);
 }
 
 TEST(second_read_does_nothing)
 {
-	struct fixture *f = *state;
-
-	assert_int_equal(read_text(f, "log_level = \"debug\";"), 0);
-	assert_int_equal(read_text(f, "huge = 1;"), 0);
-	assert_int_equal(f->conf.log_level_count, 1);
+	assert_int_equal(read_text("log_level = \"debug\";"), 0);
+	assert_int_equal(read_text("huge = 1;"), 0);
+	assert_int_equal(conf.log_level_count, 1);
 }
 
 TEST(command_line_wins)
 {
-	struct fixture *f = *state;
 	const char *argv[] = {"program", "-l",          "1",        "--numa",
 			      "strict",  "--log-level", "eal:info", NULL};
 
-	parse(f, 7, argv);
-	assert_int_equal(read_text(f, "lcores = \"0\"; numa = \"any\"; huge = \"none\";\n"
-				      "log_level = (\"debug\", \"error\");"),
+	parse(7, argv);
+	assert_int_equal(read_text("lcores = \"0\"; numa = \"any\"; huge = \"none\";\n"
+				   "log_level = (\"debug\", \"error\");"),
 			 0);
-	assert_string_equal(f->conf.lcores, "1");
-	assert_int_equal(f->conf.numa, PLX_NUMA_STRICT);
-	assert_int_equal(f->conf.huge, PLX_HUGE_NONE);
+	assert_string_equal(conf.lcores, "1");
+	assert_int_equal(conf.numa, PLX_NUMA_STRICT);
+	assert_int_equal(conf.huge, PLX_HUGE_NONE);
 	/* Levels apply in order: the command line's come last. */
-	assert_int_equal(f->conf.log_level_count, 3);
-	assert_string_equal(f->conf.log_levels[0], "debug");
-	assert_string_equal(f->conf.log_levels[1], "error");
-	assert_string_equal(f->conf.log_levels[2], "eal:info");
-	assert_string_equal(f->conf.level_origins[2], "--log-level");
+	assert_int_equal(conf.log_level_count, 3);
+	assert_string_equal(conf.log_levels[0], "debug");
+	assert_string_equal(conf.log_levels[1], "error");
+	assert_string_equal(conf.log_levels[2], "eal:info");
+	assert_string_equal(conf.level_origins[2], "--log-level");
 }
 
 TEST(list_on_the_command_line_wins_over_a_mask_in_the_file)
 {
-	struct fixture *f = *state;
 	const char *argv[] = {"program", "-l", "1", NULL};
 
-	parse(f, 3, argv);
-	assert_int_equal(read_text(f, "coremask = \"f\";"), 0);
-	assert_string_equal(f->conf.lcores, "1");
-	assert_null(f->conf.coremask);
+	parse(3, argv);
+	assert_int_equal(read_text("coremask = \"f\";"), 0);
+	assert_string_equal(conf.lcores, "1");
+	assert_null(conf.coremask);
 }
 
 TEST(file_wins_over_the_program)
 {
-	struct fixture *f = *state;
-
-	f->conf.huge = PLX_HUGE_NONE;
-	f->conf.coremask = "1";
-	assert_int_equal(read_text(f, "huge = \"1G\"; lcores = \"0\";"), 0);
-	assert_int_equal(f->conf.huge, PLX_HUGE_1G);
-	assert_string_equal(f->conf.lcores, "0");
-	assert_null(f->conf.coremask);
+	conf.huge = PLX_HUGE_NONE;
+	conf.coremask = "1";
+	assert_int_equal(read_text("huge = \"1G\"; lcores = \"0\";"), 0);
+	assert_int_equal(conf.huge, PLX_HUGE_1G);
+	assert_string_equal(conf.lcores, "0");
+	assert_null(conf.coremask);
 }
 
 TEST(wrong_content_is_told_with_its_line)
 {
-	struct fixture *f = *state;
 	static const struct {
 		const char *text, *error; /* error: after the path */
 	} rows[] = {
@@ -185,12 +158,10 @@ TEST(wrong_content_is_told_with_its_line)
 		{"frobnicate = 1;",
 		 ":1: frobnicate: unknown setting; there are: lcores, coremask, main_lcore, "
 		 "lane_slots, "
-		 "idle, "
-		 "socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
-		 "partial_mem, links_max, "
-		 "links_per_host, "
-		 "accepts_per_s, handshakes_max, heartbeat, self_test, "
-		 "log_level"},
+		 "idle, socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
+		 "partial_mem, links_max, links_per_host, accepts_per_s, handshakes_max, "
+		 "heartbeat, "
+		 "self_test, log_level"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
 		{"huge = { a = 1; };", ":1: huge is a group; it must be a string"},
@@ -214,161 +185,147 @@ TEST(wrong_content_is_told_with_its_line)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		char wanted[256];
 
-		assert_int_equal(read_text(f, rows[i].text), -EINVAL);
-		snprintf(wanted, sizeof(wanted), "%s%s", f->path, rows[i].error);
+		assert_int_equal(read_text(rows[i].text), -EINVAL);
+		snprintf(wanted, sizeof(wanted), "%s%s", path, rows[i].error);
 		assert_error_has(wanted);
-		plx_eal_conf_fini(&f->conf);
+		plx_eal_conf_fini(&conf);
 	}
 }
 
 TEST(too_many_log_levels_are_refused)
 {
-	struct fixture *f = *state;
 	const char *argv[] = {"program", "--log-level", "info", NULL};
 	char text[512] = "log_level = [\"info\"";
 
 	for (int i = 1; i < PLX_EAL_LEVELS_MAX; i++)
 		strcat(text, ", \"info\"");
 	strcat(text, "];");
-	assert_int_equal(read_text(f, text), 0);
-	plx_eal_conf_fini(&f->conf);
-	parse(f, 3, argv);
-	assert_fails(read_text(f, text), -EINVAL,
+	assert_int_equal(read_text(text), 0);
+	plx_eal_conf_fini(&conf);
+	parse(3, argv);
+	assert_fails(read_text(text), -EINVAL,
 		     ":1 info: too many log levels; at most 16 are allowed");
-	plx_eal_conf_fini(&f->conf);
+	plx_eal_conf_fini(&conf);
 	text[strlen(text) - 2] = '\0';
 	strcat(text, ", \"info\"];");
-	assert_fails(read_text(f, text), -EINVAL,
-		     "log_level has 17 entries; at most 16 are allowed");
+	assert_fails(read_text(text), -EINVAL, "log_level has 17 entries; at most 16 are allowed");
 }
 
 /* In the example, a commented-out setting has "#" right before its name. */
 TEST(example_file_is_right_in_every_line)
 {
-	struct fixture *f = *state;
-	struct plx_eal_conf *c = &f->conf;
-	char path[512], line[256], text[8192] = "";
+	char example[512], line[256], text[8192] = "";
 	const char *root = getenv("PLX_SOURCE_ROOT");
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/config/pollux.conf", root ? root : ".");
-	c->config = path;
-	assert_int_equal(plx_eal_conf_file(c), 0);
-	plx_eal_conf_fini(c);
+	snprintf(example, sizeof(example), "%s/config/pollux.conf", root ? root : ".");
+	conf.config = example;
+	assert_int_equal(plx_eal_conf_file(&conf), 0);
+	plx_eal_conf_fini(&conf);
 
-	file = fopen(path, "r");
+	file = fopen(example, "r");
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file))
 		strcat(text, line[0] == '#' && line[1] >= 'a' && line[1] <= 'z' ? line + 1 : line);
 	fclose(file);
-	assert_works(read_text(f, text));
+	assert_works(read_text(text));
 	for (unsigned id = 0; id < OPT_COUNT; id++) {
 		if (eal_options[id].key && eal_options[id].kind != EAL_LEVELS && id != OPT_COREMASK)
-			assert_non_null(c->origin[id]);
+			assert_non_null(conf.origin[id]);
 	}
-	assert_true(c->log_level_count > 0);
+	assert_true(conf.log_level_count > 0);
 }
 
 TEST(what_is_no_file_is_told)
 {
-	struct fixture *f = *state;
-	const char *argv[] = {"program", "--config", f->path, NULL};
+	const char *argv[] = {"program", "--config", path, NULL};
 
-	parse(f, 3, argv);
-	assert_fails(plx_eal_conf_file(&f->conf), -ENOENT, "--config /tmp/plx_conf_");
+	parse(3, argv);
+	assert_fails(plx_eal_conf_file(&conf), -ENOENT, "--config /tmp/plx-test-");
 	assert_error_has("no such file; give the path of one");
 
-	f->conf.config = f->dir;
-	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL, "a directory; give the path of a file");
+	conf.config = dir;
+	assert_fails(plx_eal_conf_file(&conf), -EINVAL, "a directory; give the path of a file");
 
-	f->conf.config = "/dev/zero";
-	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL,
+	conf.config = "/dev/zero";
+	assert_fails(plx_eal_conf_file(&conf), -EINVAL,
 		     "--config /dev/zero: not a regular file; give the path of one");
 
-	assert_int_equal(mkfifo(f->path, 0600), 0);
-	f->conf.config = f->path;
-	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL, "not a regular file");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	conf.config = path;
+	assert_fails(plx_eal_conf_file(&conf), -EINVAL, "not a regular file");
 }
 
 TEST(unreadable_file_is_told)
 {
-	struct fixture *f = *state;
-
 	uid_t user = geteuid();
 	int rc;
 
-	write_file(f, "", 0);
-	assert_int_equal(chmod(f->path, 0), 0);
+	write_file("", 0);
+	assert_int_equal(chmod(path, 0), 0);
 	if (user == 0) /* root may read everything */
 		assert_int_equal(seteuid(65534), 0);
-	rc = plx_eal_conf_file(&f->conf);
+	rc = plx_eal_conf_file(&conf);
 	assert_int_equal(seteuid(user), 0);
 	assert_fails(rc, -EACCES, "Permission denied");
 }
 
 TEST(binary_and_huge_files_are_refused)
 {
-	struct fixture *f = *state;
 	static char big[70000];
 
-	write_file(f, "lcores=\"0\";\0huge=\"1G\";", 23);
-	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL,
+	write_file("lcores=\"0\";\0huge=\"1G\";", 23);
+	assert_fails(plx_eal_conf_file(&conf), -EINVAL,
 		     "not a text file: it has a byte of value 0");
 	memset(big, '\n', sizeof(big));
-	write_file(f, big, sizeof(big));
-	assert_fails(plx_eal_conf_file(&f->conf), -EINVAL, "longer than 64 KiB");
-	write_file(f, big, 65536);
-	assert_int_equal(plx_eal_conf_file(&f->conf), 0);
+	write_file(big, sizeof(big));
+	assert_fails(plx_eal_conf_file(&conf), -EINVAL, "longer than 64 KiB");
+	write_file(big, 65536);
+	assert_int_equal(plx_eal_conf_file(&conf), 0);
 }
 
 TEST(deep_nesting_is_refused)
 {
-	struct fixture *f = *state;
 	static char text[40004] = "x = ";
 
 	memset(text + 4, '(', sizeof(text) - 5);
-	assert_fails(read_text(f, text), -EINVAL, ":1: ");
+	assert_fails(read_text(text), -EINVAL, ":1: ");
 }
 
 TEST(what_has_no_end_is_told_with_its_line)
 {
-	struct fixture *f = *state;
-
-	assert_int_equal(read_text(f, "huge = \"1G\"; # a /* here is none\n/* one */\n\n/* two\n"
-				      "lcores = \"0-3\";\n"),
+	assert_int_equal(read_text("huge = \"1G\"; # a /* here is none\n/* one */\n\n/* two\n"
+				   "lcores = \"0-3\";\n"),
 			 -EINVAL);
 	assert_error_has(":4: a comment begins here and has no end");
-	assert_int_equal(read_text(f, "\nhuge = \"1G;\nlcores = 7;\n"), -EINVAL);
+	assert_int_equal(read_text("\nhuge = \"1G;\nlcores = 7;\n"), -EINVAL);
 	assert_error_has(":2: a string begins here and has no end");
-	assert_int_equal(read_text(f, "/*\n@include \"x\"\n*/ huge = \"1G\"; // /* x\n"
-				      "idle = \"/* \\\" */\";"),
+	assert_int_equal(read_text("/*\n@include \"x\"\n*/ huge = \"1G\"; // /* x\n"
+				   "idle = \"/* \\\" */\";"),
 			 0);
-	assert_int_equal(f->conf.huge, PLX_HUGE_1G);
-	assert_string_equal(f->conf.idle, "/* \" */");
+	assert_int_equal(conf.huge, PLX_HUGE_1G);
+	assert_string_equal(conf.idle, "/* \" */");
 }
 
 TEST(a_byte_order_mark_is_skipped)
 {
-	struct fixture *f = *state;
-
-	assert_int_equal(read_text(f, "\xef\xbb\xbfhuge = \"1G\";\n"), 0);
-	assert_int_equal(f->conf.huge, PLX_HUGE_1G);
+	assert_int_equal(read_text("\xef\xbb\xbfhuge = \"1G\";\n"), 0);
+	assert_int_equal(conf.huge, PLX_HUGE_1G);
 }
 
 TEST(values_that_would_steer_a_terminal_are_refused)
 {
 	static const char *const values[] = {"\\x1b[31m", "\x1b[31m", "0\\r", "\xc2\x9b", "\xff"};
-	struct fixture *f = *state;
 	char text[64];
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(values); i++) {
 		snprintf(text, sizeof(text), "\nlcores = \"%s\";", values[i]);
-		assert_fails(read_text(f, text), -EINVAL, ":2: lcores \"");
+		assert_fails(read_text(text), -EINVAL, ":2: lcores \"");
 		assert_error_has("a control character in a value");
 		assert_null(strpbrk(plx_error(), "\x1b\r\x9b\xff"));
 	}
-	assert_int_equal(read_text(f, "provider = \"gr\xc3\xbcn \\\\\";"), 0);
-	assert_string_equal(f->conf.provider, "gr\xc3\xbcn \\");
+	assert_int_equal(read_text("provider = \"gr\xc3\xbcn \\\\\";"), 0);
+	assert_string_equal(conf.provider, "gr\xc3\xbcn \\");
 }
 
 PLX_TEST_MAIN()
