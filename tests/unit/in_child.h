@@ -36,6 +36,15 @@ static inline int in_child(void (*body)(void))
 
 #define assert_passes(body) assert_int_equal(in_child(body), 0)
 
+/** A test whose body runs in a child. */
+#define CHILD_TEST(name)                        \
+	static void name##_in_child(void);      \
+	PLX_TEST(name)                          \
+	{                                       \
+		assert_passes(name##_in_child); \
+	}                                       \
+	static void name##_in_child(void)
+
 /** Fail unless that signal ends it. */
 static inline void assert_dies(void (*body)(void), int signal_number)
 {

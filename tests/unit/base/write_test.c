@@ -56,7 +56,7 @@ PLX_TEST(a_reader_that_left_sends_no_signal)
 	assert_passes(log_without_reader);
 }
 
-static void write_while_blocked(void)
+CHILD_TEST(a_signal_that_was_pending_stays)
 {
 	int fd = pipe_without_reader();
 	sigset_t pipe_signal, now;
@@ -75,12 +75,7 @@ static void write_while_blocked(void)
 	check(sigismember(&now, SIGPIPE) && !sigismember(&now, SIGXFSZ));
 }
 
-PLX_TEST(a_signal_that_was_pending_stays)
-{
-	assert_passes(write_while_blocked);
-}
-
-static void write_beyond_the_limit(void)
+CHILD_TEST(a_file_at_its_limit_of_size_sends_no_signal)
 {
 	const struct rlimit limit = {.rlim_cur = 4, .rlim_max = 4};
 	char path[] = "/tmp/plx-write-XXXXXX";
@@ -93,12 +88,7 @@ static void write_beyond_the_limit(void)
 	check(plx_write(fd, "5", 1) == -EFBIG);
 }
 
-PLX_TEST(a_file_at_its_limit_of_size_sends_no_signal)
-{
-	assert_passes(write_beyond_the_limit);
-}
-
-static void fill_a_pipe(void)
+CHILD_TEST(a_full_pipe_loses_the_text)
 {
 	int ends[2];
 
@@ -109,21 +99,11 @@ static void fill_a_pipe(void)
 	check(plx_write_or_drop(ends[1], "x", 1) == -EAGAIN);
 }
 
-PLX_TEST(a_full_pipe_loses_the_text)
-{
-	assert_passes(fill_a_pipe);
-}
-
-static void write_to_full_and_closed(void)
+CHILD_TEST(what_cannot_be_written_gives_its_reason)
 {
 	check(plx_write_or_drop(open("/dev/full", O_WRONLY), "x", 1) == -ENOSPC);
 	close(STDOUT_FILENO);
 	check(plx_write_or_drop(STDOUT_FILENO, "x", 1) == -EBADF);
-}
-
-PLX_TEST(what_cannot_be_written_gives_its_reason)
-{
-	assert_passes(write_to_full_and_closed);
 }
 
 static bool is_null(int fd)

@@ -2,7 +2,7 @@
 /* Behaviour common to all kinds of ring: how much goes in and comes out, and in which order. */
 #include "rings.h"
 
-static void holds_its_capacity(struct rings *rings)
+RINGS_TEST(a_ring_holds_exactly_its_capacity)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -14,12 +14,7 @@ static void holds_its_capacity(struct rings *rings)
 	}
 }
 
-PLX_TEST(a_ring_holds_exactly_its_capacity)
-{
-	rings_every(holds_its_capacity);
-}
-
-static void bursts_in_part(struct rings *rings)
+RINGS_TEST(a_burst_moves_as_many_as_it_can)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -33,12 +28,7 @@ static void bursts_in_part(struct rings *rings)
 	}
 }
 
-PLX_TEST(a_burst_moves_as_many_as_it_can)
-{
-	rings_every(bursts_in_part);
-}
-
-static void bulks_whole(struct rings *rings)
+RINGS_TEST(a_bulk_moves_all_or_nothing)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -56,12 +46,7 @@ static void bulks_whole(struct rings *rings)
 	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
 }
 
-PLX_TEST(a_bulk_moves_all_or_nothing)
-{
-	rings_every(bulks_whole);
-}
-
-static void zero_moves_nothing(struct rings *rings)
+RINGS_TEST(a_count_of_zero_is_no_failure)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		uint32_t depth = plx_ring_depth(rings->ring);
@@ -74,11 +59,6 @@ static void zero_moves_nothing(struct rings *rings)
 		assert_ring(rings, rings->ring->full == 0);
 		rings_push(rings, rings->attr.capacity, RINGS_BURST); /* and again when full */
 	}
-}
-
-PLX_TEST(a_count_of_zero_is_no_failure)
-{
-	rings_every(zero_moves_nothing);
 }
 
 static uint32_t random_below(uint32_t bound)
@@ -97,7 +77,7 @@ static uint32_t expected(uint32_t wanted, uint32_t there, enum rings_how how)
 }
 
 /* Every length at every position of the ring. */
-static void mixed(struct rings *rings)
+RINGS_TEST(all_ways_of_pushing_and_popping_can_be_mixed)
 {
 	uint32_t capacity = rings->attr.capacity;
 	uint32_t longest = capacity + 2 < 40 ? capacity + 2 : 40;
@@ -115,11 +95,6 @@ static void mixed(struct rings *rings)
 			assert_ring(rings,
 				    rings_pop(rings, count, how) == expected(count, depth, how));
 	}
-}
-
-PLX_TEST(all_ways_of_pushing_and_popping_can_be_mixed)
-{
-	rings_every(mixed);
 }
 
 static void long_moves(enum plx_ring_kind kind, uint32_t burst)
@@ -153,7 +128,7 @@ PLX_TEST(long_bursts_are_cut_and_long_bulks_refused_with_many_producers)
 }
 
 /* Many short pushes make a chain of marks that one long pop follows, and vice versa. */
-static void chains(struct rings *rings)
+RINGS_TEST(long_pops_take_what_short_pushes_left_and_the_other_way_round)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -163,11 +138,6 @@ static void chains(struct rings *rings)
 		assert_ring(rings, rings_push(rings, capacity, RINGS_BULK) == capacity);
 		assert_ring(rings, rings_pop(rings, capacity, RINGS_ONE) == capacity);
 	}
-}
-
-PLX_TEST(long_pops_take_what_short_pushes_left_and_the_other_way_round)
-{
-	rings_every(chains);
 }
 
 PLX_TEST_MAIN()

@@ -95,12 +95,12 @@ static void pops_nothing(struct rings *rings)
 	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
 }
 
-PLX_TEST(a_new_ring_is_empty)
+RINGS_TEST(a_new_ring_is_empty)
 {
-	rings_every(pops_nothing);
+	pops_nothing(rings);
 }
 
-static void memory_may_be_a_ring_again(struct rings *rings)
+RINGS_TEST(init_forgets_what_was_in_the_memory)
 {
 	rings_push(rings, rings->attr.capacity, RINGS_BURST);
 	rings_pop(rings, rings->attr.capacity / 2, RINGS_BURST);
@@ -111,11 +111,6 @@ static void memory_may_be_a_ring_again(struct rings *rings)
 		    rings_push(rings, rings->attr.capacity, RINGS_BURST) == rings->attr.capacity);
 	assert_ring(rings,
 		    rings_pop(rings, rings->attr.capacity, RINGS_BULK) == rings->attr.capacity);
-}
-
-PLX_TEST(init_forgets_what_was_in_the_memory)
-{
-	rings_every(memory_may_be_a_ring_again);
 }
 
 PLX_TEST(create_makes_one_on_the_heap)
@@ -135,7 +130,7 @@ PLX_TEST(create_makes_one_on_the_heap)
 	plx_ring_destroy(NULL);
 }
 
-static void depth_follows(struct rings *rings)
+RINGS_TEST(depth_is_what_was_pushed_and_not_popped)
 {
 	for (uint32_t i = 1; i <= rings->attr.capacity; i++) {
 		rings_push(rings, 1, RINGS_ONE);
@@ -148,14 +143,9 @@ static void depth_follows(struct rings *rings)
 	assert_ring(rings, plx_ring_depth(rings->ring) == 0);
 }
 
-PLX_TEST(depth_is_what_was_pushed_and_not_popped)
-{
-	rings_every(depth_follows);
-}
-
 /* As seen by a thread that reads the push count, is preempted, and then reads the pop count; or,
  * with marks, vice versa. */
-static void depth_bounded(struct rings *rings)
+RINGS_TEST(depth_is_between_0_and_the_capacity_at_any_rate)
 {
 	struct plx_ring *ring = rings->ring;
 	uint32_t tail = atomic_load(&ring->tail);
@@ -176,11 +166,6 @@ static void depth_bounded(struct rings *rings)
 	assert_ring(rings, plx_ring_depth(ring) == 0);
 }
 
-PLX_TEST(depth_is_between_0_and_the_capacity_at_any_rate)
-{
-	rings_every(depth_bounded);
-}
-
 static struct plx_ring_stats stats_of(const struct rings *rings)
 {
 	struct plx_ring_stats stats;
@@ -189,7 +174,7 @@ static struct plx_ring_stats stats_of(const struct rings *rings)
 	return stats;
 }
 
-static void fulls_counted(struct rings *rings)
+RINGS_TEST(pushes_that_did_not_get_all_in_are_counted)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -206,12 +191,7 @@ static void fulls_counted(struct rings *rings)
 	assert_ring(rings, stats_of(rings).depth == capacity);
 }
 
-PLX_TEST(pushes_that_did_not_get_all_in_are_counted)
-{
-	rings_every(fulls_counted);
-}
-
-static void high_water_kept(struct rings *rings)
+RINGS_TEST(high_water_is_the_greatest_depth_that_was_seen)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -224,12 +204,7 @@ static void high_water_kept(struct rings *rings)
 	assert_ring(rings, stats_of(rings).high_water == capacity);
 }
 
-PLX_TEST(high_water_is_the_greatest_depth_that_was_seen)
-{
-	rings_every(high_water_kept);
-}
-
-static void refused_bulk_noted(struct rings *rings)
+RINGS_TEST(a_refused_bulk_notes_what_is_in_the_ring)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -240,11 +215,6 @@ static void refused_bulk_noted(struct rings *rings)
 	while (rings_pop(rings, 1, RINGS_ONE))
 		;
 	assert_ring(rings, stats_of(rings).high_water == capacity - 1);
-}
-
-PLX_TEST(a_refused_bulk_notes_what_is_in_the_ring)
-{
-	rings_every(refused_bulk_noted);
 }
 
 /* Without a full ring, and without queries: a consumer notices within 256 elements. */

@@ -10,17 +10,7 @@
 #include <stdlib.h>
 
 /* AddressSanitizer guards malloc's memory better than bytes can. */
-#if defined(__SANITIZE_ADDRESS__)
-#define RINGS_GUARD 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RINGS_GUARD 0
-#endif
-#endif
-#ifndef RINGS_GUARD
-#define RINGS_GUARD 128
-#endif
-
+#define RINGS_GUARD (PLX_TEST_SANITIZED ? 0 : 128)
 #define RINGS_FILL  0xa5
 #define RINGS_WORDS (1 << 18) /* of the longest burst */
 
@@ -91,10 +81,10 @@ static inline void rings_open(struct rings *rings, const struct plx_ring_attr *a
 
 static inline void rings_close(struct rings *rings)
 {
-	const unsigned char *behind = rings->memory + RINGS_GUARD + rings->size_bytes;
+	const unsigned char *after = rings->memory + RINGS_GUARD + rings->size_bytes;
 
 	for (unsigned i = 0; i < RINGS_GUARD; i++)
-		assert_ring(rings, rings->memory[i] == RINGS_FILL && behind[i] == RINGS_FILL);
+		assert_ring(rings, rings->memory[i] == RINGS_FILL && after[i] == RINGS_FILL);
 	free(rings->memory);
 }
 
@@ -148,14 +138,14 @@ static inline uint32_t rings_pop(struct rings *rings, uint32_t count, enum rings
 	return done;
 }
 
-/* Run a case on a ring of every capacity and element size, of the kinds from `first` to `last`. */
-static inline void rings_each(void (*run)(struct rings *rings), enum plx_ring_kind first,
-			      enum plx_ring_kind last, uint64_t start)
+/* Run a case on a ring of every capacity and element size, of the kinds up to `last`. */
+static inline void rings_each(void (*run)(struct rings *rings), enum plx_ring_kind last,
+			      uint64_t start)
 {
 	struct plx_ring_attr attr;
 	struct rings rings;
 
-	for (attr.kind = first; attr.kind <= last; attr.kind++) {
+	for (attr.kind = PLX_RING_SPSC; attr.kind <= last; attr.kind++) {
 		for (unsigned i = 0; i < PLX_ARRAY_LEN(rings_capacities); i++) {
 			for (unsigned j = 0; j < PLX_ARRAY_LEN(rings_element_bytes); j++) {
 				attr.capacity = rings_capacities[i];
@@ -168,9 +158,15 @@ static inline void rings_each(void (*run)(struct rings *rings), enum plx_ring_ki
 	}
 }
 
-static inline void rings_every(void (*run)(struct rings *rings))
-{
-	rings_each(run, PLX_RING_SPSC, PLX_RING_MPMC, 0);
-}
+/** A test whose body runs on each such ring, `rings`, new and empty: of every kind, or of SPSC. */
+#define RINGS_TEST(name) RINGS_TEST_OF(name, PLX_RING_MPMC)
+#define SPANS_TEST(name) RINGS_TEST_OF(name, PLX_RING_SPSC)
+#define RINGS_TEST_OF(name, last)                   \
+	static void name##_in(struct rings *rings); \
+	PLX_TEST(name)                              \
+	{                                           \
+		rings_each(name##_in, last, 0);     \
+	}                                           \
+	static void name##_in(struct rings *rings)
 
 #endif

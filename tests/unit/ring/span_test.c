@@ -50,7 +50,7 @@ static uint32_t peek(struct rings *rings, uint32_t count, struct plx_ring_span *
 }
 
 /* Start at every position of the ring, so that spans are split at each. */
-static void through_every_place(struct rings *rings)
+SPANS_TEST(a_span_holds_what_fits_split_at_the_end)
 {
 	uint32_t capacity = rings->attr.capacity;
 	uint32_t step = 1 + capacity / 30;
@@ -68,11 +68,6 @@ static void through_every_place(struct rings *rings)
 		rings_push(rings, step, RINGS_BURST);
 		rings_pop(rings, step, RINGS_BURST);
 	}
-}
-
-PLX_TEST(a_span_holds_what_fits_split_at_the_end)
-{
-	rings_each(through_every_place, PLX_RING_SPSC, PLX_RING_SPSC, 0);
 }
 
 PLX_TEST(a_span_is_split_only_where_the_ring_ends)
@@ -99,7 +94,7 @@ PLX_TEST(a_span_is_split_only_where_the_ring_ends)
 	rings_close(&rings);
 }
 
-static void less_than_reserved(struct rings *rings)
+SPANS_TEST(less_may_be_committed_than_was_reserved)
 {
 	uint32_t capacity = rings->attr.capacity;
 	struct plx_ring_span span;
@@ -120,12 +115,7 @@ static void less_than_reserved(struct rings *rings)
 	}
 }
 
-PLX_TEST(less_may_be_committed_than_was_reserved)
-{
-	rings_each(less_than_reserved, PLX_RING_SPSC, PLX_RING_SPSC, 0);
-}
-
-static void less_than_peeked(struct rings *rings)
+SPANS_TEST(less_may_be_released_than_was_peeked_at)
 {
 	uint32_t capacity = rings->attr.capacity;
 	struct plx_ring_span span;
@@ -142,12 +132,7 @@ static void less_than_peeked(struct rings *rings)
 	}
 }
 
-PLX_TEST(less_may_be_released_than_was_peeked_at)
-{
-	rings_each(less_than_peeked, PLX_RING_SPSC, PLX_RING_SPSC, 0);
-}
-
-static void nothing_of_nothing(struct rings *rings)
+SPANS_TEST(empty_spans_are_found_where_there_is_nothing)
 {
 	struct plx_ring_span span;
 
@@ -158,11 +143,6 @@ static void nothing_of_nothing(struct rings *rings)
 	assert_ring(rings, reserve(rings, 1, &span) == 0);
 	assert_ring(rings, peek(rings, 0, &span) == 0);
 	assert_ring(rings, rings->ring->full == 1); /* the one that found no room */
-}
-
-PLX_TEST(empty_spans_are_found_where_there_is_nothing)
-{
-	rings_each(nothing_of_nothing, PLX_RING_SPSC, PLX_RING_SPSC, 0);
 }
 
 PLX_TEST(other_kinds_have_no_spans)

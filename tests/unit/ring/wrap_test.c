@@ -39,7 +39,7 @@ PLX_TEST(a_ring_goes_on_where_its_indices_end)
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++) {
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(before); j++)
-			rings_each(passes, PLX_RING_SPSC, PLX_RING_MPMC, ends[i] - before[j]);
+			rings_each(passes, PLX_RING_MPMC, ends[i] - before[j]);
 	}
 }
 
@@ -59,7 +59,7 @@ static void stays_full(struct rings *rings)
 PLX_TEST(a_full_ring_stays_full_over_the_end)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++)
-		rings_each(stays_full, PLX_RING_SPSC, PLX_RING_MPMC, ends[i] - 3);
+		rings_each(stays_full, PLX_RING_MPMC, ends[i] - 3);
 }
 
 static void in_place(struct rings *rings)
@@ -78,7 +78,7 @@ static void in_place(struct rings *rings)
 
 PLX_TEST(spans_go_on_over_the_end)
 {
-	rings_each(in_place, PLX_RING_SPSC, PLX_RING_SPSC, ends[0] - 4);
+	rings_each(in_place, PLX_RING_SPSC, ends[0] - 4);
 }
 
 PLX_TEST_MAIN()
