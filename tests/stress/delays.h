@@ -3,6 +3,7 @@
 #ifndef DELAYS_H
 #define DELAYS_H
 
+#include "dice.h"
 #include "plx_base.h"
 
 #include <sched.h>
@@ -12,13 +13,9 @@ static __thread uint64_t dice;
 
 static uint32_t roll(void)
 {
-	/* xorshift (Marsaglia, Journal of Statistical Software 8, 2003) */
 	if (!dice)
 		dice = (uint64_t)(uintptr_t)&dice | 1;
-	dice ^= dice << 13;
-	dice ^= dice >> 7;
-	dice ^= dice << 17;
-	return (uint32_t)(dice >> 32);
+	return (uint32_t)(dice_next(&dice) >> 32);
 }
 
 void stress_step(void);

@@ -2,6 +2,7 @@
 /* Two processes of two lcores each, with short periods. Links open and close constantly on all
  * lcores, while one process is stopped now and then. Presences and peers are created, checked,
  * queried by other lcores and freed at any moment; none may be left at the end. */
+#include "dice.h"
 #include "fixture.h"
 
 #include <signal.h>
@@ -76,17 +77,9 @@ static struct slot slots[2][SLOTS];
 static _Atomic bool over;
 static _Atomic unsigned live, ends[PLX_LINK_REASON_COUNT], suspects;
 
-static uint64_t random_below(struct slot *slot, uint64_t n)
-{
-	slot->random ^= slot->random << 13; /* xorshift64, G. Marsaglia 2003 */
-	slot->random ^= slot->random >> 7;
-	slot->random ^= slot->random << 17;
-	return slot->random % n;
-}
-
 static void in_a_while(struct slot *slot)
 {
-	plx_timer_start(&slot->timer, random_below(slot, 30 * PLX_NS_PER_MS));
+	plx_timer_start(&slot->timer, dice_next(&slot->random) % (30 * PLX_NS_PER_MS));
 }
 
 static void on_open(struct plx_link *link, void *user)
@@ -129,7 +122,7 @@ static void next(struct plx_timer *timer, void *arg)
 		return;
 	}
 	suspects += plx_link_is_suspect(slot->link);
-	switch (over ? 0 : random_below(slot, 4)) {
+	switch (over ? 0 : dice_roll(&slot->random, 4)) {
 	case 0:
 		plx_link_abort(slot->link);
 		break;

@@ -2,6 +2,7 @@
 /* Messages between more lcores than CPUs, and from other threads, at full speed. lane.c is built
  * with a small LANE_COLD_LOOKS, so that bells are cleared constantly, even during a send. An
  * unnoticed message shows as a stall. */
+#include "dice.h"
 #include "lcores.h"
 
 #include <pthread.h>
@@ -47,15 +48,6 @@ static void look_after(struct plx_timer *timer, void *arg)
 	plx_stop();
 }
 
-/* Small random numbers: xorshift (Marsaglia, Journal of Statistical Software 8, 2003). */
-static uint32_t roll(uint32_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 17;
-	*state ^= *state << 5;
-	return *state;
-}
-
 /* Run all lcores and threads until the last part is finished. */
 static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 		    void *(*on_thread)(void *))
@@ -99,7 +91,8 @@ struct request {
 struct mine {
 	PLX_ALIGNED_LINE uint32_t next[STREAMS]; /* next sequence of each stream */
 	uint64_t received, wrong;
-	uint32_t random, pause_turns;
+	uint64_t random;
+	uint32_t pause_turns;
 	uint32_t sent[LCORES], broadcasts, calls, answers;
 	struct request requests[IN_FLIGHT];
 	struct request *spare[IN_FLIGHT];
@@ -217,7 +210,7 @@ static int make_calls(struct mine *me)
 
 	while (me->spare_count && me->calls < messages_each) {
 		struct request *request = me->spare[me->spare_count - 1];
-		uint32_t to = roll(&me->random) % LCORES * 10;
+		uint32_t to = dice_roll(&me->random, LCORES) * 10;
 
 		request->call = (struct plx_call){.fn = answer, .done = on_answer, .arg = request};
 		request->question = me->calls * 100;
@@ -246,7 +239,7 @@ static int make_bursts(struct mine *me)
 	int work = 0;
 
 	for (uint32_t to = 0; to < LCORES; to++) {
-		for (unsigned i = roll(&me->random) % 16; i; i--) {
+		for (unsigned i = dice_roll(&me->random, 16); i; i--) {
 			if (me->sent[to] == messages_each ||
 			    !send_to(to * 10, THREADS + plx_lcore_id() / 10, me->sent[to]))
 				break;
@@ -266,8 +259,8 @@ static int send_from_lcore(void *arg, uint64_t now_ns)
 		me->pause_turns--;
 	} else {
 		work = make_bursts(me) + make_broadcast(me) + make_calls(me);
-		if (roll(&me->random) % 16 == 0)
-			me->pause_turns = roll(&me->random) % 32;
+		if (dice_roll(&me->random, 16) == 0)
+			me->pause_turns = dice_roll(&me->random, 32);
 	}
 	if (!work)
 		sched_yield(); /* there may be more lcores than CPUs */
@@ -319,18 +312,18 @@ struct pair {
 	PLX_ALIGNED_LINE struct plx_call call;
 	uint32_t from, to;
 	uint32_t calls;
-	uint32_t random;
+	uint64_t random;
 	uint32_t wait_turns;
 	bool in_flight;
 };
 
 static struct pair pairs[PAIRED * (PAIRED - 1) / 2];
 static _Atomic uint32_t heard[PAIRED];
-static __thread uint32_t my_random = 1;
+static __thread uint64_t my_random = 1;
 
-static void jitter(uint32_t *random, uint32_t most)
+static void jitter(uint64_t *random, uint32_t most)
 {
-	for (uint32_t i = roll(random) % most; i; i--)
+	for (uint32_t i = dice_roll(random, most); i; i--)
 		atomic_signal_fence(memory_order_seq_cst); /* spend time */
 }
 
@@ -345,7 +338,7 @@ static void call_again(struct plx_call *call, int result, void *arg)
 
 	pair->in_flight = false;
 	/* Long enough for the bell to be cleared, or not, or just about. */
-	pair->wait_turns = roll(&pair->random) % 8;
+	pair->wait_turns = dice_roll(&pair->random, 8);
 	make_progress();
 	if (++pair->calls == messages_each)
 		finish();
@@ -365,7 +358,7 @@ static int call_pairs(void *arg, uint64_t now_ns)
 		jitter(&pair->random, 64);
 		pair->in_flight = plx_lcore_call(pair->to, &pair->call) == 0;
 	}
-	if (roll(&my_random) % 64 == 0)
+	if (dice_roll(&my_random, 64) == 0)
 		sched_yield();
 	return 0;
 }
@@ -394,7 +387,7 @@ static void *send_one_at_a_time(void *arg)
 		while (atomic_load_explicit(&heard[thread], memory_order_relaxed) == i) {
 			if (plx_stopping())
 				return NULL;
-			if (roll(&my_random) % 64 == 0)
+			if (dice_roll(&my_random, 64) == 0)
 				sched_yield();
 		}
 	}

@@ -2,6 +2,7 @@
 /* Pools under more threads than CPUs, lcores and others, which yield inside gets and puts. No
  * object may have two holders or be lost, the last holder's writes must be visible, and all figures
  * must be right at the end. */
+#include "dice.h"
 #include "plx_test.h"
 
 #include "mem_priv.h"
@@ -18,17 +19,6 @@ static void ring_step(const char *where);
 #define POOL_STEP() yield_at_times()
 #include "pool_shared.c"
 #include "pool_spare.c"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MEM_ASAN)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 #define THREADS     9
 #define LCORES      5 /* of the threads */
@@ -65,8 +55,7 @@ static __thread uint64_t dice_state;
 
 static uint32_t dice(uint32_t sides)
 {
-	dice_state = dice_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((dice_state >> 32) * sides >> 32);
+	return dice_roll(&dice_state, sides);
 }
 
 static void yield_at_times(void)
@@ -343,7 +332,9 @@ int main(int argc, char **argv)
 {
 	const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
 
-	turns = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : SANITIZED ? 10000 : 120000;
+	turns = argc > 1           ? (uint32_t)strtoul(argv[1], NULL, 10)
+	      : PLX_TEST_SANITIZED ? 10000
+				   : 120000;
 	alarm(100);
 	if (plx_mem_init(&ordinary))
 		return 1;

@@ -3,6 +3,7 @@
  * polls. So messages arrive while the other end is about to sleep, asleep, or waking. Over plx_tcp
  * they also arrive while its socket is hot, has left the epoll set, or has cooled. Half of the
  * messages are sent by the next poll, or on the way to sleep. A missed wake-up ends the test. */
+#include "dice.h"
 #include "prov/pair.h"
 
 #include <poll.h>
@@ -61,14 +62,6 @@ struct end {
 
 static cpu_set_t allowed;
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Nothing woke it. Not a failure if the host itself paused for longer. */
 static ssize_t not_woken(uint64_t begin_ns)
 {
@@ -112,7 +105,7 @@ static bool wait_for_one(struct end *end)
 
 	for (uint64_t left = end->looks_max == AWAKE
 				   ? AWAKE
-				   : next_random(&end->random) % (end->looks_max + 1);
+				   : dice_next(&end->random) % (end->looks_max + 1);
 	     left > 0 && got == -FI_EAGAIN; left--)
 		got = fi_cq_read(end->side->rx_cq, &entry, 1);
 	while (got == -FI_EAGAIN)
@@ -149,15 +142,15 @@ static void linger(struct end *end)
 {
 	uint64_t looks = 0;
 
-	if (end->looks_max != AWAKE && next_random(&end->random) % 8 == 0)
-		looks = next_random(&end->random) % (2 * end->looks_max + 1);
+	if (end->looks_max != AWAKE && dice_next(&end->random) % 8 == 0)
+		looks = dice_next(&end->random) % (2 * end->looks_max + 1);
 	while (looks--)
 		fi_cq_read(end->side->rx_cq, NULL, 0);
 }
 
 static bool send_one(struct end *end, uint8_t *bytes)
 {
-	uint64_t way = next_random(&end->random) >> 32 & 3;
+	uint64_t way = dice_next(&end->random) >> 32 & 3;
 	ssize_t rc = way == 0 ? send_with_more(end, bytes)
 		   : way == 1 ? send_in_place(end, bytes)
 			      : fi_inject(end->side->ep, bytes, BYTES, 0);

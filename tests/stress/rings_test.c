@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rings under more threads than CPUs, which yield between and inside pushes and pops. Every element
  * must come out once, intact, in its producer's order, and bulks in one piece. */
+#include "dice.h"
 #include "plx_test.h"
 
 #include <pthread.h>
@@ -11,17 +12,6 @@
 static void yield_at_times(void);
 #define RING_STEP(where) yield_at_times()
 #include "multi.c" /* a private copy, with the steps above */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 #define SIDE_MAX  4 /* producers, or consumers */
 #define MOVE_MAX  8 /* elements per push or pop */
@@ -59,8 +49,7 @@ static __thread uint64_t dice_state;
 
 static uint32_t dice(uint32_t sides)
 {
-	dice_state = dice_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((dice_state >> 32) * sides >> 32);
+	return dice_roll(&dice_state, sides);
 }
 
 static void yield_at_times(void)
@@ -148,7 +137,7 @@ static void *produce(void *arg)
 	struct side *me = arg;
 	uint64_t number = 0;
 
-	dice_state = me->id;
+	dice_state = 1 + me->id;
 	while (number < items_each) {
 		uint64_t left = items_each - number;
 		uint32_t count = 1 + dice(left < MOVE_MAX ? (uint32_t)left : MOVE_MAX);
@@ -308,7 +297,7 @@ PLX_TEST(all_elements_go_from_four_threads_to_four)
 
 int main(int argc, char **argv)
 {
-	items = argc > 1 ? strtoull(argv[1], NULL, 10) : SANITIZED ? 10000 : 60000;
+	items = argc > 1 ? strtoull(argv[1], NULL, 10) : PLX_TEST_SANITIZED ? 10000 : 60000;
 	alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 100); /* a lost element would block forever */
 	return plx_test_run("tests", NULL, NULL);
 }

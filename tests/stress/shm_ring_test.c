@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two threads at the ends of a small ring of records. Both sleep whenever they have nothing to do:
  * a missed wake-up for a record or for room stops the test forever. */
+#include "dice.h"
 #include "plx_test.h"
 
 #include <poll.h>
@@ -51,17 +52,9 @@ struct both {
 	uint32_t records;
 };
 
-static uint64_t next_random(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static uint64_t looks(struct both *both, struct end *end)
 {
-	return next_random(&end->random) % (both->looks_max + 1);
+	return dice_next(&end->random) % (both->looks_max + 1);
 }
 
 static void ring_doorbell(struct end *end)
@@ -85,7 +78,7 @@ static bool sleep_on(struct end *end)
 
 static uint32_t length_of(uint64_t *random)
 {
-	uint64_t value = next_random(random);
+	uint64_t value = dice_next(random);
 
 	return value % 16 ? (uint32_t)(value >> 8) % 120
 			  : (uint32_t)(value >> 8) % (RING_BYTES / 4 - 16);
@@ -160,7 +153,7 @@ static void *send_all(void *arg)
 			ring_clear_ahead(&both->writer);
 		if (both->in_turn && !wait_for_room(both, try_read, 0))
 			break;
-		if (next_random(&both->sender.random) % 64 == 0)
+		if (dice_next(&both->sender.random) % 64 == 0)
 			sched_yield();
 		if (i % DAWDLE_EVERY == DAWDLE_EVERY - 1)
 			usleep(DAWDLE_US);
@@ -198,10 +191,10 @@ static bool wait_for_record(struct both *both)
 			if (ring_look(&both->reader))
 				return true;
 		}
-		if (next_random(&both->receiver.random) % 2 && wait_for_bell(both))
+		if (dice_next(&both->receiver.random) % 2 && wait_for_bell(both))
 			return true;
-		if (ask_for(both, next_random(&both->receiver.random) % 2 ? CALL_WAKE
-									  : CALL_BELL | CALL_WAKE))
+		if (ask_for(both, dice_next(&both->receiver.random) % 2 ? CALL_WAKE
+									: CALL_BELL | CALL_WAKE))
 			return true;
 		if (!sleep_on(&both->receiver))
 			return false;
@@ -240,7 +233,7 @@ static const char *receive_all(struct both *both)
 			return wrong;
 		if (ring_advance(&both->reader, &record))
 			ring_doorbell(&both->sender);
-		if (next_random(&both->receiver.random) % 64 == 0)
+		if (dice_next(&both->receiver.random) % 64 == 0)
 			sched_yield();
 	}
 	return NULL;

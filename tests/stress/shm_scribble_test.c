@@ -5,6 +5,7 @@
 #include "shm_scribbler.h"
 
 #include "count.h"
+#include "dice.h"
 #include "prov/memory.h"
 
 #include <poll.h>
@@ -92,20 +93,13 @@ static void be_friend(const char *port)
 	answer(&side);
 }
 
-static uint64_t next_random(void)
-{
-	good.random ^= good.random << 13;
-	good.random ^= good.random >> 7;
-	good.random ^= good.random << 17;
-	return good.random;
-}
-
 static void send_good(void)
 {
-	uint64_t word = next_random();
+	uint64_t word = dice_next(&good.random);
 	ssize_t rc;
 
-	good.bytes = 8 + (next_random() % 8 ? next_random() % 200 : next_random() % 60000);
+	good.bytes = 8 + (dice_next(&good.random) % 8 ? dice_next(&good.random) % 200
+						      : dice_next(&good.random) % 60000);
 	for (size_t i = 0; i < good.bytes; i += sizeof(word), word = word * 5 + 1)
 		memcpy(good.out + i, &word, sizeof(word));
 	memset(good.in, 0, good.bytes);
@@ -201,9 +195,10 @@ static void send_bad(struct line *line)
 	struct iovec iov = {bytes, 100};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = &line->send};
 
-	shm_params.copy_max = next_random() % 2 ? 0
-						: UINT64_MAX; /* read by the peer, or in parts */
-	fi_inject(line->ep, bytes, next_random() % 4000, 0);
+	shm_params.copy_max = dice_next(&good.random) % 2
+				    ? 0
+				    : UINT64_MAX; /* read by the peer, or in parts */
+	fi_inject(line->ep, bytes, dice_next(&good.random) % 4000, 0);
 	if (line->turns % 64 == 0)
 		line->posted += fi_send(line->ep, bytes, test.large_bytes, NULL, 0, &line->send) ==
 				0;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm_scribbler.h"
 
+#include "dice.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -9,20 +11,10 @@
 
 #define PAGE_BYTES 4096
 
-static uint64_t next_random(struct scribbler *scribbler)
-{
-	uint64_t *state = &scribbler->random;
-
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Uniform in [0, limit). */
 static uint64_t below(struct scribbler *scribbler, uint64_t limit)
 {
-	return next_random(scribbler) % limit;
+	return dice_next(&scribbler->random) % limit;
 }
 
 /* Numbers near some edge, or arbitrary ones. */
@@ -48,7 +40,7 @@ static uint64_t wild(struct scribbler *scribbler)
 
 	switch (below(scribbler, 4)) {
 	case 0:
-		return next_random(scribbler);
+		return dice_next(&scribbler->random);
 	case 1:
 		return edge + 64 - below(scribbler, 128);
 	default:
@@ -183,7 +175,7 @@ static void bytes_anywhere(struct scribbler *scribbler)
 	uint64_t at = below(scribbler, segment->ring_bytes - PAGE_BYTES);
 
 	for (int i = 0; i < PAGE_BYTES; i++)
-		segment->ring[at + (uint64_t)i] = (uint8_t)next_random(scribbler);
+		segment->ring[at + (uint64_t)i] = (uint8_t)dice_next(&scribbler->random);
 }
 
 /* Control words ------------------------------------------------------------------------------ */
@@ -222,7 +214,7 @@ static void control_words(struct scribbler *scribbler)
 static void bell_bits(struct scribbler *scribbler)
 {
 	struct bell *bell = scribbler->ep->peer_bell;
-	uint64_t bits[] = {0, UINT64_MAX, next_random(scribbler)};
+	uint64_t bits[] = {0, UINT64_MAX, dice_next(&scribbler->random)};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bell->words); i++)
 		atomic_store(&bell->words[i], bits[below(scribbler, PLX_ARRAY_LEN(bits))]);

@@ -2,6 +2,8 @@
 /* Behaviour common to all kinds of ring: how much goes in and comes out, and in which order. */
 #include "rings.h"
 
+#include "dice.h"
+
 RINGS_TEST(a_ring_holds_exactly_its_capacity)
 {
 	uint32_t capacity = rings->attr.capacity;
@@ -61,14 +63,6 @@ RINGS_TEST(a_count_of_zero_is_no_failure)
 	}
 }
 
-static uint32_t random_below(uint32_t bound)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)((seed >> 32) * bound >> 32);
-}
-
 static uint32_t expected(uint32_t wanted, uint32_t there, enum rings_how how)
 {
 	if (how == RINGS_BULK)
@@ -81,14 +75,15 @@ RINGS_TEST(all_ways_of_pushing_and_popping_can_be_mixed)
 {
 	uint32_t capacity = rings->attr.capacity;
 	uint32_t longest = capacity + 2 < 40 ? capacity + 2 : 40;
+	static uint64_t dice;
 
 	for (unsigned i = 0; i < 3000; i++) {
 		uint32_t depth = (uint32_t)(rings->pushed - rings->popped);
-		uint32_t count = i % 100 == 0 ? capacity : 1 + random_below(longest);
-		enum rings_how how = (enum rings_how)random_below(RINGS_HOWS);
+		uint32_t count = i % 100 == 0 ? capacity : 1 + dice_roll(&dice, longest);
+		enum rings_how how = (enum rings_how)dice_roll(&dice, RINGS_HOWS);
 
 		assert_ring(rings, plx_ring_depth(rings->ring) == depth);
-		if (random_below(2))
+		if (dice_roll(&dice, 2))
 			assert_ring(rings, rings_push(rings, count, how) ==
 						   expected(count, capacity - depth, how));
 		else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The histogram compared with the simplest model: a sorted array of the same values. */
+#include "dice.h"
 #include "plx_stats.h"
 #include "plx_test.h"
 
@@ -7,15 +8,6 @@
 #include <stdlib.h>
 
 #define SECONDS_10 (10 * PLX_NS_PER_S)
-
-static uint64_t next_random(uint64_t *state)
-{
-	/* xorshift64 (Marsaglia, "Xorshift RNGs", 2003) */
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
 
 static int ascending(const void *a, const void *b)
 {
@@ -31,7 +23,7 @@ static uint64_t *random_values(size_t count, uint64_t below, uint64_t seed)
 
 	assert_non_null(values);
 	for (size_t i = 0; i < count; i++)
-		values[i] = (next_random(&seed) >> (next_random(&seed) % 63)) % below;
+		values[i] = (dice_next(&seed) >> (dice_next(&seed) % 63)) % below;
 	return values;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "dice.h"
 #include "plx_test.h"
 
 #include "plx_topo.h"
@@ -51,14 +52,6 @@ PLX_TEST(maps_are_written_in_short_form)
 	}
 }
 
-static uint64_t random_next(uint64_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 7;
-	*seed ^= *seed << 17;
-	return *seed;
-}
-
 /* Each lcore with probability 1/`rarity`: on the CPU of its number, next to its neighbour's, or on
  * up to four arbitrary CPUs. */
 static struct plx_lcore_map random_map(uint64_t *seed, unsigned rarity)
@@ -68,17 +61,17 @@ static struct plx_lcore_map random_map(uint64_t *seed, unsigned rarity)
 	assert_non_null(map.places);
 	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
 		struct plx_lcore_place *place = &map.places[map.count];
-		unsigned kind = (unsigned)(random_next(seed) % 4);
+		unsigned kind = (unsigned)(dice_next(seed) % 4);
 
-		if (random_next(seed) % rarity && (map.count || id < PLX_LCORE_MAX - 1))
+		if (dice_next(seed) % rarity && (map.count || id < PLX_LCORE_MAX - 1))
 			continue;
 		place->lcore_id = id;
 		if (kind == 1 && map.count)
 			place->cpus = place[-1].cpus;
 		else if (kind <= 1)
 			plx_cpuset_add(&place->cpus, id);
-		for (unsigned n = 0; kind > 1 && n < 1 + random_next(seed) % 4; n++)
-			plx_cpuset_add(&place->cpus, random_next(seed) % PLX_CPU_MAX);
+		for (unsigned n = 0; kind > 1 && n < 1 + dice_next(seed) % 4; n++)
+			plx_cpuset_add(&place->cpus, dice_next(seed) % PLX_CPU_MAX);
 		map.count++;
 	}
 	return map;
