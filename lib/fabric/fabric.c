@@ -420,7 +420,8 @@ static void close_sets(struct plx_fabric_lcore *home)
 
 static void free_home(struct plx_fabric_lcore *home)
 {
-	kept_pool_reap_all(home);
+	for (uint32_t left = home->kept_pool_count; left > 0; left--)
+		kept_pool_reap(home);
 	if (home->kept_pool_count)
 		plx_log(&fabric_log, PLX_LOG_WARNING,
 			"lcore %u: buffers of %u closed links are still referenced", home->id,

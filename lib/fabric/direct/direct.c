@@ -45,13 +45,6 @@ void direct_destroy(struct plx_link *link)
 	link->direct = NULL;
 }
 
-/* Take the features of the peer's HELLO. */
-void direct_agree(struct plx_link *link, uint32_t features)
-{
-	if (link->direct)
-		link->direct->agreed = features & FEATURE_DIRECT;
-}
-
 /* Return: NULL if both sides have it; else what is missing. */
 const char *direct_not_agreed(const struct plx_link *link)
 {
@@ -92,6 +85,7 @@ int direct_check_open(const struct plx_link *link)
 int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access)
 {
 	const struct plx_remote *remote = target->remote;
+	unsigned long long bytes = target->bytes, offset = target->offset;
 	int rc = direct_check_open(link);
 
 	rc = rc ? rc : remote_check(remote);
@@ -100,16 +94,12 @@ int direct_check(const struct plx_link *link, const struct direct_target *target
 	if (plx_unlikely(!(remote->access & access)))
 		return plx_fail(EACCES, "%s has not granted that memory for %s", link->peer,
 				access == PLX_REMOTE_WRITE ? "writing" : "reading");
-	if (plx_unlikely(target->offset > remote->bytes ||
-			 target->bytes > remote->bytes - target->offset))
+	if (plx_unlikely(offset > remote->bytes || bytes > remote->bytes - offset))
 		return plx_fail(ERANGE, "%llu bytes at offset %llu: %s has granted %llu bytes",
-				(unsigned long long)target->bytes,
-				(unsigned long long)target->offset, link->peer,
-				(unsigned long long)remote->bytes);
-	if (plx_unlikely(target->bytes > link->direct->bytes_max))
-		return plx_fail(EMSGSIZE, "%llu bytes: %s carries at most %llu at once",
-				(unsigned long long)target->bytes, link->set->label,
-				(unsigned long long)link->direct->bytes_max);
+				bytes, offset, link->peer, (unsigned long long)remote->bytes);
+	if (plx_unlikely(bytes > link->direct->bytes_max))
+		return plx_fail(EMSGSIZE, "%llu bytes: %s carries at most %llu at once", bytes,
+				link->set->label, (unsigned long long)link->direct->bytes_max);
 	return 0;
 }
 
@@ -140,12 +130,12 @@ int direct_check_set(struct plx_set *set)
 		fi_close(&second->fid);
 	if (!cached)
 		return 0;
-	return plx_fail(EOPNOTSUPP,
-			"%s: libfabric's cache of memory registrations is on, with which a peer "
-			"that is granted some memory reaches more; set "
-			"FI_MR_CACHE_MONITOR=disabled in the environment, and let nobody call "
-			"fi_getinfo before plx_fabric_init",
-			set->label);
+	return plx_fail(
+		EOPNOTSUPP,
+		"%s: libfabric's cache of memory registrations is on, with which a peer that is "
+		"granted some memory reaches more; set FI_MR_CACHE_MONITOR=disabled in the "
+		"environment, and let nobody call fi_getinfo before plx_fabric_init",
+		set->label);
 }
 
 /* Completions ---------------------------------------------------------------------------------- */
@@ -153,32 +143,15 @@ int direct_check_set(struct plx_set *set)
 /* The peer reports a put. Return: whether that is valid. */
 bool direct_on_put(struct plx_link *link, uint64_t value)
 {
-	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin || value > UINT32_MAX)) {
-		close_now(link, PLX_LINK_PROTOCOL, "the peer reports a put %s",
-			  link->peer_fin            ? "after FIN"
-			  : link->state < LINK_OPEN ? "before HELLO"
-						    : "with a value of more than 32 bits");
-		return false;
-	}
+	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin || value > UINT32_MAX))
+		return close_now(link, PLX_LINK_PROTOCOL, "the peer reports a put %s",
+				 link->peer_fin            ? "after FIN"
+				 : link->state < LINK_OPEN ? "before HELLO"
+							   : "with a value of more than 32 bits");
 	link->stats.puts_told++;
 	if (link->events->on_put)
 		link->events->on_put(link, (uint32_t)value, link->user);
 	return true;
-}
-
-/* op: NULL, or the receive that the put's notification used. */
-static void completed(struct plx_set *set, const struct fi_cq_data_entry *entry)
-{
-	struct plx_op *op = entry->op_context;
-
-	if (entry->flags & FI_REMOTE_WRITE || plx_unlikely(!op))
-		receive_slow_put(set->only, op, entry->data);
-	else if (op->kind == OP_RECV)
-		receive_done(op, entry->len);
-	else if (op->kind == OP_SEND)
-		tx_done(op, 0);
-	else
-		get_done(op, 0);
 }
 
 /* cq_poll of a set for one such link. */
@@ -191,8 +164,18 @@ int direct_poll(struct plx_set *set)
 		return 0;
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
-	for (ssize_t i = 0; i < count; i++)
-		completed(set, &entries[i]);
+	for (ssize_t i = 0; i < count; i++) {
+		struct plx_op *op = entries[i].op_context;
+
+		if (entries[i].flags & FI_REMOTE_WRITE || plx_unlikely(!op))
+			receive_slow_put(set->only, op, entries[i].data);
+		else if (op->kind == OP_RECV)
+			receive_done(op, entries[i].len);
+		else if (op->kind == OP_SEND)
+			tx_done(op, 0);
+		else
+			get_done(op, 0);
+	}
 	return (int)count;
 }
 

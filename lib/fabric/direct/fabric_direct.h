@@ -56,7 +56,6 @@ struct direct_target {
 /* direct.c */
 int direct_create(struct plx_link *link, const struct fi_info *info);
 void direct_destroy(struct plx_link *link);
-void direct_agree(struct plx_link *link, uint32_t features);
 int direct_check_set(struct plx_set *set);
 int direct_poll(struct plx_set *set);
 int direct_check_open(const struct plx_link *link);

@@ -103,15 +103,6 @@ int plx_link_get(struct plx_link *link, const struct plx_remote *from, uint64_t 
 	return 0;
 }
 
-static void take_in(struct plx_link *link, struct plx_op *op)
-{
-	uint8_t *end = plx_buf_append(op->buf, op->sink.bytes);
-
-	if (op->bounced && end)
-		memcpy(end, op->bounced->data, op->sink.bytes);
-	link->stats.bytes_got += op->sink.bytes;
-}
-
 /* The provider has completed a get. libfabric's net and tcp 1.17 report one twice if the connection
  * breaks while its data arrives. */
 void get_done(struct plx_op *op, int status)
@@ -124,8 +115,12 @@ void get_done(struct plx_op *op, int status)
 	link->direct->get_count--;
 	tx_count_ops(link, -1);
 	if (plx_likely(status == 0)) {
+		uint8_t *end = plx_buf_append(buf, op->sink.bytes);
+
+		if (op->bounced && end)
+			memcpy(end, op->bounced->data, op->sink.bytes);
+		link->stats.bytes_got += op->sink.bytes;
 		liveness_heard(link); /* on net, a get's data overtakes heartbeats */
-		take_in(link, op);
 	}
 	leave_sink(op);
 	tx_finished(link, buf, op->sent, op->sent_arg, status);

@@ -15,26 +15,6 @@ struct put {
 	uint32_t value;
 };
 
-/* Whether the link has an operation, and a second one if a frame follows. */
-static bool has_room(const struct plx_link *link, const struct put *put)
-{
-	uint32_t frames = put->notify && !link->direct->immediate;
-
-	return !link->tx_current.head && link->tx_free_count > LINK_TX_CONTROL + frames;
-}
-
-/* Bounds long puts: a put of n MiB waits until at most 16 / n operations are in flight. That allows
- * about 32 MiB if all have one length, 80 MiB otherwise (16 + 16 * (1 + 1/2 + ... + 1/31)). */
-static bool is_too_much(const struct plx_link *link, const struct put *put)
-{
-	return put->target.bytes * link->tx_inflight > DIRECT_BYTES_MAX;
-}
-
-static bool has_credit(const struct plx_link *link, const struct put *put)
-{
-	return !put->notify || tx_frames_left(link) > 0;
-}
-
 /* Return: the number of pieces; an empty put has one, because libfabric's verbs 1.17 writes to the
  * address of the first. -E2BIG: more than one operation takes, or a piece that the provider cannot
  * read. */
@@ -130,7 +110,7 @@ static int put_now(struct plx_link *link, struct put *put)
 
 	if (plx_unlikely(count < 0))
 		return count;
-	op = tx_take_op(link, LINK_TX_CONTROL); /* has_room checked */
+	op = tx_take_op(link, LINK_TX_CONTROL); /* start_put checked */
 	rc = submit_put(link, op, put, iov, desc, count);
 	if (plx_unlikely(rc)) {
 		tx_give_op(link, op);
@@ -150,15 +130,22 @@ static int put_now(struct plx_link *link, struct put *put)
 
 static int start_put(struct plx_link *link, struct put *put)
 {
+	uint32_t frames;
 	int rc;
 
 	put->target.bytes = plx_buf_total(put->buf);
 	rc = direct_check(link, &put->target, PLX_REMOTE_WRITE);
 	if (plx_unlikely(rc))
 		return rc;
-	if (plx_unlikely(!has_room(link, put) || is_too_much(link, put)))
+	frames = put->notify && !link->direct->immediate; /* which take another operation */
+	if (plx_unlikely(link->tx_current.head || link->tx_free_count <= LINK_TX_CONTROL + frames))
 		return direct_no_room(link);
-	if (plx_unlikely(!has_credit(link, put)))
+	/* Bounds long puts: a put of n MiB waits until at most 16 / n operations are in flight.
+	 * That allows about 32 MiB if all have one length, 80 MiB otherwise (16 + 16 * (1 + 1/2 +
+	 * ... + 1/31)). */
+	if (plx_unlikely(put->target.bytes * link->tx_inflight > DIRECT_BYTES_MAX))
+		return direct_no_room(link);
+	if (plx_unlikely(put->notify && !tx_frames_left(link)))
 		return tx_would_block(link);
 	return put_now(link, put);
 }
@@ -166,20 +153,19 @@ static int start_put(struct plx_link *link, struct put *put)
 int plx_link_put(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
 		 struct plx_buf *buf, plx_link_sent_fn sent, void *arg)
 {
+	struct put put = {.target = {to, offset, 0}, .buf = buf, .sent = sent, .arg = arg};
+
 	ASSERT_OWNER(link->home->id);
-	return start_put(
-		link,
-		&(struct put){.target = {to, offset, 0}, .buf = buf, .sent = sent, .arg = arg});
+	return start_put(link, &put);
 }
 
 int plx_link_put_and_tell(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
 			  struct plx_buf *buf, uint32_t value, plx_link_sent_fn sent, void *arg)
 {
+	struct put put = {.target = {to, offset, 0}, .buf = buf, .sent = sent, .arg = arg};
+
 	ASSERT_OWNER(link->home->id);
-	return start_put(link, &(struct put){.target = {to, offset, 0},
-					     .buf = buf,
-					     .sent = sent,
-					     .arg = arg,
-					     .notify = true,
-					     .value = value});
+	put.notify = true;
+	put.value = value;
+	return start_put(link, &put);
 }

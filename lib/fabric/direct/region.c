@@ -13,7 +13,8 @@
 #include <endian.h>
 #include <stdlib.h>
 
-#define KEY_TRIES 4
+#define KEY_TRIES  4
+#define ACCESS_ALL (PLX_REMOTE_READ | PLX_REMOTE_WRITE)
 
 struct plx_region {
 	TAILQ_ENTRY(plx_region) of_list; /* oldest first */
@@ -36,11 +37,11 @@ static int check_grant(const struct plx_link *link, const void *base, size_t byt
 	if (rc)
 		return rc;
 	if (!base || bytes == 0 || bytes > UINTPTR_MAX - (uintptr_t)base)
-		return plx_fail(EINVAL,
-				"%zu bytes at %p cannot be granted; give memory, and 1 byte of it "
-				"or more",
-				bytes, base);
-	if (access == 0 || access & ~(unsigned)(PLX_REMOTE_READ | PLX_REMOTE_WRITE))
+		return plx_fail(
+			EINVAL,
+			"%zu bytes at %p cannot be granted; give memory, and 1 byte of it or more",
+			bytes, base);
+	if (access == 0 || access & ~ACCESS_ALL)
 		return plx_fail(EINVAL,
 				"access %#x: give PLX_REMOTE_READ, PLX_REMOTE_WRITE or both",
 				access);
@@ -78,9 +79,9 @@ int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned acc
 	if (rc) {
 		free(region);
 		return plx_fail(ENOMEM,
-				"%s: registering %zu bytes for %s failed: %s; is the memory "
-				"there, and writable if that is granted, and the limit of locked "
-				"memory (ulimit -l) large enough?",
+				"%s: registering %zu bytes for %s failed: %s; is the memory there, "
+				"and writable if that is granted, and the limit of locked memory "
+				"(ulimit -l) large enough?",
 				link->set->label, bytes, link->peer, fi_strerror(-rc));
 	}
 	region->key = fi_mr_key(region->mr);
@@ -219,8 +220,6 @@ void region_end_all(struct plx_link *link)
 
 /* A grant as bytes, as the peer gets it -------------------------------------------------------- */
 
-#define ACCESS_ALL (PLX_REMOTE_READ | PLX_REMOTE_WRITE)
-
 /* On the wire: little-endian. Bytes that come back are untrusted: whatever they hold, an operation
  * reaches only the memory of the peer that sent them, and offsets cannot overflow. */
 struct token {
@@ -242,22 +241,15 @@ void plx_remote_encode(const struct plx_remote *remote, void *out)
 	memcpy(out, &token, sizeof(token));
 }
 
-static const char *what_is_wrong(const struct plx_remote *remote)
-{
-	if (remote->bytes == 0)
-		return "there are no bytes";
-	if (remote->address > UINT64_MAX - remote->bytes)
-		return "it goes beyond the end of all memory";
-	if (remote->access == 0 || remote->access & ~(unsigned)ACCESS_ALL)
-		return "its access is neither reading nor writing";
-	return NULL;
-}
-
 int remote_check(const struct plx_remote *remote)
 {
-	const char *wrong = what_is_wrong(remote);
-
-	return wrong ? plx_fail(EINVAL, "remote memory: %s", wrong) : 0;
+	if (remote->bytes == 0)
+		return plx_fail(EINVAL, "remote memory: there are no bytes");
+	if (remote->address > UINT64_MAX - remote->bytes)
+		return plx_fail(EINVAL, "remote memory: it goes beyond the end of all memory");
+	if (remote->access == 0 || remote->access & ~ACCESS_ALL)
+		return plx_fail(EINVAL, "remote memory: its access is neither reading nor writing");
+	return 0;
 }
 
 int plx_remote_decode(const void *in, size_t size, struct plx_remote *remote_out)

@@ -66,8 +66,8 @@ static bool may_move(const struct plx_link *link)
 static void end_stalled(struct assembly *assembly, uint64_t still_ns)
 {
 	close_now(assembly->link, PLX_LINK_PROTOCOL,
-		  "a message of %" PRIu64 " bytes stopped after %" PRIu32 ", and stood still for "
-		  "%llu ms",
+		  "a message of %" PRIu64 " bytes stopped after %" PRIu32
+		  ", and stood still for %llu ms",
 		  assembly->total, assembly->buf->len, MS(still_ns));
 	leave(assembly); /* the bytes are freed with the link */
 }
@@ -147,8 +147,9 @@ int assembly_add(struct assembly *assembly, const void *data, uint32_t length)
 	if (buf->len <= assembly->charged || charge(assembly))
 		return 0;
 	return plx_fail(ENOMEM,
-			"no room for a message of %" PRIu64 " bytes: those that come in parts have "
-			"%" PRIu64 " KiB already; --partial-mem gives them more",
+			"no room for a message of %" PRIu64
+			" bytes: those that come in parts have %" PRIu64
+			" KiB already; --partial-mem gives them more",
 			assembly->total, assembly->link->home->assembly_bytes >> 10);
 }
 

@@ -19,7 +19,8 @@
  * before it. */
 #define PAUSE_PART 2
 
-static void on_timer(struct plx_timer *timer, void *arg)
+/* Connecting, HELLO, closing or lingering takes too long. */
+void close_on_timer(struct plx_timer *timer, void *arg)
 {
 	struct plx_link *link = arg;
 
@@ -34,8 +35,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		break;
 	case LINK_CLOSING:
 		close_now(link, PLX_LINK_TIMEOUT,
-			  "%s did not agree to close within %llu ms; what it "
-			  "had not received may be lost",
+			  "%s did not agree to close within %llu ms; what it had not received may "
+			  "be lost",
 			  link->peer, MS(plx_time_since(link->close_began_ns, plx_loop_now_ns())));
 		break;
 	default:
@@ -78,12 +79,6 @@ void close_not_connected(struct plx_link *link)
 		close_refused(link);
 }
 
-void close_timer_init(struct plx_link *link)
-{
-	plx_timer_init(&link->timer, on_timer, link);
-	plx_timer_set_lax(&link->timer, true);
-}
-
 /* The loop does the rest. */
 void close_begin_reap(struct plx_link *link)
 {
@@ -109,13 +104,12 @@ static void note_own_pause(struct plx_link *link)
 		 (double)still_ns / 1e9);
 }
 
-/* End the link now. The first reason counts. The loop runs its callbacks later, never this call. */
-void close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
+bool close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 {
 	va_list args;
 
 	if (link->state == LINK_DEAD)
-		return;
+		return false;
 	if (link->state != LINK_LINGER) {
 		link->reason = reason;
 		va_start(args, format);
@@ -129,6 +123,7 @@ void close_now(struct plx_link *link, enum plx_link_reason reason, const char *f
 	if (!link->connected && link->set->connecting)
 		link->set->connecting--;
 	close_begin_reap(link);
+	return false;
 }
 
 void close_notify(struct plx_link *link)
@@ -142,12 +137,17 @@ void close_notify(struct plx_link *link)
 	}
 }
 
-/* Both sides are done: on_close runs now, the connection is shut down when allowed. */
-static void agreed(struct plx_link *link)
+/* Both sides are done, the last step of an orderly close: on_close runs now, the connection is shut
+ * down when allowed. Call from the loop, outside any callback. */
+void close_agreed(struct plx_link *link)
 {
 	bool crossed = !link->fin_carried_ack && !link->peer_fin_carried_ack;
 	bool may_take_down = link->fin_carried_ack || (crossed && link->connector);
 
+	/* on_close follows the last sends: their completions call this again (tx_done), or they
+	 * come back with the endpoint of a broken connection. */
+	if (link->state != LINK_CLOSING || (link->tx_inflight && !link->disconnected))
+		return;
 	link->reason = PLX_LINK_CLOSED;
 	snprintf(link->text, sizeof(link->text), "closed");
 	if (may_take_down || link->disconnected) {
@@ -173,15 +173,6 @@ void close_step(struct plx_link *link)
 		link_schedule(link, WANT_AGREED);
 }
 
-/* The last step of an orderly close. Call from the loop, outside any callback. */
-void close_agreed(struct plx_link *link)
-{
-	/* on_close follows the last sends: their completions call this again (tx_done), or they
-	 * come back with the endpoint of a broken connection. */
-	if (link->state == LINK_CLOSING && (link->tx_inflight == 0 || link->disconnected))
-		agreed(link);
-}
-
 /* The peer accepts data: it is slow, but alive. */
 void close_extend(struct plx_link *link)
 {
@@ -189,9 +180,8 @@ void close_extend(struct plx_link *link)
 	uint64_t passed_ns = plx_time_since(link->close_began_ns, plx_loop_now_ns());
 	uint64_t most_ns = timeout_ns < UINT64_MAX / CLOSE_TIMES_MAX ? timeout_ns * CLOSE_TIMES_MAX
 								     : UINT64_MAX;
-	uint64_t left_ns = most_ns > passed_ns ? most_ns - passed_ns : 0;
 
-	plx_timer_start(&link->timer, lesser(timeout_ns, left_ns));
+	plx_timer_start(&link->timer, lesser(timeout_ns, plx_time_since(passed_ns, most_ns)));
 }
 
 static void start_closing(struct plx_link *link)
@@ -291,9 +281,9 @@ void close_on_shutdown(struct plx_link *link, int prov_errno)
 		break;
 	case LINK_OPEN:
 		close_now(link, PLX_LINK_PEER_DOWN, "%s went away without closing%s", link->peer,
-			  direct_not_agreed(link) ? ""
-						  : ", or one side used memory that is not granted "
-						    "to it");
+			  direct_not_agreed(link)
+				  ? ""
+				  : ", or one side used memory that is not granted to it");
 		break;
 	case LINK_CLOSING:
 		link->disconnected = true;
@@ -311,16 +301,6 @@ void close_on_shutdown(struct plx_link *link, int prov_errno)
 	}
 }
 
-static void close_endpoint(struct plx_link *link, uint64_t now_ns)
-{
-	link->ep_closed = true;
-	link->ended_ns = now_ns;
-	if (link->driver->closing)
-		link->driver->closing(link->fd);
-	if (link->ep)
-		fi_close(&link->ep->fid);
-}
-
 /* Close a dead link's endpoint, and free the link once the provider has returned all operations.
  * Return: whether it is freed. */
 bool close_reap(struct plx_link *link, uint64_t now_ns)
@@ -332,7 +312,12 @@ bool close_reap(struct plx_link *link, uint64_t now_ns)
 			return false;
 	}
 	if (!link->ep_closed) {
-		close_endpoint(link, now_ns);
+		link->ep_closed = true;
+		link->ended_ns = now_ns;
+		if (link->driver->closing)
+			link->driver->closing(link->fd);
+		if (link->ep)
+			fi_close(&link->ep->fid);
 		cq_drain(link->set);
 	}
 	if (link->rx_posted + link->tx_inflight) {

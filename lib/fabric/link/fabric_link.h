@@ -287,7 +287,6 @@ struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, boo
 void link_buf_free_all(struct plx_fabric_lcore *home);
 int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool);
 void kept_pool_reap(struct plx_fabric_lcore *home);
-void kept_pool_reap_all(struct plx_fabric_lcore *home);
 
 /* schedule.c */
 void link_schedule(struct plx_link *link, uint32_t want);
@@ -346,12 +345,14 @@ void send_buf_continue(struct plx_link *link);
 void send_buf_fail(struct plx_link *link, bool keeps);
 
 /* close.c */
-void close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
+/* End the link now. The first reason counts. The loop runs its callbacks later, never this call.
+ * Return: false, for callers that return whether the link continues. */
+bool close_now(struct plx_link *link, enum plx_link_reason reason, const char *format, ...)
 	PLX_PRINTF(3, 4);
 void close_refused(struct plx_link *link);
 /* The link was refused; an accepted one was disconnected. */
 void close_not_connected(struct plx_link *link);
-void close_timer_init(struct plx_link *link);
+void close_on_timer(struct plx_timer *timer, void *link);
 void close_notify(struct plx_link *link);
 void close_agreed(struct plx_link *link);
 void close_on_fin(struct plx_link *link, bool carries_ack);

@@ -12,9 +12,10 @@
 
 /* Decline the link because of the peer's HELLO. refusal: constant text for the peer; NULL: the peer
  * finds the reason in this side's HELLO, which is sent first if it has not left. The link ends when
- * the peer closes the connection, or after LINGER_NS, so that the peer receives it. */
+ * the peer closes the connection, or after LINGER_NS, so that the peer receives it.
+ * Return: false. */
 PLX_PRINTF(3, 4)
-static void decline(struct plx_link *link, const char *refusal, const char *format, ...)
+static bool decline(struct plx_link *link, const char *refusal, const char *format, ...)
 {
 	va_list args;
 
@@ -25,12 +26,13 @@ static void decline(struct plx_link *link, const char *refusal, const char *form
 	va_end(args);
 	if (!refusal && !link->from) { /* its HELLO has left: the peer knows */
 		close_begin_reap(link);
-		return;
+		return false;
 	}
 	link->refusal = refusal;
 	link->state = LINK_LINGER;
 	plx_timer_start(&link->timer, LINGER_NS);
 	control_send(link, WANT_HELLO);
+	return false;
 }
 
 /* The protocol above the link ------------------------------------------------------------------ */
@@ -49,11 +51,6 @@ static const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES]
 	return out;
 }
 
-static uint32_t protocol_feature(const struct plx_link *link)
-{
-	return (uint32_t)link->attr.protocol << FEATURE_PROTOCOL_SHIFT;
-}
-
 static bool protocol_agree(struct plx_link *link)
 {
 	uint32_t features = link->peer_features;
@@ -64,14 +61,13 @@ static bool protocol_agree(struct plx_link *link)
 
 	if (is_self_test || own == theirs || !own || !theirs)
 		return true;
-	decline(link, NULL,
-		link->from ? "%s speaks %s; this port expects %s"
-			   : "%s speaks %s, not %s; check the port",
-		link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
-	return false;
+	return decline(link, NULL,
+		       link->from ? "%s speaks %s; this port expects %s"
+				  : "%s speaks %s, not %s; check the port",
+		       link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
 }
 
-/* The self-test service: a link to it instead of to a listener ------------------------------------
+/* The self-test service, which a link may be for instead of a listener ---------------------------
  */
 
 /* Written while there are no links. */
@@ -98,11 +94,9 @@ static uint32_t self_test_feature(const struct plx_link *link)
 
 static bool accept_self_test(struct plx_link *link)
 {
-	if (!is_offered(link)) {
-		decline(link, NULL, "%s wants the self-test service, which is off here%s",
-			link->peer, self_test.events ? " for other hosts" : "");
-		return false;
-	}
+	if (!is_offered(link))
+		return decline(link, NULL, "%s wants the self-test service, which is off here%s",
+			       link->peer, self_test.events ? " for other hosts" : "");
 	link_set_events(link, self_test.events);
 	link->user = self_test.user;
 	link->attr.hello_length = self_test.hello_length;
@@ -118,17 +112,14 @@ static bool self_test_agree(struct plx_link *link)
 		return !peer_says_so || accept_self_test(link);
 	if (!link->attr.self_test || peer_says_so)
 		return true;
-	if (plx_link_is_same_host(link))
-		decline(link, NULL,
-			"the process at %s has no self-test service: it was started with "
-			"--self-test off, or is older than that service",
-			link->peer);
-	else
-		decline(link, NULL,
-			"the process at %s offers its self-test service to its own host alone, if "
-			"at all; start it with --self-test RATE to offer it to others",
-			link->peer);
-	return false;
+	return decline(
+		link, NULL,
+		plx_link_is_same_host(link)
+			? "the process at %s has no self-test service: it was started with "
+			  "--self-test off, or is older than that service"
+			: "the process at %s offers its self-test service to its own host alone, "
+			  "if at all; start it with --self-test RATE to offer it to others",
+		link->peer);
 }
 
 /* HELLO and REFUSE ----------------------------------------------------------------------------- */
@@ -140,7 +131,7 @@ uint32_t handshake_write(const struct plx_link *link, uint8_t *out)
 		.version_min = WIRE_VERSION_MIN,
 		.version_max = WIRE_VERSION_MAX,
 		.features = (link->direct ? FEATURE_DIRECT : 0) | self_test_feature(link) |
-			    protocol_feature(link),
+			    (uint32_t)link->attr.protocol << FEATURE_PROTOCOL_SHIFT,
 		.rx_buf_bytes = link_frame_bytes(link),
 		.rx_buf_count = link->rx_buf_count,
 		.message_max = link->message_max,
@@ -177,7 +168,8 @@ void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t 
 			       FRAME_HEADER_BYTES;
 	link->peer_message_max = lesser(hello.message_max, LINK_MESSAGE_MAX_LIMIT);
 	liveness_agree(link, &hello);
-	direct_agree(link, hello.features);
+	if (link->direct)
+		link->direct->agreed = hello.features & FEATURE_DIRECT;
 	link->peer_features = hello.features;
 	link->peer_hello_length = hello.data_length;
 	if (hello.data_length)
@@ -229,9 +221,7 @@ static bool check_hello(struct plx_link *link)
 		return false;
 	if (link->events->on_hello)
 		wrong = link->events->on_hello(link, link->user);
-	if (wrong)
-		decline(link, wrong, "%s was refused: %s", link->peer, wrong);
-	return !wrong;
+	return !wrong || decline(link, wrong, "%s was refused: %s", link->peer, wrong);
 }
 
 /* Open once the peer's HELLO has arrived and ours has left: no message may overtake it. */

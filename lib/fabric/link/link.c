@@ -9,34 +9,32 @@
 
 /* Attributes ----------------------------------------------------------------------------------- */
 
-static uint64_t or_default(uint64_t value, uint64_t by_default)
-{
-	return value ? value : by_default;
-}
-
 /* Check a user's attributes and set defaults. Return: 0; -EINVAL. */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 {
-	int rc;
-
 	if (!attr || !attr->events)
 		return plx_fail(EINVAL, "a link needs events to tell its owner");
 	*out = *attr;
-	out->rx_buf_bytes = (uint32_t)or_default(attr->rx_buf_bytes, LINK_RX_BUF_BYTES_DEFAULT);
-	out->rx_buf_count = (uint32_t)or_default(attr->rx_buf_count, LINK_RX_BUF_COUNT_DEFAULT);
-	out->message_max_bytes = or_default(attr->message_max_bytes, LINK_MESSAGE_MAX_DEFAULT);
-	out->connect_timeout_ns = or_default(attr->connect_timeout_ns, 5 * PLX_NS_PER_S);
-	out->hello_timeout_ns = or_default(attr->hello_timeout_ns, 2 * PLX_NS_PER_S);
-	out->close_timeout_ns = or_default(attr->close_timeout_ns, 2 * PLX_NS_PER_S);
-	rc = check_range("rx_buf_bytes", out->rx_buf_bytes, LINK_RX_BUF_BYTES_MIN,
-			 LINK_RX_BUF_BYTES_MAX);
-	rc = rc ? rc
-		: check_range("rx_buf_count", out->rx_buf_count, LINK_RX_BUF_COUNT_MIN,
-			      LINK_RX_BUF_COUNT_MAX);
-	rc = rc ? rc : check_range("hello_length", out->hello_length, 0, PLX_LINK_HELLO_MAX);
-	rc = rc ? rc
-		: check_range("message_max_bytes", out->message_max_bytes, 1,
-			      LINK_MESSAGE_MAX_LIMIT);
+	out->rx_buf_bytes = attr->rx_buf_bytes ?: LINK_RX_BUF_BYTES_DEFAULT;
+	out->rx_buf_count = attr->rx_buf_count ?: LINK_RX_BUF_COUNT_DEFAULT;
+	out->message_max_bytes = attr->message_max_bytes ?: LINK_MESSAGE_MAX_DEFAULT;
+	out->connect_timeout_ns = attr->connect_timeout_ns ?: 5 * PLX_NS_PER_S;
+	out->hello_timeout_ns = attr->hello_timeout_ns ?: 2 * PLX_NS_PER_S;
+	out->close_timeout_ns = attr->close_timeout_ns ?: 2 * PLX_NS_PER_S;
+
+	const struct {
+		const char *name;
+		uint64_t value, min, max;
+	} ranges[] = {
+		{"rx_buf_bytes", out->rx_buf_bytes, LINK_RX_BUF_BYTES_MIN, LINK_RX_BUF_BYTES_MAX},
+		{"rx_buf_count", out->rx_buf_count, LINK_RX_BUF_COUNT_MIN, LINK_RX_BUF_COUNT_MAX},
+		{"hello_length", out->hello_length, 0, PLX_LINK_HELLO_MAX},
+		{"message_max_bytes", out->message_max_bytes, 1, LINK_MESSAGE_MAX_LIMIT},
+	};
+	int rc = 0;
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(ranges) && rc == 0; i++)
+		rc = check_range(ranges[i].name, ranges[i].value, ranges[i].min, ranges[i].max);
 	if (rc == 0 && (uint64_t)out->rx_buf_bytes * out->rx_buf_count > LINK_WINDOW_BYTES_MAX)
 		rc = plx_fail(EINVAL,
 			      "%u receive buffers of %u bytes are more than %u bytes in all; give "
@@ -207,7 +205,8 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	link_set_events(link, attr->events);
 	window_take(link);
 	link->rx_frames_granted = link->rx_buf_count;
-	close_timer_init(link);
+	plx_timer_init(&link->timer, close_on_timer, link);
+	plx_timer_set_lax(&link->timer, true);
 	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
 	rc = link->rx_long ? make_ops(link) : plx_fail(ENOMEM, "out of memory");
 	rc = rc ? rc : make_rx_pool(link);
@@ -275,8 +274,7 @@ void link_abandon(struct plx_link *link)
 {
 	plx_log(&fabric_log, PLX_LOG_ERROR,
 		"link to %s: %s keeps %u receives and %u sends of a closed endpoint; their memory "
-		"is "
-		"given up",
+		"is given up",
 		link->peer, link->set->label, link->rx_posted, link->tx_inflight);
 	for (uint32_t i = 0; i < LINK_TX_OPS + LINK_TX_CONTROL; i++)
 		tx_fail_op(&link->ops[link_receives(link) + i]);

@@ -57,7 +57,7 @@ static void log_once(struct plx_fabric_lcore *home)
 void window_take(struct plx_link *link)
 {
 	struct plx_fabric_lcore *home = link->home;
-	uint64_t left = bytes_max > home->rx_bytes ? bytes_max - home->rx_bytes : 0;
+	uint64_t left = bytes_max - lesser(home->rx_bytes, bytes_max);
 
 	if (left <= bytes_max / 2 && bytes_of(link) > left / SHARES) {
 		log_once(home);
@@ -128,13 +128,6 @@ static struct plx_buf **look_at_all(struct plx_fabric_lcore *home, uint32_t *in_
 	return empty;
 }
 
-static void give_up(struct plx_fabric_lcore *home, struct plx_buf **at)
-{
-	home->link_buf_bytes -= room_of(*at);
-	plx_buf_unref(*at);
-	*at = NULL;
-}
-
 /* Find a place for a new buffer. Unused buffers, which are all shorter, are freed to make room.
  * Return: NULL: those in use leave no room. */
 static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
@@ -148,7 +141,9 @@ static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
 		place = shortest(home, 0, room, false);
 		if (!place)
 			return NULL;
-		give_up(home, place);
+		home->link_buf_bytes -= room_of(*place);
+		plx_buf_unref(*place);
+		*place = NULL;
 	}
 	return place;
 }
@@ -272,11 +267,4 @@ void kept_pool_reap(struct plx_fabric_lcore *home)
 		at++;
 	}
 	home->kept_pool_next = at;
-}
-
-/* Check all pools. Called when no loop runs. */
-void kept_pool_reap_all(struct plx_fabric_lcore *home)
-{
-	for (uint32_t left = home->kept_pool_count; left > 0; left--)
-		kept_pool_reap(home);
 }

@@ -41,8 +41,7 @@ static inline bool receive_take_credit(struct plx_link *link)
 	link->rx_frames++;
 	if (plx_likely((int32_t)(link->rx_frames_granted - link->rx_frames) >= 0))
 		return true;
-	close_now(link, PLX_LINK_PROTOCOL, "the peer sent more than it was granted");
-	return false;
+	return close_now(link, PLX_LINK_PROTOCOL, "the peer sent more than it was granted");
 }
 
 /* Take the peer's grant. Grants never decrease, and never exceed LINK_WINDOW_FRAMES_MAX. */
@@ -53,10 +52,8 @@ static inline bool receive_take_grants(struct plx_link *link, const struct frame
 	if (frames == 0)
 		return true;
 	/* The rest is no larger, so nothing here wraps. */
-	if (plx_unlikely(frames > LINK_WINDOW_FRAMES_MAX - tx_frames_left(link))) {
-		close_now(link, PLX_LINK_PROTOCOL, "the peer's credit makes no sense");
-		return false;
-	}
+	if (plx_unlikely(frames > LINK_WINDOW_FRAMES_MAX - tx_frames_left(link)))
+		return close_now(link, PLX_LINK_PROTOCOL, "the peer's credit makes no sense");
 	link->tx_frames_granted = header->granted_frames;
 	if (link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_GRANTS | WANT_MORE_TIME))
 		receive_granted(link);

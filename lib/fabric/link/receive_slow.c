@@ -6,20 +6,15 @@
 
 static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
 {
-	if (link->partial.total) {
-		close_now(link, PLX_LINK_PROTOCOL, "a message began inside another");
-		return false;
-	}
-	if (total > link->message_max || total <= first_bytes) {
-		close_now(link, PLX_LINK_PROTOCOL,
-			  "the peer announced a message of %llu bytes; at most %llu are accepted",
-			  (unsigned long long)total, (unsigned long long)link->message_max);
-		return false;
-	}
-	if (assembly_begin(&link->partial, link, total) != 0) {
-		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
-		return false;
-	}
+	if (link->partial.total)
+		return close_now(link, PLX_LINK_PROTOCOL, "a message began inside another");
+	if (total > link->message_max || total <= first_bytes)
+		return close_now(
+			link, PLX_LINK_PROTOCOL,
+			"the peer announced a message of %llu bytes; at most %llu are accepted",
+			(unsigned long long)total, (unsigned long long)link->message_max);
+	if (assembly_begin(&link->partial, link, total) != 0)
+		return close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
 	receive_set_whole_end(link);
 	return true;
 }
@@ -49,11 +44,9 @@ static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t len
 {
 	int rc = assembly_add(&link->partial, data, length);
 
-	if (rc) {
-		close_now(link, rc == -EPROTO ? PLX_LINK_PROTOCOL : PLX_LINK_LOCAL, "%s",
-			  plx_error());
-		return false;
-	}
+	if (rc)
+		return close_now(link, rc == -EPROTO ? PLX_LINK_PROTOCOL : PLX_LINK_LOCAL, "%s",
+				 plx_error());
 	return !assembly_is_whole(&link->partial) || give_whole(link);
 }
 
@@ -71,63 +64,56 @@ static bool data_part(struct plx_op *op, const struct frame_header *header)
 	       partial_add(link, data + FRAME_TOTAL_BYTES, length);
 }
 
-/* An unexpected whole message: end the link with the reason. */
-static void unexpected_message(struct plx_link *link, uint32_t length)
-{
-	if (link->partial.total)
-		close_now(link, PLX_LINK_PROTOCOL, "a message inside another");
-	else
-		close_now(link, PLX_LINK_PROTOCOL,
-			  "the peer sent %u bytes; at most %llu are accepted", length,
-			  (unsigned long long)link->message_max);
-}
-
 /* Return: whether to grant the frame's credit again once its buffer is free. */
 static bool data_frame(struct plx_op *op, const struct frame_header *header)
 {
 	struct plx_link *link = op->link;
 
-	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin)) {
-		close_now(link, PLX_LINK_PROTOCOL,
-			  link->peer_fin         ? "a message after FIN"
-			  : link->hello_received ? "a message before its HELLO was answered"
-						 : "a message before HELLO");
-		return false;
-	}
+	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin))
+		return close_now(link, PLX_LINK_PROTOCOL,
+				 link->peer_fin         ? "a message after FIN"
+				 : link->hello_received ? "a message before its HELLO was answered"
+							: "a message before HELLO");
 	if (!receive_take_credit(link))
 		return false;
 	if (header->type != FRAME_DATA)
 		return data_part(op, header);
-	unexpected_message(link, header->length);
-	return false;
+	/* A whole message here, off the fast path, is unexpected. */
+	if (link->partial.total)
+		return close_now(link, PLX_LINK_PROTOCOL, "a message inside another");
+	return close_now(link, PLX_LINK_PROTOCOL,
+			 "the peer sent %u bytes; at most %llu are accepted", header->length,
+			 (unsigned long long)link->message_max);
 }
 
-/* End a link that received a frame of direct data placement without having it. Return: whether it
- * did. */
-static bool refuse_direct(struct plx_link *link)
+/* For frames of direct data placement. Return: whether the link has it; otherwise it ends. */
+static bool has_direct(struct plx_link *link)
 {
 	const char *wrong = direct_not_agreed(link);
 
-	if (wrong)
-		close_now(link, PLX_LINK_PROTOCOL, "a frame of direct data placement: %s", wrong);
-	return wrong != NULL;
+	return !wrong ||
+	       close_now(link, PLX_LINK_PROTOCOL, "a frame of direct data placement: %s", wrong);
 }
 
-static void direct_frame(struct plx_link *link, const uint8_t *payload, uint8_t type)
+/* The peer reports a put, which uses credit like a message, with or without a frame. Return:
+ * whether to grant that again. */
+static bool put_notified(struct plx_link *link, uint64_t value)
 {
-	if (refuse_direct(link))
-		return;
-	if (type == FRAME_REVOKE)
-		region_on_revoke(link, frame_get64(payload));
-	else
-		region_on_revoked(link, frame_get64(payload));
+	return has_direct(link) && receive_take_credit(link) && direct_on_put(link, value);
 }
 
-static void control_frame(struct plx_op *op, const struct frame_header *header)
+/* Return: whether to grant the frame's credit again once its buffer is free. */
+static bool take_frame(struct plx_op *op, const struct frame_header *header)
 {
 	struct plx_link *link = op->link;
 
 	switch (header->type) {
+	case FRAME_DATA:
+	case FRAME_DATA_FIRST:
+	case FRAME_DATA_NEXT:
+		return data_frame(op, header);
+	case FRAME_PUT:
+		return put_notified(link, frame_get32(op->buf->data));
 	case FRAME_HELLO:
 		handshake_on_hello(link, op->buf->data, header->length);
 		break;
@@ -144,19 +130,17 @@ static void control_frame(struct plx_op *op, const struct frame_header *header)
 		link->stats.heartbeats_received++;
 		break;
 	case FRAME_REVOKE:
+		if (has_direct(link))
+			region_on_revoke(link, frame_get64(op->buf->data));
+		break;
 	case FRAME_REVOKED:
-		direct_frame(link, op->buf->data, header->type);
+		if (has_direct(link))
+			region_on_revoked(link, frame_get64(op->buf->data));
 		break;
 	default: /* FRAME_CREDIT: its grant was taken already */
 		break;
 	}
-}
-
-/* The peer reports a put, which uses credit like a message, with or without a frame. Return:
- * whether to grant that again. */
-static bool put_notified(struct plx_link *link, uint64_t value)
-{
-	return !refuse_direct(link) && receive_take_credit(link) && direct_on_put(link, value);
+	return false;
 }
 
 /* The first frame is not HELLO. wrong: why it is invalid; NULL: it is a valid frame of another
@@ -170,11 +154,6 @@ static void not_hello(struct plx_link *link, const uint8_t *frame, size_t length
 	else
 		close_now(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
 			  wrong ? wrong : "another frame came first");
-}
-
-static bool is_first_frame(const struct frame_header *header)
-{
-	return header->type == FRAME_HELLO || header->type == FRAME_REFUSE;
 }
 
 /* Any frame except a whole message on the fast path. */
@@ -191,20 +170,14 @@ PLX_NOINLINE void receive_slow(struct plx_op *op, size_t length)
 
 	const uint8_t *frame = op->buf->data - FRAME_HEADER_BYTES;
 	const char *wrong = frame_read(frame, length, &header);
+	bool is_first = !wrong && (header.type == FRAME_HELLO || header.type == FRAME_REFUSE);
 
-	if (!link->hello_received && (wrong || !is_first_frame(&header))) {
+	if (!link->hello_received && !is_first)
 		not_hello(link, frame, length, wrong);
-	} else if (wrong) {
+	else if (wrong)
 		close_now(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
-	} else if (receive_take_grants(link, &header)) {
-		if (header.type >= FRAME_DATA && header.type <= FRAME_DATA_NEXT) {
-			credit = data_frame(op, &header);
-		} else if (header.type == FRAME_PUT) {
-			credit = put_notified(link, frame_get32(op->buf->data));
-		} else {
-			control_frame(op, &header);
-		}
-	}
+	else if (receive_take_grants(link, &header))
+		credit = take_frame(op, &header);
 	receive_finish(op, credit);
 }
 

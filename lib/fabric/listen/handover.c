@@ -310,9 +310,8 @@ static void place(struct request *request)
 
 /* Admission ------------------------------------------------------------------------------------ */
 
-static const char evicted_text[] =
-	"as many connections are being opened as may be at a time (--handshakes-max), and its "
-	"address has the most of them";
+static const char evicted_text[] = "as many connections are being opened as may be at a time "
+				   "(--handshakes-max), and its address has the most of them";
 
 static int evict_there(struct plx_call *call, void *arg)
 {

@@ -18,15 +18,13 @@ static int listen_failed(const char *address, int rc)
 			"listen on %s: the port is in use; give another, or 0 for a free one",
 			address);
 	case FI_EADDRNOTAVAIL:
-		return plx_fail(
-			EADDRNOTAVAIL,
-			"listen on %s: that address is not this host's; give one of its addresses, "
-			"or * for all",
-			address);
+		return plx_fail(EADDRNOTAVAIL,
+				"listen on %s: that address is not this host's; give one of its "
+				"addresses, or * for all",
+				address);
 	case FI_EACCES:
 		return plx_fail(EACCES,
-				"listen on %s: not permitted; ports below 1024 need "
-				"privileges",
+				"listen on %s: not permitted; ports below 1024 need privileges",
 				address);
 	case FI_EOPNOTSUPP:
 		return plx_fail(

@@ -183,11 +183,9 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 	if (require_rdma && !rdma_driver(drivers))
 		return plx_fail(ENODEV, "RDMA is required (--require rdma): " NO_RDMA_DRIVER);
 	if (require_rdma && !rdma)
-		return plx_fail(
-			ENODEV,
-			"RDMA is required (--require rdma), and this host has no RDMA "
-			"device that links can use; plx-info lists devices, and with --doctor "
-			"what is wrong with them");
+		return plx_fail(ENODEV, "RDMA is required (--require rdma), and this host has no "
+					"RDMA device that links can use; plx-info lists devices, "
+					"and with --doctor what is wrong with them");
 	count = choose_all(choices);
 	return count ?: plx_fail(ENODEV, "%s: no driver was given to plx_fabric_init", option);
 }
@@ -248,14 +246,14 @@ static int fail_missing(const struct driver_choice *choice)
 	const char *only = getenv("FI_PROVIDER"); /* libfabric then hides all others */
 
 	if (only && !choice->driver->getinfo)
-		return plx_fail(ENODEV,
-				"driver %s: libfabric shows no provider '%s': FI_PROVIDER is '%s' "
-				"in the environment, and hides others; unset it, or add "
-				"',%s' to it",
-				choice->driver->name, choice->provider, only, choice->provider);
+		return plx_fail(
+			ENODEV,
+			"driver %s: libfabric shows no provider '%s': FI_PROVIDER is '%s' in the "
+			"environment, and hides others; unset it, or add ',%s' to it",
+			choice->driver->name, choice->provider, only, choice->provider);
 	return plx_fail(ENODEV,
-			"driver %s: libfabric has no provider '%s' on this host; `plx-info` "
-			"shows what there is",
+			"driver %s: libfabric has no provider '%s' on this host; `plx-info` shows "
+			"what there is",
 			choice->driver->name, choice->provider);
 }
 

@@ -154,11 +154,11 @@ int set_need_zone(struct plx_set *set, uint32_t zone_index)
 {
 	if (!set->driver->needs_mr || set_find_desc(set, zone_index))
 		return 0;
-	return plx_fail(ENOMEM,
-			"%s: its memory is not registered with the device; the limit of locked "
-			"memory (ulimit -l) must be as large as all memory of Pollux: ulimit -l "
-			"unlimited",
-			set->label);
+	return plx_fail(
+		ENOMEM,
+		"%s: its memory is not registered with the device; the limit of locked memory "
+		"(ulimit -l) must be as large as all memory of Pollux: ulimit -l unlimited",
+		set->label);
 }
 
 /* Whether all of a message lies in registered memory. */

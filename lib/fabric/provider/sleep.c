@@ -80,8 +80,8 @@ static void mark_broken(struct plx_set *set, const char *why)
 		return;
 	plx_log(&fabric_log, PLX_LOG_WARNING,
 		"lcore %u: %s cannot be waited for, because %s; for the next %" PRIu64
-		" s this lcore "
-		"looks at it every 50 us to 1 ms while it is idle. --idle poll keeps it awake",
+		" s this lcore looks at it every 50 us to 1 ms while it is idle. --idle poll keeps "
+		"it awake",
 		set->home->id, set->label, why, set->broken_ns / PLX_NS_PER_S);
 }
 
