@@ -13,12 +13,6 @@ static inline int post(struct plx_link *link, struct plx_op *op, struct plx_buf 
 			    0, &op->context);
 }
 
-static void set_idle(struct plx_op *op)
-{
-	op->next = op->link->rx_idle;
-	op->link->rx_idle = op;
-}
-
 /* Whole messages are accepted from HELLO to FIN, except inside a message in several frames. */
 void receive_set_whole_end(struct plx_link *link)
 {
@@ -55,18 +49,21 @@ int receive_post_all(struct plx_link *link)
 {
 	int rc = post_idle(link);
 
-	return rc ? plx_fail(EIO, "%s: posting receives failed: %s", link->set->label,
-			     fi_strerror(-rc))
-		  : 0;
+	if (rc == 0)
+		return 0;
+	return plx_fail(EIO, "%s: posting receives failed: %s", link->set->label, fi_strerror(-rc));
 }
 
 /* The provider no longer has this receive: it returned it unused, or its frame was processed. */
 PLX_NOINLINE void receive_take_back(struct plx_op *op)
 {
-	op->link->rx_posted--;
+	struct plx_link *link = op->link;
+
+	link->rx_posted--;
 	plx_buf_unref(op->buf);
 	op->buf = NULL;
-	set_idle(op);
+	op->next = link->rx_idle;
+	link->rx_idle = op;
 }
 
 /* Long messages that the user kept. Each holds back the credit of its last frame, so the window
@@ -96,7 +93,6 @@ void receive_refill(struct plx_link *link)
 		link->want &= ~WANT_REFILL;
 		return;
 	}
-
 	post_idle(link);
 
 	uint32_t back = link->rx_posted - before;
@@ -118,8 +114,7 @@ static PLX_NOINLINE void finish_kept(struct plx_op *op)
 	link->rx_kept++;
 	if (link->state == LINK_DEAD)
 		return;
-	receive_grant(link,
-		      0); /* the peer has one credit less: other grants may be due by now, too */
+	receive_grant(link, 0); /* the peer has one credit less: others may be due by now, too */
 	link_schedule(link, WANT_REFILL);
 }
 
@@ -129,12 +124,11 @@ static PLX_NOINLINE void not_posted(struct plx_op *op, int rc)
 {
 	struct plx_link *link = op->link;
 
-	if (rc == -FI_EAGAIN) {
+	if (rc == -FI_EAGAIN)
 		finish_kept(op);
-		return;
-	}
-	receive_take_back(op);
-	if (rc != -FI_ENOTCONN)
+	else
+		receive_take_back(op);
+	if (rc != -FI_EAGAIN && rc != -FI_ENOTCONN)
 		close_now(link, PLX_LINK_LOCAL, "posting a receive failed: %s", fi_strerror(-rc));
 }
 

@@ -28,13 +28,6 @@ static void notify_suspect(struct plx_link *link)
 		link->events->on_suspect(link, suspect, link->user);
 }
 
-static void notify_credit(struct plx_link *link)
-{
-	link->want &= ~WANT_ON_CREDIT;
-	if (link->state == LINK_OPEN)
-		link->events->on_credit(link, link->user);
-}
-
 /* Return: whether the link still exists. */
 static bool run(struct plx_link *link)
 {
@@ -53,8 +46,11 @@ static bool run(struct plx_link *link)
 	}
 	if (link->want & WANT_TX)
 		send_buf_continue(link);
-	if (link->want & WANT_ON_CREDIT)
-		notify_credit(link);
+	if (link->want & WANT_ON_CREDIT) {
+		link->want &= ~WANT_ON_CREDIT;
+		if (link->state == LINK_OPEN)
+			link->events->on_credit(link, link->user);
+	}
 	if (plx_unlikely(link->want & WANT_RELEASE))
 		region_release_done(link);
 	if ((link->want & WANT_ON_WRITABLE) && link->state == LINK_OPEN &&
@@ -128,8 +124,7 @@ int link_run_scheduled(struct plx_fabric_lcore *home)
 	home->scheduled = NULL;
 	while (list) {
 		struct plx_link *link = list;
-
-		struct look before = look_of(link);
+		struct look before = look_of(link), after;
 
 		if (plx_unlikely(is_spent(&budget, link))) {
 			leave_for_later(home, list);
@@ -144,8 +139,7 @@ int link_run_scheduled(struct plx_fabric_lcore *home)
 		}
 		if (link->want & WANT_EVERY_TURN || link->settling)
 			link_schedule(link, 0);
-		struct look after = look_of(link);
-
+		after = look_of(link);
 		count += !link->scheduled || link->settling ||
 			 memcmp(&before, &after, sizeof(after)) != 0;
 	}

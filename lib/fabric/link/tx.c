@@ -11,15 +11,6 @@ int tx_would_block(struct plx_link *link)
 	return -EAGAIN;
 }
 
-/* The provider has no room: the next completion frees some. If none is due, the loop retries each
- * turn. */
-static int would_block_here(struct plx_link *link)
-{
-	if (!link->tx_inflight)
-		link_schedule(link, 0);
-	return -EAGAIN;
-}
-
 /* Check the link and the length. Return: 0; -ENOTCONN; -EMSGSIZE. */
 int tx_check_sendable(const struct plx_link *link, uint64_t length)
 {
@@ -128,14 +119,18 @@ void tx_completed(struct plx_link *link)
 	}
 }
 
-/* A broken connection counts as full: frames that arrived before must still be read, and an event
- * follows. */
+/* The provider has no room: the next completion frees some. If none is due, the loop retries each
+ * turn. A broken connection counts as full: frames that arrived before must still be read, and an
+ * event follows. */
 int tx_not_sent(struct plx_link *link, ssize_t rc)
 {
-	if (plx_likely(rc == -FI_EAGAIN || rc == -FI_ENOTCONN))
-		return would_block_here(link);
-	close_now(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
-	return -ENOTCONN;
+	if (plx_unlikely(rc != -FI_EAGAIN && rc != -FI_ENOTCONN)) {
+		close_now(link, PLX_LINK_LOCAL, "sending failed: %s", fi_strerror((int)-rc));
+		return -ENOTCONN;
+	}
+	if (!link->tx_inflight)
+		link_schedule(link, 0);
+	return -EAGAIN;
 }
 
 /* A frame has requested its completion. */
@@ -155,55 +150,38 @@ int tx_submit(struct plx_link *link, struct plx_op *op, const struct iovec *iov,
 					  &op->context)
 				: fi_sendv(link->ep, iov, desc, (size_t)count, 0, &op->context);
 
-	if (plx_likely(rc == 0)) {
-		tx_count_ops(link, 1);
-		tx_signalled(link);
-		return 0;
-	}
-	return tx_not_sent(link, rc);
-}
-
-/* A frame that fits into its operation needs no buffer. Return: 0; -EAGAIN. */
-static int send_from_op(struct plx_link *link, const uint8_t *frame, uint32_t length)
-{
-	struct plx_op *op = tx_take_op(link, 0);
-
-	if (!op)
-		return -EAGAIN;
-	memcpy(op->header, frame, length);
-
-	void *desc = set_desc(link->set, link->ops_zone);
-	int rc = tx_submit(link, op, &(struct iovec){op->header, length}, &desc, 1);
-
-	if (rc)
-		tx_give_op(link, op);
-	return rc;
+	if (plx_unlikely(rc))
+		return tx_not_sent(link, rc);
+	tx_count_ops(link, 1);
+	tx_signalled(link);
+	return 0;
 }
 
 /* Send an assembled frame: injected, or by reference. signalled: with a completion. Return: 0;
  * -EAGAIN. */
 int tx_send_small(struct plx_link *link, const uint8_t *frame, uint32_t length, bool signalled)
 {
+	struct plx_buf *buf = NULL;
+	struct plx_op *op;
+	uint8_t *copy;
+	void *desc;
 	int rc;
 
 	if (!signalled && tx_may_inject(link, length))
 		return tx_inject(link, frame, length);
-	if (length <= sizeof(((struct plx_op *)0)->header))
-		return send_from_op(link, frame, length);
-
-	struct plx_buf *buf = plx_buf_get(link->home->tx_pool);
-	struct plx_op *op = buf ? tx_take_op(link, 0) : NULL;
-
-	if (!op) {
-		plx_buf_unref(buf);
+	op = tx_take_op(link, 0);
+	if (!op)
+		return -EAGAIN;
+	if (length > sizeof(op->header)) /* otherwise its operation has room for the frame */
+		buf = plx_buf_get(link->home->tx_pool);
+	if (length > sizeof(op->header) && !buf) {
+		tx_give_op(link, op);
 		return -EAGAIN;
 	}
-	memcpy(plx_buf_append(buf, length), frame, length);
 	op->buf = buf;
-
-	void *desc = set_desc(link->set, buf->zone_index);
-
-	rc = tx_submit(link, op, &(struct iovec){buf->data, length}, &desc, 1);
+	copy = memcpy(buf ? plx_buf_append(buf, length) : op->header, frame, length);
+	desc = set_desc(link->set, buf ? buf->zone_index : link->ops_zone);
+	rc = tx_submit(link, op, &(struct iovec){copy, length}, &desc, 1);
 	if (rc) {
 		plx_buf_unref(buf);
 		tx_give_op(link, op);

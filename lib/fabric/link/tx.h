@@ -53,19 +53,6 @@ static inline void tx_count_message(struct plx_link *link, uint64_t length)
 	link->stats.bytes_sent += length;
 }
 
-/* See struct plx_fabric_driver. Return: NULL if the driver has no `claim`, or no room. */
-static inline uint8_t *tx_claim(const struct plx_link *link, size_t bytes)
-{
-	const struct plx_fabric_driver *driver = link->driver;
-
-	return driver->claim ? driver->claim(link->ep, bytes) : NULL;
-}
-
-static inline void tx_commit(struct plx_link *link, size_t bytes)
-{
-	link->driver->commit(link->ep, bytes);
-}
-
 void tx_set_inline_end(struct plx_link *link);
 int tx_would_block(struct plx_link *link);
 int tx_check_sendable(const struct plx_link *link, uint64_t length);
