@@ -24,7 +24,9 @@ struct netio_eventloop {
 	bool running;
 	bool terminated;
 	bool draining;
-	struct netio_connection *connections;
+	struct {
+		struct netio_connection *lh_first; /* a list of <sys/queue.h> */
+	} connections;
 };
 
 struct netio_context {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Internal to NetIO. The files:
  *
- *   address.c          "host:port" from users
- *   loop/eventloop.c   the event loop; process.c: lcores for a process without any
+ *   loop/eventloop.c   the event loop, and checks of all functions
+ *   loop/process.c     lcores for a process without any
  *   loop/              signal.c, timer.c, fd.c: callbacks of a loop
  *   point/             sending and listening sockets: point.h
  *   push/              push sockets: push.h
@@ -14,10 +14,13 @@
 #include "netio.h"
 #include "owner.h"
 
-extern struct plx_log_component netio_log;
+extern struct plx_log_component *const netio_log;
 
-/* Log plx_error(), for callers that ignore return values. Return: rc. */
-int netio_fail(int rc);
+/* Log plx_error() unless rc is 0, for callers that ignore return values. Return: rc. */
+int netio_logged(int rc);
+
+/* plx_fail that logs. */
+#define netio_fail(...) netio_logged(plx_fail(__VA_ARGS__))
 
 /* Check that the calling thread is the loop's. what: the caller, for the error text. Return: 0;
  * -EINVAL not set up; -EPERM; both logged. */
@@ -32,7 +35,7 @@ int netio_check(const struct netio_eventloop *evloop, const char *what);
 int netio_fail_closed(void);
 
 /* Format the user's address as "host:port". what: the caller, for the error text. Return: 0;
- * -EINVAL. address.c */
+ * -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
 
 /* Create lcores in a process without any; conf: may be NULL. Return: 0; -ENOENT lcores exist, but

@@ -242,9 +242,10 @@ static void forget_attempts(struct plx_connector *connector)
 int plx_connector_open(struct plx_connector *connector, const char *address)
 {
 	forget_attempts(connector);
-	if (strcmp(connector->address, address) != 0)
+	if (strcmp(connector->address, address) != 0) {
 		connector->logged = 0;
-	snprintf(connector->address, sizeof(connector->address), "%s", address);
+		snprintf(connector->address, sizeof(connector->address), "%s", address);
+	}
 	return try_to_open(connector);
 }
 

@@ -1,39 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The event loop: an lcore's loop with NetIO's init and fini. */
+/* The event loop: an lcore's loop with NetIO's init and fini. Checks of all functions. */
 #include "accept.h"
 #include "connection.h"
-#include "pubsub_priv.h"
-#include "push.h"
+
+#include <stdio.h>
 
 #define CLOSING_NS (4 * PLX_NS_PER_S) /* below the 5 s that the EAL waits for an lcore to stop */
 
-struct plx_log_component netio_log = {.name = "netio", .level = PLX_LOG_NOTICE};
+PLX_LOG_COMPONENT(log_component, "netio");
+struct plx_log_component *const netio_log = &log_component;
 
-PLX_CONSTRUCTOR static void register_log(void)
+int netio_logged(int rc)
 {
-	plx_log_register(&netio_log);
-}
-
-int netio_fail(int rc)
-{
-	plx_log(&netio_log, PLX_LOG_ERROR, "%s", plx_error());
+	if (rc)
+		plx_log(netio_log, PLX_LOG_ERROR, "%s", plx_error());
 	return rc;
 }
 
 int netio_check(const struct netio_eventloop *evloop, const char *what)
 {
 	if (!evloop || !evloop->ready)
-		return netio_fail(plx_fail(EINVAL,
-					   "%s: the event loop is not set up; call netio_init, and "
-					   "see whether it gives 0",
-					   what));
+		return netio_fail(EINVAL,
+				  "%s: the event loop is not set up; call netio_init, and "
+				  "see whether it gives 0",
+				  what);
 	if (plx_is_forked())
-		return netio_fail(plx_fail_forked(what));
+		return netio_logged(plx_fail_forked(what));
 	if (plx_lcore_id() != evloop->lcore_id)
-		return netio_fail(plx_fail(EPERM,
-					   "%s: the event loop is lcore %u's; call it on the "
-					   "thread that has set it up, by netio_post if need be",
-					   what, evloop->lcore_id));
+		return netio_fail(EPERM,
+				  "%s: the event loop is lcore %u's; call it on the "
+				  "thread that has set it up, by netio_post if need be",
+				  what, evloop->lcore_id);
 	return 0;
 }
 
@@ -42,6 +39,21 @@ int netio_fail_closed(void)
 	if (plx_is_forked())
 		return plx_fail_forked("the socket");
 	return plx_fail(ENOTCONN, "the socket is not connected");
+}
+
+int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX])
+{
+	bool is_ipv6 = host && strchr(host, ':') && host[0] != '[' && !strstr(host, "://");
+
+	if (!host || !*host)
+		return plx_fail(EINVAL, "%s: no host; give an address or a name", what);
+	if (port > 65535)
+		return plx_fail(EINVAL, "%s %s: port %u; give 0 to 65535", what, host, port);
+	if (snprintf(out, PLX_ADDRESS_MAX, is_ipv6 ? "[%s]:%u" : "%s:%u", host, port) >=
+	    PLX_ADDRESS_MAX)
+		return plx_fail(EINVAL, "%s: a host of %zu characters; at most %d", what,
+				strlen(host), PLX_ADDRESS_MAX - 8);
+	return plx_address_check(what, out);
 }
 
 /* Also runs after netio_terminate on another thread. */
@@ -59,9 +71,9 @@ static int init(struct netio_eventloop *evloop, const struct plx_eal_conf *conf)
 	int rc;
 
 	*evloop = (struct netio_eventloop){.lcore_id = PLX_LCORE_NONE};
-	rc = netio_process_enter(conf);
+	rc = netio_logged(netio_process_enter(conf));
 	if (rc)
-		return netio_fail(rc);
+		return rc;
 	evloop->lcore_id = plx_lcore_id();
 	/* Cannot fail: the lcore is this one. */
 	plx_signal_init(&evloop->terminate, evloop->lcore_id, on_terminate, evloop);
@@ -104,34 +116,25 @@ static void finish_closing(struct netio_eventloop *evloop)
 		limit_ns = plx_now_ns() + CLOSING_NS;
 	}
 	if (is_closing(evloop))
-		plx_log(&netio_log, PLX_LOG_WARNING,
+		plx_log(netio_log, PLX_LOG_WARNING,
 			"netio_fini: some connections do not close; what they had still to send "
 			"may be lost");
-}
-
-/* Return: 0; -ETIMEDOUT; -EBUSY. */
-static int turn_until_closed(struct netio_eventloop *evloop, enum wire_role role, uint64_t limit_ns)
-{
-	while (is_closing(evloop) || connection_any_open(evloop, role)) {
-		if (plx_now_ns() >= limit_ns)
-			return plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");
-		if (plx_loop_turn() < 0)
-			return plx_fail(EBUSY, "netio_drain: inside the loop of the lcore");
-	}
-	return 0;
 }
 
 /* Receivers close last, because their peers may be in this loop too. */
 static int drain(struct netio_eventloop *evloop, uint64_t limit_ns)
 {
-	int rc;
-
-	connection_close_all(evloop, WIRE_SENDER);
-	rc = turn_until_closed(evloop, WIRE_SENDER, limit_ns);
-	if (rc)
-		return rc;
-	connection_close_all(evloop, WIRE_SUBSCRIBER);
-	return turn_until_closed(evloop, WIRE_SUBSCRIBER, limit_ns);
+	for (enum wire_role role = WIRE_SENDER; role <= WIRE_SUBSCRIBER; role++) {
+		connection_close_all(evloop, role);
+		while (is_closing(evloop) || connection_any_open(evloop, role)) {
+			if (plx_now_ns() >= limit_ns)
+				return plx_fail(ETIMEDOUT,
+						"netio_drain: some connections do not close");
+			if (plx_loop_turn() < 0)
+				return plx_fail(EBUSY, "netio_drain: inside the loop of the lcore");
+		}
+	}
+	return 0;
 }
 
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
@@ -141,12 +144,12 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 	if (rc)
 		return rc;
 	if (evloop->running || evloop->draining)
-		return netio_fail(plx_fail(EBUSY, "netio_drain: inside the loop; call "
-						  "netio_terminate, and do it after netio_run"));
+		return netio_fail(EBUSY, "netio_drain: inside the loop; call "
+					 "netio_terminate, and do it after netio_run");
 	evloop->draining = true;
 	rc = drain(evloop, plx_time_add(plx_now_ns(), timeout_ns));
 	evloop->draining = false;
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(rc);
 }
 
 int netio_eventloop_fini(struct netio_eventloop *evloop)
@@ -163,19 +166,15 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 	if (rc)
 		return rc;
 	if (evloop->running)
-		return netio_fail(plx_fail(EBUSY, "netio_fini: inside netio_run; call "
-						  "netio_terminate, and do it after netio_run"));
+		return netio_fail(EBUSY, "netio_fini: inside netio_run; call "
+					 "netio_terminate, and do it after netio_run");
 	plx_signal_fini(&evloop->terminate);
-	subscribe_release_all(evloop);
-	push_release_all(evloop);
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
 	finish_closing(evloop);
-	rc = netio_process_leave();
-	if (rc)
-		return netio_fail(rc);
-	evloop->ready = false;
-	return 0;
+	rc = netio_logged(netio_process_leave());
+	evloop->ready = rc != 0;
+	return rc;
 }
 
 int netio_fini(struct netio_context *ctx)
@@ -197,27 +196,20 @@ int netio_run(struct netio_eventloop *evloop)
 	if (rc)
 		return rc;
 	if (evloop->running)
-		return netio_fail(plx_fail(EBUSY, "netio_run: it runs already; return from the "
-						  "callback instead"));
+		return netio_fail(EBUSY, "netio_run: it runs already; return from the "
+					 "callback instead");
 
 	struct netio_eventloop *running PLX_CLEANUP(leave_run) = evloop;
 
 	evloop->running = true;
 	if (evloop->cb_init)
 		evloop->cb_init();
-	if (!evloop->terminated) {
-		rc = plx_loop_run();
-		if (rc)
-			netio_fail(rc);
-	}
-	return rc;
+	return evloop->terminated ? 0 : netio_logged(plx_loop_run());
 }
 
 void netio_terminate(struct netio_eventloop *evloop)
 {
-	if (!evloop->ready)
-		return;
-	if (plx_is_forked())
+	if (!evloop->ready || plx_is_forked())
 		return;
 	if (plx_lcore_id() == evloop->lcore_id)
 		on_terminate(NULL, 1, evloop);
@@ -232,5 +224,5 @@ int netio_post(struct netio_eventloop *evloop, void (*fn)(void *arg), void *arg)
 	if (!evloop || !evloop->ready)
 		return netio_check(evloop, "netio_post");
 	rc = plx_lcore_send(evloop->lcore_id, fn, arg);
-	return rc && rc != -EAGAIN ? netio_fail(rc) : rc;
+	return rc == -EAGAIN ? rc : netio_logged(rc);
 }

@@ -17,7 +17,7 @@ int netio_fd_init(struct netio_eventloop *evloop, struct netio_fd *watch, int fd
 	if (rc)
 		return rc;
 	rc = plx_fd_add(fd, events, on_events, watch, &watch->watch);
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(rc);
 }
 
 int netio_fd_modify(struct netio_fd *watch, uint32_t events)
@@ -25,10 +25,10 @@ int netio_fd_modify(struct netio_fd *watch, uint32_t events)
 	int rc;
 
 	if (!watch->watch)
-		return netio_fail(plx_fail(EINVAL, "netio_fd_modify: not watched; call "
-						   "netio_fd_init first"));
+		return netio_fail(EINVAL, "netio_fd_modify: not watched; call "
+					  "netio_fd_init first");
 	rc = plx_fd_modify(watch->watch, events);
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(rc);
 }
 
 void netio_fd_fini(struct netio_fd *watch)

@@ -35,7 +35,7 @@ int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signa
 	if (!evloop->ready)
 		return netio_check(evloop, "netio_signal_init");
 	rc = plx_signal_init(&signal->fired, evloop->lcore_id, on_fired, signal);
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(rc);
 }
 
 void netio_signal_fire(struct netio_signal *signal)

@@ -24,12 +24,11 @@ static int start(struct netio_timer *timer, unsigned long long count, uint64_t u
 	if (rc)
 		return rc;
 	if (count == 0)
-		return netio_fail(plx_fail(EINVAL,
-					   "netio_timer_start: a period of 0; give at least "
-					   "1, or stop it with netio_timer_stop"));
+		return netio_fail(EINVAL, "netio_timer_start: a period of 0; give at least "
+					  "1, or stop it with netio_timer_stop");
 	period_ns = count > UINT64_MAX / unit_ns ? UINT64_MAX : count * unit_ns;
 	rc = plx_timer_start_periodic(&timer->timer, period_ns);
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(rc);
 }
 
 int netio_timer_start_s(struct netio_timer *timer, unsigned long long seconds)

@@ -178,17 +178,9 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 static int start(struct acceptor *acceptor, const char *address, struct plx_listen_attr *attr)
 {
 	attr->link.events = &events;
-	attr->link.protocol = PLX_PROTOCOL_NETIO;
 	attr->link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
-	attr->link.hello_length = WIRE_GREETING_BYTES;
-	wire_greeting_write(attr->link.hello,
-			    &(struct wire_greeting){
-				    .type = WIRE_WELCOME,
-				    .version_min = WIRE_VERSION_MIN,
-				    .version_max = WIRE_VERSION_MAX,
-				    .role = (uint8_t)owner_of(&acceptor->session)->role,
-				    .message_max = acceptor->message_max,
-			    });
+	wire_greet(&attr->link, WIRE_WELCOME, owner_of(&acceptor->session)->role,
+		   acceptor->message_max);
 	spread_listen(acceptor, attr);
 	return plx_acceptor_listen(&acceptor->session, address, attr, &acceptor->listener);
 }
@@ -200,14 +192,14 @@ int acceptor_listen(struct acceptor *acceptor, const char *what, const char *hos
 	int rc;
 
 	if (!acceptor)
-		return netio_fail(plx_fail(EINVAL, "%s: the socket is not set up", what));
+		return netio_fail(EINVAL, "%s: the socket is not set up", what);
 	if (acceptor->listener)
-		return netio_fail(plx_fail(EALREADY, "%s: it listens at %s already", what,
-					   plx_listener_address(acceptor->listener)));
+		return netio_fail(EALREADY, "%s: it listens at %s already", what,
+				  plx_listener_address(acceptor->listener));
 	rc = netio_address(what, host, port, address);
 	if (rc == 0)
 		rc = start(acceptor, address, attr);
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(rc);
 }
 
 void acceptor_release(struct acceptor *acceptor)

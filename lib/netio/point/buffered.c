@@ -89,24 +89,20 @@ void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 
 /* The connection ------------------------------------------------------------------------------ */
 
-static struct buffered *buffered_of(struct netio_connection *connection)
-{
-	return (struct buffered *)connection;
-}
-
 DEFINE_NOTIFY_CONNECTING(notify, netio_buffered_send_socket)
 DEFINE_ANSWERED(on_received, netio_buffered_send_socket)
 
 static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
-	outbox_open(&buffered_of(connection)->outbox, connection->session.link,
-		    connection->message_max);
+	struct outbox *outbox = &((struct buffered *)connection)->outbox;
+
+	outbox_open(outbox, connection->session.link, connection->message_max);
 	connection_notify(connection, notice);
 }
 
 static void on_writable(struct netio_connection *connection)
 {
-	struct outbox *outbox = &buffered_of(connection)->outbox;
+	struct outbox *outbox = &((struct buffered *)connection)->outbox;
 
 	if (!connection->session.link)
 		return;
@@ -126,12 +122,13 @@ static void on_ended(struct plx_connector *session)
 
 static void on_free(struct netio_connection *connection)
 {
-	outbox_fini(&buffered_of(connection)->outbox);
+	outbox_fini(&((struct buffered *)connection)->outbox);
 	free(connection);
 }
 
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION, .settle = on_settle, .ended = on_ended},
+	.role = WIRE_SENDER,
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.received = on_received,
@@ -167,7 +164,7 @@ static int create(const struct netio_buffered_attr *attr, struct buffered **buff
 {
 	struct outbox_attr outbox = {
 		.page_bytes = attr->page_bytes,
-		.page_count = attr->page_count ? attr->page_count : PAGE_COUNT_DEFAULT,
+		.page_count = attr->page_count ?: PAGE_COUNT_DEFAULT,
 		.watermark_bytes = attr->watermark_bytes,
 		.timeout_ns = attr->timeout_ns,
 	};
@@ -192,8 +189,8 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 				    struct netio_buffered_send_socket *socket,
 				    const struct netio_buffered_attr *attr)
 {
-	const struct netio_buffered_attr defaults = {0};
-	struct netio_connect_attr checked;
+	static const struct netio_buffered_attr defaults;
+	struct connection_attr checked;
 	struct buffered *buffered = NULL;
 	int rc;
 
@@ -201,13 +198,11 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 	rc = netio_check(evloop, "netio_buffered_send_socket_init");
 	if (rc)
 		return rc;
-	if (!attr)
-		attr = &defaults;
+	attr = attr ?: &defaults;
 	rc = connection_check_attr(&attr->connect, &checked);
-	if (rc == 0)
-		rc = create(attr, &buffered);
+	rc = netio_logged(rc ?: create(attr, &buffered));
 	if (rc)
-		return netio_fail(rc);
+		return rc;
 	connection_init(&buffered->connection, evloop, socket, &socket->connection, &owner,
 			&checked);
 	return 0;

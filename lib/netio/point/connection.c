@@ -4,36 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CONNECT_NS_DEFAULT (5 * PLX_NS_PER_S)
-
-/* The user's attributes that the session needs. */
-static struct plx_connector_attr session_attr(const struct netio_connect_attr *attr)
-{
-	return (struct plx_connector_attr){
-		.link.provider = attr->provider,
-		.reconnect_min_ns = attr->reconnect_min_ns,
-		.reconnect_max_ns = attr->reconnect_max_ns,
-	};
-}
-
-int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out)
-{
-	struct plx_connector_attr session;
-	int rc;
-
-	*out = attr ? *attr : (struct netio_connect_attr){0};
-	out->message_max_bytes = out->message_max_bytes ?: MESSAGE_MAX_DEFAULT;
-	out->connect_timeout_ns = out->connect_timeout_ns ?: CONNECT_NS_DEFAULT;
-	rc = message_check_max(out->message_max_bytes);
-	if (rc)
-		return rc;
-	session = session_attr(out);
-	rc = plx_connector_check_attr(&session);
-	out->reconnect_min_ns = session.reconnect_min_ns;
-	out->reconnect_max_ns = session.reconnect_max_ns;
-	return rc;
-}
-
 static const struct connection_owner *owner_of(const struct netio_connection *connection)
 {
 	return (const struct connection_owner *)connection->session.owner;
@@ -59,8 +29,9 @@ bool connection_notify(struct netio_connection *connection, const struct notice 
 }
 
 /* Return: whether the user has a callback for it; true if the owner handles it. */
-static bool report(struct netio_connection *connection, struct notice notice)
+static bool report(void *of, struct notice notice)
 {
+	struct netio_connection *connection = of;
 	const struct connection_owner *owner = owner_of(connection);
 	bool is_told = true;
 
@@ -84,14 +55,15 @@ const char *connection_on_hello(struct plx_connector *session, struct plx_link *
 	const char *wrong = wire_greeting_read(hello, length, WIRE_WELCOME, &answer);
 	uint64_t accepted = plx_link_message_max(link);
 
-	if (!wrong && answer.role != connection->role)
-		wrong = wire_wrong_role(answer.role);
-	if (!wrong && (accepted < answer.message_max + WIRE_MESSAGE_BYTES ||
-		       accepted < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD))
-		wrong = "the link takes shorter messages than the HELLO says";
-	if (!wrong)
-		connection->message_max = answer.message_max;
-	return wrong;
+	if (wrong)
+		return wrong;
+	if (answer.role != owner_of(connection)->role)
+		return wire_wrong_role(answer.role);
+	if (accepted < answer.message_max + WIRE_MESSAGE_BYTES ||
+	    accepted < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD)
+		return "the link takes shorter messages than the HELLO says";
+	connection->message_max = answer.message_max;
+	return NULL;
 }
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -108,78 +80,84 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 
 static void on_writable(struct plx_link *link, void *user)
 {
-	struct netio_connection *connection = user;
-
-	owner_of(connection)->writable(connection);
+	owner_of(user)->writable(user);
 }
 
 static void on_suspect(struct plx_link *link, bool suspect, void *user)
 {
-	struct netio_connection *connection = user;
+	const struct netio_connection *connection = user;
 
 	if (connection->socket && connection->session.state == PLX_CONNECTOR_OPEN)
-		report(connection, (struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
+		report(user, (struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
 }
 
 static void on_credit(struct plx_link *link, void *user)
 {
-	struct netio_connection *connection = user;
+	const struct netio_connection *connection = user;
 
 	if (connection->session.link)
-		owner_of(connection)->credit(connection);
+		owner_of(connection)->credit(user);
 }
 
-static const struct plx_link_events events = {
-	PLX_CONNECTOR_EVENTS,
-	.on_message = on_message,
-	.on_writable = on_writable,
-	.on_suspect = on_suspect,
-};
+#define EVENTS                                                                      \
+	PLX_CONNECTOR_EVENTS, .on_message = on_message, .on_writable = on_writable, \
+		.on_suspect = on_suspect
 
-static const struct plx_link_events events_with_credit = {
-	PLX_CONNECTOR_EVENTS,     .on_message = on_message, .on_writable = on_writable,
-	.on_suspect = on_suspect, .on_credit = on_credit,
-};
-
-/* Session callbacks --------------------------------------------------------------------------- */
-
-static struct netio_connection *of(struct plx_connector *session)
-{
-	return (struct netio_connection *)session;
-}
+static const struct plx_link_events events = {EVENTS};
+static const struct plx_link_events events_with_credit = {EVENTS, .on_credit = on_credit};
 
 void connection_on_opened(struct plx_connector *session)
 {
-	report(of(session), (struct notice){.type = NOTICE_ESTABLISHED});
+	report(session, (struct notice){.type = NOTICE_ESTABLISHED});
 }
 
 bool connection_on_refused(struct plx_connector *session, enum plx_link_reason reason,
 			   const char *why)
 {
-	return report(of(session),
+	return report(session,
 		      (struct notice){.type = NOTICE_REFUSED, .reason = reason, .why = why});
 }
 
 void connection_on_closed(struct plx_connector *session, enum plx_link_reason reason,
 			  const char *why)
 {
-	report(of(session), (struct notice){.type = NOTICE_CLOSED, .reason = reason, .why = why});
+	report(session, (struct notice){.type = NOTICE_CLOSED, .reason = reason, .why = why});
 }
 
 void connection_on_free(struct plx_connector *session)
 {
-	of(session)->freed = true;
-	if (of(session)->holds == 0)
-		owner_of(of(session))->free(of(session));
+	struct netio_connection *connection = (struct netio_connection *)session;
+
+	connection->freed = true;
+	if (connection->holds == 0)
+		owner_of(connection)->free(connection);
 }
 
 /* Opening ------------------------------------------------------------------------------------- */
 
+int connection_check_attr(const struct netio_connect_attr *attr, struct connection_attr *out)
+{
+	static const struct netio_connect_attr defaults;
+	int rc;
+
+	attr = attr ?: &defaults;
+	*out = (struct connection_attr){
+		.session = {.link.provider = attr->provider,
+			    .link.connect_timeout_ns = attr->connect_timeout_ns,
+			    .reconnect_min_ns = attr->reconnect_min_ns,
+			    .reconnect_max_ns = attr->reconnect_max_ns},
+		.message_max = attr->message_max_bytes ?: MESSAGE_MAX_DEFAULT,
+	};
+	out->session.link.message_max_bytes = out->message_max + WIRE_MESSAGE_BYTES;
+	rc = message_check_max(out->message_max);
+	return rc ?: plx_connector_check_attr(&out->session);
+}
+
 void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
 		     void *socket, struct netio_connection **handle,
-		     const struct connection_owner *owner, const struct netio_connect_attr *attr)
+		     const struct connection_owner *owner, const struct connection_attr *attr)
 {
-	struct plx_connector_attr session = session_attr(attr);
+	struct plx_connector_attr session = attr->session;
 
 	if (handle)
 		*handle = connection;
@@ -188,35 +166,12 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		.cb_object = socket,
 		.handle = handle,
 		.evloop = evloop,
-		.attr = *attr,
-		.role = WIRE_SENDER,
-		.next = evloop->connections,
-		.prev_next = &evloop->connections,
+		.accepted_max = attr->message_max,
 	};
-	if (connection->next)
-		connection->next->prev_next = &connection->next;
-	evloop->connections = connection;
+	LIST_INSERT_HEAD(&evloop->connections, connection, link);
+	session.link.events = owner->credit ? &events_with_credit : &events;
+	wire_greet(&session.link, WIRE_HELLO, owner->role, attr->message_max);
 	plx_connector_init(&connection->session, &owner->session, &session);
-}
-
-static void describe_link(struct netio_connection *connection)
-{
-	struct plx_link_attr *attr = &connection->session.attr.link;
-
-	*attr = connection->link_attr;
-	attr->events = owner_of(connection)->credit ? &events_with_credit : &events;
-	attr->protocol = PLX_PROTOCOL_NETIO;
-	attr->connect_timeout_ns = connection->attr.connect_timeout_ns;
-	if (attr->message_max_bytes == 0)
-		attr->message_max_bytes = connection->attr.message_max_bytes + WIRE_MESSAGE_BYTES;
-	attr->hello_length = WIRE_GREETING_BYTES;
-	wire_greeting_write(attr->hello, &(struct wire_greeting){
-						 .type = WIRE_HELLO,
-						 .version_min = WIRE_VERSION_MIN,
-						 .version_max = WIRE_VERSION_MAX,
-						 .role = (uint8_t)connection->role,
-						 .message_max = connection->attr.message_max_bytes,
-					 });
 }
 
 int connection_open(struct netio_connection *connection, const char *host, unsigned port)
@@ -225,19 +180,15 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 	int rc;
 
 	if (!connection)
-		return netio_fail(plx_fail(EINVAL, "netio_connect: the socket is not set up"));
+		return netio_fail(EINVAL, "netio_connect: the socket is not set up");
 	if (connection->session.state != PLX_CONNECTOR_IDLE &&
 	    (connection->session.state != PLX_CONNECTOR_WAITING || connection->session.quit))
-		return netio_fail(plx_fail(EALREADY,
-					   "netio_connect: it is connected to %s, or about to be; "
-					   "call netio_disconnect, and wait until it is closed",
-					   connection->session.address));
+		return netio_fail(EALREADY,
+				  "netio_connect: it is connected to %s, or about to be; call "
+				  "netio_disconnect, and wait until it is closed",
+				  connection->session.address);
 	rc = netio_address("netio_connect", host, port, address);
-	if (rc)
-		return netio_fail(rc);
-	describe_link(connection);
-	rc = plx_connector_open(&connection->session, address);
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(rc ?: plx_connector_open(&connection->session, address));
 }
 
 /* Closing ------------------------------------------------------------------------------------- */
@@ -245,9 +196,9 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 int connection_close(struct netio_connection *connection)
 {
 	if (!connection)
-		return netio_fail(plx_fail(EINVAL, "netio_disconnect: the socket is not set up"));
+		return netio_fail(EINVAL, "netio_disconnect: the socket is not set up");
 	if (connection->session.state == PLX_CONNECTOR_IDLE)
-		return netio_fail(plx_fail(ENOTCONN, "netio_disconnect: it is not connected"));
+		return netio_fail(ENOTCONN, "netio_disconnect: it is not connected");
 	plx_connector_close(&connection->session);
 	return 0;
 }
@@ -259,31 +210,93 @@ void connection_release(struct netio_connection *connection)
 	if (connection->handle)
 		*connection->handle = NULL;
 	connection->socket = NULL;
-	*connection->prev_next = connection->next;
-	if (connection->next)
-		connection->next->prev_next = connection->prev_next;
+	LIST_REMOVE(connection, link);
 	plx_connector_release(&connection->session);
-}
-
-void connection_release_all(struct netio_eventloop *evloop)
-{
-	while (evloop->connections)
-		connection_release(evloop->connections);
 }
 
 /* No callback runs in this loop, so the list does not change. */
 void connection_close_all(struct netio_eventloop *evloop, enum wire_role role)
 {
-	for (struct netio_connection *it = evloop->connections; it; it = it->next)
-		if (it->role == role && it->session.state != PLX_CONNECTOR_IDLE)
+	struct netio_connection *it;
+
+	LIST_FOREACH (it, &evloop->connections, link)
+		if (owner_of(it)->role == role && it->session.state != PLX_CONNECTOR_IDLE)
 			connection_close(it);
 }
 
 bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role)
 {
-	const struct netio_connection *it = evloop->connections;
+	const struct netio_connection *it;
 
-	while (it && (it->role != role || it->session.state == PLX_CONNECTOR_IDLE))
-		it = it->next;
-	return it != NULL;
+	LIST_FOREACH (it, &evloop->connections, link)
+		if (owner_of(it)->role == role && it->session.state != PLX_CONNECTOR_IDLE)
+			return true;
+	return false;
+}
+
+/* Hubs ---------------------------------------------------------------------------------------- */
+
+static __thread LIST_HEAD(hubs, hub) hubs; /* of this lcore */
+
+int hub_check_attr(struct hub *hub, const struct netio_connect_attr *attr)
+{
+	int rc = connection_check_attr(attr, &hub->attr);
+
+	if (rc || !attr->provider)
+		return rc;
+	snprintf(hub->provider, sizeof(hub->provider), "%s", attr->provider);
+	hub->attr.session.link.provider = hub->provider;
+	return 0;
+}
+
+void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
+	      void (*fini)(struct hub *hub))
+{
+	hub->evloop = evloop;
+	hub->socket = socket;
+	hub->fini = fini;
+	LIST_INSERT_HEAD(&hubs, hub, link);
+}
+
+int hub_find(const struct hub *hub, const char *what, const char *host, unsigned port,
+	     char address[PLX_ADDRESS_MAX], struct netio_connection **connection_out)
+{
+	struct netio_connection *it;
+	int rc = hub ? netio_address(what, host, port, address)
+		     : plx_fail(EINVAL, "%s: the socket is not set up", what);
+
+	if (rc)
+		return rc;
+	LIST_FOREACH (it, &hub->connections, peers)
+		if (it->socket && strcmp(it->session.address, address) == 0)
+			break;
+	*connection_out = it;
+	return 0;
+}
+
+void hub_add(struct hub *hub, struct netio_connection *connection,
+	     const struct connection_owner *owner, void *cb_object, const char *address)
+{
+	connection_init(connection, hub->evloop, hub->socket, NULL, owner, &hub->attr);
+	connection->cb_object = cb_object;
+	connection->source = ++hub->newest_id;
+	memcpy(connection->session.address, address, PLX_ADDRESS_MAX);
+	LIST_INSERT_HEAD(&hub->connections, connection, peers);
+}
+
+int hub_open(struct netio_connection *connection)
+{
+	return plx_connector_open(&connection->session, connection->session.address);
+}
+
+void connection_release_all(struct netio_eventloop *evloop)
+{
+	struct netio_connection *connection, *next;
+	struct hub *hub, *after;
+
+	LIST_FOREACH_SAFE (hub, &hubs, link, after)
+		if (hub->evloop == evloop)
+			hub->fini(hub);
+	LIST_FOREACH_SAFE (connection, &evloop->connections, link, next)
+		connection_release(connection);
 }

@@ -14,6 +14,7 @@ struct netio_connection;
 struct connection_owner {
 	/* First: CONNECTION_SESSION; and look_back, settle and ended if needed. */
 	struct plx_connector_owner session;
+	enum wire_role role;
 	notify_fn *notify;
 	/* Replaces notify, and calls it through connection_notify. NULL: only notify. Not for
 	 * NOTICE_REFUSED. */
@@ -27,34 +28,33 @@ struct connection_owner {
 	void (*free)(struct netio_connection *connection);
 };
 
+/* Checked attributes. */
+struct connection_attr {
+	struct plx_connector_attr session;
+	uint64_t message_max; /* accepted here */
+};
+
 struct netio_connection {
 	struct plx_connector session;     /* first; its owner is a struct connection_owner */
 	void *socket;                     /* NULL: released */
 	struct netio_connection **handle; /* the socket's pointer to this; may be NULL */
+	void *cb_object;                  /* passed to callbacks: the socket, unless it has a hub */
+	uint64_t source;                  /* netio_msg.source of answers; 0 without a hub */
 	uint64_t message_max;             /* accepted by the peer */
+	uint64_t accepted_max;            /* accepted here */
 	struct netio_eventloop *evloop;
-	unsigned holds; /* > 0: its memory stays */
-	bool freed;     /* free it when holds is 0 */
-	struct netio_connect_attr attr;
-
-	/* May be set after connection_init: the object passed to callbacks instead of the socket;
-	 * netio_msg.source of answers; the role, if not WIRE_SENDER; the link's sizes (0:
-	 * defaults). */
-	void *cb_object;
-	uint64_t source;
-	enum wire_role role;
-	struct plx_link_attr link_attr;
-	struct netio_connection *next, **prev_next; /* the loop's connections */
+	unsigned holds;                           /* > 0: its memory stays */
+	bool freed;                               /* free it when holds is 0 */
+	LIST_ENTRY(netio_connection) link, peers; /* of the loop; of the hub */
 };
 
-/* Check attr and fill in defaults. Return: 0; -EINVAL. */
-int connection_check_attr(const struct netio_connect_attr *attr, struct netio_connect_attr *out);
+/* Check attr, which may be NULL, and fill in defaults. Return: 0; -EINVAL. */
+int connection_check_attr(const struct netio_connect_attr *attr, struct connection_attr *out);
 
-/* handle: the socket's pointer to this; set here, and cleared on release; may be NULL. attr:
- * checked. */
+/* handle: the socket's pointer to this; set here, and cleared on release; may be NULL. */
 void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
 		     void *socket, struct netio_connection **handle,
-		     const struct connection_owner *owner, const struct netio_connect_attr *attr);
+		     const struct connection_owner *owner, const struct connection_attr *attr);
 
 /* Return: 0; -EINVAL; -EALREADY; -ENOTCONN; logged. */
 int connection_open(struct netio_connection *connection, const char *host, unsigned port);
@@ -70,14 +70,44 @@ bool connection_notify(struct netio_connection *connection, const struct notice 
 void connection_hold(struct netio_connection *connection);
 void connection_unhold(struct netio_connection *connection);
 
+/* A socket with several connections, each to another address. Its structure starts with this. */
+struct hub {
+	void *socket; /* NULL: released */
+	struct netio_eventloop *evloop;
+	void (*fini)(struct hub *hub); /* call the socket's _fini */
+	struct connection_attr attr;   /* its provider is `provider` */
+	uint64_t newest_id;
+	LIST_HEAD(hub_connections, netio_connection) connections;
+	LIST_ENTRY(hub) link; /* of the lcore's */
+	char provider[64];
+};
+
+/* Set attr. Return: 0; -EINVAL. */
+int hub_check_attr(struct hub *hub, const struct netio_connect_attr *attr);
+
+/* hub: zeroed, with attr. */
+void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
+	      void (*fini)(struct hub *hub));
+
+/* Find the connection to this address, except released ones; NULL: none. what: the caller, for the
+ * error text; hub: may be NULL. Return: 0; -EINVAL. */
+int hub_find(const struct hub *hub, const char *what, const char *host, unsigned port,
+	     char address[PLX_ADDRESS_MAX], struct netio_connection **connection_out);
+
+/* Initialize a connection of the hub; its `source` is its id. */
+void hub_add(struct hub *hub, struct netio_connection *connection,
+	     const struct connection_owner *owner, void *cb_object, const char *address);
+
+/* Open one that is idle. Return: as connection_open, without log. */
+int hub_open(struct netio_connection *connection);
+
 /* Define connection_owner.received for answers to one class of sockets. */
 #define DEFINE_ANSWERED(name, kind)                                                           \
 	static const char *name(struct netio_connection *connection, struct plx_buf *message) \
 	{                                                                                     \
 		const struct kind *to = connection->socket;                                   \
 		struct netio_msg msg;                                                         \
-		const char *wrong = message_read(message, connection->attr.message_max_bytes, \
-						 &msg);                                       \
+		const char *wrong = message_read(message, connection->accepted_max, &msg);    \
                                                                                               \
 		if (wrong)                                                                    \
 			return wrong;                                                         \
@@ -107,7 +137,7 @@ void connection_unhold(struct netio_connection *connection);
 		connection_release(socket->connection);                      \
 	}
 
-/* Release all connections of a loop that ends. */
+/* A loop ends: release its connecting sockets. */
 void connection_release_all(struct netio_eventloop *evloop);
 
 /* Close all connections with this role; the loop's sockets stay. */

@@ -35,16 +35,14 @@ int intake_check_buffers(uint32_t *bytes, uint32_t *count)
 }
 
 void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
-		      struct plx_link_attr *attr_out)
+		      struct plx_link_attr *attr)
 {
 	uint32_t page_max = buffer_bytes + WIRE_PAGE_OVERHEAD;
 
 	message_max += WIRE_PAGE_OVERHEAD;
-	*attr_out = (struct plx_link_attr){
-		.rx_buf_bytes = page_max,
-		.rx_buf_count = buffer_count,
-		.message_max_bytes = page_max > message_max ? page_max : message_max,
-	};
+	attr->rx_buf_bytes = page_max;
+	attr->rx_buf_count = buffer_count;
+	attr->message_max_bytes = page_max > message_max ? page_max : message_max;
 }
 
 /* Pages --------------------------------------------------------------------------------------- */

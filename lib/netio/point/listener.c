@@ -21,7 +21,7 @@ bool listener_has_room(struct acceptor *acceptor)
 	if (listener->ended + listener->ended_count < LISTENER_ENDED_MAX)
 		return true;
 	if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
-		plx_log(&netio_log, PLX_LOG_WARNING,
+		plx_log(netio_log, PLX_LOG_WARNING,
 			"a connection is refused: nobody takes the messages of %d others, which "
 			"have ended, from the queue",
 			LISTENER_ENDED_MAX);
@@ -160,16 +160,16 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 		return rc;
 	rc = check_attr(attr, &checked);
 	if (rc)
-		return netio_fail(rc);
+		return netio_logged(rc);
 	listener = calloc(1, sizeof(*listener));
 	if (!listener)
-		return netio_fail(plx_fail(ENOMEM, "netio_listen_socket_init: out of memory"));
+		return netio_fail(ENOMEM, "netio_listen_socket_init: out of memory");
 	listener->attr = checked;
 	if (checked.queue_count) {
 		rc = add_queue(listener);
 		if (rc) {
 			free(listener);
-			return netio_fail(rc);
+			return netio_logged(rc);
 		}
 	}
 	acceptor_init(&listener->acceptor, evloop, socket, &listener_owner, checked.provider,
@@ -178,7 +178,7 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 			    : 0;
 	if (rc) {
 		acceptor_release(&listener->acceptor);
-		return netio_fail(rc);
+		return netio_logged(rc);
 	}
 	socket->listener = listener;
 	return 0;

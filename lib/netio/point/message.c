@@ -33,17 +33,16 @@ int message_refuse(size_t count, uint64_t message_max)
 
 const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out)
 {
-	netio_tag_t tag;
-	const char *wrong = wire_message_read(message->data, message->len, &tag);
-
-	if (plx_unlikely(wrong != NULL))
-		return wrong;
+	if (plx_unlikely(message->len < WIRE_MESSAGE_BYTES))
+		return "a message without a header";
+	if (plx_unlikely(wire_get64(message->data) != WIRE_MESSAGE))
+		return "a message with unknown flags";
 	if (plx_unlikely(message->len - WIRE_MESSAGE_BYTES > message_max))
 		return MESSAGE_TOO_LONG;
 	*msg_out = (struct netio_msg){
 		.data = message->data + WIRE_MESSAGE_BYTES,
 		.len = message->len - WIRE_MESSAGE_BYTES,
-		.tag = tag,
+		.tag = wire_get64(message->data + 8),
 		.buf = message,
 	};
 	return NULL;

@@ -18,6 +18,16 @@ void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_gre
 	wire_put64(out + 8, greeting->message_max);
 }
 
+void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
+		uint64_t message_max)
+{
+	attr->protocol = PLX_PROTOCOL_NETIO;
+	attr->hello_length = WIRE_GREETING_BYTES;
+	wire_greeting_write(attr->hello,
+			    &(struct wire_greeting){(uint8_t)type, WIRE_VERSION_MIN,
+						    WIRE_VERSION_MAX, (uint8_t)role, message_max});
+}
+
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
 			       struct wire_greeting *out)
 {
@@ -47,16 +57,6 @@ const char *wire_wrong_role(uint8_t role)
 	return role == WIRE_SUBSCRIBER ? "the port is a publish socket's, which is subscribed to"
 				       : "the port is a listening socket's, which takes messages "
 					 "and publishes none";
-}
-
-const char *wire_message_read(const uint8_t *in, size_t size, uint64_t *tag_out)
-{
-	if (size < WIRE_MESSAGE_BYTES)
-		return "a message without a header";
-	if (wire_get64(in) != WIRE_MESSAGE)
-		return "a message with unknown flags";
-	*tag_out = wire_get64(in + 8);
-	return NULL;
 }
 
 const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_out)
@@ -120,7 +120,7 @@ const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_
 		.backlog_bytes = wire_get64(in + 24),
 	};
 	if (out->what < WIRE_SUBSCRIBE_RANGE || out->what > WIRE_UNSUBSCRIBE ||
-	    out->delivery > WIRE_DELIVERY_BUFFERED || out->policy >= NETIO_POLICY_COUNT ||
+	    out->delivery > NETIO_DELIVERY_BUFFERED || out->policy >= NETIO_POLICY_COUNT ||
 	    word >> 56)
 		return "a request that is unknown";
 	if (out->what == WIRE_SUBSCRIBE_MASK && (out->first & ~out->last || out->last == 0))

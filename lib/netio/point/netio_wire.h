@@ -53,6 +53,12 @@ struct wire_greeting {
 
 void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting);
 
+struct plx_link_attr;
+
+/* Make it the private data of a link's HELLO. */
+void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
+		uint64_t message_max);
+
 /* Return: NULL; or the error as text. */
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
 			       struct wire_greeting *out);
@@ -82,9 +88,6 @@ static inline void wire_message_write(uint8_t out[WIRE_MESSAGE_BYTES], uint64_t 
 	wire_put64(out + 8, tag);
 }
 
-/* Return: NULL; or the error as text. */
-const char *wire_message_read(const uint8_t *in, size_t size, uint64_t *tag_out);
-
 /* Pages -------------------------------------------------------------------------------------- */
 
 static inline uint64_t wire_round_up(uint64_t bytes)
@@ -92,16 +95,10 @@ static inline uint64_t wire_round_up(uint64_t bytes)
 	return (bytes + 7) & ~UINT64_C(7);
 }
 
-/* Bytes before an entry's payload. */
-static inline uint32_t wire_entry_header_bytes(uint8_t flags)
-{
-	return WIRE_ENTRY_BYTES + (flags & WIRE_TAG ? 8 : 0);
-}
-
 /* Bytes that an entry takes in a page. */
 static inline uint64_t wire_entry_bytes(uint64_t length, uint8_t flags)
 {
-	return wire_entry_header_bytes(flags) + wire_round_up(length);
+	return WIRE_ENTRY_BYTES + (flags & WIRE_TAG ? 8 : 0) + wire_round_up(length);
 }
 
 /* Write an entry's header. Return: where the payload goes. */
@@ -205,8 +202,6 @@ const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_
 #define WIRE_LIST_MAX      100 /* entries of one message */
 
 enum wire_what { WIRE_SUBSCRIBE_RANGE = 1, WIRE_SUBSCRIBE_MASK, WIRE_UNSUBSCRIBE };
-
-enum wire_delivery { WIRE_DELIVERY_DEFAULT, WIRE_DELIVERY_AT_ONCE, WIRE_DELIVERY_BUFFERED };
 
 enum wire_status {
 	WIRE_SUBSCRIBED = 1,

@@ -126,9 +126,10 @@ struct intake {
 /* Check the sizes of a link's buffers and fill in defaults. Return: 0; -EINVAL. */
 int intake_check_buffers(uint32_t *bytes, uint32_t *count);
 
-/* Pages and messages that fit into a buffer arrive in one piece. */
+/* Set the sizes of a link, so that pages and messages that fit into a buffer arrive in one piece.
+ */
 void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
-		      struct plx_link_attr *attr_out);
+		      struct plx_link_attr *attr);
 
 /* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, constant text. */
 int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);

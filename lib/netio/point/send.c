@@ -95,6 +95,7 @@ static void on_free(struct netio_connection *connection)
 
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION},
+	.role = WIRE_SENDER,
 	.notify = notify,
 	.received = on_received,
 	.writable = on_writable,
@@ -104,20 +105,19 @@ static const struct connection_owner owner = {
 int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_socket *socket,
 			   const struct netio_connect_attr *attr)
 {
-	struct netio_connect_attr checked;
+	struct connection_attr checked;
 	struct sender *sender;
 	int rc;
 
 	*socket = (struct netio_send_socket){0};
 	rc = netio_check(evloop, "netio_send_socket_init");
+	if (rc == 0)
+		rc = netio_logged(connection_check_attr(attr, &checked));
 	if (rc)
 		return rc;
-	rc = connection_check_attr(attr, &checked);
-	if (rc)
-		return netio_fail(rc);
 	sender = malloc(sizeof(*sender));
 	if (!sender)
-		return netio_fail(plx_fail(ENOMEM, "netio_send_socket_init: out of memory"));
+		return netio_fail(ENOMEM, "netio_send_socket_init: out of memory");
 	sender->references = (struct references){0};
 	connection_init(&sender->connection, evloop, socket, &socket->connection, &owner, &checked);
 	return 0;

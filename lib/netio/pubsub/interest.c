@@ -74,7 +74,7 @@ static void tell_ended(struct publisher *publisher, struct interest *interest)
 
 void publisher_report_ended(struct publisher *publisher)
 {
-	while (publisher->core && !TAILQ_EMPTY(&publisher->to_end)) {
+	while (publisher->connection.socket && !TAILQ_EMPTY(&publisher->to_end)) {
 		struct interest *interest = TAILQ_FIRST(&publisher->to_end);
 
 		TAILQ_REMOVE(&publisher->to_end, interest, link);
@@ -163,7 +163,7 @@ int publisher_subscribe(struct publisher *publisher, const struct netio_subscrip
 
 	if (find(publisher, what))
 		return plx_fail(EEXIST, "netio_subscribe: that is subscribed to at %s",
-				publisher->address);
+				publisher->pub.address);
 	interest = interest_create(publisher, what);
 	if (!interest)
 		return plx_fail(ENOMEM, "netio_subscribe: out of memory");
@@ -191,7 +191,7 @@ int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscr
 
 	if (!interest)
 		return plx_fail(ENOENT, "netio_unsubscribe: that is not subscribed to at %s",
-				publisher->address);
+				publisher->pub.address);
 	tdelete(interest, &publisher->by_what, compare);
 	if (interest->state != INTEREST_NEW) {
 		interest->state = INTEREST_ENDING;
@@ -280,7 +280,7 @@ const char *publisher_handle_answers(struct publisher *publisher, const struct p
 	const char *wrong = wire_list_read(message->data, message->len, WIRE_ANSWER,
 					   WIRE_ANSWER_BYTES, &count);
 
-	for (uint32_t i = 0; !wrong && publisher->core && i < count; i++)
+	for (uint32_t i = 0; !wrong && publisher->connection.socket && i < count; i++)
 		wrong = handle_answer(publisher, message->data + WIRE_LIST_BYTES +
 							 (size_t)i * WIRE_ANSWER_BYTES);
 	return wrong;
@@ -316,7 +316,7 @@ void publisher_reset(struct publisher *publisher)
 /* The callbacks may add and end subscriptions. */
 void publisher_report_lost(struct publisher *publisher, const char *why)
 {
-	for (uint32_t id = 0; publisher->core && id < publisher->interest_room; id++) {
+	for (uint32_t id = 0; publisher->connection.socket && id < publisher->interest_room; id++) {
 		struct interest *interest = publisher->interests[id];
 		struct netio_subscription what;
 

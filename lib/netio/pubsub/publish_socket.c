@@ -54,7 +54,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 		attr = &defaults;
 	core = calloc(1, sizeof(*core));
 	if (!core)
-		return netio_fail(plx_fail(ENOMEM, "%s: out of memory", what));
+		return netio_fail(ENOMEM, "%s: out of memory", what);
 	rc = check_attr(attr, core);
 	if (rc == 0)
 		rc = acceptor_check(attr->provider, MESSAGE_MAX);
@@ -62,7 +62,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 		rc = table_init(&core->table, plx_random_id());
 	if (rc) {
 		free(core);
-		return netio_fail(rc);
+		return netio_logged(rc);
 	}
 	core->version = match_new_version();
 	TAILQ_INIT(&core->pendings);

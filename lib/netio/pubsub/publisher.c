@@ -2,20 +2,12 @@
 /* The connection to one publisher. It exists while there is a subscription to it. */
 #include "pubsub_priv.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-static struct publisher *publisher_of(struct netio_connection *connection)
-{
-	return (struct publisher *)connection;
-}
-
-/* Closing ------------------------------------------------------------------------------------- */
 
 /* Without subscriptions, close the connection and free the publisher. */
 static void close_if_unused(struct publisher *publisher)
 {
-	if (publisher->interest_count || !publisher->core)
+	if (publisher->interest_count || !publisher->connection.socket)
 		return;
 	if (publisher->connection.session.state == PLX_CONNECTOR_IDLE)
 		publisher_release(publisher);
@@ -38,7 +30,7 @@ static void report(struct plx_task *task, void *arg)
 static bool give(struct intake *intake, const struct netio_msg *msg)
 {
 	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
-	struct netio_subscribe_socket *socket = publisher_socket(publisher);
+	struct netio_subscribe_socket *socket = publisher->connection.socket;
 
 	publisher->number++;
 	if (plx_unlikely(!socket))
@@ -59,7 +51,7 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 	};
 
 	publisher->number = gap.last;
-	if (!publisher->core)
+	if (!publisher->connection.socket)
 		return;
 	publisher->core->stats.gaps++;
 	publisher->core->stats.missed[__builtin_ctz(reasons)] += count;
@@ -68,7 +60,7 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 
 static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
 {
-	struct publisher *publisher = publisher_of(connection);
+	struct publisher *publisher = (struct publisher *)connection;
 	const char *wrong = NULL;
 
 	if (message->len > 0 && message->data[0] == WIRE_ANSWER) {
@@ -85,30 +77,28 @@ DEFINE_NOTIFY_CONNECTING(notify, netio_subscribe_socket)
 
 static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
-	struct publisher *publisher = publisher_of(connection);
+	struct publisher *publisher = (struct publisher *)connection;
 
 	publisher->pub.provider = plx_link_provider(connection->session.link);
 	connection_notify(connection, notice);
-	if (publisher->core) {
-		publisher_send_requests(publisher);
-		close_if_unused(publisher);
-	}
+	publisher_send_requests(publisher);
+	close_if_unused(publisher);
 }
 
 static void on_closed(struct netio_connection *connection, const struct notice *notice)
 {
-	struct publisher *publisher = publisher_of(connection);
+	struct publisher *publisher = (struct publisher *)connection;
 
 	publisher_reset(publisher);
 	publisher_report_ended(publisher);
 	publisher_report_lost(publisher, notice->why);
 	connection_notify(connection, notice);
-	if (publisher->core && publisher->interest_count == 0)
+	if (connection->socket && publisher->interest_count == 0)
 		publisher_release(publisher);
-	else if (publisher->core && publisher->connection.session.state == PLX_CONNECTOR_IDLE &&
-		 connection->session.quit && !publisher->core->evloop->draining)
+	else if (connection->socket && connection->session.state == PLX_CONNECTOR_IDLE &&
+		 connection->session.quit && !connection->evloop->draining)
 		/* It was closed without subscriptions, but has one again. */
-		plx_connector_open_again(&publisher->connection.session);
+		plx_connector_open_again(&connection->session);
 }
 
 static void on_ended(struct plx_connector *session)
@@ -122,16 +112,15 @@ static void on_ended(struct plx_connector *session)
 
 static void on_writable(struct netio_connection *connection)
 {
-	struct publisher *publisher = publisher_of(connection);
+	struct publisher *publisher = (struct publisher *)connection;
 
 	publisher->is_full = false;
-	if (publisher->core)
-		publisher_send_requests(publisher);
+	publisher_send_requests(publisher);
 }
 
 static void on_free(struct netio_connection *connection)
 {
-	struct publisher *publisher = publisher_of(connection);
+	struct publisher *publisher = (struct publisher *)connection;
 
 	publisher_free_interests(publisher);
 	free(publisher);
@@ -139,6 +128,7 @@ static void on_free(struct netio_connection *connection)
 
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION, .ended = on_ended},
+	.role = WIRE_SUBSCRIBER,
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
@@ -149,59 +139,42 @@ static const struct connection_owner owner = {
 
 /* The publisher ------------------------------------------------------------------------------- */
 
-struct publisher *publisher_find(const struct netio_subscribe_core *core, const char *address)
-{
-	struct publisher *publisher = LIST_FIRST(&core->all);
-
-	while (publisher && strcmp(publisher->address, address) != 0)
-		publisher = LIST_NEXT(publisher, link);
-	return publisher;
-}
-
-struct publisher *publisher_create(struct netio_subscribe_core *core, const char *host,
-				   unsigned port, const char *address)
+struct publisher *publisher_create(struct netio_subscribe_core *core, const char *address)
 {
 	struct publisher *publisher = calloc(1, sizeof(*publisher));
 
 	if (!publisher)
 		return NULL;
+	hub_add(&core->hub, &publisher->connection, &owner, &publisher->pub, address);
 	publisher->core = core;
-	publisher->port = port;
-	snprintf(publisher->host, sizeof(publisher->host), "%s", host);
-	snprintf(publisher->address, sizeof(publisher->address), "%s", address);
 	publisher->pub = (struct netio_publisher){
-		.subscribe_socket = core->socket,
-		.id = ++core->next_id,
-		.address = publisher->address,
+		.subscribe_socket = core->hub.socket,
+		.id = publisher->connection.source,
+		.address = publisher->connection.session.address,
 		.provider = "",
 	};
-	publisher->intake.give = give;
-	publisher->intake.miss = miss;
-	publisher->intake.source = publisher->pub.id;
-	publisher->intake.message_max = core->connect.message_max_bytes;
+	publisher->intake = (struct intake){
+		.give = give,
+		.miss = miss,
+		.source = publisher->connection.source,
+		.message_max = publisher->connection.accepted_max,
+	};
 	TAILQ_INIT(&publisher->to_request);
 	TAILQ_INIT(&publisher->to_end);
 	plx_task_init(&publisher->report_task, report, publisher);
-	connection_init(&publisher->connection, core->evloop, core->socket, NULL, &owner,
-			&core->connect);
-	publisher->connection.cb_object = &publisher->pub;
-	publisher->connection.role = WIRE_SUBSCRIBER;
-	publisher->connection.link_attr = core->link_attr;
-	LIST_INSERT_HEAD(&core->all, publisher, link);
 	return publisher;
 }
 
 int publisher_open(struct publisher *publisher)
 {
-	if (publisher->connection.session.state != PLX_CONNECTOR_IDLE)
-		return 0;
-	return connection_open(&publisher->connection, publisher->host, publisher->port);
+	struct netio_connection *connection = &publisher->connection;
+
+	return connection->session.state == PLX_CONNECTOR_IDLE ? hub_open(connection) : 0;
 }
 
 void publisher_release(struct publisher *publisher)
 {
-	LIST_REMOVE(publisher, link);
-	publisher->core = NULL;
+	LIST_REMOVE(&publisher->connection, peers);
 	plx_task_cancel(&publisher->report_task);
 	connection_release(&publisher->connection);
 }

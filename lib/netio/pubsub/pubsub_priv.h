@@ -252,10 +252,9 @@ TAILQ_HEAD(interest_queue, interest);
 struct publisher {
 	struct netio_connection connection; /* first */
 	struct netio_publisher pub;
-	struct netio_subscribe_core *core; /* NULL: the socket is released */
+	struct netio_subscribe_core *core; /* only while connection.socket is not NULL */
 	struct intake intake;
-	uint64_t number;            /* of messages received or missed on this connection */
-	LIST_ENTRY(publisher) link; /* of the socket's publishers */
+	uint64_t number; /* of messages received or missed on this connection */
 
 	void *by_what;               /* struct interest, of tsearch; ending ones excluded */
 	struct interest **interests; /* by id; NULL: unused */
@@ -265,29 +264,15 @@ struct publisher {
 	struct interest_queue to_request; /* INTEREST_NEW and INTEREST_ENDING */
 	struct interest_queue to_end;     /* INTEREST_ENDED, never requested */
 	struct plx_task report_task;      /* reports to_end */
-	unsigned port;
-	char host[PLX_ADDRESS_MAX];
-	char address[PLX_ADDRESS_MAX];
 };
 
 struct netio_subscribe_core {
-	struct netio_subscribe_socket *socket;
-	struct netio_eventloop *evloop;
-	struct netio_connect_attr connect; /* checked; its provider is `provider` */
-	struct plx_link_attr link_attr;
-	uint64_t next_id;
+	struct hub hub; /* first; its connections are the publishers */
 	struct netio_subscribe_stats stats;
-	LIST_HEAD(publisher_list, publisher) all;
-	LIST_ENTRY(netio_subscribe_core) link; /* of the lcore's sockets */
-	char provider[64];
 };
 
-/* NULL: unknown address. */
-struct publisher *publisher_find(const struct netio_subscribe_core *core, const char *address);
-
 /* Return: NULL: out of memory. */
-struct publisher *publisher_create(struct netio_subscribe_core *core, const char *host,
-				   unsigned port, const char *address);
+struct publisher *publisher_create(struct netio_subscribe_core *core, const char *address);
 
 /* Connect if idle. Return: 0; as netio_connect. */
 int publisher_open(struct publisher *publisher);
@@ -297,17 +282,12 @@ void publisher_release(struct publisher *publisher);
 
 /* interest.c ---------------------------------------------------------------------------------- */
 
-static inline struct netio_subscribe_socket *publisher_socket(const struct publisher *publisher)
-{
-	return publisher->core ? publisher->core->socket : NULL;
-}
-
 /* Call a callback of the socket if it exists. args: in parentheses. */
-#define SUBSCRIBE_CALLBACK(publisher, callback, args)                            \
-	do {                                                                     \
-		struct netio_subscribe_socket *to = publisher_socket(publisher); \
-		if (to && to->callback)                                          \
-			to->callback args;                                       \
+#define SUBSCRIBE_CALLBACK(publisher, callback, args)                                     \
+	do {                                                                              \
+		const struct netio_subscribe_socket *to = (publisher)->connection.socket; \
+		if (to && to->callback)                                                   \
+			to->callback args;                                                \
 	} while (0)
 
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
@@ -334,8 +314,5 @@ void publisher_report_lost(struct publisher *publisher, const char *why);
 
 /* Free all. */
 void publisher_free_interests(struct publisher *publisher);
-
-/* Release all sockets of a loop that ends; subscribe.c. */
-void subscribe_release_all(struct netio_eventloop *evloop);
 
 #endif

@@ -2,34 +2,31 @@
 /* The subscribe socket: its publishers and its subscriptions. */
 #include "pubsub_priv.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-/* of this lcore */
-static __thread LIST_HEAD(subscribe_cores, netio_subscribe_core) all;
-
 /* Return: 0; -EINVAL. */
-static int check_attr(const struct netio_subscribe_attr *attr, struct netio_subscribe_core *core)
+static int check_attr(const struct netio_subscribe_attr *attr, struct hub *hub)
 {
 	uint32_t bytes = attr->buffer_bytes, count = attr->buffer_count;
-	int rc = connection_check_attr(&attr->connect, &core->connect);
+	int rc = hub_check_attr(hub, &attr->connect);
 
 	if (rc == 0)
 		rc = intake_check_buffers(&bytes, &count);
-	if (rc)
-		return rc;
-	if (attr->connect.provider)
-		snprintf(core->provider, sizeof(core->provider), "%s", attr->connect.provider);
-	core->connect.provider = attr->connect.provider ? core->provider : NULL;
-	intake_link_attr(bytes, count, core->connect.message_max_bytes, &core->link_attr);
-	return 0;
+	if (rc == 0)
+		intake_link_attr(bytes, count, hub->attr.message_max, &hub->attr.session.link);
+	return rc;
+}
+
+static void on_fini(struct hub *hub)
+{
+	netio_subscribe_socket_fini(hub->socket);
 }
 
 int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 				struct netio_subscribe_socket *socket,
 				const struct netio_subscribe_attr *attr)
 {
-	const struct netio_subscribe_attr defaults = {0};
+	static const struct netio_subscribe_attr defaults;
 	struct netio_subscribe_core *core;
 	int rc;
 
@@ -39,15 +36,13 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 		return rc;
 	core = calloc(1, sizeof(*core));
 	if (!core)
-		return netio_fail(plx_fail(ENOMEM, "netio_subscribe_socket_init: out of memory"));
-	rc = check_attr(attr ? attr : &defaults, core);
+		return netio_fail(ENOMEM, "netio_subscribe_socket_init: out of memory");
+	rc = netio_logged(check_attr(attr ?: &defaults, &core->hub));
 	if (rc) {
 		free(core);
-		return netio_fail(rc);
+		return rc;
 	}
-	core->socket = socket;
-	core->evloop = evloop;
-	LIST_INSERT_HEAD(&all, core, link);
+	hub_init(&core->hub, evloop, socket, on_fini);
 	socket->core = core;
 	return 0;
 }
@@ -56,34 +51,23 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 {
 	struct netio_subscribe_core *core = socket->core;
 
-	ASSERT_LOOP(core, core->evloop);
+	ASSERT_LOOP(core, core->hub.evloop);
 	socket->core = NULL;
 	if (!core)
 		return;
-	while (!LIST_EMPTY(&core->all))
-		publisher_release(LIST_FIRST(&core->all));
-	LIST_REMOVE(core, link);
+	while (!LIST_EMPTY(&core->hub.connections))
+		publisher_release((struct publisher *)LIST_FIRST(&core->hub.connections));
+	LIST_REMOVE(&core->hub, link);
 	free(core);
 }
 
 void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
 			   struct netio_subscribe_stats *stats_out)
 {
-	ASSERT_LOOP(socket->core, socket->core->evloop);
+	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
 	*stats_out = (struct netio_subscribe_stats){0};
 	if (socket->core)
 		*stats_out = socket->core->stats;
-}
-
-void subscribe_release_all(struct netio_eventloop *evloop)
-{
-	struct netio_subscribe_core *core, *next;
-
-	for (core = LIST_FIRST(&all); core; core = next) {
-		next = LIST_NEXT(core, link);
-		if (core->evloop == evloop)
-			netio_subscribe_socket_fini(core->socket);
-	}
 }
 
 /* Subscriptions ------------------------------------------------------------------------------- */
@@ -128,15 +112,12 @@ static int find(const char *what, const struct netio_subscribe_socket *socket, c
 		unsigned port, const struct netio_subscription *subscription,
 		char address[PLX_ADDRESS_MAX], struct publisher **publisher_out)
 {
-	int rc;
+	struct netio_connection *connection = NULL;
+	int rc = socket->core ? check_subscription(what, subscription) : 0;
 
-	if (!socket->core)
-		return plx_fail(EINVAL, "%s: the socket is not set up", what);
-	rc = check_subscription(what, subscription);
 	if (rc == 0)
-		rc = netio_address(what, host, port, address);
-	if (rc == 0)
-		*publisher_out = publisher_find(socket->core, address);
+		rc = hub_find((struct hub *)socket->core, what, host, port, address, &connection);
+	*publisher_out = (struct publisher *)connection;
 	return rc;
 }
 
@@ -167,16 +148,14 @@ int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, 
 	struct publisher *publisher = NULL;
 	int rc = find("netio_subscribe", socket, host, port, subscription, address, &publisher);
 
-	ASSERT_LOOP(socket->core, socket->core->evloop);
+	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
 	if (rc)
-		return netio_fail(rc);
+		return netio_logged(rc);
+	publisher = publisher ?: publisher_create(socket->core, address);
 	if (!publisher)
-		publisher = publisher_create(socket->core, host, port, address);
-	if (!publisher)
-		return netio_fail(plx_fail(ENOMEM, "netio_subscribe: out of memory"));
+		return netio_fail(ENOMEM, "netio_subscribe: out of memory");
 	what = normalize(subscription);
-	rc = subscribe_at(publisher, &what);
-	return rc ? netio_fail(rc) : 0;
+	return netio_logged(subscribe_at(publisher, &what));
 }
 
 int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
@@ -193,13 +172,13 @@ int netio_unsubscribe_from(struct netio_subscribe_socket *socket, const char *ho
 	struct publisher *publisher = NULL;
 	int rc = find("netio_unsubscribe", socket, host, port, subscription, address, &publisher);
 
-	ASSERT_LOOP(socket->core, socket->core->evloop);
-	if (rc == 0)
-		rc = publisher
-			   ? publisher_unsubscribe(publisher, &what)
-			   : plx_fail(ENOENT, "netio_unsubscribe: nothing is subscribed to at %s",
-				      address);
-	return rc ? netio_fail(rc) : 0;
+	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
+	if (rc)
+		return netio_logged(rc);
+	if (!publisher)
+		return netio_fail(ENOENT, "netio_unsubscribe: nothing is subscribed to at %s",
+				  address);
+	return netio_logged(publisher_unsubscribe(publisher, &what));
 }
 
 int netio_unsubscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,

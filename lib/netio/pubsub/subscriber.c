@@ -67,7 +67,7 @@ static bool has_room(struct acceptor *acceptor)
 
 	if (core->connections >= core->subscribers_max) {
 		if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
-			plx_log(&netio_log, PLX_LOG_WARNING,
+			plx_log(netio_log, PLX_LOG_WARNING,
 				"a subscriber is refused: there are %u; subscribers_max",
 				core->connections);
 		return false;

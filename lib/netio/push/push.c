@@ -139,7 +139,7 @@ int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const 
 	uint64_t length;
 	int rc;
 
-	ASSERT_LOOP(core, core->evloop);
+	ASSERT_LOOP(core, core->hub.evloop);
 	if (plx_unlikely(!core || core->open == core->ending))
 		return netio_fail_closed();
 	rc = message_measure(iov, count, core->message_max, &length);

@@ -4,13 +4,11 @@
  *   push.c            a message: sent to the receiver with most credit
  *   push_index.c      receivers by credit
  *   push_receiver.c   their connections, and messages of closed connections
- *   push_socket.c     the socket and its list of receivers */
+ *   push_socket.c     the socket */
 #ifndef NETIO_PUSH_PRIV_H
 #define NETIO_PUSH_PRIV_H
 
 #include "connection.h"
-
-#include <sys/queue.h>
 
 #define PUSH_CREDIT_MAX 255 /* a higher credit counts as this */
 
@@ -33,14 +31,12 @@ struct push_receiver {
 	struct netio_connection connection; /* first; its socket is NULL: released */
 	struct netio_push_receiver pub;
 	struct netio_push_core *core;
-	LIST_ENTRY(push_receiver) link; /* in core->receivers */
-	bool is_open;                   /* the link accepts messages */
-	bool is_ending;                 /* closing: takes no new messages */
+	bool is_open;   /* the link accepts messages */
+	bool is_ending; /* closing: takes no new messages */
 	bool is_suspect;
 	bool is_full;                /* no room on this side; writable follows */
 	struct push_queue in_flight; /* sent and unfinished; oldest first */
 	uint64_t handed, finished, taken_away;
-	char address[PLX_ADDRESS_MAX];
 
 	/* push_index.c */
 	uint32_t place; /* 0: in no index */
@@ -48,7 +44,6 @@ struct push_receiver {
 	TAILQ_ENTRY(push_receiver) peers;
 };
 
-LIST_HEAD(push_receivers, push_receiver);
 TAILQ_HEAD(push_peers, push_receiver);
 
 /* Receivers by credit. Equal ones take turns. */
@@ -58,12 +53,8 @@ struct push_index {
 };
 
 struct netio_push_core {
-	struct netio_push_socket *socket; /* NULL: released */
-	struct netio_eventloop *evloop;
-	struct netio_connect_attr connect; /* checked; its provider is `provider` */
+	struct hub hub; /* first; its connections are the receivers */
 	enum netio_push_promise promise;
-	uint64_t next_id;
-	struct push_receivers receivers;
 
 	/* Of open receivers. */
 	uint32_t open, suspect;
@@ -77,8 +68,6 @@ struct netio_push_core {
 
 	struct plx_pool *pool; /* for short messages */
 	uint64_t messages, again, finished, handed_again, lost;
-	LIST_ENTRY(netio_push_core) link; /* of the lcore's sockets */
-	char provider[64];
 };
 
 /* push_index.c ------------------------------------------------------------------------------- */
@@ -132,10 +121,8 @@ void push_send_waiting(struct netio_push_core *core);
 
 /* push_receiver.c ---------------------------------------------------------------------------- */
 
-/* host, port: the target, as in address. Return: 0; as netio_connect, without creating a
- * receiver. */
-int push_receiver_create(struct netio_push_core *core, const char *host, unsigned port,
-			 const char *address);
+/* Return: 0; as netio_connect, without creating a receiver; logged. */
+int push_receiver_create(struct netio_push_core *core, const char *address);
 
 /* Send nothing to it from now on. */
 void push_leave(struct push_receiver *receiver);
@@ -146,9 +133,6 @@ void push_receiver_release(struct push_receiver *receiver);
 /* push_socket.c ------------------------------------------------------------------------------ */
 
 /* No references to the receiver remain. */
-void push_receiver_freed(struct push_receiver *receiver);
-
-/* Release all sockets of a loop that ends. */
-void push_release_all(struct netio_eventloop *evloop);
+void push_receiver_free(struct netio_connection *connection);
 
 #endif

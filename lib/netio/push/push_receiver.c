@@ -2,26 +2,19 @@
 /* The receivers of a push socket: connections, and messages of those that close. */
 #include "push.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-static struct push_receiver *receiver_of(struct netio_connection *connection)
-{
-	return (struct push_receiver *)connection;
-}
 
 /* Open receivers ------------------------------------------------------------------------------ */
 
 static void update_message_max(struct netio_push_core *core)
 {
-	const struct push_receiver *receiver;
+	const struct netio_connection *it;
 
 	core->message_max = 0;
-	for (receiver = LIST_FIRST(&core->receivers); receiver;
-	     receiver = LIST_NEXT(receiver, link)) {
-		if (receiver->is_open && core->message_max < receiver->connection.message_max)
-			core->message_max = receiver->connection.message_max;
-	}
+	LIST_FOREACH (it, &core->hub.connections, peers)
+		if (((const struct push_receiver *)it)->is_open &&
+		    core->message_max < it->message_max)
+			core->message_max = it->message_max;
 }
 
 static void join(struct push_receiver *receiver)
@@ -62,12 +55,13 @@ static bool may_close(const struct netio_push_core *core)
 
 static void close_ending(struct netio_push_core *core)
 {
-	struct push_receiver *receiver;
+	struct netio_connection *it;
 
 	if (core->ending == 0 || !may_close(core))
 		return;
-	for (receiver = LIST_FIRST(&core->receivers); receiver;
-	     receiver = LIST_NEXT(receiver, link)) {
+	LIST_FOREACH (it, &core->hub.connections, peers) {
+		struct push_receiver *receiver = (struct push_receiver *)it;
+
 		if (!receiver->is_ending || !receiver->is_open)
 			continue;
 		push_leave(receiver);
@@ -83,7 +77,7 @@ static bool on_settle(struct plx_connector *session)
 		receiver->is_ending = true;
 		receiver->core->ending++;
 	}
-	if (receiver->core->socket && receiver->is_open && !may_close(receiver->core))
+	if (receiver->core->hub.socket && receiver->is_open && !may_close(receiver->core))
 		return false;
 	push_leave(receiver);
 	return true;
@@ -93,12 +87,14 @@ static bool on_settle(struct plx_connector *session)
 
 static void report_room(struct netio_push_core *core)
 {
+	struct netio_push_socket *socket = core->hub.socket;
+
 	if (!core->again_pending || core->waiting.count || core->open == core->ending ||
 	    !push_choose(core, 0))
 		return;
 	core->again_pending = false;
-	if (core->socket && core->socket->cb_buffers_available)
-		core->socket->cb_buffers_available(core->socket);
+	if (socket && socket->cb_buffers_available)
+		socket->cb_buffers_available(socket);
 }
 
 static void resume(struct netio_push_core *core)
@@ -122,10 +118,10 @@ static void finish(struct push_receiver *receiver, uint32_t unfinished)
 
 static void on_credit(struct netio_connection *connection)
 {
-	struct push_receiver *receiver = receiver_of(connection);
+	struct push_receiver *receiver = (struct push_receiver *)connection;
 	struct netio_push_core *core = receiver->core;
 
-	if (!core->socket)
+	if (!core->hub.socket)
 		return;
 	finish(receiver, plx_link_unfinished(connection->session.link));
 	push_place(receiver);
@@ -134,11 +130,11 @@ static void on_credit(struct netio_connection *connection)
 
 static void on_writable(struct netio_connection *connection)
 {
-	struct push_receiver *receiver = receiver_of(connection);
+	struct push_receiver *receiver = (struct push_receiver *)connection;
 	struct netio_push_core *core = receiver->core;
 
 	receiver->is_full = false;
-	if (!core->socket || !receiver->is_open)
+	if (!core->hub.socket || !receiver->is_open)
 		return;
 	push_place(receiver);
 	resume(core);
@@ -146,7 +142,7 @@ static void on_writable(struct netio_connection *connection)
 
 static void on_suspect(struct netio_connection *connection, const struct notice *notice)
 {
-	struct push_receiver *receiver = receiver_of(connection);
+	struct push_receiver *receiver = (struct push_receiver *)connection;
 	struct netio_push_core *core = receiver->core;
 
 	if (receiver->is_open)
@@ -161,7 +157,7 @@ static void on_suspect(struct netio_connection *connection, const struct notice 
 
 static void on_established(struct netio_connection *connection, const struct notice *notice)
 {
-	struct push_receiver *receiver = receiver_of(connection);
+	struct push_receiver *receiver = (struct push_receiver *)connection;
 	struct netio_push_core *core = receiver->core;
 
 	receiver->pub.provider = plx_link_provider(connection->session.link);
@@ -204,7 +200,7 @@ static void on_ended(struct plx_connector *session)
 
 static void on_closed(struct netio_connection *connection, const struct notice *notice)
 {
-	struct push_receiver *receiver = receiver_of(connection);
+	struct push_receiver *receiver = (struct push_receiver *)connection;
 	struct netio_push_core *core = receiver->core;
 
 	requeue(receiver);
@@ -216,14 +212,10 @@ static void on_closed(struct netio_connection *connection, const struct notice *
 	resume(core);
 }
 
-static void on_free(struct netio_connection *connection)
-{
-	push_receiver_freed(receiver_of(connection));
-}
-
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION, .look_back = on_look_back, .settle = on_settle,
 		    .ended = on_ended},
+	.role = WIRE_SENDER,
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
@@ -231,34 +223,28 @@ static const struct connection_owner owner = {
 	.received = on_received,
 	.writable = on_writable,
 	.credit = on_credit,
-	.free = on_free,
+	.free = push_receiver_free,
 };
 
 /* The receiver --------------------------------------------------------------------------------- */
 
-int push_receiver_create(struct netio_push_core *core, const char *host, unsigned port,
-			 const char *address)
+int push_receiver_create(struct netio_push_core *core, const char *address)
 {
 	struct push_receiver *receiver = calloc(1, sizeof(*receiver));
 	int rc;
 
 	if (!receiver)
-		return netio_fail(plx_fail(ENOMEM, "netio_push_connect: out of memory"));
+		return netio_fail(ENOMEM, "netio_push_connect: out of memory");
+	hub_add(&core->hub, &receiver->connection, &owner, &receiver->pub, address);
 	receiver->core = core;
-	snprintf(receiver->address, sizeof(receiver->address), "%s", address);
 	receiver->pub = (struct netio_push_receiver){
-		.push_socket = core->socket,
-		.id = ++core->next_id,
-		.address = receiver->address,
+		.push_socket = core->hub.socket,
+		.id = receiver->connection.source,
+		.address = receiver->connection.session.address,
 		.provider = "",
 	};
 	push_queue_init(&receiver->in_flight);
-	connection_init(&receiver->connection, core->evloop, core->socket, NULL, &owner,
-			&core->connect);
-	receiver->connection.cb_object = &receiver->pub;
-	receiver->connection.source = receiver->pub.id;
-	LIST_INSERT_HEAD(&core->receivers, receiver, link);
-	rc = connection_open(&receiver->connection, host, port);
+	rc = netio_logged(hub_open(&receiver->connection));
 	if (rc)
 		push_receiver_release(receiver);
 	return rc;

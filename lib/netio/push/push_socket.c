@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The push socket and its list of receivers. */
+/* The push socket. */
 #include "push.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-
-/* of this lcore */
-static __thread LIST_HEAD(push_cores, netio_push_core) all;
-
-/* Memory ------------------------------------------------------------------------------------- */
 
 static void free_if_done(struct netio_push_core *core)
 {
-	if (core->socket || !LIST_EMPTY(&core->receivers))
+	if (core->hub.socket || !LIST_EMPTY(&core->hub.connections))
 		return;
 	plx_pool_destroy(core->pool);
 	free(core);
 }
 
-void push_receiver_freed(struct push_receiver *receiver)
+void push_receiver_free(struct netio_connection *connection)
 {
-	struct netio_push_core *core = receiver->core;
+	struct netio_push_core *core = ((struct push_receiver *)connection)->core;
 
-	LIST_REMOVE(receiver, link);
-	free(receiver);
+	LIST_REMOVE(connection, peers);
+	free(connection);
 	free_if_done(core);
 }
 
@@ -32,26 +26,24 @@ void push_receiver_freed(struct push_receiver *receiver)
 /* Return: 0; -EINVAL. */
 static int check_attr(const struct netio_push_attr *attr, struct netio_push_core *core)
 {
-	int rc = connection_check_attr(&attr->connect, &core->connect);
-
-	if (rc)
-		return rc;
+	core->promise = attr->promise;
 	if ((unsigned)attr->promise > NETIO_PUSH_AT_MOST_ONCE)
 		return plx_fail(EINVAL,
 				"netio_push_socket_init: promise %d; give one of enum "
 				"netio_push_promise",
 				(int)attr->promise);
-	core->promise = attr->promise;
-	if (attr->connect.provider)
-		snprintf(core->provider, sizeof(core->provider), "%s", attr->connect.provider);
-	core->connect.provider = attr->connect.provider ? core->provider : NULL;
-	return 0;
+	return hub_check_attr(&core->hub, &attr->connect);
+}
+
+static void on_fini(struct hub *hub)
+{
+	netio_push_socket_fini(hub->socket);
 }
 
 int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_socket *socket,
 			   const struct netio_push_attr *attr)
 {
-	const struct netio_push_attr defaults = {0};
+	static const struct netio_push_attr defaults;
 	struct netio_push_core *core;
 	int rc;
 
@@ -61,21 +53,18 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 		return rc;
 	core = calloc(1, sizeof(*core));
 	if (!core)
-		return netio_fail(plx_fail(ENOMEM, "netio_push_socket_init: out of memory"));
-	rc = check_attr(attr ? attr : &defaults, core);
-	if (rc == 0)
-		rc = push_pool_create(core);
+		return netio_fail(ENOMEM, "netio_push_socket_init: out of memory");
+	rc = check_attr(attr ?: &defaults, core);
+	rc = netio_logged(rc ?: push_pool_create(core));
 	if (rc) {
 		free(core);
-		return netio_fail(rc);
+		return rc;
 	}
 	push_queue_init(&core->waiting);
 	push_queue_init(&core->oversized);
 	push_index_init(&core->responsive);
 	push_index_init(&core->suspected);
-	core->socket = socket;
-	core->evloop = evloop;
-	LIST_INSERT_HEAD(&all, core, link);
+	hub_init(&core->hub, evloop, socket, on_fini);
 	socket->core = core;
 	return 0;
 }
@@ -85,7 +74,7 @@ static void lose_what_waits(struct netio_push_core *core)
 	uint32_t count = core->waiting.count + core->oversized.count;
 
 	if (count)
-		plx_log(&netio_log, PLX_LOG_WARNING,
+		plx_log(netio_log, PLX_LOG_WARNING,
 			"a push socket ends: %u messages of receivers that went away, and that no "
 			"other one had room for, are lost",
 			count);
@@ -96,94 +85,63 @@ static void lose_what_waits(struct netio_push_core *core)
 void netio_push_socket_fini(struct netio_push_socket *socket)
 {
 	struct netio_push_core *core = socket->core;
-	struct push_receiver *receiver, *next;
+	struct netio_connection *connection, *next;
 
-	ASSERT_LOOP(core, core->evloop);
+	ASSERT_LOOP(core, core->hub.evloop);
 	socket->core = NULL;
 	if (!core)
 		return;
-	LIST_REMOVE(core, link);
+	LIST_REMOVE(&core->hub, link);
 	lose_what_waits(core);
-	for (receiver = LIST_FIRST(&core->receivers); receiver; receiver = next) {
-		next = LIST_NEXT(receiver, link);
-		if (receiver->connection.socket)
-			push_receiver_release(receiver);
-	}
-	core->socket = NULL;
+	LIST_FOREACH_SAFE (connection, &core->hub.connections, peers, next)
+		if (connection->socket)
+			push_receiver_release((struct push_receiver *)connection);
+	core->hub.socket = NULL;
 	free_if_done(core);
-}
-
-void push_release_all(struct netio_eventloop *evloop)
-{
-	struct netio_push_core *core, *next;
-
-	for (core = LIST_FIRST(&all); core; core = next) {
-		next = LIST_NEXT(core, link);
-		if (core->evloop == evloop)
-			netio_push_socket_fini(core->socket);
-	}
 }
 
 /* Receivers ----------------------------------------------------------------------------------- */
 
-/* Find the receiver with this address, except released ones. Return: 0; *receiver_out may be NULL;
- * -EINVAL, logged. */
-static int find(const char *what, const struct netio_push_socket *socket, const char *host,
-		unsigned port, char address[PLX_ADDRESS_MAX], struct push_receiver **receiver_out)
-{
-	struct push_receiver *receiver;
-	int rc = socket->core ? netio_address(what, host, port, address)
-			      : plx_fail(EINVAL, "%s: the socket is not set up", what);
-
-	if (rc)
-		return netio_fail(rc);
-	LIST_FOREACH (receiver, &socket->core->receivers, link)
-		if (receiver->connection.socket && strcmp(receiver->address, address) == 0)
-			break;
-	*receiver_out = receiver;
-	return 0;
-}
-
 int netio_push_connect(struct netio_push_socket *socket, const char *host, unsigned port)
 {
+	struct netio_push_core *core = socket->core;
+	struct netio_connection *connection;
 	char address[PLX_ADDRESS_MAX];
-	struct push_receiver *receiver;
 	int rc;
 
-	ASSERT_LOOP(socket->core, socket->core->evloop);
-	rc = find("netio_push_connect", socket, host, port, address, &receiver);
+	ASSERT_LOOP(core, core->hub.evloop);
+	rc = hub_find((struct hub *)core, "netio_push_connect", host, port, address, &connection);
 	if (rc)
-		return rc;
-	if (!receiver)
-		return push_receiver_create(socket->core, host, port, address);
-	if (receiver->connection.session.state ==
-	    PLX_CONNECTOR_IDLE) /* reconnecting was switched off */
-		return connection_open(&receiver->connection, host, port);
-	if (receiver->connection.session.quit)
-		return netio_fail(plx_fail(EALREADY,
-					   "netio_push_connect: %s is being disconnected; wait for "
-					   "its cb_connection_closed",
-					   address));
-	return netio_fail(
-		plx_fail(EEXIST, "netio_push_connect: %s is one of them already", address));
+		return netio_logged(rc);
+	if (!connection)
+		return push_receiver_create(core, address);
+	if (connection->session.state == PLX_CONNECTOR_IDLE) /* reconnecting was switched off */
+		return netio_logged(hub_open(connection));
+	if (connection->session.quit)
+		return netio_fail(EALREADY,
+				  "netio_push_connect: %s is being disconnected; wait for its "
+				  "cb_connection_closed",
+				  address);
+	return netio_fail(EEXIST, "netio_push_connect: %s is one of them already", address);
 }
 
 int netio_push_disconnect(struct netio_push_socket *socket, const char *host, unsigned port)
 {
+	struct netio_push_core *core = socket->core;
+	struct netio_connection *connection = NULL;
 	char address[PLX_ADDRESS_MAX];
-	struct push_receiver *receiver = NULL;
 	int rc;
 
-	ASSERT_LOOP(socket->core, socket->core->evloop);
-	rc = find("netio_push_disconnect", socket, host, port, address, &receiver);
+	ASSERT_LOOP(core, core->hub.evloop);
+	rc = hub_find((struct hub *)core, "netio_push_disconnect", host, port, address,
+		      &connection);
 	if (rc)
-		return rc;
-	if (!receiver)
-		return netio_fail(
-			plx_fail(ENOENT, "netio_push_disconnect: %s is none of them", address));
-	if (receiver->connection.session.state != PLX_CONNECTOR_IDLE)
-		return connection_close(&receiver->connection);
-	push_receiver_release(receiver);
+		return netio_logged(rc);
+	if (!connection)
+		return netio_fail(ENOENT, "netio_push_disconnect: %s is none of them", address);
+	if (connection->session.state != PLX_CONNECTOR_IDLE)
+		return connection_close(connection);
+	push_receiver_release((struct push_receiver *)connection);
 	return 0;
 }
 
@@ -192,9 +150,9 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_stats *stats_out)
 {
 	const struct netio_push_core *core = socket->core;
-	const struct push_receiver *receiver;
+	const struct netio_connection *it;
 
-	ASSERT_LOOP(core, core->evloop);
+	ASSERT_LOOP(core, core->hub.evloop);
 	*stats_out = (struct netio_push_stats){0};
 	if (!core)
 		return;
@@ -207,9 +165,9 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 		.waiting = core->waiting.count + core->oversized.count,
 		.connected = core->open - core->ending,
 	};
-	LIST_FOREACH (receiver, &core->receivers, link) {
-		stats_out->receivers += receiver->connection.socket != NULL;
-		stats_out->under_way += receiver->in_flight.count;
+	LIST_FOREACH (it, &core->hub.connections, peers) {
+		stats_out->receivers += it->socket != NULL;
+		stats_out->under_way += ((const struct push_receiver *)it)->in_flight.count;
 	}
 }
 
@@ -218,7 +176,7 @@ void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
 {
 	const struct push_receiver *its = plx_container_of(receiver, struct push_receiver, pub);
 
-	ASSERT_OWNER(its->core->evloop->lcore_id);
+	ASSERT_OWNER(its->connection.evloop->lcore_id);
 	*stats_out = (struct netio_push_receiver_stats){
 		.handed = its->handed,
 		.finished = its->finished,

@@ -300,7 +300,7 @@ static void act_answer(struct netio_push_receiver *receiver, const struct netio_
 
 static void provoke(void)
 {
-	struct push_receiver *receiver = LIST_FIRST(&ends->core->receivers);
+	struct push_receiver *receiver = (void *)LIST_FIRST(&ends->core->hub.connections);
 
 	switch (at) {
 	case CLOSED:
