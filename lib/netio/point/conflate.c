@@ -6,9 +6,7 @@
 
 static int compare(const void *a, const void *b)
 {
-	const struct latest *one = a, *other = b;
-
-	return (one->tag > other->tag) - (one->tag < other->tag);
+	return compare_numbers(((const struct latest *)a)->tag, ((const struct latest *)b)->tag);
 }
 
 /* Memory used, including a tree node and the heap's overhead for three blocks. */

@@ -193,14 +193,13 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 	if (listener)
 		intake_link_attr(listener->attr.buffer_bytes, listener->attr.buffer_count,
 				 listener->attr.message_max_bytes, &attr.link);
-	return acceptor_listen(listener ? &listener->acceptor : NULL, "netio_listen", host, port,
-			       &attr);
+	return acceptor_listen((struct acceptor *)listener, "netio_listen", host, port, &attr);
 }
 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
 {
 	ASSERT_LOOP(socket->listener, socket->listener->acceptor.evloop);
-	return socket->listener ? plx_listener_port(socket->listener->acceptor.listener) : 0;
+	return acceptor_port((const struct acceptor *)socket->listener);
 }
 
 void netio_listen_socket_fini(struct netio_listen_socket *socket)

@@ -22,6 +22,12 @@
 
 #include <string.h>
 
+/* For tsearch(3). */
+static inline int compare_numbers(uint64_t one, uint64_t other)
+{
+	return (one > other) - (one < other);
+}
+
 /* message.c ---------------------------------------------------------------------------------- */
 
 #define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20) /* default of attributes */

@@ -9,14 +9,8 @@
 
 static int compare(const void *a, const void *b)
 {
-	const struct netio_subscription *one = &((const struct interest *)a)->what;
-	const struct netio_subscription *other = &((const struct interest *)b)->what;
-
-	if (one->tag != other->tag)
-		return one->tag > other->tag ? 1 : -1;
-	if (one->last != other->last)
-		return one->last > other->last ? 1 : -1;
-	return (one->mask > other->mask) - (one->mask < other->mask);
+	return subscription_compare(&((const struct interest *)a)->what,
+				    &((const struct interest *)b)->what);
 }
 
 static int make_room(struct publisher *publisher)
@@ -87,18 +81,18 @@ void publisher_report_ended(struct publisher *publisher)
 static void write_request(const struct interest *interest, uint8_t *out)
 {
 	const struct netio_subscription *what = &interest->what;
-	struct wire_request request = {.id = interest->id};
+	struct wire_request request = {
+		.id = interest->id,
+		.what = what->mask ? WIRE_SUBSCRIBE_MASK : WIRE_SUBSCRIBE_RANGE,
+		.delivery = (uint8_t)what->delivery,
+		.policy = (uint8_t)what->policy,
+		.backlog_bytes = what->backlog_bytes,
+		.first = what->tag,
+		.last = subscription_last(what),
+	};
 
-	if (interest->state == INTEREST_ENDING) {
-		request.what = WIRE_UNSUBSCRIBE;
-	} else {
-		request.what = what->mask ? WIRE_SUBSCRIBE_MASK : WIRE_SUBSCRIBE_RANGE;
-		request.delivery = (uint8_t)what->delivery;
-		request.policy = (uint8_t)what->policy;
-		request.backlog_bytes = what->backlog_bytes;
-		request.first = what->tag;
-		request.last = what->mask ? what->mask : what->last ? what->last : what->tag;
-	}
+	if (interest->state == INTEREST_ENDING)
+		request = (struct wire_request){.id = interest->id, .what = WIRE_UNSUBSCRIBE};
 	wire_request_write(out, &request);
 }
 

@@ -84,9 +84,7 @@ static int compare_pendings(const void *a, const void *b)
 {
 	const struct pending *one = a, *other = b;
 
-	if (one->tag != other->tag)
-		return one->tag > other->tag ? 1 : -1;
-	return (one->key > other->key) - (one->key < other->key);
+	return compare_numbers(one->tag, other->tag) ?: compare_numbers(one->key, other->key);
 }
 
 struct pending *pending_search(struct netio_publish_core *core, netio_tag_t tag, uint64_t key)

@@ -5,67 +5,53 @@
 
 #include <stdlib.h>
 
-static void make_unused(struct publication *publication)
-{
-	struct netio_publish_core *core = publication->core;
-
-	publication->next = core->unused;
-	core->unused = publication;
-}
-
 /* A callback may release the socket, and with it the core. */
 static void report_done(struct plx_task *task, void *arg)
 {
 	struct netio_publish_core *core = arg;
+	struct publication *publication;
 
 	core->reporting = true;
-	while (core->done) {
-		struct publication *publication = core->done;
+	while ((publication = STAILQ_FIRST(&core->done))) {
 		uint64_t key = publication->key;
 		int status = publication->status;
 
-		core->done = publication->next;
-		if (!core->done)
-			core->done_end = &core->done;
-		make_unused(publication);
+		STAILQ_REMOVE_HEAD(&core->done, link);
+		publication_drop(publication);
 		if (core->unbuffered && core->unbuffered->cb_msg_published)
 			core->unbuffered->cb_msg_published(core->unbuffered, key, status);
 	}
 	core->reporting = false;
 	if (core->freed)
-		publish_core_destroy(core);
+		publish_core_destroy(&core->acceptor.session);
 }
 
 void publications_init(struct netio_publish_core *core)
 {
-	core->done_end = &core->done;
+	STAILQ_INIT(&core->done);
+	STAILQ_INIT(&core->unused);
 	plx_task_init(&core->report_task, report_done, core);
-}
-
-static void free_all(struct publication *publication)
-{
-	while (publication) {
-		struct publication *next = publication->next;
-
-		free(publication);
-		publication = next;
-	}
 }
 
 void publications_free(struct netio_publish_core *core)
 {
+	struct publication *publication;
+
 	plx_task_cancel(&core->report_task);
-	free_all(core->done);
-	free_all(core->unused);
+	STAILQ_CONCAT(&core->done, &core->unused);
+	while ((publication = STAILQ_FIRST(&core->done))) {
+		STAILQ_REMOVE_HEAD(&core->done, link);
+		free(publication);
+	}
 	references_fini(&core->references);
 }
 
 struct publication *publication_create(struct netio_publish_core *core, uint64_t key)
 {
-	struct publication *publication = core->unused;
+	struct publication *publication = STAILQ_FIRST(&core->unused);
 
 	if (plx_likely(publication))
-		core->unused = publication->next;
+		STAILQ_REMOVE_HEAD(&core->unused, link);
 	else
 		publication = malloc(sizeof(*publication));
 	if (publication)
@@ -75,7 +61,7 @@ struct publication *publication_create(struct netio_publish_core *core, uint64_t
 
 void publication_drop(struct publication *publication)
 {
-	make_unused(publication);
+	STAILQ_INSERT_HEAD(&publication->core->unused, publication, link);
 }
 
 void publication_unref(struct publication *publication)
@@ -84,9 +70,7 @@ void publication_unref(struct publication *publication)
 
 	if (--publication->refs)
 		return;
-	publication->next = NULL;
-	*core->done_end = publication;
-	core->done_end = &publication->next;
+	STAILQ_INSERT_TAIL(&core->done, publication, link);
 	plx_task_schedule(&core->report_task);
 }
 

@@ -25,10 +25,7 @@ void publish_report_room(struct netio_publish_core *core)
 	if (!core->wants_room)
 		return;
 	core->wants_room = false;
-	if (core->buffered && core->buffered->cb_buffers_available)
-		core->buffered->cb_buffers_available(core->buffered);
-	else if (core->unbuffered && core->unbuffered->cb_buffers_available)
-		core->unbuffered->cb_buffers_available(core->unbuffered);
+	PUBLISH_CALLBACK(core, cb_buffers_available, (core->acceptor.socket));
 }
 
 /* Outcomes ------------------------------------------------------------------------------------ */

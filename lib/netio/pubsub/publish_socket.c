@@ -33,36 +33,26 @@ static int check_attr(const struct netio_publish_attr *attr, struct netio_publis
 	return outbox_check_attr(&core->outbox_attr);
 }
 
-static void check_owner(const struct netio_publish_core *core, const char *what)
-{
-	ASSERT_OWNER_IF(!core || owner_is_here(core->acceptor.evloop->lcore_id), what,
-			core->acceptor.evloop->lcore_id);
-}
-
 /* Return: 0; an error, which is logged. */
 static int core_create(struct netio_eventloop *evloop, const char *what,
 		       const struct netio_publish_attr *attr, void *socket,
 		       struct netio_publish_core **core_out)
 {
-	const struct netio_publish_attr defaults = {0};
+	static const struct netio_publish_attr defaults;
 	struct netio_publish_core *core;
 	int rc = netio_check(evloop, what);
 
 	if (rc)
 		return rc;
-	if (!attr)
-		attr = &defaults;
 	core = calloc(1, sizeof(*core));
 	if (!core)
 		return netio_fail(ENOMEM, "%s: out of memory", what);
-	rc = check_attr(attr, core);
-	if (rc == 0)
-		rc = acceptor_check(attr->provider, MESSAGE_MAX);
-	if (rc == 0)
-		rc = table_init(&core->table, plx_random_id());
+	attr = attr ?: &defaults;
+	rc = check_attr(attr, core) ?: acceptor_check(attr->provider, MESSAGE_MAX);
+	rc = netio_logged(rc ?: table_init(&core->table, plx_random_id()));
 	if (rc) {
 		free(core);
-		return netio_logged(rc);
+		return rc;
 	}
 	core->version = match_new_version();
 	TAILQ_INIT(&core->pendings);
@@ -73,7 +63,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	return 0;
 }
 
-/* what, in this and the following functions: the caller, for error texts. */
+/* what: the caller, for error texts. */
 static int core_listen(struct netio_publish_core *core, const char *what, const char *host,
 		       unsigned port)
 {
@@ -83,21 +73,13 @@ static int core_listen(struct netio_publish_core *core, const char *what, const 
 			 .message_max_bytes = MESSAGE_MAX + WIRE_MESSAGE_BYTES},
 	};
 
-	check_owner(core, what);
-	return acceptor_listen(core ? &core->acceptor : NULL, what, host, port, &attr);
+	return acceptor_listen((struct acceptor *)core, what, host, port, &attr);
 }
 
-static unsigned core_port(const struct netio_publish_core *core, const char *what)
-{
-	check_owner(core, what);
-	return core ? plx_listener_port(core->acceptor.listener) : 0;
-}
-
-static void core_fini(struct netio_publish_core **core_of_socket, const char *what)
+static void core_fini(struct netio_publish_core **core_of_socket)
 {
 	struct netio_publish_core *core = *core_of_socket;
 
-	check_owner(core, what);
 	*core_of_socket = NULL;
 	if (!core)
 		return;
@@ -109,8 +91,10 @@ static void core_fini(struct netio_publish_core **core_of_socket, const char *wh
 }
 
 /* Publications that complete now have no socket to notify. */
-void publish_core_destroy(struct netio_publish_core *core)
+void publish_core_destroy(struct plx_acceptor *session)
 {
+	struct netio_publish_core *core = (struct netio_publish_core *)session;
+
 	if (core->reporting) {
 		core->freed = true;
 		return;
@@ -121,18 +105,18 @@ void publish_core_destroy(struct netio_publish_core *core)
 	free(core);
 }
 
-void publish_socket_fini(struct netio_publish_core *core)
+void publish_socket_fini(struct acceptor *acceptor)
 {
+	const struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
+
 	if (core->buffered)
 		netio_publish_socket_fini(core->buffered);
 	else
 		netio_unbuffered_publish_socket_fini(core->unbuffered);
 }
 
-static void core_stats(const struct netio_publish_core *core, const char *what,
-		       struct netio_publish_stats *stats_out)
+static void core_stats(const struct netio_publish_core *core, struct netio_publish_stats *stats_out)
 {
-	check_owner(core, what);
 	*stats_out = (struct netio_publish_stats){0};
 	if (!core)
 		return;
@@ -170,22 +154,26 @@ static void core_stats(const struct netio_publish_core *core, const char *what,
                                                                                               \
 	int prefix##_listen(struct kind *socket, const char *host, unsigned port)             \
 	{                                                                                     \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
 		return core_listen(socket->core, __func__, host, port);                       \
 	}                                                                                     \
                                                                                               \
 	unsigned kind##_port(const struct kind *socket)                                       \
 	{                                                                                     \
-		return core_port(socket->core, __func__);                                     \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
+		return acceptor_port((const struct acceptor *)socket->core);                  \
 	}                                                                                     \
                                                                                               \
 	void kind##_fini(struct kind *socket)                                                 \
 	{                                                                                     \
-		core_fini(&socket->core, __func__);                                           \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
+		core_fini(&socket->core);                                                     \
 	}                                                                                     \
                                                                                               \
 	void prefix##_stats(const struct kind *socket, struct netio_publish_stats *stats_out) \
 	{                                                                                     \
-		core_stats(socket->core, __func__, stats_out);                                \
+		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
+		core_stats(socket->core, stats_out);                                          \
 	}
 
 DEFINE_PUBLISH_SOCKET(netio_publish_socket, netio_publish, buffered)

@@ -27,6 +27,20 @@
 
 #include <sys/queue.h>
 
+/* For trees of subscriptions: compare what they select. */
+static inline int subscription_compare(const struct netio_subscription *one,
+				       const struct netio_subscription *other)
+{
+	return compare_numbers(one->tag, other->tag) ?: compare_numbers(one->last, other->last)
+		?: compare_numbers(one->mask, other->mask);
+}
+
+/* The last tag of its range, or its mask. */
+static inline netio_tag_t subscription_last(const struct netio_subscription *what)
+{
+	return what->mask ?: what->last ?: what->tag;
+}
+
 /* Publishing ---------------------------------------------------------------------------------- */
 
 #define REQUEST_BUFFERS 6 /* of each subscriber, for its requests */
@@ -37,7 +51,7 @@ struct subscriber {
 	struct netio_subscriber pub;
 	struct outbox outbox; /* pages are allocated by the first subscription that needs them */
 	void *by_id;          /* struct subscription, of tsearch */
-	void *by_filter;      /* the same, by filter */
+	void *by_what;        /* the same, by what they select */
 	uint32_t places;      /* used in the table */
 
 	/* The last lookup that found it, and its index there. */
@@ -58,7 +72,6 @@ struct subscription {
 	uint32_t id;
 	struct outbox_terms terms;
 	struct netio_subscription what;
-	struct table_filter filter;
 	unsigned pair_count;
 	struct table_pair pairs[]; /* flexible */
 };
@@ -87,8 +100,10 @@ struct publication {
 	uint64_t key;
 	uint32_t refs; /* links that have it, plus the publisher */
 	int status;
-	struct publication *next; /* in `done` or `unused` */
+	STAILQ_ENTRY(publication) link; /* of `done` or `unused` */
 };
+
+STAILQ_HEAD(publications, publication);
 
 struct netio_publish_core {
 	struct acceptor acceptor;              /* first; its socket is one of the next two */
@@ -105,8 +120,7 @@ struct netio_publish_core {
 	uint64_t lookups;
 	struct match *matches; /* room for all subscribers */
 	uint32_t match_count, match_room;
-	uint32_t connections; /* handshake complete or not */
-	uint32_t places;      /* used by subscriptions in the table */
+	uint32_t places; /* used by subscriptions in the table */
 
 	void *pending_tree;            /* struct pending, of tsearch */
 	struct pending_queue pendings; /* oldest first */
@@ -114,8 +128,7 @@ struct netio_publish_core {
 	bool wants_room; /* a caller got AGAIN and waits for a notice */
 
 	struct references references;
-	struct publication *done, **done_end; /* oldest first */
-	struct publication *unused;
+	struct publications done, unused; /* oldest first */
 	bool reporting, freed;       /* callbacks are running: free it later; it must be freed */
 	struct plx_task report_task; /* reports `done` */
 	struct netio_publish_stats stats;
@@ -150,7 +163,7 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 /* requests.c */
 
 /* Return: NULL; or the error as text. */
-const char *requests_received(struct subscriber *subscriber, struct plx_buf *message);
+const char *requests_received(struct accepted *accepted, struct plx_buf *message);
 
 /* The link has room: send the answer, then handle the requests that wait. */
 void requests_resume(struct subscriber *subscriber);
@@ -161,10 +174,10 @@ void requests_drop(struct subscriber *subscriber);
 /* publish_socket.c */
 
 /* Call the _fini of its socket type. */
-void publish_socket_fini(struct netio_publish_core *core);
+void publish_socket_fini(struct acceptor *acceptor);
 
 /* No references remain. */
-void publish_core_destroy(struct netio_publish_core *core);
+void publish_core_destroy(struct plx_acceptor *session);
 
 /* match.c */
 

@@ -10,21 +10,14 @@
 
 static int compare_ids(const void *a, const void *b)
 {
-	const struct subscription *one = a, *other = b;
-
-	return (one->id > other->id) - (one->id < other->id);
+	return compare_numbers(((const struct subscription *)a)->id,
+			       ((const struct subscription *)b)->id);
 }
 
-static int compare_filters(const void *a, const void *b)
+static int compare_whats(const void *a, const void *b)
 {
-	const struct table_filter *one = &((const struct subscription *)a)->filter;
-	const struct table_filter *other = &((const struct subscription *)b)->filter;
-
-	if (one->is_mask != other->is_mask)
-		return one->is_mask ? 1 : -1;
-	if (one->first != other->first)
-		return one->first > other->first ? 1 : -1;
-	return (one->last > other->last) - (one->last < other->last);
+	return subscription_compare(&((const struct subscription *)a)->what,
+				    &((const struct subscription *)b)->what);
 }
 
 static struct subscription *find(struct subscriber *subscriber, uint32_t id)
@@ -33,11 +26,6 @@ static struct subscription *find(struct subscriber *subscriber, uint32_t id)
 	struct subscription **found = tfind(&wanted, &subscriber->by_id, compare_ids);
 
 	return found ? *found : NULL;
-}
-
-static void table_changed(struct netio_publish_core *core)
-{
-	core->version = match_new_version();
 }
 
 static struct netio_subscription describe(const struct wire_request *request)
@@ -56,19 +44,23 @@ static struct netio_subscription describe(const struct wire_request *request)
 	return what;
 }
 
-/* Remove it from the table and free it; it is already out of its subscriber's trees. */
-static void drop(struct subscription *subscription, struct netio_subscription *what_out)
+static void leave_trees(struct subscription *subscription)
+{
+	tdelete(subscription, &subscription->subscriber->by_id, compare_ids);
+	tdelete(subscription, &subscription->subscriber->by_what, compare_whats);
+}
+
+/* It has entered the table, or left it: +1 or -1. */
+static void count(const struct subscription *subscription, int step)
 {
 	struct subscriber *subscriber = subscription->subscriber;
 	struct netio_publish_core *core = subscriber_core(subscriber);
+	uint32_t places = (uint32_t)step * subscription->pair_count;
 
-	table_remove(&core->table, subscription->pairs, subscription->pair_count);
-	table_changed(core);
-	core->stats.subscriptions--;
-	core->places -= subscription->pair_count;
-	subscriber->places -= subscription->pair_count;
-	*what_out = subscription->what;
-	free(subscription);
+	core->version = match_new_version();
+	core->stats.subscriptions += (uint32_t)step;
+	core->places += places;
+	subscriber->places += places;
 }
 
 static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
@@ -78,9 +70,12 @@ static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
 
 	if (!subscription)
 		return WIRE_UNKNOWN;
-	tdelete(subscription, &subscriber->by_id, compare_ids);
-	tdelete(subscription, &subscriber->by_filter, compare_filters);
-	drop(subscription, what_out);
+	leave_trees(subscription);
+	table_remove(&subscriber_core(subscriber)->table, subscription->pairs,
+		     subscription->pair_count);
+	count(subscription, -1);
+	*what_out = subscription->what;
+	free(subscription);
 	return WIRE_UNSUBSCRIBED;
 }
 
@@ -100,73 +95,32 @@ static void notify(struct subscriber *subscriber, const struct change *change)
 		PUBLISH_CALLBACK(core, cb_unsubscribed, (&subscriber->pub, &change->what));
 }
 
-static void drop_subscriptions(struct subscriber *subscriber)
+/* Unset terms come from the publisher. The backlog is limited to what the pages hold. */
+static struct outbox_terms terms_of(const struct netio_publish_core *core,
+				    const struct netio_subscription *what)
 {
-	while (subscriber->by_id) {
-		uint32_t id = (*(struct subscription **)subscriber->by_id)->id;
-		struct change change;
+	const struct outbox_attr *pages = &core->outbox_attr;
+	uint64_t backlog_max = (uint64_t)pages->page_count * pages->page_bytes;
+	uint64_t backlog = what->backlog_bytes;
 
-		change.status = unsubscribe(subscriber, id, &change.what);
-		notify(subscriber, &change);
-	}
-}
-
-static struct table_filter filter_of(const struct wire_request *request)
-{
-	return (struct table_filter){
-		.first = request->first,
-		.last = request->last,
-		.is_mask = request->what == WIRE_SUBSCRIBE_MASK,
+	if (what->policy == NETIO_POLICY_DEFAULT && !backlog)
+		backlog = core->backlog_bytes;
+	return (struct outbox_terms){
+		.policy = (uint8_t)(what->policy ?: core->policy),
+		.backlog_bytes = backlog && backlog < backlog_max ? backlog : backlog_max,
+		.at_once = what->delivery == NETIO_DELIVERY_AT_ONCE ||
+			   (what->delivery == NETIO_DELIVERY_DEFAULT && core->unbuffered),
 	};
 }
 
-/* Unset terms come from the publisher. The backlog is limited to what the pages hold. */
-static void set_terms(const struct netio_publish_core *core, struct subscription *subscription)
-{
-	const struct netio_subscription *what = &subscription->what;
-	struct outbox_terms *terms = &subscription->terms;
-	uint64_t backlog_max = (uint64_t)core->outbox_attr.page_count *
-			       core->outbox_attr.page_bytes;
-
-	terms->policy = (uint8_t)what->policy;
-	terms->backlog_bytes = what->backlog_bytes;
-	if (what->policy == NETIO_POLICY_DEFAULT) {
-		terms->policy = (uint8_t)core->policy;
-		if (!what->backlog_bytes)
-			terms->backlog_bytes = core->backlog_bytes;
-	}
-	if (!terms->backlog_bytes || terms->backlog_bytes > backlog_max)
-		terms->backlog_bytes = backlog_max;
-	terms->at_once = what->delivery == NETIO_DELIVERY_AT_ONCE ||
-			 (what->delivery == NETIO_DELIVERY_DEFAULT && core->unbuffered);
-}
-
-static struct subscription *create(struct subscriber *subscriber,
-				   const struct wire_request *request)
-{
-	struct table_filter filter = filter_of(request);
-	unsigned pairs = table_pairs_of(&filter);
-	struct subscription *subscription = malloc(sizeof(*subscription) +
-						   pairs * sizeof(struct table_pair));
-
-	if (!subscription)
-		return NULL;
-	subscription->subscriber = subscriber;
-	subscription->id = request->id;
-	subscription->what = describe(request);
-	set_terms(subscriber_core(subscriber), subscription);
-	subscription->filter = filter;
-	subscription->pair_count = pairs;
-	return subscription;
-}
-
 /* Return: WIRE_SUBSCRIBED; or the reason. */
-static enum wire_status enter(struct subscriber *subscriber, struct subscription *subscription)
+static enum wire_status enter(struct subscription *subscription, const struct table_filter *filter)
 {
+	struct subscriber *subscriber = subscription->subscriber;
 	struct netio_publish_core *core = subscriber_core(subscriber);
 	const struct outbox_terms *terms = &subscription->terms;
 	bool needs_pages = !terms->at_once || core->buffered || terms->policy != NETIO_POLICY_BLOCK;
-	int rc;
+	int rc = -ENOMEM;
 
 	if (core->refuse_block && terms->policy == NETIO_POLICY_BLOCK)
 		return WIRE_NO_BLOCK;
@@ -175,53 +129,42 @@ static enum wire_status enter(struct subscriber *subscriber, struct subscription
 	if (needs_pages && outbox_make_pages(&subscriber->outbox) != 0)
 		return WIRE_NO_MEMORY;
 	outbox_add_policy(&subscriber->outbox, terms->policy);
-	if (!tsearch(subscription, &subscriber->by_id, compare_ids))
-		return WIRE_NO_MEMORY;
-	if (!tsearch(subscription, &subscriber->by_filter, compare_filters)) {
-		tdelete(subscription, &subscriber->by_id, compare_ids);
-		return WIRE_NO_MEMORY;
-	}
-	rc = table_add(&core->table, &subscription->filter, subscription->pairs, subscription);
+	if (tsearch(subscription, &subscriber->by_id, compare_ids) &&
+	    tsearch(subscription, &subscriber->by_what, compare_whats))
+		rc = table_add(&core->table, filter, subscription->pairs, subscription);
 	if (rc == 0)
 		return WIRE_SUBSCRIBED;
-	tdelete(subscription, &subscriber->by_filter, compare_filters);
-	tdelete(subscription, &subscriber->by_id, compare_ids);
+	leave_trees(subscription);
 	return rc == -ENOSPC ? WIRE_TOO_MASKS : WIRE_NO_MEMORY;
 }
 
-/* A duplicate filter is a protocol error: our subscribers end the first subscription before. */
-static bool has_filter(struct subscriber *subscriber, const struct wire_request *request)
+/* what: not subscribed to yet. */
+static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
+				  const struct netio_subscription *what)
 {
-	struct subscription wanted = {.filter = filter_of(request)};
-
-	return tfind(&wanted, &subscriber->by_filter, compare_filters) != NULL;
-}
-
-static enum wire_status subscribe(struct subscriber *subscriber, const struct wire_request *request,
-				  struct netio_subscription *what_out)
-{
-	struct netio_publish_core *core = subscriber_core(subscriber);
+	const struct netio_publish_core *core = subscriber_core(subscriber);
+	struct table_filter filter = {what->tag, subscription_last(what), what->mask != 0};
+	unsigned pairs = table_pairs_of(&filter);
 	struct subscription *subscription;
 	enum wire_status status;
 
-	subscription = create(subscriber, request);
+	if (pairs > core->subscriptions_max - core->places ||
+	    pairs > core->subscriber_subscriptions_max - subscriber->places)
+		return WIRE_TOO_MANY;
+	subscription = malloc(sizeof(*subscription) + pairs * sizeof(struct table_pair));
 	if (!subscription)
 		return WIRE_NO_MEMORY;
-	if (subscription->pair_count > core->subscriptions_max - core->places ||
-	    subscription->pair_count > core->subscriber_subscriptions_max - subscriber->places)
-		status = WIRE_TOO_MANY;
+	subscription->subscriber = subscriber;
+	subscription->id = id;
+	subscription->what = *what;
+	subscription->terms = terms_of(core, what);
+	subscription->pair_count = pairs;
+	status = enter(subscription, &filter);
+	if (status == WIRE_SUBSCRIBED)
+		count(subscription, 1);
 	else
-		status = enter(subscriber, subscription);
-	if (status != WIRE_SUBSCRIBED) {
 		free(subscription);
-		return status;
-	}
-	table_changed(core);
-	core->stats.subscriptions++;
-	core->places += subscription->pair_count;
-	subscriber->places += subscription->pair_count;
-	*what_out = subscription->what;
-	return WIRE_SUBSCRIBED;
+	return status;
 }
 
 /* Requests ------------------------------------------------------------------------------------ */
@@ -279,18 +222,22 @@ static const char *handle_request(struct subscriber *subscriber, const uint8_t *
 				  struct change *change)
 {
 	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
+	struct subscription wanted;
 	struct wire_request request;
 	const char *wrong = wire_request_read(in, &request);
 
 	if (wrong)
 		return wrong;
 	stats->requests++;
+	wanted.what = change->what = describe(&request);
+	/* Our subscribers end a subscription before they request the same again. */
 	if (request.what == WIRE_UNSUBSCRIBE)
 		change->status = unsubscribe(subscriber, request.id, &change->what);
-	else if (find(subscriber, request.id) || has_filter(subscriber, &request))
+	else if (find(subscriber, request.id) ||
+		 tfind(&wanted, &subscriber->by_what, compare_whats))
 		return "a request with an id that is in use, or for what it has";
 	else
-		change->status = subscribe(subscriber, &request, &change->what);
+		change->status = subscribe(subscriber, request.id, &change->what);
 	stats->refused += change->status != WIRE_SUBSCRIBED && change->status != WIRE_UNSUBSCRIBED;
 	wire_answer_write(subscriber->answer + subscriber->answer_bytes,
 			  &(struct wire_answer){request.id, (uint8_t)change->status});
@@ -326,23 +273,23 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 	return wrong;
 }
 
-static void drop_requests(struct subscriber *subscriber)
+static struct plx_buf *take_first(struct subscriber *subscriber)
 {
-	while (subscriber->request_count) {
-		plx_buf_unref(subscriber->requests[subscriber->request_first]);
-		subscriber->request_first = (subscriber->request_first + 1) %
-					    PLX_ARRAY_LEN(subscriber->requests);
-		subscriber->request_count--;
-	}
+	struct plx_buf *message = subscriber->requests[subscriber->request_first++];
+
+	subscriber->request_first %= PLX_ARRAY_LEN(subscriber->requests);
+	subscriber->request_count--;
+	return message;
 }
 
 /* While an answer waits, so do requests. They keep their share of the link's window. */
-const char *requests_received(struct subscriber *subscriber, struct plx_buf *message)
+const char *requests_received(struct accepted *accepted, struct plx_buf *message)
 {
+	struct subscriber *subscriber = (struct subscriber *)accepted;
 	uint32_t last = subscriber->request_first + subscriber->request_count;
 
 	/* Messages published before the close are still sent; later requests are ignored. */
-	if (plx_unlikely(subscriber->accepted.session.closing))
+	if (plx_unlikely(accepted->session.closing))
 		return NULL;
 	if (!subscriber->answer_bytes)
 		return handle_requests(subscriber, message);
@@ -357,13 +304,9 @@ void requests_resume(struct subscriber *subscriber)
 {
 	while (subscriber_is_there(subscriber) && send_answer(subscriber) &&
 	       subscriber->request_count) {
-		struct plx_buf *message = subscriber->requests[subscriber->request_first];
-		const char *wrong;
+		struct plx_buf *message = take_first(subscriber);
+		const char *wrong = handle_requests(subscriber, message);
 
-		subscriber->request_first = (subscriber->request_first + 1) %
-					    PLX_ARRAY_LEN(subscriber->requests);
-		subscriber->request_count--;
-		wrong = handle_requests(subscriber, message);
 		plx_buf_unref(message);
 		if (wrong) {
 			accepted_fail(&subscriber->accepted, wrong);
@@ -375,6 +318,13 @@ void requests_resume(struct subscriber *subscriber)
 void requests_drop(struct subscriber *subscriber)
 {
 	subscriber->answer_bytes = 0;
-	drop_requests(subscriber);
-	drop_subscriptions(subscriber);
+	while (subscriber->request_count)
+		plx_buf_unref(take_first(subscriber));
+	while (subscriber->by_id) {
+		uint32_t id = (*(struct subscription **)subscriber->by_id)->id;
+		struct change change;
+
+		change.status = unsubscribe(subscriber, id, &change.what);
+		notify(subscriber, &change);
+	}
 }

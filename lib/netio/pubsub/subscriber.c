@@ -65,14 +65,14 @@ static bool has_room(struct acceptor *acceptor)
 	uint32_t room = core->match_room ? 2 * core->match_room : 16;
 	struct match *matches;
 
-	if (core->connections >= core->subscribers_max) {
+	if (core->stats.subscribers >= core->subscribers_max) {
 		if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
 			plx_log(netio_log, PLX_LOG_WARNING,
 				"a subscriber is refused: there are %u; subscribers_max",
-				core->connections);
+				core->stats.subscribers);
 		return false;
 	}
-	if (core->connections < core->match_room)
+	if (core->stats.subscribers < core->match_room)
 		return true;
 	matches = realloc(core->matches, room * sizeof(*matches));
 	if (!matches)
@@ -97,7 +97,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	outbox_init(&subscriber->outbox, &core->outbox_attr, &outbox_owner);
 	subscriber->outbox.all_droppable = true;
 	subscriber->outbox.missed_in_all = core->missed;
-	core->connections++;
+	core->stats.subscribers++;
 	return &subscriber->accepted.session;
 }
 
@@ -115,22 +115,15 @@ static bool notify(const void *socket, void *cb_object, const struct notice *not
 static void on_established(struct accepted *accepted, const struct notice *notice)
 {
 	struct subscriber *subscriber = (struct subscriber *)accepted;
-	struct netio_publish_core *core = subscriber_core(subscriber);
 
-	core->stats.subscribers++;
 	outbox_open(&subscriber->outbox, accepted->session.link, accepted->message_max);
 	subscriber->pub = (struct netio_subscriber){
-		.socket = core->acceptor.socket,
+		.socket = subscriber_core(subscriber)->acceptor.socket,
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
 	};
 	accepted_notify(accepted, notice);
-}
-
-static const char *on_received(struct accepted *accepted, struct plx_buf *message)
-{
-	return requests_received((struct subscriber *)accepted, message);
 }
 
 static void on_writable(struct accepted *accepted)
@@ -188,31 +181,20 @@ static void on_free(struct plx_accepted *session)
 	core->stats.lost += subscriber->outbox.stats.messages_lost;
 	outbox_fini(&subscriber->outbox);
 	core->stats.subscribers--;
-	core->connections--;
 	free(subscriber);
-}
-
-static void on_free_core(struct plx_acceptor *session)
-{
-	publish_core_destroy((struct netio_publish_core *)session);
-}
-
-static void on_fini(struct acceptor *acceptor)
-{
-	publish_socket_fini((struct netio_publish_core *)acceptor);
 }
 
 const struct acceptor_owner subscriber_owner = {
 	.session = {ACCEPTOR_SESSION, .create = on_create, .failed = on_failed, .settle = on_settle,
-		    .ended = on_ended, .free = on_free, .free_acceptor = on_free_core},
+		    .ended = on_ended, .free = on_free, .free_acceptor = publish_core_destroy},
 	.role = WIRE_SUBSCRIBER,
 	.has_room = has_room,
 	.notify = notify,
 	.on[NOTICE_ESTABLISHED] = on_established,
 	.on[NOTICE_CLOSED] = on_closed,
-	.received = on_received,
+	.received = requests_received,
 	.writable = on_writable,
-	.fini = on_fini,
+	.fini = publish_socket_fini,
 };
 
 void netio_subscriber_close(struct netio_subscriber *subscriber)
