@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "session_priv.h"
+#include "session.h"
 
 #include <pthread.h>
 

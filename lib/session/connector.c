@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "session_priv.h"
+#include "session.h"
 
 #include <stdio.h>
 
@@ -10,8 +10,7 @@ int plx_connector_check_attr(struct plx_connector_attr *attr)
 {
 	const char *provider = attr->link.provider;
 
-	if (attr->reconnect_min_ns == 0)
-		attr->reconnect_min_ns = PLX_RECONNECT_MIN_NS;
+	attr->reconnect_min_ns = attr->reconnect_min_ns ?: PLX_RECONNECT_MIN_NS;
 	if (attr->reconnect_max_ns == 0)
 		attr->reconnect_max_ns = attr->reconnect_min_ns > PLX_RECONNECT_MAX_NS
 					       ? attr->reconnect_min_ns
@@ -27,7 +26,7 @@ int plx_connector_check_attr(struct plx_connector_attr *attr)
 
 /* Trying again --------------------------------------------------------------------------------- */
 
-static void wait_for_next(struct plx_connector *connector)
+void plx_connector_try_later(struct plx_connector *connector)
 {
 	connector->state = PLX_CONNECTOR_IDLE;
 	if (connector->quit || connector->attr.reconnect_min_ns == PLX_NEVER)
@@ -81,7 +80,7 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 		destroy(connector);
 		return;
 	}
-	wait_for_next(connector);
+	plx_connector_try_later(connector);
 	if (is_closed)
 		connector->owner->closed(connector, reason, why);
 	else
@@ -176,7 +175,7 @@ static void fail_attempt(struct plx_connector *connector)
 	char why[PLX_ADDRESS_MAX + 100];
 
 	snprintf(why, sizeof(why), "%s", plx_error());
-	wait_for_next(connector);
+	plx_connector_try_later(connector);
 	report_refused(connector, PLX_LINK_LOCAL, why);
 }
 
@@ -253,11 +252,6 @@ void plx_connector_open_again(struct plx_connector *connector)
 {
 	forget_attempts(connector);
 	try_again(connector);
-}
-
-void plx_connector_try_later(struct plx_connector *connector)
-{
-	wait_for_next(connector);
 }
 
 /* Closing ------------------------------------------------------------------------------------- */

@@ -237,4 +237,9 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 bool plx_session_any_closing(void);
 uint64_t plx_session_progress(void);
 
+/* Inside lib/session. note: a settling session made progress. */
+extern struct plx_log_component *const session_log;
+bool connector_any_closing(void);
+void session_note_progress(void);
+
 #endif

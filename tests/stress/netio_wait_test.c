@@ -5,7 +5,7 @@
 #include "plx_test.h"
 
 #include "delays.h"
-#include "queue.h"
+#include "listener.h"
 
 #include <poll.h>
 #include <pthread.h>

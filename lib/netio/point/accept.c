@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "spread.h"
+#include "accept.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static struct acceptor *acceptor_of(struct plx_acceptor *session)
-{
-	return (struct acceptor *)session;
-}
-
-static struct accepted *accepted_of(struct plx_accepted *session)
-{
-	return (struct accepted *)session;
-}
 
 static const struct acceptor_owner *owner_of(const struct plx_acceptor *session)
 {
@@ -23,7 +13,7 @@ static const struct acceptor_owner *owner_of(const struct plx_acceptor *session)
 
 void accepted_notify(struct accepted *accepted, const struct notice *notice)
 {
-	const struct acceptor *acceptor = acceptor_of(accepted->session.acceptor);
+	const struct acceptor *acceptor = (struct acceptor *)accepted->session.acceptor;
 
 	if (acceptor->socket)
 		owner_of(&acceptor->session)->notify(acceptor->socket, accepted->cb_object, notice);
@@ -47,20 +37,21 @@ static void report(struct accepted *accepted, struct notice notice)
 const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
 			      const uint8_t *hello, uint32_t length)
 {
+	struct acceptor *acceptor = (struct acceptor *)session;
 	const struct acceptor_owner *owner = owner_of(session);
 	struct wire_greeting greeting;
 	const char *wrong = wire_greeting_read(hello, length, WIRE_HELLO, &greeting);
 
-	if (!wrong && greeting.role != owner->role)
-		wrong = wire_wrong_role(owner->role);
-	if (!wrong && greeting.role == WIRE_SUBSCRIBER &&
+	if (wrong)
+		return wrong;
+	if (greeting.role != owner->role)
+		return wire_wrong_role(owner->role);
+	if (greeting.role == WIRE_SUBSCRIBER &&
 	    plx_link_message_max(link) < NETIO_PAGE_BYTES_MIN + WIRE_PAGE_OVERHEAD)
-		wrong = "the link of a subscriber takes no pages";
-	if (!wrong && spread_is_closed(acceptor_of(session)))
-		wrong = "the port is being closed";
-	if (!wrong && !owner->has_room(acceptor_of(session)))
-		wrong = "the port has as many connections as it takes";
-	return wrong;
+		return "the link of a subscriber takes no pages";
+	if (spread_is_closed(acceptor))
+		return "the port is being closed";
+	return owner->has_room(acceptor) ? NULL : "the port has as many connections as it takes";
 }
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -104,7 +95,7 @@ static const struct plx_link_events events = {
 
 void accepted_on_opened(struct plx_accepted *session)
 {
-	struct accepted *accepted = accepted_of(session);
+	struct accepted *accepted = (struct accepted *)session;
 	struct wire_greeting greeting = {0};
 	uint32_t length;
 	const uint8_t *hello = plx_link_hello(session->link, &length);
@@ -114,35 +105,27 @@ void accepted_on_opened(struct plx_accepted *session)
 	snprintf(accepted->provider, sizeof(accepted->provider), "%s",
 		 plx_link_provider(session->link));
 	accepted->message_max = greeting.message_max;
-	accepted->id = ++acceptor_of(session->acceptor)->next_id;
+	accepted->id = ++((struct acceptor *)session->acceptor)->next_id;
 	report(accepted, (struct notice){.type = NOTICE_ESTABLISHED});
 }
 
-static void note_end(struct accepted *accepted, enum plx_link_reason reason, const char *text)
+void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
+		       enum plx_link_reason reason, const char *text)
 {
 	const char *failure = accepted->session.failure;
 
 	accepted->reason = failure ? PLX_LINK_PROTOCOL : reason;
 	snprintf(accepted->why, sizeof(accepted->why), "%s%s",
 		 failure ? "the peer broke the protocol: " : "",
-		 failure                ? failure
-		 : accepted->closed_why ? accepted->closed_why
-					: text);
-}
-
-void accepted_note_end(struct accepted *accepted, struct plx_link *link,
-		       enum plx_link_reason reason, const char *text)
-{
-	note_end(accepted, reason, plx_link_without_peer(link, text));
+		 failure ?: accepted->closed_why ?: plx_link_without_peer(link, text));
 }
 
 void accepted_on_closed(struct plx_accepted *session)
 {
-	struct accepted *accepted = accepted_of(session);
+	struct accepted *accepted = (struct accepted *)session;
 
-	report(accepted, (struct notice){.type = NOTICE_CLOSED,
-					 .reason = accepted->reason,
-					 .why = accepted->why});
+	report(accepted,
+	       (struct notice){NOTICE_CLOSED, .reason = accepted->reason, .why = accepted->why});
 }
 
 void accepted_fail(struct accepted *accepted, const char *why)
@@ -151,7 +134,7 @@ void accepted_fail(struct accepted *accepted, const char *why)
 		return;
 	plx_accepted_fail(&accepted->session, why);
 	if (!accepted->session.link)
-		note_end(accepted, PLX_LINK_PROTOCOL, why);
+		accepted_note_end(accepted, NULL, PLX_LINK_PROTOCOL, why);
 }
 
 /* The acceptor -------------------------------------------------------------------------------- */
@@ -197,9 +180,7 @@ int acceptor_listen(struct acceptor *acceptor, const char *what, const char *hos
 		return netio_fail(EALREADY, "%s: it listens at %s already", what,
 				  plx_listener_address(acceptor->listener));
 	rc = netio_address(what, host, port, address);
-	if (rc == 0)
-		rc = start(acceptor, address, attr);
-	return netio_logged(rc);
+	return netio_logged(rc ?: start(acceptor, address, attr));
 }
 
 void acceptor_release(struct acceptor *acceptor)
@@ -218,7 +199,7 @@ static struct acceptor *next_of(const struct acceptor *after)
 
 	while (session && session->owner->hello != acceptor_on_hello)
 		session = plx_acceptor_next(session);
-	return session ? acceptor_of(session) : NULL;
+	return (struct acceptor *)session;
 }
 
 /* Return whether this loop closes its connections. */

@@ -36,7 +36,7 @@ struct acceptor {
 	void *socket;                /* the user's socket; NULL: released */
 	struct netio_eventloop
 		*evloop;               /* NULL: it takes links here for a socket on another lcore */
-	struct spread *spread;         /* NULL: all links are on this lcore; spread.h */
+	struct spread *spread;         /* NULL: all links are on this lcore */
 	struct plx_listener *listener; /* NULL: not listening */
 	uint64_t message_max;          /* accepted length */
 	uint64_t next_id;
@@ -101,8 +101,8 @@ void accepted_notify(struct accepted *accepted, const struct notice *notice);
 /* Close from this side; a link event follows. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
 
-/* The link has ended: store the facts that callbacks receive. */
-void accepted_note_end(struct accepted *accepted, struct plx_link *link,
+/* The link has ended: store the facts that callbacks receive. link: NULL if this side ended it. */
+void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 		       enum plx_link_reason reason, const char *text);
 
 const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
@@ -112,5 +112,39 @@ void accepted_on_closed(struct plx_accepted *session);
 
 #define ACCEPTOR_SESSION \
 	.hello = acceptor_on_hello, .opened = accepted_on_opened, .closed = accepted_on_closed
+
+/* spread.c ------------------------------------------------------------------------------------ */
+
+/* A listening socket that spreads its connections over lcores has a struct acceptor on each lcore,
+ * all with the same number (session.h); the socket's own is one of them. These functions also
+ * accept an acceptor that is not spread. */
+
+/* Create the acceptors of the other lcores as copies of this one, which has `bytes`. Thread: the
+ * lcore of the socket, as for all functions with `own`. Return: 0; -ENOMEM: release `own`. */
+int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how);
+
+/* The socket listens: make attr place connections. */
+void spread_listen(struct acceptor *own, struct plx_listen_attr *attr);
+
+/* Accept no more; the other lcores close their connections. */
+void spread_close(struct acceptor *own);
+
+/* Return whether any lcore has connections. */
+bool spread_any_open(const struct acceptor *own);
+
+/* The socket is released: the other lcores release their acceptors. */
+void spread_release(struct acceptor *own);
+
+/* Thread of the functions below: the lcore of the acceptor. */
+bool spread_is_closed(const struct acceptor *acceptor);
+
+/* Count one more connection. Return: false: refuse it. */
+bool spread_enter(struct acceptor *acceptor);
+
+/* A counted connection has ended. */
+void spread_leave(struct acceptor *acceptor);
+
+/* The acceptor is about to be freed. */
+void spread_forget(struct acceptor *acceptor);
 
 #endif

@@ -2,8 +2,6 @@
 /* The listening socket, and its queue. */
 #include "listener.h"
 
-#include "spread.h"
-
 #include <stdlib.h>
 
 #define QUEUE_COUNT_MAX (1u << 24)
@@ -128,60 +126,55 @@ int netio_recv_fd(struct netio_listen_socket *socket)
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-static int check_attr(const struct netio_listen_attr *attr, struct netio_listen_attr *out)
+/* Check and fill in defaults. */
+static int check_attr(struct netio_listen_attr *attr)
 {
-	int rc;
-
-	*out = attr ? *attr : (struct netio_listen_attr){0};
-	out->message_max_bytes = out->message_max_bytes ?: MESSAGE_MAX_DEFAULT;
-	if (out->queue_count > QUEUE_COUNT_MAX)
-		return plx_fail(EINVAL, "queue_count %u: give at most %u", out->queue_count,
+	attr->message_max_bytes = attr->message_max_bytes ?: MESSAGE_MAX_DEFAULT;
+	if (attr->queue_count > QUEUE_COUNT_MAX)
+		return plx_fail(EINVAL, "queue_count %u: give at most %u", attr->queue_count,
 				QUEUE_COUNT_MAX);
-	if (out->spread > NETIO_SPREAD_LEAST_LOAD)
+	if (attr->spread > NETIO_SPREAD_LEAST_LOAD)
 		return plx_fail(EINVAL, "spread %u: give one of enum netio_spread",
-				(unsigned)out->spread);
-	if (out->spread && out->queue_count)
+				(unsigned)attr->spread);
+	if (attr->spread && attr->queue_count)
 		return plx_fail(EINVAL, "spread and queue_count: a queue takes messages of one "
 					"lcore only; leave one of the two 0");
-	rc = intake_check_buffers(&out->buffer_bytes, &out->buffer_count);
-	return rc ? rc : acceptor_check(out->provider, out->message_max_bytes);
+	return intake_check_buffers(&attr->buffer_bytes, &attr->buffer_count)
+		     ?: acceptor_check(attr->provider, attr->message_max_bytes);
 }
 
 int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen_socket *socket,
 			     const struct netio_listen_attr *attr)
 {
 	struct netio_listener *listener;
-	struct netio_listen_attr checked;
 	int rc;
 
 	*socket = (struct netio_listen_socket){0};
 	rc = netio_check(evloop, "netio_listen_socket_init");
 	if (rc)
 		return rc;
-	rc = check_attr(attr, &checked);
-	if (rc)
-		return netio_logged(rc);
 	listener = calloc(1, sizeof(*listener));
 	if (!listener)
 		return netio_fail(ENOMEM, "netio_listen_socket_init: out of memory");
-	listener->attr = checked;
-	if (checked.queue_count) {
+	if (attr)
+		listener->attr = *attr;
+	attr = &listener->attr;
+	rc = check_attr(&listener->attr);
+	if (rc == 0 && attr->queue_count)
 		rc = add_queue(listener);
-		if (rc) {
-			free(listener);
-			return netio_logged(rc);
-		}
-	}
-	acceptor_init(&listener->acceptor, evloop, socket, &listener_owner, checked.provider,
-		      checked.message_max_bytes);
-	rc = checked.spread ? spread_create(&listener->acceptor, sizeof(*listener), checked.spread)
-			    : 0;
 	if (rc) {
-		acceptor_release(&listener->acceptor);
+		free(listener);
 		return netio_logged(rc);
 	}
-	socket->listener = listener;
-	return 0;
+	acceptor_init(&listener->acceptor, evloop, socket, &listener_owner, attr->provider,
+		      attr->message_max_bytes);
+	if (attr->spread)
+		rc = spread_create(&listener->acceptor, sizeof(*listener), attr->spread);
+	if (rc)
+		acceptor_release(&listener->acceptor);
+	else
+		socket->listener = listener;
+	return netio_logged(rc);
 }
 
 int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned port)

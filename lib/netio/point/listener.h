@@ -4,8 +4,53 @@
 #define NETIO_LISTENER_H
 
 #include "accept.h"
-#include "point.h"
-#include "queue.h"
+#include "plx_ring.h"
+
+#include <stdalign.h>
+
+/* The queue: the socket's lcore pushes messages, one other thread takes them. */
+struct queue {
+	struct plx_ring *ring; /* of struct netio_msg */
+	int eventfd;
+	bool by_fd;         /* the taker polls the descriptor: arm it when the queue is empty */
+	_Atomic bool waits; /* set by the taker; the lcore clears it and wakes the taker */
+	alignas(PLX_CACHE_LINE) uint64_t pushed; /* owned by the lcore */
+	uint64_t told;                           /* pushed at the last queue_wake */
+};
+
+/* count: messages. Return: 0; -ENOMEM; -EMFILE, ... */
+int queue_create(uint32_t count, struct queue **queue_out);
+
+/* Release the remaining messages. No thread may be waiting. Accepts NULL. */
+void queue_destroy(struct queue *queue);
+
+/* Return: whether there was room. Thread: the lcore. */
+static inline bool queue_push(struct queue *queue, const struct netio_msg *msg)
+{
+	if (!plx_ring_push(queue->ring, msg))
+		return false;
+	queue->pushed++;
+	return true;
+}
+
+/* Wake the taker after messages were pushed: once a turn, because it costs a locked instruction.
+ * Thread: the lcore. */
+void queue_wake(struct queue *queue);
+
+static inline void queue_wake_if_pushed(struct queue *queue)
+{
+	if (plx_unlikely(queue->pushed != queue->told))
+		queue_wake(queue);
+}
+
+/* Return: 0; -EAGAIN empty. Thread of this and the following: the taker. */
+int queue_take(struct queue *queue, struct netio_msg *msg_out);
+
+/* Return: 0; -ETIMEDOUT; -EINTR. */
+int queue_take_wait(struct queue *queue, struct netio_msg *msg_out, uint64_t timeout_ns);
+
+/* A descriptor that is readable until queue_take finds nothing, and again after a push. */
+int queue_fd(struct queue *queue);
 
 /* The most closed connections with messages still in the queue. Each keeps its receive buffers
  * allocated. */

@@ -10,10 +10,10 @@
  *   outbox.c       what waits for one peer: outbox.h
  *   buffered.c     the buffered send socket
  *   accept.c       the accepting side of sessions: accept.h
- *   spread.c       a listening socket on several lcores: spread.h
+ *   spread.c       a listening socket on several lcores
  *   intake.c       received messages and pages
- *   queue.c        messages to another thread: queue.h
  *   listener.c     the listening socket: listener.h
+ *   queue.c        its messages to another thread
  *   receiver.c     its connections */
 #ifndef NETIO_POINT_H
 #define NETIO_POINT_H

@@ -9,7 +9,7 @@
  * W2 and W3 are read-modify-writes of one word, so one comes first. If W2 does, W3 reads from it or
  * from a later one, and W4 finds the message. If W3 does, W2 writes. The eventfd is read before W3,
  * never between W4 and the wait. tests/model/sleep.pml checks this with WAITER. */
-#include "queue.h"
+#include "listener.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -3,8 +3,6 @@
  * answered. */
 #include "listener.h"
 
-#include "spread.h"
-
 #include <stdlib.h>
 
 static struct netio_listen_socket *socket_of(const struct receiver *receiver)

@@ -9,7 +9,7 @@
  * callback follows. After P3 a signal makes the other lcores close their connections. A second
  * signal, fired once, makes each release its acceptor: the socket's lcore does not touch it after
  * that. */
-#include "spread.h"
+#include "accept.h"
 
 #include <stdlib.h>
 
