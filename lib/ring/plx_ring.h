@@ -127,12 +127,9 @@ uint32_t plx_ring_spsc_push_part(struct plx_ring *ring, const void *elements, ui
 uint32_t plx_ring_spsc_pop_part(struct plx_ring *ring, void *elements, uint32_t filled, bool bulk);
 
 /* A direct call instead of one through the linkage table saves 4 cycles. */
-#if defined(__has_attribute)
 #if __has_attribute(noplt)
 #define PLX_RING_NOPLT __attribute__((noplt))
-#endif
-#endif
-#ifndef PLX_RING_NOPLT
+#else
 #define PLX_RING_NOPLT
 #endif
 
@@ -170,6 +167,14 @@ static inline void plx_ring_copy_words(uint64_t *to, const uint64_t *from, uint3
 		memcpy(to, from, 8);
 }
 
+/** Private. How many of `count` slots from `start` on precede the end of the ring. */
+static inline uint32_t plx_ring_part(const struct plx_ring *ring, uint32_t start, uint32_t count)
+{
+	uint32_t part = ring->mask + 1 - start;
+
+	return part < count ? part : count;
+}
+
 /** Private. Copy `count` elements from an array into the slots from `at` on, wrapping around. */
 static inline void plx_ring_copy_in(const struct plx_ring *ring, uint32_t words, uint32_t at,
 				    const void *elements, uint32_t count)
@@ -182,14 +187,11 @@ static inline void plx_ring_copy_in(const struct plx_ring *ring, uint32_t words,
 		return;
 	}
 
-	uint32_t part = ring->mask + 1 - start;
+	size_t all = PLX_CAST(size_t, count) * words;
+	size_t part = PLX_CAST(size_t, plx_ring_part(ring, start, count)) * words;
 
-	if (part > count)
-		part = count;
-	memcpy(ring->slots + PLX_CAST(size_t, start) * words, from,
-	       PLX_CAST(size_t, part) * words * 8);
-	memcpy(ring->slots, from + PLX_CAST(size_t, part) * words,
-	       PLX_CAST(size_t, count - part) * words * 8);
+	memcpy(ring->slots + PLX_CAST(size_t, start) * words, from, part * 8);
+	memcpy(ring->slots, from + part, (all - part) * 8);
 }
 
 /** Private. Copy `count` elements out of the slots. */
@@ -204,14 +206,11 @@ static inline void plx_ring_copy_out(const struct plx_ring *ring, uint32_t words
 		return;
 	}
 
-	uint32_t part = ring->mask + 1 - start;
+	size_t all = PLX_CAST(size_t, count) * words;
+	size_t part = PLX_CAST(size_t, plx_ring_part(ring, start, count)) * words;
 
-	if (part > count)
-		part = count;
-	memcpy(to, ring->slots + PLX_CAST(size_t, start) * words,
-	       PLX_CAST(size_t, part) * words * 8);
-	memcpy(to + PLX_CAST(size_t, part) * words, ring->slots,
-	       PLX_CAST(size_t, count - part) * words * 8);
+	memcpy(to, ring->slots + PLX_CAST(size_t, start) * words, part * 8);
+	memcpy(to + part, ring->slots, (all - part) * 8);
 }
 
 /** Private. Free slots from `tail` on; at least `count` if available. */
@@ -281,10 +280,10 @@ static inline void plx_ring_pop_prefetch(struct plx_ring *ring, uint32_t words, 
 		plx_prefetch_read(ring->slots + PLX_CAST(size_t, start) * words + word);
 }
 
-/** Private: push to an SPSC ring of 8-byte elements. plx_ring_spsc_push_part handles a full ring,
- * so that a constant `count` stays constant here. */
-static inline uint32_t plx_ring_plain_push(struct plx_ring *ring, const void *elements,
-					   uint32_t count, bool bulk)
+/** Private: push to an SPSC ring. plx_ring_spsc_push_part handles a full ring, so that a constant
+ * `count` stays constant here. */
+static inline uint32_t plx_ring_push_words(struct plx_ring *ring, uint32_t words,
+					   const void *elements, uint32_t count, bool bulk)
 {
 	/* Relaxed: written by the producer only. */
 	uint32_t tail = plx_atomic_load(&ring->tail, PLX_RELAXED);
@@ -292,16 +291,16 @@ static inline uint32_t plx_ring_plain_push(struct plx_ring *ring, const void *el
 
 	if (plx_unlikely(room < count))
 		return plx_ring_spsc_push_part(ring, elements, room, bulk);
-	plx_ring_copy_in(ring, 1, tail, elements, count);
+	plx_ring_copy_in(ring, words, tail, elements, count);
 	/* T1 -> T2 */
 	plx_atomic_store(&ring->tail, tail + count, PLX_RELEASE);
-	plx_ring_push_prefetch(ring, 1, tail, count, room);
+	plx_ring_push_prefetch(ring, words, tail, count, room);
 	return count;
 }
 
-/** Private: pop from an SPSC ring of 8-byte elements. */
-static inline uint32_t plx_ring_plain_pop(struct plx_ring *ring, void *elements, uint32_t count,
-					  bool bulk)
+/** Private: pop from an SPSC ring. */
+static inline uint32_t plx_ring_pop_words(struct plx_ring *ring, uint32_t words, void *elements,
+					  uint32_t count, bool bulk)
 {
 	/* Relaxed: written by the consumer only. */
 	uint32_t head = plx_atomic_load(&ring->head, PLX_RELAXED);
@@ -309,10 +308,10 @@ static inline uint32_t plx_ring_plain_pop(struct plx_ring *ring, void *elements,
 
 	if (plx_unlikely(filled < count))
 		return plx_ring_spsc_pop_part(ring, elements, filled, bulk);
-	plx_ring_copy_out(ring, 1, head, elements, count);
+	plx_ring_copy_out(ring, words, head, elements, count);
 	/* H1 -> H2 */
 	plx_atomic_store(&ring->head, head + count, PLX_RELEASE);
-	plx_ring_pop_prefetch(ring, 1, head, count, filled);
+	plx_ring_pop_prefetch(ring, words, head, count, filled);
 	return count;
 }
 
@@ -321,7 +320,7 @@ static inline uint32_t plx_ring_push_some(struct plx_ring *ring, const void *ele
 					  uint32_t count, bool bulk)
 {
 	if (plx_likely(ring->is_plain))
-		return plx_ring_plain_push(ring, elements, count, bulk);
+		return plx_ring_push_words(ring, 1, elements, count, bulk);
 	if (ring->kind == PLX_RING_SPSC)
 		return plx_ring_spsc_push(ring, elements, count, bulk);
 	if (plx_ring_is_one(count))
@@ -334,7 +333,7 @@ static inline uint32_t plx_ring_pop_some(struct plx_ring *ring, void *elements, 
 					 bool bulk)
 {
 	if (plx_likely(ring->is_plain))
-		return plx_ring_plain_pop(ring, elements, count, bulk);
+		return plx_ring_pop_words(ring, 1, elements, count, bulk);
 	if (ring->kind == PLX_RING_SPSC)
 		return plx_ring_spsc_pop(ring, elements, count, bulk);
 	if (plx_ring_is_one(count))
@@ -406,14 +405,11 @@ static inline void plx_ring_span_set(const struct plx_ring *ring, uint32_t at, u
 				     struct plx_ring_span *span_out)
 {
 	uint32_t start = at & ring->mask;
-	uint32_t part = ring->mask + 1 - start;
 
-	if (part > count)
-		part = count;
 	span_out->parts[0].elements = ring->slots + PLX_CAST(size_t, start) * ring->words;
-	span_out->parts[0].count = part;
+	span_out->parts[0].count = plx_ring_part(ring, start, count);
 	span_out->parts[1].elements = ring->slots;
-	span_out->parts[1].count = count - part;
+	span_out->parts[1].count = count - span_out->parts[0].count;
 }
 
 /** Find up to `count` free slots to build elements in. plx_ring_commit pushes them; a second

@@ -144,63 +144,27 @@ void plx_ring_destroy(struct plx_ring *ring)
 
 /* Push and pop ----------------------------------------------------------------------------- */
 
-/* Relaxed where a side reads its own index; plx_ring.h defines the labels. */
-
-static uint32_t spsc_push(struct plx_ring *ring, uint32_t tail, const void *elements,
-			  uint32_t count, uint32_t room)
-{
-	plx_ring_copy_in(ring, ring->words, tail, elements, count);
-	plx_ring_push_prefetch(ring, ring->words, tail, count, room);
-	/* T1 -> T2 */
-	atomic_store_explicit(&ring->tail, tail + count, memory_order_release);
-	return count;
-}
-
 uint32_t plx_ring_spsc_push(struct plx_ring *ring, const void *elements, uint32_t count, bool bulk)
 {
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint32_t room = plx_ring_room(ring, tail, count);
-
-	if (room < count)
-		return plx_ring_spsc_push_part(ring, elements, room, bulk);
-	return spsc_push(ring, tail, elements, count, room);
+	return plx_ring_push_words(ring, ring->words, elements, count, bulk);
 }
 
 uint32_t plx_ring_spsc_push_part(struct plx_ring *ring, const void *elements, uint32_t room,
 				 bool bulk)
 {
-	uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-
 	counter_add(&ring->full, 1);
-	return bulk || room == 0 ? 0 : spsc_push(ring, tail, elements, room, room);
-}
-
-static uint32_t spsc_pop(struct plx_ring *ring, uint32_t head, void *elements, uint32_t count,
-			 uint32_t filled)
-{
-	plx_ring_pop_prefetch(ring, ring->words, head, count, filled);
-	plx_ring_copy_out(ring, ring->words, head, elements, count);
-	/* H1 -> H2 */
-	atomic_store_explicit(&ring->head, head + count, memory_order_release);
-	return count;
+	return bulk || room == 0 ? 0 : plx_ring_spsc_push(ring, elements, room, true);
 }
 
 uint32_t plx_ring_spsc_pop(struct plx_ring *ring, void *elements, uint32_t count, bool bulk)
 {
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	uint32_t filled = plx_ring_filled(ring, head, count);
-
-	if (filled < count)
-		return plx_ring_spsc_pop_part(ring, elements, filled, bulk);
-	return spsc_pop(ring, head, elements, count, filled);
+	return plx_ring_pop_words(ring, ring->words, elements, count, bulk);
 }
 
 uint32_t plx_ring_spsc_pop_part(struct plx_ring *ring, void *elements, uint32_t filled, bool bulk)
 {
-	uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-
 	counter_raise(&ring->pop_depth, filled);
-	return bulk || filled == 0 ? 0 : spsc_pop(ring, head, elements, filled, filled);
+	return bulk || filled == 0 ? 0 : plx_ring_spsc_pop(ring, elements, filled, true);
 }
 
 /* Looking ---------------------------------------------------------------------------------- */
