@@ -8,8 +8,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define TIMER_SLACK_NS 1UL /* sleeps end on time */
-
 PLX_LOG_COMPONENT(log_lcore, "lcore");
 
 static struct lcore lcores[PLX_LCORE_MAX];
@@ -27,12 +25,23 @@ static uint32_t lane_slots; /* written before there are other lcores */
 
 /* One lcore -------------------------------------------------------------------------------- */
 
+struct loop *lcore_loop(uint32_t id)
+{
+	if (id >= PLX_LCORE_MAX)
+		return NULL;
+	return atomic_load_explicit(&lcores[id].loop, memory_order_acquire); /* L2 <- L1 */
+}
+
 struct lcore *lcore_get(uint32_t id)
 {
-	/* L2 <- L1 */
-	if (id >= PLX_LCORE_MAX || !atomic_load_explicit(&lcores[id].loop, memory_order_acquire))
-		return NULL;
-	return &lcores[id];
+	return lcore_loop(id) ? &lcores[id] : NULL;
+}
+
+void lcore_become(struct loop *loop, uint32_t id)
+{
+	loop_self = loop;
+	plx_lcore_vars_tls = loop ? loop->vars : NULL;
+	plx_lcore_id_tls = id;
 }
 
 int plx_fail_no_lcore(const char *what)
@@ -78,32 +87,6 @@ const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES])
 	return out;
 }
 
-int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
-{
-	char text[LCORE_TEXT_BYTES];
-	struct loop *loop;
-	int err = plx_topo_pin(on, &lcore->cpus), eventfd;
-
-	if (err)
-		return plx_fail_in(err, "%s: ", lcore_text(lcore, text));
-	lcore_settle(lcore->node);
-	eventfd = wake_open(lcore->id);
-	if (eventfd < 0)
-		return eventfd;
-	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; the default is 50 us */
-	loop = loop_create(lcore->id, eventfd);
-	if (!loop)
-		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
-				lcore_text(lcore, text), loop_bytes());
-	loop_self = loop;
-	plx_lcore_vars_tls = loop->vars;
-	plx_lcore_id_tls = lcore->id;
-	/* L1 -> L2: a thread that finds the loop sees it complete, and its lcore's id, CPUs and
-	 * node. */
-	atomic_store_explicit(&lcore->loop, loop, memory_order_release);
-	return 0;
-}
-
 /* Remove an lcore whose thread has ended, or is the calling one. */
 static void lcore_clear(struct lcore *lcore)
 {
@@ -118,6 +101,35 @@ static void lcore_clear(struct lcore *lcore)
 	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed); /* publishes nothing */
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 	loop_destroy(loop);
+}
+
+/* The child of a fork ---------------------------------------------------------------------- */
+
+/* It has a copy of the lcores' memory, but not their threads, and shares their descriptors with the
+ * parent. So it has no lcores: calls that need one fail and name the fork, and the parent's
+ * resources stay untouched. */
+
+/* Set in the child only, before it has threads. */
+static bool forked;
+static struct plx_fork_hook *hooks;
+
+void plx_fork_hook_add(struct plx_fork_hook *hook)
+{
+	hook->next = hooks;
+	hooks = hook;
+}
+
+bool plx_is_forked(void)
+{
+	return forked;
+}
+
+int plx_fail_forked(const char *what)
+{
+	return plx_fail(EPERM,
+			"%s: this process was forked from one that uses Pollux, and cannot use it; "
+			"call exec, or fork before plx_eal_init",
+			what);
 }
 
 /* The descriptors are shared with the parent: do not write to them or change them. */
@@ -136,17 +148,41 @@ static void forget(struct lcore *lcore)
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 }
 
-void lcores_forget(void)
+static void forget_all(void)
 {
 	if (loop_self)
 		loop_end_turns(loop_self);
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
 		forget(&lcores[id]);
-	loop_self = NULL;
-	plx_lcore_id_tls = PLX_LCORE_NONE;
-	plx_lcore_vars_tls = NULL;
+	lcore_become(NULL, PLX_LCORE_NONE);
 	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
 	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
+}
+
+/* Calls only async-signal-safe functions: other threads may have held any lock. */
+static void in_child(void)
+{
+	if (plx_lcore_count()) {
+		forked = true;
+		for (struct plx_fork_hook *hook = hooks; hook; hook = hook->next)
+			hook->fn();
+		forget_all();
+		stop_give_back();
+	}
+	wake_close_all();
+}
+
+static void watch(void)
+{
+	/* If this fails (no memory), forks go unnoticed. */
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+static void fork_watch(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
 }
 
 /* All lcores ------------------------------------------------------------------------------- */
@@ -204,9 +240,7 @@ static void leave_main(void)
 {
 	uint32_t id = plx_lcore_main();
 
-	loop_self = NULL;
-	plx_lcore_id_tls = PLX_LCORE_NONE;
-	plx_lcore_vars_tls = NULL;
+	lcore_become(NULL, PLX_LCORE_NONE);
 	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
 	lcore_clear(&lcores[id]);
 	prctl(PR_SET_TIMERSLACK, old_slack_ns);
@@ -422,12 +456,11 @@ static void count_lanes(const struct loop *loop, struct plx_lcore_stats *stats)
 
 int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
 {
-	struct lcore *lcore = lcore_get(id);
+	const struct loop *loop = lcore_loop(id);
 
-	if (!lcore)
+	if (!loop)
 		return lcore_fail_unknown("plx_lcore_stats", id);
 
-	const struct loop *loop = atomic_load_explicit(&lcore->loop, memory_order_acquire); /* L2 */
 	const struct loop_counts *counts = &loop->counts;
 	uint64_t idle_turns = counter_get(&counts->idle.turns);
 

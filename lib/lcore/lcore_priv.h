@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by the files of lib/lcore. An lcore is a thread with a loop. In reading order:
  *
- *   lcore.c     the set of lcores: from a map to pinned threads with a loop each, and back
- *   launch.c    worker threads: launch and join
- *   fork.c      the child of a fork has no lcores
- *   settle.c    moves memory that a thread used before it was pinned
- *   var.c       per-lcore variables
+ *   lcore.c     the set of lcores: from a map to pinned threads with a loop each, and back; forks
+ *   launch.c    a thread becomes an lcore; worker threads: launch and join
  *   loop/       lcore_loop.h: one turn, and what it calls
  *   messages/   messages.h: messages between lcores
  *   idle/       idle.h: an lcore without work */
@@ -46,6 +43,10 @@ uint32_t lcore_lane_slots(void);
 
 /* Return: NULL: unknown id. */
 struct lcore *lcore_get(uint32_t id);
+struct loop *lcore_loop(uint32_t id);
+
+/* Set what the calling thread is. loop: NULL: not an lcore. */
+void lcore_become(struct loop *loop, uint32_t id);
 
 /* "lcore 2 (CPU 5)" for error texts. Return: out. */
 #define LCORE_TEXT_BYTES 160
@@ -54,18 +55,9 @@ const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
 /* Make the calling thread that lcore: pin it, and create its loop. Return: 0; -errno. */
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
 
-/* Move the calling thread's stack and thread-local variables to the node; -1: do nothing. */
-void lcore_settle(int node);
-
 /* Measure the values of wake_cost_get: once per process, for some milliseconds on the calling
  * lcore. */
 void lcore_know_wake_cost(void);
-
-/* Become a process without lcores. Thread: the one that forked, in the child. */
-void lcores_forget(void);
-
-/* fork.c: call before there are lcores; later calls do nothing. */
-void fork_watch(void);
 
 /* Set the error text for an unknown lcore. Return: -ENOENT; -EPERM in the child of a fork. */
 int lcore_fail_unknown(const char *what, uint32_t id);

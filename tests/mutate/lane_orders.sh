@@ -24,7 +24,7 @@ program unit/lcore/sleep_test.c 60 "$with"
 
 order_mutants lane.c message.c loop.c stop.c launch.c
 
-for name in 'lane.c lane_open' 'message.c message_send' 'loop.c plx_loop_is_running'; do
+for name in 'lane.c lane_open' 'message.c message_send'; do
 	spare "$name 1 acquire to relaxed" 'lcore_get has acquired the loop'
 done
 modelled 'lane.c ring 1 seq_cst to acquire' lane MUT_LOOK_FIRST

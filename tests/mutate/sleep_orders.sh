@@ -30,7 +30,6 @@ for name in 'wake_open 1 seq_cst to release' 'wake_open 1 seq_cst to relaxed' \
 	'wake_all 1 seq_cst to acquire' 'wake_all 1 seq_cst to relaxed'; do
 	unseen "wake.c $name" 'a stop at the very moment that an lcore gets its eventfd'
 done
-spare 'signal.c plx_signal_init 1 acquire to relaxed' 'lcore_get has acquired the loop'
 modelled 'signal.c plx_signal_fire 3 seq_cst to acq_rel' sleep MUT_OTHERS_PLAIN_RING
 modelled 'signal.c plx_signal_fire 3 seq_cst to relaxed' sleep MUT_OTHERS_PLAIN_RING
 unseen 'signal.c plx_signal_fire 2 release to relaxed' \

@@ -234,17 +234,9 @@ static int check(const struct plx_idle_conf *conf)
 	return 0;
 }
 
-/* Return: NULL: no such lcore. */
-static struct loop *find_loop(uint32_t id)
-{
-	struct lcore *lcore = lcore_get(id);
-
-	return lcore ? atomic_load_explicit(&lcore->loop, memory_order_acquire) : NULL; /* L2 */
-}
-
 int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 {
-	struct loop *loop = find_loop(id);
+	struct loop *loop = lcore_loop(id);
 	int err;
 
 	if (!loop)
@@ -262,7 +254,7 @@ int plx_idle_set(uint32_t id, const struct plx_idle_conf *conf)
 
 int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out)
 {
-	const struct loop *loop = find_loop(id);
+	const struct loop *loop = lcore_loop(id);
 
 	if (!loop)
 		return lcore_fail_unknown("plx_idle_get", id);
@@ -273,7 +265,7 @@ int plx_idle_get(uint32_t id, struct plx_idle_conf *conf_out)
 
 int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 {
-	const struct loop *loop = find_loop(id);
+	const struct loop *loop = lcore_loop(id);
 	const struct idle_counts *counts;
 
 	if (!loop)

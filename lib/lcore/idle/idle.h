@@ -8,8 +8,7 @@
  *   sleep.c         falling asleep and waking
  *   sleep_set.c     more descriptors than a sleep's array holds
  *   wake.c          the eventfds that end a sleep
- *   wake_cost.c     measures at start what a sleep and a wake-up cost
- *   idle_follow.c   updates these costs at run time
+ *   idle_cost.c     what a sleep and a wake-up cost: measured at start, updated at run time
  *   idle_watch.c    finds crowded CPUs, and pollers that keep the lcore awake */
 #ifndef LCORE_IDLE_H
 #define LCORE_IDLE_H
@@ -207,7 +206,7 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);
 /* Call after the costs have changed. */
 void idle_costs_changed(struct idle *idle);
 
-/* A wake-up by a message took took_ns: moves W towards the median by 1/64. idle_follow.c */
+/* A wake-up by a message took took_ns: moves W towards the median by 1/64. idle_cost.c */
 void idle_follow_wake(struct idle *idle, uint64_t took_ns);
 
 /* How long to wake before a time that is wait_ns away. */

@@ -2,7 +2,7 @@
 /* The loop of an lcore. Written memory is in blocks of whole cache lines, one block per writer, so
  * that lcores do not slow each other down. In reading order:
  *
- *   loop.c     a turn, and running until the loop is stopped
+ *   loop.c     a turn, and running until the loop is stopped; per-lcore variables
  *   stop.c     stopping all loops, also by signals such as SIGTERM
  *   poller.c   functions called every turn, or once per period
  *   timer.c    functions called at a time: a timing wheel

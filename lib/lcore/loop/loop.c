@@ -184,12 +184,10 @@ int plx_loop_run(void)
 
 bool plx_loop_is_running(uint32_t id)
 {
-	struct lcore *lcore = lcore_get(id);
+	const struct loop *loop = lcore_loop(id);
 
-	/* L2 of lcore.c; relaxed: may change at any time. */
-	return lcore && atomic_load_explicit(
-				&atomic_load_explicit(&lcore->loop, memory_order_acquire)->running,
-				memory_order_relaxed);
+	/* Relaxed: may change at any time. */
+	return loop && atomic_load_explicit(&loop->running, memory_order_relaxed);
 }
 
 int plx_loop_turn(void)
@@ -279,4 +277,46 @@ void loop_end_turns(struct loop *loop)
 	}
 	for (uint32_t i = 0; i < loop->pollers.count; i++)
 		loop->pollers.list[i]->due_ns = POLLER_REMOVED;
+}
+
+/* Per-lcore variables ------------------------------------------------------------------------ */
+
+/* An offset into a block in each loop's mapping. Nothing else touches the block's pages, so
+ * variables are on the NUMA node of the lcore that first writes them. */
+
+__thread char *plx_lcore_vars_tls;
+
+/* Offset 0 means "none". Relaxed: guards no other data. */
+static _Atomic uint32_t used = PLX_CACHE_LINE;
+
+int plx_lcore_var_create(size_t size_bytes, size_t align_bytes, struct plx_lcore_var *var_out)
+{
+	size_t align = align_bytes ? align_bytes : 8;
+	uint32_t old = atomic_load_explicit(&used, memory_order_relaxed);
+	size_t offset;
+
+	if (align & (align - 1) || align > PLX_CACHE_LINE || size_bytes == 0)
+		return plx_fail(EINVAL,
+				"plx_lcore_var_create: %zu bytes aligned to %zu: give at least 1, "
+				"and a power of two up to %d",
+				size_bytes, align, PLX_CACHE_LINE);
+	do {
+		offset = (old + align - 1) & ~(align - 1);
+		if (size_bytes > PLX_LCORE_VAR_BYTES - offset || offset > PLX_LCORE_VAR_BYTES)
+			return plx_fail(ENOMEM,
+					"plx_lcore_var_create: %zu bytes: %u of %d are taken; keep "
+					"a pointer to the larger things instead",
+					size_bytes, old, PLX_LCORE_VAR_BYTES);
+	} while (
+		!atomic_compare_exchange_weak_explicit(&used, &old, (uint32_t)(offset + size_bytes),
+						       memory_order_relaxed, memory_order_relaxed));
+	var_out->offset = (uint32_t)offset;
+	return 0;
+}
+
+void *plx_lcore_var_of(struct plx_lcore_var var, uint32_t id)
+{
+	struct loop *loop = lcore_loop(id);
+
+	return loop ? loop->vars + var.offset : NULL;
 }

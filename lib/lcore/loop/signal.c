@@ -23,17 +23,13 @@ static _Atomic uint64_t *fired(struct plx_signal *signal)
 
 int plx_signal_init(struct plx_signal *signal, uint32_t id, plx_signal_fn fn, void *arg)
 {
-	struct lcore *lcore = lcore_get(id);
+	struct loop *loop = lcore_loop(id);
 
-	if (!lcore)
+	if (!loop)
 		return lcore_fail_unknown("plx_signal_init", id);
 	if (!fn)
 		return plx_fail(EINVAL, "plx_signal_init: no function to call: give one");
-	*signal = (struct plx_signal){
-		.fn = fn,
-		.arg = arg,
-		.loop = atomic_load_explicit(&lcore->loop, memory_order_acquire), /* L2 */
-	};
+	*signal = (struct plx_signal){.fn = fn, .arg = arg, .loop = loop};
 	return 0;
 }
 

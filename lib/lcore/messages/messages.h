@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages between lcores, and from other threads to lcores. In reading order:
  *
- *   message.c   sending and receiving a message; the ring for threads that are not lcores
- *   lane.c      a ring from one lcore to another, the doorbell, and waiting for room
- *   call.c      a message there and one back */
+ *   message.c   sending and receiving a message; the ring for threads that are not lcores; calls
+ *   lane.c      a ring from one lcore to another, the doorbell, and waiting for room */
 #ifndef LCORE_MESSAGES_H
 #define LCORE_MESSAGES_H
 
@@ -15,7 +14,7 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 
-/* Messages: message.c, call.c, and lane.c -------------------------------------------------- */
+/* Messages: message.c and lane.c -------------------------------------------------- */
 
 #define MESSAGES_TURN_MAX 16 /* messages received per turn */
 
