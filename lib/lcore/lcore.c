@@ -172,17 +172,10 @@ static void in_child(void)
 	wake_close_all();
 }
 
-static void watch(void)
+PLX_CONSTRUCTOR static void watch_forks(void)
 {
 	/* If this fails (no memory), forks go unnoticed. */
 	pthread_atfork(NULL, NULL, in_child);
-}
-
-static void fork_watch(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch);
 }
 
 /* All lcores ------------------------------------------------------------------------------- */
@@ -190,7 +183,6 @@ static void fork_watch(void)
 static int check(const struct plx_lcore_conf *conf, uint32_t *main_out)
 {
 	const struct plx_lcore_map *map = conf->map;
-	uint32_t least = PLX_LCORE_NONE;
 	bool has_main = false;
 
 	if (!conf->topo || !map || !map->count)
@@ -208,7 +200,6 @@ static int check(const struct plx_lcore_conf *conf, uint32_t *main_out)
 					id, map->places[i - 1].lcore_id);
 		has_main |= id == conf->main_lcore;
 	}
-	least = map->places[0].lcore_id;
 	if (conf->main_lcore != PLX_LCORE_NONE && !has_main) {
 		char list[256];
 
@@ -223,17 +214,8 @@ static int check(const struct plx_lcore_conf *conf, uint32_t *main_out)
 				"lane_slots %u: give a power of two from %d to %d, or 0 for %d",
 				conf->lane_slots, PLX_LANE_SLOTS_MIN, PLX_LANE_SLOTS_MAX,
 				PLX_LANE_SLOTS_DEFAULT);
-	*main_out = has_main ? conf->main_lcore : least;
+	*main_out = has_main ? conf->main_lcore : map->places[0].lcore_id;
 	return 0;
-}
-
-static void set_up(const struct plx_lcore_place *place)
-{
-	struct lcore *lcore = &lcores[place->lcore_id];
-
-	lcore->id = place->lcore_id;
-	lcore->cpus = place->cpus;
-	lcore->node = plx_topo_cpu_node(topo, plx_cpuset_next(&place->cpus, 0));
 }
 
 static void leave_main(void)
@@ -305,7 +287,6 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	if (err)
 		return err;
 	plx_clock_init();
-	fork_watch();
 	stop_begin();
 	topo = conf->topo;
 	lane_slots = conf->lane_slots ? conf->lane_slots : PLX_LANE_SLOTS_DEFAULT;
@@ -313,19 +294,22 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	if (err)
 		return err;
 	old_slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
-	for (uint32_t i = 0; i < conf->map->count; i++)
-		set_up(&conf->map->places[i]);
+	for (uint32_t i = 0; i < conf->map->count; i++) {
+		const struct plx_lcore_place *place = &conf->map->places[i];
+		struct lcore *lcore = &lcores[place->lcore_id];
+
+		lcore->id = place->lcore_id;
+		lcore->cpus = place->cpus;
+		lcore->node = plx_topo_cpu_node(topo, plx_cpuset_next(&place->cpus, 0));
+	}
 	err = enter_main(id);
 	if (err)
 		return err;
 	err = start_workers(conf->map);
 	if (err)
-		goto undo_main;
-	atomic_store_explicit(&lcore_count, conf->map->count, memory_order_relaxed);
-	return 0;
-
-undo_main:
-	leave_main();
+		leave_main();
+	else
+		atomic_store_explicit(&lcore_count, conf->map->count, memory_order_relaxed);
 	return err;
 }
 
@@ -436,27 +420,10 @@ int plx_lcore_node(uint32_t id)
 	return lcore ? lcore->node : -1;
 }
 
-/* Add what the senders counted, and their number. */
-static void count_lanes(const struct loop *loop, struct plx_lcore_stats *stats)
-{
-	struct plx_ring_stats others;
-
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		/* N2 of lane.c */
-		const struct lane *lane = atomic_load_explicit(&loop->in[id], memory_order_acquire);
-
-		if (!lane)
-			continue;
-		stats->lanes++;
-		stats->messages_full += counter_get(&lane->full);
-	}
-	plx_ring_stats(loop->others, &others);
-	stats->messages_full += others.full;
-}
-
 int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
 {
 	const struct loop *loop = lcore_loop(id);
+	struct plx_ring_stats others;
 
 	if (!loop)
 		return lcore_fail_unknown("plx_lcore_stats", id);
@@ -473,6 +440,17 @@ int plx_lcore_stats(uint32_t id, struct plx_lcore_stats *stats_out)
 		.timers = counter_get(&counts->timers),
 		.longest_turn_cycles = counter_get(&counts->longest_turn_cycles),
 	};
-	count_lanes(loop, stats_out);
+	plx_ring_stats(loop->others, &others);
+	stats_out->messages_full = others.full;
+	for (uint32_t sender = 0; sender < PLX_LCORE_MAX; sender++) {
+		/* N2 of lane.c */
+		const struct lane *lane = atomic_load_explicit(&loop->in[sender],
+							       memory_order_acquire);
+
+		if (!lane)
+			continue;
+		stats_out->lanes++;
+		stats_out->messages_full += counter_get(&lane->full);
+	}
 	return 0;
 }

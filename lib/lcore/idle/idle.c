@@ -7,9 +7,6 @@
  *                   else       poll this period until then */
 #include "lcore_priv.h"
 
-#define SPIN_MAX_NS   (2 * PLX_NS_PER_MS)
-#define SLEEP_MAX_NS  PLX_NS_PER_S
-
 #define COST_MAX_NS   PLX_NS_PER_S
 #define SPIN_LIMIT_NS (3600 * PLX_NS_PER_S)
 
@@ -70,8 +67,8 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 
 	full.alpha = full.alpha > 0 ? full.alpha : PLX_IDLE_BALANCED;
 	full.budget = full.budget > 0 ? full.budget : 1;
-	full.spin_max_ns = full.spin_max_ns ? full.spin_max_ns : SPIN_MAX_NS;
-	full.sleep_max_ns = full.sleep_max_ns ? full.sleep_max_ns : SLEEP_MAX_NS;
+	full.spin_max_ns = full.spin_max_ns ?: 2 * PLX_NS_PER_MS;
+	full.sleep_max_ns = full.sleep_max_ns ?: PLX_NS_PER_S;
 	idle->conf = full;
 	idle->crowded = full.crowded;
 	set_costs(idle);
@@ -79,19 +76,10 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 	idle->gap_known = false;
 	idle->nap_ns = NAP_MIN_NS;
 	costs = costs_of(idle);
-	idle_policy_init(&idle->policy,
-			 full.algorithm == PLX_IDLE_FIXED ? IDLE_FIXED : IDLE_LEARNED, &costs,
-			 full.spin_max_ns);
+	idle_policy_init(&idle->policy, full.algorithm, &costs, full.spin_max_ns);
 	idle_policy_set_budget(&idle->policy, full.budget);
 	loop->sleep_at_ns = full.mode == PLX_IDLE_POLL ? PLX_NEVER : 0;
 	tell(idle);
-}
-
-void idle_init(struct loop *loop)
-{
-	const struct plx_idle_conf conf = {0};
-
-	idle_apply(loop, &conf);
 }
 
 /* Measured once per process. */
@@ -126,7 +114,7 @@ static uint64_t expected_ns(const struct idle *idle, uint64_t now_ns)
 	if (idle->expect_ns <= now_ns)
 		return 0;
 	wait_ns = idle->expect_ns - now_ns;
-	if ((double)wait_ns > idle_policy_even_ns(&idle->policy))
+	if ((double)wait_ns > idle_even_ns(&idle->policy.costs))
 		return 0;
 	return wait_ns + wait_ns / 2;
 }
@@ -294,9 +282,4 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 	for (unsigned i = 0; i < PLX_WAKE_BUCKETS; i++)
 		stats_out->wake_hist[i] = counter_get(&counts->wake_ns[i]);
 	return 0;
-}
-
-uint64_t plx_wake_bucket_ns(unsigned bucket)
-{
-	return bucket + 1 < PLX_WAKE_BUCKETS ? idle_bucket_top_ns(bucket) : UINT64_MAX;
 }

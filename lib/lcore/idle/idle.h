@@ -49,14 +49,9 @@ struct idle_costs {
 	double alpha;      /* ns of latency that 1 ns of CPU time is worth; more than 0 */
 };
 
-enum idle_algorithm {
-	IDLE_FIXED,   /* always K + W / alpha */
-	IDLE_LEARNED, /* from past idle periods; fixed until there are enough */
-};
-
 struct idle_policy {
-	uint64_t spin_ns; /* T: how long to poll */
-	enum idle_algorithm algorithm;
+	uint64_t spin_ns;                  /* T: how long to poll */
+	enum plx_idle_algorithm algorithm; /* LEARNED: fixed until there are enough periods */
 	struct idle_costs costs;
 	uint64_t spin_max_ns;
 	double budget;                 /* share of the time that may be polled; 1: all of it */
@@ -68,7 +63,7 @@ struct idle_policy {
 };
 
 /* spin_max_ns: upper bound on T. Forgets what was learned. */
-void idle_policy_init(struct idle_policy *policy, enum idle_algorithm algorithm,
+void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algorithm,
 		      const struct idle_costs *costs, uint64_t spin_max_ns);
 
 /* share: 0 to 1, of the time, may be polled, over about 10 ms; default: no limit. One period may
@@ -82,11 +77,10 @@ uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns);
 void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns);
 
 /* K + W / alpha: longer polling costs more than a sleep. */
-double idle_policy_even_ns(const struct idle_policy *policy);
+double idle_even_ns(const struct idle_costs *costs);
 
-/* The bucket of a length, and where a bucket ends. */
+/* The bucket of a length. */
 unsigned idle_bucket_of(uint64_t gap_ns);
-uint64_t idle_bucket_top_ns(unsigned bucket);
 
 /* New measured costs: choose T again. Keeps what was learned. */
 void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs);
@@ -196,9 +190,6 @@ struct idle {
 	uint64_t look_at_ns; /* the next check */
 	struct idle_watch watch;
 };
-
-/* Set the default policy. */
-void idle_init(struct loop *loop);
 
 /* Set a checked policy. */
 void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);

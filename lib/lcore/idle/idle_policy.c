@@ -19,9 +19,9 @@ static double top_ns(unsigned bucket)
 	return bucket % 2 ? octave * SQRT_2 : octave;
 }
 
-uint64_t idle_bucket_top_ns(unsigned bucket)
+uint64_t plx_wake_bucket_ns(unsigned bucket)
 {
-	return (uint64_t)top_ns(bucket);
+	return bucket + 1 < PLX_WAKE_BUCKETS ? (uint64_t)top_ns(bucket) : UINT64_MAX;
 }
 
 static double middle_ns(unsigned bucket)
@@ -45,8 +45,7 @@ unsigned idle_bucket_of(uint64_t gap_ns)
 
 /* Choosing ----------------------------------------------------------------------------------- */
 
-/* When polling has cost as much as a sleep. */
-static double even_ns(const struct idle_costs *costs)
+double idle_even_ns(const struct idle_costs *costs)
 {
 	return (double)costs->sleep_ns + (double)costs->wake_ns / costs->alpha;
 }
@@ -78,17 +77,12 @@ static double cheapest_ns(const struct idle_policy *policy)
 
 static void choose(struct idle_policy *policy)
 {
-	double spin_ns = policy->algorithm == IDLE_LEARNED && policy->known >= KNOWN_LEAST
+	double spin_ns = policy->algorithm == PLX_IDLE_LEARNED && policy->known >= KNOWN_LEAST
 			       ? cheapest_ns(policy)
-			       : even_ns(&policy->costs);
+			       : idle_even_ns(&policy->costs);
 
 	policy->spin_ns = spin_ns < (double)policy->spin_max_ns ? (uint64_t)spin_ns
 								: policy->spin_max_ns;
-}
-
-double idle_policy_even_ns(const struct idle_policy *policy)
-{
-	return even_ns(&policy->costs);
 }
 
 /* The budget --------------------------------------------------------------------------------- */
@@ -129,27 +123,23 @@ void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns)
 
 /* Learning ----------------------------------------------------------------------------------- */
 
-static void make_small(struct idle_policy *policy)
-{
-	for (unsigned i = 0; i <= IDLE_BUCKETS; i++)
-		policy->gaps[i] /= policy->weight;
-	policy->weight = 1;
-}
-
 void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
 {
-	if (policy->algorithm != IDLE_LEARNED)
+	if (policy->algorithm != PLX_IDLE_LEARNED)
 		return;
 	/* Raising the weight of new periods fades all older ones. */
 	policy->weight *= FADE;
-	if (policy->weight > WEIGHT_MAX)
-		make_small(policy);
+	if (policy->weight > WEIGHT_MAX) {
+		for (unsigned i = 0; i <= IDLE_BUCKETS; i++)
+			policy->gaps[i] /= policy->weight;
+		policy->weight = 1;
+	}
 	policy->gaps[idle_bucket_of(gap_ns)] += policy->weight;
 	if (++policy->known % CHOOSE_EVERY == 0)
 		choose(policy);
 }
 
-void idle_policy_init(struct idle_policy *policy, enum idle_algorithm algorithm,
+void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algorithm,
 		      const struct idle_costs *costs, uint64_t spin_max_ns)
 {
 	*policy = (struct idle_policy){

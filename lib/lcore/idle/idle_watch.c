@@ -36,11 +36,6 @@ void idle_tell_unarmed(const struct plx_poller *poller)
 		plx_lcore_id(), poller->name);
 }
 
-static uint64_t awake_cycles(const struct loop *loop)
-{
-	return counter_get(&loop->counts.busy.cycles) + counter_get(&loop->counts.idle.cycles);
-}
-
 static void set_crowded(struct loop *loop, bool crowded)
 {
 	loop->idle.crowded = crowded;
@@ -79,7 +74,9 @@ static void found_crowded(struct loop *loop, double share)
 static void look_for_crowd(struct loop *loop)
 {
 	struct idle_watch *watch = &loop->idle.watch;
-	uint64_t cpu_ns = idle_cpu_ns(), cycles = awake_cycles(loop);
+	const struct loop_counts *counts = &loop->counts;
+	uint64_t cycles = counter_get(&counts->busy.cycles) + counter_get(&counts->idle.cycles);
+	uint64_t cpu_ns = idle_cpu_ns();
 	uint64_t had_ns = cpu_ns - watch->cpu_ns;
 	uint64_t awake_ns = plx_tsc_to_ns(cycles - watch->awake_cycles);
 	bool first = watch->cpu_ns == 0;

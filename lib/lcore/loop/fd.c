@@ -5,12 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 /* A check costs about 150 ns, as much as four idle turns. */
 #define LOOK_TURNS 64
-#define BURST      16
 
 #define EVENTS_ALLOWED \
 	((uint32_t)(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET | EPOLLONESHOT))
@@ -28,7 +26,7 @@ static int look(struct fds *fds)
 	int count;
 
 	fds->until_look = LOOK_TURNS;
-	count = epoll_wait(fds->epoll, fds->events, BURST, 0);
+	count = epoll_wait(fds->epoll, fds->events, FDS_BURST, 0);
 	fds->event_count = count > 0 ? (unsigned)count : 0;
 	for (unsigned i = 0; i < fds->event_count; i++) {
 		struct plx_fd *fd = fds->events[i].data.ptr;
@@ -61,39 +59,32 @@ static void woke_fds(void *arg, const struct plx_sleep *sleep)
 		fds->until_look = 1;
 }
 
-/* The lcore's set, created if needed. Return: NULL, and *err. */
-static struct fds *fds_here(struct loop *loop, int *err)
+/* Create the lcore's set. Return: 0; -errno. */
+static int make_fds(struct loop *loop)
 {
-	struct fds *fds = loop->fds;
+	struct fds *fds = calloc(1, sizeof(*fds));
+	int err;
 
-	if (fds)
-		return fds;
-	fds = calloc(1, sizeof(*fds));
-	if (!fds) {
-		*err = plx_fail(ENOMEM, "plx_fd_add: out of memory");
-		return NULL;
-	}
+	if (!fds)
+		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
 	fds->until_look = LOOK_TURNS;
-	fds->events = calloc(BURST, sizeof(*fds->events));
 	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!fds->events || fds->epoll < 0) {
-		*err = fds->events ? plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno))
-				   : plx_fail(ENOMEM, "plx_fd_add: out of memory");
-		goto undo;
+	if (fds->epoll < 0) {
+		err = plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno));
+		goto undo_memory;
 	}
-	*err = plx_poller_add("descriptors", poll_fds, fds, 0, &fds->poller);
-	if (*err)
-		goto undo;
+	err = plx_poller_add("descriptors", poll_fds, fds, 0, &fds->poller);
+	if (err)
+		goto undo_epoll;
 	plx_poller_set_arm(fds->poller, arm_fds, woke_fds);
 	loop->fds = fds;
-	return fds;
+	return 0;
 
-undo:
-	if (fds->epoll >= 0)
-		close(fds->epoll);
-	free(fds->events);
+undo_epoll:
+	close(fds->epoll);
+undo_memory:
 	free(fds);
-	return NULL;
+	return err;
 }
 
 static int control(struct plx_fd *fd, int what, uint32_t events, const char *caller)
@@ -122,15 +113,16 @@ int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd *
 	struct loop *loop = loop_self;
 	struct plx_fd *added;
 	struct fds *fds;
-	int err = 0;
+	int err;
 
 	if (!loop)
 		return plx_fail_no_lcore("plx_fd_add");
 	if (!fn)
 		return plx_fail(EINVAL, "plx_fd_add: no function to call: give one");
-	fds = fds_here(loop, &err);
-	if (!fds)
+	err = loop->fds ? 0 : make_fds(loop);
+	if (err)
 		return err;
+	fds = loop->fds;
 	added = malloc(sizeof(*added));
 	if (!added)
 		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
@@ -188,7 +180,6 @@ void fds_fini(struct loop *loop)
 	}
 	plx_poller_remove(fds->poller);
 	close(fds->epoll);
-	free(fds->events);
 	free(fds);
 	loop->fds = NULL;
 }

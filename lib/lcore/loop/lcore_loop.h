@@ -16,6 +16,8 @@
 #include "messages.h"
 #include "plx_lcore.h"
 
+#include <sys/epoll.h>
+
 /* Pollers: poller.c ------------------------------------------------------------------------ */
 
 struct pollers {
@@ -201,22 +203,19 @@ unsigned signals_run(struct loop *loop);
 
 /* Descriptors: fd.c ------------------------------------------------------------------------ */
 
+#define FDS_BURST 16
+
 struct fds {
 	int epoll;
 	uint32_t until_look; /* turns */
 	struct plx_poller *poller;
 	struct plx_fd *first;
-	struct epoll_event *events; /* of the check in progress */
-	unsigned event_count;       /* 0: no check in progress */
+	struct epoll_event events[FDS_BURST]; /* of the check in progress */
+	unsigned event_count;                 /* 0: no check in progress */
 };
 
 void fds_fini(struct loop *loop);
 void fds_forget(struct loop *loop); /* in the child of a fork: close the shared descriptor */
-
-static inline bool fds_is_poller(const struct fds *fds, const struct plx_poller *poller)
-{
-	return fds && fds->poller == poller;
-}
 
 /* The loop: loop.c ------------------------------------------------------------------------- */
 

@@ -247,7 +247,7 @@ struct loop *loop_create(uint32_t lcore_id, int eventfd)
 	tasks_init(&loop->tasks, lcore_id);
 	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore_id;
 	loop->bell.eventfd = eventfd;
-	idle_init(loop);
+	idle_apply(loop, &(struct plx_idle_conf){0});
 	return loop;
 }
 

@@ -7,7 +7,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-static_assert(ATOMIC_BOOL_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "used in signal handlers");
+static_assert(ATOMIC_BOOL_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2 &&
+		      ATOMIC_LLONG_LOCK_FREE == 2,
+	      "used in signal handlers");
 
 struct stop_line lcore_stop;
 
@@ -15,29 +17,21 @@ struct stop_line lcore_stop;
  * twice in a row. A user who repeats it takes longer than this. */
 #define STOP_SAME_NS (100 * PLX_NS_PER_MS)
 
-static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "used in signal handlers");
-
 /* Relaxed throughout: S1 publishes the signal, and of two at once either may be the first. */
 static _Atomic int64_t heard_ns; /* time of the last signal that was not a repetition; 0: none */
 static _Atomic bool is_asked;    /* the next such signal ends the process */
 
 static const int caught[] = {SIGINT, SIGTERM}; /* if the program asks for it */
 
-/* Not plx_now_ns: a program may install the handlers before plx_eal_init. */
-static int64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * (int64_t)PLX_NS_PER_S + now.tv_nsec;
-}
-
 /* Return: whether the signal counts: no other one arrived shortly before. */
 static bool is_new(void)
 {
-	int64_t now_ns = monotonic_ns();
-	int64_t before_ns = atomic_load_explicit(&heard_ns, memory_order_relaxed);
+	int64_t before_ns = atomic_load_explicit(&heard_ns, memory_order_relaxed), now_ns;
+	struct timespec now;
 
+	/* Not plx_now_ns: a program may install the handlers before plx_eal_init. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (int64_t)now.tv_sec * (int64_t)PLX_NS_PER_S + now.tv_nsec;
 	do {
 		if (before_ns && now_ns - before_ns < (int64_t)STOP_SAME_NS)
 			return false;
@@ -74,27 +68,25 @@ static void on_signal(int signal_number)
 	errno = old_errno;
 }
 
-void plx_stop_on_signals(void)
-{
-	/* SA_RESTART: our signals must not make the program's system calls fail. */
-	struct sigaction ours = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK}, old;
-
-	sigemptyset(&ours.sa_mask);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
-		/* Cannot fail: the signals are valid and can be caught. */
-		sigaction(caught[i], NULL, &old);
-		if (old.sa_handler != SIG_DFL)
-			continue;
-		sigaction(caught[i], &ours, NULL);
-	}
-}
-
-/* Whether a signal has this file's handler. */
-static bool is_ours(int signal_number)
+static bool has_handler(int signal_number, void (*handler)(int))
 {
 	struct sigaction now;
 
-	return sigaction(signal_number, NULL, &now) == 0 && now.sa_handler == on_signal;
+	/* Cannot fail: the signals are valid and can be caught. */
+	sigaction(signal_number, NULL, &now);
+	return now.sa_handler == handler;
+}
+
+void plx_stop_on_signals(void)
+{
+	/* SA_RESTART: our signals must not make the program's system calls fail. */
+	const struct sigaction ours = {.sa_handler = on_signal,
+				       .sa_flags = SA_RESTART | SA_ONSTACK};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
+		if (has_handler(caught[i], SIG_DFL))
+			sigaction(caught[i], &ours, NULL);
+	}
 }
 
 /* For the child of a fork, which has no loop to stop. */
@@ -103,7 +95,7 @@ void stop_give_back(void)
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
-		if (is_ours(caught[i]))
+		if (has_handler(caught[i], on_signal))
 			sigaction(caught[i], &by_default, NULL);
 	}
 }
@@ -116,7 +108,7 @@ PLX_DESTRUCTOR static void wait_for_exit(void)
 
 	sigemptyset(&ours);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
-		if (is_ours(caught[i]))
+		if (has_handler(caught[i], on_signal))
 			sigaddset(&ours, caught[i]);
 	}
 	pthread_sigmask(SIG_BLOCK, &ours, NULL);

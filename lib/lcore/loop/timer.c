@@ -179,17 +179,8 @@ static void start_next_period(struct plx_timer_wheel *wheel, struct plx_timer *t
 		    plx_time_add(timer->expiry_ns + missed, timer->period_ns));
 }
 
-/* The user owns the timer again before fn runs, which may start, stop or free it. */
-static void fire(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns)
-{
-	if (timer->period_ns)
-		start_next_period(wheel, timer, now_ns);
-	wheel->fired++;
-	timer->fn(timer, timer->arg);
-}
-
-/* Fire the timers of a slot of level 0. One at a time, because fn may stop any other. Return: their
- * number. */
+/* Fire the timers of a slot of level 0. One at a time, because fn may stop any other; the user owns
+ * the timer again before its fn runs, which may start, stop or free it. Return: their number. */
 static unsigned fire_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64_t now_ns,
 			  unsigned max)
 {
@@ -200,7 +191,10 @@ static unsigned fire_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64
 		struct plx_timer *timer = slot->first;
 
 		unlink_timer(timer);
-		fire(wheel, timer, now_ns);
+		if (timer->period_ns)
+			start_next_period(wheel, timer, now_ns);
+		wheel->fired++;
+		timer->fn(timer, timer->arg);
 	}
 	return done;
 }

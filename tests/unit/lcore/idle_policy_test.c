@@ -129,7 +129,7 @@ static struct bill run(struct idle_policy *policy, const struct trace *trace)
 }
 
 /* Returns the greatest of paid / least. */
-static double worst(enum idle_algorithm algorithm)
+static double worst(enum plx_idle_algorithm algorithm)
 {
 	double most = 0;
 
@@ -157,12 +157,12 @@ static double worst(enum idle_algorithm algorithm)
 
 PLX_TEST(the_fixed_one_never_costs_more_than_twice_the_least)
 {
-	assert_true(worst(IDLE_FIXED) <= 2.05);
+	assert_true(worst(PLX_IDLE_FIXED) <= 2.05);
 }
 
 PLX_TEST(the_learned_one_costs_less)
 {
-	assert_true(worst(IDLE_LEARNED) <= 1.65);
+	assert_true(worst(PLX_IDLE_LEARNED) <= 1.65);
 }
 
 /* Single choices ------------------------------------------------------------------------------ */
@@ -173,7 +173,7 @@ static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
 {
 	struct idle_policy policy;
 
-	idle_policy_init(&policy, IDLE_LEARNED, &even_100_us, MS);
+	idle_policy_init(&policy, PLX_IDLE_LEARNED, &even_100_us, MS);
 	while (count-- > 0)
 		idle_policy_learn(&policy, gap_ns);
 	return policy;
@@ -183,12 +183,12 @@ PLX_TEST(it_polls_until_that_has_cost_a_sleep)
 {
 	struct idle_policy policy;
 
-	idle_policy_init(&policy, IDLE_FIXED, &even_100_us, MS);
+	idle_policy_init(&policy, PLX_IDLE_FIXED, &even_100_us, MS);
 	assert_int_equal(policy.spin_ns, 100 * US);
 	for (int i = 0; i < 1000; i++)
 		idle_policy_learn(&policy, 30 * US);
 	assert_int_equal(policy.spin_ns, 100 * US);
-	idle_policy_init(&policy, IDLE_FIXED, &even_100_us, 50 * US);
+	idle_policy_init(&policy, PLX_IDLE_FIXED, &even_100_us, 50 * US);
 	assert_int_equal(policy.spin_ns, 50 * US);
 }
 
