@@ -40,38 +40,31 @@ struct lcore {
 
 /* Messages per lane, as configured. */
 uint32_t lcore_lane_slots(void);
-
 /* Return: NULL: unknown id. */
 struct lcore *lcore_get(uint32_t id);
 struct loop *lcore_loop(uint32_t id);
-
 /* Set what the calling thread is. loop: NULL: not an lcore. */
 void lcore_become(struct loop *loop, uint32_t id);
 
 /* "lcore 2 (CPU 5)" for error texts. Return: out. */
 #define LCORE_TEXT_BYTES 160
 const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
-
 /* Make the calling thread that lcore: pin it, and create its loop. Return: 0; -errno. */
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
 
 /* Measure the values of wake_cost_get: once per process, for some milliseconds on the calling
  * lcore. */
 void lcore_know_wake_cost(void);
-
 /* Set the error text for an unknown lcore. Return: -ENOENT; -EPERM in the child of a fork. */
 int lcore_fail_unknown(const char *what, uint32_t id);
-
 /* Start the lcore's thread, and wait for state WAIT. Return: 0; -errno. */
 int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo);
-
 /* End and join the thread of an lcore that runs nothing. */
 void lcore_thread_end(struct lcore *lcore);
 
 /* Wait until the lcore leaves state RUNNING. deadline: of CLOCK_MONOTONIC; NULL: none. Return: 0;
  * -ETIMEDOUT. */
 int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline);
-
 /* A deadline timeout_ns from now. Return: deadline_out; NULL: never. */
 const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out);
 

@@ -10,10 +10,8 @@
  * the index wrap. */
 int ring_init_at(void *memory, const struct plx_ring_attr *attr, uint64_t start,
 		 struct plx_ring **ring_out);
-
 /* Initialize claims and marks at position `start`. */
 void multi_init(struct plx_ring *ring, uint64_t start);
-
 /* The depth of an MPSC or MPMC ring. */
 uint32_t multi_depth(const struct plx_ring *ring);
 

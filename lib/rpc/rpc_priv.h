@@ -36,10 +36,8 @@ struct rpc_tx {
 /* Fill in attr for a link that receives records with payloads of up to payload_max. */
 void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events *events,
 		       uint64_t payload_max, const struct rpc_greeting *greeting);
-
 /* The greeting from the peer's HELLO, which was checked. */
 struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role);
-
 /* Return: 0; -ENOMEM. */
 int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
 void rpc_tx_fini(struct rpc_tx *tx);
@@ -47,20 +45,15 @@ void rpc_tx_fini(struct rpc_tx *tx);
 /* Add a record and return where to write its payload; record and payload must fit into batch_max.
  * Return: NULL: no memory, or the link has ended. */
 uint8_t *rpc_tx_reserve(struct rpc_tx *tx, const struct rpc_header *header);
-
 /* Shorten the payload of the last reserved record to `length` bytes. */
 void rpc_tx_trim(struct rpc_tx *tx, uint8_t *payload, uint32_t length);
-
 /* Drop the last reserved record. */
 void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload);
-
 /* Write a record of any length; header->length: bytes in the pieces. Return: 0; -ENOMEM. */
 int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const struct iovec *iov,
 	       int count);
-
 /* Send what is written, as far as the link takes it. */
 void rpc_tx_flush(struct rpc_tx *tx);
-
 /* The link has room again. */
 void rpc_tx_writable(struct rpc_tx *tx);
 

@@ -78,7 +78,6 @@ struct rpc_record {
 };
 
 void rpc_greeting_write(uint8_t out[RPC_GREETING_BYTES], const struct rpc_greeting *greeting);
-
 /* role: that of the expected sender. Return: NULL, or the error as text. */
 const char *rpc_greeting_read(const uint8_t *data, size_t length, enum rpc_role role,
 			      struct rpc_greeting *out);

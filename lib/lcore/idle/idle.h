@@ -69,22 +69,16 @@ void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algori
 /* share: 0 to 1, of the time, may be polled, over about 10 ms; default: no limit. One period may
  * always poll for W + K. */
 void idle_policy_set_budget(struct idle_policy *policy, double share);
-
 /* An idle period begins. Return: how long to poll: T, or less by the budget. */
 uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns);
-
 /* Polled for polled_ns: subtract it from the budget, which may be overdrawn by W + K. */
 void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns);
-
 /* K + W / alpha: longer polling costs more than a sleep. */
 double idle_even_ns(const struct idle_costs *costs);
-
 /* The bucket of a length. */
 unsigned idle_bucket_of(uint64_t gap_ns);
-
 /* New measured costs: choose T again. Keeps what was learned. */
 void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs);
-
 /* An idle period, polled or slept, has ended with work after gap_ns. */
 void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns);
 
@@ -99,26 +93,19 @@ struct sleep_set;
 /* Return: NULL: no memory or descriptor. */
 struct sleep_set *sleep_set_create(void);
 void sleep_set_destroy(struct sleep_set *set);
-
 /* Readable when a watched descriptor is. */
 int sleep_set_fd(const struct sleep_set *set);
-
 /* Start a sleep without descriptors. */
 void sleep_set_begin(struct sleep_set *set);
-
 /* Wake on fd. Return: false if it cannot be watched. */
 bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose);
-
 /* Drop the descriptors that poller added. */
 void sleep_set_take_back(struct sleep_set *set, const struct plx_poller *whose);
-
 /* Remove descriptors that were not added for this sleep from the epoll set. */
 void sleep_set_settle(struct sleep_set *set);
-
 /* After a sleep: find the ready descriptors. Return: the poller of the first; NULL: none. */
 struct plx_poller *sleep_set_look(struct sleep_set *set);
 bool sleep_set_ready(const struct sleep_set *set, int fd);
-
 /* Call before the descriptor is closed. */
 void sleep_set_forget(struct sleep_set *set, int fd);
 
@@ -193,41 +180,30 @@ struct idle {
 
 /* Set a checked policy. */
 void idle_apply(struct loop *loop, const struct plx_idle_conf *conf);
-
 /* Call after the costs have changed. */
 void idle_costs_changed(struct idle *idle);
-
 /* A wake-up by a message took took_ns: moves W towards the median by 1/64. idle_cost.c */
 void idle_follow_wake(struct idle *idle, uint64_t took_ns);
-
 /* How long to wake before a time that is wait_ns away. */
 uint64_t idle_early_ns(const struct idle *idle, uint64_t wait_ns);
-
 /* A wake-up before a time took took_ns. */
 void idle_follow_timer(struct idle *idle, uint64_t took_ns);
-
 /* The lcore was awake early enough, and polled until the time. */
 void idle_polled_to_timer(struct idle *idle);
 
 /* Call every few thousand turns. Ten times a second it checks whether another thread uses the
  * lcore's CPU, and what keeps the lcore awake. idle_watch.c */
 void idle_look(struct loop *loop);
-
 /* Log that this poller makes the lcore nap. idle_watch.c */
 void idle_tell_unarmed(const struct plx_poller *poller);
-
 /* The loop starts. */
 void idle_start(struct loop *loop);
-
 /* A turn without work, if it is the first of an idle period, or late enough to sleep. */
 void idle_turn(struct loop *loop);
-
 /* The idle period has ended with work. */
 void idle_end(struct loop *loop);
-
 /* CPU time of the calling thread. */
 uint64_t idle_cpu_ns(void);
-
 /* Measure the costs of a sleep and a wake-up. on: CPUs for a helper thread. */
 void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on);
 void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);

@@ -32,20 +32,16 @@ struct pollers {
 /* Add a poller; its first call is at due_ns. Return: 0; -EINVAL; -ENOMEM. */
 int pollers_add(struct pollers *pollers, const struct plx_poller *model,
 		struct plx_poller **poller_out);
-
 void pollers_fini(struct pollers *pollers);
 
 /* Ask each poller without a period what ends the sleep. anyway: continue if one refuses. Return:
  * whether all were asked. Sets `unsure` of each one: whether it refused, cannot be asked, or asked
  * for a nap. */
 bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway);
-
 /* When the next periodic poller is due; UINT64_MAX: none. */
 uint64_t pollers_due_ns(const struct pollers *pollers);
-
 /* Notify all armed pollers that the sleep is over. */
 void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
-
 /* Call when the loop returns. */
 void pollers_leave(struct pollers *pollers);
 
@@ -145,9 +141,7 @@ struct plx_timer_wheel {
 };
 
 void wheel_init(struct plx_timer_wheel *wheel, uint64_t now_ns);
-
 void wheel_fini(struct plx_timer_wheel *wheel);
-
 /* Start or move a timer: due at expiry_ns, but no earlier than the next tick. */
 void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns,
 		 uint64_t expiry_ns);
@@ -171,16 +165,12 @@ struct due wheel_due(const struct plx_timer_wheel *wheel);
 
 /* ring: the head, a task without a function. */
 void tasks_init(struct plx_task *ring, uint32_t lcore_id);
-
 /* Cancel all. */
 void tasks_fini(struct plx_task *ring);
-
 /* Append a task; does nothing if it is scheduled. Return: 0; -EINVAL no function. */
 int task_append(const char *what, struct plx_task *ring, struct plx_task *task);
-
 /* Run the first task scheduled before ring->run was raised. Return: false: none. */
 bool task_run_next(struct plx_task *ring);
-
 /* Run the tasks scheduled before the call. Return: their number. */
 uint64_t tasks_run(struct plx_task *ring);
 
@@ -242,7 +232,6 @@ struct loop_counts {
 struct loop *loop_create(uint32_t lcore_id, int eventfd);
 void loop_destroy(struct loop *loop);
 size_t loop_bytes(void);
-
 /* In the child of a fork: no more turns, and nothing more in this one. */
 void loop_end_turns(struct loop *loop);
 

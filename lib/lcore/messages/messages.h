@@ -95,7 +95,6 @@ static inline void wake_if_asleep(struct bell *bell)
 struct lcore;
 
 size_t lane_bytes(uint32_t slots);
-
 /* Initialize an empty lane whose next position is `start`. slots: a power of two. */
 void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *from,
 	       struct loop *to);
@@ -103,29 +102,21 @@ void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *f
 /* The lane from lcore `sender`, which has the loop `from`; created if needed. Return: NULL with an
  * error text. */
 struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to);
-
 /* Room for messages: exact after it was 0, otherwise a lower bound. Sender. */
 uint32_t lane_room(struct lane *lane);
-
 /* Call the task once there is room. Return: 0; -EINVAL no function. Sender. */
 int lane_wait(const char *what, struct lane *lane, struct plx_task *task);
-
 /* Return: 0; -EAGAIN, counted. Sender. */
 int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struct message *message);
-
 /* Receive up to `max` messages. Return: their number. Receiver. */
 unsigned lane_receive(struct lane *lane, unsigned max);
-
 /* Receive up to `max` messages from all lanes whose bit is set. Return: their number. Receiver. */
 unsigned lanes_receive(struct loop *loop, unsigned max);
-
 /* Free the lanes to this loop. Return: the number of messages left in them. */
 uint64_t lanes_fini(struct loop *loop);
-
 /* The ring for threads that are not lcores: its size, and its creation in the given memory. */
 size_t others_size(void);
 void others_init(struct loop *loop, void *memory);
-
 static_assert(BELL_WORDS == 4, "bell_is_silent looks at as many");
 
 /* Whether there is nothing to receive: all that an idle turn checks. Unrolled, because gcc keeps a
@@ -150,13 +141,10 @@ PLX_NOINLINE unsigned messages_receive(struct loop *loop);
  * that has set `sleeping`. */
 bool messages_wait(struct loop *loop);
 bool lanes_wait(struct loop *loop);
-
 /* Free what messages_receive reads from. Return: the number of messages left. */
 uint64_t messages_fini(struct loop *loop);
-
 /* The lane from the calling lcore. Return: NULL with an error text. */
 struct lane *lane_to(struct lcore *to);
-
 /* Send from the calling thread. Return: 0; -EAGAIN, counted; -ENOMEM no lane. */
 int message_send(struct lcore *lcore, const struct message *message);
 

@@ -61,7 +61,6 @@ enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key,
  * they cannot be allocated. */
 void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct key_answer *answer,
 		   const struct iovec *iov, int count, uint64_t now_ns);
-
 /* It has not run and may be tried again. */
 void rpc_keys_forget(struct rpc_keys *keys, struct key_entry *entry);
 
