@@ -62,8 +62,6 @@ static int fi_tcp_arm(struct plx_fabric_fids *fids)
 	return plx_fabric_arm_queues(fids);
 }
 
-/* Passive endpoints -------------------------------------------------------------------------- */
-
 /* Descriptors checked for one accepted connection: less than a millisecond in the worst case. */
 #define ACCEPT_LOOKS_MAX 4096
 

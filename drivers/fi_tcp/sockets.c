@@ -13,8 +13,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Listening ---------------------------------------------------------------------------------- */
-
 static bool is_listening_at(int fd, const struct sockaddr *address, socklen_t address_len)
 {
 	struct sockaddr_storage name;
@@ -65,8 +63,6 @@ bool sockets_give_back_port(const struct sockaddr *address, size_t address_len)
 		close(silent);
 	return given;
 }
-
-/* Accepted ----------------------------------------------------------------------------------- */
 
 /* Descriptors known to be accepted connections. Looking for the next one skips them without a
  * system call. The system hands out the lowest free number, so only the process's other descriptors

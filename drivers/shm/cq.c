@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Reading ---------------------------------------------------------------------------------- */
-
 /* Hot path. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
@@ -20,8 +18,6 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 		progress_poll(cq);
 	return cq_take(&cq->q, buf, count);
 }
-
-/* Endpoints -------------------------------------------------------------------------------- */
 
 /* A free slot, near the last one; if all are taken, one to share. */
 static uint32_t find_slot(struct shm_cq *cq)
@@ -54,8 +50,6 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep)
 	if (*at)
 		*at = ep->next_slot;
 }
-
-/* Wake-ups ----------------------------------------------------------------------------------- */
 
 #define WOKEN_AT_ONCE 16 /* sockets per epoll_wait */
 #define BYTES_AT_ONCE 4  /* taken from one socket per call */
@@ -116,8 +110,6 @@ static bool is_idle(struct prov_cq *q)
 	clear_wakes(cq);
 	return !q->is_signalled && q->head == q->tail && progress_arm(cq);
 }
-
-/* Opening and closing ---------------------------------------------------------------------- */
 
 static int init(struct prov_cq *base)
 {

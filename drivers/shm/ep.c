@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Domains ---------------------------------------------------------------------------------- */
-
 static struct shm_watch **find_watch(struct shm_domain *domain, const struct prov_eq *eq)
 {
 	struct shm_watch **at = &domain->watches;
@@ -51,8 +49,6 @@ const struct prov_domain_ops shm_domain_ops = {
 	.init = domain_init,
 };
 
-/* Enabling --------------------------------------------------------------------------------- */
-
 /* Create the receiving ring. Only processes that can read our memory may know the probe value. */
 static int make_ring(struct shm_ep *ep)
 {
@@ -87,8 +83,6 @@ static int enable(struct prov_ep *base)
 	return 0;
 }
 
-/* Opening and closing ---------------------------------------------------------------------- */
-
 static void init(struct prov_ep *base)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;
@@ -97,21 +91,19 @@ static void init(struct prov_ep *base)
 	base->source.ready = ep_incoming;
 }
 
-static void disable(struct shm_ep *ep)
+static void ep_close(struct prov_ep *base)
 {
+	struct shm_ep *ep = (struct shm_ep *)base;
+
+	shm_ep_disconnect(base);
+	if (!base->enabled)
+		return;
 	progress_end(ep);
 	receives_flush(&ep->base, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
 	send_fini(ep);
 	domain_unwatch(domain_of(ep), ep->base.eq);
 	drop_rings(ep);
-}
-
-static void ep_close(struct prov_ep *base)
-{
-	shm_ep_disconnect(base);
-	if (base->enabled)
-		disable((struct shm_ep *)base);
 }
 
 const struct prov_ep_ops shm_ep_ops = {

@@ -234,19 +234,13 @@ static PLX_NOINLINE void sweep(struct shm_cq *cq)
 	}
 }
 
-/* Resolution of a few milliseconds, but cheap. */
-static uint64_t coarse_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 static PLX_NOINLINE void look_for_hang_ups(struct shm_domain *domain)
 {
-	uint64_t now_ns = coarse_now_ns();
+	struct timespec now;
+	uint64_t now_ns;
 
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* a few milliseconds, but cheap */
+	now_ns = (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
 	if (now_ns == domain->looked_ns)
 		return;
 	domain->looked_ns = now_ns;

@@ -74,8 +74,6 @@ static bool receive_first(struct shm_ep *ep, struct record *record)
 	return take_part(ep, record);
 }
 
-/* Reading the sender's memory ---------------------------------------------------------------- */
-
 /* Remember where the message lies. */
 static bool begin_read(struct shm_ep *ep, const struct record *record)
 {
@@ -144,8 +142,6 @@ static bool continue_read(struct shm_ep *ep, const struct prov_receive *receive,
 	end_part(ep);
 	return true;
 }
-
-/* Polling ------------------------------------------------------------------------------------ */
 
 /* Any record that is not a whole message. Return: whether it is valid here. */
 static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,

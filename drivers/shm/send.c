@@ -235,15 +235,6 @@ static inline ssize_t send_message(struct shm_ep *ep, const struct prov_message 
 
 /* Sends in flight ---------------------------------------------------------------------------- */
 
-/* Copy its next bytes. */
-static void copy_part(const struct shm_send *kept, uint8_t *to, uint64_t length)
-{
-	struct iovec pieces[PROV_IOV_MAX];
-	int count = iov_after(kept->pieces, kept->piece_count, kept->written, pieces);
-
-	iov_copy(to, pieces, (size_t)iov_first(pieces, count, length));
-}
-
 /* Bytes of the next part. It ends at the ring's end if that comes first, so that later parts start
  * at multiples of a part. A small remainder joins it. */
 static uint32_t part_length(const struct ring_writer *writer, uint64_t rest)
@@ -270,13 +261,17 @@ static bool write_part(struct shm_ep *ep, struct shm_send *kept)
 	uint32_t length = ring_part_header(flags) + part;
 	uint32_t bytes = record_bytes(length, flags);
 	uint8_t *at = ring_claim(&ep->writer, bytes);
+	struct iovec pieces[PROV_IOV_MAX];
+	int count;
 
 	if (!at)
 		return false;
 	at = ring_payload(at, flags, kept->data);
 	if (first)
 		memcpy(at, &kept->total, sizeof(kept->total));
-	copy_part(kept, at + ring_part_header(flags), part);
+	count = iov_after(kept->pieces, kept->piece_count, kept->written, pieces);
+	count = iov_first(pieces, count, part);
+	iov_copy(at + ring_part_header(flags), pieces, (size_t)count);
 	kept->written += part;
 	commit(ep, first ? RECORD_FIRST : RECORD_NEXT, flags, length, bytes);
 	kept->end = waits ? ep->writer.tail : 0;

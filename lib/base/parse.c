@@ -149,8 +149,6 @@ int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, ui
 	return parse(&time_notation, option, text, min_ns, max_ns, value_out);
 }
 
-/* Settings: KEY=VALUE,... ------------------------------------------------------------------- */
-
 #define VALUE_BYTES 24 /* longer than any valid number */
 
 static const struct plx_setting *find(const struct plx_setting *settings, const char *key,

@@ -21,8 +21,6 @@
 #define STATE_UNCONNECTED 7
 #define STATE_LISTENS     10
 
-/* Ids ------------------------------------------------------------------------------------------ */
-
 static uint32_t overflow_id(const char *path)
 {
 	uint32_t id = OVERFLOW_ID_DEFAULT;
@@ -60,8 +58,6 @@ bool plx_is_this_user(uid_t user)
 	return user == geteuid() &&
 	       plx_id_is_known(user, "/proc/sys/kernel/overflowuid", "/proc/self/uid_map");
 }
-
-/* Sockets -------------------------------------------------------------------------------------- */
 
 /* Request all UNIX sockets of the network namespace, with names and users: sock_diag(7). */
 static int ask(int fd)

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Write logs, lines and results. Writing to a pipe without a reader, or beyond the file size limit,
- * sends a signal to the writing thread. By default that ends the process, which may belong to the
- * application. */
-#include "plx_base.h"
+/* Write logs, lines and results, grow files, and mark memory for core dumps. Writing to a pipe
+ * without a reader, or beyond the file size limit, sends a signal to the writing thread. By default
+ * that ends the process, which may belong to the application. */
+#include "base_internal.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
-
-static void block(const sigset_t *signals, sigset_t *old_out, sigset_t *pending_out)
-{
-	pthread_sigmask(SIG_BLOCK, signals, old_out);
-	sigpending(pending_out);
-}
 
 /* Consume the signal that the write caused. One that was pending before belongs to the program and
  * stays. */
@@ -39,7 +36,8 @@ ssize_t plx_write(int fd, const void *data, size_t len)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGPIPE);
 	sigaddset(&signals, SIGXFSZ);
-	block(&signals, &old, &pending);
+	pthread_sigmask(SIG_BLOCK, &signals, &old);
+	sigpending(&pending);
 	do
 		done = write(fd, data, len);
 	while (done < 0 && errno == EINTR);
@@ -82,4 +80,41 @@ void plx_hold_stdio(void)
 		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
 			return;
 	}
+}
+
+int plx_file_fits(uint64_t size_bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    size_bytes <= limit.rlim_cur)
+		return 0;
+	return plx_fail(EFBIG,
+			"%llu bytes are needed; this process may create files of at most %llu; "
+			"raise the limit with ulimit -f",
+			(unsigned long long)size_bytes, (unsigned long long)limit.rlim_cur);
+}
+
+int plx_file_resize(int fd, uint64_t size_bytes)
+{
+	int rc = plx_file_fits(size_bytes);
+
+	if (rc)
+		return rc;
+	if (ftruncate(fd, (off_t)size_bytes) != 0)
+		return plx_fail(errno, "ftruncate: %s", strerror(errno));
+	return 0;
+}
+
+static bool leaves_out; /* written at setup, before such memory is mapped */
+
+void plx_dump_leave_out(bool on)
+{
+	leaves_out = on;
+}
+
+void plx_dump_mark(void *base, size_t size_bytes)
+{
+	if (leaves_out)
+		madvise(base, size_bytes, MADV_DONTDUMP); /* cannot fail for mapped memory */
 }

@@ -99,16 +99,6 @@ const char *plx_suggest(const char *word, const char *const *names, size_t count
 	return nearest;
 }
 
-static void list_candidates(const char *name, size_t len, const char *const *names, size_t count,
-			    char *out, size_t size)
-{
-	struct eal_text text = {.out = out, .size = size};
-
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(names[i], name, len) == 0)
-			eal_text_add(&text, "%s--%s", text.used ? " or " : "", names[i]);
-}
-
 static int fail_unknown(const char *word, const char *const *names, size_t count)
 {
 	const char *nearest = plx_suggest(word, names, count);
@@ -126,12 +116,14 @@ int plx_option_find(const char *word, const char *const *names, size_t count)
 	size_t len, begun = 0, index = 0;
 	const char *name = name_of(word, &len);
 	char candidates[256];
+	struct eal_text text = {.out = candidates, .size = sizeof(candidates)};
 
 	for (size_t i = 0; i < count && len; i++) {
 		if (strncmp(names[i], name, len) != 0)
 			continue;
 		if (names[i][len] == '\0')
 			return (int)i;
+		eal_text_add(&text, "%s--%s", text.used ? " or " : "", names[i]);
 		begun++;
 		index = i;
 	}
@@ -139,7 +131,6 @@ int plx_option_find(const char *word, const char *const *names, size_t count)
 		return (int)index;
 	if (begun == 0)
 		return fail_unknown(word, names, count);
-	list_candidates(name, len, names, count, candidates, sizeof(candidates));
 	return plx_fail(EINVAL, "%.*s: ambiguous; give %s", (int)strcspn(word, "="), word,
 			candidates);
 }

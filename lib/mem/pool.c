@@ -172,8 +172,6 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 	return 0;
 }
 
-/* Destroy ---------------------------------------------------------------------------------- */
-
 int plx_pool_destroy(struct plx_pool *pool)
 {
 	if (!pool)

@@ -18,13 +18,6 @@ static bool is_object_of(const struct pool *pool, const void *object)
 	       offset < pool->stride_bytes * pool->object_count && offset % pool->stride_bytes == 0;
 }
 
-static bool canary_lives(const struct pool *pool, const void *object)
-{
-	uint64_t canary = CANARY;
-
-	return memcmp((const char *)object + pool->object_bytes, &canary, sizeof(canary)) == 0;
-}
-
 void pool_put_canary(const struct pool *pool, void *object)
 {
 	uint64_t canary = CANARY;
@@ -41,8 +34,10 @@ static void check_get(struct pool *pool, const void *object)
 
 static void check_put(struct pool *pool, const void *object)
 {
+	const char *end = (const char *)object + pool->object_bytes;
+	uint64_t canary = CANARY;
 	bool is_ours = is_object_of(pool, object);
-	bool is_whole = is_ours && canary_lives(pool, object);
+	bool is_whole = is_ours && memcmp(end, &canary, sizeof(canary)) == 0;
 
 	assert(is_ours && "an object put into a pool it is not of");
 	assert(is_whole && "written past the end of an object");

@@ -48,21 +48,15 @@ const struct plx_zone *plx_zone_get(uint32_t index)
 	return index < plx_zone_count() ? &zones[index].pub : NULL;
 }
 
-static bool zone_holds(const struct plx_zone *zone, const void *memory, size_t size_bytes)
-{
-	uintptr_t start = (uintptr_t)zone->base;
-	uintptr_t at = (uintptr_t)memory;
-
-	return at >= start && at - start <= zone->size_bytes &&
-	       size_bytes <= zone->size_bytes - (at - start);
-}
-
 uint32_t mem_zone_index(const void *memory, size_t size_bytes)
 {
 	uint32_t count = plx_zone_count();
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (zone_holds(&zones[i].pub, memory, size_bytes))
+		size_t offset = (uintptr_t)memory - (uintptr_t)zones[i].pub.base;
+		size_t size = zones[i].pub.size_bytes;
+
+		if (memory >= zones[i].pub.base && offset <= size && size_bytes <= size - offset)
 			return i;
 	}
 	return PLX_ZONE_NONE;
@@ -417,11 +411,6 @@ void plx_mem_stats(struct plx_mem_stats *stats_out)
 	pthread_mutex_unlock(&lock);
 }
 
-static bool zones_alike(const struct plx_zone *a, const struct plx_zone *b)
-{
-	return a->backing == b->backing && a->page_bytes == b->page_bytes && a->node == b->node;
-}
-
 /* Bytes of all zones from `index` on of the same kind; 0 if an earlier zone has this kind. */
 static uint64_t bytes_of_kind(uint32_t index, uint32_t count)
 {
@@ -429,11 +418,14 @@ static uint64_t bytes_of_kind(uint32_t index, uint32_t count)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		if (!zones_alike(&zones[i].pub, zone))
+		const struct plx_zone *each = &zones[i].pub;
+
+		if (each->backing != zone->backing || each->page_bytes != zone->page_bytes ||
+		    each->node != zone->node)
 			continue;
 		if (i < index)
 			return 0;
-		bytes += zones[i].pub.size_bytes;
+		bytes += each->size_bytes;
 	}
 	return bytes;
 }
@@ -448,11 +440,8 @@ static int describe_kind(char *out, size_t size, const struct plx_zone *zone, ui
 		snprintf(node, sizeof(node), "node %d", zone->node);
 	mem_format_bytes(total, sizeof(total), bytes);
 	mem_format_bytes(page, sizeof(page), zone->page_bytes);
-	if (mixed)
-		return snprintf(out, size, "%s in %s and transparent huge pages on %s", total, page,
-				node);
-	return snprintf(out, size, "%s in %s%s pages on %s", total, page, kinds[zone->backing],
-			node);
+	return snprintf(out, size, "%s in %s%s pages on %s", total, page,
+			mixed ? " and transparent huge" : kinds[zone->backing], node);
 }
 
 const char *plx_mem_describe(char *out, size_t size)

@@ -87,16 +87,11 @@ static int fail_bit(const struct mask *m, const char *at, size_t bit, const stru
 			    bit, PLX_LCORE_MAX - 1, bit, id, bit);
 }
 
-static size_t highest_bit(const struct mask *m, const char *at, size_t left)
-{
-	return 4 * left + 31 - (size_t)__builtin_clz((unsigned)digit_value(*at));
-}
-
 /* Collect the bits as CPUs. Omits those out of range and notes the first digit with one. */
 static int collect(const struct mask *m, struct plx_cpuset *bits)
 {
 	const char *high = NULL;
-	size_t left = m->digits, high_left = 0;
+	size_t left = m->digits, high_bit = 0;
 
 	for (const char *at = m->first; left; at++) {
 		int value = digit_value(*at);
@@ -106,14 +101,14 @@ static int collect(const struct mask *m, struct plx_cpuset *bits)
 		left--;
 		if (value && !high && 4 * left >= PLX_LCORE_MAX) {
 			high = at;
-			high_left = left;
+			high_bit = 4 * left + 31 - (size_t)__builtin_clz((unsigned)value);
 		}
 		for (unsigned i = 0; i < 4 && 4 * left < PLX_CPU_MAX; i++) {
 			if (value >> i & 1)
 				plx_cpuset_add(bits, (unsigned)(4 * left) + i);
 		}
 	}
-	return high ? fail_bit(m, high, highest_bit(m, high, high_left), bits) : 0;
+	return high ? fail_bit(m, high, high_bit, bits) : 0;
 }
 
 int plx_lcore_map_parse_mask(const char *option, const char *text, struct plx_lcore_map *map_out)

@@ -72,25 +72,17 @@ static bool netdev_of_function(const char *root, const char *device, struct plx_
 	return found;
 }
 
-/* Format the first six bytes of a GID, "02a1:b2c3:d4e5:...", as a MAC address. */
-static bool mac_of_gid(const char *gid, char mac[18])
-{
-	if (strlen(gid) < 14)
-		return false;
-	snprintf(mac, 18, "%.2s:%.2s:%.2s:%.2s:%.2s:%.2s", gid, gid + 2, gid + 5, gid + 7, gid + 10,
-		 gid + 12);
-	return true;
-}
-
-/* iWARP: the GID is the interface's MAC address, padded with zeros. */
+/* iWARP: the GID is the interface's MAC address, padded with zeros: "02a1:b2c3:d4e5:...". */
 static bool netdev_of_mac(const char *root, const char *device, struct plx_rdma_port *port)
 {
 	char gid[48], mac[18], address[18];
 	bool found = false;
 
 	topo_read(gid, sizeof(gid), "%s" CLASS "/%s/ports/%u/gids/0", root, device, port->number);
-	if (!mac_of_gid(gid, mac))
+	if (strlen(gid) < 14)
 		return false;
+	snprintf(mac, sizeof(mac), "%.2s:%.2s:%.2s:%.2s:%.2s:%.2s", gid, gid + 2, gid + 5, gid + 7,
+		 gid + 10, gid + 12);
 	struct names names = list_names(root, NET);
 
 	for (int i = 0; i < names.count && !found; i++) {
@@ -202,8 +194,6 @@ bool topo_rdma_read(const char *root, const char *name, struct plx_rdma_device *
 	device->node = node_of(root, device);
 	return true;
 }
-
-/* Public ----------------------------------------------------------------------------------- */
 
 unsigned plx_rdma_devices(const char *root, struct plx_rdma_device *devices, unsigned max)
 {

@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Both halves ------------------------------------------------------------------------------ */
-
 int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length)
 {
 	struct wire_half half = {
@@ -95,8 +93,6 @@ int shm_ep_accept(struct prov_ep *base, const void *data, size_t length)
 	rc = rc ? rc : ep_take_offer(ep, &request->offer);
 	return rc == -FI_ENOTCONN ? -FI_ECONNABORTED : rc;
 }
-
-/* Ending it -------------------------------------------------------------------------------- */
 
 /* The event queue of a connected endpoint sees only its closure. */
 void ep_incoming(struct prov_source *source)

@@ -28,8 +28,6 @@ void later_free(struct shm_ep *ep)
 	ep->later = NULL;
 }
 
-/* Local address ------------------------------------------------------------------------------ */
-
 /* Within one host both sides have the same address. The port only lets the peer tell our
  * connections apart: nothing connects to it and nothing reserves it, so two connections may share
  * it. Finding a port takes about 5 us. If none is free, it stays 0. */
@@ -44,8 +42,6 @@ static void choose_local(struct shm_ep *ep)
 	if (port == 0)
 		prov_address_find_port(&ep->base.local);
 }
-
-/* Connecting ------------------------------------------------------------------------------- */
 
 /* Return: a socket; -FI_ECONNREFUSED no listener; -FI_EAGAIN its backlog is full; -FI_EACCES it
  * belongs to another user; -errno. */
@@ -147,8 +143,6 @@ int shm_ep_connect(struct prov_ep *base, const void *data, size_t length)
 	choose_local(ep);
 	return fd < 0 ? connect_later(ep, data, length) : introduce(ep, fd, data, length);
 }
-
-/* The answer ------------------------------------------------------------------------------- */
 
 /* Return: 0: it is EP_CONNECTED; otherwise why it will not be. */
 static int take_answer(struct shm_ep *ep, enum wire_kind kind, struct shm_offer *offer)

@@ -13,22 +13,11 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5, asm-generic */
 #endif
 
-/* Users and groups ----------------------------------------------------------------------------- */
-
-static bool has_group(const gid_t *groups, size_t count, gid_t group)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (groups[i] == group)
-			return true;
-	}
-	return false;
-}
-
 static bool is_listed(int fd, gid_t group)
 {
 	socklen_t bytes = 0;
 	gid_t none, *groups;
-	bool found;
+	bool found = false;
 
 	/* Called without room, it returns the size needed. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, &none, &bytes) == 0 || errno != ERANGE)
@@ -36,15 +25,20 @@ static bool is_listed(int fd, gid_t group)
 	groups = malloc(bytes);
 	if (!groups)
 		return false;
-	found = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes) == 0 &&
-		has_group(groups, bytes / sizeof(*groups), group);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &bytes))
+		bytes = 0;
+	for (size_t i = 0; i < bytes / sizeof(*groups); i++)
+		found |= groups[i] == group;
 	free(groups);
 	return found;
 }
 
-static bool is_member(int fd, gid_t primary, gid_t group)
+static bool is_member(int fd, gid_t primary)
 {
-	return plx_id_is_known(group, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map") &&
+	gid_t group = shm_params.group;
+
+	return shm_params.has_group &&
+	       plx_id_is_known(group, "/proc/sys/kernel/overflowgid", "/proc/self/gid_map") &&
 	       (primary == group || is_listed(fd, group));
 }
 
@@ -57,9 +51,7 @@ bool peer_identify(int fd, struct shm_peer *peer_out)
 		return false;
 	*peer_out = (struct shm_peer){
 		.pid = peer.pid, .user = peer.uid, .same_user = plx_is_this_user(peer.uid)};
-	if (peer_out->same_user)
-		return true;
-	if (shm_params.has_group && is_member(fd, peer.gid, shm_params.group))
+	if (peer_out->same_user || is_member(fd, peer.gid))
 		return true;
 	if (peer.uid == geteuid())
 		shm_log(FI_LOG_WARN,
@@ -73,8 +65,6 @@ bool peer_identify(int fd, struct shm_peer *peer_out)
 			(int)peer.pid, (unsigned)peer.uid, (unsigned)geteuid());
 	return false;
 }
-
-/* Its memory ----------------------------------------------------------------------------------- */
 
 bool peer_can_be_read(const struct shm_peer *peer)
 {

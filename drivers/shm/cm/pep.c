@@ -9,8 +9,6 @@
 
 #define PORT_TRIES 64
 
-/* Listening -------------------------------------------------------------------------------- */
-
 static int bind_to_name(const struct sockaddr_un *name, socklen_t length)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
