@@ -23,13 +23,6 @@ static const char *fi_tcp_provider(const char *asked, bool exact, uint32_t versi
 										      : NULL;
 }
 
-/* fi_trywait of net 1.17 never clears its descriptor: after the first completion an epoll on its CQ
- * always returns at once. A wait set over CQ and EQ works, and polls as fast. */
-static bool needs_wait_set(const char *provider)
-{
-	return strcmp(provider, "net") == 0;
-}
-
 /* CQs that are only polled have a descriptor too. With more than a few links, tcp polls such a CQ
  * in a fifth of the time that it needs with FI_WAIT_NONE, which does a poll(2) over every
  * socket. */
@@ -44,7 +37,9 @@ static int fi_tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_SET};
 	int rc;
 
-	if (!needs_wait_set(info->fabric_attr->prov_name))
+	/* fi_trywait of net 1.17 never clears its descriptor: after the first completion an epoll
+	 * on its CQ always returns at once. A wait set over CQ and EQ works, and polls as fast. */
+	if (strcmp(info->fabric_attr->prov_name, "net") != 0)
 		return plx_fabric_open_queues(fids, info);
 	rc = compat_wait_open(fids->fabric, &wait_attr, &fids->wait);
 	if (rc)

@@ -41,14 +41,9 @@ static void be_fork_safe(void)
 
 static bool is_same_host(const struct sockaddr *a, const struct sockaddr *b)
 {
-	if (a->sa_family != b->sa_family)
-		return false;
-	if (a->sa_family == AF_INET)
-		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-	return a->sa_family == AF_INET6 &&
-	       IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
-				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+	struct in6_addr one = address_host(a), other = address_host(b);
+
+	return address_bytes(a) && address_bytes(b) && IN6_ARE_ADDR_EQUAL(&one, &other);
 }
 
 /* If no device has the requested address, the provider listens elsewhere. */
@@ -94,12 +89,10 @@ static int make_deviceless(struct fi_info **info, const struct fi_info *hints, u
 /* The provider finds a route to this host's loopback, but no device for it. */
 static bool is_loopback(const struct fi_info *info)
 {
-	const struct sockaddr *address = info->dest_addr;
+	struct in6_addr host = address_host(info->dest_addr);
 
-	if (address && address->sa_family == AF_INET)
-		return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-	return address && address->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return IN6_IS_ADDR_LOOPBACK(&host) ||
+	       (IN6_IS_ADDR_V4MAPPED(&host) && host.s6_addr[12] == 127);
 }
 
 static bool is_wanted(const struct fi_info *info, const char *node, uint64_t flags)
@@ -150,15 +143,7 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 
 /* Devices -------------------------------------------------------------------------------------- */
 
-/* iWARP: a message without a receive ends the connection (RFC 5041: the error "no buffer
- * available"). InfiniBand would retry. */
-static bool verbs_needs_receives(const struct fi_info *info)
-{
-	return info->ep_attr->protocol == FI_PROTO_IWARP;
-}
-
-/* iWARP: the peer writes the data of a read, like any other write (RFC 5040, 3.1). */
-static bool verbs_peer_writes_reads(const struct fi_info *info)
+static bool is_iwarp(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_IWARP;
 }
@@ -167,7 +152,7 @@ static bool verbs_peer_writes_reads(const struct fi_info *info)
  * (6.1). Other iWARP devices were not tested. */
 static bool verbs_revokes_at_once(const struct fi_info *info)
 {
-	return info->ep_attr->protocol != FI_PROTO_IWARP;
+	return !is_iwarp(info);
 }
 
 static const char *verbs_device(const struct fi_info *info)
@@ -181,7 +166,7 @@ static const char *verbs_device(const struct fi_info *info)
  * costs nothing while polling. */
 static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
-	if (info->ep_attr->protocol == FI_PROTO_IWARP)
+	if (is_iwarp(info))
 		fids->cq_entries = CQ_ENTRIES_IWARP;
 	for (;;) {
 		int rc = plx_fabric_open_queues(fids, info);
@@ -192,40 +177,41 @@ static int verbs_open_queues(struct plx_fabric_fids *fids, const struct fi_info 
 	}
 }
 
+/* text NULL: that of the library. */
+static const struct {
+	int status;
+	enum plx_link_reason reason;
+	const char *text;
+} failures[] = {
+	{IBV_WC_RETRY_EXC_ERR, PLX_LINK_PEER_DOWN,
+	 "the peer, or the way to it, is gone: it acknowledged nothing, however often it was sent"},
+	{IBV_WC_RNR_RETRY_EXC_ERR, PLX_LINK_PEER_DOWN,
+	 "the peer had no receive for what was sent, however often it was"},
+	{IBV_WC_REM_OP_ERR, PLX_LINK_PEER_DOWN, "the peer's device failed"},
+	{IBV_WC_REM_ABORT_ERR, PLX_LINK_PEER_DOWN, "the peer's device failed"},
+	{IBV_WC_LOC_LEN_ERR, PLX_LINK_PROTOCOL, "it sent a frame longer than a receive buffer"},
+	{IBV_WC_REM_INV_REQ_ERR, PLX_LINK_PROTOCOL, "it has shorter receive buffers than it said"},
+	{IBV_WC_REM_ACCESS_ERR, PLX_LINK_PROTOCOL, "it does not let its memory be reached there"},
+	{IBV_WC_LOC_PROT_ERR, PLX_LINK_LOCAL, NULL},
+	{IBV_WC_LOC_QP_OP_ERR, PLX_LINK_LOCAL, NULL},
+	{IBV_WC_LOC_ACCESS_ERR, PLX_LINK_LOCAL, NULL},
+	{IBV_WC_FATAL_ERR, PLX_LINK_LOCAL, NULL},
+	{IBV_WC_GENERAL_ERR, PLX_LINK_LOCAL, NULL},
+};
+
 /* The first error completion reports why a connection ended; the flushed ones after it report
  * nothing. */
 static const char *verbs_failure(const struct fid_ep *ep, int status,
 				 enum plx_link_reason *reason_out)
 {
-	*reason_out = PLX_LINK_PEER_DOWN;
-	switch (status) {
-	case IBV_WC_RETRY_EXC_ERR:
-		return "the peer, or the way to it, is gone: it acknowledged nothing, however "
-		       "often it was sent";
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return "the peer had no receive for what was sent, however often it was";
-	case IBV_WC_REM_OP_ERR:
-	case IBV_WC_REM_ABORT_ERR:
-		return "the peer's device failed";
-	}
-	*reason_out = PLX_LINK_PROTOCOL;
-	switch (status) {
-	case IBV_WC_LOC_LEN_ERR:
-		return "it sent a frame longer than a receive buffer";
-	case IBV_WC_REM_INV_REQ_ERR:
-		return "it has shorter receive buffers than it said";
-	case IBV_WC_REM_ACCESS_ERR:
-		return "it does not let its memory be reached there";
+	for (size_t i = 0; i < PLX_ARRAY_LEN(failures); i++) {
+		if (failures[i].status != status)
+			continue;
+		*reason_out = failures[i].reason;
+		return failures[i].text ? failures[i].text
+					: ibv_wc_status_str((enum ibv_wc_status)status);
 	}
 	*reason_out = PLX_LINK_LOCAL;
-	switch (status) {
-	case IBV_WC_LOC_PROT_ERR:
-	case IBV_WC_LOC_QP_OP_ERR:
-	case IBV_WC_LOC_ACCESS_ERR:
-	case IBV_WC_FATAL_ERR:
-	case IBV_WC_GENERAL_ERR:
-		return ibv_wc_status_str((enum ibv_wc_status)status);
-	}
 	return NULL;
 }
 
@@ -238,12 +224,15 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.closes_on_exec = true, /* rdma-core sets it */
 	.getinfo = verbs_getinfo,
 	.device = verbs_device,
-	.needs_receives = verbs_needs_receives,
+	/* A message without a receive ends the connection (RFC 5041: the error "no buffer
+	 * available"). InfiniBand would retry. */
+	.needs_receives = is_iwarp,
 	.open_queues = verbs_open_queues,
 	.failure = verbs_failure,
 	.direct = true,
 	.revokes_at_once = verbs_revokes_at_once,
-	.peer_writes_reads = verbs_peer_writes_reads,
+	/* The peer writes the data of a read, like any other write (RFC 5040, 3.1). */
+	.peer_writes_reads = is_iwarp,
 	.unreachable =
 		"is the address that of an RDMA device's network interface, or in its network",
 	.tx_size = 64,

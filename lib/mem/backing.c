@@ -36,9 +36,8 @@ static int bind_to_node(void *base, const struct mem_ask *ask, size_t size_bytes
 	if (ask->numa == PLX_NUMA_STRICT)
 		return plx_fail(
 			ENOMEM,
-			"--numa strict: memory cannot be bound to node %d (mbind: %s); allow "
-			"the mbind system call (in a container: CAP_SYS_NICE), or use "
-			"--numa prefer",
+			"--numa strict: memory cannot be bound to node %d (mbind: %s); allow the "
+			"mbind system call (in a container: CAP_SYS_NICE), or use --numa prefer",
 			ask->node, strerror(errno));
 	if (!told && mem_node_count() > 1)
 		plx_log(mem_log, PLX_LOG_NOTICE,
@@ -157,34 +156,26 @@ static int fill(const struct mem_ask *ask, struct mem_block *block, size_t first
 	return err;
 }
 
-static int share_hugetlb(const struct mem_ask *ask, struct mem_block *block, int memfd)
-{
-	size_t size_bytes = block->size_bytes;
-	/* Shared, without MAP_NORESERVE: mmap reserves the pages or fails. */
-	void *base = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-
-	if (base == MAP_FAILED)
-		return plx_fail(
-			errno, "%llu pages free, %zu needed",
-			(unsigned long long)mem_hugepages(block->page_bytes, "free_hugepages"),
-			size_bytes / block->page_bytes);
-	block->base = block->map = base;
-	block->map_bytes = size_bytes;
-
-	return fill(ask, block, mem_round_up(ask->first_bytes, block->page_bytes), memfd);
-}
-
 static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
 {
-	block->backing = PLX_BACKING_HUGETLB;
-	block->page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
-	block->size_bytes = mem_round_up(ask->size_bytes, block->page_bytes);
+	size_t page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
+	size_t size_bytes = mem_round_up(ask->size_bytes, page_bytes);
+	int memfd = open_hugetlb(page_bytes, size_bytes), err;
 
-	int memfd = open_hugetlb(block->page_bytes, block->size_bytes);
 	if (memfd < 0)
 		return memfd;
-
-	int err = share_hugetlb(ask, block, memfd);
+	block->backing = PLX_BACKING_HUGETLB;
+	block->page_bytes = page_bytes;
+	block->size_bytes = block->map_bytes = size_bytes;
+	/* Shared, without MAP_NORESERVE: mmap reserves the pages or fails. */
+	block->map = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	block->base = block->map;
+	if (block->map == MAP_FAILED)
+		err = plx_fail(errno, "%llu pages free, %zu needed",
+			       (unsigned long long)mem_hugepages(page_bytes, "free_hugepages"),
+			       size_bytes / page_bytes);
+	else
+		err = fill(ask, block, mem_round_up(ask->first_bytes, page_bytes), memfd);
 	close(memfd);
 	return err;
 }

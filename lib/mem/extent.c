@@ -72,17 +72,6 @@ static bool fits(const struct mem_extent *e, size_t size_bytes, size_t align_byt
 	return e->size_bytes >= gap && e->size_bytes - gap >= size_bytes;
 }
 
-/* Try the first `looks` extents of the list; return one that fits, or NULL. */
-static struct mem_extent *look(const struct mem_extents *extents, unsigned list, size_t size_bytes,
-			       size_t align_bytes, unsigned looks)
-{
-	struct mem_extent *e = LIST_FIRST(&extents->lists[list]);
-
-	while (e && looks-- && !fits(e, size_bytes, align_bytes))
-		e = LIST_NEXT(e, list);
-	return e && fits(e, size_bytes, align_bytes) ? e : NULL;
-}
-
 static unsigned next_list(const struct mem_extents *extents, unsigned list)
 {
 	for (unsigned word = list / 64; word < MEM_EXTENT_LISTS / 64; word++) {
@@ -103,10 +92,12 @@ static struct mem_extent *find(const struct mem_extents *extents, size_t size_by
 	unsigned list = next_list(extents, list_of(size_bytes));
 
 	for (; list < MEM_EXTENT_LISTS; list = next_list(extents, list + 1)) {
-		struct mem_extent *e = look(extents, list, size_bytes, align_bytes, LOOKS);
+		struct mem_extent *e = LIST_FIRST(&extents->lists[list]);
 
-		if (e)
-			return e;
+		for (unsigned looks = LOOKS; e && looks; looks--, e = LIST_NEXT(e, list)) {
+			if (fits(e, size_bytes, align_bytes))
+				return e;
+		}
 	}
 	return NULL;
 }

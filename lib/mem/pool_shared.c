@@ -31,16 +31,10 @@ static int node_of_this_cpu(void)
 	return is_known ? (int)node : PLX_NODE_ANY;
 }
 
-/* For the calling lcore: no other thread reads its entry. */
-static struct pool_cache *publish(struct pool *pool, uint32_t id, struct pool_cache *cache)
-{
-	pool->pub.caches[id] = &cache->pub;
-	return cache;
-}
-
 static struct pool_cache *make_cache(struct pool *pool, uint32_t id)
 {
 	size_t size_bytes = pool_cache_bytes(pool->cache_count);
+	struct pool_cache *cache = &refused_cache;
 	const struct plx_zone *zone;
 	void *memory;
 
@@ -48,18 +42,20 @@ static struct pool_cache *make_cache(struct pool *pool, uint32_t id)
 		plx_log(mem_log, PLX_LOG_WARNING,
 			"pool %s: lcore %u works without a cache, slower: %s", pool->name, id,
 			plx_error());
-		return publish(pool, id, &refused_cache);
+	} else {
+		cache = memory;
+		cache->pub.size = pool->cache_count;
+		/* Relaxed: the value is only stored and compared. */
+		cache->next = atomic_load_explicit(&pool->first_cache, memory_order_relaxed);
+		/* C1 -> C2: a cache is filled in before it is published. */
+		while (!atomic_compare_exchange_weak_explicit(&pool->first_cache, &cache->next,
+							      cache, memory_order_release,
+							      memory_order_relaxed))
+			continue;
 	}
-
-	struct pool_cache *cache = memory;
-	cache->pub.size = pool->cache_count;
-	/* Relaxed: the value is only stored and compared. */
-	cache->next = atomic_load_explicit(&pool->first_cache, memory_order_relaxed);
-	/* C1 -> C2: a cache is filled in before it is published. */
-	while (!atomic_compare_exchange_weak_explicit(&pool->first_cache, &cache->next, cache,
-						      memory_order_release, memory_order_relaxed))
-		continue;
-	return publish(pool, id, cache);
+	/* For the calling lcore: no other thread reads its entry. */
+	pool->pub.caches[id] = &cache->pub;
+	return cache;
 }
 
 /* The cache to use when the inline one cannot serve: allocated on first use. */

@@ -144,19 +144,6 @@ int shm_ep_connect(struct prov_ep *base, const void *data, size_t length)
 	return fd < 0 ? connect_later(ep, data, length) : introduce(ep, fd, data, length);
 }
 
-/* Return: 0: it is EP_CONNECTED; otherwise why it will not be. */
-static int take_answer(struct shm_ep *ep, enum wire_kind kind, struct shm_offer *offer)
-{
-	switch (kind) {
-	case WIRE_ACCEPT:
-		return ep_take_offer(ep, offer);
-	case WIRE_REJECT:
-		return -FI_ECONNREFUSED;
-	default:
-		return -FI_ECONNABORTED;
-	}
-}
-
 void ep_answered(struct shm_ep *ep)
 {
 	enum wire_kind kind = WIRE_REJECT; /* hanging up without an answer is a rejection too */
@@ -167,8 +154,10 @@ void ep_answered(struct shm_ep *ep)
 
 	if (rc == -FI_EAGAIN)
 		return;
-	if (rc == 0 || rc == -FI_ENOTCONN)
-		rc = take_answer(ep, kind, &offer);
+	if (kind == WIRE_REJECT && (rc == 0 || rc == -FI_ENOTCONN))
+		rc = -FI_ECONNREFUSED;
+	else if (rc == 0)
+		rc = kind == WIRE_ACCEPT ? ep_take_offer(ep, &offer) : -FI_ECONNABORTED;
 	offer_release(&offer);
 	if (rc)
 		prov_ep_fail(&ep->base, -rc, data, kind == WIRE_REJECT ? length : 0);
