@@ -6,8 +6,12 @@
 
 #include <assert.h>
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define DEVICE_BYTES 64
 
 struct number {
 	const char *at; /* its first digit; NULL: not a number */
@@ -91,12 +95,85 @@ static void note_repeat(struct parser *p, struct id_set *set, const char *at, un
 	}
 }
 
+/* Names of CPUs: "all", "node:1", "near:eth0" ------------------------------------------------ */
+
+static bool accept_word(struct parser *p, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (strncmp(p->at, word, len) != 0)
+		return false;
+	p->at += len;
+	return true;
+}
+
+/* The allowed CPUs of the node; at: its name. Return: 1; -EINVAL. */
+static int node_cpus(struct parser *p, const char *at, int node, struct plx_cpuset *cpus_out)
+{
+	const struct plx_cpuset *allowed = plx_topo_allowed(p->topo);
+	struct plx_cpuset all = plx_topo_node_cpus(p->topo, node);
+	char list[128], allowed_list[128];
+
+	*cpus_out = topo_cpuset_and(&all, allowed);
+	if (plx_cpuset_count(cpus_out))
+		return 1;
+	return topo_fail_at(
+		&p->given, at,
+		"there is no CPU on NUMA node %d that this process may use (CPUs there: "
+		"%s; allowed: %s); take another node, or widen the cpuset",
+		node, plx_cpuset_format(&all, list, sizeof(list)),
+		plx_cpuset_format(allowed, allowed_list, sizeof(allowed_list)));
+}
+
+static int parse_node(struct parser *p, const char *at, struct plx_cpuset *cpus_out)
+{
+	size_t digits = strspn(p->at, "0123456789");
+	unsigned long node = strtoul(p->at, NULL, 10); /* ULONG_MAX on overflow */
+
+	if (!digits)
+		return topo_fail_expected(&p->given, p->at, "the number of a NUMA node",
+					  "as in node:0");
+	p->at += digits;
+	return node_cpus(p, at, node < INT_MAX ? (int)node : INT_MAX, cpus_out);
+}
+
+static int parse_near(struct parser *p, const char *at, struct plx_cpuset *cpus_out)
+{
+	const char *device = p->at;
+	size_t len = strcspn(device, ",()@ \t\n\v\f\r");
+	char name[DEVICE_BYTES];
+	int node = -ENODEV;
+
+	if (!len)
+		return topo_fail_expected(&p->given, device, "a device",
+					  "as in near:eth0, near:mlx5_0 or near:0000:3b:00.0");
+	p->at += len;
+	if (len < sizeof(name)) {
+		snprintf(name, sizeof(name), "%.*s", (int)len, device);
+		node = plx_topo_device_node(p->topo, name);
+	}
+	if (node == -ENODEV)
+		return topo_fail_at(&p->given, device,
+				    "there is no such device; give a network interface, an RDMA "
+				    "device, or a PCI address with its domain, as in 0000:3b:00.0");
+	if (node < 0 && plx_topo_node_count(p->topo) == 1)
+		node = plx_topo_node_id(p->topo, 0);
+	if (node >= 0)
+		return node_cpus(p, at, node, cpus_out);
+	return topo_fail_at(&p->given, device,
+			    "the system does not know which NUMA node the device is near; give "
+			    "node:N, or CPUs");
+}
+
 /* Return: 1; 0 no name here; -EINVAL. */
 static int parse_name(struct parser *p, struct id_set *set)
 {
 	const char *at = p->at = topo_skip_blanks(p->at);
-	struct plx_cpuset cpus;
-	int rc = topo_parse_cpu_name(&p->given, &p->at, p->topo, &cpus);
+	struct plx_cpuset cpus = *plx_topo_allowed(p->topo);
+	int rc = accept_word(p, "all")   ? 1
+	       : accept_word(p, "node:") ? parse_node(p, at, &cpus)
+	       : accept_word(p, "near:") ? parse_near(p, at, &cpus)
+					 : 0;
 
 	if (rc <= 0)
 		return rc;
@@ -109,6 +186,8 @@ static int parse_name(struct parser *p, struct id_set *set)
 	}
 	return 1;
 }
+
+/* The grammar -------------------------------------------------------------------------------- */
 
 static int parse_range(struct parser *p, const char *expected, struct id_set *set)
 {

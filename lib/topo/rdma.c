@@ -50,6 +50,24 @@ static bool copy_name(char *out, size_t size, const char *name)
 	return fits;
 }
 
+/* The first name in a folder whose `file` has that text. */
+static bool find_name(const char *root, const char *folder, const char *file, const char *text,
+		      char *out, size_t size)
+{
+	struct names names = list_names(root, folder);
+	char content[PLX_RDMA_NAME_BYTES];
+	bool found = false;
+
+	for (int i = 0; i < names.count && !found; i++) {
+		const char *name = names.entries[i]->d_name;
+
+		topo_read(content, sizeof(content), "%s%s/%s/%s", root, folder, name, file);
+		found = strcmp(content, text) == 0 && copy_name(out, size, name);
+	}
+	free_names(&names);
+	return found;
+}
+
 /* The interface of a port ------------------------------------------------------------------ */
 
 /* InfiniBand: IPoIB interfaces belong to the same PCI function; dev_port counts from 0. */
@@ -75,25 +93,14 @@ static bool netdev_of_function(const char *root, const char *device, struct plx_
 /* iWARP: the GID is the interface's MAC address, padded with zeros: "02a1:b2c3:d4e5:...". */
 static bool netdev_of_mac(const char *root, const char *device, struct plx_rdma_port *port)
 {
-	char gid[48], mac[18], address[18];
-	bool found = false;
+	char gid[48], mac[18];
 
 	topo_read(gid, sizeof(gid), "%s" CLASS "/%s/ports/%u/gids/0", root, device, port->number);
 	if (strlen(gid) < 14)
 		return false;
 	snprintf(mac, sizeof(mac), "%.2s:%.2s:%.2s:%.2s:%.2s:%.2s", gid, gid + 2, gid + 5, gid + 7,
 		 gid + 10, gid + 12);
-	struct names names = list_names(root, NET);
-
-	for (int i = 0; i < names.count && !found; i++) {
-		const char *name = names.entries[i]->d_name;
-
-		topo_read(address, sizeof(address), "%s" NET "/%s/address", root, name);
-		found = strcmp(address, mac) == 0 &&
-			copy_name(port->netdev, sizeof(port->netdev), name);
-	}
-	free_names(&names);
-	return found;
+	return find_name(root, NET, "address", mac, port->netdev, sizeof(port->netdev));
 }
 
 static void find_netdev(const char *root, const struct plx_rdma_device *device,
@@ -157,21 +164,6 @@ static enum plx_rdma_transport read_transport(const char *root, const char *name
 	return type < PLX_ARRAY_LEN(of_type) ? of_type[type] : PLX_RDMA_UNKNOWN;
 }
 
-static void find_uverbs(const char *root, struct plx_rdma_device *device)
-{
-	struct names names = list_names(root, VERBS);
-	char of[PLX_RDMA_NAME_BYTES];
-
-	for (int i = 0; i < names.count && !device->uverbs[0]; i++) {
-		const char *name = names.entries[i]->d_name;
-
-		topo_read(of, sizeof(of), "%s" VERBS "/%s/ibdev", root, name);
-		if (strcmp(of, device->name) == 0)
-			copy_name(device->uverbs, sizeof(device->uverbs), name);
-	}
-	free_names(&names);
-}
-
 static int node_of(const char *root, const struct plx_rdma_device *device)
 {
 	int node = topo_read_node("%s" CLASS "/%s/device", root, device->name);
@@ -190,7 +182,7 @@ bool topo_rdma_read(const char *root, const char *name, struct plx_rdma_device *
 		return false;
 	device->transport = read_transport(root, name);
 	read_ports(root, device);
-	find_uverbs(root, device);
+	find_name(root, VERBS, "ibdev", name, device->uverbs, sizeof(device->uverbs));
 	device->node = node_of(root, device);
 	return true;
 }

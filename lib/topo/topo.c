@@ -166,18 +166,16 @@ static int read_binding(const struct plx_topo *topo, struct plx_cpuset *out)
 static int find_cpus(struct plx_topo *topo, const char *source)
 {
 	struct plx_cpuset bound;
+	int rc;
 
 	topo->this_host = hwloc_topology_is_thissystem(topo->hwloc);
-	topo->cpus = from_bitmap(hwloc_topology_get_topology_cpuset(topo->hwloc));
+	topo->cpus = bound = from_bitmap(hwloc_topology_get_topology_cpuset(topo->hwloc));
+	rc = topo->this_host ? read_binding(topo, &bound) : 0;
+	if (rc)
+		return rc;
 	topo->allowed = from_bitmap(hwloc_topology_get_allowed_cpuset(topo->hwloc));
 	topo->allowed = topo_cpuset_and(&topo->allowed, &topo->cpus);
-	if (topo->this_host) {
-		int rc = read_binding(topo, &bound);
-
-		if (rc)
-			return rc;
-		topo->allowed = topo_cpuset_and(&topo->allowed, &bound);
-	}
+	topo->allowed = topo_cpuset_and(&topo->allowed, &bound);
 	if (plx_cpuset_count(&topo->allowed))
 		return 0;
 	return plx_fail(EINVAL, "topology %s: none of its CPUs is both online and allowed",
@@ -187,30 +185,24 @@ static int find_cpus(struct plx_topo *topo, const char *source)
 int plx_topo_open(const char *source, struct plx_topo **topo_out)
 {
 	struct plx_topo *topo = calloc(1, sizeof(*topo));
+	int rc;
 
 	if (!topo)
 		return plx_fail(ENOMEM, "no memory for the topology");
-	int rc;
-
 	if (hwloc_topology_init(&topo->hwloc)) {
 		rc = fail_hwloc("topology");
-		goto free_topo;
+		free(topo);
+		return rc;
 	}
 	topo->overridden_by = source ? NULL : override();
 	rc = load(topo->hwloc, source);
-	if (!rc)
-		rc = find_cpus(topo, source);
+	rc = rc ? rc : find_cpus(topo, source);
 	if (rc && topo->overridden_by)
 		plx_fail_in(rc, "with %s of the environment: ", topo->overridden_by);
 	if (rc)
-		goto destroy_hwloc;
-	*topo_out = topo;
-	return 0;
-
-destroy_hwloc:
-	hwloc_topology_destroy(topo->hwloc);
-free_topo:
-	free(topo);
+		plx_topo_close(topo);
+	else
+		*topo_out = topo;
 	return rc;
 }
 
@@ -283,30 +275,25 @@ int plx_topo_cpu_node(const struct plx_topo *topo, unsigned cpu)
 	return best;
 }
 
-static hwloc_obj_t ancestor(const struct plx_topo *topo, unsigned cpu, hwloc_obj_type_t type)
+/* If hwloc reports no cores, each CPU is a core; if no packages, the host is one package. */
+static int index_of(const struct plx_topo *topo, unsigned cpu, hwloc_obj_type_t type, int without)
 {
 	hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(topo->hwloc, cpu);
+	hwloc_obj_t part = pu ? hwloc_get_ancestor_obj_by_type(topo->hwloc, type, pu) : NULL;
 
-	return pu ? hwloc_get_ancestor_obj_by_type(topo->hwloc, type, pu) : NULL;
-}
-
-/* If hwloc reports no cores, each CPU is a core; if no packages, the host is one package. */
-int plx_topo_cpu_core(const struct plx_topo *topo, unsigned cpu)
-{
 	if (!plx_cpuset_has(&topo->cpus, cpu))
 		return -1;
-	hwloc_obj_t core = ancestor(topo, cpu, HWLOC_OBJ_CORE);
+	return part ? (int)part->logical_index : without;
+}
 
-	return core ? (int)core->logical_index : (int)cpu;
+int plx_topo_cpu_core(const struct plx_topo *topo, unsigned cpu)
+{
+	return index_of(topo, cpu, HWLOC_OBJ_CORE, (int)cpu);
 }
 
 int plx_topo_cpu_package(const struct plx_topo *topo, unsigned cpu)
 {
-	if (!plx_cpuset_has(&topo->cpus, cpu))
-		return -1;
-	hwloc_obj_t package = ancestor(topo, cpu, HWLOC_OBJ_PACKAGE);
-
-	return package ? (int)package->logical_index : 0;
+	return index_of(topo, cpu, HWLOC_OBJ_PACKAGE, 0);
 }
 
 /* Pinning ---------------------------------------------------------------------------------- */
@@ -374,19 +361,15 @@ int plx_topo_pin(const struct plx_topo *topo, const struct plx_cpuset *cpus)
 		return plx_fail(EINVAL, "cannot pin to no CPU at all");
 	int rc = read_binding(topo, &before);
 
-	if (rc)
-		return rc;
-	rc = bind_thread(topo, cpus);
+	rc = rc ? rc : bind_thread(topo, cpus);
 	if (rc)
 		return rc;
 	rc = check_binding(topo, cpus);
-	if (rc) {
-		hwloc_bitmap_t bitmap = to_bitmap(&before);
+	hwloc_bitmap_t bitmap = rc ? to_bitmap(&before) : NULL;
 
-		if (bitmap)
-			hwloc_set_cpubind(topo->hwloc, bitmap, HWLOC_CPUBIND_THREAD);
-		hwloc_bitmap_free(bitmap);
-	}
+	if (bitmap)
+		hwloc_set_cpubind(topo->hwloc, bitmap, HWLOC_CPUBIND_THREAD);
+	hwloc_bitmap_free(bitmap);
 	return rc;
 }
 

@@ -76,11 +76,6 @@ int topo_fail_at(const struct topo_given *given, const char *at, const char *for
 int topo_fail_expected(const struct topo_given *given, const char *at, const char *expected,
 		       const char *hint);
 
-/** Parse "all", "node:1" or "near:eth0" at *at and move *at past it. Return: 1; 0 no name here;
- * -EINVAL. */
-int topo_parse_cpu_name(const struct topo_given *given, const char **at,
-			const struct plx_topo *topo, struct plx_cpuset *cpus_out);
-
 const char *topo_skip_blanks(const char *at);
 
 /** Map lcore n to CPU n for each CPU of the set that is a valid lcore id. */
