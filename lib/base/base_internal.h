@@ -5,7 +5,8 @@
 
 #include "plx_base.h"
 
-struct sockaddr_un;
+#include <sys/socket.h>
+#include <sys/un.h>
 
 /** Names of Pollux protocols, for messages to people. */
 #define PLX_NAME_NETIO "NetIO"
@@ -31,6 +32,20 @@ bool plx_is_this_user(uid_t user);
  * Return: 0; -ESRCH no such socket; another -errno if the kernel cannot report it (before 5.3, or
  * without unix_diag). */
 int plx_unix_owner(const struct sockaddr_un *address, size_t length, uid_t *user_out);
+
+/** An abstract UNIX socket name: sun_path begins with a NUL. */
+struct plx_unix_name {
+	struct sockaddr_un address;
+	socklen_t length;
+};
+
+/** Format a name, which must fit. Thread: any. */
+struct plx_unix_name plx_unix_name(const char *format, ...) PLX_PRINTF(1, 2);
+
+/** Open a UNIX socket of that type, close-on-exec, and bind(2) or connect(2) it to the name.
+ * Thread: any. Return: the socket; -errno. */
+int plx_unix_socket(const struct plx_unix_name *name, int type,
+		    int (*attach)(int fd, const struct sockaddr *address, socklen_t length));
 
 /** Append an item to the list in `out`, after ", " unless it is the first. `size` is the size of
  * `out`; the item is truncated to fit. Thread: any. */

@@ -10,45 +10,27 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define NAMES 4 /* per CPU */
 
-struct name {
-	struct sockaddr_un address;
-	socklen_t length;
-};
-
-static struct name make_name(unsigned cpu, unsigned index)
+static struct plx_unix_name make_name(unsigned cpu, unsigned index)
 {
-	struct name name = {.address.sun_family = AF_UNIX};
-	char suffix[16] = "";
-
-	if (index)
-		snprintf(suffix, sizeof(suffix), ".%u", index);
-	/* sun_path[0] stays 0: an abstract name, whose length is exactly what is passed. */
-	int n = snprintf(name.address.sun_path + 1, sizeof(name.address.sun_path) - 1,
-			 "pollux/cpu/%u%s", cpu, suffix);
-
-	name.length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	return name;
+	return index ? plx_unix_name("pollux/cpu/%u.%u", cpu, index)
+		     : plx_unix_name("pollux/cpu/%u", cpu);
 }
 
 /* The pid of the process that listens; 0 if unknown (it does not listen yet, or its backlog is
  * full); -1 nobody listens. */
-static pid_t find_holder(const struct name *name)
+static pid_t find_holder(const struct plx_unix_name *name)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = plx_unix_socket(name, SOCK_STREAM | SOCK_NONBLOCK, connect);
 	struct ucred peer = {.pid = 0};
 	socklen_t peer_len = sizeof(peer);
 
 	if (fd < 0)
-		return 0;
-	if (connect(fd, (const struct sockaddr *)&name->address, name->length))
-		peer.pid = errno == ECONNREFUSED ? -1 : 0;
-	else if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len))
+		return fd == -ECONNREFUSED ? -1 : 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len))
 		peer.pid = 0;
 	close(fd);
 	return peer.pid;
@@ -57,7 +39,7 @@ static pid_t find_holder(const struct name *name)
 enum owner { NOBODY, BELIEVED, OTHER_USER };
 
 /* If the kernel does not report the socket's user, trust the holder. */
-static enum owner find_owner(const struct name *name)
+static enum owner find_owner(const struct plx_unix_name *name)
 {
 	uid_t user;
 	int rc = plx_unix_owner(&name->address, name->length, &user);
@@ -67,7 +49,8 @@ static enum owner find_owner(const struct name *name)
 	return rc || user == 0 || plx_is_this_user(user) ? BELIEVED : OTHER_USER;
 }
 
-static int fail_busy(unsigned cpu, const struct name *name, struct plx_cpu_holder *holder_out)
+static int fail_busy(unsigned cpu, const struct plx_unix_name *name,
+		     struct plx_cpu_holder *holder_out)
 {
 	pid_t pid = holder_out ? find_holder(name) : 0;
 	char who[64] = "another poller";
@@ -81,7 +64,7 @@ static int fail_busy(unsigned cpu, const struct name *name, struct plx_cpu_holde
 	return plx_fail(EBUSY, "CPU %u: %s has claimed it; take another CPU", cpu, who);
 }
 
-static void note_other_user(const struct name *name, struct plx_cpu_holder *holder_out)
+static void note_other_user(const struct plx_unix_name *name, struct plx_cpu_holder *holder_out)
 {
 	if (!holder_out || holder_out->other_user)
 		return;
@@ -92,17 +75,14 @@ static void note_other_user(const struct name *name, struct plx_cpu_holder *hold
 }
 
 /* Return: a listening socket; -EADDRINUSE the name is taken; -errno. */
-static int listen_at(const struct name *name)
+static int listen_at(const struct plx_unix_name *name)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int err;
+	int fd = plx_unix_socket(name, SOCK_STREAM, bind), err;
 
-	if (fd >= 0 && bind(fd, (const struct sockaddr *)&name->address, name->length) == 0 &&
-	    listen(fd, SOMAXCONN) == 0)
+	if (fd < 0 || listen(fd, SOMAXCONN) == 0)
 		return fd;
 	err = errno;
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return -err;
 }
 
@@ -111,7 +91,7 @@ static int keep(unsigned cpu, unsigned index, int fd, int *claim_out,
 		struct plx_cpu_holder *holder_out)
 {
 	while (++index < NAMES) {
-		struct name name = make_name(cpu, index);
+		struct plx_unix_name name = make_name(cpu, index);
 
 		if (find_holder(&name) < 0)
 			continue;
@@ -136,7 +116,7 @@ int plx_cpu_claim(unsigned cpu, int *claim_out, struct plx_cpu_holder *holder_ou
 		return plx_fail(EINVAL, "CPU %u is out of range; CPU ids are 0 to %d", cpu,
 				PLX_CPU_MAX - 1);
 	for (unsigned index = 0; index < NAMES; index++) {
-		struct name name = make_name(cpu, index);
+		struct plx_unix_name name = make_name(cpu, index);
 		int fd = listen_at(&name);
 
 		if (fd >= 0)

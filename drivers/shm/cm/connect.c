@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define RETRY_NS (2 * PLX_NS_PER_MS) /* between two attempts at a listener with a full backlog */
@@ -45,39 +43,30 @@ static void choose_local(struct shm_ep *ep)
 
 /* Return: a socket; -FI_ECONNREFUSED no listener; -FI_EAGAIN its backlog is full; -FI_EACCES it
  * belongs to another user; -errno. */
-static int dial_name(const struct sockaddr_un *name, socklen_t bytes)
+static int dial_name(const struct plx_unix_name *name)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc = 0;
+	int fd = plx_unix_socket(name, SOCK_SEQPACKET | SOCK_NONBLOCK, connect);
 	struct shm_peer peer;
 
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)name, bytes))
-		rc = -errno;
-	else if (!peer_identify(fd, &peer))
-		rc = -FI_EACCES;
-	if (rc == 0)
+	if (fd < 0 || peer_identify(fd, &peer))
 		return fd;
 	close(fd);
-	return rc;
+	return -FI_EACCES;
 }
 
 /* The same for an address, which several names may stand for. */
 static int dial(const struct sockaddr_storage *address)
 {
-	struct sockaddr_un names[3], standin;
-	socklen_t lengths[3];
-	int count = shm_address_names((const struct sockaddr *)address, names, lengths);
+	struct plx_unix_name names[3];
+	int count = shm_address_names((const struct sockaddr *)address, names);
 	int rc = -FI_ECONNREFUSED;
 
 	for (int i = 0; i < count * SHM_NAME_STANDINS; i++) {
-		int name = i / SHM_NAME_STANDINS;
-		socklen_t bytes = shm_address_standin(&names[name], lengths[name],
-						      (unsigned)i % SHM_NAME_STANDINS, &standin);
-		int fd = dial_name(&standin, bytes);
+		struct plx_unix_name name = shm_name_standin(&names[i / SHM_NAME_STANDINS],
+							     (unsigned)i % SHM_NAME_STANDINS);
+		int fd = dial_name(&name);
 
-		if (fd == -FI_EAGAIN && shm_name_is_foreign(&standin, bytes))
+		if (fd == -FI_EAGAIN && shm_name_is_foreign(&name))
 			fd = -FI_EACCES;
 		if (fd != -FI_ECONNREFUSED && fd != -FI_EACCES)
 			return fd;

@@ -5,25 +5,17 @@
  * visible in its network namespace only. */
 #include "../shm.h"
 
-#include <stdio.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
 /* The name of one address; it distinguishes link-local addresses of different interfaces. */
-static socklen_t write_name(const struct sockaddr_storage *address, struct sockaddr_un *name_out)
+static struct plx_unix_name name_of(const struct sockaddr_storage *address)
 {
 	struct sockaddr_storage named = *address;
 	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&named;
 	char text[ADDRESS_TEXT_BYTES];
-	int length;
 
 	if (named.ss_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
 		six->sin6_scope_id = 0;
-	memset(name_out, 0, sizeof(*name_out));
-	name_out->sun_family = AF_UNIX;
-	length = snprintf(name_out->sun_path + 1, sizeof(name_out->sun_path) - 1, SHM_NAME ":%s",
-			  address_format((const struct sockaddr *)&named, text, sizeof(text)));
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	address_format((const struct sockaddr *)&named, text, sizeof(text));
+	return plx_unix_name(SHM_NAME ":%s", text);
 }
 
 /* Widen an address to the wildcard of its family, then to the IPv6 wildcard. Return: false if it
@@ -42,37 +34,28 @@ static bool widen(struct sockaddr_storage *address)
 	return true;
 }
 
-int shm_address_names(const struct sockaddr *address, struct sockaddr_un *names_out,
-		      socklen_t *lengths_out)
+int shm_address_names(const struct sockaddr *address, struct plx_unix_name names_out[3])
 {
 	struct sockaddr_storage covering;
 	int count = 0;
 
 	if (!prov_address_plain_copy(address, &covering))
 		return 0;
-	do {
-		lengths_out[count] = write_name(&covering, &names_out[count]);
-		count++;
-	} while (widen(&covering));
+	do
+		names_out[count++] = name_of(&covering);
+	while (widen(&covering));
 	return count;
 }
 
-socklen_t shm_address_standin(const struct sockaddr_un *name, socklen_t length, unsigned index,
-			      struct sockaddr_un *standin_out)
+struct plx_unix_name shm_name_standin(const struct plx_unix_name *name, unsigned index)
 {
-	size_t used = length - offsetof(struct sockaddr_un, sun_path);
-
-	*standin_out = *name;
-	if (index)
-		length += (socklen_t)snprintf(standin_out->sun_path + used,
-					      sizeof(standin_out->sun_path) - used, ".%u", index);
-	return length;
+	return index ? plx_unix_name("%s.%u", name->address.sun_path + 1, index) : *name;
 }
 
-bool shm_name_is_foreign(const struct sockaddr_un *name, socklen_t length)
+bool shm_name_is_foreign(const struct plx_unix_name *name)
 {
 	uid_t user;
-	int rc = plx_unix_owner(name, length, &user);
+	int rc = plx_unix_owner(&name->address, name->length, &user);
 
 	return rc == -ESRCH || (rc == 0 && !plx_is_this_user(user) && !shm_params.has_group);
 }

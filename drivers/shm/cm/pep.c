@@ -3,45 +3,20 @@
 #include "../shm.h"
 
 #include <errno.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define PORT_TRIES 64
 
-static int bind_to_name(const struct sockaddr_un *name, socklen_t length)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int err;
-
-	if (fd >= 0 && bind(fd, (const struct sockaddr *)name, length) == 0)
-		return fd;
-	err = errno;
-	if (fd >= 0)
-		close(fd);
-	return -err;
-}
-
-static bool is_there(const struct sockaddr_un *name, socklen_t length)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	bool there = fd < 0 || connect(fd, (const struct sockaddr *)name, length) == 0 ||
-		     errno != ECONNREFUSED;
-
-	if (fd >= 0)
-		close(fd);
-	return there;
-}
-
 /* A listener that skipped names of other users may hold a later name than the first free one. */
-static bool is_held_later(const struct sockaddr_un *name, socklen_t length, unsigned index)
+static bool is_held_later(const struct plx_unix_name *first, unsigned index)
 {
-	struct sockaddr_un standin;
-
 	while (++index < SHM_NAME_STANDINS) {
-		socklen_t bytes = shm_address_standin(name, length, index, &standin);
+		struct plx_unix_name name = shm_name_standin(first, index);
+		int fd = plx_unix_socket(&name, SOCK_SEQPACKET | SOCK_NONBLOCK, connect);
 
-		if (is_there(&standin, bytes) && !shm_name_is_foreign(&standin, bytes))
+		if (fd >= 0)
+			close(fd);
+		if (fd != -ECONNREFUSED && !shm_name_is_foreign(&name))
 			return true;
 	}
 	return false;
@@ -50,21 +25,20 @@ static bool is_held_later(const struct sockaddr_un *name, socklen_t length, unsi
 /* Return: a socket bound to the address's name or a substitute; -errno. */
 static int bind_name(const struct sockaddr_storage *address)
 {
-	struct sockaddr_un names[3], standin;
-	socklen_t lengths[3];
+	struct plx_unix_name names[3];
 	int fd = -FI_EADDRINUSE;
 
-	if (shm_address_names((const struct sockaddr *)address, names, lengths) < 1)
+	if (shm_address_names((const struct sockaddr *)address, names) < 1)
 		return -FI_EINVAL;
 	for (unsigned i = 0; i < SHM_NAME_STANDINS && fd == -FI_EADDRINUSE; i++) {
-		socklen_t bytes = shm_address_standin(&names[0], lengths[0], i, &standin);
+		struct plx_unix_name name = shm_name_standin(&names[0], i);
 
-		fd = bind_to_name(&standin, bytes);
-		if (fd >= 0 && is_held_later(&names[0], lengths[0], i)) {
+		fd = plx_unix_socket(&name, SOCK_SEQPACKET | SOCK_NONBLOCK, bind);
+		if (fd >= 0 && is_held_later(&names[0], i)) {
 			close(fd);
 			return -FI_EADDRINUSE;
 		}
-		if (fd == -FI_EADDRINUSE && !shm_name_is_foreign(&standin, bytes))
+		if (fd == -FI_EADDRINUSE && !shm_name_is_foreign(&name))
 			return fd;
 	}
 	return fd;

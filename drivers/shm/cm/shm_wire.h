@@ -6,8 +6,7 @@
 
 #include "../../prov/prov.h"
 #include "../ring/segment.h"
-
-#include <sys/un.h>
+#include "base_internal.h"
 
 #define WIRE_VERSION 2 /* of the handshake and of segment.h; must be equal on both sides */
 
@@ -16,17 +15,15 @@
 /* The abstract UNIX socket names for an address, in the order that a connector tries them: the
  * address itself, then the wildcards that cover it. A listener uses only the first. Returns how
  * many, at most 3. */
-int shm_address_names(const struct sockaddr *address, struct sockaddr_un *names_out,
-		      socklen_t *lengths_out);
+int shm_address_names(const struct sockaddr *address, struct plx_unix_name names_out[3]);
 
 /* Any user can bind any name. So each name has substitutes, used when another user holds the
- * earlier ones; index 0 is the name itself. Returns the length. */
+ * earlier ones; index 0 is the name itself. */
 #define SHM_NAME_STANDINS 4
-socklen_t shm_address_standin(const struct sockaddr_un *name, socklen_t length, unsigned index,
-			      struct sockaddr_un *standin_out);
+struct plx_unix_name shm_name_standin(const struct plx_unix_name *name, unsigned index);
 /* Whether another user holds the name, or nobody does by now. With FI_PLX_SHM_GROUP no user counts
  * as another, nor does one that the kernel does not report. */
-bool shm_name_is_foreign(const struct sockaddr_un *name, socklen_t length);
+bool shm_name_is_foreign(const struct plx_unix_name *name);
 
 /* peer.c: the peer process --------------------------------------------------------------- */
 

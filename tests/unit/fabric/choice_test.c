@@ -258,15 +258,14 @@ TEST(a_name_that_is_taken_leaves_tcp)
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp);
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
+	struct plx_unix_name names[3];
 	char address[PLX_ADDRESS_MAX];
 
 	strcpy(address, plx_listener_address(listener));
 	in.sin_port = htons((uint16_t)plx_listener_port(listener));
 	plx_listener_close(listener);
-	shm_address_names((struct sockaddr *)&in, names, lengths);
-	assert_int_equal(bind(fd, (struct sockaddr *)&names[0], lengths[0]), 0);
+	shm_address_names((struct sockaddr *)&in, names);
+	assert_int_equal(bind(fd, (struct sockaddr *)&names[0].address, names[0].length), 0);
 	listener = fixture_listen(address, NULL);
 	fixture_connect(listener, NULL);
 	expect_driver("tcp");
@@ -280,8 +279,7 @@ TEST(a_name_that_is_taken_leaves_tcp)
 TEST(a_name_that_another_user_took_does_no_harm)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
+	struct plx_unix_name names[3];
 
 	if (geteuid() != 0)
 		skip(); /* to be another user */
@@ -295,8 +293,8 @@ TEST(a_name_that_another_user_took_does_no_harm)
 		strcpy(address, plx_listener_address(listener));
 		in.sin_port = htons((uint16_t)plx_listener_port(listener));
 		plx_listener_close(listener);
-		shm_address_names((struct sockaddr *)&in, names, lengths);
-		other = foreign_bind(&names[0], lengths[0], SOCK_SEQPACKET, listens);
+		shm_address_names((struct sockaddr *)&in, names);
+		other = foreign_bind(&names[0].address, names[0].length, SOCK_SEQPACKET, listens);
 		listener = fixture_listen(address, NULL);
 		fixture_connect(listener, NULL);
 		expect_driver("shm");

@@ -384,16 +384,15 @@ PLX_TEST(no_descriptor_to_accept_with_over_tcp)
 PLX_TEST(no_descriptor_to_accept_with_over_shm)
 {
 	struct sockaddr_in of;
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
+	struct plx_unix_name names[3];
 
 	fixture_start("shm", true);
 	log_capture();
 	begin(CAP_NS);
 	of = loopback((uint16_t)plx_listener_port(listener));
-	shm_address_names((struct sockaddr *)&of, names, lengths);
+	shm_address_names((struct sockaddr *)&of, names);
 	descriptors_that_run_out_are_named("shm", AF_UNIX, SOCK_SEQPACKET,
-					   (struct sockaddr *)&names[0], lengths[0]);
+					   (struct sockaddr *)&names[0].address, names[0].length);
 	end();
 	fixture_stop();
 }

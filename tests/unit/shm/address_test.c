@@ -33,16 +33,14 @@ static bool is_local(const char *text)
 static void expect_names(const struct sockaddr_storage *storage, int count,
 			 const char *const *expected)
 {
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
+	struct plx_unix_name names[3];
 
-	assert_int_equal(shm_address_names((const struct sockaddr *)storage, names, lengths),
-			 count);
+	assert_int_equal(shm_address_names((const struct sockaddr *)storage, names), count);
 	for (int i = 0; i < count; i++) {
-		assert_int_equal(names[i].sun_family, AF_UNIX);
-		assert_int_equal(names[i].sun_path[0], '\0');
-		assert_string_equal(names[i].sun_path + 1, expected[i]);
-		assert_int_equal(lengths[i],
+		assert_int_equal(names[i].address.sun_family, AF_UNIX);
+		assert_int_equal(names[i].address.sun_path[0], '\0');
+		assert_string_equal(names[i].address.sun_path + 1, expected[i]);
+		assert_int_equal(names[i].length,
 				 offsetof(struct sockaddr_un, sun_path) + 1 + strlen(expected[i]));
 	}
 }
@@ -108,28 +106,27 @@ PLX_TEST(port_is_set_and_read_in_host_order)
 
 static int listen_at(const struct sockaddr_storage *storage)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
+	struct plx_unix_name names[3];
+	int fd;
 
-	assert_true(shm_address_names((const struct sockaddr *)storage, names, lengths) >= 1);
-	assert_return_code(bind(fd, (struct sockaddr *)&names[0], lengths[0]), 0);
+	assert_true(shm_address_names((const struct sockaddr *)storage, names) >= 1);
+	fd = plx_unix_socket(&names[0], SOCK_SEQPACKET, bind);
 	assert_return_code(listen(fd, 4), 0);
 	return fd;
 }
 
 static bool connects_to(const struct sockaddr_storage *storage)
 {
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
-	int count = shm_address_names((const struct sockaddr *)storage, names, lengths);
+	struct plx_unix_name names[3];
+	int count = shm_address_names((const struct sockaddr *)storage, names);
 	bool met = false;
 
 	for (int i = 0; i < count && !met; i++) {
-		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		int fd = plx_unix_socket(&names[i], SOCK_SEQPACKET, connect);
 
-		met = connect(fd, (struct sockaddr *)&names[i], lengths[i]) == 0;
-		close(fd);
+		met = fd >= 0;
+		if (met)
+			close(fd);
 	}
 	return met;
 }

@@ -18,12 +18,11 @@ static inline int setup_shm(void **state)
 /* The name that connectors look up for the listener's address. */
 static inline socklen_t cm_socket_name(struct sockaddr_un *name_out)
 {
-	struct sockaddr_un names[3];
-	socklen_t lengths[3];
+	struct plx_unix_name names[3];
 
-	assert_true(shm_address_names((const struct sockaddr *)&address, names, lengths) > 0);
-	*name_out = names[0];
-	return lengths[0];
+	assert_true(shm_address_names((const struct sockaddr *)&address, names) > 0);
+	*name_out = names[0].address;
+	return names[0].length;
 }
 
 #endif
