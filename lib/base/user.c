@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* User ids: which identify one user; UNIX sockets, and who created them. */
+/* User ids: which identify one user; UNIX sockets and their creators. */
 #include "base_internal.h"
 
 #include <errno.h>
