@@ -11,26 +11,21 @@
 static struct side clients[CLIENTS];
 static struct plx_listener *listener;
 
-static uint32_t to_lcore_1(struct plx_listener *from, const struct sockaddr *peer, void *arg)
-{
-	return 1;
-}
-
-static void start_on(const char *provider, const struct plx_admission *limits, bool on_lcore_1)
+static void start_on(const char *provider, const struct plx_admission *limits, bool on_worker)
 {
 	struct plx_listen_attr attr = {
 		.link = {.events = &side_events,
 			 .user = &server,
 			 .hello_timeout_ns = 60 * PLX_NS_PER_S},
 		.admission = *limits,
-		.spread = on_lcore_1 ? PLX_SPREAD_CALLBACK : PLX_SPREAD_NONE,
-		.place = to_lcore_1,
+		.spread = on_worker ? PLX_SPREAD_CALLBACK : PLX_SPREAD_NONE,
+		.place = place_on_lcore_1,
 	};
 
 	memset(clients, 0, sizeof(clients));
-	fixture_start(provider, on_lcore_1);
+	fixture_start(provider, on_worker);
 	log_capture();
-	if (on_lcore_1)
+	if (on_worker)
 		worker_start();
 	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
 }
@@ -38,12 +33,6 @@ static void start_on(const char *provider, const struct plx_admission *limits, b
 static void start(const char *provider, const struct plx_admission *limits)
 {
 	start_on(provider, limits, false);
-}
-
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
 }
 
 static struct plx_listener_stats stats(void)
@@ -56,23 +45,22 @@ static struct plx_listener_stats stats(void)
 
 static void connect_clients(unsigned first, unsigned end)
 {
+	const char *address = plx_listener_address(listener);
+
 	for (unsigned i = first; i < end; i++) {
 		struct plx_link_attr attr = {.events = &side_events, .user = &clients[i]};
 
 		clients[i] = (struct side){.name = "client"};
-		assert_int_equal(
-			plx_link_connect(plx_listener_address(listener), &attr, &clients[i].link),
-			0);
+		assert_works(plx_link_connect(address, &attr, &clients[i].link));
 	}
 }
 
 /* Until each is open or has ended. */
-static void settle(unsigned first, unsigned end)
+static void connect_and_settle(unsigned first, unsigned end)
 {
-	for (unsigned i = first; i < end; i++) {
-		for (int k = 0; k < 5000 && !clients[i].opened && !clients[i].closed; k++)
-			pump_ms(1);
-	}
+	connect_clients(first, end);
+	for (unsigned i = first; i < end; i++)
+		expect_soon(clients[i].opened || clients[i].closed);
 	pump_ms(20);
 }
 
@@ -85,11 +73,12 @@ static unsigned open_clients(void)
 	return open;
 }
 
+#define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
+
 static void links_have_a_bound(const char *provider)
 {
 	start(provider, &(struct plx_admission){.links_max = 5});
-	connect_clients(0, 8);
-	settle(0, 8);
+	connect_and_settle(0, 8);
 	assert_int_equal(open_clients(), 5);
 	assert_int_equal(stats().refused_links, 3);
 	assert_int_equal(log_count("as many as it may (--links-max)"), 1); /* per second */
@@ -101,12 +90,9 @@ static void links_have_a_bound(const char *provider)
 		}
 	}
 	pump_ms(50);
-	connect_clients(8, 9);
-	settle(8, 9);
+	connect_and_settle(8, 9);
 	assert_int_equal(clients[8].opened, 1);
 }
-
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
 
 TEST(links_have_a_bound_over_tcp)
 {
@@ -121,8 +107,7 @@ TEST(links_have_a_bound_over_shm)
 TEST(an_address_has_a_bound)
 {
 	start("tcp", &(struct plx_admission){.links_per_host_max = 3});
-	connect_clients(0, 5);
-	settle(0, 5);
+	connect_and_settle(0, 5);
 	assert_int_equal(open_clients(), 3);
 	assert_int_equal(stats().refused_host, 2);
 	assert_int_equal(log_count("as many as it may (--links-per-host)"), 1);
@@ -132,8 +117,7 @@ TEST(an_address_has_a_bound)
 TEST(a_user_has_a_bound)
 {
 	start("shm", &(struct plx_admission){.links_per_host_max = 3});
-	connect_clients(0, 5);
-	settle(0, 5);
+	connect_and_settle(0, 5);
 	assert_int_equal(open_clients(), 3);
 	assert_int_equal(stats().refused_host, 2);
 }
@@ -144,8 +128,7 @@ TEST(connections_beyond_a_rate_wait)
 
 	start("tcp", &(struct plx_admission){.accepts_per_s = 40}); /* 10 at once */
 	begin_ns = plx_now_ns();
-	connect_clients(0, 30);
-	settle(0, 30);
+	connect_and_settle(0, 30);
 	assert_int_equal(open_clients(), 30);
 	/* 20 of them, 25 ms apart. */
 	assert_true(plx_now_ns() - begin_ns >= 400 * PLX_NS_PER_MS);
@@ -162,22 +145,21 @@ TEST(connections_far_beyond_a_rate_are_refused)
 }
 
 /* Raw peers that never send a HELLO make room for others. */
-static void the_oldest_handshake_makes_room_on(bool on_lcore_1)
+static void the_oldest_handshake_makes_room_on(bool on_worker)
 {
 	struct rogue *rogues[6];
 
-	start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, on_lcore_1);
+	start_on("tcp", &(struct plx_admission){.handshakes_max = 4}, on_worker);
 	for (int i = 0; i < 6; i++)
 		rogues[i] = rogue_connect(plx_listener_address(listener));
-	connect_clients(0, 1);
-	settle(0, 1);
+	connect_and_settle(0, 1);
 	assert_int_equal(clients[0].opened, 1);
 	assert_in_range(stats().evicted, 2, 3);
 	for (int i = 0; i < 6; i++)
 		rogue_close(rogues[i]);
 	plx_link_abort(clients[0].link);
 	pump_ms(50);
-	if (on_lcore_1)
+	if (on_worker)
 		worker_stop(); /* it logs too */
 	assert_in_range(log_count("a connection is ended before it is open"), 1, 3);
 	assert_int_equal(log_count("dropped: as many"), 0);
@@ -205,8 +187,7 @@ TEST(the_oldest_silent_connection_makes_room)
 		fds[i] = rogue_socket(plx_listener_address(listener));
 		pump_ms(5);
 	}
-	connect_clients(0, 1);
-	settle(0, 1);
+	connect_and_settle(0, 1);
 	assert_int_equal(clients[0].opened, 1);
 	assert_in_range(stats().evicted, 2, 3);
 	assert_int_equal(stats().no_handshake, 0);
@@ -227,8 +208,7 @@ TEST(none_is_none)
 			     .accepts_per_s = PLX_NO_LIMIT,
 			     .handshakes_max = PLX_NO_LIMIT,
 		     });
-	connect_clients(0, CLIENTS);
-	settle(0, CLIENTS);
+	connect_and_settle(0, CLIENTS);
 	assert_int_equal(open_clients(), CLIENTS);
 	assert_int_equal(stats().refused, 0);
 }
@@ -243,8 +223,7 @@ TEST(none_is_none_for_silent_connections)
 	start("tcp", &(struct plx_admission){.handshakes_max = PLX_NO_LIMIT});
 	for (int i = 0; i < SOCKETS; i++)
 		fds[i] = rogue_socket(plx_listener_address(listener));
-	connect_clients(0, 1); /* after all of them */
-	settle(0, 1);
+	connect_and_settle(0, 1); /* after all of them */
 	assert_int_equal(clients[0].opened, 1);
 	assert_int_equal(stats().evicted, 0);
 	for (int i = 0; i < SOCKETS; i++)

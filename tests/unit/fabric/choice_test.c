@@ -7,39 +7,11 @@
 #include "shm.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 static const struct plx_link_attr on_tcp = {.provider = "tcp"};
 static const struct plx_link_attr on_shm = {.provider = "shm"};
-
-static int start(void **state)
-{
-	fixture_start("auto", false);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
-/* Reset the sides, for another connection. */
-static void fresh_sides(void)
-{
-	struct side *sides[] = {&client, &server};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(sides); i++) {
-		if (sides[i]->link)
-			plx_link_abort(sides[i]->link);
-		pump_ms(1);
-		free(sides[i]->last);
-		memset(sides[i], 0, sizeof(*sides[i]));
-	}
-}
 
 static bool is_by(const struct plx_link *link, const char *driver)
 {
@@ -51,47 +23,23 @@ static void expect_driver(const char *driver)
 {
 	assert_true(is_by(client.link, driver));
 	assert_true(is_by(server.link, driver));
-	assert_int_equal(plx_link_send(client.link, "ping", 4), 0);
-	assert_true(pump_until(&server.messages, 1, 2000));
+	expect_arrival("ping", 4);
 	assert_int_equal(server.last_len, 4);
 }
 
 static void expect_choice(const char *part)
 {
-	if (!strstr(plx_link_choice(client.link), part))
-		fail_msg("'%s' lacks '%s'", plx_link_choice(client.link), part);
+	assert_has(plx_link_choice(client.link), part);
 }
 
 /* Connect to the listener's port on another name of this host. */
 static void connect_as(const char *host, const struct plx_listener *listener)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
-	char address[PLX_ADDRESS_MAX];
-
-	snprintf(address, sizeof(address), "%s%s", host,
-		 strrchr(plx_listener_address(listener), ':'));
-	if (plx_link_connect(address, &attr, &client.link) != 0)
-		fail_msg("%s: %s", address, plx_error());
-	if (!pump_until(&client.opened, 1, 3000) || !pump_until(&server.opened, 1, 3000))
-		fail_msg("%s: client %s, server %s", address, client.text, server.text);
+	client_connect(at_host(host, listener), NULL);
+	expect_open();
 }
 
-static int start_with_worker(void **state)
-{
-	fixture_start(NULL, true); /* same as auto */
-	worker_start();
-	return 0;
-}
-
-static int stop_with_worker(void **state)
-{
-	worker_stop();
-	fixture_stop();
-	return 0;
-}
-
-#define TEST(test)        PLX_TEST_WITH(test, start, stop)
-#define WITH_WORKER(test) PLX_TEST_WITH(test, start_with_worker, stop_with_worker)
+#define TEST(test) PLX_TEST_WITH(test, fixture_up, fixture_down)
 
 /* Choosing ------------------------------------------------------------------------------------- */
 
@@ -117,7 +65,7 @@ TEST(what_is_asked_for_is_taken)
 	fixture_connect(listener, &on_tcp);
 	expect_driver("tcp");
 	expect_choice("asked for");
-	fresh_sides();
+	fixture_disconnect();
 	fixture_connect(listener, &on_shm);
 	expect_driver("shm");
 	expect_choice("asked for");
@@ -132,24 +80,21 @@ TEST(what_is_asked_for_and_not_offered_is_refused)
 	attr.user = &client;
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
 	assert_int_equal(client.closed, 0); /* from the loop, not from the call */
-	assert_true(pump_until(&client.closed, 1, 2000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
-	assert_non_null(strstr(client.text, plx_listener_address(listener)));
+	expect_end(&client, PLX_LINK_REFUSED);
+	assert_has(client.text, plx_listener_address(listener));
 	assert_int_equal(client.opened, 0);
 }
 
 TEST(nobody_there_is_refused_by_the_last_choice)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	char address[PLX_ADDRESS_MAX];
 
 	strcpy(address, plx_listener_address(listener));
 	plx_listener_close(listener);
-	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
+	client_connect(address, NULL);
 	assert_true(is_by(client.link, "tcp"));
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	expect_end(&client, PLX_LINK_REFUSED);
 	assert_int_equal(client.closed, 1);
 }
 
@@ -177,7 +122,7 @@ TEST(every_address_of_a_wildcard_is_met_in_memory)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(hosts); i++) {
 		connect_as(hosts[i], listener);
 		expect_driver("shm");
-		fresh_sides();
+		fixture_disconnect();
 	}
 }
 
@@ -187,7 +132,7 @@ TEST(ipv6_is_met_in_memory)
 
 	fixture_connect(listener, NULL);
 	expect_driver("shm");
-	fresh_sides();
+	fixture_disconnect();
 	fixture_connect(listener, &on_tcp);
 	expect_driver("tcp");
 }
@@ -209,7 +154,7 @@ TEST(both_ways_in_count)
 
 	fixture_connect(listener, NULL);
 	expect_driver("shm");
-	fresh_sides();
+	fixture_disconnect();
 	fixture_connect(listener, &on_tcp);
 	expect_driver("tcp");
 	plx_listener_stats(listener, &stats);
@@ -230,9 +175,7 @@ TEST(it_counts_as_one)
 	assert_int_equal(plx_fabric_open_count(), 2);
 	plx_link_abort(client.link);
 	assert_true(pump_until(&server.closed, 1, 2000));
-	for (int i = 0; i < 2000 && plx_fabric_open_count(); i++)
-		pump_ms(1);
-	assert_int_equal(plx_fabric_open_count(), 0);
+	expect_soon(plx_fabric_open_count() == 0);
 }
 
 TEST(a_port_can_be_listened_on_again)
@@ -246,28 +189,34 @@ TEST(a_port_can_be_listened_on_again)
 		assert_int_equal(plx_link_listen(address, &attr, &second), -EADDRINUSE);
 		fixture_connect(listener, NULL);
 		expect_driver("shm");
-		fresh_sides();
+		fixture_disconnect();
 		plx_listener_close(listener);
 		listener = fixture_listen(address, NULL);
 	}
 }
 
-/* A process that holds the socket's name blocks shared memory at that address, and nothing else. */
-TEST(a_name_that_is_taken_leaves_tcp)
+/* Close a listener. Return: the name that a listener at its address has for shared memory. */
+static struct plx_unix_name close_and_name(struct plx_listener *listener, char *address_out)
 {
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp);
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct plx_unix_name names[3];
-	char address[PLX_ADDRESS_MAX];
 
-	strcpy(address, plx_listener_address(listener));
+	strcpy(address_out, plx_listener_address(listener));
 	in.sin_port = htons((uint16_t)plx_listener_port(listener));
 	plx_listener_close(listener);
 	shm_address_names((struct sockaddr *)&in, names);
-	assert_int_equal(bind(fd, (struct sockaddr *)&names[0].address, names[0].length), 0);
-	listener = fixture_listen(address, NULL);
-	fixture_connect(listener, NULL);
+	return names[0];
+}
+
+/* A process that holds the socket's name blocks shared memory at that address, and nothing else. */
+TEST(a_name_that_is_taken_leaves_tcp)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char address[PLX_ADDRESS_MAX];
+	struct plx_unix_name name = close_and_name(fixture_listen("127.0.0.1:0", &on_tcp), address);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&name.address, name.length), 0);
+	fixture_connect(fixture_listen(address, NULL), NULL);
 	expect_driver("tcp");
 	expect_choice("offers nothing quicker");
 	assert_int_equal(plx_fabric_open_count(), 3);
@@ -278,33 +227,28 @@ TEST(a_name_that_is_taken_leaves_tcp)
  * user. */
 TEST(a_name_that_another_user_took_does_no_harm)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct plx_unix_name names[3];
-
 	if (geteuid() != 0)
 		skip(); /* to be another user */
 	for (int listens = 0; listens < 2; listens++) {
 		struct plx_listen_attr shm_alone = {
 			.link = {.provider = "shm", .events = &side_events}};
-		struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp), *second;
+		struct plx_listener *listener, *second;
 		char address[PLX_ADDRESS_MAX];
+		struct plx_unix_name name;
 		struct foreign other;
 
-		strcpy(address, plx_listener_address(listener));
-		in.sin_port = htons((uint16_t)plx_listener_port(listener));
-		plx_listener_close(listener);
-		shm_address_names((struct sockaddr *)&in, names);
-		other = foreign_bind(&names[0].address, names[0].length, SOCK_SEQPACKET, listens);
+		name = close_and_name(fixture_listen("127.0.0.1:0", &on_tcp), address);
+		other = foreign_bind(&name.address, name.length, SOCK_SEQPACKET, listens);
 		listener = fixture_listen(address, NULL);
 		fixture_connect(listener, NULL);
 		expect_driver("shm");
-		fresh_sides();
+		fixture_disconnect();
 		foreign_end(&other);
 		/* Its name is free now, but the address is still taken. */
 		assert_int_equal(plx_link_listen(address, &shm_alone, &second), -EADDRINUSE);
 		fixture_connect(listener, NULL);
 		expect_driver("shm");
-		fresh_sides();
+		fixture_disconnect();
 		plx_listener_close(listener);
 	}
 }
@@ -355,7 +299,7 @@ TEST(a_callback_gets_the_listener_that_the_user_has)
 		fixture_connect(listener, ways[i]);
 		assert_ptr_equal(placed.listener, listener);
 		assert_int_equal(placed.calls, i + 1);
-		fresh_sides();
+		fixture_disconnect();
 	}
 }
 
@@ -365,59 +309,30 @@ TEST(a_callback_may_close_it_whichever_way_the_peer_came)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(ways); i++) {
 		struct plx_listener *listener = listen_placed(true);
-		struct plx_link_attr attr = *ways[i];
 
-		attr.events = &side_events;
-		attr.user = &client;
-		assert_int_equal(
-			plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+		client_connect(plx_listener_address(listener), ways[i]);
 		assert_true(pump_until(&client.closed, 1, 2000));
 		assert_int_equal(placed.calls, 1);
 		assert_int_equal(server.opened, 0);
-		fresh_sides();
-		for (int k = 0; k < 2000 && plx_fabric_open_count(); k++)
-			pump_ms(1);
-		assert_int_equal(plx_fabric_open_count(), 0);
+		fixture_renew_sides();
+		expect_soon(plx_fabric_open_count() == 0);
 	}
 }
 
-#define LINKS 8
-
-static uint32_t opened_on[LINKS]; /* lcores in the order in which links opened */
-static _Atomic unsigned opened_count, connected_count;
-
-static void on_server_open(struct plx_link *link, void *user)
+PLX_TEST_WITH(turns_are_taken_over_both_ways_together, fixture_up_with_worker,
+	      fixture_down_with_worker)
 {
-	opened_on[opened_count] = plx_lcore_id(); /* one link at a time */
-	opened_count++;
-}
-
-static void on_client_open(struct plx_link *link, void *user)
-{
-	connected_count++;
-}
-
-static const struct plx_link_events server_events = {.on_open = on_server_open};
-static const struct plx_link_events client_events = {.on_open = on_client_open};
-
-WITH_WORKER(turns_are_taken_over_both_ways_together)
-{
-	struct plx_listen_attr listen = {.link.events = &server_events,
-					 .spread = PLX_SPREAD_ROUND_ROBIN};
+	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server},
+				       .spread = PLX_SPREAD_ROUND_ROBIN};
 	struct plx_listener *listener;
-	struct plx_link *link;
 
-	opened_count = connected_count = 0;
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
-	for (unsigned i = 0; i < LINKS; i++) {
-		struct plx_link_attr attr = {.events = &client_events,
-					     .provider = i % 2 ? "tcp" : "shm"};
-
-		assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &link), 0);
-		assert_true(pump_until(&connected_count, i + 1, 3000));
-		assert_true(pump_until(&opened_count, i + 1, 3000));
-		assert_int_equal(opened_on[i], i % 2);
+	assert_works(plx_link_listen("127.0.0.1:0", &attr, &listener));
+	for (unsigned i = 1; i <= 8; i++) {
+		client_connect(plx_listener_address(listener), i % 2 ? &on_shm : &on_tcp);
+		assert_true(pump_until(&client.opened, i, 3000));
+		assert_true(pump_until(&server.opened, i, 3000));
+		assert_int_equal(server.lcore, (i - 1) % 2);
 	}
 }
 
-PLX_TEST_MAIN()
+FIXTURE_MAIN("auto")

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "rogue.h"
 
-#include <stdatomic.h>
-
 #define PERIOD_MS 100
 #define DEAD_MS   500
 #define LATE_MS   1500
@@ -56,14 +54,11 @@ static int down(void **state)
 
 static struct rogue *open_rogue(void)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.heartbeat_ms = PERIOD_MS;
 	hello.dead_after_ms = DEAD_MS;
-	rogue_send_hello_like(rogue, &hello);
-	assert_true(pump_until(&server.opened, 1, 2000));
-	return rogue;
+	return rogue_open(listener, &hello);
 }
 
 /* Not by whole periods, so that multiples move each time. */
@@ -159,7 +154,4 @@ TEST(sleeps_end_in_time)
 	rogue_close(rogue);
 }
 
-int main(void)
-{
-	return plx_test_run("tests", NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -47,15 +47,13 @@ PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
 	static struct plx_fabric_driver sparing;
 	static const struct plx_fabric_driver *table[] = {&sparing, NULL};
 	struct plx_link_attr few = {.rx_buf_count = FEW - 2};
+	struct plx_listener *listener;
 	struct plx_link *first;
 
 	sparing = plx_driver_tcp;
 	sparing.rx_size = FEW;
 	fixture_start_with(table, false);
-
-	struct plx_listener *listener = fixture_listen(here("0"), &few);
-
-	fixture_connect(listener, &few);
+	listener = fixture_pair(&few);
 	first = server.link;
 	open_other(listener, &few);
 	server.link = first;
@@ -63,15 +61,12 @@ PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
 
 	uint32_t open = plx_fabric_open_count();
 
-	assert_int_equal(plx_link_send(client.link, "go", 2), 0);
-	assert_true(pump_until(&server.messages, 1, 2000));
+	expect_arrival("go", 2);
 	assert_fails(result, -EIO, "posting receives failed");
 	assert_true(pump_until(&other_server.messages, 1, 2000));
 	assert_false(nested);
-	for (int i = 0; i < 2000 && plx_fabric_open_count() > open; i++)
-		pump_ms(1);
-	assert_int_equal(plx_fabric_open_count(), open); /* nothing remains of it */
-	assert_int_equal(client.closed, 0);              /* and no callback ran */
+	expect_soon(plx_fabric_open_count() == open); /* nothing remains of it */
+	assert_int_equal(client.closed, 0);           /* and no callback ran */
 	fixture_stop();
 	free(other_server.last);
 }

@@ -5,13 +5,10 @@
 #include "fabric_link.h"
 #include "fixture.h"
 
-#include <stdio.h>
-
 #define WINDOW    4
 #define BUF_BYTES 1024
 #define LONG      (2 * BUF_BYTES) /* takes three frames */
 
-static const char *provider = "tcp"; /* then shm: see main */
 static struct plx_link_events events;
 static unsigned told;
 
@@ -28,7 +25,7 @@ static void connect_them(void)
 						   .rx_buf_bytes = BUF_BYTES};
 	struct plx_link_attr attr = {.events = &events, .user = &client};
 
-	client.opened = server.opened = client.closed = server.messages = server.keep = 0;
+	fixture_renew_sides();
 	told = 0;
 	events = side_events;
 	events.on_credit = on_credit;
@@ -36,19 +33,13 @@ static void connect_them(void)
 					  &attr, &client.link),
 			 0);
 	assert_int_equal(plx_link_credit(client.link), 0); /* not open yet */
-	assert_true(pump_until(&client.opened, 1, 3000) && pump_until(&server.opened, 1, 3000));
+	expect_open();
 }
 
 static int start(void **state)
 {
-	fixture_start(provider, false);
+	fixture_up(state);
 	connect_them();
-	return 0;
-}
-
-static int stop(void **state)
-{
-	fixture_stop();
 	return 0;
 }
 
@@ -62,12 +53,8 @@ static void send_some(unsigned count, size_t len)
 
 static void expect(uint32_t credit, uint32_t unfinished)
 {
-	for (int i = 0; i < 3000 && (plx_link_credit(client.link) != credit ||
-				     plx_link_unfinished(client.link) != unfinished);
-	     i++)
-		pump_ms(1);
-	assert_int_equal(plx_link_credit(client.link), credit);
-	assert_int_equal(plx_link_unfinished(client.link), unfinished);
+	expect_soon(plx_link_credit(client.link) == credit &&
+		    plx_link_unfinished(client.link) == unfinished);
 }
 
 /* Over iWARP a heartbeat reports finished messages, and an lcore sends none to itself. */
@@ -77,7 +64,9 @@ static void skip_over_iwarp(void)
 		skip();
 }
 
-static void each_message_takes_credit_until_it_is_finished(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, fixture_down)
+
+TEST(each_message_takes_credit_until_it_is_finished)
 {
 	skip_over_iwarp();
 	expect(WINDOW, 0);
@@ -100,7 +89,7 @@ static void each_message_takes_credit_until_it_is_finished(void **state)
 
 /* A message longer than a buffer: all its frames except the last are returned while it is kept; it
  * is unfinished until its last frame was sent. */
-static void a_long_message_is_one_that_is_not_finished(void **state)
+TEST(a_long_message_is_one_that_is_not_finished)
 {
 	skip_over_iwarp();
 	server.keep = 2;
@@ -122,7 +111,7 @@ static void a_long_message_is_one_that_is_not_finished(void **state)
 }
 
 /* One frame of the second has been sent. */
-static void a_message_that_was_cut_is_not_finished(void **state)
+TEST(a_message_that_was_cut_is_not_finished)
 {
 	send_some(2, LONG);
 	plx_link_abort(client.link);
@@ -130,7 +119,7 @@ static void a_message_that_was_cut_is_not_finished(void **state)
 	assert_int_equal(client.unfinished, WINDOW + 1);
 }
 
-static void what_is_not_finished_is_known_when_the_peer_is_gone(void **state)
+TEST(what_is_not_finished_is_known_when_the_peer_is_gone)
 {
 	server.keep = 3;
 	send_some(3, 8);
@@ -138,14 +127,13 @@ static void what_is_not_finished_is_known_when_the_peer_is_gone(void **state)
 	side_release(&server, 1);
 	expect(2, 2);
 	plx_link_abort(server.link);
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_PEER_DOWN);
+	expect_end(&client, PLX_LINK_PEER_DOWN);
 	assert_int_equal(client.unfinished, 2);
 }
 
 /* The closing side's last frames report what it has finished; the other side learns that everything
  * arrived. */
-static void a_close_tells_what_is_finished(void **state)
+TEST(a_close_tells_what_is_finished)
 {
 	server.keep = 1;
 	send_some(3, 8);
@@ -155,8 +143,7 @@ static void a_close_tells_what_is_finished(void **state)
 	/* What it receives after that does not count. */
 	send_some(1, 8);
 	side_release(&server, 1);
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	expect_end(&client, PLX_LINK_CLOSED);
 	assert_int_equal(client.unfinished, 2);
 
 	connect_them();
@@ -165,22 +152,8 @@ static void a_close_tells_what_is_finished(void **state)
 	assert_true(pump_until(&server.messages, 3, 3000));
 	assert_int_equal(plx_link_close(client.link), 0);
 	assert_int_equal(plx_link_credit(client.link), 0);
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	expect_end(&client, PLX_LINK_CLOSED);
 	assert_int_equal(client.unfinished, 0);
 }
 
-#define BOTH(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		BOTH(each_message_takes_credit_until_it_is_finished),
-		BOTH(a_long_message_is_one_that_is_not_finished),
-		BOTH(a_message_that_was_cut_is_not_finished),
-		BOTH(what_is_not_finished_is_known_when_the_peer_is_gone),
-		BOTH(a_close_tells_what_is_finished),
-	};
-
-	return RUN_TWICE(tests, "credit over tcp", (provider = "shm"), "credit on this host");
-}
+FIXTURE_MAIN("tcp", "shm")

@@ -4,8 +4,6 @@
  * registered or open. */
 #include "direct_fixture.h"
 
-#include <stdlib.h>
-
 #define LARGE (4u << 20)
 
 static unsigned rounds(unsigned many)
@@ -13,60 +11,17 @@ static unsigned rounds(unsigned many)
 	return is_provider_given() || PLX_TEST_SANITIZED ? many / 4 : many;
 }
 
-static void reconnect(void)
-{
-	struct plx_link_attr attr = {.direct = true};
-
-	free(server.last);
-	free(client.last);
-	server = (struct side){.name = "server"};
-	client = (struct side){.name = "client"};
-	fixture_connect(direct_listener, &attr);
-}
-
 static void end_both(void)
 {
 	if (client.link)
 		plx_link_abort(client.link);
-	assert_true(pump_until(&client.closed, 1, 5000));
-	assert_true(pump_until(&server.closed, 1, 5000));
-}
-
-static unsigned start_puts(struct field *field, unsigned count, struct tally *tally)
-{
-	unsigned accepted = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		struct plx_buf *buf = patterned(field->bytes, 1, true);
-
-		if (plx_link_put(client.link, &field->remote, 0, buf, tally_one, tally) == 0)
-			accepted++;
-		else
-			plx_buf_unref(buf);
-	}
-	return accepted;
-}
-
-static unsigned start_gets(struct field *field, unsigned count, struct tally *tally)
-{
-	unsigned accepted = 0;
-
-	for (unsigned i = 0; i < count; i++) {
-		struct plx_buf *into = empty_buf(field->bytes, i % 2);
-
-		if (plx_link_get(client.link, &field->remote, 0, (uint32_t)field->bytes, into,
-				 tally_one, tally) == 0)
-			accepted++;
-		else
-			plx_buf_unref(into);
-	}
-	return accepted;
+	expect_both_end();
 }
 
 /* Links that break ----------------------------------------------------------------------------- */
 
 /* At different points, so that some are in the middle of an answer. */
-static void every_operation_completes_once_when_its_link_is_aborted(void **state)
+DIRECT_TEST(every_operation_completes_once_when_its_link_is_aborted)
 {
 	unsigned sets = open_sets(), in_the_middle = 0;
 
@@ -80,18 +35,14 @@ static void every_operation_completes_once_when_its_link_is_aborted(void **state
 		for (unsigned i = 0; i < round * 2; i++)
 			plx_loop_turn();
 		in_the_middle += puts.ok + gets.ok < put_count + get_count;
-		if (round % 2 && server.link)
-			plx_link_abort(server.link);
-		else
-			plx_link_abort(client.link);
-		assert_true(pump_until(&client.closed, 1, 5000));
-		assert_true(pump_until(&server.closed, 1, 5000));
+		plx_link_abort(round % 2 && server.link ? server.link : client.link);
+		expect_both_end();
 		pump_ms(2);
 		assert_int_equal(puts.ok + puts.failed, put_count);
 		assert_int_equal(gets.ok + gets.failed, get_count);
 		field_free(&field);
 		assert_int_equal(open_sets(), sets - 2);
-		reconnect();
+		direct_connect_again();
 	}
 	assert_true(in_the_middle > 0);
 }
@@ -109,7 +60,7 @@ static void use_the_link(struct plx_link *link, struct plx_buf *buf, int status,
 	plx_buf_unref(into);
 }
 
-static void a_get_that_fails_finds_its_link_ended(void **state)
+DIRECT_TEST(a_get_that_fails_finds_its_link_ended)
 {
 	for (unsigned round = 0; round < rounds(20); round++) {
 		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
@@ -119,29 +70,25 @@ static void a_get_that_fails_finds_its_link_ended(void **state)
 					      use_the_link, &field),
 				 0);
 		plx_link_abort(server.link);
-		assert_true(pump_until(&client.closed, 1, 5000));
-		assert_true(pump_until(&server.closed, 1, 5000));
+		expect_both_end();
 		field_free(&field);
-		reconnect();
+		direct_connect_again();
 	}
 }
 
 /* Links that close ----------------------------------------------------------------------------- */
 
-static void a_close_waits_for_puts_and_gets(void **state)
+DIRECT_TEST(a_close_waits_for_puts_and_gets)
 {
 	for (unsigned round = 0; round < rounds(24); round++) {
 		struct field field = field_make(server.link, LARGE,
 						PLX_REMOTE_READ | PLX_REMOTE_WRITE);
-		struct plx_buf *source = patterned(LARGE, 1, false);
 		struct tally puts = {0}, gets = {0};
 		unsigned put_count = start_puts(&field, round % 3, &puts);
 		unsigned get_count = start_gets(&field, round % 4, &gets);
 
-		plx_buf_unref(source);
 		assert_int_equal(plx_link_close(round % 2 ? server.link : client.link), 0);
-		assert_true(pump_until(&client.closed, 1, 20000));
-		assert_true(pump_until(&server.closed, 1, 20000));
+		expect_both_end();
 		assert_int_equal(client.reason, PLX_LINK_CLOSED);
 		assert_int_equal(server.reason, PLX_LINK_CLOSED);
 		assert_int_equal(puts.ok, put_count);
@@ -149,7 +96,7 @@ static void a_close_waits_for_puts_and_gets(void **state)
 		if (put_count)
 			assert_pattern(field.base, LARGE, 1);
 		field_free(&field); /* not revoked: closing did it */
-		reconnect();
+		direct_connect_again();
 	}
 }
 
@@ -169,14 +116,14 @@ static void on_released(void *base, size_t bytes, void *arg)
 	memset(base, 0xee, bytes); /* it is reused for something else */
 }
 
-static void a_grant_is_taken_back_and_the_link_goes_on(void **state)
+DIRECT_TEST(a_grant_is_taken_back_and_the_link_goes_on)
 {
 	released = 0;
 	for (unsigned round = 1; round <= 20; round++) {
 		struct field field = field_make(server.link, 1000, PLX_REMOTE_WRITE);
 
 		put_and_wait(client.link, &field.remote, 0, patterned(1000, round, true));
-		wait_behind();
+		wait_for_puts();
 		assert_pattern(field.base, 1000, round);
 		plx_region_revoke(field.region, on_released, &field);
 		assert_int_equal(released, round - 1); /* not inside the call */
@@ -186,17 +133,17 @@ static void a_grant_is_taken_back_and_the_link_goes_on(void **state)
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-static void many_grants_are_taken_back_at_once(void **state)
+DIRECT_TEST(many_grants_are_taken_back_at_once)
 {
 	struct field fields[50];
 
 	released = 0;
 	for (unsigned i = 0; i < 50; i++) {
 		fields[i] = field_make(server.link, 100 + i, PLX_REMOTE_READ);
-		if (i % 3 == 0) /* some while the peer is being asked about others */
-			plx_region_revoke(fields[i].region, on_released, &fields[i]);
-		if (i % 3 == 0)
-			plx_loop_turn();
+		if (i % 3) /* the others while the peer is being asked about some */
+			continue;
+		plx_region_revoke(fields[i].region, on_released, &fields[i]);
+		plx_loop_turn();
 	}
 	for (unsigned i = 0; i < 50; i++) {
 		if (i % 3)
@@ -204,13 +151,13 @@ static void many_grants_are_taken_back_at_once(void **state)
 					  &fields[i]);
 	}
 	assert_true(pump_until(&released, 49, 2000));
-	wait_behind();
+	wait_for_puts();
 	for (unsigned i = 0; i < 50; i++)
 		field_free(&fields[i]);
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-static void what_was_taken_back_cannot_be_reached(void **state)
+DIRECT_TEST(what_was_taken_back_cannot_be_reached)
 {
 	for (unsigned get = 0; get < 2; get++) {
 		struct field field = field_make(server.link, 1000,
@@ -222,15 +169,14 @@ static void what_was_taken_back_cannot_be_reached(void **state)
 			start_gets(&field, 1, &tally);
 		else
 			start_puts(&field, 1, &tally);
-		assert_true(pump_until(&client.closed, 1, 5000));
-		assert_true(pump_until(&server.closed, 1, 5000));
+		expect_both_end();
 		assert_int_equal(tally.ok + tally.failed, 1);
 		if (get)
 			assert_int_equal(tally.failed, 1);
 		assert_int_equal(field.base[0], 0xa5);
 		assert_int_equal(field.base[999], 0xa5);
 		field_free(&field);
-		reconnect();
+		direct_connect_again();
 	}
 }
 
@@ -240,7 +186,7 @@ static bool is_all(const uint8_t *bytes, size_t count, uint8_t value)
 }
 
 /* At different points. Whatever happens to the put, the memory is reused after its release. */
-static void memory_is_not_written_once_it_was_released(void **state)
+DIRECT_TEST(memory_is_not_written_once_it_was_released)
 {
 	for (unsigned round = 0; round < rounds(80); round++) {
 		struct field field = field_make(server.link, LARGE, PLX_REMOTE_WRITE);
@@ -259,7 +205,7 @@ static void memory_is_not_written_once_it_was_released(void **state)
 		end_both();
 		assert_int_equal(puts.ok + puts.failed, count);
 		field_free(&field);
-		reconnect();
+		direct_connect_again();
 	}
 }
 
@@ -269,7 +215,7 @@ static void look_at_what_came(struct plx_link *link, struct plx_buf *buf, int st
 	assert_true(status || is_all(buf->data, buf->len, 0xa5));
 }
 
-static void memory_is_not_read_once_it_was_released(void **state)
+DIRECT_TEST(memory_is_not_read_once_it_was_released)
 {
 	for (unsigned round = 0; round < rounds(80); round++) {
 		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
@@ -289,7 +235,7 @@ static void memory_is_not_read_once_it_was_released(void **state)
 		end_both();
 		assert_int_equal(gets.ok + gets.failed, 1);
 		field_free(&field);
-		reconnect();
+		direct_connect_again();
 	}
 }
 
@@ -303,7 +249,7 @@ static void revoke_it(struct side *side, uint32_t value)
 		plx_link_abort(side->link);
 }
 
-static void a_grant_may_be_taken_back_when_the_put_is_told(void **state)
+DIRECT_TEST(a_grant_may_be_taken_back_when_the_put_is_told)
 {
 	for (uint32_t abort = 0; abort < 2; abort++) {
 		given = field_make(server.link, 500, PLX_REMOTE_WRITE);
@@ -317,7 +263,7 @@ static void a_grant_may_be_taken_back_when_the_put_is_told(void **state)
 		end_both();
 		assert_int_equal(released, 1);
 		field_free(&given);
-		reconnect();
+		direct_connect_again();
 	}
 }
 
@@ -333,7 +279,7 @@ static void revoke_another(void *base, size_t bytes, void *arg)
 		plx_region_revoke(next->region, revoke_another, next + 1);
 }
 
-static void grants_may_be_taken_back_while_their_link_ends(void **state)
+DIRECT_TEST(grants_may_be_taken_back_while_their_link_ends)
 {
 	for (unsigned i = 0; i < 3; i++)
 		others[i] = field_make(server.link, 100, PLX_REMOTE_READ);
@@ -346,22 +292,4 @@ static void grants_may_be_taken_back_while_their_link_ends(void **state)
 		field_free(&others[i]);
 }
 
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, direct_setup, direct_stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(every_operation_completes_once_when_its_link_is_aborted),
-		OPEN(a_get_that_fails_finds_its_link_ended),
-		OPEN(a_close_waits_for_puts_and_gets),
-		OPEN(a_grant_is_taken_back_and_the_link_goes_on),
-		OPEN(many_grants_are_taken_back_at_once),
-		OPEN(what_was_taken_back_cannot_be_reached),
-		OPEN(memory_is_not_written_once_it_was_released),
-		OPEN(memory_is_not_read_once_it_was_released),
-		OPEN(a_grant_may_be_taken_back_when_the_put_is_told),
-		OPEN(grants_may_be_taken_back_while_their_link_ends),
-	};
-
-	return RUN_TWICE(tests, "direct", (direct_provider = "fi:tcp"), "direct, libfabric tcp");
-}
+FIXTURE_MAIN("tcp", "fi:tcp")

@@ -5,32 +5,21 @@
 
 #include <stdlib.h>
 
-const char *direct_provider = "tcp";
-
 static const struct plx_link_attr direct_link = {.direct = true};
-
-struct plx_listener *direct_start(void)
-{
-	fixture_start(direct_provider, false);
-
-	struct plx_listener *listener = fixture_listen(here("0"), &direct_link);
-
-	fixture_connect(listener, &direct_link);
-	return listener;
-}
 
 struct plx_listener *direct_listener;
 
 int direct_setup(void **state)
 {
-	direct_listener = direct_start();
+	fixture_up(state);
+	direct_listener = fixture_pair(&direct_link);
 	return 0;
 }
 
-int direct_stop(void **state)
+void direct_connect_again(void)
 {
-	fixture_stop();
-	return 0;
+	fixture_renew_sides();
+	fixture_connect(direct_listener, &direct_link);
 }
 
 static void free_memory(void *memory, void *arg)
@@ -102,6 +91,13 @@ void field_free(struct field *field)
 	free(field->memory);
 }
 
+void field_revoke_and_free(struct field *field)
+{
+	plx_region_revoke(field->region, NULL, NULL);
+	wait_for_puts();
+	field_free(field);
+}
+
 void tally_one(struct plx_link *link, struct plx_buf *buf, int status, void *tally)
 {
 	struct tally *all = tally;
@@ -110,6 +106,33 @@ void tally_one(struct plx_link *link, struct plx_buf *buf, int status, void *tal
 	all->failed += status != 0;
 	if (status)
 		all->status = status;
+}
+
+unsigned start_puts(struct field *field, unsigned count, struct tally *tally)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct plx_buf *buf = patterned(field->bytes, 1, true);
+
+		if (plx_link_put(client.link, &field->remote, 0, buf, tally_one, tally) != 0) {
+			plx_buf_unref(buf);
+			return i;
+		}
+	}
+	return count;
+}
+
+unsigned start_gets(struct field *field, unsigned count, struct tally *tally)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct plx_buf *into = empty_buf(field->bytes, i % 2);
+
+		if (plx_link_get(client.link, &field->remote, 0, (uint32_t)field->bytes, into,
+				 tally_one, tally) != 0) {
+			plx_buf_unref(into);
+			return i;
+		}
+	}
+	return count;
 }
 
 void put_and_wait(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
@@ -141,11 +164,11 @@ void send_with_room(const void *bytes, size_t length)
 	assert_int_equal(rc, 0);
 }
 
-void wait_behind(void)
+void wait_for_puts(void)
 {
 	unsigned before = server.messages;
 
-	send_with_room("behind", 6);
+	send_with_room("after", 5);
 	if (!pump_until(&server.messages, before + 1, 10000))
 		fail_msg("a message did not arrive: client '%s', server '%s'", client.text,
 			 server.text);

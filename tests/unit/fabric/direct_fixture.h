@@ -18,21 +18,23 @@ struct field {
 	uint8_t *memory;
 };
 
-extern const char *direct_provider; /* "tcp" unless a test changes it */
-
-/** Start the tested provider, a listener, and client and server with direct data placement. */
-struct plx_listener *direct_start(void);
-
-/** The same as set-up of a test, and its teardown. */
+/** Set-up: the tested provider, a listener, and client and server with direct data placement. */
 extern struct plx_listener *direct_listener;
 int direct_setup(void **state);
-int direct_stop(void **state);
+
+#define DIRECT_TEST(name) PLX_TEST_WITH(name, direct_setup, fixture_down)
+
+/** Fresh sides, and another pair of links. */
+void direct_connect_again(void);
 
 /** Heap memory, all 0xa5, granted on link with these rights. */
 struct field field_make(struct plx_link *link, size_t bytes, unsigned access);
 
 /** Fail if the margins were written. Frees the memory. */
 void field_free(struct field *field);
+
+/** Revoke the grant of the server's memory first. */
+void field_revoke_and_free(struct field *field);
 
 /** A buffer filled from seed: in the lcore's zones, or on the heap. */
 struct plx_buf *patterned(size_t bytes, unsigned seed, bool in_zone);
@@ -49,18 +51,23 @@ struct tally {
 
 void tally_one(struct plx_link *link, struct plx_buf *buf, int status, void *tally);
 
+/** Start up to that many puts or gets of the whole field, until one is refused. Return: how many.
+ */
+unsigned start_puts(struct field *field, unsigned count, struct tally *tally);
+unsigned start_gets(struct field *field, unsigned count, struct tally *tally);
+
 /** Put and wait until it was sent; fail the test if that does not work. */
 void put_and_wait(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
 		  struct plx_buf *buf);
 
-/** Wait for one more on_writable of the client than `before`. */
+/** After -EAGAIN: wait for one more on_writable of the client than `before`. */
 void wait_for_room(unsigned before);
 
 /** Send a message from client to server, as soon as there is room. */
 void send_with_room(const void *bytes, size_t length);
 
 /** Send a message from client to server and wait for it: earlier puts have arrived then. */
-void wait_behind(void);
+void wait_for_puts(void);
 
 /** Open sets of this lcore. */
 unsigned open_sets(void);

@@ -8,14 +8,13 @@
 
 #include <stdlib.h>
 
-static struct plx_listener *listener;
 static struct side honest_client, honest_server;
 static struct field field; /* granted to the honest client, for both accesses */
 
 /* The honest pair first; its sides are set aside. */
 static int start(void **state)
 {
-	listener = direct_start();
+	direct_setup(state);
 	honest_client = client;
 	honest_server = server;
 	plx_link_set_user(client.link, &honest_client);
@@ -52,20 +51,6 @@ static int stop(void **state)
 	return 0;
 }
 
-static void connect_second_pair(void)
-{
-	struct plx_link_attr attr = {.direct = true};
-
-	fixture_connect(listener, &attr);
-}
-
-static void expect_both_to_end(const struct tally *tally)
-{
-	if (!pump_until(&client.closed, 1, 5000) || !pump_until(&server.closed, 1, 5000))
-		fail_msg("still there: client '%s', server '%s'", client.text, server.text);
-	assert_int_equal(tally->ok + tally->failed, 1);
-}
-
 /* A put or get that plx_link_put would refuse. */
 static void reach(const struct plx_remote *remote, uint64_t offset, size_t bytes, bool get)
 {
@@ -77,27 +62,25 @@ static void reach(const struct plx_remote *remote, uint64_t offset, size_t bytes
 
 	if (rc)
 		fail_msg("refused here: %s", plx_error());
-	expect_both_to_end(&tally);
-	if (get) {
-		assert_int_equal(tally.failed, 1);
-	}
+	expect_both_end();
+	assert_int_equal(tally.ok + tally.failed, 1);
+	assert_true(tally.failed || !get);
 }
 
-static void who_was_not_granted_it_cannot_use_it(void **state)
+#define TEST(name) PLX_TEST_WITH(name, start, stop)
+
+TEST(who_was_not_granted_it_cannot_use_it)
 {
 	for (unsigned get = 0; get < 2; get++) {
-		connect_second_pair();
+		direct_connect_again();
 		reach(&field.remote, 0, 100, get);
-		free(server.last);
-		client = (struct side){.name = "client"};
-		server = (struct side){.name = "server"};
 	}
 }
 
 /* Separate memory, granted to the second client, which then requests more. */
 static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool get)
 {
-	connect_second_pair();
+	direct_connect_again();
 
 	struct field own = field_make(server.link, 4096, access);
 	struct plx_remote lie = own.remote;
@@ -107,11 +90,9 @@ static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool ge
 	reach(&lie, offset, bytes, get);
 	assert_untouched(&own);
 	field_free(&own);
-	client = (struct side){.name = "client"};
-	server = (struct side){.name = "server"};
 }
 
-static void beyond_its_bounds_nothing_is_reached(void **state)
+TEST(beyond_its_bounds_nothing_is_reached)
 {
 	for (unsigned get = 0; get < 2; get++) {
 		reach_out_of(PLX_REMOTE_READ | PLX_REMOTE_WRITE, 4096, 1, get);
@@ -120,7 +101,7 @@ static void beyond_its_bounds_nothing_is_reached(void **state)
 	}
 }
 
-static void what_was_granted_for_one_thing_is_not_for_the_other(void **state)
+TEST(what_was_granted_for_one_thing_is_not_for_the_other)
 {
 	reach_out_of(PLX_REMOTE_READ, 0, 100, false);
 	/* Linux's soft iWARP (6.1) does not check the read right: doc/design/direct-data.md. */
@@ -132,13 +113,10 @@ static void what_was_granted_for_one_thing_is_not_for_the_other(void **state)
 
 static struct rogue *open_rogue(void)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.features = FEATURE_DIRECT | 0x80000000; /* and an unknown one */
-	rogue_send_hello_like(rogue, &hello);
-	assert_true(pump_until(&server.opened, 1, 5000));
-	return rogue;
+	return rogue_open(direct_listener, &hello);
 }
 
 static void send_with_payload(struct rogue *rogue, uint8_t type, const void *payload,
@@ -152,15 +130,7 @@ static void send_with_payload(struct rogue *rogue, uint8_t type, const void *pay
 	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + length);
 }
 
-static void expect_end(enum plx_link_reason reason, const char *part)
-{
-	assert_true(pump_until(&server.closed, 1, 5000));
-	if (!strstr(server.text, part))
-		fail_msg("'%s' lacks '%s'", server.text, part);
-	assert_int_equal(server.reason, reason);
-}
-
-static void keys_of_others_do_not_help(void **state)
+TEST(keys_of_others_do_not_help)
 {
 	struct rogue *rogue = open_rogue();
 
@@ -173,7 +143,7 @@ static void keys_of_others_do_not_help(void **state)
 }
 
 /* Whatever it reports, it has credit for that, and the program interprets it. */
-static void a_put_of_nothing_is_told_as_any_other(void **state)
+TEST(a_put_of_nothing_is_told_as_any_other)
 {
 	struct rogue *rogue = open_rogue();
 	uint64_t data = 77;
@@ -193,7 +163,7 @@ static void a_put_of_nothing_is_told_as_any_other(void **state)
 	assert_true(pump_until(&server.closed, 1, 5000));
 }
 
-static void a_value_of_more_than_32_bits_ends_the_link(void **state)
+TEST(a_value_of_more_than_32_bits_ends_the_link)
 {
 	struct rogue *rogue = open_rogue();
 	uint64_t data = UINT64_C(1) << 40;
@@ -203,13 +173,13 @@ static void a_value_of_more_than_32_bits_ends_the_link(void **state)
 		assert_true(pump_until(&server.closed, 1, 5000));
 		skip(); /* RDMA carries no more */
 	}
-	expect_end(PLX_LINK_PROTOCOL, "more than 32 bits");
+	rogue_expect_end(PLX_LINK_PROTOCOL, "more than 32 bits");
 	rogue_close(rogue);
 }
 
-static void a_put_that_is_told_before_hello_ends_the_connection(void **state)
+TEST(a_put_that_is_told_before_hello_ends_the_connection)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+	struct rogue *rogue = rogue_connect(plx_listener_address(direct_listener));
 	struct plx_listener_stats stats = {0};
 	uint64_t data = 1;
 
@@ -217,29 +187,29 @@ static void a_put_that_is_told_before_hello_ends_the_connection(void **state)
 		send_with_payload(rogue, FRAME_PUT, "abcd", 4);
 	for (int i = 0; i < 1000 && stats.failed == 0; i++) {
 		pump_ms(5);
-		plx_listener_stats(listener, &stats);
+		plx_listener_stats(direct_listener, &stats);
 	}
 	assert_int_equal(stats.failed, 1);
 	assert_int_equal(server.opened, 0);
 	rogue_close(rogue);
 }
 
-static void a_put_that_is_told_after_fin_ends_the_link(void **state)
+TEST(a_put_that_is_told_after_fin_ends_the_link)
 {
 	struct rogue *rogue = open_rogue();
 
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
 	send_with_payload(rogue, FRAME_PUT, "abcd", 4);
-	expect_end(PLX_LINK_PROTOCOL, "after FIN");
+	rogue_expect_end(PLX_LINK_PROTOCOL, "after FIN");
 	rogue_close(rogue);
 }
 
-static void an_answer_to_no_question_ends_the_link(void **state)
+TEST(an_answer_to_no_question_ends_the_link)
 {
 	struct rogue *rogue = open_rogue();
 
 	send_with_payload(rogue, FRAME_REVOKED, "12345678", 8);
-	expect_end(PLX_LINK_PROTOCOL, "an answer to no REVOKE");
+	rogue_expect_end(PLX_LINK_PROTOCOL, "an answer to no REVOKE");
 	rogue_close(rogue);
 }
 
@@ -253,7 +223,7 @@ static void on_released(void *base, size_t bytes, void *arg)
 
 /* When the peer is asked, a wrong answer frees nothing before the link has ended. Without an answer
  * the memory stays in use until the program gives up. */
-static void a_peer_that_lies_about_a_revocation_gains_nothing(void **state)
+TEST(a_peer_that_lies_about_a_revocation_gains_nothing)
 {
 	for (unsigned silent = 0; silent < 2; silent++) {
 		struct rogue *rogue = open_rogue();
@@ -276,7 +246,7 @@ static void a_peer_that_lies_about_a_revocation_gains_nothing(void **state)
 	}
 }
 
-static void frames_of_it_on_a_link_without_it_end_that(void **state)
+TEST(frames_of_it_on_a_link_without_it_end_that)
 {
 	static const struct {
 		uint8_t type;
@@ -285,37 +255,15 @@ static void frames_of_it_on_a_link_without_it_end_that(void **state)
 	struct plx_listener *ordinary = fixture_listen(here("0"), NULL);
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct rogue *rogue = rogue_connect(plx_listener_address(ordinary));
+		struct rogue *rogue;
 
-		server = (struct side){.name = "server"};
-		rogue_send_hello(rogue);
-		assert_true(pump_until(&server.opened, 1, 5000));
+		fixture_renew_sides();
+		rogue = rogue_open(ordinary, NULL);
 		send_with_payload(rogue, rows[i].type, "12345678", rows[i].length);
-		expect_end(PLX_LINK_PROTOCOL, "a frame of direct data placement: this side");
+		rogue_expect_end(PLX_LINK_PROTOCOL, "a frame of direct data placement: this side");
 		rogue_close(rogue);
 	}
 	plx_listener_close(ordinary);
 }
 
-#define WITH_HONEST(test) cmocka_unit_test_setup_teardown(test, start, stop)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH_HONEST(who_was_not_granted_it_cannot_use_it),
-		WITH_HONEST(beyond_its_bounds_nothing_is_reached),
-		WITH_HONEST(what_was_granted_for_one_thing_is_not_for_the_other),
-		WITH_HONEST(keys_of_others_do_not_help),
-		WITH_HONEST(a_put_of_nothing_is_told_as_any_other),
-		WITH_HONEST(a_value_of_more_than_32_bits_ends_the_link),
-		WITH_HONEST(a_put_that_is_told_before_hello_ends_the_connection),
-		WITH_HONEST(a_put_that_is_told_after_fin_ends_the_link),
-		WITH_HONEST(an_answer_to_no_question_ends_the_link),
-		WITH_HONEST(a_peer_that_lies_about_a_revocation_gains_nothing),
-		WITH_HONEST(frames_of_it_on_a_link_without_it_end_that),
-	};
-
-	return RUN_TWICE(tests, "direct, hostile",
-			 (direct_provider = "fi:tcp", rogue_provider = "tcp"),
-			 "direct, hostile, libfabric tcp");
-}
+FIXTURE_MAIN("tcp", "fi:tcp")

@@ -3,11 +3,28 @@
  * bytes, in order with messages. */
 #include "direct_fixture.h"
 
-#include <stdlib.h>
+#include <limits.h>
+
+/* Without a callback. */
+static int put(const struct plx_remote *to, uint64_t offset, struct plx_buf *buf)
+{
+	return plx_link_put(client.link, to, offset, buf, NULL, NULL);
+}
+
+static int get(const struct plx_remote *from, uint64_t offset, uint32_t bytes, struct plx_buf *into)
+{
+	return plx_link_get(client.link, from, offset, bytes, into, NULL, NULL);
+}
+
+static int put_and_tell(const struct plx_remote *to, uint64_t offset, struct plx_buf *buf,
+			uint32_t value)
+{
+	return plx_link_put_and_tell(client.link, to, offset, buf, value, NULL, NULL);
+}
 
 static const size_t sizes[] = {1, 7, 64, 256, 257, 4096, 65536, 1 << 20, 8 << 20};
 
-static void puts_of_every_size_arrive_where_they_are_aimed_at(void **state)
+DIRECT_TEST(puts_of_every_size_arrive_where_they_are_aimed_at)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
 		size_t size = sizes[i];
@@ -17,21 +34,19 @@ static void puts_of_every_size_arrive_where_they_are_aimed_at(void **state)
 
 			put_and_wait(client.link, &field.remote, 13,
 				     patterned(size, (unsigned)size, in_zone));
-			wait_behind();
+			wait_for_puts();
 			assert_pattern(field.base + 13, size, (unsigned)size);
 			for (size_t k = 0; k < 13; k++)
 				assert_int_equal(field.base[k], 0xa5);
 			for (size_t k = 13 + size; k < field.bytes; k++)
 				assert_int_equal(field.base[k], 0xa5);
-			plx_region_revoke(field.region, NULL, NULL);
-			wait_behind();
-			field_free(&field);
+			field_revoke_and_free(&field);
 		}
 	}
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-static void gets_of_every_size_bring_what_is_there(void **state)
+DIRECT_TEST(gets_of_every_size_bring_what_is_there)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
 		size_t size = sizes[i];
@@ -52,21 +67,18 @@ static void gets_of_every_size_bring_what_is_there(void **state)
 			assert_int_equal(into->len, 3);
 			assert_int_equal(tally.ok, 0);
 			if (!pump_until(&tally.ok, 1, 10000))
-				fail_msg("%zu bytes did not come: client '%s', server '%s'", size,
-					 client.text, server.text);
+				fail_msg("%zu bytes did not come: client '%s'", size, client.text);
 			assert_int_equal(into->len, 3 + size);
 			assert_memory_equal(into->data, "abc", 3);
 			assert_pattern(into->data + 3, size, (unsigned)size);
 			plx_buf_unref(into);
-			plx_region_revoke(field.region, NULL, NULL);
-			wait_behind();
-			field_free(&field);
+			field_revoke_and_free(&field);
 		}
 	}
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-static void a_chain_is_one_put_however_many_pieces_it_has(void **state)
+DIRECT_TEST(a_chain_is_one_put_however_many_pieces_it_has)
 {
 	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
 
@@ -83,18 +95,15 @@ static void a_chain_is_one_put_however_many_pieces_it_has(void **state)
 		}
 		memset(field.base, 0, field.bytes);
 		put_and_wait(client.link, &field.remote, 5, head);
-		wait_behind();
+		wait_for_puts();
 		for (unsigned i = 0; i < pieces; i++)
 			assert_pattern(field.base + 5 + (size_t)100 * i, 100, i);
 		assert_int_equal(field.base[5 + 100 * pieces], 0);
 	}
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
-/* Order ----------------------------------------------------------------------------------------
- */
+/* Order ---------------------------------------------------------------------------------------- */
 
 static struct field *watched;
 static unsigned late;
@@ -109,12 +118,17 @@ static void look_at_memory(uint32_t number)
 	late += first < number || last < number;
 }
 
-static void number_came(struct side *side, struct plx_buf *message)
+static uint32_t number_of(const struct plx_buf *message)
 {
 	uint32_t number;
 
 	memcpy(&number, message->data, sizeof(number));
-	look_at_memory(number);
+	return number;
+}
+
+static void number_came(struct side *side, struct plx_buf *message)
+{
+	look_at_memory(number_of(message));
 }
 
 static struct plx_buf *all_words(uint32_t number, size_t bytes)
@@ -127,7 +141,7 @@ static struct plx_buf *all_words(uint32_t number, size_t bytes)
 	return buf;
 }
 
-static void a_message_behind_a_put_finds_the_data_there(void **state)
+DIRECT_TEST(a_message_behind_a_put_finds_the_data_there)
 {
 	struct field field = field_make(server.link, 20000, PLX_REMOTE_WRITE);
 	unsigned rounds = is_provider_given() ? 200 : 2000;
@@ -138,7 +152,7 @@ static void a_message_behind_a_put_finds_the_data_there(void **state)
 	for (uint32_t number = 1; number <= rounds;) {
 		unsigned before = client.writable;
 		struct plx_buf *buf = all_words(number, field.bytes);
-		int rc = plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL);
+		int rc = put(&field.remote, 0, buf);
 
 		if (rc == 0) {
 			send_with_room(&number, sizeof(number));
@@ -152,9 +166,7 @@ static void a_message_behind_a_put_finds_the_data_there(void **state)
 	assert_true(pump_until(&server.messages, rounds, 10000));
 	assert_int_equal(late, 0);
 	server.on_message = NULL;
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
 static uint32_t next_number;
@@ -174,13 +186,10 @@ static void number_is_told(struct side *side, uint32_t value)
 
 static void number_is_sent(struct side *side, struct plx_buf *message)
 {
-	uint32_t number;
-
-	memcpy(&number, message->data, sizeof(number));
-	expect_number(number);
+	expect_number(number_of(message));
 }
 
-static void values_come_in_order_with_messages_and_behind_their_data(void **state)
+DIRECT_TEST(values_come_in_order_with_messages_and_behind_their_data)
 {
 	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
 	unsigned rounds = is_provider_given() ? 300 : 3000;
@@ -193,8 +202,7 @@ static void values_come_in_order_with_messages_and_behind_their_data(void **stat
 	for (uint32_t number = 0; number < rounds;) {
 		unsigned before = client.writable;
 		struct plx_buf *buf = number % 3 ? all_words(number, field.bytes) : NULL;
-		int rc = buf ? plx_link_put_and_tell(client.link, &field.remote, 0, buf, number,
-						     NULL, NULL)
+		int rc = buf ? put_and_tell(&field.remote, 0, buf, number)
 			     : plx_link_send(client.link, &number, sizeof(number));
 
 		if (rc == 0) {
@@ -211,12 +219,10 @@ static void values_come_in_order_with_messages_and_behind_their_data(void **stat
 	assert_int_equal(out_of_order + late, 0);
 	server.on_message = NULL;
 	server.on_put = NULL;
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
-static void a_value_may_come_without_data(void **state)
+DIRECT_TEST(a_value_may_come_without_data)
 {
 	struct field field = field_make(server.link, 8, PLX_REMOTE_WRITE);
 	struct plx_link_stats stats;
@@ -225,9 +231,7 @@ static void a_value_may_come_without_data(void **state)
 		struct plx_buf *empty = empty_buf(0, i % 2);
 		uint32_t value = UINT32_MAX - i;
 
-		assert_int_equal(plx_link_put_and_tell(client.link, &field.remote, 8, empty, value,
-						       NULL, NULL),
-				 0);
+		assert_works(put_and_tell(&field.remote, 8, empty, value));
 		assert_true(pump_until(&server.puts, i + 1, 5000));
 		assert_int_equal(server.value, value);
 	}
@@ -236,15 +240,13 @@ static void a_value_may_come_without_data(void **state)
 	plx_link_stats(server.link, &stats);
 	assert_int_equal(stats.puts_told, 40);
 	put_and_wait(client.link, &field.remote, 0, empty_buf(0, true));
-	wait_behind();
+	wait_for_puts();
 	assert_int_equal(field.base[0], 0xa5);
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
 /* A put with notification takes credit, so a busy peer is not flooded; other puts take none. */
-static void told_puts_meet_again_where_there_is_no_credit_and_others_do_not(void **state)
+DIRECT_TEST(told_puts_meet_again_where_there_is_no_credit_and_others_do_not)
 {
 	struct field field = field_make(server.link, 64, PLX_REMOTE_WRITE);
 	unsigned accepted = 0;
@@ -258,7 +260,7 @@ static void told_puts_meet_again_where_there_is_no_credit_and_others_do_not(void
 	for (int i = 0; i < 10; i++) {
 		struct plx_buf *buf = patterned(64, 1, true);
 
-		if (plx_link_put_and_tell(client.link, &field.remote, 0, buf, 1, NULL, NULL) == 0)
+		if (put_and_tell(&field.remote, 0, buf, 1) == 0)
 			accepted++;
 		else
 			plx_buf_unref(buf);
@@ -268,115 +270,80 @@ static void told_puts_meet_again_where_there_is_no_credit_and_others_do_not(void
 	unsigned writable = client.writable;
 
 	put_and_wait(client.link, &field.remote, 0, patterned(64, 2, true));
-	for (int i = 0; i < 2000 && field.base[63] == 0xa5; i++)
-		pump_ms(1);
+	expect_soon(field.base[63] != 0xa5);
 	assert_pattern(field.base, 64, 2);
 	assert_int_equal(client.writable, writable);
 	server.keep = 0;
 	side_release(&server, 6);
 	assert_true(pump_until(&client.writable, writable + 1, 5000));
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
-static void more_operations_than_a_link_has_meet_again(void **state)
+DIRECT_TEST(more_operations_than_a_link_has_meet_again)
 {
 	struct field field = field_make(server.link, 1 << 20, PLX_REMOTE_WRITE | PLX_REMOTE_READ);
 	struct tally puts = {0}, gets = {0};
-	unsigned put_count = 0, get_count = 0, writable = client.writable;
-	struct plx_buf *buf;
+	unsigned put_count, get_count, writable = client.writable;
 
-	for (;; put_count++) {
-		buf = patterned(1 << 20, 3, true);
-		if (plx_link_put(client.link, &field.remote, 0, buf, tally_one, &puts) != 0)
-			break;
-	}
-	plx_buf_unref(buf);
+	put_count = start_puts(&field, UINT_MAX, &puts);
 	assert_in_range(put_count, 2, 32);
 	assert_true(pump_until(&client.writable, writable + 1, 10000));
-	for (;; get_count++) {
-		buf = empty_buf(1 << 20, true);
-		if (plx_link_get(client.link, &field.remote, 0, 1 << 20, buf, tally_one, &gets))
-			break;
-	}
-	plx_buf_unref(buf);
+	get_count = start_gets(&field, UINT_MAX, &gets);
 	assert_int_equal(get_count, 8);
 	assert_true(pump_until(&client.writable, writable + 2, 20000));
 	assert_true(pump_until(&puts.ok, put_count, 20000));
 	assert_true(pump_until(&gets.ok, get_count, 20000));
 	assert_int_equal(client.writable, writable + 2);
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
-/* Refusals -------------------------------------------------------------------------------------
- */
+/* Refusals ------------------------------------------------------------------------------------- */
 
-static void bounds_and_rights_are_checked_before_anything_leaves(void **state)
+DIRECT_TEST(bounds_and_rights_are_checked_before_anything_leaves)
 {
 	struct field writable = field_make(server.link, 100, PLX_REMOTE_WRITE);
 	struct field readable = field_make(server.link, 100, PLX_REMOTE_READ);
 	struct plx_buf *buf = patterned(10, 0, true), *into = empty_buf(200, true);
 	struct plx_remote bad = writable.remote;
-	static const struct {
-		uint64_t offset;
-		int rc;
-	} rows[] = {
-		{91, -ERANGE}, {100, -ERANGE}, {UINT64_MAX, -ERANGE}, {UINT64_MAX - 4, -ERANGE}};
+	static const uint64_t offsets[] = {91, 100, UINT64_MAX, UINT64_MAX - 4};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		assert_int_equal(plx_link_put(client.link, &writable.remote, rows[i].offset, buf,
-					      NULL, NULL),
-				 rows[i].rc);
-		assert_error_has("has granted 100 bytes");
-		assert_int_equal(plx_link_get(client.link, &readable.remote, rows[i].offset, 10,
-					      into, NULL, NULL),
-				 rows[i].rc);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(offsets); i++) {
+		assert_fails(put(&writable.remote, offsets[i], buf), -ERANGE,
+			     "has granted 100 bytes");
+		assert_int_equal(get(&readable.remote, offsets[i], 10, into), -ERANGE);
 	}
-	assert_fails(plx_link_put(client.link, &readable.remote, 0, buf, NULL, NULL), -EACCES,
-		     "for writing");
-	assert_fails(plx_link_get(client.link, &writable.remote, 0, 10, into, NULL, NULL), -EACCES,
-		     "for reading");
-	assert_int_equal(plx_link_get(client.link, &readable.remote, 0, 0, into, NULL, NULL),
-			 -EINVAL);
+	assert_fails(put(&readable.remote, 0, buf), -EACCES, "for writing");
+	assert_fails(get(&writable.remote, 0, 10, into), -EACCES, "for reading");
+	assert_int_equal(get(&readable.remote, 0, 0, into), -EINVAL);
 	plx_buf_append(into, 195);
-	assert_fails(plx_link_get(client.link, &readable.remote, 0, 10, into, NULL, NULL), -EINVAL,
-		     "with room for");
+	assert_fails(get(&readable.remote, 0, 10, into), -EINVAL, "with room for");
 	bad.bytes = 0;
-	assert_int_equal(plx_link_put(client.link, &bad, 0, buf, NULL, NULL), -EINVAL);
+	assert_int_equal(put(&bad, 0, buf), -EINVAL);
 	bad.bytes = 100;
 	bad.address = UINT64_MAX - 50;
-	assert_fails(plx_link_put(client.link, &bad, 0, buf, NULL, NULL), -EINVAL,
-		     "beyond the end of all memory");
+	assert_fails(put(&bad, 0, buf), -EINVAL, "beyond the end of all memory");
 	bad = writable.remote;
 	bad.access = 8;
-	assert_int_equal(plx_link_put(client.link, &bad, 0, buf, NULL, NULL), -EINVAL);
+	assert_int_equal(put(&bad, 0, buf), -EINVAL);
 	plx_buf_unref(buf);
 	plx_buf_unref(into);
-	wait_behind(); /* nothing has happened */
+	wait_for_puts(); /* nothing has happened */
 	assert_int_equal(client.closed + server.closed, 0);
-	plx_region_revoke(writable.region, NULL, NULL);
-	plx_region_revoke(readable.region, NULL, NULL);
-	wait_behind();
-	field_free(&writable);
-	field_free(&readable);
+	field_revoke_and_free(&writable);
+	field_revoke_and_free(&readable);
 }
 
-static void over_tcp_a_grant_does_not_tell_where_the_memory_is(void **state)
+DIRECT_TEST(over_tcp_a_grant_does_not_tell_where_the_memory_is)
 {
 	struct field field = field_make(server.link, 100, PLX_REMOTE_WRITE);
 
 	if (!is_provider_given())
 		assert_int_equal(field.remote.address, 0);
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
 /* The longest possible put and get. */
-static void more_than_the_provider_carries_is_refused(void **state)
+DIRECT_TEST(more_than_the_provider_carries_is_refused)
 {
 	uint64_t max = plx_link_direct_max(client.link);
 	size_t bytes = max + 1;
@@ -386,20 +353,15 @@ static void more_than_the_provider_carries_is_refused(void **state)
 	struct field field = field_make(server.link, bytes, PLX_REMOTE_WRITE | PLX_REMOTE_READ);
 	struct plx_buf *buf = patterned(bytes, 0, false);
 
-	assert_fails(plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL), -EMSGSIZE,
-		     "carries at most");
+	assert_fails(put(&field.remote, 0, buf), -EMSGSIZE, "carries at most");
 	plx_buf_reset(buf);
-	assert_int_equal(
-		plx_link_get(client.link, &field.remote, 0, (uint32_t)bytes, buf, NULL, NULL),
-		-EMSGSIZE);
+	assert_int_equal(get(&field.remote, 0, (uint32_t)bytes, buf), -EMSGSIZE);
 	plx_buf_unref(buf);
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
 /* Messages and heartbeats after puts must not wait long. */
-static void few_long_puts_are_out_at_a_time(void **state)
+DIRECT_TEST(few_long_puts_are_out_at_a_time)
 {
 	size_t bytes = plx_link_direct_max(client.link);
 	struct field field = field_make(server.link, bytes, PLX_REMOTE_WRITE);
@@ -408,22 +370,20 @@ static void few_long_puts_are_out_at_a_time(void **state)
 
 	while (out < 32) {
 		plx_buf_ref(buf);
-		if (plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL) != 0)
+		if (put(&field.remote, 0, buf) != 0)
 			break;
 		out++;
 	}
 	plx_buf_unref(buf);
 	assert_in_range(out, 1, 3);
 	assert_true(pump_until(&client.writable, writable + 1, 10000));
-	assert_int_equal(plx_link_put(client.link, &field.remote, 0, buf, NULL, NULL), 0);
-	wait_behind();
+	assert_works(put(&field.remote, 0, buf));
+	wait_for_puts();
 	assert_pattern(field.base, bytes, 7);
-	plx_region_revoke(field.region, NULL, NULL);
-	wait_behind();
-	field_free(&field);
+	field_revoke_and_free(&field);
 }
 
-static void a_grant_of_nothing_is_refused(void **state)
+DIRECT_TEST(a_grant_of_nothing_is_refused)
 {
 	struct plx_region *region;
 	char byte;
@@ -443,7 +403,7 @@ static void expect_refusal(const char *text)
 	struct plx_region *region;
 	char byte;
 
-	assert_fails(plx_link_put(client.link, &remote, 0, buf, NULL, NULL), -EOPNOTSUPP, text);
+	assert_fails(put(&remote, 0, buf), -EOPNOTSUPP, text);
 	assert_fails(plx_link_grant(client.link, &byte, 1, PLX_REMOTE_READ, &region), -EOPNOTSUPP,
 		     text);
 	assert_int_equal(plx_link_direct_max(client.link), 0);
@@ -451,30 +411,29 @@ static void expect_refusal(const char *text)
 }
 
 /* Both sides must request it; otherwise the link has none. */
-static void a_link_that_one_side_did_not_ask_for_has_none(void **state)
+PLX_TEST(a_link_that_one_side_did_not_ask_for_has_none)
 {
 	struct plx_link_attr direct = {.direct = true}, ordinary = {0};
 
 	for (unsigned i = 0; i < 3; i++) {
-		fixture_start(direct_provider, false);
+		fixture_start(fixture_provider, false);
 		fixture_connect(fixture_listen(here("0"), i == 1 ? &direct : &ordinary),
 				i == 2 ? &direct : &ordinary);
 		server.echo = true;
-		assert_int_equal(plx_link_send(client.link, "ping", 4), 0);
-		assert_true(pump_until(&client.messages, 1, 2000));
+		expect_echo("ping", 4);
 		expect_refusal(i == 2 ? "the peer did not ask for it" : "this side did not ask");
 		fixture_stop();
 	}
 }
 
-static void a_provider_without_it_says_so(void **state)
+PLX_TEST(a_provider_without_it_says_so)
 {
 	struct plx_link_attr attr = {.events = &side_events, .direct = true, .provider = "shm"};
 	struct plx_listen_attr listen = {.link = attr};
 	struct plx_listener *none;
 	struct plx_link *link;
 
-	fixture_start(direct_provider, false);
+	fixture_start(fixture_provider, false);
 	assert_fails(plx_link_connect("127.0.0.1:7000", &attr, &link), -EOPNOTSUPP, "shm");
 	assert_error_has("give tcp or verbs");
 	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &none), -EOPNOTSUPP);
@@ -482,23 +441,22 @@ static void a_provider_without_it_says_so(void **state)
 }
 
 /* If the library chooses, it chooses a provider that has it. */
-static void a_peer_on_this_host_is_reached_by_one_that_has_it(void **state)
+PLX_TEST(a_peer_on_this_host_is_reached_by_one_that_has_it)
 {
 	struct plx_link_attr attr = {.direct = true, .provider = "auto"};
 
 	if (is_provider_given())
 		skip(); /* auto is TCP, and needs no device address */
 	fixture_start(NULL, false);
-	fixture_connect(fixture_listen(here("0"), &attr), &attr);
+	fixture_pair(&attr);
 	assert_string_equal(plx_link_driver(client.link), "tcp");
 	assert_true(plx_link_direct_max(client.link) > 0);
 	fixture_stop();
 }
 
-/* Tokens ---------------------------------------------------------------------------------------
- */
+/* Tokens --------------------------------------------------------------------------------------- */
 
-static void a_token_survives_the_wire(void **state)
+PLX_TEST(a_token_survives_the_wire)
 {
 	static const uint8_t golden[PLX_REMOTE_BYTES] = {
 		8,    7,    6,    5, 4,    3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14,
@@ -515,7 +473,7 @@ static void a_token_survives_the_wire(void **state)
 	assert_int_equal(out.access, in.access);
 }
 
-static void broken_tokens_are_refused(void **state)
+PLX_TEST(broken_tokens_are_refused)
 {
 	static const struct plx_remote rows[] = {
 		{0, 1, 0, 1},
@@ -547,7 +505,7 @@ static void a_cache_of_registrations_is_refused(void **state)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .direct = true};
 
-	fixture_start(direct_provider, false);
+	fixture_start(fixture_provider, false);
 	direct_listener = fixture_listen(here("0"), &attr);
 	assert_true(plx_link_connect(plx_listener_address(direct_listener), &attr, &client.link) <
 		    0);
@@ -563,36 +521,12 @@ static bool is_cache_wanted(void)
 	return is_provider_given() && monitor && strcmp(monitor, "disabled") != 0;
 }
 
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, direct_setup, direct_stop)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		OPEN(puts_of_every_size_arrive_where_they_are_aimed_at),
-		OPEN(gets_of_every_size_bring_what_is_there),
-		OPEN(a_chain_is_one_put_however_many_pieces_it_has),
-		OPEN(a_message_behind_a_put_finds_the_data_there),
-		OPEN(values_come_in_order_with_messages_and_behind_their_data),
-		OPEN(a_value_may_come_without_data),
-		OPEN(told_puts_meet_again_where_there_is_no_credit_and_others_do_not),
-		OPEN(more_operations_than_a_link_has_meet_again),
-		OPEN(bounds_and_rights_are_checked_before_anything_leaves),
-		OPEN(over_tcp_a_grant_does_not_tell_where_the_memory_is),
-		OPEN(more_than_the_provider_carries_is_refused),
-		OPEN(few_long_puts_are_out_at_a_time),
-		OPEN(a_grant_of_nothing_is_refused),
-		cmocka_unit_test(a_link_that_one_side_did_not_ask_for_has_none),
-		cmocka_unit_test(a_provider_without_it_says_so),
-		cmocka_unit_test(a_peer_on_this_host_is_reached_by_one_that_has_it),
-		cmocka_unit_test(a_token_survives_the_wire),
-		cmocka_unit_test(broken_tokens_are_refused),
-	};
 	const struct CMUnitTest with_cache[] = {
-		cmocka_unit_test(a_cache_of_registrations_is_refused),
-	};
+		cmocka_unit_test(a_cache_of_registrations_is_refused)};
 
 	if (is_cache_wanted())
 		return cmocka_run_group_tests_name("direct, cache", with_cache, NULL, NULL);
-
-	return RUN_TWICE(tests, "direct", (direct_provider = "fi:tcp"), "direct, libfabric tcp");
+	return fixture_run((const char *const[]){"tcp", "fi:tcp", NULL});
 }

@@ -13,11 +13,10 @@
 PLX_TEST(setting_up_and_down_again_and_again_leaks_nothing)
 {
 	for (int i = 0; i < 20; i++) {
+		struct plx_listener *listener;
+
 		fixture_start(i % 2 ? "fi:tcp" : NULL, false);
-
-		struct plx_listener *listener = fixture_listen(here("0"), NULL);
-
-		fixture_connect(listener, NULL);
+		listener = fixture_pair(NULL);
 		if (i % 3 == 0)
 			plx_listener_close(listener);
 		fixture_stop(); /* which checks memory and descriptors */
@@ -28,27 +27,31 @@ PLX_TEST(setting_up_and_down_again_and_again_leaks_nothing)
 static struct plx_listener *reconnect_to;
 static unsigned reconnects;
 
+static bool connect_again(struct plx_link **link_out);
+
 static void reconnect(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		      void *user)
 {
-	static const struct plx_link_events again = {.on_close = reconnect};
-	struct plx_link_attr attr = {.events = &again};
 	struct plx_link *next;
 
-	reconnects += plx_link_connect(plx_listener_address(reconnect_to), &attr, &next) == 0;
+	reconnects += connect_again(&next);
+}
+
+static bool connect_again(struct plx_link **link_out)
+{
+	static const struct plx_link_events again = {.on_close = reconnect};
+	struct plx_link_attr attr = {.events = &again};
+
+	return plx_link_connect(plx_listener_address(reconnect_to), &attr, link_out) == 0;
 }
 
 PLX_TEST(a_link_that_reconnects_for_ever_does_not_keep_the_process)
 {
-	static const struct plx_link_events again = {.on_close = reconnect};
-
-	fixture_start(NULL, false);
-
-	struct plx_link_attr attr = {.events = &again};
 	struct plx_link *link;
 
+	fixture_start(NULL, false);
 	reconnect_to = fixture_listen(here("0"), NULL);
-	assert_int_equal(plx_link_connect(plx_listener_address(reconnect_to), &attr, &link), 0);
+	assert_true(connect_again(&link));
 	assert_true(pump_until(&server.opened, 1, 2000));
 	plx_link_abort(link);
 	pump_ms(50);
@@ -63,19 +66,6 @@ PLX_TEST(a_link_that_reconnects_for_ever_does_not_keep_the_process)
 #define SLOW_LINKS 30
 #define CLOSE_NS   (50 * PLX_NS_PER_MS) /* all of them together take longer than one may */
 
-static _Atomic unsigned slow_opened, slow_closed;
-
-static void slow_on_open(struct plx_link *link, void *user)
-{
-	slow_opened++;
-}
-
-static void slow_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
-			  void *user)
-{
-	slow_closed++;
-}
-
 static int close_slowly(int fd)
 {
 	nanosleep(&(struct timespec){.tv_nsec = CLOSE_NS}, NULL);
@@ -84,21 +74,18 @@ static int close_slowly(int fd)
 
 PLX_TEST(all_links_are_closed_however_long_they_take)
 {
-	static const struct plx_link_events events = {.on_open = slow_on_open,
-						      .on_close = slow_on_close};
-	struct plx_link_attr attr = {.events = &events, .rx_buf_bytes = 256, .rx_buf_count = 4};
+	struct plx_link_attr attr = {.rx_buf_bytes = 256, .rx_buf_count = 4};
 	struct plx_listener *listener;
-	struct plx_link *link;
 
 	fixture_start("tcp", false);
 	listener = fixture_listen(here("0"), NULL);
 	for (int i = 0; i < SLOW_LINKS; i++)
-		assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &link), 0);
-	assert_true(pump_until(&slow_opened, SLOW_LINKS, 10000));
+		client_connect(plx_listener_address(listener), &attr);
+	assert_true(pump_until(&client.opened, SLOW_LINKS, 10000));
 	tcp_sys.close = close_slowly;
 	fixture_stop(); /* which fails if one was given up */
 	tcp_sys.close = close;
-	assert_int_equal(slow_closed, SLOW_LINKS);
+	assert_int_equal(client.closed, SLOW_LINKS);
 }
 
 /* Stopping, with a buffer of one lcore on a link of the other --------------------------------- */
@@ -142,8 +129,7 @@ PLX_TEST(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end)
 
 	fixture_connect(listener, NULL);
 	server.keep = 1;
-	assert_int_equal(plx_link_send(client.link, "of lcore 0", 10), 0);
-	assert_true(pump_until(&server.messages, 1, 2000));
+	expect_arrival("of lcore 0", 10);
 	foreign = plx_buf_ref(server.kept[0]);
 	worker_start();
 	worker_call(connect_far, listener);
@@ -187,9 +173,9 @@ PLX_TEST(errors_of_other_threads_name_the_function)
 	assert_int_equal(pthread_create(&thread, NULL, use_links, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(connected.result, -ENOENT);
-	assert_non_null(strstr(connected.text, "plx_link_connect: this thread is not an lcore"));
+	assert_has(connected.text, "plx_link_connect: this thread is not an lcore");
 	assert_int_equal(listened.result, -ENOENT);
-	assert_non_null(strstr(listened.text, "plx_link_listen: this thread is not an lcore"));
+	assert_has(listened.text, "plx_link_listen: this thread is not an lcore");
 	fixture_stop();
 }
 

@@ -59,11 +59,20 @@ const char *here(const char *port)
 	return address;
 }
 
+const char *at_host(const char *host, const struct plx_listener *listener)
+{
+	static char address[PLX_ADDRESS_MAX];
+
+	snprintf(address, sizeof(address), "%s:%u", host, plx_listener_port(listener));
+	return address;
+}
+
 static void on_open(struct plx_link *link, void *user)
 {
 	struct side *side = user;
 
 	side->link = link;
+	side->lcore = plx_lcore_id();
 	side->opened++;
 }
 
@@ -99,7 +108,11 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 
 static void on_writable(struct plx_link *link, void *user)
 {
-	((struct side *)user)->writable++;
+	struct side *side = user;
+
+	side->writable++;
+	if (side->on_writable)
+		side->on_writable(side);
 }
 
 static void on_suspect(struct plx_link *link, bool suspect, void *user)
@@ -170,10 +183,8 @@ void fixture_start_as(const struct plx_fabric_conf *fabric, bool two_lcores)
 	char list[64];
 
 	plx_clock_init();
-	memset(&server, 0, sizeof(server));
-	memset(&client, 0, sizeof(client));
-	server.name = "server";
-	client.name = "client";
+	server = (struct side){.name = "server"};
+	client = (struct side){.name = "client"};
 	assert_int_equal(plx_topo_open(NULL, &topo), 0);
 
 	unsigned first = plx_cpuset_next(plx_topo_allowed(topo), 0);
@@ -231,16 +242,63 @@ void fixture_stop(void)
 	side_release(&client, UINT32_MAX);
 	plx_fabric_fini();
 	assert_int_equal(plx_lcores_fini(5 * PLX_NS_PER_S), 0);
+	plx_log_set_sink(NULL, NULL);
 	plx_mem_stats(&stats);
 	assert_int_equal(stats.bytes_used, 0);
 	plx_mem_fini();
 	plx_topo_close(topo);
 	free(server.last);
 	free(client.last);
+	server.last = client.last = NULL;
 	/* libfabric's first query opens a few for good. */
 	if (looked_before)
 		assert_int_equal(open_descriptors(), descriptors_before);
 	looked_before = true;
+}
+
+const char *fixture_provider = "tcp";
+
+int fixture_up(void **state)
+{
+	fixture_start(fixture_provider, false);
+	return 0;
+}
+
+int fixture_up_with_worker(void **state)
+{
+	fixture_start(NULL, true);
+	worker_start();
+	return 0;
+}
+
+int fixture_down(void **state)
+{
+	fixture_stop();
+	return 0;
+}
+
+int fixture_down_with_worker(void **state)
+{
+	worker_stop();
+	fixture_stop();
+	return 0;
+}
+
+void fixture_renew_sides(void)
+{
+	side_release(&server, UINT32_MAX);
+	side_release(&client, UINT32_MAX);
+	free(server.last);
+	free(client.last);
+	server = (struct side){.name = "server"};
+	client = (struct side){.name = "client"};
+}
+
+void fixture_disconnect(void)
+{
+	plx_link_abort(client.link);
+	expect_both_end();
+	fixture_renew_sides();
 }
 
 /* A guest with emulated CPUs needs longer for everything. */
@@ -281,8 +339,7 @@ void pump_ms(unsigned ms)
 	pump_for(&never, 1, ms * PLX_NS_PER_MS);
 }
 
-/* Lcore 1 --------------------------------------------------------------------------------------
- */
+/* Lcore 1 -------------------------------------------------------------------------------------- */
 
 static int run_loop(void *arg)
 {
@@ -292,9 +349,7 @@ static int run_loop(void *arg)
 void worker_start(void)
 {
 	assert_int_equal(plx_lcore_launch(1, run_loop, NULL), 0);
-	for (int i = 0; i < 2000 && !plx_loop_is_running(1); i++)
-		pump_ms(1);
-	assert_true(plx_loop_is_running(1));
+	expect_soon(plx_loop_is_running(1));
 }
 
 static void quit(void *arg)
@@ -330,8 +385,7 @@ void worker_call(plx_message_fn fn, void *arg)
 	assert_true(pump_until(&errand.done, 1, 5000));
 }
 
-/* Links ----------------------------------------------------------------------------------------
- */
+/* Links ---------------------------------------------------------------------------------------- */
 
 struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr)
 {
@@ -345,14 +399,75 @@ struct plx_listener *fixture_listen(const char *address, const struct plx_link_a
 	return listener;
 }
 
-void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr)
+void client_connect(const char *address, const struct plx_link_attr *attr)
 {
 	struct plx_link_attr connect = attr ? *attr : (struct plx_link_attr){0};
 
 	connect.events = &side_events;
 	connect.user = &client;
-	if (plx_link_connect(plx_listener_address(listener), &connect, &client.link) != 0)
-		fail_msg("plx_link_connect: %s", plx_error());
-	if (!pump_until(&client.opened, 1, 3000) || !pump_until(&server.opened, 1, 3000))
-		fail_msg("not open: client %s, server %s", client.text, server.text);
+	if (plx_link_connect(address, &connect, &client.link) != 0)
+		fail_msg("plx_link_connect to %s: %s", address, plx_error());
+}
+
+void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr)
+{
+	client_connect(plx_listener_address(listener), attr);
+	expect_open();
+}
+
+struct plx_listener *fixture_pair(const struct plx_link_attr *attr)
+{
+	struct plx_listener *listener = fixture_listen(here("0"), attr);
+
+	fixture_connect(listener, attr);
+	return listener;
+}
+
+void expect_open(void)
+{
+	if (!pump_until(&client.opened, 1, 5000) || !pump_until(&server.opened, 1, 5000))
+		fail_msg("not open: client '%s', server '%s'", client.text, server.text);
+}
+
+void expect_end(struct side *side, enum plx_link_reason reason)
+{
+	if (!pump_until(&side->closed, 1, 5000))
+		fail_msg("the link of %s has not ended", side->name);
+	assert_int_equal(side->reason, reason);
+}
+
+void expect_both_end(void)
+{
+	if (!pump_until(&client.closed, 1, 10000) || !pump_until(&server.closed, 1, 10000))
+		fail_msg("not ended: client '%s', server '%s'", client.text, server.text);
+}
+
+void expect_message(const struct side *side, unsigned count, const void *bytes, size_t length)
+{
+	if (!pump_until(&side->messages, count, 10000))
+		fail_msg("%zu bytes did not come: client '%s', server '%s'", length, client.text,
+			 server.text);
+	assert_int_equal(side->last_len, length);
+	assert_memory_equal(side->last, bytes, length);
+}
+
+void expect_arrival(const void *bytes, size_t length)
+{
+	unsigned before = server.messages;
+
+	assert_works(plx_link_send(client.link, bytes, length));
+	expect_message(&server, before + 1, bytes, length);
+}
+
+void expect_echo(const void *bytes, size_t length)
+{
+	unsigned before = client.messages;
+
+	assert_works(plx_link_send(client.link, bytes, length));
+	expect_message(&client, before + 1, bytes, length);
+}
+
+uint32_t place_on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg)
+{
+	return 1;
 }

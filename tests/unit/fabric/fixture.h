@@ -30,10 +30,12 @@ struct side {
 	unsigned kept_count;
 	uint64_t sequence_errors, next_sequence; /* of messages that start with a 64-bit number */
 	bool sequenced;
-	void (*on_message)(struct side *side, struct plx_buf *message);
 	_Atomic unsigned puts; /* reported puts */
 	uint32_t value;        /* of the newest */
+	uint32_t lcore;        /* of the newest link */
+	void (*on_message)(struct side *side, struct plx_buf *message);
 	void (*on_put)(struct side *side, uint32_t value);
+	void (*on_writable)(struct side *side);
 };
 
 extern const struct plx_link_events side_events;
@@ -55,6 +57,9 @@ const char *fi_name_of_tcp(void);
 /** "HOST:port"; valid for three more calls. */
 const char *here(const char *port);
 
+/** That host with the listener's port; valid until the next call. */
+const char *at_host(const char *host, const struct plx_listener *listener);
+
 /** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf; NULL and
  * "tcp" mean provider_to_test() if one is given. */
 void fixture_start(const char *provider, bool two_lcores);
@@ -67,6 +72,19 @@ void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool t
 /** Stop everything; fails if a pool or a link is left. */
 void fixture_stop(void);
 
+/** Set-ups and teardowns of tests. fixture_up uses fixture_provider: "tcp", or see FIXTURE_MAIN. */
+extern const char *fixture_provider;
+int fixture_up(void **state);
+int fixture_up_with_worker(void **state); /* two lcores, provider NULL */
+int fixture_down(void **state);
+int fixture_down_with_worker(void **state);
+
+/** Forget what the two sides recorded, for another connection. */
+void fixture_renew_sides(void);
+
+/** Abort the client's link, and renew the sides once both have ended. */
+void fixture_disconnect(void);
+
 /** Turn the loop until *value is at least target, at most limit_ms. Return: whether it got there.
  */
 bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_ms);
@@ -74,11 +92,48 @@ bool pump_until(const _Atomic unsigned *value, unsigned target, unsigned limit_m
 /** Turn the loop for that long. */
 void pump_ms(unsigned ms);
 
+/** Turn the loop until the condition holds; fails the test after 5 s. */
+#define expect_soon(condition)                                       \
+	do {                                                         \
+		for (int ms_ = 0; ms_ < 5000 && !(condition); ms_++) \
+			pump_ms(1);                                  \
+		if (!(condition))                                    \
+			fail_msg("not in time: %s", #condition);     \
+	} while (0)
+
+/** Fail unless the text contains that part; shows the text. */
+#define assert_has(text, part)                                       \
+	do {                                                         \
+		if (!strstr((text), (part)))                         \
+			fail_msg("'%s' lacks '%s'", (text), (part)); \
+	} while (0)
+
 /** Listen on address with attr's sizes; accepted links become `server`. */
 struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr);
 
+/** Begin to connect `client`. attr may be NULL here and below. */
+void client_connect(const char *address, const struct plx_link_attr *attr);
+
 /** Connect `client` and wait until both sides are open; fails the test if they do not get there. */
 void fixture_connect(struct plx_listener *listener, const struct plx_link_attr *attr);
+
+/** The same, to a new listener at a free port with the same attr. */
+struct plx_listener *fixture_pair(const struct plx_link_attr *attr);
+
+/** Wait until both sides are open, until one has ended, for that reason, or until both have. */
+void expect_open(void);
+void expect_end(struct side *side, enum plx_link_reason reason);
+void expect_both_end(void);
+
+/** Wait until the side has received that many messages, of which the last is this one. */
+void expect_message(const struct side *side, unsigned count, const void *bytes, size_t length);
+
+/** Send a message from client to server and wait for it, or until it has come back. */
+void expect_arrival(const void *bytes, size_t length);
+void expect_echo(const void *bytes, size_t length);
+
+/** Where listeners place links: on lcore 1. */
+uint32_t place_on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg);
 
 /** Let lcore 1 run its loop; and end it. */
 void worker_start(void);
@@ -94,16 +149,23 @@ void more_descriptors(void);
 /** Release kept messages of the side. */
 void side_release(struct side *side, unsigned count);
 
-/* Run a group of tests; then, after `change`, again under the other name, unless the provider is
- * given. Value: the number of failures. */
-#define RUN_TWICE(tests, name, change, other_name)                                             \
-	__extension__({                                                                        \
-		int failed_ = cmocka_run_group_tests_name(name, tests, NULL, NULL);            \
-		if (!is_provider_given()) {                                                    \
-			change;                                                                \
-			failed_ += cmocka_run_group_tests_name(other_name, tests, NULL, NULL); \
-		}                                                                              \
-		failed_;                                                                       \
-	})
+/* main: run the tests of this file over each of these providers in turn, or only over the given
+ * one. */
+#define FIXTURE_MAIN(...)                                                     \
+	int main(void)                                                        \
+	{                                                                     \
+		return fixture_run((const char *const[]){__VA_ARGS__, NULL}); \
+	}
+
+static inline int fixture_run(const char *const *providers)
+{
+	int failed = 0;
+
+	for (unsigned i = 0; providers[i] && (i == 0 || !is_provider_given()); i++) {
+		fixture_provider = providers[i];
+		failed += plx_test_run(providers[i], NULL, NULL);
+	}
+	return failed;
+}
 
 #endif

@@ -82,12 +82,6 @@ static int start_with_pages(void **state)
 	return 0;
 }
 
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 static void expect_all(void)
 {
 	assert_true(pump_until(&server.messages, (unsigned)sent, 3000));
@@ -114,7 +108,7 @@ static void expect_room(unsigned round)
 	take_credit();
 }
 
-#define TEST(name) PLX_TEST_WITH(name, start, stop)
+#define TEST(name) PLX_TEST_WITH(name, start, fixture_down)
 
 /* So few messages return no credit: the loop itself detects the room. */
 TEST(a_full_ring_refuses_and_tells_once_of_room)
@@ -156,7 +150,7 @@ TEST(a_refused_buffer_stays_its_owners)
 }
 
 /* Not in each turn while it is still being written. */
-PLX_TEST_WITH(room_behind_a_page_is_told_of_when_there_is_some, start_with_pages, stop)
+PLX_TEST_WITH(room_behind_a_page_is_told_of_when_there_is_some, start_with_pages, fixture_down)
 {
 	struct plx_buf *pages[3];
 
@@ -183,10 +177,8 @@ TEST(a_close_behind_a_full_ring_loses_nothing)
 	send_until_full(SHORT);
 	assert_int_equal(plx_link_close(client.link), 0);
 	expect_all();
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_true(pump_until(&server.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_CLOSED);
-	assert_int_equal(server.reason, PLX_LINK_CLOSED);
+	expect_end(&client, PLX_LINK_CLOSED);
+	expect_end(&server, PLX_LINK_CLOSED);
 }
 
 PLX_TEST_MAIN()

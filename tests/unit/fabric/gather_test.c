@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Frames that wait for the next poll of their set, to be sent together. The poll comes with the
- * next turn; without a next turn none is left behind. The receiver is on another lcore. */
+ * next turn; without a next turn none stays unsent. The receiver is on another lcore. */
 #include "fabric_link.h"
 #include "fixture.h"
 
@@ -8,18 +8,13 @@
 
 #define BURST 5
 
-static uint32_t to_lcore_1(struct plx_listener *from, const struct sockaddr *peer, void *arg)
-{
-	return 1;
-}
-
 /* Heartbeats would warm the set. */
 static int start(void **state)
 {
 	struct plx_listen_attr attr = {
 		.link = {.events = &side_events, .user = &server},
 		.spread = PLX_SPREAD_CALLBACK,
-		.place = to_lcore_1,
+		.place = place_on_lcore_1,
 	};
 	struct plx_listener *listener;
 
@@ -27,13 +22,6 @@ static int start(void **state)
 	worker_start();
 	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
 	fixture_connect(listener, NULL);
-	return 0;
-}
-
-static int stop(void **state)
-{
-	worker_stop();
-	fixture_stop();
 	return 0;
 }
 
@@ -67,7 +55,7 @@ static void let_it_get_cold(void)
 		plx_loop_turn();
 }
 
-#define TEST(name) PLX_TEST_WITH(name, start, stop)
+#define TEST(name) PLX_TEST_WITH(name, start, fixture_down_with_worker)
 
 TEST(a_burst_on_a_cold_link_leaves_with_the_next_turn)
 {
@@ -120,8 +108,7 @@ TEST(a_link_that_is_closed_sends_what_it_had_taken)
 {
 	send_burst();
 	assert_int_equal(plx_link_close(client.link), 0);
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_CLOSED);
+	expect_end(&client, PLX_LINK_CLOSED);
 	assert_int_equal(server.messages, BURST);
 }
 

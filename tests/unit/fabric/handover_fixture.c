@@ -3,11 +3,6 @@
 
 struct plx_listener *listener;
 
-uint32_t on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg)
-{
-	return 1;
-}
-
 void listen_placed(uint32_t (*place)(struct plx_listener *, const struct sockaddr *, void *),
 		   uint64_t timeout_ns)
 {
@@ -21,9 +16,7 @@ void listen_placed(uint32_t (*place)(struct plx_listener *, const struct sockadd
 
 void connect_only(void)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
-
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	client_connect(plx_listener_address(listener), NULL);
 }
 
 bool on_its_way(void)
@@ -32,11 +25,11 @@ bool on_its_way(void)
 	       (listener->also && !LIST_EMPTY(&listener->also->requests));
 }
 
-void pump_until_on_its_way(void)
+void send_request(uint64_t timeout_ns)
 {
-	for (int i = 0; i < 3000 && !on_its_way(); i++)
-		pump_ms(1);
-	assert_true(on_its_way());
+	listen_placed(place_on_lcore_1, timeout_ns);
+	connect_only();
+	expect_soon(on_its_way());
 }
 
 void expect_still_on_its_way(void)
@@ -50,25 +43,17 @@ void expect_refused(void)
 {
 	struct plx_listener_stats stats;
 
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	expect_end(&client, PLX_LINK_REFUSED);
 	plx_listener_stats(listener, &stats);
 	assert_int_equal(stats.refused, 1);
 	assert_int_equal(stats.opened, 0);
 }
 
-void expect_open(void)
-{
-	assert_true(pump_until(&client.opened, 1, 3000));
-	assert_true(pump_until(&server.opened, 1, 3000));
-}
-
 void close_in_order(void)
 {
 	assert_int_equal(plx_link_close(client.link), 0);
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_CLOSED);
-	assert_true(pump_until(&server.closed, 1, 3000));
+	expect_end(&client, PLX_LINK_CLOSED);
+	expect_both_end();
 }
 
 void serve_and_close(void)
@@ -77,6 +62,14 @@ void serve_and_close(void)
 	expect_open();
 	close_in_order();
 	worker_stop();
+}
+
+void send_request_to_full_lane(uint64_t timeout_ns)
+{
+	listen_placed(place_on_lcore_1, timeout_ns);
+	fill_lane_to(1);
+	connect_only();
+	expect_soon(on_its_way());
 }
 
 static void nothing(void *arg)
@@ -104,11 +97,5 @@ int handover_start(void **state)
 int handover_start_auto(void **state)
 {
 	fixture_start("auto", true);
-	return 0;
-}
-
-int handover_stop(void **state)
-{
-	fixture_stop();
 	return 0;
 }

@@ -11,17 +11,16 @@ static void note_lcore(struct side *side, struct plx_buf *message)
 	served_by = plx_lcore_id();
 }
 
-static void a_link_lives_on_the_lcore_it_is_placed_on(void **state)
+HANDOVER_TEST(a_link_lives_on_the_lcore_it_is_placed_on)
 {
 	struct plx_listener_stats stats;
 
-	listen_placed(on_lcore_1, 0);
+	listen_placed(place_on_lcore_1, 0);
 	server.echo = true;
 	server.on_message = note_lcore;
 	worker_start();
 	fixture_connect(listener, NULL);
-	assert_int_equal(plx_link_send(client.link, "where?", 6), 0);
-	assert_true(pump_until(&client.messages, 1, 3000));
+	expect_echo("where?", 6);
 	assert_int_equal(served_by, 1);
 	plx_listener_stats(listener, &stats);
 	assert_int_equal(stats.requests, 1);
@@ -31,6 +30,8 @@ static void a_link_lives_on_the_lcore_it_is_placed_on(void **state)
 	worker_stop();
 }
 
+HANDOVER_TEST_AUTO(a_link_lives_on_the_lcore_it_is_placed_on)
+
 static char peer_seen[PLX_ADDRESS_MAX];
 
 static uint32_t note_peer(struct plx_listener *at, const struct sockaddr *peer, void *arg)
@@ -39,7 +40,7 @@ static uint32_t note_peer(struct plx_listener *at, const struct sockaddr *peer, 
 	return 0;
 }
 
-static void the_callback_that_places_is_told_the_peer(void **state)
+HANDOVER_TEST(the_callback_that_places_is_told_the_peer)
 {
 	listen_placed(note_peer, 0);
 	fixture_connect(listener, NULL);
@@ -47,28 +48,21 @@ static void the_callback_that_places_is_told_the_peer(void **state)
 	assert_int_equal(strncmp(peer_seen, here(""), strlen(here(""))), 0);
 }
 
-static void a_full_lane_delays_a_request(void **state)
+HANDOVER_TEST(a_full_lane_delays_a_request)
 {
-	listen_placed(on_lcore_1, 0);
-	fill_lane_to(1);
-	connect_only();
-	pump_until_on_its_way();
+	send_request_to_full_lane(0);
 	expect_still_on_its_way();
 	serve_and_close();
 }
 
 /* The answer finds the return lane full, and nothing empties it for a while. */
-static void an_answer_is_not_lost_in_a_full_lane(void **state)
+HANDOVER_TEST(an_answer_is_not_lost_in_a_full_lane)
 {
-	listen_placed(on_lcore_1, 0);
-	connect_only();
-	pump_until_on_its_way();
+	send_request(0);
 	assert_int_equal(plx_lcore_launch(1, block_then_run, NULL), 0);
 	for (uint64_t end_ns = plx_now_ns() + 50 * PLX_NS_PER_MS; plx_now_ns() < end_ns;)
 		sched_yield();
-	for (int i = 0; i < 3000 && on_its_way(); i++)
-		pump_ms(1);
-	assert_false(on_its_way());
+	expect_soon(!on_its_way());
 	expect_open();
 	close_in_order();
 	worker_stop();
@@ -79,23 +73,11 @@ static uint32_t on_no_lcore(struct plx_listener *at, const struct sockaddr *peer
 	return 200;
 }
 
-static void a_link_placed_on_no_lcore_is_refused(void **state)
+HANDOVER_TEST(a_link_placed_on_no_lcore_is_refused)
 {
 	listen_placed(on_no_lcore, 0);
 	connect_only();
 	expect_refused();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		handover_test(a_link_lives_on_the_lcore_it_is_placed_on),
-		handover_test(the_callback_that_places_is_told_the_peer),
-		handover_test(a_full_lane_delays_a_request),
-		handover_test(an_answer_is_not_lost_in_a_full_lane),
-		handover_test(a_link_placed_on_no_lcore_is_refused),
-		handover_test_auto(a_link_lives_on_the_lcore_it_is_placed_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

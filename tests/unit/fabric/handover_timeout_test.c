@@ -9,7 +9,7 @@ HANDOVER_TEST(a_lane_that_stays_full_refuses_in_the_end)
 {
 	uint64_t start_ns = plx_now_ns();
 
-	listen_placed(on_lcore_1, 50 * PLX_NS_PER_MS);
+	listen_placed(place_on_lcore_1, 50 * PLX_NS_PER_MS);
 	fill_lane_to(1);
 	connect_only();
 	expect_refused();
@@ -20,7 +20,7 @@ HANDOVER_TEST(an_lcore_that_never_comes_does_not_keep_the_peer_waiting)
 {
 	uint64_t start_ns = plx_now_ns();
 
-	listen_placed(on_lcore_1, 50 * PLX_NS_PER_MS);
+	listen_placed(place_on_lcore_1, 50 * PLX_NS_PER_MS);
 	connect_only();
 	expect_refused();
 	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
@@ -31,15 +31,13 @@ HANDOVER_TEST(a_request_that_was_given_up_makes_no_link_when_its_lcore_comes)
 {
 	struct plx_fabric_lcore *home;
 
-	listen_placed(on_lcore_1, 20 * PLX_NS_PER_MS);
+	listen_placed(place_on_lcore_1, 20 * PLX_NS_PER_MS);
 	home = listener->set->home;
 	connect_only();
 	expect_refused();
 	assert_false(LIST_EMPTY(&home->given_up));
 	worker_start();
-	for (int i = 0; i < 3000 && !LIST_EMPTY(&home->given_up); i++)
-		pump_ms(1);
-	assert_true(LIST_EMPTY(&home->given_up));
+	expect_soon(LIST_EMPTY(&home->given_up));
 	expect_refused(); /* once */
 	assert_int_equal(server.opened, 0);
 	worker_stop();
@@ -60,9 +58,7 @@ static int run(void *arg)
  * to see the request first. */
 HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
 {
-	listen_placed(on_lcore_1, 500 * PLX_NS_PER_MS);
-	connect_only();
-	pump_until_on_its_way();
+	send_request(500 * PLX_NS_PER_MS);
 	stand_still_ms(550);
 	assert_int_equal(plx_lcore_launch(1, run, NULL), 0);
 	while (!plx_loop_is_running(1))
@@ -75,33 +71,26 @@ HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
 
 HANDOVER_TEST(a_timeout_may_be_never)
 {
-	listen_placed(on_lcore_1, UINT64_MAX);
-	connect_only();
-	pump_until_on_its_way();
+	send_request(UINT64_MAX);
 	expect_still_on_its_way();
 	serve_and_close();
 }
 
 HANDOVER_TEST(a_timeout_may_be_never_in_front_of_a_full_lane)
 {
-	listen_placed(on_lcore_1, UINT64_MAX);
-	fill_lane_to(1);
-	connect_only();
-	pump_until_on_its_way();
+	send_request_to_full_lane(UINT64_MAX);
 	expect_still_on_its_way();
 }
 
 HANDOVER_TEST(a_connect_may_wait_for_ever)
 {
-	struct plx_link_attr attr = {.events = &side_events,
-				     .user = &client,
-				     .connect_timeout_ns = PLX_NEVER,
+	struct plx_link_attr attr = {.connect_timeout_ns = PLX_NEVER,
 				     .hello_timeout_ns = PLX_NEVER,
 				     .close_timeout_ns = PLX_NEVER};
 
-	listen_placed(on_lcore_1, 0);
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
-	pump_until_on_its_way();
+	listen_placed(place_on_lcore_1, 0);
+	client_connect(plx_listener_address(listener), &attr);
+	expect_soon(on_its_way());
 	expect_still_on_its_way();
 	serve_and_close();
 }
@@ -135,26 +124,21 @@ static void race(uint64_t busy_ns)
 	client.closed = client.opened = server.closed = server.opened = 0;
 	assert_int_equal(plx_lcore_send(1, be_busy, &busy_ns), 0);
 	connect_only();
-	for (int i = 0; i < 3000 && ended(&stats) == before; i++)
-		pump_ms(1);
+	expect_soon(ended(&stats) > before);
 	assert_int_equal(ended(&stats), before + 1);
 	if (stats.opened > opened) {
 		plx_link_abort(client.link);
 		assert_true(pump_until(&server.closed, 1, 3000));
 	}
 	assert_true(pump_until(&client.closed, 1, 3000));
-	for (int i = 0; i < 3000 && (on_its_way() || !LIST_EMPTY(&listener->set->home->given_up));
-	     i++)
-		pump_ms(1);
-	assert_false(on_its_way());
-	assert_true(LIST_EMPTY(&listener->set->home->given_up));
+	expect_soon(!on_its_way() && LIST_EMPTY(&listener->set->home->given_up));
 }
 
 HANDOVER_TEST(a_request_is_taken_or_given_up_and_never_both)
 {
 	struct plx_listener_stats stats;
 
-	listen_placed(on_lcore_1, RACE_TIMEOUT_NS);
+	listen_placed(place_on_lcore_1, RACE_TIMEOUT_NS);
 	worker_start();
 	for (uint64_t i = 0; i < RACES; i++)
 		race(2 * RACE_TIMEOUT_NS * i / RACES);

@@ -11,13 +11,6 @@
 
 static struct plx_listener *listener;
 
-static int stop(void **state)
-{
-	fixture_stop();
-	plx_log_set_sink(NULL, NULL);
-	return 0;
-}
-
 static void listen_as(uint8_t protocol)
 {
 	struct plx_link_attr attr = {.protocol = protocol};
@@ -30,14 +23,9 @@ static void listen_as(uint8_t protocol)
 /* Return: the reason if it ended; PLX_LINK_CLOSED: it is open. */
 static enum plx_link_reason connect_as(const struct plx_link_attr *how)
 {
-	struct plx_link_attr attr = *how;
-
 	memset(&client, 0, sizeof(client));
-	attr.events = &side_events;
-	attr.user = &client;
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
-	for (int i = 0; i < 5000 && !client.opened && !client.closed; i++)
-		pump_ms(1);
+	client_connect(plx_listener_address(listener), how);
+	expect_soon(client.opened || client.closed);
 	assert_int_equal(client.opened + client.closed, 1);
 	return client.opened ? PLX_LINK_CLOSED : client.reason;
 }
@@ -52,25 +40,32 @@ static uint64_t without_handshake(void)
 
 static void wait_without_handshake(uint64_t count)
 {
-	for (int i = 0; i < 5000 && without_handshake() < count; i++)
-		pump_ms(1);
+	expect_soon(without_handshake() >= count);
 	assert_int_equal(without_handshake(), count);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+/* How often the log says that about a handshake. */
+static unsigned log_count_of(const char *what)
+{
+	char line[160];
+
+	snprintf(line, sizeof(line), " did not complete the handshake: %s", what);
+	return log_count(line);
+}
+
+#define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
 TEST(a_link_of_another_protocol_does_not_open)
 {
 	listen_as(PLX_PROTOCOL_ECHO);
 	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_RPC}),
 			 PLX_LINK_HELLO);
-	assert_non_null(strstr(client.text, plx_listener_address(listener)));
-	assert_non_null(strstr(client.text, " speaks the echo of plx-ping, not Pollux RPC"));
+	assert_has(client.text, plx_listener_address(listener));
+	assert_has(client.text, " speaks the echo of plx-ping, not Pollux RPC");
 	wait_without_handshake(1);
 	assert_int_equal(server.opened, 0);
-	assert_int_equal(log_count(" did not complete the handshake: it speaks Pollux RPC; "
-				   "this port expects the echo of plx-ping"),
-			 1);
+	assert_int_equal(
+		log_count_of("it speaks Pollux RPC; this port expects the echo of plx-ping"), 1);
 	assert_int_equal(log_count("went away"), 0);
 }
 
@@ -78,10 +73,10 @@ TEST(protocols_of_programs_differ_as_well)
 {
 	listen_as(PLX_PROTOCOL_OWN);
 	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = 255}), PLX_LINK_HELLO);
-	assert_non_null(strstr(client.text, " speaks protocol 16, not protocol 255"));
+	assert_has(client.text, " speaks protocol 16, not protocol 255");
 }
 
-static void expect_open(const struct plx_link_attr *how)
+static void expect_opens(const struct plx_link_attr *how)
 {
 	assert_int_equal(connect_as(how), PLX_LINK_CLOSED);
 	plx_link_abort(client.link);
@@ -91,11 +86,11 @@ static void expect_open(const struct plx_link_attr *how)
 TEST(the_same_protocol_opens_and_so_does_one_that_is_not_said)
 {
 	listen_as(PLX_PROTOCOL_ECHO);
-	expect_open(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
-	expect_open(&(struct plx_link_attr){0});
+	expect_opens(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
+	expect_opens(&(struct plx_link_attr){0});
 	fixture_stop();
 	listen_as(PLX_PROTOCOL_NONE);
-	expect_open(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
+	expect_opens(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
 	assert_int_equal(without_handshake(), 0);
 }
 
@@ -112,8 +107,7 @@ TEST(a_host_is_logged_once_a_second)
 	assert_in_range(log_count("did not complete the handshake"), 1, 1 + seconds);
 }
 
-/* Private data ----------------------------------------------------------------------------------
- */
+/* Private data --------------------------------------------------------------------------------- */
 
 static const char *client_refuses, *server_refuses;
 static uint8_t client_saw[PLX_LINK_HELLO_MAX], server_saw[PLX_LINK_HELLO_MAX];
@@ -143,29 +137,30 @@ static struct plx_link_events judging(const char *(*on_hello)(struct plx_link *l
 	return events;
 }
 
+static struct plx_link_attr saying(const char *hello, const struct plx_link_events *events,
+				   struct side *side)
+{
+	struct plx_link_attr attr = {
+		.events = events, .user = side, .hello_length = (uint8_t)strlen(hello)};
+
+	memcpy(attr.hello, hello, attr.hello_length);
+	return attr;
+}
+
 /* Return: as connect_as. */
 static enum plx_link_reason meet(const char *says, const char *answers)
 {
 	static struct plx_link_events client_events, server_events;
-	struct plx_link_attr attr = {.hello_length = (uint8_t)strlen(answers)};
-	struct plx_listen_attr listen = {.link = attr};
+	struct plx_listen_attr listen = {.link = saying(answers, &server_events, &server)};
+	struct plx_link_attr attr = saying(says, &client_events, &client);
 
 	client_events = judging(client_judges);
 	server_events = judging(server_judges);
-	memcpy(listen.link.hello, answers, attr.hello_length);
-	listen.link.events = &server_events;
-	listen.link.user = &server;
 	fixture_start("tcp", false);
-	assert_int_equal(plx_link_listen(here("0"), &listen, &listener), 0);
+	assert_works(plx_link_listen(here("0"), &listen, &listener));
 	log_capture();
-	attr = (struct plx_link_attr){.hello_length = (uint8_t)strlen(says)};
-	memcpy(attr.hello, says, attr.hello_length);
-	attr.events = &client_events;
-	attr.user = &client;
-	memset(&client, 0, sizeof(client));
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
-	for (int i = 0; i < 5000 && !client.opened && !client.closed; i++)
-		pump_ms(1);
+	assert_works(plx_link_connect(plx_listener_address(listener), &attr, &client.link));
+	expect_soon(client.opened || client.closed);
 	return client.opened ? PLX_LINK_CLOSED : client.reason;
 }
 
@@ -184,12 +179,10 @@ TEST(the_accepting_side_refuses_and_both_hear_why)
 	client_refuses = NULL;
 	server_refuses = "no more than two dogs";
 	assert_int_equal(meet("three dogs", ""), PLX_LINK_HELLO);
-	assert_non_null(strstr(client.text, " refused the link: no more than two dogs"));
+	assert_has(client.text, " refused the link: no more than two dogs");
 	assert_int_equal(server.opened + client.opened, 0);
 	wait_without_handshake(1);
-	assert_int_equal(log_count(" did not complete the handshake: it was refused: no more than "
-				   "two dogs"),
-			 1);
+	assert_int_equal(log_count_of("it was refused: no more than two dogs"), 1);
 }
 
 TEST(the_connecting_side_refuses_and_both_hear_why)
@@ -197,11 +190,10 @@ TEST(the_connecting_side_refuses_and_both_hear_why)
 	server_refuses = NULL;
 	client_refuses = "that is no dog";
 	assert_int_equal(meet("", "a cat"), PLX_LINK_HELLO);
-	assert_non_null(strstr(client.text, " was refused: that is no dog"));
+	assert_has(client.text, " was refused: that is no dog");
 	assert_int_equal(client.opened, 0);
-	assert_true(pump_until(&server.closed, 1, 3000));
-	assert_int_equal(server.reason, PLX_LINK_HELLO);
-	assert_non_null(strstr(server.text, " refused the link: that is no dog"));
+	expect_end(&server, PLX_LINK_HELLO);
+	assert_has(server.text, " refused the link: that is no dog");
 }
 
 TEST(private_data_has_a_greatest_length)
@@ -222,7 +214,7 @@ TEST(what_is_no_hello_is_named_by_its_sound)
 	rogue = rogue_connect(plx_listener_address(listener));
 	rogue_send(rogue, tls, sizeof(tls));
 	wait_without_handshake(1);
-	assert_int_equal(log_count(" did not complete the handshake: it sounds like TLS"), 1);
+	assert_int_equal(log_count_of("it sounds like TLS"), 1);
 	rogue_close(rogue);
 }
 
@@ -231,14 +223,11 @@ TEST(one_that_goes_before_hello_did_not_crash)
 	listen_as(PLX_PROTOCOL_NONE);
 	rogue_close(rogue_connect(plx_listener_address(listener)));
 	wait_without_handshake(1);
-	assert_int_equal(log_count(" did not complete the handshake: it went away before it said "
-				   "HELLO"),
-			 1);
+	assert_int_equal(log_count_of("it went away before it said HELLO"), 1);
 	assert_int_equal(log_count("without closing"), 0);
 }
 
-/* Refused by the provider, so never a link.
- * ----------------------------------------------------- */
+/* Refused by the provider, so never a link ---------------------------------------------------- */
 
 static void listen_over_tcp(void)
 {
@@ -247,37 +236,30 @@ static void listen_over_tcp(void)
 	listen_as(PLX_PROTOCOL_NONE);
 }
 
+/* A peer that says this, and is told apart by it. */
 static void expect_refusal(const void *bytes, size_t size, const char *what)
 {
 	struct plx_listener_stats stats;
-	char line[160];
 	int fd;
 
 	listen_over_tcp();
 	fd = rogue_socket(plx_listener_address(listener));
 	assert_int_equal(write(fd, bytes, size), size);
 	wait_without_handshake(1);
-	snprintf(line, sizeof(line), " did not complete the handshake: %s", what);
-	assert_int_equal(log_count(line), 1);
+	if (log_count_of(what) != 1)
+		fail_msg("the log does not say once '%s'", what);
 	assert_int_equal(log_count("fabric:"), 1);
 	plx_listener_stats(listener, &stats);
 	assert_int_equal(stats.requests + stats.failed + stats.evicted, 0);
 	close(fd);
-	expect_open(&(struct plx_link_attr){0});
+	expect_opens(&(struct plx_link_attr){0});
+	fixture_stop();
 }
 
-TEST(one_that_speaks_http_is_told_of)
+PLX_TEST(one_that_speaks_another_protocol_is_reported_by_its_name)
 {
 	expect_refusal("GET / HTTP/1.1\r\n\r\n", 18, "it speaks HTTP");
-}
-
-TEST(one_that_speaks_tls_is_told_of)
-{
 	expect_refusal((uint8_t[16]){0x16, 0x03, 0x01}, 16, "it speaks TLS");
-}
-
-TEST(one_that_speaks_libfabrics_protocol_is_told_of)
-{
 	expect_refusal((uint8_t[32]){3, [24] = 1}, 32,
 		       "it speaks the protocol of libfabric's own provider (fi:tcp)");
 }
@@ -287,9 +269,7 @@ TEST(one_that_closes_without_a_word_is_told_of)
 	listen_over_tcp();
 	close(rogue_socket(plx_listener_address(listener)));
 	wait_without_handshake(1);
-	assert_int_equal(log_count(" did not complete the handshake: it closed before it had said "
-				   "who it is"),
-			 1);
+	assert_int_equal(log_count_of("it closed before it had said who it is"), 1);
 }
 
 TEST(one_that_says_nothing_is_told_of)
@@ -307,8 +287,7 @@ TEST(one_that_says_nothing_is_told_of)
 	fd = rogue_socket(plx_listener_address(listener));
 	for (int i = 0; i < 2000 && !without_handshake(); i++) /* the default is 5 s */
 		pump_ms(1);
-	assert_int_equal(log_count(" did not complete the handshake: it said nothing for too long"),
-			 1);
+	assert_int_equal(log_count_of("it said nothing for too long"), 1);
 	close(fd);
 }
 
@@ -328,8 +307,7 @@ TEST(strangers_are_logged_once_a_second)
 	assert_in_range(log_count("it speaks HTTP"), 1, 1 + seconds);
 }
 
-/* Listeners that misbehave.
- * --------------------------------------------------------------------- */
+/* Listeners that misbehave --------------------------------------------------------------------- */
 
 static int listen_raw(char *address_out)
 {
@@ -348,20 +326,17 @@ static int listen_raw(char *address_out)
 /* Connect to a listener that sends this answer and closes. */
 static void connect_in_vain(int fd, const char *address, const char *answer, size_t size)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
 	int peer;
 
 	memset(&client, 0, sizeof(client));
-	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
-	for (int i = 0; i < 5000 && poll(&pollfd, 1, 0) == 0; i++)
-		pump_ms(1);
+	client_connect(address, NULL);
+	expect_soon(poll(&pollfd, 1, 0) == 1);
 	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	assert_true(peer >= 0);
 	assert_int_equal(write(peer, answer, size), size);
 	shutdown(peer, SHUT_WR);
-	assert_true(pump_until(&client.closed, 1, 5000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	expect_end(&client, PLX_LINK_REFUSED);
 	close(peer);
 }
 
@@ -409,7 +384,7 @@ TEST(a_connect_to_a_name_says_it_too)
 	fd = listen_raw(address);
 	snprintf(name, sizeof(name), "localhost%s", strrchr(address, ':'));
 	connect_in_vain(fd, name, "HTTP/1.1 400 Bad Request\r\n\r\n", 28);
-	assert_non_null(strstr(client.text, ": it speaks HTTP, not plx_tcp's protocol"));
+	assert_has(client.text, ": it speaks HTTP, not plx_tcp's protocol");
 	close(fd);
 }
 

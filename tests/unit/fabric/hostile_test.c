@@ -30,10 +30,7 @@ static int start(void **state)
 
 static void honest_link_is_well(void)
 {
-	unsigned before = client.messages;
-
-	assert_int_equal(plx_link_send(client.link, "ping", 4), 0);
-	assert_true(pump_until(&client.messages, before + 1, 2000));
+	expect_echo("ping", 4);
 	assert_int_equal(client.closed + honest_server.closed, 0);
 }
 
@@ -55,26 +52,8 @@ static void expect_failure(const char *part)
 		plx_listener_stats(listener, &stats);
 	}
 	assert_int_equal(stats.failed, 1);
-	if (!strstr(stats.last_failure, part))
-		fail_msg("failure '%s' lacks '%s'", stats.last_failure, part);
+	assert_has(stats.last_failure, part);
 	assert_int_equal(server.opened, 0);
-}
-
-static struct rogue *open_rogue(void)
-{
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
-
-	rogue_send_hello(rogue);
-	assert_true(pump_until(&server.opened, 1, 2000));
-	return rogue;
-}
-
-static void expect_end(enum plx_link_reason reason, const char *part)
-{
-	assert_true(pump_until(&server.closed, 1, 3000));
-	if (!strstr(server.text, part))
-		fail_msg("'%s' lacks '%s'", server.text, part);
-	assert_int_equal(server.reason, reason);
 }
 
 #define WITH_HONEST(test) PLX_TEST_WITH(test, start, stop)
@@ -109,7 +88,7 @@ WITH_HONEST(a_hello_of_a_later_version)
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.version_min = hello.version_max = WIRE_VERSION_MAX + 1;
-	rogue_send_hello_like(rogue, &hello);
+	rogue_send_hello(rogue, &hello);
 	expect_failure("no wire version in common");
 	rogue_close(rogue);
 }
@@ -163,10 +142,10 @@ MAKES_NO_LINK(a_refusal_that_steers_a_terminal, " refused the link: \\x1b[2Jgone
 
 WITH_HONEST(a_refusal_of_an_open_link)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 
 	send_refusal(rogue, "no");
-	expect_end(PLX_LINK_HELLO, " refused the link: no");
+	rogue_expect_end(PLX_LINK_HELLO, " refused the link: no");
 	rogue_close(rogue);
 }
 
@@ -180,7 +159,7 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 	listener = fixture_listen(here("0"), &attr);
 	rogue = rogue_connect(plx_listener_address(listener));
 	hello.features = PLX_PROTOCOL_RPC << FEATURE_PROTOCOL_SHIFT;
-	rogue_send_hello_like(rogue, &hello);
+	rogue_send_hello(rogue, &hello);
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 8, 8});
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
 	/* Over verbs the message may arrive before the connection, before HELLO was checked. */
@@ -246,17 +225,17 @@ WITH_HONEST(insane_credit_in_hello)
 }
 
 /* A rogue that does this violates the protocol: its link ends. */
-#define ENDS_THE_LINK(name, text, ...)               \
-	WITH_HONEST(name)                            \
-	{                                            \
-		struct rogue *rogue = open_rogue();  \
-                                                     \
-		__VA_ARGS__;                         \
-		expect_end(PLX_LINK_PROTOCOL, text); \
-		rogue_close(rogue);                  \
+#define ENDS_THE_LINK(name, text, ...)                            \
+	WITH_HONEST(name)                                         \
+	{                                                         \
+		struct rogue *rogue = rogue_open(listener, NULL); \
+                                                                  \
+		__VA_ARGS__;                                      \
+		rogue_expect_end(PLX_LINK_PROTOCOL, text);        \
+		rogue_close(rogue);                               \
 	}
 
-ENDS_THE_LINK(a_second_hello, "a second HELLO", { rogue_send_hello(rogue); })
+ENDS_THE_LINK(a_second_hello, "a second HELLO", { rogue_send_hello(rogue, NULL); })
 
 ENDS_THE_LINK(an_unknown_frame, "unknown frame type",
 	      { rogue_send_frame(rogue, (struct frame_header){77, 0, 5, 8}); })
@@ -266,19 +245,19 @@ ENDS_THE_LINK(credit_that_runs_backwards, "credit makes no sense",
 
 WITH_HONEST(more_than_was_granted)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 
 	server.keep = 100; /* so that nothing is granted again */
 	for (int i = 0; i < 7 && !server.closed; i++)
 		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 100, 8});
-	expect_end(PLX_LINK_PROTOCOL, "more than it was granted");
+	rogue_expect_end(PLX_LINK_PROTOCOL, "more than it was granted");
 	assert_int_equal(server.messages, 6);
 	rogue_close(rogue);
 }
 
 WITH_HONEST(a_frame_longer_than_the_buffers)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5000, 8});
 	assert_true(pump_until(&server.closed, 1, 3000)); /* 1.17 drops such a connection itself */
@@ -306,7 +285,7 @@ ENDS_THE_LINK(a_part_of_no_message, "does not fit its length",
  * did. TCP does not identify the writer, and RDMA consumes a receive for it. */
 WITH_HONEST(a_write_of_nothing_that_is_told)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 	uint64_t data = 7;
 
 	if (!rogue_write(rogue, &(struct rogue_write){.data = &data})) {
@@ -314,7 +293,7 @@ WITH_HONEST(a_write_of_nothing_that_is_told)
 		skip();
 	}
 	if (is_provider_given())
-		expect_end(PLX_LINK_PROTOCOL, "shorter than its header");
+		rogue_expect_end(PLX_LINK_PROTOCOL, "shorter than its header");
 	pump_ms(20);
 	honest_link_is_well();
 	rogue_close(rogue);
@@ -323,7 +302,7 @@ WITH_HONEST(a_write_of_nothing_that_is_told)
 /* Message memory is registered for messages only, even if the peer knows the key. */
 WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 	struct plx_set *set = server.link->set;
 	const struct plx_zone *zone;
 	uint8_t *victim = plx_mem_alloc(64, 0, PLX_NODE_ANY, &zone);
@@ -375,7 +354,7 @@ WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted)
 		skip();
 	fd = open_raw_link();
 	assert_int_equal(write(fd, "rubbish.", 8), 8);
-	expect_end(PLX_LINK_PROTOCOL, ": it sent a frame of no kind that there is");
+	rogue_expect_end(PLX_LINK_PROTOCOL, ": it sent a frame of no kind that there is");
 	plx_listener_stats(listener, &stats);
 	assert_int_equal(stats.protocol_broken, 1);
 	assert_int_equal(stats.failed, 0);
@@ -384,11 +363,11 @@ WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted)
 
 WITH_HONEST(gone_inside_a_message)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 
 	rogue_send_first(rogue, 100000, 1000);
 	rogue_close(rogue);
-	expect_end(PLX_LINK_PEER_DOWN, "went away");
+	rogue_expect_end(PLX_LINK_PEER_DOWN, "went away");
 	assert_int_equal(server.messages, 0);
 }
 
@@ -407,17 +386,17 @@ ENDS_THE_LINK(a_message_after_fin, "a message after FIN", {
 
 WITH_HONEST(nobody_answers_a_close)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 
 	plx_link_close(server.link);
-	expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 2");
+	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 2");
 	rogue_close(rogue);
 }
 
 /* Each frame that it takes shows that it is alive, and there are 256. */
 WITH_HONEST(a_close_that_goes_on_for_ever_ends)
 {
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 	uint8_t *message = calloc(1, 1 << 20);
 	unsigned grants = 8;
 
@@ -432,7 +411,7 @@ WITH_HONEST(a_close_that_goes_on_for_ever_ends)
 		}
 	}
 	assert_true(grants < 256);
-	expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 60");
+	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 60");
 	rogue_close(rogue);
 	free(message);
 }
@@ -492,7 +471,7 @@ WITH_HONEST(an_end_that_was_agreed_without_reading)
 		struct rogue_link *each = &rogues[i];
 
 		each->rogue = rogue_connect(plx_listener_address(other));
-		rogue_send_hello_like(each->rogue, &hello);
+		rogue_send_hello(each->rogue, &hello);
 		for (unsigned ms = 0; rogues_open == i && ms < 5000; ms++)
 			pump_ms(1);
 		assert_int_equal(rogues_open, i + 1);
@@ -532,7 +511,7 @@ WITH_HONEST(an_end_that_was_agreed_without_reading)
 WITH_HONEST(credit_without_reading_does_not_grow_the_process)
 {
 	static const char message[100];
-	struct rogue *rogue = open_rogue();
+	struct rogue *rogue = rogue_open(listener, NULL);
 	unsigned accepted = 0;
 
 	for (uint32_t grant = 1; grant <= 10 && !server.closed; grant++) {
@@ -551,12 +530,11 @@ WITH_HONEST(credit_without_reading_does_not_grow_the_process)
 /* Whatever its HELLO accepts, no message is longer than the length field allows. */
 WITH_HONEST(a_hello_that_accepts_everything_is_not_believed)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
+	struct rogue *rogue;
 
 	hello.message_max = UINT64_MAX;
-	rogue_send_hello_like(rogue, &hello);
-	assert_true(pump_until(&server.opened, 1, 2000));
+	rogue = rogue_open(listener, &hello);
 	assert_int_equal(plx_link_message_max(server.link), (1u << 30) - 1);
 	assert_int_equal(plx_link_send(server.link, "", (UINT64_C(1) << 32) + 100), -EMSGSIZE);
 	rogue_close(rogue);

@@ -17,28 +17,21 @@ static size_t bytes_used(void)
 	return stats.bytes_used;
 }
 
-static struct plx_fabric_lcore *home_of_server(void)
+/* Messages of a closed link are in server.kept. Return: where their pool is kept. */
+static struct plx_fabric_lcore *outlive_a_link(void)
 {
-	return server.link->set->home;
-}
+	struct plx_fabric_lcore *home;
 
-/* Messages of a closed link are in server.kept. */
-static void outlive_a_link(struct plx_fabric_lcore **home_out)
-{
+	fixture_renew_sides();
 	server.keep = KEPT;
-	server.kept_count = 0;
-	server.opened = server.closed = server.messages = client.opened = client.closed = 0;
 	fixture_connect(listener, NULL);
-	*home_out = home_of_server();
+	home = server.link->set->home;
 	for (unsigned i = 0; i < KEPT; i++)
-		assert_int_equal(plx_link_send(client.link, "keep me", 7), 0);
-	assert_true(pump_until(&server.messages, KEPT, 2000));
+		expect_arrival("keep me", 7);
 	plx_link_abort(client.link);
-	assert_true(pump_until(&server.closed, 1, 2000));
-	assert_true(pump_until(&client.closed, 1, 2000));
-	for (int i = 0; i < 2000 && !LIST_EMPTY(&(*home_out)->links); i++)
-		pump_ms(1);
-	assert_true(LIST_EMPTY(&(*home_out)->links));
+	expect_both_end();
+	expect_soon(LIST_EMPTY(&home->links));
+	return home;
 }
 
 static bool reaped_within(const struct plx_fabric_lcore *home, unsigned limit_ms)
@@ -60,20 +53,13 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
-#define TEST(test) PLX_TEST_WITH(test, start, stop)
+#define TEST(test) PLX_TEST_WITH(test, start, fixture_down)
 
 TEST(a_pool_goes_with_the_last_of_its_buffers)
 {
-	struct plx_fabric_lcore *home;
+	struct plx_fabric_lcore *home = outlive_a_link();
 	size_t before;
 
-	outlive_a_link(&home);
 	assert_int_equal(home->kept_pool_count, 1);
 	before = bytes_used();
 	for (unsigned i = 0; i < KEPT; i++) {
@@ -97,7 +83,7 @@ TEST(another_lcore_may_drop_them)
 
 	worker_start();
 	worker_call(nothing, NULL); /* creates the lanes */
-	outlive_a_link(&home);
+	home = outlive_a_link();
 	before = bytes_used();
 	for (unsigned i = 0; i < KEPT; i++) {
 		assert_int_equal(home->kept_pool_count, 1);
@@ -114,9 +100,8 @@ TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops)
 {
 	worker_start();
 	for (int round = 0; round < 200; round++) {
-		struct plx_fabric_lcore *home;
+		struct plx_fabric_lcore *home = outlive_a_link();
 
-		outlive_a_link(&home);
 		for (unsigned i = 0; i < KEPT; i++)
 			assert_int_equal(plx_lcore_send(1, drop_one, NULL), 0);
 		assert_true(reaped_within(home, 2000));
@@ -127,9 +112,8 @@ TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops)
 /* No loop turns again: plx_fabric_fini finds them. The fixture checks memory. */
 TEST(they_may_come_back_after_the_last_turn)
 {
-	struct plx_fabric_lcore *home;
+	struct plx_fabric_lcore *home = outlive_a_link();
 
-	outlive_a_link(&home);
 	assert_int_equal(home->kept_pool_count, 1);
 	side_release(&server, KEPT);
 }

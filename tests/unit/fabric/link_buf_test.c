@@ -16,12 +16,6 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 static struct plx_buf *get(uint32_t length)
 {
 	struct plx_buf *buf = link_buf_get(home, length, false);
@@ -54,7 +48,7 @@ static bool is_kept(const struct plx_buf *buf)
 	return false;
 }
 
-#define LINK_BUF_TEST(name) PLX_TEST_WITH(name, start, stop)
+#define LINK_BUF_TEST(name) PLX_TEST_WITH(name, start, fixture_down)
 
 LINK_BUF_TEST(what_was_sent_is_used_again)
 {
@@ -144,11 +138,10 @@ LINK_BUF_TEST(what_is_kept_is_bounded)
 LINK_BUF_TEST(copies_arrive_as_they_were)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 65536};
-	struct plx_listener *listener = fixture_listen(here("0"), &attr);
 	uint8_t *bytes = malloc(MIB);
 
 	assert_non_null(bytes);
-	fixture_connect(listener, &attr);
+	fixture_pair(&attr);
 	for (unsigned i = 0; i < 300; i++) {
 		uint32_t length = 4000 + i * 1001 % 150000;
 		uint64_t limit_ns = plx_now_ns() + 5 * PLX_NS_PER_S;

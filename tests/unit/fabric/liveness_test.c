@@ -127,6 +127,13 @@ static int with_peer(void **state)
 	return 0;
 }
 
+static int two_alone(void **state)
+{
+	fixture_start_beating(0, 0, true);
+	worker_start();
+	return 0;
+}
+
 /* For a thousand links: a host that runs both processes with sanitizers may not have time for the
  * peer. */
 static int with_patient_peer(void **state)
@@ -139,9 +146,7 @@ static int with_patient_peer(void **state)
 static int with_peer_and_two(void **state)
 {
 	start_peer();
-	fixture_start_beating(0, 0, true);
-	worker_start();
-	return 0;
+	return two_alone(state);
 }
 
 static int without_peer(void **state)
@@ -164,6 +169,8 @@ static void expect_beats(uint64_t count, uint64_t ns)
 	assert_in_range(count, periods / 3, periods + 1);
 }
 
+#define WITH_PEER(test) PLX_TEST_WITH(test, with_peer, without_peer)
+
 static void idle_links_beat(unsigned count)
 {
 	struct plx_link_stats before, after;
@@ -184,17 +191,17 @@ static void idle_links_beat(unsigned count)
 	assert_int_equal(ended(count), 0);
 }
 
-static void one_link_beats_once_a_period(void **state)
+WITH_PEER(one_link_beats_once_a_period)
 {
 	idle_links_beat(1);
 }
 
-static void a_thousand_links_beat_as_one(void **state)
+PLX_TEST_WITH(a_thousand_links_beat_as_one, with_patient_peer, without_peer)
 {
 	idle_links_beat(MANY);
 }
 
-static void who_talks_need_not_beat(void **state)
+WITH_PEER(who_talks_need_not_beat)
 {
 	connect_to_peer(2);
 	pump_ms(2 * PERIOD_MS);
@@ -225,7 +232,7 @@ static unsigned pump_until_all_ended(unsigned count)
 	return (unsigned)((plx_now_ns() - begin_ns) / PLX_NS_PER_MS);
 }
 
-static void a_stopped_peer_is_found_dead(void **state)
+WITH_PEER(a_stopped_peer_is_found_dead)
 {
 	connect_to_peer(10);
 	pump_ms(3 * PERIOD_MS);
@@ -249,13 +256,13 @@ static void a_stopped_peer_is_found_dead(void **state)
 	assert_in_range(dead_ms, DEAD_MS - PERIOD_MS - 50, DEAD_MS + LATE_MS);
 	for (unsigned i = 0; i < 10; i++) {
 		assert_int_equal(sides[i].reason, PLX_LINK_SILENT);
-		assert_non_null(strstr(sides[i].text, "has said nothing for "));
+		assert_has(sides[i].text, "has said nothing for ");
 		assert_int_equal(sides[i].suspect, 1);
 		assert_int_equal(sides[i].heard, 0);
 	}
 }
 
-static void a_peer_that_comes_back_in_time_is_not_suspect_any_more(void **state)
+WITH_PEER(a_peer_that_comes_back_in_time_is_not_suspect_any_more)
 {
 	connect_to_peer(1);
 	pump_ms(2 * PERIOD_MS);
@@ -304,13 +311,6 @@ static int alone_and_quick(void **state)
 	return with_listener(10 * PLX_NS_PER_MS, false);
 }
 
-static int two_alone(void **state)
-{
-	fixture_start_beating(0, 0, true);
-	worker_start();
-	return 0;
-}
-
 static int two_quick(void **state)
 {
 	fixture_start_beating(10 * PLX_NS_PER_MS, QUICK_MS * PLX_NS_PER_MS, true);
@@ -339,11 +339,12 @@ static struct frame_hello hello_with(uint32_t heartbeat_ms, uint32_t dead_after_
 
 static struct rogue *open_rogue_like(struct frame_hello hello)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+	return rogue_open(listener, &hello);
+}
 
-	rogue_send_hello_like(rogue, &hello);
-	assert_true(pump_until(&server.opened, 1, 2000));
-	return rogue;
+static struct rogue *open_rogue(void)
+{
+	return open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
 }
 
 /* Move the side of the last rogue, so that the next one is `server`. */
@@ -371,6 +372,8 @@ static void beat_ms(struct rogue *rogue, unsigned ms)
 	}
 }
 
+#define ALONE(test) PLX_TEST_WITH(test, alone, all_down)
+
 static uint64_t heartbeats_to(const struct side *side)
 {
 	struct plx_link_stats stats;
@@ -379,9 +382,9 @@ static uint64_t heartbeats_to(const struct side *side)
 	return stats.heartbeats_sent;
 }
 
-static void who_only_beats_is_alive_until_it_stops(void **state)
+ALONE(who_only_beats_is_alive_until_it_stops)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *rogue = open_rogue();
 	struct plx_link_stats stats;
 
 	beat_ms(rogue, 2 * DEAD_MS);
@@ -394,7 +397,7 @@ static void who_only_beats_is_alive_until_it_stops(void **state)
 	rogue_close(rogue);
 }
 
-static void who_wants_no_heartbeats_gets_none(void **state)
+ALONE(who_wants_no_heartbeats_gets_none)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(0, 0));
 
@@ -405,9 +408,9 @@ static void who_wants_no_heartbeats_gets_none(void **state)
 	rogue_close(rogue);
 }
 
-static void nor_does_who_speaks_with_one_that_sends_none(void **state)
+PLX_TEST_WITH(nor_does_who_speaks_with_one_that_sends_none, alone_without_heartbeats, all_down)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *rogue = open_rogue();
 	struct frame_hello hello;
 
 	pump_ms(3 * DEAD_MS);
@@ -419,9 +422,9 @@ static void nor_does_who_speaks_with_one_that_sends_none(void **state)
 	rogue_close(rogue);
 }
 
-static void what_is_wanted_is_said(void **state)
+ALONE(what_is_wanted_is_said)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *rogue = open_rogue();
 	struct frame_hello hello;
 
 	assert_null(hello_read(rogue_first_frame(rogue) + FRAME_HEADER_BYTES, HELLO_BYTES, &hello));
@@ -432,7 +435,7 @@ static void what_is_wanted_is_said(void **state)
 }
 
 /* Both ends of a link in one process need no heartbeats. */
-static void nobody_beats_to_himself(void **state)
+ALONE(nobody_beats_to_himself)
 {
 	fixture_connect(listener, NULL);
 	pump_ms(3 * PERIOD_MS);
@@ -441,17 +444,16 @@ static void nobody_beats_to_himself(void **state)
 }
 
 /* A peer that dies before answering a close: 500 ms, where close_timeout_ns is 2 s. */
-static void one_that_is_closing_ends_too(void **state)
+ALONE(one_that_is_closing_ends_too)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *rogue = open_rogue();
 
 	plx_link_close(server.link);
-	assert_true(pump_until(&server.closed, 1, 4000));
-	assert_int_equal(server.reason, PLX_LINK_SILENT);
+	expect_end(&server, PLX_LINK_SILENT);
 	rogue_close(rogue);
 }
 
-static void the_more_patient_side_decides(void **state)
+ALONE(the_more_patient_side_decides)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(4 * PERIOD_MS, 4 * DEAD_MS));
 	uint64_t begin_ns = plx_now_ns();
@@ -468,11 +470,11 @@ static void the_more_patient_side_decides(void **state)
 	rogue_close(rogue);
 }
 
-static void one_link_speaks_for_all_of_its_process(void **state)
+ALONE(one_link_speaks_for_all_of_its_process)
 {
-	struct rogue *silent = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *silent = open_rogue();
 	struct side *silent_side = keep_server();
-	struct rogue *beating = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *beating = open_rogue();
 
 	beat_ms(beating, 2 * DEAD_MS);
 	assert_int_equal(silent_side->closed + server.closed, 0);
@@ -487,7 +489,7 @@ static void others_do_not(struct frame_hello hello)
 {
 	struct rogue *silent = open_rogue_like(hello);
 	struct side *silent_side = keep_server();
-	struct rogue *beating = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *beating = open_rogue();
 
 	beat_ms(beating, DEAD_MS + LATE_MS);
 	assert_int_equal(silent_side->closed, 1);
@@ -497,7 +499,7 @@ static void others_do_not(struct frame_hello hello)
 	rogue_close(beating);
 }
 
-static void but_not_for_another_process(void **state)
+ALONE(but_not_for_another_process)
 {
 	struct frame_hello hello = hello_with(PERIOD_MS, DEAD_MS);
 
@@ -506,12 +508,12 @@ static void but_not_for_another_process(void **state)
 }
 
 /* The same incarnation with other times: its patience does not apply to others. */
-static void nor_for_one_that_agreed_on_other_times(void **state)
+ALONE(nor_for_one_that_agreed_on_other_times)
 {
 	others_do_not(hello_with(PERIOD_MS, DEAD_MS + 1));
 }
 
-static void nor_for_another_path(void **state)
+ALONE(nor_for_another_path)
 {
 	struct frame_hello hello = hello_with(PERIOD_MS, DEAD_MS);
 
@@ -520,9 +522,9 @@ static void nor_for_another_path(void **state)
 }
 
 /* This process's lost time is not the peer's silence. */
-static void who_was_stopped_itself_kills_nobody(void **state)
+ALONE(who_was_stopped_itself_kills_nobody)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *rogue = open_rogue();
 
 	beat_ms(rogue, 2 * PERIOD_MS);
 	usleep((DEAD_MS + 3 * PERIOD_MS) * 1000);
@@ -543,7 +545,7 @@ static void who_was_stopped_itself_kills_nobody(void **state)
 
 /* Both were stopped, longer than an lcore is waited for, as when their host is suspended. Right
  * after it nothing is heard, and the sets, cold by then, are not all polled. */
-static void however_long_it_was(void **state)
+PLX_TEST_WITH(however_long_it_was, alone_and_quick, all_down)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
 
@@ -559,7 +561,7 @@ static void however_long_it_was(void **state)
 
 /* A link over a provider new to this lcore, in a long turn: the new set knows nothing yet, and the
  * others only old data. */
-static void a_new_set_kills_nobody(void **state)
+PLX_TEST_WITH(a_new_set_kills_nobody, alone_and_quick, all_down)
 {
 	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "shm"};
@@ -592,7 +594,7 @@ static void close_there(void *arg)
 }
 
 /* However long an lcore stands still, the wait for it is bounded. */
-static void but_is_not_waited_for_for_ever(void **state)
+PLX_TEST_WITH(but_is_not_waited_for_for_ever, two_quick, all_down)
 {
 	listener = fixture_listen(here("0"), NULL);
 
@@ -640,7 +642,7 @@ static void abort_there(void *arg)
 	plx_link_abort(sides[1].link);
 }
 
-static void links_of_two_lcores_beat_as_one(void **state)
+PLX_TEST_WITH(links_of_two_lcores_beat_as_one, with_peer_and_two, without_peer)
 {
 	struct plx_link_stats one[2], there[2];
 	uint64_t begin_ns;
@@ -667,18 +669,16 @@ static void links_of_two_lcores_beat_as_one(void **state)
 }
 
 /* A silent link here, and one there on which its process is heard. */
-static void another_lcore_that_stands_still_may_have_heard_it(void **state)
+PLX_TEST_WITH(another_lcore_that_stands_still_may_have_heard_it, two_alone, all_down)
 {
-	struct plx_listener *listening = fixture_listen(here("0"), NULL);
+	listener = fixture_listen(here("0"), NULL);
 
-	listener = listening;
-
-	struct rogue *silent = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *silent = open_rogue();
 	struct side *silent_side = keep_server();
 
 	worker_call(listen_there, NULL);
 
-	struct rogue *beating = open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
+	struct rogue *beating = open_rogue();
 
 	beat_ms(beating, 2 * DEAD_MS);
 	assert_int_equal(silent_side->closed + server.closed, 0);
@@ -710,7 +710,7 @@ static int refuses(uint64_t heartbeat_ns, uint64_t dead_after_ns)
 	return plx_fabric_init(&conf);
 }
 
-static void times_out_of_range_are_refused(void **state)
+PLX_TEST(times_out_of_range_are_refused)
 {
 	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MIN - 1, 0), -EINVAL);
 	assert_string_equal(plx_error(),
@@ -725,39 +725,6 @@ static void times_out_of_range_are_refused(void **state)
 
 int main(void)
 {
-#define WITH_PEER(test) cmocka_unit_test_setup_teardown(test, with_peer, without_peer)
-#define ALONE(test)     cmocka_unit_test_setup_teardown(test, alone, all_down)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times_out_of_range_are_refused),
-		WITH_PEER(one_link_beats_once_a_period),
-		cmocka_unit_test_setup_teardown(a_thousand_links_beat_as_one, with_patient_peer,
-						without_peer),
-		WITH_PEER(who_talks_need_not_beat),
-		WITH_PEER(a_stopped_peer_is_found_dead),
-		WITH_PEER(a_peer_that_comes_back_in_time_is_not_suspect_any_more),
-		ALONE(who_only_beats_is_alive_until_it_stops),
-		ALONE(who_wants_no_heartbeats_gets_none),
-		cmocka_unit_test_setup_teardown(nor_does_who_speaks_with_one_that_sends_none,
-						alone_without_heartbeats, all_down),
-		ALONE(what_is_wanted_is_said),
-		ALONE(nobody_beats_to_himself),
-		ALONE(one_that_is_closing_ends_too),
-		ALONE(the_more_patient_side_decides),
-		ALONE(one_link_speaks_for_all_of_its_process),
-		ALONE(but_not_for_another_process),
-		ALONE(nor_for_one_that_agreed_on_other_times),
-		ALONE(nor_for_another_path),
-		ALONE(who_was_stopped_itself_kills_nobody),
-		cmocka_unit_test_setup_teardown(however_long_it_was, alone_and_quick, all_down),
-		cmocka_unit_test_setup_teardown(a_new_set_kills_nobody, alone_and_quick, all_down),
-		cmocka_unit_test_setup_teardown(another_lcore_that_stands_still_may_have_heard_it,
-						two_alone, all_down),
-		cmocka_unit_test_setup_teardown(but_is_not_waited_for_for_ever, two_quick,
-						all_down),
-		cmocka_unit_test_setup_teardown(links_of_two_lcores_beat_as_one, with_peer_and_two,
-						without_peer),
-	};
-
 	more_descriptors();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

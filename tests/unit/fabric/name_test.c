@@ -39,101 +39,48 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 	return rc;
 }
 
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 static void start(const char *provider, const char *const *addresses)
 {
 	known = addresses;
 	fixture_start(provider, false);
 }
 
-static const char *at(const char *host, const struct plx_listener *listener)
-{
-	static char text[PLX_ADDRESS_MAX];
+#define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-	snprintf(text, sizeof(text), "%s%s", host, strrchr(plx_listener_address(listener), ':'));
-	return text;
+TEST(the_next_address_is_tried_if_one_refuses)
+{
+	static const char *const providers[] = {"tcp", "shm", "auto"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(providers); i++) {
+		if (i > 0)
+			fixture_stop();
+		print_message("over %s\n", providers[i]);
+		start(providers[i], (const char *const[]){"127.0.0.2", "::1", "127.0.0.1", NULL});
+		client_connect(at_host("several", fixture_listen("127.0.0.1:0", NULL)), NULL);
+		expect_open();
+		assert_has(plx_link_peer(client.link), "127.0.0.1:");
+	}
 }
 
-static void connect_to(const char *address)
+static void all_that_were_tried_are_named(const char *provider)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
-
-	if (plx_link_connect(address, &attr, &client.link) != 0)
-		fail_msg("%s: %s", address, plx_error());
-}
-
-static void expect_open(void)
-{
-	if (!pump_until(&client.opened, 1, 5000))
-		fail_msg("not open: %s", client.text);
-	assert_true(pump_until(&server.opened, 1, 5000));
-}
-
-static void disconnect(void)
-{
-	plx_link_abort(client.link);
-	assert_true(pump_until(&server.closed, 1, 5000));
-	free(server.last);
-	client = (struct side){0};
-	server = (struct side){0};
-}
-
-static void the_next_address_is_tried_where_one_refuses(const char *provider)
-{
-	struct plx_listener *listener;
-
-	start(provider, (const char *const[]){"127.0.0.2", "::1", "127.0.0.1", NULL});
-	listener = fixture_listen("127.0.0.1:0", NULL);
-	connect_to(at("several", listener));
-	expect_open();
-	assert_non_null(strstr(plx_link_peer(client.link), "127.0.0.1:"));
-}
-
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
-
-TEST(over_tcp_the_next_address_is_tried)
-{
-	the_next_address_is_tried_where_one_refuses("tcp");
-}
-
-TEST(over_shm_the_next_address_is_tried)
-{
-	the_next_address_is_tried_where_one_refuses("shm");
-}
-
-TEST(by_choice_the_next_address_is_tried)
-{
-	the_next_address_is_tried_where_one_refuses("auto");
-}
-
-static void all_that_were_tried_are_named(const char *provider, const char *expected)
-{
-	struct plx_listener *listener;
-
 	start(provider, (const char *const[]){"127.0.0.2", "127.0.0.3", NULL});
-	listener = fixture_listen("127.0.0.1:0", NULL);
-	connect_to(at("several", listener));
-	assert_true(pump_until(&client.closed, 1, 5000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	client_connect(at_host("several", fixture_listen("127.0.0.1:0", NULL)), NULL);
+	expect_end(&client, PLX_LINK_REFUSED);
 	assert_int_equal(client.reason_asked, PLX_LINK_REFUSED);
-	assert_string_equal(client.text, expected);
+	assert_string_equal(
+		client.text,
+		"none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
 }
 
 TEST(over_tcp_all_that_were_tried_are_named)
 {
-	all_that_were_tried_are_named(
-		"tcp", "none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
+	all_that_were_tried_are_named("tcp");
 }
 
 TEST(over_shm_all_that_were_tried_are_named)
 {
-	all_that_were_tried_are_named(
-		"shm", "none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
+	all_that_were_tried_are_named("shm");
 }
 
 /* shm reaches no host of another network, which the call itself knows. */
@@ -158,10 +105,10 @@ TEST(a_listener_listens_on_each_address)
 	listener = fixture_listen("several:0", NULL);
 	assert_int_equal(plx_fabric_open_count(), 1);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(hosts); i++) {
-		connect_to(at(hosts[i], listener));
+		client_connect(at_host(hosts[i], listener), NULL);
 		expect_open();
 		assert_string_equal(plx_link_driver(client.link), "shm");
-		disconnect();
+		fixture_disconnect();
 	}
 	plx_listener_close(listener);
 	assert_int_equal(plx_fabric_open_count(), 0);
@@ -174,16 +121,15 @@ TEST(a_port_that_one_address_does_not_have_is_an_error)
 
 	start("tcp", (const char *const[]){"127.0.0.2", "127.0.0.1", NULL});
 	taken = fixture_listen("127.0.0.1:0", NULL);
-	assert_int_equal(plx_link_listen(at("several", taken), &attr, &listener), -EADDRINUSE);
+	assert_int_equal(plx_link_listen(at_host("several", taken), &attr, &listener), -EADDRINUSE);
 	assert_int_equal(plx_fabric_open_count(), 1);
 	/* The port is free at both. */
 	assert_int_equal(plx_link_listen("several:0", &attr, &listener), 0);
-	connect_to(at("127.0.0.1", listener));
+	client_connect(at_host("127.0.0.1", listener), NULL);
 	expect_open();
 }
 
-/* Look-ups --------------------------------------------------------------------------------------
- */
+/* Look-ups ------------------------------------------------------------------------------------- */
 
 static _Atomic unsigned looked_up;
 
@@ -194,7 +140,7 @@ static void note(struct plx_lookup *lookup, void *arg)
 
 static void connect_where_it_is(struct plx_lookup *lookup, void *arg)
 {
-	connect_to(arg);
+	client_connect(arg, NULL);
 	looked_up++;
 }
 
@@ -211,20 +157,18 @@ static void answer_all(unsigned count)
 		sem_post(&answer);
 }
 
-TEST(links_go_on_while_a_resolver_is_silent)
+TEST(links_continue_while_a_resolver_is_silent)
 {
 	struct plx_listener *listener = start_silent();
-	char *address = strdup(at("silent-1", listener));
+	char *address = strdup(at_host("silent-1", listener));
 	struct plx_lookup lookup;
 
 	fixture_connect(listener, NULL);
 	assert_int_equal(plx_lookup_start(&lookup, address, connect_where_it_is, address), 0);
-	for (unsigned i = 1; i <= 100 || !asked; i++) {
-		assert_int_equal(plx_link_send(client.link, "go on", 5), 0);
-		assert_true(pump_until(&server.messages, i, 5000));
-	}
+	for (unsigned i = 1; i <= 100 || !asked; i++)
+		expect_arrival("hello", 5);
 	assert_int_equal(looked_up, 0);
-	disconnect();
+	fixture_disconnect();
 	answer_all(1);
 	assert_true(pump_until(&looked_up, 1, 5000));
 	expect_open();

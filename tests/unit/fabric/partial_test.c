@@ -23,12 +23,6 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 static void await(struct rogue *rogue, const struct side *side, uint32_t bytes)
 {
 	uint64_t end_ns = plx_now_ns() + 5 * PLX_NS_PER_S;
@@ -46,11 +40,9 @@ static struct rogue *open_partial(struct side *side, uint32_t bytes)
 	struct rogue *rogue;
 	uint32_t sent = 1000;
 
-	*side = (struct side){0};
+	*side = (struct side){.name = "rogue's"};
 	server = (struct side){0};
-	rogue = rogue_connect(plx_listener_address(listener));
-	rogue_send_hello(rogue);
-	assert_true(pump_until(&server.opened, 1, 2000));
+	rogue = rogue_open(listener, NULL);
 	side->link = server.link;
 	plx_link_set_user(side->link, side);
 
@@ -63,7 +55,7 @@ static struct rogue *open_partial(struct side *side, uint32_t bytes)
 	return rogue;
 }
 
-#define TEST(name) PLX_TEST_WITH(name, start, stop)
+#define TEST(name) PLX_TEST_WITH(name, start, fixture_down)
 
 TEST(a_message_that_stands_still_ends_its_link)
 {
@@ -73,9 +65,8 @@ TEST(a_message_that_stands_still_ends_its_link)
 	pump_ms(200);
 	assert_int_equal(still.closed, 0);
 	still.link->partial.moved_ns -= 31 * PLX_NS_PER_S;
-	assert_true(pump_until(&still.closed, 1, 2000));
-	assert_int_equal(still.reason, PLX_LINK_PROTOCOL);
-	assert_non_null(strstr(still.text, "a message of 1048576 bytes stopped after 9000"));
+	expect_end(&still, PLX_LINK_PROTOCOL);
+	assert_has(still.text, "a message of 1048576 bytes stopped after 9000");
 	rogue_close(rogue);
 }
 
@@ -92,14 +83,13 @@ TEST(what_has_come_is_bounded)
 	first.link->rx_frames = first.link->rx_frames_granted;
 	rogues[1] = open_partial(&second, 600000);
 	assert_int_equal(first.closed, 0);
-	assert_true(pump_until(&second.closed, 1, 2000));
-	assert_int_equal(second.reason, PLX_LINK_LOCAL);
-	assert_non_null(strstr(second.text, "--partial-mem"));
+	expect_end(&second, PLX_LINK_LOCAL);
+	assert_has(second.text, "--partial-mem");
 	first.link->rx_frames = received;
 	first.link->partial.moved_ns -= 2 * PLX_NS_PER_S;
 	rogues[2] = open_partial(&third, 600000);
 	assert_true(pump_until(&first.closed, 1, 2000));
-	assert_non_null(strstr(first.text, "stood still"));
+	assert_has(first.text, "stood still");
 	assert_int_equal(third.closed, 0);
 	plx_link_abort(third.link);
 	assert_true(pump_until(&third.closed, 1, 2000));

@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FD_MAX 2048
+#define FD_MAX  2048
+#define FAR_MIN 600
 
 static bool is_inheritable(int fd)
 {
@@ -84,6 +85,16 @@ static void close_raw(const struct raw *raw)
 	close(raw->far);
 }
 
+/* To a listener for it alone. */
+static struct raw open_raw(uint16_t *port_out)
+{
+	int listener = listen_raw(port_out);
+	struct raw raw = connect_raw(listener, *port_out, FAR_MIN);
+
+	close(listener);
+	return raw;
+}
+
 static int find(const struct raw *raw, uint16_t port, unsigned looks_max)
 {
 	return sockets_close_on_exec_accepted(port, (const struct sockaddr *)&raw->peer,
@@ -115,29 +126,20 @@ PLX_TEST(nothing_of_a_link_is_inherited)
 	expect_nothing_of_a_link_is_inherited("fi:tcp");
 }
 
-static uint32_t on_lcore_1(struct plx_listener *at, const struct sockaddr *peer, void *arg)
-{
-	return 1;
-}
-
 /* Also by a listener for IPv6 and IPv4, which sees an IPv4 peer as another address. */
 PLX_TEST(nothing_of_a_link_on_another_lcore_is_inherited)
 {
 	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
 					 .spread = PLX_SPREAD_CALLBACK,
-					 .place = on_lcore_1};
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
+					 .place = place_on_lcore_1};
 	unsigned before = inheritable();
 	struct plx_listener *listener;
-	char address[64];
 
 	fixture_start("fi:tcp", true);
 	worker_start();
 	assert_int_equal(plx_link_listen("*:0", &listen, &listener), 0);
-	snprintf(address, sizeof(address), "127.0.0.1:%u", listener->port);
-	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
-	assert_true(pump_until(&client.opened, 1, 3000));
-	assert_true(pump_until(&server.opened, 1, 3000));
+	client_connect(at_host("127.0.0.1", listener), NULL);
+	expect_open();
 	assert_int_equal(inheritable(), before);
 	worker_stop();
 	fixture_stop();
@@ -152,13 +154,10 @@ PLX_TEST(a_number_that_is_used_again_is_found_again)
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
 	for (int i = 0; i < 5; i++) {
-		client.opened = server.opened = client.closed = server.closed = 0;
 		fixture_connect(listener, NULL);
 		assert_true(server.link->fd >= 0);
 		assert_int_equal(inheritable(), before);
-		plx_link_abort(client.link);
-		assert_true(pump_until(&client.closed, 1, 2000));
-		assert_true(pump_until(&server.closed, 1, 2000));
+		fixture_disconnect();
 	}
 	fixture_stop();
 }
@@ -175,7 +174,6 @@ PLX_TEST(the_number_of_a_refused_connection_is_found_again)
 	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
 					 .spread = PLX_SPREAD_CALLBACK,
 					 .place = on_no_lcore_if_told};
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	struct plx_listener *listener;
 
 	fixture_start("fi:tcp", false);
@@ -184,7 +182,7 @@ PLX_TEST(the_number_of_a_refused_connection_is_found_again)
 
 	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
 	refuses = true;
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	client_connect(plx_listener_address(listener), NULL);
 	assert_true(pump_until(&client.closed, 1, 2000));
 	refuses = false;
 	fixture_connect(listener, NULL);
@@ -233,8 +231,7 @@ PLX_TEST(the_applications_own_stay_inheritable)
 
 /* The search ---------------------------------------------------------------------------------- */
 
-#define MANY    200
-#define FAR_MIN 600
+#define MANY 200
 
 PLX_TEST(the_search_passes_over_the_connections_it_knows)
 {
@@ -265,27 +262,23 @@ PLX_TEST(the_search_passes_over_the_connections_it_knows)
 PLX_TEST(the_search_has_an_end)
 {
 	uint16_t port;
-	int listener = listen_raw(&port);
-	struct raw raw = connect_raw(listener, port, FAR_MIN);
+	struct raw raw = open_raw(&port);
 
 	assert_int_equal(find(&raw, port, (unsigned)raw.accepted), -1);
 	assert_true(is_inheritable(raw.accepted));
 	assert_int_equal(find(&raw, port, (unsigned)raw.accepted + 1), raw.accepted);
 	assert_false(is_inheritable(raw.accepted));
 	close_raw(&raw);
-	close(listener);
 }
 
 PLX_TEST(a_connection_to_another_port_is_another)
 {
 	uint16_t port;
-	int listener = listen_raw(&port);
-	struct raw raw = connect_raw(listener, port, FAR_MIN);
+	struct raw raw = open_raw(&port);
 
 	assert_int_equal(find(&raw, (uint16_t)(port + 1), FD_MAX), -1);
 	assert_true(is_inheritable(raw.accepted));
 	close_raw(&raw);
-	close(listener);
 }
 
 #define ROUNDS 1000

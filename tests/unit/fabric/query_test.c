@@ -1,39 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queries of links and listeners return values. Both ends are on one lcore. */
+/* Queries of links and listeners return values, over each provider. Both ends are on one lcore. */
 #include "fixture.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 
-static const char *const providers[] = {"tcp", "shm", "fi:tcp"};
-
-#define FOREACH_PROVIDER(i) for (unsigned i = 0; i < PLX_ARRAY_LEN(providers); i++)
+#define TEST(name) PLX_TEST_WITH(name, fixture_up, fixture_down)
 
 static int port_after_colon(const char *address)
 {
 	return atoi(strrchr(address, ':') + 1);
 }
 
-PLX_TEST(a_listener_tells_its_port)
+TEST(a_listener_tells_its_port)
 {
-	FOREACH_PROVIDER(p)
-	{
-		const char *const addresses[] = {"127.0.0.1:0", "*:0", "localhost:0"};
+	const char *const addresses[] = {"127.0.0.1:0", "*:0", "localhost:0"};
 
-		fixture_start(providers[p], false);
-		for (unsigned i = 0; i < PLX_ARRAY_LEN(addresses); i++) {
-			struct plx_listener *listener = fixture_listen(addresses[i], NULL);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(addresses); i++) {
+		struct plx_listener *listener = fixture_listen(addresses[i], NULL);
 
-			assert_int_not_equal(plx_listener_port(listener), 0);
-			assert_int_equal(plx_listener_port(listener),
-					 port_after_colon(plx_listener_address(listener)));
-		}
-		assert_int_equal(plx_listener_port(NULL), 0);
-		fixture_stop();
+		assert_int_not_equal(plx_listener_port(listener), 0);
+		assert_int_equal(plx_listener_port(listener),
+				 port_after_colon(plx_listener_address(listener)));
 	}
+	assert_int_equal(plx_listener_port(NULL), 0);
 }
 
 /* The text must agree. */
@@ -50,64 +40,42 @@ static void expect_peer(const struct plx_link *link)
 	assert_string_equal(text, plx_link_peer(link));
 }
 
-PLX_TEST(a_link_tells_its_peer_and_its_driver)
+TEST(a_link_tells_its_peer_and_its_driver)
 {
-	FOREACH_PROVIDER(p)
-	{
-		struct plx_listener *listener;
-
-		fixture_start(providers[p], false);
-		listener = fixture_listen("127.0.0.1:0", NULL);
-		fixture_connect(listener, NULL);
-		expect_peer(client.link);
-		expect_peer(server.link);
-		assert_string_equal(plx_link_driver(client.link), providers[p]);
-		assert_string_equal(plx_link_driver(server.link), providers[p]);
-		fixture_stop();
-	}
+	fixture_pair(NULL);
+	expect_peer(client.link);
+	expect_peer(server.link);
+	assert_string_equal(plx_link_driver(client.link), fixture_provider);
+	assert_string_equal(plx_link_driver(server.link), fixture_provider);
 }
 
-PLX_TEST(the_address_of_an_IPv6_peer_is_one_of_that_family)
+TEST(the_address_of_an_IPv6_peer_is_one_of_that_family)
 {
 	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server}};
 	struct plx_listener *listener;
 	struct sockaddr_storage peer;
 	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&peer;
 
-	fixture_start("tcp", false);
-	if (plx_link_listen("[::1]:0", &attr, &listener) != 0) {
-		fixture_stop();
+	if (plx_link_listen("[::1]:0", &attr, &listener) != 0)
 		skip(); /* this host has no IPv6 */
-	}
 	fixture_connect(listener, NULL);
 	assert_int_equal(plx_link_peer_sockaddr(client.link, &peer), 0);
 	assert_int_equal(peer.ss_family, AF_INET6);
 	assert_int_equal(ntohs(in6->sin6_port), plx_listener_port(listener));
 	assert_true(IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr));
-	fixture_stop();
 }
 
-PLX_TEST(a_link_tells_why_it_ended_as_soon_as_it_did)
+TEST(a_link_tells_why_it_ended_as_soon_as_it_did)
 {
-	FOREACH_PROVIDER(p)
-	{
-		struct plx_link_attr attr = {.events = &side_events, .user = &client};
-		struct plx_listener *listener;
-
-		fixture_start(providers[p], false);
-		listener = fixture_listen("127.0.0.1:0", NULL);
-		assert_int_equal(
-			plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
-		assert_int_equal(plx_link_reason(client.link), PLX_LINK_REASON_NONE);
-		assert_true(pump_until(&client.opened, 1, 3000));
-		assert_int_equal(plx_link_reason(client.link), PLX_LINK_REASON_NONE);
-		plx_link_abort(client.link);
-		assert_int_equal(plx_link_send(client.link, "", 0), -ENOTCONN);
-		assert_int_equal(plx_link_reason(client.link), PLX_LINK_ABORTED);
-		assert_true(pump_until(&client.closed, 1, 3000));
-		assert_int_equal(client.reason_asked, PLX_LINK_ABORTED);
-		fixture_stop();
-	}
+	client_connect(plx_listener_address(fixture_listen("127.0.0.1:0", NULL)), NULL);
+	assert_int_equal(plx_link_reason(client.link), PLX_LINK_REASON_NONE);
+	assert_true(pump_until(&client.opened, 1, 3000));
+	assert_int_equal(plx_link_reason(client.link), PLX_LINK_REASON_NONE);
+	plx_link_abort(client.link);
+	assert_int_equal(plx_link_send(client.link, "", 0), -ENOTCONN);
+	assert_int_equal(plx_link_reason(client.link), PLX_LINK_ABORTED);
+	assert_true(pump_until(&client.closed, 1, 3000));
+	assert_int_equal(client.reason_asked, PLX_LINK_ABORTED);
 }
 
 static unsigned count_links(void)
@@ -129,22 +97,18 @@ static bool is_listed(const struct plx_link *wanted)
 	return false;
 }
 
-PLX_TEST(the_links_of_an_lcore_can_be_gone_through)
+PLX_TEST_WITH(the_links_of_an_lcore_can_be_walked, NULL, fixture_down)
 {
-	struct plx_listener *listener;
-
 	assert_int_equal(count_links(), 0);
-	fixture_start(NULL, false);
+	fixture_up(state);
 	assert_int_equal(count_links(), 0);
-	listener = fixture_listen("127.0.0.1:0", NULL);
-	fixture_connect(listener, NULL);
+	fixture_pair(NULL);
 	assert_int_equal(count_links(), 2);
 	assert_true(is_listed(client.link) && is_listed(server.link));
 	PLX_LINK_FOREACH(link)
 	plx_link_close(link);
-	assert_true(pump_until(&client.closed, 1, 3000) && pump_until(&server.closed, 1, 3000));
+	expect_both_end();
 	assert_int_equal(count_links(), 0);
-	fixture_stop();
 }
 
 static void expect_unlisted(struct plx_link *link, enum plx_link_reason reason, const char *text,
@@ -154,18 +118,15 @@ static void expect_unlisted(struct plx_link *link, enum plx_link_reason reason, 
 	side_events.on_close(link, reason, text, user);
 }
 
-PLX_TEST(a_link_that_ends_or_begins_meanwhile_does_not_upset_the_walk)
+TEST(a_link_that_ends_or_begins_meanwhile_does_not_upset_the_walk)
 {
 	static struct plx_link_events expecting;
 	struct plx_link_attr attr = {.events = &expecting, .user = &client};
-	struct plx_listener *listener;
+	struct plx_listener *listener = fixture_pair(NULL);
 	struct plx_link *more = NULL;
 
 	expecting = side_events;
 	expecting.on_close = expect_unlisted;
-	fixture_start(NULL, false);
-	listener = fixture_listen("127.0.0.1:0", NULL);
-	fixture_connect(listener, &attr);
 	client.link = NULL;
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &more), 0);
 	PLX_LINK_FOREACH(link)
@@ -178,7 +139,6 @@ PLX_TEST(a_link_that_ends_or_begins_meanwhile_does_not_upset_the_walk)
 		plx_link_abort(one);
 	}
 	assert_true(is_listed(more));
-	fixture_stop();
 }
 
 static void *count_elsewhere(void *count_out)
@@ -187,17 +147,15 @@ static void *count_elsewhere(void *count_out)
 	return NULL;
 }
 
-PLX_TEST(a_thread_that_is_no_lcore_has_no_links)
+TEST(a_thread_that_is_no_lcore_has_no_links)
 {
 	unsigned count = 1;
 	pthread_t thread;
 
-	fixture_start(NULL, false);
-	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+	fixture_pair(NULL);
 	assert_int_equal(pthread_create(&thread, NULL, count_elsewhere, &count), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(count, 0);
-	fixture_stop();
 }
 
-PLX_TEST_MAIN()
+FIXTURE_MAIN("tcp", "shm", "fi:tcp")

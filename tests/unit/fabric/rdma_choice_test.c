@@ -47,12 +47,6 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 static void expect_link(const char *driver, const char *choice)
 {
 	assert_string_equal(plx_link_driver(client.link), driver);
@@ -60,8 +54,7 @@ static void expect_link(const char *driver, const char *choice)
 	assert_int_equal(client.opened, 1);
 	assert_int_equal(client.closed, 0);
 	server.echo = true;
-	assert_int_equal(plx_link_send(client.link, "hello", 5), 0);
-	assert_true(pump_until(&client.messages, 1, 2000));
+	expect_echo("hello", 5);
 }
 
 static int start_required(void **state)
@@ -71,19 +64,19 @@ static int start_required(void **state)
 	return 0;
 }
 
-#define TEST(test)     PLX_TEST_WITH(test, start, stop)
-#define REQUIRED(test) PLX_TEST_WITH(test, start_required, stop)
+#define TEST(test)     PLX_TEST_WITH(test, start, fixture_down)
+#define REQUIRED(test) PLX_TEST_WITH(test, start_required, fixture_down)
 
 TEST(rdma_comes_before_tcp)
 {
-	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+	fixture_pair(NULL);
 	expect_link("fake", "an RDMA device routes to the peer");
 }
 
 TEST(without_a_route_it_is_tcp)
 {
 	rdma = NO_ROUTE;
-	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+	fixture_pair(NULL);
 	expect_link("tcp", "no RDMA device routes to the peer");
 }
 
@@ -91,13 +84,9 @@ TEST(who_refuses_rdma_is_met_on_tcp)
 {
 	rdma = REFUSES;
 	for (int i = 0; i < 3; i++) {
-		fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
+		fixture_pair(NULL);
 		expect_link("tcp", "the peer did not answer by RDMA");
-		plx_link_abort(client.link);
-		assert_true(pump_until(&client.closed, 1, 2000));
-		assert_true(pump_until(&server.closed, 1, 2000));
-		client.opened = client.closed = client.messages = 0;
-		server.opened = server.closed = 0;
+		fixture_disconnect();
 	}
 }
 
@@ -112,12 +101,9 @@ TEST(who_does_not_answer_by_rdma_is_met_on_tcp)
 
 TEST(who_is_not_there_at_all_is_told_of_once)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
-
 	rdma = REFUSES;
-	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), 0);
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	client_connect("127.0.0.1:1", NULL);
+	expect_end(&client, PLX_LINK_REFUSED);
 	pump_ms(50);
 	assert_int_equal(client.closed, 1);
 	assert_int_equal(client.opened, 0);
@@ -127,13 +113,11 @@ TEST(who_is_not_there_at_all_is_told_of_once)
 TEST(a_link_that_is_given_up_goes_nowhere_else)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
 	rdma = SILENT;
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	client_connect(plx_listener_address(listener), NULL);
 	plx_link_abort(client.link);
-	assert_true(pump_until(&client.closed, 1, 2000));
-	assert_int_equal(client.reason, PLX_LINK_ABORTED);
+	expect_end(&client, PLX_LINK_ABORTED);
 	pump_ms(50);
 	assert_int_equal(client.closed, 1);
 	assert_int_equal(server.opened, 0);
@@ -143,22 +127,18 @@ TEST(a_link_that_is_given_up_goes_nowhere_else)
 TEST(the_process_may_end_while_it_goes_over)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
 	rdma = REFUSES;
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
+	client_connect(plx_listener_address(listener), NULL);
 }
 
 TEST(what_is_asked_for_stays)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "fake"};
-
 	rdma = REFUSES;
-	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), 0);
+	client_connect("127.0.0.1:1", &(struct plx_link_attr){.provider = "fake"});
 	assert_string_equal(plx_link_choice(client.link), "it was asked for");
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
-	assert_non_null(strstr(client.text, "127.0.0.1:1"));
+	expect_end(&client, PLX_LINK_REFUSED);
+	assert_has(client.text, "127.0.0.1:1");
 }
 
 /* Required ------------------------------------------------------------------------------------- */
@@ -168,10 +148,9 @@ REQUIRED(required_rdma_is_never_tcp)
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
 	rdma = REFUSES;
-	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), 0);
+	client_connect("127.0.0.1:1", NULL);
 	assert_string_equal(plx_link_choice(client.link), "an RDMA device routes to the peer");
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_REFUSED);
+	expect_end(&client, PLX_LINK_REFUSED);
 	rdma = NO_ROUTE;
 	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EHOSTUNREACH);
 }

@@ -47,19 +47,22 @@ static void *desc_of(struct fid_mr *mr)
 	return mr ? fi_mr_desc(mr) : NULL;
 }
 
-const char *rogue_provider;
+static bool is_libfabrics(void)
+{
+	return strncmp(fixture_provider, "fi:", 3) == 0;
+}
 
 /* Pollux's provider is not in libfabric's list. */
 static bool is_own(void)
 {
-	return !is_provider_given() && !rogue_provider;
+	return !is_provider_given() && !is_libfabrics();
 }
 
 static const char *fi_name(void)
 {
 	if (is_own())
 		return fi_name_of_tcp();
-	return rogue_provider ? rogue_provider : provider_to_test();
+	return is_libfabrics() ? fixture_provider + 3 : provider_to_test();
 }
 
 static struct fi_info *resolve(const char *address)
@@ -221,21 +224,30 @@ struct frame_hello rogue_good_hello(void)
 	};
 }
 
-void rogue_send_hello_like(struct rogue *rogue, const struct frame_hello *hello)
+void rogue_send_hello(struct rogue *rogue, const struct frame_hello *hello)
 {
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
 	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 8};
+	struct frame_hello good = rogue_good_hello();
 
 	frame_write(bytes, &header);
-	hello_write(bytes + FRAME_HEADER_BYTES, hello);
+	hello_write(bytes + FRAME_HEADER_BYTES, hello ? hello : &good);
 	rogue_send(rogue, bytes, sizeof(bytes));
 }
 
-void rogue_send_hello(struct rogue *rogue)
+struct rogue *rogue_open(const struct plx_listener *listener, const struct frame_hello *hello)
 {
-	struct frame_hello hello = rogue_good_hello();
+	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 
-	rogue_send_hello_like(rogue, &hello);
+	rogue_send_hello(rogue, hello);
+	assert_true(pump_until(&server.opened, 1, 5000));
+	return rogue;
+}
+
+void rogue_expect_end(enum plx_link_reason reason, const char *part)
+{
+	expect_end(&server, reason);
+	assert_has(server.text, part);
 }
 
 const uint8_t *rogue_first_frame(struct rogue *rogue)

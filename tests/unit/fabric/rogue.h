@@ -5,15 +5,19 @@
 #define FABRIC_ROGUE_H
 
 #include "frame.h"
+#include "plx_fabric.h"
 
 struct rogue;
 
-/** One of libfabric's providers; NULL: plx_tcp, or the tested one. */
-extern const char *rogue_provider;
-
-/** Connect to host:port by that provider; turns our loop meanwhile. Fails the test if that does not
- * work. */
+/** Connect to host:port by the provider of the test; turns our loop meanwhile. Fails the test if
+ * that does not work. */
 struct rogue *rogue_connect(const char *address);
+
+/** Connect, say HELLO (NULL: a valid one), and wait until `server` is open. */
+struct rogue *rogue_open(const struct plx_listener *listener, const struct frame_hello *hello);
+
+/** Wait until the link of `server` has ended, for that reason, with that text. */
+void rogue_expect_end(enum plx_link_reason reason, const char *part);
 
 /** Send bytes as one libfabric message. */
 void rogue_send(struct rogue *rogue, const void *bytes, size_t size);
@@ -24,11 +28,8 @@ void rogue_send_frame(struct rogue *rogue, struct frame_header header);
 /** Start a message of `total` bytes with `length` zero bytes. */
 void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length);
 
-/** Send a valid HELLO that grants 8 frames. */
-void rogue_send_hello(struct rogue *rogue);
-
-/** Send the given HELLO. */
-void rogue_send_hello_like(struct rogue *rogue, const struct frame_hello *hello);
+/** Send a HELLO that grants 8 frames; NULL: a valid one. */
+void rogue_send_hello(struct rogue *rogue, const struct frame_hello *hello);
 struct frame_hello rogue_good_hello(void);
 
 /** Write remote memory; data, if not NULL, is sent along and reported to the other side. claimed:

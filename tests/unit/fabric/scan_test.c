@@ -75,7 +75,7 @@ static void connect_once(const char *address, const struct plx_link_attr *attr)
 
 	fixture_connect(listener, attr);
 	plx_link_abort(client.link);
-	assert_true(pump_until(&client.closed, 1, 3000) && pump_until(&server.closed, 1, 3000));
+	expect_both_end();
 	plx_listener_close(listener);
 }
 

@@ -16,7 +16,7 @@ static struct plx_set *set_of(const struct plx_link *link)
 	return link->set;
 }
 
-static void start_with_registration(void)
+static int start_with_registration(void **state)
 {
 	static struct plx_fabric_driver registering;
 	static const struct plx_fabric_driver *table[] = {&registering, NULL};
@@ -26,7 +26,11 @@ static void start_with_registration(void)
 	registering.needs_mr = true;
 	registering.signal_every = 4;
 	fixture_start_with(table, false);
+	fixture_pair(NULL);
+	return 0;
 }
+
+#define REGISTERING(name) PLX_TEST_WITH(name, start_with_registration, fixture_down)
 
 static unsigned registered(const struct plx_set *set)
 {
@@ -37,50 +41,31 @@ static unsigned registered(const struct plx_set *set)
 	return count;
 }
 
-PLX_TEST(zones_are_registered_also_late_ones)
+REGISTERING(zones_are_registered_also_late_ones)
 {
-	start_with_registration();
-
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
-
-	fixture_connect(listener, NULL);
-
 	struct plx_set *set = set_of(client.link);
-
-	assert_int_equal(registered(set), plx_zone_count());
-
 	uint32_t before = plx_zone_count();
-	void *large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, NULL);
+	void *large;
 
+	assert_int_equal(registered(set), before);
+	large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, NULL);
 	assert_non_null(large);
 	assert_true(plx_zone_count() > before);
-	for (int i = 0; i < 2000 && registered(set) < plx_zone_count(); i++)
-		pump_ms(1); /* the loop gets to it */
-	assert_int_equal(registered(set), plx_zone_count());
+	expect_soon(registered(set) == plx_zone_count()); /* the loop gets to it */
 	plx_mem_free(large);
-	fixture_stop();
 }
 
-PLX_TEST(a_zone_newer_than_the_set_knows_is_registered_when_used)
+REGISTERING(a_zone_newer_than_the_set_knows_is_registered_when_used)
 {
-	start_with_registration();
-
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	const struct plx_zone *zone;
-
-	fixture_connect(listener, NULL);
-
-	void *large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, &zone);
+	void *large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, &zone), *desc;
 	struct plx_set *set = set_of(client.link);
 
 	assert_null(set->mr[zone->index]);
-
-	void *desc = set_desc(set, zone->index);
-
+	desc = set_desc(set, zone->index);
 	assert_non_null(set->mr[zone->index]);
 	assert_ptr_equal(desc, fi_mr_desc(set->mr[zone->index]));
 	plx_mem_free(large);
-	fixture_stop();
 }
 
 static _Atomic unsigned completions;
@@ -92,35 +77,25 @@ static void count(struct plx_link *link, struct plx_buf *buf, int status, void *
 	completions++;
 }
 
-PLX_TEST(memory_outside_the_zones_is_sent_through_a_copy)
+REGISTERING(memory_outside_the_zones_is_sent_through_a_copy)
 {
-	start_with_registration();
-
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct plx_buf *buf = plx_buf_alloc(20000); /* from the heap */
+	static uint8_t bytes[20000];
 
-	fixture_connect(listener, NULL);
 	assert_int_equal(buf->zone_index, PLX_ZONE_NONE);
 	memset(plx_buf_append(buf, 20000), 0x5a, 20000);
 	completions = 0;
 	assert_int_equal(plx_link_send_buf(client.link, buf, count, buf), 0);
-	assert_true(pump_until(&server.messages, 1, 2000));
 	assert_true(pump_until(&completions, 1, 2000));
-	assert_int_equal(server.last_len, 20000);
-	for (size_t i = 0; i < 20000; i++)
-		assert_int_equal(server.last[i], 0x5a);
-	fixture_stop();
+	memset(bytes, 0x5a, sizeof(bytes));
+	expect_message(&server, 1, bytes, sizeof(bytes));
 }
 
-PLX_TEST(every_nth_small_message_asks_for_its_completion)
+REGISTERING(every_nth_small_message_asks_for_its_completion)
 {
-	start_with_registration();
-
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct plx_link_stats stats;
 	unsigned asked = 0;
 
-	fixture_connect(listener, NULL);
 	for (unsigned i = 0; i < 8; i++) {
 		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
 		plx_link_stats(client.link, &stats);
@@ -132,7 +107,6 @@ PLX_TEST(every_nth_small_message_asks_for_its_completion)
 		}
 	}
 	assert_int_equal(asked, 2); /* of 9 frames with the HELLO, the 4th and the 8th */
-	fixture_stop();
 }
 
 static bool readable(const struct plx_fabric_fids *fids)
@@ -147,10 +121,7 @@ static bool readable(const struct plx_fabric_fids *fids)
 static void arming(const char *provider)
 {
 	fixture_start(provider, false);
-
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
-
-	fixture_connect(listener, NULL);
+	fixture_pair(NULL);
 
 	struct plx_set *set = set_of(client.link);
 
@@ -210,11 +181,8 @@ PLX_TEST(no_frame_is_longer_than_the_provider_takes)
 	brief = plx_driver_tcp;
 	brief.getinfo = getinfo_of_short_messages;
 	fixture_start_with(table, false);
-	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
-	assert_int_equal(plx_link_send(client.link, pattern, 3000), 0);
-	assert_true(pump_until(&server.messages, 1, 2000));
-	assert_int_equal(server.last_len, 3000);
-	assert_memory_equal(server.last, pattern, 3000);
+	fixture_pair(NULL);
+	expect_arrival(pattern, 3000);
 	plx_link_stats(client.link, &stats);
 	assert_int_equal(stats.frames_sent, 1 + 4); /* HELLO, and 1 000 bytes each */
 	fixture_stop();
@@ -231,8 +199,7 @@ PLX_TEST(two_providers_are_open_side_by_side)
 
 	fixture_connect(listener, NULL); /* net to tcp: one wire format */
 	server.echo = true;
-	assert_int_equal(plx_link_send(client.link, "hello", 5), 0);
-	assert_true(pump_until(&client.messages, 1, 2000));
+	expect_echo("hello", 5);
 	assert_string_equal(plx_link_fi_provider(server.link), "tcp");
 	assert_string_not_equal(plx_link_provider(client.link), plx_link_provider(server.link));
 	fixture_stop();
@@ -241,15 +208,11 @@ PLX_TEST(two_providers_are_open_side_by_side)
 PLX_TEST(a_cold_set_wakes_up_at_once)
 {
 	fixture_start(NULL, false);
-
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
-
-	fixture_connect(listener, NULL);
+	fixture_pair(NULL);
 	server.echo = true;
 	for (int i = 1; i <= 5; i++) {
 		pump_ms(20); /* far past COLD_AFTER_NS */
-		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
-		assert_true(pump_until(&client.messages, (unsigned)i, 2000));
+		expect_echo("x", 1);
 	}
 	fixture_stop();
 }
@@ -265,17 +228,15 @@ static uint64_t bytes_used(void)
 static void send_and_wait(struct plx_buf *buf, unsigned count)
 {
 	memset(plx_buf_append(buf, 20000), (int)count, 20000);
-	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), 0);
+	assert_works(plx_link_send_buf(client.link, buf, NULL, NULL));
 	assert_true(pump_until(&server.messages, count, 2000));
 	assert_int_equal(server.last_len, 20000);
 	assert_int_equal(server.last[19999], count);
 }
 
 /* Otherwise each message would take new memory from the zones, and new ones be registered. */
-PLX_TEST(copies_into_the_zones_use_the_same_memory_again)
+REGISTERING(copies_into_the_zones_use_the_same_memory_again)
 {
-	start_with_registration();
-	fixture_connect(fixture_listen(here("0"), NULL), NULL);
 	send_and_wait(plx_buf_alloc(20000), 1);
 
 	uint64_t used = bytes_used();
@@ -287,15 +248,11 @@ PLX_TEST(copies_into_the_zones_use_the_same_memory_again)
 		pump_ms(2);
 	}
 	assert_int_equal(bytes_used(), used);
-	fixture_stop();
 }
 
 /* Such a provider would get no descriptor, and dereference it. */
-PLX_TEST(a_message_that_cannot_be_registered_is_refused)
+REGISTERING(a_message_that_cannot_be_registered_is_refused)
 {
-	start_with_registration();
-	fixture_connect(fixture_listen(here("0"), NULL), NULL);
-
 	struct plx_set *set = set_of(client.link);
 	struct plx_buf *buf = plx_buf_alloc(20000);
 
@@ -315,20 +272,15 @@ PLX_TEST(a_message_that_cannot_be_registered_is_refused)
 				      &client.link),
 		     -ENOMEM, "ulimit -l");
 	assert_int_equal(server.closed, 0);
-	fixture_stop();
 }
 
 /* Data that arrived while the lcore was busy elsewhere is there at the first poll. */
 PLX_TEST(an_lcore_that_was_away_looks_at_once)
 {
 	fixture_start("shm", false);
-
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
-
-	fixture_connect(listener, NULL);
+	fixture_pair(NULL);
 	for (unsigned i = 0; i < 2 * COLD_TURNS; i++) {
-		assert_int_equal(plx_link_send(client.link, "x", 1), 0);
-		assert_true(pump_until(&server.messages, 2 * i + 1, 2000));
+		expect_arrival("x", 1);
 		usleep(3 * COLD_AFTER_NS / PLX_NS_PER_US);
 		assert_int_equal(plx_link_send(client.link, "y", 1), 0);
 		plx_loop_turn();
@@ -342,15 +294,11 @@ PLX_TEST(an_lcore_that_was_away_looks_at_once)
 static void end_in_a_turn_without_time(const char *provider)
 {
 	fixture_start(provider, false);
-
-	struct plx_listener *listener = fixture_listen(here("0"), NULL);
-
-	fixture_connect(listener, NULL);
+	fixture_pair(NULL);
 	server.link->set->drain_turn = server.link->home->turn;
 	server.link->set->drain_end_ns = 0;
 	assert_false(close_settle(server.link));
-	assert_true(pump_until(&server.closed, 1, 10000));
-	assert_int_equal(server.reason, PLX_LINK_PEER_DOWN);
+	expect_end(&server, PLX_LINK_PEER_DOWN);
 	assert_true(pump_until(&client.closed, 1, 10000));
 	pump_ms(5);
 	fixture_stop();

@@ -94,6 +94,22 @@ static void end(void)
 	worker_call(close_there, NULL);
 	pump_ms(20);
 	worker_stop();
+	fixture_stop();
+}
+
+/* Links whose sets have such a descriptor. */
+static void begin_broken(int (*arm)(struct plx_fabric_fids *fids), bool readable)
+{
+	make_broken(arm, readable);
+	fixture_start_with(broken_drivers, true);
+	log_capture();
+	begin(CAP_NS);
+}
+
+static void end_broken(void)
+{
+	end();
+	close(broken_fd);
 }
 
 /* One round trip. Returns its duration. */
@@ -101,8 +117,7 @@ static uint64_t one_trip(void)
 {
 	uint64_t begin_ns = plx_now_ns();
 
-	assert_int_equal(plx_link_send(client.link, "", 1), 0);
-	assert_true(pump_until(&client.messages, client.messages + 1, 5000));
+	expect_echo("", 1);
 	return plx_now_ns() - begin_ns;
 }
 
@@ -122,7 +137,6 @@ static void sleeps_and_is_woken(const char *provider)
 	assert_int_equal(stats.naps, 0);
 	assert_int_equal(stats.rescues, 0);
 	end();
-	fixture_stop();
 }
 
 PLX_TEST(the_tcp_driver_wakes)
@@ -144,10 +158,7 @@ PLX_TEST(one_that_stays_silent_is_found_out)
 {
 	uint64_t longest_ns = 0;
 
-	make_broken(arm_always, false);
-	fixture_start_with(broken_drivers, true);
-	log_capture();
-	begin(CAP_NS);
+	begin_broken(arm_always, false);
 	for (unsigned i = 0; i < 12; i++) {
 		pump_ms(CAP_NS / PLX_NS_PER_MS / 4);
 		one_trip();
@@ -164,9 +175,7 @@ PLX_TEST(one_that_stays_silent_is_found_out)
 	}
 	assert_true(longest_ns < CAP_NS / 2); /* it naps, and does not wait for the cap */
 	assert_int_not_equal(idle_stats().naps, 0);
-	end();
-	fixture_stop();
-	close(broken_fd);
+	end_broken();
 }
 
 /* Hardly any nap: a busy host may cause some, and another loss of trust. */
@@ -194,10 +203,7 @@ static void expect_naps(void)
 
 PLX_TEST(one_that_always_wakes_is_found_out)
 {
-	make_broken(arm_always, false);
-	fixture_start_with(broken_drivers, true);
-	log_capture();
-	begin(CAP_NS);
+	begin_broken(arm_always, false);
 	assert_int_equal(eventfd_write(broken_fd, 1), 0);
 	pump_ms(500);
 	assert_int_equal(log_count("it wakes the lcore for nothing; for the next 1 s"), 1);
@@ -210,25 +216,25 @@ PLX_TEST(one_that_always_wakes_is_found_out)
 	assert_int_equal(eventfd_read(broken_fd, &value), 0);
 	pump_ms(1100);
 	expect_sleep();
-	end();
-	fixture_stop();
-	close(broken_fd);
+	end_broken();
 }
 
 PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
 {
-	make_broken(arm_always, true);
-	fixture_start_with(broken_drivers, true);
-	log_capture();
-	begin(CAP_NS);
+	begin_broken(arm_always, true);
 	assert_int_equal(log_count("it is ready where nothing has come; for the next 1 s"),
 			 2); /* one per lcore */
 	pump_ms(100);
 	assert_int_equal(idle_stats().spurious, 0);
 	assert_int_not_equal(idle_stats().naps, 0);
 	one_trip();
-	end();
-	fixture_stop();
+	end_broken();
+}
+
+static void expect_probed(int (*arm)(struct plx_fabric_fids *fids), bool readable, const char *text)
+{
+	make_broken(arm, readable);
+	assert_string_equal(plx_fabric_probe_sleep(&broken, fi_name_of_tcp()), text);
 	close(broken_fd);
 }
 
@@ -245,18 +251,9 @@ PLX_TEST(providers_are_tried_out)
 		if (strcmp(provider, "verbs") != 0 || getenv("PLX_TEST_PROVIDER"))
 			assert_null(plx_fabric_probe_sleep(plx_drivers[i], provider));
 	}
-	make_broken(arm_always, true);
-	assert_string_equal(plx_fabric_probe_sleep(&broken, fi_name_of_tcp()),
-			    "it wakes for nothing");
-	close(broken_fd);
-	make_broken(arm_always, false);
-	assert_string_equal(plx_fabric_probe_sleep(&broken, fi_name_of_tcp()),
-			    "a message does not wake");
-	close(broken_fd);
-	make_broken(arm_never, false);
-	assert_string_equal(plx_fabric_probe_sleep(&broken, fi_name_of_tcp()),
-			    "it does not let itself be armed");
-	close(broken_fd);
+	expect_probed(arm_always, true, "it wakes for nothing");
+	expect_probed(arm_always, false, "a message does not wake");
+	expect_probed(arm_never, false, "it does not let itself be armed");
 	assert_string_equal(plx_fabric_probe_sleep(honest, "nosuch"), "it cannot be opened");
 	fixture_stop();
 }
@@ -279,7 +276,7 @@ PLX_TEST(net_lies_behind_fi_trywait)
 	broken = plx_driver_fi_tcp;
 	broken.open_queues = open_queues_by_the_book;
 	/* After the first message, or already after the connection. */
-	assert_non_null(strstr(plx_fabric_probe_sleep(&broken, "net"), "it wakes for nothing"));
+	assert_has(plx_fabric_probe_sleep(&broken, "net"), "it wakes for nothing");
 	close(broken_fd);
 	fixture_stop();
 }
@@ -287,29 +284,15 @@ PLX_TEST(net_lies_behind_fi_trywait)
 /* As libfabric's tcp does while receive buffers are withheld. */
 PLX_TEST(one_that_never_can_be_armed_lets_nap)
 {
-	make_broken(arm_never, false);
-	fixture_start_with(broken_drivers, true);
-	log_capture();
-	begin(CAP_NS);
+	begin_broken(arm_never, false);
 	pump_ms(50);
 	expect_naps();
 	assert_int_equal(log_count("cannot be waited for"), 0);
 	one_trip();
-	end();
-	fixture_stop();
-	close(broken_fd);
+	end_broken();
 }
 
 /* Peer behaviour --------------------------------------------------------------------------- */
-
-static struct sockaddr_in loopback(uint16_t port)
-{
-	return (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_port = htons(port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-}
 
 /* As when parts of messages arrive: reading them clears the descriptor. */
 static int arm_and_clear(struct plx_fabric_fids *fids)
@@ -323,10 +306,7 @@ PLX_TEST(parts_of_messages_are_slept_on)
 {
 	uint64_t end_ns;
 
-	make_broken(arm_and_clear, false);
-	fixture_start_with(broken_drivers, true);
-	log_capture();
-	begin(CAP_NS);
+	begin_broken(arm_and_clear, false);
 	end_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
 	while (idle_stats().spurious < 1200 && plx_now_ns() < end_ns) {
 		eventfd_write(broken_fd, 1);
@@ -335,14 +315,12 @@ PLX_TEST(parts_of_messages_are_slept_on)
 	assert_true(idle_stats().spurious >= 1200);
 	assert_int_equal(log_count("cannot be waited for"), 0);
 	one_trip();
-	end();
-	fixture_stop();
-	close(broken_fd);
+	end_broken();
 }
 
 /* A raw connection that cannot be accepted, because it needs a descriptor and there is none. */
-static void descriptors_that_run_out_are_named(const char *provider, int family, int type,
-					       const struct sockaddr *to, socklen_t len)
+static void descriptors_that_run_out_are_named(int family, int type, const struct sockaddr *to,
+					       socklen_t len)
 {
 	struct rlimit before, none;
 	int fd = socket(family, type, 0), lowest = dup(fd);
@@ -356,13 +334,26 @@ static void descriptors_that_run_out_are_named(const char *provider, int family,
 	pump_ms(200);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	/* One log line per second. */
-	if (log_count("`ulimit -n` raises the limit") == 0)
-		fail_msg("%s: no line names the limit", provider);
+	assert_int_not_equal(log_count("`ulimit -n` raises the limit"), 0);
 	close(fd);
 	pump_ms(1500);
 	assert_int_equal(log_count("cannot be waited for"), 0);
 	one_trip();
 	expect_sleep();
+	end();
+}
+
+/* With a listener's address. */
+static struct sockaddr_in start_with_address(const char *provider)
+{
+	fixture_start(provider, true);
+	log_capture();
+	begin(CAP_NS);
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)plx_listener_port(listener)),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
 }
 
 PLX_TEST(no_descriptor_to_accept_with_over_tcp)
@@ -371,30 +362,19 @@ PLX_TEST(no_descriptor_to_accept_with_over_tcp)
 
 	if (is_provider_given())
 		skip();
-	fixture_start("tcp", true);
-	log_capture();
-	begin(CAP_NS);
-	to = loopback((uint16_t)plx_listener_port(listener));
-	descriptors_that_run_out_are_named("tcp", AF_INET, SOCK_STREAM, (struct sockaddr *)&to,
+	to = start_with_address("tcp");
+	descriptors_that_run_out_are_named(AF_INET, SOCK_STREAM, (struct sockaddr *)&to,
 					   sizeof(to));
-	end();
-	fixture_stop();
 }
 
 PLX_TEST(no_descriptor_to_accept_with_over_shm)
 {
-	struct sockaddr_in of;
+	struct sockaddr_in of = start_with_address("shm");
 	struct plx_unix_name names[3];
 
-	fixture_start("shm", true);
-	log_capture();
-	begin(CAP_NS);
-	of = loopback((uint16_t)plx_listener_port(listener));
 	shm_address_names((struct sockaddr *)&of, names);
-	descriptors_that_run_out_are_named("shm", AF_UNIX, SOCK_SEQPACKET,
+	descriptors_that_run_out_are_named(AF_UNIX, SOCK_SEQPACKET,
 					   (struct sockaddr *)&names[0].address, names[0].length);
-	end();
-	fixture_stop();
 }
 
 #define DIRECT_LINKS 40

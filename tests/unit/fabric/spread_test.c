@@ -27,7 +27,7 @@ static uint32_t best_of(uint32_t host_index, uint32_t lcore_count)
 	return best;
 }
 
-static void hosts_spread_evenly(void **state)
+PLX_TEST(hosts_spread_evenly)
 {
 	unsigned hosts[4] = {0};
 
@@ -37,7 +37,7 @@ static void hosts_spread_evenly(void **state)
 		assert_in_range(hosts[i], 900, 1100); /* 3.6 standard deviations */
 }
 
-static void one_more_lcore_takes_its_share_and_moves_no_other_host(void **state)
+PLX_TEST(one_more_lcore_takes_its_share_and_moves_no_other_host)
 {
 	unsigned moved = 0;
 
@@ -52,7 +52,7 @@ static void one_more_lcore_takes_its_share_and_moves_no_other_host(void **state)
 	assert_in_range(moved, 700, 900); /* one in five is 800 */
 }
 
-static void a_host_is_its_address_alone(void **state)
+PLX_TEST(a_host_is_its_address_alone)
 {
 	struct sockaddr_in a = ipv4(0xc0000201, 7000), b = ipv4(0xc0000201, 40000);
 	struct sockaddr_in6 mapped = {.sin6_family = AF_INET6, .sin6_port = 99};
@@ -75,48 +75,27 @@ static void a_host_is_its_address_alone(void **state)
 #define LINKS 6
 
 static uint32_t opened_on[LINKS]; /* lcores in the order in which links opened */
-static _Atomic unsigned opened_count, connected_count;
 
-static void on_server_open(struct plx_link *link, void *user)
+static void open_all(enum plx_spread spread, uint64_t mask)
 {
-	opened_on[opened_count] = plx_lcore_id(); /* one link at a time: see connect_all */
-	opened_count++;
-}
-
-static void on_client_open(struct plx_link *link, void *user)
-{
-	connected_count++;
-}
-
-static const struct plx_link_events server_events = {.on_open = on_server_open};
-static const struct plx_link_events client_events = {.on_open = on_client_open};
-
-static struct plx_listener *listen_with(const char *address, enum plx_spread spread, uint64_t mask)
-{
-	struct plx_listen_attr attr = {
-		.link.events = &server_events, .spread = spread, .lcores = {mask}};
+	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server},
+				       .spread = spread,
+				       .lcores = {mask}};
 	struct plx_listener *listener;
 
-	if (plx_link_listen(address, &attr, &listener) != 0)
-		fail_msg("%s", plx_error());
-	return listener;
-}
-
-static void connect_all(struct plx_listener *listener)
-{
-	struct plx_link_attr attr = {.events = &client_events};
-	struct plx_link *link;
-
-	opened_count = connected_count = 0;
-	for (unsigned i = 1; i <= LINKS; i++) {
-		assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &link), 0);
-		assert_true(pump_until(&connected_count, i, 3000));
-		assert_true(pump_until(&opened_count, i, 3000));
+	assert_works(plx_link_listen(here("0"), &attr, &listener));
+	client.opened = server.opened = 0;
+	for (unsigned i = 0; i < LINKS; i++) {
+		client_connect(plx_listener_address(listener), NULL);
+		assert_true(pump_until(&client.opened, i + 1, 3000));
+		assert_true(pump_until(&server.opened, i + 1, 3000));
+		opened_on[i] = server.lcore;
 	}
 }
 
-static void expect_all_on(uint32_t id)
+static void expect_all_on(uint32_t id, enum plx_spread spread, uint64_t mask)
 {
+	open_all(spread, mask);
 	for (int i = 0; i < LINKS; i++)
 		assert_int_equal(opened_on[i], id);
 }
@@ -127,57 +106,33 @@ static int start(void **state)
 	return 0;
 }
 
-static int start_with_worker(void **state)
+#define ALONE(test)       PLX_TEST_WITH(test, start, fixture_down)
+#define WITH_WORKER(test) PLX_TEST_WITH(test, fixture_up_with_worker, fixture_down_with_worker)
+
+WITH_WORKER(no_spread_is_the_listeners_own_lcore)
 {
-	fixture_start(NULL, true);
-	worker_start();
-	return 0;
+	expect_all_on(0, PLX_SPREAD_NONE, 0);
 }
 
-static int stop(void **state)
+WITH_WORKER(round_robin_takes_each_lcore_in_turn)
 {
-	fixture_stop();
-	return 0;
-}
-
-static int stop_with_worker(void **state)
-{
-	worker_stop();
-	fixture_stop();
-	return 0;
-}
-
-static void no_spread_is_the_listeners_own_lcore(void **state)
-{
-	connect_all(listen_with(here("0"), PLX_SPREAD_NONE, 0));
-	expect_all_on(0);
-}
-
-static void round_robin_takes_each_lcore_in_turn(void **state)
-{
-	connect_all(listen_with(here("0"), PLX_SPREAD_ROUND_ROBIN, 0));
+	open_all(PLX_SPREAD_ROUND_ROBIN, 0);
 	for (uint32_t i = 0; i < LINKS; i++)
 		assert_int_equal(opened_on[i], i % 2);
 }
 
-static void only_the_named_lcores_are_taken(void **state)
+WITH_WORKER(only_the_named_lcores_are_taken)
 {
-	connect_all(listen_with(here("0"), PLX_SPREAD_ROUND_ROBIN, 1 << 1));
-	expect_all_on(1);
-	connect_all(listen_with(here("0"), PLX_SPREAD_ROUND_ROBIN, 1 << 0));
-	expect_all_on(0);
-	connect_all(listen_with(here("0"), PLX_SPREAD_HASH, 1 << 1));
-	expect_all_on(1);
+	expect_all_on(1, PLX_SPREAD_ROUND_ROBIN, 1 << 1);
+	expect_all_on(0, PLX_SPREAD_ROUND_ROBIN, 1 << 0);
+	expect_all_on(1, PLX_SPREAD_HASH, 1 << 1);
 }
 
-static void lcores_that_do_not_run_are_left_out(void **state)
+ALONE(lcores_that_do_not_run_are_left_out)
 {
-	connect_all(listen_with(here("0"), PLX_SPREAD_ROUND_ROBIN, 0));
-	expect_all_on(0);
-	connect_all(listen_with(here("0"), PLX_SPREAD_ROUND_ROBIN, 1 << 1));
-	expect_all_on(0);
-	connect_all(listen_with(here("0"), PLX_SPREAD_HASH, 1 << 1 | 1 << 0));
-	expect_all_on(0);
+	expect_all_on(0, PLX_SPREAD_ROUND_ROBIN, 0);
+	expect_all_on(0, PLX_SPREAD_ROUND_ROBIN, 1 << 1);
+	expect_all_on(0, PLX_SPREAD_HASH, 1 << 1 | 1 << 0);
 }
 
 /* As in hosts_spread_evenly, for this host's own address. */
@@ -189,19 +144,18 @@ static uint32_t home_of_loopback(void)
 	return spread_weight(peer, 1) > spread_weight(peer, 0) ? 1 : 0;
 }
 
-static void all_links_of_a_host_meet_on_the_lcore_of_its_hash(void **state)
+WITH_WORKER(all_links_of_a_host_meet_on_the_lcore_of_its_hash)
 {
 	if (is_provider_given())
 		skip(); /* from another address */
 	assert_int_equal(home_of_loopback(),
 			 1); /* otherwise this would not differ from "its own" */
-	connect_all(listen_with(here("0"), PLX_SPREAD_HASH, 0));
-	expect_all_on(1);
+	expect_all_on(1, PLX_SPREAD_HASH, 0);
 }
 
-static void wrong_attributes_are_named(void **state)
+ALONE(wrong_attributes_are_named)
 {
-	struct plx_listen_attr attr = {.link.events = &server_events,
+	struct plx_listen_attr attr = {.link.events = &side_events,
 				       .spread = PLX_SPREAD_ROUND_ROBIN};
 	struct plx_listener *listener;
 
@@ -214,22 +168,4 @@ static void wrong_attributes_are_named(void **state)
 	assert_fails(plx_link_listen(here("0"), &attr, &listener), -EINVAL, "spread 9");
 }
 
-#define ALONE(test)       cmocka_unit_test_setup_teardown(test, start, stop)
-#define WITH_WORKER(test) cmocka_unit_test_setup_teardown(test, start_with_worker, stop_with_worker)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hosts_spread_evenly),
-		cmocka_unit_test(one_more_lcore_takes_its_share_and_moves_no_other_host),
-		cmocka_unit_test(a_host_is_its_address_alone),
-		WITH_WORKER(no_spread_is_the_listeners_own_lcore),
-		WITH_WORKER(round_robin_takes_each_lcore_in_turn),
-		WITH_WORKER(only_the_named_lcores_are_taken),
-		ALONE(lcores_that_do_not_run_are_left_out),
-		WITH_WORKER(all_links_of_a_host_meet_on_the_lcore_of_its_hash),
-		ALONE(wrong_attributes_are_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -31,11 +31,9 @@ static int start(void **state)
 	strict.needs_receives = yes;
 	fixture_start_as(&conf, false);
 	listener = fixture_listen("127.0.0.1:0", &attr);
-	rogue = rogue_connect(plx_listener_address(listener));
 	hello.heartbeat_ms = 20;
 	hello.dead_after_ms = 20000;
-	rogue_send_hello_like(rogue, &hello);
-	assert_true(pump_until(&server.opened, 1, 3000));
+	rogue = rogue_open(listener, &hello);
 	return 0;
 }
 

@@ -21,12 +21,6 @@ static void start(const char *settings)
 			 false);
 }
 
-static int stop(void **state)
-{
-	fixture_stop();
-	return 0;
-}
-
 static int option_of(int fd, int level, int name)
 {
 	int value = -1;
@@ -71,7 +65,7 @@ static void connect_both(const char *settings)
 	fixture_connect(listener, NULL);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+#define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
 /* The kernel doubles the requested size. */
 TEST(buffers_have_the_size_that_was_set)
@@ -95,16 +89,14 @@ TEST(dscp_marks_what_both_sides_send)
 
 TEST(dscp_marks_ipv6_too)
 {
-	struct plx_link_attr attr = {.events = &side_events, .user = &client};
-
 	start("dscp=10");
 	if (plx_link_listen(
 		    "[::1]:0",
 		    &(struct plx_listen_attr){.link = {.events = &side_events, .user = &server}},
 		    &listener) != 0)
 		skip();
-	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
-	assert_true(pump_until(&client.opened, 1, 3000) && pump_until(&server.opened, 1, 3000));
+	client_connect(plx_listener_address(listener), NULL);
+	expect_open();
 	for (int fd = 0, count = 0; count < 3; fd++) {
 		int domain = 0;
 		socklen_t bytes = sizeof(domain);
@@ -142,8 +134,7 @@ TEST(what_is_not_set_is_as_before)
 /* It listens but never accepts; the kernel does. */
 TEST(a_listener_that_says_nothing_is_given_up)
 {
-	struct plx_link_attr attr = {
-		.events = &side_events, .user = &client, .connect_timeout_ns = 60 * PLX_NS_PER_S};
+	struct plx_link_attr attr = {.connect_timeout_ns = 60 * PLX_NS_PER_S};
 	struct sockaddr_in name = {.sin_family = AF_INET};
 	socklen_t bytes = sizeof(name);
 	char address[64];
@@ -156,9 +147,8 @@ TEST(a_listener_that_says_nothing_is_given_up)
 	assert_int_equal(listen(fd, 4), 0);
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &bytes), 0);
 	snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(name.sin_port));
-	assert_int_equal(plx_link_connect(address, &attr, &client.link), 0);
-	assert_true(pump_until(&client.closed, 1, 9000)); /* the default is 10 s */
-	assert_int_equal(client.reason, PLX_LINK_UNREACHABLE);
+	client_connect(address, &attr);
+	expect_end(&client, PLX_LINK_UNREACHABLE); /* within 5 s; the default is 10 s */
 	close(fd);
 }
 
