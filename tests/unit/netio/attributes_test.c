@@ -2,38 +2,16 @@
 /* Attributes mean the same in all structures: 0 is the default, and a field's maximum (PLX_NEVER,
  * PLX_NO_LIMIT, PLX_NONE) either works or is refused, as the table says. The test fails if a header
  * has a field that the table lacks. */
-#include "netio.h"
-#include "plx_eal.h"
 #include "plx_rpc.h"
-#include "plx_test.h"
-#include "turn_until.h"
+#include "socket_fixture.h"
 
 #include "plx_fabric_driver.h"
 
 #include <glob.h>
-#include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 /* Each uses its structure, with other fields at their defaults. Return: 0: it worked; or the
  * refusal. */
 typedef int (*try_fn)(const void *attr);
-
-static struct netio_context ctx;
-
-static int up(void **state)
-{
-	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE, .provider = "tcp"};
-
-	assert_int_equal(netio_init_conf(&ctx, &conf), 0);
-	return 0;
-}
-
-static int down(void **state)
-{
-	assert_int_equal(netio_fini(&ctx), 0);
-	return 0;
-}
 
 /* The process's settings, which are set while nothing runs. */
 static int try_plx_fabric_conf(const void *attr)
@@ -42,11 +20,11 @@ static int try_plx_fabric_conf(const void *attr)
 	int rc;
 
 	conf.drivers = plx_drivers;
-	down(NULL);
+	netio_down(NULL);
 	rc = plx_fabric_init(&conf);
 	if (rc == 0)
 		plx_fabric_fini();
-	up(NULL);
+	netio_up(NULL);
 	return rc;
 }
 
@@ -58,7 +36,7 @@ static int try_plx_lcore_conf(const void *attr)
 	char list[32];
 	int rc;
 
-	down(NULL);
+	netio_down(NULL);
 	assert_int_equal(plx_topo_open(NULL, &topo), 0);
 	snprintf(list, sizeof(list), "0@%u", plx_cpuset_next(plx_topo_allowed(topo), 0));
 	assert_int_equal(plx_lcore_map_parse_list("-l", list, topo, &map), 0);
@@ -69,7 +47,7 @@ static int try_plx_lcore_conf(const void *attr)
 	assert_int_equal(plx_lcores_fini(PLX_NEVER), 0);
 	plx_lcore_map_fini(&map);
 	plx_topo_close(topo);
-	up(NULL);
+	netio_up(NULL);
 	return rc;
 }
 
@@ -208,68 +186,56 @@ static void on_received(struct netio_recv_socket *socket, const struct netio_msg
 	received++;
 }
 
-static int listen_up(struct netio_listen_socket *socket, const struct netio_listen_attr *attr)
+static int listen_up(const struct netio_listen_attr *attr)
 {
-	int rc = netio_listen_socket_init(&ctx.evloop, socket, attr);
+	int rc = netio_listen_socket_init(&ctx.evloop, &listening, attr);
 
 	if (rc)
 		return rc;
 	received = 0;
-	socket->cb_msg_received = on_received;
-	return netio_listen(socket, "127.0.0.1", 0);
+	listening.cb_msg_received = on_received;
+	return netio_listen(&listening, "127.0.0.1", 0);
 }
 
-static void say_hello(struct netio_send_socket *from, const struct netio_listen_socket *to)
+static int try_send(const struct netio_listen_attr *listen,
+		    const struct netio_connect_attr *connect)
 {
-	assert_int_equal(netio_connect(from, "127.0.0.1", netio_listen_socket_port(to)), 0);
-	TURN_UNTIL(netio_send(from, "hello", 5) == NETIO_STATUS_OK);
+	struct netio_send_socket sending;
+	struct netio_msg msg;
+	int rc = listen_up(listen);
+
+	if (rc)
+		return rc;
+	rc = netio_send_socket_init(&ctx.evloop, &sending, connect);
+	if (rc == 0) {
+		connect_to_listening(&sending);
+		TURN_UNTIL(netio_send(&sending, "hello", 5) == NETIO_STATUS_OK);
+		TURN_UNTIL(received == 1 || netio_recv(&listening, &msg) == 0);
+		netio_send_socket_fini(&sending);
+	}
+	netio_listen_socket_fini(&listening);
+	return rc;
 }
 
 static int try_netio_listen_attr(const void *attr)
 {
-	struct netio_listen_socket listening;
-	struct netio_send_socket sending;
-	struct netio_msg msg;
-	int rc = listen_up(&listening, attr);
-
-	if (rc)
-		return rc;
-	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sending, NULL), 0);
-	say_hello(&sending, &listening);
-	TURN_UNTIL(received == 1 || netio_recv(&listening, &msg) == 0);
-	netio_send_socket_fini(&sending);
-	netio_listen_socket_fini(&listening);
-	return 0;
+	return try_send(attr, NULL);
 }
 
 static int try_netio_connect_attr(const void *attr)
 {
-	struct netio_listen_socket listening;
-	struct netio_send_socket sending;
-	int rc = netio_send_socket_init(&ctx.evloop, &sending, attr);
-
-	if (rc)
-		return rc;
-	assert_int_equal(listen_up(&listening, NULL), 0);
-	say_hello(&sending, &listening);
-	TURN_UNTIL(received == 1);
-	netio_send_socket_fini(&sending);
-	netio_listen_socket_fini(&listening);
-	return 0;
+	return try_send(NULL, attr);
 }
 
 static int try_netio_buffered_attr(const void *attr)
 {
 	struct netio_buffered_send_socket sending;
-	struct netio_listen_socket listening;
 	int rc = netio_buffered_send_socket_init(&ctx.evloop, &sending, attr);
 
 	if (rc)
 		return rc;
-	assert_int_equal(listen_up(&listening, NULL), 0);
-	assert_int_equal(
-		netio_buffered_connect(&sending, "127.0.0.1", netio_listen_socket_port(&listening)),
-		0);
+	assert_int_equal(listen_up(NULL), 0);
+	connect_buffered_to_listening(&sending);
 	TURN_UNTIL(netio_buffered_send(&sending, "hello", 5) == NETIO_STATUS_OK);
 	for (unsigned i = 0; i < 1000; i++) /* no page is sent early */
 		plx_loop_turn();
@@ -446,7 +412,7 @@ static const char *const others[] = {
 	"plx_eal_conf.heartbeat_ns",    "plx_eal_conf.self_test_rate", "plx_eal_conf.receive_bytes",
 };
 
-PLX_TEST_WITH(zero_is_the_default_in_each_structure, up, down)
+NETIO_TEST(zero_is_the_default_in_each_structure)
 {
 	static const uint64_t zeroes[256];
 
@@ -458,7 +424,7 @@ PLX_TEST_WITH(zero_is_the_default_in_each_structure, up, down)
 	}
 }
 
-PLX_TEST_WITH(the_greatest_number_means_what_the_table_says, up, down)
+NETIO_TEST(the_greatest_number_means_what_the_table_says)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		uint64_t attr[256] = {0};
@@ -472,7 +438,7 @@ PLX_TEST_WITH(the_greatest_number_means_what_the_table_says, up, down)
 	}
 }
 
-PLX_TEST_WITH(a_wait_may_have_no_end, up, down)
+NETIO_TEST(a_wait_may_have_no_end)
 {
 	struct plx_listen_attr listen = {.link.events = &events};
 	struct plx_rpc_service *service;
@@ -548,9 +514,8 @@ PLX_TEST(the_table_has_each_number_of_the_headers)
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		count += check_header(found.gl_pathv[i]);
 	globfree(&found);
-	assert_int_equal(count,
-			 PLX_ARRAY_LEN(rows) + PLX_ARRAY_LEN(others) -
-				 3); /* plx_rpc_call and plx_rpc_method are other structures */
+	/* plx_rpc_call and plx_rpc_method are other structures. */
+	assert_int_equal(count, PLX_ARRAY_LEN(rows) + PLX_ARRAY_LEN(others) - 3);
 }
 
 PLX_TEST_MAIN()

@@ -74,8 +74,7 @@ static void run_cycles(void (*cycle)(unsigned i))
 
 static void send_once(unsigned i)
 {
-	assert_int_equal(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
-			 0);
+	connect_to_listening(&sender);
 	TURN_UNTIL(closed == i + 1 && heard.closed == i + 1);
 	assert_int_equal(opened, i + 1);
 	assert_int_equal(heard.messages, i + 1);
@@ -99,10 +98,9 @@ static void senders_come_and_go(void **state)
 static void subscribe_once(unsigned i)
 {
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.provider = provider});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	assert_int_equal(publish(1, 8, 0), 0);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == 1);
+	FLUSH_UNTIL(subs[0].messages == 1);
 	netio_subscribe_socket_fini(&subs[0].socket);
 	memset(&subs[0], 0, sizeof(subs[0]));
 	TURN_UNTIL(went == i + 1);

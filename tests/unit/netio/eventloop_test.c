@@ -83,7 +83,7 @@ static void *terminate_now(void *arg)
 	return NULL;
 }
 
-TEST(what_ends_before_it_runs_ends_it_then)
+TEST(terminate_before_run_ends_it)
 {
 	ctx.evloop.cb_init = begin;
 	netio_terminate(&ctx.evloop);
@@ -162,7 +162,7 @@ TEST(inside_it_cannot_run_or_be_ended)
 	assert_int_equal(log_count("netio_fini: inside netio_run"), 1);
 }
 
-TEST(one_that_is_not_set_up_is_refused)
+TEST(a_loop_that_is_not_set_up_is_refused)
 {
 	struct netio_eventloop none = {0};
 	struct netio_signal signal;

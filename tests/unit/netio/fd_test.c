@@ -57,7 +57,7 @@ static void *write_later(void *arg)
 
 #define TEST(test) PLX_TEST_WITH(test, up, down)
 
-TEST(it_is_called_when_there_is_something)
+TEST(the_callback_runs_when_the_descriptor_is_ready)
 {
 	pthread_t thread;
 
@@ -98,7 +98,7 @@ static void *init_elsewhere(void *arg)
 	return NULL;
 }
 
-TEST(wrong_ones_are_refused)
+TEST(bad_values_are_refused)
 {
 	int rc = 0;
 

@@ -343,7 +343,7 @@ static void only_end(void)
 	CHECK(plx_eal_fini() == 0);
 }
 
-static void end_without_a_word(void)
+static void end_silently(void)
 {
 }
 
@@ -398,7 +398,7 @@ static void every_call_is_refused_in_the_child(void **state)
 static void fini_in_the_child_leaves_the_parent_alone(void **state)
 {
 	assert_int_equal(in_child(only_end), 0);
-	assert_int_equal(in_child(end_without_a_word), 0);
+	assert_int_equal(in_child(end_silently), 0);
 	assert_int_equal(in_child(fork_again), 0);
 	assert_all_works();
 	assert_false(client_closed);

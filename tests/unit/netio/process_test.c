@@ -30,7 +30,7 @@ PLX_TEST(the_environment_sets_it_up)
 	netio_down(NULL);
 }
 
-PLX_TEST(the_program_may_too_and_the_environment_wins)
+PLX_TEST(the_environment_overrides_the_program)
 {
 	char *argv[] = {"test", "--huge", "none", "--idle", "event"};
 	struct plx_eal_conf conf = {0};
@@ -134,7 +134,7 @@ static void *init_here(void *arg)
 }
 
 /* One loop per lcore; NetIO does not end these lcores. */
-PLX_TEST(lcores_that_are_there_are_taken)
+PLX_TEST(existing_lcores_are_used)
 {
 	struct plx_eal_conf conf = {.lcores = "0@0,1@0", .huge = PLX_HUGE_NONE};
 	int result = -1, rc = 0;

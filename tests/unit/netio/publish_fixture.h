@@ -80,6 +80,12 @@ static inline struct netio_publish_stats stats(void)
 	return now;
 }
 
+#define FLUSH_UNTIL(cond)                                 \
+	do {                                              \
+		netio_buffered_publish_flush(&publisher); \
+		TURN_UNTIL(cond);                         \
+	} while (0)
+
 /* Publish the next message, which starts with its number. */
 static inline int publish(netio_tag_t tag, size_t len, int flags)
 {

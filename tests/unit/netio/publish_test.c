@@ -6,35 +6,31 @@
 
 /* Matching ------------------------------------------------------------------------------------ */
 
-PUBSUB_TEST(a_message_goes_to_those_who_want_its_tag)
+PUBSUB_TEST(a_message_goes_to_subscribers_of_its_tag)
 {
 	publish_with(NULL);
 	assert_int_equal(publish(5, 8, 0), NETIO_STATUS_NO_SUBSCRIBERS);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 5});
+	SUBSCRIBE(0, .tag = 5);
 	assert_int_equal(subs[0].what.tag, 5);
 	assert_int_equal(subscription.tag, 5);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 4, .last = 6});
+	SUBSCRIBE(1, .tag = 4, .last = 6);
 	assert_int_equal(subscription.last, 6);
-	sub_to(&subs[2], port(), (struct netio_subscription){.tag = 4, .mask = 4});
+	SUBSCRIBE(2, .tag = 4, .mask = 4);
 	assert_int_equal(subscription.mask, 4);
-	sub_to(&subs[3], port(), (struct netio_subscription){.tag = 0});
+	SUBSCRIBE(3, .tag = 0);
 	assert_int_equal(came, 4);
 
 	assert_int_equal(publish(5, 100, 0), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == 1 && subs[1].messages == 1 && subs[2].messages == 1);
+	FLUSH_UNTIL(subs[0].messages == 1 && subs[1].messages == 1 && subs[2].messages == 1);
 	assert_int_equal(subs[0].tag, 5);
 	assert_int_equal(subs[0].len, 100);
 	assert_int_equal(subs[0].source, subs[0].publisher->id);
 	assert_int_equal(publish(6, 100, 0), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[1].messages == 2 && subs[2].messages == 2);
+	FLUSH_UNTIL(subs[1].messages == 2 && subs[2].messages == 2);
 	assert_int_equal(publish(0, 0, 0), NETIO_STATUS_OK); /* an ordinary tag */
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[3].messages == 1);
+	FLUSH_UNTIL(subs[3].messages == 1);
 	assert_int_equal(publish(7, 8, 0), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[2].messages == 3);
+	FLUSH_UNTIL(subs[2].messages == 3);
 	assert_int_equal(publish(8, 8, 0), NETIO_STATUS_NO_SUBSCRIBERS);
 	turn_ms(20);
 	assert_int_equal(subs[0].messages, 1);
@@ -60,29 +56,28 @@ static void publish_to_slow(uint32_t page_count)
 static void publish_one_to_slow(uint32_t page_count)
 {
 	publish_to_slow(page_count);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 }
 
 PUBSUB_TEST(one_copy_however_many_match)
 {
 	publish_with(NULL);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 9});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 0, .last = 100});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1, .mask = 1});
+	SUBSCRIBE(0, .tag = 9);
+	SUBSCRIBE(0, .tag = 0, .last = 100);
+	SUBSCRIBE(0, .tag = 1, .mask = 1);
 	assert_int_equal(came, 1); /* by one connection */
 	assert_int_equal(publish(9, 8, 0), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == 1);
+	FLUSH_UNTIL(subs[0].messages == 1);
 	turn_ms(20);
 	assert_int_equal(subs[0].messages, 1);
 	assert_int_equal(stats().copies, 1);
 }
 
-PUBSUB_TEST(unsubscribed_is_behind_the_last_message)
+PUBSUB_TEST(unsubscribed_follows_the_last_message)
 {
 	publish_with(NULL);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(0, .tag = 2);
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(publish(1, 64, 0), NETIO_STATUS_OK);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
@@ -113,7 +108,7 @@ PUBSUB_TEST(a_cache_follows_the_subscriptions)
 	publish_with(NULL);
 	assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache),
 			 NETIO_STATUS_NO_SUBSCRIBERS);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(netio_buffered_publish(&publisher, 1, "", 1, 0, &cache), 0);
 	assert_int_equal(stats().copies, 10);
@@ -149,8 +144,7 @@ PUBSUB_TEST(many_tags_of_one_subscriber)
 	for (unsigned i = 0; i < count; i++)
 		while (publish(i << 8, 64, 0) == NETIO_STATUS_AGAIN)
 			plx_loop_turn();
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == count);
+	FLUSH_UNTIL(subs[0].messages == count);
 	assert_int_equal(subs[0].wrong, 0);
 	for (unsigned i = 0; i < count; i += 2)
 		assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), i << 8),
@@ -169,17 +163,15 @@ PUBSUB_TEST(many_tags_of_one_subscriber)
 PUBSUB_TEST(at_once_needs_no_flush)
 {
 	publish_with(NULL);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[1], port(),
-	       (struct netio_subscription){.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(1, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE);
 	assert_int_equal(subscription.delivery, NETIO_DELIVERY_AT_ONCE);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(publish(1, 64, 0), NETIO_STATUS_OK);
 	TURN_UNTIL(subs[1].messages == 10);
 	turn_ms(50);
 	assert_int_equal(subs[0].messages, 0);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == 10);
+	FLUSH_UNTIL(subs[0].messages == 10);
 	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
 }
 
@@ -188,9 +180,8 @@ PUBSUB_TEST(both_kinds_keep_the_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[0], port(),
-	       (struct netio_subscription){.tag = 2, .delivery = NETIO_DELIVERY_AT_ONCE});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(0, .tag = 2, .delivery = NETIO_DELIVERY_AT_ONCE);
 	for (unsigned i = 0; i < 3000; i++) {
 		netio_tag_t tag = 1 + (i * 7 % 5 == 0);
 		size_t len = i % 11 == 0 ? 3000 : 8 + i % 200;
@@ -200,8 +191,7 @@ PUBSUB_TEST(both_kinds_keep_the_order)
 		if (i % 300 == 0)
 			turn_ms(1);
 	}
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == 3000);
+	FLUSH_UNTIL(subs[0].messages == 3000);
 	assert_int_equal(subs[0].wrong, 0);
 	assert_true(stats().again > 0);
 }
@@ -210,7 +200,7 @@ PUBSUB_TEST(a_page_leaves_by_watermark_and_timeout)
 {
 	publish_with(&(struct netio_publish_attr){
 		.page_bytes = 65536, .watermark_bytes = 1000, .timeout_ns = 20 * PLX_NS_PER_MS});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(publish(1, 100, 0), NETIO_STATUS_OK);
 	TURN_UNTIL(subs[0].messages >= 9);
@@ -232,22 +222,21 @@ static void fill_up(void)
 }
 
 /* One keeps everything, so its pages fill up. */
-PUBSUB_TEST(again_is_for_those_that_missed_it)
+PUBSUB_TEST(a_retry_goes_to_subscribers_that_missed_it)
 {
 	unsigned before;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
 	subs[0].keep = 64;
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(1, .tag = 1);
 	fill_up();
 	for (unsigned i = 0; i < 5; i++) { /* still none; the other one does not get it twice */
 		turn_ms(2);
 		assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_AGAIN);
 	}
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[1].messages == number + 1);
+	FLUSH_UNTIL(subs[1].messages == number + 1);
 	before = available;
 	turn_ms(20);
 	assert_int_equal(available, before);
@@ -255,8 +244,7 @@ PUBSUB_TEST(again_is_for_those_that_missed_it)
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == number && subs[1].messages == number);
+	FLUSH_UNTIL(subs[0].messages == number && subs[1].messages == number);
 	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
 	assert_int_equal(stats().given_up, 0);
 }
@@ -276,54 +264,50 @@ PUBSUB_TEST(what_is_not_published_again_is_given_up)
 	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == number - 2);
+	FLUSH_UNTIL(subs[0].messages == number - 2);
 	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 2);
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-PUBSUB_TEST(who_is_gone_is_not_waited_for)
+PUBSUB_TEST(a_disconnected_subscriber_is_not_waited_for)
 {
 	unsigned before;
 
 	publish_one_to_slow(2);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(1, .tag = 1);
 	fill_up();
 	before = available;
 	netio_subscribe_socket_fini(&subs[0].socket);
 	TURN_UNTIL(went == 1);
 	assert_int_equal(available, before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[1].messages == number);
+	FLUSH_UNTIL(subs[1].messages == number);
 	assert_int_equal(subs[1].wrong, 0);
 }
 
-PUBSUB_TEST(too_big_is_for_who_accepts_less)
+PUBSUB_TEST(a_message_too_big_for_one_reaches_the_others)
 {
 	struct netio_subscribe_attr small = {.connect.message_max_bytes = 1000};
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 4096, .page_count = 4});
 	sub_up(&subs[0], &small);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	assert_int_equal(publish(1, 1001, 0), NETIO_STATUS_TOO_BIG);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(1, .tag = 1);
 	assert_int_equal(publish(1, 1001, 0), NETIO_STATUS_OK);
 	assert_int_equal(stats().too_big, 2);
 	assert_int_equal(publish(1, 17000, 0), NETIO_STATUS_TOO_BIG);
 	number++;
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[1].messages == 1);
+	FLUSH_UNTIL(subs[1].messages == 1);
 	assert_int_equal(subs[0].messages, 0);
 	assert_int_equal(publish(1, 15000, 0), NETIO_STATUS_OK); /* in pieces */
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[1].messages == 2);
+	FLUSH_UNTIL(subs[1].messages == 2);
 	assert_int_equal(subs[1].missed[NETIO_GAP_TOO_BIG], 1);
 	assert_int_equal(subs[1].wrong, 0);
 }
 
 /* A full page is sent automatically, and no new one is started. */
-PUBSUB_TEST(at_once_to_who_is_slow)
+PUBSUB_TEST(at_once_to_a_slow_subscriber)
 {
 	struct netio_subscription at_once = {.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE};
 
@@ -339,17 +323,16 @@ PUBSUB_TEST(at_once_to_who_is_slow)
 PUBSUB_TEST(at_once_is_too_big_at_any_time)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
-	sub_to(&subs[0], port(),
-	       (struct netio_subscription){.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE});
+	SUBSCRIBE(0, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE);
 	assert_int_equal(publish(1, 5000, 0), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(publish(1, 4000, 0), NETIO_STATUS_OK);
 	TURN_UNTIL(subs[0].messages == 1);
 }
 
-PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again)
+PUBSUB_TEST(an_unsubscribed_tag_gets_no_retry)
 {
 	publish_one_to_slow(2);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	SUBSCRIBE(0, .tag = 2);
 	fill_up();
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
@@ -358,13 +341,12 @@ PUBSUB_TEST(who_has_unsubscribed_gets_nothing_again)
 	assert_int_equal(subs[0].messages, number);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_NO_SUBSCRIBERS);
 	assert_int_equal(publish(2, 900, 0), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == number);
+	FLUSH_UNTIL(subs[0].messages == number);
 	assert_int_equal(subs[0].tag, 2);
 }
 
 /* Its copy of the refused message counts as lost. */
-PUBSUB_TEST(the_only_one_is_gone)
+PUBSUB_TEST(the_only_subscriber_may_disconnect)
 {
 	uint64_t lost;
 
@@ -394,7 +376,7 @@ static void note_early(struct netio_subscribe_socket *socket, const struct netio
 	sub_message(socket, msg);
 }
 
-PUBSUB_TEST(the_answer_is_before_what_is_published_then)
+PUBSUB_TEST(the_answer_precedes_messages_published_in_the_callback)
 {
 	publish_with(NULL);
 	publisher.cb_subscribed = publish_when_subscribed;
@@ -403,8 +385,7 @@ PUBSUB_TEST(the_answer_is_before_what_is_published_then)
 	early = 0;
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	TURN_UNTIL(subs[0].subscribed == 1);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages == 1000);
+	FLUSH_UNTIL(subs[0].messages == 1000);
 	assert_int_equal(early, 0);
 }
 
@@ -433,8 +414,8 @@ PUBSUB_TEST(answers_are_not_held_up)
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 32});
 	publisher.cb_buffers_available = pump;
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(0, .tag = 2);
 	subs[0].socket.cb_msg_received = slow_message;
 	pumping = true;
 	pump(&publisher);
@@ -452,10 +433,10 @@ PUBSUB_TEST(answers_are_not_held_up)
 }
 
 /* A publisher that drops refused messages, tag by tag. */
-PUBSUB_TEST(so_many_are_remembered)
+PUBSUB_TEST(pending_messages_are_bounded)
 {
 	publish_to_slow(2);
-	sub_to(&subs[0], port(), (struct netio_subscription){.last = UINT64_MAX});
+	SUBSCRIBE(0, .last = UINT64_MAX);
 	fill_up();
 	for (unsigned i = 0; i < NETIO_REENTRY_MAX + 100; i++)
 		assert_int_equal(publish(100 + i, 900, 0), NETIO_STATUS_AGAIN);
@@ -466,10 +447,10 @@ PUBSUB_TEST(so_many_are_remembered)
 
 /* Ends ---------------------------------------------------------------------------------------- */
 
-PUBSUB_TEST(a_socket_that_goes_loses_nothing)
+PUBSUB_TEST(fini_loses_nothing)
 {
 	publish_with(NULL);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	for (unsigned i = 0; i < 5000; i++)
 		while (publish(1, 300, NETIO_REENTRY) != NETIO_STATUS_OK)
 			plx_loop_turn();
@@ -485,7 +466,7 @@ PUBSUB_TEST(the_publisher_may_close_one)
 {
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);
 	netio_subscriber_close(subscriber);
@@ -495,7 +476,7 @@ PUBSUB_TEST(the_publisher_may_close_one)
 	assert_int_equal(subs[0].messages, 100);
 	assert_int_equal(unsubscribed, 1);
 	/* It is retried only with the next subscription. */
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	SUBSCRIBE(0, .tag = 2);
 	assert_int_equal(subs[0].resumed, 1);
 	assert_int_equal(subs[0].established, 2);
 }
@@ -508,7 +489,7 @@ PUBSUB_TEST(requests_during_a_close_lose_nothing)
 
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	for (unsigned i = 0; i < COUNT; i++)
 		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);
 	netio_subscriber_close(subscriber);
@@ -523,7 +504,7 @@ PUBSUB_TEST(requests_during_a_close_lose_nothing)
 	assert_int_equal(stats().lost, 0);
 }
 
-PUBSUB_TEST(a_drained_loop_may_begin_anew)
+PUBSUB_TEST(a_drained_loop_may_be_reused)
 {
 	unsigned first;
 
@@ -559,14 +540,14 @@ PUBSUB_TEST(a_drained_loop_may_begin_anew)
 }
 
 /* A subscriber that takes nothing. */
-PUBSUB_TEST(draining_has_an_end)
+PUBSUB_TEST(draining_times_out)
 {
 	uint64_t begin_ns;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
 	subs[0].keep = 64;
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
 	fill_up();
 	begin_ns = plx_now_ns();
 	assert_int_equal(netio_drain(&ctx.evloop, 100 * PLX_NS_PER_MS), -ETIMEDOUT);
@@ -596,8 +577,8 @@ PUBSUB_TEST(a_socket_may_end_in_its_callbacks)
 
 	publish_with(NULL);
 	publisher.cb_unsubscribed = end_it;
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(0, .tag = 2);
 	netio_subscribe_socket_fini(&subs[0].socket);
 	TURN_UNTIL(!publisher.core);
 }
@@ -606,20 +587,19 @@ PUBSUB_TEST(bad_arguments_are_named)
 {
 	struct netio_publish_attr attr = {.page_count = 1};
 
-	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, &attr), -EINVAL);
-	assert_non_null(strstr(plx_error(), "page_count 1: give 2 to"));
+	assert_fails(netio_publish_socket_init(&ctx.evloop, &publisher, &attr), -EINVAL,
+		     "page_count 1: give 2 to");
 	assert_int_equal(publish(1, 8, 0), -EINVAL);
 	publish_with(NULL);
-	assert_int_equal(publish(1, 8, 4), -EINVAL);
-	assert_non_null(strstr(plx_error(), "give 0 or NETIO_REENTRY"));
+	assert_fails(publish(1, 8, 4), -EINVAL, "give 0 or NETIO_REENTRY");
 	assert_int_equal(netio_publish_listen(&publisher, test_host(), 0), -EALREADY);
 }
 
 PUBSUB_TEST(too_many_subscriptions_are_refused)
 {
 	publish_with(&(struct netio_publish_attr){.subscriptions_max = 2});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 2});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(0, .tag = 2);
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 3), 0);
 	TURN_UNTIL(subs[0].not_taken == 1);
 	assert_int_equal(subs[0].what.tag, 3);
@@ -628,7 +608,7 @@ PUBSUB_TEST(too_many_subscriptions_are_refused)
 	/* It has disconnected: it may be tried again. */
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 3});
+	SUBSCRIBE(0, .tag = 3);
 
 	/* The only subscription of a connection closes it. */
 	sub_up(&subs[1], NULL);
@@ -641,16 +621,13 @@ PUBSUB_TEST(a_range_counts_as_its_blocks)
 	publish_with(&(struct netio_publish_attr){.subscriptions_max = 200,
 						  .subscriber_subscriptions_max = 130,
 						  .subscribers_max = 2});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1, .last = UINT64_MAX - 1});
+	SUBSCRIBE(0, .tag = 1, .last = UINT64_MAX - 1);
 	for (netio_tag_t tag = 1; tag <= 4; tag++)
-		sub_to(&subs[0], port(), (struct netio_subscription){.tag = tag});
+		SUBSCRIBE(0, .tag = tag);
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 5), 0);
 	TURN_UNTIL(subs[0].not_taken == 1);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1, .last = UINT64_MAX});
-	assert_int_equal(
-		netio_subscribe_to(&subs[1].socket, test_host(), port(),
-				   &(struct netio_subscription){.tag = 3, .last = UINT64_MAX - 3}),
-		0);
+	SUBSCRIBE(1, .tag = 1, .last = UINT64_MAX);
+	REQUEST(1, .tag = 3, .last = UINT64_MAX - 3);
 	TURN_UNTIL(subs[1].not_taken == 1);
 	assert_int_equal(stats().subscriptions, 6);
 	assert_int_equal(stats().refused, 2);

@@ -111,7 +111,7 @@ PUBSUB_TEST(a_message_is_reported_once_however_many_get_it)
 	publish_with(NULL);
 	assert_int_equal(publish(1, 0), NETIO_STATUS_NO_SUBSCRIBERS);
 	for (unsigned i = 0; i < SUBS; i++)
-		sub_to(&subs[i], port(), (struct netio_subscription){.tag = 1});
+		SUBSCRIBE(i, .tag = 1);
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
 		TURN_UNTIL(published == i + 1);
@@ -131,7 +131,7 @@ PUBSUB_TEST(long_messages_are_not_copied)
 {
 	publish_with(NULL);
 	for (unsigned i = 0; i < SUBS; i++)
-		sub_to(&subs[i], port(), (struct netio_subscription){.tag = 1});
+		SUBSCRIBE(i, .tag = 1);
 	for (unsigned i = 0; i < 20; i++) {
 		fill(bytes, i, sizeof(bytes));
 		assert_int_equal(publish_key(1, bytes, sizeof(bytes), i, 0), NETIO_STATUS_OK);
@@ -151,9 +151,8 @@ PUBSUB_TEST(the_users_header_comes_first)
 	uint64_t key = 7, usr = 0;
 
 	publish_with(NULL);
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[1], port(),
-	       (struct netio_subscription){.tag = 1, .delivery = NETIO_DELIVERY_BUFFERED});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(1, .tag = 1, .delivery = NETIO_DELIVERY_BUFFERED);
 	memcpy(&usr, "abc", 3);
 	assert_int_equal(
 		netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 3),
@@ -162,10 +161,8 @@ PUBSUB_TEST(the_users_header_comes_first)
 	assert_int_equal(subs[0].len, 7);
 	assert_memory_equal(subs[0].bytes, "abcdata", 7);
 	assert_int_equal(subs[1].messages, 0); /* in a page, which has 2 s */
-	assert_int_equal(
-		netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 9),
-		-EINVAL);
-	assert_non_null(strstr(plx_error(), "usr_size 9: give 0 to 8"));
+	assert_fails(netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 9),
+		     -EINVAL, "usr_size 9: give 0 to 8");
 	assert_int_equal(
 		netio_unbuffered_publishv_usr(&publisher, 1, NULL, 0, &key, 0, NULL, usr, 8),
 		NETIO_STATUS_OK);
@@ -197,7 +194,7 @@ static void slow(struct sub *sub)
 	sub_to(sub, port(), (struct netio_subscription){.tag = 1});
 }
 
-PUBSUB_TEST(again_where_nobody_has_it)
+PUBSUB_TEST(again_if_no_subscriber_has_it)
 {
 	unsigned before;
 
@@ -220,11 +217,11 @@ static void publish_partial(void)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(1, .tag = 1);
 	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
 }
 
-PUBSUB_TEST(partial_where_some_have_it)
+PUBSUB_TEST(partial_if_some_subscribers_have_it)
 {
 	publish_partial();
 	TURN_UNTIL(subs[1].messages == number + 1);
@@ -235,7 +232,7 @@ PUBSUB_TEST(partial_where_some_have_it)
 	turn_ms(20);
 	assert_int_equal(subs[1].messages, number + 1);
 	/* A later subscriber does not get it. */
-	sub_to(&subs[2], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(2, .tag = 1);
 	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available > 0);
 	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
@@ -247,7 +244,7 @@ PUBSUB_TEST(partial_where_some_have_it)
 }
 
 /* It is published when the subscribers that missed it have disconnected. */
-PUBSUB_TEST(partial_of_who_is_gone)
+PUBSUB_TEST(partial_ends_when_its_subscriber_disconnects)
 {
 	publish_partial();
 	turn_ms(20);
@@ -288,7 +285,7 @@ PUBSUB_TEST(what_is_given_up_is_published_too)
 	assert_int_equal(subs[1].wrong, 0);
 }
 
-PUBSUB_TEST(who_dies_gives_back_what_was_sent)
+PUBSUB_TEST(a_failed_peer_releases_sent_memory)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
@@ -305,9 +302,8 @@ PUBSUB_TEST(copies_and_references_keep_the_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[0], port(),
-	       (struct netio_subscription){.tag = 2, .delivery = NETIO_DELIVERY_BUFFERED});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(0, .tag = 2, .delivery = NETIO_DELIVERY_BUFFERED);
 	while (number < 3000)
 		if (publish(1 + (number * 7 % 5 != 0), NETIO_REENTRY) != NETIO_STATUS_OK)
 			plx_loop_turn();
@@ -327,7 +323,7 @@ PUBSUB_TEST(a_socket_may_end_when_it_is_published)
 	publish_with(NULL);
 	publisher.cb_msg_published = end_it;
 	for (unsigned i = 0; i < SUBS; i++)
-		sub_to(&subs[i], port(), (struct netio_subscription){.tag = 1});
+		SUBSCRIBE(i, .tag = 1);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
 	TURN_UNTIL(published == 1);
@@ -340,7 +336,7 @@ PUBSUB_TEST(a_socket_may_end_when_it_is_published)
 	publish_with(NULL);
 	publisher.cb_msg_published = end_it;
 	slow(&subs[0]);
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(1, .tag = 1);
 	publisher.cb_msg_published = on_published;
 	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
 	netio_subscribe_socket_fini(&subs[0].socket);
@@ -354,7 +350,7 @@ PUBSUB_TEST(a_socket_may_end_when_it_is_published)
 }
 
 /* Without room, copies replace references, and drops are reported. */
-PUBSUB_TEST(who_is_slow_holds_nobody_up)
+PUBSUB_TEST(a_slow_subscriber_delays_no_other)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DROP_OLD; policy <= NETIO_POLICY_CONFLATE;
 	     policy++) {
@@ -362,8 +358,8 @@ PUBSUB_TEST(who_is_slow_holds_nobody_up)
 		sub_up(&subs[0],
 		       &(struct netio_subscribe_attr){.buffer_bytes = 256, .buffer_count = 2});
 		subs[0].keep = 64;
-		sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1, .policy = policy});
-		sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+		SUBSCRIBE(0, .tag = 1, .policy = policy);
+		SUBSCRIBE(1, .tag = 1);
 		for (unsigned i = 0; i < 500; i++) {
 			assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
 			TURN_UNTIL(published == number && subs[1].messages == number);
@@ -414,7 +410,7 @@ static struct subscriber *last_link(void)
 }
 
 /* A reference does not overtake conflated messages. */
-PUBSUB_TEST(a_reference_is_behind_the_latest)
+PUBSUB_TEST(a_reference_follows_the_latest)
 {
 	static uint64_t longer[KEYS][25];
 	unsigned past = 0;
@@ -422,8 +418,7 @@ PUBSUB_TEST(a_reference_is_behind_the_latest)
 	publish_with(&(struct netio_publish_attr){.page_bytes = 256, .page_count = 2});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 256, .buffer_count = 16});
 	subs[0].keep = 200;
-	sub_to(&subs[0], port(),
-	       (struct netio_subscription){.last = 63, .policy = NETIO_POLICY_CONFLATE});
+	SUBSCRIBE(0, .last = 63, .policy = NETIO_POLICY_CONFLATE);
 	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 200; i++) {
 		longer[number][0] = number;
@@ -454,10 +449,7 @@ PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 	publish_partial();
 	assert_int_equal(netio_unbuffered_publish_give_up(&publisher, 1, number), 0);
 	number++;
-	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
-					    &(struct netio_subscription){
-						    .tag = 2, .delivery = NETIO_DELIVERY_BUFFERED}),
-			 0);
+	REQUEST(0, .tag = 2, .delivery = NETIO_DELIVERY_BUFFERED);
 	turn_ms(20);
 	sub_catch_up(&subs[0]);
 	TURN_UNTIL(subs[0].subscribed == 2);

@@ -214,6 +214,15 @@ static inline void sub_to(struct sub *sub, unsigned port, struct netio_subscript
 	TURN_UNTIL(sub->subscribed == before + 1);
 }
 
+/* With a port() of the test's publisher. */
+#define SUBSCRIBE(i, ...) sub_to(&subs[i], port(), (struct netio_subscription){__VA_ARGS__})
+
+/* The same without waiting for the answer. */
+#define REQUEST(i, ...)                                                                 \
+	assert_int_equal(netio_subscribe_to(&subs[i].socket, test_host(), port(),       \
+					    &(struct netio_subscription){__VA_ARGS__}), \
+			 0)
+
 static inline void subs_down(void)
 {
 	for (unsigned i = 0; i < SUBS; i++) {

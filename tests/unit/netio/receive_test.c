@@ -17,7 +17,7 @@ static void connect_raw(const struct wire_greeting *greeting)
 		    &(struct plx_link_attr){.events = &raw_events}, greeting);
 }
 
-static void connect_greeted(void)
+static void connect_after_greeting(void)
 {
 	unsigned before = heard.established;
 
@@ -27,7 +27,7 @@ static void connect_greeted(void)
 
 /* Greetings ----------------------------------------------------------------------------------- */
 
-SOCKET_TEST(who_greets_wrong_is_never_heard_of)
+SOCKET_TEST(wrong_greetings_are_refused)
 {
 	static const struct {
 		struct wire_greeting greeting;
@@ -108,18 +108,17 @@ static const struct {
 };
 
 /* Each closes its connection with a reason, and no other connection. */
-SOCKET_TEST(what_is_broken_ends_its_connection)
+SOCKET_TEST(malformed_messages_end_their_connection)
 {
 	struct netio_send_socket sender;
 	unsigned messages = 0;
 
 	listen_with(NULL);
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
-	assert_int_equal(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
-			 0);
+	connect_to_listening(&sender);
 	TURN_UNTIL(heard.established == 1);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(broken); i++) {
-		connect_greeted();
+		connect_after_greeting();
 		assert_int_equal(plx_link_send(raw, broken[i].bytes, broken[i].len), 0);
 		TURN_UNTIL(heard.closed == i + 1 && raw_closed == 1);
 		assert_int_equal(heard.reason, PLX_LINK_PROTOCOL);
@@ -133,7 +132,7 @@ SOCKET_TEST(what_is_broken_ends_its_connection)
 }
 
 /* Alone and in a page: one byte more than the socket accepts. */
-SOCKET_TEST(what_is_longer_than_accepted_ends_its_connection)
+SOCKET_TEST(messages_longer_than_accepted_end_their_connection)
 {
 	enum { MAX = 256 };
 	static const struct netio_listen_attr attr = {.message_max_bytes = MAX};
@@ -144,7 +143,7 @@ SOCKET_TEST(what_is_longer_than_accepted_ends_its_connection)
 
 	listen_with(&attr);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(each); i++) {
-		connect_greeted();
+		connect_after_greeting();
 		assert_int_equal(plx_link_send(raw, each[i].iov_base, each[i].iov_len - (i == 0)),
 				 0);
 		TURN_UNTIL(i > 0 || heard.messages == 1); /* the longest accepted message */
@@ -205,9 +204,7 @@ static void connect_buffered(struct netio_buffered_send_socket *sender, uint32_t
 	struct netio_buffered_attr attr = {.page_bytes = page_bytes, .page_count = page_count};
 
 	assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, sender, &attr), 0);
-	assert_int_equal(
-		netio_buffered_connect(sender, test_host(), netio_listen_socket_port(&listening)),
-		0);
+	connect_buffered_to_listening(sender);
 	TURN_UNTIL(heard.established == 1);
 }
 
@@ -255,7 +252,7 @@ SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
 	struct netio_msg msg;
 
 	listen_with(&(struct netio_listen_attr){.queue_count = 1});
-	connect_greeted();
+	connect_after_greeting();
 	assert_int_equal(plx_link_send(raw, page, sizeof(page)), 0);
 	TURN_UNTIL(listening.listener->holding == 1);
 	TURN_UNTIL(plx_loop_turn() == 0);
@@ -266,7 +263,7 @@ SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
 }
 
 /* Messages after a violation are not delivered, even if they had arrived. */
-SOCKET_TEST(nothing_behind_a_fault_is_delivered)
+SOCKET_TEST(nothing_after_a_fault_is_delivered)
 {
 	static const uint8_t two[] = {PAGE_HEAD, ENTRY(1, 0), WORD('a'), ENTRY(1, 0), WORD('b')};
 	static const uint8_t bad[] = {PAGE_HEAD, ENTRY(100, 0), WORD(0)};
@@ -275,7 +272,7 @@ SOCKET_TEST(nothing_behind_a_fault_is_delivered)
 	char got[4] = "";
 
 	listen_with(&(struct netio_listen_attr){.queue_count = 1});
-	connect_greeted();
+	connect_after_greeting();
 	assert_int_equal(plx_link_send(raw, two, sizeof(two)), 0);
 	assert_int_equal(plx_link_send(raw, bad, sizeof(bad)), 0);
 	assert_int_equal(plx_link_send(raw, one, sizeof(one)), 0);
@@ -292,7 +289,7 @@ SOCKET_TEST(nothing_behind_a_fault_is_delivered)
 }
 
 /* Long queued messages block their sender like short ones. */
-SOCKET_TEST(what_waits_is_bounded_by_the_window)
+SOCKET_TEST(queued_messages_are_bounded_by_the_window)
 {
 	struct netio_buffered_send_socket sender;
 	static uint8_t bytes[65536];
@@ -325,7 +322,7 @@ SOCKET_TEST(what_waits_is_bounded_by_the_window)
 
 /* A peer that repeatedly connects, sends and leaves may occupy a limited number of links' buffers;
  * after the queue is emptied it may connect again. */
-SOCKET_TEST(who_comes_and_goes_is_bounded_by_the_queue)
+SOCKET_TEST(peers_that_come_and_go_are_bounded_by_the_queue)
 {
 	struct netio_connect_attr once = {.reconnect_min_ns = PLX_NEVER};
 	struct netio_send_socket sender;
@@ -340,9 +337,7 @@ SOCKET_TEST(who_comes_and_goes_is_bounded_by_the_queue)
 			unsigned before = heard.established;
 
 			assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, &once), 0);
-			assert_int_equal(netio_connect(&sender, test_host(),
-						       netio_listen_socket_port(&listening)),
-					 0);
+			connect_to_listening(&sender);
 			turn_ms(before < LISTENER_ENDED_MAX ? 0 : 20);
 			if (before < LISTENER_ENDED_MAX)
 				TURN_UNTIL(netio_send(&sender, "x", 1) == 0);
@@ -365,8 +360,7 @@ SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection)
 	listen_with(&(struct netio_listen_attr){.queue_count = 2});
 	assert_int_equal(netio_recv(&listening, &msg), -EAGAIN);
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
-	assert_int_equal(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)),
-			 0);
+	connect_to_listening(&sender);
 	TURN_UNTIL(netio_send(&sender, "one", 3) == 0);
 	assert_int_equal(netio_send(&sender, "two", 3), 0);
 	assert_int_equal(netio_send(&sender, "three", 5), 0); /* no room */

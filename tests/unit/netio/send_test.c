@@ -72,8 +72,7 @@ static void make_sender(const struct netio_connect_attr *attr)
 static void connect_with(const struct netio_connect_attr *attr)
 {
 	make_sender(attr);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
-			 0);
+	connect_to_listening(&sender);
 	TURN_UNTIL(established == 1 && heard.established == 1);
 }
 
@@ -89,7 +88,15 @@ static void end(void)
 	netio_send_socket_fini(&sender);
 }
 
-SOCKET_TEST(a_message_arrives_whole)
+static int sender_down(void **state)
+{
+	end();
+	return sockets_down(state);
+}
+
+#define SEND_TEST(test) PLX_TEST_WITH(test, netio_up, sender_down)
+
+SEND_TEST(a_message_arrives_whole)
 {
 	static const size_t lengths[] = {0, 1, 7, 8, 64, 4096, 65536, 65537, 200000, BIG};
 	struct iovec pieces[3];
@@ -118,7 +125,7 @@ SOCKET_TEST(a_message_arrives_whole)
 	assert_int_equal(closed, 0); /* the socket was gone */
 }
 
-SOCKET_TEST(by_reference_each_key_comes_once)
+SEND_TEST(by_reference_each_key_is_returned_once)
 {
 	struct iovec pieces[NETIO_IOV_MAX];
 	uint64_t number;
@@ -156,11 +163,10 @@ SOCKET_TEST(by_reference_each_key_comes_once)
 	assert_int_equal(keys[101], 6);
 	assert_int_equal(heard.len, BIG);
 	assert_int_equal(heard.wrong, 0);
-	end();
 }
 
 /* The peer dies without reading: each key is still returned, before the closure is reported. */
-SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies)
+SEND_TEST(by_reference_each_key_is_returned_once_when_the_peer_dies)
 {
 	struct iovec piece = {bytes, 150000}; /* three of 16 frames: the last one is cut */
 	unsigned accepted = 0;
@@ -177,11 +183,10 @@ SOCKET_TEST(by_reference_each_key_comes_once_when_the_peer_dies)
 		assert_int_equal(keys[i], i);
 	assert_int_not_equal(status, 0);
 	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
-	end();
 }
 
 /* However many sockets of an lcore have messages in flight. */
-SOCKET_TEST(by_reference_many_sockets_share_an_lcore)
+SEND_TEST(by_reference_many_sockets_share_an_lcore)
 {
 	enum { SOCKETS = 24 };
 	static struct netio_send_socket sockets[SOCKETS];
@@ -209,7 +214,7 @@ SOCKET_TEST(by_reference_many_sockets_share_an_lcore)
 }
 
 /* Messages that the receiver keeps block the sender; it is notified once when it may continue. */
-SOCKET_TEST(a_sender_that_is_too_fast_hears_when_there_is_room)
+SEND_TEST(a_fast_sender_is_notified_of_room)
 {
 	uint64_t sent = 0;
 	uint64_t end_ns;
@@ -236,12 +241,11 @@ SOCKET_TEST(a_sender_that_is_too_fast_hears_when_there_is_room)
 	TURN_UNTIL(heard.messages == sent + 1);
 	assert_int_equal(available, 1);
 	assert_int_equal(heard.wrong, 0);
-	end();
 }
 
-SOCKET_TEST(what_cannot_be_sent_is_refused)
+SEND_TEST(messages_that_cannot_be_sent_are_refused)
 {
-	struct iovec pieces[NETIO_IOV_MAX + 1] = {{0}};
+	struct iovec pieces[NETIO_IOV_MAX + 1] = {{bytes, SIZE_MAX}, {bytes, 2}, {bytes, SIZE_MAX}};
 
 	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 	listen_with(&(struct netio_listen_attr){.message_max_bytes = 1000});
@@ -249,54 +253,46 @@ SOCKET_TEST(what_cannot_be_sent_is_refused)
 	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 	assert_int_equal(netio_disconnect(&sender), -ENOTCONN);
 	connect_with(NULL);
-	assert_int_equal(netio_send(&sender, bytes, 1001), NETIO_STATUS_TOO_BIG);
-	assert_non_null(strstr(plx_error(), "1000"));
-	pieces[0] = (struct iovec){bytes, SIZE_MAX};
-	pieces[1] = (struct iovec){bytes, 2};
+	assert_fails(netio_send(&sender, bytes, 1001), NETIO_STATUS_TOO_BIG, "1000");
 	assert_int_equal(netio_sendv(&sender, pieces, 2), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(netio_sendv_ref(&sender, 0, pieces, 2, 1), NETIO_STATUS_TOO_BIG);
-	pieces[0] = (struct iovec){bytes, 2};
-	pieces[1] = (struct iovec){bytes, SIZE_MAX};
-	assert_int_equal(netio_sendv(&sender, pieces, 2), NETIO_STATUS_TOO_BIG);
+	assert_int_equal(netio_sendv(&sender, pieces + 1, 2), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(netio_sendv(&sender, pieces, NETIO_IOV_MAX + 1), -EINVAL);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EALREADY);
 	fill(bytes, 0, 1000);
 	assert_int_equal(netio_send(&sender, bytes, 1000), 0);
 	TURN_UNTIL(heard.messages == 1);
 	assert_int_equal(completed, 0);
-	end();
 }
 
-SOCKET_TEST(bad_values_are_refused)
+SEND_TEST(bad_values_are_refused)
 {
-	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender,
-						&(struct netio_connect_attr){
-							.message_max_bytes = UINT64_C(1) << 40}),
-			 -EINVAL);
-	assert_int_equal(
-		netio_send_socket_init(
-			&ctx.evloop, &sender,
-			&(struct netio_connect_attr){.reconnect_min_ns = 2, .reconnect_max_ns = 1}),
-		-EINVAL);
+	static const struct netio_connect_attr bad[] = {
+		{.message_max_bytes = UINT64_C(1) << 40},
+		{.reconnect_min_ns = 2, .reconnect_max_ns = 1},
+	};
+	static const struct netio_listen_attr bad_listen[] = {
+		{.buffer_count = 1},
+		{.buffer_bytes = 1},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++)
+		assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, &bad[i]), -EINVAL);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), -EINVAL); /* not set up */
 	make_sender(NULL);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 65536), -EINVAL);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 0), -EINVAL);
 	assert_int_equal(netio_connect(&sender, "", 1), -EINVAL);
 	assert_int_equal(netio_connect(&sender, NULL, 1), -EINVAL);
-	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening,
-						  &(struct netio_listen_attr){.buffer_count = 1}),
-			 -EINVAL);
-	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening,
-						  &(struct netio_listen_attr){.buffer_bytes = 1}),
-			 -EINVAL);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad_listen); i++)
+		assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, &bad_listen[i]),
+				 -EINVAL);
 	assert_int_equal(netio_listen_socket_port(&listening), 0);
 	listen_with(NULL);
 	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), -EALREADY);
-	end();
 }
 
-SOCKET_TEST(an_answer_comes_back)
+SEND_TEST(an_answer_comes_back)
 {
 	begin();
 	assert_int_equal(netio_reply(heard.from, "pong", 4), 0);
@@ -305,12 +301,11 @@ SOCKET_TEST(an_answer_comes_back)
 	assert_int_equal(netio_replyv_tagged(heard.from, 9, &(struct iovec){"!", 1}, 1), 0);
 	TURN_UNTIL(answers == 2);
 	assert_int_equal(answer.tag, 9);
-	end();
 }
 
 /* Life ---------------------------------------------------------------------------------------- */
 
-SOCKET_TEST(it_is_tried_until_somebody_listens)
+SEND_TEST(the_peer_is_tried_until_it_listens)
 {
 	unsigned port;
 
@@ -335,10 +330,9 @@ SOCKET_TEST(it_is_tried_until_somebody_listens)
 	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, NULL), 0);
 	assert_int_equal(netio_listen(&listening, "127.0.0.1", port), 0);
 	TURN_UNTIL(established == 2);
-	end();
 }
 
-SOCKET_TEST(it_is_tried_once_where_that_is_asked_for)
+SEND_TEST(one_attempt_is_made_if_requested)
 {
 	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NEVER});
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
@@ -348,11 +342,10 @@ SOCKET_TEST(it_is_tried_once_where_that_is_asked_for)
 	/* Then by hand. */
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused == 2);
-	end();
 }
 
 /* Full jitter: uniform between 0 and the range, which doubles. */
-SOCKET_TEST(it_is_tried_less_and_less_often)
+SEND_TEST(attempts_become_less_frequent)
 {
 	uint64_t begin_ns;
 
@@ -382,10 +375,9 @@ SOCKET_TEST(it_is_tried_less_and_less_often)
 	assert_int_equal(netio_disconnect(&sender), 0);
 	TURN_UNTIL(closed == 2);
 	assert_int_equal(refused, 1);
-	end();
 }
 
-SOCKET_TEST(disconnected_is_disconnected)
+SEND_TEST(a_disconnected_socket_stays_disconnected)
 {
 	begin();
 	fill(bytes, 0, 100);
@@ -397,28 +389,24 @@ SOCKET_TEST(disconnected_is_disconnected)
 	assert_int_equal(heard.messages, 1);
 	turn_ms(50);
 	assert_int_equal(established, 1);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
-			 0);
+	connect_to_listening(&sender);
 	TURN_UNTIL(established == 2);
 	netio_recv_socket_close(heard.from);
 	TURN_UNTIL(closed == 2 && established == 3); /* the peer closed it: it reconnects */
-	end();
 }
 
 /* A socket left to the loop's end may be ended and reused after that. */
-SOCKET_TEST(a_socket_may_end_behind_its_loop)
+SEND_TEST(a_socket_may_end_after_its_loop)
 {
 	struct netio_eventloop loop;
 
 	listen_with(NULL);
 	assert_int_equal(netio_eventloop_init(&loop), 0);
 	assert_int_equal(netio_send_socket_init(&loop, &sender, NULL), 0);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_listen_socket_port(&listening)),
-			 0);
+	connect_to_listening(&sender);
 	TURN_UNTIL(heard.established == 1);
 	assert_int_equal(netio_eventloop_fini(&loop), 0);
 	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
-	end();
 }
 
 /* The socket is ended in each of its callbacks. */
@@ -430,8 +418,8 @@ static void end_when_established(struct netio_send_socket *socket)
 	ends = NULL;
 }
 
-static void end_when_told(struct netio_send_socket *socket, enum plx_link_reason why_not,
-			  const char *text)
+static void end_when_closed(struct netio_send_socket *socket, enum plx_link_reason why_not,
+			    const char *text)
 {
 	end_when_established(socket);
 }
@@ -470,7 +458,7 @@ static void end_listening_message(struct netio_recv_socket *socket, const struct
 	assert_memory_equal(msg->data, bytes, msg->len); /* it is valid during the call */
 }
 
-SOCKET_TEST(a_socket_may_end_in_its_callbacks)
+SEND_TEST(a_socket_may_end_in_its_callbacks)
 {
 	listen_with(NULL);
 	for (unsigned i = 0; i < 5; i++) {
@@ -481,8 +469,8 @@ SOCKET_TEST(a_socket_may_end_in_its_callbacks)
 		ends = socket;
 		if (i == 0)
 			socket->cb_connection_established = end_when_established;
-		socket->cb_connection_refused = end_when_told;
-		socket->cb_connection_closed = end_when_told;
+		socket->cb_connection_refused = end_when_closed;
+		socket->cb_connection_closed = end_when_closed;
 		socket->cb_send_completed = end_when_completed;
 		socket->cb_msg_received = end_when_answered;
 		assert_int_equal(netio_connect(socket, "127.0.0.1",
@@ -508,9 +496,7 @@ SOCKET_TEST(a_socket_may_end_in_its_callbacks)
 		listening.cb_connection_established = end_listening_established;
 		listening.cb_connection_closed = end_listening_closed;
 		listening.cb_msg_received = end_listening_message;
-		assert_int_equal(netio_buffered_connect(&many, "127.0.0.1",
-							netio_listen_socket_port(&listening)),
-				 0);
+		connect_buffered_to_listening(&many);
 		if (i > 0)
 			TURN_UNTIL(netio_buffered_send(&many, bytes, 8) == 0);
 		for (unsigned j = 0; i > 0 && j < 10; j++)
@@ -553,7 +539,7 @@ static void refused_by(const struct wire_greeting *greeting, const char *why_not
 }
 
 /* The listener is not NetIO: the answer is no greeting, or this side's own. */
-SOCKET_TEST(who_does_not_speak_netio_is_named)
+SEND_TEST(other_protocols_are_named)
 {
 	refused_by(NULL, "the HELLO is not NetIO's");
 	refused_by(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
@@ -565,7 +551,7 @@ SOCKET_TEST(who_does_not_speak_netio_is_named)
 }
 
 /* The program has no callbacks, and attempts continue. */
-SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once)
+SEND_TEST(each_cause_of_failed_attempts_is_logged_once)
 {
 	struct plx_listener *listener;
 	char address[64];
@@ -585,11 +571,10 @@ SOCKET_TEST(each_cause_of_failed_attempts_is_logged_once)
 	assert_int_equal(log_count("refused the connection: is anything listening there?; trying"),
 			 1);
 	assert_int_equal(log_count(address), 2);
-	end();
 }
 
 /* Its link takes shorter messages than it announces. */
-SOCKET_TEST(who_cannot_take_a_page_is_refused)
+SEND_TEST(a_peer_that_cannot_take_a_page_is_refused)
 {
 	static const uint64_t accepts[] = {16, 24, 31, 200, BIG};
 
@@ -614,7 +599,7 @@ SOCKET_TEST(who_cannot_take_a_page_is_refused)
 
 #define FEW_CYCLES 300
 
-SOCKET_TEST(many_come_and_go)
+SEND_TEST(many_come_and_go)
 {
 	listen_with(&(struct netio_listen_attr){.buffer_bytes = 4096, .buffer_count = 2});
 	for (unsigned i = 0; i < FEW_CYCLES; i++) {

@@ -8,6 +8,15 @@
 
 static struct netio_signal bell;
 
+static int bell_down(void **state)
+{
+	netio_signal_fini(&bell);
+	bell = (struct netio_signal){0};
+	return netio_down(state);
+}
+
+#define SIGNAL_TEST(test) PLX_TEST_WITH(test, netio_up, bell_down)
+
 static void begin(void (*cb)(void *), uint64_t end)
 {
 	expect_calls(end);
@@ -16,14 +25,13 @@ static void begin(void (*cb)(void *), uint64_t end)
 	bell.data = &calls;
 }
 
-NETIO_TEST(it_is_called_in_the_loop)
+SIGNAL_TEST(it_is_called_in_the_loop)
 {
 	begin(count, 1);
 	netio_signal_fire(&bell);
 	assert_int_equal(calls, 0);
 	run();
 	assert_int_equal(calls, 1);
-	netio_signal_fini(&bell);
 }
 
 static void *fire_often(void *arg)
@@ -33,7 +41,7 @@ static void *fire_often(void *arg)
 	return NULL;
 }
 
-NETIO_TEST(each_fire_of_each_thread_is_one_call)
+SIGNAL_TEST(each_fire_of_each_thread_is_one_call)
 {
 	pthread_t threads[THREADS];
 
@@ -48,7 +56,6 @@ NETIO_TEST(each_fire_of_each_thread_is_one_call)
 	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
 	run();
 	assert_int_equal(calls, THREADS * FIRES);
-	netio_signal_fini(&bell);
 }
 
 static struct netio_signal other;
@@ -69,7 +76,7 @@ static void fire_again(void *data)
 }
 
 /* This is how programs poll here: everything else gets its turn. */
-NETIO_TEST(one_that_fires_itself_lets_others_in)
+SIGNAL_TEST(a_signal_that_fires_itself_lets_others_run)
 {
 	begin(fire_again, 100);
 	assert_int_equal(netio_signal_init(&ctx.evloop, &other), 0);
@@ -92,7 +99,7 @@ static void note_calls(void *data)
 }
 
 /* A hundred thousand of them must not delay a timer. */
-NETIO_TEST(many_fires_are_spread_over_turns)
+SIGNAL_TEST(many_fires_are_spread_over_turns)
 {
 	struct netio_timer timer;
 
@@ -110,10 +117,9 @@ NETIO_TEST(many_fires_are_spread_over_turns)
 	until = 100000;
 	run();
 	assert_int_equal(calls, 100000);
-	netio_signal_fini(&bell);
 }
 
-NETIO_TEST(nothing_is_called_behind_terminate)
+SIGNAL_TEST(nothing_is_called_after_terminate)
 {
 	begin(count, 3);
 	for (unsigned i = 0; i < 10; i++)
@@ -123,7 +129,6 @@ NETIO_TEST(nothing_is_called_behind_terminate)
 	until = 10;
 	run();
 	assert_int_equal(calls, 10);
-	netio_signal_fini(&bell);
 }
 
 static void end_itself(void *data)
@@ -136,7 +141,7 @@ static void end_itself(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-NETIO_TEST(it_may_be_freed_inside)
+SIGNAL_TEST(it_may_be_freed_inside)
 {
 	struct netio_signal *signal = malloc(sizeof(*signal));
 
@@ -150,7 +155,7 @@ NETIO_TEST(it_may_be_freed_inside)
 	assert_int_equal(calls, 1);
 }
 
-NETIO_TEST(what_was_fired_dies_with_it)
+SIGNAL_TEST(pending_fires_end_with_the_signal)
 {
 	begin(count, 0);
 	netio_signal_fire(&bell);
@@ -159,16 +164,14 @@ NETIO_TEST(what_was_fired_dies_with_it)
 	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
 	run();
 	assert_int_equal(calls, 0);
-	netio_signal_fini(&bell);
 }
 
-NETIO_TEST(one_without_a_callback_is_heard_by_nobody)
+SIGNAL_TEST(a_signal_without_a_callback_does_nothing)
 {
 	begin(NULL, 0);
 	netio_signal_fire(&bell);
 	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
 	run();
-	netio_signal_fini(&bell);
 }
 
 static void on_usr1(int number)
@@ -183,7 +186,7 @@ static void *raise_usr1(void *arg)
 	return NULL;
 }
 
-NETIO_TEST(a_signal_handler_may_fire)
+SIGNAL_TEST(a_signal_handler_may_fire)
 {
 	const struct sigaction action = {.sa_handler = on_usr1};
 	pthread_t self = pthread_self(), thread;
@@ -195,7 +198,6 @@ NETIO_TEST(a_signal_handler_may_fire)
 	pthread_join(thread, NULL);
 	signal(SIGUSR1, SIG_DFL);
 	assert_int_equal(calls, 1);
-	netio_signal_fini(&bell);
 }
 
 PLX_TEST_MAIN()

@@ -17,11 +17,7 @@ static inline void slow_sub(struct sub *sub, struct netio_subscription what)
 	sub_to(sub, port(), what);
 }
 
-static inline void go_on(struct sub *sub)
-{
-	sub->keep = 0;
-	sub_release(sub);
-}
+#define SUBSCRIBE_SLOW(i, ...) slow_sub(&subs[i], (struct netio_subscription){__VA_ARGS__})
 
 /* No subscriber blocks the publisher. */
 static inline void publish_all(netio_tag_t tag, size_t len, unsigned count)
@@ -32,11 +28,33 @@ static inline void publish_all(netio_tag_t tag, size_t len, unsigned count)
 	}
 }
 
-/* Until it has received or missed everything published. */
-static inline void hear_all(struct sub *sub)
+/* Until one takes nothing more. */
+static inline void publish_until_again(size_t len)
 {
-	TURN_UNTIL(sub->messages + missed(sub) == number);
+	while (publish(1, len, 0) == NETIO_STATUS_OK)
+		plx_loop_turn();
+}
+
+/* It has received or missed everything published. */
+static inline bool has_all(const struct sub *sub)
+{
 	assert_int_equal(sub->wrong, 0);
+	return sub->messages + missed(sub) == number;
+}
+
+/* It keeps no more, and has all of it. */
+static inline void catch_up(struct sub *sub)
+{
+	sub_catch_up(sub);
+	FLUSH_UNTIL(has_all(sub));
+}
+
+/* For tests that run with several values. */
+static inline void end_case(void)
+{
+	netio_publish_socket_fini(&publisher);
+	subs_down();
+	turn_ms(5);
 }
 
 #define SLOW_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)

@@ -20,11 +20,9 @@ SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
 {
 	for (unsigned with = 0; with < 2; with++) {
 		publish_with(SMALL_PAGES);
-		slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
-		slow_sub(&subs[0],
-			 (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
-		while (publish(1, 600, 0) == NETIO_STATUS_OK)
-			plx_loop_turn();
+		SUBSCRIBE_SLOW(0, .tag = 1);
+		SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_NEW);
+		publish_until_again(600);
 		if (with)
 			assert_int_equal(publish(2, 2900, 0), NETIO_STATUS_OK);
 		turn_ms(10);
@@ -38,22 +36,20 @@ SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
 		if (!available) /* there would be room */
 			assert_int_equal(publish(1, 600, NETIO_REENTRY), NETIO_STATUS_OK);
 		assert_int_equal(available, 1);
-		netio_publish_socket_fini(&publisher);
-		subs_down();
-		turn_ms(5);
+		end_case();
 	}
 }
 
 /* The gap precedes the answer: with the last subscription the connection closes. */
-SLOW_TEST(a_gap_is_before_the_answer)
+SLOW_TEST(a_gap_precedes_the_answer)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_NEW);
 	publish_all(1, 976, 200); /* each fills a page: none is left for the gap */
 	assert_int_equal(first()->outbox.free_count, 0);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
-	go_on(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 	TURN_UNTIL(subs[0].closed == 1);
@@ -61,12 +57,12 @@ SLOW_TEST(a_gap_is_before_the_answer)
 }
 
 /* Pages for gaps only must not block a long message. */
-SLOW_TEST(a_long_message_is_conflated_and_comes)
+SLOW_TEST(a_long_message_is_conflated_and_arrives)
 {
 	unsigned before;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
-	slow_sub(&subs[0], (struct netio_subscription){.last = 9, .policy = NETIO_POLICY_CONFLATE});
+	SUBSCRIBE_SLOW(0, .last = 9, .policy = NETIO_POLICY_CONFLATE);
 	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 40; i++)
 		publish_all(2, 400, 1);
@@ -87,33 +83,30 @@ SLOW_TEST(a_long_message_is_conflated_and_comes)
 }
 
 /* Droppable pages are dropped even after pages that are kept. */
-SLOW_TEST(pages_behind_kept_ones_are_dropped)
+SLOW_TEST(pages_after_kept_ones_are_dropped)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_BLOCK});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_BLOCK);
+	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
 	while (!first()->outbox.waiting_count)
 		publish_all(2, 900, 1);
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
 	publish_all(2, 2900, 2);
 	publish_all(2, 900, 30);
 	assert_true(stats().dropped_old > 10);
-	go_on(&subs[0]);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	catch_up(&subs[0]);
 }
 
-static void room_is_told_beside_who_drops_with(uint32_t page_count)
+static void expect_room_with_pages(uint32_t page_count)
 {
 	uint64_t end;
 	unsigned turns = 0;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = page_count});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
+	SUBSCRIBE_SLOW(0, .tag = 1);
+	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_NEW);
 	sub_take_tagged(&subs[0]);
-	while (publish(1, 700, 0) == NETIO_STATUS_OK)
-		plx_loop_turn();
+	publish_until_again(700);
 	end = plx_now_ns() + 3 * PLX_NS_PER_S;
 	while (plx_now_ns() < end && !available) {
 		publish_all(2, 700, 1);
@@ -122,26 +115,24 @@ static void room_is_told_beside_who_drops_with(uint32_t page_count)
 			release_first();
 	}
 	assert_true(available > 0);
-	netio_publish_socket_fini(&publisher);
-	subs_down();
-	turn_ms(5);
+	end_case();
 }
 
 /* A blocking subscriber is notified of room, although others' messages take it. */
 SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops)
 {
-	room_is_told_beside_who_drops_with(2);
-	room_is_told_beside_who_drops_with(8); /* of which at least two are always queued */
+	expect_room_with_pages(2);
+	expect_room_with_pages(8); /* of which at least two are always queued */
 }
 
 /* Endless messages of another tag do not block the newest forever. */
-SLOW_TEST(the_latest_come_beside_others)
+SLOW_TEST(the_latest_arrive_next_to_other_tags)
 {
 	uint64_t end;
 
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_CONFLATE);
+	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
 	sub_take_tagged(&subs[0]);
 	subs[0].keep = 8;
 	publish_all(2, 400, 40);
@@ -167,43 +158,36 @@ SLOW_TEST(the_latest_come_beside_others)
 SLOW_TEST(a_stricter_policy_keeps_the_order)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_CONFLATE});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_NEW});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_CONFLATE);
+	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_NEW);
 	sub_take_tagged(&subs[0]);
 	while (!first()->outbox.waiting_count)
 		publish_all(1, 400, 1);
 	publish_all(1, 400, 2);
 	assert_int_equal(first()->outbox.latest.count, 1);
-	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
-					    &(struct netio_subscription){
-						    .last = 9, .policy = NETIO_POLICY_DROP_NEW}),
-			 0);
+	REQUEST(0, .last = 9, .policy = NETIO_POLICY_DROP_NEW);
 	TURN_UNTIL(subscribed == 3);
 	publish_all(1, 400, 1);
 	assert_int_equal(stats().dropped_new, 0);
-	go_on(&subs[0]);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
-	assert_int_equal(subs[0].wrong, 0);
+	catch_up(&subs[0]);
 }
 
 /* Nothing is dropped for a message that is too long anyway. */
-SLOW_TEST(nothing_is_dropped_for_what_is_too_big)
+SLOW_TEST(nothing_is_dropped_for_a_message_that_is_too_big)
 {
 	uint64_t before;
 
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD);
 	publish_all(1, 400, 14);
 	before = stats().dropped_old;
 	publish(1, 20000, 0);
 	assert_int_equal(stats().dropped_old, before);
 }
-SLOW_TEST(what_is_too_big_disconnects_nobody)
+SLOW_TEST(a_message_that_is_too_big_disconnects_no_subscriber)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0],
-		 (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DISCONNECT});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DISCONNECT);
 	while (!first()->outbox.waiting_count)
 		publish_all(1, 400, 1);
 	assert_int_equal(publish(1, 20000, 0), NETIO_STATUS_TOO_BIG);
@@ -211,14 +195,13 @@ SLOW_TEST(what_is_too_big_disconnects_nobody)
 }
 
 /* Each message is delivered, or in a gap, or counted. */
-SLOW_TEST(what_waits_for_who_is_closed_is_counted)
+SLOW_TEST(messages_queued_for_a_closed_subscriber_are_counted)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
-	while (publish(1, 400, 0) == NETIO_STATUS_OK)
-		plx_loop_turn();
+	SUBSCRIBE_SLOW(0, .tag = 1);
+	publish_until_again(400);
 	netio_subscriber_close(subscriber);
-	go_on(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(went == 1 && subs[0].closed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]) + stats().lost, number + 1);
 }
@@ -229,8 +212,7 @@ SLOW_TEST(gaps_take_no_pages_from_the_latest)
 	unsigned before, turns = 0, pages;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 2});
-	slow_sub(&subs[0],
-		 (struct netio_subscription){.last = 63, .policy = NETIO_POLICY_CONFLATE});
+	SUBSCRIBE_SLOW(0, .last = 63, .policy = NETIO_POLICY_CONFLATE);
 	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 400; i++)
 		publish_all(i % 8, 400, 1);
@@ -248,10 +230,10 @@ SLOW_TEST(gaps_take_no_pages_from_the_latest)
 	assert_int_equal(subs[0].wrong, 0);
 }
 
-SLOW_TEST(nothing_is_dropped_in_vain)
+SLOW_TEST(nothing_is_dropped_needlessly)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD);
 	while (first()->outbox.waiting_count < 2)
 		publish_all(1, 400, 1);
 	for (unsigned i = 0; i < 20; i++) {
@@ -299,7 +281,7 @@ static int publish_again(netio_tag_t tag, size_t len)
 
 	while (rc == NETIO_STATUS_AGAIN) {
 		available = 0;
-		go_on(&subs[0]);
+		sub_catch_up(&subs[0]);
 		TURN_UNTIL(available >= 1);
 		rc = publish(tag, len, NETIO_REENTRY);
 	}
@@ -335,7 +317,7 @@ static void take_any(void)
 	if (any(2))
 		plx_loop_turn();
 	if (any(20) == 0 || subs[0].kept_count > 200)
-		go_on(&subs[0]);
+		sub_catch_up(&subs[0]);
 	if (any(5) == 0)
 		subs[0].keep = 1 + any(10);
 }
@@ -354,23 +336,18 @@ static void at_random(uint32_t seed, bool conflates)
 		publish_any();
 		take_any();
 	}
-	go_on(&subs[0]);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
-	assert_int_equal(subs[0].wrong, 0);
+	catch_up(&subs[0]);
 	assert_int_equal(subs[0].closed, 0);
-	netio_publish_socket_fini(&publisher);
-	subs_down();
-	turn_ms(5);
+	end_case();
 }
 
-SLOW_TEST(policies_beside_each_other)
+SLOW_TEST(policies_next_to_each_other)
 {
 	for (uint32_t seed = 1; seed < 9; seed++)
 		at_random(seed, false);
 }
 
-SLOW_TEST(policies_beside_conflation)
+SLOW_TEST(policies_next_to_conflation)
 {
 	for (uint32_t seed = 1; seed < 9; seed++)
 		at_random(seed, true);

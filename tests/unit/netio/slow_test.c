@@ -17,20 +17,19 @@ static void note_why_went(struct netio_subscriber *who, enum plx_link_reason rea
 SLOW_TEST(new_messages_are_dropped)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_NEW});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_NEW);
 	assert_int_equal(subscription.policy, NETIO_POLICY_DROP_NEW);
 	publish_all(1, 400, 200);
 	assert_true(stats().dropped_new > 100);
 	assert_int_equal(subs[0].gaps, 0); /* there is no room for that either */
-	go_on(&subs[0]);
-	hear_all(&subs[0]);
+	sub_catch_up(&subs[0]);
+	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(subs[0].gaps, 1);
 	assert_int_equal(subs[0].gap.reasons, NETIO_GAP_BIT(NETIO_GAP_DROPPED_NEW));
 	assert_int_equal(subs[0].gap.last, number); /* reported without another message */
 	assert_int_equal(missed(&subs[0]), stats().dropped_new);
 	publish_all(1, 400, 3);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	FLUSH_UNTIL(has_all(&subs[0]));
 	assert_int_equal(missed(&subs[0]), stats().dropped_new);
 	assert_int_equal(stats().copies, subs[0].messages);
 	assert_int_equal(available, 0);
@@ -39,13 +38,11 @@ SLOW_TEST(new_messages_are_dropped)
 SLOW_TEST(old_messages_are_dropped)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD);
 	publish_all(1, 400, 201);
 	assert_true(stats().dropped_old > 100);
 	assert_int_equal(stats().dropped_new, 0);
-	go_on(&subs[0]);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	catch_up(&subs[0]);
 	assert_int_equal(subs[0].gaps, 1);
 	assert_int_equal(subs[0].gap.reasons, NETIO_GAP_BIT(NETIO_GAP_DROPPED_OLD));
 	assert_in_range(number - subs[0].gap.last, 2, 20); /* the newest have come */
@@ -54,7 +51,7 @@ SLOW_TEST(old_messages_are_dropped)
 }
 
 /* However small the bound, the newest arrive. */
-SLOW_TEST(with_any_bound_the_newest_come)
+SLOW_TEST(with_any_bound_the_newest_arrive)
 {
 	static const uint64_t bounds[] = {1, 500, 1024, 1500, 2048, 3000, 4096};
 
@@ -62,16 +59,11 @@ SLOW_TEST(with_any_bound_the_newest_come)
 		for (unsigned mixed = 0; mixed < 2; mixed++) {
 			publish_with(SMALL_PAGES);
 			if (mixed)
-				slow_sub(&subs[0], (struct netio_subscription){.tag = 2});
-			slow_sub(&subs[0], (struct netio_subscription){
-						   .tag = 1,
-						   .policy = NETIO_POLICY_DROP_OLD,
-						   .backlog_bytes = bounds[i],
-					   });
+				SUBSCRIBE_SLOW(0, .tag = 2);
+			SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD,
+				       .backlog_bytes = bounds[i]);
 			publish_all(1, 400, 101);
-			go_on(&subs[0]);
-			netio_buffered_publish_flush(&publisher);
-			hear_all(&subs[0]);
+			catch_up(&subs[0]);
 			print_message("bound %lu mixed %u: number %lu gap %lu-%lu reason %d gaps "
 				      "%u came %u old %lu new %lu\n",
 				      bounds[i], mixed, number, subs[0].gap.first, subs[0].gap.last,
@@ -81,9 +73,7 @@ SLOW_TEST(with_any_bound_the_newest_come)
 			if (!mixed || bounds[i] >= 4096)
 				assert_in_range(number - subs[0].gap.last, 1, 16);
 			assert_int_equal(mixed ? 0 : subs[0].missed[NETIO_GAP_DROPPED_NEW], 0);
-			netio_publish_socket_fini(&publisher);
-			subs_down();
-			turn_ms(5);
+			end_case();
 		}
 	}
 }
@@ -92,31 +82,29 @@ SLOW_TEST(with_any_bound_the_newest_come)
 SLOW_TEST(old_messages_in_pieces_are_dropped_whole)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DROP_OLD});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD);
 	for (unsigned round = 0; round < 50; round++) {
 		publish_all(1, 2500, 1);
 		publish_all(1, 40 + 8 * round, round % 5);
 		if (round % 7 == 6) {
-			go_on(&subs[0]);
+			sub_catch_up(&subs[0]);
 			turn_ms(round % 3);
 			subs[0].keep = 64;
 		}
 	}
 	assert_true(stats().dropped_old > 10);
-	go_on(&subs[0]);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	catch_up(&subs[0]);
 	assert_true(subs[0].gaps > 1);
 	assert_int_equal(missed(&subs[0]), stats().dropped_old + stats().dropped_new);
 }
 
-SLOW_TEST(what_is_not_to_be_lost_is_kept)
+SLOW_TEST(messages_of_a_blocking_policy_are_kept)
 {
 	unsigned kept = 0;
 
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_BLOCK});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 2, .policy = NETIO_POLICY_DROP_OLD});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_BLOCK);
+	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
 	/* Alternating messages of both tags' policies; those of tag 1 have another length. */
 	for (unsigned i = 0; i < 100; i++) {
 		int rc = publish(1, 300, 0);
@@ -128,12 +116,9 @@ SLOW_TEST(what_is_not_to_be_lost_is_kept)
 	}
 	assert_true(kept > 5 && kept < 100);
 	assert_int_equal(stats().again, 1);
-	go_on(&subs[0]);
-	netio_buffered_publish_flush(&publisher);
-	TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
+	catch_up(&subs[0]);
 	assert_int_equal(publish(1, 300, NETIO_REENTRY), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	FLUSH_UNTIL(has_all(&subs[0]));
 	assert_int_equal(missed(&subs[0]), stats().dropped_old + stats().dropped_new);
 	assert_true(stats().copies - stats().dropped_old >= kept + 1);
 }
@@ -143,9 +128,7 @@ SLOW_TEST(the_bound_is_kept)
 	struct netio_subscriber_stats now;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 64});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1,
-						       .policy = NETIO_POLICY_DROP_NEW,
-						       .backlog_bytes = 3000});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_NEW, .backlog_bytes = 3000);
 	for (unsigned i = 0; i < 100; i++) {
 		publish_all(1, 400, 1);
 		netio_subscriber_stats(subscriber, &now);
@@ -155,9 +138,7 @@ SLOW_TEST(the_bound_is_kept)
 	assert_true(now.backlog_bytes > 1500);
 	assert_in_range(now.pages_under_way, 4, 4 + 5);
 	assert_int_equal(now.missed[NETIO_GAP_DROPPED_NEW], stats().dropped_new);
-	go_on(&subs[0]);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	catch_up(&subs[0]);
 	netio_subscriber_stats(subscriber, &now);
 	assert_false(now.is_slow);
 	assert_int_equal(now.backlog_bytes, 0);
@@ -168,16 +149,15 @@ SLOW_TEST(the_bound_blocks_too)
 	unsigned taken = 0;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 64});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .backlog_bytes = 2000});
+	SUBSCRIBE_SLOW(0, .tag = 1, .backlog_bytes = 2000);
 	while (publish(1, 400, 0) == NETIO_STATUS_OK) {
 		plx_loop_turn();
 		assert_true(++taken < 30);
 	}
-	go_on(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available == 1);
 	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	FLUSH_UNTIL(has_all(&subs[0]));
 	assert_int_equal(subs[0].gaps, 0);
 }
 
@@ -185,15 +165,14 @@ SLOW_TEST(the_bound_blocks_too)
 SLOW_TEST(at_once_and_dropped)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1,
-						       .delivery = NETIO_DELIVERY_AT_ONCE,
-						       .policy = NETIO_POLICY_DROP_NEW});
+	SUBSCRIBE_SLOW(0, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE,
+		       .policy = NETIO_POLICY_DROP_NEW);
 	publish_all(1, 400, 200);
-	go_on(&subs[0]);
-	hear_all(&subs[0]);
+	sub_catch_up(&subs[0]);
+	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(subs[0].gaps, 1);
 	publish_all(1, 400, 1);
-	hear_all(&subs[0]); /* without a flush */
+	TURN_UNTIL(has_all(&subs[0])); /* without a flush */
 	assert_true(missed(&subs[0]) > 100);
 }
 
@@ -202,22 +181,20 @@ SLOW_TEST(at_once_and_dropped)
 static void begin_latest(uint64_t backlog_bytes)
 {
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 0,
-						       .last = 63,
-						       .policy = NETIO_POLICY_CONFLATE,
-						       .backlog_bytes = backlog_bytes});
+	SUBSCRIBE_SLOW(0, .tag = 0, .last = 63, .policy = NETIO_POLICY_CONFLATE,
+		       .backlog_bytes = backlog_bytes);
 	sub_take_tagged(&subs[0]);
 }
 
-SLOW_TEST(the_latest_of_each_tag_comes)
+SLOW_TEST(the_latest_of_each_tag_arrives)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 1000; i++) /* tag 0 changes more often than all others together */
 		publish_all(i % 2 ? i / 2 % 16 : 0, 40 + 8 * (i % 30), 1);
 	assert_true(stats().conflated > 500);
 	assert_int_equal(stats().dropped_new, 0);
-	go_on(&subs[0]);
-	hear_all(&subs[0]);
+	sub_catch_up(&subs[0]);
+	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(missed(&subs[0]), stats().conflated);
 	assert_int_equal(newest_of[0], 998);
 	for (unsigned i = 1; i < 16; i++)
@@ -225,8 +202,7 @@ SLOW_TEST(the_latest_of_each_tag_comes)
 	assert_int_equal(newest_of[(999 / 2) % 16], 999);
 	assert_int_equal(stats().copies, number);
 	publish_all(5, 40, 1); /* nothing is queued: an ordinary one */
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	FLUSH_UNTIL(has_all(&subs[0]));
 	assert_int_equal(newest_of[5], 1000);
 }
 
@@ -239,15 +215,15 @@ SLOW_TEST(more_tags_than_may_wait)
 		publish_all(i % 64, 40, 1);
 	assert_true(stats().dropped_new > 0);
 	assert_true(stats().conflated > 0);
-	go_on(&subs[0]);
-	hear_all(&subs[0]);
+	sub_catch_up(&subs[0]);
+	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(missed(&subs[0]), stats().conflated + stats().dropped_new);
 	assert_int_equal(subs[0].gaps, 1);
 	assert_string_equal(netio_gap_reasons_format(subs[0].gap.reasons, text),
 			    "dropped as new, conflated");
 }
 
-SLOW_TEST(the_answer_is_behind_the_latest)
+SLOW_TEST(the_answer_follows_the_latest)
 {
 	unsigned before;
 
@@ -259,9 +235,9 @@ SLOW_TEST(the_answer_is_behind_the_latest)
 			 0);
 	turn_ms(20);
 	assert_int_equal(subs[0].unsubscribed, 0);
-	go_on(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
-	hear_all(&subs[0]);
+	TURN_UNTIL(has_all(&subs[0]));
 	for (unsigned i = 0; i < 16; i++)
 		assert_int_equal(newest_of[i], 304 + i);
 	before = subs[0].messages;
@@ -277,7 +253,7 @@ SLOW_TEST(the_latest_are_sent_before_the_end)
 	netio_subscriber_close(subscriber);
 	turn_ms(20);
 	assert_int_equal(went, 0);
-	go_on(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(went == 1 && subs[0].closed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 	for (unsigned i = 0; i < 16; i++)
@@ -285,7 +261,7 @@ SLOW_TEST(the_latest_are_sent_before_the_end)
 	assert_int_equal(stats().lost, 0);
 }
 
-SLOW_TEST(the_latest_of_who_vanishes_are_counted)
+SLOW_TEST(the_latest_of_a_failed_subscriber_count_as_lost)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
@@ -299,23 +275,22 @@ SLOW_TEST(the_latest_of_who_vanishes_are_counted)
 
 /* Disconnecting ------------------------------------------------------------------------------- */
 
-SLOW_TEST(who_is_too_slow_is_disconnected)
+SLOW_TEST(a_slow_subscriber_is_disconnected)
 {
 	publish_with(SMALL_PAGES);
 	publisher.cb_connection_closed = note_why_went;
-	slow_sub(&subs[0],
-		 (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DISCONNECT});
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DISCONNECT);
+	SUBSCRIBE(1, .tag = 1);
 	for (unsigned i = 0; i < 200; i++) {
 		assert_int_equal(publish(1, 400, 0), NETIO_STATUS_OK);
 		TURN_UNTIL(subs[1].messages + 8 > number);
 	}
 	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[1]);
+	TURN_UNTIL(has_all(&subs[1]));
 	assert_int_equal(subs[1].gaps, 0);
 	assert_true(stats().disconnected > 5);
 	subs[0].next = 0;
-	go_on(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(went == 1 && subs[0].lost == 1);
 	assert_non_null(strstr(why_went, "too slow"));
 	assert_true(subs[0].gap.reasons & NETIO_GAP_BIT(NETIO_GAP_DISCONNECTED));
@@ -326,16 +301,14 @@ SLOW_TEST(who_is_too_slow_is_disconnected)
 }
 
 /* It takes nothing at all: that ends too. */
-SLOW_TEST(who_takes_nothing_is_disconnected_too)
+SLOW_TEST(a_subscriber_that_takes_nothing_is_disconnected_too)
 {
 	uint64_t begin_ns = plx_now_ns();
 
 	publish_with(SMALL_PAGES);
 	publisher.cb_connection_closed = note_why_went;
-	slow_sub(&subs[0],
-		 (struct netio_subscription){.tag = 1, .policy = NETIO_POLICY_DISCONNECT});
-	while (publish(1, 400, 0) == NETIO_STATUS_OK)
-		plx_loop_turn();
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DISCONNECT);
+	publish_until_again(400);
 	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_NO_SUBSCRIBERS); /* at once */
 	assert_in_range(number, 8, 40);
 	assert_int_equal(went, 0);
@@ -354,19 +327,16 @@ SLOW_TEST(the_publisher_has_a_default)
 						  .policy = NETIO_POLICY_DROP_NEW,
 						  .backlog_bytes = 2048,
 						  .refuse_block = true});
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
+	SUBSCRIBE_SLOW(0, .tag = 1);
 	assert_int_equal(subscription.policy, NETIO_POLICY_DEFAULT); /* as requested */
 	publish_all(1, 400, 100);
 	assert_true(stats().dropped_new > 50);
-	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
-					    &(struct netio_subscription){
-						    .tag = 2, .policy = NETIO_POLICY_BLOCK}),
-			 0);
-	go_on(&subs[0]);
+	REQUEST(0, .tag = 2, .policy = NETIO_POLICY_BLOCK);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(subs[0].not_taken == 1);
 	assert_non_null(strstr(subs[0].why, "lets nobody block it"));
 	assert_int_equal(stats().refused, 1);
-	hear_all(&subs[0]);
+	TURN_UNTIL(has_all(&subs[0]));
 }
 
 SLOW_TEST(of_several_the_strictest_decides)
@@ -385,9 +355,8 @@ SLOW_TEST(of_several_the_strictest_decides)
 		int rc = 0;
 
 		publish_with(SMALL_PAGES);
-		slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = pairs[i].one});
-		slow_sub(&subs[0],
-			 (struct netio_subscription){.last = 9, .policy = pairs[i].other});
+		SUBSCRIBE_SLOW(0, .tag = 1, .policy = pairs[i].one);
+		SUBSCRIBE_SLOW(0, .last = 9, .policy = pairs[i].other);
 		for (unsigned j = 0; j < 100 && rc == 0; j++) {
 			fill(bytes, number, 400);
 			rc = netio_buffered_publish(&publisher, 1, bytes, 400, 0, &cache);
@@ -398,9 +367,7 @@ SLOW_TEST(of_several_the_strictest_decides)
 		assert_int_equal(stats().conflated, 0);
 		assert_int_equal(stats().dropped_old > 0, pairs[i].drops_old);
 		assert_int_equal(stats().dropped_new > 0, !pairs[i].drops_old && !pairs[i].blocks);
-		netio_publish_socket_fini(&publisher);
-		subs_down();
-		turn_ms(5);
+		end_case();
 	}
 }
 
@@ -410,19 +377,16 @@ SLOW_TEST(one_never_delays_another)
 	for (enum netio_policy policy = NETIO_POLICY_DISCONNECT; policy < NETIO_POLICY_COUNT;
 	     policy++) {
 		publish_with(SMALL_PAGES);
-		slow_sub(&subs[0], (struct netio_subscription){.tag = 1, .policy = policy});
-		sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+		SUBSCRIBE_SLOW(0, .tag = 1, .policy = policy);
+		SUBSCRIBE(1, .tag = 1);
 		for (unsigned i = 0; i < 300; i++) {
 			assert_int_equal(publish(1, 400, 0), NETIO_STATUS_OK);
-			netio_buffered_publish_flush(&publisher);
-			TURN_UNTIL(subs[1].messages == number);
+			FLUSH_UNTIL(subs[1].messages == number);
 		}
 		assert_int_equal(subs[1].wrong + subs[1].gaps, 0);
 		assert_int_equal(stats().again, 0);
-		go_on(&subs[0]);
-		netio_publish_socket_fini(&publisher);
-		subs_down();
-		turn_ms(5);
+		sub_catch_up(&subs[0]);
+		end_case();
 	}
 }
 
@@ -432,15 +396,14 @@ SLOW_TEST(what_is_too_big_is_a_gap)
 {
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect = {.message_max_bytes = 1000}});
-	sub_to(&subs[0], port(), (struct netio_subscription){.tag = 1});
-	sub_to(&subs[1], port(), (struct netio_subscription){.tag = 1});
+	SUBSCRIBE(0, .tag = 1);
+	SUBSCRIBE(1, .tag = 1);
 	publish_all(1, 100, 1);
 	publish_all(1, 2000, 3);
 	publish_all(1, 100, 1);
 	publish_all(1, 3000, 1);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
-	hear_all(&subs[1]);
+	FLUSH_UNTIL(has_all(&subs[0]));
+	TURN_UNTIL(has_all(&subs[1]));
 	assert_int_equal(subs[0].messages, 2);
 	assert_int_equal(subs[0].gaps, 2);
 	assert_int_equal(subs[0].gap.first, 6);
@@ -454,16 +417,14 @@ SLOW_TEST(what_is_given_up_is_a_gap)
 	struct netio_subscribe_stats counted;
 
 	publish_with(SMALL_PAGES);
-	slow_sub(&subs[0], (struct netio_subscription){.tag = 1});
-	while (publish(1, 400, 0) == NETIO_STATUS_OK)
-		plx_loop_turn();
+	SUBSCRIBE_SLOW(0, .tag = 1);
+	publish_until_again(400);
 	number++;
 	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_AGAIN); /* another one */
-	go_on(&subs[0]);
+	sub_catch_up(&subs[0]);
 	TURN_UNTIL(available == 1);
 	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
-	netio_buffered_publish_flush(&publisher);
-	hear_all(&subs[0]);
+	FLUSH_UNTIL(has_all(&subs[0]));
 	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 1);
 	assert_int_equal(stats().given_up, 1);
 	netio_subscribe_stats(&subs[0].socket, &counted);
@@ -476,21 +437,17 @@ SLOW_TEST(bad_arguments_are_named)
 {
 	struct netio_publish_socket other;
 
-	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &other,
-						   &(struct netio_publish_attr){.policy = 99}),
-			 -EINVAL);
-	assert_non_null(strstr(plx_error(), "policy 99"));
-	assert_int_equal(
-		netio_publish_socket_init(&ctx.evloop, &other,
-					  &(struct netio_publish_attr){.refuse_block = true}),
-		-EINVAL);
-	assert_non_null(strstr(plx_error(), "refuse_block"));
+	assert_fails(netio_publish_socket_init(&ctx.evloop, &other,
+					       &(struct netio_publish_attr){.policy = 99}),
+		     -EINVAL, "policy 99");
+	assert_fails(netio_publish_socket_init(&ctx.evloop, &other,
+					       &(struct netio_publish_attr){.refuse_block = true}),
+		     -EINVAL, "refuse_block");
 	publish_with(NULL);
 	sub_up(&subs[0], NULL);
-	assert_int_equal(netio_subscribe_to(&subs[0].socket, test_host(), port(),
-					    &(struct netio_subscription){.policy = 99}),
-			 -EINVAL);
-	assert_non_null(strstr(plx_error(), "policy 99"));
+	assert_fails(netio_subscribe_to(&subs[0].socket, test_host(), port(),
+					&(struct netio_subscription){.policy = 99}),
+		     -EINVAL, "policy 99");
 	for (unsigned i = 1; i < NETIO_GAP_REASON_COUNT; i++)
 		assert_string_not_equal(netio_gap_reason_name(i), "unknown");
 	char all[NETIO_GAP_TEXT_BYTES];

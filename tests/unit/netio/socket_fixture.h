@@ -99,6 +99,20 @@ static inline void listen_with(const struct netio_listen_attr *attr)
 	assert_int_equal(netio_listen(&listening, test_host(), 0), 0);
 }
 
+static inline void connect_to_listening(struct netio_send_socket *socket)
+{
+	unsigned port = netio_listen_socket_port(&listening);
+
+	assert_works(netio_connect(socket, test_host(), port));
+}
+
+static inline void connect_buffered_to_listening(struct netio_buffered_send_socket *socket)
+{
+	unsigned port = netio_listen_socket_port(&listening);
+
+	assert_works(netio_buffered_connect(socket, test_host(), port));
+}
+
 /* The loop turns between the sockets and netio_fini, or not: both must work. */
 static inline int sockets_down(void **state)
 {

@@ -89,7 +89,7 @@ static void start_sender(unsigned i)
 	assert_works(netio_send_socket_init(&ctx.evloop, &senders[i], &once));
 	senders[i].cb_msg_received = on_answer;
 	senders[i].cb_connection_closed = on_end;
-	assert_works(netio_connect(&senders[i], test_host(), netio_listen_socket_port(&listening)));
+	connect_to_listening(&senders[i]);
 }
 
 static void start_senders_one_by_one(unsigned from, unsigned to)
@@ -211,7 +211,7 @@ SPREAD_TEST(the_lcore_with_the_fewest_connections_gets_the_next)
 		assert_in_range(open_on(i), 2, 3);
 }
 
-SPREAD_TEST(what_never_opens_is_no_load)
+SPREAD_TEST(a_connection_that_never_opens_is_no_load)
 {
 	const struct wire_greeting bad = {WIRE_HELLO, 0, 0, WIRE_SENDER, 4096};
 
@@ -271,7 +271,7 @@ static int look_for_drain(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-SPREAD_TEST(what_is_not_open_when_a_drain_begins_is_refused)
+SPREAD_TEST(connections_not_open_when_a_drain_begins_are_refused)
 {
 	struct plx_poller *poller;
 
@@ -305,7 +305,7 @@ SPREAD_TEST(an_lcore_that_ends_closes_what_it_has)
 	assert_open(3, 0, 3);
 }
 
-SPREAD_TEST(a_socket_that_is_gone_is_closed_by_the_lcores_that_turn)
+SPREAD_TEST(a_closed_socket_is_closed_on_each_lcore_that_turns)
 {
 	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
 	start_senders_one_by_one(0, 6);

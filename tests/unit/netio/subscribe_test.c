@@ -67,7 +67,7 @@ static uint32_t subscriptions(void)
 #define TEST(test) PLX_TEST_WITH(test, netio_up, all_down)
 
 /* A program without callbacks sees in the log that its port is wrong. */
-TEST(a_port_where_nobody_listens_is_logged_once)
+TEST(an_unused_port_is_logged_once)
 {
 	sub_up(sub, NULL);
 	sub->socket.cb_connection_refused = NULL;
@@ -77,7 +77,7 @@ TEST(a_port_where_nobody_listens_is_logged_once)
 	assert_int_equal(log_count("127.0.0.1:1"), 1);
 }
 
-TEST(what_is_lost_is_resumed)
+TEST(lost_subscriptions_are_resumed)
 {
 	begin();
 	assert_int_equal(subscribe(1), 0);
@@ -279,11 +279,11 @@ TEST(bad_arguments_are_named)
 	struct netio_subscribe_attr attr = {.buffer_count = 1};
 
 	begin();
-	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
-	assert_non_null(strstr(plx_error(), "from 0x5 to 0x4"));
+	assert_fails(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL,
+		     "from 0x5 to 0x4");
 	what = (struct netio_subscription){.tag = 5, .mask = 4};
-	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
-	assert_non_null(strstr(plx_error(), "mask 0x4 leaves out"));
+	assert_fails(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL,
+		     "mask 0x4 leaves out");
 	/* Equivalent subscriptions are the same. */
 	assert_int_equal(subscribe(5), 0);
 	what = (struct netio_subscription){.tag = 5, .last = 5};
@@ -298,8 +298,8 @@ TEST(bad_arguments_are_named)
 	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 65536, 1), -EINVAL);
 	assert_int_equal(netio_unsubscribe(&sub->socket, "127.0.0.2", at, 1), -ENOENT);
-	assert_int_equal(netio_subscribe_socket_init(&ctx.evloop, &subs[1].socket, &attr), -EINVAL);
-	assert_non_null(strstr(plx_error(), "buffer_count 1: give 2 to 200"));
+	assert_fails(netio_subscribe_socket_init(&ctx.evloop, &subs[1].socket, &attr), -EINVAL,
+		     "buffer_count 1: give 2 to 200");
 	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", at, 1), -EINVAL);
 }
 
@@ -435,7 +435,7 @@ TEST(broken_requests_end_their_connection)
 	assert_int_equal(stats.subscriptions, 1);
 }
 
-TEST(unknown_things_are_refused)
+TEST(unknown_subscriptions_are_refused)
 {
 	struct netio_publish_stats stats;
 
@@ -463,7 +463,7 @@ static void keep_message(struct plx_link *link, struct plx_buf *message, void *u
 		kept[kept_count++] = plx_buf_ref(message);
 }
 
-TEST(who_takes_no_answers_is_held_up)
+TEST(a_subscriber_that_takes_no_answers_is_held_up)
 {
 	static const struct plx_link_events events = {
 		.on_open = raw_open,
@@ -523,7 +523,7 @@ static void listen_raw(void)
 }
 
 /* Take the first request. */
-static void handle_request(void)
+static void take_request(void)
 {
 	raw = NULL;
 	raw_messages = 0;
@@ -559,7 +559,7 @@ TEST(broken_answers_end_their_connection)
 	listen_raw();
 	assert_int_equal(subscribe(1), 0);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		handle_request();
+		take_request();
 		answer(bad[i].answers, bad[i].count);
 		TURN_UNTIL(sub->closed == i + 1);
 		assert_int_equal(sub->reason, PLX_LINK_PROTOCOL);
@@ -568,14 +568,14 @@ TEST(broken_answers_end_their_connection)
 	assert_int_equal(sub->subscribed + sub->resumed, 2);
 	assert_int_equal(sub->lost, 2);
 	/* Neither an answer nor a message; a malformed page. */
-	handle_request();
+	take_request();
 	assert_int_equal(plx_link_send(raw, "\5\0\0\0\0\0\0\0", 8), 0);
 	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 1);
 	assert_non_null(strstr(sub->why, "neither a message nor a page"));
-	handle_request();
+	take_request();
 	assert_int_equal(plx_link_send(raw, "\4\0\0\0\0\0\0\0\1", 9), 0);
 	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 2);
-	handle_request();
+	take_request();
 	answer(&(struct wire_answer){0, WIRE_SUBSCRIBED}, 1);
 	{
 		uint8_t message[WIRE_MESSAGE_BYTES];
@@ -592,7 +592,7 @@ TEST(broken_answers_end_their_connection)
 
 /* Nothing is wanted, and then something again, while the connection closes. Failing to reopen it at
  * once is retried like any other attempt. */
-TEST(what_cannot_be_opened_anew_is_tried_again)
+TEST(a_failed_reopening_is_retried)
 {
 	struct publisher *peer;
 	char good[PLX_ADDRESS_MAX];

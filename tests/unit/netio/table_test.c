@@ -104,7 +104,7 @@ static struct table_filter random_filter(void)
 
 #define TEST(test) PLX_TEST_WITH(test, up, down)
 
-TEST(a_lookup_finds_what_a_walk_does)
+TEST(a_lookup_finds_what_a_scan_finds)
 {
 	static struct sub subs[200];
 	bool there[200] = {0};

@@ -3,6 +3,15 @@
 
 static struct netio_timer timer;
 
+static int timer_down(void **state)
+{
+	netio_timer_stop(&timer);
+	timer = (struct netio_timer){0};
+	return netio_down(state);
+}
+
+#define TIMER_TEST(test) PLX_TEST_WITH(test, netio_up, timer_down)
+
 static void begin(void (*cb)(void *), unsigned end)
 {
 	expect_calls(end);
@@ -18,7 +27,7 @@ static void run_calls(unsigned end)
 	assert_int_equal(calls, end);
 }
 
-NETIO_TEST(it_comes_again_and_again)
+TIMER_TEST(a_timer_is_periodic)
 {
 	static const struct {
 		int (*start)(struct netio_timer *, unsigned long long);
@@ -42,10 +51,9 @@ NETIO_TEST(it_comes_again_and_again)
 		/* Never early; a busy host adds delay. */
 		assert_in_range(ns, rows[i].all_ns, rows[i].all_ns + 2 * PLX_NS_PER_S);
 	}
-	netio_timer_stop(&timer);
 }
 
-NETIO_TEST(a_stopped_one_is_silent_until_it_is_started)
+TIMER_TEST(a_stopped_timer_is_silent_until_it_is_started)
 {
 	struct netio_timer end;
 
@@ -61,7 +69,6 @@ NETIO_TEST(a_stopped_one_is_silent_until_it_is_started)
 	netio_timer_stop(&end);
 	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
 	run_calls(3);
-	netio_timer_stop(&timer);
 }
 
 static void stop_and_end(void *data)
@@ -71,7 +78,7 @@ static void stop_and_end(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-NETIO_TEST(it_may_be_stopped_inside)
+TIMER_TEST(it_may_be_stopped_inside)
 {
 	begin(stop_and_end, 0);
 	assert_int_equal(netio_timer_start_us(&timer, 1), 0);
@@ -86,7 +93,7 @@ static void free_and_end(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-NETIO_TEST(it_may_be_freed_inside)
+TIMER_TEST(it_may_be_freed_inside)
 {
 	struct netio_timer *one = malloc(sizeof(*one));
 
@@ -97,16 +104,15 @@ NETIO_TEST(it_may_be_freed_inside)
 	run();
 }
 
-NETIO_TEST(one_that_runs_begins_anew)
+TIMER_TEST(a_running_timer_may_be_restarted)
 {
 	begin(count, 0);
 	assert_int_equal(netio_timer_start_ns(&timer, ~0ull), 0);
 	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
 	run_calls(2);
-	netio_timer_stop(&timer);
 }
 
-NETIO_TEST(what_is_too_long_is_the_longest)
+TIMER_TEST(a_period_that_is_too_long_is_the_longest)
 {
 	begin(count, 0);
 	assert_int_equal(netio_timer_start_s(&timer, ~0ull), 0);
@@ -115,7 +121,6 @@ NETIO_TEST(what_is_too_long_is_the_longest)
 	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
 	run();
 	assert_int_equal(calls, 0);
-	netio_timer_stop(&timer);
 }
 
 static void *start_elsewhere(void *arg)
@@ -124,7 +129,7 @@ static void *start_elsewhere(void *arg)
 	return NULL;
 }
 
-NETIO_TEST(wrong_ones_are_refused)
+TIMER_TEST(bad_values_are_refused)
 {
 	int rc = 0;
 

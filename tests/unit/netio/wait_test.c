@@ -16,7 +16,7 @@ static void connect_sender(void)
 {
 	listen_with(&with_queue);
 	assert_works(netio_send_socket_init(&ctx.evloop, &sender, NULL));
-	assert_works(netio_connect(&sender, test_host(), netio_listen_socket_port(&listening)));
+	connect_to_listening(&sender);
 	TURN_UNTIL(heard.established == 1 && sender.connection->session.link);
 }
 
@@ -87,7 +87,7 @@ WAIT_TEST(a_thread_sleeps_until_a_message_comes)
 		assert_int_equal(waiter.got[i], "abc"[i]);
 }
 
-WAIT_TEST(what_is_there_is_taken_without_a_wait)
+WAIT_TEST(a_queued_message_is_taken_without_a_wait)
 {
 	connect_sender();
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
@@ -166,7 +166,7 @@ static unsigned take_all(void)
 	return count;
 }
 
-WAIT_TEST(the_descriptor_is_readable_when_messages_have_come)
+WAIT_TEST(the_descriptor_is_readable_when_messages_have_arrived)
 {
 	connect_sender();
 	assert_true(is_readable()); /* at first: there may be messages already */
@@ -190,7 +190,7 @@ static int end_loop(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-WAIT_TEST(a_loop_that_returns_wakes_for_what_came_last)
+WAIT_TEST(a_loop_that_returns_wakes_for_the_last_message)
 {
 	struct plx_poller *poller;
 
