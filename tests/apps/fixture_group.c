@@ -138,7 +138,7 @@ int group_tear_down(void **state)
 		nap_ms(100);
 	if (!is_left_in_shm(name, sizeof(name)))
 		return 0;
-	fprintf(stderr, "/dev/shm/%s was left behind\n", name);
+	fprintf(stderr, "/dev/shm/%s is left\n", name);
 	/* cmocka prints a failed group teardown, but does not count it. */
 	exit(EXIT_FAILURE);
 }

@@ -19,41 +19,31 @@ static bool has_ipv6(void)
 	return has;
 }
 
-PROCESS_TEST(ipv6_works)
+PROVIDER_TEST(ipv6_works)
 {
 	if (!has_ipv6()) {
 		print_message("skipped: this host has no ::1\n");
 		skip();
 	}
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve("apps/plx-echo", *provider, "--listen [::1]:0");
+	struct server server = serve("apps/plx-echo", provider, "--listen [::1]:0");
 
-		assert_int_equal(strncmp(server.address, "[::1]:", 6), 0);
-		assert_string_not_equal(server.address, "[::1]:0");
-		expect_round_trips(ping(&server, *provider, "--count 100 --warmup 5 --verify"), 100,
-				   "64");
-		expect_out(server.process, "[::1]:");
-		end_server(&server);
-	}
+	assert_int_equal(strncmp(server.address, "[::1]:", 6), 0);
+	assert_string_not_equal(server.address, "[::1]:0");
+	expect_round_trips(ping(&server, provider, "--count 100 --warmup 5 --verify"), 100, "64");
+	expect_out(server.process, "[::1]:");
+	end_server(&server);
 }
 
-PROCESS_TEST(busy_port_is_told)
+PROVIDER_TEST(busy_port_is_told)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_echo(*provider);
-		struct process *second = launch("apps/plx-echo -l 0@%u --huge none --provider %s "
-						"-- --listen %s",
-						client_cpu, *provider, server.address);
-		char text[128];
+	struct server server = serve_echo(provider);
+	struct process *second = launch("apps/plx-echo -l 0@%u --huge none --provider %s "
+					"-- --listen %s",
+					client_cpu, provider, server.address);
 
-		expect_status(second, 1);
-		snprintf(text, sizeof(text), "plx-echo: listen on %s: the port is in use; give ",
-			 server.address);
-		expect_err(second, text);
-		end_server(&server);
-	}
+	expect_failure(second, 1, "plx-echo: listen on %s: the port is in use; give ",
+		       server.address);
+	end_server(&server);
 }
 
 /* A bound socket that does not listen: its port refuses, and nothing else can take it. */
@@ -70,37 +60,26 @@ static int hold_closed_port(char *address, size_t size)
 	return fd;
 }
 
-PROCESS_TEST(closed_port_refuses)
+PROVIDER_TEST(closed_port_refuses)
 {
 	struct server nobody = {0};
 	int fd = hold_closed_port(nobody.address, sizeof(nobody.address));
+	uint64_t start_ms = now_ms();
+	struct process *client = launch_ping(&nobody, provider, "--count 10");
 
-	FOREACH_PROVIDER(provider)
-	{
-		uint64_t start_ms = now_ms();
-		struct process *client = launch_ping(&nobody, *provider, "--count 10");
-		char text[128];
-
-		expect_status(client, 1);
-		snprintf(text, sizeof(text), "plx-ping: %s refused the connection", nobody.address);
-		expect_err(client, text);
-		assert_true(now_ms() - start_ms < 5000);
-	}
+	expect_failure(client, 1, "plx-ping: %s refused the connection", nobody.address);
+	assert_true(now_ms() - start_ms < 5000);
 	close(fd);
 }
 
-PROCESS_TEST(refusing_listener_is_told)
+PROVIDER_TEST(refusing_listener_is_told)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve("tests/apps/bad_echo", *provider,
-					     "--listen 127.0.0.1:0 --fault refuse");
-		struct process *client = launch_ping(&server, *provider, "--count 10");
+	struct server server = serve("tests/apps/bad_echo", provider,
+				     "--listen 127.0.0.1:0 --fault refuse");
+	struct process *client = launch_ping(&server, provider, "--count 10");
 
-		expect_status(client, 1);
-		expect_err(client, " refused the connection");
-		end_server(&server);
-	}
+	expect_failure(client, 1, " refused the connection");
+	end_server(&server);
 }
 
 PROCESS_TEST(bad_addresses_are_told)
@@ -125,8 +104,7 @@ PROCESS_TEST(bad_addresses_are_told)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		struct process *process = launch("%s", rows[i].words);
 
-		expect_status(process, rows[i].status);
-		expect_err(process, rows[i].text);
+		expect_failure(process, rows[i].status, "%s", rows[i].text);
 	}
 }
 
@@ -157,8 +135,7 @@ PROCESS_TEST(usage_errors_are_status_2)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		struct process *process = launch("%s", rows[i].words);
 
-		expect_status(process, 2);
-		expect_err(process, rows[i].text);
+		expect_failure(process, 2, "%s", rows[i].text);
 		assert_string_equal(process_out(process), "");
 	}
 }
@@ -176,44 +153,38 @@ static int connect_raw(const char *address)
 }
 
 /* Foreign clients only exist on TCP. */
-PROCESS_TEST(strangers_do_not_disturb_a_client)
+PROVIDER_TEST(strangers_do_not_disturb_a_client)
 {
 	static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	enum { SOCKETS = 12 };
 
-	FOREACH_PROVIDER(provider)
-	{
-		if (!is_tcp(*provider))
-			continue;
+	if (!is_tcp(provider))
+		return;
 
-		struct server server = serve_echo(*provider);
-		struct process *client = launch_ping(&server, *provider,
-						     "--duration 1500ms --verify");
-		int fds[SOCKETS];
+	struct server server = serve_echo(provider);
+	struct process *client = launch_ping(&server, provider, "--duration 1500ms --verify");
+	int fds[SOCKETS];
 
-		expect_out(server.process, "connected over");
-		for (int i = 0; i < SOCKETS; i++) {
-			fds[i] = connect_raw(server.address);
-			if (i % 3 == 0)
-				send(fds[i], http, strlen(http), MSG_NOSIGNAL);
-			else if (i % 3 == 1)
-				send(fds[i], "\0\xff\x01", 3,
-				     MSG_NOSIGNAL); /* less than a header */
-			nap_ms(40);
-			if (i % 2)
-				close(fds[i]);
-		}
-		expect_end(client, 1u << 0 | 1u << 3);
-		assert_null(strstr(process_err(client), "changed"));
-		expect_out(client, " full round trips of 64 B in ");
-		if (strcmp(*provider, "tcp") == 0)
-			expect_err(server.process,
-				   " did not complete the handshake: it speaks HTTP");
-		ping(&server, *provider, "--count 20 --warmup 0 --verify");
-		for (int i = 0; i < SOCKETS; i += 2)
+	expect_out(server.process, "connected over");
+	for (int i = 0; i < SOCKETS; i++) {
+		fds[i] = connect_raw(server.address);
+		if (i % 3 == 0)
+			send(fds[i], http, strlen(http), MSG_NOSIGNAL);
+		else if (i % 3 == 1)
+			send(fds[i], "\0\xff\x01", 3, MSG_NOSIGNAL); /* less than a header */
+		nap_ms(40);
+		if (i % 2)
 			close(fds[i]);
-		end_server(&server);
 	}
+	expect_figures(client);
+	assert_null(strstr(process_err(client), "changed"));
+	expect_out(client, " full round trips of 64 B in ");
+	if (strcmp(provider, "tcp") == 0)
+		expect_err(server.process, " did not complete the handshake: it speaks HTTP");
+	ping(&server, provider, "--count 20 --warmup 0 --verify");
+	for (int i = 0; i < SOCKETS; i += 2)
+		close(fds[i]);
+	end_server(&server);
 }
 
 PROCESS_TEST(silent_strangers_are_ended_after_the_time_that_was_set)

@@ -67,7 +67,7 @@ static void trace(const char *provider, unsigned messages, struct calls *calls)
 		"--idle poll --provider %s -- --connect %s --warmup 0 --count %u",
 		(int)getpid(), fd, getenv("PLX_BUILD_ROOT"), client_cpu, provider, server.address,
 		messages);
-	expect_end(client, 1u << 0 | 1u << 3);
+	expect_figures(client);
 	expect_out(client, " full round trips of 64 B in ");
 	end_server(&server);
 	file = fdopen(fd, "r");
@@ -121,7 +121,7 @@ static bool has_strace(void)
 	return works;
 }
 
-PROCESS_TEST(messages_cause_no_system_calls_of_ours)
+PROVIDER_TEST(messages_cause_no_system_calls_of_ours)
 {
 	static const char *const memory[] = {"brk", "mmap", "munmap"};
 
@@ -129,34 +129,29 @@ PROCESS_TEST(messages_cause_no_system_calls_of_ours)
 		print_message("skipped: strace is missing, or may not trace here\n");
 		skip();
 	}
-	FOREACH_PROVIDER(provider)
-	{
-		static struct calls few, many;
-		long memory_few = 0, memory_many = 0;
-		unsigned wrong = 0;
+	static struct calls few, many;
+	long memory_few = 0, memory_many = 0;
+	unsigned wrong = 0;
 
-		trace(*provider, FEW, &few);
-		trace(*provider, MANY, &many);
-		assert_true((count_of(&many, "sendto") + count_of(&many, "sendmsg") >= MANY) ==
-			    is_tcp(*provider));
-		for (unsigned i = 0; i < many.count; i++) {
-			const struct call *call = &many.call[i];
-			long more = call->count - count_of(&few, call->name);
+	trace(provider, FEW, &few);
+	trace(provider, MANY, &many);
+	assert_true((count_of(&many, "sendto") + count_of(&many, "sendmsg") >= MANY) ==
+		    is_tcp(provider));
+	for (unsigned i = 0; i < many.count; i++) {
+		const struct call *call = &many.call[i];
+		long more = call->count - count_of(&few, call->name);
 
-			if (more > more_allowed(call->name))
-				print_message("%s: %s: %.2f a message\n", *provider, call->name,
-					      (double)more / (MANY - FEW));
-			wrong += more > more_allowed(call->name) &&
-				 !is_the_providers(*provider, call->name);
-		}
-		for (size_t i = 0; i < PLX_ARRAY_LEN(memory); i++) {
-			memory_few += count_of(&few, memory[i]);
-			memory_many += count_of(&many, memory[i]);
-		}
-		assert_int_equal(wrong, 0);
-		assert_in_range(labs(memory_many - memory_few), 0, MEMORY_MORE);
-		end_all(NULL);
+		if (more > more_allowed(call->name))
+			print_message("%s: %s: %.2f a message\n", provider, call->name,
+				      (double)more / (MANY - FEW));
+		wrong += more > more_allowed(call->name) && !is_the_providers(provider, call->name);
 	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(memory); i++) {
+		memory_few += count_of(&few, memory[i]);
+		memory_many += count_of(&many, memory[i]);
+	}
+	assert_int_equal(wrong, 0);
+	assert_in_range(labs(memory_many - memory_few), 0, MEMORY_MORE);
 }
 
 /* On a busy host one side polls while the other has no CPU, so the minimum of the runs counts. */

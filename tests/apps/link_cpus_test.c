@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* CPUs that a poller could claim now. */
@@ -53,7 +52,7 @@ static bool run_without_options(void)
 	client = launch("apps/plx-ping --connect %s --duration 500ms", address);
 	expect_out(server, connected_over("shm"));
 	differ = cpu_of(server) != cpu_of(client);
-	expect_end(client, 1u << 0 | 1u << 3);
+	expect_figures(client);
 	expect_out(client, " full round trips of 64 B in ");
 	expect_out(server, " gone: closed");
 	process_signal(server, SIGTERM);
@@ -97,52 +96,43 @@ static int occupy(unsigned cpu)
 
 /* Two pollers on one CPU measure the scheduler, so the result must carry a warning even if the log
  * does not. */
-PROCESS_TEST(result_of_a_shared_cpu_carries_a_warning)
+RESULTS_TEST(result_of_a_shared_cpu_carries_a_warning)
 {
 	int claim = occupy(client_cpu);
-	char dir[] = "/tmp/plx_shared_XXXXXX", text[128];
+	int pid = (int)getpid();
 
 	if (claim < 0)
 		skip();
-	assert_non_null(mkdtemp(dir));
 	struct server server = serve_echo(providers[0]);
 	struct process *client = launch("apps/plx-ping -l 0@%u --huge none --log-level error "
 					"--provider %s -- --connect %s --count 20 --warmup 0 "
 					"--out %s",
-					client_cpu, providers[0], server.address, dir);
-	expect_end(client, 1u << 0 | 1u << 3);
+					client_cpu, providers[0], server.address, results);
+	expect_figures(client);
 	close(claim);
-	snprintf(text, sizeof(text), "WARNING: CPU %u is polled by process %d too: ", client_cpu,
-		 (int)getpid());
-	expect_out(client, text);
-	snprintf(text, sizeof(text),
-		 "\"warnings\": [\n    \"CPU %u is polled by process %d too: ", client_cpu,
-		 (int)getpid());
-	expect_in_results(dir, text);
-	expect_in_results(dir, "\"interrupted\": null");
-	remove_results(dir);
+	expect_out(client, "WARNING: CPU %u is polled by process %d too: ", client_cpu, pid);
+	expect_in_results("\"warnings\": [\n    \"CPU %u is polled by process %d too: ", client_cpu,
+			  pid);
+	expect_in_results("\"interrupted\": null");
 	end_server(&server);
 }
 
-PROCESS_TEST(result_of_a_cpu_of_its_own_carries_none)
+RESULTS_TEST(result_of_a_cpu_of_its_own_carries_none)
 {
 	int claim = client_cpu == server_cpu ? -1 : occupy(client_cpu);
-	char dir[] = "/tmp/plx_alone_XXXXXX";
 
 	if (claim < 0)
 		skip();
-	assert_non_null(mkdtemp(dir));
 	struct server server = serve_echo(providers[0]);
 	close(claim);
 	struct process *client = launch_ping(&server, providers[0],
-					     "--count 20 --warmup 0 --out %s", dir);
-	expect_end(client, 1u << 0 | 1u << 3);
+					     "--count 20 --warmup 0 --out %s", results);
+	expect_figures(client);
 	/* The log reports another poller that interfered. */
 	if (!strstr(process_err(client), " is polled by ")) {
 		assert_null(strstr(process_out(client), "WARNING"));
-		expect_in_results(dir, "\"warnings\": []");
+		expect_in_results("\"warnings\": []");
 	}
-	remove_results(dir);
 	end_server(&server);
 }
 
@@ -151,7 +141,6 @@ PROCESS_TEST(plx_info_names_all_pollers_of_a_cpu)
 	int claim = occupy(server_cpu);
 	struct server servers[3];
 	struct process *text, *json;
-	char wanted[64];
 
 	if (claim < 0)
 		skip();
@@ -165,10 +154,8 @@ PROCESS_TEST(plx_info_names_all_pollers_of_a_cpu)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(servers); i++) {
 		int pid = (int)servers[i].process->pid;
 
-		snprintf(wanted, sizeof(wanted), " %u by plx-echo (pid %d) too", server_cpu, pid);
-		expect_out(text, wanted);
-		snprintf(wanted, sizeof(wanted), "\"pid\": %d,", pid);
-		expect_out(json, wanted);
+		expect_out(text, " %u by plx-echo (pid %d) too", server_cpu, pid);
+		expect_out(json, "\"pid\": %d,", pid);
 		end_server(&servers[i]);
 	}
 }

@@ -22,47 +22,42 @@ static struct process *launch_running(const struct server *server, const char *p
 }
 
 /* Still in the warm-up, so there is nothing to print. */
-PROCESS_TEST(client_of_a_killed_server_ends_at_once)
+PROVIDER_TEST(client_of_a_killed_server_ends_at_once)
 {
 	static const char *const loads[] = {"--warmup 1000000000",
 					    "--warmup 1000000000 --rate 1000",
 					    "--warmup 1000000000 --size 1M --rx-buf 4K"};
+	for (size_t i = 0; i < PLX_ARRAY_LEN(loads); i++) {
+		struct server server = serve_echo(provider);
+		struct process *client = launch_running(&server, provider, loads[i]);
+		uint64_t killed_ms = now_ms();
 
-	FOREACH_PROVIDER(provider)
-	{
-		for (size_t i = 0; i < PLX_ARRAY_LEN(loads); i++) {
-			struct server server = serve_echo(*provider);
-			struct process *client = launch_running(&server, *provider, loads[i]);
-			uint64_t killed_ms = now_ms();
-
-			process_signal(server.process, SIGKILL);
-			expect_status(client, 1);
-			assert_in_range(now_ms() - killed_ms, 0, 2000);
-			expect_err(client, "plx-ping: 127.0.0.1:");
-			expect_err(client, " went away without closing\n");
-			assert_string_equal(process_out(client), "");
-		}
-		end_all(NULL);
+		process_signal(server.process, SIGKILL);
+		expect_status(client, 1);
+		assert_in_range(now_ms() - killed_ms, 0, 2000);
+		expect_err(client, "plx-ping: 127.0.0.1:");
+		expect_err(client, " went away without closing\n");
+		assert_string_equal(process_out(client), "");
 	}
 }
 
 /* Both report that they were cut short, by what, and what had been requested. */
-static void expect_partial_figures(struct process *client, const char *dir, const char *planned,
+static void expect_partial_figures(struct process *client, const char *planned,
 				   const char *planned_key)
 {
 	expect_out(client, "INTERRUPTED after ");
-	expect_out(client, planned);
+	expect_out(client, "%s", planned);
 	expect_out(client, " went away without closing\nplx-ping: ");
 	expect_out(client, " full round trips of 64 B in ");
-	expect_in_results(dir, "\"interrupted\": \"127.0.0.1:");
-	expect_in_results(dir, " went away without closing\",\n");
-	expect_in_results(dir, planned_key);
-	expect_in_results(dir, "\"valid\": false");
-	expect_in_results(dir, "\"warnings\": [");
-	expect_in_results(dir, "\n}\n");
+	expect_in_results("\"interrupted\": \"127.0.0.1:");
+	expect_in_results(" went away without closing\",\n");
+	expect_in_results("%s", planned_key);
+	expect_in_results("\"valid\": false");
+	expect_in_results("\"warnings\": [");
+	expect_in_results("\n}\n");
 }
 
-PROCESS_TEST(figures_until_the_server_was_killed_are_kept)
+RESULTS_PROVIDER_TEST(figures_until_the_server_was_killed_are_kept)
 {
 	static const struct {
 		const char *options, *planned, *key;
@@ -73,71 +68,52 @@ PROCESS_TEST(figures_until_the_server_was_killed_are_kept)
 		 " of 100000000 round trips: 127.0.0.1:", "\"planned_count\": 100000000"},
 		{"--duration 60s --rate 1000", " of 60.00 s: 127.0.0.1:", "\"rate\": 1000.0"},
 	};
+	size_t count = provider == providers[0] ? PLX_ARRAY_LEN(rows) : 1;
 
-	FOREACH_PROVIDER(provider)
-	{
-		size_t count = provider == providers ? PLX_ARRAY_LEN(rows) : 1;
+	for (size_t i = 0; i < count; i++) {
+		char options[128];
+		struct server server = serve_echo(provider);
+		struct process *client;
 
-		for (size_t i = 0; i < count; i++) {
-			char dir[] = "/tmp/plx_death_XXXXXX", options[128];
-			struct server server = serve_echo(*provider);
-			struct process *client;
-
-			assert_non_null(mkdtemp(dir));
-			snprintf(options, sizeof(options), "%s --warmup 0 --out %s",
-				 rows[i].options, dir);
-			client = launch_running(&server, *provider, options);
-			process_signal(server.process, SIGKILL);
-			expect_status(client, 1);
-			expect_err(client, " went away without closing\n");
-			expect_partial_figures(client, dir, rows[i].planned, rows[i].key);
-			remove_results(dir);
-		}
-		end_all(NULL);
+		snprintf(options, sizeof(options), "%s --warmup 0 --out %s", rows[i].options,
+			 results);
+		client = launch_running(&server, provider, options);
+		process_signal(server.process, SIGKILL);
+		expect_failure(client, 1, " went away without closing\n");
+		expect_partial_figures(client, rows[i].planned, rows[i].key);
+		remove_results();
 	}
 }
 
-PROCESS_TEST(server_outlives_a_killed_client)
+PROVIDER_TEST(server_outlives_a_killed_client)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_echo(*provider);
+	struct server server = serve_echo(provider);
 
-		for (int i = 0; i < 3; i++) {
-			struct process *client = launch_running(&server, *provider,
-								i == 1 ? "--duration 60s --size 1M"
-								       : "--duration 60s");
-			const char *line = process_line(server.process, LIMIT_MS);
+	for (int i = 0; i < 3; i++) {
+		struct process *client = launch_running(
+			&server, provider, i == 1 ? "--duration 60s --size 1M" : "--duration 60s");
 
-			assert_non_null(strstr(line ? line : "", connected_over(*provider)));
-			process_signal(client, SIGKILL);
-			line = process_line(server.process, LIMIT_MS);
-			assert_non_null(
-				strstr(line ? line : "", " gone: went away without closing"));
-			process_wait(client, LIMIT_MS);
-			ping(&server, *provider, "--count 50 --warmup 5 --verify");
-			process_line(server.process, LIMIT_MS);
-			line = process_line(server.process, LIMIT_MS);
-			assert_non_null(strstr(line ? line : "", " gone: closed"));
-		}
-		end_server(&server);
-		end_all(NULL);
+		expect_line(server.process, connected_over(provider));
+		process_signal(client, SIGKILL);
+		expect_line(server.process, " gone: went away without closing");
+		process_wait(client, LIMIT_MS);
+		ping(&server, provider, "--count 50 --warmup 5 --verify");
+		process_line(server.process, LIMIT_MS);
+		expect_line(server.process, " gone: closed");
 	}
+	end_server(&server);
 }
 
-PROCESS_TEST(stopped_server_ends_well_and_its_client_is_told)
+PROVIDER_TEST(stopped_server_ends_well_and_its_client_is_told)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_echo(*provider);
-		struct process *client = launch_running(&server, *provider, "--duration 60s");
-		uint64_t stopped_ms = now_ms();
+	struct server server = serve_echo(provider);
+	struct process *client = launch_running(&server, provider, "--duration 60s");
+	uint64_t stopped_ms = now_ms();
 
-		end_server(&server);
-		expect_status(client, 1);
-		assert_in_range(now_ms() - stopped_ms, 0, 5000);
-		expect_err(client, "plx-ping: the peer closed the link\n");
-	}
+	end_server(&server);
+	expect_status(client, 1);
+	assert_in_range(now_ms() - stopped_ms, 0, 5000);
+	expect_err(client, "plx-ping: the peer closed the link\n");
 }
 
 /* A client gives up a stopped server within a limit, and reports why. The server, once continued,
@@ -164,18 +140,15 @@ static unsigned long expect_given_up(const char *command, const char *provider, 
 	return number;
 }
 
-PROCESS_TEST(frozen_server_is_found_dead)
+PROVIDER_TEST(frozen_server_is_found_dead)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		/* On a busy host the server may not have run for a while before it was frozen. The
-		 * client prints how long it was silent. */
-		unsigned long silent_ms = expect_given_up(
-			"apps/plx-echo --heartbeat 100ms:500ms", *provider, 0, 3000,
-			" has said nothing for ", "this process stood still for ");
+	/* On a busy host the server may not have run for a while before it was frozen. The
+	 * client prints how long it was silent. */
+	unsigned long silent_ms = expect_given_up("apps/plx-echo --heartbeat 100ms:500ms", provider,
+						  0, 3000, " has said nothing for ",
+						  "this process stood still for ");
 
-		assert_in_range(silent_ms, 500, 3000);
-	}
+	assert_in_range(silent_ms, 500, 3000);
 }
 
 /* The server announces how much silence it needs tolerated. */
@@ -188,42 +161,37 @@ PROCESS_TEST(frozen_client_keeps_its_link_where_it_asked_for_patience)
 	process_signal(client, SIGSTOP);
 	nap_ms(1000);
 	process_signal(client, SIGCONT);
-	expect_end(client, 1u << 0 | 1u << 3); /* its figures include the stop */
+	expect_figures(client); /* its figures include the stop */
 	expect_out(server.process, " gone: closed\n");
 	end_server(&server);
 }
 
 /* A living process that does not answer: without heartbeats here, so that it may be stopped. */
-PROCESS_TEST(server_that_does_not_answer_is_given_up)
+PROVIDER_TEST(server_that_does_not_answer_is_given_up)
 {
 	if (!is_soak()) {
 		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
 		skip();
 	}
-	FOREACH_PROVIDER(provider)
-	expect_given_up("apps/plx-echo --heartbeat off", *provider, 8000, 14000,
+	expect_given_up("apps/plx-echo --heartbeat off", provider, 8000, 14000,
 			"plx-ping: the peer has not answered for 10 s\n", " went away ");
 }
 
 /* Results measured so far are kept. */
-PROCESS_TEST(interrupted_client_says_so_and_ends)
+PROVIDER_TEST(interrupted_client_says_so_and_ends)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_echo(*provider);
-		struct process *client = launch_running(&server, *provider,
-							"--duration 60s --warmup 10");
-		uint64_t stopped_ms = now_ms();
+	struct server server = serve_echo(provider);
+	struct process *client = launch_running(&server, provider, "--duration 60s --warmup 10");
+	uint64_t stopped_ms = now_ms();
 
-		process_signal(client, SIGINT);
-		expect_end(client, 1u << 0 | 1u << 1 | 1u << 3);
-		assert_in_range(now_ms() - stopped_ms, 0, 5000);
-		if (!strstr(process_out(client), " full round trips of 64 B in "))
-			expect_err(client, "plx-ping: ");
-		expect_out(server.process, " gone: closed\n");
-		ping(&server, *provider, "--count 20 --warmup 0 --verify");
-		end_server(&server);
-	}
+	process_signal(client, SIGINT);
+	expect_end(client, 1u << 0 | 1u << 1 | 1u << 3);
+	assert_in_range(now_ms() - stopped_ms, 0, 5000);
+	if (!strstr(process_out(client), " full round trips of 64 B in "))
+		expect_err(client, "plx-ping: ");
+	expect_out(server.process, " gone: closed\n");
+	ping(&server, provider, "--count 20 --warmup 0 --verify");
+	end_server(&server);
 }
 
 static bool has_pending_signal(const struct process *process)
@@ -277,44 +245,38 @@ PROCESS_TEST(second_signal_ends_a_process_that_hangs)
 #define SENDERS          10
 #define ROUNDS_OF_SENDER 5 /* 50 in total, per provider */
 
-PROCESS_TEST(last_message_before_a_close_arrives)
+PROVIDER_TEST(last_message_before_a_close_arrives)
 {
 	static const unsigned counts[SENDERS] = {1, 2, 7, 8, 9, 10, 40, 100, 3, 1};
+	static const char *const sizes[] = {"64", "100000", "0", "4096"};
+	unsigned round = 0;
 
-	FOREACH_PROVIDER(provider)
-	{
-		static const char *const sizes[] = {"64", "100000", "0", "4096"};
-		unsigned round = 0;
+	for (unsigned size = 0; size < PLX_ARRAY_LEN(sizes); size++) {
+		struct server server = serve("tests/apps/last_message", provider,
+					     "--listen 127.0.0.1:0 --size %s", sizes[size]);
 
-		for (unsigned size = 0; size < PLX_ARRAY_LEN(sizes); size++) {
-			char options[96], expected[128];
-			struct server server;
+		for (unsigned i = size, in_server = 0; i < SENDERS; i += PLX_ARRAY_LEN(sizes)) {
+			struct process *sender = launch(
+				"tests/apps/last_message -l 0@%u --huge none --provider %s "
+				"-- --connect %s --size %s --count %u --rounds %u",
+				client_cpu, provider, server.address, sizes[size], counts[i],
+				ROUNDS_OF_SENDER);
 
-			snprintf(options, sizeof(options), "--listen 127.0.0.1:0 --size %s",
-				 sizes[size]);
-			server = serve("tests/apps/last_message", *provider, options);
-			for (unsigned i = size, in_server = 0; i < SENDERS;
-			     i += PLX_ARRAY_LEN(sizes)) {
-				struct process *sender = launch(
-					"tests/apps/last_message -l 0@%u --huge none --provider %s "
-					"-- --connect %s --size %s --count %u --rounds %u",
-					client_cpu, *provider, server.address, sizes[size],
-					counts[i], ROUNDS_OF_SENDER);
+			expect_status(sender, 0);
+			for (int k = 0; k < ROUNDS_OF_SENDER; k++, round++) {
+				char expected[128];
 
-				expect_status(sender, 0);
-				for (int k = 0; k < ROUNDS_OF_SENDER; k++, round++) {
-					snprintf(expected, sizeof(expected),
-						 "round %u: %u messages, 0 wrong, closed",
-						 ++in_server, counts[i]);
-					assert_string_equal(process_line(server.process, LIMIT_MS),
-							    expected);
-				}
+				snprintf(expected, sizeof(expected),
+					 "round %u: %u messages, 0 wrong, closed", ++in_server,
+					 counts[i]);
+				assert_string_equal(process_line(server.process, LIMIT_MS),
+						    expected);
 			}
-			end_server(&server);
-			end_all(NULL);
 		}
-		assert_int_equal(round, SENDERS * ROUNDS_OF_SENDER);
+		end_server(&server);
+		end_all(NULL);
 	}
+	assert_int_equal(round, SENDERS * ROUNDS_OF_SENDER);
 }
 
 PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-PROCESS_TEST(messages_of_every_size_come_back_unchanged)
+PROVIDER_TEST(messages_of_every_size_come_back_unchanged)
 {
 	static const struct {
 		const char *given, *bytes;
@@ -20,47 +20,35 @@ PROCESS_TEST(messages_of_every_size_come_back_unchanged)
 		{"5000", "5000", 300, true}, {"64K", "65536", 100, true},
 		{"1M", "1048576", 10, true},
 	};
+	struct server server = serve_echo(provider);
 
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_echo(*provider);
-
-		for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-			if (!rows[i].everywhere && provider != providers)
-				continue;
-			expect_round_trips(ping(&server, *provider,
-						"--size %s --count %u --warmup 5 --verify",
-						rows[i].given, rows[i].count),
-					   rows[i].count, rows[i].bytes);
-		}
-		end_server(&server);
-		end_all(NULL);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (!rows[i].everywhere && provider != providers[0])
+			continue;
+		expect_round_trips(ping(&server, provider,
+					"--size %s --count %u --warmup 5 --verify", rows[i].given,
+					rows[i].count),
+				   rows[i].count, rows[i].bytes);
 	}
+	end_server(&server);
 }
 
-PROCESS_TEST(long_messages_are_cut_on_both_ways)
+PROVIDER_TEST(long_messages_are_cut_on_both_ways)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve("apps/plx-ping", *provider,
-					     "--listen 127.0.0.1:0 --rx-buf 4K");
+	struct server server = serve("apps/plx-ping", provider, "--listen 127.0.0.1:0 --rx-buf 4K");
 
-		expect_round_trips(ping(&server, *provider,
-					"--size 1M --count 10 --warmup 5 --verify --rx-buf 4K"),
-				   10, "1048576");
-		if (provider == providers) {
-			expect_round_trips(
-				ping(&server, *provider,
-				     "--size 64K --count 100 --warmup 5 --verify --rx-buf 4K"),
-				100, "65536");
-			expect_round_trips(
-				ping(&server, *provider,
-				     "--size 64K --count 20 --warmup 5 --verify --rx-buf 256"),
-				20, "65536");
-		}
-		end_server(&server);
-		end_all(NULL);
+	expect_round_trips(
+		ping(&server, provider, "--size 1M --count 10 --warmup 5 --verify --rx-buf 4K"), 10,
+		"1048576");
+	if (provider == providers[0]) {
+		expect_round_trips(ping(&server, provider,
+					"--size 64K --count 100 --warmup 5 --verify --rx-buf 4K"),
+				   100, "65536");
+		expect_round_trips(ping(&server, provider,
+					"--size 64K --count 20 --warmup 5 --verify --rx-buf 256"),
+				   20, "65536");
 	}
+	end_server(&server);
 }
 
 /* Threads that are running or runnable, on all CPUs. */
@@ -97,11 +85,9 @@ static int run_open_loop(const struct server *server, const char *provider, cons
 					     "--rate 1000 --arrival %s --seed %u --duration 500ms "
 					     "--warmup 10 --verify",
 					     arrival, seed);
-	char text[64];
-	int status = expect_end(client, 1u << 0 | 1u << 3);
+	int status = expect_figures(client);
 
-	snprintf(text, sizeof(text), "open loop at 1000/s (%s)", arrival);
-	expect_out(client, text);
+	expect_out(client, "open loop at 1000/s (%s)", arrival);
 	if (status == 3)
 		print_message("%s, %s, seed %u: %s", provider, arrival, seed, process_err(client));
 	return status;
@@ -109,32 +95,26 @@ static int run_open_loop(const struct server *server, const char *provider, cons
 
 /* The number of messages of a Poisson process in half a second is random, and every seed is valid.
  * One row shows for the other providers that the schedule does not depend on them. */
-PROCESS_TEST(open_loop_keeps_its_rate)
+PROVIDER_TEST(open_loop_keeps_its_rate)
 {
 	static const struct {
 		const char *arrival;
 		unsigned seed;
 	} rows[] = {{"poisson", 1}, {"fixed", 1}, {"poisson", 2}, {"poisson", 3}};
+	size_t count = provider == providers[0] ? PLX_ARRAY_LEN(rows) : 1;
+	struct server server = serve_echo(provider);
 
-	FOREACH_PROVIDER(provider)
-	{
-		size_t count = provider == providers ? PLX_ARRAY_LEN(rows) : 1;
-		struct server server = serve_echo(*provider);
+	for (size_t i = 0; i < count; i++) {
+		int status = 3;
 
-		for (size_t i = 0; i < count; i++) {
-			int status = 3;
-
-			for (int tries = 0; tries < 3 && status; tries++)
-				status = run_open_loop(&server, *provider, rows[i].arrival,
-						       rows[i].seed);
-			if (status && is_host_busy())
-				print_message("not held against it: this host is busy\n");
-			else
-				assert_int_equal(status, 0);
-		}
-		end_server(&server);
-		end_all(NULL);
+		for (int tries = 0; tries < 3 && status; tries++)
+			status = run_open_loop(&server, provider, rows[i].arrival, rows[i].seed);
+		if (status && is_host_busy())
+			print_message("not held against it: this host is busy\n");
+		else
+			assert_int_equal(status, 0);
 	}
+	end_server(&server);
 }
 
 PROCESS_TEST(missed_rate_is_status_3)
@@ -143,9 +123,8 @@ PROCESS_TEST(missed_rate_is_status_3)
 	struct process *client = launch_ping(&server, providers[0],
 					     "--rate 10000000 --duration 200ms");
 
-	expect_status(client, 3);
-	expect_err(client, "plx-ping: achieved ");
-	expect_err(client, " scheduled requests per second (99.9 % needed): ask for a lower rate");
+	expect_failure(client, 3, "plx-ping: achieved ");
+	expect_err(client, " scheduled requests per second (99.9 %% needed): ask for a lower rate");
 	expect_out(client, "NOT VALID: achieved ");
 	end_server(&server);
 }
@@ -155,16 +134,12 @@ PROCESS_TEST(changed_answers_are_noticed)
 	static const char *const faults[] = {"flip", "shorten"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(faults); i++) {
-		char options[96];
-		struct server server;
-		struct process *client;
-
-		snprintf(options, sizeof(options), "--listen 127.0.0.1:0 --fault %s --after 30",
-			 faults[i]);
-		server = serve("tests/apps/bad_echo", providers[0], options);
-		client = launch_ping(&server, providers[0], "--count 100 --warmup 10 --verify");
-		expect_status(client, 1);
-		expect_err(client, "plx-ping: message 30 came back changed\n");
+		struct server server = serve("tests/apps/bad_echo", providers[0],
+					     "--listen 127.0.0.1:0 --fault %s --after 30",
+					     faults[i]);
+		struct process *client = launch_ping(&server, providers[0],
+						     "--count 100 --warmup 10 --verify");
+		expect_failure(client, 1, "plx-ping: message 30 came back changed\n");
 		expect_out(client, "INTERRUPTED after 20 of 100 round trips: message 30 came back "
 				   "changed\n");
 		end_server(&server);

@@ -7,22 +7,18 @@
 #include <unistd.h>
 
 /* The result and its file have the provider and the reason for the choice. */
-static void expect_choice(struct process *client, const char *dir, bool tcp, const char *why)
+static void expect_choice(struct process *client, bool tcp, const char *why)
 {
 	const char *name = tcp ? "plx_tcp" : "plx_shm";
-	char text[160];
 
-	expect_end(client, 1u << 0 | 1u << 3);
-	snprintf(text, sizeof(text), "\nprovider %s: %s\n", name, why);
-	expect_out(client, text);
-	snprintf(text, sizeof(text), "\"provider\": \"%s\"", name);
-	expect_in_results(dir, text);
-	snprintf(text, sizeof(text), "\"provider_choice\": \"%s\"", why);
-	expect_in_results(dir, text);
-	remove_results(dir);
+	expect_figures(client);
+	expect_out(client, "\nprovider %s: %s\n", name, why);
+	expect_in_results("\"provider\": \"%s\"", name);
+	expect_in_results("\"provider_choice\": \"%s\"", why);
+	remove_results();
 }
 
-PROCESS_TEST(provider_is_chosen_for_each_peer)
+RESULTS_TEST(provider_is_chosen_for_each_peer)
 {
 	static const char offers[] = "the peer is on this host and offers it";
 	static const char asked[] = "it was asked for";
@@ -39,13 +35,11 @@ PROCESS_TEST(provider_is_chosen_for_each_peer)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		char dir[] = "/tmp/plx_choice_XXXXXX";
 		struct server server = serve_echo(rows[i].server);
 
-		assert_non_null(mkdtemp(dir));
 		expect_choice(launch_ping(&server, rows[i].client,
-					  "--count 20 --warmup 0 --verify --out %s", dir),
-			      dir, rows[i].tcp, rows[i].why);
+					  "--count 20 --warmup 0 --verify --out %s", results),
+			      rows[i].tcp, rows[i].why);
 		expect_out(server.process, connected_over(rows[i].tcp ? "tcp" : "shm"));
 		end_server(&server);
 	}
@@ -68,7 +62,7 @@ static void expect_of_two_users(const char *group_of_client, const char *group_o
 			"/usr/bin/env FI_PLX_SHM_GROUP=%s %s/apps/plx-ping -l 0@%u --huge none -- "
 			"--connect %s --count 20",
 			group_of_server, build, client_cpu, server.address);
-	expect_end(client, 1u << 0 | 1u << 3);
+	expect_figures(client);
 	expect_out(client, " full round trips of 64 B in ");
 	expect_out(server.process, connected_over(provider));
 	end_server(&server);
@@ -98,9 +92,9 @@ PROCESS_TEST(hidden_provider_is_named_with_what_hides_it)
 					"--huge none --provider fi:tcp -- --listen 127.0.0.1:0",
 					getenv("PLX_BUILD_ROOT"));
 
-	expect_status(server, 1);
-	expect_err(server, "FI_PROVIDER is 'plx_shm' in the environment, and hides others; unset "
-			   "it, or add ',");
+	expect_failure(server, 1,
+		       "FI_PROVIDER is 'plx_shm' in the environment, and hides others; unset "
+		       "it, or add ',");
 }
 
 PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -70,31 +70,27 @@ static void expect_quiet(const struct process *process, long wakes_max)
 		fail_msg("awake twice, with limits of %d ms and %ld sleeps", CPU_MS_MAX, wakes_max);
 }
 
-PROCESS_TEST(a_server_with_nothing_to_do_sleeps)
+PROVIDER_TEST(a_server_with_nothing_to_do_sleeps)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve("apps/plx-ping", *provider, "--listen 127.0.0.1:0");
-		struct process *peer;
+	struct server server = serve("apps/plx-ping", provider, "--listen 127.0.0.1:0");
+	struct process *peer;
 
-		nap_ms(500); /* it starts with some sleeps, to learn their cost */
-		expect_quiet(server.process, WAKES_MAX);
-		/* Long gaps, from which it learns to sleep at once. */
-		ping(&server, *provider, "--rate 100 --count 100 --warmup 0");
-		peer = launch("apps/plx-ping -l 0@%u --huge none --idle poll --provider %s -- "
-			      "--connect %s --interval 60s --count 1 --warmup 1",
-			      client_cpu, *provider, server.address);
-		expect_out(server.process, connected_over(*provider));
-		nap_ms(200);
-		expect_quiet(server.process, PEER_WAKES_MAX);
-		process_signal(peer, SIGTERM);
-		process_wait(peer, LIMIT_MS);
-		/* And it still answers. */
-		ping(&server, *provider, "--count 1000 --verify");
-		end_server(&server);
-		expect_out(server.process, "lcore 0: slept ");
-		end_all(NULL);
-	}
+	nap_ms(500); /* it starts with some sleeps, to learn their cost */
+	expect_quiet(server.process, WAKES_MAX);
+	/* Long gaps, from which it learns to sleep at once. */
+	ping(&server, provider, "--rate 100 --count 100 --warmup 0");
+	peer = launch("apps/plx-ping -l 0@%u --huge none --idle poll --provider %s -- "
+		      "--connect %s --interval 60s --count 1 --warmup 1",
+		      client_cpu, provider, server.address);
+	expect_out(server.process, connected_over(provider));
+	nap_ms(200);
+	expect_quiet(server.process, PEER_WAKES_MAX);
+	process_signal(peer, SIGTERM);
+	process_wait(peer, LIMIT_MS);
+	/* And it still answers. */
+	ping(&server, provider, "--count 1000 --verify");
+	end_server(&server);
+	expect_out(server.process, "lcore 0: slept ");
 }
 
 PROCESS_TEST(one_that_polls_does_not)
@@ -110,27 +106,22 @@ PROCESS_TEST(one_that_polls_does_not)
 }
 
 /* Stopped by SIGSTOP while sleeping and waking: nothing is lost. */
-PROCESS_TEST(one_that_is_stopped_goes_on)
+PROVIDER_TEST(one_that_is_stopped_goes_on)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve("apps/plx-echo --idle event --heartbeat off",
-					     *provider, "--listen 127.0.0.1:0");
-		struct process *client = launch_ping(
-			&server, *provider,
-			"--rate 500 --arrival poisson --duration 3 --warmup 10");
+	struct server server = serve("apps/plx-echo --idle event --heartbeat off", provider,
+				     "--listen 127.0.0.1:0");
+	struct process *client = launch_ping(
+		&server, provider, "--rate 500 --arrival poisson --duration 3 --warmup 10");
 
-		for (unsigned i = 0; i < 2; i++) {
-			nap_ms(400);
-			process_signal(server.process, SIGSTOP);
-			nap_ms(STOPPED_MS);
-			process_signal(server.process, SIGCONT);
-		}
-		expect_end(client, 1u << 0 | 1u << 3);
-		assert_null(strstr(process_out(client), "had no answer"));
-		end_server(&server);
-		end_all(NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		nap_ms(400);
+		process_signal(server.process, SIGSTOP);
+		nap_ms(STOPPED_MS);
+		process_signal(server.process, SIGCONT);
 	}
+	expect_figures(client);
+	assert_null(strstr(process_out(client), "had no answer"));
+	end_server(&server);
 }
 
 PLX_TEST_MAIN_WITH(group_set_up, group_tear_down)

@@ -2,38 +2,18 @@
 /* One-way messages: plx-ping --one-way counts exactly what a --sink has received. */
 #include "process_fixture.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WARMUP 10
 
 /* Results ---------------------------------------------------------------------------------- */
 
-static char dir[] = "/tmp/plx_one_way_XXXXXX";
-
-static int make_dir(void **state)
-{
-	strcpy(dir, "/tmp/plx_one_way_XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int end_all_and_remove_dir(void **state)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%s/plx-ping.json", dir);
-	unlink(path);
-	rmdir(dir);
-	return end_all(state);
-}
-
 static double number(const char *key)
 {
-	const char *text = read_results(dir), *at;
+	const char *text = read_results(), *at;
 	char quoted[64];
 
 	snprintf(quoted, sizeof(quoted), "\"%s\": ", key);
@@ -62,27 +42,20 @@ static void expect_rates(double size)
 
 static struct server serve_sink(const char *provider, const char *options)
 {
-	char line[128];
-
-	snprintf(line, sizeof(line), "--listen 127.0.0.1:0 --sink %s", options);
-	return serve("apps/plx-ping", provider, line);
+	return serve("apps/plx-ping", provider, "--listen 127.0.0.1:0 --sink %s", options);
 }
 
 static struct process *one_way(const struct server *server, const char *provider,
 			       const char *options)
 {
-	return launch_ping(server, provider, " --one-way --out %s --warmup %d %s", dir, WARMUP,
+	return launch_ping(server, provider, " --one-way --out %s --warmup %d %s", results, WARMUP,
 			   options);
 }
 
 /* The server has received that many messages on its last link, and the link closed in order. */
 static void expect_received(struct process *server, double messages, double size)
 {
-	char line[128];
-
-	snprintf(line, sizeof(line), " gone: closed; %.0f messages, %.0f bytes\n", messages,
-		 messages * size);
-	expect_out(server, line);
+	expect_out(server, " gone: closed; %.0f messages, %.0f bytes\n", messages, messages * size);
 }
 
 /* A client in the middle of its run. */
@@ -96,11 +69,9 @@ static struct process *launch_running(const struct server *server, const char *p
 	return client;
 }
 
-#define ONE_WAY_TEST(function) PLX_TEST_WITH(function, make_dir, end_all_and_remove_dir)
-
 /* Figures ---------------------------------------------------------------------------------- */
 
-ONE_WAY_TEST(each_message_is_counted_once_on_both_sides)
+RESULTS_PROVIDER_TEST(each_message_is_counted_once_on_both_sides)
 {
 	static const struct {
 		const char *size, *shown;
@@ -110,37 +81,30 @@ ONE_WAY_TEST(each_message_is_counted_once_on_both_sides)
 		{"64", "64 B", 64, 500},
 		{"1M", "1048576 B", 1 << 20, 20},
 	};
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		struct server server = serve_sink(provider, "");
+		char options[64];
 
-	FOREACH_PROVIDER(provider)
-	{
-		for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-			struct server server = serve_sink(*provider, "");
-			char options[64], line[96];
+		snprintf(options, sizeof(options), "--size %s --count %.0f", rows[i].size,
+			 rows[i].count);
+		struct process *client = one_way(&server, provider, options);
 
-			snprintf(options, sizeof(options), "--size %s --count %.0f", rows[i].size,
-				 rows[i].count);
-			struct process *client = one_way(&server, *provider, options);
-
-			expect_status(client, 0);
-			snprintf(line, sizeof(line), "plx-ping: %.0f messages of %s one way in ",
-				 rows[i].count, rows[i].shown);
-			expect_out(client, line);
-			expect_received(server.process, rows[i].count + WARMUP, rows[i].bytes);
-			assert_near(number("count"), rows[i].count);
-			expect_rates(rows[i].bytes);
-			expect_in_results(dir, "\"one_way\": true");
-			expect_in_results(dir, "\"valid\": true");
-			expect_in_results(dir, "\"interrupted\": null");
-			end_server(&server);
-			snprintf(line, sizeof(line), "\nlcore 0: 1 links, %.0f messages, ",
-				 rows[i].count + WARMUP);
-			expect_out(server.process, line);
-		}
-		end_all(NULL);
+		expect_status(client, 0);
+		expect_out(client, "plx-ping: %.0f messages of %s one way in ", rows[i].count,
+			   rows[i].shown);
+		expect_received(server.process, rows[i].count + WARMUP, rows[i].bytes);
+		assert_near(number("count"), rows[i].count);
+		expect_rates(rows[i].bytes);
+		expect_in_results("\"one_way\": true");
+		expect_in_results("\"valid\": true");
+		expect_in_results("\"interrupted\": null");
+		end_server(&server);
+		expect_out(server.process, "\nlcore 0: 1 links, %.0f messages, ",
+			   rows[i].count + WARMUP);
 	}
 }
 
-ONE_WAY_TEST(burst_is_what_leaves_in_one_turn_at_most)
+RESULTS_TEST(burst_is_what_leaves_in_one_turn_at_most)
 {
 	struct server server = serve_sink("tcp", "");
 
@@ -150,24 +114,21 @@ ONE_WAY_TEST(burst_is_what_leaves_in_one_turn_at_most)
 	end_server(&server);
 }
 
-ONE_WAY_TEST(duration_is_kept_and_all_that_left_has_arrived)
+RESULTS_PROVIDER_TEST(duration_is_kept_and_all_that_left_has_arrived)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve("apps/plx-ping", *provider,
-					     "--listen 127.0.0.1:0 --sink --size 64K");
-		struct process *client = one_way(&server, *provider, "--size 64K --duration 200ms");
+	struct server server = serve("apps/plx-ping", provider,
+				     "--listen 127.0.0.1:0 --sink --size 64K");
+	struct process *client = one_way(&server, provider, "--size 64K --duration 200ms");
 
-		expect_status(client, 0);
-		assert_in_range((uint64_t)number("elapsed_ns"), 200000000, 5000000000);
-		expect_rates(65536);
-		expect_received(server.process, number("count") + WARMUP, 65536);
-		end_server(&server);
-	}
+	expect_status(client, 0);
+	assert_in_range((uint64_t)number("elapsed_ns"), 200000000, 5000000000);
+	expect_rates(65536);
+	expect_received(server.process, number("count") + WARMUP, 65536);
+	end_server(&server);
 }
 
 /* Credit is only read between bursts, so a window of 2 stops each burst. */
-ONE_WAY_TEST(window_of_the_sink_is_what_it_was_asked_for)
+RESULTS_TEST(window_of_the_sink_is_what_it_was_asked_for)
 {
 	static const struct {
 		const char *sink, *client;
@@ -182,8 +143,8 @@ ONE_WAY_TEST(window_of_the_sink_is_what_it_was_asked_for)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		struct server server = serve_sink("shm", rows[i].sink);
 
-		expect_status(launch_ping(&server, "shm", " --one-way --out %s --warmup 0 %s", dir,
-					  rows[i].client),
+		expect_status(launch_ping(&server, "shm", " --one-way --out %s --warmup 0 %s",
+					  results, rows[i].client),
 			      0);
 		if (number("again") < rows[i].least || number("again") > rows[i].most)
 			fail_msg("'%s': refused %.0f times", rows[i].sink, number("again"));
@@ -193,85 +154,70 @@ ONE_WAY_TEST(window_of_the_sink_is_what_it_was_asked_for)
 
 /* Ends ------------------------------------------------------------------------------------- */
 
-ONE_WAY_TEST(interrupted_client_reports_what_has_arrived)
+RESULTS_PROVIDER_TEST(interrupted_client_reports_what_has_arrived)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_sink(*provider, "");
-		struct process *client = launch_running(&server, *provider, "--duration 60s");
+	struct server server = serve_sink(provider, "");
+	struct process *client = launch_running(&server, provider, "--duration 60s");
 
-		process_signal(client, SIGINT);
-		expect_status(client, 0);
-		expect_out(client, " messages of 64 B one way in ");
-		assert_true(number("count") > 0);
-		expect_rates(64);
-		expect_in_results(dir, "\"valid\": true");
-		expect_received(server.process, number("count") + WARMUP, 64);
-		end_server(&server);
-	}
+	process_signal(client, SIGINT);
+	expect_status(client, 0);
+	expect_out(client, " messages of 64 B one way in ");
+	assert_true(number("count") > 0);
+	expect_rates(64);
+	expect_in_results("\"valid\": true");
+	expect_received(server.process, number("count") + WARMUP, 64);
+	end_server(&server);
 }
 
-ONE_WAY_TEST(stopped_server_has_received_what_is_reported)
+RESULTS_PROVIDER_TEST(stopped_server_has_received_what_is_reported)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_sink(*provider, "");
-		struct process *client = launch_running(&server, *provider, "--count 1000000000");
+	struct server server = serve_sink(provider, "");
+	struct process *client = launch_running(&server, provider, "--count 1000000000");
 
-		end_server(&server);
-		expect_status(client, 1);
-		expect_err(client, "plx-ping: the peer closed the link\n");
-		expect_out(client, "INTERRUPTED after ");
-		expect_out(client, " of 1000000000 messages: the peer closed the link\n");
-		expect_in_results(dir, "\"valid\": false");
-		expect_in_results(dir, "\"interrupted\": \"the peer closed the link\"");
-		assert_near(number("planned_count"), 1e9);
-		expect_received(server.process, number("count") + WARMUP, 64);
-	}
+	end_server(&server);
+	expect_failure(client, 1, "plx-ping: the peer closed the link\n");
+	expect_out(client, "INTERRUPTED after ");
+	expect_out(client, " of 1000000000 messages: the peer closed the link\n");
+	expect_in_results("\"valid\": false");
+	expect_in_results("\"interrupted\": \"the peer closed the link\"");
+	assert_near(number("planned_count"), 1e9);
+	expect_received(server.process, number("count") + WARMUP, 64);
 }
 
-ONE_WAY_TEST(killed_server_leaves_a_run_that_says_so)
+RESULTS_PROVIDER_TEST(killed_server_leaves_a_run_that_says_so)
 {
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_sink(*provider, "");
-		struct process *client = launch_running(&server, *provider, "--duration 60s");
+	struct server server = serve_sink(provider, "");
+	struct process *client = launch_running(&server, provider, "--duration 60s");
 
-		process_signal(server.process, SIGKILL);
-		expect_status(client, 1);
-		expect_err(client, " went away without closing\n");
-		expect_out(client, "INTERRUPTED after ");
-		expect_in_results(dir, "\"valid\": false");
-		assert_true(number("count") > 0);
-		expect_rates(64);
-	}
+	process_signal(server.process, SIGKILL);
+	expect_failure(client, 1, " went away without closing\n");
+	expect_out(client, "INTERRUPTED after ");
+	expect_in_results("\"valid\": false");
+	assert_true(number("count") > 0);
+	expect_rates(64);
 }
 
-ONE_WAY_TEST(server_that_answers_is_refused)
+RESULTS_PROVIDER_TEST(server_that_answers_is_refused)
 {
 	static const char *const options[] = {
 		"--count 1 --size 0",
 		"--count 1000 --size 64",
 		"--duration 60s --size 1M",
 	};
+	struct server server = serve_echo(provider);
 
-	FOREACH_PROVIDER(provider)
-	{
-		struct server server = serve_echo(*provider);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(options); i++) {
+		struct process *client = one_way(&server, provider, options[i]);
 
-		for (size_t i = 0; i < PLX_ARRAY_LEN(options); i++) {
-			struct process *client = one_way(&server, *provider, options[i]);
-
-			expect_status(client, 1);
-			expect_err(client, "plx-ping: --one-way: the server sends messages back; "
-					   "start it as plx-ping --listen ADDR --sink\n");
-			assert_string_equal(process_out(client), "");
-		}
-		end_server(&server);
+		expect_failure(client, 1,
+			       "plx-ping: --one-way: the server sends messages back; "
+			       "start it as plx-ping --listen ADDR --sink\n");
+		assert_string_equal(process_out(client), "");
 	}
+	end_server(&server);
 }
 
-ONE_WAY_TEST(peer_that_takes_nothing_is_given_up)
+RESULTS_TEST(peer_that_takes_nothing_is_given_up)
 {
 	if (!is_soak()) {
 		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
@@ -283,12 +229,11 @@ ONE_WAY_TEST(peer_that_takes_nothing_is_given_up)
 	struct process *client = launch_running(&server, "shm", "--duration 60s");
 
 	process_signal(server.process, SIGSTOP);
-	expect_status(client, 1);
-	expect_err(client, "plx-ping: the peer has taken no message for 10 s\n");
+	expect_failure(client, 1, "plx-ping: the peer has taken no message for 10 s\n");
 	process_signal(server.process, SIGCONT);
 	client = launch_ping(&server, "shm", " --count 1");
-	expect_status(client, 1);
-	expect_err(client, "the peer has not answered for 10 s; a server with --sink never does\n");
+	expect_failure(client, 1,
+		       "the peer has not answered for 10 s; a server with --sink never does\n");
 	end_server(&server);
 }
 
@@ -321,8 +266,7 @@ PROCESS_TEST(options_that_do_not_go_together_are_refused)
 		struct process *process = launch("apps/%s %s %s", rows[i].program, rows[i].address,
 						 rows[i].options);
 
-		expect_status(process, 2);
-		expect_err(process, rows[i].error);
+		expect_failure(process, 2, rows[i].error);
 	}
 }
 

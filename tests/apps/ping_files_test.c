@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #define OLD "of an earlier run\n"
 
 static const char *const suffixes[] = {"json", "hgrm", "csv"};
-static char dir[32];
 
 /* Files ------------------------------------------------------------------------------------ */
 
@@ -22,7 +20,7 @@ static const char *path_of(const char *suffix)
 {
 	static char path[64];
 
-	snprintf(path, sizeof(path), "%s/plx-ping.%s", dir, suffix);
+	snprintf(path, sizeof(path), "%s/plx-ping.%s", results, suffix);
 	return path;
 }
 
@@ -61,32 +59,18 @@ static void expect_no_files(void)
 		expect_no_file(suffixes[i]);
 }
 
-static int make_dir(void **state)
-{
-	strcpy(dir, "/tmp/plx_files_XXXXXX");
-	return mkdtemp(dir) ? 0 : -1;
-}
-
-static int end_all_and_remove_dir(void **state)
-{
-	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++)
-		remove(path_of(suffixes[i]));
-	rmdir(dir);
-	return end_all(state);
-}
-
 /* Processes -------------------------------------------------------------------------------- */
 
 static struct process *launch_alone(const char *options)
 {
 	return launch("apps/plx-ping -l 0@%u --huge none --provider shm %s --out %s", client_cpu,
-		      options, dir);
+		      options, results);
 }
 
 /* A client with messages in flight. */
 static struct process *launch_running(const struct server *server, const char *options)
 {
-	struct process *client = launch_ping(server, "shm", " --out %s %s", dir, options);
+	struct process *client = launch_ping(server, "shm", " --out %s %s", results, options);
 
 	expect_out(server->process, connected_over("shm"));
 	nap_ms(500);
@@ -99,11 +83,9 @@ static struct server serve_kind(bool one_way)
 		     one_way ? "--listen 127.0.0.1:0 --sink" : "--listen 127.0.0.1:0");
 }
 
-#define FILES_TEST(function) PLX_TEST_WITH(function, make_dir, end_all_and_remove_dir)
-
 /* Earlier files ---------------------------------------------------------------------------- */
 
-FILES_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
+RESULTS_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
 {
 	static char too_much_memory[96];
 	/* Nothing listens there. */
@@ -126,7 +108,7 @@ FILES_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
 	}
 }
 
-FILES_TEST(run_that_is_killed_leaves_no_files_of_an_earlier_one)
+RESULTS_TEST(run_that_is_killed_leaves_no_files_of_an_earlier_one)
 {
 	struct server server = serve_kind(false);
 	struct process *client;
@@ -140,19 +122,19 @@ FILES_TEST(run_that_is_killed_leaves_no_files_of_an_earlier_one)
 }
 
 /* Next to one-way figures, round-trip figures would look like part of them. */
-FILES_TEST(run_one_way_leaves_its_own_file_alone)
+RESULTS_TEST(run_one_way_leaves_its_own_file_alone)
 {
 	struct server server = serve_kind(true);
 
 	write_old_files();
-	expect_status(launch_ping(&server, "shm", " --one-way --out %s --count 100", dir), 0);
-	expect_in_results(dir, "\"one_way\": true");
+	expect_status(launch_ping(&server, "shm", " --one-way --out %s --count 100", results), 0);
+	expect_in_results("\"one_way\": true");
 	expect_no_file("hgrm");
 	expect_no_file("csv");
 	end_server(&server);
 }
 
-FILES_TEST(command_line_that_starts_no_run_touches_no_file)
+RESULTS_TEST(command_line_that_starts_no_run_touches_no_file)
 {
 	static const struct {
 		const char *options;
@@ -172,28 +154,25 @@ FILES_TEST(command_line_that_starts_no_run_touches_no_file)
 	}
 }
 
-FILES_TEST(file_that_cannot_be_removed_is_told_before_the_run)
+RESULTS_TEST(file_that_cannot_be_removed_is_told_before_the_run)
 {
-	char text[128];
 	struct process *client;
 
 	assert_int_equal(mkdir(path_of("json"), 0700), 0);
 	client = launch_alone("-- --connect 127.0.0.1:1");
-	snprintf(text, sizeof(text),
-		 "plx-ping: cannot remove %s of an earlier run: ", path_of("json"));
-	expect_status(client, 1);
-	expect_err(client, text);
+	expect_failure(client, 1,
+		       "plx-ping: cannot remove %s of an earlier run: ", path_of("json"));
 }
 
 /* A user set it up to get the results. */
-FILES_TEST(link_of_that_name_is_written_through)
+RESULTS_TEST(link_of_that_name_is_written_through)
 {
 	struct server server = serve_kind(false);
 	char target[64];
 
-	snprintf(target, sizeof(target), "%s/elsewhere", dir);
+	snprintf(target, sizeof(target), "%s/elsewhere", results);
 	assert_int_equal(symlink(target, path_of("json")), 0);
-	expect_end(launch_ping(&server, "shm", " --out %s --count 100", dir), 1u << 0 | 1u << 3);
+	expect_figures(launch_ping(&server, "shm", " --out %s --count 100", results));
 	assert_int_equal(access(target, F_OK), 0);
 	assert_int_equal(remove(target), 0);
 	end_server(&server);
@@ -201,13 +180,13 @@ FILES_TEST(link_of_that_name_is_written_through)
 
 /* Files that --one-way does not write belong to an earlier run only next to the file that each run
  * writes. */
-FILES_TEST(run_one_way_leaves_files_that_no_run_has_written)
+RESULTS_TEST(run_one_way_leaves_files_that_no_run_has_written)
 {
 	struct server server = serve_kind(true);
 
 	write_old_files();
 	assert_int_equal(remove(path_of("json")), 0);
-	expect_status(launch_ping(&server, "shm", " --one-way --out %s --count 100", dir), 0);
+	expect_status(launch_ping(&server, "shm", " --one-way --out %s --count 100", results), 0);
 	assert_true(is_old("hgrm"));
 	assert_true(is_old("csv"));
 	end_server(&server);
@@ -215,7 +194,7 @@ FILES_TEST(run_one_way_leaves_files_that_no_run_has_written)
 
 /* Signals ---------------------------------------------------------------------------------- */
 
-FILES_TEST(signal_that_ended_a_run_is_in_its_results)
+RESULTS_TEST(signal_that_ended_a_run_is_in_its_results)
 {
 	static const struct {
 		const char *options;
@@ -242,17 +221,17 @@ FILES_TEST(signal_that_ended_a_run_is_in_its_results)
 		process_signal(client, rows[i].number);
 		/* 3: on busy hosts round trips may not add up */
 		if (expect_end(client, one_way ? 1u << 0 : 1u << 0 | 1u << 3) == 0)
-			expect_in_results(dir, "\"valid\": true");
+			expect_in_results("\"valid\": true");
 		expect_out(client, "INTERRUPTED after ");
-		expect_out(client, rows[i].shown);
-		expect_in_results(dir, rows[i].planned);
-		expect_in_results(dir, rows[i].number == SIGINT ? "\"interrupted\": \"SIGINT\""
-								: "\"interrupted\": \"SIGTERM\"");
+		expect_out(client, "%s", rows[i].shown);
+		expect_in_results("%s", rows[i].planned);
+		expect_in_results("\"interrupted\": \"%s\"",
+				  rows[i].number == SIGINT ? "SIGINT" : "SIGTERM");
 		end_server(&server);
 	}
 }
 
-FILES_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
+RESULTS_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
 {
 	static const char *const options[] = {
 		"--warmup 1000000000",
@@ -268,8 +247,7 @@ FILES_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
 		write_old_files();
 		client = launch_running(&server, options[i]);
 		process_signal(client, SIGINT);
-		expect_status(client, 3);
-		expect_err(client, "plx-ping: SIGINT came before anything was measured\n");
+		expect_failure(client, 3, "plx-ping: SIGINT came before anything was measured\n");
 		assert_string_equal(process_out(client), "");
 		expect_no_files();
 		end_server(&server);
@@ -277,7 +255,7 @@ FILES_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
 }
 
 /* The same for messages that a stalled server has not answered: the percentiles would miss them. */
-FILES_TEST(signal_does_not_hide_what_was_lost)
+RESULTS_TEST(signal_does_not_hide_what_was_lost)
 {
 	struct server server = serve_kind(false);
 	struct process *client = launch_running(&server, "--warmup 1 --rate 1000 --duration 60s");
@@ -286,8 +264,8 @@ FILES_TEST(signal_does_not_hide_what_was_lost)
 	nap_ms(250); /* too short to count as dead */
 	process_signal(client, SIGINT);
 	expect_status(client, 3);
-	expect_in_results(dir, "\"valid\": false");
-	expect_in_results(dir, "\"interrupted\": \"SIGINT\"");
+	expect_in_results("\"valid\": false");
+	expect_in_results("\"interrupted\": \"SIGINT\"");
 	process_signal(server.process, SIGCONT);
 	end_server(&server);
 }

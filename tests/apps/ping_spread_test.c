@@ -46,13 +46,9 @@ static void expect_served(const char *spread, unsigned links_of_0, unsigned link
 	for (int i = 0; i < PINGS; i++)
 		ping(&server, providers[0], "--size 100 --count 10 --warmup 10 --verify");
 	end_server(&server);
-	for (unsigned id = 0; id < 2; id++) {
-		char text[96];
-
-		snprintf(text, sizeof(text), "lcore %u: %u links, %u messages, %u bytes\n", id,
-			 links[id], links[id] * 20, links[id] * 2000);
-		expect_out(server.process, text);
-	}
+	for (unsigned id = 0; id < 2; id++)
+		expect_out(server.process, "lcore %u: %u links, %u messages, %u bytes\n", id,
+			   links[id], links[id] * 20, links[id] * 2000);
 	expect_no_errors(server.process);
 }
 
@@ -108,8 +104,7 @@ PROCESS_TEST(an_unknown_way_is_named)
 {
 	struct process *process = launch("apps/plx-ping --listen 127.0.0.1:0 --spread roundrobin");
 
-	expect_status(process, 2);
-	expect_err(process, "--spread roundrobin");
+	expect_failure(process, 2, "--spread roundrobin");
 	expect_err(process, "round-robin");
 }
 

@@ -17,12 +17,12 @@
 
 #define READ_BYTES 4096
 
-static int64_t now_ms(void)
+uint64_t now_ms(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
 /* Starting --------------------------------------------------------------------------------- */
@@ -64,8 +64,7 @@ int process_start(struct process *process, char *const argv[])
 
 	*process = (struct process){.pidfd = -1, .out.fd = -1, .err.fd = -1};
 	rc = open_pipe(&process->out, &out);
-	if (rc == 0)
-		rc = open_pipe(&process->err, &err);
+	rc = rc ? rc : open_pipe(&process->err, &err);
 	if (rc == 0) {
 		process->pid = fork();
 		if (process->pid == 0)
@@ -120,14 +119,14 @@ static void drain(struct process_output *output)
 
 /* Wait for output, or (with_end) the end of the process, and read the output. Return: false at
  * end_ms, or if there is nothing left to wait for. */
-static bool wait_some(struct process *process, bool with_end, int64_t end_ms)
+static bool wait_some(struct process *process, bool with_end, uint64_t end_ms)
 {
 	struct pollfd fds[3] = {
 		{.fd = process->out.fd, .events = POLLIN},
 		{.fd = process->err.fd, .events = POLLIN},
 		{.fd = with_end ? process->pidfd : -1, .events = POLLIN},
 	};
-	int64_t left_ms = end_ms - now_ms();
+	int64_t left_ms = (int64_t)(end_ms - now_ms());
 
 	if (left_ms <= 0 || (fds[0].fd < 0 && fds[1].fd < 0 && fds[2].fd < 0))
 		return false;
@@ -140,7 +139,7 @@ static bool wait_some(struct process *process, bool with_end, int64_t end_ms)
 const char *process_line(struct process *process, int limit_ms)
 {
 	struct process_output *out = &process->out;
-	int64_t end_ms = now_ms() + limit_ms;
+	uint64_t end_ms = now_ms() + (unsigned)limit_ms;
 	bool more = true;
 
 	for (;;) {
@@ -163,7 +162,7 @@ const char *process_line(struct process *process, int limit_ms)
 static bool output_has(struct process *process, struct process_output *output, const char *text,
 		       int limit_ms)
 {
-	int64_t end_ms = now_ms() + limit_ms;
+	uint64_t end_ms = now_ms() + (unsigned)limit_ms;
 
 	while (!strstr(output->text, text))
 		if (output->fd < 0 || !wait_some(process, false, end_ms))
@@ -213,7 +212,7 @@ static bool reap(struct process *process, int flags)
 
 int process_wait(struct process *process, int limit_ms)
 {
-	int64_t end_ms = now_ms() + limit_ms;
+	uint64_t end_ms = now_ms() + (unsigned)limit_ms;
 
 	if (process->pid <= 0)
 		return -ESRCH;
@@ -242,20 +241,6 @@ void process_free(struct process *process)
 	free(process->out.text);
 	free(process->err.text);
 	*process = (struct process){0};
-}
-
-int process_run(struct process *process, char *const argv[], int limit_ms)
-{
-	int rc = process_start(process, argv);
-
-	if (rc)
-		return rc;
-	rc = process_wait(process, limit_ms);
-	if (rc == -ETIMEDOUT) {
-		process_signal(process, SIGKILL);
-		process_wait(process, limit_ms);
-	}
-	return rc;
 }
 
 const char *process_path(const char *name, char *out, size_t size)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* The output of one pipe so far; text is NUL-terminated. */
@@ -52,10 +53,10 @@ const char *process_err(const struct process *process);
 /** Kill it if it still runs, reap it, and free everything. Accepts a zeroed or freed one. */
 void process_free(struct process *process);
 
-/** process_start and process_wait; kills it on a time-out. */
-int process_run(struct process *process, char *const argv[], int limit_ms);
-
 /** The path of a built program, "$PLX_BUILD_ROOT/name", in out. Returns out. */
 const char *process_path(const char *name, char *out, size_t size);
+
+/** A clock that never goes back. */
+uint64_t now_ms(void);
 
 #endif

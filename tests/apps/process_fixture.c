@@ -15,14 +15,6 @@
 static struct process processes[PROCESSES_MAX];
 static unsigned process_count;
 
-uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 void nap_ms(unsigned ms)
 {
 	struct timespec ts = {ms / 1000, (long)(ms % 1000) * 1000000};
@@ -111,42 +103,82 @@ void expect_status(struct process *process, int status)
 	expect_end(process, 1u << status);
 }
 
-void expect_out(struct process *process, const char *text)
+int expect_figures(struct process *process)
 {
-	char what[256];
+	return expect_end(process, 1u << 0 | 1u << 3);
+}
 
-	snprintf(what, sizeof(what), "'%s' is not in its output", text);
-	if (!process_out_has(process, text, LIMIT_MS))
+static void expect_text(struct process *process,
+			bool (*has)(struct process *process, const char *text, int limit_ms),
+			const char *where, const char *format, va_list args)
+{
+	char text[256], what[320];
+
+	vsnprintf(text, sizeof(text), format, args);
+	snprintf(what, sizeof(what), "'%s' is not in its %s", text, where);
+	if (!has(process, text, LIMIT_MS))
 		show_and_fail(process, what);
 }
 
-void expect_err(struct process *process, const char *text)
+void expect_failure(struct process *process, int status, const char *format, ...)
 {
-	char what[256];
+	va_list args;
 
-	snprintf(what, sizeof(what), "'%s' is not in its errors", text);
-	if (!process_err_has(process, text, LIMIT_MS))
-		show_and_fail(process, what);
+	expect_status(process, status);
+	va_start(args, format);
+	expect_text(process, process_err_has, "errors", format, args);
+	va_end(args);
+}
+
+void expect_out(struct process *process, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	expect_text(process, process_out_has, "output", format, args);
+	va_end(args);
+}
+
+void expect_err(struct process *process, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	expect_text(process, process_err_has, "errors", format, args);
+	va_end(args);
+}
+
+void expect_line(struct process *process, const char *part)
+{
+	const char *line = process_line(process, LIMIT_MS);
+
+	if (!line || !strstr(line, part))
+		fail_msg("'%s' is not in the line '%s'", part, line ? line : "");
 }
 
 /* Servers and clients ---------------------------------------------------------------------- */
 
-struct server serve(const char *program, const char *provider, const char *options)
+struct server serve(const char *program, const char *provider, const char *options, ...)
 {
-	static const char start[] = "listening on ";
+	static const char listening[] = "listening on ";
 	const char *patience = strstr(program, "--heartbeat") ? "" : "--heartbeat 1s:20s ";
 	struct server server;
 	const char *line;
+	char start[256];
+	va_list args;
 
-	server.process = launch("%s %s-l 0@%u --huge none --provider %s -- %s", program, patience,
-				server_cpu, provider, options);
+	snprintf(start, sizeof(start), "%s %s-l 0@%u --huge none --provider %s --", program,
+		 patience, server_cpu, provider);
+	va_start(args, options);
+	server.process = launch_with(start, options, args);
+	va_end(args);
 	do
 		line = process_line(server.process, LIMIT_MS);
-	while (line && strncmp(line, start, strlen(start)) != 0);
+	while (line && strncmp(line, listening, strlen(listening)) != 0);
 	if (!line)
 		show_and_fail(server.process, "it does not listen");
 	else
-		snprintf(server.address, sizeof(server.address), "%s", line + strlen(start));
+		snprintf(server.address, sizeof(server.address), "%s", line + strlen(listening));
 	return server;
 }
 
@@ -192,7 +224,7 @@ struct process *ping(const struct server *server, const char *provider, const ch
 	va_start(args, format);
 	process = launch_ping_args(server, provider, format, args);
 	va_end(args);
-	if (expect_end(process, 1u << 0 | 1u << 3) == 3)
+	if (expect_figures(process) == 3)
 		expect_err(process, "mean x count is ");
 	return process;
 }
@@ -201,18 +233,29 @@ struct process *ping(const struct server *server, const char *provider, const ch
 
 void expect_round_trips(struct process *client, unsigned count, const char *size)
 {
-	char line[96];
-
-	snprintf(line, sizeof(line), "plx-ping: %u full round trips of %s B in ", count, size);
-	expect_out(client, line);
+	expect_out(client, "plx-ping: %u full round trips of %s B in ", count, size);
 }
 
-const char *read_results(const char *dir)
+char results[FOLDER_BYTES];
+
+int make_results(void **state)
+{
+	folder_make(results);
+	return 0;
+}
+
+int end_all_and_remove_results(void **state)
+{
+	end_all(state);
+	return folder_remove(results);
+}
+
+const char *read_results(void)
 {
 	static char content[RESULT_BYTES];
-	char path[96];
+	char path[64];
 
-	snprintf(path, sizeof(path), "%s/plx-ping.json", dir);
+	snprintf(path, sizeof(path), "%s/plx-ping.json", results);
 	FILE *file = fopen(path, "r");
 	assert_non_null(file);
 	content[fread(content, 1, sizeof(content) - 1, file)] = '\0';
@@ -220,22 +263,25 @@ const char *read_results(const char *dir)
 	return content;
 }
 
-void expect_in_results(const char *dir, const char *text)
+void expect_in_results(const char *format, ...)
 {
-	const char *content = read_results(dir);
+	char text[256];
+	va_list args;
 
-	if (!strstr(content, text))
-		fail_msg("'%s' is not in %s/plx-ping.json:\n%s", text, dir, content);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!strstr(read_results(), text))
+		fail_msg("'%s' is not in plx-ping.json:\n%s", text, read_results());
 }
 
-void remove_results(const char *dir)
+void remove_results(void)
 {
 	static const char *const suffixes[] = {"json", "hgrm", "csv"};
-	char path[96];
+	char path[64];
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(suffixes); i++) {
-		snprintf(path, sizeof(path), "%s/plx-ping.%s", dir, suffixes[i]);
+		snprintf(path, sizeof(path), "%s/plx-ping.%s", results, suffixes[i]);
 		assert_int_equal(unlink(path), 0);
 	}
-	assert_int_equal(rmdir(dir), 0);
 }

@@ -4,7 +4,7 @@
 #ifndef APPS_FIXTURE_H
 #define APPS_FIXTURE_H
 
-#include "plx_test.h"
+#include "folder.h"
 #include "process.h"
 
 /** A generous limit for what takes milliseconds on a quiet host. */
@@ -21,8 +21,6 @@ bool is_tcp(const char *provider);
 /** plx-echo's text about a link over that provider. */
 const char *connected_over(const char *provider);
 
-#define FOREACH_PROVIDER(p) for (const char *const *p = providers; *p; p++)
-
 /** For PLX_TEST_MAIN_WITH: finds CPUs and providers; at the end the program fails if its tests left
  * something in /dev/shm. */
 int group_set_up(void **state);
@@ -32,6 +30,19 @@ int group_tear_down(void **state);
 int end_all(void **state);
 
 #define PROCESS_TEST(name) PLX_TEST_WITH(name, NULL, end_all)
+
+/** A test whose body runs over each provider, `provider`. */
+#define PROVIDER_TEST(name) PROVIDER_TEST_WITH(name, NULL, end_all)
+#define PROVIDER_TEST_WITH(name, setup, teardown)                       \
+	static void name##_over(const char *provider);                  \
+	PLX_TEST_WITH(name, setup, teardown)                            \
+	{                                                               \
+		for (const char *const *one = providers; *one; one++) { \
+			name##_over(*one);                              \
+			end_all(NULL);                                  \
+		}                                                       \
+	}                                                               \
+	static void name##_over(const char *provider)
 
 /** Whether PLX_TEST_SOAK requests slow tests too. */
 bool is_soak(void);
@@ -47,9 +58,19 @@ int expect_end(struct process *process, unsigned allowed);
 /** Fail unless it ends with that status. */
 void expect_status(struct process *process, int status);
 
-/** Fail unless text appears on standard output (or error) in time; shows the output. */
-void expect_out(struct process *process, const char *text);
-void expect_err(struct process *process, const char *text);
+/** Fail unless it ends with 0 or 3: its figures are not what they claim to be, which busy hosts
+ * cause. Returns the status. */
+int expect_figures(struct process *process);
+
+/** Fail unless it ends with that status, and the text on standard error. */
+void expect_failure(struct process *process, int status, const char *format, ...) PLX_PRINTF(3, 4);
+
+/** Fail unless the text appears on standard output (or error) in time; shows the output. */
+void expect_out(struct process *process, const char *format, ...) PLX_PRINTF(2, 3);
+void expect_err(struct process *process, const char *format, ...) PLX_PRINTF(2, 3);
+
+/** Fail unless that is the next line on standard output. */
+void expect_line(struct process *process, const char *part);
 
 /** A listening process; clients connect to address. */
 struct server {
@@ -59,7 +80,8 @@ struct server {
 
 /** Start a program that prints "listening on ADDRESS", on the server's CPU. Without --heartbeat,
  * its links survive 20 s of silence: on a busy host no process runs every 500 ms. */
-struct server serve(const char *program, const char *provider, const char *options);
+struct server serve(const char *program, const char *provider, const char *options, ...)
+	PLX_PRINTF(3, 4);
 
 /** plx-echo with its defaults. */
 struct server serve_echo(const char *provider);
@@ -71,24 +93,32 @@ void end_server(struct server *server);
 struct process *launch_ping(const struct server *server, const char *provider, const char *format,
 			    ...) PLX_PRINTF(3, 4);
 
-/** The same, to its end: all messages must return unchanged. A status of 3 (the figures are not
- * what they claim to be) is accepted, because busy hosts cause it. */
+/** The same, to its end, as expect_figures: all messages must return unchanged. */
 struct process *ping(const struct server *server, const char *provider, const char *format, ...)
 	PLX_PRINTF(3, 4);
 
 /** Fail unless the first line of plx-ping's figures has that number of round trips of that size. */
 void expect_round_trips(struct process *client, unsigned count, const char *size);
 
-/** The plx-ping.json of an --out directory, which must exist; valid until the next call. */
-const char *read_results(const char *dir);
+/** The folder for plx-ping --out in a RESULTS_TEST. */
+extern char results[FOLDER_BYTES];
 
-/** Fail unless it contains text; shows the file. */
-void expect_in_results(const char *dir, const char *text);
+int make_results(void **state);
+int end_all_and_remove_results(void **state);
 
-/** Remove the three files of a result, which must exist, and the directory. */
-void remove_results(const char *dir);
+#define RESULTS_TEST(name) PLX_TEST_WITH(name, make_results, end_all_and_remove_results)
+#define RESULTS_PROVIDER_TEST(name) \
+	PROVIDER_TEST_WITH(name, make_results, end_all_and_remove_results)
 
-uint64_t now_ms(void);
+/** plx-ping.json, which must exist; valid until the next call. */
+const char *read_results(void);
+
+/** Fail unless it contains the text; shows the file. */
+void expect_in_results(const char *format, ...) PLX_PRINTF(1, 2);
+
+/** Remove the three files of a result, which must exist. */
+void remove_results(void);
+
 void nap_ms(unsigned ms);
 
 #endif

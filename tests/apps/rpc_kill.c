@@ -42,8 +42,7 @@ static void write_line(const char *line, int length)
 		plx_app_say("%s: a line is lost", log_path);
 }
 
-/* The service ------------------------------------------------------------------------------------
- */
+/* The service ---------------------------------------------------------------------------------- */
 
 /* What a call asks for. */
 struct order {
@@ -114,8 +113,7 @@ static int serve(void)
 	return 0;
 }
 
-/* The client ------------------------------------------------------------------------------------
- */
+/* The client ----------------------------------------------------------------------------------- */
 
 static struct plx_rpc_client *client;
 static struct plx_timer turn;
