@@ -39,8 +39,7 @@ static void *must_alloc(size_t bytes)
 	return memory;
 }
 
-/* The peer and its socket
- * ----------------------------------------------------------------------- */
+/* The peer and its socket ---------------------------------------------------------------------- */
 
 static int ends[2]; /* the first is in the event queue, and readable if it has data */
 
@@ -245,8 +244,7 @@ static const struct tcp_sys simulated = {
 	.epoll_wait = sim_epoll_wait,
 };
 
-/* Expected messages
- * ------------------------------------------------------------------------------ */
+/* Expected messages ---------------------------------------------------------------------------- */
 
 /* The next message in the received bytes: its frame and payload. */
 static const uint8_t *next_message(struct wire_frame *frame_out)
@@ -269,8 +267,7 @@ static const uint8_t *next_message(struct wire_frame *frame_out)
 	}
 }
 
-/* The application's operations
- * ------------------------------------------------------------------ */
+/* The application's operations ----------------------------------------------------------------- */
 
 struct operation {
 	bool is_receive;
@@ -411,8 +408,7 @@ static bool take_completion(void)
 	return got != -FI_EAGAIN;
 }
 
-/* Connections ------------------------------------------------------------------------------------
- */
+/* Connections ---------------------------------------------------------------------------------- */
 
 static void make_ep(struct fi_info *from)
 {
@@ -541,8 +537,7 @@ static void close_connection(void)
 	close_memory();
 }
 
-/* An input ---------------------------------------------------------------------------------------
- */
+/* An input ------------------------------------------------------------------------------------- */
 
 static void act(uint8_t action, uint8_t how)
 {

@@ -85,10 +85,8 @@ static int start(const uint64_t cpus[2], pthread_t *thread)
 	}
 	pthread_attr_init(&attr);
 	rc = pthread_setaffinity_np(pthread_self(), sizeof(sets[1]), &sets[1]);
-	if (rc == 0)
-		rc = pthread_attr_setaffinity_np(&attr, sizeof(sets[0]), &sets[0]);
-	if (rc == 0)
-		rc = pthread_create(thread, &attr, answer, NULL);
+	rc = rc ? rc : pthread_attr_setaffinity_np(&attr, sizeof(sets[0]), &sets[0]);
+	rc = rc ? rc : pthread_create(thread, &attr, answer, NULL);
 	pthread_attr_destroy(&attr);
 	return rc;
 }

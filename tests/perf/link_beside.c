@@ -162,7 +162,7 @@ static int stream_one(void *arg, uint64_t now_ns)
 /* Return: 0; -ERANGE: the stream did not run throughout; -errno. */
 static int report(void)
 {
-	plx_app_say("streamed %" PRIu64 " messages of %d B beside %" PRIu64 " round trips",
+	plx_app_say("streamed %" PRIu64 " messages of %d B during %" PRIu64 " round trips",
 		    client.streamed, STREAM_BYTES, client.number);
 	int rc = raw_report_run(&run_options, &client.run);
 
@@ -184,14 +184,10 @@ static int measure(void)
 	client.run.warmup_left = run_options.warmup;
 	client.run.duration_tsc = (uint64_t)((double)duration_ns / (double)PLX_NS_PER_S *
 					     plx_clock_info()->hz);
-	if (!rc)
-		rc = plx_link_connect(connect_address, &attr, &client.ping);
-	if (!rc)
-		rc = plx_link_connect(connect_address, &attr, &client.stream);
-	if (!rc)
-		rc = plx_poller_add("stream", stream_one, NULL, 0, NULL);
-	if (!rc)
-		rc = plx_loop_run();
+	rc = rc ? rc : plx_link_connect(connect_address, &attr, &client.ping);
+	rc = rc ? rc : plx_link_connect(connect_address, &attr, &client.stream);
+	rc = rc ? rc : plx_poller_add("stream", stream_one, NULL, 0, NULL);
+	rc = rc ? rc : plx_loop_run();
 	if (rc || !client.finished)
 		return rc ? rc : plx_fail(EPIPE, "%s", *client.error ? client.error : "stopped");
 	run_options.provider = plx_link_fi_provider(client.ping);

@@ -106,8 +106,7 @@ static int time_messages(const struct budget_way *way, double *ns_out)
 	struct budget_tally before = budget_tally;
 	double began = cpu_ns();
 
-	if (rc == 0)
-		rc = way->messages(BLOCK);
+	rc = rc ? rc : way->messages(BLOCK);
 	*ns_out = (cpu_ns() - began) / BLOCK;
 	empty_timed += budget_tally.empty - before.empty;
 	return rc;

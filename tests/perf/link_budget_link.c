@@ -163,12 +163,9 @@ static int link_open(const struct budget_conf *conf)
 	int rc = plx_fabric_init(
 		&(struct plx_fabric_conf){.drivers = table, .provider = conf->provider});
 
-	if (!rc)
-		rc = plx_link_listen(address, &listen, &pair.listener);
-	if (!rc)
-		rc = plx_link_connect(plx_listener_address(pair.listener), &listen.link, &link);
-	if (!rc)
-		rc = turn_until(&pair.opened, CONNECT_NS);
+	rc = rc ? rc : plx_link_listen(address, &listen, &pair.listener);
+	rc = rc ? rc : plx_link_connect(plx_listener_address(pair.listener), &listen.link, &link);
+	rc = rc ? rc : turn_until(&pair.opened, CONNECT_NS);
 	pair.sender = pair.ends[0];
 	return rc ? rc : link_send();
 }

@@ -205,8 +205,7 @@ static int open_domain(const struct budget_conf *conf, struct fi_info *info)
 	int rc = (driver->fabric ? driver->fabric : fi_fabric)(info->fabric_attr, &raw.fids.fabric,
 							       NULL);
 
-	if (!rc)
-		rc = fi_domain(raw.fids.fabric, info, &raw.fids.domain, NULL);
+	rc = rc ? rc : fi_domain(raw.fids.fabric, info, &raw.fids.domain, NULL);
 	raw.fids.cq_entries = driver->cq_entries;
 	raw.fids.cq_format = FI_CQ_FORMAT_MSG;
 	if (!rc)
@@ -227,12 +226,9 @@ static int listen_at(struct fi_info *info, char *port_out, size_t size)
 	size_t length = sizeof(address);
 	int rc = fi_passive_ep(raw.fids.fabric, info, &raw.pep, NULL);
 
-	if (!rc)
-		rc = fi_pep_bind(raw.pep, &raw.fids.eq->fid, 0);
-	if (!rc)
-		rc = fi_listen(raw.pep);
-	if (!rc)
-		rc = fi_getname(&raw.pep->fid, &address, &length);
+	rc = rc ? rc : fi_pep_bind(raw.pep, &raw.fids.eq->fid, 0);
+	rc = rc ? rc : fi_listen(raw.pep);
+	rc = rc ? rc : fi_getname(&raw.pep->fid, &address, &length);
 	if (rc)
 		return failed(rc, "cannot listen");
 	return getnameinfo((struct sockaddr *)&address, (socklen_t)length, NULL, 0, port_out,
@@ -246,14 +242,10 @@ static int open_end(struct end *end, struct fi_info *info, uint8_t *memory)
 	struct fid *cq = &raw.fids.cq->fid;
 	int rc = fi_endpoint(raw.fids.domain, info, &end->ep, end);
 
-	if (!rc)
-		rc = fi_ep_bind(end->ep, &raw.fids.eq->fid, 0);
-	if (!rc)
-		rc = fi_ep_bind(end->ep, cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
-	if (!rc)
-		rc = fi_ep_bind(end->ep, cq, FI_RECV);
-	if (!rc)
-		rc = fi_enable(end->ep);
+	rc = rc ? rc : fi_ep_bind(end->ep, &raw.fids.eq->fid, 0);
+	rc = rc ? rc : fi_ep_bind(end->ep, cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	rc = rc ? rc : fi_ep_bind(end->ep, cq, FI_RECV);
+	rc = rc ? rc : fi_enable(end->ep);
 	for (unsigned i = 0; i < POSTED && !rc; i++) {
 		end->receives[i].end = end;
 		end->receives[i].bytes = memory + i * RECEIVE_BYTES;
@@ -327,11 +319,9 @@ static int raw_open(const struct budget_conf *conf)
 		return rc;
 	raw.size = conf->size;
 	rc = open_domain(conf, info);
-	if (!rc)
-		rc = listen_at(info, port, sizeof(port));
+	rc = rc ? rc : listen_at(info, port, sizeof(port));
 	fi_freeinfo(info);
-	if (!rc)
-		rc = connect_to(conf, port);
+	rc = rc ? rc : connect_to(conf, port);
 	raw.sender = &raw.ends[0];
 	return rc ? rc : raw_send();
 }

@@ -34,11 +34,11 @@ static const char *out;
 static const struct plx_app_option options[] = {
 	PLX_ADDRESS("connect", &service, "host:port of plx-params", .required = true),
 	PLX_UINT("parameters", "N", &parameters, 1, PARAMETERS_MAX,
-		 "so many are defined (default 100000)"),
+		 "how many are defined (default 100000)"),
 	PLX_UINT("watchers", "N", &watchers, 0, WATCHERS_MAX,
 		 "connections that subscribe to all (default 100)"),
 	PLX_UINT("rate", "R", &rate, 1, RATE_MAX, "sets a second (default 10000)"),
-	PLX_TIME("duration", "TIME", &duration_ns, 1, 0, "for so long (default 5s)"),
+	PLX_TIME("duration", "TIME", &duration_ns, 1, 0, "for how long (default 5s)"),
 	PLX_FLAG("durable", &durable, "a set is answered when it is on the disk"),
 	PLX_UINT("seed", "N", &seed, 0, 0, "of which parameters are set (default 1)"),
 	PLX_TEXT("out", "FILE", &out, "write the figures there, too"),
@@ -117,8 +117,7 @@ static uint64_t from_little(const void *bytes)
 	return le64toh(little);
 }
 
-/* Parameters -------------------------------------------------------------------------------------
- */
+/* Parameters ----------------------------------------------------------------------------------- */
 
 static void define(uint64_t index);
 
@@ -203,8 +202,7 @@ static int define_all(void)
 	return rc ? rc : turn_until(are_defined, "parameters that are defined");
 }
 
-/* Watchers ---------------------------------------------------------------------------------------
- */
+/* Watchers ------------------------------------------------------------------------------------- */
 
 static void on_port(const struct plx_rpc_result *result, void *arg)
 {
@@ -300,7 +298,7 @@ static int watch_all(void)
 	return rc ? rc : turn_until(are_subscribed, "watchers that have subscribed");
 }
 
-static bool are_told(void)
+static bool have_all(void)
 {
 	for (uint64_t i = 0; i < watchers; i++) {
 		for (uint64_t j = 0; j < parameters; j++) {
@@ -311,8 +309,7 @@ static bool are_told(void)
 	return true;
 }
 
-/* Sets -------------------------------------------------------------------------------------------
- */
+/* Sets ----------------------------------------------------------------------------------------- */
 
 struct set {
 	struct set *next_free;
@@ -401,8 +398,7 @@ static bool are_answered(void)
 	return load.open == 0;
 }
 
-/* The run
- * ---------------------------------------------------------------------------------------- */
+/* The run -------------------------------------------------------------------------------------- */
 
 static uint64_t count_missed(void)
 {
@@ -482,7 +478,7 @@ static int load_it(void)
 	elapsed_ns = plx_now_ns() - began_ns;
 	rc = turn_until(are_answered, "sets that are answered");
 	/* Watchers that miss something are counted. */
-	if (rc == 0 && turn_until(are_told, "watchers that were told of all") == -EINTR)
+	if (rc == 0 && turn_until(have_all, "watchers that have all") == -EINTR)
 		rc = -EINTR;
 	return rc ? rc : report(elapsed_ns);
 }

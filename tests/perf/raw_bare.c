@@ -107,8 +107,7 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	struct raw_local local;
 	int rc = raw_local_connect(options, &local);
 
-	if (!rc)
-		rc = trips(&local, message, run);
+	rc = rc ? rc : trips(&local, message, run);
 	raw_local_close(&local);
 	return rc;
 }

@@ -38,8 +38,7 @@ int raw_endpoint_open_domain(struct raw_endpoint *at, struct fi_info *info)
 	};
 	int rc = fi_domain(at->fabric, info, &at->domain, NULL);
 
-	if (!rc)
-		rc = fi_cq_open(at->domain, &cq_attr, &at->cq, NULL);
+	rc = rc ? rc : fi_cq_open(at->domain, &cq_attr, &at->cq, NULL);
 	return rc ? raw_failed(rc, "cannot open a completion queue") : 0;
 }
 
@@ -47,14 +46,10 @@ int raw_endpoint_open(struct raw_endpoint *at, struct fi_info *info, struct fid 
 {
 	int rc = fi_endpoint(at->domain, info, &at->ep, NULL);
 
-	if (!rc)
-		rc = fi_ep_bind(at->ep, bound, 0);
-	if (!rc)
-		rc = fi_ep_bind(at->ep, &at->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
-	if (!rc)
-		rc = fi_ep_bind(at->ep, &at->cq->fid, FI_RECV);
-	if (!rc)
-		rc = fi_enable(at->ep);
+	rc = rc ? rc : fi_ep_bind(at->ep, bound, 0);
+	rc = rc ? rc : fi_ep_bind(at->ep, &at->cq->fid, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	rc = rc ? rc : fi_ep_bind(at->ep, &at->cq->fid, FI_RECV);
+	rc = rc ? rc : fi_enable(at->ep);
 	at->inject_size = info->tx_attr->inject_size;
 	at->rx_size = info->rx_attr->size;
 	raw_catch_signals();

@@ -88,10 +88,8 @@ static int serve(const struct raw_options *options)
 	struct side side = {.epoll = -1};
 	int rc = raw_local_listen(options, &side.local);
 
-	if (!rc)
-		rc = open_side(&side, true);
-	if (!rc)
-		rc = echo(&side);
+	rc = rc ? rc : open_side(&side, true);
+	rc = rc ? rc : echo(&side);
 	close_side(&side);
 	return rc;
 }
@@ -122,12 +120,9 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	struct side side = {.epoll = -1};
 	int rc = raw_local_connect(options, &side.local);
 
-	if (!rc)
-		rc = open_side(&side, false);
-	if (!rc)
-		rc = trips(&side, message, run);
-	if (!rc)
-		rc = transmit(&side, message, RAW_LOCAL_END);
+	rc = rc ? rc : open_side(&side, false);
+	rc = rc ? rc : trips(&side, message, run);
+	rc = rc ? rc : transmit(&side, message, RAW_LOCAL_END);
 	close_side(&side);
 	return rc;
 }

@@ -179,12 +179,9 @@ static int serve(const struct raw_options *options)
 	uint64_t size;
 	int rc = raw_msg_listen(options, &side.msg, &size);
 
-	if (!rc)
-		rc = prepare(options, &side, size);
-	if (!rc)
-		rc = raw_msg_accept(&side.msg);
-	if (!rc)
-		rc = echo(&side);
+	rc = rc ? rc : prepare(options, &side, size);
+	rc = rc ? rc : raw_msg_accept(&side.msg);
+	rc = rc ? rc : echo(&side);
 	close_side(&side);
 	return rc;
 }
@@ -194,12 +191,9 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	struct side side = {.msg.at.may_rdma = true, .epoll = -1};
 	int rc = raw_msg_connect(options, &side.msg);
 
-	if (!rc)
-		rc = raw_endpoint_register(&side.msg.at, message, options->size, &side.desc);
-	if (!rc)
-		rc = prepare(options, &side, options->size);
-	if (!rc)
-		rc = trips(&side, message, run);
+	rc = rc ? rc : raw_endpoint_register(&side.msg.at, message, options->size, &side.desc);
+	rc = rc ? rc : prepare(options, &side, options->size);
+	rc = rc ? rc : trips(&side, message, run);
 	close_side(&side);
 	return rc;
 }

@@ -52,12 +52,9 @@ static int serve(const struct raw_options *options)
 	uint64_t size;
 	int rc = raw_rdm_listen(options, &side.rdm, &size);
 
-	if (!rc)
-		rc = prepare(&side, size);
-	if (!rc)
-		rc = raw_rdm_accept(&side.rdm);
-	if (!rc)
-		rc = echo(&side);
+	rc = rc ? rc : prepare(&side, size);
+	rc = rc ? rc : raw_rdm_accept(&side.rdm);
+	rc = rc ? rc : echo(&side);
 	raw_rdm_close(&side.rdm);
 	return rc;
 }
@@ -100,8 +97,7 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	struct side side = {0};
 	int rc = raw_rdm_connect(options, &side.rdm);
 
-	if (!rc)
-		rc = prepare(&side, options->size);
+	rc = rc ? rc : prepare(&side, options->size);
 	if (!rc) {
 		rc = trips(&side, message, run);
 		/* Without it the server ends later. */

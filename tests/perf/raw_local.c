@@ -108,15 +108,13 @@ int raw_local_listen(const struct raw_options *options, struct raw_local *local)
 	if (listener < 0 || bind(listener, (struct sockaddr *)&name, bytes) || listen(listener, 1))
 		rc = plx_fail(errno, "cannot listen as %s: %s", options->address, strerror(errno));
 	raw_catch_signals();
-	if (!rc)
-		rc = make_shared(local);
+	rc = rc ? rc : make_shared(local);
 	if (!rc) {
 		raw_say_listening(options->host, "");
 		local->socket = raw_accept(options, listener);
 		rc = local->socket < 0 ? local->socket : 0;
 	}
-	if (!rc)
-		rc = hand_over(local);
+	rc = rc ? rc : hand_over(local);
 	if (listener >= 0)
 		close(listener);
 	return rc;

@@ -42,10 +42,8 @@ static int measure_trips(const struct raw_options *options)
 	uint8_t *message = raw_message(options->size);
 	int rc = message ? plx_hist_init(&run.hist, HIGHEST_NS, DIGITS) : -ENOMEM;
 
-	if (!rc)
-		rc = raw_program.ping(options, message, &run);
-	if (!rc)
-		rc = raw_report_run(options, &run);
+	rc = rc ? rc : raw_program.ping(options, message, &run);
+	rc = rc ? rc : raw_report_run(options, &run);
 	plx_hist_fini(&run.hist);
 	free(message);
 	return rc;

@@ -78,8 +78,7 @@ static int open_fabric(const struct raw_options *options, struct raw_msg *msg)
 		return rc;
 	msg->at.rdma = msg->at.info->domain_attr->mr_mode & FI_MR_LOCAL;
 	rc = fi_fabric(msg->at.info->fabric_attr, &msg->at.fabric, NULL);
-	if (!rc)
-		rc = fi_eq_open(msg->at.fabric, &eq_attr, &msg->eq, NULL);
+	rc = rc ? rc : fi_eq_open(msg->at.fabric, &eq_attr, &msg->eq, NULL);
 	return rc ? raw_failed(rc, "cannot open the fabric") : 0;
 }
 
@@ -168,10 +167,8 @@ static int start_listening(const struct raw_options *options, struct raw_msg *ms
 	if (rc)
 		return rc;
 	rc = fi_passive_ep(msg->at.fabric, msg->at.info, &msg->pep, NULL);
-	if (!rc)
-		rc = fi_pep_bind(msg->pep, &msg->eq->fid, 0);
-	if (!rc)
-		rc = fi_listen(msg->pep);
+	rc = rc ? rc : fi_pep_bind(msg->pep, &msg->eq->fid, 0);
+	rc = rc ? rc : fi_listen(msg->pep);
 	if (rc)
 		return plx_fail(rc > -FI_ERRNO_OFFSET ? -rc : EIO, "cannot listen on %s: %s",
 				options->address, fi_strerror(-rc));
@@ -216,8 +213,7 @@ static int connect_once(const struct raw_options *options, struct raw_msg *msg)
 	union event event;
 	int rc = open_fabric(options, msg);
 
-	if (!rc)
-		rc = open_endpoint(options, msg, msg->at.info);
+	rc = rc ? rc : open_endpoint(options, msg, msg->at.info);
 	if (rc)
 		return rc;
 	rc = fi_connect(msg->at.ep, msg->at.info->dest_addr, &options->size, sizeof(options->size));

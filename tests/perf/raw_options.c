@@ -49,7 +49,7 @@ static const struct plx_app_option choose_copy = PLX_FLAG(
 	"copy", &values.copy, "client: send copies, not from where messages lie");
 static const struct plx_app_option stream[] = {
 	PLX_UINT("window", "N", &values.window, 1, RAW_POSTED_MAX,
-		 "sends under way where they are not injected (default by size)"),
+		 "sends in flight, unless injected (default by size)"),
 	PLX_UINT("posted", "N", &values.posted, 1, RAW_POSTED_MAX,
 		 "server: receives posted ahead (default by size)"),
 };

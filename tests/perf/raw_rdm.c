@@ -60,12 +60,9 @@ static int open_endpoint(const struct raw_options *options, struct raw_rdm *rdm)
 {
 	int rc = check_name(options->host);
 
-	if (!rc)
-		rc = find(options, &rdm->at.info);
-	if (!rc)
-		rc = open_domain(rdm);
-	if (!rc)
-		rc = raw_endpoint_open(&rdm->at, rdm->at.info, &rdm->av->fid);
+	rc = rc ? rc : find(options, &rdm->at.info);
+	rc = rc ? rc : open_domain(rdm);
+	rc = rc ? rc : raw_endpoint_open(&rdm->at, rdm->at.info, &rdm->av->fid);
 	return rc == -EBUSY ? plx_fail(EADDRINUSE, "the name %s is taken", options->host) : rc;
 }
 
@@ -135,8 +132,7 @@ int raw_rdm_listen(const struct raw_options *options, struct raw_rdm *rdm, uint6
 	struct fi_cq_msg_entry entry;
 	int rc = open_endpoint(options, rdm);
 
-	if (!rc)
-		rc = post_hello(rdm);
+	rc = rc ? rc : post_hello(rdm);
 	if (rc)
 		return rc;
 	raw_say_listening(options->host, "");
@@ -170,9 +166,7 @@ int raw_rdm_connect(const struct raw_options *options, struct raw_rdm *rdm)
 		return raw_failed(rc, "cannot tell the address");
 	full_name(options, true, server, sizeof(server));
 	rc = insert(rdm, server);
-	if (!rc)
-		rc = post_hello(rdm);
-	if (!rc)
-		rc = raw_rdm_transmit(rdm, &hello, sizeof(hello), true);
+	rc = rc ? rc : post_hello(rdm);
+	rc = rc ? rc : raw_rdm_transmit(rdm, &hello, sizeof(hello), true);
 	return rc ? rc : raw_rdm_receive(rdm, RAW_PEER_NS, "the server", &entry);
 }

@@ -250,8 +250,7 @@ static int send_measured(const struct raw_options *options, struct sender *sende
 		rc = send_some(sender, due);
 		count += due;
 	}
-	if (!rc)
-		rc = settle(sender, count);
+	rc = rc ? rc : settle(sender, count);
 	flow->count = count;
 	flow->elapsed_tsc = plx_tsc() - begin;
 	return rc;
@@ -271,14 +270,11 @@ int raw_stream_send(const struct raw_options *options, struct raw_endpoint *at,
 	};
 	int rc = sender.message ? send_some(&sender, options->warmup) : -ENOMEM;
 
-	if (!rc)
-		rc = settle(&sender, options->warmup);
+	rc = rc ? rc : settle(&sender, options->warmup);
 	sender.again = 0;
-	if (!rc)
-		rc = send_measured(options, &sender, flow);
+	rc = rc ? rc : send_measured(options, &sender, flow);
 	flow->again = sender.again;
-	if (!rc)
-		rc = send_mark(&sender, RAW_MARK_END);
+	rc = rc ? rc : send_mark(&sender, RAW_MARK_END);
 	free(sender.message);
 	return rc;
 }

@@ -22,34 +22,29 @@ int raw_stream_send(const struct raw_options *options, struct raw_endpoint *at,
 		    struct raw_flow *flow);
 
 /* Define serve and stream over one kind of endpoint: raw_msg or raw_rdm. */
-#define RAW_STREAM_SIDES(kind)                                                      \
-	static int serve(const struct raw_options *options)                         \
-	{                                                                           \
-		struct kind side = {.at.cq_entries = RAW_STREAM_CQ_ENTRIES};        \
-		uint64_t size;                                                      \
-		int rc = kind##_listen(options, &side, &size);                      \
-                                                                                    \
-		if (!rc)                                                            \
-			rc = raw_stream_prepare(options, &side.at, size);           \
-		if (!rc)                                                            \
-			rc = kind##_accept(&side);                                  \
-		if (!rc)                                                            \
-			rc = raw_stream_receive(&side.at, size);                    \
-		kind##_close(&side);                                                \
-		return rc;                                                          \
-	}                                                                           \
-                                                                                    \
-	static int stream(const struct raw_options *options, struct raw_flow *flow) \
-	{                                                                           \
-		struct kind side = {.at.cq_entries = RAW_STREAM_CQ_ENTRIES};        \
-		int rc = kind##_connect(options, &side);                            \
-                                                                                    \
-		if (!rc)                                                            \
-			rc = raw_stream_prepare(options, &side.at, options->size);  \
-		if (!rc)                                                            \
-			rc = raw_stream_send(options, &side.at, flow);              \
-		kind##_close(&side);                                                \
-		return rc;                                                          \
+#define RAW_STREAM_SIDES(kind)                                                       \
+	static int serve(const struct raw_options *options)                          \
+	{                                                                            \
+		struct kind side = {.at.cq_entries = RAW_STREAM_CQ_ENTRIES};         \
+		uint64_t size;                                                       \
+		int rc = kind##_listen(options, &side, &size);                       \
+                                                                                     \
+		rc = rc ? rc : raw_stream_prepare(options, &side.at, size);          \
+		rc = rc ? rc : kind##_accept(&side);                                 \
+		rc = rc ? rc : raw_stream_receive(&side.at, size);                   \
+		kind##_close(&side);                                                 \
+		return rc;                                                           \
+	}                                                                            \
+                                                                                     \
+	static int stream(const struct raw_options *options, struct raw_flow *flow)  \
+	{                                                                            \
+		struct kind side = {.at.cq_entries = RAW_STREAM_CQ_ENTRIES};         \
+		int rc = kind##_connect(options, &side);                             \
+                                                                                     \
+		rc = rc ? rc : raw_stream_prepare(options, &side.at, options->size); \
+		rc = rc ? rc : raw_stream_send(options, &side.at, flow);             \
+		kind##_close(&side);                                                 \
+		return rc;                                                           \
 	}
 
 #endif

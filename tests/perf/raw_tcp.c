@@ -191,8 +191,7 @@ static int serve(const struct raw_options *options)
 	raw_catch_signals();
 	say_where(listener);
 	rc = accept_one(options, listener, &side);
-	if (!rc)
-		rc = echo(&side);
+	rc = rc ? rc : echo(&side);
 	close_side(&side);
 	close(listener);
 	return rc;
@@ -258,12 +257,9 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	int rc = answer ? open_connection(options, &side.fd) : -ENOMEM;
 
 	raw_catch_signals();
-	if (!rc)
-		rc = tune(options, &side);
-	if (!rc)
-		rc = send_all(&side, (const uint8_t *)&options->size, sizeof(options->size));
-	if (!rc)
-		rc = trips(&side, message, answer, options->size, run);
+	rc = rc ? rc : tune(options, &side);
+	rc = rc ? rc : send_all(&side, (const uint8_t *)&options->size, sizeof(options->size));
+	rc = rc ? rc : trips(&side, message, answer, options->size, run);
 	close_side(&side);
 	free(answer);
 	return rc;

@@ -39,8 +39,7 @@ int main(int argc, char **argv)
 		return 2;
 	snprintf(options.host, sizeof(options.host), "%s", argv[1]);
 	int rc = raw_local_listen(&options, &local);
-	if (!rc)
-		rc = answer(&local, argv);
+	rc = rc ? rc : answer(&local, argv);
 	raw_local_close(&local);
 	return rc != 0;
 }

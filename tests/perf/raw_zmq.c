@@ -66,10 +66,8 @@ static int ping(const struct raw_options *options, uint8_t *message, struct raw_
 	struct raw_zmq_side side = {0};
 	int rc = answer ? raw_zmq_open(options, ZMQ_PAIR, &side) : -ENOMEM;
 
-	if (!rc)
-		rc = trips(side.socket, message, answer, options->size, run);
-	if (!rc)
-		rc = raw_zmq_send(side.socket, message, 0);
+	rc = rc ? rc : trips(side.socket, message, answer, options->size, run);
+	rc = rc ? rc : raw_zmq_send(side.socket, message, 0);
 	raw_zmq_close(&side);
 	free(answer);
 	return rc;

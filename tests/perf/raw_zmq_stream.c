@@ -126,16 +126,13 @@ static int serve(const struct raw_options *options)
 	struct side side = {.size = options->size};
 	int rc = open_side(&side, ZMQ_PULL, ZMQ_PUSH);
 
-	if (!rc)
-		rc = limit_depth(&side, ZMQ_RCVHWM, options->posted);
-	if (!rc)
-		rc = raw_zmq_meet(options, side.zmq.socket);
+	rc = rc ? rc : limit_depth(&side, ZMQ_RCVHWM, options->posted);
+	rc = rc ? rc : raw_zmq_meet(options, side.zmq.socket);
 	if (!rc) {
 		raw_zmq_say_listening(side.zmq.socket);
 		rc = meet_client(options, &side);
 	}
-	if (!rc)
-		rc = receive_all(&side);
+	rc = rc ? rc : receive_all(&side);
 	close_side(&side);
 	return rc;
 }
@@ -178,7 +175,7 @@ static int send_one(struct side *side, struct raw_flow *flow)
 	flow->again++;
 	if (zmq_errno() == EAGAIN && zmq_msg_send(&msg, side->zmq.socket, 0) >= 0)
 		return 0;
-	int rc = zmq_errno() == EAGAIN ? plx_fail(ETIMEDOUT, "the peer takes no message any more")
+	int rc = zmq_errno() == EAGAIN ? plx_fail(ETIMEDOUT, "the peer takes no more messages")
 				       : raw_zmq_failed("cannot send");
 	zmq_msg_close(&msg);
 	return rc;
@@ -231,8 +228,7 @@ static int send_measured(const struct raw_options *options, struct side *side,
 		rc = send_some(side, flow, due);
 		count += due;
 	}
-	if (!rc)
-		rc = settle(side, count);
+	rc = rc ? rc : settle(side, count);
 	flow->count = count;
 	flow->elapsed_tsc = plx_tsc() - begin;
 	return rc;
@@ -242,11 +238,9 @@ static int send_all(const struct raw_options *options, struct side *side, struct
 {
 	int rc = send_some(side, flow, options->warmup);
 
-	if (!rc)
-		rc = settle(side, options->warmup);
+	rc = rc ? rc : settle(side, options->warmup);
 	flow->again = 0;
-	if (!rc)
-		rc = send_measured(options, side, flow);
+	rc = rc ? rc : send_measured(options, side, flow);
 	return rc ? rc : send_mark(side, RAW_MARK_END);
 }
 
@@ -259,12 +253,9 @@ static int stream(const struct raw_options *options, struct raw_flow *flow)
 	};
 	int rc = side.message ? open_side(&side, ZMQ_PUSH, ZMQ_PULL) : -ENOMEM;
 
-	if (!rc)
-		rc = limit_depth(&side, ZMQ_SNDHWM, options->window);
-	if (!rc)
-		rc = meet_server(options, &side);
-	if (!rc)
-		rc = send_all(options, &side, flow);
+	rc = rc ? rc : limit_depth(&side, ZMQ_SNDHWM, options->window);
+	rc = rc ? rc : meet_server(options, &side);
+	rc = rc ? rc : send_all(options, &side, flow);
 	close_side(&side);
 	return rc;
 }

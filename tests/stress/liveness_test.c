@@ -20,8 +20,7 @@
 
 static char address[PLX_ADDRESS_MAX];
 
-/* The other process ------------------------------------------------------------------------------
- */
+/* The other process ---------------------------------------------------------------------------- */
 
 static void echo(struct plx_link *link, struct plx_buf *message, void *user)
 {
@@ -64,8 +63,7 @@ static pid_t start_peer(void)
 	return pid;
 }
 
-/* Links that open and close
- * ---------------------------------------------------------------------- */
+/* Links that open and close -------------------------------------------------------------------- */
 
 struct slot {
 	struct plx_link *link;

@@ -113,7 +113,7 @@ static uint8_t *wait_for_room(struct both *both, uint8_t *(*try)(struct both *, 
 		if (at)
 			return at;
 		if (!sleep_on(&both->sender)) {
-			both->sender.failed = "there was room, and nobody said so";
+			both->sender.failed = "there was room, and nobody reported it";
 			return NULL;
 		}
 	}
@@ -223,7 +223,7 @@ static const char *receive_all(struct both *both)
 		const char *wrong;
 
 		if (!wait_for_record(both))
-			return "there was a record, and nobody said so";
+			return "there was a record, and nobody reported it";
 		if (ring_peek(&both->reader, &record) == 0) {
 			i--; /* it was a skip */
 			continue;

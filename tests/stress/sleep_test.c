@@ -2,8 +2,7 @@
 /* A sleeping lcore misses nothing from other lcores, other threads or signals. */
 #include "sleepers.h"
 
-/* Between lcores ---------------------------------------------------------------------------------
- */
+/* Between lcores ------------------------------------------------------------------------------- */
 
 static struct plx_timer timers[LCORES];
 
@@ -41,8 +40,7 @@ PLX_TEST_WITH(nothing_between_lcores_is_slept_through, set_up, tear_down)
 	run_all(NULL);
 }
 
-/* Of other threads -------------------------------------------------------------------------------
- */
+/* Of other threads ----------------------------------------------------------------------------- */
 
 static sem_t answered;
 static struct plx_signal signals[LCORES];
