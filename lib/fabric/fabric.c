@@ -2,6 +2,7 @@
 /* Set-up, tear-down, and the poller that serves an lcore's links. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
+#include "list.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,11 +34,11 @@ int check_range(const char *name, uint64_t value, uint64_t min, uint64_t max)
 static void on_fork(void)
 {
 	struct plx_fabric_lcore *home = fabric_home();
+	struct plx_set *set, *next;
+	struct plx_link *link;
 
 	if (!home)
 		return;
-	struct plx_link *link;
-
 	LIST_FOREACH (link, &home->links, of_home) {
 		link->state = LINK_DEAD;
 		link->tx_inline_end = link->rx_whole_end = 0;
@@ -46,8 +47,7 @@ static void on_fork(void)
 	}
 	/* If a callback of a link or listener forked, the rest of the turn must poll nothing. */
 	home->scheduled = NULL;
-	for (struct plx_set *set = LIST_FIRST(&home->sets), *next; set; set = next) {
-		next = LIST_NEXT(set, of_home);
+	LIST_FOREACH_SAFE (set, &home->sets, of_home, next) {
 		set->of_home.le_next = NULL;
 		set->links = set->listeners = 0;
 		set->eq_in_polls = UINT32_MAX;
@@ -247,6 +247,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 		return NULL;
 	}
 	*home = (struct plx_fabric_lcore){.id = id};
+	TAILQ_INIT(&home->kept_pools);
 	liveness_home_init(home);
 	assembly_home_init(home);
 	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0)
@@ -398,14 +399,14 @@ static uint64_t count_links(void)
 /* Reap while links disappear, and for one second after the last one. */
 static void reap_all_links(void)
 {
-	uint64_t limit_ns = plx_now_ns() + PLX_NS_PER_S;
+	uint64_t limit_ns = 0;
 
-	for (uint64_t before, left = count_links(); left && plx_now_ns() < limit_ns;) {
-		before = left;
-		each_home(reap_links);
-		left = count_links();
+	for (uint64_t before = 0, left; (left = count_links()) != 0; before = left) {
 		if (left != before)
 			limit_ns = plx_now_ns() + PLX_NS_PER_S;
+		else if (plx_now_ns() >= limit_ns)
+			break;
+		each_home(reap_links);
 	}
 	each_home(abandon_links);
 }
@@ -429,7 +430,6 @@ static void free_home(struct plx_fabric_lcore *home)
 	link_buf_free_all(home);
 	plx_timer_stop(&home->sweep);
 	plx_pool_destroy(home->tx_pool);
-	free(home->kept_pools);
 	free(home);
 }
 

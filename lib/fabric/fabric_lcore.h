@@ -56,8 +56,9 @@ struct plx_fabric_lcore {
 	uint64_t assembly_bytes;                    /* total charged */
 	struct plx_timer sweep;                     /* frees idle assemblies */
 	struct plx_poller *poller;
-	struct plx_pool **kept_pools; /* receive pools of closed links: the user has some buffers */
-	uint32_t kept_pool_count, kept_pool_room, kept_pool_next;
+	TAILQ_HEAD(, kept_pool)
+	kept_pools; /* receive pools of closed links: the user has buffers */
+	uint32_t kept_pool_count;
 	LIST_HEAD(lookups, plx_lookup) looked_up; /* guarded by the lock of lookup.c */
 	struct plx_signal looked_up_signal;
 	struct watch watch;

@@ -5,6 +5,7 @@
  * other names wait. */
 #include "fabric_address.h"
 #include "fabric_lcore.h"
+#include "list.h"
 #include "owner.h"
 
 #include <pthread.h>
@@ -29,14 +30,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct plx_name {
 	char host[PLX_ADDRESS_MAX];
 	enum name_state state;
-	uint64_t order; /* first in, first out */
+	TAILQ_ENTRY(plx_name) of_waiting;
 	uint64_t known_ns;
 	struct address_list list; /* empty: see why */
 	char why[128];
 	struct lookups lookups; /* callers that wait for it */
 } names[NAMES_MAX];
+static TAILQ_HEAD(, plx_name) waiting = TAILQ_HEAD_INITIALIZER(waiting);
 static unsigned threads;
-static uint64_t orders;
 
 /* Lookups -------------------------------------------------------------------------------------- */
 
@@ -47,17 +48,6 @@ static void leave(struct plx_lookup *lookup)
 }
 
 /* Threads -------------------------------------------------------------------------------------- */
-
-static struct plx_name *first_waiting(void)
-{
-	struct plx_name *first = NULL;
-
-	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
-		if (name->state == NAME_WAITING && (!first || name->order < first->order))
-			first = name;
-	}
-	return first;
-}
 
 static void notify_all(struct plx_name *name)
 {
@@ -76,6 +66,7 @@ static void ask(struct plx_name *name)
 	struct address_list list = {0};
 	char why[sizeof(name->why)] = "";
 
+	TAILQ_REMOVE(&waiting, name, of_waiting);
 	name->state = NAME_ASKED; /* so its entry is not reused */
 	pthread_mutex_unlock(&lock);
 	address_ask(name->host, &list, why, sizeof(why));
@@ -93,7 +84,7 @@ static void *ask_all(void *arg)
 
 	pthread_setname_np(pthread_self(), "plx-names");
 	pthread_mutex_lock(&lock);
-	while ((name = first_waiting()) != NULL)
+	while ((name = TAILQ_FIRST(&waiting)) != NULL)
 		ask(name);
 	threads--;
 	pthread_mutex_unlock(&lock);
@@ -167,7 +158,7 @@ static int need(struct plx_name *name)
 	if (rc && !threads)
 		return plx_fail(EAGAIN, "look up %s: no thread: %s", name->host, strerror(rc));
 	name->state = NAME_WAITING;
-	name->order = ++orders;
+	TAILQ_INSERT_TAIL(&waiting, name, of_waiting);
 	return 0;
 }
 
@@ -234,8 +225,9 @@ int lookup_home_init(struct plx_fabric_lcore *home)
 
 static void forget_all(struct lookups *list, const struct plx_fabric_lcore *home)
 {
-	for (struct plx_lookup *lookup = LIST_FIRST(list), *next; lookup; lookup = next) {
-		next = LIST_NEXT(lookup, of_list);
+	struct plx_lookup *lookup, *next;
+
+	LIST_FOREACH_SAFE (lookup, list, of_list, next) {
 		if (lookup->home == home)
 			leave(lookup);
 	}

@@ -111,31 +111,22 @@ static struct plx_buf **shortest(struct plx_fabric_lcore *home, uint32_t least, 
 	return found;
 }
 
-/* Return: an empty place, or NULL; *in_use_out: bytes of buffers in use. */
-static struct plx_buf **look_at_all(struct plx_fabric_lcore *home, uint32_t *in_use_out)
-{
-	struct plx_buf **empty = NULL;
-
-	*in_use_out = 0;
-	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
-		struct plx_buf **at = &home->link_bufs[i];
-
-		if (!*at)
-			empty = at;
-		else if (!plx_buf_unshared(*at))
-			*in_use_out += room_of(*at);
-	}
-	return empty;
-}
-
 /* Find a place for a new buffer. Unused buffers, which are all shorter, are freed to make room.
  * Return: NULL: those in use leave no room. */
 static struct plx_buf **place_for(struct plx_fabric_lcore *home, uint32_t room)
 {
-	uint32_t in_use;
-	struct plx_buf **place = look_at_all(home, &in_use);
+	struct plx_buf **place = NULL;
+	uint64_t in_use = 0;
 
-	if (in_use + (uint64_t)room > LINK_BUF_BYTES_MAX)
+	for (unsigned i = 0; i < LINK_BUF_COUNT; i++) {
+		struct plx_buf **at = &home->link_bufs[i];
+
+		if (!*at)
+			place = at;
+		else if (!plx_buf_unshared(*at))
+			in_use += room_of(*at);
+	}
+	if (in_use + room > LINK_BUF_BYTES_MAX)
 		return NULL;
 	while (!place || home->link_buf_bytes + room > LINK_BUF_BYTES_MAX) {
 		place = shortest(home, 0, room, false);
@@ -213,20 +204,22 @@ struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes)
 /* Receive pools of ended links ------------------------------------------------------------------
  */
 
+struct kept_pool {
+	struct plx_pool *pool;
+	TAILQ_ENTRY(kept_pool) of_home;
+};
+
 /* Keep the pool of an ended link until the user, on this lcore or another one, has returned its
  * buffers. Return: 0; -ENOMEM. */
 int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool)
 {
-	if (home->kept_pool_count == home->kept_pool_room) {
-		uint32_t room = home->kept_pool_room ? 2 * home->kept_pool_room : 8;
-		struct plx_pool **more = realloc(home->kept_pools, room * sizeof(*more));
+	struct kept_pool *kept = malloc(sizeof(*kept));
 
-		if (!more)
-			return plx_fail(ENOMEM, "out of memory");
-		home->kept_pools = more;
-		home->kept_pool_room = room;
-	}
-	home->kept_pools[home->kept_pool_count++] = pool;
+	if (!kept)
+		return plx_fail(ENOMEM, "out of memory");
+	kept->pool = pool;
+	TAILQ_INSERT_TAIL(&home->kept_pools, kept, of_home);
+	home->kept_pool_count++;
 	return 0;
 }
 
@@ -254,17 +247,16 @@ static bool pool_is_whole(const struct plx_fabric_lcore *home, struct plx_pool *
  * kept_pool_count turns. */
 void kept_pool_reap(struct plx_fabric_lcore *home)
 {
-	uint32_t at = home->kept_pool_next;
+	struct kept_pool *kept = TAILQ_FIRST(&home->kept_pools);
 
-	if (at >= home->kept_pool_count)
-		at = 0;
-	if (at == home->kept_pool_count)
+	if (!kept)
 		return;
-	if (pool_is_whole(home, home->kept_pools[at])) {
-		plx_pool_destroy(home->kept_pools[at]);
-		home->kept_pools[at] = home->kept_pools[--home->kept_pool_count]; /* is next */
-	} else {
-		at++;
+	TAILQ_REMOVE(&home->kept_pools, kept, of_home);
+	if (!pool_is_whole(home, kept->pool)) {
+		TAILQ_INSERT_TAIL(&home->kept_pools, kept, of_home);
+		return;
 	}
-	home->kept_pool_next = at;
+	home->kept_pool_count--;
+	plx_pool_destroy(kept->pool);
+	free(kept);
 }

@@ -71,25 +71,25 @@ static inline void write_frame(const struct plx_link *link, uint8_t *frame, cons
 static inline PLX_ALWAYS_INLINE int send_copy(struct plx_link *link, const struct iovec *iov,
 					      int count, size_t length)
 {
-	const struct plx_fabric_driver *driver = link->driver;
-	uint8_t *place;
+	uint8_t *place = NULL;
 
 	if (plx_unlikely(length >= link->tx_inline_end))
 		return send_otherwise(link, iov, count, length);
 	if (plx_unlikely(tx_frames_left(link) == 0))
 		return tx_would_block(link);
-	place = driver->claim ? driver->claim(link->ep, FRAME_HEADER_BYTES + length) : NULL;
+	if (link->driver->claim)
+		place = link->driver->claim(link->ep, FRAME_HEADER_BYTES + length);
 	if (place) {
 		write_frame(link, place, iov, count, length);
-		driver->commit(link->ep, FRAME_HEADER_BYTES + length);
+		link->driver->commit(link->ep, FRAME_HEADER_BYTES + length);
 	} else {
 		uint8_t frame[FRAME_HEADER_BYTES + INJECT_COPY_MAX];
 		int rc;
 
 		/* Without claims, tx_inline_end bounds the length. */
-		if (plx_unlikely(
-			    !link->injects_left ||
-			    (driver->claim && !tx_may_inject(link, FRAME_HEADER_BYTES + length))))
+		if (plx_unlikely(!link->injects_left ||
+				 (link->driver->claim &&
+				  !tx_may_inject(link, FRAME_HEADER_BYTES + length))))
 			return send_otherwise(link, iov, count, length);
 		write_frame(link, frame, iov, count, length);
 		rc = tx_inject(link, frame, FRAME_HEADER_BYTES + length);

@@ -11,30 +11,23 @@
 
 static int listen_failed(const char *address, int rc)
 {
-	switch (-rc) {
-	case FI_EADDRINUSE:
-		return plx_fail(
-			EADDRINUSE,
-			"listen on %s: the port is in use; give another, or 0 for a free one",
-			address);
-	case FI_EADDRNOTAVAIL:
-		return plx_fail(EADDRNOTAVAIL,
-				"listen on %s: that address is not this host's; give one of its "
-				"addresses, or * for all",
-				address);
-	case FI_EACCES:
-		return plx_fail(EACCES,
-				"listen on %s: not permitted; ports below 1024 need privileges",
-				address);
-	case FI_EOPNOTSUPP:
-		return plx_fail(
-			EOPNOTSUPP,
-			"listen on %s: this process cannot share memory; check that seccomp allows "
-			"memfd_create and fstatfs, and that enough memory is free",
-			address);
-	default:
-		return plx_fail(EIO, "listen on %s: %s", address, descriptors_strerror(rc));
+	static const struct {
+		int error; /* libfabric's number, and the kernel's */
+		const char *text;
+	} known[] = {
+		{FI_EADDRINUSE, "the port is in use; give another, or 0 for a free one"},
+		{FI_EADDRNOTAVAIL, "that address is not this host's; give one of its addresses, or "
+				   "* for all"},
+		{FI_EACCES, "not permitted; ports below 1024 need privileges"},
+		{FI_EOPNOTSUPP, "this process cannot share memory; check that seccomp allows "
+				"memfd_create and fstatfs, and that enough memory is free"},
+	};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(known); i++) {
+		if (rc == -known[i].error)
+			return plx_fail(-rc, "listen on %s: %s", address, known[i].text);
 	}
+	return plx_fail(EIO, "listen on %s: %s", address, descriptors_strerror(rc));
 }
 
 static void guard(const struct plx_listener *listener)
@@ -133,18 +126,21 @@ static int listen_by(struct listening *l, const struct driver_choice *choice)
 	return rc;
 }
 
-/* The last choice must succeed. Those before it are same-host drivers, which may fail. Return: 0;
- * -errno, with l->front unchanged. */
-static int listen_on(struct listening *l)
+/* The last choice must succeed. Those before it are same-host drivers and RDMA, which may fail.
+ * also_ipv4: after "::", with drivers whose listeners there do not take IPv4. Return: 0; -errno. */
+static int listen_on(struct listening *l, bool also_ipv4)
 {
-	int rc = listen_by(l, &l->choices[l->choice_count - 1]);
+	for (int i = l->choice_count - 1; i >= 0; i--) {
+		const struct plx_fabric_driver *driver = l->choices[i].driver;
+		int rc = also_ipv4 && driver->takes_ipv4 ? 0 : listen_by(l, &l->choices[i]);
 
-	for (int i = 0; i < l->choice_count - 1 && rc == 0; i++) {
-		if (listen_by(l, &l->choices[i]) != 0)
-			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered: %s",
-				l->choices[i].driver->name, plx_error());
+		if (rc && i == l->choice_count - 1)
+			return rc;
+		if (rc)
+			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered%s: %s",
+				driver->name, also_ipv4 ? " to IPv4" : "", plx_error());
 	}
-	return rc;
+	return 0;
 }
 
 /* The setting of net.ipv6.bindv6only, read from a new socket. */
@@ -158,21 +154,6 @@ static bool is_ipv6_without_ipv4(void)
 	getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &bytes);
 	close(fd);
 	return v6_only;
-}
-
-/* Listen on the same port of IPv4, for drivers whose listeners at :: do not accept it. */
-static int listen_ipv4_also(struct listening *l)
-{
-	for (int i = 0; i < l->choice_count; i++) {
-		int rc = l->choices[i].driver->takes_ipv4 ? 0 : listen_by(l, &l->choices[i]);
-
-		if (rc && i + 1 == l->choice_count)
-			return rc;
-		if (rc)
-			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered to IPv4: %s",
-				l->choices[i].driver->name, plx_error());
-	}
-	return 0;
 }
 
 static int give_up(struct listening *l, int rc)
@@ -189,16 +170,16 @@ static int listen_everywhere(struct listening *l)
 	int rc;
 
 	l->host = "::";
-	rc = listen_on(l);
+	rc = listen_on(l, false);
 	if (rc == -EADDRINUSE || rc == -EACCES)
 		return rc;
 	l->host = "0.0.0.0";
 	if (rc)
-		return listen_on(l);
+		return listen_on(l, false);
 	assert(l->front && "it listens");
 	if (!is_ipv6_without_ipv4())
 		return 0;
-	rc = listen_ipv4_also(l);
+	rc = listen_on(l, true);
 	return rc ? give_up(l, rc) : 0;
 }
 
@@ -210,7 +191,7 @@ static int listen_on_all(struct listening *l, const struct address_list *address
 
 	for (unsigned i = 0; i < addresses->count; i++) {
 		l->host = addresses->hosts[i];
-		rc = listen_on(l);
+		rc = listen_on(l, false);
 		if (rc == 0 && i > 0)
 			plx_log(&fabric_log, PLX_LOG_INFO, "listening on %s: on %s too", l->address,
 				l->host);

@@ -73,9 +73,12 @@ static int open_fids(struct probe *probe)
 	return rc;
 }
 
-static int listen_here(struct probe *probe, struct sockaddr_storage *name)
+static int connect_to_itself(struct probe *probe)
 {
-	size_t len = sizeof(*name);
+	struct sockaddr_storage name;
+	size_t len = sizeof(name);
+	char port[16];
+	struct fi_info *info;
 	int rc = fi_passive_ep(probe->fids.fabric, probe->info, &probe->pep, NULL);
 
 	if (rc) {
@@ -83,22 +86,14 @@ static int listen_here(struct probe *probe, struct sockaddr_storage *name)
 		return rc;
 	}
 	rc = fi_pep_bind(probe->pep, &probe->fids.eq->fid, 0);
-	rc = rc ? rc : fi_listen(probe->pep);
-	return rc ? rc : fi_getname(&probe->pep->fid, name, &len);
-}
-
-static int connect_to(struct probe *probe, const struct sockaddr_storage *name)
-{
-	char port[16];
-	struct fi_info *info;
-	int rc;
-
-	snprintf(port, sizeof(port), "%u", address_port((const struct sockaddr *)name));
-	rc = driver_getinfo(&probe->choice, probe->host, port, 0, &info);
+	rc = rc ?: fi_listen(probe->pep);
+	rc = rc ?: fi_getname(&probe->pep->fid, &name, &len);
+	snprintf(port, sizeof(port), "%u", rc ? 0 : address_port((struct sockaddr *)&name));
+	rc = rc ?: driver_getinfo(&probe->choice, probe->host, port, 0, &info);
 	if (rc)
 		return rc;
 	rc = driver_open_endpoint(&probe->fids, info, NULL, &probe->ends[0]);
-	rc = rc ? rc : fi_connect(probe->ends[0], info->dest_addr, NULL, 0);
+	rc = rc ?: fi_connect(probe->ends[0], info->dest_addr, NULL, 0);
 	fi_freeinfo(info);
 	return rc;
 }
@@ -108,12 +103,13 @@ static int connect_to(struct probe *probe, const struct sockaddr_storage *name)
 static int accept_end(struct probe *probe, struct fi_info *info)
 {
 	int rc = driver_open_endpoint(&probe->fids, info, NULL, &probe->ends[1]);
+	void *desc;
 
 	info->handle = NULL;
-	rc = rc ? rc
-		: fi_recv(probe->ends[1], &probe->in, sizeof(probe->in),
-			  probe->mr ? fi_mr_desc(probe->mr) : NULL, 0, &probe->context);
-	rc = rc ? rc : fi_accept(probe->ends[1], NULL, 0);
+	desc = probe->mr ? fi_mr_desc(probe->mr) : NULL;
+	if (rc == 0)
+		rc = (int)fi_recv(probe->ends[1], &probe->in, 1, desc, 0, &probe->context);
+	rc = rc ?: fi_accept(probe->ends[1], NULL, 0);
 	fi_freeinfo(info);
 	return rc;
 }
@@ -133,8 +129,7 @@ static int take_all(struct probe *probe)
 	}
 	if (rc != -FI_EAGAIN)
 		return (int)rc;
-	while ((rc = fi_eq_read(probe->fids.eq, &event, &cm, sizeof(cm), 0)) >=
-	       (ssize_t)sizeof(cm)) {
+	while ((rc = fi_eq_read(probe->fids.eq, &event, &cm, sizeof(cm), 0)) >= (int)sizeof(cm)) {
 		if (event == FI_CONNREQ)
 			rc = accept_end(probe, cm.info);
 		if (rc < 0)
@@ -145,9 +140,8 @@ static int take_all(struct probe *probe)
 	return rc == -FI_EAGAIN ? count : (int)rc;
 }
 
-/* Take until *value is target, and for settle_ns more. Return: 0; -FI_ETIMEDOUT; an error. */
-static int take_until(struct probe *probe, const unsigned *value, unsigned target,
-		      uint64_t settle_ns)
+/* Take until *value is target, and for SETTLE_NS more. Return: 0; -FI_ETIMEDOUT; an error. */
+static int take_until(struct probe *probe, const unsigned *value, unsigned target)
 {
 	uint64_t limit_ns = plx_now_ns() + CONNECT_NS, settled_ns = 0;
 
@@ -158,7 +152,7 @@ static int take_until(struct probe *probe, const unsigned *value, unsigned targe
 		if (rc < 0)
 			return rc;
 		if (*value >= target && !settled_ns)
-			settled_ns = now_ns + settle_ns;
+			settled_ns = now_ns + SETTLE_NS;
 		if (settled_ns && now_ns >= settled_ns)
 			return 0;
 		if (now_ns >= limit_ns)
@@ -198,20 +192,17 @@ static const char *expect_wake(struct probe *probe)
 
 static const char *try_all_steps(struct probe *probe)
 {
-	struct sockaddr_storage name;
 	const char *wrong;
 
 	if (probe->fids.wait_fd < 0)
 		return "it has no descriptor";
-	if (listen_here(probe, &name) != 0 || connect_to(probe, &name) != 0 ||
-	    take_until(probe, &probe->connected, 2, SETTLE_NS) != 0)
+	if (connect_to_itself(probe) != 0 || take_until(probe, &probe->connected, 2) != 0)
 		return "it does not connect to itself";
 	wrong = expect_silence(probe, "it wakes for nothing");
-	if (!wrong)
-		wrong = expect_wake(probe);
-	if (!wrong && take_until(probe, &probe->received, 1, SETTLE_NS) != 0)
+	wrong = wrong ?: expect_wake(probe);
+	if (!wrong && take_until(probe, &probe->received, 1) != 0)
 		wrong = "a message to itself does not arrive";
-	return wrong ? wrong : expect_silence(probe, "it wakes for nothing after a message");
+	return wrong ?: expect_silence(probe, "it wakes for nothing after a message");
 }
 
 static void close_all(struct probe *probe)
