@@ -152,8 +152,8 @@ bool address_is_here(const char *address)
 	fd = socket(peer.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	is_here = connect(fd, (struct sockaddr *)&peer, sizeof(peer)) == 0 && /* sends nothing:
-									       * UDP */
+	/* UDP's connect sends nothing. */
+	is_here = connect(fd, (struct sockaddr *)&peer, sizeof(peer)) == 0 &&
 		  getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0 &&
 		  address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
 	close(fd);

@@ -135,22 +135,17 @@ void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 
 /* Joining ---------------------------------------------------------------------------------- */
 
-static uint64_t host_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * PLX_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 /* Start the timer for the next multiple of the period, by a clock that all processes of the host
  * share: lcores check together, and one that wakes to send a heartbeat finds those of its
  * neighbours. earlier_ns: the time, if it is earlier. */
 static void look_again(struct watch *watch, uint64_t earlier_ns)
 {
-	uint64_t now_ns = plx_now_ns();
+	uint64_t now_ns = plx_now_ns(), host_ns;
+	struct timespec host;
 
-	watch->multiple_ns = now_ns + own_period_ns - host_ns() % own_period_ns;
+	clock_gettime(CLOCK_MONOTONIC, &host);
+	host_ns = (uint64_t)host.tv_sec * PLX_NS_PER_S + (uint64_t)host.tv_nsec;
+	watch->multiple_ns = now_ns + own_period_ns - host_ns % own_period_ns;
 	watch->due_ns = lesser(earlier_ns, watch->multiple_ns);
 	plx_timer_start(&watch->timer, plx_time_since(plx_loop_now_ns(), watch->due_ns));
 }

@@ -30,16 +30,6 @@ void assembly_home_init(struct plx_fabric_lcore *home)
 	plx_timer_set_lax(&home->sweep, true);
 }
 
-static void enlist(struct assembly *assembly, struct plx_link *link)
-{
-	struct plx_fabric_lcore *home = link->home;
-
-	assembly->link = link;
-	LIST_INSERT_HEAD(&home->assemblies, assembly, of_home);
-	if (!plx_timer_running(&home->sweep))
-		plx_timer_start(&home->sweep, SWEEP_NS);
-}
-
 static void leave(struct assembly *assembly)
 {
 	if (!assembly->link)
@@ -55,12 +45,6 @@ void assembly_drop(struct assembly *assembly)
 	leave(assembly);
 	plx_buf_unref(assembly->buf);
 	*assembly = (struct assembly){0};
-}
-
-/* A peer without credit cannot send: the stall is this side's. */
-static bool may_move(const struct plx_link *link)
-{
-	return link->rx_frames != link->rx_frames_granted;
 }
 
 static void end_stalled(struct assembly *assembly, uint64_t still_ns)
@@ -83,8 +67,8 @@ static void sweep(struct plx_fabric_lcore *home, uint64_t idle_ns, uint64_t stal
 		next = LIST_NEXT(each, of_home);
 		if (!each->total && still_ns >= idle_ns)
 			assembly_drop(each);
-		else if (each->total && !may_move(each->link))
-			each->moved_ns = now_ns;
+		else if (each->total && each->link->rx_frames == each->link->rx_frames_granted)
+			each->moved_ns = now_ns; /* without credit the stall is this side's */
 		else if (each->total && still_ns >= stall_ns)
 			end_stalled(each, still_ns);
 	}
@@ -103,18 +87,21 @@ static void on_sweep(struct plx_timer *timer, void *arg)
 
 int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total)
 {
+	struct plx_fabric_lcore *home = link->home;
 	const struct plx_buf *buf = assembly->buf;
 
 	if (buf && (!plx_buf_unshared(buf) || buf->room - PLX_BUF_HEADROOM < total))
 		assembly_drop(assembly);
-	if (!assembly->buf) {
+	if (!assembly->buf)
 		assembly->buf = plx_buf_alloc((uint32_t)total);
-		if (!assembly->buf)
-			return plx_fail(ENOMEM, "no memory for a message of %" PRIu64 " bytes",
-					total);
+	if (!assembly->buf)
+		return plx_fail(ENOMEM, "no memory for a message of %" PRIu64 " bytes", total);
+	if (!assembly->link) {
+		assembly->link = link;
+		LIST_INSERT_HEAD(&home->assemblies, assembly, of_home);
+		if (!plx_timer_running(&home->sweep))
+			plx_timer_start(&home->sweep, SWEEP_NS);
 	}
-	if (!assembly->link)
-		enlist(assembly, link);
 	plx_buf_reset(assembly->buf);
 	assembly->total = total;
 	assembly->moved_ns = plx_loop_now_ns();

@@ -50,11 +50,6 @@ bool control_can_wait(const struct plx_link *link)
 	return link->needs_receives && link->rx_when_control == link->stats.frames_received;
 }
 
-static bool credit_can_wait(const struct plx_link *link)
-{
-	return control_can_wait(link) && link->rx_frames_advertised != link->rx_frames;
-}
-
 /* Send the control frames that are due, and those of `want`, in the order that the peer needs. The
  * loop sends those that find no room. */
 void control_send(struct plx_link *link, uint32_t want)
@@ -77,7 +72,8 @@ void control_send(struct plx_link *link, uint32_t want)
 
 		if (!(link->want & order[i].want))
 			continue;
-		if (order[i].type == FRAME_CREDIT && credit_can_wait(link)) {
+		if (order[i].type == FRAME_CREDIT && control_can_wait(link) &&
+		    link->rx_frames_advertised != link->rx_frames) {
 			link->want &= ~WANT_CREDIT; /* until a message uses some */
 			continue;
 		}

@@ -126,17 +126,12 @@ static void delist(struct plx_link *link)
 
 static int endpoint_failed(const struct plx_link *link, int rc)
 {
-	switch (-rc) {
-	case FI_ENODEV:
-	case FI_ETIMEDOUT:
-	case FI_EHOSTUNREACH:
-	case FI_ENETUNREACH:
+	if (rc == -FI_ENODEV || rc == -FI_ETIMEDOUT || rc == -FI_EHOSTUNREACH ||
+	    rc == -FI_ENETUNREACH)
 		return plx_fail(EHOSTUNREACH, "%s: there is no way to the peer: %s",
 				link->set->label, fi_strerror(-rc));
-	default:
-		return plx_fail(EIO, "%s: opening an endpoint failed: %s", link->set->label,
-				fi_strerror(-rc));
-	}
+	return plx_fail(EIO, "%s: opening an endpoint failed: %s", link->set->label,
+			fi_strerror(-rc));
 }
 
 /* Open an endpoint for info on its set, and post receives. Return: 0; -errno with a text. */

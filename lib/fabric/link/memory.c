@@ -41,11 +41,8 @@ static void fit(struct plx_link *link, uint64_t share)
 	}
 }
 
-static void log_once(struct plx_fabric_lcore *home)
+static void log_small(const struct plx_fabric_lcore *home)
 {
-	if (home->windows_logged)
-		return;
-	home->windows_logged = true;
 	plx_log(&fabric_log, PLX_LOG_NOTICE,
 		"lcore %u: its links have %llu KiB of receive buffers, of %llu KiB that they may "
 		"have (--receive-mem): from here on new links get fewer and shorter ones",
@@ -60,7 +57,9 @@ void window_take(struct plx_link *link)
 	uint64_t left = bytes_max - lesser(home->rx_bytes, bytes_max);
 
 	if (left <= bytes_max / 2 && bytes_of(link) > left / SHARES) {
-		log_once(home);
+		if (!home->windows_logged)
+			log_small(home);
+		home->windows_logged = true;
 		fit(link, left / SHARES);
 	}
 	home->rx_bytes += bytes_of(link);

@@ -125,12 +125,13 @@ struct plx_listener {
 	struct plx_listen_attr attr;
 	struct listener_shared *shared;
 	LIST_ENTRY(plx_listener) of_home; /* le_prev NULL: it failed to listen */
-	struct plx_listener *also;  /* a same-host driver's listener at the same address; or NULL */
-	struct plx_listener *front; /* the user's listener: itself, or the one whose `also` it is */
-	struct requests requests;   /* sent to another lcore, or on the way back: see handover.c */
-	uint32_t turn;              /* round-robin: search for the next lcore from here */
-	bool placing;               /* inside a callback that chooses an lcore */
-	bool closed;                /* by the user; stays listed until its requests are answered */
+	struct plx_listener *front; /* the user's listener: itself, or one in whose `also` it is */
+	LIST_HEAD(, plx_listener) also;    /* other drivers' and addresses' listeners */
+	LIST_ENTRY(plx_listener) of_front; /* in its `also`; le_prev NULL: it is the user's */
+	struct requests requests; /* sent to another lcore, or on the way back: see handover.c */
+	uint32_t turn;            /* round-robin: search for the next lcore from here */
+	bool placing;             /* inside a callback that chooses an lcore */
+	bool closed;              /* by the user; stays listed until its requests are answered */
 	char address[PLX_ADDRESS_MAX];
 	uint16_t port;
 };

@@ -63,20 +63,15 @@ static bool may_log(struct plx_listener *listener)
 	return plx_log_allowed(&listener->set->log_limit, plx_loop_now_ns());
 }
 
-static bool was_evicted(const struct request *request)
-{
-	return request->ticket &&
-	       atomic_load_explicit(&request->ticket->evicted, memory_order_relaxed);
-}
-
 static void refuse_request(struct request *request, const char *why)
 {
 	const struct plx_fabric_driver *driver = request->listener->set->driver;
+	bool evicted = request->ticket &&
+		       atomic_load_explicit(&request->ticket->evicted, memory_order_relaxed);
 
 	if (driver->closing)
 		driver->closing(request->fd);
-	refuse(request->listener, request->info, why,
-	       !was_evicted(request) && may_log(request->listener));
+	refuse(request->listener, request->info, why, !evicted && may_log(request->listener));
 }
 
 /* End a request. why: NULL: accepted. */
@@ -110,15 +105,6 @@ void handover_forget_all(struct plx_fabric_lcore *home)
 }
 
 /* On the target ------------------------------------------------------------------------------ */
-
-static int accept_link(struct plx_link *link)
-{
-	int rc = fi_accept(link->ep, NULL, 0);
-
-	if (rc)
-		return plx_fail(EIO, "%s cannot be accepted: %s", link->peer, fi_strerror(-rc));
-	return plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
-}
 
 static int open_link(const struct request *request, struct plx_link **link_out)
 {
@@ -164,8 +150,11 @@ static int take(struct plx_call *call, void *arg)
 	admission_placed(link->ticket, link);
 	link->choice = "the peer chose it";
 	link->fd = request->fd;
-	if (accept_link(link) != 0)
-		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
+	plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
+	rc = fi_accept(link->ep, NULL, 0);
+	if (rc)
+		close_now(link, PLX_LINK_LOCAL, "%s cannot be accepted: %s", link->peer,
+			  fi_strerror(-rc));
 	return 0;
 }
 
@@ -226,26 +215,22 @@ static const char *why_not(struct request *request, int rc)
 	return request->why;
 }
 
-/* Give up in time: the target may never run its loop. */
-static void wait_for_answer(struct request *request)
-{
-	plx_timer_init(&request->timer, on_deadline, request);
-	plx_timer_set_lax(&request->timer, true);
-	plx_timer_start(&request->timer, plx_time_since(plx_loop_now_ns(), request->deadline_ns));
-}
-
 /* Retry a full lane while the peer waits: the peer must not notice. */
 static void hand_over(struct request *request)
 {
+	uint64_t left_ns = plx_time_since(plx_loop_now_ns(), request->deadline_ns);
 	int rc = plx_lcore_call(request->target, &request->call);
 
 	request->is_sent = rc == 0;
-	if (rc == 0)
-		wait_for_answer(request);
-	else if (rc == -EAGAIN && plx_loop_now_ns() < request->deadline_ns)
+	if (rc == 0) { /* give up in time: the target may never run its loop */
+		plx_timer_init(&request->timer, on_deadline, request);
+		plx_timer_set_lax(&request->timer, true);
+		plx_timer_start(&request->timer, left_ns);
+	} else if (rc == -EAGAIN && left_ns) {
 		plx_timer_start(&request->timer, RETRY_NS);
-	else
+	} else {
 		finish(request, why_not(request, rc));
+	}
 }
 
 static void place(struct request *request);

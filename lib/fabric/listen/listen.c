@@ -98,12 +98,10 @@ static int listen_with(struct listening *l, struct plx_set *set, struct fi_info 
 	}
 	LIST_INSERT_HEAD(&set->home->listeners, listener, of_home);
 	set->listeners++;
-	if (front) {
-		listener->also = front->also;
-		front->also = listener;
-	} else {
+	if (front)
+		LIST_INSERT_HEAD(&front->also, listener, of_front);
+	else
 		l->front = listener;
-	}
 	return 0;
 }
 

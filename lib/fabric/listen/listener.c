@@ -2,6 +2,7 @@
 /* A listener: a passive endpoint, its counters, and its end. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
+#include "list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -153,41 +154,23 @@ unsigned plx_listener_port(const struct plx_listener *listener)
 	return listener ? listener->port : 0;
 }
 
-/* The user's listener outlives those that belong to it, because they refer to it. */
-static void part_from_front(struct plx_listener *listener)
-{
-	struct plx_listener **at = &listener->front->also;
-
-	while (*at && *at != listener)
-		at = &(*at)->also;
-	if (*at)
-		*at = listener->also;
-}
-
-/* Only for plx_fabric_fini, which frees listeners in any order. */
-static void part_from_all(struct plx_listener *front)
-{
-	for (struct plx_listener *also = front->also, *next; also; also = next) {
-		next = also->also;
-		also->also = NULL;
-		also->front = also;
-	}
-}
-
 /* Refuses pending requests. */
 void listener_free(struct plx_listener *listener)
 {
-	struct plx_listener *front = listener->front;
+	struct plx_listener *front = listener->front, *also;
 
 	handover_drop_all(listener);
 	if (listener->of_home.le_prev) {
 		LIST_REMOVE(listener, of_home);
 		listener->set->listeners--;
 	}
-	if (front != listener)
-		part_from_front(listener);
-	else
-		part_from_all(listener);
+	if (listener->of_front.le_prev)
+		LIST_REMOVE(listener, of_front);
+	while ((also = LIST_FIRST(&listener->also))) { /* plx_fabric_fini frees in any order */
+		LIST_REMOVE(also, of_front);
+		also->of_front.le_prev = NULL;
+		also->front = also;
+	}
 	if (listener->pep)
 		eq_retire_pep(listener->set, listener->pep);
 	listener_unref(listener->shared);
@@ -196,21 +179,23 @@ void listener_free(struct plx_listener *listener)
 		listener_release(front);
 }
 
-/* Free the listener if it is closed and unused. */
+/* Free the listener if it is closed and unused. It outlives those that refer to it. */
 void listener_release(struct plx_listener *listener)
 {
-	bool named = listener->front == listener && listener->also;
-
-	if (listener->closed && !listener->placing && LIST_EMPTY(&listener->requests) && !named)
+	if (listener->closed && !listener->placing && LIST_EMPTY(&listener->requests) &&
+	    LIST_EMPTY(&listener->also))
 		listener_free(listener);
 }
 
 void plx_listener_close(struct plx_listener *listener)
 {
+	struct plx_listener *also, *next;
+
 	if (!listener || listener->closed || plx_is_forked())
 		return;
 	ASSERT_OWNER(listener->set->home->id);
-	plx_listener_close(listener->also);
+	LIST_FOREACH_SAFE (also, &listener->also, of_front, next)
+		plx_listener_close(also);
 	listener->closed = true;
 	listener_release(listener);
 }

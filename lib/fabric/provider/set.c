@@ -35,11 +35,6 @@ static int open_fids(struct plx_set *set, const struct fi_info *info)
 	return 0;
 }
 
-static bool has_room(const struct plx_set *set, uint32_t receives)
-{
-	return !set->driver->cq_overruns || set->rx_count + receives <= set->fids.cq_entries / 2;
-}
-
 /* device: NULL: any. */
 static struct plx_set *find(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			    const char *device, uint32_t receives)
@@ -47,9 +42,12 @@ static struct plx_set *find(struct plx_fabric_lcore *home, const struct driver_c
 	struct plx_set *set;
 
 	LIST_FOREACH (set, &home->sets, of_home) {
-		if (!set->direct && set->driver == choice->driver &&
+		bool has_room = !set->driver->cq_overruns ||
+				set->rx_count + receives <= set->fids.cq_entries / 2;
+
+		if (has_room && !set->direct && set->driver == choice->driver &&
 		    strcmp(set->provider, choice->provider) == 0 &&
-		    (!device || strcmp(set->device, device) == 0) && has_room(set, receives))
+		    (!device || strcmp(set->device, device) == 0))
 			return set;
 	}
 	return NULL;
@@ -171,20 +169,19 @@ bool set_has_message(struct plx_set *set, const struct plx_buf *buf)
 	return true;
 }
 
-static int register_zone(struct plx_set *set, const struct plx_zone *zone)
+static void register_zone(struct plx_set *set, const struct plx_zone *zone)
 {
 	/* A key must be unique in its domain, even if the provider ignores it. */
 	int rc = fi_mr_reg(set->fids.domain, zone->base, zone->size_bytes, FI_SEND | FI_RECV, 0,
 			   zone->index + 1, 0, &set->mr[zone->index], NULL);
 
-	if (rc) {
-		set->mr[zone->index] = NULL;
-		return plx_fail(ENOMEM,
-				"%s: registering %zu bytes of memory failed: %s; is the limit of "
-				"locked memory (ulimit -l) large enough?",
-				set->label, zone->size_bytes, fi_strerror(-rc));
-	}
-	return 0;
+	if (rc == 0)
+		return;
+	set->mr[zone->index] = NULL;
+	plx_log(&fabric_log, PLX_LOG_WARNING,
+		"%s: registering %zu bytes of memory failed: %s; is the limit of locked memory "
+		"(ulimit -l) large enough?",
+		set->label, zone->size_bytes, fi_strerror(-rc));
 }
 
 /* Register zones added since the last call with the set's domain. */
@@ -197,8 +194,8 @@ void set_register_new_zones(struct plx_set *set)
 	for (; set->zones_registered < count; set->zones_registered++) {
 		const struct plx_zone *zone = plx_zone_get(set->zones_registered);
 
-		if (zone && !set->mr[zone->index] && register_zone(set, zone) != 0)
-			plx_log(&fabric_log, PLX_LOG_WARNING, "%s", plx_error());
+		if (zone && !set->mr[zone->index])
+			register_zone(set, zone);
 	}
 }
 

@@ -28,11 +28,6 @@
 
 #define KEPT_POOLS_EVERY_NS (100 * PLX_NS_PER_MS)
 
-static bool in_use(const struct plx_set *set)
-{
-	return set->links + set->listeners > 0;
-}
-
 /* Links that wait for something ----------------------------------------------------------- */
 
 /* Whether a frame or a completion will wake the lcore when the link can continue. */
@@ -153,7 +148,7 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 
 	disarm_all(home);
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
-		int rc = in_use(set) ? arm_set(set, sleep) : 0;
+		int rc = set->links + set->listeners > 0 ? arm_set(set, sleep) : 0;
 
 		if (rc) {
 			disarm_all(home); /* the lcore does not sleep */

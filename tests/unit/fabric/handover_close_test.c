@@ -143,8 +143,7 @@ HANDOVER_TEST(a_listener_with_two_others_drains)
 		if (i == 0)
 			continue;
 		three[i]->front = three[0];
-		three[i]->also = three[0]->also;
-		three[0]->also = three[i];
+		LIST_INSERT_HEAD(&three[0]->also, three[i], of_front);
 	}
 	assert_int_equal(plx_fabric_open_count(), 1);
 	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);

@@ -21,8 +21,9 @@ void connect_only(void)
 
 bool on_its_way(void)
 {
-	return !LIST_EMPTY(&listener->requests) ||
-	       (listener->also && !LIST_EMPTY(&listener->also->requests));
+	const struct plx_listener *also = LIST_FIRST(&listener->also);
+
+	return !LIST_EMPTY(&listener->requests) || (also && !LIST_EMPTY(&also->requests));
 }
 
 void send_request(uint64_t timeout_ns)
