@@ -137,8 +137,10 @@ static bool is_cold(const struct plx_set *set)
 /* Update the time up to which all completions were taken. A poll that takes less than a full burst
  * empties the queue: now. Otherwise, after as many completions as there are operations, the first
  * of these polls. */
-static void note_emptied(struct plx_set *set, int done, uint64_t now_ns)
+static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
 {
+	if (done)
+		set->last_work_ns = now_ns;
 	if (plx_likely(done < CQ_BURST)) {
 		set->emptied_ns = now_ns;
 		set->full_count = 0;
@@ -165,14 +167,6 @@ static PLX_NOINLINE int poll_events(struct plx_set *set, uint64_t now_ns)
 	return done;
 }
 
-static inline int note_done(struct plx_set *set, int done, uint64_t now_ns)
-{
-	note_emptied(set, done, now_ns);
-	if (done)
-		set->last_work_ns = now_ns;
-	return done;
-}
-
 static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_ns)
 {
 	int done = 0;
@@ -182,7 +176,8 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 		done = cq_poll(set);
 	if (plx_unlikely(set->eq_in_polls-- <= 1))
 		done += poll_events(set, now_ns);
-	return note_done(set, done, now_ns);
+	note_done(set, done, now_ns);
+	return done;
 }
 
 /* Before or after a sleep: poll the EQ in any case. */
@@ -192,7 +187,8 @@ static PLX_NOINLINE int poll_all(struct plx_set *set, uint64_t now_ns)
 
 	set->has_sent = false;
 	done = cq_poll(set);
-	done = note_done(set, done + poll_events(set, now_ns), now_ns);
+	done += poll_events(set, now_ns);
+	note_done(set, done, now_ns);
 	if (set->woke != WOKE_NOT)
 		sleep_check(set, done);
 	return done;
@@ -286,16 +282,25 @@ int fabric_here(const char *what, struct plx_fabric_lcore **home_out)
 	return *home_out ? 0 : -ENOMEM;
 }
 
+static uint32_t count_links(const struct plx_fabric_lcore *home)
+{
+	const struct plx_set *set;
+	uint32_t count = 0;
+
+	if (home)
+		LIST_FOREACH (set, &home->sets, of_home)
+			count += set->links;
+	return count;
+}
+
 uint32_t plx_fabric_open_count(void)
 {
 	struct plx_fabric_lcore *home = fabric_home();
 	struct plx_listener *listener;
-	uint32_t count = 0;
+	uint32_t count = count_links(home);
 
 	if (!home)
 		return 0;
-	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
-		count += set->links;
 	LIST_FOREACH (listener, &home->listeners, of_home)
 		count += listener->front == listener;
 	return count;
@@ -371,7 +376,7 @@ static void end_links(struct plx_fabric_lcore *home)
 static void reap_links(struct plx_fabric_lcore *home)
 {
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
-		note_emptied(set, cq_poll(set), plx_now_ns());
+		note_done(set, cq_poll(set), plx_now_ns());
 	home->turn++;
 	link_run_scheduled(home);
 }
@@ -383,16 +388,12 @@ static void abandon_links(struct plx_fabric_lcore *home)
 		link_abandon(LIST_FIRST(&home->links));
 }
 
-static uint64_t count_links(void)
+static uint32_t count_all_links(void)
 {
-	uint64_t count = 0;
-	struct plx_link *link;
+	uint32_t count = 0;
 
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
-		if (lcores[id])
-			LIST_FOREACH (link, &lcores[id]->links, of_home)
-				count++;
-	}
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
+		count += count_links(lcores[id]);
 	return count;
 }
 
@@ -401,7 +402,7 @@ static void reap_all_links(void)
 {
 	uint64_t limit_ns = 0;
 
-	for (uint64_t before = 0, left; (left = count_links()) != 0; before = left) {
+	for (uint32_t before = 0, left; (left = count_all_links()) != 0; before = left) {
 		if (left != before)
 			limit_ns = plx_now_ns() + PLX_NS_PER_S;
 		else if (plx_now_ns() >= limit_ns)
@@ -424,9 +425,8 @@ static void free_home(struct plx_fabric_lcore *home)
 	for (uint32_t left = home->kept_pool_count; left > 0; left--)
 		kept_pool_reap(home);
 	if (home->kept_pool_count)
-		plx_log(&fabric_log, PLX_LOG_WARNING,
-			"lcore %u: buffers of %u closed links are still referenced", home->id,
-			home->kept_pool_count);
+		log_warning("lcore %u: buffers of %u closed links are still referenced", home->id,
+			    home->kept_pool_count);
 	link_buf_free_all(home);
 	plx_timer_stop(&home->sweep);
 	plx_pool_destroy(home->tx_pool);

@@ -160,8 +160,7 @@ void liveness_join(struct plx_link *link)
 		return;
 	/* The peer's HELLO has just arrived, and ours has left. */
 	if (peer_join(link, now_ns) != 0) {
-		plx_log(&fabric_log, PLX_LOG_WARNING,
-			"link with %s: no memory to watch whether it is alive", link->peer);
+		log_warning("link with %s: no memory to watch whether it is alive", link->peer);
 		return;
 	}
 	if (plx_timer_running(&watch->timer))
@@ -188,7 +187,7 @@ static void log_stuck(const struct presence *presence, uint32_t stuck)
 	struct plx_link *link = LIST_FIRST(&presence->links);
 
 	if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
-		plx_log(&fabric_log, PLX_LOG_WARNING,
+		log_warning(
 			"%s is silent, and lcore %u, which may have heard it, does not turn its "
 			"loop: its links go unheard",
 			link->peer, stuck);
@@ -203,9 +202,9 @@ static void set_suspect(struct presence *presence, bool suspect, uint64_t silent
 	presence->suspect = suspect;
 	LIST_FOREACH (link, &presence->links, of_group)
 		link_schedule(link, WANT_ON_SUSPECT);
-	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: %s %s (%llu ms)", presence->home->id,
-		LIST_FIRST(&presence->links)->peer, suspect ? "is silent" : "is heard again",
-		MS(silent_ns));
+	log_info("lcore %u: %s %s (%llu ms)", presence->home->id,
+		 LIST_FIRST(&presence->links)->peer, suspect ? "is silent" : "is heard again",
+		 MS(silent_ns));
 }
 
 /* End some of the peer's links on this lcore. The last one frees the presence, and maybe the peer.

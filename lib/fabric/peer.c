@@ -52,17 +52,6 @@ static void peer_put(struct peer *peer)
 	free(peer);
 }
 
-static struct presence *presence_on(const struct peer *peer, const struct plx_fabric_lcore *home)
-{
-	struct presence *presence;
-
-	LIST_FOREACH (presence, &peer->presences, of_peer) {
-		if (presence->home == home)
-			return presence;
-	}
-	return NULL;
-}
-
 static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore *home)
 {
 	struct presence *presence = aligned_alloc(PLX_CACHE_LINE, sizeof(*presence));
@@ -90,19 +79,24 @@ static struct presence *presence_get(const struct liveness *key, struct plx_fabr
 				     uint64_t now_ns)
 {
 	struct peer *peer = peer_get(key);
-	struct presence *presence = peer ? presence_on(peer, home) : NULL;
+	struct presence *presence;
 
-	if (peer && !presence)
-		presence = presence_add(peer, home);
-	if (presence) {
-		/* Relaxed: as for each frame. */
-		atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
-		presence->sent_ns = now_ns;
-		time_raise(&peer->heard_ns, now_ns);
-		time_raise(&peer->sent_ns, now_ns);
+	if (!peer)
+		return NULL;
+	LIST_FOREACH (presence, &peer->presences, of_peer) {
+		if (presence->home == home)
+			break;
 	}
-	if (peer)
+	presence = presence ?: presence_add(peer, home);
+	if (!presence) {
 		peer_put(peer);
+		return NULL;
+	}
+	/* Relaxed: as for each frame. */
+	atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);
+	presence->sent_ns = now_ns;
+	time_raise(&peer->heard_ns, now_ns);
+	time_raise(&peer->sent_ns, now_ns);
 	return presence;
 }
 

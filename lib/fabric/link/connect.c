@@ -217,8 +217,7 @@ static void note_slower(const struct driver_choice *choice)
 
 	/* Relaxed: only the exchange counts. */
 	if (!atomic_exchange_explicit(&noted, true, memory_order_relaxed))
-		plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not used for links: %s",
-			choice->driver->name, plx_error());
+		log_notice("%s is not used for links: %s", choice->driver->name, plx_error());
 }
 
 /* Ownership: the link takes the plan if another candidate is left. */
@@ -268,13 +267,6 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 
 /* The next candidate --------------------------------------------------------------------------- */
 
-static bool has_failed(const struct plx_link *link)
-{
-	return !link->connected && !link->home->draining &&
-	       (link->reason == PLX_LINK_REFUSED || link->reason == PLX_LINK_UNREACHABLE ||
-		link->reason == PLX_LINK_LOCAL);
-}
-
 static void move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
 	struct plan *plan = link->plan;
@@ -282,8 +274,7 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 	int rc;
 
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
-	plx_log(&fabric_log, PLX_LOG_INFO, "%s; now to %s by %s", link->text, link->peer,
-		set->driver->name);
+	log_info("%s; now to %s by %s", link->text, link->peer, set->driver->name);
 	link->choice = why_it(plan);
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);
@@ -319,7 +310,9 @@ bool connect_next(struct plx_link *link)
 	struct plx_set *set;
 	struct fi_info *info;
 
-	if (!has_failed(link))
+	if (link->connected || link->home->draining ||
+	    (link->reason != PLX_LINK_REFUSED && link->reason != PLX_LINK_UNREACHABLE &&
+	     link->reason != PLX_LINK_LOCAL))
 		return false;
 	while (plan_go_on(plan, same, what)) {
 		int rc = find_set(link->home, plan, &link->attr, &info, &set);

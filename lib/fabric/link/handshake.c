@@ -206,8 +206,8 @@ static void opened(struct plx_link *link)
 		admission_opened(link->ticket);
 		counter_add_shared(&link->from->opened, 1);
 	}
-	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u: link with %s over %s is open", link->home->id,
-		link->peer, link->set->label);
+	log_info("lcore %u: link with %s over %s is open", link->home->id, link->peer,
+		 link->set->label);
 	if (link->events->on_open)
 		link->events->on_open(link, link->user);
 }

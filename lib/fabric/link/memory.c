@@ -43,7 +43,7 @@ static void fit(struct plx_link *link, uint64_t share)
 
 static void log_small(const struct plx_fabric_lcore *home)
 {
-	plx_log(&fabric_log, PLX_LOG_NOTICE,
+	log_notice(
 		"lcore %u: its links have %llu KiB of receive buffers, of %llu KiB that they may "
 		"have (--receive-mem): from here on new links get fewer and shorter ones",
 		home->id, (unsigned long long)(home->rx_bytes >> 10),

@@ -202,9 +202,8 @@ void receive_done(struct plx_op *op, size_t length)
 static void unexpected_imm_data(struct plx_set *set)
 {
 	if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
-		plx_log(&fabric_log, PLX_LOG_WARNING,
-			"%s: a peer reports a write to memory, but nothing was granted",
-			set->label);
+		log_warning("%s: a peer reports a write to memory, but nothing was granted",
+			    set->label);
 }
 
 /* Dispatch a batch of completions; here, so that receiving is inlined. A negative count: read the

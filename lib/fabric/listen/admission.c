@@ -91,8 +91,9 @@ static void end_handshake(struct ticket *ticket)
 	admission->handshakes--;
 }
 
-/* The oldest handshake of the address that has most: a flood evicts its own connections. */
-static struct ticket *choose_evicted(const struct admission *admission)
+/* The oldest handshake of the address that has most: a flood evicts its own connections. Return:
+ * NULL: there is none. */
+static struct ticket *evict_one(struct admission *admission)
 {
 	struct ticket *found = TAILQ_FIRST(&admission->in_handshake), *each;
 
@@ -100,6 +101,12 @@ static struct ticket *choose_evicted(const struct admission *admission)
 		if (each->host->handshakes > found->host->handshakes)
 			found = each;
 	}
+	if (!found)
+		return NULL;
+	end_handshake(found);
+	atomic_store_explicit(&found->evicted, true, memory_order_relaxed);
+	found->refs++;
+	counter_add_shared(&admission->counts[ADMISSION_EVICTED], 1);
 	return found;
 }
 
@@ -116,19 +123,6 @@ static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait
 		return false;
 	admission->next_ns = due_ns + gap_ns;
 	return true;
-}
-
-static void evict_one(struct admission *admission, struct admission_answer *answer)
-{
-	struct ticket *ticket = choose_evicted(admission);
-
-	answer->evicted = ticket;
-	if (!ticket)
-		return;
-	end_handshake(ticket);
-	atomic_store_explicit(&ticket->evicted, true, memory_order_relaxed);
-	ticket->refs++;
-	counter_add_shared(&admission->counts[ADMISSION_EVICTED], 1);
 }
 
 /* Return: as admission_ask; answer->ticket is a new one. */
@@ -151,7 +145,7 @@ static int take(struct admission *admission, const struct in6_addr *address, uin
 	if (!host)
 		return -ENOMEM;
 	if (admission->handshakes >= admission->limits.handshakes_max)
-		evict_one(admission, answer);
+		answer->evicted = evict_one(admission);
 	answer->ticket->host = host;
 	host->links++;
 	host->handshakes++;

@@ -55,7 +55,7 @@ static void refuse(struct plx_listener *listener, struct fi_info *info, const ch
 	if (info->handle) /* otherwise an endpoint took it, and closing that dropped it */
 		fi_reject(listener->pep, info->handle, NULL, 0);
 	if (logs)
-		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s refused: %s", peer, why);
+		log_warning("connection from %s refused: %s", peer, why);
 }
 
 static bool may_log(struct plx_listener *listener)
@@ -336,8 +336,7 @@ static void evict(struct ticket *ticket)
 	bool done;
 
 	if (admission_may_log(ticket->admission, ADMISSION_EVICTED))
-		plx_log(&fabric_log, PLX_LOG_WARNING, "a connection is ended before it is open: %s",
-			evicted_text);
+		log_warning("a connection is ended before it is open: %s", evicted_text);
 	done = evict_request(ticket);
 	state = admission_look(ticket);
 	if (!done && state.link) {

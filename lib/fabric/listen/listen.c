@@ -30,20 +30,14 @@ static int listen_failed(const char *address, int rc)
 	return plx_fail(EIO, "listen on %s: %s", address, descriptors_strerror(rc));
 }
 
-static void guard(const struct plx_listener *listener)
+static int open_passive(struct plx_listener *listener, const char *address, struct fi_info *info)
 {
+	const struct plx_fabric_driver *driver = listener->set->driver;
 	struct plx_fabric_guard guard = {
 		.handshakes_max = listener->shared->admission.limits.handshakes_max,
 		.refused = listener_handshake_refused,
 		.arg = listener->shared,
 	};
-
-	if (listener->set->driver->guard)
-		listener->set->driver->guard(listener->pep, &guard);
-}
-
-static int open_passive(struct plx_listener *listener, const char *address, struct fi_info *info)
-{
 	struct sockaddr_storage name;
 	size_t len = sizeof(name);
 	int rc = fi_passive_ep(listener->set->fids.fabric, info, &listener->pep, listener);
@@ -52,7 +46,8 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		listener->pep = NULL;
 		return listen_failed(address, rc);
 	}
-	guard(listener);
+	if (driver->guard)
+		driver->guard(listener->pep, &guard);
 	rc = fi_pep_bind(listener->pep, &listener->set->fids.eq->fid, 0);
 	rc = rc ? rc : fi_listen(listener->pep);
 	rc = rc ? rc : fi_getname(&listener->pep->fid, &name, &len);
@@ -60,8 +55,8 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		return listen_failed(address, rc);
 	address_format((struct sockaddr *)&name, listener->address, sizeof(listener->address));
 	listener->port = address_port((struct sockaddr *)&name);
-	if (listener->set->driver->listens)
-		listener->set->driver->listens(listener->pep);
+	if (driver->listens)
+		driver->listens(listener->pep);
 	return 0;
 }
 
@@ -135,8 +130,8 @@ static int listen_on(struct listening *l, bool also_ipv4)
 		if (rc && i == l->choice_count - 1)
 			return rc;
 		if (rc)
-			plx_log(&fabric_log, PLX_LOG_NOTICE, "%s is not offered%s: %s",
-				driver->name, also_ipv4 ? " to IPv4" : "", plx_error());
+			log_notice("%s is not offered%s: %s", driver->name,
+				   also_ipv4 ? " to IPv4" : "", plx_error());
 	}
 	return 0;
 }
@@ -154,13 +149,6 @@ static bool is_ipv6_without_ipv4(void)
 	return v6_only;
 }
 
-static int give_up(struct listening *l, int rc)
-{
-	plx_listener_close(l->front);
-	l->front = NULL;
-	return rc;
-}
-
 /* Every address: IPv6 also accepts IPv4, or a second listener does; IPv4 only if there is no
  * IPv6. */
 static int listen_everywhere(struct listening *l)
@@ -175,10 +163,7 @@ static int listen_everywhere(struct listening *l)
 	if (rc)
 		return listen_on(l, false);
 	assert(l->front && "it listens");
-	if (!is_ipv6_without_ipv4())
-		return 0;
-	rc = listen_on(l, true);
-	return rc ? give_up(l, rc) : 0;
+	return is_ipv6_without_ipv4() ? listen_on(l, true) : 0;
 }
 
 /* Listen on each address of a name. Addresses that this host lacks, such as ::1 without IPv6, are
@@ -191,12 +176,11 @@ static int listen_on_all(struct listening *l, const struct address_list *address
 		l->host = addresses->hosts[i];
 		rc = listen_on(l, false);
 		if (rc == 0 && i > 0)
-			plx_log(&fabric_log, PLX_LOG_INFO, "listening on %s: on %s too", l->address,
-				l->host);
+			log_info("listening on %s: on %s too", l->address, l->host);
 		if (rc == -EADDRINUSE || rc == -EACCES)
 			break;
 	}
-	return l->front && rc != -EADDRINUSE ? 0 : give_up(l, rc);
+	return l->front && rc != -EADDRINUSE ? 0 : rc;
 }
 
 /* A port that is free at one address may be taken at another. */
@@ -212,6 +196,10 @@ static int listen_at(struct listening *l, const char *host)
 		return rc;
 	for (unsigned i = 0; i < FREE_PORT_TRIES; i++) {
 		rc = *host ? listen_on_all(l, &addresses) : listen_everywhere(l);
+		if (rc) {
+			plx_listener_close(l->front);
+			l->front = NULL;
+		}
 		if (rc != -EADDRINUSE || strcmp(l->port, "0") != 0)
 			break;
 	}

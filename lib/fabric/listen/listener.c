@@ -73,8 +73,7 @@ static void log_host(struct listener_shared *shared, const struct in6_addr *host
 		*entry = (struct handshake_log_host){*host, now_ns + PAUSE_NS};
 	pthread_mutex_unlock(&shared->admission.lock);
 	if (may_log)
-		plx_log(&fabric_log, PLX_LOG_WARNING, "%s did not complete the handshake: %s%s",
-			peer, who, what);
+		log_warning("%s did not complete the handshake: %s%s", peer, who, what);
 }
 
 void listener_handshake_refused(const struct sockaddr *peer, const char *why, bool evicted,
@@ -109,14 +108,13 @@ void listener_failed(const struct plx_link *link)
 		counter_add_shared(&shared->no_handshake, 1);
 		log_host(shared, &link->ticket->host->address, link->peer, "it ", text);
 	} else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns())) {
-		plx_log(&fabric_log, PLX_LOG_WARNING, "connection from %s dropped: %s", link->peer,
-			text);
+		log_warning("connection from %s dropped: %s", link->peer, text);
 	}
 }
 
 void listener_out_of_descriptors(struct plx_set *set)
 {
-	plx_log(&fabric_log, PLX_LOG_WARNING,
+	log_warning(
 		"lcore %u: %s: a connection cannot be accepted, as this process has used up its "
 		"%" PRIu64 " descriptors; trying again in 1 s. `ulimit -n` raises the limit",
 		set->home->id, set->label, descriptors_limit());

@@ -133,17 +133,12 @@ int plx_fabric_check_tcp(const struct plx_fabric_driver *const *table, const cha
 	return configure(table, option, settings, true);
 }
 
-static bool is_auto(const char *name)
-{
-	return strcmp(name, "auto") == 0;
-}
-
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require)
 {
 	struct driver_choice choice;
 
-	return is_auto(name) ? 0 : find(table, option, name, require, &choice);
+	return strcmp(name, "auto") == 0 ? 0 : find(table, option, name, require, &choice);
 }
 
 static void add(const struct plx_fabric_driver *driver, struct driver_choice *choices, int *count)
@@ -176,7 +171,7 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 	if (!drivers)
 		return plx_fail(EINVAL, "%s: Pollux is not up; call plx_eal_init first", option);
 	name = name ?: default_name ?: "auto";
-	if (!is_auto(name)) {
+	if (strcmp(name, "auto") != 0) {
 		rc = find(drivers, option, name, require_rdma, &choices[0]);
 		return rc ?: 1;
 	}

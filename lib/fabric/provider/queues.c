@@ -120,8 +120,7 @@ static void read_error(struct plx_set *set)
 	} else if (entry.err == FI_EMFILE) {
 		listener_out_of_descriptors(set);
 	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {
-		plx_log(&fabric_log, PLX_LOG_WARNING, "%s: listening: %s", set->label,
-			fi_strerror(entry.err));
+		log_warning("%s: listening: %s", set->label, fi_strerror(entry.err));
 	}
 }
 

@@ -60,7 +60,7 @@ static void warn_apart(const struct plx_set *set)
 	int device = set->device[0] ? plx_device_node(set->device) : -1;
 
 	if (lcore >= 0 && device >= 0 && lcore != device)
-		plx_log(&fabric_log, PLX_LOG_WARNING,
+		log_warning(
 			"lcore %u is on NUMA node %d, and device %s, which its links use, on node "
 			"%d: each message crosses between them; give it a CPU of node %d with -l "
 			"(plx-info lists them)",
@@ -102,7 +102,7 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	sleep_check_new(set);
 	set_register_new_zones(set);
 	LIST_INSERT_HEAD(&home->sets, set, of_home);
-	plx_log(&fabric_log, PLX_LOG_INFO, "lcore %u opened %s", home->id, set->label);
+	log_info("lcore %u opened %s", home->id, set->label);
 	warn_apart(set);
 	return set;
 }
@@ -178,10 +178,9 @@ static void register_zone(struct plx_set *set, const struct plx_zone *zone)
 	if (rc == 0)
 		return;
 	set->mr[zone->index] = NULL;
-	plx_log(&fabric_log, PLX_LOG_WARNING,
-		"%s: registering %zu bytes of memory failed: %s; is the limit of locked memory "
-		"(ulimit -l) large enough?",
-		set->label, zone->size_bytes, fi_strerror(-rc));
+	log_warning("%s: registering %zu bytes of memory failed: %s; is the limit of locked memory "
+		    "(ulimit -l) large enough?",
+		    set->label, zone->size_bytes, fi_strerror(-rc));
 }
 
 /* Register zones added since the last call with the set's domain. */

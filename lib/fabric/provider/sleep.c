@@ -73,7 +73,7 @@ static void mark_broken(struct plx_set *set, const char *why)
 	set->spurious = set->missed = 0;
 	if (set->broken_ns == before_ns)
 		return;
-	plx_log(&fabric_log, PLX_LOG_WARNING,
+	log_warning(
 		"lcore %u: %s cannot be waited for, because %s; for the next %" PRIu64
 		" s this lcore looks at it every 50 us to 1 ms while it is idle. --idle poll keeps "
 		"it awake",
@@ -103,29 +103,19 @@ static bool wait_fd_works(struct plx_set *set)
 	return !is_broken(set);
 }
 
-/* Return: whether the set is armed; else -EAGAIN there is work, 0 it does not support sleeping. */
-static int try_to_arm(struct plx_set *set)
+/* A set that does not support sleeping, or not now, makes the lcore nap. Return: 0; -EAGAIN there
+ * is work. */
+static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 {
-	if (set->fids.wait_fd < 0 || plx_unlikely(is_broken(set)))
-		return 0;
-
-	int rc = driver_arm(set->driver, &set->fids);
+	bool works = set->fids.wait_fd >= 0 && plx_likely(!is_broken(set));
+	int rc = works ? driver_arm(set->driver, &set->fids) : 0;
 
 	if (rc == -FI_EAGAIN)
 		return -EAGAIN;
 	if (rc)
 		mark_broken(set, "arming it fails");
-	return rc == 0 && (plx_likely(!set->in_doubt) || wait_fd_works(set));
-}
-
-/* Return: 0; -EAGAIN. */
-static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
-{
-	int rc = try_to_arm(set);
-
-	if (rc < 0)
-		return rc;
-	if (rc == 0) {
+	works = works && rc == 0 && (plx_likely(!set->in_doubt) || wait_fd_works(set));
+	if (!works) {
 		plx_sleep_nap(sleep);
 		return 0;
 	}
