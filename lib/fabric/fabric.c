@@ -62,23 +62,6 @@ PLX_CONSTRUCTOR static void register_all(void)
 	plx_fork_hook_add(&fork_hook);
 }
 
-/* The provider for remote peers must exist. */
-static int check_fallback_provider(void)
-{
-	struct driver_choice choices[DRIVER_CHOICES_MAX];
-	struct fi_info *info;
-	int count = driver_choose("--provider", NULL, choices);
-
-	if (count < 1)
-		return count;
-
-	int rc = driver_getinfo(&choices[count - 1], NULL, NULL, 0, &info);
-
-	if (rc == 0)
-		fi_freeinfo(info);
-	return rc;
-}
-
 /* libfabric reads these once, in its first call. Values set by the user stay.
  *
  * The verbs provider caches memory registrations by default. A cached one has all remote rights,
@@ -113,9 +96,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	struct fd_mark *mark = descriptors_mark(NULL);
 
 	/* libfabric searches its providers in the first call: make it here, not inside a loop. */
-	driver_set_table(conf->drivers, conf->provider, conf->require_rdma);
-	rc = driver_configure(conf->tcp);
-	rc = rc ? rc : check_fallback_provider();
+	rc = driver_init(conf);
 	descriptors_close_on_exec(mark);
 	if (rc)
 		return rc;
@@ -443,7 +424,7 @@ void plx_fabric_fini(void)
 	each_home(close_sets);
 	each_home(free_home);
 	memset(lcores, 0, sizeof(lcores));
-	driver_set_table(NULL, NULL, false);
+	driver_fini();
 	closing = false;
 	ready = false;
 }

@@ -64,17 +64,6 @@ static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore 
 	return presence;
 }
 
-static void presence_drop(struct presence *presence)
-{
-	struct watch *watch = &presence->home->watch;
-
-	LIST_REMOVE(presence, of_peer);
-	if (watch->looking == presence)
-		watch->looking = LIST_NEXT(presence, of_home);
-	LIST_REMOVE(presence, of_home);
-	free(presence);
-}
-
 static struct presence *presence_get(const struct liveness *key, struct plx_fabric_lcore *home,
 				     uint64_t now_ns)
 {
@@ -141,9 +130,10 @@ int peer_join(struct plx_link *link, uint64_t now_ns)
 void peer_leave(struct plx_link *link)
 {
 	struct presence *presence = link->presence;
+	struct watch *watch = &presence->home->watch;
 	struct peer *peer = presence->peer;
 
-	link->presence = &presence->home->watch.no_peer;
+	link->presence = &watch->no_peer;
 	if (presence->next_heartbeat == link)
 		presence->next_heartbeat = LIST_NEXT(link, of_group);
 	LIST_REMOVE(link, of_group);
@@ -154,9 +144,13 @@ void peer_leave(struct plx_link *link)
 	time_raise(&peer->heard_ns,
 		   atomic_load_explicit(&presence->heard_ns, memory_order_relaxed));
 	time_raise(&peer->sent_ns, presence->sent_ns);
-	presence_drop(presence);
+	LIST_REMOVE(presence, of_peer);
 	peer_put(peer);
 	pthread_mutex_unlock(&table_lock);
+	if (watch->looking == presence)
+		watch->looking = LIST_NEXT(presence, of_home);
+	LIST_REMOVE(presence, of_home);
+	free(presence);
 }
 
 /* The lock keeps lcores from joining the peer while it is given up. */

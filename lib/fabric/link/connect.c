@@ -37,24 +37,19 @@ static bool plan_is_last(const struct plan *plan)
 	return plan->choice + 1 == plan->choice_count && plan->address + 1 == plan->addresses.count;
 }
 
-static void note_address(struct plan *plan, const char *what)
-{
-	size_t used = strlen(plan->tried);
-
-	snprintf(plan->tried + used, sizeof(plan->tried) - used, "%s%s: %s", used ? ", " : "",
-		 plan_host(plan), what);
-}
-
 /* Advance to the next candidate. same: allow another provider at the same address. Return: whether
  * there is one. */
 static bool plan_go_on(struct plan *plan, bool same, const char *what)
 {
+	size_t used = strlen(plan->tried);
+
 	plan->refused_here = false;
 	if (same && plan->choice + 1 < plan->choice_count) {
 		plan->choice++;
 		return true;
 	}
-	note_address(plan, what);
+	snprintf(plan->tried + used, sizeof(plan->tried) - used, "%s%s: %s", used ? ", " : "",
+		 plan_host(plan), what);
 	plan->choice = 0;
 	plan->why = plan->why_first;
 	return ++plan->address < plan->addresses.count;
@@ -73,7 +68,7 @@ static int plan_make(struct plan *plan, const char *address, const struct plx_li
 	if (strcmp(plan->port, "0") == 0)
 		return plx_fail(EINVAL, "connect to %s: port 0 is nobody's; give 1 to 65535",
 				address);
-	rc = driver_choose_for(attr, plan->choices);
+	rc = driver_choose(attr, plan->choices);
 	if (rc < 1)
 		return rc;
 	plan->choice_count = (unsigned)rc;
@@ -287,14 +282,6 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 			  plx_error());
 }
 
-/* The driver's text ("peer: it ..."), or the reason. */
-static const char *trouble_with(const struct plx_link *link)
-{
-	const char *text = plx_link_without_peer(link, link->text);
-
-	return text > link->text && text[-2] == ':' ? text : plx_link_reason_name(link->reason);
-}
-
 /* A link that was refused, or not answered, has been reaped. Move it to the next candidate, if any.
  * Return: whether it continues. */
 bool connect_next(struct plx_link *link)
@@ -303,7 +290,9 @@ bool connect_next(struct plx_link *link)
 	bool by_rdma = plan_choice(plan)->driver->rdma;
 	/* A process may offer shared memory that it then cannot use. */
 	bool same = by_rdma || plan->refused_here || plan_choice(plan)->driver->same_host;
-	const char *what = trouble_with(link);
+	const char *text = plx_link_without_peer(link, link->text);
+	bool is_drivers = text > link->text && text[-2] == ':'; /* "peer: it ..." */
+	const char *what = is_drivers ? text : plx_link_reason_name(link->reason);
 	const char *why = by_rdma ? "the peer did not answer by RDMA"
 				  : why_not(plan_choice(plan),
 					    plan->refused_here ? -ECONNREFUSED : -EIO);

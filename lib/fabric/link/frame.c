@@ -40,15 +40,6 @@ static const struct {
 	[FRAME_REFUSE] = {1, REFUSE_TEXT_MAX, 0, "the reason of a refusal has another length"},
 };
 
-static const char *check_type(const struct frame_header *header)
-{
-	if (header->type < FRAME_HELLO || header->type >= PLX_ARRAY_LEN(types))
-		return "unknown frame type";
-	if (header->length < types[header->type].min || header->length > types[header->type].max)
-		return types[header->type].wrong;
-	return header->flags & ~types[header->type].flags ? "unknown flags" : NULL;
-}
-
 const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out)
 {
 	struct frame_header header;
@@ -64,7 +55,11 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 	if (header.length != received - FRAME_HEADER_BYTES)
 		return "frame length differs from what arrived";
 	*header_out = header;
-	return check_type(&header);
+	if (header.type < FRAME_HELLO || header.type >= PLX_ARRAY_LEN(types))
+		return "unknown frame type";
+	if (header.length < types[header.type].min || header.length > types[header.type].max)
+		return types[header.type].wrong;
+	return header.flags & ~types[header.type].flags ? "unknown flags" : NULL;
 }
 
 uint32_t hello_write(uint8_t *out, const struct frame_hello *hello)

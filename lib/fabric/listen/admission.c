@@ -50,13 +50,6 @@ static int by_address(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct in6_addr));
 }
 
-static struct admission_host *find_host(struct admission *admission, const struct in6_addr *address)
-{
-	struct admission_host **found = tfind(address, &admission->hosts, by_address);
-
-	return found ? *found : NULL;
-}
-
 /* Return: NULL: no memory. */
 static struct admission_host *add_host(struct admission *admission, const struct in6_addr *address)
 {
@@ -69,14 +62,6 @@ static struct admission_host *add_host(struct admission *admission, const struct
 		return host;
 	free(host);
 	return NULL;
-}
-
-static void leave_host(struct admission *admission, struct admission_host *host)
-{
-	if (--host->links)
-		return;
-	tdelete(host, &admission->hosts, by_address);
-	free(host);
 }
 
 static void end_handshake(struct ticket *ticket)
@@ -129,7 +114,8 @@ static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait
 static int take(struct admission *admission, const struct in6_addr *address, uint64_t most_ns,
 		struct admission_answer *answer)
 {
-	struct admission_host *host = find_host(admission, address);
+	struct admission_host **found = tfind(address, &admission->hosts, by_address);
+	struct admission_host *host = found ? *found : NULL;
 
 	answer->cause = ADMISSION_LINKS;
 	if (admission->links >= admission->limits.links_max)
@@ -224,7 +210,10 @@ void admission_leave(struct ticket *ticket)
 	admission = ticket->admission;
 	pthread_mutex_lock(&admission->lock);
 	end_handshake(ticket);
-	leave_host(admission, ticket->host);
+	if (--ticket->host->links == 0) {
+		tdelete(ticket->host, &admission->hosts, by_address);
+		free(ticket->host);
+	}
 	admission->links--;
 	ticket->link = NULL;
 	ticket->request = NULL;

@@ -220,7 +220,7 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	rc = rc ? rc : address_split("listen on", address, host, port);
 	if (rc)
 		return rc;
-	l.choice_count = driver_choose_for(&checked.link, l.choices);
+	l.choice_count = driver_choose(&checked.link, l.choices);
 	rc = l.choice_count < 1 ? l.choice_count : listen_at(&l, host);
 	if (rc == 0)
 		*listener_out = l.front;

@@ -27,28 +27,15 @@ static struct driver_choice choice_of(const struct plx_fabric_driver *driver)
 	return (struct driver_choice){.driver = driver, .provider = provider};
 }
 
-static bool is_here(const struct plx_fabric_driver *driver)
+/* Whether libfabric has it on this host. Return: as driver_getinfo. */
+static int look_for(struct driver_choice choice)
 {
-	struct driver_choice choice = choice_of(driver);
-	struct fi_info *info = NULL;
+	struct fi_info *info;
+	int rc = driver_getinfo(&choice, NULL, NULL, 0, &info);
 
-	if (driver_getinfo(&choice, NULL, NULL, 0, &info) != 0)
-		return false;
-	fi_freeinfo(info);
-	return true;
-}
-
-void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider,
-		      bool require)
-{
-	drivers = table;
-	default_name = provider;
-	require_rdma = require;
-	rdma = NULL;
-	for (; table && *table && !rdma; table++) {
-		if ((*table)->rdma && is_here(*table))
-			rdma = *table;
-	}
+	if (rc == 0)
+		fi_freeinfo(info);
+	return rc;
 }
 
 /* Common names for RDMA. */
@@ -122,11 +109,6 @@ static int configure(const struct plx_fabric_driver *const *table, const char *o
 	return plx_fail(EINVAL, "%s %s: this program has no driver tcp", option, settings);
 }
 
-int driver_configure(const char *tcp)
-{
-	return configure(drivers, "tcp", tcp, false);
-}
-
 int plx_fabric_check_tcp(const struct plx_fabric_driver *const *table, const char *option,
 			 const char *settings)
 {
@@ -164,7 +146,10 @@ static int choose_all(struct driver_choice *choices)
 	return count;
 }
 
-int driver_choose(const char *option, const char *name, struct driver_choice *choices)
+/* The drivers for `name`, in the order to try them. A name gives one. Without a name: same-host
+ * drivers, RDMA if this host has any, then the default. Return: their number; -EINVAL; -ENODEV
+ * there are none. */
+static int choose(const char *option, const char *name, struct driver_choice *choices)
 {
 	int count, rc;
 
@@ -185,9 +170,32 @@ int driver_choose(const char *option, const char *name, struct driver_choice *ch
 	return count ?: plx_fail(ENODEV, "%s: no driver was given to plx_fabric_init", option);
 }
 
-int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices)
+int driver_init(const struct plx_fabric_conf *conf)
 {
-	int count = driver_choose("provider", attr->provider, choices);
+	struct driver_choice choices[DRIVER_CHOICES_MAX];
+	int rc;
+
+	drivers = conf->drivers;
+	default_name = conf->provider;
+	require_rdma = conf->require_rdma;
+	rdma = NULL;
+	for (const struct plx_fabric_driver *const *d = drivers; d && *d && !rdma; d++) {
+		if ((*d)->rdma && look_for(choice_of(*d)) == 0)
+			rdma = *d;
+	}
+	rc = configure(drivers, "tcp", conf->tcp, false);
+	rc = rc ?: choose("--provider", NULL, choices);
+	return rc < 1 ? rc : look_for(choices[rc - 1]); /* that for remote peers */
+}
+
+void driver_fini(void)
+{
+	drivers = NULL;
+}
+
+int driver_choose(const struct plx_link_attr *attr, struct driver_choice *choices)
+{
+	int count = choose("provider", attr->provider, choices);
 	int kept = 0;
 
 	if (count < 1 || !attr->direct)

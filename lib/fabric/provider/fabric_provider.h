@@ -25,19 +25,14 @@ struct driver_choice {
 };
 
 /* driver.c */
-void driver_set_table(const struct plx_fabric_driver *const *table, const char *provider,
-		      bool require_rdma);
-int driver_configure(const char *tcp); /* see struct plx_fabric_conf */
+int driver_init(const struct plx_fabric_conf *conf);
+void driver_fini(void);
 
 #define DRIVER_CHOICES_MAX 4
 
-/* The drivers for `name`, in the order to try them. A name gives one. Without a name: same-host
- * drivers, RDMA if this host has any, then the default. Return: their number; -EINVAL; -ENODEV
- * there are none. */
-int driver_choose(const char *option, const char *name, struct driver_choice *choices);
-
-/* The same for a link with attr: only drivers that support it. -EOPNOTSUPP: none. */
-int driver_choose_for(const struct plx_link_attr *attr, struct driver_choice *choices);
+/* The drivers for a link with attr, in the order to try them. Return: their number; -EINVAL;
+ * -ENODEV there are none; -EOPNOTSUPP none supports such a link. */
+int driver_choose(const struct plx_link_attr *attr, struct driver_choice *choices);
 int driver_getinfo(const struct driver_choice *choice, const char *node, const char *service,
 		   uint64_t flags, struct fi_info **info_out);
 

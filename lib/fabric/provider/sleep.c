@@ -162,21 +162,18 @@ void sleep_check_new(struct plx_set *set)
 
 /* Awake ------------------------------------------------------------------------------------- */
 
-static bool is_ready(const struct plx_set *set, const struct plx_sleep *sleep)
-{
-	return plx_sleep_ended_by(sleep, set->fids.wait_fd) ||
-	       (set->fids.eq_fd >= 0 && plx_sleep_ended_by(sleep, set->fids.eq_fd));
-}
-
 void sleep_woke(void *arg, const struct plx_sleep *sleep)
 {
 	struct plx_fabric_lcore *home = arg;
 
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
+		int fd = set->fids.wait_fd, eq_fd = set->fids.eq_fd;
+
 		if (!set->armed)
 			continue;
 		set->armed = false;
-		if (is_ready(set, sleep))
+		if (plx_sleep_ended_by(sleep, fd) ||
+		    (eq_fd >= 0 && plx_sleep_ended_by(sleep, eq_fd)))
 			set->woke = plx_sleep_lasted_ns(sleep) < SPURIOUS_NS ? WOKE_AT_ONCE
 									     : WOKE_BY_IT;
 		else if (plx_sleep_ended_by_time(sleep) && !driver_is_ready(&set->fids, 0))
