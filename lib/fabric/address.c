@@ -16,9 +16,6 @@ static int bad_address(const char *what, const char *address, const char *why)
 			what, address, why);
 }
 
-/* Split "host:port" at its last colon, strip the brackets of an IPv6 address, and check both parts.
- * A host of "*" or "" means every address: host_out is "". Both outputs have room for
- * PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
 int address_split(const char *what, const char *address, char *host_out, char *port_out)
 {
 	if (!address)
@@ -88,9 +85,6 @@ void address_ask(const char *host, struct address_list *out, char *why, size_t s
 			 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc ? rc : EAI_NONAME));
 }
 
-/* The addresses of a host without duplicates, in the order to try them (RFC 6724). what, address:
- * for the error text. Blocks if the host is a name that is not in the cache. Return: 0;
- * -EHOSTUNREACH. */
 int address_resolve(const char *what, const char *address, const char *host,
 		    struct address_list *out)
 {

@@ -8,7 +8,9 @@
 
 struct plx_fabric_lcore;
 
-/* Split "host:port". Both outputs have room for PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
+/* Split "host:port" at its last colon, strip the brackets of an IPv6 address, and check both parts.
+ * A host of "*" or "" means every address: host_out is "". Both outputs have room for
+ * PLX_ADDRESS_MAX. Return: 0; -EINVAL. */
 int address_split(const char *what, const char *address, char *host_out, char *port_out);
 
 #define ADDRESSES_MAX 8 /* used per name */
@@ -21,7 +23,8 @@ struct address_list {
 bool address_is_number(const char *host);
 /* Call the resolver, which may block. An empty list: `why` has the reason. */
 void address_ask(const char *host, struct address_list *out, char *why, size_t size);
-/* The addresses of a host. Blocks if it is a name that is not in the cache. Return: 0;
+/* The addresses of a host without duplicates, in the order to try them (RFC 6724). what, address:
+ * for the error text. Blocks if the host is a name that is not in the cache. Return: 0;
  * -EHOSTUNREACH. */
 int address_resolve(const char *what, const char *address, const char *host,
 		    struct address_list *out);

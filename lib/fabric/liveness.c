@@ -312,38 +312,22 @@ static uint64_t send_heartbeat_if_due(struct presence *presence, uint64_t now_ns
 
 /* Checks ----------------------------------------------------------------------------------- */
 
-/* The time up to which this lcore took all completions: the minimum of its sets. */
-static uint64_t heard_all_until(const struct plx_fabric_lcore *home, uint64_t now_ns)
-{
-	const struct plx_set *set;
-
-	LIST_FOREACH (set, &home->sets, of_home)
-		now_ns = set->links ? lesser(now_ns, set->emptied_ns) : now_ns;
-	return now_ns;
-}
-
-/* How long the host was suspended since the last check: peers may need as long to be received. */
-static uint64_t suspended_for(struct watch *watch)
-{
-	uint64_t before_ns = watch->suspended_ns;
-
-	plx_clock_look(false); /* a loop that never idles, or is embedded, does not check */
-	watch->suspended_ns = plx_clock_suspended_ns();
-	return watch->suspended_ns - before_ns;
-}
-
-/* How long this lcore did not run: since the check was due, or within this turn. */
+/* How long this lcore did not run: since the check was due, or within this turn. And how long the
+ * host was suspended since the last check: peers may need as long to be received. */
 static void note_lateness(struct watch *watch, uint64_t now_ns)
 {
 	uint64_t late_ns = greater(plx_time_since(watch->due_ns, now_ns),
 				   plx_time_since(now_ns, plx_now_ns()));
+	uint64_t suspended_ns = watch->suspended_ns; /* before */
 
 	if (plx_time_since(watch->window_ns, now_ns) >= LATE_WINDOW_NS) {
 		watch->window_ns = now_ns;
 		watch->late_before_ns = watch->late_now_ns;
 		watch->late_now_ns = 0;
 	}
-	late_ns = greater(late_ns, suspended_for(watch));
+	plx_clock_look(false); /* a loop that never idles, or is embedded, does not check */
+	watch->suspended_ns = plx_clock_suspended_ns();
+	late_ns = greater(late_ns, watch->suspended_ns - suspended_ns);
 	watch->late_now_ns = greater(watch->late_now_ns, late_ns);
 	/* Relaxed: guards no other data. */
 	atomic_store_explicit(&watch->late_ns, greater(watch->late_now_ns, watch->late_before_ns),
@@ -353,12 +337,17 @@ static void note_lateness(struct watch *watch, uint64_t now_ns)
 static void begin_look(struct plx_fabric_lcore *home, uint64_t now_ns)
 {
 	struct watch *watch = &home->watch;
+	uint64_t until_ns = now_ns; /* when this lcore had taken all completions of all sets */
+	const struct plx_set *set;
 
+	LIST_FOREACH (set, &home->sets, of_home) {
+		if (set->links)
+			until_ns = lesser(until_ns, set->emptied_ns);
+	}
 	note_lateness(watch, now_ns);
 	watch->on_time = now_ns >= watch->multiple_ns;
 	/* V1: a thread that reads this value sees the frames received before. */
-	atomic_store_explicit(&watch->looked_ns, heard_all_until(home, now_ns),
-			      memory_order_release);
+	atomic_store_explicit(&watch->looked_ns, until_ns, memory_order_release);
 	watch->looking = LIST_FIRST(&watch->presences);
 	watch->again_ns = UINT64_MAX;
 }

@@ -121,6 +121,11 @@ static bool is_fresh(const struct plx_name *name)
 	return name->state == NAME_KNOWN && plx_now_ns() - name->known_ns < FRESH_NS;
 }
 
+static bool is_pending(const struct plx_name *name)
+{
+	return name->state == NAME_WAITING || name->state == NAME_ASKED;
+}
+
 static struct plx_name *find(const char *host)
 {
 	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
@@ -136,9 +141,7 @@ static struct plx_name *make(const char *host)
 	struct plx_name *oldest = NULL;
 
 	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
-		if (name->state == NAME_WAITING || name->state == NAME_ASKED)
-			continue;
-		if (!oldest || name->known_ns < oldest->known_ns)
+		if (!is_pending(name) && (!oldest || name->known_ns < oldest->known_ns))
 			oldest = name;
 	}
 	if (oldest)
@@ -146,37 +149,27 @@ static struct plx_name *make(const char *host)
 	return oldest;
 }
 
-/* Return: 0; -EAGAIN. */
-static int need(struct plx_name *name)
-{
-	int rc = 0;
-
-	if (name->state == NAME_WAITING || name->state == NAME_ASKED)
-		return 0;
-	if (threads < THREADS_MAX)
-		rc = start_thread();
-	if (rc && !threads)
-		return plx_fail(EAGAIN, "look up %s: no thread: %s", name->host, strerror(rc));
-	name->state = NAME_WAITING;
-	TAILQ_INSERT_TAIL(&waiting, name, of_waiting);
-	return 0;
-}
-
 static int start_locked(struct plx_lookup *lookup, const char *host)
 {
 	struct plx_name *name = find(host);
-	int rc;
+	int rc = 0;
 
 	if (name && is_fresh(name))
 		return 1;
-	name = name ? name : make(host);
+	name = name ?: make(host);
 	if (!name)
 		return plx_fail(EAGAIN, "look up %s: %d other names are looked up already", host,
 				NAMES_MAX);
-	rc = need(name);
-	if (rc == 0)
-		LIST_INSERT_HEAD(&name->lookups, lookup, of_list);
-	return rc;
+	if (!is_pending(name)) {
+		if (threads < THREADS_MAX)
+			rc = start_thread();
+		if (rc && !threads)
+			return plx_fail(EAGAIN, "look up %s: no thread: %s", host, strerror(rc));
+		name->state = NAME_WAITING;
+		TAILQ_INSERT_TAIL(&waiting, name, of_waiting);
+	}
+	LIST_INSERT_HEAD(&name->lookups, lookup, of_list);
+	return 0;
 }
 
 bool lookup_known(const char *host, struct address_list *list_out, char *why, size_t size)

@@ -85,32 +85,20 @@ static bool is_offered(const struct plx_link *link)
 	return self_test.events && (self_test_remote || plx_link_is_same_host(link));
 }
 
-static uint32_t self_test_feature(const struct plx_link *link)
-{
-	bool says_so = link->from ? is_offered(link) : link->attr.self_test;
-
-	return says_so ? FEATURE_SELF_TEST : 0;
-}
-
-static bool accept_self_test(struct plx_link *link)
-{
-	if (!is_offered(link))
-		return decline(link, NULL, "%s wants the self-test service, which is off here%s",
-			       link->peer, self_test.events ? " for other hosts" : "");
-	link_set_events(link, self_test.events);
-	link->user = self_test.user;
-	link->attr.hello_length = self_test.hello_length;
-	memcpy(link->attr.hello, self_test.hello, sizeof(link->attr.hello));
-	return true;
-}
-
 static bool self_test_agree(struct plx_link *link)
 {
 	bool peer_says_so = link->peer_features & FEATURE_SELF_TEST;
 
-	if (link->from)
-		return !peer_says_so || accept_self_test(link);
-	if (!link->attr.self_test || peer_says_so)
+	if (link->from && peer_says_so && !is_offered(link))
+		return decline(link, NULL, "%s wants the self-test service, which is off here%s",
+			       link->peer, self_test.events ? " for other hosts" : "");
+	if (link->from && peer_says_so) {
+		link_set_events(link, self_test.events);
+		link->user = self_test.user;
+		link->attr.hello_length = self_test.hello_length;
+		memcpy(link->attr.hello, self_test.hello, sizeof(link->attr.hello));
+	}
+	if (link->from || !link->attr.self_test || peer_says_so)
 		return true;
 	return decline(
 		link, NULL,
@@ -127,10 +115,12 @@ static bool self_test_agree(struct plx_link *link)
 /* Write the payload of this side's HELLO or REFUSE. Return: its length. */
 uint32_t handshake_write(const struct plx_link *link, uint8_t *out)
 {
+	bool self_test_bit = link->from ? is_offered(link) : link->attr.self_test;
 	struct frame_hello hello = {
 		.version_min = WIRE_VERSION_MIN,
 		.version_max = WIRE_VERSION_MAX,
-		.features = (link->direct ? FEATURE_DIRECT : 0) | self_test_feature(link) |
+		.features = (link->direct ? FEATURE_DIRECT : 0) |
+			    (self_test_bit ? FEATURE_SELF_TEST : 0) |
 			    (uint32_t)link->attr.protocol << FEATURE_PROTOCOL_SHIFT,
 		.rx_buf_bytes = link_frame_bytes(link),
 		.rx_buf_count = link->rx_buf_count,

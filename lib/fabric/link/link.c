@@ -59,13 +59,18 @@ uint32_t link_control_receives(const struct plx_fabric_driver *driver, const str
 	return LINK_RX_CONTROL_ALL + (attr->direct ? LINK_RX_CONTROL_DIRECT : 0);
 }
 
-static int make_ops(struct plx_link *link)
+static int make_memory(struct plx_link *link)
 {
-	uint32_t receives = link_receives(link);
-	uint32_t tx_count = LINK_TX_OPS + LINK_TX_CONTROL;
+	uint32_t receives = link_receives(link), tx_count = LINK_TX_OPS + LINK_TX_CONTROL;
+	int node = plx_lcore_node(link->home->id);
+	struct plx_pool_attr pool = {
+		.name = "link rx",
+		.object_count = receives,
+		.node = node,
+		.owner = link->home->id,
+	};
 	const struct plx_zone *zone;
-	struct plx_op *ops = plx_mem_alloc((receives + tx_count) * sizeof(*ops), 0,
-					   plx_lcore_node(link->home->id), &zone);
+	struct plx_op *ops = plx_mem_alloc((receives + tx_count) * sizeof(*ops), 0, node, &zone);
 
 	if (!ops)
 		return -ENOMEM;
@@ -80,19 +85,7 @@ static int make_ops(struct plx_link *link)
 		*list = &ops[i];
 	}
 	link->tx_free_count = tx_count;
-	return 0;
-}
-
-static int make_rx_pool(struct plx_link *link)
-{
-	struct plx_pool_attr attr = {
-		.name = "link rx",
-		.object_count = link_receives(link),
-		.node = plx_lcore_node(link->home->id),
-		.owner = link->home->id,
-	};
-
-	return plx_buf_pool_create(&attr, link->rx_buf_bytes, &link->rx_pool);
+	return plx_buf_pool_create(&pool, link->rx_buf_bytes, &link->rx_pool);
 }
 
 static uint32_t op_count(const struct plx_link *link)
@@ -203,8 +196,7 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	plx_timer_init(&link->timer, close_on_timer, link);
 	plx_timer_set_lax(&link->timer, true);
 	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
-	rc = link->rx_long ? make_ops(link) : plx_fail(ENOMEM, "out of memory");
-	rc = rc ? rc : make_rx_pool(link);
+	rc = link->rx_long ? make_memory(link) : plx_fail(ENOMEM, "out of memory");
 	rc = rc ? rc : bring_up(link, info);
 	if (rc && !link->ep) {
 		link_destroy(link);

@@ -50,24 +50,12 @@ static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t len
 	return !assembly_is_whole(&link->partial) || give_whole(link);
 }
 
-/* A part of a message in several frames. Return: as data_frame. */
-static bool data_part(struct plx_op *op, const struct frame_header *header)
-{
-	struct plx_link *link = op->link;
-	const uint8_t *data = op->buf->data;
-	uint32_t length = header->length;
-
-	if (header->type == FRAME_DATA_NEXT)
-		return partial_add(link, data, length);
-	length -= FRAME_TOTAL_BYTES;
-	return partial_begin(link, frame_get64(data), length) &&
-	       partial_add(link, data + FRAME_TOTAL_BYTES, length);
-}
-
 /* Return: whether to grant the frame's credit again once its buffer is free. */
 static bool data_frame(struct plx_op *op, const struct frame_header *header)
 {
 	struct plx_link *link = op->link;
+	const uint8_t *data = op->buf->data;
+	uint32_t length = header->length, first = length - FRAME_TOTAL_BYTES;
 
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin))
 		return close_now(link, PLX_LINK_PROTOCOL,
@@ -76,13 +64,16 @@ static bool data_frame(struct plx_op *op, const struct frame_header *header)
 							: "a message before HELLO");
 	if (!receive_take_credit(link))
 		return false;
-	if (header->type != FRAME_DATA)
-		return data_part(op, header);
+	if (header->type == FRAME_DATA_NEXT)
+		return partial_add(link, data, length);
+	if (header->type == FRAME_DATA_FIRST)
+		return partial_begin(link, frame_get64(data), first) &&
+		       partial_add(link, data + FRAME_TOTAL_BYTES, first);
 	/* A whole message here, off the fast path, is unexpected. */
 	if (link->partial.total)
 		return close_now(link, PLX_LINK_PROTOCOL, "a message inside another");
 	return close_now(link, PLX_LINK_PROTOCOL,
-			 "the peer sent %u bytes; at most %llu are accepted", header->length,
+			 "the peer sent %u bytes; at most %llu are accepted", length,
 			 (unsigned long long)link->message_max);
 }
 

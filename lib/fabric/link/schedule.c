@@ -70,18 +70,6 @@ static bool run(struct plx_link *link)
 	return true;
 }
 
-/* State of a link before it is served, to detect changes. */
-struct look {
-	uint32_t want;
-	uint32_t rx_posted;
-	uint64_t frames_sent;
-};
-
-static struct look look_of(const struct plx_link *link)
-{
-	return (struct look){link->want, link->rx_posted, link->stats.frames_sent};
-}
-
 /* Thousands of links may want service at once: closing an endpoint takes several system calls, and
  * sending a frame 0.5 us. */
 #define LOOKS_BETWEEN_CLOCKS 32
@@ -124,7 +112,8 @@ int link_run_scheduled(struct plx_fabric_lcore *home)
 	home->scheduled = NULL;
 	while (list) {
 		struct plx_link *link = list;
-		struct look before = look_of(link), after;
+		uint32_t want = link->want, rx_posted = link->rx_posted;
+		uint64_t frames_sent = link->stats.frames_sent;
 
 		if (plx_unlikely(is_spent(&budget, link))) {
 			leave_for_later(home, list);
@@ -139,9 +128,8 @@ int link_run_scheduled(struct plx_fabric_lcore *home)
 		}
 		if (link->want & WANT_EVERY_TURN || link->settling)
 			link_schedule(link, 0);
-		after = look_of(link);
-		count += !link->scheduled || link->settling ||
-			 memcmp(&before, &after, sizeof(after)) != 0;
+		count += !link->scheduled || link->settling || link->want != want ||
+			 link->rx_posted != rx_posted || link->stats.frames_sent != frames_sent;
 	}
 	if (home->kept_pool_count)
 		kept_pool_reap(home);

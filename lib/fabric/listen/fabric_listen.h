@@ -157,7 +157,7 @@ void handover_drop_all(struct plx_listener *listener);
 void handover_forget_all(struct plx_fabric_lcore *home);
 
 /* spread.c */
-int spread_check(const struct plx_listen_attr *attr);
+int spread_check(struct plx_listen_attr *attr); /* names all lcores if it names none */
 uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer);
 uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore);
 

@@ -216,7 +216,7 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	int rc = fabric_here("plx_link_listen", &l.home);
 
 	rc = rc ? rc : link_check_attr(&attr->link, &checked.link);
-	rc = rc ? rc : spread_check(attr);
+	rc = rc ? rc : spread_check(&checked);
 	rc = rc ? rc : address_split("listen on", address, host, port);
 	if (rc)
 		return rc;

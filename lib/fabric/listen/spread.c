@@ -33,24 +33,12 @@ static bool is_named(const uint64_t *lcores, uint32_t id)
 	return lcores[id / 64] >> id % 64 & 1;
 }
 
-static bool names_any(const uint64_t *lcores)
-{
-	for (uint32_t i = 0; i < PLX_LCORE_MAX / 64; i++) {
-		if (lcores[i])
-			return true;
-	}
-	return false;
-}
-
 /* Whether that lcore may get a link now: it runs its loop, or is the listener's own, which calls
  * this. */
 static bool is_candidate(const struct plx_listener *listener, uint32_t id)
 {
-	const uint64_t *lcores = listener->attr.lcores;
-
-	if (names_any(lcores) && !is_named(lcores, id))
-		return false;
-	return id == listener->set->home->id || plx_loop_is_running(id);
+	return is_named(listener->attr.lcores, id) &&
+	       (id == listener->set->home->id || plx_loop_is_running(id));
 }
 
 /* The first candidate at or after `from`, or PLX_LCORE_NONE. */
@@ -109,19 +97,24 @@ uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *pee
 	return id != PLX_LCORE_NONE ? id : listener->set->home->id;
 }
 
-int spread_check(const struct plx_listen_attr *attr)
+int spread_check(struct plx_listen_attr *attr)
 {
+	bool names_any = false;
+
 	if ((unsigned)attr->spread > PLX_SPREAD_CALLBACK)
 		return plx_fail(EINVAL, "spread %u is none of enum plx_spread",
 				(unsigned)attr->spread);
 	if (attr->spread == PLX_SPREAD_CALLBACK && !attr->place)
 		return plx_fail(EINVAL, "PLX_SPREAD_CALLBACK needs a callback; set place");
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		names_any |= is_named(attr->lcores, id);
 		if (is_named(attr->lcores, id) && plx_lcore_next(id) != id)
 			return plx_fail(EINVAL,
 					"lcores of a listener: there is no lcore %u; name those "
 					"that were started, or none for all that run their loop",
 					id);
 	}
+	if (!names_any)
+		memset(attr->lcores, 0xff, sizeof(attr->lcores));
 	return 0;
 }
