@@ -182,17 +182,6 @@ void liveness_leave(struct plx_link *link)
 
 /* Silence ---------------------------------------------------------------------------------- */
 
-static void log_stuck(const struct presence *presence, uint32_t stuck)
-{
-	struct plx_link *link = LIST_FIRST(&presence->links);
-
-	if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
-		log_warning(
-			"%s is silent, and lcore %u, which may have heard it, does not turn its "
-			"loop: its links go unheard",
-			link->peer, stuck);
-}
-
 static void set_suspect(struct presence *presence, bool suspect, uint64_t silent_ns)
 {
 	struct plx_link *link;
@@ -225,6 +214,7 @@ static unsigned give_up(struct presence *presence, uint64_t silent_ns)
 /* The peer may have failed. Return: when to check again; 0: it has. */
 static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 {
+	const struct plx_link *link = LIST_FIRST(&presence->links);
 	struct peer *peer = presence->peer;
 	struct silence silence;
 
@@ -238,8 +228,11 @@ static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 	if (silence.ns < dead_ns)
 		return greater(silence.heard_ns + (presence->suspect ? dead_ns : suspect_ns),
 			       now_ns + AGAIN_NS);
-	if (silence.stuck != PLX_LCORE_NONE)
-		log_stuck(presence, silence.stuck);
+	if (silence.stuck != PLX_LCORE_NONE &&
+	    plx_log_allowed(&link->set->log_limit, plx_loop_now_ns()))
+		log_warning("%s is silent, and lcore %u, which may have heard it, does not turn "
+			    "its loop: its links go unheard",
+			    link->peer, silence.stuck);
 	return 0;
 }
 

@@ -39,8 +39,6 @@ static struct plx_name {
 static TAILQ_HEAD(, plx_name) waiting = TAILQ_HEAD_INITIALIZER(waiting);
 static unsigned threads;
 
-/* Lookups -------------------------------------------------------------------------------------- */
-
 static void leave(struct plx_lookup *lookup)
 {
 	LIST_REMOVE(lookup, of_list);
@@ -190,25 +188,19 @@ bool lookup_known(const char *host, struct address_list *list_out, char *why, si
 
 /* An lcore's ----------------------------------------------------------------------------------- */
 
-static struct plx_lookup *take_first(struct plx_fabric_lcore *home)
-{
-	struct plx_lookup *lookup;
-
-	pthread_mutex_lock(&lock);
-	lookup = LIST_FIRST(&home->looked_up);
-	if (lookup)
-		leave(lookup);
-	pthread_mutex_unlock(&lock);
-	return lookup;
-}
-
 static void notify(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
 	struct plx_lookup *lookup;
 
-	while ((lookup = take_first(home)) != NULL)
+	pthread_mutex_lock(&lock);
+	while ((lookup = LIST_FIRST(&home->looked_up)) != NULL) {
+		leave(lookup);
+		pthread_mutex_unlock(&lock);
 		lookup->fn(lookup, lookup->arg);
+		pthread_mutex_lock(&lock);
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 int lookup_home_init(struct plx_fabric_lcore *home)

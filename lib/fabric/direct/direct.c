@@ -9,27 +9,23 @@
 int direct_create(struct plx_link *link, const struct fi_info *info)
 {
 	const struct plx_fabric_driver *driver = link->driver;
-	struct direct *direct = calloc(1, sizeof(*direct));
-	struct plx_op *gets = calloc(DIRECT_GETS, sizeof(*gets));
+	struct direct *direct = calloc(1, sizeof(*direct) + DIRECT_GETS * sizeof(struct plx_op));
 
-	if (!direct || !gets) {
-		free(direct);
-		free(gets);
+	if (!direct)
 		return plx_fail(ENOMEM, "out of memory");
-	}
 	direct->immediate = info->domain_attr->cq_data_size >= sizeof(uint32_t);
 	direct->own_sinks = driver->peer_writes_reads && driver->peer_writes_reads(info);
 	direct->revokes_at_once = driver->revokes_at_once && driver->revokes_at_once(info);
 	direct->by_address = info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	direct->bytes_max = lesser(info->ep_attr->max_msg_size, DIRECT_BYTES_MAX);
-	direct->gets = gets;
+	direct->gets = (struct plx_op *)(direct + 1);
 	TAILQ_INIT(&direct->granted);
 	TAILQ_INIT(&direct->revoked);
 	TAILQ_INIT(&direct->asked);
 	TAILQ_INIT(&direct->done);
 	for (unsigned i = 0; i < DIRECT_GETS; i++) {
-		gets[i].link = link;
-		gets[i].kind = OP_GET;
+		direct->gets[i].link = link;
+		direct->gets[i].kind = OP_GET;
 	}
 	link->direct = direct;
 	link->set->only = link;
@@ -38,9 +34,6 @@ int direct_create(struct plx_link *link, const struct fi_info *info)
 
 void direct_destroy(struct plx_link *link)
 {
-	if (!link->direct)
-		return;
-	free(link->direct->gets);
 	free(link->direct);
 	link->direct = NULL;
 }
@@ -109,8 +102,6 @@ int direct_no_room(struct plx_link *link)
 	return tx_would_block(link);
 }
 
-/* Registrations -------------------------------------------------------------------------------- */
-
 /* libfabric's registration cache gives every registration all rights, and keeps it after its end:
  * the same memory registered twice becomes one. Return: 0; -EOPNOTSUPP if the cache is on. */
 int direct_check_set(struct plx_set *set)
@@ -178,8 +169,6 @@ int direct_poll(struct plx_set *set)
 	}
 	return (int)count;
 }
-
-/* The end -------------------------------------------------------------------------------------- */
 
 /* The provider keeps operations of a closed endpoint. */
 void direct_abandon(struct plx_link *link)

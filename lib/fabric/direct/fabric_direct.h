@@ -38,7 +38,7 @@ struct direct {
 	bool by_address;      /* the provider uses addresses, not offsets into a region */
 	bool blocked;         /* the user saw -EAGAIN because of an operation, not credit */
 	uint64_t bytes_max;   /* per operation */
-	struct plx_op *gets;  /* DIRECT_GETS; with a buffer: in flight */
+	struct plx_op *gets;  /* DIRECT_GETS, in memory after this; with a buffer: in flight */
 	uint32_t get_count;   /* in flight */
 	/* Regions: granted; revoked, with REVOKE still to send; revoked, waiting for REVOKED; and
 	 * those the peer can no longer reach. */
@@ -65,11 +65,6 @@ bool direct_has_room(const struct plx_link *link);
 bool direct_on_put(struct plx_link *link, uint64_t value);
 const char *direct_not_agreed(const struct plx_link *link);
 void direct_abandon(struct plx_link *link);
-
-static inline bool direct_is_getting(const struct direct *direct)
-{
-	return direct && direct->get_count;
-}
 
 /* Whether the peer may still reach some memory. */
 static inline bool direct_has_regions(const struct direct *direct)

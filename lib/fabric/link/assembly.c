@@ -20,8 +20,6 @@ int assembly_init(uint64_t partial_bytes)
 			   PLX_PARTIAL_BYTES_MAX);
 }
 
-/* Per lcore ----------------------------------------------------------------------------------- */
-
 static void on_sweep(struct plx_timer *timer, void *arg);
 
 void assembly_home_init(struct plx_fabric_lcore *home)
@@ -83,19 +81,26 @@ static void on_sweep(struct plx_timer *timer, void *arg)
 		plx_timer_start(timer, SWEEP_NS);
 }
 
-/* One message ---------------------------------------------------------------------------------- */
-
-int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total)
+bool assembly_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
 {
 	struct plx_fabric_lcore *home = link->home;
+	struct assembly *assembly = &link->partial;
 	const struct plx_buf *buf = assembly->buf;
 
+	if (assembly->total)
+		return close_now(link, PLX_LINK_PROTOCOL, "a message began inside another");
+	if (total > link->message_max || total <= first_bytes)
+		return close_now(link, PLX_LINK_PROTOCOL,
+				 "the peer announced a message of %" PRIu64 " bytes; at most "
+				 "%" PRIu64 " are accepted",
+				 total, link->message_max);
 	if (buf && (!plx_buf_unshared(buf) || buf->room - PLX_BUF_HEADROOM < total))
 		assembly_drop(assembly);
 	if (!assembly->buf)
 		assembly->buf = plx_buf_alloc((uint32_t)total);
 	if (!assembly->buf)
-		return plx_fail(ENOMEM, "no memory for a message of %" PRIu64 " bytes", total);
+		return close_now(link, PLX_LINK_LOCAL,
+				 "no memory for a message of %" PRIu64 " bytes", total);
 	if (!assembly->link) {
 		assembly->link = link;
 		LIST_INSERT_HEAD(&home->assemblies, assembly, of_home);
@@ -105,7 +110,8 @@ int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t to
 	plx_buf_reset(assembly->buf);
 	assembly->total = total;
 	assembly->moved_ns = plx_loop_now_ns();
-	return 0;
+	receive_set_whole_end(link);
+	return true;
 }
 
 /* Return: whether there is room for the bytes so far. */
@@ -123,21 +129,23 @@ static bool charge(struct assembly *assembly)
 	return true;
 }
 
-int assembly_add(struct assembly *assembly, const void *data, uint32_t length)
+bool assembly_add(struct plx_link *link, const void *data, uint32_t length)
 {
+	struct assembly *assembly = &link->partial;
 	struct plx_buf *buf = assembly->buf;
 
 	if (!assembly->total || length > assembly->total - buf->len)
-		return plx_fail(EPROTO, "a part of a message does not fit its length");
+		return close_now(link, PLX_LINK_PROTOCOL,
+				 "a part of a message does not fit its length");
 	memcpy(plx_buf_append(buf, length), data, length);
 	assembly->moved_ns = plx_loop_now_ns();
 	if (buf->len <= assembly->charged || charge(assembly))
-		return 0;
-	return plx_fail(ENOMEM,
-			"no room for a message of %" PRIu64
-			" bytes: those that come in parts have %" PRIu64
-			" KiB already; --partial-mem gives them more",
-			assembly->total, assembly->link->home->assembly_bytes >> 10);
+		return true;
+	return close_now(link, PLX_LINK_LOCAL,
+			 "no room for a message of %" PRIu64
+			 " bytes: those that come in parts have %" PRIu64
+			 " KiB already; --partial-mem gives them more",
+			 assembly->total, link->home->assembly_bytes >> 10);
 }
 
 void assembly_done(struct assembly *assembly)

@@ -166,7 +166,7 @@ void close_step(struct plx_link *link)
 {
 	if (link->state != LINK_CLOSING)
 		return;
-	if (!link->fin_sent && !link->tx_current.head && !direct_is_getting(link->direct))
+	if (!link->fin_sent && !link->tx_current.head && !(link->direct && link->direct->get_count))
 		control_send(link, WANT_FIN);
 	if (link->fin_sent && link->fin_acked && link->peer_fin && link->tx_inflight == 0 &&
 	    !(link->want & WANT_CONTROL & ~WANT_CREDIT))

@@ -77,12 +77,6 @@ static int plan_make(struct plan *plan, const char *address, const struct plx_li
 	return address_resolve("connect to", address, host, &plan->addresses);
 }
 
-void connect_drop_plan(struct plx_link *link)
-{
-	free(link->plan);
-	link->plan = NULL;
-}
-
 /* One of them ---------------------------------------------------------------------------------- */
 
 /* Return: 0; -ECONNREFUSED at once, without a text; -EACCES; else -errno. */

@@ -294,7 +294,6 @@ int link_run_scheduled(struct plx_fabric_lcore *home);
 
 /* connect.c */
 bool connect_next(struct plx_link *link);
-void connect_drop_plan(struct plx_link *link);
 
 /* receive.c */
 int receive_post_all(struct plx_link *link);
@@ -307,17 +306,12 @@ void receive_take_back(struct plx_op *op);
 int assembly_init(uint64_t partial_bytes);
 void assembly_home_init(struct plx_fabric_lcore *home);
 
-/* Start a message of total bytes; none may be in progress. Return: 0; -ENOMEM. */
-int assembly_begin(struct assembly *assembly, struct plx_link *link, uint64_t total);
+/* Start a message of total bytes, whose first frame has first_bytes. Return: whether the link
+ * continues. */
+bool assembly_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes);
 
-/* Append a frame's payload. Return: 0; -EPROTO more bytes than the message has left, or no message
- * in progress; -ENOMEM no room. */
-int assembly_add(struct assembly *assembly, const void *data, uint32_t length);
-
-static inline bool assembly_is_whole(const struct assembly *assembly)
-{
-	return assembly->total && assembly->buf->len == assembly->total;
-}
+/* Append a frame's payload. Return: the same. */
+bool assembly_add(struct plx_link *link, const void *data, uint32_t length);
 
 /* The message was delivered: a user that keeps it holds a reference to buf. An unshared buffer is
  * reused, or freed after 0.1 s. */

@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "frame.h"
 
-/* memcpy, because frames may be unaligned; compilers make one move of it. */
-static void put16(uint8_t *out, uint16_t value)
-{
-	value = htole16(value);
-	memcpy(out, &value, sizeof(value));
-}
-
-static uint16_t get16(const uint8_t *in)
-{
-	uint16_t value;
-
-	memcpy(&value, in, sizeof(value));
-	return le16toh(value);
-}
-
 /* Valid payload lengths and flags of each type. */
 static const struct {
 	uint32_t min, max;
@@ -50,7 +35,7 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 	header.flags = in[1];
 	header.length = frame_get32(in + 4);
 	header.granted_frames = frame_get32(in + 8);
-	if (get16(in + 2) != 0)
+	if (in[2] || in[3])
 		return "reserved bits set";
 	if (header.length != received - FRAME_HEADER_BYTES)
 		return "frame length differs from what arrived";
@@ -65,8 +50,7 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 uint32_t hello_write(uint8_t *out, const struct frame_hello *hello)
 {
 	frame_put32(out, HELLO_MAGIC);
-	put16(out + 4, hello->version_min);
-	put16(out + 6, hello->version_max);
+	frame_put32(out + 4, hello->version_min | (uint32_t)hello->version_max << 16);
 	frame_put32(out + 8, hello->features);
 	frame_put32(out + 12, hello->rx_buf_bytes);
 	frame_put64(out + 16, hello->incarnation);
@@ -121,8 +105,8 @@ const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hel
 		return "HELLO too short";
 	if (frame_get32(in) != HELLO_MAGIC)
 		return "bad magic: the peer does not speak this protocol";
-	hello.version_min = get16(in + 4);
-	hello.version_max = get16(in + 6);
+	hello.version_min = (uint16_t)frame_get32(in + 4);
+	hello.version_max = frame_get32(in + 4) >> 16;
 	hello.features = frame_get32(in + 8);
 	hello.rx_buf_bytes = frame_get32(in + 12);
 	hello.incarnation = frame_get64(in + 16);

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define PROTOCOL_NAME_BYTES 32
 
@@ -237,7 +238,8 @@ void handshake_connected(struct plx_link *link)
 	if (link->state != LINK_CONNECTING)
 		return;
 	link->connected = true;
-	connect_drop_plan(link);
+	free(link->plan);
+	link->plan = NULL;
 	link->set->connecting--;
 	link->state = LINK_HELLO;
 	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Attributes ----------------------------------------------------------------------------------- */
-
 /* Check a user's attributes and set defaults. Return: 0; -EINVAL. */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 {
@@ -42,8 +40,6 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 			      out->rx_buf_count, out->rx_buf_bytes, LINK_WINDOW_BYTES_MAX);
 	return rc;
 }
-
-/* Life ----------------------------------------------------------------------------------------- */
 
 static bool needs_receives(const struct plx_fabric_driver *driver, const struct fi_info *info)
 {
@@ -250,7 +246,7 @@ void link_destroy(struct plx_link *link)
 	direct_destroy(link);
 	admission_leave(link->ticket);
 	listener_unref(link->from);
-	connect_drop_plan(link);
+	free(link->plan);
 	set_leave(link->set);
 	free(link);
 }

@@ -4,21 +4,6 @@
 #include "base_internal.h"
 #include "receive.h"
 
-static bool partial_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
-{
-	if (link->partial.total)
-		return close_now(link, PLX_LINK_PROTOCOL, "a message began inside another");
-	if (total > link->message_max || total <= first_bytes)
-		return close_now(
-			link, PLX_LINK_PROTOCOL,
-			"the peer announced a message of %llu bytes; at most %llu are accepted",
-			(unsigned long long)total, (unsigned long long)link->message_max);
-	if (assembly_begin(&link->partial, link, total) != 0)
-		return close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
-	receive_set_whole_end(link);
-	return true;
-}
-
 /* Return: whether to grant the frame's credit again: its own buffer was not kept. */
 static bool give_whole(struct plx_link *link)
 {
@@ -39,23 +24,12 @@ static bool give_whole(struct plx_link *link)
 	return false;
 }
 
-/* Return: whether to grant the frame's credit again. */
-static bool partial_add(struct plx_link *link, const uint8_t *data, uint32_t length)
-{
-	int rc = assembly_add(&link->partial, data, length);
-
-	if (rc)
-		return close_now(link, rc == -EPROTO ? PLX_LINK_PROTOCOL : PLX_LINK_LOCAL, "%s",
-				 plx_error());
-	return !assembly_is_whole(&link->partial) || give_whole(link);
-}
-
 /* Return: whether to grant the frame's credit again once its buffer is free. */
 static bool data_frame(struct plx_op *op, const struct frame_header *header)
 {
 	struct plx_link *link = op->link;
 	const uint8_t *data = op->buf->data;
-	uint32_t length = header->length, first = length - FRAME_TOTAL_BYTES;
+	uint32_t length = header->length;
 
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin))
 		return close_now(link, PLX_LINK_PROTOCOL,
@@ -64,11 +38,15 @@ static bool data_frame(struct plx_op *op, const struct frame_header *header)
 							: "a message before HELLO");
 	if (!receive_take_credit(link))
 		return false;
-	if (header->type == FRAME_DATA_NEXT)
-		return partial_add(link, data, length);
-	if (header->type == FRAME_DATA_FIRST)
-		return partial_begin(link, frame_get64(data), first) &&
-		       partial_add(link, data + FRAME_TOTAL_BYTES, first);
+	if (header->type == FRAME_DATA_FIRST) {
+		data += FRAME_TOTAL_BYTES;
+		length -= FRAME_TOTAL_BYTES;
+		if (!assembly_begin(link, frame_get64(op->buf->data), length))
+			return false;
+	}
+	if (header->type != FRAME_DATA)
+		return assembly_add(link, data, length) &&
+		       (link->partial.buf->len < link->partial.total || give_whole(link));
 	/* A whole message here, off the fast path, is unexpected. */
 	if (link->partial.total)
 		return close_now(link, PLX_LINK_PROTOCOL, "a message inside another");

@@ -2,8 +2,6 @@
 /* The choice of an lcore for a listener's next link. */
 #include "fabric_listen.h"
 
-/* By hash ------------------------------------------------------------------------------------- */
-
 /* The finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
  * Generators", OOPSLA 2014), constants by D. Stafford: each bit of x changes each bit of the result
  * with a probability of about 1/2. */
@@ -26,27 +24,19 @@ uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore)
 	return mix(mix(mix(words[0]) ^ words[1]) + lcore * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Candidates ---------------------------------------------------------------------------------- */
-
 static bool is_named(const uint64_t *lcores, uint32_t id)
 {
 	return lcores[id / 64] >> id % 64 & 1;
 }
 
-/* Whether that lcore may get a link now: it runs its loop, or is the listener's own, which calls
- * this. */
-static bool is_candidate(const struct plx_listener *listener, uint32_t id)
-{
-	return is_named(listener->attr.lcores, id) &&
-	       (id == listener->set->home->id || plx_loop_is_running(id));
-}
-
-/* The first candidate at or after `from`, or PLX_LCORE_NONE. */
+/* The first lcore at or after `from` that may get a link now: it runs its loop, or is the
+ * listener's own, which calls this. Return: PLX_LCORE_NONE: none. */
 static uint32_t next_candidate(const struct plx_listener *listener, uint32_t from)
 {
-	uint32_t id = plx_lcore_next(from);
+	uint32_t id = plx_lcore_next(from), own = listener->set->home->id;
 
-	while (id != PLX_LCORE_NONE && !is_candidate(listener, id))
+	while (id != PLX_LCORE_NONE &&
+	       (!is_named(listener->attr.lcores, id) || (id != own && !plx_loop_is_running(id))))
 		id = plx_lcore_next(id + 1);
 	return id;
 }
@@ -73,8 +63,6 @@ static uint32_t choose_by_hash(const struct plx_listener *listener, const struct
 	}
 	return best;
 }
-
-/* Choosing ------------------------------------------------------------------------------------ */
 
 /* The lcore for a link with that peer. PLX_SPREAD_CALLBACK may return one that does not exist, and
  * may close the listener. */

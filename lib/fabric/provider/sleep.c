@@ -28,8 +28,6 @@
 
 #define KEPT_POOLS_EVERY_NS (100 * PLX_NS_PER_MS)
 
-/* Links that wait for something ----------------------------------------------------------- */
-
 /* Whether a frame or a completion will wake the lcore when the link can continue. */
 static bool will_be_notified(const struct plx_link *link)
 {
@@ -138,11 +136,9 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 
 	disarm_all(home);
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
-		int rc = set->links + set->listeners > 0 ? arm_set(set, sleep) : 0;
-
-		if (rc) {
+		if (set->links + set->listeners > 0 && arm_set(set, sleep) != 0) {
 			disarm_all(home); /* the lcore does not sleep */
-			return rc;
+			return -EAGAIN;
 		}
 	}
 	if (!all_will_be_notified(home))
