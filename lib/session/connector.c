@@ -37,8 +37,19 @@ void plx_connector_try_later(struct plx_connector *connector)
 						: plx_backoff_next_ns(&connector->backoff));
 }
 
+void plx_connector_hold(struct plx_connector *connector)
+{
+	connector->holds++;
+}
+
+void plx_connector_unhold(struct plx_connector *connector)
+{
+	if (--connector->holds == 0 && connector->freed)
+		connector->owner->free(connector);
+}
+
 /* Log each cause once, since attempts continue as long as the program runs. It is not a warning if
- * the program is notified. The callback may free the connector. */
+ * the program is notified. */
 static void report_refused(struct plx_connector *connector, enum plx_link_reason reason,
 			   const char *why)
 {
@@ -47,7 +58,9 @@ static void report_refused(struct plx_connector *connector, enum plx_link_reason
 	enum plx_log_level level;
 
 	connector->logged |= 1u << reason;
+	plx_connector_hold(connector);
 	level = connector->owner->refused(connector, reason, why) ? PLX_LOG_INFO : PLX_LOG_WARNING;
+	plx_connector_unhold(connector);
 	if (is_new)
 		plx_log(session_log, level, "%s%s", why, then);
 }
@@ -57,7 +70,9 @@ static void destroy(struct plx_connector *connector)
 	plx_timer_stop(&connector->timer);
 	plx_lookup_cancel(&connector->lookup);
 	LIST_REMOVE(connector, closing);
-	connector->owner->free(connector);
+	connector->freed = true;
+	if (connector->holds == 0)
+		connector->owner->free(connector);
 }
 
 /* The last notice of a link, or of a failed attempt to open one. */
@@ -81,10 +96,12 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 		return;
 	}
 	plx_connector_try_later(connector);
+	plx_connector_hold(connector);
 	if (is_closed)
 		connector->owner->closed(connector, reason, why);
 	else
 		report_refused(connector, reason, why);
+	plx_connector_unhold(connector);
 }
 
 /* The link ---------------------------------------------------------------------------------- */

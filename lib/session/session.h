@@ -70,6 +70,8 @@ struct plx_connector {
 	enum plx_connector_state state;
 	bool quit;           /* closed by the owner: does not reconnect */
 	bool released;       /* by the owner */
+	bool freed;          /* free it when holds is 0 */
+	unsigned holds;      /* > 0: its memory stays */
 	bool refused_here;   /* this host refused the last attempt */
 	uint32_t logged;     /* reasons logged since the last open, as bits */
 	const char *failure; /* constant text: why this side ended the link; NULL: it did not */
@@ -118,6 +120,11 @@ void plx_connector_release(struct plx_connector *connector);
 
 /* The connector's memory is about to be freed: its link closes without it. */
 void plx_connector_fini(struct plx_connector *connector);
+
+/* Keep its memory while callbacks run that may release it when it has no link. closed and refused
+ * run like that. */
+void plx_connector_hold(struct plx_connector *connector);
+void plx_connector_unhold(struct plx_connector *connector);
 
 /* The owner reports that a part, or all, of what waits is sent. */
 void plx_connector_progressed(struct plx_connector *connector);

@@ -9,29 +9,6 @@ static const struct acceptor_owner *owner_of(const struct plx_acceptor *session)
 	return (const struct acceptor_owner *)session->owner;
 }
 
-/* Notices ------------------------------------------------------------------------------------- */
-
-void accepted_notify(struct accepted *accepted, const struct notice *notice)
-{
-	const struct acceptor *acceptor = (struct acceptor *)accepted->session.acceptor;
-
-	if (acceptor->socket)
-		owner_of(&acceptor->session)->notify(acceptor->socket, accepted->cb_object, notice);
-}
-
-/* Only while the socket exists. */
-static void report(struct accepted *accepted, struct notice notice)
-{
-	const struct acceptor_owner *owner = owner_of(accepted->session.acceptor);
-
-	if (accepted->session.acceptor->released)
-		return;
-	if (owner->on[notice.type])
-		owner->on[notice.type](accepted, &notice);
-	else
-		accepted_notify(accepted, &notice);
-}
-
 /* The link ------------------------------------------------------------------------------------ */
 
 const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
@@ -80,8 +57,8 @@ static void on_suspect(struct plx_link *link, bool suspect, void *user)
 {
 	struct accepted *accepted = user;
 
-	if (accepted)
-		report(accepted, (struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
+	if (accepted && !accepted->session.acceptor->released)
+		owner_of(accepted->session.acceptor)->suspect(accepted, suspect);
 }
 
 static const struct plx_link_events events = {
@@ -91,22 +68,18 @@ static const struct plx_link_events events = {
 	.on_suspect = on_suspect,
 };
 
-/* Session callbacks, passed to the socket ----------------------------------------------------- */
-
-void accepted_on_opened(struct plx_accepted *session)
+void accepted_note_open(struct accepted *accepted)
 {
-	struct accepted *accepted = (struct accepted *)session;
+	const struct plx_link *link = accepted->session.link;
 	struct wire_greeting greeting = {0};
 	uint32_t length;
-	const uint8_t *hello = plx_link_hello(session->link, &length);
+	const uint8_t *hello = plx_link_hello(link, &length);
 
 	wire_greeting_read(hello, length, WIRE_HELLO, &greeting); /* it was checked in on_hello */
-	snprintf(accepted->peer, sizeof(accepted->peer), "%s", plx_link_peer(session->link));
-	snprintf(accepted->provider, sizeof(accepted->provider), "%s",
-		 plx_link_provider(session->link));
+	snprintf(accepted->peer, sizeof(accepted->peer), "%s", plx_link_peer(link));
+	snprintf(accepted->provider, sizeof(accepted->provider), "%s", plx_link_provider(link));
 	accepted->message_max = greeting.message_max;
-	accepted->id = ++((struct acceptor *)session->acceptor)->next_id;
-	report(accepted, (struct notice){.type = NOTICE_ESTABLISHED});
+	accepted->id = ++((struct acceptor *)accepted->session.acceptor)->next_id;
 }
 
 void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
@@ -118,14 +91,6 @@ void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 	snprintf(accepted->why, sizeof(accepted->why), "%s%s",
 		 failure ? "the peer broke the protocol: " : "",
 		 failure ?: accepted->closed_why ?: plx_link_without_peer(link, text));
-}
-
-void accepted_on_closed(struct plx_accepted *session)
-{
-	struct accepted *accepted = (struct accepted *)session;
-
-	report(accepted,
-	       (struct notice){NOTICE_CLOSED, .reason = accepted->reason, .why = accepted->why});
 }
 
 void accepted_fail(struct accepted *accepted, const char *why)

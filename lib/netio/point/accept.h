@@ -13,17 +13,15 @@ struct accepted;
 
 /* Callbacks of its owner. */
 struct acceptor_owner {
-	/* First: ACCEPTOR_SESSION, and any others. create must check has_room again, since
-	 * connections may have been accepted since the HELLO; ended must start with
-	 * accepted_note_end. */
+	/* First. hello: acceptor_on_hello. create must check has_room again, since connections may
+	 * have been accepted since the HELLO; opened and ended must start with accepted_note_open
+	 * and accepted_note_end. */
 	struct plx_acceptor_owner session;
 	enum wire_role role; /* role of accepted peers */
 	/* Whether it accepts one more. */
 	bool (*has_room)(struct acceptor *acceptor);
-	/* Except for the link events, only while the socket exists. */
-	notify_fn *notify;
-	/* Replaces notify, and calls it through accepted_notify. NULL: only notify. */
-	void (*on[NOTICE_TYPES])(struct accepted *accepted, const struct notice *notice);
+	/* This and received: only while the acceptor is not released. */
+	void (*suspect)(struct accepted *accepted, bool suspect);
 	/* Return: NULL; the error as constant text, which closes the link. */
 	const char *(*received)(struct accepted *accepted, struct plx_buf *message);
 	void (*writable)(struct accepted *accepted);
@@ -46,7 +44,6 @@ struct acceptor {
 
 struct accepted {
 	struct plx_accepted session; /* first */
-	void *cb_object;             /* passed to callbacks; set by create */
 	uint64_t id;                 /* counts from 1 */
 	uint64_t message_max;        /* accepted by the peer */
 	const char *closed_why;      /* why this side closed it; constant text; NULL: by its user */
@@ -95,23 +92,17 @@ void acceptor_release_all(struct netio_eventloop *evloop);
 void acceptor_close_all(struct netio_eventloop *evloop);
 bool acceptor_any_open(const struct netio_eventloop *evloop);
 
-/* Call the user's callback if the socket exists. */
-void accepted_notify(struct accepted *accepted, const struct notice *notice);
-
 /* Close from this side; a link event follows. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
 
-/* The link has ended: store the facts that callbacks receive. link: NULL if this side ended it. */
+/* The link is open, or has ended: store the facts that callbacks receive. link: NULL if this side
+ * ended it. */
+void accepted_note_open(struct accepted *accepted);
 void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 		       enum plx_link_reason reason, const char *text);
 
 const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
 			      const uint8_t *hello, uint32_t length);
-void accepted_on_opened(struct plx_accepted *session);
-void accepted_on_closed(struct plx_accepted *session);
-
-#define ACCEPTOR_SESSION \
-	.hello = acceptor_on_hello, .opened = accepted_on_opened, .closed = accepted_on_closed
 
 /* spread.c ------------------------------------------------------------------------------------ */
 

@@ -89,15 +89,15 @@ void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 
 /* The connection ------------------------------------------------------------------------------ */
 
-DEFINE_NOTIFY_CONNECTING(notify, netio_buffered_send_socket)
-DEFINE_ANSWERED(on_received, netio_buffered_send_socket)
+DEFINE_NOTIFY(netio_buffered_send_socket)
+DEFINE_ANSWERED(netio_buffered_send_socket)
 
-static void on_established(struct netio_connection *connection, const struct notice *notice)
+static void on_opened(struct plx_connector *session)
 {
-	struct outbox *outbox = &((struct buffered *)connection)->outbox;
+	struct buffered *buffered = (struct buffered *)session;
 
-	outbox_open(outbox, connection->session.link, connection->message_max);
-	connection_notify(connection, notice);
+	outbox_open(&buffered->outbox, session->link, buffered->connection.message_max);
+	notify_opened(session);
 }
 
 static void on_writable(struct netio_connection *connection)
@@ -120,20 +120,24 @@ static void on_ended(struct plx_connector *session)
 	outbox_link_ended(&((struct buffered *)session)->outbox);
 }
 
-static void on_free(struct netio_connection *connection)
+static void on_free(struct plx_connector *session)
 {
-	outbox_fini(&((struct buffered *)connection)->outbox);
-	free(connection);
+	outbox_fini(&((struct buffered *)session)->outbox);
+	free(session);
 }
 
 static const struct connection_owner owner = {
-	.session = {CONNECTION_SESSION, .settle = on_settle, .ended = on_ended},
+	.session = {.hello = connection_on_hello,
+		    .opened = on_opened,
+		    .refused = notify_refused,
+		    .closed = notify_closed,
+		    .settle = on_settle,
+		    .ended = on_ended,
+		    .free = on_free},
 	.role = WIRE_SENDER,
-	.notify = notify,
-	.on[NOTICE_ESTABLISHED] = on_established,
+	.suspect = notify_suspect,
 	.received = on_received,
 	.writable = on_writable,
-	.free = on_free,
 };
 
 /* The outbox ---------------------------------------------------------------------------------- */
@@ -143,8 +147,7 @@ static void on_room(struct outbox *outbox)
 	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
 	struct netio_buffered_send_socket *socket = buffered->connection.socket;
 
-	if (socket && socket->cb_buffers_available)
-		socket->cb_buffers_available(socket);
+	CALL_USER(socket, cb_buffers_available, socket);
 }
 
 static void on_sent(struct outbox *outbox)

@@ -9,43 +9,6 @@ static const struct connection_owner *owner_of(const struct netio_connection *co
 	return (const struct connection_owner *)connection->session.owner;
 }
 
-/* Notices ------------------------------------------------------------------------------------ */
-
-void connection_hold(struct netio_connection *connection)
-{
-	connection->holds++;
-}
-
-void connection_unhold(struct netio_connection *connection)
-{
-	if (--connection->holds == 0 && connection->freed)
-		owner_of(connection)->free(connection);
-}
-
-bool connection_notify(struct netio_connection *connection, const struct notice *notice)
-{
-	return connection->socket &&
-	       owner_of(connection)->notify(connection->socket, connection->cb_object, notice);
-}
-
-/* Return: whether the user has a callback for it; true if the owner handles it. */
-static bool report(void *of, struct notice notice)
-{
-	struct netio_connection *connection = of;
-	const struct connection_owner *owner = owner_of(connection);
-	bool is_told = true;
-
-	connection_hold(connection);
-	if (owner->on[notice.type])
-		owner->on[notice.type](connection, &notice);
-	else
-		is_told = connection_notify(connection, &notice);
-	connection_unhold(connection);
-	return is_told;
-}
-
-/* The link ---------------------------------------------------------------------------------- */
-
 /* The link must accept the pages and messages that the greeting announces. */
 const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
 				const uint8_t *hello, uint32_t length)
@@ -88,7 +51,7 @@ static void on_suspect(struct plx_link *link, bool suspect, void *user)
 	const struct netio_connection *connection = user;
 
 	if (connection->socket && connection->session.state == PLX_CONNECTOR_OPEN)
-		report(user, (struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
+		owner_of(connection)->suspect(user, suspect);
 }
 
 static void on_credit(struct plx_link *link, void *user)
@@ -105,33 +68,6 @@ static void on_credit(struct plx_link *link, void *user)
 
 static const struct plx_link_events events = {EVENTS};
 static const struct plx_link_events events_with_credit = {EVENTS, .on_credit = on_credit};
-
-void connection_on_opened(struct plx_connector *session)
-{
-	report(session, (struct notice){.type = NOTICE_ESTABLISHED});
-}
-
-bool connection_on_refused(struct plx_connector *session, enum plx_link_reason reason,
-			   const char *why)
-{
-	return report(session,
-		      (struct notice){.type = NOTICE_REFUSED, .reason = reason, .why = why});
-}
-
-void connection_on_closed(struct plx_connector *session, enum plx_link_reason reason,
-			  const char *why)
-{
-	report(session, (struct notice){.type = NOTICE_CLOSED, .reason = reason, .why = why});
-}
-
-void connection_on_free(struct plx_connector *session)
-{
-	struct netio_connection *connection = (struct netio_connection *)session;
-
-	connection->freed = true;
-	if (connection->holds == 0)
-		owner_of(connection)->free(connection);
-}
 
 /* Opening ------------------------------------------------------------------------------------- */
 

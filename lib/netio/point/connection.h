@@ -10,22 +10,16 @@
 
 struct netio_connection;
 
-/* Callbacks of its owner. Notices and messages only while the socket exists. */
+/* Callbacks of its owner: suspect and messages only while the socket exists. */
 struct connection_owner {
-	/* First: CONNECTION_SESSION; and look_back, settle and ended if needed. */
-	struct plx_connector_owner session;
+	struct plx_connector_owner session; /* first; hello: connection_on_hello */
 	enum wire_role role;
-	notify_fn *notify;
-	/* Replaces notify, and calls it through connection_notify. NULL: only notify. Not for
-	 * NOTICE_REFUSED. */
-	void (*on[NOTICE_TYPES])(struct netio_connection *connection, const struct notice *notice);
+	void (*suspect)(struct netio_connection *connection, bool suspect);
 	/* Return: NULL; the error as constant text, which closes the link. */
 	const char *(*received)(struct netio_connection *connection, struct plx_buf *message);
 	void (*writable)(struct netio_connection *connection);
 	/* The peer has granted more credit. NULL: not needed. */
 	void (*credit)(struct netio_connection *connection);
-	/* No references remain. */
-	void (*free)(struct netio_connection *connection);
 };
 
 /* Checked attributes. */
@@ -43,8 +37,6 @@ struct netio_connection {
 	uint64_t message_max;             /* accepted by the peer */
 	uint64_t accepted_max;            /* accepted here */
 	struct netio_eventloop *evloop;
-	unsigned holds;                           /* > 0: its memory stays */
-	bool freed;                               /* free it when holds is 0 */
 	LIST_ENTRY(netio_connection) link, peers; /* of the loop; of the hub */
 };
 
@@ -62,13 +54,6 @@ int connection_close(struct netio_connection *connection);
 
 /* The socket is released: close without loss, then free it. */
 void connection_release(struct netio_connection *connection);
-
-/* Call the user's callback if the socket exists. Return: whether it has one. */
-bool connection_notify(struct netio_connection *connection, const struct notice *notice);
-
-/* Keep its memory while callbacks run that may release the socket, if it is not open. */
-void connection_hold(struct netio_connection *connection);
-void connection_unhold(struct netio_connection *connection);
 
 /* A socket with several connections, each to another address. Its structure starts with this. */
 struct hub {
@@ -101,20 +86,57 @@ void hub_add(struct hub *hub, struct netio_connection *connection,
 /* Open one that is idle. Return: as connection_open, without log. */
 int hub_open(struct netio_connection *connection);
 
-/* Define connection_owner.received for answers to one class of sockets. */
-#define DEFINE_ANSWERED(name, kind)                                                           \
-	static const char *name(struct netio_connection *connection, struct plx_buf *message) \
-	{                                                                                     \
-		const struct kind *to = connection->socket;                                   \
-		struct netio_msg msg;                                                         \
-		const char *wrong = message_read(message, connection->accepted_max, &msg);    \
-                                                                                              \
-		if (wrong)                                                                    \
-			return wrong;                                                         \
-		msg.source = connection->source;                                              \
-		if (to->cb_msg_received)                                                      \
-			to->cb_msg_received(connection->cb_object, &msg);                     \
-		return NULL;                                                                  \
+/* Define functions for connection_owner that call the callbacks of one class of sockets. */   \
+#define DEFINE_NOTIFY(kind)                                                                    \
+	static void notify_opened(struct plx_connector *session)                               \
+	{                                                                                      \
+		struct netio_connection *connection = (struct netio_connection *)session;      \
+		const struct kind *to = connection->socket;                                    \
+                                                                                               \
+		CALL_USER(to, cb_connection_established, connection->cb_object);               \
+	}                                                                                      \
+                                                                                               \
+	static bool notify_refused(struct plx_connector *session, enum plx_link_reason reason, \
+				   const char *why)                                            \
+	{                                                                                      \
+		struct netio_connection *connection = (struct netio_connection *)session;      \
+		const struct kind *to = connection->socket;                                    \
+		bool is_set = to && to->cb_connection_refused;                                 \
+                                                                                               \
+		CALL_USER(to, cb_connection_refused, connection->cb_object, reason, why);      \
+		return is_set;                                                                 \
+	}                                                                                      \
+                                                                                               \
+	static void notify_closed(struct plx_connector *session, enum plx_link_reason reason,  \
+				  const char *why)                                             \
+	{                                                                                      \
+		struct netio_connection *connection = (struct netio_connection *)session;      \
+		const struct kind *to = connection->socket;                                    \
+                                                                                               \
+		CALL_USER(to, cb_connection_closed, connection->cb_object, reason, why);       \
+	}                                                                                      \
+                                                                                               \
+	static void notify_suspect(struct netio_connection *connection, bool suspect)          \
+	{                                                                                      \
+		const struct kind *to = connection->socket;                                    \
+                                                                                               \
+		CALL_USER(to, cb_connection_suspect, connection->cb_object, suspect);          \
+	}
+
+/* Define connection_owner.received for answers. */
+#define DEFINE_ANSWERED(kind)                                                              \
+	static const char *on_received(struct netio_connection *connection,                \
+				       struct plx_buf *message)                            \
+	{                                                                                  \
+		const struct kind *to = connection->socket;                                \
+		struct netio_msg msg;                                                      \
+		const char *wrong = message_read(message, connection->accepted_max, &msg); \
+                                                                                           \
+		if (wrong)                                                                 \
+			return wrong;                                                      \
+		msg.source = connection->source;                                           \
+		CALL_USER(to, cb_msg_received, connection->cb_object, &msg);               \
+		return NULL;                                                               \
 	}
 
 /* Define connect, disconnect and fini of one class of sockets. */
@@ -146,16 +168,5 @@ bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role ro
 
 const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
 				const uint8_t *hello, uint32_t length);
-void connection_on_opened(struct plx_connector *session);
-bool connection_on_refused(struct plx_connector *session, enum plx_link_reason reason,
-			   const char *why);
-void connection_on_closed(struct plx_connector *session, enum plx_link_reason reason,
-			  const char *why);
-void connection_on_free(struct plx_connector *session);
-
-#define CONNECTION_SESSION                                                \
-	.hello = connection_on_hello, .opened = connection_on_opened,     \
-	.refused = connection_on_refused, .closed = connection_on_closed, \
-	.free = connection_on_free
 
 #endif

@@ -146,57 +146,14 @@ int intake_go_on(struct intake *intake, const char **wrong_out);
 /* Drop held messages. */
 void intake_drop(struct intake *intake);
 
-/* Notices ------------------------------------------------------------------------------------- */
+/* Callbacks ----------------------------------------------------------------------------------- */
 
-/* Notices that all sockets send about their connections, through the callbacks declared in
- * netio_socket.h. connection.c and accept.c notify the user; an owner's table lists what the owner
- * does in addition. */
-enum notice_type {
-	NOTICE_ESTABLISHED,
-	NOTICE_REFUSED, /* only if the socket connects */
-	NOTICE_CLOSED,
-	NOTICE_SUSPECT,
-	NOTICE_TYPES,
-};
-
-struct notice {
-	enum notice_type type;
-	enum plx_link_reason reason; /* of REFUSED and CLOSED, with why */
-	bool suspect;                /* of SUSPECT */
-	const char *why;
-};
-
-/* Call a callback of a user's socket. cb_object: the connection, passed to the callback. Return:
- * whether the user has set one. The callback may free the socket. */
-typedef bool notify_fn(const void *socket, void *cb_object, const struct notice *notice);
-
-#define NOTICE_CALL(callback, ...) (to->callback && (to->callback(__VA_ARGS__), true))
-
-#define DEFINE_NOTIFY_OR(name, kind, refused)                                                  \
-	static bool name(const void *socket, void *cb_object, const struct notice *notice)     \
-	{                                                                                      \
-		const struct kind *to = socket;                                                \
-                                                                                               \
-		switch (notice->type) {                                                        \
-		case NOTICE_ESTABLISHED:                                                       \
-			return NOTICE_CALL(cb_connection_established, cb_object);              \
-		case NOTICE_REFUSED:                                                           \
-			return refused;                                                        \
-		case NOTICE_CLOSED:                                                            \
-			return NOTICE_CALL(cb_connection_closed, cb_object, notice->reason,    \
-					   notice->why);                                       \
-		case NOTICE_SUSPECT:                                                           \
-			return NOTICE_CALL(cb_connection_suspect, cb_object, notice->suspect); \
-		default:                                                                       \
-			return false;                                                          \
-		}                                                                              \
-	}
-
-/* Define a notify_fn for one class of sockets: listening, or connecting. */
-#define DEFINE_NOTIFY_LISTENING(name, kind) DEFINE_NOTIFY_OR(name, kind, false)
-#define DEFINE_NOTIFY_CONNECTING(name, kind) \
-	DEFINE_NOTIFY_OR(                    \
-		name, kind,                  \
-		NOTICE_CALL(cb_connection_refused, cb_object, notice->reason, notice->why))
+/* Call a callback of a user's socket if the socket exists and has it. The callback may free the
+ * socket. */
+#define CALL_USER(socket, callback, ...)                 \
+	do {                                             \
+		if ((socket) && (socket)->callback)      \
+			(socket)->callback(__VA_ARGS__); \
+	} while (0)
 
 #endif

@@ -53,7 +53,6 @@ static struct receiver *make_receiver(struct netio_listener *listener)
 
 	if (!receiver)
 		return NULL;
-	receiver->accepted.cb_object = &receiver->pub;
 	intake = &receiver->intake;
 	intake->message_max = listener->acceptor.message_max;
 	intake->give = give_to_callback;
@@ -85,20 +84,29 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	return NULL;
 }
 
-DEFINE_NOTIFY_LISTENING(notify, netio_listen_socket)
-
-static void on_established(struct accepted *accepted, const struct notice *notice)
+static void on_opened(struct plx_accepted *session)
 {
-	struct receiver *receiver = (struct receiver *)accepted;
+	struct receiver *receiver = (struct receiver *)session;
+	struct accepted *accepted = &receiver->accepted;
+	struct netio_listen_socket *socket = socket_of(receiver);
 
+	accepted_note_open(accepted);
 	receiver->intake.source = accepted->id;
 	receiver->pub = (struct netio_recv_socket){
-		.listen_socket = socket_of(receiver),
+		.listen_socket = socket,
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
 	};
-	accepted_notify(accepted, notice);
+	CALL_USER(socket, cb_connection_established, &receiver->pub);
+}
+
+static void on_suspect(struct accepted *accepted, bool suspect)
+{
+	struct receiver *receiver = (struct receiver *)accepted;
+	const struct netio_listen_socket *socket = socket_of(receiver);
+
+	CALL_USER(socket, cb_connection_suspect, &receiver->pub, suspect);
 }
 
 static void on_writable(struct accepted *accepted)
@@ -106,8 +114,7 @@ static void on_writable(struct accepted *accepted)
 	struct receiver *receiver = (struct receiver *)accepted;
 	struct netio_listen_socket *socket = socket_of(receiver);
 
-	if (socket && socket->cb_buffers_available)
-		socket->cb_buffers_available(&receiver->pub);
+	CALL_USER(socket, cb_buffers_available, &receiver->pub);
 }
 
 static void on_failed(struct plx_accepted *session)
@@ -128,22 +135,23 @@ static bool on_ended(struct plx_accepted *session, struct plx_link *link,
 }
 
 /* Its buffers stay allocated while its messages are in the queue. */
-static void note_queued(struct receiver *receiver)
+static void note_queued(struct netio_listener *listener)
 {
-	struct netio_listener *listener = receiver_listener(receiver);
-
-	if (!receiver->queued)
-		return;
 	if (listener->ended_count < LISTENER_ENDED_MAX)
 		listener->ended_count++;
 	listener->ended_at[(listener->ended_first + listener->ended_count - 1) %
 			   LISTENER_ENDED_MAX] = listener->queue->pushed;
 }
 
-static void on_closed(struct accepted *accepted, const struct notice *notice)
+static void on_closed(struct plx_accepted *session)
 {
-	note_queued((struct receiver *)accepted);
-	accepted_notify(accepted, notice);
+	struct receiver *receiver = (struct receiver *)session;
+	const struct netio_listen_socket *socket = socket_of(receiver);
+
+	if (receiver->queued)
+		note_queued(receiver_listener(receiver));
+	CALL_USER(socket, cb_connection_closed, &receiver->pub, receiver->accepted.reason,
+		  receiver->accepted.why);
 }
 
 static void on_free(struct plx_accepted *session)
@@ -168,13 +176,17 @@ static void on_fini(struct acceptor *acceptor)
 }
 
 const struct acceptor_owner listener_owner = {
-	.session = {ACCEPTOR_SESSION, .create = on_create, .failed = on_failed, .ended = on_ended,
-		    .free = on_free, .free_acceptor = on_free_listener},
+	.session = {.hello = acceptor_on_hello,
+		    .create = on_create,
+		    .opened = on_opened,
+		    .failed = on_failed,
+		    .ended = on_ended,
+		    .closed = on_closed,
+		    .free = on_free,
+		    .free_acceptor = on_free_listener},
 	.role = WIRE_SENDER,
 	.has_room = listener_has_room,
-	.notify = notify,
-	.on[NOTICE_ESTABLISHED] = on_established,
-	.on[NOTICE_CLOSED] = on_closed,
+	.suspect = on_suspect,
 	.received = on_received,
 	.writable = on_writable,
 	.fini = on_fini,

@@ -42,10 +42,8 @@ static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void
 	struct netio_send_socket *socket = sender->connection.socket;
 	uint64_t key;
 
-	if (!socket || !socket->cb_send_completed)
-		return;
 	memcpy(&key, buf->base, sizeof(key));
-	socket->cb_send_completed(socket, key, status);
+	CALL_USER(socket, cb_send_completed, socket, key, status);
 }
 
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
@@ -74,32 +72,34 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-DEFINE_NOTIFY_CONNECTING(notify, netio_send_socket)
-DEFINE_ANSWERED(on_received, netio_send_socket)
+DEFINE_NOTIFY(netio_send_socket)
+DEFINE_ANSWERED(netio_send_socket)
 
 static void on_writable(struct netio_connection *connection)
 {
 	struct netio_send_socket *socket = connection->socket;
 
-	if (socket && socket->cb_buffers_available)
-		socket->cb_buffers_available(socket);
+	CALL_USER(socket, cb_buffers_available, socket);
 }
 
-static void on_free(struct netio_connection *connection)
+static void on_free(struct plx_connector *session)
 {
-	struct sender *sender = (struct sender *)connection;
+	struct sender *sender = (struct sender *)session;
 
 	references_fini(&sender->references);
 	free(sender);
 }
 
 static const struct connection_owner owner = {
-	.session = {CONNECTION_SESSION},
+	.session = {.hello = connection_on_hello,
+		    .opened = notify_opened,
+		    .refused = notify_refused,
+		    .closed = notify_closed,
+		    .free = on_free},
 	.role = WIRE_SENDER,
-	.notify = notify,
+	.suspect = notify_suspect,
 	.received = on_received,
 	.writable = on_writable,
-	.free = on_free,
 };
 
 int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_socket *socket,

@@ -19,10 +19,10 @@ static void report(struct plx_task *task, void *arg)
 {
 	struct publisher *publisher = arg;
 
-	connection_hold(&publisher->connection);
+	plx_connector_hold(&publisher->connection.session);
 	publisher_report_ended(publisher);
 	close_if_unused(publisher);
-	connection_unhold(&publisher->connection);
+	plx_connector_unhold(&publisher->connection.session);
 }
 
 /* The connection ------------------------------------------------------------------------------ */
@@ -73,32 +73,33 @@ static const char *on_received(struct netio_connection *connection, struct plx_b
 	return wrong;
 }
 
-DEFINE_NOTIFY_CONNECTING(notify, netio_subscribe_socket)
+DEFINE_NOTIFY(netio_subscribe_socket)
 
-static void on_established(struct netio_connection *connection, const struct notice *notice)
+static void on_opened(struct plx_connector *session)
 {
-	struct publisher *publisher = (struct publisher *)connection;
+	struct publisher *publisher = (struct publisher *)session;
 
-	publisher->pub.provider = plx_link_provider(connection->session.link);
-	connection_notify(connection, notice);
+	publisher->pub.provider = plx_link_provider(session->link);
+	notify_opened(session);
 	publisher_send_requests(publisher);
 	close_if_unused(publisher);
 }
 
-static void on_closed(struct netio_connection *connection, const struct notice *notice)
+static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
-	struct publisher *publisher = (struct publisher *)connection;
+	struct publisher *publisher = (struct publisher *)session;
+	const struct netio_connection *connection = &publisher->connection;
 
 	publisher_reset(publisher);
 	publisher_report_ended(publisher);
-	publisher_report_lost(publisher, notice->why);
-	connection_notify(connection, notice);
+	publisher_report_lost(publisher, why);
+	notify_closed(session, reason, why);
 	if (connection->socket && publisher->interest_count == 0)
 		publisher_release(publisher);
-	else if (connection->socket && connection->session.state == PLX_CONNECTOR_IDLE &&
-		 connection->session.quit && !connection->evloop->draining)
+	else if (connection->socket && session->state == PLX_CONNECTOR_IDLE && session->quit &&
+		 !connection->evloop->draining)
 		/* It was closed without subscriptions, but has one again. */
-		plx_connector_open_again(&connection->session);
+		plx_connector_open_again(session);
 }
 
 static void on_ended(struct plx_connector *session)
@@ -118,23 +119,23 @@ static void on_writable(struct netio_connection *connection)
 	publisher_send_requests(publisher);
 }
 
-static void on_free(struct netio_connection *connection)
+static void on_free(struct plx_connector *session)
 {
-	struct publisher *publisher = (struct publisher *)connection;
-
-	publisher_free_interests(publisher);
-	free(publisher);
+	publisher_free_interests((struct publisher *)session);
+	free(session);
 }
 
 static const struct connection_owner owner = {
-	.session = {CONNECTION_SESSION, .ended = on_ended},
+	.session = {.hello = connection_on_hello,
+		    .opened = on_opened,
+		    .refused = notify_refused,
+		    .closed = on_closed,
+		    .ended = on_ended,
+		    .free = on_free},
 	.role = WIRE_SUBSCRIBER,
-	.notify = notify,
-	.on[NOTICE_ESTABLISHED] = on_established,
-	.on[NOTICE_CLOSED] = on_closed,
+	.suspect = notify_suspect,
 	.received = on_received,
 	.writable = on_writable,
-	.free = on_free,
 };
 
 /* The publisher ------------------------------------------------------------------------------- */

@@ -93,7 +93,6 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	if (!subscriber)
 		return NULL;
 	memset(subscriber, 0, sizeof(*subscriber));
-	subscriber->accepted.cb_object = &subscriber->pub;
 	outbox_init(&subscriber->outbox, &core->outbox_attr, &outbox_owner);
 	subscriber->outbox.all_droppable = true;
 	subscriber->outbox.missed_in_all = core->missed;
@@ -101,29 +100,29 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	return &subscriber->accepted.session;
 }
 
-DEFINE_NOTIFY_LISTENING(notify_buffered, netio_publish_socket)
-DEFINE_NOTIFY_LISTENING(notify_unbuffered, netio_unbuffered_publish_socket)
-
-static bool notify(const void *socket, void *cb_object, const struct notice *notice)
+static void on_opened(struct plx_accepted *session)
 {
-	const struct subscriber *subscriber = plx_container_of(cb_object, struct subscriber, pub);
+	struct subscriber *subscriber = (struct subscriber *)session;
+	struct accepted *accepted = &subscriber->accepted;
+	const struct netio_publish_core *core = subscriber_core(subscriber);
 
-	return (subscriber_core(subscriber)->buffered ? notify_buffered : notify_unbuffered)(
-		socket, cb_object, notice);
-}
-
-static void on_established(struct accepted *accepted, const struct notice *notice)
-{
-	struct subscriber *subscriber = (struct subscriber *)accepted;
-
-	outbox_open(&subscriber->outbox, accepted->session.link, accepted->message_max);
+	accepted_note_open(accepted);
+	outbox_open(&subscriber->outbox, session->link, accepted->message_max);
 	subscriber->pub = (struct netio_subscriber){
-		.socket = subscriber_core(subscriber)->acceptor.socket,
+		.socket = core->acceptor.socket,
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
 	};
-	accepted_notify(accepted, notice);
+	PUBLISH_CALLBACK(core, cb_connection_established, (&subscriber->pub));
+}
+
+static void on_suspect(struct accepted *accepted, bool suspect)
+{
+	struct subscriber *subscriber = (struct subscriber *)accepted;
+
+	PUBLISH_CALLBACK(subscriber_core(subscriber), cb_connection_suspect,
+			 (&subscriber->pub, suspect));
 }
 
 static void on_writable(struct accepted *accepted)
@@ -166,10 +165,15 @@ static bool on_ended(struct plx_accepted *session, struct plx_link *link,
 	return true;
 }
 
-static void on_closed(struct accepted *accepted, const struct notice *notice)
+static void on_closed(struct plx_accepted *session)
 {
-	accepted_notify(accepted, notice);
-	publish_report_room((struct netio_publish_core *)accepted->session.acceptor);
+	struct subscriber *subscriber = (struct subscriber *)session;
+	const struct accepted *accepted = &subscriber->accepted;
+	struct netio_publish_core *core = subscriber_core(subscriber);
+
+	PUBLISH_CALLBACK(core, cb_connection_closed,
+			 (&subscriber->pub, accepted->reason, accepted->why));
+	publish_report_room(core);
 }
 
 static void on_free(struct plx_accepted *session)
@@ -185,13 +189,18 @@ static void on_free(struct plx_accepted *session)
 }
 
 const struct acceptor_owner subscriber_owner = {
-	.session = {ACCEPTOR_SESSION, .create = on_create, .failed = on_failed, .settle = on_settle,
-		    .ended = on_ended, .free = on_free, .free_acceptor = publish_core_destroy},
+	.session = {.hello = acceptor_on_hello,
+		    .create = on_create,
+		    .opened = on_opened,
+		    .failed = on_failed,
+		    .settle = on_settle,
+		    .ended = on_ended,
+		    .closed = on_closed,
+		    .free = on_free,
+		    .free_acceptor = publish_core_destroy},
 	.role = WIRE_SUBSCRIBER,
 	.has_room = has_room,
-	.notify = notify,
-	.on[NOTICE_ESTABLISHED] = on_established,
-	.on[NOTICE_CLOSED] = on_closed,
+	.suspect = on_suspect,
 	.received = requests_received,
 	.writable = on_writable,
 	.fini = publish_socket_fini,

@@ -133,6 +133,6 @@ void push_receiver_release(struct push_receiver *receiver);
 /* push_socket.c ------------------------------------------------------------------------------ */
 
 /* No references to the receiver remain. */
-void push_receiver_free(struct netio_connection *connection);
+void push_receiver_free(struct plx_connector *session);
 
 #endif

@@ -93,8 +93,7 @@ static void report_room(struct netio_push_core *core)
 	    !push_choose(core, 0))
 		return;
 	core->again_pending = false;
-	if (socket && socket->cb_buffers_available)
-		socket->cb_buffers_available(socket);
+	CALL_USER(socket, cb_buffers_available, socket);
 }
 
 static void resume(struct netio_push_core *core)
@@ -140,35 +139,35 @@ static void on_writable(struct netio_connection *connection)
 	resume(core);
 }
 
-static void on_suspect(struct netio_connection *connection, const struct notice *notice)
+DEFINE_NOTIFY(netio_push_socket)
+DEFINE_ANSWERED(netio_push_socket)
+
+static void on_suspect(struct netio_connection *connection, bool suspect)
 {
 	struct push_receiver *receiver = (struct push_receiver *)connection;
 	struct netio_push_core *core = receiver->core;
 
 	if (receiver->is_open)
-		core->suspect += notice->suspect - receiver->is_suspect;
-	receiver->is_suspect = notice->suspect;
+		core->suspect += suspect - receiver->is_suspect;
+	receiver->is_suspect = suspect;
 	push_place(receiver);
-	connection_notify(connection, notice);
+	notify_suspect(connection, suspect);
 	resume(core);
 }
 
 /* The connection ------------------------------------------------------------------------------- */
 
-static void on_established(struct netio_connection *connection, const struct notice *notice)
+static void on_opened(struct plx_connector *session)
 {
-	struct push_receiver *receiver = (struct push_receiver *)connection;
+	struct push_receiver *receiver = (struct push_receiver *)session;
 	struct netio_push_core *core = receiver->core;
 
-	receiver->pub.provider = plx_link_provider(connection->session.link);
+	receiver->pub.provider = plx_link_provider(session->link);
 	join(receiver);
 	push_send_waiting(core);
-	connection_notify(connection, notice);
+	notify_opened(session);
 	resume(core);
 }
-
-DEFINE_NOTIFY_CONNECTING(notify, netio_push_socket)
-DEFINE_ANSWERED(on_received, netio_push_socket)
 
 /* Process what the peer's last frames reported. */
 static void on_look_back(struct plx_connector *session, const struct plx_link *link)
@@ -198,32 +197,33 @@ static void on_ended(struct plx_connector *session)
 	((struct push_receiver *)session)->pub.provider = "";
 }
 
-static void on_closed(struct netio_connection *connection, const struct notice *notice)
+static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
-	struct push_receiver *receiver = (struct push_receiver *)connection;
+	struct push_receiver *receiver = (struct push_receiver *)session;
 	struct netio_push_core *core = receiver->core;
 
 	requeue(receiver);
 	push_send_waiting(core);
-	connection_notify(connection, notice);
-	if (connection->socket && connection->session.state == PLX_CONNECTOR_IDLE &&
-	    connection->session.quit)
+	notify_closed(session, reason, why);
+	if (receiver->connection.socket && session->state == PLX_CONNECTOR_IDLE && session->quit)
 		push_receiver_release(receiver);
 	resume(core);
 }
 
 static const struct connection_owner owner = {
-	.session = {CONNECTION_SESSION, .look_back = on_look_back, .settle = on_settle,
-		    .ended = on_ended},
+	.session = {.hello = connection_on_hello,
+		    .opened = on_opened,
+		    .refused = notify_refused,
+		    .closed = on_closed,
+		    .look_back = on_look_back,
+		    .settle = on_settle,
+		    .ended = on_ended,
+		    .free = push_receiver_free},
 	.role = WIRE_SENDER,
-	.notify = notify,
-	.on[NOTICE_ESTABLISHED] = on_established,
-	.on[NOTICE_CLOSED] = on_closed,
-	.on[NOTICE_SUSPECT] = on_suspect,
+	.suspect = on_suspect,
 	.received = on_received,
 	.writable = on_writable,
 	.credit = on_credit,
-	.free = push_receiver_free,
 };
 
 /* The receiver --------------------------------------------------------------------------------- */

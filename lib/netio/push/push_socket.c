@@ -12,12 +12,13 @@ static void free_if_done(struct netio_push_core *core)
 	free(core);
 }
 
-void push_receiver_free(struct netio_connection *connection)
+void push_receiver_free(struct plx_connector *session)
 {
-	struct netio_push_core *core = ((struct push_receiver *)connection)->core;
+	struct push_receiver *receiver = (struct push_receiver *)session;
+	struct netio_push_core *core = receiver->core;
 
-	LIST_REMOVE(connection, peers);
-	free(connection);
+	LIST_REMOVE(&receiver->connection, peers);
+	free(receiver);
 	free_if_done(core);
 }
 

@@ -243,8 +243,7 @@ static inline void make_suspect(struct netio_push_receiver *its, bool suspect)
 	struct push_receiver *receiver = plx_container_of(its, struct push_receiver, pub);
 	const struct connection_owner *owner = (const void *)receiver->connection.session.owner;
 
-	owner->on[NOTICE_SUSPECT](&receiver->connection,
-				  &(struct notice){.type = NOTICE_SUSPECT, .suspect = suspect});
+	owner->suspect(&receiver->connection, suspect);
 }
 
 #endif
