@@ -3,7 +3,7 @@
  *
  *   loop/eventloop.c   the event loop, and checks of all functions
  *   loop/process.c     lcores for a process without any
- *   loop/              signal.c, timer.c, fd.c: callbacks of a loop
+ *   loop/callbacks.c   signals, timers and descriptors of a loop
  *   point/             sending and listening sockets: point.h
  *   push/              push sockets: push.h
  *   pubsub/            publish and subscribe sockets: pubsub_priv.h */

@@ -163,38 +163,14 @@ static const struct outbox_owner outbox_owner = {.room = on_room, .sent = on_sen
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-static int create(const struct netio_buffered_attr *attr, struct buffered **buffered_out)
-{
-	struct outbox_attr outbox = {
-		.page_bytes = attr->page_bytes,
-		.page_count = attr->page_count ?: PAGE_COUNT_DEFAULT,
-		.watermark_bytes = attr->watermark_bytes,
-		.timeout_ns = attr->timeout_ns,
-	};
-	struct buffered *buffered;
-	int rc = outbox_check_attr(&outbox);
-
-	if (rc)
-		return rc;
-	buffered = aligned_alloc(PLX_CACHE_LINE, sizeof(*buffered));
-	if (!buffered)
-		return plx_fail(ENOMEM, "out of memory for a socket");
-	outbox_init(&buffered->outbox, &outbox, &outbox_owner);
-	rc = outbox_make_pages(&buffered->outbox);
-	if (rc)
-		free(buffered);
-	else
-		*buffered_out = buffered;
-	return rc;
-}
-
 int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 				    struct netio_buffered_send_socket *socket,
 				    const struct netio_buffered_attr *attr)
 {
 	static const struct netio_buffered_attr defaults;
 	struct connection_attr checked;
-	struct buffered *buffered = NULL;
+	struct outbox_attr pages;
+	struct buffered *buffered;
 	int rc;
 
 	*socket = (struct netio_buffered_send_socket){0};
@@ -202,13 +178,26 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 	if (rc)
 		return rc;
 	attr = attr ?: &defaults;
-	rc = connection_check_attr(&attr->connect, &checked);
-	rc = netio_logged(rc ?: create(attr, &buffered));
+	pages = (struct outbox_attr){
+		.page_bytes = attr->page_bytes,
+		.page_count = attr->page_count ?: PAGE_COUNT_DEFAULT,
+		.watermark_bytes = attr->watermark_bytes,
+		.timeout_ns = attr->timeout_ns,
+	};
+	rc = connection_check_attr(&attr->connect, &checked) ?: outbox_check_attr(&pages);
 	if (rc)
-		return rc;
-	connection_init(&buffered->connection, evloop, socket, &socket->connection, &owner,
-			&checked);
-	return 0;
+		return netio_logged(rc);
+	buffered = aligned_alloc(PLX_CACHE_LINE, sizeof(*buffered));
+	if (!buffered)
+		return netio_fail(ENOMEM, "out of memory for a socket");
+	outbox_init(&buffered->outbox, &pages, &outbox_owner);
+	rc = netio_logged(outbox_make_pages(&buffered->outbox));
+	if (rc)
+		free(buffered);
+	else
+		connection_init(&buffered->connection, evloop, socket, &socket->connection, &owner,
+				&checked);
+	return rc;
 }
 
 DEFINE_CONNECTING(netio_buffered_send_socket, netio_buffered_connect, netio_buffered_disconnect)

@@ -76,6 +76,7 @@ struct receiver {
 	struct netio_recv_socket pub;
 	struct intake intake;
 	bool queued; /* some of its messages are in the queue */
+	struct held held[];
 };
 
 /* Connections; receiver.c. */

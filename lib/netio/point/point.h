@@ -3,8 +3,7 @@
  *
  *   point.h        messages, sent and received, and notices to users
  *   netio_wire.c   the wire format: netio_wire.h
- *   message.c      one message, sent as a copy
- *   reference.c    one message, sent by reference
+ *   message.c      one message, sent as a copy or by reference
  *   connection.c   the connecting side of sessions: connection.h
  *   send.c         the unbuffered send socket
  *   outbox.c       what waits for one peer: outbox.h
@@ -86,8 +85,6 @@ int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 
 /* The same for a measured message of at most NETIO_IOV_MAX pieces that the peer accepts. */
 int message_send_copy(struct plx_link *link, const struct message *message);
-
-/* reference.c -------------------------------------------------------------------------------- */
 
 #define REFERENCE_PREFIX_MAX 8
 

@@ -25,13 +25,6 @@ static int drop_old(struct outbox *outbox, const struct outbox_terms *terms,
 	return drop_new(outbox, terms, message);
 }
 
-/* The publisher waits; outbox_again has noted that. */
-static int block(struct outbox *outbox, const struct outbox_terms *terms,
-		 const struct message *message)
-{
-	return NETIO_STATUS_AGAIN;
-}
-
 /* Drop everything that waits, except the rest of a message in flight. */
 static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 		      const struct message *message)
@@ -80,14 +73,15 @@ static int conflate(struct outbox *outbox, const struct outbox_terms *terms,
 /* Policies ------------------------------------------------------------------------------------- */
 
 static const struct policy {
-	/* There is no room. Return: as outbox_submit; TRY_AGAIN. */
+	/* There is no room. Return: as outbox_submit; TRY_AGAIN. NULL: the publisher waits;
+	 * outbox_again has noted that. */
 	int (*no_room)(struct outbox *outbox, const struct outbox_terms *terms,
 		       const struct message *message);
 	bool waits;     /* the publisher is notified of room */
 	bool droppable; /* waiting messages may be dropped for newer ones */
 	bool apart;     /* its messages never wait in pages */
 } policies[] = {
-	[NETIO_POLICY_BLOCK] = {.no_room = block, .waits = true},
+	[NETIO_POLICY_BLOCK] = {.waits = true},
 	[NETIO_POLICY_DISCONNECT] = {.no_room = disconnect},
 	[NETIO_POLICY_DROP_OLD] = {.no_room = drop_old, .droppable = true},
 	[NETIO_POLICY_DROP_NEW] = {.no_room = drop_new},
@@ -138,7 +132,7 @@ static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 		return NETIO_STATUS_TOO_BIG;
 	do {
 		rc = put_tail(outbox, policy, terms, message);
-		if (rc == NETIO_STATUS_AGAIN)
+		if (rc == NETIO_STATUS_AGAIN && policy->no_room)
 			rc = policy->no_room(outbox, terms, message);
 	} while (rc == TRY_AGAIN);
 	return rc;

@@ -48,25 +48,18 @@ static const char *on_received(struct accepted *accepted, struct plx_buf *messag
 
 static struct receiver *make_receiver(struct netio_listener *listener)
 {
-	struct receiver *receiver = calloc(1, sizeof(*receiver));
-	struct intake *intake;
-
-	if (!receiver)
-		return NULL;
-	intake = &receiver->intake;
-	intake->message_max = listener->acceptor.message_max;
-	intake->give = give_to_callback;
-	if (!listener->queue)
-		return receiver;
 	/* The link's buffers, plus long messages that hold back its credit. */
-	intake->held_max = 2 * listener->attr.buffer_count;
-	intake->held = calloc(intake->held_max, sizeof(*intake->held));
-	if (!intake->held) {
-		free(receiver);
-		return NULL;
-	}
-	intake->holding = &listener->holding;
-	intake->give = give_to_queue;
+	uint32_t held_max = listener->queue ? 2 * listener->attr.buffer_count : 0;
+	struct receiver *receiver = calloc(1, sizeof(*receiver) + held_max * sizeof(struct held));
+
+	if (receiver)
+		receiver->intake = (struct intake){
+			.give = listener->queue ? give_to_queue : give_to_callback,
+			.message_max = listener->acceptor.message_max,
+			.held = receiver->held,
+			.held_max = held_max,
+			.holding = &listener->holding,
+		};
 	return receiver;
 }
 
@@ -88,33 +81,30 @@ static void on_opened(struct plx_accepted *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 	struct accepted *accepted = &receiver->accepted;
-	struct netio_listen_socket *socket = socket_of(receiver);
 
 	accepted_note_open(accepted);
 	receiver->intake.source = accepted->id;
 	receiver->pub = (struct netio_recv_socket){
-		.listen_socket = socket,
+		.listen_socket = socket_of(receiver),
 		.id = accepted->id,
 		.peer = accepted->peer,
 		.provider = accepted->provider,
 	};
-	CALL_USER(socket, cb_connection_established, &receiver->pub);
+	CALL_USER(socket_of(receiver), cb_connection_established, &receiver->pub);
 }
 
 static void on_suspect(struct accepted *accepted, bool suspect)
 {
 	struct receiver *receiver = (struct receiver *)accepted;
-	const struct netio_listen_socket *socket = socket_of(receiver);
 
-	CALL_USER(socket, cb_connection_suspect, &receiver->pub, suspect);
+	CALL_USER(socket_of(receiver), cb_connection_suspect, &receiver->pub, suspect);
 }
 
 static void on_writable(struct accepted *accepted)
 {
 	struct receiver *receiver = (struct receiver *)accepted;
-	struct netio_listen_socket *socket = socket_of(receiver);
 
-	CALL_USER(socket, cb_buffers_available, &receiver->pub);
+	CALL_USER(socket_of(receiver), cb_buffers_available, &receiver->pub);
 }
 
 static void on_failed(struct plx_accepted *session)
@@ -146,12 +136,11 @@ static void note_queued(struct netio_listener *listener)
 static void on_closed(struct plx_accepted *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
-	const struct netio_listen_socket *socket = socket_of(receiver);
 
 	if (receiver->queued)
 		note_queued(receiver_listener(receiver));
-	CALL_USER(socket, cb_connection_closed, &receiver->pub, receiver->accepted.reason,
-		  receiver->accepted.why);
+	CALL_USER(socket_of(receiver), cb_connection_closed, &receiver->pub,
+		  receiver->accepted.reason, receiver->accepted.why);
 }
 
 static void on_free(struct plx_accepted *session)
@@ -160,7 +149,6 @@ static void on_free(struct plx_accepted *session)
 
 	spread_leave(&receiver_listener(receiver)->acceptor);
 	intake_drop(&receiver->intake);
-	free(receiver->intake.held);
 	free(receiver);
 }
 

@@ -35,15 +35,17 @@ static struct interest *interest_create(struct publisher *publisher,
 {
 	struct interest *interest = calloc(1, sizeof(*interest));
 
-	if (!interest || make_room(publisher) != 0) {
+	if (interest)
+		interest->what = *what;
+	if (!interest || make_room(publisher) != 0 ||
+	    !tsearch(interest, &publisher->by_what, compare)) {
 		free(interest);
 		return NULL;
 	}
 	while (publisher->interests[publisher->unused_from])
 		publisher->unused_from++;
-	*interest = (struct interest){
-		.what = *what, .state = INTEREST_NEW, .id = publisher->unused_from};
-	publisher->interests[publisher->unused_from++] = interest;
+	interest->id = publisher->unused_from++;
+	publisher->interests[interest->id] = interest;
 	publisher->interest_count++;
 	return interest;
 }
@@ -63,7 +65,7 @@ static void tell_ended(struct publisher *publisher, struct interest *interest)
 	struct netio_subscription what = interest->what;
 
 	interest_destroy(publisher, interest);
-	SUBSCRIBE_CALLBACK(publisher, cb_unsubscribed, (&publisher->pub, &what));
+	CALL_USER(publisher_socket(publisher), cb_unsubscribed, &publisher->pub, &what);
 }
 
 void publisher_report_ended(struct publisher *publisher)
@@ -161,10 +163,6 @@ int publisher_subscribe(struct publisher *publisher, const struct netio_subscrip
 	interest = interest_create(publisher, what);
 	if (!interest)
 		return plx_fail(ENOMEM, "netio_subscribe: out of memory");
-	if (!tsearch(interest, &publisher->by_what, compare)) {
-		interest_destroy(publisher, interest);
-		return plx_fail(ENOMEM, "netio_subscribe: out of memory");
-	}
 	TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
 	publisher_send_requests(publisher);
 	return 0;
@@ -202,28 +200,20 @@ int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscr
 
 /* Answers ------------------------------------------------------------------------------------- */
 
-static const char *why_refused(enum wire_status status)
-{
-	switch (status) {
-	case WIRE_TOO_MANY:
-		return "the publisher takes no more subscriptions";
-	case WIRE_NO_BLOCK:
-		return "the publisher lets nobody block it; give another policy";
-	case WIRE_TOO_MASKS:
-		return "the publisher takes no more different masks";
-	default:
-		return "the publisher has no memory for it";
-	}
-}
-
 static void refused(struct publisher *publisher, struct interest *interest, enum wire_status status)
 {
+	static const char *const why[WIRE_STATUS_COUNT] = {
+		[WIRE_TOO_MANY] = "the publisher takes no more subscriptions",
+		[WIRE_TOO_MASKS] = "the publisher takes no more different masks",
+		[WIRE_NO_MEMORY] = "the publisher has no memory for it",
+		[WIRE_NO_BLOCK] = "the publisher lets nobody block it; give another policy",
+	};
 	struct netio_subscription what = interest->what;
 
 	tdelete(interest, &publisher->by_what, compare);
 	interest_destroy(publisher, interest);
-	SUBSCRIBE_CALLBACK(publisher, cb_subscription_refused,
-			   (&publisher->pub, &what, why_refused(status)));
+	CALL_USER(publisher_socket(publisher), cb_subscription_refused, &publisher->pub, &what,
+		  why[status]);
 }
 
 static void subscribed(struct publisher *publisher, struct interest *interest)
@@ -234,9 +224,10 @@ static void subscribed(struct publisher *publisher, struct interest *interest)
 	interest->state = INTEREST_ACTIVE;
 	interest->was_lost = false;
 	if (was_lost)
-		SUBSCRIBE_CALLBACK(publisher, cb_subscription_resumed, (&publisher->pub, &what));
+		CALL_USER(publisher_socket(publisher), cb_subscription_resumed, &publisher->pub,
+			  &what);
 	else
-		SUBSCRIBE_CALLBACK(publisher, cb_subscribed, (&publisher->pub, &what));
+		CALL_USER(publisher_socket(publisher), cb_subscribed, &publisher->pub, &what);
 }
 
 /* Return: NULL; or the error as text. */
@@ -319,8 +310,8 @@ void publisher_report_lost(struct publisher *publisher, const char *why)
 		interest->loss_unreported = false;
 		what = interest->what;
 		if (interest->state == INTEREST_NEW)
-			SUBSCRIBE_CALLBACK(publisher, cb_subscription_lost,
-					   (&publisher->pub, &what, why));
+			CALL_USER(publisher_socket(publisher), cb_subscription_lost,
+				  &publisher->pub, &what, why);
 	}
 }
 

@@ -9,25 +9,25 @@
 
 static_assert(WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES <= MESSAGE_MAX, "requests fit");
 
-static int check_attr(const struct netio_publish_attr *attr, struct netio_publish_core *core)
+static int check_attr(struct netio_publish_core *core)
 {
+	struct netio_publish_attr *attr = &core->attr;
+
 	core->outbox_attr = (struct outbox_attr){
 		.page_bytes = attr->page_bytes,
 		.page_count = attr->page_count ?: NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
 		.watermark_bytes = attr->watermark_bytes,
 		.timeout_ns = attr->timeout_ns,
 	};
-	core->subscribers_max = attr->subscribers_max ?: NETIO_SUBSCRIBERS_DEFAULT;
-	core->subscriptions_max = attr->subscriptions_max ?: NETIO_SUBSCRIPTIONS_DEFAULT;
-	core->subscriber_subscriptions_max = attr->subscriber_subscriptions_max
+	attr->subscribers_max = attr->subscribers_max ?: NETIO_SUBSCRIBERS_DEFAULT;
+	attr->subscriptions_max = attr->subscriptions_max ?: NETIO_SUBSCRIPTIONS_DEFAULT;
+	attr->subscriber_subscriptions_max = attr->subscriber_subscriptions_max
 						   ?: NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT;
-	core->policy = attr->policy ?: NETIO_POLICY_BLOCK;
-	core->backlog_bytes = attr->backlog_bytes;
-	core->refuse_block = attr->refuse_block;
+	attr->policy = attr->policy ?: NETIO_POLICY_BLOCK;
 	if ((unsigned)attr->policy >= NETIO_POLICY_COUNT)
 		return plx_fail(EINVAL, "policy %d: give one of enum netio_policy",
 				(int)attr->policy);
-	if (core->refuse_block && core->policy == NETIO_POLICY_BLOCK)
+	if (attr->refuse_block && attr->policy == NETIO_POLICY_BLOCK)
 		return plx_fail(EINVAL, "refuse_block: give a policy, other than to block, for "
 					"subscriptions that name none");
 	return outbox_check_attr(&core->outbox_attr);
@@ -38,7 +38,6 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 		       const struct netio_publish_attr *attr, void *socket,
 		       struct netio_publish_core **core_out)
 {
-	static const struct netio_publish_attr defaults;
 	struct netio_publish_core *core;
 	int rc = netio_check(evloop, what);
 
@@ -47,8 +46,9 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	core = calloc(1, sizeof(*core));
 	if (!core)
 		return netio_fail(ENOMEM, "%s: out of memory", what);
-	attr = attr ?: &defaults;
-	rc = check_attr(attr, core) ?: acceptor_check(attr->provider, MESSAGE_MAX);
+	if (attr)
+		core->attr = *attr;
+	rc = check_attr(core) ?: acceptor_check(core->attr.provider, MESSAGE_MAX);
 	rc = netio_logged(rc ?: table_init(&core->table, plx_random_id()));
 	if (rc) {
 		free(core);
@@ -57,7 +57,7 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	core->version = match_new_version();
 	TAILQ_INIT(&core->pendings);
 	publications_init(core);
-	acceptor_init(&core->acceptor, evloop, socket, &subscriber_owner, attr->provider,
+	acceptor_init(&core->acceptor, evloop, socket, &subscriber_owner, core->attr.provider,
 		      MESSAGE_MAX);
 	*core_out = core;
 	return 0;

@@ -55,7 +55,7 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 		return;
 	publisher->core->stats.gaps++;
 	publisher->core->stats.missed[__builtin_ctz(reasons)] += count;
-	SUBSCRIBE_CALLBACK(publisher, cb_gap, (&publisher->pub, &gap));
+	CALL_USER(publisher_socket(publisher), cb_gap, &publisher->pub, &gap);
 }
 
 static const char *on_received(struct netio_connection *connection, struct plx_buf *message)

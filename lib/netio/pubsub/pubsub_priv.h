@@ -110,10 +110,7 @@ struct netio_publish_core {
 	struct netio_publish_socket *buffered; /* one of the two is set; both NULL: released */
 	struct netio_unbuffered_publish_socket *unbuffered;
 	struct outbox_attr outbox_attr;
-	uint32_t subscriptions_max, subscriber_subscriptions_max, subscribers_max;
-	enum netio_policy policy; /* of subscriptions without a policy */
-	uint64_t backlog_bytes;
-	bool refuse_block;
+	struct netio_publish_attr attr; /* checked */
 
 	struct table table;
 	uint64_t version; /* of the table */
@@ -295,13 +292,11 @@ void publisher_release(struct publisher *publisher);
 
 /* interest.c ---------------------------------------------------------------------------------- */
 
-/* Call a callback of the socket if it exists. args: in parentheses. */
-#define SUBSCRIBE_CALLBACK(publisher, callback, args)                                     \
-	do {                                                                              \
-		const struct netio_subscribe_socket *to = (publisher)->connection.socket; \
-		if (to && to->callback)                                                   \
-			to->callback args;                                                \
-	} while (0)
+/* NULL: released. */
+static inline struct netio_subscribe_socket *publisher_socket(const struct publisher *publisher)
+{
+	return publisher->connection.socket;
+}
 
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
 int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what);

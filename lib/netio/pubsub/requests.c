@@ -104,9 +104,9 @@ static struct outbox_terms terms_of(const struct netio_publish_core *core,
 	uint64_t backlog = what->backlog_bytes;
 
 	if (what->policy == NETIO_POLICY_DEFAULT && !backlog)
-		backlog = core->backlog_bytes;
+		backlog = core->attr.backlog_bytes;
 	return (struct outbox_terms){
-		.policy = (uint8_t)(what->policy ?: core->policy),
+		.policy = (uint8_t)(what->policy ?: core->attr.policy),
 		.backlog_bytes = backlog && backlog < backlog_max ? backlog : backlog_max,
 		.at_once = what->delivery == NETIO_DELIVERY_AT_ONCE ||
 			   (what->delivery == NETIO_DELIVERY_DEFAULT && core->unbuffered),
@@ -122,7 +122,7 @@ static enum wire_status enter(struct subscription *subscription, const struct ta
 	bool needs_pages = !terms->at_once || core->buffered || terms->policy != NETIO_POLICY_BLOCK;
 	int rc = -ENOMEM;
 
-	if (core->refuse_block && terms->policy == NETIO_POLICY_BLOCK)
+	if (core->attr.refuse_block && terms->policy == NETIO_POLICY_BLOCK)
 		return WIRE_NO_BLOCK;
 	/* Messages sent at once need pages when the link is full. By reference with the block
 	 * policy, the publisher waits instead. */
@@ -148,8 +148,8 @@ static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
 	struct subscription *subscription;
 	enum wire_status status;
 
-	if (pairs > core->subscriptions_max - core->places ||
-	    pairs > core->subscriber_subscriptions_max - subscriber->places)
+	if (pairs > core->attr.subscriptions_max - core->places ||
+	    pairs > core->attr.subscriber_subscriptions_max - subscriber->places)
 		return WIRE_TOO_MANY;
 	subscription = malloc(sizeof(*subscription) + pairs * sizeof(struct table_pair));
 	if (!subscription)

@@ -65,7 +65,7 @@ static bool has_room(struct acceptor *acceptor)
 	uint32_t room = core->match_room ? 2 * core->match_room : 16;
 	struct match *matches;
 
-	if (core->stats.subscribers >= core->subscribers_max) {
+	if (core->stats.subscribers >= core->attr.subscribers_max) {
 		if (plx_log_allowed(&acceptor->log_limit, plx_loop_now_ns()))
 			plx_log(netio_log, PLX_LOG_WARNING,
 				"a subscriber is refused: there are %u; subscribers_max",

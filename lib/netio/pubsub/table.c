@@ -130,15 +130,6 @@ static int mask_index(const struct table *table, uint64_t bits)
 	return unused;
 }
 
-static void mask_took(struct table *table, uint8_t index, uint64_t bits)
-{
-	struct table_mask *mask = &table->masks[index];
-
-	mask->bits = bits;
-	if (mask->cells++ == 0)
-		table->used[table->used_count++] = index;
-}
-
 static void mask_left(struct table *table, uint8_t index)
 {
 	uint32_t i = 0;
@@ -166,7 +157,9 @@ static struct table_cell *cell_create(struct table *table, uint64_t value, uint6
 	*cell = (struct table_cell){.value = value, .mask = index, .next = *bucket};
 	*bucket = cell;
 	table->cell_count++;
-	mask_took(table, index, bits);
+	table->masks[index].bits = bits;
+	if (table->masks[index].cells++ == 0)
+		table->used[table->used_count++] = index;
 	return cell;
 }
 

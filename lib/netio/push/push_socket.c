@@ -70,17 +70,15 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	return 0;
 }
 
-static void lose_what_waits(struct netio_push_core *core)
+static void lose_waiting(struct netio_push_core *core)
 {
-	uint32_t count = core->waiting.count + core->oversized.count;
-
-	if (count)
+	push_append_all(&core->waiting, &core->oversized);
+	if (core->waiting.count)
 		plx_log(netio_log, PLX_LOG_WARNING,
 			"a push socket ends: %u messages of receivers that went away, and that no "
 			"other one had room for, are lost",
-			count);
+			core->waiting.count);
 	push_drop_all(&core->waiting);
-	push_drop_all(&core->oversized);
 }
 
 void netio_push_socket_fini(struct netio_push_socket *socket)
@@ -93,7 +91,7 @@ void netio_push_socket_fini(struct netio_push_socket *socket)
 	if (!core)
 		return;
 	LIST_REMOVE(&core->hub, link);
-	lose_what_waits(core);
+	lose_waiting(core);
 	LIST_FOREACH_SAFE (connection, &core->hub.connections, peers, next)
 		if (connection->socket)
 			push_receiver_release((struct push_receiver *)connection);

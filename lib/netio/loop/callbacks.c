@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Signals, timers and descriptors of a loop. */
+#include "netio_priv.h"
+
+#define CALLS_TURN_MAX 64 /* per signal; the rest runs in the next turn */
+
+/* A backlog fires the signal again to get another turn; that fire is not a call. */
+static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
+{
+	struct netio_signal *signal = arg;
+	const struct netio_eventloop *evloop = signal->evloop;
+	uint64_t left = signal->backlog + fires - (signal->backlog > 0);
+	bool gone = false;
+
+	signal->gone = &gone;
+	for (unsigned i = 0; i < CALLS_TURN_MAX && left > 0; i++) {
+		if (evloop->running && evloop->terminated)
+			break;
+		left--;
+		if (signal->cb)
+			signal->cb(signal->data);
+		if (gone)
+			return;
+	}
+	signal->gone = NULL;
+	signal->backlog = left;
+	if (left > 0)
+		plx_signal_fire(fired);
+}
+
+int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signal)
+{
+	int rc;
+
+	*signal = (struct netio_signal){.evloop = evloop};
+	if (!evloop->ready)
+		return netio_check(evloop, "netio_signal_init");
+	rc = plx_signal_init(&signal->fired, evloop->lcore_id, on_fired, signal);
+	return netio_logged(rc);
+}
+
+void netio_signal_fire(struct netio_signal *signal)
+{
+	plx_signal_fire(&signal->fired);
+}
+
+void netio_signal_fini(struct netio_signal *signal)
+{
+	if (signal->gone)
+		*signal->gone = true;
+	plx_signal_fini(&signal->fired);
+	signal->evloop = NULL;
+}
+
+static void on_expired(struct plx_timer *expired, void *arg)
+{
+	struct netio_timer *timer = arg;
+
+	if (timer->cb)
+		timer->cb(timer->data);
+}
+
+int netio_timer_init(struct netio_eventloop *evloop, struct netio_timer *timer)
+{
+	*timer = (struct netio_timer){.evloop = evloop};
+	plx_timer_init(&timer->timer, on_expired, timer);
+	return evloop->ready ? 0 : netio_check(evloop, "netio_timer_init");
+}
+
+static int start(struct netio_timer *timer, unsigned long long count, uint64_t unit_ns)
+{
+	uint64_t period_ns;
+	int rc = netio_check(timer->evloop, "netio_timer_start");
+
+	if (rc)
+		return rc;
+	if (count == 0)
+		return netio_fail(EINVAL, "netio_timer_start: a period of 0; give at least "
+					  "1, or stop it with netio_timer_stop");
+	period_ns = count > UINT64_MAX / unit_ns ? UINT64_MAX : count * unit_ns;
+	rc = plx_timer_start_periodic(&timer->timer, period_ns);
+	return netio_logged(rc);
+}
+
+int netio_timer_start_s(struct netio_timer *timer, unsigned long long seconds)
+{
+	return start(timer, seconds, PLX_NS_PER_S);
+}
+
+int netio_timer_start_ms(struct netio_timer *timer, unsigned long long milliseconds)
+{
+	return start(timer, milliseconds, PLX_NS_PER_MS);
+}
+
+int netio_timer_start_us(struct netio_timer *timer, unsigned long long microseconds)
+{
+	return start(timer, microseconds, PLX_NS_PER_US);
+}
+
+int netio_timer_start_ns(struct netio_timer *timer, unsigned long long nanoseconds)
+{
+	return start(timer, nanoseconds, 1);
+}
+
+void netio_timer_stop(struct netio_timer *timer)
+{
+	plx_timer_stop(&timer->timer);
+}
+
+static void on_events(int fd, uint32_t events, void *arg)
+{
+	struct netio_fd *watch = arg;
+
+	if (watch->cb)
+		watch->cb(fd, events, watch->data);
+}
+
+int netio_fd_init(struct netio_eventloop *evloop, struct netio_fd *watch, int fd, uint32_t events)
+{
+	int rc = netio_check(evloop, "netio_fd_init");
+
+	watch->watch = NULL;
+	if (rc)
+		return rc;
+	rc = plx_fd_add(fd, events, on_events, watch, &watch->watch);
+	return netio_logged(rc);
+}
+
+int netio_fd_modify(struct netio_fd *watch, uint32_t events)
+{
+	int rc;
+
+	if (!watch->watch)
+		return netio_fail(EINVAL, "netio_fd_modify: not watched; call "
+					  "netio_fd_init first");
+	rc = plx_fd_modify(watch->watch, events);
+	return netio_logged(rc);
+}
+
+void netio_fd_fini(struct netio_fd *watch)
+{
+	plx_fd_remove(watch->watch);
+	watch->watch = NULL;
+}
