@@ -12,8 +12,7 @@
  *   spread.c       a listening socket on several lcores
  *   intake.c       received messages and pages
  *   listener.c     the listening socket: listener.h
- *   queue.c        its messages to another thread
- *   receiver.c     its connections */
+ *   queue.c        its messages to another thread */
 #ifndef NETIO_POINT_H
 #define NETIO_POINT_H
 

@@ -8,14 +8,12 @@
  *
  * around that path:
  *
- *   publish_socket.c   the two publish sockets
- *   subscriber.c       connections of subscribers
- *   requests.c         their subscriptions
+ *   publish_socket.c   the two publish sockets, and connections of their subscribers
+ *   requests.c         subscriptions of subscribers
  *
  * Subscribing:
  *
- *   subscribe.c        the subscribe socket and its publishers
- *   publisher.c        the connection to one publisher
+ *   subscribe.c        the subscribe socket, and connections to its publishers
  *   interest.c         requests to it, and its answers */
 #ifndef PUBSUB_PRIV_H
 #define PUBSUB_PRIV_H
@@ -132,9 +130,6 @@ struct netio_publish_core {
 	uint64_t missed[NETIO_GAP_REASON_COUNT]; /* by all subscribers */
 };
 
-/* Subscribers; subscriber.c. */
-extern const struct acceptor_owner subscriber_owner;
-
 static inline struct netio_publish_core *subscriber_core(const struct subscriber *subscriber)
 {
 	return (struct netio_publish_core *)subscriber->accepted.session.acceptor;
@@ -169,9 +164,6 @@ void requests_resume(struct subscriber *subscriber);
 void requests_drop(struct subscriber *subscriber);
 
 /* publish_socket.c */
-
-/* Call the _fini of its socket type. */
-void publish_socket_fini(struct acceptor *acceptor);
 
 /* No references remain. */
 void publish_core_destroy(struct plx_acceptor *session);
@@ -280,15 +272,6 @@ struct netio_subscribe_core {
 	struct hub hub; /* first; its connections are the publishers */
 	struct netio_subscribe_stats stats;
 };
-
-/* Return: NULL: out of memory. */
-struct publisher *publisher_create(struct netio_subscribe_core *core, const char *address);
-
-/* Connect if idle. Return: 0; as netio_connect. */
-int publisher_open(struct publisher *publisher);
-
-/* The socket is released, or no longer needs it. */
-void publisher_release(struct publisher *publisher);
 
 /* interest.c ---------------------------------------------------------------------------------- */
 
