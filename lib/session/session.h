@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions: links with a handshake (private data in HELLO), reconnection, and a close that first
- * sends what waits. NetIO's sockets and services use them; programs use those, or plain links.
- * doc/design/session.md has the state machine.
+/* Sessions: links with private data in their HELLOs, which reconnect, and which close after what
+ * waits is sent. NetIO's sockets and services use them. State machine: doc/design/session.md.
  *
  *   connector.c   the side that connects and reconnects
  *   acceptor.c    the side that accepts, on one lcore
  *
- * An owner embeds struct plx_connector, plx_acceptor or plx_accepted as first member of its own
- * struct. Links deliver messages directly to the owner: its link events contain the functions below
- * (PLX_CONNECTOR_EVENTS, PLX_ACCEPTED_EVENTS), and its `user` is the connector or the accepted. */
+ * An owner's structure starts with struct plx_connector, plx_acceptor or plx_accepted. The link's
+ * messages go to the owner directly: its table of link events names the functions below for the
+ * rest, and the user of its links is the connector or the accepted. */
 #ifndef PLX_SESSION_H
 #define PLX_SESSION_H
 
@@ -16,7 +15,7 @@
 #include "plx_fabric.h"
 #include "plx_lcore.h"
 
-/* A session that settles closes after this time without progress. */
+/* A session that closes waits this long for progress. */
 #define PLX_SESSION_SETTLE_NS (2 * PLX_NS_PER_S)
 
 /* Connecting ------------------------------------------------------------------------------- */
@@ -35,23 +34,23 @@ enum plx_connector_state {
 
 /* Callbacks of the owner. After a release only ended and free run. */
 struct plx_connector_owner {
-	/* Check the private data of the peer's HELLO. Return: NULL; or a constant text, with which
-	 * the link is refused on both sides. */
+	/* Check the private data of the peer's HELLO. Return: NULL; or why the link is refused, on
+	 * both sides: constant text. */
 	const char *(*hello)(struct plx_connector *connector, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
 	void (*opened)(struct plx_connector *connector);
-	/* Return: whether the owner notified the program: then the log level is info. */
+	/* Return: whether the owner reports it: then it is logged as information. */
 	bool (*refused)(struct plx_connector *connector, enum plx_link_reason reason,
 			const char *why);
 	void (*closed)(struct plx_connector *connector, enum plx_link_reason reason,
 		       const char *why);
-	/* The link has ended; last chance to read from it. NULL: not needed. */
+	/* The link has ended: a last look at it. NULL: not needed. */
 	void (*look_back)(struct plx_connector *connector, const struct plx_link *link);
-	/* Before a close: send what waits. Return: whether nothing is left; otherwise the owner
-	 * calls plx_connector_settled later. NULL: nothing ever waits. */
+	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
+	 * plx_connector_settled follows. NULL: nothing ever waits. */
 	bool (*settle)(struct plx_connector *connector);
-	/* The link has ended, and all sends have completed. Before refused and closed. NULL: not
-	 * needed. */
+	/* The link has ended and returned all buffers. Before refused and closed. NULL: not needed.
+	 */
 	void (*ended)(struct plx_connector *connector);
 	/* After a release, when nothing refers to the connector. */
 	void (*free)(struct plx_connector *connector);
@@ -94,31 +93,28 @@ int plx_connector_check_attr(struct plx_connector_attr *attr);
 void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
 			const struct plx_connector_attr *attr);
 
-/* Connect an idle or waiting connector to "host:port". Later failures are reported and retried.
- * Return: 0; as plx_link_connect, and the connector is idle (see plx_connector_try_later). */
+/* Connect to "host:port" while it is idle or waiting. Later failures are reported and retried.
+ * Return: 0; as plx_link_connect, and it stays idle until plx_connector_try_later. */
 int plx_connector_open(struct plx_connector *connector, const char *address);
-
-/* Connect a closed connector to its old address; failures are reported like those of any attempt.
- */
-void plx_connector_open_again(struct plx_connector *connector);
-
-/* Retry after the back-off, when plx_connector_open failed. */
 void plx_connector_try_later(struct plx_connector *connector);
 
-/* Close without loss; closed follows, from the loop. The connector is not idle. */
+/* Connect a closed one to the same address. Failures are reported as for any attempt. */
+void plx_connector_open_again(struct plx_connector *connector);
+
+/* Close without loss; closed follows, from the loop. Not while it is idle. */
 void plx_connector_close(struct plx_connector *connector);
 
-/* Close the open link without loss, and reconnect. */
+/* Close its open link without loss, and connect again. */
 void plx_connector_renew(struct plx_connector *connector);
 
-/* Abort the link. why: constant text, which closed receives. */
+/* End the link now. why: constant text for closed. */
 void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason reason,
 			const char *why);
 
-/* The owner is being destroyed: the connector settles and closes alone, then free follows. */
+/* The owner is done with it: close without loss; free follows. */
 void plx_connector_release(struct plx_connector *connector);
 
-/* The connector's memory is about to be freed: its link closes without it. */
+/* The same, but its memory may be freed at once: the link closes without it. */
 void plx_connector_fini(struct plx_connector *connector);
 
 /* Keep its memory while callbacks run that may release it when it has no link. closed and refused
@@ -146,29 +142,29 @@ struct plx_accepted;
 
 /* Callbacks of its owner; failed, settle, ended and free_acceptor may be NULL. */
 struct plx_acceptor_owner {
-	/* As for a connector; also checks whether there is room for another link. */
+	/* As that of a connector; also checks that there is room for one more. */
 	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
-	/* Zeroed memory that begins with a struct plx_accepted; NULL: the link is dropped. */
+	/* Allocate zeroed memory that starts with struct plx_accepted. NULL: the link is dropped.
+	 */
 	struct plx_accepted *(*create)(struct plx_acceptor *acceptor);
 	void (*opened)(struct plx_accepted *accepted);
-	/* This side aborts the link, or the owner released the acceptor: deliver nothing more. */
+	/* This side ends the link, or the owner is gone: deliver nothing more. */
 	void (*failed)(struct plx_accepted *accepted);
-	/* Before a close: send what waits. Return: whether nothing is left; otherwise the owner
-	 * calls plx_accepted_settled later. */
+	/* As that of a connector. */
 	bool (*settle)(struct plx_accepted *accepted);
-	/* The link has ended, and all sends have completed. Return: whether the owner is done;
-	 * otherwise it calls plx_accepted_finish later. A released acceptor does not wait. */
+	/* The link has ended and returned all buffers. Return: whether that is all; otherwise
+	 * plx_accepted_finish follows, which a released acceptor does not wait for. */
 	bool (*ended)(struct plx_accepted *accepted, struct plx_link *link,
 		      enum plx_link_reason reason, const char *text);
-	/* The last notice, unless the acceptor was released. NULL: not needed. */
+	/* The last, while the acceptor is not released. NULL: not needed. */
 	void (*closed)(struct plx_accepted *accepted);
 	/* Nothing refers to it. */
 	void (*free)(struct plx_accepted *accepted);
 	void (*free_acceptor)(struct plx_acceptor *acceptor);
 };
 
-/* Accepts on one lcore. Acceptors of several lcores share a number if they share listeners. */
+/* Accepts on one lcore. Those of several lcores have one number if they share listeners. */
 struct plx_acceptor {
 	const struct plx_acceptor_owner *owner;
 	uintptr_t number;
@@ -181,23 +177,22 @@ struct plx_acceptor {
 struct plx_accepted {
 	struct plx_link *link; /* NULL: ended */
 	struct plx_acceptor *acceptor;
-	bool closing;           /* by this side */
-	bool settling;          /* closes when all is sent */
-	bool finishing;         /* its last callbacks are running */
-	const char *failure;    /* constant text: the peer's error that made this side abort */
-	struct plx_timer timer; /* the limit of settling */
+	bool closing;           /* from this side */
+	bool settling;          /* waits until all is sent */
+	bool finishing;         /* its end is being reported */
+	const char *failure;    /* why this side ended it: constant text; NULL: it did not */
+	struct plx_timer timer; /* of settling */
 	LIST_ENTRY(plx_accepted) links;
 };
 
-/* A number not used before in this process. Thread: any. */
+/* A new number. Thread: any. */
 uintptr_t plx_acceptor_new_number(void);
 
-/* acceptor: zeroed. Thread: any. The functions below run on the acceptor's lcore. */
+/* acceptor: zeroed. Thread: any; of the following functions: the lcore's. */
 void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_owner *owner,
 		       uintptr_t number, uint32_t lcore);
 
-/* The acceptor has no links, and gets none after this. Thread: any, while its lcore does not use
- * it. */
+/* No link finds it after this. It must have none. Thread: any, while the lcore does not use it. */
 void plx_acceptor_fini(struct plx_acceptor *acceptor);
 
 /* Iterate over the calling lcore's acceptors, of all owners, in no order; after NULL: the first. */
@@ -208,24 +203,21 @@ struct plx_acceptor *plx_acceptor_next(const struct plx_acceptor *after);
 int plx_acceptor_listen(const struct plx_acceptor *acceptor, const char *address,
 			const struct plx_listen_attr *attr, struct plx_listener **listener_out);
 
-/* The owner is being destroyed: close all links without loss, then call free_acceptor, perhaps
- * before this returns. */
+/* The owner is done with it: close all without loss; free_acceptor follows, maybe inside. */
 void plx_acceptor_release(struct plx_acceptor *acceptor);
 
-/* Close all without loss. */
+/* Close all without loss; close one. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor);
-
-/* Abort the link; its last callbacks follow. why: constant text. */
-void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
-
-/* Close it without loss. */
 void plx_accepted_close(struct plx_accepted *accepted);
 
-/* The owner reports that a part, or all, of what waits is sent. */
+/* End the link now; a link event follows. why: constant text. */
+void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
+
+/* Some of what settle waits for is sent; all of it. */
 void plx_accepted_progressed(struct plx_accepted *accepted);
 void plx_accepted_settled(struct plx_accepted *accepted);
 
-/* Run the last callbacks and free it. Return: whether its acceptor still exists unreleased. */
+/* Report its end, and free it. Return: whether its acceptor exists and is not released. */
 bool plx_accepted_finish(struct plx_accepted *accepted);
 
 const char *plx_accepted_on_hello(struct plx_link *link, void *user);
@@ -239,12 +231,12 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 
 /* Both ------------------------------------------------------------------------------------- */
 
-/* Whether released connectors or acceptors of this lcore have links that are still closing; and how
- * often settling sessions of this lcore made progress. */
+/* Whether released sessions of this lcore are still closing; how often any of those that settle
+ * made progress. */
 bool plx_session_any_closing(void);
 uint64_t plx_session_progress(void);
 
-/* Inside lib/session. note: a settling session made progress. */
+/* Inside lib/session. */
 extern struct plx_log_component *const session_log;
 bool connector_any_closing(void);
 void session_note_progress(void);

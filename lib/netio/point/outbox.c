@@ -51,13 +51,6 @@ struct plx_buf *outbox_end_page(struct outbox *outbox)
 	return page;
 }
 
-/* Free a page that holds only a gap. */
-static void undo_page(struct outbox *outbox)
-{
-	outbox->gap = wire_page_gap(outbox->page->data);
-	outbox_free_page(outbox, outbox_end_page(outbox));
-}
-
 /* Room ---------------------------------------------------------------------------------------- */
 
 /* Return whether a paced sender must wait. needed: pages of its message. */
@@ -75,7 +68,6 @@ static bool has_free(const struct outbox *outbox, uint64_t needed)
 	       !(outbox->room.is_paced && !outbox->is_shared && is_enough(outbox, needed));
 }
 
-/* Return whether the link has no page to send. */
 static bool is_link_idle(const struct outbox *outbox)
 {
 	return outbox->free_count + (outbox->page != NULL) == outbox->count;
@@ -313,10 +305,12 @@ static int put_long(struct outbox *outbox, const struct message *message, uint8_
 				"ones, or more",
 				(unsigned long long)message->length, outbox->count,
 				outbox->attr.page_bytes);
-	if (outbox_page_is_empty(outbox))
-		undo_page(outbox);
-	else if (outbox->page)
+	if (outbox_page_is_empty(outbox)) { /* it has only a gap */
+		outbox->gap = wire_page_gap(outbox->page->data);
+		outbox_free_page(outbox, outbox_end_page(outbox));
+	} else if (outbox->page) {
 		outbox_flush(outbox);
+	}
 	if (!has_free(outbox, needed))
 		return again_and_pace(outbox, needed);
 	outbox_begin_page(outbox);

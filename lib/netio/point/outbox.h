@@ -45,8 +45,8 @@ struct outbox_owner {
 	void (*room)(struct outbox *outbox);
 	/* A page was sent. */
 	void (*sent)(struct outbox *outbox);
-	/* The disconnect policy applies. why: constant text. NULL: no peer has that policy. */
-	void (*too_slow)(struct outbox *outbox, const char *why);
+	/* The disconnect policy applies. NULL: no peer has that policy. */
+	void (*too_slow)(struct outbox *outbox);
 };
 
 struct outbox_attr {
@@ -95,7 +95,7 @@ struct outbox {
 	uint64_t frames_seen;   /* sent by the link; used while closing */
 	struct wire_gap gap;    /* for the next page to report */
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
-	uint64_t *missed_in_all; /* shared by a socket's outboxes; NULL: not counted */
+	uint64_t *missed_in_all; /* shared by a socket's outboxes; NULL: they miss nothing */
 	uint64_t flush_ns;       /* when the page is sent at the latest */
 	struct plx_timer timer;
 	struct plx_pool *pool;
@@ -120,22 +120,18 @@ static inline struct page_note *page_note(const struct plx_buf *page)
 	return (struct page_note *)page->base;
 }
 
-/* Return whether the page has only its header. */
 static inline bool outbox_page_is_empty(const struct outbox *outbox)
 {
 	return outbox->page && outbox->at == outbox->page->data + WIRE_PAGE_BYTES;
 }
 
-/* The index-th waiting page. */
 static inline struct plx_buf **outbox_waiting_at(const struct outbox *outbox, uint32_t index)
 {
 	return &outbox->waiting[(outbox->waiting_first + index) % outbox->slots];
 }
 
-/* Start filling a free page. */
+/* Start filling a free page; stop filling it. Return: the page, in no list. */
 void outbox_begin_page(struct outbox *outbox);
-
-/* Stop filling the page. Return: the page, in no list. */
 struct plx_buf *outbox_end_page(struct outbox *outbox);
 
 /* Free a page that is in no list and not in flight, with its chain. */
@@ -240,21 +236,14 @@ int outbox_again(struct outbox *outbox, uint32_t wanted);
 /* The number of pages for a message of any length. */
 uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8_t flags);
 
-/* Return whether all pages together can hold a message of any length. */
-static inline bool outbox_holds(const struct outbox *outbox, uint64_t length, uint8_t flags)
-{
-	return outbox_pages_needed(outbox, length, flags) <= outbox->count;
-}
-
-/* Put a message that does not fit into the current page. length: any.
- * Return: enum netio_status. */
+/* Put a message that does not fit into the current page. Return: enum netio_status. */
 int outbox_put_slow(struct outbox *outbox, const struct message *message);
 
 /* outbox_put_slow for a caller that does not wait for room: does not note AGAIN or pace it. This
  * also disables pacing for all others, because they can no longer rely on few pages waiting. */
 int outbox_put_unpaced(struct outbox *outbox, const struct message *message);
 
-/* Return whether the whole message fits into the page. length: any. */
+/* Return whether the whole message fits into the page. */
 static inline bool outbox_fits(const struct outbox *outbox, uint64_t length, uint8_t flags)
 {
 	return length <= outbox->message_max &&
@@ -271,7 +260,6 @@ static inline uint8_t *outbox_entry(struct outbox *outbox, uint32_t length, uint
 	return wire_entry_write(at, length, flags, tag);
 }
 
-/* A message is complete. */
 static inline void outbox_message_ended(struct outbox *outbox)
 {
 	outbox->messages++;
@@ -303,15 +291,12 @@ static inline int outbox_put(struct outbox *outbox, const struct message *messag
  * message. */
 void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason);
 
-/* Count missed messages. */
-void outbox_count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason);
-
 /* Drop the oldest waiting page that may be dropped; `any`: that may be any. If there is none, drop
  * the page being filled. The gap is reported to the peer. Return: whether a page was dropped. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason);
 
-/* Return whether a message of that length, which outbox_holds accepts, would fit after dropping
- * what may be dropped. */
+/* Return whether a message of that length, which all pages hold, would fit after dropping what may
+ * be dropped. */
 bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t flags);
 
 /* Report a gap that no page carries yet: in a separate page if no message follows soon. */
@@ -353,22 +338,19 @@ void conflation_init(struct conflation *conflation);
 int conflation_put(struct conflation *conflation, const struct message *message,
 		   uint64_t bytes_max);
 
-/* Find the message with that tag, or the last one; NULL: none. */
+/* Find the message with that tag, the newest, or the oldest; NULL: none. */
 struct latest *conflation_find(const struct conflation *conflation, netio_tag_t tag);
 static inline struct latest *conflation_last(const struct conflation *conflation)
 {
 	return TAILQ_LAST(&conflation->queue, latest_queue);
 }
-
-/* The oldest; NULL: none. */
 static inline struct latest *conflation_first(const struct conflation *conflation)
 {
 	return TAILQ_FIRST(&conflation->queue);
 }
 
+/* Remove one; remove all. Return: how many there were. */
 void conflation_drop(struct conflation *conflation, struct latest *latest);
-
-/* Return: how many there were. */
 uint32_t conflation_clear(struct conflation *conflation);
 
 #endif

@@ -15,22 +15,16 @@ static void begin_gap(struct outbox *outbox)
 	outbox->keeps = false;
 }
 
-/* Send only a page header. */
-static void send_head(struct outbox *outbox)
+void outbox_report_gap(struct outbox *outbox)
 {
 	uint8_t head[WIRE_PAGE_BYTES];
 
-	wire_page_write(head, &outbox->gap);
-	if (plx_link_send(outbox->link, head, sizeof(head)) != -EAGAIN)
-		outbox->gap = (struct wire_gap){0};
-}
-
-void outbox_report_gap(struct outbox *outbox)
-{
 	if (!outbox->gap.count || outbox->page || !outbox->link || !plx_link_is_open(outbox->link))
 		return;
 	if (outbox->count == 0) {
-		send_head(outbox);
+		wire_page_write(head, &outbox->gap);
+		if (plx_link_send(outbox->link, head, sizeof(head)) != -EAGAIN)
+			outbox->gap = (struct wire_gap){0};
 		return;
 	}
 	if (!outbox->free_count)
@@ -67,16 +61,15 @@ static void add_gap(struct outbox *outbox, uint64_t count, uint32_t reasons, boo
 		outbox_flush_soon(outbox);
 }
 
-void outbox_count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason)
+static void count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason)
 {
 	outbox->missed[reason] += count;
-	if (outbox->missed_in_all)
-		outbox->missed_in_all[reason] += count;
+	outbox->missed_in_all[reason] += count;
 }
 
 void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason)
 {
-	outbox_count_missed(outbox, count, reason);
+	count_missed(outbox, count, reason);
 	if (!outbox->is_open)
 		return;
 	add_gap(outbox, count, NETIO_GAP_BIT(reason), reason != NETIO_GAP_TOO_BIG);
@@ -118,7 +111,7 @@ bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason r
 	messages = page_note(page)->messages;
 	gap = wire_page_gap(page->data);
 	wire_gap_widen(&gap, messages, NETIO_GAP_BIT(reason));
-	outbox_count_missed(outbox, messages, reason);
+	count_missed(outbox, messages, reason);
 	outbox_free_page(outbox, page);
 	if (index < outbox->waiting_count)
 		widen_in(*outbox_waiting_at(outbox, index), gap.count, gap.reasons);
@@ -162,9 +155,8 @@ const char *netio_gap_reason_name(enum netio_gap_reason reason)
 const char *netio_gap_reasons_format(uint32_t reasons, char out[NETIO_GAP_TEXT_BYTES])
 {
 	out[0] = '\0';
-	for (unsigned reason = 1; reason < NETIO_GAP_REASON_COUNT; reason++) {
+	for (unsigned reason = 1; reason < NETIO_GAP_REASON_COUNT; reason++)
 		if (reasons & NETIO_GAP_BIT(reason))
 			plx_list_add(out, NETIO_GAP_TEXT_BYTES, netio_gap_reason_name(reason));
-	}
 	return out;
 }

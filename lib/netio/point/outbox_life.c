@@ -177,12 +177,6 @@ bool outbox_close(struct outbox *outbox)
 	return false;
 }
 
-static void lose_page(struct outbox *outbox, struct plx_buf *page)
-{
-	outbox->stats.messages_lost += page_note(page)->messages;
-	outbox_free_page(outbox, page);
-}
-
 void outbox_link_ended(struct outbox *outbox)
 {
 	plx_timer_stop(&outbox->timer);
@@ -190,13 +184,16 @@ void outbox_link_ended(struct outbox *outbox)
 	outbox->link = NULL;
 	outbox->is_open = false;
 	outbox->room.wanted = 0;
+	outbox->gap = (struct wire_gap){0};
 	outbox->stats.messages_lost += conflation_clear(&outbox->latest);
 	if (outbox->page)
-		lose_page(outbox, outbox_end_page(outbox));
-	outbox->waiting_bytes = 0;
-	outbox->gap = (struct wire_gap){0};
-	for (; outbox->waiting_count; outbox->waiting_count--) {
-		lose_page(outbox, *outbox_waiting_at(outbox, 0));
-		outbox->waiting_first = (outbox->waiting_first + 1) % outbox->slots;
+		*outbox_waiting_at(outbox, outbox->waiting_count++) = outbox_end_page(outbox);
+	for (uint32_t i = 0; i < outbox->waiting_count; i++) {
+		struct plx_buf *page = *outbox_waiting_at(outbox, i);
+
+		outbox->stats.messages_lost += page_note(page)->messages;
+		outbox_free_page(outbox, page);
 	}
+	outbox->waiting_first = outbox->waiting_count = 0;
+	outbox->waiting_bytes = 0;
 }

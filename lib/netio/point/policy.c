@@ -36,8 +36,7 @@ static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 	while (outbox_drop_oldest(outbox, true, NETIO_GAP_DISCONNECTED))
 		;
 	outbox_miss(outbox, missed, NETIO_GAP_DISCONNECTED);
-	outbox->owner->too_slow(
-		outbox, "it was too slow, and the policy of its subscription is disconnect");
+	outbox->owner->too_slow(outbox);
 	return OUTBOX_MISSED;
 }
 
@@ -99,6 +98,13 @@ void outbox_add_policy(struct outbox *outbox, enum netio_policy policy)
 
 /* Messages ------------------------------------------------------------------------------------- */
 
+/* Return whether all pages together hold it. */
+static bool is_held(const struct outbox *outbox, const struct message *message)
+{
+	return outbox_pages_needed(outbox, message->length, message->tag ? WIRE_TAG : 0) <=
+	       outbox->count;
+}
+
 /* Return: 0; -EAGAIN backlog limit reached, or no page; TOO_BIG; -ENOMEM. */
 static int put_tail(struct outbox *outbox, const struct policy *policy,
 		    const struct outbox_terms *terms, const struct message *message)
@@ -128,7 +134,7 @@ static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 	int rc;
 
 	/* Dropping or waiting would not help. */
-	if (!outbox_holds(outbox, message->length, message->tag ? WIRE_TAG : 0))
+	if (!is_held(outbox, message))
 		return NETIO_STATUS_TOO_BIG;
 	do {
 		rc = put_tail(outbox, policy, terms, message);
@@ -145,7 +151,7 @@ static int submit_at_once(struct outbox *outbox, const struct message *message)
 	int rc;
 
 	/* Otherwise the limit would depend on the link's room. */
-	if (plx_unlikely(!outbox_holds(outbox, message->length, message->tag ? WIRE_TAG : 0)))
+	if (plx_unlikely(!is_held(outbox, message)))
 		return NETIO_STATUS_TOO_BIG;
 	if (outbox_is_clear(outbox) && plx_likely(message->count <= NETIO_IOV_MAX)) {
 		rc = message_send_copy(outbox->link, message);

@@ -32,11 +32,11 @@ static void on_sent(struct outbox *outbox)
 		plx_accepted_settled(&subscriber->accepted.session);
 }
 
-static void on_too_slow(struct outbox *outbox, const char *why)
+static void on_too_slow(struct outbox *outbox)
 {
 	struct accepted *accepted = &subscriber_of(outbox)->accepted;
 
-	accepted->closed_why = why;
+	accepted->closed_why = "it was too slow, and the policy of its subscription is disconnect";
 	plx_accepted_close(&accepted->session);
 }
 
