@@ -33,15 +33,12 @@ int netio_check(const struct netio_eventloop *evloop, const char *what);
 
 /* Fail for a socket that is not connected. Return: -ENOTCONN; -EPERM in a forked child. */
 int netio_fail_closed(void);
-
 /* Format the user's address as "host:port". what: the caller, for the error text. Return: 0;
  * -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
-
 /* Create lcores in a process without any; conf: may be NULL. Return: 0; -ENOENT lcores exist, but
  * this thread is not one; the error of plx_eal_init. process.c */
 int netio_process_enter(const struct plx_eal_conf *conf);
-
 /* Call once per netio_process_enter. On the thread that created the lcores, the last call ends
  * them. Return: 0; -ETIMEDOUT. */
 int netio_process_leave(void);

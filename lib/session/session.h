@@ -2,7 +2,7 @@
 /* Sessions: links with private data in their HELLOs, which reconnect, and which close after what
  * waits is sent. NetIO's sockets and services use them. State machine: doc/design/session.md.
  *
- *   connector.c   the side that connects and reconnects
+ *   connector.c   the side that connects, and connects again
  *   acceptor.c    the side that accepts, on one lcore
  *
  * An owner's structure starts with struct plx_connector, plx_acceptor or plx_accepted. The link's
@@ -18,21 +18,21 @@
 /* A session that closes waits this long for progress. */
 #define PLX_SESSION_SETTLE_NS (2 * PLX_NS_PER_S)
 
-/* Connecting ------------------------------------------------------------------------------- */
+/* Connecting ---------------------------------------------------------------------------------- */
 
 struct plx_connector;
 
 enum plx_connector_state {
 	PLX_CONNECTOR_IDLE,
 	PLX_CONNECTOR_LOOKING_UP, /* the name of its host */
-	PLX_CONNECTOR_CONNECTING, /* until both HELLOs are accepted */
-	PLX_CONNECTOR_OPEN,       /* `link` accepts messages */
-	PLX_CONNECTOR_SETTLING,   /* closes when all that waits is sent */
+	PLX_CONNECTOR_CONNECTING, /* until both HELLOs were judged */
+	PLX_CONNECTOR_OPEN,       /* link may be sent on */
+	PLX_CONNECTOR_SETTLING,   /* to be closed when all that waits is sent */
 	PLX_CONNECTOR_CLOSING,
-	PLX_CONNECTOR_WAITING, /* reconnects later */
+	PLX_CONNECTOR_WAITING, /* to be connected again */
 };
 
-/* Callbacks of the owner. After a release only ended and free run. */
+/* Callbacks of its owner. All except ended and free only until it is released. */
 struct plx_connector_owner {
 	/* Check the private data of the peer's HELLO. Return: NULL; or why the link is refused, on
 	 * both sides: constant text. */
@@ -52,77 +52,67 @@ struct plx_connector_owner {
 	/* The link has ended and returned all buffers. Before refused and closed. NULL: not needed.
 	 */
 	void (*ended)(struct plx_connector *connector);
-	/* After a release, when nothing refers to the connector. */
+	/* It was released, and nothing refers to it. */
 	void (*free)(struct plx_connector *connector);
 };
 
 struct plx_connector_attr {
 	struct plx_link_attr
 		link; /* events: with PLX_CONNECTOR_EVENTS; user: none; provider: copied */
-	uint64_t reconnect_min_ns; /* default PLX_RECONNECT_MIN_NS; PLX_NEVER: one attempt */
-	uint64_t reconnect_max_ns; /* default PLX_RECONNECT_MAX_NS, at least reconnect_min_ns */
+	uint64_t reconnect_min_ns; /* default PLX_RECONNECT_MIN_NS; PLX_NEVER: no next attempt */
+	uint64_t reconnect_max_ns; /* default PLX_RECONNECT_MAX_NS, or reconnect_min_ns if more */
 };
 
 struct plx_connector {
-	struct plx_link *link; /* while open or settling; else NULL */
+	struct plx_link *link; /* NULL: not to be sent on; open or settling */
 	const struct plx_connector_owner *owner;
 	enum plx_connector_state state;
-	bool quit;           /* closed by the owner: does not reconnect */
-	bool released;       /* by the owner */
+	bool quit;           /* closed by the owner: not to be connected again */
+	bool released;       /* the owner is gone */
 	bool freed;          /* free it when holds is 0 */
 	unsigned holds;      /* > 0: its memory stays */
-	bool refused_here;   /* this host refused the last attempt */
-	uint32_t logged;     /* reasons logged since the last open, as bits */
-	const char *failure; /* constant text: why this side ended the link; NULL: it did not */
+	bool refused_here;   /* the last attempt, by a process of this host or the lack of one */
+	uint32_t logged;     /* reasons of attempts that failed, as bits: since it was open */
+	const char *failure; /* why this side ended it, and as what; constant; NULL: it did not */
 	enum plx_link_reason failed_as;
-	struct plx_link *current; /* the link in any state, or NULL */
+	struct plx_link *current; /* the link, whatever its state; NULL: there is none */
 	struct plx_connector_attr attr;
 	struct plx_lookup lookup;
-	struct plx_timer timer;            /* the next attempt, or the limit of settling */
-	struct plx_backoff backoff;        /* reset by a link that lasts reconnect_max_ns */
-	uint64_t opened_ns;                /* 0: not yet */
-	LIST_ENTRY(plx_connector) closing; /* released ones of this lcore */
+	struct plx_timer timer;            /* for the next attempt, or for what settles */
+	struct plx_backoff backoff;        /* reset by a link that lasts */
+	uint64_t opened_ns;                /* 0: it was not */
+	LIST_ENTRY(plx_connector) closing; /* of this lcore's that are released */
 	char provider[64];
 	char address[PLX_ADDRESS_MAX];
 };
 
-/* Check attr and fill in the defaults. Return: 0; -EINVAL. */
+/* Check attr and fill in what is left out. Return: 0; -EINVAL. */
 int plx_connector_check_attr(struct plx_connector_attr *attr);
-
 /* attr: checked. */
 void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
 			const struct plx_connector_attr *attr);
-
 /* Connect to "host:port" while it is idle or waiting. Later failures are reported and retried.
  * Return: 0; as plx_link_connect, and it stays idle until plx_connector_try_later. */
 int plx_connector_open(struct plx_connector *connector, const char *address);
 void plx_connector_try_later(struct plx_connector *connector);
-
 /* Connect a closed one to the same address. Failures are reported as for any attempt. */
 void plx_connector_open_again(struct plx_connector *connector);
-
 /* Close without loss; closed follows, from the loop. Not while it is idle. */
 void plx_connector_close(struct plx_connector *connector);
-
 /* Close its open link without loss, and connect again. */
 void plx_connector_renew(struct plx_connector *connector);
-
 /* End the link now. why: constant text for closed. */
 void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason reason,
 			const char *why);
-
 /* The owner is done with it: close without loss; free follows. */
 void plx_connector_release(struct plx_connector *connector);
-
 /* The same, but its memory may be freed at once: the link closes without it. */
 void plx_connector_fini(struct plx_connector *connector);
-
-/* Keep its memory while callbacks run that may release it when it has no link. closed and refused
+/* Keep its memory while callbacks run that may release it, if it has no link. closed and refused
  * run like that. */
 void plx_connector_hold(struct plx_connector *connector);
 void plx_connector_unhold(struct plx_connector *connector);
-
-/* The owner reports that a part, or all, of what waits is sent. */
+/* Some of what settle waits for is sent; all of it. */
 void plx_connector_progressed(struct plx_connector *connector);
 void plx_connector_settled(struct plx_connector *connector);
 
@@ -135,7 +125,7 @@ void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, 
 	.on_hello = plx_connector_on_hello, .on_open = plx_connector_on_open, \
 	.on_close = plx_connector_on_close
 
-/* Accepting -------------------------------------------------------------------------------- */
+/* Accepting ----------------------------------------------------------------------------------- */
 
 struct plx_acceptor;
 struct plx_accepted;
@@ -169,13 +159,13 @@ struct plx_acceptor {
 	const struct plx_acceptor_owner *owner;
 	uintptr_t number;
 	uint32_t lcore;
-	bool released; /* by the owner */
+	bool released; /* the owner is gone */
 	LIST_HEAD(plx_accepted_list, plx_accepted) links;
 	LIST_ENTRY(plx_acceptor) all; /* of the process */
 };
 
 struct plx_accepted {
-	struct plx_link *link; /* NULL: ended */
+	struct plx_link *link; /* NULL: it has ended */
 	struct plx_acceptor *acceptor;
 	bool closing;           /* from this side */
 	bool settling;          /* waits until all is sent */
@@ -187,36 +177,27 @@ struct plx_accepted {
 
 /* A new number. Thread: any. */
 uintptr_t plx_acceptor_new_number(void);
-
 /* acceptor: zeroed. Thread: any; of the following functions: the lcore's. */
 void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_owner *owner,
 		       uintptr_t number, uint32_t lcore);
-
 /* No link finds it after this. It must have none. Thread: any, while the lcore does not use it. */
 void plx_acceptor_fini(struct plx_acceptor *acceptor);
-
-/* Iterate over the calling lcore's acceptors, of all owners, in no order; after NULL: the first. */
+/* The calling lcore's next one, of any owner and in no order; after: NULL: the first. */
 struct plx_acceptor *plx_acceptor_next(const struct plx_acceptor *after);
-
-/* Listen for this acceptor and for others with its number. attr: events with PLX_ACCEPTED_EVENTS,
- * no user. Return: as plx_link_listen. */
+/* Listen for it, and for those of other lcores that have its number. attr: its events
+ * with PLX_ACCEPTED_EVENTS, and no user. Return: as plx_link_listen. */
 int plx_acceptor_listen(const struct plx_acceptor *acceptor, const char *address,
 			const struct plx_listen_attr *attr, struct plx_listener **listener_out);
-
 /* The owner is done with it: close all without loss; free_acceptor follows, maybe inside. */
 void plx_acceptor_release(struct plx_acceptor *acceptor);
-
 /* Close all without loss; close one. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor);
 void plx_accepted_close(struct plx_accepted *accepted);
-
 /* End the link now; a link event follows. why: constant text. */
 void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
-
 /* Some of what settle waits for is sent; all of it. */
 void plx_accepted_progressed(struct plx_accepted *accepted);
 void plx_accepted_settled(struct plx_accepted *accepted);
-
 /* Report its end, and free it. Return: whether its acceptor exists and is not released. */
 bool plx_accepted_finish(struct plx_accepted *accepted);
 
@@ -229,7 +210,7 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 	.on_hello = plx_accepted_on_hello, .on_open = plx_accepted_on_open, \
 	.on_close = plx_accepted_on_close
 
-/* Both ------------------------------------------------------------------------------------- */
+/* Both ---------------------------------------------------------------------------------------- */
 
 /* Whether released sessions of this lcore are still closing; how often any of those that settle
  * made progress. */

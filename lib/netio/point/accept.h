@@ -65,11 +65,9 @@ static inline struct accepted *accepted_next(const struct accepted *accepted)
 
 /* Check attributes common to listening sockets. Return: 0; -EINVAL. */
 int acceptor_check(const char *provider, uint64_t message_max);
-
 /* acceptor: zeroed. provider: may be NULL. */
 void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, void *socket,
 		   const struct acceptor_owner *owner, const char *provider, uint64_t message_max);
-
 /* what: the function, for the error text; acceptor: may be NULL; attr->link: sizes and counts only.
  * Return: 0; -EINVAL; -EALREADY; as plx_link_listen; logged. */
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
@@ -83,18 +81,14 @@ static inline unsigned acceptor_port(const struct acceptor *acceptor)
 
 /* The socket is released: close all without loss, then free it. */
 void acceptor_release(struct acceptor *acceptor);
-
 /* Release all acceptors of a loop that ends. */
 void acceptor_release_all(struct netio_eventloop *evloop);
-
 /* Stop listening and close all connections of a loop; its sockets stay. Also closes this lcore's
  * connections of other loops' sockets. */
 void acceptor_close_all(struct netio_eventloop *evloop);
 bool acceptor_any_open(const struct netio_eventloop *evloop);
-
 /* Close from this side; a link event follows. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
-
 /* The link is open, or has ended: store the facts that callbacks receive. link: NULL if this side
  * ended it. */
 void accepted_note_open(struct accepted *accepted);
@@ -113,28 +107,20 @@ const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *lin
 /* Create the acceptors of the other lcores as copies of this one, which has `bytes`. Thread: the
  * lcore of the socket, as for all functions with `own`. Return: 0; -ENOMEM: release `own`. */
 int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how);
-
 /* The socket listens: make attr place connections. */
 void spread_listen(struct acceptor *own, struct plx_listen_attr *attr);
-
 /* Accept no more; the other lcores close their connections. */
 void spread_close(struct acceptor *own);
-
 /* Return whether any lcore has connections. */
 bool spread_any_open(const struct acceptor *own);
-
 /* The socket is released: the other lcores release their acceptors. */
 void spread_release(struct acceptor *own);
-
 /* Thread of the functions below: the lcore of the acceptor. */
 bool spread_is_closed(const struct acceptor *acceptor);
-
 /* Count one more connection. Return: false: refuse it. */
 bool spread_enter(struct acceptor *acceptor);
-
 /* A counted connection has ended. */
 void spread_leave(struct acceptor *acceptor);
-
 /* The acceptor is about to be freed. */
 void spread_forget(struct acceptor *acceptor);
 

@@ -42,16 +42,13 @@ struct netio_connection {
 
 /* Check attr, which may be NULL, and fill in defaults. Return: 0; -EINVAL. */
 int connection_check_attr(const struct netio_connect_attr *attr, struct connection_attr *out);
-
 /* handle: the socket's pointer to this; set here, and cleared on release; may be NULL. */
 void connection_init(struct netio_connection *connection, struct netio_eventloop *evloop,
 		     void *socket, struct netio_connection **handle,
 		     const struct connection_owner *owner, const struct connection_attr *attr);
-
 /* Return: 0; -EINVAL; -EALREADY; -ENOTCONN; logged. */
 int connection_open(struct netio_connection *connection, const char *host, unsigned port);
 int connection_close(struct netio_connection *connection);
-
 /* The socket is released: close without loss, then free it. */
 void connection_release(struct netio_connection *connection);
 
@@ -69,20 +66,16 @@ struct hub {
 
 /* Set attr. Return: 0; -EINVAL. */
 int hub_check_attr(struct hub *hub, const struct netio_connect_attr *attr);
-
 /* hub: zeroed, with attr. */
 void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
 	      void (*fini)(struct hub *hub));
-
 /* Find the connection to this address, except released ones; NULL: none. what: the caller, for the
  * error text; hub: may be NULL. Return: 0; -EINVAL. */
 int hub_find(const struct hub *hub, const char *what, const char *host, unsigned port,
 	     char address[PLX_ADDRESS_MAX], struct netio_connection **connection_out);
-
 /* Initialize a connection of the hub; its `source` is its id. */
 void hub_add(struct hub *hub, struct netio_connection *connection,
 	     const struct connection_owner *owner, void *cb_object, const char *address);
-
 /* Open one that is idle. Return: as connection_open, without log. */
 int hub_open(struct netio_connection *connection);
 
@@ -161,7 +154,6 @@ int hub_open(struct netio_connection *connection);
 
 /* A loop ends: release its connecting sockets. */
 void connection_release_all(struct netio_eventloop *evloop);
-
 /* Close all connections with this role; the loop's sockets stay. */
 void connection_close_all(struct netio_eventloop *evloop, enum wire_role role);
 bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role);

@@ -58,7 +58,6 @@ struct queue {
 
 /* count: messages. Return: 0; -ENOMEM; -EMFILE, ... */
 int queue_create(uint32_t count, struct queue **queue_out);
-
 /* Release the remaining messages. No thread may be waiting. Accepts NULL. */
 void queue_destroy(struct queue *queue);
 
@@ -83,10 +82,8 @@ static inline void queue_wake_if_pushed(struct queue *queue)
 
 /* Return: 0; -EAGAIN empty. Thread of this and the following: the taker. */
 int queue_take(struct queue *queue, struct netio_msg *msg_out);
-
 /* Return: 0; -ETIMEDOUT; -EINTR. */
 int queue_take_wait(struct queue *queue, struct netio_msg *msg_out, uint64_t timeout_ns);
-
 /* A descriptor that is readable until queue_take finds nothing, and again after a push. */
 int queue_fd(struct queue *queue);
 

@@ -58,11 +58,9 @@ struct plx_link_attr;
 /* Make it the private data of a link's HELLO. */
 void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
 		uint64_t message_max);
-
 /* Return: NULL; or the error as text. */
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
 			       struct wire_greeting *out);
-
 /* The error text when a socket accepts only `role`. */
 const char *wire_wrong_role(uint8_t role);
 
@@ -229,11 +227,9 @@ struct wire_answer {
 void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type);
 void wire_request_write(uint8_t out[WIRE_REQUEST_BYTES], const struct wire_request *request);
 void wire_answer_write(uint8_t out[WIRE_ANSWER_BYTES], const struct wire_answer *answer);
-
 /* Return the number of entries of that size in *count_out. Return: NULL; or the error as text. */
 const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, size_t entry_bytes,
 			   uint32_t *count_out);
-
 /* Return: NULL; or the error as text. */
 const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_request *out);
 const char *wire_answer_read(const uint8_t in[WIRE_ANSWER_BYTES], struct wire_answer *out);

@@ -150,23 +150,17 @@ static inline void outbox_free_page(struct outbox *outbox, struct plx_buf *page)
 
 /* Check attr and fill in defaults. Return: 0; -EINVAL. */
 int outbox_check_attr(struct outbox_attr *attr);
-
 /* outbox: aligned to a cache line; attr: checked. Does not allocate pages. */
 void outbox_init(struct outbox *outbox, const struct outbox_attr *attr,
 		 const struct outbox_owner *owner);
-
 /* Allocate the pages if needed. Return: 0; -ENOMEM. */
 int outbox_make_pages(struct outbox *outbox);
-
 /* Free all pages, after they have returned. */
 void outbox_fini(struct outbox *outbox);
-
 /* The link is open; its peer accepts messages up to message_max. */
 void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_max);
-
 /* Accept no more messages and send the rest. Return: whether nothing is in flight. */
 bool outbox_close(struct outbox *outbox);
-
 /* The link has ended: count what was not sent as lost. */
 void outbox_link_ended(struct outbox *outbox);
 
@@ -193,16 +187,12 @@ static inline void outbox_flush_soon(struct outbox *outbox)
 
 /* Send waiting pages up to that number, as far as the link takes them. */
 void outbox_send_until(struct outbox *outbox, uint64_t number);
-
 /* The link has room. Does not report room to callers. */
 void outbox_writable(struct outbox *outbox);
-
 /* Report room to a caller that got AGAIN, if there is room. */
 void outbox_report_room(struct outbox *outbox);
-
 /* Put conflated messages into pages while there is room. */
 void outbox_put_latest(struct outbox *outbox);
-
 /* Return whether no page up to that number waits. */
 bool outbox_sent_until(const struct outbox *outbox, uint64_t number);
 
@@ -229,16 +219,12 @@ static inline bool outbox_is_clear(const struct outbox *outbox)
 /* Send everything earlier, because a message in its own frame follows. Return: 0;
  * NETIO_STATUS_AGAIN. */
 int outbox_flush_before(struct outbox *outbox);
-
 /* Note that a caller waits for `wanted` free pages. Return: NETIO_STATUS_AGAIN. */
 int outbox_again(struct outbox *outbox, uint32_t wanted);
-
 /* The number of pages for a message of any length. */
 uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8_t flags);
-
 /* Put a message that does not fit into the current page. Return: enum netio_status. */
 int outbox_put_slow(struct outbox *outbox, const struct message *message);
-
 /* outbox_put_slow for a caller that does not wait for room: does not note AGAIN or pace it. This
  * also disables pacing for all others, because they can no longer rely on few pages waiting. */
 int outbox_put_unpaced(struct outbox *outbox, const struct message *message);
@@ -290,15 +276,12 @@ static inline int outbox_put(struct outbox *outbox, const struct message *messag
  * as soon as the link takes it. A gap from messages that are too big is reported with the next
  * message. */
 void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason);
-
 /* Drop the oldest waiting page that may be dropped; `any`: that may be any. If there is none, drop
  * the page being filled. The gap is reported to the peer. Return: whether a page was dropped. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason);
-
 /* Return whether a message of that length, which all pages hold, would fit after dropping what may
  * be dropped. */
 bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t flags);
-
 /* Report a gap that no page carries yet: in a separate page if no message follows soon. */
 void outbox_report_gap(struct outbox *outbox);
 
@@ -317,7 +300,6 @@ struct outbox_terms {
  * -ENOMEM. */
 int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message);
-
 /* Call before the first message of a subscription with that policy. */
 void outbox_add_policy(struct outbox *outbox, enum netio_policy policy);
 
@@ -337,7 +319,6 @@ void conflation_init(struct conflation *conflation);
  * stays. */
 int conflation_put(struct conflation *conflation, const struct message *message,
 		   uint64_t bytes_max);
-
 /* Find the message with that tag, the newest, or the oldest; NULL: none. */
 struct latest *conflation_find(const struct conflation *conflation, netio_tag_t tag);
 static inline struct latest *conflation_last(const struct conflation *conflation)

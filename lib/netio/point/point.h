@@ -77,11 +77,9 @@ static inline void message_copy(const struct message *message, uint8_t *to)
 /* Read a message from its own frame, of at most message_max bytes. Return: NULL; or the error as
  * text. */
 const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out);
-
 /* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */
 int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 		  const struct iovec *iov, size_t count);
-
 /* The same for a measured message of at most NETIO_IOV_MAX pieces that the peer accepts. */
 int message_send_copy(struct plx_link *link, const struct message *message);
 
@@ -97,7 +95,6 @@ struct references {
 int references_make(struct references *references, netio_tag_t tag, const void *prefix,
 		    size_t prefix_bytes, const struct iovec *iov, size_t count,
 		    struct plx_buf **message_out);
-
 /* Call when all buffers that can return have returned. */
 void references_fini(struct references *references);
 
@@ -127,18 +124,14 @@ struct intake {
 
 /* Check the sizes of a link's buffers and fill in defaults. Return: 0; -EINVAL. */
 int intake_check_buffers(uint32_t *bytes, uint32_t *count);
-
 /* Set the sizes of a link, so that pages and messages that fit into a buffer arrive in one piece.
  */
 void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
 		      struct plx_link_attr *attr);
-
 /* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, constant text. */
 int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
-
 /* Retry held messages. Return: as intake_take. */
 int intake_go_on(struct intake *intake, const char **wrong_out);
-
 /* Drop held messages. */
 void intake_drop(struct intake *intake);
 

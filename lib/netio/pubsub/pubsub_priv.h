@@ -156,10 +156,8 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 
 /* Return: NULL; or the error as text. */
 const char *requests_received(struct accepted *accepted, struct plx_buf *message);
-
 /* The link has room: send the answer, then handle the requests that wait. */
 void requests_resume(struct subscriber *subscriber);
-
 /* Drop its subscriptions, requests and answer. */
 void requests_drop(struct subscriber *subscriber);
 
@@ -172,7 +170,6 @@ void publish_core_destroy(struct plx_acceptor *session);
 
 /* A table version, unique in this process, so that caches detect changes. */
 uint64_t match_new_version(void);
-
 /* Fill in core->matches. cache: may be NULL. */
 void match_find(struct netio_publish_core *core, netio_tag_t tag,
 		struct netio_subscription_cache *cache);
@@ -190,13 +187,10 @@ static inline struct pending *pending_find(struct netio_publish_core *core, neti
 struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag, uint64_t key,
 			       uint32_t count);
 void pending_destroy(struct netio_publish_core *core, struct pending *pending);
-
 /* Keep only those in pending->missing that still want the tag. */
 void pending_match(struct netio_publish_core *core, struct pending *pending);
-
 /* It will not be published again: count the misses. */
 void pending_give_up(struct netio_publish_core *core, struct pending *pending);
-
 /* A subscriber is disconnected: remove it from all pending messages. */
 void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber);
 
@@ -209,19 +203,14 @@ void publish_report_room(struct netio_publish_core *core);
 
 /* Initialize the report task. */
 void publications_init(struct netio_publish_core *core);
-
 /* Free all completed and unused ones. */
 void publications_free(struct netio_publish_core *core);
-
 /* Return: a publication with one reference; NULL: out of memory. */
 struct publication *publication_create(struct netio_publish_core *core, uint64_t key);
-
 /* It was sent to no subscriber: do not report it. */
 void publication_drop(struct publication *publication);
-
 /* After the last reference, the loop reports the message as published. */
 void publication_unref(struct publication *publication);
-
 /* Send it to one subscriber. *buf is shared by all; NULL: created from the message. The first piece
  * is the user's header of at most 8 bytes, which is copied. Return: enum netio_status; -ENOMEM. */
 int publication_send(struct publication *publication, struct outbox *outbox,
@@ -283,26 +272,19 @@ static inline struct netio_subscribe_socket *publisher_socket(const struct publi
 
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
 int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what);
-
 /* Undo publisher_subscribe before the request is sent. */
 void publisher_forget(struct publisher *publisher, const struct netio_subscription *what);
-
 /* Return: 0; -ENOENT. */
 int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscription *what);
-
 /* Send requests while the link takes them. */
 void publisher_send_requests(struct publisher *publisher);
-
 /* Return: NULL; or the error as text. */
 const char *publisher_handle_answers(struct publisher *publisher, const struct plx_buf *message);
-
 /* Report those in to_end. */
 void publisher_report_ended(struct publisher *publisher);
-
 /* The connection has ended, and the publisher has forgotten the subscriptions. */
 void publisher_reset(struct publisher *publisher);
 void publisher_report_lost(struct publisher *publisher, const char *why);
-
 /* Free all. */
 void publisher_free_interests(struct publisher *publisher);
 

@@ -48,13 +48,10 @@ struct table_filter {
 
 /* How many pairs it needs. filter: not empty; a value has only bits of its mask. */
 unsigned table_pairs_of(const struct table_filter *filter);
-
 /* seed: random, so that nobody can choose colliding tags. Return: 0; -ENOMEM. */
 int table_init(struct table *table, uint64_t seed);
-
 /* The table must be empty. Accepts a zeroed one. */
 void table_fini(struct table *table);
-
 /* Add a filter with table_pairs_of pairs. Return: 0; -ENOMEM; -ENOSPC too many different masks; on
  * error nothing is added. */
 int table_add(struct table *table, const struct table_filter *filter, struct table_pair *pairs,

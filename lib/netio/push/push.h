@@ -3,8 +3,7 @@
  *
  *   push.c            a message: sent to the receiver with most credit
  *   push_index.c      receivers by credit
- *   push_receiver.c   their connections, and messages of closed connections
- *   push_socket.c     the socket */
+ *   push_socket.c     the socket, their connections, and messages of closed connections */
 #ifndef NETIO_PUSH_PRIV_H
 #define NETIO_PUSH_PRIV_H
 
@@ -73,10 +72,8 @@ struct netio_push_core {
 /* push_index.c ------------------------------------------------------------------------------- */
 
 void push_index_init(struct push_index *index);
-
 /* Put the receiver into the index by its link's state. */
 void push_place(struct push_receiver *receiver);
-
 /* The receiver with most credit that accepts this length; NULL: none has credit. */
 struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length);
 
@@ -115,24 +112,12 @@ static inline void push_queue_init(struct push_queue *queue)
 }
 
 void push_drop_all(struct push_queue *queue);
-
 /* Send waiting messages to receivers with room. */
 void push_send_waiting(struct netio_push_core *core);
 
-/* push_receiver.c ---------------------------------------------------------------------------- */
-
-/* Return: 0; as netio_connect, without creating a receiver; logged. */
-int push_receiver_create(struct netio_push_core *core, const char *address);
+/* push_socket.c ------------------------------------------------------------------------------ */
 
 /* Send nothing to it from now on. */
 void push_leave(struct push_receiver *receiver);
-
-/* The socket is released, or the user removed the receiver. */
-void push_receiver_release(struct push_receiver *receiver);
-
-/* push_socket.c ------------------------------------------------------------------------------ */
-
-/* No references to the receiver remain. */
-void push_receiver_free(struct plx_connector *session);
 
 #endif
