@@ -187,19 +187,28 @@ static uint64_t room_after_ns(const struct rpc_keys *keys, const struct shard *s
 	return end_ns > now_ns ? end_ns - now_ns : FULL_RETRY_NS;
 }
 
-/* If the copy cannot be allocated, the reply counts as lost. */
-static void copy_answer(const struct key_answer *from, struct key_answer *to)
+static void set_lost(struct key_answer *answer)
 {
-	*to = *from;
-	if (!from->heap)
-		return;
-	to->heap = malloc(from->length);
-	if (to->heap) {
-		memcpy(to->heap, from->heap, from->length);
-		return;
-	}
-	to->status = PLX_RPC_OVERLOADED;
-	to->number = to->length = 0;
+	answer->status = PLX_RPC_OVERLOADED;
+	answer->number = answer->length = 0;
+}
+
+/* DONE: copies the reply, which counts as lost if the copy cannot be allocated. */
+static enum key_state state_of(const struct key_entry *entry, struct key_answer *out)
+{
+	if (!entry)
+		return KEY_NEW;
+	if (!entry->done)
+		return KEY_RUNNING;
+	*out = entry->answer;
+	if (!out->heap)
+		return KEY_DONE;
+	out->heap = malloc(out->length);
+	if (out->heap)
+		memcpy(out->heap, entry->answer.heap, out->length);
+	else
+		set_lost(out);
+	return KEY_DONE;
 }
 
 enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_t method,
@@ -207,7 +216,7 @@ enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_
 			      struct key_answer *answer_out, uint64_t *retry_ns_out)
 {
 	struct shard *shard = shard_of(keys, key);
-	enum key_state state = KEY_RUNNING;
+	enum key_state state = KEY_OTHER;
 	struct key_entry *entry;
 
 	pthread_mutex_lock(&shard->lock);
@@ -217,11 +226,8 @@ enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_
 		*entry_out = add(keys, shard, key, method);
 		state = *entry_out ? KEY_NEW : KEY_FULL;
 		*retry_ns_out = room_after_ns(keys, shard, now_ns);
-	} else if (entry->method != method) {
-		state = KEY_OTHER;
-	} else if (entry->done) {
-		state = KEY_DONE;
-		copy_answer(&entry->answer, answer_out);
+	} else if (entry->method == method) {
+		state = state_of(entry, answer_out);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return state;
@@ -231,15 +237,10 @@ enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key,
 			       struct key_answer *answer_out)
 {
 	struct shard *shard = shard_of(keys, key);
-	enum key_state state = KEY_NEW;
-	const struct key_entry *entry;
+	enum key_state state;
 
 	pthread_mutex_lock(&shard->lock);
-	entry = find(keys, shard, key);
-	if (entry)
-		state = entry->done ? KEY_DONE : KEY_RUNNING;
-	if (state == KEY_DONE)
-		copy_answer(&entry->answer, answer_out);
+	state = state_of(find(keys, shard, key), answer_out);
 	pthread_mutex_unlock(&shard->lock);
 	return state;
 }
@@ -269,10 +270,8 @@ void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct 
 		answer->length <= keys->shard_bytes_max - shard->bytes);
 	entry->answer = *answer;
 	entry->answer.heap = NULL;
-	if (!fits || !keep_bytes(&entry->answer, iov, count)) {
-		entry->answer.status = PLX_RPC_OVERLOADED;
-		entry->answer.number = entry->answer.length = 0;
-	}
+	if (!fits || !keep_bytes(&entry->answer, iov, count))
+		set_lost(&entry->answer);
 	if (entry->answer.heap)
 		shard->bytes += entry->answer.length;
 	entry->done = true;

@@ -63,7 +63,42 @@ static void on_writable(struct plx_link *link, void *user)
 	turns_resume(peer);
 }
 
-static void on_timer(struct plx_timer *timer, void *arg);
+/* Return whether the client waits for no reply, and all output is sent. */
+static bool has_nothing_open(const struct peer *peer)
+{
+	return peer->open.count == peer->open.gone && STAILQ_EMPTY(&peer->backlog) &&
+	       !peer->tx.bytes && !rpc_tx_is_full(&peer->tx);
+}
+
+static void close_at(struct peer *peer, uint64_t end_ns)
+{
+	uint64_t now_ns = plx_loop_now_ns();
+
+	if (now_ns < end_ns)
+		plx_timer_start(&peer->timer, end_ns - now_ns);
+	else
+		plx_link_close(peer->session.link);
+}
+
+/* A pause has ended, or the client's time is up: to leave a draining service, or to send a
+ * request. */
+static void on_timer(struct plx_timer *timer, void *arg)
+{
+	struct peer *peer = arg;
+	bool draining = peer->local->draining;
+
+	if (peer->paused) {
+		peer->paused = false;
+		plx_timer_start(&peer->timer, draining ? LEAVE_NS : IDLE_NS);
+		turns_resume(peer);
+	} else if (!draining) {
+		close_at(peer, peer->arrived_ns + IDLE_NS);
+	} else if (has_nothing_open(peer)) {
+		close_at(peer, peer->answered_ns + LEAVE_NS);
+	} else {
+		plx_timer_start(&peer->timer, LEAVE_NS);
+	}
+}
 
 static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
 {
@@ -171,46 +206,6 @@ void peer_reject(struct peer *peer, const char *why)
 			plx_link_peer(peer->session.link), why);
 	counter_add(&local->counts.protocol, 1);
 	plx_accepted_fail(&peer->session, why);
-}
-
-/* Return whether the client waits for no reply, and all output is sent. */
-static bool has_nothing_open(const struct peer *peer)
-{
-	return peer->open.count == peer->open.gone && STAILQ_EMPTY(&peer->backlog) &&
-	       !peer->tx.bytes && !rpc_tx_is_full(&peer->tx);
-}
-
-static void close_at(struct peer *peer, uint64_t end_ns)
-{
-	uint64_t now_ns = plx_loop_now_ns();
-
-	if (now_ns < end_ns)
-		plx_timer_start(&peer->timer, end_ns - now_ns);
-	else
-		plx_link_close(peer->session.link);
-}
-
-static void end_pause(struct peer *peer)
-{
-	peer->paused = false;
-	plx_timer_start(&peer->timer, peer->local->draining ? LEAVE_NS : IDLE_NS);
-	turns_resume(peer);
-}
-
-/* A pause has ended, or the client's time is up: to leave a draining service, or to send a
- * request. */
-static void on_timer(struct plx_timer *timer, void *arg)
-{
-	struct peer *peer = arg;
-
-	if (peer->paused)
-		end_pause(peer);
-	else if (!peer->local->draining)
-		close_at(peer, peer->arrived_ns + IDLE_NS);
-	else if (has_nothing_open(peer))
-		close_at(peer, peer->answered_ns + LEAVE_NS);
-	else
-		plx_timer_start(&peer->timer, LEAVE_NS);
 }
 
 /* Notify the client, so that it uses another service and closes the link after its last reply. No

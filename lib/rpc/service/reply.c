@@ -86,8 +86,7 @@ void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer 
 
 	if (answer->length > peer->reply_max) {
 		header.status = PLX_RPC_TOO_BIG;
-		header.length = 0;
-		whole.iov_len = 0;
+		header.length = whole.iov_len = 0;
 	}
 	if (peer->tx.waiting_bytes > peer->local->service->attr.waiting_max)
 		peer_reject(peer, "it takes no replies");
@@ -107,13 +106,14 @@ static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status st
 static inline void finish(struct plx_rpc_request *request)
 {
 	struct service_local *local = request->local;
+	struct method_local *method = &local->methods[request->method];
 
-	counter_add(&local->methods[request->method].replies, 1);
+	counter_add(&method->replies, 1);
 	if (request->state == REQUEST_OPEN) {
 		struct peer *peer = request->peer;
-		struct method_local *method = &local->methods[request->method];
 
-		open_end(request);
+		counter_add(&local->counts.open, -1);
+		method->open--;
 		method->held++;
 		method->held_cycles += plx_tsc() - request->started;
 		if (peer) {

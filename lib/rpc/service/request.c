@@ -187,12 +187,6 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request)
 	}
 }
 
-void open_end(struct plx_rpc_request *request)
-{
-	request->local->methods[request->method].open--;
-	counter_add(&request->local->counts.open, -1);
-}
-
 /* The client no longer waits for it; a reply is still owed. */
 static void notify_gone(struct plx_rpc_request *request)
 {
@@ -222,8 +216,8 @@ static void orphan_add(struct plx_rpc_request *request)
 		plx_timer_start(&orphans->timer, ORPHAN_POLL_NS);
 }
 
-/* Notify those past their deadline; all: every one. The callback may reply, to others too. */
-static void notify_orphans(struct service_local *local, bool all)
+/* The callback may reply, to others too. */
+void orphans_notify(struct service_local *local, bool all)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 
@@ -240,12 +234,7 @@ static void notify_orphans(struct service_local *local, bool all)
 
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
-	notify_orphans(arg, false);
-}
-
-void orphans_abandon(struct service_local *local)
-{
-	notify_orphans(local, true);
+	orphans_notify(arg, false);
 }
 
 /* It stays in the table and counts against the client until it is replied to. Otherwise a client

@@ -218,11 +218,9 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 /* The link has ended. may_come_back: it was lost, so the client may ask for replies by key. */
 void open_abandon(struct peer *peer, bool may_come_back);
-/* Their clients will not reconnect. */
-void orphans_abandon(struct service_local *local);
+/* Notify those past their deadline; all: every one, because their clients will not reconnect. */
+void orphans_notify(struct service_local *local, bool all);
 void orphans_on_timer(struct plx_timer *timer, void *arg);
-/* An open request has ended. */
-void open_end(struct plx_rpc_request *request);
 void rpc_request_free_all(struct service_local *local);
 
 /* duplicate.c */

@@ -88,7 +88,7 @@ static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
 	if (local->draining)
 		return;
 	local->draining = true;
-	orphans_abandon(local);
+	orphans_notify(local, true);
 	LIST_FOREACH (peer, &local->acceptor.links, links)
 		peer_drain((struct peer *)peer);
 }
@@ -101,7 +101,7 @@ static void end_local(struct service_local *local)
 		return;
 	local->draining = true;
 	local->ending = true;
-	orphans_abandon(local);
+	orphans_notify(local, true);
 	LIST_FOREACH (peer, &local->acceptor.links, links) {
 		if (peer->link)
 			plx_link_abort(peer->link);
