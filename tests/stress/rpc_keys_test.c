@@ -92,10 +92,12 @@ static void *asker(void *arg)
 PLX_TEST(each_key_runs_once)
 {
 	pthread_t threads[THREADS];
+	const struct plx_rpc_service_attr attr = {.keys_max = 16 * 2 * CLIENTS * KEYS,
+						  .key_bytes_max = UINT64_C(1) << 30,
+						  .key_ns = PLX_NS_PER_S};
 	unsigned ran = 0;
 
-	keys = rpc_keys_create(0x9e3779b97f4a7c15, 16 * 2 * CLIENTS * KEYS, UINT64_C(1) << 30,
-			       PLX_NS_PER_S);
+	keys = rpc_keys_create(0x9e3779b97f4a7c15, &attr);
 	assert_non_null(keys);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, asker, (void *)(i + 1)), 0);

@@ -33,24 +33,23 @@ size_t lane_bytes(uint32_t slots)
 	return sizeof(struct lane) + slots * sizeof(struct message);
 }
 
-void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *from,
-	       struct loop *to)
+void lane_init(struct lane *lane, uint32_t slots, uint32_t at, struct loop *from, struct loop *to)
 {
 	assert((slots & (slots - 1)) == 0); /* positions wrap at 2^32 */
 	/* Relaxed: the lane is not published yet. */
 	memset(lane, 0, lane_bytes(slots));
-	lane->tail = start;
-	lane->limit = start + slots;
-	lane->next = start;
+	lane->tail = at;
+	lane->limit = at + slots;
+	lane->next = at;
 	lane->send_mask = lane->receive_mask = slots - 1;
 	lane->ask = (struct plx_signal){.fn = on_ask, .arg = lane, .loop = to};
 	lane->tell = (struct plx_signal){.fn = on_room, .arg = lane, .loop = from};
 	tasks_init(&lane->waiting, from->pollers.lcore_id);
-	atomic_store_explicit(&lane->head, start, memory_order_relaxed);
+	atomic_store_explicit(&lane->head, at, memory_order_relaxed);
 	for (uint32_t i = 0; i < slots; i++)
 		/* The sequence of one lap ago. */
-		atomic_store_explicit(&lane->slots[(start + i) & (slots - 1)].sequence,
-				      start + i + 1 - slots, memory_order_relaxed);
+		atomic_store_explicit(&lane->slots[(at + i) & (slots - 1)].sequence,
+				      at + i + 1 - slots, memory_order_relaxed);
 }
 
 /* Creating a lane is rare. Two lcores may create the same one: the sender, and a caller that needs

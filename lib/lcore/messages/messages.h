@@ -95,9 +95,8 @@ static inline void wake_if_asleep(struct bell *bell)
 struct lcore;
 
 size_t lane_bytes(uint32_t slots);
-/* Initialize an empty lane whose next position is `start`. slots: a power of two. */
-void lane_init(struct lane *lane, uint32_t slots, uint32_t start, struct loop *from,
-	       struct loop *to);
+/* Initialize an empty lane whose next position is `at`. slots: a power of two. */
+void lane_init(struct lane *lane, uint32_t slots, uint32_t at, struct loop *from, struct loop *to);
 
 /* The lane from lcore `sender`, which has the loop `from`; created if needed. Return: NULL with an
  * error text. */

@@ -10,7 +10,7 @@
 #define AHEAD       2           /* requests whose calls are prefetched */
 
 /* A queued request. */
-struct queued_request {
+struct queued {
 	uint64_t call; /* call id */
 	uint64_t deadline_ns;
 	uint32_t method, length;
@@ -26,17 +26,17 @@ struct send_queue_block {
 
 #define RECORDS_BYTES (BLOCK_BYTES - (uint32_t)sizeof(struct send_queue_block))
 
-_Static_assert(sizeof(struct queued_request) + RPC_BATCH_BYTES <= RECORDS_BYTES,
+_Static_assert(sizeof(struct queued) + RPC_BATCH_BYTES <= RECORDS_BYTES,
 	       "each has room in a block");
 
 static inline uint32_t record_bytes(uint32_t length)
 {
-	return (uint32_t)sizeof(struct queued_request) + ((length + 7) & ~7u);
+	return (uint32_t)sizeof(struct queued) + ((length + 7) & ~7u);
 }
 
-static inline struct queued_request *record_at(struct send_queue_block *block, uint32_t offset)
+static inline struct queued *record_at(struct send_queue_block *block, uint32_t offset)
 {
-	return (struct queued_request *)(block->records + offset);
+	return (struct queued *)(block->records + offset);
 }
 
 bool send_queue_accepts(const struct plx_rpc_client *client, size_t length)
@@ -109,7 +109,7 @@ int send_queue_add(struct plx_rpc_client *client, struct call *call,
 {
 	struct send_queue *queue = &client->queue;
 	uint32_t bytes = record_bytes(length);
-	struct queued_request *queued;
+	struct queued *queued;
 	int rc = saved_check_room(client, length);
 
 	if (rc)
@@ -144,8 +144,7 @@ static inline void leave(struct plx_rpc_client *client, struct call *call)
 }
 
 /* The call of a record; NULL: it has completed. */
-static inline struct call *call_of(const struct plx_rpc_client *client,
-				   const struct queued_request *queued)
+static inline struct call *call_of(const struct plx_rpc_client *client, const struct queued *queued)
 {
 	struct call *call = call_find(client, queued->call);
 
@@ -159,7 +158,7 @@ void send_queue_remove(struct plx_rpc_client *client, struct call *call)
 	leave(client, call);
 	queue->stale_bytes += record_bytes(call->queued_length);
 	while (queue->bytes) { /* until the first record is not stale */
-		const struct queued_request *queued = record_at(queue->first, queue->first->begin);
+		const struct queued *queued = record_at(queue->first, queue->first->begin);
 
 		if (call_of(client, queued))
 			return;
@@ -182,7 +181,7 @@ static inline void fetch_ahead(struct plx_rpc_client *client)
 }
 
 static inline void send_first(struct channel *channel, struct call *call,
-			      const struct queued_request *queued)
+			      const struct queued *queued)
 {
 	const struct rpc_header header = {
 		.kind = RPC_REQUEST,
@@ -205,7 +204,7 @@ void send_queue_flush(struct plx_rpc_client *client)
 	struct channel *channel = &client->channels[0];
 
 	while (queue->bytes && channel_has_room(channel)) {
-		const struct queued_request *queued = record_at(queue->first, queue->first->begin);
+		const struct queued *queued = record_at(queue->first, queue->first->begin);
 		uint32_t bytes = record_bytes(queued->length);
 		struct call *call = call_of(client, queued);
 

@@ -19,10 +19,9 @@ static void answer_again(struct peer *peer, uint64_t call, struct key_answer *an
 	free(answer->heap);
 }
 
-static void start_timer(struct service_local *local)
+static void start_timer(struct request_list *list)
 {
-	plx_timer_start(&local->duplicates.timer,
-			local->duplicates.count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
+	plx_timer_start(&list->timer, list->count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
 }
 
 void duplicate_gone(struct plx_rpc_request *request)
@@ -70,7 +69,7 @@ void duplicate_on_timer(struct plx_timer *timer, void *arg)
 		}
 	}
 	if (list->count)
-		start_timer(local);
+		start_timer(list);
 }
 
 /* It stays open until the first request with its key is answered. */
@@ -99,7 +98,7 @@ static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, ui
 	counter_add(&local->counts.open, 1);
 	request_list_add(&local->duplicates, request);
 	if (!plx_timer_running(&local->duplicates.timer))
-		start_timer(local);
+		start_timer(&local->duplicates);
 }
 
 bool duplicate_claim(struct peer *peer, const struct rpc_record *record,

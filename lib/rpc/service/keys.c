@@ -30,6 +30,7 @@ struct slab {
 
 struct shard {
 	pthread_mutex_t lock;
+	const struct rpc_keys *keys;
 	struct key_entry **chains; /* NULL: no key yet */
 	struct key_entry *free;
 	STAILQ_HEAD(, key_entry) done; /* oldest first */
@@ -45,8 +46,7 @@ struct rpc_keys {
 	uint32_t shard_max, mask; /* of the chains */
 };
 
-struct rpc_keys *rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max,
-				 uint64_t keep_ns)
+struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_attr *attr)
 {
 	struct rpc_keys *keys = aligned_alloc(PLX_CACHE_LINE, sizeof(*keys));
 	uint32_t chains = 1;
@@ -55,13 +55,14 @@ struct rpc_keys *rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t by
 		return NULL;
 	memset(keys, 0, sizeof(*keys));
 	keys->secret = secret | 1;
-	keys->keep_ns = keep_ns;
-	keys->shard_max = keys_max / SHARDS + (keys_max % SHARDS != 0);
-	keys->shard_bytes_max = bytes_max / SHARDS;
+	keys->keep_ns = attr->key_ns;
+	keys->shard_max = attr->keys_max / SHARDS + (attr->keys_max % SHARDS != 0);
+	keys->shard_bytes_max = attr->key_bytes_max / SHARDS;
 	while (chains < keys->shard_max && chains < UINT32_C(1) << 31)
 		chains *= 2;
 	keys->mask = chains - 1;
 	for (int i = 0; i < SHARDS; i++) {
+		keys->shards[i].keys = keys;
 		pthread_mutex_init(&keys->shards[i].lock, NULL);
 		STAILQ_INIT(&keys->shards[i].done);
 	}
@@ -96,27 +97,26 @@ static struct shard *shard_of(struct rpc_keys *keys, struct rpc_key key)
 
 _Static_assert(SHARDS == 1 << (64 - 60), "four bits name a shard");
 
-static struct key_entry **chain_of(const struct rpc_keys *keys, const struct shard *shard,
-				   struct rpc_key key)
+static struct key_entry **chain_of(const struct shard *shard, struct rpc_key key)
 {
+	const struct rpc_keys *keys = shard->keys;
 	uint64_t mixed = ((key.client ^ keys->secret) + key.number * keys->secret) * keys->secret;
 
 	return &shard->chains[(mixed >> 32) * ((uint64_t)keys->mask + 1) >> 32];
 }
 
-static struct key_entry *find(const struct rpc_keys *keys, const struct shard *shard,
-			      struct rpc_key key)
+static struct key_entry *find(const struct shard *shard, struct rpc_key key)
 {
-	struct key_entry *entry = shard->chains ? *chain_of(keys, shard, key) : NULL;
+	struct key_entry *entry = shard->chains ? *chain_of(shard, key) : NULL;
 
 	while (entry && (entry->key.client != key.client || entry->key.number != key.number))
 		entry = entry->next;
 	return entry;
 }
 
-static void drop(struct rpc_keys *keys, struct shard *shard, struct key_entry *entry)
+static void drop(struct shard *shard, struct key_entry *entry)
 {
-	struct key_entry **at = chain_of(keys, shard, entry->key);
+	struct key_entry **at = chain_of(shard, entry->key);
 
 	while (*at != entry)
 		at = &(*at)->next;
@@ -131,24 +131,24 @@ static void drop(struct rpc_keys *keys, struct shard *shard, struct key_entry *e
 	shard->count--;
 }
 
-static void forget_old(struct rpc_keys *keys, struct shard *shard, uint64_t now_ns)
+static void forget_old(struct shard *shard, uint64_t now_ns)
 {
 	for (int i = 0; i < FORGET_MAX; i++) {
 		struct key_entry *oldest = STAILQ_FIRST(&shard->done);
 
-		if (!oldest || plx_time_add(oldest->done_ns, keys->keep_ns) > now_ns)
+		if (!oldest || plx_time_add(oldest->done_ns, shard->keys->keep_ns) > now_ns)
 			return;
 		STAILQ_REMOVE_HEAD(&shard->done, link);
-		drop(keys, shard, oldest);
+		drop(shard, oldest);
 	}
 }
 
-static bool grow_entries(struct rpc_keys *keys, struct shard *shard)
+static bool grow_entries(struct shard *shard)
 {
 	struct slab *slab = calloc(1, sizeof(*slab));
 
 	if (!shard->chains)
-		shard->chains = calloc((size_t)keys->mask + 1, sizeof(struct key_entry *));
+		shard->chains = calloc((size_t)shard->keys->mask + 1, sizeof(struct key_entry *));
 	if (!shard->chains || !slab) {
 		free(slab);
 		return false;
@@ -162,27 +162,25 @@ static bool grow_entries(struct rpc_keys *keys, struct shard *shard)
 	return true;
 }
 
-static struct key_entry *add(struct rpc_keys *keys, struct shard *shard, struct rpc_key key,
-			     uint32_t method)
+static struct key_entry *add(struct shard *shard, struct rpc_key key, uint32_t method)
 {
 	struct key_entry *entry, **chain;
 
-	if (shard->count >= keys->shard_max || (!shard->free && !grow_entries(keys, shard)))
+	if (shard->count >= shard->keys->shard_max || (!shard->free && !grow_entries(shard)))
 		return NULL;
 	entry = shard->free;
 	shard->free = entry->next;
-	chain = chain_of(keys, shard, key);
+	chain = chain_of(shard, key);
 	*entry = (struct key_entry){.next = *chain, .key = key, .method = method};
 	*chain = entry;
 	shard->count++;
 	return entry;
 }
 
-static uint64_t room_after_ns(const struct rpc_keys *keys, const struct shard *shard,
-			      uint64_t now_ns)
+static uint64_t room_after_ns(const struct shard *shard, uint64_t now_ns)
 {
 	const struct key_entry *oldest = STAILQ_FIRST(&shard->done);
-	uint64_t end_ns = oldest ? plx_time_add(oldest->done_ns, keys->keep_ns) : 0;
+	uint64_t end_ns = oldest ? plx_time_add(oldest->done_ns, shard->keys->keep_ns) : 0;
 
 	return end_ns > now_ns ? end_ns - now_ns : FULL_RETRY_NS;
 }
@@ -212,35 +210,34 @@ static enum key_state state_of(const struct key_entry *entry, struct key_answer 
 }
 
 enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_t method,
-			      uint64_t now_ns, struct key_entry **entry_out,
-			      struct key_answer *answer_out, uint64_t *retry_ns_out)
+			      uint64_t now_ns, struct key_entry **entry_out, struct key_answer *out,
+			      uint64_t *retry_ns_out)
 {
 	struct shard *shard = shard_of(keys, key);
 	enum key_state state = KEY_OTHER;
 	struct key_entry *entry;
 
 	pthread_mutex_lock(&shard->lock);
-	forget_old(keys, shard, now_ns);
-	entry = find(keys, shard, key);
+	forget_old(shard, now_ns);
+	entry = find(shard, key);
 	if (!entry) {
-		*entry_out = add(keys, shard, key, method);
+		*entry_out = add(shard, key, method);
 		state = *entry_out ? KEY_NEW : KEY_FULL;
-		*retry_ns_out = room_after_ns(keys, shard, now_ns);
+		*retry_ns_out = room_after_ns(shard, now_ns);
 	} else if (entry->method == method) {
-		state = state_of(entry, answer_out);
+		state = state_of(entry, out);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return state;
 }
 
-enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key,
-			       struct key_answer *answer_out)
+enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, struct key_answer *out)
 {
 	struct shard *shard = shard_of(keys, key);
 	enum key_state state;
 
 	pthread_mutex_lock(&shard->lock);
-	state = state_of(find(keys, shard, key), answer_out);
+	state = state_of(find(shard, key), out);
 	pthread_mutex_unlock(&shard->lock);
 	return state;
 }
@@ -285,6 +282,6 @@ void rpc_keys_forget(struct rpc_keys *keys, struct key_entry *entry)
 	struct shard *shard = shard_of(keys, entry->key);
 
 	pthread_mutex_lock(&shard->lock);
-	drop(keys, shard, entry);
+	drop(shard, entry);
 	pthread_mutex_unlock(&shard->lock);
 }

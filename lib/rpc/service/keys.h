@@ -43,19 +43,17 @@ static inline const uint8_t *key_answer_bytes(const struct key_answer *answer)
 }
 
 /* Return: NULL: no memory. */
-struct rpc_keys *rpc_keys_create(uint64_t secret, uint32_t keys_max, uint64_t bytes_max,
-				 uint64_t keep_ns);
+struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_attr *attr);
 void rpc_keys_destroy(struct rpc_keys *keys);
 
 /* Claim the key of a new request. NEW: pass *entry_out to rpc_keys_done or rpc_keys_forget. DONE:
- * *answer_out is the reply. FULL: *retry_ns_out is a hint. */
+ * *out is the reply. FULL: *retry_ns_out is a hint. */
 enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_t method,
-			      uint64_t now_ns, struct key_entry **entry_out,
-			      struct key_answer *answer_out, uint64_t *retry_ns_out);
+			      uint64_t now_ns, struct key_entry **entry_out, struct key_answer *out,
+			      uint64_t *retry_ns_out);
 
 /* Look up a key that was RUNNING. Return: its state; NEW: it was forgotten. */
-enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key,
-			       struct key_answer *answer_out);
+enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, struct key_answer *out);
 
 /* The request has run: this is its reply, of `length` bytes in the pieces. Remembers OVERLOADED if
  * they cannot be allocated. */

@@ -13,12 +13,11 @@ static inline uint32_t place_of(uint32_t id, uint16_t version)
 	return mixed ^ mixed >> 16;
 }
 
-const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
-				 uint16_t version)
+struct method *method_find(const struct plx_rpc_service *service, uint32_t id, uint16_t version)
 {
 	for (uint32_t at = place_of(id, version);; at++) {
 		uint32_t index = service->table[at & service->table_mask];
-		const struct method *method = service->methods + index - 1;
+		struct method *method = service->methods + index - 1;
 
 		if (index == 0)
 			return NULL;

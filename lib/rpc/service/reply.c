@@ -46,9 +46,9 @@ static struct rpc_header header_of(const struct plx_rpc_request *request,
 }
 
 /* A hint in wire format: rounded up and limited to 32 bits. */
-static uint32_t hint_us(uint64_t retry_after_ns)
+static uint32_t hint_us(uint64_t retry_ns)
 {
-	uint64_t us = retry_after_ns / PLX_NS_PER_US + (retry_after_ns % PLX_NS_PER_US != 0);
+	uint64_t us = retry_ns / PLX_NS_PER_US + (retry_ns % PLX_NS_PER_US != 0);
 
 	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 }
@@ -59,14 +59,13 @@ static void send_header(struct peer *peer, const struct rpc_header *header)
 		peer_reject(peer, "there is no memory for an answer to it");
 }
 
-void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
-		   uint64_t retry_after_ns)
+void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status, uint64_t retry_ns)
 {
 	struct rpc_header header = {
 		.kind = RPC_REPLY,
 		.status = (uint8_t)status,
 		.call = call,
-		.retry_us = hint_us(retry_after_ns),
+		.retry_us = hint_us(retry_ns),
 	};
 
 	send_header(peer, &header);

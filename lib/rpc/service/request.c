@@ -79,11 +79,10 @@ void rpc_request_free_all(struct service_local *local)
 
 /* Lists ------------------------------------------------------------------------------------- */
 
-void request_list_init(struct request_list *list, plx_timer_fn on_timer,
-		       struct service_local *local)
+void request_list_init(struct request_list *list, plx_timer_fn fn, struct service_local *local)
 {
 	TAILQ_INIT(&list->requests);
-	plx_timer_init(&list->timer, on_timer, local);
+	plx_timer_init(&list->timer, fn, local);
 	plx_timer_set_lax(&list->timer, true);
 }
 
@@ -190,8 +189,8 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request)
 /* The client no longer waits for it; a reply is still owed. */
 static void notify_gone(struct plx_rpc_request *request)
 {
-	const struct plx_rpc_method *method =
-		&request->local->service->methods[request->method].what;
+	const struct plx_rpc_service *service = request->local->service;
+	const struct plx_rpc_method *method = &service->methods[request->method].what;
 
 	if (request->gone) /* already notified */
 		return;

@@ -168,8 +168,7 @@ void service_end_if_idle(struct service_local *local);
 
 /* method.c */
 bool method_make_table(struct plx_rpc_service *service);
-const struct method *method_find(const struct plx_rpc_service *service, uint32_t id,
-				 uint16_t version);
+struct method *method_find(const struct plx_rpc_service *service, uint32_t id, uint16_t version);
 /* Does not check reserved ids. */
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method);
 
@@ -201,12 +200,10 @@ void turns_clear(struct peer *peer);
 
 /* serve.c */
 /* Return: NULL; how the client violates the protocol. */
-const char *serve_record(struct peer *peer, const struct rpc_record *record,
-			 struct plx_buf *message);
+const char *serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *buf);
 
 /* request.c */
-void request_list_init(struct request_list *list, plx_timer_fn on_timer,
-		       struct service_local *local);
+void request_list_init(struct request_list *list, plx_timer_fn fn, struct service_local *local);
 void request_list_add(struct request_list *list, struct plx_rpc_request *request);
 void request_list_remove(struct plx_rpc_request *request);
 /* Take a new request. Return: NULL: no memory. */
@@ -234,8 +231,7 @@ void duplicate_gone(struct plx_rpc_request *request);
 void duplicate_on_timer(struct plx_timer *timer, void *arg);
 
 /* reply.c: replies that need no request. Without memory for one, the peer is rejected. */
-void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
-		   uint64_t retry_after_ns);
+void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status, uint64_t retry_ns);
 void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer);
 
 #endif

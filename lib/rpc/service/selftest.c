@@ -63,8 +63,8 @@ static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 void selftest_charge(struct peer *peer, uint32_t records)
 {
 	struct token_bucket *records_left = &peer->local->record_tokens;
-	double rate = RECORDS_PER_ANSWER * (double)peer->local->service->attr.self_test_rate +
-		      RECORDS_ALWAYS;
+	double answers = peer->local->service->attr.self_test_rate;
+	double rate = RECORDS_PER_ANSWER * answers + RECORDS_ALWAYS;
 
 	refill(records_left, rate);
 	records_left->tokens -= records;

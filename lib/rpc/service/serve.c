@@ -85,13 +85,13 @@ static inline bool is_late(const struct peer *peer, const struct rpc_record *rec
 
 static inline void run(struct peer *peer, const struct method *method,
 		       struct plx_rpc_request *request, const struct rpc_record *record,
-		       struct plx_buf *message)
+		       struct plx_buf *buf)
 {
 	struct service_local *local = peer->local;
 	struct method_local *mine = &local->methods[method->index];
 	uint64_t cycles;
 
-	request->message = message;
+	request->message = buf;
 	request->started = plx_tsc();
 	counter_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
@@ -172,7 +172,7 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 /* Run it if its key is new. This check comes first, because a known reply is valid even if the
  * service is full or the deadline has passed. */
 static PLX_NOINLINE void serve_keyed(struct peer *peer, const struct rpc_record *record,
-				     const struct method *method, struct plx_buf *message)
+				     const struct method *method, struct plx_buf *buf)
 {
 	struct plx_rpc_request *request;
 	struct rpc_record rest = *record;
@@ -191,7 +191,7 @@ static PLX_NOINLINE void serve_keyed(struct peer *peer, const struct rpc_record 
 	request = admit(peer, &rest, method);
 	if (request) {
 		request->entry = entry;
-		run(peer, method, request, &rest, message);
+		run(peer, method, request, &rest, buf);
 	} else if (entry) {
 		rpc_keys_forget(peer->local->service->keys, entry);
 	}
@@ -199,7 +199,7 @@ static PLX_NOINLINE void serve_keyed(struct peer *peer, const struct rpc_record 
 
 /* Return: as serve_record. */
 static const char *serve_request(struct peer *peer, const struct rpc_record *record,
-				 struct plx_buf *message)
+				 struct plx_buf *buf)
 {
 	struct service_local *local = peer->local;
 	const struct rpc_header *header = &record->header;
@@ -212,12 +212,12 @@ static const char *serve_request(struct peer *peer, const struct rpc_record *rec
 		return "it sent a request that is shorter than its key";
 	counter_add(&local->counts.requests, 1);
 	if (plx_unlikely(header->flags)) {
-		serve_keyed(peer, record, method, message);
+		serve_keyed(peer, record, method, buf);
 		return NULL;
 	}
 	request = admit(peer, record, method);
 	if (plx_likely(request != NULL))
-		run(peer, method, request, record, message);
+		run(peer, method, request, record, buf);
 	return NULL;
 }
 
@@ -231,13 +231,12 @@ static void serve_cancel(struct peer *peer, const struct rpc_record *record)
 	rpc_request_gone(request);
 }
 
-const char *serve_record(struct peer *peer, const struct rpc_record *record,
-			 struct plx_buf *message)
+const char *serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *buf)
 {
 	peer->turn_count++; /* counts any record, whatever its result */
 	switch (record->header.kind) {
 	case RPC_REQUEST:
-		return serve_request(peer, record, message);
+		return serve_request(peer, record, buf);
 	case RPC_CANCEL:
 		serve_cancel(peer, record);
 		return NULL;

@@ -165,8 +165,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	service->turn_cycles = cycles_of(checked.turn_ns);
 	service->identity = plx_random_id();
 	service->multiplier = plx_random_id() | 1;
-	service->keys = rpc_keys_create(service->multiplier, checked.keys_max,
-					checked.key_bytes_max, checked.key_ns);
+	service->keys = rpc_keys_create(service->multiplier, &checked);
 	if (!service->keys || !make_parts(service)) {
 		service_free(service);
 		return plx_fail(ENOMEM, "out of memory");
