@@ -119,10 +119,10 @@ struct plx_sleep {
 	uint64_t early_ns;              /* how long until_ns is before it; 0: it is not */
 	uint64_t lasted_ns;
 	uint32_t count;
-	struct pollfd fds[SLEEP_FDS_MAX];
-	struct plx_poller *whose[SLEEP_FDS_MAX];
 	struct plx_poller *arming; /* the poller that adds to it now */
 	struct sleep_set *set;     /* used if the array is full; NULL: none yet */
+	struct pollfd fds[SLEEP_FDS_MAX];
+	struct plx_poller *whose[SLEEP_FDS_MAX];
 };
 
 /* Idle periods ----------------------------------------------------------------------------- */

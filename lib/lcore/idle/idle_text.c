@@ -19,30 +19,20 @@ static const char *const algorithms[] = {
 	[PLX_IDLE_LEARNED] = "learned",
 	[PLX_IDLE_FIXED] = "fixed",
 };
-static const struct {
-	const char *name;
-	double alpha;
-} presets[] = {
-	{"latency", PLX_IDLE_LATENCY},
-	{"balanced", PLX_IDLE_BALANCED},
-	{"eco", PLX_IDLE_ECO},
-};
+static const char *const presets[] = {"latency", "balanced", "eco"};
+static const double alphas[] = {PLX_IDLE_LATENCY, PLX_IDLE_BALANCED, PLX_IDLE_ECO};
 
-static bool is_word(const char *at, size_t len, const char *word)
+/* Return: the number of the word at `at` in the list; -1: it has none. */
+static int find(const char *const *words, unsigned count, const char *at, size_t len)
 {
-	return strlen(word) == len && memcmp(at, word, len) == 0;
-}
-
-static bool take_mode(const char *at, size_t len, struct plx_idle_conf *conf)
-{
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(modes); i++) {
-		if (is_word(at, len, modes[i])) {
-			conf->mode = (enum plx_idle_mode)i;
-			return true;
-		}
+	for (unsigned i = 0; i < count; i++) {
+		if (strlen(words[i]) == len && memcmp(at, words[i], len) == 0)
+			return (int)i;
 	}
-	return false;
+	return -1;
 }
+
+#define FIND(words, at, len) find(words, PLX_ARRAY_LEN(words), at, len)
 
 /* "20%" */
 static bool take_budget(const char *at, size_t len, struct plx_idle_conf *conf)
@@ -63,22 +53,16 @@ static bool take_budget(const char *at, size_t len, struct plx_idle_conf *conf)
 /* Each class of word at most once. */
 static bool take_word(const char *at, size_t len, struct plx_idle_conf *conf, bool *algorithm_given)
 {
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(presets); i++) {
-		if (is_word(at, len, presets[i].name)) {
-			if (conf->alpha > 0)
-				return false;
-			conf->alpha = presets[i].alpha;
-			return true;
-		}
+	int preset = FIND(presets, at, len), algorithm = FIND(algorithms, at, len);
+
+	if (preset >= 0 && conf->alpha <= 0) {
+		conf->alpha = alphas[preset];
+		return true;
 	}
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(algorithms); i++) {
-		if (is_word(at, len, algorithms[i])) {
-			if (*algorithm_given)
-				return false;
-			*algorithm_given = true;
-			conf->algorithm = (enum plx_idle_algorithm)i;
-			return true;
-		}
+	if (algorithm >= 0 && !*algorithm_given) {
+		*algorithm_given = true;
+		conf->algorithm = (enum plx_idle_algorithm)algorithm;
+		return true;
 	}
 	return conf->budget <= 0 && take_budget(at, len, conf);
 }
@@ -89,10 +73,12 @@ int plx_idle_parse(const char *option, const char *text, struct plx_idle_conf *c
 	bool algorithm_given = false;
 	size_t len = strcspn(text, ":");
 	const char *at = text;
+	int mode = FIND(modes, at, len);
 
-	if (!take_mode(at, len, &conf))
+	if (mode < 0)
 		return plx_fail(EINVAL, "%s %s: '%.*s' is no way to be idle; " ALLOWED, option,
 				text, (int)len, at);
+	conf.mode = (enum plx_idle_mode)mode;
 	while (at[len] == ':') {
 		at += len + 1;
 		len = strcspn(at, ":");
@@ -119,9 +105,9 @@ const char *plx_idle_format(const struct plx_idle_conf *conf, char *out, size_t 
 		snprintf(out, size, "%s", modes[conf->mode]);
 		return out;
 	}
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(presets); i++) {
-		if (alpha >= presets[i].alpha && alpha <= presets[i].alpha)
-			preset = presets[i].name;
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(alphas); i++) {
+		if (alpha >= alphas[i] && alpha <= alphas[i])
+			preset = presets[i];
 	}
 	if (!preset) {
 		snprintf(number, sizeof(number), "alpha=%g", alpha);

@@ -16,6 +16,8 @@
  * is an epoll set of the rest (sleep_set.c). */
 #include "lcore_priv.h"
 
+#include <string.h>
+
 #define NAP_MAX_NS   PLX_NS_PER_MS
 #define REFUSALS_MAX 4 /* in a row, before the lcore naps */
 
@@ -314,23 +316,19 @@ uint64_t sleep_until_work(struct loop *loop)
 {
 	struct plx_sleep sleep;
 	struct bell *bell = &loop->bell;
-	struct due due;
+	struct due due = next_due(loop, UINT64_MAX); /* no poller was asked yet */
 	uint64_t work;
 
-	due = next_due(loop, UINT64_MAX); /* no poller was asked yet */
 	if (due_soon(loop, &due))
 		return 0;
 	work = look_everywhere(loop);
 	if (work || loop->sleep_at_ns == PLX_NEVER) /* it was set to poll in this turn */
 		return work;
+	memset(&sleep, 0, offsetof(struct plx_sleep, fds));
 	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
 	sleep.limited_by = PLX_WAKE_CAP;
-	sleep.unsure = false;
 	sleep.exact_ns = UINT64_MAX;
-	sleep.early_ns = 0;
-	sleep.lasted_ns = 0;
 	sleep.count = 1;
-	sleep.set = NULL;
 	sleep.fds[0] = (struct pollfd){.fd = bell->eventfd, .events = POLLIN};
 
 	/* Relaxed: discards a ring after the last sleep. */

@@ -18,7 +18,7 @@ struct plx_fd {
 	plx_fd_fn fn;
 	void *arg;
 	struct fds *owner;
-	struct plx_fd *next, **prev_next;
+	LIST_ENTRY(plx_fd) link;
 };
 
 static int look(struct fds *fds)
@@ -110,33 +110,26 @@ static int control(struct plx_fd *fd, int what, uint32_t events, const char *cal
 
 int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd **fd_out)
 {
-	struct loop *loop = loop_self;
 	struct plx_fd *added;
-	struct fds *fds;
 	int err;
 
-	if (!loop)
+	if (!loop_self)
 		return plx_fail_no_lcore("plx_fd_add");
 	if (!fn)
 		return plx_fail(EINVAL, "plx_fd_add: no function to call: give one");
-	err = loop->fds ? 0 : make_fds(loop);
+	err = loop_self->fds ? 0 : make_fds(loop_self);
 	if (err)
 		return err;
-	fds = loop->fds;
 	added = malloc(sizeof(*added));
 	if (!added)
 		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
-	*added = (struct plx_fd){.fd = fd, .fn = fn, .arg = arg, .owner = fds};
+	*added = (struct plx_fd){.fd = fd, .fn = fn, .arg = arg, .owner = loop_self->fds};
 	err = control(added, EPOLL_CTL_ADD, events, "plx_fd_add");
 	if (err) {
 		free(added);
 		return err;
 	}
-	added->next = fds->first;
-	added->prev_next = &fds->first;
-	if (added->next)
-		added->next->prev_next = &added->next;
-	fds->first = added;
+	LIST_INSERT_HEAD(&loop_self->fds->list, added, link);
 	if (fd_out)
 		*fd_out = added;
 	return 0;
@@ -162,22 +155,19 @@ void plx_fd_remove(struct plx_fd *fd)
 		if (fds->events[i].data.ptr == fd)
 			fds->events[i].data.ptr = NULL;
 	}
-	*fd->prev_next = fd->next;
-	if (fd->next)
-		fd->next->prev_next = fd->prev_next;
+	LIST_REMOVE(fd, link);
 	free(fd);
 }
 
 void fds_fini(struct loop *loop)
 {
 	struct fds *fds = loop->fds;
+	struct plx_fd *fd, *next;
 
 	if (!fds)
 		return;
-	for (struct plx_fd *fd = fds->first, *next; fd; fd = next) {
-		next = fd->next;
+	LIST_FOREACH_SAFE (fd, &fds->list, link, next)
 		free(fd);
-	}
 	plx_poller_remove(fds->poller);
 	close(fds->epoll);
 	free(fds);

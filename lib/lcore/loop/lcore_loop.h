@@ -13,6 +13,7 @@
 #define LCORE_LOOP_H
 
 #include "idle.h"
+#include "list.h"
 #include "messages.h"
 #include "plx_lcore.h"
 
@@ -89,6 +90,13 @@ static inline uint64_t poller_call(struct plx_poller *poller, uint64_t now_ns)
 	return (uint64_t)work;
 }
 
+static inline void pollers_ran(struct pollers *pollers)
+{
+	pollers->running = false;
+	if (plx_unlikely(pollers->removed))
+		pollers_compact(pollers);
+}
+
 /* Call each poller that is due. Return: the sum of their work. Inlined, because it is most of a
  * turn. */
 static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
@@ -108,9 +116,7 @@ static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, ui
 		}
 		work += poller_call(poller, now_ns);
 	}
-	pollers->running = false;
-	if (plx_unlikely(pollers->removed))
-		pollers_compact(pollers);
+	pollers_ran(pollers);
 	return work;
 }
 
@@ -199,7 +205,7 @@ struct fds {
 	int epoll;
 	uint32_t until_look; /* turns */
 	struct plx_poller *poller;
-	struct plx_fd *first;
+	LIST_HEAD(, plx_fd) list;
 	struct epoll_event events[FDS_BURST]; /* of the check in progress */
 	unsigned event_count;                 /* 0: no check in progress */
 };

@@ -85,9 +85,7 @@ bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway)
 		unsure |= sleep->unsure;
 	}
 	sleep->unsure = unsure;
-	pollers->running = false;
-	if (plx_unlikely(pollers->removed))
-		pollers_compact(pollers);
+	pollers_ran(pollers);
 	return all;
 }
 
@@ -100,9 +98,7 @@ void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep)
 		if (poller->woke && !poller->due_ns)
 			poller->woke(poller->arg, sleep);
 	}
-	pollers->running = false;
-	if (plx_unlikely(pollers->removed))
-		pollers_compact(pollers);
+	pollers_ran(pollers);
 }
 
 void pollers_leave(struct pollers *pollers)

@@ -68,10 +68,15 @@ static void unref(struct plx_rpc_service *service)
 		service_free(service);
 }
 
+static bool is_idle(const struct service_local *local)
+{
+	return LIST_EMPTY(&local->acceptor.links) && !local->open;
+}
+
 /* While the service ends: the lcore has lost a client or a request. */
 void service_end_if_idle(struct service_local *local)
 {
-	if (!LIST_EMPTY(&local->acceptor.links) || local->open)
+	if (!is_idle(local))
 		return;
 	plx_signal_fini(&local->drain);
 	plx_signal_fini(&local->end);
@@ -275,11 +280,6 @@ bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
 	return plx_atomic_load(&service->draining, PLX_RELAXED) && !stats.clients && !stats.open;
 }
 
-static bool is_drained_locally(const struct service_local *local)
-{
-	return local->draining && LIST_EMPTY(&local->acceptor.links) && !local->open;
-}
-
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 {
 	uint64_t until_ns = plx_time_add(plx_now_ns(), timeout_ns);
@@ -293,7 +293,8 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 	local = service->local[id];
 	if (is_all)
 		plx_rpc_service_drain(service);
-	while (!(is_all ? plx_rpc_service_is_drained(service) : is_drained_locally(local))) {
+	while (!(is_all ? plx_rpc_service_is_drained(service)
+			: local->draining && is_idle(local))) {
 		if (plx_now_ns() >= until_ns) {
 			plx_rpc_service_stats(service, &stats);
 			return plx_fail(ETIMEDOUT,
@@ -306,13 +307,8 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 	return 0;
 }
 
-/* The main lcore may end the parts of idle lcores, which no thread uses. */
-static bool may_end_for(uint32_t id)
-{
-	return plx_lcore_id() == plx_lcore_main() && plx_lcore_state(id) != PLX_LCORE_RUNNING;
-}
-
-/* A running lcore ends its part itself in its loop. */
+/* A running lcore ends its part itself in its loop. The main lcore may end the parts of idle
+ * lcores, which no thread uses. */
 void plx_rpc_service_destroy(struct plx_rpc_service *service)
 {
 	if (!service || plx_is_forked())
@@ -322,7 +318,8 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = service->local[id];
 
-		if (id == plx_lcore_id() || may_end_for(id))
+		if (id == plx_lcore_id() || (plx_lcore_id() == plx_lcore_main() &&
+					     plx_lcore_state(id) != PLX_LCORE_RUNNING))
 			end_local(local);
 		else
 			plx_signal_fire(&local->end);
