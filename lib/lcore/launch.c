@@ -94,27 +94,19 @@ static void move_pages_at(const void *base, size_t count, int node)
 	move_pages(0, count, pages, nodes, status, MPOL_MF_MOVE);
 }
 
-static void move_stack(int node)
+static void settle(int node)
 {
 	const size_t step_bytes = PAGES_MAX * PAGE_BYTES;
 	size_t size_bytes = 0;
 	void *stack = NULL;
 	pthread_attr_t attr;
 
-	if (pthread_getattr_np(pthread_self(), &attr))
-		return;
-	if (pthread_attr_getstack(&attr, &stack, &size_bytes))
-		size_bytes = 0;
-	pthread_attr_destroy(&attr);
+	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+		pthread_attr_getstack(&attr, &stack, &size_bytes); /* cannot fail */
+		pthread_attr_destroy(&attr);
+	}
 	for (size_t up = step_bytes; up <= STACK_BYTES && up <= size_bytes; up += step_bytes)
 		move_pages_at((char *)stack + size_bytes - up, PAGES_MAX, node);
-}
-
-static void settle(int node)
-{
-	if (node < 0)
-		return;
-	move_stack(node);
 	/* The main thread's thread-local variables are not on its stack. */
 	move_pages_at(&loop_self, 1, node);
 	move_pages_at(&plx_lcore_id_tls, 1, node);
@@ -132,7 +124,8 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 
 	if (err)
 		return plx_fail_in(err, "%s: ", lcore_text(lcore, text));
-	settle(lcore->node);
+	if (lcore->node >= 0)
+		settle(lcore->node);
 	eventfd = wake_open(lcore->id);
 	if (eventfd < 0)
 		return eventfd;

@@ -58,20 +58,15 @@ static size_t slots_bytes(const struct plx_ring_attr *attr)
 	return round_up((size_t)slots_of(attr) * words_of(attr) * 8, BLOCK_BYTES);
 }
 
-static size_t marks_bytes(const struct plx_ring_attr *attr)
-{
-	if (attr->kind == PLX_RING_SPSC)
-		return 0;
-	return round_up((size_t)slots_of(attr) * sizeof(uint64_t), BLOCK_BYTES);
-}
-
 int plx_ring_size(const struct plx_ring_attr *attr, size_t *size_bytes_out)
 {
 	int err = check(attr);
 
 	if (err)
 		return err;
-	*size_bytes_out = sizeof(struct plx_ring) + slots_bytes(attr) + marks_bytes(attr);
+	*size_bytes_out = sizeof(struct plx_ring) + slots_bytes(attr);
+	if (attr->kind != PLX_RING_SPSC) /* marks */
+		*size_bytes_out += round_up(slots_of(attr) * sizeof(uint64_t), BLOCK_BYTES);
 	return 0;
 }
 

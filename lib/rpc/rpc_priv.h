@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by clients and services:
  *
- *   rpc_wire.h   wire format of requests and replies; rpc_wire.c
+ *   rpc_wire.h   wire format of requests and replies; rpc_wire.c, also names of statuses
  *   tx.c         sending on a link: records written in one turn share a message
- *   status.c     names of statuses
  *   client/      rpc_client.h
  *   service/     rpc_service.h */
 #ifndef RPC_PRIV_H
@@ -40,7 +39,7 @@ void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events 
 struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role);
 /* Return: 0; -ENOMEM. */
 int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
-void rpc_tx_fini(struct rpc_tx *tx);
+void rpc_tx_fini(struct rpc_tx *tx); /* also of a zeroed one */
 
 /* Add a record and return where to write its payload; record and payload must fit into batch_max.
  * Return: NULL: no memory, or the link has ended. */

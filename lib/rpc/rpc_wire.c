@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rpc_wire.h"
 
+#include "plx_rpc.h"
+
 static const uint8_t magic[4] = {'P', 'R', 'P', 'C'};
 
 _Static_assert(sizeof(struct rpc_header) == RPC_RECORD_BYTES &&
@@ -41,4 +43,25 @@ const char *rpc_greeting_read(const uint8_t *data, size_t length, enum rpc_role 
 		return role == RPC_SERVER ? "the HELLO is a client's, not a service's"
 					  : "the HELLO is a service's, not a client's";
 	return NULL;
+}
+
+static const char *const names[] = {
+	[PLX_RPC_OK] = "ok",
+	[PLX_RPC_ERROR] = "error",
+	[PLX_RPC_DEADLINE] = "deadline",
+	[PLX_RPC_CANCELLED] = "cancelled",
+	[PLX_RPC_BUSY] = "busy",
+	[PLX_RPC_UNKNOWN] = "unknown",
+	[PLX_RPC_OVERLOADED] = "overloaded",
+	[PLX_RPC_DRAINING] = "draining",
+	[PLX_RPC_PEER_DOWN] = "peer down",
+	[PLX_RPC_TOO_BIG] = "too big",
+	[PLX_RPC_DENIED] = "denied",
+};
+
+_Static_assert(PLX_ARRAY_LEN(names) == PLX_RPC_STATUS_COUNT, "each status has a name");
+
+const char *plx_rpc_status_name(enum plx_rpc_status status)
+{
+	return (unsigned)status < PLX_RPC_STATUS_COUNT ? names[status] : "?";
 }

@@ -24,11 +24,6 @@ uint64_t plx_wake_bucket_ns(unsigned bucket)
 	return bucket + 1 < PLX_WAKE_BUCKETS ? (uint64_t)top_ns(bucket) : UINT64_MAX;
 }
 
-static double middle_ns(unsigned bucket)
-{
-	return (top_ns(bucket) + (bucket ? top_ns(bucket - 1) : 0)) / 2;
-}
-
 unsigned idle_bucket_of(uint64_t gap_ns)
 {
 	unsigned log2, bucket;
@@ -61,9 +56,9 @@ static double cheapest_ns(const struct idle_policy *policy)
 		slept += policy->gaps[i];
 	best = slept * (costs->alpha * (double)costs->sleep_ns + (double)costs->wake_ns);
 	for (unsigned i = 0; i < IDLE_BUCKETS && top_ns(i) <= (double)policy->spin_max_ns; i++) {
-		double cost;
+		double middle_ns = (top_ns(i) + (i ? top_ns(i - 1) : 0)) / 2, cost;
 
-		polled += policy->gaps[i] * costs->alpha * middle_ns(i);
+		polled += policy->gaps[i] * costs->alpha * middle_ns;
 		slept -= policy->gaps[i];
 		cost = polled + slept * (costs->alpha * (top_ns(i) + (double)costs->sleep_ns) +
 					 (double)costs->wake_ns);

@@ -301,17 +301,6 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	return work;
 }
 
-/* The last check before a sleep: pollers that skip some sources in most turns check all of them. */
-static uint64_t look_everywhere(struct loop *loop)
-{
-	uint64_t work;
-
-	plx_loop_falls_asleep_tls = true;
-	work = loop_turn(loop);
-	plx_loop_falls_asleep_tls = false;
-	return work;
-}
-
 uint64_t sleep_until_work(struct loop *loop)
 {
 	struct plx_sleep sleep;
@@ -321,7 +310,10 @@ uint64_t sleep_until_work(struct loop *loop)
 
 	if (due_soon(loop, &due))
 		return 0;
-	work = look_everywhere(loop);
+	/* The last check: pollers that skip some sources in most turns check all of them. */
+	plx_loop_falls_asleep_tls = true;
+	work = loop_turn(loop);
+	plx_loop_falls_asleep_tls = false;
 	if (work || loop->sleep_at_ns == PLX_NEVER) /* it was set to poll in this turn */
 		return work;
 	memset(&sleep, 0, offsetof(struct plx_sleep, fds));

@@ -46,8 +46,8 @@ static void on_deadline(struct plx_timer *timer, void *arg);
 
 static PLX_NOINLINE bool grow_calls(struct plx_rpc_client *client)
 {
-	struct call **chunks = realloc(client->chunks,
-				       (client->chunk_count + 1) * sizeof(struct call *));
+	uint32_t count = client->chunk_count;
+	struct call **chunks = realloc(client->chunks, (count + 1) * sizeof(struct call *));
 	struct call *chunk;
 
 	if (!chunks)
@@ -57,7 +57,7 @@ static PLX_NOINLINE bool grow_calls(struct plx_rpc_client *client)
 	if (!chunk)
 		return false;
 	for (uint32_t i = CHUNK_CALLS; i-- > 0;) {
-		chunk[i].index = client->chunk_count * CHUNK_CALLS + i;
+		chunk[i].index = count * CHUNK_CALLS + i;
 		chunk[i].generation = 1;
 		chunk[i].next = client->free;
 		plx_timer_init(&chunk[i].timer, on_deadline, client);
@@ -73,18 +73,6 @@ void client_free_calls(struct plx_rpc_client *client)
 	for (uint32_t i = 0; i < client->chunk_count; i++)
 		plx_mem_free(client->chunks[i]);
 	free(client->chunks);
-	client->chunks = NULL;
-	client->chunk_count = 0;
-	client->free = NULL;
-}
-
-static inline struct call *take(struct plx_rpc_client *client)
-{
-	struct call *call = client->free;
-
-	client->free = call->next;
-	client->open++;
-	return call;
 }
 
 static inline void give_back(struct plx_rpc_client *client, struct call *call)
@@ -341,7 +329,9 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 
 	if (plx_unlikely(!client->free) && !grow_calls(client))
 		return plx_fail(ENOMEM, "no memory for a call");
-	slot = take(client);
+	slot = client->free;
+	client->free = slot->next;
+	client->open++;
 	rc = start(client, slot, call, iov, count, length);
 	if (plx_unlikely(rc)) {
 		give_back(client, slot);

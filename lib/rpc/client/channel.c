@@ -17,8 +17,7 @@ static void set_trouble(struct channel *channel, const char *why)
 /* No callbacks run after this. */
 void channel_end(struct channel *channel)
 {
-	if (channel->tx.link)
-		rpc_tx_fini(&channel->tx);
+	rpc_tx_fini(&channel->tx);
 	plx_connector_fini(&channel->session);
 }
 
@@ -139,8 +138,7 @@ static void on_ended(struct plx_connector *session)
 	struct channel *channel = of(session);
 
 	channel->batches += channel->tx.messages;
-	if (channel->tx.link)
-		rpc_tx_fini(&channel->tx);
+	rpc_tx_fini(&channel->tx);
 	channel->tx.messages = 0;
 	channel->draining = false;
 	client_channel_down(channel);

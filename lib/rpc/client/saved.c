@@ -41,7 +41,6 @@ void saved_free_all(struct plx_rpc_client *client)
 		client->saved_slabs = slab->next;
 		plx_mem_free(slab);
 	}
-	client->saved_unused = NULL;
 }
 
 static struct saved_request *take(struct plx_rpc_client *client, size_t bytes)

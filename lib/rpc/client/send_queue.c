@@ -82,7 +82,6 @@ void send_queue_free(struct plx_rpc_client *client)
 {
 	free_blocks(client->queue.first);
 	free_blocks(client->queue.spare);
-	client->queue = (struct send_queue){0};
 }
 
 /* Remove the first record. */

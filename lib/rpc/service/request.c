@@ -74,7 +74,6 @@ void rpc_request_free_all(struct service_local *local)
 		local->slabs = slab->next;
 		free(slab);
 	}
-	local->free = NULL;
 }
 
 /* Lists ------------------------------------------------------------------------------------- */
