@@ -4,8 +4,7 @@
  *     STARTING -> WAIT -> RUNNING -> DONE -> WAIT -> ... -> ENDING
  *              1       2          1       2              2
  *
- * 1: the worker, which then wakes the main thread; 2: the main thread, which then wakes the worker.
- * No side spins. */
+ * 1: the worker, 2: the main thread; each then wakes the other. No side spins. */
 #include "lcore_priv.h"
 
 #include <linux/futex.h>
@@ -16,8 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Room for user code, and for libfabric's tcp providers, which put arrays of 16 KiB on the
- * stack. */
+/* Room for user code, and for libfabric's tcp providers, which put 16 KiB on the stack. */
 #define STACK_BYTES_MIN ((size_t)1 << 20)
 
 /* States ----------------------------------------------------------------------------------- */

@@ -5,8 +5,7 @@
 
 #include "plx_lcore.h"
 
-/** Set the error text of `what` in the child of a fork (plx_is_forked). Thread: any. Return:
- * -EPERM. */
+/** Set the error text of `what` in the child of a fork. Thread: any. Return: -EPERM. */
 int plx_fail_forked(const char *what);
 
 /** Set the error text of `what` on a thread that is not an lcore. Thread: any. Return: -ENOENT;

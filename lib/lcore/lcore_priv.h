@@ -52,8 +52,7 @@ const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
 /* Make the calling thread that lcore: pin it, and create its loop. Return: 0; -errno. */
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
 
-/* Measure the values of wake_cost_get: once per process, for some milliseconds on the calling
- * lcore. */
+/* Measure the values of wake_cost_get: once per process, for some ms on this lcore. */
 void lcore_know_wake_cost(void);
 /* Set the error text for an unknown lcore. Return: -ENOENT; -EPERM in the child of a fork. */
 int lcore_fail_unknown(const char *what, uint32_t id);

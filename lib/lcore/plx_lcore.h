@@ -244,8 +244,7 @@ bool plx_sleep_on(struct plx_sleep *sleep, int fd);
  * threads. */
 void plx_sleep_forget(int fd);
 
-/** End the sleep at time_ns, or earlier by the wake-up time so that an adaptive lcore is awake
- * then. In arm. */
+/** End the sleep at time_ns, or earlier so that an adaptive lcore is awake then. In arm. */
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);
 
 /** Whether fd ended the sleep, or was ready at its end. In woke. */

@@ -128,8 +128,7 @@ static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, 
 			run = follow(ring, position - distance, run, count, kind);
 		taken = run < count ? (uint32_t)run : count;
 		if (plx_unlikely(taken == 0 || (bulk && taken < count))) {
-			/* Other threads may have lapped the ring; then the marks are from another
-			 * lap. */
+			/* Other threads may have lapped the ring; then the marks are of another. */
 			uint64_t now = atomic_load_explicit(word, memory_order_acquire);
 
 			if (now == old)

@@ -462,8 +462,7 @@ static inline uint32_t plx_ring_peek(struct plx_ring *ring, uint32_t count,
 	return count;
 }
 
-/** Pop the first `count` peeked elements. Unchecked: at most as many as were peeked. Thread: the
- * consumer. */
+/** Pop the first `count` peeked elements, at most as many as were peeked. Thread: the consumer. */
 static inline void plx_ring_release(struct plx_ring *ring, uint32_t count)
 {
 	/* Relaxed: written by the consumer only. H1 -> H2 */

@@ -85,8 +85,7 @@ struct plx_rpc_service_attr {
 	uint64_t request_max; /**< longest request in bytes; default 16 MiB */
 	uint32_t open_max;    /**< unanswered requests of one client, including those it gave up;
 				   further ones get BUSY; default 1024 */
-	uint32_t open_total;  /**< open requests per lcore, further ones get OVERLOADED; default 1
-				   Mi */
+	uint32_t open_total;  /**< open requests per lcore, more get OVERLOADED; default 1 Mi */
 	uint64_t waiting_max; /**< bytes of replies that a client does not take, then its link ends;
 				   also bytes of its long requests that wait for their turn, then
 				   BUSY; default 64 MiB */
@@ -218,8 +217,7 @@ void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length);
  * Thread: the request's lcore, in the handler. */
 void plx_rpc_request_keep(struct plx_rpc_request *request);
 
-/** Whether nobody waits for the reply any longer; see plx_rpc_gone_fn. Thread: the request's
- * lcore. */
+/** Whether nobody waits for the reply: see plx_rpc_gone_fn. Thread: the request's lcore. */
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request);
 
 /** When the client stops waiting, as a time of plx_now_ns; PLX_NEVER: no deadline. Thread: the
@@ -236,8 +234,7 @@ struct plx_rpc_method_stats {
 	const char *name;
 	uint64_t requests;   /**< handler calls */
 	uint64_t replies;    /**< replies sent, errors included */
-	uint64_t refused;    /**< refused by the service before the handler: full, too long, too
-				  late */
+	uint64_t refused;    /**< refused before the handler: full, too long, too late */
 	uint64_t slow;       /**< handler calls longer than slow_ns */
 	uint64_t handler_ns; /**< total time in the handler */
 };

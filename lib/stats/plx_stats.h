@@ -74,8 +74,7 @@ uint64_t plx_hist_bucket_high(const struct plx_hist *hist, size_t index);
 /** Smallest value of bucket `index`. */
 uint64_t plx_hist_bucket_low(const struct plx_hist *hist, size_t index);
 
-/** Smallest value that `fraction` (0 to 1) of all values do not exceed, at most max; 0 while
- * empty. */
+/** Smallest value that `fraction` (0 to 1) of all values do not exceed, at most max; 0: empty. */
 uint64_t plx_hist_quantile(const struct plx_hist *hist, double fraction);
 
 /** Whether there are enough values for that quantile: at least 10 above it, so 1 000 for p99 and

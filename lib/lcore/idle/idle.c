@@ -105,8 +105,7 @@ void idle_start(struct loop *loop)
 
 /* Periods ----------------------------------------------------------------------------------- */
 
-/* Poll for an expected response if that costs less than a sleep. It may be late by half its
- * expected time. */
+/* Poll for an expected response if that costs less than a sleep. It may take half as long again. */
 static uint64_t expected_ns(const struct idle *idle, uint64_t now_ns)
 {
 	uint64_t wait_ns;

@@ -214,8 +214,7 @@ uint64_t sleep_until_work(struct loop *loop);
 
 /* Waking: wake.c --------------------------------------------------------------------------- */
 
-/* wake.c: an eventfd belongs to the process and is kept. Return: that of lcore id; -errno with a
- * text. */
+/* wake.c: an eventfd belongs to the process and is kept. Return: that of lcore id; -errno. */
 int wake_open(uint32_t id);
 void wake_clear(int eventfd);
 void wake_all(void);       /* Thread: any + signal handlers */

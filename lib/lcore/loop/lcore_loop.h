@@ -97,8 +97,7 @@ static inline void pollers_ran(struct pollers *pollers)
 		pollers_compact(pollers);
 }
 
-/* Call each poller that is due. Return: the sum of their work. Inlined, because it is most of a
- * turn. */
+/* Call each poller that is due. Return: the sum of their work. Inlined: most of a turn. */
 static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
 {
 	uint32_t count = pollers->count; /* one added meanwhile waits for the next turn */

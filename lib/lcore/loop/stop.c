@@ -132,8 +132,7 @@ void stop_forget(void)
 
 void plx_stop(void)
 {
-	/* S1 -> S2: a thread that sees the flag also sees the signal, and writes before
-	 * plx_stop. */
+	/* S1 -> S2: a thread that sees the flag sees the signal, and writes before it. */
 	atomic_store_explicit(&lcore_stop.asked, true, memory_order_seq_cst); /* see wake_all */
 	wake_all();
 }

@@ -301,8 +301,7 @@ static bool look_into(const struct plx_timer *first, uint64_t tick, struct due_t
 	return true;
 }
 
-/* Slot by slot in the order of time, until no later slot can have an earlier timer that is not
- * lax. */
+/* Slot by slot in the order of time, until none can have an earlier timer that is not lax. */
 static void look_into_level(const struct plx_timer_wheel *wheel, unsigned level,
 			    struct due_ticks *due)
 {

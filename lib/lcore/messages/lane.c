@@ -115,8 +115,7 @@ int lane_send(struct lane *lane, struct bell *bell, uint32_t sender, const struc
 	slot = &lane->slots[lane->tail & lane->send_mask];
 	message_copy(slot, message);
 	lane->tail++;
-	/* D1; and A1 -> A2: the message, and the sender's earlier writes, are visible to the
-	 * receiver. */
+	/* D1; and A1 -> A2: the receiver sees the message, and the sender's earlier writes. */
 	atomic_store_explicit(&slot->sequence, lane->tail, memory_order_seq_cst);
 	LCORE_STEP();
 	ring(bell, sender);

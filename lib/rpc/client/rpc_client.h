@@ -22,8 +22,7 @@
 /* A call is in one state, and in at most one list. */
 enum call_state {
 	CALL_FREE,      /* in the free list */
-	CALL_WAITING,   /* for a channel; its request is in client->queue, or saved in a
-			 * list */
+	CALL_WAITING,   /* for a channel; in client->queue, or saved in a list */
 	CALL_SENT,      /* on a channel */
 	CALL_COMPLETED, /* in client->completed; its callback runs soon */
 };

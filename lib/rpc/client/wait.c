@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls from threads that are not lcores: the client's lcore makes the call while the thread
- * sleeps. */
+/* Calls from threads that are not lcores: the client's lcore calls while the thread sleeps. */
 #include "rpc_client.h"
 
 #include <semaphore.h>

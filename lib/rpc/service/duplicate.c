@@ -43,8 +43,7 @@ static bool try_answer(struct plx_rpc_request *request)
 	state = rpc_keys_lookup(request->local->service->keys, key, &answer);
 	if (state == KEY_RUNNING)
 		return false;
-	/* The first got a refusal that allows a retry, or was forgotten since: its fate is
-	 * unknown. */
+	/* The first got a refusal that allows a retry, or was forgotten: its fate is unknown. */
 	if (state != KEY_DONE)
 		answer = (struct key_answer){.status = PLX_RPC_BUSY, .handler_ns = 1};
 	answer_again(peer, request->call, &answer);
@@ -130,8 +129,7 @@ bool duplicate_claim(struct peer *peer, const struct rpc_record *record,
 	return false;
 }
 
-/* The first request with its key is answered. The key may run again after a refusal that allows a
- * retry. */
+/* The first request with its key is answered. It may run again after a refusal that allows that. */
 void duplicate_done(struct plx_rpc_request *request, const struct key_answer *answer,
 		    const struct iovec *iov, int count)
 {

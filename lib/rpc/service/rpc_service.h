@@ -93,8 +93,7 @@ struct plx_rpc_service {
 	bool listens; /* its methods are fixed */
 	bool has_self_test;
 	bool self_test_remote;  /* also for clients on other hosts */
-	bool is_self_test_only; /* the process' self-test: its cost is bounded, and its clients
-				 * are few */
+	bool is_self_test_only; /* the process' self-test: few clients, at a bounded cost */
 	struct method *methods;
 	uint32_t method_count;
 	uint32_t *table; /* index + 1 by id and version, open addressing; 0: free */
