@@ -18,7 +18,7 @@
 /* Receive buffers per link: what one lcore writes while the other is away for a few us. */
 #define RPC_RX_BUFS 32
 
-extern struct plx_log_component rpc_log;
+extern struct plx_log_component *const rpc_log;
 
 struct rpc_tx {
 	struct plx_link *link; /* NULL: ended */

@@ -5,12 +5,8 @@
 
 #include <stdlib.h>
 
-struct plx_log_component rpc_log = {.name = "rpc", .level = PLX_LOG_NOTICE};
-
-PLX_CONSTRUCTOR static void register_log(void)
-{
-	plx_log_register(&rpc_log);
-}
+PLX_LOG_COMPONENT(log_rpc, "rpc");
+struct plx_log_component *const rpc_log = &log_rpc;
 
 /* A message that the link did not take; stored in the headroom of its buffer. */
 struct rpc_queued {

@@ -272,9 +272,8 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 		.wake_ns = counter_get(&counts->cost_wake_ns),
 		.sleep_ns = counter_get(&counts->cost_sleep_ns),
 		.early_ns = counter_get(&counts->early_ns),
-		/* Relaxed: constant text, or valid as long as its poller. */
-		.awake_by = atomic_load_explicit(&counts->awake_by, memory_order_relaxed),
-		.crowded = atomic_load_explicit(&counts->crowded, memory_order_relaxed),
+		.awake_by = counter_get(&counts->awake_by), /* valid as long as its poller */
+		.crowded = counter_get(&counts->crowded),
 	};
 	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++)
 		stats_out->wakes[i] = counter_get(&counts->wakes[i]);

@@ -160,6 +160,7 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
 struct due {
 	uint64_t next_ns;  /* earliest timer or other work */
 	uint64_t exact_ns; /* earliest one that must not be late */
+	unsigned looks;    /* timers that were looked at */
 };
 
 /* When the next timers fire, ignoring moves between levels, which wheel->next_ns includes. If many

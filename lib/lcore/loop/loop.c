@@ -112,6 +112,16 @@ uint64_t loop_turn(struct loop *loop)
 	return turn(loop);
 }
 
+/* Not an lcore, or inside that. */
+static int fail_inside(const char *what, const char *inside)
+{
+	if (!loop_self)
+		return plx_fail_no_lcore(what);
+	return plx_fail(EBUSY,
+			"%s: lcore %u is inside %s already; return from the callback instead", what,
+			plx_lcore_id(), inside);
+}
+
 static struct loop *enter(struct loop *loop)
 {
 	loop->entered = true;
@@ -153,13 +163,8 @@ int plx_loop_run(void)
 {
 	struct loop *loop = loop_self;
 
-	if (!loop)
-		return plx_fail_no_lcore("plx_loop_run");
-	if (loop->entered)
-		return plx_fail(EBUSY,
-				"plx_loop_run: lcore %u is inside its loop already; return "
-				"from the callback instead",
-				plx_lcore_id());
+	if (plx_unlikely(!loop || loop->entered))
+		return fail_inside("plx_loop_run", "its loop");
 	loop->quit = false;
 	idle_start(loop);
 
@@ -194,13 +199,8 @@ int plx_loop_turn(void)
 {
 	struct loop *loop = loop_self;
 
-	if (!loop)
-		return plx_fail_no_lcore("plx_loop_turn");
-	if (loop->entered)
-		return plx_fail(EBUSY,
-				"plx_loop_turn: lcore %u is inside a turn already; return "
-				"from the callback instead",
-				plx_lcore_id());
+	if (plx_unlikely(!loop || loop->entered))
+		return fail_inside("plx_loop_turn", "a turn");
 
 	struct loop *entered PLX_CLEANUP(leave_turn) = enter(loop);
 	uint64_t work = loop_turn(loop);

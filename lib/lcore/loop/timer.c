@@ -275,60 +275,54 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 /* Bounds cache misses on the way to sleep: timers to look at. */
 #define DUE_LOOKS_MAX 8
 
-struct due_ticks {
-	uint64_t next, exact; /* UINT64_MAX: none */
-	unsigned looks;
-};
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Look at the timers of a slot with that first tick. Return: whether all were looked at. */
-static bool look_into(const struct plx_timer *first, uint64_t tick, struct due_ticks *due)
+/* Look at the timers of a slot that begins at start_ns. Return: whether all were looked at. */
+static bool look_into(const struct plx_timer *first, uint64_t start_ns, struct due *due)
 {
 	for (const struct plx_timer *timer = first; timer; timer = timer->next) {
-		if (++due->looks > DUE_LOOKS_MAX) {
-			due->next = earlier(due->next, tick);
-			due->exact = earlier(due->exact, tick);
+		bool enough = ++due->looks > DUE_LOOKS_MAX;
+		uint64_t ns = enough ? start_ns : ns_of(timer->expiry_tick);
+
+		due->next_ns = earlier(due->next_ns, ns);
+		if (enough || !timer->lax)
+			due->exact_ns = earlier(due->exact_ns, ns);
+		if (enough)
 			return false;
-		}
-		due->next = earlier(due->next, timer->expiry_tick);
-		if (!timer->lax)
-			due->exact = earlier(due->exact, timer->expiry_tick);
 	}
 	return true;
 }
 
 /* Slot by slot in the order of time, until none can have an earlier timer that is not lax. */
-static void look_into_level(const struct plx_timer_wheel *wheel, unsigned level,
-			    struct due_ticks *due)
+static void look_into_level(const struct plx_timer_wheel *wheel, unsigned level, struct due *due)
 {
 	uint32_t first = first_slot(wheel, level) % WHEEL_SLOTS;
 
 	for (unsigned i = 0; i < WHEEL_SLOTS; i++) {
 		unsigned slot = (first + i) % WHEEL_SLOTS;
 		uint32_t number = level * WHEEL_SLOTS + slot;
-		uint64_t tick;
+		uint64_t ns;
 
 		if (!(wheel->occupied[level] & UINT64_C(1) << slot))
 			continue;
-		tick = slot_tick(wheel, number);
-		if (tick >= due->exact || !look_into(wheel->slots[number].first, tick, due))
+		ns = ns_of(slot_tick(wheel, number));
+		if (ns >= due->exact_ns || !look_into(wheel->slots[number].first, ns, due))
 			return;
 	}
 }
 
 struct due wheel_due(const struct plx_timer_wheel *wheel)
 {
-	struct due_ticks due = {UINT64_MAX, UINT64_MAX, 0};
+	struct due due = {UINT64_MAX, UINT64_MAX, 0};
 
 	if (wheel->begun) /* timers already moved may expire before those left */
-		return (struct due){wheel->next_ns, wheel->next_ns};
+		return (struct due){wheel->next_ns, wheel->next_ns, 0};
 	for (uint32_t levels = wheel->levels; levels; levels &= levels - 1)
 		look_into_level(wheel, (unsigned)__builtin_ctz(levels), &due);
-	return (struct due){ns_of(due.next), ns_of(due.exact)};
+	return due;
 }
 
 void plx_timer_init(struct plx_timer *timer, plx_timer_fn fn, void *arg)

@@ -150,27 +150,28 @@ static int fail_function(const char *what)
 	return plx_fail(EINVAL, "%s: no function to call: give one", what);
 }
 
-int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg)
+static inline int send_checked(const char *what, uint32_t id, const struct message *message)
 {
 	struct lcore *lcore = lcore_get(id);
-	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = arg};
 
 	if (plx_unlikely(!lcore))
-		return lcore_fail_unknown("plx_lcore_send", id);
-	if (plx_unlikely(!fn))
-		return fail_function("plx_lcore_send");
-	return message_send(lcore, &message);
+		return lcore_fail_unknown(what, id);
+	if (plx_unlikely(!message->fn.arg))
+		return fail_function(what);
+	return message_send(lcore, message);
+}
+
+int plx_lcore_send(uint32_t id, plx_message_fn fn, void *arg)
+{
+	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = arg};
+
+	return send_checked("plx_lcore_send", id, &message);
 }
 
 int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, size_t size_bytes)
 {
-	struct lcore *lcore = lcore_get(id);
 	struct message message = {.fn.data = fn, .size_bytes = (uint32_t)size_bytes};
 
-	if (plx_unlikely(!lcore))
-		return lcore_fail_unknown("plx_lcore_send_data", id);
-	if (plx_unlikely(!fn))
-		return fail_function("plx_lcore_send_data");
 	if (plx_unlikely(size_bytes > PLX_MESSAGE_BYTES))
 		return plx_fail(EMSGSIZE,
 				"plx_lcore_send_data: %zu bytes: a message carries at most %d; "
@@ -178,7 +179,7 @@ int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, s
 				size_bytes, PLX_MESSAGE_BYTES);
 	if (size_bytes)
 		memcpy(message.data, data, size_bytes);
-	return message_send(lcore, &message);
+	return send_checked("plx_lcore_send_data", id, &message);
 }
 
 int plx_lcore_on_room(uint32_t id, struct plx_task *task)

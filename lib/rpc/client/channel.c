@@ -29,7 +29,7 @@ void channel_reject(struct channel *channel, const char *why)
 		return;
 	client->counts.protocol++;
 	if (plx_log_allowed(&client->log_limit, plx_loop_now_ns()))
-		plx_log(&rpc_log, PLX_LOG_WARNING, "service %s: %s; the link to it ends",
+		plx_log(rpc_log, PLX_LOG_WARNING, "service %s: %s; the link to it ends",
 			channel->session.address, why);
 	plx_connector_fail(&channel->session, PLX_LINK_PROTOCOL, why);
 }
@@ -156,7 +156,7 @@ static void on_closed(struct plx_connector *session, enum plx_link_reason reason
 
 	if (!channel->trouble[0])
 		set_trouble(channel, why);
-	plx_log(&rpc_log, PLX_LOG_INFO, "service %s: %s", session->address, channel->trouble);
+	plx_log(rpc_log, PLX_LOG_INFO, "service %s: %s", session->address, channel->trouble);
 }
 
 static const struct plx_link_events events = {
@@ -197,7 +197,7 @@ int channel_connect(struct channel *channel, const char *address)
 	if (rc == 0)
 		return 0;
 	set_trouble(channel, plx_error());
-	plx_log(&rpc_log, PLX_LOG_INFO, "%s", channel->trouble);
+	plx_log(rpc_log, PLX_LOG_INFO, "%s", channel->trouble);
 	plx_connector_try_later(&channel->session);
 	return rc;
 }

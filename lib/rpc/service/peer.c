@@ -202,7 +202,7 @@ void peer_reject(struct peer *peer, const char *why)
 	if (peer->session.failure)
 		return;
 	if (plx_log_allowed(&local->log_limit, plx_loop_now_ns()))
-		plx_log(&rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
+		plx_log(rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
 			plx_link_peer(peer->session.link), why);
 	counter_add(&local->counts.protocol, 1);
 	plx_accepted_fail(&peer->session, why);

@@ -32,17 +32,23 @@ static uint32_t handler_ns(const struct plx_rpc_request *request)
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-static struct rpc_header header_of(const struct plx_rpc_request *request,
-				   enum plx_rpc_status status, uint32_t number, size_t length)
+static inline struct rpc_header make_header(uint64_t call, enum plx_rpc_status status,
+					    uint32_t handler_ns, uint32_t number, size_t length)
 {
 	return (struct rpc_header){
 		.kind = RPC_REPLY,
 		.status = (uint8_t)status,
 		.length = (uint32_t)length,
-		.call = request->call,
-		.handler_ns = handler_ns(request),
+		.call = call,
+		.handler_ns = handler_ns,
 		.code = number,
 	};
+}
+
+static struct rpc_header header_of(const struct plx_rpc_request *request,
+				   enum plx_rpc_status status, uint32_t number, size_t length)
+{
+	return make_header(request->call, status, handler_ns(request), number, length);
 }
 
 /* A hint in wire format: rounded up and limited to 32 bits. */
@@ -61,12 +67,7 @@ static void send_header(struct peer *peer, const struct rpc_header *header)
 
 void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status, uint64_t retry_ns)
 {
-	struct rpc_header header = {
-		.kind = RPC_REPLY,
-		.status = (uint8_t)status,
-		.call = call,
-		.retry_us = hint_us(retry_ns),
-	};
+	struct rpc_header header = make_header(call, status, 0, hint_us(retry_ns), 0);
 
 	send_header(peer, &header);
 }
@@ -74,14 +75,8 @@ void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
 {
 	struct iovec whole = {(void *)key_answer_bytes(answer), answer->length};
-	struct rpc_header header = {
-		.kind = RPC_REPLY,
-		.status = (uint8_t)answer->status,
-		.length = answer->length,
-		.call = call,
-		.handler_ns = answer->handler_ns,
-		.code = answer->number,
-	};
+	struct rpc_header header = make_header(call, answer->status, answer->handler_ns,
+					       answer->number, answer->length);
 
 	if (answer->length > peer->reply_max) {
 		header.status = PLX_RPC_TOO_BIG;

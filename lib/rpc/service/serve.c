@@ -27,7 +27,7 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 	if (method->what.id >= PLX_RPC_SELF_TEST) /* the program cannot change these */
 		return;
 	if (plx_log_allowed(&mine->log_limit, plx_loop_now_ns()))
-		plx_log(&rpc_log, PLX_LOG_WARNING,
+		plx_log(rpc_log, PLX_LOG_WARNING,
 			"method %u '%s': its handler ran %" PRIu64 " us on lcore %u; everybody "
 			"else waited",
 			method->what.id, method->what.name, plx_tsc_to_ns(cycles) / PLX_NS_PER_US,
