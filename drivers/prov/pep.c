@@ -143,7 +143,8 @@ void prov_pep_cannot_accept(struct prov_pep *pep, int err)
 	pause_accepting(pep, FAILED_PAUSE_NS);
 }
 
-bool prov_pep_has_room(struct prov_pep *pep)
+/* For one more request. */
+static bool has_room(struct prov_pep *pep)
 {
 	uint32_t count = ops_of(pep)->evicts ? 0 : pep->silent_count;
 
@@ -159,7 +160,7 @@ static void pep_ready(struct prov_source *source)
 {
 	struct prov_pep *pep = plx_container_of(source, struct prov_pep, source);
 
-	if (prov_pep_has_room(pep))
+	if (has_room(pep))
 		ops_of(pep)->incoming(pep);
 	else
 		pause_accepting(pep, FULL_PAUSE_NS);

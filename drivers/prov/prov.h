@@ -2,7 +2,7 @@
 /* Shared by Pollux's libfabric providers: everything that libfabric requires and that does not
  * depend on the transport. A provider adds its domains, its endpoints and the transfer of messages.
  *
- *   fabric.c          fabrics, domains, the log
+ *   fabric.c          fabrics, domains, the log; unsupported calls
  *   info.c, attr.c    fi_getinfo: one answer per pair of addresses, and its attributes
  *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, receive.c posts receives
  *   prov_pep.h        passive endpoints and incoming connections: pep.c
@@ -10,8 +10,7 @@
  *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
  *   prov_queue.h      waiting for either kind of queue: queue.c
  *   mr.c              memory registration
- *   refuse.c          unsupported calls
- *   prov_address.h    addresses of endpoints: address.c
+ *   address.c         addresses of endpoints
  *   provider.h, send_calls.h   templates that a provider's files include
  *   module.c          entry point of a module that libfabric loads
  *
@@ -27,7 +26,6 @@
 #include "../compat.h"
 #include "eq.h"
 #include "plx_base.h"
-#include "prov_address.h"
 #include "prov_cq.h"
 #include "prov_ep.h"
 #include "prov_pep.h"
@@ -46,6 +44,7 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
+#include <sockaddr.h>
 #include <stdatomic.h>
 
 #define PROV_API_VERSION FI_VERSION(1, 5) /* oldest libfabric API understood */
@@ -95,6 +94,26 @@ int prov_getinfo_unnamed(const struct prov *prov, uint32_t version, const char *
 struct fi_info *prov_info_of_request(const struct fi_info *pep_info,
 				     const struct sockaddr_storage *local,
 				     const struct sockaddr *peer, struct fid *handle);
+
+/* address.c -------------------------------------------------------------------------------- */
+
+/* Copy an address; ::ffff:a.b.c.d becomes the IPv4 address. Return: whether the family is
+ * supported. */
+bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out);
+/* Whether it is an address of this host. provider: its log gets the reason if that cannot be
+ * determined. */
+bool prov_address_is_local(const struct fi_provider *provider, const struct sockaddr *address);
+/* The source address, without a port, of traffic to that address. Return: whether there is a
+ * route. */
+bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_storage *from_out);
+/* Set a port that is free for TCP at this address and differs from the present one. The port is not
+ * reserved. Return: 0; -errno no port is free, or the address is not of this host. */
+int prov_address_find_port(struct sockaddr_storage *address);
+
+/* For fi_getname and similar calls: -FI_ETOOSMALL, and as much as fits, if it is too long. */
+int prov_address_give(const struct sockaddr_storage *address, void *out, size_t *bytes);
+/* Check and copy a caller's address. Return: 0; -FI_EINVAL. */
+int prov_address_take(const void *address, size_t bytes, struct sockaddr_storage *out);
 
 /* fabric.c --------------------------------------------------------------------------------- */
 
@@ -158,7 +177,7 @@ struct prov_mr {
 extern struct fi_ops_mr prov_mr_ops;
 struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /* or NULL */
 
-/* refuse.c: unsupported calls ----------------------------------------------------------------- */
+/* Unsupported calls ------------------------------------------------------------------------ */
 
 /* Stands for every unsupported call, whatever its arguments: on Pollux's platforms a function may
  * be passed more arguments than it takes. No table entry may be empty, because libfabric's inline

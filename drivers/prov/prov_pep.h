@@ -71,7 +71,6 @@ struct prov_pep_ops {
 /* Entry of struct fi_ops_fabric. */
 int prov_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **pep_out,
 		  void *context);
-bool prov_pep_has_room(struct prov_pep *pep); /* for one more request */
 /* accept(2) failed with that error: report it, and pause accepting if it may recover. */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The first step of a completion queue read: send queued bytes and check sockets.
+/* Completion queues. A read first sends queued bytes and checks sockets.
  * A poll costs the same with any number of idle connections. Sockets that received something lately
  * are hot and are read every poll. All sockets are in the queue's edge-triggered epoll set. The
  * others are read when the set reports them, and are hot from then on. A socket stops being hot
@@ -273,7 +273,7 @@ static inline void poll_one(struct tcp_cq *cq)
 
 /* A read of one queue progresses the whole domain: a thread waiting for a send may only read its
  * send queue, and its peer may do the same. */
-void poll_cq(struct tcp_cq *cq)
+static void poll_cq(struct tcp_cq *cq)
 {
 	struct prov_cq *each;
 
@@ -284,6 +284,18 @@ void poll_cq(struct tcp_cq *cq)
 		if (each != &cq->q)
 			poll_one((struct tcp_cq *)each);
 	}
+}
+
+/* Hot path. */
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct tcp_cq *cq = (struct tcp_cq *)fid;
+
+	cq_rewind(&cq->q);
+	poll_sends(cq);
+	if (cq->q.tail - cq->q.head < count || count == 0)
+		poll_cq(cq);
+	return cq_take(&cq->q, buf, count);
 }
 
 /* Going to sleep ----------------------------------------------------------------------------- */
@@ -340,7 +352,7 @@ static uint32_t pushed(const struct tcp_domain *domain)
 /* Sockets of all queues are read, because data on one may complete in another. New completions in
  * any queue keep this one awake: a thread may sleep on several queues, and have armed the other one
  * first. Completions queued earlier do not. */
-bool poll_is_idle(struct prov_cq *q)
+static bool is_idle(struct prov_cq *q)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)q;
 	struct tcp_domain *domain = domain_of_cq(cq);
@@ -360,3 +372,36 @@ bool poll_is_idle(struct prov_cq *q)
 	return TAILQ_EMPTY(&domain->queued) && pushed(domain) == before &&
 	       cq->q.head == cq->q.tail && !cq->q.is_signalled;
 }
+
+/* Opening and closing ---------------------------------------------------------------------- */
+
+static struct block_pool *blocks_of(const struct prov_cq *cq)
+{
+	return &((struct tcp_domain *)cq->domain)->blocks;
+}
+
+/* The epoll descriptor finds ready sockets even if the queue has no wait object. */
+static int init(struct prov_cq *base)
+{
+	struct tcp_cq *cq = (struct tcp_cq *)base;
+
+	TAILQ_INIT(&cq->hot);
+	TAILQ_INIT(&cq->waiting);
+	cq->stage = block_get(blocks_of(base));
+	if (!cq->stage)
+		return -FI_ENOMEM;
+	return base->wait.epoll_fd < 0 ? queue_open_wait(&base->wait, false) : 0;
+}
+
+static void fini(struct prov_cq *base)
+{
+	block_put(blocks_of(base), ((struct tcp_cq *)base)->stage);
+}
+
+const struct prov_cq_ops tcp_cq_ops = {
+	.bytes = sizeof(struct tcp_cq),
+	.calls = PROV_CQ_CALLS(cq_read),
+	.init = init,
+	.fini = fini,
+	.is_idle = is_idle,
+};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The system calls, and the wire format. */
 #include "base_internal.h"
 #include "tcp_wire.h"
 
@@ -6,6 +7,21 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
+
+struct tcp_sys tcp_sys = {
+	.socket = socket,
+	.accept4 = accept4,
+	.connect = connect,
+	.recv = recv,
+	.recvmsg = recvmsg,
+	.send = send,
+	.sendmsg = sendmsg,
+	.shutdown = shutdown,
+	.close = close,
+	.epoll_ctl = epoll_ctl,
+	.epoll_wait = epoll_wait,
+};
 
 /* Frames ----------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connecting side: the socket connects, sends a HELLO and receives one, all within one
- * deadline. */
+/* A connection, seen from either side: connecting, accepting, starting, shutting down, closing. The
+ * connecting socket connects, sends a HELLO and receives one, all within one deadline. */
 #include "../tcp.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ struct tcp_dial {
 	struct wire_hello answer;
 };
 
-void dial_free(struct tcp_ep *ep)
+static void dial_free(struct tcp_ep *ep)
 {
 	if (!ep->dial)
 		return;
@@ -27,6 +27,8 @@ void dial_free(struct tcp_ep *ep)
 	free(ep->dial);
 	ep->dial = NULL;
 }
+
+/* Options of sockets ----------------------------------------------------------------------- */
 
 /* If the kernel rejects an option, connecting continues without it. */
 void tcp_set_option(int fd, int level, int name, int value)
@@ -60,6 +62,86 @@ void tcp_set_options(int fd, const struct fi_info *info)
 	set_class(fd, info);
 }
 
+/* Congestion control within one host. BBR paces by a timer even without a network: a stream of 1
+ * MiB messages to a process of the same host ran at 0.6 times its rate with Reno. So on hosts that
+ * default to BBR, connections within the host use Reno. A socket that connected with BBR stays
+ * paced whatever is set later. So listeners use Reno too, and connections accepted from other hosts
+ * return to BBR. */
+
+#define NAME_BYTES 16 /* TCP_CA_NAME_MAX of the kernel */
+
+static bool set(int fd, const char *name)
+{
+	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0;
+}
+
+bool congestion_leave_bbr(int fd)
+{
+	char name[NAME_BYTES + 1] = "";
+	socklen_t length = NAME_BYTES;
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &length) == 0 &&
+	       strcmp(name, "bbr") == 0 && set(fd, "reno");
+}
+
+void congestion_return_to_bbr(int fd, const struct sockaddr_storage *peer)
+{
+	if (!prov_address_is_local(&tcp_prov, (const struct sockaddr *)peer))
+		set(fd, "bbr");
+}
+
+/* Both sides ------------------------------------------------------------------------------- */
+
+void tcp_ep_disconnect(struct prov_ep *base)
+{
+	struct tcp_ep *ep = (struct tcp_ep *)base;
+
+	dial_free(ep);
+	poll_end(ep);
+	if (base->source.fd < 0)
+		return;
+	/* A forked child may still hold the socket. */
+	tcp_sys.shutdown(base->source.fd, SHUT_RDWR);
+	tcp_sys.close(base->source.fd);
+	base->source.fd = -1;
+}
+
+/* Both sides have sent a HELLO. The kernel knows this side's address. Return: 0: it is
+ * EP_CONNECTED; -errno. */
+static int begin(struct tcp_ep *ep)
+{
+	struct sockaddr_storage local;
+	socklen_t length = sizeof(local);
+	int rc = poll_begin(ep);
+
+	if (rc)
+		return rc;
+	if (getsockname(ep->base.source.fd, (struct sockaddr *)&local, &length) == 0)
+		prov_address_plain_copy((struct sockaddr *)&local, &ep->base.local);
+	ep->base.state = EP_CONNECTED;
+	return 0;
+}
+
+/* A new socket has room for the whole message. */
+int tcp_ep_accept(struct prov_ep *base, const void *data, size_t length)
+{
+	uint8_t hello[WIRE_HELLO_MOST];
+	size_t bytes = wire_write_hello(hello, WIRE_ACCEPT, data, length);
+	ssize_t sent = tcp_sys.send(base->source.fd, hello, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return sent == (ssize_t)bytes ? begin((struct tcp_ep *)base) : -FI_ECONNABORTED;
+}
+
+void tcp_ep_shutdown(struct prov_ep *base)
+{
+	struct tcp_ep *ep = (struct tcp_ep *)base;
+
+	if (ep->queued_bytes && !ep->is_blocked)
+		tcp_send_queued(ep);
+	tcp_sys.shutdown(base->source.fd, SHUT_RDWR);
+	tcp_ep_finish(ep);
+}
+
 /* The answer ------------------------------------------------------------------------------- */
 
 static void too_late(struct prov_deadline *deadline)
@@ -75,7 +157,7 @@ static void accepted(struct tcp_ep *ep)
 	int rc;
 
 	dial_free(ep);
-	rc = tcp_ep_begin(ep);
+	rc = begin(ep);
 	if (rc) {
 		prov_ep_fail(&ep->base, -rc, NULL, 0);
 		return;

@@ -7,10 +7,11 @@
 
 /* A listener at :: takes IPv4 too, whatever net.ipv6.bindv6only is; one at another IPv6 address
  * takes IPv6 only. */
-static int bind_socket(const struct sockaddr_storage *address)
+static int open_at(struct prov_pep *pep, struct sockaddr_storage *address)
 {
-	const struct sockaddr *at = (const struct sockaddr *)address;
+	struct sockaddr *at = (struct sockaddr *)address;
 	int fd = tcp_sys.socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t bytes = sizeof(*address);
 	int err;
 
 	if (fd < 0)
@@ -18,20 +19,7 @@ static int bind_socket(const struct sockaddr_storage *address)
 	tcp_set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (at->sa_family == AF_INET6)
 		tcp_set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, !address_is_any(at));
-	if (bind(fd, at, address_bytes(at)) == 0)
-		return fd;
-	err = errno;
-	tcp_sys.close(fd);
-	return -err;
-}
-
-static int open_at(struct prov_pep *pep, struct sockaddr_storage *address)
-{
-	socklen_t bytes = sizeof(*address);
-	int fd = bind_socket(address);
-	int err;
-
-	if (fd < 0 || getsockname(fd, (struct sockaddr *)address, &bytes) == 0)
+	if (bind(fd, at, address_bytes(at)) == 0 && getsockname(fd, at, &bytes) == 0)
 		return fd;
 	err = errno;
 	tcp_sys.close(fd);
