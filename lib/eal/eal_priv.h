@@ -102,16 +102,18 @@ enum eal_option_group { EAL_GROUP_LCORES, EAL_GROUP_MEMORY, EAL_GROUP_LINKS, EAL
 enum eal_option_id { EAL_OPTIONS(EAL_OPTION_ID) OPT_COUNT };
 #undef EAL_OPTION_ID
 
+/* Convert text to the field's number or numbers. given: how the user wrote the option.
+ * Return: 0; -EINVAL. */
+typedef int eal_parser(const char *given, const char *text, void *field);
+
 struct eal_option {
 	enum eal_option_kind kind;
 	int letter; /* 0: none */
 	const char *name;
 	const char *placeholder; /* NULL: takes no value */
 	size_t offset;           /* of the field in struct plx_eal_conf */
-	/* Convert text to the field's number or numbers; NULL: the field is a string. given: how
-	 * the user wrote the option. Return: 0; -EINVAL. */
-	int (*parse)(const char *given, const char *text, void *field);
-	const char *key; /* key in a configuration file; NULL: not allowed there */
+	eal_parser *parse;       /* NULL: the field is a string */
+	const char *key;         /* key in a configuration file; NULL: not allowed there */
 	enum eal_option_group group;
 	const char *help;
 };
@@ -137,32 +139,23 @@ const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id 
  * Return: 0; -EINVAL given twice, a bad VALUE, or too many log levels; -ENOMEM. */
 int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
 		 const char *given);
-
 /** Copy a string into conf. Return: the copy; NULL, plx_error() has the text. */
 const char *eal_conf_own(struct plx_eal_conf *conf, const char *text);
-
 /** Return: 0; -EINVAL both --lcores and --coremask are set. */
 int eal_conf_check_pair(const struct plx_eal_conf *conf);
 
 /* values.c: texts that stand for numbers ---------------------------------------------------- */
 
-int eal_parse_size(const char *given, const char *text, void *field);  /* 1M to 1T */
-int eal_parse_limit(const char *given, const char *text, void *field); /* at least 1, or none */
-int eal_parse_main_lcore(const char *given, const char *text, void *field);
-int eal_parse_lane_slots(const char *given, const char *text, void *field);
-int eal_parse_node_bytes(const char *given, const char *text, void *field);
-int eal_parse_huge(const char *given, const char *text, void *field);
-int eal_parse_numa(const char *given, const char *text, void *field);
-int eal_parse_no_dump(const char *given, const char *text, void *field);
-int eal_parse_require_rdma(const char *given, const char *text, void *field);
-int eal_parse_heartbeat_ns(const char *given, const char *text, void *field);
-int eal_parse_self_test_rate(const char *given, const char *text, void *field);
+eal_parser eal_parse_size;  /* 1M to 1T */
+eal_parser eal_parse_limit; /* at least 1, or none */
+eal_parser eal_parse_main_lcore, eal_parse_lane_slots, eal_parse_node_bytes, eal_parse_huge,
+	eal_parse_numa, eal_parse_no_dump, eal_parse_require_rdma, eal_parse_heartbeat_ns,
+	eal_parse_self_test_rate;
 
 /** Check node_bytes against this host. *count_out: one more than the last node with memory. Return:
  * 0; -EINVAL. */
 int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *topo,
 		     unsigned *count_out);
-
 /** Choose the main lcore: the lowest of the map unless conf names one. Return: 0; -EINVAL. */
 int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 			 uint32_t *lcore_out);
@@ -193,7 +186,6 @@ int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES]);
  * eal_claims_drop. Return: 0; -EINVAL; -ENOMEM. */
 int eal_place(const struct plx_eal_conf *conf, const char *root, const struct plx_topo *topo,
 	      bool keep, struct plx_lcore_map *map_out, struct eal_claims *claims_out);
-
 void eal_claims_drop(struct eal_claims *claims);
 
 extern struct plx_log_component eal_log; /* eal.c */

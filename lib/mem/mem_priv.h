@@ -35,17 +35,14 @@
 #define mem_unpoison(memory, size) ((void)(memory), (void)(size))
 #endif
 
-/** The log component "mem". */
 extern struct plx_log_component *const mem_log;
+extern size_t mem_growth_max; /* of a zone for a smaller request; tests change it */
 
 /** Round up to a multiple of unit, a power of two. */
 static inline size_t mem_round_up(size_t size, size_t unit)
 {
 	return (size + unit - 1) & ~(unit - 1);
 }
-
-/** The largest zone created for a smaller request. For tests. */
-extern size_t mem_growth_max;
 
 /* Extents: allocation of addresses, with bookkeeping outside that memory. Not thread-safe. */
 
@@ -64,11 +61,9 @@ struct mem_extents {
 /** Initialize with one free extent at `base`. Return: 0; -ENOMEM. */
 int mem_extents_init(struct mem_extents *extents, void *base, size_t size_bytes);
 void mem_extents_fini(struct mem_extents *extents);
-
 /** Take a free range that fits closely. align_bytes is a power of two, size_bytes a multiple of a
  * cache line. Return: NULL if none was found or heap memory is short. */
 void *mem_extents_take(struct mem_extents *extents, size_t size_bytes, size_t align_bytes);
-
 /** Give back a range from mem_extents_take. Return: its size; 0 unknown address. */
 size_t mem_extents_give(struct mem_extents *extents, const void *memory);
 
@@ -95,9 +90,9 @@ struct mem_block {
 /** Map, bind and populate. Return: 0; -ENOMEM, the text names what is short. */
 int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out);
 void mem_block_unmap(struct mem_block *block);
-
-/** Assume that later private blocks have this block's page size, without checking. NULL: check
- * them. */
+/** Populate pages before their first use. Return: 0; -ENOMEM. Thread: any. */
+int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes);
+/** Assume that later private blocks have this block's page size. NULL: check them. */
 void mem_block_learn(const struct mem_block *block);
 
 /** Bytes to populate at a time: 512 ordinary pages may take 10 ms in a virtual machine. */
@@ -106,32 +101,21 @@ static inline size_t mem_populate_step(enum plx_huge huge)
 	return huge == PLX_HUGE_NONE ? MEM_2M / 8 : MEM_2M;
 }
 
-/** Populate pages before their first use. Return: 0; -ENOMEM. Thread: any. */
-int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes);
-
-/** Return false if a sampled page is on another node; true otherwise, or if no page can be
- * sampled. */
+/** Whether all pages that could be sampled are on that node. */
 bool mem_lies_on(const void *base, size_t size_bytes, int node);
 
-/** Upper bound of node ids, as in the kernel's largest configuration. */
-#define MEM_NODE_MAX 1024
+/* What the host offers: host.c. */
 
-/** Return whether the host has this node, even if it has no memory or none for this process. */
-bool mem_node_exists(int node);
+#define MEM_NODE_MAX 1024 /* node ids, in the kernel's largest configuration */
 
-/** Return whether the node has memory that this process may use. */
-bool mem_node_usable(int node);
-
-/** The number of usable nodes; at least 1. */
-unsigned mem_node_count(void);
-
-/** Format the usable nodes as "0, 1". Return: out. */
-const char *mem_nodes_format(char *out, size_t size);
+bool mem_node_exists(int node); /* even without memory, or without any for this process */
+bool mem_node_usable(int node); /* it has memory that this process may use */
+unsigned mem_node_count(void);  /* usable nodes; at least 1 */
+const char *mem_nodes_format(char *out, size_t size); /* usable nodes, "0, 1". Return: out */
 
 /** Bytes that can be populated without running the host or this process' cgroup out of memory: on
  * one node, or anywhere (PLX_NODE_ANY). */
 uint64_t mem_available(int node);
-
 /** Read a counter of the huge page pool of this page size ("nr_hugepages", "free_hugepages").
  * Return: 0 if the system has no such pool. */
 uint64_t mem_hugepages(size_t page_bytes, const char *counter);
@@ -143,14 +127,14 @@ struct mem_smaps {
 
 /** Return: 0; -ENOENT no such mapping; -errno. */
 int mem_smaps_read(const void *base, struct mem_smaps *smaps_out);
-
 /** Format as "2 MiB" or "1.5 GiB". Return: out. */
 const char *mem_format_bytes(char *out, size_t size, uint64_t bytes);
+
+/* Zones: zone.c. */
 
 /** plx_mem_alloc that returns its errno. */
 int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_zone **zone_out,
 	      void **memory_out);
-
 /** The index of the zone that contains all these bytes, or PLX_ZONE_NONE. Thread: any. */
 uint32_t mem_zone_index(const void *memory, size_t size_bytes);
 
@@ -265,43 +249,30 @@ static inline void pool_poison(const struct pool *pool, void *object)
 		   pool->object_bytes - sizeof(struct pool_returned));
 }
 
-/** The number of free objects now. */
-uint32_t pool_available(const struct pool *pool);
-
-/** Write the canary that follows the object, if debug builds check it. */
-void pool_put_canary(const struct pool *pool, void *object);
-
-/** Push objects to the list of an owned pool. Thread: any. */
-void pool_list_push(struct pool *pool, void *const *objects, uint32_t count);
-
-/** Push at least one object to the spare stack of a shared pool. Thread: any. */
-void pool_spare_push(struct pool *pool, void *const *objects, uint32_t count);
-
-/** Pop up to `count` spare objects. Return: how many. Thread: any. */
-uint32_t pool_spare_pop(struct pool *pool, void **objects, uint32_t count);
+uint32_t pool_available(const struct pool *pool);               /* free objects now */
+void *mem_pool_object(const struct plx_pool *pool, uint32_t i); /* the i-th, free or not */
+void pool_put_canary(const struct pool *pool, void *object);    /* if debug builds check it */
+void mem_pools_forget(void); /* logs the name of each remaining pool */
+/** The size of a cache, or of an owned pool's stack, in whole private lines. */
+size_t pool_cache_bytes(uint32_t object_count);
 
 /** Get when the stack holds too few objects, or the low-water mark may change. Thread: owner. */
 uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count);
+/** Push objects to the list of an owned pool. Thread: any. */
+void pool_list_push(struct pool *pool, void *const *objects, uint32_t count);
 
 /** The cache of threads without one: always both empty and full. */
 extern struct pool_cache pool_no_cache;
-
 /** Get when the cache holds too few objects, and put when it has too little room. */
 uint32_t pool_shared_get(struct pool *pool, struct pool_cache *cache, void **objects,
 			 uint32_t count);
 void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *objects,
 		     uint32_t count);
+uint32_t pool_shared_in_caches(const struct pool *pool); /* objects in all caches. Thread: any */
 
-/** The number of objects in all caches. Thread: any. */
-uint32_t pool_shared_in_caches(const struct pool *pool);
-
-/** The size of a cache, or of an owned pool's stack, in whole private lines. */
-size_t pool_cache_bytes(uint32_t object_count);
-
-/** Log the name of each remaining pool, and forget them. */
-void mem_pools_forget(void);
-
-/** The i-th object of a pool, free or not. */
-void *mem_pool_object(const struct plx_pool *pool, uint32_t i);
+/** Push at least one object to the spare stack of a shared pool. Thread: any. */
+void pool_spare_push(struct pool *pool, void *const *objects, uint32_t count);
+/** Pop up to `count` spare objects. Return: how many. Thread: any. */
+uint32_t pool_spare_pop(struct pool *pool, void **objects, uint32_t count);
 
 #endif

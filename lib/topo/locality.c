@@ -1,13 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locate devices: from sysfs for this host, from hwloc's I/O objects for another host. */
+/* Locate devices: from small files of sysfs for this host, from hwloc's I/O objects for another. */
 #include "topo_priv.h"
 
 #include <hwloc.h>
 
+#include <ctype.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+bool topo_read(char *out, size_t size, const char *format, ...)
+{
+	char path[PATH_MAX];
+	size_t used = 0;
+	va_list args;
+
+	va_start(args, format);
+	int len = vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	FILE *file = (size_t)len < sizeof(path) ? fopen(path, "re") : NULL;
+
+	if (file) {
+		used = fread(out, 1, size - 1, file);
+		fclose(file);
+	}
+	while (used > 0 && isspace((unsigned char)out[used - 1]))
+		used--;
+	out[used] = '\0';
+	return used > 0;
+}
+
+/* The kernel writes "-1" if the node is unknown. */
+static int parse_node(const char *text)
+{
+	char *end;
+	long node = strtol(text, &end, 10);
+
+	return end != text && *end == '\0' && node >= 0 && node <= INT_MAX ? (int)node : -1;
+}
+
+int topo_read_node(const char *format, ...)
+{
+	char folder[PATH_MAX], text[16];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(folder, sizeof(folder), format, args);
+	va_end(args);
+	topo_read(text, sizeof(text), "%s/numa_node", folder);
+	if (parse_node(text) < 0) /* a virtio device: its parent is the PCI device */
+		topo_read(text, sizeof(text), "%s/../numa_node", folder);
+	return parse_node(text);
+}
 
 /* A device of a whole host, or of a package with several nodes, has no node. */
 static int node_of(hwloc_topology_t hwloc, const char *name)

@@ -18,14 +18,12 @@ struct plx_topo {
 /** Read the start of a small file of /proc or /sys, without trailing white space. The format gives
  * the path. Return whether the file has content; otherwise `out` is "". */
 bool topo_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
-
 /** Read the NUMA node of a device by its sysfs folder, such as "/sys/class/net/eth0/device", or of
  * its parent. The format gives the path. Return: the node; -1 unknown. */
 int topo_read_node(const char *format, ...) PLX_PRINTF(1, 2);
 
 /** plx_device_node from sysfs. root: prefix in place of "/". */
 int topo_kernel_node(const char *root, const char *name);
-
 /** Read an RDMA device below `root`. Return false if the name is too long. */
 bool topo_rdma_read(const char *root, const char *name, struct plx_rdma_device *device);
 
@@ -40,21 +38,14 @@ struct topo_text {
 };
 
 void topo_text_start(struct topo_text *text, char *out, size_t size);
-
-/** Start an item: write a comma if needed. */
-void topo_text_item(struct topo_text *text);
-
+void topo_text_item(struct topo_text *text); /* starts an item: writes a comma if needed */
 void topo_text_add(struct topo_text *text, const char *format, ...) PLX_PRINTF(2, 3);
-
 /** Write the ids as items: "0-3", "8". */
 void topo_text_ids(struct topo_text *text, const struct plx_cpuset *ids);
-
-/** Finish the list. Return: out. */
-const char *topo_text_end(struct topo_text *text);
+const char *topo_text_end(struct topo_text *text); /* finishes the list. Return: out */
 
 /** Add `first` to `last` inclusive; `last` is limited to PLX_CPU_MAX - 1. */
 void topo_cpuset_add_range(struct plx_cpuset *set, unsigned first, unsigned last);
-
 struct plx_cpuset topo_cpuset_and(const struct plx_cpuset *a, const struct plx_cpuset *b);
 
 /* An option and its text, as the user gave them. */
@@ -71,7 +62,6 @@ const char *topo_excerpt(const char *text, const char *at, char out[TOPO_EXCERPT
 /** plx_fail with the prefix "OPTION TEXT: column N: ". Return: -EINVAL. */
 int topo_fail_at(const struct topo_given *given, const char *at, const char *format, ...)
 	PLX_PRINTF(3, 4);
-
 /** Report that `expected` is missing at `at`. hint: what to do, or "". */
 int topo_fail_expected(const struct topo_given *given, const char *at, const char *expected,
 		       const char *hint);
@@ -80,7 +70,6 @@ const char *topo_skip_blanks(const char *at);
 
 /** Map lcore n to CPU n for each CPU of the set that is a valid lcore id. */
 int topo_map_plain(const struct plx_cpuset *cpus, struct plx_lcore_map *map_out);
-
 /** Allocate `count` zeroed places; map->count stays 0. Return: 0; -ENOMEM. */
 int topo_map_alloc(struct plx_lcore_map *map, uint32_t count);
 
