@@ -42,19 +42,13 @@ static int check_connect(const struct prov_ep *ep, size_t length)
 	return ep->request || length > PROV_CM_DATA_MAX ? -FI_EINVAL : 0;
 }
 
-static int take_peer(struct prov_ep *ep, const void *address)
-{
-	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
-
-	return prov_address_take(peer, peer ? address_bytes(peer) : 0, &ep->peer);
-}
-
 static int ep_connect(struct fid_ep *fid, const void *address, const void *data, size_t length)
 {
 	struct prov_ep *ep = prov_ep_of(&fid->fid);
+	const struct sockaddr *peer = address ? address : ep->info->dest_addr;
 	int rc = check_connect(ep, length);
 
-	rc = rc ? rc : take_peer(ep, address);
+	rc = rc ? rc : prov_address_take(peer, peer ? address_bytes(peer) : 0, &ep->peer);
 	rc = rc ? rc : prov_ep_enable(ep);
 	if (rc)
 		return rc;

@@ -197,15 +197,6 @@ static int cq_close(struct fid *fid)
 
 static struct fi_ops cq_fid_ops = PROV_FID_OPS(cq_close, PROV_REFUSED, cq_control);
 
-static int check_attr(const struct fi_cq_attr *attr)
-{
-	int rc = queue_check_wait(attr->wait_obj);
-
-	if (rc)
-		return rc;
-	return attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED ? -FI_EINVAL : 0;
-}
-
 /* If it fails, cq_free still follows. */
 static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_cq_attr *attr,
 		void *context)
@@ -230,10 +221,12 @@ int prov_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq 
 {
 	struct prov_domain *domain = (struct prov_domain *)fid;
 	struct prov_cq *cq;
-	int rc = check_attr(attr);
+	int rc = queue_check_wait(attr->wait_obj);
 
 	if (rc)
 		return rc;
+	if (attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED)
+		return -FI_EINVAL;
 	cq = calloc(1, domain->fabric->prov->cq_ops->bytes);
 	if (!cq)
 		return -FI_ENOMEM;

@@ -18,15 +18,6 @@ static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
 
 /* Binding ---------------------------------------------------------------------------------- */
 
-static int bind_eq(struct prov_ep *ep, struct prov_eq *eq)
-{
-	if (ep->eq || eq->fabric != ep->domain->fabric)
-		return -FI_EINVAL;
-	ep->eq = eq;
-	eq->refs++;
-	return 0;
-}
-
 static int check_cq(const struct prov_ep *ep, const struct prov_cq *cq, uint64_t flags)
 {
 	if (flags & ~(DIRECTION | FI_SELECTIVE_COMPLETION) || !(flags & DIRECTION))
@@ -65,17 +56,17 @@ static int bind_cq(struct prov_ep *ep, struct prov_cq *cq, uint64_t flags)
 static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 {
 	struct prov_ep *ep = prov_ep_of(fid);
+	struct prov_eq *eq = (struct prov_eq *)bound;
 
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
-	switch (bound->fclass) {
-	case FI_CLASS_EQ:
-		return bind_eq(ep, (struct prov_eq *)bound);
-	case FI_CLASS_CQ:
+	if (bound->fclass == FI_CLASS_CQ)
 		return bind_cq(ep, (struct prov_cq *)bound, flags);
-	default:
+	if (bound->fclass != FI_CLASS_EQ || ep->eq || eq->fabric != ep->domain->fabric)
 		return -FI_EINVAL;
-	}
+	ep->eq = eq;
+	eq->refs++;
+	return 0;
 }
 
 static void unbind(struct prov_ep *ep)

@@ -108,20 +108,6 @@ void eq_forget(struct prov_eq *eq, fid_t pep)
 
 /* Reading ---------------------------------------------------------------------------------- */
 
-static void refill(struct prov_eq *eq)
-{
-	if (!TAILQ_EMPTY(&eq->events))
-		return;
-	eq->reading = true;
-	eq_progress(eq);
-	eq->reading = false;
-}
-
-static size_t event_bytes(const struct prov_event *event)
-{
-	return (event->is_user ? 0 : sizeof(struct fi_eq_cm_entry)) + event->length;
-}
-
 static void write_event(const struct prov_event *event, void *buf)
 {
 	struct fi_eq_cm_entry *entry = buf;
@@ -139,14 +125,14 @@ static ssize_t give_first(struct prov_eq *eq, uint32_t *event_out, void *buf, si
 			  uint64_t flags)
 {
 	struct prov_event *event = TAILQ_FIRST(&eq->events);
-	ssize_t bytes;
+	size_t bytes;
 
 	if (!event)
 		return -FI_EAGAIN;
 	if (event->is_error)
 		return -FI_EAVAIL;
-	bytes = (ssize_t)event_bytes(event);
-	if (size < (size_t)bytes)
+	bytes = (event->is_user ? 0 : sizeof(struct fi_eq_cm_entry)) + event->length;
+	if (size < bytes)
 		return -FI_ETOOSMALL;
 	write_event(event, buf);
 	*event_out = event->event;
@@ -154,7 +140,7 @@ static ssize_t give_first(struct prov_eq *eq, uint32_t *event_out, void *buf, si
 		event->info = NULL; /* now owned by the reader */
 		drop(eq, event);
 	}
-	return bytes;
+	return (ssize_t)bytes;
 }
 
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_t size,
@@ -163,7 +149,10 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_
 	struct prov_eq *eq = eq_of(fid);
 	ssize_t rc;
 
-	refill(eq);
+	eq->reading = true;
+	if (TAILQ_EMPTY(&eq->events))
+		eq_progress(eq);
+	eq->reading = false;
 	rc = give_first(eq, event_out, buf, size, flags);
 	signal_as_queued(eq);
 	return rc;
@@ -286,15 +275,6 @@ static struct fi_ops_eq eq_ops = {
 	.strerror = eq_error_text,
 };
 
-static int check_attr(const struct fi_eq_attr *attr)
-{
-	int rc = queue_check_wait(attr->wait_obj);
-
-	if (rc)
-		return rc;
-	return attr->flags & ~(FI_WRITE | FI_AFFINITY) ? -FI_EBADFLAGS : 0;
-}
-
 static void eq_init(struct prov_eq *eq, struct prov_fabric *fabric, const struct fi_eq_attr *attr,
 		    void *context)
 {
@@ -314,10 +294,12 @@ int prov_eq_open(struct fid_fabric *fabric_fid, struct fi_eq_attr *attr, struct 
 {
 	struct prov_fabric *fabric = (struct prov_fabric *)fabric_fid;
 	struct prov_eq *eq;
-	int rc = check_attr(attr);
+	int rc = queue_check_wait(attr->wait_obj);
 
 	if (rc)
 		return rc;
+	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
+		return -FI_EBADFLAGS;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;

@@ -33,11 +33,6 @@ static int family_of(uint32_t format)
 					 : AF_UNSPEC;
 }
 
-static uint32_t format_of(int family)
-{
-	return family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
-}
-
 /* Answers ---------------------------------------------------------------------------------- */
 
 static int copy_address(const struct sockaddr *address, void **copy_out, size_t *length_out)
@@ -74,7 +69,7 @@ static int append_answer(struct query *query, const struct sockaddr_storage *sou
 	prov_info_narrow(query->prov, info, query->hints);
 	info->fabric_attr->api_version = query->version;
 	if (query->format != FI_SOCKADDR)
-		info->addr_format = format_of(source->ss_family);
+		info->addr_format = source->ss_family == AF_INET ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
 	return set_addresses(info, (const struct sockaddr *)source,
 			     is_set(dest) ? (const struct sockaddr *)dest : NULL);
 }
@@ -121,14 +116,6 @@ static int answer(struct query *query, const struct sockaddr_storage *resolved)
 
 /* Addresses -------------------------------------------------------------------------------- */
 
-static int error_of(const struct prov *prov, int eai)
-{
-	if (eai == EAI_MEMORY)
-		return -FI_ENOMEM;
-	prov_log(prov->libfabric, FI_LOG_INFO, "an address is not found: %s", gai_strerror(eai));
-	return -FI_ENODATA;
-}
-
 static int answer_names(struct query *query, const char *node, const char *service)
 {
 	struct addrinfo *found;
@@ -140,8 +127,13 @@ static int answer_names(struct query *query, const char *node, const char *servi
 	};
 	int rc = getaddrinfo(node, service, &wanted, &found);
 
-	if (rc)
-		return error_of(query->prov, rc);
+	if (rc == EAI_MEMORY)
+		return -FI_ENOMEM;
+	if (rc) {
+		prov_log(query->prov->libfabric, FI_LOG_INFO, "an address is not found: %s",
+			 gai_strerror(rc));
+		return -FI_ENODATA;
+	}
 	for (struct addrinfo *one = found; one && rc == 0; one = one->ai_next) {
 		struct sockaddr_storage resolved = {.ss_family = AF_UNSPEC};
 

@@ -312,23 +312,15 @@ static struct fi_ops_cm pep_cm_ops = {
 	.reject = pep_reject,
 };
 
-static int choose_address(const struct fi_info *info, struct sockaddr_storage *out)
-{
-	if (info->src_addr)
-		return prov_address_take(info->src_addr, info->src_addrlen, out);
-	memset(out, 0, sizeof(*out)); /* the wildcard of both families is all zeros */
-	out->ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
-	return 0;
-}
-
 /* Return: 0; -FI_EINVAL; -FI_ENOMEM. */
 static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct fi_info *info,
 		void *context)
 {
-	int rc = choose_address(info, &pep->address);
-
-	if (rc)
-		return rc;
+	/* The wildcard of both families is all zeros. */
+	pep->address.ss_family = info->addr_format == FI_SOCKADDR_IN6 ? AF_INET6 : AF_INET;
+	if (info->src_addr &&
+	    prov_address_take(info->src_addr, info->src_addrlen, &pep->address) != 0)
+		return -FI_EINVAL;
 	pep->info = fi_dupinfo(info);
 	if (!pep->info)
 		return -FI_ENOMEM;

@@ -121,19 +121,15 @@ static void hung_up(struct prov_source *source)
 		eq_unwatch(ep->base.eq, source);
 }
 
-/* A thread that reads only the event queue also sees the closure. A gathering domain is polled as
- * long as it has connections. */
-static int watch_end(struct tcp_ep *ep)
-{
-	ep->base.source.ready = hung_up;
-	return domain_of(ep)->gathers ? 0 : eq_watch(ep->base.eq, &ep->base.source, EPOLLRDHUP);
-}
-
 int poll_begin(struct tcp_ep *ep)
 {
 	int rc = watch(ep);
 
-	rc = rc ? rc : watch_end(ep);
+	/* A thread that reads only the event queue also sees the closure. A gathering domain is
+	 * polled as long as it has connections. */
+	ep->base.source.ready = hung_up;
+	if (rc == 0 && !domain_of(ep)->gathers)
+		rc = eq_watch(ep->base.eq, &ep->base.source, EPOLLRDHUP);
 	if (rc) {
 		leave_set(ep);
 		return rc;

@@ -31,18 +31,13 @@ const struct plx_setting tcp_settings[] = {
 	{NULL, NULL, 0, 0, NULL},
 };
 
-static void define_params(void)
-{
-	for (const struct plx_setting *param = tcp_settings; param->key; param++)
-		fi_param_define(&tcp_prov, param->key, FI_PARAM_INT, "%s", param->help);
-}
-
 static void read_params(void)
 {
-	define_params();
 	for (const struct plx_setting *param = tcp_settings; param->key; param++) {
-		int value = 0;
-		int rc = fi_param_get_int(&tcp_prov, param->key, &value);
+		int value = 0, rc;
+
+		fi_param_define(&tcp_prov, param->key, FI_PARAM_INT, "%s", param->help);
+		rc = fi_param_get_int(&tcp_prov, param->key, &value);
 
 		if (rc == -FI_ENODATA)
 			continue;
