@@ -49,13 +49,6 @@ const struct prov_domain_ops shm_domain_ops = {
 	.init = domain_init,
 };
 
-/* Create the receiving ring. Only processes that can read our memory may know the probe value. */
-static int make_ring(struct shm_ep *ep)
-{
-	ep->probe = plx_random_id();
-	return segment_create(shm_params.ring_bytes, &ep->reader.segment, &ep->segment_fd);
-}
-
 static void drop_rings(struct shm_ep *ep)
 {
 	segment_unmap(&ep->reader.segment);
@@ -70,8 +63,10 @@ static void drop_rings(struct shm_ep *ep)
 static int enable(struct prov_ep *base)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;
-	int rc = make_ring(ep);
+	int rc = segment_create(shm_params.ring_bytes, &ep->reader.segment, &ep->segment_fd);
 
+	/* Only processes that can read our memory may know it. */
+	ep->probe = plx_random_id();
 	rc = rc ? rc : send_init(ep);
 	rc = rc ? rc : domain_watch(domain_of(ep), base->eq);
 	if (rc) {

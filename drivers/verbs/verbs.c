@@ -95,13 +95,6 @@ static bool is_loopback(const struct fi_info *info)
 	       (IN6_IS_ADDR_V4MAPPED(&host) && host.s6_addr[12] == 127);
 }
 
-static bool is_wanted(const struct fi_info *info, const char *node, uint64_t flags)
-{
-	if (!node || is_every_address(node))
-		return true;
-	return flags & FI_SOURCE ? is_at(info, node) : !is_loopback(info);
-}
-
 /* The provider binds the port to find the device and hides the error. Listening with this info
  * reports it. */
 static int getinfo_of_port_in_use(uint32_t version, const char *node, const char *service,
@@ -130,10 +123,10 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 		rc = getinfo_of_port_in_use(version, node, service, hints, &info);
 	if (rc)
 		return rc;
-	if (!is_wanted(info, node, flags))
-		rc = -FI_ENODATA;
-	else if (node && is_every_address(node))
+	if (node && is_every_address(node))
 		rc = make_deviceless(&info, hints, version);
+	else if (node && (flags & FI_SOURCE ? !is_at(info, node) : is_loopback(info)))
+		rc = -FI_ENODATA;
 	if (rc)
 		fi_freeinfo(info);
 	else

@@ -53,14 +53,6 @@ static void warn_other_user(unsigned cpu, const struct plx_cpu_holder *holder)
 			cpu, name_holder(holder->pid, who, sizeof(who)));
 }
 
-/* A claim is a courtesy to other processes: without one, start anyway. */
-static void warn_unclaimed(unsigned cpu)
-{
-	plx_log(&eal_log, PLX_LOG_WARNING,
-		"%s; CPUs from %u on stay unclaimed, and another Pollux process may poll there too",
-		plx_error(), cpu);
-}
-
 /* Claim a CPU and hold it. holder_out: the process that claims it, if any; 0: unknown.
  * Return: 0; -EBUSY another process polls there; -ENOMEM; -errno it stays unclaimed. */
 static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
@@ -72,8 +64,12 @@ static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
 	warn_other_user(cpu, &holder);
 	if (rc == 0)
 		return hold(claims, fd);
+	/* A claim is a courtesy to other processes: without one, start anyway. */
 	if (rc != -EBUSY)
-		warn_unclaimed(cpu);
+		plx_log(&eal_log, PLX_LOG_WARNING,
+			"%s; CPUs from %u on stay unclaimed, and another Pollux process may poll "
+			"there too",
+			plx_error(), cpu);
 	return rc;
 }
 

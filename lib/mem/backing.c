@@ -131,24 +131,19 @@ static int open_hugetlb(size_t page_bytes, size_t size_bytes)
 	return memfd;
 }
 
-static int populate_hugetlb(const struct mem_block *block, size_t size_bytes, int memfd)
-{
-	int err = populate(block->base, size_bytes, memfd);
-
-	if (err)
-		plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
-			 strerror(-err));
-	return err;
-}
-
 /* Bind the mapping to its node and populate its first bytes; unmap it on failure. */
 static int fill(const struct mem_ask *ask, struct mem_block *block, size_t first_bytes, int memfd)
 {
 	int err = bind_to_node(block->base, ask, block->size_bytes);
 
-	if (err == 0)
-		err = memfd == NO_FD ? mem_block_populate(block, block->base, first_bytes)
-				     : populate_hugetlb(block, first_bytes, memfd);
+	if (err == 0 && memfd == NO_FD) {
+		err = mem_block_populate(block, block->base, first_bytes);
+	} else if (err == 0) {
+		err = populate(block->base, first_bytes, memfd);
+		if (err)
+			plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
+				 strerror(-err));
+	}
 	if (err == 0)
 		err = check_node(ask, block);
 	if (err)

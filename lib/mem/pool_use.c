@@ -10,14 +10,6 @@
 
 enum { MARK_FREE, MARK_USED };
 
-static bool is_object_of(const struct pool *pool, const void *object)
-{
-	uintptr_t offset = (uintptr_t)object - (uintptr_t)pool->objects;
-
-	return (uintptr_t)object >= (uintptr_t)pool->objects &&
-	       offset < pool->stride_bytes * pool->object_count && offset % pool->stride_bytes == 0;
-}
-
 void pool_put_canary(const struct pool *pool, void *object)
 {
 	uint64_t canary = CANARY;
@@ -36,7 +28,9 @@ static void check_put(struct pool *pool, const void *object)
 {
 	const char *end = (const char *)object + pool->object_bytes;
 	uint64_t canary = CANARY;
-	bool is_ours = is_object_of(pool, object);
+	size_t offset = (uintptr_t)object - (uintptr_t)pool->objects;
+	bool is_ours = offset < pool->stride_bytes * pool->object_count &&
+		       offset % pool->stride_bytes == 0;
 	bool is_whole = is_ours && memcmp(end, &canary, sizeof(canary)) == 0;
 
 	assert(is_ours && "an object put into a pool it is not of");

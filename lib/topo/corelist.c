@@ -330,18 +330,6 @@ static const char *next_allowed(bool mapped, bool single)
 	return single ? "',', '-', '@' or the end" : "',', '@' or the end";
 }
 
-static const char *hint_after_item(char found)
-{
-	switch (found) {
-	case '@':
-		return "an item has one '@', as in 2@5";
-	case ')':
-		return "there is no '(' for it";
-	default:
-		return "";
-	}
-}
-
 /* Reported last, because only now is a free lcore id known for the advice. */
 static int fail_stray(struct parser *p)
 {
@@ -371,7 +359,10 @@ static int parse_items(struct parser *p)
 			return rc;
 	} while (accept(p, ','));
 	if (*p->at)
-		return fail_expected(p, next_allowed(mapped, p->single), hint_after_item(*p->at));
+		return fail_expected(p, next_allowed(mapped, p->single),
+				     *p->at == '@'   ? "an item has one '@', as in 2@5"
+				     : *p->at == ')' ? "there is no '(' for it"
+						     : "");
 	return p->stray.at ? fail_stray(p) : 0;
 }
 

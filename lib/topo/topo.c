@@ -298,15 +298,9 @@ int plx_topo_cpu_package(const struct plx_topo *topo, unsigned cpu)
 
 /* Pinning ---------------------------------------------------------------------------------- */
 
-static bool is_within(const struct plx_cpuset *cpus, const struct plx_cpuset *all)
-{
-	struct plx_cpuset both = topo_cpuset_and(cpus, all);
-
-	return plx_cpuset_equal(&both, cpus);
-}
-
 static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpus)
 {
+	struct plx_cpuset usable = topo_cpuset_and(cpus, &topo->allowed);
 	hwloc_bitmap_t bitmap = to_bitmap(cpus);
 
 	if (!bitmap)
@@ -321,7 +315,7 @@ static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpu
 		return 0;
 	plx_cpuset_format(cpus, asked, sizeof(asked));
 	plx_cpuset_format(&topo->allowed, allowed, sizeof(allowed));
-	if ((err == EPERM || err == EACCES || err == ENOSYS) && is_within(cpus, &topo->allowed))
+	if ((err == EPERM || err == EACCES || err == ENOSYS) && plx_cpuset_equal(&usable, cpus))
 		return plx_fail(EPERM,
 				"cannot pin to CPUs %s: sched_setaffinity is forbidden (%s), most "
 				"likely by a seccomp filter of the container or service; allow "

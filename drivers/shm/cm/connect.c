@@ -41,20 +41,8 @@ static void choose_local(struct shm_ep *ep)
 		prov_address_find_port(&ep->base.local);
 }
 
-/* Return: a socket; -FI_ECONNREFUSED no listener; -FI_EAGAIN its backlog is full; -FI_EACCES it
- * belongs to another user; -errno. */
-static int dial_name(const struct plx_unix_name *name)
-{
-	int fd = plx_unix_socket(name, SOCK_SEQPACKET | SOCK_NONBLOCK, connect);
-	struct shm_peer peer;
-
-	if (fd < 0 || peer_identify(fd, &peer))
-		return fd;
-	close(fd);
-	return -FI_EACCES;
-}
-
-/* The same for an address, which several names may stand for. */
+/* Several names may stand for the address. Return: a socket; -FI_ECONNREFUSED no listener;
+ * -FI_EAGAIN its backlog is full; -FI_EACCES it belongs to another user; -errno. */
 static int dial(const struct sockaddr_storage *address)
 {
 	struct plx_unix_name names[3];
@@ -64,8 +52,13 @@ static int dial(const struct sockaddr_storage *address)
 	for (int i = 0; i < count * SHM_NAME_STANDINS; i++) {
 		struct plx_unix_name name = shm_name_standin(&names[i / SHM_NAME_STANDINS],
 							     (unsigned)i % SHM_NAME_STANDINS);
-		int fd = dial_name(&name);
+		int fd = plx_unix_socket(&name, SOCK_SEQPACKET | SOCK_NONBLOCK, connect);
+		struct shm_peer peer;
 
+		if (fd >= 0 && !peer_identify(fd, &peer)) {
+			close(fd);
+			fd = -FI_EACCES;
+		}
 		if (fd == -FI_EAGAIN && shm_name_is_foreign(&name))
 			fd = -FI_EACCES;
 		if (fd != -FI_ECONNREFUSED && fd != -FI_EACCES)
