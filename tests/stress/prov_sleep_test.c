@@ -205,7 +205,6 @@ static uint64_t trips_of(uint64_t usual)
 static void run(bool descriptor, const struct run *run)
 {
 	struct pair_attr attr = {.wait_obj = FI_WAIT_FD, .tx_selective = true};
-	struct pair pair;
 	pthread_t thread;
 
 	pair_open(&pair, &attr);

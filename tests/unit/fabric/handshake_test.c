@@ -236,7 +236,7 @@ static void listen_over_tcp(void)
 	listen_as(PLX_PROTOCOL_NONE);
 }
 
-/* A peer that says this, and is told apart by it. */
+/* A peer that says this is refused, and the log names what it speaks. */
 static void expect_refusal(const void *bytes, size_t size, const char *what)
 {
 	struct plx_listener_stats stats;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fi_getinfo queries for tests. Each test's state is empty hints. */
+/* fi_getinfo queries for tests. Each test has empty hints. */
 #ifndef ASK_H
 #define ASK_H
 
@@ -7,42 +7,50 @@
 
 #define VERSION FI_VERSION(1, 14)
 
+static struct fi_info *hints;
+static struct fi_info *answer; /* the newest one */
+
 static inline int set_up(void **state)
 {
-	*state = fi_allocinfo();
-	return *state ? 0 : -1;
+	hints = fi_allocinfo();
+	return hints ? 0 : -1;
 }
 
 static inline int tear_down(void **state)
 {
-	fi_freeinfo(*state);
+	fi_freeinfo(hints);
+	fi_freeinfo(answer);
+	answer = NULL;
 	return 0;
 }
 
+/* Return: the answer, which is freed after the next question. */
 static inline struct fi_info *ask_for(const char *node, const char *service, uint64_t flags,
-				      const struct fi_info *hints)
+				      const struct fi_info *wanted)
 {
 	struct fi_info *info = NULL;
 
-	assert_int_equal(prov_getinfo(tested, VERSION, node, service, flags, hints, &info), 0);
+	assert_int_equal(prov_getinfo(tested, VERSION, node, service, flags, wanted, &info), 0);
 	assert_non_null(info);
+	fi_freeinfo(answer);
+	answer = info;
 	return info;
 }
 
-static inline struct fi_info *ask(const struct fi_info *hints)
+static inline struct fi_info *ask(const struct fi_info *wanted)
 {
-	return ask_for(NULL, NULL, 0, hints);
+	return ask_for(NULL, NULL, 0, wanted);
 }
 
 /* The returned error; a refusal must not set an answer. */
 static inline int refusal(const char *node, const char *service, uint64_t flags,
-			  const struct fi_info *hints)
+			  const struct fi_info *wanted)
 {
-	struct fi_info *info = (void *)hints;
-	int rc = prov_getinfo(tested, VERSION, node, service, flags, hints, &info);
+	struct fi_info *info = (void *)wanted;
+	int rc = prov_getinfo(tested, VERSION, node, service, flags, wanted, &info);
 
 	if (rc)
-		assert_ptr_equal(info, hints);
+		assert_ptr_equal(info, wanted);
 	else
 		fi_freeinfo(info);
 	return rc;

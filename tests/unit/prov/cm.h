@@ -18,19 +18,26 @@ struct party {
 	struct fid_cq *cq;
 };
 
-static inline struct fi_info *cm_info(const char *host, const char *port, uint64_t flags)
+/* size: of the queues of an endpoint; 0: the default. */
+static inline struct fi_info *cm_info_of_size(const char *host, const char *port, uint64_t flags,
+					      size_t size)
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
 
-	hints->caps = FI_MSG;
+	hints->caps = FI_MSG | (tested->most->caps & FI_RMA);
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->tx_attr->size = 16;
-	hints->rx_attr->size = 16;
+	hints->tx_attr->size = size;
+	hints->rx_attr->size = size;
 	assert_int_equal(prov_getinfo(tested, FI_VERSION(1, 17), host, port, flags, hints, &info),
 			 0);
 	fi_freeinfo(hints);
 	return info;
+}
+
+static inline struct fi_info *cm_info(const char *host, const char *port, uint64_t flags)
+{
+	return cm_info_of_size(host, port, flags, 16);
 }
 
 /* The party takes over info. */
@@ -41,6 +48,7 @@ static inline void party_open(struct party *party, struct fi_info *info)
 
 	*party = (struct party){.info = info};
 	assert_int_equal(prov_fabric_open(tested, info->fabric_attr, &party->fabric, NULL), 0);
+	party->fabric->api_version = FI_VERSION(1, 17); /* as fi_fabric does */
 	assert_int_equal(fi_domain(party->fabric, info, &party->domain, NULL), 0);
 	assert_int_equal(fi_eq_open(party->fabric, &eq_attr, &party->eq, NULL), 0);
 	assert_int_equal(fi_cq_open(party->domain, &cq_attr, &party->cq, NULL), 0);

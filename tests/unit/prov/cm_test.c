@@ -36,11 +36,9 @@ TEST(both_sides_get_private_data)
 static void reject(const void *data, size_t length)
 {
 	struct fid_ep *ep = dial(NULL, 0);
-	struct fi_info *info = next_request();
 	struct fi_eq_err_entry error;
 
-	assert_int_equal(fi_reject(pep, info->handle, data, length), 0);
-	fi_freeinfo(info);
+	reject_next(data, length);
 	error = cm_wait_error(client.eq);
 	assert_ptr_equal(error.fid, &ep->fid);
 	assert_int_equal(error.err, FI_ECONNREFUSED);
@@ -88,8 +86,7 @@ TEST(a_listener_that_goes_refuses)
 	fi_freeinfo(next_request());
 	eq_progress((struct prov_eq *)server.eq); /* so that one event is queued */
 	waiting = dial(NULL, 0);
-	assert_int_equal(fi_close(&pep->fid), 0);
-	pep = NULL;
+	close_pep();
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
 	cm_expect_nothing(server.eq);
@@ -115,15 +112,12 @@ TEST(posted_receives_come_back_from_who_was_refused)
 	struct fid_ep *ep = party_ep(&client, client.info);
 	struct fi_cq_err_entry error = {0};
 	struct fi_cq_data_entry entry;
-	struct fi_info *info;
 	char room[8];
 
 	assert_int_equal(fi_enable(ep), 0);
 	assert_int_equal(fi_recv(ep, room, sizeof(room), NULL, 0, room), 0);
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
-	info = next_request();
-	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
-	fi_freeinfo(info);
+	reject_next(NULL, 0);
 	expect_refused(ep);
 	assert_int_equal(fi_cq_read(client.cq, &entry, 1), -FI_EAVAIL);
 	assert_int_equal(fi_cq_readerr(client.cq, &error, 0), 1);

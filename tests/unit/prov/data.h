@@ -6,19 +6,6 @@
 
 #include "pair.h"
 
-static struct pair pair;
-
-static inline int open_with(struct pair_attr attr)
-{
-	pair_open(&pair, &attr);
-	return 0;
-}
-
-static inline int set_up(void **state)
-{
-	return open_with((struct pair_attr){0});
-}
-
 static inline int set_up_selective(void **state)
 {
 	return open_with((struct pair_attr){.rx_selective = true, .tx_selective = true});
@@ -32,12 +19,6 @@ static inline int set_up_two_cqs(void **state)
 static inline int set_up_small(void **state)
 {
 	return open_with((struct pair_attr){.cq_size = 4, .tx_size = 2, .rx_size = 3});
-}
-
-static inline int tear_down(void **state)
-{
-	pair_close(&pair);
-	return 0;
 }
 
 static inline void one_message(size_t length)

@@ -2,8 +2,6 @@
 /* How connections end, without leaving anything allocated. */
 #include "prov_meet.h"
 
-#include <poll.h>
-
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
 TEST(a_closed_peer_is_told_once)
@@ -18,14 +16,6 @@ TEST(a_closed_peer_is_told_once)
 	close_ep(one);
 }
 
-static bool is_readable(struct fid *fid)
-{
-	struct pollfd pollfd = {.events = POLLIN};
-
-	assert_int_equal(fi_control(fid, FI_GETWAIT, &pollfd.fd), 0);
-	return poll(&pollfd, 1, 0) != 0;
-}
-
 /* Its socket has ended, and would wake forever. */
 TEST(an_end_wakes_once)
 {
@@ -33,10 +23,10 @@ TEST(an_end_wakes_once)
 
 	make_pair(&one, &two);
 	close_ep(two);
-	assert_true(is_readable(&client.eq->fid));
+	assert_true(is_woken(&client.eq->fid, 0));
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
-	assert_false(is_readable(&client.eq->fid));
-	assert_false(is_readable(&client.cq->fid));
+	assert_false(is_woken(&client.eq->fid, 0));
+	assert_false(is_woken(&client.cq->fid, 0));
 	close_ep(one);
 }
 
@@ -89,26 +79,16 @@ TEST(events_of_a_closed_endpoint_do_not_come)
 	cm_expect_nothing(client.eq);
 }
 
-static void a_pair(void)
-{
-	struct fid_ep *one, *two;
-
-	make_pair(&one, &two);
-	close_ep(one);
-	cm_wait(server.eq, FI_SHUTDOWN, &event);
-	close_ep(two);
-}
-
 TEST(many_connections_leave_nothing_behind)
 {
 	int fds, maps;
 
 	for (int i = 0; i < 100; i++)
-		a_pair();
+		meet_once();
 	fds = count_descriptors();
 	maps = count_mappings();
 	for (int i = 0; i < 10000; i++)
-		a_pair();
+		meet_once();
 	assert_int_equal(count_descriptors(), fds);
 	assert_int_equal(count_mappings(), maps);
 }

@@ -181,15 +181,6 @@ TEST(the_length_of_private_data_can_be_asked_for)
 	expect_cm_data_size(&pep->fid);
 }
 
-TEST(what_there_is_not_is_refused)
-{
-	struct fid_ep *none;
-
-	assert_int_equal(fi_ep_alias(ep, &none, FI_TRANSMIT), -FI_ENOSYS);
-	assert_int_equal(fi_tx_context(ep, 0, NULL, &none, NULL), -FI_ENOSYS);
-	assert_int_equal(fi_rx_context(ep, 0, NULL, &none, NULL), -FI_ENOSYS);
-}
-
 /* States -------------------------------------------------------------------------------------- */
 
 TEST(an_endpoint_without_connection_has_no_peer)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The event queue: writing, reading, and waking waiting threads. */
 #include "count.h"
-#include "tested.h"
+#include "events.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 static struct fi_info *info;
@@ -82,13 +80,9 @@ static void push_error(fid_t fid, int err, const void *data, uint32_t length)
 	eq_push_error(inner, next_event(), fid, err, data, length);
 }
 
-/* Whether its descriptor would wake a waiting thread. */
 static bool is_readable(void)
 {
-	struct pollfd pollfd = {.events = POLLIN};
-
-	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &pollfd.fd), 0);
-	return poll(&pollfd, 1, 0) == 1;
+	return is_woken(&eq->fid, 0);
 }
 
 static int arm(void)
@@ -267,14 +261,6 @@ TEST(what_is_too_long_is_not_written)
 
 /* Waiting ------------------------------------------------------------------------------------- */
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 TEST(a_queued_event_wakes_until_all_are_read)
 {
 	open_eq(FI_WAIT_FD, 0);
@@ -302,11 +288,11 @@ TEST(progress_leaves_the_signal)
 
 TEST(a_read_waits_as_long_as_it_may)
 {
-	uint64_t begin_ms = now_ms();
+	uint64_t begin_ns = queue_now_ns();
 
 	open_eq(FI_WAIT_UNSPEC, 0);
 	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 30, 0), -FI_EAGAIN);
-	assert_true(now_ms() - begin_ms >= 29);
+	assert_true(queue_now_ns() - begin_ns >= 29 * PLX_NS_PER_MS);
 	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 0, 0), -FI_EAGAIN);
 	push(FI_SHUTDOWN, &source);
 	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), -1, 0), sizeof(buf.cm));

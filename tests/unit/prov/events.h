@@ -5,6 +5,8 @@
 
 #include "tested.h"
 
+#include <poll.h>
+
 #define PATIENCE_S 30 /* for events that come at once unless the host is busy */
 
 /* An event and its private data. */
@@ -12,6 +14,15 @@ union cm_event {
 	struct fi_eq_cm_entry cm;
 	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
 };
+
+/* Whether a queue's descriptor wakes a waiting thread within that time. */
+static inline bool is_woken(struct fid *queue, int timeout_ms)
+{
+	struct pollfd pollfd = {.events = POLLIN};
+
+	assert_int_equal(fi_control(queue, FI_GETWAIT, &pollfd.fd), 0);
+	return poll(&pollfd, 1, timeout_ms) == 1;
+}
 
 static inline bool is_late(uint64_t begin_ns)
 {

@@ -184,6 +184,36 @@ static inline void pair_close(struct pair *pair)
 	side_close(&pair->b);
 }
 
+/* A test's pair, in set-ups and teardowns. */
+static struct pair pair;
+
+static inline int open_with(struct pair_attr attr)
+{
+	pair_open(&pair, &attr);
+	return 0;
+}
+
+static inline int set_up(void **state)
+{
+	return open_with((struct pair_attr){0});
+}
+
+static inline int set_up_to_wait(void **state)
+{
+	return open_with((struct pair_attr){.wait_obj = FI_WAIT_FD});
+}
+
+static inline int set_up_to_wait_two_cqs(void **state)
+{
+	return open_with((struct pair_attr){.wait_obj = FI_WAIT_FD, .two_cqs = true});
+}
+
+static inline int tear_down(void **state)
+{
+	pair_close(&pair);
+	return 0;
+}
+
 /* Completions -------------------------------------------------------------------------------- */
 
 /* Wait for one of this queue, while the other queue progresses too, unless it is NULL. Return: its
@@ -228,6 +258,13 @@ static inline struct fi_cq_err_entry cq_wait_error(struct fid_cq *cq, struct fid
 
 	assert_int_not_equal(error.err, 0);
 	return error;
+}
+
+static inline int trywait(struct side *side, struct fid_cq *cq)
+{
+	struct fid *fid = &cq->fid;
+
+	return fi_trywait(side->fabric, &fid, 1);
 }
 
 static inline void assert_empty(struct fid_cq *cq)

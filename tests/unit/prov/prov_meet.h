@@ -30,11 +30,16 @@ static inline int setup(void **state)
 	return 0;
 }
 
-static inline void close_all(void)
+static inline void close_pep(void)
 {
 	if (pep)
 		assert_int_equal(fi_close(&pep->fid), 0);
 	pep = NULL;
+}
+
+static inline void close_all(void)
+{
+	close_pep();
 	tested_eqs[0] = tested_eqs[1] = NULL;
 	party_close(&client);
 	party_close(&server);
@@ -88,12 +93,32 @@ static inline void close_ep(struct fid_ep *ep)
 	assert_int_equal(fi_close(&ep->fid), 0);
 }
 
+/* Connect and close. */
+static inline void meet_once(void)
+{
+	struct fid_ep *one, *two;
+
+	make_pair(&one, &two);
+	close_ep(one);
+	cm_wait(server.eq, FI_SHUTDOWN, &event);
+	close_ep(two);
+}
+
 static inline void expect_refused(struct fid_ep *ep)
 {
 	struct fi_eq_err_entry error = cm_wait_error(client.eq);
 
 	assert_ptr_equal(error.fid, &ep->fid);
 	assert_int_equal(error.err, FI_ECONNREFUSED);
+}
+
+/* The next request. */
+static inline void reject_next(const void *data, size_t length)
+{
+	struct fi_info *info = next_request();
+
+	assert_int_equal(fi_reject(pep, info->handle, data, length), 0);
+	fi_freeinfo(info);
 }
 
 #endif

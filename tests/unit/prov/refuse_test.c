@@ -176,6 +176,8 @@ TEST(objects_refuse_what_they_cannot_do)
 		refuses(fi_set_ops(fids[i], "more", 0, bytes, NULL));
 		refuses(fi_control(fids[i], FI_QUEUE_WORK, bytes));
 	}
+	refuses(fi_control(&party.fabric->fid, FI_GETWAIT, NULL));
+	refuses(fi_mr_unmap_key(party.domain, 1));
 	refuses(fi_domain_bind(party.domain, &party.eq->fid, 0));
 	refuses(fi_ep_alias(ep, &ep, 0));
 	refuses(fi_cancel(&pep->fid, NULL));

@@ -13,7 +13,7 @@
 #define BYTES    1000
 #define LIMIT_NS (5 * PLX_NS_PER_S) /* for what takes milliseconds */
 
-static struct pair pair; /* this process: b, which listens */
+/* This process is b of the pair, which listens. */
 static uint8_t in[POSTED][BYTES];
 
 /* The peer: connects, runs `fn`, then waits to be killed. */

@@ -34,8 +34,7 @@ static int listen_raw(void)
 	struct sockaddr_un name;
 	socklen_t bytes = cm_socket_name(&name);
 
-	assert_int_equal(fi_close(&pep->fid), 0);
-	pep = NULL;
+	close_pep();
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, bytes), 0);
 	assert_int_equal(listen(fd, 8), 0);
 	return fd;
@@ -72,23 +71,6 @@ static bool has_ended(int fd)
 	return poll(&pollfd, 1, 0) == 1 && pollfd.revents & POLLRDHUP;
 }
 
-/* The listener still works. */
-static void expect_connection(void)
-{
-	struct fid_ep *one = party_ep(&client, client.info), *two;
-
-	assert_int_equal(fi_connect(one, &address, NULL, 0), 0);
-	cm_wait(server.eq, FI_CONNREQ, &event);
-	two = party_ep(&server, event.cm.info);
-	fi_freeinfo(event.cm.info);
-	assert_int_equal(fi_accept(two, NULL, 0), 0);
-	cm_wait(server.eq, FI_CONNECTED, &event);
-	cm_wait(client.eq, FI_CONNECTED, &event);
-	assert_int_equal(fi_close(&one->fid), 0);
-	cm_wait(server.eq, FI_SHUTDOWN, &event);
-	assert_int_equal(fi_close(&two->fid), 0);
-}
-
 /* It is not reported, and its socket is closed. */
 static void expect_dropped(int fd)
 {
@@ -114,7 +96,7 @@ TEST(garbage_is_dropped)
 		assert_int_equal(send(fd, garbage, lengths[i], 0), lengths[i]);
 		expect_dropped(fd);
 	}
-	expect_connection();
+	meet_once();
 }
 
 TEST(who_hangs_up_before_a_word_is_forgotten)
@@ -124,7 +106,7 @@ TEST(who_hangs_up_before_a_word_is_forgotten)
 	for (int i = 0; i < 10; i++)
 		cm_expect_nothing(server.eq);
 	assert_int_equal(cm_requests(pep), 0);
-	expect_connection();
+	meet_once();
 }
 
 TEST(messages_of_another_kind_are_dropped)
@@ -139,7 +121,7 @@ TEST(messages_of_another_kind_are_dropped)
 	assert_int_equal(wire_send(fd, WIRE_REJECT, NULL, NULL, 0), 0);
 	expect_dropped(fd);
 	raw_close(&raw);
-	expect_connection();
+	meet_once();
 }
 
 TEST(memory_that_can_shrink_is_dropped)
@@ -185,25 +167,22 @@ TEST(who_says_nothing_is_dropped_in_time)
 		assert_true(has_ended(fds[i]));
 		close(fds[i]);
 	}
-	expect_connection();
+	meet_once();
 }
 
 /* However late the application answers, the request remains. */
 TEST(who_waits_for_an_answer_is_not_dropped)
 {
-	struct fid_ep *ep = party_ep(&client, client.info);
+	struct fid_ep *ep = dial(NULL, 0);
 	int silent = connect_raw();
-	struct fi_info *info;
+	struct fi_info *info = next_request();
 
-	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
-	cm_wait(server.eq, FI_CONNREQ, &event);
-	info = event.cm.info;
 	let_time_pass();
 	assert_int_equal(cm_requests(pep), 1);
 	assert_int_equal(fi_reject(pep, info->handle, "late", 4), 0);
 	fi_freeinfo(info);
 	assert_int_equal(cm_wait_error(client.eq).err_data_size, 4);
-	assert_int_equal(fi_close(&ep->fid), 0);
+	close_ep(ep);
 	close(silent);
 }
 
@@ -217,7 +196,7 @@ TEST(the_silent_fill_the_backlog_for_a_while_only)
 	cm_expect_nothing(server.eq);
 	assert_true(eq_arm((struct prov_eq *)server.eq) == 0);
 	let_time_pass();
-	expect_connection();
+	meet_once();
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
 		close(fds[i]);
 }
@@ -242,7 +221,7 @@ TEST(descriptors_that_run_out_are_waited_for)
 	assert_int_equal(listener()->resume.at_ns, 0);
 	assert_int_equal(cm_requests(pep), 1);
 	close(fd);
-	expect_connection();
+	meet_once();
 }
 
 /* Against a connector ------------------------------------------------------------------------- */
@@ -254,7 +233,7 @@ static void expect_failure(struct fid_ep *ep, int err)
 	assert_ptr_equal(error.fid, &ep->fid);
 	assert_int_equal(error.err, err);
 	cm_expect_nothing(client.eq);
-	assert_int_equal(fi_close(&ep->fid), 0);
+	close_ep(ep);
 }
 
 TEST(a_listener_that_hangs_up_has_refused)
@@ -264,7 +243,7 @@ TEST(a_listener_that_hangs_up_has_refused)
 
 	close(accept4(fd, NULL, NULL, SOCK_CLOEXEC)); /* with the message unread */
 	assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
-	assert_int_equal(fi_close(&ep->fid), 0);
+	close_ep(ep);
 	close(fd);
 	expect_failure(second, FI_ECONNREFUSED);
 }
@@ -304,7 +283,7 @@ TEST(bytes_behind_an_answer_are_calls)
 	cm_expect_nothing(client.eq);
 	close(peer);
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
-	assert_int_equal(fi_close(&ep->fid), 0);
+	close_ep(ep);
 	raw_close(&raw);
 	close(fd);
 }
@@ -315,7 +294,7 @@ TEST(who_never_answers_can_be_left)
 	struct fid_ep *ep = dial(NULL, 0);
 
 	cm_expect_nothing(client.eq);
-	assert_int_equal(fi_close(&ep->fid), 0);
+	close_ep(ep);
 	close(fd);
 }
 
@@ -350,7 +329,7 @@ TEST(a_request_of_another_user_is_not_told)
 		assert_int_equal(cm_requests(pep), 0);
 	} while (waitpid(stranger, &status, WNOHANG) == 0);
 	assert_int_equal(status, 0);
-	expect_connection();
+	meet_once();
 }
 
 TEST(a_listener_of_another_user_is_told_nothing)
@@ -361,7 +340,7 @@ TEST(a_listener_of_another_user_is_told_nothing)
 	char byte;
 
 	if (geteuid() != 0) {
-		assert_int_equal(fi_close(&ep->fid), 0);
+		close_ep(ep);
 		skip();
 	}
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
@@ -380,7 +359,7 @@ TEST(a_listener_of_another_user_is_told_nothing)
 	int status;
 	assert_int_equal(waitpid(stranger, &status, 0), stranger);
 	assert_int_equal(status, 0);
-	assert_int_equal(fi_close(&ep->fid), 0);
+	close_ep(ep);
 	close(ready[0]);
 	close(ready[1]);
 	close(fd);

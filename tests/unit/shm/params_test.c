@@ -86,6 +86,14 @@ static struct outcome run(const char *setting)
 	return outcome;
 }
 
+static struct outcome run_with(const char *name, const char *value)
+{
+	char setting[256];
+
+	snprintf(setting, sizeof(setting), "FI_PLX_SHM_%s=%s", name, value);
+	return run(setting);
+}
+
 static void expect_log(const struct outcome *outcome, const char *part)
 {
 	if (!strstr(outcome->log, part))
@@ -106,10 +114,10 @@ PLX_TEST(defaults_are_used_without_a_word)
 
 PLX_TEST(ring_bytes_are_a_number_with_or_without_unit)
 {
-	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=65536").params.ring_bytes, 65536);
-	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=0x20000").params.ring_bytes, 131072);
-	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=512k").params.ring_bytes, 512 << 10);
-	assert_int_equal(run("FI_PLX_SHM_RING_BYTES=64M").params.ring_bytes, 64 << 20);
+	assert_int_equal(run_with("RING_BYTES", "65536").params.ring_bytes, 65536);
+	assert_int_equal(run_with("RING_BYTES", "0x20000").params.ring_bytes, 131072);
+	assert_int_equal(run_with("RING_BYTES", "512k").params.ring_bytes, 512 << 10);
+	assert_int_equal(run_with("RING_BYTES", "64M").params.ring_bytes, 64 << 20);
 }
 
 PLX_TEST(bad_ring_bytes_are_refused)
@@ -119,11 +127,8 @@ PLX_TEST(bad_ring_bytes_are_refused)
 		"+65536", "64kb",   "k",   "ten",  "18014398509481985024k"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		char settings[128];
-		struct outcome outcome;
+		struct outcome outcome = run_with("RING_BYTES", bad[i]);
 
-		snprintf(settings, sizeof(settings), "FI_PLX_SHM_RING_BYTES=%s", bad[i]);
-		outcome = run(settings);
 		assert_int_equal(outcome.params.ring_bytes, SHM_RING_BYTES);
 		expect_log(&outcome, "FI_PLX_SHM_RING_BYTES=");
 		expect_log(&outcome, "is refused, 256k is used; give a power of two from 64k to "
@@ -133,8 +138,8 @@ PLX_TEST(bad_ring_bytes_are_refused)
 
 PLX_TEST(inline_max_may_be_a_quarter_of_the_ring)
 {
-	struct outcome most = run("FI_PLX_SHM_INLINE_MAX=65472");
-	struct outcome more = run("FI_PLX_SHM_INLINE_MAX=65473");
+	struct outcome most = run_with("INLINE_MAX", "65472");
+	struct outcome more = run_with("INLINE_MAX", "65473");
 
 	assert_int_equal(most.params.inline_max, 65472);
 	assert_string_equal(most.log, "");
@@ -145,13 +150,13 @@ PLX_TEST(inline_max_may_be_a_quarter_of_the_ring)
 
 PLX_TEST(inline_max_holds_what_is_injected)
 {
-	assert_int_equal(run("FI_PLX_SHM_INLINE_MAX=4k").params.inline_max, SHM_INJECT_MAX);
-	assert_int_equal(run("FI_PLX_SHM_INLINE_MAX=4095").params.inline_max, 16384);
+	assert_int_equal(run_with("INLINE_MAX", "4k").params.inline_max, SHM_INJECT_MAX);
+	assert_int_equal(run_with("INLINE_MAX", "4095").params.inline_max, 16384);
 }
 
 PLX_TEST(inline_max_follows_a_small_ring)
 {
-	struct outcome outcome = run("FI_PLX_SHM_RING_BYTES=64k");
+	struct outcome outcome = run_with("RING_BYTES", "64k");
 
 	assert_int_equal(outcome.params.inline_max, 16384 - 64);
 	assert_string_equal(outcome.log, "");
@@ -159,12 +164,12 @@ PLX_TEST(inline_max_follows_a_small_ring)
 
 PLX_TEST(copy_max_is_a_number_of_bytes)
 {
-	struct outcome bad = run("FI_PLX_SHM_COPY_MAX=lots");
+	struct outcome bad = run_with("COPY_MAX", "lots");
 
-	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=0").params.copy_max, 0);
-	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=100000").params.copy_max, 100000);
-	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=1M").params.copy_max, 1 << 20);
-	assert_int_equal(run("FI_PLX_SHM_COPY_MAX=0100k").params.copy_max, 100 << 10);
+	assert_int_equal(run_with("COPY_MAX", "0").params.copy_max, 0);
+	assert_int_equal(run_with("COPY_MAX", "100000").params.copy_max, 100000);
+	assert_int_equal(run_with("COPY_MAX", "1M").params.copy_max, 1 << 20);
+	assert_int_equal(run_with("COPY_MAX", "0100k").params.copy_max, 100 << 10);
 	assert_int_equal(bad.params.copy_max, 16 << 20);
 	expect_log(&bad, "FI_PLX_SHM_COPY_MAX=lots is refused, 16m is used; give a number of "
 			 "bytes");
@@ -172,18 +177,17 @@ PLX_TEST(copy_max_is_a_number_of_bytes)
 
 PLX_TEST(cma_is_yes_or_no)
 {
-	struct outcome bad = run("FI_PLX_SHM_CMA=maybe");
+	struct outcome bad = run_with("CMA", "maybe");
 
-	assert_false(run("FI_PLX_SHM_CMA=no").params.cma);
-	assert_true(run("FI_PLX_SHM_CMA=1").params.cma);
+	assert_false(run_with("CMA", "no").params.cma);
+	assert_true(run_with("CMA", "1").params.cma);
 	assert_true(bad.params.cma);
 	expect_log(&bad, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
 }
 
 PLX_TEST(group_is_a_number_or_a_name)
 {
-	struct outcome number = run("FI_PLX_SHM_GROUP=4711");
-	char settings[256];
+	struct outcome number = run_with("GROUP", "4711");
 
 	assert_true(number.params.has_group);
 	assert_int_equal(number.params.group, 4711);
@@ -194,9 +198,8 @@ PLX_TEST(group_is_a_number_or_a_name)
 		known = getgrent();
 	if (!known)
 		skip();
-	snprintf(settings, sizeof(settings), "FI_PLX_SHM_GROUP=%s", known->gr_name);
 
-	struct outcome name = run(settings);
+	struct outcome name = run_with("GROUP", known->gr_name);
 
 	assert_true(name.params.has_group);
 	assert_int_equal(name.params.group, known->gr_gid);
@@ -208,11 +211,8 @@ PLX_TEST(unknown_group_lets_nobody_in)
 	static const char *const bad[] = {"no-such-group", "", "-1", "4294967295", "12x"};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		char settings[128];
-		struct outcome outcome;
+		struct outcome outcome = run_with("GROUP", bad[i]);
 
-		snprintf(settings, sizeof(settings), "FI_PLX_SHM_GROUP=%s", bad[i]);
-		outcome = run(settings);
 		assert_false(outcome.params.has_group);
 		expect_log(&outcome, "is refused, only the same user may connect");
 	}

@@ -81,8 +81,7 @@ TEST(who_waits_for_a_backlog_hears_that_the_listener_went)
 	struct fid_ep *eps[6];
 
 	fill_backlog(eps, PLX_ARRAY_LEN(eps));
-	assert_int_equal(fi_close(&pep->fid), 0);
-	pep = NULL;
+	close_pep();
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)
 		assert_int_equal(cm_wait_error(client.eq).err, FI_ECONNREFUSED);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(eps); i++)

@@ -74,13 +74,31 @@ static void expect_told_of_all(void)
 	assert_int_equal(atomic_load(&ring->segment.control->head), ring->tail);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
+static void meet_again(void)
+{
+	part();
+	meet();
+}
+
+static int setup_met(void **state)
+{
+	setup_shm(state);
+	meet();
+	return 0;
+}
+
+static int teardown_met(void **state)
+{
+	part();
+	return teardown(state);
+}
+
+#define TEST(name) PLX_TEST_WITH(name, setup_met, teardown_met)
 
 TEST(two_parts_make_a_message)
 {
 	struct fi_cq_data_entry entry;
 
-	meet();
 	write_first(2 * HALF);
 	assert_int_equal(fi_cq_read(server.cq, &entry, 1), -FI_EAGAIN);
 	expect_told_of_all();
@@ -89,36 +107,29 @@ TEST(two_parts_make_a_message)
 	expect_told_of_all();
 	assert_int_equal(entry.len, 2 * HALF);
 	assert_memory_equal(in, "12345678abcdefgh", 2 * HALF);
-	part();
 }
 
 TEST(a_message_inside_of_another_ends_the_connection)
 {
-	meet();
 	write_first(2 * HALF);
 	write_record(RECORD_MESSAGE, "abcdefgh", HALF);
 	expect_ended();
-	part();
 }
 
 TEST(a_message_that_begins_inside_of_another_ends_the_connection)
 {
-	meet();
 	write_first(4 * HALF);
 	write_first(2 * HALF);
 	expect_ended();
-	part();
 }
 
 TEST(a_message_to_be_read_inside_of_another_ends_the_connection)
 {
 	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
 
-	meet();
 	write_first(2 * HALF);
 	write_record(RECORD_READ, &piece, sizeof(piece));
 	expect_ended();
-	part();
 }
 
 /* It was not allowed to. */
@@ -126,19 +137,15 @@ TEST(a_message_to_be_read_by_who_may_not_ends_the_connection)
 {
 	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
 
-	meet();
 	((struct shm_ep *)reader)->may_read = false;
 	write_record(RECORD_READ, &piece, sizeof(piece));
 	expect_ended();
-	part();
 }
 
 TEST(a_part_of_nothing_ends_the_connection)
 {
-	meet();
 	write_next("abcdefgh", HALF);
 	expect_ended();
-	part();
 }
 
 /* A large message is read in several polls, while its record stays in place. */
@@ -161,7 +168,7 @@ static void change_what_is_being_read(enum record_kind kind)
 	part();
 }
 
-TEST(what_is_being_read_stays_what_it_is)
+PLX_TEST_WITH(what_is_being_read_stays_what_it_is, setup_shm, teardown)
 {
 	skip_if_emulated();
 	change_what_is_being_read(RECORD_MESSAGE);
@@ -172,16 +179,13 @@ TEST(what_is_being_read_stays_what_it_is)
 /* More than the total, or nothing. */
 TEST(a_part_of_another_length_ends_the_connection)
 {
-	meet();
 	write_first(2 * HALF);
 	write_next("abcdefghi", HALF + 1);
 	expect_ended();
-	part();
-	meet();
+	meet_again();
 	write_first(2 * HALF);
 	write_next("", 0);
 	expect_ended();
-	part();
 }
 
 /* A part that ends inside its own header. */
@@ -189,19 +193,15 @@ TEST(a_part_without_its_header_ends_the_connection)
 {
 	uint64_t total = 2 * HALF;
 
-	meet();
 	write_record(RECORD_FIRST, &total, sizeof(total) - 1);
 	expect_ended();
-	part();
-	meet();
+	meet_again();
 	write_record(RECORD_FIRST, &total, sizeof(total));
 	expect_ended();
-	part();
-	meet();
+	meet_again();
 	write_first(2 * HALF);
 	write_record(RECORD_NEXT, "abcdefgh", HALF);
 	expect_ended();
-	part();
 }
 
 PLX_TEST_MAIN()

@@ -3,8 +3,6 @@
  * again. */
 #include "calls.h"
 
-#include <poll.h>
-
 #define MARK        UINT32_C(0x40) /* an unused request bit, to detect overwriting */
 #define QUIET_POLLS 100000
 
@@ -27,17 +25,9 @@ static void go_to_sleep(void)
 	assert_int_equal(trywait(&server), 0);
 }
 
-static bool side_is_woken(const struct party *side)
+static bool is_server_woken(void)
 {
-	struct pollfd pollfd = {.events = POLLIN};
-
-	assert_int_equal(fi_control(&side->cq->fid, FI_GETWAIT, &pollfd.fd), 0);
-	return poll(&pollfd, 1, 0) == 1;
-}
-
-static bool is_woken(void)
-{
-	return side_is_woken(&server);
+	return is_woken(&server.cq->fid, 0);
 }
 
 static void speak(struct fid_ep *ep)
@@ -109,9 +99,9 @@ PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, te
 		if (trywait(&client) == -FI_EAGAIN)
 			continue;
 		sleeps++;
-		assert_false(side_is_woken(&client));
+		assert_false(is_woken(&client.cq->fid, 0));
 		received |= fi_cq_read(server.cq, &entry, 1) == 1;
-		assert_true(side_is_woken(&client));
+		assert_true(is_woken(&client.cq->fid, 0));
 	}
 	assert_ptr_equal(entry.op_context, a);
 	assert_true(sleeps > sizeof(out) / SEGMENT_RING_BYTES_MIN / 2);
@@ -128,9 +118,9 @@ TEST(who_is_looked_at_anyway_is_woken_without_its_bell)
 	assert_int_equal(wish(b), CALL_NONE);
 	go_to_sleep();
 	assert_int_equal(wish(b), CALL_WAKE);
-	assert_false(is_woken());
+	assert_false(is_server_woken());
 	speak(a);
-	assert_true(is_woken());
+	assert_true(is_server_woken());
 	assert_int_equal(wish(b), CALL_NONE);
 	assert_false(take_bell(b));
 	expect_heard(b);
@@ -164,10 +154,10 @@ TEST(who_got_a_byte_asks_again)
 	go_to_sleep();
 	set_wish(b, MARK);
 	send_byte(a);
-	assert_true(is_woken());
+	assert_true(is_server_woken());
 	go_to_sleep();
 	assert_int_equal(wish(b), CALL_WAKE);
-	assert_false(is_woken());
+	assert_false(is_server_woken());
 }
 
 /* In either order. */
@@ -180,11 +170,11 @@ TEST(who_took_a_message_before_its_byte_is_woken_by_the_next)
 		expect_heard(b);
 		go_to_sleep();
 		send_byte(a);
-		assert_true(is_woken());
+		assert_true(is_server_woken());
 		go_to_sleep();
-		assert_false(is_woken());
+		assert_false(is_server_woken());
 		speak(a);
-		assert_true(is_woken());
+		assert_true(is_server_woken());
 		expect_heard(b);
 		go_to_sleep();
 	}
@@ -206,7 +196,7 @@ TEST(many_sleeps_lose_no_message)
 		for (int k = 0; k <= i % 3; k++)
 			go_to_sleep();
 		speak(a);
-		assert_true(is_woken());
+		assert_true(is_server_woken());
 		expect_heard(b);
 	}
 }
@@ -223,7 +213,7 @@ TEST(who_is_not_looked_at_asks_for_both)
 	assert_int_equal(wish(b), MARK);
 	set_wish(b, BOTH);
 	speak(a);
-	assert_true(is_woken());
+	assert_true(is_server_woken());
 	expect_heard_by_bell(b); /* a poll does not take the byte */
 	go_to_sleep();
 	assert_int_equal(wish(b), CALL_WAKE);
@@ -235,7 +225,7 @@ TEST(who_grows_quiet_after_it_asked_asks_for_the_bell)
 	assert_int_equal(wish(b), CALL_WAKE);
 	grow_quiet(b);
 	speak(a);
-	assert_false(is_woken());
+	assert_false(is_server_woken());
 	expect_heard_by_bell(b);
 	go_to_sleep();
 	grow_quiet(b);
@@ -252,15 +242,15 @@ TEST(who_is_woken_by_one_is_still_woken_by_the_other)
 	go_to_sleep();
 	for (int i = 0; i < 3; i++) {
 		speak(other_a);
-		assert_true(is_woken());
+		assert_true(is_server_woken());
 		expect_heard(other_b);
 		go_to_sleep();
 		assert_int_equal(wish(b), CALL_WAKE);
 		assert_int_equal(wish(other_b), CALL_WAKE);
-		assert_false(is_woken());
+		assert_false(is_server_woken());
 	}
 	speak(a);
-	assert_true(is_woken());
+	assert_true(is_server_woken());
 	expect_heard(b);
 	close_ep(other_a);
 	close_ep(other_b);
@@ -287,13 +277,13 @@ TEST(of_many_all_but_a_few_ask_for_their_bells)
 		bool rings = wish(many_b[i]) & CALL_BELL;
 
 		speak(many_a[i]);
-		assert_true(is_woken());
+		assert_true(is_server_woken());
 		if (rings)
 			expect_heard_by_bell(many_b[i]);
 		else
 			expect_heard(many_b[i]);
 		go_to_sleep();
-		assert_false(is_woken());
+		assert_false(is_server_woken());
 	}
 	for (int i = 0; i < MANY; i++) {
 		close_ep(many_a[i]);

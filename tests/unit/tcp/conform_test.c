@@ -5,12 +5,10 @@
 #include "prov/pair.h"
 #include "tcp.h"
 
-#include <poll.h>
 #include <rdma/fi_rma.h>
 
 #define KEY 4711
 
-static struct pair pair;
 static uint8_t memory[64]; /* of b; a writes to it */
 static struct fid_mr *mr;
 static size_t piece_bytes; /* the most that one socket read returns */
@@ -20,27 +18,24 @@ static ssize_t receive_piece(int fd, void *buf, size_t length, int flags)
 	return recv(fd, buf, length < piece_bytes ? length : piece_bytes, flags);
 }
 
-static int set_up(void **state)
+static int set_up_memory(void **state)
 {
-	struct pair_attr attr = {0};
-
-	pair_open(&pair, &attr);
+	set_up(state);
 	memset(memory, 0, sizeof(memory));
 	return fi_mr_reg(pair.b.domain, memory, sizeof(memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
 			 KEY, 0, &mr, NULL);
 }
 
-static int tear_down(void **state)
+static int tear_down_memory(void **state)
 {
 	tcp_sys.recv = recv;
 	assert_int_equal(fi_close(&mr->fid), 0);
-	pair_close(&pair);
-	return 0;
+	return tear_down(state);
 }
 
 /* One-sided access --------------------------------------------------------------------------- */
 
-#define TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
+#define TEST(name) PLX_TEST_WITH(name, set_up_memory, tear_down_memory)
 
 /* The longest headers, in pieces of each length. */
 TEST(a_header_may_come_in_any_pieces)
@@ -94,14 +89,6 @@ TEST(limits_of_one_sided_access_are_kept)
 
 /* Closing ------------------------------------------------------------------------------------ */
 
-static bool is_readable(const struct side *side)
-{
-	struct pollfd pollfd = {.events = POLLIN};
-
-	assert_int_equal(fi_control(&side->eq->fid, FI_GETWAIT, &pollfd.fd), 0);
-	return poll(&pollfd, 1, 0) == 1;
-}
-
 TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received)
 {
 	union cm_event event;
@@ -114,7 +101,7 @@ TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received)
 	assert_ptr_equal(event.cm.fid, &pair.a.ep->fid);
 	expect_received(&pair.a, 1, 5);
 	assert_string_equal(got, "last");
-	assert_false(is_readable(&pair.a));
+	assert_false(is_woken(&pair.a.eq->fid, 0));
 }
 
 /* A thread waiting for events is not woken repeatedly while it lacks a receive. */
@@ -130,7 +117,7 @@ TEST(an_end_waits_for_receives_and_wakes_once)
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(fi_eq_read(pair.a.eq, &number, &event, sizeof(event), 0),
 				 -FI_EAGAIN);
-	assert_false(is_readable(&pair.a));
+	assert_false(is_woken(&pair.a.eq->fid, 0));
 	for (uintptr_t i = 1; i <= 2; i++) {
 		assert_int_equal(fi_recv(pair.a.ep, got, sizeof(got), NULL, 0, CONTEXT(i)), 0);
 		expect_received(&pair.a, i, 5);

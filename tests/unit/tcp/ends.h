@@ -10,7 +10,6 @@
 
 #include <rdma/fi_rma.h>
 
-static struct pair pair;
 static struct side *const a = &pair.a, *const b = &pair.b; /* a connects, b accepts */
 
 static inline struct tcp_ep *tcp_of(const struct side *side)
@@ -43,13 +42,6 @@ static inline void expect_nothing(struct fid_cq *cq)
 		fi_cq_read(b->rx_cq, NULL, 0);
 		assert_empty(cq);
 	}
-}
-
-static inline int trywait(struct side *side, struct fid_cq *cq)
-{
-	struct fid *fid = &cq->fid;
-
-	return fi_trywait(side->fabric, &fid, 1);
 }
 
 /* Prepare to sleep on that queue, as often as needed. */

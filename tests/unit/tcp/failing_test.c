@@ -11,22 +11,19 @@ static char in[16];
 static int setup(void **state)
 {
 	faults_begin();
-	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD});
-	return 0;
+	return set_up_to_wait(state);
 }
 
 static int setup_two_cqs(void **state)
 {
 	faults_begin();
-	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD, .two_cqs = true});
-	return 0;
+	return set_up_to_wait_two_cqs(state);
 }
 
 static int teardown(void **state)
 {
 	faults_end();
-	pair_close(&pair);
-	return 0;
+	return tear_down(state);
 }
 
 static void one_message(void)

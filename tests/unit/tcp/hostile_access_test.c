@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that access memory they may not: with forged keys, addresses and lengths, without the
  * right, after the registration is closed, or by unrequested answers. */
-#include "tcp_session.h"
+#include "tcp_service.h"
 
 #include <rdma/fi_rma.h>
 

@@ -25,7 +25,7 @@ static void open_listener(void)
 static int setup(void **state)
 {
 	service_setup(state);
-	party_open(&dialer, party_info("127.0.0.1", "1", 0));
+	party_open(&dialer, service_info("1", 0));
 	open_listener();
 	return 0;
 }
@@ -39,7 +39,7 @@ static int teardown(void **state)
 
 static struct fid_ep *dial(void)
 {
-	struct fid_ep *ep = party_ep(&dialer, dialer.info, NULL);
+	struct fid_ep *ep = service_ep(&dialer, dialer.info, NULL);
 
 	assert_int_equal(fi_recv(ep, receive_buf, sizeof(receive_buf), NULL, FI_ADDR_UNSPEC, NULL),
 			 0);
@@ -58,13 +58,13 @@ static int accept_raw(void)
 /* Also drives the connector's queue. Return: bytes, or an error. */
 static ssize_t read_event(uint32_t *number_out)
 {
-	uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
+	union cm_event event;
 	struct fi_cq_data_entry completion;
 	struct fi_cq_err_entry error = {0};
 
 	if (fi_cq_read(dialer.cq, &completion, 1) == -FI_EAVAIL)
 		fi_cq_readerr(dialer.cq, &error, 0);
-	return fi_eq_read(dialer.eq, number_out, room, sizeof(room), 0);
+	return fi_eq_read(dialer.eq, number_out, &event, sizeof(event), 0);
 }
 
 /* Return: the event number; 0: the attempt failed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that request more than they read: the data queued for them is bounded, costs others
  * nothing, and does not prevent sleeping. */
-#include "tcp_session.h"
+#include "tcp_service.h"
 
 #define READ_BYTES 1000 /* an answer that is copied */
 #define READS      4000

@@ -11,18 +11,6 @@
 
 static char in[4096];
 
-static int setup(void **state)
-{
-	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD});
-	return 0;
-}
-
-static int setup_two_cqs(void **state)
-{
-	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD, .two_cqs = true});
-	return 0;
-}
-
 /* As lib/fabric configures its domains. */
 static void gather(struct fid_domain *domain)
 {
@@ -31,22 +19,7 @@ static void gather(struct fid_domain *domain)
 
 static int setup_gathering(void **state)
 {
-	pair_open(&pair, &(struct pair_attr){.wait_obj = FI_WAIT_FD, .prepare = gather});
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	pair_close(&pair);
-	return 0;
-}
-
-static bool is_woken(struct fid_cq *cq, int timeout_ms)
-{
-	struct pollfd pollfd = {.events = POLLIN};
-
-	assert_int_equal(fi_control(&cq->fid, FI_GETWAIT, &pollfd.fd), 0);
-	return poll(&pollfd, 1, timeout_ms) == 1;
+	return open_with((struct pair_attr){.wait_obj = FI_WAIT_FD, .prepare = gather});
 }
 
 static void speak(struct side *end)
@@ -85,15 +58,15 @@ static void heard_after(void (*prepare)(struct side *))
 	post(b, in, sizeof(in), 1);
 	prepare(b);
 	go_to_sleep(b, b->rx_cq);
-	assert_false(is_woken(b->rx_cq, 0));
+	assert_false(is_woken(&b->rx_cq->fid, 0));
 	speak(a);
-	assert_true(is_woken(b->rx_cq, WAKE_MS));
+	assert_true(is_woken(&b->rx_cq->fid, WAKE_MS));
 	expect_received(b, 1, 8);
 }
 
-#define TEST(name, up) PLX_TEST_WITH(name, up, teardown)
+#define TEST(name, up) PLX_TEST_WITH(name, up, tear_down)
 
-TEST(a_message_wakes, setup)
+TEST(a_message_wakes, set_up_to_wait)
 {
 	heard_after(make_hot);
 	heard_after(leave);
@@ -102,9 +75,9 @@ TEST(a_message_wakes, setup)
 	cool_down(b);
 	heard_after(make_hot);
 }
-PLX_TEST_AGAIN(a_message_wakes, setup_two_cqs, teardown)
+PLX_TEST_AGAIN(a_message_wakes, set_up_to_wait_two_cqs, tear_down)
 
-TEST(a_message_that_is_there_keeps_awake, setup)
+TEST(a_message_that_is_there_keeps_awake, set_up_to_wait)
 {
 	static void (*const ways[])(struct side *) = {make_hot, leave, cool_down};
 
@@ -113,14 +86,14 @@ TEST(a_message_that_is_there_keeps_awake, setup)
 		ways[i](b);
 		speak(a);
 		while (trywait(b, b->rx_cq) == 0) /* until it has passed through the kernel */
-			assert_true(is_woken(b->rx_cq, WAKE_MS));
+			assert_true(is_woken(&b->rx_cq->fid, WAKE_MS));
 		expect_received(b, 1, 8);
 	}
 }
-PLX_TEST_AGAIN(a_message_that_is_there_keeps_awake, setup_two_cqs, teardown)
+PLX_TEST_AGAIN(a_message_that_is_there_keeps_awake, set_up_to_wait_two_cqs, tear_down)
 
 /* Each part of a message wakes the queue, and it sleeps again afterwards. */
-TEST(the_rest_of_a_message_wakes_too, setup)
+TEST(the_rest_of_a_message_wakes_too, set_up_to_wait)
 {
 	uint64_t word = wire_word(WIRE_MESSAGE, 0, 8);
 	int fd = tcp_of(a)->base.source.fd;
@@ -131,25 +104,25 @@ TEST(the_rest_of_a_message_wakes_too, setup)
 	for (size_t i = 0; i < sizeof(frame); i++) {
 		go_to_sleep(b, b->rx_cq);
 		assert_int_equal(send(fd, frame + i, 1, 0), 1);
-		assert_true(is_woken(b->rx_cq, WAKE_MS));
+		assert_true(is_woken(&b->rx_cq->fid, WAKE_MS));
 	}
 	expect_received(b, 1, 8);
 	assert_string_equal(in, "hear me");
 }
 
 /* It waits for a receive; nothing can be done before one is posted. */
-TEST(what_waits_for_a_receive_keeps_nobody_awake, setup)
+TEST(what_waits_for_a_receive_keeps_nobody_awake, set_up_to_wait)
 {
 	speak(a);
 	read_until(b->rx_cq, tcp_of(b)->base.starved);
 	go_to_sleep(b, b->rx_cq);
-	assert_false(is_woken(b->rx_cq, 0));
+	assert_false(is_woken(&b->rx_cq->fid, 0));
 	post(b, in, sizeof(in), 1);
 	assert_int_equal(trywait(b, b->rx_cq), -FI_EAGAIN);
 	expect_received(b, 1, 8);
 }
 
-TEST(the_end_of_a_connection_wakes, setup)
+TEST(the_end_of_a_connection_wakes, set_up_to_wait)
 {
 	union cm_event event;
 
@@ -157,7 +130,7 @@ TEST(the_end_of_a_connection_wakes, setup)
 	leave(b);
 	go_to_sleep(b, b->rx_cq);
 	side_close_ep(a);
-	assert_true(is_woken(b->rx_cq, WAKE_MS));
+	assert_true(is_woken(&b->rx_cq->fid, WAKE_MS));
 	cm_wait(b->eq, FI_SHUTDOWN, &event);
 	assert_int_equal(end_complete(b->rx_cq).err, FI_ECANCELED);
 	cm_expect_nothing(b->eq);
@@ -192,7 +165,7 @@ static void room_to_send_wakes(struct fid_cq *cq)
 		if (fi_cq_read(a->tx_cq, &entry, 1) == 1)
 			assert_ptr_equal(entry.op_context, CONTEXT(done++));
 		else if (done < sent && trywait(a, cq) == 0)
-			while (!is_woken(cq, 0) && received < sent) {
+			while (!is_woken(&cq->fid, 0) && received < sent) {
 				if (posted == received)
 					post(b, large, sizeof(large), posted++);
 				received += fi_cq_read(b->rx_cq, &entry, 1) == 1;
@@ -202,7 +175,7 @@ static void room_to_send_wakes(struct fid_cq *cq)
 	assert_int_equal(received, sent);
 }
 
-TEST(room_to_send_wakes_whatever_the_socket_was, setup)
+TEST(room_to_send_wakes_whatever_the_socket_was, set_up_to_wait)
 {
 	room_to_send_wakes(a->tx_cq);
 	leave(a);
@@ -211,7 +184,7 @@ TEST(room_to_send_wakes_whatever_the_socket_was, setup)
 	room_to_send_wakes(a->tx_cq);
 }
 
-TEST(room_to_send_wakes_either_queue, setup_two_cqs)
+TEST(room_to_send_wakes_either_queue, set_up_to_wait_two_cqs)
 {
 	room_to_send_wakes(a->tx_cq);
 	leave(a);
@@ -237,7 +210,7 @@ TEST(what_is_queued_leaves_before_a_sleep, setup_gathering)
 /* Two queues ---------------------------------------------------------------------------------- */
 
 /* An answer arrives on the receive queue, and completes in the send queue. */
-TEST(an_answer_to_a_read_wakes_the_queue_of_sends, setup_two_cqs)
+TEST(an_answer_to_a_read_wakes_the_queue_of_sends, set_up_to_wait_two_cqs)
 {
 	static char memory[8] = "source", into[8];
 	struct fid_mr *mr;
@@ -249,7 +222,7 @@ TEST(an_answer_to_a_read_wakes_the_queue_of_sends, setup_two_cqs)
 	go_to_sleep(a, a->tx_cq);
 	for (int i = 0; i < 100; i++)
 		fi_cq_read(b->rx_cq, NULL, 0);
-	assert_true(is_woken(a->tx_cq, WAKE_MS));
+	assert_true(is_woken(&a->tx_cq->fid, WAKE_MS));
 	assert_int_equal(fi_cq_sread(a->tx_cq, &entry, 1, NULL, WAKE_MS), 1);
 	assert_ptr_equal(entry.op_context, CONTEXT(3));
 	assert_string_equal(into, "source");
@@ -267,7 +240,7 @@ static void wait_for_bytes(struct side *end)
 }
 
 /* Whether the send queue is armed alone, first, or last. */
-TEST(nobody_sleeps_over_the_completion_of_a_read, setup_two_cqs)
+TEST(nobody_sleeps_over_the_completion_of_a_read, set_up_to_wait_two_cqs)
 {
 	static char memory[8] = "source", into[8];
 	struct fid *fids[] = {&a->rx_cq->fid, &a->tx_cq->fid, &a->rx_cq->fid};
@@ -290,7 +263,7 @@ TEST(nobody_sleeps_over_the_completion_of_a_read, setup_two_cqs)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-TEST(completions_of_sends_that_nobody_reads_keep_no_receiver_awake, setup_two_cqs)
+TEST(completions_of_sends_that_nobody_reads_keep_no_receiver_awake, set_up_to_wait_two_cqs)
 {
 	struct fi_cq_data_entry entry;
 
@@ -315,7 +288,7 @@ static void a_signal_ends_a_sleep_that_begins_after_it(struct side *end)
 	assert_true(queue_now_ns() - begin_ns < WAKE_MS * PLX_NS_PER_MS);
 }
 
-TEST(a_signal_ends_one_sleep, setup)
+TEST(a_signal_ends_one_sleep, set_up_to_wait)
 {
 	struct fi_cq_data_entry entry;
 	uint64_t begin_ns;
@@ -330,19 +303,19 @@ TEST(a_signal_ends_one_sleep, setup)
 	assert_true(queue_now_ns() - begin_ns >= 20 * PLX_NS_PER_MS);
 }
 
-TEST(a_signal_keeps_awake_once, setup)
+TEST(a_signal_keeps_awake_once, set_up_to_wait)
 {
 	make_hot(b);
 	go_to_sleep(b, b->rx_cq);
 	assert_int_equal(fi_cq_signal(b->rx_cq), 0);
-	assert_true(is_woken(b->rx_cq, 0));
+	assert_true(is_woken(&b->rx_cq->fid, 0));
 	assert_int_equal(trywait(b, b->rx_cq), -FI_EAGAIN);
 	go_to_sleep(b, b->rx_cq);
-	assert_false(is_woken(b->rx_cq, 0));
+	assert_false(is_woken(&b->rx_cq->fid, 0));
 }
 
 /* Arming the other queue takes the signal out of the first one's descriptor. */
-TEST(a_signal_of_one_queue_is_not_lost_to_another, setup_two_cqs)
+TEST(a_signal_of_one_queue_is_not_lost_to_another, set_up_to_wait_two_cqs)
 {
 	struct fid *both[] = {&b->rx_cq->fid, &b->tx_cq->fid};
 
@@ -362,7 +335,7 @@ static void *signal_later(void *arg)
 	return NULL;
 }
 
-TEST(a_signal_wakes_who_sleeps, setup)
+TEST(a_signal_wakes_who_sleeps, set_up_to_wait)
 {
 	struct fi_cq_data_entry entry;
 	pthread_t thread;
@@ -375,7 +348,7 @@ TEST(a_signal_wakes_who_sleeps, setup)
 
 /* Sleeping reads ------------------------------------------------------------------------------ */
 
-TEST(a_read_sleeps_no_longer_than_it_may, setup)
+TEST(a_read_sleeps_no_longer_than_it_may, set_up_to_wait)
 {
 	uint64_t begin_ns = queue_now_ns();
 	struct fi_cq_data_entry entry;
@@ -385,7 +358,7 @@ TEST(a_read_sleeps_no_longer_than_it_may, setup)
 	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, 0), -FI_EAGAIN);
 }
 
-TEST(a_read_finds_what_came, setup)
+TEST(a_read_finds_what_came, set_up_to_wait)
 {
 	struct fi_cq_data_entry entry;
 

@@ -18,44 +18,39 @@ static struct fid_mr *grant(struct side *end, void *bytes)
 	return mr;
 }
 
-static void open_with(struct pair_attr attr)
+static int open_granted(struct pair_attr attr)
 {
-	pair_open(&pair, &attr);
+	open_with(attr);
 	mr_a = grant(a, memory_a);
 	mr_b = grant(b, memory_b);
 	for (size_t i = 0; i < BYTES; i++) {
 		memory_b[i] = (uint8_t)(i * 31 + i / 251);
 		local[i] = 0;
 	}
+	return 0;
 }
 
 static int setup(void **state)
 {
-	open_with((struct pair_attr){0});
-	return 0;
+	return open_granted((struct pair_attr){0});
 }
 
 static int setup_by_address(void **state)
 {
-	open_with((struct pair_attr){.mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY});
-	return 0;
+	return open_granted((struct pair_attr){.mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY});
 }
 
 /* Its queue has room for the operations in flight, and not one completion more. */
 static int setup_exact(void **state)
 {
-	open_with((struct pair_attr){.cq_size = 128, .tx_size = 64, .rx_size = 64});
-	return 0;
+	return open_granted((struct pair_attr){.cq_size = 128, .tx_size = 64, .rx_size = 64});
 }
 
 static int teardown(void **state)
 {
-	if (mr_a)
-		assert_int_equal(fi_close(&mr_a->fid), 0);
-	if (mr_b)
-		assert_int_equal(fi_close(&mr_b->fid), 0);
-	pair_close(&pair);
-	return 0;
+	assert_int_equal(fi_close(&mr_a->fid), 0);
+	assert_int_equal(fi_close(&mr_b->fid), 0);
+	return tear_down(state);
 }
 
 static uint64_t at(size_t offset)

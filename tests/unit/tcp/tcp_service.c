@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tcp_service.h"
 
-#include "count.h"
-
 #include <malloc.h>
 
 #define MEMORY_SLACK (256u << 10) /* memory that malloc(3) keeps per thread counts as in use */
@@ -17,53 +15,6 @@ static size_t heap_bytes(void)
 	struct mallinfo2 info = mallinfo2();
 
 	return info.uordblks + info.hblkhd;
-}
-
-/* Parties -------------------------------------------------------------------------------------- */
-
-struct fi_info *party_info(const char *host, const char *port, uint64_t flags)
-{
-	struct fi_info *hints = fi_allocinfo(), *info = NULL;
-
-	hints->caps = FI_MSG | FI_RMA;
-	hints->ep_attr->type = FI_EP_MSG;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	assert_int_equal(tcp_getinfo(FI_VERSION(1, 17), host, port, flags, hints, &info), 0);
-	fi_freeinfo(hints);
-	return info;
-}
-
-void party_open(struct party *party, struct fi_info *info)
-{
-	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
-	struct fi_cq_attr cq_attr = {.wait_obj = FI_WAIT_FD, .format = FI_CQ_FORMAT_DATA};
-
-	*party = (struct party){.info = info};
-	assert_int_equal(tcp_fabric_open(info->fabric_attr, &party->fabric, NULL), 0);
-	party->fabric->api_version = FI_VERSION(1, 17); /* as fi_fabric does */
-	assert_int_equal(fi_domain(party->fabric, info, &party->domain, NULL), 0);
-	assert_int_equal(fi_eq_open(party->fabric, &eq_attr, &party->eq, NULL), 0);
-	assert_int_equal(fi_cq_open(party->domain, &cq_attr, &party->cq, NULL), 0);
-}
-
-void party_close(struct party *party)
-{
-	assert_int_equal(fi_close(&party->cq->fid), 0);
-	assert_int_equal(fi_close(&party->eq->fid), 0);
-	assert_int_equal(fi_close(&party->domain->fid), 0);
-	assert_int_equal(fi_close(&party->fabric->fid), 0);
-	fi_freeinfo(party->info);
-}
-
-struct fid_ep *party_ep(struct party *party, struct fi_info *info, void *context)
-{
-	struct fid_ep *ep;
-
-	assert_int_equal(fi_endpoint(party->domain, info, &ep, context), 0);
-	assert_int_equal(fi_ep_bind(ep, &party->eq->fid, 0), 0);
-	assert_int_equal(fi_ep_bind(ep, &party->cq->fid, FI_TRANSMIT | FI_RECV), 0);
-	assert_int_equal(fi_enable(ep), 0);
-	return ep;
 }
 
 /* The server ----------------------------------------------------------------------------------- */
@@ -85,7 +36,7 @@ static void accept_request(struct fi_info *info)
 	while (visitor->ep)
 		visitor++;
 	assert_true(visitor < service.visitors + SERVICE_ENDPOINTS);
-	visitor->ep = party_ep(&service.server, info, visitor);
+	visitor->ep = service_ep(&service.server, info, visitor);
 	for (int i = 0; i < SERVICE_RECEIVES; i++) {
 		visitor->receives[i].visitor = visitor;
 		if (!service.posts_none)
@@ -140,10 +91,7 @@ static void close_visitor(struct visitor *visitor)
 
 static void read_server_eq(void)
 {
-	union {
-		struct fi_eq_cm_entry cm;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + PROV_CM_DATA_MAX];
-	} event;
+	union cm_event event;
 	uint32_t number;
 	ssize_t got = fi_eq_read(service.server.eq, &number, &event, sizeof(event), 0);
 
@@ -159,8 +107,7 @@ static void read_server_eq(void)
 	}
 }
 
-/* The honest client -----------------------------------------------------------------------------
- */
+/* The honest client ---------------------------------------------------------------------------- */
 
 static void read_client(void)
 {
@@ -190,7 +137,7 @@ static void connect_honest(void)
 	struct fi_eq_cm_entry entry;
 	uint32_t number;
 
-	service.honest = party_ep(&service.client, service.client.info, NULL);
+	service.honest = service_ep(&service.client, service.client.info, NULL);
 	assert_int_equal(fi_connect(service.honest, &service.address, NULL, 0), 0);
 	service_until(fi_eq_read(service.client.eq, &number, &entry, sizeof(entry), 0) ==
 		      sizeof(entry));
@@ -278,26 +225,26 @@ bool service_ends(const void *bytes, size_t length)
 	return is_ended;
 }
 
+static struct fid_mr *grant(uint8_t *bytes, uint64_t access, uint64_t key)
+{
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_reg(service.server.domain, bytes, SERVICE_MR_BYTES, access, 0, key,
+				   0, &mr, NULL),
+			 0);
+	return mr;
+}
+
 static void open_service(void)
 {
-	size_t bytes = sizeof(service.address);
-
-	party_open(&service.server, party_info("127.0.0.1", NULL, FI_SOURCE));
-	party_open(&service.client, party_info("127.0.0.1", "1", 0));
-	assert_int_equal(
-		fi_passive_ep(service.server.fabric, service.server.info, &service.fid, NULL), 0);
+	party_open(&service.server, service_info(NULL, FI_SOURCE));
+	party_open(&service.client, service_info("1", 0));
+	service.fid = party_pep(&service.server);
 	service.pep = (struct tcp_pep *)service.fid;
-	assert_int_equal(fi_pep_bind(service.fid, &service.server.eq->fid, 0), 0);
 	assert_int_equal(fi_listen(service.fid), 0);
-	assert_int_equal(fi_getname(&service.fid->fid, &service.address, &bytes), 0);
-	assert_int_equal(fi_mr_reg(service.server.domain, service.readable, SERVICE_MR_BYTES,
-				   FI_REMOTE_READ, 0, SERVICE_READABLE, 0, &service.readable_mr,
-				   NULL),
-			 0);
-	assert_int_equal(fi_mr_reg(service.server.domain, service.writable, SERVICE_MR_BYTES,
-				   FI_REMOTE_WRITE, 0, SERVICE_WRITABLE, 0, &service.writable_mr,
-				   NULL),
-			 0);
+	service.address = cm_name(&service.fid->fid);
+	service.readable_mr = grant(service.readable, FI_REMOTE_READ, SERVICE_READABLE);
+	service.writable_mr = grant(service.writable, FI_REMOTE_WRITE, SERVICE_WRITABLE);
 	connect_honest();
 	service_expect_echo();
 }
@@ -318,7 +265,7 @@ static void close_service(void)
 int service_setup(void **state)
 {
 	memset(&service, 0, sizeof(service));
-	fi_freeinfo(party_info("127.0.0.1", "1", 0)); /* libfabric's start */
+	fi_freeinfo(service_info("1", 0)); /* libfabric's start */
 	memory_bytes = heap_bytes();
 	descriptors = count_descriptors();
 	open_service();

@@ -4,6 +4,9 @@
 #ifndef TCP_TEST_SERVICE_H
 #define TCP_TEST_SERVICE_H
 
+#define TESTED tcp_kind
+
+#include "prov/cm.h"
 #include "raw.h"
 
 #define SERVICE_ENDPOINTS 16
@@ -13,14 +16,6 @@
 #define SERVICE_LOOKS_MAX 3000000
 #define SERVICE_READABLE  0x1001 /* keys of memory */
 #define SERVICE_WRITABLE  0x1002
-
-struct party {
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_eq *eq;
-	struct fid_cq *cq;
-};
 
 struct visitor;
 
@@ -87,11 +82,20 @@ int service_visit(void);
 /* Whether the service closes a connection that sends those bytes after its HELLO. */
 bool service_ends(const void *bytes, size_t length);
 
-/* A fabric, a domain and queues from an info, which the party takes over. */
-struct fi_info *party_info(const char *host, const char *port, uint64_t flags);
-void party_open(struct party *party, struct fi_info *info);
-void party_close(struct party *party);
-struct fid_ep *party_ep(struct party *party, struct fi_info *info, void *context);
+static inline struct fi_info *service_info(const char *port, uint64_t flags)
+{
+	return cm_info_of_size("127.0.0.1", port, flags, 0);
+}
+
+/* An enabled endpoint. */
+static inline struct fid_ep *service_ep(struct party *party, struct fi_info *info, void *context)
+{
+	struct fid_ep *ep = party_ep(party, info);
+
+	ep->fid.context = context;
+	assert_int_equal(fi_enable(ep), 0);
+	return ep;
+}
 
 #define SERVICE_TEST(name) PLX_TEST_WITH(name, service_setup, service_teardown)
 
