@@ -2,8 +2,6 @@
 /* Connections that fail on this side, through a driver whose provider takes few receives. */
 #include "fixture.h"
 
-#include <stdlib.h>
-
 #define FEW 4
 
 static struct side other_server, other_client;

@@ -3,8 +3,6 @@
 
 #include "fabric_link.h"
 
-#include <stdlib.h>
-
 static const struct plx_link_attr direct_link = {.direct = true};
 
 struct plx_listener *direct_listener;

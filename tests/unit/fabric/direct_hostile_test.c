@@ -6,8 +6,6 @@
 #include "fabric_link.h"
 #include "rogue.h"
 
-#include <stdlib.h>
-
 static struct side honest_client, honest_server;
 static struct field field; /* granted to the honest client, for both accesses */
 

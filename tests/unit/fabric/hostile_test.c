@@ -6,8 +6,6 @@
 #include "rogue.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static struct plx_listener *listener;

@@ -3,8 +3,6 @@
 #include "fabric_link.h"
 #include "fixture.h"
 
-#include <stdlib.h>
-
 #define MIB (UINT32_C(1) << 20)
 
 static struct plx_fabric_lcore *home;

@@ -3,9 +3,7 @@
  * every host has; those of verbs in the guests of scripts/test-rdma.sh. */
 #include "fixture.h"
 
-#include <rdma/fi_errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define COLUMNS_MAX 8
 #define CELL_BYTES  64

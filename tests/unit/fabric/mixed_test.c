@@ -2,8 +2,6 @@
 /* Very many messages of all sizes, by copy and by reference, each checked byte by byte. */
 #include "fixture.h"
 
-#include <stdio.h>
-
 #define MESSAGES       100000
 #define SIZE_MAX_BYTES (1u << 20)
 

@@ -3,11 +3,9 @@
  * replaces the resolver. */
 #include "fixture.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <semaphore.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char *const *known; /* addresses of the name "several" */
 static sem_t answer;             /* look-ups of "silent..." wait for it, then find this host */

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "rogue.h"
 
-#include <stdlib.h>
-
 #define LONG (1 << 20)
 
 static struct plx_listener *listener;

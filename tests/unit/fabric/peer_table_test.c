@@ -6,7 +6,6 @@
 #include "plx_test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 static const struct plx_fabric_driver tcp = {.name = "tcp"}, shm = {.name = "plx_shm"};

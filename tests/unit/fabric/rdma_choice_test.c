@@ -4,7 +4,6 @@
 #include "fixture.h"
 
 #include <rdma/fi_errno.h>
-#include <stdio.h>
 
 /* The simulated RDMA. */
 static enum { WORKS, NO_DEVICE, NO_ROUTE, REFUSES, SILENT } rdma;

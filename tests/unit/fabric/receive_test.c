@@ -9,8 +9,6 @@
 #include "fabric_link.h"
 #include "fixture.h"
 
-#include <stdlib.h>
-
 #define MESSAGES       1000
 #define WINDOW         6
 #define SIZE_MAX_BYTES 4000

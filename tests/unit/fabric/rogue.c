@@ -10,9 +10,6 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 struct rogue {
 	struct fi_info *info;

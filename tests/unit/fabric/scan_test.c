@@ -4,8 +4,6 @@
  * each. */
 #include "fixture.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -6,7 +6,6 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static uint8_t pattern[4096];

@@ -3,8 +3,6 @@
 #include "fabric_link.h"
 #include "fixture.h"
 
-#include <stdlib.h>
-
 #define MB        ((uint64_t)1 << 20)
 #define MANY      500 /* connections: twice as many links */
 #define FEW       25  /* for software devices in a guest */

@@ -6,9 +6,7 @@
 #include "count.h"
 #include "events.h"
 
-#include <stdlib.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 struct party {
 	struct fi_info *info;

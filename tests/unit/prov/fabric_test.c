@@ -5,7 +5,6 @@
 #include "tested.h"
 
 #include <rdma/fi_ext.h>
-#include <stdlib.h>
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;

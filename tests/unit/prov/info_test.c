@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 
 #define LAYERED    (UINT64_C(1) << 59)

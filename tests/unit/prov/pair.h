@@ -7,7 +7,6 @@
 #include "events.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define CONTEXT(n) ((void *)(uintptr_t)(n))
 

@@ -2,7 +2,6 @@
 #include "session_fixture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 struct events connecting, accepting;
 struct test_connector connector;

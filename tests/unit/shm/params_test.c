@@ -6,7 +6,6 @@
 
 #include <grp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -3,8 +3,6 @@
 #include "plx_test.h"
 #include "ring.h"
 
-#include <stdlib.h>
-
 #define RING_BYTES SEGMENT_RING_BYTES_MIN
 
 struct fixture {

@@ -8,8 +8,6 @@
 #include "prov/pair.h"
 #include "tcp.h"
 
-#include <rdma/fi_rma.h>
-
 static struct side *const a = &pair.a, *const b = &pair.b; /* a connects, b accepts */
 
 static inline struct tcp_ep *tcp_of(const struct side *side)

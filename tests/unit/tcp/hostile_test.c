@@ -3,8 +3,6 @@
  * connection, leave nothing allocated, and are counted. */
 #include "tcp_service.h"
 
-#include <fcntl.h>
-
 #define SESSION_READ_BYTES 100
 
 /* A valid session with the service: HELLO, and one frame of each kind that may be sent

@@ -3,7 +3,6 @@
  * queue. */
 #include "ends.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 
