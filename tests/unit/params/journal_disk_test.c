@@ -11,6 +11,7 @@
 
 static struct store *store;
 static struct journal *journal;
+static struct journal_stats stats; /* at its end */
 static struct client clients[1000];
 
 static int start(void **state)
@@ -36,6 +37,17 @@ static void start_thread(void)
 
 	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
 	assert_int_equal(journal_start(journal, &cpus), 0);
+}
+
+static void end(void)
+{
+	journal_close(journal, &stats);
+}
+
+static void wait_for_answer(unsigned i)
+{
+	while (atomic_load(&clients[i].answers) == 0)
+		rest_ns(PLX_NS_PER_MS);
 }
 
 static void put_many(uint32_t count)
@@ -66,16 +78,13 @@ static void wait_until_it_failed(int left)
 
 TEST(nothing_is_answered_before_it_is_on_the_disk)
 {
-	struct journal_stats stats;
-
 	atomic_store(&played.fails, 1);
 	put_many(3);
 	start_thread();
 	wait_until_it_failed(0);
 	assert_int_equal(atomic_load(&clients[0].answers), 0);
-	while (atomic_load(&clients[2].answers) == 0)
-		rest_ns(PLX_NS_PER_MS);
-	journal_close(journal, &stats);
+	wait_for_answer(2);
+	end();
 	check_answers(3, 0);
 	assert_int_equal(stats.changes, 3);
 	assert_int_equal(stats.commits, 1);
@@ -84,15 +93,13 @@ TEST(nothing_is_answered_before_it_is_on_the_disk)
 	assert_int_equal(log_count("the disk is full; trying again in 1 s"), 1);
 }
 
-TEST(what_is_lost_at_the_end_is_told_so)
+TEST(changes_lost_at_the_end_are_reported)
 {
-	struct journal_stats stats;
-
 	atomic_store(&played.fails, 1000);
 	put_many(10);
 	start_thread();
 	wait_until_it_failed(999);
-	journal_close(journal, &stats);
+	end();
 	check_answers(10, PARAMS_NOT_WRITTEN);
 	assert_int_equal(stats.changes, 0);
 	assert_int_equal(stats.lost, 10);
@@ -101,23 +108,20 @@ TEST(what_is_lost_at_the_end_is_told_so)
 
 /* Five changes, whose clients get one notice that they are not written: nothing waits for a file
  * that will never accept them. */
-static struct journal_stats give_up(const char *why)
+static void give_up(const char *why)
 {
-	struct journal_stats stats;
 	char line[128];
 
 	put_many(5);
 	start_thread();
-	while (atomic_load(&clients[4].answers) == 0)
-		rest_ns(PLX_NS_PER_MS);
-	journal_close(journal, &stats);
+	wait_for_answer(4);
+	end();
 	check_answers(5, PARAMS_NOT_WRITTEN);
 	assert_int_equal(stats.changes, 0);
 	assert_int_equal(stats.commits, 0);
 	assert_int_equal(stats.lost, 5);
 	snprintf(line, sizeof(line), "%s; this process keeps changes in memory only", why);
 	assert_int_equal(log_count(line), 1);
-	return stats;
 }
 
 TEST(a_file_that_is_damaged_is_given_up)
@@ -130,19 +134,17 @@ TEST(a_file_that_is_damaged_is_given_up)
 TEST(a_file_that_was_moved_is_given_up)
 {
 	atomic_store(&played.is_moved, true);
-	assert_true(give_up("it was moved").is_moved);
+	give_up("it was moved");
+	assert_true(stats.is_moved);
 }
 
 TEST(a_file_that_was_moved_is_noticed_at_the_end)
 {
-	struct journal_stats stats;
-
 	put_many(1);
 	start_thread();
-	while (atomic_load(&clients[0].answers) == 0)
-		rest_ns(PLX_NS_PER_MS);
+	wait_for_answer(0);
 	atomic_store(&played.is_moved, true);
-	journal_close(journal, &stats);
+	end();
 	check_answers(1, 0);
 	assert_int_equal(stats.lost, 0);
 	assert_true(stats.is_moved);
@@ -150,25 +152,22 @@ TEST(a_file_that_was_moved_is_noticed_at_the_end)
 
 TEST(an_end_with_more_answers_than_fit_into_the_lane)
 {
-	struct journal_stats stats;
-
 	put_many(1000);
 	start_thread();
-	journal_close(journal, &stats);
+	end();
 	check_answers(1000, 0);
 	assert_int_equal(stats.changes, 1000);
 	assert_int_equal(stats.lost, 0);
 }
 
-TEST(an_end_where_nobody_takes_answers)
+TEST(an_end_while_no_answers_are_taken)
 {
-	struct journal_stats stats;
 	int answered = 0;
 
 	atomic_store(&played.stuck, true);
 	put_many(1000);
 	start_thread();
-	journal_close(journal, &stats);
+	end();
 	for (int i = 0; i < 1000; i++)
 		answered += atomic_load(&clients[i].answers);
 	assert_int_equal(answered, LANE_SLOTS);
@@ -176,19 +175,16 @@ TEST(an_end_where_nobody_takes_answers)
 	assert_int_equal(atomic_load(&played.committed), 1000);
 }
 
-TEST(what_the_file_does_not_take_is_in_nobodys_way)
+TEST(a_change_that_the_file_refuses_blocks_no_other)
 {
-	struct journal_stats stats;
-
 	atomic_store(&played.fails, 1); /* it is skipped in the second try too */
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(put_one(journal, i + 1, i + 1, i == 1 ? REFUSED : 5, &clients[i]),
 				 0);
 	start_thread();
 	wait_until_it_failed(0);
-	while (atomic_load(&clients[2].answers) == 0)
-		rest_ns(PLX_NS_PER_MS);
-	journal_close(journal, &stats);
+	wait_for_answer(2);
+	end();
 	assert_int_equal(atomic_load(&clients[0].error), 0);
 	assert_int_equal(atomic_load(&clients[1].answers), 1);
 	assert_int_equal(atomic_load(&clients[1].error), PARAMS_NOT_WRITTEN);
@@ -199,9 +195,8 @@ TEST(what_the_file_does_not_take_is_in_nobodys_way)
 }
 
 /* A record that cannot be read back is our bug, and must not be reported as written. */
-TEST(a_record_that_is_none_is_told_so)
+TEST(an_invalid_record_is_reported)
 {
-	struct journal_stats stats;
 	struct param param = {.name = "a//b",
 			      .name_length = 4,
 			      .revision = 1,
@@ -212,15 +207,13 @@ TEST(a_record_that_is_none_is_told_so)
 	assert_int_equal(journal_reserve(journal), 0);
 	journal_put(journal, &param, false, (struct plx_rpc_request *)&clients[0]);
 	start_thread();
-	journal_close(journal, &stats);
+	end();
 	check_answers(1, PARAMS_NOT_WRITTEN);
 	assert_int_equal(stats.lost, 1);
 }
 
-TEST(there_is_room_before_a_change_is_made)
+TEST(room_is_reserved_before_a_change_is_made)
 {
-	struct journal_stats stats;
-
 	for (uint32_t i = 0; i < ROOM; i++)
 		assert_int_equal(put_one(journal, i + 1, 1, 0, NULL), 0);
 	assert_int_equal(journal_reserve(journal), -EAGAIN);
@@ -228,7 +221,7 @@ TEST(there_is_room_before_a_change_is_made)
 	while (journal_reserve(journal) != 0)
 		rest_ns(PLX_NS_PER_MS);
 	assert_int_equal(journal_reserve(journal), 0); /* the same */
-	journal_close(journal, &stats);
+	end();
 	assert_int_equal(stats.changes, ROOM);
 	assert_in_range(stats.commits, ROOM / GROUP_MAX, ROOM);
 }

@@ -70,7 +70,7 @@ static struct numbers define_and_be_killed(const char *name)
 	return told;
 }
 
-TEST(what_was_told_before_a_kill_has_its_numbers_still)
+TEST(numbers_reported_before_a_kill_are_not_reused)
 {
 	struct numbers last = {0};
 
@@ -109,7 +109,7 @@ TEST(an_orderly_end_leaves_no_gap)
 	}
 }
 
-TEST(one_that_was_not_started_leaves_no_gap)
+TEST(a_journal_that_was_not_started_leaves_no_gap)
 {
 	struct journal *journal;
 	struct store *store;

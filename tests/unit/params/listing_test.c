@@ -18,8 +18,7 @@ static struct {
 	struct plx_rpc_client *client;
 	const enum say *says; /* to successive requests; PAGE to later ones */
 	unsigned say_count, requests;
-	unsigned begin_at, more_at,
-		stop_at; /* the request at which the listing is triggered again; 0: none */
+	unsigned begin_at, more_at, stop_at; /* requests at which the listing changes; 0: none */
 	struct plx_rpc_request *kept;
 	struct listing listing;
 	char heard[256];
@@ -32,8 +31,7 @@ static void hear(const char *text)
 	snprintf(test.heard + used, sizeof(test.heard) - used, "%s ", text);
 }
 
-/* The service: "a" to "c", one per page
- * ---------------------------------------------------------- */
+/* The service: "a" to "c", one per page ------------------------------------------------------- */
 
 static void reply_page(struct plx_rpc_request *request, const struct list_order *order)
 {
@@ -78,8 +76,7 @@ static void on_list(struct plx_rpc_request *request, const void *data, uint32_t 
 			       PLX_NS_PER_MS);
 }
 
-/* The listing ------------------------------------------------------------------------------------
- */
+/* The listing --------------------------------------------------------------------------------- */
 
 static void on_begun(void *arg)
 {
@@ -167,15 +164,14 @@ static int stop(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-/* Tests ------------------------------------------------------------------------------------------
- */
+/* Tests --------------------------------------------------------------------------------------- */
 
 TEST(all_pages_come)
 {
 	assert_string_equal(list(NULL, 0), "begun a b c ended ");
 }
 
-TEST(a_page_that_does_not_come_is_asked_for_again)
+TEST(a_missing_page_is_requested_again)
 {
 	static const enum say says[] = {PAGE, BUSY, OVERLOADED, PAGE, NOTHING};
 
@@ -184,20 +180,20 @@ TEST(a_page_that_does_not_come_is_asked_for_again)
 }
 
 /* An earlier page may lack the parameter that caused the restart. */
-TEST(it_begins_anew)
+TEST(a_listing_may_restart)
 {
 	test.begin_at = 2;
 	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
 }
 
 /* Its results count, so that it ends although more and more is added. */
-TEST(it_goes_on_to_its_end_before_it_lists_once_more)
+TEST(a_listing_ends_before_it_is_repeated)
 {
 	test.more_at = 2;
 	assert_string_equal(list(NULL, 0), "begun a b c ended begun a b c ended ");
 }
 
-TEST(it_begins_anew_behind_a_page_that_did_not_come)
+TEST(a_listing_may_restart_after_a_missing_page)
 {
 	static const enum say says[] = {PAGE, NOTHING};
 
@@ -205,7 +201,7 @@ TEST(it_begins_anew_behind_a_page_that_did_not_come)
 	assert_string_equal(list(says, PLX_ARRAY_LEN(says)), "begun a begun a b c ended ");
 }
 
-TEST(one_that_is_stopped_finds_nothing)
+TEST(a_stopped_listing_finds_nothing)
 {
 	static const enum say says[] = {PAGE, BUSY};
 

@@ -34,22 +34,23 @@ static struct param number(const char *name, uint64_t revision)
 	};
 }
 
-static bool is_news(const char *name, uint64_t revision)
+static bool takes(const char *name, uint64_t revision, bool removed)
 {
 	struct param param = number(name, revision);
-	int rc = mirror_take(mirror, &param, false);
+	int rc = mirror_take(mirror, &param, removed);
 
 	assert_in_range(rc, 0, 1);
 	return rc;
 }
 
+static bool is_news(const char *name, uint64_t revision)
+{
+	return takes(name, revision, false);
+}
+
 static bool is_removal(const char *name, uint64_t revision)
 {
-	struct param param = number(name, revision);
-	int rc = mirror_take(mirror, &param, true);
-
-	assert_in_range(rc, 0, 1);
-	return rc;
+	return takes(name, revision, true);
 }
 
 static void on_gone(const struct param *param, void *arg)
@@ -79,7 +80,7 @@ TEST(the_newest_revision_is_news)
 	assert_int_equal(mirror_count(mirror), 2);
 }
 
-TEST(a_removal_is_told_once)
+TEST(a_removal_is_reported_once)
 {
 	assert_true(is_news("a", 5));
 	assert_false(is_removal("a", 5));
@@ -90,7 +91,7 @@ TEST(a_removal_is_told_once)
 }
 
 /* A page made before a removal may arrive after it. */
-TEST(a_page_does_not_bring_back_what_was_removed)
+TEST(a_page_does_not_restore_a_removed_parameter)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("a", 5));
@@ -102,7 +103,7 @@ TEST(a_page_does_not_bring_back_what_was_removed)
 	assert_int_equal(mirror_count(mirror), 0);
 }
 
-TEST(what_is_not_listed_is_gone)
+TEST(a_parameter_that_is_not_listed_is_gone)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("a", 1));
@@ -117,7 +118,7 @@ TEST(what_is_not_listed_is_gone)
 }
 
 /* Defined after the page that would have contained it. */
-TEST(what_is_published_meanwhile_stays)
+TEST(a_parameter_published_meanwhile_stays)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("b", 2));
@@ -126,7 +127,7 @@ TEST(what_is_published_meanwhile_stays)
 	assert_int_equal(mirror_count(mirror), 2);
 }
 
-TEST(a_list_that_begins_anew_counts_alone)
+TEST(only_the_restarted_list_counts)
 {
 	mirror_begin(mirror);
 	assert_true(is_news("a", 1));
@@ -199,7 +200,7 @@ TEST(messages_of_the_next_life_are_newer_than_its_pages)
 	assert_int_equal(mirror_count(mirror), 0);
 }
 
-TEST(what_the_next_life_does_not_have_is_gone)
+TEST(a_parameter_missing_after_a_restart_is_gone)
 {
 	assert_true(is_news("w", 70));
 	mirror_lose(mirror);

@@ -28,7 +28,7 @@ static bool is_below(const char *name, const char *prefix)
 	return param_name_is_below(name, strlen(name), prefix, strlen(prefix));
 }
 
-PLX_TEST(below_is_by_segments)
+PLX_TEST(below_counts_segments)
 {
 	assert_true(is_below("a/b", ""));
 	assert_true(is_below("a/b", "a"));
@@ -99,7 +99,7 @@ PLX_TEST(texts_have_a_length)
 	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
 }
 
-PLX_TEST(what_is_too_large_is_told_apart)
+PLX_TEST(numbers_out_of_range_are_reported_as_such)
 {
 	struct param_value value;
 

@@ -67,8 +67,7 @@ static struct image *find(const char *name, bool makes)
 	return empty;
 }
 
-/* Files ------------------------------------------------------------------------------------------
- */
+/* Files --------------------------------------------------------------------------------------- */
 
 static struct image *image_of(sqlite3_file *file)
 {
@@ -175,8 +174,7 @@ static const sqlite3_io_methods file_methods = {
 	.xDeviceCharacteristics = file_traits,
 };
 
-/* The folder -------------------------------------------------------------------------------------
- */
+/* The folder ---------------------------------------------------------------------------------- */
 
 static int disk_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
 		     int *flags_out)
@@ -254,8 +252,7 @@ static void lose_power(void)
 	disk.fails_at = UINT32_MAX;
 }
 
-/* Parameters -------------------------------------------------------------------------------------
- */
+/* Parameters ---------------------------------------------------------------------------------- */
 
 /* Return: whether the file accepted the value. */
 static bool commit(struct tables *tables, int64_t value)
@@ -300,7 +297,7 @@ static int64_t find_value(void)
 /* Return: the last value reported as written. */
 static int64_t live(void)
 {
-	int64_t told = 0;
+	int64_t reported = 0;
 
 	for (int64_t life = 0; life < LIVES; life++) {
 		struct tables *tables;
@@ -309,36 +306,36 @@ static int64_t live(void)
 			continue;
 		for (int64_t i = life * COMMITS + 1; i <= (life + 1) * COMMITS; i++) {
 			if (commit(tables, i) || commit(tables, i)) /* as the journal does */
-				told = i;
+				reported = i;
 		}
 		tables_close(tables);
 	}
-	return told;
+	return reported;
 }
 
 /* Return: whether there was such a step. */
 static bool fail_at(uint32_t step, enum fault fault)
 {
-	int64_t told, found;
+	int64_t reported, found;
 	bool failed;
 
 	memset(&disk, 0, sizeof(disk));
 	disk.fails_at = step;
 	disk.fault = fault;
-	told = live();
+	reported = live();
 	failed = disk.steps >= step;
 	if (fault == POWER_IS_CUT)
 		lose_power();
 	found = find_value();
-	if (found < told)
-		fail_msg("step %u: %lld was told to be on the disk, %lld is there", step,
-			 (long long)told, (long long)found);
+	if (found < reported)
+		fail_msg("step %u: %lld was reported as written, %lld is on the disk", step,
+			 (long long)reported, (long long)found);
 	if (fault == FAILS_ONCE)
-		assert_int_equal(told, LIVES * COMMITS); /* it works again by then */
+		assert_int_equal(reported, LIVES * COMMITS); /* it works again by then */
 	return failed;
 }
 
-PLX_TEST(what_was_told_outlives_a_power_cut)
+PLX_TEST(reported_changes_outlive_a_power_cut)
 {
 	bool failed = true;
 
@@ -351,7 +348,7 @@ PLX_TEST(what_was_told_outlives_a_power_cut)
 	}
 }
 
-PLX_TEST(a_step_that_fails_loses_nothing_that_was_told)
+PLX_TEST(a_failed_step_loses_no_reported_change)
 {
 	for (uint32_t step = 1; fail_at(step, FAILS_ONCE); step++)
 		assert_in_range(step, 0, STEPS_MAX);

@@ -100,7 +100,7 @@ static void check_order(struct store *store, unsigned from)
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-TEST(it_does_what_the_simple_one_does)
+TEST(the_store_agrees_with_the_model)
 {
 	struct store *store = *state;
 
@@ -122,7 +122,7 @@ TEST(it_does_what_the_simple_one_does)
 	assert_null(store_first(store, "", 0, false));
 }
 
-TEST(behind_a_name_is_the_next_one)
+TEST(the_next_name_follows)
 {
 	struct store *store = *state;
 
@@ -155,7 +155,7 @@ TEST(texts_are_the_stores_own)
 	assert_memory_equal(param->value.text.bytes, "irs", 3);
 }
 
-TEST(what_was_loaded_keeps_its_numbers)
+TEST(loaded_parameters_keep_their_numbers)
 {
 	struct store *store = *state;
 	struct param old = {.name = "a",

@@ -44,8 +44,7 @@ static inline void rest_ns(uint64_t ns)
 	nanosleep(&(struct timespec){0, (long)ns}, NULL);
 }
 
-/* The file --------------------------------------------------------------------------------------
- */
+/* The file ------------------------------------------------------------------------------------ */
 
 int tables_open(const char *path, struct tables **tables_out)
 {
@@ -112,8 +111,7 @@ void tables_roll_back(struct tables *tables)
 {
 }
 
-/* The clients and the loop ----------------------------------------------------------------------
- */
+/* The clients and the loop -------------------------------------------------------------------- */
 
 static int take(struct plx_rpc_request *request, uint64_t revision, uint32_t error)
 {
@@ -154,8 +152,7 @@ int plx_loop_turn(void)
 	return 0;
 }
 
-/* A change ---------------------------------------------------------------------------------------
- */
+/* A change ------------------------------------------------------------------------------------ */
 
 /* Return: as journal_reserve; the change was put if that is 0. */
 static int put_one(struct journal *journal, uint64_t revision, uint64_t id, int64_t value,

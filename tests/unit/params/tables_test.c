@@ -41,6 +41,12 @@ static struct tables *open_it(void)
 	return tables;
 }
 
+static struct tables *reopen(struct tables *tables)
+{
+	tables_close(tables);
+	return open_it();
+}
+
 static void put(struct tables *tables, int64_t value, bool commits)
 {
 	struct param param = number(value);
@@ -49,6 +55,23 @@ static void put(struct tables *tables, int64_t value, bool commits)
 	assert_int_equal(tables_put(tables, &param), 0);
 	if (commits)
 		assert_int_equal(tables_commit(tables), 0);
+}
+
+static void assert_taken(const char *by_path)
+{
+	struct tables *other;
+
+	assert_fails(tables_open(by_path, &other), -EBUSY,
+		     "another process has it; end that one, or give another file");
+}
+
+/* A file with that value. */
+static void write_file(int64_t value)
+{
+	struct tables *tables = open_it();
+
+	put(tables, value, true);
+	tables_close(tables);
 }
 
 static struct store *load(void)
@@ -62,7 +85,7 @@ static struct store *load(void)
 	return store;
 }
 
-TEST(what_was_committed_is_there_again)
+TEST(committed_changes_are_loaded)
 {
 	struct tables *tables = open_it();
 	struct store *store;
@@ -124,7 +147,7 @@ TEST(a_process_that_is_killed)
 	}
 }
 
-TEST(numbers_that_were_marked_are_not_given_anew)
+TEST(marked_numbers_are_not_given_again)
 {
 	struct tables *tables = open_it();
 	struct param param = number(5);
@@ -148,35 +171,30 @@ TEST(numbers_that_were_marked_are_not_given_anew)
 }
 
 /* Even before anything is written: an existing file is locked when opened, against readers too. */
-TEST(who_has_it_has_it_alone)
+TEST(one_process_has_the_file_alone)
 {
-	struct tables *tables = open_it(), *other;
+	struct tables *tables;
 	sqlite3 *reader;
 
-	put(tables, 1, true);
-	tables_close(tables);
+	write_file(1);
 	tables = open_it();
-	assert_fails(tables_open(path, &other), -EBUSY,
-		     "another process has it; end that one, or give another file");
+	assert_taken(path);
 	assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(reader, "SELECT * FROM params", NULL, NULL, NULL),
 			 SQLITE_BUSY);
 	sqlite3_close(reader);
 	put(tables, 2, true);
-	tables_close(tables);
-	tables = open_it();
-	tables_close(tables);
+	tables_close(reopen(tables));
 }
 
 /* A reader at that moment would delay the first commit. */
-TEST(who_reads_it_has_it_too)
+TEST(a_reader_has_it_too)
 {
-	struct tables *tables = open_it(), *other;
+	struct tables *other;
 	sqlite3_stmt *row;
 	sqlite3 *reader;
 
-	put(tables, 1, true);
-	tables_close(tables);
+	write_file(1);
 	assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
 	assert_int_equal(sqlite3_prepare_v2(reader, "SELECT * FROM params", -1, &row, NULL),
 			 SQLITE_OK);
@@ -241,13 +259,13 @@ static void check_files_after(void (*change)(const char *), const char *file)
 	store_destroy(store);
 }
 
-TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there)
+TEST(changes_to_a_moved_file_are_not_reported_as_written)
 {
 	static void (*const changes[])(const char *) = {move_away, move_and_replace, remove_it};
 	static const char *const files[] = {"", "-wal"};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(changes) * PLX_ARRAY_LEN(files); i++) {
-		struct tables *tables = open_it(), *other;
+		struct tables *tables = open_it();
 		const char *file = files[i % 2];
 
 		put(tables, 1, true);
@@ -255,8 +273,7 @@ TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there)
 		put(tables, 2, false);
 		assert_fails(tables_commit(tables), -ESTALE,
 			     *file ? "store.db-wal: it was moved" : "store.db: it was moved");
-		assert_fails(tables_open(path, &other), -EBUSY,
-			     "another process has it; end that one, or give another file");
+		assert_taken(path);
 		tables_close(tables);
 		check_files_after(changes[i / 2], file);
 		remove_folder(NULL);
@@ -265,22 +282,20 @@ TEST(what_is_written_into_a_file_that_was_moved_is_not_told_to_be_there)
 }
 
 /* By any path that leads to it. */
-TEST(a_path_is_one_processs_also_without_a_file)
+TEST(a_path_belongs_to_one_process_also_without_a_file)
 {
-	struct tables *tables, *other;
+	struct tables *tables;
 	char around[96];
 
 	assert_int_equal(symlink("store.db", path_and(".link")), 0);
 	assert_int_equal(tables_open(path_and(".link"), &tables), 0);
 	move_away("");
 	snprintf(around, sizeof(around), "%s/./store.db", folder);
-	assert_int_equal(tables_open(path, &other), -EBUSY);
-	assert_int_equal(tables_open(around, &other), -EBUSY);
-	assert_int_equal(tables_open(path_and(".link"), &other), -EBUSY);
+	assert_taken(path);
+	assert_taken(around);
+	assert_taken(path_and(".link"));
 	assert_int_equal(access(path, F_OK), -1); /* nothing was created */
-	tables_close(tables);
-	tables = open_it();
-	tables_close(tables);
+	tables_close(reopen(tables));
 }
 
 /* Claim the path as that user. Return: the claim. */
@@ -295,7 +310,7 @@ static int claim_as(uid_t user)
 	return tables.claim;
 }
 
-TEST(a_claim_of_another_user_is_passed_over)
+TEST(a_claim_of_another_user_is_ignored)
 {
 	struct tables *tables, *other;
 	int claim;
@@ -425,12 +440,11 @@ TEST(paths_that_are_no_files)
 /* Load a file in which "a/b" is 1, after this edit. Return: as tables_load. */
 static int load_edited(const char *edit)
 {
-	struct tables *tables = open_it();
+	struct tables *tables;
 	struct store *store;
 	int rc;
 
-	put(tables, 1, true);
-	tables_close(tables);
+	write_file(1);
 	do_in_it(edit);
 	tables = open_it();
 	assert_int_equal(store_create(&store), 0);
@@ -518,14 +532,12 @@ TEST(counters_that_make_no_sense)
 	}
 }
 
-static enum alarm_state alarm_behind(const char *edit)
+static enum alarm_state alarm_after(const char *edit)
 {
-	struct tables *tables = open_it();
 	struct store *store;
 	enum alarm_state alarm;
 
-	put(tables, 1, true);
-	tables_close(tables);
+	write_file(1);
 	do_in_it(edit);
 	store = load();
 	alarm = store_find(store, "a/b", 3)->alarm.state;
@@ -535,12 +547,12 @@ static enum alarm_state alarm_behind(const char *edit)
 
 TEST(alarms_of_values_that_were_edited)
 {
-	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'none', level = 0"),
+	assert_int_equal(alarm_after("UPDATE params SET value = -5, alarm = 'none', level = 0"),
 			 ALARM_ACTIVE);
-	assert_int_equal(alarm_behind("UPDATE params SET value = -5, alarm = 'acknowledged'"),
+	assert_int_equal(alarm_after("UPDATE params SET value = -5, alarm = 'acknowledged'"),
 			 ALARM_ACKNOWLEDGED);
-	assert_int_equal(alarm_behind("UPDATE params SET alarm = 'active'"), ALARM_LATCHED);
-	assert_int_equal(alarm_behind("UPDATE params SET alarm = 'active', latch = 0"), ALARM_NONE);
+	assert_int_equal(alarm_after("UPDATE params SET alarm = 'active'"), ALARM_LATCHED);
+	assert_int_equal(alarm_after("UPDATE params SET alarm = 'active', latch = 0"), ALARM_NONE);
 }
 
 /* As before there were two severities. */
@@ -582,7 +594,7 @@ TEST(a_file_of_version_1_is_brought_up_to_date)
 	store_destroy(load());
 }
 
-TEST(what_the_file_does_not_take_leaves_the_rest)
+TEST(a_change_that_the_file_refuses_leaves_the_rest)
 {
 	struct tables *tables = open_it();
 	struct param first = number(1), same_id = number(2);

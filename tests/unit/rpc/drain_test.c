@@ -5,12 +5,6 @@
 #include "rpc_service.h"
 #include "rpc_wire.h"
 
-static int stop(void **state)
-{
-	rpc_stop();
-	return 0;
-}
-
 static unsigned clients_of(const struct plx_rpc_service *which)
 {
 	struct plx_rpc_service_stats stats;
@@ -19,39 +13,28 @@ static unsigned clients_of(const struct plx_rpc_service *which)
 	return stats.clients;
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
-
-TEST(what_is_open_is_answered)
+TEST(open_requests_are_answered)
 {
 	struct outcome open, after;
 
-	rpc_start("tcp", NULL, NULL);
 	call_it(LATER, NULL, 0, &open);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	plx_rpc_service_drain(service);
 	pump_ms(50);
 	assert_false(plx_rpc_service_is_drained(service));
 	assert_int_equal(clients_of(service), 1);
 	call_within(ECHO, 20 * PLX_NS_PER_MS, &after); /* it waits: the client knows */
-	wait_done(&after);
-	assert_int_equal(after.status, PLX_RPC_DEADLINE);
+	expect_status(&after, PLX_RPC_DEADLINE);
 	assert_false(after.may_have_run);
 	assert_int_equal(open.count, 0);
-	assert_int_equal(plx_rpc_reply(kept[0], "bye", 3), 0);
-	kept[0] = NULL;
-	wait_done(&open);
-	assert_int_equal(open.status, PLX_RPC_OK);
-	for (int i = 0; i < 3000 && !plx_rpc_service_is_drained(service); i++)
-		pump_ms(1);
-	assert_true(plx_rpc_service_is_drained(service));
+	reply_to(0, "bye");
+	expect_status(&open, PLX_RPC_OK);
+	PUMP_UNTIL(plx_rpc_service_is_drained(service));
 }
 
 /* Requests in flight when the service starts to drain are refused, and nothing of them runs. */
-TEST(what_is_on_its_way_is_refused)
+TEST(requests_in_flight_are_refused)
 {
-	struct outcome outcome;
-
-	rpc_start("tcp", NULL, NULL);
 	plx_rpc_service_drain(service);
 	call_it(ECHO, NULL, 0, &outcome);
 	wait_done(&outcome);
@@ -63,7 +46,7 @@ TEST(what_is_on_its_way_is_refused)
 }
 
 /* A client that takes its replies slowly gets them all, and then has time to leave. */
-TEST(replies_that_wait_are_not_cut_off)
+TEST(queued_replies_are_not_cut_off)
 {
 	enum { MANY = 20 };
 	struct plx_link_attr link = {
@@ -75,7 +58,6 @@ TEST(replies_that_wait_are_not_cut_off)
 	uint64_t batch[MANY * RPC_RECORD_BYTES / 8];
 	uint8_t bytes[3000] = {0};
 
-	rpc_start("tcp", NULL, NULL);
 	link.hello_length = RPC_GREETING_BYTES;
 	rpc_greeting_write(link.hello, &greeting);
 	assert_int_equal(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link),
@@ -84,7 +66,7 @@ TEST(replies_that_wait_are_not_cut_off)
 	for (header.call = 0; header.call < MANY; header.call++)
 		rpc_header_write(&batch[header.call * RPC_RECORD_BYTES / 8], &header);
 	assert_int_equal(plx_link_send(client.link, batch, sizeof(batch)), 0);
-	assert_true(pump_until(&kept_count, MANY, 3000));
+	is_kept(MANY);
 	client.keep = 512; /* it takes nothing from now on */
 	plx_rpc_service_drain(service);
 	pump_ms(1900);
@@ -103,42 +85,37 @@ TEST(replies_that_wait_are_not_cut_off)
 }
 
 /* A service that refuses at once has the fewest open calls; it must not get all calls for that. */
-TEST(one_that_is_full_is_not_asked_for_ever)
+TEST_BARE(a_full_service_is_not_asked_forever)
 {
 	struct plx_rpc_service_attr one = {.open_total = 1};
 	struct plx_rpc_service *full;
 	struct plx_rpc_client *filler;
 	struct plx_rpc_call never = {.method = LATER, .deadline_ns = PLX_NEVER};
 	static struct outcome fills, held; /* they end with their clients */
-	struct outcome outcome;
 
 	kept_count = gone_count = handled_count = 0;
 	fixture_start("tcp", false);
 	full = make_service(here("0"), &one);
 	service = make_service(here("0"), NULL);
-	caller = filler = make_client((const char *const[]){plx_rpc_service_address(full, 0), NULL},
-				      NULL);
+	caller = filler = make_client_of(full, NULL);
 	wait_up(filler);
 	call_as(never, NULL, 0, &fills);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0),
 						   plx_rpc_service_address(full, 0), NULL},
 			     NULL);
-	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
-		pump_ms(1);
+	PUMP_UNTIL(client_stats().links >= 2);
 	call_as(never, NULL, 0, &held); /* so that the one with room has more open */
-	assert_true(pump_until(&kept_count, 2, 3000));
+	is_kept(2);
 	for (int i = 0; i < 100; i++) {
-		call_it(ECHO, "x", 1, &outcome);
-		wait_done(&outcome);
-		assert_int_equal(outcome.status, PLX_RPC_OK);
+		call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
 	}
 	plx_rpc_client_destroy(filler);
 	plx_rpc_service_destroy(full);
 }
 
 /* One has the fewest open calls, and only takes short requests: long ones go to the other. */
-TEST(a_request_goes_to_a_service_that_takes_it)
+TEST_BARE(a_request_goes_to_a_service_that_takes_it)
 {
 	static char data[1000];
 	struct plx_rpc_service_attr small = {.request_max = 64};
@@ -148,44 +125,34 @@ TEST(a_request_goes_to_a_service_that_takes_it)
 						    {.method = ECHO, .key = 1}};
 	struct plx_rpc_call never = {.method = LATER, .deadline_ns = PLX_NEVER};
 	static struct outcome held; /* it ends with the client */
-	struct outcome outcome;
 
 	rpc_start_two(&small);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(calls); i++) {
 		call_as(calls[i], data, sizeof(data), &outcome);
-		wait_done(&outcome);
-		assert_int_equal(outcome.status, PLX_RPC_OK);
+		expect_status(&outcome, PLX_RPC_OK);
 	}
 	call_as(never, data, sizeof(data), &held); /* so that the one that takes it has more open */
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	call_as(calls[0], data, sizeof(data), &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 
 	/* If no connected service takes it, the call fails with that reason. */
 	plx_rpc_service_drain(second_service);
-	for (int i = 0; i < 3000 && caller->channels[1].draining == false; i++)
-		pump_ms(1);
+	PUMP_UNTIL(caller->channels[1].draining != false);
 	destroy_service(&second_service);
-	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
-		pump_ms(1);
+	PUMP_UNTIL(client_stats().links <= 1);
 	call_as(calls[0], data, sizeof(data), &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_TOO_BIG);
+	expect_status(&outcome, PLX_RPC_TOO_BIG);
 }
 
 /* Both are full: the caller gets that, after one try at each. */
-TEST(all_may_be_full)
+TEST_BARE(all_may_be_full)
 {
-	struct outcome outcome;
-
 	rpc_start_two(NULL);
 	call_it(ONE, NULL, 0, &(struct outcome){0});
 	call_it(ONE, NULL, 0, &(struct outcome){0});
-	assert_true(pump_until(&kept_count, 2, 3000));
-	call_it(ONE, NULL, 0, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_BUSY);
+	is_kept(2);
+	call_expecting(PLX_RPC_BUSY, ONE, NULL, 0, &outcome);
 	assert_false(outcome.may_have_run);
 	plx_rpc_client_destroy(caller);
 	caller = NULL;
@@ -195,19 +162,16 @@ TEST(all_may_be_full)
 TEST(a_link_that_closes_takes_no_calls)
 {
 	const struct channel *channel;
-	struct outcome open, outcome;
+	struct outcome open;
 
-	rpc_start("tcp", NULL, NULL);
 	channel = &caller->channels[0];
 	call_it(LATER, NULL, 0, &open); /* so that the client does not close on its own */
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	plx_link_close(LIST_FIRST(&service->local[0]->acceptor.links)->link);
 	for (int i = 0; i < 1000 && plx_link_is_open(channel->session.link); i++)
 		plx_loop_turn();
 	assert_true(channel_is_up(channel)); /* its closure has not been reported yet */
-	call_it(ECHO, "x", 1, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
 	assert_int_equal(open.status, PLX_RPC_PEER_DOWN);
 }
 
@@ -215,13 +179,11 @@ TEST(finish_waits_for_clients)
 {
 	struct outcome open;
 
-	rpc_start("tcp", NULL, NULL);
 	call_it(LATER, NULL, 0, &open);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	assert_fails(plx_rpc_service_finish(service, 20 * PLX_NS_PER_MS), -ETIMEDOUT,
 		     "still has 1 clients, and owes 1 replies");
-	plx_rpc_reply(kept[0], NULL, 0);
-	kept[0] = NULL;
+	reply_to(0, "");
 	assert_int_equal(plx_rpc_service_finish(service, 3 * PLX_NS_PER_S), 0);
 	assert_int_equal(open.status, PLX_RPC_OK);
 }
@@ -245,7 +207,7 @@ static void stream_next(const struct plx_rpc_result *result, void *arg)
 	assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
 }
 
-TEST(clients_move_on)
+TEST_BARE(clients_move_on)
 {
 	struct plx_rpc_call call = {.method = ECHO, .done = stream_next};
 	char address[PLX_ADDRESS_MAX];
@@ -260,25 +222,20 @@ TEST(clients_move_on)
 	for (int round = 0; round < 5; round++) {
 		pump_ms(20);
 		plx_rpc_service_drain(service);
-		for (int i = 0; i < 3000 && !plx_rpc_service_is_drained(service); i++)
-			pump_ms(1);
-		assert_true(plx_rpc_service_is_drained(service));
+		PUMP_UNTIL(plx_rpc_service_is_drained(service));
 		destroy_service(&service);
 		pump_ms(5);
 		service = make_service(address, NULL);
-		for (int i = 0; i < 5000 && clients_of(service) == 0; i++)
-			pump_ms(1);
-		assert_int_equal(clients_of(service), 1);
+		PUMP_UNTIL(clients_of(service) == 1);
 	}
 	stream.left = 0;
-	for (int i = 0; i < 3000 && stream.running; i++)
-		pump_ms(1);
+	PUMP_UNTIL(!stream.running);
 	assert_int_equal(stream.running, 0);
 	assert_true(stream.done > 1000);
 	assert_int_equal(stream.failed, 0);
 }
 
-TEST(one_that_dies_takes_its_calls_alone)
+TEST_BARE(a_failed_service_ends_only_its_calls)
 {
 	struct outcome outcomes[10];
 	unsigned down = 0;
@@ -286,7 +243,7 @@ TEST(one_that_dies_takes_its_calls_alone)
 	rpc_start_two(NULL);
 	for (int i = 0; i < 10; i++)
 		call_within(LATER, 500 * PLX_NS_PER_MS, &outcomes[i]);
-	assert_true(pump_until(&kept_count, 10, 3000));
+	is_kept(10);
 	assert_int_equal(client_stats().waiting, 0);
 	destroy_service(&service); /* its links are aborted */
 	for (int i = 0; i < 10; i++) {
@@ -295,9 +252,7 @@ TEST(one_that_dies_takes_its_calls_alone)
 		assert_true(outcomes[i].may_have_run);
 	}
 	assert_int_equal(down, 5); /* the fewest open calls: one here, one there */
-	call_it(ECHO, NULL, 0, &outcomes[0]);
-	wait_done(&outcomes[0]);
-	assert_int_equal(outcomes[0].status, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcomes[0]);
 	for (unsigned i = 0; i < 10; i++)
 		plx_rpc_reply(kept[i], NULL, 0);
 	kept_count = 0;
@@ -307,19 +262,15 @@ TEST(one_that_dies_takes_its_calls_alone)
 TEST(a_service_may_come_later)
 {
 	char address[PLX_ADDRESS_MAX];
-	struct outcome outcome;
 
-	rpc_start("tcp", NULL, NULL);
 	strcpy(address, plx_rpc_service_address(service, 0));
 	destroy_service(&service);
-	for (int i = 0; i < 3000 && plx_rpc_client_is_up(caller); i++)
-		pump_ms(1);
+	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
 	call_within(ECHO, 5 * PLX_NS_PER_S, &outcome);
 	pump_ms(100);
 	assert_int_equal(outcome.count, 0);
 	service = make_service(address, NULL);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 }
 
 PLX_TEST_MAIN()

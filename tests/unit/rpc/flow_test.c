@@ -5,44 +5,30 @@
 
 #include <stdlib.h>
 
-static int stop(void **state)
-{
-	rpc_stop();
-	return 0;
-}
-
 static void reply_done(unsigned i)
 {
-	assert_int_equal(plx_rpc_reply(kept[i], "done", 4), 0);
-	kept[i] = NULL;
+	reply_to(i, "done");
 }
-
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
 
 TEST(a_method_that_is_full_is_busy)
 {
 	struct outcome first, second, third;
 
-	rpc_start("tcp", NULL, NULL);
 	call_it(ONE, NULL, 0, &first);
-	call_it(ONE, NULL, 0, &second);
-	wait_done(&second);
-	assert_int_equal(second.status, PLX_RPC_BUSY);
+	call_expecting(PLX_RPC_BUSY, ONE, NULL, 0, &second);
 	assert_true(second.retry_after_ns > 0);
 	assert_false(second.may_have_run);
 	assert_int_equal(kept_count, 1);
 	reply_done(0);
-	wait_done(&first);
-	assert_int_equal(first.status, PLX_RPC_OK);
+	expect_status(&first, PLX_RPC_OK);
 	call_it(ONE, NULL, 0, &third);
-	assert_true(pump_until(&kept_count, 2, 3000));
+	is_kept(2);
 	reply_done(1);
-	wait_done(&third);
-	assert_int_equal(third.status, PLX_RPC_OK);
+	expect_status(&third, PLX_RPC_OK);
 	assert_int_equal(service_stats().busy, 1);
 }
 
-TEST(what_one_client_may_have_open)
+TEST_BARE(open_calls_of_a_client_are_bounded)
 {
 	struct plx_rpc_service_attr attr = {.open_max = 3};
 	struct outcome outcomes[5];
@@ -50,33 +36,32 @@ TEST(what_one_client_may_have_open)
 	rpc_start("tcp", &attr, NULL);
 	for (int i = 0; i < 5; i++)
 		call_it(LATER, NULL, 0, &outcomes[i]);
-	assert_true(pump_until(&kept_count, 3, 3000));
+	is_kept(3);
 	pump_ms(20);
 	assert_int_equal(kept_count, 3); /* the client knows, and queues the rest */
 	assert_int_equal(client_stats().waiting, 2);
 	reply_done(0);
 	wait_done(&outcomes[0]);
-	assert_true(pump_until(&kept_count, 4, 3000));
+	is_kept(4);
 	for (unsigned i = 1; i < 4; i++)
 		reply_done(i);
-	assert_true(pump_until(&kept_count, 5, 3000));
+	is_kept(5);
 	reply_done(4);
 	for (int i = 0; i < 5; i++) {
-		wait_done(&outcomes[i]);
-		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+		expect_status(&outcomes[i], PLX_RPC_OK);
 	}
 	assert_int_equal(service_stats().busy, 0);
 }
 
 /* Giving requests up does not make room for others until they are replied to. */
-TEST(given_up_is_open_still)
+TEST_BARE(cancelled_requests_stay_open)
 {
 	struct plx_rpc_service_attr attr = {.open_max = 4, .open_total = 32};
 	struct plx_rpc_client *other;
-	struct outcome outcome, others;
+	struct outcome others;
 
 	rpc_start("tcp", &attr, NULL);
-	other = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL}, NULL);
+	other = make_client_of(service, NULL);
 	wait_up(other);
 	for (unsigned i = 0; i < 40; i++) {
 		plx_rpc_call_id id = call_it(LATER, NULL, 0, &outcome);
@@ -95,18 +80,17 @@ TEST(given_up_is_open_still)
 					      .method = ECHO, .done = note_outcome, .arg = &others},
 				      NULL, 0, NULL),
 			 0);
-	wait_done(&others);
-	assert_int_equal(others.status, PLX_RPC_OK);
+	expect_status(&others, PLX_RPC_OK);
 	for (unsigned i = 0; i < 4; i++)
 		reply_done(i);
 	call_it(LATER, NULL, 0, &outcome);
-	assert_true(pump_until(&kept_count, 5, 3000));
+	is_kept(5);
 	reply_done(4);
 	wait_done(&outcome);
 	plx_rpc_client_destroy(other);
 }
 
-TEST(a_service_that_is_full_is_overloaded)
+TEST_BARE(a_service_that_is_full_is_overloaded)
 {
 	struct plx_rpc_service_attr attr = {.open_total = 2};
 	static struct outcome outcomes[3]; /* two are open to the end */
@@ -114,31 +98,26 @@ TEST(a_service_that_is_full_is_overloaded)
 	rpc_start("tcp", &attr, NULL);
 	for (int i = 0; i < 3; i++)
 		call_it(LATER, NULL, 0, &outcomes[i]);
-	wait_done(&outcomes[2]);
-	assert_int_equal(outcomes[2].status, PLX_RPC_OVERLOADED);
+	expect_status(&outcomes[2], PLX_RPC_OVERLOADED);
 	assert_int_equal(service_stats().overloaded, 1);
 }
 
-TEST(calls_that_wait_are_bounded)
+TEST_BARE(calls_that_wait_are_bounded)
 {
 	struct plx_rpc_client_attr attr = {.calls_max = 4};
 	struct plx_rpc_call call = {.method = LATER};
-	struct outcome outcome;
 
 	rpc_start("tcp", NULL, &attr);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
 	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EAGAIN);
-	assert_true(pump_until(&kept_count, 4, 3000));
+	is_kept(4);
 	reply_done(0);
-	for (int i = 0; i < 3000 && client_stats().open == 4; i++)
-		pump_ms(1);
-	call_it(ECHO, NULL, 0, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	PUMP_UNTIL(client_stats().open != 4);
+	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
 }
 
-TEST(bytes_that_wait_are_bounded)
+TEST_BARE(bytes_that_wait_are_bounded)
 {
 	struct plx_rpc_service_attr one = {.open_max = 1};
 	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
@@ -154,22 +133,19 @@ TEST(bytes_that_wait_are_bounded)
 }
 
 /* -EAGAIN would repeat forever. */
-TEST(what_never_fits_is_told)
+TEST_BARE(a_request_that_never_fits_is_refused)
 {
 	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
 	struct plx_rpc_call call = {.method = ECHO, .retry = true};
-	struct outcome outcome;
 	char data[1001] = {0};
 
 	rpc_start("tcp", NULL, &attr);
 	assert_fails(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE,
 		     "a request of 1001 bytes");
 	call_it(ECHO, data, sizeof(data), &outcome); /* it need not wait */
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 	destroy_service(&service);
-	for (int i = 0; i < 3000 && plx_rpc_client_is_up(caller); i++)
-		pump_ms(1);
+	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
 	call.retry = false;
 	assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE);
 }
@@ -193,7 +169,7 @@ static void on_keep_all(struct plx_rpc_request *request, const void *data, uint3
 	kept_count++;
 }
 
-TEST(many_open_calls)
+TEST_BARE(many_open_calls)
 {
 	enum { MANY = PLX_TEST_SANITIZED ? 20000 : 100000 };
 	struct plx_rpc_service_attr attr = {.open_max = MANY};
@@ -226,8 +202,7 @@ TEST(many_open_calls)
 		if (i % 64 == 63)
 			plx_loop_turn();
 	}
-	for (int i = 0; i < 20000 && client_stats().open; i++)
-		pump_ms(1);
+	PUMP_UNTIL(!client_stats().open);
 	assert_int_equal(counts[PLX_RPC_OK], MANY);
 	assert_int_equal(client_stats().strays, 0);
 	free(all);
@@ -241,10 +216,8 @@ TEST(one_client_does_not_starve_another)
 	struct plx_rpc_client *first;
 	struct outcome quick;
 
-	rpc_start("tcp", NULL, NULL);
 	first = caller;
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     NULL);
+	caller = make_client_of(service, NULL);
 	wait_up(caller);
 	for (int i = 0; i < 50; i++) {
 		struct plx_rpc_call call = {.method = SLOW,
@@ -257,9 +230,7 @@ TEST(one_client_does_not_starve_another)
 	}
 	for (int i = 0; i < 3000 && handled_count == 0; i++)
 		plx_loop_turn();
-	call_it(ECHO, NULL, 0, &quick);
-	wait_done(&quick);
-	assert_int_equal(quick.status, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &quick);
 	assert_true(handled_count < 30); /* of 51 */
 	assert_true(service_stats().deferred > 0);
 	for (int i = 0; i < 50; i++)
@@ -268,12 +239,11 @@ TEST(one_client_does_not_starve_another)
 }
 
 /* Requests queued beyond their deadline do not run. */
-TEST(too_late_is_not_run)
+TEST(expired_requests_do_not_run)
 {
 	struct outcome slow[10];
 	unsigned dead = 0;
 
-	rpc_start("tcp", NULL, NULL);
 	for (int i = 0; i < 10; i++)
 		call_within(SLOW, 5 * PLX_NS_PER_MS, &slow[i]);
 	for (int i = 0; i < 10; i++) {
@@ -294,19 +264,17 @@ TEST(a_client_that_takes_no_replies)
 	static uint8_t data[256 << 10];
 	const struct plx_rpc_call patient = {.method = ECHO, .deadline_ns = 60 * PLX_NS_PER_S};
 
-	rpc_start("tcp", NULL, NULL);
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < 64; i++)
 			call_as(patient, data, sizeof(data), &outcomes[i]);
 		for (int i = 0; i < 64; i++) {
-			wait_done(&outcomes[i]);
-			assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+			expect_status(&outcomes[i], PLX_RPC_OK);
 			assert_int_equal(outcomes[i].length, sizeof(data));
 		}
 	}
 }
 
-TEST(clients_that_vanish)
+TEST_BARE(clients_that_vanish)
 {
 	struct plx_rpc_service_attr attr = {.open_max = KEPT_MAX};
 	struct plx_rpc_call call = {.method = LATER};
@@ -314,47 +282,39 @@ TEST(clients_that_vanish)
 	rpc_start("tcp", &attr, NULL);
 	for (int i = 0; i < 2000; i++)
 		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
-	assert_true(pump_until(&kept_count, 2000, 3000));
+	is_kept(2000);
 	plx_rpc_client_destroy(caller);
-	for (int i = 0; i < 3000 && gone_count < 2000; i++)
-		pump_ms(1);
-	assert_int_equal(gone_count, 2000);
+	PUMP_UNTIL(gone_count == 2000);
 	assert_int_equal(service_stats().clients, 0);
 	assert_int_equal(service_stats().open, 2000); /* still to be replied to, in vain */
 	for (unsigned i = 0; i < 2000; i++)
 		reply_done(i);
 	assert_int_equal(service_stats().open, 0);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     NULL);
+	caller = make_client_of(service, NULL);
 	wait_up(caller);
 }
 
 /* A method that takes 2 ms, and a caller with less time: it does not run, except now and then,
  * because it may have become faster. */
-TEST(too_little_time_is_too_late)
+TEST(a_request_with_too_little_time_does_not_run)
 {
-	struct outcome outcome;
 	uint64_t began_ns;
 	unsigned handled;
 
-	rpc_start("tcp", NULL, NULL);
 	for (int i = 0; i < 400; i++) {
 		call_within(SLOW, 5 * PLX_NS_PER_S, &outcome);
-		wait_done(&outcome);
-		assert_int_equal(outcome.status, PLX_RPC_OK);
+		expect_status(&outcome, PLX_RPC_OK);
 	}
 	handled = handled_count;
 	for (int i = 0; i < 3; i++) {
 		call_within(SLOW, PLX_NS_PER_MS, &outcome);
-		wait_done(&outcome);
-		assert_int_equal(outcome.status, PLX_RPC_DEADLINE);
+		expect_status(&outcome, PLX_RPC_DEADLINE);
 	}
 	pump_ms(20);
 	assert_int_equal(handled_count, handled);
 	assert_int_equal(service_stats().late, 3);
 	call_within(SLOW, 5 * PLX_NS_PER_S, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 	/* However many there are: they do not change the estimate, and one every 100 ms runs as a
 	 * test. */
 	handled = handled_count;

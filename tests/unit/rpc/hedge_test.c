@@ -10,8 +10,7 @@ static int stop(void **state)
 	caller = NULL;
 	for (unsigned i = 0; i < kept_count; i++) {
 		if (kept[i])
-			plx_rpc_reply(kept[i], NULL, 0);
-		kept[i] = NULL;
+			reply_to(i, "");
 	}
 	kept_count = 0;
 	rpc_stop();
@@ -25,14 +24,12 @@ static const struct plx_rpc_call hedged = {
 static void start(void)
 {
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true};
-	struct outcome outcome;
 
 	rpc_start_two(NULL);
 	for (int i = 0; i < 100; i++) {
 		assert_true(caller->hedge.delay_ns == UINT64_MAX);
 		call_as(call, NULL, 0, &outcome);
-		wait_done(&outcome);
-		assert_int_equal(outcome.status, PLX_RPC_OK);
+		expect_status(&outcome, PLX_RPC_OK);
 	}
 	assert_in_range(caller->hedge.delay_ns, 1, 2 * PLX_NS_PER_S);
 	caller->hedge.delay_ns = 5 * PLX_NS_PER_MS; /* on a busy host */
@@ -40,10 +37,10 @@ static void start(void)
 }
 
 /* A call that both services have. */
-static void start_hedged(struct outcome *outcome)
+static void start_hedged(void)
 {
 	start();
-	call_as(hedged, NULL, 0, outcome);
+	call_as(hedged, NULL, 0, &outcome);
 	is_kept(2);
 }
 
@@ -56,13 +53,12 @@ static void nothing_is_left(void)
 	assert_int_equal(caller->request_bytes, 0);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+#define HEDGE_TEST(name)      PLX_TEST_WITH(name, rpc_up, stop)
+#define HEDGE_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
-TEST(the_second_one_may_be_first)
+HEDGE_TEST_BARE(the_second_reply_may_be_first)
 {
-	struct outcome outcome;
-
-	start_hedged(&outcome);
+	start_hedged();
 	reply_to(1, "second");
 	expect_reply(&outcome, "second");
 	pump_ms(20);
@@ -73,140 +69,116 @@ TEST(the_second_one_may_be_first)
 	nothing_is_left();
 }
 
-TEST(the_first_one_may_be_first)
+HEDGE_TEST_BARE(the_first_reply_may_be_first)
 {
-	struct outcome outcome;
-
-	start_hedged(&outcome);
+	start_hedged();
 	reply_to(0, "first");
 	reply_to(1, "second");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 	nothing_is_left();
 	assert_int_equal(client_stats().hedged, 1);
 }
 
-TEST(a_refusal_is_no_reply)
+HEDGE_TEST_BARE(a_refusal_is_no_reply)
 {
-	struct outcome outcome;
-
-	start_hedged(&outcome);
+	start_hedged();
 	plx_rpc_refuse(kept[0], PLX_RPC_OVERLOADED, 0);
 	kept[0] = NULL;
 	pump_ms(20);
 	assert_int_equal(outcome.count, 0);
 	reply_to(1, "yes");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 	nothing_is_left();
 }
 
-TEST(two_refusals_are)
+HEDGE_TEST_BARE(two_refusals_are_a_reply)
 {
-	struct outcome outcome;
-
-	start_hedged(&outcome);
+	start_hedged();
 	for (int i = 0; i < 2; i++) {
 		plx_rpc_refuse(kept[i], PLX_RPC_DENIED, 0);
 		kept[i] = NULL;
 	}
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_DENIED);
+	expect_status(&outcome, PLX_RPC_DENIED);
 	nothing_is_left();
 }
 
 static void one_service_may_end(bool is_first)
 {
-	struct outcome outcome;
-
 	start();
 	caller->channels[is_first ? 1 : 0].open++; /* so that it is not chosen first */
 	call_as(hedged, NULL, 0, &outcome);
 	caller->channels[is_first ? 1 : 0].open--;
 	is_kept(2);
 	destroy_service(&service);
-	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
-		pump_ms(1);
+	PUMP_UNTIL(client_stats().links <= 1);
 	pump_ms(20);
 	assert_int_equal(outcome.count, 0);
 	reply_to(is_first ? 1 : 0, "yes");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 	nothing_is_left();
 }
 
-TEST(the_first_service_may_end)
+HEDGE_TEST_BARE(the_first_service_may_end)
 {
 	one_service_may_end(true);
 }
 
-TEST(the_second_service_may_end)
+HEDGE_TEST_BARE(the_second_service_may_end)
 {
 	one_service_may_end(false);
 }
 
 /* Whether the lost one ran is unknown, whatever the other one replies. */
-TEST(what_was_lost_may_have_run)
+HEDGE_TEST_BARE(a_lost_call_may_have_run)
 {
-	struct outcome outcome;
-
-	start_hedged(&outcome);
+	start_hedged();
 	destroy_service(&service);
-	for (int i = 0; i < 3000 && client_stats().links > 1; i++)
-		pump_ms(1);
+	PUMP_UNTIL(client_stats().links <= 1);
 	plx_rpc_service_drain(second_service);
 	pump_ms(20);
 	assert_int_equal(outcome.count, 0);
 	plx_rpc_refuse(kept[1], PLX_RPC_DENIED, 0);
 	kept[1] = NULL;
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_DENIED);
+	expect_status(&outcome, PLX_RPC_DENIED);
 	assert_true(outcome.may_have_run);
 }
 
 /* There is no second service: as if hedging were off. */
-TEST(one_address_hedges_nothing)
+HEDGE_TEST(one_address_hedges_nothing)
 {
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true, .retry = true};
-	struct outcome outcome;
 
-	rpc_start("tcp", NULL, NULL);
 	for (int i = 0; i < 150; i++) {
 		call_as(call, NULL, 0, &outcome);
 		wait_done(&outcome);
 	}
 	call.retry = false;
 	call_as(call, NULL, 0, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 	caller->hedge.delay_ns = PLX_NS_PER_MS;
 	call.method = LATER;
 	call_as(call, NULL, 0, &outcome);
 	is_kept(1);
 	pump_ms(20);
 	reply_to(0, "still");
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 	assert_int_equal(client_stats().hedged, 0);
 }
 
-TEST(both_services_may_end)
+HEDGE_TEST_BARE(both_services_may_end)
 {
-	struct outcome outcome;
-
-	start_hedged(&outcome);
+	start_hedged();
 	destroy_service(&service);
 	destroy_service(&second_service);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	assert_true(outcome.may_have_run);
 	nothing_is_left();
 }
 
-TEST(deadlines_and_cancellations_reach_both)
+HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both)
 {
 	struct plx_rpc_call call = hedged;
-	struct outcome outcome, cancelled;
+	struct outcome cancelled;
 	plx_rpc_call_id id;
 
 	start();
@@ -216,14 +188,13 @@ TEST(deadlines_and_cancellations_reach_both)
 	is_kept(4);
 	assert_int_equal(plx_rpc_cancel(caller, id), 0);
 	wait_done(&cancelled);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_DEADLINE);
+	expect_status(&outcome, PLX_RPC_DEADLINE);
 	nothing_is_left();
 	assert_int_equal(gone_count, 4);
 }
 
 /* If everything is slow at once, requests do not double. */
-TEST(there_is_a_budget)
+HEDGE_TEST_BARE(there_is_a_budget)
 {
 	static struct outcome outcomes[200];
 	unsigned hedges;

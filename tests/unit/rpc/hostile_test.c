@@ -49,16 +49,21 @@ static void connect_raw(struct plx_link_attr *attr)
 		fail_msg("plx_link_connect: %s", plx_error());
 }
 
-/* A service, a correct client, and a raw link. */
-static void start_with(const struct plx_rpc_service_attr *what)
+static void connect_as_client(void)
 {
 	struct plx_link_attr attr = {0};
 
-	batch_bytes = 0;
-	rpc_start("tcp", what, NULL);
 	rpc_say(&attr, RPC_CLIENT);
 	connect_raw(&attr);
 	assert_true(pump_until(&client.opened, 1, 3000));
+}
+
+/* A service, a correct client, and a raw link. */
+static void start_with(const struct plx_rpc_service_attr *what)
+{
+	batch_bytes = 0;
+	rpc_start("tcp", what, NULL);
+	connect_as_client();
 }
 
 static int start_service(void **state)
@@ -75,24 +80,22 @@ static int stop(void **state)
 	return 0;
 }
 
-static void others_go_on(void)
-{
-	struct outcome outcome;
+#define SERVICE_TEST(name) PLX_TEST_WITH(name, start_service, stop)
 
-	call_it(ECHO, "still", 5, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+static void others_continue(void)
+{
+	call_expecting(PLX_RPC_OK, ECHO, "still", 5, &outcome);
 }
 
-static void is_thrown_out(void)
+static void is_disconnected(void)
 {
 	assert_true(pump_until(&client.closed, 1, 3000));
 	assert_int_equal(service_stats().protocol, 1);
-	others_go_on();
+	others_continue();
 }
 
 /* Refused with a reason that both sides get; later data of the peer is ignored. */
-static void greetings_that_are_none(void **state)
+PLX_TEST_WITH(invalid_greetings_are_refused, NULL, stop)
 {
 	static const struct {
 		const char *hello, *why;
@@ -123,76 +126,72 @@ static void greetings_that_are_none(void **state)
 			1, PLX_ARRAY_LEN(rows));
 	assert_int_equal(log_count("without closing"), 0);
 	plx_log_set_sink(NULL, NULL);
-	others_go_on();
+	others_continue();
 }
 
-static void a_flag_that_nobody_knows(void **state)
+SERVICE_TEST(bad_records_end_their_connection)
 {
-	add(RPC_REQUEST, 0x80 | RPC_FLAG_KEY, 1, ECHO, 1000000, "12345678");
-	send_batch(&client);
-	is_thrown_out();
+	static const struct {
+		const char *name;
+		uint8_t kind, flags;
+		const char *payload;
+	} rows[] = {
+		{"an unknown flag", RPC_REQUEST, 0x80 | RPC_FLAG_KEY, "12345678"},
+		{"a key that is cut off", RPC_REQUEST, RPC_FLAG_KEY, "1234567"},
+		{"an unknown kind", 77, 0, ""},
+		{"a reply to a service", RPC_REPLY, PLX_RPC_OK, ""},
+	};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		if (i > 0)
+			connect_as_client();
+		add(rows[i].kind, rows[i].flags, 1, ECHO, 1000000, rows[i].payload);
+		send_batch(&client);
+		if (!pump_until(&client.closed, 1, 3000) || service_stats().protocol != i + 1)
+			fail_msg("%s", rows[i].name);
+	}
+	others_continue();
 }
 
-static void a_key_that_is_cut_off(void **state)
-{
-	add(RPC_REQUEST, RPC_FLAG_KEY, 1, ECHO, 1000000, "1234567");
-	send_batch(&client);
-	is_thrown_out();
-}
-
-static void a_record_that_is_longer_than_its_message(void **state)
+SERVICE_TEST(a_record_that_is_longer_than_its_message)
 {
 	add(RPC_REQUEST, 0, 1, ECHO, 1000000, "good");
 	add(RPC_REQUEST, 0, 2, ECHO, 1000000, "long");
 	batch_bytes -= 8;
 	send_batch(&client);
-	is_thrown_out();
+	is_disconnected();
 	assert_int_equal(handled_count, 2); /* the first, and that of the other client */
 }
 
-static void kinds_that_there_are_not(void **state)
-{
-	add(77, 0, 1, ECHO, 1000000, "");
-	send_batch(&client);
-	is_thrown_out();
-}
-
-static void a_reply_to_a_service(void **state)
-{
-	add(RPC_REPLY, PLX_RPC_OK, 1, 0, 0, "");
-	send_batch(&client);
-	is_thrown_out();
-}
-
 /* Which of the two would a cancellation mean? */
-static void numbers_that_are_used_twice(void **state)
+SERVICE_TEST(a_number_that_is_used_twice)
 {
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
 	add(RPC_CANCEL, 0, 6, 0, 0, "");
 	send_batch(&client);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
 	send_batch(&client);
-	is_thrown_out();
+	is_disconnected();
 	assert_int_equal(kept_count, 2); /* both are replied to, in vain */
 	assert_int_equal(gone_count, 1);
 }
 
-static void cancellations(void **state)
+SERVICE_TEST(cancellations)
 {
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
 	add(RPC_CANCEL, 0, 5, 0, 0, "with bytes");
 	add(RPC_CANCEL, 0, 5, 0, 0, "");
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
 	send_batch(&client);
-	assert_true(pump_until(&kept_count, 2, 3000));
+	is_kept(2);
 	assert_int_equal(gone_count, 1);
 	assert_int_equal(service_stats().cancelled, 1);
-	others_go_on();
+	others_continue();
 }
 
 /* The violation follows requests that are queued. */
-static void what_is_wrong_may_come_late(void **state)
+SERVICE_TEST(a_violation_may_follow_valid_requests)
 {
 	for (uint64_t i = 0; i < 65; i++)
 		add(RPC_REQUEST, 0, i, ECHO, UINT32_MAX, "");
@@ -202,33 +201,31 @@ static void what_is_wrong_may_come_late(void **state)
 	send_batch(&client);
 	add(RPC_REQUEST, 0, 1, ECHO, UINT32_MAX, "");
 	send_batch(&client);
-	is_thrown_out();
+	is_disconnected();
 	assert_int_equal(handled_count, 66); /* one of them the other client's */
 }
 
 /* Cancellations take turns too. */
-static void a_flood_of_cancellations(void **state)
+SERVICE_TEST(a_flood_of_cancellations)
 {
 	for (uint64_t i = 0; i < 160; i++)
 		add(RPC_CANCEL, 0, i, 0, 0, "");
 	send_batch(&client);
-	for (int i = 0; i < 1000 && service_stats().deferred == 0; i++)
-		pump_ms(1);
-	assert_int_equal(service_stats().deferred, 1);
-	others_go_on();
+	PUMP_UNTIL(service_stats().deferred == 1);
+	others_continue();
 }
 
 /* They would be queued unchanged, out of proportion to the client's window. */
-static void many_records_in_a_long_message(void **state)
+SERVICE_TEST(many_records_in_a_long_message)
 {
 	for (uint64_t i = 0; i * RPC_RECORD_BYTES <= RPC_BATCH_BYTES; i++)
 		add(RPC_CANCEL, 0, i, 0, 0, "");
 	send_batch(&client);
-	is_thrown_out();
+	is_disconnected();
 }
 
 /* Long requests are queued up to a bound; excess ones get BUSY before them. */
-static void long_requests_have_their_bound(void **state)
+PLX_TEST_WITH(long_requests_have_their_bound, NULL, stop)
 {
 	struct rpc_header header = {
 		.kind = RPC_REQUEST, .method = ECHO, .remaining_us = UINT32_MAX};
@@ -245,15 +242,13 @@ static void long_requests_have_their_bound(void **state)
 		while (plx_link_send(client.link, bytes, sizeof(bytes)) == -EAGAIN)
 			pump_ms(1);
 	}
-	for (int i = 0; i < 3000 && service_stats().busy < 5; i++)
-		pump_ms(1);
-	assert_int_equal(service_stats().busy, 5); /* three fit, of 32000 bytes each */
+	PUMP_UNTIL(service_stats().busy == 5); /* three fit, of 32000 bytes each */
 	assert_int_equal(client.closed, 0);
-	others_go_on();
+	others_continue();
 }
 
 /* From a service that drains and has announced it. */
-static void a_request_behind_the_farewell(void **state)
+SERVICE_TEST(a_request_after_the_drain_notice)
 {
 	pump_ms(20);
 	plx_rpc_service_drain(service);
@@ -264,12 +259,12 @@ static void a_request_behind_the_farewell(void **state)
 	assert_true(pump_until(&client.messages, 2, 3000));
 	assert_int_equal(client.last[0], RPC_REPLY);
 	assert_int_equal(client.last[1], PLX_RPC_DRAINING);
-	assert_int_equal(((const struct rpc_header *)client.last)->handler_ns,
-			 0); /* it did not run */
+	/* It did not run. */
+	assert_int_equal(((const struct rpc_header *)client.last)->handler_ns, 0);
 	assert_int_equal(handled_count, 0);
 }
 
-static void no_time_left(void **state)
+SERVICE_TEST(no_time_left)
 {
 	add(RPC_REQUEST, 0, 1, ECHO, 0, "x");
 	send_batch(&client);
@@ -281,11 +276,11 @@ static void no_time_left(void **state)
 }
 
 /* It announced that it takes 1000 bytes. */
-static void replies_longer_than_the_client_takes(void **state)
+SERVICE_TEST(replies_longer_than_the_client_takes)
 {
 	add(RPC_REQUEST, 0, 1, LATER, UINT32_MAX, "");
 	send_batch(&client);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 
 	static const uint8_t bytes[1001];
 
@@ -305,7 +300,7 @@ static int start_small_service(void **state)
 	return 0;
 }
 
-static void replies_that_are_not_taken(void **state)
+PLX_TEST_WITH(replies_that_are_not_taken, start_small_service, stop)
 {
 	static const uint8_t bytes[1000];
 	unsigned count = 0;
@@ -315,19 +310,18 @@ static void replies_that_are_not_taken(void **state)
 		for (int i = 0; i < 100; i++, count++)
 			add(RPC_REQUEST, 0, count, LATER, UINT32_MAX, "");
 		send_batch(&client);
-		assert_true(pump_until(&kept_count, count, 3000));
+		is_kept(count);
 		for (unsigned i = count - 100; i < count; i++) {
 			plx_rpc_reply(kept[i], bytes, sizeof(bytes));
 			kept[i] = NULL;
 		}
 		pump_ms(5);
 	}
-	is_thrown_out();
+	is_disconnected();
 	side_release(&client, UINT32_MAX);
 }
 
-/* A hostile service ------------------------------------------------------------------------------
- */
+/* A hostile service -------------------------------------------------------------------------- */
 
 static struct plx_listener *listener;
 
@@ -365,14 +359,15 @@ static int stop_client(void **state)
 	if (server.link)
 		plx_link_abort(server.link);
 	plx_listener_close(listener);
-	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
-		pump_ms(1);
+	PUMP_UNTIL(!plx_fabric_open_count());
 	fixture_stop();
 	return 0;
 }
 
+#define CLIENT_TEST(name) PLX_TEST_WITH(name, start_client, stop_client)
+
 /* The number that the caller gave to a call. */
-static uint64_t call_that_came(void)
+static uint64_t received_call(void)
 {
 	struct rpc_record record = {0};
 	const char *wrong;
@@ -386,10 +381,8 @@ static uint64_t call_that_came(void)
 }
 
 /* The peer's protocol is unknown: no request is sent to it. */
-static void a_service_that_is_none(void **state)
+PLX_TEST_WITH(a_listener_that_is_no_service, NULL, stop_client)
 {
-	struct outcome outcome;
-
 	start_against("PONG");
 	call_within(ECHO, 200 * PLX_NS_PER_MS, &outcome);
 	assert_true(pump_until(&server.closed, 1, 3000));
@@ -403,14 +396,12 @@ static void a_service_that_is_none(void **state)
 	assert_non_null(strstr(plx_rpc_client_trouble(caller), "the HELLO is no service's"));
 }
 
-static void replies_to_no_call(void **state)
+CLIENT_TEST(replies_to_no_call)
 {
-	struct outcome outcome;
-
 	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
 	assert_true(pump_until(&server.messages, 1, 3000));
 
-	uint64_t call = call_that_came();
+	uint64_t call = received_call();
 
 	add(RPC_REPLY, PLX_RPC_OK, call + 1, 0, 0, "none");
 	add(RPC_REPLY, PLX_RPC_OK, call + (UINT64_C(1) << 32), 0, 0, "not yet");
@@ -427,65 +418,53 @@ static void replies_to_no_call(void **state)
 	assert_int_equal(client_stats().open, 0);
 }
 
-static void a_late_reply(void **state)
+CLIENT_TEST(a_late_reply)
 {
-	struct outcome outcome;
-
 	call_within(ECHO, PLX_NS_PER_MS, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_DEADLINE);
+	expect_status(&outcome, PLX_RPC_DEADLINE);
 	assert_true(pump_until(&server.messages, 1, 3000));
 	pump_ms(10); /* the cancellation may arrive in the same message, or after it */
 	add(RPC_REPLY, PLX_RPC_OK, UINT64_C(1) << 32, 0, 0, "late");
 	send_batch(&server);
-	for (int i = 0; i < 1000 && client_stats().strays == 0; i++)
-		pump_ms(1);
-	assert_int_equal(client_stats().strays, 1);
+	PUMP_UNTIL(client_stats().strays == 1);
 	assert_int_equal(outcome.count, 1);
 }
 
-static void a_status_that_there_is_not(void **state)
+CLIENT_TEST(an_unknown_status)
 {
-	struct outcome outcome;
-
 	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
 	assert_true(pump_until(&server.messages, 1, 3000));
-	add(RPC_REPLY, PLX_RPC_STATUS_COUNT, call_that_came(), 0, 0, "");
+	add(RPC_REPLY, PLX_RPC_STATUS_COUNT, received_call(), 0, 0, "");
 	send_batch(&server);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	assert_true(outcome.may_have_run);
 	assert_int_equal(client_stats().protocol, 1);
 }
 
-static void a_reply_that_is_too_long(void **state)
+CLIENT_TEST(a_reply_that_is_too_long)
 {
-	struct outcome outcome;
 	char payload[1002];
 
 	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
 	assert_true(pump_until(&server.messages, 1, 3000));
 	memset(payload, 'x', sizeof(payload) - 1);
 	payload[sizeof(payload) - 1] = '\0';
-	add(RPC_REPLY, PLX_RPC_OK, call_that_came(), 0, 0, payload);
+	add(RPC_REPLY, PLX_RPC_OK, received_call(), 0, 0, payload);
 	send_batch(&server);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 }
 
-static void a_service_that_dies(void **state)
+CLIENT_TEST(a_service_that_dies)
 {
 	struct outcome sent, waits;
 
 	call_within(ECHO, 10 * PLX_NS_PER_S, &sent);
 	assert_true(pump_until(&server.messages, 1, 3000));
 	plx_link_abort(server.link);
-	wait_done(&sent);
-	assert_int_equal(sent.status, PLX_RPC_PEER_DOWN);
+	expect_status(&sent, PLX_RPC_PEER_DOWN);
 	assert_true(sent.may_have_run);
 	call_within(ECHO, 50 * PLX_NS_PER_MS, &waits);
-	wait_done(&waits);
-	assert_int_equal(waits.status, PLX_RPC_PEER_DOWN);
+	expect_status(&waits, PLX_RPC_PEER_DOWN);
 	assert_false(waits.may_have_run);
 }
 
@@ -497,7 +476,7 @@ static void cancel_other(const struct plx_rpc_result *result, void *arg)
 	plx_rpc_cancel(caller, other_call);
 }
 
-static void a_callback_cancels_when_the_link_ends(void **state)
+CLIENT_TEST(a_callback_cancels_when_the_link_ends)
 {
 	static struct outcome first, second;
 	struct plx_rpc_call call = {.method = ECHO, .deadline_ns = 10 * PLX_NS_PER_S};
@@ -516,37 +495,4 @@ static void a_callback_cancels_when_the_link_ends(void **state)
 	assert_int_equal(second.status, PLX_RPC_CANCELLED);
 }
 
-#define TEST(name)        cmocka_unit_test_setup_teardown(name, start_service, stop)
-#define TEST_CLIENT(name) cmocka_unit_test_setup_teardown(name, start_client, stop_client)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(greetings_that_are_none, stop),
-		TEST(a_flag_that_nobody_knows),
-		TEST(a_key_that_is_cut_off),
-		TEST(a_record_that_is_longer_than_its_message),
-		TEST(kinds_that_there_are_not),
-		TEST(a_reply_to_a_service),
-		TEST(numbers_that_are_used_twice),
-		TEST(cancellations),
-		TEST(what_is_wrong_may_come_late),
-		TEST(a_flood_of_cancellations),
-		TEST(many_records_in_a_long_message),
-		cmocka_unit_test_teardown(long_requests_have_their_bound, stop),
-		TEST(a_request_behind_the_farewell),
-		TEST(no_time_left),
-		TEST(replies_longer_than_the_client_takes),
-		cmocka_unit_test_setup_teardown(replies_that_are_not_taken, start_small_service,
-						stop),
-		cmocka_unit_test_teardown(a_service_that_is_none, stop_client),
-		TEST_CLIENT(replies_to_no_call),
-		TEST_CLIENT(a_late_reply),
-		TEST_CLIENT(a_status_that_there_is_not),
-		TEST_CLIENT(a_reply_that_is_too_long),
-		TEST_CLIENT(a_service_that_dies),
-		TEST_CLIENT(a_callback_cancels_when_the_link_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -12,34 +12,33 @@ static int stop(void **state)
 	return 0;
 }
 
-static void call_key(uint32_t method, uint64_t key, const char *text, struct outcome *outcome)
+static void call_key(uint32_t method, uint64_t key, const char *text, struct outcome *it)
 {
 	struct plx_rpc_call call = {.method = method, .key = key};
 
-	call_as(call, text, strlen(text), outcome);
+	call_as(call, text, strlen(text), it);
 }
 
-static enum plx_rpc_status once(uint32_t method, uint64_t key, const char *text,
-				struct outcome *outcome)
+static enum plx_rpc_status once(uint32_t method, uint64_t key, const char *text, struct outcome *it)
 {
-	call_key(method, key, text, outcome);
-	wait_done(outcome);
-	return outcome->status;
+	call_key(method, key, text, it);
+	wait_done(it);
+	return it->status;
 }
 
-static void assert_text(const struct outcome *outcome, const char *text)
+static void assert_text(const struct outcome *it, const char *text)
 {
-	assert_int_equal(outcome->length, strlen(text));
-	assert_memory_equal(outcome->data, text, outcome->length);
+	assert_int_equal(it->length, strlen(text));
+	assert_memory_equal(it->data, text, it->length);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+#define KEY_TEST(name)      PLX_TEST_WITH(name, rpc_up, stop)
+#define KEY_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
-TEST(what_comes_again_gets_the_same_answer)
+KEY_TEST(a_repeated_request_gets_the_same_answer)
 {
 	struct outcome first, again;
 
-	rpc_start("tcp", NULL, NULL);
 	assert_int_equal(once(ECHO, 1, "one", &first), PLX_RPC_OK);
 	assert_text(&first, "one");
 	assert_int_equal(once(ECHO, 1, "another", &again), PLX_RPC_OK);
@@ -54,10 +53,8 @@ TEST(what_comes_again_gets_the_same_answer)
 	assert_int_equal(handled_count, 4);
 }
 
-TEST(errors_and_refusals_are_answers)
+KEY_TEST_BARE(errors_and_refusals_are_answers)
 {
-	struct outcome outcome;
-
 	rpc_start("shm", NULL, NULL);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_ERROR);
@@ -70,11 +67,8 @@ TEST(errors_and_refusals_are_answers)
 	assert_int_equal(handled_count, 3);
 }
 
-TEST(who_is_to_try_again_may)
+KEY_TEST(refused_requests_may_be_repeated)
 {
-	struct outcome outcome;
-
-	rpc_start("tcp", NULL, NULL);
 	assert_int_equal(once(TIRED, 1, "", &outcome), PLX_RPC_BUSY);
 	assert_int_equal(once(TIRED, 1, "", &outcome), PLX_RPC_BUSY);
 	assert_int_equal(handled_count, 2);
@@ -84,30 +78,25 @@ TEST(who_is_to_try_again_may)
 	assert_int_equal(once(99, 2, "", &outcome), PLX_RPC_UNKNOWN);
 }
 
-TEST(a_key_is_one_method_s)
+KEY_TEST(a_key_belongs_to_one_method)
 {
-	struct outcome outcome;
-
-	rpc_start("tcp", NULL, NULL);
 	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK);
 	assert_int_equal(once(FAIL, 1, "", &outcome), PLX_RPC_DENIED);
 	assert_false(outcome.may_have_run);
 	assert_int_equal(handled_count, 1);
 }
 
-TEST(a_key_is_one_client_s)
+KEY_TEST_BARE(a_key_belongs_to_one_client)
 {
 	struct plx_rpc_client_attr attr = {.identity = 1234};
 	struct plx_rpc_client *first;
-	struct outcome outcome;
 
 	rpc_start("tcp", NULL, &attr);
 	first = caller;
 	assert_int_equal(once(ECHO, 1, "mine", &outcome), PLX_RPC_OK);
 	for (int i = 0; i < 2; i++) {
 		attr.identity = i ? 1234 : 0;
-		second = make_client(
-			(const char *const[]){plx_rpc_service_address(service, 0), NULL}, &attr);
+		second = make_client_of(service, &attr);
 		wait_up(second);
 		caller = second;
 		assert_int_equal(once(ECHO, 1, "yours", &outcome), PLX_RPC_OK);
@@ -119,14 +108,13 @@ TEST(a_key_is_one_client_s)
 	assert_int_equal(handled_count, 2);
 }
 
-TEST(what_runs_still_is_waited_for)
+KEY_TEST(a_repeat_waits_for_the_first_request)
 {
 	struct outcome first, again, given_up;
 	plx_rpc_call_id id;
 
-	rpc_start("tcp", NULL, NULL);
 	call_key(LATER, 1, "", &first);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	call_key(LATER, 1, "", &again);
 	id = call_as((struct plx_rpc_call){.method = LATER, .key = 1}, NULL, 0, &given_up);
 	pump_ms(20);
@@ -136,8 +124,7 @@ TEST(what_runs_still_is_waited_for)
 	pump_ms(20);
 	assert_int_equal(service_stats().open, 2);
 	assert_int_equal(again.count, 0);
-	plx_rpc_reply(kept[0], "now", 3);
-	kept[0] = NULL;
+	reply_to(0, "now");
 	wait_done(&first);
 	wait_done(&again);
 	assert_text(&again, "now");
@@ -148,41 +135,36 @@ TEST(what_runs_still_is_waited_for)
 
 /* The client and its waiting requests are gone; the first one is still owed its reply. */
 /* More than one scan checks. */
-TEST(many_wait_for_one)
+KEY_TEST(many_wait_for_one)
 {
 	enum { MANY = 500 };
 	static struct outcome outcomes[MANY];
 
-	rpc_start("tcp", NULL, NULL);
 	for (int i = 0; i < MANY; i++)
 		call_as((struct plx_rpc_call){.method = LATER,
 					      .key = 5,
 					      .deadline_ns = 10 * PLX_NS_PER_S},
 			NULL, 0, &outcomes[i]);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	pump_ms(20);
 	assert_int_equal(kept_count, 1);
 	assert_int_equal(plx_rpc_cancel(caller, 0), -ENOENT);
-	assert_int_equal(plx_rpc_reply(kept[0], "one", 3), 0);
-	kept[0] = NULL;
+	reply_to(0, "one");
 	for (int i = 0; i < MANY; i++) {
-		wait_done(&outcomes[i]);
-		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+		expect_status(&outcomes[i], PLX_RPC_OK);
 		assert_memory_equal(outcomes[i].data, "one", 3);
 	}
 	assert_int_equal(service_stats().repeated, MANY - 1);
 	assert_int_equal(service_stats().open, 0);
 }
 
-TEST(who_waits_may_vanish)
+KEY_TEST(a_waiting_client_may_disconnect)
 {
 	struct outcome first, again;
 
-	rpc_start("tcp", NULL, NULL);
-	second = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     NULL);
+	second = make_client_of(service, NULL);
 	call_key(LATER, 1, "", &first);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	call_key(LATER, 1, "", &again);
 	pump_ms(20);
 	assert_int_equal(service_stats().open, 2);
@@ -190,20 +172,17 @@ TEST(who_waits_may_vanish)
 	caller = second;
 	second = NULL;
 	assert_int_equal(again.status, PLX_RPC_CANCELLED);
-	for (int i = 0; i < 3000 && service_stats().clients > 1; i++)
-		pump_ms(1);
+	PUMP_UNTIL(service_stats().clients <= 1);
 	assert_int_equal(service_stats().open, 1);
 	assert_int_equal(gone_count, 1);
-	plx_rpc_reply(kept[0], NULL, 0);
-	kept[0] = NULL;
+	reply_to(0, "");
 	wait_up(caller);
 	assert_int_equal(once(ECHO, 1, "", &first), PLX_RPC_OK);
 }
 
-TEST(keys_are_forgotten_in_time)
+KEY_TEST_BARE(keys_are_forgotten_in_time)
 {
 	struct plx_rpc_service_attr attr = {.key_ns = 30 * PLX_NS_PER_MS};
-	struct outcome outcome;
 
 	rpc_start("tcp", &attr, NULL);
 	assert_int_equal(once(ECHO, 1, "old", &outcome), PLX_RPC_OK);
@@ -213,10 +192,9 @@ TEST(keys_are_forgotten_in_time)
 	assert_int_equal(handled_count, 2);
 }
 
-TEST(what_cannot_be_remembered_is_not_run)
+KEY_TEST_BARE(a_request_that_cannot_be_remembered_does_not_run)
 {
 	struct plx_rpc_service_attr attr = {.keys_max = 32, .key_ns = 200 * PLX_NS_PER_MS};
-	struct outcome outcome;
 
 	rpc_start("tcp", &attr, NULL);
 	assert_int_equal(once(ECHO, 1, "", &outcome), PLX_RPC_OK);
@@ -231,10 +209,9 @@ TEST(what_cannot_be_remembered_is_not_run)
 	assert_int_equal(once(ECHO, 3, "", &outcome), PLX_RPC_OK);
 }
 
-TEST(long_replies_have_their_bound)
+KEY_TEST_BARE(long_replies_have_their_bound)
 {
 	struct plx_rpc_service_attr attr = {.key_bytes_max = 16 * 150};
-	struct outcome outcome;
 	char text[101] = "";
 
 	memset(text, 'a', 100);
@@ -250,10 +227,9 @@ TEST(long_replies_have_their_bound)
 }
 
 /* The key is not part of the request: what fits without a key fits with one. */
-TEST(the_longest_request_may_have_a_key)
+KEY_TEST_BARE(the_longest_request_may_have_a_key)
 {
 	struct plx_rpc_service_attr attr = {.request_max = 100};
-	struct outcome outcome;
 	char text[101] = "";
 
 	memset(text, 'a', 100);
@@ -264,48 +240,42 @@ TEST(the_longest_request_may_have_a_key)
 }
 
 /* Requests waiting for another's reply take no room. */
-TEST(who_waits_is_not_open_in_the_method)
+KEY_TEST(waiting_repeats_are_not_open_in_the_method)
 {
 	struct outcome first, again[3], other;
 
-	rpc_start("tcp", NULL, NULL);
 	call_key(ONE, 1, "", &first);
-	assert_true(pump_until(&kept_count, 1, 3000));
+	is_kept(1);
 	for (int i = 0; i < 3; i++)
 		call_key(ONE, 1, "", &again[i]);
 	pump_ms(20);
-	plx_rpc_reply(kept[0], NULL, 0);
-	kept[0] = NULL;
+	reply_to(0, "");
 	wait_done(&first);
 	call_key(ONE, 2, "", &other); /* at once, before the others are answered */
-	assert_true(pump_until(&kept_count, 2, 3000));
-	plx_rpc_reply(kept[1], NULL, 0);
-	kept[1] = NULL;
-	wait_done(&other);
-	assert_int_equal(other.status, PLX_RPC_OK);
+	is_kept(2);
+	reply_to(1, "");
+	expect_status(&other, PLX_RPC_OK);
 	for (int i = 0; i < 3; i++)
 		wait_done(&again[i]);
 }
 
-TEST(attributes_are_checked)
+KEY_TEST(attributes_are_checked)
 {
 	struct plx_rpc_service_attr attr = {.key_ns = 1};
 	struct plx_rpc_call call = {.method = ECHO, .key = 1, .hedge = true};
 	struct plx_rpc_service *none;
 
-	rpc_start("tcp", NULL, NULL);
 	assert_fails(plx_rpc_service_create(&attr, &none), -EINVAL, "key_ns 1: give 1 ms to 24 h");
 	assert_fails(plx_rpc_call(caller, &call, NULL, 0, NULL), -EINVAL,
 		     "a call with a key cannot be hedged");
 }
 
 /* Many keys, each requested twice at once and again later: tests the chains and slabs. */
-TEST(many_keys)
+KEY_TEST(many_keys)
 {
 	static struct outcome outcomes[2000];
 	struct outcome again;
 
-	rpc_start("tcp", NULL, NULL);
 	for (unsigned i = 0; i < 2000; i++) {
 		struct plx_rpc_call call = {.method = ECHO, .key = 1 + i / 2};
 
@@ -314,8 +284,7 @@ TEST(many_keys)
 	for (unsigned i = 0; i < 2000; i++) {
 		unsigned expected = i / 2 * 2;
 
-		wait_done(&outcomes[i]);
-		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+		expect_status(&outcomes[i], PLX_RPC_OK);
 		assert_memory_equal(outcomes[i].data, &expected, sizeof(expected));
 	}
 	for (unsigned i = 0; i < 1000; i++)

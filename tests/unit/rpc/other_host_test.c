@@ -20,8 +20,6 @@ static int stop(void **state)
 
 static enum plx_rpc_status status_of(uint32_t method)
 {
-	struct outcome outcome;
-
 	call_it(method, NULL, 0, &outcome);
 	wait_done(&outcome);
 	return outcome.status;
@@ -74,7 +72,7 @@ PLX_TEST(a_process_answers_its_own_host_alone)
 	expect_of_process(false, 0);
 }
 
-PLX_TEST(a_process_answers_others_where_it_was_asked_to)
+PLX_TEST(a_process_answers_others_if_configured)
 {
 	expect_of_process(true, 1);
 }

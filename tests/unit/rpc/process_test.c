@@ -9,18 +9,25 @@ static struct plx_listener *listener;
 static const struct plx_rpc_client_attr wants_self_test = {.link = {.self_test = true},
 							   .reconnect_min_ns = 10 * PLX_NS_PER_MS};
 
-static void start_at(const char *provider, uint32_t rate)
+static int start_at(const char *provider, uint32_t rate)
 {
 	fixture_start(provider, false);
 	if (rate)
 		assert_int_equal(rpc_self_test_start(rate, false), 0);
 	listener = fixture_listen(here("0"), NULL);
+	return 0;
+}
+
+static struct plx_rpc_client *make_guest(void)
+{
+	return make_client((const char *const[]){plx_listener_address(listener), NULL},
+			   &wants_self_test);
 }
 
 static void connect_caller(void)
 {
-	caller = make_client((const char *const[]){plx_listener_address(listener), NULL},
-			     &wants_self_test);
+	caller = make_guest();
+	wait_up(caller);
 }
 
 static int stop(void **state)
@@ -33,34 +40,37 @@ static int stop(void **state)
 	caller = NULL;
 	rpc_self_test_stop();
 	plx_listener_close(listener);
-	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
-		pump_ms(1);
+	PUMP_UNTIL(!plx_fabric_open_count());
 	fixture_stop();
 	return 0;
 }
 
-static void the_application_does_not_notice(const char *provider)
+static int start(void **state)
 {
-	struct outcome outcome;
+	return start_at("tcp", 1000000);
+}
 
-	start_at(provider, 1000000);
+static int start_shm(void **state)
+{
+	return start_at("shm", 1000000);
+}
+
+#define PROCESS_TEST(name)      PLX_TEST_WITH(name, start, stop)
+#define PROCESS_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
+
+PROCESS_TEST(the_application_does_not_notice)
+{
 	connect_caller();
-	wait_up(caller);
 	assert_int_equal(server.opened, 0);
-	call_it(PLX_RPC_ECHO, "hello", 5, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, "hello", 5, &outcome);
 	assert_memory_equal(outcome.data, "hello", 5);
 	fixture_connect(listener, NULL);
 	assert_int_equal(server.opened, 1);
 	assert_int_equal(plx_link_send(client.link, "x", 1), 0);
 	assert_true(pump_until(&server.messages, 1, 3000));
-	call_it(PLX_RPC_DESCRIBE, NULL, 0, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, PLX_RPC_DESCRIBE, NULL, 0, &outcome);
 	call_it(ECHO, NULL, 0, &outcome); /* it has none of others' methods */
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_UNKNOWN);
+	expect_status(&outcome, PLX_RPC_UNKNOWN);
 	plx_rpc_client_destroy(caller);
 	caller = NULL;
 	pump_ms(50);
@@ -69,24 +79,13 @@ static void the_application_does_not_notice(const char *provider)
 	assert_true(plx_link_is_open(client.link));
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+PLX_TEST_AGAIN(the_application_does_not_notice, start_shm, stop)
 
-TEST(the_application_does_not_notice_tcp)
-{
-	the_application_does_not_notice("tcp");
-}
-
-TEST(the_application_does_not_notice_shm)
-{
-	the_application_does_not_notice("shm");
-}
-
-TEST(where_it_is_off_that_is_said)
+PROCESS_TEST_BARE(a_disabled_self_test_is_reported)
 {
 	start_at("tcp", 0);
-	connect_caller();
-	for (int i = 0; i < 3000 && !plx_rpc_client_trouble(caller)[0]; i++)
-		pump_ms(1);
+	caller = make_guest();
+	PUMP_UNTIL(plx_rpc_client_trouble(caller)[0]);
 	assert_non_null(strstr(plx_rpc_client_trouble(caller), "has no self-test service"));
 	assert_false(plx_rpc_client_is_up(caller));
 	assert_int_equal(server.opened, 0);
@@ -94,34 +93,26 @@ TEST(where_it_is_off_that_is_said)
 }
 
 /* A real service also has these methods, and either may answer. */
-TEST(a_service_may_be_asked_too)
+PROCESS_TEST(a_service_may_answer_too)
 {
-	struct outcome outcome;
-
-	start_at("tcp", 1000000);
 	kept_count = gone_count = handled_count = 0;
 	service = make_service(here("0"), NULL);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     &wants_self_test);
+	caller = make_client_of(service, &wants_self_test);
 	wait_up(caller);
-	call_it(PLX_RPC_ECHO, "hello", 5, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, "hello", 5, &outcome);
 	assert_int_equal(service_stats().requests, 0);
 	destroy_service(&service);
 	call_it(PLX_RPC_ECHO, "hello", 5, &outcome); /* the process still runs */
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_OK);
+	expect_status(&outcome, PLX_RPC_OK);
 }
 
-TEST(it_has_a_rate)
+PROCESS_TEST_BARE(the_rate_is_limited)
 {
 	static struct outcome outcomes[100];
 	unsigned busy = 0;
 
 	start_at("tcp", 10);
 	connect_caller();
-	wait_up(caller);
 	for (int i = 0; i < 100; i++)
 		call_it(PLX_RPC_ECHO, NULL, 0, &outcomes[i]);
 	for (int i = 0; i < 100; i++) {
@@ -132,7 +123,7 @@ TEST(it_has_a_rate)
 }
 
 /* A listener's longest message may be shorter than a batch: NetIO's publishers take 4016 bytes. */
-TEST(messages_may_be_short)
+PROCESS_TEST_BARE(messages_may_be_short)
 {
 	static const uint64_t longest[] = {512, 515, 4016};
 	static struct outcome outcomes[170];
@@ -147,12 +138,10 @@ TEST(messages_may_be_short)
 		assert_int_equal(rpc_self_test_start(1000000, false), 0);
 		listener = fixture_listen(here("0"), &attr);
 		connect_caller();
-		wait_up(caller);
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++)
 			call_it(PLX_RPC_ECHO, data, j % 3 ? 0 : sizeof(data), &outcomes[j]);
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++) {
-			wait_done(&outcomes[j]);
-			assert_int_equal(outcomes[j].status, PLX_RPC_OK);
+			expect_status(&outcomes[j], PLX_RPC_OK);
 		}
 		if (i + 1 < PLX_ARRAY_LEN(longest))
 			stop(NULL);
@@ -160,7 +149,7 @@ TEST(messages_may_be_short)
 }
 
 /* Refusals cost time too: a client that continues anyway is handled later. */
-TEST(refusals_have_a_rate)
+PROCESS_TEST_BARE(the_rate_of_refusals_is_limited)
 {
 	enum { MANY = 40000 };
 	static struct outcome outcomes[MANY];
@@ -169,7 +158,6 @@ TEST(refusals_have_a_rate)
 
 	start_at("tcp", 10);
 	connect_caller();
-	wait_up(caller);
 	began_ns = plx_now_ns();
 	for (unsigned i = 0; i < MANY; i++)
 		call_within(ECHO, 60 * PLX_NS_PER_S, &outcomes[i]);
@@ -187,13 +175,12 @@ TEST(refusals_have_a_rate)
 }
 
 /* The listener takes 16 MiB; a guest announces 64 KiB. */
-TEST(a_request_may_be_too_long_for_a_guest)
+PROCESS_TEST(a_request_may_be_too_long_for_a_guest)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
 	struct rpc_header header = {.kind = RPC_REQUEST, .method = PLX_RPC_DISCARD};
 	static uint64_t bytes[10000];
 
-	start_at("tcp", 1000000);
 	rpc_say(&attr, RPC_CLIENT);
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
 	assert_true(pump_until(&client.opened, 1, 3000));
@@ -205,33 +192,25 @@ TEST(a_request_may_be_too_long_for_a_guest)
 	client.link = NULL;
 }
 
-TEST(where_it_is_off_no_service_has_it)
+PROCESS_TEST_BARE(a_disabled_self_test_is_off_in_services_too)
 {
-	struct outcome outcome;
-
 	fixture_start("tcp", false);
 	assert_int_equal(rpc_self_test_start(PLX_NONE, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 	service = make_service(here("0"), NULL);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     NULL);
+	caller = make_client_of(service, NULL);
 	wait_up(caller);
-	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_UNKNOWN);
-	plx_rpc_service_destroy(service);
-	service = NULL;
+	call_expecting(PLX_RPC_UNKNOWN, PLX_RPC_ECHO, NULL, 0, &outcome);
+	destroy_service(&service);
 }
 
-TEST(its_clients_are_few)
+PROCESS_TEST(the_number_of_clients_is_bounded)
 {
 	struct plx_rpc_client *all[20];
 	unsigned up = 0;
 
-	start_at("tcp", 1000000);
 	for (int i = 0; i < 20; i++)
-		all[i] = make_client((const char *const[]){plx_listener_address(listener), NULL},
-				     &wants_self_test);
+		all[i] = make_guest();
 	for (int i = 0; i < 3000 && up < 16; i++) {
 		pump_ms(1);
 		up = 0;
@@ -251,18 +230,13 @@ TEST(its_clients_are_few)
 		plx_rpc_client_destroy(all[i]);
 }
 
-TEST(it_may_end_under_its_clients)
+PROCESS_TEST(it_may_end_before_its_clients)
 {
-	struct outcome outcome;
-
-	start_at("tcp", 1000000);
 	assert_int_equal(rpc_self_test_start(1, false), -EALREADY);
 	connect_caller();
-	wait_up(caller);
 	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
 	rpc_self_test_stop();
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	pump_ms(50);
 	assert_false(plx_rpc_client_is_up(caller));
 	assert_int_equal(rpc_self_test_start(1, false), 0);

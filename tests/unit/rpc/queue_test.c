@@ -5,14 +5,10 @@
 
 #include <stdlib.h>
 
-static int stop(void **state)
-{
-	rpc_stop();
-	return 0;
-}
+#define MANY 20000
 
 /* The number at the start of each request, as the service got it. */
-static uint32_t *came;
+static uint32_t came[MANY];
 static unsigned came_count;
 
 static void on_number(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
@@ -21,33 +17,41 @@ static void on_number(struct plx_rpc_request *request, const void *data, uint32_
 	plx_rpc_reply(request, data, length);
 }
 
-static void start_numbers(const char *provider, const struct plx_rpc_client_attr *attr,
-			  unsigned max)
+static unsigned statuses[PLX_RPC_STATUS_COUNT];
+static _Atomic unsigned ended;
+static unsigned wrong;
+
+static void forget_ends(void)
+{
+	memset(statuses, 0, sizeof(statuses));
+	ended = wrong = 0;
+}
+
+static int start_numbers(const char *provider, const struct plx_rpc_client_attr *attr)
 {
 	struct plx_rpc_method method = {.id = ECHO, .name = "number", .handler = on_number};
 
-	came = calloc(max, sizeof(*came));
+	forget_ends();
 	came_count = 0;
 	kept_count = 0;
 	fixture_start(provider, false);
 	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
 	assert_int_equal(plx_rpc_service_add(service, &method), 0);
 	assert_int_equal(plx_rpc_service_listen(service, here("0"), NULL), 0);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     attr);
+	caller = make_client_of(service, attr);
 	wait_up(caller);
-}
-
-static int stop_numbers(void **state)
-{
-	rpc_stop();
-	free(came);
 	return 0;
 }
 
-static unsigned statuses[PLX_RPC_STATUS_COUNT];
-static _Atomic unsigned ended;
-static unsigned wrong;
+static int start_tcp(void **state)
+{
+	return start_numbers("tcp", NULL);
+}
+
+static int start_shm(void **state)
+{
+	return start_numbers("shm", NULL);
+}
 
 static void count_end(const struct plx_rpc_result *result, void *arg)
 {
@@ -60,12 +64,6 @@ static void count_end(const struct plx_rpc_result *result, void *arg)
 	if (result->length >= sizeof(said))
 		memcpy(&said, result->data, sizeof(said));
 	wrong += said != number;
-}
-
-static void forget_ends(void)
-{
-	memset(statuses, 0, sizeof(statuses));
-	ended = wrong = 0;
 }
 
 /* A call whose request starts with its number. Return: its id. */
@@ -83,15 +81,12 @@ static plx_rpc_call_id call_number(struct plx_rpc_call call, uint32_t number, ui
 }
 
 /* All kinds and lengths: some that the queue takes, and some that it does not. */
-static void in_order_whatever_they_are(const char *provider)
+PLX_TEST_WITH(requests_keep_their_order, start_tcp, rpc_down)
 {
-	enum { MANY = 20000 };
 	const uint32_t lengths[] = {4, 5, 64, 64, 700, 64, 4000, 8, 4056, 4057, 4081, 12000};
 	uint64_t random = 1;
 	unsigned out_of_order = 0;
 
-	start_numbers(provider, NULL, MANY);
-	forget_ends();
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct plx_rpc_call call = {.deadline_ns = 30 * PLX_NS_PER_S};
 		uint32_t length;
@@ -117,26 +112,13 @@ static void in_order_whatever_they_are(const char *provider)
 	assert_int_equal(caller->queue.bytes, 0);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, stop)
+PLX_TEST_AGAIN(requests_keep_their_order, start_shm, rpc_down)
 
-PLX_TEST_WITH(in_order_over_tcp, NULL, stop_numbers)
+PLX_TEST_WITH(cancelled_requests_are_not_sent, start_tcp, rpc_down)
 {
-	in_order_whatever_they_are("tcp");
-}
-
-PLX_TEST_WITH(in_order_over_shm, NULL, stop_numbers)
-{
-	in_order_whatever_they_are("shm");
-}
-
-PLX_TEST_WITH(what_is_cancelled_is_not_sent, NULL, stop_numbers)
-{
-	enum { MANY = 20000 };
 	plx_rpc_call_id *ids = calloc(MANY, sizeof(*ids));
 	unsigned waiting = 0, sent;
 
-	start_numbers("tcp", NULL, MANY);
-	forget_ends();
 	for (uint32_t i = 0; i < MANY; i++)
 		ids[i] = call_number((struct plx_rpc_call){0}, i, 64);
 	waiting = client_stats().waiting;
@@ -160,20 +142,17 @@ PLX_TEST_WITH(what_is_cancelled_is_not_sent, NULL, stop_numbers)
 /* No service is up: queued requests are not sent, and end at their deadlines. */
 static void leave_alone(void)
 {
-	plx_rpc_service_destroy(service);
-	service = NULL;
-	for (int i = 0; i < 3000 && plx_rpc_client_is_up(caller); i++)
-		pump_ms(1);
-	assert_false(plx_rpc_client_is_up(caller));
+	destroy_service(&service);
+	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
 }
 
-PLX_TEST_WITH(what_ends_leaves_its_room, NULL, stop_numbers)
+TEST_BARE(ended_requests_free_their_room)
 {
 	struct plx_rpc_client_attr attr = {.waiting_max = 64000};
 	struct plx_rpc_call call = {.method = ECHO};
 	char data[1000] = {0};
 
-	start_numbers("tcp", &attr, 1);
+	start_numbers("tcp", &attr);
 	leave_alone();
 	for (int round = 0; round < 5; round++) {
 		forget_ends();
@@ -191,13 +170,12 @@ PLX_TEST_WITH(what_ends_leaves_its_room, NULL, stop_numbers)
 
 /* One call with time left precedes all expired ones: memory stays bounded, and it is finally sent,
  * like every call after it. */
-TEST(the_dead_behind_one_that_lives_are_few)
+TEST(memory_of_expired_requests_is_bounded)
 {
 	char address[PLX_ADDRESS_MAX];
 	struct outcome patient, last;
 	uint64_t most = 0;
 
-	rpc_start("tcp", NULL, NULL);
 	strcpy(address, plx_rpc_service_address(service, 0));
 	leave_alone();
 	call_within(ECHO, 60 * PLX_NS_PER_S, &patient);
@@ -223,14 +201,9 @@ TEST(the_dead_behind_one_that_lives_are_few)
 }
 
 /* Queued requests were never sent: they did not run, and another link takes them. */
-TEST(the_link_may_end_under_them)
+TEST(the_link_may_end_before_they_are_sent)
 {
-	enum { MANY = 20000 };
-	char address[PLX_ADDRESS_MAX];
 	unsigned waiting;
-
-	rpc_start("tcp", NULL, NULL);
-	strcpy(address, plx_rpc_service_address(service, 0));
 	forget_ends();
 	for (uint32_t i = 0; i < MANY; i++)
 		call_number((struct plx_rpc_call){.deadline_ns = 20 * PLX_NS_PER_S}, i, 64);
@@ -243,9 +216,8 @@ TEST(the_link_may_end_under_them)
 	assert_int_equal(wrong, 0);
 }
 
-TEST(the_client_may_end_over_them)
+TEST(the_client_may_end_before_they_are_sent)
 {
-	rpc_start("tcp", NULL, NULL);
 	forget_ends();
 	for (uint32_t i = 0; i < 5000; i++)
 		call_number((struct plx_rpc_call){.deadline_ns = PLX_NEVER}, i, 64);
@@ -257,14 +229,13 @@ TEST(the_client_may_end_over_them)
 }
 
 /* Queued for a service that turns out to take less. */
-TEST(too_big_is_found_out_later)
+TEST(a_request_may_become_too_big)
 {
 	struct plx_rpc_service_attr small = {.request_max = 32};
 	char address[PLX_ADDRESS_MAX];
 	struct outcome outcomes[2];
 	char data[100] = {0};
 
-	rpc_start("tcp", NULL, NULL);
 	strcpy(address, plx_rpc_service_address(service, 0));
 	leave_alone();
 	call_it(ECHO, data, sizeof(data), &outcomes[0]);

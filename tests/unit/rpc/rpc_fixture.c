@@ -9,6 +9,7 @@ struct plx_rpc_request *kept[KEPT_MAX];
 _Atomic unsigned kept_count;
 unsigned gone_count, handled_count;
 bool gone_refuses;
+struct outcome outcome;
 
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
@@ -147,11 +148,15 @@ struct plx_rpc_client *make_client(const char *const *addresses,
 	return made;
 }
 
+struct plx_rpc_client *make_client_of(const struct plx_rpc_service *of,
+				      const struct plx_rpc_client_attr *attr)
+{
+	return make_client((const char *const[]){plx_rpc_service_address(of, 0), NULL}, attr);
+}
+
 void wait_up(struct plx_rpc_client *which)
 {
-	for (int i = 0; i < 5000 && !plx_rpc_client_is_up(which); i++)
-		pump_ms(1);
-	assert_true(plx_rpc_client_is_up(which));
+	PUMP_UNTIL(plx_rpc_client_is_up(which));
 }
 
 void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_attr,
@@ -159,10 +164,10 @@ void rpc_start(const char *provider, const struct plx_rpc_service_attr *service_
 {
 	kept_count = gone_count = handled_count = 0;
 	gone_refuses = false;
+	outcome.count = 0;
 	fixture_start(provider, false);
 	service = make_service(here("0"), service_attr);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     client_attr);
+	caller = make_client_of(service, client_attr);
 	wait_up(caller);
 }
 
@@ -176,9 +181,7 @@ void rpc_start_two(const struct plx_rpc_service_attr *attr)
 						   plx_rpc_service_address(second_service, 0),
 						   NULL},
 			     NULL);
-	for (int i = 0; i < 3000 && client_stats().links < 2; i++)
-		pump_ms(1);
-	assert_int_equal(client_stats().links, 2);
+	PUMP_UNTIL(client_stats().links == 2);
 }
 
 void destroy_service(struct plx_rpc_service **which)
@@ -197,76 +200,91 @@ void rpc_stop(void)
 	}
 	destroy_service(&second_service);
 	destroy_service(&service);
-	for (int i = 0; i < 3000 && plx_fabric_open_count(); i++)
-		pump_ms(1);
-	assert_int_equal(plx_fabric_open_count(), 0);
+	PUMP_UNTIL(!plx_fabric_open_count());
 	fixture_stop();
+}
+
+int rpc_up(void **state)
+{
+	rpc_start("tcp", NULL, NULL);
+	return 0;
+}
+
+int rpc_up_shm(void **state)
+{
+	rpc_start("shm", NULL, NULL);
+	return 0;
+}
+
+int rpc_down(void **state)
+{
+	rpc_stop();
+	return 0;
 }
 
 void note_outcome(const struct plx_rpc_result *result, void *arg)
 {
-	struct outcome *outcome = arg;
-	uint32_t copied = result->length < sizeof(outcome->data) ? result->length
-								 : sizeof(outcome->data);
+	struct outcome *it = arg;
+	uint32_t copied = result->length < sizeof(it->data) ? result->length : sizeof(it->data);
 
-	outcome->status = result->status;
-	outcome->code = result->code;
-	outcome->handler_ns = result->handler_ns;
-	outcome->retry_after_ns = result->retry_after_ns;
-	outcome->may_have_run = result->may_have_run;
-	outcome->length = result->length;
+	it->status = result->status;
+	it->code = result->code;
+	it->handler_ns = result->handler_ns;
+	it->retry_after_ns = result->retry_after_ns;
+	it->may_have_run = result->may_have_run;
+	it->length = result->length;
 	if (copied)
-		memcpy(outcome->data, result->data, copied);
-	outcome->count++;
+		memcpy(it->data, result->data, copied);
+	it->count++;
 }
 
 static plx_rpc_call_id call_with(const struct plx_rpc_call *call, const void *data, size_t length,
-				 struct outcome *outcome)
+				 struct outcome *it)
 {
 	plx_rpc_call_id id;
 
-	*outcome = (struct outcome){0};
+	*it = (struct outcome){0};
 	if (plx_rpc_call(caller, call, data, length, &id) != 0)
 		fail_msg("plx_rpc_call: %s", plx_error());
-	assert_int_equal(outcome->count, 0); /* never inside the call */
+	assert_int_equal(it->count, 0); /* never inside the call */
 	return id;
 }
 
 plx_rpc_call_id call_as(struct plx_rpc_call call, const void *data, size_t length,
-			struct outcome *outcome)
+			struct outcome *it)
 {
 	call.done = note_outcome;
-	call.arg = outcome;
-	return call_with(&call, data, length, outcome);
+	call.arg = it;
+	return call_with(&call, data, length, it);
 }
 
-plx_rpc_call_id call_it(uint32_t method, const void *data, size_t length, struct outcome *outcome)
+plx_rpc_call_id call_it(uint32_t method, const void *data, size_t length, struct outcome *it)
 {
-	struct plx_rpc_call call = {.method = method, .done = note_outcome, .arg = outcome};
+	struct plx_rpc_call call = {.method = method, .done = note_outcome, .arg = it};
 
-	return call_with(&call, data, length, outcome);
+	return call_with(&call, data, length, it);
 }
 
-plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcome *outcome)
+plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcome *it)
 {
 	struct plx_rpc_call call = {
-		.method = method, .deadline_ns = deadline_ns, .done = note_outcome, .arg = outcome};
+		.method = method, .deadline_ns = deadline_ns, .done = note_outcome, .arg = it};
 
-	return call_with(&call, NULL, 0, outcome);
+	return call_with(&call, NULL, 0, it);
 }
 
-void wait_done(struct outcome *outcome)
+void wait_done(struct outcome *it)
 {
-	assert_true(pump_until(&outcome->count, 1, 20000));
-	assert_int_equal(outcome->count, 1);
+	assert_true(pump_until(&it->count, 1, 20000));
+	assert_int_equal(it->count, 1);
 }
 
-void expect_reply(struct outcome *outcome, const char *text)
+void expect_reply(struct outcome *it, const char *text)
 {
-	wait_done(outcome);
-	assert_int_equal(outcome->status, PLX_RPC_OK);
-	assert_int_equal(outcome->length, strlen(text));
-	assert_memory_equal(outcome->data, text, strlen(text));
+	wait_done(it);
+	assert_int_equal(it->status, PLX_RPC_OK);
+	assert_int_equal(it->length, strlen(text));
+	assert_memory_equal(it->data, text, strlen(text));
 }
 
 void is_kept(unsigned count)
@@ -276,7 +294,7 @@ void is_kept(unsigned count)
 
 void reply_to(unsigned i, const char *text)
 {
-	plx_rpc_reply(kept[i], text, strlen(text));
+	assert_int_equal(plx_rpc_reply(kept[i], text, strlen(text)), 0);
 	kept[i] = NULL;
 }
 

@@ -46,6 +46,8 @@ struct outcome {
 	char data[256]; /* as much as fits */
 };
 
+extern struct outcome outcome; /* for tests with one call at a time */
+
 void note_outcome(const struct plx_rpc_result *result, void *arg);
 
 /* A listening service and a connected client. Attributes may be NULL. */
@@ -58,10 +60,20 @@ void rpc_start_two(const struct plx_rpc_service_attr *attr);
 /* Stop everything; kept requests are replied to. */
 void rpc_stop(void);
 
+/* A test with a service and a client over TCP, or one that starts what it needs. */
+int rpc_up(void **state);
+int rpc_up_shm(void **state);
+int rpc_down(void **state);
+
+#define TEST(name)      PLX_TEST_WITH(name, rpc_up, rpc_down)
+#define TEST_BARE(name) PLX_TEST_WITH(name, NULL, rpc_down)
+
 /* A service of that kind, listening at an address; "127.0.0.1:0" uses the fixture's host. */
 struct plx_rpc_service *make_service(const char *address, const struct plx_rpc_service_attr *attr);
 struct plx_rpc_client *make_client(const char *const *addresses,
 				   const struct plx_rpc_client_attr *attr);
+struct plx_rpc_client *make_client_of(const struct plx_rpc_service *of,
+				      const struct plx_rpc_client_attr *attr);
 
 /* Turn the loop until the client has a service to call. */
 void wait_up(struct plx_rpc_client *which);
@@ -81,6 +93,28 @@ plx_rpc_call_id call_within(uint32_t method, uint64_t deadline_ns, struct outcom
 
 /* Turn the loop until it is done, at most a few seconds. */
 void wait_done(struct outcome *outcome);
+
+/* It is done, with that status. */
+#define expect_status(outcome, expected)                       \
+	do {                                                   \
+		wait_done(outcome);                            \
+		assert_int_equal((outcome)->status, expected); \
+	} while (0)
+
+/* Call a method to its end. */
+#define call_expecting(expected, method, data, length, outcome) \
+	do {                                                    \
+		call_it(method, data, length, outcome);         \
+		expect_status(outcome, expected);               \
+	} while (0)
+
+/* Turn the loop until cond holds; fail if it never does. */
+#define PUMP_UNTIL(cond)                                         \
+	do {                                                     \
+		for (int ms_ = 0; ms_ < 20000 && !(cond); ms_++) \
+			pump_ms(1);                              \
+		assert_true(cond);                               \
+	} while (0)
 
 /* It is done, with this reply. */
 void expect_reply(struct outcome *outcome, const char *text);

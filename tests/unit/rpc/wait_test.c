@@ -25,8 +25,7 @@ static void start_two_lcores(plx_rpc_handler_fn handler)
 	assert_int_equal(plx_rpc_service_create(NULL, &service), 0);
 	assert_int_equal(plx_rpc_service_add(service, &method), 0);
 	assert_int_equal(plx_rpc_service_listen(service, here("0"), &listen), 0);
-	caller = make_client((const char *const[]){plx_rpc_service_address(service, 0), NULL},
-			     NULL);
+	caller = make_client_of(service, NULL);
 	wait_up(caller);
 }
 
@@ -52,14 +51,10 @@ static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t 
 
 PLX_TEST(a_service_on_another_lcore)
 {
-	struct outcome outcome;
-
 	on_lcore_1 = 0;
 	start_two_lcores(on_echo);
 	for (int i = 0; i < 100; i++) {
-		call_it(ECHO, "x", 1, &outcome);
-		wait_done(&outcome);
-		assert_int_equal(outcome.status, PLX_RPC_OK);
+		call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
 	}
 	assert_int_equal(on_lcore_1, 100);
 	stop_two_lcores();
@@ -90,16 +85,14 @@ PLX_TEST(a_reply_from_another_lcore)
 	for (int i = 0; i < CALLS; i++)
 		call_it(ECHO, NULL, 0, &outcomes[i]);
 	for (int i = 0; i < CALLS; i++) {
-		wait_done(&outcomes[i]);
-		assert_int_equal(outcomes[i].status, PLX_RPC_OK);
+		expect_status(&outcomes[i], PLX_RPC_OK);
 		assert_memory_equal(outcomes[i].data, "from afar", 9);
 	}
 	assert_int_equal(elsewhere, CALLS);
 	stop_two_lcores();
 }
 
-/* Threads ----------------------------------------------------------------------------------------
- */
+/* Threads ------------------------------------------------------------------------------------- */
 
 static _Atomic unsigned threads_done;
 
@@ -162,7 +155,7 @@ static void *call_what_fails(void *arg)
 	return (void *)wrong;
 }
 
-PLX_TEST(threads_hear_what_is_wrong)
+PLX_TEST(waiting_threads_get_errors)
 {
 	struct plx_rpc_call call = {.method = ECHO};
 	struct plx_rpc_answer answer;
@@ -234,17 +227,14 @@ static void on_take(struct plx_rpc_request *request, const void *data, uint32_t 
 	taken_count++;
 }
 
-PLX_TEST(replies_behind_the_end)
+PLX_TEST(a_reply_after_the_end)
 {
-	struct outcome outcome;
-
 	taken_count = 0;
 	start_two_lcores(on_take);
 	call_it(ECHO, NULL, 0, &outcome);
 	assert_true(pump_until(&taken_count, 1, 3000));
 	plx_rpc_service_destroy(service);
-	wait_done(&outcome);
-	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	pump_ms(20);
 	assert_int_equal(plx_rpc_reply(taken, "x", 1),
 			 0); /* in vain; and the last of it is freed */

@@ -118,7 +118,7 @@ PLX_TEST(a_batch_that_is_cut)
 	}
 }
 
-PLX_TEST(a_length_that_lies)
+PLX_TEST(a_wrong_length_is_refused)
 {
 	uint64_t batch[4] = {0};
 	struct rpc_header header = {.kind = RPC_REQUEST, .length = 9};
