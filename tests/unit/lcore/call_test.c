@@ -142,8 +142,6 @@ TEST(errors_name_what_is_missing)
 	assert_int_equal(turns_until_idle(NULL), 0);
 }
 
-/* Without room for the response ---------------------------------------------------------------- */
-
 static void ignore(void *arg)
 {
 }

@@ -193,8 +193,7 @@ ONE_LCORE(bad_descriptors_and_events_are_refused)
 
 PLX_TEST(needs_an_lcore)
 {
-	assert_fails(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT,
-		     "plx_fd_add: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT, NOT_UP("plx_fd_add"));
 	plx_fd_remove(NULL);
 }
 

@@ -275,8 +275,6 @@ TEST(a_message_in_a_lane_with_its_bit_set_does_not_ring)
 	assert_int_equal(atomic_load(&loop.bell.lanes[0]), UINT64_C(1) << 5 | UINT64_C(1) << 10);
 }
 
-/* Order -------------------------------------------------------------------------------------- */
-
 TEST(full_lanes_take_turns)
 {
 	unsigned count[3] = {0};

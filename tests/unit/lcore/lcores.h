@@ -20,6 +20,9 @@ static struct {
 	struct plx_lcore_conf conf;
 } lcores;
 
+/* The text of an error before that. */
+#define NOT_UP(function) function ": Pollux is not up; call plx_eal_init first"
+
 /* Of the lanes; 0: the default. */
 static uint32_t lcores_lane_slots PLX_UNUSED;
 

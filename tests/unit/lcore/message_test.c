@@ -33,6 +33,7 @@ static int three_receivers(void **state)
 
 ONE(errors_name_the_lcore)
 {
+	assert_fails(plx_lcore_on_room(7, NULL), -ENOENT, "plx_lcore_on_room: there is no lcore 7");
 	assert_fails(plx_lcore_send(7, take, NULL), -ENOENT, "plx_lcore_send: there is no lcore 7");
 	assert_int_equal(plx_lcore_send(PLX_LCORE_NONE, take, NULL), -ENOENT);
 	lcores_down();
@@ -187,16 +188,6 @@ THREE(senders_that_wait_for_one_lane_take_turns)
 	assert_true(each[1].sent >= PLX_LANE_SLOTS_DEFAULT);
 }
 
-ONE(waiting_for_room_needs_a_lane_and_a_function)
-{
-	struct plx_task task = {0};
-
-	assert_fails(plx_lcore_on_room(7, &task), -ENOENT,
-		     "plx_lcore_on_room: there is no lcore 7");
-	assert_fails(plx_lcore_on_room(0, &task), -EINVAL,
-		     "plx_lcore_on_room: the task has no function");
-}
-
 THREE(a_lane_is_made_when_it_is_first_used)
 {
 	assert_int_equal(stats_of(0).lanes, 0);
@@ -323,6 +314,10 @@ ONE(longer_ones_are_refused)
 
 ONE(no_function_is_refused)
 {
+	struct plx_task task = {0};
+
+	assert_fails(plx_lcore_on_room(0, &task), -EINVAL,
+		     "plx_lcore_on_room: the task has no function");
 	assert_fails(plx_lcore_send(0, NULL, NULL), -EINVAL, "plx_lcore_send: no function to call");
 	assert_fails(plx_lcore_send_data(0, NULL, "", 1), -EINVAL,
 		     "plx_lcore_send_data: no function to call");

@@ -193,10 +193,8 @@ PLX_TEST(needs_an_lcore_a_name_and_a_function)
 {
 	struct plx_poller_stats stats;
 
-	assert_fails(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT,
-		     "plx_poller_add: Pollux is not up; call plx_eal_init first");
-	assert_fails(plx_poller_stats(0, &stats), -ENOENT,
-		     "plx_poller_stats: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT, NOT_UP("plx_poller_add"));
+	assert_fails(plx_poller_stats(0, &stats), -ENOENT, NOT_UP("plx_poller_stats"));
 	lcores_up(1);
 	assert_fails(plx_poller_add(NULL, count, NULL, 0, NULL), -EINVAL,
 		     "a poller has a name and a function");

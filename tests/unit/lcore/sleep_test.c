@@ -33,8 +33,6 @@ static int send_quit_message(void)
 	return plx_lcore_send(0, quit_loop, NULL);
 }
 
-/* Threads that end the main lcore's loop ----------------------------------------------------- */
-
 static void *send_quit(void *arg)
 {
 	wait_until_asleep(0);
@@ -123,8 +121,6 @@ ONE(a_message_to_itself_keeps_awake)
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(idle_stats_of(0).sleeps, 0);
 }
-
-/* Stopping ----------------------------------------------------------------------------------- */
 
 ONE(stopping_wakes)
 {
@@ -338,14 +334,19 @@ ONE(one_that_polled_may_adapt)
 	assert_int_equal(idle_stats_of(0).sleep_ns, sleep_ns);
 }
 
+static const struct plx_idle_conf costly_wake = {.algorithm = PLX_IDLE_FIXED,
+						 .alpha = 0.01,
+						 .wake_ns = 100000,
+						 .sleep_ns = PLX_NS_PER_MS,
+						 .spin_max_ns = 100000,
+						 .sleep_max_ns = PLX_NEVER};
+
 ONE(an_adaptive_lcore_polls_first)
 {
-	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
-					   .alpha = 0.01,
-					   .wake_ns = 100000,
-					   .sleep_ns = 1000,
-					   .spin_max_ns = PLX_NS_PER_S,
-					   .sleep_max_ns = PLX_NEVER};
+	struct plx_idle_conf conf = costly_wake;
+
+	conf.sleep_ns = 1000;
+	conf.spin_max_ns = PLX_NS_PER_S;
 	assert_int_equal(plx_idle_set(0, &conf), 0);
 	run_until(send_quit, NULL);
 	assert_int_equal(idle_stats_of(0).spin_ns, 1000 + 100000 * 100);
@@ -379,14 +380,7 @@ static uint64_t idle_ns_when_expected_in(uint64_t expect_ns)
  * which is 11 ms here. */
 ONE(what_is_expected_keeps_awake)
 {
-	const struct plx_idle_conf conf = {.algorithm = PLX_IDLE_FIXED,
-					   .alpha = 0.01,
-					   .wake_ns = 100000,
-					   .sleep_ns = PLX_NS_PER_MS,
-					   .spin_max_ns = 100000,
-					   .sleep_max_ns = PLX_NEVER};
-
-	assert_int_equal(plx_idle_set(0, &conf), 0);
+	assert_int_equal(plx_idle_set(0, &costly_wake), 0);
 	assert_true(idle_ns_when_expected_in(4 * PLX_NS_PER_MS) >= 5 * PLX_NS_PER_MS);
 	assert_true(idle_ns_when_expected_in(100 * PLX_NS_PER_MS) < 4 * PLX_NS_PER_MS);
 }
@@ -500,6 +494,17 @@ static struct plx_poller *add_source(struct source *source, bool armed)
 	return poller;
 }
 
+static struct source source; /* of a test with one */
+
+static int no_source(void **state)
+{
+	close(source.fd);
+	source = (struct source){0};
+	return no_lcores(state);
+}
+
+#define SOURCE_TEST(test) PLX_TEST_WITH(test, one_sleeper, no_source)
+
 static void *write_fd(void *arg)
 {
 	wait_until_asleep(0);
@@ -507,10 +512,9 @@ static void *write_fd(void *arg)
 	return NULL;
 }
 
-ONE(a_pollers_descriptor_wakes)
+SOURCE_TEST(a_pollers_descriptor_wakes)
 {
-	struct source source = {.quit_after = 1};
-
+	source.quit_after = 1;
 	add_source(&source, true);
 	run_until(write_fd, &source);
 	assert_in_range(idle_stats_of(0).sleeps, 1, 3);
@@ -519,7 +523,6 @@ ONE(a_pollers_descriptor_wakes)
 	assert_int_equal(idle_stats_of(0).naps, 0);
 	assert_int_equal(source.woken, 1);
 	assert_int_not_equal(source.arms, 0);
-	close(source.fd);
 }
 
 static void *quit_later(void *arg)
@@ -541,7 +544,7 @@ ONE(any_of_a_thousand_descriptors_of_the_program_wakes)
 {
 	static struct plx_fd *added[USER_FDS];
 	static int numbers[USER_FDS];
-	struct source source;
+	struct source last;
 	struct rlimit limit;
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -549,13 +552,13 @@ ONE(any_of_a_thousand_descriptors_of_the_program_wakes)
 		skip();
 	limit.rlim_cur = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	source = (struct source){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+	last = (struct source){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 	for (unsigned i = 0; i < USER_FDS; i++) {
-		numbers[i] = i + 1 < USER_FDS ? eventfd(0, EFD_CLOEXEC) : source.fd;
+		numbers[i] = i + 1 < USER_FDS ? eventfd(0, EFD_CLOEXEC) : last.fd;
 		assert_true(numbers[i] >= 0);
 		assert_int_equal(plx_fd_add(numbers[i], EPOLLIN, quit_on_fd, NULL, &added[i]), 0);
 	}
-	run_until(write_fd, &source);
+	run_until(write_fd, &last);
 	assert_int_equal(idle_stats_of(0).naps, 0);
 	assert_int_equal(idle_stats_of(0).wakes[PLX_WAKE_FD], 1);
 	for (unsigned i = 0; i < USER_FDS; i++) {
@@ -667,9 +670,8 @@ ONE(a_refusal_takes_back_what_was_asked_for)
 	close_many();
 }
 
-ONE(an_lcore_naps_if_a_poller_has_no_arm_function)
+SOURCE_TEST(an_lcore_naps_if_a_poller_has_no_arm_function)
 {
-	struct source source = {0};
 	struct plx_idle_stats stats;
 
 	log_capture();
@@ -684,14 +686,13 @@ ONE(an_lcore_naps_if_a_poller_has_no_arm_function)
 	assert_in_range(source.calls, stats.naps, 4 * stats.naps + 10);
 	assert_non_null(stats.awake_by);
 	assert_string_equal(stats.awake_by, "source");
-	close(source.fd);
 }
 
-ONE(an_lcore_naps_if_a_poller_always_refuses)
+SOURCE_TEST(an_lcore_naps_if_a_poller_always_refuses)
 {
-	struct source source = {.refuses = true};
 	struct plx_idle_stats stats;
 
+	source.refuses = true;
 	add_source(&source, true);
 	run_until(quit_later, NULL);
 	stats = idle_stats_of(0);
@@ -699,19 +700,16 @@ ONE(an_lcore_naps_if_a_poller_always_refuses)
 	assert_int_equal(stats.naps, stats.sleeps);
 	assert_in_range(stats.naps, 300, 1300);
 	assert_string_equal(stats.awake_by, "source");
-	close(source.fd);
 }
 
-ONE(a_poller_that_always_works_is_named)
+SOURCE_TEST(a_poller_that_always_works_is_named)
 {
-	struct source source = {.always_worked = true};
-
+	source.always_worked = true;
 	add_source(&source, true);
 	run_until(quit_later, NULL);
 	assert_int_equal(idle_stats_of(0).sleeps, 0);
 	assert_non_null(idle_stats_of(0).awake_by);
 	assert_string_equal(idle_stats_of(0).awake_by, "source");
-	close(source.fd);
 }
 
 static void *make_work(void *arg)
@@ -722,25 +720,24 @@ static void *make_work(void *arg)
 }
 
 /* Its descriptor stays silent: the cap finds the work. */
-ONE(a_missed_wake_is_a_rescue)
+SOURCE_TEST(a_missed_wake_is_a_rescue)
 {
 	const struct plx_idle_conf capped = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = 4 * GAP_NS};
-	struct source source = {.quit_after = 1};
 
+	source.quit_after = 1;
 	assert_int_equal(plx_idle_set(0, &capped), 0);
 	add_source(&source, true);
 	run_until(make_work, &source);
 	assert_int_not_equal(idle_stats_of(0).wakes[PLX_WAKE_CAP], 0);
 	assert_int_equal(idle_stats_of(0).rescues, 1);
 	assert_int_equal(idle_stats_of(0).spurious, 0);
-	close(source.fd);
 }
 
-ONE(waking_for_nothing_is_counted)
+SOURCE_TEST(waking_for_nothing_is_counted)
 {
-	struct source source = {.lies = true};
 	struct plx_idle_stats stats;
 
+	source.lies = true;
 	add_source(&source, true);
 	eventfd_write(source.fd, 1);
 	run_until(quit_later, NULL);
@@ -748,7 +745,6 @@ ONE(waking_for_nothing_is_counted)
 	assert_true(stats.spurious > 1000);
 	assert_in_range(stats.spurious, stats.wakes[PLX_WAKE_POLLER] - 1,
 			stats.wakes[PLX_WAKE_POLLER]);
-	close(source.fd);
 }
 
 /* A timer started in `woke` counts from then, not from before the sleep. */
@@ -801,28 +797,20 @@ static int busy_regularly(void *arg, uint64_t now_ns)
 }
 
 /* It is removed while the lcore is too busy to ask again. */
-ONE(a_poller_that_was_unsure_may_be_removed)
+SOURCE_TEST(a_poller_that_was_unsure_may_be_removed)
 {
-	struct source source = {0};
-
 	assert_works(plx_poller_add("period", busy_regularly, NULL, 10 * PLX_NS_PER_MS, NULL));
 	run_until(remove_and_quit, add_source(&source, false));
 	assert_int_not_equal(idle_stats_of(0).naps, 0);
 	assert_null(idle_stats_of(0).awake_by);
-	close(source.fd);
 }
 
-ONE(a_removed_poller_is_not_waited_for)
+SOURCE_TEST(a_removed_poller_is_not_waited_for)
 {
-	struct source source = {0};
-
 	plx_poller_remove(add_source(&source, false));
 	run_until(send_quit, NULL);
 	assert_int_equal(idle_stats_of(0).naps, 0);
-	close(source.fd);
 }
-
-/* Shared CPUs -------------------------------------------------------------------------------- */
 
 static void *spin_thread(void *arg)
 {

@@ -85,8 +85,7 @@ PLX_TEST(a_task_needs_an_lcore_and_a_function)
 {
 	struct plx_task task = {0};
 
-	assert_fails(plx_task_schedule(&task), -ENOENT,
-		     "plx_task_schedule: Pollux is not up; call plx_eal_init first");
+	assert_fails(plx_task_schedule(&task), -ENOENT, NOT_UP("plx_task_schedule"));
 	lcores_up(1);
 	assert_fails(plx_task_schedule(&task), -EINVAL,
 		     "plx_task_schedule: the task has no function; call plx_task_init first");

@@ -120,25 +120,16 @@ static inline void child_says(int (*fn)(void), int line_count, const char *const
  * that number, 0 to 5, is value. Return: 0; -1 the host does not allow that. */
 static inline int child_deny(int syscall_number, int arg, unsigned value, int error)
 {
-	struct sock_filter any[] = {
+	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)syscall_number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_filter one[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)syscall_number, 0, 3),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)syscall_number, arg < 0 ? 2 : 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 			 offsetof(struct seccomp_data, args) + 8 * (unsigned)(arg < 0 ? 0 : arg)),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = {
-		.len = arg < 0 ? PLX_ARRAY_LEN(any) : PLX_ARRAY_LEN(one),
-		.filter = arg < 0 ? any : one,
-	};
+	struct sock_fprog program = {.len = PLX_ARRAY_LEN(code), .filter = code};
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
 		return -1;

@@ -29,13 +29,6 @@ static uint64_t fallbacks(void)
 	return stats.node_fallbacks;
 }
 
-static void init_with(enum plx_numa numa)
-{
-	const struct plx_mem_conf conf = {.huge = PLX_HUGE_NONE, .numa = numa};
-
-	assert_int_equal(plx_mem_init(&conf), 0);
-}
-
 #undef TEST
 #define TEST(name) PLX_TEST_WITH(name, with_bare_node, without_bare_node)
 

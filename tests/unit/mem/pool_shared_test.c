@@ -2,6 +2,7 @@
 /* Shared pools on one thread, which acts as several lcores. Ring, caches and spare objects are
  * private copies, so a test can act in the middle of a push or a pop, and deny memory for a
  * cache. */
+#include "log_capture.h"
 #include "pools.h"
 
 #include <pthread.h>
@@ -241,15 +242,6 @@ TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it)
 	plx_pool_destroy(pool);
 }
 
-static unsigned warnings;
-
-static void count_warning(enum plx_log_level level, const char *component, const char *line,
-			  void *arg)
-{
-	warnings += strstr(line, "pool test: lcore 3 works without a cache, slower: "
-				 "as the test wants") != NULL;
-}
-
 TEST(a_pool_without_memory_for_a_cache_works)
 {
 	struct plx_pool *pool = make_shared(8, 4);
@@ -257,7 +249,7 @@ TEST(a_pool_without_memory_for_a_cache_works)
 
 	refuses = true;
 	asked = 0;
-	plx_log_set_sink(count_warning, NULL);
+	log_capture();
 	for (int round = 0; round < 10; round++) {
 		get_each_as(OWNER, pool, objects, 8);
 		assert_null(plx_pool_get(pool));
@@ -270,12 +262,12 @@ TEST(a_pool_without_memory_for_a_cache_works)
 	plx_log_set_sink(NULL, NULL);
 	refuses = false;
 	assert_int_equal(asked, 1);
-	assert_int_equal(warnings, 1);
+	assert_int_equal(
+		log_count("pool test: lcore 3 works without a cache, slower: as the test wants"),
+		1);
 	assert_int_equal(stats_of(pool).empty, 10);
 	plx_pool_destroy(pool);
 }
-
-/* Bulks ------------------------------------------------------------------------------------ */
 
 TEST(a_bulk_is_taken_whole_or_not_at_all)
 {
@@ -398,8 +390,6 @@ TEST(objects_put_after_a_stalled_put_are_found_once_it_ends)
 	plx_pool_destroy(stopped);
 }
 
-/* Spare objects ---------------------------------------------------------------------------- */
-
 static void *spares[8];
 
 /* All of its objects are spare, the last one on top. */
@@ -479,8 +469,6 @@ TEST(spare_objects_pushed_at_once_keep_their_order)
 	assert_memory_equal(popped, spares, sizeof(spares));
 	destroy_spare();
 }
-
-/* All together ----------------------------------------------------------------------------- */
 
 enum { COUNT = 60, IDS = 5, BULK = 12 };
 
@@ -610,8 +598,6 @@ TEST(nothing_is_left_by_rounds_of_init_and_fini)
 		assert_int_equal(setup(state), 0);
 	}
 }
-
-/* Misuse ----------------------------------------------------------------------------------- */
 
 static struct plx_pool *make_eight(void)
 {

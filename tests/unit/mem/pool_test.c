@@ -267,8 +267,6 @@ TEST(figures_agree_with_a_model)
 	plx_pool_destroy(model.pool);
 }
 
-/* Threads ---------------------------------------------------------------------------------- */
-
 #ifdef __SANITIZE_THREAD__
 #define ROUNDS 200000u
 #else
@@ -402,8 +400,6 @@ TEST(lcores_and_others_share_a_pool)
 {
 	pass_objects_round(PLX_LCORE_NONE);
 }
-
-/* Misuse ----------------------------------------------------------------------------------- */
 
 static struct plx_pool *make_four(void)
 {

@@ -24,6 +24,13 @@ static inline int setup(void **state)
 	return plx_mem_init(&ordinary);
 }
 
+static inline void init_with(enum plx_numa numa)
+{
+	const struct plx_mem_conf conf = {.huge = PLX_HUGE_NONE, .numa = numa};
+
+	assert_int_equal(plx_mem_init(&conf), 0);
+}
+
 static inline int teardown(void **state)
 {
 	plx_lcore_id_tls = PLX_LCORE_NONE;

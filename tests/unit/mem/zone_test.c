@@ -360,10 +360,9 @@ TEST(zones_are_added_when_needed_and_counted)
 TEST_BEFORE_INIT(memory_asked_for_at_init_is_available)
 {
 	const size_t bytes[] = {5 * MEM_2M + 1};
-	struct plx_mem_conf conf = ordinary;
+	const struct plx_mem_conf conf = {
+		.huge = PLX_HUGE_NONE, .node_bytes = bytes, .node_count = 1};
 
-	conf.node_bytes = bytes;
-	conf.node_count = 1;
 	assert_int_equal(plx_mem_init(&conf), 0);
 	assert_int_equal(plx_zone_count(), 1);
 	assert_int_equal(plx_zone_get(0)->size_bytes, 6 * MEM_2M);
@@ -374,12 +373,8 @@ TEST_BEFORE_INIT(memory_asked_for_at_init_is_available)
 
 TEST_BEFORE_INIT(failed_init_leaves_nothing)
 {
-	size_t bytes[65] = {MEM_2M};
-	struct plx_mem_conf conf = ordinary;
-
-	conf.node_bytes = bytes;
-	conf.node_count = 65;
-	bytes[64] = 1;
+	size_t bytes[65] = {MEM_2M, [64] = 1};
+	struct plx_mem_conf conf = {.huge = PLX_HUGE_NONE, .node_bytes = bytes, .node_count = 65};
 	assert_fails(plx_mem_init(&conf), -EINVAL, "NUMA node 64 is not on this host");
 	conf.node_count = 1;
 	bytes[0] = (size_t)1 << 50;
@@ -391,10 +386,8 @@ TEST_BEFORE_INIT(failed_init_leaves_nothing)
 TEST_BEFORE_INIT(policy_any_binds_to_no_node)
 {
 	const struct plx_zone *zone;
-	struct plx_mem_conf conf = ordinary;
 
-	conf.numa = PLX_NUMA_ANY;
-	assert_int_equal(plx_mem_init(&conf), 0);
+	init_with(PLX_NUMA_ANY);
 	assert_non_null(plx_mem_alloc(64, 0, 0, &zone));
 	assert_int_equal(zone->node, PLX_NODE_ANY);
 	assert_non_null(plx_mem_alloc(64, 0, 999, NULL));
@@ -404,10 +397,8 @@ TEST_BEFORE_INIT(policy_any_binds_to_no_node)
 TEST_BEFORE_INIT(policy_strict_gives_the_node)
 {
 	const struct plx_zone *zone;
-	struct plx_mem_conf conf = ordinary;
 
-	conf.numa = PLX_NUMA_STRICT;
-	assert_int_equal(plx_mem_init(&conf), 0);
+	init_with(PLX_NUMA_STRICT);
 	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
 	if (!memory && strstr(plx_error(), "mbind"))
 		skip(); /* a container without NUMA system calls */
@@ -441,8 +432,6 @@ TEST(zones_grow_with_the_memory_in_use)
 	assert_in_range(mem_stats().bytes, 200 * MEM_1M, 240 * MEM_1M);
 	assert_in_range(count_memory().resident_bytes - before, 190 * MEM_1M, 210 * MEM_1M);
 }
-
-/* Pages ------------------------------------------------------------------------------------ */
 
 TEST(smaps_shows_ordinary_pages)
 {

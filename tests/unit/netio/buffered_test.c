@@ -93,7 +93,6 @@ static void flush(void)
 {
 	assert_int_equal(netio_buffered_flush(&sender), 0);
 	TURN_UNTIL(heard.messages == sent);
-	assert_int_equal(heard.wrong, 0);
 }
 
 static void let_receiver_go_on(void)
@@ -110,6 +109,7 @@ static void end(void)
 
 static int sender_down(void **state)
 {
+	assert_int_equal(heard.wrong, 0);
 	end();
 	return sockets_down(state);
 }
@@ -165,7 +165,6 @@ SEND_TEST(a_page_leaves_when_it_should)
 	send_surely(3600);
 	TURN_UNTIL(heard.messages == 19);
 	assert_int_equal(stats().pages, 6);
-	assert_int_equal(heard.wrong, 0);
 }
 
 SEND_TEST(a_message_longer_than_a_page_is_put_together)
@@ -225,7 +224,6 @@ SEND_TEST(a_message_that_is_too_big_is_refused)
 	send_surely(10);
 	assert_int_equal(netio_buffered_flush(&sender), 0);
 	TURN_UNTIL(heard.messages == 2);
-	assert_int_equal(heard.wrong, 0);
 }
 
 SEND_TEST(bad_values_are_refused)
@@ -273,7 +271,6 @@ SEND_TEST(a_fast_sender_is_notified_of_room)
 	send_surely(500);
 	assert_int_equal(netio_buffered_flush(&sender), 0);
 	TURN_UNTIL(heard.messages == stuck + 1);
-	assert_int_equal(heard.wrong, 0);
 	assert_true(stats().again >= 2);
 	assert_int_equal(stats().messages_lost, 0);
 }
@@ -371,7 +368,6 @@ SEND_TEST(queued_messages_are_sent_before_it_closes)
 	end();
 	TURN_UNTIL(heard.closed == 2);
 	assert_int_equal(heard.messages, 600);
-	assert_int_equal(heard.wrong, 0);
 }
 
 /* Also when the loop ends. */
@@ -466,7 +462,6 @@ SEND_TEST(messages_lost_when_the_peer_dies_are_counted)
 	send_surely(3000);
 	assert_int_equal(netio_buffered_flush(&sender), 0);
 	TURN_UNTIL(heard.len == 3000);
-	assert_int_equal(heard.wrong, 0);
 }
 
 /* Pages returned by a closed connection are not room: messages would not arrive. */

@@ -222,7 +222,4 @@ TEST(two_loops_of_a_thread_share_its_lcore)
 	assert_int_equal(plx_lcore_count(), 1); /* the first one's */
 }
 
-int main(void)
-{
-	return plx_test_run("tests", NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -7,7 +7,6 @@
 
 static struct netio_fd watch;
 static int fd;
-static unsigned calls;
 static uint32_t seen;
 
 static int up(void **state)
@@ -111,7 +110,4 @@ TEST(bad_values_are_refused)
 	assert_int_equal(netio_fd_modify(&watch, 1u << 27), -EINVAL);
 }
 
-int main(void)
-{
-	return plx_test_run("tests", NULL, NULL);
-}
+PLX_TEST_MAIN()

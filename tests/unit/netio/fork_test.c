@@ -198,11 +198,11 @@ static void open_sockets(void)
 	assert_true(turn_until(&established, 1));
 }
 
-static int set_up(void **state)
+static int set_up_over(const char *provider)
 {
 	char lcores[64];
 	struct plx_topo *topo;
-	struct plx_eal_conf conf = {.lcores = lcores, .huge = PLX_HUGE_NONE, .provider = *state};
+	struct plx_eal_conf conf = {.lcores = lcores, .huge = PLX_HUGE_NONE, .provider = provider};
 	int fds[2];
 
 	assert_int_equal(plx_topo_open(NULL, &topo), 0);
@@ -224,6 +224,16 @@ static int set_up(void **state)
 	assert_int_equal(plx_signal_init(&wake, plx_lcore_id(), on_fire, NULL), 0);
 	assert_all_works();
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_over(NULL);
+}
+
+static int set_up_tcp(void **state)
+{
+	return set_up_over("tcp");
 }
 
 static int tear_down(void **state)
@@ -359,14 +369,11 @@ static void fork_again(void)
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 }
 
-static void die_by_sigterm(void)
-{
-	raise(SIGTERM);
-}
+static int signal_to_raise;
 
-static void die_by_sigint(void)
+static void die_by_signal(void)
 {
-	raise(SIGINT);
+	raise(signal_to_raise);
 }
 
 static int in_child(void (*fn)(void))
@@ -388,14 +395,18 @@ static int in_child(void (*fn)(void))
 
 /* Tests ------------------------------------------------------------------------------------ */
 
-static void every_call_is_refused_in_the_child(void **state)
+#define TEST(name)     PLX_TEST_WITH(name, set_up, tear_down)
+#define OVER_TCP(name) PLX_TEST_AGAIN(name, set_up_tcp, tear_down)
+
+TEST(every_call_is_refused_in_the_child)
 {
 	assert_int_equal(in_child(use_everything), 0);
 	assert_all_works();
 	assert_false(client_closed);
 }
+OVER_TCP(every_call_is_refused_in_the_child)
 
-static void fini_in_the_child_leaves_the_parent_alone(void **state)
+TEST(fini_in_the_child_leaves_the_parent_alone)
 {
 	assert_int_equal(in_child(only_end), 0);
 	assert_int_equal(in_child(end_silently), 0);
@@ -403,11 +414,11 @@ static void fini_in_the_child_leaves_the_parent_alone(void **state)
 	assert_all_works();
 	assert_false(client_closed);
 }
+OVER_TCP(fini_in_the_child_leaves_the_parent_alone)
 
-static void the_child_has_the_signals_of_the_program(void **state)
+TEST(the_child_has_the_signals_of_the_program)
 {
 	static const int caught[] = {SIGTERM, SIGINT};
-	static void (*const die[])(void) = {die_by_sigterm, die_by_sigint};
 	struct sigaction before[2], now;
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(caught); i++)
@@ -418,7 +429,8 @@ static void the_child_has_the_signals_of_the_program(void **state)
 
 		sigaction(caught[i], NULL, &now);
 		assert_true(now.sa_handler != SIG_DFL);
-		status = in_child(die[i]);
+		signal_to_raise = caught[i];
+		status = in_child(die_by_signal);
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(WTERMSIG(status), caught[i]);
 	}
@@ -441,7 +453,7 @@ static int fork_and_return(void *arg)
 	return status;
 }
 
-static void a_worker_may_fork(void **state)
+TEST(a_worker_may_fork)
 {
 	int result = -1;
 
@@ -474,7 +486,7 @@ static int count_polls(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-static void a_child_that_returns_from_a_callback_leaves_the_loop(void **state)
+TEST(a_child_that_returns_from_a_callback_leaves_the_loop)
 {
 	struct plx_poller *poller;
 	struct plx_timer once;
@@ -495,6 +507,7 @@ static void a_child_that_returns_from_a_callback_leaves_the_loop(void **state)
 	plx_poller_remove(poller);
 	assert_all_works();
 }
+OVER_TCP(a_child_that_returns_from_a_callback_leaves_the_loop)
 
 static int eal_up_and_down(void)
 {
@@ -516,14 +529,14 @@ static void init_in_child(void)
 	_exit(rc);
 }
 
-static void a_fork_before_init_and_after_fini_is_none(void **state)
+PLX_TEST(a_fork_before_init_and_after_fini_is_none)
 {
 	assert_int_equal(in_child(init_in_child), 0);
 	assert_int_equal(eal_up_and_down(), 0);
 	assert_int_equal(in_child(init_in_child), 0);
 }
 
-static void a_child_that_execs_is_not_affected(void **state)
+TEST(a_child_that_execs_is_not_affected)
 {
 	char path[4096] = "";
 	int status = -1;
@@ -540,25 +553,9 @@ static void a_child_that_execs_is_not_affected(void **state)
 	assert_all_works();
 }
 
-#define TEST(name, provider) \
-	cmocka_unit_test_prestate_setup_teardown(name, set_up, tear_down, (void *)(provider))
-
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fork_before_init_and_after_fini_is_none),
-		TEST(every_call_is_refused_in_the_child, NULL),
-		TEST(every_call_is_refused_in_the_child, "tcp"),
-		TEST(fini_in_the_child_leaves_the_parent_alone, NULL),
-		TEST(fini_in_the_child_leaves_the_parent_alone, "tcp"),
-		TEST(the_child_has_the_signals_of_the_program, NULL),
-		TEST(a_child_that_execs_is_not_affected, NULL),
-		TEST(a_child_that_returns_from_a_callback_leaves_the_loop, NULL),
-		TEST(a_child_that_returns_from_a_callback_leaves_the_loop, "tcp"),
-		TEST(a_worker_may_fork, NULL),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "--use") == 0)
 		return eal_up_and_down();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return plx_test_run("tests", NULL, NULL);
 }

@@ -69,6 +69,22 @@ static inline void elsewhere(void *(*fn)(void *), void *arg)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+/* A callback that counts its calls, and ends the loop at the last one. */
+static uint64_t calls, until;
+
+static inline void count(void *data)
+{
+	assert_ptr_equal(data, &calls);
+	if (++calls == until)
+		netio_terminate(&ctx.evloop);
+}
+
+static inline void expect_calls(uint64_t count)
+{
+	calls = 0;
+	until = count;
+}
+
 #define NETIO_TEST(test) PLX_TEST_WITH(test, netio_up, netio_down)
 
 #endif

@@ -66,10 +66,11 @@ static inline void publish_with(const struct netio_publish_attr *attr)
 
 static inline int pubsub_down(void **state)
 {
-	subs_down();
+	unsigned wrong = subs_down();
+
 	netio_publish_socket_fini(&publisher);
 	netio_publish_socket_fini(&publisher);
-	return netio_down(state);
+	return netio_down(state) || wrong;
 }
 
 static inline struct netio_publish_stats stats(void)
@@ -97,5 +98,68 @@ static inline int publish(netio_tag_t tag, size_t len, int flags)
 		number++;
 	return rc;
 }
+
+/* Slow subscribers: they keep messages, so that their links take no more. */
+
+#define SMALL_PAGES &(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8}
+
+/* One that keeps everything, in four buffers. */
+static inline void slow_sub(struct sub *sub, struct netio_subscription what)
+{
+	if (!sub->socket.core)
+		sub_up(sub,
+		       &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
+	sub->keep = 64;
+	sub_to(sub, port(), what);
+}
+
+#define SUBSCRIBE_SLOW(i, ...) slow_sub(&subs[i], (struct netio_subscription){__VA_ARGS__})
+
+/* It has tag 1. */
+static inline void begin_slow(enum netio_policy policy)
+{
+	publish_with(SMALL_PAGES);
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = policy);
+}
+
+/* No subscriber blocks the publisher. */
+static inline void publish_all(netio_tag_t tag, size_t len, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(publish(tag, len, 0), NETIO_STATUS_OK);
+		plx_loop_turn();
+	}
+}
+
+/* Until one takes nothing more. */
+static inline void publish_until_again(size_t len)
+{
+	while (publish(1, len, 0) == NETIO_STATUS_OK)
+		plx_loop_turn();
+}
+
+/* It has received or missed everything published. */
+static inline bool has_all(const struct sub *sub)
+{
+	assert_int_equal(sub->wrong, 0);
+	return sub->messages + missed(sub) == number;
+}
+
+/* It keeps no more, and has all of it. */
+static inline void catch_up(struct sub *sub)
+{
+	sub_catch_up(sub);
+	FLUSH_UNTIL(has_all(sub));
+}
+
+/* For tests that run with several values. */
+static inline void end_case(void)
+{
+	netio_publish_socket_fini(&publisher);
+	subs_down();
+	turn_ms(5);
+}
+
+#define SLOW_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
 
 #endif

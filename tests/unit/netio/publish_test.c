@@ -4,6 +4,26 @@
 
 #define PUBSUB_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
 
+static void publish_to_one(const struct netio_publish_attr *attr)
+{
+	publish_with(attr);
+	SUBSCRIBE(0, .tag = 1);
+}
+
+static void publish_many(unsigned count, netio_tag_t tag, size_t len)
+{
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(publish(tag, len, 0), NETIO_STATUS_OK);
+}
+
+/* Turn the loop while there is no room. */
+static void publish_all_of(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		while (publish(1, 300, NETIO_REENTRY) != NETIO_STATUS_OK)
+			plx_loop_turn();
+}
+
 /* Matching ------------------------------------------------------------------------------------ */
 
 PUBSUB_TEST(a_message_goes_to_subscribers_of_its_tag)
@@ -42,20 +62,22 @@ PUBSUB_TEST(a_message_goes_to_subscribers_of_its_tag)
 	assert_int_equal(stats().no_subscribers, 2);
 	assert_int_equal(stats().subscribers, 4);
 	assert_int_equal(stats().subscriptions, 4);
+	subs_expect_wrong();
 }
 
-/* Pages of 1 KiB, and a subscriber that keeps 64 messages and has two buffers. */
-static void publish_to_slow(uint32_t page_count)
+/* Pages of 1 KiB, and a subscriber that keeps 64 messages and has that many buffers. */
+static void publish_to_slow(uint32_t page_count, uint32_t buffer_count)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = page_count});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
+	sub_up(&subs[0],
+	       &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = buffer_count});
 	subs[0].keep = 64;
 }
 
 /* The subscriber has tag 1. */
 static void publish_one_to_slow(uint32_t page_count)
 {
-	publish_to_slow(page_count);
+	publish_to_slow(page_count, 2);
 	SUBSCRIBE(0, .tag = 1);
 }
 
@@ -75,11 +97,9 @@ PUBSUB_TEST(one_copy_however_many_match)
 
 PUBSUB_TEST(unsubscribed_follows_the_last_message)
 {
-	publish_with(NULL);
-	SUBSCRIBE(0, .tag = 1);
+	publish_to_one(NULL);
 	SUBSCRIBE(0, .tag = 2);
-	for (unsigned i = 0; i < 100; i++)
-		assert_int_equal(publish(1, 64, 0), NETIO_STATUS_OK);
+	publish_many(100, 1, 64);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), -ENOENT);
 	while (!unsubscribed) {
@@ -88,7 +108,6 @@ PUBSUB_TEST(unsubscribed_follows_the_last_message)
 	}
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	assert_int_equal(subs[0].messages, number); /* without a flush */
-	assert_int_equal(subs[0].wrong, 0);
 	assert_int_equal(publish(1, 64, 0), NETIO_STATUS_NO_SUBSCRIBERS);
 	assert_int_equal(publish(2, 64, 0), NETIO_STATUS_OK);
 	/* The connection closes with the last subscription. */
@@ -145,7 +164,6 @@ PUBSUB_TEST(many_tags_of_one_subscriber)
 		while (publish(i << 8, 64, 0) == NETIO_STATUS_AGAIN)
 			plx_loop_turn();
 	FLUSH_UNTIL(subs[0].messages == count);
-	assert_int_equal(subs[0].wrong, 0);
 	for (unsigned i = 0; i < count; i += 2)
 		assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), i << 8),
 				 0);
@@ -162,17 +180,14 @@ PUBSUB_TEST(many_tags_of_one_subscriber)
 
 PUBSUB_TEST(at_once_needs_no_flush)
 {
-	publish_with(NULL);
-	SUBSCRIBE(0, .tag = 1);
+	publish_to_one(NULL);
 	SUBSCRIBE(1, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE);
 	assert_int_equal(subscription.delivery, NETIO_DELIVERY_AT_ONCE);
-	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(publish(1, 64, 0), NETIO_STATUS_OK);
+	publish_many(10, 1, 64);
 	TURN_UNTIL(subs[1].messages == 10);
 	turn_ms(50);
 	assert_int_equal(subs[0].messages, 0);
 	FLUSH_UNTIL(subs[0].messages == 10);
-	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
 }
 
 /* Messages keep their order across tags of both kinds, also when the link has no room. */
@@ -192,20 +207,16 @@ PUBSUB_TEST(both_kinds_keep_the_order)
 			turn_ms(1);
 	}
 	FLUSH_UNTIL(subs[0].messages == 3000);
-	assert_int_equal(subs[0].wrong, 0);
 	assert_true(stats().again > 0);
 }
 
 PUBSUB_TEST(a_page_leaves_by_watermark_and_timeout)
 {
-	publish_with(&(struct netio_publish_attr){
+	publish_to_one(&(struct netio_publish_attr){
 		.page_bytes = 65536, .watermark_bytes = 1000, .timeout_ns = 20 * PLX_NS_PER_MS});
-	SUBSCRIBE(0, .tag = 1);
-	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(publish(1, 100, 0), NETIO_STATUS_OK);
+	publish_many(10, 1, 100);
 	TURN_UNTIL(subs[0].messages >= 9);
 	TURN_UNTIL(subs[0].messages == 10);
-	assert_int_equal(subs[0].wrong, 0);
 }
 
 /* Room ---------------------------------------------------------------------------------------- */
@@ -226,9 +237,7 @@ PUBSUB_TEST(a_retry_goes_to_subscribers_that_missed_it)
 {
 	unsigned before;
 
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
-	subs[0].keep = 64;
+	publish_to_slow(4, 4);
 	SUBSCRIBE(0, .tag = 1);
 	SUBSCRIBE(1, .tag = 1);
 	fill_up();
@@ -245,7 +254,6 @@ PUBSUB_TEST(a_retry_goes_to_subscribers_that_missed_it)
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
 	FLUSH_UNTIL(subs[0].messages == number && subs[1].messages == number);
-	assert_int_equal(subs[0].wrong + subs[1].wrong, 0);
 	assert_int_equal(stats().given_up, 0);
 }
 
@@ -266,7 +274,6 @@ PUBSUB_TEST(what_is_not_published_again_is_given_up)
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	FLUSH_UNTIL(subs[0].messages == number - 2);
 	assert_int_equal(subs[0].missed[NETIO_GAP_GIVEN_UP], 2);
-	assert_int_equal(subs[0].wrong, 0);
 }
 
 PUBSUB_TEST(a_disconnected_subscriber_is_not_waited_for)
@@ -282,7 +289,6 @@ PUBSUB_TEST(a_disconnected_subscriber_is_not_waited_for)
 	assert_int_equal(available, before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	FLUSH_UNTIL(subs[1].messages == number);
-	assert_int_equal(subs[1].wrong, 0);
 }
 
 PUBSUB_TEST(a_message_too_big_for_one_reaches_the_others)
@@ -303,7 +309,6 @@ PUBSUB_TEST(a_message_too_big_for_one_reaches_the_others)
 	assert_int_equal(publish(1, 15000, 0), NETIO_STATUS_OK); /* in pieces */
 	FLUSH_UNTIL(subs[1].messages == 2);
 	assert_int_equal(subs[1].missed[NETIO_GAP_TOO_BIG], 1);
-	assert_int_equal(subs[1].wrong, 0);
 }
 
 /* A full page is sent automatically, and no new one is started. */
@@ -311,7 +316,7 @@ PUBSUB_TEST(at_once_to_a_slow_subscriber)
 {
 	struct netio_subscription at_once = {.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE};
 
-	publish_to_slow(4);
+	publish_to_slow(4, 2);
 	sub_to(&subs[0], port(), at_once);
 	while (publish(1, 1008, NETIO_REENTRY) == NETIO_STATUS_OK)
 		turn_ms(1);
@@ -327,6 +332,7 @@ PUBSUB_TEST(at_once_is_too_big_at_any_time)
 	assert_int_equal(publish(1, 5000, 0), NETIO_STATUS_TOO_BIG);
 	assert_int_equal(publish(1, 4000, 0), NETIO_STATUS_OK);
 	TURN_UNTIL(subs[0].messages == 1);
+	subs_expect_wrong();
 }
 
 PUBSUB_TEST(an_unsubscribed_tag_gets_no_retry)
@@ -428,14 +434,13 @@ PUBSUB_TEST(answers_are_not_held_up)
 	TURN_UNTIL(subs[0].subscribed == 3);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 2), 0);
 	TURN_UNTIL(subs[0].unsubscribed == 2);
-	assert_int_equal(subs[0].wrong, 0);
 	pumping = false;
 }
 
 /* A publisher that drops refused messages, tag by tag. */
 PUBSUB_TEST(pending_messages_are_bounded)
 {
-	publish_to_slow(2);
+	publish_to_slow(2, 2);
 	SUBSCRIBE(0, .last = UINT64_MAX);
 	fill_up();
 	for (unsigned i = 0; i < NETIO_REENTRY_MAX + 100; i++)
@@ -449,16 +454,12 @@ PUBSUB_TEST(pending_messages_are_bounded)
 
 PUBSUB_TEST(fini_loses_nothing)
 {
-	publish_with(NULL);
-	SUBSCRIBE(0, .tag = 1);
-	for (unsigned i = 0; i < 5000; i++)
-		while (publish(1, 300, NETIO_REENTRY) != NETIO_STATUS_OK)
-			plx_loop_turn();
+	publish_to_one(NULL);
+	publish_all_of(5000);
 	netio_publish_socket_fini(&publisher);
 	TURN_UNTIL(subs[0].closed == 1);
 	assert_int_equal(subs[0].reason, PLX_LINK_CLOSED);
 	assert_int_equal(subs[0].messages, 5000);
-	assert_int_equal(subs[0].wrong, 0);
 	assert_int_equal(subs[0].lost, 1);
 }
 
@@ -467,8 +468,7 @@ PUBSUB_TEST(the_publisher_may_close_one)
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
 	SUBSCRIBE(0, .tag = 1);
-	for (unsigned i = 0; i < 100; i++)
-		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);
+	publish_many(100, 1, 300);
 	netio_subscriber_close(subscriber);
 	netio_subscriber_close(subscriber);
 	assert_int_equal(publish(1, 300, 0), NETIO_STATUS_NO_SUBSCRIBERS);
@@ -481,7 +481,6 @@ PUBSUB_TEST(the_publisher_may_close_one)
 	assert_int_equal(subs[0].established, 2);
 }
 
-/* What was published is sent, whatever the subscribers do then; and it may begin anew. */
 /* A subscriber that asks for more during the close: earlier messages arrive completely. */
 PUBSUB_TEST(requests_during_a_close_lose_nothing)
 {
@@ -490,8 +489,7 @@ PUBSUB_TEST(requests_during_a_close_lose_nothing)
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
 	SUBSCRIBE(0, .tag = 1);
-	for (unsigned i = 0; i < COUNT; i++)
-		assert_int_equal(publish(1, 300, 0), NETIO_STATUS_OK);
+	publish_many(COUNT, 1, 300);
 	netio_subscriber_close(subscriber);
 	for (unsigned i = 0; i < 2000 && !subs[0].closed; i++) {
 		if (i < 100)
@@ -513,13 +511,10 @@ PUBSUB_TEST(a_drained_loop_may_be_reused)
 	listen_with(NULL);
 	sub_to(&subs[0], first, (struct netio_subscription){.tag = 1});
 	sub_to(&subs[1], first, (struct netio_subscription){.tag = 1});
-	for (unsigned i = 0; i < 5000; i++)
-		while (publish(1, 300, NETIO_REENTRY) != NETIO_STATUS_OK)
-			plx_loop_turn();
+	publish_all_of(5000);
 	assert_int_equal(netio_drain(&ctx.evloop, 10 * PLX_NS_PER_S), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(subs[i].messages, 5000);
-		assert_int_equal(subs[i].wrong, 0);
 		assert_true(subs[i].closed > 0);
 		assert_int_equal(subs[i].lost, 1);
 		subs[i].refused = 0;
@@ -544,9 +539,7 @@ PUBSUB_TEST(draining_times_out)
 {
 	uint64_t begin_ns;
 
-	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
-	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
-	subs[0].keep = 64;
+	publish_to_slow(4, 4);
 	SUBSCRIBE(0, .tag = 1);
 	fill_up();
 	begin_ns = plx_now_ns();
@@ -597,8 +590,7 @@ PUBSUB_TEST(bad_arguments_are_named)
 
 PUBSUB_TEST(too_many_subscriptions_are_refused)
 {
-	publish_with(&(struct netio_publish_attr){.subscriptions_max = 2});
-	SUBSCRIBE(0, .tag = 1);
+	publish_to_one(&(struct netio_publish_attr){.subscriptions_max = 2});
 	SUBSCRIBE(0, .tag = 2);
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), port(), 3), 0);
 	TURN_UNTIL(subs[0].not_taken == 1);

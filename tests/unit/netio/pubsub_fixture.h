@@ -223,13 +223,25 @@ static inline void sub_to(struct sub *sub, unsigned port, struct netio_subscript
 					    &(struct netio_subscription){__VA_ARGS__}), \
 			 0)
 
-static inline void subs_down(void)
+/* For a test whose subscribers miss numbers on purpose. */
+static inline void subs_expect_wrong(void)
 {
+	for (unsigned i = 0; i < SUBS; i++)
+		subs[i].wrong = 0;
+}
+
+/* Return: the number of wrong messages. */
+static inline unsigned subs_down(void)
+{
+	unsigned wrong = 0;
+
 	for (unsigned i = 0; i < SUBS; i++) {
+		wrong += subs[i].wrong;
 		sub_release(&subs[i]);
 		netio_subscribe_socket_fini(&subs[i].socket);
 		subs[i] = (struct sub){0};
 	}
+	return wrong;
 }
 
 #endif

@@ -4,6 +4,8 @@
 
 PUSH_TEST(bad_values_are_refused)
 {
+	const struct netio_push_attr no_promise = {.promise = NETIO_PUSH_AT_MOST_ONCE + 1};
+	const struct netio_push_attr too_short = {.connect.message_max_bytes = 1};
 	struct netio_push_socket unset = {0};
 	char longest[PLX_ADDRESS_MAX + 1];
 
@@ -12,14 +14,9 @@ PUSH_TEST(bad_values_are_refused)
 	assert_int_equal(netio_push(&unset, "x", 1), NETIO_STATUS_NOT_CONNECTED);
 	netio_push_socket_fini(&unset);
 	assert_int_equal(netio_push_socket_init(NULL, &pusher, NULL), -EINVAL);
-	assert_fails(netio_push_socket_init(
-			     &ctx.evloop, &pusher,
-			     &(struct netio_push_attr){.promise = NETIO_PUSH_AT_MOST_ONCE + 1}),
-		     -EINVAL, "promise 2");
-	assert_int_equal(
-		netio_push_socket_init(&ctx.evloop, &pusher,
-				       &(struct netio_push_attr){.connect.message_max_bytes = 1}),
-		-EINVAL);
+	assert_fails(netio_push_socket_init(&ctx.evloop, &pusher, &no_promise), -EINVAL,
+		     "promise 2");
+	assert_int_equal(netio_push_socket_init(&ctx.evloop, &pusher, &too_short), -EINVAL);
 	make_pusher(NULL);
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
@@ -186,8 +183,6 @@ PUSH_TEST(the_last_receiver_may_take_nothing)
 	assert_int_equal(log_count("12 messages"), 1);
 }
 
-/* Closing ------------------------------------------------------------------------------------- */
-
 PUSH_TEST(a_loop_that_is_drained_closes_it)
 {
 	begin(2, 16, NULL);
@@ -263,39 +258,23 @@ static void do_at(enum event event)
 	}
 }
 
-static void act_established(struct netio_push_receiver *receiver)
-{
-	do_at(ESTABLISHED);
-}
+#define ACT_AT(event, name, counted, ...) \
+	static void name(__VA_ARGS__)     \
+	{                                 \
+		do_at(event);             \
+		counted;                  \
+	}
 
-static void act_refused(struct netio_push_receiver *receiver, enum plx_link_reason why_not,
-			const char *why)
-{
-	do_at(REFUSED);
-}
+typedef struct netio_push_receiver receiver_t;
 
-static void act_closed(struct netio_push_receiver *receiver, enum plx_link_reason why_not,
-		       const char *why)
-{
-	do_at(CLOSED);
-	closed++;
-}
-
-static void act_suspect(struct netio_push_receiver *receiver, bool suspect)
-{
-	do_at(SUSPECT);
-}
-
-static void act_available(struct netio_push_socket *socket)
-{
-	do_at(AVAILABLE);
-}
-
-static void act_answer(struct netio_push_receiver *receiver, const struct netio_msg *msg)
-{
-	do_at(ANSWER);
-	assert_memory_equal(msg->data, "answer", msg->len);
-}
+ACT_AT(ESTABLISHED, act_established, , receiver_t *receiver)
+ACT_AT(REFUSED, act_refused, , receiver_t *receiver, enum plx_link_reason what, const char *why)
+ACT_AT(CLOSED, act_closed, closed++, receiver_t *receiver, enum plx_link_reason what,
+       const char *why)
+ACT_AT(SUSPECT, act_suspect, , receiver_t *receiver, bool suspect)
+ACT_AT(AVAILABLE, act_available, , struct netio_push_socket *socket)
+ACT_AT(ANSWER, act_answer, assert_memory_equal(msg->data, "answer", msg->len), receiver_t *receiver,
+       const struct netio_msg *msg)
 
 static void provoke(void)
 {

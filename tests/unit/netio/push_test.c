@@ -5,16 +5,22 @@
 
 #define ALL 1000
 
+static void begin_two(struct netio_listen_attr first, struct netio_listen_attr second)
+{
+	pull_listen(&pulls[0], &first);
+	pull_listen(&pulls[1], &second);
+	make_pusher(NULL);
+	connect_pulls(2);
+}
+
 /* Sharing ------------------------------------------------------------------------------------- */
 
 PUSH_TEST(the_receiver_with_most_credit_gets_it)
 {
 	uint32_t less, more;
 
-	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
-	pull_listen(&pulls[1], &(struct netio_listen_attr){.buffer_count = 9});
-	make_pusher(NULL);
-	connect_pulls(2);
+	begin_two((struct netio_listen_attr){.buffer_count = 4},
+		  (struct netio_listen_attr){.buffer_count = 9});
 	less = stats_of(0).credit;
 	more = stats_of(1).credit;
 	assert_true(less > 0 && more > less);
@@ -58,8 +64,8 @@ PUSH_TEST(a_busy_receiver_gets_less)
 		plx_loop_turn();
 	}
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == 500);
-	assert_in_range(pulls[0].messages, 3,
-			4); /* because nearly every message exceeds its credit */
+	/* Nearly every message exceeds its credit. */
+	assert_in_range(pulls[0].messages, 3, 4);
 	assert_in_range(stats_of(0).credit, 0, 1);
 	assert_int_equal(stats_of(0).under_way, pulls[0].messages);
 	assert_true(stats_of(0).finished == 0 && stats_of(1).finished > 490);
@@ -70,16 +76,14 @@ PUSH_TEST(a_busy_receiver_gets_less)
 
 PUSH_TEST(one_of_many_is_found)
 {
+	const struct netio_listen_attr small = {.buffer_bytes = 256, .buffer_count = 2};
 	static struct netio_listen_socket one;
 	unsigned port;
 
 	if (getenv("PLX_TEST_HOST"))
 		skip(); /* only loopback has many names */
 	/* The same receiver under many names. */
-	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &one,
-						  &(struct netio_listen_attr){.buffer_bytes = 256,
-									      .buffer_count = 2}),
-			 0);
+	assert_works(netio_listen_socket_init(&ctx.evloop, &one, &small));
 	assert_int_equal(netio_listen(&one, "*", 0), 0);
 	port = netio_listen_socket_port(&one);
 	make_pusher(NULL);
@@ -216,8 +220,6 @@ PUSH_TEST(pieces_are_one_message)
 	assert_int_equal(pulls[0].numbers[PLX_ARRAY_LEN(lengths)], 7);
 }
 
-/* Silent receivers ---------------------------------------------------------------------------- */
-
 PUSH_TEST(a_suspect_receiver_is_skipped)
 {
 	uint64_t before;
@@ -253,11 +255,6 @@ PUSH_TEST(a_suspect_receiver_is_skipped)
 
 /* Death --------------------------------------------------------------------------------------- */
 
-static void turn_until_told(unsigned i, uint32_t under_way)
-{
-	TURN_UNTIL(stats_of(i).under_way == under_way);
-}
-
 /* With 4 of 6 messages unfinished. */
 static void let_the_first_die(void)
 {
@@ -265,7 +262,7 @@ static void let_the_first_die(void)
 	assert_int_equal(push_some(12, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 	pull_release(&pulls[0], 2);
-	turn_until_told(0, 4);
+	TURN_UNTIL(stats_of(0).under_way == 4);
 	pull_die(&pulls[0]);
 }
 
@@ -371,10 +368,7 @@ PUSH_TEST(long_messages_go_to_others_as_well)
 	const struct netio_listen_attr attr = {.buffer_bytes = 1024, .buffer_count = 4};
 	bool seen[64] = {false};
 
-	for (unsigned i = 0; i < 2; i++)
-		pull_listen(&pulls[i], &attr);
-	make_pusher(NULL);
-	connect_pulls(2);
+	begin_two(attr, attr);
 	pulls[0].keep = pulls[1].keep = ALL;
 	TURN_UNTIL(push_some(1, 2500) == NETIO_STATUS_AGAIN && pulls[0].kept_count >= 3 &&
 		   pulls[1].kept_count >= 3);
@@ -445,10 +439,8 @@ PUSH_TEST(messages_wait_for_a_receiver)
 /* A message that only the dead receiver accepted waits, without blocking others. */
 PUSH_TEST(a_message_too_long_for_the_others_waits_apart)
 {
-	pull_listen(&pulls[0], &(struct netio_listen_attr){.message_max_bytes = 5000});
-	pull_listen(&pulls[1], &(struct netio_listen_attr){.message_max_bytes = 1000});
-	make_pusher(NULL);
-	connect_pulls(2);
+	begin_two((struct netio_listen_attr){.message_max_bytes = 5000},
+		  (struct netio_listen_attr){.message_max_bytes = 1000});
 	pulls[0].keep = ALL;
 	assert_int_equal(push_some(3, 2000), 0);
 	assert_int_equal(push_some(20, 1000), 0);

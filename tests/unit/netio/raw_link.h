@@ -34,6 +34,12 @@ static const struct plx_link_events raw_events = {
 	.on_close = raw_close,
 };
 
+/* Of this version's range. */
+#define GREETING(type, kind, page_bytes) \
+	{type, WIRE_VERSION_MIN, WIRE_VERSION_MAX, kind, page_bytes}
+
+static const struct wire_greeting good_sender = GREETING(WIRE_HELLO, WIRE_SENDER, 4096);
+
 /* greeting: in its HELLO; NULL: none. */
 static inline void raw_say(struct plx_link_attr *attr, const struct wire_greeting *greeting)
 {
@@ -54,6 +60,12 @@ static inline void raw_connect(unsigned port, struct plx_link_attr *attr,
 	raw_say(attr, greeting);
 	snprintf(address, sizeof(address), "%s:%u", test_host(), port);
 	assert_int_equal(plx_link_connect(address, attr, &link), 0);
+}
+
+static inline void raw_connect_to_listening(const struct wire_greeting *greeting)
+{
+	raw_connect(netio_listen_socket_port(&listening),
+		    &(struct plx_link_attr){.events = &raw_events}, greeting);
 }
 
 /* Return: the port. */

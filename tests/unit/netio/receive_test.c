@@ -8,24 +8,13 @@
 
 #include <sched.h>
 
-static const struct wire_greeting good = {WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-					  WIRE_SENDER, 4096};
-
-static void connect_raw(const struct wire_greeting *greeting)
-{
-	raw_connect(netio_listen_socket_port(&listening),
-		    &(struct plx_link_attr){.events = &raw_events}, greeting);
-}
-
 static void connect_after_greeting(void)
 {
 	unsigned before = heard.established;
 
-	connect_raw(&good);
+	raw_connect_to_listening(&good_sender);
 	TURN_UNTIL(raw && heard.established == before + 1);
 }
-
-/* Greetings ----------------------------------------------------------------------------------- */
 
 SOCKET_TEST(wrong_greetings_are_refused)
 {
@@ -33,29 +22,25 @@ SOCKET_TEST(wrong_greetings_are_refused)
 		struct wire_greeting greeting;
 		const char *why;
 	} bad[] = {
-		{{WIRE_WELCOME, WIRE_VERSION_MIN, WIRE_VERSION_MAX, WIRE_SENDER, 4096},
-		 "is not NetIO's"},
+		{GREETING(WIRE_WELCOME, WIRE_SENDER, 4096), "is not NetIO's"},
 		{{WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX + 2, WIRE_SENDER, 4096},
 		 "no version"},
 		{{WIRE_HELLO, 0, 0, WIRE_SENDER, 4096}, "no version"},
 		{{WIRE_HELLO, WIRE_VERSION_MAX + 1, WIRE_VERSION_MAX, WIRE_SENDER, 4096},
 		 "no version"},
-		{{WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX, 77, 4096}, "another kind"},
-		{{WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX, WIRE_SUBSCRIBER, 4096},
-		 "is a listening socket's"},
-		{{WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX, WIRE_SENDER, 255},
-		 "out of range"},
-		{{WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX, WIRE_SENDER, UINT64_MAX},
-		 "out of range"},
+		{GREETING(WIRE_HELLO, 77, 4096), "another kind"},
+		{GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096), "is a listening socket's"},
+		{GREETING(WIRE_HELLO, WIRE_SENDER, 255), "out of range"},
+		{GREETING(WIRE_HELLO, WIRE_SENDER, UINT64_MAX), "out of range"},
 	};
 
 	listen_with(NULL);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		connect_raw(&bad[i].greeting);
+		raw_connect_to_listening(&bad[i].greeting);
 		TURN_UNTIL(raw_closed == 1);
 		assert_non_null(strstr(raw_why, bad[i].why));
 	}
-	connect_raw(NULL); /* with an empty HELLO */
+	raw_connect_to_listening(NULL); /* with an empty HELLO */
 	TURN_UNTIL(raw_closed == 1);
 	assert_non_null(strstr(raw_why, "refused the link: the HELLO is not NetIO's"));
 	assert_null(raw);
@@ -65,8 +50,8 @@ SOCKET_TEST(wrong_greetings_are_refused)
 	assert_int_equal(heard.closed, 0);
 
 	/* A later version that also supports this one. */
-	connect_raw(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX + 8,
-					    WIRE_SENDER, 4096});
+	raw_connect_to_listening(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN,
+							 WIRE_VERSION_MAX + 8, WIRE_SENDER, 4096});
 	TURN_UNTIL(heard.established == 1 && raw);
 	plx_link_close(raw);
 	TURN_UNTIL(heard.closed == 1);

@@ -57,6 +57,8 @@ static void on_answer(struct netio_send_socket *socket, const struct netio_msg *
 	answer = *msg;
 }
 
+static const struct netio_connect_attr once = {.reconnect_min_ns = PLX_NEVER};
+
 static void make_sender(const struct netio_connect_attr *attr)
 {
 	established = refused = closed = available = completed = answers = 0;
@@ -334,7 +336,7 @@ SEND_TEST(the_peer_is_tried_until_it_listens)
 
 SEND_TEST(one_attempt_is_made_if_requested)
 {
-	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NEVER});
+	make_sender(&once);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused == 1);
 	turn_ms(50);
@@ -412,27 +414,17 @@ SEND_TEST(a_socket_may_end_after_its_loop)
 /* The socket is ended in each of its callbacks. */
 static struct netio_send_socket *ends, lonely;
 
-static void end_when_established(struct netio_send_socket *socket)
-{
-	netio_send_socket_fini(socket);
-	ends = NULL;
-}
+#define ENDS(name, ...)                                                   \
+	static void name(struct netio_send_socket *socket, ##__VA_ARGS__) \
+	{                                                                 \
+		netio_send_socket_fini(socket);                           \
+		ends = NULL;                                              \
+	}
 
-static void end_when_closed(struct netio_send_socket *socket, enum plx_link_reason why_not,
-			    const char *text)
-{
-	end_when_established(socket);
-}
-
-static void end_when_completed(struct netio_send_socket *socket, uint64_t key, int how)
-{
-	end_when_established(socket);
-}
-
-static void end_when_answered(struct netio_send_socket *socket, const struct netio_msg *msg)
-{
-	end_when_established(socket);
-}
+ENDS(end_when_established)
+ENDS(end_when_closed, enum plx_link_reason why_not, const char *text)
+ENDS(end_when_completed, uint64_t key, int how)
+ENDS(end_when_answered, const struct netio_msg *msg)
 
 /* The same for a listening one: 0 established, 1 closed, 2 in the middle of a page, 3 at a long
  * message. */
@@ -527,7 +519,7 @@ static void refused_by(const struct wire_greeting *greeting, const char *why_not
 	unsigned port = raw_listen(&(struct plx_link_attr){.events = &raw_events}, greeting,
 				   &listener);
 
-	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NEVER});
+	make_sender(&once);
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
 	TURN_UNTIL(refused == 1 && raw_closed == 1);
 	assert_int_equal(reason, PLX_LINK_HELLO);
@@ -542,11 +534,8 @@ static void refused_by(const struct wire_greeting *greeting, const char *why_not
 SEND_TEST(other_protocols_are_named)
 {
 	refused_by(NULL, "the HELLO is not NetIO's");
-	refused_by(&(struct wire_greeting){WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-					   WIRE_SENDER, 4096},
-		   "the HELLO is not NetIO's");
-	refused_by(&(struct wire_greeting){WIRE_WELCOME, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-					   WIRE_SUBSCRIBER, 4096},
+	refused_by(&good_sender, "the HELLO is not NetIO's");
+	refused_by(&(struct wire_greeting)GREETING(WIRE_WELCOME, WIRE_SUBSCRIBER, 4096),
 		   "the port is a publish socket's");
 }
 
@@ -576,42 +565,22 @@ SEND_TEST(each_cause_of_failed_attempts_is_logged_once)
 /* Its link takes shorter messages than it announces. */
 SEND_TEST(a_peer_that_cannot_take_a_page_is_refused)
 {
+	static const struct wire_greeting answered = GREETING(WIRE_WELCOME, WIRE_SENDER, BIG);
 	static const uint64_t accepts[] = {16, 24, 31, 200, BIG};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(accepts); i++) {
 		struct plx_link_attr attr = {.events = &raw_events,
 					     .message_max_bytes = accepts[i]};
 		struct plx_listener *listener;
-		unsigned port = raw_listen(&attr,
-					   &(struct wire_greeting){WIRE_WELCOME, WIRE_VERSION_MIN,
-								   WIRE_VERSION_MAX, WIRE_SENDER,
-								   BIG},
-					   &listener);
+		unsigned port = raw_listen(&attr, &answered, &listener);
 
-		make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NEVER});
+		make_sender(&once);
 		assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
 		TURN_UNTIL(refused == 1);
 		assert_int_equal(reason, PLX_LINK_HELLO);
 		end();
 		plx_listener_close(listener);
 	}
-}
-
-#define FEW_CYCLES 300
-
-SEND_TEST(many_come_and_go)
-{
-	listen_with(&(struct netio_listen_attr){.buffer_bytes = 4096, .buffer_count = 2});
-	for (unsigned i = 0; i < FEW_CYCLES; i++) {
-		heard.established = 0;
-		connect_with(NULL);
-		fill(bytes, heard.next, 16);
-		assert_int_equal(netio_send(&sender, bytes, 16), 0);
-		end();
-	}
-	TURN_UNTIL(heard.closed == FEW_CYCLES && plx_fabric_open_count() <= 2);
-	assert_int_equal(heard.messages, FEW_CYCLES);
-	assert_int_equal(heard.wrong, 0);
 }
 
 PLX_TEST_MAIN()

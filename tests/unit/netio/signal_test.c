@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "counted_calls.h"
+#include "netio_fixture.h"
 
 #include <signal.h>
 

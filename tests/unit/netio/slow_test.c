@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Subscribers slower than their publisher. Gap reports must account for every missing message;
  * otherwise the numbers in the messages do not match. */
-#include "slow_fixture.h"
+#include "publish_fixture.h"
 
 static char why_went[256];
 
@@ -16,8 +16,7 @@ static void note_why_went(struct netio_subscriber *who, enum plx_link_reason rea
 
 SLOW_TEST(new_messages_are_dropped)
 {
-	publish_with(SMALL_PAGES);
-	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_NEW);
+	begin_slow(NETIO_POLICY_DROP_NEW);
 	assert_int_equal(subscription.policy, NETIO_POLICY_DROP_NEW);
 	publish_all(1, 400, 200);
 	assert_true(stats().dropped_new > 100);
@@ -37,8 +36,7 @@ SLOW_TEST(new_messages_are_dropped)
 
 SLOW_TEST(old_messages_are_dropped)
 {
-	publish_with(SMALL_PAGES);
-	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD);
+	begin_slow(NETIO_POLICY_DROP_OLD);
 	publish_all(1, 400, 201);
 	assert_true(stats().dropped_old > 100);
 	assert_int_equal(stats().dropped_new, 0);
@@ -64,11 +62,6 @@ SLOW_TEST(with_any_bound_the_newest_arrive)
 				       .backlog_bytes = bounds[i]);
 			publish_all(1, 400, 101);
 			catch_up(&subs[0]);
-			print_message("bound %lu mixed %u: number %lu gap %lu-%lu reason %d gaps "
-				      "%u came %u old %lu new %lu\n",
-				      bounds[i], mixed, number, subs[0].gap.first, subs[0].gap.last,
-				      subs[0].gap.reasons, subs[0].gaps, subs[0].messages,
-				      stats().dropped_old, stats().dropped_new);
 			/* Except where two shared pages exceed the bound. */
 			if (!mixed || bounds[i] >= 4096)
 				assert_in_range(number - subs[0].gap.last, 1, 16);
@@ -81,8 +74,7 @@ SLOW_TEST(with_any_bound_the_newest_arrive)
 /* Long and short ones, so that pages start and end inside them. */
 SLOW_TEST(old_messages_in_pieces_are_dropped_whole)
 {
-	publish_with(SMALL_PAGES);
-	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD);
+	begin_slow(NETIO_POLICY_DROP_OLD);
 	for (unsigned round = 0; round < 50; round++) {
 		publish_all(1, 2500, 1);
 		publish_all(1, 40 + 8 * round, round % 5);
@@ -102,8 +94,7 @@ SLOW_TEST(messages_of_a_blocking_policy_are_kept)
 {
 	unsigned kept = 0;
 
-	publish_with(SMALL_PAGES);
-	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_BLOCK);
+	begin_slow(NETIO_POLICY_BLOCK);
 	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
 	/* Alternating messages of both tags' policies; those of tag 1 have another length. */
 	for (unsigned i = 0; i < 100; i++) {
@@ -273,8 +264,6 @@ SLOW_TEST(the_latest_of_a_failed_subscriber_count_as_lost)
 	assert_int_equal(stats().lost + stats().conflated + subs[0].messages, number);
 }
 
-/* Disconnecting ------------------------------------------------------------------------------- */
-
 SLOW_TEST(a_slow_subscriber_is_disconnected)
 {
 	publish_with(SMALL_PAGES);
@@ -376,8 +365,7 @@ SLOW_TEST(one_never_delays_another)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DISCONNECT; policy < NETIO_POLICY_COUNT;
 	     policy++) {
-		publish_with(SMALL_PAGES);
-		SUBSCRIBE_SLOW(0, .tag = 1, .policy = policy);
+		begin_slow(policy);
 		SUBSCRIBE(1, .tag = 1);
 		for (unsigned i = 0; i < 300; i++) {
 			assert_int_equal(publish(1, 400, 0), NETIO_STATUS_OK);
@@ -416,8 +404,7 @@ SLOW_TEST(what_is_given_up_is_a_gap)
 {
 	struct netio_subscribe_stats counted;
 
-	publish_with(SMALL_PAGES);
-	SUBSCRIBE_SLOW(0, .tag = 1);
+	begin_slow(NETIO_POLICY_DEFAULT);
 	publish_until_again(400);
 	number++;
 	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_AGAIN); /* another one */

@@ -4,9 +4,21 @@
 #define SOCKET_FIXTURE_H
 
 #include "netio_fixture.h"
-#include "turn_until.h"
 
 #include <string.h>
+
+#define LIMIT_NS (20 * PLX_NS_PER_S)
+
+/* Turn the loop until cond holds; fail if it never does. */
+#define TURN_UNTIL(cond)                                                 \
+	do {                                                             \
+		uint64_t turn_limit_ns = plx_now_ns() + LIMIT_NS;        \
+		while (!(cond)) {                                        \
+			plx_loop_turn();                                 \
+			if (plx_now_ns() > turn_limit_ns)                \
+				fail_msg("it never came to: %s", #cond); \
+		}                                                        \
+	} while (0)
 
 static inline void turn_ms(unsigned ms)
 {

@@ -14,9 +14,6 @@ static _Atomic bool is_set_up[LCORES];
 static struct netio_send_socket senders[SENDERS];
 static unsigned answers, ends; /* of the senders */
 
-static const struct wire_greeting good = {WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-					  WIRE_SENDER, 4096};
-
 /* By lcore. */
 static struct {
 	_Atomic unsigned established, closed, messages, misplaced;
@@ -217,8 +214,7 @@ SPREAD_TEST(a_connection_that_never_opens_is_no_load)
 
 	listen_spread(NETIO_SPREAD_LEAST_LOAD);
 	start_senders_one_by_one(0, 1);
-	raw_connect(netio_listen_socket_port(&listening),
-		    &(struct plx_link_attr){.events = &raw_events}, &bad);
+	raw_connect_to_listening(&bad);
 	TURN_UNTIL(raw_closed == 1 && stats().failed == 1);
 	start_senders_one_by_one(1, 3);
 	assert_open(1, 1, 1);
@@ -281,8 +277,7 @@ SPREAD_TEST(connections_not_open_when_a_drain_begins_are_refused)
 	assert_works(netio_post(&loops[2], be_busy, NULL));
 	TURN_UNTIL(busy == 2);
 	for (unsigned i = 0; i < 3; i++) /* no sockets of the drained loop */
-		raw_connect(netio_listen_socket_port(&listening),
-			    &(struct plx_link_attr){.events = &raw_events}, &good);
+		raw_connect_to_listening(&good_sender);
 	raw_closed = 0;
 	TURN_UNTIL(stats().requests == 3 && open_on(0) == 1);
 	assert_works(plx_poller_add("drain", look_for_drain, NULL, 0, &poller));
@@ -335,8 +330,6 @@ SPREAD_TEST(connections_of_lcores_that_have_ended_end_with_the_socket)
 	netio_listen_socket_fini(&listening);
 	assert_int_equal(at[1].closed + at[2].closed, 0);
 }
-
-/* Mistakes ------------------------------------------------------------------------------------ */
 
 NETIO_TEST(a_queue_is_not_spread)
 {

@@ -41,6 +41,15 @@ static int subscribe(netio_tag_t tag)
 	return netio_subscribe(&sub->socket, "127.0.0.1", at, tag);
 }
 
+/* Wait for the answer. */
+static void subscribe_surely(netio_tag_t tag)
+{
+	unsigned before = sub->subscribed;
+
+	assert_int_equal(subscribe(tag), 0);
+	TURN_UNTIL(sub->subscribed == before + 1);
+}
+
 static int unsubscribe(netio_tag_t tag)
 {
 	return netio_unsubscribe(&sub->socket, "127.0.0.1", at, tag);
@@ -120,8 +129,7 @@ TEST(several_publishers)
 	begin();
 	open_publisher(&second, 0);
 	other = netio_publish_socket_port(&second);
-	assert_int_equal(subscribe(1), 0);
-	TURN_UNTIL(sub->subscribed == 1);
+	subscribe_surely(1);
 	first_id = sub->publisher->id;
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", other, 1), 0);
 	TURN_UNTIL(sub->subscribed == 2);
@@ -152,8 +160,7 @@ TEST(a_subscription_may_end_in_any_state)
 	assert_int_equal(unsubscribe(1), -ENOENT);
 
 	/* Before the answer. */
-	assert_int_equal(subscribe(1), 0);
-	TURN_UNTIL(sub->subscribed == 1);
+	subscribe_surely(1);
 	assert_int_equal(subscribe(2), 0);
 	assert_int_equal(unsubscribe(2), 0);
 	TURN_UNTIL(sub->unsubscribed == 2);
@@ -172,8 +179,7 @@ TEST(a_subscription_may_end_in_any_state)
 	/* Again while the connection closes, because nothing was wanted. */
 	assert_int_equal(unsubscribe(1), 0);
 	TURN_UNTIL(sub->unsubscribed == 4);
-	assert_int_equal(subscribe(1), 0);
-	TURN_UNTIL(sub->subscribed == 3);
+	subscribe_surely(1);
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 2);
 
@@ -275,26 +281,30 @@ TEST(a_socket_may_end_in_each_callback)
 
 TEST(bad_arguments_are_named)
 {
-	struct netio_subscription what = {.tag = 5, .last = 4};
+	static const struct {
+		struct netio_subscription what;
+		int rc;
+		const char *error;
+	} rows[] = {
+		{{.tag = 5, .last = 4}, -EINVAL, "from 0x5 to 0x4"},
+		{{.tag = 5, .mask = 4}, -EINVAL, "mask 0x4 leaves out"},
+		{{.tag = 4, .mask = 4, .last = 5}, -EINVAL, ""},
+		{{.tag = 4, .delivery = 3}, -EINVAL, ""},
+		/* Equivalent subscriptions are the same. */
+		{{.tag = 5, .last = 5}, -EEXIST, ""},
+		{{.tag = 5, .mask = UINT64_MAX}, -EEXIST, ""},
+	};
 	struct netio_subscribe_attr attr = {.buffer_count = 1};
 
 	begin();
-	assert_fails(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL,
-		     "from 0x5 to 0x4");
-	what = (struct netio_subscription){.tag = 5, .mask = 4};
-	assert_fails(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL,
-		     "mask 0x4 leaves out");
-	/* Equivalent subscriptions are the same. */
 	assert_int_equal(subscribe(5), 0);
-	what = (struct netio_subscription){.tag = 5, .last = 5};
-	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EEXIST);
-	what = (struct netio_subscription){.tag = 5, .mask = UINT64_MAX};
-	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EEXIST);
-	assert_int_equal(netio_unsubscribe_from(&sub->socket, "127.0.0.1", at, &what), 0);
-	what = (struct netio_subscription){.tag = 4, .mask = 4, .last = 5};
-	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
-	what = (struct netio_subscription){.tag = 4, .delivery = 3};
-	assert_int_equal(netio_subscribe_to(&sub->socket, "127.0.0.1", at, &what), -EINVAL);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		int rc = netio_subscribe_to(&sub->socket, "127.0.0.1", at, &rows[i].what);
+
+		if (rc != rows[i].rc || !strstr(plx_error(), rows[i].error))
+			fail_msg("row %u: %d, %s", i, rc, plx_error());
+	}
+	assert_int_equal(netio_unsubscribe_from(&sub->socket, "127.0.0.1", at, &rows[5].what), 0);
 	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", 65536, 1), -EINVAL);
 	assert_int_equal(netio_unsubscribe(&sub->socket, "127.0.0.2", at, 1), -ENOENT);
@@ -302,8 +312,6 @@ TEST(bad_arguments_are_named)
 		     "buffer_count 1: give 2 to 200");
 	assert_int_equal(netio_subscribe(&subs[1].socket, "127.0.0.1", at, 1), -EINVAL);
 }
-
-/* Other kinds --------------------------------------------------------------------------------- */
 
 static char refusal[256];
 
@@ -341,8 +349,7 @@ TEST(other_kinds_of_sockets_are_named)
 
 static uint8_t list[WIRE_LIST_BYTES + (WIRE_LIST_MAX + 1) * WIRE_REQUEST_BYTES];
 
-static const struct wire_greeting subscriber_says = {WIRE_HELLO, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-						     WIRE_SUBSCRIBER, 4096};
+static const struct wire_greeting subscriber_says = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
 
 static void connect_raw_with(uint64_t message_max)
 {
@@ -363,6 +370,14 @@ static size_t write_list(const struct wire_request *requests, unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		wire_request_write(list + WIRE_LIST_BYTES + i * WIRE_REQUEST_BYTES, &requests[i]);
 	return WIRE_LIST_BYTES + count * WIRE_REQUEST_BYTES;
+}
+
+/* So many bytes of the list. */
+static void send_bad_list(size_t size)
+{
+	connect_raw();
+	plx_link_send(raw, list, size);
+	TURN_UNTIL(raw_closed == 1);
 }
 
 TEST(broken_requests_end_their_connection)
@@ -388,40 +403,27 @@ TEST(broken_requests_end_their_connection)
 	size_t size;
 
 	begin();
-	assert_int_equal(subscribe(1), 0);
-	TURN_UNTIL(sub->subscribed == 1);
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++) {
-		connect_raw();
-		plx_link_send(raw, list, write_list(&bad[i], 1));
-		TURN_UNTIL(raw_closed == 1);
-	}
+	subscribe_surely(1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad); i++)
+		send_bad_list(write_list(&bad[i], 1));
 	/* Lists of a wrong length, and messages that are no list. */
 	for (unsigned i = 0; i < 6; i++) {
-		connect_raw();
 		size = write_list(good, 1);
 		list[1] = i == 3;
-		plx_link_send(raw, list,
-			      i == 0   ? 0
+		send_bad_list(i == 0   ? 0
 			      : i == 1 ? WIRE_LIST_BYTES
 			      : i == 2 ? size - 1
 			      : i == 4 ? WIRE_LIST_BYTES - 1
 			      : i == 5 ? sizeof(list)
 				       : size);
-		TURN_UNTIL(raw_closed == 1);
 	}
-	/* Bytes that must be zero; a duplicate id. */
-	connect_raw();
+	/* Bytes that must be zero; a duplicate id; the same twice. */
 	size = write_list(good, 1);
 	list[WIRE_LIST_BYTES + 7] = 1;
-	plx_link_send(raw, list, size);
-	TURN_UNTIL(raw_closed == 1);
-	connect_raw();
-	plx_link_send(raw, list, write_list(good, 2));
-	TURN_UNTIL(raw_closed == 1);
-	/* The same twice; and one whose link takes no pages. */
-	connect_raw();
-	plx_link_send(raw, list, write_list(twice, 2));
-	TURN_UNTIL(raw_closed == 1);
+	send_bad_list(size);
+	send_bad_list(write_list(good, 2));
+	send_bad_list(write_list(twice, 2));
+	/* A subscriber whose link takes no pages. */
 	for (uint64_t message_max = 16; message_max < 288; message_max += 16) {
 		connect_raw_with(message_max);
 		TURN_UNTIL(raw_closed == 1);
@@ -476,8 +478,7 @@ TEST(a_subscriber_that_takes_no_answers_is_held_up)
 	unsigned sent = 0;
 
 	begin();
-	assert_int_equal(subscribe(1), 0);
-	TURN_UNTIL(sub->subscribed == 1);
+	subscribe_surely(1);
 	kept_count = 0;
 	raw_connect(at, &attr, &subscriber_says);
 	TURN_UNTIL(raw != NULL);
@@ -514,12 +515,9 @@ static struct plx_listener *raw_listener;
 
 static void listen_raw(void)
 {
-	struct plx_link_attr attr = {.events = &raw_events};
+	static const struct wire_greeting answered = GREETING(WIRE_WELCOME, WIRE_SUBSCRIBER, 4000);
 
-	at = raw_listen(&attr,
-			&(struct wire_greeting){WIRE_WELCOME, WIRE_VERSION_MIN, WIRE_VERSION_MAX,
-						WIRE_SUBSCRIBER, 4000},
-			&raw_listener);
+	at = raw_listen(&(struct plx_link_attr){.events = &raw_events}, &answered, &raw_listener);
 }
 
 /* Take the first request. */
@@ -598,8 +596,7 @@ TEST(a_failed_reopening_is_retried)
 	char good[PLX_ADDRESS_MAX];
 
 	begin();
-	assert_int_equal(subscribe(1), 0);
-	TURN_UNTIL(sub->subscribed == 1);
+	subscribe_surely(1);
 	peer = (struct publisher *)LIST_FIRST(&sub->socket.core->hub.connections);
 	assert_int_equal(unsubscribe(1), 0);
 	for (int i = 0; i < 10000 && peer->connection.session.state == PLX_CONNECTOR_OPEN; i++)

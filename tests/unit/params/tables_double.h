@@ -152,8 +152,6 @@ int plx_loop_turn(void)
 	return 0;
 }
 
-/* A change ------------------------------------------------------------------------------------ */
-
 /* Return: as journal_reserve; the change was put if that is 0. */
 static int put_one(struct journal *journal, uint64_t revision, uint64_t id, int64_t value,
 		   struct client *client)

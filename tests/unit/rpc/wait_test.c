@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Services on two lcores, replies from other lcores than the request's, and waiting threads. */
+/* Services on two lcores, replies from other lcores than the request's, waiting threads, and misuse
+ * on another lcore. */
+#include "misuse.h"
 #include "rpc_fixture.h"
 
 #include <pthread.h>
@@ -42,7 +44,8 @@ static void stop_two_lcores(void)
 
 static _Atomic unsigned on_lcore_1, elsewhere;
 
-static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+static void on_counted_echo(struct plx_rpc_request *request, const void *data, uint32_t length,
+			    void *arg)
 {
 	if (plx_lcore_id() == 1)
 		on_lcore_1++;
@@ -52,7 +55,7 @@ static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t 
 PLX_TEST(a_service_on_another_lcore)
 {
 	on_lcore_1 = 0;
-	start_two_lcores(on_echo);
+	start_two_lcores(on_counted_echo);
 	for (int i = 0; i < 100; i++) {
 		call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
 	}
@@ -92,8 +95,6 @@ PLX_TEST(a_reply_from_another_lcore)
 	stop_two_lcores();
 }
 
-/* Threads ------------------------------------------------------------------------------------- */
-
 static _Atomic unsigned threads_done;
 
 static void *call_many(void *arg)
@@ -120,7 +121,7 @@ PLX_TEST(threads_may_wait)
 	pthread_t threads[3];
 
 	threads_done = 0;
-	start_two_lcores(on_echo);
+	start_two_lcores(on_counted_echo);
 	for (uintptr_t i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, call_many, (void *)i), 0);
 	assert_true(pump_until(&threads_done, 3, 20000));
@@ -163,7 +164,7 @@ PLX_TEST(waiting_threads_get_errors)
 	void *wrong;
 
 	threads_done = 0;
-	start_two_lcores(on_echo);
+	start_two_lcores(on_counted_echo);
 	assert_int_equal(plx_rpc_call_wait(caller, &call, NULL, 0, NULL, 0, &answer), -EDEADLK);
 	assert_int_equal(pthread_create(&thread, NULL, call_what_fails, NULL), 0);
 	assert_true(pump_until(&threads_done, 1, 10000));
@@ -242,6 +243,29 @@ PLX_TEST(a_reply_after_the_end)
 	pump_ms(50);
 	worker_stop();
 	fixture_stop();
+}
+
+static void set_up(void)
+{
+	rpc_start("tcp", NULL, NULL);
+}
+
+MISUSE(plx_rpc_call, caller, &(struct plx_rpc_call){.method = ECHO}, "x", 1, NULL)
+MISUSE(plx_rpc_cancel, caller, 1)
+MISUSE(plx_rpc_client_is_up, caller)
+MISUSE(plx_rpc_client_destroy, caller)
+MISUSE(plx_rpc_service_drain, service)
+MISUSE(plx_rpc_service_destroy, service)
+
+PLX_TEST(clients_and_services_are_used_on_their_lcore)
+{
+	static const struct misuse misuses[] = {
+		MISUSE_ROW(plx_rpc_call),          MISUSE_ROW(plx_rpc_cancel),
+		MISUSE_ROW(plx_rpc_client_is_up),  MISUSE_ROW(plx_rpc_client_destroy),
+		MISUSE_ROW(plx_rpc_service_drain), MISUSE_ROW(plx_rpc_service_destroy),
+	};
+
+	assert_misuses(set_up, misuses, PLX_ARRAY_LEN(misuses));
 }
 
 PLX_TEST_MAIN()
