@@ -28,10 +28,10 @@ PLX_TEST(reads_claims_from_the_list_of_sockets)
 
 static void expect_holder(int pid, const char *comm, const char *command)
 {
-	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
+	struct info_cpus *cpus = &info->cpus;
 	char path[512];
 
-	assert_non_null(cpus);
+	memset(cpus, 0, sizeof(*cpus));
 	put("/proc/net/unix", "head\n0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n");
 	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
 	put(path, comm);
@@ -43,7 +43,6 @@ static void expect_holder(int pid, const char *comm, const char *command)
 	assert_int_equal(cpus->claim_count, 1);
 	assert_int_equal(cpus->claims[0].pid, pid);
 	assert_string_equal(cpus->claims[0].command, command);
-	free(cpus);
 }
 
 MADE_UP_TEST(names_the_holder_of_a_claim)
@@ -82,10 +81,10 @@ static void put_thread(unsigned pid, unsigned tid, const char *name, const char 
 /* Pids that no kernel assigns: this process itself is skipped. */
 MADE_UP_TEST(names_all_who_share_a_claimed_cpu)
 {
-	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
+	struct info_cpus *cpus = &info->cpus;
 	char path[512];
 
-	assert_non_null(cpus);
+	memset(cpus, 0, sizeof(*cpus));
 	info_parse_cpulist("0-3", &cpus->allowed);
 	put("/proc/net/unix", "head\n0: 00000002 00000000 00010000 0001 01 77 @pollux/cpu/1\n"
 			      "1: 00000002 00000000 00010000 0001 01 78 @pollux/cpu/2\n");
@@ -118,23 +117,21 @@ MADE_UP_TEST(names_all_who_share_a_claimed_cpu)
 		assert_int_equal(cpus->sharers[i].pid, wanted[i].pid);
 		assert_string_equal(cpus->sharers[i].command, wanted[i].command);
 	}
-	free(cpus);
 }
 
 PLX_TEST(sees_a_claim_of_this_very_process)
 {
-	struct info_cpus *cpus = calloc(1, sizeof(*cpus));
+	struct info_cpus *cpus = &info->cpus;
 	const unsigned cpu = PLX_CPU_MAX - 7; /* no host has it today */
 	int claim = -1;
 
-	assert_non_null(cpus);
+	memset(cpus, 0, sizeof(*cpus));
 	assert_int_equal(plx_cpu_claim(cpu, &claim, NULL), 0);
 	info_gather_claims("", cpus);
 	bool found = false;
 	for (unsigned i = 0; i < cpus->claim_count; i++)
 		found |= cpus->claims[i].cpu == cpu && cpus->claims[i].pid == getpid();
 	close(claim);
-	free(cpus);
 	assert_true(found);
 }
 

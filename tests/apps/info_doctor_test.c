@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The doctor must find exactly this. Frees info. */
-static void assert_only_finding(struct info *info, const char *id, enum info_severity severity,
-				const char *seen_part, const char *command_part)
+/* The doctor must find exactly this. Restores the host. */
+static void assert_only_finding(const char *id, enum info_severity severity, const char *seen_part,
+				const char *command_part)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 	unsigned count = info_doctor(info, findings, INFO_FINDINGS_MAX);
@@ -24,90 +24,77 @@ static void assert_only_finding(struct info *info, const char *id, enum info_sev
 		fail_msg("'%s' lacks '%s'", findings[0].command, command_part);
 	assert_true(strlen(findings[0].why) > 20);
 	assert_true(strlen(findings[0].command) > 0); /* every finding has a remedy */
-	free(info);
+	restore_host();
 }
 
 PLX_TEST(the_doctor_leaves_a_sound_host_alone)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
-	struct info *info = sound_host();
+
+	sound_host();
+	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
 
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
-	free(info);
-	info = sound_rdma_host();
-	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
-	free(info);
 }
 
 PLX_TEST(the_doctor_on_cpus)
 {
-	struct info *info = sound_host();
-
+	sound_host();
 	info_parse_cpulist("2", &info->cpus.allowed);
 	info->cpus.one_per_core = info->cpus.isolated = info->cpus.allowed;
-	assert_only_finding(info, "one-cpu", INFO_PROBLEM, "CPU 2 alone", "taskset -c 0-3");
+	assert_only_finding("one-cpu", INFO_PROBLEM, "CPU 2 alone", "taskset -c 0-3");
 
-	info = sound_host();
 	info_parse_cpulist("0-1", &info->cpus.allowed);
 	info->cpus.one_per_core = info->cpus.allowed;
-	assert_only_finding(info, "isolated-cpus", INFO_ADVICE, "CPUs 2-3 are isolated",
+	assert_only_finding("isolated-cpus", INFO_ADVICE, "CPUs 2-3 are isolated",
 			    "taskset -c 2-3 plx-echo -l 2-3");
 
-	info = sound_host();
 	memset(&info->cpus.isolated, 0, sizeof(info->cpus.isolated));
-	assert_only_finding(info, "isolation", INFO_NOTE, "no CPU is isolated",
+	assert_only_finding("isolation", INFO_NOTE, "no CPU is isolated",
 			    "isolcpus=managed_irq,domain,1-3 nohz_full=1-3");
 
-	info = sound_host();
 	info_parse_cpulist("0,2", &info->cpus.one_per_core);
-	assert_only_finding(info, "smt", INFO_NOTE, "4 CPUs on 2 cores", "-l 0,2");
+	assert_only_finding("smt", INFO_NOTE, "4 CPUs on 2 cores", "-l 0,2");
 
-	info = sound_host();
 	info_parse_cpulist("1,3", &info->cpus.not_governed);
 	snprintf(info->cpus.governor, sizeof(info->cpus.governor), "powersave");
-	assert_only_finding(info, "governor", INFO_ADVICE, "powersave",
+	assert_only_finding("governor", INFO_ADVICE, "powersave",
 			    "cpupower --cpu 1,3 frequency-set -g performance");
 
-	info = sound_host();
 	for (unsigned cpu = 0; cpu < 4; cpu++)
 		info->cpus.claims[info->cpus.claim_count++] = (struct info_claim){.cpu = cpu};
-	assert_only_finding(info, "all-claimed", INFO_ADVICE, "every allowed CPU", "-l");
+	assert_only_finding("all-claimed", INFO_ADVICE, "every allowed CPU", "-l");
 }
 
 PLX_TEST(the_doctor_on_the_kernel)
 {
-	struct info *info = sound_host();
-
+	sound_host();
 	info->kernel.quota.cpus = 1.5;
 	info->kernel.quota.period_ms = 100;
 	snprintf(info->kernel.quota.path, sizeof(info->kernel.quota.path),
 		 "/sys/fs/cgroup/a/cpu.max");
-	assert_only_finding(info, "cpu-quota", INFO_PROBLEM, "1.50 CPUs in every 100 ms",
+	assert_only_finding("cpu-quota", INFO_PROBLEM, "1.50 CPUs in every 100 ms",
 			    "tee /sys/fs/cgroup/a/cpu.max");
 
-	info = sound_host();
 	info->kernel.clock.invariant = false;
 	info->kernel.guest = true;
-	assert_only_finding(info, "tsc", INFO_PROBLEM, "invariant", "+invtsc");
+	assert_only_finding("tsc", INFO_PROBLEM, "invariant", "+invtsc");
 
-	info = sound_host();
 	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "hpet");
-	assert_only_finding(info, "clocksource", INFO_ADVICE, "'hpet'", "current_clocksource");
+	assert_only_finding("clocksource", INFO_ADVICE, "'hpet'", "current_clocksource");
 
-	info = sound_host();
 	info->kernel.clock.residual_ppm = 80;
-	assert_only_finding(info, "clock-calibration", INFO_NOTE, "80 ppm", "plx-info --doctor");
+	assert_only_finding("clock-calibration", INFO_NOTE, "80 ppm", "plx-info --doctor");
 
-	info = sound_host();
 	info->kernel.steal = 0.02;
-	assert_only_finding(info, "steal", INFO_ADVICE, "2.0 %", "vcpupin");
+	assert_only_finding("steal", INFO_ADVICE, "2.0 %", "vcpupin");
 }
 
 PLX_TEST(the_doctor_is_silent_where_nothing_can_be_done)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
-	struct info *info = sound_host();
 
+	sound_host();
 	info->kernel.guest = true;
 	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "kvm-clock");
 	snprintf(info->kernel.clocksources, sizeof(info->kernel.clocksources), "kvm-clock acpi_pm");
@@ -119,7 +106,6 @@ PLX_TEST(the_doctor_is_silent_where_nothing_can_be_done)
 	snprintf(info->kernel.clocksource, sizeof(info->kernel.clocksource), "tsc");
 	info->kernel.clock.invariant = false;
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
-	free(info);
 }
 
 PLX_TEST(hypervisors_have_the_names_that_people_know)
@@ -131,51 +117,44 @@ PLX_TEST(hypervisors_have_the_names_that_people_know)
 
 PLX_TEST(the_doctor_on_memory)
 {
-	struct info *info = sound_host();
-
+	sound_host();
 	info->memory.pools[0].free = 0;
-	assert_only_finding(info, "hugepages", INFO_ADVICE, "no huge page is free",
+	assert_only_finding("hugepages", INFO_ADVICE, "no huge page is free",
 			    "sysctl vm.nr_hugepages=256");
 
-	info = sound_host();
 	info->memory.pools[1] = (struct info_pool){1, 2 << 20, 64, 0};
 	info->memory.pools[2] = (struct info_pool){1, 1 << 30, 0, 0};
 	info->memory.pool_count = 3;
-	assert_only_finding(info, "hugepages", INFO_ADVICE, "1 of 2 NUMA nodes", "hugepages.sh");
+	assert_only_finding("hugepages", INFO_ADVICE, "1 of 2 NUMA nodes", "hugepages.sh");
 
-	info = sound_host();
 	snprintf(info->memory.thp, sizeof(info->memory.thp), "never");
-	assert_only_finding(info, "thp", INFO_NOTE, "switched off", "madvise");
+	assert_only_finding("thp", INFO_NOTE, "switched off", "madvise");
 
-	info = sound_host();
 	info->memory.memlock_bytes = 8192 * 1024;
-	assert_only_finding(info, "memlock", INFO_NOTE, "8192 KiB", "ulimit -l unlimited");
+	assert_only_finding("memlock", INFO_NOTE, "8192 KiB", "ulimit -l unlimited");
 
-	info = sound_host();
 	info->memory.nofile = 1024;
-	assert_only_finding(info, "nofile", INFO_NOTE, "1024", "ulimit -n 65536");
+	assert_only_finding("nofile", INFO_NOTE, "1024", "ulimit -n 65536");
 
-	info = sound_host();
 	info->memory.numa_balancing = true;
 	info->cpus.node_count = 2;
-	assert_only_finding(info, "numa-balancing", INFO_ADVICE, "2 nodes",
+	assert_only_finding("numa-balancing", INFO_ADVICE, "2 nodes",
 			    "sysctl kernel.numa_balancing=0");
 }
 
 PLX_TEST(the_doctor_on_the_transport)
 {
-	struct info *info = sound_host();
-
+	sound_host();
 	info->fabric.drivers[0].available = false;
 	info->fabric.version = 1 << 16 | 17;
-	assert_only_finding(info, "no-provider", INFO_PROBLEM, "libfabric 1.17", "fi_info");
+	assert_only_finding("no-provider", INFO_PROBLEM, "libfabric 1.17", "fi_info");
 
-	info = sound_host(); /* in any order */
+	/* in any order */
 	info->fabric.drivers[2] = info->fabric.drivers[0];
 	info->fabric.drivers[0] = info->fabric.drivers[1];
 	info->fabric.drivers[1] = info->fabric.drivers[2];
 	info->fabric.drivers[1].available = false;
-	assert_only_finding(info, "no-provider", INFO_PROBLEM, "driver tcp:", "fi_info");
+	assert_only_finding("no-provider", INFO_PROBLEM, "driver tcp:", "fi_info");
 }
 
 PLX_TEST(the_doctor_on_rdma_that_cannot_be_used)
@@ -194,102 +173,94 @@ PLX_TEST(the_doctor_on_rdma_that_cannot_be_used)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		struct info *info = sound_rdma_host();
-
+		sound_rdma_host();
 		info->rdma.device_count = 2; /* one finding for both */
 		info->rdma.devices[1] = info->rdma.devices[0];
 		strcpy(info->rdma.devices[1].seen.name, "mlx5_1");
 		info->rdma.devices[0].usable = info->rdma.devices[1].usable = false;
 		info->rdma.devices[0].error = info->rdma.devices[1].error = cases[i].error;
-		assert_only_finding(info, cases[i].id, INFO_PROBLEM, cases[i].seen,
-				    cases[i].command);
+		assert_only_finding(cases[i].id, INFO_PROBLEM, cases[i].seen, cases[i].command);
 	}
 
-	struct info *info = sound_rdma_host();
-
+	sound_rdma_host();
 	info->rdma.cm = INFO_FILE_MISSING;
-	assert_only_finding(info, "rdma-cm", INFO_PROBLEM, "no /dev/infiniband/rdma_cm",
+	assert_only_finding("rdma-cm", INFO_PROBLEM, "no /dev/infiniband/rdma_cm",
 			    "modprobe rdma_ucm");
-	info = sound_rdma_host();
+
 	info->rdma.cm = INFO_FILE_CLOSED;
-	assert_only_finding(info, "rdma-cm", INFO_PROBLEM, "this user may not open",
+	assert_only_finding("rdma-cm", INFO_PROBLEM, "this user may not open",
 			    "chmod a+rw /dev/infiniband/rdma_cm");
 }
 
 PLX_TEST(findings_name_as_many_devices_as_there_is_room_for)
 {
-	struct info *info = sound_rdma_host();
-
+	sound_rdma_host();
 	info->rdma.device_count = INFO_DEVICES_MAX;
 	for (unsigned i = 0; i < INFO_DEVICES_MAX; i++) {
 		info->rdma.devices[i] = info->rdma.devices[0];
 		info->rdma.devices[i].usable = false;
 		snprintf(info->rdma.devices[i].seen.name, 16, "mlx5_%u", i);
 	}
-	assert_only_finding(info, "rdma-driver", INFO_PROBLEM, "mlx5_0, mlx5_1, mlx5_2", "apt-get");
-	info = sound_rdma_host();
+	assert_only_finding("rdma-driver", INFO_PROBLEM, "mlx5_0, mlx5_1, mlx5_2", "apt-get");
+
 	info->rdma.device_count = INFO_DEVICES_MAX;
 	for (unsigned i = 0; i < INFO_DEVICES_MAX; i++) {
 		info->rdma.devices[i] = info->rdma.devices[0];
 		info->rdma.devices[i].usable = false;
 	}
-	assert_only_finding(info, "rdma-driver", INFO_PROBLEM, ", ...: there is no", "apt-get");
+	assert_only_finding("rdma-driver", INFO_PROBLEM, ", ...: there is no", "apt-get");
 }
 
-static struct info *host_with_port(const char *state, const char *phys_state,
-				   const char *link_layer, const char *netdev)
+static void host_with_port(const char *state, const char *phys_state, const char *link_layer,
+			   const char *netdev)
 {
-	struct info *info = sound_rdma_host();
 	struct plx_rdma_port *port = &info->rdma.devices[0].seen.ports[0];
 
+	sound_rdma_host();
 	*port = (struct plx_rdma_port){.number = 1};
 	strcpy(port->state, state);
 	strcpy(port->phys_state, phys_state);
 	strcpy(port->link_layer, link_layer);
 	strcpy(port->netdev, netdev);
-	return info;
 }
 
 PLX_TEST(the_doctor_on_rdma_that_cannot_be_reached)
 {
-	struct info *info = host_with_port("", "", "", "");
+	host_with_port("", "", "", "");
 
-	assert_only_finding(info, "rdma-port", INFO_ADVICE, "no port of mlx5_0",
-			    "ibv_devinfo -d mlx5_0");
-	info = host_with_port("1: DOWN", "3: Disabled", "Ethernet", "eth1");
-	assert_only_finding(info, "rdma-port", INFO_ADVICE, "(port 1: DOWN, Disabled)",
+	assert_only_finding("rdma-port", INFO_ADVICE, "no port of mlx5_0", "ibv_devinfo -d mlx5_0");
+	host_with_port("1: DOWN", "3: Disabled", "Ethernet", "eth1");
+	assert_only_finding("rdma-port", INFO_ADVICE, "(port 1: DOWN, Disabled)",
 			    "ip link set eth1 up");
-	info = host_with_port("1: DOWN", "2: Polling", "InfiniBand", "");
-	assert_only_finding(info, "rdma-port", INFO_ADVICE, "Polling", "the cable");
-	info = host_with_port("2: INIT", "5: LinkUp", "InfiniBand", "ib0");
-	assert_only_finding(info, "rdma-port", INFO_ADVICE, "INIT", "systemctl start opensm");
+	host_with_port("1: DOWN", "2: Polling", "InfiniBand", "");
+	assert_only_finding("rdma-port", INFO_ADVICE, "Polling", "the cable");
+	host_with_port("2: INIT", "5: LinkUp", "InfiniBand", "ib0");
+	assert_only_finding("rdma-port", INFO_ADVICE, "INIT", "systemctl start opensm");
 
-	info = sound_rdma_host(); /* one of two devices has no cable, which may be intended */
+	/* one of two devices has no cable, which may be intended */
 	info->rdma.device_count = 2;
 	info->rdma.devices[1] = info->rdma.devices[0];
 	info->rdma.devices[1].seen.ports[0].active = false;
-	assert_only_finding(info, "rdma-port", INFO_NOTE, "no port of mlx5_0", "ibv_devinfo");
+	assert_only_finding("rdma-port", INFO_NOTE, "no port of mlx5_0", "ibv_devinfo");
 
-	info = sound_rdma_host();
 	info->rdma.devices[0].has_address = false;
-	assert_only_finding(info, "rdma-address", INFO_ADVICE, "mlx5_0: its interface eth1 has no",
+	assert_only_finding("rdma-address", INFO_ADVICE, "mlx5_0: its interface eth1 has no",
 			    "sudo ip addr add ADDRESS/24 dev eth1");
-	info = sound_rdma_host();
+
 	info->rdma.devices[0].has_address = false;
 	info->rdma.devices[0].seen.ports[0].netdev[0] = '\0';
-	assert_only_finding(info, "rdma-address", INFO_ADVICE, "its interface has no",
+	assert_only_finding("rdma-address", INFO_ADVICE, "its interface has no",
 			    "modprobe ib_ipoib");
-	info = sound_rdma_host();
+
 	info->rdma.device_count = 2;
 	info->rdma.devices[1] = info->rdma.devices[0];
 	info->rdma.devices[0].has_address = false;
-	assert_only_finding(info, "rdma-address", INFO_NOTE, "mlx5_0", "dev eth1");
+	assert_only_finding("rdma-address", INFO_NOTE, "mlx5_0", "dev eth1");
 }
 
 PLX_TEST(the_doctor_on_rdma_that_is_far)
 {
-	struct info *info = sound_rdma_host();
-
+	sound_rdma_host();
 	info->cpus.node_count = 2;
 	info->cpus.nodes[1].id = 1;
 	info_parse_cpulist("4-7", &info->cpus.nodes[1].cpus);
@@ -297,44 +268,42 @@ PLX_TEST(the_doctor_on_rdma_that_is_far)
 	info->rdma.device_count = 2;
 	info->rdma.devices[1] = info->rdma.devices[0];
 	info->rdma.devices[1].seen.node = -1; /* unknown */
-	assert_only_finding(info, "rdma-node", INFO_ADVICE,
+	assert_only_finding("rdma-node", INFO_ADVICE,
 			    "mlx5_0 is on NUMA node 1 (CPUs 4-7), and none of the allowed CPUs "
 			    "(0-3)",
 			    "taskset -c 4-7 plx-info");
 
 	struct info_finding findings[INFO_FINDINGS_MAX];
 
-	info = sound_rdma_host(); /* another device is near */
+	/* another device is near */
 	info->cpus.node_count = 2;
 	info->cpus.nodes[1].id = 1;
 	info->rdma.device_count = 2;
 	info->rdma.devices[1] = info->rdma.devices[0];
 	info->rdma.devices[0].seen.node = 1;
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
-	free(info);
 }
 
 PLX_TEST(the_doctor_on_locked_memory_for_rdma)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
-	struct info *info = sound_rdma_host();
 
+	sound_rdma_host();
 	info->memory.memlock_bytes = 8192 * 1024;
-	assert_only_finding(info, "memlock", INFO_PROBLEM, "8192 KiB",
+	assert_only_finding("memlock", INFO_PROBLEM, "8192 KiB",
 			    "/etc/security/limits.d/pollux.conf, and log in again; in a systemd "
 			    "unit LimitMEMLOCK=infinity"); /* complete */
-	info = sound_rdma_host();
+
 	info->memory.memlock_bytes = 8192 * 1024;
 	info->memory.memlock_exempt = true;
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
-	free(info);
 }
 
 PLX_TEST(the_gravest_findings_come_first)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
-	struct info *info = sound_host();
 
+	sound_host();
 	info->memory.nofile = 1024;
 	info->kernel.steal = 0.5;
 	info->kernel.guest = true;
@@ -344,7 +313,6 @@ PLX_TEST(the_gravest_findings_come_first)
 	assert_string_equal(findings[1].id, "steal");
 	assert_string_equal(findings[2].id, "nofile");
 	assert_int_equal(info_doctor(info, findings, 2), 2);
-	free(info);
 }
 
 int info_doctor_tests(void)

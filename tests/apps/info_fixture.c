@@ -3,8 +3,13 @@
 
 char root[FOLDER_BYTES];
 
+static struct info host, sound;
+
+struct info *const info = &host;
+
 int make_root(void **state)
 {
+	memset(info, 0xa5, sizeof(*info)); /* what is gathered must be complete */
 	folder_make(root);
 	return 0;
 }
@@ -19,11 +24,9 @@ void put(const char *name, const char *text)
 	folder_put(root, name, text);
 }
 
-struct info *sound_host(void)
+void sound_host(void)
 {
-	struct info *info = calloc(1, sizeof(*info));
-
-	assert_non_null(info);
+	memset(info, 0, sizeof(*info));
 	info_parse_cpulist("0-3", &info->cpus.online);
 	info->cpus.allowed = info->cpus.one_per_core = info->cpus.online;
 	info_parse_cpulist("2-3", &info->cpus.isolated);
@@ -45,14 +48,14 @@ struct info *sound_host(void)
 						       .available = true,
 						       .same_host = true};
 	info->fabric.driver_count = 2;
-	return info;
+	sound = host;
 }
 
-struct info *sound_rdma_host(void)
+void sound_rdma_host(void)
 {
-	struct info *info = sound_host();
 	struct info_device *device = &info->rdma.devices[0];
 
+	sound_host();
 	info->rdma.device_count = info->rdma.device_total = 1;
 	info->rdma.cm = INFO_FILE_OPEN;
 	info->cpus.nodes[0].cpus = info->cpus.online;
@@ -80,5 +83,10 @@ struct info *sound_rdma_host(void)
 							    .type = "RoCE v2",
 							    .netdev = "eth1"}};
 	snprintf(device->addresses[0], sizeof(device->addresses[0]), "10.0.0.1 fe80::1");
-	return info;
+	sound = host;
+}
+
+void restore_host(void)
+{
+	host = sound;
 }

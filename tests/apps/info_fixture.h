@@ -18,11 +18,17 @@ int remove_root(void **state);
 /** Write a file below the root, creating its folders. name: "/proc/stat". */
 void put(const char *name, const char *text);
 
-/** A host that needs no changes: each test adds one defect. The caller frees it. */
-struct info *sound_host(void);
+/** What is known about the host; garbage at the start of a MADE_UP_TEST. */
+extern struct info *const info;
+
+/** Make it a host that needs no changes: each test adds one defect. */
+void sound_host(void);
 
 /** The same with one RDMA device, mlx5_0, on node 0. */
-struct info *sound_rdma_host(void);
+void sound_rdma_host(void);
+
+/** Remove the defects again. */
+void restore_host(void);
 
 /* The groups of tests, one per file. Return: the number of failures. */
 int info_gather_tests(void);

@@ -103,9 +103,8 @@ MADE_UP_TEST(a_missing_folder_is_empty)
 MADE_UP_TEST(sees_cpus_cores_and_nodes)
 {
 	struct plx_topo *topo;
-	struct info_cpus *cpus = malloc(sizeof(*cpus));
+	struct info_cpus *cpus = &info->cpus;
 
-	assert_non_null(cpus);
 	put("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Made Up 9000\nflags\t: fpu tsc\n");
 	put("/proc/cmdline", "quiet isolcpus=managed_irq,domain,2-3 nohz_full=3 rcu_nocbs=2-3\n");
 	put("/sys/devices/system/node/node1/meminfo",
@@ -131,14 +130,12 @@ MADE_UP_TEST(sees_cpus_cores_and_nodes)
 	assert_string_equal(cpus->governor, "mixed");
 	assert_int_equal(cpus->claim_count, 0);
 	plx_topo_close(topo);
-	free(cpus);
 }
 
 MADE_UP_TEST(reads_huge_pages_by_node_and_size)
 {
-	struct info_memory *memory = malloc(sizeof(*memory));
+	struct info_memory *memory = &info->memory;
 
-	assert_non_null(memory);
 	put("/proc/meminfo", "MemTotal:       4096 kB\nMemAvailable:   2048 kB\n");
 	put("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "8\n");
 	put("/sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "5\n");
@@ -160,23 +157,22 @@ MADE_UP_TEST(reads_huge_pages_by_node_and_size)
 	assert_int_equal(memory->pools[2].free, 5);
 	assert_string_equal(memory->thp, "madvise");
 	assert_true(memory->numa_balancing);
-	free(memory);
 }
 
 MADE_UP_TEST(reads_steal_and_clock)
 {
-	struct info_kernel kernel;
+	struct info_kernel *kernel = &info->kernel;
 
 	put("/proc/stat", "cpu  50 0 0 40 0 0 0 10 5 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n");
 	put("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
 	put("/sys/devices/system/clocksource/clocksource0/available_clocksource",
 	    "hpet acpi_pm \n");
-	info_gather_kernel(root, &kernel);
-	assert_true(kernel.steal > 0.0999 && kernel.steal < 0.1001);
-	assert_string_equal(kernel.clocksource, "hpet");
-	assert_string_equal(kernel.clocksources, "hpet acpi_pm");
-	assert_true(kernel.clock.hz > 1e6);
-	assert_true(kernel.quota.cpus == 0);
+	info_gather_kernel(root, kernel);
+	assert_true(kernel->steal > 0.0999 && kernel->steal < 0.1001);
+	assert_string_equal(kernel->clocksource, "hpet");
+	assert_string_equal(kernel->clocksources, "hpet acpi_pm");
+	assert_true(kernel->clock.hz > 1e6);
+	assert_true(kernel->quota.cpus == 0);
 }
 
 static double quota_cpus(struct info_kernel *kernel)
@@ -187,52 +183,51 @@ static double quota_cpus(struct info_kernel *kernel)
 
 MADE_UP_TEST(finds_the_least_quota_of_nested_cgroups)
 {
-	struct info_kernel kernel;
+	struct info_kernel *kernel = &info->kernel;
 
 	put("/proc/self/cgroup", "0::/a/b\n");
 	put("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
 	put("/sys/fs/cgroup/a/b/cpu.max", "150000 100000\n");
-	assert_true(quota_cpus(&kernel) == 0.5);
-	assert_true(kernel.quota.period_ms == 100);
-	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/a/cpu.max");
+	assert_true(quota_cpus(kernel) == 0.5);
+	assert_true(kernel->quota.period_ms == 100);
+	assert_string_equal(kernel->quota.path, "/sys/fs/cgroup/a/cpu.max");
 
 	put("/sys/fs/cgroup/a/cpu.max", "max 100000\n");
-	assert_true(quota_cpus(&kernel) == 1.5);
+	assert_true(quota_cpus(kernel) == 1.5);
 
 	put("/proc/self/cgroup", "3:cpu,cpuacct:/x\n1:name=systemd:/\n");
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "-1\n");
-	assert_true(quota_cpus(&kernel) == 0);
+	assert_true(quota_cpus(kernel) == 0);
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "20000\n");
 	put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "10000\n");
-	assert_true(quota_cpus(&kernel) == 2);
+	assert_true(quota_cpus(kernel) == 2);
 }
 
 MADE_UP_TEST(finds_the_least_quota_of_nested_groups_of_version_1)
 {
-	struct info_kernel kernel;
+	struct info_kernel *kernel = &info->kernel;
 
 	put("/proc/self/cgroup", "4:cpuset:/\n3:cpu,cpuacct:/a/b/c\n");
 	put("/sys/fs/cgroup/cpu/a/b/c/cpu.cfs_quota_us", "-1\n");
 	put("/sys/fs/cgroup/cpu/a/b/cpu.cfs_quota_us", "300000\n");
 	put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "150000\n");
 	put("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
-	assert_true(quota_cpus(&kernel) == 1.5);
-	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us");
+	assert_true(quota_cpus(kernel) == 1.5);
+	assert_string_equal(kernel->quota.path, "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us");
 
 	/* In a container the cgroup itself is mounted there. */
 	put("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
-	assert_true(quota_cpus(&kernel) == 0.5);
+	assert_true(quota_cpus(kernel) == 0.5);
 
 	put("/proc/self/cgroup", "3:cpu:/\n");
-	assert_true(quota_cpus(&kernel) == 0.5);
-	assert_string_equal(kernel.quota.path, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+	assert_true(quota_cpus(kernel) == 0.5);
+	assert_string_equal(kernel->quota.path, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
 }
 
 MADE_UP_TEST(reads_rdma_devices)
 {
-	struct info_rdma *rdma = malloc(sizeof(*rdma));
+	struct info_rdma *rdma = &info->rdma;
 
-	assert_non_null(rdma);
 	info_gather_rdma(root, rdma);
 	assert_int_equal(rdma->device_count, 0);
 	assert_int_equal(rdma->cm, INFO_FILE_MISSING);
@@ -254,15 +249,13 @@ MADE_UP_TEST(reads_rdma_devices)
 	assert_int_equal(rdma->devices[1].seen.node, -1);
 	assert_false(rdma->devices[1].seen.ports[0].active);
 	assert_false(rdma->devices[0].usable);
-	free(rdma);
 }
 
 MADE_UP_TEST(counts_the_devices_that_there_is_no_room_for)
 {
-	struct info_rdma *rdma = malloc(sizeof(*rdma));
+	struct info_rdma *rdma = &info->rdma;
 	char name[128];
 
-	assert_non_null(rdma);
 	for (unsigned i = 0; i < INFO_DEVICES_MAX + 3; i++) {
 		snprintf(name, sizeof(name), "/sys/class/infiniband/mlx5_%u/node_type", i);
 		put(name, "1: CA\n");
@@ -270,16 +263,14 @@ MADE_UP_TEST(counts_the_devices_that_there_is_no_room_for)
 	info_gather_rdma(root, rdma);
 	assert_int_equal(rdma->device_count, INFO_DEVICES_MAX);
 	assert_int_equal(rdma->device_total, INFO_DEVICES_MAX + 3);
-	free(rdma);
 }
 
 /* The text says why a device cannot be used: no driver, or no permission. */
 PLX_TEST(a_device_that_is_not_there_is_not_usable)
 {
-	struct info_rdma *rdma = calloc(1, sizeof(*rdma));
+	struct info_rdma *rdma = &info->rdma;
 
-	assert_non_null(rdma);
-	rdma->device_count = 1;
+	*rdma = (struct info_rdma){.device_count = 1};
 	rdma->devices[0].seen = (struct plx_rdma_device){.name = "plx_none0", .node = 1};
 	info_probe_rdma(rdma);
 	assert_false(rdma->devices[0].usable);
@@ -288,7 +279,6 @@ PLX_TEST(a_device_that_is_not_there_is_not_usable)
 		assert_non_null(strstr(rdma->devices[0].unusable, "modprobe ib_uverbs"));
 	}
 	assert_int_equal(rdma->devices[0].seen.node, 1);
-	free(rdma);
 }
 
 PLX_TEST(a_device_that_cannot_be_opened_says_what_to_do)
@@ -373,11 +363,10 @@ static struct info_device *two_port_device(struct info_rdma *rdma)
 
 PLX_TEST(ports_have_the_addresses_of_their_interfaces)
 {
-	struct info_rdma *rdma = malloc(sizeof(*rdma));
+	struct info_rdma *rdma = &info->rdma;
 	struct address list[5];
 	struct info_device *device;
 
-	assert_non_null(rdma);
 	device = two_port_device(rdma);
 	make_address(&list[0], "eth1", "10.0.0.1", IFF_UP, &list[1]); /* its port is not active */
 	make_address(&list[1], "eth2", "fe80::1", IFF_UP, &list[2]);
@@ -393,30 +382,26 @@ PLX_TEST(ports_have_the_addresses_of_their_interfaces)
 	info_take_addresses(&list[0].entry, rdma);
 	assert_string_equal(device->addresses[1], "fe80::1 10.0.0.3 2001:db8::7");
 	assert_true(device->has_address);
-	free(rdma);
 }
 
 PLX_TEST(addresses_that_do_not_fit_are_left_out_whole)
 {
-	struct info_rdma *rdma = malloc(sizeof(*rdma));
+	struct info_rdma *rdma = &info->rdma;
 	struct address address;
 	struct info_device *device;
 
-	assert_non_null(rdma);
 	device = two_port_device(rdma);
 	make_address(&address, "eth2", "2001:db8:1111:2222:3333:4444:5555:6666", IFF_UP, NULL);
 	for (int i = 0; i < 9; i++)
 		info_take_addresses(&address.entry, rdma);
 	assert_int_equal(strlen(device->addresses[1]) % 39, 38);
 	assert_true(device->has_address);
-	free(rdma);
 }
 
 MADE_UP_TEST(the_limit_of_locked_memory_may_not_count)
 {
-	struct info_memory *memory = malloc(sizeof(*memory));
+	struct info_memory *memory = &info->memory;
 
-	assert_non_null(memory);
 	info_gather_memory(root, memory);
 	assert_false(memory->memlock_exempt);
 	put("/proc/self/status",
@@ -426,7 +411,6 @@ MADE_UP_TEST(the_limit_of_locked_memory_may_not_count)
 	put("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");
 	info_gather_memory(root, memory);
 	assert_true(memory->memlock_exempt);
-	free(memory);
 }
 
 int info_gather_tests(void)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* The output of info_print_json, parsed. */
-static json_t *as_json(const struct info *info, const struct info_finding *findings, unsigned count)
+static json_t *as_json(const struct info_finding *findings, unsigned count)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -27,14 +27,14 @@ static json_t *as_json(const struct info *info, const struct info_finding *findi
 PLX_TEST(writes_one_json_object_with_a_schema)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
-	struct info *info = sound_host();
 
+	sound_host();
 	info->memory.nofile = 1024;
 	info->memory.memlock_bytes = UINT64_MAX;
 	info->rdma.device_count = 1;
 	info->rdma.devices[0].seen = (struct plx_rdma_device){.name = "mlx5_0", .node = -1};
 	unsigned count = info_doctor(info, findings, INFO_FINDINGS_MAX);
-	json_t *json = as_json(info, findings, count);
+	json_t *json = as_json(findings, count);
 	json_t *doctor = json_object_get(json, "doctor");
 
 	assert_json_has(json,
@@ -44,41 +44,37 @@ PLX_TEST(writes_one_json_object_with_a_schema)
 	assert_int_equal(json_array_size(doctor), count);
 	assert_json_has(json_array_get(doctor, 0), "{'id': 'rdma-driver'}");
 	json_decref(json);
-	free(info);
 }
 
 /* CPU 1 has an owner and two sharers; CPU 2 belongs to another user. */
-static struct info *shared_host(void)
+static void shared_host(void)
 {
-	struct info *info = sound_host();
-
+	sound_host();
 	info->cpus.claims[0] = (struct info_claim){.cpu = 1, .pid = 99, .command = "plx-ping"};
 	info->cpus.claims[1] = (struct info_claim){.cpu = 2};
 	info->cpus.claim_count = 2;
 	info->cpus.sharers[0] = (struct info_sharer){.cpu = 1, .pid = 41, .command = "plx-echo"};
 	info->cpus.sharers[1] = (struct info_sharer){.cpu = 1, .pid = 42, .command = "plx-perf"};
 	info->cpus.sharer_count = 2;
-	return info;
 }
 
 PLX_TEST(json_of_a_claim_lists_its_sharers)
 {
-	struct info *info = shared_host();
-	json_t *json = as_json(info, NULL, 0);
+	shared_host();
+	json_t *json = as_json(NULL, 0);
 
 	assert_json_has(json, "{'cpus': {'claims': ["
 			      "{'cpu': 1, 'pid': 99, 'command': 'plx-ping', "
 			      "'sharers': [{}, {'pid': 42, 'command': 'plx-perf'}]}, "
 			      "{'sharers': []}]}}");
 	json_decref(json);
-	free(info);
 }
 
 /* Without libfabric's providers, because shm is part of the library. libfabric probes once per
  * process, and no other test of this program triggers that. */
 PLX_TEST(the_driver_of_this_host_is_always_there)
 {
-	struct info *info = sound_host();
+	sound_host();
 	const struct info_driver *shm = NULL;
 	json_t *json;
 
@@ -99,18 +95,17 @@ PLX_TEST(the_driver_of_this_host_is_always_there)
 	assert_string_equal(shm->provider, "plx_shm");
 	assert_string_equal(shm->domains, "plx_shm");
 	assert_non_null(strstr(shm->summary, "shared memory"));
-	json = as_json(info, NULL, 0);
+	json = as_json(NULL, 0);
 	assert_json_has(json_array_get(json_object_get(json_object_get(json, "fabric"), "drivers"),
 				       (size_t)(shm - info->fabric.drivers)),
 			"{'name': 'shm', 'available': true, 'same_host': true}");
 	json_decref(json);
-	free(info);
 }
 
 PLX_TEST(json_of_a_device_has_all_that_is_known)
 {
-	struct info *info = sound_rdma_host();
-	json_t *json = as_json(info, NULL, 0);
+	sound_rdma_host();
+	json_t *json = as_json(NULL, 0);
 
 	assert_json_has(json,
 			"{'rdma_cm': 'open', 'rdma': [{'name': 'mlx5_0', "
@@ -121,17 +116,15 @@ PLX_TEST(json_of_a_device_has_all_that_is_known)
 			"'addresses': ['10.0.0.1', 'fe80::1'], 'gids': [{'index': 3, "
 			"'gid': '::ffff:10.0.0.1', 'type': 'RoCE v2'}]}]}]}");
 	json_decref(json);
-	free(info);
 }
 
 PLX_TEST(json_of_a_device_says_null_where_nothing_is_known)
 {
-	struct info *info = sound_rdma_host();
-
+	sound_rdma_host();
 	info->rdma.devices[0] = (struct info_device){
 		.seen = {.name = "mlx5_0", .node = -1, .port_count = 1},
 		.unusable = "RDMA device mlx5_0: no permission"};
-	json_t *json = as_json(info, NULL, 0);
+	json_t *json = as_json(NULL, 0);
 
 	assert_json_has(json, "{'rdma': [{'node': -1, 'usable': false, 'cpus': null, "
 			      "'unusable': 'RDMA device mlx5_0: no permission', "
@@ -140,11 +133,10 @@ PLX_TEST(json_of_a_device_says_null_where_nothing_is_known)
 			      "'netdev': null, 'speed_gbps': null, 'mtu_bytes': null, "
 			      "'mtu_max_bytes': null, 'gids': []}]}]}");
 	json_decref(json);
-	free(info);
 }
 
-/* The text must contain each part. Frees info. */
-static void assert_prints(struct info *info, const char *const *parts, size_t count)
+/* The text must contain each part. */
+static void assert_prints(const char *const *parts, size_t count)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -159,7 +151,6 @@ static void assert_prints(struct info *info, const char *const *parts, size_t co
 			fail_msg("'%s' is missing in:\n%s", parts[i], text);
 	}
 	free(text);
-	free(info);
 }
 
 PLX_TEST(prints_rdma_devices_for_people)
@@ -173,7 +164,8 @@ PLX_TEST(prints_rdma_devices_for_people)
 		"      GID 3: ::ffff:10.0.0.1, RoCE v2 on eth1\n",
 	};
 
-	assert_prints(sound_rdma_host(), parts, PLX_ARRAY_LEN(parts));
+	sound_rdma_host();
+	assert_prints(parts, PLX_ARRAY_LEN(parts));
 }
 
 PLX_TEST(prints_what_keeps_rdma_devices_from_use)
@@ -186,7 +178,7 @@ PLX_TEST(prints_what_keeps_rdma_devices_from_use)
 		"    and 2 more\n",
 		"limit 8 MiB; CAP_IPC_LOCK lifts it\n",
 	};
-	struct info *info = sound_rdma_host();
+	sound_rdma_host();
 	struct info_device *device = &info->rdma.devices[0];
 
 	info->memory.memlock_bytes = 8 << 20;
@@ -199,7 +191,7 @@ PLX_TEST(prints_what_keeps_rdma_devices_from_use)
 	strcpy(device->seen.ports[0].netdev, "ib0");
 	strcpy(device->unusable, "there is no driver");
 	device->addresses[0][0] = '\0';
-	assert_prints(info, parts, PLX_ARRAY_LEN(parts));
+	assert_prints(parts, PLX_ARRAY_LEN(parts));
 }
 
 PLX_TEST(prints_every_section)
@@ -221,7 +213,8 @@ PLX_TEST(prints_every_section)
 		"\n                  the same host\n",
 	};
 
-	assert_prints(shared_host(), parts, PLX_ARRAY_LEN(parts));
+	shared_host();
+	assert_prints(parts, PLX_ARRAY_LEN(parts));
 }
 
 int info_show_tests(void)

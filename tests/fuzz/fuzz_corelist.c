@@ -1,23 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Any text, as a core list and as a core mask. No crash; every error text names the option; valid
  * input survives formatting and parsing again; and the advice in errors is valid. */
+#include "fuzz.h"
 #include "plx_topo.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Unlike assert, also active in release builds. */
-#define REQUIRE(condition)                                                                \
-	do {                                                                              \
-		if (!(condition)) {                                                       \
-			fprintf(stderr, "%s: %s; last error: %s\n", __func__, #condition, \
-				plx_error());                                             \
-			abort();                                                          \
-		}                                                                         \
-	} while (0)
 
 static struct plx_topo *topo;
 
@@ -43,11 +28,11 @@ static bool same_map(const struct plx_lcore_map *a, const struct plx_lcore_map *
 
 static void require_sound(const struct plx_lcore_map *map)
 {
-	REQUIRE(map->count >= 1 && map->count <= PLX_LCORE_MAX);
+	must(map->count >= 1 && map->count <= PLX_LCORE_MAX);
 	for (uint32_t i = 0; i < map->count; i++) {
-		REQUIRE(map->places[i].lcore_id < PLX_LCORE_MAX);
-		REQUIRE(plx_cpuset_count(&map->places[i].cpus) >= 1);
-		REQUIRE(i == 0 || map->places[i - 1].lcore_id < map->places[i].lcore_id);
+		must(map->places[i].lcore_id < PLX_LCORE_MAX);
+		must(plx_cpuset_count(&map->places[i].cpus) >= 1);
+		must(i == 0 || map->places[i - 1].lcore_id < map->places[i].lcore_id);
 	}
 }
 
@@ -57,13 +42,13 @@ static void require_writable(const struct plx_lcore_map *map)
 	char small[16];
 
 	plx_lcore_map_format(map, written, sizeof(written));
-	REQUIRE(parse_list("-l", written, &again) == 0);
-	REQUIRE(same_map(map, &again));
+	must(parse_list("-l", written, &again) == 0);
+	must(same_map(map, &again));
 	plx_lcore_map_fini(&again);
 
 	/* Truncated, it must not parse to another map. */
 	if (strlen(plx_lcore_map_format(map, small, sizeof(small))) < strlen(written))
-		REQUIRE(parse_list("-l", small, &again) == -EINVAL);
+		must(parse_list("-l", small, &again) == -EINVAL);
 }
 
 /* Extract "give -l LIST" from the error, without the shell quotes. */
@@ -73,13 +58,13 @@ static void require_advice(parse_fn parse)
 	struct plx_lcore_map map;
 	char advice[256];
 
-	REQUIRE(give);
-	REQUIRE(sscanf(give, "; give -l %255s", advice) == 1);
+	must(give);
+	must(sscanf(give, "; give -l %255s", advice) == 1);
 	char *text = advice + strspn(advice, "'");
 
 	text[strcspn(text, "'")] = '\0';
-	REQUIRE(parse("-l", text, &map) == 0);
-	REQUIRE(plx_lcore_map_check("-l", text, topo, &map) == 0);
+	must(parse("-l", text, &map) == 0);
+	must(plx_lcore_map_check("-l", text, topo, &map) == 0);
 	plx_lcore_map_fini(&map);
 }
 
@@ -89,15 +74,15 @@ static void run(parse_fn parse, const char *text)
 	int rc = parse("-l", text, &map);
 
 	if (rc) {
-		REQUIRE(rc == -EINVAL);
-		REQUIRE(strncmp(plx_error(), "-l ", 3) == 0);
-		REQUIRE(strstr(plx_error(), ": column "));
+		must(rc == -EINVAL);
+		must(strncmp(plx_error(), "-l ", 3) == 0);
+		must(strstr(plx_error(), ": column "));
 		return;
 	}
 	require_sound(&map);
 	require_writable(&map);
 	rc = plx_lcore_map_check("-l", text, topo, &map);
-	REQUIRE(rc == 0 || rc == -EINVAL);
+	must(rc == 0 || rc == -EINVAL);
 	if (rc)
 		require_advice(parse);
 	plx_lcore_map_fini(&map);
@@ -108,8 +93,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1);
 
 	if (!topo)
-		REQUIRE(plx_topo_open("synthetic:numa:2 core:4 pu:1", &topo) == 0);
-	REQUIRE(text);
+		must(plx_topo_open("synthetic:numa:2 core:4 pu:1", &topo) == 0);
+	must(text);
 	memcpy(text, data, size);
 	text[size] = '\0';
 	run(parse_list, text);

@@ -2,24 +2,14 @@
 /* Messages from a peer to a listening or subscribe socket: any bytes, as a sequence of link
  * messages, each after a two-byte length. Deliveries lie within the input or have the announced
  * length; refusals name a reason; nothing is leaked. */
+#include "fuzz.h"
 #include "netio_wire.h"
 #include "point.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define MESSAGE_MAX 4096
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct plx_buf *current;
 static uint64_t sum;
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static bool give(struct intake *intake, const struct netio_msg *msg)
 {

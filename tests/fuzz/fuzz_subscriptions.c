@@ -2,15 +2,11 @@
 /* A publisher's handling of subscription requests: any bytes, as a list of them. Accepted ones
  * enter the table as in the publisher, and a lookup finds what a full scan finds. Accepted answers
  * survive writing and reading again. */
+#include "fuzz.h"
 #include "netio_wire.h"
 #include "table.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define KEPT_MAX WIRE_LIST_MAX
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct kept {
 	struct wire_request request;
@@ -20,12 +16,6 @@ struct kept {
 
 static struct kept kept[KEPT_MAX];
 static struct table table;
-
-static void must(bool holds)
-{
-	if (!holds)
-		abort();
-}
 
 static bool matches(const struct wire_request *request, uint64_t tag)
 {

@@ -3,13 +3,12 @@
  * cancels and reads as the input says. The socket is simulated, with epoll's edges. Messages must
  * arrive intact, in order, and match a plain scan of the bytes; every operation completes once; and
  * each connection ends. */
+#include "fuzz.h"
 #include "tcp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <rdma/fi_rma.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define STREAM_MAX     (256u << 10) /* bytes of one peer */
@@ -20,16 +19,6 @@
 #define LAST_LOOKS     64 /* turns for a connection to end after the peer closed */
 #define READABLE       1  /* keys */
 #define WRITABLE       2
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define must(holds)                                                                 \
-	do {                                                                        \
-		if (!(holds)) {                                                     \
-			fprintf(stderr, "line %d: not so: %s\n", __LINE__, #holds); \
-			abort();                                                    \
-		}                                                                   \
-	} while (0)
 
 static void *must_alloc(size_t bytes)
 {

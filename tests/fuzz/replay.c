@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs a fuzz target once per named file, or file in a named folder: its main function without
  * libFuzzer. */
+#include "fuzz.h"
+
 #include <dirent.h>
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define INPUT_BYTES_MAX (1 << 20)
 
@@ -20,8 +16,7 @@ static int run_file(const char *path)
 
 	if (file && data) {
 		size_t size = fread(data, 1, INPUT_BYTES_MAX, file);
-		/* Exactly as long as the input, so that reads past its end are found. */
-		uint8_t *exact = size ? realloc(data, size) : data;
+		uint8_t *exact = realloc(data, size ? size : 1);
 
 		if (exact)
 			data = exact;

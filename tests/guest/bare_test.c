@@ -11,21 +11,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void use(enum plx_huge huge, enum plx_numa numa)
-{
-	struct plx_mem_conf conf = {.huge = huge, .numa = numa};
-
-	assert_works(plx_mem_init(&conf));
-}
-
-static uint64_t node_fallbacks(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats.node_fallbacks;
-}
-
 static void is_where_memory_is(const struct plx_zone *zone)
 {
 	int node = page_node(zone->base);
@@ -47,7 +32,7 @@ TEST(prefer_goes_elsewhere_with_all_kinds_of_pages)
 			fail_msg("%s", plx_error());
 		is_where_memory_is(zone);
 		assert_int_equal(zone->backing == PLX_BACKING_HUGETLB, kinds[i] == PLX_HUGE_2M);
-		assert_int_equal(node_fallbacks(), 1);
+		assert_int_equal(mem_stats().node_fallbacks, 1);
 		plx_mem_fini();
 	}
 }
@@ -66,7 +51,7 @@ TEST(any_leaves_it_to_the_system)
 	use(PLX_HUGE_2M, PLX_NUMA_ANY);
 	assert_non_null(plx_mem_alloc(BYTES, 0, guest_bare_node(), &zone));
 	is_where_memory_is(zone);
-	assert_int_equal(node_fallbacks(), 0);
+	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 
 /* An lcore on it ---------------------------------------------------------------------------- */
@@ -107,7 +92,7 @@ TEST(an_lcore_runs_there)
 	assert_int_equal(run_on(BARE, use_it_all, pool), 0);
 	turns_until_idle(NULL);
 	assert_int_equal(answers, 1);
-	assert_true(node_fallbacks() > 0);
+	assert_true(mem_stats().node_fallbacks > 0);
 	plx_pool_destroy(pool);
 	lcores_down();
 }

@@ -4,6 +4,7 @@
 #ifndef PAGES_H
 #define PAGES_H
 
+#include "plx_mem.h"
 #include "plx_test.h"
 
 #include <errno.h>
@@ -101,6 +102,22 @@ static inline void assert_populated_on(const char *what, const void *base, size_
 	assert_lies_on(what, base, size_bytes, node);
 	if (pages_look(base, size_bytes, node).present != last - first + 1)
 		fail_msg("%s: pages are missing", what);
+}
+
+/** Initialize memory with that policy. */
+static inline void use(enum plx_huge huge, enum plx_numa numa)
+{
+	struct plx_mem_conf conf = {.huge = huge, .numa = numa};
+
+	assert_works(plx_mem_init(&conf));
+}
+
+static inline struct plx_mem_stats mem_stats(void)
+{
+	struct plx_mem_stats stats;
+
+	plx_mem_stats(&stats);
+	return stats;
 }
 
 /** Free huge pages of 2 MiB on the node. */

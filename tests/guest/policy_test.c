@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* --numa strict, prefer and any when a node is full. */
 #include "pages.h"
-#include "plx_mem.h"
 
 #include <sched.h>
 
@@ -10,13 +9,6 @@
 
 static void *taken;
 static size_t taken_bytes;
-
-static void use(enum plx_huge huge, enum plx_numa numa)
-{
-	struct plx_mem_conf conf = {.huge = huge, .numa = numa};
-
-	assert_works(plx_mem_init(&conf));
-}
 
 static void fill(int node, size_t leave)
 {
@@ -39,22 +31,6 @@ static void *take(size_t size_bytes, int node, const struct plx_zone **zone_out)
 	if (!memory)
 		fail_msg("%s", plx_error());
 	return memory;
-}
-
-static uint64_t node_fallbacks(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats.node_fallbacks;
-}
-
-static uint64_t page_fallbacks(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats.page_fallbacks;
 }
 
 static size_t node_free_bytes(int node)
@@ -88,8 +64,8 @@ static void zones_lie_where_they_were_asked_for(enum plx_huge huge, enum plx_num
 		assert_populated_on("the zone", zone->base, zone->size_bytes, node);
 	}
 	assert_int_equal(plx_zone_count(), 2);
-	assert_int_equal(node_fallbacks(), 0);
-	assert_int_equal(page_fallbacks(), 0);
+	assert_int_equal(mem_stats().node_fallbacks, 0);
+	assert_int_equal(mem_stats().page_fallbacks, 0);
 }
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
@@ -148,8 +124,8 @@ TEST(strict_takes_smaller_pages_before_another_node)
 	take(2 * HUGE_BYTES, 0, &zone);
 	assert_int_not_equal(zone->backing, PLX_BACKING_HUGETLB);
 	assert_populated_on("strict", zone->base, zone->size_bytes, 0);
-	assert_int_equal(page_fallbacks(), 1);
-	assert_int_equal(node_fallbacks(), 0);
+	assert_int_equal(mem_stats().page_fallbacks, 1);
+	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 
 TEST(strict_fails_where_the_node_has_no_room)
@@ -183,8 +159,8 @@ TEST(prefer_takes_huge_pages_of_another_node_and_counts_it)
 	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
 	assert_int_equal(zone->node, 1);
 	assert_populated_on("prefer, node 1 full", zone->base, zone->size_bytes, 0);
-	assert_int_equal(node_fallbacks(), 1);
-	assert_int_equal(page_fallbacks(), 0);
+	assert_int_equal(mem_stats().node_fallbacks, 1);
+	assert_int_equal(mem_stats().page_fallbacks, 0);
 }
 
 /* The node has room for a whole zone except its last page. */
@@ -198,7 +174,7 @@ TEST(prefer_counts_a_zone_that_lies_on_another_node_in_part)
 	take((room + 1) * HUGE_BYTES, 0, &zone);
 	assert_populated_on("what fits", zone->base, room * HUGE_BYTES, 0);
 	assert_populated_on("the rest", (char *)zone->base + room * HUGE_BYTES, HUGE_BYTES, 1);
-	assert_int_equal(node_fallbacks(), 1);
+	assert_int_equal(mem_stats().node_fallbacks, 1);
 }
 
 TEST(prefer_goes_to_another_node_with_ordinary_pages_too)
@@ -208,7 +184,7 @@ TEST(prefer_goes_to_another_node_with_ordinary_pages_too)
 
 	use(PLX_HUGE_NONE, PLX_NUMA_PREFER);
 	take(size_bytes, 0, &zone);
-	assert_int_equal(node_fallbacks(), 1);
+	assert_int_equal(mem_stats().node_fallbacks, 1);
 	assert_populated_on("its start", zone->base, HUGE_BYTES, 0);
 	assert_populated_on("its end", (char *)zone->base + size_bytes - HUGE_BYTES, HUGE_BYTES, 1);
 }
@@ -238,7 +214,7 @@ TEST(any_leaves_the_place_to_the_system)
 		assert_populated_on("any", zone->base, zone->size_bytes, node);
 	}
 	assert_int_equal(plx_zone_count(), 2);
-	assert_int_equal(node_fallbacks(), 0);
+	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 
 TEST(any_is_content_with_a_full_node)
@@ -251,7 +227,7 @@ TEST(any_is_content_with_a_full_node)
 	take(HUGE_BYTES, 0, &zone);
 	assert_int_equal(zone->backing, PLX_BACKING_HUGETLB);
 	assert_populated_on("any", zone->base, zone->size_bytes, 1);
-	assert_int_equal(node_fallbacks(), 0);
+	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 
 int main(void)

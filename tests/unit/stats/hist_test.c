@@ -9,6 +9,14 @@
 
 #define SECONDS_10 (10 * PLX_NS_PER_S)
 
+static struct plx_hist hist_of(uint64_t highest, unsigned digits)
+{
+	struct plx_hist hist = {0};
+
+	assert_works(plx_hist_init(&hist, highest, digits));
+	return hist;
+}
+
 static int ascending(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -30,10 +38,9 @@ static uint64_t *random_values(size_t count, uint64_t below, uint64_t seed)
 PLX_TEST(buckets_tile_the_range_without_gap_or_overlap)
 {
 	for (unsigned digits = 1; digits <= 4; digits++) {
-		struct plx_hist hist = {0};
+		struct plx_hist hist = hist_of(SECONDS_10, digits);
 		uint64_t expected_low = 0;
 
-		assert_int_equal(plx_hist_init(&hist, SECONDS_10, digits), 0);
 		for (size_t i = 0; i < hist.bucket_count; i++) {
 			uint64_t low = plx_hist_bucket_low(&hist, i);
 			uint64_t high = plx_hist_bucket_high(&hist, i);
@@ -54,10 +61,9 @@ PLX_TEST(every_bucket_keeps_the_digits)
 	double allowed = 1;
 
 	for (unsigned digits = 1; digits <= 4; digits++) {
-		struct plx_hist hist = {0};
+		struct plx_hist hist = hist_of(UINT64_MAX, digits);
 
 		allowed /= 10;
-		assert_int_equal(plx_hist_init(&hist, UINT64_MAX, digits), 0);
 		for (size_t i = 1; i < hist.bucket_count; i++) {
 			double low = (double)plx_hist_bucket_low(&hist, i);
 			double width = (double)plx_hist_bucket_high(&hist, i) - low;
@@ -71,9 +77,8 @@ PLX_TEST(every_bucket_keeps_the_digits)
 
 PLX_TEST(three_digits_to_ten_seconds_take_200_kib)
 {
-	struct plx_hist hist = {0};
+	struct plx_hist hist = hist_of(SECONDS_10, 3);
 
-	assert_int_equal(plx_hist_init(&hist, SECONDS_10, 3), 0);
 	assert_in_range(hist.bucket_count * sizeof(*hist.buckets), 190 * 1024, 200 * 1024);
 	plx_hist_fini(&hist);
 }
@@ -97,9 +102,8 @@ PLX_TEST(quantiles_equal_those_of_the_sorted_values)
 	for (size_t c = 0; c < PLX_ARRAY_LEN(counts); c++) {
 		size_t count = counts[c];
 		uint64_t *values = random_values(count, SECONDS_10, 42 + count);
-		struct plx_hist hist = {0};
+		struct plx_hist hist = hist_of(SECONDS_10, 3);
 
-		assert_int_equal(plx_hist_init(&hist, SECONDS_10, 3), 0);
 		for (size_t i = 0; i < count; i++)
 			plx_hist_record(&hist, values[i]);
 		qsort(values, count, sizeof(*values), ascending);
@@ -118,10 +122,9 @@ PLX_TEST(mean_is_exact_and_deviation_within_the_digits)
 {
 	const size_t count = 5000;
 	uint64_t *values = random_values(count, SECONDS_10, 7);
-	struct plx_hist hist = {0};
+	struct plx_hist hist = hist_of(SECONDS_10, 3);
 	double sum = 0, squares = 0;
 
-	assert_int_equal(plx_hist_init(&hist, SECONDS_10, 3), 0);
 	for (size_t i = 0; i < count; i++) {
 		plx_hist_record(&hist, values[i]);
 		sum += (double)values[i];
@@ -139,9 +142,8 @@ PLX_TEST(mean_is_exact_and_deviation_within_the_digits)
 
 PLX_TEST(an_empty_histogram_answers_zero)
 {
-	struct plx_hist hist = {0};
+	struct plx_hist hist = hist_of(1000, 2);
 
-	assert_int_equal(plx_hist_init(&hist, 1000, 2), 0);
 	assert_int_equal(hist.min, UINT64_MAX);
 	assert_int_equal(plx_hist_quantile(&hist, 0.5), 0);
 	assert_true(plx_hist_mean(&hist) == 0);
@@ -153,9 +155,8 @@ PLX_TEST(an_empty_histogram_answers_zero)
 
 PLX_TEST(values_above_the_highest_are_counted_and_the_maximum_is_exact)
 {
-	struct plx_hist hist = {0};
+	struct plx_hist hist = hist_of(1000000, 3);
 
-	assert_int_equal(plx_hist_init(&hist, 1000000, 3), 0);
 	for (int i = 0; i < 90; i++)
 		plx_hist_record(&hist, 500);
 	for (int i = 0; i < 10; i++)
@@ -188,11 +189,8 @@ PLX_TEST(a_quantile_is_known_from_ten_values_above_it)
 PLX_TEST(adding_equals_recording_into_one)
 {
 	uint64_t *values = random_values(2000, 100000, 99);
-	struct plx_hist one = {0}, two = {0}, both = {0};
+	struct plx_hist one = hist_of(50000, 2), two = hist_of(50000, 2), both = hist_of(50000, 2);
 
-	assert_int_equal(plx_hist_init(&one, 50000, 2), 0);
-	assert_int_equal(plx_hist_init(&two, 50000, 2), 0);
-	assert_int_equal(plx_hist_init(&both, 50000, 2), 0);
 	for (size_t i = 0; i < 2000; i++) {
 		plx_hist_record(i % 3 ? &one : &two, values[i]);
 		plx_hist_record(&both, values[i]);
@@ -213,10 +211,8 @@ PLX_TEST(adding_equals_recording_into_one)
 
 PLX_TEST(adding_another_layout_is_refused)
 {
-	struct plx_hist two = {0}, three = {0};
+	struct plx_hist two = hist_of(1000, 2), three = hist_of(1000, 3);
 
-	assert_int_equal(plx_hist_init(&two, 1000, 2), 0);
-	assert_int_equal(plx_hist_init(&three, 1000, 3), 0);
 	plx_hist_record(&two, 5);
 	assert_fails(plx_hist_add(&three, &two), -EINVAL,
 		     "3 digits up to 1000, and 2 digits up to 1000");
@@ -227,9 +223,8 @@ PLX_TEST(adding_another_layout_is_refused)
 
 PLX_TEST(reset_forgets_everything)
 {
-	struct plx_hist hist = {0};
+	struct plx_hist hist = hist_of(1000, 2);
 
-	assert_int_equal(plx_hist_init(&hist, 1000, 2), 0);
 	plx_hist_record(&hist, 10);
 	plx_hist_record(&hist, 5000);
 	plx_hist_reset(&hist);
