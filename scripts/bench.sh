@@ -47,7 +47,7 @@ usage()
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
 	Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory and
-	TCP, and how many messages go one way, by links and by NetIO's sockets; beside plain sockets, libfabric, ZeroMQ and (where ucx_perftest is installed)
+	TCP, and how many messages go one way, by links and by NetIO's sockets; compared with plain sockets, libfabric, ZeroMQ and (where ucx_perftest is installed)
 	UCX. Installs what is missing, builds, measures for about three minutes, and writes a report.
 	  --full                every part with all its rows, in long rounds: about 80 minutes; with --quick
 	                        about 22
@@ -67,7 +67,7 @@ usage()
 	  --device NAME         of verbs: that RDMA device alone (default: each one that has an active
 	                        port and an IP address)
 	  --strict              exit with status 3 where a threshold is missed that gates
-	  --compare A B         measure nothing: what differs between the results in folders A and B, beside
+	  --compare A B         measure nothing: what differs between the results in folders A and B, next to
 	                        their noise, as a table and as a page, B/compare.html (or --out DIR)
 	  --soak                nothing but NetIO's sockets over tcp and over shm at full load, for ten
 	                        minutes each (or --duration S): neither end may take the other for silent
@@ -80,7 +80,7 @@ usage()
 	  -h, --help            this text
 
 	The rows of each part: doc/apps/bench.md; thresholds: doc/apps/thresholds.md. Server and client run on
-	the first two CPUs that this process may use; of verbs on two of the device's NUMA node, where that is
+	the first two CPUs that this process may use; of verbs on two of the device's NUMA node, if that is
 	known.
 
 	Exit status:
@@ -173,11 +173,11 @@ elif ((!full)); then
 	parts=(rtt stream netio)
 fi
 if ((soak)); then
-	[[ -z $only && $mode == local ]] || die '--soak runs by itself, on one host; leave --only, --serve and --connect out' 2
+	[[ -z $only && $mode == local ]] || die '--soak runs alone, on one host; leave --only, --serve and --connect out' 2
 	parts=(soak)
 fi
 if [[ $mode == live ]]; then
-	[[ -z $only ]] || die "--only $only: --live runs by itself" 2
+	[[ -z $only ]] || die "--only $only: --live runs alone" 2
 	parts=(live)
 elif [[ $mode != local ]]; then
 	[[ -z $only || $only == rtt || $only == verbs ]] ||

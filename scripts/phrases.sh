@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 # The maximum count. It only decreases.
-limit=260
+limit=35
 
 # REGEX|replacement, for grep -E: phrases without a legitimate use.
 phrases='\bbehind\b|after, following, past
@@ -37,9 +37,10 @@ phrases='\bbehind\b|after, following, past
 \b(greeted|welcome)\b|handshake complete; threshold
 \b[Ww]here (it|there|they|that|one|nothing|none) (is|are|stands)\b|if, when'
 
-# PATH: REGEX of lines that are allowed.
+# PATH: REGEX of finds that are allowed: names.
 allowed='scripts/phrases.sh: .
-README.md: the way behind'
+scripts/bench/words.jq: \|beside\|
+tests/perf/netio_part_test.sh: "beside'
 
 if (($#)); then
 	files=("$@")

@@ -294,7 +294,7 @@ kill_stopped()
 	{
 		kill -KILL "$stopped"
 		wait "$stopped_child"
-	} 2>/dev/null # where the shell would tell of it
+	} 2>/dev/null # the shell would report it
 	stopped=''
 }
 

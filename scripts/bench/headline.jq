@@ -24,7 +24,7 @@ def compared:
 	 ([(took("raw-fi-shm") | "\(.) over shared memory"), (took("raw-fi-tcp") | "\(.) over TCP")] | select(. != []) | "libfabric \(list)"),
 	 ([(took("ucx-shm") | "\(.) over shared memory"), (took("ucx-tcp") | "\(.) over TCP")] | select(. != []) | "UCX \(list)"),
 	 (took("raw-zmq") | "ZeroMQ \(.)")]
-	| if . == [] then "Nothing else was measured beside it." else "Compared with, 64 B round trips: \(join("; "))." end;
+	| if . == [] then "Nothing else was measured." else "Compared with, 64 B round trips: \(join("; "))." end;
 
 # One-way messages: throughput of a row of either part. NetIO and ZeroMQ pack small messages together.
 def rates:

@@ -37,7 +37,7 @@ def peer: .peer // "–", .ratio // "–";
 		"\(.cycles_per_copy_least | whole) – \(.cycles_per_copy_greatest | whole)",
 		(.cpu_percent_sender | whole), (.cpu_percent_receiver | whole), peer)),
 (.rows | map(select(.kept)) | select(. != [])
-	| "<p>Four subscribers beside one that is stopped, published to at half the rate of publish-buffered-4.</p>",
+	| "<p>Four subscribers and one that is stopped, published to at half the rate of publish-buffered-4.</p>",
 	  table("subscribers", "Mcopies/s", "asked", "kept", "over rounds", "CPU sender", "CPU receiver";
 		.subscribers, (.mmsg_per_s | digits), (.rate_asked * .subscribers / 1e6 | digits), (.kept | kept),
 		"\(.kept_least | kept) – \(.kept_greatest | kept)",

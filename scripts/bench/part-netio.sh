@@ -14,7 +14,7 @@ netio_all_rows=(zmq-in-place zmq-push-pull buffered-tcp buffered-1M-tcp buffered
 	publish-buffered-16 publish-unbuffered-{1,4,16})
 netio_main_rows=' zmq-in-place zmq-push-pull buffered-tcp '
 declare -A netio_program=([zmq-push-pull]=raw-zmq-stream [zmq-in-place]=raw-zmq-stream [raw-fi-tcp-bw]=raw-fi-stream
-	[tcp-poll]=plx-ping [shm-poll]=plx-ping [iperf3]=iperf3) # of netio's own by kind: see netio_program_of
+	[tcp-poll]=plx-ping [shm-poll]=plx-ping [iperf3]=iperf3) # of netio's own: see netio_program_of
 
 netio_write_bytes=1048576 # of iperf3
 netio_pages=256 netio_page_bytes=65536
@@ -272,10 +272,10 @@ netio_result()
 
 netio_usage()
 {
-	local who
+	local side
 
-	for who in sender receiver; do
-		printf '{"%s": {"cpu_ns": %d, "watched_us": %d}}' $who "${cpu_ns[$who]}" "${watched_us[$who]}"
+	for side in sender receiver; do
+		printf '{"%s": {"cpu_ns": %d, "watched_us": %d}}' $side "${cpu_ns[$side]}" "${watched_us[$side]}"
 	done | jq -sc add
 }
 
@@ -370,7 +370,7 @@ netio_print()
 		"\(.size_bytes) \(.state) \(.name) \(.mmsg_per_s | digits // "-") \(.gbit_per_s | cell) \(.cycles_per_copy | whole) " +
 		"\(.cycles_per_copy_least | whole)..\(.cycles_per_copy_greatest | whole) \(.peer // "-") \(.ratio // "-")"' \
 		Mcopies/s Gb/s cycles/copy 'over rounds' peer 'x peer'
-	netio_table "NetIO, four subscribers beside one that is stopped; kept: of half the rate of publish-buffered-4" \
+	netio_table "NetIO, four subscribers and one that is stopped; kept: of half the rate of publish-buffered-4" \
 		'%-22s %9s %9s %9s %17s\n' 'select(.kept) |
 		"\(.size_bytes) \(.state) \(.name) \(.mmsg_per_s | digits) \(.rate_asked * .subscribers / 1e6 | digits) \(.kept | kept) " +
 		"\(.kept_least | kept)..\(.kept_greatest | kept)"' \

@@ -32,6 +32,6 @@ def hops:
 
 "<h2>Rings, pools and messages between lcores</h2>" +
 "<p>Cycles of the clock per element, medians over the rounds" +
-(if .environment.peer_version then ", beside those of \(.environment.peer_version | @html) in the same run" else "" end) +
+(if .environment.peer_version then ", next to those of \(.environment.peer_version | @html) in the same run" else "" end) +
 ".</p>",
 rows, caches, hops

@@ -134,7 +134,7 @@ services_plot()
 services_print()
 {
 	say
-	say "Calls of a service beside round trips of plx-ping, $services_size B; medians over $rounds rounds. Both ends poll."
+	say "Calls of a service and round trips of plx-ping, $services_size B; medians over $rounds rounds. Both ends poll."
 	jq -r -L "$here" 'include "words";
 		(["CPUs", "provider", "row", "p50 us", "p99 us", "p99.9 us", "M/s", "ns each"] | @tsv),
 		(.rows[] | [.state, .provider, .name, (.p50_ns | us), (.p99_ns | us), (.p99_9_ns | us),

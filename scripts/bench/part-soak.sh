@@ -57,7 +57,7 @@ soak_sum()
 {
 	jq -s -L "$here" 'include "sums"; {
 		schema: "pollux-bench/2", part: "soak",
-		unit: "messages and bits per second that the receiver has; alarms: how often one end told that it does not hear the other one",
+		unit: "messages and bits per second that the receiver has; alarms: how often one end reported that the other one is silent",
 		rows: map(. + {key: .row, size_bytes: 64, state: "one", figure: "mmsg_per_s"}), states: [], changed: 0,
 		thresholds: map(at_most("soak, \(.row), false alarms in \(.seconds) s"; .alarms; 0; true))}' \
 		"$out/runs/soak.ndjson" >"$out/soak.json" &&

@@ -251,7 +251,7 @@ verbs_serve_row()
 {
 	local port=0
 
-	[[ $1 != ib-* ]] || port=$((20000 + RANDOM % 10000)) # it takes no free one by itself
+	[[ $1 != ib-* ]] || port=$((20000 + RANDOM % 10000)) # it does not choose a free one
 	address=$(verbs_at "$2" $port)
 	verbs_server "$1" "$2" "$address" "$3" "$verbs_cpu_server"
 	if [[ $1 != ib-* ]]; then
@@ -276,7 +276,7 @@ verbs_run_row()
 	fi
 	verbs_client "$row" "$device" "$address" "$size" "$dir"
 	for _ in {1..5}; do
-		run_client "$dir" "$limit" 2>/dev/null # where the shell would tell of a crash
+		run_client "$dir" "$limit" 2>/dev/null # the shell would report a crash
 		status=$?
 		# The others wait for a server that is not up yet; this one fails or crashes.
 		[[ $row == ib-* && $status =~ ^(1|139)$ ]] || break
@@ -369,7 +369,7 @@ verbs_serve()
 			keys+=("$row/0")
 			continue
 		fi
-		for size in "${size_list[@]}"; do # which perftest's servers have to be told
+		for size in "${size_list[@]}"; do # perftest's servers need it
 			! verbs_has "$row@" "$size" || keys+=("$row/$size")
 		done
 	done

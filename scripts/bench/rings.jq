@@ -24,7 +24,7 @@ def hop_bars:
 	| bar("hop, hot, over a bare cache line"; .hot.ratio; 1.4),
 	  bar("hop, first after quiet, over a bare cache line"; .quiet.ratio; 2.7),
 	  (.["idle-tcp"] | select(.)
-		| bar("hop beside an idle tcp link, less \(.cold_poll_wait_ns | round) ns in its polls, over a bare cache line";
+		| bar("hop next to an idle tcp link, less \(.cold_poll_wait_ns | round) ns in its polls, over a bare cache line";
 			(.p50_ns - .cold_poll_wait_ns) / $bare; 1.4));
 
 # For four lcores.

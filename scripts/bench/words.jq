@@ -20,7 +20,7 @@ def row_label: {
 	"shm-poll": "Pollux, shared memory", "shm-adaptive": "Pollux, shared memory, adaptive",
 	"tcp-poll": "Pollux, TCP", "tcp-adaptive": "Pollux, TCP, adaptive",
 	"shm-event": "Pollux, shared memory, asleep", "tcp-event": "Pollux, TCP, asleep",
-	"tcp-poll-idle": "Pollux, TCP, beside 1000 idle links", "tcp-beside": "Pollux, TCP, beside a stream", "shm-poll-tcp": "Pollux, shared memory, beside idle TCP",
+	"tcp-poll-idle": "Pollux, TCP, with 1000 idle links", "tcp-beside": "Pollux, TCP, during a stream", "shm-poll-tcp": "Pollux, shared memory, with idle TCP",
 	"shm-stream": "Pollux, shared memory", "tcp-stream": "Pollux, TCP", "fi-stream": "Pollux over libfabric's TCP",
 	"tcp-single": "Pollux, TCP, one a turn", "fi-single": "Pollux over libfabric's TCP, one a turn",
 	"raw-tcp": "plain sockets", "raw-tcp-event": "plain sockets, asleep", "raw-fi-tcp": "libfabric, TCP", "raw-fi-shm": "libfabric, shared memory",

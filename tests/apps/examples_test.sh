@@ -127,7 +127,7 @@ check 'and counts right' "grep -qx '2262 primes' '$temp/lcores'"
 check 'on two lcores' "(($(grep -c '^lcore [01] counted' "$temp/lcores") == 2))"
 
 run timers timers "${eal[@]}" 350ms
-check 'timers ends by itself' "(($? == 0)) && grep -qx 'tick 1' '$temp/timers'"
+check 'timers ends after its time' "(($? == 0)) && grep -qx 'tick 1' '$temp/timers'"
 start timers timers "${eal[@]}" 1h
 wait_until "grep -qx 'tick 1' '$temp/timers'"
 kill -USR1 "$pid"

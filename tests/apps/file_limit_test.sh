@@ -48,7 +48,7 @@ limited='this process may create files of at most 102400; raise the limit with u
 
 serve 100
 ping unlimited --huge none
-check 'a server with the limit is reached by TCP' "(($? == 0))"
+check 'a server with the limit is reached over TCP' "(($? == 0))"
 check 'it measured' "grep -q '50 full round trips' '$temp/ping.out'"
 check 'the server names the limit' "grep -q 'shm is not offered: .*$limited' '$temp/server.err'"
 ping 100
@@ -57,7 +57,7 @@ stop 'with the limit'
 
 serve unlimited --huge none
 ping 100 --huge none
-check 'a client with the limit goes on by TCP' "(($? == 0)) && grep -q '50 full round trips' '$temp/ping.out'"
+check 'a client with the limit uses TCP' "(($? == 0)) && grep -q '50 full round trips' '$temp/ping.out'"
 check 'it names the limit once' "(($(grep -c "shm is not used for links: .*$limited" "$temp/ping.err") == 1))"
 ping 100 --huge none --provider shm
 check 'shm alone fails, without a signal' "(($? == 1))"

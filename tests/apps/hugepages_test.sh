@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # hugepages.sh on fake nodes: all of them get their pages, or none does.
-# shellcheck disable=SC2016,SC2034,SC2317 # conditions are expanded where they are checked
+# shellcheck disable=SC2016,SC2034,SC2317 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"

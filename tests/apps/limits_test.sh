@@ -8,7 +8,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 echo_program=$1
 if [[ $2 != none ]]; then
-	echo "a sanitizer ($2) needs descriptors of its own"
+	echo "a sanitizer ($2) needs further descriptors"
 	exit 77
 fi
 

@@ -58,7 +58,7 @@ check "$provider: publish to a slow reader ends with 0" "(($? == 0))"
 wait_until "cmp -s '$temp/bytes' '$temp/slow'"
 check "$provider: a slow reader has all that was published" "(($? == 0))"
 wait_until "grep -q 'lost: ' '$temp/sub.err'"
-check "$provider: subscribe tells that the publisher is gone, and goes on" \
+check "$provider: subscribe reports that the publisher left, and continues" \
 	"(($? == 0)) && kill -0 $sub"
 kill "$sub"
 ends "$sub"
@@ -92,7 +92,7 @@ c=$pid
 listening c
 ends "$push"
 check "$provider: push ends with 0" "(($? == 0))"
-check "$provider: push tells who is not there" \
+check "$provider: push reports the receiver that is missing" \
 	"grep -q ':$missing refused .*trying again' '$temp/push.err' && grep -q ':$late connected' '$temp/push.err'"
 for pid in "$a" "$b" "$c"; do
 	kill "$pid"

@@ -32,7 +32,7 @@ pub=$pid
 listening pub
 run sub subscribe --connect "127.0.0.1:$port" -t 2 >"$temp/out"
 ends "$pub"
-check 'messages without subscribers are told' \
+check 'messages without subscribers are reported' \
 	"(($? == 0)) && grep -qx '3 messages had no subscribers' '$temp/pub.err'"
 kill "$pid"
 ends "$pid"
@@ -80,7 +80,7 @@ check 'nobody there ends send with 1' "(($? == 1)) && grep -q 'refused' '$temp/s
 run sub subscribe --connect "127.0.0.1:$port" -t 5 --count 8 >"$temp/out"
 sub=$pid
 wait_until "grep -q 'trying again' '$temp/sub.err'"
-check 'subscribe goes on trying' "kill -0 $sub"
+check 'subscribe keeps trying' "kill -0 $sub"
 for round in 1 2; do
 	run pub publish --listen "127.0.0.1:$port" -t 5 < <(cat "$temp/few"; echo; sleep 60)
 	pub=$pid
@@ -91,11 +91,11 @@ for round in 1 2; do
 done
 ends "$sub"
 check 'subscribe ends with the eighth' "(($? == 0))"
-check 'it told of each new state' "grep -q '^subscribed to 0x5 at' '$temp/sub.err' && \
+check 'it reported each new state' "grep -q '^subscribed to 0x5 at' '$temp/sub.err' && \
 	grep -q '^subscription to 0x5 lost' '$temp/sub.err' && \
 	grep -q '^subscription to 0x5 resumed' '$temp/sub.err'"
 # Two outages, each of several attempts.
-check 'and of each reason once' "((\$(grep -c refused '$temp/sub.err') <= 4))"
+check 'and each reason once' "((\$(grep -c refused '$temp/sub.err') <= 4))"
 kill "$pub"
 ends "$pub"
 check 'publish that is stopped before the end of its input ends with 1' "(($? == 1))"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # netio-cat: a reader that is slow or leaves, two processes with one output, and closed streams.
-# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+# shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"

@@ -18,7 +18,7 @@ for policy in drop-old drop-new conflate; do
 	run fast subscribe --connect "127.0.0.1:$port" -t 7 --count 100000 >"$temp/out"
 	fast=$pid
 	ends "$fast"
-	check "$policy: beside a slow reader another one has all lines" "cmp '$temp/lines' '$temp/out'"
+	check "$policy: another reader than the slow one has all lines" "cmp '$temp/lines' '$temp/out'"
 	ends "$pub"
 	check "$policy: publish ends with 0" "(($? == 0))"
 	wait_until "grep -q 'trying again' '$temp/slow.err' && [[ -s '$temp/slow' ]]"
@@ -27,7 +27,7 @@ for policy in drop-old drop-new conflate; do
 	missed=$(awk '/^missed/ {sum += $2} END {print sum + 0}' "$temp/slow.err")
 	wait_until "((\$(wc -l <'$temp/slow') + missed == 100000))"
 	check "$policy: a slow reader has all lines but $missed, and knows of these" "(($? == 0 && missed > 1000))"
-	check "$policy: publish tells the same" "grep -q '^$missed copies were not sent' '$temp/pub.err'"
+	check "$policy: publish reports the same number" "grep -q '^$missed copies were not sent' '$temp/pub.err'"
 	check "$policy: the lines are in order" "sort -nc '$temp/slow'"
 done
 

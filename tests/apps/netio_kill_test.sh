@@ -54,7 +54,7 @@ for provider in tcp shm; do
 		await "$receiver"
 		check "$provider $round: a killed sender's messages have no gap" \
 			"(($? == 0)) && grep -qE '^source ($round|0): [0-9]+ fragments, 0 missing' '$temp/recv'"
-		check "$provider $round: and it is told why" "grep -q 'went away' '$temp/recv'"
+		check "$provider $round: and the receiver reports why" "grep -q 'went away' '$temp/recv'"
 	done
 
 	start_receiver 0 1
@@ -69,7 +69,7 @@ for provider in tcp shm; do
 	kill -KILL "$sender"
 	wait "$sender" 2>/dev/null
 	await "$receiver"
-	check "$provider: a sender goes on with the next receiver" \
+	check "$provider: a sender continues with the next receiver" \
 		"grep -qE '^source (9|0): [0-9]+ fragments' '$temp/recv' && grep -q 'trying again' '$temp/send.err'"
 done
 exit $failed

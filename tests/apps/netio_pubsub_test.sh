@@ -58,9 +58,9 @@ for provider in tcp shm; do
 		next=$!
 		pids+=("$next")
 		wait "$publisher"
-		check "$provider $mode: who publishes goes on" "grep -q 'cycles/copy' '$temp/out'"
+		check "$provider $mode: the publisher continues" "grep -q 'cycles/copy' '$temp/out'"
 		wait "$others"
-		check "$provider $mode: the others end with 0 beside one that is killed" "(($? == 0))"
+		check "$provider $mode: the others end with 0 although one is killed" "(($? == 0))"
 		check "$provider $mode: they miss nothing" \
 			"grep -q '^2 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
 		wait "$next"
@@ -101,7 +101,7 @@ for policy in disconnect drop-old drop-new conflate; do
 	got=$(sed -n 's/^1 subscribers got \([0-9]*\) .*/\1/p' "$temp/slow")
 	missed=$(sed -n 's/ were missed, and told$//p' "$temp/slow")
 	if [[ $policy == disconnect ]]; then
-		check "$policy: it was disconnected, and is told so" "grep -q 'too slow' '$temp/out' && (($status))"
+		check "$policy: it was disconnected, and reports it" "grep -q 'too slow' '$temp/out' && (($status))"
 	else
 		check "$policy: $each, got $got, missed ${missed:-0}" "(($status == 0 && got + missed == each))"
 	fi
@@ -116,7 +116,7 @@ pids=()
 bench -- --subscribers 2 2>"$temp/err"
 check 'neither --listen nor --connect ends with 2' "(($? == 2)) && grep -q 'give --listen ADDR' '$temp/err'"
 bench -- --connect 127.0.0.1:1 --size 64 2>"$temp/err"
-check '--size with --connect ends with 2' "(($? == 2)) && grep -q 'for who publishes' '$temp/err'"
+check '--size with --connect ends with 2' "(($? == 2)) && grep -q 'leave them out with --connect' '$temp/err'"
 bench --provider tcp -- --connect 127.0.0.1:1 2>"$temp/err" >"$temp/sub"
 check 'nobody there ends with 1' "(($? == 1)) && grep -q 'refused' '$temp/err'"
 bench -- --listen 127.0.0.1:0 --mode unbuffered --pages 4 2>"$temp/err"

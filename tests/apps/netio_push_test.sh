@@ -74,7 +74,7 @@ hit()
 	begin=$(date +%s%N)
 	last=$(command cat "$temp"/work? | sort -n | tail -n 1)
 	wait_until "all_up_to $last"
-	check "$3: no job is left behind" "(($? == 0))"
+	check "$3: no job is left" "(($? == 0))"
 	took=$((($(date +%s%N) - begin) / 1000000))
 	# Time taken by a sanitizer does not count.
 	[[ $sanitizer != none ]] || check "$3: within 3 s ($took ms)" "((took < 3000))"
@@ -88,7 +88,7 @@ for provider in tcp shm; do
 		hit KILL $first "$provider $round: worker $first killed"
 		hit STOP $(((first + 1) % 3)) "$provider $round: worker $(((first + 1) % 3)) stopped"
 		wait_until "says 2 ' gone: .* jobs go to others'"
-		check "$provider $round: that is told" "(($? == 0))"
+		check "$provider $round: the giver reports it" "(($? == 0))"
 		ends $giver
 		check "$provider $round: all jobs are done in the end" \
 			"(($? == 0)) && grep -q '^$jobs of $jobs jobs done' '$temp/give' && all_up_to $((jobs - 1))"
@@ -147,7 +147,7 @@ for round in 1 2; do
 	missing=$((20000 - $(wc -l <"$temp/out")))
 	lost=$(sed -n 's/ messages were lost.*//p' "$temp/push.err" | sed 's/.*: //')
 	check "cat $round: at most once no line comes out twice" "[[ -z \$(uniq -d '$temp/out') ]]"
-	check "cat $round: what is lost is told ($missing missing, ${lost:-0} told)" \
+	check "cat $round: losses are reported ($missing missing, ${lost:-0} reported)" \
 		"((missing <= ${lost:-0} && $status == (${lost:-0} > 0)))"
 done
 exit $failed

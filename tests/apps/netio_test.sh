@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs of NetIO with several processes and lcores print what they should. And where NETIO_SEEDS is a folder
-# that has the published documents on NetIO (or they lie beside the tree, in ../shared/seeds), the programs
-# printed there build as they are, and print what the text says.
+# Programs of NetIO with several processes and lcores print the right text. If the published documents on NetIO are at
+# hand (in NETIO_SEEDS or ../shared/seeds), the programs in them build unchanged and print what the documents say.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"

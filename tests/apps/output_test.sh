@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs whose output is full, closed or without a reader; and ignored, early or repeated signals.
-# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+# shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -64,7 +64,7 @@ serves >/dev/full
 catches "$server"
 kill -TERM "$server"
 ends "$server"
-check 'a server on a full device tells at its end' \
+check 'a server on a full device reports it at its end' \
 	"(($? == 1)) && grep -q '^plx-echo: standard output: No space left on device$' '$temp/server.err'"
 
 # A reader that leaves ends no other process. --------------------------------------------------------
@@ -75,7 +75,7 @@ pids+=("$server")
 grep -m 1 '^listening on' <"$temp/fifo" >"$temp/said"
 listening "$temp/said"
 "$apps/plx-ping" "${quiet[@]}" --connect "$address" --count 100 >"$temp/out" 2>"$temp/ping.err"
-check 'a server whose output and log have no reader goes on' "(($? == 0)) && kill -0 $server"
+check 'a server whose output and log have no reader continues' "(($? == 0)) && kill -0 $server"
 kill -TERM "$server"
 ends "$server"
 check '... and ends with 0' "(($? == 0))"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A burst of changes while plx-params --watch stands still: more than may wait for it, so that gaps of several reasons
 # meet. In the end it has shown the last value of every parameter.
-# shellcheck disable=SC2016,SC2317 # conditions are expanded where they are checked
+# shellcheck disable=SC2016,SC2317 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # plx-params: each command, errors, and the disk's contents after a kill -9.
-# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+# shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -156,11 +156,11 @@ expect 1 '*no such parameter' --get hv/rack1/on
 
 # Watching.
 : >"$temp/watch"
-# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+# By default, background jobs of a shell ignore SIGINT.
 env --default-signal=INT "$program" --huge none -- --connect "$address" --watch --below hv >"$temp/watch" 2>"$temp/watch.err" </dev/null &
 watcher=$!
 wait_until "[[ \$(wc -l <'$temp/watch') == 2 ]]"
-check 'who watches sees what is there' "grep -q '^hv/rack1/voltage = 1500 V' '$temp/watch' && grep -q '^hv/rack2/channels = 9' '$temp/watch'"
+check 'a watch shows the existing parameters' "grep -q '^hv/rack1/voltage = 1500 V' '$temp/watch' && grep -q '^hv/rack2/channels = 9' '$temp/watch'"
 expect 0 'revision 22' --set hv/rack1/voltage --value 1950
 expect 0 'revision 23' --set run/title --value 'not watched'
 expect 0 'revision 24' --define hv/rack3/on --type bool --value 0
@@ -174,13 +174,13 @@ hv/rack3/on removed  (revision 25)'"
 got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
 check 'another process has the file' '(($? == 1)) && [[ $got == *"another process has it; end that one"* ]]'
 
-# What was acknowledged is there, whatever comes, and no revision is told twice: a service that is killed while many sets are on
-# their way to the disk.
+# Acknowledged changes persist, and no revision is used twice, although the service is killed while many sets are on their way
+# to the disk.
 for i in {0..7}; do
 	expect 0 'revision *' --define "load/$i" --type int --value 0 --fast
 done
 
-# is_there: all that the setter was told to be on the disk is listed, or what was set behind it.
+# is_there: each value that was acknowledged as being on the disk is listed, or a later one.
 is_there()
 {
 	local name value now
@@ -204,10 +204,10 @@ for i in {1..4}; do
 	start "$address"
 	"$program" --huge none -- --connect "$address" --list --below load >"$temp/listed" 2>"$temp/list.err"
 	is_there
-	check "kill $i: what was told to be on the disk is there" "(($? == 0)) && ((\$(wc -l <'$temp/told') == 10))"
+	check "kill $i: what was acknowledged is on the disk" "(($? == 0)) && ((\$(wc -l <'$temp/told') == 10))"
 	told=$(sed -n 's/^revision //p' "$temp/told")
 	next=$("$program" --huge none -- --connect "$address" --set hv/rack1/voltage --value $((1000 + i)) 2>"$temp/set.err")
-	check "kill $i: behind revision $told comes a higher one: $next" '((${next#revision } > told))'
+	check "kill $i: revisions continue after $told: $next" '((${next#revision } > told))'
 	unanswered=$((unanswered + $(sed -n 's/^unanswered //p' "$temp/told")))
 done
 check "sets were on their way: $unanswered" '((unanswered > 0))'
@@ -217,7 +217,7 @@ expect 1 '*no such parameter' --get hv/rack1/on
 expect 0 'revision *' --define hv/rack1/on --type bool --value 1
 
 wait_until "grep -q '= 1004 V' '$temp/watch'"
-check 'who watches goes on with a service that was killed' "grep -q '= 1004 V' '$temp/watch'"
+check 'a watch continues after the service was killed' "grep -q '= 1004 V' '$temp/watch'"
 kill -INT "$watcher"
 ends "$watcher"
 check 'watching ends with Ctrl-C' "(($? == 0))"
@@ -243,7 +243,7 @@ prlimit --fsize=4096: --pid "$server"
 "$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it waits' >"$temp/set" 2>"$temp/set.err" &
 client=$!
 wait_until 'grep -q "trying again in 1 s" "$temp/server.err"'
-check 'a disk that fails is tried again, and who waits for it waits' 'kill -0 "$client" && [[ ! -s $temp/set ]]'
+check 'the service retries a failing disk, and the client waits' 'kill -0 "$client" && [[ ! -s $temp/set ]]'
 prlimit --fsize=unlimited: --pid "$server"
 ends "$client"
 check '... until it takes it' "(($? == 0)) && grep -q '^revision ' '$temp/set'"
@@ -254,11 +254,11 @@ client=$!
 wait_until '(($(grep -c "trying again in 1 s" "$temp/server.err") > tries))'
 kill "$server"
 ends "$client"
-check 'who waits at the end is told that it is lost' '(($? == 1)) && grep -q "it was changed, and is not on the disk" "$temp/set.err"'
+check 'a client that waits at the end learns that its change is lost' '(($? == 1)) && grep -q "it was changed, and is not on the disk" "$temp/set.err"'
 ends "$server"
-check '... and so is who looks at the service' '(($? == 1)) && grep -q "^1 change was written in 1 commit$" "$temp/said" && grep -q "^1 change is lost$" "$temp/said" && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
+check '... and the service reports it' '(($? == 1)) && grep -q "^1 change was written in 1 commit$" "$temp/said" && grep -q "^1 change is lost$" "$temp/said" && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
 server=''
-check '... and what was told is there' '[[ $(sqlite3 "$temp/store.db" "SELECT value FROM params WHERE name = '"'run/title'"'") == "it waits" ]]'
+check '... and the acknowledged change is there' '[[ $(sqlite3 "$temp/store.db" "SELECT value FROM params WHERE name = '"'run/title'"'") == "it waits" ]]'
 
 # A file that is moved away while it is served.
 start "$address"

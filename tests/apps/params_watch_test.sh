@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plx-params --watch beside a service that comes back with another state, older, or of another file;
-# and what is printed: text that would steer a terminal, and where nothing can be written.
-# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+# plx-params --watch while the service comes back with an older state or another file; and its output: text that would
+# control a terminal, and outputs that cannot be written.
+# shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
@@ -50,7 +50,7 @@ define()
 start_watch()
 {
 	: >"$temp/watch"
-	# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+	# By default, background jobs of a shell ignore SIGINT.
 	env --default-signal=INT "$program" --huge none --log-level error -- --connect "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
 	watcher=$!
 }
@@ -70,7 +70,7 @@ wait_shown()
 	check "it shows: $1" "grep -q '^$1' '$temp/watch'"
 }
 
-# A backup of before, which is put back.
+# An earlier backup is restored.
 start "$temp/store.db"
 define x 1
 define y 1
@@ -89,13 +89,13 @@ check 'it has shown what the backup does not have' "grep -q '^y = 6' '$temp/watc
 stop KILL
 start "$temp/backup.db"
 wait_shown 'w removed'
-check 'it says once that the service was gone, and that it is back' "diff '$temp/watch.err' - <<<'plx-params: the service is gone; waiting
+check 'it reports once that the service is gone, and that it is back' "diff '$temp/watch.err' - <<<'plx-params: the service is gone; waiting
 plx-params: the service is back'"
 check 'it shows what the backup has, and nothing else' "diff <(sort '$temp/watch' | sed 's/ *(.*//') - <<<'w removed
 y = 1
 z = 1'"
 
-# What changes from there on is older than what was before, and news all the same.
+# Later changes have lower revisions than before, and are shown all the same.
 ask --set x --value 2 >/dev/null
 wait_shown 'x = 2'
 stop_watch
@@ -113,17 +113,17 @@ stop TERM
 address=$address_before
 start "$temp/less.db"
 wait_shown 'z removed'
-check 'it tells that once' "[[ \$(grep -c '^z removed' '$temp/watch') == 1 ]]"
+check 'it reports that once' "[[ \$(grep -c '^z removed' '$temp/watch') == 1 ]]"
 stop_watch
-check 'it says the same where the service ended in order, and was elsewhere meanwhile' "diff '$temp/watch.err' - <<<'plx-params: the service is gone; waiting
+check 'it reports the same for a service that ended in order and was elsewhere meanwhile' "diff '$temp/watch.err' - <<<'plx-params: the service is gone; waiting
 plx-params: the service is back'"
 
-# Who watches JSON is told it beside that. Where no service is at its start, it does not wait for one.
+# With --json the same reports are on standard error. Without a service at its start, it does not wait for one.
 start_watch --json
 wait_shown '{"name":"y"'
 stop TERM
 wait_until "grep -q 'the service is gone; waiting' '$temp/watch.err'"
-check 'who watches JSON is told that the service is gone' "grep -q 'the service is gone; waiting' '$temp/watch.err' && ! grep -q gone '$temp/watch'"
+check 'with --json it reports on standard error that the service is gone' "grep -q 'the service is gone; waiting' '$temp/watch.err' && ! grep -q gone '$temp/watch'"
 got=$(ask --watch --deadline 300ms 2>&1)
 check 'none at the start is an error' '(($? == 1)) && [[ $got == *"no service within 0.3 s"* ]]'
 start "$temp/less.db"
@@ -146,9 +146,9 @@ check 'it is empty again' '[[ $got == "t =   (text, revision "* ]]'
 # What is refused says what was given and what is allowed, and does not steer the terminal either.
 ask --define t/width --type real --value 1 --max 2 --unit $'\xc2\xb5m' >/dev/null
 got=$(ask --set t/width --value=3 2>&1)
-check 'a limit is told with its unit' "(($? == 1)) && [[ \$got == *\$'t/width: 3 is above 2 \xc2\xb5m, the most that is taken' ]]"
+check 'the error of a limit has its unit' "(($? == 1)) && [[ \$got == *\$'t/width: 3 is above 2 \xc2\xb5m, the most that is taken' ]]"
 got=$(ask --set t/width --value $'\x9b31m' 2>&1)
-check 'a value that is refused is told with escapes' '[[ $got == *"value '"'\\x9b31m'"': not a real"* ]]'
+check 'the error of a value escapes it' '[[ $got == *"value '"'\\x9b31m'"': not a real"* ]]'
 ask --set t/width --value=-1 >/dev/null
 got=$(ask --get t/width)
 check 'a negative number' '[[ $got == "t/width = -1 "* ]]'
@@ -169,14 +169,14 @@ check 'a text that is no UTF-8' 'jq -e ".[] | select(.name == \"t\") | .value ==
 got=$(ask --get r --json | jq 'has("value_hex")')
 check '... and one that is a number' '[[ $got == false ]]'
 
-# What is defined anew has nothing of before.
+# A new definition keeps nothing of the previous one.
 ask --define t/width --type int --value 3 >/dev/null
 got=$(ask --get t/width --json)
-check 'a definition that is made anew is all that there is' 'jq -e "del(.revision) == {name: \"t/width\", type: \"int\", value: 3, alarm: \"none\"}" <<<"$got" >/dev/null'
+check 'a new definition keeps nothing' 'jq -e "del(.revision) == {name: \"t/width\", type: \"int\", value: 3, alarm: \"none\"}" <<<"$got" >/dev/null'
 
 # A full disk.
 got=$(ask --get t 2>&1 >/dev/full)
-check '--get tells that nothing could be written' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
+check '--get reports that nothing could be written' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
 got=$(ask --get t --json 2>&1 >/dev/full)
 check '... as JSON, too' '(($? == 1)) && [[ $got == *"standard output: "* ]]'
 got=$(ask --list 2>&1 >/dev/full)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# plx-perf: that every mode runs and says what it should, not how fast anything is.
-# Arguments: plx-perf, and plx-perf-dpdk where there is one.
+# plx-perf: every mode runs and prints its figures; how fast anything is does not matter.
+# Arguments: plx-perf, and plx-perf-dpdk if it was built.
 set -uo pipefail
 
 program=$1 dpdk=${2-}
@@ -9,7 +9,7 @@ failed=0
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 
-# All at once, where the test may use two CPUs; else what one is enough for.
+# Everything if the test may use two CPUs, otherwise what works on one.
 read -ra cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
 	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2); i++) printf "%d ", i }')
 one=0@${cpus[0]}
@@ -109,7 +109,7 @@ report $? 'what measures nothing leaves a file as it is' "$(cat "$temp/kept")"
 run "$program" ring -l "$one" --on one --kinds mpmc --bursts 8,256 --capacity 300 "${short[@]}"
 has 'there are the rows that were asked for' \
 	'.rows | map([.name, .variant, .lcores, .burst]) == [["ring", "mpmc", 1, 8], ["ring", "mpmc", 1, 256]]'
-has 'environment and capacity are told' '.environment | .capacity == 300 and .rounds == 2 and .clock_hz > 0'
+has 'the JSON has environment and capacity' '.environment | .capacity == 300 and .rounds == 2 and .clock_hz > 0'
 run "$program" pool -l "$one" "${short[@]}"
 has 'pools of both kinds, at bursts 1 and 32' \
 	'.rows | map("\(.variant) \(.burst)") == ["shared 1", "shared 32", "owned 1", "owned 32"]'

@@ -11,7 +11,7 @@ ping=$1
 client=''
 trap '[[ -z $client ]] || kill -KILL "$client" 2>/dev/null; rm -rf "$temp"' EXIT
 
-# run OPTION...: a run that ends by itself.
+# run OPTION...: to its end.
 run()
 {
 	timeout 60 "$ping" --huge none "$@" >"$temp/out" 2>"$temp/run.err" </dev/null
@@ -40,7 +40,7 @@ started()
 
 for signal in INT KILL; do
 	server=''
-	# What a shell puts into the background ignores SIGINT, unless it is told otherwise.
+	# By default, background jobs of a shell ignore SIGINT.
 	env --default-signal=INT "$ping" --huge none --self --duration 60 >"$temp/out" 2>"$temp/$signal.err" </dev/null &
 	client=$!
 	wait_until started

@@ -45,6 +45,6 @@ in_group()
 
 said=$(in_group -l '0@0,1@0')
 [[ $said == *"grants 1.00 CPUs in every 100 ms, which is less than 2 lcores that poll;"* ]] ||
-	fail "not told of the quota: $said"
+	fail "the quota is not reported: $said"
 said=$(in_group -l '0@0')
-[[ $said != *grants* ]] || fail "told of a quota that is enough: $said"
+[[ $said != *grants* ]] || fail "a sufficient quota is reported: $said"

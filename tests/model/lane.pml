@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lanes and the doorbell of lib/lcore: no message stays behind a silent bell.
+/* Lanes and the doorbell of lib/lcore: no message stays in a lane whose bell is silent.
  *
  *   here             in the source
  *   sender           lane.c: lane_room (H2), lane_send (A1, D1), ring (D2)
@@ -12,21 +12,21 @@
  *   receiver         message.c: messages_receive; lane.c: receive_word
  *   memory           what empties the store buffers, some time later
  *
- * Spin lets one access follow the other, which no processor does. Here a plain store waits in a
- * store buffer, where only its thread sees it, while the thread goes on to load; a sequentially
- * consistent store and a read-modify-write wait until the buffer is empty, and go to memory at
- * once. A buffer holds one store, for which the next one waits. What a message holds needs no
- * buffer: whoever reads it has seen the sequence, which is stored after it.
+ * Spin runs accesses in program order; processors do not. Here a plain store waits in a store buffer,
+ * where only its thread sees it, while the thread continues to load. A sequentially consistent store
+ * and a read-modify-write wait until the buffer is empty, and go to memory at once. A buffer holds
+ * one store, and the next one waits for it. The content of a message needs no buffer: its reader has
+ * seen the sequence, which is stored after it.
  *
  * A look at a silent bell changes nothing, nor does a send that finds the lane full: both wait here
- * until there is something to see. With ROOM a sender does not look again: it asks for room by a
- * signal, and goes on when it is told. So a message that is forgotten, or room that nobody tells of,
- * ends in a state in which nobody goes on, and that is where `init` looks. Of a signal there are its
- * count and its bell; that one that fires pushes it is proved apart (signal.c).
+ * until something changes. With ROOM a sender does not look again: it asks for room by a signal, and
+ * continues when the receiver reports it. So a forgotten message, or unreported room, ends in a
+ * state in which no thread can run, and `init` checks that. Of a signal the model has the count and
+ * the bell; signal.c proves separately that a thread that fires it pushes it.
  *
- * SENDERS (lcores, each with its lane) and OTHERS (threads that are none) are given, and how many
- * MESSAGES each of them sends. A MUT_ macro takes out a step; WITNESS names a place and claims that
- * it is never reached. mutate.sh expects a counterexample for each. */
+ * Parameters are SENDERS (lcores, each with its lane), OTHERS (threads that are not lcores) and
+ * MESSAGES of each. A MUT_ macro removes a step; WITNESS names a place and claims that it is never
+ * reached. mutate.sh expects a counterexample for each. */
 
 #define SLOTS      2 /* of a lane */
 #define START      SLOTS /* the first position: none is below 0 */
@@ -34,16 +34,11 @@
 #define TURN_MAX   2 /* messages taken from one lane, or from the others, in one turn */
 #define RECEIVER   (SENDERS + OTHERS)
 
-#ifndef WITNESS
-#define WITNESS 0
-#endif
-#define NEVER(place, is_here) assert(WITNESS != place || !(is_here))
-
 #define AT_FULL      1 /* a lane was full */
 #define AT_LATE      2 /* the look after the clearing found a message */
 #define AT_COLD      3 /* it found none, and more was sent later */
 #define AT_MORE      4 /* the others had sent more than one turn takes */
-#define AT_STALLED   5 /* a push had no mark yet, but the one behind it had */
+#define AT_STALLED   5 /* a push had no mark yet, but the next one had */
 #define AT_RECEIVED  6 /* all came to the end */
 #define AT_ASKED     7 /* a sender asked for room before there was enough */
 
@@ -61,8 +56,6 @@
 #define BIT(lane)                (1 << (lane))
 
 byte cell[BELL + 3 + 3 * SENDERS + 1];
-byte stored_at[RECEIVER + 1]; /* the cell of a store that is not in memory yet, + 1; 0: none */
-byte stored[RECEIVER + 1];
 byte others_claim;
 
 /* Ghosts. */
@@ -70,32 +63,8 @@ byte message[SENDERS * SLOTS + 1]; /* in each slot: the position it was sent to;
 bool busy[SENDERS * SLOTS + 1];    /* the receiver reads that slot */
 byte received;
 
-#define LOAD(at) (stored_at[me] == (at) + 1 -> stored[me] : cell[at])
-#define DRAINED  (stored_at[me] == 0)
-
-inline store(at, value)
-{
-	atomic { DRAINED -> stored_at[me] = at + 1; stored[me] = value }
-}
-
-/* A read-modify-write, whose result is `value`, or a sequentially consistent store of it. */
-inline store_now(at, value)
-{
-	atomic { DRAINED -> cell[at] = value }
-}
-
-proctype memory(byte thread)
-{
-end:
-	do
-	:: d_step {
-		stored_at[thread] != 0 ->
-		cell[stored_at[thread] - 1] = stored[thread];
-		stored_at[thread] = 0;
-		stored[thread] = 0
-	}
-	od
-}
+#define BUFFERS (RECEIVER + 1)
+#include "buffers.pml"
 
 /* Mutations --------------------------------------------------------------------------------- */
 
@@ -197,7 +166,7 @@ inline wait_for_room()
 	atomic { DRAINED && cell[TELL(me)] != 0 -> cell[TELL(me)] = 0 };
 	atomic {
 		limit = LOAD(HEAD(me)) + SLOTS;
-		assert(tail < limit) /* what is told is so */
+		assert(tail < limit) /* only available room is reported */
 	}
 }
 
@@ -452,7 +421,7 @@ init {
 		}
 		i = 0
 	};
-	/* Nobody can go on. */
+	/* No thread can run. */
 	timeout -> assert(received == (SENDERS + OTHERS) * MESSAGES); /* no message is forgotten */
 	NEVER(AT_RECEIVED, true)
 }

@@ -25,7 +25,7 @@ declare -A names=(
 	[order]='(position+taken)>'            # a claim never goes back
 	[early]='(pop_claim>>4)<='             # no pop before its push
 	[capacity]='(pop_claim>>4))<='         # no more elements than fit
-	[waits]='invalid end state'            # nobody waits for a thread that stopped
+	[waits]='invalid end state'            # no thread waits for one that stopped
 	[forgotten]='received=='               # all are idle: then all messages were received
 	[slept]='heard=='                      # nothing is slept through, and no timer
 	[told]='(tail<limit)'                  # the receiver reports room only if there is some
@@ -85,6 +85,18 @@ expect()
 	search "$@" &
 }
 
+# expect_each WANTED ARRAY MACRO...: the search of that array, with each of these macros.
+expect_each()
+{
+	local wanted=$1 macro
+	local -n model_and_macros=$2
+
+	shift 2
+	for macro; do
+		expect "$wanted" "${model_and_macros[@]}" "$macro"
+	done
+}
+
 # MPMC rings. The modes are those of the first and the second thread of each side.
 exact=(ring CONSUMERS=2 MODES_A=ONE MODES_B=BURST CAPACITY=3 SLOTS=4 ITEMS=4)
 bursts=(ring CONSUMERS=2 MODES_A=BURST MODES_B=BURST CAPACITY=3 SLOTS=4 ITEMS=4)
@@ -103,28 +115,18 @@ expect verified "${one[@]}"
 expect verified "${mpsc[@]}"
 expect verified "${long[@]}"
 
-expect capacity "${exact[@]}" MUT_BEHIND_SLOTS
-expect capacity "${exact[@]}" MUT_NO_LAP
-expect capacity "${exact[@]}" MUT_NO_KIND
-expect early "${exact[@]}" MUT_NO_FOLLOW
-expect refusal "${exact[@]}" MUT_LENGTH_ONE
-expect capacity "${exact[@]}" MUT_FOLLOW_AGAIN
-expect refusal "${exact[@]}" MUT_RUN_NOT_CARRIED
-expect capacity "${exact[@]}" MUT_RUN_KEPT_WHOLE
-expect refusal "${exact[@]}" MUT_NO_RECHECK
-expect order "${exact[@]}" MUT_CLAIM_NOT_ATOMIC
+expect_each capacity exact MUT_BEHIND_SLOTS MUT_NO_LAP MUT_NO_KIND MUT_FOLLOW_AGAIN MUT_RUN_KEPT_WHOLE
+expect_each early exact MUT_NO_FOLLOW
+expect_each refusal exact MUT_LENGTH_ONE MUT_RUN_NOT_CARRIED MUT_NO_RECHECK MUT_NO_PUSH_MARK MUT_NO_POP_MARK
+expect_each order exact MUT_CLAIM_NOT_ATOMIC
 expect order "${two[@]}" SOLE # an MPSC ring with two consumers
-expect element "${exact[@]}" MUT_NO_COPY
-expect slot "${exact[@]}" MUT_PUSH_MARK_FIRST
-expect slot "${exact[@]}" MUT_POP_MARK_FIRST
-expect refusal "${exact[@]}" MUT_NO_PUSH_MARK
-expect refusal "${exact[@]}" MUT_NO_POP_MARK
-expect waits "${exact[@]}" MUT_PUSH_IN_ORDER
-expect waits "${two[@]}" MUT_POP_IN_ORDER
+expect_each element exact MUT_NO_COPY
+expect_each slot exact MUT_PUSH_MARK_FIRST MUT_POP_MARK_FIRST
+expect_each waits exact MUT_PUSH_IN_ORDER
+expect_each waits two MUT_POP_IN_ORDER
 
-for place in AT_MOVED_ON AT_CARRIED AT_BULK_MISSED AT_FULL AT_ALL_POPPED AT_LEFT_BEHIND; do
-	expect witness "${mpsc[@]}" WITNESS=$place
-done
+expect_each witness mpsc WITNESS=AT_MOVED_ON WITNESS=AT_CARRIED WITNESS=AT_BULK_MISSED WITNESS=AT_FULL \
+	WITNESS=AT_ALL_POPPED WITNESS=AT_LEFT_BEHIND
 
 # Lanes and the others' ring, each alone, and together.
 lanes=(lane SENDERS=2 OTHERS=0 MESSAGES=3)
@@ -136,29 +138,14 @@ expect verified "${others[@]}"
 expect verified "${both[@]}"
 expect verified lane SENDERS=1 OTHERS=0 MESSAGES=6
 
-expect forgotten "${lanes[@]}" MUT_PLAIN_STORE
-expect forgotten "${lanes[@]}" MUT_LOOK_FIRST
-expect forgotten "${lanes[@]}" MUT_NO_RING
-expect forgotten "${lanes[@]}" MUT_RING_NOT_ATOMIC
-expect forgotten "${lanes[@]}" MUT_CLEAR_NOT_ATOMIC
+expect_each forgotten lanes MUT_PLAIN_STORE MUT_LOOK_FIRST MUT_NO_RING MUT_RING_NOT_ATOMIC MUT_CLEAR_NOT_ATOMIC \
+	MUT_NO_SECOND_LOOK MUT_SECOND_LOOK_FIRST MUT_NOT_SET_AGAIN MUT_NO_HEAD
 expect forgotten lane SENDERS=1 OTHERS=0 MESSAGES=3 MUT_PLAIN_CLEAR
-expect forgotten "${lanes[@]}" MUT_NO_SECOND_LOOK
-expect forgotten "${lanes[@]}" MUT_SECOND_LOOK_FIRST
-expect forgotten "${lanes[@]}" MUT_NOT_SET_AGAIN
-expect forgotten "${lanes[@]}" MUT_NO_HEAD
-expect message "${lanes[@]}" MUT_SEQUENCE_FIRST
-expect message "${lanes[@]}" MUT_HEAD_FIRST
-expect message "${lanes[@]}" MUT_NO_ROOM_CHECK
-expect message "${lanes[@]}" MUT_NO_LAP
-expect forgotten "${others[@]}" MUT_OTHERS_STICKY
-expect forgotten "${others[@]}" MUT_OTHERS_RING_FIRST
-expect forgotten "${others[@]}" MUT_OTHERS_CLEAR_LAST
-expect forgotten "${others[@]}" MUT_OTHERS_PLAIN_CLEAR
-expect forgotten "${others[@]}" MUT_OTHERS_NOT_AGAIN
+expect_each message lanes MUT_SEQUENCE_FIRST MUT_HEAD_FIRST MUT_NO_ROOM_CHECK MUT_NO_LAP
+expect_each forgotten others MUT_OTHERS_STICKY MUT_OTHERS_RING_FIRST MUT_OTHERS_CLEAR_LAST MUT_OTHERS_PLAIN_CLEAR \
+	MUT_OTHERS_NOT_AGAIN
 
-for place in AT_FULL AT_LATE AT_COLD AT_RECEIVED; do
-	expect witness "${lanes[@]}" WITNESS=$place
-done
+expect_each witness lanes WITNESS=AT_FULL WITNESS=AT_LATE WITNESS=AT_COLD WITNESS=AT_RECEIVED
 
 # A sender that waits for room.
 room=(lane SENDERS=1 OTHERS=0 MESSAGES=6 ROOM)
@@ -166,15 +153,10 @@ room=(lane SENDERS=1 OTHERS=0 MESSAGES=6 ROOM)
 expect verified "${room[@]}"
 expect verified lane SENDERS=2 OTHERS=0 MESSAGES=3 ROOM
 
-expect told "${room[@]}" MUT_ASK_FIRST
-expect told "${room[@]}" MUT_TELL_ALWAYS
-expect forgotten "${room[@]}" MUT_ASK_ONCE
-for place in AT_ASKED AT_RECEIVED; do
-	expect witness "${room[@]}" WITNESS=$place
-done
-for place in AT_MORE AT_STALLED; do
-	expect witness "${others[@]}" WITNESS=$place
-done
+expect_each told room MUT_ASK_FIRST MUT_TELL_ALWAYS
+expect_each forgotten room MUT_ASK_ONCE
+expect_each witness room WITNESS=AT_ASKED WITNESS=AT_RECEIVED
+expect_each witness others WITNESS=AT_MORE WITNESS=AT_STALLED
 
 # Rings of two records, and of one record, whose sender waits until each is read; and two connections, whose bits share
 # a word of the bell or not. The latter have many more states, so at most one sender checks early.
@@ -188,49 +170,21 @@ expect verified "${in_turn[@]}"
 expect verified "${shared[@]}"
 expect verified "${apart[@]}"
 
-expect forgotten "${ring_of_two[@]}" MUT_NO_FENCE
-expect forgotten "${ring_of_two[@]}" MUT_NO_LATER_FENCE
-expect forgotten "${ring_of_two[@]}" MUT_NO_LATER_LOOK
-expect forgotten "${in_turn[@]}" MUT_SLEEPS_OWING
-expect forgotten "${ring_of_two[@]}" MUT_EARLY_UNCALLED
-expect forgotten "${ring_of_two[@]}" MUT_LOOK_FIRST
-expect forgotten "${ring_of_two[@]}" MUT_NO_CALL
-expect forgotten "${ring_of_two[@]}" MUT_PLAIN_WISH
-expect forgotten "${ring_of_two[@]}" MUT_NO_SECOND_LOOK
-expect forgotten "${ring_of_two[@]}" MUT_SECOND_LOOK_FIRST
-expect forgotten "${ring_of_two[@]}" MUT_WISH_NOT_ATOMIC
-expect forgotten "${ring_of_two[@]}" MUT_AS_FOUND
-expect called "${ring_of_two[@]}" MUT_WISH_KEPT
-expect forgotten "${ring_of_two[@]}" MUT_SUMMARY_FIRST
-expect forgotten "${ring_of_two[@]}" MUT_SUMMARY_LAST
-expect forgotten "${ring_of_two[@]}" MUT_WORD_NOT_ATOMIC
-expect forgotten "${shared[@]}" MUT_BELL_NOT_ATOMIC
-expect forgotten "${apart[@]}" MUT_SUMMARY_NOT_ATOMIC
-expect forgotten "${ring_of_two[@]}" MUT_NO_WAKE
-expect forgotten "${ring_of_two[@]}" MUT_WAKE_IS_NO_BELL
-expect forgotten "${ring_of_two[@]}" MUT_BELL_IS_NO_WAKE
-expect forgotten "${ring_of_two[@]}" MUT_NO_BELL_ASLEEP
-expect forgotten "${in_turn[@]}" MUT_WAKE_UNLISTED
-expect forgotten "${ring_of_two[@]}" MUT_ARMED_BEHIND_BYTE
-expect forgotten "${ring_of_two[@]}" MUT_ARMED_AND_BELLED
-expect forgotten "${ring_of_two[@]}" MUT_ARMED_LAST
-expect forgotten "${in_turn[@]}" MUT_PLAIN_HEAD
-expect forgotten "${in_turn[@]}" MUT_SPACE_CALL_FIRST
-expect forgotten "${in_turn[@]}" MUT_NO_SPACE_CALL
-expect forgotten "${in_turn[@]}" MUT_PLAIN_SPACE_WISH
-expect forgotten "${in_turn[@]}" MUT_NO_SPACE_LOOK
-expect forgotten "${in_turn[@]}" MUT_SPACE_LOOK_FIRST
-expect message "${ring_of_two[@]}" MUT_WORD_FIRST
-expect message "${ring_of_two[@]}" MUT_CLEAR_LAST
-expect message "${ring_of_two[@]}" MUT_NO_CLEAR
-expect message "${ring_of_two[@]}" MUT_CLEAR_TOO_FAR
-expect message "${ring_of_two[@]}" MUT_NO_WORD_BEHIND
-expect message "${ring_of_two[@]}" MUT_HEAD_FIRST
+expect_each forgotten ring_of_two MUT_NO_FENCE MUT_NO_LATER_FENCE MUT_NO_LATER_LOOK MUT_EARLY_UNCALLED MUT_LOOK_FIRST \
+	MUT_NO_CALL MUT_PLAIN_WISH MUT_NO_SECOND_LOOK MUT_SECOND_LOOK_FIRST MUT_WISH_NOT_ATOMIC MUT_AS_FOUND \
+	MUT_SUMMARY_FIRST MUT_SUMMARY_LAST MUT_WORD_NOT_ATOMIC MUT_NO_WAKE MUT_WAKE_IS_NO_BELL MUT_BELL_IS_NO_WAKE \
+	MUT_NO_BELL_ASLEEP MUT_ARMED_BEHIND_BYTE MUT_ARMED_AND_BELLED MUT_ARMED_LAST
+expect_each forgotten in_turn MUT_SLEEPS_OWING MUT_WAKE_UNLISTED MUT_PLAIN_HEAD MUT_SPACE_CALL_FIRST MUT_NO_SPACE_CALL \
+	MUT_PLAIN_SPACE_WISH MUT_NO_SPACE_LOOK MUT_SPACE_LOOK_FIRST
+expect_each called ring_of_two MUT_WISH_KEPT
+expect_each forgotten shared MUT_BELL_NOT_ATOMIC
+expect_each forgotten apart MUT_SUMMARY_NOT_ATOMIC
+expect_each message ring_of_two MUT_WORD_FIRST MUT_CLEAR_LAST MUT_NO_CLEAR MUT_CLEAR_TOO_FAR MUT_NO_WORD_BEHIND \
+	MUT_HEAD_FIRST
 
 expect witness "${in_turn[@]}" WITNESS=AT_FULL
-for place in AT_LATE AT_CHANGED AT_SLEPT AT_STALE AT_RECEIVED AT_OWED AT_ARMED AT_TWO; do
-	expect witness "${ring_of_two[@]}" WITNESS=$place
-done
+expect_each witness ring_of_two WITNESS=AT_LATE WITNESS=AT_CHANGED WITNESS=AT_SLEPT WITNESS=AT_STALE \
+	WITNESS=AT_RECEIVED WITNESS=AT_OWED WITNESS=AT_ARMED WITNESS=AT_TWO
 
 # A sleeping lcore: two lanes; a lane and a thread that is not an lcore; a lane and a provider.
 lanes=(sleep SENDERS=2 OTHERS=0 PEERS=0 MESSAGES=2)
@@ -242,37 +196,21 @@ expect verified "${thread[@]}"
 expect verified "${provider[@]}"
 expect verified sleep SENDERS=1 OTHERS=0 PEERS=0 MESSAGES=5
 
-expect slept "${lanes[@]}" MUT_PLAIN_PUBLISH
-expect slept "${lanes[@]}" MUT_LOOK_FIRST
-expect slept "${lanes[@]}" MUT_NO_WRITE
-expect slept "${lanes[@]}" MUT_WRITE_FIRST
-expect slept "${lanes[@]}" MUT_PLAIN_SLEEPING
-expect slept "${lanes[@]}" MUT_NO_SECOND_LOOK
-expect slept "${lanes[@]}" MUT_SECOND_LOOK_FIRST
-expect slept "${lanes[@]}" MUT_READ_BEHIND_LOOK
-expect slept "${lanes[@]}" MUT_NO_EVENTFD
-expect slept "${lanes[@]}" MUT_NO_TIMER
-expect slept "${thread[@]}" MUT_OTHERS_PLAIN_RING
-expect slept "${provider[@]}" MUT_NO_ARM
-expect slept "${provider[@]}" MUT_REFUSAL_IGNORED
+expect_each slept lanes MUT_PLAIN_PUBLISH MUT_LOOK_FIRST MUT_NO_WRITE MUT_WRITE_FIRST MUT_PLAIN_SLEEPING \
+	MUT_NO_SECOND_LOOK MUT_SECOND_LOOK_FIRST MUT_READ_BEHIND_LOOK MUT_NO_EVENTFD MUT_NO_TIMER
+expect_each slept thread MUT_OTHERS_PLAIN_RING
+expect_each slept provider MUT_NO_ARM MUT_REFUSAL_IGNORED
 
-for place in AT_LATE AT_WOKEN AT_TIMER AT_STALE AT_RECEIVED; do
-	expect witness "${lanes[@]}" WITNESS=$place
-done
-for place in AT_REFUSED AT_SIGNAL; do
-	expect witness "${provider[@]}" WITNESS=$place
-done
+expect_each witness lanes WITNESS=AT_LATE WITNESS=AT_WOKEN WITNESS=AT_TIMER WITNESS=AT_STALE WITNESS=AT_RECEIVED
+expect_each witness provider WITNESS=AT_REFUSED WITNESS=AT_SIGNAL
 
 # A thread that waits for a NetIO queue.
 waiter=(sleep SENDERS=1 OTHERS=0 PEERS=0 MESSAGES=4 WAITER)
 
 expect verified "${waiter[@]}"
-for step in LOOK_FIRST NO_WRITE PLAIN_SLEEPING NO_SECOND_LOOK SECOND_LOOK_FIRST READ_BEHIND_LOOK NO_EVENTFD; do
-	expect slept "${waiter[@]}" MUT_$step
-done
-for place in AT_LATE AT_WOKEN AT_STALE AT_RECEIVED; do
-	expect witness "${waiter[@]}" WITNESS=$place
-done
+expect_each slept waiter MUT_LOOK_FIRST MUT_NO_WRITE MUT_PLAIN_SLEEPING MUT_NO_SECOND_LOOK MUT_SECOND_LOOK_FIRST \
+	MUT_READ_BEHIND_LOOK MUT_NO_EVENTFD
+expect_each witness waiter WITNESS=AT_LATE WITNESS=AT_WOKEN WITNESS=AT_STALE WITNESS=AT_RECEIVED
 
 wait
 good=$(grep -c good "$work/results") bad=$(grep -c bad "$work/results")

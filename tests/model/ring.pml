@@ -13,16 +13,16 @@
  *   stopped++             RING_STEP(claimed), RING_STEP(copied): a thread may stop there for ever
  *
  * A step is one access to shared memory. What else it does is private, or about ghosts: variables
- * that only the properties read. Words are packed as in multi.c, with 4 bits instead of 17 beside
+ * that only the properties read. Words are packed as in multi.c, with 4 bits instead of 17 next to
  * the position. An element is the position that it was pushed to.
  *
  * A store buffer holds one mark, and the next one waits for it; its own thread reads it there. The
  * compare-and-swap does not empty it here, though x86's does: the ring needs no such order. The
- * elements need no buffer: whoever reads them has seen the mark, which is stored after them.
+ * elements need no buffer: their reader has seen the mark, which is stored after them.
  *
- * Given are CAPACITY, SLOTS, CONSUMERS, ITEMS (to be pushed by both producers together, or one
+ * Parameters are CAPACITY, SLOTS, CONSUMERS, ITEMS (to be pushed by both producers together, or one
  * more) and SOLE for an MPSC ring. MODES_A are those of the first producer and the first consumer,
- * MODES_B of the second ones. A MUT_ macro takes out a step; WITNESS names a place and claims that
+ * MODES_B of the second ones. A MUT_ macro removes a step; WITNESS names a place and claims that
  * it is never reached. mutate.sh expects a counterexample for each. */
 
 #define PRODUCERS 2
@@ -30,17 +30,14 @@
 #define IS_PUSH   (me < PRODUCERS)
 #define START     SLOTS /* the first position: none is below 0 */
 
-#ifndef WITNESS
-#define WITNESS 0
-#endif
-#define NEVER(place, is_here) assert(WITNESS != place || !(is_here))
+#include "buffers.pml"
 
 #define AT_MOVED_ON    1 /* the word had moved when it was looked at again */
 #define AT_CARRIED     2 /* a claim out of the run in the word, no mark looked at */
 #define AT_BULK_MISSED 3 /* there was something, but less than a bulk */
 #define AT_FULL        4
 #define AT_ALL_POPPED  5 /* nobody stopped, and all came to the end */
-#define AT_LEFT_BEHIND 6 /* a push stopped: elements before it were popped, those behind it not */
+#define AT_LEFT_BEHIND 6 /* a push stopped: elements before it were popped, those after it were not */
 
 #define ONE   1 /* modes of a push or pop: one element */
 #define BURST 2 /* up to two */
@@ -98,16 +95,16 @@ byte ended;       /* consumers that found the ring empty after the last push, an
 #define KNOWN RUN(old)
 #endif
 
-#ifdef MUT_LENGTH_ONE /* a mark speaks of its own slot alone */
+#ifdef MUT_LENGTH_ONE /* a mark counts only its slot */
 #define LENGTH_OF(mark) 1
 #else
 #define LENGTH_OF(mark) ((mark) & LENGTH)
 #endif
 
 #ifdef MUT_FOLLOW_AGAIN /* from the position on, though a run is known */
-#define NEXT(behind) (POSITION(old) - behind)
+#define NEXT(lag) (POSITION(old) - lag)
 #else
-#define NEXT(behind) (POSITION(old) - behind + found)
+#define NEXT(lag) (POSITION(old) - lag + found)
 #endif
 
 #if defined(MUT_RUN_NOT_CARRIED)
@@ -232,15 +229,15 @@ inline begin(word)
 }
 
 /* One look at one mark. truth: the positions whose marks are in memory. */
-inline follow(word, behind, kind, truth)
+inline follow(word, lag, kind, truth)
 {
 	if
-	:: SAYS(SEEN(SLOT(NEXT(behind))), NEXT(behind), kind) ->
-		found = found + LENGTH_OF(SEEN(SLOT(NEXT(behind))))
+	:: SAYS(SEEN(SLOT(NEXT(lag))), NEXT(lag), kind) ->
+		found = found + LENGTH_OF(SEEN(SLOT(NEXT(lag))))
 	:: else ->
 		is_over = true;
 		/* Were there really too few, just now? */
-		lacking = !HAS(truth, POSITION(word) - behind, least)
+		lacking = !HAS(truth, POSITION(word) - lag, least)
 	fi
 }
 
@@ -268,12 +265,12 @@ inline swap(word)
 }
 
 /* Claim up to `count` positions, at least `least`; or be refused, and go to `again` or `halt`. */
-inline claim(word, behind, kind, truth)
+inline claim(word, lag, kind, truth)
 {
 	do
 	:: atomic {
 		!is_over && found < count ->
-		follow(word, behind, kind, truth)
+		follow(word, lag, kind, truth)
 	}
 	:: atomic {
 		(is_over || found >= count) && found >= least ->
@@ -406,7 +403,7 @@ init {
 	running == 0;
 	if
 	:: ended > 0 ->
-		/* Whoever went on popped all that was before the first stop. */
+		/* The threads that continued popped everything before the first stop. */
 		assert(!HAS(filled, POSITION(pop_claim), 1));
 		if
 		:: stopped == 0 ->

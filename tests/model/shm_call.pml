@@ -16,40 +16,33 @@
  *   is_armed         ep.h: is_armed, of one that is active; or LISTED_NOT
  *   memory           what empties the store buffers, some time later
  *
- * Differs from a lane: who takes a wish away calls, and by what it took, which the receiver may
- * have changed in between; a bell has two levels; and a word that is 0 is no record, so the one
- * behind a record must be cleared before that is shown.
+ * Differs from a lane: the thread that clears a request calls, in the way it found, which the
+ * receiver may have changed in between; a bell has two levels; and a word that is 0 is no record, so
+ * the word after a record must be cleared before the record is published.
  *
- * Store buffers are those of lane.pml: a plain store waits in one while its thread goes on to load,
+ * Store buffers are those of lane.pml: a plain store waits in one while its thread continues to load,
  * and sequentially consistent stores, fences, read-modify-writes and system calls wait until it is
- * empty. A buffer holds three stores, in their order: two words, where there was no fence between
- * them, and what was cleared for the second. What a record holds needs none: it is stored before
- * its word.
+ * empty. A buffer holds three stores in order: two words without a fence between them, and the one
+ * cleared for the second. The content of a record needs none: it is stored before its word.
  *
- * Behind each record the sender looks whether to call: behind a fence, or early, without one. Then
- * it owes a look behind a fence, which comes at any time, and at the latest before it sleeps, or
- * after its last record.
+ * After each record the sender looks whether to call: after a fence, or early, without one. Then it
+ * owes a look after a fence, at any time, at the latest before it sleeps or after its last record.
  *
  * A poll that finds nothing leaves a connection active, or asks for the bell. With none active it
- * changes nothing, and waits here. A sleep may also end by itself, as by a timeout. Left out are
- * the sweep of progress.c, which is there for peers that scribble, and that a poll answers no more
- * than BELLS_MAX calls. So a call that is lost ends in a state in which nobody goes on, and that
- * is where `init` looks.
+ * changes nothing, and waits here. A sleep may also end like a timeout. Omitted are the sweep of
+ * progress.c, which is for hostile peers, and the limit of BELLS_MAX calls per poll. So a lost call
+ * ends in a state in which no thread can run, and `init` checks that.
  *
- * Given are SENDERS (connections of one queue), BELL_WORDS that their bits lie in, SLOTS of each
- * ring (one of them for the word behind the last record), how many RECORDS each sends, how many
- * of the senders may look early (EARLY), and how often the receiver may go to sleep (SLEEPS): from
- * then on it polls. A MUT_ macro takes out a step; WITNESS names a place and claims that it is
- * never reached. mutate.sh expects a counterexample for each, and none where a step is taken out
- * that is not needed (SPARE_). */
+ * Parameters are SENDERS (connections of one queue), BELL_WORDS that their bits lie in, SLOTS of each
+ * ring (one of them for the word after the last record), RECORDS of each sender, how many senders may
+ * look early (EARLY), and how often the receiver may go to sleep (SLEEPS) before it only polls. A
+ * MUT_ macro removes a step; WITNESS names a place and claims that it is never reached. mutate.sh
+ * expects a counterexample for each. */
 
 #define START    SLOTS /* the first position: none is below 0 */
 #define RECEIVER SENDERS
 
-#ifndef WITNESS
-#define WITNESS 0
-#endif
-#define NEVER(place, is_here) assert(WITNESS != place || !(is_here))
+#include "buffers.pml"
 
 #define AT_FULL     1 /* a sender slept, as there was no room */
 #define AT_LATE     2 /* the look after the wish found a record */
@@ -57,9 +50,9 @@
 #define AT_SLEPT    4 /* the receiver was woken */
 #define AT_STALE    5 /* the bell rang for what was received already */
 #define AT_RECEIVED 6 /* all came to the end */
-#define AT_OWED     7 /* an early look missed the wish; the one behind a fence found it */
+#define AT_OWED     7 /* an early look missed the wish; the one after a fence found it */
 #define AT_ARMED    8 /* an active connection slept again, and did not ask again */
-#define AT_TWO      9 /* the looks behind two records came before either was in memory */
+#define AT_TWO      9 /* the looks after two records came before either was in memory */
 
 #define CALL_NONE 0
 #define CALL_BELL 1
@@ -94,7 +87,7 @@ byte received;
 #define OF(nth)    stored_at[STORE(nth)]
 #define DRAINED    (OF(0) == 0)
 
-/* A thread sees the last of its own stores. */
+/* A thread sees its latest store. */
 #define FIRST(at)  (OF(0) == (at) + 1 -> stored[STORE(0)] : cell[at])
 #define SECOND(at) (OF(1) == (at) + 1 -> stored[STORE(1)] : FIRST(at))
 #define LOAD(at)   (OF(2) == (at) + 1 -> stored[STORE(2)] : SECOND(at))
@@ -285,7 +278,7 @@ inline call()
 inline note_taken()
 {
 	NEVER(AT_CHANGED, taken != how);
-#ifndef MUT_PLAIN_WISH /* then a wish may be taken before, and come to memory behind that */
+#ifndef MUT_PLAIN_WISH /* then a request may be taken before it reaches memory */
 	assert(wish[me] || taken == CALL_NONE);
 #endif
 	wish[me] = false
@@ -368,7 +361,7 @@ inline wait_for_room()
 {
 	do
 	:: HAS_ROOM -> break
-	/* It looks by itself. */
+	/* It looks without a call. */
 	:: !HAS_ROOM && LOAD(HEAD(me)) != head -> refresh()
 	/* It goes to sleep. */
 	:: !HAS_ROOM ->
@@ -699,7 +692,7 @@ init {
 		}
 		i = 0
 	};
-	/* Nobody can go on. */
+	/* No thread can run. */
 	timeout -> assert(received == SENDERS * RECORDS); /* no record is forgotten */
 	NEVER(AT_RECEIVED, true)
 }

@@ -5,42 +5,37 @@
  *   sender      an lcore that sends into its lane, whose bit in the doorbell stands (lane.pml has the
  *               rest of that): D1, and the look at `sleeping`
  *   other       a thread that is no lcore: it marks its message, rings the others' bell, and looks
- *   peer        what the provider's wait object hears of: a completion, and a signal on its
- *               descriptor where somebody has armed it
+ *   peer        events of the provider's wait object: a completion, and a signal on its descriptor if
+ *               it is armed
  *   sleeper     the loop: turns, and what it does when one found nothing
  *   clock       time, which passes when it likes
  *   memory      what empties the store buffers, some time later
  *
- * The lcore says that it sleeps, and looks again at what nobody else will tell of; it arms the
- * provider, which refuses where something is there; it sleeps until its eventfd, the provider's
- * descriptor, or the next timer:
+ * The lcore announces its sleep, and looks again at what no event reports. It arms the provider,
+ * which refuses if something has arrived. It sleeps until its eventfd, the provider's descriptor, or
+ * the next timer:
  *
- *     who sends                              who sleeps
- *     S1 publish the message                 S3 say that it sleeps
+ *     the sender                             the sleeper
+ *     S1 publish the message                 S3 announce the sleep
  *     S2 look whether the lcore sleeps:      S4 look for messages once more
- *        take that away, write its eventfd
+ *        clear that, write its eventfd
  *
  * All four are sequentially consistent: either S2 sees S3, or S4 sees S1. Store buffers are those of
  * lane.pml. Descriptors are the kernel's: a write to one is seen at once.
  *
- * A turn that finds nothing changes nothing, so the lcore goes to sleep as soon as one did, and a
- * sleep that nothing ends is a state in which nobody goes on: there `init` looks.
+ * A turn that finds nothing changes nothing, so the lcore goes to sleep after the first one. A sleep
+ * that nothing ends is a state in which no thread can run, and `init` checks that.
  *
  * With WAITER the sender and the sleeper are those of a NetIO queue (queue.c): S1 is a plain store, S2
  * takes `sleeping` away without a look, and S3 is a read-modify-write, too. The eventfd is read before
  * S3, and `sleeping` stays after a sleep.
  *
- * SENDERS, OTHERS and PEERS (0 or 1) are given, and how many MESSAGES each of them sends. Each
- * message that comes through a lane starts a timer. A MUT_ macro takes out a step; WITNESS names a
+ * Parameters are SENDERS, OTHERS, PEERS (0 or 1), and MESSAGES of each of them. Each message that
+ * comes through a lane starts a timer. A MUT_ macro removes a step; WITNESS names a
  * place and claims that it is never reached. mutate.sh expects a counterexample for each. */
 
 #define SLEEPER (SENDERS + OTHERS + PEERS)
 #define ALL     (SLEEPER * MESSAGES)
-
-#ifndef WITNESS
-#define WITNESS 0
-#endif
-#define NEVER(place, is_here) assert(WITNESS != place || !(is_here))
 
 #define AT_LATE     1 /* the second look found something */
 #define AT_REFUSED  2 /* the provider did */
@@ -52,14 +47,12 @@
 
 /* Memory ------------------------------------------------------------------------------------ */
 
-#define SENT(who)   (who) /* so many messages, of each thread */
+#define SENT(who)   (who) /* messages of each thread */
 #define OTHERS_BELL SLEEPER
 #define SLEEPING    (SLEEPER + 1)
 #define ARMED       (SLEEPER + 2)
 
 byte cell[SLEEPER + 3];
-byte stored_at[SLEEPER + 1]; /* the cell of a store that is not in memory yet, + 1; 0: none */
-byte stored[SLEEPER + 1];
 
 /* The kernel's. */
 bool eventfd, signalled;
@@ -69,32 +62,8 @@ byte heard;
 bool timer, expired; /* one runs; it is due */
 bool blocked;
 
-#define LOAD(at) (stored_at[me] == (at) + 1 -> stored[me] : cell[at])
-#define DRAINED  (stored_at[me] == 0)
-
-inline store(at, value)
-{
-	atomic { DRAINED -> stored_at[me] = at + 1; stored[me] = value }
-}
-
-/* A sequentially consistent store, or a read-modify-write with that result. */
-inline store_now(at, value)
-{
-	atomic { DRAINED -> cell[at] = value }
-}
-
-proctype memory(byte thread)
-{
-end:
-	do
-	:: d_step {
-		stored_at[thread] != 0 ->
-		cell[stored_at[thread] - 1] = stored[thread];
-		stored_at[thread] = 0;
-		stored[thread] = 0
-	}
-	od
-}
+#define BUFFERS (SLEEPER + 1)
+#include "buffers.pml"
 
 /* Who sends --------------------------------------------------------------------------------- */
 
@@ -211,7 +180,7 @@ end:
 #define IS_PEER(who)  (who >= SENDERS + OTHERS)
 #define HAS(who)      (LOAD(SENT(who)) != taken[who])
 
-/* What nobody else tells of: lanes, and the others' bell. */
+/* What no event reports: lanes, and the others' bell. */
 inline look()
 {
 	found = LOAD(OTHERS_BELL) == 1;
@@ -387,7 +356,7 @@ init {
 		run clock();
 		i = 0
 	};
-	/* Nobody can go on. */
+	/* No thread can run. */
 	timeout -> assert(heard == ALL && !timer); /* nothing is slept through */
 	NEVER(AT_RECEIVED, true)
 }

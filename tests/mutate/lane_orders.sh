@@ -44,7 +44,7 @@ for name in 'message.c messages_wait 1' 'lane.c lanes_wait 1' 'lane.c lanes_wait
 done
 spare 'lane.c lanes_wait 2 acquire to relaxed' 'the bit is acquired before'
 spare 'stop.c plx_stop 1 seq_cst to release' \
-	'the eventfds of all lcores are written to, and each one looks behind that'
+	'the eventfds of all lcores are written to, and each one looks after that'
 spare 'lane.c ring 2 seq_cst to acq_rel' 'the load before it is D2; this one sets the bit'
 spare 'lane.c grow_cold 3 seq_cst to acq_rel' 'who puts the bit back is who looks at it next'
 spare 'lane.c grow_cold 3 seq_cst to relaxed' 'who puts the bit back is who looks at it next'
@@ -70,8 +70,8 @@ mutant 'the head is not looked at again' lane.c '/^\t\tlane->limit = atomic_load
 # Receiving
 mutant 'what was sent a lap ago counts' lane.c \
 	'/A2 <- A1/{n;s/!= lane->next + 1/- lane->next - 1 \& lane->receive_mask/}'
-mutant 'the head is not told' lane.c '/H1 -> H2/{n;d}'
-mutant 'the head is told before a message is delivered' lane.c \
+mutant 'the head is not published' lane.c '/H1 -> H2/{n;d}'
+mutant 'the head is published before a message is delivered' lane.c \
 	's/^\t\tmessage_deliver(slot);/\t\tatomic_store(\&lane->head, lane->next);\n&/'
 mutant 'the bell is cleared by a load and a store' lane.c \
 	's/atomic_fetch_and_explicit(word, ~bit, .*/atomic_store(word, atomic_load(word) \& ~bit);/'
@@ -91,7 +91,7 @@ mutant 'the receiver reports room in a full lane' lane.c 's/^\tif ((int32_t)(lan
 mutant 'a sender asks before it stores how much room it needs' lane.c '/^\tlane->tell_at = /{h;d};/^\tplx_signal_fire(&lane->ask);/G'
 mutant 'a sender that got room never asks again' lane.c '/^\tlane->asked = false;/d'
 mutant 'a sender asks again while it waits' lane.c '/^\tif (lane->asked)/,+1d'
-mutant 'room that is there is not told of at once' lane.c \
+mutant 'available room is not reported at once' lane.c \
 	'/^static void ask(/,/^}/s/^\tif (lane_room(lane)) {/\tif (false) {/'
 mutant 'all that wait are called, for room or none' lane.c 's/lane_room(lane) && task_run_next/task_run_next/'
 mutant 'those left over are forgotten' lane.c '/^static void on_room/,/^}/s/^\t\task(lane);/\t\t;/'

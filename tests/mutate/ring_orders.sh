@@ -46,8 +46,8 @@ mutant 'a mark of any lap counts' multi.c \
 	's/(mark & ~MARK_LENGTH) != make_word(position + run, kind)/(mark \& MARK_EMPTY) != kind/'
 mutant 'a mark of either kind counts' multi.c \
 	's/(mark & ~MARK_LENGTH) != make_word(position + run, kind)/mark >> POSITION_SHIFT != ((position + run) \& POSITION_MASK)/'
-mutant 'a mark tells one more' multi.c 's/kind | claim.count)/kind | (claim.count + 1))/'
-mutant 'a mark tells of one alone' multi.c 's/kind | claim.count)/kind | 1)/'
+mutant 'a mark counts one more' multi.c 's/kind | claim.count)/kind | (claim.count + 1))/'
+mutant 'a mark counts one element only' multi.c 's/kind | claim.count)/kind | 1)/'
 mutant 'the first lap has one element more' multi.c \
 	'/^void multi_init/,/^}/s/= ring->capacity;/= ring->capacity + 1;/
 	s/&ring->push_claim, ring->capacity, MARK_EMPTY/\&ring->push_claim, ring->capacity + 1, MARK_EMPTY/'

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The memory orders and the steps of drivers/shm/ring/ring.h and ring.c: see orders.sh. Those of the
-# bell, of who asks to be called (progress.c), and of who calls later (send.c) are in
-# ../model/shm_call.pml.
+# The memory orders and the steps of drivers/shm/ring/ring.h and ring.c: see orders.sh. The bell, requests to be called
+# (progress.c) and later calls (send.c) are in ../model/shm_call.pml.
 #
 #     tests/mutate/shm_orders.sh [TEXT]      only the mutants whose name has TEXT in it
 # shellcheck source=tests/mutate/orders.sh
@@ -25,21 +24,21 @@ modelled 'ring.c ring_tell 1 seq_cst to release' shm_call MUT_PLAIN_HEAD
 modelled 'ring.c ring_tell 2 seq_cst to acquire' shm_call MUT_SPACE_CALL_FIRST
 modelled 'ring.c ring_tell 2 seq_cst to relaxed' shm_call MUT_SPACE_CALL_FIRST
 # Stress sees it most times, but not each time.
-modelled 'the wish for room is looked at before the head is told' shm_call MUT_SPACE_CALL_FIRST
+modelled 'the request for room is read before the head is published' shm_call MUT_SPACE_CALL_FIRST
 for order in acq_rel relaxed; do
-	spare "ring.h ring_call 3 seq_cst to $order" 'the look is C2; this only takes the wish away'
-	spare "ring.c ring_tell 3 seq_cst to $order" 'the look is E2; this only takes the wish away'
+	spare "ring.h ring_call 3 seq_cst to $order" 'the look is C2; this only removes the request'
+	spare "ring.c ring_tell 3 seq_cst to $order" 'the look is E2; this only removes the request'
 done
 
 # Writing
-mutant 'the word behind a record is not cleared' ring.h 's/writer->cleared <= next/false/'
-mutant 'what is behind a record counts as cleared' ring.h 's/writer->cleared <= next/writer->cleared < next/'
-mutant 'the word behind a record is cleared after it is shown' ring.h \
+mutant 'the word after a record is not cleared' ring.h 's/writer->cleared <= next/false/'
+mutant 'what follows a record counts as cleared' ring.h 's/writer->cleared <= next/writer->cleared < next/'
+mutant 'the word after a record is cleared after the record is published' ring.h \
 	'/^\tif (plx_unlikely(writer->cleared <= next)) {/,/^\t}/d
 	/^\twriter->tail = next;/a\	if (writer->cleared <= next) usleep(1), writer->cleared = next, ring_clear(writer, next + RECORD_UNIT);'
 mutant 'a record itself is cleared' ring.h '/^\t\twriter->cleared = next;/d'
 mutant 'what was not read is cleared ahead' ring.h 's/end < room ? end : room/end/'
-mutant 'a record has no word behind it' ring.h 's/left + bytes) + RECORD_UNIT;/left + bytes);/'
+mutant 'a record has no word after it' ring.h 's/left + bytes) + RECORD_UNIT;/left + bytes);/'
 mutant 'a skip takes no room' ring.h 's/bytes <= left ? bytes : left + bytes/bytes/'
 mutant 'room for one more' ring.h \
 	's/writer->head + segment->ring_bytes)/writer->head + segment->ring_bytes + RECORD_UNIT)/'
@@ -49,23 +48,23 @@ mutant 'a head may be between records' ring.c 's/ || head % RECORD_UNIT//'
 
 # Calling
 mutant 'nobody is called' ring.h 's/seq_cst) == CALL_NONE))/seq_cst) != UINT32_MAX))/'
-mutant 'a wish is kept' ring.h 's/atomic_exchange_explicit(call, CALL_NONE, /atomic_load_explicit(call, /'
-mutant 'a wish counts as it was found' ring.h \
+mutant 'a request is kept' ring.h 's/atomic_exchange_explicit(call, CALL_NONE, /atomic_load_explicit(call, /'
+mutant 'a request counts as it was found' ring.h \
 	'/^\treturn atomic_exchange_explicit(call/{s/return/enum shm_call found = atomic_load(call);/;s/$/ return found;/}'
-mutant 'who is asleep hears a bell alone' ring.h \
+mutant 'a sleeping receiver gets only the bell' ring.h \
 	's/^\treturn atomic_exchange_explicit(call, .*)/& \& CALL_BELL/'
 
 # Reading
-mutant 'the head is told before it has moved' ring.h '/^\treader->head += record->bytes;/{h;d};/^\treturn ring_tell/{s/return/bool wake =/;G;s/$/\n\treturn wake;/};/^\t\treturn false;/{s/.*/\t\treturn reader->head += record->bytes, false;/}'
-mutant 'the head is told before the copy' ring.h \
+mutant 'the head is published before it has moved' ring.h '/^\treader->head += record->bytes;/{h;d};/^\treturn ring_tell/{s/return/bool wake =/;G;s/$/\n\treturn wake;/};/^\t\treturn false;/{s/.*/\t\treturn reader->head += record->bytes, false;/}'
+mutant 'the head is published before the copy' ring.h \
 	'/^\t\*record_out = (struct record){/i\	atomic_store(\&segment->control->head, reader->head + bytes);'
-mutant 'the head is never told by itself' ring.h 's|ring_bytes / 8|ring_bytes * 8|'
+mutant 'the head is published only on request' ring.h 's|ring_bytes / 8|ring_bytes * 8|'
 mutant 'an ack is not heeded' ring.h 's/ *!(record->flags & RECORD_ACK)))/true))/'
-mutant 'each head is told' ring.c '/^\treader->head_told = reader->head;/d'
-mutant 'who waits for room is not woken' ring.c 's/CALL_WAKE;/CALL_BELL;/'
-mutant 'a wish for room is kept' ring.c \
+mutant 'each head is published' ring.c '/^\treader->head_told = reader->head;/d'
+mutant 'a sender that waits for room is not woken' ring.c 's/CALL_WAKE;/CALL_BELL;/'
+mutant 'a request for room is kept' ring.c \
 	's/atomic_exchange_explicit(&control->space_call, CALL_NONE, /atomic_load_explicit(\&control->space_call, /'
-mutant 'the wish for room is looked at before the head is told' ring.c \
+mutant 'the request for room is read before the head is published' ring.c \
 	'/H1 -> H2; E1/{N;h;d};/^\t\treturn false;/{x;s/^/&/;x;s/.*/\t\treturn atomic_store(\&control->head, reader->head), false;/};/^\treturn atomic_exchange_explicit(&control->space_call/{x;p;x}'
 mutant 'a skip is a record' ring.c 's/if (kind == RECORD_SKIP)/if (false)/'
 mutant 'skips may go round' ring.c 's/if (offset == 0)/if (false)/'

@@ -33,19 +33,19 @@ done
 modelled 'signal.c plx_signal_fire 3 seq_cst to acq_rel' sleep MUT_OTHERS_PLAIN_RING
 modelled 'signal.c plx_signal_fire 3 seq_cst to relaxed' sleep MUT_OTHERS_PLAIN_RING
 unseen 'signal.c plx_signal_fire 2 release to relaxed' \
-	'the bell is rung behind it, with release; else stores are seen in their order, on x86 anyway'
+	'the bell is rung after it, with release; x86 shows stores in their order anyway'
 unseen 'signal.c take_fired 1 acquire to relaxed' \
-	'the bell is acquired before; what is pushed just then is loaded behind its pusher, on x86 anyway'
+	'the bell is acquired before; x86 loads what is pushed just then after its pusher anyway'
 
 # Falling asleep
-mutant 'it does not say that it sleeps' sleep.c \
+mutant 'it does not announce its sleep' sleep.c \
 	's/^\tatomic_store_explicit(&bell->sleeping, 1, .*/\t;/'
-mutant 'it looks once more before it says so' sleep.c \
+mutant 'it looks once more before it announces its sleep' sleep.c \
 	'/^\tatomic_store_explicit(&bell->sleeping, 1,/{h;d};s/^\tif (messages_wait(loop)).*/\tbool waits = messages_wait(loop); stress_step_or_not(); atomic_store(\&bell->sleeping, 1); if (waits)/;1i void stress_step_or_not(void) __attribute__((weak));\nvoid stress_step_or_not(void) { for (volatile int i = 0; i < 2000; i++); }'
 mutant 'nobody looks once more before sleeping' message.c '/^bool messages_wait/,/^}/s/return .*/return false;/'
 mutant 'nobody looks into the lanes once more' lane.c \
 	'/^bool lanes_wait/,/^}/s/\t\t\t\treturn true;/\t\t\t\treturn false;/'
-mutant 'the eventfd is read behind the second look' sleep.c \
+mutant 'the eventfd is read after the second look' sleep.c \
 	's/^\tblock(sleep, /\twake_clear(loop->bell.eventfd);\n&/'
 mutant 'the eventfd is not waited for' sleep.c 's/{.fd = bell->eventfd, .events/{.fd = -1, .events/'
 mutant 'timers do not end it' sleep.c \
@@ -60,8 +60,8 @@ mutant 'the eventfd is never read' sleep.c '/^\t\twake_clear(loop->bell.eventfd)
 mutant 'it sleeps whatever its pollers say' sleep.c 's/^\t\tidle->refusals++;/\t\treturn true;/'
 
 # Waking
-mutant 'who takes the word away does not write' wake.c '/^\tring(bell->eventfd);/d'
-mutant 'who writes clears the word behind that' wake.c \
+mutant 'the thread that clears the word does not write' wake.c '/^\tring(bell->eventfd);/d'
+mutant 'the writer clears the word after that' wake.c \
 	'/^\tif (!atomic_exchange_explicit(&bell->sleeping/,/^\t\treturn;/d;s/^\tring(bell->eventfd);/&\n\tatomic_store(\&bell->sleeping, 0);/'
 mutant 'a stop wakes nobody' wake.c 's/^\t\tif (fd >= 0)$/\t\tif (false)/'
 

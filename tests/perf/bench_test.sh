@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh around its parts: it ends at a signal with all that it has started, runs alone, refuses folders that it cannot write
-# before it builds, and takes any path. The build and what it measures are made up.
-# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+# bench.sh without its parts: a signal ends it with all that it started, only one runs at a time, it refuses folders that it
+# cannot write before it builds, and accepts any path. The build and the measured programs are fakes.
+# shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../apps/checks.sh"
@@ -14,8 +14,7 @@ mkdir -p "$tree" "$temp/bin" "$temp/blocked"
 cp -r "$PLX_SOURCE_ROOT/scripts" "$PLX_SOURCE_ROOT/meson.build" "$tree"
 export TMPDIR=$temp # of the lock
 
-# made_up FILE: the program that standard input is. Where the test says that it blocks, it starts a process, and neither ends at
-# SIGTERM.
+# made_up FILE: a program from standard input. If `blocks` names it, it starts a process, and neither ends at SIGTERM.
 export blocks='' blocked=$temp/blocked
 made_up()
 {
@@ -66,8 +65,8 @@ end_blocked()
 	rm -f "$blocked"/*
 }
 
-# interrupt PROGRAM SIGNAL STATUS: while that program runs. As from a terminal or a supervisor: bench.sh alone gets it, for what
-# it starts by `timeout` is in another group.
+# interrupt PROGRAM SIGNAL STATUS: while that program runs. Only bench.sh gets the signal: `timeout` puts its programs into
+# another process group.
 interrupt()
 {
 	local pid
@@ -91,17 +90,17 @@ first=$!
 wait_until '[[ -s $blocked/pid ]]'
 echo kept >"$results/runs/lines"
 got=$("${bench[@]}" 2>&1)
-check "a second one is refused, and told of the first: $got" \
+check "a second one is refused, and its error names the first: $got" \
 	'(($? == 1)) && [[ $got == *"another bench.sh runs on this host (process $first, since 20"*"wait for it, or end it" ]]'
-check '... whose results it leaves alone' '[[ $(<"$results/runs/lines") == kept ]]'
+check '... leaves the results of the first alone' '[[ $(<"$results/runs/lines") == kept ]]'
 got=$("${bench[@]}" --out "$temp/other" 2>&1)
 check '... and makes no folder' '(($? == 1)) && [[ $got == *"another bench.sh runs"* && ! -e $temp/other ]]'
 got=$("$tree/scripts/bench.sh" --serve 2>&1)
-check '... and so is one that would build for --serve' '(($? == 1)) && [[ $got == *"another bench.sh runs"* ]]'
+check '... so is --serve, which would build' '(($? == 1)) && [[ $got == *"another bench.sh runs"* ]]'
 kill -KILL "$first"
 ends "$first" 2>"$temp/killed"
 end_blocked
-check 'one that was killed holds up nobody' '"${bench[@]}" >"$temp/said" 2>"$temp/bench.err"'
+check 'a killed one blocks no other' '"${bench[@]}" >"$temp/said" 2>"$temp/bench.err"'
 
 # Paths ---------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Instructions that a message costs over libfabric alone, and that a link adds, as callgrind counts
-# them (doc/design/latency-budget.md). A message is one send and one receive, in a turn of its own.
+# them (doc/design/latency-budget.md). A message is one send and one receive, in a separate turn.
 #
 #     link_budget_test.sh PROGRAM SANITIZER OPTIMIZATION [PROVIDER [SIZE]]
 #
@@ -66,7 +66,7 @@ printf '%-32s %7s %7s %7s\n' "$provider, $size B, instructions" raw link added
 row 'send' "${each[raw.send]}" "${each[link.send]}"
 row 'receive, above a look in vain' "$(beyond raw)" "$(beyond link)"
 row 'turn: a look in vain' "${each[raw.looks]}" "${each[link.looks]}"
-row 'a message, by itself' "${each[raw.messages]}" "${each[link.messages]}"
+row 'a whole message' "${each[raw.messages]}" "${each[link.messages]}"
 
 added=$(awk -v a="${each[link.messages]}" -v b="${each[raw.messages]}" 'BEGIN { printf "%.0f", a - b }')
 if [[ $optimization == [0g] ]]; then

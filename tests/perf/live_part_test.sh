@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The part live of the bench: its command line, its sums, its table and its report, on runs that are made up.
+# The part live of the bench: its command line, sums, table and report, on fake runs.
 # shellcheck disable=SC2016,SC2034,SC2154,SC2317 # jq's $; the part's functions use what is set here
 set -uo pipefail
 
@@ -47,7 +47,7 @@ line()
 	live_client "$@"
 	jq -n --arg line "${command[*]}" '$line'
 }
-check 'plx-ping is asked for the self-test of who listens' "$(line 64 dir)" \
+check 'plx-ping measures the self-test of the listener' "$(line 64 dir)" \
 	'. == "ping -l 0@7 --idle poll --provider auto -- --connect h:1 --process --size 64 --duration 0.7 --out dir --name self-test"'
 
 for size in 64 1024; do
@@ -65,7 +65,7 @@ echo '{"thresholds": []}' >"$work/summary.json"
 live_sum
 check 'percentiles are those of all rounds in one' "$(cat "$work/live.json")" \
 	'.rows[0] | .p50_ns == 509 and .p90_ns == 509 and .histogram == "pooled/live-self-test-64-one.csv" and .count == 300 and .max_ns == 2100 and .p99_9_ns == null'
-check '... and the spread of the rounds stands beside them' "$(cat "$work/live.json")" '.rows[0] | .p50_ns_least == 400 and .p50_ns_greatest == 700'
+check '... with the spread of the rounds' "$(cat "$work/live.json")" '.rows[0] | .p50_ns_least == 400 and .p50_ns_greatest == 700'
 check '... of each size' "$(cat "$work/live.json")" '[.rows[].size_bytes] == [64, 1024]'
 check 'the summary has them' "$(cat "$work/summary.json")" '.parts.live.rows | length == 2'
 check 'the table has a line for each' "$(jq -n --arg text "$(live_print)" '$text')" '[match("self-test"; "g")] | length >= 2'

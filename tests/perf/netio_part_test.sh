@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The part netio of the bench: how it reads what programs write, its judgement, which sizes its rows
-# have, how they are run and watched; on runs that are made up.
+# The part netio of the bench: how it reads results, its judgement, the sizes of its rows, and how it runs and watches
+# programs; on fake runs.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154,SC2317 # jq's $; the part's functions use what is set here
 set -uo pipefail
 
@@ -36,16 +36,16 @@ check 'plx-ping' "$got" '.p50_ns == 400 and .p99_ns == null and .count == 6'
 got=$(reads tcp 4 <<<'{"subscribers": 4, "messages": 2, "copies": 8, "messages_per_s": 3.5e6, "rate_asked": null,
 	"mmsg_per_s": 14, "gbit_per_s": 7.2, "cycles_per_copy": 177}')
 check 'netio-pubsub-bench' "$got" '.subscribers == 4 and .mmsg_per_s == 14 and .cycles_per_copy == 177 and .count == 8 and .kept == null'
-beside='{"subscribers": 5, "messages": 1000, "copies": 4500, "messages_per_s": 1.98e6, "rate_asked": 2000000, "mmsg_per_s": 9,
+stopped='{"subscribers": 5, "messages": 1000, "copies": 4500, "messages_per_s": 1.98e6, "rate_asked": 2000000, "mmsg_per_s": 9,
 	"gbit_per_s": 7.2, "cycles_per_copy": 177}'
-got=$(reads tcp 4 2.1e6 <<<"$beside")
+got=$(reads tcp 4 2.1e6 <<<"$stopped")
 check 'at a rate: what was published of it is kept, copies are those of the four' "$got" \
 	'.kept == 0.99 and .rate_asked == 2000000 and .subscribers == 4 and .mmsg_per_s == 7.92 and .count == 4000 and
 		(.gbit_per_s | . > 4.055 and . < 4.0551) and .cycles_per_copy == null'
-got=$(reads tcp 4 1.9e6 <<<"$beside")
+got=$(reads tcp 4 1.9e6 <<<"$stopped")
 check '... and no more than what the slowest of them got' "$got" '.kept == 0.95 and .mmsg_per_s == 7.6'
-reads tcp 4 null <<<"$beside" >"$work/got" && status=0 || status=$?
-check '... which has to be known' "$(jq -n --argjson status "$status" --rawfile said "$work/error" '{$status, $said}')" \
+reads tcp 4 null <<<"$stopped" >"$work/got" && status=0 || status=$?
+check '... which must be known' "$(jq -n --argjson status "$status" --rawfile said "$work/error" '{$status, $said}')" \
 	'.status != 0 and (.said | contains("the subscribers have measured nothing"))'
 got=$(reads 'kernel tcp' null <<<'{"end": {"sum_sent": {"bits_per_second": 9e9}, "sum_received": {"bits_per_second": 2e10}}}')
 check 'of iperf3 what was received, and no messages' "$got" \
@@ -82,17 +82,17 @@ sum=$({
 check 'the median of the rounds is the figure, with the least and the greatest' "$sum" \
 	'.rows[] | select(.name == "buffered-tcp") | .gbit_per_s == 20 and .gbit_per_s_least == 10 and
 		.gbit_per_s_greatest == 30 and .rounds == 3 and .count == 300 and .test == "t" and .provider == "p"'
-check 'CPU time too, where it is known' "$sum" \
+check 'CPU time too, if it is known' "$sum" \
 	'.rows[] | select(.name == "buffered-tcp") | .cpu_percent_sender == 20 and .cpu_percent_receiver == null'
 check 'a row is held against its peer' "$sum" \
 	'.rows[] | select(.name == "buffered-tcp") | .peer == "zmq-push-pull" and .ratio == 2 and .ratio_of == "gbit_per_s"'
 check '... and against none where that was not measured' "$sum" \
 	'all(.rows[] | select(.name != "buffered-tcp"); .peer == null and .ratio == null)'
-beside=$({ run publish-buffered-4 64 1 cycles_per_copy 160 publish-buffered 4
+stopped=$({ run publish-buffered-4 64 1 cycles_per_copy 160 publish-buffered 4
 	for round in 1 2 3; do
 		run beside-drop-old 64 $round kept "0.99$round" beside-drop-old 4 | jq -c '. + {rate_asked: (.round * 1000)}'
 	done; } | sums)
-check 'what is kept is held against all of what was asked for' "$beside" \
+check 'the kept share is relative to the requested rate' "$stopped" \
 	'.rows[] | select(.kept) | .test == "beside-drop-old" and .provider == "p" and .subscribers == 4 and .kept == 0.992 and
 		.kept_least == 0.991 and .kept_greatest == 0.993 and .rate_asked == 2000 and
 		.peer == "publish-buffered-4" and .ratio == 0.992 and .ratio_of == "kept"'
@@ -143,11 +143,11 @@ html=$(jq -r -L "$here" -f "$here/part-netio.jq" <<<"$sum" | jq -Rs .)
 check 'the report has a row of each kind' "$html" \
 	'contains("<td>buffered-tcp</td>") and contains("<td>ping-tcp</td><td>p</td><td>9.00</td>") and
 		contains("<td>publish-buffered-16</td><td>16</td>") and contains("<td>160</td>")'
-check '... and sizes in words' "$html" \
+check '... and sizes as text' "$html" \
 	'contains("<th colspan=\"9\">64 KiB</th>")'
 
-html=$(jq -r -L "$here" -f "$here/part-netio.jq" <<<"$(jq '.rows[1] += {mmsg_per_s: 0.00793}' <<<"$beside")" | jq -Rs .)
-check '... and one of what was kept beside a stopped one, if any was' "$html" \
+html=$(jq -r -L "$here" -f "$here/part-netio.jq" <<<"$(jq '.rows[1] += {mmsg_per_s: 0.00793}' <<<"$stopped")" | jq -Rs .)
+check '... and one of the kept share, if there are stopped subscribers' "$html" \
 	'contains("<td>beside-drop-old</td><td>4</td><td>0.00793</td><td>0.008</td><td>0.992</td><td>0.991 – 0.993</td>") and
 		(split("beside-drop-old") | length == 2)'
 
@@ -198,15 +198,15 @@ check '... of the usual ones nothing is left out' "$got" '.notes == "" and .fail
 got=$(sizes=1024,16777216 part show_rows)
 check 'other sizes are those of the rows that have any' "$got" \
 	'.rows | .["buffered-tcp"] == [1024, 16777216] and .["zmq-push-pull"] == [1024, 16777216] and length == 9'
-check 'rows whose size is not asked for are left out, and that is told' "$got" \
+check 'rows of other sizes than requested are left out, with a note' "$got" \
 	'(.rows | has("ping-tcp") or has("iperf3") or has("publish-buffered-1") or has("beside-conflate") | not) and (.notes |
 		contains("ping at 64 B, which --sizes") and contains("publish at 64 KiB, which") and contains("beside at 64 B, which") and contains("iperf3 at 1 MiB, which"))'
 got=$(lacking='iperf3 raw-zmq-stream' part show_rows)
-check 'what need not be there is left out with a notice' "$got" \
+check 'rows of missing optional programs are left out with a note' "$got" \
 	'(.rows | has("iperf3") or has("zmq-push-pull") or has("zmq-in-place") | not) and .failures == "" and (.notes |
 		contains("iperf3, which is not installed") and contains("zmq-push-pull, as libzmq3-dev"))'
 got=$(lacking='netio-throughput' part show_rows)
-check 'what has to be there is a failure, once' "$got" \
+check 'a missing required program is one failure' "$got" \
 	'.failures == "netio: the build has no program netio-throughput"'
 
 # Command lines: of each row and size, both ends.
@@ -230,7 +230,7 @@ check 'each end of every row is on its own CPU' "$got" \
 		all(.[]; (.side == "server") == (.line | test("(@|--cpu |--affinity )17( |$)")))'
 check 'NetIO'"'"'s programs poll, and plx-ping' "$got" \
 	'all(.[] | select(.line | test("/netio-|plx-ping")); .line | contains("--idle poll"))'
-check 'shm is asked for where the row says so, and tcp elsewhere' "$got" \
+check 'shm rows request shm, all others tcp' "$got" \
 	'all(.[] | select(.line | contains("/netio-")); (.row | contains("shm")) == (.line | contains("--provider shm")) and
 		(.row | contains("shm") | not) == (.line | contains("--provider tcp")))'
 check 'what arrives in one piece has a buffer as long' "$got" \
@@ -272,15 +272,15 @@ measure()
 }
 row='{"mmsg_per_s": 14, "gbit_per_s": 7.2, "cycles_per_copy": 177, "copies": 8}'
 got=$(part measure 0 "$row")
-check 'a good run is kept, with what it is' "$got" \
+check 'a good run is kept, with its description' "$got" \
 	'.failures == "" and .tries == 1 and (.runs | length == 1) and (.runs[0] | .row == "publish-buffered-4" and .round == 2 and
 		.test == "publish-buffered" and .subscribers == 4 and .provider == "tcp" and .size_bytes == 64 and .cycles_per_copy == 177 and
 		.run == "runs/netio-publish-buffered-4-64-2")'
 got=$(part measure 1 "$row")
-check 'a bad one is a failure with a name' "$got" \
+check 'a failed one is named' "$got" \
 	'.runs == [] and .failures == "netio, publish-buffered-4, 64 B, round 2: status 1: last words"'
 got=$(part measure 0 '[]')
-check 'so is one that has measured nothing' "$got" \
+check 'so is one that measured nothing' "$got" \
 	'.runs == [] and (.failures | startswith("netio, publish-buffered-4, 64 B, round 2: status 1: ") and contains("nothing was measured"))'
 got=$(part measure 3 "$row")
 check 'one whose time does not add up is run once more' "$got" '.tries == 2 and (.failures | contains("status 3"))'
@@ -369,7 +369,7 @@ watch_two()
 }
 got=$(part watch_two)
 # On a busy host it has little, but no more than there is: a spin of 1.5 s.
-check 'the CPU time of who is watched is told' "$got" '.spins > 50e6 and .spins < 2e9 and .sleeps < 20e6'
+check 'CPU time of watched processes is measured' "$got" '.spins > 50e6 and .spins < 2e9 and .sleeps < 20e6'
 check '... of nearly all that it ran' "$got" '.spins_us > 800000 and .sleeps_us >= .spins_us - 100000'
 check '... and how it ended' "$got" '.status == 124 and .gone == 1'
 

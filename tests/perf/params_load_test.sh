@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# params-load against plx-params: that nothing is lost, and that it says so where the service goes.
-# shellcheck disable=SC2016,SC2034 # conditions are expanded where they are checked
+# params-load against plx-params: nothing is lost, and it reports a service that ends.
+# shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../apps/checks.sh"
@@ -32,7 +32,7 @@ for provider in tcp shm; do
 	start "$provider"
 	try "$provider" --watchers 10 --rate 2000 --duration 1s
 	check "$provider: nothing is lost" '((status == 0))'
-	check "$provider: each watcher was told of each set" 'jq -e ".count > 1500 and .lost == 0 and .messages + .conflated >= 10 * .count" \
+	check "$provider: each watcher got each set" 'jq -e ".count > 1500 and .lost == 0 and .messages + .conflated >= 10 * .count" \
 		"$temp/load.json" >/dev/null'
 	try "$provider" --watchers 3 --rate 500 --duration 1s --durable
 	check "$provider: ... nor of what waits for the disk" '((status == 0)) && jq -e ".durable and .lost == 0" "$temp/load.json" >/dev/null'
@@ -45,10 +45,10 @@ for provider in tcp shm; do
 	server=''
 	ends "$client"
 	status=$?
-	check "$provider: a service that goes is told of" '((status == 1)) && [[ -s $temp/load.err ]]'
+	check "$provider: a service that ends is reported" '((status == 1)) && [[ -s $temp/load.err ]]'
 done
 try shm
-check 'so is one that is not there' '((status == 1))'
+check 'so is a missing one' '((status == 1))'
 try shm --watchers 1001
 check 'and an option that is wrong' '((status == 2))'
 exit $failed

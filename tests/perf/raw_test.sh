@@ -41,7 +41,7 @@ says()
 	timeout 20 "$@" >"$work/out" 2>"$work/err"
 	got=$?
 	check "'$words', status $status: ${*##*/}" test "$got" = "$status"
-	check "... and says so ($(tail -n 1 "$work/err"))" grep -qF -- "$words" "$work/err"
+	check "... and reports it ($(tail -n 1 "$work/err"))" grep -qF -- "$words" "$work/err"
 }
 
 # start_server PROGRAM ADDRESS [option...]: sets `address` to where it listens.
@@ -122,7 +122,7 @@ exchange raw-eventfd "pollux-test-$$" 64
 for provider in "${own[@]}" plx_shm; do
 	FI_PROVIDER_PATH=$module_dir exchange raw-fi 127.0.0.1:0 64 --provider "$provider" --idle event
 done
-check '... and it is said that it slept' jq -e '.idle == "event"' "$work/64/raw-fi.json"
+check '... and the JSON reports that it slept' jq -e '.idle == "event"' "$work/64/raw-fi.json"
 for size in 64 1048576; do
 	exchange raw-tcp 127.0.0.1:0 $size --idle event
 	check '... asleep' jq -e '.idle == "event"' "$work/$size/raw-tcp.json"
@@ -150,13 +150,13 @@ check 'nothing stays in /dev/shm' test -z "$(find /dev/shm -name "*pollux-test-$
 # Of a lcore with more links: what the bench takes from these two must be there.
 start_server link-beside 127.0.0.1:0 --provider tcp --idle poll
 timeout 60 "$programs/link-beside" --provider tcp --idle poll --connect "$address" --duration 300ms --warmup 10 \
-	--out "$work" --name beside >"$work/client" 2>&1
+	--out "$work" --name two-links >"$work/client" 2>&1
 status=$?
 check "link-beside: client ($(tail -n 1 "$work/client"))" test $status = 0 -o $status = 3
 wait "$server"
 check 'link-beside: the server ends well with its client' test $? = 0
 check 'link-beside: the other link streamed' grep -qE '^streamed [1-9][0-9]* messages' "$work/client"
-check 'link-beside: the round trips are in the JSON' jq -e '.provider == "plx_tcp" and .count > 0 and .p50_ns > 0' "$work/beside.json"
+check 'link-beside: the round trips are in the JSON' jq -e '.provider == "plx_tcp" and .count > 0 and .p50_ns > 0' "$work/two-links.json"
 start_server link-idle 127.0.0.1:0 --provider tcp --idle event --links 20 --duration 200ms --out "$work/idle.json"
 timeout 60 "$many_links" --provider tcp --connect "$address" --links 20 >"$work/client" 2>&1 &
 peer=$!
@@ -207,7 +207,7 @@ check '... and what is needed' grep -qF 'an address of an RDMA device is needed'
 says 2 '--idle event needs --cq fd' "$programs/raw-fi" --provider verbs --listen a:1 --idle event --cq none
 says 1 'provider verbs has no FI_EP_MSG endpoint' "$programs/raw-fi-stream" --provider verbs --listen 192.0.2.1:7000
 says 2 '--cpus' "$programs/hiccup" --cpus x
-check 'hiccup tells of every CPU' timeout 20 "$programs/hiccup" --duration 100ms --json "$work/h.json"
+check 'hiccup reports every CPU' timeout 20 "$programs/hiccup" --duration 100ms --json "$work/h.json"
 check '... in JSON too' jq -e --argjson cpus "$(nproc)" '.cpus | length == $cpus' "$work/h.json"
 
 read -ra cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
@@ -235,7 +235,7 @@ misnumber()
 }
 
 # The first message is in the first line, its answer in one of another page; of raw-eventfd they are
-# side by side, numbers behind 64 bytes.
+# side by side, numbers after 64 bytes.
 misnumber raw-bare 56 $((8192 + 128 + 56)) 2 'an answer came twice'
 misnumber raw-eventfd 64 $((128 + 64)) 2 'an answer was lost'
 
@@ -253,7 +253,7 @@ vanish()
 	wait "$client"
 	check "$name ${*:3}: a killed server is a failure" test $? = 1
 	check "$name: ... soon" test "$SECONDS" -le 12 # as long as it tries to connect, on a busy host
-	check "$name: ... and says so ($(cat "$work/err"))" test -s "$work/err"
+	check "$name: ... and reports it ($(cat "$work/err"))" test -s "$work/err"
 	wait "$server" 2>/dev/null
 	server=
 }

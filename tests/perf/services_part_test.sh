@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The part services of the bench: its command lines, its sums, and its judgement, on runs that are made up.
+# The part services of the bench: its command lines, sums and judgement, on fake runs.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154,SC2317 # jq's $; the part's functions use what is set here
 set -uo pipefail
 
@@ -43,7 +43,7 @@ check 'rows are in their order, whatever that of the runs' "$sum" \
 	'[.rows[] | select(.provider == "shm") | .name] == ["ping", "call-1", "call-64", "call-100", "call-100000", "quiet", "half", "params-echo", "params-get", "params-load"]'
 check 'figures are medians, and the greatest is the greatest' "$sum" \
 	'[.rows[] | select(.name == "call-1")][0] | .p50_ns == 640 and .max_ns == 903 and .rounds == 3 and .doubted == 1'
-check 'what no run could tell is not told' "$sum" 'all(.rows[]; .p99_9_ns == null)'
+check 'what no run knows stays null' "$sum" 'all(.rows[]; .p99_9_ns == null)'
 check 'each threshold is judged' "$sum" '[.thresholds[] | select(.what | contains("shm")) | .ratio, .ok] == [140, true, 5000000, true, 1.32, false, 2, true, 65, true, 0, true]'
 check '... of what was measured' "$sum" '[.thresholds[] | select(.what | contains("tcp"))] | length == 1 and (.[0].ok | not)'
 for round in 1 2 3; do
@@ -53,7 +53,7 @@ done >"$work/calls"
 check 'over tcp a call is held against a message as a ratio' "$(sums <"$work/calls")" \
 	'.thresholds == [{what: "services over tcp, a call over a message and its echo, p50", ratio: 1.04, limit: 1.04, ok: false, gates: false, state: "one"}]'
 check '... and none of them fails the run' "$sum" 'all(.thresholds[]; .gates == false)'
-check 'what the platform does is told' "$sum" '.platform == {held_up_percent: 2.5, met_percent: 7, longest_ns: 7}'
+check 'the sum reports the platform' "$sum" '.platform == {held_up_percent: 2.5, met_percent: 7, longest_ns: 7}'
 check '... and where a p99 is its own' "$sum" '[.thresholds[] | select(.note)] | length == 1 and (.[0].what | contains("p99")) and (.[0].note | contains("7 %"))'
 check '... if it is known' "$(all | sums null)" '.platform == null'
 check 'without any run there is an empty sum' "$(sums </dev/null)" '.rows == [] and .thresholds == []'

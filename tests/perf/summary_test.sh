@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The bench's judgement: medians, ratios within one state of the CPUs, thresholds, and what it says in the end, on runs that are
-# made up; and what its command line refuses.
+# The bench's judgement: medians, ratios within one state of the CPUs, thresholds and its final text, on fake runs; and what
+# its command line refuses.
 # shellcheck disable=SC2016 # jq's $
 set -uo pipefail
 
@@ -43,7 +43,7 @@ good=$(
 	done
 )
 sum=$(rtt <<<"$good")
-check 'the figure of a row is the median of the rounds, with the least and the greatest beside it' "$sum" \
+check 'the figure of a row is the median of the rounds, with the least and the greatest' "$sum" \
 	'.rows[] | select(.key == "tcp-poll" and .size_bytes == 64) |
 		.p50_ns == 7700 and .p50_ns_least == 7600 and .p50_ns_greatest == 7800 and .rounds == 3 and .state == "one"'
 check 'counts add up' "$sum" '.rows[0].count == 300000'
@@ -60,7 +60,7 @@ check 'links over libfabric'"'"'s own provider gate nothing' \
 	"$({ over=net run raw-tcp 64 1 7000; over=net run tcp-poll 64 1 9000; } | rtt)" '.thresholds | length == 1 and all(.[]; .gates == false)'
 sum=$({ run tcp-poll 64 1 9000; run tcp-beside 64 1 12000; } |
 	jq -c '. + {p99_ns: (if .key == "tcp-poll" then 20000 else 40001 end)}' | rtt)
-check 'a link beside a stream is held against one alone at p99' "$sum" \
+check 'a link next to a stream is compared with one alone at p99' "$sum" \
 	'.thresholds == [{what: "tcp-beside over tcp-poll, p99, 64 B", ratio: 2, limit: 2, ok: false, gates: false, state: "one"}]'
 sum=$({ run raw-tcp-event 64 1 20000; run tcp-event 64 1 22001; run raw-zmq 64 1 80000; } | rtt)
 check 'a link that sleeps is held against sockets that sleep, as an aim' "$sum" \
@@ -92,8 +92,8 @@ states()
 {
 	jq -nc -L "$here" "include \"states\"; $1"
 }
-check 'the two states are told apart where they are' "$(states '[140, 150, 565, null] | between')" '. > 280 and . < 283'
-check '... and there is one where all are alike' "$(states '[{a: ([340, 561, 420] | between), b: ([] | between)}]')" '.[0] == {a: null, b: null}'
+check 'two states are distinguished' "$(states '[140, 150, 565, null] | between')" '. > 280 and . < 283'
+check '... and there is one if all are alike' "$(states '[{a: ([340, 561, 420] | between), b: ([] | between)}]')" '.[0] == {a: null, b: null}'
 check 'a run that began near and ended far is of no state' \
 	"$(states '[{line_ns: [140, 565]}, {line_ns: [140, 150]}, {line_ns: [500, 565]}, {line_ns: []}] | with_states(280) | map(.state)')" \
 	'. == ["near", "far", "one"]'
@@ -111,10 +111,10 @@ check 'rows are compared within one state' "$sum" \
 	'[.rows[] | select(.key == "tcp-poll") | [.state, .rounds, .p50_ns, .ratio]] == [["near", 3, 11000, 1.1], ["far", 1, 30000, 1.5]]'
 check '... thresholds in that of most runs' "$sum" '.thresholds == [{what: "tcp-poll over raw-tcp, p50, 64 B", ratio: 1.1, limit: 1.1,
 	ok: true, gates: true, state: "near"}]'
-check '... and how many runs each has is told, and how many were left out' "$sum" \
+check '... with the number of runs of each, and of those left out' "$sum" \
 	'.states == [{state: "near", runs: 6}, {state: "far", runs: 2}] and .changed == 1'
 sum=$({ run raw-tcp 64 1 10000 140; run tcp-poll 64 1 11000 565; } | rtt 280)
-check 'without a state that both have there is no ratio, and that is said' "$sum" \
+check 'without a common state there is no ratio, with a note' "$sum" \
 	'all(.rows[]; .ratio == null) and (.thresholds | length == 1 and (.[0] | .ok == null and .ratio == null and .note == "n/a: CPU state changed"))'
 check 'it is known which row has to run again' "$({ run a 64 1 1 140; run b 64 1 1 140; run c 64 1 1 565; run c 64 2 1 140 565; run a 1024 1 1 565; } |
 	jq -rs -L "$here" 'include "states"; [lacking(280)]')" '. == ["64 c"]'
@@ -202,7 +202,7 @@ check '... at 64 KiB and more over the faster of iperf3 and UCX' "$sum" \
 check 'a link is held against one over libfabric'"'"'s provider where that ran, else against libfabric alone' \
 	"$(jq -n --argjson full "$sum" --argjson short "$({ flow raw-fi-tcp 64 1 100; flow tcp-stream 64 1 200; } | streams)" '[$full, $short]')" \
 	'[.[] | .rows[] | select(.key == "tcp-stream") | .base] == ["fi-stream", "fi-stream", "fi-stream", "raw-fi-tcp"]'
-check 'no stream measured, none told' "$(streams </dev/null)" '.rows == [] and .thresholds == []'
+check 'no stream measured, no row' "$(streams </dev/null)" '.rows == [] and .thresholds == []'
 
 # Idle links ------------------------------------------------------------------------------------
 
@@ -258,7 +258,7 @@ check 'a threshold of a ring counts in the state of most rounds' "$sum" \
 	'.thresholds[] | select(.what | startswith("spsc ring, two lcores, burst 1,")) | .ok and .limit == 0.3 and .gates'
 check '... and just missed is missed' "$sum" \
 	'.thresholds[] | select(.what | startswith("spsc ring, two lcores, burst 8,")) | .ok | not'
-check 'one lcore has limits of its own' "$sum" \
+check 'one lcore has separate limits' "$sum" \
 	'.thresholds[] | select(.what | startswith("mpmc ring, one lcore, burst 8,")) | .ok and .limit == 1.5'
 check 'other rows have none' "$sum" '(.thresholds | length == 3) and (.rows | length == 6)'
 sum=$(jq -c '{rows: [.rows[] | del(.ratio, .peer, .peer_cycles_per_elem)]}' <<<"$rows" | rings)
@@ -267,12 +267,12 @@ hop='{"hop": {"bare_ns": 100, "gap_us": 20, "hot": {"p50_ns": 140, "ratio": 1.4}
 	"quiet": {"p50_ns": 271, "ratio": 2.71}, "idle-tcp": {"p50_ns": 170, "ratio": 1.7, "cold_poll_wait_ns": 30}}}'
 sum=$(rings <<<"$hop")
 check 'hops are held against the bare line' "$sum" '.thresholds | map(.ok) == [true, false, true]'
-check '... beside tcp less what its polls take' "$sum" '.thresholds[2].ratio == 1.4'
+check '... with tcp minus the time of its polls' "$sum" '.thresholds[2].ratio == 1.4'
 sum=$(rings <<<'{"caches": {"lcores": 2, "bytes": 12288}}')
 check 'caches are taken for four lcores' "$sum" '.thresholds == [{what: "caches of a pool at 4 lcores, KiB", ratio: 24,
 	limit: 24, ok: true, gates: true}]'
 sum=$(rings </dev/null)
-check 'nothing measured, nothing said' "$sum" '.rows == [] and .thresholds == [] and .hop == null'
+check 'nothing measured, no row' "$sum" '.rows == [] and .thresholds == [] and .hop == null'
 
 # The summary, and what it comes to -------------------------------------------------------------
 
@@ -425,7 +425,7 @@ check 'every row of every size is run in each round' "$kept" \
 		"[5/6, 2 s left] part, round 2 of 2, 64 B, second", "[6/6, 1 s left] part, round 2 of 2, 1 KiB, first"]'
 check 'what a good run wrote is kept, with its row, its round and the state of the CPUs' "$kept" \
 	'.kept == [["first", 1, 7, [140, 140]], ["first", 1, 7, [140, 140]], ["first", 2, 7, [140, 140]], ["first", 2, 7, [140, 140]]]'
-check 'a failure is told with its last words' "$kept" \
+check 'a failure has its last output' "$kept" \
 	'.text[-1] == "part, second, 64 B, round 2: status 124 (took too long): last words"'
 text=$(rounds 140 565 140)
 check 'a run during which the state changed is repeated' "$(jq -sc --arg text "$text" '{text: ($text | split("\n")), n: length}' "$work/runs/part.ndjson")" \

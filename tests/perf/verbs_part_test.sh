@@ -74,12 +74,12 @@ check 'ratios are of one device and size' "$sum" \
 		(.rows[] | select(.name == "raw-fi-verbs" and .device == "d0" and .size_bytes == 64) | .base == "ib-send-lat" and .ratio == 1.014)'
 check '... and none over what was not measured' "$sum" \
 	'all(.rows[] | select(.device == "d1" or .size_bytes == 1024); .base == null and .ratio == null) and (.thresholds | length == 1)'
-check 'figures of other hosts stand beside them, with their source' "$sum" \
+check 'figures of other hosts follow, with their source' "$sum" \
 	'(.references | map([.name, .ns]) == [["netio-talk-poll", 3200], ["netio-talk-event", 8000]]) and
 		all(.references[]; (.source | length > 20) and (.what | contains("ib_send_lat")))'
 check 'what is known of devices is kept, and every run' "$sum" \
 	'.devices[0].device == "d0" and (.every_run | length == 18) and .peer == null'
-check 'a peer is told' "$(run verbs-poll d0 64 1 5 | sums host:1)" '.peer == "host:1"'
+check 'a peer is named' "$(run verbs-poll d0 64 1 5 | sums host:1)" '.peer == "host:1"'
 check 'no run, no row' "$(sums </dev/null)" '.rows == [] and .thresholds == []'
 for row in verbs-poll/raw-fi-verbs verbs-event/raw-fi-verbs-event; do
 	good=$({ run "${row#*/}" d0 64 1 10000; run "${row%/*}" d0 64 1 11500; } | sums)
@@ -164,7 +164,7 @@ check 'devices with an active port and an address are taken, by a VLAN too' "$go
 check 'each has every row, and rows that sleep have one size' "$got" \
 	'(.rows | length == 27) and (.rows | map(select(endswith("@b0 64"))) | length == 6) and
 		(.rows | map(select(endswith("@b0 1024"))) == ["ib-send-lat@b0 1024", "raw-fi-verbs@b0 1024", "verbs-poll@b0 1024"])'
-check 'both ends are near the device, where that is known' "$got" \
+check 'both ends are near the device, if that is known' "$got" \
 	'.notes | contains("verbs on a0 (RoCE): CPU 2 serves, CPU 3 measures") and contains("verbs on b0 (iWARP): CPU 17 serves, CPU 18 measures")'
 check '... and may be used' "$(allowed=0-2,8 part show)" '.notes | contains("verbs on a0 (RoCE): CPU 17 serves, CPU 18 measures")'
 got=$(device_given=b0 part show)
@@ -173,15 +173,15 @@ text=$(device_given=down0 part show) && status=0 || status=$?
 check '... that is one of them' "$(jq -n --argjson status "$status" --rawfile said "$work/notes" '{$status, $said}')" \
 	'.status == 2 and (.said | contains("--device down0: that is none with an active port and an IP address; there are: a0 b0 vlan0"))'
 got=$(lacking=ib_send_lat part show)
-check 'without perftest its rows are left out, and that is told' "$got" \
+check 'without perftest its rows are left out, with a note' "$got" \
 	'(.rows | length == 18 and all(.[]; startswith("ib-") | not)) and (.left_out | contains("perftest is not installed")) and .failures == ""'
 
 none=$(jq -c '.rdma = .rdma[3:4]' <<<"$info")
 got=$(info=$none parts='rtt verbs' part show)
-check 'a whole run leaves it out where there is no device, and says why' "$got" \
+check 'a whole run without a device leaves it out, with the reason' "$got" \
 	'.rows == [] and .failures == "" and .left_out == "verbs: no RDMA device with an active port and an IP address: no port of it"'
 got=$(info='{"rdma_cm": "missing", "rdma": [], "doctor": []}' parts='rtt verbs' part show)
-check '... also where there is none at all' "$got" '.left_out | endswith(": this host has no RDMA device")'
+check '... also without any device' "$got" '.left_out | endswith(": this host has no RDMA device")'
 got=$(info='' parts='rtt verbs' part show)
 check '... or nothing is known' "$got" '.left_out | endswith(": plx-info shows none")'
 text=$(info=$none part show) && status=0 || status=$?
@@ -197,7 +197,7 @@ check 'a server is on the device whose address it has' "$got" '(.devices | map(.
 got=$(mode=serve device_given=b0 part show)
 check '... or has the address of the one that was asked for' "$got" '.listen == "10.0.1.1:17300"'
 text=$(mode=serve part show) && status=0 || status=$?
-check '... and has to be told which where there are several' "$(jq -n --argjson status "$status" --rawfile said "$work/notes" \
+check '... and must be given one of several' "$(jq -n --argjson status "$status" --rawfile said "$work/notes" \
 	'{$status, $said}')" '.status == 2 and (.said | contains("several RDMA devices: a0 b0 vlan0; give --device"))'
 
 # Each row and size with its port, of both sides.
@@ -220,7 +220,7 @@ show_ports()
 }
 got=$(mode=serve device_given=b0 sizes=64,1024,65536 part show_ports)
 check 'a client asks where servers are' "$got" '(.asked | unique) == (.served | sort) and (.served | length == 8)'
-check '... which is told' "$got" '.said | contains("serving verbs on b0, 10.0.1.1, ports 17300 to 17307")'
+check '... and the server prints them' "$got" '.said | contains("serving verbs on b0, 10.0.1.1, ports 17300 to 17307")'
 
 # Command lines: of each row and size, both ends.
 show_commands()
@@ -242,7 +242,7 @@ got=$(device_given=a0 part show_commands)
 check 'each end of every row is on its own CPU' "$got" \
 	'length == 18 and all(.[]; (.side == "server") == (.line | test("(@|--cpu |-c )2( |$)"))) and
 		all(.[]; (.side == "client") == (.line | test("(@|--cpu |-c )3( |$)")))'
-check 'rows that sleep are told to, and others are not' "$got" \
+check 'only rows that sleep have the option' "$got" \
 	'all(.[]; (.row | endswith("-event")) == (.line | test(" --idle event| -e( |$)"))) and
 		all(.[] | select(.row | endswith("-event") | not); .line | test("--idle poll|ib_send_lat"))'
 check 'all but perftest are given the provider, and it the device' "$got" \

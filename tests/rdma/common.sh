@@ -18,7 +18,7 @@ has_device()
 	rdma link | grep -q "^link $1/1 state ACTIVE"
 }
 
-# check NAME SECONDS COMMAND...: it must end with status 0 within the time. Some run side by side: each has files of its own.
+# check NAME SECONDS COMMAND...: it must end with status 0 within the time. Some run side by side, so each has separate files.
 check()
 {
 	local name=$1 limit=$2 output=$work/$1.out began=$SECONDS group status
@@ -59,7 +59,7 @@ unit()
 	unset PLX_TEST_PROVIDER PLX_TEST_HOST
 }
 
-# The functions of a test file run in shells of their own, under `timeout`.
+# The functions of a test file run in separate shells, under `timeout`.
 export_all()
 {
 	local name

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# In the guest, each device by itself: unit tests, programs, and what goes wrong.
+# In the guest, each device alone: unit tests, programs, and what goes wrong.
 #   loop.sh BUILD
 set -uo pipefail
 # shellcheck source=tests/rdma/common.sh
@@ -119,7 +119,7 @@ required()
 		end_server
 }
 
-# killed HOST server|client: told of by who is left. A second is what is wanted; a guest gets three.
+# killed HOST server|client: the survivor reports it. The aim is one second; a guest gets three.
 killed()
 {
 	local host=$1 victim=$2 began client echo
@@ -144,8 +144,8 @@ killed()
 	((${EPOCHREALTIME/./} - began < 3000000))
 }
 
-# stands_still HOST: for as many heartbeats as a peer has receives for, and many more. The link goes on:
-# over iWARP it would end with a frame that finds none.
+# stands_still HOST: for many more heartbeats than a peer has receives for. The link stays up: over iWARP, a frame without a
+# receive would end it.
 stands_still()
 {
 	local beat=50ms:30s echo client status

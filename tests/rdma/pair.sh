@@ -36,7 +36,7 @@ lossy()
 	return $status
 }
 
-# A peer that is stopped, not gone, is told of by its silence.
+# The silence of a peer that is stopped is reported.
 stopped()
 {
 	local client echo beat=100ms:500ms
@@ -68,7 +68,7 @@ netio_pubsub()
 	seq 20000 | cmp - "$log"
 }
 
-# Nothing is asked of the figure: both sides share two emulated CPUs.
+# The figure has no limit: both sides share two emulated CPUs.
 figure()
 {
 	echo_at "$1" --idle poll || return 1
@@ -93,7 +93,7 @@ siw()
 	check 'siw: publish' 60 bash -c 'netio_pubsub 10.77.1.2'
 }
 
-# Side by side, but for the figures.
+# Side by side, except the figures.
 rxe &
 ! has_device siw1 || siw &
 wait
