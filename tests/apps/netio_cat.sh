@@ -11,8 +11,9 @@ port=
 # On a busy host a peer may be silent for longer than the default.
 heartbeat=1s:10s
 
-# run NAME MODE WORD...: in the background, standard error in NAME.err; sets `pid`. Uses the caller's input (not a
-# background job's empty one) and output.
+# run NAME MODE WORD...: in the background, standard error in NAME.err; sets `pid` and pid_of[NAME]. Uses the caller's
+# input (not a background job's empty one) and output.
+declare -A pid_of
 run()
 {
 	local name=$1 mode=$2
@@ -22,6 +23,7 @@ run()
 	"$cat" "$mode" --huge none --provider "$provider" --heartbeat "$heartbeat" -- "$@" \
 		<&0 2>"$temp/$name.err" &
 	pid=$!
+	pid_of[$name]=$pid
 	pids+=("$pid")
 }
 
@@ -31,6 +33,33 @@ listening()
 	wait_until "port=\$(sed -n 's/^listening on .*://p' '$temp/$1.err'); [[ -n \$port ]]" && return
 	check "$1 comes up" false
 	exit 1
+}
+
+# serve NAME MODE WORD...: run, at a free port; sets `port`.
+serve()
+{
+	run "$1" "$2" --listen 127.0.0.1:0 "${@:3}"
+	listening "$1" >&2
+}
+
+# ended NAME: wait for its end; returns its status.
+ended()
+{
+	ends "${pid_of[$1]}"
+}
+
+# stop NAME: by SIGTERM; returns its status.
+stop()
+{
+	kill "${pid_of[$1]}"
+	ended "$1"
+}
+
+# ends_well TEXT NAME: with 0.
+ends_well()
+{
+	ended "$2"
+	check "$1: $2 ends with 0" "(($? == 0))"
 }
 
 # slowly FILE: copies its input to FILE after a delay longer than closing waits.

@@ -8,106 +8,84 @@ set -uo pipefail
 # Tags, counts, rates. ------------------------------------------------------------------------
 
 # Two subscribers with matching, overlapping subscriptions, and one that gets nothing.
-run pub publish --listen 127.0.0.1:0 -t 0x25 --subscribers 3 <"$temp/few"
-pub=$pid
-listening pub
+serve pub publish -t 0x25 --subscribers 3 <"$temp/few"
 run a subscribe --connect "127.0.0.1:$port" -t 0x20-0x2f -t 37 --count 4 >"$temp/a.out"
-a=$pid
 run b subscribe --connect "127.0.0.1:$port" -t 1 -t 0x5/0xf --at-once --count 4 >"$temp/b.out"
-b=$pid
 run c subscribe --connect "127.0.0.1:$port" -t 0x26-0xffffffffffffffff -t 0x4/0xf >"$temp/c.out"
-c=$pid
-ends "$a"
+ended a
 check 'a range' "(($? == 0)) && { cat '$temp/few'; echo; } | cmp - '$temp/a.out'"
-ends "$b"
+ended b
 check 'a mask' "(($? == 0)) && { cat '$temp/few'; echo; } | cmp - '$temp/b.out'"
-ends "$pub"
+ended pub
 check 'publish ends with 0' "(($? == 0)) && ! grep -q 'no subscribers' '$temp/pub.err'"
-kill "$c"
-ends "$c"
+stop c
 check 'what does not match does not come' "(($? == 0)) && [[ ! -s '$temp/c.out' ]]"
 
-run pub publish --listen 127.0.0.1:0 -t 1 --count 3 <"$temp/lines"
-pub=$pid
-listening pub
+serve pub publish -t 1 --count 3 <"$temp/lines"
 run sub subscribe --connect "127.0.0.1:$port" -t 2 >"$temp/out"
-ends "$pub"
-check 'messages without subscribers are reported' \
-	"(($? == 0)) && grep -qx '3 messages had no subscribers' '$temp/pub.err'"
-kill "$pid"
-ends "$pid"
+ended pub
+check 'messages without subscribers are reported' "(($? == 0)) && grep -qx '3 messages had no subscribers' '$temp/pub.err'"
+stop sub
 
-run recv recv --listen 127.0.0.1:0 --count 20 >"$temp/out"
-recv=$pid
-listening recv
+serve recv recv --count 20 >"$temp/out"
 began=$(date +%s%N)
 run send send --connect "127.0.0.1:$port" --rate 50 --count 20 <"$temp/lines"
-ends "$pid"
+ended send
 check '--count ends send' "(($? == 0))"
 took=$((($(date +%s%N) - began) / 1000000))
-ends "$recv"
+ended recv
 check "20 messages at 50 a second took $took ms, 380 at least" \
 	"((took >= 360)) && head -n 20 '$temp/lines' | cmp - '$temp/out'"
 
 # A pause of the input leaves no message unsent.
-run recv recv --listen 127.0.0.1:0 >"$temp/out"
-recv=$pid
-listening recv
+serve recv recv >"$temp/out"
 run send send --connect "127.0.0.1:$port" < <(
 	for line in one two three; do
 		echo "$line"
 		wait_until "[[ \$(tail -n 1 '$temp/out') == $line ]]" && echo "$line" >>"$temp/seen"
 	done
 )
-ends "$pid"
-check 'each line comes while the input pauses, and its end is taken' \
-	"(($? == 0)) && cmp '$temp/seen' '$temp/out'"
+ended send
+check 'each line comes while the input pauses, and its end is taken' "(($? == 0)) && cmp '$temp/seen' '$temp/out'"
 
 # Abnormal ends. -------------------------------------------------------------------------------
 
 run send send --connect "127.0.0.1:$port" < <(sleep 60)
-send=$pid
 wait_until "((\$(grep -c connected '$temp/recv.err') == 2))"
-kill -KILL "$recv"
-ends "$recv"
-ends "$send"
+kill -KILL "${pid_of[recv]}"
+ended recv
+ended send
 check 'a receiver that is killed ends send with 1' \
 	"(($? == 1)) && grep -q 'ended before all was sent' '$temp/send.err'"
 run send send --connect "127.0.0.1:$port" <"$temp/few"
-ends "$pid"
+ended send
 check 'nobody there ends send with 1' "(($? == 1)) && grep -q 'refused' '$temp/send.err'"
 
 run sub subscribe --connect "127.0.0.1:$port" -t 5 --count 8 >"$temp/out"
-sub=$pid
 wait_until "grep -q 'trying again' '$temp/sub.err'"
-check 'subscribe keeps trying' "kill -0 $sub"
+check 'subscribe keeps trying' "kill -0 ${pid_of[sub]}"
 for round in 1 2; do
 	run pub publish --listen "127.0.0.1:$port" -t 5 < <(cat "$temp/few"; echo; sleep 60)
-	pub=$pid
 	wait_until "((\$(wc -l <'$temp/out') == 4 * $round ))"
 	check "round $round: four lines more" "(($? == 0))"
-	((round == 2)) || kill -KILL "$pub"
-	((round == 2)) || ends "$pub"
+	((round == 2)) || kill -KILL "${pid_of[pub]}"
+	((round == 2)) || ended pub
 done
-ends "$sub"
+ended sub
 check 'subscribe ends with the eighth' "(($? == 0))"
 check 'it reported each new state' "grep -q '^subscribed to 0x5 at' '$temp/sub.err' && \
 	grep -q '^subscription to 0x5 lost' '$temp/sub.err' && \
 	grep -q '^subscription to 0x5 resumed' '$temp/sub.err'"
 # Two outages, each of several attempts.
 check 'and each reason once' "((\$(grep -c refused '$temp/sub.err') <= 4))"
-kill "$pub"
-ends "$pub"
+stop pub
 check 'publish that is stopped before the end of its input ends with 1' "(($? == 1))"
 
-run pub publish --listen 127.0.0.1:0 <"$temp/lines"
-pub=$pid
-listening pub
+serve pub publish <"$temp/lines"
 run sub subscribe --connect "127.0.0.1:$port" -t 0 > >(head -n 3 >"$temp/out")
-ends "$pid"
-check 'a reader that goes ends subscribe with 1' \
-	"(($? == 1)) && grep -q 'nobody reads it' '$temp/sub.err'"
-ends "$pub"
+ended sub
+check 'a reader that goes ends subscribe with 1' "(($? == 1)) && grep -q 'nobody reads it' '$temp/sub.err'"
+ended pub
 check 'and its publisher with 0 or 1' "(($? <= 1))"
 
 # Peers that are stopped and continued, on every kind of socket at once. ------------------------
@@ -117,14 +95,12 @@ ones=() others=()
 for kind in buffered unbuffered; do
 	option=()
 	[[ $kind == buffered ]] || option=(--unbuffered)
-	run "recv-$kind" recv --listen 127.0.0.1:0 >"$temp/out"
+	serve "recv-$kind" recv >"$temp/out"
 	ones+=("$pid")
-	listening "recv-$kind"
 	run "send-$kind" send --connect "127.0.0.1:$port" "${option[@]}" < <(sleep 60)
 	others+=("$pid")
-	run "pub-$kind" publish --listen 127.0.0.1:0 "${option[@]}" < <(sleep 60)
+	serve "pub-$kind" publish "${option[@]}" < <(sleep 60)
 	ones+=("$pid")
-	listening "pub-$kind"
 	run "sub-$kind" subscribe --connect "127.0.0.1:$port" -t 1 >"$temp/out"
 	others+=("$pid")
 	wait_until "grep -q connected '$temp/recv-$kind.err' && grep -q '^subscribed' '$temp/sub-$kind.err'"

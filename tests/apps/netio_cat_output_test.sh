@@ -43,16 +43,14 @@ for mode in recv subscribe; do
 	for _ in {1..20}; do
 		rm -f "$temp/go" "$temp/slow"
 		if [[ $mode == recv ]]; then
-			run recv recv --listen 127.0.0.1:0 > >(waits "$temp/slow")
+			serve recv recv > >(waits "$temp/slow")
 			reader=$! taker=$pid
-			listening recv
 			run send send --connect "127.0.0.1:$port" <"$temp/lines"
 			giver=$pid
 			wait_until "grep -q connected '$temp/recv.err'"
 		else
-			run send publish --listen 127.0.0.1:0 -t 7 --subscribers 1 <"$temp/lines"
+			serve send publish -t 7 --subscribers 1 <"$temp/lines"
 			giver=$pid
-			listening send
 			run recv subscribe --connect "127.0.0.1:$port" -t 7 > >(waits "$temp/slow")
 			reader=$! taker=$pid
 			wait_until "grep -q subscribed '$temp/recv.err'"

@@ -10,20 +10,14 @@ set -uo pipefail
 # One reads slowly and allows losses; the other does not, and misses nothing.
 for policy in drop-old drop-new conflate; do
 	rm -f "$temp/slow"
-	run pub publish --listen 127.0.0.1:0 -t 7 --subscribers 2 <"$temp/lines"
-	pub=$pid
-	listening pub
+	serve pub publish -t 7 --subscribers 2 <"$temp/lines"
 	run slow subscribe --connect "127.0.0.1:$port" -t 7 --slow "$policy" --backlog 16K > >(slowly "$temp/slow")
-	slow=$pid
 	run fast subscribe --connect "127.0.0.1:$port" -t 7 --count 100000 >"$temp/out"
-	fast=$pid
-	ends "$fast"
+	ended fast
 	check "$policy: another reader than the slow one has all lines" "cmp '$temp/lines' '$temp/out'"
-	ends "$pub"
-	check "$policy: publish ends with 0" "(($? == 0))"
+	ends_well "$policy" pub
 	wait_until "grep -q 'trying again' '$temp/slow.err' && [[ -s '$temp/slow' ]]"
-	kill -TERM "$slow"
-	ends "$slow"
+	stop slow
 	missed=$(awk '/^missed/ {sum += $2} END {print sum + 0}' "$temp/slow.err")
 	wait_until "((\$(wc -l <'$temp/slow') + missed == 100000))"
 	check "$policy: a slow reader has all lines but $missed, and knows of these" "(($? == 0 && missed > 1000))"
@@ -34,12 +28,10 @@ done
 # through IN OUT FILE: publish reads encoding IN, subscribe prints encoding OUT.
 through()
 {
-	run pub publish --listen 127.0.0.1:0 -e "$1" -t 18 <"$3"
-	local pub=$pid
-	listening pub
+	serve pub publish -e "$1" -t 18 <"$3"
 	run sub subscribe --connect "127.0.0.1:$port" -t 18 -e "$2" --count "$4" "${@:5}" >"$temp/out"
-	ends "$pid"
-	ends "$pub"
+	ended sub
+	ended pub
 }
 
 through text text "$temp/few" 4
@@ -58,25 +50,18 @@ check 'a line of 1.5 MB' "{ cat '$temp/long'; echo; } | cmp - '$temp/out'"
 
 for bad in '2:6f 6g:no hex digit' '2:6f 6:stands alone' '2:6 f:stands alone' '2:-:no hex digit'; do
 	IFS=: read -r line text why <<<"$bad"
-	run recv recv --listen 127.0.0.1:0 -e hex >"$temp/out"
-	recv=$pid
-	listening recv
+	serve recv recv -e hex >"$temp/out"
 	run send send --connect "127.0.0.1:$port" -e hex < <(printf 'aa\n%s\nbb\n' "$text")
-	ends "$pid"
-	check "hex '$text' ends with 1" \
-		"(($? == 1)) && grep -q 'line $line, column .*$why' '$temp/send.err'"
+	ended send
+	check "hex '$text' ends with 1" "(($? == 1)) && grep -q 'line $line, column .*$why' '$temp/send.err'"
 	wait_until "[[ -s '$temp/out' ]]"
 	check 'what came before the bad line was sent' "[[ \$(<'$temp/out') == aa ]]"
-	kill "$recv"
-	ends "$recv"
+	stop recv
 done
 
-run recv recv --listen 127.0.0.1:0 >"$temp/out"
-recv=$pid
-listening recv
+serve recv recv >"$temp/out"
 run send send --connect "127.0.0.1:$port" < <(head -c 17000000 /dev/zero | tr '\0' x)
-ends "$pid"
+ended send
 check 'a line of 17 MB ends with 1' "(($? == 1)) && grep -q 'line 1: longer than 16 MiB' '$temp/send.err'"
-kill "$recv"
-ends "$recv"
+stop recv
 exit $failed

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs of NetIO with several processes and lcores print the right text. If the published documents on NetIO are at
+# A program of NetIO with several processes and lcores prints the right text. If the published documents on NetIO are at
 # hand (in NETIO_SEEDS or ../shared/seeds), the programs in them build unchanged and print what the documents say.
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
@@ -65,77 +65,6 @@ build()
 		"-Wl,-rpath,$PLX_BUILD_ROOT" -o "$temp/$1" 2>&1
 }
 
-programs=$PLX_BUILD_ROOT/tests/apps
-
-# Alarms by severity and by device. A late watcher misses the first ones.
-alarm()
-{
-	local service watchers=() pid port='' status=0
-
-	: >"$temp/alarm"
-	timeout 60 "$programs/netio_alarm" raise 0 60 >"$temp/alarm" 2>"$temp/alarm.err" </dev/null &
-	service=$!
-	listening "$temp/alarm"
-	timeout 60 "$programs/netio_alarm" watch "$port" >"$temp/alarm.all" 2>/dev/null </dev/null &
-	watchers+=($!)
-	timeout 60 "$programs/netio_alarm" watch "$port" severity 2 >"$temp/alarm.severity" 2>/dev/null </dev/null &
-	watchers+=($!)
-	NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp' timeout 60 "$programs/netio_alarm" watch "$port" device 7 \
-		>"$temp/alarm.device" 2>/dev/null </dev/null &
-	watchers+=($!)
-	for pid in "$service" "${watchers[@]}"; do
-		wait "$pid" || status=1
-	done
-	{
-		echo "status $status"
-		tail -qn 1 "$temp/alarm.all" "$temp/alarm.severity" "$temp/alarm.device" | sed 's/.*: //'
-		grep -h '^alarm' "$temp/alarm.all" | tail -n 1
-		grep -h '^alarm' "$temp/alarm.severity" | tail -n 1
-		grep -h '^alarm' "$temp/alarm.device" | tail -n 1
-		grep '^alarm' "$temp/alarm.severity" | grep -cv 'severity 2$'
-		grep '^alarm' "$temp/alarm.device" | grep -cv 'device 7,'
-	} >"$temp/alarm.out"
-}
-
-alarm
-expect alarm 'status 0
-closed
-closed
-closed
-alarm 59: device 9, severity 2
-alarm 59: device 9, severity 2
-alarm 57: device 7, severity 0
-0
-0'
-
-# Images without a copy, to two.
-images()
-{
-	local service watchers=() pid port='' status=0
-
-	: >"$temp/images"
-	timeout 60 "$programs/netio_images" serve 0 1000 2 >"$temp/images" 2>"$temp/images.err" </dev/null &
-	service=$!
-	listening "$temp/images"
-	timeout 60 "$programs/netio_images" watch "$port" >"$temp/images.one" 2>/dev/null </dev/null &
-	watchers+=($!)
-	NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp' timeout 60 "$programs/netio_images" watch "$port" \
-		>"$temp/images.two" 2>/dev/null </dev/null &
-	watchers+=($!)
-	for pid in "$service" "${watchers[@]}"; do
-		wait "$pid" || status=1
-	done
-	{
-		echo "status $status"
-		cat "$temp/images.one" "$temp/images.two"
-	} >"$temp/images.out"
-}
-
-images
-expect images 'status 0
-1000 images, the last one 999, 0 wrong
-1000 images, the last one 999, 0 wrong'
-
 # Two lcores that publish, at two ports next to each other, and two that watch one each; then one that
 # watches both.
 cores()
@@ -146,7 +75,7 @@ cores()
 	for lcores in 0@0,1@0 0@0; do
 		for _ in {1..10}; do # a port may be somebody's
 			first=$((20000 + RANDOM % 10000))
-			NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp -l 0@0,1@0' timeout 60 "$programs/netio_cores" publish \
+			NETIO_OPTIONS='--huge none --heartbeat 1s:20s --provider tcp -l 0@0,1@0' timeout 60 "$PLX_BUILD_ROOT/tests/apps/netio_cores" publish \
 				$first 50000 >"$temp/cores" 2>"$temp/cores.err" </dev/null &
 			publisher=$!
 			sleep 0.5
@@ -154,7 +83,7 @@ cores()
 			wait "$publisher"
 		done
 		for _ in {1..20}; do # until it listens
-			NETIO_OPTIONS="--huge none --heartbeat 1s:20s --provider tcp -l $lcores" timeout 60 "$programs/netio_cores" watch \
+			NETIO_OPTIONS="--huge none --heartbeat 1s:20s --provider tcp -l $lcores" timeout 60 "$PLX_BUILD_ROOT/tests/apps/netio_cores" watch \
 				$first 2 >"$temp/cores.watch" 2>"$temp/cores.watch.err" </dev/null
 			status=$?
 			grep -q '^0 readings' "$temp/cores.watch" || break
