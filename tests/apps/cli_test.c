@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Command lines of real programs: their status, and strings that their output must contain. In a
  * row, %cpu is the first CPU that this process may use, and %dir a folder with the files below. */
-#include "plx_test.h"
+#include "folder.h"
 #include "plx_topo.h"
 #include "process.h"
 
@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define LIMIT_MS  10000
@@ -35,7 +34,7 @@ static const struct {
 	{"include.conf", "@include \"good.conf\"\n"},
 };
 
-static char dir[32];
+static char dir[FOLDER_BYTES];
 static unsigned first_cpu;
 
 struct row {
@@ -372,16 +371,12 @@ static int make_files(void **state)
 	assert_int_equal(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
 	while (!CPU_ISSET(first_cpu, &allowed))
 		first_cpu++;
-	snprintf(dir, sizeof(dir), "/tmp/plx_cli_XXXXXX");
-	assert_non_null(mkdtemp(dir));
+	folder_make(dir);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(files); i++) {
-		char path[64], *text = expand(files[i].text);
+		char name[32], *text = expand(files[i].text);
 
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
-		FILE *file = fopen(path, "w");
-		assert_non_null(file);
-		fputs(text, file);
-		fclose(file);
+		snprintf(name, sizeof(name), "/%s", files[i].name);
+		folder_put(dir, name, text);
 		free(text);
 	}
 	return 0;
@@ -389,13 +384,7 @@ static int make_files(void **state)
 
 static int remove_files(void **state)
 {
-	for (size_t i = 0; i < PLX_ARRAY_LEN(files); i++) {
-		char path[64];
-
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i].name);
-		unlink(path);
-	}
-	return rmdir(dir);
+	return folder_remove(dir);
 }
 
 PLX_TEST_MAIN_WITH(make_files, remove_files)

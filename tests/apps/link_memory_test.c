@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory and descriptors that links use and release. */
+#include "count.h"
 #include "process_fixture.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -35,19 +35,12 @@ static void limit_memory(long grown_kib, long limit_kib)
 		assert_in_range(grown_kib, 0, limit_kib + FIXED_KIB_MAX);
 }
 
-static unsigned count_descriptors(const struct process *process)
+static unsigned descriptors_of(const struct process *process)
 {
 	char path[64];
-	unsigned count = 0;
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int)process->pid);
-	dir = opendir(path);
-	assert_non_null(dir);
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
+	return (unsigned)count_entries(path);
 }
 
 static struct process *open_links(const struct server *server, const char *provider, unsigned count)
@@ -78,21 +71,21 @@ PROVIDER_TEST(many_links_cost_little_and_give_it_back)
 	ping(&server, provider, "--count 20 --warmup 0 --verify"); /* all is opened now */
 	expect_out(server.process, " gone: closed");
 	nap_ms(100);
-	descriptors = count_descriptors(server.process);
+	descriptors = descriptors_of(server.process);
 	before_kib = resident_kib(server.process);
 	client = open_links(&server, provider, count);
 	grown_kib = resident_kib(server.process) - before_kib;
 	print_message("%s: %u idle links: %ld KiB, %.1f KiB a link, %u descriptors\n", provider,
 		      count, grown_kib, (double)grown_kib / count,
-		      count_descriptors(server.process) - descriptors);
+		      descriptors_of(server.process) - descriptors);
 	limit_memory(grown_kib,
 		     (long)count * (is_tcp(provider) ? TCP_LINK_KIB_MAX : SHM_LINK_KIB_MAX));
 	ping(&server, provider, "--count 50 --warmup 5 --verify");
 	close_links(client, count);
 	/* It prints a line per link: read on, because a full pipe stops it. */
-	for (int i = 0; i < 50 && count_descriptors(server.process) > descriptors; i++)
+	for (int i = 0; i < 50 && descriptors_of(server.process) > descriptors; i++)
 		process_wait(server.process, 100);
-	assert_in_range(count_descriptors(server.process), 0, descriptors);
+	assert_in_range(descriptors_of(server.process), 0, descriptors);
 
 	/* Once more: memory of the first links is reused. */
 	client = open_links(&server, provider, count);

@@ -32,12 +32,26 @@ static int find_cpu(void **state)
 	return 0;
 }
 
-static cpu_set_t affinity(void)
-{
-	cpu_set_t set;
+/* To detect what a start leaves. */
+struct state {
+	cpu_set_t affinity;
+	int threads;
+};
 
-	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
-	return set;
+static struct state state_now(void)
+{
+	struct state state = {.threads = count_threads()};
+
+	assert_int_equal(sched_getaffinity(0, sizeof(state.affinity), &state.affinity), 0);
+	return state;
+}
+
+static void assert_state(const struct state *before)
+{
+	struct state now = state_now();
+
+	assert_true(CPU_EQUAL(&before->affinity, &now.affinity));
+	assert_int_equal(now.threads, before->threads);
 }
 
 static void start(const char *lcores)
@@ -79,17 +93,13 @@ PLX_TEST(init_gives_lcores_memory_and_fabric)
 
 PLX_TEST(init_and_fini_can_be_repeated)
 {
-	cpu_set_t before = affinity();
-	int fds = 0, tasks = count_threads();
+	struct state before = state_now();
+	int fds = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		cpu_set_t now;
-
 		start(i % 2 ? two_lcores : NULL);
 		assert_int_equal(plx_eal_fini(), 0);
-		now = affinity();
-		assert_true(CPU_EQUAL(&before, &now));
-		assert_int_equal(count_threads(), tasks);
+		assert_state(&before);
 		/* libfabric keeps some from its first start. */
 		if (i == 0)
 			fds = count_descriptors();
@@ -134,15 +144,12 @@ PLX_TEST(dry_run_checks_and_starts_nothing)
 				    .node_bytes = {64 << 20},
 				    .main_lcore = 5,
 				    .dry_run = true};
-	cpu_set_t before = affinity(), now;
-	int tasks = count_threads();
+	struct state before = state_now();
 	char text[1024], wanted[64];
 	int fd;
 
 	assert_int_equal(plx_eal_init(&conf), 0);
-	now = affinity();
-	assert_true(CPU_EQUAL(&before, &now));
-	assert_int_equal(count_threads(), tasks);
+	assert_state(&before);
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_zone_count(), 0);
 	/* This process does not hold the CPU: it can be claimed, or another process has it. */
@@ -212,18 +219,15 @@ PLX_TEST(failure_at_the_last_step_undoes_all_others)
 {
 	static const struct plx_fabric_conf fabric = {.drivers = plx_drivers};
 	struct plx_eal_conf conf = {.lcores = two_lcores, .huge = PLX_HUGE_NONE};
-	cpu_set_t before = affinity(), now;
-	int tasks = count_threads();
+	struct state before = state_now();
 
 	/* The fabric is already initialized, so the EAL's start of it fails. */
 	assert_int_equal(plx_fabric_init(&fabric), 0);
 	int fds = count_descriptors();
 	assert_fails(plx_eal_init(&conf), -EALREADY, "the fabric is set up already");
 	assert_int_equal(plx_lcore_count(), 0);
-	assert_int_equal(count_threads(), tasks);
+	assert_state(&before);
 	assert_int_equal(count_descriptors(), fds);
-	now = affinity();
-	assert_true(CPU_EQUAL(&before, &now));
 	plx_fabric_fini();
 
 	start(two_lcores);

@@ -101,16 +101,23 @@ PLX_TEST(a_claim_is_not_inherited_by_exec)
 	close(claim);
 }
 
+/* The name of the index-th claim of CPU. Return: its length. */
+static size_t claim_name(unsigned index, struct sockaddr_un *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), index ? "pollux/cpu/%u.%u" : "pollux/cpu/%u", CPU, index);
+	return foreign_name(text, name);
+}
+
 /* Bind the name by hand, with this backlog; -1: do not listen. */
 static int bind_name(int backlog)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int n = sprintf(address.sun_path + 1, "pollux/cpu/%u", CPU);
+	size_t length = claim_name(0, &name);
 
-	assert_int_equal(bind(fd, (struct sockaddr *)&address,
-			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
-			 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, (socklen_t)length), 0);
 	if (backlog >= 0)
 		assert_int_equal(listen(fd, backlog), 0);
 	return fd;
@@ -145,12 +152,9 @@ PLX_TEST(a_full_backlog_does_not_block)
 static struct foreign claim_as_other_user(unsigned index, bool listens)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	char text[64];
+	size_t length = claim_name(index, &name);
 
-	snprintf(text, sizeof(text), "pollux/cpu/%u", CPU);
-	if (index)
-		snprintf(text, sizeof(text), "pollux/cpu/%u.%u", CPU, index);
-	return foreign_bind(&name, foreign_name(text, &name), SOCK_STREAM, listens);
+	return foreign_bind(&name, length, SOCK_STREAM, listens);
 }
 
 PLX_TEST(another_user_keeps_nobody_from_a_cpu)
