@@ -227,24 +227,18 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	TAILQ_INIT(&home->kept_pools);
 	liveness_home_init(home);
 	assembly_home_init(home);
-	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0)
-		goto free_home;
-	if (lookup_home_init(home) != 0)
-		goto destroy_pool;
-	if (plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0)
-		goto fini_lookups;
+	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0 ||
+	    lookup_home_init(home) != 0 ||
+	    plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0) {
+		lookup_home_fini(home);
+		plx_pool_destroy(home->tx_pool);
+		free(home);
+		return NULL;
+	}
 	plx_poller_set_arm(home->poller, sleep_arm, sleep_woke);
 	plx_poller_set_leave(home->poller, flush_sets);
 	lcores[id] = home;
 	return home;
-
-fini_lookups:
-	lookup_home_fini(home);
-destroy_pool:
-	plx_pool_destroy(home->tx_pool);
-free_home:
-	free(home);
-	return NULL;
 }
 
 int fabric_here(const char *what, struct plx_fabric_lcore **home_out)

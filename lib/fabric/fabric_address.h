@@ -38,7 +38,7 @@ bool address_is_here(const char *address);
 
 /* lookup.c */
 int lookup_home_init(struct plx_fabric_lcore *home);
-/* Thread: main, when no lcore runs. Drops pending look-ups without a callback. */
+/* Thread: main, when no lcore runs. Drops pending look-ups without a callback. Accepts zeroes. */
 void lookup_home_fini(struct plx_fabric_lcore *home);
 /* The result for a name, at most one second old. An empty list: it does not resolve, and `why` has
  * the reason. Return: whether there is one. Thread: any. */

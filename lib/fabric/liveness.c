@@ -84,7 +84,10 @@ void liveness_home_init(struct plx_fabric_lcore *home)
 
 /* HELLO ------------------------------------------------------------------------------------ */
 
-/* A keyed hash of the provider and the peer's host. */
+/* A keyed hash of the provider and the peer's host. Incarnations differ for each host: with a
+ * common number, one peer could send heartbeats to another in the name of this process. The
+ * connector names the path: two networks between a pair of processes are two paths, because frames
+ * on one prove nothing about the other. */
 static uint64_t number_of(const struct plx_link *link, const struct plx_siphash_key *key)
 {
 	const char *port = strrchr(link->peer, ':');
@@ -95,26 +98,12 @@ static uint64_t number_of(const struct plx_link *link, const struct plx_siphash_
 	return plx_siphash(key, text, strlen(text));
 }
 
-/* Different for each host. With a common number, one peer could send heartbeats to another in the
- * name of this process. */
-static uint64_t incarnation_for(const struct plx_link *link)
-{
-	return number_of(link, &incarnation_key);
-}
-
-/* The connector names the path. Two networks between a pair of processes are two paths: frames on
- * one prove nothing about the other. */
-static uint32_t path_of(const struct plx_link *link)
-{
-	return (uint32_t)number_of(link, &path_key);
-}
-
 void liveness_offer(const struct plx_link *link, struct frame_hello *hello)
 {
-	hello->incarnation = incarnation_for(link);
+	hello->incarnation = number_of(link, &incarnation_key);
 	hello->heartbeat_ms = (uint32_t)(own_period_ns / PLX_NS_PER_MS);
 	hello->dead_after_ms = (uint32_t)(own_dead_after_ns / PLX_NS_PER_MS);
-	hello->path = link->connector ? path_of(link) : 0;
+	hello->path = link->connector ? (uint32_t)number_of(link, &path_key) : 0;
 }
 
 /* Take the longer times of both sides; no heartbeats counts as longest. */
@@ -125,8 +114,8 @@ void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 	uint64_t dead_after_ms = own_dead_after_ns / PLX_NS_PER_MS;
 
 	live->incarnation = hello->incarnation;
-	live->own = incarnation_for(link);
-	live->path = link->connector ? path_of(link) : hello->path;
+	live->own = number_of(link, &incarnation_key);
+	live->path = link->connector ? (uint32_t)number_of(link, &path_key) : hello->path;
 	if (!period_ms || !hello->heartbeat_ms)
 		return;
 	live->heartbeat_ms = (uint32_t)greater(period_ms, hello->heartbeat_ms);

@@ -2,9 +2,9 @@
 /* Direct data placement: a link that may grant its memory to the peer, and use the peer's. The
  * link's lcore owns everything here.
  *
- *   direct.c     whether both sides have it, completions, and the link's end
- *   region.c     granted memory, until the peer can no longer reach it; the grant as bytes
- *   put.c, get.c writing and reading the peer's memory
+ *   direct.c       whether both sides have it, completions, and the link's end
+ *   region.c       granted memory, until the peer can no longer reach it; the grant as bytes
+ *   operations.c   writing and reading the peer's memory
  */
 #ifndef FABRIC_DIRECT_H
 #define FABRIC_DIRECT_H
@@ -17,7 +17,7 @@
 #define DIRECT_GETS 8 /* in flight per link */
 
 /* A heartbeat waits for what is queued before it, and must leave well before the peer gives up.
- * This bounds one put or get (0.13 s at 1 Gb/s), and the puts in flight (put.c). */
+ * This bounds one put or get (0.13 s at 1 Gb/s), and the puts in flight (operations.c). */
 #define DIRECT_BYTES_MAX  (UINT64_C(16) << 20)
 #define DIRECT_CQ_ENTRIES 512 /* of a link's own queue: twice its receives and sends */
 
@@ -81,7 +81,7 @@ void region_asked(struct plx_link *link);
 void region_release_done(struct plx_link *link);
 void region_end_all(struct plx_link *link);
 
-/* get.c */
+/* operations.c */
 void get_done(struct plx_op *op, int status);
 
 #endif

@@ -11,6 +11,8 @@
 
 /* The candidates, and the current one. */
 struct plan {
+	struct plx_fabric_lcore *home;
+	struct plx_link_attr attr;
 	struct address_list addresses;
 	char port[PLX_ADDRESS_MAX];
 	struct driver_choice choices[DRIVER_CHOICES_MAX];
@@ -37,15 +39,16 @@ static bool plan_is_last(const struct plan *plan)
 	return plan->choice + 1 == plan->choice_count && plan->address + 1 == plan->addresses.count;
 }
 
-/* Advance to the next candidate. same: allow another provider at the same address. Return: whether
- * there is one. */
-static bool plan_go_on(struct plan *plan, bool same, const char *what)
+/* Advance to the next candidate. same: allow another provider at the same address. what, why: what
+ * is wrong with this one, of the address and of the provider. Return: whether there is one. */
+static bool plan_go_on(struct plan *plan, bool same, const char *what, const char *why)
 {
 	size_t used = strlen(plan->tried);
 
 	plan->refused_here = false;
 	if (same && plan->choice + 1 < plan->choice_count) {
 		plan->choice++;
+		plan->why = why;
 		return true;
 	}
 	snprintf(plan->tried + used, sizeof(plan->tried) - used, "%s%s: %s", used ? ", " : "",
@@ -56,7 +59,7 @@ static bool plan_go_on(struct plan *plan, bool same, const char *what)
 }
 
 /* Return: 0; -errno with a text. */
-static int plan_make(struct plan *plan, const char *address, const struct plx_link_attr *attr)
+static int plan_make(struct plan *plan, const char *address)
 {
 	char host[PLX_ADDRESS_MAX];
 	int rc = address_split("connect to", address, host, plan->port);
@@ -68,11 +71,11 @@ static int plan_make(struct plan *plan, const char *address, const struct plx_li
 	if (strcmp(plan->port, "0") == 0)
 		return plx_fail(EINVAL, "connect to %s: port 0 is nobody's; give 1 to 65535",
 				address);
-	rc = driver_choose(attr, plan->choices);
+	rc = driver_choose(&plan->attr, plan->choices);
 	if (rc < 1)
 		return rc;
 	plan->choice_count = (unsigned)rc;
-	if (attr->direct && !plan->choices[0].asked)
+	if (plan->attr.direct && !plan->choices[0].asked)
 		plan->why = plan->why_first = "it has the remote memory that is asked for";
 	return address_resolve("connect to", address, host, &plan->addresses);
 }
@@ -85,7 +88,7 @@ static int start(struct plx_link *link, struct fi_info *info)
 	int rc = fi_connect(link->ep, info->dest_addr, NULL, 0);
 
 	if (rc == -FI_ECONNREFUSED)
-		return -ECONNREFUSED;
+		return rc;
 	if (rc == -FI_EACCES)
 		return plx_fail(EACCES, "%s is of another user, with whom no memory is shared",
 				link->peer);
@@ -96,35 +99,33 @@ static int start(struct plx_link *link, struct fi_info *info)
 }
 
 /* Return: 0; -errno with a text: this candidate fails. */
-static int find_set(struct plx_fabric_lcore *home, const struct plan *plan,
-		    const struct plx_link_attr *attr, struct fi_info **info_out,
-		    struct plx_set **set_out)
+static int find_set(const struct plan *plan, struct fi_info **info_out, struct plx_set **set_out)
 {
 	const struct driver_choice *choice = plan_choice(plan);
 	int rc = driver_getinfo(choice, plan_host(plan), plan->port, 0, info_out);
 
 	if (rc)
 		return rc;
-	*set_out = set_get(home, choice, *info_out, attr);
+	*set_out = set_get(plan->home, choice, *info_out, &plan->attr);
 	if (*set_out)
 		return 0;
 	fi_freeinfo(*info_out);
 	return -EIO;
 }
 
-/* is_last: no other candidate follows, so a refusal leads to on_close. */
-static int connect_on(struct plx_set *set, bool is_last, struct fi_info *info,
-		      const struct plx_link_attr *attr, struct plx_link **link_out)
+static int connect_on(struct plx_set *set, const struct plan *plan, struct fi_info *info,
+		      struct plx_link **link_out)
 {
 	struct plx_link *link;
-	int rc = link_create(set, attr, info, &link);
+	int rc = link_create(set, &plan->attr, info, &link);
 
 	if (rc)
 		return rc;
 	link->connector = true;
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 	rc = start(link, info);
-	link->close_due = rc == 0 || (rc == -ECONNREFUSED && is_last);
+	/* A refusal leads to on_close if no other candidate follows. */
+	link->close_due = rc == 0 || (rc == -ECONNREFUSED && plan_is_last(plan));
 	if (rc == -ECONNREFUSED)
 		close_refused(link);
 	else if (rc) /* the caller gets the error, and no on_close */
@@ -135,18 +136,17 @@ static int connect_on(struct plx_set *set, bool is_last, struct fi_info *info,
 	return 0;
 }
 
-static int try(struct plx_fabric_lcore *home, const struct plan *plan,
-	       const struct plx_link_attr *attr, struct plx_link **link_out)
+static int try(const struct plan *plan, struct plx_link **link_out)
 {
 	struct fd_mark *mark;
 	struct fi_info *info;
 	struct plx_set *set;
-	int rc = find_set(home, plan, attr, &info, &set);
+	int rc = find_set(plan, &info, &set);
 
 	if (rc)
 		return rc;
 	mark = descriptors_mark(set->driver);
-	rc = connect_on(set, plan_is_last(plan), info, attr, link_out);
+	rc = connect_on(set, plan, info, link_out);
 	descriptors_close_on_exec(mark);
 	fi_freeinfo(info);
 	return rc;
@@ -210,20 +210,15 @@ static void note_slower(const struct driver_choice *choice)
 }
 
 /* Ownership: the link takes the plan if another candidate is left. */
-static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char *address,
-		   const struct plx_link_attr *attr, struct plx_link **link_out)
+static int try_all(struct plan *plan, const char *address, struct plx_link **link_out)
 {
 	int rc;
 
-	while ((rc = try(home, plan, attr, link_out)) != 0) {
-		const char *why = why_not(plan_choice(plan), rc);
-
+	while ((rc = try(plan, link_out)) != 0) {
 		if (rc == -EIO && plan->choice + 1 < plan->choice_count)
 			note_slower(plan_choice(plan));
-		if (!plan_go_on(plan, true, trouble_of(rc)))
+		if (!plan_go_on(plan, true, trouble_of(rc), why_not(plan_choice(plan), rc)))
 			return fail_all(plan, address, rc);
-		if (plan->choice)
-			plan->why = why;
 	}
 	(*link_out)->choice = why_it(plan);
 	if (plan_is_last(plan) && plan->addresses.count == 1)
@@ -236,19 +231,15 @@ static int try_all(struct plx_fabric_lcore *home, struct plan *plan, const char 
 int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out)
 {
-	struct plx_fabric_lcore *home;
-	struct plx_link_attr checked;
-	struct plan *plan;
-	int rc = fabric_here("plx_link_connect", &home);
+	struct plan *plan = calloc(1, sizeof(*plan));
+	int rc;
 
-	rc = rc ? rc : link_check_attr(attr, &checked);
-	if (rc)
-		return rc;
-	plan = calloc(1, sizeof(*plan));
 	if (!plan)
 		return plx_fail(ENOMEM, "out of memory");
-	rc = plan_make(plan, address, &checked);
-	rc = rc ? rc : try_all(home, plan, address, &checked, link_out);
+	rc = fabric_here("plx_link_connect", &plan->home);
+	rc = rc ? rc : link_check_attr(attr, &plan->attr);
+	rc = rc ? rc : plan_make(plan, address);
+	rc = rc ? rc : try_all(plan, address, link_out);
 	if (rc)
 		free(plan);
 	return rc;
@@ -297,11 +288,9 @@ bool connect_next(struct plx_link *link)
 	    (link->reason != PLX_LINK_REFUSED && link->reason != PLX_LINK_UNREACHABLE &&
 	     link->reason != PLX_LINK_LOCAL))
 		return false;
-	while (plan_go_on(plan, same, what)) {
-		int rc = find_set(link->home, plan, &link->attr, &info, &set);
+	while (plan_go_on(plan, same, what, why)) {
+		int rc = find_set(plan, &info, &set);
 
-		if (plan->choice)
-			plan->why = why;
 		if (rc == 0) {
 			move(link, set, info);
 			fi_freeinfo(info);

@@ -220,13 +220,3 @@ void admission_leave(struct ticket *ticket)
 	pthread_mutex_unlock(&admission->lock);
 	admission_unref(ticket);
 }
-
-bool admission_may_log(struct admission *admission, enum admission_cause cause)
-{
-	bool may;
-
-	pthread_mutex_lock(&admission->lock);
-	may = plx_log_allowed(&admission->log_limits[cause], plx_loop_now_ns());
-	pthread_mutex_unlock(&admission->lock);
-	return may;
-}

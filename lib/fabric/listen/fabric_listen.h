@@ -56,13 +56,8 @@ struct admission {
 	TAILQ_HEAD(, ticket) in_handshake;
 	uint64_t next_ns; /* when the next connection is due, by accepts_per_s */
 	_Atomic uint64_t counts[ADMISSION_CAUSES];
-	struct plx_log_limit log_limits[ADMISSION_CAUSES];
+	struct plx_log_limit log_limits[ADMISSION_CAUSES]; /* of the listener's lcore */
 };
-
-/* Defaults for listeners. */
-void admission_set_defaults(const struct plx_admission *conf);
-
-void admission_init(struct admission *admission, const struct plx_admission *asked);
 
 struct admission_answer {
 	struct ticket *ticket;
@@ -71,33 +66,27 @@ struct admission_answer {
 	enum admission_cause cause;
 };
 
-/* Request admission of a connection, which can wait up to most_ns. Return: 0; -ENOMEM; -EBUSY
- * refused: answer->cause. */
-int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
-		  struct admission_answer *answer);
-
-/* The connection has a link on the calling lcore now, instead of a request. */
-void admission_placed(struct ticket *ticket, struct plx_link *link);
-
-/* The connection is open: its handshake is complete. */
-void admission_opened(struct ticket *ticket);
-
-/* The connection has ended; accepts NULL. */
-void admission_leave(struct ticket *ticket);
-
 /* The state of an evicted connection. */
 struct admission_state {
 	struct request *request;
 	struct plx_link *link;
 	uint32_t lcore;
 };
+
+/* admission.c */
+void admission_set_defaults(const struct plx_admission *conf);
+void admission_init(struct admission *admission, const struct plx_admission *asked);
+/* Request admission of a connection, which can wait up to most_ns. Return: 0; -ENOMEM; -EBUSY
+ * refused: answer->cause. */
+int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
+		  struct admission_answer *answer);
+/* The connection has a link on the calling lcore now, instead of a request. */
+void admission_placed(struct ticket *ticket, struct plx_link *link);
+void admission_opened(struct ticket *ticket); /* its handshake is complete */
+void admission_leave(struct ticket *ticket);  /* it has ended; accepts NULL */
+/* For the side that evicted the connection, which must drop its reference when done. */
 struct admission_state admission_look(struct ticket *ticket);
-
-/* The evicting side must call this when done. */
 void admission_unref(struct ticket *ticket);
-
-/* Whether another log line for that cause may be written now. */
-bool admission_may_log(struct admission *admission, enum admission_cause cause);
 
 /* Listeners ------------------------------------------------------------------------------------ */
 

@@ -58,9 +58,9 @@ static void refuse(struct plx_listener *listener, struct fi_info *info, const ch
 		log_warning("connection from %s refused: %s", peer, why);
 }
 
-static bool may_log(struct plx_listener *listener)
+static bool may_log(struct plx_log_limit *limit)
 {
-	return plx_log_allowed(&listener->set->log_limit, plx_loop_now_ns());
+	return plx_log_allowed(limit, plx_loop_now_ns());
 }
 
 static void refuse_request(struct request *request, const char *why)
@@ -71,7 +71,8 @@ static void refuse_request(struct request *request, const char *why)
 
 	if (driver->closing)
 		driver->closing(request->fd);
-	refuse(request->listener, request->info, why, !evicted && may_log(request->listener));
+	refuse(request->listener, request->info, why,
+	       !evicted && may_log(&request->listener->set->log_limit));
 }
 
 /* End a request. why: NULL: accepted. */
@@ -335,7 +336,7 @@ static void evict(struct ticket *ticket)
 	struct admission_state state;
 	bool done;
 
-	if (admission_may_log(ticket->admission, ADMISSION_EVICTED))
+	if (may_log(&ticket->admission->log_limits[ADMISSION_EVICTED]))
 		log_warning("a connection is ended before it is open: %s", evicted_text);
 	done = evict_request(ticket);
 	state = admission_look(ticket);
@@ -370,7 +371,7 @@ static void refuse_for(struct plx_listener *listener, struct fi_info *info,
 		snprintf(why, sizeof(why),
 			 "more than %u connections a second come (--accepts-per-s)",
 			 limits->accepts_per_s);
-	refuse(listener, info, why, admission_may_log(admission, cause));
+	refuse(listener, info, why, may_log(&admission->log_limits[cause]));
 }
 
 static struct in6_addr address_of(const struct plx_listener *listener, const struct fi_info *info)
@@ -402,7 +403,7 @@ static struct request *admit(struct plx_listener *listener, struct fi_info *info
 	if (rc == -EBUSY)
 		refuse_for(listener, info, answer.cause);
 	else if (!request)
-		refuse(listener, info, "out of memory", may_log(listener));
+		refuse(listener, info, "out of memory", may_log(&listener->set->log_limit));
 	*wait_ns_out = answer.wait_ns;
 	return request;
 }
@@ -415,7 +416,8 @@ void handover_request(struct plx_listener *listener, struct fi_info *info)
 
 	counter_add_shared(&listener->shared->requests, 1);
 	if (listener->closed) /* closes after earlier requests */
-		refuse(listener, info, "the listener is closed", may_log(listener));
+		refuse(listener, info, "the listener is closed",
+		       may_log(&listener->set->log_limit));
 	else
 		request = admit(listener, info, &wait_ns);
 	if (!request) {

@@ -141,17 +141,13 @@ static void connect_failed_at_once(struct plx_set *set, int err)
 		connection_failed(found, err, fi_strerror(err));
 }
 
-/* For a closed listener. */
-static void refuse_late(struct fid *fid, struct fi_info *info)
-{
-	fi_reject(plx_container_of(fid, struct fid_pep, fid), info->handle, NULL, 0);
-	fi_freeinfo(info);
-}
-
 static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_entry *entry)
 {
-	if (event == FI_CONNREQ && entry->fid && !entry->fid->context)
-		refuse_late(entry->fid, entry->info);
+	if (event == FI_CONNREQ && entry->fid && !entry->fid->context) { /* a closed listener */
+		fi_reject(plx_container_of(entry->fid, struct fid_pep, fid), entry->info->handle,
+			  NULL, 0);
+		fi_freeinfo(entry->info);
+	}
 	if (!entry->fid || !entry->fid->context)
 		return;
 	if (event == FI_CONNREQ) {
@@ -209,7 +205,7 @@ struct retired {
 };
 
 /* Some providers still use a passive endpoint after it is closed: the port is released at once, the
- * endpoint after RETIRED_NS. Requests from now on find no listener: see refuse_late. */
+ * endpoint after RETIRED_NS. Requests from now on find no listener: see handle(). */
 void eq_retire_pep(struct plx_set *set, struct fid_pep *pep)
 {
 	bool stays = set->driver->outlives_close && set->driver->outlives_close(pep);
