@@ -62,19 +62,6 @@ PLX_CONSTRUCTOR static void register_all(void)
 	plx_fork_hook_add(&fork_hook);
 }
 
-/* libfabric reads these once, in its first call. Values set by the user stay.
- *
- * The verbs provider caches memory registrations by default. A cached one has all remote rights,
- * whatever was requested, and stays valid after it is closed: the cache is turned off. Since 1.20
- * the tcp provider fills 16 MiB for unexpected tagged messages at a domain's first transfer, which
- * stops an lcore for 60 ms inside a connect or accept. With buffers of the smallest size it takes
- * 5 ms. */
-static void set_environment(void)
-{
-	setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
-	setenv("FI_TCP_MAX_RX_SIZE", "128", 0);
-}
-
 int plx_fabric_init(const struct plx_fabric_conf *conf)
 {
 	if (plx_is_forked())
@@ -83,7 +70,15 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 		return plx_fail(EALREADY, "the fabric is set up already");
 	plx_clock_init();
 	signals_restore();
-	set_environment();
+	/* libfabric reads these once, in its first call. Values set by the user stay.
+	 *
+	 * The verbs provider caches memory registrations by default. A cached one has all remote
+	 * rights, whatever was requested, and stays valid after it is closed: the cache is turned
+	 * off. Since 1.20 the tcp provider fills 16 MiB for unexpected tagged messages at a
+	 * domain's first transfer, which stops an lcore for 60 ms inside a connect or accept. With
+	 * buffers of the smallest size it takes 5 ms. */
+	setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+	setenv("FI_TCP_MAX_RX_SIZE", "128", 0);
 
 	int rc = liveness_init(conf);
 

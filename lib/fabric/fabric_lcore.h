@@ -150,13 +150,10 @@ int check_range(const char *name, uint64_t value, uint64_t min, uint64_t max);
 
 /* liveness.c: this process's settings. Return: 0; -EINVAL. */
 int liveness_init(const struct plx_fabric_conf *conf);
-
 void liveness_home_init(struct plx_fabric_lcore *home);
-
 /* Fill in this process's part of a HELLO; use the peer's. */
 void liveness_offer(const struct plx_link *link, struct frame_hello *hello);
 void liveness_agree(struct plx_link *link, const struct frame_hello *hello);
-
 /* Called when the link opens, and when it ends. */
 void liveness_join(struct plx_link *link);
 void liveness_leave(struct plx_link *link);

@@ -47,22 +47,11 @@ static void leave(struct plx_lookup *lookup)
 
 /* Threads -------------------------------------------------------------------------------------- */
 
-static void notify_all(struct plx_name *name)
-{
-	while (!LIST_EMPTY(&name->lookups)) {
-		struct plx_lookup *lookup = LIST_FIRST(&name->lookups);
-		struct plx_fabric_lcore *home = lookup->home;
-
-		LIST_REMOVE(lookup, of_list);
-		LIST_INSERT_HEAD(&home->looked_up, lookup, of_list);
-		plx_signal_fire(&home->looked_up_signal);
-	}
-}
-
 static void ask(struct plx_name *name)
 {
 	struct address_list list = {0};
 	char why[sizeof(name->why)] = "";
+	struct plx_lookup *lookup, *next;
 
 	TAILQ_REMOVE(&waiting, name, of_waiting);
 	name->state = NAME_ASKED; /* so its entry is not reused */
@@ -73,7 +62,11 @@ static void ask(struct plx_name *name)
 	memcpy(name->why, why, sizeof(why));
 	name->known_ns = plx_now_ns();
 	name->state = NAME_KNOWN;
-	notify_all(name);
+	LIST_FOREACH_SAFE (lookup, &name->lookups, of_list, next) {
+		LIST_REMOVE(lookup, of_list);
+		LIST_INSERT_HEAD(&lookup->home->looked_up, lookup, of_list);
+		plx_signal_fire(&lookup->home->looked_up_signal);
+	}
 }
 
 static void *ask_all(void *arg)

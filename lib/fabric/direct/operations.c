@@ -44,17 +44,6 @@ static int gather(struct plx_link *link, const struct plx_buf *buf, struct iovec
 	return count;
 }
 
-/* The same, through a copy if needed. Return: the number of pieces; -ENOMEM. */
-static int gather_or_copy(struct plx_link *link, struct put *put, struct iovec *iov, void **desc)
-{
-	int count = gather(link, put->buf, iov, desc);
-
-	if (plx_likely(count >= 0))
-		return count;
-	put->bounced = send_buf_bounce(link, put->buf, put->target.bytes);
-	return put->bounced ? gather(link, put->bounced, iov, desc) : -ENOMEM;
-}
-
 /* Return: 0; -EAGAIN; -ENOTCONN the link has ended. */
 static int submit_put(struct plx_link *link, struct plx_op *op, const struct put *put,
 		      const struct iovec *iov, void **desc, int count)
@@ -107,10 +96,14 @@ static int put_now(struct plx_link *link, struct put *put)
 {
 	struct iovec iov[LINK_IOV_MAX];
 	void *desc[LINK_IOV_MAX];
-	int count = gather_or_copy(link, put, iov, desc);
+	int count = gather(link, put->buf, iov, desc);
 	struct plx_op *op;
 	int rc;
 
+	if (plx_unlikely(count < 0)) { /* through a copy */
+		put->bounced = send_buf_bounce(link, put->buf, put->target.bytes);
+		count = put->bounced ? gather(link, put->bounced, iov, desc) : -ENOMEM;
+	}
 	if (plx_unlikely(count < 0))
 		return count;
 	op = tx_take_op(link, LINK_TX_CONTROL); /* start_put checked */
@@ -175,15 +168,6 @@ int plx_link_put_and_tell(struct plx_link *link, const struct plx_remote *to, ui
 
 /* Gets ----------------------------------------------------------------------------------------- */
 
-static struct plx_op *free_get(const struct direct *direct)
-{
-	for (unsigned i = 0; i < DIRECT_GETS; i++) {
-		if (!direct->gets[i].buf)
-			return &direct->gets[i];
-	}
-	return NULL;
-}
-
 /* Find where to read to: the user's buffer, or a bounce buffer if the provider cannot write there.
  * Return: 0; -ENOMEM. */
 static int find_sink(struct plx_link *link, struct plx_op *op, uint8_t **to, void **desc)
@@ -245,7 +229,7 @@ int plx_link_get(struct plx_link *link, const struct plx_remote *from, uint64_t 
 		 uint32_t bytes, struct plx_buf *into, plx_link_sent_fn done, void *arg)
 {
 	struct direct_target target = {from, offset, bytes};
-	struct plx_op *op;
+	struct plx_op *op = NULL;
 	int rc = direct_check(link, &target, PLX_REMOTE_READ);
 
 	ASSERT_OWNER(link->home->id);
@@ -258,7 +242,8 @@ int plx_link_get(struct plx_link *link, const struct plx_remote *from, uint64_t 
 				"getting %u bytes into a buffer with room for %u; give a larger "
 				"one, or ask for fewer",
 				bytes, plx_buf_tailroom(into));
-	op = free_get(link->direct);
+	for (unsigned i = 0; i < DIRECT_GETS && !op; i++)
+		op = link->direct->gets[i].buf ? NULL : &link->direct->gets[i];
 	if (plx_unlikely(!op || link->tx_current.head))
 		return direct_no_room(link);
 	op->buf = into;

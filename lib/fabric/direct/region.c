@@ -48,23 +48,11 @@ static int check_grant(const struct plx_link *link, const void *base, size_t byt
 	return 0;
 }
 
-/* The provider uses the given key, or makes one. Return: 0 or a libfabric error. */
-static int register_region(struct plx_region *region)
-{
-	uint64_t rights = (region->access & PLX_REMOTE_READ ? FI_REMOTE_READ : 0) |
-			  (region->access & PLX_REMOTE_WRITE ? FI_REMOTE_WRITE : 0);
-	int rc = -FI_ENOKEY;
-
-	for (int i = 0; i < KEY_TRIES && rc == -FI_ENOKEY; i++) {
-		rc = fi_mr_reg(region->link->set->fids.domain, region->base, region->bytes, rights,
-			       0, plx_random_id(), 0, &region->mr, NULL);
-	}
-	return rc;
-}
-
 int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned access,
 		   struct plx_region **region_out)
 {
+	uint64_t rights = (access & PLX_REMOTE_READ ? FI_REMOTE_READ : 0) |
+			  (access & PLX_REMOTE_WRITE ? FI_REMOTE_WRITE : 0);
 	struct plx_region *region;
 	int rc = check_grant(link, base, bytes, access);
 
@@ -75,7 +63,11 @@ int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned acc
 	if (!region)
 		return plx_fail(ENOMEM, "out of memory");
 	*region = (struct plx_region){.link = link, .base = base, .bytes = bytes, .access = access};
-	rc = register_region(region);
+	rc = -FI_ENOKEY;
+	for (int i = 0; i < KEY_TRIES && rc == -FI_ENOKEY;
+	     i++) /* unless the provider makes the key */
+		rc = fi_mr_reg(link->set->fids.domain, base, bytes, rights, 0, plx_random_id(), 0,
+			       &region->mr, NULL);
 	if (rc) {
 		free(region);
 		return plx_fail(ENOMEM,

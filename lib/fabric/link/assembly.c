@@ -3,6 +3,7 @@
  * that arrived are charged. A buffer is kept for the next message for IDLE_NS: page faults cost
  * more than copying. */
 #include "fabric_link.h"
+#include "list.h"
 
 #include <inttypes.h>
 
@@ -58,11 +59,11 @@ static void end_stalled(struct assembly *assembly, uint64_t still_ns)
 static void sweep(struct plx_fabric_lcore *home, uint64_t idle_ns, uint64_t stall_ns)
 {
 	uint64_t now_ns = plx_loop_now_ns();
+	struct assembly *each, *next;
 
-	for (struct assembly *each = LIST_FIRST(&home->assemblies), *next; each; each = next) {
+	LIST_FOREACH_SAFE (each, &home->assemblies, of_home, next) {
 		uint64_t still_ns = plx_time_since(each->moved_ns, now_ns);
 
-		next = LIST_NEXT(each, of_home);
 		if (!each->total && still_ns >= idle_ns)
 			assembly_drop(each);
 		else if (each->total && each->link->rx_frames == each->link->rx_frames_granted)

@@ -190,15 +190,6 @@ static const char *trouble_of(int rc)
 
 /* All candidates, until one may succeed -------------------------------------------------------- */
 
-/* With several addresses, name all and their errors. */
-static int fail_all(const struct plan *plan, const char *address, int rc)
-{
-	if (plan->addresses.count == 1)
-		return rc;
-	return plx_fail(-rc, "connect to %s: none of its addresses can be connected to: %s",
-			address, plan->tried);
-}
-
 /* A misconfiguration of this host keeps links from a faster provider: log it once. */
 static void note_slower(const struct driver_choice *choice)
 {
@@ -217,8 +208,12 @@ static int try_all(struct plan *plan, const char *address, struct plx_link **lin
 	while ((rc = try(plan, link_out)) != 0) {
 		if (rc == -EIO && plan->choice + 1 < plan->choice_count)
 			note_slower(plan_choice(plan));
-		if (!plan_go_on(plan, true, trouble_of(rc), why_not(plan_choice(plan), rc)))
-			return fail_all(plan, address, rc);
+		if (plan_go_on(plan, true, trouble_of(rc), why_not(plan_choice(plan), rc)))
+			continue;
+		if (plan->addresses.count == 1)
+			return rc;
+		return plx_fail(-rc, "connect to %s: none of its addresses can be connected to: %s",
+				address, plan->tried);
 	}
 	(*link_out)->choice = why_it(plan);
 	if (plan_is_last(plan) && plan->addresses.count == 1)

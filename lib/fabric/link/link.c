@@ -113,16 +113,6 @@ static void delist(struct plx_link *link)
 	link->set->rx_count -= link_receives(link);
 }
 
-static int endpoint_failed(const struct plx_link *link, int rc)
-{
-	if (rc == -FI_ENODEV || rc == -FI_ETIMEDOUT || rc == -FI_EHOSTUNREACH ||
-	    rc == -FI_ENETUNREACH)
-		return plx_fail(EHOSTUNREACH, "%s: there is no way to the peer: %s",
-				link->set->label, fi_strerror(-rc));
-	return plx_fail(EIO, "%s: opening an endpoint failed: %s", link->set->label,
-			fi_strerror(-rc));
-}
-
 /* Open an endpoint for info on its set, and post receives. Return: 0; -errno with a text. */
 static int bring_up(struct plx_link *link, struct fi_info *info)
 {
@@ -142,7 +132,14 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 	if (link->driver->cq_overruns) /* reserve its completions */
 		info->rx_attr->size = link_receives(link);
 	rc = driver_open_endpoint(&link->set->fids, info, link, &link->ep);
-	return rc ? endpoint_failed(link, rc) : receive_post_all(link);
+	if (rc == -FI_ENODEV || rc == -FI_ETIMEDOUT || rc == -FI_EHOSTUNREACH ||
+	    rc == -FI_ENETUNREACH)
+		return plx_fail(EHOSTUNREACH, "%s: there is no way to the peer: %s",
+				link->set->label, fi_strerror(-rc));
+	if (rc)
+		return plx_fail(EIO, "%s: opening an endpoint failed: %s", link->set->label,
+				fi_strerror(-rc));
+	return receive_post_all(link);
 }
 
 static void set_home(struct plx_link *link, struct plx_set *set)

@@ -2,6 +2,7 @@
 /* Memory of links. */
 #include "fabric_link.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Receive windows ------------------------------------------------------------------------------ */
@@ -41,15 +42,6 @@ static void fit(struct plx_link *link, uint64_t share)
 	}
 }
 
-static void log_small(const struct plx_fabric_lcore *home)
-{
-	log_notice(
-		"lcore %u: its links have %llu KiB of receive buffers, of %llu KiB that they may "
-		"have (--receive-mem): from here on new links get fewer and shorter ones",
-		home->id, (unsigned long long)(home->rx_bytes >> 10),
-		(unsigned long long)(bytes_max >> 10));
-}
-
 /* Fit the window of a new link: rx_buf_bytes and rx_buf_count are the requested values. */
 void window_take(struct plx_link *link)
 {
@@ -58,7 +50,11 @@ void window_take(struct plx_link *link)
 
 	if (left <= bytes_max / 2 && bytes_of(link) > left / SHARES) {
 		if (!home->windows_logged)
-			log_small(home);
+			log_notice(
+				"lcore %u: its links have %" PRIu64 " KiB of receive buffers, of "
+				"%" PRIu64 " KiB that they may have (--receive-mem): from here on "
+				"new links get fewer and shorter ones",
+				home->id, home->rx_bytes >> 10, bytes_max >> 10);
 		home->windows_logged = true;
 		fit(link, left / SHARES);
 	}

@@ -41,16 +41,6 @@ static uint32_t next_candidate(const struct plx_listener *listener, uint32_t fro
 	return id;
 }
 
-static uint32_t choose_in_turn(struct plx_listener *listener)
-{
-	uint32_t id = next_candidate(listener, listener->front->turn);
-
-	if (id == PLX_LCORE_NONE)
-		id = next_candidate(listener, 0);
-	listener->front->turn = id != PLX_LCORE_NONE ? id + 1 : 0;
-	return id;
-}
-
 static uint32_t choose_by_hash(const struct plx_listener *listener, const struct sockaddr *peer)
 {
 	uint32_t best = next_candidate(listener, 0);
@@ -74,7 +64,10 @@ uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *pee
 	case PLX_SPREAD_CALLBACK:
 		return listener->attr.place(listener->front, peer, listener->attr.place_arg);
 	case PLX_SPREAD_ROUND_ROBIN:
-		id = choose_in_turn(listener);
+		id = next_candidate(listener, listener->front->turn);
+		if (id == PLX_LCORE_NONE)
+			id = next_candidate(listener, 0);
+		listener->front->turn = id != PLX_LCORE_NONE ? id + 1 : 0;
 		break;
 	case PLX_SPREAD_HASH:
 		id = choose_by_hash(listener, peer);

@@ -201,17 +201,6 @@ static const char *try_all_steps(struct probe *probe)
 	return wrong ?: expect_silence(probe, "it wakes for nothing after a message");
 }
 
-static void close_all(struct probe *probe)
-{
-	driver_close_fid(probe->ends[0] ? &probe->ends[0]->fid : NULL, "endpoint");
-	driver_close_fid(probe->ends[1] ? &probe->ends[1]->fid : NULL, "endpoint");
-	driver_close_fid(probe->pep ? &probe->pep->fid : NULL, "passive endpoint");
-	driver_close_fid(probe->mr ? &probe->mr->fid : NULL, "memory registration");
-	driver_close(&probe->fids);
-	if (probe->info)
-		fi_freeinfo(probe->info);
-}
-
 const char *plx_fabric_probe_sleep(const struct plx_fabric_driver *driver, const char *provider)
 {
 	struct probe probe = {
@@ -225,6 +214,12 @@ const char *plx_fabric_probe_sleep(const struct plx_fabric_driver *driver, const
 
 	plx_clock_init();
 	wrong = open_fids(&probe) == 0 ? try_all_steps(&probe) : "it cannot be opened";
-	close_all(&probe);
+	driver_close_fid(probe.ends[0] ? &probe.ends[0]->fid : NULL, "endpoint");
+	driver_close_fid(probe.ends[1] ? &probe.ends[1]->fid : NULL, "endpoint");
+	driver_close_fid(probe.pep ? &probe.pep->fid : NULL, "passive endpoint");
+	driver_close_fid(probe.mr ? &probe.mr->fid : NULL, "memory registration");
+	driver_close(&probe.fids);
+	if (probe.info)
+		fi_freeinfo(probe.info);
 	return wrong;
 }

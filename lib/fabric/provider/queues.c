@@ -75,14 +75,6 @@ static enum fid_kind event_source(struct fid *fid)
 	return *(uint8_t *)fid->context;
 }
 
-/* The provider's error text, in addition to libfabric's error code. */
-static const char *detail_of(struct plx_set *set, const struct fi_eq_err_entry *entry)
-{
-	if (!entry->prov_errno || entry->prov_errno == entry->err)
-		return fi_strerror(entry->err);
-	return fi_eq_strerror(set->fids.eq, entry->prov_errno, entry->err_data, NULL, 0);
-}
-
 static void connection_failed(struct plx_link *link, int err, const char *detail)
 {
 	switch (err) {
@@ -113,10 +105,15 @@ static void read_error(struct plx_set *set)
 	if (event_source(entry.fid) == FID_LINK) {
 		struct plx_link *link = (struct plx_link *)entry.fid->context;
 
+		const char *detail = fi_strerror(entry.err);
+
+		if (entry.prov_errno && entry.prov_errno != entry.err) /* the provider knows more */
+			detail = fi_eq_strerror(set->fids.eq, entry.prov_errno, entry.err_data,
+						NULL, 0);
 		if (link->connected)
 			close_on_shutdown(link, 0);
 		else
-			connection_failed(link, entry.err, detail_of(set, &entry));
+			connection_failed(link, entry.err, detail);
 	} else if (entry.err == FI_EMFILE) {
 		listener_out_of_descriptors(set);
 	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {

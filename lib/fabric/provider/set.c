@@ -22,19 +22,6 @@ void set_close(struct plx_set *set)
 	free(set);
 }
 
-static int open_fids(struct plx_set *set, const struct fi_info *info)
-{
-	const char *step;
-	int rc = driver_open(set->driver, info, set, &set->fids, &step);
-
-	if (rc == -EFBIG) /* only from plx_shm, with a text */
-		return plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
-	if (rc)
-		return plx_fail(EIO, "%s: opening %s failed: %s", set->label, step,
-				descriptors_strerror(rc));
-	return 0;
-}
-
 /* device: NULL: any. */
 static struct plx_set *find(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			    const char *device, uint32_t receives)
@@ -92,9 +79,15 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 		 choice->provider, device ? " on " : "", set->device);
 
 	struct fd_mark *mark = descriptors_mark(driver);
-	int rc = open_fids(set, info);
+	const char *step;
+	int rc = driver_open(driver, info, set, &set->fids, &step);
 
 	descriptors_close_on_exec(mark);
+	if (rc == -EFBIG) /* only from plx_shm, with a text */
+		plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
+	else if (rc)
+		plx_fail(EIO, "%s: opening %s failed: %s", set->label, step,
+			 descriptors_strerror(rc));
 	if (rc || (direct && direct_check_set(set) != 0)) {
 		set_close(set);
 		return NULL;
@@ -107,19 +100,6 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	return set;
 }
 
-/* For a listener at every address: the event queue of any device will do. */
-static struct plx_set *open_any(struct plx_fabric_lcore *home, const struct driver_choice *choice)
-{
-	struct plx_set *set;
-	struct fi_info *info;
-
-	if (driver_getinfo(choice, NULL, NULL, 0, &info) != 0)
-		return NULL;
-	set = set_open(home, choice, info, false);
-	fi_freeinfo(info);
-	return set;
-}
-
 /* The lcore's set for that provider and the device of info, with room for a link of attr (NULL: a
  * listener). Opens one if there is none. A link with direct data placement gets a separate one.
  * Return: the set; NULL with an error text. */
@@ -129,6 +109,7 @@ struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choic
 	const struct plx_fabric_driver *driver = choice->driver;
 	const char *device = driver->device ? driver->device(info) : NULL;
 	struct plx_set *set;
+	struct fi_info *any;
 
 	if (attr && attr->direct)
 		return set_open(home, choice, info, true);
@@ -136,8 +117,14 @@ struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choic
 		   attr ? attr->rx_buf_count + link_control_receives(driver, info, attr) : 0);
 	if (set)
 		return set;
-	return driver->device && !device ? open_any(home, choice)
-					 : set_open(home, choice, info, false);
+	if (!driver->device || device)
+		return set_open(home, choice, info, false);
+	/* For a listener at every address, the event queue of any device will do. */
+	if (driver_getinfo(choice, NULL, NULL, 0, &any) != 0)
+		return NULL;
+	set = set_open(home, choice, any, false);
+	fi_freeinfo(any);
+	return set;
 }
 
 /* A set that was opened for one link closes with it. */

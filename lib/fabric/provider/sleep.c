@@ -78,14 +78,6 @@ static void mark_broken(struct plx_set *set, const char *why)
 		set->home->id, set->label, why, set->broken_ns / PLX_NS_PER_S);
 }
 
-/* A pending connection keeps the descriptor readable. */
-static void pause_accepting(struct plx_set *set)
-{
-	set->broken_until_ns = plx_loop_now_ns() + PLX_NS_PER_S;
-	set->spurious = 0;
-	listener_out_of_descriptors(set);
-}
-
 /* Called after a sleep that ended at once without work. Return: whether the set may sleep. */
 static bool wait_fd_works(struct plx_set *set)
 {
@@ -94,10 +86,13 @@ static bool wait_fd_works(struct plx_set *set)
 		set->spurious = 0;
 		return true;
 	}
-	if (set->listeners && descriptors_used_up())
-		pause_accepting(set);
-	else if (++set->spurious >= SPURIOUS_MAX)
+	if (set->listeners && descriptors_used_up()) { /* a connection keeps it readable */
+		set->broken_until_ns = plx_loop_now_ns() + PLX_NS_PER_S;
+		set->spurious = 0;
+		listener_out_of_descriptors(set);
+	} else if (++set->spurious >= SPURIOUS_MAX) {
 		mark_broken(set, "it wakes the lcore for nothing");
+	}
 	return !is_broken(set);
 }
 
