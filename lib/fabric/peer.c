@@ -52,18 +52,6 @@ static void peer_put(struct peer *peer)
 	free(peer);
 }
 
-static struct presence *presence_add(struct peer *peer, struct plx_fabric_lcore *home)
-{
-	struct presence *presence = aligned_alloc(PLX_CACHE_LINE, sizeof(*presence));
-
-	if (!presence)
-		return NULL;
-	*presence = (struct presence){.home = home, .peer = peer};
-	LIST_INSERT_HEAD(&home->watch.presences, presence, of_home);
-	LIST_INSERT_HEAD(&peer->presences, presence, of_peer);
-	return presence;
-}
-
 static struct presence *presence_get(const struct liveness *key, struct plx_fabric_lcore *home,
 				     uint64_t now_ns)
 {
@@ -76,10 +64,15 @@ static struct presence *presence_get(const struct liveness *key, struct plx_fabr
 		if (presence->home == home)
 			break;
 	}
-	presence = presence ?: presence_add(peer, home);
 	if (!presence) {
-		peer_put(peer);
-		return NULL;
+		presence = aligned_alloc(PLX_CACHE_LINE, sizeof(*presence));
+		if (!presence) {
+			peer_put(peer);
+			return NULL;
+		}
+		*presence = (struct presence){.home = home, .peer = peer};
+		LIST_INSERT_HEAD(&home->watch.presences, presence, of_home);
+		LIST_INSERT_HEAD(&peer->presences, presence, of_peer);
 	}
 	/* Relaxed: as for each frame. */
 	atomic_store_explicit(&presence->heard_ns, now_ns, memory_order_relaxed);

@@ -144,7 +144,6 @@ void region_asked(struct plx_link *link)
 	TAILQ_CONCAT(&link->direct->asked, &link->direct->revoked, of_list);
 }
 
-/* REVOKE arrived. */
 void region_on_revoke(struct plx_link *link, uint64_t number)
 {
 	if (link->want & WANT_REVOKED) {
@@ -155,7 +154,6 @@ void region_on_revoke(struct plx_link *link, uint64_t number)
 	link_schedule(link, WANT_REVOKED);
 }
 
-/* REVOKED arrived. */
 void region_on_revoked(struct plx_link *link, uint64_t number)
 {
 	struct direct *direct = link->direct;

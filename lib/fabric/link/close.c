@@ -161,7 +161,6 @@ void close_agreed(struct plx_link *link)
 		close_notify(link);
 }
 
-/* Try the next step of a closing link. */
 void close_step(struct plx_link *link)
 {
 	if (link->state != LINK_CLOSING)
@@ -258,7 +257,6 @@ bool close_settle(struct plx_link *link)
 	return false;
 }
 
-/* Continue once they are taken. */
 void close_settled(struct plx_link *link)
 {
 	if (!cq_drain(link->set) && link->set->emptied_ns <= link->ended_ns)

@@ -190,24 +190,19 @@ static const char *trouble_of(int rc)
 
 /* All candidates, until one may succeed -------------------------------------------------------- */
 
-/* A misconfiguration of this host keeps links from a faster provider: log it once. */
-static void note_slower(const struct driver_choice *choice)
-{
-	static _Atomic bool noted;
-
-	/* Relaxed: only the exchange counts. */
-	if (!atomic_exchange_explicit(&noted, true, memory_order_relaxed))
-		log_notice("%s is not used for links: %s", choice->driver->name, plx_error());
-}
-
 /* Ownership: the link takes the plan if another candidate is left. */
 static int try_all(struct plan *plan, const char *address, struct plx_link **link_out)
 {
+	static _Atomic bool noted;
 	int rc;
 
 	while ((rc = try(plan, link_out)) != 0) {
-		if (rc == -EIO && plan->choice + 1 < plan->choice_count)
-			note_slower(plan_choice(plan));
+		/* A misconfiguration of this host keeps links from a faster provider: log it once.
+		 * Relaxed: only the exchange counts. */
+		if (rc == -EIO && plan->choice + 1 < plan->choice_count &&
+		    !atomic_exchange_explicit(&noted, true, memory_order_relaxed))
+			log_notice("%s is not used for links: %s", plan_choice(plan)->driver->name,
+				   plx_error());
 		if (plan_go_on(plan, true, trouble_of(rc), why_not(plan_choice(plan), rc)))
 			continue;
 		if (plan->addresses.count == 1)

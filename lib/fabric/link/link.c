@@ -46,7 +46,6 @@ static bool needs_receives(const struct plx_fabric_driver *driver, const struct 
 	return driver->needs_receives && driver->needs_receives(info);
 }
 
-/* Number of receives reserved for control frames. */
 uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
 			       const struct plx_link_attr *attr)
 {

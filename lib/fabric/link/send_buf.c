@@ -176,7 +176,6 @@ int plx_link_send_buf(struct plx_link *link, struct plx_buf *buf, plx_link_sent_
 	return 0;
 }
 
-/* Continue a message that is partly sent. */
 void send_buf_continue(struct plx_link *link)
 {
 	if (!link->tx_current.head || send_frames(link, &link->tx_current) != 0)

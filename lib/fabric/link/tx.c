@@ -11,7 +11,7 @@ int tx_would_block(struct plx_link *link)
 	return -EAGAIN;
 }
 
-/* Check the link and the length. Return: 0; -ENOTCONN; -EMSGSIZE. */
+/* Return: 0; -ENOTCONN; -EMSGSIZE. */
 int tx_check_sendable(const struct plx_link *link, uint64_t length)
 {
 	if (plx_unlikely(link->state != LINK_OPEN))
@@ -23,7 +23,6 @@ int tx_check_sendable(const struct plx_link *link, uint64_t length)
 	return 0;
 }
 
-/* Whether a new message may start. */
 bool tx_has_room(const struct plx_link *link)
 {
 	return !link->tx_current.head && tx_frames_left(link) &&

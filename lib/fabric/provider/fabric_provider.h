@@ -113,7 +113,9 @@ struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choic
 			const struct fi_info *info, const struct plx_link_attr *attr);
 void set_close(struct plx_set *set);
 void set_leave(struct plx_set *set);
-
+void set_register_new_zones(struct plx_set *set);
+int set_need_zone(struct plx_set *set, uint32_t zone_index);
+bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
 void *set_find_desc(struct plx_set *set, uint32_t zone_index);
 
 /* The provider's descriptor for memory in that zone. NULL: not needed, or the zone is not
@@ -122,10 +124,6 @@ static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 {
 	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
 }
-
-void set_register_new_zones(struct plx_set *set);
-int set_need_zone(struct plx_set *set, uint32_t zone_index);
-bool set_has_message(struct plx_set *set, const struct plx_buf *buf);
 
 /* link/receive.c, queues.c: dispatch the result of a read. Return: the number of completions. */
 int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count);
@@ -143,14 +141,12 @@ static inline PLX_ALWAYS_INLINE int cq_poll(struct plx_set *set)
 	return plx_likely(count == -FI_EAGAIN) ? 0 : receive_completions(set, entries, count);
 }
 
-int eq_poll(struct plx_set *set);
-bool cq_drain(struct plx_set *set);
-
 /* The source of an EQ event: the context of its fid. */
 enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
 
-/* Close a passive endpoint, now or later; those that were left for later, after a read of the EQ.
- */
+int eq_poll(struct plx_set *set);
+bool cq_drain(struct plx_set *set);
+/* Close a passive endpoint, now or later; the later ones, after a read of the EQ. */
 void eq_retire_pep(struct plx_set *set, struct fid_pep *pep);
 void eq_reap_peps(struct plx_set *set, uint64_t now_ns);
 
