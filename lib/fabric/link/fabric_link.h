@@ -346,7 +346,7 @@ bool close_now(struct plx_link *link, enum plx_link_reason reason, const char *f
 void close_refused(struct plx_link *link);
 /* The link was refused; an accepted one was disconnected. */
 void close_not_connected(struct plx_link *link);
-void close_on_timer(struct plx_timer *timer, void *link);
+void close_on_timer(struct plx_timer *timer, void *arg);
 void close_notify(struct plx_link *link);
 void close_agreed(struct plx_link *link);
 void close_on_fin(struct plx_link *link, bool carries_ack);

@@ -88,8 +88,10 @@ static int connect_to_itself(struct probe *probe)
 	rc = fi_pep_bind(probe->pep, &probe->fids.eq->fid, 0);
 	rc = rc ?: fi_listen(probe->pep);
 	rc = rc ?: fi_getname(&probe->pep->fid, &name, &len);
-	snprintf(port, sizeof(port), "%u", rc ? 0 : address_port((struct sockaddr *)&name));
-	rc = rc ?: driver_getinfo(&probe->choice, probe->host, port, 0, &info);
+	if (rc)
+		return rc;
+	snprintf(port, sizeof(port), "%u", address_port((struct sockaddr *)&name));
+	rc = driver_getinfo(&probe->choice, probe->host, port, 0, &info);
 	if (rc)
 		return rc;
 	rc = driver_open_endpoint(&probe->fids, info, NULL, &probe->ends[0]);
