@@ -161,6 +161,7 @@ void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t
 	time_raise(&peer->heard_ns, silence.heard_ns);
 	if (silence.ns >= peer->dead_after_ns + silence.margin_ns && !peer_silent_ns(peer)) {
 		tdelete(peer, &table, by_key);
+		/* Relaxed: guards no other data. */
 		atomic_store_explicit(&peer->silent_ns, silence.ns, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&table_lock);

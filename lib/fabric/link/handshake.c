@@ -68,8 +68,7 @@ static bool protocol_agree(struct plx_link *link)
 		       link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
 }
 
-/* The self-test service, which a link may be for instead of a listener ---------------------------
- */
+/* The self-test service, for which a link may be instead of a listener ------------------------- */
 
 /* Written while there are no links. */
 static struct plx_link_attr self_test; /* without events: no service */

@@ -66,8 +66,7 @@ void window_give(struct plx_link *link)
 	link->home->rx_bytes -= bytes_of(link);
 }
 
-/* Buffers for copies ----------------------------------------------------------------------------
- */
+/* Buffers for copies -------------------------------------------------------------------------- */
 
 /* For copies that are too long for the lcore's pool. Fresh heap memory costs a page fault per 4
  * KiB, more than the copy, so buffers are kept and reused. */
@@ -196,8 +195,7 @@ struct plx_buf *plx_link_buf(struct plx_link *link, uint32_t room_bytes)
 	return plx_buf_alloc(room_bytes);
 }
 
-/* Receive pools of ended links ------------------------------------------------------------------
- */
+/* Receive pools of ended links ---------------------------------------------------------------- */
 
 struct kept_pool {
 	struct plx_pool *pool;

@@ -104,7 +104,6 @@ static void read_error(struct plx_set *set)
 		return;
 	if (event_source(entry.fid) == FID_LINK) {
 		struct plx_link *link = (struct plx_link *)entry.fid->context;
-
 		const char *detail = fi_strerror(entry.err);
 
 		if (entry.prov_errno && entry.prov_errno != entry.err) /* the provider knows more */
@@ -192,8 +191,7 @@ int eq_poll(struct plx_set *set)
 	return count;
 }
 
-/* Passive endpoints of closed listeners ----------------------------------------------------------
- */
+/* Passive endpoints of closed listeners ------------------------------------------------------- */
 
 struct retired {
 	struct fid_pep *pep;
