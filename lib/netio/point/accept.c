@@ -123,16 +123,6 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 			  plx_lcore_id());
 }
 
-static int start(struct acceptor *acceptor, const char *address, struct plx_listen_attr *attr)
-{
-	attr->link.events = &events;
-	attr->link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
-	wire_greet(&attr->link, WIRE_WELCOME, owner_of(&acceptor->session)->role,
-		   acceptor->message_max);
-	spread_listen(acceptor, attr);
-	return plx_acceptor_listen(&acceptor->session, address, attr, &acceptor->listener);
-}
-
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
 		    struct plx_listen_attr *attr)
 {
@@ -145,7 +135,15 @@ int acceptor_listen(struct acceptor *acceptor, const char *what, const char *hos
 		return netio_fail(EALREADY, "%s: it listens at %s already", what,
 				  plx_listener_address(acceptor->listener));
 	rc = netio_address(what, host, port, address);
-	return netio_logged(rc ?: start(acceptor, address, attr));
+	if (rc)
+		return netio_logged(rc);
+	attr->link.events = &events;
+	attr->link.provider = acceptor->provider[0] ? acceptor->provider : NULL;
+	wire_greet(&attr->link, WIRE_WELCOME, owner_of(&acceptor->session)->role,
+		   acceptor->message_max);
+	spread_listen(acceptor, attr);
+	return netio_logged(
+		plx_acceptor_listen(&acceptor->session, address, attr, &acceptor->listener));
 }
 
 void acceptor_release(struct acceptor *acceptor)

@@ -13,9 +13,9 @@ struct accepted;
 
 /* Callbacks of its owner. */
 struct acceptor_owner {
-	/* First. hello: acceptor_on_hello. create must check has_room again, since connections may
-	 * have been accepted since the HELLO; opened and ended must start with accepted_note_open
-	 * and accepted_note_end. */
+	/* First; starts with ACCEPTOR_SESSION. create must check has_room again, since connections
+	 * may have been accepted since the HELLO; opened and ended must start with
+	 * accepted_note_open and accepted_note_end. */
 	struct plx_acceptor_owner session;
 	enum wire_role role; /* role of accepted peers */
 	/* Whether it accepts one more. */
@@ -53,16 +53,6 @@ struct accepted {
 	char provider[64];
 };
 
-static inline struct accepted *accepted_first(const struct acceptor *acceptor)
-{
-	return (struct accepted *)LIST_FIRST(&acceptor->session.links);
-}
-
-static inline struct accepted *accepted_next(const struct accepted *accepted)
-{
-	return (struct accepted *)LIST_NEXT(&accepted->session, links);
-}
-
 /* Check attributes common to listening sockets. Return: 0; -EINVAL. */
 int acceptor_check(const char *provider, uint64_t message_max);
 /* acceptor: zeroed. provider: may be NULL. */
@@ -97,6 +87,7 @@ void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 
 const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
 			      const uint8_t *hello, uint32_t length);
+#define ACCEPTOR_SESSION .hello = acceptor_on_hello
 
 /* spread.c ------------------------------------------------------------------------------------ */
 

@@ -127,13 +127,8 @@ static void on_free(struct plx_connector *session)
 }
 
 static const struct connection_owner owner = {
-	.session = {.hello = connection_on_hello,
-		    .opened = on_opened,
-		    .refused = notify_refused,
-		    .closed = notify_closed,
-		    .settle = on_settle,
-		    .ended = on_ended,
-		    .free = on_free},
+	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = notify_closed,
+		    .settle = on_settle, .ended = on_ended, .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = notify_suspect,
 	.received = on_received,

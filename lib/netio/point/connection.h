@@ -12,7 +12,7 @@ struct netio_connection;
 
 /* Callbacks of its owner: suspect and messages only while the socket exists. */
 struct connection_owner {
-	struct plx_connector_owner session; /* first; hello: connection_on_hello */
+	struct plx_connector_owner session; /* first; starts with CONNECTION_SESSION */
 	enum wire_role role;
 	void (*suspect)(struct netio_connection *connection, bool suspect);
 	/* Return: NULL; the error as constant text, which closes the link. */
@@ -78,6 +78,8 @@ void hub_add(struct hub *hub, struct netio_connection *connection,
 	     const struct connection_owner *owner, void *cb_object, const char *address);
 /* Open one that is idle. Return: as connection_open, without log. */
 int hub_open(struct netio_connection *connection);
+
+#define CONNECTION_SESSION .hello = connection_on_hello, .refused = notify_refused
 
 /* Define functions for connection_owner that call the callbacks of one class of sockets. */   \
 #define DEFINE_NOTIFY(kind)                                                                    \

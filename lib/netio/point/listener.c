@@ -187,13 +187,8 @@ static void on_fini(struct acceptor *acceptor)
 }
 
 static const struct acceptor_owner owner = {
-	.session = {.hello = acceptor_on_hello,
-		    .create = on_create,
-		    .opened = on_opened,
-		    .failed = on_failed,
-		    .ended = on_ended,
-		    .closed = on_closed,
-		    .free = on_free,
+	.session = {ACCEPTOR_SESSION, .create = on_create, .opened = on_opened, .failed = on_failed,
+		    .ended = on_ended, .closed = on_closed, .free = on_free,
 		    .free_acceptor = on_free_listener},
 	.role = WIRE_SENDER,
 	.has_room = has_room,
@@ -208,24 +203,23 @@ static const struct acceptor_owner owner = {
 static int poll_queue(void *arg, uint64_t now_ns)
 {
 	struct netio_listener *listener = arg;
-	struct accepted *accepted, *next;
+	struct plx_accepted *it, *next;
 	int work = 0;
 
 	queue_wake_if_pushed(listener->queue);
 	if (plx_likely(listener->holding == 0))
 		return 0;
-	for (accepted = accepted_first(&listener->acceptor); accepted; accepted = next) {
-		struct intake *intake = &((struct receiver *)accepted)->intake;
+	LIST_FOREACH_SAFE (it, &listener->acceptor.session.links, links, next) {
+		struct intake *intake = &((struct receiver *)it)->intake;
 		uint64_t before = listener->queue->pushed;
 		const char *wrong;
 
 		if (intake_go_on(intake, &wrong) == -EPROTO)
-			accepted_fail(accepted, wrong);
+			accepted_fail((struct accepted *)it, wrong);
 		work += (int)(listener->queue->pushed - before);
-		next = accepted_next(accepted);
-		if (!accepted->session.link && intake->held_count == 0) {
+		if (!it->link && intake->held_count == 0) {
 			listener->ended--;
-			if (!plx_accepted_finish(&accepted->session))
+			if (!plx_accepted_finish(it))
 				break;
 		}
 	}

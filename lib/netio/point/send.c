@@ -91,10 +91,7 @@ static void on_free(struct plx_connector *session)
 }
 
 static const struct connection_owner owner = {
-	.session = {.hello = connection_on_hello,
-		    .opened = notify_opened,
-		    .refused = notify_refused,
-		    .closed = notify_closed,
+	.session = {CONNECTION_SESSION, .opened = notify_opened, .closed = notify_closed,
 		    .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = notify_suspect,

@@ -65,7 +65,7 @@ static void tell_ended(struct publisher *publisher, struct interest *interest)
 	struct netio_subscription what = interest->what;
 
 	interest_destroy(publisher, interest);
-	CALL_USER(publisher_socket(publisher), cb_unsubscribed, &publisher->pub, &what);
+	CALL_USER(user_of(publisher), cb_unsubscribed, &publisher->pub, &what);
 }
 
 void publisher_report_ended(struct publisher *publisher)
@@ -105,9 +105,9 @@ static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 	uint32_t count = 0;
 
 	wire_list_write(out, WIRE_REQUEST);
-	for (; interest && count < WIRE_LIST_MAX; interest = TAILQ_NEXT(interest, link))
-		write_request(interest,
-			      out + WIRE_LIST_BYTES + WIRE_REQUEST_BYTES * (size_t)count++);
+	out += WIRE_LIST_BYTES;
+	for (; interest && count < WIRE_LIST_MAX; interest = TAILQ_NEXT(interest, link), count++)
+		write_request(interest, out + WIRE_REQUEST_BYTES * (size_t)count);
 	return count;
 }
 
@@ -212,8 +212,7 @@ static void refused(struct publisher *publisher, struct interest *interest, enum
 
 	tdelete(interest, &publisher->by_what, compare);
 	interest_destroy(publisher, interest);
-	CALL_USER(publisher_socket(publisher), cb_subscription_refused, &publisher->pub, &what,
-		  why[status]);
+	CALL_USER(user_of(publisher), cb_subscription_refused, &publisher->pub, &what, why[status]);
 }
 
 static void subscribed(struct publisher *publisher, struct interest *interest)
@@ -224,10 +223,9 @@ static void subscribed(struct publisher *publisher, struct interest *interest)
 	interest->state = INTEREST_ACTIVE;
 	interest->was_lost = false;
 	if (was_lost)
-		CALL_USER(publisher_socket(publisher), cb_subscription_resumed, &publisher->pub,
-			  &what);
+		CALL_USER(user_of(publisher), cb_subscription_resumed, &publisher->pub, &what);
 	else
-		CALL_USER(publisher_socket(publisher), cb_subscribed, &publisher->pub, &what);
+		CALL_USER(user_of(publisher), cb_subscribed, &publisher->pub, &what);
 }
 
 /* Return: NULL; or the error as text. */
@@ -261,13 +259,13 @@ static const char *handle_answer(struct publisher *publisher, const uint8_t *in)
 
 const char *publisher_handle_answers(struct publisher *publisher, const struct plx_buf *message)
 {
+	const uint8_t *in = message->data + WIRE_LIST_BYTES;
 	uint32_t count;
 	const char *wrong = wire_list_read(message->data, message->len, WIRE_ANSWER,
 					   WIRE_ANSWER_BYTES, &count);
 
-	for (uint32_t i = 0; !wrong && publisher->connection.socket && i < count; i++)
-		wrong = handle_answer(publisher, message->data + WIRE_LIST_BYTES +
-							 (size_t)i * WIRE_ANSWER_BYTES);
+	for (; !wrong && publisher->connection.socket && count; count--, in += WIRE_ANSWER_BYTES)
+		wrong = handle_answer(publisher, in);
 	return wrong;
 }
 
@@ -310,8 +308,8 @@ void publisher_report_lost(struct publisher *publisher, const char *why)
 		interest->loss_unreported = false;
 		what = interest->what;
 		if (interest->state == INTEREST_NEW)
-			CALL_USER(publisher_socket(publisher), cb_subscription_lost,
-				  &publisher->pub, &what, why);
+			CALL_USER(user_of(publisher), cb_subscription_lost, &publisher->pub, &what,
+				  why);
 	}
 }
 

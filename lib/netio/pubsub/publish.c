@@ -256,11 +256,13 @@ int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag,
 
 void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 {
-	struct accepted *accepted = socket->core ? accepted_first(&socket->core->acceptor) : NULL;
+	struct plx_accepted *it = NULL;
 
 	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	for (; accepted; accepted = accepted_next(accepted)) {
-		struct outbox *outbox = &((struct subscriber *)accepted)->outbox;
+	if (socket->core)
+		it = LIST_FIRST(&socket->core->acceptor.session.links);
+	for (; it; it = LIST_NEXT(it, links)) {
+		struct outbox *outbox = &((struct subscriber *)it)->outbox;
 
 		if (outbox->page)
 			outbox_flush(outbox);

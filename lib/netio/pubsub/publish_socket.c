@@ -204,14 +204,8 @@ static void on_fini(struct acceptor *acceptor)
 }
 
 static const struct acceptor_owner owner = {
-	.session = {.hello = acceptor_on_hello,
-		    .create = on_create,
-		    .opened = on_opened,
-		    .failed = on_failed,
-		    .settle = on_settle,
-		    .ended = on_ended,
-		    .closed = on_closed,
-		    .free = on_free,
+	.session = {ACCEPTOR_SESSION, .create = on_create, .opened = on_opened, .failed = on_failed,
+		    .settle = on_settle, .ended = on_ended, .closed = on_closed, .free = on_free,
 		    .free_acceptor = publish_core_destroy},
 	.role = WIRE_SUBSCRIBER,
 	.has_room = has_room,
@@ -305,6 +299,8 @@ static void core_fini(struct netio_publish_core **core_of_socket)
 
 static void core_stats(const struct netio_publish_core *core, struct netio_publish_stats *stats_out)
 {
+	const struct plx_accepted *it;
+
 	*stats_out = (struct netio_publish_stats){0};
 	if (!core)
 		return;
@@ -315,9 +311,8 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 	stats_out->disconnected = core->missed[NETIO_GAP_DISCONNECTED];
 	stats_out->too_big = core->missed[NETIO_GAP_TOO_BIG];
 	stats_out->given_up = core->missed[NETIO_GAP_GIVEN_UP];
-	for (const struct accepted *accepted = accepted_first(&core->acceptor); accepted;
-	     accepted = accepted_next(accepted)) {
-		const struct outbox *outbox = &((const struct subscriber *)accepted)->outbox;
+	LIST_FOREACH (it, &core->acceptor.session.links, links) {
+		const struct outbox *outbox = &((const struct subscriber *)it)->outbox;
 
 		stats_out->pages += outbox->stats.pages;
 		stats_out->lost += outbox->stats.messages_lost;
@@ -344,9 +339,10 @@ void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 
 void netio_subscriber_close(struct netio_subscriber *subscriber)
 {
-	ASSERT_OWNER(plx_container_of(subscriber, struct subscriber, pub)
-			     ->accepted.session.acceptor->lcore);
-	plx_accepted_close(&plx_container_of(subscriber, struct subscriber, pub)->accepted.session);
+	struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
+
+	ASSERT_OWNER(its->accepted.session.acceptor->lcore);
+	plx_accepted_close(&its->accepted.session);
 }
 
 /* The two socket types ------------------------------------------------------------------------ */

@@ -152,23 +152,17 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 			(core)->unbuffered->callback args;                   \
 	} while (0)
 
-/* requests.c */
-
-/* Return: NULL; or the error as text. */
+/* requests.c: Return: NULL; or the error as text. */
 const char *requests_received(struct accepted *accepted, struct plx_buf *message);
 /* The link has room: send the answer, then handle the requests that wait. */
 void requests_resume(struct subscriber *subscriber);
 /* Drop its subscriptions, requests and answer. */
 void requests_drop(struct subscriber *subscriber);
 
-/* publish_socket.c */
-
-/* No references remain. */
+/* publish_socket.c: No references remain. */
 void publish_core_destroy(struct plx_acceptor *session);
 
-/* match.c */
-
-/* A table version, unique in this process, so that caches detect changes. */
+/* match.c: A table version, unique in this process, so that caches detect changes. */
 uint64_t match_new_version(void);
 /* Fill in core->matches. cache: may be NULL. */
 void match_find(struct netio_publish_core *core, netio_tag_t tag,
@@ -194,14 +188,10 @@ void pending_give_up(struct netio_publish_core *core, struct pending *pending);
 /* A subscriber is disconnected: remove it from all pending messages. */
 void pending_forget(struct netio_publish_core *core, const struct subscriber *subscriber);
 
-/* publish.c */
-
-/* A subscriber has room or is disconnected. */
+/* publish.c: A subscriber has room or is disconnected. */
 void publish_report_room(struct netio_publish_core *core);
 
-/* publication.c */
-
-/* Initialize the report task. */
+/* publication.c: Initialize the report task. */
 void publications_init(struct netio_publish_core *core);
 /* Free all completed and unused ones. */
 void publications_free(struct netio_publish_core *core);
@@ -264,8 +254,8 @@ struct netio_subscribe_core {
 
 /* interest.c ---------------------------------------------------------------------------------- */
 
-/* NULL: released. */
-static inline struct netio_subscribe_socket *publisher_socket(const struct publisher *publisher)
+/* Its socket; NULL: released. */
+static inline struct netio_subscribe_socket *user_of(const struct publisher *publisher)
 {
 	return publisher->connection.socket;
 }

@@ -247,6 +247,7 @@ static const char *handle_request(struct subscriber *subscriber, const uint8_t *
 
 static const char *handle_requests(struct subscriber *subscriber, const struct plx_buf *message)
 {
+	const uint8_t *in = message->data + WIRE_LIST_BYTES;
 	struct change changes[WIRE_LIST_MAX];
 	uint32_t count, done = 0;
 	const char *wrong = wire_list_read(message->data, message->len, WIRE_REQUEST,
@@ -256,11 +257,8 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 		return wrong;
 	wire_list_write(subscriber->answer, WIRE_ANSWER);
 	subscriber->answer_bytes = WIRE_LIST_BYTES;
-	while (done < count && !wrong) {
-		wrong = handle_request(subscriber,
-				       message->data + WIRE_LIST_BYTES +
-					       (size_t)done * WIRE_REQUEST_BYTES,
-				       &changes[done]);
+	for (; done < count && !wrong; in += WIRE_REQUEST_BYTES) {
+		wrong = handle_request(subscriber, in, &changes[done]);
 		done += !wrong;
 	}
 	if (!wrong) {

@@ -63,7 +63,7 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 		return;
 	publisher->core->stats.gaps++;
 	publisher->core->stats.missed[__builtin_ctz(reasons)] += count;
-	CALL_USER(publisher_socket(publisher), cb_gap, &publisher->pub, &gap);
+	CALL_USER(user_of(publisher), cb_gap, &publisher->pub, &gap);
 }
 
 static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
@@ -134,11 +134,7 @@ static void on_free(struct plx_connector *session)
 }
 
 static const struct connection_owner owner = {
-	.session = {.hello = connection_on_hello,
-		    .opened = on_opened,
-		    .refused = notify_refused,
-		    .closed = on_closed,
-		    .ended = on_ended,
+	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = on_closed, .ended = on_ended,
 		    .free = on_free},
 	.role = WIRE_SUBSCRIBER,
 	.suspect = notify_suspect,

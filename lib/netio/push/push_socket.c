@@ -237,13 +237,8 @@ static void on_free(struct plx_connector *session)
 }
 
 static const struct connection_owner owner = {
-	.session = {.hello = connection_on_hello,
-		    .opened = on_opened,
-		    .refused = notify_refused,
-		    .closed = on_closed,
-		    .look_back = on_look_back,
-		    .settle = on_settle,
-		    .ended = on_ended,
+	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = on_closed,
+		    .look_back = on_look_back, .settle = on_settle, .ended = on_ended,
 		    .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = on_suspect,

@@ -396,10 +396,10 @@ PUBSUB_TEST(what_is_given_up_is_a_gap)
 
 static struct subscriber *last_link(void)
 {
-	struct accepted *accepted = accepted_first(&publisher.core->acceptor);
+	struct plx_accepted *accepted = LIST_FIRST(&publisher.core->acceptor.session.links);
 
-	while (accepted_next(accepted))
-		accepted = accepted_next(accepted);
+	while (LIST_NEXT(accepted, links))
+		accepted = LIST_NEXT(accepted, links);
 	return (struct subscriber *)accepted;
 }
 
