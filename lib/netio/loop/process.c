@@ -15,21 +15,11 @@
 
 static unsigned entered; /* loops of the thread that created the lcores; 0: not ours */
 
-/* plx_eal_parse that restores getopt's state for the program. */
-static int parse_words(int count, char **words, struct plx_eal_conf *conf)
-{
-	int old_optind = optind, old_opterr = opterr;
-	int rc = plx_eal_parse(count, words, conf);
-
-	optind = old_optind > 1 ? old_optind : 0; /* 0: glibc restarts at argv[1] */
-	opterr = old_opterr;
-	return rc;
-}
-
 /* Parse options as on a command line. Modifies text; conf points into it. */
 static int parse(char *text, struct plx_eal_conf *conf)
 {
 	char name[] = "netio", *words[WORDS_MAX + 1] = {name}, *rest;
+	int old_optind = optind, old_opterr = opterr;
 	int count = 1, used;
 
 	for (char *word = strtok_r(text, BLANKS, &rest); word;
@@ -38,7 +28,10 @@ static int parse(char *text, struct plx_eal_conf *conf)
 			return plx_fail(EINVAL, "more than %d words", WORDS_MAX - 1);
 		words[count++] = word;
 	}
-	used = parse_words(count, words, conf);
+	used = plx_eal_parse(count, words, conf);
+	/* Restore getopt's state for the program. */
+	optind = old_optind > 1 ? old_optind : 0; /* 0: glibc restarts at argv[1] */
+	opterr = old_opterr;
 	if (used < 0)
 		return used;
 	if (conf->show_help || conf->show_version || conf->dry_run)

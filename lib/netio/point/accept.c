@@ -9,8 +9,6 @@ static const struct acceptor_owner *owner_of(const struct plx_acceptor *session)
 	return (const struct acceptor_owner *)session->owner;
 }
 
-/* The link ------------------------------------------------------------------------------------ */
-
 const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
 			      const uint8_t *hello, uint32_t length)
 {
@@ -101,8 +99,6 @@ void accepted_fail(struct accepted *accepted, const char *why)
 	if (!accepted->session.link)
 		accepted_note_end(accepted, NULL, PLX_LINK_PROTOCOL, why);
 }
-
-/* The acceptor -------------------------------------------------------------------------------- */
 
 int acceptor_check(const char *provider, uint64_t message_max)
 {

@@ -87,8 +87,6 @@ void netio_buffered_stats(const struct netio_buffered_send_socket *socket,
 		stats_out->messages += outbox->messages;
 }
 
-/* The connection ------------------------------------------------------------------------------ */
-
 DEFINE_NOTIFY(netio_buffered_send_socket)
 DEFINE_ANSWERED(netio_buffered_send_socket)
 
@@ -135,8 +133,6 @@ static const struct connection_owner owner = {
 	.writable = on_writable,
 };
 
-/* The outbox ---------------------------------------------------------------------------------- */
-
 static void on_room(struct outbox *outbox)
 {
 	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
@@ -155,8 +151,6 @@ static void on_sent(struct outbox *outbox)
 }
 
 static const struct outbox_owner outbox_owner = {.room = on_room, .sent = on_sent};
-
-/* The socket ---------------------------------------------------------------------------------- */
 
 int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 				    struct netio_buffered_send_socket *socket,

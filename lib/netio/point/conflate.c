@@ -34,10 +34,9 @@ static struct latest *create(struct conflation *conflation, netio_tag_t tag)
 {
 	struct latest *latest = calloc(1, sizeof(*latest));
 
-	if (!latest)
-		return NULL;
-	latest->tag = tag;
-	if (!tsearch(latest, &conflation->by_tag, compare)) {
+	if (latest)
+		latest->tag = tag;
+	if (!latest || !tsearch(latest, &conflation->by_tag, compare)) {
 		free(latest);
 		return NULL;
 	}
@@ -46,22 +45,6 @@ static struct latest *create(struct conflation *conflation, netio_tag_t tag)
 	conflation->count++;
 	conflation->bytes += charge(0);
 	return latest;
-}
-
-/* Return: 0; -ENOMEM. */
-static int make_room(struct conflation *conflation, struct latest *latest, uint64_t length)
-{
-	uint8_t *data;
-
-	if (length <= latest->room)
-		return 0;
-	data = realloc(latest->data, length);
-	if (!data)
-		return -ENOMEM;
-	conflation->bytes += length - latest->room;
-	latest->data = data;
-	latest->room = length;
-	return 0;
 }
 
 int conflation_put(struct conflation *conflation, const struct message *message, uint64_t bytes_max)
@@ -75,14 +58,20 @@ int conflation_put(struct conflation *conflation, const struct message *message,
 		more += charge(0);
 	if (more && (conflation->bytes > bytes_max || more > bytes_max - conflation->bytes))
 		return -EAGAIN;
-	if (is_new)
-		latest = create(conflation, message->tag);
+	latest = latest ?: create(conflation, message->tag);
 	if (!latest)
 		return -ENOMEM;
-	if (make_room(conflation, latest, length) != 0) {
-		if (is_new)
-			conflation_drop(conflation, latest);
-		return -ENOMEM;
+	if (length > room) {
+		uint8_t *data = realloc(latest->data, length);
+
+		if (!data) {
+			if (is_new)
+				conflation_drop(conflation, latest);
+			return -ENOMEM;
+		}
+		conflation->bytes += length - room;
+		latest->data = data;
+		latest->room = length;
 	}
 	message_copy(message, latest->data);
 	latest->length = length;

@@ -45,8 +45,6 @@ void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t mes
 	attr->message_max_bytes = page_max > message_max ? page_max : message_max;
 }
 
-/* Pages --------------------------------------------------------------------------------------- */
-
 /* Deliver entries from held->at. Return: 0; -EAGAIN, and held->at is where to continue; -EPROTO. */
 static int take_entries(struct intake *intake, struct held *held, const char **wrong_out)
 {
@@ -106,8 +104,6 @@ static int take(struct intake *intake, struct held *held, const char **wrong_out
 	held->at = buf->data + WIRE_PAGE_BYTES;
 	return take_entries(intake, held, wrong_out);
 }
-
-/* Held ---------------------------------------------------------------------------------------- */
 
 /* The link limits how many messages its user may keep, and so how many are held. */
 static int hold(struct intake *intake, const struct held *held, const char **wrong_out)

@@ -9,8 +9,6 @@
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
 #define CHECK_NS           (250 * PLX_NS_PER_MS)
 
-/* Memory ------------------------------------------------------------------------------------- */
-
 int outbox_check_attr(struct outbox_attr *attr)
 {
 	attr->page_bytes = attr->page_bytes ?: PAGE_BYTES_DEFAULT;
@@ -138,8 +136,6 @@ void outbox_fini(struct outbox *outbox)
 	plx_pool_destroy(outbox->pool);
 	free(outbox->free);
 }
-
-/* The link ------------------------------------------------------------------------------------ */
 
 /* A page must be a message that the peer's link accepts. */
 void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_max)

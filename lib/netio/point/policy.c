@@ -5,8 +5,6 @@
 
 #include <assert.h>
 
-/* No room -------------------------------------------------------------------------------------- */
-
 #define TRY_AGAIN 2 /* retry: there may be room now */
 
 static int drop_new(struct outbox *outbox, const struct outbox_terms *terms,
@@ -69,8 +67,6 @@ static int conflate(struct outbox *outbox, const struct outbox_terms *terms,
 	return rc == -EAGAIN ? drop_new(outbox, terms, message) : rc < 0 ? rc : 0;
 }
 
-/* Policies ------------------------------------------------------------------------------------- */
-
 static const struct policy {
 	/* There is no room. Return: as outbox_submit; TRY_AGAIN. NULL: the publisher waits;
 	 * outbox_again has noted that. */
@@ -95,8 +91,6 @@ void outbox_add_policy(struct outbox *outbox, enum netio_policy policy)
 {
 	outbox->all_droppable &= policies[policy].droppable;
 }
-
-/* Messages ------------------------------------------------------------------------------------- */
 
 /* Return whether all pages together hold it. */
 static bool is_held(const struct outbox *outbox, const struct message *message)

@@ -10,8 +10,6 @@ struct sender {
 	struct references references;
 };
 
-/* Messages ------------------------------------------------------------------------------------ */
-
 int netio_sendv_tagged(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		       size_t count)
 {
@@ -32,8 +30,6 @@ int netio_send(struct netio_send_socket *socket, const void *data, size_t len)
 {
 	return netio_sendv_tagged(socket, 0, &(struct iovec){(void *)data, len}, 1);
 }
-
-/* By reference -------------------------------------------------------------------------------- */
 
 /* The key is stored in the headroom, which is unused until the message is sent. */
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
@@ -69,8 +65,6 @@ int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const str
 		plx_buf_unref(message);
 	return rc;
 }
-
-/* The socket ---------------------------------------------------------------------------------- */
 
 DEFINE_NOTIFY(netio_send_socket)
 DEFINE_ANSWERED(netio_send_socket)

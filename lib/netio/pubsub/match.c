@@ -104,10 +104,9 @@ struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag,
 	if (core->buffered && core->pending_count == NETIO_REENTRY_MAX)
 		pending_give_up(core, TAILQ_FIRST(&core->pendings));
 	pending = malloc(sizeof(*pending) + count * sizeof(struct match));
-	if (!pending)
-		return NULL;
-	*pending = (struct pending){.tag = tag, .key = key, .count = count};
-	if (!tsearch(pending, &core->pending_tree, compare_pendings)) {
+	if (pending)
+		*pending = (struct pending){.tag = tag, .key = key, .count = count};
+	if (!pending || !tsearch(pending, &core->pending_tree, compare_pendings)) {
 		free(pending);
 		return NULL;
 	}

@@ -169,18 +169,6 @@ static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
 
 /* Requests ------------------------------------------------------------------------------------ */
 
-/* The answer follows all messages published before it, but no later ones: a busy publisher would
- * delay it forever. */
-static void place_answer(struct subscriber *subscriber)
-{
-	struct outbox *outbox = &subscriber->outbox;
-
-	if (outbox->page)
-		outbox_flush(outbox);
-	subscriber->answer_behind = outbox->number;
-	subscriber->answer_order = outbox->latest.count ? outbox->latest.order : 0;
-}
-
 static bool earlier_are_sent(struct subscriber *subscriber)
 {
 	struct outbox *outbox = &subscriber->outbox;
@@ -248,6 +236,7 @@ static const char *handle_request(struct subscriber *subscriber, const uint8_t *
 static const char *handle_requests(struct subscriber *subscriber, const struct plx_buf *message)
 {
 	const uint8_t *in = message->data + WIRE_LIST_BYTES;
+	struct outbox *outbox = &subscriber->outbox;
 	struct change changes[WIRE_LIST_MAX];
 	uint32_t count, done = 0;
 	const char *wrong = wire_list_read(message->data, message->len, WIRE_REQUEST,
@@ -262,7 +251,12 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 		done += !wrong;
 	}
 	if (!wrong) {
-		place_answer(subscriber);
+		/* The answer follows all messages published before it, but no later ones: a busy
+		 * publisher would delay it forever. */
+		if (outbox->page)
+			outbox_flush(outbox);
+		subscriber->answer_behind = outbox->number;
+		subscriber->answer_order = outbox->latest.count ? outbox->latest.order : 0;
 		send_answer(subscriber);
 	}
 	/* After the answer: callbacks may publish, or release the socket. */

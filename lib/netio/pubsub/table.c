@@ -109,17 +109,12 @@ static void grow(struct table *table)
 
 /* Masks --------------------------------------------------------------------------------------- */
 
-static bool is_prefix(uint64_t bits)
-{
-	return (~bits & (~bits + 1)) == 0;
-}
-
 /* Return: its index; -1 too many masks. */
 static int mask_index(const struct table *table, uint64_t bits)
 {
 	int unused = -1;
 
-	if (is_prefix(bits))
+	if ((~bits & (~bits + 1)) == 0) /* leading ones */
 		return __builtin_popcountll(bits);
 	for (int i = TABLE_PREFIXES; i < TABLE_PREFIXES + TABLE_MASKS_MAX; i++) {
 		if (table->masks[i].cells && table->masks[i].bits == bits)
@@ -128,17 +123,6 @@ static int mask_index(const struct table *table, uint64_t bits)
 			unused = i;
 	}
 	return unused;
-}
-
-static void mask_left(struct table *table, uint8_t index)
-{
-	uint32_t i = 0;
-
-	if (--table->masks[index].cells)
-		return;
-	while (table->used[i] != index)
-		i++;
-	table->used[i] = table->used[--table->used_count];
 }
 
 /* Pairs --------------------------------------------------------------------------------------- */
@@ -166,12 +150,17 @@ static struct table_cell *cell_create(struct table *table, uint64_t value, uint6
 static void cell_destroy(struct table *table, struct table_cell *cell)
 {
 	struct table_cell **at = bucket_of(table, cell->value, cell->mask);
+	uint32_t i = 0;
 
 	while (*at != cell)
 		at = &(*at)->next;
 	*at = cell->next;
 	table->cell_count--;
-	mask_left(table, cell->mask);
+	if (--table->masks[cell->mask].cells == 0) {
+		while (table->used[i] != cell->mask)
+			i++;
+		table->used[i] = table->used[--table->used_count];
+	}
 	free(cell);
 }
 

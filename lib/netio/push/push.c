@@ -52,8 +52,6 @@ void push_drop_all(struct push_queue *queue)
 		plx_buf_unref(push_take_first(queue)->buf);
 }
 
-/* Send ----------------------------------------------------------------------------------------- */
-
 /* Return: 0; -EAGAIN this side has no room; -ENOTCONN it is closing; -ENOMEM. */
 static int send_to(struct push_receiver *receiver, struct push_message *message)
 {
@@ -70,7 +68,7 @@ static int send_to(struct push_receiver *receiver, struct push_message *message)
 	}
 	if (plx_likely(rc == 0)) {
 		push_append(&receiver->in_flight, message);
-		receiver->handed++;
+		receiver->stats.handed++;
 		push_place(receiver);
 	} else if (rc == -EAGAIN) {
 		receiver->is_full = true;
@@ -114,19 +112,17 @@ void push_send_waiting(struct netio_push_core *core)
 			core->waiting.count++;
 			return;
 		} else {
-			core->handed_again++;
+			core->stats.handed_again++;
 		}
 	}
 }
-
-/* Pushing ------------------------------------------------------------------------------------- */
 
 static int again(struct netio_push_core *core)
 {
 	if (core->open == core->ending) /* the last one has just disconnected */
 		return netio_fail_closed();
 	core->again_pending = true;
-	core->again++;
+	core->stats.again++;
 	return NETIO_STATUS_AGAIN;
 }
 
@@ -156,7 +152,7 @@ int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const 
 		plx_buf_unref(message->buf);
 		return rc == -EAGAIN ? again(core) : rc;
 	}
-	core->messages++;
+	core->stats.messages++;
 	return NETIO_STATUS_OK;
 }
 

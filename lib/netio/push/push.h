@@ -35,7 +35,7 @@ struct push_receiver {
 	bool is_suspect;
 	bool is_full;                /* no room on this side; writable follows */
 	struct push_queue in_flight; /* sent and unfinished; oldest first */
-	uint64_t handed, finished, taken_away;
+	struct netio_push_receiver_stats stats;
 
 	/* push_index.c */
 	uint32_t place; /* 0: in no index */
@@ -66,7 +66,7 @@ struct netio_push_core {
 	bool again_pending; /* AGAIN was returned; cb_buffers_available follows */
 
 	struct plx_pool *pool; /* for short messages */
-	uint64_t messages, again, finished, handed_again, lost;
+	struct netio_push_stats stats;
 };
 
 /* push_index.c ------------------------------------------------------------------------------- */

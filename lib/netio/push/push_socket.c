@@ -110,8 +110,8 @@ static void finish(struct push_receiver *receiver, uint32_t unfinished)
 {
 	while (receiver->in_flight.count > unfinished) {
 		plx_buf_unref(push_take_first(&receiver->in_flight)->buf);
-		receiver->finished++;
-		receiver->core->finished++;
+		receiver->stats.finished++;
+		receiver->core->stats.finished++;
 	}
 }
 
@@ -183,12 +183,12 @@ static void requeue(struct push_receiver *receiver)
 	struct netio_push_core *core = receiver->core;
 	uint32_t count = receiver->in_flight.count;
 
-	receiver->taken_away += count;
+	receiver->stats.taken_away += count;
 	if (core->promise == NETIO_PUSH_AT_LEAST_ONCE) {
 		push_append_all(&core->waiting, &receiver->in_flight);
 		return;
 	}
-	core->lost += count;
+	core->stats.lost += count;
 	push_drop_all(&receiver->in_flight);
 }
 
@@ -295,17 +295,6 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	return 0;
 }
 
-static void lose_waiting(struct netio_push_core *core)
-{
-	push_append_all(&core->waiting, &core->oversized);
-	if (core->waiting.count)
-		plx_log(netio_log, PLX_LOG_WARNING,
-			"a push socket ends: %u messages of receivers that went away, and that no "
-			"other one had room for, are lost",
-			core->waiting.count);
-	push_drop_all(&core->waiting);
-}
-
 void netio_push_socket_fini(struct netio_push_socket *socket)
 {
 	struct netio_push_core *core = socket->core;
@@ -316,7 +305,13 @@ void netio_push_socket_fini(struct netio_push_socket *socket)
 	if (!core)
 		return;
 	LIST_REMOVE(&core->hub, link);
-	lose_waiting(core);
+	push_append_all(&core->waiting, &core->oversized);
+	if (core->waiting.count)
+		plx_log(netio_log, PLX_LOG_WARNING,
+			"a push socket ends: %u messages of receivers that went away, and that no "
+			"other one had room for, are lost",
+			core->waiting.count);
+	push_drop_all(&core->waiting);
 	LIST_FOREACH_SAFE (connection, &core->hub.connections, peers, next)
 		if (connection->socket)
 			release((struct push_receiver *)connection);
@@ -402,15 +397,9 @@ void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_
 	*stats_out = (struct netio_push_stats){0};
 	if (!core)
 		return;
-	*stats_out = (struct netio_push_stats){
-		.messages = core->messages,
-		.again = core->again,
-		.finished = core->finished,
-		.handed_again = core->handed_again,
-		.lost = core->lost,
-		.waiting = core->waiting.count + core->oversized.count,
-		.connected = core->open - core->ending,
-	};
+	*stats_out = core->stats;
+	stats_out->waiting = core->waiting.count + core->oversized.count;
+	stats_out->connected = core->open - core->ending;
 	LIST_FOREACH (it, &core->hub.connections, peers) {
 		stats_out->receivers += it->socket != NULL;
 		stats_out->under_way += ((const struct push_receiver *)it)->in_flight.count;
@@ -423,11 +412,8 @@ void netio_push_receiver_stats(const struct netio_push_receiver *receiver,
 	const struct push_receiver *its = plx_container_of(receiver, struct push_receiver, pub);
 
 	ASSERT_OWNER(its->connection.evloop->lcore_id);
-	*stats_out = (struct netio_push_receiver_stats){
-		.handed = its->handed,
-		.finished = its->finished,
-		.taken_away = its->taken_away,
-		.under_way = its->in_flight.count,
-		.credit = its->is_open ? plx_link_credit(its->connection.session.link) : 0,
-	};
+	*stats_out = its->stats;
+	stats_out->under_way = its->in_flight.count;
+	if (its->is_open)
+		stats_out->credit = plx_link_credit(its->connection.session.link);
 }
