@@ -93,6 +93,6 @@ uint32_t conflation_clear(struct conflation *conflation)
 	uint32_t count = conflation->count;
 
 	while (conflation->count)
-		conflation_drop(conflation, conflation_first(conflation));
+		conflation_drop(conflation, TAILQ_FIRST(&conflation->queue));
 	return count;
 }

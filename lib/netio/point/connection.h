@@ -81,7 +81,7 @@ int hub_open(struct netio_connection *connection);
 
 #define CONNECTION_SESSION .hello = connection_on_hello, .refused = notify_refused
 
-/* Define functions for connection_owner that call the callbacks of one class of sockets. */   \
+/* Define functions for connection_owner that call the callbacks of one class of sockets. */
 #define DEFINE_NOTIFY(kind)                                                                    \
 	static void notify_opened(struct plx_connector *session)                               \
 	{                                                                                      \

@@ -80,25 +80,14 @@ int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 
 static int make_pools(struct references *references)
 {
-	struct plx_pool_attr attr = {
-		.name = "netio heads",
-		.object_count = HEADS,
-		.node = plx_lcore_node(plx_lcore_id()),
-		.owner = plx_lcore_id(),
-	};
-	int rc = plx_buf_pool_create(&attr, WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX,
-				     &references->heads);
+	struct plx_pool_attr heads = pool_attr("netio heads", HEADS);
+	struct plx_pool_attr views = pool_attr("netio views", VIEWS);
+	int rc = 0;
 
-	if (rc)
-		return rc;
-	attr.name = "netio views";
-	attr.object_count = VIEWS;
-	rc = plx_buf_view_pool_create(&attr, &references->views);
-	if (rc) {
-		plx_pool_destroy(references->heads);
-		references->heads = NULL;
-	}
-	return rc;
+	if (!references->heads)
+		rc = plx_buf_pool_create(&heads, WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX,
+					 &references->heads);
+	return rc ?: plx_buf_view_pool_create(&views, &references->views);
 }
 
 static struct plx_buf *view(struct references *references, const struct iovec *piece)
@@ -129,13 +118,10 @@ int references_make(struct references *references, netio_tag_t tag, const void *
 		    struct plx_buf **message_out)
 {
 	struct plx_buf *head, *last;
+	int rc = plx_unlikely(!references->views) ? make_pools(references) : 0;
 
-	if (plx_unlikely(!references->views)) {
-		int rc = make_pools(references);
-
-		if (rc)
-			return rc;
-	}
+	if (rc)
+		return rc;
 	head = make_head(references, tag, prefix, prefix_bytes);
 	if (!head)
 		return -ENOMEM;

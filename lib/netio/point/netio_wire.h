@@ -116,14 +116,6 @@ static inline void wire_entry_pad(uint8_t *out, uint64_t length)
 		wire_put64(out + length / 8 * 8, 0);
 }
 
-/* Write an entry's header and padding. Return: where the payload goes. */
-static inline uint8_t *wire_entry_write(uint8_t *out, uint32_t length, uint8_t flags, uint64_t tag)
-{
-	out = wire_entry_begin(out, length, flags, tag);
-	wire_entry_pad(out, length);
-	return out;
-}
-
 struct wire_entry {
 	const uint8_t *payload;
 	uint32_t length;

@@ -366,7 +366,7 @@ void outbox_put_latest(struct outbox *outbox)
 	uint32_t waiting_max = outbox->waiting_count;
 	struct latest *latest;
 
-	while ((latest = conflation_first(&outbox->latest)) &&
+	while ((latest = TAILQ_FIRST(&outbox->latest.queue)) &&
 	       outbox->waiting_count <= waiting_max && outbox_sent_until(outbox, latest->follows)) {
 		struct message message = {
 			.tag = latest->tag,

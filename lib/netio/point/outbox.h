@@ -240,10 +240,11 @@ static inline bool outbox_fits(const struct outbox *outbox, uint64_t length, uin
 static inline uint8_t *outbox_entry(struct outbox *outbox, uint32_t length, uint8_t flags,
 				    netio_tag_t tag)
 {
-	uint8_t *at = outbox->at;
+	uint8_t *payload = wire_entry_begin(outbox->at, length, flags, tag);
 
-	outbox->at = at + wire_entry_bytes(length, flags);
-	return wire_entry_write(at, length, flags, tag);
+	wire_entry_pad(payload, length);
+	outbox->at += wire_entry_bytes(length, flags);
+	return payload;
 }
 
 static inline void outbox_message_ended(struct outbox *outbox)
@@ -319,15 +320,11 @@ void conflation_init(struct conflation *conflation);
  * stays. */
 int conflation_put(struct conflation *conflation, const struct message *message,
 		   uint64_t bytes_max);
-/* Find the message with that tag, the newest, or the oldest; NULL: none. */
+/* Find the message with that tag, or the newest; NULL: none. */
 struct latest *conflation_find(const struct conflation *conflation, netio_tag_t tag);
 static inline struct latest *conflation_last(const struct conflation *conflation)
 {
 	return TAILQ_LAST(&conflation->queue, latest_queue);
-}
-static inline struct latest *conflation_first(const struct conflation *conflation)
-{
-	return TAILQ_FIRST(&conflation->queue);
 }
 
 /* Remove one; remove all. Return: how many there were. */

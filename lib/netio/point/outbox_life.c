@@ -69,18 +69,13 @@ void outbox_init(struct outbox *outbox, const struct outbox_attr *attr,
 int outbox_make_pages(struct outbox *outbox)
 {
 	uint32_t count = outbox->attr.page_count;
-	struct plx_pool_attr attr = {
-		.name = "netio pages",
-		.object_count = count,
-		.node = plx_lcore_node(plx_lcore_id()),
-		.owner = plx_lcore_id(),
-	};
+	struct plx_pool_attr attr = pool_attr("netio pages", count);
+	uint32_t bytes = outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD;
 	int rc;
 
 	if (outbox->pool)
 		return 0;
-	rc = plx_buf_pool_create(&attr, outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD,
-				 &outbox->pool);
+	rc = plx_buf_pool_create(&attr, bytes, &outbox->pool);
 	if (rc)
 		return rc;
 	outbox->free = calloc(2 * (size_t)count, sizeof(struct plx_buf *));

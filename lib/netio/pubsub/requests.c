@@ -172,7 +172,7 @@ static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
 static bool earlier_are_sent(struct subscriber *subscriber)
 {
 	struct outbox *outbox = &subscriber->outbox;
-	const struct latest *latest = conflation_first(&outbox->latest);
+	const struct latest *latest = TAILQ_FIRST(&outbox->latest.queue);
 
 	if (subscriber->answer_order) {
 		if (latest && latest->order <= subscriber->answer_order)

@@ -16,12 +16,7 @@ static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM,
 
 int push_pool_create(struct netio_push_core *core)
 {
-	struct plx_pool_attr attr = {
-		.name = "netio push",
-		.object_count = SHORT_COUNT,
-		.node = plx_lcore_node(plx_lcore_id()),
-		.owner = plx_lcore_id(),
-	};
+	struct plx_pool_attr attr = pool_attr("netio push", SHORT_COUNT);
 
 	return plx_buf_pool_create(&attr, SHORT_BYTES, &core->pool);
 }
