@@ -3,8 +3,7 @@
 
 #include <stdio.h>
 
-/* This lcore's released connectors. */
-static __thread LIST_HEAD(connectors, plx_connector) closing;
+static __thread LIST_HEAD(connectors, plx_connector) closing; /* of this lcore, released */
 
 int plx_connector_check_attr(struct plx_connector_attr *attr)
 {

@@ -96,11 +96,10 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 	return init(&ctx->evloop, conf);
 }
 
-/* First closes this lcore's connections of other loops' sockets, including new ones. */
+/* Also closes this lcore's connections of other loops' sockets, including new ones. */
 static bool is_closing(struct netio_eventloop *evloop)
 {
-	acceptor_close_all(evloop);
-	return acceptor_any_open(evloop) || plx_session_any_closing();
+	return acceptor_close_all(evloop) || plx_session_any_closing();
 }
 
 /* Released sockets close without loss, which takes turns of the loop. Continue while they make

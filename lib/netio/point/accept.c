@@ -161,12 +161,6 @@ static struct acceptor *next_of(const struct acceptor *after)
 	return (struct acceptor *)session;
 }
 
-/* Return whether this loop closes its connections. */
-static bool is_of(const struct acceptor *acceptor, const struct netio_eventloop *evloop)
-{
-	return !acceptor->session.released && (!acceptor->evloop || acceptor->evloop == evloop);
-}
-
 void acceptor_release_all(struct netio_eventloop *evloop)
 {
 	struct acceptor *acceptor, *next;
@@ -178,28 +172,22 @@ void acceptor_release_all(struct netio_eventloop *evloop)
 	}
 }
 
-void acceptor_close_all(struct netio_eventloop *evloop)
+bool acceptor_close_all(struct netio_eventloop *evloop)
 {
+	const struct plx_accepted *accepted;
+	bool any_open = false;
+
 	for (struct acceptor *it = next_of(NULL); it; it = next_of(it)) {
-		if (!is_of(it, evloop))
+		if (it->session.released || (it->evloop && it->evloop != evloop))
 			continue;
 		plx_listener_close(it->listener);
 		it->listener = NULL;
 		if (it->evloop)
 			spread_close(it);
 		plx_acceptor_close_all(&it->session);
+		LIST_FOREACH (accepted, &it->session.links, links)
+			any_open |= accepted->link != NULL; /* others wait for the queue's taker */
+		any_open |= it->evloop && spread_any_open(it);
 	}
-}
-
-bool acceptor_any_open(const struct netio_eventloop *evloop)
-{
-	for (const struct acceptor *it = next_of(NULL); it; it = next_of(it)) {
-		const struct plx_accepted *accepted = LIST_FIRST(&it->session.links);
-
-		while (accepted && !accepted->link) /* they wait for the queue's taker */
-			accepted = LIST_NEXT(accepted, links);
-		if (is_of(it, evloop) && (accepted || (it->evloop && spread_any_open(it))))
-			return true;
-	}
-	return false;
+	return any_open;
 }

@@ -73,10 +73,9 @@ static inline unsigned acceptor_port(const struct acceptor *acceptor)
 void acceptor_release(struct acceptor *acceptor);
 /* Release all acceptors of a loop that ends. */
 void acceptor_release_all(struct netio_eventloop *evloop);
-/* Stop listening and close all connections of a loop; its sockets stay. Also closes this lcore's
- * connections of other loops' sockets. */
-void acceptor_close_all(struct netio_eventloop *evloop);
-bool acceptor_any_open(const struct netio_eventloop *evloop);
+/* Stop listening and close all connections of a loop, and this lcore's connections of other loops'
+ * sockets; the sockets stay. Return: whether any is open. */
+bool acceptor_close_all(struct netio_eventloop *evloop);
 /* Close from this side; a link event follows. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
 /* The link is open, or has ended: store the facts that callbacks receive. link: NULL if this side

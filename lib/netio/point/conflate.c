@@ -29,7 +29,6 @@ struct latest *conflation_find(const struct conflation *conflation, netio_tag_t 
 	return found ? *found : NULL;
 }
 
-/* Return: NULL: out of memory. */
 static struct latest *create(struct conflation *conflation, netio_tag_t tag)
 {
 	struct latest *latest = calloc(1, sizeof(*latest));

@@ -68,7 +68,6 @@ static int take_entries(struct intake *intake, struct held *held, const char **w
 	return 0;
 }
 
-/* Return: as take_entries. */
 static int take_message(struct intake *intake, struct held *held, const char **wrong_out)
 {
 	struct netio_msg msg;

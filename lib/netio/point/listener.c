@@ -236,7 +236,6 @@ static int arm_held(void *arg, struct plx_sleep *sleep)
 	return 0;
 }
 
-/* The loop returns. */
 static void on_leave(void *arg)
 {
 	queue_wake_if_pushed(((struct netio_listener *)arg)->queue);

@@ -88,7 +88,6 @@ int outbox_again(struct outbox *outbox, uint32_t wanted)
 	return NETIO_STATUS_AGAIN;
 }
 
-/* The sender is faster than the link. */
 static int again_and_pace(struct outbox *outbox, uint64_t wanted)
 {
 	outbox->room.is_paced = true;

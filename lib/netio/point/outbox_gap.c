@@ -79,7 +79,6 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-/* Remove the index-th waiting page. */
 static struct plx_buf *take_out(struct outbox *outbox, uint32_t index)
 {
 	struct plx_buf *page = *outbox_waiting_at(outbox, index);

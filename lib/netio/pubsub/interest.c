@@ -98,7 +98,6 @@ static void write_request(const struct interest *interest, uint8_t *out)
 	wire_request_write(out, &request);
 }
 
-/* Write the first of to_request. Return: how many. */
 static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 {
 	const struct interest *interest = TAILQ_FIRST(&publisher->to_request);
@@ -123,7 +122,6 @@ static void note_requested(struct publisher *publisher, uint32_t count)
 	}
 }
 
-/* Send requests while the link takes them. */
 void publisher_send_requests(struct publisher *publisher)
 {
 	uint8_t list[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES];

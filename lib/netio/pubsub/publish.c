@@ -3,7 +3,6 @@
  * Subscribers without room are remembered. */
 #include "pubsub_priv.h"
 
-/* A message being published. */
 struct outgoing {
 	struct message message;
 	uint64_t key; /* 0: copied */

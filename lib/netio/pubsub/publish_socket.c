@@ -241,7 +241,6 @@ static int check_attr(struct netio_publish_core *core)
 	return outbox_check_attr(&core->outbox_attr);
 }
 
-/* Return: 0; an error, which is logged. */
 static int core_create(struct netio_eventloop *evloop, const char *what,
 		       const struct netio_publish_attr *attr, void *socket,
 		       struct netio_publish_core **core_out)
@@ -270,7 +269,6 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 	return 0;
 }
 
-/* what: the caller, for error texts. */
 static int core_listen(struct netio_publish_core *core, const char *what, const char *host,
 		       unsigned port)
 {

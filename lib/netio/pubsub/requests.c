@@ -79,7 +79,6 @@ static enum wire_status unsubscribe(struct subscriber *subscriber, uint32_t id,
 	return WIRE_UNSUBSCRIBED;
 }
 
-/* The result of a request. */
 struct change {
 	enum wire_status status;
 	struct netio_subscription what;
@@ -113,7 +112,6 @@ static struct outbox_terms terms_of(const struct netio_publish_core *core,
 	};
 }
 
-/* Return: WIRE_SUBSCRIBED; or the reason. */
 static enum wire_status enter(struct subscription *subscription, const struct table_filter *filter)
 {
 	struct subscriber *subscriber = subscription->subscriber;

@@ -170,7 +170,6 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-/* Return: 0; -EINVAL. */
 static int check_attr(const struct netio_subscribe_attr *attr, struct hub *hub)
 {
 	uint32_t bytes = attr->buffer_bytes, count = attr->buffer_count;

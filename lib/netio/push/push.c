@@ -21,7 +21,6 @@ int push_pool_create(struct netio_push_core *core)
 	return plx_buf_pool_create(&attr, SHORT_BYTES, &core->pool);
 }
 
-/* Return: NULL: out of memory. */
 static struct push_message *make(struct netio_push_core *core, netio_tag_t tag,
 				 const struct iovec *iov, size_t count, uint64_t length)
 {

@@ -249,7 +249,6 @@ static const struct connection_owner owner = {
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-/* Return: 0; -EINVAL. */
 static int check_attr(const struct netio_push_attr *attr, struct netio_push_core *core)
 {
 	core->promise = attr->promise;
