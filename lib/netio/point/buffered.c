@@ -156,9 +156,8 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 				    struct netio_buffered_send_socket *socket,
 				    const struct netio_buffered_attr *attr)
 {
-	static const struct netio_buffered_attr defaults;
 	struct connection_attr checked;
-	struct outbox_attr pages;
+	struct netio_buffered_attr pages = {0};
 	struct buffered *buffered;
 	int rc;
 
@@ -166,14 +165,10 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 	rc = netio_check(evloop, "netio_buffered_send_socket_init");
 	if (rc)
 		return rc;
-	attr = attr ?: &defaults;
-	pages = (struct outbox_attr){
-		.page_bytes = attr->page_bytes,
-		.page_count = attr->page_count ?: PAGE_COUNT_DEFAULT,
-		.watermark_bytes = attr->watermark_bytes,
-		.timeout_ns = attr->timeout_ns,
-	};
-	rc = connection_check_attr(&attr->connect, &checked) ?: outbox_check_attr(&pages);
+	if (attr)
+		pages = *attr;
+	pages.page_count = pages.page_count ?: PAGE_COUNT_DEFAULT;
+	rc = connection_check_attr(&pages.connect, &checked) ?: outbox_check_attr(&pages);
 	if (rc)
 		return netio_logged(rc);
 	buffered = aligned_alloc(PLX_CACHE_LINE, sizeof(*buffered));

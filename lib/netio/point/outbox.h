@@ -49,11 +49,6 @@ struct outbox_owner {
 	void (*too_slow)(struct outbox *outbox);
 };
 
-struct outbox_attr {
-	uint32_t page_bytes, page_count, watermark_bytes;
-	uint64_t timeout_ns;
-};
-
 /* State of callers that wait for free pages. */
 struct outbox_room {
 	uint32_t wanted;  /* pages that must be free; 0: no caller waits */
@@ -99,7 +94,7 @@ struct outbox {
 	uint64_t flush_ns;       /* when the page is sent at the latest */
 	struct plx_timer timer;
 	struct plx_pool *pool;
-	struct outbox_attr attr;
+	struct netio_buffered_attr attr; /* all but its connect */
 	const struct outbox_owner *owner;
 	LIST_ENTRY(outbox) opened; /* open outboxes of this lcore; le_prev NULL: not listed */
 	struct netio_buffered_stats stats;
@@ -149,9 +144,9 @@ static inline void outbox_free_page(struct outbox *outbox, struct plx_buf *page)
 /* outbox_life.c ------------------------------------------------------------------------------ */
 
 /* Check attr and fill in defaults. Return: 0; -EINVAL. */
-int outbox_check_attr(struct outbox_attr *attr);
+int outbox_check_attr(struct netio_buffered_attr *attr);
 /* outbox: aligned to a cache line; attr: checked. Does not allocate pages. */
-void outbox_init(struct outbox *outbox, const struct outbox_attr *attr,
+void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 		 const struct outbox_owner *owner);
 /* Allocate the pages if needed. Return: 0; -ENOMEM. */
 int outbox_make_pages(struct outbox *outbox);

@@ -9,7 +9,7 @@
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
 #define CHECK_NS           (250 * PLX_NS_PER_MS)
 
-int outbox_check_attr(struct outbox_attr *attr)
+int outbox_check_attr(struct netio_buffered_attr *attr)
 {
 	attr->page_bytes = attr->page_bytes ?: PAGE_BYTES_DEFAULT;
 	if (attr->page_bytes < NETIO_PAGE_BYTES_MIN || attr->page_bytes > NETIO_PAGE_BYTES_MAX)
@@ -58,7 +58,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		plx_timer_start(timer, outbox->flush_ns - now_ns);
 }
 
-void outbox_init(struct outbox *outbox, const struct outbox_attr *attr,
+void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 		 const struct outbox_owner *owner)
 {
 	*outbox = (struct outbox){.attr = *attr, .owner = owner};

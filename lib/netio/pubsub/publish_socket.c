@@ -221,7 +221,7 @@ static int check_attr(struct netio_publish_core *core)
 {
 	struct netio_publish_attr *attr = &core->attr;
 
-	core->outbox_attr = (struct outbox_attr){
+	core->outbox_attr = (struct netio_buffered_attr){
 		.page_bytes = attr->page_bytes,
 		.page_count = attr->page_count ?: NETIO_PUBLISH_PAGE_COUNT_DEFAULT,
 		.watermark_bytes = attr->watermark_bytes,

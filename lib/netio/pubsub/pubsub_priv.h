@@ -107,7 +107,7 @@ struct netio_publish_core {
 	struct acceptor acceptor;              /* first; its socket is one of the next two */
 	struct netio_publish_socket *buffered; /* one of the two is set; both NULL: released */
 	struct netio_unbuffered_publish_socket *unbuffered;
-	struct outbox_attr outbox_attr;
+	struct netio_buffered_attr outbox_attr;
 	struct netio_publish_attr attr; /* checked */
 
 	struct table table;

@@ -98,7 +98,7 @@ static void notify(struct subscriber *subscriber, const struct change *change)
 static struct outbox_terms terms_of(const struct netio_publish_core *core,
 				    const struct netio_subscription *what)
 {
-	const struct outbox_attr *pages = &core->outbox_attr;
+	const struct netio_buffered_attr *pages = &core->outbox_attr;
 	uint64_t backlog_max = (uint64_t)pages->page_count * pages->page_bytes;
 	uint64_t backlog = what->backlog_bytes;
 
