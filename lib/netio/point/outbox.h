@@ -235,11 +235,12 @@ static inline bool outbox_fits(const struct outbox *outbox, uint64_t length, uin
 static inline uint8_t *outbox_entry(struct outbox *outbox, uint32_t length, uint8_t flags,
 				    netio_tag_t tag)
 {
-	uint8_t *payload = wire_entry_begin(outbox->at, length, flags, tag);
+	uint8_t *at = outbox->at;
 
-	wire_entry_pad(payload, length);
-	outbox->at += wire_entry_bytes(length, flags);
-	return payload;
+	outbox->at = at + wire_entry_bytes(length, flags);
+	at = wire_entry_begin(at, length, flags, tag);
+	wire_entry_pad(at, length);
+	return at;
 }
 
 static inline void outbox_message_ended(struct outbox *outbox)

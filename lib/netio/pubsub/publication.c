@@ -29,7 +29,6 @@ static void report_done(struct plx_task *task, void *arg)
 void publications_init(struct netio_publish_core *core)
 {
 	STAILQ_INIT(&core->done);
-	STAILQ_INIT(&core->unused);
 	plx_task_init(&core->report_task, report_done, core);
 }
 
@@ -38,9 +37,12 @@ void publications_free(struct netio_publish_core *core)
 	struct publication *publication;
 
 	plx_task_cancel(&core->report_task);
-	STAILQ_CONCAT(&core->done, &core->unused);
 	while ((publication = STAILQ_FIRST(&core->done))) {
 		STAILQ_REMOVE_HEAD(&core->done, link);
+		free(publication);
+	}
+	while ((publication = SLIST_FIRST(&core->unused))) {
+		SLIST_REMOVE_HEAD(&core->unused, again);
 		free(publication);
 	}
 	references_fini(&core->references);
@@ -48,10 +50,10 @@ void publications_free(struct netio_publish_core *core)
 
 struct publication *publication_create(struct netio_publish_core *core, uint64_t key)
 {
-	struct publication *publication = STAILQ_FIRST(&core->unused);
+	struct publication *publication = SLIST_FIRST(&core->unused);
 
 	if (plx_likely(publication))
-		STAILQ_REMOVE_HEAD(&core->unused, link);
+		SLIST_REMOVE_HEAD(&core->unused, again);
 	else
 		publication = malloc(sizeof(*publication));
 	if (publication)
@@ -61,7 +63,7 @@ struct publication *publication_create(struct netio_publish_core *core, uint64_t
 
 void publication_drop(struct publication *publication)
 {
-	STAILQ_INSERT_HEAD(&publication->core->unused, publication, link);
+	SLIST_INSERT_HEAD(&publication->core->unused, publication, again);
 }
 
 void publication_unref(struct publication *publication)

@@ -98,10 +98,11 @@ struct publication {
 	uint64_t key;
 	uint32_t refs; /* links that have it, plus the publisher */
 	int status;
-	STAILQ_ENTRY(publication) link; /* of `done` or `unused` */
+	union {
+		STAILQ_ENTRY(publication) link; /* of `done` */
+		SLIST_ENTRY(publication) again; /* of `unused` */
+	};
 };
-
-STAILQ_HEAD(publications, publication);
 
 struct netio_publish_core {
 	struct acceptor acceptor;              /* first; its socket is one of the next two */
@@ -123,7 +124,8 @@ struct netio_publish_core {
 	bool wants_room; /* a caller got AGAIN and waits for a notice */
 
 	struct references references;
-	struct publications done, unused; /* oldest first */
+	STAILQ_HEAD(done_publications, publication) done; /* oldest first */
+	SLIST_HEAD(unused_publications, publication) unused;
 	bool reporting, freed;       /* callbacks are running: free it later; it must be freed */
 	struct plx_task report_task; /* reports `done` */
 	struct netio_publish_stats stats;
