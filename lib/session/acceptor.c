@@ -85,8 +85,6 @@ bool plx_session_any_closing(void)
 	return acceptor || connector_any_closing();
 }
 
-/* A link's end ------------------------------------------------------------------------------- */
-
 static void free_acceptor(struct plx_acceptor *acceptor)
 {
 	plx_acceptor_fini(acceptor);
@@ -149,8 +147,6 @@ void plx_accepted_fail(struct plx_accepted *accepted, const char *why)
 	if (accepted->link)
 		plx_link_abort(accepted->link);
 }
-
-/* Closing ------------------------------------------------------------------------------------- */
 
 static void on_timer(struct plx_timer *timer, void *arg)
 {
@@ -220,8 +216,6 @@ void plx_acceptor_release(struct plx_acceptor *acceptor)
 	if (is_last)
 		free_acceptor(acceptor);
 }
-
-/* The link ------------------------------------------------------------------------------------ */
 
 const char *plx_accepted_on_hello(struct plx_link *link, void *user)
 {

@@ -2,7 +2,6 @@
 #include "accept.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct acceptor_owner *owner_of(const struct plx_acceptor *session)
 {

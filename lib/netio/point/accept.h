@@ -4,7 +4,6 @@
 #ifndef NETIO_ACCEPT_H
 #define NETIO_ACCEPT_H
 
-#include "netio_wire.h"
 #include "point.h"
 #include "session.h"
 

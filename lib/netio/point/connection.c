@@ -2,7 +2,6 @@
 #include "connection.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct connection_owner *owner_of(const struct netio_connection *connection)
 {
@@ -69,8 +68,6 @@ static void on_credit(struct plx_link *link, void *user)
 static const struct plx_link_events events = {EVENTS};
 static const struct plx_link_events events_with_credit = {EVENTS, .on_credit = on_credit};
 
-/* Opening ------------------------------------------------------------------------------------- */
-
 int connection_check_attr(const struct netio_connect_attr *attr, struct connection_attr *out)
 {
 	static const struct netio_connect_attr defaults;
@@ -126,8 +123,6 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 	rc = netio_address("netio_connect", host, port, address);
 	return netio_logged(rc ?: plx_connector_open(&connection->session, address));
 }
-
-/* Closing ------------------------------------------------------------------------------------- */
 
 int connection_close(struct netio_connection *connection)
 {

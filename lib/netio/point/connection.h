@@ -4,7 +4,6 @@
 #ifndef NETIO_CONNECTION_H
 #define NETIO_CONNECTION_H
 
-#include "netio_wire.h"
 #include "point.h"
 #include "session.h"
 

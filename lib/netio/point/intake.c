@@ -2,8 +2,6 @@
 /* Checks everything a peer sends before it is used. */
 #include "point.h"
 
-#include "netio_wire.h"
-
 #define BUFFER_BYTES_DEFAULT 65536
 #define BUFFER_COUNT_MAX     200
 

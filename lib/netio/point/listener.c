@@ -11,8 +11,6 @@ static struct netio_listen_socket *socket_of(const struct receiver *receiver)
 	return receiver_listener(receiver)->acceptor.socket;
 }
 
-/* Messages ------------------------------------------------------------------------------------ */
-
 static bool give_to_callback(struct intake *intake, const struct netio_msg *msg)
 {
 	struct receiver *receiver = plx_container_of(intake, struct receiver, intake);

@@ -26,7 +26,6 @@ struct netio_listener {
 	uint32_t ended_first, ended_count;
 };
 
-/* A connection. */
 struct receiver {
 	struct accepted accepted; /* first */
 	struct netio_recv_socket pub;

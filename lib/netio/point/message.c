@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "point.h"
 
-#include "netio_wire.h"
-
 void netio_msg_keep(const struct netio_msg *msg)
 {
 	plx_buf_ref(msg->buf);

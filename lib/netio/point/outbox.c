@@ -15,8 +15,6 @@ static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, 
 #define PACED_IDLE_NS   PLX_NS_PER_MS
 #define PACED_UNDER_WAY (UINT32_C(2) << 20) /* bytes of pages in flight before a long message */
 
-/* A page ------------------------------------------------------------------------------------- */
-
 void outbox_begin_page(struct outbox *outbox)
 {
 	struct plx_buf *page = outbox->free[--outbox->free_count];

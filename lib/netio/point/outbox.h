@@ -13,10 +13,8 @@
 #ifndef NETIO_OUTBOX_H
 #define NETIO_OUTBOX_H
 
-#include "netio_wire.h"
+#include "list.h"
 #include "point.h"
-
-#include <sys/queue.h>
 
 /* The newest message of a tag, for a peer that is too slow for all messages. */
 struct latest {

@@ -4,8 +4,6 @@
 #include "base_internal.h"
 #include "outbox.h"
 
-#include <stdio.h>
-
 #define GAP_NS PLX_NS_PER_MS /* time for a message to carry the gap */
 
 /* Start a page without messages that must be kept. */

@@ -17,8 +17,7 @@
 #define NETIO_POINT_H
 
 #include "netio_priv.h"
-
-#include <string.h>
+#include "netio_wire.h"
 
 /* For tsearch(3). */
 static inline int compare_numbers(uint64_t one, uint64_t other)

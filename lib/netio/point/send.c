@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The unbuffered send socket: each message is one message of the link. */
 #include "connection.h"
-#include "point.h"
 
 #include <stdlib.h>
 

@@ -148,8 +148,6 @@ void spread_release(struct acceptor *own)
 	unref(spread);
 }
 
-/* Placement ----------------------------------------------------------------------------------- */
-
 /* Connections that are open or opening there; settled: none is opening. */
 static uint64_t load_of(struct part *part, bool settled)
 {
@@ -200,8 +198,6 @@ void spread_listen(struct acceptor *own, struct plx_listen_attr *attr)
 	attr->place = place;
 	attr->place_arg = own;
 }
-
-/* Creation ------------------------------------------------------------------------------------ */
 
 static struct acceptor *copy(const struct acceptor *own, size_t bytes, uint32_t id)
 {

@@ -5,8 +5,6 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* Interests ----------------------------------------------------------------------------------- */
-
 static int compare(const void *a, const void *b)
 {
 	return subscription_compare(&((const struct interest *)a)->what,

@@ -10,8 +10,6 @@
 static_assert(sizeof(((struct netio_subscription_cache *)0)->to[0]) == sizeof(struct match),
 	      "a user's cache has matches, which are copied as they are");
 
-/* Matching ------------------------------------------------------------------------------------ */
-
 uint64_t match_new_version(void)
 {
 	static __thread uint64_t newest;

@@ -9,8 +9,6 @@
 
 static_assert(WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES <= MESSAGE_MAX, "requests fit");
 
-/* Outboxes ------------------------------------------------------------------------------------ */
-
 static struct subscriber *subscriber_of(struct outbox *outbox)
 {
 	return plx_container_of(outbox, struct subscriber, outbox);

@@ -23,8 +23,6 @@
 #include "outbox.h"
 #include "table.h"
 
-#include <sys/queue.h>
-
 /* For trees of subscriptions: compare what they select. */
 static inline int subscription_compare(const struct netio_subscription *one,
 				       const struct netio_subscription *other)
@@ -43,7 +41,6 @@ static inline netio_tag_t subscription_last(const struct netio_subscription *wha
 
 #define REQUEST_BUFFERS 6 /* of each subscriber, for its requests */
 
-/* A subscriber. */
 struct subscriber {
 	struct accepted accepted; /* first */
 	struct netio_subscriber pub;
@@ -218,7 +215,6 @@ enum interest_state {
 	INTEREST_ENDED,     /* waiting for that answer; or it was never requested */
 };
 
-/* A subscription. */
 struct interest {
 	struct netio_subscription what;
 	enum interest_state state;
@@ -231,7 +227,6 @@ struct interest {
 
 TAILQ_HEAD(interest_queue, interest);
 
-/* A publisher. */
 struct publisher {
 	struct netio_connection connection; /* first */
 	struct netio_publisher pub;

@@ -6,8 +6,6 @@
 #include <search.h>
 #include <stdlib.h>
 
-/* Subscriptions ------------------------------------------------------------------------------- */
-
 static int compare_ids(const void *a, const void *b)
 {
 	return compare_numbers(((const struct subscription *)a)->id,

@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-/* Publishers ---------------------------------------------------------------------------------- */
-
 static void publisher_release(struct publisher *publisher)
 {
 	LIST_REMOVE(&publisher->connection, peers);

@@ -13,8 +13,6 @@ struct table_cell {
 	uint8_t mask; /* its index */
 };
 
-/* Filters ------------------------------------------------------------------------------------- */
-
 /* Return the mask of the largest aligned block that starts at `first` and lies in the range. */
 static uint64_t first_block(uint64_t first, uint64_t last)
 {
@@ -40,8 +38,6 @@ unsigned table_pairs_of(const struct table_filter *filter)
 		first = end + 1;
 	}
 }
-
-/* The table ----------------------------------------------------------------------------------- */
 
 /* The SplitMix64 finalizer: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators"
  * (2014). */
@@ -107,8 +103,6 @@ static void grow(struct table *table)
 	free(old);
 }
 
-/* Masks --------------------------------------------------------------------------------------- */
-
 /* Return: its index; -1 too many masks. */
 static int mask_index(const struct table *table, uint64_t bits)
 {
@@ -124,8 +118,6 @@ static int mask_index(const struct table *table, uint64_t bits)
 	}
 	return unused;
 }
-
-/* Pairs --------------------------------------------------------------------------------------- */
 
 static struct table_cell *cell_create(struct table *table, uint64_t value, uint64_t bits,
 				      uint8_t index)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A push socket: its receivers, ordered by credit, and their unfinished messages.
  *
- *   push.c            a message: sent to the receiver with most credit
- *   push_index.c      receivers by credit
+ *   push.c            receivers by credit, and messages, which go to the one with most
  *   push_socket.c     the socket, their connections, and messages of closed connections */
 #ifndef NETIO_PUSH_PRIV_H
 #define NETIO_PUSH_PRIV_H
@@ -25,7 +24,6 @@ struct push_queue {
 	uint32_t count;
 };
 
-/* A receiver. */
 struct push_receiver {
 	struct netio_connection connection; /* first; its socket is NULL: released */
 	struct netio_push_receiver pub;
@@ -37,7 +35,6 @@ struct push_receiver {
 	struct push_queue in_flight; /* sent and unfinished; oldest first */
 	struct netio_push_receiver_stats stats;
 
-	/* push_index.c */
 	uint32_t place; /* 0: in no index */
 	struct push_index *index;
 	TAILQ_ENTRY(push_receiver) peers;
@@ -69,16 +66,13 @@ struct netio_push_core {
 	struct netio_push_stats stats;
 };
 
-/* push_index.c ------------------------------------------------------------------------------- */
+/* push.c ------------------------------------------------------------------------------------- */
 
 void push_index_init(struct push_index *index);
 /* Put the receiver into the index by its link's state. */
 void push_place(struct push_receiver *receiver);
 /* The receiver with most credit that accepts this length; NULL: none has credit. */
 struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length);
-
-/* push.c ------------------------------------------------------------------------------------- */
-
 /* Return: 0; -ENOMEM. */
 int push_pool_create(struct netio_push_core *core);
 

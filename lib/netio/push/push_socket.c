@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-/* Open receivers ------------------------------------------------------------------------------ */
-
 static void update_message_max(struct netio_push_core *core)
 {
 	const struct netio_connection *it;
@@ -384,8 +382,6 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 	release((struct push_receiver *)connection);
 	return 0;
 }
-
-/* Statistics ---------------------------------------------------------------------------------- */
 
 void netio_push_stats(const struct netio_push_socket *socket, struct netio_push_stats *stats_out)
 {
