@@ -32,39 +32,38 @@ static uint32_t get_state(const struct lcore *lcore)
 	return atomic_load_explicit(&lcore->state, memory_order_acquire); /* W2 <- W1 */
 }
 
-/* Sleep while the state is `state`. deadline: of CLOCK_MONOTONIC; NULL: none. Return: 0 the state
+/* Sleep while the state is `state`. deadline_ns: of CLOCK_MONOTONIC; PLX_NEVER. Return: 0 the state
  * changed; -ETIMEDOUT. */
-static int wait_while(struct lcore *lcore, uint32_t state, const struct timespec *deadline)
+static int wait_while(struct lcore *lcore, uint32_t state, uint64_t deadline_ns)
 {
+	const struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / PLX_NS_PER_S),
+					  .tv_nsec = (long)(deadline_ns % PLX_NS_PER_S)};
 	bool late = false;
 
 	/* Signals and spurious wake-ups do not move the absolute deadline. */
 	while (get_state(lcore) == state) {
 		if (late)
 			return -ETIMEDOUT;
-		late = syscall(SYS_futex, &lcore->state, FUTEX_WAIT_BITSET_PRIVATE, state, deadline,
-			       NULL, FUTEX_BITSET_MATCH_ANY) < 0 &&
+		late = syscall(SYS_futex, &lcore->state, FUTEX_WAIT_BITSET_PRIVATE, state,
+			       deadline_ns == PLX_NEVER ? NULL : &deadline, NULL,
+			       FUTEX_BITSET_MATCH_ANY) < 0 &&
 		       errno == ETIMEDOUT;
 	}
 	return 0;
 }
 
-const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out)
+uint64_t lcore_deadline_ns(uint64_t timeout_ns)
 {
-	uint64_t ns;
+	struct timespec now;
 
-	if (timeout_ns == PLX_NEVER)
-		return NULL;
-	clock_gettime(CLOCK_MONOTONIC, deadline_out);
-	ns = (uint64_t)deadline_out->tv_nsec + timeout_ns % PLX_NS_PER_S;
-	deadline_out->tv_sec += (time_t)(timeout_ns / PLX_NS_PER_S + ns / PLX_NS_PER_S);
-	deadline_out->tv_nsec = (long)(ns % PLX_NS_PER_S);
-	return deadline_out;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return plx_time_add((uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec,
+			    timeout_ns);
 }
 
-int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline)
+int lcore_wait_idle(struct lcore *lcore, uint64_t deadline_ns)
 {
-	return wait_while(lcore, PLX_LCORE_RUNNING, deadline);
+	return wait_while(lcore, PLX_LCORE_RUNNING, deadline_ns);
 }
 
 /* Pages that a thread used before it was pinned -------------------------------------------- */
@@ -116,12 +115,11 @@ static void settle(int node)
 
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 {
-	char text[LCORE_TEXT_BYTES];
 	struct loop *loop;
 	int err = plx_topo_pin(on, &lcore->cpus), eventfd;
 
 	if (err)
-		return plx_fail_in(err, "%s: ", lcore_text(lcore, text));
+		return plx_fail_in(err, "%s: ", lcore_text(lcore));
 	if (lcore->node >= 0)
 		settle(lcore->node);
 	eventfd = wake_open(lcore->id);
@@ -130,8 +128,8 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; the default is 50 us */
 	loop = loop_create(lcore->id, eventfd);
 	if (!loop)
-		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)",
-				lcore_text(lcore, text), loop_bytes());
+		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)", lcore_text(lcore),
+				loop_bytes());
 	lcore_become(loop, lcore->id);
 	/* L1 -> L2: a thread that finds the loop sees it complete, and its lcore's id, CPUs and
 	 * node. */
@@ -155,7 +153,7 @@ static void serve(struct lcore *lcore)
 		if (state == LCORE_ENDING)
 			return;
 		if (state != PLX_LCORE_RUNNING) {
-			wait_while(lcore, state, NULL);
+			wait_while(lcore, state, PLX_NEVER);
 			continue;
 		}
 		lcore->result = lcore->fn(lcore->arg);
@@ -187,13 +185,12 @@ static void *worker(void *arg)
 static int create_thread(struct start *start)
 {
 	struct lcore *lcore = start->lcore;
-	char text[LCORE_TEXT_BYTES];
 	pthread_attr_t attr;
 	size_t stack_bytes;
 	int err = pthread_attr_init(&attr);
 
 	if (err)
-		return plx_fail(err, "%s: no thread: %s", lcore_text(lcore, text), strerror(err));
+		return plx_fail(err, "%s: no thread: %s", lcore_text(lcore), strerror(err));
 	pthread_attr_getstacksize(&attr, &stack_bytes);
 	if (stack_bytes < STACK_BYTES_MIN)
 		pthread_attr_setstacksize(&attr, STACK_BYTES_MIN);
@@ -203,7 +200,7 @@ static int create_thread(struct start *start)
 		return plx_fail(err,
 				"%s: no thread: %s; look at ulimit -u and at the pids.max of the "
 				"cgroup",
-				lcore_text(lcore, text), strerror(err));
+				lcore_text(lcore), strerror(err));
 	return 0;
 }
 
@@ -217,7 +214,7 @@ int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo)
 	err = create_thread(&start);
 	if (err)
 		goto undo_state;
-	wait_while(lcore, LCORE_STARTING, NULL);
+	wait_while(lcore, LCORE_STARTING, PLX_NEVER);
 	if (get_state(lcore) == PLX_LCORE_WAIT)
 		return 0;
 	pthread_join(lcore->thread, NULL);
@@ -258,11 +255,9 @@ static int find_worker(const char *what, uint32_t id, struct lcore **lcore_out)
 
 static int fail_busy(const char *what, const struct lcore *lcore)
 {
-	char text[LCORE_TEXT_BYTES];
 	bool done = get_state(lcore) == PLX_LCORE_DONE;
 
-	return plx_fail(EBUSY, "%s: %s %s; call plx_lcore_join first", what,
-			lcore_text(lcore, text),
+	return plx_fail(EBUSY, "%s: %s %s; call plx_lcore_join first", what, lcore_text(lcore),
 			done ? "has a result to be taken" : "runs a function already");
 }
 
@@ -305,23 +300,21 @@ int plx_lcore_launch_all(plx_lcore_fn fn, void *arg, int *result_out)
 }
 
 /* timeout_ns: only for the error text. */
-static int join(const char *what, uint32_t id, const struct timespec *deadline, uint64_t timeout_ns,
+static int join(const char *what, uint32_t id, uint64_t deadline_ns, uint64_t timeout_ns,
 		int *result_out)
 {
-	char text[LCORE_TEXT_BYTES];
 	struct lcore *lcore;
 	int err = find_worker(what, id, &lcore);
 
 	if (err)
 		return err;
 	if (get_state(lcore) == PLX_LCORE_WAIT)
-		return plx_fail(EINVAL, "%s: nothing was launched on %s", what,
-				lcore_text(lcore, text));
-	if (lcore_wait_idle(lcore, deadline))
+		return plx_fail(EINVAL, "%s: nothing was launched on %s", what, lcore_text(lcore));
+	if (lcore_wait_idle(lcore, deadline_ns))
 		return plx_fail(ETIMEDOUT,
 				"%s: %s has not returned after %.3f s; its function must return "
 				"once plx_stopping() is true: wait longer, or call plx_stop",
-				what, lcore_text(lcore, text), (double)timeout_ns / 1e9);
+				what, lcore_text(lcore), (double)timeout_ns / 1e9);
 	if (result_out)
 		*result_out = lcore->result;
 	/* Relaxed: the worker reads nothing until the next launch. */
@@ -331,16 +324,12 @@ static int join(const char *what, uint32_t id, const struct timespec *deadline, 
 
 int plx_lcore_join(uint32_t id, uint64_t timeout_ns, int *result_out)
 {
-	struct timespec space;
-
-	return join("plx_lcore_join", id, lcore_deadline(timeout_ns, &space), timeout_ns,
-		    result_out);
+	return join("plx_lcore_join", id, lcore_deadline_ns(timeout_ns), timeout_ns, result_out);
 }
 
 int plx_lcore_join_all(uint64_t timeout_ns, int *result_out)
 {
-	struct timespec space;
-	const struct timespec *deadline = lcore_deadline(timeout_ns, &space);
+	uint64_t deadline_ns = lcore_deadline_ns(timeout_ns);
 	int first = 0;
 
 	if (plx_is_forked())
@@ -350,7 +339,7 @@ int plx_lcore_join_all(uint64_t timeout_ns, int *result_out)
 
 		if (plx_lcore_state(id) == PLX_LCORE_WAIT)
 			continue;
-		err = join("plx_lcore_join_all", id, deadline, timeout_ns, &result);
+		err = join("plx_lcore_join_all", id, deadline_ns, timeout_ns, &result);
 		if (err)
 			return err;
 		first = first ? first : result;

@@ -21,7 +21,7 @@ static const struct plx_topo *topo;
 static struct plx_cpuset old_cpus; /* the main thread's, before it was pinned */
 static unsigned long old_slack_ns; /* likewise */
 
-static uint32_t lane_slots; /* written before there are other lcores */
+uint32_t lcore_lane_slots; /* written before there are other lcores */
 
 /* One lcore -------------------------------------------------------------------------------- */
 
@@ -73,18 +73,14 @@ static bool may_stand_in(uint32_t owner)
 	return plx_lcore_id() == plx_lcore_main() && plx_lcore_state(owner) != PLX_LCORE_RUNNING;
 }
 
-PLX_CONSTRUCTOR static void say_who_may_stand_in(void)
+const char *lcore_text(const struct lcore *lcore)
 {
-	owner_may_stand_in = may_stand_in;
-}
+	static __thread char text[160];
+	char cpus[80];
 
-const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES])
-{
-	char cpus[LCORE_TEXT_BYTES / 2];
-
-	snprintf(out, LCORE_TEXT_BYTES, "lcore %u (CPU %s)", lcore->id,
+	snprintf(text, sizeof(text), "lcore %u (CPU %s)", lcore->id,
 		 plx_cpuset_format(&lcore->cpus, cpus, sizeof(cpus)));
-	return out;
+	return text;
 }
 
 /* Remove an lcore whose thread has ended, or is the calling one. */
@@ -172,8 +168,9 @@ static void in_child(void)
 	wake_close_all();
 }
 
-PLX_CONSTRUCTOR static void watch_forks(void)
+PLX_CONSTRUCTOR static void start_library(void)
 {
+	owner_may_stand_in = may_stand_in;
 	/* If this fails (no memory), forks go unnoticed. */
 	pthread_atfork(NULL, NULL, in_child);
 }
@@ -289,7 +286,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	plx_clock_init();
 	stop_begin();
 	topo = conf->topo;
-	lane_slots = conf->lane_slots ? conf->lane_slots : PLX_LANE_SLOTS_DEFAULT;
+	lcore_lane_slots = conf->lane_slots ?: PLX_LANE_SLOTS_DEFAULT;
 	err = plx_topo_pinned(topo, &old_cpus);
 	if (err)
 		return err;
@@ -316,15 +313,12 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 /* Wait for every launched function. Return: 0; -ETIMEDOUT. */
 static int wait_workers(uint64_t timeout_ns)
 {
-	struct timespec space;
-	const struct timespec *deadline = lcore_deadline(timeout_ns, &space);
+	uint64_t deadline_ns = lcore_deadline_ns(timeout_ns);
 	char late[256] = "";
 
 	PLX_LCORE_FOREACH_WORKER (id) {
-		char text[LCORE_TEXT_BYTES];
-
-		if (lcore_wait_idle(&lcores[id], deadline))
-			plx_list_add(late, sizeof(late), lcore_text(&lcores[id], text));
+		if (lcore_wait_idle(&lcores[id], deadline_ns))
+			plx_list_add(late, sizeof(late), lcore_text(&lcores[id]));
 	}
 	if (!late[0])
 		return 0;
@@ -385,11 +379,6 @@ void lcore_know_wake_cost(void)
 uint32_t plx_lcore_count(void)
 {
 	return atomic_load_explicit(&lcore_count, memory_order_relaxed);
-}
-
-uint32_t lcore_lane_slots(void)
-{
-	return lane_slots;
 }
 
 uint32_t plx_lcore_main(void)

@@ -39,16 +39,15 @@ struct lcore {
 };
 
 /* Messages per lane, as configured. */
-uint32_t lcore_lane_slots(void);
+extern uint32_t lcore_lane_slots;
 /* Return: NULL: unknown id. */
 struct lcore *lcore_get(uint32_t id);
 struct loop *lcore_loop(uint32_t id);
 /* Set what the calling thread is. loop: NULL: not an lcore. */
 void lcore_become(struct loop *loop, uint32_t id);
 
-/* "lcore 2 (CPU 5)" for error texts. Return: out. */
-#define LCORE_TEXT_BYTES 160
-const char *lcore_text(const struct lcore *lcore, char out[LCORE_TEXT_BYTES]);
+/* "lcore 2 (CPU 5)" for error texts. Return: valid until the next call of this thread. */
+const char *lcore_text(const struct lcore *lcore);
 /* Make the calling thread that lcore: pin it, and create its loop. Return: 0; -errno. */
 int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
 
@@ -61,10 +60,9 @@ int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo);
 /* End and join the thread of an lcore that runs nothing. */
 void lcore_thread_end(struct lcore *lcore);
 
-/* Wait until the lcore leaves state RUNNING. deadline: of CLOCK_MONOTONIC; NULL: none. Return: 0;
+/* Wait until the lcore leaves state RUNNING. deadline_ns: of CLOCK_MONOTONIC; PLX_NEVER. Return: 0;
  * -ETIMEDOUT. */
-int lcore_wait_idle(struct lcore *lcore, const struct timespec *deadline);
-/* A deadline timeout_ns from now. Return: deadline_out; NULL: never. */
-const struct timespec *lcore_deadline(uint64_t timeout_ns, struct timespec *deadline_out);
+int lcore_wait_idle(struct lcore *lcore, uint64_t deadline_ns);
+uint64_t lcore_deadline_ns(uint64_t timeout_ns);
 
 #endif

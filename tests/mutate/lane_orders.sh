@@ -99,7 +99,7 @@ mutant 'those left over are forgotten' lane.c '/^static void on_room/,/^}/s/^\t\
 # Lanes
 mutant 'a lane is found without acquiring it' lane.c '/^static unsigned receive_word/,/^}/s/order_acquire/order_relaxed/'
 mutant 'a lane is shown before it is set up' lane.c \
-	'/^\t\t\tlane_init(lane, slots,/{h;d};/^\t\t\tatomic_store_explicit(&receiver->in/G'
+	'/^\t\t\tlane_init(lane, lcore_lane_slots,/{h;d};/^\t\t\tatomic_store_explicit(&receiver->in/G'
 mutant 'two make the same lane' lane.c 's/^\tif (!lane) {/\tif (true) {/'
 
 # Other threads

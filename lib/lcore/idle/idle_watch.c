@@ -136,19 +136,23 @@ static void name_who_keeps_awake(struct loop *loop)
 	counter_set(&idle->counts.awake_by, poller ? poller->name : NULL);
 }
 
+/* Whether *at_ns has come; then it is set to the next time. */
+static bool is_due(uint64_t *at_ns, uint64_t now_ns, uint64_t every_ns)
+{
+	uint64_t left_ns = plx_time_since(now_ns, *at_ns);
+
+	if (left_ns && left_ns <= every_ns) /* more: the clock stepped back */
+		return false;
+	*at_ns = now_ns + every_ns;
+	return true;
+}
+
 void idle_look(struct loop *loop)
 {
-	struct idle_watch *watch = &loop->idle.watch;
-	uint64_t left_ns = plx_time_since(loop->now_ns, loop->idle.look_at_ns);
-
-	if (left_ns && left_ns <= LOOK_EVERY_NS) /* more: the clock stepped back */
+	if (!is_due(&loop->idle.look_at_ns, loop->now_ns, LOOK_EVERY_NS))
 		return;
 	plx_clock_look(false);
-	loop->idle.look_at_ns = loop->now_ns + LOOK_EVERY_NS;
 	look_for_crowd(loop);
-	if (plx_time_since(loop->now_ns, watch->named_at_ns) > 0 &&
-	    watch->named_at_ns - loop->now_ns <= NAME_EVERY_NS)
-		return;
-	watch->named_at_ns = loop->now_ns + NAME_EVERY_NS;
-	name_who_keeps_awake(loop);
+	if (is_due(&loop->idle.watch.named_at_ns, loop->now_ns, NAME_EVERY_NS))
+		name_who_keeps_awake(loop);
 }

@@ -69,11 +69,10 @@ struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to)
 	/* Relaxed: the lock orders it. */
 	lane = atomic_load_explicit(&receiver->in[sender], memory_order_relaxed);
 	if (!lane) {
-		uint32_t slots = lcore_lane_slots();
-
-		lane = plx_mem_alloc(lane_bytes(slots), alignof(struct lane), to->node, NULL);
+		lane = plx_mem_alloc(lane_bytes(lcore_lane_slots), alignof(struct lane), to->node,
+				     NULL);
 		if (lane) {
-			lane_init(lane, slots, 0, from, receiver);
+			lane_init(lane, lcore_lane_slots, 0, from, receiver);
 			/* N1 -> N2: a thread that finds the lane sees it initialized. */
 			atomic_store_explicit(&receiver->in[sender], lane, memory_order_release);
 		}

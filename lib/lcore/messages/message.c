@@ -37,7 +37,7 @@ static struct plx_ring_attr others_attr(void)
 {
 	return (struct plx_ring_attr){
 		.kind = PLX_RING_MPSC,
-		.capacity = lcore_lane_slots(),
+		.capacity = lcore_lane_slots,
 		.element_bytes = sizeof(struct message),
 	};
 }
