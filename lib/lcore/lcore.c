@@ -144,17 +144,6 @@ static void forget(struct lcore *lcore)
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);
 }
 
-static void forget_all(void)
-{
-	if (loop_self)
-		loop_end_turns(loop_self);
-	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
-		forget(&lcores[id]);
-	lcore_become(NULL, PLX_LCORE_NONE);
-	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
-	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
-}
-
 /* Calls only async-signal-safe functions: other threads may have held any lock. */
 static void in_child(void)
 {
@@ -162,7 +151,13 @@ static void in_child(void)
 		forked = true;
 		for (struct plx_fork_hook *hook = hooks; hook; hook = hook->next)
 			hook->fn();
-		forget_all();
+		if (loop_self)
+			loop_end_turns(loop_self);
+		for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
+			forget(&lcores[id]);
+		lcore_become(NULL, PLX_LCORE_NONE);
+		atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
+		atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
 		stop_give_back();
 	}
 	wake_close_all();

@@ -33,14 +33,6 @@ struct helper {
 	_Atomic uint64_t rung_tsc; /* of the last sample */
 };
 
-static void pass(uint64_t ns)
-{
-	uint64_t start_ns = plx_now_ns();
-
-	while (plx_now_ns() - start_ns < ns)
-		plx_pause();
-}
-
 static void *help(void *arg)
 {
 	struct helper *helper = arg;
@@ -59,7 +51,8 @@ static void *help(void *arg)
 			continue;
 		}
 		done = asked;
-		pass(QUIET_NS);
+		for (uint64_t start_ns = plx_now_ns(); plx_now_ns() - start_ns < QUIET_NS;)
+			plx_pause();
 		/* Relaxed: the eventfd orders it. */
 		atomic_store_explicit(&helper->rung_tsc, plx_tsc(), memory_order_relaxed);
 		if (write(helper->fd, &one, sizeof(one)) < 0)

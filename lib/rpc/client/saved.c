@@ -56,16 +56,6 @@ static struct saved_request *take(struct plx_rpc_client *client, size_t bytes)
 	return saved;
 }
 
-static void give_back(struct plx_rpc_client *client, struct saved_request *saved)
-{
-	if (plx_unlikely(sizeof(*saved) + saved->length > BLOCK_BYTES)) {
-		free(saved);
-		return;
-	}
-	saved->next_unused = client->saved_unused;
-	client->saved_unused = saved;
-}
-
 static void leave(struct plx_rpc_client *client, struct saved_request *saved)
 {
 	struct saved_list *list = saved->list;
@@ -138,7 +128,12 @@ void saved_free(struct plx_rpc_client *client, struct call *call)
 	leave(client, saved);
 	client->request_bytes -= saved->length;
 	call->saved = NULL;
-	give_back(client, saved);
+	if (plx_unlikely(sizeof(*saved) + saved->length > BLOCK_BYTES)) {
+		free(saved);
+		return;
+	}
+	saved->next_unused = client->saved_unused;
+	client->saved_unused = saved;
 }
 
 static int send_to(struct channel *channel, struct call *call)
@@ -247,12 +242,6 @@ void saved_fail_retries(struct channel *channel)
 		call_complete_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
 }
 
-/* Half of the time for which the service remembers keys is reserved for the network. */
-static bool is_remembered(const struct channel *channel, const struct saved_request *saved)
-{
-	return plx_time_since(saved->first_sent_ns, plx_loop_now_ns()) < channel->key_ns / 2;
-}
-
 /* Sent to the service that may have run them. */
 void saved_send_retries(struct channel *channel)
 {
@@ -261,7 +250,8 @@ void saved_send_retries(struct channel *channel)
 	/* Also to a draining service: it still answers what it has run. */
 	while ((first = TAILQ_FIRST(&channel->retries)) && channel_is_up(channel) &&
 	       channel->open < channel->open_max && !rpc_tx_is_full(&channel->tx)) {
-		if (is_remembered(channel, first))
+		/* Half of the time for which the service remembers keys is for the network. */
+		if (plx_time_since(first->first_sent_ns, plx_loop_now_ns()) < channel->key_ns / 2)
 			send_or_end(channel, first->call);
 		else
 			call_complete_later(channel->client, first->call, PLX_RPC_PEER_DOWN);

@@ -19,11 +19,6 @@ static void answer_again(struct peer *peer, uint64_t call, struct key_answer *an
 	free(answer->heap);
 }
 
-static void start_timer(struct request_list *list)
-{
-	plx_timer_start(&list->timer, list->count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
-}
-
 void duplicate_gone(struct plx_rpc_request *request)
 {
 	counter_add(&request->local->counts.open, -1);
@@ -64,11 +59,11 @@ void duplicate_on_timer(struct plx_timer *timer, void *arg)
 			duplicate_gone(request);
 		} else {
 			request_list_remove(request);
-			request_list_add(list, request);
+			request_list_add(list, request, POLL_NS);
 		}
 	}
 	if (list->count)
-		start_timer(list);
+		plx_timer_start(&list->timer, list->count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
 }
 
 /* It stays open until the first request with its key is answered. */
@@ -95,9 +90,7 @@ static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, ui
 		return;
 	}
 	counter_add(&local->counts.open, 1);
-	request_list_add(&local->duplicates, request);
-	if (!plx_timer_running(&local->duplicates.timer))
-		start_timer(&local->duplicates);
+	request_list_add(&local->duplicates, request, POLL_NS);
 }
 
 bool duplicate_claim(struct peer *peer, const struct rpc_record *record,

@@ -85,11 +85,13 @@ void request_list_init(struct request_list *list, plx_timer_fn fn, struct servic
 	plx_timer_set_lax(&list->timer, true);
 }
 
-void request_list_add(struct request_list *list, struct plx_rpc_request *request)
+void request_list_add(struct request_list *list, struct plx_rpc_request *request, uint64_t poll_ns)
 {
 	request->list = list;
 	TAILQ_INSERT_TAIL(&list->requests, request, link);
 	list->count++;
+	if (!plx_timer_running(&list->timer))
+		plx_timer_start(&list->timer, poll_ns);
 }
 
 void request_list_remove(struct plx_rpc_request *request)
@@ -205,15 +207,6 @@ static void notify_gone(struct plx_rpc_request *request)
 
 #define ORPHAN_POLL_NS (50 * PLX_NS_PER_MS)
 
-static void orphan_add(struct plx_rpc_request *request)
-{
-	struct request_list *orphans = &request->local->orphans;
-
-	request_list_add(orphans, request);
-	if (!plx_timer_running(&orphans->timer))
-		plx_timer_start(&orphans->timer, ORPHAN_POLL_NS);
-}
-
 /* The callback may reply, to others too. */
 void orphans_notify(struct service_local *local, bool all)
 {
@@ -226,7 +219,7 @@ void orphans_notify(struct service_local *local, bool all)
 		if (all || request->deadline_ns <= now_ns)
 			notify_gone(request);
 		else
-			orphan_add(request);
+			request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
 	}
 }
 
@@ -263,7 +256,7 @@ void open_abandon(struct peer *peer, bool may_come_back)
 			if (request->list)
 				duplicate_gone(request);
 			else if (request->entry && !request->gone && may_come_back)
-				orphan_add(request);
+				request_list_add(&peer->local->orphans, request, ORPHAN_POLL_NS);
 			else
 				notify_gone(request);
 		}

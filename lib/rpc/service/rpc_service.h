@@ -203,7 +203,8 @@ const char *serve_record(struct peer *peer, const struct rpc_record *record, str
 
 /* request.c */
 void request_list_init(struct request_list *list, plx_timer_fn fn, struct service_local *local);
-void request_list_add(struct request_list *list, struct plx_rpc_request *request);
+/* Also checks it after poll_ns, unless the timer runs. */
+void request_list_add(struct request_list *list, struct plx_rpc_request *request, uint64_t poll_ns);
 void request_list_remove(struct plx_rpc_request *request);
 /* Take a new request. Return: NULL: no memory. */
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
