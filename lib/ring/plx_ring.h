@@ -424,11 +424,8 @@ static inline uint32_t plx_ring_reserve(struct plx_ring *ring, uint32_t count,
 	bool is_ours = ring->kind == PLX_RING_SPSC;
 	uint32_t room = is_ours ? plx_ring_room(ring, tail, count) : 0;
 
-	if (plx_unlikely(count > room && is_ours)) {
-		/* Relaxed: statistics, written by the producer only. */
-		plx_atomic_store(&ring->full, plx_atomic_load(&ring->full, PLX_RELAXED) + 1,
-				 PLX_RELAXED);
-	}
+	if (plx_unlikely(count > room && is_ours))
+		plx_ring_spsc_push_part(ring, NULL, room, true); /* counts it */
 	if (count > room)
 		count = room;
 	plx_ring_span_set(ring, tail, count, span_out);

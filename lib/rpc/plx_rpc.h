@@ -331,7 +331,6 @@ const char *plx_rpc_client_trouble(const struct plx_rpc_client *client);
 const char *plx_rpc_client_provider(const struct plx_rpc_client *client);
 
 struct plx_rpc_call {
-
 	uint32_t method;
 	uint16_t version;
 	uint64_t deadline_ns; /**< from now; default the client's; PLX_NEVER */

@@ -3,7 +3,6 @@
 #include "lcore_priv.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ALLOWED                                                                              \

@@ -270,7 +270,7 @@ static PLX_NOINLINE int start_saved(struct plx_rpc_client *client, struct call *
 static int start(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 		 const struct iovec *iov, int count, size_t length)
 {
-	uint64_t delay_ns = what->deadline_ns ? what->deadline_ns : client->attr.deadline_ns;
+	uint64_t delay_ns = what->deadline_ns ?: client->attr.deadline_ns;
 	struct channel *channel = &client->channels[0];
 	bool is_plain = client->channel_count == 1 && !what->key && !what->retry && !what->hedge &&
 			TAILQ_EMPTY(&client->waiting);

@@ -3,7 +3,6 @@
 #include "rpc_client.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client)

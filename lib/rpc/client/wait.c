@@ -43,11 +43,10 @@ static void start(void *arg)
 	struct waiting_call *waiting = arg;
 	uint64_t now_ns = plx_now_ns(); /* the turn may have started long ago */
 
-	waiting->call.deadline_ns = waiting->until_ns == PLX_NEVER ? PLX_NEVER
-								   : waiting->until_ns - now_ns;
-	waiting->rc = now_ns >= waiting->until_ns
-			    ? -EAGAIN
-			    : plx_rpc_call(waiting->client, &waiting->call, waiting->data,
+	waiting->call.deadline_ns = waiting->until_ns - now_ns;
+	waiting->rc = -EAGAIN;
+	if (now_ns < waiting->until_ns)
+		waiting->rc = plx_rpc_call(waiting->client, &waiting->call, waiting->data,
 					   waiting->length, NULL);
 	if (waiting->rc == 0)
 		return;
@@ -63,7 +62,6 @@ static int start_there(struct waiting_call *waiting)
 	int rc;
 
 	for (;;) {
-		waiting->rc = 0;
 		rc = plx_lcore_send(waiting->client->lcore, start, waiting);
 		if (rc == 0) {
 			while (sem_wait(&waiting->done) != 0) /* interrupted by a signal */
@@ -80,7 +78,7 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 		      const void *data, size_t length, void *reply, size_t room,
 		      struct plx_rpc_answer *answer_out)
 {
-	uint64_t delay_ns = call->deadline_ns ? call->deadline_ns : client->attr.deadline_ns;
+	uint64_t delay_ns = call->deadline_ns ?: client->attr.deadline_ns;
 	struct waiting_call waiting = {
 		.client = client,
 		.call = *call,
@@ -89,6 +87,7 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 		.reply = reply,
 		.room = room,
 		.until_ns = plx_time_add(plx_now_ns(), delay_ns),
+		.answer.status = PLX_RPC_DEADLINE, /* -EAGAIN until then */
 	};
 	int rc;
 
@@ -104,9 +103,8 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 	sem_destroy(&waiting.done);
 	if (rc && waiting.text[0])
 		return plx_fail(-rc, "%s", waiting.text);
-	if (rc == -EAGAIN)
-		*answer_out = (struct plx_rpc_answer){.status = PLX_RPC_DEADLINE};
-	else if (rc == 0)
-		*answer_out = waiting.answer;
-	return rc == -EAGAIN ? 0 : rc;
+	if (rc && rc != -EAGAIN)
+		return rc;
+	*answer_out = waiting.answer;
+	return 0;
 }

@@ -2,7 +2,6 @@
 /* A client's link at the service, from HELLO to disconnect. */
 #include "rpc_service.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 /* Time for a client to leave. */
