@@ -86,8 +86,12 @@ static inline void give_back(struct plx_rpc_client *client, struct call *call)
 
 /* Completion -------------------------------------------------------------------------------- */
 
-static inline void drop_request(struct plx_rpc_client *client, struct call *call)
+/* It waits for nothing any longer. */
+static inline void leave(struct plx_rpc_client *client, struct call *call)
 {
+	plx_timer_stop(&call->timer);
+	if (call->state == CALL_SENT)
+		call->channel->open--;
 	if (plx_unlikely(call->saved != NULL))
 		saved_free(client, call);
 	else if (plx_unlikely(call->is_queued))
@@ -100,10 +104,7 @@ void call_finish(struct plx_rpc_client *client, struct call *call,
 	plx_rpc_done_fn done = call->done;
 	void *arg = call->arg;
 
-	plx_timer_stop(&call->timer);
-	if (call->state == CALL_SENT)
-		call->channel->open--;
-	drop_request(client, call);
+	leave(client, call);
 	give_back(client, call);
 	client->counts.done[result->status]++;
 	if (done)
@@ -133,11 +134,8 @@ static bool may_have_run(const struct call *call)
 void call_complete_later(struct plx_rpc_client *client, struct call *call,
 			 enum plx_rpc_status status)
 {
-	plx_timer_stop(&call->timer);
 	call->was_sent = may_have_run(call);
-	if (call->state == CALL_SENT)
-		call->channel->open--;
-	drop_request(client, call);
+	leave(client, call);
 	call->state = CALL_COMPLETED;
 	call->status = (uint8_t)status;
 	call->next = NULL;
@@ -156,7 +154,7 @@ void client_deliver(struct plx_task *task, void *arg)
 	while (call) {
 		struct call *next = call->next;
 
-		finish_with(client, call, (enum plx_rpc_status)call->status, call->was_sent);
+		finish_with(client, call, call->status, call->was_sent);
 		call = next;
 	}
 	if (!client->ending)
@@ -376,8 +374,7 @@ void client_cancel_all(struct plx_rpc_client *client)
 		struct call *call = slot_of(client, i);
 
 		if (call->state == CALL_COMPLETED) /* by a callback of this loop */
-			finish_with(client, call, (enum plx_rpc_status)call->status,
-				    call->was_sent);
+			finish_with(client, call, call->status, call->was_sent);
 		else if (call->state != CALL_FREE)
 			finish_with(client, call, PLX_RPC_CANCELLED, may_have_run(call));
 	}

@@ -40,9 +40,8 @@ static void send_second(struct plx_rpc_client *client, struct call *call)
 	struct channel *second = channel_choose(client, call->channel,
 						saved_payload_bytes(call->saved));
 
-	if (call->state != CALL_SENT || !second || client->hedge.budget < BUDGET_ONE)
-		return;
-	if (!saved_send_second(second, call))
+	if (call->state != CALL_SENT || !second || client->hedge.budget < BUDGET_ONE ||
+	    !saved_send_second(second, call))
 		return;
 	client->hedge.budget -= BUDGET_ONE;
 	client->counts.hedged++;

@@ -37,22 +37,21 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 /* The handler has left it open. */
 static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *request)
 {
+	bool is_second;
+
 	plx_rpc_reply_abandon(request);
 	request->state = REQUEST_OPEN;
 	if (!request->kept)
 		request->message = NULL;
 	peer->local->methods[request->method].open++;
 	counter_add(&peer->local->counts.open, 1);
-	if (open_find(peer, request->call)) {
-		request->peer = NULL; /* ambiguous: notify neither of them */
-		peer_reject(peer, "it gave two open calls one number");
+	is_second = open_find(peer, request->call);
+	if (!is_second && open_add(peer, request) == 0)
 		return;
-	}
-	if (open_add(peer, request) == 0)
-		return;
-	/* Its cancellation could not find it, so its reply is discarded. */
+	/* Its cancellation could not find it, or not alone, so its reply is discarded. */
 	request->peer = NULL;
-	peer_reject(peer, "there is no memory for its open calls");
+	peer_reject(peer, is_second ? "it gave two open calls one number"
+				    : "there is no memory for its open calls");
 }
 
 /* Approximate the median handler time: each sample moves it a sixteenth up or down (Ma,
