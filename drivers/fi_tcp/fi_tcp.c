@@ -24,8 +24,7 @@ static const char *fi_tcp_provider(const char *asked, bool exact, uint32_t versi
 }
 
 /* CQs that are only polled have a descriptor too. With more than a few links, tcp polls such a CQ
- * in a fifth of the time that it needs with FI_WAIT_NONE, which does a poll(2) over every
- * socket. */
+ * in a fifth of the time that it needs with FI_WAIT_NONE, which polls every socket. */
 static int fi_tcp_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
 	struct fi_wait_attr wait_attr = {.wait_obj = FI_WAIT_FD};

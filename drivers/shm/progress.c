@@ -250,8 +250,7 @@ static PLX_NOINLINE void look_for_hang_ups(struct shm_domain *domain)
 	}
 }
 
-/* Peers may read as fast as we write: after a limited number of parts, the next endpoint gets its
- * turn. */
+/* Peers may read as fast as we write: after some parts, the next endpoint gets its turn. */
 static PLX_NOINLINE bool continue_sends(struct shm_domain *domain)
 {
 	struct shm_ep *first = TAILQ_FIRST(&domain->sending), *ep, *after;

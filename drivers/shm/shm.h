@@ -10,8 +10,7 @@
  *   receive.c    from records to completions                            (hot path)
  *   send.c       from calls to records                                  (hot path)
  *   cm/          connecting: pep.c a listening socket and its requests; connect.c, cm.c;
- *                shm_wire.h, wire.c the handshake; name.c names of sockets; peer.c the
- *                peer process
+ *                shm_wire.h, wire.c the handshake; peer.c the peer process
  *   provider.c   attributes, libfabric entry points, parameters
  *   driver.c     the driver for lib/fabric */
 #ifndef SHM_H
@@ -72,8 +71,7 @@ enum shm_listed {
 	LISTED_BELLED, /* CALL_BELL */
 };
 
-/* A send not done when fi_send returns: parts remain to be written, or the peer has yet to read
- * it. */
+/* A send not done when fi_send returns: parts remain to be written, or the peer must read it. */
 struct shm_send {
 	void *context;
 	uint64_t flags; /* of the operation */

@@ -95,8 +95,7 @@ static bool is_loopback(const struct fi_info *info)
 	       (IN6_IS_ADDR_V4MAPPED(&host) && host.s6_addr[12] == 127);
 }
 
-/* The provider binds the port to find the device and hides the error. Listening with this info
- * reports it. */
+/* The provider binds the port to find the device and hides the error, which listening reports. */
 static int getinfo_of_port_in_use(uint32_t version, const char *node, const char *service,
 				  const struct fi_info *hints, struct fi_info **info_out)
 {
@@ -192,8 +191,7 @@ static const struct {
 	{IBV_WC_GENERAL_ERR, PLX_LINK_LOCAL, NULL},
 };
 
-/* The first error completion reports why a connection ended; the flushed ones after it report
- * nothing. */
+/* The first error completion reports why a connection ended; flushed ones report nothing. */
 static const char *verbs_failure(const struct fid_ep *ep, int status,
 				 enum plx_link_reason *reason_out)
 {
@@ -217,8 +215,8 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.closes_on_exec = true, /* rdma-core sets it */
 	.getinfo = verbs_getinfo,
 	.device = verbs_device,
-	/* A message without a receive ends the connection (RFC 5041: the error "no buffer
-	 * available"). InfiniBand would retry. */
+	/* A message without a receive ends the connection (RFC 5041: "no buffer available").
+	 * InfiniBand would retry. */
 	.needs_receives = is_iwarp,
 	.open_queues = verbs_open_queues,
 	.failure = verbs_failure,

@@ -12,8 +12,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* How a kind of value is written. Units are ordered from largest to smallest; the last has factor
- * 1. */
+/* How a kind of value is written. Units are ordered from the largest to the one of factor 1. */
 struct notation {
 	const char *what;   /* for "not ..." in errors */
 	const char *advice; /* for "give ..." in errors */

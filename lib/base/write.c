@@ -12,8 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Consume the signal that the write caused. One that was pending before belongs to the program and
- * stays. */
+/* Consume the signal that the write caused. One that was pending before is the program's. */
 static void unblock(int signal_number, const sigset_t *pending, const sigset_t *old)
 {
 	static const struct timespec no_time;

@@ -160,8 +160,7 @@ int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *top
 int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 			 uint32_t *lcore_out);
 
-/** idle.c: the policy of each lcore, in the map's order. idle_out: one entry per place; its CPU
- * facts stay. */
+/** idle.c: the policy of each lcore, in the map's order; CPU facts in idle_out stay. */
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 		   struct plx_idle_conf *idle_out);
 

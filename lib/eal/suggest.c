@@ -66,8 +66,7 @@ static size_t common(const char *a, size_t a_len, const char *b, size_t b_len)
 	return begin > end ? begin : end;
 }
 
-/* The most edits for a match: one in three characters, or one in two if both words start or end
- * alike. */
+/* The most edits for a match: one in three characters; one in two if both start or end alike. */
 static size_t edits_allowed(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t longer = a_len > b_len ? a_len : b_len;

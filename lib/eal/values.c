@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convert option texts to the numbers of struct plx_eal_conf. Also holds checks that need the
- * host's topology or the lcores. */
+/* Convert option texts to numbers of struct plx_eal_conf; checks that need topology or lcores. */
 #include "eal_priv.h"
 
 #include <assert.h>

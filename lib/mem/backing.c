@@ -175,8 +175,7 @@ static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
 	return err;
 }
 
-/* Populating more than is available would not fail: it would trigger the kernel's out-of-memory
- * killer. */
+/* Populating more than is available would not fail but trigger the kernel's OOM killer. */
 static int check_available(const struct mem_ask *ask, size_t size_bytes)
 {
 	bool strict = ask->numa == PLX_NUMA_STRICT && ask->node != PLX_NODE_ANY;

@@ -17,8 +17,7 @@
 
 struct pool_cache pool_no_cache;
 
-/* For an lcore whose cache could not be allocated. Like pool_no_cache; the allocation is not
- * retried. */
+/* Like pool_no_cache, for an lcore whose cache could not be allocated: it is not retried. */
 static struct pool_cache refused_cache;
 
 /* Caches ----------------------------------------------------------------------------------- */

@@ -269,8 +269,8 @@ static bool take_from(struct zone *zone, size_t size_bytes, size_t align_bytes, 
 	return true;
 }
 
-/* Zones grow in proportion to the total, so there are few of them. They are populated as they are
- * used, so a large one costs no time. */
+/* In proportion to the total, so there are few zones. They are populated as they are used, so a
+ * large one costs no time. */
 #define GROWTH_PART 8
 size_t mem_growth_max = 64 * MEM_1M;
 

@@ -230,8 +230,7 @@ static void write_mask(const struct plx_lcore_map *plain, char *out, size_t size
 	} while (digit--);
 }
 
-/* No text is both a list and a mask of the same map: "1" is lcore 1 as a list, lcore 0 as a
- * mask. */
+/* No text is a list and a mask of the same map: "1" is lcore 1 as a list, 0 as a mask. */
 static bool was_mask(const char *text, const struct plx_lcore_map *map)
 {
 	struct plx_lcore_map masked;

@@ -108,8 +108,7 @@ static void find_netdev(const char *root, const struct plx_rdma_device *device,
 {
 	const char *name = device->name;
 
-	/* RoCE: each GID has its own interface; use that of the first GID. rxe reports it per
-	 * device. */
+	/* RoCE: each GID has an interface; use the first GID's. rxe reports it per device. */
 	if (!topo_read(port->netdev, sizeof(port->netdev),
 		       "%s" CLASS "/%s/ports/%u/gid_attrs/ndevs/0", root, name, port->number) &&
 	    !topo_read(port->netdev, sizeof(port->netdev), "%s" CLASS "/%s/parent", root, name) &&

@@ -10,7 +10,7 @@
 
 #define WIRE_VERSION 2 /* of the handshake and of segment.h; must be equal on both sides */
 
-/* name.c: names of UNIX sockets ---------------------------------------------------------- */
+/* pep.c: names of UNIX sockets ------------------------------------------------------------ */
 
 /* The abstract UNIX socket names for an address, in the order that a connector tries them: the
  * address itself, then the wildcards that cover it. A listener uses only the first. Returns how
