@@ -133,8 +133,6 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 	return rc;
 }
 
-/* Devices -------------------------------------------------------------------------------------- */
-
 static bool is_iwarp(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_IWARP;
@@ -151,8 +149,6 @@ static const char *verbs_device(const struct fi_info *info)
 {
 	return info->fabric_attr->name ? info->domain_attr->name : NULL;
 }
-
-/* Queues --------------------------------------------------------------------------------------- */
 
 /* The device limits the length of a queue, and libfabric does not report the limit. Its descriptor
  * costs nothing while polling. */

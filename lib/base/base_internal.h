@@ -57,14 +57,12 @@ PLX_END_DECLS
  * -f`) the kernel sends SIGXFSZ, which ends the process. Thread: any. Return: 0; -EFBIG, the text
  * names the limit. */
 int plx_file_fits(uint64_t size_bytes);
-
-/** Check with plx_file_fits, then call ftruncate(2). Thread: any. Return: 0; -EFBIG; -errno. */
+/** plx_file_fits, then ftruncate(2). Thread: any. Return: 0; -EFBIG; -errno. */
 int plx_file_resize(int fd, uint64_t size_bytes);
 
 /** Exclude memory mapped from now on from core dumps: zones, and rings shared with other processes.
  * Off by default. Thread: setup. */
 void plx_dump_leave_out(bool on);
-
 /** Apply MADV_DONTDUMP to newly mapped memory if plx_dump_leave_out is on. Thread: any. */
 void plx_dump_mark(void *base, size_t size_bytes);
 

@@ -249,8 +249,6 @@ static int take_all(const struct source *source, const config_setting_t *root)
 	return eal_conf_check_pair(source->conf);
 }
 
-/* The whole -------------------------------------------------------------------------------- */
-
 static int parse(const struct source *source, const char *text)
 {
 	config_t config;

@@ -100,8 +100,6 @@ static void forget_all(void)
 	eal = (struct eal){0};
 }
 
-/* Up --------------------------------------------------------------------------------------- */
-
 static int start_memory(void)
 {
 	const struct plx_mem_conf conf = {
@@ -204,8 +202,6 @@ forget:
 	return rc;
 }
 
-/* Down ------------------------------------------------------------------------------------- */
-
 int plx_eal_fini(void)
 {
 	int rc;
@@ -233,8 +229,6 @@ const struct plx_topo *plx_eal_topo(void)
 {
 	return eal.topo;
 }
-
-/* In words --------------------------------------------------------------------------------- */
 
 static void add_lcores(struct eal_text *text)
 {

@@ -41,8 +41,6 @@ const char *const *plx_eal_option_names(size_t *count_out)
 	return names;
 }
 
-/* Parsing ---------------------------------------------------------------------------------- */
-
 static const struct eal_option *by_letter(int letter)
 {
 	for (size_t i = 0; i < OPT_COUNT; i++)
@@ -182,8 +180,6 @@ int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf)
 	rc = rc ? rc : eal_conf_check_pair(conf);
 	return rc ? rc : optind - 1;
 }
-
-/* Help ------------------------------------------------------------------------------------- */
 
 void eal_text_add(struct eal_text *text, const char *format, ...)
 {

@@ -19,8 +19,6 @@
 #define HUGE_SHIFT_2M 21
 #define HUGE_SHIFT_1G 30
 
-/* Node ------------------------------------------------------------------------------------- */
-
 /* Must precede the first touch: existing pages would not move. */
 static int bind_to_node(void *base, const struct mem_ask *ask, size_t size_bytes)
 {
@@ -81,8 +79,6 @@ static int check_node(const struct mem_ask *ask, struct mem_block *block)
 			"free memory there, or use --numa prefer",
 			ask->node);
 }
-
-/* Pages ------------------------------------------------------------------------------------ */
 
 /* Populate every page now. memfd: of huge pages, or NO_FD. */
 static int populate(void *base, size_t size_bytes, int memfd)

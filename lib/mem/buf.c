@@ -141,8 +141,6 @@ struct plx_buf *plx_buf_alloc(uint32_t room_bytes)
 	return buf;
 }
 
-/* References ------------------------------------------------------------------------------- */
-
 struct plx_buf *plx_buf_ref(struct plx_buf *buf)
 {
 	/* Relaxed: the caller holds a reference, so the buffer stays, and passing the new reference
@@ -185,8 +183,6 @@ void plx_buf_unref(struct plx_buf *buf)
 		buf = next;
 	}
 }
-
-/* Content ---------------------------------------------------------------------------------- */
 
 void *plx_buf_append(struct plx_buf *buf, uint32_t len)
 {

@@ -29,8 +29,6 @@ static int by_start(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Free ones ------------------------------------------------------------------------------------ */
-
 /* The list for this size: all higher lists hold longer extents. */
 static unsigned list_of(size_t size_bytes)
 {
@@ -101,8 +99,6 @@ static struct mem_extent *find(const struct mem_extents *extents, size_t size_by
 	}
 	return NULL;
 }
-
-/* All of them ---------------------------------------------------------------------------------- */
 
 int mem_extents_init(struct mem_extents *extents, void *base, size_t size_bytes)
 {

@@ -223,8 +223,6 @@ uint64_t mem_hugepages(size_t page_bytes, const char *counter)
 	return pages;
 }
 
-/* Mappings --------------------------------------------------------------------------------- */
-
 static void smaps_line(const char *line, struct mem_smaps *smaps)
 {
 	static const struct {

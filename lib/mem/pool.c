@@ -14,8 +14,6 @@
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(pools, pool) pools;
 
-/* Create ----------------------------------------------------------------------------------- */
-
 static int check_attr(const struct plx_pool_attr *attr)
 {
 	bool is_shared = attr->owner == PLX_LCORE_NONE;
@@ -209,8 +207,6 @@ void mem_pools_forget(void)
 	LIST_INIT(&pools);
 	pthread_mutex_unlock(&list_lock);
 }
-
-/* Looking ---------------------------------------------------------------------------------- */
 
 /* On the list, taken off it by an owner, spare, or in the ring. */
 static uint32_t available_outside(const struct pool *pool)

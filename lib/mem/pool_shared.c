@@ -73,8 +73,6 @@ static uint32_t half_of(const struct pool_cache *cache)
 	return (cache->pub.size + 1) / 2;
 }
 
-/* Figures ---------------------------------------------------------------------------------- */
-
 uint32_t pool_shared_in_caches(const struct pool *pool)
 {
 	uint32_t sum = 0;
@@ -159,8 +157,6 @@ static uint32_t take_all(struct pool *pool, void **objects, uint32_t count)
 	return got < count ? 0 : count;
 }
 
-/* Get -------------------------------------------------------------------------------------- */
-
 /* A large request takes what the cache has, and the rest directly from the ring: refilling the
  * cache would empty it again each time. */
 static uint32_t get_past_cache(struct pool *pool, struct pool_cache *cache, void **objects,
@@ -211,8 +207,6 @@ uint32_t pool_shared_get(struct pool *pool, struct pool_cache *cache, void **obj
 		return get_past_cache(pool, cache, objects, count);
 	return get_refilled(pool, cache, objects, count);
 }
-
-/* Put -------------------------------------------------------------------------------------- */
 
 static void spill(struct pool *pool, struct pool_cache *cache)
 {

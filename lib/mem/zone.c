@@ -171,8 +171,6 @@ static void remove_zones(void)
 	}
 }
 
-/* Init and fini ---------------------------------------------------------------------------- */
-
 static int take_at_init(const struct plx_mem_conf *conf)
 {
 	for (unsigned i = 0; i < conf->node_count; i++) {
@@ -393,8 +391,6 @@ void plx_mem_free(void *memory)
 	assert(size_bytes && "not memory of plx_mem_alloc, or freed twice");
 	(void)size_bytes;
 }
-
-/* Looking ---------------------------------------------------------------------------------- */
 
 void plx_mem_stats(struct plx_mem_stats *stats_out)
 {

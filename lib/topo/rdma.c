@@ -116,8 +116,6 @@ static void find_netdev(const char *root, const struct plx_rdma_device *device,
 		netdev_of_mac(root, name, port);
 }
 
-/* A device --------------------------------------------------------------------------------- */
-
 static void read_port(const char *root, const struct plx_rdma_device *device, const char *number,
 		      struct plx_rdma_port *port)
 {

@@ -214,8 +214,6 @@ void plx_topo_close(struct plx_topo *topo)
 	free(topo);
 }
 
-/* Looking ---------------------------------------------------------------------------------- */
-
 const struct plx_cpuset *plx_topo_cpus(const struct plx_topo *topo)
 {
 	return &topo->cpus;

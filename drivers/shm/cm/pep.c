@@ -135,8 +135,6 @@ static void reject(struct prov_request *request, const void *data, size_t length
 	wire_send(request->source.fd, WIRE_REJECT, NULL, data, length);
 }
 
-/* Requests: incoming connections until they are answered -------------------------------------- */
-
 #define SILENT_NS (5 * PLX_NS_PER_S) /* time limit for the first message */
 
 static void request_leave(struct prov_request *request)

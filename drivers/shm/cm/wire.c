@@ -40,8 +40,6 @@ struct packet {
 	int fd_count;
 };
 
-/* Sending ---------------------------------------------------------------------------------- */
-
 static void write_half(struct wire_message *message, const struct wire_half *half)
 {
 	message->ring_bytes = half->ring_bytes;
@@ -102,8 +100,6 @@ int wire_send(int fd, enum wire_kind kind, const struct wire_half *half, const v
 	}
 	return sendmsg(fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? socket_error(errno) : 0;
 }
-
-/* Receiving -------------------------------------------------------------------------------- */
 
 /* There is room for FDS descriptors; the kernel installs no more than fit. */
 static void collect_fds(struct msghdr *header, struct packet *packet)
