@@ -9,7 +9,7 @@
  *   progress.c   reading a completion queue                             (hot path)
  *   receive.c    from records to completions                            (hot path)
  *   send.c       from calls to records                                  (hot path)
- *   cm/          connecting: pep.c a listening socket and its requests; connect.c, cm.c;
+ *   cm/          connecting: pep.c a listening socket and its requests; connect.c;
  *                shm_wire.h, wire.c the handshake; peer.c the peer process
  *   provider.c   attributes, libfabric entry points, parameters
  *   driver.c     the driver for lib/fabric */
@@ -178,21 +178,13 @@ void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep);
 extern const struct prov_ep_ops shm_ep_ops;
 extern const struct prov_domain_ops shm_domain_ops;
 
-/* cm.c: connecting; see struct prov_ep_ops ---------------------------------------------------- */
+/* connect.c: see struct prov_ep_ops --------------------------------------------------------- */
 
+int shm_ep_connect(struct prov_ep *base, const void *data, size_t length);
 int shm_ep_accept(struct prov_ep *base, const void *data, size_t length);
 void shm_ep_shutdown(struct prov_ep *base);
 void shm_ep_disconnect(struct prov_ep *base);
-int ep_send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length);
-/* Both halves have arrived: sets up rings and bell and starts the data path. */
-int ep_take_offer(struct shm_ep *ep, struct shm_offer *offer);
 void ep_incoming(struct prov_source *source); /* its socket is readable or hung up */
-
-/* connect.c: the connecting side ------------------------------------------------------------- */
-
-int shm_ep_connect(struct prov_ep *base, const void *data, size_t length);
-void later_free(struct shm_ep *ep);  /* accepts an endpoint that does not wait for room */
-void ep_answered(struct shm_ep *ep); /* the listener answered or hung up */
 
 /* progress.c ------------------------------------------------------------------------------- */
 
