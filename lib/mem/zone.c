@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The zone table, and allocation from zones. One lock guards changes. Readers take no lock: the
  * count publishes a zone once, and it stays until fini. */
+#include "base_internal.h"
 #include "mem_priv.h"
 
 #include <assert.h>
@@ -426,7 +427,7 @@ static uint64_t bytes_of_kind(uint32_t index, uint32_t count)
 	return bytes;
 }
 
-static int describe_kind(char *out, size_t size, const struct plx_zone *zone, uint64_t bytes)
+static void describe_kind(char *out, size_t size, const struct plx_zone *zone, uint64_t bytes)
 {
 	static const char *const kinds[] = {" hugetlb", " transparent huge", ""};
 	bool mixed = zone->backing == PLX_BACKING_THP && zone->page_bytes < MEM_2M;
@@ -436,27 +437,23 @@ static int describe_kind(char *out, size_t size, const struct plx_zone *zone, ui
 		snprintf(node, sizeof(node), "node %d", zone->node);
 	mem_format_bytes(total, sizeof(total), bytes);
 	mem_format_bytes(page, sizeof(page), zone->page_bytes);
-	return snprintf(out, size, "%s in %s%s pages on %s", total, page,
-			mixed ? " and transparent huge" : kinds[zone->backing], node);
+	snprintf(out, size, "%s in %s%s pages on %s", total, page,
+		 mixed ? " and transparent huge" : kinds[zone->backing], node);
 }
 
 const char *plx_mem_describe(char *out, size_t size)
 {
 	uint32_t count = plx_zone_count();
-	size_t used = 0;
+	char kind[160];
 
-	snprintf(out, size, "no memory taken yet");
-	for (uint32_t i = 0; i < count; i++) {
+	snprintf(out, size, "%s", count ? "" : "no memory taken yet");
+	for (uint32_t i = 0; size && i < count; i++) {
 		uint64_t bytes = bytes_of_kind(i, count);
 
 		if (!bytes)
 			continue;
-		if (used && used + 2 < size)
-			used += (size_t)snprintf(out + used, size - used, ", ");
-		int n = describe_kind(out + used, size - used, &zones[i].pub, bytes);
-		if (n < 0 || (size_t)n >= size - used)
-			break;
-		used += (size_t)n;
+		describe_kind(kind, sizeof(kind), &zones[i].pub, bytes);
+		plx_list_add(out, size, kind);
 	}
 	return out;
 }
