@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define HELP_COLUMN          30
+#define HELP_WIDTH           50
 #define LONG_BASE            256 /* getopt_long's value of long option i is LONG_BASE + i */
 
 #define PARSE_STRING(field_) NULL
@@ -206,12 +207,15 @@ static void add_option(struct eal_text *text, const struct eal_option *option)
 		eal_text_add(text, "%s\n", left);
 		left[0] = '\0';
 	}
-	for (; *line; line += strspn(line, "\n")) {
+	while (*line) {
 		size_t len = strcspn(line, "\n");
 
+		if (len > HELP_WIDTH)
+			for (len = HELP_WIDTH; line[len] != ' ';)
+				len--;
 		eal_text_add(text, "%-*s%.*s\n", HELP_COLUMN, left, (int)len, line);
 		left[0] = '\0';
-		line += len;
+		line += len + (line[len] != '\0');
 	}
 }
 
