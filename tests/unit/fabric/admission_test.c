@@ -35,14 +35,6 @@ static void start(const char *provider, const struct plx_admission *limits)
 	start_on(provider, limits, false);
 }
 
-static struct plx_listener_stats stats(void)
-{
-	struct plx_listener_stats all;
-
-	plx_listener_stats(listener, &all);
-	return all;
-}
-
 static void connect_clients(unsigned first, unsigned end)
 {
 	const char *address = plx_listener_address(listener);
@@ -75,12 +67,12 @@ static unsigned open_clients(void)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-static void links_have_a_bound(const char *provider)
+static void links_have_a_bound_over(const char *provider)
 {
 	start(provider, &(struct plx_admission){.links_max = 5});
 	connect_and_settle(0, 8);
 	assert_int_equal(open_clients(), 5);
-	assert_int_equal(stats().refused_links, 3);
+	assert_int_equal(listener_stats_of(listener).refused_links, 3);
 	assert_int_equal(log_count("as many as it may (--links-max)"), 1); /* per second */
 	/* When one ends, another one fits. */
 	for (unsigned i = 0; i < 8; i++) {
@@ -94,14 +86,11 @@ static void links_have_a_bound(const char *provider)
 	assert_int_equal(clients[8].opened, 1);
 }
 
-TEST(links_have_a_bound_over_tcp)
+TEST(links_have_a_bound)
 {
-	links_have_a_bound("tcp");
-}
-
-TEST(links_have_a_bound_over_shm)
-{
-	links_have_a_bound("shm");
+	links_have_a_bound_over("tcp");
+	fixture_stop();
+	links_have_a_bound_over("shm");
 }
 
 TEST(an_address_has_a_bound)
@@ -109,7 +98,7 @@ TEST(an_address_has_a_bound)
 	start("tcp", &(struct plx_admission){.links_per_host_max = 3});
 	connect_and_settle(0, 5);
 	assert_int_equal(open_clients(), 3);
-	assert_int_equal(stats().refused_host, 2);
+	assert_int_equal(listener_stats_of(listener).refused_host, 2);
 	assert_int_equal(log_count("as many as it may (--links-per-host)"), 1);
 }
 
@@ -119,7 +108,7 @@ TEST(a_user_has_a_bound)
 	start("shm", &(struct plx_admission){.links_per_host_max = 3});
 	connect_and_settle(0, 5);
 	assert_int_equal(open_clients(), 3);
-	assert_int_equal(stats().refused_host, 2);
+	assert_int_equal(listener_stats_of(listener).refused_host, 2);
 }
 
 TEST(connections_beyond_a_rate_wait)
@@ -140,7 +129,8 @@ TEST(connections_far_beyond_a_rate_are_refused)
 	start("tcp", &(struct plx_admission){.accepts_per_s = 4}); /* 1 at once */
 	connect_clients(0, 30);
 	pump_ms(300);
-	assert_in_range(stats().refused_rate, 1, 10); /* 20 wait, for at most 5 s */
+	assert_in_range(listener_stats_of(listener).refused_rate, 1,
+			10); /* 20 wait, for at most 5 s */
 	assert_int_equal(log_count("more than 4 connections a second come"), 1);
 }
 
@@ -154,7 +144,7 @@ static void the_oldest_handshake_makes_room_on(bool on_worker)
 		rogues[i] = rogue_connect(plx_listener_address(listener));
 	connect_and_settle(0, 1);
 	assert_int_equal(clients[0].opened, 1);
-	assert_in_range(stats().evicted, 2, 3);
+	assert_in_range(listener_stats_of(listener).evicted, 2, 3);
 	for (int i = 0; i < 6; i++)
 		rogue_close(rogues[i]);
 	plx_link_abort(clients[0].link);
@@ -180,8 +170,7 @@ TEST(the_oldest_silent_connection_makes_room)
 {
 	int fds[6];
 
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	start("tcp", &(struct plx_admission){.handshakes_max = 4});
 	for (int i = 0; i < 6; i++) {
 		fds[i] = rogue_socket(plx_listener_address(listener));
@@ -189,15 +178,16 @@ TEST(the_oldest_silent_connection_makes_room)
 	}
 	connect_and_settle(0, 1);
 	assert_int_equal(clients[0].opened, 1);
-	assert_in_range(stats().evicted, 2, 3);
-	assert_int_equal(stats().no_handshake, 0);
-	assert_int_equal(stats().requests, 1);
+	assert_in_range(listener_stats_of(listener).evicted, 2, 3);
+	assert_int_equal(listener_stats_of(listener).no_handshake, 0);
+	assert_int_equal(listener_stats_of(listener).requests, 1);
 	assert_in_range(
 		log_count(" did not complete the handshake: too many have said nothing yet"), 1, 3);
 	for (int i = 0; i < 6; i++)
 		close(fds[i]);
 	pump_ms(50);
-	assert_int_equal(stats().no_handshake, 6 - stats().evicted);
+	assert_int_equal(listener_stats_of(listener).no_handshake,
+			 6 - listener_stats_of(listener).evicted);
 }
 
 TEST(none_is_none)
@@ -210,7 +200,7 @@ TEST(none_is_none)
 		     });
 	connect_and_settle(0, CLIENTS);
 	assert_int_equal(open_clients(), CLIENTS);
-	assert_int_equal(stats().refused, 0);
+	assert_int_equal(listener_stats_of(listener).refused, 0);
 }
 
 TEST(none_is_none_for_silent_connections)
@@ -218,14 +208,13 @@ TEST(none_is_none_for_silent_connections)
 	enum { SOCKETS = 300 }; /* the default is 256 */
 	int fds[SOCKETS];
 
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	start("tcp", &(struct plx_admission){.handshakes_max = PLX_NO_LIMIT});
 	for (int i = 0; i < SOCKETS; i++)
 		fds[i] = rogue_socket(plx_listener_address(listener));
 	connect_and_settle(0, 1); /* after all of them */
 	assert_int_equal(clients[0].opened, 1);
-	assert_int_equal(stats().evicted, 0);
+	assert_int_equal(listener_stats_of(listener).evicted, 0);
 	for (int i = 0; i < SOCKETS; i++)
 		close(fds[i]);
 }

@@ -27,6 +27,13 @@ static void expect_driver(const char *driver)
 	assert_int_equal(server.last_len, 4);
 }
 
+static void connect_by(struct plx_listener *listener, const struct plx_link_attr *attr,
+		       const char *driver)
+{
+	fixture_connect(listener, attr);
+	expect_driver(driver);
+}
+
 static void expect_choice(const char *part)
 {
 	assert_has(plx_link_choice(client.link), part);
@@ -45,16 +52,14 @@ static void connect_as(const char *host, const struct plx_listener *listener)
 
 TEST(a_listener_of_this_host_is_met_in_memory)
 {
-	fixture_connect(fixture_listen("127.0.0.1:0", NULL), NULL);
-	expect_driver("shm");
+	connect_by(fixture_listen("127.0.0.1:0", NULL), NULL, "shm");
 	expect_choice("on this host and offers it");
 	assert_string_equal(plx_link_choice(server.link), "the peer chose it");
 }
 
 TEST(a_listener_on_tcp_alone_is_met_there)
 {
-	fixture_connect(fixture_listen("127.0.0.1:0", &on_tcp), NULL);
-	expect_driver("tcp");
+	connect_by(fixture_listen("127.0.0.1:0", &on_tcp), NULL, "tcp");
 	expect_choice("on this host, but offers nothing quicker");
 }
 
@@ -62,12 +67,10 @@ TEST(what_is_asked_for_is_taken)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
-	fixture_connect(listener, &on_tcp);
-	expect_driver("tcp");
+	connect_by(listener, &on_tcp, "tcp");
 	expect_choice("asked for");
 	fixture_disconnect();
-	fixture_connect(listener, &on_shm);
-	expect_driver("shm");
+	connect_by(listener, &on_shm, "shm");
 	expect_choice("asked for");
 }
 
@@ -130,11 +133,9 @@ TEST(ipv6_is_met_in_memory)
 {
 	struct plx_listener *listener = fixture_listen("[::1]:0", NULL);
 
-	fixture_connect(listener, NULL);
-	expect_driver("shm");
+	connect_by(listener, NULL, "shm");
 	fixture_disconnect();
-	fixture_connect(listener, &on_tcp);
-	expect_driver("tcp");
+	connect_by(listener, &on_tcp, "tcp");
 }
 
 TEST(a_host_name_is_met_in_memory)
@@ -152,11 +153,9 @@ TEST(both_ways_in_count)
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 	struct plx_listener_stats stats;
 
-	fixture_connect(listener, NULL);
-	expect_driver("shm");
+	connect_by(listener, NULL, "shm");
 	fixture_disconnect();
-	fixture_connect(listener, &on_tcp);
-	expect_driver("tcp");
+	connect_by(listener, &on_tcp, "tcp");
 	plx_listener_stats(listener, &stats);
 	assert_int_equal(stats.requests, 2);
 	assert_int_equal(stats.opened, 2);
@@ -187,8 +186,7 @@ TEST(a_port_can_be_listened_on_again)
 	strcpy(address, plx_listener_address(listener));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(plx_link_listen(address, &attr, &second), -EADDRINUSE);
-		fixture_connect(listener, NULL);
-		expect_driver("shm");
+		connect_by(listener, NULL, "shm");
 		fixture_disconnect();
 		plx_listener_close(listener);
 		listener = fixture_listen(address, NULL);
@@ -216,8 +214,7 @@ TEST(a_name_that_is_taken_leaves_tcp)
 	struct plx_unix_name name = close_and_name(fixture_listen("127.0.0.1:0", &on_tcp), address);
 
 	assert_int_equal(bind(fd, (struct sockaddr *)&name.address, name.length), 0);
-	fixture_connect(fixture_listen(address, NULL), NULL);
-	expect_driver("tcp");
+	connect_by(fixture_listen(address, NULL), NULL, "tcp");
 	expect_choice("offers nothing quicker");
 	assert_int_equal(plx_fabric_open_count(), 3);
 	close(fd);
@@ -240,14 +237,12 @@ TEST(a_name_that_another_user_took_does_no_harm)
 		name = close_and_name(fixture_listen("127.0.0.1:0", &on_tcp), address);
 		other = foreign_bind(&name.address, name.length, SOCK_SEQPACKET, listens);
 		listener = fixture_listen(address, NULL);
-		fixture_connect(listener, NULL);
-		expect_driver("shm");
+		connect_by(listener, NULL, "shm");
 		fixture_disconnect();
 		foreign_end(&other);
 		/* Its name is free now, but the address is still taken. */
 		assert_int_equal(plx_link_listen(address, &shm_alone, &second), -EADDRINUSE);
-		fixture_connect(listener, NULL);
-		expect_driver("shm");
+		connect_by(listener, NULL, "shm");
 		fixture_disconnect();
 		plx_listener_close(listener);
 	}

@@ -29,36 +29,31 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
 	return rc;
 }
 
-static struct plx_listener *listener;
+static struct rogue *rogue;
 
 static int up(void **state)
 {
+	struct frame_hello hello = rogue_good_hello();
 	struct timespec before, after;
 
 	fixture_start_beating(0, 0, false);
-	listener = fixture_listen("127.0.0.1:0", NULL);
+	hello.heartbeat_ms = PERIOD_MS;
+	hello.dead_after_ms = DEAD_MS;
 	/* Otherwise this proves nothing. */
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	jumped_ns = HOUR_NS;
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	assert_true((after.tv_sec - before.tv_sec) * (int64_t)PLX_NS_PER_S >= HOUR_NS);
+	rogue = rogue_open(fixture_listen("127.0.0.1:0", NULL), &hello);
 	return 0;
 }
 
 static int down(void **state)
 {
+	rogue_close(rogue);
 	fixture_stop();
 	jumped_ns = 0;
 	return 0;
-}
-
-static struct rogue *open_rogue(void)
-{
-	struct frame_hello hello = rogue_good_hello();
-
-	hello.heartbeat_ms = PERIOD_MS;
-	hello.dead_after_ms = DEAD_MS;
-	return rogue_open(listener, &hello);
 }
 
 /* Not by whole periods, so that multiples move each time. */
@@ -71,8 +66,6 @@ static void jump(unsigned i)
 
 TEST(neither_side_is_silent)
 {
-	struct rogue *rogue = open_rogue();
-	struct plx_link_stats stats;
 	uint64_t begin_ns = plx_now_ns();
 
 	for (unsigned i = 0; i < 3 * DEAD_MS / 50; i++) {
@@ -83,21 +76,17 @@ TEST(neither_side_is_silent)
 		pump_ms(50);
 		if (plx_now_ns() - step_ns > DEAD_MS / 4 * PLX_NS_PER_MS) {
 			print_message("skipped: the host is too busy\n");
-			rogue_close(rogue);
 			skip();
 		}
 		assert_int_equal(server.closed, 0);
 		assert_false(plx_link_is_suspect(server.link));
 	}
-	plx_link_stats(server.link, &stats);
-	assert_in_range(stats.heartbeats_sent, 3 * DEAD_MS / PERIOD_MS / 3,
+	assert_in_range(stats_of(server.link).heartbeats_sent, 3 * DEAD_MS / PERIOD_MS / 3,
 			(plx_now_ns() - begin_ns) / (50 * PLX_NS_PER_MS));
-	rogue_close(rogue);
 }
 
 TEST(who_is_silent_is_found_dead)
 {
-	struct rogue *rogue = open_rogue();
 	uint64_t begin_ns = plx_now_ns();
 
 	for (unsigned i = 0; i < (DEAD_MS + LATE_MS) / 20 && !server.closed; i++) {
@@ -107,19 +96,15 @@ TEST(who_is_silent_is_found_dead)
 	assert_int_equal(server.closed, 1);
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
 	assert_true(plx_now_ns() - begin_ns > (DEAD_MS - PERIOD_MS) * PLX_NS_PER_MS);
-	rogue_close(rogue);
 }
 
 /* The host was suspended, and the peer resumes later than this process. */
 TEST(a_suspended_host_gives_peers_the_same_time_again)
 {
-	struct rogue *rogue = open_rogue();
-
 	pump_ms(PERIOD_MS);
 	suspended_ns += 3600 * (int64_t)PLX_NS_PER_S;
 	pump_ms(3 * DEAD_MS);
 	assert_int_equal(server.closed, 0);
-	rogue_close(rogue);
 }
 
 #define TICKS   10
@@ -137,7 +122,6 @@ static void tick(struct plx_timer *timer, void *arg)
 TEST(sleeps_end_in_time)
 {
 	struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
-	struct rogue *rogue = open_rogue();
 	struct plx_timer timer;
 	unsigned ticks = 0;
 	uint64_t begin_ns = plx_now_ns();
@@ -151,7 +135,6 @@ TEST(sleeps_end_in_time)
 			TICKS * TICK_MS + LATE_MS);
 	assert_int_equal(server.closed, 0);
 	plx_timer_stop(&timer);
-	rogue_close(rogue);
 }
 
 PLX_TEST_MAIN()

@@ -33,8 +33,7 @@ static void open_other(struct plx_listener *listener, const struct plx_link_attr
 	attr.events = &side_events;
 	attr.user = &other_client;
 	server.opened = 0;
-	assert_int_equal(
-		plx_link_connect(plx_listener_address(listener), &attr, &other_client.link), 0);
+	assert_works(plx_link_connect(plx_listener_address(listener), &attr, &other_client.link));
 	assert_true(pump_until(&server.opened, 1, 2000));
 	assert_true(pump_until(&other_client.opened, 1, 2000));
 	plx_link_set_user(server.link, &other_server);
@@ -47,6 +46,7 @@ PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
 	struct plx_link_attr few = {.rx_buf_count = FEW - 2};
 	struct plx_listener *listener;
 	struct plx_link *first;
+	uint32_t open;
 
 	sparing = plx_driver_tcp;
 	sparing.rx_size = FEW;
@@ -56,9 +56,7 @@ PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
 	open_other(listener, &few);
 	server.link = first;
 	server.on_message = connect_in_vain;
-
-	uint32_t open = plx_fabric_open_count();
-
+	open = plx_fabric_open_count();
 	expect_arrival("go", 2);
 	assert_fails(result, -EIO, "posting receives failed");
 	assert_true(pump_until(&other_server.messages, 1, 2000));

@@ -29,9 +29,8 @@ static void connect_them(void)
 	told = 0;
 	events = side_events;
 	events.on_credit = on_credit;
-	assert_int_equal(plx_link_connect(plx_listener_address(fixture_listen(here("0"), &sizes)),
-					  &attr, &client.link),
-			 0);
+	assert_works(plx_link_connect(plx_listener_address(fixture_listen(here("0"), &sizes)),
+				      &attr, &client.link));
 	assert_int_equal(plx_link_credit(client.link), 0); /* not open yet */
 	expect_open();
 }

@@ -66,9 +66,8 @@ DIRECT_TEST(a_get_that_fails_finds_its_link_ended)
 		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
 		struct plx_buf *into = empty_buf(LARGE, true);
 
-		assert_int_equal(plx_link_get(client.link, &field.remote, 0, LARGE, into,
-					      use_the_link, &field),
-				 0);
+		assert_works(plx_link_get(client.link, &field.remote, 0, LARGE, into, use_the_link,
+					  &field));
 		plx_link_abort(server.link);
 		expect_both_end();
 		field_free(&field);
@@ -185,13 +184,31 @@ static bool is_all(const uint8_t *bytes, size_t count, uint8_t value)
 	return bytes[0] == value && memcmp(bytes, bytes + 1, count - 1) == 0;
 }
 
-/* At different points. Whatever happens to the put, the memory is reused after its release. */
-DIRECT_TEST(memory_is_not_written_once_it_was_released)
+static void look_at_what_came(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+{
+	tally_one(link, buf, status, arg);
+	assert_true(status || is_all(buf->data, buf->len, 0xa5));
+}
+
+static unsigned start_checked_get(struct field *field, struct tally *gets)
+{
+	struct plx_buf *into = empty_buf(LARGE, true);
+
+	assert_works(
+		plx_link_get(client.link, &field->remote, 0, LARGE, into, look_at_what_came, gets));
+	return 1;
+}
+
+/* At different points. Whatever happens to the operation, the memory is reused after its release.
+ */
+static void released_memory_is_left_alone(bool read)
 {
 	for (unsigned round = 0; round < rounds(80); round++) {
-		struct field field = field_make(server.link, LARGE, PLX_REMOTE_WRITE);
-		struct tally puts = {0};
-		unsigned count = start_puts(&field, 1 + round % 3, &puts);
+		struct field field = field_make(server.link, LARGE,
+						read ? PLX_REMOTE_READ : PLX_REMOTE_WRITE);
+		struct tally tally = {0};
+		unsigned count = read ? start_checked_get(&field, &tally)
+				      : start_puts(&field, 1 + round % 3, &tally);
 
 		released = released_late = 0;
 		for (unsigned i = 0; i < round; i++)
@@ -203,40 +220,20 @@ DIRECT_TEST(memory_is_not_written_once_it_was_released)
 		pump_ms(10);
 		assert_true(is_all(field.base, field.bytes, 0xee));
 		end_both();
-		assert_int_equal(puts.ok + puts.failed, count);
+		assert_int_equal(tally.ok + tally.failed, count);
 		field_free(&field);
 		direct_connect_again();
 	}
 }
 
-static void look_at_what_came(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
+DIRECT_TEST(memory_is_not_written_once_it_was_released)
 {
-	tally_one(link, buf, status, arg);
-	assert_true(status || is_all(buf->data, buf->len, 0xa5));
+	released_memory_is_left_alone(false);
 }
 
 DIRECT_TEST(memory_is_not_read_once_it_was_released)
 {
-	for (unsigned round = 0; round < rounds(80); round++) {
-		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
-		struct tally gets = {0};
-		struct plx_buf *into = empty_buf(LARGE, true);
-
-		assert_int_equal(plx_link_get(client.link, &field.remote, 0, LARGE, into,
-					      look_at_what_came, &gets),
-				 0);
-		released = released_late = 0;
-		for (unsigned i = 0; i < round; i++)
-			plx_loop_turn();
-		plx_region_revoke(field.region, on_released, &field);
-		assert_true(pump_until(&released, 1, 5000));
-		assert_int_equal(released_late, 0);
-		pump_ms(5);
-		end_both();
-		assert_int_equal(gets.ok + gets.failed, 1);
-		field_free(&field);
-		direct_connect_again();
-	}
+	released_memory_is_left_alone(true);
 }
 
 /* From inside callbacks, and as the last operation of a link. */
@@ -255,9 +252,8 @@ DIRECT_TEST(a_grant_may_be_taken_back_when_the_put_is_told)
 		given = field_make(server.link, 500, PLX_REMOTE_WRITE);
 		released = released_late = 0;
 		server.on_put = revoke_it;
-		assert_int_equal(plx_link_put_and_tell(client.link, &given.remote, 0,
-						       patterned(500, 1, true), abort, NULL, NULL),
-				 0);
+		assert_works(plx_link_put_and_tell(client.link, &given.remote, 0,
+						   patterned(500, 1, true), abort, NULL, NULL));
 		assert_true(pump_until(&released, 1, 5000));
 		assert_int_equal(released_late, 0);
 		end_both();

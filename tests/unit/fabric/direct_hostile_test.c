@@ -29,8 +29,18 @@ static void assert_untouched(const struct field *at)
 		assert_int_equal(at->base[i], 0xa5);
 }
 
+static struct rogue *rogue;
+
+static void drop_rogue(void)
+{
+	if (rogue)
+		rogue_close(rogue);
+	rogue = NULL;
+}
+
 static int stop(void **state)
 {
+	drop_rogue();
 	assert_untouched(&field);
 	put_and_wait(honest_client.link, &field.remote, 0, patterned(100, 1, true));
 
@@ -117,98 +127,78 @@ static struct rogue *open_rogue(void)
 	return rogue_open(direct_listener, &hello);
 }
 
-static void send_with_payload(struct rogue *rogue, uint8_t type, const void *payload,
-			      uint32_t length)
+static int start_with_rogue(void **state)
 {
-	struct frame_header header = {type, 0, length, 8};
-	uint8_t bytes[FRAME_HEADER_BYTES + 64];
-
-	frame_write(bytes, &header);
-	memcpy(bytes + FRAME_HEADER_BYTES, payload, length);
-	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + length);
+	start(state);
+	rogue = open_rogue();
+	return 0;
 }
 
-TEST(keys_of_others_do_not_help)
-{
-	struct rogue *rogue = open_rogue();
+#define WITH_ROGUE(name) PLX_TEST_WITH(name, start_with_rogue, stop)
 
+WITH_ROGUE(keys_of_others_do_not_help)
+{
 	assert_true(rogue_write(rogue, &(struct rogue_write){.bytes = "gotcha",
 							     .size = 6,
 							     .address = field.remote.address,
 							     .key = field.remote.key}));
 	assert_true(pump_until(&server.closed, 1, 5000));
-	rogue_close(rogue);
 }
 
 /* Whatever it reports, it has credit for that, and the program interprets it. */
-TEST(a_put_of_nothing_is_told_as_any_other)
+WITH_ROGUE(a_put_of_nothing_is_told_as_any_other)
 {
-	struct rogue *rogue = open_rogue();
 	uint64_t data = 77;
+	unsigned before;
 
 	if (rogue_write(rogue, &(struct rogue_write){.data = &data})) {
 		assert_true(pump_until(&server.puts, 1, 5000));
 		assert_int_equal(server.value, 77);
 	}
-
-	unsigned before = server.puts;
-
-	send_with_payload(rogue, FRAME_PUT, "\x11\x22\x33\x44", 4);
+	before = server.puts;
+	rogue_send_payload(rogue, FRAME_PUT, "\x11\x22\x33\x44", 4);
 	assert_true(pump_until(&server.puts, before + 1, 5000));
 	assert_int_equal(server.value, 0x44332211);
 	assert_int_equal(server.closed, 0);
-	rogue_close(rogue);
+	drop_rogue();
 	assert_true(pump_until(&server.closed, 1, 5000));
 }
 
-TEST(a_value_of_more_than_32_bits_ends_the_link)
+WITH_ROGUE(a_value_of_more_than_32_bits_ends_the_link)
 {
-	struct rogue *rogue = open_rogue();
 	uint64_t data = UINT64_C(1) << 40;
 
 	if (is_provider_given() || !rogue_write(rogue, &(struct rogue_write){.data = &data})) {
-		rogue_close(rogue);
+		drop_rogue();
 		assert_true(pump_until(&server.closed, 1, 5000));
 		skip(); /* RDMA carries no more */
 	}
 	rogue_expect_end(PLX_LINK_PROTOCOL, "more than 32 bits");
-	rogue_close(rogue);
 }
 
 TEST(a_put_that_is_told_before_hello_ends_the_connection)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(direct_listener));
-	struct plx_listener_stats stats = {0};
 	uint64_t data = 1;
 
+	rogue = rogue_connect(plx_listener_address(direct_listener));
 	if (!rogue_write(rogue, &(struct rogue_write){.data = &data}))
-		send_with_payload(rogue, FRAME_PUT, "abcd", 4);
-	for (int i = 0; i < 1000 && stats.failed == 0; i++) {
-		pump_ms(5);
-		plx_listener_stats(direct_listener, &stats);
-	}
-	assert_int_equal(stats.failed, 1);
+		rogue_send_payload(rogue, FRAME_PUT, "abcd", 4);
+	expect_soon(listener_stats_of(direct_listener).failed);
+	assert_int_equal(listener_stats_of(direct_listener).failed, 1);
 	assert_int_equal(server.opened, 0);
-	rogue_close(rogue);
 }
 
-TEST(a_put_that_is_told_after_fin_ends_the_link)
+WITH_ROGUE(a_put_that_is_told_after_fin_ends_the_link)
 {
-	struct rogue *rogue = open_rogue();
-
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
-	send_with_payload(rogue, FRAME_PUT, "abcd", 4);
+	rogue_send_payload(rogue, FRAME_PUT, "abcd", 4);
 	rogue_expect_end(PLX_LINK_PROTOCOL, "after FIN");
-	rogue_close(rogue);
 }
 
-TEST(an_answer_to_no_question_ends_the_link)
+WITH_ROGUE(an_answer_to_no_question_ends_the_link)
 {
-	struct rogue *rogue = open_rogue();
-
-	send_with_payload(rogue, FRAME_REVOKED, "12345678", 8);
+	rogue_send_payload(rogue, FRAME_REVOKED, "12345678", 8);
 	rogue_expect_end(PLX_LINK_PROTOCOL, "an answer to no REVOKE");
-	rogue_close(rogue);
 }
 
 static _Atomic unsigned released;
@@ -224,10 +214,12 @@ static void on_released(void *base, size_t bytes, void *arg)
 TEST(a_peer_that_lies_about_a_revocation_gains_nothing)
 {
 	for (unsigned silent = 0; silent < 2; silent++) {
-		struct rogue *rogue = open_rogue();
-		struct field own = field_make(server.link, 100, PLX_REMOTE_WRITE);
-		bool at_once = server.link->direct->revokes_at_once;
+		struct field own;
+		bool at_once;
 
+		rogue = open_rogue();
+		own = field_make(server.link, 100, PLX_REMOTE_WRITE);
+		at_once = server.link->direct->revokes_at_once;
 		released = 0;
 		plx_region_revoke(own.region, on_released, NULL);
 		pump_ms(50);
@@ -235,10 +227,10 @@ TEST(a_peer_that_lies_about_a_revocation_gains_nothing)
 		if (silent)
 			plx_link_abort(server.link);
 		else
-			send_with_payload(rogue, FRAME_REVOKED, "12345678", 8);
+			rogue_send_payload(rogue, FRAME_REVOKED, "12345678", 8);
 		assert_true(pump_until(&server.closed, 1, 5000));
 		assert_int_equal(released, 1);
-		rogue_close(rogue);
+		drop_rogue();
 		field_free(&own);
 		server = (struct side){.name = "server"};
 	}
@@ -253,13 +245,11 @@ TEST(frames_of_it_on_a_link_without_it_end_that)
 	struct plx_listener *ordinary = fixture_listen(here("0"), NULL);
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct rogue *rogue;
-
 		fixture_renew_sides();
 		rogue = rogue_open(ordinary, NULL);
-		send_with_payload(rogue, rows[i].type, "12345678", rows[i].length);
+		rogue_send_payload(rogue, rows[i].type, "12345678", rows[i].length);
 		rogue_expect_end(PLX_LINK_PROTOCOL, "a frame of direct data placement: this side");
-		rogue_close(rogue);
+		drop_rogue();
 	}
 	plx_listener_close(ordinary);
 }

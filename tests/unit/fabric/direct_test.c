@@ -225,7 +225,6 @@ DIRECT_TEST(values_come_in_order_with_messages_and_behind_their_data)
 DIRECT_TEST(a_value_may_come_without_data)
 {
 	struct field field = field_make(server.link, 8, PLX_REMOTE_WRITE);
-	struct plx_link_stats stats;
 
 	for (unsigned i = 0; i < 40; i++) {
 		struct plx_buf *empty = empty_buf(0, i % 2);
@@ -235,10 +234,8 @@ DIRECT_TEST(a_value_may_come_without_data)
 		assert_true(pump_until(&server.puts, i + 1, 5000));
 		assert_int_equal(server.value, value);
 	}
-	plx_link_stats(client.link, &stats);
-	assert_int_equal(stats.puts, 40);
-	plx_link_stats(server.link, &stats);
-	assert_int_equal(stats.puts_told, 40);
+	assert_int_equal(stats_of(client.link).puts, 40);
+	assert_int_equal(stats_of(server.link).puts_told, 40);
 	put_and_wait(client.link, &field.remote, 0, empty_buf(0, true));
 	wait_for_puts();
 	assert_int_equal(field.base[0], 0xa5);
@@ -250,6 +247,7 @@ DIRECT_TEST(told_puts_meet_again_where_there_is_no_credit_and_others_do_not)
 {
 	struct field field = field_make(server.link, 64, PLX_REMOTE_WRITE);
 	unsigned accepted = 0;
+	unsigned writable;
 
 	server.keep = 6; /* the whole window */
 	for (int i = 0; i < 200; i++) {
@@ -266,9 +264,7 @@ DIRECT_TEST(told_puts_meet_again_where_there_is_no_credit_and_others_do_not)
 			plx_buf_unref(buf);
 	}
 	assert_int_equal(accepted, 0);
-
-	unsigned writable = client.writable;
-
+	writable = client.writable;
 	put_and_wait(client.link, &field.remote, 0, patterned(64, 2, true));
 	expect_soon(field.base[63] != 0xa5);
 	assert_pattern(field.base, 64, 2);
@@ -445,8 +441,7 @@ PLX_TEST(a_peer_on_this_host_is_reached_by_one_that_has_it)
 {
 	struct plx_link_attr attr = {.direct = true, .provider = "auto"};
 
-	if (is_provider_given())
-		skip(); /* auto is TCP, and needs no device address */
+	skip_if_provider_given(); /* auto is TCP, and needs no device address */
 	fixture_start(NULL, false);
 	fixture_pair(&attr);
 	assert_string_equal(plx_link_driver(client.link), "tcp");

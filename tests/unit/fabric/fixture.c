@@ -233,17 +233,38 @@ void side_release(struct side *side, unsigned count)
 		plx_buf_unref(side->kept[--side->kept_count]);
 }
 
-void fixture_stop(void)
+struct plx_link_stats stats_of(const struct plx_link *link)
+{
+	struct plx_link_stats stats;
+
+	plx_link_stats(link, &stats);
+	return stats;
+}
+
+struct plx_listener_stats listener_stats_of(const struct plx_listener *listener)
+{
+	struct plx_listener_stats stats;
+
+	plx_listener_stats(listener, &stats);
+	return stats;
+}
+
+uint64_t zone_bytes_used(void)
 {
 	struct plx_mem_stats stats;
 
+	plx_mem_stats(&stats);
+	return stats.bytes_used;
+}
+
+void fixture_stop(void)
+{
 	side_release(&server, UINT32_MAX);
 	side_release(&client, UINT32_MAX);
 	plx_fabric_fini();
 	assert_int_equal(plx_lcores_fini(5 * PLX_NS_PER_S), 0);
 	plx_log_set_sink(NULL, NULL);
-	plx_mem_stats(&stats);
-	assert_int_equal(stats.bytes_used, 0);
+	assert_int_equal(zone_bytes_used(), 0);
 	plx_mem_fini();
 	plx_topo_close(topo);
 	free(server.last);

@@ -149,6 +149,18 @@ void more_descriptors(void);
 /** Release kept messages of the side. */
 void side_release(struct side *side, unsigned count);
 
+/** Counters, and bytes in use of the zones. */
+struct plx_link_stats stats_of(const struct plx_link *link);
+struct plx_listener_stats listener_stats_of(const struct plx_listener *listener);
+uint64_t zone_bytes_used(void);
+
+/** Skip a test that needs the driver tcp, or another one of this host. */
+static inline void skip_if_provider_given(void)
+{
+	if (is_provider_given())
+		skip();
+}
+
 /* main: run the tests of this file over each of these providers in turn, or only over the given
  * one. */
 #define FIXTURE_MAIN(...)                                                     \

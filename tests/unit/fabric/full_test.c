@@ -133,16 +133,14 @@ TEST(short_messages_are_refused_alike)
 TEST(a_refused_buffer_stays_its_owners)
 {
 	struct plx_buf *buf = plx_buf_alloc(LONG);
-	struct plx_link_stats stats;
 
 	send_until_full(LONG);
 	fill_in(plx_buf_append(buf, LONG), LONG);
 	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), -EAGAIN);
 	assert_true(plx_buf_unshared(buf));
-	plx_link_stats(client.link, &stats);
-	assert_int_equal(stats.again, 2);
-	assert_int_equal(stats.tx_inflight, 0);
-	assert_int_equal(stats.tx_queued, 0);
+	assert_int_equal(stats_of(client.link).again, 2);
+	assert_int_equal(stats_of(client.link).tx_inflight, 0);
+	assert_int_equal(stats_of(client.link).tx_queued, 0);
 	expect_all();
 	assert_int_equal(plx_link_send_buf(client.link, buf, NULL, NULL), 0);
 	sent++;

@@ -1,8 +1,132 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connection requests that reach the selected lcore, and their answers. */
-#include "handover_fixture.h"
+/* Connection requests handed to another lcore, stopped anywhere on their way: those that arrive,
+ * those that do not in time, and those in flight when their listener closes or the process ends. */
+#include "fabric_listen.h"
+#include "fixture.h"
 
 #include <sched.h>
+
+static struct plx_listener *listener; /* created by listen_placed */
+
+/* Listen on a free port; `place` selects the lcore of a link, `server` is its end there. With
+ * place_on_lcore_1 the request goes to lcore 1, which runs no loop before worker_start.
+ * timeout_ns: of a request; 0 is the default. */
+static void listen_placed(uint32_t (*place)(struct plx_listener *, const struct sockaddr *, void *),
+			  uint64_t timeout_ns)
+{
+	struct plx_listen_attr attr = {
+		.link = {.events = &side_events, .user = &server, .connect_timeout_ns = timeout_ns},
+		.spread = PLX_SPREAD_CALLBACK,
+		.place = place};
+
+	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
+}
+
+/* Connect `client` to the listener without waiting for it. */
+static void connect_only(void)
+{
+	client_connect(plx_listener_address(listener), NULL);
+}
+
+/* Whether a request, or its answer, is on its way between lcores. */
+static bool on_its_way(void)
+{
+	return !LIST_EMPTY(&listener->requests) ||
+	       (listener->also && !LIST_EMPTY(&listener->also->requests));
+}
+
+/* Connect to a listener on lcore 1 until the request is on its way there. */
+static void send_request(uint64_t timeout_ns)
+{
+	listen_placed(place_on_lcore_1, timeout_ns);
+	connect_only();
+	expect_soon(on_its_way());
+}
+
+/* Turn the loop for a while; neither the request nor the answer may arrive. */
+static void expect_still_on_its_way(void)
+{
+	pump_ms(20);
+	assert_true(on_its_way());
+	assert_int_equal(client.closed, 0);
+}
+
+/* The client must be refused, and the listener count one such request. */
+static void expect_refused(void)
+{
+	expect_end(&client, PLX_LINK_REFUSED);
+	assert_int_equal(listener_stats_of(listener).refused, 1);
+	assert_int_equal(listener_stats_of(listener).opened, 0);
+}
+
+/* Close the client's end; both ends must close. */
+static void close_in_order(void)
+{
+	assert_int_equal(plx_link_close(client.link), 0);
+	expect_end(&client, PLX_LINK_CLOSED);
+	expect_both_end();
+}
+
+/* Lcore 1 finally runs: the link opens there, and closes in order. */
+static void serve_and_close(void)
+{
+	worker_start();
+	expect_open();
+	close_in_order();
+	worker_stop();
+}
+
+static void nothing(void *arg)
+{
+}
+
+/* Fill the lane from this lcore to another one. */
+static void fill_lane_to(uint32_t id)
+{
+	while (plx_lcore_send(id, nothing, NULL) == 0)
+		;
+}
+
+static void send_request_to_full_lane(uint64_t timeout_ns)
+{
+	listen_placed(place_on_lcore_1, timeout_ns);
+	fill_lane_to(1);
+	connect_only();
+	expect_soon(on_its_way());
+}
+
+/* For plx_lcore_launch. */
+static int run_loop(void *arg)
+{
+	return plx_loop_run();
+}
+
+/* For plx_lcore_launch: fill the lane back to lcore 0, and run the loop. */
+static int block_then_run(void *arg)
+{
+	fill_lane_to(0);
+	return plx_loop_run();
+}
+
+static int handover_start(void **state)
+{
+	fixture_start("tcp", true);
+	return 0;
+}
+
+static int handover_start_auto(void **state)
+{
+	fixture_start("auto", true);
+	return 0;
+}
+
+#define HANDOVER_TEST(test) PLX_TEST_WITH(test, handover_start, fixture_down)
+
+/* Again with provider auto: the request arrives over shm, at the listener that belongs to the
+ * user's. */
+#define HANDOVER_TEST_AUTO(test) PLX_TEST_AGAIN(test, handover_start_auto, fixture_down)
+
+/* Requests that arrive ------------------------------------------------------------------------- */
 
 static _Atomic uint32_t served_by;
 
@@ -13,8 +137,6 @@ static void note_lcore(struct side *side, struct plx_buf *message)
 
 HANDOVER_TEST(a_link_lives_on_the_lcore_it_is_placed_on)
 {
-	struct plx_listener_stats stats;
-
 	listen_placed(place_on_lcore_1, 0);
 	server.echo = true;
 	server.on_message = note_lcore;
@@ -22,9 +144,8 @@ HANDOVER_TEST(a_link_lives_on_the_lcore_it_is_placed_on)
 	fixture_connect(listener, NULL);
 	expect_echo("where?", 6);
 	assert_int_equal(served_by, 1);
-	plx_listener_stats(listener, &stats);
-	assert_int_equal(stats.requests, 1);
-	assert_int_equal(stats.opened, 1);
+	assert_int_equal(listener_stats_of(listener).requests, 1);
+	assert_int_equal(listener_stats_of(listener).opened, 1);
 	assert_false(on_its_way());
 	close_in_order();
 	worker_stop();
@@ -78,6 +199,295 @@ HANDOVER_TEST(a_link_placed_on_no_lcore_is_refused)
 	listen_placed(on_no_lcore, 0);
 	connect_only();
 	expect_refused();
+}
+
+/* Requests that do not arrive in time ---------------------------------------------------------- */
+
+HANDOVER_TEST(a_lane_that_stays_full_refuses_in_the_end)
+{
+	uint64_t start_ns = plx_now_ns();
+
+	listen_placed(place_on_lcore_1, 50 * PLX_NS_PER_MS);
+	fill_lane_to(1);
+	connect_only();
+	expect_refused();
+	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
+}
+
+HANDOVER_TEST(an_lcore_that_never_comes_does_not_keep_the_peer_waiting)
+{
+	uint64_t start_ns = plx_now_ns();
+
+	listen_placed(place_on_lcore_1, 50 * PLX_NS_PER_MS);
+	connect_only();
+	expect_refused();
+	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
+	assert_false(on_its_way());
+}
+
+HANDOVER_TEST(a_request_that_was_given_up_makes_no_link_when_its_lcore_comes)
+{
+	struct plx_fabric_lcore *home;
+
+	listen_placed(place_on_lcore_1, 20 * PLX_NS_PER_MS);
+	home = listener->set->home;
+	connect_only();
+	expect_refused();
+	assert_false(LIST_EMPTY(&home->given_up));
+	worker_start();
+	expect_soon(LIST_EMPTY(&home->given_up));
+	expect_refused(); /* once */
+	assert_int_equal(server.opened, 0);
+	worker_stop();
+}
+
+static void stand_still_ms(unsigned ms)
+{
+	for (uint64_t end_ns = plx_now_ns() + ms * PLX_NS_PER_MS; plx_now_ns() < end_ns;)
+		sched_yield();
+}
+
+/* The listener's lcore is late too, and cannot give up. The timeout is long enough for a busy host
+ * to see the request first. */
+HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
+{
+	send_request(500 * PLX_NS_PER_MS);
+	stand_still_ms(550);
+	assert_int_equal(plx_lcore_launch(1, run_loop, NULL), 0);
+	while (!plx_loop_is_running(1))
+		sched_yield();
+	stand_still_ms(40);
+	expect_refused();
+	assert_true(LIST_EMPTY(&listener->set->home->given_up));
+	worker_stop();
+}
+
+HANDOVER_TEST(a_timeout_may_be_never)
+{
+	send_request(UINT64_MAX);
+	expect_still_on_its_way();
+	serve_and_close();
+}
+
+HANDOVER_TEST(a_timeout_may_be_never_in_front_of_a_full_lane)
+{
+	send_request_to_full_lane(UINT64_MAX);
+	expect_still_on_its_way();
+}
+
+HANDOVER_TEST(a_connect_may_wait_for_ever)
+{
+	struct plx_link_attr attr = {.connect_timeout_ns = PLX_NEVER,
+				     .hello_timeout_ns = PLX_NEVER,
+				     .close_timeout_ns = PLX_NEVER};
+
+	listen_placed(place_on_lcore_1, 0);
+	client_connect(plx_listener_address(listener), &attr);
+	expect_soon(on_its_way());
+	expect_still_on_its_way();
+	serve_and_close();
+}
+
+/* Both at the same time ----------------------------------------------------------------------- */
+
+#define RACES           100
+#define RACE_TIMEOUT_NS ((is_provider_given() ? 50 : 2) * PLX_NS_PER_MS)
+
+static void be_busy(void *arg)
+{
+	uint64_t end_ns = plx_now_ns() + *(const uint64_t *)arg;
+
+	while (plx_now_ns() < end_ns)
+		;
+}
+
+static uint64_t ended(struct plx_listener_stats *stats)
+{
+	plx_listener_stats(listener, stats);
+	return stats->opened + stats->refused + stats->failed;
+}
+
+/* Lcore 1 reads the request after being busy: before the listener's lcore gives up, after it, or at
+ * that moment. */
+static void race(uint64_t busy_ns)
+{
+	struct plx_listener_stats stats;
+	uint64_t before = ended(&stats), opened = stats.opened;
+
+	client.closed = client.opened = server.closed = server.opened = 0;
+	assert_int_equal(plx_lcore_send(1, be_busy, &busy_ns), 0);
+	connect_only();
+	expect_soon(ended(&stats) > before);
+	assert_int_equal(ended(&stats), before + 1);
+	if (stats.opened > opened) {
+		plx_link_abort(client.link);
+		assert_true(pump_until(&server.closed, 1, 3000));
+	}
+	assert_true(pump_until(&client.closed, 1, 3000));
+	expect_soon(!on_its_way() && LIST_EMPTY(&listener->set->home->given_up));
+}
+
+HANDOVER_TEST(a_request_is_taken_or_given_up_and_never_both)
+{
+	struct plx_listener_stats stats;
+
+	listen_placed(place_on_lcore_1, RACE_TIMEOUT_NS);
+	worker_start();
+	for (uint64_t i = 0; i < RACES; i++)
+		race(2 * RACE_TIMEOUT_NS * i / RACES);
+	assert_int_equal(ended(&stats), RACES);
+	assert_int_equal(stats.requests, RACES);
+	assert_true(stats.opened > 0);
+	assert_true(stats.refused > 0);
+	worker_stop();
+}
+
+/* Listeners that close ------------------------------------------------------------------------- */
+
+static uint32_t close_it(struct plx_listener *at, const struct sockaddr *peer, void *arg)
+{
+	plx_listener_close(at);
+	return 0;
+}
+
+HANDOVER_TEST(a_listener_may_be_closed_where_it_places_a_link)
+{
+	listen_placed(close_it, 0);
+	connect_only();
+	expect_end(&client, PLX_LINK_REFUSED);
+	assert_int_equal(plx_fabric_open_count(), 0);
+}
+
+HANDOVER_TEST(a_closed_listener_waits_for_its_requests)
+{
+	struct plx_fabric_lcore *home;
+
+	send_request(0);
+	home = listener->set->home;
+	plx_listener_close(listener);
+	assert_false(LIST_EMPTY(&home->listeners));
+	worker_start();
+	expect_open(); /* it arrived before the close */
+	assert_true(LIST_EMPTY(&home->listeners));
+	close_in_order();
+	worker_stop();
+}
+
+HANDOVER_TEST(a_closed_listener_gives_its_port_back_in_time)
+{
+	struct plx_listen_attr again = {.link = {.events = &side_events, .user = &server}};
+	struct plx_fabric_lcore *home;
+	char address[PLX_ADDRESS_MAX];
+
+	send_request(50 * PLX_NS_PER_MS);
+	home = listener->set->home;
+	strcpy(address, plx_listener_address(listener));
+	plx_listener_close(listener);
+	assert_int_equal(plx_link_listen(address, &again, &listener), -EADDRINUSE);
+	expect_end(&client, PLX_LINK_REFUSED);
+	assert_true(LIST_EMPTY(&home->listeners));
+	assert_int_equal(plx_link_listen(address, &again, &listener), 0);
+	fixture_connect(listener, NULL);
+}
+
+static int start_net(void **state)
+{
+	fixture_start(is_provider_given() ? "tcp" : "fi:net", true);
+	return 0;
+}
+
+/* The other end uses a separate provider: on this one only the listener is open. */
+PLX_TEST_WITH(a_closed_listener_answers_while_it_waits_for_its_requests, start_net, fixture_down)
+{
+	if (is_provider_given() || FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
+		skip(); /* it needs two providers that connect */
+
+	struct side late = {.name = "late"};
+	struct plx_link_attr attr = {.events = &side_events, .user = &late, .provider = "fi:tcp"};
+	char address[PLX_ADDRESS_MAX];
+
+	listen_placed(place_on_lcore_1, PLX_NS_PER_S);
+	strcpy(address, plx_listener_address(listener));
+	client_connect(address, &attr);
+	expect_soon(on_its_way());
+	plx_listener_close(listener);
+	assert_int_equal(plx_link_connect(address, &attr, &late.link), 0);
+	assert_true(pump_until(&late.closed, 1, 500));
+	assert_int_equal(late.reason, PLX_LINK_REFUSED);
+	assert_int_equal(client.closed, 0);
+	expect_end(&client, PLX_LINK_REFUSED);
+}
+
+HANDOVER_TEST(a_closed_listener_counts_once_and_until_it_is_gone)
+{
+	skip_if_provider_given(); /* an abort may take as long as the request */
+	send_request(50 * PLX_NS_PER_MS);
+	plx_listener_close(listener);
+	plx_link_abort(client.link);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	assert_int_equal(plx_fabric_open_count(), 1);
+	expect_soon(plx_fabric_open_count() == 0);
+}
+HANDOVER_TEST_AUTO(a_closed_listener_counts_once_and_until_it_is_gone)
+
+HANDOVER_TEST(a_request_that_waits_hears_of_the_close)
+{
+	send_request_to_full_lane(0);
+	plx_listener_close(listener);
+	expect_end(&client, PLX_LINK_REFUSED);
+}
+HANDOVER_TEST_AUTO(a_request_that_waits_hears_of_the_close)
+
+/* At the end the fixture checks memory and descriptors. */
+HANDOVER_TEST(the_process_may_end_with_requests_on_their_way)
+{
+	send_request(0);
+}
+HANDOVER_TEST_AUTO(the_process_may_end_with_requests_on_their_way)
+
+HANDOVER_TEST(the_process_may_end_with_requests_that_were_given_up)
+{
+	listen_placed(place_on_lcore_1, 20 * PLX_NS_PER_MS);
+	connect_only();
+	expect_refused();
+	plx_listener_close(listener);
+}
+
+HANDOVER_TEST(the_process_may_end_with_requests_that_wait)
+{
+	send_request_to_full_lane(0);
+}
+HANDOVER_TEST_AUTO(the_process_may_end_with_requests_that_wait)
+
+HANDOVER_TEST(the_process_may_end_with_answers_on_their_way)
+{
+	send_request(0);
+	assert_int_equal(plx_lcore_launch(1, block_then_run, NULL), 0);
+	for (int i = 0; i < 3000 && !plx_loop_is_running(1); i++)
+		sched_yield();
+	worker_stop();
+	assert_true(on_its_way());
+}
+HANDOVER_TEST_AUTO(the_process_may_end_with_answers_on_their_way)
+
+/* As on a host with RDMA devices, where a listener has one for shared memory and one for RDMA: each
+ * close frees other list entries. */
+HANDOVER_TEST(a_listener_with_two_others_drains)
+{
+	const struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server}};
+	struct plx_listener *three[3];
+
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(plx_link_listen(here("0"), &attr, &three[i]), 0);
+		if (i == 0)
+			continue;
+		three[i]->front = three[0];
+		three[i]->also = three[0]->also;
+		three[0]->also = three[i];
+	}
+	assert_int_equal(plx_fabric_open_count(), 1);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	assert_int_equal(plx_fabric_open_count(), 0);
 }
 
 PLX_TEST_MAIN()

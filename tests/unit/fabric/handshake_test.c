@@ -32,10 +32,7 @@ static enum plx_link_reason connect_as(const struct plx_link_attr *how)
 
 static uint64_t without_handshake(void)
 {
-	struct plx_listener_stats stats;
-
-	plx_listener_stats(listener, &stats);
-	return stats.no_handshake;
+	return listener_stats_of(listener).no_handshake;
 }
 
 static void wait_without_handshake(uint64_t count)
@@ -231,15 +228,13 @@ TEST(one_that_goes_before_hello_did_not_crash)
 
 static void listen_over_tcp(void)
 {
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	listen_as(PLX_PROTOCOL_NONE);
 }
 
 /* A peer that says this is refused, and the log names what it speaks. */
 static void expect_refusal(const void *bytes, size_t size, const char *what)
 {
-	struct plx_listener_stats stats;
 	int fd;
 
 	listen_over_tcp();
@@ -249,8 +244,9 @@ static void expect_refusal(const void *bytes, size_t size, const char *what)
 	if (log_count_of(what) != 1)
 		fail_msg("the log does not say once '%s'", what);
 	assert_int_equal(log_count("fabric:"), 1);
-	plx_listener_stats(listener, &stats);
-	assert_int_equal(stats.requests + stats.failed + stats.evicted, 0);
+	assert_int_equal(listener_stats_of(listener).requests + listener_stats_of(listener).failed +
+				 listener_stats_of(listener).evicted,
+			 0);
 	close(fd);
 	expect_opens(&(struct plx_link_attr){0});
 	fixture_stop();
@@ -276,8 +272,7 @@ TEST(one_that_says_nothing_is_told_of)
 {
 	int fd;
 
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers,
 						   .provider = "tcp",
 						   .tcp = "handshake_ms=50"},
@@ -309,20 +304,6 @@ TEST(strangers_are_logged_once_a_second)
 
 /* Listeners that misbehave --------------------------------------------------------------------- */
 
-static int listen_raw(char *address_out)
-{
-	struct sockaddr_in name = {.sin_family = AF_INET,
-				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t bytes = sizeof(name);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
-	assert_int_equal(listen(fd, 4), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &bytes), 0);
-	sprintf(address_out, "127.0.0.1:%u", ntohs(name.sin_port));
-	return fd;
-}
-
 /* Connect to a listener that sends this answer and closes. */
 static void connect_in_vain(int fd, const char *address, const char *answer, size_t size)
 {
@@ -342,8 +323,8 @@ static void connect_in_vain(int fd, const char *address, const char *answer, siz
 
 static void expect_connect_fails(const char *answer, size_t size, const char *what)
 {
-	char address[32], expected[160];
-	int fd = listen_raw(address);
+	char address[ROGUE_ADDRESS_MAX], expected[160];
+	int fd = rogue_listener(address);
 
 	connect_in_vain(fd, address, answer, size);
 	snprintf(expected, sizeof(expected), "%s: %s", address, what);
@@ -353,8 +334,7 @@ static void expect_connect_fails(const char *answer, size_t size, const char *wh
 
 TEST(a_connect_to_something_else_says_what_it_speaks)
 {
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	fixture_start("tcp", false);
 	expect_connect_fails("HTTP/1.1 400 Bad Request\r\n\r\n", 28,
 			     "it speaks HTTP, not plx_tcp's protocol");
@@ -375,13 +355,12 @@ TEST(a_connect_to_something_else_says_what_it_speaks)
 /* A name may stand for several addresses. */
 TEST(a_connect_to_a_name_says_it_too)
 {
-	char address[32], name[32];
+	char address[ROGUE_ADDRESS_MAX], name[ROGUE_ADDRESS_MAX];
 	int fd;
 
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	fixture_start("tcp", false);
-	fd = listen_raw(address);
+	fd = rogue_listener(address);
 	snprintf(name, sizeof(name), "localhost%s", strrchr(address, ':'));
 	connect_in_vain(fd, name, "HTTP/1.1 400 Bad Request\r\n\r\n", 28);
 	assert_has(client.text, ": it speaks HTTP, not plx_tcp's protocol");

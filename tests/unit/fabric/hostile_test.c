@@ -32,8 +32,32 @@ static void honest_link_is_well(void)
 	assert_int_equal(client.closed + honest_server.closed, 0);
 }
 
+static struct rogue *rogue;
+
+static int start_connected(void **state)
+{
+	start(state);
+	rogue = rogue_connect(plx_listener_address(listener));
+	return 0;
+}
+
+static int start_open(void **state)
+{
+	start(state);
+	rogue = rogue_open(listener, NULL);
+	return 0;
+}
+
+static void drop_rogue(void)
+{
+	if (rogue)
+		rogue_close(rogue);
+	rogue = NULL;
+}
+
 static int stop(void **state)
 {
+	drop_rogue();
 	honest_link_is_well();
 	fixture_stop();
 	free(honest_server.last);
@@ -43,25 +67,20 @@ static int stop(void **state)
 /* A connection that never opened is reported as a failure of the listener, with that text. */
 static void expect_failure(const char *part)
 {
-	struct plx_listener_stats stats = {0};
-
-	for (int i = 0; i < 400 && stats.failed == 0; i++) {
-		pump_ms(5);
-		plx_listener_stats(listener, &stats);
-	}
-	assert_int_equal(stats.failed, 1);
-	assert_has(stats.last_failure, part);
+	expect_soon(listener_stats_of(listener).failed);
+	assert_int_equal(listener_stats_of(listener).failed, 1);
+	assert_has(listener_stats_of(listener).last_failure, part);
 	assert_int_equal(server.opened, 0);
 }
 
+/* Next to a rogue that is connected, or whose link is open, or without one. */
+#define CONNECTED(test)   PLX_TEST_WITH(test, start_connected, stop)
+#define OPEN(test)        PLX_TEST_WITH(test, start_open, stop)
 #define WITH_HONEST(test) PLX_TEST_WITH(test, start, stop)
 
-WITH_HONEST(no_hello)
+CONNECTED(no_hello)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
-
 	expect_failure("did not say HELLO within 200 ms");
-	rogue_close(rogue);
 }
 
 WITH_HONEST(gone_before_hello)
@@ -70,81 +89,64 @@ WITH_HONEST(gone_before_hello)
 	expect_failure("before it said HELLO");
 }
 
-WITH_HONEST(a_hello_of_another_protocol)
+CONNECTED(a_hello_of_another_protocol)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES] = {FRAME_HELLO, 0, 0, 0, HELLO_BYTES};
 
 	rogue_send(rogue, bytes, sizeof(bytes));
 	expect_failure("bad magic");
-	rogue_close(rogue);
 }
 
-WITH_HONEST(a_hello_of_a_later_version)
+CONNECTED(a_hello_of_a_later_version)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.version_min = hello.version_max = WIRE_VERSION_MAX + 1;
 	rogue_send_hello(rogue, &hello);
 	expect_failure("no wire version in common");
-	rogue_close(rogue);
 }
 
 /* Private data that claims `claimed` bytes and has `sent`. */
-static void send_hello_with(struct rogue *rogue, uint32_t claimed, uint32_t sent)
+static void send_hello_with(uint32_t claimed, uint32_t sent)
 {
-	uint8_t bytes[FRAME_HEADER_BYTES + 512] = {0};
-	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES + 4 + sent, 8};
 	struct frame_hello hello = rogue_good_hello();
+	uint8_t payload[512] = {0};
 
-	frame_write(bytes, &header);
-	hello_write(bytes + FRAME_HEADER_BYTES, &hello);
+	hello_write(payload, &hello);
 	claimed = htole32(claimed);
-	memcpy(bytes + FRAME_HEADER_BYTES + HELLO_BYTES, &claimed, sizeof(claimed));
-	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
+	memcpy(payload + HELLO_BYTES, &claimed, sizeof(claimed));
+	rogue_send_payload(rogue, FRAME_HELLO, payload, HELLO_BYTES + 4 + sent);
 }
 
 /* A rogue that does this instead of sending a valid HELLO gets no link. */
-#define MAKES_NO_LINK(name, text, ...)                                               \
-	WITH_HONEST(name)                                                            \
-	{                                                                            \
-		struct rogue *rogue = rogue_connect(plx_listener_address(listener)); \
-                                                                                     \
-		__VA_ARGS__;                                                         \
-		expect_failure(text);                                                \
-		rogue_close(rogue);                                                  \
+#define MAKES_NO_LINK(name, text, ...) \
+	CONNECTED(name)                \
+	{                              \
+		__VA_ARGS__;           \
+		expect_failure(text);  \
 	}
 
 MAKES_NO_LINK(more_private_data_than_there_is, "sent a bad HELLO: cut private data",
-	      { send_hello_with(rogue, 64, 63); })
+	      { send_hello_with(64, 63); })
 
 MAKES_NO_LINK(more_private_data_than_there_may_be, "sent a bad HELLO: too much private data",
-	      { send_hello_with(rogue, 65, 65); })
+	      { send_hello_with(65, 65); })
 
 MAKES_NO_LINK(private_data_of_endless_length, "sent a bad HELLO: too much private data",
-	      { send_hello_with(rogue, UINT32_MAX, 64); })
+	      { send_hello_with(UINT32_MAX, 64); })
 
-static void send_refusal(struct rogue *rogue, const char *text)
+static void send_refusal(const char *text)
 {
-	uint8_t bytes[FRAME_HEADER_BYTES + REFUSE_TEXT_MAX];
-	struct frame_header header = {FRAME_REFUSE, 0, (uint32_t)strlen(text), 8};
-
-	frame_write(bytes, &header);
-	memcpy(bytes + FRAME_HEADER_BYTES, text, header.length);
-	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
+	rogue_send_payload(rogue, FRAME_REFUSE, text, (uint32_t)strlen(text));
 }
 
 MAKES_NO_LINK(a_refusal_that_steers_a_terminal, " refused the link: \\x1b[2Jgone",
-	      { send_refusal(rogue, "\033[2Jgone"); })
+	      { send_refusal("\033[2Jgone"); })
 
-WITH_HONEST(a_refusal_of_an_open_link)
+OPEN(a_refusal_of_an_open_link)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
-
-	send_refusal(rogue, "no");
+	send_refusal("no");
 	rogue_expect_end(PLX_LINK_HELLO, " refused the link: no");
-	rogue_close(rogue);
 }
 
 /* It neither disconnects nor stays silent. */
@@ -152,7 +154,6 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 {
 	struct plx_link_attr attr = {.protocol = PLX_PROTOCOL_ECHO};
 	struct frame_hello hello = rogue_good_hello();
-	struct rogue *rogue;
 
 	listener = fixture_listen(here("0"), &attr);
 	rogue = rogue_connect(plx_listener_address(listener));
@@ -163,17 +164,17 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 	/* Over verbs the message may arrive before the connection, before HELLO was checked. */
 	expect_failure(is_provider_given() ? "" : "speaks Pollux RPC; this port expects");
 	assert_int_equal(server.messages, 0);
-	rogue_close(rogue);
 }
 
 MAKES_NO_LINK(http_instead_of_hello, "sounds like HTTP",
 	      { rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30); })
 
-/* Plain sockets, some of which stay open: none becomes a link. */
+/* Plain sockets, which stay open or say nothing: none becomes a link, and none leaves anything. */
 WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
 {
+	static uint8_t noise[2000];
 	static const struct {
-		const char *bytes;
+		const void *bytes;
 		size_t size;
 	} rows[] = {
 		{"GET / HTTP/1.1\r\n\r\n", 18},
@@ -181,26 +182,30 @@ WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
 		{"SSH-2.0-x\r\n", 11},
 		{"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0", 32},
 		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16},
+		{noise, sizeof(noise)},
 	};
-	struct plx_listener_stats stats = {0};
-	int fds[PLX_ARRAY_LEN(rows)];
+	unsigned before = open_descriptors();
+	int fds[4 * PLX_ARRAY_LEN(rows)], silent;
 
-	if (is_provider_given())
-		skip();
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+	skip_if_provider_given();
+	silent = rogue_socket(plx_listener_address(listener));
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = (uint8_t)rand();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++) {
+		size_t row = i % PLX_ARRAY_LEN(rows);
+
 		fds[i] = rogue_socket(plx_listener_address(listener));
-		assert_int_equal(write(fds[i], rows[i].bytes, rows[i].size), rows[i].size);
-		for (int k = 0; k < 5000 && stats.no_handshake <= i; k++) {
-			pump_ms(1);
-			plx_listener_stats(listener, &stats);
-		}
-		assert_int_equal(stats.no_handshake, i + 1);
+		assert_int_equal(write(fds[i], rows[row].bytes, rows[row].size), rows[row].size);
+		expect_soon(listener_stats_of(listener).no_handshake > i);
+		assert_int_equal(listener_stats_of(listener).no_handshake, i + 1);
 		honest_link_is_well();
 	}
-	assert_int_equal(stats.requests, 1); /* the honest one */
-	assert_int_equal(stats.failed, 0);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+	assert_int_equal(listener_stats_of(listener).requests, 1); /* the honest one */
+	assert_int_equal(listener_stats_of(listener).failed, 0);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
 		close(fds[i]);
+	close(silent);
+	expect_soon(open_descriptors() == before);
 }
 
 MAKES_NO_LINK(a_message_before_hello, "another frame came first",
@@ -208,9 +213,8 @@ MAKES_NO_LINK(a_message_before_hello, "another frame came first",
 
 MAKES_NO_LINK(an_empty_first_frame, "shorter than its header", { rogue_send(rogue, "", 0); })
 
-WITH_HONEST(insane_credit_in_hello)
+CONNECTED(insane_credit_in_hello)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
 	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 1 << 20};
 	struct frame_hello hello = rogue_good_hello();
@@ -219,18 +223,14 @@ WITH_HONEST(insane_credit_in_hello)
 	hello_write(bytes + FRAME_HEADER_BYTES, &hello);
 	rogue_send(rogue, bytes, sizeof(bytes));
 	expect_failure("credit makes no sense");
-	rogue_close(rogue);
 }
 
 /* A rogue that does this violates the protocol: its link ends. */
-#define ENDS_THE_LINK(name, text, ...)                            \
-	WITH_HONEST(name)                                         \
-	{                                                         \
-		struct rogue *rogue = rogue_open(listener, NULL); \
-                                                                  \
-		__VA_ARGS__;                                      \
-		rogue_expect_end(PLX_LINK_PROTOCOL, text);        \
-		rogue_close(rogue);                               \
+#define ENDS_THE_LINK(name, text, ...)                     \
+	OPEN(name)                                         \
+	{                                                  \
+		__VA_ARGS__;                               \
+		rogue_expect_end(PLX_LINK_PROTOCOL, text); \
 	}
 
 ENDS_THE_LINK(a_second_hello, "a second HELLO", { rogue_send_hello(rogue, NULL); })
@@ -241,26 +241,20 @@ ENDS_THE_LINK(an_unknown_frame, "unknown frame type",
 ENDS_THE_LINK(credit_that_runs_backwards, "credit makes no sense",
 	      { rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7}); })
 
-WITH_HONEST(more_than_was_granted)
+OPEN(more_than_was_granted)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
-
 	server.keep = 100; /* so that nothing is granted again */
 	for (int i = 0; i < 7 && !server.closed; i++)
 		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 100, 8});
 	rogue_expect_end(PLX_LINK_PROTOCOL, "more than it was granted");
 	assert_int_equal(server.messages, 6);
-	rogue_close(rogue);
 }
 
-WITH_HONEST(a_frame_longer_than_the_buffers)
+OPEN(a_frame_longer_than_the_buffers)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
-
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5000, 8});
 	assert_true(pump_until(&server.closed, 1, 3000)); /* 1.17 drops such a connection itself */
 	assert_int_equal(server.messages, 0);
-	rogue_close(rogue);
 }
 
 ENDS_THE_LINK(a_message_announced_too_long, "at most 16777216 are accepted",
@@ -281,33 +275,28 @@ ENDS_THE_LINK(a_part_of_no_message, "does not fit its length",
 
 /* None of this side's memory is granted, so the peer can write nothing; but it may claim that it
  * did. TCP does not identify the writer, and RDMA consumes a receive for it. */
-WITH_HONEST(a_write_of_nothing_that_is_told)
+OPEN(a_write_of_nothing_that_is_told)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
 	uint64_t data = 7;
 
 	if (!rogue_write(rogue, &(struct rogue_write){.data = &data})) {
-		rogue_close(rogue);
 		skip();
 	}
 	if (is_provider_given())
 		rogue_expect_end(PLX_LINK_PROTOCOL, "shorter than its header");
 	pump_ms(20);
 	honest_link_is_well();
-	rogue_close(rogue);
 }
 
 /* Message memory is registered for messages only, even if the peer knows the key. */
-WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written)
+OPEN(memory_that_is_registered_for_messages_cannot_be_written)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
 	struct plx_set *set = server.link->set;
 	const struct plx_zone *zone;
 	uint8_t *victim = plx_mem_alloc(64, 0, PLX_NODE_ANY, &zone);
 
 	if (!set->driver->needs_mr) {
 		plx_mem_free(victim);
-		rogue_close(rogue);
 		skip(); /* nothing is registered */
 	}
 	memset(victim, 'v', 64);
@@ -322,7 +311,6 @@ WITH_HONEST(memory_that_is_registered_for_messages_cannot_be_written)
 	assert_memory_equal(victim, "vvvvvv", 6);
 	assert_int_equal(server.closed, 1);
 	plx_mem_free(victim);
-	rogue_close(rogue);
 }
 
 /* A plain socket that becomes a link, and then sends an invalid provider frame. */
@@ -345,26 +333,21 @@ static int open_raw_link(void)
 
 WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted)
 {
-	struct plx_listener_stats stats;
 	int fd;
 
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	fd = open_raw_link();
 	assert_int_equal(write(fd, "rubbish.", 8), 8);
 	rogue_expect_end(PLX_LINK_PROTOCOL, ": it sent a frame of no kind that there is");
-	plx_listener_stats(listener, &stats);
-	assert_int_equal(stats.protocol_broken, 1);
-	assert_int_equal(stats.failed, 0);
+	assert_int_equal(listener_stats_of(listener).protocol_broken, 1);
+	assert_int_equal(listener_stats_of(listener).failed, 0);
 	close(fd);
 }
 
-WITH_HONEST(gone_inside_a_message)
+OPEN(gone_inside_a_message)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
-
 	rogue_send_first(rogue, 100000, 1000);
-	rogue_close(rogue);
+	drop_rogue();
 	rogue_expect_end(PLX_LINK_PEER_DOWN, "went away");
 	assert_int_equal(server.messages, 0);
 }
@@ -382,19 +365,15 @@ ENDS_THE_LINK(a_message_after_fin, "a message after FIN", {
 	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
 })
 
-WITH_HONEST(nobody_answers_a_close)
+OPEN(nobody_answers_a_close)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
-
 	plx_link_close(server.link);
 	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 2");
-	rogue_close(rogue);
 }
 
 /* Each frame that it takes shows that it is alive, and there are 256. */
-WITH_HONEST(a_close_that_goes_on_for_ever_ends)
+OPEN(a_close_that_goes_on_for_ever_ends)
 {
-	struct rogue *rogue = rogue_open(listener, NULL);
 	uint8_t *message = calloc(1, 1 << 20);
 	unsigned grants = 8;
 
@@ -410,7 +389,7 @@ WITH_HONEST(a_close_that_goes_on_for_ever_ends)
 	}
 	assert_true(grants < 256);
 	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 60");
-	rogue_close(rogue);
+	drop_rogue();
 	free(message);
 }
 
@@ -506,10 +485,9 @@ WITH_HONEST(an_end_that_was_agreed_without_reading)
 	honest_link_is_well();
 }
 
-WITH_HONEST(credit_without_reading_does_not_grow_the_process)
+OPEN(credit_without_reading_does_not_grow_the_process)
 {
 	static const char message[100];
-	struct rogue *rogue = rogue_open(listener, NULL);
 	unsigned accepted = 0;
 
 	for (uint32_t grant = 1; grant <= 10 && !server.closed; grant++) {
@@ -522,53 +500,17 @@ WITH_HONEST(credit_without_reading_does_not_grow_the_process)
 	/* Of 300 000. TCP's kernel buffers take up to 10 MiB of them; RDMA takes what the rogue has
 	 * posted. */
 	assert_in_range(accepted, is_provider_given() ? 8 : 100, 100000);
-	rogue_close(rogue);
 }
 
 /* Whatever its HELLO accepts, no message is longer than the length field allows. */
 WITH_HONEST(a_hello_that_accepts_everything_is_not_believed)
 {
 	struct frame_hello hello = rogue_good_hello();
-	struct rogue *rogue;
 
 	hello.message_max = UINT64_MAX;
 	rogue = rogue_open(listener, &hello);
 	assert_int_equal(plx_link_message_max(server.link), (1u << 30) - 1);
 	assert_int_equal(plx_link_send(server.link, "", (UINT64_C(1) << 32) + 100), -EMSGSIZE);
-	rogue_close(rogue);
-}
-
-WITH_HONEST(raw_sockets_with_garbage_come_and_go)
-{
-	if (is_provider_given())
-		skip(); /* of TCP */
-
-	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_port = htons((uint16_t)plx_listener_port(listener))};
-	unsigned before = open_descriptors();
-	int fds[30];
-
-	inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
-	for (int i = 0; i < 30; i++) {
-		static const char http[] = "GET / HTTP/1.0\r\n\r\n";
-		uint8_t noise[2000];
-
-		for (size_t k = 0; k < sizeof(noise); k++)
-			noise[k] = (uint8_t)rand();
-		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
-		assert_int_equal(connect(fds[i], (struct sockaddr *)&to, sizeof(to)), 0);
-		if (i % 3 == 0)
-			assert_int_equal(write(fds[i], http, sizeof(http)), sizeof(http));
-		if (i % 3 == 1)
-			assert_int_equal(write(fds[i], noise, sizeof(noise)), sizeof(noise));
-	}
-	pump_ms(100);
-	honest_link_is_well();
-	for (int i = 0; i < 30; i++)
-		close(fds[i]);
-	for (int i = 0; i < 100 && open_descriptors() > before; i++)
-		pump_ms(10);
-	assert_int_equal(open_descriptors(), before);
 }
 
 PLX_TEST_MAIN()

@@ -9,14 +9,6 @@
 
 static struct plx_listener *listener;
 
-static size_t bytes_used(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats.bytes_used;
-}
-
 /* Messages of a closed link are in server.kept. Return: where their pool is kept. */
 static struct plx_fabric_lcore *outlive_a_link(void)
 {
@@ -61,15 +53,15 @@ TEST(a_pool_goes_with_the_last_of_its_buffers)
 	size_t before;
 
 	assert_int_equal(home->kept_pool_count, 1);
-	before = bytes_used();
+	before = zone_bytes_used();
 	for (unsigned i = 0; i < KEPT; i++) {
 		assert_false(reaped_within(home, 3));
-		assert_int_equal(bytes_used(), before);
+		assert_int_equal(zone_bytes_used(), before);
 		assert_memory_equal(server.kept[0]->data, "keep me", 7);
 		drop_one(NULL);
 	}
 	assert_true(reaped_within(home, 1000));
-	assert_true(bytes_used() + KEPT * 4096 < before);
+	assert_true(zone_bytes_used() + KEPT * 4096 < before);
 }
 
 static void nothing(void *arg)
@@ -84,14 +76,14 @@ TEST(another_lcore_may_drop_them)
 	worker_start();
 	worker_call(nothing, NULL); /* creates the lanes */
 	home = outlive_a_link();
-	before = bytes_used();
+	before = zone_bytes_used();
 	for (unsigned i = 0; i < KEPT; i++) {
 		assert_int_equal(home->kept_pool_count, 1);
 		assert_memory_equal(server.kept[0]->data, "keep me", 7);
 		worker_call(drop_one, NULL);
 	}
 	assert_true(reaped_within(home, 1000));
-	assert_true(bytes_used() + KEPT * 4096 < before);
+	assert_true(zone_bytes_used() + KEPT * 4096 < before);
 	worker_stop();
 }
 

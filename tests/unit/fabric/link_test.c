@@ -53,13 +53,11 @@ TEST(messages_of_every_size_come_back_unchanged)
 
 static void frames_of_an_echo(size_t bytes, const struct plx_link_attr *attr, uint64_t frames)
 {
-	struct plx_link_stats stats;
-
 	fixture_pair(attr);
 	send_and_expect_back(bytes, true);
-	plx_link_stats(client.link, &stats);
-	assert_int_equal(stats.frames_sent, 1 + frames); /* HELLO, and the message */
-	assert_int_equal(stats.frames_received, 1 + frames);
+	assert_int_equal(stats_of(client.link).frames_sent,
+			 1 + frames); /* HELLO, and the message */
+	assert_int_equal(stats_of(client.link).frames_received, 1 + frames);
 }
 
 TEST(a_page_link_takes_a_megabyte_in_one_frame)
@@ -76,8 +74,7 @@ TEST(a_message_longer_than_a_receive_buffer_is_two_frames)
 
 TEST(ipv6_and_every_address_work)
 {
-	if (is_provider_given())
-		skip(); /* no device has it */
+	skip_if_provider_given(); /* no device has it */
 
 	struct plx_listener *listener = fixture_listen("[::1]:0", NULL);
 
@@ -167,6 +164,7 @@ TEST(a_flood_meets_again_and_arrives_in_order)
 	server.sequenced = true;
 	while (sent < 20000) {
 		int rc = send_number(client.link, sent, bytes, 8 + sent % 2900);
+		unsigned before;
 
 		if (rc == 0) {
 			sent++;
@@ -174,9 +172,7 @@ TEST(a_flood_meets_again_and_arrives_in_order)
 		}
 		assert_int_equal(rc, -EAGAIN);
 		refused++;
-
-		unsigned before = client.writable;
-
+		before = client.writable;
 		assert_true(pump_until(&client.writable, before + 1, 2000));
 		pump_ms(0);
 		assert_int_equal(client.writable, before + 1); /* once per -EAGAIN */
@@ -203,13 +199,11 @@ TEST(a_receiver_that_keeps_its_buffers_stalls_its_link_alone)
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct side other = {.name = "other"};
 	struct plx_link_attr attr = {.events = &side_events, .user = &other};
-	struct plx_link_stats stats;
 	uint8_t bytes[1000] = {0};
+	struct side first_server;
 
 	fixture_connect(listener, NULL);
-
-	struct side first_server = server;
-
+	first_server = server;
 	server = (struct side){.name = "second server", .echo = true};
 	plx_link_set_user(first_server.link, &first_server);
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &other.link), 0);
@@ -220,11 +214,10 @@ TEST(a_receiver_that_keeps_its_buffers_stalls_its_link_alone)
 	/* The window, and nothing queued beyond it. */
 	assert_int_equal(send_a_thousand(bytes, sizeof(bytes)), 6);
 	assert_int_equal(first_server.kept_count, 6);
-	plx_link_stats(client.link, &stats);
-	assert_int_equal(stats.tx_inflight, 0);
-	plx_link_stats(first_server.link, &stats);
-	assert_int_equal(stats.rx_kept, 6);
-	assert_in_range(stats.rx_posted, 2, 6); /* for control: more over iWARP */
+	assert_int_equal(stats_of(client.link).tx_inflight, 0);
+	assert_int_equal(stats_of(first_server.link).rx_kept, 6);
+	assert_in_range(stats_of(first_server.link).rx_posted, 2,
+			6); /* for control: more over iWARP */
 
 	assert_int_equal(plx_link_send(other.link, "x", 1), 0); /* the other link still works */
 	assert_true(pump_until(&other.messages, 1, 2000));

@@ -285,6 +285,7 @@ WITH_PEER(a_peer_that_comes_back_in_time_is_not_suspect_any_more)
 /* Rogues ------------------------------------------------------------------------------------- */
 
 static struct plx_listener *listener;
+static struct rogue *rogue;   /* closed at the end of a test; or NULL */
 static struct side others[4]; /* former values of `server` */
 static unsigned other_count;
 
@@ -319,6 +320,9 @@ static int two_quick(void **state)
 
 static int all_down(void **state)
 {
+	if (rogue)
+		rogue_close(rogue);
+	rogue = NULL;
 	fixture_stop();
 	for (unsigned i = 0; i < other_count; i++)
 		free(others[i].last);
@@ -357,80 +361,75 @@ static struct side *keep_server(void)
 	return side;
 }
 
-static void beat(struct rogue *rogue)
+static void beat(struct rogue *from)
 {
-	rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8});
+	rogue_send_frame(from, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8});
 }
 
 /* Send heartbeats for that long, every 50 ms. */
-static void beat_ms(struct rogue *rogue, unsigned ms)
+static void beat_ms(struct rogue *from, unsigned ms)
 {
 	for (unsigned i = 0; i < ms / 50; i++) {
-		beat(rogue);
+		beat(from);
 		pump_ms(50);
 	}
 }
 
-#define ALONE(test) PLX_TEST_WITH(test, alone, all_down)
+static int with_rogue(void **state)
+{
+	alone(state);
+	rogue = open_rogue();
+	return 0;
+}
+
+#define ALONE(test)      PLX_TEST_WITH(test, alone, all_down)
+#define WITH_ROGUE(test) PLX_TEST_WITH(test, with_rogue, all_down)
 
 static uint64_t heartbeats_to(const struct side *side)
 {
-	struct plx_link_stats stats;
-
-	plx_link_stats(side->link, &stats);
-	return stats.heartbeats_sent;
+	return stats_of(side->link).heartbeats_sent;
 }
 
-ALONE(who_only_beats_is_alive_until_it_stops)
+WITH_ROGUE(who_only_beats_is_alive_until_it_stops)
 {
-	struct rogue *rogue = open_rogue();
-	struct plx_link_stats stats;
-
 	beat_ms(rogue, 2 * DEAD_MS);
 	assert_int_equal(server.closed, 0);
 	assert_false(plx_link_is_suspect(server.link));
-	plx_link_stats(server.link, &stats);
-	assert_in_range(stats.heartbeats_received, 15, 20);
+	assert_in_range(stats_of(server.link).heartbeats_received, 15, 20);
 	assert_true(pump_until(&server.closed, 1, DEAD_MS + LATE_MS));
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
-	rogue_close(rogue);
 }
 
 ALONE(who_wants_no_heartbeats_gets_none)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(0, 0));
-
+	rogue = open_rogue_like(hello_with(0, 0));
 	pump_ms(3 * DEAD_MS);
 	assert_int_equal(server.closed, 0);
 	assert_int_equal(heartbeats_to(&server), 0);
 	assert_false(plx_link_is_suspect(server.link));
-	rogue_close(rogue);
 }
 
 PLX_TEST_WITH(nor_does_who_speaks_with_one_that_sends_none, alone_without_heartbeats, all_down)
 {
-	struct rogue *rogue = open_rogue();
 	struct frame_hello hello;
 
+	rogue = open_rogue();
 	pump_ms(3 * DEAD_MS);
 	assert_int_equal(server.closed, 0);
 	assert_int_equal(heartbeats_to(&server), 0);
 	assert_null(hello_read(rogue_first_frame(rogue) + FRAME_HEADER_BYTES, HELLO_BYTES, &hello));
 	assert_int_equal(hello.heartbeat_ms, 0);
 	assert_int_equal(hello.dead_after_ms, 0);
-	rogue_close(rogue);
 }
 
-ALONE(what_is_wanted_is_said)
+WITH_ROGUE(what_is_wanted_is_said)
 {
-	struct rogue *rogue = open_rogue();
 	struct frame_hello hello;
 
 	assert_null(hello_read(rogue_first_frame(rogue) + FRAME_HEADER_BYTES, HELLO_BYTES, &hello));
 	assert_int_equal(hello.heartbeat_ms, PERIOD_MS);
 	assert_int_equal(hello.dead_after_ms, DEAD_MS);
 	assert_int_equal(hello.path, 0); /* the connecting side sets it */
-	rogue_close(rogue);
 }
 
 /* Both ends of a link in one process need no heartbeats. */
@@ -443,20 +442,18 @@ ALONE(nobody_beats_to_himself)
 }
 
 /* A peer that dies before answering a close: 500 ms, where close_timeout_ns is 2 s. */
-ALONE(one_that_is_closing_ends_too)
+WITH_ROGUE(one_that_is_closing_ends_too)
 {
-	struct rogue *rogue = open_rogue();
-
 	plx_link_close(server.link);
 	expect_end(&server, PLX_LINK_SILENT);
-	rogue_close(rogue);
 }
 
 ALONE(the_more_patient_side_decides)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(4 * PERIOD_MS, 4 * DEAD_MS));
-	uint64_t begin_ns = plx_now_ns();
+	uint64_t begin_ns;
 
+	rogue = open_rogue_like(hello_with(4 * PERIOD_MS, 4 * DEAD_MS));
+	begin_ns = plx_now_ns();
 	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS); /* 800 ms: two periods */
 	if (plx_now_ns() - begin_ns <
 	    2 * DEAD_MS * PLX_NS_PER_MS) { /* otherwise the host is busy */
@@ -466,7 +463,6 @@ ALONE(the_more_patient_side_decides)
 	assert_true(pump_until(&server.closed, 1, 4 * DEAD_MS + LATE_MS));
 	assert_true(plx_now_ns() - begin_ns >= 4 * DEAD_MS * PLX_NS_PER_MS - 50 * PLX_NS_PER_MS);
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
-	rogue_close(rogue);
 }
 
 ALONE(one_link_speaks_for_all_of_its_process)
@@ -521,10 +517,8 @@ ALONE(nor_for_another_path)
 }
 
 /* This process's lost time is not the peer's silence. */
-ALONE(who_was_stopped_itself_kills_nobody)
+WITH_ROGUE(who_was_stopped_itself_kills_nobody)
 {
-	struct rogue *rogue = open_rogue();
-
 	beat_ms(rogue, 2 * PERIOD_MS);
 	usleep((DEAD_MS + 3 * PERIOD_MS) * 1000);
 	for (unsigned i = 0; i < 100; i++)
@@ -539,15 +533,13 @@ ALONE(who_was_stopped_itself_kills_nobody)
 
 	assert_true(pump_until(&server.closed, 1, 3 * DEAD_MS + LATE_MS + BORNE_MS));
 	assert_true(plx_now_ns() - begin_ns > (DEAD_MS + PERIOD_MS) * PLX_NS_PER_MS);
-	rogue_close(rogue);
 }
 
 /* Both were stopped, longer than an lcore is waited for, as when their host is suspended. Right
  * after it nothing is heard, and the sets, cold by then, are not all polled. */
 PLX_TEST_WITH(however_long_it_was, alone_and_quick, all_down)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
-
+	rogue = open_rogue_like(hello_with(10, QUICK_MS));
 	beat_ms(rogue, 100);
 	usleep(12 * QUICK_MS * 1000);
 	for (unsigned i = 0; i < 100; i++)
@@ -555,16 +547,15 @@ PLX_TEST_WITH(however_long_it_was, alone_and_quick, all_down)
 	assert_int_equal(server.closed, 0);
 	beat_ms(rogue, 200);
 	assert_int_equal(server.closed, 0);
-	rogue_close(rogue);
 }
 
 /* A link over a provider new to this lcore, in a long turn: the new set knows nothing yet, and the
  * others only old data. */
 PLX_TEST_WITH(a_new_set_kills_nobody, alone_and_quick, all_down)
 {
-	struct rogue *rogue = open_rogue_like(hello_with(10, QUICK_MS));
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "shm"};
 
+	rogue = open_rogue_like(hello_with(10, QUICK_MS));
 	beat_ms(rogue, 100);
 	beat(rogue);
 	usleep(2 * QUICK_MS * 1000);
@@ -572,7 +563,6 @@ PLX_TEST_WITH(a_new_set_kills_nobody, alone_and_quick, all_down)
 	for (unsigned i = 0; i < 100; i++)
 		plx_loop_turn();
 	assert_int_equal(server.closed, 0);
-	rogue_close(rogue);
 }
 
 /* Two lcores --------------------------------------------------------------------------------- */

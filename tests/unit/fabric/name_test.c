@@ -71,13 +71,10 @@ static void all_that_were_tried_are_named(const char *provider)
 		"none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
 }
 
-TEST(over_tcp_all_that_were_tried_are_named)
+TEST(all_addresses_that_were_tried_are_named)
 {
 	all_that_were_tried_are_named("tcp");
-}
-
-TEST(over_shm_all_that_were_tried_are_named)
-{
+	fixture_stop();
 	all_that_were_tried_are_named("shm");
 }
 

@@ -106,12 +106,11 @@ static int find(const struct raw *raw, uint16_t port, unsigned looks_max)
 static void expect_nothing_of_a_link_is_inherited(const char *provider)
 {
 	unsigned before = inheritable();
+	struct plx_listener *listener;
 
 	fixture_start(provider, true);
 	worker_start();
-
-	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
-
+	listener = fixture_listen("127.0.0.1:0", NULL);
 	assert_int_equal(inheritable(), before);
 	fixture_connect(listener, NULL);
 	assert_int_equal(inheritable(), before);
@@ -145,12 +144,20 @@ PLX_TEST(nothing_of_a_link_on_another_lcore_is_inherited)
 	fixture_stop();
 }
 
-/* Links open and close, and each takes the number of an earlier one. */
-PLX_TEST(a_number_that_is_used_again_is_found_again)
+static unsigned before; /* inheritable descriptors */
+
+static int start_libfabric(void **state)
 {
 	fixture_start("fi:tcp", false);
+	before = inheritable();
+	return 0;
+}
 
-	unsigned before = inheritable();
+#define LIBFABRIC_TEST(name) PLX_TEST_WITH(name, start_libfabric, fixture_down)
+
+/* Links open and close, and each takes the number of an earlier one. */
+LIBFABRIC_TEST(a_number_that_is_used_again_is_found_again)
+{
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
 	for (int i = 0; i < 5; i++) {
@@ -159,7 +166,6 @@ PLX_TEST(a_number_that_is_used_again_is_found_again)
 		assert_int_equal(inheritable(), before);
 		fixture_disconnect();
 	}
-	fixture_stop();
 }
 
 static bool refuses;
@@ -169,16 +175,12 @@ static uint32_t on_no_lcore_if_told(struct plx_listener *at, const struct sockad
 	return refuses ? PLX_LCORE_NONE : 0;
 }
 
-PLX_TEST(the_number_of_a_refused_connection_is_found_again)
+LIBFABRIC_TEST(the_number_of_a_refused_connection_is_found_again)
 {
 	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
 					 .spread = PLX_SPREAD_CALLBACK,
 					 .place = on_no_lcore_if_told};
 	struct plx_listener *listener;
-
-	fixture_start("fi:tcp", false);
-
-	unsigned before = inheritable();
 
 	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
 	refuses = true;
@@ -187,17 +189,12 @@ PLX_TEST(the_number_of_a_refused_connection_is_found_again)
 	refuses = false;
 	fixture_connect(listener, NULL);
 	assert_int_equal(inheritable(), before);
-	fixture_stop();
 }
 
 /* A connection accepted by the first listener has the second one's address, and a lower number. */
-PLX_TEST(a_listener_that_follows_another_is_not_inherited)
+LIBFABRIC_TEST(a_listener_that_follows_another_is_not_inherited)
 {
 	char address[PLX_ADDRESS_MAX];
-
-	fixture_start("fi:tcp", false);
-
-	unsigned before = inheritable();
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
 	fixture_connect(listener, NULL);
@@ -209,7 +206,6 @@ PLX_TEST(a_listener_that_follows_another_is_not_inherited)
 	fixture_listen(address, NULL);
 	assert_int_equal(inheritable(), before);
 	close(plug);
-	fixture_stop();
 }
 
 PLX_TEST(the_applications_own_stay_inheritable)

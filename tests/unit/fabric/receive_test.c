@@ -212,13 +212,9 @@ static void travel(uint32_t from, uint32_t to)
 	free(sink.last);
 }
 
-PLX_TEST(messages_travel_from_the_main_lcore_to_a_worker)
+PLX_TEST(messages_travel_between_the_main_lcore_and_a_worker)
 {
 	travel(0, 1);
-}
-
-PLX_TEST(messages_travel_from_a_worker_to_the_main_lcore)
-{
 	travel(1, 0);
 }
 

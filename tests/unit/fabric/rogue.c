@@ -188,25 +188,36 @@ bool rogue_write(struct rogue *rogue, const struct rogue_write *write)
 	return rc == 0;
 }
 
-void rogue_send_frame(struct rogue *rogue, struct frame_header header)
+/* payload: NULL: zeros. */
+static void send_frame(struct rogue *rogue, const struct frame_header *header, const void *payload)
 {
-	size_t size = FRAME_HEADER_BYTES + header.length;
+	size_t size = FRAME_HEADER_BYTES + header->length;
 	uint8_t *bytes = calloc(1, size);
 
-	frame_write(bytes, &header);
+	frame_write(bytes, header);
+	if (payload)
+		memcpy(bytes + FRAME_HEADER_BYTES, payload, header->length);
 	rogue_send(rogue, bytes, size);
 	free(bytes);
 }
 
+void rogue_send_frame(struct rogue *rogue, struct frame_header header)
+{
+	send_frame(rogue, &header, NULL);
+}
+
+void rogue_send_payload(struct rogue *rogue, uint8_t type, const void *payload, uint32_t length)
+{
+	send_frame(rogue, &(struct frame_header){type, 0, length, 8}, payload);
+}
+
 void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length)
 {
-	struct frame_header header = {FRAME_DATA_FIRST, 0, FRAME_TOTAL_BYTES + length, 8};
-	uint8_t *bytes = calloc(1, FRAME_HEADER_BYTES + header.length);
+	uint8_t *payload = calloc(1, FRAME_TOTAL_BYTES + length);
 
-	frame_write(bytes, &header);
-	frame_put64(bytes + FRAME_HEADER_BYTES, total);
-	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
-	free(bytes);
+	frame_put64(payload, total);
+	rogue_send_payload(rogue, FRAME_DATA_FIRST, payload, FRAME_TOTAL_BYTES + length);
+	free(payload);
 }
 
 struct frame_hello rogue_good_hello(void)
@@ -223,13 +234,11 @@ struct frame_hello rogue_good_hello(void)
 
 void rogue_send_hello(struct rogue *rogue, const struct frame_hello *hello)
 {
-	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
-	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 8};
 	struct frame_hello good = rogue_good_hello();
+	uint8_t payload[HELLO_BYTES];
 
-	frame_write(bytes, &header);
-	hello_write(bytes + FRAME_HEADER_BYTES, hello ? hello : &good);
-	rogue_send(rogue, bytes, sizeof(bytes));
+	hello_write(payload, hello ? hello : &good);
+	rogue_send_payload(rogue, FRAME_HELLO, payload, HELLO_BYTES);
 }
 
 struct rogue *rogue_open(const struct plx_listener *listener, const struct frame_hello *hello)
@@ -292,5 +301,19 @@ int rogue_socket(const char *address)
 	assert_int_equal(inet_pton(AF_INET, host, &to.sin_addr), 1);
 	to.sin_port = htons((uint16_t)atoi(colon + 1));
 	assert_int_equal(connect(fd, (const struct sockaddr *)&to, sizeof(to)), 0);
+	return fd;
+}
+
+int rogue_listener(char address_out[ROGUE_ADDRESS_MAX])
+{
+	struct sockaddr_in name = {.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t bytes = sizeof(name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(listen(fd, 4), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &bytes), 0);
+	snprintf(address_out, ROGUE_ADDRESS_MAX, "127.0.0.1:%u", ntohs(name.sin_port));
 	return fd;
 }

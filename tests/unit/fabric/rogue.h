@@ -25,6 +25,9 @@ void rogue_send(struct rogue *rogue, const void *bytes, size_t size);
 /** Send a frame with that header, followed by `header.length` zero bytes. */
 void rogue_send_frame(struct rogue *rogue, struct frame_header header);
 
+/** Send a frame of that type that grants 8 frames, with this payload. */
+void rogue_send_payload(struct rogue *rogue, uint8_t type, const void *payload, uint32_t length);
+
 /** Start a message of `total` bytes with `length` zero bytes. */
 void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length);
 
@@ -53,6 +56,10 @@ void rogue_progress(struct rogue *rogue);
 
 /** A plain socket connected to an IPv4 address. */
 int rogue_socket(const char *address);
+
+/** A plain socket that listens on a free port of the loopback address. */
+#define ROGUE_ADDRESS_MAX 32
+int rogue_listener(char address_out[ROGUE_ADDRESS_MAX]);
 
 /** Drop the connection and free it. */
 void rogue_close(struct rogue *rogue);

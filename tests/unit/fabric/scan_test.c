@@ -48,8 +48,7 @@ static int others[DESCRIPTORS];
 
 static void start(const char *provider)
 {
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	fixture_start(provider, false);
 	for (unsigned i = 0; i < DESCRIPTORS; i++) {
 		others[i] = dup(STDIN_FILENO);

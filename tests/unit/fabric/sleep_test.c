@@ -120,37 +120,26 @@ static uint64_t one_trip(void)
 	return plx_now_ns() - begin_ns;
 }
 
-/* Without a cap. */
-static void sleeps_and_is_woken(const char *provider)
+PLX_TEST(each_provider_wakes)
 {
-	struct plx_idle_stats stats;
+	static const char *const providers[] = {"tcp", "fi:tcp", "shm"};
 
-	fixture_start(provider, true);
-	begin(UINT64_MAX);
-	for (unsigned i = 0; i < 50; i++) {
-		pump_ms(2);
-		one_trip();
+	for (size_t i = 0; i < PLX_ARRAY_LEN(providers); i++) {
+		struct plx_idle_stats stats;
+
+		print_message("over %s\n", providers[i]);
+		fixture_start(providers[i], true);
+		begin(UINT64_MAX); /* without a cap */
+		for (unsigned k = 0; k < 50; k++) {
+			pump_ms(2);
+			one_trip();
+		}
+		stats = idle_stats();
+		assert_true(stats.wakes[PLX_WAKE_POLLER] >= 50);
+		assert_int_equal(stats.naps, 0);
+		assert_int_equal(stats.rescues, 0);
+		end();
 	}
-	stats = idle_stats();
-	assert_true(stats.wakes[PLX_WAKE_POLLER] >= 50);
-	assert_int_equal(stats.naps, 0);
-	assert_int_equal(stats.rescues, 0);
-	end();
-}
-
-PLX_TEST(the_tcp_driver_wakes)
-{
-	sleeps_and_is_woken("tcp");
-}
-
-PLX_TEST(libfabrics_tcp_wakes)
-{
-	sleeps_and_is_woken("fi:tcp");
-}
-
-PLX_TEST(shm_wakes)
-{
-	sleeps_and_is_woken("shm");
 }
 
 PLX_TEST(one_that_stays_silent_is_found_out)
@@ -359,8 +348,7 @@ PLX_TEST(no_descriptor_to_accept_with_over_tcp)
 {
 	struct sockaddr_in to;
 
-	if (is_provider_given())
-		skip();
+	skip_if_provider_given();
 	to = start_with_address("tcp");
 	descriptors_that_run_out_are_named(AF_INET, SOCK_STREAM, (struct sockaddr *)&to,
 					   sizeof(to));

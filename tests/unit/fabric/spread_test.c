@@ -146,8 +146,7 @@ static uint32_t home_of_loopback(void)
 
 WITH_WORKER(all_links_of_a_host_meet_on_the_lcore_of_its_hash)
 {
-	if (is_provider_given())
-		skip(); /* from another address */
+	skip_if_provider_given(); /* from another address */
 	assert_int_equal(home_of_loopback(),
 			 1); /* otherwise this would not differ from "its own" */
 	expect_all_on(1, PLX_SPREAD_HASH, 0);

@@ -103,15 +103,14 @@ static void release_one(void)
 ALONE(credit_that_is_not_needed_waits)
 {
 	struct plx_link *link = server.link;
+	uint64_t frames;
 
 	server.keep = WINDOW;
 	for (int i = 0; i < WINDOW; i++)
 		rogue_says(FRAME_DATA);
 	assert_int_equal(server.kept_count, WINDOW);
 	assert_int_equal(link->rx_frames_advertised, link->rx_frames);
-
-	uint64_t frames = link->stats.frames_sent;
-
+	frames = link->stats.frames_sent;
 	for (int i = 0; i < WINDOW; i++)
 		release_one();
 	/* One frame granted the peer more; it sends nothing, so nothing follows. */

@@ -134,18 +134,11 @@ TEST(what_is_not_set_is_as_before)
 TEST(a_listener_that_says_nothing_is_given_up)
 {
 	struct plx_link_attr attr = {.connect_timeout_ns = 60 * PLX_NS_PER_S};
-	struct sockaddr_in name = {.sin_family = AF_INET};
-	socklen_t bytes = sizeof(name);
-	char address[64];
+	char address[ROGUE_ADDRESS_MAX];
 	int fd;
 
 	start("connect_ms=100");
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (const struct sockaddr *)&name, sizeof(name)), 0);
-	assert_int_equal(listen(fd, 4), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&name, &bytes), 0);
-	snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(name.sin_port));
+	fd = rogue_listener(address);
 	client_connect(address, &attr);
 	expect_end(&client, PLX_LINK_UNREACHABLE); /* within 5 s; the default is 10 s */
 	close(fd);

@@ -48,14 +48,6 @@ static bool is_whole(const struct plx_link *link)
 	return link->rx_buf_bytes == large.rx_buf_bytes && link->rx_buf_count == large.rx_buf_count;
 }
 
-static uint64_t memory_used(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats.bytes_used;
-}
-
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
 TEST(half_is_given_as_it_is_asked_for)
@@ -131,14 +123,14 @@ PLX_TEST(a_thousand_links_take_less_than_64_mib)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		struct plx_listener *listener = start(rows[i].receive_bytes, rows[i].attr);
-		uint64_t before = memory_used();
+		uint64_t before = zone_bytes_used();
 
 		for (unsigned k = 0; k < count; k++)
 			open_one(listener, rows[i].attr, k);
 		print_message("%d links: %.1f MiB of receive buffers, %.1f MiB in all\n", 2 * count,
 			      (double)sides[0].link->set->home->rx_bytes / MB,
-			      (double)(memory_used() - before) / MB);
-		assert_true(memory_used() - before < 64 * MB);
+			      (double)(zone_bytes_used() - before) / MB);
+		assert_true(zone_bytes_used() - before < 64 * MB);
 		fixture_stop();
 	}
 }

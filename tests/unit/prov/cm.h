@@ -27,8 +27,7 @@ static inline struct fi_info *cm_info_of_size(const char *host, const char *port
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->tx_attr->size = size;
 	hints->rx_attr->size = size;
-	assert_int_equal(prov_getinfo(tested, FI_VERSION(1, 17), host, port, flags, hints, &info),
-			 0);
+	assert_fi_works(prov_getinfo(tested, FI_VERSION(1, 17), host, port, flags, hints, &info));
 	fi_freeinfo(hints);
 	return info;
 }

@@ -2,39 +2,28 @@
 /* How connections end, without leaving anything allocated. */
 #include "prov_meet.h"
 
-#define TEST(name) PLX_TEST_WITH(name, setup, teardown)
+#define TEST(name) PLX_TEST_WITH(name, setup_met, teardown)
 
 TEST(a_closed_peer_is_told_once)
 {
-	struct fid_ep *one, *two;
-
-	make_pair(&one, &two);
-	close_ep(two);
+	close_two();
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 	assert_ptr_equal(event.cm.fid, &one->fid);
 	cm_expect_nothing(client.eq);
-	close_ep(one);
 }
 
 /* Its socket has ended, and would wake forever. */
 TEST(an_end_wakes_once)
 {
-	struct fid_ep *one, *two;
-
-	make_pair(&one, &two);
-	close_ep(two);
+	close_two();
 	assert_true(is_woken(&client.eq->fid, 0));
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 	assert_false(is_woken(&client.eq->fid, 0));
 	assert_false(is_woken(&client.cq->fid, 0));
-	close_ep(one);
 }
 
 TEST(both_sides_hear_of_a_shutdown_once)
 {
-	struct fid_ep *one, *two;
-
-	make_pair(&one, &two);
 	assert_int_equal(fi_shutdown(one, 1), -FI_EBADFLAGS);
 	assert_int_equal(fi_shutdown(one, 0), 0);
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
@@ -45,41 +34,30 @@ TEST(both_sides_hear_of_a_shutdown_once)
 	assert_int_equal(fi_shutdown(two, 0), 0);
 	cm_expect_nothing(client.eq);
 	cm_expect_nothing(server.eq);
-	close_ep(one);
-	close_ep(two);
 }
 
 /* Flushed operations are visible when fi_shutdown returns (fi_cm.3). */
 TEST(a_shutdown_flushes_before_it_returns)
 {
-	struct fi_cq_err_entry error = {0};
-	struct fid_ep *one, *two;
 	char room[8];
 
-	make_pair(&one, &two);
 	assert_int_equal(fi_recv(one, room, sizeof(room), NULL, 0, room), 0);
 	assert_int_equal(fi_shutdown(one, 0), 0);
-	assert_int_equal(fi_cq_readerr(client.cq, &error, 0), 1);
-	assert_int_equal(error.err, FI_ECANCELED);
-	close_ep(one);
-	close_ep(two);
+	expect_cancelled(client.cq, room);
 }
 
 TEST(events_of_a_closed_endpoint_do_not_come)
 {
-	struct fid_ep *one, *two;
-
-	make_pair(&one, &two);
-	close_ep(two);
+	close_two();
 	for (int i = 0; TAILQ_EMPTY(&((struct prov_eq *)client.eq)->events); i++) {
 		assert_true(i < 10000000);
 		eq_progress((struct prov_eq *)client.eq);
 	}
-	close_ep(one);
+	close_one();
 	cm_expect_nothing(client.eq);
 }
 
-TEST(many_connections_leave_nothing_behind)
+PLX_TEST_WITH(many_connections_leave_nothing_allocated, setup, teardown)
 {
 	int fds, maps;
 

@@ -43,6 +43,16 @@ static struct fid_ep *make_bare(void)
 	return bare;
 }
 
+/* Connect ep to pep. Return: the info of the request. */
+static struct fi_info *request(void)
+{
+	union cm_event event;
+
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	cm_wait(party.eq, FI_CONNREQ, &event);
+	return event.cm.info;
+}
+
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
 /* Binding ------------------------------------------------------------------------------------- */
@@ -198,18 +208,14 @@ TEST(an_endpoint_without_connection_has_no_peer)
 
 TEST(an_endpoint_connects_once)
 {
-	struct fi_eq_err_entry error;
-	union cm_event event;
+	struct fi_info *info = request();
 
-	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_EALREADY);
 	assert_int_equal(fi_accept(ep, NULL, 0), -FI_EOPBADSTATE);
 	assert_int_equal(fi_setname(&ep->fid, &address, sizeof(address)), -FI_EOPBADSTATE);
-	cm_wait(party.eq, FI_CONNREQ, &event);
-	assert_int_equal(fi_reject(pep, event.cm.info->handle, NULL, 0), 0);
-	fi_freeinfo(event.cm.info);
-	error = cm_wait_error(party.eq);
-	assert_ptr_equal(error.fid, &ep->fid);
+	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
+	fi_freeinfo(info);
+	assert_ptr_equal(cm_wait_error(party.eq).fid, &ep->fid);
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_EOPBADSTATE);
 	assert_int_equal(fi_enable(ep), -FI_EOPBADSTATE);
 	assert_int_equal(fi_shutdown(ep, 0), 0);
@@ -225,13 +231,9 @@ TEST(an_address_that_cannot_be_is_not_connected_to)
 
 TEST(a_request_is_answered_once)
 {
+	struct fi_info *info = request();
 	struct fid_ep *one, *none;
-	struct fi_info *info;
-	union cm_event event;
 
-	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
-	cm_wait(party.eq, FI_CONNREQ, &event);
-	info = event.cm.info;
 	assert_int_equal(fi_reject(pep, NULL, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_reject(pep, &pep->fid, NULL, 0), -FI_EINVAL);
 	one = party_ep(&party, info);
@@ -247,15 +249,10 @@ TEST(a_request_is_answered_once)
 /* A request survives a failure to create an endpoint from it. */
 TEST(a_request_outlives_an_endpoint_that_cannot_be)
 {
-	struct fi_info *info;
-	union cm_event event;
+	struct fi_info *info = request();
+	size_t size = info->rx_attr->size;
 	struct fid_ep *none;
-	size_t size;
 
-	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
-	cm_wait(party.eq, FI_CONNREQ, &event);
-	info = event.cm.info;
-	size = info->rx_attr->size;
 	info->rx_attr->size = tested->most->rx_attr->size + 1;
 	assert_int_equal(fi_endpoint(party.domain, info, &none, NULL), -FI_EINVAL);
 	info->rx_attr->size = size;
@@ -269,7 +266,6 @@ TEST(a_request_outlives_an_endpoint_that_cannot_be)
 
 TEST(what_was_posted_comes_back_after_closing)
 {
-	struct fi_cq_err_entry error = {0};
 	struct fi_cq_data_entry entry;
 	struct fid_ep *extra = party_ep(&party, party.info);
 	char room[16];
@@ -278,26 +274,19 @@ TEST(what_was_posted_comes_back_after_closing)
 	for (int i = 0; i < 16; i++)
 		assert_int_equal(fi_recv(extra, room, 1, NULL, 0, room + i), 0);
 	assert_int_equal(fi_close(&extra->fid), 0);
-	for (int i = 0; i < 16; i++) {
-		assert_int_equal(fi_cq_read(party.cq, &entry, 1), -FI_EAVAIL);
-		assert_int_equal(fi_cq_readerr(party.cq, &error, 0), 1);
-		assert_int_equal(error.err, FI_ECANCELED);
-		assert_ptr_equal(error.op_context, room + i);
-	}
+	for (int i = 0; i < 16; i++)
+		expect_cancelled(party.cq, room + i);
 	assert_int_equal(fi_cq_read(party.cq, &entry, 1), -FI_EAGAIN);
 }
 
 TEST(a_posted_receive_can_be_cancelled)
 {
-	struct fi_cq_err_entry error = {0};
 	char room[8];
 
 	assert_int_equal(fi_enable(ep), 0);
 	assert_int_equal(fi_recv(ep, room, sizeof(room), NULL, 0, room), 0);
 	assert_int_equal(fi_cancel(&ep->fid, room), 0);
-	assert_int_equal(fi_cq_readerr(party.cq, &error, 0), 1);
-	assert_int_equal(error.err, FI_ECANCELED);
-	assert_ptr_equal(error.op_context, room);
+	expect_cancelled(party.cq, room);
 }
 
 /* Without reading the queue, which holds that many completions and no more. */

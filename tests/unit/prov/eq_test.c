@@ -59,6 +59,19 @@ static ssize_t read_event(size_t size, uint64_t flags)
 	return fi_eq_read(eq, &event, &buf, size, flags);
 }
 
+/* Read an event without data. */
+static void expect_event(uint32_t number, fid_t fid)
+{
+	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
+	assert_int_equal(event, number);
+	assert_ptr_equal(buf.cm.fid, fid);
+}
+
+static void expect_none(void)
+{
+	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+}
+
 static struct prov_event *next_event(void)
 {
 	assert_true(used < PLX_ARRAY_LEN(events));
@@ -101,7 +114,7 @@ TEST(an_empty_queue_is_to_be_tried_again)
 	struct fi_eq_err_entry error = {0};
 
 	open_eq(FI_WAIT_NONE, 0);
-	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+	expect_none();
 	assert_int_equal(fi_eq_readerr(eq, &error, 0), -FI_EAGAIN);
 	assert_int_equal(event, UINT32_MAX);
 }
@@ -116,10 +129,8 @@ TEST(events_come_in_order_with_their_data)
 	assert_ptr_equal(buf.cm.fid, &source);
 	assert_null(buf.cm.info);
 	assert_memory_equal(buf.cm.data, "abc", 3);
-	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
-	assert_int_equal(event, FI_SHUTDOWN);
-	assert_ptr_equal(buf.cm.fid, &other);
-	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+	expect_event(FI_SHUTDOWN, &other);
+	expect_none();
 }
 
 TEST(a_peek_leaves_the_event)
@@ -157,9 +168,8 @@ TEST(forgotten_events_do_not_come)
 	push_error(&source, FI_ECONNREFUSED, NULL, 0);
 	push(FI_SHUTDOWN, &source);
 	eq_forget(inner, &source);
-	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
-	assert_ptr_equal(buf.cm.fid, &other);
-	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+	expect_event(FI_CONNECTED, &other);
+	expect_none();
 	push(FI_SHUTDOWN, &source);
 	eq_forget(inner, &source);
 	assert_false(is_readable());
@@ -196,7 +206,7 @@ TEST(an_error_is_read_by_itself_and_in_its_turn)
 	assert_int_equal(error.err_data_size, 2);
 	assert_memory_equal(error.err_data, "no", 2);
 	assert_false(is_readable());
-	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+	expect_none();
 }
 
 TEST(error_data_goes_into_a_buffer_of_the_caller)
@@ -249,7 +259,7 @@ TEST(writing_must_be_asked_for)
 {
 	open_eq(FI_WAIT_NONE, 0);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, sizeof(buf.entry), 0), -FI_EINVAL);
-	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
+	expect_none();
 }
 
 TEST(what_is_too_long_is_not_written)

@@ -66,6 +66,18 @@ static inline struct fi_eq_err_entry cm_wait_error(struct fid_eq *eq)
 	return error;
 }
 
+/* The next completion of a queue is a cancelled operation. */
+static inline void expect_cancelled(struct fid_cq *cq, const void *context)
+{
+	struct fi_cq_err_entry error = {0};
+	struct fi_cq_data_entry entry;
+
+	assert_int_equal(fi_cq_read(cq, &entry, 1), -FI_EAVAIL);
+	assert_int_equal(fi_cq_readerr(cq, &error, 0), 1);
+	assert_int_equal(error.err, FI_ECANCELED);
+	assert_ptr_equal(error.op_context, context);
+}
+
 static inline void cm_expect_nothing(struct fid_eq *eq)
 {
 	union cm_event event;

@@ -48,8 +48,7 @@ TEST(libfabric_is_left_to_write_the_name)
 {
 	struct fi_info *info;
 
-	assert_int_equal(tested->libfabric->getinfo(VERSION, NULL, "7000", FI_SOURCE, NULL, &info),
-			 0);
+	assert_fi_works(tested->libfabric->getinfo(VERSION, NULL, "7000", FI_SOURCE, NULL, &info));
 	for (struct fi_info *one = info; one; one = one->next)
 		assert_null(one->fabric_attr->prov_name);
 	fi_freeinfo(info);
@@ -263,14 +262,12 @@ TEST(request_carries_both_addresses_and_its_handle)
 	struct fi_info *of_pep = ask_for("127.0.0.1", NULL, FI_SOURCE, NULL);
 	struct sockaddr_storage local = {0};
 	struct fid request = {.fclass = FI_CLASS_CONNREQ};
+	struct fi_info *info;
 
 	inet_pton(AF_INET, "127.0.0.2", &peer.sin_addr);
 	memcpy(&local, of_pep->src_addr, of_pep->src_addrlen);
 	address_set_port((struct sockaddr *)&local, 7000);
-
-	struct fi_info *info = prov_info_of_request(of_pep, &local, (struct sockaddr *)&peer,
-						    &request);
-
+	info = prov_info_of_request(of_pep, &local, (struct sockaddr *)&peer, &request);
 	expect_addresses(info, "127.0.0.1", 7000, "127.0.0.2", 4321);
 	assert_ptr_equal(info->handle, &request);
 	assert_int_equal(info->addr_format, FI_SOCKADDR_IN);

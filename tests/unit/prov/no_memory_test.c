@@ -55,9 +55,9 @@ static int recover(void **state)
 
 TEST(connections_begin_and_end_without_memory)
 {
-	struct fid_ep *one = dial("question", 8), *two;
 	struct fi_info *info;
 
+	one = dial("question", 8);
 	assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 8);
 	info = event.cm.info;
 	two = party_ep(&server, info);
@@ -76,23 +76,20 @@ TEST(connections_begin_and_end_without_memory)
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 	assert_ptr_equal(event.cm.fid, &one->fid);
 	allow_all();
-	close_ep(one);
-	close_ep(two);
 }
 
 TEST(beginning_and_end_may_wait_to_be_read)
 {
-	struct fid_ep *one = dial(NULL, 0), *two = accept_next();
-
+	one = dial(NULL, 0);
+	two = accept_next();
 	allow(0);
 	eq_progress((struct prov_eq *)client.eq);
-	close_ep(two);
+	close_two();
 	eq_progress((struct prov_eq *)client.eq);
 	cm_wait(client.eq, FI_CONNECTED, &event);
 	cm_wait(client.eq, FI_SHUTDOWN, &event);
 	cm_expect_nothing(client.eq);
 	allow_all();
-	close_ep(one);
 }
 
 TEST(a_refusal_is_told_without_memory)

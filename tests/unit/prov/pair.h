@@ -50,8 +50,8 @@ static inline struct fi_info *pair_info(const char *node, const char *service, u
 	hints->tx_attr->size = attr->tx_size;
 	hints->rx_attr->size = attr->rx_size;
 	hints->tx_attr->op_flags = attr->op_flags;
-	assert_int_equal(
-		prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints, &info), 0);
+	assert_fi_works(
+		prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints, &info));
 	fi_freeinfo(hints);
 	assert_non_null(info);
 	return info;

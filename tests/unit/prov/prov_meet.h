@@ -37,8 +37,38 @@ static inline void close_pep(void)
 	pep = NULL;
 }
 
+static inline void close_ep(struct fid_ep *ep)
+{
+	assert_int_equal(fi_close(&ep->fid), 0);
+}
+
+/* A connection of a test: the client's end, and the server's; NULL: closed. The end of the test
+ * closes them. */
+static struct fid_ep *one, *two;
+
+static inline void close_one(void)
+{
+	if (one)
+		close_ep(one);
+	one = NULL;
+}
+
+static inline void close_two(void)
+{
+	if (two)
+		close_ep(two);
+	two = NULL;
+}
+
+static inline void part(void)
+{
+	close_one();
+	close_two();
+}
+
 static inline void close_all(void)
 {
+	part();
 	close_pep();
 	tested_eqs[0] = tested_eqs[1] = NULL;
 	party_close(&client);
@@ -88,20 +118,25 @@ static inline void make_pair(struct fid_ep **client_ep, struct fid_ep **server_e
 	assert_ptr_equal(event.cm.fid, &(*client_ep)->fid);
 }
 
-static inline void close_ep(struct fid_ep *ep)
+static inline void meet(void)
 {
-	assert_int_equal(fi_close(&ep->fid), 0);
+	make_pair(&one, &two);
 }
 
 /* Connect and close. */
 static inline void meet_once(void)
 {
-	struct fid_ep *one, *two;
-
-	make_pair(&one, &two);
-	close_ep(one);
+	meet();
+	close_one();
 	cm_wait(server.eq, FI_SHUTDOWN, &event);
-	close_ep(two);
+	close_two();
+}
+
+static inline int setup_met(void **state)
+{
+	setup(state);
+	meet();
+	return 0;
 }
 
 static inline void expect_refused(struct fid_ep *ep)

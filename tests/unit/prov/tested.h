@@ -15,6 +15,15 @@ extern const struct prov shm_kind, tcp_kind;
 
 static const struct prov *tested = &TESTED;
 
+/* Fail unless a call of libfabric returns 0; shows its error. */
+#define assert_fi_works(call)                                              \
+	do {                                                               \
+		ssize_t rc_ = (call);                                      \
+                                                                           \
+		if (rc_ != 0)                                              \
+			fail_msg("%s: %s", #call, fi_strerror((int)-rc_)); \
+	} while (0)
+
 /* Run the tests for each provider in turn. Return: the number of failures. */
 static inline int tested_run(void)
 {

@@ -2,11 +2,8 @@
 /* The accepting side: its links, and their end. */
 #include "session_fixture.h"
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, session_down)
-
-TEST(released_it_closes_all_and_is_freed_with_the_last)
+TEST_MET(released_it_closes_all_and_is_freed_with_the_last)
 {
-	session_up_and_meet();
 	session_listen_no_more();
 	assert_true(plx_session_any_closing());
 	assert_int_equal(accepting.failed, 1); /* nothing more is delivered */
@@ -20,7 +17,6 @@ TEST(released_it_closes_all_and_is_freed_with_the_last)
 
 TEST(released_without_links_it_is_freed_at_once)
 {
-	session_up();
 	session_listen("", NULL);
 	session_listen_no_more();
 	assert_null(acceptor);
@@ -29,32 +25,22 @@ TEST(released_without_links_it_is_freed_at_once)
 /* As if its listener accepted the link on another lcore before it closed. */
 TEST(a_link_that_finds_no_acceptor_is_refused)
 {
+	struct plx_listen_attr attr = {.link.events = &accepted_events};
 	struct plx_acceptor nobody = {0}, *was;
 
-	session_up();
 	session_listen("", NULL);
 	was = acceptor;
 	plx_acceptor_init(&nobody, was->owner, plx_acceptor_new_number(), plx_lcore_id());
 	plx_listener_close(session_listener);
-	assert_int_equal(
-		plx_acceptor_listen(&nobody, here("0"),
-				    &(struct plx_listen_attr){.link.events = &accepted_events},
-				    &session_listener),
-		0);
+	assert_works(plx_acceptor_listen(&nobody, here("0"), &attr, &session_listener));
 	plx_acceptor_fini(&nobody);
-	assert_int_equal(
-		plx_link_connect(plx_listener_address(session_listener),
-				 &(struct plx_link_attr){.events = &side_events, .user = &client},
-				 &client.link),
-		0);
-	assert_true(pump_until(&client.closed, 1, 3000));
-	assert_int_equal(client.reason, PLX_LINK_HELLO);
-	assert_non_null(strstr(client.text, " refused the link: the port is being closed"));
+	client_connect(plx_listener_address(session_listener), NULL);
+	expect_end(&client, PLX_LINK_HELLO);
+	assert_has(client.text, " refused the link: the port is being closed");
 }
 
-TEST(ended_from_here_it_is_told_once)
+TEST_MET(ended_from_here_it_is_told_once)
 {
-	session_up_and_meet();
 	plx_accepted_fail(accepted, "it barks");
 	plx_accepted_fail(accepted, "and bites");
 	assert_int_equal(accepting.failed, 1);
@@ -64,9 +50,8 @@ TEST(ended_from_here_it_is_told_once)
 	assert_int_equal(accepting.freed, 1);
 }
 
-TEST(it_closes_once_all_has_settled)
+TEST_MET(it_closes_once_all_has_settled)
 {
-	session_up_and_meet();
 	accepting.settles_later = true;
 	plx_accepted_close(accepted);
 	plx_accepted_close(accepted); /* the same */
@@ -81,18 +66,16 @@ TEST(it_closes_once_all_has_settled)
 	assert_int_equal(connecting.messages, 1);
 }
 
-TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
+TEST_MET(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 {
-	session_up_and_meet();
 	accepting.settles_later = true;
 	plx_accepted_close(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 5000));
 	assert_int_equal(log_count("took nothing more for 2 s"), 1);
 }
 
-TEST(what_is_not_all_is_finished_later)
+TEST_MET(what_is_not_all_is_finished_later)
 {
-	session_up_and_meet();
 	accepting.holds = true;
 	plx_connector_close(&connector.session);
 	assert_true(pump_until(&accepting.ended, 1, 3000));
@@ -104,9 +87,8 @@ TEST(what_is_not_all_is_finished_later)
 	assert_int_equal(accepting.freed, 1);
 }
 
-TEST(a_released_one_does_not_wait_for_what_is_not_all)
+TEST_MET(a_released_one_does_not_wait_for_what_is_not_all)
 {
-	session_up_and_meet();
 	accepting.holds = true;
 	plx_connector_close(&connector.session);
 	assert_true(pump_until(&accepting.ended, 1, 3000));

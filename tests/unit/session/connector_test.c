@@ -6,11 +6,8 @@
 
 static struct plx_connector *const session = &connector.session;
 
-#define TEST(name) PLX_TEST_WITH(name, NULL, session_down)
-
-TEST(it_opens_once_both_sides_have_judged_the_others_hello)
+TEST_MET(it_opens_once_both_sides_have_judged_the_others_hello)
 {
-	session_up_and_meet();
 	assert_string_equal(accepting.hello, "question");
 	assert_string_equal(connecting.hello, "answer");
 	assert_int_equal(session->state, PLX_CONNECTOR_OPEN);
@@ -20,13 +17,12 @@ TEST(it_opens_once_both_sides_have_judged_the_others_hello)
 
 TEST(refused_by_the_peer_it_hears_why_and_tries_again)
 {
-	session_up();
 	accepting.refuses = "the moon is full";
 	session_listen("", NULL);
 	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
 	assert_true(pump_until(&connecting.refused, 5, 5000));
 	assert_int_equal(connecting.reason, PLX_LINK_HELLO);
-	assert_non_null(strstr(connecting.why, "refused the link: the moon is full"));
+	assert_has(connecting.why, "refused the link: the moon is full");
 	assert_int_equal(log_count("refused the link: the moon is full; trying again"), 1);
 	assert_int_equal(connecting.opened + connecting.closed + accepting.opened, 0);
 	accepting.refuses = NULL;
@@ -35,20 +31,18 @@ TEST(refused_by_the_peer_it_hears_why_and_tries_again)
 
 TEST(what_it_refuses_itself_is_tried_again)
 {
-	session_up();
 	connecting.refuses = "that is no answer";
 	session_listen("no answer", NULL);
 	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
 	assert_true(pump_until(&connecting.refused, 2, 5000));
-	assert_non_null(strstr(connecting.why, "was refused: that is no answer"));
+	assert_has(connecting.why, "was refused: that is no answer");
 	assert_true(pump_until(&accepting.closed, 1, 3000)); /* on its side the link was open */
-	assert_non_null(strstr(accepting.why, "refused the link: that is no answer"));
+	assert_has(accepting.why, "refused the link: that is no answer");
 	assert_int_equal(connecting.opened, 0);
 }
 
-TEST(it_comes_again_when_the_peer_has_closed)
+TEST_MET(it_comes_again_when_the_peer_has_closed)
 {
-	session_up_and_meet();
 	plx_accepted_close(accepted);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
@@ -61,11 +55,7 @@ TEST(it_comes_again_when_the_peer_has_closed)
 /* No attempt extends the range beyond that. */
 TEST(refused_on_this_host_it_comes_again_within_50_ms)
 {
-	session_up();
-	session_listen("", NULL);
-	session_listen_no_more();
-	session_connect("", 0, 0);
-	assert_true(pump_until(&connecting.refused, 12, 10000));
+	session_connect_in_vain(0, 0, 12);
 	assert_int_equal(session->state, PLX_CONNECTOR_WAITING);
 	assert_true(session->refused_here);
 	assert_in_range(session->backoff.attempts, 1, 3);
@@ -74,7 +64,6 @@ TEST(refused_on_this_host_it_comes_again_within_50_ms)
 /* A peer that greets and closes counts like one that refuses. */
 TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often)
 {
-	session_up();
 	session_listen("", NULL);
 	session_connect("", PLX_NS_PER_MS, PLX_NS_PER_S);
 	for (unsigned i = 1; i <= 6; i++) {
@@ -85,11 +74,10 @@ TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often)
 	assert_in_range(session->backoff.attempts, 5, 6);
 }
 
-TEST(an_attempt_that_opened_is_logged_anew)
+TEST_MET(an_attempt_that_opened_is_logged_anew)
 {
 	char at[64];
 
-	session_up_and_meet();
 	snprintf(at, sizeof(at), "%s", plx_listener_address(session_listener));
 	for (unsigned i = 1; i <= 2; i++) {
 		unsigned refused = connecting.refused;
@@ -104,11 +92,7 @@ TEST(an_attempt_that_opened_is_logged_anew)
 
 TEST(it_is_not_tried_again_if_the_owner_says_so)
 {
-	session_up();
-	session_listen("", NULL);
-	session_listen_no_more();
-	session_connect("", UINT64_MAX, 0);
-	assert_true(pump_until(&connecting.refused, 1, 5000));
+	session_connect_in_vain(UINT64_MAX, 0, 1);
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
 	plx_connector_try_later(session);
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
@@ -118,11 +102,7 @@ TEST(it_is_not_tried_again_if_the_owner_says_so)
 
 TEST(closed_while_it_waits_it_is_told_from_the_loop)
 {
-	session_up();
-	session_listen("", NULL);
-	session_listen_no_more();
-	session_connect("", PLX_NS_PER_S, 2 * PLX_NS_PER_S);
-	assert_true(pump_until(&connecting.refused, 1, 5000));
+	session_connect_in_vain(PLX_NS_PER_S, 2 * PLX_NS_PER_S, 1);
 	plx_connector_close(session);
 	assert_int_equal(connecting.closed, 0);
 	assert_true(pump_until(&connecting.closed, 1, 500));
@@ -132,7 +112,6 @@ TEST(closed_while_it_waits_it_is_told_from_the_loop)
 
 TEST(closed_while_it_connects_it_is_closed_and_not_refused)
 {
-	session_up();
 	session_listen("", NULL);
 	session_connect("", 0, 0);
 	plx_connector_close(session);
@@ -141,9 +120,8 @@ TEST(closed_while_it_connects_it_is_closed_and_not_refused)
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
 }
 
-TEST(it_closes_once_all_has_settled)
+TEST_MET(it_closes_once_all_has_settled)
 {
-	session_up_and_meet();
 	connecting.settles_later = true;
 	plx_connector_close(session);
 	assert_int_equal(session->state, PLX_CONNECTOR_SETTLING);
@@ -159,40 +137,36 @@ TEST(it_closes_once_all_has_settled)
 	assert_int_equal(accepting.messages, 1);
 }
 
-TEST(what_does_not_settle_is_not_waited_for_longer_than_2_s)
+TEST_MET(what_does_not_settle_is_not_waited_for_longer_than_2_s)
 {
-	session_up_and_meet();
 	connecting.settles_later = true;
 	plx_connector_close(session);
 	assert_true(pump_until(&connecting.closed, 1, 5000));
 	assert_int_equal(connecting.reason, PLX_LINK_TIMEOUT);
-	assert_non_null(strstr(connecting.why, ": it took nothing more for 2 s"));
+	assert_has(connecting.why, ": it took nothing more for 2 s");
 }
 
-TEST(renewed_it_closes_and_comes_again)
+TEST_MET(renewed_it_closes_and_comes_again)
 {
-	session_up_and_meet();
 	plx_connector_renew(session);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
 	assert_true(pump_until(&connecting.opened, 2, 3000));
 }
 
-TEST(ended_from_here_it_says_why)
+TEST_MET(ended_from_here_it_says_why)
 {
-	session_up_and_meet();
 	plx_connector_fail(session, PLX_LINK_PROTOCOL, "it barks");
 	plx_connector_fail(session, PLX_LINK_LOCAL, "and bites");
 	assert_int_equal(connecting.closed, 0);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_PROTOCOL);
-	assert_non_null(strstr(connecting.why, ": it barks"));
+	assert_has(connecting.why, ": it barks");
 	assert_true(pump_until(&connecting.opened, 2, 3000));
 }
 
-TEST(released_it_settles_and_closes_without_its_owner)
+TEST_MET(released_it_settles_and_closes_without_its_owner)
 {
-	session_up_and_meet();
 	connecting.settles_later = true;
 	plx_connector_release(session);
 	assert_true(plx_session_any_closing());
@@ -207,20 +181,15 @@ TEST(released_it_settles_and_closes_without_its_owner)
 
 TEST(released_while_it_waits_it_is_freed_at_once)
 {
-	session_up();
-	session_listen("", NULL);
-	session_listen_no_more();
-	session_connect("", PLX_NS_PER_S, 2 * PLX_NS_PER_S);
-	assert_true(pump_until(&connecting.refused, 1, 5000));
+	session_connect_in_vain(PLX_NS_PER_S, 2 * PLX_NS_PER_S, 1);
 	plx_connector_release(session);
 	assert_int_equal(connecting.freed, 1);
 	connector.events = NULL;
 }
 
 /* Its memory may be freed at once. */
-TEST(ended_for_good_its_link_closes_without_it)
+TEST_MET(ended_for_good_its_link_closes_without_it)
 {
-	session_up_and_meet();
 	plx_connector_fini(session);
 	memset(&connector, 0xff, sizeof(connector));
 	connector.events = NULL;
@@ -248,14 +217,12 @@ static void connect_by_name(const char *name)
 
 TEST(a_name_is_looked_up_meanwhile)
 {
-	session_up();
 	connect_by_name("localhost");
 	assert_true(pump_until(&connecting.opened, 2, 30000));
 }
 
 TEST(closed_while_a_name_is_looked_up_it_is_told_from_the_loop)
 {
-	session_up();
 	connect_by_name("Localhost");
 	plx_connector_close(session);
 	assert_int_equal(connecting.closed, 1);
@@ -267,7 +234,6 @@ TEST(closed_while_a_name_is_looked_up_it_is_told_from_the_loop)
 
 TEST(released_while_a_name_is_looked_up_it_is_freed_at_once)
 {
-	session_up();
 	connect_by_name("LOCALHOST");
 	plx_connector_release(session);
 	assert_int_equal(connecting.freed, 1);

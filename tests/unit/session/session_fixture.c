@@ -193,7 +193,6 @@ int session_down(void **state)
 	assert_null(acceptor);
 	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
 	fixture_stop();
-	plx_log_set_sink(NULL, NULL);
 	return 0;
 }
 
@@ -210,9 +209,8 @@ void session_listen(const char *answer, const char *port)
 	acceptor = calloc(1, sizeof(*acceptor));
 	plx_acceptor_init(acceptor, &acceptor_owner, plx_acceptor_new_number(), plx_lcore_id());
 	say(&attr.link, answer);
-	assert_int_equal(
-		plx_acceptor_listen(acceptor, port ? port : here("0"), &attr, &session_listener),
-		0);
+	assert_works(
+		plx_acceptor_listen(acceptor, port ? port : here("0"), &attr, &session_listener));
 	snprintf(address, sizeof(address), "%s", plx_listener_address(session_listener));
 }
 
@@ -236,8 +234,15 @@ void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
 	assert_int_equal(plx_connector_check_attr(&attr), 0);
 	plx_connector_init(&connector.session, &connector_owner, &attr);
 	connector.events = &connecting;
-	assert_int_equal(plx_connector_open(&connector.session, address[0] ? address : here("1")),
-			 0);
+	assert_works(plx_connector_open(&connector.session, address[0] ? address : here("1")));
+}
+
+void session_connect_in_vain(uint64_t min_ns, uint64_t max_ns, unsigned refusals)
+{
+	session_listen("", NULL);
+	session_listen_no_more();
+	session_connect("", min_ns, max_ns);
+	assert_true(pump_until(&connecting.refused, refusals, 10000));
 }
 
 void session_meet(void)

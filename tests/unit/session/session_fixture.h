@@ -32,30 +32,35 @@ extern struct plx_listener *session_listener;
 extern const struct plx_link_events accepted_events; /* of the acceptor */
 
 void session_begin(void);
-
-/* Each file has a separate log. */
-static inline void session_up(void)
-{
-	session_begin();
-	log_capture();
-}
-
 int session_down(void **state);
 
 /* A new listening acceptor. port: NULL: any free port. */
 void session_listen(const char *answer, const char *port);
 void session_listen_no_more(void);
 
-/* Connect to the acceptor. */
+/* Connect to the acceptor; or to one that no longer listens, until refused that often. */
 void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns);
+void session_connect_in_vain(uint64_t min_ns, uint64_t max_ns, unsigned refusals);
 
 /* Both open. */
 void session_meet(void);
 
-static inline void session_up_and_meet(void)
+/* Set-ups. Each file has a separate log. */
+static inline int session_up(void **state)
 {
-	session_up();
-	session_meet();
+	session_begin();
+	log_capture();
+	return 0;
 }
+
+static inline int session_up_and_meet(void **state)
+{
+	session_up(state);
+	session_meet();
+	return 0;
+}
+
+#define TEST(name)     PLX_TEST_WITH(name, session_up, session_down)
+#define TEST_MET(name) PLX_TEST_WITH(name, session_up_and_meet, session_down)
 
 #endif

@@ -38,120 +38,105 @@ static void send_alone(struct fid_ep *ep)
 	assert_int_equal(fi_inject(ep, "alone", 5, 0), 0);
 }
 
-/* Sends that check early. */
-static void (*const early[])(struct fid_ep *) = {send_with_more, send_in_place};
+/* Sends that check early: all tests run with each of them. */
+static const struct way {
+	const char *text; /* that it sends */
+	void (*send)(struct fid_ep *ep);
+} early[] = {{"more", send_with_more}, {"place", send_in_place}};
 
-#define FOREACH_EARLY(way) \
-	for (void (*const *way)(struct fid_ep *) = early; way < early + PLX_ARRAY_LEN(early); way++)
+static const struct way *way;
 
-#define TEST(name) PLX_TEST_WITH(name, setup_pair, teardown_pair)
+/* The peer was called that way, and its wish is taken. */
+static void expect_called(uint32_t how)
+{
+	assert_int_equal(take_call(two), how);
+	assert_int_equal(wish(two), CALL_NONE);
+}
+
+#define TEST(name) PLX_TEST_WITH(name, setup_pair, teardown)
 
 /* When ---------------------------------------------------------------------------------------- */
 
 TEST(who_asked_before_is_called_at_once)
 {
-	FOREACH_EARLY(send_early)
-	{
-		for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
-			set_wish(b, how);
-			(*send_early)(a);
-			assert_int_equal(take_call(b), how);
-			assert_int_equal(wish(b), CALL_NONE);
-		}
+	for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
+		set_wish(two, how);
+		way->send(one);
+		expect_called(how);
 	}
 }
 
 /* The peer may have taken the message and gone back to sleep before the next poll. */
 TEST(who_was_called_is_not_called_again)
 {
-	FOREACH_EARLY(send_early)
-	{
-		set_wish(b, CALL_NONE);
-		(*send_early)(a);
-		set_wish(b, CALL_WAKE);
-		(*send_early)(a);
-		assert_int_equal(take_call(b), CALL_WAKE);
-		set_wish(b, CALL_WAKE);
-		poll_once(&client);
-		assert_int_equal(trywait(&client), 0);
-		assert_int_equal(take_call(b), CALL_NONE);
-		assert_int_equal(wish(b), CALL_WAKE);
-	}
+	set_wish(two, CALL_NONE);
+	way->send(one);
+	set_wish(two, CALL_WAKE);
+	way->send(one);
+	assert_int_equal(take_call(two), CALL_WAKE);
+	set_wish(two, CALL_WAKE);
+	poll_once(&client);
+	assert_int_equal(trywait(&client), 0);
+	assert_int_equal(take_call(two), CALL_NONE);
+	assert_int_equal(wish(two), CALL_WAKE);
 }
 
 TEST(who_asks_behind_the_look_is_called_by_the_next_poll)
 {
-	FOREACH_EARLY(send_early)
-	{
-		for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
-			(*send_early)(a);
-			set_wish(b, how);
-			assert_int_equal(take_call(b), CALL_NONE);
-			poll_once(&client);
-			assert_int_equal(take_call(b), how);
-			assert_int_equal(wish(b), CALL_NONE);
-		}
+	for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
+		way->send(one);
+		set_wish(two, how);
+		assert_int_equal(take_call(two), CALL_NONE);
+		poll_once(&client);
+		expect_called(how);
 	}
 }
 
 TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps)
 {
-	FOREACH_EARLY(send_early)
-	{
-		(*send_early)(a);
-		set_wish(b, CALL_WAKE);
-		assert_int_equal(trywait(&client), 0);
-		assert_int_equal(take_call(b), CALL_WAKE);
-		assert_int_equal(wish(b), CALL_NONE);
-	}
+	way->send(one);
+	set_wish(two, CALL_WAKE);
+	assert_int_equal(trywait(&client), 0);
+	expect_called(CALL_WAKE);
 }
 
 TEST(who_asks_behind_the_look_is_called_by_the_last_of_many)
 {
-	FOREACH_EARLY(send_early)
-	{
-		(*send_early)(a);
-		(*send_early)(a);
-		set_wish(b, CALL_WAKE);
-		send_alone(a);
-		assert_int_equal(take_call(b), CALL_WAKE);
-	}
+	way->send(one);
+	way->send(one);
+	set_wish(two, CALL_WAKE);
+	send_alone(one);
+	assert_int_equal(take_call(two), CALL_WAKE);
 }
 
 /* It also checked for the earlier ones. */
 TEST(nothing_is_owed_behind_a_send_without_more)
 {
-	FOREACH_EARLY(send_early)
-	{
-		(*send_early)(a);
-		send_alone(a);
-		set_wish(b, CALL_WAKE);
-		poll_once(&client);
-		assert_int_equal(trywait(&client), 0);
-		assert_int_equal(take_call(b), CALL_NONE);
-		set_wish(b, CALL_NONE);
-		(*send_early)(a);
-		set_wish(b, CALL_WAKE);
-		poll_once(&client);
-		assert_int_equal(take_call(b), CALL_WAKE);
-	}
+	way->send(one);
+	send_alone(one);
+	set_wish(two, CALL_WAKE);
+	poll_once(&client);
+	assert_int_equal(trywait(&client), 0);
+	assert_int_equal(take_call(two), CALL_NONE);
+	set_wish(two, CALL_NONE);
+	way->send(one);
+	set_wish(two, CALL_WAKE);
+	poll_once(&client);
+	assert_int_equal(take_call(two), CALL_WAKE);
 }
 
 TEST(nothing_is_owed_behind_the_poll)
 {
-	FOREACH_EARLY(send_early)
-	{
-		(*send_early)(a);
-		(*send_early)(a);
+	way->send(one);
+	way->send(one);
+	poll_once(&client);
+	set_wish(two, CALL_WAKE);
+	for (int i = 0; i < 200; i++)
 		poll_once(&client);
-		set_wish(b, CALL_WAKE);
-		for (int i = 0; i < 200; i++)
-			poll_once(&client);
-		assert_int_equal(trywait(&client), 0);
-		assert_int_equal(take_call(b), CALL_NONE);
-		assert_int_equal(wish(b), CALL_WAKE);
-		set_wish(b, CALL_NONE);
-	}
+	assert_int_equal(trywait(&client), 0);
+	assert_int_equal(take_call(two), CALL_NONE);
+	assert_int_equal(wish(two), CALL_WAKE);
+	set_wish(two, CALL_NONE);
 }
 
 /* Many ---------------------------------------------------------------------------------------- */
@@ -169,8 +154,8 @@ static void make_pairs(void)
 static void all_send_early(void)
 {
 	for (int i = 0; i < PAIRS; i++) {
-		for (size_t way = 0; way < PLX_ARRAY_LEN(early); way++)
-			early[way](senders[i]);
+		for (size_t k = 0; k < PLX_ARRAY_LEN(early); k++)
+			early[k].send(senders[i]);
 		set_wish(receivers[i], CALL_WAKE);
 	}
 }
@@ -238,14 +223,11 @@ static void expect_received(const char *in, const char *text)
 
 TEST(what_looks_early_is_there_at_once)
 {
-	static const char *const texts[] = {"more", "place"};
 	char in[8];
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(early); i++) {
-		assert_int_equal(fi_recv(b, in, sizeof(in), NULL, 0, in), 0);
-		early[i](a);
-		expect_received(in, texts[i]);
-	}
+	assert_int_equal(fi_recv(two, in, sizeof(in), NULL, 0, in), 0);
+	way->send(one);
+	expect_received(in, way->text);
 }
 
 TEST(what_has_more_behind_it_carries_data_and_completes)
@@ -253,11 +235,11 @@ TEST(what_has_more_behind_it_carries_data_and_completes)
 	struct fi_cq_data_entry entry;
 	char in[8];
 
-	assert_int_equal(fi_recv(b, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(fi_recv(two, in, sizeof(in), NULL, 0, in), 0);
 	assert_int_equal(
-		send_flagged(a, "data!", 5, FI_MORE | FI_REMOTE_CQ_DATA | FI_COMPLETION, a), 0);
+		send_flagged(one, "data!", 5, FI_MORE | FI_REMOTE_CQ_DATA | FI_COMPLETION, one), 0);
 	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
-	assert_ptr_equal(entry.op_context, a);
+	assert_ptr_equal(entry.op_context, one);
 	assert_int_equal(entry.flags, FI_SEND | FI_MSG);
 	assert_int_equal(fi_cq_read(server.cq, &entry, 1), 1);
 	assert_int_equal(entry.flags, FI_RECV | FI_MSG | FI_REMOTE_CQ_DATA);
@@ -272,15 +254,15 @@ TEST(what_has_more_behind_it_completes_when_it_is_delivered)
 	struct fi_cq_data_entry entry;
 	char in[8];
 
-	assert_int_equal(fi_recv(b, in, sizeof(in), NULL, 0, in), 0);
-	assert_int_equal(send_flagged(a, "there", 5, flags, a), 0);
-	set_wish(b, CALL_WAKE);
+	assert_int_equal(fi_recv(two, in, sizeof(in), NULL, 0, in), 0);
+	assert_int_equal(send_flagged(one, "there", 5, flags, one), 0);
+	set_wish(two, CALL_WAKE);
 	for (int i = 0; i < 100; i++)
 		assert_int_equal(fi_cq_read(client.cq, &entry, 1), -FI_EAGAIN);
-	assert_int_equal(take_call(b), CALL_WAKE);
+	assert_int_equal(take_call(two), CALL_WAKE);
 	expect_received(in, "there");
 	assert_int_equal(fi_cq_read(client.cq, &entry, 1), 1);
-	assert_ptr_equal(entry.op_context, a);
+	assert_ptr_equal(entry.op_context, one);
 }
 
 static void send_short_and_long_ones(void)
@@ -293,8 +275,9 @@ static void send_short_and_long_ones(void)
 	for (size_t i = 0; i < sizeof(out); i++)
 		out[i] = (uint8_t)(i * 31 + i / 251);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		assert_int_equal(fi_recv(b, in[i], sizeof(out), NULL, 0, in[i]), 0);
-		assert_int_equal(send_flagged(a, out, lengths[i], FI_MORE | FI_COMPLETION, a), 0);
+		assert_int_equal(fi_recv(two, in[i], sizeof(out), NULL, 0, in[i]), 0);
+		assert_int_equal(send_flagged(one, out, lengths[i], FI_MORE | FI_COMPLETION, one),
+				 0);
 	}
 	for (int i = 0; i < 1000000 && received < PLX_ARRAY_LEN(lengths); i++) {
 		if (fi_cq_read(server.cq, &entry, 1) == 1) {
@@ -333,21 +316,21 @@ TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn)
 	uint64_t first, second;
 
 	make_pair(&other_a, &other_b);
-	assert_int_equal(fi_recv(b, in[0], sizeof(out), NULL, 0, NULL), 0);
+	assert_int_equal(fi_recv(two, in[0], sizeof(out), NULL, 0, NULL), 0);
 	assert_int_equal(fi_recv(other_b, in[1], sizeof(out), NULL, 0, NULL), 0);
-	assert_int_equal(fi_send(a, out, sizeof(out), NULL, 0, NULL), 0);
+	assert_int_equal(fi_send(one, out, sizeof(out), NULL, 0, NULL), 0);
 	assert_int_equal(fi_send(other_a, out, sizeof(out), NULL, 0, NULL), 0);
-	first = written(a);
+	first = written(one);
 	second = written(other_a);
 	for (int i = 0; i < 4; i++) {
-		uint64_t before = written(a) + written(other_a);
+		uint64_t before = written(one) + written(other_a);
 
 		for (int look = 0; look < 10; look++)
 			poll_once(&server);
 		poll_once(&client);
-		assert_in_range(written(a) + written(other_a) - before, 1, most);
+		assert_in_range(written(one) + written(other_a) - before, 1, most);
 	}
-	assert_true(written(a) > first && written(other_a) > second);
+	assert_true(written(one) > first && written(other_a) > second);
 	close_ep(other_a);
 	close_ep(other_b);
 }
@@ -359,20 +342,24 @@ TEST(whatever_it_asks_for_is_a_call_and_no_more)
 	static const uint32_t wishes[] = {UINT32_MAX, 4, 4 | CALL_WAKE, 4 | CALL_BELL,
 					  UINT32_C(1) << 31};
 	for (size_t i = 0; i < PLX_ARRAY_LEN(wishes); i++) {
-		set_wish(b, wishes[i]);
-		send_alone(a);
-		assert_int_equal(take_call(b), wishes[i] & BOTH);
-		assert_int_equal(wish(b), CALL_NONE);
-		set_wish(b, wishes[i]);
-		send_in_place(a);
-		assert_int_equal(take_call(b), wishes[i] & BOTH);
-		assert_int_equal(wish(b), CALL_NONE);
-		send_in_place(a);
-		set_wish(b, wishes[i]);
+		set_wish(two, wishes[i]);
+		send_alone(one);
+		expect_called(wishes[i] & BOTH);
+		set_wish(two, wishes[i]);
+		send_in_place(one);
+		expect_called(wishes[i] & BOTH);
+		send_in_place(one);
+		set_wish(two, wishes[i]);
 		poll_once(&client);
-		assert_int_equal(take_call(b), wishes[i] & BOTH);
-		assert_int_equal(wish(b), CALL_NONE);
+		expect_called(wishes[i] & BOTH);
 	}
 }
 
-PLX_TEST_MAIN()
+int main(void)
+{
+	int failed = 0;
+
+	for (way = early; way < early + PLX_ARRAY_LEN(early); way++)
+		failed += plx_test_run(way->text, NULL, NULL);
+	return failed;
+}

@@ -7,20 +7,11 @@
 
 #define BOTH (CALL_BELL | CALL_WAKE)
 
-static struct fid_ep *a, *b; /* a connection: the client's end, and the server's */
-
 static inline int setup_pair(void **state)
 {
 	setup_shm(state);
-	make_pair(&a, &b);
+	meet();
 	return 0;
-}
-
-static inline int teardown_pair(void **state)
-{
-	close_ep(a);
-	close_ep(b);
-	return teardown(state);
 }
 
 static inline uint32_t wish(struct fid_ep *fid)

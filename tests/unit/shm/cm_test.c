@@ -8,7 +8,7 @@
 
 TEST(who_is_not_there_refuses_at_once)
 {
-	struct fid_ep *ep = party_ep(&client, client.info), *two;
+	struct fid_ep *ep = party_ep(&client, client.info);
 	struct fid_pep *later = party_pep(&server);
 	struct sockaddr_storage wanted = address;
 
@@ -24,20 +24,21 @@ TEST(who_is_not_there_refuses_at_once)
 	assert_int_equal(fi_accept(two, NULL, 0), 0);
 	cm_wait(client.eq, FI_CONNECTED, &event);
 	close_ep(ep);
-	close_ep(two);
+	close_two();
 	assert_int_equal(fi_close(&later->fid), 0);
 }
 
 TEST(a_connector_that_gave_up_cannot_be_accepted)
 {
-	struct fid_ep *one = dial(NULL, 0), *two;
-	struct fi_info *info = next_request();
+	struct fi_info *info;
 
-	close_ep(one);
+	one = dial(NULL, 0);
+	info = next_request();
+	close_one();
 	two = party_ep(&server, info);
 	fi_freeinfo(info);
 	assert_int_equal(fi_accept(two, NULL, 0), -FI_ECONNABORTED);
-	close_ep(two);
+	close_two();
 	cm_expect_nothing(server.eq);
 }
 
@@ -50,16 +51,13 @@ static uint32_t can_read(struct fid_ep *ep)
 
 TEST(each_side_finds_whether_it_can_read_the_other)
 {
-	struct fid_ep *one, *two;
-
 	skip_if_emulated();
 	for (unsigned may = 0; may < 2; may++) {
 		shm_params.cma = may;
-		make_pair(&one, &two);
+		meet();
 		assert_int_equal(can_read(one), may);
 		assert_int_equal(can_read(two), may);
-		close_ep(one);
-		close_ep(two);
+		part();
 	}
 }
 
@@ -75,16 +73,15 @@ static void as_a_member_of_the_group(struct shm_peer *peer)
 
 static void expect_not_read(void (*change)(struct shm_peer *peer))
 {
-	struct fid_ep *one = dial(NULL, 0), *two;
-	struct fi_info *info = next_request();
+	struct fi_info *info;
 
+	one = dial(NULL, 0);
+	info = next_request();
 	change(&((struct shm_request *)info->handle)->offer.peer);
 	two = party_ep(&server, info);
 	fi_freeinfo(info);
 	assert_int_equal(fi_accept(two, NULL, 0), 0);
 	assert_int_equal(can_read(two), 0);
-	close_ep(one);
-	close_ep(two);
 }
 
 TEST(a_peer_that_cannot_be_read_is_found_out)

@@ -27,6 +27,13 @@ static int connect_raw(void)
 	return fd;
 }
 
+static void connect_raws(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		fds[i] = connect_raw();
+	cm_expect_nothing(server.eq);
+}
+
 /* A raw socket that listens where a connector looks; the passive endpoint is closed. */
 static int listen_raw(void)
 {
@@ -157,9 +164,7 @@ TEST(who_says_nothing_is_dropped_in_time)
 {
 	int fds[3];
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
-		fds[i] = connect_raw();
-	cm_expect_nothing(server.eq);
+	connect_raws(fds, PLX_ARRAY_LEN(fds));
 	assert_int_equal(cm_requests(pep), PLX_ARRAY_LEN(fds));
 	let_time_pass();
 	assert_int_equal(cm_requests(pep), 0);
@@ -191,9 +196,7 @@ TEST(the_silent_fill_the_backlog_for_a_while_only)
 	int backlog = 2, fds[2];
 
 	assert_int_equal(fi_control(&pep->fid, FI_BACKLOG, &backlog), 0);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
-		fds[i] = connect_raw();
-	cm_expect_nothing(server.eq);
+	connect_raws(fds, PLX_ARRAY_LEN(fds));
 	assert_true(eq_arm((struct prov_eq *)server.eq) == 0);
 	let_time_pass();
 	meet_once();
@@ -335,7 +338,7 @@ TEST(a_request_of_another_user_is_not_told)
 TEST(a_listener_of_another_user_is_told_nothing)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
-	int ready[2], fd;
+	int ready[2], fd, status;
 	pid_t stranger;
 	char byte;
 
@@ -356,7 +359,6 @@ TEST(a_listener_of_another_user_is_told_nothing)
 	}
 	assert_int_equal(read(ready[0], &byte, 1), 1);
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_EACCES);
-	int status;
 	assert_int_equal(waitpid(stranger, &status, 0), stranger);
 	assert_int_equal(status, 0);
 	close_ep(ep);

@@ -33,7 +33,7 @@ static void connect_up_to(unsigned wanted)
 		connect_one(count++);
 }
 
-static void close_one(unsigned i)
+static void close_pair(unsigned i)
 {
 	if (!server_eps[i])
 		return;
@@ -45,7 +45,7 @@ static void close_one(unsigned i)
 static int close_many(void **state)
 {
 	for (unsigned i = 0; i < count; i++)
-		close_one(i);
+		close_pair(i);
 	count = 0;
 	return teardown(state);
 }
@@ -242,7 +242,7 @@ TEST(connections_beyond_the_bits_share_them)
 	grow_quiet();
 	hear_all(speak_all(), 1000);
 	for (unsigned i = 0; i < MOST; i += 1 + i % 2)
-		close_one(i);
+		close_pair(i);
 	grow_quiet();
 	hear_all(speak_all(), 1000);
 }
@@ -254,7 +254,7 @@ static void come_and_go(unsigned times)
 	for (unsigned i = 0; i < times; i++) {
 		connect_one(0);
 		assert_int_equal(fi_inject(client_eps[0], NULL, 0, 0), 0);
-		close_one(0);
+		close_pair(0);
 		poll_once();
 	}
 }

@@ -2,9 +2,9 @@
 /* Names of endpoints: which belong to whom, which connect, and which are invalid. */
 #include "shm_meet.h"
 
-static void assert_same(const void *one, const void *two)
+static void assert_same(const void *name, const void *expected)
 {
-	assert_memory_equal(one, two, address_bytes(two));
+	assert_memory_equal(name, expected, address_bytes(expected));
 }
 
 #define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
@@ -13,9 +13,8 @@ TEST(both_sides_know_their_peer)
 {
 	struct sockaddr_storage name = {0}, local;
 	size_t bytes = sizeof(name);
-	struct fid_ep *one, *two;
 
-	make_pair(&one, &two);
+	meet();
 	assert_int_equal(fi_getpeer(one, &name, &bytes), 0);
 	assert_same(&name, &address);
 	local = cm_name(&one->fid);
@@ -24,8 +23,6 @@ TEST(both_sides_know_their_peer)
 	assert_same(&name, &local);
 	local = cm_name(&two->fid);
 	assert_same(&local, &address);
-	close_ep(one);
-	close_ep(two);
 }
 
 TEST(a_request_tells_both_addresses)
@@ -128,9 +125,8 @@ TEST(a_name_that_cannot_be_is_refused)
 }
 
 /* A listener at one address and a connector at another must connect. */
-static void meet(const char *listener, const char *connector)
+static void meet_at(const char *listener, const char *connector)
 {
-	struct fid_ep *one, *two;
 	uint16_t port;
 
 	close_all();
@@ -140,16 +136,14 @@ static void meet(const char *listener, const char *connector)
 	client.info = cm_info(connector, "1", 0);
 	memcpy(&address, client.info->dest_addr, client.info->dest_addrlen);
 	address_set_port((struct sockaddr *)&address, port);
-	make_pair(&one, &two);
-	close_ep(one);
-	close_ep(two);
+	meet();
 }
 
 TEST(wildcards_are_met_at_every_address)
 {
-	meet("0.0.0.0", "127.0.0.1");
-	meet("0.0.0.0", "127.1.2.3");
-	meet("127.1.2.3", "127.1.2.3");
+	meet_at("0.0.0.0", "127.0.0.1");
+	meet_at("0.0.0.0", "127.1.2.3");
+	meet_at("127.1.2.3", "127.1.2.3");
 }
 
 TEST(ipv6_is_met_too)
@@ -162,9 +156,9 @@ TEST(ipv6_is_met_too)
 		close(fd);
 	if (!there)
 		skip();
-	meet("::1", "::1");
-	meet("::", "::1");
-	meet("::", "127.0.0.1");
+	meet_at("::1", "::1");
+	meet_at("::", "::1");
+	meet_at("::", "127.0.0.1");
 }
 
 TEST(an_endpoint_may_take_the_name_of_a_passive_one)

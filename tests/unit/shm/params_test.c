@@ -187,19 +187,17 @@ PLX_TEST(cma_is_yes_or_no)
 PLX_TEST(group_is_a_number_or_a_name)
 {
 	struct outcome number = run_with("GROUP", "4711");
+	struct group *known;
+	struct outcome name;
 
 	assert_true(number.params.has_group);
 	assert_int_equal(number.params.group, 4711);
-
-	struct group *known = getgrent();
-
+	known = getgrent();
 	while (known && known->gr_gid == 0)
 		known = getgrent();
 	if (!known)
 		skip();
-
-	struct outcome name = run_with("GROUP", known->gr_name);
-
+	name = run_with("GROUP", known->gr_name);
 	assert_true(name.params.has_group);
 	assert_int_equal(name.params.group, known->gr_gid);
 	endgrent();

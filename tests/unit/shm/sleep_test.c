@@ -16,13 +16,19 @@ static void post(struct fid_ep *ep)
 static int setup_receiver(void **state)
 {
 	setup_pair(state);
-	post(b);
+	post(two);
 	return 0;
 }
 
 static void go_to_sleep(void)
 {
 	assert_int_equal(trywait(&server), 0);
+}
+
+static void sleep_asking_for(uint32_t how)
+{
+	go_to_sleep();
+	assert_int_equal(wish(two), how);
 }
 
 static bool is_server_woken(void)
@@ -80,10 +86,10 @@ static void grow_quiet(struct fid_ep *ep)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
-#define TEST(name) PLX_TEST_WITH(name, setup_receiver, teardown_pair)
+#define TEST(name) PLX_TEST_WITH(name, setup_receiver, teardown)
 
 /* It is longer than the ring: its sender sleeps until there is room, repeatedly. */
-PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, teardown_pair)
+PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, teardown)
 {
 	static uint8_t out[1 << 20], long_in[sizeof(out)];
 	struct fi_cq_data_entry entry;
@@ -92,8 +98,8 @@ PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, te
 
 	for (size_t i = 0; i < sizeof(out); i++)
 		out[i] = (uint8_t)(i * 31 + i / 251);
-	assert_int_equal(fi_recv(b, long_in, sizeof(long_in), NULL, 0, b), 0);
-	assert_int_equal(fi_send(a, out, sizeof(out), NULL, 0, a), 0);
+	assert_int_equal(fi_recv(two, long_in, sizeof(long_in), NULL, 0, two), 0);
+	assert_int_equal(fi_send(one, out, sizeof(out), NULL, 0, one), 0);
 	for (int looks = 0; fi_cq_read(client.cq, &entry, 1) == -FI_EAGAIN; looks++) {
 		assert_true(looks < 1000);
 		if (trywait(&client) == -FI_EAGAIN)
@@ -103,7 +109,7 @@ PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, te
 		received |= fi_cq_read(server.cq, &entry, 1) == 1;
 		assert_true(is_woken(&client.cq->fid, 0));
 	}
-	assert_ptr_equal(entry.op_context, a);
+	assert_ptr_equal(entry.op_context, one);
 	assert_true(sleeps > sizeof(out) / SEGMENT_RING_BYTES_MIN / 2);
 	for (int i = 0; i < 100 && !received; i++)
 		received = fi_cq_read(server.cq, &entry, 1) == 1;
@@ -115,25 +121,23 @@ PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, te
 
 TEST(who_is_looked_at_anyway_is_woken_without_its_bell)
 {
-	assert_int_equal(wish(b), CALL_NONE);
-	go_to_sleep();
-	assert_int_equal(wish(b), CALL_WAKE);
+	assert_int_equal(wish(two), CALL_NONE);
+	sleep_asking_for(CALL_WAKE);
 	assert_false(is_server_woken());
-	speak(a);
+	speak(one);
 	assert_true(is_server_woken());
-	assert_int_equal(wish(b), CALL_NONE);
-	assert_false(take_bell(b));
-	expect_heard(b);
+	assert_int_equal(wish(two), CALL_NONE);
+	assert_false(take_bell(two));
+	expect_heard(two);
 }
 
 TEST(nothing_come_is_nothing_asked_again)
 {
 	go_to_sleep();
-	set_wish(b, MARK);
+	set_wish(two, MARK);
 	for (int i = 0; i < 10; i++) {
 		poll_once(&server);
-		go_to_sleep();
-		assert_int_equal(wish(b), MARK);
+		sleep_asking_for(MARK);
 	}
 }
 
@@ -141,22 +145,20 @@ TEST(nothing_come_is_nothing_asked_again)
 TEST(who_took_a_message_asks_again)
 {
 	go_to_sleep();
-	set_wish(b, CALL_NONE);
-	whisper(a);
-	expect_heard(b);
-	go_to_sleep();
-	assert_int_equal(wish(b), CALL_WAKE);
+	set_wish(two, CALL_NONE);
+	whisper(one);
+	expect_heard(two);
+	sleep_asking_for(CALL_WAKE);
 }
 
 /* The peer that takes the request sends a byte. */
 TEST(who_got_a_byte_asks_again)
 {
 	go_to_sleep();
-	set_wish(b, MARK);
-	send_byte(a);
+	set_wish(two, MARK);
+	send_byte(one);
 	assert_true(is_server_woken());
-	go_to_sleep();
-	assert_int_equal(wish(b), CALL_WAKE);
+	sleep_asking_for(CALL_WAKE);
 	assert_false(is_server_woken());
 }
 
@@ -165,29 +167,28 @@ TEST(who_took_a_message_before_its_byte_is_woken_by_the_next)
 {
 	go_to_sleep();
 	for (int i = 0; i < 3; i++) {
-		set_wish(b, CALL_NONE);
-		whisper(a);
-		expect_heard(b);
+		set_wish(two, CALL_NONE);
+		whisper(one);
+		expect_heard(two);
 		go_to_sleep();
-		send_byte(a);
+		send_byte(one);
 		assert_true(is_server_woken());
 		go_to_sleep();
 		assert_false(is_server_woken());
-		speak(a);
+		speak(one);
 		assert_true(is_server_woken());
-		expect_heard(b);
+		expect_heard(two);
 		go_to_sleep();
 	}
 }
 
 TEST(a_message_that_came_before_it_asked_keeps_it_awake)
 {
-	whisper(a);
+	whisper(one);
 	assert_int_equal(trywait(&server), -FI_EAGAIN);
-	assert_int_equal(wish(b), CALL_NONE);
-	expect_heard(b);
-	go_to_sleep();
-	assert_int_equal(wish(b), CALL_WAKE);
+	assert_int_equal(wish(two), CALL_NONE);
+	expect_heard(two);
+	sleep_asking_for(CALL_WAKE);
 }
 
 TEST(many_sleeps_lose_no_message)
@@ -195,9 +196,9 @@ TEST(many_sleeps_lose_no_message)
 	for (int i = 0; i < 100; i++) {
 		for (int k = 0; k <= i % 3; k++)
 			go_to_sleep();
-		speak(a);
+		speak(one);
 		assert_true(is_server_woken());
-		expect_heard(b);
+		expect_heard(two);
 	}
 }
 
@@ -205,32 +206,27 @@ TEST(many_sleeps_lose_no_message)
 
 TEST(who_is_not_looked_at_asks_for_both)
 {
-	grow_quiet(b);
-	go_to_sleep();
-	assert_int_equal(wish(b), BOTH);
-	set_wish(b, MARK);
-	go_to_sleep();
-	assert_int_equal(wish(b), MARK);
-	set_wish(b, BOTH);
-	speak(a);
+	grow_quiet(two);
+	sleep_asking_for(BOTH);
+	set_wish(two, MARK);
+	sleep_asking_for(MARK);
+	set_wish(two, BOTH);
+	speak(one);
 	assert_true(is_server_woken());
-	expect_heard_by_bell(b); /* a poll does not take the byte */
-	go_to_sleep();
-	assert_int_equal(wish(b), CALL_WAKE);
+	expect_heard_by_bell(two); /* a poll does not take the byte */
+	sleep_asking_for(CALL_WAKE);
 }
 
 TEST(who_grows_quiet_after_it_asked_asks_for_the_bell)
 {
-	go_to_sleep();
-	assert_int_equal(wish(b), CALL_WAKE);
-	grow_quiet(b);
-	speak(a);
+	sleep_asking_for(CALL_WAKE);
+	grow_quiet(two);
+	speak(one);
 	assert_false(is_server_woken());
-	expect_heard_by_bell(b);
+	expect_heard_by_bell(two);
 	go_to_sleep();
-	grow_quiet(b);
-	go_to_sleep();
-	assert_int_equal(wish(b), BOTH);
+	grow_quiet(two);
+	sleep_asking_for(BOTH);
 }
 
 TEST(who_is_woken_by_one_is_still_woken_by_the_other)
@@ -244,14 +240,13 @@ TEST(who_is_woken_by_one_is_still_woken_by_the_other)
 		speak(other_a);
 		assert_true(is_server_woken());
 		expect_heard(other_b);
-		go_to_sleep();
-		assert_int_equal(wish(b), CALL_WAKE);
+		sleep_asking_for(CALL_WAKE);
 		assert_int_equal(wish(other_b), CALL_WAKE);
 		assert_false(is_server_woken());
 	}
-	speak(a);
+	speak(one);
 	assert_true(is_server_woken());
-	expect_heard(b);
+	expect_heard(two);
 	close_ep(other_a);
 	close_ep(other_b);
 }

@@ -76,16 +76,24 @@ static int receive(void)
 	return wire_receive(ends[1], &kind, &offer, data, &length);
 }
 
+/* Send a valid message, which arrives. */
+static void pass(enum wire_kind sent_kind, const struct wire_half *sent_half, const void *sent,
+		 size_t sent_length)
+{
+	assert_int_equal(wire_send(ends[0], sent_kind, sent_half, sent, sent_length), 0);
+	assert_int_equal(receive(), 0);
+	assert_int_equal(kind, sent_kind);
+	assert_int_equal(length, sent_length);
+	assert_memory_equal(data, sent, sent_length);
+}
+
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
 /* Valid messages ---------------------------------------------------------------------------- */
 
 TEST(a_half_arrives)
 {
-	assert_int_equal(wire_send(ends[0], WIRE_CONNECT, &half, NULL, 0), 0);
-	assert_int_equal(receive(), 0);
-	assert_int_equal(kind, WIRE_CONNECT);
-	assert_int_equal(length, 0);
+	pass(WIRE_CONNECT, &half, "", 0);
 	assert_int_equal(offer.bell_bit, 17);
 	assert_int_equal(offer.peer.probe_address, 0x1234);
 	assert_int_equal(offer.peer.probe_value, 0x5678);
@@ -108,11 +116,7 @@ TEST(private_data_arrives)
 	for (size_t i = 0; i < sizeof(sent); i++)
 		sent[i] = (uint8_t)(i * 7);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
-		assert_int_equal(wire_send(ends[0], WIRE_ACCEPT, &half, sent, lengths[i]), 0);
-		assert_int_equal(receive(), 0);
-		assert_int_equal(kind, WIRE_ACCEPT);
-		assert_int_equal(length, lengths[i]);
-		assert_memory_equal(data, sent, lengths[i]);
+		pass(WIRE_ACCEPT, &half, sent, lengths[i]);
 		offer_release(&offer);
 	}
 	assert_int_equal(wire_send(ends[0], WIRE_ACCEPT, &half, sent, PROV_CM_DATA_MAX + 1),
@@ -121,11 +125,7 @@ TEST(private_data_arrives)
 
 TEST(a_refusal_brings_data_and_nothing_else)
 {
-	assert_int_equal(wire_send(ends[0], WIRE_REJECT, NULL, "no", 2), 0);
-	assert_int_equal(receive(), 0);
-	assert_int_equal(kind, WIRE_REJECT);
-	assert_int_equal(length, 2);
-	assert_memory_equal(data, "no", 2);
+	pass(WIRE_REJECT, NULL, "no", 2);
 	assert_null(offer.segment.control);
 	assert_null(offer.bell);
 }
@@ -136,8 +136,7 @@ TEST(an_address_of_ipv6_arrives)
 
 	*address = (struct sockaddr_in6){
 		.sin6_family = AF_INET6, .sin6_port = htons(1), .sin6_addr = in6addr_loopback};
-	assert_int_equal(wire_send(ends[0], WIRE_CONNECT, &half, NULL, 0), 0);
-	assert_int_equal(receive(), 0);
+	pass(WIRE_CONNECT, &half, "", 0);
 	assert_memory_equal(&offer.address, address, sizeof(*address));
 	offer_release(&offer);
 	memset(&half.address, 0, sizeof(half.address));

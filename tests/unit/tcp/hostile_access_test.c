@@ -120,8 +120,7 @@ SERVICE_TEST(a_registration_that_closes_ends_the_write_that_is_under_way)
 	service.writable[0] = 0;
 	for (int i = 0; i < 100 && raw_send(fd, "\xee", 1); i++)
 		service_turn();
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 	assert_untouched();
 	assert_int_equal(service_breaches(TCP_BREACH_WITHDRAWN), 1);
 }
@@ -135,9 +134,8 @@ static void register_large(void)
 {
 	large = calloc(1, LARGE_BYTES);
 	assert_non_null(large);
-	assert_int_equal(fi_mr_reg(service.server.domain, large, LARGE_BYTES, FI_REMOTE_READ, 0,
-				   LARGE_KEY, 0, &large_mr, NULL),
-			 0);
+	assert_fi_works(fi_mr_reg(service.server.domain, large, LARGE_BYTES, FI_REMOTE_READ, 0,
+				  LARGE_KEY, 0, &large_mr, NULL));
 }
 
 static void drop_large(void)
@@ -168,8 +166,7 @@ SERVICE_TEST(as_many_reads_as_there_may_be_are_answered)
 	ask(fd, 32 << 10, WIRE_READS_MAX);
 	service_until((have += raw_receive(fd, answer, sizeof(answer))) ==
 		      WIRE_HELLO_BYTES + WIRE_READS_MAX * (WIRE_FRAME_BYTES + (32 << 10)));
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 	drop_large();
 }
 
@@ -182,8 +179,7 @@ SERVICE_TEST(more_reads_than_there_may_be_end_the_connection)
 	ask(fd, LARGE_BYTES, 4 * WIRE_READS_MAX);
 	service_until(service.ended == 1);
 	assert_int_equal(service_breaches(TCP_BREACH_READS), 1);
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 	drop_large();
 }
 
@@ -199,8 +195,7 @@ SERVICE_TEST(a_registration_that_closes_ends_the_answers_from_it)
 	assert_int_equal(service_breaches(TCP_BREACH_WITHDRAWN), 1);
 	drop_large(); /* a memory checker detects a later send */
 	service_expect_echo();
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 }
 
 /* Answers -------------------------------------------------------------------------------------- */
@@ -226,8 +221,7 @@ SERVICE_TEST(an_answer_that_nobody_asked_for_ends_the_connection)
 		answer(fd, lengths[i]);
 		service_until(service.ended == i + 1);
 		assert_int_equal(service_breaches(TCP_BREACH_UNASKED), i + 1);
-		close(fd);
-		service_expect_calm();
+		service_leave(fd);
 	}
 }
 
@@ -237,9 +231,8 @@ static int ask_visitor(uint8_t *out)
 	int fd = service_visit();
 
 	memset(out, 0, 32);
-	assert_int_equal(
-		fi_read(&service_visitor()->base.fid, out, 16, NULL, FI_ADDR_UNSPEC, 0, 1, NULL),
-		0);
+	assert_fi_works(
+		fi_read(&service_visitor()->base.fid, out, 16, NULL, FI_ADDR_UNSPEC, 0, 1, NULL));
 	service_turn();
 	return fd;
 }
@@ -257,8 +250,7 @@ SERVICE_TEST(an_answer_of_another_length_ends_the_connection)
 		service_until(service.ended == i + 1);
 		assert_int_equal(service_breaches(TCP_BREACH_ANSWER), i + 1);
 		assert_memory_equal(out, none, sizeof(none));
-		close(fd);
-		service_expect_calm();
+		service_leave(fd);
 	}
 }
 
@@ -274,8 +266,7 @@ SERVICE_TEST(a_read_is_answered_once)
 	assert_int_equal(service.ended, 0);
 	answer(fd, 16);
 	service_until(service.ended == 1);
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 }
 
 SERVICE_TEST(a_read_that_is_never_answered_fails_with_its_connection)
@@ -283,8 +274,7 @@ SERVICE_TEST(a_read_that_is_never_answered_fails_with_its_connection)
 	uint8_t out[32];
 	int fd = ask_visitor(out);
 
-	raw_reset(fd);
-	service_expect_calm();
+	service_reset(fd);
 	assert_int_equal(service.errors, 1 + SERVICE_RECEIVES);
 }
 

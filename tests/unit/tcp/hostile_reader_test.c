@@ -82,8 +82,7 @@ TEST(who_takes_its_answers_late_gets_all)
 		      WIRE_HELLO_BYTES + WIRE_READS_MAX * (WIRE_FRAME_BYTES + READ_BYTES));
 	service_expect_echo();
 	assert_int_equal(service.ended, 0);
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 }
 
 TEST(who_takes_no_answers_can_reset_the_connection)
@@ -92,12 +91,10 @@ TEST(who_takes_no_answers_can_reset_the_connection)
 
 	send_reads(fd, WIRE_READS_MAX);
 	service_until(may_sleep());
-	raw_reset(fd);
-	service_expect_calm();
+	service_reset(fd);
 	fd = service_visit();
 	send_reads(fd, WIRE_READS_MAX);
-	raw_reset(fd);
-	service_expect_calm();
+	service_reset(fd);
 }
 
 /* Messages ------------------------------------------------------------------------------------- */
@@ -122,8 +119,7 @@ TEST(echoes_that_nobody_takes_are_bounded)
 	}
 	service_expect_echo();
 	service_until(may_sleep());
-	raw_reset(fd);
-	service_expect_calm();
+	service_reset(fd);
 }
 
 TEST(sends_that_nobody_takes_are_refused_and_then_fail)
@@ -143,8 +139,7 @@ TEST(sends_that_nobody_takes_are_refused_and_then_fail)
 	under_way = service_visitor()->base.tx_tail - service_visitor()->base.tx_head;
 	assert_true(under_way > 0);
 	service_expect_echo();
-	raw_reset(fd);
-	service_expect_calm();
+	service_reset(fd);
 	assert_int_equal(service.errors - failed, under_way + SERVICE_RECEIVES);
 }
 
@@ -173,8 +168,7 @@ TEST(messages_that_find_no_receive_wait_for_one)
 	service_until(may_sleep());
 	service_expect_echo();
 	service_close_visitor();
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 }
 
 PLX_TEST_MAIN()

@@ -117,8 +117,7 @@ TEST(a_valid_session_is_answered)
 
 	raw_send(fd, session.all.bytes, session.all.length);
 	session_expect_answer(fd);
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 	assert_int_equal(service_refused(), 0);
 }
 
@@ -165,8 +164,7 @@ TEST(a_session_may_come_byte_by_byte)
 			service_turn();
 	}
 	session_expect_answer(fd);
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 }
 
 /* The byte's offset determines the error. */
@@ -356,8 +354,7 @@ TEST(a_hello_that_does_not_come_in_time_is_counted)
 	tcp_params.handshake_ms = before;
 	service_until(raw_has_ended(silent) && raw_has_ended(drip));
 	close(silent);
-	close(drip);
-	service_expect_calm();
+	service_leave(drip);
 }
 
 TEST(one_silent_peer_too_many_evicts_the_oldest_of_the_crowd)

@@ -292,9 +292,8 @@ static int setup(void **state)
 	for (size_t i = 0; i < MEMORY; i++)
 		memory[i] = expected_memory[i] = i < 2000 ? (uint8_t)(i * 17 + i / 100) : 0;
 	pair_open(&pair, &(struct pair_attr){0});
-	assert_int_equal(fi_mr_reg(b->domain, memory, MEMORY, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
-				   KEY, 0, &mr, NULL),
-			 0);
+	assert_fi_works(fi_mr_reg(b->domain, memory, MEMORY, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+				  KEY, 0, &mr, NULL));
 	use(small_ones, PLX_ARRAY_LEN(small_ones));
 	return 0;
 }
@@ -327,25 +326,23 @@ static int teardown(void **state)
 /* In parts ------------------------------------------------------------------------------------- */
 
 /* The reads and the writes of both ends. */
-static struct fault side_of(unsigned side)
+static void set_fault_of(unsigned side)
 {
-	return (struct fault){.end = side & 1 ? b : a, .writes = side & 2};
+	set_fault((struct fault){.end = side & 1 ? b : a, .writes = side & 2});
 }
 
 /* Return: the bytes of a session in that direction. */
 static size_t bytes_there(unsigned side)
 {
-	set_fault(side_of(side));
+	set_fault_of(side);
 	run_session();
 	return faulty.passed;
 }
 
 static void cut_at(unsigned side, size_t cut)
 {
-	struct fault wanted = side_of(side);
-
-	wanted.cut = cut;
-	set_fault(wanted);
+	set_fault_of(side);
+	fault.cut = cut;
 	run_session();
 	assert_true(faulty.cut_done);
 }
@@ -379,10 +376,8 @@ TEST(each_call_may_transfer_little, setup)
 {
 	for (unsigned side = 0; side < 4; side++) {
 		for (size_t most = 1; most < 70; most++) {
-			struct fault wanted = side_of(side);
-
-			wanted.most = most;
-			set_fault(wanted);
+			set_fault_of(side);
+			fault.most = most;
 			run_session();
 		}
 	}
@@ -390,19 +385,24 @@ TEST(each_call_may_transfer_little, setup)
 
 /* Failing calls -------------------------------------------------------------------------------- */
 
+static void set_failing_call(unsigned side, unsigned at_call, int err)
+{
+	set_fault_of(side);
+	fault.at_call = at_call;
+	fault.err = err;
+}
+
 /* A session without failures makes this many calls, so each one fails once. */
 static void each_call_may_fail_with(int err)
 {
 	for (unsigned side = 0; side < 4; side++) {
-		struct fault wanted = side_of(side);
+		unsigned at_call = 0;
 
-		wanted.err = err;
 		do {
-			wanted.at_call++;
-			set_fault(wanted);
+			set_failing_call(side, ++at_call, err);
 			run_session();
 		} while (faulty.fired);
-		assert_true(wanted.at_call > 1);
+		assert_true(at_call > 1);
 	}
 }
 
@@ -441,13 +441,11 @@ static void each_call_may_break_the_connection_with(int err)
 	int descriptors = count_descriptors();
 
 	for (unsigned side = 0; side < 4; side++) {
-		struct fault wanted = side_of(side);
+		unsigned at_call = 0;
 		bool fired;
 
-		wanted.err = err;
 		do {
-			wanted.at_call++;
-			set_fault(wanted);
+			set_failing_call(side, ++at_call, err);
 			begin_session();
 			start_all(queue_now_ns());
 			for (uint64_t begin_ns = queue_now_ns();
@@ -455,11 +453,11 @@ static void each_call_may_break_the_connection_with(int err)
 				step();
 			fired = faulty.fired;
 			if (fired) {
-				end_session(wanted.end);
+				end_session(fault.end);
 				pair_connect(&pair);
 			}
-		} while (fired && wanted.at_call < 100);
-		assert_true(wanted.at_call > 1);
+		} while (fired && at_call < 100);
+		assert_true(at_call > 1);
 	}
 	assert_int_equal(count_descriptors(), descriptors);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One-sided reads and writes: accessible memory, limits, and how they end. */
+/* One-sided reads and writes: accessible memory, limits, and how they end; and how a connection
+ * ends. */
 #include "ends.h"
 
 #define KEY   7
@@ -12,9 +13,8 @@ static struct fid_mr *grant(struct side *end, void *bytes)
 {
 	struct fid_mr *mr;
 
-	assert_int_equal(fi_mr_reg(end->domain, bytes, BYTES, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
-				   KEY, 0, &mr, NULL),
-			 0);
+	assert_fi_works(fi_mr_reg(end->domain, bytes, BYTES, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+				  KEY, 0, &mr, NULL));
 	return mr;
 }
 
@@ -91,8 +91,7 @@ TEST(bytes_are_read_and_written_of_any_length, setup)
 			assert_int_equal(memory_b[5 + j], i + 1);
 	}
 	assert_int_equal(fi_inject_write(a->ep, "injected", 8, 0, at(100), key), 0);
-	assert_int_equal(fi_writedata(a->ep, "with data", 9, NULL, 77, 0, at(200), key, CONTEXT(1)),
-			 0);
+	assert_fi_works(fi_writedata(a->ep, "with data", 9, NULL, 77, 0, at(200), key, CONTEXT(1)));
 	expect_done(1, FI_WRITE);
 	assert_int_equal(end_complete(b->rx_cq).data, 77);
 	assert_memory_equal(memory_b + 100, "injected", 8);
@@ -132,12 +131,10 @@ TEST(two_ends_whose_sockets_are_full_answer_each_other, setup)
 	unsigned reads_left = 2;
 	uint64_t begin_ns = queue_now_ns();
 
-	assert_int_equal(
-		fi_read(a->ep, from_b, sizeof(from_b), NULL, 0, at(0), fi_mr_key(mr_b), CONTEXT(1)),
-		0);
-	assert_int_equal(
-		fi_read(b->ep, from_a, sizeof(from_a), NULL, 0, at(0), fi_mr_key(mr_a), CONTEXT(1)),
-		0);
+	assert_fi_works(fi_read(a->ep, from_b, sizeof(from_b), NULL, 0, at(0), fi_mr_key(mr_b),
+				CONTEXT(1)));
+	assert_fi_works(fi_read(b->ep, from_a, sizeof(from_a), NULL, 0, at(0), fi_mr_key(mr_a),
+				CONTEXT(1)));
 	fill(a);
 	fill(b);
 	while (reads_left && !is_late(begin_ns)) {
@@ -182,12 +179,10 @@ static void nothing_more_is_touched_once_a_registration_is_closed(bool write)
 	union cm_event event;
 	struct fid_mr *mr;
 
-	assert_int_equal(fi_mr_reg(b->domain, lent, 4 << 20, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
-				   KEY + 1, 0, &mr, NULL),
-			 0);
+	assert_fi_works(fi_mr_reg(b->domain, lent, 4 << 20, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
+				  KEY + 1, 0, &mr, NULL));
 	if (write)
-		assert_int_equal(fi_write(a->ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)),
-				 0);
+		assert_fi_works(fi_write(a->ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)));
 	else
 		assert_int_equal(fi_read(a->ep, mine, 4 << 20, NULL, 0, 0, KEY + 1, CONTEXT(1)), 0);
 	read_until(b->rx_cq, tcp_of(b)->into || tcp_of(b)->answers);
@@ -210,6 +205,64 @@ TEST(memory_that_is_read_may_be_taken_back, setup)
 TEST(memory_that_is_written_may_be_taken_back, setup)
 {
 	nothing_more_is_touched_once_a_registration_is_closed(true);
+}
+
+/* As fi_getinfo reported. */
+TEST(limits_of_one_sided_access_are_kept, setup)
+{
+	struct fi_rma_iov to[2] = {{.len = 8, .key = KEY}, {.addr = 8, .len = 8, .key = KEY}};
+	struct iovec from[PROV_IOV_MAX + 1] = {{memory_b, 8}, {memory_b, 8}};
+	struct fi_msg_rma msg = {
+		.msg_iov = from, .iov_count = 2, .rma_iov = to, .rma_iov_count = 2};
+	static uint8_t bytes[TCP_INJECT_MAX + 1];
+
+	assert_int_equal(fi_writemsg(a->ep, &msg, 0), -FI_EINVAL);
+	assert_int_equal(fi_readmsg(a->ep, &msg, 0), -FI_EINVAL);
+	assert_int_equal(fi_writev(a->ep, from, NULL, PROV_IOV_MAX + 1, 0, 0, KEY, CONTEXT(1)),
+			 -FI_EINVAL);
+	assert_int_equal(fi_inject_write(a->ep, bytes, sizeof(bytes), 0, 0, KEY), -FI_EINVAL);
+	assert_int_equal(fi_read(a->ep, bytes, WIRE_LENGTH_MAX + 1, NULL, 0, 0, KEY, NULL),
+			 -FI_EMSGSIZE);
+	assert_int_equal(fi_write(a->ep, bytes, WIRE_LENGTH_MAX + 1, NULL, 0, 0, KEY, NULL),
+			 -FI_EMSGSIZE);
+}
+
+/* Closing ------------------------------------------------------------------------------------ */
+
+TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received, setup)
+{
+	union cm_event event;
+	char got[8] = "";
+
+	assert_int_equal(fi_recv(a->ep, got, sizeof(got), NULL, 0, CONTEXT(1)), 0);
+	assert_int_equal(fi_inject(b->ep, "last", 5, 0), 0);
+	side_close_ep(b);
+	cm_wait(a->eq, FI_SHUTDOWN, &event);
+	assert_ptr_equal(event.cm.fid, &a->ep->fid);
+	expect_received(a, 1, 5);
+	assert_string_equal(got, "last");
+	assert_false(is_woken(&a->eq->fid, 0));
+}
+
+/* A thread waiting for events is not woken repeatedly while it lacks a receive. */
+TEST(an_end_waits_for_receives_and_wakes_once, setup)
+{
+	union cm_event event;
+	char got[8];
+	uint32_t number;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_inject(b->ep, "last", 5, 0), 0);
+	side_close_ep(b);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(fi_eq_read(a->eq, &number, &event, sizeof(event), 0), -FI_EAGAIN);
+	assert_false(is_woken(&a->eq->fid, 0));
+	for (uintptr_t i = 1; i <= 2; i++) {
+		assert_int_equal(fi_recv(a->ep, got, sizeof(got), NULL, 0, CONTEXT(i)), 0);
+		expect_received(a, i, 5);
+	}
+	assert_empty(a->rx_cq);
+	cm_wait(a->eq, FI_SHUTDOWN, &event);
 }
 
 PLX_TEST_MAIN()

@@ -125,9 +125,8 @@ void service_expect_echo(void)
 {
 	uint64_t number = ++service.sent;
 
-	assert_int_equal(fi_recv(service.honest, &service.echo_buf, sizeof(service.echo_buf), NULL,
-				 FI_ADDR_UNSPEC, NULL),
-			 0);
+	assert_fi_works(fi_recv(service.honest, &service.echo_buf, sizeof(service.echo_buf), NULL,
+				FI_ADDR_UNSPEC, NULL));
 	assert_int_equal(fi_inject(service.honest, &number, sizeof(number), FI_ADDR_UNSPEC), 0);
 	service_until(service.echoed == service.sent);
 }
@@ -205,6 +204,18 @@ int service_visit(void)
 	return fd;
 }
 
+void service_leave(int fd)
+{
+	close(fd);
+	service_expect_calm();
+}
+
+void service_reset(int fd)
+{
+	raw_reset(fd);
+	service_expect_calm();
+}
+
 bool service_ends(const void *bytes, size_t length)
 {
 	uint64_t messages = service.messages, ended = service.ended;
@@ -220,8 +231,7 @@ bool service_ends(const void *bytes, size_t length)
 	is_ended = service.ended > ended;
 	if (is_ended)
 		service_until(raw_has_ended(fd));
-	close(fd);
-	service_expect_calm();
+	service_leave(fd);
 	return is_ended;
 }
 
@@ -229,9 +239,8 @@ static struct fid_mr *grant(uint8_t *bytes, uint64_t access, uint64_t key)
 {
 	struct fid_mr *mr;
 
-	assert_int_equal(fi_mr_reg(service.server.domain, bytes, SERVICE_MR_BYTES, access, 0, key,
-				   0, &mr, NULL),
-			 0);
+	assert_fi_works(fi_mr_reg(service.server.domain, bytes, SERVICE_MR_BYTES, access, 0, key, 0,
+				  &mr, NULL));
 	return mr;
 }
 

@@ -79,6 +79,9 @@ void service_expect_calm(void);
 
 /* A plain socket's connection, already accepted. */
 int service_visit(void);
+/* Close or reset one, and expect calm. */
+void service_leave(int fd);
+void service_reset(int fd);
 /* Whether the service closes a connection that sends those bytes after its HELLO. */
 bool service_ends(const void *bytes, size_t length);
 
