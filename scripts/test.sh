@@ -102,7 +102,7 @@ if ((list)); then
 	exit 0
 fi
 
-# progress: shorten meson's lines as they arrive: [ 37/210] fabric/connect 1.2 s. meson first builds what the selected
+# progress: shorten meson's lines as they arrive: [ 37/210] fabric/credit 1.2 s. meson first builds what the selected
 # tests depend on; that output is ninja's.
 progress()
 {

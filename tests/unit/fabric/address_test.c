@@ -38,6 +38,8 @@ PLX_TEST(bad_addresses_say_what_is_wrong_and_what_is_right)
 		{"a:65536", "bad port"},
 		{"a:123456", "bad port"},
 		{"a:1 ", "bad port"},
+		{"a:7x", "bad port"},
+		{"[::1:80", "bracket"},
 		{"[::1]", "needs brackets"},
 		{"[]:1", "bracket"},
 		{"tcp://127.0.0.1:7000", "it needs no scheme"},

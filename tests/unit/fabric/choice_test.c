@@ -7,8 +7,6 @@
 #include "shm.h"
 
 #include <arpa/inet.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 static const struct plx_link_attr on_tcp = {.provider = "tcp"};
 static const struct plx_link_attr on_shm = {.provider = "shm"};

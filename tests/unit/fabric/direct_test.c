@@ -141,6 +141,17 @@ static struct plx_buf *all_words(uint32_t number, size_t bytes)
 	return buf;
 }
 
+/* Otherwise wait until there is room. */
+static bool is_accepted(int rc, struct plx_buf *buf, unsigned writable_before)
+{
+	if (rc == 0)
+		return true;
+	plx_buf_unref(buf);
+	assert_int_equal(rc, -EAGAIN);
+	wait_for_room(writable_before);
+	return false;
+}
+
 DIRECT_TEST(a_message_behind_a_put_finds_the_data_there)
 {
 	struct field field = field_make(server.link, 20000, PLX_REMOTE_WRITE);
@@ -154,14 +165,10 @@ DIRECT_TEST(a_message_behind_a_put_finds_the_data_there)
 		struct plx_buf *buf = all_words(number, field.bytes);
 		int rc = put(&field.remote, 0, buf);
 
-		if (rc == 0) {
+		if (is_accepted(rc, buf, before)) {
 			send_with_room(&number, sizeof(number));
 			number++;
-			continue;
 		}
-		plx_buf_unref(buf);
-		assert_int_equal(rc, -EAGAIN);
-		wait_for_room(before);
 	}
 	assert_true(pump_until(&server.messages, rounds, 10000));
 	assert_int_equal(late, 0);
@@ -205,13 +212,7 @@ DIRECT_TEST(values_come_in_order_with_messages_and_behind_their_data)
 		int rc = buf ? put_and_tell(&field.remote, 0, buf, number)
 			     : plx_link_send(client.link, &number, sizeof(number));
 
-		if (rc == 0) {
-			number++;
-			continue;
-		}
-		plx_buf_unref(buf);
-		assert_int_equal(rc, -EAGAIN);
-		wait_for_room(before);
+		number += is_accepted(rc, buf, before);
 	}
 	while (server.messages + server.puts < rounds && !server.closed)
 		pump_ms(1);
@@ -246,7 +247,6 @@ DIRECT_TEST(a_value_may_come_without_data)
 DIRECT_TEST(told_puts_meet_again_where_there_is_no_credit_and_others_do_not)
 {
 	struct field field = field_make(server.link, 64, PLX_REMOTE_WRITE);
-	unsigned accepted = 0;
 	unsigned writable;
 
 	server.keep = 6; /* the whole window */
@@ -258,12 +258,9 @@ DIRECT_TEST(told_puts_meet_again_where_there_is_no_credit_and_others_do_not)
 	for (int i = 0; i < 10; i++) {
 		struct plx_buf *buf = patterned(64, 1, true);
 
-		if (put_and_tell(&field.remote, 0, buf, 1) == 0)
-			accepted++;
-		else
-			plx_buf_unref(buf);
+		assert_int_equal(put_and_tell(&field.remote, 0, buf, 1), -EAGAIN);
+		plx_buf_unref(buf);
 	}
-	assert_int_equal(accepted, 0);
 	writable = client.writable;
 	put_and_wait(client.link, &field.remote, 0, patterned(64, 2, true));
 	expect_soon(field.base[63] != 0xa5);

@@ -7,9 +7,7 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
 #include <time.h>
-#include <unistd.h>
 
 PLX_TEST(setting_up_and_down_again_and_again_leaks_nothing)
 {
@@ -190,40 +188,19 @@ static void set_up(void)
 	owned = fixture_pair(NULL);
 }
 
-static void send_copy(void)
-{
-	plx_link_send(client.link, "x", 1);
-}
+#define CALL(name, call)       \
+	static void name(void) \
+	{                      \
+		call;          \
+	}
 
-static void send_buffer(void)
-{
-	plx_link_send_buf(client.link, plx_buf_alloc(1), NULL, NULL);
-}
-
-static void ask_for_buffer(void)
-{
-	plx_link_buf(client.link, 1);
-}
-
-static void ask_for_credit(void)
-{
-	plx_link_credit(client.link);
-}
-
-static void close_link(void)
-{
-	plx_link_close(client.link);
-}
-
-static void abort_link(void)
-{
-	plx_link_abort(client.link);
-}
-
-static void close_listener(void)
-{
-	plx_listener_close(owned);
-}
+CALL(send_copy, plx_link_send(client.link, "x", 1))
+CALL(send_buffer, plx_link_send_buf(client.link, plx_buf_alloc(1), NULL, NULL))
+CALL(ask_for_buffer, plx_link_buf(client.link, 1))
+CALL(ask_for_credit, plx_link_credit(client.link))
+CALL(close_link, plx_link_close(client.link))
+CALL(abort_link, plx_link_abort(client.link))
+CALL(close_listener, plx_listener_close(owned))
 
 PLX_TEST(links_and_listeners_are_used_on_their_lcore)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fixture.h"
 
-#include <dirent.h>
+#include "count.h"
+
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -9,19 +10,8 @@
 struct side server, client;
 
 static struct plx_topo *topo;
-static unsigned descriptors_before;
+static int descriptors_before;
 static bool looked_before;
-
-unsigned open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	while (readdir(dir))
-		count++;
-	closedir(dir);
-	return count;
-}
 
 void more_descriptors(void)
 {
@@ -155,31 +145,34 @@ const struct plx_link_events side_events = {
 	.on_close = on_close,
 };
 
+/* list: a format with a CPU for each lcore. */
+static void start_lcores(const char *list, unsigned first, unsigned second)
+{
+	struct plx_lcore_map map;
+	struct plx_lcore_conf lcores = {.topo = topo, .map = &map, .main_lcore = PLX_LCORE_NONE};
+	char text[64];
+
+	snprintf(text, sizeof(text), list, first, second);
+	assert_works(plx_lcore_map_parse_list("-l", text, topo, &map));
+	assert_works(plx_lcores_init(&lcores));
+	plx_lcore_map_fini(&map);
+}
+
 /* An lcore's eventfd outlives the lcore: create both from the start. */
 static void leave_eventfds(unsigned cpu)
 {
 	static bool done;
-	struct plx_lcore_map map;
-	char list[64];
 
 	if (done)
 		return;
 	done = true;
-	snprintf(list, sizeof(list), "0@%u,1@%u", cpu, cpu);
-	assert_int_equal(plx_lcore_map_parse_list("-l", list, topo, &map), 0);
-
-	struct plx_lcore_conf lcores = {.topo = topo, .map = &map, .main_lcore = PLX_LCORE_NONE};
-
-	assert_int_equal(plx_lcores_init(&lcores), 0);
+	start_lcores("0@%u,1@%u", cpu, cpu);
 	assert_int_equal(plx_lcores_fini(5 * PLX_NS_PER_S), 0);
-	plx_lcore_map_fini(&map);
 }
 
 void fixture_start_as(const struct plx_fabric_conf *fabric, bool two_lcores)
 {
 	struct plx_mem_conf mem = {.huge = PLX_HUGE_NONE, .numa = PLX_NUMA_PREFER};
-	struct plx_lcore_map map;
-	char list[64];
 
 	plx_clock_init();
 	server = (struct side){.name = "server"};
@@ -192,15 +185,9 @@ void fixture_start_as(const struct plx_fabric_conf *fabric, bool two_lcores)
 	if (second == PLX_CPU_MAX)
 		second = first;
 	leave_eventfds(first);
-	descriptors_before = open_descriptors();
-	snprintf(list, sizeof(list), two_lcores ? "0@%u,1@%u" : "0@%u", first, second);
-	assert_int_equal(plx_lcore_map_parse_list("-l", list, topo, &map), 0);
+	descriptors_before = count_descriptors();
 	assert_int_equal(plx_mem_init(&mem), 0);
-
-	struct plx_lcore_conf lcores = {.topo = topo, .map = &map, .main_lcore = PLX_LCORE_NONE};
-
-	assert_int_equal(plx_lcores_init(&lcores), 0);
-	plx_lcore_map_fini(&map);
+	start_lcores(two_lcores ? "0@%u,1@%u" : "0@%u", first, second);
 	if (plx_fabric_init(fabric) != 0)
 		fail_msg("plx_fabric_init: %s", plx_error());
 }
@@ -220,11 +207,6 @@ void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool t
 						   .heartbeat_ns = heartbeat_ns,
 						   .dead_after_ns = dead_after_ns},
 			 two_lcores);
-}
-
-void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores)
-{
-	fixture_start_as(&(struct plx_fabric_conf){.drivers = drivers}, two_lcores);
 }
 
 void side_release(struct side *side, unsigned count)
@@ -272,7 +254,7 @@ void fixture_stop(void)
 	server.last = client.last = NULL;
 	/* libfabric's first query opens a few for good. */
 	if (looked_before)
-		assert_int_equal(open_descriptors(), descriptors_before);
+		assert_int_equal(count_descriptors(), descriptors_before);
 	looked_before = true;
 }
 

@@ -64,7 +64,6 @@ const char *at_host(const char *host, const struct plx_listener *listener);
  * "tcp" mean provider_to_test() if one is given. */
 void fixture_start(const char *provider, bool two_lcores);
 void fixture_start_as(const struct plx_fabric_conf *conf, bool two_lcores);
-void fixture_start_with(const struct plx_fabric_driver *const *drivers, bool two_lcores);
 
 /** On provider_to_test(), with these times. */
 void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores);
@@ -142,8 +141,7 @@ void worker_stop(void);
 /** Run fn(arg) on lcore 1, which runs its loop, and turn this loop until it has returned. */
 void worker_call(plx_message_fn fn, void *arg);
 
-/** Open descriptors of this process; and their limit. */
-unsigned open_descriptors(void);
+/** Raise the limit of descriptors. */
 void more_descriptors(void);
 
 /** Release kept messages of the side. */

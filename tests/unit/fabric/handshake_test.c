@@ -6,7 +6,6 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
-#include <stdio.h>
 #include <unistd.h>
 
 static struct plx_listener *listener;
@@ -106,40 +105,32 @@ TEST(a_host_is_logged_once_a_second)
 
 /* Private data --------------------------------------------------------------------------------- */
 
-static const char *client_refuses, *server_refuses;
-static uint8_t client_saw[PLX_LINK_HELLO_MAX], server_saw[PLX_LINK_HELLO_MAX];
-static uint32_t client_saw_length, server_saw_length;
+/* What one side refuses, and what it saw. */
+struct judge {
+	const char *refuses;
+	uint8_t saw[PLX_LINK_HELLO_MAX];
+	uint32_t length;
+};
 
-static const char *client_judges(struct plx_link *link, void *user)
+static struct judge client_judge, server_judge;
+
+static const char *judge(struct plx_link *link, void *user)
 {
-	const uint8_t *hello = plx_link_hello(link, &client_saw_length);
+	struct judge *own = user == &client ? &client_judge : &server_judge;
+	const uint8_t *hello = plx_link_hello(link, &own->length);
 
-	memcpy(client_saw, hello, client_saw_length);
-	return client_refuses;
+	memcpy(own->saw, hello, own->length);
+	return own->refuses;
 }
 
-static const char *server_judges(struct plx_link *link, void *user)
+static struct plx_link_attr saying(const char *hello, struct side *side)
 {
-	const uint8_t *hello = plx_link_hello(link, &server_saw_length);
-
-	memcpy(server_saw, hello, server_saw_length);
-	return server_refuses;
-}
-
-static struct plx_link_events judging(const char *(*on_hello)(struct plx_link *link, void *user))
-{
-	struct plx_link_events events = side_events;
-
-	events.on_hello = on_hello;
-	return events;
-}
-
-static struct plx_link_attr saying(const char *hello, const struct plx_link_events *events,
-				   struct side *side)
-{
+	static struct plx_link_events events;
 	struct plx_link_attr attr = {
-		.events = events, .user = side, .hello_length = (uint8_t)strlen(hello)};
+		.events = &events, .user = side, .hello_length = (uint8_t)strlen(hello)};
 
+	events = side_events;
+	events.on_hello = judge;
 	memcpy(attr.hello, hello, attr.hello_length);
 	return attr;
 }
@@ -147,12 +138,9 @@ static struct plx_link_attr saying(const char *hello, const struct plx_link_even
 /* Return: as connect_as. */
 static enum plx_link_reason meet(const char *says, const char *answers)
 {
-	static struct plx_link_events client_events, server_events;
-	struct plx_listen_attr listen = {.link = saying(answers, &server_events, &server)};
-	struct plx_link_attr attr = saying(says, &client_events, &client);
+	struct plx_listen_attr listen = {.link = saying(answers, &server)};
+	struct plx_link_attr attr = saying(says, &client);
 
-	client_events = judging(client_judges);
-	server_events = judging(server_judges);
 	fixture_start("tcp", false);
 	assert_works(plx_link_listen(here("0"), &listen, &listener));
 	log_capture();
@@ -163,18 +151,18 @@ static enum plx_link_reason meet(const char *says, const char *answers)
 
 TEST(each_side_sees_what_the_other_one_says_first)
 {
-	client_refuses = server_refuses = NULL;
+	client_judge.refuses = server_judge.refuses = NULL;
 	assert_int_equal(meet("a question", "an answer"), PLX_LINK_CLOSED);
-	assert_int_equal(server_saw_length, 10);
-	assert_memory_equal(server_saw, "a question", 10);
-	assert_int_equal(client_saw_length, 9);
-	assert_memory_equal(client_saw, "an answer", 9);
+	assert_int_equal(server_judge.length, 10);
+	assert_memory_equal(server_judge.saw, "a question", 10);
+	assert_int_equal(client_judge.length, 9);
+	assert_memory_equal(client_judge.saw, "an answer", 9);
 }
 
 TEST(the_accepting_side_refuses_and_both_hear_why)
 {
-	client_refuses = NULL;
-	server_refuses = "no more than two dogs";
+	client_judge.refuses = NULL;
+	server_judge.refuses = "no more than two dogs";
 	assert_int_equal(meet("three dogs", ""), PLX_LINK_HELLO);
 	assert_has(client.text, " refused the link: no more than two dogs");
 	assert_int_equal(server.opened + client.opened, 0);
@@ -184,8 +172,8 @@ TEST(the_accepting_side_refuses_and_both_hear_why)
 
 TEST(the_connecting_side_refuses_and_both_hear_why)
 {
-	server_refuses = NULL;
-	client_refuses = "that is no dog";
+	server_judge.refuses = NULL;
+	client_judge.refuses = "that is no dog";
 	assert_int_equal(meet("", "a cat"), PLX_LINK_HELLO);
 	assert_has(client.text, " was refused: that is no dog");
 	assert_int_equal(client.opened, 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that violate the protocol, or speak none: each is dropped with a reason that names its
  * violation, and an honest link next to it is unaffected. */
+#include "count.h"
 #include "fabric_link.h"
 #include "fixture.h"
 #include "rogue.h"
@@ -71,6 +72,12 @@ static void expect_failure(const char *part)
 	assert_int_equal(listener_stats_of(listener).failed, 1);
 	assert_has(listener_stats_of(listener).last_failure, part);
 	assert_int_equal(server.opened, 0);
+}
+
+/* The rogue sends a frame of zeros. */
+static void say(uint8_t type, uint32_t length)
+{
+	rogue_send_frame(rogue, (struct frame_header){type, 0, length, 8});
 }
 
 /* Next to a rogue that is connected, or whose link is open, or without one. */
@@ -159,8 +166,8 @@ WITH_HONEST(a_refused_peer_that_sends_all_the_same)
 	rogue = rogue_connect(plx_listener_address(listener));
 	hello.features = PLX_PROTOCOL_RPC << FEATURE_PROTOCOL_SHIFT;
 	rogue_send_hello(rogue, &hello);
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 8, 8});
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
+	say(FRAME_DATA, 8);
+	say(FRAME_FIN, 0);
 	/* Over verbs the message may arrive before the connection, before HELLO was checked. */
 	expect_failure(is_provider_given() ? "" : "speaks Pollux RPC; this port expects");
 	assert_int_equal(server.messages, 0);
@@ -184,8 +191,7 @@ WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
 		{"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16},
 		{noise, sizeof(noise)},
 	};
-	unsigned before = open_descriptors();
-	int fds[4 * PLX_ARRAY_LEN(rows)], silent;
+	int before = count_descriptors(), fds[4 * PLX_ARRAY_LEN(rows)], silent;
 
 	skip_if_provider_given();
 	silent = rogue_socket(plx_listener_address(listener));
@@ -205,11 +211,10 @@ WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(fds); i++)
 		close(fds[i]);
 	close(silent);
-	expect_soon(open_descriptors() == before);
+	expect_soon(count_descriptors() == before);
 }
 
-MAKES_NO_LINK(a_message_before_hello, "another frame came first",
-	      { rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5, 8}); })
+MAKES_NO_LINK(a_message_before_hello, "another frame came first", { say(FRAME_DATA, 5); })
 
 MAKES_NO_LINK(an_empty_first_frame, "shorter than its header", { rogue_send(rogue, "", 0); })
 
@@ -235,8 +240,7 @@ CONNECTED(insane_credit_in_hello)
 
 ENDS_THE_LINK(a_second_hello, "a second HELLO", { rogue_send_hello(rogue, NULL); })
 
-ENDS_THE_LINK(an_unknown_frame, "unknown frame type",
-	      { rogue_send_frame(rogue, (struct frame_header){77, 0, 5, 8}); })
+ENDS_THE_LINK(an_unknown_frame, "unknown frame type", { say(77, 5); })
 
 ENDS_THE_LINK(credit_that_runs_backwards, "credit makes no sense",
 	      { rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7}); })
@@ -245,14 +249,14 @@ OPEN(more_than_was_granted)
 {
 	server.keep = 100; /* so that nothing is granted again */
 	for (int i = 0; i < 7 && !server.closed; i++)
-		rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 100, 8});
+		say(FRAME_DATA, 100);
 	rogue_expect_end(PLX_LINK_PROTOCOL, "more than it was granted");
 	assert_int_equal(server.messages, 6);
 }
 
 OPEN(a_frame_longer_than_the_buffers)
 {
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 5000, 8});
+	say(FRAME_DATA, 5000);
 	assert_true(pump_until(&server.closed, 1, 3000)); /* 1.17 drops such a connection itself */
 	assert_int_equal(server.messages, 0);
 }
@@ -262,16 +266,15 @@ ENDS_THE_LINK(a_message_announced_too_long, "at most 16777216 are accepted",
 
 ENDS_THE_LINK(a_message_longer_than_announced, "does not fit its length", {
 	rogue_send_first(rogue, 20, 10);
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8});
+	say(FRAME_DATA_NEXT, 11);
 })
 
 ENDS_THE_LINK(a_message_inside_another, "a message inside another", {
 	rogue_send_first(rogue, 20, 10);
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
+	say(FRAME_DATA, 3);
 })
 
-ENDS_THE_LINK(a_part_of_no_message, "does not fit its length",
-	      { rogue_send_frame(rogue, (struct frame_header){FRAME_DATA_NEXT, 0, 11, 8}); })
+ENDS_THE_LINK(a_part_of_no_message, "does not fit its length", { say(FRAME_DATA_NEXT, 11); })
 
 /* None of this side's memory is granted, so the peer can write nothing; but it may claim that it
  * did. TCP does not identify the writer, and RDMA consumes a receive for it. */
@@ -354,15 +357,14 @@ OPEN(gone_inside_a_message)
 
 ENDS_THE_LINK(a_fin_inside_a_message, "FIN", {
 	rogue_send_first(rogue, 20, 10);
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
+	say(FRAME_FIN, 0);
 })
 
-ENDS_THE_LINK(an_acknowledgement_of_no_fin, "acknowledgement of no FIN",
-	      { rogue_send_frame(rogue, (struct frame_header){FRAME_FIN_ACK, 0, 0, 8}); })
+ENDS_THE_LINK(an_acknowledgement_of_no_fin, "acknowledgement of no FIN", { say(FRAME_FIN_ACK, 0); })
 
 ENDS_THE_LINK(a_message_after_fin, "a message after FIN", {
-	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
-	rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0, 3, 8});
+	say(FRAME_FIN, 0);
+	say(FRAME_DATA, 3);
 })
 
 OPEN(nobody_answers_a_close)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Links over our TCP and shared memory, and libfabric's TCP: messages arrive once, complete and in
  * order, and a close loses nothing. Both ends are on one lcore. */
+#include "count.h"
 #include "fixture.h"
 
 #include <signal.h>
@@ -370,7 +371,7 @@ TEST(nobody_there_is_refused)
 /* At each point of the handshake; AddressSanitizer finds late uses. */
 TEST(a_listener_may_close_while_somebody_connects)
 {
-	unsigned descriptors = open_descriptors();
+	unsigned descriptors = count_descriptors();
 	unsigned rounds = is_provider_given() ? 120 : 400; /* a guest takes 15 to 100 ms for each */
 	char address[PLX_ADDRESS_MAX];
 
@@ -391,7 +392,7 @@ TEST(a_listener_may_close_while_somebody_connects)
 		listener = fixture_listen(address, NULL); /* its port is free at once */
 		plx_listener_close(listener);
 	}
-	assert_in_range(open_descriptors(), 0, descriptors + 2 * rounds + 100);
+	assert_in_range(count_descriptors(), 0, descriptors + 2 * rounds + 100);
 }
 
 TEST(a_port_in_use_says_so)
@@ -409,12 +410,7 @@ TEST(bad_addresses_and_attributes_are_named)
 	static const struct {
 		const char *address, *part;
 	} rows[] = {
-		{"localhost", "no port"},
-		{"127.0.0.1:", "bad port"},
-		{"127.0.0.1:70000", "bad port"},
-		{"127.0.0.1:7x", "bad port"},
-		{"::1:80", "needs brackets"},
-		{"[::1:80", "bracket"},
+		{"localhost", "no port"}, /* and others: address_test.c */
 		{"127.0.0.1:0", "port 0"},
 		{":80", "host is needed"},
 		{"*:80", "host is needed"},

@@ -233,25 +233,23 @@ static unsigned pump_until_all_ended(unsigned count)
 
 WITH_PEER(a_stopped_peer_is_found_dead)
 {
+	unsigned suspect_ms, dead_ms;
+	uint64_t begin_ns;
+
 	connect_to_peer(10);
 	pump_ms(3 * PERIOD_MS);
 	kill(peer, SIGSTOP);
 	assert_false(plx_link_is_suspect(sides[0].link));
-
-	uint64_t begin_ns = plx_now_ns();
-
+	begin_ns = plx_now_ns();
 	while (ended(10) == 0 && !plx_link_is_suspect(sides[3].link) &&
 	       plx_now_ns() < begin_ns + 5 * PLX_NS_PER_S)
 		plx_loop_turn();
-
-	unsigned suspect_ms = (unsigned)((plx_now_ns() - begin_ns) / PLX_NS_PER_MS);
-
+	suspect_ms = (unsigned)((plx_now_ns() - begin_ns) / PLX_NS_PER_MS);
 	assert_int_equal(ended(10), 0);
 	/* Its last message may be a period older than the stop. */
 	assert_in_range(suspect_ms, DEAD_MS / 2 - PERIOD_MS - 50, DEAD_MS / 2 + LATE_MS);
 
-	unsigned dead_ms = suspect_ms + pump_until_all_ended(10);
-
+	dead_ms = suspect_ms + pump_until_all_ended(10);
 	assert_in_range(dead_ms, DEAD_MS - PERIOD_MS - 50, DEAD_MS + LATE_MS);
 	for (unsigned i = 0; i < 10; i++) {
 		assert_int_equal(sides[i].reason, PLX_LINK_SILENT);
@@ -285,30 +283,30 @@ WITH_PEER(a_peer_that_comes_back_in_time_is_not_suspect_any_more)
 /* Rogues ------------------------------------------------------------------------------------- */
 
 static struct plx_listener *listener;
-static struct rogue *rogue;   /* closed at the end of a test; or NULL */
-static struct side others[4]; /* former values of `server` */
+static struct rogue *rogue, *silent; /* closed at the end of a test; or NULL */
+static struct side others[4];        /* former values of `server` */
 static unsigned other_count;
 
-static int with_listener(uint64_t heartbeat_ns, bool two_lcores)
+static int with_listener(uint64_t heartbeat_ns)
 {
-	fixture_start_beating(heartbeat_ns, 0, two_lcores);
+	fixture_start_beating(heartbeat_ns, 0, false);
 	listener = fixture_listen(here("0"), NULL);
 	return 0;
 }
 
 static int alone(void **state)
 {
-	return with_listener(0, false);
+	return with_listener(0);
 }
 
 static int alone_without_heartbeats(void **state)
 {
-	return with_listener(UINT64_MAX, false);
+	return with_listener(UINT64_MAX);
 }
 
 static int alone_and_quick(void **state)
 {
-	return with_listener(10 * PLX_NS_PER_MS, false);
+	return with_listener(10 * PLX_NS_PER_MS);
 }
 
 static int two_quick(void **state)
@@ -320,9 +318,11 @@ static int two_quick(void **state)
 
 static int all_down(void **state)
 {
+	if (silent)
+		rogue_close(silent);
 	if (rogue)
 		rogue_close(rogue);
-	rogue = NULL;
+	rogue = silent = NULL;
 	fixture_stop();
 	for (unsigned i = 0; i < other_count; i++)
 		free(others[i].last);
@@ -350,11 +350,12 @@ static struct rogue *open_rogue(void)
 	return open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
 }
 
-/* Move the side of the last rogue, so that the next one is `server`. */
-static struct side *keep_server(void)
+/* Move the side of that rogue, so that the next one's is `server`. */
+static struct side *open_silent(struct frame_hello hello)
 {
 	struct side *side = &others[other_count++];
 
+	silent = open_rogue_like(hello);
 	*side = server;
 	plx_link_set_user(side->link, side);
 	memset(&server, 0, sizeof(server));
@@ -373,6 +374,13 @@ static void beat_ms(struct rogue *from, unsigned ms)
 		beat(from);
 		pump_ms(50);
 	}
+}
+
+static void turn_and_expect_open(void)
+{
+	for (unsigned i = 0; i < 100; i++)
+		plx_loop_turn();
+	assert_int_equal(server.closed, 0);
 }
 
 static int with_rogue(void **state)
@@ -454,9 +462,8 @@ ALONE(the_more_patient_side_decides)
 
 	rogue = open_rogue_like(hello_with(4 * PERIOD_MS, 4 * DEAD_MS));
 	begin_ns = plx_now_ns();
-	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS); /* 800 ms: two periods */
-	if (plx_now_ns() - begin_ns <
-	    2 * DEAD_MS * PLX_NS_PER_MS) { /* otherwise the host is busy */
+	pump_ms(2 * DEAD_MS - 2 * PERIOD_MS);                        /* 800 ms: two periods */
+	if (plx_now_ns() - begin_ns < 2 * DEAD_MS * PLX_NS_PER_MS) { /* the host is not busy */
 		assert_false(plx_link_is_suspect(server.link));
 		assert_in_range(heartbeats_to(&server), 1, 3);
 	}
@@ -467,31 +474,25 @@ ALONE(the_more_patient_side_decides)
 
 ALONE(one_link_speaks_for_all_of_its_process)
 {
-	struct rogue *silent = open_rogue();
-	struct side *silent_side = keep_server();
-	struct rogue *beating = open_rogue();
+	struct side *silent_side = open_silent(hello_with(PERIOD_MS, DEAD_MS));
 
-	beat_ms(beating, 2 * DEAD_MS);
+	rogue = open_rogue();
+	beat_ms(rogue, 2 * DEAD_MS);
 	assert_int_equal(silent_side->closed + server.closed, 0);
 	assert_true(pump_until(&server.closed, 1, DEAD_MS + LATE_MS + BORNE_MS));
 	assert_true(pump_until(&silent_side->closed, 1, PERIOD_MS));
-	rogue_close(silent);
-	rogue_close(beating);
 }
 
 /* Another process, or another path: nobody vouches for it. */
 static void others_do_not(struct frame_hello hello)
 {
-	struct rogue *silent = open_rogue_like(hello);
-	struct side *silent_side = keep_server();
-	struct rogue *beating = open_rogue();
+	struct side *silent_side = open_silent(hello);
 
-	beat_ms(beating, DEAD_MS + LATE_MS);
+	rogue = open_rogue();
+	beat_ms(rogue, DEAD_MS + LATE_MS);
 	assert_int_equal(silent_side->closed, 1);
 	assert_int_equal(silent_side->reason, PLX_LINK_SILENT);
 	assert_int_equal(server.closed, 0);
-	rogue_close(silent);
-	rogue_close(beating);
 }
 
 ALONE(but_not_for_another_process)
@@ -521,9 +522,7 @@ WITH_ROGUE(who_was_stopped_itself_kills_nobody)
 {
 	beat_ms(rogue, 2 * PERIOD_MS);
 	usleep((DEAD_MS + 3 * PERIOD_MS) * 1000);
-	for (unsigned i = 0; i < 100; i++)
-		plx_loop_turn();
-	assert_int_equal(server.closed, 0);
+	turn_and_expect_open();
 	assert_false(plx_link_is_suspect(server.link));
 	beat_ms(rogue, 2 * PERIOD_MS);
 	assert_int_equal(server.closed, 0);
@@ -542,9 +541,7 @@ PLX_TEST_WITH(however_long_it_was, alone_and_quick, all_down)
 	rogue = open_rogue_like(hello_with(10, QUICK_MS));
 	beat_ms(rogue, 100);
 	usleep(12 * QUICK_MS * 1000);
-	for (unsigned i = 0; i < 100; i++)
-		plx_loop_turn();
-	assert_int_equal(server.closed, 0);
+	turn_and_expect_open();
 	beat_ms(rogue, 200);
 	assert_int_equal(server.closed, 0);
 }
@@ -560,9 +557,7 @@ PLX_TEST_WITH(a_new_set_kills_nobody, alone_and_quick, all_down)
 	beat(rogue);
 	usleep(2 * QUICK_MS * 1000);
 	plx_link_connect(here("1"), &attr, &client.link);
-	for (unsigned i = 0; i < 100; i++)
-		plx_loop_turn();
-	assert_int_equal(server.closed, 0);
+	turn_and_expect_open();
 }
 
 /* Two lcores --------------------------------------------------------------------------------- */
@@ -585,18 +580,14 @@ static void close_there(void *arg)
 /* However long an lcore stands still, the wait for it is bounded. */
 PLX_TEST_WITH(but_is_not_waited_for_for_ever, two_quick, all_down)
 {
-	listener = fixture_listen(here("0"), NULL);
-
-	struct frame_hello hello = hello_with(10, QUICK_MS);
-	struct rogue *here = open_rogue_like(hello);
-	struct side *side = keep_server();
-
-	worker_call(listen_there, NULL);
-
-	struct rogue *there = open_rogue_like(hello);
+	struct side *side;
 	uint64_t begin_ns;
 
-	beat(here);
+	listener = fixture_listen(here("0"), NULL);
+	side = open_silent(hello_with(10, QUICK_MS));
+	worker_call(listen_there, NULL);
+	rogue = open_rogue_like(hello_with(10, QUICK_MS));
+	beat(silent);
 	begin_ns = plx_now_ns();
 	worker_stop(); /* its loop has ended, and its link is still open */
 	assert_true(pump_until(&side->closed, 1, 10 * QUICK_MS + 3 * LATE_MS));
@@ -605,13 +596,11 @@ PLX_TEST_WITH(but_is_not_waited_for_for_ever, two_quick, all_down)
 	assert_int_equal(server.closed, 0);
 
 	/* The verdict also applies to that lcore when it continues. */
-	beat(there);
+	beat(rogue);
 	worker_start();
 	assert_true(pump_until(&server.closed, 1, LATE_MS));
 	worker_call(close_there, NULL);
 	worker_stop();
-	rogue_close(here);
-	rogue_close(there);
 }
 
 static void connect_from_there(void *arg)
@@ -660,22 +649,19 @@ PLX_TEST_WITH(links_of_two_lcores_beat_as_one, with_peer_and_two, without_peer)
 /* A silent link here, and one there on which its process is heard. */
 PLX_TEST_WITH(another_lcore_that_stands_still_may_have_heard_it, two_alone, all_down)
 {
+	struct side *silent_side;
+
 	listener = fixture_listen(here("0"), NULL);
-
-	struct rogue *silent = open_rogue();
-	struct side *silent_side = keep_server();
-
+	silent_side = open_silent(hello_with(PERIOD_MS, DEAD_MS));
 	worker_call(listen_there, NULL);
-
-	struct rogue *beating = open_rogue();
-
-	beat_ms(beating, 2 * DEAD_MS);
+	rogue = open_rogue();
+	beat_ms(rogue, 2 * DEAD_MS);
 	assert_int_equal(silent_side->closed + server.closed, 0);
 
 	assert_int_equal(plx_lcore_send(1, stand_still, NULL), 0);
-	beat_ms(beating, DEAD_MS + 4 * PERIOD_MS);
+	beat_ms(rogue, DEAD_MS + 4 * PERIOD_MS);
 	assert_int_equal(silent_side->closed, 0);
-	beat_ms(beating, 3 * PERIOD_MS);
+	beat_ms(rogue, 3 * PERIOD_MS);
 	assert_int_equal(silent_side->closed + server.closed, 0);
 
 	assert_true(pump_until(&silent_side->closed, 1, 4 * DEAD_MS + LATE_MS));
@@ -684,8 +670,6 @@ PLX_TEST_WITH(another_lcore_that_stands_still_may_have_heard_it, two_alone, all_
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
 	worker_call(close_there, NULL);
 	worker_stop();
-	rogue_close(silent);
-	rogue_close(beating);
 }
 
 /* Set-up --------------------------------------------------------------------------------------- */

@@ -70,15 +70,15 @@ static void text(char *out, const char *value)
 
 /* Rows ----------------------------------------------------------------------------------------- */
 
-static void inject_size(const struct subject *s, char *out)
-{
-	number(out, s->info->tx_attr->inject_size);
-}
+#define NUMBER(name, value)                                  \
+	static void name(const struct subject *s, char *out) \
+	{                                                    \
+		number(out, value);                          \
+	}
 
-static void iov_limit(const struct subject *s, char *out)
-{
-	number(out, s->info->tx_attr->iov_limit);
-}
+NUMBER(inject_size, s->info->tx_attr->inject_size)
+NUMBER(iov_limit, s->info->tx_attr->iov_limit)
+NUMBER(cq_data_size, s->info->domain_attr->cq_data_size)
 
 static void max_msg_size(const struct subject *s, char *out)
 {
@@ -88,11 +88,6 @@ static void max_msg_size(const struct subject *s, char *out)
 		text(out, "any");
 	else
 		number(out, size);
-}
-
-static void cq_data_size(const struct subject *s, char *out)
-{
-	number(out, s->info->domain_attr->cq_data_size);
 }
 
 static void registration(const struct subject *s, char *out)

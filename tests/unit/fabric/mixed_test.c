@@ -57,12 +57,6 @@ static int send_by_reference(const uint8_t *bytes, uint32_t size)
 	return rc;
 }
 
-static int send_one(unsigned n, uint32_t size)
-{
-	return n % 3 ? plx_link_send(client.link, bytes_of(n), size)
-		     : send_by_reference(bytes_of(n), size);
-}
-
 static void run(const char *provider)
 {
 	uint64_t random = 1;
@@ -75,7 +69,9 @@ static void run(const char *provider)
 	expected.random = 1;
 	expected.wrong = 0;
 	while (sent < MESSAGES && !client.closed) {
-		int rc = send_one(sent, size);
+		const uint8_t *bytes = bytes_of(sent);
+		int rc = sent % 3 ? plx_link_send(client.link, bytes, size)
+				  : send_by_reference(bytes, size);
 
 		if (rc == -EAGAIN) {
 			plx_loop_turn();

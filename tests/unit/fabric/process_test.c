@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that a child program inherits: none of libfabric's, and all of the application's that
  * it wants. */
+#include "count.h"
 #include "fabric_link.h"
 #include "fabric_listen.h"
 #include "fixture.h"
@@ -234,7 +235,7 @@ PLX_TEST(the_search_passes_over_the_connections_it_knows)
 	static struct raw raws[MANY];
 	uint16_t port;
 	int listener = listen_raw(&port);
-	unsigned budget = open_descriptors(); /* existing descriptors, and some more */
+	unsigned budget = count_descriptors(); /* existing descriptors, and some more */
 
 	assert_true(budget < MANY / 2);
 	for (int i = 0; i < MANY; i++) {

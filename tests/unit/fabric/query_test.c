@@ -7,11 +7,6 @@
 
 #define TEST(name) PLX_TEST_WITH(name, fixture_up, fixture_down)
 
-static int port_after_colon(const char *address)
-{
-	return atoi(strrchr(address, ':') + 1);
-}
-
 TEST(a_listener_tells_its_port)
 {
 	const char *const addresses[] = {"127.0.0.1:0", "*:0", "localhost:0"};
@@ -21,7 +16,7 @@ TEST(a_listener_tells_its_port)
 
 		assert_int_not_equal(plx_listener_port(listener), 0);
 		assert_int_equal(plx_listener_port(listener),
-				 port_after_colon(plx_listener_address(listener)));
+				 atoi(strrchr(plx_listener_address(listener), ':') + 1));
 	}
 	assert_int_equal(plx_listener_port(NULL), 0);
 }

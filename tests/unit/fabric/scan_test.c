@@ -12,37 +12,20 @@
 
 static unsigned calls;
 
-int __real_getsockname(int fd, struct sockaddr *address, socklen_t *bytes);
-int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *bytes);
-int __wrap_getsockname(int fd, struct sockaddr *address, socklen_t *bytes)
-{
-	calls++;
-	return __real_getsockname(fd, address, bytes);
-}
+/* Counts calls of a function of the C library. */
+#define COUNTED(name, parameters, arguments)    \
+	int __real_##name parameters;           \
+	int __wrap_##name parameters;           \
+	int __wrap_##name parameters            \
+	{                                       \
+		calls++;                        \
+		return __real_##name arguments; \
+	}
 
-int __real_getpeername(int fd, struct sockaddr *address, socklen_t *bytes);
-int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *bytes);
-int __wrap_getpeername(int fd, struct sockaddr *address, socklen_t *bytes)
-{
-	calls++;
-	return __real_getpeername(fd, address, bytes);
-}
-
-int __real_fcntl64(int fd, int command, long argument);
-int __wrap_fcntl64(int fd, int command, long argument);
-int __wrap_fcntl64(int fd, int command, long argument)
-{
-	calls++;
-	return __real_fcntl64(fd, command, argument);
-}
-
-int __real_fcntl(int fd, int command, long argument);
-int __wrap_fcntl(int fd, int command, long argument);
-int __wrap_fcntl(int fd, int command, long argument)
-{
-	calls++;
-	return __real_fcntl(fd, command, argument);
-}
+COUNTED(getsockname, (int fd, struct sockaddr *address, socklen_t *bytes), (fd, address, bytes))
+COUNTED(getpeername, (int fd, struct sockaddr *address, socklen_t *bytes), (fd, address, bytes))
+COUNTED(fcntl64, (int fd, int command, long argument), (fd, command, argument))
+COUNTED(fcntl, (int fd, int command, long argument), (fd, command, argument))
 
 static int others[DESCRIPTORS];
 

@@ -24,7 +24,7 @@ static int start_with_registration(void **state)
 	registering.claim = NULL; /* it can send from any memory */
 	registering.needs_mr = true;
 	registering.signal_every = 4;
-	fixture_start_with(table, false);
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = table}, false);
 	fixture_pair(NULL);
 	return 0;
 }
@@ -160,7 +160,7 @@ PLX_TEST(no_frame_is_longer_than_the_provider_takes)
 
 	brief = plx_driver_tcp;
 	brief.getinfo = getinfo_of_short_messages;
-	fixture_start_with(table, false);
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = table}, false);
 	fixture_pair(NULL);
 	expect_arrival(pattern, 3000);
 	assert_int_equal(stats_of(client.link).frames_sent,
@@ -280,6 +280,73 @@ PLX_TEST(links_end_also_where_a_turn_has_no_time)
 {
 	end_in_a_turn_without_time("shm");
 	end_in_a_turn_without_time("tcp");
+}
+
+/* Connections that fail on this side, through a driver whose provider takes few receives ------- */
+
+#define FEW 4
+
+static struct side other_server, other_client;
+static bool inside, nested;
+static int result;
+
+static void connect_in_vain(struct side *side, struct plx_buf *message)
+{
+	struct plx_link_attr attr = {.events = &side_events, .user = &client, .rx_buf_count = FEW};
+	struct plx_link *link;
+
+	inside = true;
+	assert_int_equal(plx_link_send(other_client.link, "x", 1), 0); /* it may arrive at once */
+	result = plx_link_connect(here("1"), &attr, &link);
+	inside = false;
+}
+
+static void note_nesting(struct side *side, struct plx_buf *message)
+{
+	nested |= inside;
+}
+
+static void open_other(struct plx_listener *listener, const struct plx_link_attr *sizes)
+{
+	struct plx_link_attr attr = *sizes;
+
+	other_server = (struct side){.on_message = note_nesting};
+	other_client = (struct side){.name = "other"};
+	attr.events = &side_events;
+	attr.user = &other_client;
+	server.opened = 0;
+	assert_works(plx_link_connect(plx_listener_address(listener), &attr, &other_client.link));
+	assert_true(pump_until(&server.opened, 1, 2000));
+	assert_true(pump_until(&other_client.opened, 1, 2000));
+	plx_link_set_user(server.link, &other_server);
+}
+
+PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
+{
+	static struct plx_fabric_driver sparing;
+	static const struct plx_fabric_driver *table[] = {&sparing, NULL};
+	struct plx_link_attr few = {.rx_buf_count = FEW - 2};
+	struct plx_listener *listener;
+	struct plx_link *first;
+	uint32_t open;
+
+	sparing = plx_driver_tcp;
+	sparing.rx_size = FEW;
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = table}, false);
+	listener = fixture_pair(&few);
+	first = server.link;
+	open_other(listener, &few);
+	server.link = first;
+	server.on_message = connect_in_vain;
+	open = plx_fabric_open_count();
+	expect_arrival("go", 2);
+	assert_fails(result, -EIO, "posting receives failed");
+	assert_true(pump_until(&other_server.messages, 1, 2000));
+	assert_false(nested);
+	expect_soon(plx_fabric_open_count() == open); /* nothing remains of it */
+	assert_int_equal(client.closed, 0);           /* and no callback ran */
+	fixture_stop();
+	free(other_server.last);
 }
 
 int main(void)

@@ -100,7 +100,7 @@ static void end(void)
 static void begin_broken(int (*arm)(struct plx_fabric_fids *fids), bool readable)
 {
 	make_broken(arm, readable);
-	fixture_start_with(broken_drivers, true);
+	fixture_start_as(&(struct plx_fabric_conf){.drivers = broken_drivers}, true);
 	log_capture();
 	begin(CAP_NS);
 }

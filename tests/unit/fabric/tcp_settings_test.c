@@ -66,24 +66,24 @@ static void connect_both(const char *settings)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-/* The kernel doubles the requested size. */
-TEST(buffers_have_the_size_that_was_set)
+PLX_TEST(settings_apply_to_the_sockets_of_both_sides)
 {
-	connect_both("send_bytes=20000,receive_bytes=30000");
-	expect_sockets(SOL_SOCKET, SO_SNDBUF, 40000);
-	expect_sockets(SOL_SOCKET, SO_RCVBUF, 60000);
-}
+	static const struct {
+		const char *settings;
+		int level, name, value;
+	} rows[] = {
+		{"send_bytes=20000", SOL_SOCKET, SO_SNDBUF, 40000}, /* the kernel doubles it */
+		{"receive_bytes=30000", SOL_SOCKET, SO_RCVBUF, 60000},
+		{"user_timeout_ms=12345", IPPROTO_TCP, TCP_USER_TIMEOUT, 12345},
+		{"dscp=46", IPPROTO_IP, IP_TOS, 46 << 2},
+	};
 
-TEST(the_user_timeout_is_set)
-{
-	connect_both("user_timeout_ms=12345");
-	expect_sockets(IPPROTO_TCP, TCP_USER_TIMEOUT, 12345);
-}
-
-TEST(dscp_marks_what_both_sides_send)
-{
-	connect_both("dscp=46");
-	expect_sockets(IPPROTO_IP, IP_TOS, 46 << 2);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		print_message("%s\n", rows[i].settings);
+		connect_both(rows[i].settings);
+		expect_sockets(rows[i].level, rows[i].name, rows[i].value);
+		fixture_stop();
+	}
 }
 
 TEST(dscp_marks_ipv6_too)

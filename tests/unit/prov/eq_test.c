@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <unistd.h>
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;

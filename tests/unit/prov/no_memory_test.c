@@ -5,33 +5,23 @@
 static bool runs_out;
 static unsigned left; /* allocations that still succeed */
 
-/* The provider calls these instead of malloc(3) and calloc(3): see meson.build. */
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
 static bool may_allocate(void)
 {
 	return !runs_out || (left > 0 && left--);
 }
 
-void *__wrap_malloc(size_t size)
-{
-	return may_allocate() ? __real_malloc(size) : NULL;
-}
+/* The provider calls these instead of malloc(3) and others: see meson.build. */
+#define ALLOCATOR(name, parameters, arguments)                          \
+	void *__real_##name parameters;                                 \
+	void *__wrap_##name parameters;                                 \
+	void *__wrap_##name parameters                                  \
+	{                                                               \
+		return may_allocate() ? __real_##name arguments : NULL; \
+	}
 
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return may_allocate() ? __real_calloc(count, size) : NULL;
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-	return may_allocate() ? __real_aligned_alloc(alignment, size) : NULL;
-}
+ALLOCATOR(malloc, (size_t size), (size))
+ALLOCATOR(calloc, (size_t count, size_t size), (count, size))
+ALLOCATOR(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
 
 static void allow(unsigned allocations)
 {

@@ -2,8 +2,6 @@
 /* The connecting side: from its first attempt to its end. */
 #include "session_fixture.h"
 
-#include <stdio.h>
-
 static struct plx_connector *const session = &connector.session;
 
 TEST_MET(it_opens_once_both_sides_have_judged_the_others_hello)

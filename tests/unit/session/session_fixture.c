@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "session_fixture.h"
 
-#include <stdio.h>
-
 struct events connecting, accepting;
 struct test_connector connector;
 struct plx_acceptor *acceptor;
@@ -30,6 +28,13 @@ static bool settle(struct events *events)
 	return !events->settles_later;
 }
 
+/* Defines a callback that is only counted. */
+#define COUNTS(name, type, counter)     \
+	static void name(type *session) \
+	{                               \
+		(counter)++;            \
+	}
+
 /* The connector -------------------------------------------------------------------------------- */
 
 static struct events *events_of(struct plx_connector *session)
@@ -37,15 +42,14 @@ static struct events *events_of(struct plx_connector *session)
 	return ((struct test_connector *)session)->events;
 }
 
+COUNTS(connector_opened, struct plx_connector, events_of(session)->opened)
+COUNTS(connector_ended, struct plx_connector, events_of(session)->ended)
+COUNTS(connector_free, struct plx_connector, events_of(session)->freed)
+
 static const char *connector_hello(struct plx_connector *session, struct plx_link *link,
 				   const uint8_t *hello, uint32_t length)
 {
 	return judge(events_of(session), hello, length);
-}
-
-static void connector_opened(struct plx_connector *session)
-{
-	events_of(session)->opened++;
 }
 
 static bool connector_refused(struct plx_connector *session, enum plx_link_reason reason,
@@ -68,16 +72,6 @@ static bool connector_settle(struct plx_connector *session)
 	return settle(events_of(session));
 }
 
-static void connector_ended(struct plx_connector *session)
-{
-	events_of(session)->ended++;
-}
-
-static void connector_free(struct plx_connector *session)
-{
-	events_of(session)->freed++;
-}
-
 static void connector_message(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	events_of(user)->messages++;
@@ -98,6 +92,10 @@ static const struct plx_connector_owner connector_owner = {
 
 /* The acceptor --------------------------------------------------------------------------------- */
 
+COUNTS(accepted_opened, struct plx_accepted, accepting.opened)
+COUNTS(accepted_failed, struct plx_accepted, accepting.failed)
+COUNTS(accepted_closed, struct plx_accepted, accepting.closed)
+
 static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link *link,
 				  const uint8_t *hello, uint32_t length)
 {
@@ -108,16 +106,6 @@ static struct plx_accepted *accepted_create(struct plx_acceptor *session)
 {
 	accepted = calloc(1, sizeof(*accepted));
 	return accepted;
-}
-
-static void accepted_opened(struct plx_accepted *session)
-{
-	accepting.opened++;
-}
-
-static void accepted_failed(struct plx_accepted *session)
-{
-	accepting.failed++;
 }
 
 static bool accepted_settle(struct plx_accepted *session)
@@ -131,11 +119,6 @@ static bool accepted_ended(struct plx_accepted *session, struct plx_link *link,
 	note(&accepting, reason, text);
 	accepting.ended++;
 	return !accepting.holds;
-}
-
-static void accepted_closed(struct plx_accepted *session)
-{
-	accepting.closed++;
 }
 
 static void accepted_free(struct plx_accepted *session)

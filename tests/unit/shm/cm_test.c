@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections: what is specific to plx_shm. */
+/* Connections and names of endpoints: what is specific to plx_shm. */
 #include "shm_meet.h"
+
+static void assert_same(const void *name, const void *expected)
+{
+	assert_memory_equal(name, expected, address_bytes(expected));
+}
 
 #define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
 
@@ -92,6 +97,175 @@ TEST(a_peer_that_cannot_be_read_is_found_out)
 TEST(the_memory_of_another_user_is_not_read)
 {
 	expect_not_read(as_a_member_of_the_group);
+}
+
+/* Names: which belong to whom, which connect, and which are invalid -----------------------------
+ */
+
+TEST(both_sides_know_their_peer)
+{
+	struct sockaddr_storage name = {0}, local;
+	size_t bytes = sizeof(name);
+
+	meet();
+	assert_int_equal(fi_getpeer(one, &name, &bytes), 0);
+	assert_same(&name, &address);
+	local = cm_name(&one->fid);
+	assert_int_not_equal(address_port((struct sockaddr *)&local), 0);
+	assert_int_equal(fi_getpeer(two, &name, &bytes), 0);
+	assert_same(&name, &local);
+	local = cm_name(&two->fid);
+	assert_same(&local, &address);
+}
+
+TEST(a_request_tells_both_addresses)
+{
+	struct fid_ep *ep = dial(NULL, 0);
+	struct fi_info *info = next_request();
+	struct sockaddr_storage local = cm_name(&ep->fid);
+
+	assert_same(info->src_addr, &address);
+	assert_same(info->dest_addr, &local);
+	assert_int_not_equal(address_port(info->dest_addr), 0);
+	fi_freeinfo(info);
+	close_ep(ep);
+}
+
+TEST(a_connector_may_choose_its_port)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+	struct sockaddr_storage wanted = address;
+	struct fi_info *info;
+
+	address_set_port((struct sockaddr *)&wanted, 4321);
+	assert_int_equal(fi_setname(&ep->fid, &wanted, sizeof(wanted)), 0);
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
+	info = next_request();
+	assert_same(info->dest_addr, &wanted);
+	fi_freeinfo(info);
+	close_ep(ep);
+}
+
+TEST(who_was_refused_at_once_keeps_its_name)
+{
+	struct fid_ep *ep = party_ep(&client, client.info);
+	struct sockaddr_storage before = cm_name(&ep->fid), after;
+
+	close_pep();
+	assert_int_equal(fi_connect(ep, &address, NULL, 0), -FI_ECONNREFUSED);
+	after = cm_name(&ep->fid);
+	assert_same(&after, &before);
+	close_ep(ep);
+}
+
+TEST(a_buffer_too_small_for_a_name_is_told_the_length)
+{
+	struct sockaddr_in name;
+	size_t bytes = 4;
+
+	memset(&name, 0xee, sizeof(name));
+	assert_int_equal(fi_getname(&pep->fid, &name, &bytes), -FI_ETOOSMALL);
+	assert_int_equal(bytes, sizeof(name));
+	assert_memory_equal(&name, &address, 4);
+	assert_int_equal(name.sin_addr.s_addr, 0xeeeeeeee);
+	bytes = 0;
+	assert_int_equal(fi_getname(&pep->fid, NULL, &bytes), -FI_ETOOSMALL);
+	assert_int_equal(bytes, sizeof(name));
+}
+
+TEST(a_port_is_found_for_who_gives_none)
+{
+	struct sockaddr_storage other, wanted = address;
+	struct fid_pep *second = party_pep(&server);
+
+	assert_int_not_equal(address_port((struct sockaddr *)&address), 0);
+	address_set_port((struct sockaddr *)&wanted, 0);
+	assert_int_equal(fi_setname(&second->fid, &wanted, sizeof(wanted)), 0);
+	other = cm_name(&second->fid);
+	assert_int_not_equal(address_port((struct sockaddr *)&other), 0);
+	assert_int_not_equal(address_port((struct sockaddr *)&other),
+			     address_port((struct sockaddr *)&address));
+	assert_int_equal(fi_listen(second), 0);
+	wanted = cm_name(&second->fid);
+	assert_same(&wanted, &other);
+	assert_int_equal(fi_close(&second->fid), 0);
+}
+
+TEST(an_address_is_used_once)
+{
+	struct fid_pep *second = party_pep(&server);
+
+	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), -FI_EADDRINUSE);
+	close_pep();
+	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
+	assert_int_equal(fi_setname(&second->fid, &address, sizeof(address)), 0);
+	assert_int_equal(fi_close(&second->fid), 0);
+}
+
+TEST(a_name_that_cannot_be_is_refused)
+{
+	struct sockaddr_in far = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x08080808)};
+	struct sockaddr_un path = {.sun_family = AF_UNIX};
+	struct fid_pep *second = party_pep(&server);
+
+	assert_int_equal(fi_setname(&second->fid, &path, sizeof(path)), -FI_EINVAL);
+	assert_int_equal(fi_setname(&second->fid, &address, 4), -FI_EINVAL);
+	assert_int_equal(fi_setname(&second->fid, &far, sizeof(far)), -FI_EADDRNOTAVAIL);
+	far.sin_port = htons(7000);
+	assert_int_equal(fi_setname(&second->fid, &far, sizeof(far)), -FI_EADDRNOTAVAIL);
+	assert_int_equal(fi_close(&second->fid), 0);
+	assert_int_equal(fi_setname(&pep->fid, &address, sizeof(address)), -FI_EOPBADSTATE);
+}
+
+/* A listener at one address and a connector at another must connect. */
+static void meet_at(const char *listener, const char *connector)
+{
+	uint16_t port;
+
+	close_all();
+	listen_at(listener);
+	port = address_port((struct sockaddr *)&address);
+	fi_freeinfo(client.info);
+	client.info = cm_info(connector, "1", 0);
+	memcpy(&address, client.info->dest_addr, client.info->dest_addrlen);
+	address_set_port((struct sockaddr *)&address, port);
+	meet();
+}
+
+TEST(wildcards_are_met_at_every_address)
+{
+	meet_at("0.0.0.0", "127.0.0.1");
+	meet_at("0.0.0.0", "127.1.2.3");
+	meet_at("127.1.2.3", "127.1.2.3");
+}
+
+TEST(ipv6_is_met_too)
+{
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+	bool there = fd >= 0 && bind(fd, (struct sockaddr *)&loopback, sizeof(loopback)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	if (!there)
+		skip();
+	meet_at("::1", "::1");
+	meet_at("::", "::1");
+	meet_at("::", "127.0.0.1");
+}
+
+TEST(an_endpoint_may_take_the_name_of_a_passive_one)
+{
+	struct fi_info *info = fi_dupinfo(client.info);
+	struct sockaddr_storage name;
+	struct fid_ep *ep;
+
+	info->handle = &pep->fid;
+	ep = party_ep(&client, info);
+	fi_freeinfo(info);
+	name = cm_name(&ep->fid);
+	assert_same(&name, &address);
+	close_ep(ep);
 }
 
 PLX_TEST_MAIN()

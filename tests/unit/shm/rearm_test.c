@@ -22,20 +22,14 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *wante
 	return __real_epoll_ctl(epoll, operation, fd, wanted);
 }
 
-static void wait_for_refusals(unsigned count)
-{
-	for (uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
-	     refused < count && plx_now_ns() < until_ns;)
-		eq_progress((struct prov_eq *)server.eq);
-	assert_true(refused >= count);
-}
-
-static void wait_for_event(void)
-{
-	for (uint64_t until_ns = plx_now_ns() + 30 * PLX_NS_PER_S;
-	     TAILQ_EMPTY(&((struct prov_eq *)server.eq)->events) && plx_now_ns() < until_ns;)
-		eq_progress((struct prov_eq *)server.eq);
-}
+#define progress_until(condition)                                      \
+	do {                                                           \
+		uint64_t until_ns_ = plx_now_ns() + 30 * PLX_NS_PER_S; \
+                                                                       \
+		while (!(condition) && plx_now_ns() < until_ns_)       \
+			eq_progress((struct prov_eq *)server.eq);      \
+		assert_true(condition);                                \
+	} while (0)
 
 PLX_TEST_WITH(a_paused_listener_goes_on_trying, setup_shm, teardown)
 {
@@ -49,14 +43,13 @@ PLX_TEST_WITH(a_paused_listener_goes_on_trying, setup_shm, teardown)
 	first = dial(NULL, 0);
 	second = dial(NULL, 0);
 	info = next_request();
-	while (!listener->resume.at_ns)
-		eq_progress((struct prov_eq *)server.eq);
+	progress_until(listener->resume.at_ns);
 	watched_not = listener->source.fd;
 	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
 	fi_freeinfo(info);
-	wait_for_refusals(3); /* soon, then every second */
+	progress_until(refused >= 3); /* soon, then every second */
 	watched_not = 0;
-	wait_for_event();
+	progress_until(!TAILQ_EMPTY(&((struct prov_eq *)server.eq)->events));
 	fi_freeinfo(next_request());
 	close_ep(first);
 	close_ep(second);

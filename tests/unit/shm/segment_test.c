@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define RING  SEGMENT_RING_BYTES_MIN
 #define BYTES (SEGMENT_CONTROL_BYTES + RING)

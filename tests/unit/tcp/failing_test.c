@@ -4,8 +4,6 @@
 
 #include "count.h"
 
-#include <poll.h>
-
 static char in[16];
 
 static int setup(void **state)

@@ -177,8 +177,7 @@ SERVICE_TEST(more_reads_than_there_may_be_end_the_connection)
 
 	register_large();
 	ask(fd, LARGE_BYTES, 4 * WIRE_READS_MAX);
-	service_until(service.ended == 1);
-	assert_int_equal(service_breaches(TCP_BREACH_READS), 1);
+	service_expect_breach(TCP_BREACH_READS, 1);
 	service_leave(fd);
 	drop_large();
 }
@@ -191,8 +190,7 @@ SERVICE_TEST(a_registration_that_closes_ends_the_answers_from_it)
 	ask(fd, LARGE_BYTES, WIRE_READS_MAX);
 	service_until(service_visitor()->is_blocked);
 	close_registration(&large_mr);
-	service_until(service.ended == 1);
-	assert_int_equal(service_breaches(TCP_BREACH_WITHDRAWN), 1);
+	service_expect_breach(TCP_BREACH_WITHDRAWN, 1);
 	drop_large(); /* a memory checker detects a later send */
 	service_expect_echo();
 	service_leave(fd);
@@ -219,8 +217,7 @@ SERVICE_TEST(an_answer_that_nobody_asked_for_ends_the_connection)
 		int fd = service_visit();
 
 		answer(fd, lengths[i]);
-		service_until(service.ended == i + 1);
-		assert_int_equal(service_breaches(TCP_BREACH_UNASKED), i + 1);
+		service_expect_breach(TCP_BREACH_UNASKED, i + 1);
 		service_leave(fd);
 	}
 }
@@ -247,8 +244,7 @@ SERVICE_TEST(an_answer_of_another_length_ends_the_connection)
 		int fd = ask_visitor(out);
 
 		answer(fd, lengths[i]);
-		service_until(service.ended == i + 1);
-		assert_int_equal(service_breaches(TCP_BREACH_ANSWER), i + 1);
+		service_expect_breach(TCP_BREACH_ANSWER, i + 1);
 		assert_memory_equal(out, none, sizeof(none));
 		service_leave(fd);
 	}

@@ -3,7 +3,6 @@
  * queue. */
 #include "ends.h"
 
-#include <poll.h>
 #include <pthread.h>
 
 #define WAKE_MS 30000 /* at most; at once unless the host is busy */
@@ -149,26 +148,34 @@ static unsigned fill(struct side *end)
 	return sent;
 }
 
+static unsigned posted, received;
+
+/* Look for a message once, with a receive posted for it unless all have come. */
+static void receive_up_to(unsigned sent)
+{
+	static uint8_t large[64 << 10];
+	struct fi_cq_data_entry entry;
+
+	if (posted == received && posted < sent)
+		post(b, large, sizeof(large), posted++);
+	received += fi_cq_read(b->rx_cq, &entry, 1) == 1;
+}
+
 /* The sleeping end sends all of it as its peer reads. */
 static void room_to_send_wakes(struct fid_cq *cq)
 {
-	static uint8_t large[64 << 10];
-	unsigned sent = fill(a), done = 0, received = 0, posted = 0;
+	unsigned sent = fill(a), done = 0;
 	uint64_t begin_ns = queue_now_ns();
 	struct fi_cq_data_entry entry;
 
+	posted = received = 0;
 	while ((done < sent || received < sent) && !is_late(begin_ns)) {
-		if (posted == received && posted < sent)
-			post(b, large, sizeof(large), posted++);
-		received += fi_cq_read(b->rx_cq, &entry, 1) == 1;
+		receive_up_to(sent);
 		if (fi_cq_read(a->tx_cq, &entry, 1) == 1)
 			assert_ptr_equal(entry.op_context, CONTEXT(done++));
 		else if (done < sent && trywait(a, cq) == 0)
-			while (!is_woken(&cq->fid, 0) && received < sent) {
-				if (posted == received)
-					post(b, large, sizeof(large), posted++);
-				received += fi_cq_read(b->rx_cq, &entry, 1) == 1;
-			}
+			while (!is_woken(&cq->fid, 0) && received < sent)
+				receive_up_to(sent);
 	}
 	assert_int_equal(done, sent);
 	assert_int_equal(received, sent);

@@ -185,6 +185,12 @@ uint64_t service_breaches(enum tcp_breach breach)
 	return party_breaches(&service.server, breach);
 }
 
+void service_expect_breach(enum tcp_breach breach, uint64_t count)
+{
+	service_until(service.ended == count);
+	assert_int_equal(service_breaches(breach), count);
+}
+
 void service_expect_calm(void)
 {
 	service_until(service.visitor_count == 1 && service.pep->base.silent_count == 0);

@@ -64,6 +64,8 @@ uint64_t service_refused(void); /* of all causes */
 /* Connections that the service, or another party, closed for that breach. */
 uint64_t service_breaches(enum tcp_breach breach);
 uint64_t party_breaches(const struct party *party, enum tcp_breach breach);
+/* Wait until that many connections have ended, all for that breach. */
+void service_expect_breach(enum tcp_breach breach, uint64_t count);
 
 #define service_until(condition)                                      \
 	do {                                                          \
