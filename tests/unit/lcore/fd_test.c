@@ -197,7 +197,6 @@ PLX_TEST(needs_an_lcore)
 	plx_fd_remove(NULL);
 }
 
-/* Remaining watches end with the lcore, without a leak; their users keep the descriptors. */
 ONE_LCORE(remaining_watches_end_with_the_lcore)
 {
 	struct watch watch = {0};

@@ -109,17 +109,12 @@ PLX_TEST(the_second_ends_the_process_as_if_not_caught)
 	assert_dies(interrupt_then_terminate, SIGTERM);
 }
 
-static void stop_then_interrupt(void)
+CHILD_TEST(a_stop_by_the_program_is_no_first_signal)
 {
 	up();
 	plx_stop();
 	raise(SIGINT);
 	check(plx_stop_signal() == SIGINT);
-}
-
-PLX_TEST(a_stop_by_the_program_is_no_first_signal)
-{
-	assert_passes(stop_then_interrupt);
 }
 
 static void interrupt_stop_and_interrupt(void)
@@ -150,7 +145,7 @@ PLX_TEST(a_second_one_ends_what_hangs_after_its_lcores)
 	assert_dies(interrupt_end_and_interrupt, SIGTERM);
 }
 
-static void terminate_before_the_lcores(void)
+CHILD_TEST(a_signal_before_the_lcores_stops_them)
 {
 	plx_stop_on_signals();
 	raise(SIGTERM);
@@ -158,11 +153,6 @@ static void terminate_before_the_lcores(void)
 	check(plx_loop_run() == 0);
 	check(plx_stop_signal() == SIGTERM);
 	down();
-}
-
-PLX_TEST(a_signal_before_the_lcores_stops_them)
-{
-	assert_passes(terminate_before_the_lcores);
 }
 
 /* The first process of a PID namespace. */
@@ -211,7 +201,7 @@ static struct sigaction action_of(int signal_number)
 	return action;
 }
 
-static void look_at_handlers(void)
+CHILD_TEST(handlers_of_the_program_and_ignored_signals_stay)
 {
 	lcores_prepare(2);
 	check(plx_lcores_init(&lcores.conf) == 0);
@@ -227,11 +217,6 @@ static void look_at_handlers(void)
 	plx_stop_on_signals();
 	check(action_of(SIGTERM).sa_handler == SIG_IGN);
 	down();
-}
-
-PLX_TEST(handlers_of_the_program_and_ignored_signals_stay)
-{
-	assert_passes(look_at_handlers);
 }
 
 PLX_TEST_MAIN()

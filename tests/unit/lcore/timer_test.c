@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The timer wheel, with time set by the test. */
+#include "dice.h"
 #include "lcore_priv.h"
 #include "plx_test.h"
 
@@ -509,10 +510,7 @@ static uint64_t random_state;
 
 static uint64_t random_below(uint64_t n)
 {
-	random_state ^= random_state << 13; /* xorshift64, G. Marsaglia 2003 */
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state % n;
+	return dice_next(&random_state) % n;
 }
 
 /* Mostly short, sometimes up to months. */

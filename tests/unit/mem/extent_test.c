@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Extents at addresses without memory: the bookkeeping is outside. */
+#include "dice.h"
 #include "plx_test.h"
 
 #include "mem_priv.h"
@@ -86,11 +87,6 @@ TEST(does_not_know_other_addresses)
 	assert_int_equal(give(at), 0);
 }
 
-static uint32_t next_random(uint32_t *seed)
-{
-	return *seed = *seed * 1664525u + 1013904223u;
-}
-
 struct piece {
 	uintptr_t at;
 	size_t size;
@@ -109,10 +105,10 @@ TEST(never_hands_out_a_byte_twice)
 {
 	static struct piece pieces[64];
 	static uint8_t lines[SIZE / 64];
-	uint32_t seed = 7;
+	uint64_t dice = 7;
 
 	for (int turn = 0; turn < 20000; turn++) {
-		struct piece *piece = &pieces[next_random(&seed) >> 26];
+		struct piece *piece = &pieces[dice_roll(&dice, 64)];
 
 		if (piece->at) {
 			assert_int_equal(give(piece->at), piece->size);
@@ -120,8 +116,8 @@ TEST(never_hands_out_a_byte_twice)
 			piece->at = 0;
 			continue;
 		}
-		size_t align = (size_t)64 << (next_random(&seed) >> 30);
-		piece->size = ((next_random(&seed) >> 26) + 1) * 64;
+		size_t align = (size_t)64 << dice_roll(&dice, 4);
+		piece->size = (dice_roll(&dice, 64) + 1) * 64;
 		piece->at = take(piece->size, align);
 		if (!piece->at)
 			continue;

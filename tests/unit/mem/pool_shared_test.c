@@ -474,78 +474,29 @@ enum { COUNT = 60, IDS = 5, BULK = 12 };
 
 static const uint32_t ids[IDS] = {0, 3, 9, 200, PLX_LCORE_NONE};
 
-struct model {
-	struct plx_pool *pool;
-	void *out[COUNT];
-	uint32_t out_count;
-	uint32_t low;
-	uint64_t empty;
-	uint32_t seed;
-};
-
-static uint32_t dice(struct model *model, uint32_t sides)
+/* Objects that this lcore can get: those in its cache, and in the ring. */
+static uint32_t reachable(struct plx_pool *pool)
 {
-	model->seed = model->seed * 1664525u + 1013904223u;
-	return (uint32_t)((uint64_t)model->seed * sides >> 32);
-}
+	uint32_t id = plx_lcore_id(), count = depth_of(pool);
 
-/* Nobody holds it, and it is marked as this holder's. */
-static void receive(struct model *model, void *object)
-{
-	for (uint32_t i = 0; i < model->out_count; i++)
-		assert_ptr_not_equal(model->out[i], object);
-	model->out[model->out_count++] = object;
-}
-
-static void get_some(struct model *model, uint32_t count)
-{
-	void *objects[BULK];
-	uint32_t id = plx_lcore_id();
-	uint32_t reachable = depth_of(model->pool);
-
-	if (id < pool_of(model->pool)->lcore_count)
-		reachable += atomic_load(&pool_of(model->pool)->pub.caches[id]->count);
-	if (count == 1) {
-		objects[0] = plx_pool_get(model->pool);
-		count = objects[0] != NULL;
-		assert_int_equal(count, reachable >= 1);
-	} else {
-		uint32_t got = plx_pool_get_bulk(model->pool, objects, count);
-
-		assert_int_equal(got, reachable >= count ? count : 0);
-		count = got;
-	}
-	model->empty += count == 0;
-	for (uint32_t i = 0; i < count; i++)
-		receive(model, objects[i]);
-	if (COUNT - model->out_count < model->low)
-		model->low = COUNT - model->out_count;
-}
-
-static void put_some(struct model *model, uint32_t count)
-{
-	if (count > model->out_count)
-		count = model->out_count;
-	model->out_count -= count;
-	if (count == 1)
-		plx_pool_put(model->pool, model->out[model->out_count]);
-	else
-		plx_pool_put_bulk(model->pool, model->out + model->out_count, count);
+	if (id < pool_of(pool)->lcore_count)
+		count += atomic_load(&pool_of(pool)->pub.caches[id]->count);
+	return count;
 }
 
 static void run_model(uint32_t cache_count)
 {
-	struct model model = {.pool = make_shared(COUNT, cache_count), .low = COUNT, .seed = 7};
+	struct model model = {
+		.pool = make_shared(COUNT, cache_count), .count = COUNT, .low = COUNT};
 
 	for (int turn = 0; turn < 50000; turn++) {
-		uint32_t count = dice(&model, 2) ? 1 : 1 + dice(&model, BULK);
+		uint32_t count = dice_roll(&model.dice, 2) ? 1 : 1 + dice_roll(&model.dice, BULK);
 
-		plx_lcore_id_tls = ids[dice(&model, IDS)];
-		/* Long phases, so that it gets both full and empty. */
-		if (dice(&model, 256) < (turn / 500 % 2 ? 160u : 96u))
-			get_some(&model, count);
+		plx_lcore_id_tls = ids[dice_roll(&model.dice, IDS)];
+		if (model_gets_next(&model, turn))
+			model_get(&model, count, reachable(model.pool) >= count);
 		else
-			put_some(&model, count);
+			model_put(&model, count);
 
 		struct plx_pool_stats stats = stats_of(model.pool);
 		assert_int_equal(stats.available, COUNT - model.out_count);
@@ -559,7 +510,7 @@ static void run_model(uint32_t cache_count)
 	uint32_t most = (cache_count == PLX_NONE ? 0 : cache_count) * (IDS - 1);
 	assert_true(stats_of(model.pool).low_water <= model.low + most);
 	plx_lcore_id_tls = OWNER;
-	put_some(&model, model.out_count);
+	model_put(&model, model.out_count);
 	plx_pool_destroy(model.pool);
 }
 

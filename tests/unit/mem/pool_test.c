@@ -198,72 +198,32 @@ TEST(low_water_is_seen_after_a_failed_bulk)
 	plx_pool_destroy(pool);
 }
 
-/* A model that tracks each figure, compared over random orders of gets and puts. */
+/* Compared over random orders of gets and puts. */
 
 enum { COUNT = 90, BULK = 40 };
 
-struct model {
-	struct plx_pool *pool;
-	void *out[COUNT + BULK];
-	uint32_t out_count;
-	uint32_t low;
-	uint64_t empty;
-};
-
-static void get_some(struct model *model, uint32_t count)
-{
-	void **objects = model->out + model->out_count;
-	bool is_there = model->out_count + count <= COUNT;
-
-	if (count == 1) {
-		objects[0] = plx_pool_get(model->pool);
-		assert_int_equal(objects[0] != NULL, is_there);
-	} else {
-		assert_int_equal(plx_pool_get_bulk(model->pool, objects, count),
-				 is_there ? count : 0);
-	}
-	model->empty += !is_there;
-	model->out_count += is_there ? count : 0;
-	if (COUNT - model->out_count < model->low)
-		model->low = COUNT - model->out_count;
-}
-
-static void put_some(struct model *model, uint32_t count, bool as_stranger)
-{
-	if (count > model->out_count)
-		count = model->out_count;
-	model->out_count -= count;
-	if (as_stranger)
-		plx_lcore_id_tls = PLX_LCORE_NONE;
-	if (count == 1)
-		plx_pool_put(model->pool, model->out[model->out_count]);
-	else
-		plx_pool_put_bulk(model->pool, model->out + model->out_count, count);
-	plx_lcore_id_tls = OWNER;
-}
-
 TEST(figures_agree_with_a_model)
 {
-	struct model model = {.pool = make(OWNER, COUNT, 32), .low = COUNT};
-	uint32_t seed = 99;
+	struct model model = {.pool = make(OWNER, COUNT, 32), .count = COUNT, .low = COUNT};
 
 	for (int turn = 0; turn < 100000; turn++) {
-		seed = seed * 1664525u + 1013904223u;
+		bool is_bulk = turn / 10000 % 2 && dice_roll(&model.dice, 2);
+		uint32_t count = is_bulk ? 1 + dice_roll(&model.dice, BULK) : 1;
 
-		uint32_t count = turn / 10000 % 2 && seed & 0x400000 ? 1 + (seed >> 8) % BULK : 1;
-
-		/* Long phases, so that it gets both full and empty. */
-		if ((seed >> 24) < (turn / 500 % 2 ? 160u : 96u))
-			get_some(&model, count);
-		else
-			put_some(&model, count, seed & 0x10000);
+		if (model_gets_next(&model, turn)) {
+			model_get(&model, count, model.out_count + count <= COUNT);
+		} else {
+			plx_lcore_id_tls = dice_roll(&model.dice, 2) ? OWNER : PLX_LCORE_NONE;
+			model_put(&model, count);
+			plx_lcore_id_tls = OWNER;
+		}
 		assert_int_equal(stats_of(model.pool).available, COUNT - model.out_count);
 		assert_int_equal(stats_of(model.pool).low_water, model.low);
 		assert_int_equal(stats_of(model.pool).empty, model.empty);
 	}
 	assert_int_equal(model.low, 0);
 	assert_true(model.empty > 0);
-	put_some(&model, model.out_count, false);
+	model_put(&model, model.out_count);
 	plx_pool_destroy(model.pool);
 }
 

@@ -4,6 +4,7 @@
 #define POOLS_H
 
 #include "child.h"
+#include "dice.h"
 #include "mem_priv.h"
 
 #define CHECKED POOL_CHECKED
@@ -119,6 +120,51 @@ static inline void assert_all_differ(void **objects, int count)
 		for (int k = 0; k < i; k++)
 			assert_ptr_not_equal(objects[i], objects[k]);
 	}
+}
+
+/* A model that tracks what a pool of `count` objects reports. */
+struct model {
+	struct plx_pool *pool;
+	uint32_t count, out_count, low;
+	uint64_t empty, dice;
+	void *out[130];
+};
+
+static inline void model_get(struct model *model, uint32_t count, bool succeeds)
+{
+	void **objects = model->out + model->out_count;
+
+	if (count == 1) {
+		objects[0] = plx_pool_get(model->pool);
+		assert_int_equal(objects[0] != NULL, succeeds);
+	} else {
+		assert_int_equal(plx_pool_get_bulk(model->pool, objects, count),
+				 succeeds ? count : 0);
+	}
+	model->empty += !succeeds;
+	model->out_count += succeeds ? count : 0;
+	for (; objects < model->out + model->out_count; objects++)
+		for (void **other = model->out; other < objects; other++)
+			assert_ptr_not_equal(*objects, *other);
+	if (model->count - model->out_count < model->low)
+		model->low = model->count - model->out_count;
+}
+
+static inline void model_put(struct model *model, uint32_t count)
+{
+	if (count > model->out_count)
+		count = model->out_count;
+	model->out_count -= count;
+	if (count == 1)
+		plx_pool_put(model->pool, model->out[model->out_count]);
+	else
+		plx_pool_put_bulk(model->pool, model->out + model->out_count, count);
+}
+
+/* In long phases, so that the pool gets both full and empty. */
+static inline bool model_gets_next(struct model *model, int turn)
+{
+	return dice_roll(&model->dice, 256) < (turn / 500 % 2 ? 160u : 96u);
 }
 
 /* Cases of misuse, for a child: fn uses an object of a new pool. */

@@ -317,7 +317,6 @@ SEND_TEST(a_sender_slower_than_the_link_is_not_paced)
 	flush();
 }
 
-/* A sender that needs several pages is notified when they are free. */
 SEND_TEST(a_sender_that_needs_many_pages_is_notified_of_them)
 {
 	begin_with_pages(4);
@@ -349,7 +348,6 @@ SEND_TEST(a_started_page_does_not_block_a_sender_that_needs_all)
 	flush();
 }
 
-/* However the socket ends, accepted messages arrive. */
 SEND_TEST(queued_messages_are_sent_before_it_closes)
 {
 	begin_with_pages(64);
@@ -370,7 +368,6 @@ SEND_TEST(queued_messages_are_sent_before_it_closes)
 	assert_int_equal(heard.messages, 600);
 }
 
-/* Also when the loop ends. */
 SEND_TEST(queued_messages_are_sent_before_its_loop_ends)
 {
 	struct netio_eventloop loop;
@@ -415,7 +412,6 @@ SEND_TEST(a_slow_peer_gets_all_of_it)
 	assert_int_equal(stats().messages_lost, 0);
 }
 
-/* The same for a peer that slowly takes parts of a long message. */
 SEND_TEST(a_slow_peer_gets_all_of_a_long_message)
 {
 	begin_with_pages(256);
@@ -429,7 +425,6 @@ SEND_TEST(a_slow_peer_gets_all_of_a_long_message)
 	assert_int_equal(stats().messages_lost, 0);
 }
 
-/* If the peer takes nothing, closing still ends, and lost messages are counted. */
 SEND_TEST(a_peer_that_reads_nothing_does_not_block_closing)
 {
 	begin_with_pages(64);

@@ -36,8 +36,7 @@ TEST(cb_init_comes_first)
 {
 	ctx.evloop.cb_init = begin;
 	assert_int_equal(netio_post(&ctx.evloop, letter, "p"), 0);
-	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
-	run();
+	run_once();
 	assert_string_equal(said, "bp");
 }
 
@@ -55,8 +54,7 @@ TEST(it_runs_again)
 {
 	ctx.evloop.cb_init = begin;
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
-		run();
+		run_once();
 	}
 	assert_string_equal(said, "bbb");
 }

@@ -60,6 +60,13 @@ static inline void terminate(void *data)
 	netio_terminate(&ctx.evloop);
 }
 
+/* What was posted before runs too. */
+static inline void run_once(void)
+{
+	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
+	run();
+}
+
 /* Call fn(arg) on another thread, and wait for it. */
 static inline void elsewhere(void *(*fn)(void *), void *arg)
 {
@@ -77,6 +84,12 @@ static inline void count(void *data)
 	assert_ptr_equal(data, &calls);
 	if (++calls == until)
 		netio_terminate(&ctx.evloop);
+}
+
+static inline void run_expecting(uint64_t count)
+{
+	run();
+	assert_int_equal(calls, count);
 }
 
 static inline void expect_calls(uint64_t count)

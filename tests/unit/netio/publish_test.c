@@ -190,7 +190,6 @@ PUBSUB_TEST(at_once_needs_no_flush)
 	FLUSH_UNTIL(subs[0].messages == 10);
 }
 
-/* Messages keep their order across tags of both kinds, also when the link has no room. */
 PUBSUB_TEST(both_kinds_keep_the_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8});
@@ -481,7 +480,6 @@ PUBSUB_TEST(the_publisher_may_close_one)
 	assert_int_equal(subs[0].established, 2);
 }
 
-/* A subscriber that asks for more during the close: earlier messages arrive completely. */
 PUBSUB_TEST(requests_during_a_close_lose_nothing)
 {
 	enum { COUNT = 800 };

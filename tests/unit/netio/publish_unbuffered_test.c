@@ -241,7 +241,6 @@ PUBSUB_TEST(partial_if_some_subscribers_have_it)
 		assert_int_equal(published_of[i], 1);
 }
 
-/* It is published when the subscribers that missed it have disconnected. */
 PUBSUB_TEST(partial_ends_when_its_subscriber_disconnects)
 {
 	publish_partial();
@@ -403,7 +402,6 @@ static struct subscriber *last_link(void)
 	return (struct subscriber *)accepted;
 }
 
-/* A reference does not overtake conflated messages. */
 PUBSUB_TEST(a_reference_follows_the_latest)
 {
 	static uint64_t longer[KEYS][25];
@@ -436,7 +434,6 @@ PUBSUB_TEST(a_reference_follows_the_latest)
 	assert_true(past > 0); /* only these were queued */
 }
 
-/* A subscriber without pages gets the gap report when it has some. */
 PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 {
 	publish_partial();

@@ -134,7 +134,6 @@ static void let_one_of_two_die(void)
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[1].port), 0);
 }
 
-/* The last one gets the queued messages before it closes. */
 PUSH_TEST(the_last_receiver_gets_queued_messages)
 {
 	begin(2, 7, NULL);

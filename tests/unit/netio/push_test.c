@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which receiver a push socket chooses, and what happens to messages when it dies. push_life_test.c
  * tests its life. */
+#include "dice.h"
 #include "push_fixture.h"
 
 #define ALL 1000
@@ -154,7 +155,6 @@ PUSH_TEST(the_sender_may_have_no_room_either)
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
 }
 
-/* A receiver that connects after AGAIN has room too. */
 PUSH_TEST(a_new_receiver_has_room)
 {
 	begin(1, 2, NULL);
@@ -469,20 +469,16 @@ PUSH_TEST(an_answer_names_its_receiver)
 	TURN_UNTIL(answers == 2);
 }
 
-/* Whatever receivers do, each message arrives, and the accounting is complete. */
 PUSH_TEST(nothing_is_lost_while_receivers_come_and_go)
 {
 	static uint8_t seen[100000];
-	uint64_t random = 88172645463325252, end_ns = plx_now_ns() + 3 * PLX_NS_PER_S;
+	uint64_t dice = 0, end_ns = plx_now_ns() + 3 * PLX_NS_PER_S;
 	unsigned deaths = 0;
 
 	memset(seen, 0, sizeof(seen));
 	begin(3, 8, &(struct netio_push_attr){.connect.reconnect_max_ns = 10 * PLX_NS_PER_MS});
 	while (plx_now_ns() < end_ns && next < sizeof(seen) - 100) {
-		random ^= random << 13;
-		random ^= random >> 7;
-		random ^= random << 17;
-
+		uint64_t random = dice_next(&dice);
 		struct pull *pull = &pulls[random % 3];
 
 		switch (random >> 32 & 255) {

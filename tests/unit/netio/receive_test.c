@@ -247,7 +247,6 @@ SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
 	assert_int_equal(plx_ring_depth(listening.listener->queue->ring), 1);
 }
 
-/* Messages after a violation are not delivered, even if they had arrived. */
 SOCKET_TEST(nothing_after_a_fault_is_delivered)
 {
 	static const uint8_t two[] = {PAGE_HEAD, ENTRY(1, 0), WORD('a'), ENTRY(1, 0), WORD('b')};

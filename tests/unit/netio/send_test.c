@@ -187,7 +187,6 @@ SEND_TEST(by_reference_each_key_is_returned_once_when_the_peer_dies)
 	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
 }
 
-/* However many sockets of an lcore have messages in flight. */
 SEND_TEST(by_reference_many_sockets_share_an_lcore)
 {
 	enum { SOCKETS = 24 };

@@ -30,8 +30,7 @@ SIGNAL_TEST(it_is_called_in_the_loop)
 	begin(count, 1);
 	netio_signal_fire(&bell);
 	assert_int_equal(calls, 0);
-	run();
-	assert_int_equal(calls, 1);
+	run_expecting(1);
 }
 
 static void *fire_often(void *arg)
@@ -53,8 +52,7 @@ SIGNAL_TEST(each_fire_of_each_thread_is_one_call)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(calls, THREADS * FIRES);
 	/* And none remains. */
-	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
-	run();
+	run_once();
 	assert_int_equal(calls, THREADS * FIRES);
 }
 
@@ -83,8 +81,7 @@ SIGNAL_TEST(a_signal_that_fires_itself_lets_others_run)
 	other.cb = count_other;
 	others = 0;
 	netio_signal_fire(&bell);
-	run();
-	assert_int_equal(calls, 100);
+	run_expecting(100);
 	assert_in_range(others, 98, 99);
 	netio_signal_fini(&bell);
 	netio_signal_fini(&other);
@@ -115,8 +112,7 @@ SIGNAL_TEST(many_fires_are_spread_over_turns)
 	assert_in_range(calls, 64, 99999);
 	/* The rest follows when it runs again. */
 	until = 100000;
-	run();
-	assert_int_equal(calls, 100000);
+	run_expecting(100000);
 }
 
 SIGNAL_TEST(nothing_is_called_after_terminate)
@@ -124,11 +120,9 @@ SIGNAL_TEST(nothing_is_called_after_terminate)
 	begin(count, 3);
 	for (unsigned i = 0; i < 10; i++)
 		netio_signal_fire(&bell);
-	run();
-	assert_int_equal(calls, 3);
+	run_expecting(3);
 	until = 10;
-	run();
-	assert_int_equal(calls, 10);
+	run_expecting(10);
 }
 
 static void end_itself(void *data)
@@ -151,8 +145,7 @@ SIGNAL_TEST(it_may_be_freed_inside)
 	signal->data = signal;
 	for (unsigned i = 0; i < 200; i++)
 		netio_signal_fire(signal);
-	run();
-	assert_int_equal(calls, 1);
+	run_expecting(1);
 }
 
 SIGNAL_TEST(pending_fires_end_with_the_signal)
@@ -161,8 +154,7 @@ SIGNAL_TEST(pending_fires_end_with_the_signal)
 	netio_signal_fire(&bell);
 	netio_signal_fini(&bell);
 	netio_signal_fire(&bell); /* does nothing */
-	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
-	run();
+	run_once();
 	assert_int_equal(calls, 0);
 }
 
@@ -170,8 +162,7 @@ SIGNAL_TEST(a_signal_without_a_callback_does_nothing)
 {
 	begin(NULL, 0);
 	netio_signal_fire(&bell);
-	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
-	run();
+	run_once();
 }
 
 static void on_usr1(int number)

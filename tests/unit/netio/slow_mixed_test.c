@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Slow subscribers, with subscriptions of several policies, and messages of all lengths. */
+#include "dice.h"
 #include "publish_fixture.h"
 
 static struct subscriber *first(void)
@@ -80,7 +81,6 @@ SLOW_TEST(a_long_message_is_conflated_and_arrives)
 	assert_int_equal(came_of[1], 1);
 }
 
-/* Droppable pages are dropped even after pages that are kept. */
 SLOW_TEST(pages_after_kept_ones_are_dropped)
 {
 	begin_slow(NETIO_POLICY_BLOCK);
@@ -122,7 +122,6 @@ SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops)
 	expect_room_with_pages(8); /* of which at least two are always queued */
 }
 
-/* Endless messages of another tag do not block the newest forever. */
 SLOW_TEST(the_latest_arrive_next_to_other_tags)
 {
 	uint64_t end;
@@ -150,7 +149,6 @@ SLOW_TEST(the_latest_arrive_next_to_other_tags)
 	assert_int_equal(came_of[1], 1);
 }
 
-/* Per tag never an older message after a newer one, also when its policy changes. */
 SLOW_TEST(a_stricter_policy_keeps_the_order)
 {
 	begin_slow(NETIO_POLICY_CONFLATE);
@@ -167,7 +165,6 @@ SLOW_TEST(a_stricter_policy_keeps_the_order)
 	catch_up(&subs[0]);
 }
 
-/* Nothing is dropped for a message that is too long anyway. */
 SLOW_TEST(nothing_is_dropped_for_a_message_that_is_too_big)
 {
 	uint64_t before;
@@ -187,7 +184,6 @@ SLOW_TEST(a_message_that_is_too_big_disconnects_no_subscriber)
 	assert_int_equal(stats().disconnected, 0);
 }
 
-/* Each message is delivered, or in a gap, or counted. */
 SLOW_TEST(messages_queued_for_a_closed_subscriber_are_counted)
 {
 	begin_slow(NETIO_POLICY_DEFAULT);
@@ -237,12 +233,11 @@ SLOW_TEST(nothing_is_dropped_needlessly)
 	}
 }
 
-static uint32_t dice;
+static uint64_t dice;
 
 static uint32_t any(uint32_t below)
 {
-	dice = dice * 1664525u + 1013904223u; /* Numerical Recipes */
-	return (dice >> 8) % below;
+	return dice_roll(&dice, below);
 }
 
 /* Tags 1 to 8, each with a different policy; 4 and 8 block. */
@@ -312,7 +307,7 @@ static void take_any(void)
 
 static void at_random(uint32_t seed, bool conflates)
 {
-	dice = seed * 2654435761u;
+	dice = seed * UINT64_C(0x9e3779b97f4a7c15);
 	publish_with(&(struct netio_publish_attr){.page_bytes = 512, .page_count = 2 + any(12)});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 512,
 							.buffer_count = 2 + any(4),

@@ -48,7 +48,6 @@ SLOW_TEST(old_messages_are_dropped)
 	assert_int_equal(stats().copies, subs[0].messages + missed(&subs[0]));
 }
 
-/* However small the bound, the newest arrive. */
 SLOW_TEST(with_any_bound_the_newest_arrive)
 {
 	static const uint64_t bounds[] = {1, 500, 1024, 1500, 2048, 3000, 4096};
@@ -289,7 +288,6 @@ SLOW_TEST(a_slow_subscriber_is_disconnected)
 	TURN_UNTIL(subs[0].resumed == 1);
 }
 
-/* It takes nothing at all: that ends too. */
 SLOW_TEST(a_subscriber_that_takes_nothing_is_disconnected_too)
 {
 	uint64_t begin_ns = plx_now_ns();

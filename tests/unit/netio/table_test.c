@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A lookup finds exactly what a scan of all subscriptions finds. */
+#include "dice.h"
 #include "plx_test.h"
 #include "table.h"
 
 #include <stdlib.h>
 
 static struct table table;
-static uint64_t random_state = 42;
-
-static uint64_t next_random(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
+static uint64_t dice = 42;
 
 struct sub {
 	struct table_filter filter;
@@ -82,16 +75,16 @@ static uint64_t random_tag(void)
 {
 	static const uint64_t bases[] = {0, 0, 1000, UINT64_MAX - 40, UINT64_C(1) << 63};
 
-	return bases[next_random() % PLX_ARRAY_LEN(bases)] + next_random() % 40;
+	return bases[dice_roll(&dice, PLX_ARRAY_LEN(bases))] + dice_roll(&dice, 40);
 }
 
 static struct table_filter random_filter(void)
 {
 	static const uint64_t masks[] = {UINT64_MAX, 7, 0xf0f, ~UINT64_C(15), 0, UINT64_C(3) << 62};
-	uint64_t mask = masks[next_random() % PLX_ARRAY_LEN(masks)];
+	uint64_t mask = masks[dice_roll(&dice, PLX_ARRAY_LEN(masks))];
 	uint64_t one = random_tag(), other = random_tag();
 
-	switch (next_random() % 3) {
+	switch (dice_roll(&dice, 3)) {
 	case 0:
 		return (struct table_filter){.first = one, .last = one};
 	case 1:
@@ -110,7 +103,7 @@ TEST(a_lookup_finds_what_a_scan_finds)
 	bool there[200] = {0};
 
 	for (unsigned round = 0; round < 20000; round++) {
-		unsigned i = next_random() % PLX_ARRAY_LEN(subs);
+		unsigned i = dice_roll(&dice, PLX_ARRAY_LEN(subs));
 		uint64_t tag = random_tag();
 		unsigned hits;
 

@@ -23,8 +23,7 @@ static void begin(void (*cb)(void *), unsigned end)
 static void run_calls(unsigned end)
 {
 	expect_calls(end);
-	run();
-	assert_int_equal(calls, end);
+	run_expecting(end);
 }
 
 TIMER_TEST(a_timer_is_periodic)
@@ -64,8 +63,7 @@ TIMER_TEST(a_stopped_timer_is_silent_until_it_is_started)
 	assert_int_equal(netio_timer_init(&ctx.evloop, &end), 0);
 	end.cb = terminate;
 	assert_int_equal(netio_timer_start_ms(&end, 20), 0);
-	run();
-	assert_int_equal(calls, 0);
+	run_expecting(0);
 	netio_timer_stop(&end);
 	assert_int_equal(netio_timer_start_ms(&timer, 1), 0);
 	run_calls(3);
@@ -82,8 +80,7 @@ TIMER_TEST(it_may_be_stopped_inside)
 {
 	begin(stop_and_end, 0);
 	assert_int_equal(netio_timer_start_us(&timer, 1), 0);
-	run();
-	assert_int_equal(calls, 1);
+	run_expecting(1);
 }
 
 static void free_and_end(void *data)
@@ -118,8 +115,7 @@ TIMER_TEST(a_period_that_is_too_long_is_the_longest)
 	assert_int_equal(netio_timer_start_s(&timer, ~0ull), 0);
 	assert_int_equal(netio_timer_start_ms(&timer, ~0ull), 0);
 	assert_int_equal(netio_timer_start_us(&timer, ~0ull / 999), 0);
-	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
-	run();
+	run_once();
 	assert_int_equal(calls, 0);
 }
 

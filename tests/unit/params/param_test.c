@@ -381,7 +381,6 @@ PLX_TEST(a_hysteresis_of_integers_does_not_overflow)
 	assert_int_equal(param_alarm_next(&kind, alarm, &value, 2).state, ALARM_NONE);
 }
 
-/* The severity of an unacknowledged alarm is kept. */
 PLX_TEST(a_latched_alarm_keeps_its_severity)
 {
 	static const struct step steps[] = {

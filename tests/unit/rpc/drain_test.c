@@ -32,7 +32,6 @@ TEST(open_requests_are_answered)
 	PUMP_UNTIL(plx_rpc_service_is_drained(service));
 }
 
-/* Requests in flight when the service starts to drain are refused, and nothing of them runs. */
 TEST(requests_in_flight_are_refused)
 {
 	plx_rpc_service_drain(service);
@@ -154,11 +153,9 @@ TEST_BARE(all_may_be_full)
 	is_kept(2);
 	call_expecting(PLX_RPC_BUSY, ONE, NULL, 0, &outcome);
 	assert_false(outcome.may_have_run);
-	plx_rpc_client_destroy(caller);
-	caller = NULL;
+	destroy_caller();
 }
 
-/* A closing link takes no calls: they wait for the next link. */
 TEST(a_link_that_closes_takes_no_calls)
 {
 	const struct channel *channel;

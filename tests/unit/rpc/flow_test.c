@@ -209,7 +209,6 @@ TEST_BARE(many_open_calls)
 	kept_count = 0;
 }
 
-/* A second client's call is answered while the first one's slow calls are queued. */
 TEST(one_client_does_not_starve_another)
 {
 	static struct outcome slow[50];
@@ -238,7 +237,6 @@ TEST(one_client_does_not_starve_another)
 	plx_rpc_client_destroy(first);
 }
 
-/* Requests queued beyond their deadline do not run. */
 TEST(expired_requests_do_not_run)
 {
 	struct outcome slow[10];

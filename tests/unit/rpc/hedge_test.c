@@ -6,8 +6,7 @@
 
 static int stop(void **state)
 {
-	plx_rpc_client_destroy(caller);
-	caller = NULL;
+	destroy_caller();
 	for (unsigned i = 0; i < kept_count; i++) {
 		if (kept[i])
 			reply_to(i, "");

@@ -190,7 +190,6 @@ SERVICE_TEST(cancellations)
 	others_continue();
 }
 
-/* The violation follows requests that are queued. */
 SERVICE_TEST(a_violation_may_follow_valid_requests)
 {
 	for (uint64_t i = 0; i < 65; i++)
@@ -354,8 +353,7 @@ static int start_client(void **state)
 
 static int stop_client(void **state)
 {
-	plx_rpc_client_destroy(caller);
-	caller = NULL;
+	destroy_caller();
 	if (server.link)
 		plx_link_abort(server.link);
 	plx_listener_close(listener);

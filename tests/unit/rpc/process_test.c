@@ -36,8 +36,7 @@ static int stop(void **state)
 		plx_link_abort(client.link);
 	if (server.link)
 		plx_link_abort(server.link);
-	plx_rpc_client_destroy(caller);
-	caller = NULL;
+	destroy_caller();
 	rpc_self_test_stop();
 	plx_listener_close(listener);
 	PUMP_UNTIL(!plx_fabric_open_count());
@@ -71,8 +70,7 @@ PROCESS_TEST(the_application_does_not_notice)
 	call_expecting(PLX_RPC_OK, PLX_RPC_DESCRIBE, NULL, 0, &outcome);
 	call_it(ECHO, NULL, 0, &outcome); /* it has none of others' methods */
 	expect_status(&outcome, PLX_RPC_UNKNOWN);
-	plx_rpc_client_destroy(caller);
-	caller = NULL;
+	destroy_caller();
 	pump_ms(50);
 	assert_int_equal(server.messages, 1);
 	assert_int_equal(server.closed, 0);
@@ -167,8 +165,7 @@ PROCESS_TEST_BARE(the_rate_of_refusals_is_limited)
 		unknown += outcomes[i].status == PLX_RPC_UNKNOWN && outcomes[i].count;
 	assert_in_range(unknown, 100, 10020 * (plx_now_ns() - began_ns) / PLX_NS_PER_S + 200);
 	assert_true(plx_rpc_client_is_up(caller));
-	plx_rpc_client_destroy(caller);
-	caller = NULL;
+	destroy_caller();
 	fixture_connect(listener, NULL); /* and the host listener still works */
 	assert_int_equal(plx_link_send(client.link, "x", 1), 0);
 	assert_true(pump_until(&server.messages, 1, 3000));

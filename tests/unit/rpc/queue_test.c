@@ -222,8 +222,7 @@ TEST(the_client_may_end_before_they_are_sent)
 	for (uint32_t i = 0; i < 5000; i++)
 		call_number((struct plx_rpc_call){.deadline_ns = PLX_NEVER}, i, 64);
 	assert_true(client_stats().waiting > 0);
-	plx_rpc_client_destroy(caller);
-	caller = NULL;
+	destroy_caller();
 	assert_int_equal(ended, 5000);
 	assert_int_equal(statuses[PLX_RPC_CANCELLED], 5000);
 }

@@ -86,7 +86,6 @@ RETRY_TEST(a_lost_reply_is_given_again)
 
 PLX_TEST_AGAIN(a_lost_reply_is_given_again, start_shm, rpc_down)
 
-/* The handler is not notified of the lost client: the client returns for the reply. */
 RETRY_TEST(a_handler_is_not_notified_if_the_client_may_return)
 {
 	gone_refuses = true;

@@ -257,11 +257,16 @@ static inline void destroy_service(struct plx_rpc_service **which)
 	*which = NULL;
 }
 
-/* Stop everything; kept requests are replied to. */
-static inline void rpc_stop(void)
+static inline void destroy_caller(void)
 {
 	plx_rpc_client_destroy(caller);
 	caller = NULL;
+}
+
+/* Stop everything; kept requests are replied to. */
+static inline void rpc_stop(void)
+{
+	destroy_caller();
 	for (unsigned i = 0; i < kept_count; i++) {
 		if (kept[i])
 			plx_rpc_reply(kept[i], NULL, 0);
