@@ -95,12 +95,6 @@ static void flush(void)
 	TURN_UNTIL(heard.messages == sent);
 }
 
-static void let_receiver_go_on(void)
-{
-	heard.keep = 0;
-	release_kept();
-}
-
 static void end(void)
 {
 	netio_buffered_send_socket_fini(&sender);
@@ -190,14 +184,14 @@ SEND_TEST(a_message_longer_than_a_page_is_put_together)
 	pieces[0] = (struct iovec){bytes, 1};
 	pieces[1] = (struct iovec){bytes + 1, 2001};
 	pieces[2] = (struct iovec){bytes + 2002, 998};
-	heard.keep = 2;
+	heard.kept.more = 2;
 	TURN_UNTIL(netio_buffered_sendv_tagged(&sender, 42, pieces, 3) == 0);
 	send_surely(3001);
 	send_surely(20);
 	flush();
-	assert_int_equal(heard.kept[0].len, 3000);
-	assert_int_equal(heard.kept[0].tag, 42);
-	assert_int_equal(((const uint8_t *)heard.kept[0].data)[2999], (uint8_t)(sent - 3));
+	assert_int_equal(heard.kept.msgs[0].len, 3000);
+	assert_int_equal(heard.kept.msgs[0].tag, 42);
+	assert_int_equal(((const uint8_t *)heard.kept.msgs[0].data)[2999], (uint8_t)(sent - 3));
 	assert_int_equal(heard.tag, 0);
 }
 
@@ -255,7 +249,7 @@ SEND_TEST(a_fast_sender_is_notified_of_room)
 	uint64_t stuck;
 
 	begin_with_pages(4);
-	heard.keep = 500;
+	heard.kept.more = 500;
 	while (send_next(500) == 0 || stats().pages_free) {
 		turn_ms(1);
 		assert_true(plx_now_ns() < limit_ns);
@@ -264,7 +258,7 @@ SEND_TEST(a_fast_sender_is_notified_of_room)
 	stuck = sent;
 	assert_int_equal(available, 0);
 	assert_int_equal(send_next(500), NETIO_STATUS_AGAIN);
-	let_receiver_go_on();
+	release_all(&heard.kept);
 	TURN_UNTIL(available == 1);
 	turn_ms(20);
 	assert_int_equal(available, 1);
@@ -320,10 +314,10 @@ SEND_TEST(a_sender_slower_than_the_link_is_not_paced)
 SEND_TEST(a_sender_that_needs_many_pages_is_notified_of_them)
 {
 	begin_with_pages(4);
-	heard.keep = 500;
+	heard.kept.more = 500;
 	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
 	assert_int_equal(send_next(4000), NETIO_STATUS_AGAIN);
-	let_receiver_go_on();
+	release_all(&heard.kept);
 	TURN_UNTIL(available == 1);
 	assert_int_equal(stats().pages_free, 4);
 	assert_int_equal(send_next(4000), 0);
@@ -336,9 +330,9 @@ SEND_TEST(a_started_page_does_not_block_a_sender_that_needs_all)
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
 		   (struct netio_buffered_attr){
 			   .page_bytes = 1024, .page_count = 4, .timeout_ns = PLX_NEVER});
-	heard.keep = 500;
+	heard.kept.more = 500;
 	TURN_UNTIL(send_next(900) == NETIO_STATUS_AGAIN);
-	let_receiver_go_on();
+	release_all(&heard.kept);
 	TURN_UNTIL(stats().pages_free == 4 && available == 1);
 	assert_int_equal(send_next(900), 0);
 	assert_int_equal(send_next(4000), NETIO_STATUS_AGAIN);
@@ -428,7 +422,7 @@ SEND_TEST(a_slow_peer_gets_all_of_a_long_message)
 SEND_TEST(a_peer_that_reads_nothing_does_not_block_closing)
 {
 	begin_with_pages(64);
-	heard.keep = 500;
+	heard.kept.more = 500;
 	for (unsigned i = 0; i < 300; i++)
 		assert_int_equal(send_next(100), 0);
 	assert_int_equal(netio_buffered_disconnect(&sender), 0);
@@ -442,7 +436,7 @@ SEND_TEST(a_peer_that_reads_nothing_does_not_block_closing)
 SEND_TEST(messages_lost_when_the_peer_dies_are_counted)
 {
 	begin_with_pages(16);
-	heard.keep = 500;
+	heard.kept.more = 500;
 	TURN_UNTIL(send_next(100) == NETIO_STATUS_AGAIN);
 	plx_link_abort(receiver_of(heard.from)->accepted.session.link);
 	TURN_UNTIL(closed == 1);
@@ -451,7 +445,7 @@ SEND_TEST(messages_lost_when_the_peer_dies_are_counted)
 	assert_true(heard.messages + stats().messages_lost >= stats().messages);
 	assert_int_equal(stats().pages_free, 16);
 	/* It reconnects, and starts with a whole message. */
-	let_receiver_go_on();
+	release_all(&heard.kept);
 	TURN_UNTIL(established == 2);
 	heard.next = sent;
 	send_surely(3000);

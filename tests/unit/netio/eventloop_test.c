@@ -53,9 +53,8 @@ TEST(cb_init_may_end_it)
 TEST(it_runs_again)
 {
 	ctx.evloop.cb_init = begin;
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 3; i++)
 		run_once();
-	}
 	assert_string_equal(said, "bbb");
 }
 

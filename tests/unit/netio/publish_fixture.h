@@ -109,7 +109,7 @@ static inline void slow_sub(struct sub *sub, struct netio_subscription what)
 	if (!sub->socket.core)
 		sub_up(sub,
 		       &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 4});
-	sub->keep = 64;
+	sub->kept.more = 64;
 	sub_to(sub, port(), what);
 }
 
@@ -148,7 +148,7 @@ static inline bool has_all(const struct sub *sub)
 /* It keeps no more, and has all of it. */
 static inline void catch_up(struct sub *sub)
 {
-	sub_catch_up(sub);
+	release_all(&sub->kept);
 	FLUSH_UNTIL(has_all(sub));
 }
 

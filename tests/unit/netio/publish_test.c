@@ -71,7 +71,7 @@ static void publish_to_slow(uint32_t page_count, uint32_t buffer_count)
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = page_count});
 	sub_up(&subs[0],
 	       &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = buffer_count});
-	subs[0].keep = 64;
+	subs[0].kept.more = 64;
 }
 
 /* The subscriber has tag 1. */
@@ -248,7 +248,7 @@ PUBSUB_TEST(a_retry_goes_to_subscribers_that_missed_it)
 	before = available;
 	turn_ms(20);
 	assert_int_equal(available, before);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_OK);
@@ -268,7 +268,7 @@ PUBSUB_TEST(what_is_not_published_again_is_given_up)
 	assert_int_equal(publish(1, 900, 0), NETIO_STATUS_AGAIN);
 	assert_int_equal(stats().given_up, 2);
 	before = available;
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_OK);
 	FLUSH_UNTIL(subs[0].messages == number - 2);
@@ -319,7 +319,7 @@ PUBSUB_TEST(at_once_to_a_slow_subscriber)
 	sub_to(&subs[0], port(), at_once);
 	while (publish(1, 1008, NETIO_REENTRY) == NETIO_STATUS_OK)
 		turn_ms(1);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(publish(1, 8, NETIO_REENTRY) == NETIO_STATUS_OK);
 	TURN_UNTIL(subs[0].messages == number);
 }
@@ -341,7 +341,7 @@ PUBSUB_TEST(an_unsubscribed_tag_gets_no_retry)
 	fill_up();
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	assert_int_equal(subs[0].messages, number);
 	assert_int_equal(publish(1, 900, NETIO_REENTRY), NETIO_STATUS_NO_SUBSCRIBERS);

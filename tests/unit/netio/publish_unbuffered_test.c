@@ -139,9 +139,8 @@ PUBSUB_TEST(long_messages_are_not_copied)
 		for (unsigned sub = 0; sub < SUBS; sub++) /* there is room for the next one */
 			TURN_UNTIL(subs[sub].messages == i + 1);
 	}
-	for (unsigned i = 0; i < SUBS; i++) {
+	for (unsigned i = 0; i < SUBS; i++)
 		assert_int_equal(subs[i].len, sizeof(bytes));
-	}
 }
 
 PUBSUB_TEST(the_users_header_comes_first)
@@ -190,7 +189,7 @@ static int fill_up(void)
 static void slow(struct sub *sub)
 {
 	sub_up(sub, &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
-	sub->keep = 256;
+	sub->kept.more = 256;
 	sub_to(sub, port(), (struct netio_subscription){.tag = 1});
 }
 
@@ -205,7 +204,7 @@ PUBSUB_TEST(again_if_no_subscriber_has_it)
 	turn_ms(20);
 	assert_int_equal(available, before);
 	assert_int_equal(published, number); /* nothing of the refused one */
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(available == before + 1);
 	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
 	TURN_UNTIL(published == number && subs[0].messages == number);
@@ -232,7 +231,7 @@ PUBSUB_TEST(partial_if_some_subscribers_have_it)
 	assert_int_equal(subs[1].messages, number + 1);
 	/* A later subscriber does not get it. */
 	SUBSCRIBE(2, .tag = 1);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(available > 0);
 	assert_int_equal(publish(1, NETIO_REENTRY), NETIO_STATUS_OK);
 	TURN_UNTIL(published == number && subs[0].messages == number);
@@ -274,7 +273,7 @@ PUBSUB_TEST(what_is_given_up_is_published_too)
 	assert_int_equal(status, -ECANCELED);
 	assert_int_equal(stats().given_up, 1);
 	number++;
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	subs[0].next = number; /* it has missed one */
 	TURN_UNTIL(available > 0);
 	assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
@@ -353,7 +352,7 @@ PUBSUB_TEST(a_slow_subscriber_delays_no_other)
 		publish_with(&(struct netio_publish_attr){.page_bytes = 256, .page_count = 4});
 		sub_up(&subs[0],
 		       &(struct netio_subscribe_attr){.buffer_bytes = 256, .buffer_count = 2});
-		subs[0].keep = 64;
+		subs[0].kept.more = 64;
 		SUBSCRIBE(0, .tag = 1, .policy = policy);
 		SUBSCRIBE(1, .tag = 1);
 		for (unsigned i = 0; i < 500; i++) {
@@ -363,8 +362,7 @@ PUBSUB_TEST(a_slow_subscriber_delays_no_other)
 			assert_int_equal(status, 0);
 		}
 		assert_int_equal(subs[1].wrong + subs[1].gaps, 0);
-		subs[0].keep = 0;
-		sub_release(&subs[0]);
+		release_all(&subs[0].kept);
 		TURN_UNTIL(subs[0].messages + missed(&subs[0]) == number);
 		assert_true(missed(&subs[0]) > 300);
 		assert_int_equal(missed(&subs[0]),
@@ -386,7 +384,7 @@ PUBSUB_TEST(what_is_given_up_is_a_gap)
 	publish_partial();
 	assert_int_equal(netio_unbuffered_publish_give_up(&publisher, 1, number), 0);
 	number++;
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(subs[0].gaps == 1); /* before the next one */
 	assert_int_equal(publish(1, 0), NETIO_STATUS_OK);
 	TURN_UNTIL(subs[0].messages + 1 == number && subs[1].messages == number);
@@ -409,7 +407,7 @@ PUBSUB_TEST(a_reference_follows_the_latest)
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 256, .page_count = 2});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 256, .buffer_count = 16});
-	subs[0].keep = 200;
+	subs[0].kept.more = 200;
 	SUBSCRIBE(0, .last = 63, .policy = NETIO_POLICY_CONFLATE);
 	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 200; i++) {
@@ -418,7 +416,7 @@ PUBSUB_TEST(a_reference_follows_the_latest)
 		number++;
 		plx_loop_turn();
 	}
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	for (unsigned i = 0; i < 100000 && last_link()->outbox.latest.count; i++) {
 		const struct latest *last = conflation_last(&last_link()->outbox.latest);
 
@@ -441,7 +439,7 @@ PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
 	number++;
 	REQUEST(0, .tag = 2, .delivery = NETIO_DELIVERY_BUFFERED);
 	turn_ms(20);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(subs[0].subscribed == 2);
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(publish(2, 0), NETIO_STATUS_OK);

@@ -24,9 +24,7 @@ struct sub {
 	unsigned gaps;
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
 	struct netio_gap gap; /* the newest */
-	unsigned keep;        /* further messages to keep */
-	struct netio_msg kept[256];
-	unsigned kept_count;
+	struct keeper kept;
 };
 
 static struct sub subs[SUBS];
@@ -99,15 +97,6 @@ static inline void sub_unsubscribed(struct netio_publisher *publisher,
 	sub_of(publisher)->unsubscribed++;
 }
 
-static inline void sub_keep(struct sub *sub, const struct netio_msg *msg)
-{
-	if (!sub->keep)
-		return;
-	sub->keep--;
-	netio_msg_keep(msg);
-	sub->kept[sub->kept_count++] = *msg;
-}
-
 static inline void sub_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
 	struct sub *sub = socket->data;
@@ -119,13 +108,9 @@ static inline void sub_message(struct netio_subscribe_socket *socket, const stru
 	sub->source = msg->source;
 	memcpy(sub->bytes, msg->data,
 	       msg->len < sizeof(sub->bytes) ? msg->len : sizeof(sub->bytes));
-	if (msg->len >= sizeof(number)) {
-		memcpy(&number, msg->data, sizeof(number));
+	if (read_number(msg, &number, &sub->wrong))
 		sub->wrong += number != sub->next++;
-		for (size_t i = sizeof(number); i < msg->len; i++)
-			sub->wrong += ((const uint8_t *)msg->data)[i] != (uint8_t)number;
-	}
-	sub_keep(sub, msg);
+	keep_message(&sub->kept, msg);
 }
 
 /* Alternatively, if only messages of one tag, 0 to 63, are in order: values, never decreasing. */
@@ -142,7 +127,7 @@ static inline void sub_tagged_message(struct netio_subscribe_socket *socket,
 	sub->messages++;
 	sub->wrong += came_of[msg->tag]++ && value <= newest_of[msg->tag];
 	newest_of[msg->tag] = value;
-	sub_keep(sub, msg);
+	keep_message(&sub->kept, msg);
 }
 
 static inline void sub_take_tagged(struct sub *sub)
@@ -171,19 +156,6 @@ static inline uint64_t missed(const struct sub *sub)
 	for (unsigned i = 0; i < NETIO_GAP_REASON_COUNT; i++)
 		sum += sub->missed[i];
 	return sum;
-}
-
-static inline void sub_release(struct sub *sub)
-{
-	while (sub->kept_count)
-		netio_msg_release(&sub->kept[--sub->kept_count]);
-}
-
-/* It stops keeping messages. */
-static inline void sub_catch_up(struct sub *sub)
-{
-	sub_release(sub);
-	sub->keep = 0;
 }
 
 static inline void sub_up(struct sub *sub, const struct netio_subscribe_attr *attr)
@@ -237,7 +209,7 @@ static inline unsigned subs_down(void)
 
 	for (unsigned i = 0; i < SUBS; i++) {
 		wrong += subs[i].wrong;
-		sub_release(&subs[i]);
+		release_all(&subs[i].kept);
 		netio_subscribe_socket_fini(&subs[i].socket);
 		subs[i] = (struct sub){0};
 	}

@@ -16,9 +16,7 @@ struct pull {
 	struct netio_recv_socket *from; /* NULL: not connected */
 	unsigned established, closed, messages, wrong;
 	uint64_t numbers[4096];
-	unsigned keep; /* further messages to keep */
-	struct netio_msg kept[256];
-	unsigned kept_count;
+	struct keeper kept;
 	unsigned port;
 };
 
@@ -53,30 +51,12 @@ static inline void pull_closed(struct netio_recv_socket *socket, enum plx_link_r
 static inline void pull_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
 	struct pull *pull = socket->listen_socket->data;
-	const uint8_t *data = msg->data;
-	uint64_t number;
+	uint64_t number = 0;
 
-	assert_true(msg->len >= sizeof(number));
-	memcpy(&number, data, sizeof(number));
-	for (size_t i = sizeof(number); i < msg->len; i++)
-		pull->wrong += data[i] != (uint8_t)number;
+	assert_true(read_number(msg, &number, &pull->wrong));
 	pull->wrong += msg->tag != number;
 	pull->numbers[pull->messages++ % PLX_ARRAY_LEN(pull->numbers)] = number;
-	if (pull->keep == 0)
-		return;
-	pull->keep--;
-	netio_msg_keep(msg);
-	pull->kept[pull->kept_count++] = *msg;
-}
-
-/* Oldest first. */
-static inline void pull_release(struct pull *pull, unsigned count)
-{
-	assert_in_range(count, 0, pull->kept_count);
-	for (unsigned i = 0; i < count; i++)
-		netio_msg_release(&pull->kept[i]);
-	pull->kept_count -= count;
-	memmove(pull->kept, pull->kept + count, pull->kept_count * sizeof(*pull->kept));
+	keep_message(&pull->kept, msg);
 }
 
 static inline void pull_listen(struct pull *pull, const struct netio_listen_attr *attr)
@@ -227,7 +207,7 @@ static inline int push_down(void **state)
 	netio_push_socket_fini(&pusher);
 	netio_push_socket_fini(&pusher);
 	for (unsigned i = 0; i < PULLS; i++) {
-		pull_release(&pulls[i], pulls[i].kept_count);
+		release_all(&pulls[i].kept);
 		assert_int_equal(pulls[i].wrong, 0);
 		netio_listen_socket_fini(&pulls[i].socket);
 		pulls[i] = (struct pull){0};

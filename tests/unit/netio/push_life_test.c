@@ -102,7 +102,7 @@ PUSH_TEST(a_disconnected_receiver_loses_nothing)
 PUSH_TEST(a_receiver_may_fail_while_it_is_disconnected)
 {
 	begin(2, 16, NULL);
-	pulls[0].keep = 1000;
+	pulls[0].kept.more = 1000;
 	assert_int_equal(push_some(20, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 10 && pulls[1].messages == 10);
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
@@ -126,7 +126,7 @@ PUSH_TEST(a_receiver_may_fail_while_it_is_disconnected)
  * for. Then the second is disconnected. */
 static void let_one_of_two_die(void)
 {
-	pulls[0].keep = pulls[1].keep = 1000;
+	pulls[0].kept.more = pulls[1].kept.more = 1000;
 	assert_int_equal(push_some(12, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 	netio_listen_socket_fini(&pulls[0].socket);
@@ -142,15 +142,14 @@ PUSH_TEST(the_last_receiver_gets_queued_messages)
 	assert_int_equal(push_stats().connected, 0);
 	turn_ms(20);
 	assert_int_equal(closed, 1);
-	pulls[1].keep = 0;
-	pull_release(&pulls[1], pulls[1].kept_count);
+	release_all(&pulls[1].kept);
 	TURN_UNTIL(closed == 2);
 	assert_int_equal(reason, PLX_LINK_CLOSED);
 	assert_int_equal(pulls[1].messages, 12);
 	assert_int_equal(push_stats().waiting, 0);
 
 	/* Unless another receiver connects, which may get them. */
-	pull_release(&pulls[0], pulls[0].kept_count);
+	release_all(&pulls[0].kept);
 	assert_int_equal(netio_push_disconnect(&pusher, "127.0.0.1", pulls[0].port), 0);
 	TURN_UNTIL(push_stats().receivers == 0);
 }
@@ -159,13 +158,13 @@ PUSH_TEST(another_receiver_may_get_queued_messages)
 {
 	begin(2, 7, NULL);
 	pull_listen(&pulls[2], &(struct netio_listen_attr){.buffer_count = 4});
-	pulls[2].keep = 1000;
+	pulls[2].kept.more = 1000;
 	let_one_of_two_die();
 	connect_to(&pulls[2]);
 	TURN_UNTIL(closed == 2 && pulls[2].messages == 4);
 	assert_int_equal(reason, PLX_LINK_CLOSED);
 	assert_int_equal(push_stats().waiting, 1);
-	pull_release(&pulls[2], 1);
+	release_messages(&pulls[2].kept, 1);
 	TURN_UNTIL(pulls[2].messages == 5);
 }
 
@@ -289,8 +288,7 @@ static void provoke(void)
 	case AVAILABLE:
 		while (netio_push(ends, bytes, 64) == 0)
 			;
-		pulls[0].keep = 0;
-		pull_release(&pulls[0], pulls[0].kept_count);
+		release_all(&pulls[0].kept);
 		break;
 	case ANSWER:
 		assert_int_equal(netio_reply(pulls[0].from, "answer", 6), 0);
@@ -323,7 +321,7 @@ PUSH_TEST(anything_may_be_done_in_its_callbacks)
 		if (at > REFUSED) {
 			TURN_UNTIL(pulls[0].established == 1);
 			turn_ms(2);
-			pulls[0].keep = 3;
+			pulls[0].kept.more = 3;
 			while (netio_push(ends, bytes, 64) != 0)
 				plx_loop_turn();
 			turn_ms(2);
@@ -342,8 +340,7 @@ PUSH_TEST(anything_may_be_done_in_its_callbacks)
 			free(ends);
 			ends = NULL;
 		}
-		pulls[0].keep = 0;
-		pull_release(&pulls[0], pulls[0].kept_count);
+		release_all(&pulls[0].kept);
 		TURN_UNTIL(!pulls[0].from);
 	}
 	memset(pulls[0].numbers, 0, sizeof(pulls[0].numbers));

@@ -59,7 +59,7 @@ PUSH_TEST(equal_receivers_take_turns)
 PUSH_TEST(a_busy_receiver_gets_less)
 {
 	begin(2, 4, NULL);
-	pulls[0].keep = ALL;
+	pulls[0].kept.more = ALL;
 	while (next < 500) {
 		push_some(1, 64);
 		plx_loop_turn();
@@ -70,7 +70,7 @@ PUSH_TEST(a_busy_receiver_gets_less)
 	assert_in_range(stats_of(0).credit, 0, 1);
 	assert_int_equal(stats_of(0).under_way, pulls[0].messages);
 	assert_true(stats_of(0).finished == 0 && stats_of(1).finished > 490);
-	pull_release(&pulls[0], pulls[0].kept_count);
+	release_all(&pulls[0].kept);
 	TURN_UNTIL(stats_of(0).finished == pulls[0].messages);
 	assert_true(stats_of(0).credit >= 3);
 }
@@ -114,7 +114,7 @@ PUSH_TEST(a_fast_sender_is_notified_once_of_room)
 	int rc = 0;
 
 	begin(2, 4, NULL);
-	pulls[0].keep = pulls[1].keep = ALL;
+	pulls[0].kept.more = pulls[1].kept.more = ALL;
 	while (rc == 0 || next < 8) {
 		rc = push_some(1, 64);
 		plx_loop_turn();
@@ -130,11 +130,11 @@ PUSH_TEST(a_fast_sender_is_notified_once_of_room)
 	assert_true(push_stats().again >= 4);
 	turn_ms(5);
 	assert_int_equal(available, 0);
-	pull_release(&pulls[1], 2);
+	release_messages(&pulls[1].kept, 2);
 	TURN_UNTIL(available == 1);
 	assert_int_equal(push_some(1, 64), 0);
 	TURN_UNTIL(pulls[1].messages == 5);
-	pull_release(&pulls[1], 1);
+	release_messages(&pulls[1].kept, 1);
 	turn_ms(5);
 	assert_int_equal(available, 1);
 }
@@ -159,7 +159,7 @@ PUSH_TEST(a_new_receiver_has_room)
 {
 	begin(1, 2, NULL);
 	pull_listen(&pulls[1], NULL);
-	pulls[0].keep = ALL;
+	pulls[0].kept.more = ALL;
 	TURN_UNTIL(push_some(1, 64) == NETIO_STATUS_AGAIN && pulls[0].messages == 2);
 	turn_ms(5);
 	available = 0;
@@ -192,7 +192,7 @@ PUSH_TEST(messages_that_cannot_be_pushed_are_refused)
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
 
 	/* Also if it is the one with room. */
-	pulls[1].keep = ALL;
+	pulls[1].kept.more = ALL;
 	TURN_UNTIL(push_some(1, 1001) == NETIO_STATUS_AGAIN && pulls[1].messages == 6 + 16);
 	assert_int_equal(push_some(1, 1000), 0);
 	assert_int_equal(stats_of(0).handed, 7);
@@ -258,10 +258,10 @@ PUSH_TEST(a_suspect_receiver_is_skipped)
 /* With 4 of 6 messages unfinished. */
 static void let_the_first_die(void)
 {
-	pulls[0].keep = ALL;
+	pulls[0].kept.more = ALL;
 	assert_int_equal(push_some(12, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
-	pull_release(&pulls[0], 2);
+	release_messages(&pulls[0].kept, 2);
 	TURN_UNTIL(stats_of(0).under_way == 4);
 	pull_die(&pulls[0]);
 }
@@ -294,7 +294,7 @@ PUSH_TEST(unfinished_messages_wait_for_room)
 	unsigned before;
 
 	begin(2, 4, NULL);
-	pulls[0].keep = pulls[1].keep = ALL;
+	pulls[0].kept.more = pulls[1].kept.more = ALL;
 	TURN_UNTIL(push_some(1, 64) == NETIO_STATUS_AGAIN && pulls[0].messages == 4 &&
 		   pulls[1].messages == 4);
 	assert_int_equal(next, 8);
@@ -310,13 +310,13 @@ PUSH_TEST(unfinished_messages_wait_for_room)
 		assert_int_equal(available, 0);
 		assert_int_equal(push_some(1, 64), NETIO_STATUS_AGAIN);
 		before = pulls[1].messages;
-		pull_release(&pulls[1], 1);
+		release_messages(&pulls[1].kept, 1);
 		TURN_UNTIL(pulls[1].messages > before);
 	}
 	assert_int_equal(push_stats().waiting, 0);
 	for (unsigned i = 5; i < 8; i++)
 		assert_true(pulls[1].numbers[i] > pulls[1].numbers[i - 1]);
-	pull_release(&pulls[1], 1);
+	release_messages(&pulls[1].kept, 1);
 	TURN_UNTIL(available == 1);
 	assert_int_equal(push_some(1, 64), 0);
 	TURN_UNTIL(pulls[1].messages == 9);
@@ -334,7 +334,7 @@ PUSH_TEST(new_messages_do_not_overtake_unfinished_ones)
 	pull_listen(&pulls[2], &(struct netio_listen_attr){.message_max_bytes = 1000});
 	make_pusher(NULL);
 	connect_pulls(2);
-	pulls[0].keep = pulls[1].keep = ALL;
+	pulls[0].kept.more = pulls[1].kept.more = ALL;
 	TURN_UNTIL(push_some(1, 2000) == NETIO_STATUS_AGAIN && pulls[0].messages == 7 &&
 		   pulls[1].messages == 4);
 	connect_to(&pulls[2]);
@@ -345,7 +345,7 @@ PUSH_TEST(new_messages_do_not_overtake_unfinished_ones)
 	netio_push_disconnect(&pusher, test_host(), pulls[1].port);
 	available = 0;
 	assert_int_equal(push_some(1, 1000), NETIO_STATUS_AGAIN);
-	pull_release(&pulls[0], 7);
+	release_messages(&pulls[0].kept, 7);
 	TURN_UNTIL(available == 1 && push_stats().waiting == 0);
 	assert_int_equal(push_some(1, 1000), 0);
 }
@@ -369,14 +369,14 @@ PUSH_TEST(long_messages_go_to_others_as_well)
 	bool seen[64] = {false};
 
 	begin_two(attr, attr);
-	pulls[0].keep = pulls[1].keep = ALL;
-	TURN_UNTIL(push_some(1, 2500) == NETIO_STATUS_AGAIN && pulls[0].kept_count >= 3 &&
-		   pulls[1].kept_count >= 3);
-	pull_release(&pulls[0], 1);
+	pulls[0].kept.more = pulls[1].kept.more = ALL;
+	TURN_UNTIL(push_some(1, 2500) == NETIO_STATUS_AGAIN && pulls[0].kept.count >= 3 &&
+		   pulls[1].kept.count >= 3);
+	release_messages(&pulls[0].kept, 1);
 	turn_ms(5);
-	pulls[1].keep = 0;
+	pulls[1].kept.more = 0;
 	pull_die(&pulls[0]);
-	pull_release(&pulls[1], pulls[1].kept_count);
+	release_all(&pulls[1].kept);
 	TURN_UNTIL(closed == 1 && push_stats().waiting == 0);
 	turn_ms(50);
 	for (unsigned i = 0; i < 2; i++)
@@ -393,10 +393,10 @@ PUSH_TEST(long_messages_go_to_others_as_well)
 PUSH_TEST(unfinished_messages_of_a_closed_receiver_go_to_others)
 {
 	begin(2, 7, NULL);
-	pulls[0].keep = ALL;
+	pulls[0].kept.more = ALL;
 	assert_int_equal(push_some(12, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6 && pulls[1].messages == 6);
-	pull_release(&pulls[0], 2);
+	release_messages(&pulls[0].kept, 2);
 	TURN_UNTIL(stats_of(0).credit >= 2 && stats_of(1).under_way <= 1);
 	netio_listen_socket_fini(&pulls[0].socket);
 	assert_int_equal(push_some(6, 64), 0); /* some go to it, and are never seen */
@@ -413,7 +413,7 @@ PUSH_TEST(unfinished_messages_of_a_closed_receiver_go_to_others)
 PUSH_TEST(messages_wait_for_a_receiver)
 {
 	begin(1, 7, NULL);
-	pulls[0].keep = 6;
+	pulls[0].kept.more = 6;
 	assert_int_equal(push_some(6, 64), 0);
 	TURN_UNTIL(pulls[0].messages == 6);
 	netio_listen_socket_fini(&pulls[0].socket);
@@ -425,7 +425,7 @@ PUSH_TEST(messages_wait_for_a_receiver)
 	TURN_UNTIL(refused > 0);
 
 	/* It reconnects and takes part again. */
-	pull_release(&pulls[0], 6);
+	release_messages(&pulls[0].kept, 6);
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});
 	TURN_UNTIL(pulls[0].messages == 12);
 	assert_int_equal(established, 2);
@@ -441,14 +441,14 @@ PUSH_TEST(a_message_too_long_for_the_others_waits_apart)
 {
 	begin_two((struct netio_listen_attr){.message_max_bytes = 5000},
 		  (struct netio_listen_attr){.message_max_bytes = 1000});
-	pulls[0].keep = ALL;
+	pulls[0].kept.more = ALL;
 	assert_int_equal(push_some(3, 2000), 0);
 	assert_int_equal(push_some(20, 1000), 0);
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == 23);
 	TURN_UNTIL(stats_of(1).under_way <= 3);
 	netio_listen_socket_fini(&pulls[0].socket);
-	pull_release(&pulls[0], pulls[0].kept_count);
-	pulls[0].keep = 0;
+	release_all(&pulls[0].kept);
+	pulls[0].kept.more = 0;
 	TURN_UNTIL(closed == 1 && push_stats().waiting == 3);
 	assert_int_equal(push_some(1, 1000), 0);
 	TURN_UNTIL(pulls[1].numbers[pulls[1].messages - 1] == 23);
@@ -493,11 +493,10 @@ PUSH_TEST(nothing_is_lost_while_receivers_come_and_go)
 				netio_recv_socket_close(pull->from);
 			break;
 		case 2 ... 20:
-			pull->keep = 4;
+			pull->kept.more = 4;
 			break;
 		case 21 ... 50:
-			pull->keep = 0;
-			pull_release(pull, pull->kept_count);
+			release_all(&pull->kept);
 			break;
 		default:
 			push_some(random >> 40 & 7, random >> 50 & 15 ? 64 : 3000);
@@ -510,10 +509,8 @@ PUSH_TEST(nothing_is_lost_while_receivers_come_and_go)
 		}
 	}
 	assert_true(deaths > 10);
-	for (unsigned i = 0; i < 3; i++) {
-		pulls[i].keep = 0;
-		pull_release(&pulls[i], pulls[i].kept_count);
-	}
+	for (unsigned i = 0; i < 3; i++)
+		release_all(&pulls[i].kept);
 	TURN_UNTIL(push_stats().connected > 0 && push_stats().waiting == 0);
 	turn_ms(300);
 	for (unsigned i = 0; i < 3; i++)

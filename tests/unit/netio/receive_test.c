@@ -165,10 +165,8 @@ static void *take_all(void *arg)
 
 		if (netio_recv(&listening, &msg) != 0)
 			continue;
-		memcpy(&number, msg.data, sizeof(number));
-		taker->wrong += number != taker->next++;
-		for (size_t i = sizeof(number); i < msg.len; i++)
-			taker->wrong += ((const uint8_t *)msg.data)[i] != (uint8_t)number;
+		if (read_number(&msg, &number, &taker->wrong))
+			taker->wrong += number != taker->next++;
 		taker->taken++;
 		netio_msg_release(&msg);
 		if (taker->slow && taker->taken % taker->slow == 0)

@@ -8,14 +8,6 @@ static struct subscriber *first(void)
 	return (struct subscriber *)LIST_FIRST(&publisher.core->acceptor.session.links);
 }
 
-/* A page that it kept. */
-static void release_first(void)
-{
-	netio_msg_release(&subs[0].kept[0]);
-	subs[0].kept_count--;
-	memmove(subs[0].kept, subs[0].kept + 1, subs[0].kept_count * sizeof(subs[0].kept[0]));
-}
-
 /* A subscriber that drops a long message must not make a blocking one wait for that room. */
 SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
 {
@@ -28,7 +20,7 @@ SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
 		turn_ms(10);
 		assert_int_equal(available, 0);
 		do {
-			release_first();
+			release_messages(&subs[0].kept, 1);
 			turn_ms(20);
 		} while (!with && !available &&
 			 first()->outbox.waiting_count > 1); /* it is paced */
@@ -48,7 +40,7 @@ SLOW_TEST(a_gap_precedes_the_answer)
 	assert_int_equal(first()->outbox.free_count, 0);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	turn_ms(20);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 	TURN_UNTIL(subs[0].closed == 1);
@@ -72,9 +64,9 @@ SLOW_TEST(a_long_message_is_conflated_and_arrives)
 		publish(2, 400, 0);
 		publish(2, 400, 0);
 		plx_loop_turn();
-		subs[0].keep = 64;
-		if (i % 8 == 0 && subs[0].kept_count)
-			release_first();
+		subs[0].kept.more = 64;
+		if (i % 8 == 0 && subs[0].kept.count)
+			release_messages(&subs[0].kept, 1);
 	}
 	print_message("came: %u messages, of the long one %u, %u gaps; %lu pages; published %lu\n",
 		      subs[0].messages - before, came_of[1], subs[0].gaps, stats().pages, number);
@@ -107,9 +99,9 @@ static void expect_room_with_pages(uint32_t page_count)
 	end = plx_now_ns() + 3 * PLX_NS_PER_S;
 	while (plx_now_ns() < end && !available) {
 		publish_all(2, 700, 1);
-		subs[0].keep = 8;
-		if (subs[0].kept_count && turns++ % 8 == 0)
-			release_first();
+		subs[0].kept.more = 8;
+		if (subs[0].kept.count && turns++ % 8 == 0)
+			release_messages(&subs[0].kept, 1);
 	}
 	assert_true(available > 0);
 	end_case();
@@ -129,7 +121,7 @@ SLOW_TEST(the_latest_arrive_next_to_other_tags)
 	begin_slow(NETIO_POLICY_CONFLATE);
 	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
 	sub_take_tagged(&subs[0]);
-	subs[0].keep = 8;
+	subs[0].kept.more = 8;
 	publish_all(2, 400, 40);
 	publish_all(1, 400, 1);
 	assert_int_equal(first()->outbox.latest.count, 1);
@@ -138,8 +130,8 @@ SLOW_TEST(the_latest_arrive_next_to_other_tags)
 	end = plx_now_ns() + 3 * PLX_NS_PER_S;
 	while (plx_now_ns() < end) {
 		publish_all(2, 400, 4);
-		subs[0].keep = 8;
-		sub_release(&subs[0]);
+		subs[0].kept.more = 8;
+		release_messages(&subs[0].kept, subs[0].kept.count);
 		publish_all(2, 400, 4);
 	}
 	print_message("came: tag 1 %u, tag 2 %u; unsubscribed %u; of %lu\n", came_of[1], came_of[2],
@@ -189,7 +181,7 @@ SLOW_TEST(messages_queued_for_a_closed_subscriber_are_counted)
 	begin_slow(NETIO_POLICY_DEFAULT);
 	publish_until_again(400);
 	netio_subscriber_close(subscriber);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(went == 1 && subs[0].closed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]) + stats().lost, number + 1);
 }
@@ -204,7 +196,7 @@ SLOW_TEST(gaps_take_no_pages_from_the_latest)
 	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 400; i++)
 		publish_all(i % 8, 400, 1);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	before = subs[0].messages;
 	pages = (unsigned)stats().pages;
 	/* It takes everything; each tag changes with each turn. */
@@ -264,7 +256,7 @@ static int publish_again(netio_tag_t tag, size_t len)
 
 	while (rc == NETIO_STATUS_AGAIN) {
 		available = 0;
-		sub_catch_up(&subs[0]);
+		release_all(&subs[0].kept);
 		TURN_UNTIL(available >= 1);
 		rc = publish(tag, len, NETIO_REENTRY);
 	}
@@ -299,10 +291,10 @@ static void take_any(void)
 		netio_buffered_publish_flush(&publisher);
 	if (any(2))
 		plx_loop_turn();
-	if (any(20) == 0 || subs[0].kept_count > 200)
-		sub_catch_up(&subs[0]);
+	if (any(20) == 0 || subs[0].kept.count > 200)
+		release_all(&subs[0].kept);
 	if (any(5) == 0)
-		subs[0].keep = 1 + any(10);
+		subs[0].kept.more = 1 + any(10);
 }
 
 static void at_random(uint32_t seed, bool conflates)

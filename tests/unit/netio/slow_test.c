@@ -21,7 +21,7 @@ SLOW_TEST(new_messages_are_dropped)
 	publish_all(1, 400, 200);
 	assert_true(stats().dropped_new > 100);
 	assert_int_equal(subs[0].gaps, 0); /* there is no room for that either */
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(subs[0].gaps, 1);
 	assert_int_equal(subs[0].gap.reasons, NETIO_GAP_BIT(NETIO_GAP_DROPPED_NEW));
@@ -78,9 +78,9 @@ SLOW_TEST(old_messages_in_pieces_are_dropped_whole)
 		publish_all(1, 2500, 1);
 		publish_all(1, 40 + 8 * round, round % 5);
 		if (round % 7 == 6) {
-			sub_catch_up(&subs[0]);
+			release_all(&subs[0].kept);
 			turn_ms(round % 3);
-			subs[0].keep = 64;
+			subs[0].kept.more = 64;
 		}
 	}
 	assert_true(stats().dropped_old > 10);
@@ -144,7 +144,7 @@ SLOW_TEST(the_bound_blocks_too)
 		plx_loop_turn();
 		assert_true(++taken < 30);
 	}
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(available == 1);
 	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
 	FLUSH_UNTIL(has_all(&subs[0]));
@@ -158,7 +158,7 @@ SLOW_TEST(at_once_and_dropped)
 	SUBSCRIBE_SLOW(0, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE,
 		       .policy = NETIO_POLICY_DROP_NEW);
 	publish_all(1, 400, 200);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(subs[0].gaps, 1);
 	publish_all(1, 400, 1);
@@ -183,7 +183,7 @@ SLOW_TEST(the_latest_of_each_tag_arrives)
 		publish_all(i % 2 ? i / 2 % 16 : 0, 40 + 8 * (i % 30), 1);
 	assert_true(stats().conflated > 500);
 	assert_int_equal(stats().dropped_new, 0);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(missed(&subs[0]), stats().conflated);
 	assert_int_equal(newest_of[0], 998);
@@ -205,7 +205,7 @@ SLOW_TEST(more_tags_than_may_wait)
 		publish_all(i % 64, 40, 1);
 	assert_true(stats().dropped_new > 0);
 	assert_true(stats().conflated > 0);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(has_all(&subs[0]));
 	assert_int_equal(missed(&subs[0]), stats().conflated + stats().dropped_new);
 	assert_int_equal(subs[0].gaps, 1);
@@ -225,7 +225,7 @@ SLOW_TEST(the_answer_follows_the_latest)
 			 0);
 	turn_ms(20);
 	assert_int_equal(subs[0].unsubscribed, 0);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(subs[0].unsubscribed == 1);
 	TURN_UNTIL(has_all(&subs[0]));
 	for (unsigned i = 0; i < 16; i++)
@@ -243,7 +243,7 @@ SLOW_TEST(the_latest_are_sent_before_the_end)
 	netio_subscriber_close(subscriber);
 	turn_ms(20);
 	assert_int_equal(went, 0);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(went == 1 && subs[0].closed == 1);
 	assert_int_equal(subs[0].messages + missed(&subs[0]), number);
 	for (unsigned i = 0; i < 16; i++)
@@ -278,7 +278,7 @@ SLOW_TEST(a_slow_subscriber_is_disconnected)
 	assert_int_equal(subs[1].gaps, 0);
 	assert_true(stats().disconnected > 5);
 	subs[0].next = 0;
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(went == 1 && subs[0].lost == 1);
 	assert_non_null(strstr(why_went, "too slow"));
 	assert_true(subs[0].gap.reasons & NETIO_GAP_BIT(NETIO_GAP_DISCONNECTED));
@@ -319,7 +319,7 @@ SLOW_TEST(the_publisher_has_a_default)
 	publish_all(1, 400, 100);
 	assert_true(stats().dropped_new > 50);
 	REQUEST(0, .tag = 2, .policy = NETIO_POLICY_BLOCK);
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(subs[0].not_taken == 1);
 	assert_non_null(strstr(subs[0].why, "lets nobody block it"));
 	assert_int_equal(stats().refused, 1);
@@ -371,7 +371,7 @@ SLOW_TEST(one_never_delays_another)
 		}
 		assert_int_equal(subs[1].wrong + subs[1].gaps, 0);
 		assert_int_equal(stats().again, 0);
-		sub_catch_up(&subs[0]);
+		release_all(&subs[0].kept);
 		end_case();
 	}
 }
@@ -406,7 +406,7 @@ SLOW_TEST(what_is_given_up_is_a_gap)
 	publish_until_again(400);
 	number++;
 	assert_int_equal(publish(1, 400, 0), NETIO_STATUS_AGAIN); /* another one */
-	sub_catch_up(&subs[0]);
+	release_all(&subs[0].kept);
 	TURN_UNTIL(available == 1);
 	assert_int_equal(publish(1, 400, NETIO_REENTRY), NETIO_STATUS_OK);
 	FLUSH_UNTIL(has_all(&subs[0]));

@@ -28,6 +28,52 @@ static inline void turn_ms(unsigned ms)
 		plx_loop_turn();
 }
 
+/* Messages that a receiver keeps, oldest first. */
+struct keeper {
+	unsigned more; /* further ones to keep */
+	unsigned count;
+	struct netio_msg msgs[512];
+};
+
+static inline void keep_message(struct keeper *keeper, const struct netio_msg *msg)
+{
+	if (keeper->more == 0)
+		return;
+	keeper->more--;
+	netio_msg_keep(msg);
+	keeper->msgs[keeper->count++] = *msg;
+}
+
+static inline void release_messages(struct keeper *keeper, unsigned count)
+{
+	assert_in_range(count, 0, keeper->count);
+	for (unsigned i = 0; i < count; i++)
+		netio_msg_release(&keeper->msgs[i]);
+	keeper->count -= count;
+	memmove(keeper->msgs, keeper->msgs + count, keeper->count * sizeof(keeper->msgs[0]));
+}
+
+/* It keeps no more. */
+static inline void release_all(struct keeper *keeper)
+{
+	keeper->more = 0;
+	release_messages(keeper, keeper->count);
+}
+
+/* Messages of 8 bytes and more start with their number; the other bytes are its lowest. Return:
+ * whether it has a number. */
+static inline bool read_number(const struct netio_msg *msg, uint64_t *number_out, unsigned *wrong)
+{
+	const uint8_t *data = msg->data;
+
+	if (msg->len < sizeof(*number_out))
+		return false;
+	memcpy(number_out, data, sizeof(*number_out));
+	for (size_t i = sizeof(*number_out); i < msg->len; i++)
+		*wrong += data[i] != (uint8_t)*number_out;
+	return true;
+}
+
 struct heard {
 	struct netio_recv_socket *from; /* the newest connection; NULL: closed */
 	unsigned established, closed, messages;
@@ -39,9 +85,7 @@ struct heard {
 	uint8_t *bytes; /* a copy */
 	uint64_t next;  /* of messages that start with their number: the expected one */
 	unsigned wrong;
-	unsigned keep; /* further messages to keep */
-	struct netio_msg kept[512];
-	unsigned kept_count;
+	struct keeper kept;
 };
 
 static struct netio_listen_socket listening;
@@ -64,7 +108,6 @@ static inline void hear_closed(struct netio_recv_socket *socket, enum plx_link_r
 	snprintf(heard.why, sizeof(heard.why), "%s", why);
 }
 
-/* Messages of 8 bytes and more start with their number; the other bytes are its lowest. */
 static inline void note_message(const struct netio_msg *msg)
 {
 	uint64_t number;
@@ -78,28 +121,14 @@ static inline void note_message(const struct netio_msg *msg)
 	heard.bytes = malloc(msg->len + 1);
 	assert_non_null(heard.bytes);
 	memcpy(heard.bytes, msg->data, msg->len);
-	if (msg->len < sizeof(number))
-		return;
-	memcpy(&number, msg->data, sizeof(number));
-	heard.wrong += number != heard.next++;
-	for (size_t i = sizeof(number); i < msg->len; i++)
-		heard.wrong += heard.bytes[i] != (uint8_t)number;
+	if (read_number(msg, &number, &heard.wrong))
+		heard.wrong += number != heard.next++;
 }
 
 static inline void hear_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
 	note_message(msg);
-	if (heard.keep == 0)
-		return;
-	heard.keep--;
-	netio_msg_keep(msg);
-	heard.kept[heard.kept_count++] = *msg;
-}
-
-static inline void release_kept(void)
-{
-	while (heard.kept_count)
-		netio_msg_release(&heard.kept[--heard.kept_count]);
+	keep_message(&heard.kept, msg);
 }
 
 static inline void listen_with(const struct netio_listen_attr *attr)
@@ -128,7 +157,7 @@ static inline void connect_buffered_to_listening(struct netio_buffered_send_sock
 /* The loop turns between the sockets and netio_fini, or not: both must work. */
 static inline int sockets_down(void **state)
 {
-	release_kept();
+	release_all(&heard.kept);
 	free(heard.bytes);
 	heard = (struct heard){0};
 	netio_listen_socket_fini(&listening);

@@ -458,7 +458,7 @@ TEST(unknown_subscriptions_are_refused)
 static unsigned kept_count;
 static struct plx_buf *kept[64];
 
-static void keep_message(struct plx_link *link, struct plx_buf *message, void *user)
+static void keep_buffer(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	raw_messages++;
 	if (kept_count < PLX_ARRAY_LEN(kept))
@@ -469,7 +469,7 @@ TEST(a_subscriber_that_takes_no_answers_is_held_up)
 {
 	static const struct plx_link_events events = {
 		.on_open = raw_open,
-		.on_message = keep_message,
+		.on_message = keep_buffer,
 		.on_close = raw_close,
 	};
 	struct plx_link_attr attr = {.events = &events, .rx_buf_count = 4};

@@ -74,9 +74,10 @@ static struct image *image_of(sqlite3_file *file)
 	return ((struct open_file *)file)->image;
 }
 
-static int file_close(sqlite3_file *file)
+/* There is nothing to close, and it has no traits. */
+static int file_nothing(sqlite3_file *file)
 {
-	return SQLITE_OK;
+	return 0;
 }
 
 static int file_read(sqlite3_file *file, void *out, int length, sqlite3_int64 offset)
@@ -152,15 +153,10 @@ static int file_sector(sqlite3_file *file)
 	return SECTOR_BYTES;
 }
 
-static int file_traits(sqlite3_file *file)
-{
-	return 0;
-}
-
 /* Version 1: no shared memory between processes, which an exclusively locked file does not need. */
 static const sqlite3_io_methods file_methods = {
 	.iVersion = 1,
-	.xClose = file_close,
+	.xClose = file_nothing,
 	.xRead = file_read,
 	.xWrite = file_write,
 	.xTruncate = file_truncate,
@@ -171,7 +167,7 @@ static const sqlite3_io_methods file_methods = {
 	.xCheckReservedLock = file_is_reserved,
 	.xFileControl = file_control,
 	.xSectorSize = file_sector,
-	.xDeviceCharacteristics = file_traits,
+	.xDeviceCharacteristics = file_nothing,
 };
 
 /* The folder ---------------------------------------------------------------------------------- */

@@ -106,9 +106,8 @@ TEST_BARE(a_full_service_is_not_asked_forever)
 	PUMP_UNTIL(client_stats().links >= 2);
 	call_as(never, NULL, 0, &held); /* so that the one with room has more open */
 	is_kept(2);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++)
 		call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
-	}
 	plx_rpc_client_destroy(filler);
 	plx_rpc_service_destroy(full);
 }

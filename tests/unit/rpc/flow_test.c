@@ -5,11 +5,6 @@
 
 #include <stdlib.h>
 
-static void reply_done(unsigned i)
-{
-	reply_to(i, "done");
-}
-
 TEST(a_method_that_is_full_is_busy)
 {
 	struct outcome first, second, third;
@@ -19,11 +14,11 @@ TEST(a_method_that_is_full_is_busy)
 	assert_true(second.retry_after_ns > 0);
 	assert_false(second.may_have_run);
 	assert_int_equal(kept_count, 1);
-	reply_done(0);
+	reply_to(0, "done");
 	expect_status(&first, PLX_RPC_OK);
 	call_it(ONE, NULL, 0, &third);
 	is_kept(2);
-	reply_done(1);
+	reply_to(1, "done");
 	expect_status(&third, PLX_RPC_OK);
 	assert_int_equal(service_stats().busy, 1);
 }
@@ -40,16 +35,15 @@ TEST_BARE(open_calls_of_a_client_are_bounded)
 	pump_ms(20);
 	assert_int_equal(kept_count, 3); /* the client knows, and queues the rest */
 	assert_int_equal(client_stats().waiting, 2);
-	reply_done(0);
+	reply_to(0, "done");
 	wait_done(&outcomes[0]);
 	is_kept(4);
 	for (unsigned i = 1; i < 4; i++)
-		reply_done(i);
+		reply_to(i, "done");
 	is_kept(5);
-	reply_done(4);
-	for (int i = 0; i < 5; i++) {
+	reply_to(4, "done");
+	for (int i = 0; i < 5; i++)
 		expect_status(&outcomes[i], PLX_RPC_OK);
-	}
 	assert_int_equal(service_stats().busy, 0);
 }
 
@@ -82,10 +76,10 @@ TEST_BARE(cancelled_requests_stay_open)
 			 0);
 	expect_status(&others, PLX_RPC_OK);
 	for (unsigned i = 0; i < 4; i++)
-		reply_done(i);
+		reply_to(i, "done");
 	call_it(LATER, NULL, 0, &outcome);
 	is_kept(5);
-	reply_done(4);
+	reply_to(4, "done");
 	wait_done(&outcome);
 	plx_rpc_client_destroy(other);
 }
@@ -112,7 +106,7 @@ TEST_BARE(calls_that_wait_are_bounded)
 		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
 	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EAGAIN);
 	is_kept(4);
-	reply_done(0);
+	reply_to(0, "done");
 	PUMP_UNTIL(client_stats().open != 4);
 	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
 }
@@ -286,7 +280,7 @@ TEST_BARE(clients_that_vanish)
 	assert_int_equal(service_stats().clients, 0);
 	assert_int_equal(service_stats().open, 2000); /* still to be replied to, in vain */
 	for (unsigned i = 0; i < 2000; i++)
-		reply_done(i);
+		reply_to(i, "done");
 	assert_int_equal(service_stats().open, 0);
 	caller = make_client_of(service, NULL);
 	wait_up(caller);

@@ -138,9 +138,8 @@ PROCESS_TEST_BARE(messages_may_be_short)
 		connect_caller();
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++)
 			call_it(PLX_RPC_ECHO, data, j % 3 ? 0 : sizeof(data), &outcomes[j]);
-		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++) {
+		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++)
 			expect_status(&outcomes[j], PLX_RPC_OK);
-		}
 		if (i + 1 < PLX_ARRAY_LEN(longest))
 			stop(NULL);
 	}

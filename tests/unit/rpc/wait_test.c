@@ -10,11 +10,6 @@
 
 #define CALLS 200
 
-static struct plx_rpc_service_stats stats_of(void)
-{
-	return service_stats();
-}
-
 /* The service is on lcore 1, the client on this one. */
 static void start_two_lcores(plx_rpc_handler_fn handler)
 {
@@ -35,7 +30,7 @@ static void stop_two_lcores(void)
 {
 	plx_rpc_client_destroy(caller);
 	assert_int_equal(plx_rpc_service_finish(service, 3 * PLX_NS_PER_S), 0);
-	assert_int_equal(stats_of().clients, 0);
+	assert_int_equal(service_stats().clients, 0);
 	plx_rpc_service_destroy(service);
 	pump_ms(20);
 	worker_stop();
@@ -56,9 +51,8 @@ PLX_TEST(a_service_on_another_lcore)
 {
 	on_lcore_1 = 0;
 	start_two_lcores(on_counted_echo);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++)
 		call_expecting(PLX_RPC_OK, ECHO, "x", 1, &outcome);
-	}
 	assert_int_equal(on_lcore_1, 100);
 	stop_two_lcores();
 }
@@ -237,8 +231,8 @@ PLX_TEST(a_reply_after_the_end)
 	plx_rpc_service_destroy(service);
 	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	pump_ms(20);
-	assert_int_equal(plx_rpc_reply(taken, "x", 1),
-			 0); /* in vain; and the last of it is freed */
+	/* In vain; and the last of it is freed. */
+	assert_int_equal(plx_rpc_reply(taken, "x", 1), 0);
 	plx_rpc_client_destroy(caller);
 	pump_ms(50);
 	worker_stop();
