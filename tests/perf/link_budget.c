@@ -37,54 +37,36 @@ static const struct budget_way *const ways[] = {&budget_raw, &budget_link};
 
 enum { RAW, LINK, WAYS };
 
-static int fail(const char *what)
+void budget_fail(const char *what)
 {
 	fprintf(stderr, "link_budget: %s: %s\n", what, plx_error());
-	return 1;
+	exit(1);
 }
 
 /* Counting --------------------------------------------------------------------------------- */
 
-static int apart(const struct budget_way *way, uint64_t count, unsigned looks)
+static void apart(const struct budget_way *way, uint64_t count, unsigned looks)
 {
-	int rc = 0;
-
 	/* One message is in flight. */
-	for (uint64_t i = 0; i < count && rc == 0; i++) {
-		rc = way->receive();
-		if (rc == 0)
-			rc = way->looks(looks);
-		if (rc == 0)
-			rc = way->send();
+	for (uint64_t i = 0; i < count; i++) {
+		way->receive();
+		way->looks(looks);
+		way->send();
 	}
-	return rc;
 }
 
-static int count_one(const struct budget_way *way, uint64_t count)
+static void count_one(const struct budget_way *way, uint64_t count)
 {
-	if (way->turn_by_turn(WARM_UP) != 0)
-		return fail(way->name);
+	way->turn_by_turn(WARM_UP);
 	budget_tally = (struct budget_tally){0};
-	if (way->messages(count) != 0)
-		return fail(way->name);
+	way->messages(count);
 	printf("%s whole messages %llu empty %llu\n", way->name,
 	       (unsigned long long)budget_tally.messages, (unsigned long long)budget_tally.empty);
 	budget_tally = (struct budget_tally){0};
-	if (apart(way, count, APART_LOOKS) != 0)
-		return fail(way->name);
+	apart(way, count, APART_LOOKS);
 	printf("%s apart messages %llu empty %llu looks %llu\n", way->name,
 	       (unsigned long long)budget_tally.messages, (unsigned long long)budget_tally.empty,
 	       (unsigned long long)count * APART_LOOKS);
-	return 0;
-}
-
-static int count_all(uint64_t count)
-{
-	for (int i = 0; i < WAYS; i++) {
-		if (count_one(ways[i], count))
-			return 1;
-	}
-	return 0;
 }
 
 /* Timing ----------------------------------------------------------------------------------- */
@@ -100,59 +82,55 @@ static double cpu_ns(void)
 
 static uint64_t empty_timed;
 
-static int time_messages(const struct budget_way *way, double *ns_out)
+static double time_messages(const struct budget_way *way)
 {
-	int rc = way->turn_by_turn(WARM_AGAIN);
-	struct budget_tally before = budget_tally;
-	double began = cpu_ns();
+	way->turn_by_turn(WARM_AGAIN);
 
-	rc = rc ? rc : way->messages(BLOCK);
-	*ns_out = (cpu_ns() - began) / BLOCK;
+	struct budget_tally before = budget_tally;
+	double began = cpu_ns(), took;
+
+	way->messages(BLOCK);
+	took = cpu_ns() - began;
 	empty_timed += budget_tally.empty - before.empty;
-	return rc;
+	return took / BLOCK;
 }
 
 /* Before each message, walk through more memory than the first two cache levels hold, like a
  * program that works between messages. */
-static int time_cold(const struct budget_way *way, double *ns_out)
+static double time_cold(const struct budget_way *way)
 {
 	static uint8_t memory[SWEPT_BYTES];
 	uint64_t cycles = 0;
-	int rc = way->turn_by_turn(WARM_AGAIN);
 
-	for (unsigned i = 0; i < BLOCK_COLD && rc == 0; i++) {
+	way->turn_by_turn(WARM_AGAIN);
+	for (unsigned i = 0; i < BLOCK_COLD; i++) {
 		for (size_t at = 0; at < sizeof(memory); at += PLX_CACHE_LINE)
 			memory[at]++;
 
 		uint64_t began = plx_tsc();
 
-		rc = way->turn_by_turn(1);
+		way->turn_by_turn(1);
 		cycles += plx_tsc() - began;
 	}
-	*ns_out = (double)plx_tsc_to_ns(cycles) / BLOCK_COLD;
-	return rc;
+	return (double)plx_tsc_to_ns(cycles) / BLOCK_COLD;
 }
 
 /* Excludes polls that found a message, and the clock reads. */
-static int time_looks(const struct budget_way *way, double *ns_out)
+static double time_looks(const struct budget_way *way)
 {
 	double sum = 0;
-	int rc = 0;
 
-	for (unsigned done = 0; done < BLOCK_LOOKS && rc == 0; done += LOOKS_AT_ONCE) {
-		rc = way->receive();
+	for (unsigned done = 0; done < BLOCK_LOOKS; done += LOOKS_AT_ONCE) {
+		way->receive();
 
 		double first = cpu_ns();
 		double began = cpu_ns();
 
-		if (rc == 0)
-			rc = way->looks(LOOKS_AT_ONCE);
+		way->looks(LOOKS_AT_ONCE);
 		sum += cpu_ns() - began - (began - first);
-		if (rc == 0)
-			rc = way->send();
+		way->send();
 	}
-	*ns_out = sum / BLOCK_LOOKS;
-	return rc;
+	return sum / BLOCK_LOOKS;
 }
 
 struct samples {
@@ -174,8 +152,8 @@ static void print_samples(const char *what, struct samples *samples, unsigned co
 }
 
 /* Rounds in which each way runs one block, alternating which is first. */
-static int time_part(const char *what, unsigned rounds,
-		     int (*part)(const struct budget_way *way, double *ns_out))
+static void time_part(const char *what, unsigned rounds,
+		      double (*part)(const struct budget_way *way))
 {
 	static struct samples of[WAYS], added;
 	char text[64];
@@ -184,8 +162,7 @@ static int time_part(const char *what, unsigned rounds,
 		for (int n = 0; n < WAYS; n++) {
 			int which = (n + (int)i) % WAYS;
 
-			if (part(ways[which], &of[which].values[i]) != 0)
-				return fail(ways[which]->name);
+			of[which].values[i] = part(ways[which]);
 		}
 		added.values[i] = of[LINK].values[i] - of[RAW].values[i];
 	}
@@ -195,18 +172,15 @@ static int time_part(const char *what, unsigned rounds,
 	}
 	snprintf(text, sizeof(text), "%s added", what);
 	print_samples(text, &added, rounds);
-	return 0;
 }
 
-static int time_all(unsigned rounds)
+static void time_all(unsigned rounds)
 {
-	if (time_part("message", rounds, time_messages))
-		return 1;
+	time_part("message", rounds, time_messages);
 	printf("messages %llu empty %llu\n", (unsigned long long)rounds * WAYS * BLOCK,
 	       (unsigned long long)empty_timed);
-	if (time_part("look", rounds, time_looks))
-		return 1;
-	return time_part("cold message", rounds, time_cold);
+	time_part("look", rounds, time_looks);
+	time_part("cold message", rounds, time_cold);
 }
 
 /* The process ------------------------------------------------------------------------------ */
@@ -252,19 +226,18 @@ static bool choose(const char *provider, struct budget_conf *conf)
 	return conf->driver;
 }
 
-static int measure(const struct budget_conf *conf, bool counts, uint64_t count)
+static void measure(const struct budget_conf *conf, bool counts, uint64_t count)
 {
-	int status = 0;
-
-	for (int i = 0; i < WAYS && !status; i++) {
-		if (ways[i]->open(conf) != 0 || ways[i]->turn_by_turn(WARM_UP) != 0)
-			status = fail(ways[i]->name);
+	for (int i = 0; i < WAYS; i++) {
+		ways[i]->open(conf);
+		ways[i]->turn_by_turn(WARM_UP);
 	}
-	if (!status)
-		status = counts ? count_all(count) : time_all((unsigned)count);
+	for (int i = 0; i < WAYS && counts; i++)
+		count_one(ways[i], count);
+	if (!counts)
+		time_all((unsigned)count);
 	for (int i = 0; i < WAYS; i++)
 		ways[i]->close();
-	return status;
 }
 
 int main(int argc, char **argv)
@@ -276,7 +249,6 @@ int main(int argc, char **argv)
 	struct budget_conf conf = {.host = argc == 6 ? argv[5] : "127.0.0.77"};
 	uint64_t count = enough ? strtoull(argv[4], NULL, 10) : 0;
 	struct plx_topo *topo;
-	int status;
 
 	if ((!counts && !times) || !count || (times && count > ROUNDS_MAX)) {
 		fprintf(stderr,
@@ -293,11 +265,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (plx_topo_open(NULL, &topo) || start(topo))
-		return fail("start");
-	status = measure(&conf, counts, count);
+		budget_fail("start");
+	measure(&conf, counts, count);
 	if (plx_lcores_fini(FINI_TIME_NS))
-		return fail("end");
+		budget_fail("end");
 	plx_mem_fini();
 	plx_topo_close(topo);
-	return status;
+	return 0;
 }

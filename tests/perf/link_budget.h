@@ -22,21 +22,23 @@ struct budget_tally {
 
 extern struct budget_tally budget_tally;
 
-/* One way to do it. The functions from `messages` on are measured: a profiler finds them by name,
- * raw_messages and so on, so they are not static. */
+/* End the program with plx_error(). */
+_Noreturn void budget_fail(const char *what);
+
+/* One way to do it; a failure ends the program. The functions from `messages` on are measured: a
+ * profiler finds them by name, raw_messages and so on, so they are not static. */
 struct budget_way {
 	const char *name;
-	int (*open)(const struct budget_conf *conf); /* returns when both ends are connected */
+	void (*open)(const struct budget_conf *conf); /* returns when both ends are connected */
 	void (*close)(void);
-	int (*turn_by_turn)(uint64_t count); /* as messages, for a few, or as warm-up */
-	/* Send `count` messages, each returned by its receiver. Return: 0; -errno with a
-	 * text. */
-	int (*messages)(uint64_t count);
+	void (*turn_by_turn)(uint64_t count); /* as messages, for a few, or as warm-up */
+	/* Send `count` messages, each returned by its receiver. */
+	void (*messages)(uint64_t count);
 	/* The same in steps: send one; poll once and find it; poll without finding any, repeatedly.
 	 */
-	int (*send)(void);
-	int (*receive)(void);
-	int (*looks)(unsigned count);
+	void (*send)(void);
+	void (*receive)(void);
+	void (*looks)(unsigned count);
 };
 
 extern const struct budget_way budget_raw, budget_link;

@@ -21,15 +21,14 @@ static struct {
 	bool apart; /* received messages are not returned at once */
 	struct plx_link *sender;
 	uint64_t received, until; /* and when to leave the loop */
-	int status;
 } pair;
 
 /* Messages --------------------------------------------------------------------------------- */
 
-static void end(int status)
+static PLX_NOINLINE void wrong_length(uint32_t length)
 {
-	pair.status = status;
-	plx_loop_quit();
+	plx_fail(EPROTO, "a message of %u B came, not %zu", length, pair.size);
+	budget_fail("link");
 }
 
 static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -37,35 +36,31 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	if (plx_unlikely(++pair.received == pair.until))
 		plx_loop_quit();
 	if (plx_unlikely(message->len != pair.size))
-		end(plx_fail(EPROTO, "a message of %u B came, not %zu", message->len, pair.size));
+		wrong_length(message->len);
 	if (pair.apart)
 		pair.sender = link;
 	else if (plx_unlikely(plx_link_send(link, message->data, message->len) != 0))
-		end(plx_fail(EIO, "cannot send: %s", plx_error()));
+		budget_fail("cannot send");
 }
 
-static int link_turn_by_turn(uint64_t count)
+static void link_turn_by_turn(uint64_t count)
 {
 	uint64_t before = pair.received, got = 0;
 
 	pair.apart = false;
 	while (got < count) {
 		plx_loop_turn();
-		if (plx_unlikely(pair.received - before == got)) {
+		if (plx_unlikely(pair.received - before == got))
 			budget_tally.empty++;
-			if (pair.status)
-				return pair.status;
-		}
 		got = pair.received - before;
 	}
 	budget_tally.messages += got;
-	return pair.status;
 }
 
-int link_messages(uint64_t count);
-int link_send(void);
-int link_receive(void);
-int link_looks(unsigned count);
+void link_messages(uint64_t count);
+void link_send(void);
+void link_receive(void);
+void link_looks(unsigned count);
 
 static uint64_t idle_turns(void)
 {
@@ -75,7 +70,7 @@ static uint64_t idle_turns(void)
 	return stats.idle_turns;
 }
 
-BUDGET_PART int link_messages(uint64_t count)
+BUDGET_PART void link_messages(uint64_t count)
 {
 	uint64_t idle = idle_turns();
 
@@ -84,35 +79,35 @@ BUDGET_PART int link_messages(uint64_t count)
 	plx_loop_run();
 	budget_tally.empty += idle_turns() - idle;
 	budget_tally.messages += count;
-	return pair.status;
 }
 
-BUDGET_PART int link_send(void)
+BUDGET_PART void link_send(void)
 {
-	return plx_link_send(pair.sender, pair.message, pair.size);
+	if (plx_unlikely(plx_link_send(pair.sender, pair.message, pair.size) != 0))
+		budget_fail("cannot send");
 }
 
-BUDGET_PART int link_receive(void)
+BUDGET_PART void link_receive(void)
 {
 	uint64_t before = pair.received;
 
 	pair.apart = true;
 	plx_loop_turn();
-	while (plx_unlikely(pair.received == before) && !pair.status) {
+	while (plx_unlikely(pair.received == before)) {
 		budget_tally.empty++;
 		plx_loop_turn();
 	}
 	budget_tally.messages++;
-	return pair.status;
 }
 
-BUDGET_PART int link_looks(unsigned count)
+BUDGET_PART void link_looks(unsigned count)
 {
 	uint64_t before = pair.received;
 
 	for (unsigned i = 0; i < count; i++)
 		plx_loop_turn();
-	return pair.received == before ? 0 : plx_fail(EPROTO, "a message came that nobody sent");
+	if (pair.received != before)
+		budget_fail("a message came that nobody sent");
 }
 
 /* Opening ---------------------------------------------------------------------------------- */
@@ -126,8 +121,10 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 		     void *user)
 {
 	pair.closed++;
-	if (reason != PLX_LINK_CLOSED && !pair.status)
-		end(plx_fail(EIO, "a link ended: %s", text));
+	if (reason != PLX_LINK_CLOSED) {
+		plx_fail(EIO, "%s", text);
+		budget_fail("a link ended");
+	}
 }
 
 static const struct plx_link_events events = {
@@ -136,18 +133,17 @@ static const struct plx_link_events events = {
 	.on_close = on_close,
 };
 
-static int turn_until(const unsigned *value, uint64_t limit_ns)
+static void turn_until(const unsigned *value, uint64_t limit_ns, const char *what)
 {
 	limit_ns += plx_now_ns();
-	while (*value < 2 && !pair.status) {
+	while (*value < 2) {
 		plx_loop_turn();
 		if (plx_now_ns() > limit_ns)
-			return plx_fail(ETIMEDOUT, "waited in vain for both links");
+			budget_fail(what);
 	}
-	return pair.status;
 }
 
-static int link_open(const struct budget_conf *conf)
+static void link_open(const struct budget_conf *conf)
 {
 	const struct plx_fabric_driver *const drivers[] = {conf->driver, NULL};
 	static const struct plx_fabric_driver *table[2];
@@ -165,19 +161,19 @@ static int link_open(const struct budget_conf *conf)
 
 	rc = rc ? rc : plx_link_listen(address, &listen, &pair.listener);
 	rc = rc ? rc : plx_link_connect(plx_listener_address(pair.listener), &listen.link, &link);
-	rc = rc ? rc : turn_until(&pair.opened, CONNECT_NS);
+	if (rc)
+		budget_fail("open");
+	turn_until(&pair.opened, CONNECT_NS, "connect");
 	pair.sender = pair.ends[0];
-	return rc ? rc : link_send();
+	link_send();
 }
 
 static void link_close(void)
 {
 	pair.apart = true;
-	pair.status = 0;
 	for (unsigned i = 0; i < pair.opened; i++)
 		plx_link_close(pair.ends[i]);
-	if (pair.opened == 2 && turn_until(&pair.closed, CLOSE_NS) != 0)
-		fprintf(stderr, "link_budget: closing: %s\n", plx_error());
+	turn_until(&pair.closed, CLOSE_NS, "close");
 	plx_listener_close(pair.listener);
 	plx_fabric_fini();
 	free(pair.message);

@@ -40,10 +40,17 @@ static struct {
 	struct end *sender; /* of the next message sent in steps */
 } raw;
 
-static int failed(ssize_t rc, const char *what)
+/* rc: libfabric's, of what. */
+static PLX_NOINLINE void failed(ssize_t rc, const char *what)
 {
-	return plx_fail(rc > -FI_ERRNO_OFFSET ? (int)-rc : EIO, "%s: %s", what,
-			fi_strerror((int)-rc));
+	plx_fail(rc > -FI_ERRNO_OFFSET ? (int)-rc : EIO, "%s", fi_strerror((int)-rc));
+	budget_fail(what);
+}
+
+static void must(ssize_t rc, const char *what)
+{
+	if (rc)
+		failed(rc, what);
 }
 
 /* Messages --------------------------------------------------------------------------------- */
@@ -61,23 +68,24 @@ static inline int post(struct receive *receive)
 }
 
 /* What the queue returned instead of messages. */
-static int not_received(ssize_t count)
+static void not_received(ssize_t count)
 {
 	struct fi_cq_err_entry error = {0};
 
 	if (count == -FI_EAGAIN)
-		return 0;
+		return;
 	if (count == -FI_EAVAIL)
 		fi_cq_readerr(raw.fids.cq, &error, 0);
-	return failed(error.err ? -error.err : count, "a message failed");
+	failed(error.err ? -error.err : count, "a message failed");
 }
 
-static int wrong_length(size_t length)
+static PLX_NOINLINE void wrong_length(size_t length)
 {
-	return plx_fail(EPROTO, "a message of %zu B came, not %zu", length, raw.size);
+	plx_fail(EPROTO, "a message of %zu B came, not %zu", length, raw.size);
+	budget_fail("raw");
 }
 
-static int raw_turn_by_turn(uint64_t count)
+static void raw_turn_by_turn(uint64_t count)
 {
 	struct fi_cq_msg_entry entries[CQ_BURST];
 	uint64_t got = 0;
@@ -87,73 +95,70 @@ static int raw_turn_by_turn(uint64_t count)
 
 		if (plx_unlikely(n < 0)) {
 			budget_tally.empty++;
-			if (not_received(n) != 0)
-				return -EIO;
+			not_received(n);
 			continue;
 		}
 		for (ssize_t i = 0; i < n; i++) {
 			struct receive *receive = entries[i].op_context;
 
 			if (plx_unlikely(entries[i].len != raw.size))
-				return wrong_length(entries[i].len);
+				wrong_length(entries[i].len);
 
 			int rc = transmit(receive->end, receive->bytes);
 
 			if (plx_likely(rc == 0))
 				rc = post(receive);
 			if (plx_unlikely(rc))
-				return failed(rc, "cannot send, or receive");
+				failed(rc, "cannot send, or receive");
 			got++;
 		}
 	}
 	budget_tally.messages += got;
-	return 0;
 }
 
-int raw_messages(uint64_t count);
-int raw_send(void);
-int raw_receive(void);
-int raw_looks(unsigned count);
+void raw_messages(uint64_t count);
+void raw_send(void);
+void raw_receive(void);
+void raw_looks(unsigned count);
 
-BUDGET_PART int raw_messages(uint64_t count)
+BUDGET_PART void raw_messages(uint64_t count)
 {
-	return raw_turn_by_turn(count);
+	raw_turn_by_turn(count);
 }
 
-BUDGET_PART int raw_send(void)
+BUDGET_PART void raw_send(void)
 {
 	int rc = transmit(raw.sender, raw.memory);
 
-	return plx_likely(rc == 0) ? 0 : failed(rc, "cannot send");
+	if (plx_unlikely(rc))
+		failed(rc, "cannot send");
 }
 
-BUDGET_PART int raw_receive(void)
+BUDGET_PART void raw_receive(void)
 {
 	struct fi_cq_msg_entry entries[CQ_BURST];
 	ssize_t n;
 
 	while (plx_unlikely((n = fi_cq_read(raw.fids.cq, entries, CQ_BURST)) < 0)) {
 		budget_tally.empty++;
-		if (not_received(n) != 0)
-			return -EIO;
+		not_received(n);
 	}
 	for (ssize_t i = 0; i < n; i++) {
 		struct receive *receive = entries[i].op_context;
 
 		if (plx_unlikely(entries[i].len != raw.size))
-			return wrong_length(entries[i].len);
+			wrong_length(entries[i].len);
 		raw.sender = receive->end;
 
 		int rc = post(receive);
 
 		if (plx_unlikely(rc))
-			return failed(rc, "cannot receive");
+			failed(rc, "cannot receive");
 	}
 	budget_tally.messages++;
-	return 0;
 }
 
-BUDGET_PART int raw_looks(unsigned count)
+BUDGET_PART void raw_looks(unsigned count)
 {
 	struct fi_cq_msg_entry entries[CQ_BURST];
 
@@ -161,21 +166,20 @@ BUDGET_PART int raw_looks(unsigned count)
 		ssize_t n = fi_cq_read(raw.fids.cq, entries, CQ_BURST);
 
 		if (plx_unlikely(n != -FI_EAGAIN))
-			return plx_fail(EPROTO, "a message came that nobody sent");
+			budget_fail("a message came that nobody sent");
 	}
-	return 0;
 }
 
 /* Opening ---------------------------------------------------------------------------------- */
 
 /* As lib/fabric requests it. */
-static int find(const struct budget_conf *conf, const char *host, const char *port, uint64_t flags,
-		struct fi_info **info_out)
+static struct fi_info *find(const struct budget_conf *conf, const char *host, const char *port,
+			    uint64_t flags)
 {
 	const struct plx_fabric_driver *driver = conf->driver;
 	bool exact = strncmp(conf->provider, "fi:", 3) == 0;
 	const char *name = driver->provider(conf->provider + 3 * exact, exact, fi_version());
-	struct fi_info *hints = fi_allocinfo();
+	struct fi_info *hints = fi_allocinfo(), *info;
 
 	hints->caps = FI_MSG;
 	hints->mode = FI_CONTEXT | FI_RX_CQ_DATA;
@@ -191,86 +195,80 @@ static int find(const struct budget_conf *conf, const char *host, const char *po
 	if (driver->hints)
 		driver->hints(hints);
 
-	int rc = (driver->getinfo ? driver->getinfo : fi_getinfo)(FI_VERSION(1, 17), host, port,
-								  flags, hints, info_out);
-
+	must((driver->getinfo ? driver->getinfo : fi_getinfo)(FI_VERSION(1, 17), host, port, flags,
+							      hints, &info),
+	     "no such provider, or address");
 	fi_freeinfo(hints);
-	return rc ? failed(rc, "no such provider, or address") : 0;
+	return info;
 }
 
-static int open_domain(const struct budget_conf *conf, struct fi_info *info)
+static void open_domain(const struct budget_conf *conf, struct fi_info *info)
 {
 	const struct plx_fabric_driver *driver = conf->driver;
 	size_t bytes = 2 * POSTED * RECEIVE_BYTES;
-	int rc = (driver->fabric ? driver->fabric : fi_fabric)(info->fabric_attr, &raw.fids.fabric,
-							       NULL);
 
-	rc = rc ? rc : fi_domain(raw.fids.fabric, info, &raw.fids.domain, NULL);
+	must((driver->fabric ? driver->fabric : fi_fabric)(info->fabric_attr, &raw.fids.fabric,
+							   NULL),
+	     "cannot open a fabric");
+	must(fi_domain(raw.fids.fabric, info, &raw.fids.domain, NULL), "cannot open a domain");
 	raw.fids.cq_entries = driver->cq_entries;
 	raw.fids.cq_format = FI_CQ_FORMAT_MSG;
-	if (!rc)
-		rc = driver->open_queues ? driver->open_queues(&raw.fids, info)
-					 : plx_fabric_open_queues(&raw.fids, info);
+	must(driver->open_queues ? driver->open_queues(&raw.fids, info)
+				 : plx_fabric_open_queues(&raw.fids, info),
+	     "cannot open queues");
 	raw.memory = aligned_alloc(RECEIVE_BYTES, bytes);
 	memset(raw.memory, 0, bytes);
-	if (!rc && driver->needs_mr)
-		rc = fi_mr_reg(raw.fids.domain, raw.memory, bytes, FI_SEND | FI_RECV, 0, 1, 0,
-			       &raw.mr, NULL);
-	raw.desc = raw.mr ? fi_mr_desc(raw.mr) : NULL;
-	return rc ? failed(rc, "cannot open a domain") : 0;
+	if (!driver->needs_mr)
+		return;
+	must(fi_mr_reg(raw.fids.domain, raw.memory, bytes, FI_SEND | FI_RECV, 0, 1, 0, &raw.mr,
+		       NULL),
+	     "cannot register memory");
+	raw.desc = fi_mr_desc(raw.mr);
 }
 
-static int listen_at(struct fi_info *info, char *port_out, size_t size)
+static void listen_at(struct fi_info *info, char *port_out, size_t size)
 {
 	struct sockaddr_storage address;
 	size_t length = sizeof(address);
-	int rc = fi_passive_ep(raw.fids.fabric, info, &raw.pep, NULL);
 
-	rc = rc ? rc : fi_pep_bind(raw.pep, &raw.fids.eq->fid, 0);
-	rc = rc ? rc : fi_listen(raw.pep);
-	rc = rc ? rc : fi_getname(&raw.pep->fid, &address, &length);
-	if (rc)
-		return failed(rc, "cannot listen");
-	return getnameinfo((struct sockaddr *)&address, (socklen_t)length, NULL, 0, port_out,
-			   (socklen_t)size, NI_NUMERICSERV)
-		     ? plx_fail(EIO, "the listener has no port")
-		     : 0;
+	must(fi_passive_ep(raw.fids.fabric, info, &raw.pep, NULL), "cannot listen");
+	must(fi_pep_bind(raw.pep, &raw.fids.eq->fid, 0), "cannot listen");
+	must(fi_listen(raw.pep), "cannot listen");
+	must(fi_getname(&raw.pep->fid, &address, &length), "cannot listen");
+	if (getnameinfo((struct sockaddr *)&address, (socklen_t)length, NULL, 0, port_out,
+			(socklen_t)size, NI_NUMERICSERV))
+		budget_fail("the listener has no port");
 }
 
-static int open_end(struct end *end, struct fi_info *info, uint8_t *memory)
+static void open_end(struct end *end, struct fi_info *info, uint8_t *memory)
 {
 	struct fid *cq = &raw.fids.cq->fid;
-	int rc = fi_endpoint(raw.fids.domain, info, &end->ep, end);
 
-	rc = rc ? rc : fi_ep_bind(end->ep, &raw.fids.eq->fid, 0);
-	rc = rc ? rc : fi_ep_bind(end->ep, cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
-	rc = rc ? rc : fi_ep_bind(end->ep, cq, FI_RECV);
-	rc = rc ? rc : fi_enable(end->ep);
-	for (unsigned i = 0; i < POSTED && !rc; i++) {
+	must(fi_endpoint(raw.fids.domain, info, &end->ep, end), "cannot make an endpoint");
+	must(fi_ep_bind(end->ep, &raw.fids.eq->fid, 0), "cannot bind an event queue");
+	must(fi_ep_bind(end->ep, cq, FI_TRANSMIT | FI_SELECTIVE_COMPLETION), "cannot bind a queue");
+	must(fi_ep_bind(end->ep, cq, FI_RECV), "cannot bind a queue");
+	must(fi_enable(end->ep), "cannot enable an endpoint");
+	for (unsigned i = 0; i < POSTED; i++) {
 		end->receives[i].end = end;
 		end->receives[i].bytes = memory + i * RECEIVE_BYTES;
-		rc = post(&end->receives[i]);
+		must(post(&end->receives[i]), "cannot receive");
 	}
 	raw.inject = raw.size <= info->tx_attr->inject_size;
-	return rc ? failed(rc, "cannot make an endpoint") : 0;
 }
 
-static int take_event(uint32_t event, struct fi_eq_cm_entry *entry)
+static void take_event(uint32_t event, struct fi_eq_cm_entry *entry)
 {
-	int rc = 0;
-
 	if (event == FI_CONNREQ) {
-		rc = open_end(&raw.ends[1], entry->info, raw.memory + POSTED * RECEIVE_BYTES);
+		open_end(&raw.ends[1], entry->info, raw.memory + POSTED * RECEIVE_BYTES);
 		fi_freeinfo(entry->info);
-		if (!rc)
-			rc = fi_accept(raw.ends[1].ep, NULL, 0);
+		must(fi_accept(raw.ends[1].ep, NULL, 0), "cannot accept");
 	} else if (event == FI_CONNECTED) {
 		((struct end *)entry->fid->context)->connected = true;
 	}
-	return rc;
 }
 
-static int wait_connected(void)
+static void wait_connected(void)
 {
 	uint64_t limit_ns = plx_now_ns() + CONNECT_NS;
 
@@ -281,72 +279,51 @@ static int wait_connected(void)
 		} event;
 		uint32_t kind;
 		ssize_t n = fi_eq_read(raw.fids.eq, &kind, &event, sizeof(event), 0);
-		int rc = n >= 0          ? take_event(kind, &event.entry)
-		       : n == -FI_EAGAIN ? raw_looks(1)
-					 : failed(n, "cannot connect");
 
-		if (rc)
-			return rc;
+		if (n >= 0)
+			take_event(kind, &event.entry);
+		else if (n == -FI_EAGAIN)
+			raw_looks(1);
+		else
+			failed(n, "cannot connect");
 		if (plx_now_ns() > limit_ns)
-			return plx_fail(ETIMEDOUT, "no connection");
+			budget_fail("no connection");
 	}
-	return 0;
 }
 
-static int connect_to(const struct budget_conf *conf, const char *port)
+static void raw_open(const struct budget_conf *conf)
 {
-	struct fi_info *info;
-	int rc = find(conf, conf->host, port, 0, &info);
-
-	if (rc)
-		return rc;
-	rc = open_end(&raw.ends[0], info, raw.memory);
-	if (!rc) {
-		rc = fi_connect(raw.ends[0].ep, info->dest_addr, NULL, 0);
-		rc = rc ? failed(rc, "cannot connect") : 0;
-	}
-	fi_freeinfo(info);
-	return rc ? rc : wait_connected();
-}
-
-static int raw_open(const struct budget_conf *conf)
-{
-	struct fi_info *info;
+	struct fi_info *info = find(conf, conf->host, "0", FI_SOURCE);
 	char port[NI_MAXSERV];
-	int rc = find(conf, conf->host, "0", FI_SOURCE, &info);
 
-	if (rc)
-		return rc;
 	raw.size = conf->size;
-	rc = open_domain(conf, info);
-	rc = rc ? rc : listen_at(info, port, sizeof(port));
+	open_domain(conf, info);
+	listen_at(info, port, sizeof(port));
 	fi_freeinfo(info);
-	rc = rc ? rc : connect_to(conf, port);
+	info = find(conf, conf->host, port, 0);
+	open_end(&raw.ends[0], info, raw.memory);
+	must(fi_connect(raw.ends[0].ep, info->dest_addr, NULL, 0), "cannot connect");
+	fi_freeinfo(info);
+	wait_connected();
 	raw.sender = &raw.ends[0];
-	return rc ? rc : raw_send();
-}
-
-static void close_fid(struct fid *fid)
-{
-	if (fid)
-		fi_close(fid);
+	raw_send();
 }
 
 static void raw_close(void)
 {
 	for (int i = 0; i < 2; i++) {
-		if (raw.ends[i].ep) {
-			fi_shutdown(raw.ends[i].ep, 0);
-			fi_close(&raw.ends[i].ep->fid);
-		}
+		fi_shutdown(raw.ends[i].ep, 0);
+		fi_close(&raw.ends[i].ep->fid);
 	}
-	close_fid(raw.pep ? &raw.pep->fid : NULL);
-	close_fid(raw.mr ? &raw.mr->fid : NULL);
-	close_fid(raw.fids.cq ? &raw.fids.cq->fid : NULL);
-	close_fid(raw.fids.domain ? &raw.fids.domain->fid : NULL);
-	close_fid(raw.fids.eq ? &raw.fids.eq->fid : NULL);
-	close_fid(raw.fids.wait ? &raw.fids.wait->fid : NULL);
-	close_fid(raw.fids.fabric ? &raw.fids.fabric->fid : NULL);
+	fi_close(&raw.pep->fid);
+	if (raw.mr)
+		fi_close(&raw.mr->fid);
+	fi_close(&raw.fids.cq->fid);
+	fi_close(&raw.fids.domain->fid);
+	fi_close(&raw.fids.eq->fid);
+	if (raw.fids.wait)
+		fi_close(&raw.fids.wait->fid);
+	fi_close(&raw.fids.fabric->fid);
 	free(raw.memory);
 }
 
