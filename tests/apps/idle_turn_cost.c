@@ -22,24 +22,23 @@
 
 void count_turns(unsigned turns); /* not static: it must keep its name */
 
-static int fail(const char *what)
+_Noreturn static void fail(const char *what)
 {
 	fprintf(stderr, "idle_turn_cost: %s: %s\n", what, plx_error());
-	return 1;
+	exit(1);
 }
 
 /* The set ---------------------------------------------------------------------------------- */
 
 static struct plx_lcore_place places[LCORES_MAX];
 
-static int start(struct plx_topo *topo, uint32_t count)
+static void start(struct plx_topo *topo, uint32_t count)
 {
 	struct plx_mem_conf mem = {.huge = PLX_HUGE_NONE, .numa = PLX_NUMA_ANY};
 	struct plx_lcore_map map = {.count = count, .places = places};
 	struct plx_lcore_conf conf = {.topo = topo, .map = &map, .main_lcore = 0};
 	const struct plx_cpuset *cpus = plx_topo_allowed(topo);
 	unsigned cpu = PLX_CPU_MAX;
-	int err = plx_mem_init(&mem);
 
 	for (uint32_t i = 0; i < count; i++) {
 		cpu = plx_cpuset_next(cpus, cpu + 1);
@@ -48,7 +47,8 @@ static int start(struct plx_topo *topo, uint32_t count)
 		places[i].lcore_id = i * ID_STEP;
 		plx_cpuset_add(&places[i].cpus, cpu);
 	}
-	return err ? err : plx_lcores_init(&conf);
+	if (plx_mem_init(&mem) || plx_lcores_init(&conf))
+		fail("start");
 }
 
 static void nothing(void *arg)
@@ -61,18 +61,15 @@ static int send_one(void *arg)
 }
 
 /* Create the lane from each lcore to this one. */
-static int send_from_all(void)
+static void send_from_all(void)
 {
 	PLX_LCORE_FOREACH_WORKER (id) {
 		int result = 0;
-		int err = plx_lcore_launch(id, send_one, NULL);
 
-		if (!err)
-			err = plx_lcore_join(id, PLX_NEVER, &result);
-		if (err || result)
-			return err ? err : result;
+		if (plx_lcore_launch(id, send_one, NULL) ||
+		    plx_lcore_join(id, PLX_NEVER, &result) || result)
+			fail("a message from each lcore");
 	}
-	return 0;
 }
 
 /* More lcores than CPUs: yield. */
@@ -89,15 +86,12 @@ static int spin(void *arg)
 	return err ? err : plx_loop_run();
 }
 
-static int spin_all(void)
+static void spin_all(void)
 {
 	PLX_LCORE_FOREACH_WORKER (id) {
-		int err = plx_lcore_launch(id, spin, NULL);
-
-		if (err)
-			return err;
+		if (plx_lcore_launch(id, spin, NULL))
+			fail("loops on all lcores");
 	}
-	return 0;
 }
 
 /* The turns -------------------------------------------------------------------------------- */
@@ -125,36 +119,32 @@ static double fastest_turn(unsigned turns)
 }
 
 /* Check that the measured turns were idle, on an lcore with all those lanes. */
-static int check(const struct plx_lcore_stats *before, uint32_t count, unsigned turns)
+static void check(const struct plx_lcore_stats *before, uint32_t count, unsigned turns)
 {
 	struct plx_lcore_stats after;
 
-	if (plx_lcore_stats(0, &after))
-		return fail("statistics");
+	plx_lcore_stats(0, &after);
 	if (before->messages == count - 1 && before->lanes == count - 1 &&
 	    after.idle_turns - before->idle_turns == turns && after.turns - before->turns == turns)
-		return 0;
+		return;
 	fprintf(stderr, "idle_turn_cost: %u lanes, %llu messages, %llu idle turns of %u\n",
 		before->lanes, (unsigned long long)before->messages,
 		(unsigned long long)(after.idle_turns - before->idle_turns), turns);
-	return 1;
+	exit(1);
 }
 
-static int measure(uint32_t count, unsigned turns, bool spinning)
+static void measure(uint32_t count, unsigned turns, bool spinning)
 {
 	struct plx_lcore_stats before;
-	double cycles;
 
-	if (send_from_all())
-		return fail("a message from each lcore");
+	send_from_all();
 	for (unsigned i = 0; i < COLD_TURNS; i++)
 		plx_loop_turn();
-	if (spinning && spin_all())
-		return fail("loops on all lcores");
+	if (spinning)
+		spin_all();
 	plx_lcore_stats(0, &before);
-	cycles = fastest_turn(turns);
-	printf("lcores %u turns %u cycles_per_turn %.1f\n", count, turns, cycles);
-	return check(&before, count, turns);
+	printf("lcores %u turns %u cycles_per_turn %.1f\n", count, turns, fastest_turn(turns));
+	check(&before, count, turns);
 }
 
 int main(int argc, char **argv)
@@ -162,7 +152,6 @@ int main(int argc, char **argv)
 	uint32_t count = argc > 2 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0;
 	unsigned turns = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) / STRETCH * STRETCH : 0;
 	struct plx_topo *topo;
-	int status;
 
 	if (count < 1 || count > LCORES_MAX || turns == 0) {
 		fprintf(stderr,
@@ -171,12 +160,13 @@ int main(int argc, char **argv)
 			LCORES_MAX, STRETCH);
 		return 2;
 	}
-	if (plx_topo_open(NULL, &topo) || start(topo, count))
-		return fail("start");
-	status = measure(count, turns, argc > 3 && strcmp(argv[3], "spin") == 0);
+	if (plx_topo_open(NULL, &topo))
+		fail("start");
+	start(topo, count);
+	measure(count, turns, argc > 3 && strcmp(argv[3], "spin") == 0);
 	if (plx_lcores_fini(FINI_TIME_NS))
-		return fail("end");
+		fail("end");
 	plx_mem_fini();
 	plx_topo_close(topo);
-	return status;
+	return 0;
 }
