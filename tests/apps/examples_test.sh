@@ -33,11 +33,17 @@ run()
 	ends "$pid"
 }
 
-# stop PID: by SIGTERM; returns its status.
-stop()
+# ends_well TEXT PID, stops_well TEXT PID: it ends with 0; the second after SIGTERM.
+ends_well()
 {
-	kill -TERM "$1"
-	ends "$1"
+	ends "$2"
+	check "$1 ends with 0" "(($? == 0))"
+}
+
+stops_well()
+{
+	kill -TERM "$2"
+	ends_well "$@"
 }
 
 # listening NAME: waits until it listens; sets `address` and `port`.
@@ -88,8 +94,7 @@ seq 20000 >"$temp/input"
 check 'embed ends with 0' "(($? == 0))"
 check 'and prints what it has read' "cmp '$temp/input' '$temp/embed'"
 
-stop "$server"
-check 'link_server ends with 0' "(($? == 0))"
+stops_well link_server "$server"
 check 'and has counted' "grep -qE '^[0-9]+ messages answered\$' '$temp/server'"
 run client link_client "${eal[@]}" "$address" hello
 check 'link_client without a server ends with 1, and prints why' \
@@ -100,8 +105,7 @@ server=$pid
 listening server
 run client direct_client "${eal[@]}" "$address" 'hello from far away'
 check 'direct_client ends with 0' "(($? == 0))"
-ends "$server"
-check 'direct_server ends with 0' "(($? == 0))"
+ends_well direct_server "$server"
 check 'and has what was put' "grep -qx 'hello from far away' '$temp/server'"
 
 # Services --------------------------------------------------------------------------------------
@@ -116,8 +120,7 @@ check 'the service has the limit' "grep -qx 'limit 42.0 degrees' '$temp/service'
 run client service_client "${eal[@]}" "$address" 101
 check 'a limit out of range ends with 1, and the reason' \
 	"(($? == 1)) && grep -q 'error: give 0 to 100' '$temp/client.err'"
-stop "$service"
-check 'service ends with 0' "(($? == 0))"
+stops_well service "$service"
 
 # Lcores and timers -----------------------------------------------------------------------------
 
@@ -133,8 +136,7 @@ wait_until "grep -qx 'tick 1' '$temp/timers'"
 kill -USR1 "$pid"
 wait_until "grep -q '^report: [0-9]* ticks' '$temp/timers'"
 check 'timers reports on SIGUSR1' "(($? == 0))"
-stop "$pid"
-check 'and ends by SIGTERM' "(($? == 0))"
+stops_well timers "$pid"
 
 # NetIO -----------------------------------------------------------------------------------------
 
@@ -157,11 +159,9 @@ done
 NETIO_OPTIONS+=' --provider tcp' start send3 netio_send 127.0.0.1 "$port" 3 30000
 senders+=("$pid")
 for sender in "${senders[@]}"; do
-	ends "$sender"
-	check 'netio_send ends with 0' "(($? == 0))"
+	ends_well netio_send "$sender"
 done
-ends "$receiver"
-check 'netio_recv ends with 0' "(($? == 0))"
+ends_well netio_recv "$receiver"
 grep '^source' "$temp/recv" | sort >"$temp/sources"
 check 'and misses nothing' "printed sources 'source 1: 10000 fragments, 0 missing, 1200000 bytes; closed
 source 2: 20000 fragments, 0 missing, 2400000 bytes; closed
@@ -178,8 +178,7 @@ done
 run push netio_push 5000 "${ports[@]}"
 check 'netio_push ends with 0' "(($? == 0)) && printed push '5000 of 5000 jobs done, 0 of them twice'"
 for worker in "${workers[@]}"; do
-	stop "$worker"
-	check 'netio_pull ends with 0' "(($? == 0))"
+	stops_well netio_pull "$worker"
 done
 check 'the faster worker does more' "(($(wc -l <"$temp/pull50") > $(wc -l <"$temp/pull1000")))"
 check 'each job is done once' "cat '$temp/pull50' '$temp/pull1000' | sort -n | cmp - <(seq 0 4999)"
@@ -193,16 +192,14 @@ subscribed()
 	subscriber=$pid
 	wait_until "((\$(grep -c '^lost .*: closed' '$temp/subscribe') == $count))"
 	check 'netio_subscribe sees the publishers end' "(($? == 0))"
-	stop "$subscriber"
-	check 'and ends with 0' "(($? == 0))"
+	stops_well netio_subscribe "$subscriber"
 }
 
 start publish netio_publish 0 30
 publisher=$pid
 listening publish
 subscribed 1 1 2 "$port"
-ends "$publisher"
-check 'netio_publish ends with 0' "(($? == 0))"
+ends_well netio_publish "$publisher"
 for ((i = 0; i < 30; i++)); do
 	((i % 3 == 0)) || echo "tag $((i % 3)), $((i < 10 ? 9 : 10)) bytes: reading $i"
 done >"$temp/expected"
@@ -213,8 +210,7 @@ start publish netio_publish_ref 0 50
 publisher=$pid
 listening publish
 subscribed 1 0 0 "$port"
-ends "$publisher"
-check 'netio_publish_ref ends with 0' "(($? == 0))"
+ends_well netio_publish_ref "$publisher"
 check 'its blocks come in order' \
 	"grep '^tag' '$temp/subscribe' | cmp - <(seq -f 'tag 0, 1048576 bytes: block %g' 0 49)"
 
@@ -223,8 +219,7 @@ publisher=$pid
 wait_until "((\$(grep -c '^lcore [01] listens on ' '$temp/publish') == 2))"
 mapfile -t ports < <(sed -n 's/^lcore . listens on .*://p' "$temp/publish")
 subscribed 2 0 1 "${ports[@]}"
-ends "$publisher"
-check 'netio_publish_lcores ends with 0' "(($? == 0))"
+ends_well netio_publish_lcores "$publisher"
 for tag in 0 1; do
 	check "the readings of lcore $tag come in order" \
 		"sed -n 's/^tag $tag, .*: reading //p' '$temp/subscribe' | cmp - <(seq 0 1999)"

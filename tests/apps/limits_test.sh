@@ -1,22 +1,80 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A program that lacks a resource names the cause, and the variable or limit to change.
+# A limit on file sizes (ulimit -f) ends no process: allocations that need larger files fall back, with one notice. And a
+# program that lacks a resource names the cause, and the variable or limit to change.
 #
-#     limits_test.sh PLX-ECHO SANITIZER
+#     limits_test.sh APP-DIR SANITIZER
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-echo_program=$1
-if [[ $2 != none ]]; then
-	echo "a sanitizer ($2) needs further descriptors"
-	exit 77
-fi
 
+apps=$1
+
+# serve LIMIT OPTION...: plx-echo; sets `server` and `port`.
+serve()
+{
+	local limit=$1
+
+	shift
+	: >"$temp/server.out"
+	(
+		ulimit -f "$limit"
+		exec "$apps/plx-echo" "$@" --listen 127.0.0.1:0
+	) >"$temp/server.out" 2>"$temp/server.err" </dev/null &
+	server=$!
+	listening "$temp/server.out"
+}
+
+stop()
+{
+	kill -TERM "$server"
+	ends "$server"
+	check "$1: the server ends with 0" "(($? == 0))"
+	server=''
+}
+
+# ping LIMIT OPTION...
+ping()
+{
+	local limit=$1
+
+	shift
+	(
+		ulimit -f "$limit"
+		exec timeout 60 "$apps/plx-ping" "$@" --connect "127.0.0.1:$port" --count 50
+	) >"$temp/ping.out" 2>"$temp/ping.err" </dev/null
+}
+
+limited='this process may create files of at most 102400; raise the limit with ulimit -f'
+
+serve 100
+ping unlimited --huge none
+check 'a server with the limit is reached over TCP' "(($? == 0))"
+check 'it measured' "grep -q '50 full round trips' '$temp/ping.out'"
+check 'the server names the limit' "grep -q 'shm is not offered: .*$limited' '$temp/server.err'"
+ping 100
+check 'both have the limit' "(($? == 0)) && grep -q '50 full round trips' '$temp/ping.out'"
+stop 'with the limit'
+
+serve unlimited --huge none
+ping 100 --huge none
+check 'a client with the limit uses TCP' "(($? == 0)) && grep -q '50 full round trips' '$temp/ping.out'"
+check 'it names the limit once' "(($(grep -c "shm is not used for links: .*$limited" "$temp/ping.err") == 1))"
+ping 100 --huge none --provider shm
+check 'shm alone fails, without a signal' "(($? == 1))"
+check 'it names the limit' "grep -q '$limited' '$temp/ping.err'"
+stop 'without the limit'
+
+HWLOC_SYNTHETIC='core:2 pu:1' timeout 20 "$apps/plx-echo" --listen 127.0.0.1:0 >"$temp/out" 2>"$temp/err" </dev/null
+check 'a variable that shows another host is named' \
+	"(($? == 1)) && grep -q 'HWLOC_SYNTHETIC is set in the environment; unset it' '$temp/err'"
+
+[[ $2 == none ]] || exit $failed # a sanitizer needs further descriptors
 # Descriptors: each step that lacks one, until there are enough.
 for ((n = 6; n < 64; n++)); do
 	(
 		ulimit -n "$n"
-		exec "$echo_program" --huge none --log-level error --provider tcp --listen 127.0.0.1:0
+		exec "$apps/plx-echo" --huge none --log-level error --provider tcp --listen 127.0.0.1:0
 	) >"$temp/out" 2>"$temp/err" </dev/null &
 	pid=$!
 	listening "$temp/out"
@@ -27,8 +85,4 @@ for ((n = 6; n < 64; n++)); do
 	check "$n descriptors: $(<"$temp/err")" "grep -q 'descriptors.*ulimit -n' '$temp/err'"
 done
 check "$n descriptors are enough" '((n > 6 && n < 64))'
-
-HWLOC_SYNTHETIC='core:2 pu:1' timeout 20 "$echo_program" --listen 127.0.0.1:0 >"$temp/out" 2>"$temp/err" </dev/null
-check 'a variable that shows another host is named' \
-	"(($? == 1)) && grep -q 'HWLOC_SYNTHETIC is set in the environment; unset it' '$temp/err'"
-exit "$failed"
+exit $failed

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What the tests of the bench's judgement and parts check with. Sourced; they end with `failed`. `here` has jq's modules.
+# What the tests of the bench's judgement and parts check with. Sourced; they end with `failed`. `here` has jq's modules,
+# `work` is a folder.
 # shellcheck disable=SC2034
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scripts/bench" && pwd)
 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 # check TEXT JSON FILTER: the filter must be true of it.
 check()

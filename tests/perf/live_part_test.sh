@@ -6,8 +6,6 @@ set -uo pipefail
 
 # shellcheck source=tests/perf/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 say()
 {

@@ -7,8 +7,6 @@ set -uo pipefail
 
 # shellcheck source=tests/perf/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # A locale with decimal commas, which no figure has.
 export LOCPATH=$work
 localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" 2>/dev/null && export LC_ALL=de_DE.UTF-8

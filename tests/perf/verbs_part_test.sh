@@ -7,8 +7,6 @@ set -uo pipefail
 
 # shellcheck source=tests/perf/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # What ib_send_lat prints -----------------------------------------------------------------------
 

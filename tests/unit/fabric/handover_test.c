@@ -31,8 +31,9 @@ static void connect_only(void)
 /* Whether a request, or its answer, is on its way between lcores. */
 static bool on_its_way(void)
 {
-	return !LIST_EMPTY(&listener->requests) ||
-	       (listener->also && !LIST_EMPTY(&listener->also->requests));
+	const struct plx_listener *also = LIST_FIRST(&listener->also);
+
+	return !LIST_EMPTY(&listener->requests) || (also && !LIST_EMPTY(&also->requests));
 }
 
 /* Connect to a listener on lcore 1 until the request is on its way there. */
@@ -482,8 +483,7 @@ HANDOVER_TEST(a_listener_with_two_others_drains)
 		if (i == 0)
 			continue;
 		three[i]->front = three[0];
-		three[i]->also = three[0]->also;
-		three[0]->also = three[i];
+		LIST_INSERT_HEAD(&three[0]->also, three[i], of_front);
 	}
 	assert_int_equal(plx_fabric_open_count(), 1);
 	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
