@@ -22,6 +22,23 @@ check()
 	fi
 }
 
+# gives TEXT STATUS PATTERN COMMAND...: it exits with that status and prints what matches, on either output.
+gives()
+{
+	local text=$1 status=$2 pattern=$3 got its
+
+	shift 3
+	got=$("$@" 2>&1 </dev/null)
+	its=$?
+	# shellcheck disable=SC2053
+	if [[ $its == $status && $got == $pattern ]]; then
+		echo "ok: $text"
+	else
+		echo "FAILED: $text: status $its: $got"
+		failed=1
+	fi
+}
+
 # Called by the trap.
 # shellcheck disable=SC2317
 clean_up()

@@ -31,21 +31,16 @@ start()
 	check 'it starts' 'grep -qs "^listening on " "$temp/said"'
 }
 
-# expect STATUS TEXT WORDS...: the command exits with STATUS and prints TEXT (a bash pattern) on either output.
+# expect STATUS PATTERN WORDS...: of a client.
 expect()
 {
-	local status=$1 text=$2 got its
-	shift 2
+	gives "${*:3}" "$1" "$2" "$program" --huge none --log-level error -- --connect "$address" "${@:3}"
+}
 
-	got=$("$program" --huge none --log-level error -- --connect "$address" "$@" 2>&1)
-	its=$?
-	# shellcheck disable=SC2053
-	if [[ $its == "$status" && $got == $text ]]; then
-		echo "ok: $*"
-	else
-		echo "FAILED: $*: status $its: $got"
-		failed=1
-	fi
+# serve TEXT STATUS PATTERN FILE: a service that does not start.
+serve()
+{
+	gives "$1" "$2" "$3" "$program" --huge none -- --serve "$4" --listen 127.0.0.1:0
 }
 
 start
@@ -97,9 +92,8 @@ ends "$other"
 # raw CODE TEXT METHOD HEX: the answer to a foreign client's request.
 raw()
 {
-	local code=$1 text=$2 got
-	got=$("$call" --huge none --log-level error -- --connect "$address" --method "params.$3" --hex "$4" 2>&1)
-	check "$3 $4: $2" '(($? == 1)) && [[ $got == *"with code $code"* && $got == *"$text"* ]]'
+	gives "$3 $4" 1 "*$2*with code $1*" \
+		"$call" --huge none --log-level error -- --connect "$address" --method "params.$3" --hex "$4"
 }
 
 # A record of "x", an int that is 1 and may be 0 at most; one that was removed; orders with what is zero otherwise.
@@ -171,8 +165,7 @@ hv/rack3/on = false  (bool, revision 24)
 hv/rack3/on removed  (revision 25)'"
 
 # Two services may not write to one file.
-got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
-check 'another process has the file' '(($? == 1)) && [[ $got == *"another process has it; end that one"* ]]'
+serve 'another process has the file' 1 '*another process has it; end that one*' "$temp/store.db"
 
 # Acknowledged changes persist, and no revision is used twice, although the service is killed while many sets are on their way
 # to the disk.
@@ -266,8 +259,8 @@ expect 0 'revision *' --set run/title --value 'before the move'
 mv "$temp/store.db" "$temp/moved.db"
 expect 1 '*it was changed, and is not on the disk*' --set run/title --value 'after the move'
 check 'a file that was moved is reported' 'grep -q "store.db: it was moved, removed or replaced .*keeps changes in memory only" "$temp/server.err"'
-got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
-check '... no other service takes its path' '(($? == 1)) && [[ $got == *"another process has it; end that one"* && ! -e $temp/store.db ]]'
+serve '... no other service takes its path' 1 '*another process has it; end that one*' "$temp/store.db"
+check '... nor makes a file there' '[[ ! -e $temp/store.db ]]'
 kill "$server"
 ends "$server"
 check '... and the service ends with status 1' '(($? == 1)) && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
@@ -285,18 +278,13 @@ mv "$temp/moved.db" "$temp/store.db"
 # Files that are no store, and stay unchanged.
 echo 'this is no database, and it is long enough to be looked at as one ..............................................' >"$temp/text"
 cp "$temp/text" "$temp/text.before"
-got=$("$program" --huge none -- --serve "$temp/text" --listen 127.0.0.1:0 2>&1)
-check 'a file of something else' "(($? == 1)) && cmp -s '$temp/text' '$temp/text.before'"
-check '... is named' '[[ $got == *"$temp/text: it is no store of plx-params"* ]]'
-got=$("$program" --huge none -- --serve "$temp/none/store.db" --listen 127.0.0.1:0 2>&1)
-check 'a folder that is not there' '(($? == 1)) && [[ $got == *"folder $temp/none does not exist; make it"* ]]'
-got=$("$program" --huge none -- --serve "$temp" --listen 127.0.0.1:0 2>&1)
-check 'a folder' '(($? == 1)) && [[ $got == *"$temp: it is a folder; give a file"* ]]'
-got=$("$program" --huge none -- --serve :memory: --listen 127.0.0.1:0 2>&1)
-check 'a file that is none' '(($? == 1)) && [[ $got == *"give the path of a file"* ]]'
+serve 'a file of something else is named' 1 "*$temp/text: it is no store of plx-params*" "$temp/text"
+check '... and stays' "cmp -s '$temp/text' '$temp/text.before'"
+serve 'a folder that does not exist' 1 "*folder $temp/none does not exist; make it*" "$temp/none/store.db"
+serve 'a folder' 1 "*$temp: it is a folder; give a file*" "$temp"
+serve 'a name that is not of a file' 1 '*give the path of a file*' :memory:
 sqlite3 "$temp/store.db" 'UPDATE params SET id = -1 WHERE name = "run/title"'
-got=$("$program" --huge none -- --serve "$temp/store.db" --listen 127.0.0.1:0 2>&1)
-check 'a file that was edited badly' "(($? == 1)) && [[ \$got == *\"parameter 'run/title': its id is no whole number\"*\"mend it with sqlite3\"* ]]"
-got=$("$program" --huge none -- --serve "$temp/other.db" 2>&1)
-check 'an address is needed' '(($? == 2)) && [[ $got == *"--listen ADDR is missing"* ]]'
+serve 'a file that was edited badly' 1 \
+	"*parameter 'run/title': its id is no whole number*mend it with sqlite3*" "$temp/store.db"
+gives 'an address is needed' 2 '*--listen ADDR is missing*' "$program" --huge none -- --serve "$temp/other.db"
 exit $failed
