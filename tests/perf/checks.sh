@@ -9,6 +9,12 @@ failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# ended FILE: how the last command has ended, and the text of FILE, as JSON.
+ended()
+{
+	jq -n --argjson status $? --rawfile said "$1" '{$status, $said}'
+}
+
 # check TEXT JSON FILTER: the filter must be true of it.
 check()
 {

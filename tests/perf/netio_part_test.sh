@@ -36,22 +36,20 @@ got=$(reads tcp 4 <<<'{"subscribers": 4, "messages": 2, "copies": 8, "messages_p
 check 'netio-pubsub-bench' "$got" '.subscribers == 4 and .mmsg_per_s == 14 and .cycles_per_copy == 177 and .count == 8 and .kept == null'
 stopped='{"subscribers": 5, "messages": 1000, "copies": 4500, "messages_per_s": 1.98e6, "rate_asked": 2000000, "mmsg_per_s": 9,
 	"gbit_per_s": 7.2, "cycles_per_copy": 177}'
-got=$(reads tcp 4 2.1e6 <<<"$stopped")
-check 'at a rate: what was published of it is kept, copies are those of the four' "$got" \
+check 'at a rate: what was published of it is kept, copies are those of the four' "$(reads tcp 4 2.1e6 <<<"$stopped")" \
 	'.kept == 0.99 and .rate_asked == 2000000 and .subscribers == 4 and .mmsg_per_s == 7.92 and .count == 4000 and
 		(.gbit_per_s | . > 4.055 and . < 4.0551) and .cycles_per_copy == null'
 got=$(reads tcp 4 1.9e6 <<<"$stopped")
 check '... and no more than what the slowest of them got' "$got" '.kept == 0.95 and .mmsg_per_s == 7.6'
-reads tcp 4 null <<<"$stopped" >"$work/got" && status=0 || status=$?
-check '... which must be known' "$(jq -n --argjson status "$status" --rawfile said "$work/error" '{$status, $said}')" \
+reads tcp 4 null <<<"$stopped" >"$work/got"
+check '... which must be known' "$(ended "$work/error")" \
 	'.status != 0 and (.said | contains("the subscribers have measured nothing"))'
 got=$(reads 'kernel tcp' null <<<'{"end": {"sum_sent": {"bits_per_second": 9e9}, "sum_received": {"bits_per_second": 2e10}}}')
 check 'of iperf3 what was received, and no messages' "$got" \
 	'.provider == "kernel tcp" and .gbit_per_s == 20 and .mmsg_per_s == null'
 for empty in '[]' '{}' '{"error": "unable to connect"}'; do
-	reads tcp null <<<"$empty" >"$work/got" && status=0 || status=$?
-	check "$empty is no run, and that is said" "$(jq -n --argjson status "$status" --rawfile said "$work/error" \
-		'{$status, $said}')" '.status != 0 and (.said | contains("nothing was measured"))'
+	reads tcp null <<<"$empty" >"$work/got"
+	check "$empty is no run, and that is said" "$(ended "$work/error")" '.status != 0 and (.said | contains("nothing was measured"))'
 done
 
 # The sum ---------------------------------------------------------------------------------------
@@ -199,12 +197,10 @@ check 'other sizes are those of the rows that have any' "$got" \
 check 'rows of other sizes than requested are left out, with a note' "$got" \
 	'(.rows | has("ping-tcp") or has("iperf3") or has("publish-buffered-1") or has("beside-conflate") | not) and (.notes |
 		contains("ping at 64 B, which --sizes") and contains("publish at 64 KiB, which") and contains("beside at 64 B, which") and contains("iperf3 at 1 MiB, which"))'
-got=$(lacking='iperf3 raw-zmq-stream' part show_rows)
-check 'rows of missing optional programs are left out with a note' "$got" \
+check 'rows of missing optional programs are left out with a note' "$(lacking='iperf3 raw-zmq-stream' part show_rows)" \
 	'(.rows | has("iperf3") or has("zmq-push-pull") or has("zmq-in-place") | not) and .failures == "" and (.notes |
 		contains("iperf3, which is not installed") and contains("zmq-push-pull, as libzmq3-dev"))'
-got=$(lacking='netio-throughput' part show_rows)
-check 'a missing required program is one failure' "$got" \
+check 'a missing required program is one failure' "$(lacking='netio-throughput' part show_rows)" \
 	'.failures == "netio: the build has no program netio-throughput"'
 
 # Command lines: of each row and size, both ends.
@@ -269,16 +265,13 @@ measure()
 		'{$runs, tries: ($tries | length / 2), $failures}'
 }
 row='{"mmsg_per_s": 14, "gbit_per_s": 7.2, "cycles_per_copy": 177, "copies": 8}'
-got=$(part measure 0 "$row")
-check 'a good run is kept, with its description' "$got" \
+check 'a good run is kept, with its description' "$(part measure 0 "$row")" \
 	'.failures == "" and .tries == 1 and (.runs | length == 1) and (.runs[0] | .row == "publish-buffered-4" and .round == 2 and
 		.test == "publish-buffered" and .subscribers == 4 and .provider == "tcp" and .size_bytes == 64 and .cycles_per_copy == 177 and
 		.run == "runs/netio-publish-buffered-4-64-2")'
-got=$(part measure 1 "$row")
-check 'a failed one is named' "$got" \
+check 'a failed one is named' "$(part measure 1 "$row")" \
 	'.runs == [] and .failures == "netio, publish-buffered-4, 64 B, round 2: status 1: last words"'
-got=$(part measure 0 '[]')
-check 'so is one that measured nothing' "$got" \
+check 'so is one that measured nothing' "$(part measure 0 '[]')" \
 	'.runs == [] and (.failures | startswith("netio, publish-buffered-4, 64 B, round 2: status 1: ") and contains("nothing was measured"))'
 got=$(part measure 3 "$row")
 check 'one whose time does not add up is run once more' "$got" '.tries == 2 and (.failures | contains("status 3"))'
@@ -402,6 +395,5 @@ check 'no alarm reaches the threshold' "$got" '.failures == 0 and .parts.soak.ro
 	(.thresholds | length == 1 and .[0].ok and .[0].gates)'
 got=$(part soaked 'the receiver is silent\nthe receiver is heard again\n')
 check 'one alarm misses it' "$got" '.parts.soak.rows[0].alarms == 1 and (.thresholds[0].ok | not)'
-got=$(part soaked fails)
-check 'a run that fails is no row' "$got" '.failures == 1 and .parts.soak.rows == [] and .thresholds == []'
+check 'a run that fails is no row' "$(part soaked fails)" '.failures == 1 and .parts.soak.rows == [] and .thresholds == []'
 exit $failed

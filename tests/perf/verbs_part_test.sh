@@ -27,13 +27,11 @@ got=$(printed 1000 | lat)
 check 'half round trips are doubled' "$got" '.min_ns == 2000 and .max_ns == 2000000 and .count == 1000 and .mean_ns == 1001000'
 check '... and percentiles are those of all' "$got" '.p50_ns == 1000000 and .p90_ns == 1800000 and .p99_ns == 1980000'
 check '... that have ten round trips above them' "$got" '.p99_9_ns == null and .p99_99_ns == null'
-got=$(printed 999 | lat)
-check '... and no others' "$got" '.p90_ns != null and .p99_ns == null'
-got=$(printf '1, 1.5\n2, 1.25e+06\n' | lat)
-check 'long ones have an exponent' "$got" '.min_ns == 3000 and .max_ns == 2500000000'
-lat <<<'Unexpected CM event bl blka 8' >/dev/null && status=0 || status=$?
-check 'without times there is no run, and that is said' "$(jq -n --argjson status "$status" --rawfile said "$work/error" \
-	'{$status, $said}')" '.status != 0 and (.said | contains("ib_send_lat has printed no times"))'
+check '... and no others' "$(printed 999 | lat)" '.p90_ns != null and .p99_ns == null'
+check 'long ones have an exponent' "$(printf '1, 1.5\n2, 1.25e+06\n' | lat)" '.min_ns == 3000 and .max_ns == 2500000000'
+lat <<<'Unexpected CM event bl blka 8' >/dev/null
+check 'without times there is no run, and that is said' "$(ended "$work/error")" \
+	'.status != 0 and (.said | contains("ib_send_lat has printed no times"))'
 
 # The sum ---------------------------------------------------------------------------------------
 
@@ -165,25 +163,21 @@ check 'each has every row, and rows that sleep have one size' "$got" \
 check 'both ends are near the device, if that is known' "$got" \
 	'.notes | contains("verbs on a0 (RoCE): CPU 2 serves, CPU 3 measures") and contains("verbs on b0 (iWARP): CPU 17 serves, CPU 18 measures")'
 check '... and may be used' "$(allowed=0-2,8 part show)" '.notes | contains("verbs on a0 (RoCE): CPU 17 serves, CPU 18 measures")'
-got=$(device_given=b0 part show)
-check 'one can be chosen' "$got" '.rows | length == 9 and all(.[]; contains("@b0 "))'
-text=$(device_given=down0 part show) && status=0 || status=$?
-check '... that is one of them' "$(jq -n --argjson status "$status" --rawfile said "$work/notes" '{$status, $said}')" \
+check 'one can be chosen' "$(device_given=b0 part show)" '.rows | length == 9 and all(.[]; contains("@b0 "))'
+(device_given=down0 part show) >/dev/null
+check '... that is one of them' "$(ended "$work/notes")" \
 	'.status == 2 and (.said | contains("--device down0: that is none with an active port and an IP address; there are: a0 b0 vlan0"))'
-got=$(lacking=ib_send_lat part show)
-check 'without perftest its rows are left out, with a note' "$got" \
+check 'without perftest its rows are left out, with a note' "$(lacking=ib_send_lat part show)" \
 	'(.rows | length == 18 and all(.[]; startswith("ib-") | not)) and (.left_out | contains("perftest is not installed")) and .failures == ""'
 
 none=$(jq -c '.rdma = .rdma[3:4]' <<<"$info")
-got=$(info=$none parts='rtt verbs' part show)
-check 'a whole run without a device leaves it out, with the reason' "$got" \
+check 'a whole run without a device leaves it out, with the reason' "$(info=$none parts='rtt verbs' part show)" \
 	'.rows == [] and .failures == "" and .left_out == "verbs: no RDMA device with an active port and an IP address: no port of it"'
 got=$(info='{"rdma_cm": "missing", "rdma": [], "doctor": []}' parts='rtt verbs' part show)
 check '... also without any device' "$got" '.left_out | endswith(": this host has no RDMA device")'
-got=$(info='' parts='rtt verbs' part show)
-check '... or nothing is known' "$got" '.left_out | endswith(": plx-info shows none")'
-text=$(info=$none part show) && status=0 || status=$?
-check '... and --only verbs fails' "$(jq -n --argjson status "$status" --rawfile said "$work/notes" '{$status, $said}')" \
+check '... or nothing is known' "$(info='' parts='rtt verbs' part show)" '.left_out | endswith(": plx-info shows none")'
+(info=$none part show) >/dev/null
+check '... and --only verbs fails' "$(ended "$work/notes")" \
 	'.status == 1 and (.said | contains("died: verbs: no RDMA device with an active port"))'
 
 # Two hosts -------------------------------------------------------------------------------------
@@ -194,9 +188,9 @@ got=$(mode=serve listen=10.0.2.1:5000 part show)
 check 'a server is on the device whose address it has' "$got" '(.devices | map(.device) == ["vlan0"]) and .listen == "10.0.2.1:5000"'
 got=$(mode=serve device_given=b0 part show)
 check '... or has the address of the one that was asked for' "$got" '.listen == "10.0.1.1:17300"'
-text=$(mode=serve part show) && status=0 || status=$?
-check '... and must be given one of several' "$(jq -n --argjson status "$status" --rawfile said "$work/notes" \
-	'{$status, $said}')" '.status == 2 and (.said | contains("several RDMA devices: a0 b0 vlan0; give --device"))'
+(mode=serve part show) >/dev/null
+check '... and must be given one of several' "$(ended "$work/notes")" \
+	'.status == 2 and (.said | contains("several RDMA devices: a0 b0 vlan0; give --device"))'
 
 # Each row and size with its port, of both sides.
 show_ports()
@@ -270,8 +264,7 @@ measure()
 	verbs_measure "$1@a0" 64 2 >"$work/said"
 	jq -n --slurpfile runs "$work/runs/verbs.ndjson" --arg failures "${failures[*]}" '{$runs, $failures}'
 }
-got=$(part measure raw-fi-verbs 0 '' '{"p50_ns": 5, "count": 7}')
-check 'a good run is kept, with its device' "$got" \
+check 'a good run is kept, with its device' "$(part measure raw-fi-verbs 0 '' '{"p50_ns": 5, "count": 7}')" \
 	'.failures == "" and (.runs[0] | .row == "raw-fi-verbs" and .device == "a0" and .round == 2 and .p50_ns == 5 and
 		.run == "runs/verbs-a0-raw-fi-verbs-64-2")'
 got=$(part measure ib-send-lat 0 '#, usec\n1, 2\n2, 3\n')
