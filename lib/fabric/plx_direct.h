@@ -12,8 +12,8 @@ PLX_BEGIN_DECLS
 /* One side of a link grants memory; the other side writes (put) and reads (get) it without
  * involving the owner's program. Both sides must ask for it (`direct`); it works over tcp and
  * verbs. Only granted bytes can be reached, by one peer, until the grant is revoked or the link
- * ends. The program sends the description of its grant to the peer in a message. doc/guide/links.md
- * has an example.
+ * ends. The program sends the description of its grant to the peer in a message. Examples:
+ * direct_server.c and direct_client.c in apps/examples.
  *
  * The granting side checks bounds and rights, in RDMA hardware or in plx_tcp. An operation that
  * violates them does nothing and ends the link. On "fi:tcp" libfabric trusts the lengths that a

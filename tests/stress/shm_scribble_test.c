@@ -14,13 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LINES      8 /* connections to the scribbler that are still open */
-#define POSTED     16
-#define BAD_BYTES  3000
-#define GOOD_BYTES 65536
+#define LINES        8 /* connections to the scribbler that are still open */
+#define POSTED       16
+#define BAD_BYTES    3000
+#define GOOD_BYTES   65536
 #define GROWTH_BYTES (32 << 20)
-#define LARGE      (200 << 10)
-#define ENDLESS    (SIZE_MAX >> 30) /* 16 GiB: takes seconds to copy */
+#define LARGE        (200 << 10)
+#define ENDLESS      (SIZE_MAX >> 30) /* 16 GiB: takes seconds to copy */
 
 struct line;
 struct operation {
