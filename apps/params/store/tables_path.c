@@ -143,8 +143,8 @@ int tables_check_path(const struct tables *tables)
 			tables->path, has_moved ? "" : "-wal");
 }
 
-/* SQLite leaves the log of a moved file behind, and would apply it to the next file at the path. It
- * also removes a log by name, even if another log has that name by now. */
+/* SQLite keeps the log of a moved file at the old path, and would apply it to the next file there.
+ * It also removes a log by name, even if another log has that name by now. */
 void tables_end_log(struct tables *tables)
 {
 	int keeps = 1;
