@@ -39,8 +39,7 @@ struct netio_context {
  * options are the words of the environment variable NETIO_OPTIONS (pollux(7): -l 2 --idle poll
  * ...).
  * Set evloop.cb_init afterwards. Do not call this between two calls of getopt.
- * Return: 0; -EINVAL an option; -ENOENT the process has lcores and this thread is not one; or as
- * plx_eal_init. */
+ * Return: 0; -EINVAL an option; -ENOENT this thread is none of the lcores; or as plx_eal_init. */
 int netio_init(struct netio_context *ctx);
 
 /** netio_init with the program's own defaults: NETIO_OPTIONS overrides conf (plx_eal.h), and
@@ -51,8 +50,7 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
  * may run while this waits for connections to close. Remaining sockets end as by their own _fini.
  * If the process exits without this, its peers see it as a crash. Accepts a context that is zeroed
  * or whose set-up failed.
- * Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT an lcore does not end,
- * call it again. */
+ * Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT not ended, try again. */
 int netio_fini(struct netio_context *ctx);
 
 /** netio_init and netio_fini for a loop without a context. */
@@ -77,8 +75,7 @@ void netio_terminate(struct netio_eventloop *evloop);
  * Spread connections (enum netio_spread) are included: those of its sockets on other lcores, whose
  * loops must turn meanwhile, and those of other loops' sockets on this lcore.
  * timeout_ns: for everything. Messages that a peer does not take for 2 s are lost.
- * Return: 0; -EBUSY inside netio_run, call netio_terminate first; -ETIMEDOUT some are still open;
- * -EINVAL; -EPERM. */
+ * Return: 0; -EBUSY inside netio_run; -ETIMEDOUT some are still open; -EINVAL; -EPERM. */
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 
 /** Call fn(arg) in the loop.

@@ -26,15 +26,13 @@ int netio_logged(int rc);
  * -EINVAL not set up; -EPERM; both logged. */
 int netio_check(const struct netio_eventloop *evloop, const char *what);
 
-/* Assert that the calling lcore is that of a socket's loop. core: the socket's state; NULL: no
- * check. */
+/* Assert that this lcore is that of a socket's loop. core: the socket's state; NULL: no check. */
 #define ASSERT_LOOP(core, loop) \
 	ASSERT_OWNER_IF(!(core) || owner_is_here((loop)->lcore_id), __func__, (loop)->lcore_id)
 
 /* Fail for a socket that is not connected. Return: -ENOTCONN; -EPERM in a forked child. */
 int netio_fail_closed(void);
-/* Format the user's address as "host:port". what: the caller, for the error text. Return: 0;
- * -EINVAL. */
+/* Format a user's "host:port". what: the caller, for the error text. Return: 0; -EINVAL. */
 int netio_address(const char *what, const char *host, unsigned port, char out[PLX_ADDRESS_MAX]);
 /* Create lcores in a process without any; conf: may be NULL. Return: 0; -ENOENT lcores exist, but
  * this thread is not one; the error of plx_eal_init. process.c */

@@ -55,8 +55,7 @@ enum netio_gap_reason {
 	NETIO_GAP_DROPPED_OLD,
 	NETIO_GAP_CONFLATED,    /**< replaced by newer ones of their tags */
 	NETIO_GAP_DISCONNECTED, /**< by policy: the connection closes */
-	NETIO_GAP_TOO_BIG,      /**< above the subscriber's maximum, or too long for the publisher's
-				     pages */
+	NETIO_GAP_TOO_BIG,      /**< above the subscriber's maximum, or too long for the pages */
 	NETIO_GAP_GIVEN_UP,     /**< it had no room, and they were not published again */
 	NETIO_GAP_REASON_COUNT,
 };
@@ -138,8 +137,7 @@ struct netio_publish_attr {
 	uint32_t subscriber_subscriptions_max; /**< the same per subscriber; default 2^17 */
 	enum netio_policy policy; /**< of subscriptions that name none; default: block */
 	uint64_t backlog_bytes;   /**< of these, as in netio_subscription */
-	bool refuse_block; /**< refuse subscriptions that ask to block; requires another default
-				policy */
+	bool refuse_block; /**< refuse subscriptions that ask to block; needs another policy */
 };
 
 /** Caches the last lookup of a publisher, for callers that publish one tag repeatedly. The
@@ -159,20 +157,17 @@ struct netio_subscription_cache {
 };
 
 /** Flag for publishing: this is the message that last got AGAIN or PARTIAL. It goes to the
- * subscribers that missed it and still want it. A message that the socket no longer knows is
- * published as a new one. */
+ * subscribers that missed it and still want it. One that the socket forgot is published as new. */
 #define NETIO_REENTRY 1
 
-/** Maximum pending messages of a buffered publish socket that got AGAIN; beyond it the oldest is
- * given up. */
+/** Maximum pending messages of a buffered publish socket; beyond it, the oldest is given up. */
 #define NETIO_REENTRY_MAX 4096
 
 /** Copies messages into a page for each subscriber. */
 struct netio_publish_socket {
 	NETIO_PUBLISH_CALLBACKS(struct netio_subscriber *subscriber)
 	/** Once after NETIO_STATUS_AGAIN: a subscriber without room has some, or disconnected.
-	 * Publish the refused message again with NETIO_REENTRY; it may get AGAIN because of another
-	 * subscriber. */
+	 * Publish that message again with NETIO_REENTRY; another subscriber may cause AGAIN. */
 	void (*cb_buffers_available)(struct netio_publish_socket *socket);
 	void *data;                      /**< the user's */
 	struct netio_publish_core *core; /**< private */
@@ -275,8 +270,7 @@ struct netio_publish_stats {
 	uint64_t pages;          /**< sent */
 	uint64_t again;          /**< AGAIN and PARTIAL */
 	uint64_t no_subscribers; /**< messages without a subscription */
-	uint64_t too_big;        /**< copies that subscribers missed because they exceed their
-				      maximum */
+	uint64_t too_big;        /**< copies missed because they exceed the subscriber's maximum */
 	uint64_t given_up;       /**< copies that subscribers missed because the message was not
 				      published again, or memory was short */
 	uint64_t lost;           /**< copies in pages not sent when a connection ended */
@@ -372,8 +366,7 @@ void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket);
  * failed attempt to connect. Subscriptions with the same host and port share a connection.
  * If the publisher is not tried again (reconnect_min_ns), subscribing again to the same tag
  * connects anew.
- * Return: 0; -EEXIST already subscribed, whatever the delivery and policy; -EINVAL; -ENOMEM; or as
- * netio_connect. */
+ * Return: 0; -EEXIST already, with any delivery or policy; -EINVAL; -ENOMEM; as netio_connect. */
 int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
 		    netio_tag_t tag);
 

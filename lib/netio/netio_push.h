@@ -17,8 +17,7 @@ struct netio_push_core;
  *
  * A receiver's room is its credit: the free ones of its buffer_count buffers. A message occupies
  * one buffer; if it is longer than buffer_bytes, several while it arrives. The receiver finishes
- * it when cb_msg_received returns, or when it releases a message that it kept (netio_msg_keep) or
- * got from netio_recv. */
+ * it when cb_msg_received returns, or it releases one from netio_msg_keep or netio_recv. */
 
 /** What happens to messages that a receiver had not finished when its connection ended. */
 enum netio_push_promise {
@@ -81,15 +80,13 @@ int netio_push_disconnect(struct netio_push_socket *socket, const char *host, un
 
 /** No callbacks run after this returns. Connections close without loss, as by
  * netio_send_socket_fini. Waiting messages are lost, and those unfinished at a receiver that fails
- * meanwhile. If that matters, call netio_push_disconnect or netio_drain first. Accepts a zeroed
- * socket. */
+ * meanwhile; netio_push_disconnect or netio_drain avoids that. Accepts a zeroed socket. */
 void netio_push_socket_fini(struct netio_push_socket *socket);
 
 /** Push a copy of a message. Receivers that do not accept its length are skipped.
  * Return: NETIO_STATUS_OK; NETIO_STATUS_AGAIN no receiver has room, or messages of a failed one
  * wait for it; NETIO_STATUS_TOO_BIG no connected receiver accepts its length;
- * NETIO_STATUS_NOT_CONNECTED no receiver is connected, waiting messages are kept; -EINVAL;
- * -ENOMEM. */
+ * NETIO_STATUS_NOT_CONNECTED none is, and waiting messages are kept; -EINVAL; -ENOMEM. */
 int netio_push(struct netio_push_socket *socket, const void *data, size_t len);
 int netio_pushv_tagged(struct netio_push_socket *socket, netio_tag_t tag, const struct iovec *iov,
 		       size_t count);

@@ -11,13 +11,11 @@ PLX_BEGIN_DECLS
 
 /** Which lcore gets a listening socket's next connection. Candidates are lcores that run their
  * loop (netio_run, plx_loop_run), and the socket's own. The connection stays on that lcore: its
- * callbacks run there, and netio_msg_keep, netio_reply and netio_recv_socket_close must be called
- * there. */
+ * callbacks run there. Call netio_msg_keep, netio_reply and netio_recv_socket_close there, too. */
 enum netio_spread {
 	NETIO_SPREAD_NONE,        /**< the socket's own */
 	NETIO_SPREAD_ROUND_ROBIN, /**< each in turn */
-	NETIO_SPREAD_LEAST_LOAD,  /**< the one with the fewest connections of this socket; ties in
-				       turn */
+	NETIO_SPREAD_LEAST_LOAD,  /**< fewest connections of this socket; ties in turn */
 };
 
 /** 0 or NULL: the default. */
@@ -93,8 +91,7 @@ int netio_recv(struct netio_listen_socket *socket, struct netio_msg *msg_out);
 
 /** netio_recv that sleeps until there is a message, for up to timeout_ns; PLX_NEVER: no limit. No
  * thread may be inside it when the socket ends.
- * Return: 0; -ETIMEDOUT; -EINTR a signal handler ran; -EINVAL; -EDEADLK called on an lcore, which
- * must not sleep here. */
+ * Return: 0; -ETIMEDOUT; -EINTR a signal handler ran; -EINVAL; -EDEADLK an lcore must not wait. */
 int netio_recv_wait(struct netio_listen_socket *socket, struct netio_msg *msg_out,
 		    uint64_t timeout_ns);
 

@@ -18,8 +18,7 @@ PLX_BEGIN_DECLS
  * Messages arrive whole and in the order in which they were sent. The receiver may answer.
  *
  * Sockets belong to their loop's thread. Callbacks run there, and never inside a call into a
- * socket. Set the callbacks after _init; each may be NULL. Callbacks may call every function of a
- * socket. */
+ * socket. Set them after _init; each may be NULL. They may call every function of a socket. */
 
 typedef uint64_t netio_tag_t;
 
@@ -34,8 +33,7 @@ typedef uint64_t netio_tag_t;
 enum netio_status {
 	NETIO_STATUS_OK = 0,
 	NETIO_STATUS_AGAIN = -EAGAIN,     /**< no room now; cb_buffers_available follows */
-	NETIO_STATUS_TOO_BIG = -EMSGSIZE, /**< above the peer's maximum, or more than all pages of a
-					       buffered socket */
+	NETIO_STATUS_TOO_BIG = -EMSGSIZE, /**< above the peer's maximum, or more than all pages */
 	NETIO_STATUS_NOT_CONNECTED = -ENOTCONN,
 	NETIO_STATUS_PARTIAL = -EINPROGRESS,  /**< published to some subscribers; the others have no
 						   room: call again with NETIO_REENTRY */

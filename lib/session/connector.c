@@ -47,8 +47,7 @@ void plx_connector_unhold(struct plx_connector *connector)
 		connector->owner->free(connector);
 }
 
-/* Log each cause once, since attempts continue as long as the program runs. It is not a warning if
- * the program is notified. */
+/* Log each cause once, since attempts continue. If the program is notified, it is no warning. */
 static void report_refused(struct plx_connector *connector, enum plx_link_reason reason,
 			   const char *why)
 {
@@ -105,19 +104,13 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 
 /* The link ---------------------------------------------------------------------------------- */
 
-/* A link that closed after its connector left it has no user. */
-static bool is_in_use(const struct plx_connector *connector)
-{
-	return connector && !connector->quit;
-}
-
 const char *plx_connector_on_hello(struct plx_link *link, void *user)
 {
 	struct plx_connector *connector = user;
 	const uint8_t *hello;
 	uint32_t length;
 
-	if (!is_in_use(connector))
+	if (!connector || connector->quit)
 		return NULL; /* checked again in on_open */
 	hello = plx_link_hello(link, &length);
 	return connector->owner->hello(connector, link, hello, length);
@@ -127,7 +120,7 @@ void plx_connector_on_open(struct plx_link *link, void *user)
 {
 	struct plx_connector *connector = user;
 
-	if (!is_in_use(connector)) {
+	if (!connector || connector->quit) { /* it was closed, or has left the link */
 		plx_link_abort(link);
 		return;
 	}

@@ -34,8 +34,7 @@ enum plx_connector_state {
 
 /* Callbacks of its owner. All except ended and free only until it is released. */
 struct plx_connector_owner {
-	/* Check the private data of the peer's HELLO. Return: NULL; or why the link is refused, on
-	 * both sides: constant text. */
+	/* Check the peer's HELLO. Return: NULL; or why both sides refuse: constant text. */
 	const char *(*hello)(struct plx_connector *connector, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
 	void (*opened)(struct plx_connector *connector);
@@ -49,8 +48,7 @@ struct plx_connector_owner {
 	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
 	 * plx_connector_settled follows. NULL: nothing ever waits. */
 	bool (*settle)(struct plx_connector *connector);
-	/* The link has ended and returned all buffers. Before refused and closed. NULL: not needed.
-	 */
+	/* The link has ended and returned all buffers. Before refused and closed; may be NULL. */
 	void (*ended)(struct plx_connector *connector);
 	/* It was released, and nothing refers to it. */
 	void (*free)(struct plx_connector *connector);
@@ -108,8 +106,7 @@ void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason re
 void plx_connector_release(struct plx_connector *connector);
 /* The same, but its memory may be freed at once: the link closes without it. */
 void plx_connector_fini(struct plx_connector *connector);
-/* Keep its memory while callbacks run that may release it, if it has no link. closed and refused
- * run like that. */
+/* Keep its memory while callbacks may release it without a link, as around closed and refused. */
 void plx_connector_hold(struct plx_connector *connector);
 void plx_connector_unhold(struct plx_connector *connector);
 /* Some of what settle waits for is sent; all of it. */
@@ -135,8 +132,7 @@ struct plx_acceptor_owner {
 	/* As that of a connector; also checks that there is room for one more. */
 	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
-	/* Allocate zeroed memory that starts with struct plx_accepted. NULL: the link is dropped.
-	 */
+	/* Zeroed memory that starts with struct plx_accepted. NULL: the link is dropped. */
 	struct plx_accepted *(*create)(struct plx_acceptor *acceptor);
 	void (*opened)(struct plx_accepted *accepted);
 	/* This side ends the link, or the owner is gone: deliver nothing more. */
@@ -212,8 +208,7 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 
 /* Both ---------------------------------------------------------------------------------------- */
 
-/* Whether released sessions of this lcore are still closing; how often any of those that settle
- * made progress. */
+/* Of this lcore: whether released sessions are still closing; how often any made progress. */
 bool plx_session_any_closing(void);
 uint64_t plx_session_progress(void);
 

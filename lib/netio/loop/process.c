@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Create lcores in a process without any: the thread in main() that calls netio_init becomes an
- * lcore, and all of this runs on it. There is no exit handler: the kernel frees everything when the
- * process ends. */
+ * lcore, and all of this runs on it. There is no exit handler: the kernel frees everything. */
 #include "netio_priv.h"
 #include "plx_eal.h"
 

@@ -77,8 +77,7 @@ void acceptor_release_all(struct netio_eventloop *evloop);
 bool acceptor_close_all(struct netio_eventloop *evloop);
 /* Close from this side; a link event follows. why: constant text. */
 void accepted_fail(struct accepted *accepted, const char *why);
-/* The link is open, or has ended: store the facts that callbacks receive. link: NULL if this side
- * ended it. */
+/* The link is open, or has ended (NULL: this side ended it): store what callbacks receive. */
 void accepted_note_open(struct accepted *accepted);
 void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 		       enum plx_link_reason reason, const char *text);

@@ -11,22 +11,18 @@
 #define BUFFER_COUNT_DEFAULT_LEAST 6
 #define BUFFER_COUNT_DEFAULT_MOST  16
 
-static uint32_t default_count(uint32_t buffer_bytes)
-{
-	uint32_t count = BUFFERS_BYTES_DEFAULT / buffer_bytes;
-
-	if (count < BUFFER_COUNT_DEFAULT_LEAST)
-		return BUFFER_COUNT_DEFAULT_LEAST;
-	return count < BUFFER_COUNT_DEFAULT_MOST ? count : BUFFER_COUNT_DEFAULT_MOST;
-}
-
 int intake_check_buffers(uint32_t *bytes, uint32_t *count)
 {
+	uint32_t fit;
+
 	*bytes = *bytes ?: BUFFER_BYTES_DEFAULT;
 	if (*bytes < NETIO_PAGE_BYTES_MIN || *bytes > NETIO_PAGE_BYTES_MAX)
 		return plx_fail(EINVAL, "buffer_bytes %u: give %d to %u", *bytes,
 				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
-	*count = *count ?: default_count(*bytes);
+	fit = BUFFERS_BYTES_DEFAULT / *bytes;
+	if (fit < BUFFER_COUNT_DEFAULT_LEAST)
+		fit = BUFFER_COUNT_DEFAULT_LEAST;
+	*count = *count ?: fit < BUFFER_COUNT_DEFAULT_MOST ? fit : BUFFER_COUNT_DEFAULT_MOST;
 	if (*count < 2 || *count > BUFFER_COUNT_MAX)
 		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", *count, BUFFER_COUNT_MAX);
 	return 0;

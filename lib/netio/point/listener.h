@@ -8,8 +8,7 @@
 
 #include <stdalign.h>
 
-/* The most closed connections with messages still in the queue. Each keeps its receive buffers
- * allocated. */
+/* The most closed connections with queued messages. Each keeps its receive buffers. */
 #define LISTENER_ENDED_MAX 64
 
 struct netio_listener {
@@ -20,8 +19,7 @@ struct netio_listener {
 	uint32_t holding;          /* connections with such messages */
 	uint32_t ended;            /* of these, those without a link */
 
-	/* For each closed connection with messages in the queue: the number of messages pushed by
-	 * then. First in, first out. */
+	/* For each closed connection with queued messages: how many were pushed by then. A FIFO. */
 	uint64_t ended_at[LISTENER_ENDED_MAX];
 	uint32_t ended_first, ended_count;
 };
@@ -69,8 +67,7 @@ static inline bool queue_push(struct queue *queue, const struct netio_msg *msg)
 	return true;
 }
 
-/* Wake the taker after messages were pushed: once a turn, because it costs a locked instruction.
- * Thread: the lcore. */
+/* Wake the taker after pushes, once a turn: it costs a locked instruction. Thread: the lcore. */
 void queue_wake(struct queue *queue);
 
 static inline void queue_wake_if_pushed(struct queue *queue)

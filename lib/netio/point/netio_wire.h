@@ -180,8 +180,7 @@ static inline struct wire_gap wire_page_gap(const uint8_t in[WIRE_PAGE_BYTES])
 	return (struct wire_gap){.count = word >> 16, .reasons = (uint8_t)(word >> 8)};
 }
 
-/* Check the start of a page. A page with a gap may have no entries. Return: NULL; or the error as
- * text. */
+/* Check the start of a page. With a gap it may have no entries. Return: NULL; the error as text. */
 const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_out);
 
 /* Subscriptions ------------------------------------------------------------------------------ */

@@ -109,8 +109,7 @@ void outbox_report_room(struct outbox *outbox)
 
 /* Sending ------------------------------------------------------------------------------------- */
 
-/* Put conflated messages into pages while there is room; after the last one the outbox may
- * close. */
+/* Put conflated messages into pages; after the last one the outbox may close. */
 static void resume(struct outbox *outbox)
 {
 	outbox_put_latest(outbox);

@@ -209,8 +209,7 @@ static inline bool outbox_is_clear(const struct outbox *outbox)
 	return !outbox->page && !outbox_is_slow(outbox) && outbox->gap.count == 0;
 }
 
-/* Send everything earlier, because a message in its own frame follows. Return: 0;
- * NETIO_STATUS_AGAIN. */
+/* A message in its own frame follows: send all before it. Return: 0; NETIO_STATUS_AGAIN. */
 int outbox_flush_before(struct outbox *outbox);
 /* Note that a caller waits for `wanted` free pages. Return: NETIO_STATUS_AGAIN. */
 int outbox_again(struct outbox *outbox, uint32_t wanted);
@@ -268,14 +267,12 @@ static inline int outbox_put(struct outbox *outbox, const struct message *messag
 /* outbox_gap.c -------------------------------------------------------------------------------- */
 
 /* The peer misses messages. Report the gap in order: after earlier messages and before later ones,
- * as soon as the link takes it. A gap from messages that are too big is reported with the next
- * message. */
+ * as soon as the link takes it; for messages that are too big, with the next message. */
 void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason);
 /* Drop the oldest waiting page that may be dropped; `any`: that may be any. If there is none, drop
  * the page being filled. The gap is reported to the peer. Return: whether a page was dropped. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason);
-/* Return whether a message of that length, which all pages hold, would fit after dropping what may
- * be dropped. */
+/* Return whether a message that all pages hold would fit after dropping what may be dropped. */
 bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t flags);
 /* Report a gap that no page carries yet: in a separate page if no message follows soon. */
 void outbox_report_gap(struct outbox *outbox);
@@ -291,8 +288,7 @@ struct outbox_terms {
 
 #define OUTBOX_MISSED 1 /* the peer misses the message, and the gap is reported */
 
-/* Submit a message of at most message_max bytes. Return: enum netio_status; OUTBOX_MISSED; -EINVAL;
- * -ENOMEM. */
+/* Submit a message up to message_max. Return: as outbox_put; OUTBOX_MISSED; -EINVAL; -ENOMEM. */
 int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message);
 /* Call before the first message of a subscription with that policy. */
@@ -310,8 +306,7 @@ static inline void outbox_set_droppable(struct outbox *outbox, bool droppable)
 void conflation_init(struct conflation *conflation);
 
 /* Store a copy of a message: replaces the one with the same tag, or goes to the end. At most
- * bytes_max in total. Return: 0; 1 it replaced one; -EAGAIN too many bytes; -ENOMEM: an older one
- * stays. */
+ * bytes_max in total. Return: 0; 1 replaced; -EAGAIN too many bytes; -ENOMEM an older one stays. */
 int conflation_put(struct conflation *conflation, const struct message *message,
 		   uint64_t bytes_max);
 /* Find the message with that tag, or the newest; NULL: none. */

@@ -82,8 +82,7 @@ static inline void message_copy(const struct message *message, uint8_t *to)
 	}
 }
 
-/* Read a message from its own frame, of at most message_max bytes. Return: NULL; or the error as
- * text. */
+/* Read a message from its own frame. Return: NULL; or the error as text. */
 const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out);
 /* Send a copy of a message. Return: enum netio_status; -EINVAL; -ENOMEM. */
 int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
@@ -111,8 +110,7 @@ void references_fini(struct references *references);
 /* A message of the link that is not fully delivered. */
 struct held {
 	struct plx_buf *buf;
-	const uint8_t *at; /* next entry of a page; NULL: a message, or a page that was
-			    * not started */
+	const uint8_t *at; /* next entry of a page; NULL: not started, or a message */
 };
 
 struct intake {
@@ -123,8 +121,7 @@ struct intake {
 	uint64_t source;      /* netio_msg.source */
 	uint64_t message_max; /* the longest accepted */
 
-	/* Messages that found no room: a FIFO that wraps at held_max. NULL and 0 if give never
-	 * fails. */
+	/* Messages without room: a FIFO that wraps at held_max. NULL, 0 if give never fails. */
 	struct held *held;
 	uint32_t held_first, held_count, held_max;
 	uint32_t *holding; /* counts intakes that hold messages */
@@ -132,8 +129,7 @@ struct intake {
 
 /* Check the sizes of a link's buffers and fill in defaults. Return: 0; -EINVAL. */
 int intake_check_buffers(uint32_t *bytes, uint32_t *count);
-/* Set the sizes of a link, so that pages and messages that fit into a buffer arrive in one piece.
- */
+/* Set a link's sizes, so that pages and messages that fit into a buffer arrive in one piece. */
 void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
 		      struct plx_link_attr *attr);
 /* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, constant text. */
@@ -145,8 +141,7 @@ void intake_drop(struct intake *intake);
 
 /* Callbacks ----------------------------------------------------------------------------------- */
 
-/* Call a callback of a user's socket if the socket exists and has it. The callback may free the
- * socket. */
+/* Call a callback of a user's socket if both exist. It may free the socket. */
 #define CALL_USER(socket, callback, ...)                 \
 	do {                                             \
 		if ((socket) && (socket)->callback)      \

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an outbox takes a message. A policy decides what to do if the peer is too slow: one function
- * and one table row each. */
+/* How an outbox takes a message. A policy for slow peers is one function and one table row. */
 #include "outbox.h"
 
 #include <assert.h>
@@ -38,8 +37,7 @@ static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 	return OUTBOX_MISSED;
 }
 
-/* An older message of the tag must not be sent after the new one, so drop it. Return: whether there
- * was one. */
+/* Drop an older message of the tag: the new one overtakes it. Return: whether there was one. */
 static bool supersede(struct outbox *outbox, netio_tag_t tag)
 {
 	struct conflation *latest = &outbox->latest;
@@ -138,8 +136,7 @@ static int submit_slow(struct outbox *outbox, const struct outbox_terms *terms,
 	return rc;
 }
 
-/* Send in its own frame if nothing waits; otherwise put it into the page, to be sent as soon as
- * possible. */
+/* Send in its own frame if nothing waits; otherwise in the page, as soon as possible. */
 static int submit_at_once(struct outbox *outbox, const struct message *message)
 {
 	int rc;

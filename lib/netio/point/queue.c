@@ -35,8 +35,7 @@ int queue_create(uint32_t count, struct queue **queue_out)
 		return plx_fail(ENOMEM, "out of memory");
 	*queue = (struct queue){.eventfd = -1};
 	rc = plx_ring_create(&attr, &queue->ring);
-	/* Starts readable: a thread that polls it before the first take then looks once, and arms
-	 * it. */
+	/* Starts readable: a thread that polls before its first take looks once, and arms it. */
 	if (rc == 0)
 		queue->eventfd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (rc == 0 && queue->eventfd < 0)

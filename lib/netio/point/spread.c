@@ -7,8 +7,7 @@
  *
  * All four are sequentially consistent: either P2 sees P3, or P4 sees P1. If P4 finds none open, no
  * callback follows. After P3 a signal makes the other lcores close their connections. A second
- * signal, fired once, makes each release its acceptor: the socket's lcore does not touch it after
- * that. */
+ * signal, fired once, makes each release its acceptor, which only that lcore then touches. */
 #include "accept.h"
 
 #include <stdlib.h>

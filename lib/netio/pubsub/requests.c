@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Subscribers' requests to a publish socket, and the answers. Everything is checked before it is
- * used. */
+/* Subscribers' requests to a publish socket, checked before use, and the answers. */
 #include "pubsub_priv.h"
 
 #include <search.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The subscribe socket, its publishers and its subscriptions. A publisher exists while there is a
- * subscription to it. */
+/* The subscribe socket and its publishers, which exist while there is a subscription to them. */
 #include "pubsub_priv.h"
 
 #include <stdlib.h>

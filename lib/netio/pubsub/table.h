@@ -52,8 +52,7 @@ unsigned table_pairs_of(const struct table_filter *filter);
 int table_init(struct table *table, uint64_t seed);
 /* The table must be empty. Accepts a zeroed one. */
 void table_fini(struct table *table);
-/* Add a filter with table_pairs_of pairs. Return: 0; -ENOMEM; -ENOSPC too many different masks; on
- * error nothing is added. */
+/* Add a filter of table_pairs_of pairs, or nothing. Return: 0; -ENOMEM; -ENOSPC too many masks. */
 int table_add(struct table *table, const struct table_filter *filter, struct table_pair *pairs,
 	      void *owner);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Push messages: hot path. Each is copied once, into a buffer that is kept until its receiver is
- * done with it. */
+/* Push messages: hot path. Each is copied once, into a buffer kept until its receiver is done. */
 #include "push.h"
 
 #include <assert.h>
@@ -12,8 +11,7 @@
 static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM,
 	      "a message has to fit into the headroom of its buffer");
 
-/* Receivers by credit: a list per credit value and a bit per list, so that choosing one takes
- * constant time. */
+/* Receivers by credit: a list per value and a bit per list, for choices in constant time. */
 void push_index_init(struct push_index *index)
 {
 	memset(index->used, 0, sizeof(index->used));

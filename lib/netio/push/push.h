@@ -10,8 +10,7 @@
 
 #define PUSH_CREDIT_MAX 255 /* a higher credit counts as this */
 
-/* A message, stored in the headroom of its buffer. The buffer is kept while a resend is
- * possible. */
+/* A message, stored in the headroom of its buffer, which is kept while a resend is possible. */
 struct push_message {
 	STAILQ_ENTRY(push_message) link;
 	struct plx_buf *buf; /* wire header and payload */
