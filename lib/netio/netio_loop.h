@@ -81,8 +81,7 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 /** Call fn(arg) in the loop.
  * Thread: any, before netio_fini begins.
  * Return: 0; -EAGAIN too many are waiting (no error text, no log), try later; -EINVAL no function,
- * or the loop was not set up; -ENOMEM no memory for the lane of the first post from another lcore.
- */
+ * or the loop was not set up; -ENOMEM for the lane of the first post from another lcore. */
 int netio_post(struct netio_eventloop *evloop, void (*fn)(void *arg), void *arg);
 
 /* Signals ---------------------------------------------------------------------------------- */
@@ -142,8 +141,7 @@ void netio_timer_stop(struct netio_timer *timer);
 
 /** A watched descriptor. */
 struct netio_fd {
-	void (*cb)(int fd, uint32_t events, void *data); /**< events: those of epoll(7) that
-							      occurred */
+	void (*cb)(int fd, uint32_t events, void *data); /**< events: of epoll(7) */
 	void *data;
 	/* Private. */
 	struct plx_fd *watch;

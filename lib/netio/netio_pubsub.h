@@ -289,10 +289,9 @@ void netio_unbuffered_publish_stats(const struct netio_unbuffered_publish_socket
 
 /** 0 or NULL: the default. */
 struct netio_subscribe_attr {
-	struct netio_connect_attr
-		connect;       /**< message_max_bytes: longest message, default 16 MiB */
-	uint32_t buffer_bytes; /**< as in netio_listen_attr, for each publisher */
-	uint32_t buffer_count; /**< as in netio_listen_attr */
+	struct netio_connect_attr connect; /**< message_max_bytes: longest message */
+	uint32_t buffer_bytes;             /**< as in netio_listen_attr, for each publisher */
+	uint32_t buffer_count;             /**< as in netio_listen_attr */
 };
 
 /** One publisher of a subscribe socket. Valid from the first subscription to it until it has none

@@ -55,8 +55,7 @@ struct plx_connector_owner {
 };
 
 struct plx_connector_attr {
-	struct plx_link_attr
-		link; /* events: with PLX_CONNECTOR_EVENTS; user: none; provider: copied */
+	struct plx_link_attr link; /* with PLX_CONNECTOR_EVENTS and no user; provider: copied */
 	uint64_t reconnect_min_ns; /* default PLX_RECONNECT_MIN_NS; PLX_NEVER: no next attempt */
 	uint64_t reconnect_max_ns; /* default PLX_RECONNECT_MAX_NS, or reconnect_min_ns if more */
 };

@@ -29,13 +29,12 @@ struct acceptor_owner {
 };
 
 struct acceptor {
-	struct plx_acceptor session; /* first; its owner is a struct acceptor_owner */
-	void *socket;                /* the user's socket; NULL: released */
-	struct netio_eventloop
-		*evloop;               /* NULL: it takes links here for a socket on another lcore */
-	struct spread *spread;         /* NULL: all links are on this lcore */
-	struct plx_listener *listener; /* NULL: not listening */
-	uint64_t message_max;          /* accepted length */
+	struct plx_acceptor session;    /* first; its owner is a struct acceptor_owner */
+	void *socket;                   /* the user's socket; NULL: released */
+	struct netio_eventloop *evloop; /* NULL: the socket is on another lcore */
+	struct spread *spread;          /* NULL: all links are on this lcore */
+	struct plx_listener *listener;  /* NULL: not listening */
+	uint64_t message_max;           /* accepted length */
 	uint64_t next_id;
 	struct plx_log_limit log_limit;
 	char provider[64];

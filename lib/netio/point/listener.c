@@ -145,21 +145,17 @@ static bool on_ended(struct plx_accepted *session, struct plx_link *link,
 	return false;
 }
 
-/* Its buffers stay allocated while its messages are in the queue. */
-static void note_queued(struct netio_listener *listener)
-{
-	if (listener->ended_count < LISTENER_ENDED_MAX)
-		listener->ended_count++;
-	listener->ended_at[(listener->ended_first + listener->ended_count - 1) %
-			   LISTENER_ENDED_MAX] = listener->queue->pushed;
-}
-
 static void on_closed(struct plx_accepted *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
+	struct netio_listener *listener = receiver_listener(receiver);
 
-	if (receiver->queued)
-		note_queued(receiver_listener(receiver));
+	if (receiver->queued) { /* its buffers stay allocated while its messages are queued */
+		if (listener->ended_count < LISTENER_ENDED_MAX)
+			listener->ended_count++;
+		listener->ended_at[(listener->ended_first + listener->ended_count - 1) %
+				   LISTENER_ENDED_MAX] = listener->queue->pushed;
+	}
 	CALL_USER(socket_of(receiver), cb_connection_closed, &receiver->pub,
 		  receiver->accepted.reason, receiver->accepted.why);
 }
@@ -376,8 +372,6 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket)
 	listener->queue = NULL;
 	acceptor_release(&listener->acceptor);
 }
-
-/* For the user of a connection ----------------------------------------------------------------- */
 
 void netio_recv_socket_close(struct netio_recv_socket *socket)
 {

@@ -70,8 +70,6 @@ int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 	return plx_unlikely(rc) ? rc : message_send_copy(link, &message);
 }
 
-/* By reference -------------------------------------------------------------------------------- */
-
 /* messages in flight at once, on all links */
 #define HEADS 256
 #define VIEWS 1024
@@ -86,14 +84,6 @@ static int make_pools(struct references *references)
 		rc = plx_buf_pool_create(&heads, WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX,
 					 &references->heads);
 	return rc ?: plx_buf_view_pool_create(&views, &references->views);
-}
-
-static struct plx_buf *view(struct references *references, const struct iovec *piece)
-{
-	struct plx_buf *buf = plx_buf_view(references->views, piece->iov_base,
-					   (uint32_t)piece->iov_len);
-
-	return buf ? buf : plx_buf_wrap(piece->iov_base, 0, (uint32_t)piece->iov_len, NULL, NULL);
 }
 
 static struct plx_buf *make_head(struct references *references, netio_tag_t tag, const void *prefix,
@@ -125,9 +115,13 @@ int references_make(struct references *references, netio_tag_t tag, const void *
 		return -ENOMEM;
 	last = head;
 	for (size_t i = 0; i < count; i++) {
-		if (iov[i].iov_len == 0)
+		void *data = iov[i].iov_base;
+		uint32_t bytes = (uint32_t)iov[i].iov_len;
+
+		if (bytes == 0)
 			continue;
-		last->next = view(references, &iov[i]);
+		last->next = plx_buf_view(references->views, data, bytes)
+				   ?: plx_buf_wrap(data, 0, bytes, NULL, NULL);
 		last = last->next;
 		if (!last) {
 			plx_buf_unref(head);

@@ -71,8 +71,6 @@ const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_
 	return NULL;
 }
 
-/* Subscriptions ------------------------------------------------------------------------------ */
-
 void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type)
 {
 	wire_put64(out, type);

@@ -133,8 +133,6 @@ bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t 
 	return found >= needed;
 }
 
-/* Reasons ------------------------------------------------------------------------------------- */
-
 const char *netio_gap_reason_name(enum netio_gap_reason reason)
 {
 	static const char *const names[] = {

@@ -108,18 +108,6 @@ static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 	return count;
 }
 
-static void note_requested(struct publisher *publisher, uint32_t count)
-{
-	for (; count; count--) {
-		struct interest *interest = TAILQ_FIRST(&publisher->to_request);
-
-		TAILQ_REMOVE(&publisher->to_request, interest, link);
-		interest->answer_due |= interest->state == INTEREST_NEW;
-		interest->state = interest->state == INTEREST_NEW ? INTEREST_REQUESTED
-								  : INTEREST_ENDED;
-	}
-}
-
 void publisher_send_requests(struct publisher *publisher)
 {
 	uint8_t list[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_REQUEST_BYTES];
@@ -136,7 +124,14 @@ void publisher_send_requests(struct publisher *publisher)
 		publisher->is_full = rc != 0; /* until on_writable or the link's end */
 		if (rc)
 			return;
-		note_requested(publisher, count);
+		for (; count; count--) {
+			struct interest *interest = TAILQ_FIRST(&publisher->to_request);
+			bool is_new = interest->state == INTEREST_NEW;
+
+			TAILQ_REMOVE(&publisher->to_request, interest, link);
+			interest->answer_due |= is_new;
+			interest->state = is_new ? INTEREST_REQUESTED : INTEREST_ENDED;
+		}
 	}
 }
 

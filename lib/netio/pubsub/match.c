@@ -76,8 +76,6 @@ void match_find(struct netio_publish_core *core, netio_tag_t tag,
 		memcpy(&core->matches[i], &cache->to[i], sizeof(struct match));
 }
 
-/* Published again ------------------------------------------------------------------------------ */
-
 static int compare_pendings(const void *a, const void *b)
 {
 	const struct pending *one = a, *other = b;

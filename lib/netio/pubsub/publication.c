@@ -18,8 +18,7 @@ static void report_done(struct plx_task *task, void *arg)
 
 		STAILQ_REMOVE_HEAD(&core->done, link);
 		publication_drop(publication);
-		if (core->unbuffered && core->unbuffered->cb_msg_published)
-			core->unbuffered->cb_msg_published(core->unbuffered, key, status);
+		CALL_USER(core->unbuffered, cb_msg_published, core->unbuffered, key, status);
 	}
 	core->reporting = false;
 	if (core->freed)

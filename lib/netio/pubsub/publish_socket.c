@@ -316,8 +316,6 @@ static void core_stats(const struct netio_publish_core *core, struct netio_publi
 	}
 }
 
-/* For the user of a subscriber ---------------------------------------------------------------- */
-
 void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 			    struct netio_subscriber_stats *stats_out)
 {
@@ -340,8 +338,6 @@ void netio_subscriber_close(struct netio_subscriber *subscriber)
 	ASSERT_OWNER(its->accepted.session.acceptor->lcore);
 	plx_accepted_close(&its->accepted.session);
 }
-
-/* The two socket types ------------------------------------------------------------------------ */
 
 #define DEFINE_PUBLISH_SOCKET(kind, prefix, member)                                           \
 	int kind##_init(struct netio_eventloop *evloop, struct kind *socket,                  \

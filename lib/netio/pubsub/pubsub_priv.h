@@ -190,9 +190,8 @@ void pending_forget(struct netio_publish_core *core, const struct subscriber *su
 /* publish.c: A subscriber has room or is disconnected. */
 void publish_report_room(struct netio_publish_core *core);
 
-/* publication.c: Initialize the report task. */
+/* publication.c: Start to report completed ones; free all. */
 void publications_init(struct netio_publish_core *core);
-/* Free all completed and unused ones. */
 void publications_free(struct netio_publish_core *core);
 /* Return: a publication with one reference; NULL: out of memory. */
 struct publication *publication_create(struct netio_publish_core *core, uint64_t key);

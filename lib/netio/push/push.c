@@ -4,12 +4,10 @@
 
 #include <assert.h>
 
-#define SHORT_BYTES \
-	512 /* wire header included: these go as copies, most of them without a completion */
+#define SHORT_BYTES 512 /* with wire header: sent as copies, mostly without a completion */
 #define SHORT_COUNT 1024
 
-static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM,
-	      "a message has to fit into the headroom of its buffer");
+static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM, "messages fit into headrooms");
 
 /* Receivers by credit: a list per value and a bit per list, for choices in constant time. */
 void push_index_init(struct push_index *index)

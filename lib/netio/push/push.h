@@ -108,9 +108,7 @@ void push_drop_all(struct push_queue *queue);
 /* Send waiting messages to receivers with room. */
 void push_send_waiting(struct netio_push_core *core);
 
-/* push_socket.c ------------------------------------------------------------------------------ */
-
-/* Send nothing to it from now on. */
+/* Send nothing to it from now on; push_socket.c. */
 void push_leave(struct push_receiver *receiver);
 
 #endif

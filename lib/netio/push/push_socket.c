@@ -83,25 +83,19 @@ static bool on_settle(struct plx_connector *session)
 
 /* Room ---------------------------------------------------------------------------------------- */
 
-static void report_room(struct netio_push_core *core)
+static void resume(struct netio_push_core *core)
 {
 	struct netio_push_socket *socket = core->hub.socket;
 
-	if (!core->again_pending || core->waiting.count || core->open == core->ending ||
-	    !push_choose(core, 0))
-		return;
-	core->again_pending = false;
-	CALL_USER(socket, cb_buffers_available, socket);
-}
-
-static void resume(struct netio_push_core *core)
-{
 	if (plx_unlikely(core->waiting.count))
 		push_send_waiting(core);
 	if (plx_unlikely(core->ending))
 		close_ending(core);
-	if (plx_unlikely(core->again_pending))
-		report_room(core);
+	if (plx_likely(!core->again_pending) || core->waiting.count || core->open == core->ending ||
+	    !push_choose(core, 0))
+		return;
+	core->again_pending = false;
+	CALL_USER(socket, cb_buffers_available, socket);
 }
 
 static void finish(struct push_receiver *receiver, uint32_t unfinished)
