@@ -30,13 +30,10 @@ static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 
 int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signal)
 {
-	int rc;
-
 	*signal = (struct netio_signal){.evloop = evloop};
 	if (!evloop->ready)
 		return netio_check(evloop, "netio_signal_init");
-	rc = plx_signal_init(&signal->fired, evloop->lcore_id, on_fired, signal);
-	return netio_logged(rc);
+	return netio_logged(plx_signal_init(&signal->fired, evloop->lcore_id, on_fired, signal));
 }
 
 void netio_signal_fire(struct netio_signal *signal)
@@ -78,8 +75,7 @@ static int start(struct netio_timer *timer, unsigned long long count, uint64_t u
 		return netio_fail(EINVAL, "netio_timer_start: a period of 0; give at least "
 					  "1, or stop it with netio_timer_stop");
 	period_ns = count > UINT64_MAX / unit_ns ? UINT64_MAX : count * unit_ns;
-	rc = plx_timer_start_periodic(&timer->timer, period_ns);
-	return netio_logged(rc);
+	return netio_logged(plx_timer_start_periodic(&timer->timer, period_ns));
 }
 
 int netio_timer_start_s(struct netio_timer *timer, unsigned long long seconds)
@@ -122,19 +118,15 @@ int netio_fd_init(struct netio_eventloop *evloop, struct netio_fd *watch, int fd
 	watch->watch = NULL;
 	if (rc)
 		return rc;
-	rc = plx_fd_add(fd, events, on_events, watch, &watch->watch);
-	return netio_logged(rc);
+	return netio_logged(plx_fd_add(fd, events, on_events, watch, &watch->watch));
 }
 
 int netio_fd_modify(struct netio_fd *watch, uint32_t events)
 {
-	int rc;
-
 	if (!watch->watch)
 		return netio_fail(EINVAL, "netio_fd_modify: not watched; call "
 					  "netio_fd_init first");
-	rc = plx_fd_modify(watch->watch, events);
-	return netio_logged(rc);
+	return netio_logged(plx_fd_modify(watch->watch, events));
 }
 
 void netio_fd_fini(struct netio_fd *watch)

@@ -167,18 +167,6 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-static int check_attr(const struct netio_subscribe_attr *attr, struct hub *hub)
-{
-	uint32_t bytes = attr->buffer_bytes, count = attr->buffer_count;
-	int rc = hub_check_attr(hub, &attr->connect);
-
-	if (rc == 0)
-		rc = intake_check_buffers(&bytes, &count);
-	if (rc == 0)
-		intake_link_attr(bytes, count, hub->attr.message_max, &hub->attr.session.link);
-	return rc;
-}
-
 static void on_fini(struct hub *hub)
 {
 	netio_subscribe_socket_fini(hub->socket);
@@ -190,6 +178,7 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 {
 	static const struct netio_subscribe_attr defaults;
 	struct netio_subscribe_core *core;
+	uint32_t bytes, count;
 	int rc;
 
 	*socket = (struct netio_subscribe_socket){0};
@@ -199,11 +188,15 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 	core = calloc(1, sizeof(*core));
 	if (!core)
 		return netio_fail(ENOMEM, "netio_subscribe_socket_init: out of memory");
-	rc = netio_logged(check_attr(attr ?: &defaults, &core->hub));
+	attr = attr ?: &defaults;
+	bytes = attr->buffer_bytes;
+	count = attr->buffer_count;
+	rc = hub_check_attr(&core->hub, &attr->connect) ?: intake_check_buffers(&bytes, &count);
 	if (rc) {
 		free(core);
-		return rc;
+		return netio_logged(rc);
 	}
+	intake_link_attr(bytes, count, core->hub.attr.message_max, &core->hub.attr.session.link);
 	hub_init(&core->hub, evloop, socket, on_fini);
 	socket->core = core;
 	return 0;
