@@ -99,7 +99,8 @@ static void settle(int node)
 	pthread_attr_t attr;
 
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-		pthread_attr_getstack(&attr, &stack, &size_bytes); /* cannot fail */
+		if (pthread_attr_getstack(&attr, &stack, &size_bytes))
+			size_bytes = 0;
 		pthread_attr_destroy(&attr);
 	}
 	for (size_t up = step_bytes; up <= STACK_BYTES && up <= size_bytes; up += step_bytes)
