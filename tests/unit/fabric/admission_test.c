@@ -14,9 +14,7 @@ static struct plx_listener *listener;
 static void start_on(const char *provider, const struct plx_admission *limits, bool on_worker)
 {
 	struct plx_listen_attr attr = {
-		.link = {.events = &side_events,
-			 .user = &server,
-			 .hello_timeout_ns = 60 * PLX_NS_PER_S},
+		.link.hello_timeout_ns = 60 * PLX_NS_PER_S,
 		.admission = *limits,
 		.spread = on_worker ? PLX_SPREAD_CALLBACK : PLX_SPREAD_NONE,
 		.place = place_on_lcore_1,
@@ -27,7 +25,7 @@ static void start_on(const char *provider, const struct plx_admission *limits, b
 	log_capture();
 	if (on_worker)
 		worker_start();
-	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
+	listener = fixture_listen_as(here("0"), attr);
 }
 
 static void start(const char *provider, const struct plx_admission *limits)

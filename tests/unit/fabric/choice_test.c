@@ -269,17 +269,11 @@ static uint32_t place_here(struct plx_listener *listener, const struct sockaddr 
 static struct plx_listener *listen_placed(bool closes)
 {
 	struct plx_listen_attr attr = {
-		.link = {.events = &side_events, .user = &server},
-		.spread = PLX_SPREAD_CALLBACK,
-		.place = place_here,
-		.place_arg = &placed,
-	};
-	struct plx_listener *listener;
+		.spread = PLX_SPREAD_CALLBACK, .place = place_here, .place_arg = &placed};
 
 	memset(&placed, 0, sizeof(placed));
 	placed.closes = closes;
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &attr, &listener), 0);
-	return listener;
+	return fixture_listen_as("127.0.0.1:0", attr);
 }
 
 TEST(a_callback_gets_the_listener_that_the_user_has)
@@ -315,11 +309,9 @@ TEST(a_callback_may_close_it_whichever_way_the_peer_came)
 PLX_TEST_WITH(turns_are_taken_over_both_ways_together, fixture_up_with_worker,
 	      fixture_down_with_worker)
 {
-	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server},
-				       .spread = PLX_SPREAD_ROUND_ROBIN};
-	struct plx_listener *listener;
+	struct plx_listen_attr attr = {.spread = PLX_SPREAD_ROUND_ROBIN};
+	struct plx_listener *listener = fixture_listen_as("127.0.0.1:0", attr);
 
-	assert_works(plx_link_listen("127.0.0.1:0", &attr, &listener));
 	for (unsigned i = 1; i <= 8; i++) {
 		client_connect(plx_listener_address(listener), i % 2 ? &on_shm : &on_tcp);
 		assert_true(pump_until(&client.opened, i, 3000));

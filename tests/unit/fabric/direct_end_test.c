@@ -26,8 +26,7 @@ DIRECT_TEST(every_operation_completes_once_when_its_link_is_aborted)
 	unsigned sets = open_sets(), in_the_middle = 0;
 
 	for (unsigned round = 0; round < rounds(60); round++) {
-		struct field field = field_make(server.link, LARGE,
-						PLX_REMOTE_READ | PLX_REMOTE_WRITE);
+		struct field field = field_make(server.link, LARGE, READ_WRITE);
 		struct tally puts = {0}, gets = {0};
 		unsigned put_count = start_puts(&field, round % 4, &puts);
 		unsigned get_count = start_gets(&field, 1 + round % 8, &gets);
@@ -80,8 +79,7 @@ DIRECT_TEST(a_get_that_fails_finds_its_link_ended)
 DIRECT_TEST(a_close_waits_for_puts_and_gets)
 {
 	for (unsigned round = 0; round < rounds(24); round++) {
-		struct field field = field_make(server.link, LARGE,
-						PLX_REMOTE_READ | PLX_REMOTE_WRITE);
+		struct field field = field_make(server.link, LARGE, READ_WRITE);
 		struct tally puts = {0}, gets = {0};
 		unsigned put_count = start_puts(&field, round % 3, &puts);
 		unsigned get_count = start_gets(&field, round % 4, &gets);
@@ -159,8 +157,7 @@ DIRECT_TEST(many_grants_are_taken_back_at_once)
 DIRECT_TEST(what_was_taken_back_cannot_be_reached)
 {
 	for (unsigned get = 0; get < 2; get++) {
-		struct field field = field_make(server.link, 1000,
-						PLX_REMOTE_WRITE | PLX_REMOTE_READ);
+		struct field field = field_make(server.link, 1000, READ_WRITE);
 		struct tally tally = {0};
 
 		plx_region_revoke(field.region, NULL, NULL);

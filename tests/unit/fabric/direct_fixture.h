@@ -18,6 +18,8 @@ struct field {
 	uint8_t *memory;
 };
 
+#define READ_WRITE (PLX_REMOTE_READ | PLX_REMOTE_WRITE)
+
 /** Set-up: the tested provider, a listener, and client and server with direct data placement. */
 extern struct plx_listener *direct_listener;
 int direct_setup(void **state);

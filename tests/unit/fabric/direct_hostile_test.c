@@ -14,12 +14,10 @@ static int start(void **state)
 {
 	direct_setup(state);
 	honest_client = client;
-	honest_server = server;
 	plx_link_set_user(client.link, &honest_client);
-	plx_link_set_user(server.link, &honest_server);
-	field = field_make(server.link, 10000, PLX_REMOTE_READ | PLX_REMOTE_WRITE);
 	client = (struct side){.name = "client"};
-	server = (struct side){.name = "server"};
+	field = field_make(server.link, 10000, READ_WRITE);
+	server_set_aside(&honest_server);
 	return 0;
 }
 
@@ -31,16 +29,9 @@ static void assert_untouched(const struct field *at)
 
 static struct rogue *rogue;
 
-static void drop_rogue(void)
-{
-	if (rogue)
-		rogue_close(rogue);
-	rogue = NULL;
-}
-
 static int stop(void **state)
 {
-	drop_rogue();
+	rogue_drop(&rogue);
 	assert_untouched(&field);
 	put_and_wait(honest_client.link, &field.remote, 0, patterned(100, 1, true));
 
@@ -94,7 +85,7 @@ static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool ge
 	struct plx_remote lie = own.remote;
 
 	lie.bytes = 1 << 20;
-	lie.access = PLX_REMOTE_READ | PLX_REMOTE_WRITE;
+	lie.access = READ_WRITE;
 	reach(&lie, offset, bytes, get);
 	assert_untouched(&own);
 	field_free(&own);
@@ -103,9 +94,9 @@ static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool ge
 TEST(beyond_its_bounds_nothing_is_reached)
 {
 	for (unsigned get = 0; get < 2; get++) {
-		reach_out_of(PLX_REMOTE_READ | PLX_REMOTE_WRITE, 4096, 1, get);
-		reach_out_of(PLX_REMOTE_READ | PLX_REMOTE_WRITE, 4000, 97, get);
-		reach_out_of(PLX_REMOTE_READ | PLX_REMOTE_WRITE, 1 << 19, 64, get);
+		reach_out_of(READ_WRITE, 4096, 1, get);
+		reach_out_of(READ_WRITE, 4000, 97, get);
+		reach_out_of(READ_WRITE, 1 << 19, 64, get);
 	}
 }
 
@@ -160,7 +151,7 @@ WITH_ROGUE(a_put_of_nothing_is_told_as_any_other)
 	assert_true(pump_until(&server.puts, before + 1, 5000));
 	assert_int_equal(server.value, 0x44332211);
 	assert_int_equal(server.closed, 0);
-	drop_rogue();
+	rogue_drop(&rogue);
 	assert_true(pump_until(&server.closed, 1, 5000));
 }
 
@@ -169,7 +160,7 @@ WITH_ROGUE(a_value_of_more_than_32_bits_ends_the_link)
 	uint64_t data = UINT64_C(1) << 40;
 
 	if (is_provider_given() || !rogue_write(rogue, &(struct rogue_write){.data = &data})) {
-		drop_rogue();
+		rogue_drop(&rogue);
 		assert_true(pump_until(&server.closed, 1, 5000));
 		skip(); /* RDMA carries no more */
 	}
@@ -230,7 +221,7 @@ TEST(a_peer_that_lies_about_a_revocation_gains_nothing)
 			rogue_send_payload(rogue, FRAME_REVOKED, "12345678", 8);
 		assert_true(pump_until(&server.closed, 1, 5000));
 		assert_int_equal(released, 1);
-		drop_rogue();
+		rogue_drop(&rogue);
 		field_free(&own);
 		server = (struct side){.name = "server"};
 	}
@@ -249,7 +240,7 @@ TEST(frames_of_it_on_a_link_without_it_end_that)
 		rogue = rogue_open(ordinary, NULL);
 		rogue_send_payload(rogue, rows[i].type, "12345678", rows[i].length);
 		rogue_expect_end(PLX_LINK_PROTOCOL, "a frame of direct data placement: this side");
-		drop_rogue();
+		rogue_drop(&rogue);
 	}
 	plx_listener_close(ordinary);
 }

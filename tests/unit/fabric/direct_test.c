@@ -274,7 +274,7 @@ DIRECT_TEST(told_puts_meet_again_where_there_is_no_credit_and_others_do_not)
 
 DIRECT_TEST(more_operations_than_a_link_has_meet_again)
 {
-	struct field field = field_make(server.link, 1 << 20, PLX_REMOTE_WRITE | PLX_REMOTE_READ);
+	struct field field = field_make(server.link, 1 << 20, READ_WRITE);
 	struct tally puts = {0}, gets = {0};
 	unsigned put_count, get_count, writable = client.writable;
 
@@ -343,7 +343,7 @@ DIRECT_TEST(more_than_the_provider_carries_is_refused)
 
 	assert_in_range(max, 8 << 20, 16 << 20);
 
-	struct field field = field_make(server.link, bytes, PLX_REMOTE_WRITE | PLX_REMOTE_READ);
+	struct field field = field_make(server.link, bytes, READ_WRITE);
 	struct plx_buf *buf = patterned(bytes, 0, false);
 
 	assert_fails(put(&field.remote, 0, buf), -EMSGSIZE, "carries at most");

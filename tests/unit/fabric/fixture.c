@@ -170,8 +170,9 @@ static void leave_eventfds(unsigned cpu)
 	assert_int_equal(plx_lcores_fini(5 * PLX_NS_PER_S), 0);
 }
 
-void fixture_start_as(const struct plx_fabric_conf *fabric, bool two_lcores)
+void fixture_start_as(const struct plx_fabric_conf *as, bool two_lcores)
 {
+	struct plx_fabric_conf fabric = *as;
 	struct plx_mem_conf mem = {.huge = PLX_HUGE_NONE, .numa = PLX_NUMA_PREFER};
 
 	plx_clock_init();
@@ -188,7 +189,9 @@ void fixture_start_as(const struct plx_fabric_conf *fabric, bool two_lcores)
 	descriptors_before = count_descriptors();
 	assert_int_equal(plx_mem_init(&mem), 0);
 	start_lcores(two_lcores ? "0@%u,1@%u" : "0@%u", first, second);
-	if (plx_fabric_init(fabric) != 0)
+	if (!fabric.drivers)
+		fabric.drivers = plx_drivers;
+	if (plx_fabric_init(&fabric) != 0)
 		fail_msg("plx_fabric_init: %s", plx_error());
 }
 
@@ -196,14 +199,12 @@ void fixture_start(const char *provider, bool two_lcores)
 {
 	if (is_provider_given() && (!provider || strcmp(provider, "tcp") == 0))
 		provider = provider_to_test();
-	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers, .provider = provider},
-			 two_lcores);
+	fixture_start_as(&(struct plx_fabric_conf){.provider = provider}, two_lcores);
 }
 
 void fixture_start_beating(uint64_t heartbeat_ns, uint64_t dead_after_ns, bool two_lcores)
 {
-	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers,
-						   .provider = provider_to_test(),
+	fixture_start_as(&(struct plx_fabric_conf){.provider = provider_to_test(),
 						   .heartbeat_ns = heartbeat_ns,
 						   .dead_after_ns = dead_after_ns},
 			 two_lcores);
@@ -389,16 +390,29 @@ void worker_call(plx_message_fn fn, void *arg)
 
 /* Links ---------------------------------------------------------------------------------------- */
 
-struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr)
+struct plx_listener *fixture_listen_as(const char *address, struct plx_listen_attr attr)
 {
-	struct plx_listen_attr listen = {.link = attr ? *attr : (struct plx_link_attr){0}};
 	struct plx_listener *listener;
 
-	listen.link.events = &side_events;
-	listen.link.user = &server;
-	if (plx_link_listen(address, &listen, &listener) != 0)
+	attr.link.events = &side_events;
+	attr.link.user = &server;
+	if (plx_link_listen(address, &attr, &listener) != 0)
 		fail_msg("plx_link_listen: %s", plx_error());
 	return listener;
+}
+
+struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr)
+{
+	return fixture_listen_as(
+		address,
+		(struct plx_listen_attr){.link = attr ? *attr : (struct plx_link_attr){0}});
+}
+
+void server_set_aside(struct side *to)
+{
+	*to = server;
+	plx_link_set_user(to->link, to);
+	memset(&server, 0, sizeof(server));
 }
 
 void client_connect(const char *address, const struct plx_link_attr *attr)

@@ -61,7 +61,7 @@ const char *here(const char *port);
 const char *at_host(const char *host, const struct plx_listener *listener);
 
 /** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf; NULL and
- * "tcp" mean provider_to_test() if one is given. */
+ * "tcp" mean provider_to_test() if one is given. Without drivers it has all. */
 void fixture_start(const char *provider, bool two_lcores);
 void fixture_start_as(const struct plx_fabric_conf *conf, bool two_lcores);
 
@@ -107,8 +107,12 @@ void pump_ms(unsigned ms);
 			fail_msg("'%s' lacks '%s'", (text), (part)); \
 	} while (0)
 
-/** Listen on address with attr's sizes; accepted links become `server`. */
+/** Listen on address with attr's sizes, or as attr says; accepted links become `server`. */
 struct plx_listener *fixture_listen(const char *address, const struct plx_link_attr *attr);
+struct plx_listener *fixture_listen_as(const char *address, struct plx_listen_attr attr);
+
+/** Set the newest accepted link aside: it becomes that side, and the next one `server`. */
+void server_set_aside(struct side *to);
 
 /** Begin to connect `client`. attr may be NULL here and below. */
 void client_connect(const char *address, const struct plx_link_attr *attr);

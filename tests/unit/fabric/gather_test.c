@@ -11,17 +11,11 @@
 /* Heartbeats would warm the set. */
 static int start(void **state)
 {
-	struct plx_listen_attr attr = {
-		.link = {.events = &side_events, .user = &server},
-		.spread = PLX_SPREAD_CALLBACK,
-		.place = place_on_lcore_1,
-	};
-	struct plx_listener *listener;
+	struct plx_listen_attr attr = {.spread = PLX_SPREAD_CALLBACK, .place = place_on_lcore_1};
 
 	fixture_start_beating(UINT64_MAX, UINT64_MAX, true);
 	worker_start();
-	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
-	fixture_connect(listener, NULL);
+	fixture_connect(fixture_listen_as(here("0"), attr), NULL);
 	return 0;
 }
 

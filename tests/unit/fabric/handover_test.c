@@ -14,12 +14,11 @@ static struct plx_listener *listener; /* created by listen_placed */
 static void listen_placed(uint32_t (*place)(struct plx_listener *, const struct sockaddr *, void *),
 			  uint64_t timeout_ns)
 {
-	struct plx_listen_attr attr = {
-		.link = {.events = &side_events, .user = &server, .connect_timeout_ns = timeout_ns},
-		.spread = PLX_SPREAD_CALLBACK,
-		.place = place};
+	struct plx_listen_attr attr = {.link.connect_timeout_ns = timeout_ns,
+				       .spread = PLX_SPREAD_CALLBACK,
+				       .place = place};
 
-	assert_int_equal(plx_link_listen(here("0"), &attr, &listener), 0);
+	listener = fixture_listen_as(here("0"), attr);
 }
 
 /* Connect `client` to the listener without waiting for it. */
@@ -376,7 +375,7 @@ HANDOVER_TEST(a_closed_listener_waits_for_its_requests)
 
 HANDOVER_TEST(a_closed_listener_gives_its_port_back_in_time)
 {
-	struct plx_listen_attr again = {.link = {.events = &side_events, .user = &server}};
+	struct plx_listen_attr again = {.link.events = &side_events};
 	struct plx_fabric_lcore *home;
 	char address[PLX_ADDRESS_MAX];
 
@@ -387,8 +386,7 @@ HANDOVER_TEST(a_closed_listener_gives_its_port_back_in_time)
 	assert_int_equal(plx_link_listen(address, &again, &listener), -EADDRINUSE);
 	expect_end(&client, PLX_LINK_REFUSED);
 	assert_true(LIST_EMPTY(&home->listeners));
-	assert_int_equal(plx_link_listen(address, &again, &listener), 0);
-	fixture_connect(listener, NULL);
+	fixture_connect(fixture_listen(address, NULL), NULL);
 }
 
 static int start_net(void **state)
@@ -475,11 +473,10 @@ HANDOVER_TEST_AUTO(the_process_may_end_with_answers_on_their_way)
  * close frees other list entries. */
 HANDOVER_TEST(a_listener_with_two_others_drains)
 {
-	const struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server}};
 	struct plx_listener *three[3];
 
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(plx_link_listen(here("0"), &attr, &three[i]), 0);
+		three[i] = fixture_listen(here("0"), NULL);
 		if (i == 0)
 			continue;
 		three[i]->front = three[0];

@@ -261,9 +261,7 @@ TEST(one_that_says_nothing_is_told_of)
 	int fd;
 
 	skip_if_provider_given();
-	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers,
-						   .provider = "tcp",
-						   .tcp = "handshake_ms=50"},
+	fixture_start_as(&(struct plx_fabric_conf){.provider = "tcp", .tcp = "handshake_ms=50"},
 			 false);
 	listener = fixture_listen("127.0.0.1:0", NULL);
 	log_capture();

@@ -20,10 +20,8 @@ static int start(void **state)
 	fixture_start(NULL, false);
 	listener = fixture_listen(here("0"), &attr);
 	fixture_connect(listener, NULL);
-	honest_server = server;
+	server_set_aside(&honest_server);
 	honest_server.echo = true;
-	plx_link_set_user(server.link, &honest_server);
-	memset(&server, 0, sizeof(server));
 	return 0;
 }
 
@@ -49,16 +47,9 @@ static int start_open(void **state)
 	return 0;
 }
 
-static void drop_rogue(void)
-{
-	if (rogue)
-		rogue_close(rogue);
-	rogue = NULL;
-}
-
 static int stop(void **state)
 {
-	drop_rogue();
+	rogue_drop(&rogue);
 	honest_link_is_well();
 	fixture_stop();
 	free(honest_server.last);
@@ -350,7 +341,7 @@ WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted)
 OPEN(gone_inside_a_message)
 {
 	rogue_send_first(rogue, 100000, 1000);
-	drop_rogue();
+	rogue_drop(&rogue);
 	rogue_expect_end(PLX_LINK_PEER_DOWN, "went away");
 	assert_int_equal(server.messages, 0);
 }
@@ -391,75 +382,50 @@ OPEN(a_close_that_goes_on_for_ever_ends)
 	}
 	assert_true(grants < 256);
 	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 60");
-	drop_rogue();
+	rogue_drop(&rogue);
 	free(message);
 }
 
-/* It never reads, but keeps granting: the data queued for it is bounded. Its grants then exceed
- * everything sent, which ends the link. */
 #define ROGUES 12
 
 static struct rogue_link {
 	struct rogue *rogue;
-	struct plx_link *link;
-	unsigned accepted, sent, closed, late;
+	struct side side;
+	unsigned accepted, sent, late;
 } rogues[ROGUES];
-static unsigned rogues_open;
-
-static void rogue_link_open(struct plx_link *link, void *user)
-{
-	rogues[rogues_open].link = link;
-	plx_link_set_user(link, &rogues[rogues_open++]);
-}
-
-static void rogue_link_closed(struct plx_link *link, enum plx_link_reason reason, const char *text,
-			      void *user)
-{
-	((struct rogue_link *)user)->closed++;
-}
 
 static void rogue_link_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
 	struct rogue_link *each = arg;
 
 	each->sent++;
-	each->late += each->closed;
+	each->late += each->side.closed;
 }
 
 /* It grants much, reads nothing, and agrees to close: every send still completes, before the
  * closure is reported. */
 WITH_HONEST(an_end_that_was_agreed_without_reading)
 {
-	static const struct plx_link_events events = {.on_open = rogue_link_open,
-						      .on_close = rogue_link_closed};
-	struct plx_listen_attr attr = {.link.events = &events};
 	struct frame_hello hello = rogue_good_hello();
 	uint8_t *big = calloc(1, 1 << 20);
-	struct plx_listener *other;
 
 	if (is_provider_given()) {
 		free(big);
 		skip(); /* RDMA ends the link of a peer without such a receive */
 	}
-	memset(rogues, 0, sizeof(rogues));
-	rogues_open = 0;
 	hello.rx_buf_bytes = 2 << 20;
 	hello.message_max = 2 << 20;
-	assert_int_equal(plx_link_listen(here("0"), &attr, &other), 0);
 	for (unsigned i = 0; i < ROGUES; i++) {
 		struct rogue_link *each = &rogues[i];
 
-		each->rogue = rogue_connect(plx_listener_address(other));
-		rogue_send_hello(each->rogue, &hello);
-		for (unsigned ms = 0; rogues_open == i && ms < 5000; ms++)
-			pump_ms(1);
-		assert_int_equal(rogues_open, i + 1);
+		each->rogue = rogue_open(listener, &hello);
+		server_set_aside(&each->side);
 		rogue_send_frame(each->rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 100});
 		pump_ms(5);
 		for (;;) {
 			struct plx_buf *buf = plx_buf_wrap(big, 0, 1 << 20, NULL, NULL);
 
-			if (plx_link_send_buf(each->link, buf, rogue_link_sent, each) != 0) {
+			if (plx_link_send_buf(each->side.link, buf, rogue_link_sent, each) != 0) {
 				plx_buf_unref(buf);
 				break;
 			}
@@ -467,7 +433,7 @@ WITH_HONEST(an_end_that_was_agreed_without_reading)
 		}
 	}
 	for (unsigned i = 0; i < ROGUES; i++)
-		plx_link_close(rogues[i].link);
+		plx_link_close(rogues[i].side.link);
 	pump_ms(5);
 	for (unsigned i = 0; i < ROGUES; i++)
 		rogue_send_frame(rogues[i].rogue,
@@ -476,17 +442,15 @@ WITH_HONEST(an_end_that_was_agreed_without_reading)
 	for (unsigned i = 0; i < ROGUES; i++)
 		rogue_close(rogues[i].rogue);
 	for (unsigned i = 0; i < ROGUES; i++) {
-		for (unsigned ms = 0; !rogues[i].closed && ms < 5000; ms++)
-			pump_ms(1);
-		assert_int_equal(rogues[i].closed, 1);
+		assert_true(pump_until(&rogues[i].side.closed, 1, 5000));
 		assert_int_equal(rogues[i].late, 0);
 		assert_int_equal(rogues[i].sent, rogues[i].accepted);
 	}
-	plx_listener_close(other);
 	free(big);
-	honest_link_is_well();
 }
 
+/* It never reads, but keeps granting: the data queued for it is bounded. Its grants then exceed
+ * everything sent, which ends the link. */
 OPEN(credit_without_reading_does_not_grow_the_process)
 {
 	static const char message[100];

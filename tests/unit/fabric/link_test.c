@@ -36,15 +36,22 @@ static void send_and_expect_back(size_t size, bool by_reference)
 	free(bytes);
 }
 
-#define TEST(name) PLX_TEST_WITH(name, fixture_up, fixture_down)
+static int start_paired(void **state)
+{
+	fixture_up(state);
+	fixture_pair(NULL);
+	return 0;
+}
 
-TEST(messages_of_every_size_come_back_unchanged)
+#define TEST(name)   PLX_TEST_WITH(name, fixture_up, fixture_down)
+#define PAIRED(name) PLX_TEST_WITH(name, start_paired, fixture_down)
+
+PAIRED(messages_of_every_size_come_back_unchanged)
 {
 	static const size_t sizes[] = {0,    1,    7,     64,    112,    113,    496,
 				       497,  1024, 4079,  4080,  4081,   4096,   4097,
 				       8160, 8161, 65536, 65537, 100000, 262144, 1 << 20};
 
-	fixture_pair(NULL);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
 		send_and_expect_back(sizes[i], false);
 		send_and_expect_back(sizes[i], true);
@@ -99,9 +106,8 @@ TEST(a_listener_at_every_address_is_reached)
 }
 
 /* The child shares the parent's pages until one of them writes. */
-TEST(a_fork_does_not_hurt)
+PAIRED(a_fork_does_not_hurt)
 {
-	fixture_pair(NULL);
 	send_and_expect_back(3000, false);
 
 	pid_t child = fork();
@@ -115,13 +121,12 @@ TEST(a_fork_does_not_hurt)
 	send_and_expect_back(3000, true);
 }
 
-TEST(a_chain_is_one_message)
+PAIRED(a_chain_is_one_message)
 {
 	uint8_t *bytes = pattern(9000, 3);
 	struct plx_buf *head = NULL;
 	size_t at = 0;
 
-	fixture_pair(NULL);
 	while (at < 9000) { /* 90 pieces: more than one operation or one frame takes */
 		struct plx_buf *piece = plx_buf_alloc(100);
 
@@ -137,13 +142,12 @@ TEST(a_chain_is_one_message)
 	free(bytes);
 }
 
-TEST(pieces_are_gathered_by_sendv)
+PAIRED(pieces_are_gathered_by_sendv)
 {
 	char low[] = "low", dash[] = "-", latency[] = "latency";
 	struct iovec iov[] = {{low, 3}, {NULL, 0}, {dash, 1}, {latency, 7}};
 	struct iovec many[65] = {{0}};
 
-	fixture_pair(NULL);
 	assert_works(plx_link_sendv(client.link, iov, 4));
 	expect_message(&server, 1, "low-latency", 11);
 	assert_fails(plx_link_sendv(client.link, many, 65), -EINVAL, "0 to 64");
@@ -156,12 +160,11 @@ static int send_number(struct plx_link *link, uint64_t number, uint8_t *bytes, s
 	return plx_link_send(link, bytes, size);
 }
 
-TEST(a_flood_meets_again_and_arrives_in_order)
+PAIRED(a_flood_meets_again_and_arrives_in_order)
 {
 	uint8_t bytes[3000] = {0};
 	uint64_t sent = 0, refused = 0;
 
-	fixture_pair(NULL);
 	server.sequenced = true;
 	while (sent < 20000) {
 		int rc = send_number(client.link, sent, bytes, 8 + sent % 2900);
@@ -235,12 +238,11 @@ TEST(a_receiver_that_keeps_its_buffers_stalls_its_link_alone)
 	free(other.last);
 }
 
-TEST(long_messages_that_are_kept_are_bounded_too)
+PAIRED(long_messages_that_are_kept_are_bounded_too)
 {
 	uint8_t *bytes = pattern(20000, 1);
 	unsigned taken = 0;
 
-	fixture_pair(NULL);
 	server.keep = 500;
 	for (int i = 0; i < 3; i++)
 		taken += send_a_thousand(bytes, 20000);
@@ -283,10 +285,9 @@ static bool send_counted(uint32_t length)
 	return true;
 }
 
-TEST(every_accepted_send_completes_once_also_when_the_peer_dies)
+PAIRED(every_accepted_send_completes_once_also_when_the_peer_dies)
 {
 	sent_ok = sent_failed = accepted = 0;
-	fixture_pair(NULL);
 	for (int i = 0; i < 400; i++) {
 		send_counted(50000);
 		plx_loop_turn();
@@ -345,9 +346,8 @@ TEST(both_sides_may_close_at_once)
 	}
 }
 
-TEST(abort_tells_both_sides_why)
+PAIRED(abort_tells_both_sides_why)
 {
-	fixture_pair(NULL);
 	plx_link_abort(client.link);
 	assert_int_equal(client.closed, 0); /* from the loop, not from the call */
 	expect_end(&client, PLX_LINK_ABORTED);
@@ -466,9 +466,8 @@ TEST(what_takes_too_long_to_copy_is_refused_here)
 	free(bytes);
 }
 
-TEST(a_buffer_kept_past_the_link_is_safe)
+PAIRED(a_buffer_kept_past_the_link_is_safe)
 {
-	fixture_pair(NULL);
 	server.keep = 2;
 	expect_arrival("keep me", 7);
 	plx_link_abort(client.link);
@@ -477,11 +476,10 @@ TEST(a_buffer_kept_past_the_link_is_safe)
 	assert_memory_equal(server.kept[0]->data, "keep me", 7);
 }
 
-TEST(an_empty_first_buffer_sends_nothing_of_its_own)
+PAIRED(an_empty_first_buffer_sends_nothing_of_its_own)
 {
 	struct plx_buf *head = plx_buf_alloc(64), *tail = plx_buf_alloc(64);
 
-	fixture_pair(NULL);
 	memset(head->data, 'S', 64);
 	memcpy(plx_buf_append(tail, 5), "hello", 5);
 	plx_buf_chain(head, tail);

@@ -137,6 +137,7 @@ static int two_alone(void **state)
  * peer. */
 static int with_patient_peer(void **state)
 {
+	more_descriptors();
 	start_peer();
 	fixture_start_beating(0, PLX_TEST_SANITIZED ? 30 * PLX_NS_PER_S : 0, false);
 	return 0;
@@ -283,9 +284,9 @@ WITH_PEER(a_peer_that_comes_back_in_time_is_not_suspect_any_more)
 /* Rogues ------------------------------------------------------------------------------------- */
 
 static struct plx_listener *listener;
-static struct rogue *rogue, *silent; /* closed at the end of a test; or NULL */
-static struct side others[4];        /* former values of `server` */
-static unsigned other_count;
+static struct rogue *rogue, *silent[3]; /* closed at the end of a test */
+static struct side silent_sides[3];
+static unsigned silent_count;
 
 static int with_listener(uint64_t heartbeat_ns)
 {
@@ -318,16 +319,10 @@ static int two_quick(void **state)
 
 static int all_down(void **state)
 {
-	if (silent)
-		rogue_close(silent);
-	if (rogue)
-		rogue_close(rogue);
-	rogue = silent = NULL;
+	while (silent_count > 0)
+		rogue_close(silent[--silent_count]);
+	rogue_drop(&rogue);
 	fixture_stop();
-	for (unsigned i = 0; i < other_count; i++)
-		free(others[i].last);
-	memset(others, 0, sizeof(others));
-	other_count = 0;
 	return 0;
 }
 
@@ -350,15 +345,13 @@ static struct rogue *open_rogue(void)
 	return open_rogue_like(hello_with(PERIOD_MS, DEAD_MS));
 }
 
-/* Move the side of that rogue, so that the next one's is `server`. */
+/* The next rogue's side is `server` again. */
 static struct side *open_silent(struct frame_hello hello)
 {
-	struct side *side = &others[other_count++];
+	struct side *side = &silent_sides[silent_count];
 
-	silent = open_rogue_like(hello);
-	*side = server;
-	plx_link_set_user(side->link, side);
-	memset(&server, 0, sizeof(server));
+	silent[silent_count++] = open_rogue_like(hello);
+	server_set_aside(side);
 	return side;
 }
 
@@ -483,38 +476,27 @@ ALONE(one_link_speaks_for_all_of_its_process)
 	assert_true(pump_until(&silent_side->closed, 1, PERIOD_MS));
 }
 
-/* Another process, or another path: nobody vouches for it. */
-static void others_do_not(struct frame_hello hello)
+/* Nor do others that agreed on other times: that patience does not apply. */
+ALONE(but_not_for_another_process_nor_for_other_paths_or_times)
 {
-	struct side *silent_side = open_silent(hello);
+	static const char *const kinds[] = {"another process", "another path", "other times"};
+	struct frame_hello hellos[3];
 
+	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++)
+		hellos[i] = hello_with(PERIOD_MS, DEAD_MS);
+	hellos[0].incarnation++;
+	hellos[1].path++;
+	hellos[2].dead_after_ms++;
+	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++)
+		open_silent(hellos[i]);
 	rogue = open_rogue();
 	beat_ms(rogue, DEAD_MS + LATE_MS);
-	assert_int_equal(silent_side->closed, 1);
-	assert_int_equal(silent_side->reason, PLX_LINK_SILENT);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++) {
+		if (!silent_sides[i].closed)
+			fail_msg("%s is still open", kinds[i]);
+		assert_int_equal(silent_sides[i].reason, PLX_LINK_SILENT);
+	}
 	assert_int_equal(server.closed, 0);
-}
-
-ALONE(but_not_for_another_process)
-{
-	struct frame_hello hello = hello_with(PERIOD_MS, DEAD_MS);
-
-	hello.incarnation++;
-	others_do_not(hello);
-}
-
-/* The same incarnation with other times: its patience does not apply to others. */
-ALONE(nor_for_one_that_agreed_on_other_times)
-{
-	others_do_not(hello_with(PERIOD_MS, DEAD_MS + 1));
-}
-
-ALONE(nor_for_another_path)
-{
-	struct frame_hello hello = hello_with(PERIOD_MS, DEAD_MS);
-
-	hello.path++;
-	others_do_not(hello);
 }
 
 /* This process's lost time is not the peer's silence. */
@@ -587,7 +569,7 @@ PLX_TEST_WITH(but_is_not_waited_for_for_ever, two_quick, all_down)
 	side = open_silent(hello_with(10, QUICK_MS));
 	worker_call(listen_there, NULL);
 	rogue = open_rogue_like(hello_with(10, QUICK_MS));
-	beat(silent);
+	beat(silent[0]);
 	begin_ns = plx_now_ns();
 	worker_stop(); /* its loop has ended, and its link is still open */
 	assert_true(pump_until(&side->closed, 1, 10 * QUICK_MS + 3 * LATE_MS));
@@ -696,8 +678,4 @@ PLX_TEST(times_out_of_range_are_refused)
 	assert_int_equal(refuses(0, PLX_DEAD_AFTER_NS_MAX + PLX_NS_PER_MS), -EINVAL);
 }
 
-int main(void)
-{
-	more_descriptors();
-	return plx_test_run("tests", NULL, NULL);
-}
+PLX_TEST_MAIN()

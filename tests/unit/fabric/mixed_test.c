@@ -93,14 +93,11 @@ static void run(const char *provider)
 
 PLX_TEST(all_arrive_whole_and_in_order)
 {
+	for (size_t i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i * 31 + (i >> 8) * 7 + (i >> 16));
 	run("tcp");
 	if (!is_provider_given())
 		run("shm");
 }
 
-int main(void)
-{
-	for (size_t i = 0; i < sizeof(pattern); i++)
-		pattern[i] = (uint8_t)(i * 31 + (i >> 8) * 7 + (i >> 16));
-	return plx_test_run("tests", NULL, NULL);
-}
+PLX_TEST_MAIN()

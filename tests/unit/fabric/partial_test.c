@@ -10,11 +10,8 @@ static struct plx_listener *listener;
 
 static int start(void **state)
 {
-	struct plx_fabric_conf conf = {
-		.drivers = plx_drivers,
-		.provider = provider_to_test(),
-		.partial_bytes = PLX_PARTIAL_BYTES_MIN,
-	};
+	struct plx_fabric_conf conf = {.provider = provider_to_test(),
+				       .partial_bytes = PLX_PARTIAL_BYTES_MIN};
 
 	fixture_start_as(&conf, false);
 	listener = fixture_listen(here("0"), NULL);
@@ -38,12 +35,8 @@ static struct rogue *open_partial(struct side *side, uint32_t bytes)
 	struct rogue *rogue;
 	uint32_t sent = 1000;
 
-	*side = (struct side){.name = "rogue's"};
-	server = (struct side){0};
 	rogue = rogue_open(listener, NULL);
-	side->link = server.link;
-	plx_link_set_user(side->link, side);
-
+	server_set_aside(side);
 	rogue_send_first(rogue, LONG, sent);
 	await(rogue, side, sent);
 	for (; sent + 4000 <= bytes && !side->closed; sent += 4000) {

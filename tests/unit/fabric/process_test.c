@@ -129,16 +129,12 @@ PLX_TEST(nothing_of_a_link_is_inherited)
 /* Also by a listener for IPv6 and IPv4, which sees an IPv4 peer as another address. */
 PLX_TEST(nothing_of_a_link_on_another_lcore_is_inherited)
 {
-	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
-					 .spread = PLX_SPREAD_CALLBACK,
-					 .place = place_on_lcore_1};
+	struct plx_listen_attr attr = {.spread = PLX_SPREAD_CALLBACK, .place = place_on_lcore_1};
 	unsigned before = inheritable();
-	struct plx_listener *listener;
 
 	fixture_start("fi:tcp", true);
 	worker_start();
-	assert_int_equal(plx_link_listen("*:0", &listen, &listener), 0);
-	client_connect(at_host("127.0.0.1", listener), NULL);
+	client_connect(at_host("127.0.0.1", fixture_listen_as("*:0", attr)), NULL);
 	expect_open();
 	assert_int_equal(inheritable(), before);
 	worker_stop();
@@ -171,19 +167,16 @@ LIBFABRIC_TEST(a_number_that_is_used_again_is_found_again)
 
 static bool refuses;
 
-static uint32_t on_no_lcore_if_told(struct plx_listener *at, const struct sockaddr *peer, void *arg)
+static uint32_t place_nowhere_if(struct plx_listener *at, const struct sockaddr *peer, void *arg)
 {
 	return refuses ? PLX_LCORE_NONE : 0;
 }
 
 LIBFABRIC_TEST(the_number_of_a_refused_connection_is_found_again)
 {
-	struct plx_listen_attr listen = {.link = {.events = &side_events, .user = &server},
-					 .spread = PLX_SPREAD_CALLBACK,
-					 .place = on_no_lcore_if_told};
-	struct plx_listener *listener;
+	struct plx_listen_attr attr = {.spread = PLX_SPREAD_CALLBACK, .place = place_nowhere_if};
+	struct plx_listener *listener = fixture_listen_as("127.0.0.1:0", attr);
 
-	assert_int_equal(plx_link_listen("127.0.0.1:0", &listen, &listener), 0);
 	refuses = true;
 	client_connect(plx_listener_address(listener), NULL);
 	assert_true(pump_until(&client.closed, 1, 2000));

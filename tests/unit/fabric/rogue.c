@@ -317,3 +317,10 @@ int rogue_listener(char address_out[ROGUE_ADDRESS_MAX])
 	snprintf(address_out, ROGUE_ADDRESS_MAX, "127.0.0.1:%u", ntohs(name.sin_port));
 	return fd;
 }
+
+void rogue_drop(struct rogue **rogue)
+{
+	if (*rogue)
+		rogue_close(*rogue);
+	*rogue = NULL;
+}

@@ -64,4 +64,7 @@ int rogue_listener(char address_out[ROGUE_ADDRESS_MAX]);
 /** Drop the connection and free it. */
 void rogue_close(struct rogue *rogue);
 
+/** The same, and set it to NULL; it may be NULL. */
+void rogue_drop(struct rogue **rogue);
+
 #endif

@@ -8,13 +8,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-static uint8_t pattern[4096];
-
-static struct plx_set *set_of(const struct plx_link *link)
-{
-	return link->set;
-}
-
 static int start_with_registration(void **state)
 {
 	static struct plx_fabric_driver registering;
@@ -42,7 +35,7 @@ static unsigned registered(const struct plx_set *set)
 
 REGISTERING(zones_are_registered_also_late_ones)
 {
-	struct plx_set *set = set_of(client.link);
+	struct plx_set *set = client.link->set;
 	uint32_t before = plx_zone_count();
 	void *large;
 
@@ -58,7 +51,7 @@ REGISTERING(a_zone_newer_than_the_set_knows_is_registered_when_used)
 {
 	const struct plx_zone *zone;
 	void *large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, &zone), *desc;
-	struct plx_set *set = set_of(client.link);
+	struct plx_set *set = client.link->set;
 
 	assert_null(set->mr[zone->index]);
 	desc = set_desc(set, zone->index);
@@ -157,12 +150,15 @@ PLX_TEST(no_frame_is_longer_than_the_provider_takes)
 {
 	static struct plx_fabric_driver brief;
 	static const struct plx_fabric_driver *table[] = {&brief, NULL};
+	uint8_t pattern[3000];
 
 	brief = plx_driver_tcp;
 	brief.getinfo = getinfo_of_short_messages;
 	fixture_start_as(&(struct plx_fabric_conf){.drivers = table}, false);
 	fixture_pair(NULL);
-	expect_arrival(pattern, 3000);
+	for (size_t i = 0; i < sizeof(pattern); i++)
+		pattern[i] = (uint8_t)(i * 31 + (i >> 8));
+	expect_arrival(pattern, sizeof(pattern));
 	assert_int_equal(stats_of(client.link).frames_sent,
 			 1 + 4); /* HELLO, and 1 000 bytes each */
 	fixture_stop();
@@ -225,7 +221,7 @@ REGISTERING(copies_into_the_zones_use_the_same_memory_again)
 /* Such a provider would get no descriptor, and dereference it. */
 REGISTERING(a_message_that_cannot_be_registered_is_refused)
 {
-	struct plx_set *set = set_of(client.link);
+	struct plx_set *set = client.link->set;
 	struct plx_buf *buf = plx_buf_alloc(20000);
 
 	send_and_wait(plx_buf_alloc(20000), 1);
@@ -349,10 +345,4 @@ PLX_TEST(a_connect_that_fails_in_a_callback_runs_no_other_callback)
 	free(other_server.last);
 }
 
-int main(void)
-{
-	for (size_t i = 0; i < sizeof(pattern); i++)
-		pattern[i] = (uint8_t)(i * 31 + (i >> 8));
-
-	return plx_test_run("tests", NULL, NULL);
-}
+PLX_TEST_MAIN()

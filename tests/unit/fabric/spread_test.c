@@ -78,12 +78,9 @@ static uint32_t opened_on[LINKS]; /* lcores in the order in which links opened *
 
 static void open_all(enum plx_spread spread, uint64_t mask)
 {
-	struct plx_listen_attr attr = {.link = {.events = &side_events, .user = &server},
-				       .spread = spread,
-				       .lcores = {mask}};
-	struct plx_listener *listener;
+	struct plx_listen_attr attr = {.spread = spread, .lcores = {mask}};
+	struct plx_listener *listener = fixture_listen_as(here("0"), attr);
 
-	assert_works(plx_link_listen(here("0"), &attr, &listener));
 	client.opened = server.opened = 0;
 	for (unsigned i = 0; i < LINKS; i++) {
 		client_connect(plx_listener_address(listener), NULL);

@@ -14,10 +14,7 @@ static struct plx_listener *listener;
 
 static void start(const char *settings)
 {
-	fixture_start_as(&(struct plx_fabric_conf){.drivers = plx_drivers,
-						   .provider = "tcp",
-						   .tcp = settings},
-			 false);
+	fixture_start_as(&(struct plx_fabric_conf){.provider = "tcp", .tcp = settings}, false);
 }
 
 static int option_of(int fd, int level, int name)
@@ -89,13 +86,7 @@ PLX_TEST(settings_apply_to_the_sockets_of_both_sides)
 TEST(dscp_marks_ipv6_too)
 {
 	start("dscp=10");
-	if (plx_link_listen(
-		    "[::1]:0",
-		    &(struct plx_listen_attr){.link = {.events = &side_events, .user = &server}},
-		    &listener) != 0)
-		skip();
-	client_connect(plx_listener_address(listener), NULL);
-	expect_open();
+	fixture_connect(fixture_listen("[::1]:0", NULL), NULL);
 	for (int fd = 0, count = 0; count < 3; fd++) {
 		int domain = 0;
 		socklen_t bytes = sizeof(domain);

@@ -16,10 +16,10 @@ static struct side sides[MANY];
 /* And listen for large links, or others. */
 static struct plx_listener *start(uint64_t receive_bytes, const struct plx_link_attr *attr)
 {
-	const struct plx_fabric_conf conf = {.drivers = plx_drivers,
-					     .provider = provider_to_test(),
+	const struct plx_fabric_conf conf = {.provider = provider_to_test(),
 					     .receive_bytes = receive_bytes};
 
+	more_descriptors();
 	fixture_start_as(&conf, false);
 	return fixture_listen(here("0"), attr);
 }
@@ -138,8 +138,4 @@ PLX_TEST(bytes_out_of_range_are_refused)
 	assert_has(plx_error(), "receive_bytes 1024: out of range; give 1048576 to");
 }
 
-int main(void)
-{
-	more_descriptors();
-	return plx_test_run("tests", NULL, NULL);
-}
+PLX_TEST_MAIN()

@@ -13,9 +13,8 @@ static void open_listener(void)
 	struct sockaddr_in *name = (struct sockaddr_in *)&address;
 	socklen_t bytes = sizeof(address);
 
-	memset(&address, 0, sizeof(address));
-	name->sin_family = AF_INET;
-	name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	*name = (struct sockaddr_in){.sin_family = AF_INET,
+				     .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(listener, (struct sockaddr *)name, sizeof(*name)), 0);
 	assert_int_equal(listen(listener, 64), 0);

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A connector and an acceptor that count the calls of their owners' callbacks. The private data of
+ * a HELLO is one word. */
+#include "../fabric/fixture.h"
+#include "log_capture.h"
+#include "session.h"
+
+/* Callbacks of one side's owner. */
+struct events {
+	_Atomic unsigned opened, refused, closed, failed, ended, freed, messages, settles;
+	enum plx_link_reason reason;
+	char why[400];
+	char hello[PLX_LINK_HELLO_MAX + 1]; /* of the peer */
+	const char *refuses;                /* that; NULL: nothing */
+	bool settles_later;
+	bool holds; /* of an accepted link: `ended` reports that it is not done */
+};
+
+struct test_connector {
+	struct plx_connector session; /* must be first */
+	struct events *events;
+};
+
+static struct events connecting, accepting;
+static struct test_connector connector;
+static struct plx_acceptor *acceptor; /* NULL: it was freed */
+static struct plx_accepted *accepted; /* the newest; NULL: it was freed */
+static struct plx_listener *session_listener;
+static char session_address[64];
+
+static const char *judge(struct events *events, const uint8_t *hello, uint32_t length)
+{
+	memcpy(events->hello, hello, length);
+	events->hello[length] = '\0';
+	return events->refuses;
+}
+
+static void note(struct events *events, enum plx_link_reason reason, const char *why)
+{
+	events->reason = reason;
+	snprintf(events->why, sizeof(events->why), "%s", why);
+}
+
+static bool settle(struct events *events)
+{
+	events->settles++;
+	return !events->settles_later;
+}
+
+/* Defines a callback that is only counted. */
+#define COUNTS(name, type, counter)     \
+	static void name(type *session) \
+	{                               \
+		(counter)++;            \
+	}
+
+/* The connector -------------------------------------------------------------------------------- */
+
+static struct events *events_of(struct plx_connector *session)
+{
+	return ((struct test_connector *)session)->events;
+}
+
+COUNTS(connector_opened, struct plx_connector, events_of(session)->opened)
+COUNTS(connector_ended, struct plx_connector, events_of(session)->ended)
+COUNTS(connector_free, struct plx_connector, events_of(session)->freed)
+
+static const char *connector_hello(struct plx_connector *session, struct plx_link *link,
+				   const uint8_t *hello, uint32_t length)
+{
+	return judge(events_of(session), hello, length);
+}
+
+static bool connector_refused(struct plx_connector *session, enum plx_link_reason reason,
+			      const char *why)
+{
+	note(events_of(session), reason, why);
+	events_of(session)->refused++;
+	return false;
+}
+
+static void connector_closed(struct plx_connector *session, enum plx_link_reason reason,
+			     const char *why)
+{
+	note(events_of(session), reason, why);
+	events_of(session)->closed++;
+}
+
+static bool connector_settle(struct plx_connector *session)
+{
+	return settle(events_of(session));
+}
+
+static void connector_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	events_of(user)->messages++;
+}
+
+static const struct plx_link_events connector_events = {PLX_CONNECTOR_EVENTS,
+							.on_message = connector_message};
+
+static const struct plx_connector_owner connector_owner = {
+	.hello = connector_hello,
+	.opened = connector_opened,
+	.refused = connector_refused,
+	.closed = connector_closed,
+	.settle = connector_settle,
+	.ended = connector_ended,
+	.free = connector_free,
+};
+
+/* The acceptor --------------------------------------------------------------------------------- */
+
+COUNTS(accepted_opened, struct plx_accepted, accepting.opened)
+COUNTS(accepted_failed, struct plx_accepted, accepting.failed)
+COUNTS(accepted_closed, struct plx_accepted, accepting.closed)
+
+static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link *link,
+				  const uint8_t *hello, uint32_t length)
+{
+	return judge(&accepting, hello, length);
+}
+
+static struct plx_accepted *accepted_create(struct plx_acceptor *session)
+{
+	accepted = calloc(1, sizeof(*accepted));
+	return accepted;
+}
+
+static bool accepted_settle(struct plx_accepted *session)
+{
+	return settle(&accepting);
+}
+
+static bool accepted_ended(struct plx_accepted *session, struct plx_link *link,
+			   enum plx_link_reason reason, const char *text)
+{
+	note(&accepting, reason, text);
+	accepting.ended++;
+	return !accepting.holds;
+}
+
+static void accepted_free(struct plx_accepted *session)
+{
+	accepting.freed++;
+	if (accepted == session)
+		accepted = NULL;
+	free(session);
+}
+
+static void acceptor_free(struct plx_acceptor *session)
+{
+	free(session);
+	acceptor = NULL;
+}
+
+static void accepted_message(struct plx_link *link, struct plx_buf *message, void *user)
+{
+	accepting.messages++;
+}
+
+static const struct plx_link_events accepted_events = {PLX_ACCEPTED_EVENTS,
+						       .on_message = accepted_message};
+
+static const struct plx_acceptor_owner acceptor_owner = {
+	.hello = acceptor_hello,
+	.create = accepted_create,
+	.opened = accepted_opened,
+	.failed = accepted_failed,
+	.settle = accepted_settle,
+	.ended = accepted_ended,
+	.closed = accepted_closed,
+	.free = accepted_free,
+	.free_acceptor = acceptor_free,
+};
+
+/* Life ----------------------------------------------------------------------------------------- */
+
+static void say(struct plx_link_attr *attr, const char *hello)
+{
+	attr->hello_length = (uint8_t)strlen(hello);
+	memcpy(attr->hello, hello, attr->hello_length);
+}
+
+/* A new listening acceptor. port: NULL: any free port. */
+static void session_listen(const char *answer, const char *port)
+{
+	struct plx_listen_attr attr = {.link.events = &accepted_events};
+
+	acceptor = calloc(1, sizeof(*acceptor));
+	plx_acceptor_init(acceptor, &acceptor_owner, plx_acceptor_new_number(), plx_lcore_id());
+	say(&attr.link, answer);
+	assert_works(
+		plx_acceptor_listen(acceptor, port ? port : here("0"), &attr, &session_listener));
+	snprintf(session_address, sizeof(session_address), "%s",
+		 plx_listener_address(session_listener));
+}
+
+static void session_listen_no_more(void)
+{
+	plx_listener_close(session_listener);
+	session_listener = NULL;
+	if (acceptor && !acceptor->released)
+		plx_acceptor_release(acceptor);
+}
+
+/* Connect to the acceptor; or to one that no longer listens, until refused that often. */
+static void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
+{
+	struct plx_connector_attr attr = {
+		.link.events = &connector_events,
+		.reconnect_min_ns = min_ns,
+		.reconnect_max_ns = max_ns,
+	};
+
+	say(&attr.link, hello);
+	assert_int_equal(plx_connector_check_attr(&attr), 0);
+	plx_connector_init(&connector.session, &connector_owner, &attr);
+	connector.events = &connecting;
+	assert_works(plx_connector_open(&connector.session,
+					session_address[0] ? session_address : here("1")));
+}
+
+static void session_connect_in_vain(uint64_t min_ns, uint64_t max_ns, unsigned refusals)
+{
+	session_listen("", NULL);
+	session_listen_no_more();
+	session_connect("", min_ns, max_ns);
+	assert_true(pump_until(&connecting.refused, refusals, 10000));
+}
+
+static int session_up(void **state)
+{
+	fixture_start("tcp", false);
+	memset(&connecting, 0, sizeof(connecting));
+	memset(&accepting, 0, sizeof(accepting));
+	memset(&connector, 0, sizeof(connector));
+	log_capture();
+	return 0;
+}
+
+static int session_up_and_meet(void **state)
+{
+	session_up(state);
+	session_listen("answer", NULL);
+	session_connect("question", 0, 0);
+	assert_true(pump_until(&connecting.opened, 1, 3000));
+	assert_true(pump_until(&accepting.opened, 1, 3000));
+	return 0;
+}
+
+static int session_down(void **state)
+{
+	if (connector.events)
+		plx_connector_fini(&connector.session);
+	accepting.holds = accepting.settles_later = false;
+	session_listen_no_more();
+	for (int i = 0; i < 1000 && acceptor; i++)
+		pump_ms(1);
+	assert_null(acceptor);
+	assert_int_equal(plx_fabric_drain(PLX_NS_PER_S), 0);
+	fixture_stop();
+	return 0;
+}
+
+#define TEST(name)     PLX_TEST_WITH(name, session_up, session_down)
+#define TEST_MET(name) PLX_TEST_WITH(name, session_up_and_meet, session_down)
+
+/* The accepting side: its links, and their end ------------------------------------------------- */
+
+TEST_MET(a_released_acceptor_closes_all_and_is_freed_with_the_last)
+{
+	session_listen_no_more();
+	assert_true(plx_session_any_closing());
+	assert_int_equal(accepting.failed, 1); /* nothing more is delivered */
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
+	assert_true(pump_until(&accepting.freed, 1, 3000));
+	assert_int_equal(accepting.closed, 0);
+	assert_null(acceptor);
+	assert_false(plx_session_any_closing());
+}
+
+TEST(a_released_acceptor_without_links_is_freed_at_once)
+{
+	session_listen("", NULL);
+	session_listen_no_more();
+	assert_null(acceptor);
+}
+
+/* As if its listener accepted the link on another lcore before it closed. */
+TEST(a_link_that_finds_no_acceptor_is_refused)
+{
+	struct plx_listen_attr attr = {.link.events = &accepted_events};
+	struct plx_acceptor nobody = {0}, *was;
+
+	session_listen("", NULL);
+	was = acceptor;
+	plx_acceptor_init(&nobody, was->owner, plx_acceptor_new_number(), plx_lcore_id());
+	plx_listener_close(session_listener);
+	assert_works(plx_acceptor_listen(&nobody, here("0"), &attr, &session_listener));
+	plx_acceptor_fini(&nobody);
+	client_connect(plx_listener_address(session_listener), NULL);
+	expect_end(&client, PLX_LINK_HELLO);
+	assert_has(client.text, " refused the link: the port is being closed");
+}
+
+TEST_MET(an_accepted_link_fails_once)
+{
+	plx_accepted_fail(accepted, "it barks");
+	plx_accepted_fail(accepted, "and bites");
+	assert_int_equal(accepting.failed, 1);
+	assert_string_equal(accepted->failure, "it barks");
+	assert_true(pump_until(&accepting.closed, 1, 3000));
+	assert_int_equal(accepting.reason, PLX_LINK_ABORTED);
+	assert_int_equal(accepting.freed, 1);
+}
+
+TEST_MET(an_accepted_link_closes_once_all_has_settled)
+{
+	accepting.settles_later = true;
+	plx_accepted_close(accepted);
+	plx_accepted_close(accepted); /* the same */
+	assert_int_equal(accepting.settles, 1);
+	assert_int_equal(plx_link_send(accepted->link, "last", 4), 0);
+	pump_ms(20);
+	assert_int_equal(accepting.closed, 0);
+	plx_accepted_progressed(accepted);
+	plx_accepted_settled(accepted);
+	assert_true(pump_until(&accepting.closed, 1, 3000));
+	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);
+	assert_int_equal(connecting.messages, 1);
+}
+
+TEST_MET(an_accepted_link_waits_2_s_at_most)
+{
+	accepting.settles_later = true;
+	plx_accepted_close(accepted);
+	assert_true(pump_until(&accepting.closed, 1, 5000));
+	assert_int_equal(log_count("took nothing more for 2 s"), 1);
+}
+
+TEST_MET(an_accepted_link_may_be_finished_later)
+{
+	accepting.holds = true;
+	plx_connector_close(&connector.session);
+	assert_true(pump_until(&accepting.ended, 1, 3000));
+	pump_ms(20);
+	assert_int_equal(accepting.closed + accepting.freed, 0);
+	assert_null(accepted->link);
+	assert_true(plx_accepted_finish(accepted));
+	assert_int_equal(accepting.closed, 1);
+	assert_int_equal(accepting.freed, 1);
+}
+
+TEST_MET(a_released_acceptor_does_not_wait_for_that)
+{
+	accepting.holds = true;
+	plx_connector_close(&connector.session);
+	assert_true(pump_until(&accepting.ended, 1, 3000));
+	session_listen_no_more();
+	assert_int_equal(accepting.freed, 1);
+	assert_null(acceptor);
+}
+
+/* The connecting side: from its first attempt to its end --------------------------------------- */
+
+static struct plx_connector *const session = &connector.session;
+
+TEST_MET(a_connector_opens_once_both_sides_have_judged_the_hello)
+{
+	assert_string_equal(accepting.hello, "question");
+	assert_string_equal(connecting.hello, "answer");
+	assert_int_equal(session->state, PLX_CONNECTOR_OPEN);
+	assert_int_equal(plx_link_send(session->link, "x", 1), 0);
+	assert_true(pump_until(&accepting.messages, 1, 3000));
+}
+
+TEST(a_connector_that_is_refused_hears_why_and_tries_again)
+{
+	accepting.refuses = "the moon is full";
+	session_listen("", NULL);
+	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&connecting.refused, 5, 5000));
+	assert_int_equal(connecting.reason, PLX_LINK_HELLO);
+	assert_has(connecting.why, "refused the link: the moon is full");
+	assert_int_equal(log_count("refused the link: the moon is full; trying again"), 1);
+	assert_int_equal(connecting.opened + connecting.closed + accepting.opened, 0);
+	accepting.refuses = NULL;
+	assert_true(pump_until(&connecting.opened, 1, 3000));
+}
+
+TEST(a_connector_that_refuses_tries_again)
+{
+	connecting.refuses = "that is no answer";
+	session_listen("no answer", NULL);
+	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&connecting.refused, 2, 5000));
+	assert_has(connecting.why, "was refused: that is no answer");
+	assert_true(pump_until(&accepting.closed, 1, 3000)); /* on its side the link was open */
+	assert_has(accepting.why, "refused the link: that is no answer");
+	assert_int_equal(connecting.opened, 0);
+}
+
+TEST_MET(a_connector_connects_again_when_the_peer_has_closed)
+{
+	plx_accepted_close(accepted);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
+	assert_int_equal(connecting.ended, 1);
+	assert_null(session->link);
+	assert_true(pump_until(&connecting.opened, 2, 3000));
+	assert_int_equal(connecting.refused, 0);
+}
+
+/* No attempt extends the range beyond that. */
+TEST(a_connector_refused_on_this_host_tries_again_within_50_ms)
+{
+	session_connect_in_vain(0, 0, 12);
+	assert_int_equal(session->state, PLX_CONNECTOR_WAITING);
+	assert_true(session->refused_here);
+	assert_in_range(session->backoff.attempts, 1, 3);
+}
+
+/* A peer that greets and closes counts like one that refuses. */
+TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often)
+{
+	session_listen("", NULL);
+	session_connect("", PLX_NS_PER_MS, PLX_NS_PER_S);
+	for (unsigned i = 1; i <= 6; i++) {
+		assert_true(pump_until(&accepting.opened, i, 10000));
+		plx_link_abort(accepted->link);
+		assert_true(pump_until(&connecting.closed, i, 3000));
+	}
+	assert_in_range(session->backoff.attempts, 5, 6);
+}
+
+TEST_MET(an_attempt_that_opened_is_logged_anew)
+{
+	char at[64];
+
+	snprintf(at, sizeof(at), "%s", plx_listener_address(session_listener));
+	for (unsigned i = 1; i <= 2; i++) {
+		unsigned refused = connecting.refused;
+
+		session_listen_no_more();
+		assert_true(pump_until(&connecting.refused, refused + 3, 5000));
+		assert_int_equal(log_count("is anything listening there?; trying again"), i);
+		session_listen("answer", at);
+		assert_true(pump_until(&connecting.opened, i + 1, 5000));
+	}
+}
+
+TEST(a_connector_tries_once_if_its_owner_says_so)
+{
+	session_connect_in_vain(UINT64_MAX, 0, 1);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+	plx_connector_try_later(session);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+	plx_connector_open_again(session);
+	assert_true(pump_until(&connecting.refused, 2, 5000));
+}
+
+TEST(a_connector_closed_while_it_waits_reports_from_the_loop)
+{
+	session_connect_in_vain(PLX_NS_PER_S, 2 * PLX_NS_PER_S, 1);
+	plx_connector_close(session);
+	assert_int_equal(connecting.closed, 0);
+	assert_true(pump_until(&connecting.closed, 1, 500));
+	assert_int_equal(connecting.reason, PLX_LINK_ABORTED);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+}
+
+TEST(a_connector_closed_while_it_connects_is_not_refused)
+{
+	session_listen("", NULL);
+	session_connect("", 0, 0);
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.refused + connecting.opened, 0);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+}
+
+TEST_MET(a_connector_closes_once_all_has_settled)
+{
+	connecting.settles_later = true;
+	plx_connector_close(session);
+	assert_int_equal(session->state, PLX_CONNECTOR_SETTLING);
+	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
+	pump_ms(20);
+	assert_int_equal(connecting.closed, 0);
+	plx_connector_progressed(session);
+	assert_int_equal(plx_session_progress() > 0, true);
+	plx_connector_settled(session);
+	assert_null(session->link);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
+	assert_int_equal(accepting.messages, 1);
+}
+
+TEST_MET(a_connector_waits_2_s_at_most)
+{
+	connecting.settles_later = true;
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 5000));
+	assert_int_equal(connecting.reason, PLX_LINK_TIMEOUT);
+	assert_has(connecting.why, ": it took nothing more for 2 s");
+}
+
+TEST_MET(a_renewed_connector_closes_and_connects_again)
+{
+	plx_connector_renew(session);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
+	assert_true(pump_until(&connecting.opened, 2, 3000));
+}
+
+TEST_MET(a_connector_that_fails_says_why)
+{
+	plx_connector_fail(session, PLX_LINK_PROTOCOL, "it barks");
+	plx_connector_fail(session, PLX_LINK_LOCAL, "and bites");
+	assert_int_equal(connecting.closed, 0);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.reason, PLX_LINK_PROTOCOL);
+	assert_has(connecting.why, ": it barks");
+	assert_true(pump_until(&connecting.opened, 2, 3000));
+}
+
+TEST_MET(a_released_connector_settles_and_closes_without_its_owner)
+{
+	connecting.settles_later = true;
+	plx_connector_release(session);
+	assert_true(plx_session_any_closing());
+	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
+	plx_connector_settled(session);
+	assert_true(pump_until(&connecting.freed, 1, 3000));
+	connector.events = NULL;
+	assert_int_equal(connecting.closed, 0);
+	assert_int_equal(accepting.messages, 1);
+	assert_false(plx_session_any_closing());
+}
+
+TEST(a_connector_released_while_it_waits_is_freed_at_once)
+{
+	session_connect_in_vain(PLX_NS_PER_S, 2 * PLX_NS_PER_S, 1);
+	plx_connector_release(session);
+	assert_int_equal(connecting.freed, 1);
+	connector.events = NULL;
+}
+
+/* Its memory may be freed at once. */
+TEST_MET(the_link_of_an_ended_connector_closes_without_it)
+{
+	plx_connector_fini(session);
+	memset(&connector, 0xff, sizeof(connector));
+	connector.events = NULL;
+	assert_true(pump_until(&accepting.closed, 1, 3000));
+	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);
+	assert_int_equal(connecting.closed + connecting.ended + connecting.freed, 0);
+}
+
+/* By name instead of number. An earlier look-up stays valid for a second. */
+static void connect_by_name(const char *name)
+{
+	char address[64];
+
+	session_listen("", NULL);
+	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&connecting.opened, 1, 5000));
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 5000));
+	snprintf(address, sizeof(address), "%s%s", name,
+		 strrchr(plx_listener_address(session_listener), ':'));
+	assert_int_equal(plx_connector_open(session, address), 0);
+	assert_int_equal(session->state, PLX_CONNECTOR_LOOKING_UP);
+	assert_null(session->current);
+}
+
+TEST(a_name_is_looked_up_meanwhile)
+{
+	connect_by_name("localhost");
+	assert_true(pump_until(&connecting.opened, 2, 30000));
+}
+
+TEST(a_connector_closed_during_a_look_up_reports_from_the_loop)
+{
+	connect_by_name("Localhost");
+	plx_connector_close(session);
+	assert_int_equal(connecting.closed, 1);
+	assert_true(pump_until(&connecting.closed, 2, 5000));
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+	pump_ms(10);
+	assert_int_equal(connecting.opened, 1);
+}
+
+TEST(a_connector_released_during_a_look_up_is_freed_at_once)
+{
+	connect_by_name("LOCALHOST");
+	plx_connector_release(session);
+	assert_int_equal(connecting.freed, 1);
+	connector.events = NULL;
+	pump_ms(10);
+}
+
+PLX_TEST(bad_values_are_refused)
+{
+	struct plx_connector_attr attr = {.reconnect_min_ns = 2, .reconnect_max_ns = 1};
+	char name[65];
+
+	assert_fails(plx_connector_check_attr(&attr), -EINVAL,
+		     "reconnect_min_ns 2 is more than reconnect_max_ns 1");
+	memset(name, 'x', sizeof(name));
+	name[64] = '\0';
+	attr = (struct plx_connector_attr){.link.provider = name};
+	assert_fails(plx_connector_check_attr(&attr), -EINVAL, "unknown provider");
+	attr = (struct plx_connector_attr){.reconnect_min_ns = 3 * PLX_NS_PER_S};
+	assert_int_equal(plx_connector_check_attr(&attr), 0);
+	assert_int_equal(attr.reconnect_max_ns, 3 * PLX_NS_PER_S);
+}
+
+PLX_TEST_MAIN()
