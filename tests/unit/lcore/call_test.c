@@ -68,7 +68,7 @@ static void expect_ended(const struct request *request, uint32_t ran_on, int ans
 	assert_int_equal(request->ends, 1);
 }
 
-TEST(a_call_goes_there_and_back)
+TEST(a_call_runs_there_and_ends_here)
 {
 	struct request request;
 
@@ -229,7 +229,7 @@ static int make_call_to_10(void *arg)
 }
 
 /* Lcore 20 does not take its messages; lcore 0 does. */
-TEST(one_callers_full_lane_holds_up_nobody_else)
+TEST(a_full_lane_of_one_caller_delays_no_other)
 {
 	struct request stuck, other;
 

@@ -30,7 +30,7 @@ static double follow_some(unsigned count)
 }
 
 /* A share of alpha / (1 + alpha) of the wake-ups may be late. */
-PLX_TEST(is_early_enough_for_as_many_as_is_worth_it)
+PLX_TEST(is_early_enough_for_most_wake_ups)
 {
 	static const struct {
 		double alpha, at_least, at_most;
@@ -52,7 +52,7 @@ PLX_TEST(is_early_enough_for_as_many_as_is_worth_it)
 }
 
 /* A wake-up that took a second counts as late. */
-PLX_TEST(goes_by_steps)
+PLX_TEST(the_estimate_changes_in_steps)
 {
 	begin(PLX_IDLE_BALANCED);
 	idle_follow_timer(&idle, PLX_NS_PER_S);
@@ -74,7 +74,7 @@ PLX_TEST(stays_within_limits)
 	assert_in_range(idle.early_ns, 40000, 60000);
 }
 
-PLX_TEST(leaves_what_was_given)
+PLX_TEST(a_given_cost_is_not_changed)
 {
 	begin(PLX_IDLE_BALANCED);
 	idle.conf.wake_ns = FIRST_NS;

@@ -3,8 +3,6 @@
 #include "lcores.h"
 
 #include <semaphore.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #define FOREVER UINT64_MAX
 

@@ -9,7 +9,6 @@
 #include "plx_test.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 #define LCORES_MAX 8
 

@@ -163,7 +163,7 @@ static int look_at_clock(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-ONE_LCORE(the_clock_stands_still_in_a_turn)
+ONE_LCORE(the_clock_is_fixed_in_a_turn)
 {
 	uint64_t first_ns = 0, second_ns = 0;
 	uint64_t before = plx_loop_now_ns();

@@ -42,7 +42,7 @@ ONE(errors_name_the_lcore)
 	lcores_up(1);
 }
 
-PLX_TEST(without_memory_there_is_no_lane)
+PLX_TEST(no_lane_without_memory)
 {
 	lcores_prepare(1);
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
@@ -214,7 +214,7 @@ static const struct plx_zone *zone_of(const void *memory)
 	return NULL;
 }
 
-THREE(a_lane_lies_on_its_receivers_node)
+THREE(a_lane_is_on_its_receivers_node)
 {
 	const struct lane *lane;
 

@@ -3,7 +3,6 @@
 #include "lcores.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #define THREADS 3
 #define FIRES   20000
@@ -95,7 +94,7 @@ TEST(a_signal_may_be_fired_in_its_own_function)
 	assert_string_equal(order, "aba");
 }
 
-ONE_LCORE(a_turn_takes_some_and_the_next_one_the_rest)
+ONE_LCORE(a_turn_takes_some_fires_and_the_next_the_rest)
 {
 	static struct heard many[SIGNALS_TURN_MAX + 3];
 

@@ -4,12 +4,10 @@
 #include "lcores.h"
 #include "log_capture.h"
 
-#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define GAP_NS ASLEEP_GAP_NS
 
@@ -378,7 +376,7 @@ static uint64_t idle_ns_when_expected_in(uint64_t expect_ns)
 
 /* It polls 2 ms for a message expected in 4 ms, and not for one expected later than a sleep costs,
  * which is 11 ms here. */
-ONE(what_is_expected_keeps_awake)
+ONE(an_expected_message_keeps_the_lcore_awake)
 {
 	assert_int_equal(plx_idle_set(0, &costly_wake), 0);
 	assert_true(idle_ns_when_expected_in(4 * PLX_NS_PER_MS) >= 5 * PLX_NS_PER_MS);
@@ -654,7 +652,7 @@ ONE(one_of_many_descriptors_may_be_replaced)
 	close_many();
 }
 
-ONE(a_refusal_takes_back_what_was_asked_for)
+ONE(a_refusal_cancels_requested_wake_ups)
 {
 	struct plx_idle_stats stats;
 

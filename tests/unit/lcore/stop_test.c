@@ -140,7 +140,7 @@ static void interrupt_end_and_interrupt(void)
 	raise(SIGTERM);
 }
 
-PLX_TEST(a_second_one_ends_what_hangs_after_its_lcores)
+PLX_TEST(a_second_signal_ends_a_process_that_hangs_after_its_lcores)
 {
 	assert_dies(interrupt_end_and_interrupt, SIGTERM);
 }

@@ -4,8 +4,6 @@
 #include "lcore_priv.h"
 #include "plx_test.h"
 
-#include <stdlib.h>
-
 #define TICK     (UINT64_C(1) << WHEEL_TICK_SHIFT)
 #define DAY      (86400 * PLX_NS_PER_S)
 
@@ -189,7 +187,7 @@ TEST(a_move_over_several_turns_keeps_the_order)
 	assert_ptr_equal(log_timers[CROWD], &newer);
 }
 
-TEST(what_is_due_overtakes_a_crowded_slot)
+TEST(a_due_timer_overtakes_a_crowded_slot)
 {
 	struct plx_timer newer = {0};
 

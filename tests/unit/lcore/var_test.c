@@ -19,7 +19,7 @@ static int write_mine(void *arg)
 	return *mine;
 }
 
-TWO_LCORES(each_lcore_has_its_own)
+TWO_LCORES(each_lcore_has_a_private_copy)
 {
 	struct plx_lcore_var var = create(sizeof(int), 0); /* after init too */
 
@@ -108,7 +108,7 @@ TWO_LCORES(bad_sizes_and_alignments_are_refused)
 }
 
 /* The last one, because memory is never returned. */
-TWO_LCORES(there_is_room_to_the_last_byte)
+TWO_LCORES(variables_use_all_bytes)
 {
 	struct plx_lcore_var var, last = {0};
 	unsigned count = 0;

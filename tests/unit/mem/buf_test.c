@@ -67,7 +67,7 @@ TEST(a_pooled_buffer_starts_empty_after_its_headroom)
 	plx_buf_unref(buf);
 }
 
-TEST(a_used_buffer_comes_back_as_new)
+TEST(a_reused_buffer_is_like_new)
 {
 	struct plx_buf *buf = text_buf("used");
 
@@ -336,7 +336,7 @@ TEST(the_only_reference_is_dropped_without_an_atomic_operation)
 	plx_buf_unref(buf);
 }
 
-TEST(what_another_lcore_frees_returns_to_the_owner)
+TEST(buffers_freed_by_another_lcore_return_to_the_owner)
 {
 	struct plx_buf *bufs[8];
 

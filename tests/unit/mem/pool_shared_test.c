@@ -5,8 +5,6 @@
 #include "log_capture.h"
 #include "pools.h"
 
-#include <pthread.h>
-
 static void step(const char *where);
 #define RING_STEP(where) step(#where)
 #include "multi.c"
@@ -88,7 +86,7 @@ static uint32_t size_of_cache(uint32_t object_count, uint32_t cache_count)
 	return size;
 }
 
-TEST(a_cache_is_a_quarter_of_the_objects_or_as_asked)
+TEST(a_cache_is_a_quarter_of_the_objects_or_as_requested)
 {
 	assert_int_equal(size_of_cache(3, 0), 0);
 	assert_int_equal(size_of_cache(40, 0), 10);
@@ -99,7 +97,7 @@ TEST(a_cache_is_a_quarter_of_the_objects_or_as_asked)
 	assert_int_equal(size_of_cache(8, PLX_NONE), 0);
 }
 
-TEST(each_lcore_that_comes_gets_a_cache_and_no_more)
+TEST(each_lcore_gets_one_cache_on_first_use)
 {
 	struct plx_pool *pool = make_shared(8192, 0);
 	size_t table_bytes = stats_of(pool).cache_bytes;
@@ -171,7 +169,7 @@ TEST(the_half_untouched_for_longest_is_given_back)
 	plx_pool_destroy(pool);
 }
 
-TEST(nobody_gets_what_lies_in_anothers_cache)
+TEST(an_lcore_cannot_get_objects_in_another_cache)
 {
 	struct plx_pool *pool = make_shared(8, 8);
 	void *objects[4];
@@ -217,7 +215,7 @@ TEST(a_thread_that_takes_an_id_over_takes_the_cache_over)
 }
 
 /* Lcores were set up again, without ids 1 and 2. */
-TEST(what_lies_in_the_cache_of_an_id_that_is_gone_waits_for_it)
+TEST(the_cache_of_an_unused_id_keeps_its_objects)
 {
 	struct plx_pool *pool = make_shared(16, 4);
 	void *objects[16];
@@ -444,7 +442,7 @@ static void take_another(void)
 }
 
 /* However many the stalled one was about to take. */
-TEST(a_pop_that_stands_still_hides_nothing)
+TEST(a_stalled_pop_hides_nothing)
 {
 	void *popped[8];
 

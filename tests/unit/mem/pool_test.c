@@ -112,7 +112,7 @@ TEST(low_water_is_the_least_ever)
 	plx_pool_destroy(pool);
 }
 
-TEST(what_strangers_put_comes_back)
+TEST(objects_put_by_other_threads_are_reused)
 {
 	struct plx_pool *pool = make(OWNER, 100, 64);
 	void *objects[100];
@@ -129,7 +129,7 @@ TEST(what_strangers_put_comes_back)
 }
 
 /* Objects on the foreign-put list are available: a stack that runs low is not low water. */
-TEST(low_water_counts_what_strangers_put)
+TEST(low_water_counts_objects_put_by_other_threads)
 {
 	struct plx_pool *pool = make(OWNER, 200, 64);
 
@@ -232,24 +232,16 @@ TEST(figures_agree_with_a_model)
 #else
 #define ROUNDS 2000000u
 #endif
-#define LANE_SLOTS 256u
-#define GIVERS     2u
+#define GIVERS 2u
 
 struct object {
 	uint64_t number;
 	uint64_t inverse;
 };
 
-/* One producer, one consumer; carries objects from the owner to another thread. */
-struct lane {
-	PLX_ALIGNED_LINE _Atomic uint32_t head;
-	PLX_ALIGNED_LINE _Atomic uint32_t tail;
-	struct object *slots[LANE_SLOTS];
-};
-
 struct traffic {
 	struct plx_pool *pool;
-	struct lane lanes[GIVERS];
+	struct plx_ring *rings[GIVERS]; /* from the owner to each of them */
 	_Atomic uint64_t wrong;
 };
 
@@ -262,40 +254,22 @@ struct giver {
 static void *give_back(void *arg)
 {
 	struct giver *giver = arg;
-	struct lane *lane = &giver->traffic->lanes[giver->index];
-	uint32_t tail = 0;
+	struct object *object;
 
 	for (uint64_t number = giver->index; number < ROUNDS; number += GIVERS) {
-		/* L2 */
-		while (atomic_load_explicit(&lane->head, memory_order_acquire) == tail)
+		while (!plx_ring_pop(giver->traffic->rings[giver->index], &object))
 			sched_yield();
-		struct object *object = lane->slots[tail % LANE_SLOTS];
-
 		if (object->number != number || object->inverse != ~number)
 			atomic_fetch_add(&giver->traffic->wrong, 1);
 		memset(object, 0xee, sizeof(*object));
 		plx_pool_put(giver->traffic->pool, object);
-		/* L3 -> L4: the slot is read before it is used again. */
-		atomic_store_explicit(&lane->tail, ++tail, memory_order_release);
 	}
 	return NULL;
 }
 
-static void send(struct lane *lane, struct object *object)
-{
-	/* Relaxed: only this thread stores it. */
-	uint32_t head = atomic_load_explicit(&lane->head, memory_order_relaxed);
-
-	/* L4 */
-	while (head - atomic_load_explicit(&lane->tail, memory_order_acquire) == LANE_SLOTS)
-		sched_yield();
-	lane->slots[head % LANE_SLOTS] = object;
-	/* L1 -> L2: slot and object are filled before the head that covers them. */
-	atomic_store_explicit(&lane->head, head + 1, memory_order_release);
-}
-
 static void pass_objects_round(uint32_t owner)
 {
+	const struct plx_ring_attr attr = {.kind = PLX_RING_SPSC, .capacity = 256};
 	static struct traffic traffic;
 	struct giver givers[GIVERS];
 	pthread_t threads[GIVERS];
@@ -305,6 +279,7 @@ static void pass_objects_round(uint32_t owner)
 	traffic.pool = make(owner, 100, sizeof(struct object));
 	for (uint32_t i = 0; i < GIVERS; i++) {
 		givers[i] = (struct giver){&traffic, i};
+		assert_works(plx_ring_create(&attr, &traffic.rings[i]));
 		assert_int_equal(pthread_create(&threads[i], NULL, give_back, &givers[i]), 0);
 	}
 	for (uint64_t number = 0; number < ROUNDS; number++) {
@@ -315,7 +290,8 @@ static void pass_objects_round(uint32_t owner)
 			sched_yield();
 		}
 		*object = (struct object){number, ~number};
-		send(&traffic.lanes[number % GIVERS], object);
+		while (!plx_ring_push(traffic.rings[number % GIVERS], &object))
+			sched_yield();
 		/* The owner puts too, in between. */
 		object = number % 3 ? NULL : plx_pool_get(traffic.pool);
 		if (object) {
@@ -325,8 +301,10 @@ static void pass_objects_round(uint32_t owner)
 			misses++;
 		}
 	}
-	for (uint32_t i = 0; i < GIVERS; i++)
+	for (uint32_t i = 0; i < GIVERS; i++) {
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		plx_ring_destroy(traffic.rings[i]);
+	}
 	assert_int_equal(traffic.wrong, 0);
 	assert_int_equal(stats_of(traffic.pool).available, 100);
 	assert_int_equal(stats_of(traffic.pool).empty, misses);

@@ -287,7 +287,7 @@ TEST(memory_is_zero_aligned_and_inside_its_zone)
 	}
 }
 
-TEST(memory_that_was_used_comes_back_zeroed)
+TEST(reused_memory_is_zeroed)
 {
 	char *first = plx_mem_alloc(4096, 0, 0, NULL);
 	memset(first, 0xff, 4096);

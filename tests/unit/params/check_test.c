@@ -8,7 +8,7 @@
 #define MAKE      HERE, .define = "a", .type_given = true, .type = PARAM_INT - 1
 #define LONG_UNIT "12345678901234567890123456789012"
 
-PLX_TEST(what_goes_together_is_taken)
+PLX_TEST(valid_combinations_are_accepted)
 {
 	struct params_conf confs[] = {
 		{.serve = "f", .listen = "127.0.0.1:0"},
@@ -32,7 +32,7 @@ PLX_TEST(what_goes_together_is_taken)
 	assert_true(confs[3].new_kind.has[LIMIT_MIN]);
 }
 
-PLX_TEST(the_rest_is_refused)
+PLX_TEST(other_combinations_are_refused)
 {
 	static char long_text[PARAM_TEXT_MAX + 2];
 	struct {

@@ -6,9 +6,6 @@
 #include "log_capture.h"
 #include "tables_double.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static struct store *store;
 static struct journal *journal;
 static struct journal_stats stats; /* at its end */

@@ -166,7 +166,7 @@ static int stop(void **state)
 
 /* Tests --------------------------------------------------------------------------------------- */
 
-TEST(all_pages_come)
+TEST(all_pages_are_listed)
 {
 	assert_string_equal(list(NULL, 0), "begun a b c ended ");
 }

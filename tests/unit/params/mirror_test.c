@@ -133,7 +133,7 @@ TEST(only_the_restarted_list_counts)
 	assert_string_equal(end(), "a:1 ");
 }
 
-TEST(names_that_come_and_go_leave_nothing)
+TEST(removed_names_leave_nothing)
 {
 	char text[64];
 

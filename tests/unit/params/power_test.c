@@ -7,7 +7,6 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define FILES_MAX     4

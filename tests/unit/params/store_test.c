@@ -5,7 +5,6 @@
 #include "store.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define NAMES 3000
 #define STEPS 60000
@@ -57,9 +56,8 @@ static void define_or_set(struct store *store, unsigned i, int64_t number)
 	if (param && number % 2) {
 		assert_int_equal(store_set(store, param, &value, 1), 0);
 	} else {
-		assert_int_equal(store_define(store, model[i].name, strlen(model[i].name), &whole,
-					      &value, 1, &param),
-				 0);
+		assert_works(store_define(store, model[i].name, strlen(model[i].name), &whole,
+					  &value, 1, &param));
 		assert_true(!model[i].there || param->id == model[i].id);
 	}
 	assert_int_equal(param->revision, revision + 1);
@@ -177,7 +175,7 @@ TEST(loaded_parameters_keep_their_numbers)
 	assert_int_equal(store_find(store, "a", 1)->revision, 70);
 }
 
-TEST(alarms_know_what_was_before)
+TEST(alarms_depend_on_the_previous_value)
 {
 	const struct param_kind kind = {
 		.type = PARAM_INT,

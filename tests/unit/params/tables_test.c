@@ -7,11 +7,8 @@
 
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define ID (UINT64_C(3) << 32) /* exceeds 32 bits */
 
@@ -349,7 +346,7 @@ static void do_in_it(const char *sql)
 	sqlite3_close(db);
 }
 
-TEST(files_of_something_else)
+TEST(files_of_other_programs_are_refused)
 {
 	struct tables *tables;
 
@@ -398,7 +395,7 @@ static int open_as_another(mode_t folder_mode, mode_t mode)
 	return rc;
 }
 
-TEST(what_cannot_be_written_is_not_opened)
+TEST(files_that_cannot_be_written_are_not_opened)
 {
 	struct tables *tables = open_it();
 
@@ -455,7 +452,7 @@ static int load_edited(const char *edit)
 	return rc;
 }
 
-TEST(rows_that_make_no_sense)
+TEST(invalid_rows_are_refused)
 {
 	static const struct {
 		const char *edit, *wrong;
@@ -502,7 +499,7 @@ TEST(rows_that_make_no_sense)
 }
 
 /* A tool that copies a table drops the uniqueness of its ids. */
-TEST(ids_that_are_there_twice)
+TEST(duplicate_ids_are_refused)
 {
 	assert_int_equal(
 		load_edited("ALTER TABLE params RENAME TO old;"
@@ -515,7 +512,7 @@ TEST(ids_that_are_there_twice)
 	assert_error_has("its id is another one's too; mend it with sqlite3");
 }
 
-TEST(counters_that_make_no_sense)
+TEST(invalid_counters_are_refused)
 {
 	static const char *const edits[] = {
 		"DELETE FROM counters",

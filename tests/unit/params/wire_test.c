@@ -4,8 +4,6 @@
 
 #include "wire.h"
 
-#include <stdlib.h>
-
 static struct param number(void)
 {
 	struct param param = {
@@ -63,7 +61,7 @@ static const char *read_cut(const uint8_t *bytes, size_t length)
 	return wrong;
 }
 
-PLX_TEST(records_come_back)
+PLX_TEST(records_are_read_back)
 {
 	struct param params[] = {number(), number()}, back;
 	uint8_t bytes[WIRE_RECORD_MAX];
@@ -83,7 +81,7 @@ PLX_TEST(records_come_back)
 	}
 }
 
-PLX_TEST(records_that_lie)
+PLX_TEST(invalid_records_are_refused)
 {
 	static const struct {
 		size_t at;
