@@ -266,9 +266,8 @@ static int try_publish(const struct netio_publish_attr *publish,
 	rc = netio_subscribe_socket_init(&ctx.evloop, &subscribing, subscribe);
 	if (rc == 0) {
 		subscribing.cb_msg_received = on_published;
-		assert_int_equal(netio_subscribe(&subscribing, "127.0.0.1",
-						 netio_publish_socket_port(&publishing), 7),
-				 0);
+		assert_works(netio_subscribe(&subscribing, "127.0.0.1",
+					     netio_publish_socket_port(&publishing), 7));
 		TURN_UNTIL(netio_buffered_publish(&publishing, 7, "hello", 5, 0, NULL) ==
 			   NETIO_STATUS_OK);
 		netio_buffered_publish_flush(&publishing);

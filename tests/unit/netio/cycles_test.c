@@ -64,9 +64,8 @@ static void senders_come_and_go(void **state)
 {
 	opened = closed = 0;
 	listen_with(&(struct netio_listen_attr){.provider = provider});
-	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender,
-						&(struct netio_connect_attr){.provider = provider}),
-			 0);
+	assert_works(netio_send_socket_init(&ctx.evloop, &sender,
+					    &(struct netio_connect_attr){.provider = provider}));
 	sender.cb_connection_established = on_opened;
 	sender.cb_connection_closed = on_sender_closed;
 	run_cycles(send_once);

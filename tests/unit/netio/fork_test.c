@@ -192,9 +192,8 @@ static void open_sockets(void)
 	assert_int_equal(netio_listen(&inbox, "127.0.0.1", 0), 0);
 	netio_buffered_send_socket_init(&netio.evloop, &buffered, NULL);
 	buffered.cb_connection_established = on_established;
-	assert_int_equal(
-		netio_buffered_connect(&buffered, "127.0.0.1", netio_listen_socket_port(&inbox)),
-		0);
+	assert_works(
+		netio_buffered_connect(&buffered, "127.0.0.1", netio_listen_socket_port(&inbox)));
 	assert_true(turn_until(&established, 1));
 }
 

@@ -7,9 +7,6 @@
 #include "netio.h"
 #include "plx_test.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static struct netio_context ctx;

@@ -4,27 +4,12 @@
 #define PUBLISH_FIXTURE_H
 
 #include "pubsub_fixture.h"
-#include "pubsub_priv.h"
 
 static struct netio_publish_socket publisher;
-static unsigned available, came, went, subscribed, unsubscribed;
-static struct netio_subscriber *subscriber; /* the newest */
+static unsigned available, subscribed, unsubscribed;
 static struct netio_subscription subscription;
 static uint64_t number;
 static uint8_t bytes[1u << 20];
-
-static inline void on_established(struct netio_subscriber *who)
-{
-	assert_ptr_equal(who->socket, &publisher);
-	subscriber = who;
-	came++;
-}
-
-static inline void on_closed(struct netio_subscriber *who, enum plx_link_reason reason,
-			     const char *why)
-{
-	went++;
-}
 
 static inline void on_subscribed(struct netio_subscriber *who,
 				 const struct netio_subscription *what)
@@ -55,6 +40,7 @@ static inline void publish_with(const struct netio_publish_attr *attr)
 {
 	available = came = went = subscribed = unsubscribed = 0;
 	number = 0;
+	publishing = &publisher;
 	assert_int_equal(netio_publish_socket_init(&ctx.evloop, &publisher, attr), 0);
 	publisher.cb_connection_established = on_established;
 	publisher.cb_connection_closed = on_closed;

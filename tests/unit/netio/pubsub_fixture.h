@@ -3,6 +3,7 @@
 #ifndef PUBSUB_FIXTURE_H
 #define PUBSUB_FIXTURE_H
 
+#include "pubsub_priv.h"
 #include "socket_fixture.h"
 
 #define SUBS 4
@@ -184,6 +185,24 @@ static inline void sub_to(struct sub *sub, unsigned port, struct netio_subscript
 		sub_up(sub, NULL);
 	assert_int_equal(netio_subscribe_to(&sub->socket, test_host(), port, &what), 0);
 	TURN_UNTIL(sub->subscribed == before + 1);
+}
+
+/* Events of the test's publish socket. */
+static const void *publishing; /* the socket */
+static unsigned came, went;
+static struct netio_subscriber *subscriber; /* the newest */
+
+static inline void on_established(struct netio_subscriber *who)
+{
+	assert_ptr_equal(who->socket, publishing);
+	subscriber = who;
+	came++;
+}
+
+static inline void on_closed(struct netio_subscriber *who, enum plx_link_reason reason,
+			     const char *why)
+{
+	went++;
 }
 
 /* With a port() of the test's publisher. */

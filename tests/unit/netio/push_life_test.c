@@ -315,9 +315,8 @@ PUSH_TEST(anything_may_be_done_in_its_callbacks)
 		ends->cb_buffers_available = act_available;
 		ends->cb_msg_received = act_answer;
 		pulls[0].established = 0;
-		assert_int_equal(
-			netio_push_connect(ends, "127.0.0.1", at == REFUSED ? 1 : pulls[0].port),
-			0);
+		assert_works(
+			netio_push_connect(ends, "127.0.0.1", at == REFUSED ? 1 : pulls[0].port));
 		if (at > REFUSED) {
 			TURN_UNTIL(pulls[0].established == 1);
 			turn_ms(2);

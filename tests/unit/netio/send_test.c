@@ -197,9 +197,8 @@ SEND_TEST(by_reference_many_sockets_share_an_lcore)
 	listen_with(&(struct netio_listen_attr){.buffer_count = 100});
 	for (unsigned i = 0; i < SOCKETS; i++) {
 		assert_int_equal(netio_send_socket_init(&ctx.evloop, &sockets[i], NULL), 0);
-		assert_int_equal(netio_connect(&sockets[i], "127.0.0.1",
-					       netio_listen_socket_port(&listening)),
-				 0);
+		assert_works(netio_connect(&sockets[i], "127.0.0.1",
+					   netio_listen_socket_port(&listening)));
 	}
 	TURN_UNTIL(heard.established == SOCKETS);
 	turn_ms(20);
@@ -292,7 +291,7 @@ SEND_TEST(bad_values_are_refused)
 	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), -EALREADY);
 }
 
-SEND_TEST(an_answer_comes_back)
+SEND_TEST(an_answer_arrives)
 {
 	begin();
 	assert_int_equal(netio_reply(heard.from, "pong", 4), 0);
@@ -463,9 +462,8 @@ SEND_TEST(a_socket_may_end_in_its_callbacks)
 		socket->cb_connection_closed = end_when_closed;
 		socket->cb_send_completed = end_when_completed;
 		socket->cb_msg_received = end_when_answered;
-		assert_int_equal(netio_connect(socket, "127.0.0.1",
-					       i == 1 ? 1 : netio_listen_socket_port(&listening)),
-				 0);
+		assert_works(netio_connect(socket, "127.0.0.1",
+					   i == 1 ? 1 : netio_listen_socket_port(&listening)));
 		if (i > 1)
 			TURN_UNTIL(heard.established == before + 1);
 		if (i == 2)

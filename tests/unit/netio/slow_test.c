@@ -220,9 +220,8 @@ SLOW_TEST(the_answer_follows_the_latest)
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
 		publish_all(i % 16, 200, 1);
-	assert_int_equal(netio_unsubscribe_from(&subs[0].socket, test_host(), port(),
-						&(struct netio_subscription){.last = 63}),
-			 0);
+	assert_works(netio_unsubscribe_from(&subs[0].socket, test_host(), port(),
+					    &(struct netio_subscription){.last = 63}));
 	turn_ms(20);
 	assert_int_equal(subs[0].unsubscribed, 0);
 	release_all(&subs[0].kept);
@@ -378,7 +377,7 @@ SLOW_TEST(one_never_delays_another)
 
 /* Other gaps ---------------------------------------------------------------------------------- */
 
-SLOW_TEST(what_is_too_big_is_a_gap)
+SLOW_TEST(a_message_that_is_too_big_is_a_gap)
 {
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect = {.message_max_bytes = 1000}});
@@ -398,7 +397,7 @@ SLOW_TEST(what_is_too_big_is_a_gap)
 	assert_int_equal(subs[1].gaps, 0);
 }
 
-SLOW_TEST(what_is_given_up_is_a_gap)
+SLOW_TEST(an_abandoned_message_is_a_gap)
 {
 	struct netio_subscribe_stats counted;
 

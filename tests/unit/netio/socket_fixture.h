@@ -5,8 +5,6 @@
 
 #include "netio_fixture.h"
 
-#include <string.h>
-
 #define LIMIT_NS (20 * PLX_NS_PER_S)
 
 /* Turn the loop until cond holds; fail if it never does. */

@@ -220,7 +220,7 @@ SPREAD_TEST(a_connection_that_never_opens_is_no_load)
 	assert_open(1, 1, 1);
 }
 
-SPREAD_TEST(an_lcore_whose_loop_does_not_run_gets_none)
+SPREAD_TEST(an_lcore_whose_loop_does_not_run_gets_no_connection)
 {
 	end_worker(1);
 	listen_spread(NETIO_SPREAD_LEAST_LOAD);

@@ -3,7 +3,6 @@
 #include "pubsub_fixture.h"
 
 #include "netio_wire.h"
-#include "pubsub_priv.h"
 #include "raw_link.h"
 
 static struct netio_publish_socket publisher, second;
@@ -107,7 +106,7 @@ TEST(lost_subscriptions_are_resumed)
 	assert_memory_equal(sub->bytes, "hello", sizeof("hello"));
 }
 
-TEST(a_publisher_may_come_later)
+TEST(a_publisher_may_start_later)
 {
 	begin();
 	netio_publish_socket_fini(&publisher);
@@ -288,8 +287,8 @@ TEST(bad_arguments_are_named)
 	} rows[] = {
 		{{.tag = 5, .last = 4}, -EINVAL, "from 0x5 to 0x4"},
 		{{.tag = 5, .mask = 4}, -EINVAL, "mask 0x4 leaves out"},
-		{{.tag = 4, .mask = 4, .last = 5}, -EINVAL, ""},
-		{{.tag = 4, .delivery = 3}, -EINVAL, ""},
+		{{.tag = 4, .mask = 4, .last = 5}, -EINVAL, "a range and a mask"},
+		{{.tag = 4, .delivery = 3}, -EINVAL, "delivery 3"},
 		/* Equivalent subscriptions are the same. */
 		{{.tag = 5, .last = 5}, -EEXIST, ""},
 		{{.tag = 5, .mask = UINT64_MAX}, -EEXIST, ""},
@@ -302,7 +301,7 @@ TEST(bad_arguments_are_named)
 		int rc = netio_subscribe_to(&sub->socket, "127.0.0.1", at, &rows[i].what);
 
 		if (rc != rows[i].rc || !strstr(plx_error(), rows[i].error))
-			fail_msg("row %u: %d, %s", i, rc, plx_error());
+			fail_msg("row %u, '%s': %d, %s", i, rows[i].error, rc, plx_error());
 	}
 	assert_int_equal(netio_unsubscribe_from(&sub->socket, "127.0.0.1", at, &rows[5].what), 0);
 	assert_int_equal(netio_subscribe(&sub->socket, "", at, 1), -EINVAL);
@@ -465,7 +464,7 @@ static void keep_buffer(struct plx_link *link, struct plx_buf *message, void *us
 		kept[kept_count++] = plx_buf_ref(message);
 }
 
-TEST(a_subscriber_that_takes_no_answers_is_held_up)
+TEST(a_subscriber_that_takes_no_answers_is_throttled)
 {
 	static const struct plx_link_events events = {
 		.on_open = raw_open,

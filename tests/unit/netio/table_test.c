@@ -4,8 +4,6 @@
 #include "plx_test.h"
 #include "table.h"
 
-#include <stdlib.h>
-
 static struct table table;
 static uint64_t dice = 42;
 

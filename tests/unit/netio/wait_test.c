@@ -73,7 +73,7 @@ static void until_it_sleeps(void)
 	TURN_UNTIL(listening.listener->queue->waits);
 }
 
-WAIT_TEST(a_thread_sleeps_until_a_message_comes)
+WAIT_TEST(a_thread_sleeps_until_a_message_arrives)
 {
 	connect_sender();
 	start_waiter(3, PLX_NEVER);
@@ -135,7 +135,7 @@ WAIT_TEST(an_lcore_does_not_wait)
 	assert_fails(netio_recv_wait(&listening, &msg, 0), -EDEADLK, "an lcore must not wait");
 }
 
-WAIT_TEST(nobody_waits_without_a_queue)
+WAIT_TEST(no_thread_waits_without_a_queue)
 {
 	struct netio_msg msg;
 

@@ -3,8 +3,6 @@
 #include "rpc_fixture.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static const char *provider;
 
@@ -16,7 +14,7 @@ static int start(void **state)
 
 #define CALL_TEST(name) PLX_TEST_WITH(name, start, rpc_down)
 
-CALL_TEST(a_reply_comes_back)
+CALL_TEST(a_reply_arrives)
 {
 	call_expecting(PLX_RPC_OK, ECHO, "hello", 5, &outcome);
 	assert_int_equal(outcome.length, 5);
@@ -38,7 +36,7 @@ static void note_length(const struct plx_rpc_result *result, void *arg)
 	assert_int_equal(it->count, 1);
 }
 
-CALL_TEST(of_any_length)
+CALL_TEST(replies_have_any_length)
 {
 	static const size_t lengths[] = {0,    1,     7,     8,       9,         63,
 					 64,   2048,  4055,  4056,    4057,      4080,
@@ -112,7 +110,7 @@ CALL_TEST(refusals_are_reported)
 }
 
 /* A handler that refuses with BUSY states that it did nothing. Otherwise it may have run. */
-CALL_TEST(what_a_handler_refuses)
+CALL_TEST(a_handler_may_refuse)
 {
 	struct outcome busy, denied;
 

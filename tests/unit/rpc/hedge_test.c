@@ -193,7 +193,7 @@ HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both)
 }
 
 /* If everything is slow at once, requests do not double. */
-HEDGE_TEST_BARE(there_is_a_budget)
+HEDGE_TEST_BARE(the_number_of_hedges_is_bounded)
 {
 	static struct outcome outcomes[200];
 	unsigned hedges;

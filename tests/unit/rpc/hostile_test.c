@@ -5,8 +5,6 @@
 
 #include "log_capture.h"
 
-#include <stdio.h>
-
 /* A batch being built. */
 static uint64_t words[1024];
 static size_t batch_bytes;
@@ -224,7 +222,7 @@ SERVICE_TEST(many_records_in_a_long_message)
 }
 
 /* Long requests are queued up to a bound; excess ones get BUSY before them. */
-PLX_TEST_WITH(long_requests_have_their_bound, NULL, stop)
+PLX_TEST_WITH(queued_long_requests_are_bounded, NULL, stop)
 {
 	struct rpc_header header = {
 		.kind = RPC_REQUEST, .method = ECHO, .remaining_us = UINT32_MAX};

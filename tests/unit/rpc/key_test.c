@@ -209,7 +209,7 @@ KEY_TEST_BARE(a_request_that_cannot_be_remembered_does_not_run)
 	assert_int_equal(once(ECHO, 3, "", &outcome), PLX_RPC_OK);
 }
 
-KEY_TEST_BARE(long_replies_have_their_bound)
+KEY_TEST_BARE(remembered_replies_are_bounded)
 {
 	struct plx_rpc_service_attr attr = {.key_bytes_max = 16 * 150};
 	char text[101] = "";

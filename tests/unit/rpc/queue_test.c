@@ -3,8 +3,6 @@
 #include "rpc_client.h"
 #include "rpc_fixture.h"
 
-#include <stdlib.h>
-
 #define MANY 20000
 
 /* The number at the start of each request, as the service got it. */
@@ -139,13 +137,6 @@ PLX_TEST_WITH(cancelled_requests_are_not_sent, start_tcp, rpc_down)
 	free(ids);
 }
 
-/* No service is up: queued requests are not sent, and end at their deadlines. */
-static void leave_alone(void)
-{
-	destroy_service(&service);
-	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
-}
-
 TEST_BARE(ended_requests_free_their_room)
 {
 	struct plx_rpc_client_attr attr = {.waiting_max = 64000};
@@ -153,7 +144,7 @@ TEST_BARE(ended_requests_free_their_room)
 	char data[1000] = {0};
 
 	start_numbers("tcp", &attr);
-	leave_alone();
+	end_service();
 	for (int round = 0; round < 5; round++) {
 		forget_ends();
 		for (uint32_t i = 0; i < 64; i++)
@@ -172,12 +163,10 @@ TEST_BARE(ended_requests_free_their_room)
  * like every call after it. */
 TEST(memory_of_expired_requests_is_bounded)
 {
-	char address[PLX_ADDRESS_MAX];
 	struct outcome patient, last;
 	uint64_t most = 0;
 
-	strcpy(address, plx_rpc_service_address(service, 0));
-	leave_alone();
+	end_service();
 	call_within(ECHO, 60 * PLX_NS_PER_S, &patient);
 	for (int round = 0; round < 40; round++) {
 		forget_ends();
@@ -191,7 +180,7 @@ TEST(memory_of_expired_requests_is_bounded)
 	assert_int_equal(client_stats().waiting, 1);
 	call_within(ECHO, 60 * PLX_NS_PER_S, &last);
 	assert_int_equal(patient.count, 0);
-	service = make_service(address, NULL);
+	service = make_service(service_address, NULL);
 	wait_done(&patient);
 	wait_done(&last);
 	assert_int_equal(patient.status, PLX_RPC_OK);
@@ -231,15 +220,13 @@ TEST(the_client_may_end_before_they_are_sent)
 TEST(a_request_may_become_too_big)
 {
 	struct plx_rpc_service_attr small = {.request_max = 32};
-	char address[PLX_ADDRESS_MAX];
 	struct outcome outcomes[2];
 	char data[100] = {0};
 
-	strcpy(address, plx_rpc_service_address(service, 0));
-	leave_alone();
+	end_service();
 	call_it(ECHO, data, sizeof(data), &outcomes[0]);
 	call_it(ECHO, data, 32, &outcomes[1]);
-	service = make_service(address, &small);
+	service = make_service(service_address, &small);
 	wait_done(&outcomes[0]);
 	wait_done(&outcomes[1]);
 	assert_int_equal(outcomes[0].status, PLX_RPC_TOO_BIG);

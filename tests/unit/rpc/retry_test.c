@@ -4,8 +4,6 @@
 
 #include "rpc_client.h"
 
-#include <stdio.h>
-
 static int start_over(const char *provider)
 {
 	struct plx_rpc_client_attr attr = {.reconnect_min_ns = PLX_NS_PER_MS};
@@ -135,22 +133,13 @@ RETRY_TEST(a_retry_waits_for_a_running_handler)
 	assert_int_equal(client_stats().retried, 3);
 }
 
-static void restart_service(char *address)
-{
-	snprintf(address, PLX_ADDRESS_MAX, "%s", plx_rpc_service_address(service, 0));
-	destroy_service(&service);
-	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
-	service = make_service(address, NULL);
-}
-
 /* Another service does not know the key. */
 RETRY_TEST(a_service_that_has_ended)
 {
-	char address[PLX_ADDRESS_MAX];
-
 	call_retry(LATER, 7, 5 * PLX_NS_PER_S, &outcome);
 	is_kept(1);
-	restart_service(address);
+	end_service();
+	service = make_service(service_address, NULL);
 	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	assert_true(outcome.may_have_run);
 	assert_int_equal(handled_count, 1);
@@ -160,11 +149,10 @@ RETRY_TEST(a_service_that_has_ended)
 
 RETRY_TEST(a_call_without_a_key_may_move_to_another_service)
 {
-	char address[PLX_ADDRESS_MAX];
-
 	call_retry(LATER, 0, 5 * PLX_NS_PER_S, &outcome);
 	is_kept(1);
-	restart_service(address);
+	end_service();
+	service = make_service(service_address, NULL);
 	is_kept(2);
 	reply_to(1, "yes");
 	expect_status(&outcome, PLX_RPC_OK);

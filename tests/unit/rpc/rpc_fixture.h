@@ -257,6 +257,17 @@ static inline void destroy_service(struct plx_rpc_service **which)
 	*which = NULL;
 }
 
+static char service_address[PLX_ADDRESS_MAX]; /* of end_service */
+
+/* End it, until the client knows; it may be made again at that address. */
+static inline void end_service(void)
+{
+	snprintf(service_address, sizeof(service_address), "%s",
+		 plx_rpc_service_address(service, 0));
+	destroy_service(&service);
+	PUMP_UNTIL(!plx_rpc_client_is_up(caller));
+}
+
 static inline void destroy_caller(void)
 {
 	plx_rpc_client_destroy(caller);

@@ -5,7 +5,6 @@
 #include "log_capture.h"
 
 #include <jansson.h>
-#include <string.h>
 
 TEST(echo_and_discard)
 {

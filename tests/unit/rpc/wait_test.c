@@ -5,7 +5,6 @@
 #include "rpc_fixture.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <time.h>
 
 #define CALLS 200
