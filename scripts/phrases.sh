@@ -38,7 +38,7 @@ phrases='\bbehind\b|after, following, past
 allowed='scripts/phrases.sh: .
 scripts/bench/words.jq: \|beside\|
 tests/perf/netio_part_test.sh: "beside
-doc/apps/bench.md: `beside`'
+doc/apps/bench.md: .beside.'
 
 if (($#)); then
 	files=("$@")
