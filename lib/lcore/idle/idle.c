@@ -42,9 +42,7 @@ static void tell(struct idle *idle)
 
 void idle_costs_changed(struct idle *idle)
 {
-	struct idle_costs costs = costs_of(idle);
-
-	idle_policy_set_costs(&idle->policy, &costs);
+	idle_policy_set_costs(&idle->policy, costs_of(idle));
 	tell(idle);
 }
 
@@ -63,7 +61,6 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 {
 	struct idle *idle = &loop->idle;
 	struct plx_idle_conf full = *conf;
-	struct idle_costs costs;
 
 	full.alpha = full.alpha > 0 ? full.alpha : PLX_IDLE_BALANCED;
 	full.budget = full.budget > 0 ? full.budget : 1;
@@ -75,8 +72,7 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 	idle->costs_known = full.wake_ns && full.sleep_ns;
 	idle->gap_known = false;
 	idle->nap_ns = NAP_MIN_NS;
-	costs = costs_of(idle);
-	idle_policy_init(&idle->policy, full.algorithm, &costs, full.spin_max_ns);
+	idle_policy_init(&idle->policy, full.algorithm, costs_of(idle), full.spin_max_ns);
 	idle_policy_set_budget(&idle->policy, full.budget);
 	loop->sleep_at_ns = full.mode == PLX_IDLE_POLL ? PLX_NEVER : 0;
 	tell(idle);

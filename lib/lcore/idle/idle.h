@@ -64,7 +64,7 @@ struct idle_policy {
 
 /* spin_max_ns: upper bound on T. Forgets what was learned. */
 void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algorithm,
-		      const struct idle_costs *costs, uint64_t spin_max_ns);
+		      struct idle_costs costs, uint64_t spin_max_ns);
 
 /* share: 0 to 1, of the time, may be polled, over about 10 ms; default: no limit. One period may
  * always poll for W + K. */
@@ -78,7 +78,7 @@ double idle_even_ns(const struct idle_costs *costs);
 /* The bucket of a length. */
 unsigned idle_bucket_of(uint64_t gap_ns);
 /* New measured costs: choose T again. Keeps what was learned. */
-void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs);
+void idle_policy_set_costs(struct idle_policy *policy, struct idle_costs costs);
 /* An idle period, polled or slept, has ended with work after gap_ns. */
 void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns);
 

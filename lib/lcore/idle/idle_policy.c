@@ -135,11 +135,11 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
 }
 
 void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algorithm,
-		      const struct idle_costs *costs, uint64_t spin_max_ns)
+		      struct idle_costs costs, uint64_t spin_max_ns)
 {
 	*policy = (struct idle_policy){
 		.algorithm = algorithm,
-		.costs = *costs,
+		.costs = costs,
 		.spin_max_ns = spin_max_ns,
 		.budget = 1,
 		.weight = 1,
@@ -147,8 +147,8 @@ void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algori
 	choose(policy);
 }
 
-void idle_policy_set_costs(struct idle_policy *policy, const struct idle_costs *costs)
+void idle_policy_set_costs(struct idle_policy *policy, struct idle_costs costs)
 {
-	policy->costs = *costs;
+	policy->costs = costs;
 	choose(policy);
 }

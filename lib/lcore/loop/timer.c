@@ -249,12 +249,10 @@ static uint64_t ns_of(uint64_t tick)
 unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 {
 	uint64_t now_tick = now_ns >> WHEEL_TICK_SHIFT, tick;
-	unsigned left[WHEEL_LEVELS] = {WHEEL_FIRED_MAX};
+	unsigned left[] = {WHEEL_FIRED_MAX, [1 ... WHEEL_LEVELS - 1] = WHEEL_MOVED_MAX};
 	uint32_t spent = 0, number = 0;
 	unsigned done_in_all = 0;
 
-	for (unsigned level = 1; level < WHEEL_LEVELS; level++)
-		left[level] = WHEEL_MOVED_MAX;
 	while ((tick = next_slot(wheel, spent, &number)) <= now_tick) {
 		unsigned level = number / WHEEL_SLOTS, done;
 

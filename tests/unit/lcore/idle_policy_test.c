@@ -141,7 +141,7 @@ static double worst(enum plx_idle_algorithm algorithm)
 				struct idle_policy policy;
 				struct bill bill;
 
-				idle_policy_init(&policy, algorithm, &costs, hosts[h].spin_max_ns);
+				idle_policy_init(&policy, algorithm, costs, hosts[h].spin_max_ns);
 				bill = run(&policy, &traces[t]);
 				print_message("%s, alpha %.2f, %s: %.2f times the least, CPU waits "
 					      "%.1f %%\n",
@@ -173,7 +173,7 @@ static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
 {
 	struct idle_policy policy;
 
-	idle_policy_init(&policy, PLX_IDLE_LEARNED, &even_100_us, MS);
+	idle_policy_init(&policy, PLX_IDLE_LEARNED, even_100_us, MS);
 	while (count-- > 0)
 		idle_policy_learn(&policy, gap_ns);
 	return policy;
@@ -183,12 +183,12 @@ PLX_TEST(it_polls_until_that_has_cost_a_sleep)
 {
 	struct idle_policy policy;
 
-	idle_policy_init(&policy, PLX_IDLE_FIXED, &even_100_us, MS);
+	idle_policy_init(&policy, PLX_IDLE_FIXED, even_100_us, MS);
 	assert_int_equal(policy.spin_ns, 100 * US);
 	for (int i = 0; i < 1000; i++)
 		idle_policy_learn(&policy, 30 * US);
 	assert_int_equal(policy.spin_ns, 100 * US);
-	idle_policy_init(&policy, PLX_IDLE_FIXED, &even_100_us, 50 * US);
+	idle_policy_init(&policy, PLX_IDLE_FIXED, even_100_us, 50 * US);
 	assert_int_equal(policy.spin_ns, 50 * US);
 }
 
@@ -240,9 +240,9 @@ PLX_TEST(new_costs_are_a_new_choice)
 	struct idle_costs cheaper = {.wake_ns = US, .sleep_ns = 10 * US, .alpha = 0.1};
 
 	assert_true(policy.spin_ns >= 50 * US);
-	idle_policy_set_costs(&policy, &cheaper);
+	idle_policy_set_costs(&policy, cheaper);
 	assert_int_equal(policy.spin_ns, 0);
-	idle_policy_set_costs(&policy, &even_100_us);
+	idle_policy_set_costs(&policy, even_100_us);
 	assert_true(policy.spin_ns >= 50 * US);
 }
 

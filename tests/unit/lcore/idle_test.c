@@ -12,7 +12,7 @@ static void begin(double alpha)
 	const struct idle_costs costs = {.wake_ns = FIRST_NS, .sleep_ns = 1000, .alpha = alpha};
 
 	idle = (struct idle){.conf.budget = 1, .wake_ns = FIRST_NS, .early_ns = FIRST_NS};
-	idle_policy_init(&idle.policy, PLX_IDLE_LEARNED, &costs, PLX_NS_PER_MS);
+	idle_policy_init(&idle.policy, PLX_IDLE_LEARNED, costs, PLX_NS_PER_MS);
 }
 
 /* Wake-ups of 100 to 200 us, evenly distributed: the average estimate after the first 100. */
