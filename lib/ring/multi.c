@@ -42,8 +42,7 @@
 #endif
 
 _Static_assert(PLX_RING_BURST_MAX <= MARK_LENGTH, "a mark holds the length of a burst");
-_Static_assert(PLX_RING_BURST_MAX + MARK_LENGTH <= RUN_MASK,
-	       "a run grows by one mark past a burst");
+_Static_assert(PLX_RING_BURST_MAX + MARK_LENGTH <= RUN_MASK, "a run grows by a mark past a burst");
 
 static inline uint64_t make_word(uint64_t position, uint64_t rest)
 {

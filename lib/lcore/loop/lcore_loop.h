@@ -31,8 +31,7 @@ struct pollers {
 };
 
 /* Add a poller; its first call is at due_ns. Return: 0; -EINVAL; -ENOMEM. */
-int pollers_add(struct pollers *pollers, const struct plx_poller *model,
-		struct plx_poller **poller_out);
+int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct plx_poller **out);
 void pollers_fini(struct pollers *pollers);
 
 /* Ask each poller without a period what ends the sleep. anyway: continue if one refuses. Return:

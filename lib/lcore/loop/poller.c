@@ -137,8 +137,7 @@ static int make_room(struct pollers *pollers)
 	return 0;
 }
 
-int pollers_add(struct pollers *pollers, const struct plx_poller *model,
-		struct plx_poller **poller_out)
+int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct plx_poller **out)
 {
 	struct plx_poller *poller;
 
@@ -154,8 +153,8 @@ int pollers_add(struct pollers *pollers, const struct plx_poller *model,
 	poller->random = pollers->count;
 	poller->until_timed = next_distance(poller);
 	pollers->list[pollers->count++] = poller;
-	if (poller_out)
-		*poller_out = poller;
+	if (out)
+		*out = poller;
 	return 0;
 }
 

@@ -11,8 +11,7 @@
  * the next pointer before it takes the count, because the signal may be pushed again after that. */
 #include "lcore_priv.h"
 
-static_assert(ATOMIC_POINTER_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2,
-	      "used in signal handlers");
+static_assert(ATOMIC_POINTER_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "for signal handlers");
 
 /* C++ headers cannot use _Atomic. */
 static _Atomic uint64_t *fired(struct plx_signal *signal)

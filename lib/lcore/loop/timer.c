@@ -169,14 +169,12 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 
 /* Counts from the planned time, so that the period does not drift, but from now at the earliest:
  * periods missed in a long turn are skipped. */
-static void start_next_period(struct plx_timer_wheel *wheel, struct plx_timer *timer,
-			      uint64_t now_ns)
+static void restart(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns)
 {
-	uint64_t missed = plx_time_since(timer->expiry_ns, now_ns) / timer->period_ns *
-			  timer->period_ns;
+	uint64_t period_ns = timer->period_ns;
+	uint64_t missed_ns = plx_time_since(timer->expiry_ns, now_ns) / period_ns * period_ns;
 
-	wheel_start(wheel, timer, now_ns,
-		    plx_time_add(timer->expiry_ns + missed, timer->period_ns));
+	wheel_start(wheel, timer, now_ns, plx_time_add(timer->expiry_ns + missed_ns, period_ns));
 }
 
 /* Fire the timers of a slot of level 0. One at a time, because fn may stop any other; the user owns
@@ -192,7 +190,7 @@ static unsigned fire_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64
 
 		unlink_timer(timer);
 		if (timer->period_ns)
-			start_next_period(wheel, timer, now_ns);
+			restart(wheel, timer, now_ns);
 		wheel->fired++;
 		timer->fn(timer, timer->arg);
 	}

@@ -112,10 +112,9 @@ void call_finish(struct plx_rpc_client *client, struct call *call,
 }
 
 static void finish_with(struct plx_rpc_client *client, struct call *call,
-			enum plx_rpc_status status, bool was_sent)
+			enum plx_rpc_status status, bool sent)
 {
-	call_finish(client, call,
-		    &(struct plx_rpc_result){.status = status, .may_have_run = was_sent});
+	call_finish(client, call, &(struct plx_rpc_result){.status = status, .may_have_run = sent});
 }
 
 void call_send_cancel(struct channel *channel, const struct call *call)
@@ -131,8 +130,7 @@ static bool may_have_run(const struct call *call)
 	return call->state == CALL_SENT || (call->saved && call->saved->link_lost);
 }
 
-void call_complete_later(struct plx_rpc_client *client, struct call *call,
-			 enum plx_rpc_status status)
+void call_finish_later(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status)
 {
 	call->was_sent = may_have_run(call);
 	leave(client, call);
@@ -205,7 +203,7 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 	channel = call->state == CALL_SENT ? call->channel : NULL;
 	if (channel)
 		call_send_cancel(channel, call);
-	call_complete_later(client, call, PLX_RPC_CANCELLED);
+	call_finish_later(client, call, PLX_RPC_CANCELLED);
 	if (channel)
 		channel_check_drain(channel);
 	return 0;
@@ -220,7 +218,7 @@ int call_send(struct channel *channel, struct call *call, const struct rpc_heade
 	int rc;
 
 	if (plx_unlikely(header->length > longest)) {
-		call_complete_later(channel->client, call, PLX_RPC_TOO_BIG);
+		call_finish_later(channel->client, call, PLX_RPC_TOO_BIG);
 		return 0;
 	}
 	rc = rpc_tx_put(&channel->tx, header, iov, count);

@@ -172,8 +172,8 @@ plx_rpc_call_id call_id(const struct call *call);
 void call_finish(struct plx_rpc_client *client, struct call *call,
 		 const struct plx_rpc_result *result);
 /* Complete it from inside a user's call: the callback runs from the loop. */
-void call_complete_later(struct plx_rpc_client *client, struct call *call,
-			 enum plx_rpc_status status);
+void call_finish_later(struct plx_rpc_client *client, struct call *call,
+		       enum plx_rpc_status status);
 /* Tell the service to stop working on it. */
 void call_send_cancel(struct channel *channel, const struct call *call);
 /* Return: 0 it was sent or will be completed; -ENOMEM. */

@@ -173,7 +173,7 @@ int saved_send(struct channel *channel, struct call *call)
 static void send_or_end(struct channel *channel, struct call *call)
 {
 	if (saved_send(channel, call) != 0)
-		call_complete_later(channel->client, call, PLX_RPC_OVERLOADED);
+		call_finish_later(channel->client, call, PLX_RPC_OVERLOADED);
 }
 
 bool saved_send_second(struct channel *channel, struct call *call)
@@ -239,7 +239,7 @@ void saved_fail_retries(struct channel *channel)
 	const struct saved_request *first;
 
 	while ((first = TAILQ_FIRST(&channel->retries)))
-		call_complete_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
+		call_finish_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
 }
 
 /* Sent to the service that may have run them. */
@@ -254,7 +254,7 @@ void saved_send_retries(struct channel *channel)
 		if (plx_time_since(first->first_sent_ns, plx_loop_now_ns()) < channel->key_ns / 2)
 			send_or_end(channel, first->call);
 		else
-			call_complete_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
+			call_finish_later(channel->client, first->call, PLX_RPC_PEER_DOWN);
 	}
 }
 

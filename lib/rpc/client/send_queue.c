@@ -194,7 +194,7 @@ static inline void send_first(struct channel *channel, struct call *call,
 
 	leave(channel->client, call);
 	if (plx_unlikely(call_send(channel, call, &header, &whole, 1) != 0))
-		call_complete_later(channel->client, call, PLX_RPC_OVERLOADED);
+		call_finish_later(channel->client, call, PLX_RPC_OVERLOADED);
 }
 
 void send_queue_flush(struct plx_rpc_client *client)

@@ -145,8 +145,7 @@ static int write_answer(struct plx_rpc_request *request, const struct answer *an
 	if (plx_unlikely(answer->not_run))
 		header.handler_ns = 0;
 	if (plx_likely(rpc_tx_put(&peer->tx, &header, answer->iov, answer->count) == 0)) {
-		if (plx_unlikely(peer->tx.waiting_bytes >
-				 request->local->service->attr.waiting_max))
+		if (plx_unlikely(peer->tx.waiting_bytes > peer->local->service->attr.waiting_max))
 			peer_reject(peer, "it takes no replies");
 		return 0;
 	}

@@ -55,8 +55,7 @@ static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 			       (uint64_t)((wanted - answers_left->tokens) / rate * 1e9));
 		return false;
 	}
-	answers_left->tokens -= 1 +
-				(double)bytes / BYTES_PER_ONE; /* a long one is paid for later */
+	answers_left->tokens -= 1 + (double)bytes / BYTES_PER_ONE; /* a long one is paid later */
 	return true;
 }
 
@@ -75,14 +74,13 @@ void selftest_charge(struct peer *peer, uint32_t records)
 }
 
 /* arg: not NULL: only discard it. */
-static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
+static void echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	if (may_run(request, length))
 		plx_rpc_reply(request, data, arg ? 0 : length);
 }
 
-static void on_generate(struct plx_rpc_request *request, const void *data, uint32_t length,
-			void *arg)
+static void generate(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	uint32_t wanted;
 	uint8_t *bytes;
@@ -157,8 +155,7 @@ static void put_description(FILE *out, const struct service_local *local)
 }
 
 /* Each method counts as several requests, because its output is long. */
-static void on_describe(struct plx_rpc_request *request, const void *data, uint32_t length,
-			void *arg)
+static void describe(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
 	const struct service_local *local = request->local;
 	char *text = NULL;
@@ -178,10 +175,10 @@ static void on_describe(struct plx_rpc_request *request, const void *data, uint3
 }
 
 static const struct plx_rpc_method methods[] = {
-	{.id = PLX_RPC_ECHO, .name = "pollux.echo", .handler = on_echo},
-	{.id = PLX_RPC_DISCARD, .name = "pollux.discard", .handler = on_echo, .arg = ""},
-	{.id = PLX_RPC_GENERATE, .name = "pollux.generate", .handler = on_generate},
-	{.id = PLX_RPC_DESCRIBE, .name = "pollux.describe", .handler = on_describe},
+	{.id = PLX_RPC_ECHO, .name = "pollux.echo", .handler = echo},
+	{.id = PLX_RPC_DISCARD, .name = "pollux.discard", .handler = echo, .arg = ""},
+	{.id = PLX_RPC_GENERATE, .name = "pollux.generate", .handler = generate},
+	{.id = PLX_RPC_DESCRIBE, .name = "pollux.describe", .handler = describe},
 };
 
 int selftest_add(struct plx_rpc_service *service)

@@ -117,14 +117,13 @@ static PLX_NOINLINE void defer(struct peer *peer, struct plx_buf *message, size_
 }
 
 /* A long message must be a single record. Return: NULL, or the error as text. */
-static PLX_NOINLINE const char *wrong_long(const struct peer *peer, const struct plx_buf *message)
+static PLX_NOINLINE const char *wrong_long(const struct peer *peer, const struct plx_buf *buf)
 {
-	const struct rpc_header *header = (const struct rpc_header *)message->data;
+	const struct rpc_header *header = (const struct rpc_header *)buf->data;
 
-	if (message->len >
-	    peer->local->service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES)
+	if (buf->len > peer->local->service->attr.request_max + RPC_RECORD_BYTES + RPC_KEY_BYTES)
 		return "it sent more than a request may have";
-	if (le32toh(header->length) != message->len - RPC_RECORD_BYTES)
+	if (le32toh(header->length) != buf->len - RPC_RECORD_BYTES)
 		return "it sent a long message that is not one record";
 	return NULL;
 }
