@@ -176,10 +176,9 @@ static inline bool ends_line(struct claim claim)
 }
 
 /* Prefetch the lines to write soon into this CPU's cache: see plx_ring_push_prefetch. */
-static inline void prefetch(struct plx_ring *ring, uint32_t words, uint64_t position,
-			    uint32_t count)
+static inline void prefetch(struct plx_ring *ring, uint32_t words, uint64_t at, uint32_t count)
 {
-	uint32_t start = (uint32_t)position & ring->mask;
+	uint32_t start = (uint32_t)at & ring->mask;
 
 	plx_prefetch_write(&ring->marks[start]);
 	if (plx_unlikely(start + count > ring->mask + 1))

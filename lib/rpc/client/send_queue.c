@@ -26,8 +26,7 @@ struct send_queue_block {
 
 #define RECORDS_BYTES (BLOCK_BYTES - (uint32_t)sizeof(struct send_queue_block))
 
-_Static_assert(sizeof(struct queued) + RPC_BATCH_BYTES <= RECORDS_BYTES,
-	       "each has room in a block");
+_Static_assert(sizeof(struct queued) + RPC_BATCH_BYTES <= RECORDS_BYTES, "each fits in a block");
 
 static inline uint32_t record_bytes(uint32_t length)
 {

@@ -286,15 +286,14 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 	struct plx_rpc_service_stats stats;
 	const struct service_local *local;
 	uint32_t id = plx_lcore_id();
-	bool is_all = service->lcore == id;
+	bool all = service->lcore == id;
 
 	if (id == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_rpc_service_finish");
 	local = service->local[id];
-	if (is_all)
+	if (all)
 		plx_rpc_service_drain(service);
-	while (!(is_all ? plx_rpc_service_is_drained(service)
-			: local->draining && is_idle(local))) {
+	while (!(all ? plx_rpc_service_is_drained(service) : local->draining && is_idle(local))) {
 		if (plx_now_ns() >= until_ns) {
 			plx_rpc_service_stats(service, &stats);
 			return plx_fail(ETIMEDOUT,
