@@ -72,8 +72,7 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 	idle->costs_known = full.wake_ns && full.sleep_ns;
 	idle->gap_known = false;
 	idle->nap_ns = NAP_MIN_NS;
-	idle_policy_init(&idle->policy, full.algorithm, costs_of(idle), full.spin_max_ns);
-	idle_policy_set_budget(&idle->policy, full.budget);
+	idle_policy_init(&idle->policy, &idle->conf, costs_of(idle));
 	loop->sleep_at_ns = full.mode == PLX_IDLE_POLL ? PLX_NEVER : 0;
 	tell(idle);
 }

@@ -50,11 +50,9 @@ struct idle_costs {
 };
 
 struct idle_policy {
-	uint64_t spin_ns;                  /* T: how long to poll */
-	enum plx_idle_algorithm algorithm; /* LEARNED: fixed until there are enough periods */
+	uint64_t spin_ns;                 /* T: how long to poll */
+	const struct plx_idle_conf *conf; /* LEARNED: as FIXED until there are enough periods */
 	struct idle_costs costs;
-	uint64_t spin_max_ns;
-	double budget;                 /* share of the time that may be polled; 1: all of it */
 	double tokens_ns;              /* unused part of the budget */
 	uint64_t spun_from_ns;         /* start of the last period; 0: none yet */
 	uint64_t known;                /* periods learned */
@@ -62,13 +60,10 @@ struct idle_policy {
 	double gaps[IDLE_BUCKETS + 1]; /* weights by length */
 };
 
-/* spin_max_ns: upper bound on T. Forgets what was learned. */
-void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algorithm,
-		      struct idle_costs costs, uint64_t spin_max_ns);
-
-/* share: 0 to 1, of the time, may be polled, over about 10 ms; default: no limit. One period may
- * always poll for W + K. */
-void idle_policy_set_budget(struct idle_policy *policy, double share);
+/* Forgets what was learned. conf: with defaults filled in; stays. Its budget holds over about 10
+ * ms, but one period may always poll for W + K. */
+void idle_policy_init(struct idle_policy *policy, const struct plx_idle_conf *conf,
+		      struct idle_costs costs);
 /* An idle period begins. Return: how long to poll: T, or less by the budget. */
 uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns);
 /* Polled for polled_ns: subtract it from the budget, which may be overdrawn by W + K. */

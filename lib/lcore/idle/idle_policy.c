@@ -55,7 +55,8 @@ static double cheapest_ns(const struct idle_policy *policy)
 	for (unsigned i = 0; i <= IDLE_BUCKETS; i++)
 		slept += policy->gaps[i];
 	best = slept * (costs->alpha * (double)costs->sleep_ns + (double)costs->wake_ns);
-	for (unsigned i = 0; i < IDLE_BUCKETS && top_ns(i) <= (double)policy->spin_max_ns; i++) {
+	for (unsigned i = 0; i < IDLE_BUCKETS && top_ns(i) <= (double)policy->conf->spin_max_ns;
+	     i++) {
 		double middle_ns = (top_ns(i) + (i ? top_ns(i - 1) : 0)) / 2, cost;
 
 		polled += policy->gaps[i] * costs->alpha * middle_ns;
@@ -72,12 +73,12 @@ static double cheapest_ns(const struct idle_policy *policy)
 
 static void choose(struct idle_policy *policy)
 {
-	double spin_ns = policy->algorithm == PLX_IDLE_LEARNED && policy->known >= KNOWN_LEAST
+	uint64_t most_ns = policy->conf->spin_max_ns;
+	double spin_ns = policy->conf->algorithm == PLX_IDLE_LEARNED && policy->known >= KNOWN_LEAST
 			       ? cheapest_ns(policy)
 			       : idle_even_ns(&policy->costs);
 
-	policy->spin_ns = spin_ns < (double)policy->spin_max_ns ? (uint64_t)spin_ns
-								: policy->spin_max_ns;
+	policy->spin_ns = spin_ns < (double)most_ns ? (uint64_t)spin_ns : most_ns;
 }
 
 /* The budget --------------------------------------------------------------------------------- */
@@ -85,23 +86,17 @@ static void choose(struct idle_policy *policy)
 /* How much unused time is kept. */
 #define BUDGET_OVER_NS 1e7
 
-void idle_policy_set_budget(struct idle_policy *policy, double share)
-{
-	policy->budget = share;
-	policy->tokens_ns = share * BUDGET_OVER_NS;
-}
-
 uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns)
 {
 	double least = (double)(policy->costs.wake_ns + policy->costs.sleep_ns);
-	double allowed;
+	double budget = policy->conf->budget, allowed;
 
-	if (policy->budget >= 1)
+	if (budget >= 1)
 		return policy->spin_ns;
-	policy->tokens_ns += policy->budget * (double)plx_time_since(policy->spun_from_ns, now_ns);
+	policy->tokens_ns += budget * (double)plx_time_since(policy->spun_from_ns, now_ns);
 	policy->spun_from_ns = now_ns;
-	if (policy->tokens_ns > policy->budget * BUDGET_OVER_NS)
-		policy->tokens_ns = policy->budget * BUDGET_OVER_NS;
+	if (policy->tokens_ns > budget * BUDGET_OVER_NS)
+		policy->tokens_ns = budget * BUDGET_OVER_NS;
 	allowed = policy->tokens_ns > least ? policy->tokens_ns : least;
 	return (double)policy->spin_ns < allowed ? policy->spin_ns : (uint64_t)allowed;
 }
@@ -120,7 +115,7 @@ void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns)
 
 void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
 {
-	if (policy->algorithm != PLX_IDLE_LEARNED)
+	if (policy->conf->algorithm != PLX_IDLE_LEARNED)
 		return;
 	/* Raising the weight of new periods fades all older ones. */
 	policy->weight *= FADE;
@@ -134,14 +129,13 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
 		choose(policy);
 }
 
-void idle_policy_init(struct idle_policy *policy, enum plx_idle_algorithm algorithm,
-		      struct idle_costs costs, uint64_t spin_max_ns)
+void idle_policy_init(struct idle_policy *policy, const struct plx_idle_conf *conf,
+		      struct idle_costs costs)
 {
 	*policy = (struct idle_policy){
-		.algorithm = algorithm,
+		.conf = conf,
 		.costs = costs,
-		.spin_max_ns = spin_max_ns,
-		.budget = 1,
+		.tokens_ns = conf->budget * BUDGET_OVER_NS,
 		.weight = 1,
 	};
 	choose(policy);

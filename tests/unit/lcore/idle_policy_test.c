@@ -128,6 +128,16 @@ static struct bill run(struct idle_policy *policy, const struct trace *trace)
 	return bill;
 }
 
+static struct plx_idle_conf conf; /* of the policy in use */
+
+static void start(struct idle_policy *policy, enum plx_idle_algorithm algorithm,
+		  struct idle_costs costs, uint64_t spin_max_ns)
+{
+	conf = (struct plx_idle_conf){
+		.algorithm = algorithm, .budget = 1, .spin_max_ns = spin_max_ns};
+	idle_policy_init(policy, &conf, costs);
+}
+
 /* Returns the greatest of paid / least. */
 static double worst(enum plx_idle_algorithm algorithm)
 {
@@ -141,7 +151,7 @@ static double worst(enum plx_idle_algorithm algorithm)
 				struct idle_policy policy;
 				struct bill bill;
 
-				idle_policy_init(&policy, algorithm, costs, hosts[h].spin_max_ns);
+				start(&policy, algorithm, costs, hosts[h].spin_max_ns);
 				bill = run(&policy, &traces[t]);
 				print_message("%s, alpha %.2f, %s: %.2f times the least, CPU waits "
 					      "%.1f %%\n",
@@ -173,7 +183,7 @@ static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
 {
 	struct idle_policy policy;
 
-	idle_policy_init(&policy, PLX_IDLE_LEARNED, even_100_us, MS);
+	start(&policy, PLX_IDLE_LEARNED, even_100_us, MS);
 	while (count-- > 0)
 		idle_policy_learn(&policy, gap_ns);
 	return policy;
@@ -183,12 +193,12 @@ PLX_TEST(it_polls_until_that_has_cost_a_sleep)
 {
 	struct idle_policy policy;
 
-	idle_policy_init(&policy, PLX_IDLE_FIXED, even_100_us, MS);
+	start(&policy, PLX_IDLE_FIXED, even_100_us, MS);
 	assert_int_equal(policy.spin_ns, 100 * US);
 	for (int i = 0; i < 1000; i++)
 		idle_policy_learn(&policy, 30 * US);
 	assert_int_equal(policy.spin_ns, 100 * US);
-	idle_policy_init(&policy, PLX_IDLE_FIXED, even_100_us, 50 * US);
+	start(&policy, PLX_IDLE_FIXED, even_100_us, 50 * US);
 	assert_int_equal(policy.spin_ns, 50 * US);
 }
 
@@ -253,7 +263,7 @@ static double polled_share(double budget, uint64_t gap_ns)
 	struct idle_policy policy = learned_from(gap_ns, 64);
 	uint64_t polled_ns = 0, now_ns = 1000 * MS;
 
-	idle_policy_set_budget(&policy, budget);
+	conf.budget = budget;
 	for (uint64_t end_ns = now_ns + 1000 * MS; now_ns < end_ns; now_ns += gap_ns) {
 		uint64_t spin_ns = idle_policy_spin(&policy, now_ns);
 
@@ -285,7 +295,7 @@ PLX_TEST(a_budget_is_not_overdrawn)
 	struct idle_policy policy = learned_from(50 * US, 64);
 	uint64_t now_ns = 1000 * MS;
 
-	idle_policy_set_budget(&policy, 0.2);
+	conf.budget = 0.2;
 	idle_policy_spin(&policy, now_ns);
 	idle_policy_spent(&policy, 60000 * MS);
 	now_ns += 10 * MS;

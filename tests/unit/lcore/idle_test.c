@@ -11,8 +11,10 @@ static void begin(double alpha)
 {
 	const struct idle_costs costs = {.wake_ns = FIRST_NS, .sleep_ns = 1000, .alpha = alpha};
 
-	idle = (struct idle){.conf.budget = 1, .wake_ns = FIRST_NS, .early_ns = FIRST_NS};
-	idle_policy_init(&idle.policy, PLX_IDLE_LEARNED, costs, PLX_NS_PER_MS);
+	idle = (struct idle){.conf = {.budget = 1, .spin_max_ns = PLX_NS_PER_MS},
+			     .wake_ns = FIRST_NS,
+			     .early_ns = FIRST_NS};
+	idle_policy_init(&idle.policy, &idle.conf, costs);
 }
 
 /* Wake-ups of 100 to 200 us, evenly distributed: the average estimate after the first 100. */
