@@ -22,6 +22,7 @@ static int start_with_registration(void **state)
 	return 0;
 }
 
+#define TEST(name)        PLX_TEST_WITH(name, NULL, fixture_down)
 #define REGISTERING(name) PLX_TEST_WITH(name, start_with_registration, fixture_down)
 
 static unsigned registered(const struct plx_set *set)
@@ -146,7 +147,7 @@ static int getinfo_of_short_messages(uint32_t version, const char *node, const c
 }
 
 /* As with RDMA devices, which limit messages. The listener's side has its provider's limit. */
-PLX_TEST(no_frame_is_longer_than_the_provider_takes)
+TEST(no_frame_is_longer_than_the_provider_takes)
 {
 	static struct plx_fabric_driver brief;
 	static const struct plx_fabric_driver *table[] = {&brief, NULL};
@@ -161,7 +162,6 @@ PLX_TEST(no_frame_is_longer_than_the_provider_takes)
 	expect_arrival(pattern, sizeof(pattern));
 	assert_int_equal(stats_of(client.link).frames_sent,
 			 1 + 4); /* HELLO, and 1 000 bytes each */
-	fixture_stop();
 }
 
 PLX_TEST(two_providers_are_open_side_by_side)
@@ -181,7 +181,7 @@ PLX_TEST(two_providers_are_open_side_by_side)
 	fixture_stop();
 }
 
-PLX_TEST(a_cold_set_wakes_up_at_once)
+TEST(a_cold_set_wakes_up_at_once)
 {
 	fixture_start(NULL, false);
 	fixture_pair(NULL);
@@ -190,7 +190,6 @@ PLX_TEST(a_cold_set_wakes_up_at_once)
 		pump_ms(20); /* far past COLD_AFTER_NS */
 		expect_echo("x", 1);
 	}
-	fixture_stop();
 }
 
 static void send_and_wait(struct plx_buf *buf, unsigned count)
@@ -243,7 +242,7 @@ REGISTERING(a_message_that_cannot_be_registered_is_refused)
 }
 
 /* Data that arrived while the lcore was busy elsewhere is there at the first poll. */
-PLX_TEST(an_lcore_that_was_away_looks_at_once)
+TEST(an_lcore_that_was_away_looks_at_once)
 {
 	fixture_start("shm", false);
 	fixture_pair(NULL);
@@ -254,7 +253,6 @@ PLX_TEST(an_lcore_that_was_away_looks_at_once)
 		plx_loop_turn();
 		assert_int_equal(server.messages, 2 * i + 2);
 	}
-	fixture_stop();
 }
 
 /* As when thousands of links close at once: the turn that sees a closure has no time for all

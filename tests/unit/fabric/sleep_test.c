@@ -105,11 +105,14 @@ static void begin_broken(int (*arm)(struct plx_fabric_fids *fids), bool readable
 	begin(CAP_NS);
 }
 
-static void end_broken(void)
+static int end_broken(void **state)
 {
 	end();
 	close(broken_fd);
+	return 0;
 }
+
+#define BROKEN(name) PLX_TEST_WITH(name, NULL, end_broken)
 
 /* One round trip. Returns its duration. */
 static uint64_t one_trip(void)
@@ -142,7 +145,7 @@ PLX_TEST(each_provider_wakes)
 	}
 }
 
-PLX_TEST(one_that_stays_silent_is_found_out)
+BROKEN(one_that_stays_silent_is_found_out)
 {
 	uint64_t longest_ns = 0;
 
@@ -163,7 +166,6 @@ PLX_TEST(one_that_stays_silent_is_found_out)
 	}
 	assert_true(longest_ns < CAP_NS / 2); /* it naps, and does not wait for the cap */
 	assert_int_not_equal(idle_stats().naps, 0);
-	end_broken();
 }
 
 /* Hardly any nap: a busy host may cause some, and another loss of trust. */
@@ -189,7 +191,7 @@ static void expect_naps(void)
 			(plx_now_ns() - begin_ns) / PLX_NS_PER_MS + 30);
 }
 
-PLX_TEST(one_that_always_wakes_is_found_out)
+BROKEN(one_that_always_wakes_is_found_out)
 {
 	begin_broken(arm_always, false);
 	assert_int_equal(eventfd_write(broken_fd, 1), 0);
@@ -204,10 +206,9 @@ PLX_TEST(one_that_always_wakes_is_found_out)
 	assert_int_equal(eventfd_read(broken_fd, &value), 0);
 	pump_ms(1100);
 	expect_sleep();
-	end_broken();
 }
 
-PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
+BROKEN(one_that_is_ready_at_the_start_is_not_asked)
 {
 	begin_broken(arm_always, true);
 	assert_int_equal(log_count("it is ready where nothing has come; for the next 1 s"),
@@ -216,7 +217,6 @@ PLX_TEST(one_that_is_ready_at_the_start_is_not_asked)
 	assert_int_equal(idle_stats().spurious, 0);
 	assert_int_not_equal(idle_stats().naps, 0);
 	one_trip();
-	end_broken();
 }
 
 static void expect_probed(int (*arm)(struct plx_fabric_fids *fids), bool readable, const char *text)
@@ -270,14 +270,13 @@ PLX_TEST(net_lies_behind_fi_trywait)
 }
 
 /* As libfabric's tcp does while receive buffers are withheld. */
-PLX_TEST(one_that_never_can_be_armed_lets_nap)
+BROKEN(one_that_never_can_be_armed_lets_nap)
 {
 	begin_broken(arm_never, false);
 	pump_ms(50);
 	expect_naps();
 	assert_int_equal(log_count("cannot be waited for"), 0);
 	one_trip();
-	end_broken();
 }
 
 /* Peer behaviour --------------------------------------------------------------------------- */
@@ -290,7 +289,7 @@ static int arm_and_clear(struct plx_fabric_fids *fids)
 	return eventfd_read(broken_fd, &value) == 0 || errno == EAGAIN ? 0 : -errno;
 }
 
-PLX_TEST(parts_of_messages_are_slept_on)
+BROKEN(parts_of_messages_are_slept_on)
 {
 	uint64_t end_ns;
 
@@ -303,7 +302,6 @@ PLX_TEST(parts_of_messages_are_slept_on)
 	assert_true(idle_stats().spurious >= 1200);
 	assert_int_equal(log_count("cannot be waited for"), 0);
 	one_trip();
-	end_broken();
 }
 
 /* A raw connection that cannot be accepted, because it needs a descriptor and there is none. */

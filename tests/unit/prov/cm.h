@@ -20,16 +20,7 @@ struct party {
 static inline struct fi_info *cm_info_of_size(const char *host, const char *port, uint64_t flags,
 					      size_t size)
 {
-	struct fi_info *hints = fi_allocinfo(), *info = NULL;
-
-	hints->caps = FI_MSG | (tested->most->caps & FI_RMA);
-	hints->ep_attr->type = FI_EP_MSG;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->tx_attr->size = size;
-	hints->rx_attr->size = size;
-	assert_fi_works(prov_getinfo(tested, FI_VERSION(1, 17), host, port, flags, hints, &info));
-	fi_freeinfo(hints);
-	return info;
+	return pair_info(host, port, flags, &(struct pair_attr){.tx_size = size, .rx_size = size});
 }
 
 static inline struct fi_info *cm_info(const char *host, const char *port, uint64_t flags)

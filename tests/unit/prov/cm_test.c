@@ -13,8 +13,7 @@ static void exchange(size_t asked, size_t answered)
 	one = dial(question, asked);
 	assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), asked);
 	assert_memory_equal(event.cm.data, question, asked);
-	two = party_ep(&server, event.cm.info);
-	fi_freeinfo(event.cm.info);
+	two = request_ep();
 	assert_int_equal(fi_accept(two, answer, answered), 0);
 	assert_int_equal(cm_wait(server.eq, FI_CONNECTED, &event), 0);
 	assert_int_equal(cm_wait(client.eq, FI_CONNECTED, &event), answered);
@@ -60,15 +59,12 @@ TEST(too_much_private_data_is_refused)
 {
 	uint8_t data[PROV_CM_DATA_MAX + 1] = {0};
 	struct fid_ep *ep = party_ep(&client, client.info);
-	struct fi_info *info;
 
 	assert_int_equal(fi_connect(ep, &address, data, sizeof(data)), -FI_EINVAL);
 	close_ep(ep);
 	one = dial(NULL, 0);
-	info = next_request();
-	assert_int_equal(fi_reject(pep, info->handle, data, sizeof(data)), -FI_EINVAL);
-	two = party_ep(&server, info);
-	fi_freeinfo(info);
+	assert_int_equal(fi_reject(pep, next_request()->handle, data, sizeof(data)), -FI_EINVAL);
+	two = request_ep();
 	assert_int_equal(fi_accept(two, data, sizeof(data)), -FI_EINVAL);
 	assert_int_equal(fi_accept(two, data, sizeof(data) - 1), 0);
 }
@@ -94,10 +90,9 @@ TEST(a_listener_that_goes_refuses)
 TEST(an_endpoint_that_is_closed_unaccepted_refuses)
 {
 	struct fid_ep *ep = dial(NULL, 0);
-	struct fi_info *info = next_request();
 
-	two = party_ep(&server, info);
-	fi_freeinfo(info);
+	next_request();
+	two = request_ep();
 	close_two();
 	expect_refused(ep);
 	close_ep(ep);

@@ -1,11 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting for events of event queues. */
+/* What the tests of connections ask for, and waiting for events of event queues. */
 #ifndef PROV_TEST_EVENTS_H
 #define PROV_TEST_EVENTS_H
 
 #include "tested.h"
 
 #include <poll.h>
+
+/* How a connection is opened. */
+struct pair_attr {
+	size_t cq_size, tx_size, rx_size; /* 0: default */
+	bool two_cqs, rx_selective, tx_selective;
+	enum fi_cq_format format;  /* 0: DATA */
+	enum fi_wait_obj wait_obj; /* of the CQs; 0: FI_WAIT_NONE */
+	uint64_t op_flags;
+	int mr_mode;
+	void (*prepare)(struct fid_domain *domain); /* called once it is open; or NULL */
+};
+
+static inline struct fi_info *pair_info(const char *node, const char *service, uint64_t flags,
+					const struct pair_attr *attr)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+
+	hints->caps = FI_MSG | (tested->most->caps & FI_RMA);
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->mr_mode = attr->mr_mode;
+	hints->tx_attr->size = attr->tx_size;
+	hints->rx_attr->size = attr->rx_size;
+	hints->tx_attr->op_flags = attr->op_flags;
+	assert_fi_works(
+		prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints, &info));
+	fi_freeinfo(hints);
+	assert_non_null(info);
+	return info;
+}
 
 #define PATIENCE_S 30 /* for events that come at once unless the host is busy */
 

@@ -45,13 +45,9 @@ static int recover(void **state)
 
 TEST(connections_begin_and_end_without_memory)
 {
-	struct fi_info *info;
-
 	one = dial("question", 8);
 	assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 8);
-	info = event.cm.info;
-	two = party_ep(&server, info);
-	fi_freeinfo(info);
+	two = request_ep();
 	assert_int_equal(fi_enable(two), 0);
 	allow(0);
 	assert_int_equal(fi_accept(two, "answer", 6), 0);

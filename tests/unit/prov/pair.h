@@ -20,16 +20,6 @@ struct side {
 	struct fid_ep *ep;
 };
 
-struct pair_attr {
-	size_t cq_size, tx_size, rx_size; /* 0: default */
-	bool two_cqs, rx_selective, tx_selective;
-	enum fi_cq_format format;  /* 0: DATA */
-	enum fi_wait_obj wait_obj; /* of the CQs; 0: FI_WAIT_NONE */
-	uint64_t op_flags;
-	int mr_mode;
-	void (*prepare)(struct fid_domain *domain); /* called once it is open; or NULL */
-};
-
 struct pair {
 	struct pair_attr attr;
 	struct fid_pep *pep;
@@ -37,25 +27,6 @@ struct pair {
 };
 
 /* Opening ------------------------------------------------------------------------------------ */
-
-static inline struct fi_info *pair_info(const char *node, const char *service, uint64_t flags,
-					const struct pair_attr *attr)
-{
-	struct fi_info *hints = fi_allocinfo(), *info = NULL;
-
-	hints->caps = FI_MSG | (tested->most->caps & FI_RMA);
-	hints->ep_attr->type = FI_EP_MSG;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->domain_attr->mr_mode = attr->mr_mode;
-	hints->tx_attr->size = attr->tx_size;
-	hints->rx_attr->size = attr->rx_size;
-	hints->tx_attr->op_flags = attr->op_flags;
-	assert_fi_works(
-		prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints, &info));
-	fi_freeinfo(hints);
-	assert_non_null(info);
-	return info;
-}
 
 static inline void side_open_fabric(struct side *side)
 {

@@ -98,12 +98,21 @@ static inline struct fi_info *next_request(void)
 	return event.cm.info;
 }
 
+/* The server's endpoint for the request just reported. */
+static inline struct fid_ep *request_ep(void)
+{
+	struct fid_ep *ep = party_ep(&server, event.cm.info);
+
+	fi_freeinfo(event.cm.info);
+	return ep;
+}
+
 static inline struct fid_ep *accept_next(void)
 {
-	struct fi_info *info = next_request();
-	struct fid_ep *ep = party_ep(&server, info);
+	struct fid_ep *ep;
 
-	fi_freeinfo(info);
+	next_request();
+	ep = request_ep();
 	assert_int_equal(fi_accept(ep, NULL, 0), 0);
 	cm_wait(server.eq, FI_CONNECTED, &event);
 	assert_ptr_equal(event.cm.fid, &ep->fid);

@@ -24,8 +24,7 @@ TEST(who_is_not_there_refuses_at_once)
 	assert_int_equal(fi_listen(later), 0);
 	assert_int_equal(fi_connect(ep, &wanted, NULL, 0), 0);
 	cm_wait(server.eq, FI_CONNREQ, &event);
-	two = party_ep(&server, event.cm.info);
-	fi_freeinfo(event.cm.info);
+	two = request_ep();
 	assert_int_equal(fi_accept(two, NULL, 0), 0);
 	cm_wait(client.eq, FI_CONNECTED, &event);
 	close_ep(ep);
@@ -35,13 +34,10 @@ TEST(who_is_not_there_refuses_at_once)
 
 TEST(a_connector_that_gave_up_cannot_be_accepted)
 {
-	struct fi_info *info;
-
 	one = dial(NULL, 0);
-	info = next_request();
+	next_request();
 	close_one();
-	two = party_ep(&server, info);
-	fi_freeinfo(info);
+	two = request_ep();
 	assert_int_equal(fi_accept(two, NULL, 0), -FI_ECONNABORTED);
 	close_two();
 	cm_expect_nothing(server.eq);
@@ -78,13 +74,9 @@ static void as_a_member_of_the_group(struct shm_peer *peer)
 
 static void expect_not_read(void (*change)(struct shm_peer *peer))
 {
-	struct fi_info *info;
-
 	one = dial(NULL, 0);
-	info = next_request();
-	change(&((struct shm_request *)info->handle)->offer.peer);
-	two = party_ep(&server, info);
-	fi_freeinfo(info);
+	change(&((struct shm_request *)next_request()->handle)->offer.peer);
+	two = request_ep();
 	assert_int_equal(fi_accept(two, NULL, 0), 0);
 	assert_int_equal(can_read(two), 0);
 }
