@@ -133,7 +133,6 @@ static void timer_fn(struct plx_timer *timer, void *arg)
 
 ONE_LCORE(a_turn_takes_messages_then_pollers_then_timers)
 {
-	struct plx_lcore_stats stats;
 	struct plx_timer timer;
 
 	memset(order, 0, sizeof(order));
@@ -145,7 +144,7 @@ ONE_LCORE(a_turn_takes_messages_then_pollers_then_timers)
 	/* One more if the timer first moved down from a higher level of the wheel. */
 	assert_in_range(plx_loop_turn(), 6, 7);
 	assert_string_equal(order, "mpt");
-	stats = stats_of(0);
+	struct plx_lcore_stats stats = stats_of(0);
 	assert_int_equal(stats.turns, 1);
 	assert_int_equal(stats.idle_turns, 0);
 	assert_int_equal(stats.messages, 1);
@@ -222,7 +221,6 @@ static int busy_then_quit(void *arg, uint64_t now_ns)
 
 ONE_LCORE(busy_and_idle_make_up_the_whole_time)
 {
-	struct plx_lcore_stats stats;
 	unsigned left = 20;
 	uint64_t busy_least = 10 * 500 * PLX_NS_PER_US;
 	uint64_t start, elapsed;
@@ -231,7 +229,7 @@ ONE_LCORE(busy_and_idle_make_up_the_whole_time)
 	start = plx_tsc();
 	assert_int_equal(plx_loop_run(), 0);
 	elapsed = plx_tsc() - start;
-	stats = stats_of(0);
+	struct plx_lcore_stats stats = stats_of(0);
 	assert_int_equal(stats.turns, 20);
 	assert_int_equal(stats.idle_turns, 10);
 	assert_true(plx_tsc_to_ns(stats.busy_cycles) >= busy_least);

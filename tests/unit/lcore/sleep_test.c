@@ -59,10 +59,9 @@ static void *raise_signal(void *arg)
 
 ONE(a_message_of_another_thread_wakes)
 {
-	struct plx_idle_stats stats;
 	uint64_t took_ns = run_until(send_quit, NULL), wakes = 0;
 
-	stats = idle_stats_of(0);
+	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_in_range(stats.sleeps, 1, 20); /* it does not poll */
 	assert_int_not_equal(stats.wakes[PLX_WAKE_MESSAGE], 0);
 	assert_int_equal(stats.wakes[PLX_WAKE_CAP] + stats.wakes[PLX_WAKE_TIMER], 0);
@@ -157,14 +156,13 @@ static void quit_timer(struct plx_timer *timer, void *arg)
 ONE(a_timer_ends_it)
 {
 	uint64_t fired_ns = 0, begin_ns = plx_now_ns();
-	struct plx_idle_stats stats;
 	struct plx_timer timer;
 
 	plx_timer_init(&timer, quit_timer, &fired_ns);
 	assert_int_equal(plx_timer_start(&timer, GAP_NS), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_true(fired_ns - begin_ns >= GAP_NS);
-	stats = idle_stats_of(0);
+	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_in_range(stats.sleeps, 1, 3); /* it sleeps to the end, at once */
 	assert_in_range(stats.wakes[PLX_WAKE_TIMER], 1, 2);
 	assert_true(stats.asleep_ns > GAP_NS / 2);
@@ -622,8 +620,6 @@ ONE(any_number_of_descriptors_wakes)
 
 ONE(of_many_descriptors_only_those_asked_for_wake)
 {
-	struct plx_idle_stats stats;
-
 	add_many();
 	expect_wake_by(MANY - 1);
 	many[100].silent = many[100].lies = true;
@@ -631,7 +627,7 @@ ONE(of_many_descriptors_only_those_asked_for_wake)
 	plx_poller_remove(many_pollers[50]);
 	assert_int_equal(eventfd_write(many[50].fd, 1), 0);
 	expect_wake_by(MANY - 1);
-	stats = idle_stats_of(0);
+	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_in_range(stats.sleeps, 2, 20);
 	assert_int_equal(stats.spurious, 0);
 	close_many();
@@ -654,13 +650,11 @@ ONE(one_of_many_descriptors_may_be_replaced)
 
 ONE(a_refusal_cancels_requested_wake_ups)
 {
-	struct plx_idle_stats stats;
-
 	add_many();
 	many[100].refuses = many[100].lies = true;
 	assert_int_equal(eventfd_write(many[100].fd, 1), 0);
 	run_until(quit_later, NULL);
-	stats = idle_stats_of(0);
+	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_int_equal(stats.refused, 4);
 	assert_int_equal(stats.naps, stats.sleeps);
 	assert_in_range(stats.naps, 60, 1300); /* not ended at once */
@@ -670,14 +664,12 @@ ONE(a_refusal_cancels_requested_wake_ups)
 
 SOURCE_TEST(an_lcore_naps_if_a_poller_has_no_arm_function)
 {
-	struct plx_idle_stats stats;
-
 	log_capture();
 	add_source(&source, false);
 	run_until(quit_later, NULL);
 	plx_log_set_sink(NULL, NULL);
 	assert_int_equal(log_count("poller source does not say what it waits for"), 1);
-	stats = idle_stats_of(0);
+	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_int_equal(stats.naps, stats.sleeps);
 	/* 50 us, doubling each time up to 1 ms; longer on a busy host. */
 	assert_in_range(stats.naps, 60, 1300);
@@ -688,12 +680,10 @@ SOURCE_TEST(an_lcore_naps_if_a_poller_has_no_arm_function)
 
 SOURCE_TEST(an_lcore_naps_if_a_poller_always_refuses)
 {
-	struct plx_idle_stats stats;
-
 	source.refuses = true;
 	add_source(&source, true);
 	run_until(quit_later, NULL);
-	stats = idle_stats_of(0);
+	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_int_equal(stats.refused, 4);
 	assert_int_equal(stats.naps, stats.sleeps);
 	assert_in_range(stats.naps, 300, 1300);
@@ -733,13 +723,11 @@ SOURCE_TEST(a_missed_wake_is_a_rescue)
 
 SOURCE_TEST(waking_for_nothing_is_counted)
 {
-	struct plx_idle_stats stats;
-
 	source.lies = true;
 	add_source(&source, true);
 	eventfd_write(source.fd, 1);
 	run_until(quit_later, NULL);
-	stats = idle_stats_of(0);
+	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_true(stats.spurious > 1000);
 	assert_in_range(stats.spurious, stats.wakes[PLX_WAKE_POLLER] - 1,
 			stats.wakes[PLX_WAKE_POLLER]);
