@@ -188,13 +188,13 @@ static void on_received(struct netio_recv_socket *socket, const struct netio_msg
 
 static int listen_up(const struct netio_listen_attr *attr)
 {
-	int rc = netio_listen_socket_init(&ctx.evloop, &listening, attr);
+	int rc = netio_listen_socket_init(&ctx.evloop, &heard.socket, attr);
 
 	if (rc)
 		return rc;
 	received = 0;
-	listening.cb_msg_received = on_received;
-	return netio_listen(&listening, "127.0.0.1", 0);
+	heard.socket.cb_msg_received = on_received;
+	return netio_listen(&heard.socket, "127.0.0.1", 0);
 }
 
 static int try_send(const struct netio_listen_attr *listen,
@@ -210,10 +210,10 @@ static int try_send(const struct netio_listen_attr *listen,
 	if (rc == 0) {
 		connect_to_listening(&sending);
 		TURN_UNTIL(netio_send(&sending, "hello", 5) == NETIO_STATUS_OK);
-		TURN_UNTIL(received == 1 || netio_recv(&listening, &msg) == 0);
+		TURN_UNTIL(received == 1 || netio_recv(&heard.socket, &msg) == 0);
 		netio_send_socket_fini(&sending);
 	}
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 	return rc;
 }
 
@@ -243,7 +243,7 @@ static int try_netio_buffered_attr(const void *attr)
 	assert_int_equal(netio_buffered_flush(&sending), NETIO_STATUS_OK);
 	TURN_UNTIL(received == 1);
 	netio_buffered_send_socket_fini(&sending);
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 	return 0;
 }
 

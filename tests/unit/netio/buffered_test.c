@@ -394,7 +394,7 @@ SEND_TEST(a_slow_peer_gets_all_of_it)
 	assert_int_equal(netio_buffered_disconnect(&sender), 0);
 	while (got < 100) {
 		turn_ms(30);
-		TURN_UNTIL(netio_recv(&listening, &msg) == 0);
+		TURN_UNTIL(netio_recv(&heard.socket, &msg) == 0);
 		got++;
 		netio_msg_release(&msg);
 	}

@@ -70,7 +70,7 @@ static void senders_come_and_go(void **state)
 	sender.cb_connection_closed = on_sender_closed;
 	run_cycles(send_once);
 	netio_send_socket_fini(&sender);
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 }
 
 static void subscribe_once(unsigned i)
@@ -95,8 +95,7 @@ static void subscribers_come_and_go(void **state)
 
 static int down(void **state)
 {
-	free(heard.bytes);
-	heard = (struct heard){0};
+	hear_no_more(&heard);
 	return pubsub_down(state);
 }
 

@@ -516,17 +516,17 @@ PUBSUB_TEST(a_drained_loop_may_be_reused)
 	}
 	assert_int_equal(went, 2);
 	assert_int_equal(port(), 0);
-	assert_int_equal(netio_listen_socket_port(&listening), 0);
+	assert_int_equal(netio_listen_socket_port(&heard.socket), 0);
 	turn_ms(30); /* nothing is retried */
 	assert_int_equal(subs[0].refused, 0);
 	assert_int_equal(netio_drain(&ctx.evloop, 0), 0); /* nothing is left */
 
 	assert_int_equal(netio_publish_listen(&publisher, test_host(), first), 0);
-	assert_int_equal(netio_listen(&listening, test_host(), 0), 0);
+	assert_int_equal(netio_listen(&heard.socket, test_host(), 0), 0);
 	/* Existing subscriptions are requested again. */
 	assert_int_equal(netio_subscribe(&subs[0].socket, test_host(), first, 1), 0);
 	TURN_UNTIL(subs[0].resumed == 1);
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 }
 
 /* A subscriber that takes nothing. */

@@ -10,17 +10,8 @@
 
 #define PULLS 4
 
-/* A receiver. Its messages have a number in the first 8 bytes. */
-struct pull {
-	struct netio_listen_socket socket;
-	struct netio_recv_socket *from; /* NULL: not connected */
-	unsigned established, closed, messages, wrong;
-	uint64_t numbers[4096];
-	struct keeper kept;
-	unsigned port;
-};
-
-static struct pull pulls[PULLS];
+/* The receivers. The tag of each message is its number. */
+static struct heard pulls[PULLS];
 
 /* The recorded events of the push socket. */
 static struct netio_push_socket pusher;
@@ -31,47 +22,14 @@ static uint32_t waiting_at_close; /* messages when the newest closure was report
 static uint64_t next;             /* number of the next message */
 static uint8_t bytes[1 << 20];
 
-static inline void pull_established(struct netio_recv_socket *socket)
+static inline void pull_listen(struct heard *pull, const struct netio_listen_attr *attr)
 {
-	struct pull *pull = socket->listen_socket->data;
-
-	pull->from = socket;
-	pull->established++;
-}
-
-static inline void pull_closed(struct netio_recv_socket *socket, enum plx_link_reason why_not,
-			       const char *why)
-{
-	struct pull *pull = socket->listen_socket->data;
-
-	pull->from = NULL;
-	pull->closed++;
-}
-
-static inline void pull_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
-{
-	struct pull *pull = socket->listen_socket->data;
-	uint64_t number = 0;
-
-	assert_true(read_number(msg, &number, &pull->wrong));
-	pull->wrong += msg->tag != number;
-	pull->numbers[pull->messages++ % PLX_ARRAY_LEN(pull->numbers)] = number;
-	keep_message(&pull->kept, msg);
-}
-
-static inline void pull_listen(struct pull *pull, const struct netio_listen_attr *attr)
-{
-	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &pull->socket, attr), 0);
-	pull->socket.data = pull;
-	pull->socket.cb_connection_established = pull_established;
-	pull->socket.cb_connection_closed = pull_closed;
-	pull->socket.cb_msg_received = pull_message;
-	assert_int_equal(netio_listen(&pull->socket, test_host(), pull->port), 0);
-	pull->port = netio_listen_socket_port(&pull->socket);
+	pull->by_tag = true;
+	listen_again(pull, attr);
 }
 
 /* Its process dies, as the push socket sees it. */
-static inline void pull_die(struct pull *pull)
+static inline void pull_die(struct heard *pull)
 {
 	assert_non_null(pull->from);
 	plx_link_abort(receiver_of(pull->from)->accepted.session.link);
@@ -144,7 +102,7 @@ static inline void make_pusher(const struct netio_push_attr *attr)
 	pusher.cb_msg_received = on_answer;
 }
 
-static inline void connect_to(struct pull *pull)
+static inline void connect_to(struct heard *pull)
 {
 	assert_int_equal(netio_push_connect(&pusher, test_host(), pull->port), 0);
 }
@@ -206,12 +164,8 @@ static inline int push_down(void **state)
 {
 	netio_push_socket_fini(&pusher);
 	netio_push_socket_fini(&pusher);
-	for (unsigned i = 0; i < PULLS; i++) {
-		release_all(&pulls[i].kept);
-		assert_int_equal(pulls[i].wrong, 0);
-		netio_listen_socket_fini(&pulls[i].socket);
-		pulls[i] = (struct pull){0};
-	}
+	for (unsigned i = 0; i < PULLS; i++)
+		assert_int_equal(hear_no_more(&pulls[i]), 0);
 	return sockets_down(state);
 }
 

@@ -479,7 +479,7 @@ PUSH_TEST(nothing_is_lost_while_receivers_come_and_go)
 	begin(3, 8, &(struct netio_push_attr){.connect.reconnect_max_ns = 10 * PLX_NS_PER_MS});
 	while (plx_now_ns() < end_ns && next < sizeof(seen) - 100) {
 		uint64_t random = dice_next(&dice);
-		struct pull *pull = &pulls[random % 3];
+		struct heard *pull = &pulls[random % 3];
 
 		switch (random >> 32 & 255) {
 		case 0:

@@ -64,7 +64,7 @@ static inline void raw_connect(unsigned port, struct plx_link_attr *attr,
 
 static inline void raw_connect_to_listening(const struct wire_greeting *greeting)
 {
-	raw_connect(netio_listen_socket_port(&listening),
+	raw_connect(netio_listen_socket_port(&heard.socket),
 		    &(struct plx_link_attr){.events = &raw_events}, greeting);
 }
 

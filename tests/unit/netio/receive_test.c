@@ -163,7 +163,7 @@ static void *take_all(void *arg)
 		struct netio_msg msg;
 		uint64_t number;
 
-		if (netio_recv(&listening, &msg) != 0)
+		if (netio_recv(&heard.socket, &msg) != 0)
 			continue;
 		if (read_number(&msg, &number, &taker->wrong))
 			taker->wrong += number != taker->next++;
@@ -237,12 +237,12 @@ SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
 	listen_with(&(struct netio_listen_attr){.queue_count = 1});
 	connect_after_greeting();
 	assert_int_equal(plx_link_send(raw, page, sizeof(page)), 0);
-	TURN_UNTIL(listening.listener->holding == 1);
+	TURN_UNTIL(heard.socket.listener->holding == 1);
 	TURN_UNTIL(plx_loop_turn() == 0);
-	assert_int_equal(netio_recv(&listening, &msg), 0);
+	assert_int_equal(netio_recv(&heard.socket, &msg), 0);
 	netio_msg_release(&msg);
 	assert_true(plx_loop_turn() > 0); /* there is room for 'b', not for the whole page */
-	assert_int_equal(plx_ring_depth(listening.listener->queue->ring), 1);
+	assert_int_equal(plx_ring_depth(heard.socket.listener->queue->ring), 1);
 }
 
 SOCKET_TEST(nothing_after_a_fault_is_delivered)
@@ -259,9 +259,9 @@ SOCKET_TEST(nothing_after_a_fault_is_delivered)
 	assert_int_equal(plx_link_send(raw, bad, sizeof(bad)), 0);
 	assert_int_equal(plx_link_send(raw, one, sizeof(one)), 0);
 	turn_ms(20);
-	while (!heard.closed || plx_ring_depth(listening.listener->queue->ring)) {
-		TURN_UNTIL(heard.closed || plx_ring_depth(listening.listener->queue->ring));
-		if (netio_recv(&listening, &msg) == 0) {
+	while (!heard.closed || plx_ring_depth(heard.socket.listener->queue->ring)) {
+		TURN_UNTIL(heard.closed || plx_ring_depth(heard.socket.listener->queue->ring));
+		if (netio_recv(&heard.socket, &msg) == 0) {
 			got[strlen(got)] = *(const char *)msg.data;
 			netio_msg_release(&msg);
 		}
@@ -283,11 +283,11 @@ SOCKET_TEST(queued_messages_are_bounded_by_the_window)
 		.buffer_bytes = 4096, .buffer_count = 2, .queue_count = 100000});
 	connect_buffered(&sender, 4096, 32);
 	end_ns = plx_now_ns() + 300 * PLX_NS_PER_MS;
-	while (plx_now_ns() < end_ns || plx_ring_depth(listening.listener->queue->ring) == 0) {
+	while (plx_now_ns() < end_ns || plx_ring_depth(heard.socket.listener->queue->ring) == 0) {
 		if (netio_buffered_send(&sender, bytes, sizeof(bytes)) != 0)
 			plx_loop_turn();
 	}
-	while (netio_recv(&listening, &msg) == 0) {
+	while (netio_recv(&heard.socket, &msg) == 0) {
 		waiting++;
 		netio_msg_release(&msg);
 	}
@@ -296,7 +296,7 @@ SOCKET_TEST(queued_messages_are_bounded_by_the_window)
 	end_ns = plx_now_ns() + LIMIT_NS;
 	while (!heard.closed && plx_now_ns() < end_ns) {
 		plx_loop_turn();
-		if (netio_recv(&listening, &msg) == 0)
+		if (netio_recv(&heard.socket, &msg) == 0)
 			netio_msg_release(&msg);
 	}
 	assert_int_equal(heard.closed, 1);
@@ -329,7 +329,7 @@ SOCKET_TEST(peers_that_come_and_go_are_bounded_by_the_queue)
 					   heard.established + round * LISTENER_ENDED_MAX);
 		}
 		assert_int_equal(heard.established, LISTENER_ENDED_MAX);
-		while (netio_recv(&listening, &msg) == 0)
+		while (netio_recv(&heard.socket, &msg) == 0)
 			netio_msg_release(&msg);
 	}
 }
@@ -340,28 +340,28 @@ SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection)
 	struct netio_send_socket sender;
 
 	listen_with(&(struct netio_listen_attr){.queue_count = 2});
-	assert_int_equal(netio_recv(&listening, &msg), -EAGAIN);
+	assert_int_equal(netio_recv(&heard.socket, &msg), -EAGAIN);
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
 	connect_to_listening(&sender);
 	TURN_UNTIL(netio_send(&sender, "one", 3) == 0);
 	assert_int_equal(netio_send(&sender, "two", 3), 0);
 	assert_int_equal(netio_send(&sender, "three", 5), 0); /* no room */
-	TURN_UNTIL(listening.listener->holding == 1);
+	TURN_UNTIL(heard.socket.listener->holding == 1);
 	netio_send_socket_fini(&sender);
 	turn_ms(20);
-	assert_int_equal(netio_recv(&listening, &msg), 0);
+	assert_int_equal(netio_recv(&heard.socket, &msg), 0);
 	assert_memory_equal(msg.data, "one", 3);
 	TURN_UNTIL(heard.closed == 1);
-	assert_int_equal(netio_recv(&listening, &more), 0);
+	assert_int_equal(netio_recv(&heard.socket, &more), 0);
 	assert_memory_equal(more.data, "two", 3);
 	assert_int_equal(more.source, 1);
 	netio_msg_release(&more);
 	/* The socket ends with one message in the queue and one handed out. */
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 	turn_ms(5);
 	assert_memory_equal(msg.data, "one", 3);
 	netio_msg_release(&msg);
-	assert_int_equal(netio_recv(&listening, &more), -EINVAL);
+	assert_int_equal(netio_recv(&heard.socket, &more), -EINVAL);
 }
 
 PLX_TEST_MAIN()

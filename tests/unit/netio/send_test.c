@@ -197,8 +197,7 @@ SEND_TEST(by_reference_many_sockets_share_an_lcore)
 	listen_with(&(struct netio_listen_attr){.buffer_count = 100});
 	for (unsigned i = 0; i < SOCKETS; i++) {
 		assert_int_equal(netio_send_socket_init(&ctx.evloop, &sockets[i], NULL), 0);
-		assert_works(netio_connect(&sockets[i], "127.0.0.1",
-					   netio_listen_socket_port(&listening)));
+		assert_works(netio_connect(&sockets[i], "127.0.0.1", heard.port));
 	}
 	TURN_UNTIL(heard.established == SOCKETS);
 	turn_ms(20);
@@ -284,11 +283,12 @@ SEND_TEST(bad_values_are_refused)
 	assert_int_equal(netio_connect(&sender, "", 1), -EINVAL);
 	assert_int_equal(netio_connect(&sender, NULL, 1), -EINVAL);
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(bad_listen); i++)
-		assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, &bad_listen[i]),
-				 -EINVAL);
-	assert_int_equal(netio_listen_socket_port(&listening), 0);
+		assert_int_equal(
+			netio_listen_socket_init(&ctx.evloop, &heard.socket, &bad_listen[i]),
+			-EINVAL);
+	assert_int_equal(netio_listen_socket_port(&heard.socket), 0);
 	listen_with(NULL);
-	assert_int_equal(netio_listen(&listening, "127.0.0.1", 0), -EALREADY);
+	assert_int_equal(netio_listen(&heard.socket, "127.0.0.1", 0), -EALREADY);
 }
 
 SEND_TEST(an_answer_arrives)
@@ -306,28 +306,22 @@ SEND_TEST(an_answer_arrives)
 
 SEND_TEST(the_peer_is_tried_until_it_listens)
 {
-	unsigned port;
-
 	listen_with(NULL);
-	port = netio_listen_socket_port(&listening);
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 	make_sender(NULL);
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", port), 0);
+	assert_int_equal(netio_connect(&sender, "127.0.0.1", heard.port), 0);
 	TURN_UNTIL(refused >= 3);
 	assert_int_equal(reason, PLX_LINK_REFUSED);
-	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, NULL), 0);
-	listening.cb_connection_established = hear_established;
-	assert_int_equal(netio_listen(&listening, "127.0.0.1", port), 0);
+	listen_again(&heard, NULL);
 	TURN_UNTIL(established == 1);
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
 
 	/* And again after the peer has disconnected. */
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 	TURN_UNTIL(closed == 1);
 	assert_int_equal(reason, PLX_LINK_CLOSED);
 	assert_int_equal(netio_send(&sender, "x", 1), NETIO_STATUS_NOT_CONNECTED);
-	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, NULL), 0);
-	assert_int_equal(netio_listen(&listening, "127.0.0.1", port), 0);
+	listen_again(&heard, NULL);
 	TURN_UNTIL(established == 2);
 }
 
@@ -430,20 +424,20 @@ static unsigned ends_in;
 static void end_listening_established(struct netio_recv_socket *socket)
 {
 	if (ends_in == 0)
-		netio_listen_socket_fini(&listening);
+		netio_listen_socket_fini(&heard.socket);
 }
 
 static void end_listening_closed(struct netio_recv_socket *socket, enum plx_link_reason why_not,
 				 const char *text)
 {
 	if (ends_in == 1)
-		netio_listen_socket_fini(&listening);
+		netio_listen_socket_fini(&heard.socket);
 }
 
 static void end_listening_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
 	if (ends_in == 2 || (ends_in == 3 && msg->len == 200000))
-		netio_listen_socket_fini(&listening);
+		netio_listen_socket_fini(&heard.socket);
 	assert_memory_equal(msg->data, bytes, msg->len); /* it is valid during the call */
 }
 
@@ -462,8 +456,7 @@ SEND_TEST(a_socket_may_end_in_its_callbacks)
 		socket->cb_connection_closed = end_when_closed;
 		socket->cb_send_completed = end_when_completed;
 		socket->cb_msg_received = end_when_answered;
-		assert_works(netio_connect(socket, "127.0.0.1",
-					   i == 1 ? 1 : netio_listen_socket_port(&listening)));
+		assert_works(netio_connect(socket, "127.0.0.1", i == 1 ? 1 : heard.port));
 		if (i > 1)
 			TURN_UNTIL(heard.established == before + 1);
 		if (i == 2)
@@ -481,9 +474,9 @@ SEND_TEST(a_socket_may_end_in_its_callbacks)
 
 		assert_int_equal(netio_buffered_send_socket_init(&ctx.evloop, &many, NULL), 0);
 		ends_in = i;
-		listening.cb_connection_established = end_listening_established;
-		listening.cb_connection_closed = end_listening_closed;
-		listening.cb_msg_received = end_listening_message;
+		heard.socket.cb_connection_established = end_listening_established;
+		heard.socket.cb_connection_closed = end_listening_closed;
+		heard.socket.cb_msg_received = end_listening_message;
 		connect_buffered_to_listening(&many);
 		if (i > 0)
 			TURN_UNTIL(netio_buffered_send(&many, bytes, 8) == 0);
@@ -495,7 +488,7 @@ SEND_TEST(a_socket_may_end_in_its_callbacks)
 			assert_int_equal(netio_buffered_flush(&many), 0);
 		if (i == 1)
 			assert_int_equal(netio_buffered_disconnect(&many), 0);
-		TURN_UNTIL(!listening.listener);
+		TURN_UNTIL(!heard.socket.listener);
 		netio_buffered_send_socket_fini(&many);
 		listen_with(NULL);
 	}

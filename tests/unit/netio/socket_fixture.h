@@ -72,7 +72,10 @@ static inline bool read_number(const struct netio_msg *msg, uint64_t *number_out
 	return true;
 }
 
+/* A listening socket, and what it heard. */
 struct heard {
+	struct netio_listen_socket socket;
+	unsigned port;
 	struct netio_recv_socket *from; /* the newest connection; NULL: closed */
 	unsigned established, closed, messages;
 	enum plx_link_reason reason;
@@ -81,73 +84,98 @@ struct heard {
 	netio_tag_t tag;
 	uint64_t source;
 	uint8_t *bytes; /* a copy */
-	uint64_t next;  /* of messages that start with their number: the expected one */
+	uint64_t next;  /* the expected number, unless by_tag: then it is the message's tag */
+	bool by_tag;
+	uint64_t numbers[4096]; /* of the messages that have one */
 	unsigned wrong;
 	struct keeper kept;
 };
 
-static struct netio_listen_socket listening;
 static struct heard heard;
 
 static inline void hear_established(struct netio_recv_socket *socket)
 {
-	assert_ptr_equal(socket->listen_socket, &listening);
-	heard.from = socket;
-	heard.established++;
+	struct heard *it = socket->listen_socket->data;
+
+	it->from = socket;
+	it->established++;
 }
 
 static inline void hear_closed(struct netio_recv_socket *socket, enum plx_link_reason reason,
 			       const char *why)
 {
-	if (heard.from == socket)
-		heard.from = NULL;
-	heard.closed++;
-	heard.reason = reason;
-	snprintf(heard.why, sizeof(heard.why), "%s", why);
-}
+	struct heard *it = socket->listen_socket->data;
 
-static inline void note_message(const struct netio_msg *msg)
-{
-	uint64_t number;
-
-	assert_int_equal((uintptr_t)msg->data % 8, 0);
-	heard.messages++;
-	heard.len = msg->len;
-	heard.tag = msg->tag;
-	heard.source = msg->source;
-	free(heard.bytes);
-	heard.bytes = malloc(msg->len + 1);
-	assert_non_null(heard.bytes);
-	memcpy(heard.bytes, msg->data, msg->len);
-	if (read_number(msg, &number, &heard.wrong))
-		heard.wrong += number != heard.next++;
+	if (it->from == socket)
+		it->from = NULL;
+	it->closed++;
+	it->reason = reason;
+	snprintf(it->why, sizeof(it->why), "%s", why);
 }
 
 static inline void hear_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
 {
-	note_message(msg);
-	keep_message(&heard.kept, msg);
+	struct heard *it = socket->listen_socket->data;
+	uint64_t number;
+
+	assert_int_equal((uintptr_t)msg->data % 8, 0);
+	it->len = msg->len;
+	it->tag = msg->tag;
+	it->source = msg->source;
+	free(it->bytes);
+	it->bytes = malloc(msg->len + 1);
+	assert_non_null(it->bytes);
+	memcpy(it->bytes, msg->data, msg->len);
+	if (read_number(msg, &number, &it->wrong)) {
+		it->wrong += number != (it->by_tag ? msg->tag : it->next++);
+		it->numbers[it->messages % PLX_ARRAY_LEN(it->numbers)] = number;
+	} else {
+		it->wrong += it->by_tag;
+	}
+	it->messages++;
+	keep_message(&it->kept, msg);
+}
+
+/* At the same port as before, if any. */
+static inline void listen_again(struct heard *it, const struct netio_listen_attr *attr)
+{
+	assert_works(netio_listen_socket_init(&ctx.evloop, &it->socket, attr));
+	it->socket.data = it;
+	it->socket.cb_connection_established = hear_established;
+	it->socket.cb_connection_closed = hear_closed;
+	it->socket.cb_msg_received = hear_message;
+	assert_works(netio_listen(&it->socket, test_host(), it->port));
+	it->port = netio_listen_socket_port(&it->socket);
 }
 
 static inline void listen_with(const struct netio_listen_attr *attr)
 {
-	assert_int_equal(netio_listen_socket_init(&ctx.evloop, &listening, attr), 0);
-	listening.cb_connection_established = hear_established;
-	listening.cb_connection_closed = hear_closed;
-	listening.cb_msg_received = hear_message;
-	assert_int_equal(netio_listen(&listening, test_host(), 0), 0);
+	heard.port = 0;
+	listen_again(&heard, attr);
+}
+
+/* Return: the number of wrong messages. */
+static inline unsigned hear_no_more(struct heard *it)
+{
+	unsigned wrong = it->wrong;
+
+	release_all(&it->kept);
+	free(it->bytes);
+	netio_listen_socket_fini(&it->socket);
+	*it = (struct heard){0};
+	return wrong;
 }
 
 static inline void connect_to_listening(struct netio_send_socket *socket)
 {
-	unsigned port = netio_listen_socket_port(&listening);
+	unsigned port = netio_listen_socket_port(&heard.socket);
 
 	assert_works(netio_connect(socket, test_host(), port));
 }
 
 static inline void connect_buffered_to_listening(struct netio_buffered_send_socket *socket)
 {
-	unsigned port = netio_listen_socket_port(&listening);
+	unsigned port = netio_listen_socket_port(&heard.socket);
 
 	assert_works(netio_buffered_connect(socket, test_host(), port));
 }
@@ -155,10 +183,7 @@ static inline void connect_buffered_to_listening(struct netio_buffered_send_sock
 /* The loop turns between the sockets and netio_fini, or not: both must work. */
 static inline int sockets_down(void **state)
 {
-	release_all(&heard.kept);
-	free(heard.bytes);
-	heard = (struct heard){0};
-	netio_listen_socket_fini(&listening);
+	hear_no_more(&heard);
 	return netio_down(state);
 }
 

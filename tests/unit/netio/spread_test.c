@@ -59,12 +59,12 @@ static unsigned open_in_all(void)
 
 static void listen_spread(enum netio_spread spread)
 {
-	assert_works(netio_listen_socket_init(&ctx.evloop, &listening,
+	assert_works(netio_listen_socket_init(&ctx.evloop, &heard.socket,
 					      &(struct netio_listen_attr){.spread = spread}));
-	listening.cb_connection_established = on_established;
-	listening.cb_connection_closed = on_closed;
-	listening.cb_msg_received = on_message;
-	assert_works(netio_listen(&listening, test_host(), 0));
+	heard.socket.cb_connection_established = on_established;
+	heard.socket.cb_connection_closed = on_closed;
+	heard.socket.cb_msg_received = on_message;
+	assert_works(netio_listen(&heard.socket, test_host(), 0));
 }
 
 /* Senders ------------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ static struct plx_listener_stats stats(void)
 {
 	struct plx_listener_stats stats;
 
-	plx_listener_stats(listening.listener->acceptor.listener, &stats);
+	plx_listener_stats(heard.socket.listener->acceptor.listener, &stats);
 	return stats;
 }
 
@@ -241,13 +241,13 @@ SPREAD_TEST(a_drain_closes_the_connections_of_all_lcores)
 		assert_works(netio_drain(&ctx.evloop, LIMIT_NS));
 		assert_int_equal(open_in_all(), 0); /* after all callbacks */
 		assert_int_equal(at[1].closed, 2 * round);
-		assert_int_equal(netio_listen_socket_port(&listening), 0);
-		assert_works(netio_listen(&listening, test_host(), 0));
+		assert_int_equal(netio_listen_socket_port(&heard.socket), 0);
+		assert_works(netio_listen(&heard.socket, test_host(), 0));
 	}
-	netio_listen_socket_fini(&listening);
-	memset(&listening, 0xa5, sizeof(listening)); /* nothing reads it */
+	netio_listen_socket_fini(&heard.socket);
+	memset(&heard.socket, 0xa5, sizeof(heard.socket)); /* nothing reads it */
 	turn_ms(10);
-	memset(&listening, 0, sizeof(listening));
+	memset(&heard.socket, 0, sizeof(heard.socket));
 }
 
 /* Keeps an lcore busy until the main lcore drains. */
@@ -304,7 +304,7 @@ SPREAD_TEST(a_closed_socket_is_closed_on_each_lcore_that_turns)
 {
 	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
 	start_senders_one_by_one(0, 6);
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 	TURN_UNTIL(ends == 6);
 	assert_int_equal(at[0].closed, 0);
 }
@@ -327,7 +327,7 @@ SPREAD_TEST(connections_of_lcores_that_have_ended_end_with_the_socket)
 	for (unsigned id = 1; id < LCORES; id++)
 		assert_works(plx_lcore_join(id, LIMIT_NS, NULL));
 	assert_fails(netio_drain(&ctx.evloop, PLX_NS_PER_MS), -ETIMEDOUT, "do not close");
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 	assert_int_equal(at[1].closed + at[2].closed, 0);
 }
 
@@ -337,9 +337,9 @@ NETIO_TEST(a_queue_is_not_spread)
 						      .queue_count = 1};
 	static const struct netio_listen_attr none = {.spread = 9};
 
-	assert_fails(netio_listen_socket_init(&ctx.evloop, &listening, &both), -EINVAL,
+	assert_fails(netio_listen_socket_init(&ctx.evloop, &heard.socket, &both), -EINVAL,
 		     "spread and queue_count");
-	assert_fails(netio_listen_socket_init(&ctx.evloop, &listening, &none), -EINVAL,
+	assert_fails(netio_listen_socket_init(&ctx.evloop, &heard.socket, &none), -EINVAL,
 		     "spread 9: give one of enum netio_spread");
 }
 

@@ -326,7 +326,7 @@ TEST(other_kinds_of_sockets_are_named)
 
 	begin();
 	listen_with(NULL);
-	at = netio_listen_socket_port(&listening);
+	at = netio_listen_socket_port(&heard.socket);
 	assert_int_equal(subscribe(1), 0);
 	TURN_UNTIL(sub->refused > 0);
 	assert_int_equal(sub->reason, PLX_LINK_HELLO);
@@ -341,7 +341,7 @@ TEST(other_kinds_of_sockets_are_named)
 	TURN_UNTIL(refusal[0]);
 	assert_non_null(strstr(refusal, "publish socket"));
 	netio_send_socket_fini(&sender);
-	netio_listen_socket_fini(&listening);
+	netio_listen_socket_fini(&heard.socket);
 }
 
 /* Hostile subscribers ------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ static void *take_some(void *arg)
 	struct netio_msg msg;
 
 	for (unsigned i = 0; i < waiter.wanted && waiter.rc == 0; i++) {
-		waiter.rc = netio_recv_wait(&listening, &msg, waiter.timeout_ns);
+		waiter.rc = netio_recv_wait(&heard.socket, &msg, waiter.timeout_ns);
 		if (waiter.rc)
 			break;
 		waiter.got[i] = *(const char *)msg.data;
@@ -70,7 +70,7 @@ static int end_waiter(void)
 
 static void until_it_sleeps(void)
 {
-	TURN_UNTIL(listening.listener->queue->waits);
+	TURN_UNTIL(heard.socket.listener->queue->waits);
 }
 
 WAIT_TEST(a_thread_sleeps_until_a_message_arrives)
@@ -91,7 +91,7 @@ WAIT_TEST(a_queued_message_is_taken_without_a_wait)
 {
 	connect_sender();
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
-	TURN_UNTIL(plx_ring_depth(listening.listener->queue->ring) == 1);
+	TURN_UNTIL(plx_ring_depth(heard.socket.listener->queue->ring) == 1);
 	start_waiter(2, 0);
 	assert_int_equal(end_waiter(), -ETIMEDOUT);
 	assert_int_equal(waiter.got[0], 'x');
@@ -132,7 +132,7 @@ WAIT_TEST(an_lcore_does_not_wait)
 	struct netio_msg msg;
 
 	listen_with(&with_queue);
-	assert_fails(netio_recv_wait(&listening, &msg, 0), -EDEADLK, "an lcore must not wait");
+	assert_fails(netio_recv_wait(&heard.socket, &msg, 0), -EDEADLK, "an lcore must not wait");
 }
 
 WAIT_TEST(no_thread_waits_without_a_queue)
@@ -140,16 +140,17 @@ WAIT_TEST(no_thread_waits_without_a_queue)
 	struct netio_msg msg;
 
 	listen_with(NULL);
-	assert_fails(netio_recv_wait(&listening, &msg, 0), -EINVAL,
+	assert_fails(netio_recv_wait(&heard.socket, &msg, 0), -EINVAL,
 		     "netio_recv_wait: the socket has no queue; set queue_count");
-	assert_fails(netio_recv_fd(&listening), -EINVAL, "netio_recv_fd: the socket has no queue");
+	assert_fails(netio_recv_fd(&heard.socket), -EINVAL,
+		     "netio_recv_fd: the socket has no queue");
 }
 
 /* By the descriptor --------------------------------------------------------------------------- */
 
 static bool is_readable(void)
 {
-	struct pollfd fd = {.fd = netio_recv_fd(&listening), .events = POLLIN};
+	struct pollfd fd = {.fd = netio_recv_fd(&heard.socket), .events = POLLIN};
 
 	return poll(&fd, 1, 0) == 1;
 }
@@ -159,7 +160,7 @@ static unsigned take_all(void)
 	struct netio_msg msg;
 	unsigned count = 0;
 
-	while (netio_recv(&listening, &msg) == 0) {
+	while (netio_recv(&heard.socket, &msg) == 0) {
 		netio_msg_release(&msg);
 		count++;
 	}
@@ -175,7 +176,7 @@ WAIT_TEST(the_descriptor_is_readable_when_messages_have_arrived)
 		assert_false(is_readable());
 		assert_int_equal(netio_send(&sender, "x", 1), 0);
 		assert_int_equal(netio_send(&sender, "y", 1), 0);
-		TURN_UNTIL(plx_ring_depth(listening.listener->queue->ring) == 2);
+		TURN_UNTIL(plx_ring_depth(heard.socket.listener->queue->ring) == 2);
 		TURN_UNTIL(is_readable());
 		assert_int_equal(take_all(), 2);
 		assert_false(is_readable());
@@ -185,7 +186,7 @@ WAIT_TEST(the_descriptor_is_readable_when_messages_have_arrived)
 /* Called last in a turn. */
 static int end_loop(void *arg, uint64_t now_ns)
 {
-	if (plx_ring_depth(listening.listener->queue->ring))
+	if (plx_ring_depth(heard.socket.listener->queue->ring))
 		netio_terminate(&ctx.evloop);
 	return 0;
 }
@@ -195,7 +196,7 @@ WAIT_TEST(a_loop_that_returns_wakes_for_the_last_message)
 	struct plx_poller *poller;
 
 	connect_sender();
-	netio_recv_fd(&listening);
+	netio_recv_fd(&heard.socket);
 	assert_int_equal(take_all(), 0);
 	assert_works(plx_poller_add("end", end_loop, NULL, 0, &poller));
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
