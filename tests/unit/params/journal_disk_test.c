@@ -194,12 +194,7 @@ TEST(a_change_that_the_file_refuses_blocks_no_other)
 /* A record that cannot be read back is our bug, and must not be reported as written. */
 TEST(an_invalid_record_is_reported)
 {
-	struct param param = {.name = "a//b",
-			      .name_length = 4,
-			      .revision = 1,
-			      .id = 1,
-			      .kind = {.type = PARAM_INT},
-			      .value = {.type = PARAM_INT}};
+	struct param param = int_param("a//b", 1, 1, 0);
 
 	assert_int_equal(journal_reserve(journal), 0);
 	journal_put(journal, &param, false, (struct plx_rpc_request *)&clients[0]);

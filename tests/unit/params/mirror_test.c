@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* News for a watcher: within one run of the service, after a restart, and disappeared
  * parameters. */
+#include "int_param.h"
 #include "plx_test.h"
 
 #include "mirror.h"
@@ -22,18 +23,6 @@ static int stop(void **state)
 	return 0;
 }
 
-static struct param number(const char *name, uint64_t revision)
-{
-	return (struct param){
-		.name = name,
-		.name_length = (uint32_t)strlen(name),
-		.id = 1,
-		.revision = revision,
-		.kind = {.type = PARAM_INT},
-		.value = {PARAM_INT, .integer = (int64_t)revision},
-	};
-}
-
 /* Give it the parameters of that text, "NAME:REVISION" each, with "-" before removals. Return:
  * those that are news. */
 static const char *news_of(const char *text)
@@ -46,11 +35,12 @@ static const char *news_of(const char *text)
 	for (char *at = strtok(copy, " "); at; at = strtok(NULL, " ")) {
 		bool removed = *at == '-';
 		char *colon = strchr(at, ':');
+		uint64_t revision = strtoull(colon + 1, NULL, 10);
 		struct param param;
 		int rc;
 
 		*colon = '\0';
-		param = number(at + removed, strtoull(colon + 1, NULL, 10));
+		param = int_param(at + removed, 1, revision, (int64_t)revision);
 		rc = mirror_take(mirror, &param, removed);
 		*colon = ':';
 		assert_in_range(rc, 0, 1);
@@ -157,7 +147,7 @@ TEST(a_next_life_may_be_older)
 /* Both runs started with one file, and counted from there. */
 TEST(a_next_life_may_have_the_same_revisions)
 {
-	struct param param = number("y", 70);
+	struct param param = int_param("y", 1, 70, 70);
 
 	take("y:70 ");
 	mirror_lose(mirror);

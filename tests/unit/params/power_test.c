@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SQLite's disk, simulated in memory. It fails at any step, or the power is cut there; then each
  * unsynced sector is as before or as written. Everything reported as committed is there. */
+#include "int_param.h"
 #include "plx_test.h"
 
 #include "tables.h"
@@ -252,14 +253,7 @@ static void lose_power(void)
 /* Return: whether the file accepted the value. */
 static bool commit(struct tables *tables, int64_t value)
 {
-	struct param param = {
-		.name = "a",
-		.name_length = 1,
-		.id = 1,
-		.revision = (uint64_t)value,
-		.kind = {.type = PARAM_INT},
-		.value = {PARAM_INT, .integer = value},
-	};
+	struct param param = int_param("a", 1, (uint64_t)value, value);
 
 	if (tables_begin(tables) != 0)
 		return false;

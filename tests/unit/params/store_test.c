@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The store compared with a simple model: an array of all possible names. */
+#include "int_param.h"
 #include "plx_test.h"
 
 #include "store.h"
@@ -156,12 +157,7 @@ TEST(texts_are_the_stores_own)
 TEST(loaded_parameters_keep_their_numbers)
 {
 	struct store *store = *state;
-	struct param old = {.name = "a",
-			    .name_length = 1,
-			    .id = 7,
-			    .revision = 70,
-			    .kind = whole,
-			    .value = {PARAM_INT, .integer = 1}};
+	struct param old = int_param("a", 7, 70, 1);
 	const struct param *param;
 
 	assert_int_equal(store_restore(store, &old), 0);

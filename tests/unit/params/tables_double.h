@@ -4,6 +4,7 @@
 #ifndef TABLES_DOUBLE_H
 #define TABLES_DOUBLE_H
 
+#include "int_param.h"
 #include "journal_priv.h"
 #include "plx_lcore.h"
 #include "wire.h"
@@ -156,14 +157,7 @@ int plx_loop_turn(void)
 static int put_one(struct journal *journal, uint64_t revision, uint64_t id, int64_t value,
 		   struct client *client)
 {
-	struct param param = {
-		.name = "a",
-		.name_length = 1,
-		.id = id,
-		.revision = revision,
-		.kind = {.type = PARAM_INT},
-		.value = {PARAM_INT, .integer = value},
-	};
+	struct param param = int_param("a", id, revision, value);
 	int rc = journal_reserve(journal);
 
 	if (rc == 0)
