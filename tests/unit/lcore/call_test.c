@@ -68,10 +68,10 @@ static void expect_ended(const struct request *request, uint32_t ran_on, int ans
 	assert_int_equal(request->ends, 1);
 }
 
+static struct request request; /* of a test with one */
+
 TEST(a_call_runs_there_and_ends_here)
 {
-	struct request request;
-
 	make(&request, 21);
 	assert_int_equal(plx_lcore_call(10, &request.call), 0);
 	assert_int_equal(turns_until_idle(NULL), 0);
@@ -83,8 +83,6 @@ TEST(a_call_runs_there_and_ends_here)
 
 TEST(one_may_call_oneself)
 {
-	struct request request;
-
 	make(&request, 4);
 	assert_int_equal(plx_lcore_call(0, &request.call), 0);
 	assert_int_equal(request.runs, 0);
@@ -94,8 +92,6 @@ TEST(one_may_call_oneself)
 
 TEST(a_call_that_ended_may_be_made_again)
 {
-	struct request request;
-
 	make(&request, 1);
 	request.again = 3;
 	assert_int_equal(plx_lcore_call(10, &request.call), 0);
@@ -109,8 +105,6 @@ TEST(a_call_that_ended_may_be_made_again)
 
 TEST(a_full_lane_refuses_the_call)
 {
-	struct request request;
-
 	make(&request, 1);
 	for (unsigned i = 0; i < PLX_LANE_SLOTS_DEFAULT; i++)
 		assert_int_equal(plx_lcore_call(10, &request.call), 0);
@@ -120,16 +114,12 @@ TEST(a_full_lane_refuses_the_call)
 
 static void *call_from_here(void *arg)
 {
-	struct request *request = arg;
-
-	request->answer = plx_lcore_call(0, &request->call);
+	request.answer = plx_lcore_call(0, &request.call);
 	return strstr(plx_error(), "plx_lcore_call: this thread is not an lcore") ? arg : NULL;
 }
 
 TEST(errors_name_what_is_missing)
 {
-	struct request request;
-
 	make(&request, 1);
 	assert_fails(plx_lcore_call(7, &request.call), -ENOENT,
 		     "plx_lcore_call: there is no lcore 7");
