@@ -51,6 +51,8 @@ spare 'lane.c grow_cold 3 seq_cst to relaxed' 'who puts the bit back is who look
 spare 'lane.c receive_word 2 acquire to relaxed' \
 	'the bit is acquired before; see: a lane is found without acquiring it'
 # That who finds the bit set finds a lane at all: x86 shows stores in the order they were made in.
+unseen 'launch.c lcore_enter 1 release to relaxed' \
+	'only a thread that sends while the lcores start needs it: the end of the start is acquired, too'
 unseen 'lane.c ring 2 seq_cst to relaxed' 'the lane is stored before its bit, on x86 anyway'
 unseen 'lane.c receive_word 1 acquire to relaxed' 'the lane is loaded after its bit, on x86 anyway'
 
