@@ -17,22 +17,19 @@ fail()
 # On a busy host a call may exceed the default deadline.
 patience=(--deadline 20s)
 
-# expect STATUS TEXT WORDS...: plx-call WORDS exits with STATUS and prints TEXT (a bash pattern) on either output.
+# expect STATUS PATTERN WORDS...: of plx-call.
 expect()
 {
-	local status=$1 text=$2 got wait=("${patience[@]}")
+	local wait=("${patience[@]}")
 
-	shift 2
 	[[ " $* " != *' --deadline '* ]] || wait=()
-	got=$("$apps/plx-call" --huge none -- --connect "$address" "$@" "${wait[@]}" 2>&1)
-	local its=$?
-	# TEXT is a pattern.
-	# shellcheck disable=SC2053
-	if [[ $its == "$status" && $got == $text ]]; then
-		echo "ok: $*"
-	else
-		fail "$*: status $its: $got"
-	fi
+	gives "${*:3}" "$1" "$2" "$apps/plx-call" --huge none -- --connect "$address" "${@:3}" "${wait[@]}"
+}
+
+# ping STATUS PATTERN WORDS...: of plx-ping.
+ping()
+{
+	gives "plx-ping ${*:3}" "$1" "$2" timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" "${@:3}"
 }
 
 # under_way FILE: wait until the program that logs to FILE, at level info, catches signals and connects.
@@ -117,10 +114,19 @@ expect 2 '*give --count or --duration*' --method echo --rate 10
 expect 2 '*give --rate up to that*' --method echo --rate 200000 --arrival burst --count 5
 expect 2 '*--rate*0*' --method echo --rate 0 --count 5
 
-got=$("$apps/plx-call" --huge none -- --connect 127.0.0.1:1 --method 1 --deadline 300ms 2>&1) && fail 'nobody there: status 0'
-[[ $got == *'no service within 0.3 s: '*'127.0.0.1:1'*'refused'* ]] || fail "nobody there: $got"
-got=$("$apps/plx-call" --huge none -- --connect 127.0.0.1:1 --method 1 --deadline 300ms --count 10 2>&1) && fail 'nobody to measure: status 0'
-[[ $got == *'no service answered: '* ]] || fail "nobody to measure: $got"
+of_service=$address
+address=127.0.0.1:1
+expect 1 '*no service within 0.3 s: *127.0.0.1:1*refused*' --method 1 --deadline 300ms
+expect 1 '*no service answered: *' --method 1 --deadline 300ms --count 10
+
+# other EAL-OPTIONS...: a plx-echo, whose only service is its self-test.
+other()
+{
+	: >"$temp/live"
+	"$apps/plx-echo" --huge none --heartbeat 1s:20s "$@" -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
+	its=$!
+	listening "$temp/live"
+}
 
 # The self-test service of processes that listen for another purpose: plx-echo's links, and NetIO's sockets.
 live()
@@ -133,34 +139,19 @@ live()
 	listening "$temp/live"
 	expect 0 '*pollux.describe*' --process --list
 	expect 0 '*\"program\"*' --process --method pollux.describe --format json
-	"$apps/plx-ping" --huge none -- --connect "$address" --process --verify --count 2000 >"$temp/ping" 2>&1 ||
-		fail "plx-ping --process: $(<"$temp/ping")"
-	grep -q '^plx-ping: 2000 full round trips of 64 B' "$temp/ping" || fail "plx-ping --process: $(<"$temp/ping")"
+	ping 0 '*plx-ping: 2000 full round trips of 64 B*' --process --verify --count 2000
 	kill "$its"
 	wait "$its"
 }
-of_service=$address
 live "$apps/plx-echo" --huge none --heartbeat 1s:20s -- --listen 127.0.0.1:0
 NETIO_OPTIONS='--huge none' live "$apps/examples/netio_recv" 0 1
-"$apps/plx-echo" --huge none --heartbeat 1s:20s --self-test off -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
-its=$!
-listening "$temp/live"
+other --self-test off
 expect 1 '*has no self-test service: it was started with --self-test off*' --process --list --deadline 2s
-got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --rate 5 2>&1) && fail 'plx-ping --process --rate: status 0'
-[[ $got == *'one call after the other'* ]] || fail "plx-ping --process --rate: $got"
-got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --size 65537 2>&1) && fail 'plx-ping --process --size 65537: status 0'
-[[ $got == *'0 to 65536 bytes'* ]] || fail "plx-ping --process --size 65537: $got"
+ping 2 '*one call after the other*' --process --rate 5
+ping 2 '*0 to 65536 bytes*' --process --size 65537
 kill "$its"
 wait "$its"
 
-# other EAL-OPTIONS...: a plx-echo, whose only service is its self-test.
-other()
-{
-	: >"$temp/live"
-	"$apps/plx-echo" --huge none --heartbeat 1s:20s "$@" -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
-	its=$!
-	listening "$temp/live"
-}
 other --self-test 200
 begin=$SECONDS
 expect 1 '*speaks the echo of plx-ping, not Pollux RPC; check the port*; --process calls the self-test of any Pollux process' --method pollux.echo --deadline 1s
@@ -198,11 +189,9 @@ other --self-test 10
 expect 0 '*pollux.describe*' --process --list --deadline 5s
 expect 1 '*ended with: busy; it has not run, and may be tried again*' --process --list --deadline 3s
 # Its warm-up ends after a second, although it has not made a thousand calls by then.
-got=$(timeout 30 "$apps/plx-ping" --huge none -- --connect "$address" --process --duration 2s 2>&1)
-[[ $? == [03] && $got == *'calls were refused'* ]] || fail "plx-ping --process where few calls are taken: $got"
+ping '[03]' '*calls were refused*' --process --duration 2s
 kill -STOP "$its"
-got=$("$apps/plx-ping" --huge none -- --connect "$address" --process --duration 1s 2>&1) && fail 'plx-ping --process, stopped: status 0'
-[[ $got == *"no self-test service: $address"* ]] || fail "plx-ping --process, stopped: $got"
+ping 1 "*no self-test service: $address*" --process --duration 1s
 kill -KILL "$its"
 wait "$its" 2>/dev/null
 address=$of_service
@@ -262,12 +251,10 @@ wait "$its"
 address=$of_service
 
 # Names of the previous release.
-got=$("$apps/plx-call" --huge none -- --service "$address" --method echo --data hello "${patience[@]}" 2>&1)
-[[ $? == 0 && $got == *'plx-call: --service: an old name, which the next release does not know; give --connect ADDR'*hello ]] ||
-	fail "plx-call --service: $got"
-got=$("$apps/plx-ping" --huge none -- --connect "$address" --service --count 20 2>&1)
-[[ $? == [03] && $got == *'plx-ping: --service: an old name, which the next release does not know; give --process'* ]] ||
-	fail "plx-ping --service: $got"
+gives 'the old --service of plx-call' 0 \
+	'*plx-call: --service: an old name, which the next release does not know; give --connect ADDR*hello' \
+	"$apps/plx-call" --huge none -- --service "$address" --method echo --data hello "${patience[@]}"
+ping '[03]' '*plx-ping: --service: an old name, which the next release does not know; give --process*' --service --count 20
 
 kill "$server"
 wait "$server" || fail "the service ended with status $?"

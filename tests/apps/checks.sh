@@ -22,7 +22,7 @@ check()
 	fi
 }
 
-# gives TEXT STATUS PATTERN COMMAND...: it exits with that status and prints what matches, on either output.
+# gives TEXT STATUS PATTERN COMMAND...: its exit status and what it prints, on either output, match the patterns.
 gives()
 {
 	local text=$1 status=$2 pattern=$3 got its

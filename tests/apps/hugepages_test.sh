@@ -30,12 +30,7 @@ pages()
 # expect STATUS TEXT WORD...: hugepages.sh exits with STATUS and prints TEXT.
 expect()
 {
-	local status=$1 text=$2 got its
-
-	shift 2
-	got=$("$PLX_SOURCE_ROOT/scripts/hugepages.sh" "$@" 2>&1)
-	its=$?
-	check "hugepages.sh $*: status $its: $got" '((its == status)) && [[ $got == *"$text"* ]]'
+	gives "hugepages.sh ${*:3}" "$1" "*$2*" "$PLX_SOURCE_ROOT/scripts/hugepages.sh" "${@:3}"
 }
 
 node 0 8192

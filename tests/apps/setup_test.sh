@@ -9,24 +9,13 @@ if ((EUID != 0)) || ! unshare --mount true 2>/dev/null; then
 	exit 77
 fi
 unset PLX_SKIP_SETUP
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
-failed=0
+# shellcheck source=tests/apps/checks.sh
+. tests/apps/checks.sh
 
 # expect STATUS TEXT COMMAND...: the command ends with that status, and its output has that text.
 expect()
 {
-	local wanted=$1 text=$2 output status
-
-	shift 2
-	output=$("$@" 2>&1 </dev/null)
-	status=$?
-	if ((status == wanted)) && [[ $output == *"$text"* ]]; then
-		echo "ok: $*"
-	else
-		printf 'FAILED: %s\n  status %s (wanted %s), lacks "%s":\n%s\n' "$*" "$status" "$wanted" "$text" "$output"
-		failed=1
-	fi
+	gives "${*:3}" "$1" "*$2*" "${@:3}"
 }
 
 # on SYSTEM COMMAND...: run it where /etc/os-release is that text.
@@ -64,10 +53,7 @@ exit 1
 END
 chmod +x "$temp/bin/debootstrap"
 expect 1 'debootstrap failed' env PATH="$temp/bin:$PATH" scripts/test-on.sh trixie
-[[ -z $(find "$temp/chroots" -mindepth 1 -type d) ]] || {
-	echo 'FAILED: a part of a chroot is left'
-	failed=1
-}
+check 'no part of a chroot is left' "[[ -z \$(find '$temp/chroots' -mindepth 1 -type d) ]]"
 
 # Without debootstrap: everything else on PATH.
 mkdir "$temp/tools"
