@@ -4,7 +4,6 @@
 #include <rdma/fabric.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

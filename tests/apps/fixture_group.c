@@ -5,8 +5,6 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #define SHM_NAMES_MAX 1024

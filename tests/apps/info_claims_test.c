@@ -2,8 +2,6 @@
 /* Which processes plx-info finds polling on which CPU. */
 #include "info_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 PLX_TEST(reads_claims_from_the_list_of_sockets)

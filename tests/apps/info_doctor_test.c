@@ -2,10 +2,6 @@
 /* plx-info's advice: each rule, on a host with a single defect. */
 #include "info_fixture.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 /* The doctor must find exactly this. Restores the host. */
 static void assert_only_finding(const char *id, enum info_severity severity, const char *seen_part,
 				const char *command_part)

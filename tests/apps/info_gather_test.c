@@ -3,10 +3,8 @@
 #include "info_fixture.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static void assert_cpus(const struct plx_cpuset *set, const char *list)

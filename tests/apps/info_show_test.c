@@ -5,9 +5,6 @@
 #include "json_has.h"
 #include "plx_fabric_driver.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 /* The output of info_print_json, parsed. */
 static json_t *as_json(const struct info_finding *findings, unsigned count)
 {

@@ -2,8 +2,6 @@
 /* System calls per message, counted by strace. */
 #include "process_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

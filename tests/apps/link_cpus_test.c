@@ -5,7 +5,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <unistd.h>
 
 /* CPUs that a poller could claim now. */

@@ -4,9 +4,6 @@
 #include "process_fixture.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A running client with messages in flight. */

@@ -2,8 +2,6 @@
 /* Messages of all sizes and at a given rate: what returns, and what is printed. */
 #include "process_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 PROVIDER_TEST(messages_of_every_size_come_back_unchanged)

@@ -4,8 +4,6 @@
 #include "process_fixture.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
 
 /* Server memory per link: ten buffers of 4 KiB, and the provider's. With shm that is the first
  * pages of two rings, counted for both sides, and room for posted operations, all of it touched if

@@ -2,8 +2,6 @@
 /* Which provider two processes choose. */
 #include "process_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* The result and its file have the provider and the reason for the choice. */

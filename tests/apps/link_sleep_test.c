@@ -4,7 +4,6 @@
 #include "process_fixture.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 #define QUIET_MS       2000
 #define CPU_MS_MAX     40 /* in that time; a polling lcore uses all of it */

@@ -2,7 +2,6 @@
 /* How soon after its start a process sends its first message. */
 #include "process_fixture.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #define STARTS        5

@@ -3,9 +3,6 @@
 #include "process_fixture.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define WARMUP 10
 

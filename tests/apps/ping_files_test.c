@@ -2,12 +2,8 @@
 /* The files of plx-ping --out: they have only what this run measured, and how the run ended. */
 #include "process_fixture.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define OLD "of an earlier run\n"

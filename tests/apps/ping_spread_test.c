@@ -2,9 +2,6 @@
 /* plx-ping --listen on two lcores: which lcore serves which links. */
 #include "process_fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define PINGS 4
 
 /* A server on lcores 0 and 1; on a host with one CPU they share it. */

@@ -2,8 +2,6 @@
 #include "process_fixture.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 

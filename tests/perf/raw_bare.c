@@ -8,7 +8,6 @@
 #include "raw_local.h"
 
 #include <assert.h>
-#include <string.h>
 
 #define PAIRS         16
 #define TRIPS_A_PAIR  512 /* before moving to the next pair */

@@ -5,7 +5,6 @@
  * The epoll is edge-triggered: each write is an edge, so eventfds are never read. */
 #include "raw_local.h"
 
-#include <string.h>
 #include <unistd.h>
 
 struct message {

@@ -9,7 +9,6 @@
  * The client sends first, as iWARP requires. */
 #include "raw_msg.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #define OF_EVENTS 1 /* epoll data of the event queue; the completion queue's is 0 */

@@ -5,7 +5,6 @@
 #include "plx_app.h"
 
 #include <sched.h>
-#include <string.h>
 
 #define LIMIT_NS_MAX (24 * 3600 * PLX_NS_PER_S)
 #define OPTIONS_MAX  20

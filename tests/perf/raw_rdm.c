@@ -2,7 +2,6 @@
 #include "raw_rdm.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define GIVEN_NAME_MAX 100

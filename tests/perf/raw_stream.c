@@ -2,7 +2,6 @@
 #include "raw_stream.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define BURST        64                  /* entries per queue read */
 #define WINDOW_BYTES (UINT64_C(4) << 20) /* in flight and posted: they stay in a cache */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "raw_zmq_side.h"
 
-#include <string.h>
-
 #define LOOK_MS   100 /* receives return this often, to check for a stop */
 #define LINGER_MS 1000
 

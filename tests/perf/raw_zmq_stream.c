@@ -7,7 +7,6 @@
 #include "raw_zmq_side.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define WINDOW_BYTES (UINT64_C(64) << 20) /* that may queue on each side */
 #define DEPTH_LEAST  16

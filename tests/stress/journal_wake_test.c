@@ -6,8 +6,6 @@
 
 #include "tables_double.h"
 
-#include <stdlib.h>
-
 #define ROUNDS    (PLX_TEST_SANITIZED ? 20000 : 200000)
 #define BURST     4
 #define MISSED_NS (20 * PLX_NS_PER_S)

@@ -5,10 +5,8 @@
 #include "dice.h"
 #include "lcores.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #define LCORES  6
 #define THREADS 4

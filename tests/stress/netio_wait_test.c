@@ -9,7 +9,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #define SLOTS    2
 #define STILL_NS (20 * PLX_NS_PER_S) /* without progress before the test fails */

@@ -6,7 +6,6 @@
 #include "dice.h"
 #include "prov/pair.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <unistd.h>

@@ -7,12 +7,10 @@
 #include "count.h"
 #include "dice.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define LINES        8 /* connections to the scribbler that are still open */
 #define POSTED       16

@@ -3,7 +3,6 @@
 #include "plx_test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define WORDS_MAX 16

@@ -4,7 +4,6 @@
 #include "plx_test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static void is_shown_as(const char *text, size_t length, const char *plain, const char *shown)
 {

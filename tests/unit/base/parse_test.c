@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_base.h"
 #include "plx_test.h"
-
-#include <stdio.h>
 
 #define UNTOUCHED 4711
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Random numbers, and the keyed hash. */
-#include "plx_base.h"
 #include "plx_test.h"
 
 PLX_TEST(each_is_another)

@@ -3,9 +3,6 @@
 #include "base_internal.h"
 #include "foreign_socket.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 /* Unmapped ids --------------------------------------------------------------------------------- */
 
 static const char *file_of(const char *text)

@@ -3,9 +3,6 @@
 #include "folder.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[FOLDER_BYTES], path[FOLDER_BYTES + 2];

@@ -2,8 +2,6 @@
 #include "eal_priv.h"
 #include "plx_test.h"
 
-#include <stdio.h>
-
 PLX_TEST(origin_is_what_the_user_typed)
 {
 	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE};

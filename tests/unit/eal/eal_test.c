@@ -6,13 +6,10 @@
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
 #include "plx_rpc.h"
-#include "plx_test.h"
 
 #include <inttypes.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #define ROUNDS 20
 

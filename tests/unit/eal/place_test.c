@@ -4,10 +4,7 @@
 #include "eal_priv.h"
 #include "folder.h"
 #include "log_capture.h"
-#include "plx_test.h"
 
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SMALL_CPUS 8

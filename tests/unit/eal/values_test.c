@@ -3,8 +3,6 @@
 #include "plx_fabric.h"
 #include "plx_test.h"
 
-#include <stdio.h>
-
 #define MB ((size_t)1 << 20)
 
 static int open_topo(void **state)

@@ -5,7 +5,6 @@
 #include "plx_test.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define SECONDS_10 (10 * PLX_NS_PER_S)
 

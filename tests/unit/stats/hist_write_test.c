@@ -3,7 +3,6 @@
 #include "plx_test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static char *written_hgrm(const struct plx_hist *hist, double unit)
 {

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "count.h"
 #include "foreign_socket.h"
-#include "plx_test.h"
 
 #include "plx_topo.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* CPU ids far beyond this host's, so that no running poller interferes. */
 #define CPU (PLX_CPU_MAX - 7)

@@ -4,7 +4,6 @@
 #include "plx_topo.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static struct plx_topo *topo; /* CPUs 0-3 on node 0, 4-7 on node 1 */
 

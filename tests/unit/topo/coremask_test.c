@@ -3,8 +3,6 @@
 
 #include "plx_topo.h"
 
-#include <stdlib.h>
-
 PLX_TEST(masks_name_the_lcores_of_their_bits)
 {
 	static const struct {

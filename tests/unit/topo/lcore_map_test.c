@@ -5,7 +5,6 @@
 #include "plx_topo.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define EIGHT "synthetic:numa:2 core:4 pu:1"
 

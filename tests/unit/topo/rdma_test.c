@@ -5,7 +5,6 @@
 #include "topo_priv.h"
 
 #include <hwloc.h>
-#include <stdio.h>
 
 #define IB "/sys/class/infiniband"
 

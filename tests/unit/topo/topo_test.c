@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_test.h"
 
 #include "mem/child.h"
 #include "plx_topo.h"
@@ -8,10 +7,7 @@
 #include <hwloc.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static void assert_cpus(const struct plx_cpuset *set, const char *expected)
 {
