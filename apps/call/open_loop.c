@@ -105,20 +105,21 @@ static int arm(void *arg, struct plx_sleep *sleep)
 	return 0;
 }
 
+static bool is_up_or_stopped(void *client)
+{
+	return plx_rpc_client_is_up(client) || plx_stop_signal();
+}
+
 /* Starting the schedule before a service is up would measure the wait for it. */
 static int wait_for_service(const struct measure *measure)
 {
-	uint64_t until_ns = plx_time_add(plx_now_ns(), measure->conf->deadline_ns);
+	uint64_t deadline_ns = measure->conf->deadline_ns;
 
-	while (!plx_rpc_client_is_up(measure->client)) {
-		if (plx_stop_signal())
-			return plx_fail(EINTR, "interrupted before anything was measured");
-		if (plx_now_ns() >= until_ns)
-			return plx_fail(EIO, "no service within %.6g s: %s",
-					(double)measure->conf->deadline_ns / 1e9,
-					call_trouble(measure->client));
-		plx_loop_turn();
-	}
+	if (plx_loop_until(is_up_or_stopped, measure->client, deadline_ns) != 0)
+		return plx_fail(EIO, "no service within %.6g s: %s", (double)deadline_ns / 1e9,
+				call_trouble(measure->client));
+	if (plx_stop_signal())
+		return plx_fail(EINTR, "interrupted before anything was measured");
 	return 0;
 }
 

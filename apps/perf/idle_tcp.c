@@ -87,31 +87,27 @@ static const struct plx_link_events home_events = {
 	.on_close = on_home_close,
 };
 
-static bool is_open(const struct idle_tcp *tcp)
+static bool is_open(void *arg)
 {
-	return tcp->accepted && tcp->connected;
+	const struct idle_tcp *tcp = arg;
+
+	return (tcp->accepted && tcp->connected) || tcp->failed || plx_stopping();
 }
 
-static bool is_closed(const struct idle_tcp *tcp)
+static bool is_closed(void *arg)
 {
-	return tcp->closed == 2;
+	const struct idle_tcp *tcp = arg;
+
+	return tcp->closed == 2 || tcp->failed || plx_stopping();
 }
 
-/* Turn this lcore's loop until done() is true. */
-static int turn_until(struct idle_tcp *tcp, bool (*done)(const struct idle_tcp *tcp))
+static int turn_until(struct idle_tcp *tcp, bool (*is_done)(void *tcp))
 {
-	uint64_t deadline_ns = plx_now_ns() + PATIENCE_NS;
-
-	while (!done(tcp)) {
-		plx_loop_turn();
-		if (plx_stopping())
-			return plx_fail(EINTR, "interrupted");
-		if (tcp->failed)
-			return plx_fail(EIO, "the idle link failed: %s", tcp->error);
-		if (plx_now_ns() > deadline_ns)
-			return plx_fail(ETIMEDOUT, "the idle link did not open or close in time");
-	}
-	return 0;
+	if (plx_loop_until(is_done, tcp, PATIENCE_NS) != 0)
+		return plx_fail(ETIMEDOUT, "the idle link did not open or close in time");
+	if (plx_stopping())
+		return plx_fail(EINTR, "interrupted");
+	return tcp->failed ? plx_fail(EIO, "the idle link failed: %s", tcp->error) : 0;
 }
 
 int idle_tcp_open(struct idle_tcp *tcp, uint32_t away)

@@ -135,23 +135,22 @@ static int fail_without_service(const struct calls *calls)
 			calls->conf->connect);
 }
 
+static bool is_up_or_stopped(void *client)
+{
+	return plx_rpc_client_is_up(client) || plx_stop_signal();
+}
+
 static int connect_to(struct calls *calls)
 {
 	const char *const addresses[] = {calls->conf->connect, NULL};
 	struct plx_rpc_client_attr attr = {.link = {.self_test = true}};
-	uint64_t until_ns = plx_now_ns() + UP_NS;
 	int rc = plx_rpc_client_create(addresses, &attr, &calls->client);
 
 	if (rc)
 		return rc;
-	while (!plx_rpc_client_is_up(calls->client)) {
-		if (plx_stop_signal())
-			return ping_end(calls->outcome, 0, NULL, true);
-		if (plx_now_ns() >= until_ns)
-			return fail_without_service(calls);
-		plx_loop_turn();
-	}
-	return 0;
+	if (plx_loop_until(is_up_or_stopped, calls->client, UP_NS) != 0)
+		return fail_without_service(calls);
+	return plx_stop_signal() ? ping_end(calls->outcome, 0, NULL, true) : 0;
 }
 
 static void note_way(struct calls *calls)

@@ -290,12 +290,16 @@ static void close_listeners(struct plx_fabric_lcore *home)
 	}
 }
 
+static bool has_no_links(void *home)
+{
+	return LIST_EMPTY(&((struct plx_fabric_lcore *)home)->links);
+}
+
 int plx_fabric_drain(uint64_t timeout_ns)
 {
 	struct plx_fabric_lcore *home = fabric_home();
-	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
 	struct plx_link *link;
-	int rc = 0;
+	int rc;
 
 	if (plx_lcore_id() == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_fabric_drain");
@@ -307,15 +311,10 @@ int plx_fabric_drain(uint64_t timeout_ns)
 		if (link->state < LINK_CLOSING)
 			plx_link_close(link);
 	}
-
-	while (!LIST_EMPTY(&home->links) && rc == 0) {
-		if (plx_now_ns() >= limit_ns)
-			rc = plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close",
-				      home->id);
-		else if (plx_loop_turn() < 0)
-			rc = plx_fail(EBUSY, "lcore %u is inside its loop", home->id);
-	}
+	rc = plx_loop_until(has_no_links, home, timeout_ns);
 	home->draining = false;
+	if (rc == -ETIMEDOUT)
+		plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close", home->id);
 	return rc;
 }
 

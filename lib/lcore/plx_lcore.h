@@ -147,6 +147,11 @@ void plx_loop_quit(void);
  * Return: amount of work; 0 idle; -ENOENT not an lcore; -EBUSY inside a turn already. */
 int plx_loop_turn(void);
 
+/** Run turns, without sleep, until is_done(arg) or until the time is up. is_done is called before
+ * each turn. Thread: an lcore.
+ * Return: 0 it is done; -ETIMEDOUT; -ENOENT not an lcore; -EBUSY inside a turn already. */
+int plx_loop_until(bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
+
 /** Clock of the current turn, read once at its start. Between turns, and on other threads,
  * plx_now_ns(). Thread: any. */
 uint64_t plx_loop_now_ns(void);

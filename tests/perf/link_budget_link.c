@@ -133,14 +133,9 @@ static const struct plx_link_events events = {
 	.on_close = on_close,
 };
 
-static void turn_until(const unsigned *value, uint64_t limit_ns, const char *what)
+static bool is_two(void *value)
 {
-	limit_ns += plx_now_ns();
-	while (*value < 2) {
-		plx_loop_turn();
-		if (plx_now_ns() > limit_ns)
-			budget_fail(what);
-	}
+	return *(unsigned *)value == 2;
 }
 
 static void link_open(const struct budget_conf *conf)
@@ -163,7 +158,8 @@ static void link_open(const struct budget_conf *conf)
 	rc = rc ? rc : plx_link_connect(plx_listener_address(pair.listener), &listen.link, &link);
 	if (rc)
 		budget_fail("open");
-	turn_until(&pair.opened, CONNECT_NS, "connect");
+	if (plx_loop_until(is_two, &pair.opened, CONNECT_NS) != 0)
+		budget_fail("connect");
 	pair.sender = pair.ends[0];
 	link_send();
 }
@@ -173,7 +169,8 @@ static void link_close(void)
 	pair.apart = true;
 	for (unsigned i = 0; i < pair.opened; i++)
 		plx_link_close(pair.ends[i]);
-	turn_until(&pair.closed, CLOSE_NS, "close");
+	if (plx_loop_until(is_two, &pair.closed, CLOSE_NS) != 0)
+		budget_fail("close");
 	plx_listener_close(pair.listener);
 	plx_fabric_fini();
 	free(pair.message);

@@ -38,14 +38,9 @@ _Noreturn static void fail(const char *what)
 	exit(1);
 }
 
-static void turn_until_ready(void)
+static bool is_ready(void *unused)
 {
-	uint64_t limit = plx_now_ns() + LIMIT_NS;
-
-	while (!ready && plx_now_ns() < limit)
-		plx_loop_turn();
-	if (!ready)
-		fail("not connected");
+	return ready;
 }
 
 static void on_message(struct netio_recv_socket *socket, const struct netio_msg *msg)
@@ -232,7 +227,8 @@ int main(int argc, char **argv)
 			continue;
 		if (netio_init(&ctx) != 0 || parts[i].open() != 0)
 			fail("start");
-		turn_until_ready();
+		if (plx_loop_until(is_ready, NULL, LIMIT_NS) != 0)
+			fail("connect");
 		run(&parts[i], WARM_UP);
 		printf("empty %llu\n", (unsigned long long)send_and_receive(&parts[i], messages));
 		return 0;

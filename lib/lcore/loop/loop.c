@@ -208,6 +208,21 @@ int plx_loop_turn(void)
 	return work > INT_MAX ? INT_MAX : (int)work;
 }
 
+int plx_loop_until(bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
+{
+	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
+
+	if (!loop_self || loop_self->entered)
+		return fail_inside("plx_loop_until", "a turn");
+	while (!is_done(arg)) {
+		if (plx_now_ns() >= limit_ns)
+			return plx_fail(ETIMEDOUT, "lcore %u: not done in %.6g s", plx_lcore_id(),
+					(double)timeout_ns / 1e9);
+		plx_loop_turn();
+	}
+	return 0;
+}
+
 void plx_loop_quit(void)
 {
 	if (loop_self)

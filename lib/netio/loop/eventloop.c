@@ -97,47 +97,41 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 }
 
 /* Also closes this lcore's connections of other loops' sockets, including new ones. */
-static bool is_closing(struct netio_eventloop *evloop)
+static bool is_closed(void *evloop)
 {
-	return acceptor_close_all(evloop) || plx_session_any_closing();
+	return !acceptor_close_all(evloop) && !plx_session_any_closing();
 }
 
 /* Released sockets close without loss, which takes turns of the loop. Continue while they make
  * progress; if the process is stopping, for at most CLOSING_NS. */
 static void finish_closing(struct netio_eventloop *evloop)
 {
-	uint64_t limit_ns = plx_now_ns() + CLOSING_NS, seen = plx_session_progress();
+	uint64_t seen;
+	int rc;
 
-	while (is_closing(evloop) && plx_now_ns() < limit_ns && plx_loop_turn() >= 0) {
-		if (plx_session_progress() == seen || plx_stopping())
-			continue;
+	do {
 		seen = plx_session_progress();
-		limit_ns = plx_now_ns() + CLOSING_NS;
-	}
-	if (is_closing(evloop))
+		rc = plx_loop_until(is_closed, evloop, CLOSING_NS);
+	} while (rc == -ETIMEDOUT && plx_session_progress() != seen && !plx_stopping());
+	if (rc)
 		plx_log(netio_log, PLX_LOG_WARNING,
 			"netio_fini: some connections do not close; what they had still to send "
 			"may be lost");
 }
 
-/* Receivers close last, because their peers may be in this loop too. */
-static int drain(struct netio_eventloop *evloop, uint64_t limit_ns)
+static bool are_senders_closed(void *evloop)
 {
-	for (enum wire_role role = WIRE_SENDER; role <= WIRE_SUBSCRIBER; role++) {
-		connection_close_all(evloop, role);
-		while (is_closing(evloop) || connection_any_open(evloop, role)) {
-			if (plx_now_ns() >= limit_ns)
-				return plx_fail(ETIMEDOUT,
-						"netio_drain: some connections do not close");
-			if (plx_loop_turn() < 0)
-				return plx_fail(EBUSY, "netio_drain: inside the loop of the lcore");
-		}
-	}
-	return 0;
+	return is_closed(evloop) && !connection_any_open(evloop, WIRE_SENDER);
+}
+
+static bool are_all_closed(void *evloop)
+{
+	return are_senders_closed(evloop) && !connection_any_open(evloop, WIRE_SUBSCRIBER);
 }
 
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 {
+	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
 	int rc = netio_check(evloop, "netio_drain");
 
 	if (rc)
@@ -146,8 +140,15 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 		return netio_fail(EBUSY, "netio_drain: inside the loop; call "
 					 "netio_terminate, and do it after netio_run");
 	evloop->draining = true;
-	rc = drain(evloop, plx_time_add(plx_now_ns(), timeout_ns));
+	connection_close_all(evloop, WIRE_SENDER);
+	rc = plx_loop_until(are_senders_closed, evloop, timeout_ns);
+	if (rc == 0) { /* receivers close last, because their peers may be in this loop too */
+		connection_close_all(evloop, WIRE_SUBSCRIBER);
+		rc = plx_loop_until(are_all_closed, evloop, plx_time_since(plx_now_ns(), limit_ns));
+	}
 	evloop->draining = false;
+	if (rc == -ETIMEDOUT)
+		plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");
 	return netio_logged(rc);
 }
 

@@ -280,30 +280,33 @@ bool plx_rpc_service_is_drained(const struct plx_rpc_service *service)
 	return plx_atomic_load(&service->draining, PLX_RELAXED) && !stats.clients && !stats.open;
 }
 
+/* The service's lcore waits for all lcores, others for themselves. */
+static bool is_drained_here(void *arg)
+{
+	const struct plx_rpc_service *service = arg;
+	const struct service_local *local = service->local[plx_lcore_id()];
+
+	if (service->lcore == plx_lcore_id())
+		return plx_rpc_service_is_drained(service);
+	return local->draining && is_idle(local);
+}
+
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 {
-	uint64_t until_ns = plx_time_add(plx_now_ns(), timeout_ns);
 	struct plx_rpc_service_stats stats;
-	const struct service_local *local;
-	uint32_t id = plx_lcore_id();
-	bool all = service->lcore == id;
+	int rc;
 
-	if (id == PLX_LCORE_NONE)
+	if (plx_lcore_id() == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_rpc_service_finish");
-	local = service->local[id];
-	if (all)
+	if (service->lcore == plx_lcore_id())
 		plx_rpc_service_drain(service);
-	while (!(all ? plx_rpc_service_is_drained(service) : local->draining && is_idle(local))) {
-		if (plx_now_ns() >= until_ns) {
-			plx_rpc_service_stats(service, &stats);
-			return plx_fail(ETIMEDOUT,
-					"the service still has %u clients, and owes %u replies",
-					stats.clients, stats.open);
-		}
-		if (plx_loop_turn() < 0)
-			return plx_fail(EBUSY, "inside the loop a service cannot be finished");
+	rc = plx_loop_until(is_drained_here, service, timeout_ns);
+	if (rc == -ETIMEDOUT) {
+		plx_rpc_service_stats(service, &stats);
+		plx_fail(ETIMEDOUT, "the service still has %u clients, and owes %u replies",
+			 stats.clients, stats.open);
 	}
-	return 0;
+	return rc;
 }
 
 /* A running lcore ends its part itself in its loop. The main lcore may end the parts of idle

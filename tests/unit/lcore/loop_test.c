@@ -87,6 +87,7 @@ static int enter_again(void *arg, uint64_t now_ns)
 {
 	assert_fails(plx_loop_run(), -EBUSY, "plx_loop_run: lcore 0 is inside its loop already");
 	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: lcore 0 is inside a turn already");
+	assert_fails(plx_loop_until(NULL, NULL, 0), -EBUSY, "plx_loop_until: lcore 0 is inside");
 	assert_fails(plx_lcores_fini(0), -EBUSY, "inside the main lcore's loop; call plx_stop");
 	*(bool *)arg = true;
 	plx_loop_quit();
@@ -103,6 +104,24 @@ ONE_LCORE(cannot_be_entered_twice)
 	called = false;
 	assert_int_equal(plx_loop_turn(), 0);
 	assert_true(called);
+}
+
+static bool is_third_turn(void *calls)
+{
+	return ++*(unsigned *)calls == 3;
+}
+
+ONE_LCORE(turns_until_it_is_done_or_the_time_is_up)
+{
+	uint64_t turns = stats_of(0).turns;
+	unsigned calls = 0;
+
+	assert_int_equal(plx_loop_until(is_third_turn, &calls, PLX_NEVER), 0);
+	assert_int_equal(stats_of(0).turns, turns + 2);
+	calls = 3;
+	assert_fails(plx_loop_until(is_third_turn, &calls, 0), -ETIMEDOUT,
+		     "lcore 0: not done in 0 s");
+	assert_int_equal(stats_of(0).turns, turns + 2);
 }
 
 static char order[8];
