@@ -118,7 +118,7 @@ static bool same_host(const char *peer, const char *own)
 				    (struct sockaddr *)&addresses[1]);
 }
 
-PLX_TEST(peers_are_told_from_those_of_other_hosts)
+PLX_TEST(peers_of_this_host_are_recognized)
 {
 	assert_true(same_host("127.0.0.1", "127.0.0.1"));
 	assert_true(same_host("127.1.2.3", "127.0.0.1"));

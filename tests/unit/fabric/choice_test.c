@@ -399,7 +399,7 @@ RDMA(without_a_route_it_is_tcp)
 	expect_link("tcp", "no RDMA device routes to the peer");
 }
 
-RDMA(who_refuses_rdma_is_met_on_tcp)
+RDMA(a_peer_that_refuses_rdma_is_met_on_tcp)
 {
 	rdma = REFUSES;
 	for (int i = 0; i < 3; i++) {
@@ -409,7 +409,7 @@ RDMA(who_refuses_rdma_is_met_on_tcp)
 	}
 }
 
-RDMA(who_does_not_answer_by_rdma_is_met_on_tcp)
+RDMA(a_peer_silent_on_rdma_is_met_on_tcp)
 {
 	struct plx_link_attr attr = {.connect_timeout_ns = 100 * PLX_NS_PER_MS};
 
@@ -418,7 +418,7 @@ RDMA(who_does_not_answer_by_rdma_is_met_on_tcp)
 	expect_link("tcp", "the peer did not answer by RDMA");
 }
 
-RDMA(who_is_not_there_at_all_is_told_of_once)
+RDMA(a_missing_peer_is_reported_once)
 {
 	rdma = REFUSES;
 	client_connect("127.0.0.1:1", NULL);
@@ -474,7 +474,7 @@ REQUIRED(required_rdma_is_never_tcp)
 	assert_int_equal(plx_link_connect("127.0.0.1:1", &attr, &client.link), -EHOSTUNREACH);
 }
 
-REQUIRED(required_rdma_does_not_let_tcp_be_asked_for)
+REQUIRED(required_rdma_refuses_tcp)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "tcp"};
 

@@ -85,7 +85,7 @@ TEST(neither_side_is_silent)
 			(plx_now_ns() - begin_ns) / (50 * PLX_NS_PER_MS));
 }
 
-TEST(who_is_silent_is_found_dead)
+TEST(a_silent_peer_is_found_dead)
 {
 	uint64_t begin_ns = plx_now_ns();
 

@@ -243,7 +243,7 @@ static void revoke_it(struct side *side, uint32_t value)
 		plx_link_abort(side->link);
 }
 
-DIRECT_TEST(a_grant_may_be_taken_back_when_the_put_is_told)
+DIRECT_TEST(a_grant_may_be_revoked_when_the_put_is_reported)
 {
 	for (uint32_t abort = 0; abort < 2; abort++) {
 		given = field_make(server.link, 500, PLX_REMOTE_WRITE);

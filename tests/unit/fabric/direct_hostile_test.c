@@ -68,7 +68,7 @@ static void reach(const struct plx_remote *remote, uint64_t offset, size_t bytes
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-TEST(who_was_not_granted_it_cannot_use_it)
+TEST(a_grant_is_for_its_link_only)
 {
 	for (unsigned get = 0; get < 2; get++) {
 		direct_connect_again();
@@ -137,7 +137,7 @@ WITH_ROGUE(keys_of_others_do_not_help)
 }
 
 /* Whatever it reports, it has credit for that, and the program interprets it. */
-WITH_ROGUE(a_put_of_nothing_is_told_as_any_other)
+WITH_ROGUE(an_empty_put_is_reported_as_any_other)
 {
 	uint64_t data = 77;
 	unsigned before;
@@ -167,7 +167,7 @@ WITH_ROGUE(a_value_of_more_than_32_bits_ends_the_link)
 	rogue_expect_end(PLX_LINK_PROTOCOL, "more than 32 bits");
 }
 
-TEST(a_put_that_is_told_before_hello_ends_the_connection)
+TEST(a_put_reported_before_hello_ends_the_connection)
 {
 	uint64_t data = 1;
 
@@ -179,7 +179,7 @@ TEST(a_put_that_is_told_before_hello_ends_the_connection)
 	assert_int_equal(server.opened, 0);
 }
 
-WITH_ROGUE(a_put_that_is_told_after_fin_ends_the_link)
+WITH_ROGUE(a_put_reported_after_fin_ends_the_link)
 {
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
 	rogue_send_payload(rogue, FRAME_PUT, "abcd", 4);

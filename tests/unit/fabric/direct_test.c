@@ -152,7 +152,7 @@ static bool is_accepted(int rc, struct plx_buf *buf, unsigned writable_before)
 	return false;
 }
 
-DIRECT_TEST(a_message_behind_a_put_finds_the_data_there)
+DIRECT_TEST(a_message_after_a_put_finds_the_data_there)
 {
 	struct field field = field_make(server.link, 20000, PLX_REMOTE_WRITE);
 	unsigned rounds = is_provider_given() ? 200 : 2000;
@@ -196,7 +196,7 @@ static void number_is_sent(struct side *side, struct plx_buf *message)
 	expect_number(number_of(message));
 }
 
-DIRECT_TEST(values_come_in_order_with_messages_and_behind_their_data)
+DIRECT_TEST(values_come_in_order_with_messages_and_after_their_data)
 {
 	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
 	unsigned rounds = is_provider_given() ? 300 : 3000;
@@ -244,7 +244,7 @@ DIRECT_TEST(a_value_may_come_without_data)
 }
 
 /* A put with notification takes credit, so a busy peer is not flooded; other puts take none. */
-DIRECT_TEST(told_puts_meet_again_where_there_is_no_credit_and_others_do_not)
+DIRECT_TEST(without_credit_only_puts_that_notify_are_refused)
 {
 	struct field field = field_make(server.link, 64, PLX_REMOTE_WRITE);
 	unsigned writable;

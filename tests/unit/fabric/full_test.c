@@ -151,7 +151,7 @@ TEST(a_refused_buffer_stays_its_owners)
 }
 
 /* Not in each turn while it is still being written. */
-PLX_TEST_WITH(room_behind_a_page_is_told_of_when_there_is_some, start_with_pages, fixture_down)
+PLX_TEST_WITH(room_after_a_page_is_reported_when_there, start_with_pages, fixture_down)
 {
 	struct plx_buf *pages[3];
 
@@ -172,7 +172,7 @@ PLX_TEST_WITH(room_behind_a_page_is_told_of_when_there_is_some, start_with_pages
 	assert_int_equal(server.last[0] + server.last[PAGE - 1], 2 + 2);
 }
 
-TEST(a_close_behind_a_full_ring_loses_nothing)
+TEST(a_close_after_a_full_ring_loses_nothing)
 {
 	send_until_full(LONG);
 	send_until_full(SHORT);

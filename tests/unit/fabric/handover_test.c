@@ -161,7 +161,7 @@ static uint32_t note_peer(struct plx_listener *at, const struct sockaddr *peer, 
 	return 0;
 }
 
-HANDOVER_TEST(the_callback_that_places_is_told_the_peer)
+HANDOVER_TEST(the_callback_that_places_gets_the_peer)
 {
 	listen_placed(note_peer, 0);
 	fixture_connect(listener, NULL);

@@ -80,7 +80,7 @@ static void expect_opens(const struct plx_link_attr *how)
 	assert_true(pump_until(&client.closed, 1, 3000));
 }
 
-TEST(the_same_protocol_opens_and_so_does_one_that_is_not_said)
+TEST(the_same_protocol_opens_and_so_does_an_unnamed_one)
 {
 	listen_as(PLX_PROTOCOL_ECHO);
 	expect_opens(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
@@ -249,7 +249,7 @@ PLX_TEST(one_that_speaks_another_protocol_is_reported_by_its_name)
 		       "it speaks the protocol of libfabric's own provider (fi:tcp)");
 }
 
-TEST(one_that_closes_without_a_word_is_told_of)
+TEST(a_peer_that_closes_in_silence_is_logged)
 {
 	listen_over_tcp();
 	close(rogue_socket(plx_listener_address(listener)));
@@ -257,7 +257,7 @@ TEST(one_that_closes_without_a_word_is_told_of)
 	assert_int_equal(log_count_of("it closed before it had said who it is"), 1);
 }
 
-TEST(one_that_says_nothing_is_told_of)
+TEST(a_peer_that_says_nothing_is_logged)
 {
 	int fd;
 

@@ -269,7 +269,7 @@ ENDS_THE_LINK(a_part_of_no_message, "does not fit its length", { say(FRAME_DATA_
 
 /* None of this side's memory is granted, so the peer can write nothing; but it may claim that it
  * did. TCP does not identify the writer, and RDMA consumes a receive for it. */
-OPEN(a_write_of_nothing_that_is_told)
+OPEN(an_empty_write_that_is_reported)
 {
 	uint64_t data = 7;
 

@@ -201,7 +201,7 @@ PLX_TEST_WITH(a_thousand_links_beat_as_one, with_patient_peer, without_peer)
 	idle_links_beat(MANY);
 }
 
-WITH_PEER(who_talks_need_not_beat)
+WITH_PEER(a_peer_that_talks_need_not_beat)
 {
 	connect_to_peer(2);
 	pump_ms(2 * PERIOD_MS);
@@ -391,7 +391,7 @@ static uint64_t heartbeats_to(const struct side *side)
 	return stats_of(side->link).heartbeats_sent;
 }
 
-WITH_ROGUE(who_only_beats_is_alive_until_it_stops)
+WITH_ROGUE(a_peer_that_only_beats_is_alive_until_it_stops)
 {
 	beat_ms(rogue, 2 * DEAD_MS);
 	assert_int_equal(server.closed, 0);
@@ -401,7 +401,7 @@ WITH_ROGUE(who_only_beats_is_alive_until_it_stops)
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
 }
 
-ALONE(who_wants_no_heartbeats_gets_none)
+ALONE(a_peer_that_wants_no_heartbeats_gets_none)
 {
 	rogue = open_rogue_like(hello_with(0, 0));
 	pump_ms(3 * DEAD_MS);
@@ -410,7 +410,7 @@ ALONE(who_wants_no_heartbeats_gets_none)
 	assert_false(plx_link_is_suspect(server.link));
 }
 
-PLX_TEST_WITH(nor_does_who_speaks_with_one_that_sends_none, alone_without_heartbeats, all_down)
+PLX_TEST_WITH(a_side_that_sends_none_gets_none, alone_without_heartbeats, all_down)
 {
 	struct frame_hello hello;
 
@@ -434,7 +434,7 @@ WITH_ROGUE(what_is_wanted_is_said)
 }
 
 /* Both ends of a link in one process need no heartbeats. */
-ALONE(nobody_beats_to_himself)
+ALONE(a_process_sends_itself_no_heartbeats)
 {
 	fixture_connect(listener, NULL);
 	pump_ms(3 * PERIOD_MS);
@@ -477,7 +477,7 @@ ALONE(one_link_speaks_for_all_of_its_process)
 }
 
 /* Nor do others that agreed on other times: that patience does not apply. */
-ALONE(but_not_for_another_process_nor_for_other_paths_or_times)
+ALONE(but_not_for_other_processes_paths_or_times)
 {
 	static const char *const kinds[] = {"another process", "another path", "other times"};
 	struct frame_hello hellos[3];
@@ -500,7 +500,7 @@ ALONE(but_not_for_another_process_nor_for_other_paths_or_times)
 }
 
 /* This process's lost time is not the peer's silence. */
-WITH_ROGUE(who_was_stopped_itself_kills_nobody)
+WITH_ROGUE(a_stop_of_this_process_kills_nobody)
 {
 	beat_ms(rogue, 2 * PERIOD_MS);
 	usleep((DEAD_MS + 3 * PERIOD_MS) * 1000);
@@ -518,7 +518,7 @@ WITH_ROGUE(who_was_stopped_itself_kills_nobody)
 
 /* Both were stopped, longer than an lcore is waited for, as when their host is suspended. Right
  * after it nothing is heard, and the sets, cold by then, are not all polled. */
-PLX_TEST_WITH(however_long_it_was, alone_and_quick, all_down)
+PLX_TEST_WITH(a_long_stop_of_both_kills_nobody, alone_and_quick, all_down)
 {
 	rogue = open_rogue_like(hello_with(10, QUICK_MS));
 	beat_ms(rogue, 100);
@@ -560,7 +560,7 @@ static void close_there(void *arg)
 }
 
 /* However long an lcore stands still, the wait for it is bounded. */
-PLX_TEST_WITH(but_is_not_waited_for_for_ever, two_quick, all_down)
+PLX_TEST_WITH(the_wait_for_another_lcore_is_bounded, two_quick, all_down)
 {
 	struct side *side;
 	uint64_t begin_ns;

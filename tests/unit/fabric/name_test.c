@@ -183,7 +183,7 @@ TEST(those_who_ask_for_one_name_share_the_answer)
 	assert_int_equal(plx_lookup_start(&lookups[0], "silent-2:8", note, NULL), 1);
 }
 
-TEST(who_cancels_is_not_called)
+TEST(a_cancelled_look_up_calls_nobody)
 {
 	struct plx_lookup lookups[2] = {0};
 

@@ -32,7 +32,7 @@ static struct frame_hello offered(const struct plx_fabric_driver *driver, const 
 }
 
 /* V has links with S and M. M and S must see different incarnations, or M could impersonate V. */
-PLX_TEST(each_host_is_told_another_incarnation)
+PLX_TEST(each_host_gets_another_incarnation)
 {
 	uint64_t told = offered(&tcp, "10.0.0.1:5000", true).incarnation;
 
@@ -58,7 +58,7 @@ static uint32_t fnv_inverse(uint32_t hash, const char *text, size_t length)
 	return hash;
 }
 
-PLX_TEST(a_path_does_not_tell_the_number_of_another)
+PLX_TEST(a_path_does_not_reveal_the_number_of_another)
 {
 	const char mine[] = "tcp\00010.0.0.2", others[] = "tcp\00010.0.0.1";
 	uint32_t path = offered(&tcp, "10.0.0.2:5000", true).path;

@@ -68,7 +68,7 @@ TEST(a_link_over_tcp_looks_at_no_descriptors_but_its_own)
 	assert_in_range(calls, 0, CALLS_MAX);
 }
 
-TEST(a_listener_at_every_address_does_neither)
+TEST(a_listener_at_every_address_scans_none)
 {
 	struct plx_listener *listener;
 
@@ -79,7 +79,7 @@ TEST(a_listener_at_every_address_does_neither)
 }
 
 /* Each has separate libfabric objects. */
-TEST(a_link_with_direct_data_placement_does_neither)
+TEST(a_link_with_direct_data_placement_scans_none)
 {
 	start("tcp");
 	connect_once("127.0.0.1:0", &(struct plx_link_attr){.direct = true});
@@ -87,7 +87,7 @@ TEST(a_link_with_direct_data_placement_does_neither)
 }
 
 /* The test detects such scans: libfabric's own provider needs them. */
-TEST(a_link_over_libfabrics_own_provider_does)
+TEST(a_link_over_libfabrics_own_provider_scans_them)
 {
 	start("fi:tcp");
 	connect_once("127.0.0.1:0", NULL);

@@ -145,7 +145,7 @@ PLX_TEST(each_provider_wakes)
 	}
 }
 
-BROKEN(one_that_stays_silent_is_found_out)
+BROKEN(a_descriptor_that_stays_silent_is_detected)
 {
 	uint64_t longest_ns = 0;
 
@@ -191,7 +191,7 @@ static void expect_naps(void)
 			(plx_now_ns() - begin_ns) / PLX_NS_PER_MS + 30);
 }
 
-BROKEN(one_that_always_wakes_is_found_out)
+BROKEN(a_descriptor_that_always_wakes_is_detected)
 {
 	begin_broken(arm_always, false);
 	assert_int_equal(eventfd_write(broken_fd, 1), 0);
@@ -208,7 +208,7 @@ BROKEN(one_that_always_wakes_is_found_out)
 	expect_sleep();
 }
 
-BROKEN(one_that_is_ready_at_the_start_is_not_asked)
+BROKEN(a_descriptor_ready_at_the_start_is_not_used)
 {
 	begin_broken(arm_always, true);
 	assert_int_equal(log_count("it is ready where nothing has come; for the next 1 s"),
@@ -255,7 +255,7 @@ static int open_queues_by_the_book(struct plx_fabric_fids *fids, const struct fi
 	return plx_driver_fi_tcp.open_queues(fids, &tcp);
 }
 
-PLX_TEST(net_lies_behind_fi_trywait)
+PLX_TEST(net_wakes_for_nothing_after_fi_trywait)
 {
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
 		skip();
@@ -270,7 +270,7 @@ PLX_TEST(net_lies_behind_fi_trywait)
 }
 
 /* As libfabric's tcp does while receive buffers are withheld. */
-BROKEN(one_that_never_can_be_armed_lets_nap)
+BROKEN(a_descriptor_that_is_never_armed_lets_nap)
 {
 	begin_broken(arm_never, false);
 	pump_ms(50);

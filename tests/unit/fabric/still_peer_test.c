@@ -123,7 +123,7 @@ ALONE(credit_that_is_not_needed_waits)
 
 /* A message in two frames, kept, takes the last credit that the peer knows of: it then learns of
  * later grants. */
-ALONE(what_was_held_back_is_told_with_the_last_credit)
+ALONE(credit_held_back_is_granted_with_the_last_one)
 {
 	struct plx_link *link = server.link;
 

@@ -135,7 +135,7 @@ TEST(a_listener_that_says_nothing_is_given_up)
 	close(fd);
 }
 
-PLX_TEST(wrong_settings_are_told)
+PLX_TEST(wrong_settings_are_reported)
 {
 	assert_fails(plx_fabric_check_tcp(plx_drivers, "--tcp", "sendbytes=1"), -EINVAL,
 		     "--tcp sendbytes=1: 'sendbytes=1' is no setting; give KEY=VALUE,... with "

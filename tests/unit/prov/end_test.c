@@ -4,7 +4,7 @@
 
 #define TEST(name) PLX_TEST_WITH(name, setup_met, teardown)
 
-TEST(a_closed_peer_is_told_once)
+TEST(a_closed_peer_is_reported_once)
 {
 	close_two();
 	cm_wait(client.eq, FI_SHUTDOWN, &event);

@@ -141,7 +141,7 @@ TEST(attributes_that_cannot_be_are_refused)
 	fi_freeinfo(info);
 }
 
-TEST(room_for_operations_is_told)
+TEST(room_for_operations_is_reported)
 {
 	char room[8];
 

@@ -361,7 +361,7 @@ TEST(wait_objects_that_there_are_not_are_refused)
 	assert_null(eq);
 }
 
-TEST(the_wait_object_is_told)
+TEST(the_wait_object_is_reported)
 {
 	enum fi_wait_obj wait_obj = FI_WAIT_NONE;
 

@@ -345,7 +345,7 @@ TEST(one_sided_access_and_other_hosts_are_granted_by_those_who_have_them)
 }
 
 /* A socket reports what the kernel has taken, not what the peer has. */
-TEST(delivery_is_told_by_those_who_see_it)
+TEST(delivery_is_reported_if_it_is_seen)
 {
 	const struct hint delivery = IN_ATTR(tx, op_flags, FI_DELIVERY_COMPLETE);
 

@@ -78,7 +78,7 @@ TEST(beginning_and_end_may_wait_to_be_read)
 	allow_all();
 }
 
-TEST(a_refusal_is_told_without_memory)
+TEST(a_refusal_is_reported_without_memory)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 	struct fi_info *info = next_request();

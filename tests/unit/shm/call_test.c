@@ -57,7 +57,7 @@ static void expect_called(uint32_t how)
 
 /* When ---------------------------------------------------------------------------------------- */
 
-TEST(who_asked_before_is_called_at_once)
+TEST(an_early_wish_is_met_at_once)
 {
 	for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
 		set_wish(two, how);
@@ -67,7 +67,7 @@ TEST(who_asked_before_is_called_at_once)
 }
 
 /* The peer may have taken the message and gone back to sleep before the next poll. */
-TEST(who_was_called_is_not_called_again)
+TEST(a_peer_is_called_once)
 {
 	set_wish(two, CALL_NONE);
 	way->send(one);
@@ -81,7 +81,7 @@ TEST(who_was_called_is_not_called_again)
 	assert_int_equal(wish(two), CALL_WAKE);
 }
 
-TEST(who_asks_behind_the_look_is_called_by_the_next_poll)
+TEST(a_late_wish_is_met_by_the_next_poll)
 {
 	for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
 		way->send(one);
@@ -92,7 +92,7 @@ TEST(who_asks_behind_the_look_is_called_by_the_next_poll)
 	}
 }
 
-TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps)
+TEST(a_late_wish_is_met_before_the_sender_sleeps)
 {
 	way->send(one);
 	set_wish(two, CALL_WAKE);
@@ -100,7 +100,7 @@ TEST(who_asks_behind_the_look_is_called_before_the_sender_sleeps)
 	expect_called(CALL_WAKE);
 }
 
-TEST(who_asks_behind_the_look_is_called_by_the_last_of_many)
+TEST(a_late_wish_is_met_by_the_last_of_many)
 {
 	way->send(one);
 	way->send(one);
@@ -110,7 +110,7 @@ TEST(who_asks_behind_the_look_is_called_by_the_last_of_many)
 }
 
 /* It also checked for the earlier ones. */
-TEST(nothing_is_owed_behind_a_send_without_more)
+TEST(nothing_is_owed_after_a_send_without_more)
 {
 	way->send(one);
 	send_alone(one);
@@ -125,7 +125,7 @@ TEST(nothing_is_owed_behind_a_send_without_more)
 	assert_int_equal(take_call(two), CALL_WAKE);
 }
 
-TEST(nothing_is_owed_behind_the_poll)
+TEST(nothing_is_owed_after_the_poll)
 {
 	way->send(one);
 	way->send(one);
@@ -230,7 +230,7 @@ TEST(what_looks_early_is_there_at_once)
 	expect_received(in, way->text);
 }
 
-TEST(what_has_more_behind_it_carries_data_and_completes)
+TEST(a_send_with_more_carries_data_and_completes)
 {
 	struct fi_cq_data_entry entry;
 	char in[8];
@@ -248,7 +248,7 @@ TEST(what_has_more_behind_it_carries_data_and_completes)
 	assert_memory_equal(in, "data!", 5);
 }
 
-TEST(what_has_more_behind_it_completes_when_it_is_delivered)
+TEST(a_send_with_more_completes_when_it_is_delivered)
 {
 	static const uint64_t flags = FI_MORE | FI_DELIVERY_COMPLETE | FI_COMPLETION;
 	struct fi_cq_data_entry entry;

@@ -11,7 +11,7 @@ static void assert_same(const void *name, const void *expected)
 
 /* No listener --------------------------------------------------------------------------------- */
 
-TEST(who_is_not_there_refuses_at_once)
+TEST(a_missing_listener_refuses_at_once)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	struct fid_pep *later = party_pep(&server);
@@ -81,7 +81,7 @@ static void expect_not_read(void (*change)(struct shm_peer *peer))
 	assert_int_equal(can_read(two), 0);
 }
 
-TEST(a_peer_that_cannot_be_read_is_found_out)
+TEST(a_peer_that_cannot_be_read_is_detected)
 {
 	expect_not_read(as_another_process);
 }
@@ -138,7 +138,7 @@ TEST(a_connector_may_choose_its_port)
 	close_ep(ep);
 }
 
-TEST(who_was_refused_at_once_keeps_its_name)
+TEST(a_connector_refused_at_once_keeps_its_name)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	struct sockaddr_storage before = cm_name(&ep->fid), after;
@@ -150,7 +150,7 @@ TEST(who_was_refused_at_once_keeps_its_name)
 	close_ep(ep);
 }
 
-TEST(a_buffer_too_small_for_a_name_is_told_the_length)
+TEST(a_buffer_too_small_for_a_name_gets_the_length)
 {
 	struct sockaddr_in name;
 	size_t bytes = 4;

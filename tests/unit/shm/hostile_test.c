@@ -105,7 +105,7 @@ TEST(garbage_is_dropped)
 	meet_once();
 }
 
-TEST(who_hangs_up_before_a_word_is_forgotten)
+TEST(a_peer_that_hangs_up_at_once_is_forgotten)
 {
 	for (int i = 0; i < 40; i++)
 		close(connect_raw());
@@ -159,7 +159,7 @@ static void let_time_pass(void)
 	cm_expect_nothing(server.eq);
 }
 
-TEST(who_says_nothing_is_dropped_in_time)
+TEST(a_silent_peer_is_dropped_in_time)
 {
 	int fds[3];
 
@@ -175,7 +175,7 @@ TEST(who_says_nothing_is_dropped_in_time)
 }
 
 /* However late the application answers, the request remains. */
-TEST(who_waits_for_an_answer_is_not_dropped)
+TEST(a_request_that_waits_for_an_answer_stays)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 	int silent = connect_raw();
@@ -270,7 +270,7 @@ TEST(an_answer_that_cannot_be_ends_the_attempt)
 	close(fd);
 }
 
-TEST(bytes_behind_an_answer_are_calls)
+TEST(bytes_after_an_answer_are_calls)
 {
 	struct raw_half raw;
 	int fd = listen_raw(), peer;
@@ -290,7 +290,7 @@ TEST(bytes_behind_an_answer_are_calls)
 	close(fd);
 }
 
-TEST(who_never_answers_can_be_left)
+TEST(a_listener_that_never_answers_can_be_left)
 {
 	int fd = listen_raw();
 	struct fid_ep *ep = dial(NULL, 0);
@@ -310,7 +310,7 @@ static void become_stranger(void)
 		_exit(1);
 }
 
-TEST(a_request_of_another_user_is_not_told)
+TEST(another_users_request_is_not_reported)
 {
 	pid_t stranger;
 	int status;
@@ -334,7 +334,7 @@ TEST(a_request_of_another_user_is_not_told)
 	meet_once();
 }
 
-TEST(a_listener_of_another_user_is_told_nothing)
+TEST(another_users_listener_receives_nothing)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	int ready[2], fd, status;

@@ -199,7 +199,7 @@ static void erase_bell(void)
 	atomic_store(&bell->summary, 0);
 }
 
-TEST(who_was_not_heard_is_looked_at_in_turn)
+TEST(endpoints_not_heard_are_checked_in_turn)
 {
 	unsigned spoke, polls;
 
@@ -252,7 +252,7 @@ static void come_and_go(unsigned times)
 	}
 }
 
-TEST(who_came_and_went_takes_no_memory)
+TEST(closed_connections_take_no_memory)
 {
 	size_t before, after;
 	int fds, maps;

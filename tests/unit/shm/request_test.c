@@ -67,7 +67,7 @@ static void fill_backlog(struct fid_ep **eps, size_t count)
 	assert_non_null(((struct shm_ep *)eps[count - 1])->later);
 }
 
-TEST(who_waits_for_a_backlog_can_be_closed)
+TEST(a_connector_that_waits_can_be_closed)
 {
 	struct fid_ep *eps[6];
 
@@ -76,7 +76,7 @@ TEST(who_waits_for_a_backlog_can_be_closed)
 		close_ep(eps[i]);
 }
 
-TEST(who_waits_for_a_backlog_hears_that_the_listener_went)
+TEST(a_connector_that_waits_hears_of_the_listeners_end)
 {
 	struct fid_ep *eps[6];
 

@@ -320,7 +320,7 @@ RING_TEST(the_greatest_record_always_fits_into_a_ring_that_was_read)
 	assert_false(writer.broken);
 }
 
-RING_TEST(the_head_is_told_now_and_then_and_at_once_when_asked_for)
+RING_TEST(the_head_is_published_now_and_then_and_on_request)
 {
 	_Atomic uint64_t *head = &segment.control->head;
 
@@ -358,7 +358,7 @@ RING_TEST(whoever_wants_to_be_called_is_called_once)
 }
 
 /* A hostile sender: any word. */
-RING_TEST(a_word_that_cannot_be_is_found_out)
+RING_TEST(an_impossible_word_is_detected)
 {
 	uint32_t most = ring_payload_max(&segment);
 	uint64_t message = (uint64_t)RECORD_MESSAGE << 32;
@@ -382,7 +382,7 @@ RING_TEST(a_word_that_cannot_be_is_found_out)
 	}
 }
 
-RING_TEST(a_record_past_the_end_is_found_out)
+RING_TEST(a_record_past_the_end_is_detected)
 {
 	struct record record;
 
@@ -397,7 +397,7 @@ RING_TEST(a_record_past_the_end_is_found_out)
 	assert_int_equal(ring_peek(&reader, &record), -1);
 }
 
-RING_TEST(a_head_that_cannot_be_is_found_out)
+RING_TEST(an_impossible_head_is_detected)
 {
 	const uint64_t heads[] = {64 * 1000, 65, UINT64_MAX, (uint64_t)-64};
 

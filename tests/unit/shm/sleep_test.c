@@ -89,7 +89,7 @@ static void grow_quiet(struct fid_ep *ep)
 #define TEST(name) PLX_TEST_WITH(name, setup_receiver, teardown)
 
 /* It is longer than the ring: its sender sleeps until there is room, repeatedly. */
-PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, teardown)
+PLX_TEST_WITH(a_sender_asleep_in_a_long_message_is_woken, setup_pair, teardown)
 {
 	static uint8_t out[1 << 20], long_in[sizeof(out)];
 	struct fi_cq_data_entry entry;
@@ -119,7 +119,7 @@ PLX_TEST_WITH(who_sleeps_inside_a_long_message_is_woken_to_go_on, setup_pair, te
 
 /* Active endpoints --------------------------------------------------------------------------- */
 
-TEST(who_is_looked_at_anyway_is_woken_without_its_bell)
+TEST(an_active_endpoint_is_woken_without_its_bell)
 {
 	assert_int_equal(wish(two), CALL_NONE);
 	sleep_asking_for(CALL_WAKE);
@@ -131,7 +131,7 @@ TEST(who_is_looked_at_anyway_is_woken_without_its_bell)
 	expect_heard(two);
 }
 
-TEST(nothing_come_is_nothing_asked_again)
+TEST(without_a_message_nothing_is_asked_again)
 {
 	go_to_sleep();
 	set_wish(two, MARK);
@@ -142,7 +142,7 @@ TEST(nothing_come_is_nothing_asked_again)
 }
 
 /* Its peer may have taken the request, and had no memory for the byte. */
-TEST(who_took_a_message_asks_again)
+TEST(after_a_message_it_asks_again)
 {
 	go_to_sleep();
 	set_wish(two, CALL_NONE);
@@ -152,7 +152,7 @@ TEST(who_took_a_message_asks_again)
 }
 
 /* The peer that takes the request sends a byte. */
-TEST(who_got_a_byte_asks_again)
+TEST(after_a_byte_it_asks_again)
 {
 	go_to_sleep();
 	set_wish(two, MARK);
@@ -163,7 +163,7 @@ TEST(who_got_a_byte_asks_again)
 }
 
 /* In either order. */
-TEST(who_took_a_message_before_its_byte_is_woken_by_the_next)
+TEST(a_message_before_its_byte_leaves_the_next_to_wake)
 {
 	go_to_sleep();
 	for (int i = 0; i < 3; i++) {
@@ -204,7 +204,7 @@ TEST(many_sleeps_lose_no_message)
 
 /* Others -------------------------------------------------------------------------------------- */
 
-TEST(who_is_not_looked_at_asks_for_both)
+TEST(a_quiet_endpoint_asks_for_both)
 {
 	grow_quiet(two);
 	sleep_asking_for(BOTH);
@@ -217,7 +217,7 @@ TEST(who_is_not_looked_at_asks_for_both)
 	sleep_asking_for(CALL_WAKE);
 }
 
-TEST(who_grows_quiet_after_it_asked_asks_for_the_bell)
+TEST(growing_quiet_after_asking_asks_for_the_bell)
 {
 	sleep_asking_for(CALL_WAKE);
 	grow_quiet(two);
@@ -229,7 +229,7 @@ TEST(who_grows_quiet_after_it_asked_asks_for_the_bell)
 	sleep_asking_for(BOTH);
 }
 
-TEST(who_is_woken_by_one_is_still_woken_by_the_other)
+TEST(woken_by_one_it_is_still_woken_by_the_other)
 {
 	struct fid_ep *other_a, *other_b;
 

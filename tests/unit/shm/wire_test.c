@@ -151,7 +151,7 @@ TEST(nothing_there_is_to_be_tried_again)
 	assert_int_equal(receive(), -FI_EAGAIN);
 }
 
-TEST(an_end_is_told)
+TEST(an_end_is_reported)
 {
 	shutdown(ends[0], SHUT_RDWR);
 	assert_int_equal(receive(), -FI_ENOTCONN);
@@ -539,7 +539,7 @@ PLX_TEST(a_process_is_held_and_not_a_child_that_has_its_socket)
 }
 
 /* Another process of this user has the pid by now: its memory lacks the probe. */
-PLX_TEST(who_does_not_have_the_probe_is_not_held)
+PLX_TEST(a_process_without_the_probe_is_not_held)
 {
 	int listener = listen_here(), go[2], fd, before;
 	pid_t child;

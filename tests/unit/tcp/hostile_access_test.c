@@ -335,7 +335,7 @@ static int teardown_small(void **state)
 
 /* Whatever fits in the sockets and the block is answered; a limited number of reads waits in
  * addition. */
-SMALL(who_asks_for_more_than_may_wait_is_ended)
+SMALL(a_peer_that_asks_for_too_much_is_ended)
 {
 	int fd = service_visit();
 
@@ -345,7 +345,7 @@ SMALL(who_asks_for_more_than_may_wait_is_ended)
 	close(fd);
 }
 
-SMALL(who_takes_its_answers_late_gets_all)
+SMALL(answers_that_are_taken_late_all_come)
 {
 	static uint8_t answers[BLOCK_BYTES];
 	int fd = service_visit();
@@ -360,7 +360,7 @@ SMALL(who_takes_its_answers_late_gets_all)
 	service_leave(fd);
 }
 
-SMALL(who_takes_no_answers_can_reset_the_connection)
+SMALL(a_peer_that_takes_no_answers_can_reset)
 {
 	int fd = service_visit();
 

@@ -243,7 +243,7 @@ TEST(every_flipped_bit_of_an_answer_is_survived)
 
 /* Silence -------------------------------------------------------------------------------------- */
 
-TEST(who_does_not_answer_is_given_up_in_time)
+TEST(a_silent_listener_is_given_up_in_time)
 {
 	uint32_t before = tcp_params.connect_ms;
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "hello");
@@ -262,7 +262,7 @@ TEST(who_does_not_answer_is_given_up_in_time)
 	tcp_params.connect_ms = before;
 }
 
-TEST(who_does_not_answer_can_be_left)
+TEST(a_silent_listener_can_be_left)
 {
 	struct fid_ep *ep = dial();
 	int fd = accept_raw();
@@ -291,7 +291,7 @@ TEST(an_answer_may_come_byte_by_byte)
 
 /* Connected ------------------------------------------------------------------------------------ */
 
-TEST(frames_right_behind_the_answer_are_taken)
+TEST(frames_right_after_the_answer_are_taken)
 {
 	struct fi_cq_data_entry completion = {0};
 	struct fi_eq_cm_entry entry;
@@ -311,7 +311,7 @@ TEST(frames_right_behind_the_answer_are_taken)
 	close(fd);
 }
 
-TEST(rubbish_right_behind_the_answer_ends_the_connection)
+TEST(rubbish_right_after_the_answer_ends_the_connection)
 {
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "");
 	struct fid_ep *ep = dial();
