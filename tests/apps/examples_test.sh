@@ -211,8 +211,7 @@ publisher=$pid
 listening publish
 subscribed 1 0 0 "$port"
 ends_well netio_publish_ref "$publisher"
-check 'its blocks come in order' \
-	"grep '^tag' '$temp/subscribe' | cmp - <(seq -f 'tag 0, 1048576 bytes: block %g' 0 49)"
+check 'its blocks come in order' "grep '^tag' '$temp/subscribe' | cmp - <(seq -f 'tag 0, 1048576 bytes: block %g' 0 49)"
 
 NETIO_OPTIONS+=' -l 0@0,1@0' start publish netio_publish_lcores 2000
 publisher=$pid

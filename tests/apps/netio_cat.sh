@@ -20,8 +20,7 @@ run()
 
 	shift 2
 	: >"$temp/$name.err"
-	"$cat" "$mode" --huge none --provider "$provider" --heartbeat "$heartbeat" -- "$@" \
-		<&0 2>"$temp/$name.err" &
+	"$cat" "$mode" --huge none --provider "$provider" --heartbeat "$heartbeat" -- "$@" <&0 2>"$temp/$name.err" &
 	pid=$!
 	pid_of[$name]=$pid
 	pids+=("$pid")

@@ -55,8 +55,7 @@ wait_until "((\$(grep -c connected '$temp/recv.err') == 2))"
 kill -KILL "${pid_of[recv]}"
 ended recv
 ended send
-check 'a receiver that is killed ends send with 1' \
-	"(($? == 1)) && grep -q 'ended before all was sent' '$temp/send.err'"
+check 'a receiver that is killed ends send with 1' "(($? == 1)) && grep -q 'ended before all was sent' '$temp/send.err'"
 run send send --connect "127.0.0.1:$port" <"$temp/few"
 ended send
 check 'nobody there ends send with 1' "(($? == 1)) && grep -q 'refused' '$temp/send.err'"

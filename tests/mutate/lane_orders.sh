@@ -43,13 +43,11 @@ for name in 'message.c messages_wait 1' 'lane.c lanes_wait 1' 'lane.c lanes_wait
 	modelled "$name seq_cst to relaxed" sleep MUT_SECOND_LOOK_FIRST
 done
 spare 'lane.c lanes_wait 2 acquire to relaxed' 'the bit is acquired before'
-spare 'stop.c plx_stop 1 seq_cst to release' \
-	'the eventfds of all lcores are written to, and each one looks after that'
+spare 'stop.c plx_stop 1 seq_cst to release' 'the eventfds of all lcores are written to, and each one looks after that'
 spare 'lane.c ring 2 seq_cst to acq_rel' 'the load before it is D2; this one sets the bit'
 spare 'lane.c grow_cold 3 seq_cst to acq_rel' 'who puts the bit back is who looks at it next'
 spare 'lane.c grow_cold 3 seq_cst to relaxed' 'who puts the bit back is who looks at it next'
-spare 'lane.c receive_word 2 acquire to relaxed' \
-	'the bit is acquired before; see: a lane is found without acquiring it'
+spare 'lane.c receive_word 2 acquire to relaxed' 'the bit is acquired before; see: a lane is found without acquiring it'
 # That who finds the bit set finds a lane at all: x86 shows stores in the order they were made in.
 unseen 'launch.c lcore_enter 1 release to relaxed' \
 	'only a thread that sends while the lcores start needs it: the end of the start is acquired, too'

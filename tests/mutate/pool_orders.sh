@@ -9,8 +9,7 @@
 
 subject lib/mem "$@"
 
-archive whole -fsanitize=thread '-DPLX_VERSION=""' -Ilib/ring -Ilib/mem \
-	lib/base/*.c lib/ring/*.c lib/mem/*.c
+archive whole -fsanitize=thread '-DPLX_VERSION=""' -Ilib/ring -Ilib/mem lib/base/*.c lib/ring/*.c lib/mem/*.c
 
 # The macro is gcc's, and makes one of them shorter.
 with='-fsanitize=thread -D__SANITIZE_THREAD__ -Ilib/ring @@ %whole -lnuma'

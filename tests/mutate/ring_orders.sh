@@ -20,23 +20,17 @@ program unit/ring/wrap_test.c 10 "$plain"
 program unit/ring/span_test.c 10 "$plain"
 
 order_mutants plx_ring.h multi.c
-spare 'multi.c claim 1 acquire to relaxed' \
-	'the compare-and-swap acquires too; see: a claim acquires nothing'
-spare 'multi.c claim 2 acquire to relaxed' \
-	'the compare-and-swap acquires too; see: a claim acquires nothing'
-spare 'multi.c claim 3 acq_rel to release' \
-	'the loads before acquire too; see: a claim acquires nothing'
-spare 'multi.c claim 4 acquire to relaxed' \
-	'the compare-and-swap acquires too; see: a claim acquires nothing'
+spare 'multi.c claim 1 acquire to relaxed' 'the compare-and-swap acquires too; see: a claim acquires nothing'
+spare 'multi.c claim 2 acquire to relaxed' 'the compare-and-swap acquires too; see: a claim acquires nothing'
+spare 'multi.c claim 3 acq_rel to release' 'the loads before acquire too; see: a claim acquires nothing'
+spare 'multi.c claim 4 acquire to relaxed' 'the compare-and-swap acquires too; see: a claim acquires nothing'
 
 mutant 'a claim acquires nothing' multi.c '/^static inline struct claim claim(/,/^}/{
 	s/memory_order_acquire/memory_order_relaxed/
 	s/memory_order_acq_rel/memory_order_release/
 }'
-mutant 'a push marks before it copies' multi.c \
-	'/^\tplx_ring_copy_in(/{h;d};/^\tmark(ring, mine, 0)/G'
-mutant 'a pop marks before it copies' multi.c \
-	'/^\tplx_ring_copy_out(/{h;d};/^\tmark(ring, mine, MARK_EMPTY)/G'
+mutant 'a push marks before it copies' multi.c '/^\tplx_ring_copy_in(/{h;d};/^\tmark(ring, mine, 0)/G'
+mutant 'a pop marks before it copies' multi.c '/^\tplx_ring_copy_out(/{h;d};/^\tmark(ring, mine, MARK_EMPTY)/G'
 mutant 'claims are stored, not swapped' multi.c 's/if (sole)/if (true)/'
 mutant 'what was found is not handed on' multi.c 's/taken, run - taken)/taken, 0)/'
 mutant 'more is handed on than was found' multi.c 's/taken, run - taken)/taken, run - taken + 1)/'

@@ -51,8 +51,7 @@ mutant 'nobody is called' ring.h 's/seq_cst) == CALL_NONE))/seq_cst) != UINT32_M
 mutant 'a request is kept' ring.h 's/atomic_exchange_explicit(call, CALL_NONE, /atomic_load_explicit(call, /'
 mutant 'a request counts as it was found' ring.h \
 	'/^\treturn atomic_exchange_explicit(call/{s/return/enum shm_call found = atomic_load(call);/;s/$/ return found;/}'
-mutant 'a sleeping receiver gets only the bell' ring.h \
-	's/^\treturn atomic_exchange_explicit(call, .*)/& \& CALL_BELL/'
+mutant 'a sleeping receiver gets only the bell' ring.h 's/^\treturn atomic_exchange_explicit(call, .*)/& \& CALL_BELL/'
 
 # Reading
 mutant 'the head is published before it has moved' ring.h '/^\treader->head += record->bytes;/{h;d};/^\treturn ring_tell/{s/return/bool wake =/;G;s/$/\n\treturn wake;/};/^\t\treturn false;/{s/.*/\t\treturn reader->head += record->bytes, false;/}'
@@ -69,8 +68,7 @@ mutant 'the request for room is read before the head is published' ring.c \
 mutant 'a skip is a record' ring.c 's/if (kind == RECORD_SKIP)/if (false)/'
 mutant 'skips may go round' ring.c 's/if (offset == 0)/if (false)/'
 mutant 'a length is believed' ring.h 's/(uint32_t)word > ring_payload_max(segment)/false/;s/bytes > segment->ring_bytes - offset/false/'
-mutant 'a length of another kind is believed' ring.c \
-	's/if (length > ring_payload_max(segment) ||/if (false \&\&/'
+mutant 'a length of another kind is believed' ring.c 's/if (length > ring_payload_max(segment) ||/if (false \&\&/'
 mutant 'any kind is known' ring.c 's/return kind >= RECORD_MESSAGE && kind <= RECORD_NEXT/return true/'
 
 try_all

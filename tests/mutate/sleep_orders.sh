@@ -38,22 +38,17 @@ unseen 'signal.c take_fired 1 acquire to relaxed' \
 	'the bell is acquired before; x86 loads what is pushed just then after its pusher anyway'
 
 # Falling asleep
-mutant 'it does not announce its sleep' sleep.c \
-	's/^\tatomic_store_explicit(&bell->sleeping, 1, .*/\t;/'
+mutant 'it does not announce its sleep' sleep.c 's/^\tatomic_store_explicit(&bell->sleeping, 1, .*/\t;/'
 mutant 'it looks once more before it announces its sleep' sleep.c \
 	'/^\tatomic_store_explicit(&bell->sleeping, 1,/{h;d};s/^\tif (messages_wait(loop)).*/\tbool waits = messages_wait(loop); stress_step_or_not(); atomic_store(\&bell->sleeping, 1); if (waits)/;1i void stress_step_or_not(void) __attribute__((weak));\nvoid stress_step_or_not(void) { for (volatile int i = 0; i < 2000; i++); }'
 mutant 'nobody looks once more before sleeping' message.c '/^bool messages_wait/,/^}/s/return .*/return false;/'
 mutant 'nobody looks into the lanes once more' lane.c \
 	'/^bool lanes_wait/,/^}/s/\t\t\t\treturn true;/\t\t\t\treturn false;/'
-mutant 'the eventfd is read after the second look' sleep.c \
-	's/^\tblock(sleep, /\twake_clear(loop->bell.eventfd);\n&/'
+mutant 'the eventfd is read after the second look' sleep.c 's/^\tblock(sleep, /\twake_clear(loop->bell.eventfd);\n&/'
 mutant 'the eventfd is not waited for' sleep.c 's/{.fd = bell->eventfd, .events/{.fd = -1, .events/'
-mutant 'timers do not end it' sleep.c \
-	's/^\tlimit(sleep, due.next_ns, PLX_WAKE_TIMER);/\tdue.exact_ns = UINT64_MAX;/'
-mutant 'what pollers wait for does not end it' sleep.c \
-	's/^\tsleep->fds\[sleep->count++\] = .*/\t;/'
-mutant 'what found no place does not end it' sleep.c \
-	's/ && sleep_set_add(sleep->set, fd, sleep->arming))/)/'
+mutant 'timers do not end it' sleep.c 's/^\tlimit(sleep, due.next_ns, PLX_WAKE_TIMER);/\tdue.exact_ns = UINT64_MAX;/'
+mutant 'what pollers wait for does not end it' sleep.c 's/^\tsleep->fds\[sleep->count++\] = .*/\t;/'
+mutant 'what found no place does not end it' sleep.c 's/ && sleep_set_add(sleep->set, fd, sleep->arming))/)/'
 mutant 'what a sleep is not asked for is not taken out' sleep_set.c \
 	'/^void sleep_set_settle/,/^}/s/\.watched && /.watched \&\& false \&\& /'
 mutant 'the eventfd is never read' sleep.c '/^\t\twake_clear(loop->bell.eventfd);/s/.*/\t\t;/'
@@ -73,7 +68,6 @@ mutant 'the next one is read when the function has run' signal.c \
 	'/^\t\tsignals->first = signal->next;/d;s/^\t\tsignal->fn(signal, fires, signal->arg);/&\n\t\tsignals->first = signal->next;/'
 mutant 'the newest comes first' signal.c \
 	's/^\t\ttop->next = oldest;/\t\ttop->next = oldest; if (!oldest) end = \&top->next;/;s/^\t\toldest = top;/\t\tif (!oldest) oldest = top;/'
-mutant 'what is left for the next turn is not rung for' signal.c \
-	'/^\tif (signals->first) \/\* relaxed/,/;/d'
+mutant 'what is left for the next turn is not rung for' signal.c '/^\tif (signals->first) \/\* relaxed/,/;/d'
 
 try_all

@@ -97,8 +97,7 @@ check 'every row has what is asked of it' "$sum" \
 		has("gbit_per_s") and has("p50_ns") and has("cycles_per_copy") and has("rounds"))'
 check 'sizes have their order, and rows that in which they were run' "$sum" \
 	'.rows | map(.name) == ["ping-tcp", "publish-buffered-16", "zmq-push-pull", "buffered-tcp"]'
-check 'every single run is kept' "$sum" \
-	'(.every_run | length == 12)'
+check 'every single run is kept' "$sum" '(.every_run | length == 12)'
 check 'thresholds over what was not measured are left out' "$sum" '.thresholds | map(.what) == ["netio, buffered-tcp over zmq-push-pull, 64 KiB"]'
 check 'no run, no row' "$(sums </dev/null)" '.rows == [] and .thresholds == []'
 
@@ -139,8 +138,7 @@ html=$(jq -r -L "$here" -f "$here/part-netio.jq" <<<"$sum" | jq -Rs .)
 check 'the report has a row of each kind' "$html" \
 	'contains("<td>buffered-tcp</td>") and contains("<td>ping-tcp</td><td>p</td><td>9.00</td>") and
 		contains("<td>publish-buffered-16</td><td>16</td>") and contains("<td>160</td>")'
-check '... and sizes as text' "$html" \
-	'contains("<th colspan=\"9\">64 KiB</th>")'
+check '... and sizes as text' "$html" 'contains("<th colspan=\"9\">64 KiB</th>")'
 
 html=$(jq -r -L "$here" -f "$here/part-netio.jq" <<<"$(jq '.rows[1] += {mmsg_per_s: 0.00793}' <<<"$stopped")" | jq -Rs .)
 check '... and one of the kept share, if there are stopped subscribers' "$html" \
