@@ -2,7 +2,7 @@
 /* Sessions: links with private data in their HELLOs, which reconnect, and which close after what
  * waits is sent. NetIO's sockets and services use them. State machine: doc/design/session.md.
  *
- *   connector.c   the side that connects, and connects again
+ *   connector.c   the side that connects and reconnects
  *   acceptor.c    the side that accepts, on one lcore
  *
  * An owner's structure starts with struct plx_connector, plx_acceptor or plx_accepted. The link's
@@ -25,65 +25,65 @@ struct plx_connector;
 enum plx_connector_state {
 	PLX_CONNECTOR_IDLE,
 	PLX_CONNECTOR_LOOKING_UP, /* the name of its host */
-	PLX_CONNECTOR_CONNECTING, /* until both HELLOs were judged */
-	PLX_CONNECTOR_OPEN,       /* link may be sent on */
-	PLX_CONNECTOR_SETTLING,   /* to be closed when all that waits is sent */
+	PLX_CONNECTOR_CONNECTING, /* until both HELLOs are accepted */
+	PLX_CONNECTOR_OPEN,       /* `link` accepts messages */
+	PLX_CONNECTOR_SETTLING,   /* closes when all that waits is sent */
 	PLX_CONNECTOR_CLOSING,
-	PLX_CONNECTOR_WAITING, /* to be connected again */
+	PLX_CONNECTOR_WAITING, /* reconnects later */
 };
 
-/* Callbacks of its owner. All except ended and free only until it is released. */
+/* Callbacks of its owner. After a release only ended and free run. */
 struct plx_connector_owner {
 	/* Check the peer's HELLO. Return: NULL; or why both sides refuse: constant text. */
 	const char *(*hello)(struct plx_connector *connector, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
 	void (*opened)(struct plx_connector *connector);
-	/* Return: whether the owner reports it: then it is logged as information. */
+	/* Return: whether the owner notified the program: then the log level is info. */
 	bool (*refused)(struct plx_connector *connector, enum plx_link_reason reason,
 			const char *why);
 	void (*closed)(struct plx_connector *connector, enum plx_link_reason reason,
 		       const char *why);
-	/* The link has ended: a last look at it. NULL: not needed. */
+	/* The link has ended; last chance to read from it. NULL: not needed. */
 	void (*look_back)(struct plx_connector *connector, const struct plx_link *link);
 	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
 	 * plx_connector_settled follows. NULL: nothing ever waits. */
 	bool (*settle)(struct plx_connector *connector);
 	/* The link has ended and returned all buffers. Before refused and closed; may be NULL. */
 	void (*ended)(struct plx_connector *connector);
-	/* It was released, and nothing refers to it. */
+	/* After a release, when nothing refers to it. */
 	void (*free)(struct plx_connector *connector);
 };
 
 struct plx_connector_attr {
 	struct plx_link_attr link; /* with PLX_CONNECTOR_EVENTS and no user; provider: copied */
-	uint64_t reconnect_min_ns; /* default PLX_RECONNECT_MIN_NS; PLX_NEVER: no next attempt */
-	uint64_t reconnect_max_ns; /* default PLX_RECONNECT_MAX_NS, or reconnect_min_ns if more */
+	uint64_t reconnect_min_ns; /* default PLX_RECONNECT_MIN_NS; PLX_NEVER: one attempt */
+	uint64_t reconnect_max_ns; /* default PLX_RECONNECT_MAX_NS, at least reconnect_min_ns */
 };
 
 struct plx_connector {
-	struct plx_link *link; /* NULL: not to be sent on; open or settling */
+	struct plx_link *link; /* while open or settling; else NULL */
 	const struct plx_connector_owner *owner;
 	enum plx_connector_state state;
-	bool quit;           /* closed by the owner: not to be connected again */
-	bool released;       /* the owner is gone */
+	bool quit;           /* closed by the owner: does not reconnect */
+	bool released;       /* by the owner */
 	bool freed;          /* free it when holds is 0 */
 	unsigned holds;      /* > 0: its memory stays */
-	bool refused_here;   /* the last attempt, by a process of this host or the lack of one */
-	uint32_t logged;     /* reasons of attempts that failed, as bits: since it was open */
-	const char *failure; /* why this side ended it, and as what; constant; NULL: it did not */
+	bool refused_here;   /* this host refused the last attempt */
+	uint32_t logged;     /* reasons logged since the last open, as bits */
+	const char *failure; /* constant text: why this side ended the link; NULL: it did not */
 	enum plx_link_reason failed_as;
-	struct plx_link *current; /* the link, whatever its state; NULL: there is none */
+	struct plx_link *current; /* the link in any state, or NULL */
 	struct plx_connector_attr attr;
 	struct plx_lookup lookup;
-	struct plx_timer timer;            /* for the next attempt, or for what settles */
-	struct plx_backoff backoff;        /* reset by a link that lasts */
-	uint64_t opened_ns;                /* 0: it was not */
-	LIST_ENTRY(plx_connector) closing; /* of this lcore's that are released */
+	struct plx_timer timer;            /* the next attempt, or the limit of settling */
+	struct plx_backoff backoff;        /* reset by a link that lasts reconnect_max_ns */
+	uint64_t opened_ns;                /* 0: not yet */
+	LIST_ENTRY(plx_connector) closing; /* released ones of this lcore */
 	char provider[64];
 	char address[PLX_ADDRESS_MAX];
 };
 
-/* Check attr and fill in what is left out. Return: 0; -EINVAL. */
+/* Check attr and fill in the defaults. Return: 0; -EINVAL. */
 int plx_connector_check_attr(struct plx_connector_attr *attr);
 /* attr: checked. */
 void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
@@ -96,7 +96,7 @@ void plx_connector_try_later(struct plx_connector *connector);
 void plx_connector_open_again(struct plx_connector *connector);
 /* Close without loss; closed follows, from the loop. Not while it is idle. */
 void plx_connector_close(struct plx_connector *connector);
-/* Close its open link without loss, and connect again. */
+/* Close its open link without loss, and reconnect. */
 void plx_connector_renew(struct plx_connector *connector);
 /* End the link now. why: constant text for closed. */
 void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason reason,
@@ -108,7 +108,7 @@ void plx_connector_fini(struct plx_connector *connector);
 /* Keep its memory while callbacks may release it without a link, as around closed and refused. */
 void plx_connector_hold(struct plx_connector *connector);
 void plx_connector_unhold(struct plx_connector *connector);
-/* Some of what settle waits for is sent; all of it. */
+/* The owner reports that a part, or all, of what waits is sent. */
 void plx_connector_progressed(struct plx_connector *connector);
 void plx_connector_settled(struct plx_connector *connector);
 
@@ -154,7 +154,7 @@ struct plx_acceptor {
 	const struct plx_acceptor_owner *owner;
 	uintptr_t number;
 	uint32_t lcore;
-	bool released; /* the owner is gone */
+	bool released; /* by the owner */
 	LIST_HEAD(plx_accepted_list, plx_accepted) links;
 	LIST_ENTRY(plx_acceptor) all; /* of the process */
 };
@@ -190,7 +190,7 @@ void plx_acceptor_close_all(struct plx_acceptor *acceptor);
 void plx_accepted_close(struct plx_accepted *accepted);
 /* End the link now; a link event follows. why: constant text. */
 void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
-/* Some of what settle waits for is sent; all of it. */
+/* The owner reports that a part, or all, of what waits is sent. */
 void plx_accepted_progressed(struct plx_accepted *accepted);
 void plx_accepted_settled(struct plx_accepted *accepted);
 /* Report its end, and free it. Return: whether its acceptor exists and is not released. */
