@@ -3,55 +3,8 @@
 #ifndef WIRE_PRIV_H
 #define WIRE_PRIV_H
 
+#include "bytes.h"
 #include "wire.h"
-
-#include <endian.h>
-#include <string.h>
-
-static inline void put16(uint8_t *out, uint32_t value)
-{
-	uint16_t little = htole16((uint16_t)value);
-
-	memcpy(out, &little, sizeof(little));
-}
-
-static inline void put32(uint8_t *out, uint32_t value)
-{
-	uint32_t little = htole32(value);
-
-	memcpy(out, &little, sizeof(little));
-}
-
-static inline void put64(uint8_t *out, uint64_t value)
-{
-	uint64_t little = htole64(value);
-
-	memcpy(out, &little, sizeof(little));
-}
-
-static inline uint32_t get16(const uint8_t *in)
-{
-	uint16_t little;
-
-	memcpy(&little, in, sizeof(little));
-	return le16toh(little);
-}
-
-static inline uint32_t get32(const uint8_t *in)
-{
-	uint32_t little;
-
-	memcpy(&little, in, sizeof(little));
-	return le32toh(little);
-}
-
-static inline uint64_t get64(const uint8_t *in)
-{
-	uint64_t little;
-
-	memcpy(&little, in, sizeof(little));
-	return le64toh(little);
-}
 
 static inline void put_number(uint8_t *out, const struct param_value *value)
 {

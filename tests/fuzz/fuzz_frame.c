@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (header.type == FRAME_PUT) {
 		uint8_t value[FRAME_PUT_BYTES];
 
-		frame_put32(value, frame_get32(data + FRAME_HEADER_BYTES));
+		put32(value, get32(data + FRAME_HEADER_BYTES));
 		must(memcmp(value, data + FRAME_HEADER_BYTES, sizeof(value)) == 0);
 	}
 	if (header.type == FRAME_DATA_FIRST)
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint8_t number[FRAME_REVOKE_BYTES];
 
 		static_assert(FRAME_TOTAL_BYTES == FRAME_REVOKE_BYTES, "both are 64 bits");
-		frame_put64(number, frame_get64(data + FRAME_HEADER_BYTES));
+		put64(number, get64(data + FRAME_HEADER_BYTES));
 		must(memcmp(number, data + FRAME_HEADER_BYTES, sizeof(number)) == 0);
 	}
 	return 0;

@@ -84,7 +84,7 @@ static void notify_by_frame(struct plx_link *link, uint32_t value)
 	uint8_t frame[FRAME_HEADER_BYTES + FRAME_PUT_BYTES];
 
 	tx_write_header(link, frame, FRAME_PUT, 0, FRAME_PUT_BYTES);
-	frame_put32(frame + FRAME_HEADER_BYTES, value);
+	put32(frame + FRAME_HEADER_BYTES, value);
 	if (tx_send_small(link, frame, sizeof(frame), false) == 0)
 		tx_count_frame(link);
 	else

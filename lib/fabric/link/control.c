@@ -13,10 +13,10 @@ static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t
 	case FRAME_REFUSE:
 		return handshake_write(link, out);
 	case FRAME_REVOKE:
-		frame_put64(out, link->direct->question);
+		put64(out, link->direct->question);
 		return FRAME_REVOKE_BYTES;
 	case FRAME_REVOKED:
-		frame_put64(out, link->direct->answer);
+		put64(out, link->direct->answer);
 		return FRAME_REVOKE_BYTES;
 	default:
 		return 0;

@@ -33,8 +33,8 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 		return "frame shorter than its header";
 	header.type = in[0];
 	header.flags = in[1];
-	header.length = frame_get32(in + 4);
-	header.granted_frames = frame_get32(in + 8);
+	header.length = get32(in + 4);
+	header.granted_frames = get32(in + 8);
 	if (in[2] || in[3])
 		return "reserved bits set";
 	if (header.length != received - FRAME_HEADER_BYTES)
@@ -49,19 +49,19 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 
 uint32_t hello_write(uint8_t *out, const struct frame_hello *hello)
 {
-	frame_put32(out, HELLO_MAGIC);
-	frame_put32(out + 4, hello->version_min | (uint32_t)hello->version_max << 16);
-	frame_put32(out + 8, hello->features);
-	frame_put32(out + 12, hello->rx_buf_bytes);
-	frame_put64(out + 16, hello->incarnation);
-	frame_put64(out + 24, hello->message_max);
-	frame_put32(out + 32, hello->rx_buf_count);
-	frame_put32(out + 36, hello->heartbeat_ms);
-	frame_put32(out + 40, hello->dead_after_ms);
-	frame_put32(out + 44, hello->path);
+	put32(out, HELLO_MAGIC);
+	put32(out + 4, hello->version_min | (uint32_t)hello->version_max << 16);
+	put32(out + 8, hello->features);
+	put32(out + 12, hello->rx_buf_bytes);
+	put64(out + 16, hello->incarnation);
+	put64(out + 24, hello->message_max);
+	put32(out + 32, hello->rx_buf_count);
+	put32(out + 36, hello->heartbeat_ms);
+	put32(out + 40, hello->dead_after_ms);
+	put32(out + 44, hello->path);
 	if (!hello->data_length)
 		return HELLO_BYTES;
-	frame_put32(out + HELLO_BYTES, hello->data_length);
+	put32(out + HELLO_BYTES, hello->data_length);
 	memcpy(out + HELLO_BYTES + 4, hello->data, hello->data_length);
 	return HELLO_BYTES + 4 + hello->data_length;
 }
@@ -89,7 +89,7 @@ static const char *read_data(const uint8_t *in, size_t left, struct frame_hello 
 		return NULL;
 	if (left < 4)
 		return "cut private data";
-	hello->data_length = frame_get32(in);
+	hello->data_length = get32(in);
 	hello->data = in + 4;
 	if (hello->data_length > HELLO_DATA_MAX)
 		return "too much private data";
@@ -103,18 +103,18 @@ const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hel
 
 	if (length < HELLO_BYTES)
 		return "HELLO too short";
-	if (frame_get32(in) != HELLO_MAGIC)
+	if (get32(in) != HELLO_MAGIC)
 		return "bad magic: the peer does not speak this protocol";
-	hello.version_min = (uint16_t)frame_get32(in + 4);
-	hello.version_max = frame_get32(in + 4) >> 16;
-	hello.features = frame_get32(in + 8);
-	hello.rx_buf_bytes = frame_get32(in + 12);
-	hello.incarnation = frame_get64(in + 16);
-	hello.message_max = frame_get64(in + 24);
-	hello.rx_buf_count = frame_get32(in + 32);
-	hello.heartbeat_ms = frame_get32(in + 36);
-	hello.dead_after_ms = frame_get32(in + 40);
-	hello.path = frame_get32(in + 44);
+	hello.version_min = (uint16_t)get32(in + 4);
+	hello.version_max = get32(in + 4) >> 16;
+	hello.features = get32(in + 8);
+	hello.rx_buf_bytes = get32(in + 12);
+	hello.incarnation = get64(in + 16);
+	hello.message_max = get64(in + 24);
+	hello.rx_buf_count = get32(in + 32);
+	hello.heartbeat_ms = get32(in + 36);
+	hello.dead_after_ms = get32(in + 40);
+	hello.path = get32(in + 44);
 	wrong = read_data(in + HELLO_BYTES, length - HELLO_BYTES, &hello);
 	if (wrong)
 		return wrong;

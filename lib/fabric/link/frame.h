@@ -4,10 +4,8 @@
 #ifndef PLX_FRAME_H
 #define PLX_FRAME_H
 
+#include "bytes.h"
 #include "plx_base.h"
-
-#include <endian.h>
-#include <string.h>
 
 #define FRAME_HEADER_BYTES 16
 #define FRAME_TOTAL_BYTES  8  /* message length, at the start of a DATA_FIRST payload */
@@ -120,35 +118,5 @@ uint32_t hello_write(uint8_t *out, const struct frame_hello *hello);
 
 /** Decode and check a HELLO's payload. Return: NULL, or the reason it is invalid. */
 const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out);
-
-/* Numbers in payloads: 64 bits for the length in DATA_FIRST and the number in REVOKE, 32 for the
- * value of PUT. memcpy, because frames may be unaligned; compilers make one move of it. */
-static inline void frame_put32(uint8_t *out, uint32_t value)
-{
-	value = htole32(value);
-	memcpy(out, &value, sizeof(value));
-}
-
-static inline void frame_put64(uint8_t *out, uint64_t value)
-{
-	value = htole64(value);
-	memcpy(out, &value, sizeof(value));
-}
-
-static inline uint32_t frame_get32(const uint8_t *in)
-{
-	uint32_t value;
-
-	memcpy(&value, in, sizeof(value));
-	return le32toh(value);
-}
-
-static inline uint64_t frame_get64(const uint8_t *in)
-{
-	uint64_t value;
-
-	memcpy(&value, in, sizeof(value));
-	return le64toh(value);
-}
 
 #endif

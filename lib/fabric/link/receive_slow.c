@@ -41,7 +41,7 @@ static bool data_frame(struct plx_op *op, const struct frame_header *header)
 	if (header->type == FRAME_DATA_FIRST) {
 		data += FRAME_TOTAL_BYTES;
 		length -= FRAME_TOTAL_BYTES;
-		if (!assembly_begin(link, frame_get64(op->buf->data), length))
+		if (!assembly_begin(link, get64(op->buf->data), length))
 			return false;
 	}
 	if (header->type != FRAME_DATA)
@@ -82,7 +82,7 @@ static bool take_frame(struct plx_op *op, const struct frame_header *header)
 	case FRAME_DATA_NEXT:
 		return data_frame(op, header);
 	case FRAME_PUT:
-		return put_notified(link, frame_get32(op->buf->data));
+		return put_notified(link, get32(op->buf->data));
 	case FRAME_HELLO:
 		handshake_on_hello(link, op->buf->data, header->length);
 		break;
@@ -100,11 +100,11 @@ static bool take_frame(struct plx_op *op, const struct frame_header *header)
 		break;
 	case FRAME_REVOKE:
 		if (has_direct(link))
-			region_on_revoke(link, frame_get64(op->buf->data));
+			region_on_revoke(link, get64(op->buf->data));
 		break;
 	case FRAME_REVOKED:
 		if (has_direct(link))
-			region_on_revoked(link, frame_get64(op->buf->data));
+			region_on_revoked(link, get64(op->buf->data));
 		break;
 	default: /* FRAME_CREDIT: its grant was taken already */
 		break;

@@ -84,7 +84,7 @@ static int send_frame(struct plx_link *link, struct tx_message *m)
 				: FRAME_DATA_NEXT,
 			0, prefix + length);
 	if (first)
-		frame_put64(header + FRAME_HEADER_BYTES, m->total);
+		put64(header + FRAME_HEADER_BYTES, m->total);
 	iov[0] = (struct iovec){header, FRAME_HEADER_BYTES + prefix};
 	desc[0] = set_desc(link->set, link->ops_zone);
 	if (in_place) {

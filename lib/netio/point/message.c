@@ -33,14 +33,14 @@ const char *message_read(struct plx_buf *message, uint64_t message_max, struct n
 {
 	if (plx_unlikely(message->len < WIRE_MESSAGE_BYTES))
 		return "a message without a header";
-	if (plx_unlikely(wire_get64(message->data) != WIRE_MESSAGE))
+	if (plx_unlikely(get64(message->data) != WIRE_MESSAGE))
 		return "a message with unknown flags";
 	if (plx_unlikely(message->len - WIRE_MESSAGE_BYTES > message_max))
 		return MESSAGE_TOO_LONG;
 	*msg_out = (struct netio_msg){
 		.data = message->data + WIRE_MESSAGE_BYTES,
 		.len = message->len - WIRE_MESSAGE_BYTES,
-		.tag = wire_get64(message->data + 8),
+		.tag = get64(message->data + 8),
 		.buf = message,
 	};
 	return NULL;

@@ -15,7 +15,7 @@ void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_gre
 	out[2] = greeting->version_max;
 	out[3] = greeting->role;
 	memcpy(out + 4, magic, sizeof(magic));
-	wire_put64(out + 8, greeting->message_max);
+	put64(out + 8, greeting->message_max);
 }
 
 void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
@@ -40,7 +40,7 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 		.version_min = in[1],
 		.version_max = in[2],
 		.role = in[3],
-		.message_max = wire_get64(in + 8),
+		.message_max = get64(in + 8),
 	};
 	if (out->version_min > out->version_max || out->version_min > WIRE_VERSION_MAX ||
 	    out->version_max < WIRE_VERSION_MIN)
@@ -73,22 +73,21 @@ const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_
 
 void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type)
 {
-	wire_put64(out, type);
+	put64(out, type);
 }
 
 void wire_request_write(uint8_t out[WIRE_REQUEST_BYTES], const struct wire_request *request)
 {
-	wire_put64(out, request->id | (uint64_t)request->what << 32 |
-				(uint64_t)request->delivery << 40 |
-				(uint64_t)request->policy << 48);
-	wire_put64(out + 8, request->first);
-	wire_put64(out + 16, request->last);
-	wire_put64(out + 24, request->backlog_bytes);
+	put64(out, request->id | (uint64_t)request->what << 32 | (uint64_t)request->delivery << 40 |
+			   (uint64_t)request->policy << 48);
+	put64(out + 8, request->first);
+	put64(out + 16, request->last);
+	put64(out + 24, request->backlog_bytes);
 }
 
 void wire_answer_write(uint8_t out[WIRE_ANSWER_BYTES], const struct wire_answer *answer)
 {
-	wire_put64(out, answer->id | (uint64_t)answer->status << 32);
+	put64(out, answer->id | (uint64_t)answer->status << 32);
 }
 
 const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, size_t entry_bytes,
@@ -96,7 +95,7 @@ const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, 
 {
 	size_t bytes = size - WIRE_LIST_BYTES;
 
-	if (size < WIRE_LIST_BYTES || wire_get64(in) != type)
+	if (size < WIRE_LIST_BYTES || get64(in) != type)
 		return "what a subscriber and a publisher do not say";
 	if (bytes == 0 || bytes % entry_bytes || bytes / entry_bytes > WIRE_LIST_MAX)
 		return "a list of requests or answers of a wrong length";
@@ -106,16 +105,16 @@ const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, 
 
 const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_request *out)
 {
-	uint64_t word = wire_get64(in);
+	uint64_t word = get64(in);
 
 	*out = (struct wire_request){
 		.id = (uint32_t)word,
 		.what = (uint8_t)(word >> 32),
 		.delivery = (uint8_t)(word >> 40),
 		.policy = (uint8_t)(word >> 48),
-		.first = wire_get64(in + 8),
-		.last = wire_get64(in + 16),
-		.backlog_bytes = wire_get64(in + 24),
+		.first = get64(in + 8),
+		.last = get64(in + 16),
+		.backlog_bytes = get64(in + 24),
 	};
 	if (out->what < WIRE_SUBSCRIBE_RANGE || out->what > WIRE_UNSUBSCRIBE ||
 	    out->delivery > NETIO_DELIVERY_BUFFERED || out->policy >= NETIO_POLICY_COUNT ||
@@ -133,7 +132,7 @@ const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_
 
 const char *wire_answer_read(const uint8_t in[WIRE_ANSWER_BYTES], struct wire_answer *out)
 {
-	uint64_t word = wire_get64(in);
+	uint64_t word = get64(in);
 
 	*out = (struct wire_answer){.id = (uint32_t)word, .status = (uint8_t)(word >> 32)};
 	if (word >> 40 || out->status < WIRE_SUBSCRIBED || out->status >= WIRE_STATUS_COUNT)

@@ -20,10 +20,8 @@
 #ifndef NETIO_WIRE_H
 #define NETIO_WIRE_H
 
+#include "bytes.h"
 #include "plx_base.h"
-
-#include <endian.h>
-#include <string.h>
 
 #define WIRE_VERSION_MIN    3 /* in version 2, messages longer than a page were split */
 #define WIRE_VERSION_MAX    3
@@ -66,24 +64,10 @@ const char *wire_wrong_role(uint8_t role);
 
 /* Messages ----------------------------------------------------------------------------------- */
 
-static inline void wire_put64(uint8_t *out, uint64_t value)
-{
-	value = htole64(value);
-	memcpy(out, &value, sizeof(value));
-}
-
-static inline uint64_t wire_get64(const uint8_t *in)
-{
-	uint64_t value;
-
-	memcpy(&value, in, sizeof(value));
-	return le64toh(value);
-}
-
 static inline void wire_message_write(uint8_t out[WIRE_MESSAGE_BYTES], uint64_t tag)
 {
-	wire_put64(out, WIRE_MESSAGE); /* and seven zero bytes */
-	wire_put64(out + 8, tag);
+	put64(out, WIRE_MESSAGE); /* and seven zero bytes */
+	put64(out + 8, tag);
 }
 
 /* Pages -------------------------------------------------------------------------------------- */
@@ -102,10 +86,10 @@ static inline uint64_t wire_entry_bytes(uint64_t length, uint8_t flags)
 /* Write an entry's header. Return: where the payload goes. */
 static inline uint8_t *wire_entry_begin(uint8_t *out, uint32_t length, uint8_t flags, uint64_t tag)
 {
-	wire_put64(out, length | (uint64_t)flags << 32);
+	put64(out, length | (uint64_t)flags << 32);
 	if (!(flags & WIRE_TAG))
 		return out + WIRE_ENTRY_BYTES;
-	wire_put64(out + WIRE_ENTRY_BYTES, tag);
+	put64(out + WIRE_ENTRY_BYTES, tag);
 	return out + WIRE_ENTRY_BYTES + 8;
 }
 
@@ -113,7 +97,7 @@ static inline uint8_t *wire_entry_begin(uint8_t *out, uint32_t length, uint8_t f
 static inline void wire_entry_pad(uint8_t *out, uint64_t length)
 {
 	if (length % 8)
-		wire_put64(out + length / 8 * 8, 0);
+		put64(out + length / 8 * 8, 0);
 }
 
 struct wire_entry {
@@ -133,7 +117,7 @@ static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end
 
 	if (plx_unlikely(left < WIRE_ENTRY_BYTES))
 		return "an entry without a header";
-	word = wire_get64(in);
+	word = get64(in);
 	flags = (uint8_t)(word >> 32);
 	if (plx_unlikely(word >> 32 & ~(uint64_t)WIRE_TAG))
 		return "an entry with unknown flags";
@@ -142,7 +126,7 @@ static inline const char *wire_entry_read(const uint8_t **at, const uint8_t *end
 	*out = (struct wire_entry){.length = (uint32_t)word};
 	in += WIRE_ENTRY_BYTES;
 	if (flags & WIRE_TAG) {
-		out->tag = wire_get64(in);
+		out->tag = get64(in);
 		in += 8;
 	}
 	out->payload = in;
@@ -170,12 +154,12 @@ static inline void wire_gap_widen(struct wire_gap *gap, uint64_t count, uint32_t
 /* gap: before the page's contents. */
 static inline void wire_page_write(uint8_t out[WIRE_PAGE_BYTES], const struct wire_gap *gap)
 {
-	wire_put64(out, WIRE_PAGE | (uint64_t)gap->reasons << 8 | gap->count << 16);
+	put64(out, WIRE_PAGE | (uint64_t)gap->reasons << 8 | gap->count << 16);
 }
 
 static inline struct wire_gap wire_page_gap(const uint8_t in[WIRE_PAGE_BYTES])
 {
-	uint64_t word = wire_get64(in);
+	uint64_t word = get64(in);
 
 	return (struct wire_gap){.count = word >> 16, .reasons = (uint8_t)(word >> 8)};
 }

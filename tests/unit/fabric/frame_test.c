@@ -32,12 +32,12 @@ PLX_TEST(frames_of_direct_data_placement_are_as_written_down)
 	static const uint8_t number[FRAME_REVOKE_BYTES] = {8, 7, 6, 5, 4, 3, 2, 1};
 	uint8_t bytes[8];
 
-	frame_put32(bytes, 0x01020304);
+	put32(bytes, 0x01020304);
 	assert_memory_equal(bytes, value, sizeof(value));
-	assert_int_equal(frame_get32(value), 0x01020304);
-	frame_put64(bytes, 0x0102030405060708);
+	assert_int_equal(get32(value), 0x01020304);
+	put64(bytes, 0x0102030405060708);
 	assert_memory_equal(bytes, number, sizeof(number));
-	assert_int_equal(frame_get64(number), 0x0102030405060708);
+	assert_int_equal(get64(number), 0x0102030405060708);
 }
 
 static void expect_wrong(size_t row, const char *wrong, const char *expected)

@@ -215,7 +215,7 @@ void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length)
 {
 	uint8_t *payload = calloc(1, FRAME_TOTAL_BYTES + length);
 
-	frame_put64(payload, total);
+	put64(payload, total);
 	rogue_send_payload(rogue, FRAME_DATA_FIRST, payload, FRAME_TOTAL_BYTES + length);
 	free(payload);
 }

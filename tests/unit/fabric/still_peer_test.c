@@ -75,7 +75,7 @@ static void rogue_begins(uint64_t total)
 	uint8_t frame[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES + FRAME_BYTES] = {0};
 
 	frame_write(frame, &header);
-	frame_put64(frame + FRAME_HEADER_BYTES, total);
+	put64(frame + FRAME_HEADER_BYTES, total);
 	rogue_sends(frame, sizeof(frame));
 }
 
