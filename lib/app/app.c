@@ -16,11 +16,10 @@
 #define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
 #define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
 
-/* The command line split into the EAL's and the application's words. Both arrays end with NULL. */
+/* Words of the command line, then NULL. */
 struct words {
-	char **eal; /* argv[0], then the words for plx_eal_parse */
-	char **own;
-	int eal_count, own_count;
+	char **at;
+	int count;
 };
 
 /* The index of "--", or argc. */
@@ -34,53 +33,46 @@ static int find_dashes(int argc, char **argv)
 
 /* Options of both may be in any order. If both have an option with the same name, the EAL's is the
  * one before "--". */
-static int divide(int argc, char **argv, const struct plx_app *app, struct words *words)
+static int divide(int argc, char **argv, const struct plx_app *app, struct words *eal,
+		  struct words *own)
 {
 	int dashes = find_dashes(argc, argv);
 
-	words->eal = calloc(2 * (size_t)argc + 2, sizeof(*words->eal));
-	if (!words->eal)
+	eal->at = calloc(2 * (size_t)argc + 2, sizeof(*eal->at));
+	if (!eal->at)
 		return plx_fail(ENOMEM, "out of memory");
-	words->own = words->eal + argc + 1;
-	words->eal[words->eal_count++] = argv[0];
+	own->at = eal->at + argc + 1;
+	eal->at[eal->count++] = argv[0];
 	for (int i = dashes == 1 ? 2 : 1; i < argc;) {
-		bool own = app_options_own(app, argv[i], i < dashes && dashes < argc);
+		bool is_own = app_options_own(app, argv[i], i < dashes && dashes < argc);
+		struct words *to = is_own ? own : eal;
 		int end = i < dashes ? dashes : argc;
-		int count = own ? app_options_words(app, argv[i], i + 1 < end ? argv[i + 1] : NULL)
-				: plx_eal_option_words(argv[i]);
+		int count = is_own ? app_options_words(app, argv[i],
+						       i + 1 < end ? argv[i + 1] : NULL)
+				   : plx_eal_option_words(argv[i]);
 
-		for (; count && i < end; count--, i++) {
-			if (own)
-				words->own[words->own_count++] = argv[i];
-			else
-				words->eal[words->eal_count++] = argv[i];
-		}
+		for (; count && i < end; count--)
+			to->at[to->count++] = argv[i++];
 		i += i == dashes;
 	}
 	return 0;
 }
 
-/* --help works even if later words are wrong. */
-static int read_words(const struct words *words, const struct plx_app *app,
-		      struct plx_eal_conf *conf)
-{
-	int rc = plx_eal_parse(words->eal_count, words->eal, conf);
-
-	if (conf->show_help || (rc >= 0 && conf->show_version))
-		return 0;
-	return rc < 0 ? rc : plx_app_parse(words->own_count, words->own, app);
-}
-
 /* Read argv and the configuration file. */
 static int read_all(int argc, char **argv, const struct plx_app *app, struct plx_eal_conf *conf)
 {
-	struct words words = {0};
-	int rc = divide(argc, argv, app, &words);
+	struct words eal = {0}, own = {0};
+	int rc = divide(argc, argv, app, &eal, &own);
 
-	if (rc == 0)
-		rc = read_words(&words, app, conf);
-	free(words.eal);
-	return rc || conf->show_help || conf->show_version ? rc : plx_eal_conf_file(conf);
+	if (rc)
+		return rc;
+	rc = plx_eal_parse(eal.count, eal.at, conf);
+	if (conf->show_help || (rc >= 0 && conf->show_version))
+		rc = 0; /* even if later words are wrong */
+	else if (rc >= 0)
+		rc = plx_app_parse(own.count, own.at, app) ?: plx_eal_conf_file(conf);
+	free(eal.at);
+	return rc;
 }
 
 /* Printing --------------------------------------------------------------------------------- */

@@ -42,11 +42,6 @@ static struct names eal_names(void)
 	return names;
 }
 
-static bool is_option(const char *word)
-{
-	return word[0] == '-' && word[1] && strcmp(word, "--") != 0;
-}
-
 /* "-listen" */
 static bool has_one_dash_too_few(const struct plx_app *app, const char *word)
 {
@@ -59,14 +54,12 @@ static bool has_one_dash_too_few(const struct plx_app *app, const char *word)
 /* The option that "-p", or "-p" with its value, means. Return: its index; -ENOENT. */
 static int find_letter(const struct plx_app *app, const char *word)
 {
-	if (word[0] != '-' || !word[1] || word[1] == '-')
-		return -ENOENT;
-	for (int i = 0; app->options && app->options[i].name; i++) {
-		const struct plx_app_option *option = &app->options[i];
+	const struct plx_app_option *o = app->options;
 
-		if (option->letter == word[1] && (option->kind != PLX_APP_FLAG || !word[2]))
+	for (int i = 0; word[0] == '-' && o && o[i].name; i++)
+		if (o[i].letter && o[i].letter == word[1] &&
+		    (o[i].kind != PLX_APP_FLAG || !word[2]))
 			return i;
-	}
 	return -ENOENT;
 }
 
@@ -113,6 +106,7 @@ bool app_options_own(const struct plx_app *app, const char *word, bool eal_first
 static int fail_unknown(const struct plx_app *app, const char *word)
 {
 	struct names own = own_names(app, false), eals = eal_names();
+	bool is_option = word[0] == '-' && word[1] && strcmp(word, "--") != 0;
 	int len = (int)strcspn(word, "=");
 	const char *nearest;
 
@@ -124,7 +118,7 @@ static int fail_unknown(const struct plx_app *app, const char *word)
 	if (!nearest)
 		nearest = plx_suggest(word, eals.at, eals.count);
 	return plx_fail(EINVAL, "%.*s: %s%s%s%s (--help lists all)", len, word,
-			is_option(word) ? "unknown option" : "not an option",
+			is_option ? "unknown option" : "not an option",
 			nearest ? "; did you mean --" : "", nearest ? nearest : "",
 			nearest ? "?" : "");
 }
@@ -162,11 +156,9 @@ static int store(const struct plx_app_option *option, const char *given, const c
 		*option->to.flag = true;
 		return 0;
 	case PLX_APP_ADDRESS:
-		if (plx_address_check(given, text) != 0)
-			return -EINVAL;
-		*option->to.string = text;
-		return 0;
 	case PLX_APP_STRING:
+		if (option->kind == PLX_APP_ADDRESS && plx_address_check(given, text) != 0)
+			return -EINVAL;
 		*option->to.string = text;
 		return 0;
 	case PLX_APP_UINT:

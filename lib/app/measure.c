@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by programs that measure: their options, and how a run was cut short. */
+/* Shared by programs that measure: their options, how a run was cut short, and when an open loop
+ * sends. */
 #include "plx_app.h"
-#include "plx_lcore.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <signal.h>
+
+#define BURST_LENGTH 100
+#define BURST_GAP_NS (10 * PLX_NS_PER_US)
+
+const char *const plx_arrivals[] = {"fixed", "poisson", "burst", NULL};
 
 int plx_measure_check(const struct plx_measure *measure)
 {
@@ -55,4 +61,64 @@ void plx_measure_say_interrupted(const struct plx_measure *measure, const char *
 	else
 		plx_app_say("INTERRUPTED after %.2f of %.2f s: %s", (double)elapsed_ns / 1e9,
 			    (double)measure->duration_ns / 1e9, why);
+}
+
+/* Schedules -------------------------------------------------------------------------------- */
+
+static uint64_t next_random(struct plx_schedule *schedule)
+{
+	/* splitmix64 (Steele, Lea, Flood 2014): good enough for gaps, and works with seed 0. */
+	uint64_t z = schedule->random += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* The pause after a burst that keeps the rate. */
+static double burst_gap(const struct plx_schedule *schedule)
+{
+	if (schedule->count % BURST_LENGTH)
+		return schedule->burst_gap_tsc;
+	return schedule->gap_tsc * BURST_LENGTH - schedule->burst_gap_tsc * (BURST_LENGTH - 1);
+}
+
+void plx_schedule_init(struct plx_schedule *schedule, enum plx_arrival arrival, double rate,
+		       uint64_t seed, double tsc_hz)
+{
+	*schedule = (struct plx_schedule){
+		.gap_tsc = tsc_hz / rate,
+		.burst_gap_tsc = (double)BURST_GAP_NS / 1e9 * tsc_hz,
+		.random = seed,
+		.arrival = arrival,
+	};
+}
+
+void plx_schedule_advance(struct plx_schedule *schedule)
+{
+	double gap = schedule->gap_tsc;
+
+	schedule->count++;
+	if (schedule->arrival == PLX_ARRIVAL_POISSON) {
+		double uniform = ((double)(next_random(schedule) >> 11) + 0.5) / 9007199254740992.0;
+
+		gap *= -log(uniform);
+	} else if (schedule->arrival == PLX_ARRIVAL_BURST) {
+		gap = burst_gap(schedule);
+	}
+	schedule->next_tsc += gap;
+}
+
+void plx_schedule_sleep(const struct plx_schedule *schedule, struct plx_sleep *sleep)
+{
+	if (schedule->next_tsc <= (double)plx_tsc())
+		plx_sleep_nap(sleep);
+	else
+		plx_sleep_until(sleep, plx_tsc_time_ns((uint64_t)schedule->next_tsc));
+}
+
+bool plx_schedule_is_hopeless(uint64_t stop_tsc, uint64_t now_tsc)
+{
+	return stop_tsc && now_tsc > stop_tsc &&
+	       plx_tsc_to_ns(now_tsc - stop_tsc) > PLX_SCHEDULE_DRAIN_NS;
 }

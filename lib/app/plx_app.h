@@ -281,7 +281,7 @@ struct plx_result {
 					    * none */
 };
 
-/** jansson object with more keys; NULL: none */
+/** Print percentiles and bars. columns: of the terminal; 0: ask it. */
 void plx_result_print(const struct plx_result *result, FILE *out, unsigned columns);
 
 /** Format a percentile in microseconds; "n/a" if there are too few samples. Return: out. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Program output: unbuffered lines, untrusted text, and detection of write errors. */
-#include "app_priv.h"
+#include "base_internal.h"
+#include "plx_app.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio_ext.h>
 #include <string.h>
@@ -71,4 +73,35 @@ int plx_app_flush(void)
 	__fpurge(stdout);
 	clearerr(stdout);
 	return plx_fail(EIO, "standard output: %s", plx_app_stream_error(err));
+}
+
+void plx_app_say_idle(uint32_t id)
+{
+	static const char *const causes[PLX_WAKE_CAUSES] = {
+		[PLX_WAKE_MESSAGE] = "messages", [PLX_WAKE_POLLER] = "links",
+		[PLX_WAKE_FD] = "descriptors",   [PLX_WAKE_TIMER] = "timers",
+		[PLX_WAKE_CAP] = "cap",          [PLX_WAKE_NAP] = "naps",
+	};
+	struct plx_idle_stats stats;
+	char woken_by[512] = "", one[64];
+
+	if (plx_idle_stats(id, &stats) || !stats.sleeps)
+		return;
+	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++) {
+		snprintf(one, sizeof(one), "%s %" PRIu64, causes[i], stats.wakes[i]);
+		if (stats.wakes[i])
+			plx_list_add(woken_by, sizeof(woken_by), one);
+	}
+	plx_app_say("lcore %" PRIu32 ": slept %" PRIu64 " times, %.3f s; woken by %s", id,
+		    stats.sleeps, (double)stats.asleep_ns / (double)PLX_NS_PER_S, woken_by);
+	if (stats.spurious)
+		plx_app_say("lcore %" PRIu32 ": woken for nothing %" PRIu64 " times", id,
+			    stats.spurious);
+	if (stats.rescues)
+		plx_app_say("lcore %" PRIu32 ": not woken where there was work %" PRIu64
+			    " times: what should have woken it is broken",
+			    id, stats.rescues);
+	if (stats.naps && stats.awake_by)
+		plx_app_say("lcore %" PRIu32 ": poller %s cannot be waited for", id,
+			    stats.awake_by);
 }

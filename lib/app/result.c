@@ -58,8 +58,7 @@ static int check_open_loop(const struct plx_result *result)
 		return 0;
 	return plx_fail(ERANGE,
 			"achieved %.0f of %.0f scheduled requests per second (99.9 %% needed): ask "
-			"for a lower "
-			"rate, these percentiles are of an overloaded sender",
+			"for a lower rate, these percentiles are of an overloaded sender",
 			achieved_rate(result), rate_over(result, result->scheduled_ns));
 }
 
@@ -75,38 +74,37 @@ int plx_result_check(const struct plx_result *result)
 
 /* JSON ------------------------------------------------------------------------------------- */
 
+static void set_known(json_t *object, const char *key, bool known, uint64_t value)
+{
+	json_object_set_new(object, key, known ? json_integer((json_int_t)value) : json_null());
+}
+
 void plx_result_set_count(json_t *object, const char *key, uint64_t value)
 {
-	json_object_set_new(object, key, json_integer((json_int_t)value));
+	set_known(object, key, true, value);
 }
 
 void plx_result_set_quantile(json_t *object, const char *key, const struct plx_hist *hist,
 			     double fraction)
 {
-	if (plx_hist_quantile_known(hist, fraction))
-		plx_result_set_count(object, key, plx_hist_quantile(hist, fraction));
-	else
-		json_object_set_new(object, key, json_null());
+	bool known = plx_hist_quantile_known(hist, fraction);
+
+	set_known(object, key, known, known ? plx_hist_quantile(hist, fraction) : 0);
 }
 
 static void set_times(json_t *object, const struct plx_hist *hist)
 {
+	bool any = hist->count > 0;
+
 	plx_result_set_count(object, "count", hist->count);
-	if (hist->count)
-		plx_result_set_count(object, "min_ns", hist->min);
-	else
-		json_object_set_new(object, "min_ns", json_null());
+	set_known(object, "min_ns", any, hist->min);
 	plx_result_set_quantile(object, "p50_ns", hist, 0.5);
 	plx_result_set_quantile(object, "p90_ns", hist, 0.9);
 	plx_result_set_quantile(object, "p99_ns", hist, 0.99);
 	plx_result_set_quantile(object, "p99_9_ns", hist, 0.999);
 	plx_result_set_quantile(object, "p99_99_ns", hist, 0.9999);
-	if (hist->count)
-		plx_result_set_count(object, "max_ns", hist->max);
-	else
-		json_object_set_new(object, "max_ns", json_null());
-	json_object_set_new(object, "mean_ns",
-			    hist->count ? json_real(plx_hist_mean(hist)) : json_null());
+	set_known(object, "max_ns", any, hist->max);
+	json_object_set_new(object, "mean_ns", any ? json_real(plx_hist_mean(hist)) : json_null());
 }
 
 static void set_open_loop(json_t *object, const struct plx_result *result)
@@ -244,16 +242,14 @@ int plx_result_write_json(const char *dir, const char *name, const json_t *objec
 int plx_result_write(const struct plx_result *result, const char *dir)
 {
 	int rc = plx_result_prepare(result->name, dir);
+	json_t *object;
 
-	if (!rc) {
-		json_t *object = result_json(result);
-
-		rc = plx_result_write_json(dir, result->name, object);
-		json_decref(object);
-	}
-	if (!rc)
-		rc = write_named(dir, result->name, "hgrm", write_hgrm, result->rtt_ns);
-	if (!rc)
-		rc = write_named(dir, result->name, "csv", write_csv, result->rtt_ns);
+	if (rc)
+		return rc;
+	object = result_json(result);
+	rc = plx_result_write_json(dir, result->name, object)
+		?: write_named(dir, result->name, "hgrm", write_hgrm, result->rtt_ns)
+		?: write_named(dir, result->name, "csv", write_csv, result->rtt_ns);
+	json_decref(object);
 	return rc;
 }
