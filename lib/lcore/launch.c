@@ -52,13 +52,17 @@ static int wait_while(struct lcore *lcore, uint32_t state, uint64_t deadline_ns)
 	return 0;
 }
 
-uint64_t lcore_deadline_ns(uint64_t timeout_ns)
+uint64_t lcore_clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return plx_time_add((uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec,
-			    timeout_ns);
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+uint64_t lcore_deadline_ns(uint64_t timeout_ns)
+{
+	return plx_time_add(lcore_clock_ns(CLOCK_MONOTONIC), timeout_ns);
 }
 
 int lcore_wait_idle(struct lcore *lcore, uint64_t deadline_ns)
@@ -148,11 +152,9 @@ struct start {
 
 static void serve(struct lcore *lcore)
 {
-	for (;;) {
-		uint32_t state = get_state(lcore);
+	uint32_t state;
 
-		if (state == LCORE_ENDING)
-			return;
+	while ((state = get_state(lcore)) != LCORE_ENDING) {
 		if (state != PLX_LCORE_RUNNING) {
 			wait_while(lcore, state, PLX_NEVER);
 			continue;
@@ -188,10 +190,9 @@ static int create_thread(struct start *start)
 	struct lcore *lcore = start->lcore;
 	pthread_attr_t attr;
 	size_t stack_bytes;
-	int err = pthread_attr_init(&attr);
+	int err;
 
-	if (err)
-		return plx_fail(err, "%s: no thread: %s", lcore_text(lcore), strerror(err));
+	pthread_attr_init(&attr); /* glibc's cannot fail */
 	pthread_attr_getstacksize(&attr, &stack_bytes);
 	if (stack_bytes < STACK_BYTES_MIN)
 		pthread_attr_setstacksize(&attr, STACK_BYTES_MIN);
@@ -213,15 +214,13 @@ int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo)
 	/* Relaxed: pthread_create publishes it. */
 	atomic_store_explicit(&lcore->state, LCORE_STARTING, memory_order_relaxed);
 	err = create_thread(&start);
-	if (err)
-		goto undo_state;
-	wait_while(lcore, LCORE_STARTING, PLX_NEVER);
-	if (get_state(lcore) == PLX_LCORE_WAIT)
-		return 0;
-	pthread_join(lcore->thread, NULL);
-	err = plx_fail(-start.err, "%s", start.text);
-
-undo_state:
+	if (!err) {
+		wait_while(lcore, LCORE_STARTING, PLX_NEVER);
+		if (get_state(lcore) == PLX_LCORE_WAIT)
+			return 0;
+		pthread_join(lcore->thread, NULL);
+		err = plx_fail(-start.err, "%s", start.text);
+	}
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed); /* no thread */
 	return err;
 }

@@ -64,5 +64,6 @@ void lcore_thread_end(struct lcore *lcore);
  * -ETIMEDOUT. */
 int lcore_wait_idle(struct lcore *lcore, uint64_t deadline_ns);
 uint64_t lcore_deadline_ns(uint64_t timeout_ns);
+uint64_t lcore_clock_ns(clockid_t clock); /* Thread: any + signal handlers */
 
 #endif

@@ -197,8 +197,6 @@ void idle_start(struct loop *loop);
 void idle_turn(struct loop *loop);
 /* The idle period has ended with work. */
 void idle_end(struct loop *loop);
-/* CPU time of the calling thread. */
-uint64_t idle_cpu_ns(void);
 /* Measure the costs of a sleep and a wake-up. on: CPUs for a helper thread. */
 void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on);
 void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);

@@ -4,8 +4,6 @@
  * for, so that the lcore never sleeps. */
 #include "lcore_priv.h"
 
-#include <time.h>
-
 PLX_LOG_COMPONENT(log_idle, "idle");
 
 #define LOOK_EVERY_NS (100 * PLX_NS_PER_MS)
@@ -18,14 +16,6 @@ PLX_LOG_COMPONENT(log_idle, "idle");
 #define CROWDED_LOOKS   3
 #define AWAKE_LEAST_NS  (20 * PLX_NS_PER_MS) /* per check, to be evaluated */
 #define CROWDED_NS      (30 * PLX_NS_PER_S)  /* then check again */
-
-uint64_t idle_cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * PLX_NS_PER_S + (uint64_t)time.tv_nsec;
-}
 
 void idle_tell_unarmed(const struct plx_poller *poller)
 {
@@ -76,7 +66,7 @@ static void look_for_crowd(struct loop *loop)
 	struct idle_watch *watch = &loop->idle.watch;
 	const struct loop_counts *counts = &loop->counts;
 	uint64_t cycles = counter_get(&counts->busy.cycles) + counter_get(&counts->idle.cycles);
-	uint64_t cpu_ns = idle_cpu_ns();
+	uint64_t cpu_ns = lcore_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t had_ns = cpu_ns - watch->cpu_ns;
 	uint64_t awake_ns = plx_tsc_to_ns(cycles - watch->awake_cycles);
 	bool first = watch->cpu_ns == 0;

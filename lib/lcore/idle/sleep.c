@@ -37,8 +37,7 @@ static bool limit(struct plx_sleep *sleep, uint64_t time_ns, enum plx_wake_cause
 
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
 {
-	if (time_ns < sleep->exact_ns)
-		sleep->exact_ns = time_ns;
+	sleep->exact_ns = earlier(sleep->exact_ns, time_ns);
 }
 
 /* The array has one place left, or none. Return: whether fd will end the sleep. */
@@ -111,7 +110,7 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 	}
 	if (sleep->unsure) {
 		limit(sleep, plx_time_add(loop->now_ns, idle->nap_ns), PLX_WAKE_NAP);
-		idle->nap_ns = idle->nap_ns * 2 < NAP_MAX_NS ? idle->nap_ns * 2 : NAP_MAX_NS;
+		idle->nap_ns = earlier(idle->nap_ns * 2, NAP_MAX_NS);
 	} else {
 		idle->refusals = 0;
 	}
@@ -122,14 +121,9 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 static struct due next_due(const struct loop *loop, uint64_t said_ns)
 {
 	struct due due = wheel_due(&loop->wheel);
-	uint64_t period_ns = pollers_due_ns(&loop->pollers);
 
-	if (said_ns < due.exact_ns)
-		due.exact_ns = said_ns;
-	if (period_ns < due.exact_ns)
-		due.exact_ns = period_ns;
-	if (due.exact_ns < due.next_ns)
-		due.next_ns = due.exact_ns;
+	due.exact_ns = earlier(due.exact_ns, earlier(said_ns, pollers_due_ns(&loop->pollers)));
+	due.next_ns = earlier(due.next_ns, due.exact_ns);
 	return due;
 }
 
@@ -243,10 +237,8 @@ static void judge(struct idle *idle, enum plx_wake_cause cause, uint64_t work)
 {
 	bool told = cause == PLX_WAKE_MESSAGE || cause == PLX_WAKE_POLLER || cause == PLX_WAKE_FD;
 
-	if (told && !work)
-		counter_add(&idle->counts.spurious, 1);
-	if (cause == PLX_WAKE_CAP && work)
-		counter_add(&idle->counts.rescues, 1);
+	counter_add(&idle->counts.spurious, told && !work);
+	counter_add(&idle->counts.rescues, cause == PLX_WAKE_CAP && work);
 }
 
 /* The time of that tsc. Outside the possible range, the counter may have stepped. */

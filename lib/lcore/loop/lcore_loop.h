@@ -155,6 +155,11 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
  * Return: timers fired or moved. */
 unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns);
 
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* For a sleep. UINT64_MAX: never. */
 struct due {
 	uint64_t next_ns;  /* earliest timer or other work */

@@ -114,10 +114,8 @@ uint64_t pollers_due_ns(const struct pollers *pollers)
 	uint64_t due_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < pollers->count; i++) {
-		uint64_t one_ns = pollers->list[i]->due_ns;
-
-		if (one_ns && one_ns < due_ns) /* POLLER_REMOVED is the highest */
-			due_ns = one_ns;
+		if (pollers->list[i]->due_ns) /* POLLER_REMOVED is the highest */
+			due_ns = earlier(due_ns, pollers->list[i]->due_ns);
 	}
 	return due_ns;
 }

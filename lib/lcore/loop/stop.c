@@ -26,12 +26,10 @@ static const int caught[] = {SIGINT, SIGTERM}; /* if the program asks for it */
 /* Return: whether the signal counts: no other one arrived shortly before. */
 static bool is_new(void)
 {
-	int64_t before_ns = atomic_load_explicit(&heard_ns, memory_order_relaxed), now_ns;
-	struct timespec now;
-
+	int64_t before_ns = atomic_load_explicit(&heard_ns, memory_order_relaxed);
 	/* Not plx_now_ns: a program may install the handlers before plx_eal_init. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (int64_t)now.tv_sec * (int64_t)PLX_NS_PER_S + now.tv_nsec;
+	int64_t now_ns = (int64_t)lcore_clock_ns(CLOCK_MONOTONIC);
+
 	do {
 		if (before_ns && now_ns - before_ns < (int64_t)STOP_SAME_NS)
 			return false;
@@ -77,27 +75,28 @@ static bool has_handler(int signal_number, void (*handler)(int))
 	return now.sa_handler == handler;
 }
 
-void plx_stop_on_signals(void)
+/* Only where the handler is the old one. */
+static void replace_handlers(void (*old)(int), void (*handler)(int))
 {
 	/* SA_RESTART: our signals must not make the program's system calls fail. */
-	const struct sigaction ours = {.sa_handler = on_signal,
-				       .sa_flags = SA_RESTART | SA_ONSTACK};
+	const struct sigaction action = {.sa_handler = handler,
+					 .sa_flags = SA_RESTART | SA_ONSTACK};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
-		if (has_handler(caught[i], SIG_DFL))
-			sigaction(caught[i], &ours, NULL);
+		if (has_handler(caught[i], old))
+			sigaction(caught[i], &action, NULL);
 	}
+}
+
+void plx_stop_on_signals(void)
+{
+	replace_handlers(SIG_DFL, on_signal);
 }
 
 /* For the child of a fork, which has no loop to stop. */
 void stop_give_back(void)
 {
-	const struct sigaction by_default = {.sa_handler = SIG_DFL};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(caught); i++) {
-		if (has_handler(caught[i], on_signal))
-			sigaction(caught[i], &by_default, NULL);
-	}
+	replace_handlers(on_signal, SIG_DFL);
 }
 
 /* At exit(3), libinfinipath restores the signals' default action, and a second signal would then

@@ -167,48 +167,41 @@ void wheel_start(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_
 		wheel->next_ns = next_ns;
 }
 
-/* Counts from the planned time, so that the period does not drift, but from now at the earliest:
- * periods missed in a long turn are skipped. */
-static void restart(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns)
+/* The user owns the timer again before its fn runs, which may start, stop or free it. */
+static void fire(struct plx_timer_wheel *wheel, struct plx_timer *timer, uint64_t now_ns)
 {
 	uint64_t period_ns = timer->period_ns;
-	uint64_t missed_ns = plx_time_since(timer->expiry_ns, now_ns) / period_ns * period_ns;
 
-	wheel_start(wheel, timer, now_ns, plx_time_add(timer->expiry_ns + missed_ns, period_ns));
-}
+	if (period_ns) {
+		/* From the planned time, so that the period does not drift, but from now at the
+		 * earliest: periods missed in a long turn are skipped. */
+		uint64_t late_ns = plx_time_since(timer->expiry_ns, now_ns);
+		uint64_t last_ns = timer->expiry_ns + late_ns / period_ns * period_ns;
 
-/* Fire the timers of a slot of level 0. One at a time, because fn may stop any other; the user owns
- * the timer again before its fn runs, which may start, stop or free it. Return: their number. */
-static unsigned fire_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64_t now_ns,
-			  unsigned max)
-{
-	struct wheel_slot *slot = &wheel->slots[number];
-	unsigned done = 0;
-
-	for (; slot->first && done < max; done++) {
-		struct plx_timer *timer = slot->first;
-
-		unlink_timer(timer);
-		if (timer->period_ns)
-			restart(wheel, timer, now_ns);
-		wheel->fired++;
-		timer->fn(timer, timer->arg);
+		wheel_start(wheel, timer, now_ns, plx_time_add(last_ns, period_ns));
 	}
-	return done;
+	wheel->fired++;
+	timer->fn(timer, timer->arg);
 }
 
-/* Move timers of a slot to lower levels. Return: their number. */
-static unsigned move_slot(struct plx_timer_wheel *wheel, uint32_t number, unsigned max)
+/* Fire the timers of a slot of level 0, or move those of a higher one to lower levels. One at a
+ * time, because fn may stop any other. Return: their number. */
+static unsigned serve_slot(struct plx_timer_wheel *wheel, uint32_t number, uint64_t now_ns,
+			   unsigned max)
 {
 	struct wheel_slot *slot = &wheel->slots[number];
-	unsigned done = 0;
+	unsigned level = number / WHEEL_SLOTS, done = 0;
 
-	wheel->begun |= 1u << number / WHEEL_SLOTS;
+	if (level)
+		wheel->begun |= 1u << level;
 	for (; slot->first && done < max; done++) {
 		struct plx_timer *timer = slot->first;
 
 		unlink_timer(timer);
-		link_timer(wheel, timer, true);
+		if (level)
+			link_timer(wheel, timer, true);
+		else
+			fire(wheel, timer, now_ns);
 	}
 	return done;
 }
@@ -255,8 +248,7 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 		unsigned level = number / WHEEL_SLOTS, done;
 
 		advance(wheel, tick);
-		done = level ? move_slot(wheel, number, left[level])
-			     : fire_slot(wheel, number, now_ns, left[level]);
+		done = serve_slot(wheel, number, now_ns, left[level]);
 		done_in_all += done;
 		left[level] -= done;
 		if (!left[level])
@@ -270,11 +262,6 @@ unsigned wheel_expire(struct plx_timer_wheel *wheel, uint64_t now_ns)
 
 /* Bounds cache misses on the way to sleep: timers to look at. */
 #define DUE_LOOKS_MAX 8
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 /* Look at the timers of a slot that begins at start_ns. Return: whether all were looked at. */
 static bool look_into(const struct plx_timer *first, uint64_t start_ns, struct due *due)
