@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_MAX   64 /* of an application and of the EAL */
+#define NAMES_MAX   64 /* of an application */
 #define HELP_COLUMN 30 /* of the help text; names are to its left */
 #define HELP_WIDTH  80
 
@@ -29,16 +29,6 @@ static struct names own_names(const struct plx_app *app, bool old)
 		if (old || !o->now)
 			names.at[names.count++] = o->name;
 	}
-	return names;
-}
-
-static struct names eal_names(void)
-{
-	struct names names;
-	const char *const *eals = plx_eal_option_names(&names.count);
-
-	assert(names.count <= NAMES_MAX);
-	memcpy(names.at, eals, names.count * sizeof(*eals));
 	return names;
 }
 
@@ -79,33 +69,38 @@ static int find_option(const struct plx_app *app, const char *word)
 	return plx_option_find(word, names.at, names.count);
 }
 
-static bool is_whole_name(const char *word, const struct names *names)
+static bool is_whole_name(const char *word, const char *const *names, size_t count)
 {
 	size_t len = strcspn(word, "=");
 
-	for (size_t i = 0; i < names->count; i++)
-		if (is_long(word) && strlen(names->at[i]) == len - 2 &&
-		    strncmp(word + 2, names->at[i], len - 2) == 0)
+	for (size_t i = 0; i < count; i++)
+		if (is_long(word) && strlen(names[i]) == len - 2 &&
+		    strncmp(word + 2, names[i], len - 2) == 0)
 			return true;
 	return false;
 }
 
 bool app_options_own(const struct plx_app *app, const char *word, bool eal_first)
 {
-	struct names own = own_names(app, true), eals = eal_names();
+	size_t eal_count;
+	const char *const *eals = plx_eal_option_names(&eal_count);
+	struct names own = own_names(app, true);
 	bool own_has = find_option(app, word) != -ENOENT || has_one_dash_too_few(app, word);
 	bool eal_has = plx_eal_option_words(word) > 0;
+	bool own_whole = is_whole_name(word, own.at, own.count);
 
 	if (!own_has || !eal_has)
 		return !eal_has;
-	if (is_whole_name(word, &own) != is_whole_name(word, &eals))
-		return is_whole_name(word, &own);
+	if (own_whole != is_whole_name(word, eals, eal_count))
+		return own_whole;
 	return !eal_first;
 }
 
 static int fail_unknown(const struct plx_app *app, const char *word)
 {
-	struct names own = own_names(app, false), eals = eal_names();
+	size_t eal_count;
+	const char *const *eals = plx_eal_option_names(&eal_count);
+	struct names own = own_names(app, false);
 	bool is_option = word[0] == '-' && word[1] && strcmp(word, "--") != 0;
 	int len = (int)strcspn(word, "=");
 	const char *nearest;
@@ -116,7 +111,7 @@ static int fail_unknown(const struct plx_app *app, const char *word)
 		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none", len, word, app->name);
 	nearest = plx_suggest(word, own.at, own.count);
 	if (!nearest)
-		nearest = plx_suggest(word, eals.at, eals.count);
+		nearest = plx_suggest(word, eals, eal_count);
 	return plx_fail(EINVAL, "%.*s: %s%s%s%s (--help lists all)", len, word,
 			is_option ? "unknown option" : "not an option",
 			nearest ? "; did you mean --" : "", nearest ? nearest : "",

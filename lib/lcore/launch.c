@@ -177,7 +177,7 @@ static void *worker(void *arg)
 	start->err = lcore_enter(lcore, start->topo);
 	if (start->err) {
 		snprintf(start->text, sizeof(start->text), "%s", plx_error());
-		set_state(lcore, LCORE_FAILED);
+		set_state(lcore, PLX_LCORE_OFF);
 		return NULL;
 	}
 	set_state(lcore, PLX_LCORE_WAIT);

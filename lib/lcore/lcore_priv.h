@@ -20,7 +20,6 @@
 /* Private states: plx_lcore_state() reports OFF. */
 enum {
 	LCORE_STARTING = PLX_LCORE_DONE + 1, /* the thread sets itself up */
-	LCORE_FAILED,                        /* set-up failed */
 	LCORE_ENDING,                        /* asked to end */
 };
 

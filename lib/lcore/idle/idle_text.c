@@ -2,7 +2,9 @@
 /* Idle policies as text. */
 #include "lcore_priv.h"
 
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ALLOWED                                                                              \
@@ -36,16 +38,12 @@ static int find(const char *const *words, unsigned count, const char *at, size_t
 /* "20%" */
 static bool take_budget(const char *at, size_t len, struct plx_idle_conf *conf)
 {
-	unsigned percent = 0;
+	char *end;
+	unsigned long percent = strtoul(at, &end, 10);
 
-	if (len < 2 || len > 4 || at[len - 1] != '%')
+	if (len > 4 || !isdigit((unsigned char)*at) || *end != '%' || end + 1 != at + len)
 		return false;
-	for (size_t i = 0; i + 1 < len; i++) {
-		if (at[i] < '0' || at[i] > '9')
-			return false;
-		percent = percent * 10 + (unsigned)(at[i] - '0');
-	}
-	conf->budget = percent / 100.0;
+	conf->budget = (double)percent / 100;
 	return percent >= 1 && percent <= 100;
 }
 

@@ -23,64 +23,6 @@
 
 #include <string.h>
 
-/* Creating a lane ------------------------------------------------------------------------- */
-
-static void on_ask(struct plx_signal *signal, uint64_t fires, void *arg);
-static void on_room(struct plx_signal *signal, uint64_t fires, void *arg);
-
-size_t lane_bytes(uint32_t slots)
-{
-	return sizeof(struct lane) + slots * sizeof(struct message);
-}
-
-void lane_init(struct lane *lane, uint32_t slots, uint32_t at, struct loop *from, struct loop *to)
-{
-	assert((slots & (slots - 1)) == 0); /* positions wrap at 2^32 */
-	/* Relaxed: the lane is not published yet. */
-	memset(lane, 0, lane_bytes(slots));
-	lane->tail = at;
-	lane->limit = at + slots;
-	lane->next = at;
-	lane->send_mask = lane->receive_mask = slots - 1;
-	lane->ask = (struct plx_signal){.fn = on_ask, .arg = lane, .loop = to};
-	lane->tell = (struct plx_signal){.fn = on_room, .arg = lane, .loop = from};
-	tasks_init(&lane->waiting, from->pollers.lcore_id);
-	atomic_store_explicit(&lane->head, at, memory_order_relaxed);
-	for (uint32_t i = 0; i < slots; i++)
-		/* The sequence of one lap ago. */
-		atomic_store_explicit(&lane->slots[(at + i) & (slots - 1)].sequence,
-				      at + i + 1 - slots, memory_order_relaxed);
-}
-
-/* Creating a lane is rare. Two lcores may create the same one: the sender, and a caller that needs
- * the way back. */
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-
-struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to)
-{
-	/* L2 of lcore.c */
-	struct loop *receiver = atomic_load_explicit(&to->loop, memory_order_acquire);
-	/* N2 <- N1 */
-	struct lane *lane = atomic_load_explicit(&receiver->in[sender], memory_order_acquire);
-
-	if (plx_likely(lane))
-		return lane;
-	pthread_mutex_lock(&making);
-	/* Relaxed: the lock orders it. */
-	lane = atomic_load_explicit(&receiver->in[sender], memory_order_relaxed);
-	if (!lane) {
-		lane = plx_mem_alloc(lane_bytes(lcore_lane_slots), alignof(struct lane), to->node,
-				     NULL);
-		if (lane) {
-			lane_init(lane, lcore_lane_slots, 0, from, receiver);
-			/* N1 -> N2: a thread that finds the lane sees it initialized. */
-			atomic_store_explicit(&receiver->in[sender], lane, memory_order_release);
-		}
-	}
-	pthread_mutex_unlock(&making);
-	return lane;
-}
-
 /* Sending ---------------------------------------------------------------------------------- */
 
 uint32_t lane_room(struct lane *lane)
@@ -276,7 +218,60 @@ bool lanes_wait(struct loop *loop)
 	return false;
 }
 
-/* Ending ----------------------------------------------------------------------------------- */
+/* Creating and freeing lanes --------------------------------------------------------------- */
+
+size_t lane_bytes(uint32_t slots)
+{
+	return sizeof(struct lane) + slots * sizeof(struct message);
+}
+
+void lane_init(struct lane *lane, uint32_t slots, uint32_t at, struct loop *from, struct loop *to)
+{
+	assert((slots & (slots - 1)) == 0); /* positions wrap at 2^32 */
+	/* Relaxed: the lane is not published yet. */
+	memset(lane, 0, lane_bytes(slots));
+	lane->tail = at;
+	lane->limit = at + slots;
+	lane->next = at;
+	lane->send_mask = lane->receive_mask = slots - 1;
+	lane->ask = (struct plx_signal){.fn = on_ask, .arg = lane, .loop = to};
+	lane->tell = (struct plx_signal){.fn = on_room, .arg = lane, .loop = from};
+	tasks_init(&lane->waiting, from->pollers.lcore_id);
+	atomic_store_explicit(&lane->head, at, memory_order_relaxed);
+	for (uint32_t i = 0; i < slots; i++)
+		/* The sequence of one lap ago. */
+		atomic_store_explicit(&lane->slots[(at + i) & (slots - 1)].sequence,
+				      at + i + 1 - slots, memory_order_relaxed);
+}
+
+/* Creating a lane is rare. Two lcores may create the same one: the sender, and a caller that needs
+ * the way back. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+struct lane *lane_open(uint32_t sender, struct loop *from, struct lcore *to)
+{
+	/* L2 of lcore.c */
+	struct loop *receiver = atomic_load_explicit(&to->loop, memory_order_acquire);
+	/* N2 <- N1 */
+	struct lane *lane = atomic_load_explicit(&receiver->in[sender], memory_order_acquire);
+
+	if (plx_likely(lane))
+		return lane;
+	pthread_mutex_lock(&making);
+	/* Relaxed: the lock orders it. */
+	lane = atomic_load_explicit(&receiver->in[sender], memory_order_relaxed);
+	if (!lane) {
+		lane = plx_mem_alloc(lane_bytes(lcore_lane_slots), alignof(struct lane), to->node,
+				     NULL);
+		if (lane) {
+			lane_init(lane, lcore_lane_slots, 0, from, receiver);
+			/* N1 -> N2: a thread that finds the lane sees it initialized. */
+			atomic_store_explicit(&receiver->in[sender], lane, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&making);
+	return lane;
+}
 
 uint64_t lanes_fini(struct loop *loop)
 {
