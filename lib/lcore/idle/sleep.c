@@ -124,16 +124,10 @@ static struct due next_due(const struct loop *loop, uint64_t said_ns)
 
 	due.exact_ns = earlier(due.exact_ns, earlier(said_ns, pollers_due_ns(&loop->pollers)));
 	due.next_ns = earlier(due.next_ns, due.exact_ns);
+	if (loop->idle.conf.mode == PLX_IDLE_ADAPTIVE && due.exact_ns != UINT64_MAX &&
+	    due.exact_ns > loop->now_ns)
+		due.early_ns = idle_early_ns(&loop->idle, due.exact_ns - loop->now_ns);
 	return due;
-}
-
-/* How long to wake before work that must not be late. */
-static uint64_t early_for(const struct loop *loop, const struct due *due)
-{
-	if (loop->idle.conf.mode != PLX_IDLE_ADAPTIVE || due->exact_ns == UINT64_MAX ||
-	    due->exact_ns <= loop->now_ns)
-		return 0;
-	return idle_early_ns(&loop->idle, due->exact_ns - loop->now_ns);
 }
 
 /* An adaptive lcore does not sleep for work that is closer than a sleep is worth, nor again for
@@ -142,7 +136,7 @@ static bool due_soon(struct loop *loop, const struct due *due)
 {
 	struct idle *idle = &loop->idle;
 	uint64_t near_ns = plx_time_add(loop->now_ns, idle->sleep_ns);
-	bool exact_is_near = due->exact_ns <= plx_time_add(near_ns, early_for(loop, due)) ||
+	bool exact_is_near = due->exact_ns <= plx_time_add(near_ns, due->early_ns) ||
 			     due->exact_ns == idle->awake_for_ns;
 
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || (!exact_is_near && due->next_ns > near_ns))
@@ -160,14 +154,13 @@ static bool due_soon(struct loop *loop, const struct due *due)
 static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 {
 	struct due due = next_due(loop, sleep->exact_ns);
-	uint64_t early_ns = early_for(loop, &due);
 
 	if (due_soon(loop, &due))
 		return false;
 	sleep->exact_ns = due.exact_ns;
 	limit(sleep, due.next_ns, PLX_WAKE_TIMER);
-	if (limit(sleep, due.exact_ns - early_ns, PLX_WAKE_TIMER))
-		sleep->early_ns = early_ns;
+	if (limit(sleep, due.exact_ns - due.early_ns, PLX_WAKE_TIMER))
+		sleep->early_ns = due.early_ns;
 	return true;
 }
 

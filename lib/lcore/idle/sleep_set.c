@@ -12,38 +12,42 @@
 #define FIRST_ROOM 64
 
 struct entry {
-	int fd;
-	bool watched;   /* in the epoll set */
-	bool ready;     /* when the sleep ended */
 	uint64_t asked; /* the last sleep that it was added for */
 	struct plx_poller *whose;
+	bool watched; /* in the epoll set */
+	bool ready;   /* when the sleep ended */
 };
 
 struct sleep_set {
 	int epoll;
-	uint64_t sleep; /* number of the current sleep */
-	uint32_t count, room;
-	struct entry *entries;
+	uint64_t sleep;             /* number of the current sleep */
+	uint32_t watched, asked;    /* entries in the epoll set; added for this sleep */
+	uint32_t room;              /* a power of two */
+	struct entry *entries;      /* by descriptor */
 	struct epoll_event *events; /* same size */
-	uint32_t *places;           /* by descriptor: index of its entry + 1; 0: none */
-	uint32_t places_count;
 };
 
 static struct entry *find(const struct sleep_set *set, int fd)
 {
-	uint32_t place = (uint32_t)fd < set->places_count ? set->places[fd] : 0;
-
-	return place ? &set->entries[place - 1] : NULL;
+	return (uint32_t)fd < set->room ? &set->entries[fd] : NULL;
 }
 
-static void watch(struct sleep_set *set, struct entry *entry, bool watched)
+static void watch(struct sleep_set *set, int fd)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.fd = entry->fd};
-	int what = watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
 
-	/* Removing fails if it was closed: the kernel has removed it. */
-	if (epoll_ctl(set->epoll, what, entry->fd, &event) == 0 || !watched)
-		entry->watched = watched;
+	if (set->entries[fd].watched || epoll_ctl(set->epoll, EPOLL_CTL_ADD, fd, &event))
+		return;
+	set->entries[fd].watched = true;
+	set->watched++;
+}
+
+static void unwatch(struct sleep_set *set, int fd)
+{
+	/* Fails if it was closed: the kernel has removed it. */
+	epoll_ctl(set->epoll, EPOLL_CTL_DEL, fd, NULL);
+	set->entries[fd].watched = false;
+	set->watched--;
 }
 
 struct sleep_set *sleep_set_create(void)
@@ -67,7 +71,6 @@ void sleep_set_destroy(struct sleep_set *set)
 	close(set->epoll);
 	free(set->entries);
 	free(set->events);
-	free(set->places);
 	free(set);
 }
 
@@ -78,31 +81,22 @@ int sleep_set_fd(const struct sleep_set *set)
 
 static bool make_room(struct sleep_set *set, int fd)
 {
-	uint32_t places = set->places_count ? set->places_count : FIRST_ROOM;
-	uint32_t room = set->room ? 2 * set->room : FIRST_ROOM;
+	uint32_t room = set->room ?: FIRST_ROOM;
 	void *grown;
 
-	while (places <= (uint32_t)fd)
-		places *= 2;
-	if (places > set->places_count) {
-		grown = realloc(set->places, places * sizeof(*set->places));
-		if (!grown)
-			return false;
-		set->places = grown;
-		memset(set->places + set->places_count, 0,
-		       (places - set->places_count) * sizeof(*set->places));
-		set->places_count = places;
-	}
-	if (set->count < set->room)
-		return set->entries;
-	grown = realloc(set->entries, room * sizeof(*set->entries));
-	if (!grown)
-		return false;
-	set->entries = grown;
+	while (room <= (uint32_t)fd)
+		room *= 2;
+	if (room == set->room)
+		return true;
 	grown = realloc(set->events, room * sizeof(*set->events));
 	if (!grown)
 		return false;
 	set->events = grown;
+	grown = realloc(set->entries, room * sizeof(*set->entries));
+	if (!grown)
+		return false;
+	set->entries = grown;
+	memset(set->entries + set->room, 0, (room - set->room) * sizeof(*set->entries));
 	set->room = room;
 	return true;
 }
@@ -110,26 +104,20 @@ static bool make_room(struct sleep_set *set, int fd)
 void sleep_set_begin(struct sleep_set *set)
 {
 	set->sleep++;
+	set->asked = 0;
 }
 
 bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose)
 {
 	struct entry *entry;
 
-	if (fd < 0)
+	if (fd < 0 || !make_room(set, fd))
 		return false;
-	entry = find(set, fd);
-	if (!entry) {
-		if (!make_room(set, fd))
-			return false;
-		entry = &set->entries[set->count++];
-		*entry = (struct entry){.fd = fd};
-		set->places[fd] = set->count;
-	}
-	if (!entry->watched)
-		watch(set, entry, true);
+	watch(set, fd);
+	entry = &set->entries[fd];
 	if (!entry->watched)
 		return false;
+	set->asked += entry->asked != set->sleep;
 	entry->asked = set->sleep;
 	entry->ready = false;
 	entry->whose = whose;
@@ -138,29 +126,32 @@ bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose)
 
 void sleep_set_take_back(struct sleep_set *set, const struct plx_poller *whose)
 {
-	for (uint32_t i = 0; i < set->count; i++) {
-		if (set->entries[i].asked == set->sleep && set->entries[i].whose == whose)
-			set->entries[i].asked = 0;
+	for (uint32_t fd = 0; fd < set->room; fd++) {
+		if (set->entries[fd].asked == set->sleep && set->entries[fd].whose == whose) {
+			set->entries[fd].asked = 0;
+			set->asked--;
+		}
 	}
 }
 
+/* In most sleeps nothing has changed: no loop. */
 void sleep_set_settle(struct sleep_set *set)
 {
-	for (uint32_t i = 0; i < set->count; i++) {
-		if (set->entries[i].watched && set->entries[i].asked != set->sleep)
-			watch(set, &set->entries[i], false);
+	for (uint32_t fd = 0; fd < set->room && set->watched > set->asked; fd++) {
+		if (set->entries[fd].watched && set->entries[fd].asked != set->sleep)
+			unwatch(set, (int)fd);
 	}
 }
 
 struct plx_poller *sleep_set_look(struct sleep_set *set)
 {
 	struct plx_poller *first = NULL;
-	int count = epoll_wait(set->epoll, set->events, (int)set->count, 0);
+	int count = epoll_wait(set->epoll, set->events, (int)set->room, 0);
 
 	for (int i = 0; i < count; i++) {
 		struct entry *entry = find(set, set->events[i].data.fd);
 
-		if (!entry) /* closed here before sleep_set_forget, and open elsewhere */
+		if (!entry->watched) /* closed here before sleep_set_forget, and open elsewhere */
 			continue;
 		entry->ready = true;
 		first = first ? first : entry->whose;
@@ -177,14 +168,11 @@ bool sleep_set_ready(const struct sleep_set *set, int fd)
 
 void sleep_set_forget(struct sleep_set *set, int fd)
 {
-	struct entry *entry = find(set, fd), *last;
+	struct entry *entry = find(set, fd);
 
-	if (!entry)
+	if (!entry || !entry->watched)
 		return;
-	if (entry->watched)
-		watch(set, entry, false);
-	last = &set->entries[--set->count];
-	*entry = *last;
-	set->places[last->fd] = set->places[fd];
-	set->places[fd] = 0;
+	set->asked -= entry->asked == set->sleep;
+	unwatch(set, fd);
+	*entry = (struct entry){0};
 }

@@ -164,6 +164,7 @@ static inline uint64_t earlier(uint64_t a, uint64_t b)
 struct due {
 	uint64_t next_ns;  /* earliest timer or other work */
 	uint64_t exact_ns; /* earliest one that must not be late */
+	uint64_t early_ns; /* how long to wake before that */
 	unsigned looks;    /* timers that were looked at */
 };
 

@@ -299,10 +299,10 @@ static void look_into_level(const struct plx_timer_wheel *wheel, unsigned level,
 
 struct due wheel_due(const struct plx_timer_wheel *wheel)
 {
-	struct due due = {UINT64_MAX, UINT64_MAX, 0};
+	struct due due = {.next_ns = UINT64_MAX, .exact_ns = UINT64_MAX};
 
 	if (wheel->begun) /* timers already moved may expire before those left */
-		return (struct due){wheel->next_ns, wheel->next_ns, 0};
+		return (struct due){.next_ns = wheel->next_ns, .exact_ns = wheel->next_ns};
 	for (uint32_t levels = wheel->levels; levels; levels &= levels - 1)
 		look_into_level(wheel, (unsigned)__builtin_ctz(levels), &due);
 	return due;
