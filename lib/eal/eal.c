@@ -2,10 +2,10 @@
 /* Start all parts in order, and stop them in reverse order. */
 #include "base_internal.h"
 #include "eal_priv.h"
+#include "eal_self_test.h"
 #include "lcore_internal.h"
 #include "plx_fabric.h"
 #include "plx_fabric_driver.h"
-#include "rpc_self_test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,13 @@ static struct eal {
 	struct plx_eal_conf conf;   /* only its numbers are used */
 	unsigned node_count;        /* entries of node_bytes in use */
 } eal;
+
+static const struct eal_self_test *self_test; /* NULL: not linked */
+
+void eal_register_self_test(const struct eal_self_test *service)
+{
+	self_test = service;
+}
 
 /* Checks ----------------------------------------------------------------------------------- */
 
@@ -186,7 +193,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	rc = start_lcores();
 	if (rc)
 		goto stop_fabric;
-	rc = rpc_self_test_start(conf->self_test_rate, is_self_test_remote());
+	rc = self_test ? self_test->start(conf->self_test_rate, is_self_test_remote()) : 0;
 	if (rc)
 		goto stop_lcores;
 	return 0;
@@ -214,7 +221,8 @@ int plx_eal_fini(void)
 		rc = plx_lcore_join_all(STOP_LIMIT_NS, NULL);
 		if (rc)
 			return rc;
-		rpc_self_test_stop();
+		if (self_test)
+			self_test->stop();
 		plx_fabric_fini();
 		rc = plx_lcores_fini(STOP_LIMIT_NS);
 		if (rc)
@@ -292,7 +300,7 @@ static void add_links(struct eal_text *text)
 	else
 		eal_text_add(text, "self-test: up to %llu calls a second on each lcore, of %s\n",
 			     (unsigned long long)or_default(conf->self_test_rate,
-							    RPC_SELF_TEST_RATE_DEFAULT),
+							    EAL_SELF_TEST_RATE_DEFAULT),
 			     is_self_test_remote() ? "any host" : "this host alone");
 }
 

@@ -179,6 +179,16 @@ void selftest_charge(struct peer *peer, uint32_t records);
 /* Requests per second on an lcore, default of a service; 0: none. */
 extern uint32_t selftest_rate;
 extern bool selftest_is_remote; /* also for clients on other hosts */
+/* struct eal_self_test of lib/eal: a service with only the built-in methods, for links that ask for
+ * the self-test of this process (self_test of struct plx_link_attr) at any address where it
+ * listens. Each lcore serves up to 16 such clients, with requests of up to PLX_RPC_SELF_TEST_MAX
+ * and smaller turns than other services. A client that requests nothing for 10 s is disconnected.
+ * Refusals cost time too: beyond twice the rate plus 10000 records a second, input is delayed.
+ * rate: also the default for services created later; PLX_NONE: disable it, also in those. remote:
+ * serve peers on other hosts (not plx_link_is_same_host); otherwise they get PLX_LINK_HELLO, and
+ * PLX_RPC_DENIED from services. Return: 0; -EALREADY; -ENOENT not an lcore; -ENOMEM. */
+int selftest_start(uint32_t rate, bool remote);
+void selftest_stop(void);
 
 /* peer.c */
 extern const struct plx_acceptor_owner peer_owner;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Built-in methods of every service, to measure its cost and list its methods while it runs. A rate
  * limit keeps clients that measure from taking over the lcore. */
-#include "rpc_self_test.h"
+#include "eal_self_test.h"
 #include "rpc_service.h"
 
 #include <errno.h>
@@ -193,10 +193,10 @@ int selftest_add(struct plx_rpc_service *service)
 /* The process' self-test -------------------------------------------------------------------- */
 
 static struct plx_rpc_service *of_process; /* the main lcore's */
-uint32_t selftest_rate = RPC_SELF_TEST_RATE_DEFAULT;
+uint32_t selftest_rate = EAL_SELF_TEST_RATE_DEFAULT;
 bool selftest_is_remote;
 
-int rpc_self_test_start(uint32_t rate, bool remote)
+int selftest_start(uint32_t rate, bool remote)
 {
 	/* Lower limits than a service's, because it is a guest of the program. */
 	struct plx_rpc_service_attr attr = {
@@ -215,7 +215,7 @@ int rpc_self_test_start(uint32_t rate, bool remote)
 
 	if (of_process)
 		return plx_fail(EALREADY, "the self-test service was started already");
-	selftest_rate = rate ?: RPC_SELF_TEST_RATE_DEFAULT;
+	selftest_rate = rate ?: EAL_SELF_TEST_RATE_DEFAULT;
 	selftest_is_remote = remote;
 	if (rate == PLX_NONE)
 		return 0;
@@ -225,7 +225,7 @@ int rpc_self_test_start(uint32_t rate, bool remote)
 	of_process->is_self_test_only = true;
 	rc = service_freeze(of_process);
 	if (rc) {
-		rpc_self_test_stop();
+		selftest_stop();
 		return rc;
 	}
 	of_process->self_test_remote = remote;
@@ -235,11 +235,18 @@ int rpc_self_test_start(uint32_t rate, bool remote)
 	return 0;
 }
 
-void rpc_self_test_stop(void)
+void selftest_stop(void)
 {
 	plx_fabric_set_self_test(NULL, false);
 	plx_rpc_service_destroy(of_process);
 	of_process = NULL;
-	selftest_rate = RPC_SELF_TEST_RATE_DEFAULT;
+	selftest_rate = EAL_SELF_TEST_RATE_DEFAULT;
 	selftest_is_remote = false;
+}
+
+static const struct eal_self_test service_of_process = {selftest_start, selftest_stop};
+
+PLX_CONSTRUCTOR static void register_service(void)
+{
+	eal_register_self_test(&service_of_process);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The self-test, as clients on other hosts see it. */
 #include "rpc_fixture.h"
-#include "rpc_self_test.h"
+#include "rpc_service.h"
 
 bool __real_plx_link_is_same_host(const struct plx_link *link);
 bool __wrap_plx_link_is_same_host(const struct plx_link *link);
@@ -14,7 +14,7 @@ bool __wrap_plx_link_is_same_host(const struct plx_link *link)
 static int stop(void **state)
 {
 	rpc_stop();
-	rpc_self_test_stop();
+	selftest_stop();
 	return 0;
 }
 
@@ -52,7 +52,7 @@ static void expect_of_process(bool remote, unsigned opened)
 
 	fixture_start("tcp", false);
 	rpc_say(&attr, RPC_CLIENT);
-	assert_int_equal(rpc_self_test_start(1000, remote), 0);
+	assert_int_equal(selftest_start(1000, remote), 0);
 	listener = fixture_listen(here("0"), NULL);
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
 	assert_true(pump_until(opened ? &client.opened : &client.closed, 1, 3000));
@@ -63,7 +63,7 @@ static void expect_of_process(bool remote, unsigned opened)
 		assert_non_null(strstr(client.text, "to its own host alone"));
 	plx_listener_close(listener);
 	plx_fabric_drain(PLX_NS_PER_S);
-	rpc_self_test_stop();
+	selftest_stop();
 	fixture_stop();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The self-test service of a process, at listeners that have another purpose. */
 #include "rpc_fixture.h"
-#include "rpc_self_test.h"
+#include "rpc_service.h"
 #include "rpc_wire.h"
 
 static struct plx_listener *listener;
@@ -13,7 +13,7 @@ static int start_at(const char *provider, uint32_t rate)
 {
 	fixture_start(provider, false);
 	if (rate)
-		assert_int_equal(rpc_self_test_start(rate, false), 0);
+		assert_int_equal(selftest_start(rate, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 	return 0;
 }
@@ -37,7 +37,7 @@ static int stop(void **state)
 	if (server.link)
 		plx_link_abort(server.link);
 	destroy_caller();
-	rpc_self_test_stop();
+	selftest_stop();
 	plx_listener_close(listener);
 	PUMP_UNTIL(!plx_fabric_open_count());
 	fixture_stop();
@@ -133,7 +133,7 @@ PROCESS_TEST_BARE(messages_may_be_short)
 					     .rx_buf_bytes = 4096};
 
 		fixture_start("tcp", false);
-		assert_int_equal(rpc_self_test_start(1000000, false), 0);
+		assert_int_equal(selftest_start(1000000, false), 0);
 		listener = fixture_listen(here("0"), &attr);
 		connect_caller();
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(outcomes); j++)
@@ -191,7 +191,7 @@ PROCESS_TEST(a_request_may_be_too_long_for_a_guest)
 PROCESS_TEST_BARE(a_disabled_self_test_is_off_in_services_too)
 {
 	fixture_start("tcp", false);
-	assert_int_equal(rpc_self_test_start(PLX_NONE, false), 0);
+	assert_int_equal(selftest_start(PLX_NONE, false), 0);
 	listener = fixture_listen(here("0"), NULL);
 	service = make_service(here("0"), NULL);
 	caller = make_client_of(service, NULL);
@@ -228,14 +228,14 @@ PROCESS_TEST(the_number_of_clients_is_bounded)
 
 PROCESS_TEST(it_may_end_before_its_clients)
 {
-	assert_int_equal(rpc_self_test_start(1, false), -EALREADY);
+	assert_int_equal(selftest_start(1, false), -EALREADY);
 	connect_caller();
 	call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
-	rpc_self_test_stop();
+	selftest_stop();
 	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 	pump_ms(50);
 	assert_false(plx_rpc_client_is_up(caller));
-	assert_int_equal(rpc_self_test_start(1, false), 0);
+	assert_int_equal(selftest_start(1, false), 0);
 	wait_up(caller);
 }
 
