@@ -12,7 +12,7 @@ static struct process *launch_running(const struct server *server, const char *p
 {
 	struct process *client = launch_ping(server, provider, "%s", options);
 
-	expect_out(server->process, connected_over(provider));
+	expect_out(server->process, "%s", connected_over(provider));
 	nap_ms(200);
 	assert_int_equal(process_signal(client, 0), 0);
 	return client;
@@ -126,12 +126,12 @@ static unsigned long expect_given_up(const char *command, const char *provider, 
 	process_signal(server.process, SIGSTOP);
 	expect_status(client, 1);
 	assert_in_range(now_ms() - frozen_ms, min_ms, max_ms);
-	expect_err(client, why);
+	expect_err(client, "%s", why);
 
 	unsigned long number = strtoul(strstr(process_err(client), why) + strlen(why), NULL, 10);
 
 	process_signal(server.process, SIGCONT);
-	expect_out(server.process, gone);
+	expect_out(server.process, "%s", gone);
 	ping(&server, provider, "--count 20 --warmup 0 --verify");
 	end_server(&server);
 	return number;
