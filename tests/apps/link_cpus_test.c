@@ -49,7 +49,7 @@ static bool run_without_options(void)
 	expect_out(server, "listening on 127.0.0.1:");
 	assert_int_equal(sscanf(process_out(server), "listening on %63s", address), 1);
 	client = launch("apps/plx-ping --connect %s --duration 500ms", address);
-	expect_out(server, connected_over("shm"));
+	expect_out(server, "%s", connected_over("shm"));
 	differ = cpu_of(server) != cpu_of(client);
 	expect_figures(client);
 	expect_out(client, " full round trips of 64 B in ");

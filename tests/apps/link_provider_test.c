@@ -38,7 +38,7 @@ RESULTS_TEST(provider_is_chosen_for_each_peer)
 		expect_choice(launch_ping(&server, rows[i].client,
 					  "--count 20 --warmup 0 --verify --out %s", results),
 			      rows[i].tcp, rows[i].why);
-		expect_out(server.process, connected_over(rows[i].tcp ? "tcp" : "shm"));
+		expect_out(server.process, "%s", connected_over(rows[i].tcp ? "tcp" : "shm"));
 		end_server(&server);
 	}
 }
@@ -62,7 +62,7 @@ static void expect_of_two_users(const char *group_of_client, const char *group_o
 			group_of_server, build, client_cpu, server.address);
 	expect_figures(client);
 	expect_out(client, " full round trips of 64 B in ");
-	expect_out(server.process, connected_over(provider));
+	expect_out(server.process, "%s", connected_over(provider));
 	end_server(&server);
 }
 

@@ -81,7 +81,7 @@ PROVIDER_TEST(a_server_with_nothing_to_do_sleeps)
 	peer = launch("apps/plx-ping -l 0@%u --huge none --idle poll --provider %s -- "
 		      "--connect %s --interval 60s --count 1 --warmup 1",
 		      client_cpu, provider, server.address);
-	expect_out(server.process, connected_over(provider));
+	expect_out(server.process, "%s", connected_over(provider));
 	nap_ms(200);
 	expect_quiet(server.process, PEER_WAKES_MAX);
 	process_signal(peer, SIGTERM);

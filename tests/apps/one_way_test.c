@@ -61,7 +61,7 @@ static struct process *launch_running(const struct server *server, const char *p
 {
 	struct process *client = one_way(server, provider, options);
 
-	expect_out(server->process, connected_over(provider));
+	expect_out(server->process, "%s", connected_over(provider));
 	nap_ms(1000);
 	return client;
 }
@@ -263,7 +263,7 @@ PROCESS_TEST(options_that_do_not_go_together_are_refused)
 		struct process *process = launch("apps/%s %s %s", rows[i].program, rows[i].address,
 						 rows[i].options);
 
-		expect_failure(process, 2, rows[i].error);
+		expect_failure(process, 2, "%s", rows[i].error);
 	}
 }
 

@@ -68,7 +68,7 @@ static struct process *launch_running(const struct server *server, const char *o
 {
 	struct process *client = launch_ping(server, "shm", " --out %s %s", results, options);
 
-	expect_out(server->process, connected_over("shm"));
+	expect_out(server->process, "%s", connected_over("shm"));
 	nap_ms(500);
 	return client;
 }
