@@ -62,8 +62,7 @@ printed()
 	[[ $(<"$temp/$1") == "$2" ]]
 }
 
-# Sources ---------------------------------------------------------------------------------------
-
+# Their sources.
 for file in "$sources"/*.c; do
 	name=$(basename "$file" .c)
 	check "$name has at most 100 lines" "(($(wc -l <"$file") <= 100))"
@@ -80,8 +79,7 @@ while read -r file; do
 	check "the guide's $file exists" "[[ -f $sources/$file ]]"
 done < <(grep -oh '(../../apps/examples/[^)]*)' "$PLX_SOURCE_ROOT"/doc/guide/*.md | sed 's/.*examples.\(.*\))/\1/' | sort -u)
 
-# Links -----------------------------------------------------------------------------------------
-
+# Over links.
 start server link_server "${eal[@]}" 127.0.0.1:0
 server=$pid
 listening server
@@ -108,8 +106,7 @@ check 'direct_client ends with 0' "(($? == 0))"
 ends_well direct_server "$server"
 check 'and has what was put' "grep -qx 'hello from far away' '$temp/server'"
 
-# Services --------------------------------------------------------------------------------------
-
+# Services.
 start service service "${eal[@]}" 127.0.0.1:0
 service=$pid
 listening service
@@ -122,8 +119,7 @@ check 'a limit out of range ends with 1, and the reason' \
 	"(($? == 1)) && grep -q 'error: give 0 to 100' '$temp/client.err'"
 stops_well service "$service"
 
-# Lcores and timers -----------------------------------------------------------------------------
-
+# Lcores and timers.
 run lcores lcores "${eal[@]}" -l 0@0,1@0 20
 check 'lcores ends with 0' "(($? == 0))"
 check 'and counts right' "grep -qx '2262 primes' '$temp/lcores'"
@@ -138,8 +134,7 @@ wait_until "grep -q '^report: [0-9]* ticks' '$temp/timers'"
 check 'timers reports on SIGUSR1' "(($? == 0))"
 stops_well timers "$pid"
 
-# NetIO -----------------------------------------------------------------------------------------
-
+# Over NetIO.
 run hello netio_hello
 check 'netio_hello' "(($? == 0)) && grep -qEx 'the loop runs on lcore 0, CPU [0-9]+' '$temp/hello'"
 run signal netio_signal

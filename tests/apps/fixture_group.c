@@ -12,8 +12,6 @@
 unsigned server_cpu, client_cpu;
 const char *const providers[4] = {"tcp", "fi:tcp", "shm"};
 
-/* CPUs and providers ------------------------------------------------------------------------- */
-
 bool is_tcp(const char *provider)
 {
 	return strcmp(provider, "shm") != 0;
@@ -41,8 +39,6 @@ static void find_cpus(void)
 			server_cpu = cpu;
 	}
 }
-
-/* /dev/shm ----------------------------------------------------------------------------------- */
 
 static char shm_before[SHM_NAMES_MAX][256];
 static unsigned shm_before_count;
@@ -111,8 +107,6 @@ static bool is_left_in_shm(char *out, size_t size)
 		closedir(dir);
 	return found;
 }
-
-/* The group ---------------------------------------------------------------------------------- */
 
 int group_set_up(void **state)
 {

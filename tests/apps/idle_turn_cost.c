@@ -28,8 +28,6 @@ _Noreturn static void fail(const char *what)
 	exit(1);
 }
 
-/* The set ---------------------------------------------------------------------------------- */
-
 static struct plx_lcore_place places[LCORES_MAX];
 
 static void start(struct plx_topo *topo, uint32_t count)
@@ -93,8 +91,6 @@ static void spin_all(void)
 			fail("loops on all lcores");
 	}
 }
-
-/* The turns -------------------------------------------------------------------------------- */
 
 PLX_NOINLINE void count_turns(unsigned turns)
 {

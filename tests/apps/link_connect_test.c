@@ -138,8 +138,6 @@ PROCESS_TEST(usage_errors_are_status_2)
 	}
 }
 
-/* Foreign clients -------------------------------------------------------------------------- */
-
 static int connect_raw(const char *address)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -237,8 +237,6 @@ PROCESS_TEST(second_signal_ends_a_process_that_hangs)
 	}
 }
 
-/* Last messages ---------------------------------------------------------------------------- */
-
 #define SENDERS          10
 #define ROUNDS_OF_SENDER 5 /* 50 in total, per provider */
 

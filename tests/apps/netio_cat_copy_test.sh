@@ -7,8 +7,7 @@ set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-# Everything between standard input and output. -----------------------------------------------
-
+# Everything between standard input and output.
 for kind in '' --unbuffered; do
 	what="$provider ${kind:-buffered}"
 

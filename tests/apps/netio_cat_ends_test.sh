@@ -5,8 +5,6 @@ set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-# Tags, counts, rates. ------------------------------------------------------------------------
-
 # Two subscribers with matching, overlapping subscriptions, and one that gets nothing.
 serve pub publish -t 0x25 --subscribers 3 <"$temp/few"
 run a subscribe --connect "127.0.0.1:$port" -t 0x20-0x2f -t 37 --count 4 >"$temp/a.out"
@@ -48,8 +46,7 @@ run send send --connect "127.0.0.1:$port" < <(
 ended send
 check 'each line comes while the input pauses, and its end is taken' "(($? == 0)) && cmp '$temp/seen' '$temp/out'"
 
-# Abnormal ends. -------------------------------------------------------------------------------
-
+# Abnormal ends.
 run send send --connect "127.0.0.1:$port" < <(sleep 60)
 wait_until "((\$(grep -c connected '$temp/recv.err') == 2))"
 kill -KILL "${pid_of[recv]}"
@@ -87,8 +84,7 @@ check 'a reader that goes ends subscribe with 1' "(($? == 1)) && grep -q 'nobody
 ended pub
 check 'and its publisher with 0 or 1' "(($? <= 1))"
 
-# Peers that are stopped and continued, on every kind of socket at once. ------------------------
-
+# Peers that are stopped and continued, on every kind of socket at once.
 heartbeat=200ms:6s
 ones=() others=()
 for kind in buffered unbuffered; do

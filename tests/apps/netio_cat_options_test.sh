@@ -5,8 +5,6 @@ set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-# Wrong options. -------------------------------------------------------------------------------
-
 # refused TEXT MODE WORD...
 refused()
 {

@@ -5,8 +5,6 @@ set -uo pipefail
 # shellcheck source=tests/apps/netio_cat.sh
 . "$(dirname "${BASH_SOURCE[0]}")/netio_cat.sh"
 
-# Encodings. ----------------------------------------------------------------------------------
-
 # One reads slowly and allows losses; the other does not, and misses nothing.
 for policy in drop-old drop-new conflate; do
 	rm -f "$temp/slow"

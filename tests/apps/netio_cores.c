@@ -62,8 +62,6 @@ static void core_done(struct core *core)
 	netio_post(&ctx.evloop, on_core_done, core);
 }
 
-/* Publishing ---------------------------------------------------------------------------------- */
-
 /* A reading is its number; its tag is the detector. */
 static void publish_some(void *data)
 {
@@ -111,8 +109,6 @@ static int start_publisher(struct core *core)
 	return netio_publish_listen(&core->publisher, "127.0.0.1", first_port + core->index);
 }
 
-/* Watching ------------------------------------------------------------------------------------ */
-
 static void on_reading(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
 	struct core *core = socket->data;
@@ -157,8 +153,6 @@ static int start_subscriber(struct core *core)
 		core_done(core);
 	return 0;
 }
-
-/* All lcores ---------------------------------------------------------------------------------- */
 
 static int run_core(void *arg)
 {

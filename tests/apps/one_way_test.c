@@ -6,8 +6,6 @@
 
 #define WARMUP 10
 
-/* Results ---------------------------------------------------------------------------------- */
-
 static double number(const char *key)
 {
 	const char *text = read_results(), *at;
@@ -34,8 +32,6 @@ static void expect_rates(double size)
 	assert_near(number("messages_per_s"), per_s);
 	assert_near(number("bytes_per_s"), per_s * size);
 }
-
-/* Processes -------------------------------------------------------------------------------- */
 
 static struct server serve_sink(const char *provider, const char *options)
 {
@@ -65,8 +61,6 @@ static struct process *launch_running(const struct server *server, const char *p
 	nap_ms(1000);
 	return client;
 }
-
-/* Figures ---------------------------------------------------------------------------------- */
 
 RESULTS_PROVIDER_TEST(each_message_is_counted_once_on_both_sides)
 {
@@ -148,8 +142,6 @@ RESULTS_TEST(window_of_the_sink_is_what_it_was_asked_for)
 		end_server(&server);
 	}
 }
-
-/* Ends ------------------------------------------------------------------------------------- */
 
 RESULTS_PROVIDER_TEST(interrupted_client_reports_what_has_arrived)
 {
@@ -233,8 +225,6 @@ RESULTS_TEST(peer_that_takes_nothing_is_given_up)
 		       "the peer has not answered for 10 s; a server with --sink never does\n");
 	end_server(&server);
 }
-
-/* Options ---------------------------------------------------------------------------------- */
 
 PROCESS_TEST(options_that_do_not_go_together_are_refused)
 {

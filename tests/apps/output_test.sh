@@ -33,8 +33,7 @@ catches()
 	wait_until "(((0x\$(sed -n 's/^SigCgt:[[:space:]]*//p' /proc/$1/status) & (1 << 14 | 1 << 3)) == 1 << 14))"
 }
 
-# What cannot be written ends with 1 and the reason. -------------------------------------------------
-
+# What cannot be written ends with 1 and the reason.
 for program in plx-echo plx-ping plx-call plx-params plx-info plx-perf netio-cat netio-recv netio-throughput netio-pubsub-bench; do
 	for word in --help --version; do
 		got=$("$apps/$program" $word 2>&1 >/dev/full)
@@ -67,8 +66,7 @@ ends "$server"
 check 'a server on a full device reports it at its end' \
 	"(($? == 1)) && grep -q '^plx-echo: standard output: No space left on device$' '$temp/server.err'"
 
-# A reader that leaves ends no other process. --------------------------------------------------------
-
+# A reader that leaves ends no other process.
 "$apps/plx-echo" --huge none --log-level debug --listen 127.0.0.1:0 >"$temp/fifo" 2>&1 </dev/null &
 server=$!
 pids+=("$server")
@@ -81,8 +79,6 @@ ends "$server"
 check '... and ends with 0' "(($? == 0))"
 "$apps/plx-info" 2>"$temp/info.err" | true
 check 'a report without a reader fails, or was read before' "((${PIPESTATUS[0]} <= 1))"
-
-# Signals. -------------------------------------------------------------------------------------------
 
 # Ended before it catches them, a program ends as by the signal, and not by what a library of libfabric's does.
 for ((i = 0; i < 20; i++)); do

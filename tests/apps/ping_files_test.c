@@ -10,8 +10,6 @@
 
 static const char *const suffixes[] = {"json", "hgrm", "csv"};
 
-/* Files ------------------------------------------------------------------------------------ */
-
 static const char *path_of(const char *suffix)
 {
 	static char path[64];
@@ -55,8 +53,6 @@ static void expect_no_files(void)
 		expect_no_file(suffixes[i]);
 }
 
-/* Processes -------------------------------------------------------------------------------- */
-
 static struct process *launch_alone(const char *options)
 {
 	return launch("apps/plx-ping -l 0@%u --huge none --provider shm %s --out %s", client_cpu,
@@ -78,8 +74,6 @@ static struct server serve_kind(bool one_way)
 	return serve("apps/plx-ping", "shm",
 		     one_way ? "--listen 127.0.0.1:0 --sink" : "--listen 127.0.0.1:0");
 }
-
-/* Earlier files ---------------------------------------------------------------------------- */
 
 RESULTS_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
 {
@@ -187,8 +181,6 @@ RESULTS_TEST(run_one_way_leaves_files_that_no_run_has_written)
 	assert_true(is_old("csv"));
 	end_server(&server);
 }
-
-/* Signals ---------------------------------------------------------------------------------- */
 
 RESULTS_TEST(signal_that_ended_a_run_is_in_its_results)
 {

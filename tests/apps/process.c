@@ -24,8 +24,6 @@ uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-/* Starting --------------------------------------------------------------------------------- */
-
 /* In the child, where only async-signal-safe calls are allowed. */
 static void run_child(char *const argv[], pid_t parent, int out, int err)
 {
@@ -82,8 +80,6 @@ int process_start(struct process *process, char *const argv[])
 		process_free(process);
 	return rc;
 }
-
-/* Reading ---------------------------------------------------------------------------------- */
 
 static void end_output(struct process_output *output)
 {
@@ -188,8 +184,6 @@ const char *process_err(const struct process *process)
 {
 	return process->err.text ? process->err.text : "";
 }
-
-/* Ending ----------------------------------------------------------------------------------- */
 
 int process_signal(struct process *process, int signal)
 {

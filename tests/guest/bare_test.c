@@ -54,8 +54,6 @@ TEST(any_leaves_it_to_the_system)
 	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 
-/* An lcore on it ---------------------------------------------------------------------------- */
-
 #define BARE 20 /* lcores.h: on the third CPU */
 
 static unsigned answers;

@@ -49,8 +49,6 @@ static struct loop *loop_of(uint32_t id)
 	return atomic_load_explicit(&lcore_get(id)->loop, memory_order_acquire);
 }
 
-/* Topology --------------------------------------------------------------------------------- */
-
 #define TEST(name) PLX_TEST_WITH(name, NULL, teardown)
 
 /* Compared with libnuma, which reads it elsewhere. */
@@ -76,8 +74,6 @@ TEST(lcores_have_the_nodes_of_their_cpus)
 	PLX_LCORE_FOREACH (id)
 		assert_int_equal(plx_lcore_node(id), numa_node_of_cpu((int)plx_lcore_cpu(id)));
 }
-
-/* Threads ---------------------------------------------------------------------------------- */
 
 struct own {
 	const void *stack;
@@ -146,8 +142,6 @@ TEST(the_main_lcore_moves_its_stack_along)
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 	stacks_and_loops_lie_right(WORKER);
 }
-
-/* Memory ----------------------------------------------------------------------------------- */
 
 TEST(rings_lie_where_their_memory_was_asked_for)
 {
@@ -230,8 +224,6 @@ TEST(caches_lie_with_their_lcores)
 	plx_pool_destroy(pool);
 }
 
-/* Messages --------------------------------------------------------------------------------- */
-
 static void ignore(void *arg)
 {
 }
@@ -296,8 +288,6 @@ TEST(the_lane_of_other_threads_lies_with_its_receiver)
 	}
 	on_each(take_messages, NULL);
 }
-
-/* Per-lcore variables ---------------------------------------------------------------------- */
 
 static int write_var(void *arg)
 {

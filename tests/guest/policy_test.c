@@ -50,8 +50,6 @@ static size_t more_than_free(int node)
 	return size_bytes;
 }
 
-/* Room everywhere -------------------------------------------------------------------------- */
-
 static void zones_lie_where_they_were_asked_for(enum plx_huge huge, enum plx_numa numa)
 {
 	use(huge, numa);
@@ -112,8 +110,6 @@ TEST(a_page_of_1_gib_lies_on_its_node)
 			    PAGE_BYTES, GIANT_NODE);
 	assert_populated_on("the page of 1 GiB", zone->base, PAGE_BYTES, GIANT_NODE);
 }
-
-/* A full node ------------------------------------------------------------------------------ */
 
 TEST(strict_takes_smaller_pages_before_another_node)
 {
@@ -188,8 +184,6 @@ TEST(prefer_goes_to_another_node_with_ordinary_pages_too)
 	assert_populated_on("its start", zone->base, HUGE_BYTES, 0);
 	assert_populated_on("its end", (char *)zone->base + size_bytes - HUGE_BYTES, HUGE_BYTES, 1);
 }
-
-/* Any -------------------------------------------------------------------------------------- */
 
 /* CPU n of the guest is on node n; by default the system allocates there. */
 static void run_on_node(int node)

@@ -44,8 +44,6 @@ done | jq -s "{rows: .}" >"${@: -1}"'
 export bin=$temp/bin PATH=$temp/bin:$PATH
 bench=("$tree/scripts/bench.sh" --only rings --quick --out "$results")
 
-# Signals ---------------------------------------------------------------------------------------
-
 # shellcheck disable=SC2317 # wait_until calls both
 # has_ended PID: a process that nobody waits for stays a zombie if init reaps none.
 has_ended()
@@ -83,8 +81,6 @@ interrupt meson INT 130
 interrupt ninja TERM 143
 interrupt plx-perf TERM 143
 
-# Alone -----------------------------------------------------------------------------------------
-
 blocks=hiccup "${bench[@]}" >"$temp/first" 2>"$temp/first.err" &
 first=$!
 wait_until '[[ -s $blocked/pid ]]'
@@ -101,8 +97,6 @@ kill -KILL "$first"
 ends "$first" 2>"$temp/killed"
 end_blocked
 check 'a killed one blocks no other' '"${bench[@]}" >"$temp/said" 2>"$temp/bench.err"'
-
-# Paths ---------------------------------------------------------------------------------------
 
 check 'it measures with a path that has an apostrophe' '[[ -s $results/plots/rings.svg && ! -e $results/plots/gnuplot.log ]] &&
 	grep -qF "Report: $results/report.html" "$temp/said" && ! grep FAILED "$temp/said"'

@@ -116,8 +116,6 @@ static int watch_all(struct watch *watches, unsigned count)
 	return 0;
 }
 
-/* Reports ---------------------------------------------------------------------------------- */
-
 static void print_text(const struct watch *watches, unsigned count)
 {
 	printf("platform alone, %.1f s: gaps above %.0f us between two readings of the clock\n",
@@ -162,9 +160,6 @@ static int write_json(const struct watch *watches, unsigned count, const char *p
 	return rc ? plx_fail(EIO, "cannot write %s", path) : 0;
 }
 
-/* Command line ----------------------------------------------------------------------------- */
-
-/* Parse CPU numbers: "0,1". Returns how many, or -EINVAL. */
 static struct watch watches[CPUS_MAX];
 static unsigned watch_count;
 

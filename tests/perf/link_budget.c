@@ -43,8 +43,6 @@ void budget_fail(const char *what)
 	exit(1);
 }
 
-/* Counting --------------------------------------------------------------------------------- */
-
 static void apart(const struct budget_way *way, uint64_t count, unsigned looks)
 {
 	/* One message is in flight. */
@@ -68,8 +66,6 @@ static void count_one(const struct budget_way *way, uint64_t count)
 	       (unsigned long long)budget_tally.messages, (unsigned long long)budget_tally.empty,
 	       (unsigned long long)count * APART_LOOKS);
 }
-
-/* Timing ----------------------------------------------------------------------------------- */
 
 /* Of this thread, so other threads on its CPU do not count. */
 static double cpu_ns(void)
@@ -182,8 +178,6 @@ static void time_all(unsigned rounds)
 	time_part("look", rounds, time_looks);
 	time_part("cold message", rounds, time_cold);
 }
-
-/* The process ------------------------------------------------------------------------------ */
 
 static int start(struct plx_topo *topo)
 {

@@ -23,8 +23,6 @@ static struct {
 	uint64_t received, until; /* and when to leave the loop */
 } pair;
 
-/* Messages --------------------------------------------------------------------------------- */
-
 static PLX_NOINLINE void wrong_length(uint32_t length)
 {
 	plx_fail(EPROTO, "a message of %u B came, not %zu", length, pair.size);
@@ -109,8 +107,6 @@ BUDGET_PART void link_looks(unsigned count)
 	if (pair.received != before)
 		budget_fail("a message came that nobody sent");
 }
-
-/* Opening ---------------------------------------------------------------------------------- */
 
 static void on_open(struct plx_link *link, void *user)
 {

@@ -12,8 +12,6 @@
 
 atomic_bool raw_stop;
 
-/* Waits ------------------------------------------------------------------------------------ */
-
 static void on_signal(int signal)
 {
 	/* Relaxed: publishes nothing else. */
@@ -71,8 +69,6 @@ void raw_say_listening(const char *host, const char *port)
 	printf("listening on %s%s%s\n", host, *port ? ":" : "", port);
 	fflush(stdout);
 }
-
-/* Buffers ---------------------------------------------------------------------------------- */
 
 uint8_t *raw_buffer(size_t size)
 {

@@ -15,8 +15,6 @@ int raw_failed(ssize_t rc, const char *what)
 			fi_strerror((int)-rc));
 }
 
-/* Opening ---------------------------------------------------------------------------------- */
-
 /* Every verbs send has an entry in the completion queue, which must not overrun. */
 static void size_queues(struct raw_endpoint *at, struct fi_info *info)
 {
@@ -55,8 +53,6 @@ int raw_endpoint_open(struct raw_endpoint *at, struct fi_info *info, struct fid 
 	raw_catch_signals();
 	return rc ? raw_failed(rc, "cannot make an endpoint") : 0;
 }
-
-/* Receives --------------------------------------------------------------------------------- */
 
 int raw_endpoint_register(struct raw_endpoint *at, void *memory, size_t bytes, void **desc_out)
 {
@@ -111,8 +107,6 @@ int raw_endpoint_error(struct raw_endpoint *at, ssize_t rc)
 			at->rdma ? fi_cq_strerror(at->cq, error.prov_errno, NULL, NULL, 0)
 				 : fi_strerror(error.err));
 }
-
-/* Closing ---------------------------------------------------------------------------------- */
 
 void raw_close_fid(struct fid *fid)
 {

@@ -21,8 +21,6 @@ struct side {
 	int epoll;  /* -1: spins */
 };
 
-/* Sleeping --------------------------------------------------------------------------------- */
-
 /* If only the event queue reports a lost peer. */
 static int add_events(struct side *side)
 {
@@ -78,8 +76,6 @@ static inline int spin_once(struct side *side, struct raw_wait *wait)
 
 	return plx_likely(rc || wait->spins % RAW_SPINS_CHECK) ? rc : raw_msg_gone(&side->msg);
 }
-
-/* Exchanging ------------------------------------------------------------------------------- */
 
 /* Wait for a message. Returns the index of its buffer, or -errno. */
 static int receive(struct side *side)

@@ -56,8 +56,6 @@ void raw_local_close(struct raw_local *local)
 	*local = nothing;
 }
 
-/* Server ----------------------------------------------------------------------------------- */
-
 static int make_shared(struct raw_local *local)
 {
 	local->memory = memfd_create("plx-raw", MFD_CLOEXEC);
@@ -118,8 +116,6 @@ int raw_local_listen(const struct raw_options *options, struct raw_local *local)
 		close(listener);
 	return rc;
 }
-
-/* Client ----------------------------------------------------------------------------------- */
 
 static int take_over(struct raw_local *local)
 {

@@ -10,8 +10,6 @@
 #define RETRY_US      20000
 #define EQ_NAP_US     100
 
-/* Opening ---------------------------------------------------------------------------------- */
-
 static void to_words(const void *address, char *host, size_t size, unsigned *port_out)
 {
 	const struct sockaddr_in *in = address;
@@ -99,8 +97,6 @@ void raw_msg_close(struct raw_msg *msg)
 	raw_close_fid(msg->eq ? &msg->eq->fid : NULL);
 	raw_endpoint_close(&msg->at);
 }
-
-/* Connecting ------------------------------------------------------------------------------- */
 
 union event {
 	struct fi_eq_cm_entry entry;
@@ -236,8 +232,6 @@ int raw_msg_connect(const struct raw_options *options, struct raw_msg *msg)
 	}
 	return rc ? plx_fail_in(rc, "%s: ", options->address) : 0;
 }
-
-/* Connected ---------------------------------------------------------------------------------- */
 
 int raw_msg_gone(struct raw_msg *msg)
 {

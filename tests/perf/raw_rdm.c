@@ -6,8 +6,6 @@
 
 #define GIVEN_NAME_MAX 100
 
-/* Opening ---------------------------------------------------------------------------------- */
-
 /* In the form "fi_ns://" the provider uses names unchanged, without adding user and number. */
 static void full_name(const struct raw_options *options, bool server, char *out, size_t size)
 {
@@ -79,8 +77,6 @@ void raw_rdm_close(struct raw_rdm *rdm)
 	raw_endpoint_close(&rdm->at);
 }
 
-/* Exchanging ------------------------------------------------------------------------------- */
-
 int raw_rdm_receive(struct raw_rdm *rdm, uint64_t limit_ns, const char *what,
 		    struct fi_cq_msg_entry *entry)
 {
@@ -115,8 +111,6 @@ int raw_rdm_transmit_slowly(struct raw_rdm *rdm, const void *message, size_t siz
 	} while (sent == -FI_EAGAIN || sent == -FI_ENOENT);
 	return sent ? raw_failed(sent, "cannot send") : 0;
 }
-
-/* Meeting ---------------------------------------------------------------------------------- */
 
 static int post_hello(struct raw_rdm *rdm)
 {

@@ -30,8 +30,6 @@ int raw_report_run(const struct raw_options *options, const struct raw_run *run)
 	return rc ? rc : plx_result_check(&result);
 }
 
-/* Streams ---------------------------------------------------------------------------------- */
-
 static double messages_per_s(const struct raw_flow *flow)
 {
 	return (double)flow->count / (double)flow->elapsed_tsc * plx_clock_info()->hz;

@@ -117,8 +117,6 @@ static int send_all(const struct side *side, const uint8_t *buffer, size_t size)
 	return 0;
 }
 
-/* Server ----------------------------------------------------------------------------------- */
-
 static int open_listener(const struct raw_options *options, int *fd_out)
 {
 	struct addrinfo *list;
@@ -195,8 +193,6 @@ static int serve(const struct raw_options *options)
 	close(listener);
 	return rc;
 }
-
-/* Client ----------------------------------------------------------------------------------- */
 
 static int try_connect(const struct addrinfo *to, int *fd_out)
 {

@@ -14,8 +14,6 @@ int raw_zmq_failed(const char *what)
 	return failed(zmq_errno(), what);
 }
 
-/* Opening ---------------------------------------------------------------------------------- */
-
 void *raw_zmq_socket(struct raw_zmq_side *side, int type)
 {
 	int look_ms = LOOK_MS, linger_ms = LINGER_MS, six = 1; /* IPv6 too */
@@ -83,8 +81,6 @@ void raw_zmq_close(struct raw_zmq_side *side)
 	if (side->context)
 		zmq_ctx_term(side->context);
 }
-
-/* Messages --------------------------------------------------------------------------------- */
 
 int raw_zmq_wait(struct raw_wait *wait, uint64_t limit_ns, const char *what)
 {

@@ -61,8 +61,7 @@ check 'the report has a line for each row' "$(jq -n --arg html "$html" '$html')"
 check 'it can be written without any' "$(jq -n --arg html "$(sums </dev/null | jq -r -L "$here" -f "$here/part-services.jq")" '$html')" \
 	'contains("Calls of services")'
 
-# Command lines ---------------------------------------------------------------------------------
-
+# Command lines.
 wanted=()
 declare -A program=([plx-ping]=ping [plx-call]=call [service]=service [plx-params]=params [params-load]=load)
 # shellcheck source=scripts/bench/common.sh

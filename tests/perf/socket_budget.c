@@ -58,8 +58,6 @@ static unsigned listen_for_messages(void)
 	return netio_listen_socket_port(&listening);
 }
 
-/* unbuffered ------------------------------------------------------------------------------- */
-
 static void on_connected(struct netio_send_socket *socket)
 {
 	ready = true;
@@ -77,8 +75,6 @@ static int send_unbuffered(void)
 {
 	return netio_send(&unbuffered, message, SIZE);
 }
-
-/* buffered --------------------------------------------------------------------------------- */
 
 static void on_buffered_connected(struct netio_buffered_send_socket *socket)
 {
@@ -102,8 +98,6 @@ static int send_buffered(void)
 	netio_buffered_flush(&buffered);
 	return rc;
 }
-
-/* publish ---------------------------------------------------------------------------------- */
 
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
@@ -138,8 +132,6 @@ static int send_publish(void)
 	netio_buffered_publish_flush(&publishing);
 	return rc;
 }
-
-/* call ------------------------------------------------------------------------------------- */
 
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {

@@ -19,8 +19,6 @@
 
 static char address[PLX_ADDRESS_MAX];
 
-/* The other process ---------------------------------------------------------------------------- */
-
 static void echo(struct plx_link *link, struct plx_buf *message, void *user)
 {
 	plx_link_send(link, message->data, message->len);
@@ -61,8 +59,6 @@ static pid_t start_peer(void)
 	close(fds[1]);
 	return pid;
 }
-
-/* Links that open and close -------------------------------------------------------------------- */
 
 struct slot {
 	struct plx_link *link;

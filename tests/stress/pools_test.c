@@ -253,8 +253,6 @@ PLX_TEST(no_object_has_two_holders_or_is_lost)
 		run(&mixes[i]);
 }
 
-/* Enough for all ---------------------------------------------------------------------------- */
-
 #define HELD_MAX 3
 
 /* As many objects as all threads hold and the caches contain: every get succeeds. */

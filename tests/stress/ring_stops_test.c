@@ -342,8 +342,6 @@ STOPS(the_high_water_never_passes_the_capacity)
 	plx_ring_destroy(ring);
 }
 
-/* More threads than CPUs --------------------------------------------------------------------- */
-
 #define TOKENS      8
 #define THREADS_MAX 64
 

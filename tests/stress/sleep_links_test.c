@@ -4,8 +4,6 @@
 #include "plx_fabric_driver.h"
 #include "sleepers.h"
 
-/* Links ---------------------------------------------------------------------------------------- */
-
 static char address[PLX_ADDRESS_MAX];
 
 static void send_on(struct plx_link *link)

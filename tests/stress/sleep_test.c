@@ -2,8 +2,6 @@
 /* A sleeping lcore misses nothing from other lcores, other threads or signals. */
 #include "sleepers.h"
 
-/* Between lcores ------------------------------------------------------------------------------- */
-
 static struct plx_timer timers[LCORES];
 
 /* Pass on the single message: at once, by a timer, or to the lcore itself. */
@@ -39,8 +37,6 @@ PLX_TEST_WITH(nothing_between_lcores_is_slept_through, set_up, tear_down)
 	catch (NULL);
 	run_all(NULL);
 }
-
-/* Of other threads ----------------------------------------------------------------------------- */
 
 static sem_t answered;
 static struct plx_signal signals[LCORES];

@@ -23,8 +23,6 @@ static uint64_t rounds; /* per test */
 static _Atomic uint64_t progress;
 static _Atomic bool stands_still;
 
-/* A watch that wakes no lcore ------------------------------------------------------------------ */
-
 static sem_t watch_ends;
 
 static void *watch(void *arg)
