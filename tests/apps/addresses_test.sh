@@ -14,13 +14,11 @@ ip link set lo up && ip address add fe80::7/64 dev lo nodad || exit 77
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
-# serve PROVIDER ADDRESS: plx-echo; sets `server`, `address` and `port`.
+# serve PROVIDER ADDRESS: plx-echo; sets `pid`, `address` and `port`.
 serve()
 {
-	: >"$temp/server.out"
-	"$apps/plx-echo" --huge none --provider "$1" -- --listen "$2" >"$temp/server.out" 2>"$temp/server.err" &
-	server=$!
-	listening "$temp/server.out"
+	start server "$apps/plx-echo" --huge none --provider "$1" -- --listen "$2"
+	listening "$temp/server"
 }
 
 # ping PROVIDER ADDRESS
@@ -29,22 +27,13 @@ ping()
 	timeout -s KILL 60 "$apps/plx-ping" --huge none --provider "$1" -- --connect "$2" --count 10 >"$temp/ping.err" 2>&1
 }
 
-# stop TEXT
-stop()
-{
-	kill "$server"
-	ends "$server"
-	check "$1: plx-echo ends with 0" "(($? == 0))"
-	server=''
-}
-
 for provider in tcp auto; do
 	serve "$provider" '[fe80::7%lo]:0'
 	check "$provider: the address has its interface" "[[ '$address' == '[fe80::7%lo]:'* ]]"
 	ping "$provider" "$address"
 	check "$provider: it is reached there" "(($? == 0))"
-	check "$provider: the client is printed with it, too" "grep -q '^\[fe80::7%lo\]:[0-9]* connected' '$temp/server.out'"
-	stop "$provider"
+	check "$provider: the client is printed with it, too" "grep -q '^\[fe80::7%lo\]:[0-9]* connected' '$temp/server'"
+	stops_well "$provider: plx-echo" "$pid"
 done
 
 echo 1 >/proc/sys/net/ipv6/bindv6only && grep -q 00000001 /proc/net/if_inet6 || exit 77
@@ -64,7 +53,7 @@ serve_and_ping()
 		done
 	done
 	check "bindv6only=$only, $served: every provider is offered" "! grep -q 'not offered' '$temp/server.err'"
-	stop "bindv6only=$only, $served"
+	stops_well "bindv6only=$only, $served: plx-echo" "$pid"
 }
 
 for only in 1 0; do

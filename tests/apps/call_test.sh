@@ -38,9 +38,9 @@ under_way()
 	wait_until "grep -qs '^[^ ]* fabric: info: lcore 0 opened' '$1'" || fail "$1: not under way: $(<"$1")"
 }
 
-"$apps/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0 >"$temp/said" 2>"$temp/errors" &
-server=$!
-listening "$temp/said" || fail "the service did not start: $(<"$temp/errors")"
+start service "$apps/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0
+server=$pid
+listening "$temp/service" || fail "the service did not start: $(<"$temp/service.err")"
 
 expect 0 '*pollux.echo*' --list
 expect 0 '*hello world' --method echo --data 'hello world'
@@ -122,26 +122,21 @@ expect 1 '*no service answered: *' --method 1 --deadline 300ms --count 10
 # other EAL-OPTIONS...: a plx-echo, whose only service is its self-test.
 other()
 {
-	: >"$temp/live"
-	"$apps/plx-echo" --huge none --heartbeat 1s:20s "$@" -- --listen 127.0.0.1:0 >"$temp/live" 2>"$temp/live.err" &
-	its=$!
+	start live "$apps/plx-echo" --huge none --heartbeat 1s:20s "$@" -- --listen 127.0.0.1:0
+	its=$pid
 	listening "$temp/live"
 }
 
 # The self-test service of processes that listen for another purpose: plx-echo's links, and NetIO's sockets.
 live()
 {
-	local its
-
-	: >"$temp/live"
-	"$@" >"$temp/live" 2>"$temp/live.err" </dev/null &
-	its=$!
+	start live "$@"
 	listening "$temp/live"
 	expect 0 '*pollux.describe*' --process --list
 	expect 0 '*\"program\"*' --process --method pollux.describe --format json
 	ping 0 '*plx-ping: 2000 full round trips of 64 B*' --process --verify --count 2000
-	kill "$its"
-	wait "$its"
+	kill "$pid"
+	ends "$pid"
 }
 live "$apps/plx-echo" --huge none --heartbeat 1s:20s -- --listen 127.0.0.1:0
 NETIO_OPTIONS='--huge none' live "$apps/examples/netio_recv" 0 1
@@ -192,8 +187,7 @@ expect 1 '*ended with: busy; it has not run, and may be tried again*' --process 
 ping '[03]' '*calls were refused*' --process --duration 2s
 kill -STOP "$its"
 ping 1 "*no self-test service: $address*" --process --duration 1s
-kill -KILL "$its"
-wait "$its" 2>/dev/null
+kill_off "$its"
 address=$of_service
 
 # A signal ends a measurement, which reports that it is incomplete.
@@ -223,8 +217,7 @@ for rate in '' '--rate 1000'; do
 		--out "$temp/out" --name gone >"$temp/gone" 2>&1 &
 	call=$!
 	sleep 3
-	kill -KILL "$its"
-	wait "$its" 2>/dev/null
+	kill_off "$its"
 	wait "$call"
 	its=$?
 	[[ $its == 1 ]] || fail "a service that was killed: status $its: $(<"$temp/gone")"
@@ -256,7 +249,5 @@ gives 'the old --service of plx-call' 0 \
 	"$apps/plx-call" --huge none -- --service "$address" --method echo --data hello "${patience[@]}"
 ping '[03]' '*plx-ping: --service: an old name, which the next release does not know; give --process*' --service --count 20
 
-kill "$server"
-wait "$server" || fail "the service ended with status $?"
-server=''
+stops_well 'the service' "$server"
 exit $failed

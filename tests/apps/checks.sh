@@ -73,6 +73,47 @@ listening()
 ends()
 {
 	wait_until "! kill -0 $1 2>/dev/null" || wait_until "! kill -0 $1 2>/dev/null"
-	kill -KILL "$1" 2>/dev/null
-	wait "$1" 2>/dev/null
+	kill_off "$1"
+}
+
+# listens_again COMMAND...: run it, which starts a server and waits until it listens, again while the server logs to
+# temp/server.err that its port is in use: after a restart, another program's connection may have it for a moment.
+listens_again()
+{
+	for _ in {1..20}; do
+		"$@" && return
+		grep -q 'the port is in use' "$temp/server.err" || break
+		sleep 0.5
+	done
+	check 'it starts' false
+}
+
+# kill_off PID...: by SIGKILL; returns the status of the last one.
+kill_off()
+{
+	kill -KILL "$@" 2>/dev/null
+	wait "$@" 2>/dev/null
+}
+
+# ends_well TEXT PID, stops_well TEXT PID: it ends with 0; the second after SIGTERM.
+ends_well()
+{
+	ends "$2"
+	check "$1 ends with 0" "(($? == 0))"
+}
+
+stops_well()
+{
+	kill "$2"
+	ends_well "$@"
+}
+
+# start NAME COMMAND...: in the background, its output in temp/NAME and temp/NAME.err; sets `pid`.
+start()
+{
+	: >"$temp/$1"
+	: >"$temp/$1.err"
+	"${@:2}" >"$temp/$1" 2>"$temp/$1.err" </dev/null &
+	pid=$!
+	pids+=("$pid")
 }

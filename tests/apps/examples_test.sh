@@ -8,42 +8,17 @@ set -uo pipefail
 
 sources=$PLX_SOURCE_ROOT/apps/examples
 examples=$PLX_BUILD_ROOT/apps/examples
-trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$temp"' EXIT
+PATH=$examples:$PATH
 
 # The host may be busy: peers are patient.
 eal=(--huge none --heartbeat 1s:20s)
 export NETIO_OPTIONS="${eal[*]}"
-
-# start NAME PROGRAM ARG...: in the background, its output in temp/NAME and temp/NAME.err; sets `pid`.
-start()
-{
-	local name=$1 program=$2
-
-	shift 2
-	: >"$temp/$name"
-	: >"$temp/$name.err"
-	"$examples/$program" "$@" >"$temp/$name" 2>"$temp/$name.err" </dev/null &
-	pid=$!
-}
 
 # run NAME PROGRAM ARG...: to its end; returns its status.
 run()
 {
 	start "$@"
 	ends "$pid"
-}
-
-# ends_well TEXT PID, stops_well TEXT PID: it ends with 0; the second after SIGTERM.
-ends_well()
-{
-	ends "$2"
-	check "$1 ends with 0" "(($? == 0))"
-}
-
-stops_well()
-{
-	kill -TERM "$2"
-	ends_well "$@"
 }
 
 # listening NAME: waits until it listens; sets `address` and `port`.

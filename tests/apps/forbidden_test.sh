@@ -5,21 +5,17 @@ set -uo pipefail
 
 forbid=$1
 apps=$2
-
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 "$forbid" fstatfs "$BASH" -c true
 [[ $? != 77 ]] || exit 77
 
-# serve WORDS...: plx-echo, started by WORDS; sets server and address.
+# serve WORDS...: plx-echo, started by WORDS; sets address.
 serve()
 {
-	[[ -z $server ]] || { kill "$server" && wait "$server"; }
-	: >"$temp/server.out"
-	"$@" "$apps/plx-echo" --huge none -- --listen 127.0.0.1:0 >"$temp/server.out" 2>"$temp/server.err" &
-	server=$!
-	listening "$temp/server.out"
+	start server "$@" "$apps/plx-echo" --huge none -- --listen 127.0.0.1:0
+	listening "$temp/server"
 }
 
 # ping WORDS...: plx-ping, started by WORDS, on auto.

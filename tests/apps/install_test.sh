@@ -62,8 +62,7 @@ for app in "${@:2}"; do
 	! nm "$prefix/bin/$app" | grep ' plx_eal_init$' | grep -v ' U ' || fail "$app has parts of libpollux in it"
 	[[ -f $prefix/share/man/man1/$app.1 ]] || fail "the man page of $app is not installed"
 	[[ -f $prefix/share/bash-completion/completions/$app ]] || fail "$app has no completion"
-	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null ||
-		fail "$app --version fails"
+	LD_LIBRARY_PATH=$lib_dir "$prefix/bin/$app" --version >/dev/null </dev/null || fail "$app --version fails"
 done
 
 cat >"$temp/user.c" <<'END'
@@ -88,8 +87,7 @@ END
 # Splitting words is intended: the compiler may include options, and pkg-config prints several.
 # shellcheck disable=SC2046,SC2086
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror $(pkg-config --cflags pollux) "$temp/user.c" \
-	$(pkg-config --libs pollux) -o "$temp/user" ||
-	fail 'a program does not build with what pkg-config says'
+	$(pkg-config --libs pollux) -o "$temp/user" || fail 'a program does not build with what pkg-config says'
 for header in netio.h netio/netio.h; do
 	cat >"$temp/netio.c" <<-END
 	#include <$header>

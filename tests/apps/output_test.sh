@@ -9,7 +9,6 @@ set -uo pipefail
 apps=$1
 quiet=(--huge none --log-level error)
 mkfifo "$temp/fifo"
-address=
 
 # serves: a server in the background with the caller's output. Sets `server`.
 serves()
@@ -17,13 +16,6 @@ serves()
 	"$apps/plx-echo" "${quiet[@]}" --listen 127.0.0.1:0 2>"$temp/server.err" </dev/null &
 	server=$!
 	pids+=("$server")
-}
-
-# listening FILE: sets `address`.
-listening()
-{
-	wait_until "address=\$(sed -n 's/^listening on //p' '$1'); [[ -n \$address ]]"
-	check 'a server comes up' "(($? == 0))"
 }
 
 # catches PID: wait until it has its own SIGTERM handler. A library that libfabric loads installs one too, together
@@ -71,12 +63,10 @@ check 'a server on a full device reports it at its end' \
 server=$!
 pids+=("$server")
 grep -m 1 '^listening on' <"$temp/fifo" >"$temp/said"
-listening "$temp/said"
+listening "$temp/said" || check 'a server comes up' false
 "$apps/plx-ping" "${quiet[@]}" --connect "$address" --count 100 >"$temp/out" 2>"$temp/ping.err"
 check 'a server whose output and log have no reader continues' "(($? == 0)) && kill -0 $server"
-kill -TERM "$server"
-ends "$server"
-check '... and ends with 0' "(($? == 0))"
+stops_well '... and' "$server"
 "$apps/plx-info" 2>"$temp/info.err" | true
 check 'a report without a reader fails, or was read before' "((${PIPESTATUS[0]} <= 1))"
 
@@ -105,11 +95,9 @@ catches "$server"
 kill -INT "$server"
 sleep 0.2
 kill -INT "$server"
-listening "$temp/out"
+listening "$temp/out" || check 'a server comes up' false
 check 'SIGINT that is ignored at the start does not end it' "kill -0 $server && ((0x$(sed -n 's/^SigIgn:[[:space:]]*//p' "/proc/$server/status") & 2))"
-kill -TERM "$server"
-ends "$server"
-check '... and SIGTERM does' "(($? == 0))"
+stops_well '... and by SIGTERM it' "$server"
 
 # Two in a row are one until the process has ended. A host that stops this script for long between them makes
 # them two, and so does one that stops the server, which nobody sees: two of five tries may go wrong.

@@ -20,8 +20,6 @@ program stress/messages_test.c 120 "-DLANE_COLD_LOOKS=3 @/lane.c $with" '1500 4'
 program unit/lcore/message_test.c 20 "$with"
 program unit/lcore/sleep_test.c 60 "$with"
 
-
-
 order_mutants lane.c message.c loop.c stop.c launch.c
 
 for name in 'lane.c lane_open' 'message.c message_send'; do

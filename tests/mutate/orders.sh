@@ -68,8 +68,7 @@ archive()
 	mkdir "$work/$name.o"
 	(
 		cd "$work/$name.o"
-		printf '%s\0' "${sources[@]}" |
-			xargs -0 -P "$(nproc)" -n 4 "$compiler" "${flags[@]}" "${options[@]}" -c
+		printf '%s\0' "${sources[@]}" | xargs -0 -P "$(nproc)" -n 4 "$compiler" "${flags[@]}" "${options[@]}" -c
 		ar rcs "../$name.a" ./*.o
 	) || die "archive $name does not compile"
 }
@@ -99,8 +98,7 @@ modelled()
 {
 	reasons[$1]="modelled  $1: $2.pml, $3"
 	grep -qw "$3" "$root/tests/model/$2.pml" || die "$1: $2.pml has no $3"
-	grep -qw "$3" "$root/tests/model/mutate.sh" ||
-		die "$1: tests/model/mutate.sh does not take $3 out"
+	grep -qw "$3" "$root/tests/model/mutate.sh" || die "$1: tests/model/mutate.sh does not take $3 out"
 }
 
 # orders_of FILE: "line, which of its kind in it, which one in its function, function, operation,
@@ -270,8 +268,7 @@ try_whole()
 
 	cp -r "$work/source" "$work/whole"
 	why=$(try "$work/whole" none 2>"$work/errors") || status=$?
-	((status == 1)) ||
-		die "the tests fail without a mutant: ${why:-$(grep -m 1 error "$work/errors")}"
+	((status == 1)) || die "the tests fail without a mutant: ${why:-$(grep -m 1 error "$work/errors")}"
 }
 
 try_all()

@@ -42,8 +42,7 @@ mutant 'a mark of either kind counts' multi.c \
 	's/(mark & ~MARK_LENGTH) != make_word(position + run, kind)/mark >> POSITION_SHIFT != ((position + run) \& POSITION_MASK)/'
 mutant 'a mark counts one more' multi.c 's/kind | claim.count)/kind | (claim.count + 1))/'
 mutant 'a mark counts one element only' multi.c 's/kind | claim.count)/kind | 1)/'
-mutant 'the first lap has one element more' multi.c \
-	'/^void multi_init/,/^}/s/= ring->capacity;/= ring->capacity + 1;/
+mutant 'the first lap has one element more' multi.c '/^void multi_init/,/^}/s/= ring->capacity;/= ring->capacity + 1;/
 	s/&ring->push_claim, ring->capacity, MARK_EMPTY/\&ring->push_claim, ring->capacity + 1, MARK_EMPTY/'
 mutant 'the first lap has one element less' multi.c \
 	'/^void multi_init/,/^}/s/MARK_EMPTY | length)/MARK_EMPTY | (length - 1))/'
