@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Random numbers of tests, the same in each run: xorshift64 (G. Marsaglia, "Xorshift RNGs", 2003).
- */
+/* Random numbers, the same in each run: xorshift64 (G. Marsaglia, "Xorshift RNGs", 2003). */
 #ifndef DICE_H
 #define DICE_H
 

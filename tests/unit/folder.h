@@ -42,9 +42,7 @@ static inline void folder_put(const char *folder, const char *name, const char *
 		assert_true(mkdir(path, 0700) == 0 || errno == EEXIST);
 		*slash = '/';
 	}
-
 	FILE *file = fopen(path, "w");
-
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);

@@ -40,12 +40,10 @@ static inline struct foreign foreign_bind(const struct sockaddr_un *name, size_t
 	foreign.pid = fork();
 	assert_true(foreign.pid >= 0);
 	if (foreign.pid == 0) {
-		int fd;
-
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (setuid(FOREIGN_USER))
 			_exit(1);
-		fd = socket(AF_UNIX, type, 0);
+		int fd = socket(AF_UNIX, type, 0);
 		if (bind(fd, (const struct sockaddr *)name, (socklen_t)length) ||
 		    (listens && listen(fd, 16)) || write(told[1], "x", 1) != 1)
 			_exit(1);

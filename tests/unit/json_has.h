@@ -41,9 +41,7 @@ static inline void assert_json_has(const json_t *json, const char *format, ...)
 	va_end(args);
 	for (char *at = text; (at = strchr(at, '\''));)
 		*at = '"';
-
 	json_t *part = json_loads(text, 0, &error);
-
 	if (!part)
 		fail_msg("%s: %s", error.text, text);
 	if (!json_covers(json, part))

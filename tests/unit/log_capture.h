@@ -14,10 +14,8 @@ static char log_text[8192];
 
 static void log_keep(enum plx_log_level level, const char *component, const char *line, void *arg)
 {
-	size_t used;
-
 	pthread_mutex_lock(&log_lock);
-	used = strlen(log_text);
+	size_t used = strlen(log_text);
 	snprintf(log_text + used, sizeof(log_text) - used, "%s:%d: %s\n", component, (int)level,
 		 line);
 	pthread_mutex_unlock(&log_lock);

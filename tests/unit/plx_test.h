@@ -3,6 +3,7 @@
 #ifndef PLX_TEST_H
 #define PLX_TEST_H
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,6 +77,42 @@ static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 	{                                                      \
 		return plx_test_run("tests", setup, teardown); \
 	}
+
+/** A setup or teardown of one statement, or none, that returns the result. */
+#define PLX_FIXTURE(name, result, ...)       \
+	static inline int name(void **state) \
+	{                                    \
+		__VA_ARGS__;                 \
+		return result;               \
+	}
+
+/** A callback with those parameters that only counts its calls. */
+#define PLX_COUNTS(callback, counter, ...)       \
+	static inline void callback(__VA_ARGS__) \
+	{                                        \
+		counter++;                       \
+	}
+
+/** A function with those parameters that returns the structure `it`, filled in by a call. */
+#define PLX_READS(type, name, parameters, call) \
+	static inline type name parameters      \
+	{                                       \
+		type it;                        \
+                                                \
+		call;                           \
+		return it;                      \
+	}
+
+/** Run fn in a thread, which is not an lcore. Return: its result. */
+static inline void *run_in_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+	void *result = NULL;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	return result;
+}
 
 /* AddressSanitizer or ThreadSanitizer: everything is slower, and freed memory is kept. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

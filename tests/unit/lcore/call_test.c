@@ -50,11 +50,7 @@ static void make(struct request *request, int question)
 	};
 }
 
-static int start(void **state)
-{
-	ended = 0;
-	return three_lcores(state);
-}
+PLX_FIXTURE(start, three_lcores(state), ended = 0)
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
 

@@ -99,13 +99,12 @@ static void *step_while_asleep(void *arg)
 
 TEST(a_step_back_stops_no_timer_of_an_lcore_that_sleeps)
 {
-	const struct plx_idle_conf conf = {.mode = PLX_IDLE_EVENT};
 	uint64_t steps = plx_clock_steps();
 	pthread_t thread;
 
 	step_ns = 0;
 	assert_int_equal(pthread_create(&thread, NULL, step_while_asleep, loop_self), 0);
-	assert_in_range(run(&conf), 0, LATE_NS);
+	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_EVENT}), 0, LATE_NS);
 	pthread_join(thread, NULL);
 	plx_clock_look(true);
 	assert_int_equal(plx_clock_steps(), steps + 1);

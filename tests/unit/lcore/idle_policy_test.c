@@ -11,8 +11,6 @@
 #define SERVICE_NS US /* of one message */
 #define SEED       UINT64_C(20261121)
 
-/* Arrivals ----------------------------------------------------------------------------------- */
-
 struct source {
 	uint64_t random;
 	uint64_t number; /* of earlier arrivals */
@@ -79,8 +77,6 @@ static const struct trace {
 	{"4 at 20 us, every 2 ms", chains, 30000, 0},
 	{"50 000 a second, and 20", switching, 100400, 0},
 };
-
-/* Simulation --------------------------------------------------------------------------------- */
 
 static const struct host {
 	const char *name;
@@ -149,10 +145,9 @@ static double worst(enum plx_idle_algorithm algorithm)
 
 			for (size_t t = 0; t < PLX_ARRAY_LEN(traces); t++) {
 				struct idle_policy policy;
-				struct bill bill;
 
 				start(&policy, algorithm, costs, hosts[h].spin_max_ns);
-				bill = run(&policy, &traces[t]);
+				struct bill bill = run(&policy, &traces[t]);
 				print_message("%s, alpha %.2f, %s: %.2f times the least, CPU waits "
 					      "%.1f %%\n",
 					      hosts[h].name, alphas[a], traces[t].name,
@@ -174,8 +169,6 @@ PLX_TEST(the_learned_one_costs_less)
 {
 	assert_true(worst(PLX_IDLE_LEARNED) <= 1.65);
 }
-
-/* Single choices ------------------------------------------------------------------------------ */
 
 static const struct idle_costs even_100_us = {.wake_ns = 9 * US, .sleep_ns = 10 * US, .alpha = 0.1};
 

@@ -44,10 +44,8 @@ PLX_TEST(is_early_enough_for_most_wake_ups)
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		double mean;
-
 		begin(cases[i].alpha);
-		mean = follow_some(5050);
+		double mean = follow_some(5050);
 		print_message("alpha %g: %.0f ns\n", cases[i].alpha, mean);
 		assert_true(mean >= cases[i].at_least && mean <= cases[i].at_most);
 	}

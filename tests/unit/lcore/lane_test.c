@@ -19,10 +19,7 @@ static void take(void *arg)
 	received[received_count++] = (uintptr_t)arg;
 }
 
-static void count_task(struct plx_task *the_task, void *arg)
-{
-	tasks_run_count++;
-}
+PLX_COUNTS(count_task, tasks_run_count, struct plx_task *the_task, void *arg)
 
 /* The loop is also the senders'. */
 static int set_up(void **state)
@@ -88,8 +85,6 @@ static bool rings(uint32_t sender)
 }
 
 #define TEST(test) PLX_TEST_WITH(test, set_up, NULL)
-
-/* One lane ----------------------------------------------------------------------------------- */
 
 TEST(a_hop_touches_one_line)
 {
@@ -208,8 +203,6 @@ TEST(a_message_stays_while_its_function_runs)
 	assert_int_equal(received_count, 1);
 }
 
-/* The bell ----------------------------------------------------------------------------------- */
-
 TEST(each_sender_has_its_bit)
 {
 	assert_true(bell_is_silent(&loop.bell));
@@ -316,8 +309,6 @@ TEST(the_next_lane_gets_what_one_leaves_of_the_maximum)
 	assert_int_equal(lanes_receive(&loop, 16), 14);
 	assert_int_equal(lanes_receive(&loop, 16), 0);
 }
-
-/* Room --------------------------------------------------------------------------------------- */
 
 TEST(half_a_lane_of_room_is_reported)
 {

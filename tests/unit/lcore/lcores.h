@@ -8,8 +8,6 @@
 #include "plx_mem.h"
 #include "plx_test.h"
 
-#include <pthread.h>
-
 #define LCORES_MAX 8
 
 static struct {
@@ -62,41 +60,17 @@ static inline void lcores_down(void)
 }
 
 /* Test fixtures. */
-static inline int one_lcore(void **state)
-{
-	lcores_up(1);
-	return 0;
-}
-
-static inline int two_lcores(void **state)
-{
-	lcores_up(2);
-	return 0;
-}
-
-static inline int three_lcores(void **state)
-{
-	lcores_up(3);
-	return 0;
-}
-
-static inline int no_lcores(void **state)
-{
-	lcores_down();
-	return 0;
-}
+PLX_FIXTURE(one_lcore, 0, lcores_up(1))
+PLX_FIXTURE(two_lcores, 0, lcores_up(2))
+PLX_FIXTURE(three_lcores, 0, lcores_up(3))
+PLX_FIXTURE(no_lcores, 0, lcores_down())
 
 #define ONE_LCORE(test)    PLX_TEST_WITH(test, one_lcore, no_lcores)
 #define TWO_LCORES(test)   PLX_TEST_WITH(test, two_lcores, no_lcores)
 #define THREE_LCORES(test) PLX_TEST_WITH(test, three_lcores, no_lcores)
 
-static inline struct plx_lcore_stats stats_of(uint32_t id)
-{
-	struct plx_lcore_stats stats;
-
-	assert_int_equal(plx_lcore_stats(id, &stats), 0);
-	return stats;
-}
+PLX_READS(struct plx_lcore_stats, stats_of, (uint32_t id),
+	  assert_int_equal(plx_lcore_stats(id, &it), 0))
 
 /* Run fn on a worker, and wait for it. */
 static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
@@ -111,24 +85,8 @@ static inline int run_on(uint32_t id, plx_lcore_fn fn, void *arg)
 /* Sleeps until something wakes it: a missed wake-up hangs until the test's time limit. */
 static const struct plx_idle_conf event_idle = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = PLX_NEVER};
 
-static inline struct plx_idle_stats idle_stats_of(uint32_t id)
-{
-	struct plx_idle_stats stats;
-
-	assert_int_equal(plx_idle_stats(id, &stats), 0);
-	return stats;
-}
-
-/* Run fn in a thread that is not an lcore. Return: its result. */
-static inline void *run_in_thread(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-	void *result = NULL;
-
-	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
-	assert_int_equal(pthread_join(thread, &result), 0);
-	return result;
-}
+PLX_READS(struct plx_idle_stats, idle_stats_of, (uint32_t id),
+	  assert_int_equal(plx_idle_stats(id, &it), 0))
 
 /* Run the main lcore's loop until such a thread ends it. Return: the duration. */
 static inline uint64_t run_until(void *(*fn)(void *), void *arg)

@@ -198,13 +198,12 @@ ONE_LCORE(the_clock_is_fixed_in_a_turn)
 ONE_LCORE(a_timer_started_between_turns_is_not_early)
 {
 	struct plx_timer timer;
-	uint64_t start;
 
 	memset(order, 0, sizeof(order));
 	plx_timer_init(&timer, timer_fn, NULL);
 	plx_loop_turn();
 	spin(PLX_NS_PER_MS);
-	start = plx_now_ns();
+	uint64_t start = plx_now_ns();
 	assert_int_equal(plx_timer_start(&timer, PLX_NS_PER_MS), 0);
 	while (plx_timer_running(&timer))
 		plx_loop_turn();
@@ -242,12 +241,11 @@ ONE_LCORE(busy_and_idle_make_up_the_whole_time)
 {
 	unsigned left = 20;
 	uint64_t busy_least = 10 * 500 * PLX_NS_PER_US;
-	uint64_t start, elapsed;
 
 	plx_poller_add("busy", busy_then_quit, &left, 0, NULL);
-	start = plx_tsc();
+	uint64_t start = plx_tsc();
 	assert_int_equal(plx_loop_run(), 0);
-	elapsed = plx_tsc() - start;
+	uint64_t elapsed = plx_tsc() - start;
 	struct plx_lcore_stats stats = stats_of(0);
 	assert_int_equal(stats.turns, 20);
 	assert_int_equal(stats.idle_turns, 10);
@@ -262,16 +260,15 @@ ONE_LCORE(busy_and_idle_make_up_the_whole_time)
 ONE_LCORE(time_between_runs_is_not_charged)
 {
 	unsigned turns = 10;
-	uint64_t start, elapsed, first_cycles;
 
 	plx_poller_add("quit", quit_at_zero, &turns, 0, NULL);
 	plx_loop_run();
-	first_cycles = stats_of(0).idle_cycles;
+	uint64_t first_cycles = stats_of(0).idle_cycles;
 	spin(50 * PLX_NS_PER_MS);
 	turns = 10;
-	start = plx_tsc();
+	uint64_t start = plx_tsc();
 	plx_loop_run();
-	elapsed = plx_tsc() - start;
+	uint64_t elapsed = plx_tsc() - start;
 	assert_int_equal(stats_of(0).turns, 20);
 	assert_true(stats_of(0).idle_cycles - first_cycles <= elapsed);
 }

@@ -14,17 +14,8 @@ static void take(void *arg)
 		received[i] = (uintptr_t)arg;
 }
 
-static int one_receiver(void **state)
-{
-	atomic_store(&received_count, 0);
-	return one_lcore(state);
-}
-
-static int three_receivers(void **state)
-{
-	atomic_store(&received_count, 0);
-	return three_lcores(state);
-}
+PLX_FIXTURE(one_receiver, one_lcore(state), atomic_store(&received_count, 0))
+PLX_FIXTURE(three_receivers, three_lcores(state), atomic_store(&received_count, 0))
 
 #define ONE(test)   PLX_TEST_WITH(test, one_receiver, no_lcores)
 #define THREE(test) PLX_TEST_WITH(test, three_receivers, no_lcores)
@@ -216,10 +207,8 @@ static const struct plx_zone *zone_of(const void *memory)
 
 THREE(a_lane_is_on_its_receivers_node)
 {
-	const struct lane *lane;
-
 	plx_lcore_send(10, take, NULL);
-	lane = atomic_load(&atomic_load(&lcore_get(10)->loop)->in[0]);
+	const struct lane *lane = atomic_load(&atomic_load(&lcore_get(10)->loop)->in[0]);
 	assert_non_null(lane);
 	assert_int_equal((uintptr_t)lane % 128, 0);
 	assert_non_null(zone_of(lane));

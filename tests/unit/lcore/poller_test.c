@@ -29,11 +29,7 @@ static struct plx_poller *add(plx_poller_fn fn, void *arg, uint64_t period_ns, u
 	return poller;
 }
 
-static int tear_down(void **state)
-{
-	pollers_fini(&pollers);
-	return 0;
-}
+PLX_FIXTURE(tear_down, 0, pollers_fini(&pollers))
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, tear_down)
 

@@ -11,12 +11,7 @@
 
 #define GAP_NS ASLEEP_GAP_NS
 
-static int one_sleeper(void **state)
-{
-	lcores_up(1);
-	assert_int_equal(plx_idle_set(0, &event_idle), 0);
-	return 0;
-}
+PLX_FIXTURE(one_sleeper, plx_idle_set(0, &event_idle), lcores_up(1))
 
 static int two_sleepers(void **state)
 {
@@ -153,15 +148,23 @@ static void quit_timer(struct plx_timer *timer, void *arg)
 	plx_loop_quit();
 }
 
-ONE(a_timer_ends_it)
+/* Run the loop until a timer ends it. Return: when it fired. */
+static uint64_t run_for(uint64_t ns)
 {
-	uint64_t fired_ns = 0, begin_ns = plx_now_ns();
+	uint64_t fired_ns = 0;
 	struct plx_timer timer;
 
 	plx_timer_init(&timer, quit_timer, &fired_ns);
-	assert_int_equal(plx_timer_start(&timer, GAP_NS), 0);
+	assert_int_equal(plx_timer_start(&timer, ns), 0);
 	assert_int_equal(plx_loop_run(), 0);
-	assert_true(fired_ns - begin_ns >= GAP_NS);
+	return fired_ns;
+}
+
+ONE(a_timer_ends_it)
+{
+	uint64_t begin_ns = plx_now_ns();
+
+	assert_true(run_for(GAP_NS) - begin_ns >= GAP_NS);
 	struct plx_idle_stats stats = idle_stats_of(0);
 	assert_in_range(stats.sleeps, 1, 3); /* it sleeps to the end, at once */
 	assert_in_range(stats.wakes[PLX_WAKE_TIMER], 1, 2);
@@ -200,7 +203,6 @@ static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t othe
 {
 	uint64_t fired_ns = 0;
 	struct plx_timer timer, other;
-	uint64_t before_ns;
 
 	conf.algorithm = PLX_IDLE_FIXED;
 	conf.alpha = 50;
@@ -214,7 +216,7 @@ static uint64_t sleeps_before(struct plx_idle_conf conf, bool lax, uint64_t othe
 	assert_int_equal(plx_timer_start(&timer, 200 * PLX_NS_PER_MS), 0);
 	if (other_ms)
 		assert_int_equal(plx_timer_start(&other, other_ms * PLX_NS_PER_MS), 0);
-	before_ns = idle_stats_of(0).asleep_ns;
+	uint64_t before_ns = idle_stats_of(0).asleep_ns;
 	assert_int_equal(plx_loop_run(), 0);
 	plx_timer_stop(&other);
 	return idle_stats_of(0).asleep_ns - before_ns;
@@ -299,13 +301,8 @@ ONE(an_estimate_too_high_is_tested_again)
 
 ONE(polling_never_sleeps)
 {
-	uint64_t fired_ns = 0;
-	struct plx_timer timer;
-
 	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
-	plx_timer_init(&timer, quit_timer, &fired_ns);
-	assert_int_equal(plx_timer_start(&timer, GAP_NS), 0);
-	assert_int_equal(plx_loop_run(), 0);
+	run_for(GAP_NS);
 	assert_int_equal(idle_stats_of(0).sleeps, 0);
 	assert_int_equal(idle_stats_of(0).periods, 0);
 }
@@ -528,6 +525,12 @@ static void *quit_later(void *arg)
 	return NULL;
 }
 
+static struct plx_idle_stats stats_of_a_while(void)
+{
+	run_until(quit_later, NULL);
+	return idle_stats_of(0);
+}
+
 #define USER_FDS  1000
 #define OTHER_FDS 100 /* at most, for the rest of this process */
 
@@ -540,7 +543,6 @@ ONE(any_of_a_thousand_descriptors_of_the_program_wakes)
 {
 	static struct plx_fd *added[USER_FDS];
 	static int numbers[USER_FDS];
-	struct source last;
 	struct rlimit limit;
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -548,7 +550,7 @@ ONE(any_of_a_thousand_descriptors_of_the_program_wakes)
 		skip();
 	limit.rlim_cur = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	last = (struct source){.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+	struct source last = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
 	for (unsigned i = 0; i < USER_FDS; i++) {
 		numbers[i] = i + 1 < USER_FDS ? eventfd(0, EFD_CLOEXEC) : last.fd;
 		assert_true(numbers[i] >= 0);
@@ -635,11 +637,9 @@ ONE(of_many_descriptors_only_those_asked_for_wake)
 
 ONE(one_of_many_descriptors_may_be_replaced)
 {
-	int number;
-
 	add_many();
 	expect_wake_by(150);
-	number = many[150].fd;
+	int number = many[150].fd;
 	plx_sleep_forget(number);
 	close(number);
 	many[150].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -653,8 +653,7 @@ ONE(a_refusal_cancels_requested_wake_ups)
 	add_many();
 	many[100].refuses = many[100].lies = true;
 	assert_int_equal(eventfd_write(many[100].fd, 1), 0);
-	run_until(quit_later, NULL);
-	struct plx_idle_stats stats = idle_stats_of(0);
+	struct plx_idle_stats stats = stats_of_a_while();
 	assert_int_equal(stats.refused, 4);
 	assert_int_equal(stats.naps, stats.sleeps);
 	assert_in_range(stats.naps, 60, 1300); /* not ended at once */
@@ -682,8 +681,7 @@ SOURCE_TEST(an_lcore_naps_if_a_poller_always_refuses)
 {
 	source.refuses = true;
 	add_source(&source, true);
-	run_until(quit_later, NULL);
-	struct plx_idle_stats stats = idle_stats_of(0);
+	struct plx_idle_stats stats = stats_of_a_while();
 	assert_int_equal(stats.refused, 4);
 	assert_int_equal(stats.naps, stats.sleeps);
 	assert_in_range(stats.naps, 300, 1300);
@@ -726,8 +724,7 @@ SOURCE_TEST(waking_for_nothing_is_counted)
 	source.lies = true;
 	add_source(&source, true);
 	eventfd_write(source.fd, 1);
-	run_until(quit_later, NULL);
-	struct plx_idle_stats stats = idle_stats_of(0);
+	struct plx_idle_stats stats = stats_of_a_while();
 	assert_true(stats.spurious > 1000);
 	assert_in_range(stats.spurious, stats.wakes[PLX_WAKE_POLLER] - 1,
 			stats.wakes[PLX_WAKE_POLLER]);
@@ -819,14 +816,8 @@ ONE(an_lcore_that_shares_its_cpu_sleeps_early)
 	assert_int_equal(plx_idle_set(0, &conf), 0);
 	/* It inherits the lcore's CPU. */
 	assert_int_equal(pthread_create(&thread, NULL, spin_thread, &end), 0);
-	while (!idle_stats_of(0).crowded && plx_now_ns() - begin_ns < 20 * PLX_NS_PER_S) {
-		uint64_t fired_ns;
-		struct plx_timer timer;
-
-		plx_timer_init(&timer, quit_timer, &fired_ns);
-		plx_timer_start(&timer, 50 * PLX_NS_PER_MS);
-		plx_loop_run();
-	}
+	while (!idle_stats_of(0).crowded && plx_now_ns() - begin_ns < 20 * PLX_NS_PER_S)
+		run_for(50 * PLX_NS_PER_MS);
 	atomic_store(&end, true);
 	pthread_join(thread, NULL);
 	assert_true(idle_stats_of(0).crowded);

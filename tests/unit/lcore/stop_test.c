@@ -159,11 +159,10 @@ CHILD_TEST(a_signal_before_the_lcores_stops_them)
 static void be_first(void)
 {
 	int status = -1;
-	pid_t pid;
 
 	if (unshare(CLONE_NEWPID) != 0)
 		_exit(SKIPPED);
-	pid = fork();
+	pid_t pid = fork();
 	if (pid == 0) {
 		alarm(30);
 		if (getpid() != 1)

@@ -6,7 +6,6 @@
 
 #define TICK     (UINT64_C(1) << WHEEL_TICK_SHIFT)
 #define DAY      (86400 * PLX_NS_PER_S)
-
 #define TURN_MAX (WHEEL_FIRED_MAX + (WHEEL_LEVELS - 1) * WHEEL_MOVED_MAX)
 
 static struct plx_timer_wheel wheel;
@@ -65,6 +64,13 @@ static void turns_at(uint64_t to)
 		wheel_expire(&wheel, now);
 }
 
+/* The same; `count` timers are in the log. */
+static void turns_fire(uint64_t to, unsigned count)
+{
+	turns_at(to);
+	assert_int_equal(log_count, count);
+}
+
 #define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
 
 TEST(fires_within_a_tick_and_never_early)
@@ -80,10 +86,8 @@ TEST(fires_within_a_tick_and_never_early)
 		log_count = 0;
 		start(&timer, delays[i]);
 		assert_true(plx_timer_running(&timer));
-		turns_at(due - 1);
-		assert_int_equal(log_count, 0);
-		turns_at(due + TICK);
-		assert_int_equal(log_count, 1);
+		turns_fire(due - 1, 0);
+		turns_fire(due + TICK, 1);
 		assert_false(plx_timer_running(&timer));
 	}
 }
@@ -154,8 +158,7 @@ TEST(a_turn_is_bounded)
 
 #define CROWD 200
 
-/* A slot of a higher level, its earliest expiry started last, and the turn that starts to move
- * it. */
+/* A slot of a higher level, its earliest expiry started last, and the turn that starts its move. */
 static struct plx_timer *begin_a_crowded_slot(void)
 {
 	static struct plx_timer timers[CROWD];
@@ -177,10 +180,8 @@ TEST(a_move_over_several_turns_keeps_the_order)
 	struct plx_timer newer = {0};
 
 	start(&newer, 61 * TICK); /* the same tick, with no crowd before it */
-	turns_at(now + 10 * TICK);
-	assert_int_equal(log_count, 0);
-	turns_at(now + 100 * TICK);
-	assert_int_equal(log_count, CROWD + 1);
+	turns_fire(now + 10 * TICK, 0);
+	turns_fire(now + 100 * TICK, CROWD + 1);
 	assert_ptr_equal(log_timers[0], &timers[CROWD - 1]);
 	for (unsigned i = 0; i < CROWD - 1; i++)
 		assert_ptr_equal(log_timers[i + 1], &timers[i]);
@@ -196,8 +197,7 @@ TEST(a_due_timer_overtakes_a_crowded_slot)
 	now += 5 * TICK;
 	wheel_expire(&wheel, now);
 	assert_fired(&newer);
-	turns_at(now + 100 * TICK);
-	assert_int_equal(log_count, CROWD + 1);
+	turns_fire(now + 100 * TICK, CROWD + 1);
 }
 
 TEST(a_move_may_be_cut_short_by_stops)
@@ -206,8 +206,7 @@ TEST(a_move_may_be_cut_short_by_stops)
 
 	for (unsigned i = 0; i < CROWD - WHEEL_MOVED_MAX; i++)
 		plx_timer_stop(&timers[i]);
-	turns_at(now + 100 * TICK);
-	assert_int_equal(log_count, WHEEL_MOVED_MAX);
+	turns_fire(now + 100 * TICK, WHEEL_MOVED_MAX);
 	assert_true(wheel.next_ns == UINT64_MAX);
 }
 
@@ -271,8 +270,7 @@ TEST(stop_and_start_from_anywhere)
 	assert_false(plx_timer_running(&timer));
 	plx_timer_stop(&timer);
 	start(&other, 20 * TICK); /* moved */
-	turns_at(now + 15 * TICK);
-	assert_int_equal(log_count, 0);
+	turns_fire(now + 15 * TICK, 0);
 	turns_at(now + 10 * TICK);
 	assert_fired(&other);
 }
@@ -315,15 +313,12 @@ TEST(start_inside_fn_waits_for_a_later_turn)
 	now = now / TICK * TICK; /* the first instant of a tick is the hard case */
 	start(&timer, 0);
 	for (unsigned i = 1; i <= 5; i++) {
-		turns_at(now + TICK);
-		assert_int_equal(log_count, i);
+		turns_fire(now + TICK, i);
 	}
 	delay = 5 * TICK;
 	turns_at(now + TICK);
-	turns_at(now + 4 * TICK);
-	assert_int_equal(log_count, 6);
-	turns_at(now + TICK);
-	assert_int_equal(log_count, 7);
+	turns_fire(now + 4 * TICK, 6);
+	turns_fire(now + TICK, 7);
 	plx_timer_stop(&timer);
 }
 
@@ -342,8 +337,7 @@ TEST(a_timer_may_be_freed_in_its_function)
 		plx_timer_init(timer, free_itself, NULL);
 		timer->period_ns = periodic ? TICK : 0;
 		start(timer, TICK);
-		turns_at(now + 10 * TICK);
-		assert_int_equal(log_count, periodic + 1);
+		turns_fire(now + 10 * TICK, periodic + 1);
 		assert_true(wheel.next_ns == UINT64_MAX);
 	}
 }
@@ -357,10 +351,8 @@ TEST(periods_do_not_drift)
 	start_periodic(&timer, period);
 	for (unsigned i = 1; i <= 2000; i++) {
 		due += period;
-		turns_at(due - 1);
-		assert_int_equal(log_count, i - 1);
-		turns_at(due + (TICK < period ? TICK : period) - 1);
-		assert_int_equal(log_count, i);
+		turns_fire(due - 1, i - 1);
+		turns_fire(due + (TICK < period ? TICK : period) - 1, i);
 	}
 	plx_timer_stop(&timer);
 }
@@ -371,8 +363,7 @@ TEST(missed_periods_are_skipped)
 	uint64_t begin = now;
 
 	start_periodic(&timer, 10 * TICK);
-	turns_at(begin + 10 * DAY + 3 * TICK);
-	assert_int_equal(log_count, 1);
+	turns_fire(begin + 10 * DAY + 3 * TICK, 1);
 	/* In the old rhythm. */
 	assert_int_equal((timer.expiry_ns - begin) % (10 * TICK), 0);
 	assert_in_range(timer.expiry_ns, now, now + 10 * TICK);
@@ -381,10 +372,8 @@ TEST(missed_periods_are_skipped)
 	timer.period_ns = 1;
 	start(&timer, 1);
 	log_count = 0;
-	turns_at(now + 50 * TICK);
-	assert_int_equal(log_count, 1);
-	turns_at(now + TICK);
-	assert_int_equal(log_count, 2);
+	turns_fire(now + 50 * TICK, 1);
+	turns_fire(now + TICK, 2);
 	plx_timer_stop(&timer);
 }
 
@@ -435,10 +424,8 @@ TEST(the_next_expiry_is_known)
 	for (unsigned i = 0; i < 5; i++) {
 		uint64_t due = due_ns();
 
-		turns_at(due - 1);
-		assert_int_equal(log_count, i);
-		turns_at(due);
-		assert_int_equal(log_count, i + 1);
+		turns_fire(due - 1, i);
+		turns_fire(due, i + 1);
 	}
 	/* With many in one slot it may be early, but never late. */
 	for (unsigned i = 0; i < 20; i++)
