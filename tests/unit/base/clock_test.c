@@ -144,13 +144,12 @@ PLX_TEST(drift_is_small)
 PLX_TEST(drift_tells_a_wrong_rate)
 {
 	uint64_t mult = plx_clock_scale.mult;
-	double fast, slow;
 
 	nap(INTERVAL_NS);
 	plx_clock_scale.mult = mult + mult / 100;
-	fast = plx_clock_drift_ppm();
+	double fast = plx_clock_drift_ppm();
 	plx_clock_scale.mult = mult - mult / 100;
-	slow = plx_clock_drift_ppm();
+	double slow = plx_clock_drift_ppm();
 	plx_clock_scale.mult = mult;
 	assert_true(fast > 9000 && fast < 11000);
 	assert_true(slow < -9000 && slow > -11000);
@@ -183,13 +182,12 @@ PLX_TEST(steps_are_corrected_and_counted)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(steps_ns); i++) {
 		uint64_t count = plx_clock_steps(), raw, raw_after, now;
-		int64_t apart;
 
 		plx_clock_look(true);
 		now = read_both(&raw);
 		step(steps_ns[i]);
 		plx_clock_look(true);
-		apart = (int64_t)(read_both(&raw_after) - now - (raw_after - raw));
+		int64_t apart = (int64_t)(read_both(&raw_after) - now - (raw_after - raw));
 		assert_int_equal(plx_clock_steps(), count + 1);
 		assert_true(apart < 15 * (int64_t)PLX_NS_PER_MS);
 		assert_true(apart > -15 * (int64_t)PLX_NS_PER_MS);

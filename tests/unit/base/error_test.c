@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plx_test.h"
 
-#include <pthread.h>
-
 #define TEXT_MAX 1023 /* the capacity, without the NUL */
 
 static void *look_and_fail(void *arg)
@@ -17,13 +15,9 @@ static void *look_and_fail(void *arg)
 PLX_TEST(each_thread_has_its_own_text)
 {
 	char before[64] = "untouched";
-	pthread_t thread;
-	void *result;
 
 	plx_fail(EINVAL, "of this thread");
-	assert_int_equal(pthread_create(&thread, NULL, look_and_fail, before), 0);
-	pthread_join(thread, &result);
-	assert_ptr_equal(result, before);
+	assert_ptr_equal(run_in_thread(look_and_fail, before), before);
 	assert_string_equal(before, "");
 	assert_string_equal(plx_error(), "of this thread");
 }

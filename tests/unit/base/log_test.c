@@ -37,8 +37,6 @@ static int set_up(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
 
-/* Sinks ------------------------------------------------------------------------------------ */
-
 TEST(message_reaches_the_sink_whole)
 {
 	plx_log(&alpha, PLX_LOG_WARNING, "%u of %s", 3, "four");
@@ -77,9 +75,7 @@ static const char *write_to_stderr(const char *line, char *out, size_t size)
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	close(ends[1]);
-
 	ssize_t n = read(ends[0], out, size - 1);
-
 	out[n > 0 ? n : 0] = '\0';
 	close(ends[0]);
 	return strchr(out, ' ') ? strchr(out, ' ') + 1 : out;
@@ -88,7 +84,6 @@ static const char *write_to_stderr(const char *line, char *out, size_t size)
 TEST(standard_error_gets_component_level_and_text)
 {
 	char out[2048], text[1024];
-	const char *said;
 
 	plx_log_set_sink(plx_log_to_stderr, NULL);
 	assert_string_equal(write_to_stderr("low on credit", out, sizeof(out)),
@@ -96,7 +91,7 @@ TEST(standard_error_gets_component_level_and_text)
 
 	memset(text, 'x', sizeof(text) - 1); /* the longest line passed to a sink */
 	text[sizeof(text) - 1] = '\0';
-	said = write_to_stderr(text, out, sizeof(out));
+	const char *said = write_to_stderr(text, out, sizeof(out));
 	assert_int_equal(strlen(said), strlen("alpha: warning: \n") + sizeof(text) - 1);
 	assert_int_equal(said[strlen(said) - 1], '\n');
 }
@@ -131,8 +126,6 @@ TEST(a_line_begins_with_the_time_in_utc)
 	clock_gettime(CLOCK_REALTIME, &after); /* time(2) may lag a tick */
 	assert_in_range(said, before, after.tv_sec);
 }
-
-/* Levels ----------------------------------------------------------------------------------- */
 
 TEST(notice_passes_and_info_does_not_at_first)
 {
@@ -222,8 +215,6 @@ TEST(bad_component_lists_the_components)
 	assert_int_equal(alpha.level, PLX_LOG_NOTICE);
 	assert_int_equal(beta.level, PLX_LOG_NOTICE);
 }
-
-/* Limits ----------------------------------------------------------------------------------- */
 
 static unsigned passed_of(struct plx_log_limit *limit, unsigned tries, uint64_t now_ns)
 {

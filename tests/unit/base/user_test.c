@@ -3,15 +3,12 @@
 #include "base_internal.h"
 #include "foreign_socket.h"
 
-/* Unmapped ids --------------------------------------------------------------------------------- */
-
 static const char *file_of(const char *text)
 {
 	static char path[64];
-	FILE *file;
 
 	snprintf(path, sizeof(path), "/tmp/plx-user-%d", (int)getpid());
-	file = fopen(path, "w");
+	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fputs(text, file);
 	fclose(file);
@@ -47,13 +44,10 @@ PLX_TEST(the_overflow_id_is_nobody_unless_every_id_has_a_number)
 	assert_false(plx_id_is_known(65534, "/nonexistent", "/nonexistent"));
 }
 
-/* Sockets -------------------------------------------------------------------------------------- */
-
 PLX_TEST(sockets_have_the_user_who_made_them)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	size_t length = foreign_name("pollux-test-owner", &name);
-	struct foreign other;
 	uid_t user = 1;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), client;
 
@@ -75,7 +69,7 @@ PLX_TEST(sockets_have_the_user_who_made_them)
 
 	if (geteuid() != 0)
 		skip(); /* to be another user */
-	other = foreign_bind(&name, length, SOCK_STREAM, false);
+	struct foreign other = foreign_bind(&name, length, SOCK_STREAM, false);
 	assert_int_equal(plx_unix_owner(&name, length, &user), 0);
 	assert_int_equal(user, FOREIGN_USER);
 	foreign_end(&other);

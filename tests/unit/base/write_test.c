@@ -27,10 +27,7 @@ static void write_by_default(void)
 
 static volatile sig_atomic_t heard;
 
-static void hear(int signal_number)
-{
-	heard++;
-}
+PLX_COUNTS(hear, heard, int signal_number)
 
 static void write_with_a_handler(void)
 {

@@ -94,12 +94,11 @@ RINGS_TEST(all_ways_of_pushing_and_popping_can_be_mixed)
 
 static void long_moves(enum plx_ring_kind kind, uint32_t burst)
 {
-	const struct plx_ring_attr attr = {kind, 3 * PLX_RING_BURST_MAX + 5, 8};
 	const uint32_t count = PLX_RING_BURST_MAX + 1;
 	const uint32_t bulk = burst == count ? count : 0;
 	struct rings rings;
 
-	rings_open(&rings, &attr, 0);
+	rings_open(&rings, &(struct plx_ring_attr){kind, 3 * PLX_RING_BURST_MAX + 5, 8}, 0);
 	for (unsigned lap = 0; lap < 5; lap++) {
 		assert_ring(&rings, rings_push(&rings, count, RINGS_BURST) == burst);
 		assert_ring(&rings, rings_push(&rings, 9, RINGS_BULK) == 9);

@@ -166,13 +166,8 @@ RINGS_TEST(depth_is_between_0_and_the_capacity_at_any_rate)
 	assert_ring(rings, plx_ring_depth(ring) == 0);
 }
 
-static struct plx_ring_stats stats_of(const struct rings *rings)
-{
-	struct plx_ring_stats stats;
-
-	plx_ring_stats(rings->ring, &stats);
-	return stats;
-}
+PLX_READS(struct plx_ring_stats, stats_of, (const struct rings *rings),
+	  plx_ring_stats(rings->ring, &it))
 
 RINGS_TEST(pushes_that_did_not_get_all_in_are_counted)
 {

@@ -126,11 +126,10 @@ static inline uint32_t rings_take(struct rings *rings, uint32_t count, enum ring
 static inline uint32_t rings_pop(struct rings *rings, uint32_t count, enum rings_how how)
 {
 	size_t words = (size_t)count * rings->words;
-	uint32_t done;
 
 	assert_ring(rings, words < RINGS_WORDS);
 	memset(rings_scratch, RINGS_FILL, (words + 1) * 8);
-	done = rings_take(rings, count, how);
+	uint32_t done = rings_take(rings, count, how);
 	rings_check(rings, rings->popped, done, rings_scratch);
 	for (size_t i = (size_t)done * rings->words; i <= words; i++)
 		assert_ring(rings, rings_scratch[i] == UINT64_C(0x0101010101010101) * RINGS_FILL);

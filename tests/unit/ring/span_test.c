@@ -75,11 +75,10 @@ PLX_TEST(a_span_is_split_only_where_the_ring_ends)
 	const struct plx_ring_attr attr = {PLX_RING_SPSC, 6, 16}; /* of 8 slots */
 	struct plx_ring_span span;
 	struct rings rings;
-	char *slots;
 
 	rings_open(&rings, &attr, 0);
 	assert_int_equal(reserve(&rings, 6, &span), 6);
-	slots = span.parts[0].elements;
+	char *slots = span.parts[0].elements;
 	assert_int_equal(span.parts[1].count, 0);
 	build(&rings, &span, 5);
 	commit(&rings, 5);

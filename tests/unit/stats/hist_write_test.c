@@ -4,33 +4,39 @@
 
 #include <stdio.h>
 
-static char *written_hgrm(const struct plx_hist *hist, double unit)
+static struct plx_hist hist;
+
+PLX_FIXTURE(forget, 0, plx_hist_fini(&hist))
+
+#define TEST(name) PLX_TEST_WITH(name, NULL, forget)
+
+static char *written_hgrm(double unit)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *file = open_memstream(&text, &size);
 
 	assert_non_null(file);
-	assert_int_equal(plx_hist_write_hgrm(hist, file, unit), 0);
+	assert_int_equal(plx_hist_write_hgrm(&hist, file, unit), 0);
 	fclose(file);
 	return text;
 }
 
-static void expect_in_hgrm(const struct plx_hist *hist, double unit, const char *part)
+static void expect_in_hgrm(double unit, const char *part)
 {
-	char *text = written_hgrm(hist, unit);
+	char *text = written_hgrm(unit);
 
 	assert_non_null(strstr(text, part));
 	free(text);
 }
 
-static void make(struct plx_hist *hist, uint64_t highest)
+static void make(uint64_t highest)
 {
-	*hist = (struct plx_hist){0};
-	assert_int_equal(plx_hist_init(hist, highest, 3), 0);
+	hist = (struct plx_hist){0};
+	assert_int_equal(plx_hist_init(&hist, highest, 3), 0);
 }
 
-PLX_TEST(the_table_is_the_one_that_plotters_read)
+TEST(the_table_is_the_one_that_plotters_read)
 {
 	/* Worked out by hand: ticks at 0, 10 ... 50, then 55 ... 75, then 77.5 ... 87.5 (five to
 	 * each half); with ten values a tick's line shows the first value that reaches it. */
@@ -59,71 +65,59 @@ PLX_TEST(the_table_is_the_one_that_plotters_read)
 				       "#[Mean    =        5.500, StdDeviation   =        2.872]\n"
 				       "#[Max     =       10.000, Total count    =           10]\n"
 				       "#[Buckets =           23, SubBuckets     =         2048]\n";
-	struct plx_hist hist;
 
-	make(&hist, 8 * PLX_NS_PER_S);
+	make(8 * PLX_NS_PER_S);
 	for (uint64_t value = 1; value <= 10; value++)
 		plx_hist_record(&hist, value);
-	char *text = written_hgrm(&hist, 1);
+	char *text = written_hgrm(1);
 	assert_string_equal(text, expected);
 	free(text);
-	plx_hist_fini(&hist);
 }
 
-PLX_TEST(the_unit_divides_every_value)
+TEST(the_unit_divides_every_value)
 {
-	struct plx_hist hist;
-
-	make(&hist, 100000);
+	make(100000);
 	plx_hist_record(&hist, 1500);
-	expect_in_hgrm(&hist, 1000, "       1.500 0.000000000000          1           1.00\n");
-	expect_in_hgrm(&hist, 1000, "       1.500 1.000000000000          1\n");
-	expect_in_hgrm(&hist, 1000, "#[Mean    =        1.500, StdDeviation   =        0.000]\n");
-	expect_in_hgrm(&hist, 1000, "#[Max     =        1.500, Total count    =            1]\n");
-	plx_hist_fini(&hist);
+	expect_in_hgrm(1000, "       1.500 0.000000000000          1           1.00\n");
+	expect_in_hgrm(1000, "       1.500 1.000000000000          1\n");
+	expect_in_hgrm(1000, "#[Mean    =        1.500, StdDeviation   =        0.000]\n");
+	expect_in_hgrm(1000, "#[Max     =        1.500, Total count    =            1]\n");
 }
 
-PLX_TEST(no_value_above_the_maximum_is_shown)
+TEST(no_value_above_the_maximum_is_shown)
 {
-	struct plx_hist hist;
-
-	make(&hist, 1000000);
+	make(1000000);
 	plx_hist_record(&hist, 900001); /* its bucket ends at 900095 */
 	plx_hist_record(&hist, 5000000);
-	expect_in_hgrm(&hist, 1, "  900095.000 0.500000000000          1");
-	expect_in_hgrm(&hist, 1, " 5000000.000 1.000000000000          2\n");
-	expect_in_hgrm(&hist, 1, "#[Max     =  5000000.000");
+	expect_in_hgrm(1, "  900095.000 0.500000000000          1");
+	expect_in_hgrm(1, " 5000000.000 1.000000000000          2\n");
+	expect_in_hgrm(1, "#[Max     =  5000000.000");
 	plx_hist_reset(&hist);
 
 	plx_hist_record(&hist, 900001);
-	char *text = written_hgrm(&hist, 1);
+	char *text = written_hgrm(1);
 	assert_null(strstr(text, "900095"));
 	free(text);
-	plx_hist_fini(&hist);
 }
 
-PLX_TEST(an_empty_one_has_header_and_footer_alone)
+TEST(an_empty_one_has_header_and_footer_alone)
 {
-	struct plx_hist hist;
-
-	make(&hist, 1000);
-	char *text = written_hgrm(&hist, 1);
+	make(1000);
+	char *text = written_hgrm(1);
 	assert_string_equal(text, "       Value     Percentile TotalCount 1/(1-Percentile)\n"
 				  "\n"
 				  "#[Mean    =        0.000, StdDeviation   =        0.000]\n"
 				  "#[Max     =        0.000, Total count    =            0]\n"
 				  "#[Buckets =            1, SubBuckets     =         2048]\n");
 	free(text);
-	plx_hist_fini(&hist);
 }
 
-PLX_TEST(csv_has_one_line_per_bucket_in_use)
+TEST(csv_has_one_line_per_bucket_in_use)
 {
-	struct plx_hist hist;
 	char *text = NULL;
 	size_t size = 0;
 
-	make(&hist, 1000000);
+	make(1000000);
 	plx_hist_record(&hist, 7);
 	plx_hist_record(&hist, 7);
 	plx_hist_record(&hist, 4097);
@@ -138,22 +132,19 @@ PLX_TEST(csv_has_one_line_per_bucket_in_use)
 				  "4100,4103,1\n"
 				  "999936,3000000,1\n");
 	free(text);
-	plx_hist_fini(&hist);
 }
 
-PLX_TEST(a_full_disk_is_reported)
+TEST(a_full_disk_is_reported)
 {
-	struct plx_hist hist;
 	FILE *full = fopen("/dev/full", "w");
 
 	assert_non_null(full);
-	make(&hist, 1000);
+	make(1000);
 	plx_hist_record(&hist, 1);
 	assert_fails(plx_hist_write_hgrm(&hist, full, 1), -EIO,
 		     "cannot write the percentile table: No space left on device");
 	assert_fails(plx_hist_write_csv(&hist, full), -EIO, "cannot write the histogram");
 	fclose(full);
-	plx_hist_fini(&hist);
 }
 
 PLX_TEST_MAIN()

@@ -139,8 +139,6 @@ PLX_TEST(a_full_backlog_does_not_block)
 	close(bound);
 }
 
-/* Another user's claims ------------------------------------------------------------------------ */
-
 static struct foreign claim_as_other_user(unsigned index, bool listens)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};

@@ -7,16 +7,8 @@
 
 static struct plx_topo *topo; /* CPUs 0-3 on node 0, 4-7 on node 1 */
 
-static int open_topo(void **state)
-{
-	return plx_topo_open("synthetic:numa:2 core:4 pu:1", &topo);
-}
-
-static int close_topo(void **state)
-{
-	plx_topo_close(topo);
-	return 0;
-}
+PLX_FIXTURE(open_topo, plx_topo_open("synthetic:numa:2 core:4 pu:1", &topo))
+PLX_FIXTURE(close_topo, 0, plx_topo_close(topo))
 
 /* The meaning of a list, without any short forms: "lcore@cpus;..." */
 static char *describe(const struct plx_lcore_map *map, char out[4096])
@@ -217,8 +209,7 @@ PLX_TEST(a_failed_parse_leaves_the_map_alone)
 	assert_null(map.places);
 }
 
-/* A megabyte of digits, blanks or brackets gives an ordinary error: short, and near its
- * position. */
+/* A megabyte of digits, blanks or brackets gives an ordinary, short error near its position. */
 PLX_TEST(huge_texts_get_short_errors)
 {
 	static const struct {

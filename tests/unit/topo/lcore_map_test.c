@@ -10,18 +10,8 @@
 
 static struct plx_topo *eight;
 
-static int open_topo(void **state)
-{
-	return plx_topo_open(EIGHT, &eight);
-}
-
-static int close_topo(void **state)
-{
-	plx_topo_close(eight);
-	return 0;
-}
-
-/* Writing ---------------------------------------------------------------------------------- */
+PLX_FIXTURE(open_topo, plx_topo_open(EIGHT, &eight))
+PLX_FIXTURE(close_topo, 0, plx_topo_close(eight))
 
 PLX_TEST(maps_are_written_in_short_form)
 {
@@ -108,8 +98,7 @@ PLX_TEST(a_map_that_does_not_fit_never_parses)
 	struct plx_lcore_map map, again;
 	char whole[64], out[64];
 
-	assert_int_equal(plx_lcore_map_parse_list("-l", "0-3,5@(7,9),(10-11)@3,20", eight, &map),
-			 0);
+	assert_works(plx_lcore_map_parse_list("-l", "0-3,5@(7,9),(10-11)@3,20", eight, &map));
 	size_t len = strlen(plx_lcore_map_format(&map, whole, sizeof(whole)));
 
 	for (size_t size = 1; size <= len; size++) {
@@ -144,8 +133,6 @@ PLX_TEST(fini_takes_a_zeroed_map_and_leaves_one)
 	assert_int_equal(map.count, 0);
 	assert_null(map.places);
 }
-
-/* Checking --------------------------------------------------------------------------------- */
 
 /* Parse as a list, or as a mask if the option is -c, and check it on that topology. */
 static int check(const char *source, const char *option, const char *text)

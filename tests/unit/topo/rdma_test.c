@@ -8,20 +8,10 @@
 
 #define IB "/sys/class/infiniband"
 
-/* A folder that stands for "/" ------------------------------------------------------------- */
-
 static char root[FOLDER_BYTES];
 
-static int make_root(void **state)
-{
-	folder_make(root);
-	return 0;
-}
-
-static int remove_root(void **state)
-{
-	return folder_remove(root);
-}
+PLX_FIXTURE(make_root, 0, folder_make(root))
+PLX_FIXTURE(remove_root, folder_remove(root))
 
 /* Write a line in the kernel's format. */
 static void put(const char *name, const char *text)
@@ -41,8 +31,6 @@ static struct plx_rdma_device the_device(void)
 }
 
 #define MADE_UP(name) PLX_TEST_WITH(name, make_root, remove_root)
-
-/* Devices ---------------------------------------------------------------------------------- */
 
 MADE_UP(a_host_without_rdma_has_no_devices)
 {
@@ -83,9 +71,7 @@ MADE_UP(a_roce_device_with_all_that_the_kernel_shows)
 	put("/sys/class/infiniband_verbs/uverbs0/ibdev", "mlx5_1");
 	put("/sys/class/infiniband_verbs/uverbs7/ibdev", "mlx5_0");
 	put("/sys/class/infiniband_verbs/abi_version", "6");
-
 	struct plx_rdma_device device = the_device();
-
 	assert_int_equal(device.transport, PLX_RDMA_IB);
 	assert_int_equal(device.node, 1);
 	assert_string_equal(device.uverbs, "uverbs7");
@@ -110,9 +96,7 @@ MADE_UP(an_infiniband_port_has_the_interface_of_its_number)
 	put(IB "/mlx4_0/ports/1/state", "1: DOWN");
 	put(IB "/mlx4_0/ports/2/state", "4: ACTIVE");
 	put(IB "/mlx4_0/ports/2/rate", "2.5 Gb/sec (1X SDR)");
-
 	struct plx_rdma_device device = the_device();
-
 	assert_int_equal(device.port_count, 2);
 	assert_string_equal(device.ports[0].netdev, "ib0");
 	assert_string_equal(device.ports[1].netdev, "ib1");
@@ -130,9 +114,7 @@ MADE_UP(a_device_in_software_is_where_its_interface_is)
 	put("/sys/class/net/eth0/device/modalias", "virtio:1");
 	assert_int_equal(the_device().node, -1);
 	put("/sys/class/net/eth0/numa_node", "2"); /* device/.. in a folder that is not a link */
-
 	struct plx_rdma_device device = the_device();
-
 	assert_string_equal(device.ports[0].netdev, "eth0");
 	assert_int_equal(device.node, 2);
 	put("/sys/class/net/eth0/device/numa_node", "3");
@@ -149,9 +131,7 @@ MADE_UP(an_iwarp_device_is_found_by_the_address_of_its_interface)
 	put(IB "/siw0/ports/1/gids/0", "22a7:970a:bde4:0000:0000:0000:0000:0000");
 	put("/sys/class/net/eth0/address", "22:a7:97:0a:bd:e5");
 	put("/sys/class/net/lo/address", "00:00:00:00:00:00");
-
 	struct plx_rdma_device device = the_device();
-
 	assert_int_equal(device.transport, PLX_RDMA_IWARP);
 	assert_string_equal(device.ports[0].netdev, "");
 	put("/sys/class/net/eth1/address", "22:a7:97:0a:bd:e4");
@@ -212,8 +192,6 @@ MADE_UP(interfaces_and_pci_addresses_have_nodes_too)
 	assert_int_equal(topo_kernel_node(root, "3b:00.0"), -ENODEV);
 	assert_int_equal(topo_kernel_node(root, "../net/eth1"), -ENODEV);
 }
-
-/* hwloc ------------------------------------------------------------------------------------ */
 
 /* A topology from a description, with `object` in its n-th object of that type. */
 static struct plx_topo *topo_with(const char *description, const char *type, unsigned n,

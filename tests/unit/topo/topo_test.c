@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 #include "mem/child.h"
 #include "plx_topo.h"
 
 #include <fcntl.h>
 #include <hwloc.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
 
@@ -153,11 +151,10 @@ PLX_TEST(another_host_is_not_pinned_to)
 
 PLX_TEST(a_variable_that_shows_another_host_is_named)
 {
-	struct plx_topo *topo;
 	struct plx_cpuset cpus;
 
 	setenv("HWLOC_SYNTHETIC", "core:2 pu:1", 1);
-	topo = open_topo(NULL);
+	struct plx_topo *topo = open_topo(NULL);
 	unsetenv("HWLOC_SYNTHETIC");
 	assert_fails(plx_topo_pinned(topo, &cpus), -EIO,
 		     "not this host's, as HWLOC_SYNTHETIC is set in the environment; unset it");
@@ -211,8 +208,7 @@ static struct xml_file write_xml(const char *text, size_t size)
 	return file;
 }
 
-/* hwloc's export of a description; with `allowed`, fewer CPUs are allowed than exist. Free with
- * free. */
+/* hwloc's export of a description; with `allowed`, fewer CPUs are allowed than exist. Free it. */
 static char *export_xml(const char *description, const char *allowed)
 {
 	hwloc_topology_t hwloc;
@@ -305,8 +301,7 @@ PLX_TEST(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(cases); i++) {
 		struct plx_lcore_map map;
 
-		assert_int_equal(plx_lcore_map_parse_list("--lcores", cases[i].text, topo, &map),
-				 0);
+		assert_works(plx_lcore_map_parse_list("--lcores", cases[i].text, topo, &map));
 		assert_fails(plx_lcore_map_check("--lcores", cases[i].text, topo, &map), -EINVAL,
 			     cases[i].error);
 		plx_lcore_map_fini(&map);
@@ -335,9 +330,7 @@ static long quietly_open(const char *source, int *rc_out)
 	*rc_out = plx_topo_open(source, &topo);
 	dup2(keep, STDERR_FILENO);
 	close(keep);
-
 	struct stat st;
-
 	fstat(fileno(capture), &st);
 	fclose(capture);
 	if (!*rc_out)
@@ -415,14 +408,6 @@ static struct plx_cpuset affinity(void)
 	return set;
 }
 
-static void on_a_thread(void *(*body)(void *), void *arg)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, body, arg), 0);
-	pthread_join(thread, NULL);
-}
-
 PLX_TEST(this_host_allows_what_the_affinity_mask_allows)
 {
 	struct plx_topo *topo = open_topo(NULL);
@@ -468,7 +453,7 @@ PLX_TEST(pin_binds_the_calling_thread_alone)
 	PLX_CPUSET_FOREACH (cpu, plx_topo_allowed(result.topo)) {
 		memset(&result.want, 0, sizeof(result.want));
 		plx_cpuset_add(&result.want, cpu);
-		on_a_thread(pin_and_open_again, &result);
+		run_in_thread(pin_and_open_again, &result);
 		assert_int_equal(result.rc, 0);
 		assert_true(plx_cpuset_equal(&result.got, &result.want));
 		assert_true(plx_cpuset_equal(&result.allowed, &result.want));
@@ -484,18 +469,18 @@ PLX_TEST(pin_refuses_what_it_cannot_give_and_changes_nothing)
 	struct plx_cpuset before = affinity();
 	unsigned missing = PLX_CPU_MAX - 1; /* no host of ours is that large */
 
-	on_a_thread(pin_and_open_again, &result);
+	run_in_thread(pin_and_open_again, &result);
 	assert_int_equal(result.rc, -EINVAL);
 	assert_non_null(strstr(result.error, "cannot pin to no CPU at all"));
 
 	plx_cpuset_add(&result.want, missing);
-	on_a_thread(pin_and_open_again, &result);
+	run_in_thread(pin_and_open_again, &result);
 	assert_int_equal(result.rc, -EPERM);
 	assert_non_null(strstr(result.error, "cannot pin to CPUs 4095: not available"));
 	assert_true(plx_cpuset_equal(&result.got, &before));
 
 	plx_cpuset_add(&result.want, plx_cpuset_next(&before, 0));
-	on_a_thread(pin_and_open_again, &result);
+	run_in_thread(pin_and_open_again, &result);
 	assert_true(result.rc == -EPERM || result.rc == -EIO);
 	assert_true(plx_cpuset_equal(&result.got, &before));
 	plx_topo_close(result.topo);
