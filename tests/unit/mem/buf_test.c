@@ -61,8 +61,7 @@ TEST(a_pooled_buffer_starts_empty_after_its_headroom)
 	assert_int_equal(buf->zone_index, plx_pool_zone(pool)->index);
 	assert_true(plx_buf_unshared(buf));
 
-	/* The whole room may be written: debug builds check the bytes after it when it is returned.
-	 */
+	/* The whole room may be written: debug builds check the bytes after it on return. */
 	memset(buf->base, 0xff, buf->room);
 	plx_buf_unref(buf);
 }
@@ -263,10 +262,9 @@ TEST(a_view_stands_for_bytes_elsewhere)
 	const struct plx_zone *zone;
 	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
 	struct plx_pool *views;
-	struct plx_buf *view;
 
 	assert_int_equal(plx_buf_view_pool_create(&attr, &views), 0);
-	view = plx_buf_view(views, memory + 8, 100);
+	struct plx_buf *view = plx_buf_view(views, memory + 8, 100);
 	assert_non_null(view);
 	assert_ptr_equal(view->data, memory + 8);
 	assert_int_equal(view->len, 100);
@@ -321,8 +319,7 @@ TEST(bad_pools_are_refused)
 	assert_fails(plx_buf_pool_create(&attr, 64, &large), -EINVAL, "pool large: object_count 0");
 }
 
-/* With a count of one, the caller is the only holder: a load alone drops it, and nothing is
- * stored. */
+/* With a count of one the caller is the only holder: a load alone drops it, without a store. */
 TEST(the_only_reference_is_dropped_without_an_atomic_operation)
 {
 	struct plx_buf *buf = plx_buf_get(pool);
@@ -420,8 +417,7 @@ TEST(the_last_of_two_threads_gives_it_back)
 		plx_buf_append(buf, 2);
 		wrong += !plx_buf_unshared(buf);
 		plx_buf_ref(buf);
-		/* Relaxed: only checks whether the last one was fetched; nothing is read through
-		 * it. */
+		/* Relaxed: only checks whether the last one was fetched; nothing is read by it. */
 		while (atomic_load_explicit(&handed, memory_order_relaxed))
 			sched_yield();
 		/* H2: see hold_elsewhere. */

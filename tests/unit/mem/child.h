@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Run part of a test in a separate process: for one-time effects, crashes, and failing system
- * calls. */
+/* Run part of a test in another process: for one-time effects, crashes, and failing system calls.
+ */
 #ifndef CHILD_H
 #define CHILD_H
 

@@ -10,16 +10,8 @@
 
 static struct mem_extents extents;
 
-static int setup(void **state)
-{
-	return mem_extents_init(&extents, (void *)BASE, SIZE);
-}
-
-static int teardown(void **state)
-{
-	mem_extents_fini(&extents);
-	return 0;
-}
+PLX_FIXTURE(setup, mem_extents_init(&extents, (void *)BASE, SIZE))
+PLX_FIXTURE(teardown, 0, mem_extents_fini(&extents))
 
 static uintptr_t take(size_t size, size_t align)
 {

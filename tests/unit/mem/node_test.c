@@ -8,26 +8,8 @@
 
 /* libnuma's data with one more node, which has no memory, or none that the cpuset allows; a process
  * cannot tell the difference. */
-static int with_bare_node(void **state)
-{
-	numa_bitmask_setbit(numa_nodes_ptr, BARE_NODE);
-	return 0;
-}
-
-static int without_bare_node(void **state)
-{
-	numa_bitmask_clearbit(numa_nodes_ptr, BARE_NODE);
-	plx_mem_fini();
-	return 0;
-}
-
-static uint64_t fallbacks(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats.node_fallbacks;
-}
+PLX_FIXTURE(with_bare_node, 0, numa_bitmask_setbit(numa_nodes_ptr, BARE_NODE))
+PLX_FIXTURE(without_bare_node, teardown(state), numa_bitmask_clearbit(numa_nodes_ptr, BARE_NODE))
 
 #undef TEST
 #define TEST(name) PLX_TEST_WITH(name, with_bare_node, without_bare_node)
@@ -75,13 +57,13 @@ TEST(prefer_takes_memory_elsewhere_and_counts_it)
 	init_with(PLX_NUMA_PREFER);
 	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, &zone));
 	assert_int_equal(zone->node, PLX_NODE_ANY);
-	assert_int_equal(fallbacks(), 1);
+	assert_int_equal(mem_stats().node_fallbacks, 1);
 	/* Each such request counts, even if it needs no new zone. */
 	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
 	assert_int_equal(plx_zone_count(), 1);
-	assert_int_equal(fallbacks(), 2);
+	assert_int_equal(mem_stats().node_fallbacks, 2);
 	assert_non_null(plx_mem_alloc(4096, 0, PLX_NODE_ANY, NULL));
-	assert_int_equal(fallbacks(), 2);
+	assert_int_equal(mem_stats().node_fallbacks, 2);
 	assert_null(plx_mem_alloc(4096, 0, BARE_NODE - 1, NULL));
 }
 
@@ -89,7 +71,7 @@ TEST(any_does_not_look_at_the_node)
 {
 	init_with(PLX_NUMA_ANY);
 	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));
-	assert_int_equal(fallbacks(), 0);
+	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 
 TEST(memory_at_init_follows_the_policy_too)
@@ -106,11 +88,11 @@ TEST(memory_at_init_follows_the_policy_too)
 	assert_int_equal(plx_mem_init(&conf), 0);
 	assert_int_equal(plx_zone_count(), 1);
 	assert_int_equal(plx_zone_get(0)->node, PLX_NODE_ANY);
-	assert_int_equal(fallbacks(), 1);
+	assert_int_equal(mem_stats().node_fallbacks, 1);
 	plx_mem_fini();
 	conf.numa = PLX_NUMA_ANY;
 	assert_int_equal(plx_mem_init(&conf), 0);
-	assert_int_equal(fallbacks(), 0);
+	assert_int_equal(mem_stats().node_fallbacks, 0);
 }
 
 PLX_TEST_MAIN()

@@ -203,11 +203,9 @@ static void *use_as_seven(void *arg)
 TEST(a_thread_that_takes_an_id_over_takes_the_cache_over)
 {
 	struct plx_pool *pool = make_shared(64, 8);
-	pthread_t thread;
 
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(pthread_create(&thread, NULL, use_as_seven, pool), 0);
-		assert_int_equal(pthread_join(thread, NULL), 0);
+		run_in_thread(use_as_seven, pool);
 		assert_int_equal(stats_of(pool).refills, 1);
 	}
 	assert_int_equal(stats_of(pool).in_caches, 4);
@@ -469,7 +467,6 @@ TEST(spare_objects_pushed_at_once_keep_their_order)
 }
 
 enum { COUNT = 60, IDS = 5, BULK = 12 };
-
 static const uint32_t ids[IDS] = {0, 3, 9, 200, PLX_LCORE_NONE};
 
 /* Objects that this lcore can get: those in its cache, and in the ring. */
@@ -523,7 +520,6 @@ TEST(figures_agree_with_a_model)
 /* The test's setup is the first round. */
 TEST(nothing_is_left_by_rounds_of_init_and_fini)
 {
-	struct plx_mem_stats stats;
 	void *objects[40];
 
 	for (int round = 0; round < 50; round++) {
@@ -539,11 +535,9 @@ TEST(nothing_is_left_by_rounds_of_init_and_fini)
 		}
 		plx_pool_destroy(pool);
 		plx_pool_destroy(other);
-		plx_mem_stats(&stats);
-		assert_int_equal(stats.bytes_used, 0);
+		assert_int_equal(mem_stats().bytes_used, 0);
 		plx_mem_fini();
-		plx_mem_stats(&stats);
-		assert_int_equal(stats.bytes, 0);
+		assert_int_equal(mem_stats().bytes, 0);
 		assert_int_equal(setup(state), 0);
 	}
 }

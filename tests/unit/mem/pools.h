@@ -19,11 +19,7 @@
 
 static const struct plx_mem_conf ordinary = {.huge = PLX_HUGE_NONE};
 
-static inline int setup(void **state)
-{
-	plx_lcore_id_tls = OWNER;
-	return plx_mem_init(&ordinary);
-}
+PLX_FIXTURE(setup, plx_mem_init(&ordinary), plx_lcore_id_tls = OWNER)
 
 static inline void init_with(enum plx_numa numa)
 {
@@ -68,13 +64,8 @@ static inline struct plx_pool *make_shared(uint32_t count, uint32_t cache_count)
 						 .cache_count = cache_count});
 }
 
-static inline struct plx_pool_stats stats_of(struct plx_pool *pool)
-{
-	struct plx_pool_stats stats;
-
-	plx_pool_stats(pool, &stats);
-	return stats;
-}
+PLX_READS(struct plx_mem_stats, mem_stats, (void), plx_mem_stats(&it))
+PLX_READS(struct plx_pool_stats, stats_of, (struct plx_pool * pool), plx_pool_stats(pool, &it))
 
 /** Get and put as another lcore, or (PLX_LCORE_NONE) from a thread that is not an lcore. */
 static inline void *get_as(uint32_t id, struct plx_pool *pool)

@@ -20,16 +20,7 @@ static uint64_t free_pages(size_t page_bytes)
 	       mem_hugepages(page_bytes, "resv_hugepages");
 }
 
-static struct plx_mem_stats mem_stats(void)
-{
-	struct plx_mem_stats stats;
-
-	plx_mem_stats(&stats);
-	return stats;
-}
-
-/* Other page sizes than requested. Logged once per process: so these run first, before anything was
- * logged. */
+/* Other page sizes than requested. Logged once per process, so these run first. */
 
 /* Twice, and with two zones each: the line must still appear once. */
 static int fall_back(enum plx_huge huge, size_t size_bytes)
@@ -327,7 +318,6 @@ TEST(bad_requests_are_refused)
 TEST(zones_are_added_when_needed_and_counted)
 {
 	const struct plx_zone *zones[3];
-	struct plx_mem_stats stats;
 	char text[128];
 
 	void *a = plx_mem_alloc(MEM_2M - 4096, 0, 0, &zones[0]);
@@ -337,7 +327,7 @@ TEST(zones_are_added_when_needed_and_counted)
 	assert_ptr_not_equal(zones[0], zones[2]);
 	void *d = plx_mem_alloc(3 * MEM_2M + 1, 0, PLX_NODE_ANY, NULL);
 
-	plx_mem_stats(&stats);
+	struct plx_mem_stats stats = mem_stats();
 	assert_int_equal(stats.zones, 3);
 	assert_int_equal(plx_zone_count(), 3);
 	assert_int_equal(stats.bytes, 6 * MEM_2M);
@@ -508,7 +498,7 @@ TEST(readers_see_late_zones_whole)
 	atomic_store_explicit(&failed, false, memory_order_relaxed);
 	assert_int_equal(pthread_create(&reader, NULL, watch_zones, NULL), 0);
 	while (plx_zone_count() < LATE_ZONES) {
-		/* Another half would fit, but with the alignment of the whole each one takes a new
+		/* Another half would fit, but with the alignment of the whole each takes a new
 		 * zone. */
 		char *memory = plx_mem_alloc(MEM_2M / 2, MEM_2M, 0, NULL);
 

@@ -45,10 +45,9 @@ static struct numbers define_and_be_killed(const char *name)
 {
 	struct numbers told;
 	int ends[2];
-	pid_t child;
 
 	assert_int_equal(pipe(ends), 0);
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
 		struct journal *journal;
 		struct store *store;
@@ -73,10 +72,9 @@ TEST(numbers_reported_before_a_kill_are_not_reused)
 
 	for (int i = 0; i < 4; i++) {
 		char name[8];
-		struct numbers told;
 
 		snprintf(name, sizeof(name), "new%d", i);
-		told = define_and_be_killed(name);
+		struct numbers told = define_and_be_killed(name);
 		assert_true(told.revision > last.revision);
 		assert_true(told.id > last.id);
 		last = told;
@@ -89,14 +87,13 @@ TEST(an_orderly_end_leaves_no_gap)
 		struct journal_stats stats;
 		struct journal *journal;
 		struct store *store;
-		struct numbers told;
 		char name[24];
 
 		open_it(&store, &journal);
 		assert_int_equal(store_count(store), i - 1);
 		start_thread(journal);
 		snprintf(name, sizeof(name), "a%" PRIu64, i);
-		told = define(store, journal, name);
+		struct numbers told = define(store, journal, name);
 		assert_int_equal(told.revision, i);
 		assert_int_equal(told.id, i);
 		journal_close(journal, &stats);

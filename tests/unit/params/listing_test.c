@@ -31,8 +31,6 @@ static void hear(const char *text)
 	snprintf(test.heard + used, sizeof(test.heard) - used, "%s ", text);
 }
 
-/* The service: "a" to "c", one per page ------------------------------------------------------- */
-
 static void reply_page(struct plx_rpc_request *request, const struct list_order *order)
 {
 	static uint8_t bytes[WIRE_PAGE_MAX];
@@ -44,11 +42,10 @@ static void reply_page(struct plx_rpc_request *request, const struct list_order 
 		.value = {.type = PARAM_INT},
 	};
 	struct page page;
-	struct iovec whole;
 
 	page_begin(&page, bytes);
 	assert_true(page_add(&page, &param));
-	whole = page_end(&page, name == 'c' ? NULL : &param);
+	struct iovec whole = page_end(&page, name == 'c' ? NULL : &param);
 	plx_rpc_replyv(request, &whole, 1);
 }
 
@@ -75,8 +72,6 @@ static void on_list(struct plx_rpc_request *request, const void *data, uint32_t 
 		plx_rpc_refuse(request, say == BUSY ? PLX_RPC_BUSY : PLX_RPC_OVERLOADED,
 			       PLX_NS_PER_MS);
 }
-
-/* The listing --------------------------------------------------------------------------------- */
 
 static void on_begun(void *arg)
 {
@@ -164,8 +159,6 @@ static int stop(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-/* Tests --------------------------------------------------------------------------------------- */
-
 TEST(all_pages_are_listed)
 {
 	assert_string_equal(list(NULL, 0), "begun a b c ended ");
@@ -222,16 +215,7 @@ TEST(an_error_is_the_end)
 	assert_error_has("the service does not list its parameters: ");
 }
 
-static int up(void **state)
-{
-	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE};
-
-	return plx_eal_init(&conf);
-}
-
-static int down(void **state)
-{
-	return plx_eal_fini();
-}
+PLX_FIXTURE(up, plx_eal_init(&(struct plx_eal_conf){.huge = PLX_HUGE_NONE}))
+PLX_FIXTURE(down, plx_eal_fini())
 
 PLX_TEST_MAIN_WITH(up, down)

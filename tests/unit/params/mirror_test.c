@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* News for a watcher: within one run of the service, after a restart, and disappeared
- * parameters. */
+/* News for a watcher: in a run of the service, after a restart, and disappeared parameters. */
 #include "int_param.h"
 #include "plx_test.h"
 
@@ -11,17 +10,8 @@
 static struct mirror *mirror;
 static char gone[256]; /* "NAME:REVISION " of each */
 
-static int start(void **state)
-{
-	gone[0] = '\0';
-	return mirror_create(&mirror);
-}
-
-static int stop(void **state)
-{
-	mirror_destroy(mirror);
-	return 0;
-}
+PLX_FIXTURE(start, mirror_create(&mirror), gone[0] = '\0')
+PLX_FIXTURE(stop, 0, mirror_destroy(mirror))
 
 /* Give it the parameters of that text, "NAME:REVISION" each, with "-" before removals. Return:
  * those that are news. */
@@ -36,12 +26,10 @@ static const char *news_of(const char *text)
 		bool removed = *at == '-';
 		char *colon = strchr(at, ':');
 		uint64_t revision = strtoull(colon + 1, NULL, 10);
-		struct param param;
-		int rc;
 
 		*colon = '\0';
-		param = int_param(at + removed, 1, revision, (int64_t)revision);
-		rc = mirror_take(mirror, &param, removed);
+		struct param param = int_param(at + removed, 1, revision, (int64_t)revision);
+		int rc = mirror_take(mirror, &param, removed);
 		*colon = ':';
 		assert_in_range(rc, 0, 1);
 		if (rc)

@@ -264,12 +264,11 @@ PLX_TEST(alarms_go_from_state_to_state)
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(table); i++) {
 		struct param_alarm from = {table[i].from,
 					   table[i].from == ALARM_NONE ? 0 : LEVEL_ALARM, 5};
-		struct param_alarm beyond, within, acknowledged;
 
 		kind.latch = table[i].latch;
-		beyond = param_alarm_next(&kind, from, &high, 7);
-		within = param_alarm_next(&kind, from, &low, 7);
-		acknowledged = param_alarm_acknowledged(from, 7);
+		struct param_alarm beyond = param_alarm_next(&kind, from, &high, 7);
+		struct param_alarm within = param_alarm_next(&kind, from, &low, 7);
+		struct param_alarm acknowledged = param_alarm_acknowledged(from, 7);
 		assert_int_equal(beyond.state, table[i].beyond);
 		assert_int_equal(within.state, table[i].within);
 		assert_int_equal(acknowledged.state, table[i].acknowledged);

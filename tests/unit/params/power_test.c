@@ -67,8 +67,6 @@ static struct image *find(const char *name, bool makes)
 	return empty;
 }
 
-/* Files --------------------------------------------------------------------------------------- */
-
 static struct image *image_of(sqlite3_file *file)
 {
 	return ((struct open_file *)file)->image;
@@ -170,8 +168,6 @@ static const sqlite3_io_methods file_methods = {
 	.xDeviceCharacteristics = file_nothing,
 };
 
-/* The folder ---------------------------------------------------------------------------------- */
-
 static int disk_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
 		     int *flags_out)
 {
@@ -248,8 +244,6 @@ static void lose_power(void)
 	disk.fails_at = UINT32_MAX;
 }
 
-/* Parameters ---------------------------------------------------------------------------------- */
-
 /* Return: whether the file accepted the value. */
 static bool commit(struct tables *tables, int64_t value)
 {
@@ -268,16 +262,14 @@ static int64_t find_value(void)
 {
 	struct tables *tables;
 	struct store *store;
-	const struct param *param;
-	int64_t value;
 
 	if (tables_open(store_name, &tables) != 0)
 		fail_msg("%u steps: %s", disk.fails_at, plx_error());
 	assert_int_equal(store_create(&store), 0);
 	if (tables_load(tables, store) != 0)
 		fail_msg("%u steps: %s", disk.fails_at, plx_error());
-	param = store_find(store, "a", 1);
-	value = param ? param->value.integer : 0;
+	const struct param *param = store_find(store, "a", 1);
+	int64_t value = param ? param->value.integer : 0;
 	store_destroy(store);
 	tables_close(tables);
 	return value;
@@ -305,17 +297,14 @@ static int64_t live(void)
 /* Return: whether there was such a step. */
 static bool fail_at(uint32_t step, enum fault fault)
 {
-	int64_t reported, found;
-	bool failed;
-
 	memset(&disk, 0, sizeof(disk));
 	disk.fails_at = step;
 	disk.fault = fault;
-	reported = live();
-	failed = disk.steps >= step;
+	int64_t reported = live();
+	bool failed = disk.steps >= step;
 	if (fault == POWER_IS_CUT)
 		lose_power();
-	found = find_value();
+	int64_t found = find_value();
 	if (found < reported)
 		fail_msg("step %u: %lld was reported as written, %lld is on the disk", step,
 			 (long long)reported, (long long)found);

@@ -18,7 +18,6 @@ static struct {
 } model[NAMES];
 
 static uint32_t there;
-
 static const struct param_kind whole = {.type = PARAM_INT};
 
 static int by_name(const void *a, const void *b)
@@ -41,16 +40,23 @@ static int start(void **state)
 	return 0;
 }
 
-static int stop(void **state)
+PLX_FIXTURE(stop, 0, store_destroy(*state))
+
+/* The parameter with the i-th name of the model. */
+static const struct param *find(struct store *store, unsigned i)
 {
-	store_destroy(*state);
-	return 0;
+	return store_find(store, model[i].name, strlen(model[i].name));
+}
+
+static const struct param *first(struct store *store, unsigned i, bool after)
+{
+	return store_first(store, model[i].name, strlen(model[i].name), after);
 }
 
 static void define_or_set(struct store *store, unsigned i, int64_t number)
 {
 	struct param_value value = {.type = PARAM_INT, .integer = number};
-	const struct param *param = store_find(store, model[i].name, strlen(model[i].name));
+	const struct param *param = find(store, i);
 	uint64_t revision = store_revision(store);
 
 	assert_int_equal(param != NULL, model[i].there);
@@ -70,7 +76,7 @@ static void define_or_set(struct store *store, unsigned i, int64_t number)
 
 static void take_away(struct store *store, unsigned i)
 {
-	const struct param *param = store_find(store, model[i].name, strlen(model[i].name));
+	const struct param *param = find(store, i);
 
 	assert_int_equal(param != NULL, model[i].there);
 	if (!param)
@@ -83,8 +89,7 @@ static void take_away(struct store *store, unsigned i)
 /* All existing parameters, in name order, starting from any name. */
 static void check_order(struct store *store, unsigned from)
 {
-	const struct param *param = store_first(store, model[from].name, strlen(model[from].name),
-						false);
+	const struct param *param = first(store, from, false);
 
 	for (unsigned i = from; i < NAMES; i++) {
 		if (!model[i].there)
@@ -127,13 +132,10 @@ TEST(the_next_name_follows)
 
 	define_or_set(store, 1, 0);
 	define_or_set(store, 2, 0);
-	assert_string_equal(store_first(store, model[1].name, strlen(model[1].name), false)->name,
-			    model[1].name);
-	assert_string_equal(store_first(store, model[1].name, strlen(model[1].name), true)->name,
-			    model[2].name);
-	assert_null(store_first(store, model[2].name, strlen(model[2].name), true));
-	assert_string_equal(store_first(store, model[0].name, strlen(model[0].name), true)->name,
-			    model[1].name);
+	assert_string_equal(first(store, 1, false)->name, model[1].name);
+	assert_string_equal(first(store, 1, true)->name, model[2].name);
+	assert_null(first(store, 2, true));
+	assert_string_equal(first(store, 0, true)->name, model[1].name);
 }
 
 TEST(texts_are_the_stores_own)
@@ -158,14 +160,13 @@ TEST(loaded_parameters_keep_their_numbers)
 {
 	struct store *store = *state;
 	struct param old = int_param("a", 7, 70, 1);
-	const struct param *param;
 
 	assert_int_equal(store_restore(store, &old), 0);
 	assert_int_equal(store_restore(store, &old), -EEXIST);
 	store_set_revision(store, 70, 7);
 	store_set_revision(store, 60, 5); /* never backwards */
 	define_or_set(store, 0, 2);
-	param = store_find(store, model[0].name, strlen(model[0].name));
+	const struct param *param = find(store, 0);
 	assert_int_equal(param->id, 8);
 	assert_int_equal(param->revision, 71);
 	assert_int_equal(store_find(store, "a", 1)->revision, 70);
@@ -200,7 +201,7 @@ TEST(no_id_is_given_twice)
 
 	define_or_set(store, 0, 2);
 	store_set_revision(store, 5, UINT32_MAX);
-	store_remove(store, store_find(store, model[0].name, strlen(model[0].name)));
+	store_remove(store, find(store, 0));
 	model[0].there = false;
 	define_or_set(store, 0, 2);
 	assert_int_equal(model[0].id, UINT64_C(1) << 32);

@@ -45,8 +45,6 @@ static inline void rest_ns(uint64_t ns)
 	nanosleep(&(struct timespec){0, (long)ns}, NULL);
 }
 
-/* The file ------------------------------------------------------------------------------------ */
-
 int tables_open(const char *path, struct tables **tables_out)
 {
 	*tables_out = NULL;
@@ -111,8 +109,6 @@ int tables_commit(struct tables *tables)
 void tables_roll_back(struct tables *tables)
 {
 }
-
-/* The clients and the loop -------------------------------------------------------------------- */
 
 static int take(struct plx_rpc_request *request, uint64_t revision, uint32_t error)
 {

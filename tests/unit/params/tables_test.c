@@ -85,18 +85,16 @@ static struct store *load(void)
 TEST(committed_changes_are_loaded)
 {
 	struct tables *tables = open_it();
-	struct store *store;
-	const struct param *param;
 
 	put(tables, 1, true);
 	put(tables, 2, true);
 	put(tables, 3, false);
 	tables_roll_back(tables);
 	tables_close(tables);
-	store = load();
+	struct store *store = load();
 	assert_int_equal(store_count(store), 1);
 	assert_int_equal(store_revision(store), 12);
-	param = store_find(store, "a/b", 3);
+	const struct param *param = store_find(store, "a/b", 3);
 	assert_int_equal(param->value.integer, 2);
 	assert_int_equal(param->id, ID);
 	assert_int_equal(param->alarm.state, ALARM_LATCHED);
@@ -116,11 +114,9 @@ TEST(a_process_that_is_killed)
 	for (int round = 0; round < 8; round++) {
 		int64_t said = 0, now;
 		int ends[2];
-		struct store *store;
-		pid_t child;
 
 		assert_int_equal(pipe(ends), 0);
-		child = fork();
+		pid_t child = fork();
 		if (child == 0) {
 			struct tables *tables = open_it();
 
@@ -138,7 +134,7 @@ TEST(a_process_that_is_killed)
 		while (read(ends[0], &now, sizeof(now)) == sizeof(now))
 			said = now;
 		close(ends[0]);
-		store = load();
+		struct store *store = load();
 		assert_in_range(store_find(store, "a/b", 3)->value.integer, said, said + 1);
 		store_destroy(store);
 	}
@@ -151,7 +147,6 @@ TEST(marked_numbers_are_not_given_again)
 	struct param_kind kind = {.type = PARAM_INT};
 	struct param_value value = {PARAM_INT, .integer = 0};
 	const struct param *made;
-	struct store *store;
 
 	put(tables, 5, true);
 	assert_int_equal(tables_begin(tables), 0);
@@ -159,7 +154,7 @@ TEST(marked_numbers_are_not_given_again)
 	assert_int_equal(tables_mark(tables, 99, 3), 0);
 	assert_int_equal(tables_commit(tables), 0);
 	tables_close(tables);
-	store = load();
+	struct store *store = load();
 	assert_int_equal(store_count(store), 0);
 	assert_int_equal(store_define(store, "new", 3, &kind, &value, 1, &made), 0);
 	assert_int_equal(made->revision, 100);
@@ -170,11 +165,10 @@ TEST(marked_numbers_are_not_given_again)
 /* Even before anything is written: an existing file is locked when opened, against readers too. */
 TEST(one_process_has_the_file_alone)
 {
-	struct tables *tables;
 	sqlite3 *reader;
 
 	write_file(1);
-	tables = open_it();
+	struct tables *tables = open_it();
 	assert_taken(path);
 	assert_int_equal(sqlite3_open(path, &reader), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(reader, "SELECT * FROM params", NULL, NULL, NULL),
@@ -237,13 +231,11 @@ static void remove_it(const char *at)
 	assert_int_equal(unlink(path_and(at)), 0);
 }
 
-/* Everything is in the file, and no log at the path is applied to the next file; a foreign log is
- * kept. */
+/* All is in the file, no log at the path is applied to the next one, and a foreign log is kept. */
 static void check_files_after(void (*change)(const char *), const char *file)
 {
 	bool is_others = change == move_and_replace && *file;
 	struct stat log = {0};
-	struct store *store;
 
 	stat(path_and("-wal"), &log);
 	assert_int_equal(log.st_size != 0, is_others);
@@ -251,7 +243,7 @@ static void check_files_after(void (*change)(const char *), const char *file)
 		return;
 	if (!*file)
 		assert_int_equal(rename(path_and(".old"), path), 0);
-	store = load();
+	struct store *store = load();
 	assert_int_equal(store_find(store, "a/b", 3)->value.integer, 2);
 	store_destroy(store);
 }
@@ -310,11 +302,10 @@ static int claim_as(uid_t user)
 TEST(a_claim_of_another_user_is_ignored)
 {
 	struct tables *tables, *other;
-	int claim;
 
 	if (geteuid() != 0)
 		skip();
-	claim = claim_as(65534);
+	int claim = claim_as(65534);
 	assert_true(claim >= 0);
 	tables = open_it();
 	assert_int_equal(tables_open(path, &other), -EBUSY); /* SQLite locks the file as before */
@@ -325,11 +316,10 @@ TEST(a_claim_of_another_user_is_ignored)
 TEST(a_claim_of_root_is_believed)
 {
 	struct tables *other;
-	int claim;
 
 	if (geteuid() != 0)
 		skip();
-	claim = claim_as(0);
+	int claim = claim_as(0);
 	assert_int_equal(seteuid(65534), 0);
 	assert_int_equal(tables_open(path, &other), -EBUSY);
 	assert_int_equal(seteuid(0), 0);
@@ -381,13 +371,12 @@ static int open_as_another(mode_t folder_mode, mode_t mode)
 {
 	struct tables *tables = NULL;
 	bool is_root = geteuid() == 0;
-	int rc;
 
 	if (mode)
 		assert_int_equal(chmod(path, mode), 0);
 	assert_int_equal(chmod(folder, folder_mode), 0);
 	assert_int_equal(is_root ? seteuid(65534) : 0, 0);
-	rc = tables_open(path, &tables);
+	int rc = tables_open(path, &tables);
 	assert_int_equal(is_root ? seteuid(0) : 0, 0);
 	assert_int_equal(chmod(folder, 0755), 0);
 	if (rc == 0)
@@ -437,15 +426,13 @@ TEST(paths_that_are_no_files)
 /* Load a file in which "a/b" is 1, after this edit. Return: as tables_load. */
 static int load_edited(const char *edit)
 {
-	struct tables *tables;
 	struct store *store;
-	int rc;
 
 	write_file(1);
 	do_in_it(edit);
-	tables = open_it();
+	struct tables *tables = open_it();
 	assert_int_equal(store_create(&store), 0);
-	rc = tables_load(tables, store);
+	int rc = tables_load(tables, store);
 	store_destroy(store);
 	tables_close(tables);
 	do_in_it("DELETE FROM params; REPLACE INTO counters VALUES ('revision', 0), ('id', 0)");
@@ -531,13 +518,10 @@ TEST(invalid_counters_are_refused)
 
 static enum alarm_state alarm_after(const char *edit)
 {
-	struct store *store;
-	enum alarm_state alarm;
-
 	write_file(1);
 	do_in_it(edit);
-	store = load();
-	alarm = store_find(store, "a/b", 3)->alarm.state;
+	struct store *store = load();
+	enum alarm_state alarm = store_find(store, "a/b", 3)->alarm.state;
 	store_destroy(store);
 	return alarm;
 }
@@ -570,11 +554,10 @@ TEST(a_file_of_version_1_is_brought_up_to_date)
 		"('high', 2, 8, 'real', 9.5, '', NULL, NULL, 3.0, 8.0, 0, 'active'),"
 		"('latched', 4, 10, 'int', 5, '', NULL, NULL, 3, NULL, 1, 'latched'),"
 		"('text', 3, 9, 'text', 'x', '', NULL, NULL, NULL, NULL, 0, 'none')";
-	struct store *store;
 	const struct param *low, *high, *latched;
 
 	do_in_it(version_1);
-	store = load();
+	struct store *store = load();
 	low = store_find(store, "low", 3);
 	high = store_find(store, "high", 4);
 	latched = store_find(store, "latched", 7);
@@ -595,7 +578,6 @@ TEST(a_change_that_the_file_refuses_leaves_the_rest)
 {
 	struct tables *tables = open_it();
 	struct param first = number(1), same_id = number(2);
-	struct store *store;
 
 	same_id.name = "c";
 	same_id.name_length = 1;
@@ -605,7 +587,7 @@ TEST(a_change_that_the_file_refuses_leaves_the_rest)
 		     "it does not take that: UNIQUE constraint failed: params.id");
 	assert_int_equal(tables_commit(tables), 0);
 	tables_close(tables);
-	store = load();
+	struct store *store = load();
 	assert_int_equal(store_count(store), 1);
 	assert_non_null(store_find(store, "a/b", 3));
 	store_destroy(store);

@@ -51,12 +51,11 @@ static const char *read_cut(const uint8_t *bytes, size_t length)
 {
 	uint8_t *exact = malloc(length + (length == 0));
 	struct param param;
-	const char *wrong;
 	bool removed;
 
 	assert_non_null(exact);
 	memcpy(exact, bytes, length);
-	wrong = record_read(exact, length, &param, &removed);
+	const char *wrong = record_read(exact, length, &param, &removed);
 	free(exact);
 	return wrong;
 }
@@ -215,7 +214,6 @@ PLX_TEST(pages_hold_what_fits)
 	static uint8_t bytes[WIRE_PAGE_MAX];
 	struct param param = number(), back;
 	struct page page;
-	struct iovec whole;
 	unsigned count = 0, seen = 0;
 	struct list_place place = {.length = 0}, again;
 	const char *wrong;
@@ -226,7 +224,7 @@ PLX_TEST(pages_hold_what_fits)
 	while (page_add(&page, &param))
 		count++;
 	assert_true(count > 300);
-	whole = page_end(&page, &param);
+	struct iovec whole = page_end(&page, &param);
 	assert_null(page_read(whole.iov_base, whole.iov_len, &place, &more, &offset));
 	assert_true(more);
 	assert_int_equal(place.length, param.name_length);
