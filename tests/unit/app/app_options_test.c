@@ -43,11 +43,7 @@ static int check(void)
 
 static const struct plx_app app = {.name = "prog", .options = options, .check = check};
 
-static int reset(void **state)
-{
-	memset(&values, 0, sizeof(values));
-	return 0;
-}
+PLX_FIXTURE(reset, 0, memset(&values, 0, sizeof(values)))
 
 static int parse(const char *const *words)
 {
@@ -196,9 +192,8 @@ TEST(wrong_words_are_told)
 		{{"--help"}, "--help: an EAL option"}, /* plx_app_start handles it */
 	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
 		assert_fails(parse(rows[i].words), -EINVAL, rows[i].text);
-	}
 }
 
 TEST(what_is_required_must_be_given)

@@ -296,8 +296,6 @@ RESULT_TEST(a_run_without_round_trips_is_invalid)
 	assert_fails(plx_result_check(&result), -ERANGE, "no round trip was completed");
 }
 
-/* Printing --------------------------------------------------------------------------------- */
-
 /* Valid until the next call. */
 static const char *printed(unsigned columns)
 {
@@ -344,18 +342,15 @@ RESULT_TEST(header_says_full_round_trips)
 RESULT_TEST(too_few_samples_print_as_not_available)
 {
 	fill(1000);
-	const char *text = printed(80);
-	assert_has(text, "    6.01      n/a      n/a    300.0\n");
+	assert_has(printed(80), "    6.01      n/a      n/a    300.0\n");
 }
 
 RESULT_TEST(bars_fit_the_width_and_fill_it)
 {
 	fill(200000);
-	for (unsigned width = 80; width <= 200; width += 40) {
+	for (unsigned width = 80; width <= 200; width += 40)
 		assert_int_equal(widest_line(printed(width)), width);
-	}
-	const char *text = printed(0); /* not a terminal: 80 */
-	assert_int_equal(widest_line(text), 80);
+	assert_int_equal(widest_line(printed(0)), 80); /* not a terminal */
 }
 
 /* Shares are printed with three decimals: they add up to 100 within rounding. */
@@ -383,17 +378,14 @@ RESULT_TEST(equal_values_make_one_row)
 	for (int i = 0; i < 100; i++)
 		plx_hist_record(&rtt, 7000);
 	result.elapsed_ns = 700000;
-	const char *text = printed(80);
-	assert_has(text, "100.000% |####");
+	assert_has(printed(80), "100.000% |####");
 }
 
 RESULT_TEST(zero_and_empty_are_printable)
 {
-	const char *text = printed(80);
-	assert_has(text, "NOT VALID: no round trip was completed");
+	assert_has(printed(80), "NOT VALID: no round trip was completed");
 	plx_hist_record(&rtt, 0);
-	text = printed(80);
-	assert_has(text, "100.000% |####");
+	assert_has(printed(80), "100.000% |####");
 }
 
 RESULT_TEST(an_open_loop_shows_both_times_and_what_is_wrong)

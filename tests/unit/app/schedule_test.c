@@ -29,10 +29,8 @@ PLX_TEST(poisson_ones_come_by_chance)
 
 	plx_schedule_init(&schedule, PLX_ARRIVAL_POISSON, 1e6, 7, HZ);
 	for (int i = 0; i < 100000; i++) {
-		double gap;
-
 		plx_schedule_advance(&schedule);
-		gap = schedule.next_tsc - before;
+		double gap = schedule.next_tsc - before;
 		before = schedule.next_tsc;
 		assert_true(gap > 0);
 		sum += gap;

@@ -15,11 +15,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	plx_eal_conf_fini(&conf);
-	return folder_remove(dir);
-}
+PLX_FIXTURE(teardown, folder_remove(dir), plx_eal_conf_fini(&conf))
 
 static void write_file(const void *text, size_t len)
 {
@@ -213,14 +209,13 @@ TEST(example_file_is_right_in_every_line)
 {
 	char example[512], line[256], text[8192] = "";
 	const char *root = getenv("PLX_SOURCE_ROOT");
-	FILE *file;
 
 	snprintf(example, sizeof(example), "%s/config/pollux.conf", root ? root : ".");
 	conf.config = example;
 	assert_int_equal(plx_eal_conf_file(&conf), 0);
 	plx_eal_conf_fini(&conf);
 
-	file = fopen(example, "r");
+	FILE *file = fopen(example, "r");
 	assert_non_null(file);
 	while (fgets(line, sizeof(line), file))
 		strcat(text, line[0] == '#' && line[1] >= 'a' && line[1] <= 'z' ? line + 1 : line);
@@ -256,13 +251,12 @@ TEST(what_is_no_file_is_told)
 TEST(unreadable_file_is_told)
 {
 	uid_t user = geteuid();
-	int rc;
 
 	write_file("", 0);
 	assert_int_equal(chmod(path, 0), 0);
 	if (user == 0) /* root may read everything */
 		assert_int_equal(seteuid(65534), 0);
-	rc = plx_eal_conf_file(&conf);
+	int rc = plx_eal_conf_file(&conf);
 	assert_int_equal(seteuid(user), 0);
 	assert_fails(rc, -EACCES, "Permission denied");
 }

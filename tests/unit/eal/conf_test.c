@@ -2,20 +2,23 @@
 #include "eal_priv.h"
 #include "plx_test.h"
 
-PLX_TEST(origin_is_what_the_user_typed)
-{
-	struct plx_eal_conf conf = {.huge = PLX_HUGE_NONE};
+static struct plx_eal_conf conf;
 
+PLX_FIXTURE(forget, 0, plx_eal_conf_fini(&conf))
+
+#define TEST(name) PLX_TEST_WITH(name, NULL, forget)
+
+TEST(origin_is_what_the_user_typed)
+{
+	conf = (struct plx_eal_conf){.huge = PLX_HUGE_NONE};
 	assert_string_equal(eal_conf_origin(&conf, OPT_HUGE), "huge");
 	assert_int_equal(eal_conf_set(&conf, OPT_LCORES, "0-3", "-l"), 0);
 	assert_string_equal(eal_conf_origin(&conf, OPT_LCORES), "-l");
 	assert_string_equal(conf.lcores, "0-3");
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(origin_is_copied)
+TEST(origin_is_copied)
 {
-	struct plx_eal_conf conf = {0};
 	char given[32] = "lcores in x:1";
 
 	assert_int_equal(eal_conf_set(&conf, OPT_LCORES, "0", given), 0);
@@ -23,25 +26,20 @@ PLX_TEST(origin_is_copied)
 	memset(given, 'x', sizeof(given));
 	assert_string_equal(conf.origin[OPT_LCORES], "lcores in x:1");
 	assert_string_equal(conf.level_origins[0], "lcores in x:1");
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(second_value_names_the_first)
+TEST(second_value_names_the_first)
 {
-	struct plx_eal_conf conf = {0};
-
 	assert_int_equal(eal_conf_set(&conf, OPT_NUMA, "any", "--numa"), 0);
 	assert_int_equal(eal_conf_set(&conf, OPT_NUMA, "strict", "numa in x:2"), -EINVAL);
 	assert_string_equal(plx_error(),
 			    "numa in x:2 strict: given before as --numa; give one of them");
 	assert_int_equal(conf.numa, PLX_NUMA_ANY);
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(pair_set_by_the_program_is_refused)
+TEST(pair_set_by_the_program_is_refused)
 {
-	struct plx_eal_conf conf = {.lcores = "0", .coremask = "1"};
-
+	conf = (struct plx_eal_conf){.lcores = "0", .coremask = "1"};
 	assert_int_equal(eal_conf_check_pair(&conf), -EINVAL);
 	assert_string_equal(plx_error(), "lcores 0 and coremask 1: give one of them, a list or a "
 					 "mask, not both");
@@ -49,20 +47,17 @@ PLX_TEST(pair_set_by_the_program_is_refused)
 	assert_int_equal(eal_conf_check_pair(&conf), 0);
 }
 
-PLX_TEST(own_strings_are_bounded)
+TEST(own_strings_are_bounded)
 {
-	struct plx_eal_conf conf = {0};
-
 	for (size_t i = 0; i < PLX_ARRAY_LEN(conf.owned); i++)
 		assert_non_null(eal_conf_own(&conf, "text"));
 	assert_null(eal_conf_own(&conf, "one more"));
 	assert_error_has("out of memory");
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(fini_leaves_a_conf_that_can_be_used_again)
+TEST(fini_leaves_a_conf_that_can_be_used_again)
 {
-	struct plx_eal_conf conf = {0}, zero = {0};
+	const struct plx_eal_conf zero = {0};
 
 	assert_int_equal(eal_conf_set(&conf, OPT_DRY_RUN, NULL, "--dry-run"), 0);
 	assert_true(conf.dry_run);
@@ -70,7 +65,6 @@ PLX_TEST(fini_leaves_a_conf_that_can_be_used_again)
 	assert_memory_equal(&conf, &zero, sizeof(conf));
 	plx_eal_conf_fini(&conf);
 	assert_int_equal(eal_conf_set(&conf, OPT_DRY_RUN, NULL, "--dry-run"), 0);
-	plx_eal_conf_fini(&conf);
 }
 
 PLX_TEST_MAIN()

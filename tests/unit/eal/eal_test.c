@@ -159,9 +159,8 @@ PLX_TEST(dry_run_checks_and_starts_nothing)
 	plx_eal_describe(text, sizeof(text));
 	snprintf(wanted, sizeof(wanted), "lcore 5: CPU %u, NUMA node ", first_cpu);
 	assert_non_null(strstr(text, wanted));
-	assert_int_equal(strstr(text, ", main, idle adaptive:balanced:learned\n") >
-				 strstr(text, "lcore 5"),
-			 1);
+	assert_true(strstr(text, ", main, idle adaptive:balanced:learned\n") >
+		    strstr(text, "lcore 5"));
 	assert_non_null(
 		strstr(text, "memory: 1G pages, numa prefer, 65536 KiB at start on node 0"));
 	assert_non_null(strstr(text, "links: provider auto, receive buffers 256 MiB, heartbeat 100 "
@@ -242,11 +241,9 @@ static int ignore_stop(void *arg)
 
 PLX_TEST(hanging_lcore_is_named_and_fini_can_be_repeated)
 {
-	uint64_t begin_ns;
-
 	start(two_lcores);
 	assert_int_equal(plx_lcore_launch(5, ignore_stop, NULL), 0);
-	begin_ns = plx_now_ns();
+	uint64_t begin_ns = plx_now_ns();
 	assert_fails(plx_eal_fini(), -ETIMEDOUT, "lcore 5 (CPU ");
 	assert_error_has("has not returned after 5.000 s");
 	assert_in_range(plx_now_ns() - begin_ns, 4900 * PLX_NS_PER_MS, 8000 * PLX_NS_PER_MS);

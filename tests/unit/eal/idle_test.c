@@ -9,11 +9,9 @@ static const struct plx_lcore_map map = {PLX_ARRAY_LEN(places), places};
 
 static int parse(const char *text, struct plx_idle_conf *idle)
 {
-	struct plx_eal_conf conf = {.idle = text};
-
 	memset(idle, 0, PLX_ARRAY_LEN(places) * sizeof(*idle));
 	idle[1].crowded = true;
-	return eal_idle_value(&conf, &map, idle);
+	return eal_idle_value(&(struct plx_eal_conf){.idle = text}, &map, idle);
 }
 
 /* A letter per lcore's mode: a, p or e. */

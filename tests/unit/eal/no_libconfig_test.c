@@ -18,9 +18,7 @@ PLX_TEST(a_file_is_refused_and_the_text_says_how_to_get_libconfig)
 
 PLX_TEST(without_a_file_nothing_is_missing)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_int_equal(plx_eal_conf_file(&conf), 0);
+	assert_int_equal(plx_eal_conf_file(&(struct plx_eal_conf){0}), 0);
 }
 
 PLX_TEST_MAIN()

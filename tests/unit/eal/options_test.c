@@ -7,20 +7,25 @@
 
 #define WORDS_MAX 32
 
+static struct plx_eal_conf conf;
+
+PLX_FIXTURE(forget, 0, plx_eal_conf_fini(&conf))
+
 /* Parse the NULL-terminated words after an argv[0]. */
-static int parse(struct plx_eal_conf *conf, const char *const *words)
+static int parse(const char *const *words)
 {
 	const char *argv[WORDS_MAX] = {"program"};
 	int argc = 1;
 
 	for (; *words; words++)
 		argv[argc++] = *words;
-	return plx_eal_parse(argc, (char **)argv, conf);
+	return plx_eal_parse(argc, (char **)argv, &conf);
 }
 
-#define PARSE(conf, ...) parse((conf), (const char *const[]){__VA_ARGS__, NULL})
+#define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
+#define TEST(name) PLX_TEST_WITH(name, NULL, forget)
 
-PLX_TEST(every_form_of_an_option_is_read)
+TEST(every_form_of_an_option_is_read)
 {
 	static const char *const forms[][3] = {
 		{"-l", "0-3"},    {"-l0-3"},         {"--lcores", "0-3"},
@@ -28,22 +33,18 @@ PLX_TEST(every_form_of_an_option_is_read)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(forms); i++) {
-		struct plx_eal_conf conf = {0};
-
-		assert_int_equal(parse(&conf, forms[i]), forms[i][1] ? 2 : 1);
+		assert_int_equal(parse(forms[i]), forms[i][1] ? 2 : 1);
 		assert_string_equal(conf.lcores, "0-3");
 		plx_eal_conf_fini(&conf);
 	}
 }
 
-PLX_TEST(all_options_reach_their_fields)
+TEST(all_options_reach_their_fields)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_int_equal(PARSE(&conf, "-c", "f", "--main-lcore", "1", "--socket-mem", "64,32",
-			       "--huge", "1G", "--numa", "strict", "--provider", "net", "--config",
-			       "x.conf", "--log-level", "eal:debug", "--log-level", "info",
-			       "--dry-run", "--version", "--help"),
+	assert_int_equal(PARSE("-c", "f", "--main-lcore", "1", "--socket-mem", "64,32", "--huge",
+			       "1G", "--numa", "strict", "--provider", "net", "--config", "x.conf",
+			       "--log-level", "eal:debug", "--log-level", "info", "--dry-run",
+			       "--version", "--help"),
 			 21);
 	assert_null(conf.lcores);
 	assert_string_equal(conf.coremask, "f");
@@ -57,48 +58,39 @@ PLX_TEST(all_options_reach_their_fields)
 	assert_string_equal(conf.log_levels[0], "eal:debug");
 	assert_string_equal(conf.log_levels[1], "info");
 	assert_true(conf.dry_run && conf.show_version && conf.show_help);
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(parsing_ends_where_the_application_begins)
+TEST(parsing_ends_where_the_application_begins)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_int_equal(PARSE(&conf, "-l", "0", "--", "--huge", "none"), 3);
+	assert_int_equal(PARSE("-l", "0", "--", "--huge", "none"), 3);
 	assert_int_equal(conf.huge, PLX_HUGE_2M);
 	plx_eal_conf_fini(&conf);
-	assert_int_equal(PARSE(&conf, "-l", "0", "word", "--huge", "none"), 2);
+	assert_int_equal(PARSE("-l", "0", "word", "--huge", "none"), 2);
 	assert_int_equal(conf.huge, PLX_HUGE_2M);
 	plx_eal_conf_fini(&conf);
-	assert_int_equal(PARSE(&conf, "--"), 1);
-	assert_int_equal(parse(&conf, (const char *const[]){NULL}), 0);
+	assert_int_equal(PARSE("--"), 1);
+	assert_int_equal(parse((const char *const[]){NULL}), 0);
 	assert_int_equal(plx_eal_parse(0, (char *[]){NULL}, &conf), 0);
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(values_are_not_taken_for_options)
+TEST(values_are_not_taken_for_options)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_int_equal(PARSE(&conf, "--config=-x", "-l", "xlcores"), 3);
+	assert_int_equal(PARSE("--config=-x", "-l", "xlcores"), 3);
 	assert_string_equal(conf.config, "-x");
 	assert_string_equal(conf.lcores, "xlcores"); /* not an option without its dash */
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(argv_is_not_reordered)
+TEST(argv_is_not_reordered)
 {
 	const char *argv[] = {"program", "-l", "0", "word", "--huge", "none", NULL};
 	const char *before[PLX_ARRAY_LEN(argv)];
-	struct plx_eal_conf conf = {0};
 
 	memcpy(before, argv, sizeof(argv));
 	assert_int_equal(plx_eal_parse(6, (char **)argv, &conf), 2);
 	assert_memory_equal(before, argv, sizeof(argv));
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(wrong_words_are_told)
+TEST(wrong_words_are_told)
 {
 	static const struct {
 		const char *words[6];
@@ -130,36 +122,30 @@ PLX_TEST(wrong_words_are_told)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct plx_eal_conf conf = {0};
-
-		assert_int_equal(parse(&conf, rows[i].words), -EINVAL);
+		assert_int_equal(parse(rows[i].words), -EINVAL);
 		assert_string_equal(plx_error(), rows[i].text);
 		plx_eal_conf_fini(&conf);
 	}
 }
 
-PLX_TEST(too_many_log_levels_are_refused)
+TEST(too_many_log_levels_are_refused)
 {
 	const char *argv[2 + PLX_EAL_LEVELS_MAX] = {"program"};
-	struct plx_eal_conf conf = {0};
 
 	for (int i = 1; i <= PLX_EAL_LEVELS_MAX + 1; i++)
 		argv[i] = "--log-level=info";
 	assert_int_equal(plx_eal_parse(2 + PLX_EAL_LEVELS_MAX, (char **)argv, &conf), -EINVAL);
 	assert_string_equal(plx_error(),
 			    "--log-level info: too many log levels; at most 16 are allowed");
-	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(command_line_takes_the_place_of_the_programs_choice)
+TEST(command_line_takes_the_place_of_the_programs_choice)
 {
-	struct plx_eal_conf conf = {.coremask = "ff", .huge = PLX_HUGE_NONE};
-
-	assert_int_equal(PARSE(&conf, "-l", "2", "--huge", "1G"), 4);
+	conf = (struct plx_eal_conf){.coremask = "ff", .huge = PLX_HUGE_NONE};
+	assert_int_equal(PARSE("-l", "2", "--huge", "1G"), 4);
 	assert_string_equal(conf.lcores, "2");
 	assert_null(conf.coremask);
 	assert_int_equal(conf.huge, PLX_HUGE_1G);
-	plx_eal_conf_fini(&conf);
 }
 
 PLX_TEST(words_of_an_option_are_counted)

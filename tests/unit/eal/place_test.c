@@ -54,9 +54,7 @@ static void occupy(unsigned count)
 
 static int place(struct plx_topo *topo, const char *lcores, bool keep)
 {
-	struct plx_eal_conf conf = {.lcores = lcores};
-
-	return eal_place(&conf, root, topo, keep, &map, &claims);
+	return eal_place(&(struct plx_eal_conf){.lcores = lcores}, root, topo, keep, &map, &claims);
 }
 
 static bool is_claimed(unsigned cpu)
@@ -73,14 +71,12 @@ static bool is_claimed(unsigned cpu)
 
 TEST(default_is_one_lcore_on_a_free_cpu)
 {
-	unsigned cpu;
-
 	occupy(3);
 	assert_int_equal(place(large, NULL, true), 0);
 	assert_int_equal(map.count, 1);
 	assert_int_equal(map.places[0].lcore_id, 0);
 	assert_int_equal(plx_cpuset_count(&map.places[0].cpus), 1);
-	cpu = plx_cpuset_next(&map.places[0].cpus, 0);
+	unsigned cpu = plx_cpuset_next(&map.places[0].cpus, 0);
 	assert_true(cpu >= 3);
 	assert_int_equal(claims.count, 1);
 	assert_true(is_claimed(cpu));
@@ -165,10 +161,8 @@ TEST(default_goes_elsewhere_where_no_cpu_near_a_device_is_free)
 {
 	struct plx_topo *topo;
 
-	assert_int_equal(plx_topo_open("synthetic:numa:2(indexes=1,0) core:2 "
-				       "pu:1(indexes=470,471,472,473)",
-				       &topo),
-			 0);
+	assert_works(plx_topo_open(
+		"synthetic:numa:2(indexes=1,0) core:2 pu:1(indexes=470,471,472,473)", &topo));
 	for (unsigned cpu = 470; cpu < 472; cpu++)
 		assert_int_equal(plx_cpu_claim(cpu, &held[held_count++], NULL), 0);
 	put_device("mlx5_0", "1", "4: ACTIVE\n");

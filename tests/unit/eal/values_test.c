@@ -14,17 +14,19 @@ static int open_topo(void **state)
 	return 0;
 }
 
-static int close_topo(void **state)
-{
-	plx_topo_close(*state);
-	return 0;
-}
+PLX_FIXTURE(close_topo, 0, plx_topo_close(*state))
 
-static int set(struct plx_eal_conf *conf, enum eal_option_id id, const char *text)
+static struct plx_eal_conf conf;
+
+PLX_FIXTURE(forget, 0, memset(&conf, 0, sizeof(conf)))
+
+#define TEST(name) PLX_TEST_WITH(name, forget, NULL)
+
+static int set(enum eal_option_id id, const char *text)
 {
 	const struct eal_option *option = &eal_options[id];
 
-	return option->parse(option->name, text, (char *)conf + option->offset);
+	return option->parse(option->name, text, (char *)&conf + option->offset);
 }
 
 struct bad {
@@ -35,9 +37,8 @@ struct bad {
 static void assert_refused(enum eal_option_id id, const struct bad *bad, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct plx_eal_conf conf = {0};
-
-		if (set(&conf, id, bad[i].text) != -EINVAL)
+		conf = (struct plx_eal_conf){0};
+		if (set(id, bad[i].text) != -EINVAL)
 			fail_msg("%s %s is taken", eal_options[id].name, bad[i].text);
 		assert_error_has(bad[i].error);
 	}
@@ -47,21 +48,19 @@ static void assert_refused(enum eal_option_id id, const struct bad *bad, size_t 
 	assert_refused(id, (const struct bad[]){__VA_ARGS__}, \
 		       sizeof((const struct bad[]){__VA_ARGS__}) / sizeof(struct bad))
 
-PLX_TEST(huge_and_numa_have_their_words)
+TEST(huge_and_numa_have_their_words)
 {
-	struct plx_eal_conf conf = {0};
-
 	assert_int_equal(conf.huge, PLX_HUGE_2M); /* the default */
 	assert_int_equal(conf.numa, PLX_NUMA_PREFER);
-	assert_works(set(&conf, OPT_HUGE, "1G"));
+	assert_works(set(OPT_HUGE, "1G"));
 	assert_int_equal(conf.huge, PLX_HUGE_1G);
-	assert_works(set(&conf, OPT_HUGE, "none"));
+	assert_works(set(OPT_HUGE, "none"));
 	assert_int_equal(conf.huge, PLX_HUGE_NONE);
-	assert_works(set(&conf, OPT_HUGE, "2M"));
+	assert_works(set(OPT_HUGE, "2M"));
 	assert_int_equal(conf.huge, PLX_HUGE_2M);
-	assert_works(set(&conf, OPT_NUMA, "strict"));
+	assert_works(set(OPT_NUMA, "strict"));
 	assert_int_equal(conf.numa, PLX_NUMA_STRICT);
-	assert_works(set(&conf, OPT_NUMA, "any"));
+	assert_works(set(OPT_NUMA, "any"));
 	assert_int_equal(conf.numa, PLX_NUMA_ANY);
 	ASSERT_REFUSED(OPT_HUGE,
 		       {"16G", "huge 16G: unknown value, nearest is 1G; give 2M, 1G or none"});
@@ -69,19 +68,17 @@ PLX_TEST(huge_and_numa_have_their_words)
 					      "give strict, prefer or any"});
 }
 
-PLX_TEST(memory_is_dumped_unless_that_is_refused)
+TEST(memory_is_dumped_unless_that_is_refused)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_works(set(&conf, OPT_DUMP_MEMORY, "no"));
+	assert_works(set(OPT_DUMP_MEMORY, "no"));
 	assert_true(conf.no_dump);
-	assert_works(set(&conf, OPT_DUMP_MEMORY, "yes"));
+	assert_works(set(OPT_DUMP_MEMORY, "yes"));
 	assert_false(conf.no_dump);
 	ASSERT_REFUSED(OPT_DUMP_MEMORY, {"never", "dump-memory never: unknown value"},
 		       {"never", "give yes or no"});
 }
 
-PLX_TEST(memory_is_read_per_node)
+TEST(memory_is_read_per_node)
 {
 	static const struct {
 		const char *text;
@@ -97,10 +94,10 @@ PLX_TEST(memory_is_read_per_node)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct plx_eal_conf conf = {.node_bytes = {1, 1, 1}}; /* the program's */
 		unsigned count = 99;
 
-		assert_works(set(&conf, OPT_SOCKET_MEM, rows[i].text));
+		conf = (struct plx_eal_conf){.node_bytes = {1, 1, 1}}; /* the program's */
+		assert_works(set(OPT_SOCKET_MEM, rows[i].text));
 		assert_works(eal_check_memory(&conf, *state, &count));
 		assert_int_equal(count, rows[i].count);
 		assert_int_equal(conf.node_bytes[0], rows[i].bytes[0]);
@@ -108,7 +105,7 @@ PLX_TEST(memory_is_read_per_node)
 	}
 }
 
-PLX_TEST(wrong_memory_is_refused)
+TEST(wrong_memory_is_refused)
 {
 	char many[2 * PLX_EAL_NODES_MAX + 2] = "0";
 
@@ -123,7 +120,7 @@ PLX_TEST(wrong_memory_is_refused)
 		{"K", "'K' is no amount of memory"}, {many, "more than 64 NUMA nodes"});
 }
 
-PLX_TEST(memory_that_the_host_lacks_is_refused)
+TEST(memory_that_the_host_lacks_is_refused)
 {
 	static const struct bad rows[] = {
 		{"0,0,1", "socket-mem: there is no NUMA node 2 to take memory on; this host has 2, "
@@ -135,27 +132,26 @@ PLX_TEST(memory_that_the_host_lacks_is_refused)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct plx_eal_conf conf = {0};
 		unsigned count;
 
-		assert_works(set(&conf, OPT_SOCKET_MEM, rows[i].text));
+		conf = (struct plx_eal_conf){0};
+		assert_works(set(OPT_SOCKET_MEM, rows[i].text));
 		assert_fails(eal_check_memory(&conf, *state, &count), -EINVAL, rows[i].error);
 	}
 }
 
-PLX_TEST(main_lcore_is_one_of_the_map)
+TEST(main_lcore_is_one_of_the_map)
 {
-	struct plx_eal_conf conf = {0};
 	struct plx_lcore_map map;
 	uint32_t id = 99;
 
 	assert_works(plx_lcore_map_parse_list("-l", "2-3,7", *state, &map));
 	assert_works(eal_check_main_lcore(&conf, &map, &id));
 	assert_int_equal(id, 2); /* the smallest */
-	assert_works(set(&conf, OPT_MAIN_LCORE, "7"));
+	assert_works(set(OPT_MAIN_LCORE, "7"));
 	assert_works(eal_check_main_lcore(&conf, &map, &id));
 	assert_int_equal(id, 7);
-	assert_works(set(&conf, OPT_MAIN_LCORE, "4"));
+	assert_works(set(OPT_MAIN_LCORE, "4"));
 	assert_fails(eal_check_main_lcore(&conf, &map, &id), -EINVAL,
 		     "main-lcore 4: not one of the lcores (2-3,7); give one of them, or add it");
 	assert_works(eal_conf_set(&conf, OPT_MAIN_LCORE, "0", "--main-lcore"));
@@ -168,60 +164,50 @@ PLX_TEST(main_lcore_is_one_of_the_map)
 		       {"-3", "main-lcore -3: "}, {"2x", "main-lcore 2x: "});
 }
 
-PLX_TEST(lanes_have_a_power_of_two_of_slots)
+TEST(lanes_have_a_power_of_two_of_slots)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_works(set(&conf, OPT_LANE_SLOTS, "65536"));
+	assert_works(set(OPT_LANE_SLOTS, "65536"));
 	assert_int_equal(conf.lane_slots, 65536);
 	ASSERT_REFUSED(OPT_LANE_SLOTS, {"1", "lane-slots 1: "}, {"131072", "2 to 65536"},
 		       {"many", "lane-slots many: "},
 		       {"100", "lane-slots 100: not a power of two; give one from 2 to 65536"});
 }
 
-PLX_TEST(rdma_is_required_by_its_name)
+TEST(rdma_is_required_by_its_name)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_works(set(&conf, OPT_REQUIRE, "rdma"));
+	assert_works(set(OPT_REQUIRE, "rdma"));
 	assert_true(conf.require_rdma);
-	assert_works(set(&conf, OPT_REQUIRE, "none"));
+	assert_works(set(OPT_REQUIRE, "none"));
 	assert_false(conf.require_rdma);
 	ASSERT_REFUSED(OPT_REQUIRE, {"rdna", "require rdna: unknown value, nearest is rdma; give "
 					     "rdma or none"});
 }
 
-PLX_TEST(memory_of_links_has_bounds)
+TEST(memory_of_links_has_bounds)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_works(set(&conf, OPT_RECEIVE_MEM, "48M"));
+	assert_works(set(OPT_RECEIVE_MEM, "48M"));
 	assert_int_equal(conf.receive_bytes, 48 << 20);
-	assert_works(set(&conf, OPT_PARTIAL_MEM, "3M"));
+	assert_works(set(OPT_PARTIAL_MEM, "3M"));
 	assert_int_equal(conf.partial_bytes, 3 << 20);
 	ASSERT_REFUSED(OPT_RECEIVE_MEM, {"1K", "receive-mem 1K: out of range; give 1M to 1T"});
 	ASSERT_REFUSED(OPT_PARTIAL_MEM, {"1K", "partial-mem 1K: out of range; give 1M to 1T"});
 }
 
-PLX_TEST(a_self_test_has_a_rate)
+TEST(a_self_test_has_a_rate)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_works(set(&conf, OPT_SELF_TEST, "1"));
+	assert_works(set(OPT_SELF_TEST, "1"));
 	assert_int_equal(conf.self_test_rate, 1);
-	assert_works(set(&conf, OPT_SELF_TEST, "off"));
+	assert_works(set(OPT_SELF_TEST, "off"));
 	assert_int_equal(conf.self_test_rate, PLX_NONE);
 	ASSERT_REFUSED(OPT_SELF_TEST, {"0", "self-test 0"}, {"0", ", or off"}, {"on", ", or off"});
 }
 
-PLX_TEST(what_listeners_take_is_given_by_number)
+TEST(what_listeners_take_is_given_by_number)
 {
-	struct plx_eal_conf conf = {0};
-
-	assert_works(set(&conf, OPT_LINKS_MAX, "10"));
-	assert_works(set(&conf, OPT_LINKS_PER_HOST, "none"));
-	assert_works(set(&conf, OPT_ACCEPTS_PER_S, "4294967294"));
-	assert_works(set(&conf, OPT_HANDSHAKES_MAX, "1"));
+	assert_works(set(OPT_LINKS_MAX, "10"));
+	assert_works(set(OPT_LINKS_PER_HOST, "none"));
+	assert_works(set(OPT_ACCEPTS_PER_S, "4294967294"));
+	assert_works(set(OPT_HANDSHAKES_MAX, "1"));
 	assert_int_equal(conf.admission.links_max, 10);
 	assert_int_equal(conf.admission.links_per_host_max, PLX_NO_LIMIT);
 	assert_int_equal(conf.admission.accepts_per_s, PLX_NO_LIMIT - 1);
@@ -229,7 +215,7 @@ PLX_TEST(what_listeners_take_is_given_by_number)
 	ASSERT_REFUSED(OPT_HANDSHAKES_MAX, {"0", "handshakes-max 0"}, {"0", ", or none"});
 }
 
-PLX_TEST(heartbeats_have_two_times)
+TEST(heartbeats_have_two_times)
 {
 	static const struct {
 		const char *text;
@@ -240,17 +226,13 @@ PLX_TEST(heartbeats_have_two_times)
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(good); i++) {
-		struct plx_eal_conf conf = {.dead_after_ns = 1};
-
-		assert_works(set(&conf, OPT_HEARTBEAT, good[i].text));
+		conf = (struct plx_eal_conf){.dead_after_ns = 1};
+		assert_works(set(OPT_HEARTBEAT, good[i].text));
 		assert_int_equal(conf.heartbeat_ns, good[i].heartbeat_ms * PLX_NS_PER_MS);
 		assert_int_equal(conf.dead_after_ns, good[i].dead_after_ms * PLX_NS_PER_MS);
 	}
-
-	struct plx_eal_conf off = {0};
-
-	assert_works(set(&off, OPT_HEARTBEAT, "off"));
-	assert_true(off.heartbeat_ns == PLX_NEVER);
+	assert_works(set(OPT_HEARTBEAT, "off"));
+	assert_true(conf.heartbeat_ns == PLX_NEVER);
 	ASSERT_REFUSED(
 		OPT_HEARTBEAT, {"9ms", "heartbeat 9ms: out of range; give 10ms to 1h, or off"},
 		{"3601", "heartbeat 3601: out of range; give 10ms to 1h, or off"},
