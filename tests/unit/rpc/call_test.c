@@ -2,23 +2,15 @@
 /* Calls of a service: replies, once each, over tcp and shared memory. */
 #include "rpc_fixture.h"
 
-#include <pthread.h>
-
 static const char *provider;
 
-static int start(void **state)
-{
-	rpc_start(provider, NULL, NULL);
-	return 0;
-}
-
+PLX_FIXTURE(start, 0, rpc_start(provider, NULL, NULL))
 #define CALL_TEST(name) PLX_TEST_WITH(name, start, rpc_down)
 
 CALL_TEST(a_reply_arrives)
 {
 	call_expecting(PLX_RPC_OK, ECHO, "hello", 5, &outcome);
-	assert_int_equal(outcome.length, 5);
-	assert_memory_equal(outcome.data, "hello", 5);
+	assert_text(&outcome, "hello");
 	assert_true(outcome.may_have_run);
 	assert_int_equal(client_stats().done[PLX_RPC_OK], 1);
 	assert_int_equal(client_stats().open, 0);
@@ -66,14 +58,10 @@ CALL_TEST(pieces_and_in_place)
 	struct iovec pieces[] = {{"ab", 2}, {NULL, 0}, {"cde", 3}};
 
 	assert_int_equal(plx_rpc_callv(caller, &call, pieces, 3, NULL), 0);
-	wait_done(&outcome);
-	assert_int_equal(outcome.length, 6);
-	assert_memory_equal(outcome.data, "2abcde", 6);
+	expect_reply(&outcome, "2abcde");
 
 	call_it(BUILD, "12345", 5, &outcome);
-	wait_done(&outcome);
-	assert_int_equal(outcome.length, 5);
-	assert_memory_equal(outcome.data, "xxxxx", 5);
+	expect_reply(&outcome, "xxxxx");
 }
 
 CALL_TEST(each_version_is_a_separate_method)
@@ -120,6 +108,12 @@ CALL_TEST(a_handler_may_refuse)
 	assert_true(denied.may_have_run);
 }
 
+static void expect_int(struct outcome *it, int value)
+{
+	expect_status(it, PLX_RPC_OK);
+	assert_memory_equal(it->data, &value, sizeof(value));
+}
+
 CALL_TEST(a_reply_may_come_later)
 {
 	struct outcome outcomes[8];
@@ -132,13 +126,8 @@ CALL_TEST(a_reply_may_come_later)
 		assert_int_equal(plx_rpc_reply(kept[i], &i, sizeof(i)), 0);
 		kept[i] = NULL;
 	}
-	for (int i = 0; i < 8; i++) {
-		int got;
-
-		expect_status(&outcomes[i], PLX_RPC_OK);
-		memcpy(&got, outcomes[i].data, sizeof(got));
-		assert_int_equal(got, i);
-	}
+	for (int i = 0; i < 8; i++)
+		expect_int(&outcomes[i], i);
 	assert_int_equal(service_stats().open, 0);
 }
 
@@ -166,13 +155,8 @@ CALL_TEST(calls_of_one_turn_share_messages)
 
 	for (int i = 0; i < 100; i++)
 		call_it(ECHO, &i, sizeof(i), &outcomes[i]);
-	for (int i = 0; i < 100; i++) {
-		int got;
-
-		expect_status(&outcomes[i], PLX_RPC_OK);
-		memcpy(&got, outcomes[i].data, sizeof(got));
-		assert_int_equal(got, i);
-	}
+	for (int i = 0; i < 100; i++)
+		expect_int(&outcomes[i], i);
 	assert_int_equal(client_stats().batches - before, 1); /* 100 times 32 bytes */
 }
 
@@ -201,8 +185,7 @@ CALL_TEST(a_started_reply_may_be_abandoned)
 		if (cases[i].how[0] == 'l')
 			reply_to(kept_count - 1, "later");
 		expect_status(&it, cases[i].status);
-		assert_int_equal(it.length, strlen(cases[i].text));
-		assert_memory_equal(it.data, cases[i].text, it.length);
+		assert_text(&it, cases[i].text);
 	}
 	assert_int_equal(client_stats().strays, 0);
 }
@@ -326,20 +309,13 @@ static void *make_client_elsewhere(void *arg)
 
 CALL_TEST(the_error_of_another_thread_names_the_function)
 {
-	void *as_it_should;
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, make_client_elsewhere, state), 0);
-	assert_int_equal(pthread_join(thread, &as_it_should), 0);
-	assert_ptr_equal(as_it_should, state);
+	assert_ptr_equal(run_in_thread(make_client_elsewhere, state), state);
 }
 
 int main(void)
 {
-	int failed;
-
 	provider = "tcp";
-	failed = plx_test_run("tcp", NULL, NULL);
+	int failed = plx_test_run("tcp", NULL, NULL);
 	provider = "shm";
 	return failed + plx_test_run("shm", NULL, NULL);
 }

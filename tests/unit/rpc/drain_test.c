@@ -5,14 +5,6 @@
 #include "rpc_service.h"
 #include "rpc_wire.h"
 
-static unsigned clients_of(const struct plx_rpc_service *which)
-{
-	struct plx_rpc_service_stats stats;
-
-	plx_rpc_service_stats(which, &stats);
-	return stats.clients;
-}
-
 TEST(open_requests_are_answered)
 {
 	struct outcome open, after;
@@ -22,7 +14,7 @@ TEST(open_requests_are_answered)
 	plx_rpc_service_drain(service);
 	pump_ms(50);
 	assert_false(plx_rpc_service_is_drained(service));
-	assert_int_equal(clients_of(service), 1);
+	assert_int_equal(service_stats().clients, 1);
 	call_within(ECHO, 20 * PLX_NS_PER_MS, &after); /* it waits: the client knows */
 	expect_status(&after, PLX_RPC_DEADLINE);
 	assert_false(after.may_have_run);
@@ -59,8 +51,7 @@ TEST(queued_replies_are_not_cut_off)
 
 	link.hello_length = RPC_GREETING_BYTES;
 	rpc_greeting_write(link.hello, &greeting);
-	assert_int_equal(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link),
-			 0);
+	assert_works(plx_link_connect(plx_rpc_service_address(service, 0), &link, &client.link));
 	assert_true(pump_until(&client.opened, 1, 3000));
 	for (header.call = 0; header.call < MANY; header.call++)
 		rpc_header_write(&batch[header.call * RPC_RECORD_BYTES / 8], &header);
@@ -87,14 +78,13 @@ TEST(queued_replies_are_not_cut_off)
 TEST_BARE(a_full_service_is_not_asked_forever)
 {
 	struct plx_rpc_service_attr one = {.open_total = 1};
-	struct plx_rpc_service *full;
 	struct plx_rpc_client *filler;
 	struct plx_rpc_call never = {.method = LATER, .deadline_ns = PLX_NEVER};
 	static struct outcome fills, held; /* they end with their clients */
 
 	kept_count = gone_count = handled_count = 0;
 	fixture_start("tcp", false);
-	full = make_service(here("0"), &one);
+	struct plx_rpc_service *full = make_service(here("0"), &one);
 	service = make_service(here("0"), NULL);
 	caller = filler = make_client_of(full, NULL);
 	wait_up(filler);
@@ -116,7 +106,6 @@ TEST_BARE(a_full_service_is_not_asked_forever)
 TEST_BARE(a_request_goes_to_a_service_that_takes_it)
 {
 	static char data[1000];
-	struct plx_rpc_service_attr small = {.request_max = 64};
 	static const struct plx_rpc_call calls[] = {{.method = ECHO},
 						    {.method = ECHO, .retry = true},
 						    {.method = ECHO, .hedge = true},
@@ -124,7 +113,7 @@ TEST_BARE(a_request_goes_to_a_service_that_takes_it)
 	struct plx_rpc_call never = {.method = LATER, .deadline_ns = PLX_NEVER};
 	static struct outcome held; /* it ends with the client */
 
-	rpc_start_two(&small);
+	rpc_start_two(&(struct plx_rpc_service_attr){.request_max = 64});
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(calls); i++) {
 		call_as(calls[i], data, sizeof(data), &outcome);
 		expect_status(&outcome, PLX_RPC_OK);
@@ -157,10 +146,9 @@ TEST_BARE(all_may_be_full)
 
 TEST(a_link_that_closes_takes_no_calls)
 {
-	const struct channel *channel;
 	struct outcome open;
+	const struct channel *channel = &caller->channels[0];
 
-	channel = &caller->channels[0];
 	call_it(LATER, NULL, 0, &open); /* so that the client does not close on its own */
 	is_kept(1);
 	plx_link_close(LIST_FIRST(&service->local[0]->acceptor.links)->link);
@@ -222,7 +210,7 @@ TEST_BARE(clients_move_on)
 		destroy_service(&service);
 		pump_ms(5);
 		service = make_service(address, NULL);
-		PUMP_UNTIL(clients_of(service) == 1);
+		PUMP_UNTIL(service_stats().clients == 1);
 	}
 	stream.left = 0;
 	PUMP_UNTIL(!stream.running);

@@ -23,10 +23,9 @@ TEST(a_method_that_is_full_is_busy)
 
 TEST_BARE(open_calls_of_a_client_are_bounded)
 {
-	struct plx_rpc_service_attr attr = {.open_max = 3};
 	struct outcome outcomes[5];
 
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = 3}, NULL);
 	for (int i = 0; i < 5; i++)
 		call_it(LATER, NULL, 0, &outcomes[i]);
 	is_kept(3);
@@ -48,12 +47,10 @@ TEST_BARE(open_calls_of_a_client_are_bounded)
 /* Giving requests up does not make room for others until they are replied to. */
 TEST_BARE(cancelled_requests_stay_open)
 {
-	struct plx_rpc_service_attr attr = {.open_max = 4, .open_total = 32};
-	struct plx_rpc_client *other;
 	struct outcome others;
 
-	rpc_start("tcp", &attr, NULL);
-	other = make_client_of(service, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = 4, .open_total = 32}, NULL);
+	struct plx_rpc_client *other = make_client_of(service, NULL);
 	wait_up(other);
 	for (unsigned i = 0; i < 40; i++) {
 		plx_rpc_call_id id = call_it(LATER, NULL, 0, &outcome);
@@ -82,10 +79,9 @@ TEST_BARE(cancelled_requests_stay_open)
 
 TEST_BARE(a_service_that_is_full_is_overloaded)
 {
-	struct plx_rpc_service_attr attr = {.open_total = 2};
 	static struct outcome outcomes[3]; /* two are open to the end */
 
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_total = 2}, NULL);
 	for (int i = 0; i < 3; i++)
 		call_it(LATER, NULL, 0, &outcomes[i]);
 	expect_status(&outcomes[2], PLX_RPC_OVERLOADED);
@@ -94,10 +90,9 @@ TEST_BARE(a_service_that_is_full_is_overloaded)
 
 TEST_BARE(calls_that_wait_are_bounded)
 {
-	struct plx_rpc_client_attr attr = {.calls_max = 4};
 	struct plx_rpc_call call = {.method = LATER};
 
-	rpc_start("tcp", NULL, &attr);
+	rpc_start("tcp", NULL, &(struct plx_rpc_client_attr){.calls_max = 4});
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
 	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), -EAGAIN);
@@ -109,12 +104,11 @@ TEST_BARE(calls_that_wait_are_bounded)
 
 TEST_BARE(bytes_that_wait_are_bounded)
 {
-	struct plx_rpc_service_attr one = {.open_max = 1};
 	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
 	struct plx_rpc_call call = {.method = LATER};
 	char data[400] = {0};
 
-	rpc_start("tcp", &one, &attr);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = 1}, &attr);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), 0);
 	assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EAGAIN);
@@ -125,15 +119,13 @@ TEST_BARE(bytes_that_wait_are_bounded)
 /* -EAGAIN would repeat forever. */
 TEST_BARE(a_request_that_never_fits_is_refused)
 {
-	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
 	struct plx_rpc_call call = {.method = ECHO, .retry = true};
 	char data[1001] = {0};
 
-	rpc_start("tcp", NULL, &attr);
+	rpc_start("tcp", NULL, &(struct plx_rpc_client_attr){.waiting_max = 1000});
 	assert_fails(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE,
 		     "a request of 1001 bytes");
-	call_it(ECHO, data, sizeof(data), &outcome); /* it need not wait */
-	expect_status(&outcome, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, ECHO, data, sizeof(data), &outcome); /* it need not wait */
 	end_service();
 	call.retry = false;
 	assert_int_equal(plx_rpc_call(caller, &call, data, sizeof(data), NULL), -EMSGSIZE);
@@ -201,10 +193,9 @@ TEST_BARE(many_open_calls)
 TEST(one_client_does_not_starve_another)
 {
 	static struct outcome slow[50];
-	struct plx_rpc_client *first;
 	struct outcome quick;
+	struct plx_rpc_client *first = caller;
 
-	first = caller;
 	caller = make_client_of(service, NULL);
 	wait_up(caller);
 	for (int i = 0; i < 50; i++) {
@@ -243,8 +234,7 @@ TEST(expired_requests_do_not_run)
 	assert_true(service_stats().late >= 5);
 }
 
-/* Replies of 16 MiB in total that a client does not take: it is throttled, and gets them in the
- * end. */
+/* Replies of 16 MiB in total to a client that takes none at first: it is throttled. */
 TEST(a_client_that_takes_no_replies)
 {
 	static struct outcome outcomes[64];
@@ -263,10 +253,9 @@ TEST(a_client_that_takes_no_replies)
 
 TEST_BARE(clients_may_disconnect_with_open_calls)
 {
-	struct plx_rpc_service_attr attr = {.open_max = KEPT_MAX};
 	struct plx_rpc_call call = {.method = LATER};
 
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = KEPT_MAX}, NULL);
 	for (int i = 0; i < 2000; i++)
 		assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, NULL), 0);
 	is_kept(2000);
@@ -285,14 +274,11 @@ TEST_BARE(clients_may_disconnect_with_open_calls)
  * because it may have become faster. */
 TEST(a_request_with_too_little_time_does_not_run)
 {
-	uint64_t began_ns;
-	unsigned handled;
-
 	for (int i = 0; i < 400; i++) {
 		call_within(SLOW, 5 * PLX_NS_PER_S, &outcome);
 		expect_status(&outcome, PLX_RPC_OK);
 	}
-	handled = handled_count;
+	unsigned handled = handled_count;
 	for (int i = 0; i < 3; i++) {
 		call_within(SLOW, PLX_NS_PER_MS, &outcome);
 		expect_status(&outcome, PLX_RPC_DEADLINE);
@@ -302,10 +288,9 @@ TEST(a_request_with_too_little_time_does_not_run)
 	assert_int_equal(service_stats().late, 3);
 	call_within(SLOW, 5 * PLX_NS_PER_S, &outcome);
 	expect_status(&outcome, PLX_RPC_OK);
-	/* However many there are: they do not change the estimate, and one every 100 ms runs as a
-	 * test. */
+	/* However many: they do not change the estimate, and one every 100 ms runs as a test. */
 	handled = handled_count;
-	began_ns = plx_now_ns();
+	uint64_t began_ns = plx_now_ns();
 	for (int i = 0; i < 200; i++) {
 		call_within(SLOW, PLX_NS_PER_MS, &outcome);
 		wait_done(&outcome);

@@ -178,12 +178,11 @@ HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both)
 {
 	struct plx_rpc_call call = hedged;
 	struct outcome cancelled;
-	plx_rpc_call_id id;
 
 	start();
 	call.deadline_ns = 100 * PLX_NS_PER_MS;
 	call_as(call, NULL, 0, &outcome);
-	id = call_as(hedged, NULL, 0, &cancelled);
+	plx_rpc_call_id id = call_as(hedged, NULL, 0, &cancelled);
 	is_kept(4);
 	assert_int_equal(plx_rpc_cancel(caller, id), 0);
 	wait_done(&cancelled);
@@ -196,13 +195,12 @@ HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both)
 HEDGE_TEST_BARE(the_number_of_hedges_is_bounded)
 {
 	static struct outcome outcomes[200];
-	unsigned hedges;
 
 	start();
 	for (int i = 0; i < 200; i++)
 		call_as(hedged, NULL, 0, &outcomes[i]);
 	pump_ms(100);
-	hedges = (unsigned)client_stats().hedged;
+	unsigned hedges = (unsigned)client_stats().hedged;
 	assert_in_range(hedges, 10, 200 / 10 + 10);
 	assert_int_equal(kept_count, 200 + hedges);
 	for (unsigned i = 0; i < kept_count; i++)

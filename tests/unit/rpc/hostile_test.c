@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Peers that violate the protocol: a raw link to a service, and one that acts as a service for a
- * client. */
+/* Peers that violate the protocol: a raw link to a service, and one that acts as a service. */
 #include "rpc_fixture.h"
 
 #include "log_capture.h"
@@ -26,15 +25,9 @@ static void add(uint8_t kind, uint8_t flags, uint64_t call, uint32_t first, uint
 	batch_bytes += rpc_record_bytes(header.length);
 }
 
-static void send_raw(struct side *side, const void *data, size_t length)
-{
-	if (plx_link_send(side->link, data, length) != 0)
-		fail_msg("plx_link_send: %s", plx_error());
-}
-
 static void send_batch(struct side *side)
 {
-	send_raw(side, words, batch_bytes);
+	assert_works(plx_link_send(side->link, words, batch_bytes));
 	batch_bytes = 0;
 }
 
@@ -43,8 +36,7 @@ static void connect_raw(struct plx_link_attr *attr)
 	memset(&client, 0, sizeof(client));
 	attr->events = &side_events;
 	attr->user = &client;
-	if (plx_link_connect(plx_rpc_service_address(service, 0), attr, &client.link) != 0)
-		fail_msg("plx_link_connect: %s", plx_error());
+	assert_works(plx_link_connect(plx_rpc_service_address(service, 0), attr, &client.link));
 }
 
 static void connect_as_client(void)
@@ -64,11 +56,7 @@ static void start_with(const struct plx_rpc_service_attr *what)
 	connect_as_client();
 }
 
-static int start_service(void **state)
-{
-	start_with(NULL);
-	return 0;
-}
+PLX_FIXTURE(start_service, 0, start_with(NULL))
 
 static int stop(void **state)
 {
@@ -226,10 +214,9 @@ PLX_TEST_WITH(queued_long_requests_are_bounded, NULL, stop)
 {
 	struct rpc_header header = {
 		.kind = RPC_REQUEST, .method = ECHO, .remaining_us = UINT32_MAX};
-	struct plx_rpc_service_attr attr = {.waiting_max = 100000, .turn_max = 1};
 	static uint64_t bytes[4000];
 
-	start_with(&attr);
+	start_with(&(struct plx_rpc_service_attr){.waiting_max = 100000, .turn_max = 1});
 	for (uint64_t i = 0; i < 100; i++) /* they take longer to arrive than the long ones */
 		add(RPC_REQUEST, 0, 1000 + i, SLOW, UINT32_MAX, "");
 	send_batch(&client);
@@ -278,9 +265,7 @@ SERVICE_TEST(replies_longer_than_the_client_takes)
 	add(RPC_REQUEST, 0, 1, LATER, UINT32_MAX, "");
 	send_batch(&client);
 	is_kept(1);
-
 	static const uint8_t bytes[1001];
-
 	assert_int_equal(plx_rpc_reply(kept[0], bytes, sizeof(bytes)), -EMSGSIZE);
 	kept[0] = NULL;
 	assert_true(pump_until(&client.messages, 1, 3000));
@@ -289,13 +274,8 @@ SERVICE_TEST(replies_longer_than_the_client_takes)
 }
 
 /* It requests much, and keeps everything that it gets. */
-static int start_small_service(void **state)
-{
-	struct plx_rpc_service_attr attr = {.waiting_max = 50000};
-
-	start_with(&attr);
-	return 0;
-}
+PLX_FIXTURE(start_small_service, 0,
+	    start_with(&(struct plx_rpc_service_attr){.waiting_max = 50000}))
 
 PLX_TEST_WITH(replies_that_are_not_taken, start_small_service, stop)
 {
@@ -384,8 +364,7 @@ PLX_TEST_WITH(a_listener_that_is_no_service, NULL, stop_client)
 	assert_true(pump_until(&server.closed, 1, 3000));
 	assert_int_equal(server.reason, PLX_LINK_HELLO);
 	assert_non_null(strstr(server.text, "the HELLO is no service's"));
-	wait_done(&outcome); /* never sent, and no service is up */
-	assert_int_equal(outcome.status, PLX_RPC_PEER_DOWN);
+	expect_status(&outcome, PLX_RPC_PEER_DOWN); /* never sent, and no service is up */
 	assert_false(outcome.may_have_run);
 	assert_int_equal(server.messages, 0);
 	assert_int_equal(client_stats().protocol, 1);
@@ -396,9 +375,7 @@ CLIENT_TEST(replies_to_no_call)
 {
 	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
 	assert_true(pump_until(&server.messages, 1, 3000));
-
 	uint64_t call = received_call();
-
 	add(RPC_REPLY, PLX_RPC_OK, call + 1, 0, 0, "none");
 	add(RPC_REPLY, PLX_RPC_OK, call + (UINT64_C(1) << 32), 0, 0, "not yet");
 	add(RPC_REPLY, PLX_RPC_OK, UINT64_MAX, 0, 0, "none");
@@ -485,10 +462,8 @@ CLIENT_TEST(a_callback_cancels_when_the_link_ends)
 	assert_int_equal(plx_rpc_call(caller, &call, NULL, 0, &other_call), 0);
 	assert_true(pump_until(&server.messages, 1, 3000));
 	plx_link_abort(server.link);
-	wait_done(&first);
-	wait_done(&second);
-	assert_int_equal(first.status, PLX_RPC_PEER_DOWN);
-	assert_int_equal(second.status, PLX_RPC_CANCELLED);
+	expect_status(&first, PLX_RPC_PEER_DOWN);
+	expect_status(&second, PLX_RPC_CANCELLED);
 }
 
 PLX_TEST_MAIN()

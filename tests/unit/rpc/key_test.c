@@ -26,12 +26,6 @@ static enum plx_rpc_status once(uint32_t method, uint64_t key, const char *text,
 	return it->status;
 }
 
-static void assert_text(const struct outcome *it, const char *text)
-{
-	assert_int_equal(it->length, strlen(text));
-	assert_memory_equal(it->data, text, it->length);
-}
-
 #define KEY_TEST(name)      PLX_TEST_WITH(name, rpc_up, stop)
 #define KEY_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
@@ -89,10 +83,9 @@ KEY_TEST(a_key_belongs_to_one_method)
 KEY_TEST_BARE(a_key_belongs_to_one_client)
 {
 	struct plx_rpc_client_attr attr = {.identity = 1234};
-	struct plx_rpc_client *first;
 
 	rpc_start("tcp", NULL, &attr);
-	first = caller;
+	struct plx_rpc_client *first = caller;
 	assert_int_equal(once(ECHO, 1, "mine", &outcome), PLX_RPC_OK);
 	for (int i = 0; i < 2; i++) {
 		attr.identity = i ? 1234 : 0;
@@ -111,12 +104,12 @@ KEY_TEST_BARE(a_key_belongs_to_one_client)
 KEY_TEST(a_repeat_waits_for_the_first_request)
 {
 	struct outcome first, again, given_up;
-	plx_rpc_call_id id;
 
 	call_key(LATER, 1, "", &first);
 	is_kept(1);
 	call_key(LATER, 1, "", &again);
-	id = call_as((struct plx_rpc_call){.method = LATER, .key = 1}, NULL, 0, &given_up);
+	plx_rpc_call_id id = call_as((struct plx_rpc_call){.method = LATER, .key = 1}, NULL, 0,
+				     &given_up);
 	pump_ms(20);
 	assert_int_equal(service_stats().open, 3);
 	assert_int_equal(plx_rpc_cancel(caller, id), 0);
@@ -133,7 +126,6 @@ KEY_TEST(a_repeat_waits_for_the_first_request)
 	assert_int_equal(service_stats().open, 0);
 }
 
-/* The client and its waiting requests are gone; the first one is still owed its reply. */
 /* More than one scan checks. */
 KEY_TEST(many_wait_for_one)
 {
@@ -158,6 +150,7 @@ KEY_TEST(many_wait_for_one)
 	assert_int_equal(service_stats().open, 0);
 }
 
+/* The client and its waiting requests are gone; the first one is still owed its reply. */
 KEY_TEST(a_waiting_client_may_disconnect)
 {
 	struct outcome first, again;
@@ -182,9 +175,7 @@ KEY_TEST(a_waiting_client_may_disconnect)
 
 KEY_TEST_BARE(keys_are_forgotten_in_time)
 {
-	struct plx_rpc_service_attr attr = {.key_ns = 30 * PLX_NS_PER_MS};
-
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.key_ns = 30 * PLX_NS_PER_MS}, NULL);
 	assert_int_equal(once(ECHO, 1, "old", &outcome), PLX_RPC_OK);
 	pump_ms(60);
 	assert_int_equal(once(ECHO, 1, "new", &outcome), PLX_RPC_OK);
@@ -211,11 +202,10 @@ KEY_TEST_BARE(a_request_that_cannot_be_remembered_does_not_run)
 
 KEY_TEST_BARE(remembered_replies_are_bounded)
 {
-	struct plx_rpc_service_attr attr = {.key_bytes_max = 16 * 150};
 	char text[101] = "";
 
 	memset(text, 'a', 100);
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.key_bytes_max = 16 * 150}, NULL);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(once(ECHO, 1, text, &outcome), PLX_RPC_OK);
 		assert_text(&outcome, text);
@@ -229,11 +219,10 @@ KEY_TEST_BARE(remembered_replies_are_bounded)
 /* The key is not part of the request: what fits without a key fits with one. */
 KEY_TEST_BARE(the_longest_request_may_have_a_key)
 {
-	struct plx_rpc_service_attr attr = {.request_max = 100};
 	char text[101] = "";
 
 	memset(text, 'a', 100);
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.request_max = 100}, NULL);
 	assert_int_equal(once(ECHO, 1, text, &outcome), PLX_RPC_OK);
 	assert_int_equal(outcome.length, 100);
 	assert_int_equal(once(ECHO, 2, "and one more", &outcome), PLX_RPC_OK);

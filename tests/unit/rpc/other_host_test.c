@@ -38,9 +38,7 @@ WITH_SERVICE(a_service_denies_it)
 
 WITH_SERVICE(a_service_with_a_rate_allows_it)
 {
-	struct plx_rpc_service_attr attr = {.self_test_rate = 1000};
-
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.self_test_rate = 1000}, NULL);
 	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_OK);
 	assert_int_equal(status_of(PLX_RPC_DESCRIBE), PLX_RPC_OK);
 }
@@ -48,12 +46,11 @@ WITH_SERVICE(a_service_with_a_rate_allows_it)
 static void expect_of_process(bool remote, unsigned opened)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
-	struct plx_listener *listener;
 
 	fixture_start("tcp", false);
 	rpc_say(&attr, RPC_CLIENT);
 	assert_int_equal(selftest_start(1000, remote), 0);
-	listener = fixture_listen(here("0"), NULL);
+	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &attr, &client.link), 0);
 	assert_true(pump_until(opened ? &client.opened : &client.closed, 1, 3000));
 	assert_int_equal(client.opened, opened);

@@ -44,16 +44,8 @@ static int stop(void **state)
 	return 0;
 }
 
-static int start(void **state)
-{
-	return start_at("tcp", 1000000);
-}
-
-static int start_shm(void **state)
-{
-	return start_at("shm", 1000000);
-}
-
+PLX_FIXTURE(start, start_at("tcp", 1000000))
+PLX_FIXTURE(start_shm, start_at("shm", 1000000))
 #define PROCESS_TEST(name)      PLX_TEST_WITH(name, start, stop)
 #define PROCESS_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
@@ -68,8 +60,7 @@ PROCESS_TEST(the_application_does_not_notice)
 	assert_int_equal(plx_link_send(client.link, "x", 1), 0);
 	assert_true(pump_until(&server.messages, 1, 3000));
 	call_expecting(PLX_RPC_OK, PLX_RPC_DESCRIBE, NULL, 0, &outcome);
-	call_it(ECHO, NULL, 0, &outcome); /* it has none of others' methods */
-	expect_status(&outcome, PLX_RPC_UNKNOWN);
+	call_expecting(PLX_RPC_UNKNOWN, ECHO, NULL, 0, &outcome); /* not its method */
 	destroy_caller();
 	pump_ms(50);
 	assert_int_equal(server.messages, 1);
@@ -100,8 +91,7 @@ PROCESS_TEST(a_service_may_answer_too)
 	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, "hello", 5, &outcome);
 	assert_int_equal(service_stats().requests, 0);
 	destroy_service(&service);
-	call_it(PLX_RPC_ECHO, "hello", 5, &outcome); /* the process still runs */
-	expect_status(&outcome, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, "hello", 5, &outcome); /* the process still runs */
 }
 
 PROCESS_TEST_BARE(the_rate_is_limited)
@@ -150,12 +140,11 @@ PROCESS_TEST_BARE(the_rate_of_refusals_is_limited)
 {
 	enum { MANY = 40000 };
 	static struct outcome outcomes[MANY];
-	uint64_t began_ns;
 	unsigned unknown = 0;
 
 	start_at("tcp", 10);
 	connect_caller();
-	began_ns = plx_now_ns();
+	uint64_t began_ns = plx_now_ns();
 	for (unsigned i = 0; i < MANY; i++)
 		call_within(ECHO, 60 * PLX_NS_PER_S, &outcomes[i]);
 	for (int i = 0; i < 300; i++)

@@ -41,15 +41,8 @@ static int start_numbers(const char *provider, const struct plx_rpc_client_attr 
 	return 0;
 }
 
-static int start_tcp(void **state)
-{
-	return start_numbers("tcp", NULL);
-}
-
-static int start_shm(void **state)
-{
-	return start_numbers("shm", NULL);
-}
+PLX_FIXTURE(start_tcp, start_numbers("tcp", NULL))
+PLX_FIXTURE(start_shm, start_numbers("shm", NULL))
 
 static void count_end(const struct plx_rpc_result *result, void *arg)
 {
@@ -87,10 +80,10 @@ PLX_TEST_WITH(requests_keep_their_order, start_tcp, rpc_down)
 
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct plx_rpc_call call = {.deadline_ns = 30 * PLX_NS_PER_S};
-		uint32_t length;
 
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		length = lengths[(random >> 40) % (random >> 62 ? 4 : PLX_ARRAY_LEN(lengths))];
+		uint32_t length =
+			lengths[(random >> 40) % (random >> 62 ? 4 : PLX_ARRAY_LEN(lengths))];
 		call.retry = (random >> 33) % 1000 == 0;
 		call_number(call, i, length);
 		if (i % 5000 == 4999)
@@ -139,11 +132,10 @@ PLX_TEST_WITH(cancelled_requests_are_not_sent, start_tcp, rpc_down)
 
 TEST_BARE(ended_requests_free_their_room)
 {
-	struct plx_rpc_client_attr attr = {.waiting_max = 64000};
 	struct plx_rpc_call call = {.method = ECHO};
 	char data[1000] = {0};
 
-	start_numbers("tcp", &attr);
+	start_numbers("tcp", &(struct plx_rpc_client_attr){.waiting_max = 64000});
 	end_service();
 	for (int round = 0; round < 5; round++) {
 		forget_ends();
@@ -181,10 +173,8 @@ TEST(memory_of_expired_requests_is_bounded)
 	call_within(ECHO, 60 * PLX_NS_PER_S, &last);
 	assert_int_equal(patient.count, 0);
 	service = make_service(service_address, NULL);
-	wait_done(&patient);
-	wait_done(&last);
-	assert_int_equal(patient.status, PLX_RPC_OK);
-	assert_int_equal(last.status, PLX_RPC_OK);
+	expect_status(&patient, PLX_RPC_OK);
+	expect_status(&last, PLX_RPC_OK);
 	assert_int_equal(handled_count, 2);
 	assert_int_equal(caller->queue.bytes + caller->queue.stale_bytes, 0);
 }
@@ -192,11 +182,10 @@ TEST(memory_of_expired_requests_is_bounded)
 /* Queued requests were never sent: they did not run, and another link takes them. */
 TEST(the_link_may_end_before_they_are_sent)
 {
-	unsigned waiting;
 	forget_ends();
 	for (uint32_t i = 0; i < MANY; i++)
 		call_number((struct plx_rpc_call){.deadline_ns = 20 * PLX_NS_PER_S}, i, 64);
-	waiting = client_stats().waiting;
+	unsigned waiting = client_stats().waiting;
 	assert_true(waiting > MANY / 2);
 	plx_link_abort(caller->channels[0].session.link);
 	assert_true(pump_until(&ended, MANY, 10000));
@@ -219,18 +208,15 @@ TEST(the_client_may_end_before_they_are_sent)
 /* Queued for a service that turns out to take less. */
 TEST(a_request_may_become_too_big)
 {
-	struct plx_rpc_service_attr small = {.request_max = 32};
 	struct outcome outcomes[2];
 	char data[100] = {0};
 
 	end_service();
 	call_it(ECHO, data, sizeof(data), &outcomes[0]);
 	call_it(ECHO, data, 32, &outcomes[1]);
-	service = make_service(service_address, &small);
-	wait_done(&outcomes[0]);
-	wait_done(&outcomes[1]);
-	assert_int_equal(outcomes[0].status, PLX_RPC_TOO_BIG);
-	assert_int_equal(outcomes[1].status, PLX_RPC_OK);
+	service = make_service(service_address, &(struct plx_rpc_service_attr){.request_max = 32});
+	expect_status(&outcomes[0], PLX_RPC_TOO_BIG);
+	expect_status(&outcomes[1], PLX_RPC_OK);
 	assert_int_equal(caller->request_bytes, 0);
 }
 

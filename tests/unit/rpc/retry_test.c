@@ -4,24 +4,10 @@
 
 #include "rpc_client.h"
 
-static int start_over(const char *provider)
-{
-	struct plx_rpc_client_attr attr = {.reconnect_min_ns = PLX_NS_PER_MS};
+static const struct plx_rpc_client_attr quick = {.reconnect_min_ns = PLX_NS_PER_MS};
 
-	rpc_start(provider, NULL, &attr);
-	return 0;
-}
-
-static int start_tcp(void **state)
-{
-	return start_over("tcp");
-}
-
-static int start_shm(void **state)
-{
-	return start_over("shm");
-}
-
+PLX_FIXTURE(start_tcp, 0, rpc_start("tcp", NULL, &quick))
+PLX_FIXTURE(start_shm, 0, rpc_start("shm", NULL, &quick))
 #define RETRY_TEST(name) PLX_TEST_WITH(name, start_tcp, rpc_down)
 
 static void call_retry(uint32_t method, uint64_t key, uint64_t deadline_ns, struct outcome *it)
@@ -181,10 +167,8 @@ RETRY_TEST(the_deadline_holds)
 	call_retry(LATER, 0, 200 * PLX_NS_PER_MS, &without);
 	is_kept(2);
 	destroy_service(&service);
-	wait_done(&with_key);
-	wait_done(&without);
-	assert_int_equal(with_key.status, PLX_RPC_PEER_DOWN);
-	assert_int_equal(without.status, PLX_RPC_PEER_DOWN);
+	expect_status(&with_key, PLX_RPC_PEER_DOWN);
+	expect_status(&without, PLX_RPC_PEER_DOWN);
 	assert_true(with_key.may_have_run && without.may_have_run);
 	assert_int_equal(client_stats().waiting, 0);
 	assert_int_equal(caller->request_bytes, 0);
@@ -193,13 +177,12 @@ RETRY_TEST(the_deadline_holds)
 TEST_BARE(a_retried_call_can_be_cancelled)
 {
 	struct plx_rpc_call call = {.method = LATER, .key = 7, .retry = true};
-	plx_rpc_call_id id;
 
 	/* Random, so it is long in tests where it must not end. */
 	rpc_start("tcp", NULL,
 		  &(struct plx_rpc_client_attr){.deadline_ns = 3600 * PLX_NS_PER_S,
 						.reconnect_min_ns = 3600 * PLX_NS_PER_S});
-	id = call_as(call, NULL, 0, &outcome);
+	plx_rpc_call_id id = call_as(call, NULL, 0, &outcome);
 	is_kept(1);
 	cut_link();
 	PUMP_UNTIL(client_stats().waiting == 1);

@@ -201,21 +201,8 @@ static inline struct plx_rpc_client *make_client_of(const struct plx_rpc_service
 	return make_client((const char *const[]){plx_rpc_service_address(of, 0), NULL}, attr);
 }
 
-static inline struct plx_rpc_service_stats service_stats(void)
-{
-	struct plx_rpc_service_stats stats;
-
-	plx_rpc_service_stats(service, &stats);
-	return stats;
-}
-
-static inline struct plx_rpc_client_stats client_stats(void)
-{
-	struct plx_rpc_client_stats stats;
-
-	plx_rpc_client_stats(caller, &stats);
-	return stats;
-}
+PLX_READS(struct plx_rpc_service_stats, service_stats, (void), plx_rpc_service_stats(service, &it))
+PLX_READS(struct plx_rpc_client_stats, client_stats, (void), plx_rpc_client_stats(caller, &it))
 
 /* Turn the loop until the client has a service to call. */
 static inline void wait_up(struct plx_rpc_client *which)
@@ -288,23 +275,9 @@ static inline void rpc_stop(void)
 	fixture_stop();
 }
 
-static inline int rpc_up(void **state)
-{
-	rpc_start("tcp", NULL, NULL);
-	return 0;
-}
-
-static inline int rpc_up_shm(void **state)
-{
-	rpc_start("shm", NULL, NULL);
-	return 0;
-}
-
-static inline int rpc_down(void **state)
-{
-	rpc_stop();
-	return 0;
-}
+PLX_FIXTURE(rpc_up, 0, rpc_start("tcp", NULL, NULL))
+PLX_FIXTURE(rpc_up_shm, 0, rpc_start("shm", NULL, NULL))
+PLX_FIXTURE(rpc_down, 0, rpc_stop())
 
 static inline void note_outcome(const struct plx_rpc_result *result, void *arg)
 {
@@ -355,13 +328,18 @@ static inline void wait_done(struct outcome *it)
 	assert_int_equal(it->count, 1);
 }
 
+static inline void assert_text(const struct outcome *it, const char *text)
+{
+	assert_int_equal(it->length, strlen(text));
+	assert_memory_equal(it->data, text, it->length);
+}
+
 /* It is done, with this reply. */
 static inline void expect_reply(struct outcome *it, const char *text)
 {
 	wait_done(it);
 	assert_int_equal(it->status, PLX_RPC_OK);
-	assert_int_equal(it->length, strlen(text));
-	assert_memory_equal(it->data, text, strlen(text));
+	assert_text(it, text);
 }
 
 /* That many requests have reached LATER and ONE. */

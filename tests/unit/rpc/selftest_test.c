@@ -56,14 +56,12 @@ static void describe_it(void)
 
 TEST(describe)
 {
-	json_t *all, *echo;
-
 	call_it(ECHO, NULL, 0, &outcome);
 	wait_done(&outcome);
 	describe_it();
-	all = json_loads(description, 0, NULL);
+	json_t *all = json_loads(description, 0, NULL);
 	assert_non_null(all);
-	echo = json_array_get(json_object_get(all, "methods"), 0);
+	json_t *echo = json_array_get(json_object_get(all, "methods"), 0);
 	assert_string_equal(json_string_value(json_object_get(echo, "name")), "echo");
 	assert_int_equal(json_integer_value(json_object_get(echo, "requests")), 1);
 	assert_string_equal(json_string_value(json_object_get(all, "version")), plx_version());
@@ -74,13 +72,12 @@ TEST(describe)
 TEST(describe_is_json_whatever_the_program_is_called)
 {
 	char *before = program_invocation_short_name;
-	json_t *all;
 
 	program_invocation_short_name = "\xfe\x1b[31m";
 	describe_it();
 	program_invocation_short_name = before;
 	assert_int_equal(outcome.status, PLX_RPC_OK);
-	all = json_loads(description, 0, NULL);
+	json_t *all = json_loads(description, 0, NULL);
 	assert_non_null(all);
 	assert_string_equal(json_string_value(json_object_get(all, "program")), "\\xfe\\x1b[31m");
 	json_decref(all);
@@ -89,9 +86,7 @@ TEST(describe_is_json_whatever_the_program_is_called)
 /* The service's operator cannot make them faster. */
 TEST_BARE(its_methods_are_not_named_as_slow)
 {
-	struct plx_rpc_service_attr attr = {.slow_ns = 1};
-
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.slow_ns = 1}, NULL);
 	log_capture();
 	describe_it();
 	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, NULL, 0, &outcome);
@@ -104,10 +99,9 @@ TEST_BARE(its_methods_are_not_named_as_slow)
 
 TEST_BARE(the_self_test_rate_is_bounded)
 {
-	struct plx_rpc_service_attr attr = {.self_test_rate = 100};
 	unsigned good = 0, busy = 0;
 
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.self_test_rate = 100}, NULL);
 	for (int i = 0; i < 50; i++) {
 		call_it(PLX_RPC_ECHO, NULL, 0, &outcome);
 		wait_done(&outcome);
@@ -117,16 +111,14 @@ TEST_BARE(the_self_test_rate_is_bounded)
 	}
 	assert_true(good >= 1);
 	assert_true(busy >= 1);
-	call_it(ECHO, NULL, 0, &outcome); /* others are not */
-	expect_status(&outcome, PLX_RPC_OK);
+	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome); /* others are not */
 }
 
 TEST_BARE(the_self_test_can_be_disabled)
 {
-	struct plx_rpc_service_attr attr = {.self_test_rate = PLX_NONE};
 	struct plx_rpc_method method = {.id = PLX_RPC_ECHO, .name = "mine"};
 
-	rpc_start("tcp", &attr, NULL);
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.self_test_rate = PLX_NONE}, NULL);
 	call_expecting(PLX_RPC_UNKNOWN, PLX_RPC_ECHO, NULL, 0, &outcome);
 	assert_fails(plx_rpc_service_add(service, &method), -EINVAL, "the library's own");
 }
