@@ -9,19 +9,24 @@
 
 #include <glob.h>
 
-/* Each uses its structure, with other fields at their defaults. Return: 0: it worked; or the
- * refusal. */
+/* Each uses its structure, with defaults in other fields. Return: 0, or the refusal. */
 typedef int (*try_fn)(const void *attr);
+
+/* One that is an expression. */
+#define TRY(type, result)                       \
+	static int try_##type(const void *attr) \
+	{                                       \
+		return result;                  \
+	}
 
 /* The process's settings, which are set while nothing runs. */
 static int try_plx_fabric_conf(const void *attr)
 {
 	struct plx_fabric_conf conf = *(const struct plx_fabric_conf *)attr;
-	int rc;
 
 	conf.drivers = plx_drivers;
 	netio_down(NULL);
-	rc = plx_fabric_init(&conf);
+	int rc = plx_fabric_init(&conf);
 	if (rc == 0)
 		plx_fabric_fini();
 	netio_up(NULL);
@@ -34,7 +39,6 @@ static int try_plx_lcore_conf(const void *attr)
 	struct plx_lcore_map map;
 	struct plx_topo *topo;
 	char list[32];
-	int rc;
 
 	netio_down(NULL);
 	assert_int_equal(plx_topo_open(NULL, &topo), 0);
@@ -43,7 +47,7 @@ static int try_plx_lcore_conf(const void *attr)
 	conf.topo = topo;
 	conf.map = &map;
 	conf.main_lcore = PLX_LCORE_NONE;
-	rc = plx_lcores_init(&conf);
+	int rc = plx_lcores_init(&conf);
 	assert_int_equal(plx_lcores_fini(PLX_NEVER), 0);
 	plx_lcore_map_fini(&map);
 	plx_topo_close(topo);
@@ -55,10 +59,7 @@ static int try_plx_lcore_conf(const void *attr)
 
 static unsigned opened, closed;
 
-static void on_open(struct plx_link *link, void *user)
-{
-	opened++;
-}
+PLX_COUNTS(on_open, opened, struct plx_link *link, void *user)
 
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
@@ -73,10 +74,9 @@ static int try_listen(const struct plx_listen_attr *listen)
 {
 	struct plx_listener *listener;
 	struct plx_link *link;
-	int rc;
 
 	opened = closed = 0;
-	rc = plx_link_listen("127.0.0.1:0", listen, &listener);
+	int rc = plx_link_listen("127.0.0.1:0", listen, &listener);
 	if (rc)
 		return rc;
 	assert_int_equal(plx_link_connect(plx_listener_address(listener), &listen->link, &link), 0);
@@ -157,34 +157,16 @@ static int try_rpc(struct try_rpc it)
 	return rc;
 }
 
-static int try_plx_rpc_service_attr(const void *attr)
-{
-	return try_rpc((struct try_rpc){.service = attr});
-}
-
-static int try_plx_rpc_client_attr(const void *attr)
-{
-	return try_rpc((struct try_rpc){.client = attr});
-}
-
-static int try_plx_rpc_method(const void *method)
-{
-	return try_rpc((struct try_rpc){.method = *(const struct plx_rpc_method *)method});
-}
-
-static int try_plx_rpc_call(const void *call)
-{
-	return try_rpc((struct try_rpc){.call = *(const struct plx_rpc_call *)call});
-}
+TRY(plx_rpc_service_attr, try_rpc((struct try_rpc){.service = attr}))
+TRY(plx_rpc_client_attr, try_rpc((struct try_rpc){.client = attr}))
+TRY(plx_rpc_method, try_rpc((struct try_rpc){.method = *(const struct plx_rpc_method *)attr}))
+TRY(plx_rpc_call, try_rpc((struct try_rpc){.call = *(const struct plx_rpc_call *)attr}))
 
 /* NetIO ---------------------------------------------------------------------------------------- */
 
 static unsigned received;
 
-static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
-{
-	received++;
-}
+PLX_COUNTS(on_received, received, struct netio_recv_socket *socket, const struct netio_msg *msg)
 
 static int listen_up(const struct netio_listen_attr *attr)
 {
@@ -217,15 +199,8 @@ static int try_send(const struct netio_listen_attr *listen,
 	return rc;
 }
 
-static int try_netio_listen_attr(const void *attr)
-{
-	return try_send(attr, NULL);
-}
-
-static int try_netio_connect_attr(const void *attr)
-{
-	return try_send(NULL, attr);
-}
+TRY(netio_listen_attr, try_send(attr, NULL))
+TRY(netio_connect_attr, try_send(NULL, attr))
 
 static int try_netio_buffered_attr(const void *attr)
 {
@@ -247,10 +222,8 @@ static int try_netio_buffered_attr(const void *attr)
 	return 0;
 }
 
-static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
-{
-	received++;
-}
+PLX_COUNTS(on_published, received, struct netio_subscribe_socket *socket,
+	   const struct netio_msg *msg)
 
 static int try_publish(const struct netio_publish_attr *publish,
 		       const struct netio_subscribe_attr *subscribe)
@@ -278,17 +251,8 @@ static int try_publish(const struct netio_publish_attr *publish,
 	return rc;
 }
 
-static int try_netio_publish_attr(const void *attr)
-{
-	return try_publish(attr, NULL);
-}
-
-static int try_netio_subscribe_attr(const void *attr)
-{
-	return try_publish(NULL, attr);
-}
-
-/* Lcores and memory ---------------------------------------------------------------------------- */
+TRY(netio_publish_attr, try_publish(attr, NULL))
+TRY(netio_subscribe_attr, try_publish(NULL, attr))
 
 static int try_plx_idle_conf(const void *attr)
 {
@@ -304,17 +268,15 @@ static int try_plx_pool_attr(const void *attr)
 {
 	struct plx_pool_attr full = *(const struct plx_pool_attr *)attr;
 	struct plx_pool *pool;
-	void *object;
-	int rc;
 
 	full.name = "attributes";
 	full.object_bytes = full.object_count = 64;
 	full.owner = PLX_LCORE_NONE;
 	full.node = PLX_NODE_ANY;
-	rc = plx_pool_create(&full, &pool);
+	int rc = plx_pool_create(&full, &pool);
 	if (rc)
 		return rc;
-	object = plx_pool_get(pool);
+	void *object = plx_pool_get(pool);
 	assert_non_null(object);
 	plx_pool_put(pool, object);
 	plx_pool_destroy(pool);
@@ -427,10 +389,9 @@ NETIO_TEST(the_greatest_number_means_what_the_table_says)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		uint64_t attr[256] = {0};
-		int rc;
 
 		memset((char *)attr + rows[i].offset, 0xff, rows[i].bytes);
-		rc = rows[i].try(attr);
+		int rc = rows[i].try(attr);
 		if (rc != rows[i].greatest)
 			fail_msg("%s: %d instead of %d: %s", rows[i].name, rc, rows[i].greatest,
 				 rc ? plx_error() : "");

@@ -11,32 +11,14 @@ static unsigned established, refused, closed, available, answers;
 static uint64_t sent;
 static uint8_t bytes[BIG];
 
-static void on_established(struct netio_buffered_send_socket *socket)
-{
-	established++;
-}
-
-static void on_refused(struct netio_buffered_send_socket *socket, enum plx_link_reason reason,
-		       const char *why)
-{
-	refused++;
-}
-
-static void on_closed(struct netio_buffered_send_socket *socket, enum plx_link_reason reason,
-		      const char *why)
-{
-	closed++;
-}
-
-static void on_available(struct netio_buffered_send_socket *socket)
-{
-	available++;
-}
-
-static void on_answer(struct netio_buffered_send_socket *socket, const struct netio_msg *msg)
-{
-	answers++;
-}
+PLX_COUNTS(on_established, established, struct netio_buffered_send_socket *socket)
+PLX_COUNTS(on_refused, refused, struct netio_buffered_send_socket *socket,
+	   enum plx_link_reason reason, const char *why)
+PLX_COUNTS(on_closed, closed, struct netio_buffered_send_socket *socket,
+	   enum plx_link_reason reason, const char *why)
+PLX_COUNTS(on_available, available, struct netio_buffered_send_socket *socket)
+PLX_COUNTS(on_answer, answers, struct netio_buffered_send_socket *socket,
+	   const struct netio_msg *msg)
 
 static void begin_with(const struct netio_listen_attr *listen, struct netio_buffered_attr attr)
 {
@@ -60,21 +42,13 @@ static void begin_with_pages(uint32_t count)
 		   (struct netio_buffered_attr){.page_bytes = 1024, .page_count = count});
 }
 
-static struct netio_buffered_stats stats(void)
-{
-	struct netio_buffered_stats now;
-
-	netio_buffered_stats(&sender, &now);
-	return now;
-}
+PLX_READS(struct netio_buffered_stats, stats, (void), netio_buffered_stats(&sender, &it))
 
 /* Send the next message with that length. Return: its status. */
 static int send_next(size_t len)
 {
-	int rc;
-
 	fill(bytes, sent, len);
-	rc = netio_buffered_send(&sender, bytes, len);
+	int rc = netio_buffered_send(&sender, bytes, len);
 	sent += rc == 0;
 	return rc;
 }
@@ -124,13 +98,11 @@ SEND_TEST(many_small_messages_share_a_page)
 
 SEND_TEST(a_page_leaves_when_it_should)
 {
-	uint64_t began_ns;
-
 	begin_with(NULL, (struct netio_buffered_attr){.page_bytes = 4096,
 						      .watermark_bytes = 1000,
 						      .timeout_ns = TIMEOUT_NS});
 	/* By the timer. */
-	began_ns = plx_now_ns();
+	uint64_t began_ns = plx_now_ns();
 	send_surely(64);
 	TURN_UNTIL(heard.messages == 1);
 	assert_in_range(plx_now_ns() - began_ns, TIMEOUT_NS - TIMEOUT_NS / 50, LIMIT_NS);
@@ -164,7 +136,7 @@ SEND_TEST(a_page_leaves_when_it_should)
 SEND_TEST(a_message_longer_than_a_page_is_put_together)
 {
 	static const size_t around[] = {512, 1024, 1536, 2048, 5120};
-	struct iovec pieces[3];
+	struct iovec pieces[3] = {{bytes, 1}, {bytes + 1, 2001}, {bytes + 2002, 998}};
 
 	begin_with(&(struct netio_listen_attr){.buffer_bytes = 512},
 		   (struct netio_buffered_attr){.page_bytes = 512, .page_count = 16});
@@ -181,9 +153,6 @@ SEND_TEST(a_message_longer_than_a_page_is_put_together)
 
 	/* In pieces, with a tag, and kept while the next one arrives. */
 	fill(bytes, sent++, 3000);
-	pieces[0] = (struct iovec){bytes, 1};
-	pieces[1] = (struct iovec){bytes + 1, 2001};
-	pieces[2] = (struct iovec){bytes + 2002, 998};
 	heard.kept.more = 2;
 	TURN_UNTIL(netio_buffered_sendv_tagged(&sender, 42, pieces, 3) == 0);
 	send_surely(3001);
@@ -199,8 +168,7 @@ SEND_TEST(a_message_of_a_page_fits_into_one)
 {
 	begin_with(NULL, (struct netio_buffered_attr){0});
 	fill(bytes, 0, 65536);
-	assert_int_equal(netio_buffered_sendv_tagged(&sender, 1, &(struct iovec){bytes, 65536}, 1),
-			 0);
+	assert_works(netio_buffered_sendv_tagged(&sender, 1, &(struct iovec){bytes, 65536}, 1));
 	TURN_UNTIL(heard.messages == 1);
 	assert_int_equal(stats().pages, 1);
 	assert_int_equal(heard.len, 65536);
@@ -244,7 +212,6 @@ SEND_TEST(bad_values_are_refused)
 SEND_TEST(a_fast_sender_is_notified_of_room)
 {
 	uint64_t limit_ns = plx_now_ns() + LIMIT_NS;
-	uint64_t stuck;
 
 	begin_with_pages(4);
 	heard.kept.more = 500;
@@ -253,7 +220,7 @@ SEND_TEST(a_fast_sender_is_notified_of_room)
 		assert_true(plx_now_ns() < limit_ns);
 	}
 	turn_ms(20);
-	stuck = sent;
+	uint64_t stuck = sent;
 	assert_int_equal(available, 0);
 	assert_int_equal(send_next(500), NETIO_STATUS_AGAIN);
 	release_all(&heard.kept);

@@ -8,7 +8,6 @@
 #define GROWTH_KIB 1024 /* less than half a KiB for each */
 
 static const char *provider;
-
 static struct netio_send_socket sender;
 static unsigned opened, closed;
 
@@ -93,23 +92,9 @@ static void subscribers_come_and_go(void **state)
 	assert_int_equal(stats().pages_under_way, 0);
 }
 
-static int down(void **state)
-{
-	hear_no_more(&heard);
-	return pubsub_down(state);
-}
-
-static int up_tcp(void **state)
-{
-	provider = "tcp";
-	return netio_up(state);
-}
-
-static int up_shm(void **state)
-{
-	provider = "shm";
-	return netio_up(state);
-}
+PLX_FIXTURE(down, pubsub_down(state), hear_no_more(&heard))
+PLX_FIXTURE(up_tcp, netio_up(state), provider = "tcp")
+PLX_FIXTURE(up_shm, netio_up(state), provider = "shm")
 
 PLX_TEST_AGAIN(senders_come_and_go, up_tcp, down)
 PLX_TEST_AGAIN(senders_come_and_go, up_shm, down)

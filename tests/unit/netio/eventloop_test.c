@@ -8,11 +8,7 @@ static void say(const char *letter)
 	strncat(said, letter, sizeof(said) - strlen(said) - 1);
 }
 
-static int up(void **state)
-{
-	said[0] = '\0';
-	return netio_up(state);
-}
+PLX_FIXTURE(up, netio_up(state), said[0] = '\0')
 
 static void begin(void)
 {
@@ -85,7 +81,7 @@ TEST(terminate_before_run_ends_it)
 	ctx.evloop.cb_init = begin;
 	netio_terminate(&ctx.evloop);
 	run();
-	elsewhere(terminate_now, NULL);
+	run_in_thread(terminate_now, NULL);
 	run();
 	assert_string_equal(said, "bb");
 }
@@ -106,7 +102,7 @@ static void *post(void *arg)
 
 TEST(a_post_runs_on_the_loop)
 {
-	elsewhere(post, NULL);
+	run_in_thread(post, NULL);
 	run();
 	assert_true(pthread_equal(posted_on, pthread_self()));
 	assert_int_equal(netio_post(&ctx.evloop, NULL, NULL), -EINVAL);
@@ -139,7 +135,7 @@ TEST(only_its_thread_runs_it)
 {
 	int rc = 0;
 
-	elsewhere(run_elsewhere, &rc);
+	run_in_thread(run_elsewhere, &rc);
 	assert_int_equal(rc, -EPERM);
 	assert_int_equal(log_count("netio_run: the event loop is lcore 0's"), 1);
 }
@@ -208,7 +204,7 @@ TEST(two_loops_of_a_thread_share_its_lcore)
 	for (unsigned i = 0; i < 3; i++)
 		netio_signal_fire(&signal);
 	netio_terminate(&second);
-	elsewhere(terminate_second, NULL);
+	run_in_thread(terminate_second, NULL);
 	run();
 	assert_string_equal(said, "sss");
 	netio_signal_fini(&signal);

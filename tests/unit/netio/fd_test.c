@@ -102,7 +102,7 @@ TEST(bad_values_are_refused)
 	assert_int_equal(netio_fd_init(&ctx.evloop, &watch, -1, EPOLLIN), -EBADF);
 	assert_int_equal(netio_fd_init(&ctx.evloop, &watch, fd, 1u << 27), -EINVAL);
 	assert_int_equal(netio_fd_modify(&watch, EPOLLIN), -EINVAL);
-	elsewhere(init_elsewhere, &rc);
+	run_in_thread(init_elsewhere, &rc);
 	assert_int_equal(rc, -EPERM);
 	begin(EPOLLIN);
 	assert_int_equal(netio_fd_modify(&watch, 1u << 27), -EINVAL);

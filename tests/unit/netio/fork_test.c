@@ -57,10 +57,7 @@ static void on_open(struct plx_link *link, void *user)
 		server = link;
 }
 
-static void on_message(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	messages++;
-}
+PLX_COUNTS(on_message, messages, struct plx_link *link, struct plx_buf *message, void *user)
 
 static void on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 		     void *user)
@@ -75,10 +72,7 @@ static void on_timer(struct plx_timer *which, void *arg)
 {
 }
 
-static void on_fire(struct plx_signal *signal, uint64_t count, void *arg)
-{
-	fires++;
-}
+PLX_COUNTS(on_fire, fires, struct plx_signal *signal, uint64_t count, void *arg)
 
 static void on_fd(int fd, uint32_t ready, void *arg)
 {
@@ -173,15 +167,8 @@ static void open_service(void)
 		plx_loop_turn();
 }
 
-static void on_established(struct netio_buffered_send_socket *socket)
-{
-	established++;
-}
-
-static void on_received(struct netio_recv_socket *socket, const struct netio_msg *msg)
-{
-	received++;
-}
+PLX_COUNTS(on_established, established, struct netio_buffered_send_socket *socket)
+PLX_COUNTS(on_received, received, struct netio_recv_socket *socket, const struct netio_msg *msg)
 
 static void open_sockets(void)
 {
@@ -225,15 +212,8 @@ static int set_up_over(const char *provider)
 	return 0;
 }
 
-static int set_up(void **state)
-{
-	return set_up_over(NULL);
-}
-
-static int set_up_tcp(void **state)
-{
-	return set_up_over("tcp");
-}
+PLX_FIXTURE(set_up, set_up_over(NULL))
+PLX_FIXTURE(set_up_tcp, set_up_over("tcp"))
 
 static int tear_down(void **state)
 {
@@ -251,10 +231,9 @@ static int tear_down(void **state)
 
 static void use_lcores(void)
 {
-	struct plx_lcore_conf lcore_conf = {0};
 	struct plx_call call = {0};
 
-	REFUSED(plx_lcores_init(&lcore_conf));
+	REFUSED(plx_lcores_init(&(struct plx_lcore_conf){0}));
 	REFUSED(plx_lcore_launch(WORKER, run_loop, NULL));
 	REFUSED(plx_lcore_launch_all(run_loop, NULL, NULL));
 	REFUSED(plx_lcore_join(WORKER, PLX_NEVER, NULL));
@@ -378,10 +357,9 @@ static void die_by_signal(void)
 static int in_child(void (*fn)(void))
 {
 	int status = -1;
-	pid_t pid;
 
 	fflush(NULL);
-	pid = fork();
+	pid_t pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		alarm(60); /* a hanging child ends by SIGALRM, which no test expects */
@@ -424,12 +402,10 @@ TEST(the_child_has_the_signals_of_the_program)
 		sigaction(caught[i], &(struct sigaction){.sa_handler = SIG_DFL}, &before[i]);
 	plx_stop_on_signals();
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(caught); i++) {
-		int status;
-
 		sigaction(caught[i], NULL, &now);
 		assert_true(now.sa_handler != SIG_DFL);
 		signal_to_raise = caught[i];
-		status = in_child(die_by_signal);
+		int status = in_child(die_by_signal);
 		assert_true(WIFSIGNALED(status));
 		assert_int_equal(WTERMSIG(status), caught[i]);
 	}
@@ -539,10 +515,9 @@ TEST(a_child_that_execs_is_not_affected)
 {
 	char path[4096] = "";
 	int status = -1;
-	pid_t pid;
 
 	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
-	pid = fork();
+	pid_t pid = fork();
 	if (pid == 0) {
 		execl(path, path, "--use", (char *)NULL);
 		_exit(127);

@@ -32,11 +32,7 @@ static inline void netio_up_with(const char *more)
 	assert_works(netio_init(&ctx));
 }
 
-static inline int netio_up(void **state)
-{
-	netio_up_with("");
-	return 0;
-}
+PLX_FIXTURE(netio_up, 0, netio_up_with(""))
 
 static inline int netio_down(void **state)
 {
@@ -62,15 +58,6 @@ static inline void run_once(void)
 {
 	assert_int_equal(netio_post(&ctx.evloop, terminate, NULL), 0);
 	run();
-}
-
-/* Call fn(arg) on another thread, and wait for it. */
-static inline void elsewhere(void *(*fn)(void *), void *arg)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, fn, arg), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 /* A callback that counts its calls, and ends the loop at the last one. */

@@ -148,7 +148,7 @@ PLX_TEST(existing_lcores_are_used)
 	assert_int_equal(netio_init(&ctx), 0);
 	assert_int_equal(netio_fini(&ctx), 0);
 	assert_int_equal(plx_lcore_count(), 2);
-	elsewhere(init_here, &rc);
+	run_in_thread(init_here, &rc);
 	assert_int_equal(rc, -ENOENT);
 	assert_int_equal(plx_eal_fini(), 0);
 	plx_eal_conf_fini(&conf);

@@ -59,13 +59,7 @@ static inline int pubsub_down(void **state)
 	return netio_down(state) || wrong;
 }
 
-static inline struct netio_publish_stats stats(void)
-{
-	struct netio_publish_stats now;
-
-	netio_publish_stats(&publisher, &now);
-	return now;
-}
+PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats(&publisher, &it))
 
 #define FLUSH_UNTIL(cond)                                 \
 	do {                                              \
@@ -76,10 +70,8 @@ static inline struct netio_publish_stats stats(void)
 /* Publish the next message, which starts with its number. */
 static inline int publish(netio_tag_t tag, size_t len, int flags)
 {
-	int rc;
-
 	fill(bytes, number, len);
-	rc = netio_buffered_publish(&publisher, tag, bytes, len, flags, NULL);
+	int rc = netio_buffered_publish(&publisher, tag, bytes, len, flags, NULL);
 	if (rc == 0)
 		number++;
 	return rc;

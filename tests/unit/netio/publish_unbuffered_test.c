@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Publishing by reference: which subscribers a message reaches, and when its memory is free
- * again. */
+/* Publishing by reference: which subscribers a message reaches, and when its memory is free. */
 #include "pubsub_fixture.h"
 
 #define KEYS 4096
@@ -57,22 +56,16 @@ static int pubsub_down(void **state)
 	return netio_down(state) || wrong;
 }
 
-static struct netio_publish_stats stats(void)
-{
-	struct netio_publish_stats now;
-
-	netio_unbuffered_publish_stats(&publisher, &now);
-	return now;
-}
+PLX_READS(struct netio_publish_stats, stats, (void),
+	  netio_unbuffered_publish_stats(&publisher, &it))
 
 /* Two pieces of memory that stays unchanged until it is published. */
 static int publish_key(netio_tag_t tag, const void *data, size_t len, uint64_t key, int flags)
 {
 	struct iovec iov[2] = {{(void *)data, len / 2}, {(uint8_t *)data + len / 2, len - len / 2}};
-	int rc;
 
 	inside = true;
-	rc = netio_unbuffered_publishv(&publisher, tag, iov, 2, &key, flags, NULL);
+	int rc = netio_unbuffered_publishv(&publisher, tag, iov, 2, &key, flags, NULL);
 	inside = false;
 	return rc;
 }
@@ -82,10 +75,8 @@ static uint64_t numbers[KEYS];
 
 static int publish(netio_tag_t tag, int flags)
 {
-	int rc;
-
 	numbers[number] = number;
-	rc = publish_key(tag, &numbers[number], 8, number, flags);
+	int rc = publish_key(tag, &numbers[number], 8, number, flags);
 	if (rc == 0)
 		number++;
 	return rc;
@@ -138,18 +129,14 @@ PUBSUB_TEST(the_users_header_comes_first)
 	SUBSCRIBE(0, .tag = 1);
 	SUBSCRIBE(1, .tag = 1, .delivery = NETIO_DELIVERY_BUFFERED);
 	memcpy(&usr, "abc", 3);
-	assert_int_equal(
-		netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 3),
-		NETIO_STATUS_OK);
+	assert_works(netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 3));
 	TURN_UNTIL(subs[0].messages == 1 && published_of[7] == 1);
 	assert_int_equal(subs[0].len, 7);
 	assert_memory_equal(subs[0].bytes, "abcdata", 7);
 	assert_int_equal(subs[1].messages, 0); /* in a page, which has 2 s */
 	assert_fails(netio_unbuffered_publishv_usr(&publisher, 1, &iov, 1, &key, 0, NULL, usr, 9),
 		     -EINVAL, "usr_size 9: give 0 to 8");
-	assert_int_equal(
-		netio_unbuffered_publishv_usr(&publisher, 1, NULL, 0, &key, 0, NULL, usr, 8),
-		NETIO_STATUS_OK);
+	assert_works(netio_unbuffered_publishv_usr(&publisher, 1, NULL, 0, &key, 0, NULL, usr, 8));
 	TURN_UNTIL(subs[0].messages == 2 && published_of[7] == 2);
 	assert_int_equal(subs[0].len, 8);
 	netio_unbuffered_publish_socket_fini(&publisher);
@@ -157,8 +144,7 @@ PUBSUB_TEST(the_users_header_comes_first)
 	subs_expect_wrong();
 }
 
-/* A subscriber that keeps messages until its link takes no more. Return: the status of the refused
- * message. */
+/* Until a subscriber that keeps messages takes no more. Return: the status of the refused one. */
 static int fill_up(void)
 {
 	int rc;
@@ -241,10 +227,8 @@ PUBSUB_TEST(partial_ends_when_its_subscriber_disconnects)
 
 PUBSUB_TEST(an_abandoned_message_is_published_too)
 {
-	uint64_t refused;
-
 	publish_partial();
-	refused = number;
+	uint64_t refused = number;
 	/* Its key cannot be reused meanwhile. */
 	assert_int_equal(publish(1, 0), -EALREADY);
 	turn_ms(20);

@@ -35,67 +35,42 @@ static inline struct sub *sub_of(const struct netio_publisher *publisher)
 	return publisher->subscribe_socket->data;
 }
 
-static inline void sub_established(struct netio_publisher *publisher)
-{
-	sub_of(publisher)->publisher = publisher;
-	sub_of(publisher)->established++;
-}
-
 static inline void note_why(struct sub *sub, const char *why)
 {
 	snprintf(sub->why, sizeof(sub->why), "%s", why);
 }
 
-static inline void sub_refused(struct netio_publisher *publisher, enum plx_link_reason reason,
-			       const char *why)
+static inline void note_end(struct sub *sub, enum plx_link_reason reason, const char *why)
 {
-	sub_of(publisher)->reason = reason;
-	sub_of(publisher)->refused++;
-	note_why(sub_of(publisher), why);
+	sub->reason = reason;
+	note_why(sub, why);
 }
 
-static inline void sub_closed(struct netio_publisher *publisher, enum plx_link_reason reason,
-			      const char *why)
-{
-	sub_of(publisher)->reason = reason;
-	sub_of(publisher)->closed++;
-	note_why(sub_of(publisher), why);
-}
+/* A callback that counts its event, and notes one of the other parameters. */
+#define SUB_EVENT(event, note, ...)                                                      \
+	static inline void sub_##event(struct netio_publisher *publisher, ##__VA_ARGS__) \
+	{                                                                                \
+		struct sub *sub = sub_of(publisher);                                     \
+                                                                                         \
+		sub->event++;                                                            \
+		note;                                                                    \
+	}
 
-static inline void sub_subscribed(struct netio_publisher *publisher,
-				  const struct netio_subscription *what)
-{
-	sub_of(publisher)->what = *what;
-	sub_of(publisher)->subscribed++;
-}
+typedef const struct netio_subscription what_t;
 
-static inline void sub_not_taken(struct netio_publisher *publisher,
-				 const struct netio_subscription *what, const char *why)
+SUB_EVENT(established, sub->publisher = publisher)
+SUB_EVENT(refused, note_end(sub, reason, why), enum plx_link_reason reason, const char *why)
+SUB_EVENT(closed, note_end(sub, reason, why), enum plx_link_reason reason, const char *why)
+SUB_EVENT(subscribed, sub->what = *what, what_t *what)
+SUB_EVENT(lost, sub->what = *what, what_t *what, const char *why)
+SUB_EVENT(resumed, sub->what = *what, what_t *what)
+SUB_EVENT(unsubscribed, sub->what = *what, what_t *what)
+
+static inline void sub_not_taken(struct netio_publisher *publisher, what_t *what, const char *why)
 {
 	sub_of(publisher)->what = *what;
 	sub_of(publisher)->not_taken++;
 	note_why(sub_of(publisher), why);
-}
-
-static inline void sub_lost(struct netio_publisher *publisher,
-			    const struct netio_subscription *what, const char *why)
-{
-	sub_of(publisher)->what = *what;
-	sub_of(publisher)->lost++;
-}
-
-static inline void sub_resumed(struct netio_publisher *publisher,
-			       const struct netio_subscription *what)
-{
-	sub_of(publisher)->what = *what;
-	sub_of(publisher)->resumed++;
-}
-
-static inline void sub_unsubscribed(struct netio_publisher *publisher,
-				    const struct netio_subscription *what)
-{
-	sub_of(publisher)->what = *what;
-	sub_of(publisher)->unsubscribed++;
 }
 
 static inline void sub_message(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
@@ -199,11 +174,8 @@ static inline void on_established(struct netio_subscriber *who)
 	came++;
 }
 
-static inline void on_closed(struct netio_subscriber *who, enum plx_link_reason reason,
-			     const char *why)
-{
-	went++;
-}
+PLX_COUNTS(on_closed, went, struct netio_subscriber *who, enum plx_link_reason reason,
+	   const char *why)
 
 /* With a port() of the test's publisher. */
 #define SUBSCRIBE(i, ...) sub_to(&subs[i], port(), (struct netio_subscription){__VA_ARGS__})

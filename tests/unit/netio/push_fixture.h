@@ -144,21 +144,9 @@ static inline int push_some(unsigned count, size_t len)
 	return NETIO_STATUS_OK;
 }
 
-static inline struct netio_push_stats push_stats(void)
-{
-	struct netio_push_stats stats;
-
-	netio_push_stats(&pusher, &stats);
-	return stats;
-}
-
-static inline struct netio_push_receiver_stats stats_of(unsigned i)
-{
-	struct netio_push_receiver_stats stats;
-
-	netio_push_receiver_stats(receivers[i], &stats);
-	return stats;
-}
+PLX_READS(struct netio_push_stats, push_stats, (void), netio_push_stats(&pusher, &it))
+PLX_READS(struct netio_push_receiver_stats, stats_of, (unsigned i),
+	  netio_push_receiver_stats(receivers[i], &it))
 
 static inline int push_down(void **state)
 {

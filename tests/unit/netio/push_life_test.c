@@ -63,8 +63,6 @@ PUSH_TEST(one_attempt_is_made_if_requested)
 	assert_int_equal(closed, 0);
 }
 
-/* Removed receivers --------------------------------------------------------------------------- */
-
 PUSH_TEST(a_disconnected_receiver_loses_nothing)
 {
 	begin(2, 16, NULL);

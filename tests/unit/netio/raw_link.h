@@ -15,10 +15,7 @@ static inline void raw_open(struct plx_link *link, void *user)
 	raw = link;
 }
 
-static inline void raw_message(struct plx_link *link, struct plx_buf *message, void *user)
-{
-	raw_messages++;
-}
+PLX_COUNTS(raw_message, raw_messages, struct plx_link *link, struct plx_buf *message, void *user)
 
 static inline void raw_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			     void *user)

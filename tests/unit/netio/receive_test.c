@@ -57,8 +57,6 @@ SOCKET_TEST(wrong_greetings_are_refused)
 	TURN_UNTIL(heard.closed == 1);
 }
 
-/* Pages --------------------------------------------------------------------------------------- */
-
 #define PAGE_HEAD            WIRE_PAGE, 0, 0, 0, 0, 0, 0, 0
 #define ENTRY(length, flags) (length), 0, 0, 0, (flags), 0, 0, 0
 #define WORD(value)          (value), 0, 0, 0, 0, 0, 0, 0
@@ -120,17 +118,15 @@ SOCKET_TEST(malformed_messages_end_their_connection)
 SOCKET_TEST(messages_longer_than_accepted_end_their_connection)
 {
 	enum { MAX = 256 };
-	static const struct netio_listen_attr attr = {.message_max_bytes = MAX};
 	static const uint8_t single[WIRE_MESSAGE_BYTES + MAX + 1] = {WIRE_MESSAGE};
 	static const uint8_t page[WIRE_PAGE_BYTES + 8 + MAX + 8] = {PAGE_HEAD, 1, 1, 0, 0, 0};
 	static const struct iovec each[] = {{(void *)single, sizeof(single)},
 					    {(void *)page, sizeof(page)}};
 
-	listen_with(&attr);
+	listen_with(&(struct netio_listen_attr){.message_max_bytes = MAX});
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(each); i++) {
 		connect_after_greeting();
-		assert_int_equal(plx_link_send(raw, each[i].iov_base, each[i].iov_len - (i == 0)),
-				 0);
+		assert_works(plx_link_send(raw, each[i].iov_base, each[i].iov_len - (i == 0)));
 		TURN_UNTIL(i > 0 || heard.messages == 1); /* the longest accepted message */
 		if (i == 0)
 			assert_int_equal(plx_link_send(raw, single, sizeof(single)), 0);
@@ -141,8 +137,6 @@ SOCKET_TEST(messages_longer_than_accepted_end_their_connection)
 	}
 	assert_int_equal(heard.messages, 1);
 }
-
-/* The queue ----------------------------------------------------------------------------------- */
 
 struct taker {
 	unsigned count;
@@ -275,30 +269,18 @@ SOCKET_TEST(queued_messages_are_bounded_by_the_window)
 {
 	struct netio_buffered_send_socket sender;
 	static uint8_t bytes[65536];
-	uint64_t end_ns;
-	unsigned waiting = 0;
-	struct netio_msg msg;
 
 	listen_with(&(struct netio_listen_attr){
 		.buffer_bytes = 4096, .buffer_count = 2, .queue_count = 100000});
 	connect_buffered(&sender, 4096, 32);
-	end_ns = plx_now_ns() + 300 * PLX_NS_PER_MS;
+	uint64_t end_ns = plx_now_ns() + 300 * PLX_NS_PER_MS;
 	while (plx_now_ns() < end_ns || plx_ring_depth(heard.socket.listener->queue->ring) == 0) {
 		if (netio_buffered_send(&sender, bytes, sizeof(bytes)) != 0)
 			plx_loop_turn();
 	}
-	while (netio_recv(&heard.socket, &msg) == 0) {
-		waiting++;
-		netio_msg_release(&msg);
-	}
-	assert_in_range(waiting, 1, 4);
+	assert_in_range(take_queued(), 1, 4);
 	netio_buffered_send_socket_fini(&sender);
-	end_ns = plx_now_ns() + LIMIT_NS;
-	while (!heard.closed && plx_now_ns() < end_ns) {
-		plx_loop_turn();
-		if (netio_recv(&heard.socket, &msg) == 0)
-			netio_msg_release(&msg);
-	}
+	TURN_UNTIL(take_queued() == 0 && heard.closed);
 	assert_int_equal(heard.closed, 1);
 }
 
@@ -308,7 +290,6 @@ SOCKET_TEST(peers_that_come_and_go_are_bounded_by_the_queue)
 {
 	struct netio_connect_attr once = {.reconnect_min_ns = PLX_NEVER};
 	struct netio_send_socket sender;
-	struct netio_msg msg;
 	unsigned round, tries;
 
 	listen_with(&(struct netio_listen_attr){
@@ -329,8 +310,7 @@ SOCKET_TEST(peers_that_come_and_go_are_bounded_by_the_queue)
 					   heard.established + round * LISTENER_ENDED_MAX);
 		}
 		assert_int_equal(heard.established, LISTENER_ENDED_MAX);
-		while (netio_recv(&heard.socket, &msg) == 0)
-			netio_msg_release(&msg);
+		take_queued();
 	}
 }
 

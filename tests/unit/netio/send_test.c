@@ -23,26 +23,19 @@ static void on_established(struct netio_send_socket *socket)
 	established++;
 }
 
-static void on_refused(struct netio_send_socket *socket, enum plx_link_reason why_not,
-		       const char *text)
-{
-	refused++;
-	reason = why_not;
-	snprintf(why, sizeof(why), "%s", text);
-}
+/* A callback that counts a refused or closed connection, and notes why. */
+#define NOTES_WHY(callback, counter)                                                         \
+	static void callback(struct netio_send_socket *socket, enum plx_link_reason why_not, \
+			     const char *text)                                               \
+	{                                                                                    \
+		counter++;                                                                   \
+		reason = why_not;                                                            \
+		snprintf(why, sizeof(why), "%s", text);                                      \
+	}
 
-static void on_closed(struct netio_send_socket *socket, enum plx_link_reason why_not,
-		      const char *text)
-{
-	closed++;
-	reason = why_not;
-	snprintf(why, sizeof(why), "%s", text);
-}
-
-static void on_available(struct netio_send_socket *socket)
-{
-	available++;
-}
+NOTES_WHY(on_refused, refused)
+NOTES_WHY(on_closed, closed)
+PLX_COUNTS(on_available, available, struct netio_send_socket *socket)
 
 static void on_completed(struct netio_send_socket *socket, uint64_t key, int how)
 {
@@ -90,18 +83,13 @@ static void end(void)
 	netio_send_socket_fini(&sender);
 }
 
-static int sender_down(void **state)
-{
-	end();
-	return sockets_down(state);
-}
-
+PLX_FIXTURE(sender_down, sockets_down(state), end())
 #define SEND_TEST(test) PLX_TEST_WITH(test, netio_up, sender_down)
 
 SEND_TEST(a_message_arrives_whole)
 {
 	static const size_t lengths[] = {0, 1, 7, 8, 64, 4096, 65536, 65537, 200000, BIG};
-	struct iovec pieces[3];
+	struct iovec pieces[3] = {{"one ", 4}, {NULL, 0}, {"two", 3}};
 
 	begin();
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
@@ -113,9 +101,6 @@ SEND_TEST(a_message_arrives_whole)
 		assert_int_equal(heard.wrong, 0);
 		assert_memory_equal(heard.bytes, bytes, lengths[i]);
 	}
-	pieces[0] = (struct iovec){"one ", 4};
-	pieces[1] = (struct iovec){NULL, 0};
-	pieces[2] = (struct iovec){"two", 3};
 	assert_int_equal(netio_sendv_tagged(&sender, UINT64_MAX - 1, pieces, 3), 0);
 	TURN_UNTIL(heard.len == 7);
 	assert_memory_equal(heard.bytes, "one two", 7);
@@ -130,10 +115,9 @@ SEND_TEST(a_message_arrives_whole)
 SEND_TEST(by_reference_each_key_is_returned_once)
 {
 	struct iovec pieces[NETIO_IOV_MAX];
-	uint64_t number;
 
 	begin();
-	for (number = 0; number < 100; number++) {
+	for (uint64_t number = 0; number < 100; number++) {
 		int rc;
 
 		fill(bytes + number * 1000, number, 1000);
@@ -159,8 +143,7 @@ SEND_TEST(by_reference_each_key_is_returned_once)
 	TURN_UNTIL(heard.messages == 101 && completed == 101);
 	assert_int_equal(heard.len, NETIO_IOV_MAX * 8);
 	fill(bytes, heard.next, BIG);
-	pieces[0] = (struct iovec){bytes, BIG};
-	assert_int_equal(netio_sendv_ref(&sender, 0, pieces, 1, 6), 0);
+	assert_works(netio_sendv_ref(&sender, 0, &(struct iovec){bytes, BIG}, 1, 6));
 	TURN_UNTIL(heard.messages == 102 && completed == 102);
 	assert_int_equal(keys[101], 6);
 	assert_int_equal(heard.len, BIG);
@@ -216,11 +199,10 @@ SEND_TEST(by_reference_many_sockets_share_an_lcore)
 SEND_TEST(a_fast_sender_is_notified_of_room)
 {
 	uint64_t sent = 0;
-	uint64_t end_ns;
 
 	begin();
 	heard.kept.more = 500;
-	end_ns = plx_now_ns() + LIMIT_NS;
+	uint64_t end_ns = plx_now_ns() + LIMIT_NS;
 	for (;;) {
 		fill(bytes, sent, 64);
 		if (netio_send(&sender, bytes, 64) == NETIO_STATUS_AGAIN)
@@ -302,8 +284,6 @@ SEND_TEST(an_answer_arrives)
 	assert_int_equal(answer.tag, 9);
 }
 
-/* Life ---------------------------------------------------------------------------------------- */
-
 SEND_TEST(the_peer_is_tried_until_it_listens)
 {
 	listen_with(NULL);
@@ -340,13 +320,11 @@ SEND_TEST(one_attempt_is_made_if_requested)
 /* Full jitter: uniform between 0 and the range, which doubles. */
 SEND_TEST(attempts_become_less_frequent)
 {
-	uint64_t begin_ns;
-
 	make_sender(&(struct netio_connect_attr){.reconnect_min_ns = PLX_NS_PER_MS,
 						 .reconnect_max_ns = 32 * PLX_NS_PER_MS});
 	assert_int_equal(netio_connect(&sender, "127.0.0.1", 1), 0);
 	TURN_UNTIL(refused >= 10);
-	begin_ns = plx_now_ns();
+	uint64_t begin_ns = plx_now_ns();
 	refused = 0;
 	TURN_UNTIL(refused >= 40);
 	/* 16 ms each on average; never more than 32 ms. */
@@ -417,8 +395,7 @@ ENDS(end_when_closed, enum plx_link_reason why_not, const char *text)
 ENDS(end_when_completed, uint64_t key, int how)
 ENDS(end_when_answered, const struct netio_msg *msg)
 
-/* The same for a listening one: 0 established, 1 closed, 2 in the middle of a page, 3 at a long
- * message. */
+/* The same for a listening one: 0 established, 1 closed, 2 inside a page, 3 at a long message. */
 static unsigned ends_in;
 
 static void end_listening_established(struct netio_recv_socket *socket)
@@ -500,8 +477,6 @@ SEND_TEST(a_socket_may_end_in_its_callbacks)
 	turn_ms(5);
 }
 
-/* Other protocols ----------------------------------------------------------------------------- */
-
 static void refused_by(const struct wire_greeting *greeting, const char *why_not)
 {
 	struct plx_listener *listener;
@@ -533,9 +508,8 @@ SEND_TEST(each_cause_of_failed_attempts_is_logged_once)
 {
 	struct plx_listener *listener;
 	char address[64];
-	unsigned port;
+	unsigned port = raw_listen(&(struct plx_link_attr){.events = &raw_events}, NULL, &listener);
 
-	port = raw_listen(&(struct plx_link_attr){.events = &raw_events}, NULL, &listener);
 	snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
 	make_sender(&(struct netio_connect_attr){.reconnect_max_ns = 20 * PLX_NS_PER_MS});
 	sender.cb_connection_refused = NULL;

@@ -59,10 +59,7 @@ SIGNAL_TEST(each_fire_of_each_thread_is_one_call)
 static struct netio_signal other;
 static unsigned others;
 
-static void count_other(void *data)
-{
-	others++;
-}
+PLX_COUNTS(count_other, others, void *data)
 
 static void fire_again(void *data)
 {

@@ -50,8 +50,6 @@ SLOW_TEST(a_gap_precedes_the_answer)
 /* Pages for gaps only must not block a long message. */
 SLOW_TEST(a_long_message_is_conflated_and_arrives)
 {
-	unsigned before;
-
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	SUBSCRIBE_SLOW(0, .last = 9, .policy = NETIO_POLICY_CONFLATE);
 	sub_take_tagged(&subs[0]);
@@ -59,7 +57,7 @@ SLOW_TEST(a_long_message_is_conflated_and_arrives)
 		publish_all(2, 400, 1);
 	publish_all(1, 3300, 1); /* four pages */
 	assert_int_equal(first()->outbox.latest.count, 2);
-	before = subs[0].messages;
+	unsigned before = subs[0].messages;
 	for (unsigned i = 0; i < 20000; i++) { /* it takes some, repeatedly */
 		publish(2, 400, 0);
 		publish(2, 400, 0);
@@ -88,7 +86,6 @@ SLOW_TEST(pages_after_kept_ones_are_dropped)
 
 static void expect_room_with_pages(uint32_t page_count)
 {
-	uint64_t end;
 	unsigned turns = 0;
 
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = page_count});
@@ -96,7 +93,7 @@ static void expect_room_with_pages(uint32_t page_count)
 	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_NEW);
 	sub_take_tagged(&subs[0]);
 	publish_until_again(700);
-	end = plx_now_ns() + 3 * PLX_NS_PER_S;
+	uint64_t end = plx_now_ns() + 3 * PLX_NS_PER_S;
 	while (plx_now_ns() < end && !available) {
 		publish_all(2, 700, 1);
 		subs[0].kept.more = 8;
@@ -116,8 +113,6 @@ SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops)
 
 SLOW_TEST(the_latest_arrive_next_to_other_tags)
 {
-	uint64_t end;
-
 	begin_slow(NETIO_POLICY_CONFLATE);
 	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
 	sub_take_tagged(&subs[0]);
@@ -127,7 +122,7 @@ SLOW_TEST(the_latest_arrive_next_to_other_tags)
 	assert_int_equal(first()->outbox.latest.count, 1);
 	assert_int_equal(netio_unsubscribe(&subs[0].socket, test_host(), port(), 1), 0);
 	/* It takes some, more slowly than they are published. */
-	end = plx_now_ns() + 3 * PLX_NS_PER_S;
+	uint64_t end = plx_now_ns() + 3 * PLX_NS_PER_S;
 	while (plx_now_ns() < end) {
 		publish_all(2, 400, 4);
 		subs[0].kept.more = 8;
@@ -159,11 +154,9 @@ SLOW_TEST(a_stricter_policy_keeps_the_order)
 
 SLOW_TEST(nothing_is_dropped_for_a_message_that_is_too_big)
 {
-	uint64_t before;
-
 	begin_slow(NETIO_POLICY_DROP_OLD);
 	publish_all(1, 400, 14);
-	before = stats().dropped_old;
+	uint64_t before = stats().dropped_old;
 	publish(1, 20000, 0);
 	assert_int_equal(stats().dropped_old, before);
 }
@@ -215,11 +208,9 @@ SLOW_TEST(nothing_is_dropped_needlessly)
 	while (first()->outbox.waiting_count < 2)
 		publish_all(1, 400, 1);
 	for (unsigned i = 0; i < 20; i++) {
-		uint64_t old, new;
-
 		publish_all(1, 400, 1);
-		old = stats().dropped_old;
-		new = stats().dropped_new;
+		uint64_t old = stats().dropped_old;
+		uint64_t new = stats().dropped_new;
 		assert_int_equal(publish(1, i % 2 ? 6500 : 7900, 0), NETIO_STATUS_OK);
 		assert_true(stats().dropped_old == old || stats().dropped_new == new);
 	}

@@ -213,13 +213,17 @@ SLOW_TEST(more_tags_than_may_wait)
 			    "dropped as new, conflated");
 }
 
-SLOW_TEST(the_answer_follows_the_latest)
+/* Sixteen tags, twenty messages each. */
+static void begin_sixteen(void)
 {
-	unsigned before;
-
 	begin_latest(0);
 	for (unsigned i = 0; i < 320; i++)
 		publish_all(i % 16, 200, 1);
+}
+
+SLOW_TEST(the_answer_follows_the_latest)
+{
+	begin_sixteen();
 	assert_works(netio_unsubscribe_from(&subs[0].socket, test_host(), port(),
 					    &(struct netio_subscription){.last = 63}));
 	turn_ms(20);
@@ -229,16 +233,14 @@ SLOW_TEST(the_answer_follows_the_latest)
 	TURN_UNTIL(has_all(&subs[0]));
 	for (unsigned i = 0; i < 16; i++)
 		assert_int_equal(newest_of[i], 304 + i);
-	before = subs[0].messages;
+	unsigned before = subs[0].messages;
 	TURN_UNTIL(subs[0].closed == 1);
 	assert_int_equal(subs[0].messages, before);
 }
 
 SLOW_TEST(the_latest_are_sent_before_the_end)
 {
-	begin_latest(0);
-	for (unsigned i = 0; i < 320; i++)
-		publish_all(i % 16, 200, 1);
+	begin_sixteen();
 	netio_subscriber_close(subscriber);
 	turn_ms(20);
 	assert_int_equal(went, 0);
@@ -252,9 +254,7 @@ SLOW_TEST(the_latest_are_sent_before_the_end)
 
 SLOW_TEST(the_latest_of_a_failed_subscriber_count_as_lost)
 {
-	begin_latest(0);
-	for (unsigned i = 0; i < 320; i++)
-		publish_all(i % 16, 200, 1);
+	begin_sixteen();
 	plx_link_abort(((struct subscriber *)LIST_FIRST(&publisher.core->acceptor.session.links))
 			       ->accepted.session.link);
 	TURN_UNTIL(went == 1);

@@ -166,6 +166,19 @@ static inline unsigned hear_no_more(struct heard *it)
 	return wrong;
 }
 
+/* Take what is in its queue. Return: how many messages. */
+static inline unsigned take_queued(void)
+{
+	struct netio_msg msg;
+	unsigned count = 0;
+
+	while (netio_recv(&heard.socket, &msg) == 0) {
+		netio_msg_release(&msg);
+		count++;
+	}
+	return count;
+}
+
 static inline void connect_to_listening(struct netio_send_socket *socket)
 {
 	unsigned port = netio_listen_socket_port(&heard.socket);
@@ -181,11 +194,7 @@ static inline void connect_buffered_to_listening(struct netio_buffered_send_sock
 }
 
 /* The loop turns between the sockets and netio_fini, or not: both must work. */
-static inline int sockets_down(void **state)
-{
-	hear_no_more(&heard);
-	return netio_down(state);
-}
+PLX_FIXTURE(sockets_down, netio_down(state), hear_no_more(&heard))
 
 /* A message with a number. */
 static inline void fill(void *to, uint64_t number, size_t len)

@@ -19,8 +19,6 @@ static struct {
 	_Atomic unsigned established, closed, messages, misplaced;
 } at[LCORES];
 
-/* The socket, on each lcore ------------------------------------------------------------------- */
-
 static unsigned here(const struct netio_recv_socket *socket)
 {
 	unsigned id = plx_lcore_id();
@@ -67,17 +65,13 @@ static void listen_spread(enum netio_spread spread)
 	assert_works(netio_listen(&heard.socket, test_host(), 0));
 }
 
-/* Senders ------------------------------------------------------------------------------------- */
-
 static void on_answer(struct netio_send_socket *socket, const struct netio_msg *msg)
 {
 	answers += msg->len == 5;
 }
 
-static void on_end(struct netio_send_socket *socket, enum plx_link_reason reason, const char *why)
-{
-	ends++;
-}
+PLX_COUNTS(on_end, ends, struct netio_send_socket *socket, enum plx_link_reason reason,
+	   const char *why)
 
 static void start_sender(unsigned i)
 {
@@ -106,8 +100,6 @@ static void assert_open(unsigned on_0, unsigned on_1, unsigned on_2)
 	assert_int_equal(open_on(1), on_1);
 	assert_int_equal(open_on(2), on_2);
 }
-
-/* Lcores -------------------------------------------------------------------------------------- */
 
 static int run_worker(void *arg)
 {
@@ -170,15 +162,8 @@ static int workers_down(void **state)
 
 #define SPREAD_TEST(test) PLX_TEST_WITH(test, workers_up, workers_down)
 
-static struct plx_listener_stats stats(void)
-{
-	struct plx_listener_stats stats;
-
-	plx_listener_stats(heard.socket.listener->acceptor.listener, &stats);
-	return stats;
-}
-
-/* Where connections go ------------------------------------------------------------------------ */
+PLX_READS(struct plx_listener_stats, stats, (void),
+	  plx_listener_stats(heard.socket.listener->acceptor.listener, &it))
 
 SPREAD_TEST(each_lcore_gets_a_connection_in_turn_and_answers_on_it)
 {
@@ -210,11 +195,9 @@ SPREAD_TEST(the_lcore_with_the_fewest_connections_gets_the_next)
 
 SPREAD_TEST(a_connection_that_never_opens_is_no_load)
 {
-	const struct wire_greeting bad = {WIRE_HELLO, 0, 0, WIRE_SENDER, 4096};
-
 	listen_spread(NETIO_SPREAD_LEAST_LOAD);
 	start_senders_one_by_one(0, 1);
-	raw_connect_to_listening(&bad);
+	raw_connect_to_listening(&(struct wire_greeting){WIRE_HELLO, 0, 0, WIRE_SENDER, 4096});
 	TURN_UNTIL(raw_closed == 1 && stats().failed == 1);
 	start_senders_one_by_one(1, 3);
 	assert_open(1, 1, 1);
@@ -230,8 +213,6 @@ SPREAD_TEST(an_lcore_whose_loop_does_not_run_gets_no_connection)
 	start_senders_one_by_one(4, 6);
 	assert_open(2, 2, 2);
 }
-
-/* How they end -------------------------------------------------------------------------------- */
 
 SPREAD_TEST(a_drain_closes_the_connections_of_all_lcores)
 {

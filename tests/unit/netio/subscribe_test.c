@@ -62,13 +62,7 @@ static int publish(struct netio_publish_socket *socket, netio_tag_t tag)
 	return rc;
 }
 
-static uint32_t subscriptions(void)
-{
-	struct netio_publish_stats stats;
-
-	netio_publish_stats(&publisher, &stats);
-	return stats.subscriptions;
-}
+PLX_READS(struct netio_publish_stats, stats, (void), netio_publish_stats(&publisher, &it))
 
 /* Life ---------------------------------------------------------------------------------------- */
 
@@ -122,14 +116,11 @@ TEST(a_publisher_may_start_later)
 
 TEST(several_publishers)
 {
-	uint64_t first_id;
-	unsigned other;
-
 	begin();
 	open_publisher(&second, 0);
-	other = netio_publish_socket_port(&second);
+	unsigned other = netio_publish_socket_port(&second);
 	subscribe_surely(1);
-	first_id = sub->publisher->id;
+	uint64_t first_id = sub->publisher->id;
 	assert_int_equal(netio_subscribe(&sub->socket, "127.0.0.1", other, 1), 0);
 	TURN_UNTIL(sub->subscribed == 2);
 	assert_int_not_equal(sub->publisher->id, first_id);
@@ -164,13 +155,13 @@ TEST(a_subscription_may_end_in_any_state)
 	assert_int_equal(unsubscribe(2), 0);
 	TURN_UNTIL(sub->unsubscribed == 2);
 	assert_int_equal(sub->subscribed, 1);
-	assert_int_equal(subscriptions(), 1);
+	assert_int_equal(stats().subscriptions, 1);
 
 	/* And requested again at once. */
 	assert_int_equal(unsubscribe(1), 0);
 	assert_int_equal(subscribe(1), 0);
 	TURN_UNTIL(sub->unsubscribed == 3 && sub->subscribed == 2);
-	assert_int_equal(subscriptions(), 1);
+	assert_int_equal(stats().subscriptions, 1);
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 1);
 	assert_int_equal(sub->closed, 1);
@@ -206,7 +197,7 @@ TEST(a_subscription_that_ends_with_its_connection)
 	assert_int_equal(sub->what.tag, 1);
 	open_publisher(&publisher, at);
 	TURN_UNTIL(sub->resumed == 1);
-	assert_int_equal(subscriptions(), 1);
+	assert_int_equal(stats().subscriptions, 1);
 }
 
 static unsigned end_in; /* the callback that ends the socket */
@@ -225,7 +216,6 @@ static void end_now(unsigned callback)
 	}
 
 typedef struct netio_publisher who_t;
-typedef const struct netio_subscription what_t;
 
 ENDS_IN(0, end_established, , who_t *who)
 ENDS_IN(1, end_refused, , who_t *who, enum plx_link_reason reason, const char *why)
@@ -336,8 +326,7 @@ TEST(other_kinds_of_sockets_are_named)
 	assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, NULL), 0);
 	sender.cb_connection_refused = note_refusal;
 	refusal[0] = '\0';
-	assert_int_equal(netio_connect(&sender, "127.0.0.1", netio_publish_socket_port(&publisher)),
-			 0);
+	assert_works(netio_connect(&sender, "127.0.0.1", netio_publish_socket_port(&publisher)));
 	TURN_UNTIL(refusal[0]);
 	assert_non_null(strstr(refusal, "publish socket"));
 	netio_send_socket_fini(&sender);
@@ -347,7 +336,6 @@ TEST(other_kinds_of_sockets_are_named)
 /* Hostile subscribers ------------------------------------------------------------------------- */
 
 static uint8_t list[WIRE_LIST_BYTES + (WIRE_LIST_MAX + 1) * WIRE_REQUEST_BYTES];
-
 static const struct wire_greeting subscriber_says = GREETING(WIRE_HELLO, WIRE_SUBSCRIBER, 4096);
 
 static void connect_raw_with(uint64_t message_max)
@@ -398,7 +386,6 @@ TEST(broken_requests_end_their_connection)
 					     {.what = WIRE_SUBSCRIBE_RANGE}};
 	const struct wire_request twice[2] = {{.id = 1, .what = WIRE_SUBSCRIBE_RANGE},
 					      {.id = 2, .what = WIRE_SUBSCRIBE_RANGE}};
-	struct netio_publish_stats stats;
 	size_t size;
 
 	begin();
@@ -431,24 +418,20 @@ TEST(broken_requests_end_their_connection)
 	/* The valid one remains, and nothing of the others. */
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
 	TURN_UNTIL(sub->messages == 1);
-	netio_publish_stats(&publisher, &stats);
-	assert_int_equal(stats.subscribers, 1);
-	assert_int_equal(stats.subscriptions, 1);
+	assert_int_equal(stats().subscribers, 1);
+	assert_int_equal(stats().subscriptions, 1);
 }
 
 TEST(unknown_subscriptions_are_refused)
 {
-	struct netio_publish_stats stats;
-
 	begin();
 	connect_raw();
 	plx_link_send(raw, list,
 		      write_list(&(struct wire_request){.id = 9, .what = WIRE_UNSUBSCRIBE}, 1));
 	TURN_UNTIL(raw_messages == 1);
 	assert_int_equal(raw_closed, 0);
-	netio_publish_stats(&publisher, &stats);
-	assert_int_equal(stats.requests, 1);
-	assert_int_equal(stats.refused, 1);
+	assert_int_equal(stats().requests, 1);
+	assert_int_equal(stats().refused, 1);
 	plx_link_close(raw);
 	TURN_UNTIL(raw_closed == 1);
 }
@@ -473,7 +456,6 @@ TEST(a_subscriber_that_takes_no_answers_is_throttled)
 	};
 	struct plx_link_attr attr = {.events = &events, .rx_buf_count = 4};
 	struct wire_request request = {.what = WIRE_UNSUBSCRIBE};
-	struct netio_publish_stats before, after;
 	unsigned sent = 0;
 
 	begin();
@@ -491,8 +473,7 @@ TEST(a_subscriber_that_takes_no_answers_is_throttled)
 		}
 		assert_true(sent < 10000);
 	}
-	netio_publish_stats(&publisher, &before);
-	assert_true(before.requests < sent + 1); /* some are queued */
+	assert_true(stats().requests < sent + 1); /* some are queued */
 	assert_int_equal(raw_closed, 0);
 	/* Others are not delayed. */
 	assert_int_equal(publish(&publisher, 1), NETIO_STATUS_OK);
@@ -502,8 +483,7 @@ TEST(a_subscriber_that_takes_no_answers_is_throttled)
 		plx_buf_unref(kept[--kept_count]);
 	kept_count = PLX_ARRAY_LEN(kept);
 	TURN_UNTIL(raw_messages == sent);
-	netio_publish_stats(&publisher, &after);
-	assert_int_equal(after.requests, 1 + sent);
+	assert_int_equal(stats().requests, 1 + sent);
 	plx_link_abort(raw);
 	TURN_UNTIL(raw_closed == 1);
 }
@@ -574,12 +554,9 @@ TEST(broken_answers_end_their_connection)
 	TURN_UNTIL(sub->closed == PLX_ARRAY_LEN(bad) + 2);
 	take_request();
 	answer(&(struct wire_answer){0, WIRE_SUBSCRIBED}, 1);
-	{
-		uint8_t message[WIRE_MESSAGE_BYTES];
-
-		wire_message_write(message, 1);
-		assert_int_equal(plx_link_send(raw, message, sizeof(message)), 0);
-	}
+	uint8_t message[WIRE_MESSAGE_BYTES];
+	wire_message_write(message, 1);
+	assert_int_equal(plx_link_send(raw, message, sizeof(message)), 0);
 	TURN_UNTIL(sub->messages == 1);
 	assert_int_equal(sub->resumed, 2);
 	plx_listener_close(raw_listener);
@@ -591,12 +568,11 @@ TEST(broken_answers_end_their_connection)
  * once is retried like any other attempt. */
 TEST(a_failed_reopening_is_retried)
 {
-	struct publisher *peer;
 	char good[PLX_ADDRESS_MAX];
 
 	begin();
 	subscribe_surely(1);
-	peer = (struct publisher *)LIST_FIRST(&sub->socket.core->hub.connections);
+	struct publisher *peer = (struct publisher *)LIST_FIRST(&sub->socket.core->hub.connections);
 	assert_int_equal(unsubscribe(1), 0);
 	for (int i = 0; i < 10000 && peer->connection.session.state == PLX_CONNECTOR_OPEN; i++)
 		plx_loop_turn();

@@ -22,13 +22,11 @@ static bool matches(const struct table_filter *filter, uint64_t tag)
 
 static int add(struct sub *sub, const struct table_filter *filter)
 {
-	int rc;
-
 	*sub = (struct sub){.filter = *filter, .count = table_pairs_of(filter)};
 	assert_in_range(sub->count, 1, TABLE_PAIRS_MAX);
 	sub->pairs = calloc(sub->count, sizeof(*sub->pairs));
 	assert_non_null(sub->pairs);
-	rc = table_add(&table, filter, sub->pairs, sub);
+	int rc = table_add(&table, filter, sub->pairs, sub);
 	if (rc)
 		free(sub->pairs);
 	return rc;
@@ -54,11 +52,7 @@ static unsigned look_up(uint64_t tag)
 	return hits;
 }
 
-static int up(void **state)
-{
-	assert_int_equal(table_init(&table, 7), 0);
-	return 0;
-}
+PLX_FIXTURE(up, 0, assert_int_equal(table_init(&table, 7), 0))
 
 static int down(void **state)
 {
@@ -103,7 +97,6 @@ TEST(a_lookup_finds_what_a_scan_finds)
 	for (unsigned round = 0; round < 20000; round++) {
 		unsigned i = dice_roll(&dice, PLX_ARRAY_LEN(subs));
 		uint64_t tag = random_tag();
-		unsigned hits;
 
 		if (there[i]) {
 			take_out(&subs[i]);
@@ -115,7 +108,7 @@ TEST(a_lookup_finds_what_a_scan_finds)
 		there[i] = !there[i];
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(subs); j++)
 			subs[j].hits = 0;
-		hits = look_up(tag);
+		unsigned hits = look_up(tag);
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(subs); j++) {
 			bool expected = there[j] && matches(&subs[j].filter, tag);
 

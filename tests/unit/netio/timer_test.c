@@ -132,7 +132,7 @@ TIMER_TEST(bad_values_are_refused)
 	begin(count, 0);
 	assert_int_equal(netio_timer_start_ms(&timer, 0), -EINVAL);
 	assert_int_equal(log_count("netio_timer_start: a period of 0"), 1);
-	elsewhere(start_elsewhere, &rc);
+	run_in_thread(start_elsewhere, &rc);
 	assert_int_equal(rc, -EPERM);
 }
 

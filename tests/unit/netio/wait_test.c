@@ -29,8 +29,6 @@ static int wait_down(void **state)
 
 #define WAIT_TEST(test) PLX_TEST_WITH(test, netio_up, wait_down)
 
-/* On a thread that is not an lcore ------------------------------------------------------------ */
-
 static struct waiter {
 	pthread_t thread;
 	uint64_t timeout_ns;
@@ -146,8 +144,6 @@ WAIT_TEST(no_thread_waits_without_a_queue)
 		     "netio_recv_fd: the socket has no queue");
 }
 
-/* By the descriptor --------------------------------------------------------------------------- */
-
 static bool is_readable(void)
 {
 	struct pollfd fd = {.fd = netio_recv_fd(&heard.socket), .events = POLLIN};
@@ -155,30 +151,18 @@ static bool is_readable(void)
 	return poll(&fd, 1, 0) == 1;
 }
 
-static unsigned take_all(void)
-{
-	struct netio_msg msg;
-	unsigned count = 0;
-
-	while (netio_recv(&heard.socket, &msg) == 0) {
-		netio_msg_release(&msg);
-		count++;
-	}
-	return count;
-}
-
 WAIT_TEST(the_descriptor_is_readable_when_messages_have_arrived)
 {
 	connect_sender();
 	assert_true(is_readable()); /* at first: there may be messages already */
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(take_all(), 0);
+		assert_int_equal(take_queued(), 0);
 		assert_false(is_readable());
 		assert_int_equal(netio_send(&sender, "x", 1), 0);
 		assert_int_equal(netio_send(&sender, "y", 1), 0);
 		TURN_UNTIL(plx_ring_depth(heard.socket.listener->queue->ring) == 2);
 		TURN_UNTIL(is_readable());
-		assert_int_equal(take_all(), 2);
+		assert_int_equal(take_queued(), 2);
 		assert_false(is_readable());
 	}
 }
@@ -197,7 +181,7 @@ WAIT_TEST(a_loop_that_returns_wakes_for_the_last_message)
 
 	connect_sender();
 	netio_recv_fd(&heard.socket);
-	assert_int_equal(take_all(), 0);
+	assert_int_equal(take_queued(), 0);
 	assert_works(plx_poller_add("end", end_loop, NULL, 0, &poller));
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
 	run();
