@@ -7,20 +7,23 @@
 
 #define MISUSE_LCORE 77
 
-/* name: the function that fn calls on lcore MISUSE_LCORE, which is not its owner. */
-struct misuse {
+/* Functions to call on lcore MISUSE_LCORE, which is not the owner. */
+static struct misuse {
 	void (*fn)(void);
 	const char *name;
-};
+} misuses[16];
+static unsigned misuse_count;
 
-/** A case that only calls that function. */
-#define MISUSE(function, ...)                  \
-	static void misuse_of_##function(void) \
-	{                                      \
-		(void)function(__VA_ARGS__);   \
+/** List a case that only calls that function. */
+#define MISUSE(function, ...)                                                               \
+	static void misuse_of_##function(void)                                              \
+	{                                                                                   \
+		(void)function(__VA_ARGS__);                                                \
+	}                                                                                   \
+	PLX_CONSTRUCTOR static void misuse_of_##function##_is_listed(void)                  \
+	{                                                                                   \
+		misuses[misuse_count++] = (struct misuse){misuse_of_##function, #function}; \
 	}
-/** Its row in a table of struct misuse. */
-#define MISUSE_ROW(function) {misuse_of_##function, #function}
 
 /* For the child: the running case. */
 static void (*misuse_set_up)(void);
@@ -35,10 +38,12 @@ static int misuse_in_child(void)
 	return 0;
 }
 
-static inline void assert_misuses(void (*set_up)(void), const struct misuse *misuses, size_t count)
+/** Fail unless each listed case aborts, and names both lcores. */
+static inline void assert_misuses(void (*set_up)(void))
 {
 	misuse_set_up = set_up;
-	for (size_t i = 0; i < count; i++) {
+	assert_in_range(misuse_count, 1, PLX_ARRAY_LEN(misuses));
+	for (unsigned i = 0; i < misuse_count; i++) {
 		char text[128];
 
 		misuse_fn = misuses[i].fn;

@@ -188,30 +188,17 @@ static void set_up(void)
 	owned = fixture_pair(NULL);
 }
 
-#define CALL(name, call)       \
-	static void name(void) \
-	{                      \
-		call;          \
-	}
-
-CALL(send_copy, plx_link_send(client.link, "x", 1))
-CALL(send_buffer, plx_link_send_buf(client.link, plx_buf_alloc(1), NULL, NULL))
-CALL(ask_for_buffer, plx_link_buf(client.link, 1))
-CALL(ask_for_credit, plx_link_credit(client.link))
-CALL(close_link, plx_link_close(client.link))
-CALL(abort_link, plx_link_abort(client.link))
-CALL(close_listener, plx_listener_close(owned))
+MISUSE(plx_link_send, client.link, "x", 1)
+MISUSE(plx_link_send_buf, client.link, plx_buf_alloc(1), NULL, NULL)
+MISUSE(plx_link_buf, client.link, 1)
+MISUSE(plx_link_credit, client.link)
+MISUSE(plx_link_close, client.link)
+MISUSE(plx_link_abort, client.link)
+MISUSE(plx_listener_close, owned)
 
 PLX_TEST(links_and_listeners_are_used_on_their_lcore)
 {
-	static const struct misuse misuses[] = {
-		{send_copy, "plx_link_send"},           {send_buffer, "plx_link_send_buf"},
-		{ask_for_buffer, "plx_link_buf"},       {ask_for_credit, "plx_link_credit"},
-		{close_link, "plx_link_close"},         {abort_link, "plx_link_abort"},
-		{close_listener, "plx_listener_close"},
-	};
-
-	assert_misuses(set_up, misuses, PLX_ARRAY_LEN(misuses));
+	assert_misuses(set_up);
 }
 
 PLX_TEST_MAIN()
