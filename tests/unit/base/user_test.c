@@ -25,8 +25,7 @@ PLX_TEST(the_overflow_id_is_nobody_unless_every_id_has_a_number)
 		{"0 0 4294967295\n", 65534, true},
 		{"", 65534, false},
 		{"", 0, true},
-		{"0 100000 65536\n", 65534,
-		 false}, /* a container: other users look like this too */
+		{"0 100000 65536\n", 65534, false}, /* a container: other users too */
 		{"0 100000 65536\n", 1000, true},
 		{"0 0 1\n1 100001 65535\n", 65534, false},
 		{"0 0 65534\n65534 65534 4294901761\n", 65534, true},
