@@ -139,8 +139,7 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 uint32_t mem_zone_index(const void *memory, size_t size_bytes);
 
 /* Pools. pool.c creates and inspects them. pool_use.c is the slow path of the inline get and put of
- * plx_mem.h; pool_owned.c and pool_shared.c implement it for the two kinds. pool_spare.c holds
- * objects that cannot go back directly. */
+ * plx_mem.h; pool_owned.c and pool_shared.c implement it for the two kinds. */
 
 #ifdef NDEBUG
 #define POOL_CHECKED 0
@@ -199,7 +198,7 @@ struct pool {
 
 	/* Written by any thread. */
 	PLX_ALIGNED_LINE _Atomic(struct pool_returned *) list; /* owned */
-	_Atomic uint64_t spare;                                /* shared: see pool_spare.c */
+	_Atomic uint64_t spare;                                /* shared: see pool_shared.c */
 	_Atomic uint32_t listed_count; /* owned: objects ever listed; shared: spare objects */
 	_Atomic uint32_t low_water;    /* shared */
 	_Atomic uint64_t empty;        /* shared: for threads without a cache */
@@ -269,10 +268,5 @@ uint32_t pool_shared_get(struct pool *pool, struct pool_cache *cache, void **obj
 void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *objects,
 		     uint32_t count);
 uint32_t pool_shared_in_caches(const struct pool *pool); /* objects in all caches. Thread: any */
-
-/** Push at least one object to the spare stack of a shared pool. Thread: any. */
-void pool_spare_push(struct pool *pool, void *const *objects, uint32_t count);
-/** Pop up to `count` spare objects. Return: how many. Thread: any. */
-uint32_t pool_spare_pop(struct pool *pool, void **objects, uint32_t count);
 
 #endif

@@ -10,9 +10,9 @@
 
 #include <sched.h>
 
-/* Tests yield at this step. */
+/* Tests yield, or do something else, at these steps: refilled, spilled, popping. */
 #ifndef POOL_STEP
-#define POOL_STEP() ((void)0)
+#define POOL_STEP(where) ((void)0)
 #endif
 
 struct pool_cache pool_no_cache;
@@ -113,6 +113,78 @@ static uint32_t note_empty(struct pool *pool, struct pool_cache *cache)
 	return 0;
 }
 
+/* Spare objects ---------------------------------------------------------------------------- */
+
+/* Free objects that the ring has no slot for now: a stack of object numbers. Push and pop are one
+ * atomic step each, so the stack never looks emptier than it is. While a thread is preempted in a
+ * pop of the ring, all gets and puts of other threads may use the stack.
+ *
+ *   head: pops << 31 | number of the top object, counted from 1; or 0
+ *
+ * The links are outside the objects. A thread about to pop may read the link of an object that
+ * another thread has popped and is writing to. The count of pops detects this: while it is
+ * unchanged, no object has left the stack. It has 33 bits, so it fails only if exactly 2^33 pops
+ * pass while one thread is preempted in a pop. */
+#define NUMBER_BITS 31
+#define NUMBER_MASK ((UINT64_C(1) << NUMBER_BITS) - 1)
+
+_Static_assert(PLX_RING_CAPACITY_MAX <= NUMBER_MASK, "the number of an object fits into the head");
+
+/* Relaxed: a link is read after S2 and used only if the head is unchanged. */
+static void set_link(struct pool *pool, const void *object, uint64_t below)
+{
+	atomic_store_explicit(&pool->spare_links[pool_number(pool, object)], (uint32_t)below,
+			      memory_order_relaxed);
+}
+
+/* Push at least one object. Thread: any. */
+static void spare_push(struct pool *pool, void *const *objects, uint32_t count)
+{
+	/* Relaxed: the value is only compared and stored. */
+	uint64_t head = atomic_load_explicit(&pool->spare, memory_order_relaxed);
+	uint64_t first = (uint64_t)pool_number(pool, objects[0]) + 1;
+
+	for (uint32_t i = 0; i + 1 < count; i++)
+		set_link(pool, objects[i], (uint64_t)pool_number(pool, objects[i + 1]) + 1);
+	/* Before the push, which orders it. */
+	counter_add_shared(&pool->listed_count, count);
+	do {
+		set_link(pool, objects[count - 1], head & NUMBER_MASK);
+		/* S1 -> S2: the links, and all earlier writes to the objects, precede their get.
+		 * Later pushes and pops are read-modify-writes and so continue this release
+		 * sequence. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&pool->spare, &head, (head & ~NUMBER_MASK) | first, memory_order_release,
+		memory_order_relaxed));
+}
+
+/* Pop up to `count`. Return: how many. Thread: any. */
+static uint32_t spare_pop(struct pool *pool, void **objects, uint32_t count)
+{
+	/* S2 <- S1 */
+	uint64_t head = atomic_load_explicit(&pool->spare, memory_order_acquire);
+	uint64_t number, pops;
+	uint32_t got;
+
+	do {
+		number = head & NUMBER_MASK;
+		pops = (head >> NUMBER_BITS) + 1;
+		for (got = 0; number && got < count; got++) {
+			objects[got] = mem_pool_object(&pool->pub, (uint32_t)number - 1);
+			number = atomic_load_explicit(&pool->spare_links[number - 1],
+						      memory_order_relaxed);
+		}
+		if (got == 0)
+			return 0;
+		POOL_STEP(popping);
+		/* S2 again if the head changed. */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&pool->spare, &head, pops << NUMBER_BITS | number, memory_order_acquire,
+		memory_order_acquire));
+	counter_add_shared(&pool->listed_count, -got);
+	return got;
+}
+
 /* The ring and the spare ones -------------------------------------------------------------- */
 
 static bool has_spare(const struct pool *pool)
@@ -127,7 +199,7 @@ static uint32_t take(struct pool *pool, void **objects, uint32_t count)
 	uint32_t got = plx_ring_pop_burst(pool->ring, objects, count);
 
 	if (plx_unlikely(got < count && has_spare(pool)))
-		got += pool_spare_pop(pool, objects + got, count - got);
+		got += spare_pop(pool, objects + got, count - got);
 	return got;
 }
 
@@ -141,7 +213,7 @@ static void give(struct pool *pool, void *const *objects, uint32_t count)
 		given += more;
 	} while (more > 0 && given < count);
 	if (plx_unlikely(given < count))
-		pool_spare_push(pool, objects + given, count - given);
+		spare_push(pool, objects + given, count - given);
 }
 
 /* Take `count` or none. Return: count or 0. */
@@ -184,7 +256,7 @@ static uint32_t get_refilled(struct pool *pool, struct pool_cache *cache, void *
 	uint32_t cached = pool_cached(cache);
 	uint32_t got = take(pool, stack + cached, half_of(cache));
 
-	POOL_STEP();
+	POOL_STEP(refilled);
 	if (got > 0)
 		counter_add(&cache->refills, 1);
 	cached += got;
@@ -215,7 +287,7 @@ static void spill(struct pool *pool, struct pool_cache *cache)
 	uint32_t left = pool_cached(cache) - half;
 
 	give(pool, stack, half);
-	POOL_STEP();
+	POOL_STEP(spilled);
 	memmove(stack, stack + half, left * sizeof(*stack));
 	pool_set_cached(cache, left);
 	counter_add(&cache->spills, 1);

@@ -18,18 +18,18 @@ program unit/mem/buf_test.c 60 "$with"
 program unit/mem/pool_shared_test.c 60 "$with"
 program unit/mem/pool_test.c 60 "$with"
 
-order_mutants pool_owned.c pool_spare.c pool_shared.c mem_priv.h buf.c
-spare 'pool_spare.c pool_spare_pop 2 acquire to relaxed' \
+order_mutants pool_owned.c pool_shared.c mem_priv.h buf.c
+spare 'pool_shared.c spare_pop 2 acquire to relaxed' \
 	'the same head was acquired before; see: a pop of spare ones acquires nothing'
 # That what is read of a link is not older than the head: x86 loads in the order they were made in.
-unseen 'pool_spare.c pool_spare_pop 1 acquire to relaxed' 'a link is loaded after its head, on x86 anyway'
-unseen 'pool_spare.c pool_spare_pop 3 acquire to relaxed' 'a link is loaded after its head, on x86 anyway'
+unseen 'pool_shared.c spare_pop 1 acquire to relaxed' 'a link is loaded after its head, on x86 anyway'
+unseen 'pool_shared.c spare_pop 3 acquire to relaxed' 'a link is loaded after its head, on x86 anyway'
 
 mutant 'an owned pool takes the list without swapping it' pool_owned.c \
 	's/return atomic_exchange_explicit(&pool->list, NULL, .*/struct pool_returned *head = atomic_load(\&pool->list); sched_yield(); atomic_store(\&pool->list, NULL); return head;/'
-mutant 'pops of spare ones are not counted' pool_spare.c 's/pops << NUMBER_BITS | number/number/'
-mutant 'the last spare one of a push is not linked' pool_spare.c '/^\t\tset_link(pool, objects\[count - 1\]/d'
+mutant 'pops of spare ones are not counted' pool_shared.c 's/pops << NUMBER_BITS | number/number/'
+mutant 'the last spare one of a push is not linked' pool_shared.c '/^\t\tset_link(pool, objects\[count - 1\]/d'
 mutant 'spare ones are not looked for' pool_shared.c 's/got < count && has_spare(pool)/false/'
-mutant 'a pop of spare ones acquires nothing' pool_spare.c '/^uint32_t pool_spare_pop/,/^}/s/order_acquire/order_relaxed/g'
+mutant 'a pop of spare ones acquires nothing' pool_shared.c '/^static uint32_t spare_pop/,/^}/s/order_acquire/order_relaxed/g'
 
 try_all

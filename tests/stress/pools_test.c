@@ -15,9 +15,8 @@ static void yield_at_times(void);
 static void ring_step(const char *where);
 #define RING_STEP(where) ring_step(#where)
 #include "multi.c" /* private copies, with the steps */
-#define POOL_STEP() yield_at_times()
+#define POOL_STEP(where) yield_at_times()
 #include "pool_shared.c"
-#include "pool_spare.c"
 
 #define THREADS     9
 #define LCORES      5 /* of the threads */

@@ -12,11 +12,9 @@ static void step(const char *where);
 static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node,
 			   const struct plx_zone **zone_out, void **memory_out);
 #define mem_alloc alloc_or_refuse
+#define POOL_STEP(where) step(#where)
 #include "pool_shared.c"
 #undef mem_alloc
-#undef POOL_STEP
-#define POOL_STEP() step("spare")
-#include "pool_spare.c"
 
 /* Runs once, at the next step with that name. */
 static const char *stop_at;
@@ -394,7 +392,7 @@ static void make_spare(void)
 	stopped = make_shared(8, PLX_NONE);
 	assert_int_equal(plx_pool_get_bulk(stopped, spares, 8), 8);
 	for (int i = 7; i >= 0; i--)
-		pool_spare_push(pool_of(stopped), &spares[i], 1);
+		spare_push(pool_of(stopped), &spares[i], 1);
 }
 
 static void destroy_spare(void)
@@ -408,8 +406,8 @@ static void turn_the_top_round(void)
 {
 	void *two[2];
 
-	assert_int_equal(pool_spare_pop(pool_of(stopped), two, 2), 2);
-	pool_spare_push(pool_of(stopped), two, 1);
+	assert_int_equal(spare_pop(pool_of(stopped), two, 2), 2);
+	spare_push(pool_of(stopped), two, 1);
 	assert_ptr_equal(two[1], spares[1]);
 }
 
@@ -419,15 +417,15 @@ TEST(a_pop_takes_nothing_that_was_taken_meanwhile)
 
 	make_spare();
 	at_stop = turn_the_top_round;
-	stop_at = "spare";
-	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 3), 3);
+	stop_at = "popping";
+	assert_int_equal(spare_pop(pool_of(stopped), popped, 3), 3);
 	assert_null(stop_at);
 	assert_ptr_equal(popped[0], spares[0]);
 	assert_ptr_equal(popped[1], spares[2]);
 	assert_ptr_equal(popped[2], spares[3]);
 	assert_int_equal(listed_in(stopped), 4);
-	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 4);
-	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 0);
+	assert_int_equal(spare_pop(pool_of(stopped), popped, 8), 4);
+	assert_int_equal(spare_pop(pool_of(stopped), popped, 8), 0);
 	destroy_spare();
 }
 
@@ -435,7 +433,7 @@ static void take_another(void)
 {
 	void *object = NULL;
 
-	assert_int_equal(pool_spare_pop(pool_of(stopped), &object, 1), 1);
+	assert_int_equal(spare_pop(pool_of(stopped), &object, 1), 1);
 	assert_ptr_equal(object, spares[0]);
 }
 
@@ -446,8 +444,8 @@ TEST(a_stalled_pop_hides_nothing)
 
 	make_spare();
 	at_stop = take_another;
-	stop_at = "spare";
-	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 7);
+	stop_at = "popping";
+	assert_int_equal(spare_pop(pool_of(stopped), popped, 8), 7);
 	assert_null(stop_at);
 	for (int i = 0; i < 7; i++)
 		assert_ptr_equal(popped[i], spares[i + 1]);
@@ -459,9 +457,9 @@ TEST(spare_objects_pushed_at_once_keep_their_order)
 	void *popped[8];
 
 	make_spare();
-	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 5), 5);
-	pool_spare_push(pool_of(stopped), popped, 5);
-	assert_int_equal(pool_spare_pop(pool_of(stopped), popped, 8), 8);
+	assert_int_equal(spare_pop(pool_of(stopped), popped, 5), 5);
+	spare_push(pool_of(stopped), popped, 5);
+	assert_int_equal(spare_pop(pool_of(stopped), popped, 8), 8);
 	assert_memory_equal(popped, spares, sizeof(spares));
 	destroy_spare();
 }
