@@ -70,53 +70,46 @@ static bool node_is_usable(int node)
 	return true;
 }
 
-static int highest_node(void)
-{
-	int node = MEM_NODE_MAX - 1;
-
-	while (node >= 0 && !node_is_usable(node))
-		node--;
-	return node;
-}
-
 bool mem_node_usable(int node)
 {
 	if (node < 0 || node >= MEM_NODE_MAX)
 		return false;
+	if (node_is_usable(node))
+		return true;
+	if (node > 0)
+		return false;
 	/* A system that reports no nodes has one. */
-	return node_is_usable(node) || (node == 0 && highest_node() < 0);
+	while (++node < MEM_NODE_MAX && !node_is_usable(node))
+		continue;
+	return node == MEM_NODE_MAX;
 }
 
 bool mem_node_exists(int node)
 {
-	if (node < 0 || node >= MEM_NODE_MAX)
-		return false;
 	return mem_node_usable(node) ||
-	       (numa_nodes_ptr && numa_bitmask_isbitset(numa_nodes_ptr, (unsigned)node));
+	       (node >= 0 && numa_nodes_ptr &&
+		numa_bitmask_isbitset(numa_nodes_ptr, (unsigned)node)); /* false past its end */
 }
 
 unsigned mem_node_count(void)
 {
 	unsigned count = 0;
 
-	for (int node = highest_node(); node >= 0; node--)
-		count += node_is_usable(node);
-	return count ? count : 1;
+	for (int node = 0; node < MEM_NODE_MAX; node++)
+		count += mem_node_usable(node);
+	return count;
 }
 
 const char *mem_nodes_format(char *out, size_t size)
 {
-	int highest = highest_node();
 	char number[12];
 
 	out[0] = '\0';
-	for (int node = 0; node <= highest; node++) {
+	for (int node = 0; node < MEM_NODE_MAX; node++) {
 		snprintf(number, sizeof(number), "%d", node);
-		if (node_is_usable(node))
+		if (mem_node_usable(node))
 			plx_list_add(out, size, number);
 	}
-	if (!out[0])
-		plx_list_add(out, size, "0");
 	return out;
 }
 
