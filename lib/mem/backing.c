@@ -67,12 +67,12 @@ bool mem_lies_on(const void *base, size_t size_bytes, int node)
 	return true;
 }
 
-static int check_node(const struct mem_ask *ask, struct mem_block *block)
+static int check_node(const struct mem_ask *ask, struct mem_zone *zone)
 {
 	if (ask->node == PLX_NODE_ANY || ask->numa == PLX_NUMA_ANY)
 		return 0;
-	block->node_fallback = !mem_lies_on(block->base, ask->first_bytes, ask->node);
-	if (!block->node_fallback || ask->numa != PLX_NUMA_STRICT)
+	zone->node_fallback = !mem_lies_on(zone->pub.base, ask->first_bytes, ask->node);
+	if (!zone->node_fallback || ask->numa != PLX_NUMA_STRICT)
 		return 0;
 	return plx_fail(ENOMEM,
 			"--numa strict: node %d has no room, the system put pages on another node; "
@@ -101,7 +101,7 @@ static int populate(void *base, size_t size_bytes, int memfd)
 }
 
 /* Pages are reserved or private, so older kernels need no file here. */
-int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes)
+int mem_block_populate(void *from, size_t size_bytes)
 {
 	int err = populate(from, size_bytes, NO_FD);
 
@@ -128,26 +128,28 @@ static int open_hugetlb(size_t page_bytes, size_t size_bytes)
 }
 
 /* Bind the mapping to its node and populate its first bytes; unmap it on failure. */
-static int fill(const struct mem_ask *ask, struct mem_block *block, size_t first_bytes, int memfd)
+static int fill(const struct mem_ask *ask, struct mem_zone *zone, size_t first_bytes, int memfd)
 {
-	int err = bind_to_node(block->base, ask, block->size_bytes);
+	int err = bind_to_node(zone->pub.base, ask, zone->pub.size_bytes);
 
 	if (err == 0 && memfd == NO_FD) {
-		err = mem_block_populate(block, block->base, first_bytes);
+		err = mem_block_populate(zone->pub.base, first_bytes);
 	} else if (err == 0) {
-		err = populate(block->base, first_bytes, memfd);
+		err = populate(zone->pub.base, first_bytes, memfd);
 		if (err)
 			plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
 				 strerror(-err));
 	}
 	if (err == 0)
-		err = check_node(ask, block);
+		err = check_node(ask, zone);
 	if (err)
-		mem_block_unmap(block);
+		mem_block_unmap(zone);
+	else
+		plx_dump_mark(zone->pub.base, zone->pub.size_bytes);
 	return err;
 }
 
-static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
+static int map_hugetlb(const struct mem_ask *ask, struct mem_zone *zone)
 {
 	size_t page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
 	size_t size_bytes = mem_round_up(ask->size_bytes, page_bytes);
@@ -155,18 +157,18 @@ static int map_hugetlb(const struct mem_ask *ask, struct mem_block *block)
 
 	if (memfd < 0)
 		return memfd;
-	block->backing = PLX_BACKING_HUGETLB;
-	block->page_bytes = page_bytes;
-	block->size_bytes = block->map_bytes = size_bytes;
+	zone->pub.backing = PLX_BACKING_HUGETLB;
+	zone->pub.page_bytes = page_bytes;
+	zone->pub.size_bytes = zone->map_bytes = size_bytes;
 	/* Shared, without MAP_NORESERVE: mmap reserves the pages or fails. */
-	block->map = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
-	block->base = block->map;
-	if (block->map == MAP_FAILED)
+	zone->map = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	zone->pub.base = zone->map;
+	if (zone->map == MAP_FAILED)
 		err = plx_fail(errno, "%llu pages free, %zu needed",
 			       (unsigned long long)mem_hugepages(page_bytes, "free_hugepages"),
 			       size_bytes / page_bytes);
 	else
-		err = fill(ask, block, mem_round_up(ask->first_bytes, page_bytes), memfd);
+		err = fill(ask, zone, mem_round_up(ask->first_bytes, page_bytes), memfd);
 	close(memfd);
 	return err;
 }
@@ -193,7 +195,7 @@ static int check_available(const struct mem_ask *ask, size_t size_bytes)
 
 /* The guard areas around the memory stay inaccessible. They catch overruns and keep the mapping
  * separate, so that smaps reports it alone. */
-static int map_private(const struct mem_ask *ask, struct mem_block *block)
+static int map_private(const struct mem_ask *ask, struct mem_zone *zone)
 {
 	size_t size_bytes = mem_round_up(ask->size_bytes, MEM_2M);
 	int advice = ask->huge == PLX_HUGE_NONE ? MADV_NOHUGEPAGE : MADV_HUGEPAGE;
@@ -202,40 +204,36 @@ static int map_private(const struct mem_ask *ask, struct mem_block *block)
 
 	if (err)
 		return err;
-	block->size_bytes = size_bytes;
-	block->map_bytes = size_bytes + 2 * MEM_2M;
-	block->map = mmap(NULL, block->map_bytes, PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, NO_FD, 0);
-	if (block->map == MAP_FAILED)
-		return plx_fail(ENOMEM, "mmap of %zu bytes: %s", block->map_bytes, strerror(errno));
-	block->base = (void *)mem_round_up((uintptr_t)block->map + MEM_4K, MEM_2M);
-	if (mprotect(block->base, size_bytes, PROT_READ | PROT_WRITE) != 0) {
+	zone->pub.size_bytes = size_bytes;
+	zone->map_bytes = size_bytes + 2 * MEM_2M;
+	zone->map = mmap(NULL, zone->map_bytes, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, NO_FD, 0);
+	if (zone->map == MAP_FAILED)
+		return plx_fail(ENOMEM, "mmap of %zu bytes: %s", zone->map_bytes, strerror(errno));
+	zone->pub.base = (void *)mem_round_up((uintptr_t)zone->map + MEM_4K, MEM_2M);
+	if (mprotect(zone->pub.base, size_bytes, PROT_READ | PROT_WRITE) != 0) {
 		err = plx_fail(ENOMEM, "the system refuses %zu bytes of memory: %s", size_bytes,
 			       strerror(errno));
-		mem_block_unmap(block);
+		mem_block_unmap(zone);
 		return err;
 	}
-	madvise(block->base, size_bytes, advice); /* best effort: old kernels refuse it */
-	return fill(ask, block, first_bytes, NO_FD);
+	madvise(zone->pub.base, size_bytes, advice); /* best effort: old kernels refuse it */
+	return fill(ask, zone, first_bytes, NO_FD);
 }
 
-/* What private memory turned out to be. smaps is read once: a process with thousands of links has
- * enough mappings that a read takes milliseconds. */
-static struct {
-	bool is_known;
-	enum plx_backing backing;
-	size_t page_bytes;
-} private_kind;
+/* A zone that shows what private memory turns out to be. smaps is read once: a process with
+ * thousands of links has enough mappings that a read takes milliseconds. */
+static const struct plx_zone *private_kind;
 
-static void classify_private(const struct mem_ask *ask, struct mem_block *block,
+static void classify_private(const struct mem_ask *ask, struct mem_zone *zone,
 			     const struct mem_smaps *smaps)
 {
 	bool some_huge = ask->huge != PLX_HUGE_NONE && smaps->anon_huge_bytes > 0;
 	bool all_huge = some_huge &&
 			smaps->anon_huge_bytes >= mem_round_up(ask->first_bytes, MEM_2M);
 
-	block->backing = some_huge ? PLX_BACKING_THP : PLX_BACKING_4K;
-	block->page_bytes = all_huge ? MEM_2M : MEM_4K;
+	zone->pub.backing = some_huge ? PLX_BACKING_THP : PLX_BACKING_4K;
+	zone->pub.page_bytes = all_huge ? MEM_2M : MEM_4K;
 }
 
 #define REMEDY_2M_PAGES 256 /* 512 MiB, the amount that plx-info advises */
@@ -265,7 +263,7 @@ static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t 
 
 /* Transparent huge pages of the requested size are as fast as reserved ones: plx-info reports them
  * and nothing is logged. */
-static void tell_fallback(const struct mem_ask *ask, const struct mem_block *block,
+static void tell_fallback(const struct mem_ask *ask, const struct mem_zone *zone,
 			  const struct mem_smaps *smaps, int err, const char *reason)
 {
 	static bool told;
@@ -274,7 +272,7 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 								 : first_bytes;
 	char size[32], huge[32], rest[32], remedy[128];
 
-	if (told || (ask->huge == PLX_HUGE_2M && block->page_bytes == MEM_2M))
+	if (told || (ask->huge == PLX_HUGE_2M && zone->pub.page_bytes == MEM_2M))
 		return;
 	told = true;
 	format_remedy(ask, err, remedy, sizeof(remedy));
@@ -288,53 +286,42 @@ static void tell_fallback(const struct mem_ask *ask, const struct mem_block *blo
 		smaps->kernel_page_bytes >> 10, remedy);
 }
 
-int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out)
+int mem_block_map(const struct mem_ask *ask, struct mem_zone *zone)
 {
-	struct mem_block block = {0};
 	struct mem_smaps smaps = {.kernel_page_bytes = MEM_4K};
 	char reason[REASON_BYTES] = "";
-	int why = 0;
+	int why = 0, err;
 
 	if (ask->huge != PLX_HUGE_NONE) {
-		why = map_hugetlb(ask, &block);
-		if (why == 0) {
-			plx_dump_mark(block.base, block.size_bytes);
-			*block_out = block;
+		why = map_hugetlb(ask, zone);
+		if (why == 0)
 			return 0;
-		}
 		snprintf(reason, sizeof(reason), "%s", plx_error());
-		block = (struct mem_block){.page_fallback = true};
+		zone->page_fallback = true;
 	}
-
-	int err = map_private(ask, &block);
+	err = map_private(ask, zone);
 	if (err)
 		return err;
-	if (private_kind.is_known) {
-		block.backing = private_kind.backing;
-		block.page_bytes = private_kind.page_bytes;
-	} else {
-		mem_smaps_read(block.base, &smaps); /* without /proc: assume ordinary pages */
-		classify_private(ask, &block, &smaps);
-		if (block.page_fallback)
-			tell_fallback(ask, &block, &smaps, why, reason);
+	if (private_kind) {
+		zone->pub.backing = private_kind->backing;
+		zone->pub.page_bytes = private_kind->page_bytes;
+		return 0;
 	}
-	plx_dump_mark(block.base, block.size_bytes);
-	*block_out = block;
+	mem_smaps_read(zone->pub.base, &smaps); /* without /proc: assume ordinary pages */
+	classify_private(ask, zone, &smaps);
+	if (zone->page_fallback)
+		tell_fallback(ask, zone, &smaps, why, reason);
 	return 0;
 }
 
-void mem_block_learn(const struct mem_block *block)
+void mem_block_learn(const struct plx_zone *zone)
 {
-	private_kind.is_known = block && block->backing != PLX_BACKING_HUGETLB;
-	if (private_kind.is_known) {
-		private_kind.backing = block->backing;
-		private_kind.page_bytes = block->page_bytes;
-	}
+	private_kind = zone && zone->backing != PLX_BACKING_HUGETLB ? zone : NULL;
 }
 
-void mem_block_unmap(struct mem_block *block)
+void mem_block_unmap(struct mem_zone *zone)
 {
 	/* Addresses are reused by other mappings, which must not inherit the poison of pools. */
-	mem_unpoison(block->base, block->size_bytes);
-	munmap(block->map, block->map_bytes);
+	mem_unpoison(zone->pub.base, zone->pub.size_bytes);
+	munmap(zone->map, zone->map_bytes);
 }

@@ -47,13 +47,14 @@ int plx_buf_pool_create(const struct plx_pool_attr *attr, size_t room_bytes,
 	int err = plx_pool_create(&object, &pool);
 	if (err)
 		return err;
+	uint32_t zone_index = mem_zone_index(pool, 1);
 	for (uint32_t i = 0; i < attr->object_count; i++) {
 		struct plx_buf *buf = mem_pool_object(pool, i);
 
 		mem_unpoison(buf, sizeof(*buf));
 		set_up(buf, (uint8_t *)buf + HEADER_BYTES, PLX_BUF_HEADROOM,
 		       (uint32_t)(PLX_BUF_HEADROOM + room_bytes));
-		buf->zone_index = plx_pool_zone(pool)->index;
+		buf->zone_index = zone_index;
 		buf->owner = attr->owner;
 		buf->pool = pool;
 		mem_poison((char *)buf + sizeof(buf->data), sizeof(*buf) - sizeof(buf->data));

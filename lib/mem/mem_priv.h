@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Internal to lib/mem. Extents allocate parts of an address range, a block is memory mapped from
+/* Internal to lib/mem. Extents allocate parts of an address range, backing.c maps memory from
  * the system, and the host functions report what is available. */
 #ifndef MEM_PRIV_H
 #define MEM_PRIV_H
@@ -67,7 +67,7 @@ void *mem_extents_take(struct mem_extents *extents, size_t size_bytes, size_t al
 /** Give back a range from mem_extents_take. Return: its size; 0 unknown address. */
 size_t mem_extents_give(struct mem_extents *extents, const void *memory);
 
-/* Blocks: memory from the system, bound to a node. Not thread-safe. */
+/* The memory of zones: backing.c. Not thread-safe. */
 
 struct mem_ask {
 	size_t size_bytes;
@@ -77,23 +77,27 @@ struct mem_ask {
 	int node;
 };
 
-struct mem_block {
-	void *base;
-	size_t size_bytes; /* at least the requested size */
-	void *map;         /* the mapping, including the guards on both sides */
+struct mem_zone {
+	struct plx_zone pub; /* at least the requested size */
+	void *map;           /* the mapping, including the guards on both sides */
 	size_t map_bytes;
-	size_t page_bytes;
-	enum plx_backing backing;
 	bool page_fallback, node_fallback;
+
+	/* Allocation: zone.c. */
+	struct mem_extents extents;
+	char *clean;     /* never handed out from here on: still zero */
+	char *populated; /* pages from here on may be unpopulated */
+	size_t used_bytes;
 };
 
-/** Map, bind and populate. Return: 0; -ENOMEM, the text names what is short. */
-int mem_block_map(const struct mem_ask *ask, struct mem_block *block_out);
-void mem_block_unmap(struct mem_block *block);
+/** Map, bind and populate an otherwise zeroed zone. Return: 0; -ENOMEM, the text names what is
+ * short. */
+int mem_block_map(const struct mem_ask *ask, struct mem_zone *zone);
+void mem_block_unmap(struct mem_zone *zone);
 /** Populate pages before their first use. Return: 0; -ENOMEM. Thread: any. */
-int mem_block_populate(const struct mem_block *block, void *from, size_t size_bytes);
-/** Assume that later private blocks have this block's page size. NULL: check them. */
-void mem_block_learn(const struct mem_block *block);
+int mem_block_populate(void *from, size_t size_bytes);
+/** Assume that later private zones have this zone's page size. NULL: check them. */
+void mem_block_learn(const struct plx_zone *zone);
 
 /** Bytes to populate at a time: 512 ordinary pages may take 10 ms in a virtual machine. */
 static inline size_t mem_populate_step(enum plx_huge huge)
@@ -133,8 +137,7 @@ const char *mem_format_bytes(char *out, size_t size, uint64_t bytes);
 /* Zones: zone.c. */
 
 /** plx_mem_alloc that returns its errno. */
-int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_zone **zone_out,
-	      void **memory_out);
+int mem_alloc(size_t size_bytes, size_t align_bytes, int node, void **memory_out);
 /** The index of the zone that contains all these bytes, or PLX_ZONE_NONE. Thread: any. */
 uint32_t mem_zone_index(const void *memory, size_t size_bytes);
 
@@ -193,7 +196,6 @@ struct pool {
 	size_t stride_bytes, object_bytes;
 	_Atomic uint8_t *marks;        /* one per object; NULL in release builds */
 	_Atomic uint32_t *spare_links; /* shared: one per object */
-	const struct plx_zone *zone;
 	LIST_ENTRY(pool) all;
 
 	/* Written by any thread. */

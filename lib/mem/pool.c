@@ -143,7 +143,6 @@ static int init(struct pool *pool, const struct plx_pool_attr *attr, const struc
 
 int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out)
 {
-	const struct plx_zone *zone;
 	struct layout at;
 	void *memory;
 	int err = check_attr(attr);
@@ -151,13 +150,12 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 	err = err ? err : lay_out(attr, &at);
 	if (err)
 		return err;
-	err = mem_alloc(at.total, ALIGN, attr->node, &zone, &memory);
+	err = mem_alloc(at.total, ALIGN, attr->node, &memory);
 	if (err)
 		return plx_fail_in(err, "pool %s, %u objects of %zu bytes: ", attr->name,
 				   attr->object_count, attr->object_bytes);
 
 	struct pool *pool = memory;
-	pool->zone = zone;
 	err = init(pool, attr, &at);
 	if (err) {
 		plx_mem_free(memory);
@@ -265,7 +263,7 @@ void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out)
 
 const struct plx_zone *plx_pool_zone(const struct plx_pool *pool)
 {
-	return pool_of(pool)->zone;
+	return plx_zone_get(mem_zone_index(pool, 1));
 }
 
 size_t pool_cache_bytes(uint32_t object_count)

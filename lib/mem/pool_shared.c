@@ -34,10 +34,9 @@ static struct pool_cache *make_cache(struct pool *pool, uint32_t id)
 {
 	size_t size_bytes = pool_cache_bytes(pool->cache_count);
 	struct pool_cache *cache = &refused_cache;
-	const struct plx_zone *zone;
 	void *memory;
 
-	if (mem_alloc(size_bytes, 2 * PLX_CACHE_LINE, node_of_this_cpu(), &zone, &memory)) {
+	if (mem_alloc(size_bytes, 2 * PLX_CACHE_LINE, node_of_this_cpu(), &memory)) {
 		plx_log(mem_log, PLX_LOG_WARNING,
 			"pool %s: lcore %u works without a cache, slower: %s", pool->name, id,
 			plx_error());

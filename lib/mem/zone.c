@@ -10,15 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct zone {
-	struct plx_zone pub;
-	struct mem_block block;
-	struct mem_extents extents;
-	char *clean;     /* never handed out from here on: still zero */
-	char *populated; /* pages from here on may be unpopulated */
-	size_t used_bytes;
-};
-
 PLX_LOG_COMPONENT(log_component, "mem");
 struct plx_log_component *const mem_log = &log_component;
 
@@ -29,7 +20,7 @@ static bool ready;
 static enum plx_huge huge;
 static enum plx_numa numa;
 static uint64_t node_fallbacks, page_fallbacks;
-static struct zone zones[PLX_ZONE_MAX];
+static struct mem_zone zones[PLX_ZONE_MAX];
 static _Atomic uint32_t zone_count;
 
 /* For lock holders. Relaxed: only they store it. */
@@ -113,7 +104,7 @@ static void note_other_node(int asked, int node)
 /* Growing ---------------------------------------------------------------------------------- */
 
 /* first_bytes: what is needed now. */
-static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone **zone_out)
+static int add_zone(size_t size_bytes, size_t first_bytes, int node)
 {
 	struct mem_ask ask = {.size_bytes = size_bytes,
 			      .first_bytes = first_bytes,
@@ -121,7 +112,8 @@ static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone
 			      .numa = numa,
 			      .node = node};
 	uint32_t index = count_locked();
-	struct zone *zone = &zones[index];
+	struct mem_zone *zone = &zones[index];
+	int err;
 
 	if (index == PLX_ZONE_MAX)
 		return plx_fail(ENOMEM,
@@ -129,33 +121,23 @@ static int add_zone(size_t size_bytes, size_t first_bytes, int node, struct zone
 				"the memory at the start (--socket-mem)",
 				PLX_ZONE_MAX);
 
-	int err = mem_block_map(&ask, &zone->block);
+	*zone = (struct mem_zone){.pub.node = node, .pub.index = index};
+	err = mem_block_map(&ask, zone);
 	if (err)
 		return err;
-	err = mem_extents_init(&zone->extents, zone->block.base, zone->block.size_bytes);
+	err = mem_extents_init(&zone->extents, zone->pub.base, zone->pub.size_bytes);
 	if (err) {
-		mem_block_unmap(&zone->block);
+		mem_block_unmap(zone);
 		return err;
 	}
-	zone->clean = zone->block.base;
+	zone->clean = zone->pub.base;
 	zone->populated = zone->clean + mem_round_up(first_bytes, mem_populate_step(huge));
-	zone->used_bytes = 0;
-	zone->pub = (struct plx_zone){
-		.base = zone->block.base,
-		.size_bytes = zone->block.size_bytes,
-		.page_bytes = zone->block.page_bytes,
-		.node = node,
-		.index = index,
-		.backing = zone->block.backing,
-	};
 	if (ask.size_bytes > ask.first_bytes) /* such zones are many, so check one */
-		mem_block_learn(&zone->block);
-	node_fallbacks += zone->block.node_fallback;
-	page_fallbacks += zone->block.page_fallback;
+		mem_block_learn(&zone->pub);
+	node_fallbacks += zone->node_fallback;
+	page_fallbacks += zone->page_fallback;
 	/* Z1 -> Z2: a zone is filled in before the count covers it. */
 	atomic_store_explicit(&zone_count, index + 1, memory_order_release);
-	if (zone_out)
-		*zone_out = zone;
 	return 0;
 }
 
@@ -168,7 +150,7 @@ static void remove_zones(void)
 	mem_block_learn(NULL);
 	for (uint32_t i = 0; i < count; i++) {
 		mem_extents_fini(&zones[i].extents);
-		mem_block_unmap(&zones[i].block);
+		mem_block_unmap(&zones[i]);
 	}
 }
 
@@ -181,7 +163,7 @@ static int take_at_init(const struct plx_mem_conf *conf)
 		if (!size_bytes)
 			continue;
 		err = choose_node((int)i, &node);
-		err = err ? err : add_zone(size_bytes, size_bytes, node, NULL);
+		err = err ? err : add_zone(size_bytes, size_bytes, node);
 		if (err)
 			return err;
 		note_other_node((int)i, node);
@@ -234,14 +216,14 @@ void plx_mem_fini(void)
 
 /* An allocation, and the work to do on it without the lock. */
 struct taken {
-	struct zone *zone;
 	char *memory;
 	size_t dirty_bytes; /* from the start: must be zeroed */
 	char *populate;     /* start of pages without memory */
 	size_t populate_bytes;
 };
 
-static bool take_from(struct zone *zone, size_t size_bytes, size_t align_bytes, struct taken *taken)
+static bool take_from(struct mem_zone *zone, size_t size_bytes, size_t align_bytes,
+		      struct taken *taken)
 {
 	char *memory = mem_extents_take(&zone->extents, size_bytes, align_bytes);
 
@@ -252,7 +234,6 @@ static bool take_from(struct zone *zone, size_t size_bytes, size_t align_bytes, 
 	char *end = memory + size_bytes;
 	char *dirty_end = zone->clean < end ? zone->clean : end;
 	*taken = (struct taken){
-		.zone = zone,
 		.memory = memory,
 		.dirty_bytes = dirty_end > memory ? (size_t)(dirty_end - memory) : 0,
 	};
@@ -307,12 +288,11 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked, struct
 	if (!found) {
 		/* A zone starts at a 2 MiB boundary at least. */
 		size_t first_bytes = size_bytes + (align_bytes > MEM_2M ? align_bytes : 0);
-		struct zone *zone;
 
-		err = add_zone(grown(first_bytes), first_bytes, node, &zone);
+		err = add_zone(grown(first_bytes), first_bytes, node);
 		if (err)
 			return err;
-		found = take_from(zone, size_bytes, align_bytes, taken);
+		found = take_from(&zones[count_locked() - 1], size_bytes, align_bytes, taken);
 	}
 	if (!found)
 		return plx_fail(ENOMEM, "no heap memory to keep account of a zone");
@@ -324,10 +304,10 @@ static int alloc_locked(size_t size_bytes, size_t align_bytes, int asked, struct
  * the second populates it: then the kernel populates it. */
 static int make_ready(const struct taken *taken)
 {
-	int err = taken->populate_bytes ? mem_block_populate(&taken->zone->block, taken->populate,
-							     taken->populate_bytes)
-					: 0;
+	int err = 0;
 
+	if (taken->populate_bytes)
+		err = mem_block_populate(taken->populate, taken->populate_bytes);
 	if (err)
 		plx_mem_free(taken->memory);
 	else
@@ -335,8 +315,7 @@ static int make_ready(const struct taken *taken)
 	return err;
 }
 
-int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_zone **zone_out,
-	      void **memory_out)
+int mem_alloc(size_t size_bytes, size_t align_bytes, int node, void **memory_out)
 {
 	struct taken taken;
 
@@ -358,7 +337,6 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 	err = err ? err : make_ready(&taken);
 	if (err)
 		return err;
-	*zone_out = &taken.zone->pub;
 	*memory_out = taken.memory;
 	return 0;
 }
@@ -366,13 +344,12 @@ int mem_alloc(size_t size_bytes, size_t align_bytes, int node, const struct plx_
 void *plx_mem_alloc(size_t size_bytes, size_t align_bytes, int node,
 		    const struct plx_zone **zone_out)
 {
-	const struct plx_zone *zone = NULL;
-	void *memory = NULL;
+	void *memory;
 
-	if (mem_alloc(size_bytes, align_bytes, node, &zone, &memory))
+	if (mem_alloc(size_bytes, align_bytes, node, &memory))
 		return NULL;
 	if (zone_out)
-		*zone_out = zone;
+		*zone_out = plx_zone_get(mem_zone_index(memory, 1));
 	return memory;
 }
 

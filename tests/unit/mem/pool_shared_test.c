@@ -9,9 +9,8 @@ static void step(const char *where);
 #define RING_STEP(where) step(#where)
 #include "multi.c"
 
-static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node,
-			   const struct plx_zone **zone_out, void **memory_out);
-#define mem_alloc alloc_or_refuse
+static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node, void **memory_out);
+#define mem_alloc        alloc_or_refuse
 #define POOL_STEP(where) step(#where)
 #include "pool_shared.c"
 #undef mem_alloc
@@ -32,14 +31,13 @@ static bool refuses;
 static unsigned asked;
 static int asked_node;
 
-static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node,
-			   const struct plx_zone **zone_out, void **memory_out)
+static int alloc_or_refuse(size_t size_bytes, size_t align_bytes, int node, void **memory_out)
 {
 	asked++;
 	asked_node = node;
 	if (refuses)
 		return plx_fail(ENOMEM, "as the test wants");
-	return mem_alloc(size_bytes, align_bytes, node, zone_out, memory_out);
+	return mem_alloc(size_bytes, align_bytes, node, memory_out);
 }
 
 static uint32_t depth_of(struct plx_pool *pool)
