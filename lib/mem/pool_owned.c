@@ -26,20 +26,14 @@ void pool_list_push(struct pool *pool, void *const *objects, uint32_t count)
 		&pool->list, &head, first, memory_order_release, memory_order_relaxed));
 }
 
-static struct pool_returned *take_list(struct pool *pool)
-{
-	/* P2 <- P1 */
-	return atomic_exchange_explicit(&pool->list, NULL, memory_order_acquire);
-}
-
 /* Move up to REFILL_MAX returned objects to the stack. Return: how many. */
 static uint32_t refill(struct pool *pool, struct pool_cache *own)
 {
 	void **stack = plx_pool_stack(&own->pub);
 	uint32_t cached = pool_cached(own), count = 0;
 
-	if (!own->taken)
-		own->taken = take_list(pool);
+	if (!own->taken) /* P2 <- P1 */
+		own->taken = atomic_exchange_explicit(&pool->list, NULL, memory_order_acquire);
 	while (own->taken && count < REFILL_MAX) {
 		stack[cached + count++] = own->taken;
 		own->taken = own->taken->next;

@@ -26,7 +26,7 @@ unseen 'pool_shared.c spare_pop 1 acquire to relaxed' 'a link is loaded after it
 unseen 'pool_shared.c spare_pop 3 acquire to relaxed' 'a link is loaded after its head, on x86 anyway'
 
 mutant 'an owned pool takes the list without swapping it' pool_owned.c \
-	's/return atomic_exchange_explicit(&pool->list, NULL, .*/struct pool_returned *head = atomic_load(\&pool->list); sched_yield(); atomic_store(\&pool->list, NULL); return head;/'
+	's/own->taken = atomic_exchange_explicit(&pool->list, NULL, .*/{ own->taken = atomic_load(\&pool->list); sched_yield(); atomic_store(\&pool->list, NULL); }/'
 mutant 'pops of spare ones are not counted' pool_shared.c 's/pops << NUMBER_BITS | number/number/'
 mutant 'the last spare one of a push is not linked' pool_shared.c '/^\t\tset_link(pool, objects\[count - 1\]/d'
 mutant 'spare ones are not looked for' pool_shared.c 's/got < count && has_spare(pool)/false/'
