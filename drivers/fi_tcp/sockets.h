@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Access to sockets that libfabric has no calls for. */
+/* The search for accepted connections of fi_tcp.c, also for its test. */
 #ifndef FI_TCP_SOCKETS_H
 #define FI_TCP_SOCKETS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
-
-/* Make the caller's socket that listens at this address close-on-exec. */
-void sockets_close_on_exec_listener(const struct sockaddr *address, size_t address_len);
-
-/* Close the socket that listens at this address by putting another descriptor in its place. Its
- * owner closes the number later without noticing. Return: whether one was found. */
-bool sockets_give_back_port(const struct sockaddr *address, size_t address_len);
 
 /* Make the caller's connection from that peer to that local port close-on-exec. Checks at most
  * looks_max descriptors, one system call each, and skips known accepted connections. Return: the
