@@ -46,47 +46,44 @@ usage()
 {
 	cat <<-'END'
 	Usage: scripts/bench.sh [OPTION]...
-	Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory and
-	TCP, and how many messages go one way, by links and by NetIO's sockets; compared with plain sockets, libfabric, ZeroMQ and (where ucx_perftest is installed)
-	UCX. Installs what is missing, builds, measures for about three minutes, and writes a report.
-	  --full                every part with all its rows, in long rounds: about 80 minutes; with --quick
-	                        about 22
-	  --only PART           one part with all its rows: rtt (round trips), stream (messages one way),
+	Measure round trips of 64 B between two processes of this host, polled and adaptive, over shared memory
+	and TCP, and one-way message rates of links and NetIO's sockets. Compare with plain sockets, libfabric,
+	ZeroMQ and UCX (if ucx_perftest is installed). Install what is missing, build, measure for about three
+	minutes, and write a report.
+	  --full                all parts with all rows, in long rounds: about 80 minutes; with --quick 22
+	  --only PART           one part with all its rows: rtt (round trips), stream (one-way messages),
 	                        rings (rings, pools, hops), idle (CPU against latency), links (thousands of
 	                        idle links), netio (NetIO's sockets), services (calls) or verbs (round trips
 	                        over RDMA devices)
-	  --quick               short rounds: what a run without --full and --only has anyway
+	  --quick               short rounds, as without --full and --only
 	  --rounds N, --duration S
-	                        other figures than those: rounds, and seconds of each run
-	  --out DIR             where results go (default: bench-out-DATE-TIME)
-	  --provider P          of Pollux' rows over TCP: tcp, its own (default), or libfabric's: fi:tcp, and
-	                        below libfabric 1.18 fi:net
-	  --sizes N,N,...       message sizes, with K or M (default: 64; with --full and --only 64,1K,64K,1M;
-	                        of stream and netio 64,1M; with --full and --only of stream 64,4K,64K,1M). Rows that are of certain sizes are left out
-	                        where those are not named
-	  --device NAME         of verbs: that RDMA device alone (default: each one that has an active
-	                        port and an IP address)
-	  --strict              exit with status 3 where a threshold is missed that gates
-	  --compare A B         measure nothing: what differs between the results in folders A and B, next to
-	                        their noise, as a table and as a page, B/compare.html (or --out DIR)
-	  --soak                nothing but NetIO's sockets over tcp and over shm at full load, for ten
-	                        minutes each (or --duration S): neither end may take the other for silent
-	  --serve               run the servers, for a bench.sh --connect on another host; until Ctrl-C.
-	                        Of rtt, or with --only verbs of verbs
+	                        number of rounds, and seconds per run
+	  --out DIR             folder for results (default: bench-out-DATE-TIME)
+	  --provider P          provider of Pollux' rows over TCP: tcp (default) or fi:tcp, libfabric's; below
+	                        libfabric 1.18 also fi:net
+	  --sizes N,N,...       message sizes, with K or M (default: 64, for stream and netio 64,1M; with --full
+	                        and --only 64,1K,64K,1M, for stream 64,4K,64K,1M). Rows of other sizes are omitted
+	  --device NAME         verbs: only that RDMA device (default: each with an active port and an IP address)
+	  --strict              exit with status 3 if a gating threshold is missed
+	  --compare A B         measure nothing: compare the results in folders A and B with their noise, as a
+	                        table and as a page, B/compare.html (or --out DIR)
+	  --soak                only NetIO's sockets at full load, ten minutes over tcp and ten over shm (or
+	                        --duration S): no end may find the other one silent
+	  --serve               run the servers for bench.sh --connect on another host, until Ctrl-C; of rtt,
+	                        or with --only verbs of verbs
 	  --connect HOST:PORT   measure against such servers; PORT is the first of several
-	  --live HOST:PORT      measure nothing but a Pollux process that runs, whatever it listens for
-	                        there, by its self-test; sizes up to 64K (default: 64,1K,16K)
-	  --listen HOST:PORT    where --serve listens (default 0.0.0.0:17300; verbs: the device's address)
-	  -h, --help            this text
+	  --live HOST:PORT      only measure a running Pollux process that listens there, by its self-test;
+	                        sizes up to 64K (default: 64,1K,16K)
+	  --listen HOST:PORT    address of --serve (default 0.0.0.0:17300; verbs: the device's address)
+	  -h, --help            print this text
 
-	The rows of each part: doc/apps/bench.md; thresholds: doc/apps/thresholds.md. Server and client run on
-	the first two CPUs that this process may use; of verbs on two of the device's NUMA node, if that is
-	known.
+	Rows of each part: doc/apps/bench.md; thresholds: doc/apps/thresholds.md. Server and client run on the
+	first two CPUs that this process may use; for verbs on two of the device's NUMA node, if known.
 
 	Exit status:
 	  0  everything ran
-	  1  something failed: set-up, or a run
-	  2  usage
+	  1  set-up or a run failed
+	  2  wrong usage
 	  3  with --strict: everything ran, but a threshold was missed
 	END
 }

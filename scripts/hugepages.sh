@@ -11,11 +11,11 @@ usage()
 	Usage: scripts/hugepages.sh [show]
 	       scripts/hugepages.sh reserve MIB [--node N] [--size 2M|1G]
 	       scripts/hugepages.sh release [--node N] [--size 2M|1G]
-	  show     what is reserved and free on each NUMA node
-	  reserve  make it MIB mebibytes in all on each node (or on node N alone); if one node cannot
-	           have them, all stay as they were
-	  release  give the pages back that nobody uses
-	Lasts until the next start; config/90-pollux-hugepages.conf is for longer. The last two need root.
+	  show     print what is reserved and free on each NUMA node
+	  reserve  reserve MIB mebibytes in all on each node (or only on node N); changes nothing if a
+	           node cannot have them
+	  release  release unused pages
+	Lasts until the next boot; config/90-pollux-hugepages.conf is permanent. The last two need root.
 	END
 }
 

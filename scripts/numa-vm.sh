@@ -22,10 +22,10 @@ usage()
 {
 	cat <<-END
 	Usage: scripts/numa-vm.sh PROGRAM...
-	Runs each program in a guest of two NUMA nodes and a third without memory; status 0 if all ended with 0, 77 if there can
-	be no guest here, 124 after the time, 125 if the guest died.
-	  PLX_GUEST_KERNEL   the kernel; default: a Debian one of /boot, or else downloaded
-	  PLX_GUEST_SECONDS  for all (default $limit_s)
+	Run each program in a guest with two NUMA nodes and a third without memory. The status is 0 if all programs returned 0,
+	77 if no guest can run here, 124 after the time limit, 125 if the guest died.
+	  PLX_GUEST_KERNEL   the kernel; default: a Debian kernel in /boot, or downloaded
+	  PLX_GUEST_SECONDS  time limit for all (default $limit_s)
 	  PLX_GUEST_ACCEL    QEMU's -accel (default $accel)
 	The download is kept in $cache.
 	END

@@ -35,22 +35,21 @@ usage()
 	cat <<-END
 	Usage: scripts/rdma-vm.sh [OPTION...] [--] COMMAND [ARGUMENT...]
 	       scripts/rdma-vm.sh [--no-siw] --prepare
-	Runs the command as root of a guest that has RDMA devices of software, and this host's files. Its output, errors and
-	status are the command's; there is no input. The status is 77 if there can be no guest here, 124 after the time, 125 if
-	the guest died.
-	  --net loop     a device of each kind, which reaches itself: rxe0 10.77.0.1, siw0 10.77.1.1 (default)
-	  --net pair     two of each, joined by a wire: rxe0 and rxe1 10.77.0.1 and .2, siw0 and siw1 10.77.1.1 and .2
-	  --seconds N    for start and command (default $limit_s)
+	Run the command as root in a guest with software RDMA devices and this host's files. Output, errors and status are the
+	command's; it has no input. The status is 77 if no guest can run here, 124 after the time limit, 125 if the guest died.
+	  --net loop     a device of each kind that reaches itself: rxe0 10.77.0.1, siw0 10.77.1.1 (default)
+	  --net pair     two of each, connected: rxe0 and rxe1 10.77.0.1 and .2, siw0 and siw1 10.77.1.1 and .2
+	  --seconds N    time limit for boot and command (default $limit_s)
 	  -w, --write DIR
-	                 the command may write there; elsewhere it may, too, but that goes with the guest
-	  --no-siw       rxe alone
+	                 the command may write there; what it writes elsewhere is lost with the guest
+	  --no-siw       only rxe
 	  --prepare      only fetch and build what the guest needs; tries siw again
-	  PLX_GUEST_KERNEL   ROOT/boot/vmlinuz-VERSION, with modules in ROOT/lib/modules/VERSION; default: a Debian one of /boot,
-	                     or else downloaded
+	  PLX_GUEST_KERNEL   ROOT/boot/vmlinuz-VERSION, with modules in ROOT/lib/modules/VERSION; default: a Debian kernel in
+	                     /boot, or downloaded
 	  PLX_GUEST_SECONDS  as --seconds
 	  PLX_GUEST_ACCEL    QEMU's -accel (default $accel)
-	Of the environment the command gets PATH HOME LANG LD_LIBRARY_PATH CI FI_* PLX_* RDMAV_* and the sanitizers' options. It
-	sees nothing of this host's /dev, /proc, /run and /sys. Kernel, modules and siw are kept in $cache.
+	The command gets PATH HOME LANG LD_LIBRARY_PATH CI FI_* PLX_* RDMAV_* and the sanitizers' options from the environment. It
+	does not see this host's /dev, /proc, /run and /sys. Kernel, modules and siw are kept in $cache.
 	END
 }
 

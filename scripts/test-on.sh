@@ -14,11 +14,11 @@ usage()
 	cat <<-END
 	Usage: scripts/test-on.sh [--fresh] RELEASE [COMMAND...]
 	       scripts/test-on.sh [--fresh] --arch arm64 RELEASE
-	Copies the tree into a chroot with that release of Debian (${releases// /, }) and runs COMMAND at its
-	top; by default scripts/test.sh --werror. Status: that of the command.
-	  --arch arm64  cross-compile instead, and run the fast tests under qemu-user. That cannot show
-	                missing memory ordering: qemu keeps the order of the host's CPU.
-	  --fresh       make the chroot again
+	Copy the tree into a chroot with that release of Debian (${releases// /, }) and run COMMAND at its top,
+	by default scripts/test.sh --werror. The status is the command's.
+	  --arch arm64  cross-compile instead, and run the fast tests under qemu-user. That cannot find
+	                missing memory barriers: qemu keeps the order of the host's CPU.
+	  --fresh       recreate the chroot
 	The chroot is kept in $cache (PLX_CHROOT_DIR). Needs root and debootstrap.
 	END
 }

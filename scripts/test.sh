@@ -18,14 +18,14 @@ usage()
 	cat <<-END
 	Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--list] [TEST...]
 	  --fast       only the tier fast: at most 60 s after the build
-	  --all        the tier nightly too
-	  --soak       the same, with the long variants of its tests (PLX_TEST_SOAK), without a limit of time
+	  --all        also the tier nightly
+	  --soak       the same with long variants of tests (PLX_TEST_SOAK), without a time limit
 	  --build DIR  the build folder (default: $build)
-	  --werror     a warning of the compiler is an error
+	  --werror     treat compiler warnings as errors
 	  --jobs N     tests at a time (default: two per CPU, here $jobs)
-	  --list       only show the names, with their suites
-	  TEST         a name, such as topo/corelist, a pattern, such as 'fabric/*', or a suite, such as netio;
-	               of any tier. Only what these tests need is built.
+	  --list       only print the names, with their suites
+	  TEST         a name (topo/corelist), a pattern ('fabric/*') or a suite (netio), of any tier.
+	               Builds only what these tests need.
 	END
 }
 

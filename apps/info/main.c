@@ -14,8 +14,8 @@
 static bool as_json, doctor_only, show_help, show_version;
 
 static const struct plx_app_option options[] = {
-	PLX_FLAG("json", &as_json, "everything as one JSON object"),
-	PLX_FLAG("doctor", &doctor_only, "only what to change; with --json still everything"),
+	PLX_FLAG("json", &as_json, "print everything as one JSON object"),
+	PLX_FLAG("doctor", &doctor_only, "print only what to change; with --json everything"),
 	PLX_FLAG("help", &show_help, "this text, also -h"),
 	PLX_FLAG("version", &show_version, "the version, also -V"),
 	PLX_OPTIONS_END,

@@ -47,12 +47,11 @@ static const struct {
 
 static const struct plx_app_option options[] = {
 	PLX_ADDRESS("listen", &listen_at,
-		    "publish, recv: listen on host:port (*:port: every address; port 0: a free "
-		    "one, which is printed)",
+		    "publish, recv: listen on host:port; *:port is every address, port 0 a free "
+		    "one, printed",
 		    .given = &given.listen),
 	PLX_LIST("connect", "ADDR", &connect_to,
-		 "subscribe, send: the host:port to connect to; push: of a receiver, may be "
-		 "repeated",
+		 "subscribe, send: connect to host:port; push: a receiver, may be repeated",
 		 .given = &given.connect),
 	PLX_LIST("to", "ADDR", &connect_to, "", .now = "--connect ADDR", .given = &given.to),
 	PLX_TEXT("host", "HOST", &old_host, "", .now = "--listen ADDR or --connect ADDR",
@@ -60,42 +59,40 @@ static const struct plx_app_option options[] = {
 	PLX_UINT("port", "PORT", &old_port, 0, 65535, "", .now = "--listen ADDR or --connect ADDR",
 		 .letter = 'p', .given = &given.port),
 	PLX_LIST("tag", "TAG", &tags,
-		 "publish, send, push: of all messages (default 0); subscribe: which ones, TAG, "
-		 "FIRST-LAST or BITS/MASK, may be repeated",
+		 "publish, send, push: tag of all messages (default 0); subscribe: TAG, FIRST-LAST "
+		 "or BITS/MASK, may be repeated",
 		 .letter = 't', .given = &given.tag),
 	PLX_CHOICE("encoding", "NAME", &cat_conf.encoding, encodings,
-		   "text: a message is a line; hex: a line of pairs of digits; raw: bytes alone "
-		   "(default text)",
+		   "text: a message is a line; hex: a line of pairs of digits; raw: bytes (default "
+		   "text)",
 		   .letter = 'e'),
 	PLX_SIZE("block", "SIZE", &cat_conf.block_bytes, 1, CAT_MESSAGE_MAX,
 		 "publish, send, push with -e raw: longest message (default 64K)",
 		 .given = &given.block),
 	PLX_FLAG("unbuffered", &cat_conf.unbuffered,
-		 "publish, send: one message in each frame, no pages", .given = &given.unbuffered),
+		 "publish, send: one message per frame, no pages", .given = &given.unbuffered),
 	PLX_UINT("rate", "R", &cat_conf.rate, 1, 1000000,
-		 "publish, send, push: messages a second at most", .given = &given.rate),
+		 "publish, send, push: most messages per second", .given = &given.rate),
 	PLX_FLAG("at-most-once", &cat_conf.at_most_once,
-		 "push: what a receiver that went away had not finished is lost, not handed to "
-		 "another one",
+		 "push: do not resend what a lost receiver had not finished",
 		 .given = &given.at_most_once),
-	PLX_UINT("count", "N", &cat_conf.count, 1, 0, "end after N messages"),
+	PLX_UINT("count", "N", &cat_conf.count, 1, 0, "stop after N messages"),
 	PLX_UINT("subscribers", "N", &cat_conf.subscribers, 0, 1000000,
-		 "publish: begin when N have subscribed (default 1)", .given = &given.subscribers),
+		 "publish: start when N have subscribed (default 1)", .given = &given.subscribers),
 	PLX_FLAG("at-once", &cat_conf.at_once,
-		 "subscribe: one message in each frame, also from a publisher that fills pages",
+		 "subscribe: one message per frame, even from a publisher that uses pages",
 		 .given = &given.at_once),
 	PLX_CHOICE("slow", "POLICY", &cat_conf.policy, policies,
-		   "what becomes of messages for a subscriber that is too slow: block, disconnect, "
-		   "drop-old, drop-new, conflate (the newest of each tag is kept). subscribe: of "
-		   "these subscriptions (default as the publisher says); publish: of those that "
-		   "name none (default block)",
+		   "policy for slow subscribers: block, disconnect, drop-old, drop-new, conflate "
+		   "(keep the newest of each tag). subscribe: for these subscriptions (default: "
+		   "the publisher's); publish: for those that choose none (default block)",
 		   .given = &given.slow),
 	PLX_SIZE("backlog", "SIZE", &cat_conf.backlog_bytes, 1, 1 << 30,
-		 "with it: SIZE may wait before that (default what the publisher's pages hold, "
-		 "2M)",
+		 "publish, subscribe: bytes that may wait before the policy applies (default: the "
+		 "publisher's pages, 2M)",
 		 .given = &given.backlog),
-	PLX_FLAG("show-tag", &cat_conf.show_tag, "subscribe, recv: the tag before each message",
-		 .given = &given.show_tag),
+	PLX_FLAG("show-tag", &cat_conf.show_tag,
+		 "subscribe, recv: print the tag before each message", .given = &given.show_tag),
 	PLX_OPTIONS_END,
 };
 
@@ -149,7 +146,7 @@ static int check(void)
 
 const struct plx_app cat_app = {
 	.name = "netio-cat",
-	.summary = "Publish, subscribe, send, push and receive with NetIO, by standard input and "
+	.summary = "Publish, subscribe, send, push and receive with NetIO on standard input and "
 		   "output.",
 	.usage = "  netio-cat publish   [EAL options] -- --listen ADDR [-t TAG] [-e NAME]\n"
 		 "            [--block SIZE] [--unbuffered] [--rate R] [--count N] [--subscribers "

@@ -29,15 +29,15 @@ static const struct plx_app_option options[] = {
 		   "buffered (in pages), unbuffered (each at once), reference (the same without a "
 		   "copy), ping (round trips, unbuffered); default buffered"),
 	PLX_TEXT("sizes", "N,N,...", &throughput_conf.sizes_text,
-		 "bytes in a message, one row each (default 64,1K,64K,1M)"),
+		 "bytes per message, a row each (default 64,1K,64K,1M)"),
 	PLX_TIME("duration", "TIME", &throughput_conf.duration_ns, PLX_NS_PER_MS,
 		 3600 * PLX_NS_PER_S, "of each row (default 1s)"),
 	PLX_SIZE("page", "SIZE", &throughput_conf.page_bytes, NETIO_PAGE_BYTES_MIN,
-		 NETIO_PAGE_BYTES_MAX, "buffered: bytes of a page (default 64K)",
+		 NETIO_PAGE_BYTES_MAX, "buffered: bytes per page (default 64K)",
 		 .given = &page_given),
 	PLX_UINT("pages", "N", &throughput_conf.page_count, 2, NETIO_PAGE_COUNT_MAX,
-		 "buffered: how many (default 256)", .given = &pages_given),
-	PLX_TEXT("json", "FILE", &throughput_conf.json_path, "write the rows there, too"),
+		 "buffered: number of pages (default 256)", .given = &pages_given),
+	PLX_TEXT("json", "FILE", &throughput_conf.json_path, "also write the rows to FILE"),
 	PLX_OPTIONS_END,
 };
 
@@ -77,7 +77,7 @@ static int check(void)
 
 const struct plx_app throughput_app = {
 	.name = "netio-throughput",
-	.summary = "Measure how many messages a second a NetIO socket carries.",
+	.summary = "Measure message rates and round trips of a NetIO socket.",
 	.usage = "  netio-throughput [EAL options] -- --connect ADDR [--mode MODE]\n"
 		 "           [--sizes N,N,...] [--duration TIME] [--page SIZE] [--pages N]\n"
 		 "           [--json FILE]",

@@ -25,39 +25,38 @@ const struct ping_conf *const ping_asked = &conf;
 
 static const struct plx_app_option options[] = {
 	PLX_ADDRESS("listen", &conf.listen,
-		    "answer on host:port (*:port: every address; port 0: a free one)"),
+		    "answer on host:port; *:port is every address, port 0 a free one"),
 	PLX_ADDRESS("connect", &conf.connect,
 		    "measure against the plx-ping --listen or plx-echo at host:port"),
 	PLX_FLAG("self", &conf.self, "start a server on this host and measure against it"),
 	PLX_SIZE("size", "SIZE", &conf.size_bytes, 0, 16 << 20,
-		 "bytes in a message (default 64); with --listen: expected"),
+		 "bytes per message (default 64); with --listen: the expected size"),
 	PLX_MEASURE_OPTIONS(conf.run, " (default 5s)", "plx-ping"),
 	PLX_TIME("interval", "TIME", &conf.interval_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
-		 "open loop of rare messages: one every TIME", .given = &interval_given),
+		 "open loop of rare messages: one per TIME", .given = &interval_given),
 	PLX_UINT("warmup", "N", &conf.warmup, 0, 1000000000,
-		 "messages before the measured ones (default 1000; in an open loop at most 1 s, "
-		 "one way at most 64M)",
+		 "unrecorded messages before the measurement (default 1000; in an open loop at "
+		 "most 1 s, one way at most 64M)",
 		 .given = &conf.warmup_given),
 	PLX_FLAG("service", &conf.run.process, "", .now = "--process"),
 	PLX_FLAG("one-way", &conf.one_way,
-		 "message rate and bandwidth: send as fast as the link takes it, to a --sink"),
+		 "message rate and bandwidth: send at full speed to a --sink"),
 	PLX_UINT("burst", "N", &conf.burst, 1, PING_BURST_MAX,
-		 "with --one-way: messages in one turn of the loop at most (default 64)",
+		 "with --one-way: most messages per turn of the loop (default 64)",
 		 .given = &burst_given),
-	PLX_FLAG("sink", &conf.sink,
-		 "with --listen: answer nothing; count messages and drop them, for --one-way"),
+	PLX_FLAG("sink", &conf.sink, "with --listen: count messages and drop them, for --one-way"),
 	PLX_UINT("rx-bufs", "N", &conf.rx_bufs, 2, 200,
-		 "with --sink: receive buffers of each link, the window of its sender (default: as "
-		 "many as 8M hold, 4 to 128)"),
+		 "with --sink: receive buffers per link, the sender's window (default: what fits "
+		 "in 8M, 4 to 128)"),
 	PLX_CHOICE("spread", "HOW", &conf.spread, spreads,
-		   "with --listen: links to lcores: round-robin, hash (of the peer's host), none "
-		   "(default round-robin)",
+		   "with --listen: lcore of the next link: round-robin, hash (by the peer's host) "
+		   "or none (default round-robin)",
 		   .given = &spread_given),
-	PLX_FLAG("verify", &conf.verify, "fill each message and compare what comes back"),
+	PLX_FLAG("verify", &conf.verify, "fill each message and compare the answer"),
 	PLX_SIZE("rx-buf", "SIZE", &conf.rx_buf_bytes, 256, 16 << 20,
-		 "longest message received in one piece; longer ones are cut (default: as --size, "
-		 "at least 4K)"),
-	PLX_FLAG("explain", &conf.explain, "print what the result means, line by line"),
+		 "bytes per receive buffer; longer messages are split (default: as --size, at "
+		 "least 4K)"),
+	PLX_FLAG("explain", &conf.explain, "explain the result in sentences"),
 	PLX_OPTIONS_END,
 };
 
@@ -157,8 +156,7 @@ static int check(void)
 
 const struct plx_app ping_app = {
 	.name = "plx-ping",
-	.summary =
-		"Measure the round trip of messages between two processes, or their rate one way.",
+	.summary = "Measure round trips between two processes, or the one-way message rate.",
 	.usage = "  plx-ping [EAL options] -- --listen ADDR [--size SIZE] [--rx-buf SIZE]\n"
 		 "           [--spread HOW] [--sink [--rx-bufs N]]\n"
 		 "  plx-ping [EAL options] -- --connect ADDR | --self [--size SIZE]\n"

@@ -94,8 +94,8 @@ static int print_help(const struct plx_app *app)
 		plx_app_print_options(app, stdout);
 		printf("\n");
 	}
-	printf("EAL options. They mix with the program's own in any order. Where both have one of\n"
-	       "the same name, the program's is meant, and the EAL's if it stands before '--'.\n%s",
+	printf("EAL options. They mix with the program's own in any order. If both have an option\n"
+	       "of one name, it is the program's, or the EAL's before '--'.\n%s",
 	       plx_eal_options_help());
 	plx_app_print_more(app);
 	return plx_app_end_output(app, 0);

@@ -222,17 +222,17 @@ struct plx_measure {
 /* clang-format off */
 #define PLX_MEASURE_OPTIONS(m, default_, name_) \
 	PLX_FLAG("process", &(m).process, \
-		 "call the self-test service of any Pollux process, whatever it listens for"), \
-	PLX_UINT("count", "N", &(m).count, 1, PLX_MEASURE_COUNT_MAX, "measure that many", \
+		 "call the self-test service, which every Pollux process has"), \
+	PLX_UINT("count", "N", &(m).count, 1, PLX_MEASURE_COUNT_MAX, "measure N round trips, messages or calls", \
 		 .given = &(m).count_given), \
 	PLX_TIME("duration", "TIME", &(m).duration_ns, PLX_NS_PER_MS, PLX_MEASURE_DURATION_MAX, \
-		 "measure that long" default_, .given = &(m).duration_given), \
+		 "measure for that long" default_, .given = &(m).duration_given), \
 	PLX_UINT("rate", "R", &(m).rate, 1, PLX_MEASURE_RATE_MAX, \
-		 "open loop: send R a second, whatever comes back (default: closed loop)"), \
+		 "open loop: send R per second, whether or not answers arrive (default: closed loop)"), \
 	PLX_CHOICE("arrival", "HOW", &(m).arrival, plx_arrivals, \
 		   "open loop: fixed, poisson, or burst of 100 at 10 us (default fixed)", \
 		   .given = &(m).arrival_given), \
-	PLX_UINT("seed", "N", &(m).seed, 0, 0, "of the arrivals (default 1)", \
+	PLX_UINT("seed", "N", &(m).seed, 0, 0, "seed of random arrivals (default 1)", \
 		 .given = &(m).seed_given), \
 	PLX_TEXT("out", "DIR", &(m).out_dir, "write NAME.json, NAME.hgrm and NAME.csv there"), \
 	PLX_TEXT("name", "NAME", &(m).name, "name of the result (default " name_ ")")

@@ -13,68 +13,65 @@
  * line break in it starts a new line. */
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
-	  "lcores, and the CPUs they run on: 0-3,8 or 2@5; CPUs have names: all, node:N, " \
-	  "near:DEVICE (default: lcore 0 on the first free CPU, near an RDMA device if there " \
-	  "is one)") \
+	  "lcores and their CPUs: 0-3,8 or 2@5; names of CPUs: all, node:N, near:DEVICE (default: " \
+	  "lcore 0 on the first free CPU, near an RDMA device if any)") \
 	X(STRING, COREMASK, 'c', "coremask", "MASK", coremask, "coremask", LCORES, \
 	  "the same as a hexadecimal mask of CPUs: 0xf") \
 	X(VALUE, MAIN_LCORE, 0, "main-lcore", "ID", main_lcore, "main_lcore", LCORES, \
-	  "the main thread's lcore (default: the least id)") \
+	  "the main thread's lcore (default: the lowest id)") \
 	X(VALUE, LANE_SLOTS, 0, "lane-slots", "N", lane_slots, "lane_slots", LCORES, \
-	  "messages from one lcore to another one that may wait: a power of two, 2 to 65536 " \
-	  "(default: 256)") \
+	  "messages that may wait between two lcores: a power of two, 2 to 65536 (default: 256)") \
 	X(STRING, IDLE, 0, "idle", "POLICY", idle, "idle", LCORES, \
-	  "what an lcore does that has nothing to do: poll, event (sleep), or adaptive (poll, " \
-	  "then sleep) with [:latency|:balanced|:eco][:learned|:fixed][:N%] after it; or for " \
-	  "each lcore: 0:poll,1-3:event (default: adaptive:balanced:learned)") \
+	  "what idle lcores do: poll, event (sleep), or adaptive (poll, then sleep), followed by " \
+	  "[:latency|:balanced|:eco][:learned|:fixed][:N%]; per lcore: 0:poll,1-3:event (default: " \
+	  "adaptive:balanced:learned)") \
 	X(VALUE, SOCKET_MEM, 0, "socket-mem", "MB,...", node_bytes, "socket_mem", MEMORY, \
-	  "memory to take at start on NUMA node 0, 1, ...;\nK, M or G after a number is its " \
-	  "unit (default: taken when needed)") \
+	  "memory to take at start on NUMA node 0, 1, ...; in MiB, or with K, M or G (default: " \
+	  "taken when needed)") \
 	X(VALUE, HUGE, 0, "huge", "2M|1G|none", huge, "huge", MEMORY, \
-	  "pages that memory is taken in (default: 2M)") \
+	  "page size of memory (default: 2M)") \
 	X(VALUE, NUMA, 0, "numa", "strict|prefer|any", numa, "numa", MEMORY, \
-	  "memory on the node of the lcore: always, if there is room, or wherever (default: " \
+	  "memory on the lcore's NUMA node: always, if it has room, or on any node (default: " \
 	  "prefer)") \
 	X(VALUE, DUMP_MEMORY, 0, "dump-memory", "yes|no", no_dump, "dump_memory", MEMORY, \
 	  "no: core dumps leave out pools, buffers and shared rings (default: yes)") \
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
-	  "what links run on: a driver, or fi:NAME for one of libfabric's providers (default: " \
+	  "transport of links: tcp, shm, verbs, or fi:NAME for libfabric's own provider (default: " \
 	  "auto)") \
 	X(STRING, TCP, 0, "tcp", "KEY=VALUE,...", tcp, "tcp", LINKS, \
 	  "settings of links over tcp: send_bytes, receive_bytes, user_timeout_ms, " \
 	  "busy_poll_us, connect_ms, handshake_ms, dscp (default: none)") \
 	X(VALUE, REQUIRE, 0, "require", "rdma|none", require_rdma, "require", LINKS, \
-	  "rdma: links with other hosts go by RDMA, or fail (default: none)") \
+	  "rdma: links to other hosts use RDMA or fail (default: none)") \
 	X(SIZE, RECEIVE_MEM, 0, "receive-mem", "SIZE", receive_bytes, "receive_mem", LINKS, \
-	  "receive buffers of an lcore's links; from half of it on new links get fewer " \
-	  "(default: 256M)") \
+	  "receive buffers of an lcore's links; beyond half of it new links get fewer (default: " \
+	  "256M)") \
 	X(SIZE, PARTIAL_MEM, 0, "partial-mem", "SIZE", partial_bytes, "partial_mem", LINKS, \
-	  "received parts of incomplete long messages,\non an lcore; at most that much " \
-	  "(default: 1G)") \
+	  "upper limit for incomplete long messages of an lcore (default: 1G)") \
 	X(LIMIT, LINKS_MAX, 0, "links-max", "N|none", admission.links_max, "links_max", LINKS, \
-	  "links of a listener (default: 4096)") \
+	  "links per listener (default: 4096)") \
 	X(LIMIT, LINKS_PER_HOST, 0, "links-per-host", "N|none", admission.links_per_host_max, \
 	  "links_per_host", LINKS, \
-	  "of those, from one address; over shm, of one user (default: 1024)") \
+	  "links from one address, over shm from one user (default: 1024)") \
 	X(LIMIT, ACCEPTS_PER_S, 0, "accepts-per-s", "N|none", admission.accepts_per_s, "accepts_per_s", \
 	  LINKS, \
-	  "connections that a listener takes in a second; more of them wait (default: 1000)") \
+	  "accepted connections per second; the rest wait (default: 1000)") \
 	X(LIMIT, HANDSHAKES_MAX, 0, "handshakes-max", "N|none", admission.handshakes_max, \
 	  "handshakes_max", LINKS, \
-	  "connections of a listener that are being opened at a time; one more ends the oldest " \
-	  "of the address that has most (default: 256)") \
+	  "connections per listener that are not open yet; one more ends the oldest of the " \
+	  "address with the most (default: 256)") \
 	X(VALUE, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat_ns, "heartbeat", LINKS, \
-	  "how often idle peers hear from each other, and the silence after which one is taken " \
-	  "for dead (default: 100ms:500ms)") \
+	  "heartbeat of idle peers, and the silence after which a peer is dead (default: " \
+	  "100ms:500ms)") \
 	X(VALUE, SELF_TEST, 0, "self-test", "RATE|off", self_test_rate, "self_test", LINKS, \
-	  "calls a second that an lcore's self-test service takes, for plx-call --process of " \
-	  "any host (default: 100000, of this host alone)") \
+	  "calls per second and lcore to the self-test service, from any host: see plx-call " \
+	  "--process (default: 100000, from this host only)") \
 	X(STRING, CONFIG, 0, "config", "FILE", config, NULL, GENERAL, \
-	  "read options from FILE; the command line wins") \
+	  "read options from FILE; the command line overrides it") \
 	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \
 	  "log up to error, warning, notice, info or debug; may be repeated (default: notice)") \
 	X(FLAG, DRY_RUN, 0, "dry-run", NULL, dry_run, NULL, GENERAL, \
-	  "check all, say what would run, start nothing") \
+	  "check everything, print what would run, start nothing") \
 	X(FLAG, VERSION, 'V', "version", NULL, show_version, NULL, GENERAL, \
 	  "print the version") \
 	X(FLAG, HELP, 'h', "help", NULL, show_help, NULL, GENERAL, \
