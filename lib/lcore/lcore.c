@@ -136,7 +136,7 @@ static void forget(struct lcore *lcore)
 	if (!loop)
 		return;
 	loop->bell.eventfd = -1;
-	fds_forget(loop);
+	fds_forget(&loop->fds);
 	if (loop->sleep_set)
 		close(sleep_set_fd(loop->sleep_set));
 	/* Relaxed: there is one thread. */

@@ -191,8 +191,9 @@ static enum plx_wake_cause cause_of(const struct loop *loop, const struct plx_sl
 		return PLX_WAKE_MESSAGE;
 	for (uint32_t i = 1; i < sleep->count; i++) {
 		if (sleep->fds[i].revents)
-			return loop->fds && loop->fds->poller == sleep->whose[i] ? PLX_WAKE_FD
-										 : PLX_WAKE_POLLER;
+			return loop->fds.poller && loop->fds.poller == sleep->whose[i]
+				     ? PLX_WAKE_FD
+				     : PLX_WAKE_POLLER;
 	}
 	return sleep->limited_by;
 }

@@ -59,32 +59,24 @@ static void woke_fds(void *arg, const struct plx_sleep *sleep)
 		fds->until_look = 1;
 }
 
-/* Create the lcore's set. Return: 0; -errno. */
-static int make_fds(struct loop *loop)
+/* Create the lcore's set, unless it exists. Return: 0; -errno. */
+static int open_set(struct fds *fds)
 {
-	struct fds *fds = calloc(1, sizeof(*fds));
 	int err;
 
-	if (!fds)
-		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
+	if (fds->poller)
+		return 0;
 	fds->until_look = LOOK_TURNS;
 	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (fds->epoll < 0) {
-		err = plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno));
-		goto undo_memory;
-	}
+	if (fds->epoll < 0)
+		return plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno));
 	err = plx_poller_add("descriptors", poll_fds, fds, 0, &fds->poller);
-	if (err)
-		goto undo_epoll;
+	if (err) {
+		close(fds->epoll);
+		return err;
+	}
 	plx_poller_set_arm(fds->poller, arm_fds, woke_fds);
-	loop->fds = fds;
 	return 0;
-
-undo_epoll:
-	close(fds->epoll);
-undo_memory:
-	free(fds);
-	return err;
 }
 
 static int control(struct plx_fd *fd, int what, uint32_t events, const char *caller)
@@ -117,19 +109,19 @@ int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd *
 		return plx_fail_no_lcore("plx_fd_add");
 	if (!fn)
 		return plx_fail(EINVAL, "plx_fd_add: no function to call: give one");
-	err = loop_self->fds ? 0 : make_fds(loop_self);
+	err = open_set(&loop_self->fds);
 	if (err)
 		return err;
 	added = malloc(sizeof(*added));
 	if (!added)
 		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
-	*added = (struct plx_fd){.fd = fd, .fn = fn, .arg = arg, .owner = loop_self->fds};
+	*added = (struct plx_fd){.fd = fd, .fn = fn, .arg = arg, .owner = &loop_self->fds};
 	err = control(added, EPOLL_CTL_ADD, events, "plx_fd_add");
 	if (err) {
 		free(added);
 		return err;
 	}
-	LIST_INSERT_HEAD(&loop_self->fds->list, added, link);
+	LIST_INSERT_HEAD(&loop_self->fds.list, added, link);
 	if (fd_out)
 		*fd_out = added;
 	return 0;
@@ -159,25 +151,21 @@ void plx_fd_remove(struct plx_fd *fd)
 	free(fd);
 }
 
-void fds_fini(struct loop *loop)
+void fds_fini(struct fds *fds)
 {
-	struct fds *fds = loop->fds;
 	struct plx_fd *fd, *next;
 
-	if (!fds)
+	if (!fds->poller)
 		return;
 	LIST_FOREACH_SAFE (fd, &fds->list, link, next)
 		free(fd);
 	plx_poller_remove(fds->poller);
 	close(fds->epoll);
-	free(fds);
-	loop->fds = NULL;
 }
 
-void fds_forget(struct loop *loop)
+void fds_forget(struct fds *fds)
 {
-	if (!loop->fds)
-		return;
-	close(loop->fds->epoll);
-	loop->fds->epoll = -1;
+	if (fds->poller)
+		close(fds->epoll);
+	fds->epoll = -1;
 }

@@ -208,15 +208,15 @@ unsigned signals_run(struct loop *loop);
 
 struct fds {
 	int epoll;
-	uint32_t until_look; /* turns */
-	struct plx_poller *poller;
+	uint32_t until_look;       /* turns */
+	struct plx_poller *poller; /* NULL: no descriptor was added yet */
 	LIST_HEAD(, plx_fd) list;
 	struct epoll_event events[FDS_BURST]; /* of the check in progress */
 	unsigned event_count;                 /* 0: no check in progress */
 };
 
-void fds_fini(struct loop *loop);
-void fds_forget(struct loop *loop); /* in the child of a fork: close the shared descriptor */
+void fds_fini(struct fds *fds);
+void fds_forget(struct fds *fds); /* in the child of a fork: close the shared descriptor */
 
 /* The loop: loop.c ------------------------------------------------------------------------- */
 
@@ -269,13 +269,13 @@ struct loop {
 	/* Written when a lane is created. */
 	alignas(PLX_CACHE_LINE) _Atomic(struct lane *) in[PLX_LCORE_MAX]; /* by the sender's id */
 	struct plx_ring *others; /* for threads that are not lcores */
-	struct fds *fds;         /* NULL: none yet */
 	_Atomic bool running;    /* inside plx_loop_run */
 	/* Written by firing threads. */
 	alignas(PLX_CACHE_LINE) struct signals signals;
 	/* Private to the lcore. */
 	struct idle idle;
-	struct sleep_set *sleep_set;                   /* NULL: none yet */
+	struct sleep_set *sleep_set; /* NULL: none yet */
+	struct fds fds;
 	uint64_t still_ns, still_end_ns;               /* the last pause: plx_loop_stood_still_ns */
 	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn reads its next, ... */
 	struct plx_timer_wheel wheel;                  /* ... and next_ns */

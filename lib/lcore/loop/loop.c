@@ -268,7 +268,7 @@ struct loop *loop_create(uint32_t lcore_id, int eventfd)
 
 void loop_destroy(struct loop *loop)
 {
-	fds_fini(loop);
+	fds_fini(&loop->fds);
 	sleep_set_destroy(loop->sleep_set);
 	pollers_fini(&loop->pollers);
 	wheel_fini(&loop->wheel);
@@ -281,8 +281,7 @@ void loop_destroy(struct loop *loop)
 void loop_end_turns(struct loop *loop)
 {
 	loop->quit = true;
-	if (loop->fds)
-		loop->fds->event_count = 0;
+	loop->fds.event_count = 0;
 	wheel_fini(&loop->wheel);
 	loop->wheel.next_ns = UINT64_MAX;
 	tasks_fini(&loop->tasks);

@@ -656,7 +656,8 @@ ONE(a_refusal_cancels_requested_wake_ups)
 	struct plx_idle_stats stats = stats_of_a_while();
 	assert_int_equal(stats.refused, 4);
 	assert_int_equal(stats.naps, stats.sleeps);
-	assert_in_range(stats.naps, 60, 1300); /* not ended at once */
+	assert_in_range(stats.naps, 60, 1300);
+	assert_true(stats.asleep_ns > stats.naps * 100 * PLX_NS_PER_US); /* not ended at once */
 	assert_int_equal(woken_in_all(), 0);
 	close_many();
 }
