@@ -22,22 +22,15 @@ struct words {
 	int count;
 };
 
-/* The index of "--", or argc. */
-static int find_dashes(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return argc;
-}
-
 /* Options of both may be in any order. If both have an option with the same name, the EAL's is the
  * one before "--". */
 static int divide(int argc, char **argv, const struct plx_app *app, struct words *eal,
 		  struct words *own)
 {
-	int dashes = find_dashes(argc, argv);
+	int dashes = 1; /* index of "--", or argc */
 
+	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
+		dashes++;
 	eal->at = calloc(2 * (size_t)argc + 2, sizeof(*eal->at));
 	if (!eal->at)
 		return plx_fail(ENOMEM, "out of memory");

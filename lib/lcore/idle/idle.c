@@ -34,8 +34,8 @@ static void tell(struct idle *idle)
 	bool adapts = idle->conf.mode == PLX_IDLE_ADAPTIVE;
 
 	counter_set(&counts->spin_ns, adapts ? idle->policy.spin_ns : 0);
-	counter_set(&counts->cost_wake_ns, idle->wake_ns);
-	counter_set(&counts->cost_sleep_ns, idle->sleep_ns);
+	counter_set(&counts->wake_ns, idle->wake_ns);
+	counter_set(&counts->sleep_ns, idle->sleep_ns);
 	counter_set(&counts->early_ns, adapts ? idle->early_ns : 0);
 	counter_set(&counts->crowded, idle->crowded);
 }
@@ -253,7 +253,6 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 	if (!loop)
 		return lcore_fail_unknown("plx_idle_stats", id);
 	counts = &loop->idle.counts;
-
 	*stats_out = (struct plx_idle_stats){
 		.periods = counter_get(&counts->periods),
 		.sleeps = counter_get(&counts->sleeps),
@@ -264,8 +263,8 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 		.rescues = counter_get(&counts->rescues),
 		.asleep_ns = counter_get(&counts->asleep_ns),
 		.spin_ns = counter_get(&counts->spin_ns),
-		.wake_ns = counter_get(&counts->cost_wake_ns),
-		.sleep_ns = counter_get(&counts->cost_sleep_ns),
+		.wake_ns = counter_get(&counts->wake_ns),
+		.sleep_ns = counter_get(&counts->sleep_ns),
 		.early_ns = counter_get(&counts->early_ns),
 		.awake_by = counter_get(&counts->awake_by), /* valid as long as its poller */
 		.crowded = counter_get(&counts->crowded),
@@ -273,6 +272,6 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++)
 		stats_out->wakes[i] = counter_get(&counts->wakes[i]);
 	for (unsigned i = 0; i < PLX_WAKE_BUCKETS; i++)
-		stats_out->wake_hist[i] = counter_get(&counts->wake_ns[i]);
+		stats_out->wake_hist[i] = counter_get(&counts->wake_hist[i]);
 	return 0;
 }

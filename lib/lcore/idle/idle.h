@@ -82,7 +82,6 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns);
 #define SLEEP_FDS_MAX 32
 #define SLEEP_SET     (SLEEP_FDS_MAX - 1) /* if the array is full: the set of the others */
 
-/* sleep_set.c: more descriptors than a sleep's array holds. */
 struct sleep_set;
 
 /* Return: NULL: no memory or descriptor. */
@@ -122,21 +121,12 @@ struct plx_sleep {
 
 /* Idle periods ----------------------------------------------------------------------------- */
 
-/* Written by the lcore, read by any thread. */
+/* struct plx_idle_stats explains them. Written by the lcore, read by any thread. */
 struct idle_counts {
-	_Atomic uint64_t periods; /* runs of turns without work */
-	_Atomic uint64_t sleeps;
-	_Atomic uint64_t naps; /* included in sleeps */
-	_Atomic uint64_t wakes[PLX_WAKE_CAUSES];
-	_Atomic uint64_t late;     /* sleeps given up: a message arrived */
-	_Atomic uint64_t refused;  /* ... a poller had work, or could not be waited for */
-	_Atomic uint64_t spurious; /* woken without work */
-	_Atomic uint64_t rescues;  /* not woken, although there was work */
-	_Atomic uint64_t asleep_ns;
-	_Atomic uint64_t wake_ns[PLX_WAKE_BUCKETS];            /* histogram of wake-up times */
-	_Atomic uint64_t spin_ns, cost_wake_ns, cost_sleep_ns; /* of the current policy */
-	_Atomic uint64_t early_ns;
-	_Atomic(const char *) awake_by; /* a poller that keeps the lcore awake; or NULL */
+	_Atomic uint64_t periods, sleeps, naps, late, refused, spurious, rescues;
+	_Atomic uint64_t wakes[PLX_WAKE_CAUSES], asleep_ns, wake_hist[PLX_WAKE_BUCKETS];
+	_Atomic uint64_t spin_ns, wake_ns, sleep_ns, early_ns; /* of the current policy */
+	_Atomic(const char *) awake_by;
 	_Atomic bool crowded;
 };
 

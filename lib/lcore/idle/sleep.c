@@ -223,7 +223,7 @@ static void measure(struct loop *loop, enum plx_wake_cause cause, const struct p
 	} else {
 		return;
 	}
-	counter_add(&idle->counts.wake_ns[idle_bucket_of(took_ns)], 1);
+	counter_add(&idle->counts.wake_hist[idle_bucket_of(took_ns)], 1);
 }
 
 /* After the next turn: whether the expected source woke the lcore. */
