@@ -3,7 +3,7 @@
  * to other lcores: each key runs once, and later requests get the first answer. */
 #include "plx_test.h"
 
-#include "keys.h"
+#include "rpc_service.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

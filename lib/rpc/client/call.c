@@ -127,7 +127,7 @@ void call_send_cancel(struct channel *channel, const struct call *call)
 /* Return whether a service may have received it and has not reported that it did nothing. */
 static bool may_have_run(const struct call *call)
 {
-	return call->state == CALL_SENT || (call->saved && call->saved->link_lost);
+	return call->state == CALL_SENT || call_link_lost(call);
 }
 
 void call_finish_later(struct plx_rpc_client *client, struct call *call, enum plx_rpc_status status)
@@ -162,7 +162,7 @@ void client_deliver(struct plx_task *task, void *arg)
 /* Return whether a service that may have received it is up. */
 static bool has_service(const struct plx_rpc_client *client, const struct call *call)
 {
-	if (call->saved && call->saved->link_lost && call->saved->has_key)
+	if (call_link_lost(call) && call->saved->has_key)
 		return false; /* only the service on the lost link has the key */
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (channel_is_up(&client->channels[i]))

@@ -14,13 +14,6 @@ static void set_trouble(struct channel *channel, const char *why)
 	snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
 }
 
-/* No callbacks run after this. */
-void channel_end(struct channel *channel)
-{
-	rpc_tx_fini(&channel->tx);
-	plx_connector_fini(&channel->session);
-}
-
 void channel_reject(struct channel *channel, const char *why)
 {
 	struct plx_rpc_client *client = channel->client;

@@ -123,8 +123,10 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	ASSERT_OWNER(client->lcore);
 	client->ending = true;
 	client_cancel_all(client);
-	for (uint32_t i = 0; i < client->channel_count; i++)
-		channel_end(&client->channels[i]);
+	for (uint32_t i = 0; i < client->channel_count; i++) {
+		rpc_tx_fini(&client->channels[i].tx);
+		plx_connector_fini(&client->channels[i].session);
+	}
 	plx_task_cancel(&client->deliver);
 	client_free_calls(client);
 	saved_free_all(client);

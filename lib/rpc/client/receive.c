@@ -43,12 +43,6 @@ static PLX_NOINLINE void note_overload(struct channel *channel, const struct rpc
 				       (hint_ns < OVERLOAD_NS_MAX ? hint_ns : OVERLOAD_NS_MAX);
 }
 
-/* It was sent before on a link that was lost, so its fate is unknown. */
-static inline bool link_was_lost(const struct call *call)
-{
-	return call->saved && call->saved->link_lost;
-}
-
 /* Return: NULL, or the error as text. */
 static inline const char *handle_reply(struct channel *channel, const struct rpc_record *record,
 				       struct plx_buf *message)
@@ -71,7 +65,7 @@ static inline const char *handle_reply(struct channel *channel, const struct rpc
 		note_overload(channel, header);
 	if (plx_unlikely(call->saved != NULL) && continues(channel, call, header))
 		return NULL;
-	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns && link_was_lost(call)))
+	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns && call_link_lost(call)))
 		status = PLX_RPC_PEER_DOWN; /* DRAINING would mean a retry elsewhere is safe */
 	call_finish(client, call,
 		    &(struct plx_rpc_result){
@@ -82,7 +76,7 @@ static inline const char *handle_reply(struct channel *channel, const struct rpc
 			    .message = message,
 			    .handler_ns = header->handler_ns,
 			    .retry_after_ns = is_reply ? 0 : header->retry_us * PLX_NS_PER_US,
-			    .may_have_run = is_reply || header->handler_ns || link_was_lost(call),
+			    .may_have_run = is_reply || header->handler_ns || call_link_lost(call),
 		    });
 	return NULL;
 }

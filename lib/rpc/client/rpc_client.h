@@ -134,8 +134,6 @@ void client_send_waiting(struct plx_rpc_client *client);
 void channel_init(struct channel *channel, struct plx_rpc_client *client);
 /* Return: 0; -errno, and it is retried. */
 int channel_connect(struct channel *channel, const char *address);
-void channel_end(struct channel *channel);
-
 void channel_reject(struct channel *channel, const char *why);
 void channel_check_drain(struct channel *channel);
 
@@ -179,7 +177,6 @@ void call_send_cancel(struct channel *channel, const struct call *call);
 /* Return: 0 it was sent or will be completed; -ENOMEM. */
 int call_send(struct channel *channel, struct call *call, const struct rpc_header *header,
 	      const struct iovec *iov, int count);
-
 /* Time left, rounded up, so that 1 ns does not become 0, which means expired. */
 static inline uint32_t rpc_remaining_us(uint64_t deadline_ns)
 {
@@ -189,6 +186,12 @@ static inline uint32_t rpc_remaining_us(uint64_t deadline_ns)
 	if (left_ns >= RPC_NO_DEADLINE_US * PLX_NS_PER_US)
 		return RPC_NO_DEADLINE_US;
 	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
+}
+
+/* Return whether a link ended after the request was sent on it: its fate is unknown. */
+static inline bool call_link_lost(const struct call *call)
+{
+	return call->saved && call->saved->link_lost;
 }
 
 /* send_queue.c */

@@ -55,7 +55,7 @@ void duplicate_on_timer(struct plx_timer *timer, void *arg)
 		struct plx_rpc_request *request = TAILQ_FIRST(&list->requests);
 
 		if (try_answer(request)) {
-			open_remove(request->peer, request);
+			open_remove(request);
 			duplicate_gone(request);
 		} else {
 			request_list_remove(request);
@@ -116,22 +116,8 @@ bool duplicate_claim(struct peer *peer, const struct rpc_record *record,
 		break;
 	case KEY_FULL:
 		reply_refusal(peer, call, PLX_RPC_BUSY, retry_ns);
-		counter_add(&local->counts.busy, 1);
+		counter_add(&local->counts.refused[PLX_RPC_BUSY], 1);
 	}
 	counter_add(&local->methods[method->index].refused, 1);
 	return false;
-}
-
-/* The first request with its key is answered. It may run again after a refusal that allows that. */
-void duplicate_done(struct plx_rpc_request *request, const struct key_answer *answer,
-		    const struct iovec *iov, int count)
-{
-	struct rpc_keys *keys = request->local->service->keys;
-
-	if (answer->status == PLX_RPC_BUSY || answer->status == PLX_RPC_OVERLOADED ||
-	    answer->status == PLX_RPC_DRAINING)
-		rpc_keys_forget(keys, request->entry);
-	else
-		rpc_keys_done(keys, request->entry, answer, iov, count, plx_now_ns());
-	request->entry = NULL;
 }

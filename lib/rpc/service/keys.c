@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Keys are in a hash table by client and number. Completed keys are also in a queue in order of
  * completion; new keys remove expired ones from it. */
-#include "keys.h"
-
-#include "rpc_priv.h"
+#include "rpc_service.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -14,8 +14,14 @@ struct answer {
 	const struct iovec *iov;
 	int count;
 	size_t length;
-	bool not_run; /* the handler reports that it did nothing, as if it had not run */
 };
+
+/* The handler reports that it did nothing, as if it had not run. */
+static inline bool did_nothing(enum plx_rpc_status status)
+{
+	return plx_unlikely(status != PLX_RPC_OK) &&
+	       (status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED);
+}
 
 /* A reply in flight to the request's lcore. */
 struct remote_reply {
@@ -104,30 +110,36 @@ static inline void finish(struct plx_rpc_request *request)
 
 	counter_add(&method->replies, 1);
 	if (request->state == REQUEST_OPEN) {
-		struct peer *peer = request->peer;
-
 		counter_add(&local->counts.open, -1);
 		method->open--;
 		method->held++;
 		method->held_cycles += plx_tsc() - request->started;
-		if (peer) {
-			open_remove(peer, request);
-			peer->answered_ns = plx_loop_now_ns();
+		if (request->peer) {
+			open_remove(request);
+			request->peer->answered_ns = plx_loop_now_ns();
 		}
 	}
 	rpc_request_free(request);
 }
 
+/* Remember the answer for duplicates. The request may run again after a refusal that allows that.
+ */
 static PLX_NOINLINE void remember(struct plx_rpc_request *request, const struct answer *answer)
 {
-	duplicate_done(request,
-		       &(struct key_answer){
-			       .status = answer->status,
-			       .number = answer->number,
-			       .handler_ns = handler_ns(request),
-			       .length = (uint32_t)answer->length,
-		       },
-		       answer->iov, answer->count);
+	struct rpc_keys *keys = request->local->service->keys;
+	const struct key_answer kept = {
+		.status = answer->status,
+		.number = answer->number,
+		.handler_ns = handler_ns(request),
+		.length = (uint32_t)answer->length,
+	};
+
+	if (did_nothing(answer->status) || answer->status == PLX_RPC_DRAINING)
+		rpc_keys_forget(keys, request->entry);
+	else
+		rpc_keys_done(keys, request->entry, &kept, answer->iov, answer->count,
+			      plx_now_ns());
+	request->entry = NULL;
 }
 
 /* Return: 0; -EMSGSIZE; -ENOMEM. */
@@ -142,7 +154,7 @@ static int write_answer(struct plx_rpc_request *request, const struct answer *an
 				answer->length, (unsigned long long)peer->reply_max);
 	}
 	header = header_of(request, answer->status, answer->number, answer->length);
-	if (plx_unlikely(answer->not_run))
+	if (plx_unlikely(did_nothing(answer->status)))
 		header.handler_ns = 0;
 	if (plx_likely(rpc_tx_put(&peer->tx, &header, answer->iov, answer->count) == 0)) {
 		if (plx_unlikely(peer->tx.waiting_bytes > peer->local->service->attr.waiting_max))
@@ -196,20 +208,15 @@ static PLX_NOINLINE int answer_remote(struct plx_rpc_request *request, const str
 	return rc;
 }
 
-static inline int send_answer(struct plx_rpc_request *request, const struct answer *answer)
-{
-	return plx_likely(request->local->lcore == plx_lcore_id()) ? answer_local(request, answer)
-								   : answer_remote(request, answer);
-}
-
 static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status status,
 			 uint32_t number, const struct iovec *iov, int count, size_t length)
 {
-	struct answer all = {status, number, iov, count, length, false};
+	struct answer all = {status, number, iov, count, length};
 
 	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* no client can really accept it */
 		all = (struct answer){.status = PLX_RPC_TOO_BIG};
-	return send_answer(request, &all);
+	return plx_likely(request->local->lcore == plx_lcore_id()) ? answer_local(request, &all)
+								   : answer_remote(request, &all);
 }
 
 int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length)
@@ -240,12 +247,7 @@ int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
 	    status >= PLX_RPC_STATUS_COUNT)
 		return plx_fail(EINVAL, "a service cannot refuse with '%s'",
 				plx_rpc_status_name(status));
-	return send_answer(
-		request, &(struct answer){
-				 .status = status,
-				 .number = hint_us(retry_after_ns),
-				 .not_run = status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED,
-			 });
+	return answer(request, status, hint_us(retry_after_ns), NULL, 0, 0);
 }
 
 int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out)

@@ -171,20 +171,16 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 	return NULL;
 }
 
-void open_remove(struct peer *peer, struct plx_rpc_request *request)
+void open_remove(struct plx_rpc_request *request)
 {
-	struct plx_rpc_request **at;
+	struct open_table *table = &request->peer->open;
+	struct plx_rpc_request **at = bucket_of(table, request->call);
 
-	if (!peer->open.buckets)
-		return;
-	for (at = bucket_of(&peer->open, request->call); *at; at = &(*at)->next) {
-		if (*at == request) {
-			*at = request->next;
-			peer->open.count--;
-			peer->open.gone -= request->gone;
-			return;
-		}
-	}
+	while (*at != request)
+		at = &(*at)->next;
+	*at = request->next;
+	table->count--;
+	table->gone -= request->gone;
 }
 
 /* The client no longer waits for it; a reply is still owed. */
@@ -233,7 +229,7 @@ void orphans_on_timer(struct plx_timer *timer, void *arg)
 void rpc_request_gone(struct plx_rpc_request *request)
 {
 	if (request->list) {
-		open_remove(request->peer, request);
+		open_remove(request);
 		duplicate_gone(request);
 		return;
 	}

@@ -8,7 +8,7 @@
  *   turns.c     received batches, and fair turns between clients
  *   serve.c     a record of a batch: checks, the handler
  *   duplicate.c requests with a key that arrive again
- *   keys.c      what is remembered of those: keys.h
+ *   keys.c      what is remembered of those
  *   reply.c     replies, from any thread
  *   request.c   requests that are owed a reply
  *   selftest.c  built-in methods of every service */
@@ -16,11 +16,45 @@
 #define PLX_RPC_SERVICE_H
 
 #include "counter.h"
-#include "keys.h"
 #include "rpc_priv.h"
 #include "session.h"
 
 #define RPC_LISTENERS_MAX 16
+
+/* Longer replies are allocated separately: an entry is two cache lines. */
+#define KEY_REPLY_BYTES 48
+
+/* Longer replies are not remembered, because they are copied under a lock. */
+#define KEY_REPLY_MAX (UINT32_C(64) << 10)
+
+struct rpc_keys;
+struct key_entry;
+
+/* Keys are per client: equal keys of two clients are different. */
+struct rpc_key {
+	uint64_t client, number;
+};
+
+enum key_state {
+	KEY_NEW,     /* first use: run this request */
+	KEY_RUNNING, /* its reply is not known yet */
+	KEY_DONE,    /* it has run; this is its reply */
+	KEY_OTHER,   /* used for another method */
+	KEY_FULL,    /* no more keys can be remembered now */
+};
+
+struct key_answer {
+	enum plx_rpc_status status;
+	uint32_t number, handler_ns; /* as on the wire */
+	uint32_t length;
+	uint8_t *heap; /* malloc'd, freed by the receiver; NULL: use the inline bytes */
+	uint8_t bytes[KEY_REPLY_BYTES];
+};
+
+static inline const uint8_t *key_answer_bytes(const struct key_answer *answer)
+{
+	return answer->heap ? answer->heap : answer->bytes;
+}
 
 struct method {
 	struct plx_rpc_method what;
@@ -39,9 +73,8 @@ struct method_local {
 };
 
 struct served {
-	_Atomic uint64_t requests, unknown, late, cancelled, busy, overloaded, draining, too_big,
-		deferred, repeated, protocol;
-	_Atomic uint64_t clients, open;
+	_Atomic uint64_t requests, cancelled, deferred, repeated, protocol, clients, open;
+	_Atomic uint64_t refused[PLX_RPC_STATUS_COUNT];
 };
 
 /* Requests that a timer checks; a checked request moves to the end. */
@@ -90,8 +123,7 @@ struct plx_rpc_service {
 	uint64_t slow_cycles, turn_cycles;
 	struct plx_listener *listeners[RPC_LISTENERS_MAX];
 	uint32_t listener_count;
-	bool listens; /* its methods are fixed */
-	bool has_self_test;
+	bool listens;           /* its methods are fixed */
 	bool self_test_remote;  /* also for clients on other hosts */
 	bool is_self_test_only; /* the process' self-test: few clients, at a bounded cost */
 	struct method *methods;
@@ -171,7 +203,7 @@ struct method *method_find(const struct plx_rpc_service *service, uint32_t id, u
 /* Does not check reserved ids. */
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method);
 
-/* selftest.c. Return: 0; -ENOMEM. */
+/* selftest.c. Adds those that an earlier attempt did not. Return: 0; -ENOMEM. */
 int selftest_add(struct plx_rpc_service *service);
 /* Charge records of any kind to the process' self-test. A client that sends too many pauses, and
  * its window fills up. */
@@ -221,7 +253,7 @@ struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint3
 void rpc_request_free(struct plx_rpc_request *request);
 int open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
-void open_remove(struct peer *peer, struct plx_rpc_request *request);
+void open_remove(struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 /* The link has ended. may_come_back: it was lost, so the client may ask for replies by key. */
 void open_abandon(struct peer *peer, bool may_come_back);
@@ -234,11 +266,32 @@ void rpc_request_free_all(struct service_local *local);
 /* Claim the key of a request. Return: whether to run it, with *entry_out; else it was handled. */
 bool duplicate_claim(struct peer *peer, const struct rpc_record *record,
 		     const struct method *method, uint64_t key, struct key_entry **entry_out);
-void duplicate_done(struct plx_rpc_request *request, const struct key_answer *answer,
-		    const struct iovec *iov, int count);
 /* No client waits for it. */
 void duplicate_gone(struct plx_rpc_request *request);
 void duplicate_on_timer(struct plx_timer *timer, void *arg);
+
+/* keys.c: what a service remembers of requests with a key, so that none runs twice. All its lcores
+ * share it, because a reconnecting client may get another lcore. It is the only part of this
+ * library with locks: one per shard of clients, taken only for requests with keys. */
+/* Return: NULL: no memory. */
+struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_attr *attr);
+void rpc_keys_destroy(struct rpc_keys *keys);
+
+/* Claim the key of a new request. NEW: pass *entry_out to rpc_keys_done or rpc_keys_forget. DONE:
+ * *out is the reply. FULL: *retry_ns_out is a hint. */
+enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_t method,
+			      uint64_t now_ns, struct key_entry **entry_out, struct key_answer *out,
+			      uint64_t *retry_ns_out);
+
+/* Look up a key that was RUNNING. Return: its state; NEW: it was forgotten. */
+enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, struct key_answer *out);
+
+/* The request has run: this is its reply, of `length` bytes in the pieces. Remembers OVERLOADED if
+ * they cannot be allocated. */
+void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct key_answer *answer,
+		   const struct iovec *iov, int count, uint64_t now_ns);
+/* It has not run and may be tried again. */
+void rpc_keys_forget(struct rpc_keys *keys, struct key_entry *entry);
 
 /* reply.c: replies that need no request. Without memory for one, the peer is rejected. */
 void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status, uint64_t retry_ns);

@@ -184,7 +184,7 @@ static const struct plx_rpc_method methods[] = {
 int selftest_add(struct plx_rpc_service *service)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(methods); i++) {
-		if (method_add(service, &methods[i]) != 0)
+		if (method_add(service, &methods[i]) == -ENOMEM)
 			return -ENOMEM;
 	}
 	return 0;

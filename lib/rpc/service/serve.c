@@ -132,16 +132,10 @@ static inline enum plx_rpc_status check(const struct peer *peer, const struct rp
 static PLX_NOINLINE void refuse(struct peer *peer, const struct rpc_record *record,
 				const struct method *method, enum plx_rpc_status status)
 {
-	struct served *counts = &peer->local->counts;
-	_Atomic uint64_t *const count_of[PLX_RPC_STATUS_COUNT] = {
-		[PLX_RPC_DRAINING] = &counts->draining, [PLX_RPC_UNKNOWN] = &counts->unknown,
-		[PLX_RPC_TOO_BIG] = &counts->too_big,   [PLX_RPC_DEADLINE] = &counts->late,
-		[PLX_RPC_BUSY] = &counts->busy,         [PLX_RPC_OVERLOADED] = &counts->overloaded,
-	};
 	struct method_local *mine = method ? &peer->local->methods[method->index] : NULL;
 	bool is_full = status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED;
 
-	counter_add(count_of[status], 1);
+	counter_add(&peer->local->counts.refused[status], 1);
 	if (mine && status != PLX_RPC_DRAINING)
 		counter_add(&mine->refused, 1);
 	reply_refusal(peer, record->header.call, status, mine && is_full ? mean_open_ns(mine) : 0);

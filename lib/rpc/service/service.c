@@ -181,10 +181,8 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 
 int service_freeze(struct plx_rpc_service *service)
 {
-	if (!service->has_self_test && service->attr.self_test_rate != PLX_NONE &&
-	    selftest_add(service) != 0)
+	if (service->attr.self_test_rate != PLX_NONE && selftest_add(service) != 0)
 		return -ENOMEM;
-	service->has_self_test = true;
 	if (!service->table && !method_make_table(service))
 		return plx_fail(ENOMEM, "out of memory");
 	PLX_LCORE_FOREACH (id) {
@@ -239,13 +237,13 @@ void plx_rpc_service_stats(const struct plx_rpc_service *service,
 		stats_out->clients += (uint32_t)counter_get(&counts->clients);
 		stats_out->open += (uint32_t)counter_get(&counts->open);
 		stats_out->requests += counter_get(&counts->requests);
-		stats_out->unknown += counter_get(&counts->unknown);
-		stats_out->late += counter_get(&counts->late);
+		stats_out->unknown += counter_get(&counts->refused[PLX_RPC_UNKNOWN]);
+		stats_out->late += counter_get(&counts->refused[PLX_RPC_DEADLINE]);
 		stats_out->cancelled += counter_get(&counts->cancelled);
-		stats_out->busy += counter_get(&counts->busy);
-		stats_out->overloaded += counter_get(&counts->overloaded);
-		stats_out->draining += counter_get(&counts->draining);
-		stats_out->too_big += counter_get(&counts->too_big);
+		stats_out->busy += counter_get(&counts->refused[PLX_RPC_BUSY]);
+		stats_out->overloaded += counter_get(&counts->refused[PLX_RPC_OVERLOADED]);
+		stats_out->draining += counter_get(&counts->refused[PLX_RPC_DRAINING]);
+		stats_out->too_big += counter_get(&counts->refused[PLX_RPC_TOO_BIG]);
 		stats_out->repeated += counter_get(&counts->repeated);
 		stats_out->deferred += counter_get(&counts->deferred);
 		stats_out->protocol += counter_get(&counts->protocol);

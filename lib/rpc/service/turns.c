@@ -141,7 +141,7 @@ static PLX_NOINLINE bool refuse_long(struct peer *peer, const struct plx_buf *me
 	    !rpc_record_next(message->data, message->len, &offset, &record, &wrong) ||
 	    record.header.kind != RPC_REQUEST)
 		return false;
-	counter_add(&local->counts.busy, 1);
+	counter_add(&local->counts.refused[PLX_RPC_BUSY], 1);
 	reply_refusal(peer, record.header.call, PLX_RPC_BUSY, BUSY_RETRY_NS);
 	rpc_tx_flush(&peer->tx);
 	return true;
