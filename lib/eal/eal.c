@@ -13,18 +13,9 @@
 #define DRAIN_NS      (500 * PLX_NS_PER_MS)
 #define STOP_LIMIT_NS (5 * PLX_NS_PER_S)
 
-struct plx_log_component eal_log = {.name = "eal", .level = PLX_LOG_NOTICE};
-
-PLX_CONSTRUCTOR static void register_log(void)
-{
-	plx_log_register(&eal_log);
-}
-
 /* The state of plx_eal_init. There is one set of lcores per process. */
 static struct eal {
-	bool ready;
-	bool dry; /* dry run: nothing was started */
-	struct plx_topo *topo;
+	struct plx_topo *topo; /* NULL: not initialized */
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	uint32_t main_lcore;
@@ -166,7 +157,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 
 	if (plx_is_forked())
 		return plx_fail_forked("plx_eal_init");
-	if (eal.ready)
+	if (eal.topo)
 		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
 	plx_hold_stdio();
 	plx_clock_init();
@@ -179,9 +170,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	if (rc)
 		goto forget;
 	eal.conf = *conf;
-	eal.dry = conf->dry_run;
-	eal.ready = true;
-	if (eal.dry)
+	if (conf->dry_run)
 		return 0;
 
 	rc = start_memory();
@@ -213,9 +202,9 @@ int plx_eal_fini(void)
 {
 	int rc;
 
-	if (!eal.ready)
+	if (!eal.topo)
 		return 0;
-	if (!eal.dry && !plx_is_forked()) {
+	if (!eal.conf.dry_run && !plx_is_forked()) {
 		plx_stop();
 		plx_fabric_drain(DRAIN_NS); /* let peers see an orderly close */
 		rc = plx_lcore_join_all(STOP_LIMIT_NS, NULL);
@@ -267,22 +256,16 @@ static void add_memory(struct eal_text *text)
 			     i);
 	eal_text_add(text, "%s%s\n", eal.node_count ? "" : ", taken when needed",
 		     eal.conf.no_dump ? ", not in core dumps" : "");
-	if (!eal.dry)
+	if (!eal.conf.dry_run)
 		eal_text_add(text, "memory taken: %s\n", plx_mem_describe(got, sizeof(got)));
-}
-
-static uint64_t or_default(uint64_t value, uint64_t standard)
-{
-	return value ? value : standard;
 }
 
 static void add_links(struct eal_text *text)
 {
 	const struct plx_eal_conf *conf = &eal.conf;
-	uint64_t heartbeat_ns = or_default(conf->heartbeat_ns, PLX_HEARTBEAT_NS_DEFAULT);
-	uint64_t dead_after_ns = or_default(conf->dead_after_ns,
-					    PLX_DEAD_AFTER_DEFAULT * heartbeat_ns);
-	uint64_t receive_mib = or_default(conf->receive_bytes, PLX_RECEIVE_BYTES_DEFAULT) >> 20;
+	uint64_t heartbeat_ns = conf->heartbeat_ns ?: PLX_HEARTBEAT_NS_DEFAULT;
+	uint64_t dead_after_ns = conf->dead_after_ns ?: PLX_DEAD_AFTER_DEFAULT * heartbeat_ns;
+	uint64_t receive_mib = (conf->receive_bytes ?: PLX_RECEIVE_BYTES_DEFAULT) >> 20;
 
 	eal_text_add(text, "links: provider %s, ", eal.provider ? eal.provider : "auto");
 	if (eal.tcp)
@@ -298,9 +281,8 @@ static void add_links(struct eal_text *text)
 	if (conf->self_test_rate == PLX_NONE)
 		eal_text_add(text, "self-test: off\n");
 	else
-		eal_text_add(text, "self-test: up to %llu calls a second on each lcore, of %s\n",
-			     (unsigned long long)or_default(conf->self_test_rate,
-							    EAL_SELF_TEST_RATE_DEFAULT),
+		eal_text_add(text, "self-test: up to %u calls a second on each lcore, of %s\n",
+			     conf->self_test_rate ?: EAL_SELF_TEST_RATE_DEFAULT,
 			     is_self_test_remote() ? "any host" : "this host alone");
 }
 
@@ -310,7 +292,7 @@ const char *plx_eal_describe(char *out, size_t size)
 
 	if (size)
 		out[0] = '\0';
-	if (!eal.ready) {
+	if (!eal.topo) {
 		eal_text_add(&text, "Pollux is not up\n");
 		return out;
 	}

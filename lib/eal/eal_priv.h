@@ -171,6 +171,4 @@ int eal_place(const struct plx_eal_conf *conf, const char *root, const struct pl
 	      bool keep, struct plx_lcore_map *map_out, struct eal_claims *claims_out);
 void eal_claims_drop(struct eal_claims *claims);
 
-extern struct plx_log_component eal_log; /* eal.c */
-
 #endif

@@ -10,6 +10,8 @@
 
 #define DEVICES_MAX 32 /* checked for an active port */
 
+PLX_LOG_COMPONENT(eal_log, "eal");
+
 static int hold(struct eal_claims *claims, int fd)
 {
 	int *more = realloc(claims->fds, (claims->count + 1) * sizeof(*more));

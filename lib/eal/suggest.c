@@ -101,13 +101,10 @@ const char *plx_suggest(const char *word, const char *const *names, size_t count
 static int fail_unknown(const char *word, const char *const *names, size_t count)
 {
 	const char *nearest = plx_suggest(word, names, count);
-	int len = (int)strcspn(word, "=");
 
-	if (nearest)
-		return plx_fail(ENOENT,
-				"%.*s: unknown option; did you mean --%s? (--help lists all)", len,
-				word, nearest);
-	return plx_fail(ENOENT, "%.*s: unknown option (--help lists all)", len, word);
+	return plx_fail(ENOENT, "%.*s: unknown option%s%s%s (--help lists all)",
+			(int)strcspn(word, "="), word, nearest ? "; did you mean --" : "",
+			nearest ? nearest : "", nearest ? "?" : "");
 }
 
 int plx_option_find(const char *word, const char *const *names, size_t count)

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICE_BYTES 64
-
 struct number {
 	const char *at; /* its first digit; NULL: not a number */
 	size_t digits;
@@ -141,7 +139,7 @@ static int parse_near(struct parser *p, const char *at, struct plx_cpuset *cpus_
 {
 	const char *device = p->at;
 	size_t len = strcspn(device, ",()@ \t\n\v\f\r");
-	char name[DEVICE_BYTES];
+	char name[PLX_RDMA_NAME_BYTES];
 	int node = -ENODEV;
 
 	if (!len)

@@ -74,20 +74,10 @@ static bool find_name(const char *root, const char *folder, const char *file, co
 static bool netdev_of_function(const char *root, const char *device, struct plx_rdma_port *port)
 {
 	char folder[PLX_RDMA_NAME_BYTES + 64], number[16];
-	bool found = false;
 
 	snprintf(folder, sizeof(folder), CLASS "/%s/device/net", device);
-	struct names names = list_names(root, folder);
-
-	for (int i = 0; i < names.count && !found; i++) {
-		const char *name = names.entries[i]->d_name;
-
-		topo_read(number, sizeof(number), "%s" NET "/%s/dev_port", root, name);
-		found = strtoul(number, NULL, 10) + 1 == port->number &&
-			copy_name(port->netdev, sizeof(port->netdev), name);
-	}
-	free_names(&names);
-	return found;
+	snprintf(number, sizeof(number), "%u", port->number - 1);
+	return find_name(root, folder, "dev_port", number, port->netdev, sizeof(port->netdev));
 }
 
 /* iWARP: the GID is the interface's MAC address, padded with zeros: "02a1:b2c3:d4e5:...". */

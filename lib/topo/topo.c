@@ -58,12 +58,10 @@ static const char * override(void)
 
 static int fail_foreign(int err, const struct plx_topo *topo, const char *what)
 {
-	if (topo->overridden_by)
-		return plx_fail(err,
-				"%s: the topology is not this host's, as %s is set in the "
-				"environment; unset it",
-				what, topo->overridden_by);
-	return plx_fail(err, "%s: the topology is not this host's", what);
+	const char *name = topo->overridden_by;
+
+	return plx_fail(err, "%s: the topology is not this host's%s%s%s", what, name ? ", as " : "",
+			name ? name : "", name ? " is set in the environment; unset it" : "");
 }
 
 static int fail_hwloc(const char *what)

@@ -133,12 +133,10 @@ TEST(the_near_node_is_of_the_first_active_device_that_tells)
 
 TEST(default_is_near_an_rdma_device)
 {
-	enum plx_log_level level = eal_log.level;
-
 	put_device("mlx5_0", "1", "4: ACTIVE\n");
-	eal_log.level = PLX_LOG_INFO;
+	assert_int_equal(plx_log_configure("log-level", "eal:info"), 0);
 	assert_int_equal(place(nodes, NULL, true), 0);
-	eal_log.level = level;
+	assert_int_equal(plx_log_configure("log-level", "eal:notice"), 0);
 	assert_int_equal(map.count, 1);
 	assert_int_equal(plx_cpuset_next(&map.places[0].cpus, 0), 256);
 	assert_true(is_claimed(256));

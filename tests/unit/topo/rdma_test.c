@@ -89,10 +89,8 @@ MADE_UP(a_roce_device_with_all_that_the_kernel_shows)
 /* Two ports of one PCI function, and an interface for each. */
 MADE_UP(an_infiniband_port_has_the_interface_of_its_number)
 {
-	put(IB "/mlx4_0/device/net/ib0/x", "");
-	put(IB "/mlx4_0/device/net/ib1/x", "");
-	put("/sys/class/net/ib0/dev_port", "0");
-	put("/sys/class/net/ib1/dev_port", "1");
+	put(IB "/mlx4_0/device/net/ib0/dev_port", "0");
+	put(IB "/mlx4_0/device/net/ib1/dev_port", "1");
 	put(IB "/mlx4_0/ports/1/state", "1: DOWN");
 	put(IB "/mlx4_0/ports/2/state", "4: ACTIVE");
 	put(IB "/mlx4_0/ports/2/rate", "2.5 Gb/sec (1X SDR)");
