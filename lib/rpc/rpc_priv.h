@@ -29,7 +29,7 @@ struct rpc_tx {
 	bool blocked;                      /* -EAGAIN from the link; on_writable has not run */
 	STAILQ_HEAD(, rpc_queued) waiting; /* whole messages, sent before the batch */
 	uint64_t waiting_bytes;            /* of `waiting` */
-	uint64_t messages;                 /* sent */
+	uint64_t messages;                 /* sent, also on earlier links */
 };
 
 /* Fill in attr for a link that receives records with payloads of up to payload_max. */
@@ -37,7 +37,7 @@ void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events 
 		       uint64_t payload_max, const struct rpc_greeting *greeting);
 /* The greeting from the peer's HELLO, which was checked. */
 struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role);
-/* Return: 0; -ENOMEM. */
+/* tx: zeroed, or used for a link before. Return: 0; -ENOMEM. */
 int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
 void rpc_tx_fini(struct rpc_tx *tx); /* also of a zeroed one */
 

@@ -48,7 +48,7 @@ int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link)
 {
 	uint64_t longest = plx_link_message_max(link) & ~(uint64_t)(RPC_ALIGN - 1);
 
-	*tx = (struct rpc_tx){.link = link};
+	*tx = (struct rpc_tx){.link = link, .messages = tx->messages};
 	plx_task_init(&tx->flush, flush, tx);
 	tx->batch_max = longest < RPC_BATCH_BYTES ? (uint32_t)longest : RPC_BATCH_BYTES;
 	STAILQ_INIT(&tx->waiting);

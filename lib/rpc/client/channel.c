@@ -130,9 +130,7 @@ static void on_ended(struct plx_connector *session)
 {
 	struct channel *channel = of(session);
 
-	channel->batches += channel->tx.messages;
 	rpc_tx_fini(&channel->tx);
-	channel->tx.messages = 0;
 	channel->draining = false;
 	client_channel_down(channel);
 }

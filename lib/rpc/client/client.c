@@ -186,6 +186,6 @@ void plx_rpc_client_stats(const struct plx_rpc_client *client,
 		const struct channel *channel = &client->channels[i];
 
 		stats_out->links += channel_is_up(channel);
-		stats_out->batches += channel->batches + channel->tx.messages;
+		stats_out->batches += channel->tx.messages;
 	}
 }

@@ -98,7 +98,6 @@ struct channel {
 	uint64_t identity;         /* of the last service; 0: none yet */
 	uint64_t key_ns;           /* how long that service remembers keys */
 	struct saved_list retries; /* requests with keys, sent to that service on lost links */
-	uint64_t batches;          /* of ended links */
 };
 
 struct plx_rpc_client {
@@ -115,7 +114,7 @@ struct plx_rpc_client {
 	uint32_t waiting_count; /* in this list and those of the channels */
 	uint64_t request_bytes; /* of all saved and queued requests */
 	struct saved_request *saved_unused;
-	struct saved_slab *saved_slabs;
+	LIST_HEAD(, saved_slab) saved_slabs;
 	struct hedge hedge;
 	struct call *completed, **completed_end;
 	struct plx_task deliver; /* runs their callbacks */

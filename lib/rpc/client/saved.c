@@ -11,7 +11,7 @@
 #define SLAB_BLOCKS 256
 
 struct saved_slab {
-	struct saved_slab *next;
+	LIST_ENTRY(saved_slab) link;
 	uint8_t blocks[] PLX_ALIGNED_LINE;
 };
 
@@ -22,8 +22,7 @@ static PLX_NOINLINE bool grow_blocks(struct plx_rpc_client *client)
 
 	if (!slab)
 		return false;
-	slab->next = client->saved_slabs;
-	client->saved_slabs = slab;
+	LIST_INSERT_HEAD(&client->saved_slabs, slab, link);
 	for (int i = 0; i < SLAB_BLOCKS; i++) {
 		struct saved_request *block = (void *)&slab->blocks[i * BLOCK_BYTES];
 
@@ -35,12 +34,10 @@ static PLX_NOINLINE bool grow_blocks(struct plx_rpc_client *client)
 
 void saved_free_all(struct plx_rpc_client *client)
 {
-	while (client->saved_slabs) {
-		struct saved_slab *slab = client->saved_slabs;
+	struct saved_slab *slab, *next;
 
-		client->saved_slabs = slab->next;
+	LIST_FOREACH_SAFE (slab, &client->saved_slabs, link, next)
 		plx_mem_free(slab);
-	}
 }
 
 static struct saved_request *take(struct plx_rpc_client *client, size_t bytes)

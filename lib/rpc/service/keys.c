@@ -22,7 +22,7 @@ struct key_entry {
 };
 
 struct slab {
-	struct slab *next;
+	LIST_ENTRY(slab) link;
 	struct key_entry entries[SLAB_ENTRIES];
 };
 
@@ -32,7 +32,7 @@ struct shard {
 	struct key_entry **chains; /* NULL: no key yet */
 	struct key_entry *free;
 	STAILQ_HEAD(, key_entry) done; /* oldest first */
-	struct slab *slabs;
+	LIST_HEAD(, slab) slabs;
 	uint64_t bytes; /* of separately allocated replies */
 	uint32_t count;
 } PLX_ALIGNED_LINE;
@@ -71,13 +71,11 @@ void rpc_keys_destroy(struct rpc_keys *keys)
 {
 	for (int i = 0; keys && i < SHARDS; i++) {
 		struct shard *shard = &keys->shards[i];
+		struct slab *slab, *next;
 
-		while (shard->slabs) {
-			struct slab *slab = shard->slabs;
-
+		LIST_FOREACH_SAFE (slab, &shard->slabs, link, next) {
 			for (int j = 0; j < SLAB_ENTRIES; j++)
 				free(slab->entries[j].answer.heap);
-			shard->slabs = slab->next;
 			free(slab);
 		}
 		free(shard->chains);
@@ -151,8 +149,7 @@ static bool grow_entries(struct shard *shard)
 		free(slab);
 		return false;
 	}
-	slab->next = shard->slabs;
-	shard->slabs = slab;
+	LIST_INSERT_HEAD(&shard->slabs, slab, link);
 	for (int i = 0; i < SLAB_ENTRIES; i++) {
 		slab->entries[i].next = shard->free;
 		shard->free = &slab->entries[i];

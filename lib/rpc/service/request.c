@@ -9,7 +9,7 @@
 #define BUCKETS_FIRST 64
 
 struct request_slab {
-	struct request_slab *next;
+	LIST_ENTRY(request_slab) link;
 	struct plx_rpc_request requests[SLAB_REQUESTS];
 };
 
@@ -19,8 +19,7 @@ static PLX_NOINLINE bool grow_requests(struct service_local *local)
 
 	if (!slab)
 		return false;
-	slab->next = local->slabs;
-	local->slabs = slab;
+	LIST_INSERT_HEAD(&local->slabs, slab, link);
 	for (unsigned i = 0; i < SLAB_REQUESTS; i++) {
 		slab->requests[i].local = local;
 		slab->requests[i].next = local->free;
@@ -68,12 +67,10 @@ void rpc_request_free(struct plx_rpc_request *request)
 
 void rpc_request_free_all(struct service_local *local)
 {
-	while (local->slabs) {
-		struct request_slab *slab = local->slabs;
+	struct request_slab *slab, *next;
 
-		local->slabs = slab->next;
+	LIST_FOREACH_SAFE (slab, &local->slabs, link, next)
 		free(slab);
-	}
 }
 
 /* Lists ------------------------------------------------------------------------------------- */

@@ -96,7 +96,7 @@ struct service_local {
 	uint32_t lcore;
 	struct plx_acceptor acceptor; /* of its peers */
 	struct plx_rpc_request *free; /* free list of requests */
-	struct request_slab *slabs;
+	LIST_HEAD(, request_slab) slabs;
 	uint32_t open;         /* as in `counts`, plus requests inside their handler */
 	bool draining, ending; /* handled on this lcore */
 
