@@ -43,27 +43,21 @@ static const char *name_holder(pid_t holder, char *out, size_t size)
 	return out;
 }
 
-/* Any user can claim a CPU, so most claims of other users are not trusted. */
-static void warn_other_user(unsigned cpu, const struct plx_cpu_holder *holder)
-{
-	char who[64];
-
-	if (holder->other_user)
-		plx_log(&eal_log, PLX_LOG_WARNING,
-			"CPU %u: %s of another user claims it, which is not believed; if it does "
-			"poll there, give this process other CPUs with -l",
-			cpu, name_holder(holder->pid, who, sizeof(who)));
-}
-
 /* Claim a CPU and hold it. holder_out: the process that claims it, if any; 0: unknown.
  * Return: 0; -EBUSY another process polls there; -ENOMEM; -errno it stays unclaimed. */
 static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
 {
 	struct plx_cpu_holder holder;
 	int fd, rc = plx_cpu_claim(cpu, &fd, &holder);
+	char who[64];
 
 	*holder_out = holder.pid;
-	warn_other_user(cpu, &holder);
+	/* Any user can claim a CPU, so most claims of other users are not trusted. */
+	if (holder.other_user)
+		plx_log(&eal_log, PLX_LOG_WARNING,
+			"CPU %u: %s of another user claims it, which is not believed; if it does "
+			"poll there, give this process other CPUs with -l",
+			cpu, name_holder(holder.pid, who, sizeof(who)));
 	if (rc == 0)
 		return hold(claims, fd);
 	/* A claim is a courtesy to other processes: without one, start anyway. */
@@ -191,16 +185,6 @@ static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *top
 	return rc ? rc : plx_lcore_map_check(option, text, topo, map_out);
 }
 
-static void warn_held(unsigned cpu, pid_t holder)
-{
-	char who[64];
-
-	plx_log(&eal_log, PLX_LOG_WARNING,
-		"CPU %u is polled by %s too; while one of them polls the other waits, for "
-		"milliseconds at a time: give each process its own CPUs with -l",
-		cpu, name_holder(holder, who, sizeof(who)));
-}
-
 static void add_all(struct plx_cpuset *to, const struct plx_cpuset *from)
 {
 	for (size_t w = 0; w < PLX_ARRAY_LEN(to->words); w++)
@@ -214,15 +198,19 @@ static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 	for (uint32_t i = 0; i < map->count; i++)
 		add_all(&all, &map->places[i].cpus);
 	PLX_CPUSET_FOREACH (cpu, &all) {
+		char who[64];
 		pid_t holder;
 		int rc = claim(cpu, claims, &holder);
 
-		if (rc == -EBUSY) {
-			warn_held(cpu, holder);
-			plx_cpuset_add(&claims->contested, cpu);
-		} else if (rc) {
+		if (rc && rc != -EBUSY)
 			return rc == -ENOMEM ? rc : 0;
-		}
+		if (rc == 0)
+			continue;
+		plx_log(&eal_log, PLX_LOG_WARNING,
+			"CPU %u is polled by %s too; while one of them polls the other waits, for "
+			"milliseconds at a time: give each process its own CPUs with -l",
+			cpu, name_holder(holder, who, sizeof(who)));
+		plx_cpuset_add(&claims->contested, cpu);
 	}
 	return 0;
 }

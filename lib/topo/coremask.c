@@ -18,14 +18,6 @@ static int digit_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static int fail_group(const struct mask *m, const char *at, size_t digits)
-{
-	return topo_fail_at(&m->given, at,
-			    "a group after ',' has %d digits, as in f,00000000 for CPUs 32-35, "
-			    "and this one %zu; '_' separates anywhere",
-			    GROUP_DIGITS, digits);
-}
-
 static int fail_character(const struct mask *m, const char *at, const char *expected)
 {
 	bool list = *at == '-' || *at == '@' || *at == '(';
@@ -34,20 +26,10 @@ static int fail_character(const struct mask *m, const char *at, const char *expe
 				  list ? "this is a mask, not a core list" : "");
 }
 
-/* Return whether only blanks follow `at`. */
-static int scan_end(const struct mask *m, const char *at)
-{
-	const char *end = topo_skip_blanks(at);
-
-	if (!*end)
-		return 0;
-	return fail_character(m, end, end == at ? "a hexadecimal digit or the end" : "the end");
-}
-
 /* Check every character and count the digits. */
 static int scan(struct mask *m)
 {
-	const char *at = m->first;
+	const char *at = m->first, *end;
 	const char *group = NULL; /* first digit after a ',' */
 	size_t before = 0;        /* digits before this group */
 
@@ -58,12 +40,15 @@ static int scan(struct mask *m)
 			m->digits++;
 		if (*at == '_')
 			continue;
-		int rc = *at == ',' ? 0 : scan_end(m, at);
-
-		if (rc)
-			return rc;
+		end = topo_skip_blanks(at);
+		if (*at != ',' && *end)
+			return fail_character(
+				m, end, end == at ? "a hexadecimal digit or the end" : "the end");
 		if (group && m->digits - before != GROUP_DIGITS)
-			return fail_group(m, group, m->digits - before);
+			return topo_fail_at(&m->given, group,
+					    "a group after ',' has %d digits, as in f,00000000 for "
+					    "CPUs 32-35, and this one %zu; '_' separates anywhere",
+					    GROUP_DIGITS, m->digits - before);
 		if (*at != ',')
 			return 0;
 		group = at + 1;

@@ -152,15 +152,6 @@ static void remove_all(struct plx_cpuset *cpus, const struct plx_lcore_map *map)
 	}
 }
 
-static unsigned first_free(const struct fit *fit)
-{
-	struct plx_cpuset free = *fit->allowed;
-
-	remove_all(&free, fit->asked);
-	remove_all(&free, &fit->map);
-	return plx_cpuset_next(&free, 0);
-}
-
 /* The CPUs chosen for an earlier lcore that asked for exactly these; NULL: none. */
 static const struct plx_cpuset *shared_with(const struct fit *fit, const struct plx_cpuset *cpus)
 {
@@ -178,14 +169,17 @@ static const struct plx_cpuset *shared_with(const struct fit *fit, const struct 
 /* The CPUs that would work for a place that asked for these; empty if none are left. */
 static struct plx_cpuset fit_cpus(const struct fit *fit, const struct plx_cpuset *asked, bool plain)
 {
-	struct plx_cpuset cpus = topo_cpuset_and(asked, fit->allowed);
+	struct plx_cpuset cpus = topo_cpuset_and(asked, fit->allowed), free = *fit->allowed;
 	const struct plx_cpuset *shared = shared_with(fit, asked);
-	unsigned cpu = first_free(fit);
+	unsigned cpu;
 
 	if (plain || plx_cpuset_count(&cpus))
 		return cpus;
 	if (shared)
 		return *shared;
+	remove_all(&free, fit->asked);
+	remove_all(&free, &fit->map);
+	cpu = plx_cpuset_next(&free, 0);
 	if (cpu < PLX_CPU_MAX)
 		plx_cpuset_add(&cpus, cpu);
 	return cpus;

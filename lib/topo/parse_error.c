@@ -49,22 +49,15 @@ int topo_fail_at(const struct topo_given *given, const char *at, const char *for
 			what);
 }
 
-static const char *name_found(char c, char out[24])
-{
-	if (!c)
-		return "the end";
-	if (is_control(c) || (unsigned char)c >= 0x80)
-		snprintf(out, 24, "byte 0x%02x", (unsigned char)c);
-	else
-		snprintf(out, 24, "'%c'", c);
-	return out;
-}
-
 int topo_fail_expected(const struct topo_given *given, const char *at, const char *expected,
 		       const char *hint)
 {
-	char found[24];
+	unsigned char c = (unsigned char)*at;
+	char found[24] = "the end";
 
-	return topo_fail_at(given, at, "found %s where %s is expected%s%s", name_found(*at, found),
-			    expected, *hint ? "; " : "", hint);
+	if (c)
+		snprintf(found, sizeof(found),
+			 is_control(*at) || c >= 0x80 ? "byte 0x%02x" : "'%c'", c);
+	return topo_fail_at(given, at, "found %s where %s is expected%s%s", found, expected,
+			    *hint ? "; " : "", hint);
 }
