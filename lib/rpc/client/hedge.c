@@ -35,27 +35,21 @@ uint64_t hedge_start(struct plx_rpc_client *client, struct call *call, uint64_t 
 	return hedge->delay_ns;
 }
 
-static void send_second(struct plx_rpc_client *client, struct call *call)
-{
-	struct channel *second = channel_choose(client, call->channel,
-						saved_payload_bytes(call->saved));
-
-	if (call->state != CALL_SENT || !second || client->hedge.budget < BUDGET_ONE ||
-	    !saved_send_second(second, call))
-		return;
-	client->hedge.budget -= BUDGET_ONE;
-	client->counts.hedged++;
-}
-
 bool hedge_on_timer(struct plx_rpc_client *client, struct call *call)
 {
 	struct saved_request *saved = call->saved;
 	uint64_t now_ns = plx_loop_now_ns();
+	struct channel *second;
 
 	if (!saved->hedge_due || now_ns >= saved->deadline_ns)
 		return false;
 	saved->hedge_due = false;
-	send_second(client, call);
+	second = channel_choose(client, call->channel, saved_payload_bytes(saved));
+	if (call->state == CALL_SENT && second && client->hedge.budget >= BUDGET_ONE &&
+	    saved_send_second(second, call)) {
+		client->hedge.budget -= BUDGET_ONE;
+		client->counts.hedged++;
+	}
 	if (saved->deadline_ns != UINT64_MAX)
 		plx_timer_start(&call->timer, saved->deadline_ns - now_ns);
 	return true;

@@ -62,13 +62,6 @@ static void on_writable(struct plx_link *link, void *user)
 	turns_resume(peer);
 }
 
-/* Return whether the client waits for no reply, and all output is sent. */
-static bool has_nothing_open(const struct peer *peer)
-{
-	return peer->open.count == peer->open.gone && STAILQ_EMPTY(&peer->backlog) &&
-	       !peer->tx.bytes && !rpc_tx_is_full(&peer->tx);
-}
-
 static void close_at(struct peer *peer, uint64_t end_ns)
 {
 	uint64_t now_ns = plx_loop_now_ns();
@@ -85,6 +78,9 @@ static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct peer *peer = arg;
 	bool draining = peer->local->draining;
+	bool waits_for_replies = peer->open.count != peer->open.gone ||
+				 !STAILQ_EMPTY(&peer->backlog) || peer->tx.bytes ||
+				 rpc_tx_is_full(&peer->tx);
 
 	if (peer->paused) {
 		peer->paused = false;
@@ -92,10 +88,10 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		turns_resume(peer);
 	} else if (!draining) {
 		close_at(peer, peer->arrived_ns + IDLE_NS);
-	} else if (has_nothing_open(peer)) {
-		close_at(peer, peer->answered_ns + LEAVE_NS);
-	} else {
+	} else if (waits_for_replies) {
 		plx_timer_start(&peer->timer, LEAVE_NS);
+	} else {
+		close_at(peer, peer->answered_ns + LEAVE_NS);
 	}
 }
 

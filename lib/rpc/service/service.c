@@ -98,8 +98,10 @@ static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
 		peer_drain((struct peer *)peer);
 }
 
-static void end_local(struct service_local *local)
+/* The last fire: no thread uses the lcore's signals after it. */
+static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
 {
+	struct service_local *local = arg;
 	struct plx_accepted *peer;
 
 	if (local->ending)
@@ -112,12 +114,6 @@ static void end_local(struct service_local *local)
 			plx_link_abort(peer->link);
 	}
 	service_end_if_idle(local);
-}
-
-/* The last fire: no thread uses the lcore's signals after it. */
-static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
-{
-	end_local(arg);
 }
 
 /* Return: false: no memory. */
@@ -320,7 +316,7 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 
 		if (id == plx_lcore_id() || (plx_lcore_id() == plx_lcore_main() &&
 					     plx_lcore_state(id) != PLX_LCORE_RUNNING))
-			end_local(local);
+			on_end(&local->end, 1, local);
 		else
 			plx_signal_fire(&local->end);
 	}
