@@ -45,7 +45,7 @@ static void reject(const void *data, size_t length)
 	close_ep(ep);
 }
 
-TEST(a_refusal_brings_its_data)
+TEST(a_refusal_carries_its_data)
 {
 	uint8_t data[PROV_CM_DATA_MAX];
 
@@ -71,7 +71,7 @@ TEST(too_much_private_data_is_refused)
 
 /* No listener --------------------------------------------------------------------------------- */
 
-TEST(a_listener_that_goes_refuses)
+TEST(a_listener_that_closes_refuses_its_requests)
 {
 	struct fid_ep *read = dial(NULL, 0), *queued = dial(NULL, 0), *waiting;
 
@@ -87,7 +87,7 @@ TEST(a_listener_that_goes_refuses)
 	close_ep(waiting);
 }
 
-TEST(an_endpoint_that_is_closed_unaccepted_refuses)
+TEST(closing_an_unaccepted_endpoint_refuses_the_request)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 
@@ -98,7 +98,7 @@ TEST(an_endpoint_that_is_closed_unaccepted_refuses)
 	close_ep(ep);
 }
 
-TEST(posted_receives_come_back_from_who_was_refused)
+TEST(posted_receives_of_a_refused_endpoint_are_cancelled)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	char room[8];

@@ -57,7 +57,7 @@ static inline void messages_of_all_sizes_arrive(void **state)
 		one_message(lengths[i]);
 }
 
-static inline void a_message_may_come_before_its_receive(void **state)
+static inline void a_message_may_arrive_before_its_receive_is_posted(void **state)
 {
 	assert_int_equal(fi_inject(pair.a.ep, "before", 7, 0), 0);
 	assert_empty(pair.b.rx_cq);
@@ -101,7 +101,7 @@ static inline void more_pieces_than_the_limit_are_refused(void **state)
 	assert_int_equal(fi_recvv(pair.a.ep, iov, NULL, PROV_IOV_MAX + 1, 0, NULL), -FI_EINVAL);
 }
 
-static inline void data_comes_with_a_message(void **state)
+static inline void immediate_data_arrives_with_its_message(void **state)
 {
 	static const size_t lengths[] = {0, 8, 48, 49, 20000, 1 << 20};
 	uint64_t data = UINT64_C(0xfedcba9876543210);
@@ -125,7 +125,7 @@ static inline void data_comes_with_a_message(void **state)
 	assert_int_equal(cq_wait(pair.b.rx_cq, NULL).data, 77);
 }
 
-static inline void an_inject_makes_no_completion_and_has_a_limit(void **state)
+static inline void an_inject_has_no_completion_and_a_size_limit(void **state)
 {
 	uint32_t most = (uint32_t)tested->most->tx_attr->inject_size;
 
@@ -139,7 +139,7 @@ static inline void an_inject_makes_no_completion_and_has_a_limit(void **state)
 	assert_int_equal(fi_inject(pair.a.ep, out, most + 1, 0), -FI_EINVAL);
 }
 
-static inline void a_message_too_long_for_its_receive_is_truncated_and_said_so(void **state)
+static inline void a_message_longer_than_its_receive_is_truncated_with_an_error(void **state)
 {
 	static const size_t lengths[] = {65, 300, 70000, 2 << 20};
 
@@ -162,7 +162,7 @@ static inline void a_message_too_long_for_its_receive_is_truncated_and_said_so(v
 	one_message(64); /* and it continues */
 }
 
-static inline void selected_operations_alone_complete(void **state)
+static inline void only_selected_operations_complete(void **state)
 {
 	struct iovec iov = {(char[8]){0}, 8};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = CONTEXT(5)};
@@ -177,7 +177,7 @@ static inline void selected_operations_alone_complete(void **state)
 	expect_received(&pair.b, 5, 8);
 }
 
-static inline void limits_are_kept(void **state)
+static inline void sizes_of_queues_are_enforced(void **state)
 {
 	for (int i = 0; i < 3; i++)
 		post(&pair.b, in, 8, 1);
@@ -197,7 +197,7 @@ static inline void limits_are_kept(void **state)
 }
 
 /* Each side only reads its send queue. */
-static inline void two_that_wait_for_delivery_do_not_wait_for_each_other(void **state)
+static inline void two_sides_that_wait_for_delivery_do_not_deadlock(void **state)
 {
 	char in_a[8], in_b[8];
 
@@ -230,7 +230,7 @@ static inline void a_receive_can_be_cancelled(void **state)
 	assert_memory_equal(in + 16, "two", 4);
 }
 
-static inline void order_is_kept_over_kinds_of_messages(void **state)
+static inline void messages_of_different_kinds_stay_in_order(void **state)
 {
 	size_t lengths[] = {10, 200000, 5, 20000, 0, 1 << 20, 64};
 
@@ -266,7 +266,7 @@ static inline void both_directions_are_independent(void **state)
 }
 
 /* Idle long enough to ask to be called. */
-static inline void a_quiet_connection_is_heard(void **state)
+static inline void a_message_on_a_quiet_connection_arrives(void **state)
 {
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 20000; i++)

@@ -13,7 +13,7 @@ TEST(a_closed_peer_is_reported_once)
 }
 
 /* Its socket has ended, and would wake forever. */
-TEST(an_end_wakes_once)
+TEST(a_disconnect_wakes_once)
 {
 	close_two();
 	assert_true(is_woken(&client.eq->fid, 0));
@@ -22,7 +22,7 @@ TEST(an_end_wakes_once)
 	assert_false(is_woken(&client.cq->fid, 0));
 }
 
-TEST(both_sides_hear_of_a_shutdown_once)
+TEST(both_sides_get_one_shutdown_event)
 {
 	assert_int_equal(fi_shutdown(one, 1), -FI_EBADFLAGS);
 	assert_int_equal(fi_shutdown(one, 0), 0);
@@ -37,7 +37,7 @@ TEST(both_sides_hear_of_a_shutdown_once)
 }
 
 /* Flushed operations are visible when fi_shutdown returns (fi_cm.3). */
-TEST(a_shutdown_flushes_before_it_returns)
+TEST(a_shutdown_flushes_receives_before_it_returns)
 {
 	char room[8];
 
@@ -46,7 +46,7 @@ TEST(a_shutdown_flushes_before_it_returns)
 	expect_cancelled(client.cq, room);
 }
 
-TEST(events_of_a_closed_endpoint_do_not_come)
+TEST(events_of_a_closed_endpoint_are_dropped)
 {
 	close_two();
 	for (int i = 0; TAILQ_EMPTY(&((struct prov_eq *)client.eq)->events); i++) {
@@ -57,7 +57,7 @@ TEST(events_of_a_closed_endpoint_do_not_come)
 	cm_expect_nothing(client.eq);
 }
 
-PLX_TEST_WITH(many_connections_leave_nothing_allocated, setup, teardown)
+PLX_TEST_WITH(many_connections_leak_no_memory, setup, teardown)
 {
 	int fds, maps;
 

@@ -82,7 +82,7 @@ TEST(an_endpoint_needs_its_queues)
 	assert_int_equal(fi_close(&bare->fid), 0);
 }
 
-TEST(what_cannot_be_bound_is_refused)
+TEST(invalid_bindings_are_refused)
 {
 	struct fid_ep *bare = make_bare();
 	struct fid counter = {.fclass = FI_CLASS_CNTR}, table = {.fclass = FI_CLASS_AV};
@@ -119,7 +119,7 @@ TEST(a_passive_endpoint_needs_its_queue)
 
 /* Attributes ---------------------------------------------------------------------------------- */
 
-TEST(attributes_that_cannot_be_are_refused)
+TEST(invalid_attributes_are_refused)
 {
 	struct fi_info *info = fi_dupinfo(party.info);
 	struct fid_ep *none;
@@ -141,7 +141,7 @@ TEST(attributes_that_cannot_be_are_refused)
 	fi_freeinfo(info);
 }
 
-TEST(room_for_operations_is_reported)
+TEST(the_room_for_operations_is_reported)
 {
 	char room[8];
 
@@ -190,7 +190,7 @@ static void expect_cm_data_size(struct fid *fid)
 			 -FI_ENOPROTOOPT);
 }
 
-TEST(the_length_of_private_data_can_be_asked_for)
+TEST(the_maximum_of_private_data_can_be_queried)
 {
 	expect_cm_data_size(&ep->fid);
 	expect_cm_data_size(&pep->fid);
@@ -198,7 +198,7 @@ TEST(the_length_of_private_data_can_be_asked_for)
 
 /* States -------------------------------------------------------------------------------------- */
 
-TEST(an_endpoint_without_connection_has_no_peer)
+TEST(an_unconnected_endpoint_has_no_peer)
 {
 	struct sockaddr_storage name;
 	size_t bytes = sizeof(name);
@@ -226,7 +226,7 @@ TEST(an_endpoint_connects_once)
 	assert_int_equal(fi_shutdown(ep, 0), 0);
 }
 
-TEST(an_address_that_cannot_be_is_not_connected_to)
+TEST(a_connect_to_an_invalid_address_is_refused)
 {
 	struct sockaddr none = {.sa_family = AF_UNSPEC};
 
@@ -234,7 +234,7 @@ TEST(an_address_that_cannot_be_is_not_connected_to)
 	assert_int_equal(fi_connect(ep, NULL, NULL, 0), -FI_EINVAL); /* nor does info have one */
 }
 
-TEST(a_request_is_answered_once)
+TEST(a_request_cannot_be_answered_twice)
 {
 	struct fi_info *info = request();
 	struct fid_ep *one, *none;
@@ -252,7 +252,7 @@ TEST(a_request_is_answered_once)
 }
 
 /* A request survives a failure to create an endpoint from it. */
-TEST(a_request_outlives_an_endpoint_that_cannot_be)
+TEST(a_request_survives_the_failure_to_create_its_endpoint)
 {
 	struct fi_info *info = request();
 	size_t size = info->rx_attr->size;
@@ -269,7 +269,7 @@ TEST(a_request_outlives_an_endpoint_that_cannot_be)
 
 /* Closing ------------------------------------------------------------------------------------- */
 
-TEST(what_was_posted_comes_back_after_closing)
+TEST(posted_receives_are_cancelled_on_close)
 {
 	struct fi_cq_data_entry entry;
 	struct fid_ep *extra = party_ep(&party, party.info);
@@ -338,7 +338,7 @@ static void is_full(const void *table, size_t bytes)
 
 #define IS_FULL(table) is_full(table, sizeof(*(table)))
 
-TEST(tables_of_operations_have_no_gaps)
+TEST(operation_tables_have_no_null_entries)
 {
 	IS_FULL(ep->msg);
 	IS_FULL(ep->rma);
@@ -351,7 +351,7 @@ TEST(tables_of_operations_have_no_gaps)
 	IS_FULL(party.domain->mr);
 }
 
-TEST(memory_of_others_is_left_alone_by_those_who_have_no_rma)
+TEST(providers_without_rma_refuse_remote_access)
 {
 	struct fi_msg_rma msg = {0};
 	char bytes[8] = "";
@@ -369,7 +369,7 @@ TEST(memory_of_others_is_left_alone_by_those_who_have_no_rma)
 	refuses(fi_inject_writedata(ep, bytes, 8, 0, 0, 0, 0));
 }
 
-TEST(there_are_no_tags)
+TEST(tagged_messages_are_refused)
 {
 	struct fi_msg_tagged msg = {0};
 	char bytes[8] = "";
@@ -385,7 +385,7 @@ TEST(there_are_no_tags)
 	refuses(fi_tinjectdata(ep, bytes, 8, 0, 0, 0));
 }
 
-TEST(there_are_no_atomic_operations)
+TEST(atomic_operations_are_refused)
 {
 	struct fi_msg_atomic msg = {0};
 	struct fi_ioc ioc = {0};
@@ -410,7 +410,7 @@ TEST(there_are_no_atomic_operations)
 	refuses(fi_query_atomic(party.domain, FI_INT8, FI_SUM, NULL, 0));
 }
 
-TEST(there_are_no_groups)
+TEST(collective_operations_are_refused)
 {
 	struct fid_mc *group;
 	char bytes[8] = "";
@@ -429,7 +429,7 @@ TEST(there_are_no_groups)
 	refuses(fi_query_collective(party.domain, FI_BARRIER, NULL, 0));
 }
 
-TEST(domains_have_no_other_objects)
+TEST(domains_refuse_unsupported_objects)
 {
 	struct fid_domain *domain;
 	struct fid_wait *wait;
@@ -453,7 +453,7 @@ TEST(domains_have_no_other_objects)
 }
 
 /* Each is called through the table that all objects start with. */
-TEST(objects_refuse_what_they_cannot_do)
+TEST(objects_refuse_unsupported_operations)
 {
 	struct fid *fids[] = {&party.fabric->fid, &party.domain->fid, &party.cq->fid,
 			      &party.eq->fid,     &pep->fid,          &ep->fid};

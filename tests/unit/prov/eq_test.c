@@ -108,7 +108,7 @@ static int arm(void)
 
 /* Reading ------------------------------------------------------------------------------------- */
 
-TEST(an_empty_queue_is_to_be_tried_again)
+TEST(an_empty_queue_returns_eagain)
 {
 	struct fi_eq_err_entry error = {0};
 
@@ -118,7 +118,7 @@ TEST(an_empty_queue_is_to_be_tried_again)
 	assert_int_equal(event, UINT32_MAX);
 }
 
-TEST(events_come_in_order_with_their_data)
+TEST(events_arrive_in_order_with_their_data)
 {
 	open_eq(FI_WAIT_NONE, 0);
 	push_data(FI_CONNECTED, &source, "abc", 3);
@@ -159,7 +159,7 @@ TEST(a_short_buffer_leaves_the_event)
 	assert_int_equal(buf.cm.data[255], 5);
 }
 
-TEST(forgotten_events_do_not_come)
+TEST(forgotten_events_are_not_delivered)
 {
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_CONNECTED, &source);
@@ -176,7 +176,7 @@ TEST(forgotten_events_do_not_come)
 	assert_int_equal(read_event(sizeof(buf), 0), sizeof(buf.cm));
 }
 
-TEST(unread_events_go_with_the_queue)
+TEST(unread_events_are_freed_with_the_queue)
 {
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_SHUTDOWN, &source);
@@ -186,7 +186,7 @@ TEST(unread_events_go_with_the_queue)
 
 /* Errors -------------------------------------------------------------------------------------- */
 
-TEST(an_error_is_read_by_itself_and_in_its_turn)
+TEST(an_error_is_read_separately_and_in_order)
 {
 	struct fi_eq_err_entry error = {0};
 
@@ -208,7 +208,7 @@ TEST(an_error_is_read_by_itself_and_in_its_turn)
 	expect_none();
 }
 
-TEST(error_data_goes_into_a_buffer_of_the_caller)
+TEST(error_data_is_copied_to_the_callers_buffer)
 {
 	char own[4] = "....";
 	struct fi_eq_err_entry error = {.err_data = own, .err_data_size = sizeof(own)};
@@ -254,14 +254,14 @@ TEST(a_written_event_is_read_as_it_was)
 	assert_false(is_readable());
 }
 
-TEST(writing_must_be_asked_for)
+TEST(writing_requires_fi_write)
 {
 	open_eq(FI_WAIT_NONE, 0);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, sizeof(buf.entry), 0), -FI_EINVAL);
 	expect_none();
 }
 
-TEST(what_is_too_long_is_not_written)
+TEST(an_event_that_is_too_long_is_not_written)
 {
 	open_eq(FI_WAIT_NONE, FI_WRITE);
 	assert_int_equal(fi_eq_write(eq, FI_NOTIFY, &buf, PROV_CM_DATA_MAX + 1, 0), -FI_EINVAL);
@@ -287,7 +287,7 @@ TEST(a_queued_event_wakes_until_all_are_read)
 }
 
 /* Progress for a completion queue must not consume what wakes the event queue. */
-TEST(progress_leaves_the_signal)
+TEST(progress_does_not_consume_the_wake_up)
 {
 	open_eq(FI_WAIT_FD, 0);
 	push(FI_SHUTDOWN, &source);
@@ -295,7 +295,7 @@ TEST(progress_leaves_the_signal)
 	assert_true(is_readable());
 }
 
-TEST(a_read_waits_as_long_as_it_may)
+TEST(a_blocking_read_waits_for_its_timeout)
 {
 	uint64_t begin_ns = queue_now_ns();
 
@@ -332,7 +332,7 @@ TEST(a_signal_ends_the_wait)
 	pthread_join(thread, NULL);
 }
 
-TEST(a_queue_without_wait_object_cannot_be_waited_for)
+TEST(a_queue_without_a_wait_object_cannot_block)
 {
 	int fd;
 
@@ -346,7 +346,7 @@ TEST(a_queue_without_wait_object_cannot_be_waited_for)
 
 /* Opening ------------------------------------------------------------------------------------- */
 
-TEST(wait_objects_that_there_are_not_are_refused)
+TEST(unsupported_wait_objects_are_refused)
 {
 	static const enum fi_wait_obj none[] = {FI_WAIT_SET, FI_WAIT_MUTEX_COND, FI_WAIT_YIELD,
 						FI_WAIT_POLLFD};
@@ -371,7 +371,7 @@ TEST(the_wait_object_is_reported)
 	assert_ptr_equal(eq->fid.context, &eq);
 }
 
-TEST(a_queue_in_use_stays)
+TEST(a_queue_in_use_cannot_be_closed)
 {
 	struct fid_pep *pep;
 

@@ -59,7 +59,7 @@ TEST(objects_know_their_class_and_context)
 	assert_ptr_equal(domain->fid.context, bytes);
 }
 
-TEST(fabric_of_another_name_is_refused)
+TEST(a_fabric_with_another_name_is_refused)
 {
 	struct fi_fabric_attr attr = {.name = (char *)"127.0.0.0/8"};
 	struct fid_fabric *none;
@@ -70,7 +70,7 @@ TEST(fabric_of_another_name_is_refused)
 	assert_int_equal(prov_fabric_open(tested, NULL, &none, NULL), -FI_EINVAL);
 }
 
-TEST(domain_that_cannot_be_had_is_refused)
+TEST(an_unsupported_domain_is_refused)
 {
 	struct fid_domain *none;
 
@@ -79,7 +79,7 @@ TEST(domain_that_cannot_be_had_is_refused)
 	assert_int_equal(fi_domain(fabric, NULL, &none, NULL), -FI_EINVAL);
 }
 
-TEST(fabric_in_use_is_not_closed)
+TEST(a_fabric_in_use_cannot_be_closed)
 {
 	struct fid_eq *eq;
 
@@ -91,7 +91,7 @@ TEST(fabric_in_use_is_not_closed)
 	assert_int_equal(fi_domain(fabric, info, &domain, NULL), 0);
 }
 
-TEST(domain_in_use_is_not_closed)
+TEST(a_domain_in_use_cannot_be_closed)
 {
 	struct fid_cq *cq = open_cq(FI_WAIT_NONE);
 	struct fid_mr *mr;
@@ -103,7 +103,7 @@ TEST(domain_in_use_is_not_closed)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-TEST(open_objects_are_good_as_hints)
+TEST(open_objects_are_valid_hints)
 {
 	struct fi_info *again;
 
@@ -117,7 +117,7 @@ TEST(open_objects_are_good_as_hints)
 
 /* Waiting ------------------------------------------------------------------------------------ */
 
-TEST(waiting_is_prepared_by_each_queue)
+TEST(fi_trywait_prepares_each_queue)
 {
 	struct fid_cq *cq = open_cq(FI_WAIT_FD);
 	struct fid_eq *eq = open_eq();
@@ -133,14 +133,14 @@ TEST(waiting_is_prepared_by_each_queue)
 	assert_int_equal(fi_close(&eq->fid), 0);
 }
 
-TEST(other_objects_cannot_be_waited_for)
+TEST(fi_trywait_refuses_other_objects)
 {
 	struct fid *fid = &domain->fid;
 
 	assert_int_equal(fi_trywait(fabric, &fid, 1), -FI_EINVAL);
 }
 
-TEST(queues_of_another_fabric_cannot_be_waited_for)
+TEST(fi_trywait_refuses_queues_of_another_fabric)
 {
 	struct fid_cq *cq = open_cq(FI_WAIT_FD);
 	struct fid_eq *eq = open_eq();
@@ -162,7 +162,7 @@ static int reg(struct fid_domain *in, uint64_t key, struct fid_mr **mr_out)
 	return fi_mr_reg(in, bytes, sizeof(bytes), FI_SEND | FI_RECV, 0, key, 0, mr_out, NULL);
 }
 
-TEST(each_region_has_the_key_that_was_asked_for)
+TEST(each_region_has_the_requested_key)
 {
 	struct fid_mr *first, *second, *third;
 
@@ -179,7 +179,7 @@ TEST(each_region_has_the_key_that_was_asked_for)
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 
-TEST(keys_are_chosen_for_basic_registration)
+TEST(basic_registration_chooses_unique_keys)
 {
 	struct fid_domain *basic;
 	struct fid_mr *first, *second;
@@ -194,7 +194,7 @@ TEST(keys_are_chosen_for_basic_registration)
 	assert_int_equal(fi_close(&basic->fid), 0);
 }
 
-TEST(all_ways_of_registration_do_the_same)
+TEST(all_registration_calls_do_the_same)
 {
 	size_t most = tested->most->domain_attr->mr_iov_limit;
 	struct iovec iov[PROV_IOV_MAX + 1] = {{.iov_base = bytes, .iov_len = sizeof(bytes)}};
@@ -216,7 +216,7 @@ TEST(all_ways_of_registration_do_the_same)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-TEST(registration_beyond_what_is_offered_is_refused)
+TEST(unsupported_registrations_are_refused)
 {
 	size_t most = tested->most->domain_attr->mr_iov_limit;
 	struct iovec iov[PROV_IOV_MAX + 1] = {{.iov_base = bytes, .iov_len = sizeof(bytes)}};

@@ -70,7 +70,7 @@ static uint64_t comm(void)
 
 /* Available attributes ----------------------------------------------------------------------- */
 
-TEST(without_hints_there_is_one_endpoint_of_messages)
+TEST(no_hints_give_one_message_endpoint)
 {
 	struct fi_info *info = ask(NULL);
 
@@ -116,7 +116,7 @@ TEST(contexts_have_their_defaults)
 	assert_int_equal(info->rx_attr->iov_limit, PROV_IOV_MAX);
 }
 
-TEST(asked_sizes_and_flags_are_given)
+TEST(requested_sizes_and_flags_are_granted)
 {
 	struct fi_info *info;
 
@@ -135,7 +135,7 @@ TEST(asked_sizes_and_flags_are_given)
 	assert_int_equal(info->domain_attr->av_type, FI_AV_TABLE);
 }
 
-TEST(capabilities_are_those_asked_for)
+TEST(capabilities_are_those_requested)
 {
 	struct fi_info *info;
 
@@ -151,7 +151,7 @@ TEST(capabilities_are_those_asked_for)
 }
 
 /* Only the bits about how peers access memory. */
-TEST(registration_mode_is_what_is_needed_or_one_of_old)
+TEST(the_registration_mode_is_minimal_or_a_legacy_mode)
 {
 	const int modes[][2] = {
 		{FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
@@ -169,7 +169,7 @@ TEST(registration_mode_is_what_is_needed_or_one_of_old)
 	}
 }
 
-TEST(hints_may_be_bare)
+TEST(hints_may_lack_all_attributes)
 {
 	struct fi_info bare = {.caps = FI_MSG, .mode = ~UINT64_C(0)};
 	struct fi_info *info = ask(&bare);
@@ -177,7 +177,7 @@ TEST(hints_may_be_bare)
 	assert_int_equal(info->mode, 0);
 }
 
-TEST(an_answer_is_good_as_hints)
+TEST(an_answer_is_a_valid_hint)
 {
 	struct fi_info *first = fi_dupinfo(ask(NULL)), *info = ask(first);
 
@@ -186,7 +186,7 @@ TEST(an_answer_is_good_as_hints)
 	fi_freeinfo(first);
 }
 
-TEST(passive_endpoint_is_handed_on_and_other_handles_are_not)
+TEST(only_handles_of_passive_endpoints_are_passed_on)
 {
 	struct fid pep = {.fclass = FI_CLASS_PEP}, request = {.fclass = FI_CLASS_CONNREQ};
 	struct fi_info *info;
@@ -238,7 +238,7 @@ static void expect(const struct hint *rows, size_t count, int rc)
 				 rc ? "not refused" : "refused");
 }
 
-TEST(what_there_is_is_granted)
+TEST(supported_hints_are_granted)
 {
 	const struct hint good[] = {
 		IN_INFO(caps, FI_MSG | FI_RECV),
@@ -279,7 +279,7 @@ TEST(what_there_is_is_granted)
 	expect(good, PLX_ARRAY_LEN(good), 0);
 }
 
-TEST(what_there_is_not_is_refused)
+TEST(unsupported_hints_are_refused)
 {
 	const struct hint bad[] = {
 		IN_INFO(caps, FI_TAGGED),
@@ -330,7 +330,7 @@ TEST(what_there_is_not_is_refused)
 	expect(bad, PLX_ARRAY_LEN(bad), -FI_ENODATA);
 }
 
-TEST(one_sided_access_and_other_hosts_are_granted_by_those_who_have_them)
+TEST(rma_and_remote_hosts_are_granted_only_by_providers_that_have_them)
 {
 	const struct hint remote[] = {
 		IN_INFO(caps, FI_MSG | FI_REMOTE_COMM),
@@ -345,14 +345,14 @@ TEST(one_sided_access_and_other_hosts_are_granted_by_those_who_have_them)
 }
 
 /* A socket reports what the kernel has taken, not what the peer has. */
-TEST(delivery_is_reported_if_it_is_seen)
+TEST(delivery_complete_is_granted_only_within_a_host)
 {
 	const struct hint delivery = IN_ATTR(tx, op_flags, FI_DELIVERY_COMPLETE);
 
 	expect(&delivery, 1, tested->same_host ? 0 : -FI_ENODATA);
 }
 
-TEST(direction_of_a_context_is_one_of_the_endpoint)
+TEST(the_directions_of_a_context_are_among_those_of_the_endpoint)
 {
 	hints->caps = FI_MSG | FI_RECV;
 	hints->tx_attr->caps = FI_MSG | FI_SEND;
@@ -372,7 +372,7 @@ static int answer_to_name(char **name, const char *text)
 	return rc;
 }
 
-TEST(names_choose)
+TEST(hints_select_the_fabric_and_the_domain_by_name)
 {
 	assert_int_equal(answer_to_name(&hints->fabric_attr->name, tested->libfabric->name), 0);
 	assert_int_equal(answer_to_name(&hints->fabric_attr->name, "net"), -FI_ENODATA);
@@ -380,7 +380,7 @@ TEST(names_choose)
 	assert_int_equal(answer_to_name(&hints->domain_attr->name, "lo"), -FI_ENODATA);
 }
 
-TEST(provider_is_named_alone_or_with_others_left_out)
+TEST(a_provider_is_selected_by_name_or_by_excluding_others)
 {
 	/* %s stands for the name of the tested provider. */
 	static const struct {
@@ -425,7 +425,7 @@ TEST(objects_of_other_providers_are_refused)
 
 /* Versions and flags ------------------------------------------------------------------------- */
 
-TEST(versions_are_checked)
+TEST(api_versions_are_checked)
 {
 	struct fi_info *info;
 
@@ -439,12 +439,12 @@ TEST(versions_are_checked)
 	fi_freeinfo(info);
 }
 
-TEST(other_providers_cannot_lay_themselves_over_it)
+TEST(layered_providers_are_refused)
 {
 	assert_int_equal(refusal(NULL, NULL, LAYERED, NULL), -FI_ENODATA);
 }
 
-TEST(name_alone_can_be_asked_for)
+TEST(fi_prov_attr_only_returns_only_the_name)
 {
 	struct fi_info *info;
 
@@ -457,7 +457,7 @@ TEST(name_alone_can_be_asked_for)
 	assert_null(info->domain_attr->name);
 }
 
-TEST(libfabric_is_left_to_write_the_name)
+TEST(the_provider_name_is_left_to_libfabric)
 {
 	struct fi_info *info;
 
@@ -505,7 +505,7 @@ static void *make_address(const char *text, uint16_t port, size_t *length_out)
 	return four;
 }
 
-TEST(without_addresses_the_source_is_the_wildcard)
+TEST(the_default_source_is_the_wildcard)
 {
 	struct fi_info *info = ask(NULL);
 
@@ -517,7 +517,7 @@ TEST(without_addresses_the_source_is_the_wildcard)
 	assert_int_equal(info->addr_format, FI_SOCKADDR);
 }
 
-TEST(listener_has_node_and_service_as_its_source)
+TEST(a_listener_has_node_and_service_as_its_source)
 {
 	struct fi_info *info = ask_for("127.0.0.1", "7000", FI_SOURCE, NULL);
 
@@ -527,7 +527,7 @@ TEST(listener_has_node_and_service_as_its_source)
 	expect_addresses(info, "127.0.0.1", 0, NULL, 0);
 }
 
-TEST(listener_without_node_is_on_the_wildcard)
+TEST(a_listener_without_a_node_uses_the_wildcard)
 {
 	struct fi_info *info;
 
@@ -537,7 +537,7 @@ TEST(listener_without_node_is_on_the_wildcard)
 	expect_addresses(info, "0.0.0.0", 7000, NULL, 0);
 }
 
-TEST(each_local_address_is_answered_in_the_resolvers_order)
+TEST(each_local_address_is_returned_in_the_resolvers_order)
 {
 	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
 	struct fi_info *info = ask_for(NULL, "7000", FI_SOURCE, NULL), *one = info;
@@ -557,7 +557,7 @@ TEST(each_local_address_is_answered_in_the_resolvers_order)
 	freeaddrinfo(found);
 }
 
-TEST(connector_comes_from_the_address_it_goes_to)
+TEST(a_local_connector_uses_the_destination_as_its_source)
 {
 	struct fi_info *info = ask_for("127.0.0.1", "7000", 0, NULL);
 
@@ -566,7 +566,7 @@ TEST(connector_comes_from_the_address_it_goes_to)
 	assert_int_equal(info->addr_format, FI_SOCKADDR_IN);
 }
 
-TEST(ipv6_is_answered_as_such)
+TEST(an_ipv6_request_returns_ipv6_addresses)
 {
 	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6,
 					.sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -585,7 +585,7 @@ TEST(ipv6_is_answered_as_such)
 }
 
 /* Without a route to them, others are refused too. */
-TEST(addresses_of_other_hosts_are_refused_where_peers_are_of_this_one)
+TEST(a_provider_within_a_host_refuses_remote_addresses)
 {
 	int rc = tested->same_host ? -FI_ENODATA : 0;
 
@@ -598,19 +598,19 @@ TEST(addresses_of_other_hosts_are_refused_where_peers_are_of_this_one)
 	assert_int_equal(refusal(NULL, NULL, 0, hints), rc);
 }
 
-TEST(names_are_resolved_unless_they_must_be_numeric)
+TEST(names_are_resolved_unless_fi_numerichost_is_set)
 {
 	assert_int_equal(refusal("localhost", "7000", 0, NULL), 0);
 	assert_int_equal(refusal("localhost", "7000", FI_NUMERICHOST, NULL), -FI_ENODATA);
 	assert_int_equal(refusal("127.0.0.1", "7000", FI_NUMERICHOST, NULL), 0);
 }
 
-TEST(source_must_be_named)
+TEST(fi_source_requires_a_node_or_a_service)
 {
 	assert_int_equal(refusal(NULL, NULL, FI_SOURCE, NULL), -FI_EINVAL);
 }
 
-TEST(addresses_of_hints_are_taken)
+TEST(addresses_of_hints_are_used)
 {
 	struct fi_info *info;
 
@@ -620,7 +620,7 @@ TEST(addresses_of_hints_are_taken)
 	expect_addresses(info, "127.0.0.2", 1234, "127.0.0.1", 7000);
 }
 
-TEST(node_and_service_stand_above_hints)
+TEST(node_and_service_override_the_addresses_of_hints)
 {
 	struct fi_info *info;
 
@@ -646,7 +646,7 @@ TEST(malformed_addresses_of_hints_are_refused)
 	assert_int_equal(refusal(NULL, NULL, 0, hints), -FI_ENODATA);
 }
 
-TEST(addresses_of_hints_that_are_not_used_are_not_looked_at)
+TEST(unused_addresses_of_hints_are_ignored)
 {
 	hints->src_addr = make_address("127.0.0.1", 0, &hints->src_addrlen);
 	hints->src_addrlen = 7;
@@ -657,7 +657,7 @@ TEST(addresses_of_hints_that_are_not_used_are_not_looked_at)
 	assert_int_equal(refusal("127.0.0.1", "7000", 0, hints), 0);
 }
 
-TEST(source_and_destination_are_of_one_family)
+TEST(source_and_destination_must_have_one_family)
 {
 	struct sockaddr_in6 *six = calloc(1, sizeof(*six));
 
@@ -669,7 +669,7 @@ TEST(source_and_destination_are_of_one_family)
 
 /* Requests ----------------------------------------------------------------------------------- */
 
-TEST(request_carries_both_addresses_and_its_handle)
+TEST(a_request_carries_both_addresses_and_its_handle)
 {
 	struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(4321)};
 	struct fi_info *of_pep = ask_for("127.0.0.1", NULL, FI_SOURCE, NULL);

@@ -43,7 +43,7 @@ static int recover(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, recover)
 
-TEST(connections_begin_and_end_without_memory)
+TEST(connections_open_and_close_without_memory)
 {
 	one = dial("question", 8);
 	assert_int_equal(cm_wait(server.eq, FI_CONNREQ, &event), 8);
@@ -64,7 +64,7 @@ TEST(connections_begin_and_end_without_memory)
 	allow_all();
 }
 
-TEST(beginning_and_end_may_wait_to_be_read)
+TEST(open_and_close_events_without_memory_are_delivered_later)
 {
 	one = dial(NULL, 0);
 	two = accept_next();
