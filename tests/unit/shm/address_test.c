@@ -45,7 +45,7 @@ static void expect_names(const struct sockaddr_storage *storage, int count,
 	}
 }
 
-PLX_TEST(address_comes_before_the_wildcards_that_cover_it)
+PLX_TEST(the_names_of_an_address_precede_those_of_its_wildcards)
 {
 	struct sockaddr_storage four = address("127.0.0.1", 7000);
 	struct sockaddr_storage six = address("2001:db8::1", 7000);
@@ -56,7 +56,7 @@ PLX_TEST(address_comes_before_the_wildcards_that_cover_it)
 	expect_names(&six, 2, (const char *[]){"plx_shm:[2001:db8::1]:7000", "plx_shm:[::]:7000"});
 }
 
-PLX_TEST(wildcard_is_named_once)
+PLX_TEST(a_wildcard_has_no_duplicate_names)
 {
 	struct sockaddr_storage four = address("0.0.0.0", 7000), six = address("::", 7000);
 
@@ -64,7 +64,7 @@ PLX_TEST(wildcard_is_named_once)
 	expect_names(&six, 1, (const char *[]){"plx_shm:[::]:7000"});
 }
 
-PLX_TEST(mapped_address_is_the_ipv4_one)
+PLX_TEST(a_mapped_address_has_the_names_of_the_ipv4_address)
 {
 	struct sockaddr_storage mapped = address("::ffff:10.1.2.3", 80);
 
@@ -73,7 +73,7 @@ PLX_TEST(mapped_address_is_the_ipv4_one)
 		(const char *[]){"plx_shm:10.1.2.3:80", "plx_shm:0.0.0.0:80", "plx_shm:[::]:80"});
 }
 
-PLX_TEST(link_local_addresses_of_two_interfaces_differ)
+PLX_TEST(link_local_addresses_of_two_interfaces_have_different_names)
 {
 	struct sockaddr_storage six = address("fe80::1", 7000);
 
@@ -84,7 +84,7 @@ PLX_TEST(link_local_addresses_of_two_interfaces_differ)
 		     (const char *[]){"plx_shm:[fe80::1%999999]:7000", "plx_shm:[::]:7000"});
 }
 
-PLX_TEST(other_families_have_no_name)
+PLX_TEST(addresses_of_other_families_have_no_name)
 {
 	struct sockaddr_storage other = {.ss_family = AF_UNIX};
 
@@ -92,7 +92,7 @@ PLX_TEST(other_families_have_no_name)
 	assert_int_equal(address_bytes((struct sockaddr *)&other), 0);
 }
 
-PLX_TEST(port_is_set_and_read_in_host_order)
+PLX_TEST(a_port_is_set_and_read_in_host_order)
 {
 	struct sockaddr_storage four = address("127.0.0.1", 258), six = address("::1", 258);
 
@@ -145,14 +145,14 @@ static bool meets(const char *listener, const char *connector, uint16_t connecto
 	return met;
 }
 
-PLX_TEST(listener_is_met_at_its_address)
+PLX_TEST(a_connector_finds_a_listener_at_its_address)
 {
 	assert_true(meets("127.0.0.1", "127.0.0.1", 0));
 	assert_true(meets("::1", "::1", 0));
 	assert_true(meets("::ffff:127.0.0.1", "127.0.0.1", 0));
 }
 
-PLX_TEST(listener_on_a_wildcard_is_met_at_what_it_covers)
+PLX_TEST(a_connector_finds_a_wildcard_listener_at_each_local_address)
 {
 	assert_true(meets("0.0.0.0", "127.0.0.1", 0));
 	assert_true(meets("0.0.0.0", "10.1.2.3", 0));
@@ -160,7 +160,7 @@ PLX_TEST(listener_on_a_wildcard_is_met_at_what_it_covers)
 	assert_true(meets("::", "127.0.0.1", 0));
 }
 
-PLX_TEST(listener_is_not_met_elsewhere)
+PLX_TEST(a_connector_finds_no_listener_at_another_address)
 {
 	assert_false(meets("127.0.0.1", "127.0.0.2", 0));
 	assert_false(meets("0.0.0.0", "::1", 0));
@@ -189,7 +189,7 @@ PLX_TEST(ipv6_addresses_of_this_host_are_local)
 	assert_int_equal(is_local("::1"), if_nametoindex("lo") != 0);
 }
 
-PLX_TEST(other_addresses_are_foreign)
+PLX_TEST(addresses_of_other_hosts_are_foreign)
 {
 	struct sockaddr_storage other = {.ss_family = AF_UNIX};
 
@@ -199,7 +199,7 @@ PLX_TEST(other_addresses_are_foreign)
 	assert_false(prov_address_is_local(&shm_prov, (struct sockaddr *)&other));
 }
 
-PLX_TEST(addresses_of_many_are_foreign)
+PLX_TEST(multicast_and_broadcast_addresses_are_foreign)
 {
 	assert_false(is_local("224.0.0.1"));
 	assert_false(is_local("255.255.255.255"));
@@ -209,7 +209,7 @@ PLX_TEST(addresses_of_many_are_foreign)
 /* Finding a port --------------------------------------------------------------------------- */
 
 /* Whatever port it had before, and whatever uses that. */
-PLX_TEST(a_port_is_found_that_nobody_has)
+PLX_TEST(prov_address_find_port_finds_a_free_port)
 {
 	struct sockaddr_storage mine = address("127.0.0.1", 0), found;
 	socklen_t bytes = sizeof(mine);
@@ -227,7 +227,7 @@ PLX_TEST(a_port_is_found_that_nobody_has)
 	close(fd);
 }
 
-PLX_TEST(no_port_is_found_elsewhere)
+PLX_TEST(prov_address_find_port_finds_none_at_a_foreign_address)
 {
 	struct sockaddr_storage other = address("192.0.2.1", 7000);
 

@@ -57,7 +57,7 @@ static void expect_called(uint32_t how)
 
 /* When ---------------------------------------------------------------------------------------- */
 
-TEST(an_early_wish_is_met_at_once)
+TEST(a_call_wanted_before_a_send_is_made_at_once)
 {
 	for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
 		set_wish(two, how);
@@ -67,7 +67,7 @@ TEST(an_early_wish_is_met_at_once)
 }
 
 /* The peer may have taken the message and gone back to sleep before the next poll. */
-TEST(a_peer_is_called_once)
+TEST(a_peer_is_called_once_per_request)
 {
 	set_wish(two, CALL_NONE);
 	way->send(one);
@@ -81,7 +81,7 @@ TEST(a_peer_is_called_once)
 	assert_int_equal(wish(two), CALL_WAKE);
 }
 
-TEST(a_late_wish_is_met_by_the_next_poll)
+TEST(a_call_wanted_after_a_send_is_made_by_the_next_poll)
 {
 	for (uint32_t how = CALL_BELL; how <= BOTH; how++) {
 		way->send(one);
@@ -92,7 +92,7 @@ TEST(a_late_wish_is_met_by_the_next_poll)
 	}
 }
 
-TEST(a_late_wish_is_met_before_the_sender_sleeps)
+TEST(a_call_wanted_after_a_send_is_made_before_the_sender_sleeps)
 {
 	way->send(one);
 	set_wish(two, CALL_WAKE);
@@ -100,7 +100,7 @@ TEST(a_late_wish_is_met_before_the_sender_sleeps)
 	expect_called(CALL_WAKE);
 }
 
-TEST(a_late_wish_is_met_by_the_last_of_many)
+TEST(a_call_wanted_during_a_burst_is_made_by_its_last_send)
 {
 	way->send(one);
 	way->send(one);
@@ -110,7 +110,7 @@ TEST(a_late_wish_is_met_by_the_last_of_many)
 }
 
 /* It also checked for the earlier ones. */
-TEST(nothing_is_owed_after_a_send_without_more)
+TEST(no_call_is_owed_after_a_send_without_fi_more)
 {
 	way->send(one);
 	send_alone(one);
@@ -125,7 +125,7 @@ TEST(nothing_is_owed_after_a_send_without_more)
 	assert_int_equal(take_call(two), CALL_WAKE);
 }
 
-TEST(nothing_is_owed_after_the_poll)
+TEST(no_call_is_owed_after_a_poll)
 {
 	way->send(one);
 	way->send(one);
@@ -168,7 +168,7 @@ static void close_pair(int i)
 	senders[i] = receivers[i] = NULL;
 }
 
-TEST(one_poll_calls_all)
+TEST(one_poll_makes_all_owed_calls)
 {
 	make_pairs();
 	for (int round = 0; round < 3; round++) {
@@ -190,7 +190,7 @@ static void expect_forgotten(const struct fid_ep *closed)
 }
 
 /* Wherever it was in the list, the others are called, once each. */
-TEST(one_that_owes_may_be_closed)
+TEST(an_endpoint_that_owes_a_call_may_be_closed)
 {
 	for (int which = 0; which < PAIRS; which++) {
 		struct fid_ep *closed;
@@ -221,7 +221,7 @@ static void expect_received(const char *in, const char *text)
 	assert_memory_equal(in, text, 5);
 }
 
-TEST(what_looks_early_is_there_at_once)
+TEST(a_message_is_visible_before_the_call)
 {
 	char in[8];
 
@@ -292,7 +292,7 @@ static void send_short_and_long_ones(void)
 }
 
 /* A long message goes in parts, or the peer reads it; it checks after a fence at once. */
-TEST(short_and_long_ones_stay_in_order)
+TEST(short_and_long_messages_stay_in_order)
 {
 	uint64_t copy_max = shm_params.copy_max;
 
@@ -308,7 +308,7 @@ static uint64_t written(struct fid_ep *ep)
 }
 
 /* Both have enough room. */
-TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn)
+TEST(one_poll_writes_a_bounded_number_of_parts_for_all_in_turn)
 {
 	static uint8_t out[1 << 20], in[2][sizeof(out)];
 	uint64_t most = SHM_POLL_PARTS * (SEGMENT_RING_BYTES_MIN / 8 * 5 / 4);
@@ -337,7 +337,7 @@ TEST(one_poll_writes_so_many_parts_of_long_ones_for_all_in_turn)
 
 /* A peer that makes invalid requests ---------------------------------------------------------- */
 
-TEST(whatever_it_asks_for_is_a_call_and_no_more)
+TEST(an_invalid_call_request_does_no_more_than_a_call)
 {
 	static const uint32_t wishes[] = {UINT32_MAX, 4, 4 | CALL_WAKE, 4 | CALL_BELL,
 					  UINT32_C(1) << 31};

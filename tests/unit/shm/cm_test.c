@@ -32,7 +32,7 @@ TEST(a_missing_listener_refuses_at_once)
 	assert_int_equal(fi_close(&later->fid), 0);
 }
 
-TEST(a_connector_that_gave_up_cannot_be_accepted)
+TEST(a_connector_that_closed_cannot_be_accepted)
 {
 	one = dial(NULL, 0);
 	next_request();
@@ -50,7 +50,7 @@ static uint32_t can_read(struct fid_ep *ep)
 	return atomic_load(&((struct shm_ep *)ep)->reader.segment.control->can_read);
 }
 
-TEST(each_side_finds_whether_it_can_read_the_other)
+TEST(each_side_probes_whether_it_can_read_the_other)
 {
 	skip_if_emulated();
 	for (unsigned may = 0; may < 2; may++) {
@@ -86,7 +86,7 @@ TEST(a_peer_that_cannot_be_read_is_detected)
 	expect_not_read(as_another_process);
 }
 
-TEST(the_memory_of_another_user_is_not_read)
+TEST(memory_of_another_user_is_not_read)
 {
 	expect_not_read(as_a_member_of_the_group);
 }
@@ -94,7 +94,7 @@ TEST(the_memory_of_another_user_is_not_read)
 /* Names: which belong to whom, which connect, and which are invalid -----------------------------
  */
 
-TEST(both_sides_know_their_peer)
+TEST(both_sides_have_the_address_of_their_peer)
 {
 	struct sockaddr_storage name = {0}, local;
 	size_t bytes = sizeof(name);
@@ -110,7 +110,7 @@ TEST(both_sides_know_their_peer)
 	assert_same(&local, &address);
 }
 
-TEST(a_request_tells_both_addresses)
+TEST(a_request_carries_both_addresses)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 	struct fi_info *info = next_request();
@@ -165,7 +165,7 @@ TEST(a_buffer_too_small_for_a_name_gets_the_length)
 	assert_int_equal(bytes, sizeof(name));
 }
 
-TEST(a_port_is_found_for_who_gives_none)
+TEST(a_listener_without_a_port_gets_a_free_one)
 {
 	struct sockaddr_storage other, wanted = address;
 	struct fid_pep *second = party_pep(&server);
@@ -183,7 +183,7 @@ TEST(a_port_is_found_for_who_gives_none)
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 
-TEST(an_address_is_used_once)
+TEST(an_address_cannot_be_used_twice)
 {
 	struct fid_pep *second = party_pep(&server);
 
@@ -194,7 +194,7 @@ TEST(an_address_is_used_once)
 	assert_int_equal(fi_close(&second->fid), 0);
 }
 
-TEST(a_name_that_cannot_be_is_refused)
+TEST(an_invalid_name_is_refused)
 {
 	struct sockaddr_in far = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x08080808)};
 	struct sockaddr_un path = {.sun_family = AF_UNIX};
@@ -224,14 +224,14 @@ static void meet_at(const char *listener, const char *connector)
 	meet();
 }
 
-TEST(wildcards_are_met_at_every_address)
+TEST(a_wildcard_listener_is_reached_at_every_address)
 {
 	meet_at("0.0.0.0", "127.0.0.1");
 	meet_at("0.0.0.0", "127.1.2.3");
 	meet_at("127.1.2.3", "127.1.2.3");
 }
 
-TEST(ipv6_is_met_too)
+TEST(a_listener_on_ipv6_is_reached)
 {
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
@@ -246,7 +246,7 @@ TEST(ipv6_is_met_too)
 	meet_at("::", "127.0.0.1");
 }
 
-TEST(an_endpoint_may_take_the_name_of_a_passive_one)
+TEST(an_endpoint_may_take_over_the_name_of_a_passive_one)
 {
 	struct fi_info *info = fi_dupinfo(client.info);
 	struct sockaddr_storage name;

@@ -78,7 +78,7 @@ static void a_part_begins_behind(uint64_t records)
 }
 
 /* Later parts end at the ring's end, whose position varies with the number of records before. */
-static void parts_begin_anywhere_in_the_ring(void **state)
+static void parts_may_begin_anywhere_in_the_ring(void **state)
 {
 	const struct ring_writer *writer = &((struct shm_ep *)pair.a.ep)->writer;
 	uint32_t mask = writer->segment.ring_bytes - 1;
@@ -100,7 +100,7 @@ static uint64_t ring_bytes_of(size_t length)
 	return writer->tail - before;
 }
 
-static void the_longest_ones_alone_are_read(void **state)
+static void only_the_longest_messages_are_read_from_the_peers_memory(void **state)
 {
 	skip_if_emulated();
 	assert_true(ring_bytes_of(16 << 20) > 16 << 20);
@@ -111,7 +111,7 @@ static void the_longest_ones_alone_are_read(void **state)
 }
 
 /* Until the peer is reported as lost, it counts as slow, not dead. */
-static void a_full_ring_refuses_and_goes_on_when_it_is_read(void **state)
+static void a_full_ring_refuses_sends_until_it_is_read(void **state)
 {
 	uint64_t sent = 0;
 
@@ -128,7 +128,7 @@ static void a_full_ring_refuses_and_goes_on_when_it_is_read(void **state)
 
 /* Twice as many large messages as may be in flight: messages to read, up to the queue size; in
  * parts, two in the ring and one that waits for room. */
-static void large_ones_are_bounded_too(void **state)
+static void large_messages_in_flight_are_bounded(void **state)
 {
 	size_t length = 100000;
 	uintptr_t most = shm_params.copy_max ? 3 : 2;
@@ -172,14 +172,14 @@ static void delivery_complete_waits_for_the_receiver(void **state)
 DATA_TEST(messages_of_all_sizes_arrive, set_up_with_reading)
 DATA_TEST(messages_of_all_sizes_arrive, set_up_without_permission_to_read)
 DATA_TEST(messages_of_all_sizes_arrive, set_up_small_ring)
-DATA_TEST(parts_begin_anywhere_in_the_ring, set_up_small_ring)
-DATA_TEST(the_longest_ones_alone_are_read, set_up)
+DATA_TEST(parts_may_begin_anywhere_in_the_ring, set_up_small_ring)
+DATA_TEST(only_the_longest_messages_are_read_from_the_peers_memory, set_up)
 DATA_TEST(pieces_are_gathered_and_scattered, set_up_with_reading)
 DATA_TEST(immediate_data_arrives_with_its_message, set_up_with_reading)
 DATA_TEST(a_message_longer_than_its_receive_is_truncated_with_an_error, set_up_with_reading)
-DATA_TEST(a_full_ring_refuses_and_goes_on_when_it_is_read, set_up)
-DATA_TEST(large_ones_are_bounded_too, set_up_small)
-DATA_TEST(large_ones_are_bounded_too, set_up_small_with_reading)
+DATA_TEST(a_full_ring_refuses_sends_until_it_is_read, set_up)
+DATA_TEST(large_messages_in_flight_are_bounded, set_up_small)
+DATA_TEST(large_messages_in_flight_are_bounded, set_up_small_with_reading)
 DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery)
 DATA_TEST(delivery_complete_waits_for_the_receiver, set_up_delivery_with_reading)
 DATA_TEST(two_sides_that_wait_for_delivery_do_not_deadlock, set_up_delivery_two_cqs)
@@ -202,7 +202,7 @@ static void *ring_later(void *side)
 #define WAITING(name) PLX_TEST_WITH(name, set_up_to_wait, tear_down)
 
 /* Nothing initialized the clock of lib/base, as in a program that loads the module. */
-WAITING(a_read_waits_as_long_as_it_may)
+WAITING(a_blocking_read_waits_for_its_timeout)
 {
 	struct fi_cq_data_entry entry;
 	pthread_t thread;
@@ -227,7 +227,7 @@ static int bytes_left(int fd)
 	return count;
 }
 
-WAITING(a_peer_that_rings_on_is_answered_some_of_it)
+WAITING(a_bounded_number_of_calls_is_taken_at_a_time)
 {
 	int rung = 0;
 
@@ -239,7 +239,7 @@ WAITING(a_peer_that_rings_on_is_answered_some_of_it)
 }
 
 /* The descriptor is readable until all of it was taken. */
-WAITING(what_it_rang_wakes_until_it_is_taken)
+WAITING(calls_keep_waking_until_all_are_taken)
 {
 	struct fid *fid = &pair.b.rx_cq->fid;
 
@@ -255,7 +255,7 @@ WAITING(what_it_rang_wakes_until_it_is_taken)
 }
 
 /* However many endpoints it has room for. */
-PLX_TEST_WITH(it_uses_few_lines_and_gives_room_back, NULL, tear_down)
+PLX_TEST_WITH(a_large_queue_uses_few_cache_lines_and_can_shrink, NULL, tear_down)
 {
 	struct prov_cq *cq;
 	char message[8] = "", got[8];

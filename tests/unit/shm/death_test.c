@@ -173,7 +173,7 @@ static int read_as_usual(void **state)
 	return 0;
 }
 
-PLX_TEST(a_killed_peer_is_noticed_within_milliseconds)
+PLX_TEST(a_killed_peer_is_detected_within_milliseconds)
 {
 	uint64_t begin_ns, took_ns, least_ns = UINT64_MAX;
 
@@ -207,21 +207,22 @@ static void ten_come_before_the_end(void (*ends)(struct side *side))
 	close_here();
 }
 
-PLX_TEST(what_was_sent_comes_before_the_end)
+PLX_TEST(sent_messages_arrive_before_the_shutdown)
 {
 	ten_come_before_the_end(die_having_sent_ten);
 	ten_come_before_the_end(shut_down_having_sent_ten);
 	ten_come_before_the_end(close_having_sent_ten);
 }
 
-PLX_TEST(a_large_one_of_the_dead_is_not_made_up)
+PLX_TEST(an_incomplete_large_message_of_a_killed_peer_is_dropped)
 {
 	ten_come_before_the_end(die_having_sent_a_large_one);
 }
-PLX_TEST_AGAIN(a_large_one_of_the_dead_is_not_made_up, read_large_ones, read_as_usual)
+PLX_TEST_AGAIN(an_incomplete_large_message_of_a_killed_peer_is_dropped, read_large_ones,
+	       read_as_usual)
 
 /* A sender to a peer that does not read is refused, and continues. */
-PLX_TEST(a_stopped_peer_stops_nobody)
+PLX_TEST(a_stopped_peer_does_not_block_the_sender)
 {
 	pid_t pid = start_peer(send_nothing);
 	char text[BYTES] = "";
@@ -243,7 +244,7 @@ PLX_TEST(a_stopped_peer_stops_nobody)
 }
 
 /* Sends waiting for the peer complete too. */
-PLX_TEST(a_send_under_way_comes_back)
+PLX_TEST(a_pending_send_to_a_killed_peer_fails)
 {
 	static uint8_t large[1 << 20];
 	pid_t pid = start_peer(send_nothing);
@@ -258,7 +259,7 @@ PLX_TEST(a_send_under_way_comes_back)
 	assert_ptr_equal(error.op_context, large);
 	close_here();
 }
-PLX_TEST_AGAIN(a_send_under_way_comes_back, read_large_ones, read_as_usual)
+PLX_TEST_AGAIN(a_pending_send_to_a_killed_peer_fails, read_large_ones, read_as_usual)
 
 static void send_for_ever(struct side *side)
 {
@@ -268,7 +269,7 @@ static void send_for_ever(struct side *side)
 		fi_inject(side->ep, text, (size_t)rand() % BYTES, 0);
 }
 
-PLX_TEST(wherever_it_is_killed_every_receive_comes_back)
+PLX_TEST(every_receive_completes_wherever_the_peer_is_killed)
 {
 	uint64_t received = 0;
 

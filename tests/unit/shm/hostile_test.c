@@ -105,7 +105,7 @@ TEST(garbage_is_dropped)
 	meet_once();
 }
 
-TEST(a_peer_that_hangs_up_at_once_is_forgotten)
+TEST(a_peer_that_disconnects_at_once_is_forgotten)
 {
 	for (int i = 0; i < 40; i++)
 		close(connect_raw());
@@ -159,7 +159,7 @@ static void let_time_pass(void)
 	cm_expect_nothing(server.eq);
 }
 
-TEST(a_silent_peer_is_dropped_in_time)
+TEST(a_silent_peer_is_dropped_after_a_timeout)
 {
 	int fds[3];
 
@@ -175,7 +175,7 @@ TEST(a_silent_peer_is_dropped_in_time)
 }
 
 /* However late the application answers, the request remains. */
-TEST(a_request_that_waits_for_an_answer_stays)
+TEST(a_request_waits_for_its_answer_without_a_timeout)
 {
 	struct fid_ep *ep = dial(NULL, 0);
 	int silent = connect_raw();
@@ -190,7 +190,7 @@ TEST(a_request_that_waits_for_an_answer_stays)
 	close(silent);
 }
 
-TEST(the_silent_fill_the_backlog_for_a_while_only)
+TEST(silent_peers_fill_the_backlog_only_for_a_while)
 {
 	int backlog = 2, fds[2];
 
@@ -204,7 +204,7 @@ TEST(the_silent_fill_the_backlog_for_a_while_only)
 }
 
 /* A listener that cannot accept must not spin; it continues as soon as it can. */
-TEST(descriptors_that_run_out_are_waited_for)
+TEST(a_listener_without_descriptors_waits_for_some)
 {
 	int fd = connect_raw(), lowest = dup(fd);
 	struct rlimit before, none;
@@ -238,7 +238,7 @@ static void expect_failure(struct fid_ep *ep, int err)
 	close_ep(ep);
 }
 
-TEST(a_listener_that_hangs_up_has_refused)
+TEST(a_listener_that_disconnects_refuses_the_request)
 {
 	int fd = listen_raw();
 	struct fid_ep *ep = dial(NULL, 0), *second = dial(NULL, 0);
@@ -250,7 +250,7 @@ TEST(a_listener_that_hangs_up_has_refused)
 	expect_failure(second, FI_ECONNREFUSED);
 }
 
-TEST(an_answer_that_cannot_be_ends_the_attempt)
+TEST(an_invalid_answer_ends_the_attempt)
 {
 	struct raw_half raw;
 	int fd = listen_raw(), peer;
@@ -270,7 +270,7 @@ TEST(an_answer_that_cannot_be_ends_the_attempt)
 	close(fd);
 }
 
-TEST(bytes_after_an_answer_are_calls)
+TEST(bytes_after_an_answer_count_as_calls)
 {
 	struct raw_half raw;
 	int fd = listen_raw(), peer;
@@ -290,7 +290,7 @@ TEST(bytes_after_an_answer_are_calls)
 	close(fd);
 }
 
-TEST(a_listener_that_never_answers_can_be_left)
+TEST(a_connect_to_a_silent_listener_can_be_closed)
 {
 	int fd = listen_raw();
 	struct fid_ep *ep = dial(NULL, 0);
@@ -310,7 +310,7 @@ static void become_stranger(void)
 		_exit(1);
 }
 
-TEST(another_users_request_is_not_reported)
+TEST(a_request_of_another_user_is_not_reported)
 {
 	pid_t stranger;
 	int status;
@@ -334,7 +334,7 @@ TEST(another_users_request_is_not_reported)
 	meet_once();
 }
 
-TEST(another_users_listener_receives_nothing)
+TEST(a_listener_of_another_user_receives_nothing)
 {
 	struct fid_ep *ep = party_ep(&client, client.info);
 	int ready[2], fd, status;

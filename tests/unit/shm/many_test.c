@@ -181,7 +181,7 @@ TEST(idle_connections_cost_a_poll_nothing)
 
 /* Calls ---------------------------------------------------------------------------------------- */
 
-TEST(all_are_heard_after_long_quiet)
+TEST(all_endpoints_are_heard_after_a_long_silence)
 {
 	connect_up_to(1000);
 	for (int round = 0; round < 5; round++) {
@@ -199,7 +199,7 @@ static void erase_bell(void)
 	atomic_store(&bell->summary, 0);
 }
 
-TEST(endpoints_not_heard_are_checked_in_turn)
+TEST(endpoints_whose_call_was_lost_are_checked_in_turn)
 {
 	unsigned spoke, polls;
 
@@ -228,7 +228,7 @@ static void raise_descriptors(unsigned wanted)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-TEST(connections_beyond_the_bits_share_them)
+TEST(connections_beyond_the_number_of_bell_bits_share_them)
 {
 	raise_descriptors(2 * MOST + 100);
 	connect_up_to(MOST);
@@ -252,7 +252,7 @@ static void come_and_go(unsigned times)
 	}
 }
 
-TEST(closed_connections_take_no_memory)
+TEST(closed_connections_leave_no_memory_in_use)
 {
 	size_t before, after;
 	int fds, maps;

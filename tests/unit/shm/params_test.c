@@ -99,7 +99,7 @@ static void expect_log(const struct outcome *outcome, const char *part)
 		fail_msg("the log '%s' lacks '%s'", outcome->log, part);
 }
 
-PLX_TEST(defaults_are_used_without_a_word)
+PLX_TEST(defaults_are_used_without_a_log_message)
 {
 	struct outcome outcome = run("");
 
@@ -147,7 +147,7 @@ PLX_TEST(inline_max_may_be_a_quarter_of_the_ring)
 			  "65472");
 }
 
-PLX_TEST(inline_max_holds_what_is_injected)
+PLX_TEST(inline_max_is_at_least_the_inject_size)
 {
 	assert_int_equal(run_with("INLINE_MAX", "4k").params.inline_max, SHM_INJECT_MAX);
 	assert_int_equal(run_with("INLINE_MAX", "4095").params.inline_max, 16384);
@@ -203,7 +203,7 @@ PLX_TEST(group_is_a_number_or_a_name)
 	endgrent();
 }
 
-PLX_TEST(unknown_group_lets_nobody_in)
+PLX_TEST(an_unknown_group_admits_no_other_user)
 {
 	static const char *const bad[] = {"no-such-group", "", "-1", "4294967295", "12x"};
 
@@ -216,7 +216,7 @@ PLX_TEST(unknown_group_lets_nobody_in)
 }
 
 /* The log settings apply even if this is the first call into libfabric. */
-PLX_TEST(first_call_of_the_process_reads_them_too)
+PLX_TEST(the_first_libfabric_call_of_a_process_reads_the_parameters)
 {
 	char line[sizeof(self) + 64];
 	struct outcome outcome;

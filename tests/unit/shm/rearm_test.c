@@ -31,7 +31,7 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *wante
 		assert_true(condition);                                \
 	} while (0)
 
-PLX_TEST_WITH(a_paused_listener_goes_on_trying, setup_shm, teardown)
+PLX_TEST_WITH(a_paused_listener_keeps_retrying, setup_shm, teardown)
 {
 	struct prov_pep *listener = (struct prov_pep *)pep;
 	struct fid_ep *first, *second;

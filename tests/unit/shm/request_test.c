@@ -13,7 +13,7 @@ static void set_backlog(int backlog)
 
 #define TEST(name) PLX_TEST_WITH(name, setup_shm, teardown)
 
-TEST(more_than_the_backlog_wait_for_their_turn)
+TEST(connectors_beyond_the_backlog_wait_for_their_turn)
 {
 	struct fid_ep *eps[12];
 	int none = 0;
@@ -38,7 +38,7 @@ TEST(more_than_the_backlog_wait_for_their_turn)
 		close_ep(eps[i]);
 }
 
-TEST(unanswered_requests_stop_at_the_backlog)
+TEST(unanswered_requests_are_limited_by_the_backlog)
 {
 	struct fid_ep *eps[5];
 	struct fi_info *infos[2];
@@ -67,7 +67,7 @@ static void fill_backlog(struct fid_ep **eps, size_t count)
 	assert_non_null(((struct shm_ep *)eps[count - 1])->later);
 }
 
-TEST(a_connector_that_waits_can_be_closed)
+TEST(a_waiting_connector_can_be_closed)
 {
 	struct fid_ep *eps[6];
 
@@ -76,7 +76,7 @@ TEST(a_connector_that_waits_can_be_closed)
 		close_ep(eps[i]);
 }
 
-TEST(a_connector_that_waits_hears_of_the_listeners_end)
+TEST(a_waiting_connector_is_refused_when_the_listener_closes)
 {
 	struct fid_ep *eps[6];
 

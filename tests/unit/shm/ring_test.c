@@ -34,7 +34,7 @@ static void expect_refused(int fd, uint32_t ring_bytes)
 	close(fd);
 }
 
-PLX_TEST(both_sides_see_one_ring)
+PLX_TEST(both_sides_share_one_ring)
 {
 	struct segment ours, theirs;
 	int fd;
@@ -52,7 +52,7 @@ PLX_TEST(both_sides_see_one_ring)
 	segment_unmap(&theirs);
 }
 
-PLX_TEST(both_sides_see_one_bell)
+PLX_TEST(both_sides_share_one_bell)
 {
 	struct bell *ours, *theirs, *again;
 	int fd;
@@ -69,7 +69,7 @@ PLX_TEST(both_sides_see_one_bell)
 	peer_bell_release(theirs);
 }
 
-PLX_TEST(a_peer_cannot_change_the_size)
+PLX_TEST(a_peer_cannot_resize_a_segment)
 {
 	struct segment segment;
 	struct stat st;
@@ -105,7 +105,7 @@ PLX_TEST(few_pages_are_populated_at_first)
 	assert_int_equal(pages_taken(), SEGMENT_CONTROL_BYTES + 4 * 4096);
 }
 
-PLX_TEST(all_pages_are_taken_where_memory_is_not_overcommitted)
+PLX_TEST(all_pages_are_allocated_if_memory_is_not_overcommitted)
 {
 	assert_true(pages_taken() < BYTES);
 	segment_takes_all = true;
@@ -113,7 +113,7 @@ PLX_TEST(all_pages_are_taken_where_memory_is_not_overcommitted)
 	segment_takes_all = false;
 }
 
-PLX_TEST(what_may_change_its_size_is_refused)
+PLX_TEST(a_segment_without_size_seals_is_refused)
 {
 	expect_refused(make_memfd(BYTES, 0), RING);
 	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SHRINK), RING);
@@ -121,7 +121,7 @@ PLX_TEST(what_may_change_its_size_is_refused)
 	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SEAL), RING);
 }
 
-PLX_TEST(another_size_than_was_said_is_refused)
+PLX_TEST(a_segment_of_another_size_than_announced_is_refused)
 {
 	expect_refused(make_memfd(0, SEALS), RING);
 	expect_refused(make_memfd(BYTES - 1, SEALS), RING);
@@ -129,7 +129,7 @@ PLX_TEST(another_size_than_was_said_is_refused)
 	expect_refused(make_memfd(BYTES + RING, SEALS), RING);
 }
 
-PLX_TEST(a_ring_of_a_size_that_cannot_be_is_refused)
+PLX_TEST(a_ring_of_an_invalid_size_is_refused)
 {
 	static const uint32_t sizes[] = {
 		0, 1, 4096, RING - 1, RING + 64, 3 * RING, UINT32_MAX, 2 * SEGMENT_RING_BYTES_MAX};
@@ -139,7 +139,7 @@ PLX_TEST(a_ring_of_a_size_that_cannot_be_is_refused)
 			       sizes[i]);
 }
 
-PLX_TEST(what_cannot_be_written_is_refused)
+PLX_TEST(a_segment_that_cannot_be_written_is_refused)
 {
 	int fd = make_memfd(BYTES, SEALS);
 	char path[64];
@@ -150,7 +150,7 @@ PLX_TEST(what_cannot_be_written_is_refused)
 	close(fd);
 }
 
-PLX_TEST(what_is_no_memfd_is_refused)
+PLX_TEST(a_descriptor_that_is_no_memfd_is_refused)
 {
 	int pair[2], fd;
 
@@ -163,7 +163,7 @@ PLX_TEST(what_is_no_memfd_is_refused)
 	expect_refused(fd, RING);
 }
 
-PLX_TEST(a_bell_is_checked_too)
+PLX_TEST(a_bell_is_checked_like_a_ring)
 {
 	int fd = make_memfd(BELL_BYTES - 1, SEALS);
 	struct bell *bell = NULL;
@@ -173,7 +173,7 @@ PLX_TEST(a_bell_is_checked_too)
 	close(fd);
 }
 
-PLX_TEST(nothing_stays_mapped)
+PLX_TEST(released_segments_are_unmapped)
 {
 	int before = count_mappings();
 	struct segment segment;
@@ -246,7 +246,7 @@ static void expect_record(uint32_t length, uint8_t flags, uint8_t fill)
 
 #define RING_TEST(name) PLX_TEST_WITH(name, set_up, tear_down)
 
-RING_TEST(a_record_comes_out_as_it_went_in)
+RING_TEST(a_record_is_read_as_it_was_written)
 {
 	static const uint32_t lengths[] = {0, 1, 48, 56, 57, 64, 1000, 4096};
 	struct record record;
@@ -263,7 +263,7 @@ RING_TEST(a_record_comes_out_as_it_went_in)
 }
 
 /* Filled with words that look like records: none may be taken for one. */
-RING_TEST(what_was_payload_is_never_taken_for_a_record)
+RING_TEST(old_payload_is_never_taken_for_a_record)
 {
 	uint64_t word = 8 | (uint64_t)RECORD_MESSAGE << 32;
 	struct record record;
@@ -287,7 +287,7 @@ RING_TEST(what_was_payload_is_never_taken_for_a_record)
 	}
 }
 
-RING_TEST(a_full_ring_refuses_and_takes_again_when_it_was_read)
+RING_TEST(a_full_ring_refuses_records_until_it_is_read)
 {
 	uint32_t lengths[] = {40, 1000, ring_payload_max(&segment)};
 
@@ -307,7 +307,7 @@ RING_TEST(a_full_ring_refuses_and_takes_again_when_it_was_read)
 }
 
 /* At any position, also with an unpublished eighth. */
-RING_TEST(the_greatest_record_always_fits_into_a_ring_that_was_read)
+RING_TEST(the_largest_record_always_fits_into_an_empty_ring)
 {
 	uint32_t most = ring_payload_max(&segment);
 
@@ -320,7 +320,7 @@ RING_TEST(the_greatest_record_always_fits_into_a_ring_that_was_read)
 	assert_false(writer.broken);
 }
 
-RING_TEST(the_head_is_published_now_and_then_and_on_request)
+RING_TEST(the_head_is_published_periodically_and_on_request)
 {
 	_Atomic uint64_t *head = &segment.control->head;
 
@@ -340,7 +340,7 @@ RING_TEST(the_head_is_published_now_and_then_and_on_request)
 	assert_int_equal(atomic_load(head), 128 + RING / 8);
 }
 
-RING_TEST(whoever_wants_to_be_called_is_called_once)
+RING_TEST(a_side_that_requests_a_call_is_called_once)
 {
 	struct record record;
 

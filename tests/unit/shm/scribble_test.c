@@ -88,21 +88,21 @@ TEST(two_parts_make_a_message)
 	assert_memory_equal(in, "12345678abcdefgh", 2 * HALF);
 }
 
-TEST(a_message_inside_of_another_ends_the_connection)
+TEST(a_message_inside_another_ends_the_connection)
 {
 	write_first(2 * HALF);
 	write_record(RECORD_MESSAGE, "abcdefgh", HALF);
 	expect_ended();
 }
 
-TEST(a_message_that_begins_inside_of_another_ends_the_connection)
+TEST(a_first_part_inside_another_message_ends_the_connection)
 {
 	write_first(4 * HALF);
 	write_first(2 * HALF);
 	expect_ended();
 }
 
-TEST(a_message_to_be_read_inside_of_another_ends_the_connection)
+TEST(a_read_request_inside_another_message_ends_the_connection)
 {
 	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
 
@@ -112,7 +112,7 @@ TEST(a_message_to_be_read_inside_of_another_ends_the_connection)
 }
 
 /* It was not allowed to. */
-TEST(a_message_to_be_read_by_who_may_not_ends_the_connection)
+TEST(a_read_request_without_permission_ends_the_connection)
 {
 	struct record_piece piece = {(uintptr_t)"abcdefgh", HALF};
 
@@ -121,7 +121,7 @@ TEST(a_message_to_be_read_by_who_may_not_ends_the_connection)
 	expect_ended();
 }
 
-TEST(a_part_of_nothing_ends_the_connection)
+TEST(a_part_without_a_message_ends_the_connection)
 {
 	write_next("abcdefgh", HALF);
 	expect_ended();
@@ -147,7 +147,7 @@ static void change_what_is_being_read(enum record_kind kind)
 	part();
 }
 
-PLX_TEST_WITH(what_is_being_read_stays_what_it_is, setup_shm, teardown)
+PLX_TEST_WITH(changing_a_record_while_it_is_read_has_no_effect, setup_shm, teardown)
 {
 	skip_if_emulated();
 	change_what_is_being_read(RECORD_MESSAGE);
@@ -156,7 +156,7 @@ PLX_TEST_WITH(what_is_being_read_stays_what_it_is, setup_shm, teardown)
 }
 
 /* More than the total, or nothing. */
-TEST(a_part_of_another_length_ends_the_connection)
+TEST(a_part_of_a_wrong_length_ends_the_connection)
 {
 	write_first(2 * HALF);
 	write_next("abcdefghi", HALF + 1);

@@ -119,7 +119,7 @@ PLX_TEST_WITH(a_sender_asleep_in_a_long_message_is_woken, setup_pair, teardown)
 
 /* Active endpoints --------------------------------------------------------------------------- */
 
-TEST(an_active_endpoint_is_woken_without_its_bell)
+TEST(an_active_endpoint_is_woken_without_a_bell)
 {
 	assert_int_equal(wish(two), CALL_NONE);
 	sleep_asking_for(CALL_WAKE);
@@ -131,7 +131,7 @@ TEST(an_active_endpoint_is_woken_without_its_bell)
 	expect_heard(two);
 }
 
-TEST(without_a_message_nothing_is_asked_again)
+TEST(a_wake_up_without_a_message_requests_no_new_call)
 {
 	go_to_sleep();
 	set_wish(two, MARK);
@@ -142,7 +142,7 @@ TEST(without_a_message_nothing_is_asked_again)
 }
 
 /* Its peer may have taken the request, and had no memory for the byte. */
-TEST(after_a_message_it_asks_again)
+TEST(a_message_renews_the_request_for_a_call)
 {
 	go_to_sleep();
 	set_wish(two, CALL_NONE);
@@ -152,7 +152,7 @@ TEST(after_a_message_it_asks_again)
 }
 
 /* The peer that takes the request sends a byte. */
-TEST(after_a_byte_it_asks_again)
+TEST(a_byte_on_the_socket_renews_the_request_for_a_call)
 {
 	go_to_sleep();
 	set_wish(two, MARK);
@@ -163,7 +163,7 @@ TEST(after_a_byte_it_asks_again)
 }
 
 /* In either order. */
-TEST(a_message_before_its_byte_leaves_the_next_to_wake)
+TEST(a_message_read_before_its_byte_does_not_lose_the_next_wake_up)
 {
 	go_to_sleep();
 	for (int i = 0; i < 3; i++) {
@@ -182,7 +182,7 @@ TEST(a_message_before_its_byte_leaves_the_next_to_wake)
 	}
 }
 
-TEST(a_message_that_came_before_it_asked_keeps_it_awake)
+TEST(a_message_before_the_request_for_a_call_prevents_sleep)
 {
 	whisper(one);
 	assert_int_equal(trywait(&server), -FI_EAGAIN);
@@ -204,7 +204,7 @@ TEST(many_sleeps_lose_no_message)
 
 /* Others -------------------------------------------------------------------------------------- */
 
-TEST(a_quiet_endpoint_asks_for_both)
+TEST(a_quiet_endpoint_requests_a_wake_up_and_a_bell)
 {
 	grow_quiet(two);
 	sleep_asking_for(BOTH);
@@ -217,7 +217,7 @@ TEST(a_quiet_endpoint_asks_for_both)
 	sleep_asking_for(CALL_WAKE);
 }
 
-TEST(growing_quiet_after_asking_asks_for_the_bell)
+TEST(an_endpoint_that_becomes_quiet_also_requests_a_bell)
 {
 	sleep_asking_for(CALL_WAKE);
 	grow_quiet(two);
@@ -229,7 +229,7 @@ TEST(growing_quiet_after_asking_asks_for_the_bell)
 	sleep_asking_for(BOTH);
 }
 
-TEST(woken_by_one_it_is_still_woken_by_the_other)
+TEST(waking_through_one_endpoint_keeps_the_others_armed)
 {
 	struct fid_ep *other_a, *other_b;
 
@@ -252,7 +252,7 @@ TEST(woken_by_one_it_is_still_woken_by_the_other)
 }
 
 /* Otherwise each wake-up would check everything that was ever active. */
-TEST(of_many_all_but_a_few_ask_for_their_bells)
+TEST(all_but_a_few_of_many_endpoints_request_a_bell)
 {
 	enum { MANY = 9, FEW = 4 };
 	struct fid_ep *many_a[MANY], *many_b[MANY];

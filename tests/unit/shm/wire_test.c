@@ -95,7 +95,7 @@ static void pass(enum wire_kind sent_kind, const struct wire_half *sent_half, co
 
 /* Valid messages ---------------------------------------------------------------------------- */
 
-TEST(a_half_arrives)
+TEST(an_offer_arrives_complete)
 {
 	pass(WIRE_CONNECT, &half, "", 0);
 	assert_int_equal(offer.bell_bit, 17);
@@ -127,14 +127,14 @@ TEST(private_data_arrives)
 			 -FI_EINVAL);
 }
 
-TEST(a_refusal_brings_data_and_nothing_else)
+TEST(a_refusal_carries_only_its_data)
 {
 	pass(WIRE_REJECT, NULL, "no", 2);
 	assert_null(offer.segment.control);
 	assert_null(offer.bell);
 }
 
-TEST(an_address_of_ipv6_arrives)
+TEST(an_ipv6_address_arrives)
 {
 	struct sockaddr_in6 *address = (struct sockaddr_in6 *)&half.address;
 
@@ -146,19 +146,19 @@ TEST(an_address_of_ipv6_arrives)
 	memset(&half.address, 0, sizeof(half.address));
 }
 
-TEST(nothing_there_is_to_be_tried_again)
+TEST(an_empty_socket_returns_eagain)
 {
 	assert_int_equal(receive(), -FI_EAGAIN);
 }
 
-TEST(an_end_is_reported)
+TEST(a_disconnect_is_reported)
 {
 	shutdown(ends[0], SHUT_RDWR);
 	assert_int_equal(receive(), -FI_ENOTCONN);
 	assert_int_equal(wire_send(ends[1], WIRE_REJECT, NULL, NULL, 0), -FI_ENOTCONN);
 }
 
-TEST(a_full_socket_is_to_be_tried_again)
+TEST(a_full_socket_returns_eagain)
 {
 	int rc;
 
@@ -223,7 +223,7 @@ static void expect(int err)
 	assert_null(offer.bell);
 }
 
-TEST(the_message_to_be_spoilt_is_good)
+TEST(the_unmodified_message_is_valid)
 {
 	send_good_as(make_good(), 2);
 	assert_int_equal(receive(), 0);
@@ -239,7 +239,7 @@ static void spoil(size_t at, uint64_t value, size_t width)
 	expect(FI_EINVAL);
 }
 
-TEST(a_field_that_cannot_be_is_refused)
+TEST(an_invalid_field_is_refused)
 {
 	spoil(AT_MAGIC, 0, 4);
 	spoil(AT_VERSION, 0, 2);
@@ -264,7 +264,7 @@ TEST(a_field_that_cannot_be_is_refused)
 	spoil(AT_ADDRESS, AF_INET6, 2);
 }
 
-TEST(one_that_is_too_short_is_refused)
+TEST(a_message_that_is_too_short_is_refused)
 {
 	size_t bytes = make_good();
 
@@ -274,7 +274,7 @@ TEST(one_that_is_too_short_is_refused)
 	}
 }
 
-TEST(one_that_is_too_long_is_refused)
+TEST(a_message_that_is_too_long_is_refused)
 {
 	uint8_t huge[MESSAGE_BYTES + PROV_CM_DATA_MAX + 1] = {0};
 	const uint32_t data_bytes = PROV_CM_DATA_MAX + 1;
@@ -325,7 +325,7 @@ static void expect_fds_refused(int first, int second)
 	expect(FI_EINVAL);
 }
 
-TEST(descriptors_of_something_else_are_refused)
+TEST(descriptors_of_another_type_are_refused)
 {
 	int unsealed = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int pipes[2];
@@ -343,7 +343,7 @@ TEST(descriptors_of_something_else_are_refused)
 	close(pipes[1]);
 }
 
-TEST(what_is_left_unread_is_closed_with_the_socket)
+TEST(unread_descriptors_are_closed_with_the_socket)
 {
 	send_good_as(make_good(), 2);
 	close(ends[1]); /* teardown counts */
@@ -421,7 +421,7 @@ TEST(another_user_is_refused)
 	assert_int_equal(hear_stranger(4242), -FI_EACCES);
 }
 
-TEST(a_member_of_the_group_is_let_in)
+TEST(a_member_of_the_group_is_admitted)
 {
 	skip_if_emulated();
 	if (geteuid() != 0)
@@ -448,7 +448,7 @@ static int judge_in_namespace(int listener)
 	return peer_identify(fd, &peer) ? 1 : 0;
 }
 
-PLX_TEST(a_user_without_a_number_is_not_taken_for_this_one)
+PLX_TEST(an_unmapped_user_is_not_taken_for_this_user)
 {
 	int listener = listen_here(), status;
 	pid_t stranger, judge;
@@ -510,7 +510,7 @@ static int meet_child(int listener, pid_t *child_out, int go[2])
 	return fd;
 }
 
-PLX_TEST(a_process_is_held_and_not_a_child_that_has_its_socket)
+PLX_TEST(a_held_process_is_not_confused_with_a_child_that_has_its_socket)
 {
 	int listener = listen_here(), go[2], fd, pidfd;
 	struct pollfd hung_up = {.events = POLLRDHUP};
