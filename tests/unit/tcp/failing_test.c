@@ -33,7 +33,7 @@ static void one_message(void)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-TEST(an_endpoint_that_could_not_connect_may_try_again)
+TEST(an_endpoint_may_connect_again_after_a_failure)
 {
 	static const int errors[] = {EINTR, ENOBUFS, ECONNREFUSED, EADDRNOTAVAIL};
 	struct fid_ep *ep = side_make_ep(a, a->info, &pair.attr);
@@ -48,7 +48,7 @@ TEST(an_endpoint_that_could_not_connect_may_try_again)
 	one_message();
 }
 
-TEST(a_listener_without_descriptors_pauses_and_others_go_on)
+TEST(a_listener_without_descriptors_pauses_and_others_continue)
 {
 	struct fid_ep *first = a->ep;
 	struct fi_eq_err_entry error;
@@ -75,7 +75,7 @@ TEST(a_listener_without_descriptors_pauses_and_others_go_on)
 }
 
 /* A blocked socket that is in no set is retried each poll, and prevents sleeping. */
-TEST(a_socket_that_cannot_enter_the_set_is_polled)
+TEST(a_socket_that_cannot_enter_the_epoll_set_is_polled)
 {
 	static uint8_t out[64 << 10], into[sizeof(out)];
 	unsigned sent = 0;
@@ -97,7 +97,7 @@ TEST(a_socket_that_cannot_enter_the_set_is_polled)
 	go_to_sleep(a, a->rx_cq);
 }
 
-TEST(a_look_at_the_set_that_is_interrupted_loses_nothing)
+TEST(an_interrupted_epoll_wait_loses_no_message)
 {
 	post(b, in, sizeof(in), 1);
 	read_until(b->rx_cq, !tcp_of(b)->is_hot);

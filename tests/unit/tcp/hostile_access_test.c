@@ -72,7 +72,7 @@ SERVICE_TEST(a_read_stays_within_its_registration)
 	assert_untouched();
 }
 
-SERVICE_TEST(a_key_that_was_not_given_out_opens_nothing)
+SERVICE_TEST(an_unknown_key_reaches_no_memory)
 {
 	for (int bit = 0; bit < 64; bit++) {
 		uint64_t mask = UINT64_C(1) << bit;
@@ -86,7 +86,7 @@ SERVICE_TEST(a_key_that_was_not_given_out_opens_nothing)
 	assert_untouched();
 }
 
-SERVICE_TEST(memory_is_reached_only_as_its_registration_allows)
+SERVICE_TEST(memory_is_accessed_only_as_its_registration_allows)
 {
 	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 8));
 	assert_true(is_access_ended(WIRE_WRITE, SERVICE_READABLE, 0, 0));
@@ -101,14 +101,14 @@ static void close_registration(struct fid_mr **mr)
 	*mr = NULL;
 }
 
-SERVICE_TEST(a_closed_registration_is_not_reached)
+SERVICE_TEST(memory_of_a_closed_registration_cannot_be_reached)
 {
 	close_registration(&service.writable_mr);
 	assert_true(is_access_ended(WIRE_WRITE, SERVICE_WRITABLE, 0, 8));
 	assert_untouched();
 }
 
-SERVICE_TEST(a_registration_that_closes_ends_the_write_that_is_under_way)
+SERVICE_TEST(closing_a_registration_ends_a_write_in_progress)
 {
 	struct wire_frame frame = {
 		.kind = WIRE_WRITE, .length = SERVICE_MR_BYTES, .key = SERVICE_WRITABLE};
@@ -158,7 +158,7 @@ static void ask(int fd, uint32_t length, int count)
 		continue;
 }
 
-SERVICE_TEST(as_many_reads_as_there_may_be_are_answered)
+SERVICE_TEST(reads_up_to_the_limit_are_answered)
 {
 	static uint8_t answer[BLOCK_BYTES];
 	size_t have = 0;
@@ -173,7 +173,7 @@ SERVICE_TEST(as_many_reads_as_there_may_be_are_answered)
 }
 
 /* The first reads fill the socket, and are no longer counted. */
-SERVICE_TEST(more_reads_than_there_may_be_end_the_connection)
+SERVICE_TEST(reads_beyond_the_limit_end_the_connection)
 {
 	int fd = service_visit();
 
@@ -184,7 +184,7 @@ SERVICE_TEST(more_reads_than_there_may_be_end_the_connection)
 	drop_large();
 }
 
-SERVICE_TEST(a_registration_that_closes_ends_the_answers_from_it)
+SERVICE_TEST(closing_a_registration_ends_its_answers)
 {
 	int fd = service_visit();
 
@@ -211,7 +211,7 @@ static void answer(int fd, uint32_t length)
 	raw_send(fd, bytes.bytes, bytes.length);
 }
 
-SERVICE_TEST(an_answer_that_nobody_asked_for_ends_the_connection)
+SERVICE_TEST(an_unrequested_answer_ends_the_connection)
 {
 	static const uint32_t lengths[] = {0, 1, 64, WIRE_LENGTH_MAX};
 
@@ -236,7 +236,7 @@ static int ask_visitor(uint8_t *out)
 	return fd;
 }
 
-SERVICE_TEST(an_answer_of_another_length_ends_the_connection)
+SERVICE_TEST(an_answer_of_a_wrong_length_ends_the_connection)
 {
 	static const uint32_t lengths[] = {0, 15, 17, 64, WIRE_LENGTH_MAX};
 	static const uint8_t none[32];
@@ -252,7 +252,7 @@ SERVICE_TEST(an_answer_of_another_length_ends_the_connection)
 	}
 }
 
-SERVICE_TEST(a_read_is_answered_once)
+SERVICE_TEST(a_second_answer_to_a_read_ends_the_connection)
 {
 	uint8_t out[32];
 	int fd = ask_visitor(out);
@@ -267,7 +267,7 @@ SERVICE_TEST(a_read_is_answered_once)
 	service_leave(fd);
 }
 
-SERVICE_TEST(a_read_that_is_never_answered_fails_with_its_connection)
+SERVICE_TEST(an_unanswered_read_fails_with_its_connection)
 {
 	uint8_t out[32];
 	int fd = ask_visitor(out);
@@ -335,7 +335,7 @@ static int teardown_small(void **state)
 
 /* Whatever fits in the sockets and the block is answered; a limited number of reads waits in
  * addition. */
-SMALL(a_peer_that_asks_for_too_much_is_ended)
+SMALL(a_peer_that_requests_too_many_reads_is_disconnected)
 {
 	int fd = service_visit();
 
@@ -345,7 +345,7 @@ SMALL(a_peer_that_asks_for_too_much_is_ended)
 	close(fd);
 }
 
-SMALL(answers_that_are_taken_late_all_come)
+SMALL(answers_to_a_slow_reader_all_arrive)
 {
 	static uint8_t answers[BLOCK_BYTES];
 	int fd = service_visit();
@@ -360,7 +360,7 @@ SMALL(answers_that_are_taken_late_all_come)
 	service_leave(fd);
 }
 
-SMALL(a_peer_that_takes_no_answers_can_reset)
+SMALL(a_peer_that_reads_no_answers_can_reset_the_connection)
 {
 	int fd = service_visit();
 
@@ -374,7 +374,7 @@ SMALL(a_peer_that_takes_no_answers_can_reset)
 
 /* Messages ------------------------------------------------------------------------------------- */
 
-SMALL(echoes_that_nobody_takes_are_bounded)
+SMALL(unread_echoes_are_bounded)
 {
 	char text[SERVICE_BUF_BYTES] = {0};
 	struct raw_bytes bytes = {0};
@@ -397,7 +397,7 @@ SMALL(echoes_that_nobody_takes_are_bounded)
 	service_reset(fd);
 }
 
-SMALL(sends_that_nobody_takes_are_refused_and_then_fail)
+SMALL(unread_sends_are_refused_and_later_fail)
 {
 	static uint8_t payload[256 << 10];
 	uint64_t failed = service.errors;
@@ -418,7 +418,7 @@ SMALL(sends_that_nobody_takes_are_refused_and_then_fail)
 	assert_int_equal(service.errors - failed, under_way + SERVICE_RECEIVES);
 }
 
-SMALL(messages_that_find_no_receive_wait_for_one)
+SMALL(messages_wait_for_a_posted_receive)
 {
 	struct raw_bytes bytes = {0};
 	size_t sent = 0, at = 0;

@@ -149,7 +149,7 @@ static bool was_connected(struct fid_ep *ep)
 
 /* Other protocols ------------------------------------------------------------------------------ */
 
-TEST(other_protocols_refuse)
+TEST(an_answer_in_another_protocol_counts_as_a_refusal)
 {
 	static const uint8_t libfabric[16] = {3};
 	uint8_t rubbish[1000];
@@ -164,7 +164,7 @@ TEST(other_protocols_refuse)
 	expect_refused_by("", 0);
 }
 
-TEST(another_version_refuses)
+TEST(an_answer_of_another_version_counts_as_a_refusal)
 {
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "");
 
@@ -174,7 +174,7 @@ TEST(another_version_refuses)
 	expect_refused_by(bytes.bytes, 9);
 }
 
-TEST(what_asks_for_a_connection_itself_refuses)
+TEST(a_request_instead_of_an_answer_counts_as_a_refusal)
 {
 	struct raw_bytes bytes = hello_of(WIRE_CONNECT, "data");
 
@@ -200,7 +200,7 @@ TEST(a_refusal_carries_its_data)
 	}
 }
 
-TEST(a_refusal_with_more_data_than_there_may_be_has_none)
+TEST(a_refusal_with_too_much_data_has_none)
 {
 	struct raw_bytes bytes = {0};
 	uint8_t data[WIRE_HELLO_MOST] = {0};
@@ -214,7 +214,7 @@ TEST(a_refusal_with_more_data_than_there_may_be_has_none)
 	}
 }
 
-TEST(a_part_of_an_answer_refuses)
+TEST(a_partial_answer_counts_as_a_refusal)
 {
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "hello");
 
@@ -224,7 +224,7 @@ TEST(a_part_of_an_answer_refuses)
 	}
 }
 
-TEST(every_flipped_bit_of_an_answer_is_survived)
+TEST(any_flipped_bit_of_an_answer_does_no_harm)
 {
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "hello");
 
@@ -243,7 +243,7 @@ TEST(every_flipped_bit_of_an_answer_is_survived)
 
 /* Silence -------------------------------------------------------------------------------------- */
 
-TEST(a_silent_listener_is_given_up_in_time)
+TEST(a_connect_to_a_silent_listener_times_out)
 {
 	uint32_t before = tcp_params.connect_ms;
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "hello");
@@ -262,7 +262,7 @@ TEST(a_silent_listener_is_given_up_in_time)
 	tcp_params.connect_ms = before;
 }
 
-TEST(a_silent_listener_can_be_left)
+TEST(a_connect_to_a_silent_listener_can_be_closed)
 {
 	struct fid_ep *ep = dial();
 	int fd = accept_raw();
@@ -273,7 +273,7 @@ TEST(a_silent_listener_can_be_left)
 	close(fd);
 }
 
-TEST(an_answer_may_come_byte_by_byte)
+TEST(an_answer_may_arrive_byte_by_byte)
 {
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "hello");
 	struct fid_ep *ep = dial();
@@ -291,7 +291,7 @@ TEST(an_answer_may_come_byte_by_byte)
 
 /* Connected ------------------------------------------------------------------------------------ */
 
-TEST(frames_right_after_the_answer_are_taken)
+TEST(frames_right_after_the_answer_are_received)
 {
 	struct fi_cq_data_entry completion = {0};
 	struct fi_eq_cm_entry entry;
@@ -311,7 +311,7 @@ TEST(frames_right_after_the_answer_are_taken)
 	close(fd);
 }
 
-TEST(rubbish_right_after_the_answer_ends_the_connection)
+TEST(garbage_right_after_the_answer_ends_the_connection)
 {
 	struct raw_bytes bytes = hello_of(WIRE_ACCEPT, "");
 	struct fid_ep *ep = dial();

@@ -121,7 +121,7 @@ TEST(a_valid_session_is_answered)
 	assert_int_equal(service_refused(), 0);
 }
 
-TEST(every_prefix_ends_when_the_peer_closes)
+TEST(a_session_ends_wherever_the_peer_closes)
 {
 	for (enum leaving leaving = LEAVES_CLOSED; leaving <= LEAVES_RESET; leaving++) {
 		uint64_t gone = service.pep->refused[TCP_REFUSED_GONE];
@@ -137,7 +137,7 @@ TEST(every_prefix_ends_when_the_peer_closes)
 	assert_int_equal(service_refused(), service.pep->refused[TCP_REFUSED_GONE]);
 }
 
-TEST(a_session_may_be_cut_in_two_anywhere)
+TEST(a_session_may_arrive_in_two_parts_cut_anywhere)
 {
 	for (size_t length = 1; length < session.all.length; length++) {
 		int fd = raw_connect(&service.address);
@@ -154,7 +154,7 @@ TEST(a_session_may_be_cut_in_two_anywhere)
 	service_expect_calm();
 }
 
-TEST(a_session_may_come_byte_by_byte)
+TEST(a_session_may_arrive_byte_by_byte)
 {
 	int fd = raw_connect(&service.address);
 
@@ -184,7 +184,7 @@ static void flip(size_t bit)
 	assert_int_equal(strangers, offset < 8 || offset == 9 || offset == 11);
 }
 
-TEST(every_flipped_bit_is_survived)
+TEST(any_flipped_bit_of_a_session_does_no_harm)
 {
 	for (size_t bit = 0; bit < session.all.length * 8; bit++)
 		flip(bit);
@@ -193,7 +193,7 @@ TEST(every_flipped_bit_is_survived)
 
 /* Fields -------------------------------------------------------------------------------------- */
 
-TEST(a_hello_of_another_kind_is_a_strangers)
+TEST(a_hello_of_another_kind_counts_as_another_protocol)
 {
 	static const uint8_t kinds[] = {0, WIRE_ACCEPT, WIRE_REJECT, WIRE_REJECT + 1, 127, 255};
 
@@ -222,7 +222,7 @@ TEST(private_data_is_at_most_256_bytes)
 	service_expect_calm();
 }
 
-TEST(headers_that_cannot_be_end_the_connection)
+TEST(invalid_headers_end_the_connection)
 {
 	static const uint8_t kinds[] = {0, WIRE_READ_DATA + 1, 127, 128, 255};
 
@@ -243,7 +243,7 @@ TEST(headers_that_cannot_be_end_the_connection)
 }
 
 /* Nothing is allocated for an announced length, and bytes that do not fit are dropped. */
-TEST(a_message_of_any_length_goes_no_further_than_its_receive)
+TEST(a_message_never_writes_past_its_receive)
 {
 	static const uint32_t lengths[] = {SERVICE_BUF_BYTES - 1, SERVICE_BUF_BYTES,
 					   SERVICE_BUF_BYTES + 1, 4096, 70000};
@@ -261,7 +261,7 @@ TEST(a_message_of_any_length_goes_no_further_than_its_receive)
 	}
 }
 
-TEST(a_message_that_never_ends_holds_up_nobody_else)
+TEST(an_endless_message_does_not_block_other_connections)
 {
 	struct wire_frame frame = {.kind = WIRE_MESSAGE, .length = WIRE_LENGTH_MAX};
 	struct raw_bytes bytes = {0};
@@ -301,7 +301,7 @@ static void visit_with_random(size_t begin)
 	visit(bytes.bytes, bytes.length, (enum leaving)(next_random() % 3));
 }
 
-TEST(random_bytes_are_survived_in_each_state)
+TEST(random_bytes_do_no_harm_in_any_state)
 {
 	static const size_t inside[] = {0, 3, 8, 9, 10, 12, 16, 18};
 
@@ -319,7 +319,7 @@ TEST(random_bytes_are_survived_in_each_state)
 
 /* Many ---------------------------------------------------------------------------------------- */
 
-TEST(a_storm_of_resets_leaves_nothing)
+TEST(a_storm_of_resets_leaks_nothing)
 {
 	for (int round = 0; round < 20; round++) {
 		uint64_t before = service.accepted + service_refused();
@@ -341,7 +341,7 @@ TEST(a_storm_of_resets_leaves_nothing)
 	}
 }
 
-TEST(a_hello_that_does_not_come_in_time_is_counted)
+TEST(a_missing_hello_times_out_and_is_counted)
 {
 	uint32_t before = tcp_params.handshake_ms;
 	int silent, drip;
@@ -357,7 +357,7 @@ TEST(a_hello_that_does_not_come_in_time_is_counted)
 	service_leave(drip);
 }
 
-TEST(one_silent_peer_too_many_evicts_the_oldest_of_the_crowd)
+TEST(a_silent_peer_too_many_evicts_the_oldest_of_the_same_host)
 {
 	int alone, crowd[4];
 

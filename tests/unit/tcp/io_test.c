@@ -344,7 +344,7 @@ static void cut_at(unsigned side, size_t cut)
 
 #define TEST(name, up) PLX_TEST_WITH(name, up, teardown)
 
-TEST(a_session_may_stop_at_each_byte, setup)
+TEST(a_session_may_block_at_each_byte, setup)
 {
 	for (unsigned side = 0; side < 4; side++) {
 		size_t bytes = bytes_there(side);
@@ -356,7 +356,7 @@ TEST(a_session_may_stop_at_each_byte, setup)
 }
 
 /* The first and last bytes of each block, and some others. */
-TEST(long_messages_may_stop_anywhere, setup_large)
+TEST(long_messages_may_block_anywhere, setup_large)
 {
 	for (unsigned side = 0; side < 4; side++) {
 		size_t bytes = bytes_there(side);
@@ -367,7 +367,7 @@ TEST(long_messages_may_stop_anywhere, setup_large)
 	}
 }
 
-TEST(each_call_may_transfer_little, setup)
+TEST(each_call_may_transfer_only_a_few_bytes, setup)
 {
 	for (unsigned side = 0; side < 4; side++) {
 		for (size_t most = 1; most < 70; most++) {
@@ -401,7 +401,7 @@ static void each_call_may_fail_with(int err)
 	}
 }
 
-TEST(what_passes_by_itself_is_no_failure, setup)
+TEST(a_transient_error_does_not_fail_a_connection, setup)
 {
 	each_call_may_fail_with(EINTR);
 	each_call_may_fail_with(EAGAIN);
@@ -457,12 +457,12 @@ static void each_call_may_break_the_connection_with(int err)
 	assert_int_equal(count_descriptors(), descriptors);
 }
 
-TEST(a_broken_connection_completes_all_once, setup)
+TEST(a_broken_connection_completes_each_operation_once, setup)
 {
 	each_call_may_break_the_connection_with(ECONNRESET);
 	each_call_may_break_the_connection_with(EPIPE);
 	each_call_may_break_the_connection_with(ETIMEDOUT);
 }
-PLX_TEST_AGAIN(a_broken_connection_completes_all_once, setup_large, teardown)
+PLX_TEST_AGAIN(a_broken_connection_completes_each_operation_once, setup_large, teardown)
 
 PLX_TEST_MAIN()

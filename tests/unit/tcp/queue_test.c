@@ -67,7 +67,7 @@ static void heard_after(void (*prepare)(struct side *))
 
 #define TEST(name, up) PLX_TEST_WITH(name, up, tear_down)
 
-TEST(a_message_wakes, set_up_to_wait)
+TEST(a_message_wakes_the_receiver, set_up_to_wait)
 {
 	heard_after(make_hot);
 	heard_after(leave);
@@ -76,9 +76,9 @@ TEST(a_message_wakes, set_up_to_wait)
 	cool_down(b);
 	heard_after(make_hot);
 }
-PLX_TEST_AGAIN(a_message_wakes, set_up_to_wait_two_cqs, tear_down)
+PLX_TEST_AGAIN(a_message_wakes_the_receiver, set_up_to_wait_two_cqs, tear_down)
 
-TEST(a_message_that_is_there_keeps_awake, set_up_to_wait)
+TEST(a_message_that_has_arrived_prevents_sleep, set_up_to_wait)
 {
 	static void (*const ways[])(struct side *) = {make_hot, leave, cool_down};
 
@@ -91,10 +91,10 @@ TEST(a_message_that_is_there_keeps_awake, set_up_to_wait)
 		expect_received(b, 1, 8);
 	}
 }
-PLX_TEST_AGAIN(a_message_that_is_there_keeps_awake, set_up_to_wait_two_cqs, tear_down)
+PLX_TEST_AGAIN(a_message_that_has_arrived_prevents_sleep, set_up_to_wait_two_cqs, tear_down)
 
 /* Each part of a message wakes the queue, and it sleeps again afterwards. */
-TEST(the_rest_of_a_message_wakes_too, set_up_to_wait)
+TEST(the_rest_of_a_message_wakes_the_receiver, set_up_to_wait)
 {
 	uint64_t word = wire_word(WIRE_MESSAGE, 0, 8);
 	int fd = tcp_of(a)->base.source.fd;
@@ -112,7 +112,7 @@ TEST(the_rest_of_a_message_wakes_too, set_up_to_wait)
 }
 
 /* It waits for a receive; nothing can be done before one is posted. */
-TEST(what_waits_for_a_receive_keeps_nobody_awake, set_up_to_wait)
+TEST(a_message_without_a_receive_does_not_prevent_sleep, set_up_to_wait)
 {
 	speak(a);
 	read_until(b->rx_cq, tcp_of(b)->base.starved);
@@ -123,7 +123,7 @@ TEST(what_waits_for_a_receive_keeps_nobody_awake, set_up_to_wait)
 	expect_received(b, 1, 8);
 }
 
-TEST(the_end_of_a_connection_wakes, set_up_to_wait)
+TEST(a_disconnect_wakes_the_receiver, set_up_to_wait)
 {
 	union cm_event event;
 
@@ -184,7 +184,7 @@ static void room_to_send_wakes(struct fid_cq *cq)
 	assert_int_equal(received, sent);
 }
 
-TEST(room_to_send_wakes_whatever_the_socket_was, set_up_to_wait)
+TEST(room_to_send_wakes_in_each_state_of_the_socket, set_up_to_wait)
 {
 	room_to_send_wakes(a->tx_cq);
 	leave(a);
@@ -200,7 +200,7 @@ TEST(room_to_send_wakes_either_queue, set_up_to_wait_two_cqs)
 	room_to_send_wakes(a->rx_cq);
 }
 
-TEST(what_is_queued_leaves_before_a_sleep, setup_gathering)
+TEST(queued_bytes_are_sent_before_a_sleep, setup_gathering)
 {
 	struct iovec iov = {"hear me", 8};
 	struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1};
@@ -219,7 +219,7 @@ TEST(what_is_queued_leaves_before_a_sleep, setup_gathering)
 /* Two queues ---------------------------------------------------------------------------------- */
 
 /* An answer arrives on the receive queue, and completes in the send queue. */
-TEST(an_answer_to_a_read_wakes_the_queue_of_sends, set_up_to_wait_two_cqs)
+TEST(an_answer_to_a_read_wakes_the_send_queue, set_up_to_wait_two_cqs)
 {
 	static char memory[8] = "source", into[8];
 	struct fid_mr *mr;
@@ -249,7 +249,7 @@ static void wait_for_bytes(struct side *end)
 }
 
 /* Whether the send queue is armed alone, first, or last. */
-TEST(nobody_sleeps_over_the_completion_of_a_read, set_up_to_wait_two_cqs)
+TEST(the_completion_of_a_read_prevents_sleep, set_up_to_wait_two_cqs)
 {
 	static char memory[8] = "source", into[8];
 	struct fid *fids[] = {&a->rx_cq->fid, &a->tx_cq->fid, &a->rx_cq->fid};
@@ -272,7 +272,7 @@ TEST(nobody_sleeps_over_the_completion_of_a_read, set_up_to_wait_two_cqs)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
-TEST(completions_of_sends_that_nobody_reads_keep_no_receiver_awake, set_up_to_wait_two_cqs)
+TEST(unread_send_completions_do_not_keep_a_receiver_awake, set_up_to_wait_two_cqs)
 {
 	struct fi_cq_data_entry entry;
 
@@ -312,7 +312,7 @@ TEST(a_signal_ends_one_sleep, set_up_to_wait)
 	assert_true(queue_now_ns() - begin_ns >= 20 * PLX_NS_PER_MS);
 }
 
-TEST(a_signal_keeps_awake_once, set_up_to_wait)
+TEST(a_signal_prevents_one_sleep, set_up_to_wait)
 {
 	make_hot(b);
 	go_to_sleep(b, b->rx_cq);
@@ -344,7 +344,7 @@ static void *signal_later(void *arg)
 	return NULL;
 }
 
-TEST(a_signal_wakes_who_sleeps, set_up_to_wait)
+TEST(a_signal_wakes_a_sleeper, set_up_to_wait)
 {
 	struct fi_cq_data_entry entry;
 	pthread_t thread;
@@ -357,7 +357,7 @@ TEST(a_signal_wakes_who_sleeps, set_up_to_wait)
 
 /* Sleeping reads ------------------------------------------------------------------------------ */
 
-TEST(a_read_sleeps_no_longer_than_it_may, set_up_to_wait)
+TEST(a_blocking_read_ends_at_its_timeout, set_up_to_wait)
 {
 	uint64_t begin_ns = queue_now_ns();
 	struct fi_cq_data_entry entry;
@@ -367,7 +367,7 @@ TEST(a_read_sleeps_no_longer_than_it_may, set_up_to_wait)
 	assert_int_equal(fi_cq_sread(b->rx_cq, &entry, 1, NULL, 0), -FI_EAGAIN);
 }
 
-TEST(a_read_finds_what_came, set_up_to_wait)
+TEST(a_blocking_read_returns_a_message_that_has_arrived, set_up_to_wait)
 {
 	struct fi_cq_data_entry entry;
 
@@ -428,7 +428,7 @@ static int make_socket(void)
 	return fd;
 }
 
-PLX_TEST_WITH(both_ends_within_a_host_have_reno, setup_bbr, teardown_bbr)
+PLX_TEST_WITH(connections_within_a_host_use_reno_instead_of_bbr, setup_bbr, teardown_bbr)
 {
 	close(make_socket());
 	pair_open(&pair, &(struct pair_attr){0});
@@ -437,7 +437,7 @@ PLX_TEST_WITH(both_ends_within_a_host_have_reno, setup_bbr, teardown_bbr)
 	pair_close(&pair);
 }
 
-PLX_TEST_WITH(a_peer_elsewhere_is_served_with_bbr, setup_bbr, teardown_bbr)
+PLX_TEST_WITH(a_connection_to_another_host_keeps_bbr, setup_bbr, teardown_bbr)
 {
 	struct sockaddr_storage peer = {0};
 	struct sockaddr_in *four = (struct sockaddr_in *)&peer;
@@ -450,7 +450,7 @@ PLX_TEST_WITH(a_peer_elsewhere_is_served_with_bbr, setup_bbr, teardown_bbr)
 	close(fd);
 }
 
-PLX_TEST(other_ways_stay)
+PLX_TEST(other_congestion_controls_stay)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

@@ -69,7 +69,7 @@ static void expect_done(uintptr_t context, uint64_t kind)
 
 #define TEST(name, up) PLX_TEST_WITH(name, up, teardown)
 
-TEST(bytes_are_read_and_written_of_any_length, setup)
+TEST(reads_and_writes_may_have_any_length, setup)
 {
 	static const size_t lengths[] = {0, 1, 8, 1024, 1025, 4096, 65000};
 	uint64_t key = fi_mr_key(mr_b);
@@ -97,14 +97,14 @@ TEST(bytes_are_read_and_written_of_any_length, setup)
 	assert_memory_equal(memory_b + 100, "injected", 8);
 	assert_memory_equal(memory_b + 200, "with data", 9);
 }
-PLX_TEST_AGAIN(bytes_are_read_and_written_of_any_length, setup_by_address, teardown)
+PLX_TEST_AGAIN(reads_and_writes_may_have_any_length, setup_by_address, teardown)
 
 static ssize_t read_one(unsigned i)
 {
 	return fi_read(a->ep, local + 8 * i, 8, NULL, 0, at(8 * i), fi_mr_key(mr_b), CONTEXT(i));
 }
 
-TEST(as_many_reads_as_may_be_are_under_way, setup)
+TEST(reads_in_flight_reach_their_limit, setup)
 {
 	for (unsigned i = 0; i < WIRE_READS_MAX; i++)
 		assert_int_equal(read_one(i), 0);
@@ -125,7 +125,7 @@ static void fill(struct side *end)
 }
 
 /* Both must answer a read before they read what makes room for the answer. */
-TEST(two_ends_whose_sockets_are_full_answer_each_other, setup)
+TEST(two_sides_with_full_sockets_answer_each_others_reads, setup)
 {
 	static uint8_t in_a[1000], in_b[1000], from_b[1000], from_a[1000];
 	unsigned reads_left = 2;
@@ -152,7 +152,7 @@ TEST(two_ends_whose_sockets_are_full_answer_each_other, setup)
 }
 
 /* Failing all at once, they fit in the queue in addition to earlier completions. */
-TEST(reads_and_sends_that_fail_are_no_more_than_the_queue_has_room_for, setup_exact)
+TEST(failing_reads_and_sends_fit_into_the_completion_queue, setup_exact)
 {
 	static uint8_t large[1 << 20];
 	unsigned reads = 0, sends = 0, done = 0, receives = 0;
@@ -197,18 +197,18 @@ static void nothing_more_is_touched_once_a_registration_is_closed(bool write)
 	cm_expect_nothing(a->eq);
 }
 
-TEST(memory_that_is_read_may_be_taken_back, setup)
+TEST(memory_may_be_deregistered_while_it_is_read, setup)
 {
 	nothing_more_is_touched_once_a_registration_is_closed(false);
 }
 
-TEST(memory_that_is_written_may_be_taken_back, setup)
+TEST(memory_may_be_deregistered_while_it_is_written, setup)
 {
 	nothing_more_is_touched_once_a_registration_is_closed(true);
 }
 
 /* As fi_getinfo reported. */
-TEST(limits_of_one_sided_access_are_kept, setup)
+TEST(limits_of_one_sided_access_are_enforced, setup)
 {
 	struct fi_rma_iov to[2] = {{.len = 8, .key = KEY}, {.addr = 8, .len = 8, .key = KEY}};
 	struct iovec from[PROV_IOV_MAX + 1] = {{memory_b, 8}, {memory_b, 8}};
@@ -229,7 +229,7 @@ TEST(limits_of_one_sided_access_are_kept, setup)
 
 /* Closing ------------------------------------------------------------------------------------ */
 
-TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received, setup)
+TEST(a_disconnect_is_an_event_and_earlier_messages_are_received, setup)
 {
 	union cm_event event;
 	char got[8] = "";
@@ -245,7 +245,7 @@ TEST(the_event_queue_alone_hears_of_the_end_and_what_came_before_is_received, se
 }
 
 /* A thread waiting for events is not woken repeatedly while it lacks a receive. */
-TEST(an_end_waits_for_receives_and_wakes_once, setup)
+TEST(a_disconnect_waits_for_receives_and_wakes_once, setup)
 {
 	union cm_event event;
 	char got[8];

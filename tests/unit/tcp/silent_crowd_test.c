@@ -99,7 +99,7 @@ static uint64_t be_served(void)
 	return queue_now_ns() - begin_ns;
 }
 
-SERVICE_TEST(a_client_is_served_beside_a_crowd_that_says_nothing)
+SERVICE_TEST(a_client_is_served_despite_a_crowd_of_silent_connections)
 {
 	uint64_t worst_ns = 0, end_ns = queue_now_ns() + CROWD_NS_MAX;
 	int told, status;
