@@ -268,7 +268,7 @@ static int session_down(void **state)
 
 /* The accepting side: its links, and their end ------------------------------------------------- */
 
-TEST_MET(a_released_acceptor_closes_all_and_is_freed_with_the_last)
+TEST_MET(a_released_acceptor_closes_its_links_and_is_freed_with_the_last)
 {
 	session_listen_no_more();
 	assert_true(plx_session_any_closing());
@@ -316,7 +316,7 @@ TEST_MET(an_accepted_link_fails_once)
 	assert_int_equal(accepting.freed, 1);
 }
 
-TEST_MET(an_accepted_link_closes_once_all_has_settled)
+TEST_MET(an_accepted_link_closes_once_its_owner_has_settled)
 {
 	accepting.settles_later = true;
 	plx_accepted_close(accepted);
@@ -332,7 +332,7 @@ TEST_MET(an_accepted_link_closes_once_all_has_settled)
 	assert_int_equal(connecting.messages, 1);
 }
 
-TEST_MET(an_accepted_link_waits_2_s_at_most)
+TEST_MET(an_accepted_link_waits_at_most_2_s_for_its_owner)
 {
 	accepting.settles_later = true;
 	plx_accepted_close(accepted);
@@ -340,7 +340,7 @@ TEST_MET(an_accepted_link_waits_2_s_at_most)
 	assert_int_equal(log_count("took nothing more for 2 s"), 1);
 }
 
-TEST_MET(an_accepted_link_may_be_finished_later)
+TEST_MET(an_accepted_link_may_be_finished_after_it_ended)
 {
 	accepting.holds = true;
 	plx_connector_close(&connector.session);
@@ -353,7 +353,7 @@ TEST_MET(an_accepted_link_may_be_finished_later)
 	assert_int_equal(accepting.freed, 1);
 }
 
-TEST_MET(a_released_acceptor_does_not_wait_for_that)
+TEST_MET(a_released_acceptor_does_not_wait_for_unfinished_links)
 {
 	accepting.holds = true;
 	plx_connector_close(&connector.session);
@@ -367,7 +367,7 @@ TEST_MET(a_released_acceptor_does_not_wait_for_that)
 
 static struct plx_connector *const session = &connector.session;
 
-TEST_MET(a_connector_opens_once_both_sides_have_judged_the_hello)
+TEST_MET(a_connector_opens_once_both_sides_have_checked_the_hello)
 {
 	assert_string_equal(accepting.hello, "question");
 	assert_string_equal(connecting.hello, "answer");
@@ -376,7 +376,7 @@ TEST_MET(a_connector_opens_once_both_sides_have_judged_the_hello)
 	assert_true(pump_until(&accepting.messages, 1, 3000));
 }
 
-TEST(a_connector_that_is_refused_hears_why_and_tries_again)
+TEST(a_refused_connector_gets_the_reason_and_tries_again)
 {
 	accepting.refuses = "the moon is full";
 	session_listen("", NULL);
@@ -390,7 +390,7 @@ TEST(a_connector_that_is_refused_hears_why_and_tries_again)
 	assert_true(pump_until(&connecting.opened, 1, 3000));
 }
 
-TEST(a_connector_that_refuses_tries_again)
+TEST(a_connector_that_refuses_the_peer_tries_again)
 {
 	connecting.refuses = "that is no answer";
 	session_listen("no answer", NULL);
@@ -402,7 +402,7 @@ TEST(a_connector_that_refuses_tries_again)
 	assert_int_equal(connecting.opened, 0);
 }
 
-TEST_MET(a_connector_connects_again_when_the_peer_has_closed)
+TEST_MET(a_connector_reconnects_after_the_peer_closed)
 {
 	plx_accepted_close(accepted);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
@@ -423,7 +423,7 @@ TEST(a_connector_refused_on_this_host_tries_again_within_50_ms)
 }
 
 /* A peer that greets and closes counts like one that refuses. */
-TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often)
+TEST(a_connector_backs_off_from_a_peer_that_closes_at_once)
 {
 	session_listen("", NULL);
 	session_connect("", PLX_NS_PER_MS, PLX_NS_PER_S);
@@ -435,7 +435,7 @@ TEST(a_peer_that_closes_at_once_is_tried_less_and_less_often)
 	assert_in_range(session->backoff.attempts, 5, 6);
 }
 
-TEST_MET(an_attempt_that_opened_is_logged_anew)
+TEST_MET(a_failure_is_logged_again_after_a_successful_attempt)
 {
 	char at[64];
 
@@ -451,7 +451,7 @@ TEST_MET(an_attempt_that_opened_is_logged_anew)
 	}
 }
 
-TEST(a_connector_tries_once_if_its_owner_says_so)
+TEST(a_connector_without_retries_tries_once)
 {
 	session_connect_in_vain(UINT64_MAX, 0, 1);
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
@@ -461,7 +461,7 @@ TEST(a_connector_tries_once_if_its_owner_says_so)
 	assert_true(pump_until(&connecting.refused, 2, 5000));
 }
 
-TEST(a_connector_closed_while_it_waits_reports_from_the_loop)
+TEST(a_connector_closed_during_its_back_off_reports_from_the_loop)
 {
 	session_connect_in_vain(PLX_NS_PER_S, 2 * PLX_NS_PER_S, 1);
 	plx_connector_close(session);
@@ -481,7 +481,7 @@ TEST(a_connector_closed_while_it_connects_is_not_refused)
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
 }
 
-TEST_MET(a_connector_closes_once_all_has_settled)
+TEST_MET(a_connector_closes_once_its_owner_has_settled)
 {
 	connecting.settles_later = true;
 	plx_connector_close(session);
@@ -498,7 +498,7 @@ TEST_MET(a_connector_closes_once_all_has_settled)
 	assert_int_equal(accepting.messages, 1);
 }
 
-TEST_MET(a_connector_waits_2_s_at_most)
+TEST_MET(a_connector_waits_at_most_2_s_for_its_owner)
 {
 	connecting.settles_later = true;
 	plx_connector_close(session);
@@ -507,7 +507,7 @@ TEST_MET(a_connector_waits_2_s_at_most)
 	assert_has(connecting.why, ": it took nothing more for 2 s");
 }
 
-TEST_MET(a_renewed_connector_closes_and_connects_again)
+TEST_MET(a_renewed_connector_closes_and_reconnects)
 {
 	plx_connector_renew(session);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
@@ -515,7 +515,7 @@ TEST_MET(a_renewed_connector_closes_and_connects_again)
 	assert_true(pump_until(&connecting.opened, 2, 3000));
 }
 
-TEST_MET(a_connector_that_fails_says_why)
+TEST_MET(a_failed_connector_reports_the_reason)
 {
 	plx_connector_fail(session, PLX_LINK_PROTOCOL, "it barks");
 	plx_connector_fail(session, PLX_LINK_LOCAL, "and bites");
@@ -540,7 +540,7 @@ TEST_MET(a_released_connector_settles_and_closes_without_its_owner)
 	assert_false(plx_session_any_closing());
 }
 
-TEST(a_connector_released_while_it_waits_is_freed_at_once)
+TEST(a_connector_released_during_its_back_off_is_freed_at_once)
 {
 	session_connect_in_vain(PLX_NS_PER_S, 2 * PLX_NS_PER_S, 1);
 	plx_connector_release(session);
@@ -549,7 +549,7 @@ TEST(a_connector_released_while_it_waits_is_freed_at_once)
 }
 
 /* Its memory may be freed at once. */
-TEST_MET(the_link_of_an_ended_connector_closes_without_it)
+TEST_MET(the_link_of_an_ended_connector_closes_on_its_own)
 {
 	plx_connector_fini(session);
 	memset(&connector, 0xff, sizeof(connector));
@@ -576,7 +576,7 @@ static void connect_by_name(const char *name)
 	assert_null(session->current);
 }
 
-TEST(a_name_is_looked_up_meanwhile)
+TEST(a_connector_waits_for_the_look_up_of_a_name)
 {
 	connect_by_name("localhost");
 	assert_true(pump_until(&connecting.opened, 2, 30000));
@@ -602,7 +602,7 @@ TEST(a_connector_released_during_a_look_up_is_freed_at_once)
 	pump_ms(10);
 }
 
-PLX_TEST(bad_values_are_refused)
+PLX_TEST(bad_attributes_are_refused)
 {
 	struct plx_connector_attr attr = {.reconnect_min_ns = 2, .reconnect_max_ns = 1};
 	char name[65];
