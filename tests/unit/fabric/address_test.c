@@ -28,7 +28,7 @@ PLX_TEST(good_addresses_are_split)
 	}
 }
 
-PLX_TEST(bad_addresses_say_what_is_wrong_and_what_is_right)
+PLX_TEST(a_bad_address_is_refused_with_the_error_and_the_right_form)
 {
 	static const char *const rows[][2] = {
 		{"", "no port"},
@@ -64,7 +64,7 @@ PLX_TEST(bad_addresses_say_what_is_wrong_and_what_is_right)
 	assert_fails(address_split("--connect", longest, host, port), -EINVAL, "too long");
 }
 
-PLX_TEST(addresses_are_written_as_they_are_read)
+PLX_TEST(a_formatted_address_parses_back_to_itself)
 {
 	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(7000)};
 	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(7001)};
@@ -81,7 +81,7 @@ PLX_TEST(addresses_are_written_as_they_are_read)
 	assert_string_equal(text, "unknown");
 }
 
-PLX_TEST(link_local_addresses_have_their_interface)
+PLX_TEST(link_local_addresses_keep_their_interface)
 {
 	struct sockaddr_in6 local = {.sin6_family = AF_INET6, .sin6_port = htons(7000)};
 	char text[PLX_ADDRESS_MAX], host[PLX_ADDRESS_MAX], port[PLX_ADDRESS_MAX];
@@ -133,7 +133,7 @@ PLX_TEST(peers_of_this_host_are_recognized)
 	assert_false(same_host("unknown", "127.0.0.1"));
 }
 
-PLX_TEST(addresses_of_this_host_are_known_without_a_connection)
+PLX_TEST(local_addresses_are_recognized_without_a_connection)
 {
 	assert_true(address_is_here("127.0.0.1:7000"));
 	assert_true(address_is_here("127.1.2.3:7000"));

@@ -49,20 +49,20 @@ static void connect_as(const char *host, const struct plx_listener *listener)
 
 /* Choosing ------------------------------------------------------------------------------------- */
 
-TEST(a_listener_of_this_host_is_met_in_memory)
+TEST(a_listener_on_this_host_is_reached_over_shared_memory)
 {
 	connect_by(fixture_listen("127.0.0.1:0", NULL), NULL, "shm");
 	expect_choice("on this host and offers it");
 	assert_string_equal(plx_link_choice(server.link), "the peer chose it");
 }
 
-TEST(a_listener_on_tcp_alone_is_met_there)
+TEST(a_local_listener_that_offers_only_tcp_is_reached_over_tcp)
 {
 	connect_by(fixture_listen("127.0.0.1:0", &on_tcp), NULL, "tcp");
 	expect_choice("on this host, but offers nothing quicker");
 }
 
-TEST(what_is_asked_for_is_taken)
+TEST(a_requested_provider_is_used)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
@@ -73,7 +73,7 @@ TEST(what_is_asked_for_is_taken)
 	expect_choice("asked for");
 }
 
-TEST(what_is_asked_for_and_not_offered_is_refused)
+TEST(a_requested_provider_that_the_listener_lacks_is_refused)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", &on_tcp);
 	struct plx_link_attr attr = on_shm;
@@ -87,7 +87,7 @@ TEST(what_is_asked_for_and_not_offered_is_refused)
 	assert_int_equal(client.opened, 0);
 }
 
-TEST(nobody_there_is_refused_by_the_last_choice)
+TEST(a_connect_to_a_closed_port_is_refused_by_the_last_provider)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 	char address[PLX_ADDRESS_MAX];
@@ -100,7 +100,7 @@ TEST(nobody_there_is_refused_by_the_last_choice)
 	assert_int_equal(client.closed, 1);
 }
 
-TEST(another_host_is_met_on_tcp)
+TEST(another_host_is_reached_over_tcp)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
@@ -116,7 +116,7 @@ TEST(another_host_is_met_on_tcp)
 
 /* Addresses ------------------------------------------------------------------------------------ */
 
-TEST(every_address_of_a_wildcard_is_met_in_memory)
+TEST(a_wildcard_listener_is_reached_over_shm_at_every_local_address)
 {
 	static const char *const hosts[] = {"127.0.0.1", "[::1]", "localhost", "127.1.2.3"};
 	struct plx_listener *listener = fixture_listen("*:0", NULL);
@@ -128,7 +128,7 @@ TEST(every_address_of_a_wildcard_is_met_in_memory)
 	}
 }
 
-TEST(ipv6_is_met_in_memory)
+TEST(an_ipv6_listener_is_reached_over_shared_memory)
 {
 	struct plx_listener *listener = fixture_listen("[::1]:0", NULL);
 
@@ -137,7 +137,7 @@ TEST(ipv6_is_met_in_memory)
 	connect_by(listener, &on_tcp, "tcp");
 }
 
-TEST(a_host_name_is_met_in_memory)
+TEST(a_local_host_name_is_reached_over_shared_memory)
 {
 	struct plx_listener *listener = fixture_listen("localhost:0", NULL);
 
@@ -147,7 +147,7 @@ TEST(a_host_name_is_met_in_memory)
 
 /* One listener --------------------------------------------------------------------------------- */
 
-TEST(both_ways_in_count)
+TEST(a_listener_counts_links_of_all_its_providers)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 	struct plx_listener_stats stats;
@@ -162,7 +162,7 @@ TEST(both_ways_in_count)
 	assert_int_equal(stats.failed, 0);
 }
 
-TEST(it_counts_as_one)
+TEST(a_listener_with_several_providers_counts_as_one_open_object)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
@@ -176,7 +176,7 @@ TEST(it_counts_as_one)
 	expect_soon(plx_fabric_open_count() == 0);
 }
 
-TEST(a_port_can_be_listened_on_again)
+TEST(a_port_can_be_reused_after_its_listener_closed)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL), *second;
 	struct plx_listen_attr attr = {.link = {.events = &side_events}};
@@ -206,7 +206,7 @@ static struct plx_unix_name close_and_name(struct plx_listener *listener, char *
 }
 
 /* A process that holds the socket's name blocks shared memory at that address, and nothing else. */
-TEST(a_name_that_is_taken_leaves_tcp)
+TEST(a_taken_socket_name_leaves_only_tcp)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	char address[PLX_ADDRESS_MAX];
@@ -221,7 +221,7 @@ TEST(a_name_that_is_taken_leaves_tcp)
 
 /* Names held by other users, listening, full or not listening, do not separate processes of this
  * user. */
-TEST(a_name_that_another_user_took_does_no_harm)
+TEST(a_socket_name_held_by_another_user_does_not_block_shm)
 {
 	if (geteuid() != 0)
 		skip(); /* to be another user */
@@ -277,7 +277,7 @@ static struct plx_listener *listen_placed(bool closes)
 	return fixture_listen_as("127.0.0.1:0", attr);
 }
 
-TEST(a_callback_gets_the_listener_that_the_user_has)
+TEST(the_place_callback_gets_the_listener_that_the_user_opened)
 {
 	static const struct plx_link_attr *const ways[] = {&on_shm, &on_tcp, &on_shm};
 	struct plx_listener *listener = listen_placed(false);
@@ -291,7 +291,7 @@ TEST(a_callback_gets_the_listener_that_the_user_has)
 	}
 }
 
-TEST(a_callback_may_close_it_whichever_way_the_peer_came)
+TEST(the_place_callback_may_close_the_listener_over_any_provider)
 {
 	static const struct plx_link_attr *const ways[] = {&on_shm, &on_tcp};
 
@@ -307,7 +307,7 @@ TEST(a_callback_may_close_it_whichever_way_the_peer_came)
 	}
 }
 
-PLX_TEST_WITH(turns_are_taken_over_both_ways_together, fixture_up_with_worker,
+PLX_TEST_WITH(round_robin_counts_links_of_all_providers_together, fixture_up_with_worker,
 	      fixture_down_with_worker)
 {
 	struct plx_listen_attr attr = {.spread = PLX_SPREAD_ROUND_ROBIN};
@@ -392,14 +392,14 @@ RDMA(rdma_comes_before_tcp)
 	expect_link("fake", "an RDMA device routes to the peer");
 }
 
-RDMA(without_a_route_it_is_tcp)
+RDMA(a_peer_without_an_rdma_route_is_reached_over_tcp)
 {
 	rdma = NO_ROUTE;
 	fixture_pair(NULL);
 	expect_link("tcp", "no RDMA device routes to the peer");
 }
 
-RDMA(a_peer_that_refuses_rdma_is_met_on_tcp)
+RDMA(a_peer_that_refuses_rdma_is_reached_over_tcp)
 {
 	rdma = REFUSES;
 	for (int i = 0; i < 3; i++) {
@@ -409,7 +409,7 @@ RDMA(a_peer_that_refuses_rdma_is_met_on_tcp)
 	}
 }
 
-RDMA(a_peer_silent_on_rdma_is_met_on_tcp)
+RDMA(a_peer_silent_over_rdma_is_reached_over_tcp)
 {
 	struct plx_link_attr attr = {.connect_timeout_ns = 100 * PLX_NS_PER_MS};
 
@@ -418,7 +418,7 @@ RDMA(a_peer_silent_on_rdma_is_met_on_tcp)
 	expect_link("tcp", "the peer did not answer by RDMA");
 }
 
-RDMA(a_missing_peer_is_reported_once)
+RDMA(a_peer_missing_over_all_providers_is_reported_once)
 {
 	rdma = REFUSES;
 	client_connect("127.0.0.1:1", NULL);
@@ -429,7 +429,7 @@ RDMA(a_missing_peer_is_reported_once)
 	assert_int_equal(plx_fabric_open_count(), 0);
 }
 
-RDMA(a_link_that_is_given_up_goes_nowhere_else)
+RDMA(an_aborted_connect_does_not_try_the_next_provider)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
@@ -443,7 +443,7 @@ RDMA(a_link_that_is_given_up_goes_nowhere_else)
 }
 
 /* The fixture checks memory and descriptors. */
-RDMA(the_process_may_end_while_it_goes_over)
+RDMA(the_process_may_end_during_the_change_to_tcp)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
@@ -451,7 +451,7 @@ RDMA(the_process_may_end_while_it_goes_over)
 	client_connect(plx_listener_address(listener), NULL);
 }
 
-RDMA(what_is_asked_for_stays)
+RDMA(a_requested_provider_has_no_fallback)
 {
 	rdma = REFUSES;
 	client_connect("127.0.0.1:1", &(struct plx_link_attr){.provider = "fake"});
@@ -462,7 +462,7 @@ RDMA(what_is_asked_for_stays)
 
 /* Required ------------------------------------------------------------------------------------- */
 
-REQUIRED(required_rdma_is_never_tcp)
+REQUIRED(required_rdma_does_not_fall_back_to_tcp)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
@@ -497,7 +497,7 @@ PLX_TEST(required_rdma_needs_a_device)
 }
 
 /* As in a build without libibverbs. */
-PLX_TEST(without_a_driver_for_rdma_the_text_says_how_to_get_it)
+PLX_TEST(the_error_without_an_rdma_driver_says_how_to_get_one)
 {
 	static const struct plx_fabric_driver *const only_tcp[] = {&plx_driver_tcp, NULL};
 	static const char *const names[] = {"verbs", "fi:verbs", "rdma"};

@@ -64,7 +64,7 @@ static void jump(unsigned i)
 
 #define TEST(name) PLX_TEST_WITH(name, up, down)
 
-TEST(neither_side_is_silent)
+TEST(a_clock_jump_makes_neither_side_silent)
 {
 	uint64_t begin_ns = plx_now_ns();
 
@@ -85,7 +85,7 @@ TEST(neither_side_is_silent)
 			(plx_now_ns() - begin_ns) / (50 * PLX_NS_PER_MS));
 }
 
-TEST(a_silent_peer_is_found_dead)
+TEST(a_silent_peer_is_declared_dead_despite_clock_jumps)
 {
 	uint64_t begin_ns = plx_now_ns();
 
@@ -99,7 +99,7 @@ TEST(a_silent_peer_is_found_dead)
 }
 
 /* The host was suspended, and the peer resumes later than this process. */
-TEST(a_suspended_host_gives_peers_the_same_time_again)
+TEST(a_resumed_host_restarts_the_timeout_of_its_peers)
 {
 	pump_ms(PERIOD_MS);
 	suspended_ns += 3600 * (int64_t)PLX_NS_PER_S;
@@ -119,7 +119,7 @@ static void tick(struct plx_timer *timer, void *arg)
 		plx_loop_quit();
 }
 
-TEST(sleeps_end_in_time)
+TEST(sleeps_end_on_time_despite_clock_jumps)
 {
 	struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
 	struct plx_timer timer;

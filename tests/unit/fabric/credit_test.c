@@ -65,7 +65,7 @@ static void skip_over_iwarp(void)
 
 #define TEST(name) PLX_TEST_WITH(name, start, fixture_down)
 
-TEST(each_message_takes_credit_until_it_is_finished)
+TEST(a_message_holds_credit_until_the_peer_releases_it)
 {
 	skip_over_iwarp();
 	expect(WINDOW, 0);
@@ -88,7 +88,7 @@ TEST(each_message_takes_credit_until_it_is_finished)
 
 /* A message longer than a buffer: all its frames except the last are returned while it is kept; it
  * is unfinished until its last frame was sent. */
-TEST(a_long_message_is_one_that_is_not_finished)
+TEST(a_kept_long_message_counts_as_one_unfinished_message)
 {
 	skip_over_iwarp();
 	server.keep = 2;
@@ -110,7 +110,7 @@ TEST(a_long_message_is_one_that_is_not_finished)
 }
 
 /* One frame of the second has been sent. */
-TEST(a_message_that_was_cut_is_not_finished)
+TEST(a_message_cut_by_an_abort_counts_as_unfinished)
 {
 	send_some(2, LONG);
 	plx_link_abort(client.link);
@@ -118,7 +118,7 @@ TEST(a_message_that_was_cut_is_not_finished)
 	assert_int_equal(client.unfinished, WINDOW + 1);
 }
 
-TEST(what_is_not_finished_is_known_when_the_peer_is_gone)
+TEST(unfinished_messages_are_counted_when_the_peer_goes_down)
 {
 	server.keep = 3;
 	send_some(3, 8);
@@ -132,7 +132,7 @@ TEST(what_is_not_finished_is_known_when_the_peer_is_gone)
 
 /* The closing side's last frames report what it has finished; the other side learns that everything
  * arrived. */
-TEST(a_close_tells_what_is_finished)
+TEST(a_close_reports_which_messages_are_finished)
 {
 	server.keep = 1;
 	send_some(3, 8);

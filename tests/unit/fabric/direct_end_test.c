@@ -59,7 +59,7 @@ static void use_the_link(struct plx_link *link, struct plx_buf *buf, int status,
 	plx_buf_unref(into);
 }
 
-DIRECT_TEST(a_get_that_fails_finds_its_link_ended)
+DIRECT_TEST(the_callback_of_a_failed_get_sees_a_closed_link)
 {
 	for (unsigned round = 0; round < rounds(20); round++) {
 		struct field field = field_make(server.link, LARGE, PLX_REMOTE_READ);
@@ -113,7 +113,7 @@ static void on_released(void *base, size_t bytes, void *arg)
 	memset(base, 0xee, bytes); /* it is reused for something else */
 }
 
-DIRECT_TEST(a_grant_is_taken_back_and_the_link_goes_on)
+DIRECT_TEST(revoking_a_grant_leaves_its_link_open)
 {
 	released = 0;
 	for (unsigned round = 1; round <= 20; round++) {
@@ -130,7 +130,7 @@ DIRECT_TEST(a_grant_is_taken_back_and_the_link_goes_on)
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-DIRECT_TEST(many_grants_are_taken_back_at_once)
+DIRECT_TEST(many_grants_can_be_revoked_at_once)
 {
 	struct field fields[50];
 
@@ -154,7 +154,7 @@ DIRECT_TEST(many_grants_are_taken_back_at_once)
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-DIRECT_TEST(what_was_taken_back_cannot_be_reached)
+DIRECT_TEST(revoked_memory_cannot_be_reached)
 {
 	for (unsigned get = 0; get < 2; get++) {
 		struct field field = field_make(server.link, 1000, READ_WRITE);
@@ -223,12 +223,12 @@ static void released_memory_is_left_alone(bool read)
 	}
 }
 
-DIRECT_TEST(memory_is_not_written_once_it_was_released)
+DIRECT_TEST(released_memory_is_not_written)
 {
 	released_memory_is_left_alone(false);
 }
 
-DIRECT_TEST(memory_is_not_read_once_it_was_released)
+DIRECT_TEST(released_memory_is_not_read)
 {
 	released_memory_is_left_alone(true);
 }
@@ -243,7 +243,7 @@ static void revoke_it(struct side *side, uint32_t value)
 		plx_link_abort(side->link);
 }
 
-DIRECT_TEST(a_grant_may_be_revoked_when_the_put_is_reported)
+DIRECT_TEST(a_grant_may_be_revoked_in_the_callback_of_its_put)
 {
 	for (uint32_t abort = 0; abort < 2; abort++) {
 		given = field_make(server.link, 500, PLX_REMOTE_WRITE);
@@ -272,7 +272,7 @@ static void revoke_another(void *base, size_t bytes, void *arg)
 		plx_region_revoke(next->region, revoke_another, next + 1);
 }
 
-DIRECT_TEST(grants_may_be_taken_back_while_their_link_ends)
+DIRECT_TEST(grants_may_be_revoked_while_their_link_closes)
 {
 	for (unsigned i = 0; i < 3; i++)
 		others[i] = field_make(server.link, 100, PLX_REMOTE_READ);

@@ -68,7 +68,7 @@ static void reach(const struct plx_remote *remote, uint64_t offset, size_t bytes
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-TEST(a_grant_is_for_its_link_only)
+TEST(a_grant_is_valid_only_on_its_link)
 {
 	for (unsigned get = 0; get < 2; get++) {
 		direct_connect_again();
@@ -91,7 +91,7 @@ static void reach_out_of(unsigned access, uint64_t offset, size_t bytes, bool ge
 	field_free(&own);
 }
 
-TEST(beyond_its_bounds_nothing_is_reached)
+TEST(memory_outside_a_grant_cannot_be_reached)
 {
 	for (unsigned get = 0; get < 2; get++) {
 		reach_out_of(READ_WRITE, 4096, 1, get);
@@ -100,7 +100,7 @@ TEST(beyond_its_bounds_nothing_is_reached)
 	}
 }
 
-TEST(what_was_granted_for_one_thing_is_not_for_the_other)
+TEST(a_grant_to_read_does_not_allow_writes_nor_the_reverse)
 {
 	reach_out_of(PLX_REMOTE_READ, 0, 100, false);
 	/* Linux's soft iWARP (6.1) does not check the read right: doc/design/direct-data.md. */
@@ -127,7 +127,7 @@ static int start_with_rogue(void **state)
 
 #define WITH_ROGUE(name) PLX_TEST_WITH(name, start_with_rogue, stop)
 
-WITH_ROGUE(keys_of_others_do_not_help)
+WITH_ROGUE(a_key_granted_to_another_link_is_refused)
 {
 	assert_true(rogue_write(rogue, &(struct rogue_write){.bytes = "gotcha",
 							     .size = 6,
@@ -137,7 +137,7 @@ WITH_ROGUE(keys_of_others_do_not_help)
 }
 
 /* Whatever it reports, it has credit for that, and the program interprets it. */
-WITH_ROGUE(an_empty_put_is_reported_as_any_other)
+WITH_ROGUE(an_empty_put_is_reported_like_any_other)
 {
 	uint64_t data = 77;
 	unsigned before;
@@ -167,7 +167,7 @@ WITH_ROGUE(a_value_of_more_than_32_bits_ends_the_link)
 	rogue_expect_end(PLX_LINK_PROTOCOL, "more than 32 bits");
 }
 
-TEST(a_put_reported_before_hello_ends_the_connection)
+TEST(a_put_notification_before_hello_ends_the_connection)
 {
 	uint64_t data = 1;
 
@@ -179,14 +179,14 @@ TEST(a_put_reported_before_hello_ends_the_connection)
 	assert_int_equal(server.opened, 0);
 }
 
-WITH_ROGUE(a_put_reported_after_fin_ends_the_link)
+WITH_ROGUE(a_put_notification_after_fin_ends_the_link)
 {
 	rogue_send_frame(rogue, (struct frame_header){FRAME_FIN, 0, 0, 8});
 	rogue_send_payload(rogue, FRAME_PUT, "abcd", 4);
 	rogue_expect_end(PLX_LINK_PROTOCOL, "after FIN");
 }
 
-WITH_ROGUE(an_answer_to_no_question_ends_the_link)
+WITH_ROGUE(a_revoked_frame_without_a_revoke_ends_the_link)
 {
 	rogue_send_payload(rogue, FRAME_REVOKED, "12345678", 8);
 	rogue_expect_end(PLX_LINK_PROTOCOL, "an answer to no REVOKE");
@@ -202,7 +202,7 @@ static void on_released(void *base, size_t bytes, void *arg)
 
 /* When the peer is asked, a wrong answer frees nothing before the link has ended. Without an answer
  * the memory stays in use until the program gives up. */
-TEST(a_peer_that_lies_about_a_revocation_gains_nothing)
+TEST(a_false_or_missing_revoked_frame_frees_nothing_early)
 {
 	for (unsigned silent = 0; silent < 2; silent++) {
 		struct field own;
@@ -227,7 +227,7 @@ TEST(a_peer_that_lies_about_a_revocation_gains_nothing)
 	}
 }
 
-TEST(frames_of_it_on_a_link_without_it_end_that)
+TEST(direct_frames_end_a_link_without_direct_data_placement)
 {
 	static const struct {
 		uint8_t type;

@@ -24,7 +24,7 @@ static int put_and_tell(const struct plx_remote *to, uint64_t offset, struct plx
 
 static const size_t sizes[] = {1, 7, 64, 256, 257, 4096, 65536, 1 << 20, 8 << 20};
 
-DIRECT_TEST(puts_of_every_size_arrive_where_they_are_aimed_at)
+DIRECT_TEST(puts_of_every_size_arrive_at_their_offset)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
 		size_t size = sizes[i];
@@ -46,7 +46,7 @@ DIRECT_TEST(puts_of_every_size_arrive_where_they_are_aimed_at)
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-DIRECT_TEST(gets_of_every_size_bring_what_is_there)
+DIRECT_TEST(gets_of_every_size_return_the_remote_bytes)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++) {
 		size_t size = sizes[i];
@@ -78,7 +78,7 @@ DIRECT_TEST(gets_of_every_size_bring_what_is_there)
 	assert_int_equal(client.closed + server.closed, 0);
 }
 
-DIRECT_TEST(a_chain_is_one_put_however_many_pieces_it_has)
+DIRECT_TEST(a_chain_of_any_number_of_buffers_is_one_put)
 {
 	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
 
@@ -152,7 +152,7 @@ static bool is_accepted(int rc, struct plx_buf *buf, unsigned writable_before)
 	return false;
 }
 
-DIRECT_TEST(a_message_after_a_put_finds_the_data_there)
+DIRECT_TEST(a_message_arrives_after_the_data_of_earlier_puts)
 {
 	struct field field = field_make(server.link, 20000, PLX_REMOTE_WRITE);
 	unsigned rounds = is_provider_given() ? 200 : 2000;
@@ -196,7 +196,7 @@ static void number_is_sent(struct side *side, struct plx_buf *message)
 	expect_number(number_of(message));
 }
 
-DIRECT_TEST(values_come_in_order_with_messages_and_after_their_data)
+DIRECT_TEST(put_values_arrive_in_order_with_messages_and_after_their_data)
 {
 	struct field field = field_make(server.link, 3000, PLX_REMOTE_WRITE);
 	unsigned rounds = is_provider_given() ? 300 : 3000;
@@ -223,7 +223,7 @@ DIRECT_TEST(values_come_in_order_with_messages_and_after_their_data)
 	field_revoke_and_free(&field);
 }
 
-DIRECT_TEST(a_value_may_come_without_data)
+DIRECT_TEST(a_put_may_carry_a_value_without_data)
 {
 	struct field field = field_make(server.link, 8, PLX_REMOTE_WRITE);
 
@@ -244,7 +244,7 @@ DIRECT_TEST(a_value_may_come_without_data)
 }
 
 /* A put with notification takes credit, so a busy peer is not flooded; other puts take none. */
-DIRECT_TEST(without_credit_only_puts_that_notify_are_refused)
+DIRECT_TEST(a_lack_of_credit_refuses_only_puts_that_notify)
 {
 	struct field field = field_make(server.link, 64, PLX_REMOTE_WRITE);
 	unsigned writable;
@@ -272,7 +272,7 @@ DIRECT_TEST(without_credit_only_puts_that_notify_are_refused)
 	field_revoke_and_free(&field);
 }
 
-DIRECT_TEST(more_operations_than_a_link_has_meet_again)
+DIRECT_TEST(operations_beyond_the_limit_of_a_link_get_eagain)
 {
 	struct field field = field_make(server.link, 1 << 20, READ_WRITE);
 	struct tally puts = {0}, gets = {0};
@@ -292,7 +292,7 @@ DIRECT_TEST(more_operations_than_a_link_has_meet_again)
 
 /* Refusals ------------------------------------------------------------------------------------- */
 
-DIRECT_TEST(bounds_and_rights_are_checked_before_anything_leaves)
+DIRECT_TEST(bounds_and_rights_are_checked_before_anything_is_sent)
 {
 	struct field writable = field_make(server.link, 100, PLX_REMOTE_WRITE);
 	struct field readable = field_make(server.link, 100, PLX_REMOTE_READ);
@@ -326,7 +326,7 @@ DIRECT_TEST(bounds_and_rights_are_checked_before_anything_leaves)
 	field_revoke_and_free(&readable);
 }
 
-DIRECT_TEST(over_tcp_a_grant_does_not_tell_where_the_memory_is)
+DIRECT_TEST(a_grant_over_tcp_does_not_reveal_the_memory_address)
 {
 	struct field field = field_make(server.link, 100, PLX_REMOTE_WRITE);
 
@@ -336,7 +336,7 @@ DIRECT_TEST(over_tcp_a_grant_does_not_tell_where_the_memory_is)
 }
 
 /* The longest possible put and get. */
-DIRECT_TEST(more_than_the_provider_carries_is_refused)
+DIRECT_TEST(a_put_or_get_longer_than_the_provider_carries_is_refused)
 {
 	uint64_t max = plx_link_direct_max(client.link);
 	size_t bytes = max + 1;
@@ -354,7 +354,7 @@ DIRECT_TEST(more_than_the_provider_carries_is_refused)
 }
 
 /* Messages and heartbeats after puts must not wait long. */
-DIRECT_TEST(few_long_puts_are_out_at_a_time)
+DIRECT_TEST(at_most_three_long_puts_are_in_flight)
 {
 	size_t bytes = plx_link_direct_max(client.link);
 	struct field field = field_make(server.link, bytes, PLX_REMOTE_WRITE);
@@ -376,7 +376,7 @@ DIRECT_TEST(few_long_puts_are_out_at_a_time)
 	field_revoke_and_free(&field);
 }
 
-DIRECT_TEST(a_grant_of_nothing_is_refused)
+DIRECT_TEST(an_empty_grant_is_refused)
 {
 	struct plx_region *region;
 	char byte;
@@ -404,7 +404,7 @@ static void expect_refusal(const char *text)
 }
 
 /* Both sides must request it; otherwise the link has none. */
-PLX_TEST(a_link_that_one_side_did_not_ask_for_has_none)
+PLX_TEST(a_link_has_direct_data_placement_only_if_both_sides_ask)
 {
 	struct plx_link_attr direct = {.direct = true}, ordinary = {0};
 
@@ -419,7 +419,7 @@ PLX_TEST(a_link_that_one_side_did_not_ask_for_has_none)
 	}
 }
 
-PLX_TEST(a_provider_without_it_says_so)
+PLX_TEST(a_provider_without_direct_data_placement_refuses_it)
 {
 	struct plx_link_attr attr = {.events = &side_events, .direct = true, .provider = "shm"};
 	struct plx_listen_attr listen = {.link = attr};
@@ -434,7 +434,7 @@ PLX_TEST(a_provider_without_it_says_so)
 }
 
 /* If the library chooses, it chooses a provider that has it. */
-PLX_TEST(a_peer_on_this_host_is_reached_by_one_that_has_it)
+PLX_TEST(a_direct_link_within_a_host_chooses_a_provider_that_supports_it)
 {
 	struct plx_link_attr attr = {.direct = true, .provider = "auto"};
 
@@ -448,7 +448,7 @@ PLX_TEST(a_peer_on_this_host_is_reached_by_one_that_has_it)
 
 /* Tokens --------------------------------------------------------------------------------------- */
 
-PLX_TEST(a_token_survives_the_wire)
+PLX_TEST(an_encoded_token_decodes_to_itself)
 {
 	static const uint8_t golden[PLX_REMOTE_BYTES] = {
 		8,    7,    6,    5, 4,    3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14,

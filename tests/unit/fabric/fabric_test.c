@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <time.h>
 
-PLX_TEST(setting_up_and_down_again_and_again_leaks_nothing)
+PLX_TEST(repeated_init_and_fini_leak_nothing)
 {
 	for (int i = 0; i < 20; i++) {
 		struct plx_listener *listener;
@@ -44,7 +44,7 @@ static bool connect_again(struct plx_link **link_out)
 	return plx_link_connect(plx_listener_address(reconnect_to), &attr, link_out) == 0;
 }
 
-PLX_TEST(a_link_that_reconnects_for_ever_does_not_keep_the_process)
+PLX_TEST(an_endlessly_reconnecting_link_does_not_block_the_drain)
 {
 	struct plx_link *link;
 
@@ -71,7 +71,7 @@ static int close_slowly(int fd)
 	return close(fd);
 }
 
-PLX_TEST(all_links_are_closed_however_long_they_take)
+PLX_TEST(plx_fabric_fini_closes_all_links_even_slow_ones)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 256, .rx_buf_count = 4};
 	struct plx_listener *listener;
@@ -117,7 +117,7 @@ static void send_foreign(void *arg)
 	is_sent = true;
 }
 
-PLX_TEST(a_buffer_may_be_on_a_link_of_another_lcore_at_the_end)
+PLX_TEST(fini_frees_a_buffer_queued_on_a_link_of_another_lcore)
 {
 	fixture_start(NULL, true);
 	far = (struct side){.name = "far"};
@@ -164,7 +164,7 @@ static void *use_links(void *arg)
 	return NULL;
 }
 
-PLX_TEST(errors_of_other_threads_name_the_function)
+PLX_TEST(calls_from_other_threads_fail_and_name_the_function)
 {
 	pthread_t thread;
 
@@ -196,7 +196,7 @@ MISUSE(plx_link_close, client.link)
 MISUSE(plx_link_abort, client.link)
 MISUSE(plx_listener_close, owned)
 
-PLX_TEST(links_and_listeners_are_used_on_their_lcore)
+PLX_TEST(links_and_listeners_may_be_used_only_on_their_lcore)
 {
 	assert_misuses(set_up);
 }

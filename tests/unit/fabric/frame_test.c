@@ -3,7 +3,7 @@
 
 #include "frame.h"
 
-PLX_TEST(header_survives_the_wire)
+PLX_TEST(an_encoded_header_decodes_to_itself)
 {
 	struct frame_header in = {FRAME_DATA, 0, 5, 0xfffffff0}, out;
 	uint8_t bytes[FRAME_HEADER_BYTES + 5] = {0};
@@ -15,7 +15,7 @@ PLX_TEST(header_survives_the_wire)
 	assert_int_equal(out.granted_frames, in.granted_frames);
 }
 
-PLX_TEST(header_is_little_endian_as_written_down)
+PLX_TEST(the_header_is_little_endian_as_documented)
 {
 	static const uint8_t golden[FRAME_HEADER_BYTES] = {6,    1,    0,    0,    0, 0, 0, 0,
 							   0x04, 0x03, 0x02, 0x01, 0, 0, 0, 0};
@@ -26,7 +26,7 @@ PLX_TEST(header_is_little_endian_as_written_down)
 	assert_memory_equal(bytes, golden, sizeof(golden));
 }
 
-PLX_TEST(frames_of_direct_data_placement_are_as_written_down)
+PLX_TEST(frames_of_direct_data_placement_are_as_documented)
 {
 	static const uint8_t value[FRAME_PUT_BYTES] = {4, 3, 2, 1};
 	static const uint8_t number[FRAME_REVOKE_BYTES] = {8, 7, 6, 5, 4, 3, 2, 1};
@@ -46,7 +46,7 @@ static void expect_wrong(size_t row, const char *wrong, const char *expected)
 		fail_msg("row %zu: '%s', not '%s'", row, wrong ? wrong : "(fine)", expected);
 }
 
-PLX_TEST(broken_headers_are_named)
+PLX_TEST(a_broken_header_is_refused_with_the_reason)
 {
 	static const struct {
 		struct frame_header header;
@@ -112,7 +112,7 @@ static const struct frame_hello good_hello = {
 	.path = 0xcafe,
 };
 
-PLX_TEST(hello_survives_the_wire)
+PLX_TEST(an_encoded_hello_decodes_to_itself)
 {
 	struct frame_hello out;
 	uint8_t bytes[HELLO_BYTES + 8] = {0};
@@ -131,7 +131,7 @@ PLX_TEST(hello_survives_the_wire)
 	assert_null(hello_read(bytes, HELLO_BYTES + 8, &out)); /* a later version may append */
 }
 
-PLX_TEST(private_data_of_a_hello_survives_the_wire)
+PLX_TEST(private_data_of_an_encoded_hello_decodes_to_itself)
 {
 	struct frame_hello hello = good_hello, out;
 	uint8_t data[HELLO_DATA_MAX], bytes[HELLO_BYTES_MAX + 8] = {0};
@@ -152,7 +152,7 @@ PLX_TEST(private_data_of_a_hello_survives_the_wire)
 	assert_int_equal(out.data_length, HELLO_DATA_MAX);
 }
 
-PLX_TEST(private_data_that_is_not_there_is_not_read)
+PLX_TEST(private_data_is_not_read_past_the_end_of_a_hello)
 {
 	static const uint8_t data[HELLO_DATA_MAX];
 	struct frame_hello hello = good_hello, out;
@@ -171,7 +171,7 @@ PLX_TEST(private_data_that_is_not_there_is_not_read)
 
 #define FIELD(name) offsetof(struct frame_hello, name), sizeof(good_hello.name)
 
-PLX_TEST(broken_hellos_are_named)
+PLX_TEST(a_broken_hello_is_refused_with_the_reason)
 {
 	static const struct {
 		size_t offset, size;

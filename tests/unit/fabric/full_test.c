@@ -114,7 +114,7 @@ static void expect_room(unsigned round)
 #define TEST(name) PLX_TEST_WITH(name, start, fixture_down)
 
 /* So few messages return no credit: the loop itself detects the room. */
-TEST(a_full_ring_refuses_and_tells_once_of_room)
+TEST(a_full_ring_refuses_sends_and_reports_room_once)
 {
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		send_until_full(LONG);
@@ -123,7 +123,7 @@ TEST(a_full_ring_refuses_and_tells_once_of_room)
 	}
 }
 
-TEST(short_messages_are_refused_alike)
+TEST(a_full_ring_refuses_short_messages_too)
 {
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		for (int i = 0; i < SOME; i++)
@@ -133,7 +133,7 @@ TEST(short_messages_are_refused_alike)
 	}
 }
 
-TEST(a_refused_buffer_stays_its_owners)
+TEST(a_refused_buffer_stays_with_the_caller)
 {
 	struct plx_buf *buf = plx_buf_alloc(LONG);
 
@@ -151,7 +151,7 @@ TEST(a_refused_buffer_stays_its_owners)
 }
 
 /* Not in each turn while it is still being written. */
-PLX_TEST_WITH(room_after_a_page_is_reported_when_there, start_with_pages, fixture_down)
+PLX_TEST_WITH(room_after_a_page_is_reported_once_it_is_written, start_with_pages, fixture_down)
 {
 	struct plx_buf *pages[3];
 
@@ -230,7 +230,7 @@ static void let_it_get_cold(void)
 
 #define GATHERING(name) PLX_TEST_WITH(name, start_to_worker, fixture_down_with_worker)
 
-GATHERING(a_burst_on_a_cold_link_leaves_with_the_next_turn)
+GATHERING(a_burst_on_a_cold_link_is_sent_in_the_next_turn)
 {
 	let_it_get_cold();
 	send_burst();
@@ -238,7 +238,7 @@ GATHERING(a_burst_on_a_cold_link_leaves_with_the_next_turn)
 	expect_burst();
 }
 
-GATHERING(a_set_that_has_sent_nothing_is_polled_seldom)
+GATHERING(a_set_that_sent_nothing_is_polled_rarely)
 {
 	struct plx_set *set = client.link->set;
 	uint64_t emptied_ns;
@@ -259,7 +259,7 @@ static void burst_and_quit(struct plx_timer *timer, void *arg)
 }
 
 /* Timers run after the last poll of a turn. */
-GATHERING(a_loop_that_returns_keeps_nothing_back)
+GATHERING(a_loop_flushes_all_sends_before_it_returns)
 {
 	struct plx_timer timer;
 
@@ -269,7 +269,7 @@ GATHERING(a_loop_that_returns_keeps_nothing_back)
 	expect_burst();
 }
 
-GATHERING(a_link_that_is_aborted_sends_what_it_had_taken)
+GATHERING(an_aborted_link_sends_the_messages_it_accepted)
 {
 	send_burst();
 	plx_link_abort(client.link);
@@ -277,7 +277,7 @@ GATHERING(a_link_that_is_aborted_sends_what_it_had_taken)
 	expect_burst();
 }
 
-GATHERING(a_link_that_is_closed_sends_what_it_had_taken)
+GATHERING(a_closed_link_sends_the_messages_it_accepted)
 {
 	send_burst();
 	assert_int_equal(plx_link_close(client.link), 0);
@@ -285,7 +285,7 @@ GATHERING(a_link_that_is_closed_sends_what_it_had_taken)
 	assert_int_equal(server.messages, BURST);
 }
 
-GATHERING(the_links_of_an_lcore_that_is_drained_send_what_they_had_taken)
+GATHERING(links_of_a_drained_lcore_send_the_messages_they_accepted)
 {
 	send_burst();
 	assert_int_equal(plx_fabric_drain(5 * PLX_NS_PER_S), 0);

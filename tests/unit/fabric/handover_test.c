@@ -135,7 +135,7 @@ static void note_lcore(struct side *side, struct plx_buf *message)
 	served_by = plx_lcore_id();
 }
 
-HANDOVER_TEST(a_link_lives_on_the_lcore_it_is_placed_on)
+HANDOVER_TEST(a_link_runs_on_the_lcore_where_it_is_placed)
 {
 	listen_placed(place_on_lcore_1, 0);
 	server.echo = true;
@@ -151,7 +151,7 @@ HANDOVER_TEST(a_link_lives_on_the_lcore_it_is_placed_on)
 	worker_stop();
 }
 
-HANDOVER_TEST_AUTO(a_link_lives_on_the_lcore_it_is_placed_on)
+HANDOVER_TEST_AUTO(a_link_runs_on_the_lcore_where_it_is_placed)
 
 static char peer_seen[PLX_ADDRESS_MAX];
 
@@ -161,7 +161,7 @@ static uint32_t note_peer(struct plx_listener *at, const struct sockaddr *peer, 
 	return 0;
 }
 
-HANDOVER_TEST(the_callback_that_places_gets_the_peer)
+HANDOVER_TEST(the_place_callback_gets_the_address_of_the_peer)
 {
 	listen_placed(note_peer, 0);
 	fixture_connect(listener, NULL);
@@ -194,7 +194,7 @@ static uint32_t on_no_lcore(struct plx_listener *at, const struct sockaddr *peer
 	return 200;
 }
 
-HANDOVER_TEST(a_link_placed_on_no_lcore_is_refused)
+HANDOVER_TEST(a_link_placed_on_an_unknown_lcore_is_refused)
 {
 	listen_placed(on_no_lcore, 0);
 	connect_only();
@@ -203,7 +203,7 @@ HANDOVER_TEST(a_link_placed_on_no_lcore_is_refused)
 
 /* Requests that do not arrive in time ---------------------------------------------------------- */
 
-HANDOVER_TEST(a_lane_that_stays_full_refuses_in_the_end)
+HANDOVER_TEST(a_request_to_a_lane_that_stays_full_is_refused_after_a_timeout)
 {
 	uint64_t start_ns = plx_now_ns();
 
@@ -214,7 +214,7 @@ HANDOVER_TEST(a_lane_that_stays_full_refuses_in_the_end)
 	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
 }
 
-HANDOVER_TEST(an_lcore_that_never_comes_does_not_keep_the_peer_waiting)
+HANDOVER_TEST(a_request_to_a_stuck_lcore_is_refused_after_a_timeout)
 {
 	uint64_t start_ns = plx_now_ns();
 
@@ -225,7 +225,7 @@ HANDOVER_TEST(an_lcore_that_never_comes_does_not_keep_the_peer_waiting)
 	assert_false(on_its_way());
 }
 
-HANDOVER_TEST(a_request_that_was_given_up_makes_no_link_when_its_lcore_comes)
+HANDOVER_TEST(an_abandoned_request_makes_no_link_when_its_lcore_resumes)
 {
 	struct plx_fabric_lcore *home;
 
@@ -249,7 +249,7 @@ static void stand_still_ms(unsigned ms)
 
 /* The listener's lcore is late too, and cannot give up. The timeout is long enough for a busy host
  * to see the request first. */
-HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
+HANDOVER_TEST(an_lcore_that_resumes_too_late_refuses_the_request)
 {
 	send_request(500 * PLX_NS_PER_MS);
 	stand_still_ms(550);
@@ -262,20 +262,20 @@ HANDOVER_TEST(an_lcore_that_comes_too_late_refuses)
 	worker_stop();
 }
 
-HANDOVER_TEST(a_timeout_may_be_never)
+HANDOVER_TEST(a_handover_may_have_no_timeout)
 {
 	send_request(UINT64_MAX);
 	expect_still_on_its_way();
 	serve_and_close();
 }
 
-HANDOVER_TEST(a_timeout_may_be_never_in_front_of_a_full_lane)
+HANDOVER_TEST(a_handover_to_a_full_lane_may_have_no_timeout)
 {
 	send_request_to_full_lane(UINT64_MAX);
 	expect_still_on_its_way();
 }
 
-HANDOVER_TEST(a_connect_may_wait_for_ever)
+HANDOVER_TEST(a_connect_may_have_no_timeout)
 {
 	struct plx_link_attr attr = {.connect_timeout_ns = PLX_NEVER,
 				     .hello_timeout_ns = PLX_NEVER,
@@ -327,7 +327,7 @@ static void race(uint64_t busy_ns)
 	expect_soon(!on_its_way() && LIST_EMPTY(&listener->set->home->given_up));
 }
 
-HANDOVER_TEST(a_request_is_taken_or_given_up_and_never_both)
+HANDOVER_TEST(a_request_is_either_taken_or_abandoned_never_both)
 {
 	struct plx_listener_stats stats;
 
@@ -350,7 +350,7 @@ static uint32_t close_it(struct plx_listener *at, const struct sockaddr *peer, v
 	return 0;
 }
 
-HANDOVER_TEST(a_listener_may_be_closed_where_it_places_a_link)
+HANDOVER_TEST(a_listener_may_be_closed_in_its_place_callback)
 {
 	listen_placed(close_it, 0);
 	connect_only();
@@ -358,7 +358,7 @@ HANDOVER_TEST(a_listener_may_be_closed_where_it_places_a_link)
 	assert_int_equal(plx_fabric_open_count(), 0);
 }
 
-HANDOVER_TEST(a_closed_listener_waits_for_its_requests)
+HANDOVER_TEST(a_closed_listener_waits_for_its_pending_requests)
 {
 	struct plx_fabric_lcore *home;
 
@@ -373,7 +373,7 @@ HANDOVER_TEST(a_closed_listener_waits_for_its_requests)
 	worker_stop();
 }
 
-HANDOVER_TEST(a_closed_listener_gives_its_port_back_in_time)
+HANDOVER_TEST(a_closed_listener_releases_its_port_in_time)
 {
 	struct plx_listen_attr again = {.link.events = &side_events};
 	struct plx_fabric_lcore *home;
@@ -396,7 +396,8 @@ static int start_net(void **state)
 }
 
 /* The other end uses a separate provider: on this one only the listener is open. */
-PLX_TEST_WITH(a_closed_listener_answers_while_it_waits_for_its_requests, start_net, fixture_down)
+PLX_TEST_WITH(a_closed_listener_refuses_new_peers_while_requests_are_pending, start_net,
+	      fixture_down)
 {
 	if (is_provider_given() || FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
 		skip(); /* it needs two providers that connect */
@@ -417,7 +418,7 @@ PLX_TEST_WITH(a_closed_listener_answers_while_it_waits_for_its_requests, start_n
 	expect_end(&client, PLX_LINK_REFUSED);
 }
 
-HANDOVER_TEST(a_closed_listener_counts_once_and_until_it_is_gone)
+HANDOVER_TEST(a_closed_listener_counts_as_one_open_object_until_it_is_freed)
 {
 	skip_if_provider_given(); /* an abort may take as long as the request */
 	send_request(50 * PLX_NS_PER_MS);
@@ -427,24 +428,24 @@ HANDOVER_TEST(a_closed_listener_counts_once_and_until_it_is_gone)
 	assert_int_equal(plx_fabric_open_count(), 1);
 	expect_soon(plx_fabric_open_count() == 0);
 }
-HANDOVER_TEST_AUTO(a_closed_listener_counts_once_and_until_it_is_gone)
+HANDOVER_TEST_AUTO(a_closed_listener_counts_as_one_open_object_until_it_is_freed)
 
-HANDOVER_TEST(a_request_that_waits_hears_of_the_close)
+HANDOVER_TEST(closing_a_listener_refuses_the_requests_queued_for_a_full_lane)
 {
 	send_request_to_full_lane(0);
 	plx_listener_close(listener);
 	expect_end(&client, PLX_LINK_REFUSED);
 }
-HANDOVER_TEST_AUTO(a_request_that_waits_hears_of_the_close)
+HANDOVER_TEST_AUTO(closing_a_listener_refuses_the_requests_queued_for_a_full_lane)
 
 /* At the end the fixture checks memory and descriptors. */
-HANDOVER_TEST(the_process_may_end_with_requests_on_their_way)
+HANDOVER_TEST(the_process_may_end_with_requests_in_flight)
 {
 	send_request(0);
 }
-HANDOVER_TEST_AUTO(the_process_may_end_with_requests_on_their_way)
+HANDOVER_TEST_AUTO(the_process_may_end_with_requests_in_flight)
 
-HANDOVER_TEST(the_process_may_end_with_requests_that_were_given_up)
+HANDOVER_TEST(the_process_may_end_with_abandoned_requests)
 {
 	listen_placed(place_on_lcore_1, 20 * PLX_NS_PER_MS);
 	connect_only();
@@ -452,13 +453,13 @@ HANDOVER_TEST(the_process_may_end_with_requests_that_were_given_up)
 	plx_listener_close(listener);
 }
 
-HANDOVER_TEST(the_process_may_end_with_requests_that_wait)
+HANDOVER_TEST(the_process_may_end_with_requests_queued_for_a_full_lane)
 {
 	send_request_to_full_lane(0);
 }
-HANDOVER_TEST_AUTO(the_process_may_end_with_requests_that_wait)
+HANDOVER_TEST_AUTO(the_process_may_end_with_requests_queued_for_a_full_lane)
 
-HANDOVER_TEST(the_process_may_end_with_answers_on_their_way)
+HANDOVER_TEST(the_process_may_end_with_answers_in_flight)
 {
 	send_request(0);
 	assert_int_equal(plx_lcore_launch(1, block_then_run, NULL), 0);
@@ -467,11 +468,11 @@ HANDOVER_TEST(the_process_may_end_with_answers_on_their_way)
 	worker_stop();
 	assert_true(on_its_way());
 }
-HANDOVER_TEST_AUTO(the_process_may_end_with_answers_on_their_way)
+HANDOVER_TEST_AUTO(the_process_may_end_with_answers_in_flight)
 
 /* As on a host with RDMA devices, where a listener has one for shared memory and one for RDMA: each
  * close frees other list entries. */
-HANDOVER_TEST(a_listener_with_two_others_drains)
+HANDOVER_TEST(a_drain_ends_for_a_listener_with_several_providers)
 {
 	struct plx_listener *three[3];
 

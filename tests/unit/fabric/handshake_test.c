@@ -66,7 +66,7 @@ TEST(a_link_of_another_protocol_does_not_open)
 	assert_int_equal(log_count("went away"), 0);
 }
 
-TEST(protocols_of_programs_differ_as_well)
+TEST(different_protocols_of_applications_do_not_open_a_link)
 {
 	listen_as(PLX_PROTOCOL_OWN);
 	assert_int_equal(connect_as(&(struct plx_link_attr){.protocol = 255}), PLX_LINK_HELLO);
@@ -80,7 +80,7 @@ static void expect_opens(const struct plx_link_attr *how)
 	assert_true(pump_until(&client.closed, 1, 3000));
 }
 
-TEST(the_same_protocol_opens_and_so_does_an_unnamed_one)
+TEST(a_link_opens_if_the_protocols_match_or_one_is_unnamed)
 {
 	listen_as(PLX_PROTOCOL_ECHO);
 	expect_opens(&(struct plx_link_attr){.protocol = PLX_PROTOCOL_ECHO});
@@ -91,7 +91,7 @@ TEST(the_same_protocol_opens_and_so_does_an_unnamed_one)
 	assert_int_equal(without_handshake(), 0);
 }
 
-TEST(a_host_is_logged_once_a_second)
+TEST(failed_handshakes_of_a_host_are_logged_once_a_second)
 {
 	uint64_t begin_ns = plx_now_ns(), seconds;
 
@@ -150,7 +150,7 @@ static enum plx_link_reason meet(const char *says, const char *answers)
 	return client.opened ? PLX_LINK_CLOSED : client.reason;
 }
 
-TEST(each_side_sees_what_the_other_one_says_first)
+TEST(each_side_sees_the_private_data_of_the_peers_hello)
 {
 	client_judge.refuses = server_judge.refuses = NULL;
 	assert_int_equal(meet("a question", "an answer"), PLX_LINK_CLOSED);
@@ -160,7 +160,7 @@ TEST(each_side_sees_what_the_other_one_says_first)
 	assert_memory_equal(client_judge.saw, "an answer", 9);
 }
 
-TEST(the_accepting_side_refuses_and_both_hear_why)
+TEST(a_refusal_by_the_accepting_side_gives_both_sides_the_reason)
 {
 	client_judge.refuses = NULL;
 	server_judge.refuses = "no more than two dogs";
@@ -171,7 +171,7 @@ TEST(the_accepting_side_refuses_and_both_hear_why)
 	assert_int_equal(log_count_of("it was refused: no more than two dogs"), 1);
 }
 
-TEST(the_connecting_side_refuses_and_both_hear_why)
+TEST(a_refusal_by_the_connecting_side_gives_both_sides_the_reason)
 {
 	server_judge.refuses = NULL;
 	client_judge.refuses = "that is no dog";
@@ -182,7 +182,7 @@ TEST(the_connecting_side_refuses_and_both_hear_why)
 	assert_has(server.text, " refused the link: that is no dog");
 }
 
-TEST(private_data_has_a_greatest_length)
+TEST(private_data_has_a_maximum_length)
 {
 	struct plx_link_attr attr = {.events = &side_events, .hello_length = 65};
 
@@ -191,7 +191,7 @@ TEST(private_data_has_a_greatest_length)
 		     "hello_length 65: out of range; give 0 to 64");
 }
 
-TEST(what_is_no_hello_is_named_by_its_sound)
+TEST(a_first_message_that_is_no_hello_is_logged_with_its_protocol)
 {
 	static const uint8_t tls[32] = {0x16, 0x03, 0x01};
 	struct rogue *rogue;
@@ -204,7 +204,7 @@ TEST(what_is_no_hello_is_named_by_its_sound)
 	rogue_close(rogue);
 }
 
-TEST(one_that_goes_before_hello_did_not_crash)
+TEST(a_peer_that_leaves_before_hello_is_not_logged_as_crashed)
 {
 	listen_as(PLX_PROTOCOL_NONE);
 	rogue_close(rogue_connect(plx_listener_address(listener)));
@@ -241,7 +241,7 @@ static void expect_refusal(const void *bytes, size_t size, const char *what)
 	fixture_stop();
 }
 
-PLX_TEST(one_that_speaks_another_protocol_is_reported_by_its_name)
+PLX_TEST(a_client_of_another_protocol_is_logged_with_its_protocol)
 {
 	expect_refusal("GET / HTTP/1.1\r\n\r\n", 18, "it speaks HTTP");
 	expect_refusal((uint8_t[16]){0x16, 0x03, 0x01}, 16, "it speaks TLS");
@@ -249,7 +249,7 @@ PLX_TEST(one_that_speaks_another_protocol_is_reported_by_its_name)
 		       "it speaks the protocol of libfabric's own provider (fi:tcp)");
 }
 
-TEST(a_peer_that_closes_in_silence_is_logged)
+TEST(a_peer_that_closes_without_a_byte_is_logged)
 {
 	listen_over_tcp();
 	close(rogue_socket(plx_listener_address(listener)));
@@ -257,7 +257,7 @@ TEST(a_peer_that_closes_in_silence_is_logged)
 	assert_int_equal(log_count_of("it closed before it had said who it is"), 1);
 }
 
-TEST(a_peer_that_says_nothing_is_logged)
+TEST(a_peer_that_sends_nothing_is_logged)
 {
 	int fd;
 
@@ -273,7 +273,7 @@ TEST(a_peer_that_says_nothing_is_logged)
 	close(fd);
 }
 
-TEST(strangers_are_logged_once_a_second)
+TEST(clients_of_other_protocols_are_logged_once_a_second)
 {
 	uint64_t begin_ns = plx_now_ns(), seconds;
 
@@ -319,7 +319,7 @@ static void expect_connect_fails(const char *answer, size_t size, const char *wh
 	close(fd);
 }
 
-TEST(a_connect_to_something_else_says_what_it_speaks)
+TEST(a_connect_to_another_service_reports_its_protocol)
 {
 	skip_if_provider_given();
 	fixture_start("tcp", false);
@@ -340,7 +340,7 @@ TEST(a_connect_to_something_else_says_what_it_speaks)
 }
 
 /* A name may stand for several addresses. */
-TEST(a_connect_to_a_name_says_it_too)
+TEST(a_connect_by_name_to_another_service_reports_its_protocol)
 {
 	char address[ROGUE_ADDRESS_MAX], name[ROGUE_ADDRESS_MAX];
 	int fd;
@@ -354,7 +354,7 @@ TEST(a_connect_to_a_name_says_it_too)
 	close(fd);
 }
 
-TEST(the_address_of_a_peer_can_be_left_out)
+TEST(plx_link_without_peer_strips_the_address_of_the_peer)
 {
 	char text[PLX_ADDRESS_MAX + 64];
 
@@ -446,14 +446,14 @@ static void links_have_a_bound_over(const char *provider)
 	assert_int_equal(clients[8].opened, 1);
 }
 
-TEST(links_have_a_bound)
+TEST(the_number_of_links_is_bounded)
 {
 	links_have_a_bound_over("tcp");
 	fixture_stop();
 	links_have_a_bound_over("shm");
 }
 
-TEST(an_address_has_a_bound)
+TEST(the_links_of_one_address_are_bounded)
 {
 	start("tcp", &(struct plx_admission){.links_per_host_max = 3});
 	connect_and_settle(0, 5);
@@ -463,7 +463,7 @@ TEST(an_address_has_a_bound)
 }
 
 /* Over shm the user counts, whatever address it connects to. */
-TEST(a_user_has_a_bound)
+TEST(the_links_of_one_user_over_shm_are_bounded)
 {
 	start("shm", &(struct plx_admission){.links_per_host_max = 3});
 	connect_and_settle(0, 5);
@@ -471,7 +471,7 @@ TEST(a_user_has_a_bound)
 	assert_int_equal(listener_stats_of(listener).refused_host, 2);
 }
 
-TEST(connections_beyond_a_rate_wait)
+TEST(connections_above_the_rate_wait)
 {
 	uint64_t begin_ns;
 
@@ -484,7 +484,7 @@ TEST(connections_beyond_a_rate_wait)
 }
 
 /* Connections that would wait longer than the open timeout are refused. */
-TEST(connections_far_beyond_a_rate_are_refused)
+TEST(connections_far_above_the_rate_are_refused)
 {
 	start("tcp", &(struct plx_admission){.accepts_per_s = 4}); /* 1 at once */
 	connect_clients(0, 30);
@@ -515,18 +515,18 @@ static void the_oldest_handshake_makes_room_on(bool on_worker)
 	assert_int_equal(log_count("dropped: as many"), 0);
 }
 
-TEST(the_oldest_handshake_makes_room)
+TEST(a_new_connection_evicts_the_oldest_handshake)
 {
 	the_oldest_handshake_makes_room_on(false);
 }
 
-TEST(the_oldest_handshake_of_another_lcore_makes_room)
+TEST(a_new_connection_evicts_the_oldest_handshake_of_another_lcore)
 {
 	the_oldest_handshake_makes_room_on(true);
 }
 
 /* They never become requests: the provider closes the oldest one. */
-TEST(the_oldest_silent_connection_makes_room)
+TEST(a_new_connection_evicts_the_oldest_silent_one)
 {
 	int fds[6];
 
@@ -550,7 +550,7 @@ TEST(the_oldest_silent_connection_makes_room)
 			 6 - listener_stats_of(listener).evicted);
 }
 
-TEST(none_is_none)
+TEST(plx_no_limit_disables_every_limit)
 {
 	start("tcp", &(struct plx_admission){
 			     .links_max = PLX_NO_LIMIT,
@@ -563,7 +563,7 @@ TEST(none_is_none)
 	assert_int_equal(listener_stats_of(listener).refused, 0);
 }
 
-TEST(none_is_none_for_silent_connections)
+TEST(plx_no_limit_admits_any_number_of_silent_connections)
 {
 	enum { SOCKETS = 300 }; /* the default is 256 */
 	int fds[SOCKETS];

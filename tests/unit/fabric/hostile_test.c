@@ -76,18 +76,18 @@ static void say(uint8_t type, uint32_t length)
 #define OPEN(test)        PLX_TEST_WITH(test, start_open, stop)
 #define WITH_HONEST(test) PLX_TEST_WITH(test, start, stop)
 
-CONNECTED(no_hello)
+CONNECTED(a_peer_that_sends_no_hello_times_out)
 {
 	expect_failure("did not say HELLO within 200 ms");
 }
 
-WITH_HONEST(gone_before_hello)
+WITH_HONEST(a_peer_may_leave_before_hello)
 {
 	rogue_close(rogue_connect(plx_listener_address(listener)));
 	expect_failure("before it said HELLO");
 }
 
-CONNECTED(a_hello_of_another_protocol)
+CONNECTED(a_hello_of_another_protocol_is_refused)
 {
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES] = {FRAME_HELLO, 0, 0, 0, HELLO_BYTES};
 
@@ -95,7 +95,7 @@ CONNECTED(a_hello_of_another_protocol)
 	expect_failure("bad magic");
 }
 
-CONNECTED(a_hello_of_a_later_version)
+CONNECTED(a_hello_of_a_later_version_is_refused)
 {
 	struct frame_hello hello = rogue_good_hello();
 
@@ -141,14 +141,14 @@ static void send_refusal(const char *text)
 MAKES_NO_LINK(a_refusal_that_steers_a_terminal, " refused the link: \\x1b[2Jgone",
 	      { send_refusal("\033[2Jgone"); })
 
-OPEN(a_refusal_of_an_open_link)
+OPEN(a_refusal_on_an_open_link_ends_it)
 {
 	send_refusal("no");
 	rogue_expect_end(PLX_LINK_HELLO, " refused the link: no");
 }
 
 /* It neither disconnects nor stays silent. */
-WITH_HONEST(a_refused_peer_that_sends_all_the_same)
+WITH_HONEST(messages_of_a_refused_peer_are_dropped)
 {
 	struct plx_link_attr attr = {.protocol = PLX_PROTOCOL_ECHO};
 	struct frame_hello hello = rogue_good_hello();
@@ -168,7 +168,7 @@ MAKES_NO_LINK(http_instead_of_hello, "sounds like HTTP",
 	      { rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30); })
 
 /* Plain sockets, which stay open or say nothing: none becomes a link, and none leaves anything. */
-WITH_HONEST(those_that_do_not_speak_the_providers_protocol)
+WITH_HONEST(clients_that_do_not_speak_the_providers_protocol_leave_nothing)
 {
 	static uint8_t noise[2000];
 	static const struct {
@@ -209,7 +209,7 @@ MAKES_NO_LINK(a_message_before_hello, "another frame came first", { say(FRAME_DA
 
 MAKES_NO_LINK(an_empty_first_frame, "shorter than its header", { rogue_send(rogue, "", 0); })
 
-CONNECTED(insane_credit_in_hello)
+CONNECTED(a_hello_with_too_much_credit_is_refused)
 {
 	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
 	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 1 << 20};
@@ -236,7 +236,7 @@ ENDS_THE_LINK(an_unknown_frame, "unknown frame type", { say(77, 5); })
 ENDS_THE_LINK(credit_that_runs_backwards, "credit makes no sense",
 	      { rogue_send_frame(rogue, (struct frame_header){FRAME_CREDIT, 0, 0, 7}); })
 
-OPEN(more_than_was_granted)
+OPEN(a_frame_without_credit_ends_the_link)
 {
 	server.keep = 100; /* so that nothing is granted again */
 	for (int i = 0; i < 7 && !server.closed; i++)
@@ -245,7 +245,7 @@ OPEN(more_than_was_granted)
 	assert_int_equal(server.messages, 6);
 }
 
-OPEN(a_frame_longer_than_the_buffers)
+OPEN(a_frame_longer_than_the_buffers_ends_the_link)
 {
 	say(FRAME_DATA, 5000);
 	assert_true(pump_until(&server.closed, 1, 3000)); /* 1.17 drops such a connection itself */
@@ -269,7 +269,7 @@ ENDS_THE_LINK(a_part_of_no_message, "does not fit its length", { say(FRAME_DATA_
 
 /* None of this side's memory is granted, so the peer can write nothing; but it may claim that it
  * did. TCP does not identify the writer, and RDMA consumes a receive for it. */
-OPEN(an_empty_write_that_is_reported)
+OPEN(a_notification_of_an_empty_write_does_no_harm)
 {
 	uint64_t data = 7;
 
@@ -283,7 +283,7 @@ OPEN(an_empty_write_that_is_reported)
 }
 
 /* Message memory is registered for messages only, even if the peer knows the key. */
-OPEN(memory_that_is_registered_for_messages_cannot_be_written)
+OPEN(memory_registered_for_messages_cannot_be_written)
 {
 	struct plx_set *set = server.link->set;
 	const struct plx_zone *zone;
@@ -325,7 +325,7 @@ static int open_raw_link(void)
 	return fd;
 }
 
-WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted)
+WITH_HONEST(a_malformed_provider_frame_ends_the_link_and_is_counted)
 {
 	int fd;
 
@@ -338,7 +338,7 @@ WITH_HONEST(what_is_no_frame_of_the_provider_ends_the_link_and_is_counted)
 	close(fd);
 }
 
-OPEN(gone_inside_a_message)
+OPEN(a_peer_may_leave_inside_a_message)
 {
 	rogue_send_first(rogue, 100000, 1000);
 	rogue_drop(&rogue);
@@ -358,14 +358,14 @@ ENDS_THE_LINK(a_message_after_fin, "a message after FIN", {
 	say(FRAME_DATA, 3);
 })
 
-OPEN(nobody_answers_a_close)
+OPEN(a_close_without_an_answer_times_out)
 {
 	plx_link_close(server.link);
 	rogue_expect_end(PLX_LINK_TIMEOUT, "did not agree to close within 2");
 }
 
 /* Each frame that it takes shows that it is alive, and there are 256. */
-OPEN(a_close_that_goes_on_for_ever_ends)
+OPEN(a_close_that_a_peer_keeps_delaying_times_out)
 {
 	uint8_t *message = calloc(1, 1 << 20);
 	unsigned grants = 8;
@@ -404,7 +404,7 @@ static void rogue_link_sent(struct plx_link *link, struct plx_buf *buf, int stat
 
 /* It grants much, reads nothing, and agrees to close: every send still completes, before the
  * closure is reported. */
-WITH_HONEST(an_end_that_was_agreed_without_reading)
+WITH_HONEST(a_close_agreed_without_reading_completes_every_send)
 {
 	struct frame_hello hello = rogue_good_hello();
 	uint8_t *big = calloc(1, 1 << 20);
@@ -469,7 +469,7 @@ OPEN(credit_without_reading_does_not_grow_the_process)
 }
 
 /* Whatever its HELLO accepts, no message is longer than the length field allows. */
-WITH_HONEST(a_hello_that_accepts_everything_is_not_believed)
+WITH_HONEST(a_hello_with_a_huge_message_limit_is_capped)
 {
 	struct frame_hello hello = rogue_good_hello();
 

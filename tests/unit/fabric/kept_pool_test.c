@@ -48,7 +48,7 @@ static int start(void **state)
 
 #define TEST(test) PLX_TEST_WITH(test, start, fixture_down)
 
-TEST(a_pool_goes_with_the_last_of_its_buffers)
+TEST(a_kept_pool_is_freed_with_its_last_buffer)
 {
 	struct plx_fabric_lcore *home = outlive_a_link();
 	size_t before;
@@ -69,7 +69,7 @@ static void nothing(void *arg)
 {
 }
 
-TEST(another_lcore_may_drop_them)
+TEST(another_lcore_may_release_buffers_of_a_kept_pool)
 {
 	struct plx_fabric_lcore *home;
 	size_t before;
@@ -89,7 +89,7 @@ TEST(another_lcore_may_drop_them)
 }
 
 /* The last one is dropped while the owner checks for it. */
-TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops)
+TEST(a_kept_pool_is_not_freed_while_another_lcore_releases_its_buffer)
 {
 	worker_start();
 	for (int round = 0; round < 200; round++) {
@@ -103,7 +103,7 @@ TEST(a_pool_is_not_taken_from_under_the_lcore_that_drops)
 }
 
 /* No loop turns again: plx_fabric_fini finds them. The fixture checks memory. */
-TEST(they_may_come_back_after_the_last_turn)
+TEST(buffers_of_a_kept_pool_may_be_released_after_the_last_turn)
 {
 	struct plx_fabric_lcore *home = outlive_a_link();
 
@@ -132,7 +132,7 @@ static struct plx_fabric_lcore *make_many(void)
 	return home;
 }
 
-TEST(a_turn_looks_at_one_however_many_there_are)
+TEST(a_turn_checks_only_one_kept_pool)
 {
 	struct plx_fabric_lcore *home = make_many();
 
@@ -154,7 +154,7 @@ TEST(a_turn_looks_at_one_however_many_there_are)
 }
 
 /* Wherever the scan is, and whatever replaced the freed ones. */
-TEST(each_is_found_within_as_many_turns_as_there_are)
+TEST(a_free_pool_is_found_within_one_turn_per_kept_pool)
 {
 	struct plx_fabric_lcore *home = make_many();
 
@@ -166,7 +166,7 @@ TEST(each_is_found_within_as_many_turns_as_there_are)
 	}
 }
 
-TEST(all_that_came_back_go_at_the_end)
+TEST(all_released_pools_are_freed_at_the_end)
 {
 	make_many();
 	kept_pool_reap(listener->set->home);
@@ -218,7 +218,7 @@ static struct rogue *open_partial(struct side *side, uint32_t bytes)
 
 #define PARTIAL(name) PLX_TEST_WITH(name, start_partial, fixture_down)
 
-PARTIAL(a_message_that_stands_still_ends_its_link)
+PARTIAL(a_message_that_stalls_ends_its_link)
 {
 	static struct side still;
 	struct rogue *rogue = open_partial(&still, 9000);
@@ -232,7 +232,7 @@ PARTIAL(a_message_that_stands_still_ends_its_link)
 }
 
 /* Messages that stalled for a second make room; otherwise new ones find none. */
-PARTIAL(what_has_come_is_bounded)
+PARTIAL(the_memory_of_partial_messages_is_bounded)
 {
 	static struct side first, second, third;
 	struct rogue *rogues[3];
@@ -258,7 +258,7 @@ PARTIAL(what_has_come_is_bounded)
 		rogue_close(rogues[i]);
 }
 
-PARTIAL(a_message_that_was_delivered_costs_nothing_for_long)
+PARTIAL(the_memory_of_a_delivered_message_is_freed_soon)
 {
 	uint8_t *message = calloc(1, LONG - 1000);
 	struct plx_fabric_lcore *home;

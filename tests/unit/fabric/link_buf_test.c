@@ -48,7 +48,7 @@ static bool is_kept(const struct plx_buf *buf)
 
 #define LINK_BUF_TEST(name) PLX_TEST_WITH(name, start, fixture_down)
 
-LINK_BUF_TEST(what_was_sent_is_used_again)
+LINK_BUF_TEST(a_sent_buffer_is_reused)
 {
 	struct plx_buf *first = get(20000), *second = get(20000);
 
@@ -65,7 +65,7 @@ LINK_BUF_TEST(what_was_sent_is_used_again)
 }
 
 /* A remaining reference prevents reuse. */
-LINK_BUF_TEST(what_is_in_use_is_left_alone)
+LINK_BUF_TEST(a_buffer_in_use_is_not_reused)
 {
 	struct plx_buf *bufs[LINK_BUF_COUNT + 4];
 
@@ -81,7 +81,7 @@ LINK_BUF_TEST(what_is_in_use_is_left_alone)
 	}
 }
 
-LINK_BUF_TEST(longer_ones_take_the_place_of_shorter_ones)
+LINK_BUF_TEST(longer_buffers_replace_shorter_ones)
 {
 	struct plx_buf *buf;
 
@@ -107,7 +107,7 @@ LINK_BUF_TEST(longer_ones_take_the_place_of_shorter_ones)
 	plx_buf_unref(buf);
 }
 
-LINK_BUF_TEST(what_is_kept_is_bounded)
+LINK_BUF_TEST(the_number_of_cached_buffers_is_bounded)
 {
 	struct plx_buf *bufs[20], *longer;
 
@@ -133,7 +133,7 @@ LINK_BUF_TEST(what_is_kept_is_bounded)
 	assert_int_equal(home->link_buf_bytes, 0);
 }
 
-LINK_BUF_TEST(copies_arrive_as_they_were)
+LINK_BUF_TEST(copied_messages_arrive_unchanged)
 {
 	struct plx_link_attr attr = {.rx_buf_bytes = 65536};
 	uint8_t *bytes = malloc(MIB);

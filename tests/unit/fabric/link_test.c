@@ -46,7 +46,7 @@ static int start_paired(void **state)
 #define TEST(name)   PLX_TEST_WITH(name, fixture_up, fixture_down)
 #define PAIRED(name) PLX_TEST_WITH(name, start_paired, fixture_down)
 
-PAIRED(messages_of_every_size_come_back_unchanged)
+PAIRED(messages_of_every_size_are_echoed_unchanged)
 {
 	static const size_t sizes[] = {0,    1,    7,     64,    112,    113,    496,
 				       497,  1024, 4079,  4080,  4081,   4096,   4097,
@@ -80,7 +80,7 @@ TEST(a_message_longer_than_a_receive_buffer_is_two_frames)
 	frames_of_an_echo(4097, NULL, 2);
 }
 
-TEST(ipv6_and_every_address_work)
+TEST(a_link_works_over_ipv6)
 {
 	skip_if_provider_given(); /* no device has it */
 
@@ -93,7 +93,7 @@ TEST(ipv6_and_every_address_work)
 	send_and_expect_back(100, false);
 }
 
-TEST(a_listener_at_every_address_is_reached)
+TEST(a_wildcard_listener_is_reached_at_every_address)
 {
 	struct plx_listener *listener = fixture_listen("*:0", NULL);
 	const char *port = strrchr(plx_listener_address(listener), ':');
@@ -106,7 +106,7 @@ TEST(a_listener_at_every_address_is_reached)
 }
 
 /* The child shares the parent's pages until one of them writes. */
-PAIRED(a_fork_does_not_hurt)
+PAIRED(a_fork_does_not_harm_a_link)
 {
 	send_and_expect_back(3000, false);
 
@@ -160,7 +160,7 @@ static int send_number(struct plx_link *link, uint64_t number, uint8_t *bytes, s
 	return plx_link_send(link, bytes, size);
 }
 
-PAIRED(a_flood_meets_again_and_arrives_in_order)
+PAIRED(a_flood_gets_eagain_and_arrives_in_order)
 {
 	uint8_t bytes[3000] = {0};
 	uint64_t sent = 0, refused = 0;
@@ -198,7 +198,7 @@ static unsigned send_a_thousand(const void *bytes, size_t length)
 	return taken;
 }
 
-TEST(a_receiver_that_keeps_its_buffers_stalls_its_link_alone)
+TEST(a_receiver_that_keeps_its_buffers_stalls_only_its_link)
 {
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	struct side other = {.name = "other"};
@@ -238,7 +238,7 @@ TEST(a_receiver_that_keeps_its_buffers_stalls_its_link_alone)
 	free(other.last);
 }
 
-PAIRED(long_messages_that_are_kept_are_bounded_too)
+PAIRED(kept_long_messages_are_bounded_too)
 {
 	uint8_t *bytes = pattern(20000, 1);
 	unsigned taken = 0;
@@ -285,7 +285,7 @@ static bool send_counted(uint32_t length)
 	return true;
 }
 
-PAIRED(every_accepted_send_completes_once_also_when_the_peer_dies)
+PAIRED(every_accepted_send_completes_once_even_if_the_peer_dies)
 {
 	sent_ok = sent_failed = accepted = 0;
 	for (int i = 0; i < 400; i++) {
@@ -307,7 +307,7 @@ static void expect_closed(void)
 	expect_end(&server, PLX_LINK_CLOSED);
 }
 
-TEST(close_loses_nothing_that_was_accepted)
+TEST(a_close_loses_no_accepted_message)
 {
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
@@ -346,7 +346,7 @@ TEST(both_sides_may_close_at_once)
 	}
 }
 
-PAIRED(abort_tells_both_sides_why)
+PAIRED(an_abort_gives_both_sides_the_reason)
 {
 	plx_link_abort(client.link);
 	assert_int_equal(client.closed, 0); /* from the loop, not from the call */
@@ -355,7 +355,7 @@ PAIRED(abort_tells_both_sides_why)
 	assert_has(server.text, "went away");
 }
 
-TEST(nobody_there_is_refused)
+TEST(a_connect_to_a_closed_port_is_refused)
 {
 	struct plx_listener *listener = fixture_listen(here("0"), NULL);
 	char address[PLX_ADDRESS_MAX];
@@ -369,7 +369,7 @@ TEST(nobody_there_is_refused)
 }
 
 /* At each point of the handshake; AddressSanitizer finds late uses. */
-TEST(a_listener_may_close_while_somebody_connects)
+TEST(a_listener_may_close_while_a_peer_connects)
 {
 	unsigned descriptors = count_descriptors();
 	unsigned rounds = is_provider_given() ? 120 : 400; /* a guest takes 15 to 100 ms for each */
@@ -395,7 +395,7 @@ TEST(a_listener_may_close_while_somebody_connects)
 	assert_in_range(count_descriptors(), 0, descriptors + 2 * rounds + 100);
 }
 
-TEST(a_port_in_use_says_so)
+TEST(listening_on_a_port_in_use_fails_with_its_name)
 {
 	struct plx_listener *listener = fixture_listen(here("0"), NULL), *second;
 	struct plx_listen_attr attr = {.link = {.events = &side_events}};
@@ -405,7 +405,7 @@ TEST(a_port_in_use_says_so)
 	assert_error_has(plx_listener_address(listener));
 }
 
-TEST(bad_addresses_and_attributes_are_named)
+TEST(bad_addresses_and_attributes_are_refused_with_the_reason)
 {
 	static const struct {
 		const char *address, *part;
@@ -430,7 +430,7 @@ TEST(bad_addresses_and_attributes_are_named)
 	assert_error_has("tcp");
 }
 
-TEST(a_message_longer_than_the_peer_accepts_is_refused_here)
+TEST(a_message_longer_than_the_peer_accepts_is_refused_locally)
 {
 	struct plx_link_attr small = {.message_max_bytes = 10000};
 	struct plx_listener *listener = fixture_listen(here("0"), &small);
@@ -445,7 +445,7 @@ TEST(a_message_longer_than_the_peer_accepts_is_refused_here)
 }
 
 /* A long copy would silence the lcore until its peers took it for dead. */
-TEST(what_takes_too_long_to_copy_is_refused_here)
+TEST(a_message_too_long_to_copy_is_refused_locally)
 {
 	enum { PIECES = 64, PIECE_BYTES = PLX_SEND_COPY_MAX / PIECES };
 	struct plx_link_attr large = {.message_max_bytes = 2 * PLX_SEND_COPY_MAX};
@@ -466,7 +466,7 @@ TEST(what_takes_too_long_to_copy_is_refused_here)
 	free(bytes);
 }
 
-PAIRED(a_buffer_kept_past_the_link_is_safe)
+PAIRED(a_buffer_kept_after_its_link_closed_stays_valid)
 {
 	server.keep = 2;
 	expect_arrival("keep me", 7);
@@ -476,7 +476,7 @@ PAIRED(a_buffer_kept_past_the_link_is_safe)
 	assert_memory_equal(server.kept[0]->data, "keep me", 7);
 }
 
-PAIRED(an_empty_first_buffer_sends_nothing_of_its_own)
+PAIRED(an_empty_first_buffer_adds_nothing_to_the_message)
 {
 	struct plx_buf *head = plx_buf_alloc(64), *tail = plx_buf_alloc(64);
 

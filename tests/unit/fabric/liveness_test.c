@@ -191,17 +191,17 @@ static void idle_links_beat(unsigned count)
 	assert_int_equal(ended(count), 0);
 }
 
-WITH_PEER(one_link_beats_once_a_period)
+WITH_PEER(a_link_sends_one_heartbeat_per_period)
 {
 	idle_links_beat(1);
 }
 
-PLX_TEST_WITH(a_thousand_links_beat_as_one, with_patient_peer, without_peer)
+PLX_TEST_WITH(a_thousand_links_to_a_process_share_one_heartbeat, with_patient_peer, without_peer)
 {
 	idle_links_beat(MANY);
 }
 
-WITH_PEER(a_peer_that_talks_need_not_beat)
+WITH_PEER(a_peer_that_sends_messages_needs_no_heartbeats)
 {
 	connect_to_peer(2);
 	pump_ms(2 * PERIOD_MS);
@@ -232,7 +232,7 @@ static unsigned pump_until_all_ended(unsigned count)
 	return (unsigned)((plx_now_ns() - begin_ns) / PLX_NS_PER_MS);
 }
 
-WITH_PEER(a_stopped_peer_is_found_dead)
+WITH_PEER(a_stopped_peer_is_declared_dead)
 {
 	unsigned suspect_ms, dead_ms;
 	uint64_t begin_ns;
@@ -260,7 +260,7 @@ WITH_PEER(a_stopped_peer_is_found_dead)
 	}
 }
 
-WITH_PEER(a_peer_that_comes_back_in_time_is_not_suspect_any_more)
+WITH_PEER(a_peer_that_resumes_in_time_is_no_longer_suspect)
 {
 	connect_to_peer(1);
 	pump_ms(2 * PERIOD_MS);
@@ -391,7 +391,7 @@ static uint64_t heartbeats_to(const struct side *side)
 	return stats_of(side->link).heartbeats_sent;
 }
 
-WITH_ROGUE(a_peer_that_only_beats_is_alive_until_it_stops)
+WITH_ROGUE(a_peer_that_sends_only_heartbeats_is_alive)
 {
 	beat_ms(rogue, 2 * DEAD_MS);
 	assert_int_equal(server.closed, 0);
@@ -401,7 +401,7 @@ WITH_ROGUE(a_peer_that_only_beats_is_alive_until_it_stops)
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
 }
 
-ALONE(a_peer_that_wants_no_heartbeats_gets_none)
+ALONE(a_peer_that_requests_no_heartbeats_gets_none)
 {
 	rogue = open_rogue_like(hello_with(0, 0));
 	pump_ms(3 * DEAD_MS);
@@ -410,7 +410,7 @@ ALONE(a_peer_that_wants_no_heartbeats_gets_none)
 	assert_false(plx_link_is_suspect(server.link));
 }
 
-PLX_TEST_WITH(a_side_that_sends_none_gets_none, alone_without_heartbeats, all_down)
+PLX_TEST_WITH(a_side_that_sends_no_heartbeats_gets_none, alone_without_heartbeats, all_down)
 {
 	struct frame_hello hello;
 
@@ -423,7 +423,7 @@ PLX_TEST_WITH(a_side_that_sends_none_gets_none, alone_without_heartbeats, all_do
 	assert_int_equal(hello.dead_after_ms, 0);
 }
 
-WITH_ROGUE(what_is_wanted_is_said)
+WITH_ROGUE(hello_carries_the_requested_heartbeat_times)
 {
 	struct frame_hello hello;
 
@@ -443,13 +443,13 @@ ALONE(a_process_sends_itself_no_heartbeats)
 }
 
 /* A peer that dies before answering a close: 500 ms, where close_timeout_ns is 2 s. */
-WITH_ROGUE(one_that_is_closing_ends_too)
+WITH_ROGUE(a_closing_link_whose_peer_dies_ends)
 {
 	plx_link_close(server.link);
 	expect_end(&server, PLX_LINK_SILENT);
 }
 
-ALONE(the_more_patient_side_decides)
+ALONE(the_longer_timeout_of_both_sides_applies)
 {
 	uint64_t begin_ns;
 
@@ -465,7 +465,7 @@ ALONE(the_more_patient_side_decides)
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
 }
 
-ALONE(one_link_speaks_for_all_of_its_process)
+ALONE(a_heartbeat_on_one_link_counts_for_all_links_of_its_process)
 {
 	struct side *silent_side = open_silent(hello_with(PERIOD_MS, DEAD_MS));
 
@@ -477,7 +477,7 @@ ALONE(one_link_speaks_for_all_of_its_process)
 }
 
 /* Nor do others that agreed on other times: that patience does not apply. */
-ALONE(but_not_for_other_processes_paths_or_times)
+ALONE(a_heartbeat_does_not_count_for_other_processes_paths_or_times)
 {
 	static const char *const kinds[] = {"another process", "another path", "other times"};
 	struct frame_hello hellos[3];
@@ -500,7 +500,7 @@ ALONE(but_not_for_other_processes_paths_or_times)
 }
 
 /* This process's lost time is not the peer's silence. */
-WITH_ROGUE(a_stop_of_this_process_kills_nobody)
+WITH_ROGUE(a_process_that_was_stopped_declares_no_peer_dead)
 {
 	beat_ms(rogue, 2 * PERIOD_MS);
 	usleep((DEAD_MS + 3 * PERIOD_MS) * 1000);
@@ -518,7 +518,7 @@ WITH_ROGUE(a_stop_of_this_process_kills_nobody)
 
 /* Both were stopped, longer than an lcore is waited for, as when their host is suspended. Right
  * after it nothing is heard, and the sets, cold by then, are not all polled. */
-PLX_TEST_WITH(a_long_stop_of_both_kills_nobody, alone_and_quick, all_down)
+PLX_TEST_WITH(a_long_stop_of_both_sides_declares_no_peer_dead, alone_and_quick, all_down)
 {
 	rogue = open_rogue_like(hello_with(10, QUICK_MS));
 	beat_ms(rogue, 100);
@@ -530,7 +530,7 @@ PLX_TEST_WITH(a_long_stop_of_both_kills_nobody, alone_and_quick, all_down)
 
 /* A link over a provider new to this lcore, in a long turn: the new set knows nothing yet, and the
  * others only old data. */
-PLX_TEST_WITH(a_new_set_kills_nobody, alone_and_quick, all_down)
+PLX_TEST_WITH(opening_a_new_set_declares_no_peer_dead, alone_and_quick, all_down)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .provider = "shm"};
 
@@ -560,7 +560,7 @@ static void close_there(void *arg)
 }
 
 /* However long an lcore stands still, the wait for it is bounded. */
-PLX_TEST_WITH(the_wait_for_another_lcore_is_bounded, two_quick, all_down)
+PLX_TEST_WITH(a_verdict_waits_only_a_bounded_time_for_another_lcore, two_quick, all_down)
 {
 	struct side *side;
 	uint64_t begin_ns;
@@ -602,7 +602,7 @@ static void abort_there(void *arg)
 	plx_link_abort(sides[1].link);
 }
 
-PLX_TEST_WITH(links_of_two_lcores_beat_as_one, with_peer_and_two, without_peer)
+PLX_TEST_WITH(links_of_two_lcores_to_a_process_share_one_heartbeat, with_peer_and_two, without_peer)
 {
 	struct plx_link_stats one[2], there[2];
 	uint64_t begin_ns;
@@ -629,7 +629,7 @@ PLX_TEST_WITH(links_of_two_lcores_beat_as_one, with_peer_and_two, without_peer)
 }
 
 /* A silent link here, and one there on which its process is heard. */
-PLX_TEST_WITH(another_lcore_that_stands_still_may_have_heard_it, two_alone, all_down)
+PLX_TEST_WITH(a_verdict_waits_for_a_stalled_lcore_that_may_have_heard_the_peer, two_alone, all_down)
 {
 	struct side *silent_side;
 
@@ -665,7 +665,7 @@ static int refuses(uint64_t heartbeat_ns, uint64_t dead_after_ns)
 	return plx_fabric_init(&conf);
 }
 
-PLX_TEST(times_out_of_range_are_refused)
+PLX_TEST(heartbeat_times_out_of_range_are_refused)
 {
 	assert_int_equal(refuses(PLX_HEARTBEAT_NS_MIN - 1, 0), -EINVAL);
 	assert_string_equal(plx_error(),

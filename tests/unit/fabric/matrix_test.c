@@ -242,14 +242,14 @@ static unsigned look_at_column(const char *provider, const char *column)
 }
 
 /* plx-info queries by it. */
-PLX_TEST(a_driver_has_a_provider_by_its_own_name)
+PLX_TEST(each_driver_has_a_provider_of_the_same_name)
 {
 	for (unsigned i = 0; plx_drivers[i]; i++)
 		if (!plx_drivers[i]->provider(plx_drivers[i]->name, false, fi_version()))
 			fail_msg("driver %s", plx_drivers[i]->name);
 }
 
-PLX_TEST(providers_are_as_the_document_says)
+PLX_TEST(providers_are_as_documented)
 {
 	fixture_start("fi:tcp", false);
 	unsigned wrong = look_at_column("plx_tcp", "plx_tcp") + look_at_column("tcp", "fi:tcp") +
@@ -261,7 +261,7 @@ PLX_TEST(providers_are_as_the_document_says)
 	assert_int_equal(wrong, 0);
 }
 
-PLX_TEST(rdma_is_as_the_document_says)
+PLX_TEST(rdma_is_as_documented)
 {
 	struct subject verbs = {driver_of("verbs"), "verbs", NULL};
 	unsigned wrong;

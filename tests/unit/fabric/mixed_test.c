@@ -91,7 +91,7 @@ static void run(const char *provider)
 	fixture_stop();
 }
 
-PLX_TEST(all_arrive_whole_and_in_order)
+PLX_TEST(messages_of_mixed_sizes_arrive_whole_and_in_order)
 {
 	for (size_t i = 0; i < sizeof(pattern); i++)
 		pattern[i] = (uint8_t)(i * 31 + (i >> 8) * 7 + (i >> 16));

@@ -71,7 +71,7 @@ static void all_that_were_tried_are_named(const char *provider)
 		"none of its addresses answers: 127.0.0.2: refused, 127.0.0.3: refused");
 }
 
-TEST(all_addresses_that_were_tried_are_named)
+TEST(the_error_names_all_addresses_that_were_tried)
 {
 	all_that_were_tried_are_named("tcp");
 	fixture_stop();
@@ -79,7 +79,7 @@ TEST(all_addresses_that_were_tried_are_named)
 }
 
 /* shm reaches no host of another network, which the call itself knows. */
-TEST(what_is_known_at_once_is_an_error_that_names_all)
+TEST(a_connect_that_fails_at_once_names_all_addresses)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 
@@ -109,7 +109,7 @@ TEST(a_listener_listens_on_each_address)
 	assert_int_equal(plx_fabric_open_count(), 0);
 }
 
-TEST(a_port_that_one_address_does_not_have_is_an_error)
+TEST(listening_fails_if_the_port_is_taken_at_one_address)
 {
 	struct plx_listen_attr attr = {.link.events = &side_events};
 	struct plx_listener *taken, *listener;
@@ -151,7 +151,7 @@ static void answer_all(unsigned count)
 		sem_post(&answer);
 }
 
-TEST(links_continue_while_a_resolver_is_silent)
+TEST(links_keep_working_while_a_resolver_is_silent)
 {
 	struct plx_listener *listener = start_silent();
 	char *address = strdup(at_host("silent-1", listener));
@@ -170,7 +170,7 @@ TEST(links_continue_while_a_resolver_is_silent)
 	free(address);
 }
 
-TEST(those_who_ask_for_one_name_share_the_answer)
+TEST(concurrent_look_ups_of_one_name_share_the_answer)
 {
 	struct plx_lookup lookups[3];
 
@@ -183,7 +183,7 @@ TEST(those_who_ask_for_one_name_share_the_answer)
 	assert_int_equal(plx_lookup_start(&lookups[0], "silent-2:8", note, NULL), 1);
 }
 
-TEST(a_cancelled_look_up_calls_nobody)
+TEST(a_cancelled_look_up_runs_no_callback)
 {
 	struct plx_lookup lookups[2] = {0};
 
@@ -200,7 +200,7 @@ TEST(a_cancelled_look_up_calls_nobody)
 
 #define MANY 64 /* look-ups in flight */
 
-TEST(more_names_than_may_wait_are_refused)
+TEST(look_ups_beyond_the_limit_are_refused)
 {
 	static struct plx_lookup lookups[MANY + 1];
 	char address[32];
@@ -217,7 +217,7 @@ TEST(more_names_than_may_wait_are_refused)
 	assert_int_equal(asked, MANY);
 }
 
-TEST(a_name_that_does_not_resolve_is_an_error_of_the_connect)
+TEST(a_connect_to_a_name_that_does_not_resolve_fails)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client};
 	struct plx_lookup lookup;
@@ -229,7 +229,7 @@ TEST(a_name_that_does_not_resolve_is_an_error_of_the_connect)
 		     "the name no-such-name.invalid does not resolve: ");
 }
 
-TEST(what_waits_for_an_answer_at_the_end_is_let_go)
+TEST(plx_fabric_fini_abandons_pending_look_ups)
 {
 	struct plx_lookup lookup;
 
@@ -242,7 +242,7 @@ TEST(what_waits_for_an_answer_at_the_end_is_let_go)
 	assert_int_equal(looked_up, 0);
 }
 
-TEST(a_number_is_known_and_no_address_is_an_error)
+TEST(a_numeric_address_needs_no_look_up_and_a_bad_one_is_refused)
 {
 	struct plx_lookup lookup;
 

@@ -32,7 +32,7 @@ static struct frame_hello offered(const struct plx_fabric_driver *driver, const 
 }
 
 /* V has links with S and M. M and S must see different incarnations, or M could impersonate V. */
-PLX_TEST(each_host_gets_another_incarnation)
+PLX_TEST(each_host_is_offered_a_different_incarnation)
 {
 	uint64_t told = offered(&tcp, "10.0.0.1:5000", true).incarnation;
 
@@ -58,7 +58,7 @@ static uint32_t fnv_inverse(uint32_t hash, const char *text, size_t length)
 	return hash;
 }
 
-PLX_TEST(a_path_does_not_reveal_the_number_of_another)
+PLX_TEST(a_path_number_does_not_reveal_the_number_of_another_path)
 {
 	const char mine[] = "tcp\00010.0.0.2", others[] = "tcp\00010.0.0.1";
 	uint32_t path = offered(&tcp, "10.0.0.2:5000", true).path;
@@ -97,7 +97,7 @@ static uint64_t join_and_leave_ns(size_t count)
 	return cpu_ns() - begin_ns;
 }
 
-PLX_TEST(no_peer_chooses_its_place_in_the_table)
+PLX_TEST(a_peer_cannot_choose_its_slot_in_the_peer_table)
 {
 	uint64_t few_ns = join_and_leave_ns(1000), many_ns = join_and_leave_ns(16000);
 

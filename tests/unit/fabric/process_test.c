@@ -119,7 +119,7 @@ static void expect_nothing_of_a_link_is_inherited(const char *provider)
 	fixture_stop();
 }
 
-PLX_TEST(nothing_of_a_link_is_inherited)
+PLX_TEST(a_child_inherits_no_descriptors_of_a_link)
 {
 	expect_nothing_of_a_link_is_inherited("tcp");
 	expect_nothing_of_a_link_is_inherited("shm");
@@ -127,7 +127,7 @@ PLX_TEST(nothing_of_a_link_is_inherited)
 }
 
 /* Also by a listener for IPv6 and IPv4, which sees an IPv4 peer as another address. */
-PLX_TEST(nothing_of_a_link_on_another_lcore_is_inherited)
+PLX_TEST(a_child_inherits_no_descriptors_of_a_link_on_another_lcore)
 {
 	struct plx_listen_attr attr = {.spread = PLX_SPREAD_CALLBACK, .place = place_on_lcore_1};
 	unsigned before = inheritable();
@@ -153,7 +153,7 @@ static int start_libfabric(void **state)
 #define LIBFABRIC_TEST(name) PLX_TEST_WITH(name, start_libfabric, fixture_down)
 
 /* Links open and close, and each takes the number of an earlier one. */
-LIBFABRIC_TEST(a_number_that_is_used_again_is_found_again)
+LIBFABRIC_TEST(a_reused_descriptor_is_found_again)
 {
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
 
@@ -172,7 +172,7 @@ static uint32_t place_nowhere_if(struct plx_listener *at, const struct sockaddr 
 	return refuses ? PLX_LCORE_NONE : 0;
 }
 
-LIBFABRIC_TEST(the_number_of_a_refused_connection_is_found_again)
+LIBFABRIC_TEST(the_reused_descriptor_of_a_refused_connection_is_found_again)
 {
 	struct plx_listen_attr attr = {.spread = PLX_SPREAD_CALLBACK, .place = place_nowhere_if};
 	struct plx_listener *listener = fixture_listen_as("127.0.0.1:0", attr);
@@ -186,7 +186,7 @@ LIBFABRIC_TEST(the_number_of_a_refused_connection_is_found_again)
 }
 
 /* A connection accepted by the first listener has the second one's address, and a lower number. */
-LIBFABRIC_TEST(a_listener_that_follows_another_is_not_inherited)
+LIBFABRIC_TEST(a_second_listener_at_the_same_address_is_not_inherited)
 {
 	char address[PLX_ADDRESS_MAX];
 	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
@@ -202,7 +202,7 @@ LIBFABRIC_TEST(a_listener_that_follows_another_is_not_inherited)
 	close(plug);
 }
 
-PLX_TEST(the_applications_own_stay_inheritable)
+PLX_TEST(descriptors_of_the_application_stay_inheritable)
 {
 	uint16_t port;
 	int own = listen_raw(&port);
@@ -223,7 +223,7 @@ PLX_TEST(the_applications_own_stay_inheritable)
 
 #define MANY 200
 
-PLX_TEST(the_search_passes_over_the_connections_it_knows)
+PLX_TEST(the_descriptor_search_skips_known_connections)
 {
 	static struct raw raws[MANY];
 	uint16_t port;
@@ -249,7 +249,7 @@ PLX_TEST(the_search_passes_over_the_connections_it_knows)
 	close(listener);
 }
 
-PLX_TEST(the_search_has_an_end)
+PLX_TEST(the_descriptor_search_is_bounded)
 {
 	uint16_t port;
 	struct raw raw = open_raw(&port);
@@ -261,7 +261,7 @@ PLX_TEST(the_search_has_an_end)
 	close_raw(&raw);
 }
 
-PLX_TEST(a_connection_to_another_port_is_another)
+PLX_TEST(the_descriptor_search_skips_connections_to_another_port)
 {
 	uint16_t port;
 	struct raw raw = open_raw(&port);
@@ -290,7 +290,7 @@ static void *find_many(void *arg)
 }
 
 /* Each number alternates between them. */
-PLX_TEST(lcores_find_their_own_at_the_same_time)
+PLX_TEST(two_lcores_find_their_own_descriptors_concurrently)
 {
 	unsigned found[2] = {0};
 	pthread_t threads[2];
@@ -336,7 +336,7 @@ static int look(void)
 	return 0;
 }
 
-PLX_TEST(no_library_has_signal_handlers_when_main_begins)
+PLX_TEST(no_library_installs_signal_handlers_before_main)
 {
 	int status = -1;
 	pid_t pid = fork();

@@ -7,7 +7,7 @@
 
 #define TEST(name) PLX_TEST_WITH(name, fixture_up, fixture_down)
 
-TEST(a_listener_tells_its_port)
+TEST(a_listener_reports_its_port)
 {
 	const char *const addresses[] = {"127.0.0.1:0", "*:0", "localhost:0"};
 
@@ -35,7 +35,7 @@ static void expect_peer(const struct plx_link *link)
 	assert_string_equal(text, plx_link_peer(link));
 }
 
-TEST(a_link_tells_its_peer_and_its_driver)
+TEST(a_link_reports_its_peer_and_its_driver)
 {
 	fixture_pair(NULL);
 	expect_peer(client.link);
@@ -44,7 +44,7 @@ TEST(a_link_tells_its_peer_and_its_driver)
 	assert_string_equal(plx_link_driver(server.link), fixture_provider);
 }
 
-TEST(the_address_of_an_IPv6_peer_is_one_of_that_family)
+TEST(an_ipv6_peer_has_an_ipv6_address)
 {
 	struct plx_listener *listener = fixture_listen("[::1]:0", NULL);
 	struct sockaddr_storage peer;
@@ -57,7 +57,7 @@ TEST(the_address_of_an_IPv6_peer_is_one_of_that_family)
 	assert_true(IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr));
 }
 
-TEST(a_link_tells_why_it_ended_as_soon_as_it_did)
+TEST(a_link_reports_its_reason_as_soon_as_it_ended)
 {
 	client_connect(plx_listener_address(fixture_listen("127.0.0.1:0", NULL)), NULL);
 	assert_int_equal(plx_link_reason(client.link), PLX_LINK_REASON_NONE);
@@ -110,7 +110,7 @@ static void expect_unlisted(struct plx_link *link, enum plx_link_reason reason, 
 	side_events.on_close(link, reason, text, user);
 }
 
-TEST(a_link_that_ends_or_begins_meanwhile_does_not_upset_the_walk)
+TEST(links_may_close_and_connect_during_a_walk)
 {
 	static struct plx_link_events expecting;
 	struct plx_link_attr attr = {.events = &expecting, .user = &client};
@@ -139,7 +139,7 @@ static void *count_elsewhere(void *count_out)
 	return NULL;
 }
 
-TEST(a_thread_that_is_no_lcore_has_no_links)
+TEST(a_thread_outside_lcores_has_no_links)
 {
 	unsigned count = 1;
 	pthread_t thread;

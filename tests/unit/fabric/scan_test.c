@@ -61,14 +61,14 @@ static void connect_once(const char *address, const struct plx_link_attr *attr)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, stop)
 
-TEST(a_link_over_tcp_looks_at_no_descriptors_but_its_own)
+TEST(a_link_over_tcp_scans_no_other_descriptors)
 {
 	start("tcp");
 	connect_once("127.0.0.1:0", NULL);
 	assert_in_range(calls, 0, CALLS_MAX);
 }
 
-TEST(a_listener_at_every_address_scans_none)
+TEST(a_wildcard_listener_scans_no_descriptors)
 {
 	struct plx_listener *listener;
 
@@ -79,7 +79,7 @@ TEST(a_listener_at_every_address_scans_none)
 }
 
 /* Each has separate libfabric objects. */
-TEST(a_link_with_direct_data_placement_scans_none)
+TEST(a_link_with_direct_data_placement_scans_no_descriptors)
 {
 	start("tcp");
 	connect_once("127.0.0.1:0", &(struct plx_link_attr){.direct = true});
@@ -87,7 +87,7 @@ TEST(a_link_with_direct_data_placement_scans_none)
 }
 
 /* The test detects such scans: libfabric's own provider needs them. */
-TEST(a_link_over_libfabrics_own_provider_scans_them)
+TEST(a_link_over_libfabrics_tcp_provider_scans_descriptors)
 {
 	start("fi:tcp");
 	connect_once("127.0.0.1:0", NULL);

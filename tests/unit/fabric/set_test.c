@@ -34,7 +34,7 @@ static unsigned registered(const struct plx_set *set)
 	return count;
 }
 
-REGISTERING(zones_are_registered_also_late_ones)
+REGISTERING(zones_are_registered_even_if_created_after_the_set)
 {
 	struct plx_set *set = client.link->set;
 	uint32_t before = plx_zone_count();
@@ -48,7 +48,7 @@ REGISTERING(zones_are_registered_also_late_ones)
 	plx_mem_free(large);
 }
 
-REGISTERING(a_zone_newer_than_the_set_knows_is_registered_when_used)
+REGISTERING(a_new_zone_is_registered_on_first_use)
 {
 	const struct plx_zone *zone;
 	void *large = plx_mem_alloc(64 << 20, 0, PLX_NODE_ANY, &zone), *desc;
@@ -70,7 +70,7 @@ static void count(struct plx_link *link, struct plx_buf *buf, int status, void *
 	completions++;
 }
 
-REGISTERING(memory_outside_the_zones_is_sent_through_a_copy)
+REGISTERING(memory_outside_the_zones_is_copied_before_it_is_sent)
 {
 	struct plx_buf *buf = plx_buf_alloc(20000); /* from the heap */
 	static uint8_t bytes[20000];
@@ -84,7 +84,7 @@ REGISTERING(memory_outside_the_zones_is_sent_through_a_copy)
 	expect_message(&server, 1, bytes, sizeof(bytes));
 }
 
-REGISTERING(every_nth_small_message_asks_for_its_completion)
+REGISTERING(every_nth_small_message_requests_a_completion)
 {
 	struct plx_link_stats stats;
 	unsigned asked = 0;
@@ -111,7 +111,7 @@ static bool is_readable(const struct plx_fabric_fids *fids)
 
 /* The client's provider cannot progress unless polled, but the kernel takes what it sends, and the
  * server's end of the connection is in the same set. */
-PLX_TEST(an_armed_set_sleeps_and_is_woken)
+PLX_TEST(an_armed_set_sleeps_until_data_arrives)
 {
 	static const char *const providers[] = {"tcp", "fi:tcp"};
 
@@ -147,7 +147,7 @@ static int getinfo_of_short_messages(uint32_t version, const char *node, const c
 }
 
 /* As with RDMA devices, which limit messages. The listener's side has its provider's limit. */
-TEST(no_frame_is_longer_than_the_provider_takes)
+TEST(no_frame_is_longer_than_the_provider_accepts)
 {
 	static struct plx_fabric_driver brief;
 	static const struct plx_fabric_driver *table[] = {&brief, NULL};
@@ -164,7 +164,7 @@ TEST(no_frame_is_longer_than_the_provider_takes)
 			 1 + 4); /* HELLO, and 1 000 bytes each */
 }
 
-PLX_TEST(two_providers_are_open_side_by_side)
+PLX_TEST(two_providers_can_be_open_at_once)
 {
 	if (is_provider_given() || FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
 		skip(); /* tcp has no other provider to connect to */
@@ -181,7 +181,7 @@ PLX_TEST(two_providers_are_open_side_by_side)
 	fixture_stop();
 }
 
-TEST(a_cold_set_wakes_up_at_once)
+TEST(a_cold_set_notices_a_message_at_once)
 {
 	fixture_start(NULL, false);
 	fixture_pair(NULL);
@@ -202,7 +202,7 @@ static void send_and_wait(struct plx_buf *buf, unsigned count)
 }
 
 /* Otherwise each message would take new memory from the zones, and new ones be registered. */
-REGISTERING(copies_into_the_zones_use_the_same_memory_again)
+REGISTERING(copies_into_the_zones_reuse_their_memory)
 {
 	send_and_wait(plx_buf_alloc(20000), 1);
 
@@ -242,7 +242,7 @@ REGISTERING(a_message_that_cannot_be_registered_is_refused)
 }
 
 /* Data that arrived while the lcore was busy elsewhere is there at the first poll. */
-TEST(an_lcore_that_was_away_looks_at_once)
+TEST(an_lcore_polls_its_sets_right_after_a_long_callback)
 {
 	fixture_start("shm", false);
 	fixture_pair(NULL);
@@ -270,7 +270,7 @@ static void end_in_a_turn_without_time(const char *provider)
 	fixture_stop();
 }
 
-PLX_TEST(links_end_also_where_a_turn_has_no_time)
+PLX_TEST(links_end_even_if_a_turn_has_no_time_left)
 {
 	end_in_a_turn_without_time("shm");
 	end_in_a_turn_without_time("tcp");

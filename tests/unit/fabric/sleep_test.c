@@ -123,7 +123,7 @@ static uint64_t one_trip(void)
 	return plx_now_ns() - begin_ns;
 }
 
-PLX_TEST(each_provider_wakes)
+PLX_TEST(each_provider_wakes_a_sleeping_lcore)
 {
 	static const char *const providers[] = {"tcp", "fi:tcp", "shm"};
 
@@ -145,7 +145,7 @@ PLX_TEST(each_provider_wakes)
 	}
 }
 
-BROKEN(a_descriptor_that_stays_silent_is_detected)
+BROKEN(a_wait_descriptor_that_stays_silent_is_detected)
 {
 	uint64_t longest_ns = 0;
 
@@ -191,7 +191,7 @@ static void expect_naps(void)
 			(plx_now_ns() - begin_ns) / PLX_NS_PER_MS + 30);
 }
 
-BROKEN(a_descriptor_that_always_wakes_is_detected)
+BROKEN(a_wait_descriptor_that_always_wakes_is_detected)
 {
 	begin_broken(arm_always, false);
 	assert_int_equal(eventfd_write(broken_fd, 1), 0);
@@ -208,7 +208,7 @@ BROKEN(a_descriptor_that_always_wakes_is_detected)
 	expect_sleep();
 }
 
-BROKEN(a_descriptor_ready_at_the_start_is_not_used)
+BROKEN(a_wait_descriptor_ready_at_the_start_is_not_used)
 {
 	begin_broken(arm_always, true);
 	assert_int_equal(log_count("it is ready where nothing has come; for the next 1 s"),
@@ -227,7 +227,7 @@ static void expect_probed(int (*arm)(struct plx_fabric_fids *fids), bool readabl
 }
 
 /* As plx-info shows it. */
-PLX_TEST(providers_are_tried_out)
+PLX_TEST(the_sleep_of_each_provider_is_probed)
 {
 	fixture_start("tcp", false);
 	for (unsigned i = 0; plx_drivers[i]; i++) {
@@ -255,7 +255,7 @@ static int open_queues_by_the_book(struct plx_fabric_fids *fids, const struct fi
 	return plx_driver_fi_tcp.open_queues(fids, &tcp);
 }
 
-PLX_TEST(net_wakes_for_nothing_after_fi_trywait)
+PLX_TEST(provider_net_wakes_without_cause_after_fi_trywait)
 {
 	if (FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
 		skip();
@@ -270,7 +270,7 @@ PLX_TEST(net_wakes_for_nothing_after_fi_trywait)
 }
 
 /* As libfabric's tcp does while receive buffers are withheld. */
-BROKEN(a_descriptor_that_is_never_armed_lets_nap)
+BROKEN(an_lcore_naps_if_its_wait_descriptor_is_never_armed)
 {
 	begin_broken(arm_never, false);
 	pump_ms(50);
@@ -289,7 +289,7 @@ static int arm_and_clear(struct plx_fabric_fids *fids)
 	return eventfd_read(broken_fd, &value) == 0 || errno == EAGAIN ? 0 : -errno;
 }
 
-BROKEN(parts_of_messages_are_slept_on)
+BROKEN(wake_ups_by_parts_of_messages_do_not_disable_sleep)
 {
 	uint64_t end_ns;
 
@@ -342,7 +342,7 @@ static struct sockaddr_in start_with_address(const char *provider)
 	};
 }
 
-PLX_TEST(no_descriptor_to_accept_with_over_tcp)
+PLX_TEST(running_out_of_descriptors_over_tcp_is_logged)
 {
 	struct sockaddr_in to;
 
@@ -352,7 +352,7 @@ PLX_TEST(no_descriptor_to_accept_with_over_tcp)
 					   sizeof(to));
 }
 
-PLX_TEST(no_descriptor_to_accept_with_over_shm)
+PLX_TEST(running_out_of_descriptors_over_shm_is_logged)
 {
 	struct sockaddr_in of = start_with_address("shm");
 	struct plx_unix_name names[3];
@@ -370,7 +370,7 @@ static void quit_after(struct plx_timer *timer, void *arg)
 }
 
 /* Each has a separate domain and descriptors at both ends, which are both here. */
-PLX_TEST(many_direct_links_are_slept_on)
+PLX_TEST(an_lcore_sleeps_on_many_direct_links)
 {
 	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
 	const struct plx_link_attr direct = {.direct = true};

@@ -27,7 +27,7 @@ static uint32_t best_of(uint32_t host_index, uint32_t lcore_count)
 	return best;
 }
 
-PLX_TEST(hosts_spread_evenly)
+PLX_TEST(hosts_are_spread_evenly_over_lcores)
 {
 	unsigned hosts[4] = {0};
 
@@ -37,7 +37,7 @@ PLX_TEST(hosts_spread_evenly)
 		assert_in_range(hosts[i], 900, 1100); /* 3.6 standard deviations */
 }
 
-PLX_TEST(one_more_lcore_takes_its_share_and_moves_no_other_host)
+PLX_TEST(an_added_lcore_takes_its_share_and_moves_no_other_host)
 {
 	unsigned moved = 0;
 
@@ -52,7 +52,7 @@ PLX_TEST(one_more_lcore_takes_its_share_and_moves_no_other_host)
 	assert_in_range(moved, 700, 900); /* one in five is 800 */
 }
 
-PLX_TEST(a_host_is_its_address_alone)
+PLX_TEST(the_hash_of_a_host_ignores_the_port)
 {
 	struct sockaddr_in a = ipv4(0xc0000201, 7000), b = ipv4(0xc0000201, 40000);
 	struct sockaddr_in6 mapped = {.sin6_family = AF_INET6, .sin6_port = 99};
@@ -106,33 +106,33 @@ static int start(void **state)
 #define ALONE(test)       PLX_TEST_WITH(test, start, fixture_down)
 #define WITH_WORKER(test) PLX_TEST_WITH(test, fixture_up_with_worker, fixture_down_with_worker)
 
-WITH_WORKER(no_spread_is_the_listeners_own_lcore)
+WITH_WORKER(links_stay_on_the_listeners_lcore_without_a_spread)
 {
 	expect_all_on(0, PLX_SPREAD_NONE, 0);
 }
 
-WITH_WORKER(round_robin_takes_each_lcore_in_turn)
+WITH_WORKER(round_robin_uses_each_lcore_in_turn)
 {
 	open_all(PLX_SPREAD_ROUND_ROBIN, 0);
 	for (uint32_t i = 0; i < LINKS; i++)
 		assert_int_equal(opened_on[i], i % 2);
 }
 
-WITH_WORKER(only_the_named_lcores_are_taken)
+WITH_WORKER(only_the_named_lcores_get_links)
 {
 	expect_all_on(1, PLX_SPREAD_ROUND_ROBIN, 1 << 1);
 	expect_all_on(0, PLX_SPREAD_ROUND_ROBIN, 1 << 0);
 	expect_all_on(1, PLX_SPREAD_HASH, 1 << 1);
 }
 
-ALONE(lcores_that_do_not_run_are_left_out)
+ALONE(lcores_that_do_not_run_get_no_links)
 {
 	expect_all_on(0, PLX_SPREAD_ROUND_ROBIN, 0);
 	expect_all_on(0, PLX_SPREAD_ROUND_ROBIN, 1 << 1);
 	expect_all_on(0, PLX_SPREAD_HASH, 1 << 1 | 1 << 0);
 }
 
-/* As in hosts_spread_evenly, for this host's own address. */
+/* As in hosts_are_spread_evenly_over_lcores, for this host's own address. */
 static uint32_t home_of_loopback(void)
 {
 	struct sockaddr_in in = ipv4(INADDR_LOOPBACK, 0);
@@ -141,7 +141,7 @@ static uint32_t home_of_loopback(void)
 	return spread_weight(peer, 1) > spread_weight(peer, 0) ? 1 : 0;
 }
 
-WITH_WORKER(all_links_of_a_host_meet_on_the_lcore_of_its_hash)
+WITH_WORKER(all_links_of_a_host_run_on_the_lcore_of_its_hash)
 {
 	skip_if_provider_given(); /* from another address */
 	assert_int_equal(home_of_loopback(),
@@ -149,7 +149,7 @@ WITH_WORKER(all_links_of_a_host_meet_on_the_lcore_of_its_hash)
 	expect_all_on(1, PLX_SPREAD_HASH, 0);
 }
 
-ALONE(wrong_attributes_are_named)
+ALONE(bad_spread_attributes_are_refused_with_the_reason)
 {
 	struct plx_listen_attr attr = {.link.events = &side_events,
 				       .spread = PLX_SPREAD_ROUND_ROBIN};

@@ -81,7 +81,7 @@ static void rogue_begins(uint64_t total)
 
 #define ALONE(test) PLX_TEST_WITH(test, start, stop)
 
-ALONE(heartbeats_wait_for_a_sign_of_life)
+ALONE(heartbeats_wait_for_a_frame_from_the_peer)
 {
 	pump_ms(300);
 	assert_in_range(server.link->stats.heartbeats_sent, 0, 1);
@@ -94,7 +94,7 @@ ALONE(heartbeats_wait_for_a_sign_of_life)
 }
 
 /* The heartbeats in between carry grants too: so check soon, and check the peer's view. */
-ALONE(credit_that_is_not_needed_waits)
+ALONE(a_grant_waits_while_the_peer_has_credit_left)
 {
 	struct plx_link *link = server.link;
 	uint64_t frames;
@@ -123,7 +123,7 @@ ALONE(credit_that_is_not_needed_waits)
 
 /* A message in two frames, kept, takes the last credit that the peer knows of: it then learns of
  * later grants. */
-ALONE(credit_held_back_is_granted_with_the_last_one)
+ALONE(withheld_credit_is_granted_when_the_peer_uses_its_last)
 {
 	struct plx_link *link = server.link;
 
@@ -146,7 +146,7 @@ ALONE(credit_held_back_is_granted_with_the_last_one)
 	assert_int_equal(server.closed, 0);
 }
 
-ALONE(as_many_receives_are_kept_as_frames_can_be_under_way)
+ALONE(a_link_keeps_a_receive_for_each_frame_that_may_be_in_flight)
 {
 	assert_int_equal(server.link->rx_control, LINK_RX_CONTROL_ALL);
 	assert_int_equal(server.link->rx_posted + server.link->rx_kept,

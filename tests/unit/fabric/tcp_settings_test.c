@@ -63,7 +63,7 @@ static void connect_both(const char *settings)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-PLX_TEST(settings_apply_to_the_sockets_of_both_sides)
+PLX_TEST(tcp_settings_apply_to_the_sockets_of_both_sides)
 {
 	static const struct {
 		const char *settings;
@@ -101,7 +101,7 @@ TEST(dscp_marks_ipv6_too)
 }
 
 /* Without CAP_NET_ADMIN, or without kernel support, sockets do not use it. */
-TEST(busy_polling_is_set_where_it_is_allowed)
+TEST(busy_polling_is_set_if_allowed)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), value = 50;
 	bool allowed = setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &value, sizeof(value)) == 0;
@@ -112,7 +112,7 @@ TEST(busy_polling_is_set_where_it_is_allowed)
 		expect_sockets(SOL_SOCKET, SO_BUSY_POLL, 50);
 }
 
-TEST(what_is_not_set_is_as_before)
+TEST(settings_that_are_not_given_have_their_defaults)
 {
 	connect_both("dscp=46,user_timeout_ms=12345");
 	fixture_stop();
@@ -122,7 +122,7 @@ TEST(what_is_not_set_is_as_before)
 }
 
 /* It listens but never accepts; the kernel does. */
-TEST(a_listener_that_says_nothing_is_given_up)
+TEST(a_connect_to_a_silent_listener_times_out)
 {
 	struct plx_link_attr attr = {.connect_timeout_ns = 60 * PLX_NS_PER_S};
 	char address[ROGUE_ADDRESS_MAX];
@@ -135,7 +135,7 @@ TEST(a_listener_that_says_nothing_is_given_up)
 	close(fd);
 }
 
-PLX_TEST(wrong_settings_are_reported)
+PLX_TEST(bad_tcp_settings_are_refused)
 {
 	assert_fails(plx_fabric_check_tcp(plx_drivers, "--tcp", "sendbytes=1"), -EINVAL,
 		     "--tcp sendbytes=1: 'sendbytes=1' is no setting; give KEY=VALUE,... with "

@@ -45,7 +45,7 @@ static bool is_whole(const struct plx_link *link)
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, fixture_down)
 
-TEST(half_is_given_as_it_is_asked_for)
+TEST(requests_are_granted_in_full_up_to_half_of_the_memory)
 {
 	struct plx_listener *listener = start(31 * LARGE_ASK, &large);
 
@@ -61,7 +61,7 @@ TEST(half_is_given_as_it_is_asked_for)
 }
 
 /* A link with a small window is slower, but otherwise the same. */
-TEST(long_messages_come_through_the_least_window)
+TEST(long_messages_pass_through_the_smallest_window)
 {
 	struct plx_listener *listener = start(PLX_RECEIVE_BYTES_MIN, &large);
 	uint8_t *message = malloc(300000);
@@ -78,7 +78,7 @@ TEST(long_messages_come_through_the_least_window)
 	free(message);
 }
 
-TEST(what_is_asked_for_is_never_exceeded)
+TEST(a_link_never_gets_more_than_it_requests)
 {
 	const struct plx_link_attr tiny = {.rx_buf_bytes = 256, .rx_buf_count = 3};
 	struct plx_listener *listener = start(PLX_RECEIVE_BYTES_MIN, &large);
@@ -91,7 +91,7 @@ TEST(what_is_asked_for_is_never_exceeded)
 	assert_in_range(link->rx_buf_count, 2, 3);
 }
 
-TEST(a_link_that_ends_gives_back)
+TEST(a_closed_link_returns_its_receive_memory)
 {
 	struct plx_listener *listener = start(8 * LARGE_ASK, &large);
 	struct plx_fabric_lcore *home;
@@ -130,7 +130,7 @@ PLX_TEST(a_thousand_links_take_less_than_64_mib)
 	}
 }
 
-PLX_TEST(bytes_out_of_range_are_refused)
+PLX_TEST(receive_memory_out_of_range_is_refused)
 {
 	const struct plx_fabric_conf conf = {.receive_bytes = 1024};
 
