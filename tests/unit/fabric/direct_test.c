@@ -403,7 +403,6 @@ static void expect_refusal(const char *text)
 	plx_buf_unref(buf);
 }
 
-/* Both sides must request it; otherwise the link has none. */
 PLX_TEST(a_link_has_direct_data_placement_only_if_both_sides_ask)
 {
 	struct plx_link_attr direct = {.direct = true}, ordinary = {0};

@@ -476,7 +476,7 @@ ALONE(a_heartbeat_on_one_link_counts_for_all_links_of_its_process)
 	assert_true(pump_until(&silent_side->closed, 1, PERIOD_MS));
 }
 
-/* Nor do others that agreed on other times: that patience does not apply. */
+/* Links that agreed on other times have other timeouts. */
 ALONE(a_heartbeat_does_not_count_for_other_processes_paths_or_times)
 {
 	static const char *const kinds[] = {"another process", "another path", "other times"};
@@ -559,7 +559,6 @@ static void close_there(void *arg)
 	plx_listener_close(listener);
 }
 
-/* However long an lcore stands still, the wait for it is bounded. */
 PLX_TEST_WITH(a_verdict_waits_only_a_bounded_time_for_another_lcore, two_quick, all_down)
 {
 	struct side *side;

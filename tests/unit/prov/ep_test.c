@@ -251,7 +251,6 @@ TEST(a_request_cannot_be_answered_twice)
 	assert_int_equal(fi_close(&one->fid), 0);
 }
 
-/* A request survives a failure to create an endpoint from it. */
 TEST(a_request_survives_the_failure_to_create_its_endpoint)
 {
 	struct fi_info *info = request();

@@ -254,7 +254,7 @@ WAITING(calls_keep_waking_until_all_are_taken)
 	assert_int_equal(bytes_left(socket_of(&pair.b)), 0);
 }
 
-/* However many endpoints it has room for. */
+/* Even with room for many endpoints. */
 PLX_TEST_WITH(a_large_queue_uses_few_cache_lines_and_can_shrink, NULL, tear_down)
 {
 	struct prov_cq *cq;

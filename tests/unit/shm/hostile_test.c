@@ -174,7 +174,6 @@ TEST(a_silent_peer_is_dropped_after_a_timeout)
 	meet_once();
 }
 
-/* However late the application answers, the request remains. */
 TEST(a_request_waits_for_its_answer_without_a_timeout)
 {
 	struct fid_ep *ep = dial(NULL, 0);
