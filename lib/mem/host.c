@@ -79,9 +79,11 @@ bool mem_node_usable(int node)
 	if (node > 0)
 		return false;
 	/* A system that reports no nodes has one. */
-	while (++node < MEM_NODE_MAX && !node_is_usable(node))
-		continue;
-	return node == MEM_NODE_MAX;
+	for (int other = 1; other < MEM_NODE_MAX; other++) {
+		if (node_is_usable(other))
+			return false;
+	}
+	return true;
 }
 
 bool mem_node_exists(int node)
