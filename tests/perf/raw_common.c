@@ -52,6 +52,19 @@ int raw_open_epoll(int fd, uint32_t events, const char *what, int *epoll_out)
 	return 0;
 }
 
+int raw_sleep(int epoll, struct epoll_event *event)
+{
+	int n = epoll_wait(epoll, event, 1, RAW_PEER_NS / PLX_NS_PER_MS);
+
+	if (plx_likely(n == 1))
+		return 0;
+	if (n == 0)
+		return plx_fail(ETIMEDOUT, "waited in vain for a message from the peer");
+	return errno == EINTR
+		     ? raw_wait_check(&(struct raw_wait){0}, RAW_PEER_NS, "a message from the peer")
+		     : plx_fail(errno, "epoll_wait: %s", strerror(errno));
+}
+
 int raw_accept(const struct raw_options *options, int listener)
 {
 	struct pollfd ready = {.fd = listener, .events = POLLIN};

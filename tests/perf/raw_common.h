@@ -182,6 +182,10 @@ int raw_accept(const struct raw_options *options, int listener);
  * `what`. */
 int raw_open_epoll(int fd, uint32_t events, const char *what, int *epoll_out);
 
+/* Sleep until that epoll reports an event (in *event) or a signal comes. Return: 0;
+ * -errno. */
+int raw_sleep(int epoll, struct epoll_event *event);
+
 /* Messages of a stream due before the next clock read; 0: done. */
 static inline uint64_t raw_flow_due(const struct raw_options *options, const struct raw_flow *flow,
 				    uint64_t begin_tsc, uint64_t count)
@@ -190,6 +194,30 @@ static inline uint64_t raw_flow_due(const struct raw_options *options, const str
 		return plx_tsc() - begin_tsc < flow->duration_tsc ? RAW_FLOW_LOOK : 0;
 	uint64_t left = options->count - count;
 	return left < RAW_FLOW_LOOK ? left : RAW_FLOW_LOOK;
+}
+
+/* How a baseline sends `count` messages of a stream, and waits until the server has all of them.
+ * Return: 0; -errno. */
+typedef int raw_flow_step(void *side, uint64_t count);
+
+/* Send and count the warm-up, then what is measured. Return: 0; -errno. */
+static inline int raw_flow_send(const struct raw_options *options, struct raw_flow *flow,
+				raw_flow_step *send, raw_flow_step *settle, void *side)
+{
+	uint64_t count = 0, due;
+	int rc = send(side, options->warmup);
+
+	rc = rc ? rc : settle(side, options->warmup);
+	flow->again = 0;
+	uint64_t begin = plx_tsc();
+	while (!rc && (due = raw_flow_due(options, flow, begin, count)) > 0) {
+		rc = send(side, due);
+		count += due;
+	}
+	rc = rc ? rc : settle(side, count);
+	flow->count = count;
+	flow->elapsed_tsc = plx_tsc() - begin;
+	return rc;
 }
 
 /* Record one round trip. Returns whether another is due. */

@@ -48,20 +48,12 @@ static int transmit(struct side *side, const uint8_t *payload, uint64_t number)
 
 static int receive(struct side *side, uint64_t before, uint8_t *payload, uint64_t *number_out)
 {
-	struct raw_wait stop = {.spins = RAW_SPINS_CHECK - 1};
 	struct epoll_event event;
-	int n, rc;
 
 	while ((*number_out = atomic_load_explicit(&side->in->number, memory_order_acquire)) ==
 	       before) {
-		n = epoll_wait(side->epoll, &event, 1, RAW_PEER_NS / PLX_NS_PER_MS);
-		if (plx_likely(n == 1))
-			continue;
-		if (n == 0)
-			return plx_fail(ETIMEDOUT, "waited in vain for a message from the peer");
-		rc = errno == EINTR ? raw_wait_over(&stop, RAW_PEER_NS, "a message from the peer")
-				    : plx_fail(errno, "epoll_wait: %s", strerror(errno));
-		if (rc)
+		int rc = raw_sleep(side->epoll, &event);
+		if (plx_unlikely(rc))
 			return rc;
 	}
 	memcpy(payload, side->in->payload, RAW_LOCAL_SIZE);

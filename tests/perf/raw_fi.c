@@ -17,8 +17,7 @@ struct side {
 	struct raw_msg msg;
 	size_t size;
 	bool inject;
-	void *desc; /* of the client's message */
-	int epoll;  /* -1: spins */
+	int epoll; /* -1: spins */
 };
 
 /* If only the event queue reports a lost peer. */
@@ -52,21 +51,15 @@ static int open_epoll(struct side *side)
 static int sleep_once(struct side *side)
 {
 	struct fid *fids[] = {&side->msg.at.cq->fid};
-	struct raw_wait stop = {.spins = RAW_SPINS_CHECK - 1};
-	struct epoll_event event;
+	struct epoll_event event = {0};
 	int rc = fi_trywait(side->msg.at.fabric, fids, 1);
 
 	if (rc == -FI_EAGAIN)
 		return 0;
 	if (rc)
 		return raw_failed(rc, "cannot sleep on the completion queue");
-	int n = epoll_wait(side->epoll, &event, 1, RAW_PEER_NS / PLX_NS_PER_MS);
-	if (plx_likely(n == 1))
-		return plx_likely(event.data.u32 != OF_EVENTS) ? 0 : raw_msg_gone(&side->msg);
-	if (n == 0)
-		return plx_fail(ETIMEDOUT, "waited in vain for a message from the peer");
-	return errno == EINTR ? raw_wait_over(&stop, RAW_PEER_NS, "a message from the peer")
-			      : plx_fail(errno, "epoll_wait: %s", strerror(errno));
+	rc = raw_sleep(side->epoll, &event);
+	return plx_likely(rc || event.data.u32 != OF_EVENTS) ? rc : raw_msg_gone(&side->msg);
 }
 
 /* Nothing has arrived yet. */
@@ -77,7 +70,11 @@ static inline int spin_once(struct side *side, struct raw_wait *wait)
 	return plx_likely(rc || wait->spins % RAW_SPINS_CHECK) ? rc : raw_msg_gone(&side->msg);
 }
 
-/* Wait for a message. Returns the index of its buffer, or -errno. */
+static inline struct raw_endpoint *at_of(struct side *side)
+{
+	return &side->msg.at;
+}
+
 static int receive(struct side *side)
 {
 	struct raw_endpoint *at = &side->msg.at;
@@ -109,47 +106,7 @@ static inline int transmit(struct side *side, const uint8_t *message, void *desc
 	return plx_likely(rc == 0) ? 0 : raw_failed(rc, "cannot send");
 }
 
-static int echo(struct side *side)
-{
-	int last = -1;
-
-	for (;;) {
-		int index = receive(side);
-		if (plx_unlikely(index < 0))
-			return index == -EPIPE ? 0 : index;
-		int rc = transmit(side, side->msg.at.buffers[index], side->msg.at.desc);
-		if (!rc && last >= 0)
-			rc = raw_endpoint_post(&side->msg.at, (unsigned)last);
-		if (plx_unlikely(rc))
-			return rc;
-		last = index;
-	}
-}
-
-/* The previous trip's receive is reposted while this trip's message is in flight. */
-static int trips(struct side *side, uint8_t *message, struct raw_run *run)
-{
-	struct raw_endpoint *at = &side->msg.at;
-	uint64_t number = 0;
-	int last = -1;
-	bool more;
-
-	do {
-		raw_number(message, side->size, ++number);
-		uint64_t sent = plx_tsc();
-		int rc = transmit(side, message, side->desc);
-		if (!rc && last >= 0)
-			rc = raw_endpoint_post(at, (unsigned)last);
-		last = plx_likely(!rc) ? receive(side) : rc;
-		uint64_t seen = plx_tsc_after_loads();
-		rc = plx_likely(last >= 0) ? raw_check_number(at->buffers[last], side->size, number)
-					   : last;
-		if (plx_unlikely(rc))
-			return rc;
-		more = raw_run_add(run, sent, seen);
-	} while (more);
-	return raw_check_message(message, at->buffers[last], side->size, "the last answer");
-}
+#include "raw_trips.h"
 
 /* Both sides, once the endpoint exists. */
 static int prepare(const struct raw_options *options, struct side *side, uint64_t size)
@@ -184,11 +141,12 @@ static int serve(const struct raw_options *options)
 static int ping(const struct raw_options *options, uint8_t *message, struct raw_run *run)
 {
 	struct side side = {.msg.at.may_rdma = true, .epoll = -1};
+	void *desc = NULL; /* of the message */
 	int rc = raw_msg_connect(options, &side.msg);
 
-	rc = rc ? rc : raw_endpoint_register(&side.msg.at, message, options->size, &side.desc);
+	rc = rc ? rc : raw_endpoint_register(&side.msg.at, message, options->size, &desc);
 	rc = rc ? rc : prepare(options, &side, options->size);
-	rc = rc ? rc : trips(&side, message, run);
+	rc = rc ? rc : trips(&side, message, desc, run);
 	close_side(&side);
 	return rc;
 }

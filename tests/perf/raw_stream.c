@@ -111,25 +111,17 @@ int raw_stream_receive(struct raw_endpoint *at, uint64_t size)
 
 struct sender {
 	struct raw_endpoint *at;
+	struct raw_flow *flow;
 	uint8_t *message;
 	uint64_t size;
 	uint64_t window;
 	uint64_t batch;     /* sends per completion */
 	uint64_t under_way; /* sends not covered by a completion */
 	uint64_t number;    /* sends since the last one with a completion */
-	uint64_t again;
 	bool inject;
 	bool answered; /* a mark came back */
 	struct raw_mark answer;
 };
-
-static void take_answer(struct sender *sender, const struct fi_cq_msg_entry *entry)
-{
-	unsigned index = raw_endpoint_index(sender->at, entry->op_context);
-
-	memcpy(&sender->answer, sender->at->buffers[index], sizeof(sender->answer));
-	sender->answered = true;
-}
 
 /* Let the provider progress. Return: 0; -errno, also if nothing progresses for too long. */
 static int look(struct sender *sender, struct raw_wait *wait, const char *what)
@@ -142,9 +134,10 @@ static int look(struct sender *sender, struct raw_wait *wait, const char *what)
 			sender->under_way -= sender->batch;
 			continue;
 		}
-		take_answer(sender, &entries[i]);
-		int rc = raw_endpoint_post(sender->at,
-					   raw_endpoint_index(sender->at, entries[i].op_context));
+		unsigned index = raw_endpoint_index(sender->at, entries[i].op_context);
+		memcpy(&sender->answer, sender->at->buffers[index], sizeof(sender->answer));
+		sender->answered = true;
+		int rc = raw_endpoint_post(sender->at, index);
 		if (rc)
 			return rc;
 	}
@@ -182,7 +175,7 @@ static int wait_for_room(struct sender *sender)
 	struct raw_wait wait = {0};
 	ssize_t sent;
 
-	sender->again++;
+	sender->flow->again++;
 	do {
 		int rc = look(sender, &wait, "the peer to take a message");
 		if (rc)
@@ -192,8 +185,9 @@ static int wait_for_room(struct sender *sender)
 	return sent ? raw_failed(sent, "cannot send") : 0;
 }
 
-static int send_some(struct sender *sender, uint64_t count)
+static int send_some(void *side, uint64_t count)
 {
+	struct sender *sender = side;
 	int rc = 0;
 
 	for (uint64_t i = 0; i < count && plx_likely(!rc); i++) {
@@ -224,8 +218,9 @@ static int send_mark(struct sender *sender, uint64_t count)
 }
 
 /* Until the server has all of them. */
-static int settle(struct sender *sender, uint64_t count)
+static int settle(void *side, uint64_t count)
 {
+	struct sender *sender = side;
 	struct raw_wait wait = {0};
 	int rc = send_mark(sender, count);
 
@@ -238,41 +233,22 @@ static int settle(struct sender *sender, uint64_t count)
 	return rc;
 }
 
-static int send_measured(const struct raw_options *options, struct sender *sender,
-			 struct raw_flow *flow)
-{
-	uint64_t begin = plx_tsc();
-	uint64_t count = 0, due;
-	int rc = 0;
-
-	while (!rc && (due = raw_flow_due(options, flow, begin, count)) > 0) {
-		rc = send_some(sender, due);
-		count += due;
-	}
-	rc = rc ? rc : settle(sender, count);
-	flow->count = count;
-	flow->elapsed_tsc = plx_tsc() - begin;
-	return rc;
-}
-
 int raw_stream_send(const struct raw_options *options, struct raw_endpoint *at,
 		    struct raw_flow *flow)
 {
 	uint64_t window = depth(options->window, options->size);
 	struct sender sender = {
 		.at = at,
+		.flow = flow,
 		.message = raw_message(options->size),
 		.size = options->size,
 		.window = window,
 		.batch = window >= DEPTH_LEAST ? window / DEPTH_LEAST : 1,
 		.inject = options->size <= at->inject_size,
 	};
-	int rc = sender.message ? send_some(&sender, options->warmup) : -ENOMEM;
+	int rc = sender.message ? raw_flow_send(options, flow, send_some, settle, &sender)
+				: -ENOMEM;
 
-	rc = rc ? rc : settle(&sender, options->warmup);
-	sender.again = 0;
-	rc = rc ? rc : send_measured(options, &sender, flow);
-	flow->again = sender.again;
 	rc = rc ? rc : send_mark(&sender, RAW_MARK_END);
 	free(sender.message);
 	return rc;

@@ -51,24 +51,11 @@ static void close_side(struct side *side)
 		close(side->fd);
 }
 
-/* Until there may be something to receive. */
-static int sleep_once(const struct side *side)
-{
-	struct raw_wait stop = {.spins = RAW_SPINS_CHECK - 1};
-	struct epoll_event event;
-	int n = epoll_wait(side->epoll, &event, 1, RAW_PEER_NS / PLX_NS_PER_MS);
-
-	if (plx_likely(n == 1))
-		return 0;
-	if (n == 0)
-		return plx_fail(ETIMEDOUT, "waited in vain for a message from the peer");
-	return errno == EINTR ? raw_wait_over(&stop, RAW_PEER_NS, "a message from the peer")
-			      : plx_fail(errno, "epoll_wait: %s", strerror(errno));
-}
-
 static inline int wait_once(const struct side *side, struct raw_wait *wait)
 {
-	return side->epoll >= 0 ? sleep_once(side)
+	struct epoll_event event;
+
+	return side->epoll >= 0 ? raw_sleep(side->epoll, &event)
 				: raw_wait_over(wait, RAW_PEER_NS, "a message from the peer");
 }
 
@@ -76,7 +63,7 @@ static inline int wait_once(const struct side *side, struct raw_wait *wait)
 static ssize_t receive_all(const struct side *side, uint8_t *buffer, size_t size)
 {
 	struct raw_wait wait = {0};
-	int rc = side->epoll >= 0 ? sleep_once(side) : 0;
+	int rc = side->epoll >= 0 ? wait_once(side, &wait) : 0;
 	size_t got = 0;
 
 	while (!rc && got < size) {
@@ -150,12 +137,6 @@ static void say_where(int fd)
 		raw_say_listening(host, port);
 }
 
-static int accept_one(const struct raw_options *options, int listener, struct side *side)
-{
-	side->fd = raw_accept(options, listener);
-	return side->fd < 0 ? side->fd : tune(options, side);
-}
-
 static int echo(const struct side *side)
 {
 	uint64_t size;
@@ -187,7 +168,8 @@ static int serve(const struct raw_options *options)
 		return rc;
 	raw_catch_signals();
 	say_where(listener);
-	rc = accept_one(options, listener, &side);
+	side.fd = raw_accept(options, listener);
+	rc = side.fd < 0 ? side.fd : tune(options, &side);
 	rc = rc ? rc : echo(&side);
 	close_side(&side);
 	close(listener);

@@ -89,8 +89,7 @@ exchange()
 
 	meet "$@"
 	check "$1: 30 round trips are in the JSON" \
-		jq -e --argjson size "$3" '.count == 30 and .size_bytes == $size and .p50_ns > 0' \
-		"$work/$3/$1.json"
+		jq -e --argjson size "$3" '.count == 30 and .size_bytes == $size and .p50_ns > 0' "$work/$3/$1.json"
 	check "$1: the .hgrm is there" grep -q 'Total count *= *30\]' "$work/$3/$1.hgrm"
 }
 

@@ -21,7 +21,8 @@ struct hello {
 struct side {
 	struct raw_zmq_side zmq; /* its socket carries the messages */
 	void *counts;
-	uint8_t *message; /* the content of every message */
+	struct raw_flow *flow; /* of the client */
+	uint8_t *message;      /* the content of every message */
 	uint64_t size;
 	bool copy;
 };
@@ -163,7 +164,7 @@ static int make(const struct side *side, zmq_msg_t *msg_out)
 	return 0;
 }
 
-static int send_one(struct side *side, struct raw_flow *flow)
+static int send_one(struct side *side)
 {
 	zmq_msg_t msg;
 
@@ -171,7 +172,7 @@ static int send_one(struct side *side, struct raw_flow *flow)
 		return -ENOMEM;
 	if (plx_likely(zmq_msg_send(&msg, side->zmq.socket, ZMQ_DONTWAIT) >= 0))
 		return 0;
-	flow->again++;
+	side->flow->again++;
 	if (zmq_errno() == EAGAIN && zmq_msg_send(&msg, side->zmq.socket, 0) >= 0)
 		return 0;
 	int rc = zmq_errno() == EAGAIN ? plx_fail(ETIMEDOUT, "the peer takes no more messages")
@@ -180,12 +181,12 @@ static int send_one(struct side *side, struct raw_flow *flow)
 	return rc;
 }
 
-static int send_some(struct side *side, struct raw_flow *flow, uint64_t count)
+static int send_some(void *side, uint64_t count)
 {
 	int rc = 0;
 
 	for (uint64_t i = 0; i < count && plx_likely(!rc); i++)
-		rc = send_one(side, flow);
+		rc = send_one(side);
 	/* Relaxed: see raw_run_add. */
 	if (!rc && atomic_load_explicit(&raw_stop, memory_order_relaxed))
 		return plx_fail(EINTR, "stopped while sending");
@@ -200,8 +201,9 @@ static int send_mark(struct side *side, uint64_t count)
 }
 
 /* Until the server has all of them. */
-static int settle(struct side *side, uint64_t count)
+static int settle(void *arg, uint64_t count)
 {
+	struct side *side = arg;
 	struct raw_mark mark = {0};
 	int rc = send_mark(side, count);
 
@@ -216,36 +218,10 @@ static int settle(struct side *side, uint64_t count)
 				(unsigned long long)mark.count, (unsigned long long)count);
 }
 
-static int send_measured(const struct raw_options *options, struct side *side,
-			 struct raw_flow *flow)
-{
-	uint64_t begin = plx_tsc();
-	uint64_t count = 0, due;
-	int rc = 0;
-
-	while (!rc && (due = raw_flow_due(options, flow, begin, count)) > 0) {
-		rc = send_some(side, flow, due);
-		count += due;
-	}
-	rc = rc ? rc : settle(side, count);
-	flow->count = count;
-	flow->elapsed_tsc = plx_tsc() - begin;
-	return rc;
-}
-
-static int send_all(const struct raw_options *options, struct side *side, struct raw_flow *flow)
-{
-	int rc = send_some(side, flow, options->warmup);
-
-	rc = rc ? rc : settle(side, options->warmup);
-	flow->again = 0;
-	rc = rc ? rc : send_measured(options, side, flow);
-	return rc ? rc : send_mark(side, RAW_MARK_END);
-}
-
 static int stream(const struct raw_options *options, struct raw_flow *flow)
 {
 	struct side side = {
+		.flow = flow,
 		.size = options->size,
 		.message = raw_message(options->size),
 		.copy = options->copy,
@@ -254,7 +230,8 @@ static int stream(const struct raw_options *options, struct raw_flow *flow)
 
 	rc = rc ? rc : limit_depth(&side, ZMQ_SNDHWM, options->window);
 	rc = rc ? rc : meet_server(options, &side);
-	rc = rc ? rc : send_all(options, &side, flow);
+	rc = rc ? rc : raw_flow_send(options, flow, send_some, settle, &side);
+	rc = rc ? rc : send_mark(&side, RAW_MARK_END);
 	close_side(&side);
 	return rc;
 }

@@ -169,8 +169,6 @@ static int open_call(void)
 	return send_call();
 }
 
-/* ------------------------------------------------------------------------------------------ */
-
 static const struct part {
 	const char *name;
 	int (*open)(void);
