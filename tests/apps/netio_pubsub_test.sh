@@ -16,15 +16,10 @@ bench()
 # publish PROVIDER OPTION...: in the background; sets `publisher` and `address`.
 publish()
 {
-	local provider=$1
-
-	shift
-	: >"$temp/out"
-	bench --provider "$provider" -- --listen 127.0.0.1:0 "$@" >"$temp/out" 2>"$temp/err" &
-	publisher=$!
-	pids=("$publisher")
+	start out bench --provider "$1" -- --listen 127.0.0.1:0 "${@:2}"
+	publisher=$pid
 	listening "$temp/out" && return
-	cat "$temp/err"
+	cat "$temp/out.err"
 	exit 1
 }
 
@@ -33,9 +28,8 @@ for provider in tcp shm; do
 		publish "$provider" --subscribers 4 --tags 3 --mode "$mode" --duration 200ms --json "$temp/row.json"
 		bench --provider "$provider" -- --connect "$address" --subscribers 4 --tags 3 >"$temp/sub" 2>"$temp/sub.err"
 		check "$provider $mode: the subscribers end with 0" "(($? == 0))"
-		wait "$publisher"
-		check "$provider $mode: the publisher ends with 0" "(($? == 0))"
-		grep -h 'bench: ' "$temp/err" "$temp/sub.err"
+		ends_well "$provider $mode: the publisher" "$publisher"
+		grep -h 'bench: ' "$temp/out.err" "$temp/sub.err"
 		check "$provider $mode: in sequence" "grep -q '^4 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
 		check "$provider $mode: has figures" \
 			"jq -e '.subscribers == 4 and .copies > 4 and .cycles_per_copy > 0 and .messages_per_s > 0 and .rate_asked == null' '$temp/row.json' >'$temp/jq'"
@@ -52,19 +46,16 @@ for provider in tcp shm; do
 		pids+=("$others")
 		sleep "0.$((RANDOM % 9 + 1))"
 		# On a slow host it may not have connected yet: then the publisher waits for it.
-		kill -9 "$victim"
-		wait "$victim" 2>/dev/null
-		bench --provider "$provider" -- --connect "$address" >"$temp/next" 2>"$temp/next.err" &
-		next=$!
-		pids+=("$next")
+		kill_off "$victim"
+		start next bench --provider "$provider" -- --connect "$address"
+		next=$pid
 		wait "$publisher"
 		check "$provider $mode: the publisher continues" "grep -q 'cycles/copy' '$temp/out'"
 		wait "$others"
 		check "$provider $mode: the others end with 0 although one is killed" "(($? == 0))"
 		check "$provider $mode: they miss nothing" \
 			"grep -q '^2 subscribers got [1-9].*; 0 out of sequence' '$temp/sub'"
-		wait "$next"
-		check "$provider $mode: one that comes late ends with 0" "(($? == 0))"
+		ends_well "$provider $mode: one that comes late" "$next"
 	done
 done
 pids=()
@@ -74,24 +65,16 @@ pids=()
 heartbeat=off
 for policy in disconnect drop-old drop-new conflate; do
 	publish tcp --subscribers 5 --rate 100000 --duration 3s --json "$temp/row.json"
-	"$apps/netio-pubsub-bench" --huge none --provider tcp --heartbeat off -- --connect "$address" \
-		--slow "$policy" >"$temp/slow" 2>"$temp/slow.err" </dev/null &
-	slow=$!
-	pids+=("$slow")
-	for _ in {1..400}; do
-		! grep -q '^subscribed' "$temp/slow" || break
-		sleep 0.05
-	done
+	start slow "$apps/netio-pubsub-bench" --huge none --provider tcp --heartbeat off -- --connect "$address" --slow "$policy"
+	slow=$pid
+	wait_until "grep -q '^subscribed' '$temp/slow'"
 	kill -STOP "$slow"
-	bench --provider tcp -- --connect "$address" --subscribers 4 --json "$temp/others.json" >"$temp/sub" 2>"$temp/sub.err" &
-	others=$!
-	pids+=("$others")
+	start sub bench --provider tcp -- --connect "$address" --subscribers 4 --json "$temp/others.json"
+	others=$pid
 	[[ $policy == disconnect ]] || { sleep 4; kill -CONT "$slow"; }
-	wait "$publisher"
-	check "$policy: the publisher ends with 0" "(($? == 0))"
+	ends_well "$policy: the publisher" "$publisher"
 	kill -CONT "$slow" 2>/dev/null
-	wait "$others"
-	check "$policy: the others end with 0" "(($? == 0))"
+	ends_well "$policy: the others" "$others"
 	check "$policy: they miss nothing" \
 		"grep -q '^4 subscribers got [1-9].*; 0 out of sequence' '$temp/sub' && ! grep missed '$temp/sub'"
 	wait "$slow"

@@ -12,13 +12,6 @@ cat=$PLX_BUILD_ROOT/apps/netio-cat
 sanitizer=${1:-none}
 jobs=24000 # lasts longer than it takes to find both workers, also on a busy host
 
-end_all()
-{
-	kill -KILL "${pids[@]}" 2>/dev/null
-	wait "${pids[@]}" 2>/dev/null
-	pids=()
-}
-
 # port_of NAME: its port, from its standard error; sets `port`.
 port_of()
 {
@@ -35,16 +28,13 @@ start_farm()
 	rm -f "$temp"/*
 	workers=()
 	for i in 0 1 2; do
-		: >"$temp/work$i.err"
-		"$examples/netio_pull" 0 $((150 << i)) >"$temp/work$i" 2>"$temp/work$i.err" </dev/null &
-		workers+=($!)
-		pids+=($!)
+		start "work$i" "$examples/netio_pull" 0 $((150 << i))
+		workers+=("$pid")
 		port_of "work$i"
 		ports+=("$port")
 	done
-	"$examples/netio_push" $jobs "${ports[@]}" >"$temp/give" 2>"$temp/give.err" </dev/null &
-	giver=$!
-	pids+=($!)
+	start give "$examples/netio_push" $jobs "${ports[@]}"
+	giver=$pid
 	wait_until "says 3 ' connected\$'"
 }
 
@@ -92,7 +82,8 @@ for provider in tcp shm; do
 		ends $giver
 		check "$provider $round: all jobs are done in the end" \
 			"(($? == 0)) && grep -q '^$jobs of $jobs jobs done' '$temp/give' && all_up_to $((jobs - 1))"
-		end_all
+		kill_off "${pids[@]}"
+		pids=()
 	done
 done
 
@@ -111,11 +102,8 @@ push_lines()
 
 	rm -f "$temp"/*
 	for i in 0 1 2; do
-		: >"$temp/recv$i.err"
-		"$cat" recv --huge none --provider tcp --idle event -- --listen 127.0.0.1:0 \
-			>"$temp/recv$i" 2>"$temp/recv$i.err" </dev/null &
-		receivers+=($!)
-		pids+=($!)
+		start "recv$i" "$cat" recv --huge none --provider tcp --idle event -- --listen 127.0.0.1:0
+		receivers+=("$pid")
 		port_of "recv$i"
 		to+=(--connect "127.0.0.1:$port")
 	done
@@ -126,8 +114,7 @@ push_lines()
 	pids+=($!)
 	wait_until "[[ -s $temp/recv1 ]]"
 	sleep "0.$(printf %03d $((RANDOM % 500)))"
-	kill -KILL "${receivers[1]}"
-	wait "${receivers[1]}" 2>/dev/null
+	kill_off "${receivers[1]}"
 	ends $pusher
 	status=$?
 	kill "${receivers[0]}" "${receivers[2]}"

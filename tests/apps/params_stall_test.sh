@@ -15,13 +15,11 @@ ask()
 	"$program" --huge none --log-level error -- --connect "$address" "$@"
 }
 
-"$program" --huge none --heartbeat 1s:60s -- --serve "$temp/store.db" --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/server.err" </dev/null &
-pids+=($!)
-listening "$temp/said"
+start server "$program" --huge none --heartbeat 1s:60s -- --serve "$temp/store.db" --listen 127.0.0.1:0
+listening "$temp/server"
 ask --define first --type int --value 1 >/dev/null || check 'it is defined' false
-"$program" --huge none --log-level error -- --connect "$address" --watch >"$temp/watch" 2>"$temp/watch.err" </dev/null &
-watcher=$!
-pids+=("$watcher")
+start watch "$program" --huge none --log-level error -- --connect "$address" --watch
+watcher=$pid
 wait_until "grep -q '^first = 1' '$temp/watch'"
 
 kill -STOP "$watcher"

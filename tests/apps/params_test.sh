@@ -1,34 +1,33 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # plx-params: each command, errors, and the disk's contents after a kill -9.
-# shellcheck disable=SC2016,SC2034 # check expands the conditions
+# shellcheck disable=SC2016,SC2034,SC2317 # check expands the conditions; listens_again calls serve_once
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 program=$1 setter=$2 call=${1%/*}/plx-call
 
-# start [ADDRESS [EAL OPTIONS]]. SIGXFSZ is ignored, so a file-size limit acts as a failing disk.
-start_once()
+# serve [ADDRESS [EAL OPTIONS]]. SIGXFSZ is ignored, so a file-size limit acts as a failing disk.
+serve_once()
 {
-	: >"$temp/said"
-	(
-		trap '' XFSZ
-		exec "$program" --huge none --heartbeat 1s:20s "${@:2}" -- --serve "$temp/store.db" --listen "${1-127.0.0.1:0}"
-	) >"$temp/said" 2>"$temp/server.err" </dev/null &
-	server=$!
-	listening "$temp/said"
+	start server env --ignore-signal=XFSZ "$program" --huge none --heartbeat 1s:20s "${@:2}" -- --serve "$temp/store.db" --listen "${1-127.0.0.1:0}"
+	server=$pid
+	listening "$temp/server"
 }
 
-# While nothing listens there, another program's connection may take the port for a moment.
-start()
+serve()
 {
-	for _ in {1..20}; do
-		start_once "$@" && break
-		grep -q 'the port is in use' "$temp/server.err" || break
-		sleep 0.5
-	done
-	check 'it starts' 'grep -qs "^listening on " "$temp/said"'
+	listens_again serve_once "$@"
+}
+
+# end_server TEXT CONDITION: by SIGTERM; the condition is true of its status and what it has printed.
+end_server()
+{
+	kill "$server"
+	ends "$server"
+	check "$@"
+	server=''
 }
 
 # expect STATUS PATTERN WORDS...: of a client.
@@ -37,13 +36,13 @@ expect()
 	gives "${*:3}" "$1" "$2" "$program" --huge none --log-level error -- --connect "$address" "${@:3}"
 }
 
-# serve TEXT STATUS PATTERN FILE: a service that does not start.
-serve()
+# refused TEXT STATUS PATTERN FILE: a service that does not start.
+refused()
 {
 	gives "$1" "$2" "$3" "$program" --huge none -- --serve "$4" --listen 127.0.0.1:0
 }
 
-start
+serve
 expect 0 'revision 1' --define hv/rack1/voltage --type real --value 1500 --unit V --min 0 --max 2000 --alarm-high 1800 --latch
 expect 0 'revision 2' --define hv/rack1/on --type bool --value false
 expect 0 'revision 3' --define hv/rack2/channels --type int --value 12 --alarm-low 10
@@ -75,25 +74,21 @@ expect 2 '*not an int*' --define a --type int --value 1.5
 expect 2 '*a unit has control characters*' --define a --type int --value 1 --unit $'m\e[2J'
 
 # Another service, whose methods must not run: the example's is number 1.
-"${1%/*}/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0 >"$temp/echo" 2>"$temp/echo.err" </dev/null &
-other=$!
-wait_until 'grep -q "listening on " "$temp/echo"'
-other_address=$(sed -n 's/.*listening on \([0-9.:]*\).*/\1/p' "$temp/echo" | head -n 1)
 params_address=$address
-address=$other_address
+start other "${1%/*}/examples/service" --huge none --heartbeat 1s:20s 127.0.0.1:0
+listening "$temp/other"
 for words in '--get a' '--set a --value 1' --list --watch; do
 	# shellcheck disable=SC2086
 	expect 1 "*$address is a service, but no plx-params; check --connect" $words
 done
 address=$params_address
-kill "$other"
-ends "$other"
+kill "$pid"
+ends "$pid"
 
 # raw CODE TEXT METHOD HEX: the answer to a foreign client's request.
 raw()
 {
-	gives "$3 $4" 1 "*$2*with code $1*" \
-		"$call" --huge none --log-level error -- --connect "$address" --method "params.$3" --hex "$4"
+	gives "$3 $4" 1 "*$2*with code $1*" "$call" --huge none --log-level error -- --connect "$address" --method "params.$3" --hex "$4"
 }
 
 # A record of "x", an int that is 1 and may be 0 at most; one that was removed; orders with what is zero otherwise.
@@ -149,10 +144,9 @@ expect 0 'revision 21' --remove hv/rack1/on
 expect 1 '*no such parameter' --get hv/rack1/on
 
 # Watching.
-: >"$temp/watch"
 # By default, background jobs of a shell ignore SIGINT.
-env --default-signal=INT "$program" --huge none -- --connect "$address" --watch --below hv >"$temp/watch" 2>"$temp/watch.err" </dev/null &
-watcher=$!
+start watch env --default-signal=INT "$program" --huge none -- --connect "$address" --watch --below hv
+watcher=$pid
 wait_until "[[ \$(wc -l <'$temp/watch') == 2 ]]"
 check 'a watch shows the existing parameters' "grep -q '^hv/rack1/voltage = 1500 V' '$temp/watch' && grep -q '^hv/rack2/channels = 9' '$temp/watch'"
 expect 0 'revision 22' --set hv/rack1/voltage --value 1950
@@ -165,7 +159,7 @@ hv/rack3/on = false  (bool, revision 24)
 hv/rack3/on removed  (revision 25)'"
 
 # Two services may not write to one file.
-serve 'another process has the file' 1 '*another process has it; end that one*' "$temp/store.db"
+refused 'another process has the file' 1 '*another process has it; end that one*' "$temp/store.db"
 
 # Acknowledged changes persist, and no revision is used twice, although the service is killed while many sets are on their way
 # to the disk.
@@ -186,15 +180,14 @@ is_there()
 
 unanswered=0
 for i in {1..4}; do
-	"$setter" --huge none -- --connect "$address" >"$temp/told" 2>"$temp/setter.err" </dev/null &
-	client=$!
+	start told "$setter" --huge none -- --connect "$address"
+	client=$pid
 	before=$("$program" --huge none -- --connect "$address" --get load/7 2>"$temp/get.err")
 	wait_until '[[ $("$program" --huge none -- --connect "$address" --get load/7 2>"$temp/get.err") != "$before" ]]'
 	sleep "0.$((RANDOM % 9))"
-	kill -KILL "$server"
-	wait "$server" 2>/dev/null
+	kill_off "$server"
 	ends "$client"
-	start "$address"
+	serve "$address"
 	"$program" --huge none -- --connect "$address" --list --below load >"$temp/listed" 2>"$temp/list.err"
 	is_there
 	check "kill $i: what was acknowledged is on the disk" "(($? == 0)) && ((\$(wc -l <'$temp/told') == 10))"
@@ -212,18 +205,14 @@ expect 0 'revision *' --define hv/rack1/on --type bool --value 1
 wait_until "grep -q '= 1004 V' '$temp/watch'"
 check 'a watch continues after the service was killed' "grep -q '= 1004 V' '$temp/watch'"
 kill -INT "$watcher"
-ends "$watcher"
-check 'watching ends with Ctrl-C' "(($? == 0))"
+ends_well 'watching by Ctrl-C' "$watcher"
 
 # An orderly end.
 expect 0 'revision *' --set run/title --value last --fast
 kill -STOP "$server"
 expect 1 '*no service within 0.3 s: it has not answered yet: *' --deadline 300ms --list
 kill -CONT "$server"
-kill "$server"
-ends "$server"
-check 'it ends in order' "(($? == 0)) && grep -q '^3 changes were written in [1-3] commit' '$temp/said' && ! grep -q lost '$temp/said'"
-server=''
+end_server 'it ends in order' '(($? == 0)) && grep -q "^3 changes were written in [1-3] commit" "$temp/server" && ! grep -q lost "$temp/server"'
 check 'the file can be read by SQLite' '[[ $(sqlite3 "$temp/store.db" "SELECT value FROM params WHERE name = '"'run/title'"'") == last ]]'
 got=$(sqlite3 "$temp/store.db" "SELECT type, value, unit, min, max IS NULL, alarm_low, alarm_high IS NULL, latch, alarm FROM params
 	WHERE name IN ('hv/rack1/on', 'hv/rack2/channels') ORDER BY name; SELECT name, typeof(value) FROM counters ORDER BY name")
@@ -231,10 +220,10 @@ check 'its columns are as the page says' '[[ $got == $'"'bool|1|||1||1|0|none\ni
 expect 1 '*no service within*' --deadline 300ms --list
 
 # A disk that fails and recovers; then one that fails until the end.
-start "$address" --provider tcp
+serve "$address" --provider tcp
 prlimit --fsize=4096: --pid "$server"
-"$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it waits' >"$temp/set" 2>"$temp/set.err" &
-client=$!
+start set "$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it waits'
+client=$pid
 wait_until 'grep -q "trying again in 1 s" "$temp/server.err"'
 check 'the service retries a failing disk, and the client waits' 'kill -0 "$client" && [[ ! -s $temp/set ]]'
 prlimit --fsize=unlimited: --pid "$server"
@@ -242,49 +231,43 @@ ends "$client"
 check '... until it takes it' "(($? == 0)) && grep -q '^revision ' '$temp/set'"
 tries=$(grep -c 'trying again in 1 s' "$temp/server.err")
 prlimit --fsize=4096: --pid "$server"
-"$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it is lost' >"$temp/set" 2>"$temp/set.err" &
-client=$!
+start set "$program" --huge none --provider tcp -- --connect "$address" --deadline 20s --set run/title --value 'it is lost'
+client=$pid
 wait_until '(($(grep -c "trying again in 1 s" "$temp/server.err") > tries))'
 kill "$server"
 ends "$client"
 check 'a client that waits at the end learns that its change is lost' '(($? == 1)) && grep -q "it was changed, and is not on the disk" "$temp/set.err"'
 ends "$server"
-check '... and the service reports it' '(($? == 1)) && grep -q "^1 change was written in 1 commit$" "$temp/said" && grep -q "^1 change is lost$" "$temp/said" && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
+check '... and the service reports it' '(($? == 1)) && grep -q "^1 change was written in 1 commit$" "$temp/server" && grep -q "^1 change is lost$" "$temp/server" && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
 server=''
 check '... and the acknowledged change is there' '[[ $(sqlite3 "$temp/store.db" "SELECT value FROM params WHERE name = '"'run/title'"'") == "it waits" ]]'
 
 # A file that is moved away while it is served.
-start "$address"
+serve "$address"
 expect 0 'revision *' --set run/title --value 'before the move'
 mv "$temp/store.db" "$temp/moved.db"
 expect 1 '*it was changed, and is not on the disk*' --set run/title --value 'after the move'
 check 'a file that was moved is reported' 'grep -q "store.db: it was moved, removed or replaced .*keeps changes in memory only" "$temp/server.err"'
-serve '... no other service takes its path' 1 '*another process has it; end that one*' "$temp/store.db"
+refused '... no other service takes its path' 1 '*another process has it; end that one*' "$temp/store.db"
 check '... nor makes a file there' '[[ ! -e $temp/store.db ]]'
-kill "$server"
-ends "$server"
-check '... and the service ends with status 1' '(($? == 1)) && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
-server=''
+end_server '... and the service ends with status 1' '(($? == 1)) && grep -q "store.db: 1 change is not in it" "$temp/server.err"'
 mv "$temp/moved.db" "$temp/store.db"
-start "$address"
+serve "$address"
 expect 0 '* = * the move*' --get run/title
 mv "$temp/store.db" "$temp/moved.db"
-kill "$server"
-ends "$server"
-check 'it is noticed at the end, too' '(($? == 1)) && grep -q "store.db: it, or its -wal, was moved" "$temp/server.err"'
-server=''
+end_server 'it is noticed at the end, too' '(($? == 1)) && grep -q "store.db: it, or its -wal, was moved" "$temp/server.err"'
 mv "$temp/moved.db" "$temp/store.db"
 
 # Files that are no store, and stay unchanged.
 echo 'this is no database, and it is long enough to be looked at as one ..............................................' >"$temp/text"
 cp "$temp/text" "$temp/text.before"
-serve 'a file of something else is named' 1 "*$temp/text: it is no store of plx-params*" "$temp/text"
+refused 'a file of something else is named' 1 "*$temp/text: it is no store of plx-params*" "$temp/text"
 check '... and stays' "cmp -s '$temp/text' '$temp/text.before'"
-serve 'a folder that does not exist' 1 "*folder $temp/none does not exist; make it*" "$temp/none/store.db"
-serve 'a folder' 1 "*$temp: it is a folder; give a file*" "$temp"
-serve 'a name that is not of a file' 1 '*give the path of a file*' :memory:
+refused 'a folder that does not exist' 1 "*folder $temp/none does not exist; make it*" "$temp/none/store.db"
+refused 'a folder' 1 "*$temp: it is a folder; give a file*" "$temp"
+refused 'a name that is not of a file' 1 '*give the path of a file*' :memory:
 sqlite3 "$temp/store.db" 'UPDATE params SET id = -1 WHERE name = "run/title"'
-serve 'a file that was edited badly' 1 \
+refused 'a file that was edited badly' 1 \
 	"*parameter 'run/title': its id is no whole number*mend it with sqlite3*" "$temp/store.db"
 gives 'an address is needed' 2 '*--listen ADDR is missing*' "$program" --huge none -- --serve "$temp/other.db"
 exit $failed

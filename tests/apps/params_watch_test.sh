@@ -2,30 +2,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # plx-params --watch while the service comes back with an older state or another file; and its output: text that would
 # control a terminal, and outputs that cannot be written.
-# shellcheck disable=SC2016,SC2034 # check expands the conditions
+# shellcheck disable=SC2016,SC2034,SC2317 # check expands the conditions; listens_again calls serve_once
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 program=$1
-server=''
-watcher=''
 address=127.0.0.1:0
-trap 'kill -KILL $server $watcher 2>/dev/null; rm -rf "$temp"' EXIT
 
-# start FILE: the service, where it was before. While nobody listens there, the port may be that of anybody's
-# connection for a moment.
-start()
+# serve FILE: the service, where it was before.
+serve_once()
 {
-	for _ in {1..20}; do
-		: >"$temp/said"
-		"$program" --huge none --heartbeat 1s:20s -- --serve "$1" --listen "$address" >"$temp/said" 2>"$temp/server.err" </dev/null &
-		server=$!
-		listening "$temp/said" && break
-		grep -q 'the port is in use' "$temp/server.err" || break
-		sleep 0.5
-	done
-	check 'it starts' 'grep -qs "^listening on " "$temp/said"'
+	start server "$program" --huge none --heartbeat 1s:20s -- --serve "$1" --listen "$address"
+	server=$pid
+	listening "$temp/server"
+}
+
+serve()
+{
+	listens_again serve_once "$1"
 }
 
 # stop SIGNAL: the service, by that.
@@ -66,14 +61,13 @@ start_watch()
 	# By default, background jobs of a shell ignore SIGINT.
 	env --default-signal=INT "$program" --huge none --log-level error -- --connect "$address" --watch "$@" >>"$temp/watch" 2>"$temp/watch.err" </dev/null &
 	watcher=$!
+	pids+=("$watcher")
 }
 
 stop_watch()
 {
 	kill -INT "$watcher"
-	ends "$watcher"
-	check 'watching ends with Ctrl-C' "(($? == 0))"
-	watcher=''
+	ends_well 'watching by Ctrl-C' "$watcher"
 }
 
 # wait_shown LINE
@@ -84,13 +78,13 @@ wait_shown()
 }
 
 # An earlier backup is restored.
-start "$temp/store.db"
+serve "$temp/store.db"
 define x 1
 define y 1
 define z 1
 stop TERM
 cp "$temp/store.db" "$temp/backup.db"
-start "$temp/store.db"
+serve "$temp/store.db"
 start_watch
 wait_shown 'z = 1'
 ask --set y --value 6 >/dev/null
@@ -100,7 +94,7 @@ wait_shown 'w = 1'
 check 'it has shown what the backup does not have' "grep -q '^y = 6' '$temp/watch' && grep -q '^z removed' '$temp/watch'"
 : >"$temp/watch"
 stop KILL
-start "$temp/backup.db"
+serve "$temp/backup.db"
 wait_shown 'w removed'
 check 'it reports once that the service is gone, and that it is back' "diff '$temp/watch.err' - <<<'plx-params: the service is gone; waiting
 plx-params: the service is back'"
@@ -120,11 +114,11 @@ stop TERM
 cp "$temp/backup.db" "$temp/less.db"
 address_before=$address
 address=127.0.0.1:0
-start "$temp/less.db"
+serve "$temp/less.db"
 ask --remove z >/dev/null
 stop TERM
 address=$address_before
-start "$temp/less.db"
+serve "$temp/less.db"
 wait_shown 'z removed'
 check 'it reports that once' "[[ \$(grep -c '^z removed' '$temp/watch') == 1 ]]"
 stop_watch
@@ -138,7 +132,7 @@ stop TERM
 wait_until "grep -q 'the service is gone; waiting' '$temp/watch.err'"
 check 'with --json it reports on standard error that the service is gone' "grep -q 'the service is gone; waiting' '$temp/watch.err' && ! grep -q gone '$temp/watch'"
 asks 'none at the start is an error' 1 '*no service within 0.3 s*' --watch --deadline 300ms
-start "$temp/less.db"
+serve "$temp/less.db"
 wait_until "grep -q 'the service is back' '$temp/watch.err'"
 check '... and that it is back' "grep -q 'the service is back' '$temp/watch.err'"
 stop_watch
@@ -187,11 +181,11 @@ done
 mkfifo "$temp/fifo"
 "$program" --huge none --log-level error -- --connect "$address" --watch >"$temp/fifo" 2>"$temp/left.err" &
 watcher=$!
+pids+=("$watcher")
 head -n 1 <"$temp/fifo" >"$temp/first"
 ends "$watcher"
 check 'watching ends when its reader leaves' \
 	"(($? == 1)) && [[ -s '$temp/first' ]] && grep -q 'standard output: nobody reads it' '$temp/left.err'"
-watcher=''
 
 "$program" --huge none --log-level error -- --serve "$temp/other.db" --listen 127.0.0.1:0 --publish-port "${address##*:}" \
 	>/dev/null 2>"$temp/port.err" </dev/null
