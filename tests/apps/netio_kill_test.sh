@@ -8,24 +8,11 @@ set -uo pipefail
 
 examples=$PLX_BUILD_ROOT/apps/examples
 
-# await PID: wait for its end, up to 20 s; returns its status.
-await()
-{
-	for _ in {1..400}; do
-		kill -0 "$1" 2>/dev/null || break
-		sleep 0.05
-	done
-	kill -KILL "$1" 2>/dev/null
-	wait "$1" 2>/dev/null
-}
-
 # start_receiver PORT SOURCES: sets `port` and `receiver`.
 start_receiver()
 {
-	: >"$temp/recv"
-	"$examples/netio_recv" "$1" "$2" >"$temp/recv" 2>"$temp/recv.err" </dev/null &
-	receiver=$!
-	pids+=("$receiver")
+	start recv "$examples/netio_recv" "$1" "$2"
+	receiver=$pid
 	listening "$temp/recv" && return
 	check 'a receiver comes up' false
 	exit 1
@@ -34,10 +21,7 @@ start_receiver()
 # About a tenth of a second after the sender connected: perhaps before its first message, which has its number.
 sleep_at_random()
 {
-	for _ in {1..200}; do
-		grep -q ' connected$' "$temp/recv" && break
-		sleep 0.05
-	done
+	wait_until "grep -q ' connected\$' '$temp/recv'"
 	sleep "0.$(printf %03d $((RANDOM % 200)))"
 }
 
@@ -45,30 +29,24 @@ for provider in tcp shm; do
 	export NETIO_OPTIONS="--huge none --provider $provider"
 	for round in 1 2 3; do
 		start_receiver 0 1
-		"$examples/netio_send" 127.0.0.1 "$port" "$round" 1000000000 2>"$temp/send.err" </dev/null &
-		sender=$!
-		pids+=("$sender")
+		start send "$examples/netio_send" 127.0.0.1 "$port" "$round" 1000000000
 		sleep_at_random
-		kill -KILL "$sender"
-		wait "$sender" 2>/dev/null
-		await "$receiver"
+		kill_off "$pid"
+		ends "$receiver"
 		check "$provider $round: a killed sender's messages have no gap" \
 			"(($? == 0)) && grep -qE '^source ($round|0): [0-9]+ fragments, 0 missing' '$temp/recv'"
 		check "$provider $round: and the receiver reports why" "grep -q 'went away' '$temp/recv'"
 	done
 
 	start_receiver 0 1
-	"$examples/netio_send" 127.0.0.1 "$port" 9 1000000000 2>"$temp/send.err" </dev/null &
-	sender=$!
-	pids+=("$sender")
+	start send "$examples/netio_send" 127.0.0.1 "$port" 9 1000000000
+	sender=$pid
 	sleep_at_random
-	kill -KILL "$receiver"
-	wait "$receiver" 2>/dev/null
+	kill_off "$receiver"
 	start_receiver "$port" 1
 	sleep_at_random
-	kill -KILL "$sender"
-	wait "$sender" 2>/dev/null
-	await "$receiver"
+	kill_off "$sender"
+	ends "$receiver"
 	check "$provider: a sender continues with the next receiver" \
 		"grep -qE '^source (9|0): [0-9]+ fragments' '$temp/recv' && grep -q 'trying again' '$temp/send.err'"
 done

@@ -10,30 +10,17 @@ apps=$1
 # serve PROVIDER: a netio-recv; sets `address`.
 serve()
 {
-	: >"$temp/recv" # or the address of the one before is read
-	timeout -k 5 100 "$apps/netio-recv" --huge none --provider "$1" -- --listen 127.0.0.1:0 >"$temp/recv" 2>"$temp/recv.err" &
-	server=$!
+	start recv timeout -k 5 100 "$apps/netio-recv" --huge none --provider "$1" -- --listen 127.0.0.1:0
+	server=$pid
 	listening "$temp/recv" && return
 	cat "$temp/recv.err"
 	exit 1
 }
 
-end_server()
-{
-	kill "$server"
-	wait "$server"
-	check "netio-recv ends with 0" "(($? == 0))"
-	server=''
-}
-
 # measure PROVIDER OPTION...: output in $temp/out; returns the status.
 measure()
 {
-	local provider=$1
-
-	shift
-	timeout 60 "$apps/netio-throughput" --huge none --provider "$provider" -- "$@" \
-		>"$temp/out" 2>"$temp/err" </dev/null
+	timeout 60 "$apps/netio-throughput" --huge none --provider "$1" -- "${@:2}" >"$temp/out" 2>"$temp/err" </dev/null
 }
 
 for provider in tcp shm; do
@@ -49,7 +36,7 @@ for provider in tcp shm; do
 	done
 	check "$provider: every connection ended in order" \
 		"sleep 0.3; (($(grep -c 'gone: closed; ' "$temp/recv") == 4))"
-	end_server
+	stops_well netio-recv "$server"
 done
 
 serve tcp
@@ -62,7 +49,7 @@ check 'a file that cannot be made ends with 1 at once' \
 	"(($? == 1)) && grep -q 'No such file' '$temp/err' && [[ ! -s '$temp/out' ]]"
 measure tcp --connect "$address" --sizes 64,,0
 check 'a size of 0 ends with 2' "(($? == 2)) && grep -q -- --sizes '$temp/err'"
-end_server
+stops_well netio-recv "$server"
 measure tcp --connect "$address" --duration 100ms
 check 'nobody there ends with 1' "(($? == 1)) && grep -q 'refused' '$temp/err'"
 
@@ -71,11 +58,8 @@ serve tcp
 "$apps/netio-cat" send --huge none --provider tcp -- --connect "$address" \
 	< <(echo hello; sleep 30) >"$temp/cat" 2>"$temp/cat.err" &
 cat=$!
-for _ in {1..200}; do
-	grep -q ' connected ' "$temp/recv" && break
-	sleep 0.05
-done
-end_server
+wait_until "grep -q ' connected ' '$temp/recv'"
+stops_well netio-recv "$server"
 wait "$cat"
 check 'a connection that is open when it is stopped is closed' "grep -q 'gone: closed; ' '$temp/recv'"
 exit $failed

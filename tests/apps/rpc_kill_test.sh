@@ -14,26 +14,21 @@ seconds=${seconds:-8}
 # start_service I ADDRESS: sets services[I] and addresses[I].
 start_service()
 {
-	: >"$temp/service$1.out"
-	"$program" --huge none --provider "$provider" -- --listen "$2" --log "$temp/ran" \
-		>"$temp/service$1.out" 2>"$temp/service$1.err" </dev/null &
-	services[$1]=$!
-	pids+=("$!")
-	# shellcheck disable=SC2016
-	if ! wait_until '[[ -s $temp/service'"$1"'.out ]]'; then
+	start "service$1" "$program" --huge none --provider "$provider" -- --listen "$2" --log "$temp/ran"
+	services[$1]=$pid
+	if ! listening "$temp/service$1"; then
 		check "$provider: a service starts" false
 		exit 1
 	fi
-	addresses[$1]=$(sed -n 's/^listening on //p' "$temp/service$1.out")
+	addresses[$1]=$address
 }
 
 start_client()
 {
 	((++identity))
-	"$program" --huge none --provider "$provider" -- --connect "${addresses[0]}" --connect "${addresses[1]}" \
-		--identity $identity --log "$temp/ended" 2>"$temp/client$identity.err" </dev/null &
-	client=$!
-	pids+=("$client")
+	start "client$identity" "$program" --huge none --provider "$provider" -- --connect "${addresses[0]}" --connect "${addresses[1]}" \
+		--identity $identity --log "$temp/ended"
+	client=$pid
 }
 
 # Kill a service, stop it for longer than its peers wait for it, or kill a client; whichever it is comes again.
@@ -48,24 +43,14 @@ disturb()
 		kill -CONT "${services[which]}"
 		;;
 	1)
-		kill -KILL "$client"
-		wait "$client" 2>/dev/null
+		kill_off "$client"
 		start_client
 		;;
 	*)
-		kill -KILL "${services[which]}"
-		wait "${services[which]}" 2>/dev/null
+		kill_off "${services[which]}"
 		start_service $which "${addresses[which]}"
 		;;
 	esac
-}
-
-count()
-{
-	local lines
-
-	lines=$(wc -l <"$1")
-	echo "$lines"
 }
 
 for provider in tcp shm; do
@@ -85,10 +70,8 @@ for provider in tcp shm; do
 	# Where one was made just now: who is ended while it starts does not end in order.
 	wait_until "grep -q '^$identity\\.' '$temp/ended'"
 	kill -TERM "$steady" "$client"
-	ends "$steady"
-	check "$provider: a client ends in order" "(($? == 0))"
-	ends "$client"
-	check "$provider: so does the other one" "(($? == 0))"
+	ends_well "$provider: a client" "$steady"
+	ends_well "$provider: the other one" "$client"
 	kill -TERM "${services[@]}"
 	for service in "${services[@]}"; do
 		ends "$service"
@@ -109,7 +92,7 @@ for provider in tcp shm; do
 	check "$provider: no answer is another call's" "! grep -q wrong '$temp/ended'"
 	check "$provider: calls ended with replies, and links ended under others" \
 		"(($(grep -c ' ok ' "$temp/ended") > 1000)) && grep -q 'peer down perhaps' '$temp/ended'"
-	echo "$provider: $disturbed disturbances, $(count "$temp/ended") calls ended, $(count "$temp/ran") ran:" \
+	echo "$provider: $disturbed disturbances, $(wc -l <"$temp/ended") calls ended, $(wc -l <"$temp/ran") ran:" \
 		"$(awk '{ print $4 }' "$temp/ended" | sort | uniq -c | tr -s ' \n' ' ')"
 done
 exit $failed
