@@ -168,16 +168,14 @@ struct pool_returned {
  * it. */
 struct pool_cache {
 	struct plx_pool_cache pub;
-	bool is_dry; /* shared: the last get found no object */
-	_Atomic uint64_t empty;
 
 	/* Owned pools. */
-	_Atomic uint32_t low_water;
 	_Atomic uint32_t collected;  /* how many of listed_count reached the stack */
 	struct pool_returned *taken; /* taken off the list, not yet on the stack */
 
 	/* Shared pools. */
-	_Atomic uint64_t refills, spills;
+	bool is_dry; /* the last get found no object */
+	_Atomic uint64_t empty, refills, spills;
 	struct pool_cache *next; /* next cache of the pool */
 };
 
@@ -202,8 +200,8 @@ struct pool {
 	PLX_ALIGNED_LINE _Atomic(struct pool_returned *) list; /* owned */
 	_Atomic uint64_t spare;                                /* shared: see pool_shared.c */
 	_Atomic uint32_t listed_count; /* owned: objects ever listed; shared: spare objects */
-	_Atomic uint32_t low_water;    /* shared */
-	_Atomic uint64_t empty;        /* shared: for threads without a cache */
+	_Atomic uint32_t low_water;
+	_Atomic uint64_t empty; /* shared: of threads without a cache */
 	_Atomic(struct pool_cache *) first_cache;
 
 	char name[32];

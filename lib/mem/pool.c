@@ -85,7 +85,6 @@ static void init_owned(struct pool *pool, char *memory, const struct layout *at)
 	pool->lcore_count = 1;
 	own->pub.size = own->pub.floor = count;
 	pool_set_cached(own, count);
-	atomic_init(&own->low_water, count);
 	/* Downwards, so that the first get returns the first object. */
 	for (uint32_t i = 0; i < count; i++)
 		stack[count - 1 - i] = mem_pool_object(&pool->pub, i);
@@ -104,7 +103,6 @@ static int init_shared(struct pool *pool, const struct plx_pool_attr *attr, char
 	pool->lcore_count = pool->cache_count ? PLX_LCORE_MAX : 0;
 	for (uint32_t id = 0; id < pool->lcore_count; id++)
 		pool->pub.caches[id] = &pool_no_cache.pub;
-	atomic_init(&pool->low_water, pool->object_count);
 	for (uint32_t i = 0; i < pool->object_count; i++) {
 		void *object = mem_pool_object(&pool->pub, i);
 
@@ -127,6 +125,7 @@ static int init(struct pool *pool, const struct plx_pool_attr *attr, const struc
 				   ? sizeof(struct pool_returned)
 				   : attr->object_bytes;
 	pool->object_count = attr->object_count;
+	atomic_init(&pool->low_water, attr->object_count);
 	pool->marks = POOL_CHECKED ? (_Atomic uint8_t *)(memory + at->marks) : NULL;
 	snprintf(pool->name, sizeof(pool->name), "%s", attr->name);
 	for (uint32_t i = 0; i < pool->object_count; i++) {
@@ -249,15 +248,14 @@ static void add_cache_stats(const struct pool *pool, struct plx_pool_stats *stat
 void plx_pool_stats(struct plx_pool *pool, struct plx_pool_stats *stats_out)
 {
 	struct pool *priv = pool_of(pool);
-	bool is_shared = pool_is_shared(priv);
 
 	*stats_out = (struct plx_pool_stats){
 		.object_count = priv->object_count,
 		.available = pool_available(priv),
-		.low_water = counter_get(is_shared ? &priv->low_water : &priv->own->low_water),
-		.empty = counter_get(is_shared ? &priv->empty : &priv->own->empty),
+		.low_water = counter_get(&priv->low_water),
+		.empty = counter_get(&priv->empty),
 	};
-	if (is_shared)
+	if (pool_is_shared(priv))
 		add_cache_stats(priv, stats_out);
 }
 

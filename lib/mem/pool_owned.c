@@ -48,8 +48,8 @@ static void set_marks(struct pool *pool, struct pool_cache *own, uint32_t count)
 {
 	uint32_t left = pool_available(pool), low_water;
 
-	counter_lower(&own->low_water, left - count);
-	low_water = counter_get(&own->low_water);
+	counter_lower(&pool->low_water, left - count);
+	low_water = counter_get(&pool->low_water);
 	/* The number outside the stack only grows until the next refill, so the low-water mark
 	 * cannot drop while the stack holds more than this. */
 	uint32_t outside = left - pool_cached(own);
@@ -65,7 +65,7 @@ uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count)
 
 	uint32_t cached = pool_cached(own);
 	if (cached < count) {
-		counter_add(&own->empty, 1);
+		counter_add(&pool->empty, 1);
 		set_marks(pool, own, 0);
 		return 0;
 	}
