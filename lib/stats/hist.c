@@ -106,16 +106,11 @@ uint64_t plx_hist_quantile(const struct plx_hist *hist, double fraction)
 	if (rank > hist->count - hist->overflow)
 		return hist->max;
 
-	uint64_t seen = 0;
-	for (size_t i = 0; i < hist->bucket_count; i++) {
-		seen += hist->buckets[i];
-		if (seen >= rank) {
-			uint64_t high = plx_hist_bucket_high(hist, i);
-
-			return high < hist->max ? high : hist->max;
-		}
-	}
-	return hist->max;
+	size_t i = 0;
+	for (uint64_t seen = hist->buckets[0]; seen < rank; seen += hist->buckets[i])
+		i++;
+	uint64_t high = plx_hist_bucket_high(hist, i);
+	return high < hist->max ? high : hist->max;
 }
 
 bool plx_hist_quantile_known(const struct plx_hist *hist, double fraction)
@@ -187,16 +182,6 @@ static int finish(FILE *file, const char *what)
 	return 0;
 }
 
-/* How many doublings of the linear range cover every value up to the highest. */
-static unsigned doublings(const struct plx_hist *hist)
-{
-	unsigned count = 1;
-
-	while (hist->sub_bits + count - 1 < 64 && hist->highest >> (hist->sub_bits + count - 1))
-		count++;
-	return count;
-}
-
 static void write_footer(const struct plx_hist *hist, FILE *file, double unit)
 {
 	assert(hist->sub_bits < 64);
@@ -204,8 +189,9 @@ static void write_footer(const struct plx_hist *hist, FILE *file, double unit)
 		plx_hist_stddev(hist) / unit);
 	fprintf(file, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n",
 		(double)hist->max / unit, hist->count);
-	fprintf(file, "#[Buckets = %12u, SubBuckets     = %12llu]\n", doublings(hist),
-		1ull << hist->sub_bits);
+	/* HdrHistogram counts doublings of the linear range that reach the highest value. */
+	fprintf(file, "#[Buckets = %12u, SubBuckets     = %12llu]\n",
+		bucket_shift(hist, hist->bucket_count - 1) + 1, 1ull << hist->sub_bits);
 }
 
 /* The highest value of a non-empty bucket, limited to the recorded maximum. */
