@@ -21,33 +21,14 @@ struct shm_params shm_params = {
 
 /* Parameters ------------------------------------------------------------------------------- */
 
-static void define_params(void)
-{
-	fi_param_define(&shm_prov, "ring_bytes", FI_PARAM_STRING,
-			"Bytes of the ring that each connection receives through: a power of two "
-			"from 64k to 64m (default: 256k)");
-	fi_param_define(&shm_prov, "inline_max", FI_PARAM_STRING,
-			"Longest message that is copied through the ring as a whole: from %d to a "
-			"quarter of ring_bytes less 64 (default: 16k, or that quarter)",
-			SHM_INJECT_MAX);
-	fi_param_define(
-		&shm_prov, "copy_max", FI_PARAM_STRING,
-		"Longest message that both sides copy, through the ring in parts; longer "
-		"ones the receiver alone copies, out of the sender's memory (default: 16m)");
-	fi_param_define(
-		&shm_prov, "cma", FI_PARAM_BOOL,
-		"Whether memory of peers is read at all, where the system lets this process "
-		"do so; else all that they send goes through the ring (default: yes)");
-	fi_param_define(&shm_prov, "group", FI_PARAM_STRING,
-			"Group, by name or number, whose members may connect too (default: none, "
-			"the same user only)");
-}
+static_assert(SHM_INJECT_MAX == 4096, "a number in the help of inline_max");
 
-/* Text of a parameter; NULL: not set. */
-static const char *get_text(const char *name)
+/* Define a parameter. Return: its text; NULL: not set. */
+static const char *get_text(const char *name, const char *help)
 {
 	char *text = NULL;
 
+	fi_param_define(&shm_prov, name, FI_PARAM_STRING, "%s", help);
 	return fi_param_get_str(&shm_prov, name, &text) ? NULL : text;
 }
 
@@ -70,7 +51,10 @@ static bool parse_bytes(const char *text, uint64_t *bytes_out)
 
 static void read_ring_bytes(void)
 {
-	const char *text = get_text("ring_bytes");
+	const char *text = get_text(
+		"ring_bytes",
+		"Bytes of the ring that each connection receives through: a power of two "
+		"from 64k to 64m (default: 256k)");
 	uint64_t bytes;
 
 	if (!text)
@@ -90,7 +74,10 @@ static void read_ring_bytes(void)
 static void read_inline_max(void)
 {
 	uint64_t most = shm_params.ring_bytes / 4 - 64;
-	const char *text = get_text("inline_max");
+	const char *text = get_text(
+		"inline_max",
+		"Longest message that is copied through the ring as a whole: from 4096 to a "
+		"quarter of ring_bytes less 64 (default: 16k, or that quarter)");
 	uint64_t bytes;
 
 	shm_params.inline_max = INLINE_MAX < most ? INLINE_MAX : most;
@@ -107,7 +94,10 @@ static void read_inline_max(void)
 
 static void read_copy_max(void)
 {
-	const char *text = get_text("copy_max");
+	const char *text = get_text(
+		"copy_max",
+		"Longest message that both sides copy, through the ring in parts; longer "
+		"ones the receiver alone copies, out of the sender's memory (default: 16m)");
 
 	if (text && !parse_bytes(text, &shm_params.copy_max))
 		shm_log(FI_LOG_WARN,
@@ -118,9 +108,13 @@ static void read_copy_max(void)
 
 static void read_cma(void)
 {
-	int wanted;
-	int rc = fi_param_get_bool(&shm_prov, "cma", &wanted);
+	int wanted, rc;
 
+	fi_param_define(
+		&shm_prov, "cma", FI_PARAM_BOOL,
+		"Whether memory of peers is read at all, where the system lets this process "
+		"do so; else all that they send goes through the ring (default: yes)");
+	rc = fi_param_get_bool(&shm_prov, "cma", &wanted);
 	if (rc == 0)
 		shm_params.cma = wanted;
 	else if (rc == -FI_EINVAL)
@@ -130,13 +124,11 @@ static void read_cma(void)
 /* -1 is not a group: chown(2) takes it as "leave unchanged". */
 static bool parse_gid(const char *text, uint32_t *gid_out)
 {
-	unsigned long long number;
-	char *end;
+	uint64_t number = 0;
+	int rc = plx_parse_uint("group", text, 0, UINT32_MAX - 1, &number);
 
-	errno = 0;
-	number = strtoull(text, &end, 10);
 	*gid_out = (uint32_t)number;
-	return isdigit((unsigned char)text[0]) && !errno && *end == '\0' && number < UINT32_MAX;
+	return rc == 0;
 }
 
 static bool find_group(const char *name, uint32_t *gid_out)
@@ -152,7 +144,9 @@ static bool find_group(const char *name, uint32_t *gid_out)
 
 static void read_group(void)
 {
-	const char *text = get_text("group");
+	const char *text = get_text("group",
+				    "Group, by name or number, whose members may connect too "
+				    "(default: none, the same user only)");
 
 	if (!text)
 		return;
@@ -167,7 +161,6 @@ static void read_group(void)
 
 static void read_params(void)
 {
-	define_params();
 	read_ring_bytes();
 	read_inline_max();
 	read_copy_max();
