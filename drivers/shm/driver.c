@@ -4,7 +4,7 @@
 #include "plx_fabric_driver.h"
 #include "shm.h"
 
-/* Sends in flight of one link, which needs at most 36: 120 bytes each. */
+/* Sends in flight of one link, which needs at most 36: 136 bytes each. */
 #define TX_SIZE 64
 
 extern const struct plx_fabric_driver plx_driver_shm;

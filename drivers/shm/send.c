@@ -129,15 +129,8 @@ static struct shm_send *keep(struct shm_ep *ep, const struct prov_message *messa
 {
 	struct shm_send *kept = &ep->sends[ep->base.tx_tail++ & ep->tx_mask];
 
-	*kept = (struct shm_send){
-		.context = message->context,
-		.flags = message->flags,
-		.wants_completion = message->wants_completion,
-		.data = message->data,
-		.has_data = message->has_data,
-		.total = message->length,
-		.piece_count = (uint32_t)message->count,
-	};
+	*kept = (struct shm_send){.message = *message};
+	kept->message.iov = kept->pieces;
 	memcpy(kept->pieces, message->iov, message->count * sizeof(struct iovec));
 	progress_send_later(ep);
 	return kept;
@@ -148,7 +141,7 @@ static void keep_written(struct shm_ep *ep, const struct prov_message *message)
 {
 	struct shm_send *kept = keep(ep, message);
 
-	kept->written = kept->total;
+	kept->written = kept->message.length;
 	kept->end = ep->writer.tail;
 }
 
@@ -218,7 +211,7 @@ static bool is_writing(const struct shm_ep *ep)
 {
 	const struct shm_send *last = &ep->sends[(ep->base.tx_tail - 1) & ep->tx_mask];
 
-	return ep->base.tx_tail != ep->base.tx_head && last->written < last->total;
+	return ep->base.tx_tail != ep->base.tx_head && last->written < last->message.length;
 }
 
 static inline ssize_t send_message(struct shm_ep *ep, const struct prov_message *message)
@@ -254,10 +247,13 @@ static uint32_t part_length(const struct ring_writer *writer, uint64_t rest)
 /* Write one more part. Return: whether there was room. */
 static bool write_part(struct shm_ep *ep, struct shm_send *kept)
 {
+	const struct prov_message *message = &kept->message;
+	uint64_t rest = message->length - kept->written;
 	bool first = kept->written == 0;
-	uint32_t part = part_length(&ep->writer, kept->total - kept->written);
-	bool waits = kept->flags & FI_DELIVERY_COMPLETE && part == kept->total - kept->written;
-	uint8_t flags = (first && kept->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
+	uint32_t part = part_length(&ep->writer, rest);
+	bool waits = message->flags & FI_DELIVERY_COMPLETE && part == rest;
+	uint8_t flags = (first && message->has_data ? RECORD_HAS_DATA : 0) |
+			(waits ? RECORD_ACK : 0);
 	uint32_t length = ring_part_header(flags) + part;
 	uint32_t bytes = record_bytes(length, flags);
 	uint8_t *at = ring_claim(&ep->writer, bytes);
@@ -266,10 +262,10 @@ static bool write_part(struct shm_ep *ep, struct shm_send *kept)
 
 	if (!at)
 		return false;
-	at = ring_payload(at, flags, kept->data);
+	at = ring_payload(at, flags, message->data);
 	if (first)
-		memcpy(at, &kept->total, sizeof(kept->total));
-	count = iov_after(kept->pieces, kept->piece_count, kept->written, pieces);
+		memcpy(at, &message->length, sizeof(message->length));
+	count = iov_after(message->iov, (uint32_t)message->count, kept->written, pieces);
 	count = iov_first(pieces, count, part);
 	iov_copy(at + ring_part_header(flags), pieces, (size_t)count);
 	kept->written += part;
@@ -287,10 +283,10 @@ static bool complete_oldest(struct shm_ep *ep)
 	while (ep->base.tx_head != ep->base.tx_tail) {
 		struct shm_send *kept = &ep->sends[ep->base.tx_head & ep->tx_mask];
 
-		if (kept->written < kept->total || ep->writer.head < kept->end)
+		if (kept->written < kept->message.length || ep->writer.head < kept->end)
 			break;
-		if (kept->wants_completion)
-			push_done(ep, kept->context, 0);
+		if (kept->message.wants_completion)
+			push_done(ep, kept->message.context, 0);
 		ep->base.tx_head++;
 		moved = true;
 	}
@@ -304,7 +300,7 @@ bool send_go_on(struct shm_ep *ep, uint32_t *parts)
 
 	if (ep->base.tx_head == ep->base.tx_tail)
 		return false;
-	for (; *parts > 0 && last->written < last->total && write_part(ep, last); --*parts)
+	for (; *parts > 0 && last->written < last->message.length && write_part(ep, last); --*parts)
 		moved = true;
 	moved |= complete_oldest(ep);
 	if (plx_unlikely(ep->writer.broken))
@@ -315,7 +311,7 @@ bool send_go_on(struct shm_ep *ep, uint32_t *parts)
 void send_flush(struct shm_ep *ep, int err)
 {
 	for (; ep->base.tx_head != ep->base.tx_tail; ep->base.tx_head++)
-		push_done(ep, ep->sends[ep->base.tx_head & ep->tx_mask].context, err);
+		push_done(ep, ep->sends[ep->base.tx_head & ep->tx_mask].message.context, err);
 }
 
 /* libfabric's calls, and Pollux' own --------------------------------------------------------- */

@@ -73,14 +73,10 @@ enum shm_listed {
 
 /* A send not done when fi_send returns: parts remain to be written, or the peer must read it. */
 struct shm_send {
-	void *context;
-	uint64_t flags; /* of the operation */
-	uint64_t data;
-	uint64_t total, written; /* if written == total, it only waits for head */
-	uint64_t end;            /* it is done when head reaches this */
-	struct iovec pieces[PROV_IOV_MAX];
-	uint32_t piece_count;
-	bool has_data, wants_completion;
+	struct prov_message message;
+	struct iovec pieces[PROV_IOV_MAX]; /* of the message */
+	uint64_t written;                  /* if it is all of the message, it only waits for head */
+	uint64_t end;                      /* it is done when head reaches this */
 };
 
 struct shm_ep {
