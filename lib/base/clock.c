@@ -135,14 +135,8 @@ const struct plx_clock_info *plx_clock_info(void)
 	return &info;
 }
 
-/* The result of a look, logged after the lock is released. */
-struct found {
-	int64_t stepped_ns;
-	uint64_t slept_ns;
-};
-
-/* Under the lock. */
-static void correct(struct look *look, struct found *found)
+/* Under the lock. Return: how far the counter stepped, if that is to be logged; else 0. */
+static int64_t correct(struct look *look)
 {
 	uint64_t passed_ns = plx_time_since(last_look.raw_ns, look->raw_ns);
 	int64_t stepped_ns = (int64_t)(look->now_ns - last_look.now_ns -
@@ -150,58 +144,51 @@ static void correct(struct look *look, struct found *found)
 	uint64_t apart_ns = stepped_ns < 0 ? -(uint64_t)stepped_ns : (uint64_t)stepped_ns;
 
 	if (apart_ns <= STEP_NS + passed_ns / RATE_PART)
-		return;
+		return 0;
 	/* Relaxed: see plx_tsc_time_ns; only a counter. */
 	atomic_fetch_sub_explicit(&plx_clock_scale.base_ns, (uint64_t)stepped_ns,
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&step_count, 1, memory_order_relaxed);
 	look->now_ns -= (uint64_t)stepped_ns;
-	if (plx_log_allowed(&step_limit, look->raw_ns))
-		found->stepped_ns = stepped_ns;
+	return plx_log_allowed(&step_limit, look->raw_ns) ? stepped_ns : 0;
 }
 
-static void note_suspension(const struct look *look, struct found *found)
+/* Under the lock. Return: for how long the host was suspended. */
+static uint64_t note_suspension(const struct look *look)
 {
 	uint64_t slept_ns = plx_time_since(last_look.suspended_ns, look->suspended_ns);
 
 	if (slept_ns <= STEP_NS)
-		return;
+		return 0;
 	/* Relaxed: no other data depends on it. */
 	atomic_fetch_add_explicit(&suspended_ns, slept_ns, memory_order_relaxed);
-	found->slept_ns = slept_ns;
+	return slept_ns;
 }
 
-static void log_found(const struct found *found)
+void plx_clock_look(bool at_once)
 {
-	int64_t stepped_ns = found->stepped_ns;
+	uint64_t slept_ns = 0, since_ns;
+	int64_t stepped_ns = 0;
+	struct look look;
 
+	if (pthread_mutex_trylock(&look_lock) != 0)
+		return; /* another thread is looking and corrects for all */
+	since_ns = plx_time_since(last_look.raw_ns, kernel_ns(CLOCK_MONOTONIC_RAW));
+	if ((at_once || since_ns >= LOOK_EVERY_NS) && look_at_clocks(&look)) {
+		stepped_ns = correct(&look);
+		slept_ns = note_suspension(&look);
+		last_look = look;
+	}
+	pthread_mutex_unlock(&look_lock);
 	if (stepped_ns)
 		plx_log(&log_clock, PLX_LOG_WARNING,
 			"the counter of the clock (%s) stepped %s by %.3f s: the host resumed, or "
 			"this virtual machine moved; the clock was corrected",
 			info.source, stepped_ns < 0 ? "back" : "ahead",
 			(double)(stepped_ns < 0 ? -stepped_ns : stepped_ns) / 1e9);
-	if (found->slept_ns)
+	if (slept_ns)
 		plx_log(&log_clock, PLX_LOG_INFO, "the host was suspended for %.3f s",
-			(double)found->slept_ns / 1e9);
-}
-
-void plx_clock_look(bool at_once)
-{
-	struct found found = {0};
-	struct look look;
-	uint64_t since_ns;
-
-	if (pthread_mutex_trylock(&look_lock) != 0)
-		return; /* another thread is looking and corrects for all */
-	since_ns = plx_time_since(last_look.raw_ns, kernel_ns(CLOCK_MONOTONIC_RAW));
-	if ((at_once || since_ns >= LOOK_EVERY_NS) && look_at_clocks(&look)) {
-		correct(&look, &found);
-		note_suspension(&look, &found);
-		last_look = look;
-	}
-	pthread_mutex_unlock(&look_lock);
-	log_found(&found);
+			(double)slept_ns / 1e9);
 }
 
 /* Relaxed: no other data depends on them. */
