@@ -104,13 +104,9 @@ static int ask(int fd)
 	return send(fd, &message, sizeof(message), 0) == (ssize_t)sizeof(message) ? 0 : -errno;
 }
 
-struct wanted {
-	const char *name;
-	size_t length;
-};
-
-/* Return whether this is the wanted socket and its user is known. */
-static bool read_socket(const struct nlmsghdr *header, const struct wanted *wanted, uid_t *user_out)
+/* Return whether this socket has that name and its user is known. */
+static bool read_socket(const struct nlmsghdr *header, const char *name, size_t length,
+			uid_t *user_out)
 {
 	const struct unix_diag_msg *message = NLMSG_DATA(header);
 	const struct rtattr *attr = (const struct rtattr *)(message + 1);
@@ -119,8 +115,8 @@ static bool read_socket(const struct nlmsghdr *header, const struct wanted *want
 
 	for (; RTA_OK(attr, left); attr = RTA_NEXT(attr, left)) {
 		if (attr->rta_type == UNIX_DIAG_NAME)
-			is_it = RTA_PAYLOAD(attr) == wanted->length &&
-				memcmp(RTA_DATA(attr), wanted->name, wanted->length) == 0;
+			is_it = RTA_PAYLOAD(attr) == length &&
+				memcmp(RTA_DATA(attr), name, length) == 0;
 		if (attr->rta_type == UNIX_DIAG_UID && RTA_PAYLOAD(attr) == sizeof(*user_out)) {
 			memcpy(user_out, RTA_DATA(attr), sizeof(*user_out));
 			has_user = true;
@@ -130,7 +126,7 @@ static bool read_socket(const struct nlmsghdr *header, const struct wanted *want
 }
 
 /* Return: 1 found; 0 read on; -errno. */
-static int read_reply(int fd, const struct wanted *wanted, uid_t *user_out)
+static int read_reply(int fd, const char *name, size_t length, uid_t *user_out)
 {
 	_Alignas(struct nlmsghdr) char bytes[REPLY_BYTES];
 	ssize_t got = recv(fd, bytes, sizeof(bytes), 0);
@@ -145,7 +141,7 @@ static int read_reply(int fd, const struct wanted *wanted, uid_t *user_out)
 		if (header->nlmsg_type == NLMSG_ERROR)
 			return -EOPNOTSUPP;
 		if (header->nlmsg_len >= NLMSG_LENGTH(sizeof(struct unix_diag_msg)) &&
-		    read_socket(header, wanted, user_out))
+		    read_socket(header, name, length, user_out))
 			return 1;
 	}
 	return 0;
@@ -154,12 +150,12 @@ static int read_reply(int fd, const struct wanted *wanted, uid_t *user_out)
 int plx_unix_owner(const struct sockaddr_un *address, size_t length, uid_t *user_out)
 {
 	size_t path_at = offsetof(struct sockaddr_un, sun_path);
-	struct wanted wanted = {address->sun_path, length > path_at ? length - path_at : 0};
+	size_t name_length = length > path_at ? length - path_at : 0;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	int rc = fd < 0 ? -errno : ask(fd);
 
 	while (rc == 0)
-		rc = read_reply(fd, &wanted, user_out);
+		rc = read_reply(fd, address->sun_path, name_length, user_out);
 	if (fd >= 0)
 		close(fd);
 	return rc > 0 ? 0 : rc;
