@@ -60,11 +60,6 @@ static bool is_at(const struct fi_info *info, const char *node)
 	return found;
 }
 
-static bool is_every_address(const char *node)
-{
-	return strcmp(node, "::") == 0 || strcmp(node, "0.0.0.0") == 0;
-}
-
 /* A listener at every address takes connections of all devices, so its info must not require
  * anything specific to one device. For some ports libfabric's info does; version 1.17 then names a
  * fabric that it cannot find when a connection arrives. Ownership: *info is replaced. Return: 0;
@@ -122,7 +117,7 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 		rc = getinfo_of_port_in_use(version, node, service, hints, &info);
 	if (rc)
 		return rc;
-	if (node && is_every_address(node))
+	if (node && (strcmp(node, "::") == 0 || strcmp(node, "0.0.0.0") == 0))
 		rc = make_deviceless(&info, hints, version);
 	else if (node && (flags & FI_SOURCE ? !is_at(info, node) : is_loopback(info)))
 		rc = -FI_ENODATA;
