@@ -12,12 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define REASON_BYTES  320
-#define SAMPLES       16
-#define NO_FD         (-1)
-#define LONG_BITS     (8 * sizeof(unsigned long))
-#define HUGE_SHIFT_2M 21
-#define HUGE_SHIFT_1G 30
+#define REASON_BYTES 320
+#define SAMPLES      16
+#define NO_FD        (-1)
+#define LONG_BITS    (8 * sizeof(unsigned long))
 
 /* Must precede the first touch: existing pages would not move. */
 static int bind_to_node(void *base, const struct mem_ask *ask, size_t size_bytes)
@@ -113,7 +111,7 @@ int mem_block_populate(void *from, size_t size_bytes)
 
 static int open_hugetlb(size_t page_bytes, size_t size_bytes)
 {
-	unsigned shift = page_bytes == MEM_1G ? HUGE_SHIFT_1G : HUGE_SHIFT_2M;
+	unsigned shift = (unsigned)__builtin_ctzll(page_bytes);
 	int memfd = memfd_create("plx-zone", MFD_CLOEXEC | MFD_HUGETLB | shift << MAP_HUGE_SHIFT);
 
 	if (memfd < 0)

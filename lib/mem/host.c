@@ -243,7 +243,7 @@ int mem_smaps_read(const void *base, struct mem_smaps *smaps_out)
 {
 	FILE *file = fopen("/proc/self/smaps", "re");
 	char line[LINE_BYTES];
-	bool inside = false, found = false;
+	bool found = false;
 
 	if (!file)
 		return plx_fail(errno, "/proc/self/smaps: %s", strerror(errno));
@@ -254,9 +254,8 @@ int mem_smaps_read(const void *base, struct mem_smaps *smaps_out)
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2) {
 			if (found)
 				break;
-			inside = start <= (uintptr_t)base && (uintptr_t)base < end;
-			found = inside;
-		} else if (inside) {
+			found = start <= (uintptr_t)base && (uintptr_t)base < end;
+		} else if (found) {
 			smaps_line(line, smaps_out);
 		}
 	}
