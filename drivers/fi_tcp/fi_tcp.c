@@ -5,7 +5,6 @@
  * that of plx_tcp. Figures and facts: doc/design/links.md. */
 #include "../compat.h"
 #include "plx_fabric_driver.h"
-#include "sockets.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -154,7 +153,8 @@ static void remember(int fd)
 					 memory_order_relaxed);
 }
 
-void sockets_forget(int fd)
+/* Call before closing the descriptor. Accepts -1. */
+static void forget(int fd)
 {
 	if (fd >= 0 && fd < KNOWN_MAX)
 		atomic_fetch_and_explicit(&known[fd / 64], ~(UINT64_C(1) << fd % 64),
@@ -174,8 +174,12 @@ static bool is_accepted(int fd, uint16_t port, const struct sockaddr *peer, sock
 	       address_port((struct sockaddr *)&name) == port;
 }
 
-int sockets_close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
-				   unsigned looks_max)
+/* Make the caller's connection from that peer to that local port close-on-exec. Checks at most
+ * looks_max descriptors, one system call each, and skips known accepted connections. Return: the
+ * descriptor, to forget before it is closed; -1 not found: it lies past looks_max descriptors and
+ * stays inheritable, or the peer has already reset it. */
+static int close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, size_t peer_len,
+				  unsigned looks_max)
 {
 	int fd = -1;
 
@@ -200,9 +204,8 @@ static int fi_tcp_requested(struct fid_pep *pep, const struct fi_info *request)
 
 	if (fi_getname(&pep->fid, &name, &length) != 0)
 		return -1;
-	return sockets_close_on_exec_accepted(address_port((struct sockaddr *)&name),
-					      request->dest_addr, request->dest_addrlen,
-					      ACCEPT_LOOKS_MAX);
+	return close_on_exec_accepted(address_port((struct sockaddr *)&name), request->dest_addr,
+				      request->dest_addrlen, ACCEPT_LOOKS_MAX);
 }
 
 const struct plx_fabric_driver plx_driver_fi_tcp = {
@@ -213,7 +216,7 @@ const struct plx_fabric_driver plx_driver_fi_tcp = {
 	.arm = fi_tcp_arm,
 	.listens = fi_tcp_listens,
 	.requested = fi_tcp_requested,
-	.closing = sockets_forget,
+	.closing = forget,
 	.outlives_close = fi_tcp_outlives_close,
 	.direct = true,
 	.tx_size = 256, /* both are the providers' defaults; they enforce only the second */

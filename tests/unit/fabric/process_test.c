@@ -6,7 +6,7 @@
 #include "fabric_listen.h"
 #include "fixture.h"
 
-#include "../../../drivers/fi_tcp/sockets.h"
+#include "../../../drivers/fi_tcp/fi_tcp.c" /* a private copy, for its search */
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ static struct raw connect_raw(int listener, uint16_t port, int far_min)
 
 static void close_raw(const struct raw *raw)
 {
-	sockets_forget(raw->accepted);
+	forget(raw->accepted);
 	close(raw->accepted);
 	close(raw->far);
 }
@@ -98,8 +98,8 @@ static struct raw open_raw(uint16_t *port_out)
 
 static int find(const struct raw *raw, uint16_t port, unsigned looks_max)
 {
-	return sockets_close_on_exec_accepted(port, (const struct sockaddr *)&raw->peer,
-					      sizeof(raw->peer), looks_max);
+	return close_on_exec_accepted(port, (const struct sockaddr *)&raw->peer, sizeof(raw->peer),
+				      looks_max);
 }
 
 /* Links --------------------------------------------------------------------------------------- */
