@@ -118,10 +118,10 @@ static void settle(int node)
 
 #define TIMER_SLACK_NS 1UL /* sleeps end on time */
 
-int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
+int lcore_enter(struct lcore *lcore)
 {
 	struct loop *loop;
-	int err = plx_topo_pin(on, &lcore->cpus), eventfd;
+	int err = plx_topo_pin(lcore_topo, &lcore->cpus), eventfd;
 
 	if (err)
 		return plx_fail_in(err, "%s: ", lcore_text(lcore));
@@ -145,7 +145,6 @@ int lcore_enter(struct lcore *lcore, const struct plx_topo *on)
 /* On the main thread's stack while the worker is STARTING. */
 struct start {
 	struct lcore *lcore;
-	const struct plx_topo *topo;
 	int err;
 	char text[512];
 };
@@ -174,7 +173,7 @@ static void *worker(void *arg)
 
 	snprintf(name, sizeof(name), "plx-lcore-%u", lcore->id);
 	pthread_setname_np(pthread_self(), name); /* only for debugging: errors do not matter */
-	start->err = lcore_enter(lcore, start->topo);
+	start->err = lcore_enter(lcore);
 	if (start->err) {
 		snprintf(start->text, sizeof(start->text), "%s", plx_error());
 		set_state(lcore, PLX_LCORE_OFF);
@@ -206,9 +205,9 @@ static int create_thread(struct start *start)
 	return 0;
 }
 
-int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo)
+int lcore_thread_start(struct lcore *lcore)
 {
-	struct start start = {.lcore = lcore, .topo = topo};
+	struct start start = {.lcore = lcore};
 	int err;
 
 	/* Relaxed: pthread_create publishes it. */

@@ -17,11 +17,12 @@ static _Atomic uint32_t lcore_count;
 static _Atomic uint32_t main_id = PLX_LCORE_NONE;
 
 /* Main thread only. */
-static const struct plx_topo *topo;
 static struct plx_cpuset old_cpus; /* the main thread's, before it was pinned */
 static unsigned long old_slack_ns; /* likewise */
 
-uint32_t lcore_lane_slots; /* written before there are other lcores */
+/* Written before there are other lcores. */
+const struct plx_topo *lcore_topo;
+uint32_t lcore_lane_slots;
 
 /* One lcore -------------------------------------------------------------------------------- */
 
@@ -218,21 +219,21 @@ static void leave_main(void)
 	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
 	lcore_clear(&lcores[id]);
 	prctl(PR_SET_TIMERSLACK, old_slack_ns);
-	if (plx_topo_pin(topo, &old_cpus))
+	if (plx_topo_pin(lcore_topo, &old_cpus))
 		plx_log(&log_lcore, PLX_LOG_WARNING,
 			"the main thread did not get its old CPUs back: %s", plx_error());
 }
 
 static int enter_main(uint32_t id)
 {
-	int err = lcore_enter(&lcores[id], topo);
+	int err = lcore_enter(&lcores[id]);
 
 	if (err) {
 		char text[512];
 
 		/* It may be pinned already; keep the text of the first error. */
 		snprintf(text, sizeof(text), "%s", plx_error());
-		plx_topo_pin(topo, &old_cpus);
+		plx_topo_pin(lcore_topo, &old_cpus);
 		prctl(PR_SET_TIMERSLACK, old_slack_ns);
 		return plx_fail(-err, "%s", text);
 	}
@@ -253,7 +254,7 @@ static int start_workers(const struct plx_lcore_map *map)
 {
 	for (uint32_t i = 0; i < map->count; i++) {
 		uint32_t id = map->places[i].lcore_id;
-		int err = id == plx_lcore_main() ? 0 : lcore_thread_start(&lcores[id], topo);
+		int err = id == plx_lcore_main() ? 0 : lcore_thread_start(&lcores[id]);
 
 		if (err) {
 			end_workers();
@@ -280,9 +281,9 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 		return err;
 	plx_clock_init();
 	stop_begin();
-	topo = conf->topo;
+	lcore_topo = conf->topo;
 	lcore_lane_slots = conf->lane_slots ?: PLX_LANE_SLOTS_DEFAULT;
-	err = plx_topo_pinned(topo, &old_cpus);
+	err = plx_topo_pinned(lcore_topo, &old_cpus);
 	if (err)
 		return err;
 	old_slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
@@ -292,7 +293,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 
 		lcore->id = place->lcore_id;
 		lcore->cpus = place->cpus;
-		lcore->node = plx_topo_cpu_node(topo, plx_cpuset_next(&place->cpus, 0));
+		lcore->node = plx_topo_cpu_node(lcore_topo, plx_cpuset_next(&place->cpus, 0));
 	}
 	err = enter_main(id);
 	if (err)
@@ -359,7 +360,7 @@ static void measure_wake_cost(void)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(others.words); i++)
 		others.words[i] &= ~self->cpus.words[i];
 	if (plx_cpuset_count(&others) > 0)
-		wake_cost_measure(topo, &others);
+		wake_cost_measure(&others);
 }
 
 void lcore_know_wake_cost(void)

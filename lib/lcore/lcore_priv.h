@@ -37,7 +37,8 @@ struct lcore {
 	void *arg;
 };
 
-/* Messages per lane, as configured. */
+/* As configured. */
+extern const struct plx_topo *lcore_topo;
 extern uint32_t lcore_lane_slots;
 /* Return: NULL: unknown id. */
 struct lcore *lcore_get(uint32_t id);
@@ -48,14 +49,14 @@ void lcore_become(struct loop *loop, uint32_t id);
 /* "lcore 2 (CPU 5)" for error texts. Return: valid until the next call of this thread. */
 const char *lcore_text(const struct lcore *lcore);
 /* Make the calling thread that lcore: pin it, and create its loop. Return: 0; -errno. */
-int lcore_enter(struct lcore *lcore, const struct plx_topo *on);
+int lcore_enter(struct lcore *lcore);
 
 /* Measure the values of wake_cost_get: once per process, for some ms on this lcore. */
 void lcore_know_wake_cost(void);
 /* Set the error text for an unknown lcore. Return: -ENOENT; -EPERM in the child of a fork. */
 int lcore_fail_unknown(const char *what, uint32_t id);
 /* Start the lcore's thread, and wait for state WAIT. Return: 0; -errno. */
-int lcore_thread_start(struct lcore *lcore, const struct plx_topo *topo);
+int lcore_thread_start(struct lcore *lcore);
 /* End and join the thread of an lcore that runs nothing. */
 void lcore_thread_end(struct lcore *lcore);
 

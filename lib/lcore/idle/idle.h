@@ -188,7 +188,7 @@ void idle_turn(struct loop *loop);
 /* The idle period has ended with work. */
 void idle_end(struct loop *loop);
 /* Measure the costs of a sleep and a wake-up. on: CPUs for a helper thread. */
-void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on);
+void wake_cost_measure(const struct plx_cpuset *on);
 void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);
 
 /* sleep.c: sleep until there is work, until_ns, or the cap. Return: the work of the turn after it;

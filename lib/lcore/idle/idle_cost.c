@@ -26,7 +26,6 @@
 static _Atomic uint64_t cost_wake_ns = WAKE_NS_GUESS, cost_sleep_ns = SLEEP_NS_GUESS;
 
 struct helper {
-	const struct plx_topo *topo;
 	const struct plx_cpuset *cpus;
 	int fd;
 	_Atomic uint32_t asked;    /* samples */
@@ -38,7 +37,7 @@ static void *help(void *arg)
 	struct helper *helper = arg;
 	uint32_t done = 0;
 
-	plx_topo_pin(helper->topo, helper->cpus); /* may fail: then the result is less accurate */
+	plx_topo_pin(lcore_topo, helper->cpus); /* may fail: then the result is less accurate */
 	for (;;) {
 		/* K2 <- K1 */
 		uint32_t asked = atomic_load_explicit(&helper->asked, memory_order_acquire);
@@ -108,9 +107,9 @@ static void take_samples(struct helper *helper)
 	atomic_store_explicit(&cost_wake_ns, samples[count / 2] + 1, memory_order_relaxed);
 }
 
-void wake_cost_measure(const struct plx_topo *topo, const struct plx_cpuset *on)
+void wake_cost_measure(const struct plx_cpuset *on)
 {
-	struct helper helper = {.topo = topo, .cpus = on};
+	struct helper helper = {.cpus = on};
 	pthread_t thread;
 
 	helper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -42,12 +42,11 @@ static bool is_new(void)
  * PID namespace, such as a container's: _exit follows. */
 static void end_process(int signal_number)
 {
-	const struct sigaction by_default = {.sa_handler = SIG_DFL};
 	sigset_t one;
 
 	sigemptyset(&one);
 	sigaddset(&one, signal_number);
-	sigaction(signal_number, &by_default, NULL);
+	signal(signal_number, SIG_DFL);
 	raise(signal_number);
 	pthread_sigmask(SIG_UNBLOCK, &one, NULL); /* ends the process */
 	_exit(128 + signal_number);
