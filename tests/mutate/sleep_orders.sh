@@ -48,7 +48,7 @@ mutant 'the eventfd is read after the second look' sleep.c 's/^\tblock(sleep, /\
 mutant 'the eventfd is not waited for' sleep.c 's/{.fd = bell->eventfd, .events/{.fd = -1, .events/'
 mutant 'timers do not end it' sleep.c 's/^\tlimit(sleep, due.next_ns, PLX_WAKE_TIMER);/\tdue.exact_ns = UINT64_MAX;/'
 mutant 'what pollers wait for does not end it' sleep.c 's/^\tsleep->fds\[sleep->count++\] = .*/\t;/'
-mutant 'what found no place does not end it' sleep.c 's/ && sleep_set_add(sleep->set, fd, sleep->arming))/)/'
+mutant 'what found no place does not end it' sleep.c 's/ && sleep_set_add(set, fd, sleep->arming))/)/'
 mutant 'what a sleep is not asked for is not taken out' sleep_set.c \
 	'/^void sleep_set_settle/,/^}/s/\.watched && /.watched \&\& false \&\& /'
 mutant 'the eventfd is never read' sleep.c '/^\t\twake_clear(loop->bell.eventfd);/s/.*/\t\t;/'

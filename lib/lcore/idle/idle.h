@@ -82,15 +82,20 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns);
 #define SLEEP_FDS_MAX 32
 #define SLEEP_SET     (SLEEP_FDS_MAX - 1) /* if the array is full: the set of the others */
 
-struct sleep_set;
+struct sleep_set {
+	bool open;
+	int epoll;                   /* readable when a watched descriptor is */
+	uint64_t sleep;              /* number of the current sleep */
+	uint32_t watched, asked;     /* entries in the epoll set; added for this sleep */
+	uint32_t room;               /* a power of two */
+	struct sleep_entry *entries; /* by descriptor */
+	struct epoll_event *events;  /* same size */
+};
 
-/* Return: NULL: no memory or descriptor. */
-struct sleep_set *sleep_set_create(void);
-void sleep_set_destroy(struct sleep_set *set);
-/* Readable when a watched descriptor is. */
-int sleep_set_fd(const struct sleep_set *set);
-/* Start a sleep without descriptors. */
-void sleep_set_begin(struct sleep_set *set);
+/* Close it, and forget all. */
+void sleep_set_fini(struct sleep_set *set);
+/* Start a sleep without descriptors. Return: false: no descriptor for the set. */
+bool sleep_set_begin(struct sleep_set *set);
 /* Wake on fd. Return: false if it cannot be watched. */
 bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose);
 /* Drop the descriptors that poller added. */
@@ -114,7 +119,6 @@ struct plx_sleep {
 	uint64_t lasted_ns;
 	uint32_t count;
 	struct plx_poller *arming; /* the poller that adds to it now */
-	struct sleep_set *set;     /* used if the array is full; NULL: none yet */
 	struct pollfd fds[SLEEP_FDS_MAX];
 	struct plx_poller *whose[SLEEP_FDS_MAX];
 };

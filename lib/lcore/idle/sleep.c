@@ -43,15 +43,11 @@ void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
 /* The array has one place left, or none. Return: whether fd will end the sleep. */
 static bool sleep_on_set(struct plx_sleep *sleep, int fd)
 {
-	if (!loop_self->sleep_set)
-		loop_self->sleep_set = sleep_set_create();
-	if (sleep->count == SLEEP_SET && loop_self->sleep_set) {
-		sleep->set = loop_self->sleep_set;
-		sleep_set_begin(sleep->set);
-		sleep->fds[sleep->count++] = (struct pollfd){.fd = sleep_set_fd(sleep->set),
-							     .events = POLLIN};
-	}
-	if (sleep->count == SLEEP_FDS_MAX && sleep_set_add(sleep->set, fd, sleep->arming))
+	struct sleep_set *set = &loop_self->sleep_set;
+
+	if (sleep->count == SLEEP_SET && sleep_set_begin(set))
+		sleep->fds[sleep->count++] = (struct pollfd){.fd = set->epoll, .events = POLLIN};
+	if (sleep->count == SLEEP_FDS_MAX && sleep_set_add(set, fd, sleep->arming))
 		return true;
 	plx_sleep_nap(sleep);
 	return false;
@@ -59,8 +55,8 @@ static bool sleep_on_set(struct plx_sleep *sleep, int fd)
 
 void plx_sleep_forget(int fd)
 {
-	if (loop_self && loop_self->sleep_set)
-		sleep_set_forget(loop_self->sleep_set, fd);
+	if (loop_self)
+		sleep_set_forget(&loop_self->sleep_set, fd);
 }
 
 bool plx_sleep_on(struct plx_sleep *sleep, int fd)
@@ -93,7 +89,7 @@ bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)
 		if (sleep->fds[i].fd == fd && sleep->fds[i].revents)
 			return true;
 	}
-	return sleep->count == SLEEP_FDS_MAX && sleep_set_ready(sleep->set, fd);
+	return sleep->count == SLEEP_FDS_MAX && sleep_set_ready(&loop_self->sleep_set, fd);
 }
 
 /* Going to sleep ----------------------------------------------------------------------------- */
@@ -180,7 +176,7 @@ static void block(struct plx_sleep *sleep, uint64_t now_ns)
 			sleep->fds[i].revents = 0;
 	}
 	if (sleep->count == SLEEP_FDS_MAX && sleep->fds[SLEEP_SET].revents)
-		sleep->whose[SLEEP_SET] = sleep_set_look(sleep->set);
+		sleep->whose[SLEEP_SET] = sleep_set_look(&loop_self->sleep_set);
 }
 
 /* Awake -------------------------------------------------------------------------------------- */
@@ -255,7 +251,7 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	enum plx_wake_cause cause;
 
 	if (plx_unlikely(sleep->count == SLEEP_FDS_MAX))
-		sleep_set_settle(sleep->set);
+		sleep_set_settle(&loop->sleep_set);
 	LCORE_STEP();
 	block(sleep, fell_ns);
 	LCORE_STEP();

@@ -11,23 +11,14 @@
 
 #define FIRST_ROOM 64
 
-struct entry {
+struct sleep_entry {
 	uint64_t asked; /* the last sleep that it was added for */
 	struct plx_poller *whose;
 	bool watched; /* in the epoll set */
 	bool ready;   /* when the sleep ended */
 };
 
-struct sleep_set {
-	int epoll;
-	uint64_t sleep;             /* number of the current sleep */
-	uint32_t watched, asked;    /* entries in the epoll set; added for this sleep */
-	uint32_t room;              /* a power of two */
-	struct entry *entries;      /* by descriptor */
-	struct epoll_event *events; /* same size */
-};
-
-static struct entry *find(const struct sleep_set *set, int fd)
+static struct sleep_entry *find(const struct sleep_set *set, int fd)
 {
 	return (uint32_t)fd < set->room ? &set->entries[fd] : NULL;
 }
@@ -50,33 +41,13 @@ static void unwatch(struct sleep_set *set, int fd)
 	set->watched--;
 }
 
-struct sleep_set *sleep_set_create(void)
+void sleep_set_fini(struct sleep_set *set)
 {
-	struct sleep_set *set = calloc(1, sizeof(*set));
-
-	if (!set)
-		return NULL;
-	set->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (set->epoll < 0) {
-		free(set);
-		return NULL;
-	}
-	return set;
-}
-
-void sleep_set_destroy(struct sleep_set *set)
-{
-	if (!set)
-		return;
-	close(set->epoll);
+	if (set->open)
+		close(set->epoll);
 	free(set->entries);
 	free(set->events);
-	free(set);
-}
-
-int sleep_set_fd(const struct sleep_set *set)
-{
-	return set->epoll;
+	*set = (struct sleep_set){0};
 }
 
 static bool make_room(struct sleep_set *set, int fd)
@@ -101,15 +72,19 @@ static bool make_room(struct sleep_set *set, int fd)
 	return true;
 }
 
-void sleep_set_begin(struct sleep_set *set)
+bool sleep_set_begin(struct sleep_set *set)
 {
+	if (!set->open)
+		set->epoll = epoll_create1(EPOLL_CLOEXEC);
+	set->open = set->epoll >= 0;
 	set->sleep++;
 	set->asked = 0;
+	return set->open;
 }
 
 bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose)
 {
-	struct entry *entry;
+	struct sleep_entry *entry;
 
 	if (fd < 0 || !make_room(set, fd))
 		return false;
@@ -149,7 +124,7 @@ struct plx_poller *sleep_set_look(struct sleep_set *set)
 	int count = epoll_wait(set->epoll, set->events, (int)set->room, 0);
 
 	for (int i = 0; i < count; i++) {
-		struct entry *entry = find(set, set->events[i].data.fd);
+		struct sleep_entry *entry = find(set, set->events[i].data.fd);
 
 		if (!entry->watched) /* closed here before sleep_set_forget, and open elsewhere */
 			continue;
@@ -161,18 +136,18 @@ struct plx_poller *sleep_set_look(struct sleep_set *set)
 
 bool sleep_set_ready(const struct sleep_set *set, int fd)
 {
-	const struct entry *entry = find(set, fd);
+	const struct sleep_entry *entry = find(set, fd);
 
 	return entry && entry->asked == set->sleep && entry->ready;
 }
 
 void sleep_set_forget(struct sleep_set *set, int fd)
 {
-	struct entry *entry = find(set, fd);
+	struct sleep_entry *entry = find(set, fd);
 
 	if (!entry || !entry->watched)
 		return;
 	set->asked -= entry->asked == set->sleep;
 	unwatch(set, fd);
-	*entry = (struct entry){0};
+	*entry = (struct sleep_entry){0};
 }

@@ -274,7 +274,7 @@ struct loop {
 	alignas(PLX_CACHE_LINE) struct signals signals;
 	/* Private to the lcore. */
 	struct idle idle;
-	struct sleep_set *sleep_set; /* NULL: none yet */
+	struct sleep_set sleep_set;
 	struct fds fds;
 	uint64_t still_ns, still_end_ns;               /* the last pause: plx_loop_stood_still_ns */
 	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn reads its next, ... */

@@ -269,7 +269,7 @@ struct loop *loop_create(uint32_t lcore_id, int eventfd)
 void loop_destroy(struct loop *loop)
 {
 	fds_fini(&loop->fds);
-	sleep_set_destroy(loop->sleep_set);
+	sleep_set_fini(&loop->sleep_set);
 	pollers_fini(&loop->pollers);
 	wheel_fini(&loop->wheel);
 	tasks_fini(&loop->tasks);

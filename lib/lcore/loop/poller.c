@@ -62,7 +62,7 @@ static int ask(struct plx_poller *poller, struct plx_sleep *sleep)
 	}
 	/* Its descriptors would end the sleep at once, or never. */
 	if (sleep->count == SLEEP_FDS_MAX)
-		sleep_set_take_back(sleep->set, poller);
+		sleep_set_take_back(&loop_self->sleep_set, poller);
 	sleep->count = descriptors;
 	plx_sleep_nap(sleep);
 	return -EAGAIN;
