@@ -145,11 +145,6 @@ int message_send(struct lcore *lcore, const struct message *message)
 	return lane_send(lane, &to->bell, plx_lcore_id(), message);
 }
 
-static int fail_function(const char *what)
-{
-	return plx_fail(EINVAL, "%s: no function to call: give one", what);
-}
-
 static inline int send_checked(const char *what, uint32_t id, const struct message *message)
 {
 	struct lcore *lcore = lcore_get(id);
@@ -157,7 +152,7 @@ static inline int send_checked(const char *what, uint32_t id, const struct messa
 	if (plx_unlikely(!lcore))
 		return lcore_fail_unknown(what, id);
 	if (plx_unlikely(!message->fn.arg))
-		return fail_function(what);
+		return plx_fail(EINVAL, "%s: no function to call: give one", what);
 	return message_send(lcore, message);
 }
 
@@ -215,7 +210,7 @@ int plx_lcore_broadcast(plx_message_fn fn, void *arg)
 	if (!loop_self)
 		return plx_fail_no_lcore("plx_lcore_broadcast");
 	if (!fn)
-		return fail_function("plx_lcore_broadcast");
+		return plx_fail(EINVAL, "plx_lcore_broadcast: no function to call: give one");
 	/* Only this lcore sends on its lanes: the room stays. */
 	PLX_LCORE_FOREACH (id) {
 		int err = id == plx_lcore_id() ? 0 : check_room(lcore_get(id));
@@ -243,16 +238,12 @@ static void call_done(void *arg)
 }
 
 /* The lane back has room. */
-static void respond(struct plx_call *call)
+static void respond(struct plx_task *task, void *arg)
 {
+	struct plx_call *call = arg;
 	struct message message = {.fn.arg = call_done, .size_bytes = MESSAGE_ARG, .arg = call};
 
 	message_send(lcore_get(call->from), &message);
-}
-
-static void respond_late(struct plx_task *task, void *arg)
-{
-	respond(arg);
 }
 
 static void call_run(void *arg)
@@ -263,11 +254,11 @@ static void call_run(void *arg)
 	call->result = call->fn(call, call->arg);
 	/* Not before responses that already wait. */
 	if (!tasks_wait(&back->waiting) && lane_room(back)) {
-		respond(call);
+		respond(NULL, call);
 		return;
 	}
 	counter_add(&back->full, 1);
-	plx_task_init(&call->response, respond_late, call);
+	plx_task_init(&call->response, respond, call);
 	lane_wait("plx_lcore_call", back, &call->response); /* cannot fail */
 }
 
