@@ -66,14 +66,6 @@ static size_t common(const char *a, size_t a_len, const char *b, size_t b_len)
 	return begin > end ? begin : end;
 }
 
-/* The most edits for a match: one in three characters; one in two if both start or end alike. */
-static size_t edits_allowed(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t longer = a_len > b_len ? a_len : b_len;
-
-	return longer < 3 || common(a, a_len, b, b_len) >= 3 ? longer / 2 : longer / 3;
-}
-
 const char *plx_suggest(const char *word, const char *const *names, size_t count)
 {
 	const char *nearest = NULL;
@@ -89,8 +81,11 @@ const char *plx_suggest(const char *word, const char *const *names, size_t count
 			continue;
 
 		size_t edits = distance(word, len, names[i], name_len);
+		size_t longer = name_len > len ? name_len : len;
+		bool is_alike = longer < 3 || common(word, len, names[i], name_len) >= 3;
 
-		if (edits <= edits_allowed(word, len, names[i], name_len) && edits < least) {
+		/* One edit in three characters; one in two if both start or end alike. */
+		if (edits <= longer / (is_alike ? 2 : 3) && edits < least) {
 			least = edits;
 			nearest = names[i];
 		}

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client: its open calls, and a channel to each address.
  *
- *   client.c       create, destroy, statistics
- *   channel.c      a session with one address, and its HELLO
+ *   client.c       create, destroy, statistics, choice of a channel
+ *   channel.c      a session with one address: its HELLO, and batches of replies
  *   call.c         calls, from the start to the callback
  *   send_queue.c   requests that wait to be sent once
  *   saved.c        requests with a copy, which may be sent again
  *   hedge.c        calls that are sent to a second service when the first is slow
- *   receive.c      batches of replies
  *   wait.c         calls from threads that are not lcores */
 #ifndef PLX_RPC_CLIENT_H
 #define PLX_RPC_CLIENT_H
@@ -128,12 +127,16 @@ struct plx_rpc_client {
 /* client.c */
 /* Send waiting requests while there is room. */
 void client_send_waiting(struct plx_rpc_client *client);
+/* Choose a channel for a request of this length, excluding its key. Prefers services that accept
+ * the length, then those not overloaded, then the fewest open calls. Never returns `other`. If no
+ * connected service accepts the length, returns one that does not. NULL: none has room. */
+struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
+			       uint64_t length);
 
 /* channel.c */
 void channel_init(struct channel *channel, struct plx_rpc_client *client);
 /* Return: 0; -errno, and it is retried. */
 int channel_connect(struct channel *channel, const char *address);
-void channel_reject(struct channel *channel, const char *why);
 void channel_check_drain(struct channel *channel);
 
 /* The service has accepted the link, and this side is not closing it. */
@@ -149,12 +152,6 @@ static inline bool channel_has_room(const struct channel *channel)
 	       !rpc_tx_is_full(&channel->tx) &&
 	       (channel->tx.bytes || plx_link_is_open(channel->session.link));
 }
-
-/* Choose a channel for a request of this length, excluding its key. Prefers services that accept
- * the length, then those not overloaded, then the fewest open calls. Never returns `other`. If no
- * connected service accepts the length, returns one that does not. NULL: none has room. */
-struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
-			       uint64_t length);
 
 /* call.c */
 void client_deliver(struct plx_task *task, void *arg);
@@ -242,8 +239,5 @@ void hedge_on_reply(struct channel *channel, struct call *call);
 bool hedge_continues(struct channel *channel, struct call *call);
 /* Cancel the copy on the second channel. */
 void hedge_cancel(struct call *call);
-
-/* receive.c */
-void receive_batch(struct channel *channel, struct plx_buf *message);
 
 #endif
