@@ -279,16 +279,6 @@ static void put_levels_last(struct plx_eal_conf *conf, uint32_t first_count)
 	}
 }
 
-static void find_what_wins(struct source *source)
-{
-	const struct plx_eal_conf *conf = source->conf;
-	bool places = conf->origin[OPT_LCORES] || conf->origin[OPT_COREMASK];
-
-	for (size_t i = 0; i < OPT_COUNT; i++)
-		source->skip[i] = conf->origin[i] != NULL;
-	source->skip[OPT_LCORES] = source->skip[OPT_COREMASK] = places;
-}
-
 int plx_eal_conf_file(struct plx_eal_conf *conf)
 {
 	struct source source = {.conf = conf, .path = conf->config};
@@ -302,7 +292,10 @@ int plx_eal_conf_file(struct plx_eal_conf *conf)
 	text = malloc(FILE_BYTES_MAX + 1);
 	if (!text)
 		return plx_fail(ENOMEM, "out of memory");
-	find_what_wins(&source);
+	for (size_t i = 0; i < OPT_COUNT; i++)
+		source.skip[i] = conf->origin[i] != NULL;
+	source.skip[OPT_LCORES] |= source.skip[OPT_COREMASK];
+	source.skip[OPT_COREMASK] = source.skip[OPT_LCORES];
 	rc = load(&source, text);
 	/* Some editors write a byte order mark first. */
 	settings = text + (rc == 0 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);

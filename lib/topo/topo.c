@@ -75,11 +75,9 @@ static int set_xml(hwloc_topology_t hwloc, const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st)) {
-		if (errno == ENOENT)
-			return plx_fail(ENOENT, "topology xml:%s: no such file", path);
-		return plx_fail(EINVAL, "topology xml:%s: %s", path, strerror(errno));
-	}
+	if (stat(path, &st))
+		return plx_fail(errno == ENOENT ? ENOENT : EINVAL, "topology xml:%s: %s", path,
+				errno == ENOENT ? "no such file" : strerror(errno));
 	if (!S_ISREG(st.st_mode)) /* hwloc would block reading a pipe */
 		return plx_fail(EINVAL, "topology xml:%s: not a regular file", path);
 	if (hwloc_topology_set_xml(hwloc, path))

@@ -46,12 +46,11 @@ struct rpc_keys {
 
 struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_attr *attr)
 {
-	struct rpc_keys *keys = aligned_alloc(PLX_CACHE_LINE, sizeof(*keys));
+	struct rpc_keys *keys = alloc_lines(sizeof(*keys));
 	uint32_t chains = 1;
 
 	if (!keys)
 		return NULL;
-	memset(keys, 0, sizeof(*keys));
 	keys->secret = secret | 1;
 	keys->keep_ns = attr->key_ns;
 	keys->shard_max = attr->keys_max / SHARDS + (attr->keys_max % SHARDS != 0);

@@ -196,6 +196,8 @@ struct plx_rpc_request {
 /* Its methods are fixed from here on. Return: 0; -ENOMEM. */
 int service_freeze(struct plx_rpc_service *service);
 void service_end_if_idle(struct service_local *local);
+/* Zeroed private cache lines, so that an lcore's writes do not disturb others. NULL: no memory. */
+void *alloc_lines(size_t bytes);
 
 /* method.c */
 bool method_make_table(struct plx_rpc_service *service);

@@ -50,8 +50,7 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 	return 0;
 }
 
-/* Zeroed private cache lines, so that an lcore's writes do not disturb others. */
-static void *lines(size_t bytes)
+void *alloc_lines(size_t bytes)
 {
 	size_t whole = (bytes + PLX_CACHE_LINE - 1) & ~(size_t)(PLX_CACHE_LINE - 1);
 	void *memory = aligned_alloc(PLX_CACHE_LINE, whole);
@@ -122,7 +121,7 @@ static bool make_parts(struct plx_rpc_service *service)
 	uintptr_t number;
 
 	PLX_LCORE_FOREACH (id) {
-		struct service_local *local = lines(sizeof(*local));
+		struct service_local *local = alloc_lines(sizeof(*local));
 
 		if (!local)
 			return false;
@@ -185,8 +184,8 @@ int service_freeze(struct plx_rpc_service *service)
 		struct service_local *local = service->local[id];
 
 		if (!local->methods)
-			local->methods = lines((service->method_count + 1) *
-					       sizeof(*local->methods));
+			local->methods = alloc_lines((service->method_count + 1) *
+						     sizeof(*local->methods));
 		if (!local->methods)
 			return plx_fail(ENOMEM, "out of memory");
 	}
