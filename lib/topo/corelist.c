@@ -364,21 +364,10 @@ static int parse_items(struct parser *p)
 	return p->stray.at ? fail_stray(p) : 0;
 }
 
-/* Move the used places to the front, in order of their ids. */
-static void compact(struct plx_lcore_map *map, const struct plx_cpuset *taken)
-{
-	PLX_CPUSET_FOREACH (id, taken)
-		map->places[map->count++] = map->places[id];
-
-	struct plx_lcore_place *less = realloc(map->places, map->count * sizeof(*map->places));
-
-	if (less)
-		map->places = less;
-}
-
 int plx_lcore_map_parse_list(const char *option, const char *text, const struct plx_topo *topo,
 			     struct plx_lcore_map *map_out)
 {
+	struct plx_lcore_place *less;
 	struct plx_lcore_map map;
 	struct parser p = {.given = {option, text}, .at = text, .topo = topo, .map = &map};
 
@@ -394,7 +383,12 @@ int plx_lcore_map_parse_list(const char *option, const char *text, const struct 
 		plx_lcore_map_fini(&map);
 		return rc;
 	}
-	compact(&map, &p.taken);
+	/* Move the used places to the front, in order of their ids. */
+	PLX_CPUSET_FOREACH (id, &p.taken)
+		map.places[map.count++] = map.places[id];
+	less = realloc(map.places, map.count * sizeof(*less));
+	if (less)
+		map.places = less;
 	*map_out = map;
 	return 0;
 }
