@@ -373,7 +373,7 @@ static const char *const others[] = {
 	"plx_eal_conf.heartbeat_ns",    "plx_eal_conf.self_test_rate", "plx_eal_conf.receive_bytes",
 };
 
-NETIO_TEST(zero_is_the_default_in_each_structure)
+NETIO_TEST(a_zero_means_the_default_in_each_structure)
 {
 	static const uint64_t zeroes[256];
 
@@ -385,7 +385,7 @@ NETIO_TEST(zero_is_the_default_in_each_structure)
 	}
 }
 
-NETIO_TEST(the_greatest_number_means_what_the_table_says)
+NETIO_TEST(the_largest_numbers_mean_what_the_table_says)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		uint64_t attr[256] = {0};
@@ -398,7 +398,7 @@ NETIO_TEST(the_greatest_number_means_what_the_table_says)
 	}
 }
 
-NETIO_TEST(a_wait_may_have_no_end)
+NETIO_TEST(a_wait_may_have_no_timeout)
 {
 	struct plx_listen_attr listen = {.link.events = &events};
 	struct plx_rpc_service *service;
@@ -462,7 +462,7 @@ static unsigned check_header(const char *path)
 	return count;
 }
 
-PLX_TEST(the_table_has_each_number_of_the_headers)
+PLX_TEST(the_table_lists_each_number_in_the_headers)
 {
 	char pattern[512];
 	unsigned count = 0;

@@ -96,7 +96,7 @@ SEND_TEST(many_small_messages_share_a_page)
 	assert_int_equal(stats().messages_lost, 0);
 }
 
-SEND_TEST(a_page_leaves_when_it_should)
+SEND_TEST(a_page_is_sent_by_timer_flush_and_watermark)
 {
 	begin_with(NULL, (struct netio_buffered_attr){.page_bytes = 4096,
 						      .watermark_bytes = 1000,
@@ -133,7 +133,7 @@ SEND_TEST(a_page_leaves_when_it_should)
 	assert_int_equal(stats().pages, 6);
 }
 
-SEND_TEST(a_message_longer_than_a_page_is_put_together)
+SEND_TEST(a_message_longer_than_a_page_is_reassembled)
 {
 	static const size_t around[] = {512, 1024, 1536, 2048, 5120};
 	struct iovec pieces[3] = {{bytes, 1}, {bytes + 1, 2001}, {bytes + 2002, 998}};
@@ -164,7 +164,7 @@ SEND_TEST(a_message_longer_than_a_page_is_put_together)
 	assert_int_equal(heard.tag, 0);
 }
 
-SEND_TEST(a_message_of_a_page_fits_into_one)
+SEND_TEST(a_message_that_fills_a_page_fits_into_one)
 {
 	begin_with(NULL, (struct netio_buffered_attr){0});
 	fill(bytes, 0, 65536);
@@ -188,7 +188,7 @@ SEND_TEST(a_message_that_is_too_big_is_refused)
 	TURN_UNTIL(heard.messages == 2);
 }
 
-SEND_TEST(bad_values_are_refused)
+SEND_TEST(bad_attributes_are_refused)
 {
 	static const struct netio_buffered_attr bad[] = {
 		{.page_bytes = 255},
@@ -347,7 +347,7 @@ SEND_TEST(queued_messages_are_sent_before_its_loop_ends)
 }
 
 /* A peer that takes a page now and then is waited for, however long it takes in total. */
-SEND_TEST(a_slow_peer_gets_all_of_it)
+SEND_TEST(a_slow_peer_gets_all_messages)
 {
 	struct netio_msg msg;
 	unsigned got = 0;
@@ -369,7 +369,7 @@ SEND_TEST(a_slow_peer_gets_all_of_it)
 	assert_int_equal(stats().messages_lost, 0);
 }
 
-SEND_TEST(a_slow_peer_gets_all_of_a_long_message)
+SEND_TEST(a_slow_peer_gets_a_long_message_whole)
 {
 	begin_with_pages(256);
 	send_surely(200000);

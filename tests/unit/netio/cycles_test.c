@@ -59,7 +59,7 @@ static void send_once(unsigned i)
 	assert_int_equal(heard.messages, i + 1);
 }
 
-static void senders_come_and_go(void **state)
+static void repeated_connects_of_senders_leak_nothing(void **state)
 {
 	opened = closed = 0;
 	listen_with(&(struct netio_listen_attr){.provider = provider});
@@ -83,7 +83,7 @@ static void subscribe_once(unsigned i)
 	TURN_UNTIL(went == i + 1);
 }
 
-static void subscribers_come_and_go(void **state)
+static void repeated_connects_of_subscribers_leak_nothing(void **state)
 {
 	publish_with(&(struct netio_publish_attr){.provider = provider});
 	run_cycles(subscribe_once);
@@ -96,9 +96,9 @@ PLX_FIXTURE(down, pubsub_down(state), hear_no_more(&heard))
 PLX_FIXTURE(up_tcp, netio_up(state), provider = "tcp")
 PLX_FIXTURE(up_shm, netio_up(state), provider = "shm")
 
-PLX_TEST_AGAIN(senders_come_and_go, up_tcp, down)
-PLX_TEST_AGAIN(senders_come_and_go, up_shm, down)
-PLX_TEST_AGAIN(subscribers_come_and_go, up_tcp, down)
-PLX_TEST_AGAIN(subscribers_come_and_go, up_shm, down)
+PLX_TEST_AGAIN(repeated_connects_of_senders_leak_nothing, up_tcp, down)
+PLX_TEST_AGAIN(repeated_connects_of_senders_leak_nothing, up_shm, down)
+PLX_TEST_AGAIN(repeated_connects_of_subscribers_leak_nothing, up_tcp, down)
+PLX_TEST_AGAIN(repeated_connects_of_subscribers_leak_nothing, up_shm, down)
 
 PLX_TEST_MAIN()

@@ -28,7 +28,7 @@ static void letter(void *arg)
 
 #define TEST(test) PLX_TEST_WITH(test, up, netio_down)
 
-TEST(cb_init_comes_first)
+TEST(cb_init_runs_first)
 {
 	ctx.evloop.cb_init = begin;
 	assert_int_equal(netio_post(&ctx.evloop, letter, "p"), 0);
@@ -36,7 +36,7 @@ TEST(cb_init_comes_first)
 	assert_string_equal(said, "bp");
 }
 
-TEST(cb_init_may_end_it)
+TEST(cb_init_may_terminate_the_loop)
 {
 	ctx.evloop.cb_init = begin_and_end;
 	assert_int_equal(netio_post(&ctx.evloop, letter, "p"), 0);
@@ -46,7 +46,7 @@ TEST(cb_init_may_end_it)
 	assert_string_equal(said, "bb");
 }
 
-TEST(it_runs_again)
+TEST(a_terminated_loop_may_run_again)
 {
 	ctx.evloop.cb_init = begin;
 	for (unsigned i = 0; i < 3; i++)
@@ -61,7 +61,7 @@ static void *terminate_later(void *arg)
 	return NULL;
 }
 
-TEST(another_thread_ends_it)
+TEST(another_thread_may_terminate_the_loop)
 {
 	pthread_t thread;
 
@@ -76,7 +76,7 @@ static void *terminate_now(void *arg)
 	return NULL;
 }
 
-TEST(terminate_before_run_ends_it)
+TEST(netio_terminate_before_netio_run_ends_the_loop)
 {
 	ctx.evloop.cb_init = begin;
 	netio_terminate(&ctx.evloop);
@@ -131,7 +131,7 @@ static void *run_elsewhere(void *arg)
 	return NULL;
 }
 
-TEST(only_its_thread_runs_it)
+TEST(only_the_thread_of_a_loop_may_run_it)
 {
 	int rc = 0;
 
@@ -147,7 +147,7 @@ static void run_and_end_inside(void *arg)
 	terminate(NULL);
 }
 
-TEST(inside_it_cannot_run_or_be_ended)
+TEST(callbacks_may_neither_run_nor_end_their_loop)
 {
 	assert_int_equal(netio_post(&ctx.evloop, run_and_end_inside, NULL), 0);
 	run();
@@ -155,7 +155,7 @@ TEST(inside_it_cannot_run_or_be_ended)
 	assert_int_equal(log_count("netio_fini: inside netio_run"), 1);
 }
 
-TEST(a_loop_that_is_not_set_up_is_refused)
+TEST(an_uninitialized_loop_is_refused)
 {
 	struct netio_eventloop none = {0};
 	struct netio_signal signal;

@@ -67,7 +67,7 @@ TEST(the_callback_runs_when_the_descriptor_is_ready)
 	assert_int_equal(seen, EPOLLIN);
 }
 
-TEST(other_events_may_be_asked_for)
+TEST(the_watched_events_may_be_changed)
 {
 	begin(EPOLLIN);
 	assert_int_equal(netio_fd_modify(&watch, EPOLLOUT), 0);
@@ -82,7 +82,7 @@ static void end_it(int from, uint32_t events, void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-TEST(it_may_end_inside)
+TEST(a_watch_may_end_in_its_callback)
 {
 	begin(EPOLLOUT); /* always there */
 	watch.cb = end_it;
@@ -95,7 +95,7 @@ static void *init_elsewhere(void *arg)
 	return NULL;
 }
 
-TEST(bad_values_are_refused)
+TEST(bad_attributes_are_refused)
 {
 	int rc = 0;
 

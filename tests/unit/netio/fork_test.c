@@ -393,7 +393,7 @@ TEST(fini_in_the_child_leaves_the_parent_alone)
 }
 OVER_TCP(fini_in_the_child_leaves_the_parent_alone)
 
-TEST(the_child_has_the_signals_of_the_program)
+TEST(the_child_restores_the_signals_of_the_program)
 {
 	static const int caught[] = {SIGTERM, SIGINT};
 	struct sigaction before[2], now;
@@ -504,7 +504,7 @@ static void init_in_child(void)
 	_exit(rc);
 }
 
-PLX_TEST(a_fork_before_init_and_after_fini_is_none)
+PLX_TEST(forks_before_init_and_after_fini_do_not_restrict_the_child)
 {
 	assert_int_equal(in_child(init_in_child), 0);
 	assert_int_equal(eal_up_and_down(), 0);

@@ -21,7 +21,7 @@ static enum plx_idle_mode idle_mode(void)
 	return conf.mode;
 }
 
-PLX_TEST(the_environment_sets_it_up)
+PLX_TEST(the_environment_configures_netio)
 {
 	options(" --huge none\t-l 3@0,7@0  --idle 3:event,poll\n");
 	assert_int_equal(netio_init(&ctx), 0);
@@ -31,7 +31,7 @@ PLX_TEST(the_environment_sets_it_up)
 	netio_down(NULL);
 }
 
-PLX_TEST(the_environment_overrides_the_program)
+PLX_TEST(the_environment_overrides_options_of_the_program)
 {
 	char *argv[] = {"test", "--huge", "none", "--idle", "event"};
 	struct plx_eal_conf conf = {0};
@@ -75,7 +75,7 @@ PLX_TEST(wrong_options_are_refused)
 	}
 }
 
-PLX_TEST(too_many_words_are_refused)
+PLX_TEST(too_many_options_are_refused)
 {
 	char many[501];
 
@@ -99,7 +99,7 @@ static int netio_on_worker(void *arg)
 }
 
 /* The thread that initialized them ends them; a worker has its own loop. */
-PLX_TEST(a_worker_may_have_a_loop_too)
+PLX_TEST(a_worker_may_run_a_loop)
 {
 	int result = -1;
 
@@ -113,7 +113,7 @@ PLX_TEST(a_worker_may_have_a_loop_too)
 }
 
 /* The environment's options do not disturb getopt's position. */
-PLX_TEST(getopt_is_left_alone)
+PLX_TEST(netio_init_leaves_getopt_unchanged)
 {
 	char *argv[] = {"test", "-a", "word", "-b", NULL};
 
@@ -135,7 +135,7 @@ static void *init_here(void *arg)
 }
 
 /* One loop per lcore; NetIO does not end these lcores. */
-PLX_TEST(existing_lcores_are_used)
+PLX_TEST(netio_init_uses_existing_lcores)
 {
 	struct plx_eal_conf conf = {.lcores = "0@0,1@0", .huge = PLX_HUGE_NONE};
 	int result = -1, rc = 0;
@@ -188,7 +188,7 @@ MISUSE(netio_unbuffered_publishv_usr, &at_once, 0, NULL, 0, &key, 0, NULL, 0, 0)
 MISUSE(netio_subscribe_to, &subscriber, "127.0.0.1", 1, &(struct netio_subscription){.tag = 1})
 MISUSE(netio_subscribe_socket_fini, &subscriber)
 
-PLX_TEST(sockets_are_used_on_the_lcore_of_their_loop)
+PLX_TEST(sockets_may_be_used_only_on_the_lcore_of_their_loop)
 {
 	assert_misuses(set_up);
 }

@@ -81,7 +81,7 @@ static void publish_one_to_slow(uint32_t page_count)
 	SUBSCRIBE(0, .tag = 1);
 }
 
-PUBSUB_TEST(one_copy_however_many_match)
+PUBSUB_TEST(a_message_is_copied_once_however_many_subscriptions_match)
 {
 	publish_with(NULL);
 	SUBSCRIBE(0, .tag = 9);
@@ -95,7 +95,7 @@ PUBSUB_TEST(one_copy_however_many_match)
 	assert_int_equal(stats().copies, 1);
 }
 
-PUBSUB_TEST(unsubscribed_follows_the_last_message)
+PUBSUB_TEST(the_unsubscribed_callback_follows_the_last_message)
 {
 	publish_to_one(NULL);
 	SUBSCRIBE(0, .tag = 2);
@@ -153,7 +153,7 @@ PUBSUB_TEST(a_cache_follows_the_subscriptions)
 }
 
 /* More than a cache line holds, and more than one batch of requests. */
-PUBSUB_TEST(many_tags_of_one_subscriber)
+PUBSUB_TEST(a_subscriber_may_have_many_tags)
 {
 	const unsigned count = 3000;
 
@@ -178,7 +178,7 @@ PUBSUB_TEST(many_tags_of_one_subscriber)
 	assert_int_equal(stats().subscriptions, 0);
 }
 
-PUBSUB_TEST(at_once_needs_no_flush)
+PUBSUB_TEST(delivery_at_once_needs_no_flush)
 {
 	publish_to_one(NULL);
 	SUBSCRIBE(1, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE);
@@ -190,7 +190,7 @@ PUBSUB_TEST(at_once_needs_no_flush)
 	FLUSH_UNTIL(subs[0].messages == 10);
 }
 
-PUBSUB_TEST(both_kinds_keep_the_order)
+PUBSUB_TEST(messages_at_once_and_buffered_stay_in_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 8});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
@@ -209,7 +209,7 @@ PUBSUB_TEST(both_kinds_keep_the_order)
 	assert_true(stats().again > 0);
 }
 
-PUBSUB_TEST(a_page_leaves_by_watermark_and_timeout)
+PUBSUB_TEST(a_page_is_sent_by_watermark_and_timeout)
 {
 	publish_to_one(&(struct netio_publish_attr){
 		.page_bytes = 65536, .watermark_bytes = 1000, .timeout_ns = 20 * PLX_NS_PER_MS});
@@ -284,7 +284,7 @@ PUBSUB_TEST(a_disconnected_subscriber_is_not_waited_for)
 	FLUSH_UNTIL(subs[1].messages == number);
 }
 
-PUBSUB_TEST(a_message_too_big_for_one_reaches_the_others)
+PUBSUB_TEST(a_message_too_big_for_one_subscriber_reaches_the_others)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 4096, .page_count = 4});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.message_max_bytes = 1000});
@@ -303,7 +303,7 @@ PUBSUB_TEST(a_message_too_big_for_one_reaches_the_others)
 }
 
 /* A full page is sent automatically, and no new one is started. */
-PUBSUB_TEST(at_once_to_a_slow_subscriber)
+PUBSUB_TEST(a_slow_subscriber_gets_delivery_at_once)
 {
 	struct netio_subscription at_once = {.tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE};
 
@@ -316,7 +316,7 @@ PUBSUB_TEST(at_once_to_a_slow_subscriber)
 	TURN_UNTIL(subs[0].messages == number);
 }
 
-PUBSUB_TEST(at_once_is_too_big_at_any_time)
+PUBSUB_TEST(a_message_at_once_longer_than_all_pages_is_too_big)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	SUBSCRIBE(0, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE);
@@ -371,7 +371,7 @@ static void note_early(struct netio_subscribe_socket *socket, const struct netio
 	sub_message(socket, msg);
 }
 
-PUBSUB_TEST(the_answer_precedes_messages_published_in_the_callback)
+PUBSUB_TEST(a_subscription_answer_precedes_messages_from_the_callback)
 {
 	publish_with(NULL);
 	publisher.cb_subscribed = publish_when_subscribed;
@@ -402,7 +402,7 @@ static void slow_message(struct netio_subscribe_socket *socket, const struct net
 		;
 }
 
-PUBSUB_TEST(answers_are_not_held_up)
+PUBSUB_TEST(subscription_answers_are_not_delayed_by_messages)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 32});
 	publisher.cb_buffers_available = pump;
@@ -450,7 +450,7 @@ PUBSUB_TEST(fini_loses_nothing)
 	assert_int_equal(subs[0].lost, 1);
 }
 
-PUBSUB_TEST(the_publisher_may_close_one)
+PUBSUB_TEST(a_publisher_may_close_a_subscriber)
 {
 	publish_with(NULL);
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.connect.reconnect_min_ns = PLX_NEVER});
@@ -558,7 +558,7 @@ PUBSUB_TEST(a_socket_may_end_in_its_callbacks)
 	TURN_UNTIL(!publisher.core);
 }
 
-PUBSUB_TEST(bad_arguments_are_named)
+PUBSUB_TEST(bad_arguments_are_refused_with_the_reason)
 {
 	struct netio_publish_attr attr = {.page_count = 1};
 
@@ -590,7 +590,7 @@ PUBSUB_TEST(too_many_subscriptions_are_refused)
 	TURN_UNTIL(subs[1].not_taken == 1 && subs[1].closed == 1);
 }
 
-PUBSUB_TEST(a_range_counts_as_its_blocks)
+PUBSUB_TEST(a_range_counts_as_its_number_of_blocks)
 {
 	publish_with(&(struct netio_publish_attr){.subscriptions_max = 200,
 						  .subscriber_subscriptions_max = 130,

@@ -84,7 +84,7 @@ static int publish(netio_tag_t tag, int flags)
 
 #define PUBSUB_TEST(test) PLX_TEST_WITH(test, netio_up, pubsub_down)
 
-PUBSUB_TEST(a_message_is_reported_once_however_many_get_it)
+PUBSUB_TEST(a_message_is_reported_once_to_the_publisher)
 {
 	publish_with(NULL);
 	assert_int_equal(publish(1, 0), NETIO_STATUS_NO_SUBSCRIBERS);
@@ -165,7 +165,7 @@ static void slow(struct sub *sub)
 	sub_to(sub, port(), (struct netio_subscription){.tag = 1});
 }
 
-PUBSUB_TEST(again_if_no_subscriber_has_it)
+PUBSUB_TEST(publishing_returns_again_if_no_subscriber_has_room)
 {
 	publish_with(NULL);
 	slow(&subs[0]);
@@ -189,7 +189,7 @@ static void publish_partial(void)
 	assert_int_equal(fill_up(), NETIO_STATUS_PARTIAL);
 }
 
-PUBSUB_TEST(partial_if_some_subscribers_have_it)
+PUBSUB_TEST(publishing_returns_partial_if_some_subscribers_have_room)
 {
 	publish_partial();
 	TURN_UNTIL(subs[1].messages == number + 1);
@@ -210,7 +210,7 @@ PUBSUB_TEST(partial_if_some_subscribers_have_it)
 		assert_int_equal(published_of[i], 1);
 }
 
-PUBSUB_TEST(partial_ends_when_its_subscriber_disconnects)
+PUBSUB_TEST(a_partial_message_ends_when_its_subscriber_disconnects)
 {
 	publish_partial();
 	turn_ms(20);
@@ -225,7 +225,7 @@ PUBSUB_TEST(partial_ends_when_its_subscriber_disconnects)
 		assert_int_equal(published_of[i], 1);
 }
 
-PUBSUB_TEST(an_abandoned_message_is_published_too)
+PUBSUB_TEST(an_abandoned_message_is_reported_as_published)
 {
 	publish_partial();
 	uint64_t refused = number;
@@ -262,7 +262,7 @@ PUBSUB_TEST(a_failed_peer_releases_sent_memory)
 	assert_int_equal(published, 1);
 }
 
-PUBSUB_TEST(copies_and_references_keep_the_order)
+PUBSUB_TEST(copies_and_references_stay_in_order)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024, .page_count = 4});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 1024, .buffer_count = 2});
@@ -281,7 +281,7 @@ static void end_it(struct netio_unbuffered_publish_socket *socket, uint64_t key,
 	netio_unbuffered_publish_socket_fini(socket);
 }
 
-PUBSUB_TEST(a_socket_may_end_when_it_is_published)
+PUBSUB_TEST(a_socket_may_end_in_its_published_callback)
 {
 	publish_with(NULL);
 	publisher.cb_msg_published = end_it;
@@ -368,7 +368,7 @@ static struct subscriber *last_link(void)
 	return (struct subscriber *)accepted;
 }
 
-PUBSUB_TEST(a_reference_follows_the_latest)
+PUBSUB_TEST(a_message_by_reference_follows_conflated_ones)
 {
 	static uint64_t longer[KEYS][25];
 	unsigned past = 0;
@@ -400,7 +400,7 @@ PUBSUB_TEST(a_reference_follows_the_latest)
 	assert_true(past > 0); /* only these were queued */
 }
 
-PUBSUB_TEST(a_gap_is_reported_when_there_are_pages)
+PUBSUB_TEST(a_gap_is_reported_while_pages_are_sent)
 {
 	publish_partial();
 	assert_int_equal(netio_unbuffered_publish_give_up(&publisher, 1, number), 0);

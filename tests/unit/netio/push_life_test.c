@@ -2,7 +2,7 @@
 /* The life of a push socket: receivers that connect and leave, and its end, at any point. */
 #include "push_fixture.h"
 
-PUSH_TEST(bad_values_are_refused)
+PUSH_TEST(bad_attributes_are_refused)
 {
 	const struct netio_push_attr no_promise = {.promise = NETIO_PUSH_AT_MOST_ONCE + 1};
 	const struct netio_push_attr too_short = {.connect.message_max_bytes = 1};
@@ -30,7 +30,7 @@ PUSH_TEST(bad_values_are_refused)
 	assert_int_equal(netio_push_disconnect(&pusher, NULL, 1), -EINVAL);
 }
 
-PUSH_TEST(a_receiver_is_tried_until_it_listens)
+PUSH_TEST(a_push_socket_retries_until_the_receiver_listens)
 {
 	pull_listen(&pulls[0], NULL);
 	netio_listen_socket_fini(&pulls[0].socket);
@@ -167,7 +167,7 @@ PUSH_TEST(another_receiver_may_get_queued_messages)
 }
 
 /* A receiver that takes nothing is given up, and they wait for the next. */
-PUSH_TEST(the_last_receiver_may_take_nothing)
+PUSH_TEST(a_last_receiver_that_takes_nothing_is_abandoned)
 {
 	begin(2, 7, NULL);
 	let_one_of_two_die();
@@ -179,7 +179,7 @@ PUSH_TEST(the_last_receiver_may_take_nothing)
 	assert_int_equal(log_count("12 messages"), 1);
 }
 
-PUSH_TEST(a_loop_that_is_drained_closes_it)
+PUSH_TEST(draining_a_loop_closes_its_push_sockets)
 {
 	begin(2, 16, NULL);
 	assert_int_equal(push_some(20, 64), 0);
@@ -296,7 +296,7 @@ static void provoke(void)
 	}
 }
 
-PUSH_TEST(anything_may_be_done_in_its_callbacks)
+PUSH_TEST(a_push_socket_may_be_used_and_ended_in_its_callbacks)
 {
 	fill(bytes, 0, 64);
 	pull_listen(&pulls[0], &(struct netio_listen_attr){.buffer_count = 4});

@@ -26,7 +26,7 @@ static void note_seen(bool *seen)
 
 /* Sharing ------------------------------------------------------------------------------------- */
 
-PUSH_TEST(the_receiver_with_most_credit_gets_it)
+PUSH_TEST(the_receiver_with_the_most_credit_gets_a_message)
 {
 	begin_two((struct netio_listen_attr){.buffer_count = 4},
 		  (struct netio_listen_attr){.buffer_count = 9});
@@ -83,7 +83,7 @@ PUSH_TEST(a_busy_receiver_gets_less)
 	assert_true(stats_of(0).credit >= 3);
 }
 
-PUSH_TEST(one_of_many_is_found)
+PUSH_TEST(one_free_receiver_of_many_is_found)
 {
 	const struct netio_listen_attr small = {.buffer_bytes = 256, .buffer_count = 2};
 	static struct netio_listen_socket one;
@@ -149,7 +149,7 @@ PUSH_TEST(a_fast_sender_is_notified_once_of_room)
 /* Longer messages occupy operations of this side until the transport has them. There are fewer
  * operations than some receivers have buffers, so other receivers get messages, and pushing
  * continues automatically. */
-PUSH_TEST(the_sender_may_have_no_room_either)
+PUSH_TEST(a_sender_without_free_operations_resumes_automatically)
 {
 	begin(2, 200, NULL);
 	while (push_some(1, 4000) == 0)
@@ -162,7 +162,7 @@ PUSH_TEST(the_sender_may_have_no_room_either)
 	TURN_UNTIL(pulls[0].messages + pulls[1].messages == next);
 }
 
-PUSH_TEST(a_new_receiver_has_room)
+PUSH_TEST(a_new_receiver_makes_room)
 {
 	begin(1, 2, NULL);
 	pull_listen(&pulls[1], NULL);
@@ -209,7 +209,7 @@ PUSH_TEST(messages_that_cannot_be_pushed_are_refused)
 	assert_fails(push_number(0, 1001), NETIO_STATUS_TOO_BIG, "1000");
 }
 
-PUSH_TEST(pieces_are_one_message)
+PUSH_TEST(pieces_are_pushed_as_one_message)
 {
 	static const size_t lengths[] = {8, 16, 495, 496, 497, 4096, 65536, 65537, 1 << 20};
 	uint64_t number = 7;
@@ -368,7 +368,7 @@ PUSH_TEST(at_most_once_unfinished_messages_are_lost_and_counted)
 }
 
 /* Messages of several frames, one of which is in flight when the receiver dies. */
-PUSH_TEST(long_messages_go_to_others_as_well)
+PUSH_TEST(unfinished_long_messages_go_to_other_receivers)
 {
 	const struct netio_listen_attr attr = {.buffer_bytes = 1024, .buffer_count = 4};
 	bool seen[64] = {false};
@@ -440,7 +440,7 @@ PUSH_TEST(messages_wait_for_a_receiver)
 }
 
 /* A message that only the dead receiver accepted waits, without blocking others. */
-PUSH_TEST(a_message_too_long_for_the_others_waits_apart)
+PUSH_TEST(a_message_too_long_for_the_others_blocks_no_message)
 {
 	begin_two((struct netio_listen_attr){.message_max_bytes = 5000},
 		  (struct netio_listen_attr){.message_max_bytes = 1000});
@@ -472,7 +472,7 @@ PUSH_TEST(an_answer_names_its_receiver)
 	TURN_UNTIL(answers == 2);
 }
 
-PUSH_TEST(nothing_is_lost_while_receivers_come_and_go)
+PUSH_TEST(no_message_is_lost_while_receivers_reconnect)
 {
 	static bool seen[100000];
 	uint64_t dice = 0, end_ns = plx_now_ns() + 3 * PLX_NS_PER_S;

@@ -16,7 +16,7 @@ static void connect_after_greeting(void)
 	TURN_UNTIL(raw && heard.established == before + 1);
 }
 
-SOCKET_TEST(wrong_greetings_are_refused)
+SOCKET_TEST(bad_greetings_are_refused)
 {
 	static const struct {
 		struct wire_greeting greeting;
@@ -222,7 +222,7 @@ SOCKET_TEST(a_full_queue_makes_the_sender_wait)
 }
 
 /* Otherwise the lcore could sleep before it wakes the thread that takes them. */
-SOCKET_TEST(messages_that_find_room_in_the_queue_are_work_of_the_turn)
+SOCKET_TEST(moving_messages_into_the_queue_counts_as_work_of_the_turn)
 {
 	static const uint8_t page[] = {PAGE_HEAD, ENTRY(1, 0), WORD('a'), ENTRY(1, 0),
 				       WORD('b'), ENTRY(1, 0), WORD('c')};
@@ -286,7 +286,7 @@ SOCKET_TEST(queued_messages_are_bounded_by_the_window)
 
 /* A peer that repeatedly connects, sends and leaves may occupy a limited number of links' buffers;
  * after the queue is emptied it may connect again. */
-SOCKET_TEST(peers_that_come_and_go_are_bounded_by_the_queue)
+SOCKET_TEST(reconnecting_peers_are_bounded_by_the_queue)
 {
 	struct netio_connect_attr once = {.reconnect_min_ns = PLX_NEVER};
 	struct netio_send_socket sender;
@@ -314,7 +314,7 @@ SOCKET_TEST(peers_that_come_and_go_are_bounded_by_the_queue)
 	}
 }
 
-SOCKET_TEST(messages_of_the_queue_may_outlive_their_connection)
+SOCKET_TEST(queued_messages_may_outlive_their_connection)
 {
 	struct netio_msg msg, more;
 	struct netio_send_socket sender;

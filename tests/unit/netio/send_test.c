@@ -112,7 +112,7 @@ SEND_TEST(a_message_arrives_whole)
 	assert_int_equal(closed, 0); /* the socket was gone */
 }
 
-SEND_TEST(by_reference_each_key_is_returned_once)
+SEND_TEST(each_key_sent_by_reference_is_returned_once)
 {
 	struct iovec pieces[NETIO_IOV_MAX];
 
@@ -151,7 +151,7 @@ SEND_TEST(by_reference_each_key_is_returned_once)
 }
 
 /* The peer dies without reading: each key is still returned, before the closure is reported. */
-SEND_TEST(by_reference_each_key_is_returned_once_when_the_peer_dies)
+SEND_TEST(each_key_sent_by_reference_is_returned_once_if_the_peer_dies)
 {
 	struct iovec piece = {bytes, 150000}; /* three of 16 frames: the last one is cut */
 	unsigned accepted = 0;
@@ -170,7 +170,7 @@ SEND_TEST(by_reference_each_key_is_returned_once_when_the_peer_dies)
 	assert_int_equal(reason, PLX_LINK_PEER_DOWN);
 }
 
-SEND_TEST(by_reference_many_sockets_share_an_lcore)
+SEND_TEST(many_sockets_of_an_lcore_may_send_by_reference)
 {
 	enum { SOCKETS = 24 };
 	static struct netio_send_socket sockets[SOCKETS];
@@ -245,7 +245,7 @@ SEND_TEST(messages_that_cannot_be_sent_are_refused)
 	assert_int_equal(completed, 0);
 }
 
-SEND_TEST(bad_values_are_refused)
+SEND_TEST(bad_attributes_are_refused)
 {
 	static const struct netio_connect_attr bad[] = {
 		{.message_max_bytes = UINT64_C(1) << 40},
@@ -284,7 +284,7 @@ SEND_TEST(an_answer_arrives)
 	assert_int_equal(answer.tag, 9);
 }
 
-SEND_TEST(the_peer_is_tried_until_it_listens)
+SEND_TEST(a_send_socket_retries_until_the_peer_listens)
 {
 	listen_with(NULL);
 	netio_listen_socket_fini(&heard.socket);
@@ -390,10 +390,10 @@ static struct netio_send_socket *ends, lonely;
 		ends = NULL;                                              \
 	}
 
-ENDS(end_when_established)
-ENDS(end_when_closed, enum plx_link_reason why_not, const char *text)
-ENDS(end_when_completed, uint64_t key, int how)
-ENDS(end_when_answered, const struct netio_msg *msg)
+ENDS(a_socket_may_end_in_cb_session_established)
+ENDS(a_socket_may_end_in_cb_connection_closed, enum plx_link_reason why_not, const char *text)
+ENDS(a_socket_may_end_in_cb_send_completed, uint64_t key, int how)
+ENDS(a_socket_may_end_in_cb_msg_received, const struct netio_msg *msg)
 
 /* The same for a listening one: 0 established, 1 closed, 2 inside a page, 3 at a long message. */
 static unsigned ends_in;
@@ -428,11 +428,12 @@ SEND_TEST(a_socket_may_end_in_its_callbacks)
 		assert_int_equal(netio_send_socket_init(&ctx.evloop, socket, NULL), 0);
 		ends = socket;
 		if (i == 0)
-			socket->cb_connection_established = end_when_established;
-		socket->cb_connection_refused = end_when_closed;
-		socket->cb_connection_closed = end_when_closed;
-		socket->cb_send_completed = end_when_completed;
-		socket->cb_msg_received = end_when_answered;
+			socket->cb_connection_established =
+				a_socket_may_end_in_cb_session_established;
+		socket->cb_connection_refused = a_socket_may_end_in_cb_connection_closed;
+		socket->cb_connection_closed = a_socket_may_end_in_cb_connection_closed;
+		socket->cb_send_completed = a_socket_may_end_in_cb_send_completed;
+		socket->cb_msg_received = a_socket_may_end_in_cb_msg_received;
 		assert_works(netio_connect(socket, "127.0.0.1", i == 1 ? 1 : heard.port));
 		if (i > 1)
 			TURN_UNTIL(heard.established == before + 1);
@@ -495,7 +496,7 @@ static void refused_by(const struct wire_greeting *greeting, const char *why_not
 }
 
 /* The listener is not NetIO: the answer is no greeting, or this side's own. */
-SEND_TEST(other_protocols_are_named)
+SEND_TEST(a_peer_that_is_no_netio_receiver_is_reported)
 {
 	refused_by(NULL, "the HELLO is not NetIO's");
 	refused_by(&good_sender, "the HELLO is not NetIO's");

@@ -25,7 +25,7 @@ static void begin(void (*cb)(void *), uint64_t end)
 	bell.data = &calls;
 }
 
-SIGNAL_TEST(it_is_called_in_the_loop)
+SIGNAL_TEST(a_signal_runs_its_callback_in_the_loop)
 {
 	begin(count, 1);
 	netio_signal_fire(&bell);
@@ -40,7 +40,7 @@ static void *fire_often(void *arg)
 	return NULL;
 }
 
-SIGNAL_TEST(each_fire_of_each_thread_is_one_call)
+SIGNAL_TEST(each_fire_of_each_thread_makes_one_call)
 {
 	pthread_t threads[THREADS];
 
@@ -112,7 +112,7 @@ SIGNAL_TEST(many_fires_are_spread_over_turns)
 	run_expecting(100000);
 }
 
-SIGNAL_TEST(nothing_is_called_after_terminate)
+SIGNAL_TEST(no_callback_runs_after_netio_terminate)
 {
 	begin(count, 3);
 	for (unsigned i = 0; i < 10; i++)
@@ -132,7 +132,7 @@ static void end_itself(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-SIGNAL_TEST(it_may_be_freed_inside)
+SIGNAL_TEST(a_signal_may_be_freed_in_its_callback)
 {
 	struct netio_signal *signal = malloc(sizeof(*signal));
 

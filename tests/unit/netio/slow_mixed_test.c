@@ -9,7 +9,7 @@ static struct subscriber *first(void)
 }
 
 /* A subscriber that drops a long message must not make a blocking one wait for that room. */
-SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_ones)
+SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops_long_messages)
 {
 	for (unsigned with = 0; with < 2; with++) {
 		begin_slow(NETIO_POLICY_DEFAULT);
@@ -71,7 +71,7 @@ SLOW_TEST(a_long_message_is_conflated_and_arrives)
 	assert_int_equal(came_of[1], 1);
 }
 
-SLOW_TEST(pages_after_kept_ones_are_dropped)
+SLOW_TEST(pages_queued_after_those_of_a_blocking_policy_are_dropped)
 {
 	begin_slow(NETIO_POLICY_BLOCK);
 	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
@@ -111,7 +111,7 @@ SLOW_TEST(room_is_reported_next_to_a_subscriber_that_drops)
 	expect_room_with_pages(8); /* of which at least two are always queued */
 }
 
-SLOW_TEST(the_latest_arrive_next_to_other_tags)
+SLOW_TEST(conflated_messages_arrive_next_to_other_tags)
 {
 	begin_slow(NETIO_POLICY_CONFLATE);
 	SUBSCRIBE_SLOW(0, .tag = 2, .policy = NETIO_POLICY_DROP_OLD);
@@ -180,7 +180,7 @@ SLOW_TEST(messages_queued_for_a_closed_subscriber_are_counted)
 }
 
 /* Returned pages are for the newest messages, not one for each gap. */
-SLOW_TEST(gaps_take_no_pages_from_the_latest)
+SLOW_TEST(gaps_take_no_pages_from_the_latest_messages)
 {
 	unsigned before, turns = 0, pages;
 
@@ -307,13 +307,13 @@ static void at_random(uint32_t seed, bool conflates)
 	end_case();
 }
 
-SLOW_TEST(policies_next_to_each_other)
+SLOW_TEST(subscriptions_of_different_policies_may_be_mixed)
 {
 	for (uint32_t seed = 1; seed < 9; seed++)
 		at_random(seed, false);
 }
 
-SLOW_TEST(policies_next_to_conflation)
+SLOW_TEST(conflation_may_be_mixed_with_other_policies)
 {
 	for (uint32_t seed = 1; seed < 9; seed++)
 		at_random(seed, true);

@@ -14,7 +14,7 @@ static void note_why_went(struct netio_subscriber *who, enum plx_link_reason rea
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-SLOW_TEST(new_messages_are_dropped)
+SLOW_TEST(drop_new_drops_new_messages)
 {
 	begin_slow(NETIO_POLICY_DROP_NEW);
 	assert_int_equal(subscription.policy, NETIO_POLICY_DROP_NEW);
@@ -34,7 +34,7 @@ SLOW_TEST(new_messages_are_dropped)
 	assert_int_equal(available, 0);
 }
 
-SLOW_TEST(old_messages_are_dropped)
+SLOW_TEST(drop_old_drops_old_messages)
 {
 	begin_slow(NETIO_POLICY_DROP_OLD);
 	publish_all(1, 400, 201);
@@ -48,7 +48,7 @@ SLOW_TEST(old_messages_are_dropped)
 	assert_int_equal(stats().copies, subs[0].messages + missed(&subs[0]));
 }
 
-SLOW_TEST(with_any_bound_the_newest_arrive)
+SLOW_TEST(drop_old_delivers_the_newest_messages_with_any_bound)
 {
 	static const uint64_t bounds[] = {1, 500, 1024, 1500, 2048, 3000, 4096};
 
@@ -71,7 +71,7 @@ SLOW_TEST(with_any_bound_the_newest_arrive)
 }
 
 /* Long and short ones, so that pages start and end inside them. */
-SLOW_TEST(old_messages_in_pieces_are_dropped_whole)
+SLOW_TEST(drop_old_drops_messages_in_pieces_whole)
 {
 	begin_slow(NETIO_POLICY_DROP_OLD);
 	for (unsigned round = 0; round < 50; round++) {
@@ -113,7 +113,7 @@ SLOW_TEST(messages_of_a_blocking_policy_are_kept)
 	assert_true(stats().copies - stats().dropped_old >= kept + 1);
 }
 
-SLOW_TEST(the_bound_is_kept)
+SLOW_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 {
 	struct netio_subscriber_stats now;
 
@@ -134,7 +134,7 @@ SLOW_TEST(the_bound_is_kept)
 	assert_int_equal(now.backlog_bytes, 0);
 }
 
-SLOW_TEST(the_bound_blocks_too)
+SLOW_TEST(the_bound_also_applies_to_the_blocking_policy)
 {
 	unsigned taken = 0;
 
@@ -152,7 +152,7 @@ SLOW_TEST(the_bound_blocks_too)
 }
 
 /* Each separately, if there is room. */
-SLOW_TEST(at_once_and_dropped)
+SLOW_TEST(drop_new_applies_to_delivery_at_once)
 {
 	publish_with(SMALL_PAGES);
 	SUBSCRIBE_SLOW(0, .tag = 1, .delivery = NETIO_DELIVERY_AT_ONCE,
@@ -176,7 +176,7 @@ static void begin_latest(uint64_t backlog_bytes)
 	sub_take_tagged(&subs[0]);
 }
 
-SLOW_TEST(the_latest_of_each_tag_arrives)
+SLOW_TEST(conflation_delivers_the_latest_message_of_each_tag)
 {
 	begin_latest(0);
 	for (unsigned i = 0; i < 1000; i++) /* tag 0 changes more often than all others together */
@@ -196,7 +196,7 @@ SLOW_TEST(the_latest_of_each_tag_arrives)
 	assert_int_equal(newest_of[5], 1000);
 }
 
-SLOW_TEST(more_tags_than_may_wait)
+SLOW_TEST(conflation_drops_tags_beyond_its_limit)
 {
 	char text[NETIO_GAP_TEXT_BYTES];
 
@@ -221,7 +221,7 @@ static void begin_sixteen(void)
 		publish_all(i % 16, 200, 1);
 }
 
-SLOW_TEST(the_answer_follows_the_latest)
+SLOW_TEST(a_subscription_answer_follows_the_latest_messages)
 {
 	begin_sixteen();
 	assert_works(netio_unsubscribe_from(&subs[0].socket, test_host(), port(),
@@ -238,7 +238,7 @@ SLOW_TEST(the_answer_follows_the_latest)
 	assert_int_equal(subs[0].messages, before);
 }
 
-SLOW_TEST(the_latest_are_sent_before_the_end)
+SLOW_TEST(the_latest_messages_are_sent_before_a_close)
 {
 	begin_sixteen();
 	netio_subscriber_close(subscriber);
@@ -252,7 +252,7 @@ SLOW_TEST(the_latest_are_sent_before_the_end)
 	assert_int_equal(stats().lost, 0);
 }
 
-SLOW_TEST(the_latest_of_a_failed_subscriber_count_as_lost)
+SLOW_TEST(the_latest_messages_of_a_failed_subscriber_count_as_lost)
 {
 	begin_sixteen();
 	plx_link_abort(((struct subscriber *)LIST_FIRST(&publisher.core->acceptor.session.links))
@@ -306,7 +306,7 @@ SLOW_TEST(a_subscriber_that_takes_nothing_is_disconnected_too)
 
 /* Choosing a policy --------------------------------------------------------------------------- */
 
-SLOW_TEST(the_publisher_has_a_default)
+SLOW_TEST(the_publisher_has_a_default_policy)
 {
 	publish_with(&(struct netio_publish_attr){.page_bytes = 1024,
 						  .page_count = 8,
@@ -325,7 +325,7 @@ SLOW_TEST(the_publisher_has_a_default)
 	TURN_UNTIL(has_all(&subs[0]));
 }
 
-SLOW_TEST(of_several_the_strictest_decides)
+SLOW_TEST(the_strictest_of_several_policies_applies)
 {
 	static const struct {
 		enum netio_policy one, other;
@@ -358,7 +358,7 @@ SLOW_TEST(of_several_the_strictest_decides)
 }
 
 /* Every policy except blocking. */
-SLOW_TEST(one_never_delays_another)
+SLOW_TEST(a_slow_subscriber_never_delays_another)
 {
 	for (enum netio_policy policy = NETIO_POLICY_DISCONNECT; policy < NETIO_POLICY_COUNT;
 	     policy++) {
@@ -417,7 +417,7 @@ SLOW_TEST(an_abandoned_message_is_a_gap)
 	assert_int_equal(counted.missed[NETIO_GAP_GIVEN_UP], 1);
 }
 
-SLOW_TEST(bad_arguments_are_named)
+SLOW_TEST(bad_arguments_are_refused_with_the_reason)
 {
 	struct netio_publish_socket other;
 

@@ -193,7 +193,7 @@ SPREAD_TEST(the_lcore_with_the_fewest_connections_gets_the_next)
 		assert_in_range(open_on(i), 2, 3);
 }
 
-SPREAD_TEST(a_connection_that_never_opens_is_no_load)
+SPREAD_TEST(a_connection_that_never_opens_does_not_count_as_load)
 {
 	listen_spread(NETIO_SPREAD_LEAST_LOAD);
 	start_senders_one_by_one(0, 1);
@@ -269,7 +269,7 @@ SPREAD_TEST(connections_not_open_when_a_drain_begins_are_refused)
 	assert_int_equal(at[1].established + at[2].established, 0);
 }
 
-SPREAD_TEST(an_lcore_that_ends_closes_what_it_has)
+SPREAD_TEST(an_lcore_that_ends_closes_its_connections)
 {
 	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
 	start_senders_one_by_one(0, 6);
@@ -281,7 +281,7 @@ SPREAD_TEST(an_lcore_that_ends_closes_what_it_has)
 	assert_open(3, 0, 3);
 }
 
-SPREAD_TEST(a_closed_socket_is_closed_on_each_lcore_that_turns)
+SPREAD_TEST(closing_a_socket_closes_it_on_each_running_lcore)
 {
 	listen_spread(NETIO_SPREAD_ROUND_ROBIN);
 	start_senders_one_by_one(0, 6);
@@ -295,7 +295,7 @@ static int run_plain(void *arg)
 	return plx_loop_run();
 }
 
-SPREAD_TEST(connections_of_lcores_that_have_ended_end_with_the_socket)
+SPREAD_TEST(connections_of_ended_lcores_end_with_the_socket)
 {
 	for (unsigned id = 1; id < LCORES; id++) {
 		end_worker(id);
@@ -312,7 +312,7 @@ SPREAD_TEST(connections_of_lcores_that_have_ended_end_with_the_socket)
 	assert_int_equal(at[1].closed + at[2].closed, 0);
 }
 
-NETIO_TEST(a_queue_is_not_spread)
+NETIO_TEST(a_socket_with_a_queue_cannot_be_spread)
 {
 	static const struct netio_listen_attr both = {.spread = NETIO_SPREAD_ROUND_ROBIN,
 						      .queue_count = 1};

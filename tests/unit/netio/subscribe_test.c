@@ -114,7 +114,7 @@ TEST(a_publisher_may_start_later)
 	assert_int_equal(sub->lost, 0);
 }
 
-TEST(several_publishers)
+TEST(a_socket_may_subscribe_to_several_publishers)
 {
 	begin();
 	open_publisher(&second, 0);
@@ -185,7 +185,7 @@ TEST(a_subscription_may_end_in_any_state)
 }
 
 /* The connection closes while its closure is requested. */
-TEST(a_subscription_that_ends_with_its_connection)
+TEST(a_subscription_may_end_with_its_connection)
 {
 	begin();
 	assert_int_equal(subscribe(1), 0);
@@ -268,7 +268,7 @@ TEST(a_socket_may_end_in_each_callback)
 	}
 }
 
-TEST(bad_arguments_are_named)
+TEST(bad_arguments_are_refused_with_the_reason)
 {
 	static const struct {
 		struct netio_subscription what;
@@ -310,7 +310,7 @@ static void note_refusal(struct netio_send_socket *socket, enum plx_link_reason 
 	snprintf(refusal, sizeof(refusal), "%s", why);
 }
 
-TEST(other_kinds_of_sockets_are_named)
+TEST(a_subscribe_to_another_kind_of_socket_reports_its_kind)
 {
 	struct netio_send_socket sender;
 
@@ -447,7 +447,7 @@ static void keep_buffer(struct plx_link *link, struct plx_buf *message, void *us
 		kept[kept_count++] = plx_buf_ref(message);
 }
 
-TEST(a_subscriber_that_takes_no_answers_is_throttled)
+TEST(a_subscriber_that_reads_no_answers_is_throttled)
 {
 	static const struct plx_link_events events = {
 		.on_open = raw_open,

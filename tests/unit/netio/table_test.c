@@ -89,7 +89,7 @@ static struct table_filter random_filter(void)
 
 #define TEST(test) PLX_TEST_WITH(test, up, down)
 
-TEST(a_lookup_finds_what_a_scan_finds)
+TEST(a_lookup_finds_the_same_as_a_scan)
 {
 	static struct sub subs[200];
 	bool there[200] = {0};
@@ -122,7 +122,7 @@ TEST(a_lookup_finds_what_a_scan_finds)
 			take_out(&subs[i]);
 }
 
-TEST(the_widest_ranges_take_few_pairs)
+TEST(the_widest_ranges_need_few_pairs)
 {
 	static const struct {
 		uint64_t first, last;
@@ -155,7 +155,7 @@ TEST(the_widest_ranges_take_few_pairs)
 	}
 }
 
-TEST(different_masks_are_bounded)
+TEST(the_number_of_different_masks_is_bounded)
 {
 	static struct sub subs[TABLE_MASKS_MAX + 1];
 	struct table_filter filter = {0, 0, true};

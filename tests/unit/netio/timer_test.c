@@ -76,7 +76,7 @@ static void stop_and_end(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-TIMER_TEST(it_may_be_stopped_inside)
+TIMER_TEST(a_timer_may_be_stopped_in_its_callback)
 {
 	begin(stop_and_end, 0);
 	assert_int_equal(netio_timer_start_us(&timer, 1), 0);
@@ -90,7 +90,7 @@ static void free_and_end(void *data)
 	netio_post(&ctx.evloop, terminate, NULL);
 }
 
-TIMER_TEST(it_may_be_freed_inside)
+TIMER_TEST(a_timer_may_be_freed_in_its_callback)
 {
 	struct netio_timer *one = malloc(sizeof(*one));
 
@@ -109,7 +109,7 @@ TIMER_TEST(a_running_timer_may_be_restarted)
 	run_calls(2);
 }
 
-TIMER_TEST(a_period_that_is_too_long_is_the_longest)
+TIMER_TEST(a_period_that_is_too_long_is_capped)
 {
 	begin(count, 0);
 	assert_int_equal(netio_timer_start_s(&timer, ~0ull), 0);
@@ -125,7 +125,7 @@ static void *start_elsewhere(void *arg)
 	return NULL;
 }
 
-TIMER_TEST(bad_values_are_refused)
+TIMER_TEST(bad_attributes_are_refused)
 {
 	int rc = 0;
 

@@ -85,7 +85,7 @@ WAIT_TEST(a_thread_sleeps_until_a_message_arrives)
 		assert_int_equal(waiter.got[i], "abc"[i]);
 }
 
-WAIT_TEST(a_queued_message_is_taken_without_a_wait)
+WAIT_TEST(a_queued_message_is_received_without_a_wait)
 {
 	connect_sender();
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
@@ -95,7 +95,7 @@ WAIT_TEST(a_queued_message_is_taken_without_a_wait)
 	assert_int_equal(waiter.got[0], 'x');
 }
 
-WAIT_TEST(a_wait_ends_after_its_time)
+WAIT_TEST(a_wait_ends_after_its_timeout)
 {
 	uint64_t begin_ns = plx_now_ns();
 
