@@ -28,7 +28,7 @@ static void note_length(const struct plx_rpc_result *result, void *arg)
 	assert_int_equal(it->count, 1);
 }
 
-CALL_TEST(replies_have_any_length)
+CALL_TEST(replies_may_have_any_length)
 {
 	static const size_t lengths[] = {0,    1,     7,     8,       9,         63,
 					 64,   2048,  4055,  4056,    4057,      4080,
@@ -51,7 +51,7 @@ CALL_TEST(replies_have_any_length)
 	free(data);
 }
 
-CALL_TEST(pieces_and_in_place)
+CALL_TEST(requests_may_be_in_pieces_and_replies_built_in_place)
 {
 	struct plx_rpc_call call = {
 		.method = TWICE, .version = 2, .done = note_outcome, .arg = &outcome};
@@ -80,7 +80,7 @@ CALL_TEST(each_version_is_a_separate_method)
 	assert_false(outcome.may_have_run);
 }
 
-CALL_TEST(an_error_has_its_code_and_its_bytes)
+CALL_TEST(an_error_carries_its_code_and_its_bytes)
 {
 	call_expecting(PLX_RPC_ERROR, FAIL, NULL, 0, &outcome);
 	assert_int_equal(outcome.code, 77);
@@ -190,7 +190,7 @@ CALL_TEST(a_started_reply_may_be_abandoned)
 	assert_int_equal(client_stats().strays, 0);
 }
 
-CALL_TEST(deadlines)
+CALL_TEST(a_call_ends_at_its_deadline)
 {
 	struct outcome soon, never;
 	uint64_t began_ns = plx_now_ns();
@@ -215,7 +215,7 @@ CALL_TEST(deadlines)
 	assert_int_equal(client_stats().strays, 0);
 }
 
-CALL_TEST(years_and_a_nanosecond)
+CALL_TEST(a_deadline_may_be_a_century_or_a_nanosecond_away)
 {
 	call_within(ECHO, UINT64_C(100) * 365 * 86400 * PLX_NS_PER_S, &outcome);
 	expect_status(&outcome, PLX_RPC_OK);
@@ -258,7 +258,7 @@ static void call_next(const struct plx_rpc_result *result, void *arg)
 		assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
 }
 
-CALL_TEST(a_callback_may_call)
+CALL_TEST(a_callback_may_make_a_call)
 {
 	struct chain chain = {.left = 1000};
 	struct plx_rpc_call call = {.method = ECHO, .done = call_next, .arg = &chain};

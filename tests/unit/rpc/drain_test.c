@@ -75,7 +75,7 @@ TEST(queued_replies_are_not_cut_off)
 }
 
 /* A service that refuses at once has the fewest open calls; it must not get all calls for that. */
-TEST_BARE(a_full_service_is_not_asked_forever)
+TEST_BARE(a_full_service_does_not_attract_all_calls)
 {
 	struct plx_rpc_service_attr one = {.open_total = 1};
 	struct plx_rpc_client *filler;
@@ -103,7 +103,7 @@ TEST_BARE(a_full_service_is_not_asked_forever)
 }
 
 /* One has the fewest open calls, and only takes short requests: long ones go to the other. */
-TEST_BARE(a_request_goes_to_a_service_that_takes_it)
+TEST_BARE(a_request_goes_to_a_service_with_room)
 {
 	static char data[1000];
 	static const struct plx_rpc_call calls[] = {{.method = ECHO},
@@ -133,7 +133,7 @@ TEST_BARE(a_request_goes_to_a_service_that_takes_it)
 }
 
 /* Both are full: the caller gets that, after one try at each. */
-TEST_BARE(all_may_be_full)
+TEST_BARE(a_call_is_refused_once_all_services_are_full)
 {
 	rpc_start_two(NULL);
 	call_it(ONE, NULL, 0, &(struct outcome){0});
@@ -144,7 +144,7 @@ TEST_BARE(all_may_be_full)
 	destroy_caller();
 }
 
-TEST(a_link_that_closes_takes_no_calls)
+TEST(a_closing_link_gets_no_calls)
 {
 	struct outcome open;
 	const struct channel *channel = &caller->channels[0];
@@ -159,7 +159,7 @@ TEST(a_link_that_closes_takes_no_calls)
 	assert_int_equal(open.status, PLX_RPC_PEER_DOWN);
 }
 
-TEST(finish_waits_for_clients)
+TEST(plx_rpc_service_finish_waits_for_clients)
 {
 	struct outcome open;
 
@@ -191,7 +191,7 @@ static void stream_next(const struct plx_rpc_result *result, void *arg)
 	assert_int_equal(plx_rpc_call(caller, &call, "x", 1, NULL), 0);
 }
 
-TEST_BARE(clients_move_on)
+TEST_BARE(clients_move_to_another_service_during_a_drain)
 {
 	struct plx_rpc_call call = {.method = ECHO, .done = stream_next};
 	char address[PLX_ADDRESS_MAX];

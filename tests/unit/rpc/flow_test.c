@@ -3,7 +3,7 @@
  * that take no replies, or that vanish with open calls. */
 #include "rpc_fixture.h"
 
-TEST(a_method_that_is_full_is_busy)
+TEST(a_full_method_answers_busy)
 {
 	struct outcome first, second, third;
 
@@ -45,7 +45,7 @@ TEST_BARE(open_calls_of_a_client_are_bounded)
 }
 
 /* Giving requests up does not make room for others until they are replied to. */
-TEST_BARE(cancelled_requests_stay_open)
+TEST_BARE(cancelled_requests_count_as_open_until_answered)
 {
 	struct outcome others;
 
@@ -77,7 +77,7 @@ TEST_BARE(cancelled_requests_stay_open)
 	plx_rpc_client_destroy(other);
 }
 
-TEST_BARE(a_service_that_is_full_is_overloaded)
+TEST_BARE(a_full_service_answers_overloaded)
 {
 	static struct outcome outcomes[3]; /* two are open to the end */
 
@@ -88,7 +88,7 @@ TEST_BARE(a_service_that_is_full_is_overloaded)
 	assert_int_equal(service_stats().overloaded, 1);
 }
 
-TEST_BARE(calls_that_wait_are_bounded)
+TEST_BARE(waiting_calls_are_bounded)
 {
 	struct plx_rpc_call call = {.method = LATER};
 
@@ -102,7 +102,7 @@ TEST_BARE(calls_that_wait_are_bounded)
 	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
 }
 
-TEST_BARE(bytes_that_wait_are_bounded)
+TEST_BARE(the_bytes_of_waiting_calls_are_bounded)
 {
 	struct plx_rpc_client_attr attr = {.waiting_max = 1000};
 	struct plx_rpc_call call = {.method = LATER};
@@ -150,7 +150,7 @@ static void on_keep_all(struct plx_rpc_request *request, const void *data, uint3
 	kept_count++;
 }
 
-TEST_BARE(many_open_calls)
+TEST_BARE(a_client_may_have_100000_open_calls)
 {
 	enum { MANY = PLX_TEST_SANITIZED ? 20000 : 100000 };
 	struct plx_rpc_service_attr attr = {.open_max = MANY};
@@ -235,7 +235,7 @@ TEST(expired_requests_do_not_run)
 }
 
 /* Replies of 16 MiB in total to a client that takes none at first: it is throttled. */
-TEST(a_client_that_takes_no_replies)
+TEST(a_throttled_client_gets_all_replies_in_the_end)
 {
 	static struct outcome outcomes[64];
 	static uint8_t data[256 << 10];

@@ -55,7 +55,7 @@ static void nothing_is_left(void)
 #define HEDGE_TEST(name)      PLX_TEST_WITH(name, rpc_up, stop)
 #define HEDGE_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
-HEDGE_TEST_BARE(the_second_reply_may_be_first)
+HEDGE_TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_second_service)
 {
 	start_hedged();
 	reply_to(1, "second");
@@ -68,7 +68,7 @@ HEDGE_TEST_BARE(the_second_reply_may_be_first)
 	nothing_is_left();
 }
 
-HEDGE_TEST_BARE(the_first_reply_may_be_first)
+HEDGE_TEST_BARE(a_hedged_call_ends_with_the_reply_of_the_first_service)
 {
 	start_hedged();
 	reply_to(0, "first");
@@ -78,7 +78,7 @@ HEDGE_TEST_BARE(the_first_reply_may_be_first)
 	assert_int_equal(client_stats().hedged, 1);
 }
 
-HEDGE_TEST_BARE(a_refusal_is_no_reply)
+HEDGE_TEST_BARE(a_hedged_call_outlasts_one_refusal)
 {
 	start_hedged();
 	plx_rpc_refuse(kept[0], PLX_RPC_OVERLOADED, 0);
@@ -90,7 +90,7 @@ HEDGE_TEST_BARE(a_refusal_is_no_reply)
 	nothing_is_left();
 }
 
-HEDGE_TEST_BARE(two_refusals_are_a_reply)
+HEDGE_TEST_BARE(a_hedged_call_ends_with_two_refusals)
 {
 	start_hedged();
 	for (int i = 0; i < 2; i++) {
@@ -117,18 +117,18 @@ static void one_service_may_end(bool is_first)
 	nothing_is_left();
 }
 
-HEDGE_TEST_BARE(the_first_service_may_end)
+HEDGE_TEST_BARE(a_hedged_call_survives_the_end_of_the_first_service)
 {
 	one_service_may_end(true);
 }
 
-HEDGE_TEST_BARE(the_second_service_may_end)
+HEDGE_TEST_BARE(a_hedged_call_survives_the_end_of_the_second_service)
 {
 	one_service_may_end(false);
 }
 
 /* Whether the lost one ran is unknown, whatever the other one replies. */
-HEDGE_TEST_BARE(a_lost_call_may_have_run)
+HEDGE_TEST_BARE(a_lost_hedged_call_may_have_run)
 {
 	start_hedged();
 	destroy_service(&service);
@@ -143,7 +143,7 @@ HEDGE_TEST_BARE(a_lost_call_may_have_run)
 }
 
 /* There is no second service: as if hedging were off. */
-HEDGE_TEST(one_address_hedges_nothing)
+HEDGE_TEST(a_client_of_one_service_does_not_hedge)
 {
 	struct plx_rpc_call call = {.method = ECHO, .hedge = true, .retry = true};
 
@@ -164,7 +164,7 @@ HEDGE_TEST(one_address_hedges_nothing)
 	assert_int_equal(client_stats().hedged, 0);
 }
 
-HEDGE_TEST_BARE(both_services_may_end)
+HEDGE_TEST_BARE(a_hedged_call_fails_when_both_services_end)
 {
 	start_hedged();
 	destroy_service(&service);
@@ -174,7 +174,7 @@ HEDGE_TEST_BARE(both_services_may_end)
 	nothing_is_left();
 }
 
-HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both)
+HEDGE_TEST_BARE(deadlines_and_cancellations_reach_both_services)
 {
 	struct plx_rpc_call call = hedged;
 	struct outcome cancelled;

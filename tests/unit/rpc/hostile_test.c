@@ -139,7 +139,7 @@ SERVICE_TEST(bad_records_end_their_connection)
 	others_continue();
 }
 
-SERVICE_TEST(a_record_that_is_longer_than_its_message)
+SERVICE_TEST(a_record_longer_than_its_message_ends_the_connection)
 {
 	add(RPC_REQUEST, 0, 1, ECHO, 1000000, "good");
 	add(RPC_REQUEST, 0, 2, ECHO, 1000000, "long");
@@ -150,7 +150,7 @@ SERVICE_TEST(a_record_that_is_longer_than_its_message)
 }
 
 /* Which of the two would a cancellation mean? */
-SERVICE_TEST(a_number_that_is_used_twice)
+SERVICE_TEST(a_reused_call_number_ends_the_connection)
 {
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
 	add(RPC_CANCEL, 0, 6, 0, 0, "");
@@ -163,7 +163,7 @@ SERVICE_TEST(a_number_that_is_used_twice)
 	assert_int_equal(gone_count, 1);
 }
 
-SERVICE_TEST(cancellations)
+SERVICE_TEST(a_repeated_cancellation_is_ignored)
 {
 	add(RPC_REQUEST, 0, 5, LATER, UINT32_MAX, "");
 	add(RPC_CANCEL, 0, 5, 0, 0, "with bytes");
@@ -191,7 +191,7 @@ SERVICE_TEST(a_violation_may_follow_valid_requests)
 }
 
 /* Cancellations take turns too. */
-SERVICE_TEST(a_flood_of_cancellations)
+SERVICE_TEST(a_flood_of_cancellations_does_not_block_others)
 {
 	for (uint64_t i = 0; i < 160; i++)
 		add(RPC_CANCEL, 0, i, 0, 0, "");
@@ -201,7 +201,7 @@ SERVICE_TEST(a_flood_of_cancellations)
 }
 
 /* They would be queued unchanged, out of proportion to the client's window. */
-SERVICE_TEST(many_records_in_a_long_message)
+SERVICE_TEST(a_long_message_may_hold_many_records)
 {
 	for (uint64_t i = 0; i * RPC_RECORD_BYTES <= RPC_BATCH_BYTES; i++)
 		add(RPC_CANCEL, 0, i, 0, 0, "");
@@ -232,7 +232,7 @@ PLX_TEST_WITH(queued_long_requests_are_bounded, NULL, stop)
 }
 
 /* From a service that drains and has announced it. */
-SERVICE_TEST(a_request_after_the_drain_notice)
+SERVICE_TEST(a_request_after_the_drain_notice_is_refused)
 {
 	pump_ms(20);
 	plx_rpc_service_drain(service);
@@ -248,7 +248,7 @@ SERVICE_TEST(a_request_after_the_drain_notice)
 	assert_int_equal(handled_count, 0);
 }
 
-SERVICE_TEST(no_time_left)
+SERVICE_TEST(a_request_without_time_left_is_refused)
 {
 	add(RPC_REQUEST, 0, 1, ECHO, 0, "x");
 	send_batch(&client);
@@ -260,7 +260,7 @@ SERVICE_TEST(no_time_left)
 }
 
 /* It announced that it takes 1000 bytes. */
-SERVICE_TEST(replies_longer_than_the_client_takes)
+SERVICE_TEST(a_reply_longer_than_the_client_accepts_is_refused)
 {
 	add(RPC_REQUEST, 0, 1, LATER, UINT32_MAX, "");
 	send_batch(&client);
@@ -277,7 +277,7 @@ SERVICE_TEST(replies_longer_than_the_client_takes)
 PLX_FIXTURE(start_small_service, 0,
 	    start_with(&(struct plx_rpc_service_attr){.waiting_max = 50000}))
 
-PLX_TEST_WITH(replies_that_are_not_taken, start_small_service, stop)
+PLX_TEST_WITH(a_client_that_reads_no_replies_is_disconnected, start_small_service, stop)
 {
 	static const uint8_t bytes[1000];
 	unsigned count = 0;
@@ -357,7 +357,7 @@ static uint64_t received_call(void)
 }
 
 /* The peer's protocol is unknown: no request is sent to it. */
-PLX_TEST_WITH(a_listener_that_is_no_service, NULL, stop_client)
+PLX_TEST_WITH(a_listener_that_is_no_service_is_reported, NULL, stop_client)
 {
 	start_against("PONG");
 	call_within(ECHO, 200 * PLX_NS_PER_MS, &outcome);
@@ -371,7 +371,7 @@ PLX_TEST_WITH(a_listener_that_is_no_service, NULL, stop_client)
 	assert_non_null(strstr(plx_rpc_client_trouble(caller), "the HELLO is no service's"));
 }
 
-CLIENT_TEST(replies_to_no_call)
+CLIENT_TEST(replies_to_unknown_calls_are_ignored)
 {
 	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
 	assert_true(pump_until(&server.messages, 1, 3000));
@@ -391,7 +391,7 @@ CLIENT_TEST(replies_to_no_call)
 	assert_int_equal(client_stats().open, 0);
 }
 
-CLIENT_TEST(a_late_reply)
+CLIENT_TEST(a_late_reply_is_ignored)
 {
 	call_within(ECHO, PLX_NS_PER_MS, &outcome);
 	expect_status(&outcome, PLX_RPC_DEADLINE);
@@ -403,7 +403,7 @@ CLIENT_TEST(a_late_reply)
 	assert_int_equal(outcome.count, 1);
 }
 
-CLIENT_TEST(an_unknown_status)
+CLIENT_TEST(an_unknown_status_ends_the_connection)
 {
 	call_within(ECHO, 10 * PLX_NS_PER_S, &outcome);
 	assert_true(pump_until(&server.messages, 1, 3000));
@@ -414,7 +414,7 @@ CLIENT_TEST(an_unknown_status)
 	assert_int_equal(client_stats().protocol, 1);
 }
 
-CLIENT_TEST(a_reply_that_is_too_long)
+CLIENT_TEST(a_reply_that_is_too_long_ends_the_connection)
 {
 	char payload[1002];
 
@@ -427,7 +427,7 @@ CLIENT_TEST(a_reply_that_is_too_long)
 	expect_status(&outcome, PLX_RPC_PEER_DOWN);
 }
 
-CLIENT_TEST(a_service_that_dies)
+CLIENT_TEST(the_calls_of_a_service_that_dies_fail)
 {
 	struct outcome sent, waits;
 

@@ -127,7 +127,7 @@ KEY_TEST(a_repeat_waits_for_the_first_request)
 }
 
 /* More than one scan checks. */
-KEY_TEST(many_wait_for_one)
+KEY_TEST(many_repeats_may_wait_for_one_request)
 {
 	enum { MANY = 500 };
 	static struct outcome outcomes[MANY];
@@ -171,7 +171,7 @@ KEY_TEST(a_waiting_client_may_disconnect)
 	assert_int_equal(once(ECHO, 1, "", &first), PLX_RPC_OK);
 }
 
-KEY_TEST_BARE(keys_are_forgotten_in_time)
+KEY_TEST_BARE(keys_expire)
 {
 	rpc_start("tcp", &(struct plx_rpc_service_attr){.key_ns = 30 * PLX_NS_PER_MS}, NULL);
 	assert_int_equal(once(ECHO, 1, "old", &outcome), PLX_RPC_OK);
@@ -258,7 +258,7 @@ KEY_TEST(attributes_are_checked)
 }
 
 /* Many keys, each requested twice at once and again later: tests the chains and slabs. */
-KEY_TEST(many_keys)
+KEY_TEST(a_service_remembers_many_keys)
 {
 	static struct outcome outcomes[2000];
 	struct outcome again;

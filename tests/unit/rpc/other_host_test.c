@@ -27,7 +27,7 @@ static enum plx_rpc_status status_of(uint32_t method)
 
 #define WITH_SERVICE(name) PLX_TEST_WITH(name, NULL, stop)
 
-WITH_SERVICE(a_service_denies_it)
+WITH_SERVICE(a_service_denies_the_self_test_to_other_hosts)
 {
 	rpc_start("tcp", NULL, NULL);
 	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_DENIED);
@@ -36,7 +36,7 @@ WITH_SERVICE(a_service_denies_it)
 	assert_int_equal(status_of(ECHO), PLX_RPC_OK); /* its own methods are available to all */
 }
 
-WITH_SERVICE(a_service_with_a_rate_allows_it)
+WITH_SERVICE(a_service_with_a_rate_allows_the_self_test_to_other_hosts)
 {
 	rpc_start("tcp", &(struct plx_rpc_service_attr){.self_test_rate = 1000}, NULL);
 	assert_int_equal(status_of(PLX_RPC_ECHO), PLX_RPC_OK);
@@ -64,12 +64,12 @@ static void expect_of_process(bool remote, unsigned opened)
 	fixture_stop();
 }
 
-PLX_TEST(a_process_answers_its_own_host_alone)
+PLX_TEST(a_process_answers_self_tests_only_of_its_own_host)
 {
 	expect_of_process(false, 0);
 }
 
-PLX_TEST(a_process_answers_others_if_configured)
+PLX_TEST(a_process_answers_self_tests_of_other_hosts_if_configured)
 {
 	expect_of_process(true, 1);
 }

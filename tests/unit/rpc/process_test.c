@@ -49,7 +49,7 @@ PLX_FIXTURE(start_shm, start_at("shm", 1000000))
 #define PROCESS_TEST(name)      PLX_TEST_WITH(name, start, stop)
 #define PROCESS_TEST_BARE(name) PLX_TEST_WITH(name, NULL, stop)
 
-PROCESS_TEST(the_application_does_not_notice)
+PROCESS_TEST(the_application_does_not_see_self_test_clients)
 {
 	connect_caller();
 	assert_int_equal(server.opened, 0);
@@ -68,7 +68,7 @@ PROCESS_TEST(the_application_does_not_notice)
 	assert_true(plx_link_is_open(client.link));
 }
 
-PLX_TEST_AGAIN(the_application_does_not_notice, start_shm, stop)
+PLX_TEST_AGAIN(the_application_does_not_see_self_test_clients, start_shm, stop)
 
 PROCESS_TEST_BARE(a_disabled_self_test_is_reported)
 {
@@ -82,7 +82,7 @@ PROCESS_TEST_BARE(a_disabled_self_test_is_reported)
 }
 
 /* A real service also has these methods, and either may answer. */
-PROCESS_TEST(a_service_may_answer_too)
+PROCESS_TEST(a_service_may_answer_self_tests_too)
 {
 	kept_count = gone_count = handled_count = 0;
 	service = make_service(here("0"), NULL);
@@ -111,7 +111,7 @@ PROCESS_TEST_BARE(the_rate_is_limited)
 }
 
 /* A listener's longest message may be shorter than a batch: NetIO's publishers take 4016 bytes. */
-PROCESS_TEST_BARE(messages_may_be_short)
+PROCESS_TEST_BARE(a_self_test_works_with_short_messages)
 {
 	static const uint64_t longest[] = {512, 515, 4016};
 	static struct outcome outcomes[170];
@@ -160,7 +160,7 @@ PROCESS_TEST_BARE(the_rate_of_refusals_is_limited)
 }
 
 /* The listener takes 16 MiB; a guest announces 64 KiB. */
-PROCESS_TEST(a_request_may_be_too_long_for_a_guest)
+PROCESS_TEST(a_request_too_long_for_a_self_test_client_is_refused)
 {
 	struct plx_link_attr attr = {.events = &side_events, .user = &client, .self_test = true};
 	struct rpc_header header = {.kind = RPC_REQUEST, .method = PLX_RPC_DISCARD};
@@ -215,7 +215,7 @@ PROCESS_TEST(the_number_of_clients_is_bounded)
 		plx_rpc_client_destroy(all[i]);
 }
 
-PROCESS_TEST(it_may_end_before_its_clients)
+PROCESS_TEST(a_self_test_service_may_end_before_its_clients)
 {
 	assert_int_equal(selftest_start(1, false), -EALREADY);
 	connect_caller();

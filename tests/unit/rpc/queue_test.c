@@ -130,7 +130,7 @@ PLX_TEST_WITH(cancelled_requests_are_not_sent, start_tcp, rpc_down)
 	free(ids);
 }
 
-TEST_BARE(ended_requests_free_their_room)
+TEST_BARE(ended_requests_free_their_memory)
 {
 	struct plx_rpc_call call = {.method = ECHO};
 	char data[1000] = {0};
@@ -206,7 +206,7 @@ TEST(the_client_may_end_before_they_are_sent)
 }
 
 /* Queued for a service that turns out to take less. */
-TEST(a_request_may_become_too_big)
+TEST(a_queued_request_may_become_too_big)
 {
 	struct outcome outcomes[2];
 	char data[100] = {0};

@@ -55,7 +55,7 @@ RETRY_TEST(a_call_without_a_key_runs_again)
 	assert_int_equal(caller->request_bytes, 0);
 }
 
-RETRY_TEST(a_lost_reply_is_given_again)
+RETRY_TEST(a_lost_reply_is_sent_again)
 {
 	call_retry(LATER, 7, 0, &outcome);
 	is_kept(1);
@@ -68,7 +68,7 @@ RETRY_TEST(a_lost_reply_is_given_again)
 	assert_int_equal(caller->request_bytes, 0);
 }
 
-PLX_TEST_AGAIN(a_lost_reply_is_given_again, start_shm, rpc_down)
+PLX_TEST_AGAIN(a_lost_reply_is_sent_again, start_shm, rpc_down)
 
 RETRY_TEST(a_handler_is_not_notified_if_the_client_may_return)
 {
@@ -120,7 +120,7 @@ RETRY_TEST(a_retry_waits_for_a_running_handler)
 }
 
 /* Another service does not know the key. */
-RETRY_TEST(a_service_that_has_ended)
+RETRY_TEST(a_call_with_a_key_is_not_retried_on_a_new_service)
 {
 	call_retry(LATER, 7, 5 * PLX_NS_PER_S, &outcome);
 	is_kept(1);
@@ -146,7 +146,7 @@ RETRY_TEST(a_call_without_a_key_may_move_to_another_service)
 
 /* A draining service answers what it has run, even on another link; its refusal of the rest does
  * not let another service run it. */
-RETRY_TEST(a_key_and_a_drain)
+RETRY_TEST(a_draining_service_answers_a_repeated_request)
 {
 	lose_link_of_call(7, 2 * PLX_NS_PER_S);
 	wait_up(caller);
@@ -159,7 +159,7 @@ RETRY_TEST(a_key_and_a_drain)
 	assert_int_equal(handled_count, 1);
 }
 
-RETRY_TEST(the_deadline_holds)
+RETRY_TEST(a_retried_call_keeps_its_deadline)
 {
 	struct outcome with_key, without;
 

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-TEST(echo_and_discard)
+TEST(the_self_test_echoes_and_discards)
 {
 	call_expecting(PLX_RPC_OK, PLX_RPC_ECHO, "hello", 5, &outcome);
 	assert_memory_equal(outcome.data, "hello", 5);
@@ -22,7 +22,7 @@ static void generate_it(uint32_t wanted, enum plx_rpc_status expected)
 	call_expecting(expected, PLX_RPC_GENERATE, bytes, 4, &outcome);
 }
 
-TEST(generate)
+TEST(the_self_test_generates_bytes)
 {
 	generate_it(65536, PLX_RPC_OK);
 	assert_int_equal(outcome.length, 65536);
@@ -54,7 +54,7 @@ static void describe_it(void)
 	wait_done(&outcome);
 }
 
-TEST(describe)
+TEST(the_self_test_describes_its_methods)
 {
 	call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
 	describe_it();
@@ -68,7 +68,7 @@ TEST(describe)
 }
 
 /* Even if the program's name is not UTF-8. */
-TEST(describe_is_json_whatever_the_program_is_called)
+TEST(the_description_is_json_whatever_the_program_name)
 {
 	char *before = program_invocation_short_name;
 
@@ -83,7 +83,7 @@ TEST(describe_is_json_whatever_the_program_is_called)
 }
 
 /* The service's operator cannot make them faster. */
-TEST_BARE(its_methods_are_not_named_as_slow)
+TEST_BARE(self_test_methods_are_not_reported_as_slow)
 {
 	rpc_start("tcp", &(struct plx_rpc_service_attr){.slow_ns = 1}, NULL);
 	log_capture();

@@ -45,7 +45,7 @@ static void on_counted_echo(struct plx_rpc_request *request, const void *data, u
 	plx_rpc_reply(request, data, length);
 }
 
-PLX_TEST(a_service_on_another_lcore)
+PLX_TEST(a_client_may_call_a_service_on_another_lcore)
 {
 	on_lcore_1 = 0;
 	start_two_lcores(on_counted_echo);
@@ -69,7 +69,7 @@ static void on_send_away(struct plx_rpc_request *request, const void *data, uint
 		plx_rpc_refuse(request, PLX_RPC_BUSY, 0);
 }
 
-PLX_TEST(a_reply_from_another_lcore)
+PLX_TEST(another_lcore_may_send_a_reply)
 {
 	static struct outcome outcomes[CALLS];
 
@@ -191,7 +191,7 @@ static void *call_for_a_moment(void *arg)
 }
 
 /* The deadline counts from the call, even if the client's lcore is late. */
-PLX_TEST(an_lcore_may_be_late)
+PLX_TEST(a_late_lcore_does_not_extend_a_deadline)
 {
 	const struct timespec while_away = {.tv_nsec = 200 * PLX_NS_PER_MS};
 	pthread_t thread;
@@ -216,7 +216,7 @@ static void on_take(struct plx_rpc_request *request, const void *data, uint32_t 
 	taken_count++;
 }
 
-PLX_TEST(a_reply_after_the_end)
+PLX_TEST(a_reply_after_its_service_ended_is_dropped)
 {
 	taken_count = 0;
 	start_two_lcores(on_take);
@@ -245,7 +245,7 @@ MISUSE(plx_rpc_client_destroy, caller)
 MISUSE(plx_rpc_service_drain, service)
 MISUSE(plx_rpc_service_destroy, service)
 
-PLX_TEST(clients_and_services_are_used_on_their_lcore)
+PLX_TEST(clients_and_services_may_be_used_only_on_their_lcore)
 {
 	assert_misuses(set_up);
 }

@@ -13,7 +13,7 @@ static const struct rpc_greeting good = {
 	.identity = UINT64_C(0xfedcba9876543210),
 };
 
-PLX_TEST(greetings)
+PLX_TEST(an_encoded_greeting_decodes_to_itself)
 {
 	uint8_t bytes[RPC_GREETING_BYTES + 4];
 	struct rpc_greeting again, other = good;
@@ -97,7 +97,7 @@ PLX_TEST(records_follow_each_other)
 
 /* Truncated anywhere, it ends with its last whole record or is refused, and nothing past it is read
  * (checked by sanitizers). */
-PLX_TEST(a_batch_that_is_cut)
+PLX_TEST(a_truncated_batch_is_refused)
 {
 	static uint64_t whole[256];
 	size_t length = write_records((uint8_t *)whole);
