@@ -73,7 +73,7 @@ static void wait_until_it_failed(int left)
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-TEST(nothing_is_answered_before_it_is_on_the_disk)
+TEST(a_change_is_answered_only_once_it_is_on_disk)
 {
 	atomic_store(&played.fails, 1);
 	put_many(3);
@@ -90,7 +90,7 @@ TEST(nothing_is_answered_before_it_is_on_the_disk)
 	assert_int_equal(log_count("the disk is full; trying again in 1 s"), 1);
 }
 
-TEST(changes_lost_at_the_end_are_reported)
+TEST(changes_lost_at_shutdown_are_reported)
 {
 	atomic_store(&played.fails, 1000);
 	put_many(10);
@@ -121,21 +121,21 @@ static void give_up(const char *why)
 	assert_int_equal(log_count(line), 1);
 }
 
-TEST(a_file_that_is_damaged_is_given_up)
+TEST(a_damaged_file_is_abandoned)
 {
 	atomic_store(&played.is_damaged, true);
 	give_up("it is damaged");
 }
 
 /* Nothing would find what is written there. */
-TEST(a_file_that_was_moved_is_given_up)
+TEST(a_moved_file_is_abandoned)
 {
 	atomic_store(&played.is_moved, true);
 	give_up("it was moved");
 	assert_true(stats.is_moved);
 }
 
-TEST(a_file_that_was_moved_is_noticed_at_the_end)
+TEST(a_moved_file_is_detected_at_shutdown)
 {
 	put_many(1);
 	start_thread();
@@ -147,7 +147,7 @@ TEST(a_file_that_was_moved_is_noticed_at_the_end)
 	assert_true(stats.is_moved);
 }
 
-TEST(an_end_with_more_answers_than_fit_into_the_lane)
+TEST(a_shutdown_may_have_more_answers_than_fit_into_the_lane)
 {
 	put_many(1000);
 	start_thread();
@@ -157,7 +157,7 @@ TEST(an_end_with_more_answers_than_fit_into_the_lane)
 	assert_int_equal(stats.lost, 0);
 }
 
-TEST(an_end_while_no_answers_are_taken)
+TEST(a_shutdown_ends_even_if_no_answers_are_read)
 {
 	int answered = 0;
 
@@ -172,7 +172,7 @@ TEST(an_end_while_no_answers_are_taken)
 	assert_int_equal(atomic_load(&played.committed), 1000);
 }
 
-TEST(a_change_that_the_file_refuses_blocks_no_other)
+TEST(a_change_refused_by_the_file_blocks_no_other)
 {
 	atomic_store(&played.fails, 1); /* it is skipped in the second try too */
 	for (uint32_t i = 0; i < 3; i++)
@@ -204,7 +204,7 @@ TEST(an_invalid_record_is_reported)
 	assert_int_equal(stats.lost, 1);
 }
 
-TEST(room_is_reserved_before_a_change_is_made)
+TEST(room_is_reserved_before_a_change)
 {
 	for (uint32_t i = 0; i < ROOM; i++)
 		assert_int_equal(put_one(journal, i + 1, 1, 0, NULL), 0);
@@ -219,7 +219,7 @@ TEST(room_is_reserved_before_a_change_is_made)
 }
 
 /* Whenever the process is killed, the file knows of every number given. */
-TEST(numbers_are_marked_before_they_are_given)
+TEST(numbers_are_marked_in_the_file_before_use)
 {
 	uint64_t count = 400000, not_marked = 0;
 

@@ -81,7 +81,7 @@ TEST(numbers_reported_before_a_kill_are_not_reused)
 	}
 }
 
-TEST(an_orderly_end_leaves_no_gap)
+TEST(an_orderly_shutdown_leaves_no_gap_in_the_numbers)
 {
 	for (uint64_t i = 1; i <= 3; i++) {
 		struct journal_stats stats;
@@ -103,7 +103,7 @@ TEST(an_orderly_end_leaves_no_gap)
 	}
 }
 
-TEST(a_journal_that_was_not_started_leaves_no_gap)
+TEST(a_journal_that_was_not_started_leaves_no_gap_in_the_numbers)
 {
 	struct journal *journal;
 	struct store *store;
@@ -117,7 +117,7 @@ TEST(a_journal_that_was_not_started_leaves_no_gap)
 	}
 }
 
-TEST(two_do_not_share_a_file)
+TEST(two_journals_cannot_share_a_file)
 {
 	struct journal *journal, *other;
 	struct store *store, *others;

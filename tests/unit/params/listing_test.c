@@ -180,7 +180,7 @@ TEST(a_listing_may_restart)
 }
 
 /* Its results count, so that it ends although more and more is added. */
-TEST(a_listing_ends_before_it_is_repeated)
+TEST(a_listing_ends_before_it_restarts)
 {
 	test.more_at = 2;
 	assert_string_equal(list(NULL, 0), "begun a b c ended begun a b c ended ");
@@ -194,7 +194,7 @@ TEST(a_listing_may_restart_after_a_missing_page)
 	assert_string_equal(list(says, PLX_ARRAY_LEN(says)), "begun a begun a b c ended ");
 }
 
-TEST(a_stopped_listing_finds_nothing)
+TEST(a_stopped_listing_reports_nothing)
 {
 	static const enum say says[] = {PAGE, BUSY};
 
@@ -207,7 +207,7 @@ TEST(a_stopped_listing_finds_nothing)
 	assert_string_equal(list(NULL, 0), "begun a begun a b c ended ");
 }
 
-TEST(an_error_is_the_end)
+TEST(an_error_ends_the_listing)
 {
 	static const enum say says[] = {PAGE, ERROR};
 

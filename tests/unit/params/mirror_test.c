@@ -61,7 +61,7 @@ static const char *end(void)
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)
 
-TEST(the_newest_revision_is_news)
+TEST(only_newer_revisions_are_reported)
 {
 	assert_string_equal(news_of("a:5 a:5 a:4 a:6 a/b:1"), "a:5 a:6 a/b:1 ");
 	assert_int_equal(mirror_count(mirror), 2);
@@ -81,7 +81,7 @@ TEST(a_page_does_not_restore_a_removed_parameter)
 	assert_int_equal(mirror_count(mirror), 0);
 }
 
-TEST(a_parameter_that_is_not_listed_is_gone)
+TEST(a_parameter_missing_from_the_list_is_removed)
 {
 	mirror_begin(mirror);
 	take("a:1 b:2 c:3 ");
@@ -102,7 +102,7 @@ TEST(a_parameter_published_meanwhile_stays)
 	assert_int_equal(mirror_count(mirror), 2);
 }
 
-TEST(only_the_restarted_list_counts)
+TEST(only_the_pages_of_a_restarted_list_count)
 {
 	mirror_begin(mirror);
 	take("a:1 ");
@@ -111,7 +111,7 @@ TEST(only_the_restarted_list_counts)
 	assert_string_equal(end(), "a:1 ");
 }
 
-TEST(removed_names_leave_nothing)
+TEST(removed_names_leave_no_memory_in_use)
 {
 	char text[64];
 
@@ -123,7 +123,7 @@ TEST(removed_names_leave_nothing)
 }
 
 /* y was set to revision 70, and published before it was written. */
-TEST(a_next_life_may_be_older)
+TEST(a_restarted_service_may_have_older_revisions)
 {
 	take("x:60 y:70 ");
 	mirror_lose(mirror);
@@ -133,7 +133,7 @@ TEST(a_next_life_may_be_older)
 }
 
 /* Both runs started with one file, and counted from there. */
-TEST(a_next_life_may_have_the_same_revisions)
+TEST(a_restarted_service_may_have_the_same_revisions)
 {
 	struct param param = int_param("y", 1, 70, 70);
 
@@ -144,7 +144,7 @@ TEST(a_next_life_may_have_the_same_revisions)
 	assert_int_equal(mirror_take(mirror, &param, false), 0);
 }
 
-TEST(a_removal_of_the_last_life_may_be_undone)
+TEST(a_restarted_service_may_restore_a_removed_parameter)
 {
 	mirror_begin(mirror);
 	take("z:1 -z:70 ");
@@ -156,7 +156,7 @@ TEST(a_removal_of_the_last_life_may_be_undone)
 }
 
 /* The message comes first, followed by an older page. */
-TEST(messages_of_the_next_life_are_newer_than_its_pages)
+TEST(messages_of_a_restarted_service_are_newer_than_its_pages)
 {
 	take("y:70 ");
 	mirror_lose(mirror);
@@ -167,7 +167,7 @@ TEST(messages_of_the_next_life_are_newer_than_its_pages)
 	assert_int_equal(mirror_count(mirror), 0);
 }
 
-TEST(a_parameter_missing_after_a_restart_is_gone)
+TEST(a_parameter_missing_after_a_restart_is_removed)
 {
 	take("w:70 ");
 	mirror_lose(mirror);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-PLX_TEST(names_have_segments)
+PLX_TEST(names_consist_of_segments)
 {
 	static const char *const good[] = {"a", "a/b", "A-1/b_2/c.3", "0"};
 	static const char *const bad[] = {"", "/", "/a", "a/", "a//b", "a b", "a\xc3\xa9", "a\n"};
@@ -28,7 +28,7 @@ static bool is_below(const char *name, const char *prefix)
 	return param_name_is_below(name, strlen(name), prefix, strlen(prefix));
 }
 
-PLX_TEST(below_counts_segments)
+PLX_TEST(is_below_compares_whole_segments)
 {
 	assert_true(is_below("a/b", ""));
 	assert_true(is_below("a/b", "a"));
@@ -86,7 +86,7 @@ PLX_TEST(values_are_read_and_written)
 	}
 }
 
-PLX_TEST(texts_have_a_length)
+PLX_TEST(texts_have_a_maximum_length)
 {
 	char text[PARAM_TEXT_MAX + 2];
 	struct param_value value;
@@ -99,7 +99,7 @@ PLX_TEST(texts_have_a_length)
 	assert_int_equal(param_value_parse("--value", PARAM_TEXT, text, &value), 0);
 }
 
-PLX_TEST(numbers_out_of_range_are_reported_as_such)
+PLX_TEST(numbers_out_of_range_are_reported)
 {
 	struct param_value value;
 
@@ -186,7 +186,7 @@ PLX_TEST(units_can_be_printed)
 	assert_null(param_kind_check(&kind));
 }
 
-PLX_TEST(limits_are_within)
+PLX_TEST(values_beyond_the_limits_are_refused)
 {
 	struct param_kind kind = {.type = PARAM_INT,
 				  .has = {[LIMIT_MIN] = true, [LIMIT_MAX] = true},
@@ -243,7 +243,7 @@ PLX_TEST(warnings_and_hysteresis_are_checked)
 }
 
 /* From each state, with a value outside the limits and inside, and with an acknowledgement. */
-PLX_TEST(alarms_go_from_state_to_state)
+PLX_TEST(alarms_change_state_as_documented)
 {
 	static const struct {
 		bool latch;
@@ -331,7 +331,7 @@ PLX_TEST(another_limit_is_another_alarm)
 	take_steps(&kind, steps, PLX_ARRAY_LEN(steps));
 }
 
-PLX_TEST(an_alarm_ends_within_the_limit_by_the_hysteresis)
+PLX_TEST(an_alarm_ends_once_the_value_is_inside_by_the_hysteresis)
 {
 	static const struct step steps[] = {
 		{79, ALARM_NONE, 0, false}, /* it keeps the state, and raises nothing */

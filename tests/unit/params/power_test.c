@@ -313,7 +313,7 @@ static bool fail_at(uint32_t step, enum fault fault)
 	return failed;
 }
 
-PLX_TEST(reported_changes_outlive_a_power_cut)
+PLX_TEST(reported_changes_survive_a_power_cut)
 {
 	bool failed = true;
 
@@ -326,7 +326,7 @@ PLX_TEST(reported_changes_outlive_a_power_cut)
 	}
 }
 
-PLX_TEST(a_failed_step_loses_no_reported_change)
+PLX_TEST(a_failed_write_loses_no_reported_change)
 {
 	for (uint32_t step = 1; fail_at(step, FAILS_ONCE); step++)
 		assert_in_range(step, 0, STEPS_MAX);

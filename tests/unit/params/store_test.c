@@ -126,7 +126,7 @@ TEST(the_store_agrees_with_the_model)
 	assert_null(store_first(store, "", 0, false));
 }
 
-TEST(the_next_name_follows)
+TEST(store_first_returns_the_next_name)
 {
 	struct store *store = *state;
 
@@ -138,7 +138,7 @@ TEST(the_next_name_follows)
 	assert_string_equal(first(store, 0, true)->name, model[1].name);
 }
 
-TEST(texts_are_the_stores_own)
+TEST(the_store_copies_texts)
 {
 	struct store *store = *state;
 	struct param_kind kind = {.type = PARAM_TEXT};
@@ -195,7 +195,7 @@ TEST(alarms_depend_on_the_previous_value)
 }
 
 /* Not even after 2^32 ids. */
-TEST(no_id_is_given_twice)
+TEST(no_id_is_used_twice)
 {
 	struct store *store = *state;
 
@@ -207,7 +207,7 @@ TEST(no_id_is_given_twice)
 	assert_int_equal(model[0].id, UINT64_C(1) << 32);
 }
 
-TEST(an_acknowledgement_of_nothing_is_no_change)
+TEST(an_acknowledgement_without_an_alarm_changes_nothing)
 {
 	struct store *store = *state;
 	struct param_kind kind = {.type = PARAM_INT, .has = {[LIMIT_ALARM_HIGH] = true}};

@@ -109,7 +109,7 @@ TEST(committed_changes_are_loaded)
 }
 
 /* A process killed at any point of its work: everything that it reported as committed is there. */
-TEST(a_process_that_is_killed)
+TEST(a_killed_process_loses_no_committed_change)
 {
 	for (int round = 0; round < 8; round++) {
 		int64_t said = 0, now;
@@ -140,7 +140,7 @@ TEST(a_process_that_is_killed)
 	}
 }
 
-TEST(marked_numbers_are_not_given_again)
+TEST(marked_numbers_are_not_reused)
 {
 	struct tables *tables = open_it();
 	struct param param = number(5);
@@ -163,7 +163,7 @@ TEST(marked_numbers_are_not_given_again)
 }
 
 /* Even before anything is written: an existing file is locked when opened, against readers too. */
-TEST(one_process_has_the_file_alone)
+TEST(only_one_process_may_open_the_file)
 {
 	sqlite3 *reader;
 
@@ -179,7 +179,7 @@ TEST(one_process_has_the_file_alone)
 }
 
 /* A reader at that moment would delay the first commit. */
-TEST(a_reader_has_it_too)
+TEST(a_file_with_an_active_reader_is_refused)
 {
 	struct tables *other;
 	sqlite3_stmt *row;
@@ -248,7 +248,7 @@ static void check_files_after(void (*change)(const char *), const char *file)
 	store_destroy(store);
 }
 
-TEST(changes_to_a_moved_file_are_not_reported_as_written)
+TEST(changes_to_a_moved_file_are_reported_as_failed)
 {
 	static void (*const changes[])(const char *) = {move_away, move_and_replace, remove_it};
 	static const char *const files[] = {"", "-wal"};
@@ -271,7 +271,7 @@ TEST(changes_to_a_moved_file_are_not_reported_as_written)
 }
 
 /* By any path that leads to it. */
-TEST(a_path_belongs_to_one_process_also_without_a_file)
+TEST(a_path_belongs_to_one_process_even_without_a_file)
 {
 	struct tables *tables;
 	char around[96];
@@ -313,7 +313,7 @@ TEST(a_claim_of_another_user_is_ignored)
 	close(claim);
 }
 
-TEST(a_claim_of_root_is_believed)
+TEST(a_claim_of_root_is_respected)
 {
 	struct tables *other;
 
@@ -347,7 +347,7 @@ TEST(files_of_other_programs_are_refused)
 	assert_fails(tables_open(path, &tables), -EINVAL, "version 3; this plx-params reads 2");
 }
 
-TEST(files_that_are_no_database)
+TEST(files_that_are_no_database_are_refused)
 {
 	static const char text[] =
 		"this is a letter, and long enough to be looked at as a database:"
@@ -403,7 +403,7 @@ TEST(files_that_cannot_be_written_are_not_opened)
 	assert_int_equal(tables_open("", &tables), -EINVAL);
 }
 
-TEST(paths_that_are_no_files)
+TEST(paths_that_are_no_files_are_refused)
 {
 	struct tables *tables;
 	char below[96];
@@ -526,7 +526,7 @@ static enum alarm_state alarm_after(const char *edit)
 	return alarm;
 }
 
-TEST(alarms_of_values_that_were_edited)
+TEST(alarms_are_recomputed_for_edited_values)
 {
 	assert_int_equal(alarm_after("UPDATE params SET value = -5, alarm = 'none', level = 0"),
 			 ALARM_ACTIVE);
@@ -537,7 +537,7 @@ TEST(alarms_of_values_that_were_edited)
 }
 
 /* As before there were two severities. */
-TEST(a_file_of_version_1_is_brought_up_to_date)
+TEST(a_file_of_version_1_is_upgraded)
 {
 	static const char version_1[] =
 		"PRAGMA application_id = 1347180624; PRAGMA user_version = 1;"
@@ -574,7 +574,7 @@ TEST(a_file_of_version_1_is_brought_up_to_date)
 	store_destroy(load());
 }
 
-TEST(a_change_that_the_file_refuses_leaves_the_rest)
+TEST(a_change_refused_by_the_file_leaves_the_others)
 {
 	struct tables *tables = open_it();
 	struct param first = number(1), same_id = number(2);

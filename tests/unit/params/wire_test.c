@@ -60,7 +60,7 @@ static const char *read_cut(const uint8_t *bytes, size_t length)
 	return wrong;
 }
 
-PLX_TEST(records_are_read_back)
+PLX_TEST(encoded_records_decode_to_themselves)
 {
 	struct param params[] = {number(), number()}, back;
 	uint8_t bytes[WIRE_RECORD_MAX];
@@ -113,7 +113,7 @@ PLX_TEST(invalid_records_are_refused)
 	assert_string_equal(read_cut(bytes, length), "a text has a number");
 }
 
-PLX_TEST(orders_to_set)
+PLX_TEST(set_requests_are_encoded_and_checked)
 {
 	struct set_order order = {.flags = WIRE_DURABLE | WIRE_EXPECT,
 				  .expected = 77,
@@ -159,7 +159,7 @@ PLX_TEST(orders_to_set)
 	assert_string_equal(set_read(bytes, length, &back), "a text has a number");
 }
 
-PLX_TEST(orders_to_list)
+PLX_TEST(list_requests_are_encoded_and_checked)
 {
 	struct list_order order = {.flags = WIRE_ALARMS,
 				   .prefix = "a/b",
@@ -182,7 +182,7 @@ PLX_TEST(orders_to_list)
 			    "the order has flags that nobody knows");
 }
 
-PLX_TEST(orders_to_define_remove_and_acknowledge)
+PLX_TEST(define_remove_and_acknowledge_requests_are_encoded_and_checked)
 {
 	struct param param = number(), back;
 	uint8_t bytes[WIRE_ORDER_BYTES + WIRE_RECORD_MAX] = {WIRE_DURABLE};
@@ -209,7 +209,7 @@ PLX_TEST(orders_to_define_remove_and_acknowledge)
 	assert_string_equal(define_read(&order, &back), "what is defined is not removed");
 }
 
-PLX_TEST(pages_hold_what_fits)
+PLX_TEST(pages_hold_as_many_records_as_fit)
 {
 	static uint8_t bytes[WIRE_PAGE_MAX];
 	struct param param = number(), back;
