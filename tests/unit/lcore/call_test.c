@@ -66,7 +66,7 @@ static void expect_ended(const struct request *request, uint32_t ran_on, int ans
 
 static struct request request; /* of a test with one */
 
-TEST(a_call_runs_there_and_ends_here)
+TEST(a_call_runs_on_the_target_and_completes_on_the_caller)
 {
 	make(&request, 21);
 	assert_int_equal(plx_lcore_call(10, &request.call), 0);
@@ -77,7 +77,7 @@ TEST(a_call_runs_there_and_ends_here)
 	expect_ended(&request, 10, 42);
 }
 
-TEST(one_may_call_oneself)
+TEST(an_lcore_may_call_itself)
 {
 	make(&request, 4);
 	assert_int_equal(plx_lcore_call(0, &request.call), 0);
@@ -86,7 +86,7 @@ TEST(one_may_call_oneself)
 	expect_ended(&request, 0, 8);
 }
 
-TEST(a_call_that_ended_may_be_made_again)
+TEST(a_completed_call_may_be_reused)
 {
 	make(&request, 1);
 	request.again = 3;
@@ -114,7 +114,7 @@ static void *call_from_here(void *arg)
 	return strstr(plx_error(), "plx_lcore_call: this thread is not an lcore") ? arg : NULL;
 }
 
-TEST(errors_name_what_is_missing)
+TEST(errors_of_calls_name_the_missing_part)
 {
 	make(&request, 1);
 	assert_fails(plx_lcore_call(7, &request.call), -ENOENT,
@@ -151,7 +151,7 @@ static bool responses_wait(uint32_t id)
 	return tasks_wait(&atomic_load(&lcore_get(0)->loop)->in[id]->waiting);
 }
 
-TEST(responses_wait_for_room_in_their_order)
+TEST(responses_wait_for_room_in_order)
 {
 	struct request requests[3];
 
@@ -247,7 +247,7 @@ TEST(a_full_lane_of_one_caller_delays_no_other)
 	}
 }
 
-TEST(many_may_wait)
+TEST(many_calls_may_wait_for_room)
 {
 	static struct request requests[3 * PLX_LANE_SLOTS_DEFAULT];
 	unsigned made = 0;

@@ -68,7 +68,7 @@ static uint64_t run(const struct plx_idle_conf *conf)
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
 
-TEST(a_step_back_stops_no_timer)
+TEST(a_clock_step_back_stops_no_timer)
 {
 	static const struct {
 		const char *name;
@@ -97,7 +97,7 @@ static void *step_while_asleep(void *arg)
 	return NULL;
 }
 
-TEST(a_step_back_stops_no_timer_of_an_lcore_that_sleeps)
+TEST(a_clock_step_back_stops_no_timer_of_a_sleeping_lcore)
 {
 	uint64_t steps = plx_clock_steps();
 	pthread_t thread;
@@ -110,7 +110,7 @@ TEST(a_step_back_stops_no_timer_of_an_lcore_that_sleeps)
 	assert_int_equal(plx_clock_steps(), steps + 1);
 }
 
-TEST(the_turn_after_a_step_knows_the_time)
+TEST(the_turn_after_a_clock_step_has_the_right_time)
 {
 	static const int64_t steps_ns[] = {-HOUR_NS, HOUR_NS};
 

@@ -63,7 +63,7 @@ static unsigned turns(unsigned count)
 	return work;
 }
 
-ONE_LCORE(a_loop_that_polls_checks_descriptors_regularly)
+ONE_LCORE(a_polling_loop_checks_descriptors_regularly)
 {
 	struct watch watch = {.drains = true};
 
@@ -78,7 +78,7 @@ ONE_LCORE(a_loop_that_polls_checks_descriptors_regularly)
 	done(&watch);
 }
 
-ONE_LCORE(level_reports_until_it_is_read_and_edge_once)
+ONE_LCORE(a_level_is_reported_until_it_is_read_and_an_edge_once)
 {
 	struct watch level = {0}, edge = {0};
 
@@ -96,7 +96,7 @@ ONE_LCORE(level_reports_until_it_is_read_and_edge_once)
 	done(&edge);
 }
 
-ONE_LCORE(oneshot_is_armed_again_by_modify)
+ONE_LCORE(plx_fd_modify_rearms_a_one_shot_watch)
 {
 	struct watch watch = {0};
 
@@ -111,7 +111,7 @@ ONE_LCORE(oneshot_is_armed_again_by_modify)
 	done(&watch);
 }
 
-ONE_LCORE(one_may_remove_another_that_is_due)
+ONE_LCORE(a_watch_may_remove_another_that_is_due)
 {
 	struct watch first = {0}, second = {0};
 
@@ -127,7 +127,7 @@ ONE_LCORE(one_may_remove_another_that_is_due)
 	done(&second);
 }
 
-ONE_LCORE(one_may_remove_itself)
+ONE_LCORE(a_watch_may_remove_itself)
 {
 	struct watch watch = {0};
 
@@ -160,12 +160,12 @@ static void wake_by(uint32_t events)
 	done(&watch);
 }
 
-ONE_LCORE(a_level_wakes_a_loop_that_sleeps)
+ONE_LCORE(a_level_wakes_a_sleeping_loop)
 {
 	wake_by(EPOLLIN);
 }
 
-ONE_LCORE(an_edge_wakes_a_loop_that_sleeps)
+ONE_LCORE(an_edge_wakes_a_sleeping_loop)
 {
 	wake_by(EPOLLIN | EPOLLET);
 }
@@ -190,7 +190,7 @@ ONE_LCORE(bad_descriptors_and_events_are_refused)
 	done(&watch);
 }
 
-PLX_TEST(needs_an_lcore)
+PLX_TEST(a_watch_needs_an_lcore)
 {
 	assert_fails(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL), -ENOENT, NOT_UP("plx_fd_add"));
 	plx_fd_remove(NULL);

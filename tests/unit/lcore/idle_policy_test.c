@@ -160,12 +160,12 @@ static double worst(enum plx_idle_algorithm algorithm)
 	return most;
 }
 
-PLX_TEST(the_fixed_one_never_costs_more_than_twice_the_least)
+PLX_TEST(the_fixed_policy_costs_at_most_twice_the_optimum)
 {
 	assert_true(worst(PLX_IDLE_FIXED) <= 2.05);
 }
 
-PLX_TEST(the_learned_one_costs_less)
+PLX_TEST(the_learned_policy_costs_less_than_the_fixed_one)
 {
 	assert_true(worst(PLX_IDLE_LEARNED) <= 1.65);
 }
@@ -182,7 +182,7 @@ static struct idle_policy learned_from(uint64_t gap_ns, unsigned count)
 	return policy;
 }
 
-PLX_TEST(it_polls_until_that_has_cost_a_sleep)
+PLX_TEST(the_fixed_policy_polls_until_polling_has_cost_a_sleep)
 {
 	struct idle_policy policy;
 
@@ -195,14 +195,14 @@ PLX_TEST(it_polls_until_that_has_cost_a_sleep)
 	assert_int_equal(policy.spin_ns, 50 * US);
 }
 
-PLX_TEST(a_few_periods_teach_nothing)
+PLX_TEST(the_learned_policy_ignores_a_few_periods)
 {
 	assert_int_equal(learned_from(10 * MS, 63).spin_ns, 100 * US);
 	assert_int_equal(learned_from(10 * MS, 64).spin_ns, 0);
 }
 
 /* To the end of their bucket, at most 1.42 times as long. */
-PLX_TEST(it_polls_through_periods_that_are_short)
+PLX_TEST(the_learned_policy_polls_through_short_periods)
 {
 	for (uint64_t gap_ns = 100; gap_ns < 70 * US; gap_ns += gap_ns / 7 + 1) {
 		uint64_t spin_ns = learned_from(gap_ns, 64).spin_ns;
@@ -212,13 +212,13 @@ PLX_TEST(it_polls_through_periods_that_are_short)
 	}
 }
 
-PLX_TEST(it_sleeps_at_once_if_periods_are_long)
+PLX_TEST(the_learned_policy_sleeps_at_once_if_periods_are_long)
 {
 	for (uint64_t gap_ns = 130 * US; gap_ns < UINT64_C(1) << 62; gap_ns *= 2)
 		assert_int_equal(learned_from(gap_ns, 64).spin_ns, 0);
 }
 
-PLX_TEST(it_forgets)
+PLX_TEST(the_learned_policy_forgets_old_periods)
 {
 	struct idle_policy policy = learned_from(10 * US, 100000);
 	unsigned count = 0;
@@ -230,14 +230,14 @@ PLX_TEST(it_forgets)
 	assert_true(count > 16); /* but not through a long one */
 }
 
-PLX_TEST(it_learns_for_ever)
+PLX_TEST(the_learned_policy_keeps_learning)
 {
 	struct idle_policy policy = learned_from(10 * US, 2000000); /* weights are often reset */
 
 	assert_true(policy.spin_ns >= 10 * US && policy.spin_ns < 15 * US);
 }
 
-PLX_TEST(new_costs_are_a_new_choice)
+PLX_TEST(new_costs_change_the_time_of_polling)
 {
 	struct idle_policy policy = learned_from(50 * US, 64);
 	struct idle_costs cheaper = {.wake_ns = US, .sleep_ns = 10 * US, .alpha = 0.1};
@@ -267,7 +267,7 @@ static double polled_share(double budget, uint64_t gap_ns)
 	return (double)polled_ns / 1e9;
 }
 
-PLX_TEST(a_budget_is_kept)
+PLX_TEST(polling_stays_within_its_budget)
 {
 	double least = (double)(even_100_us.wake_ns + even_100_us.sleep_ns);
 
@@ -283,7 +283,7 @@ PLX_TEST(a_budget_is_kept)
 }
 
 /* A process that was stopped does not pay for that later. */
-PLX_TEST(a_budget_is_not_overdrawn)
+PLX_TEST(a_long_stop_does_not_overdraw_the_budget)
 {
 	struct idle_policy policy = learned_from(50 * US, 64);
 	uint64_t now_ns = 1000 * MS;

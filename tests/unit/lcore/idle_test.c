@@ -32,7 +32,7 @@ static double follow_some(unsigned count)
 }
 
 /* A share of alpha / (1 + alpha) of the wake-ups may be late. */
-PLX_TEST(is_early_enough_for_most_wake_ups)
+PLX_TEST(a_sleep_ends_early_enough_for_most_wake_ups)
 {
 	static const struct {
 		double alpha, at_least, at_most;
@@ -52,14 +52,14 @@ PLX_TEST(is_early_enough_for_most_wake_ups)
 }
 
 /* A wake-up that took a second counts as late. */
-PLX_TEST(the_estimate_changes_in_steps)
+PLX_TEST(the_wake_up_estimate_changes_in_steps)
 {
 	begin(PLX_IDLE_BALANCED);
 	idle_follow_timer(&idle, PLX_NS_PER_S);
 	assert_in_range(idle.early_ns, FIRST_NS + 1, FIRST_NS * 9 / 8);
 }
 
-PLX_TEST(stays_within_limits)
+PLX_TEST(the_wake_up_estimate_stays_within_limits)
 {
 	begin(PLX_IDLE_BALANCED);
 	for (unsigned i = 0; i < 1000; i++)
@@ -74,7 +74,7 @@ PLX_TEST(stays_within_limits)
 	assert_in_range(idle.early_ns, 40000, 60000);
 }
 
-PLX_TEST(a_given_cost_is_not_changed)
+PLX_TEST(a_configured_cost_is_not_changed)
 {
 	begin(PLX_IDLE_BALANCED);
 	idle.conf.wake_ns = FIRST_NS;
@@ -83,7 +83,7 @@ PLX_TEST(a_given_cost_is_not_changed)
 }
 
 /* Polling before timers is within the budget too. */
-PLX_TEST(takes_no_more_than_the_budget)
+PLX_TEST(polling_before_timers_stays_within_the_budget)
 {
 	begin(PLX_IDLE_BALANCED);
 	assert_int_equal(idle_early_ns(&idle, FIRST_NS), FIRST_NS);
@@ -92,7 +92,7 @@ PLX_TEST(takes_no_more_than_the_budget)
 	assert_int_equal(idle_early_ns(&idle, PLX_NS_PER_MS), FIRST_NS);
 }
 
-PLX_TEST(policies_are_read_and_written)
+PLX_TEST(idle_policies_are_parsed_and_formatted)
 {
 	static const struct {
 		const char *text, *full;
@@ -119,7 +119,7 @@ PLX_TEST(policies_are_read_and_written)
 	assert_string_equal(plx_idle_format(&conf, out, 8), "adaptiv");
 }
 
-PLX_TEST(wrong_ones_are_refused)
+PLX_TEST(bad_idle_policies_are_refused)
 {
 	static const struct {
 		const char *text, *error;

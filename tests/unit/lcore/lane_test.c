@@ -86,7 +86,7 @@ static bool rings(uint32_t sender)
 
 #define TEST(test) PLX_TEST_WITH(test, set_up, NULL)
 
-TEST(a_hop_touches_one_line)
+TEST(a_message_touches_one_cache_line)
 {
 	assert_int_equal(sizeof(struct message), PLX_CACHE_LINE);
 	assert_int_equal((uintptr_t)lanes[0]->slots % PLX_CACHE_LINE, 0);
@@ -95,7 +95,7 @@ TEST(a_hop_touches_one_line)
 	assert_true(offsetof(struct lane, slots) - offsetof(struct lane, head) >= 128);
 }
 
-TEST(full_is_refused_and_counted)
+TEST(a_full_lane_refuses_messages_and_counts_them)
 {
 	for (uintptr_t i = 0; i < LANE_SLOTS; i++)
 		assert_int_equal(send_to(0, i), 0);
@@ -136,20 +136,20 @@ static void pass_many(uint32_t start)
 	assert_int_equal(counter_get(&lanes[0]->full), 0);
 }
 
-TEST(keeps_order_over_many_laps)
+TEST(a_lane_keeps_its_order_over_many_laps)
 {
 	pass_many(0);
 	pass_many(1);
 	pass_many(LANE_SLOTS - 1);
 }
 
-TEST(positions_wrap)
+TEST(the_positions_of_a_lane_may_wrap)
 {
 	for (uint32_t before = 0; before <= LANE_SLOTS; before += 16)
 		pass_many(UINT32_MAX - before);
 }
 
-TEST(a_full_lane_wraps)
+TEST(a_full_lane_may_wrap)
 {
 	lane_init(lanes[0], LANE_SLOTS, UINT32_MAX - 3, &loop, &loop);
 	for (uintptr_t lap = 0; lap < 3; lap++) {
@@ -162,7 +162,7 @@ TEST(a_full_lane_wraps)
 	}
 }
 
-TEST(receives_no_more_than_asked_for)
+TEST(lane_receive_stops_at_its_maximum)
 {
 	for (uintptr_t i = 0; i < 20; i++)
 		send_to(0, i);
@@ -203,7 +203,7 @@ TEST(a_message_stays_while_its_function_runs)
 	assert_int_equal(received_count, 1);
 }
 
-TEST(each_sender_has_its_bit)
+TEST(each_sender_has_a_bit_in_the_bell)
 {
 	assert_true(bell_is_silent(&loop.bell));
 	send_to(2, 0);
@@ -214,7 +214,7 @@ TEST(each_sender_has_its_bit)
 	assert_int_equal(lanes_receive(&loop, 16), 2);
 }
 
-TEST(every_word_of_the_bell_is_heard)
+TEST(every_word_of_the_bell_is_checked)
 {
 	for (unsigned i = 0; i < BELL_WORDS; i++) {
 		atomic_store(&loop.bell.lanes[i], UINT64_C(1) << 63);
@@ -284,7 +284,7 @@ TEST(full_lanes_take_turns)
 		assert_int_equal(count[lane], 3 * 16);
 }
 
-TEST(one_message_gets_past_full_lanes)
+TEST(one_message_passes_full_lanes)
 {
 	for (unsigned busy = 0; busy < 3; busy++) {
 		unsigned late = (busy + 1) % 3;
@@ -298,7 +298,7 @@ TEST(one_message_gets_past_full_lanes)
 	}
 }
 
-TEST(the_next_lane_gets_what_one_leaves_of_the_maximum)
+TEST(the_next_lane_gets_the_rest_of_the_maximum)
 {
 	for (unsigned i = 0; i < 10; i++) {
 		send_to(0, 0);
@@ -310,7 +310,7 @@ TEST(the_next_lane_gets_what_one_leaves_of_the_maximum)
 	assert_int_equal(lanes_receive(&loop, 16), 0);
 }
 
-TEST(half_a_lane_of_room_is_reported)
+TEST(room_is_reported_once_half_a_lane_is_free)
 {
 	fill(0, 0);
 	assert_works(lane_wait("test", lanes[0], &task));
@@ -327,7 +327,7 @@ TEST(half_a_lane_of_room_is_reported)
 	assert_int_equal(signals_run(&loop), 0);
 }
 
-TEST(available_room_is_reported_at_once)
+TEST(room_that_is_available_is_reported_at_once)
 {
 	assert_works(lane_wait("test", lanes[0], &task));
 	assert_works(lane_wait("test", lanes[0], &task)); /* once */
@@ -337,7 +337,7 @@ TEST(available_room_is_reported_at_once)
 	assert_int_equal(signals_run(&loop), 0);
 }
 
-TEST(a_lane_of_two_slots_reports_one)
+TEST(a_lane_of_two_slots_reports_one_free_slot)
 {
 	lane_init(lanes[0], 2, UINT32_MAX, &loop, &loop);
 	fill(0, 0);

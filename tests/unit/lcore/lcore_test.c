@@ -26,7 +26,7 @@ static void keep_busy(uint32_t id)
 	assert_int_equal(plx_lcore_launch(id, wait_at_gate, NULL), 0);
 }
 
-PLX_TEST(no_lcores_before_init)
+PLX_TEST(there_are_no_lcores_before_init)
 {
 	assert_int_equal(plx_lcore_count(), 0);
 	assert_int_equal(plx_lcore_main(), PLX_LCORE_NONE);
@@ -98,7 +98,7 @@ THREE_LCORES(every_thread_is_pinned_and_named)
 	}
 }
 
-THREE_LCORES(goes_from_wait_to_running_to_done_and_back)
+THREE_LCORES(an_lcore_goes_from_wait_to_running_to_done_and_back)
 {
 	int result = 0;
 
@@ -135,7 +135,7 @@ THREE_LCORES(join_all_returns_the_first_result_that_is_not_0)
 	assert_int_equal(plx_lcore_state(20), PLX_LCORE_WAIT);
 }
 
-THREE_LCORES(joining_all_names_the_one_that_is_busy)
+THREE_LCORES(joining_all_names_the_lcore_that_is_busy)
 {
 	assert_int_equal(plx_lcore_launch(10, return_arg, NULL), 0);
 	keep_busy(20);
@@ -146,7 +146,7 @@ THREE_LCORES(joining_all_names_the_one_that_is_busy)
 	assert_int_equal(plx_lcore_join_all(FOREVER, NULL), 0);
 }
 
-THREE_LCORES(join_gives_up_after_its_timeout)
+THREE_LCORES(join_times_out)
 {
 	uint64_t start = plx_now_ns();
 
@@ -160,7 +160,7 @@ THREE_LCORES(join_gives_up_after_its_timeout)
 	assert_int_equal(plx_lcore_join(20, FOREVER, NULL), 0);
 }
 
-THREE_LCORES(the_main_lcore_cannot_be_launched_on)
+THREE_LCORES(no_function_can_be_launched_on_the_main_lcore)
 {
 	assert_fails(plx_lcore_launch(0, return_arg, NULL), -EINVAL,
 		     "plx_lcore_launch: lcore 0 is the main lcore; call the function there");
@@ -214,12 +214,12 @@ static int try_fini(void *arg)
 	return plx_lcores_fini(0) == -EPERM && strstr(plx_error(), "not the main lcore 0") != NULL;
 }
 
-THREE_LCORES(fini_is_for_the_main_lcore)
+THREE_LCORES(only_the_main_lcore_may_call_fini)
 {
 	assert_int_equal(run_on(10, try_fini, NULL), 1);
 }
 
-THREE_LCORES(init_again_is_refused)
+THREE_LCORES(a_second_init_is_refused)
 {
 	assert_fails(plx_lcores_init(&lcores.conf), -EALREADY,
 		     "there are 3 lcores already; call plx_lcores_fini first");
@@ -231,7 +231,7 @@ static void count(void *arg)
 	++*(unsigned *)arg;
 }
 
-PLX_TEST(a_lane_is_as_long_as_it_was_asked_for)
+PLX_TEST(a_lane_has_the_requested_length)
 {
 	static const uint32_t slots[] = {PLX_LANE_SLOTS_MIN, 16, PLX_LANE_SLOTS_MAX};
 
@@ -263,7 +263,7 @@ PLX_TEST(a_lanes_length_is_a_power_of_two)
 	plx_topo_close(lcores.topo);
 }
 
-PLX_TEST(another_main_lcore)
+PLX_TEST(the_main_lcore_may_have_any_id)
 {
 	struct plx_cpuset cpus;
 
@@ -343,7 +343,7 @@ static int run_one_turn(void *arg)
 	return plx_loop_run();
 }
 
-PLX_TEST(init_and_fini_a_thousand_times)
+PLX_TEST(init_and_fini_may_be_repeated_a_thousand_times)
 {
 	struct plx_cpuset before, after;
 	size_t resident = 0;

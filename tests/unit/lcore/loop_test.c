@@ -22,7 +22,7 @@ static int quit_at_zero(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-PLX_TEST(needs_an_lcore)
+PLX_TEST(a_loop_needs_an_lcore)
 {
 	uint64_t before = plx_now_ns();
 
@@ -32,7 +32,7 @@ PLX_TEST(needs_an_lcore)
 	assert_true(plx_loop_now_ns() >= before);
 }
 
-ONE_LCORE(quit_ends_after_this_turn)
+ONE_LCORE(plx_loop_quit_ends_the_loop_after_this_turn)
 {
 	unsigned turns = 100;
 
@@ -71,7 +71,7 @@ ONE_LCORE(pollers_are_notified_when_the_loop_returns)
 	assert_int_equal(countdown.left, 1);
 }
 
-ONE_LCORE(stop_is_sticky_until_fini)
+ONE_LCORE(plx_stop_persists_until_fini)
 {
 	assert_false(plx_stopping());
 	plx_stop();
@@ -94,7 +94,7 @@ static int enter_again(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-ONE_LCORE(cannot_be_entered_twice)
+ONE_LCORE(a_loop_cannot_be_entered_twice)
 {
 	bool called = false;
 
@@ -111,7 +111,7 @@ static bool is_third_turn(void *calls)
 	return ++*(unsigned *)calls == 3;
 }
 
-ONE_LCORE(turns_until_it_is_done_or_the_time_is_up)
+ONE_LCORE(a_loop_turns_until_a_condition_or_a_timeout)
 {
 	uint64_t turns = stats_of(0).turns;
 	unsigned calls = 0;
@@ -150,7 +150,7 @@ static void timer_fn(struct plx_timer *timer, void *arg)
 	add_to_order('t');
 }
 
-ONE_LCORE(a_turn_takes_messages_then_pollers_then_timers)
+ONE_LCORE(a_turn_runs_messages_then_pollers_then_timers)
 {
 	struct plx_timer timer;
 
@@ -237,7 +237,7 @@ static int busy_then_quit(void *arg, uint64_t now_ns)
 	return 1;
 }
 
-ONE_LCORE(busy_and_idle_make_up_the_whole_time)
+ONE_LCORE(busy_and_idle_time_add_up_to_the_whole_time)
 {
 	unsigned left = 20;
 	uint64_t busy_least = 10 * 500 * PLX_NS_PER_US;
@@ -282,7 +282,7 @@ static int stand_still(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-ONE_LCORE(a_loop_that_stood_still_knows_for_how_long)
+ONE_LCORE(a_loop_that_stalled_knows_for_how_long)
 {
 	uint64_t for_ns = 0;
 

@@ -33,7 +33,7 @@ ONE(errors_name_the_lcore)
 	lcores_up(1);
 }
 
-PLX_TEST(no_lane_without_memory)
+PLX_TEST(a_send_before_memory_is_initialized_is_refused)
 {
 	lcores_prepare(1);
 	assert_int_equal(plx_lcores_init(&lcores.conf), 0);
@@ -51,7 +51,7 @@ static void stop_there(void *arg)
 	plx_loop_quit();
 }
 
-THREE(waits_for_a_loop_that_does_not_run_yet)
+THREE(a_message_waits_for_a_loop_that_does_not_run_yet)
 {
 	atomic_store(&ran_on, PLX_LCORE_NONE);
 	assert_int_equal(plx_lcore_send(10, stop_there, NULL), 0);
@@ -61,7 +61,7 @@ THREE(waits_for_a_loop_that_does_not_run_yet)
 	assert_int_equal(stats_of(10).messages_full, 0);
 }
 
-ONE(a_message_to_oneself_is_not_called_at_once)
+ONE(a_message_to_the_same_lcore_runs_in_the_next_turn)
 {
 	assert_int_equal(plx_lcore_send(0, take, NULL), 0);
 	assert_int_equal(received_count, 0);
@@ -93,7 +93,7 @@ static int fill_lane_to_0(void *arg)
 	return sent;
 }
 
-THREE(a_full_lane_is_its_senders_alone)
+THREE(a_full_lane_blocks_only_its_sender)
 {
 	assert_int_equal(run_on(10, fill_lane_to_0, NULL), PLX_LANE_SLOTS_DEFAULT);
 	assert_int_equal(stats_of(0).messages_full, 1);
@@ -163,7 +163,7 @@ THREE(a_sender_is_notified_when_a_full_lane_has_room)
 	assert_int_equal(stream->rounds, 3);
 }
 
-THREE(senders_that_wait_for_one_lane_take_turns)
+THREE(senders_that_wait_for_the_same_lane_take_turns)
 {
 	struct streams streams = {
 		2, {{.last = PLX_LANE_SLOTS_DEFAULT * 2}, {.last = PLX_LANE_SLOTS_DEFAULT * 2}}};
@@ -179,7 +179,7 @@ THREE(senders_that_wait_for_one_lane_take_turns)
 	assert_true(each[1].sent >= PLX_LANE_SLOTS_DEFAULT);
 }
 
-THREE(a_lane_is_made_when_it_is_first_used)
+THREE(a_lane_is_created_on_first_use)
 {
 	assert_int_equal(stats_of(0).lanes, 0);
 	plx_lcore_send(0, take, NULL);
@@ -215,7 +215,7 @@ THREE(a_lane_is_on_its_receivers_node)
 	assert_int_equal(zone_of(lane)->node, plx_lcore_node(10));
 }
 
-PLX_TEST(lanes_are_given_back)
+PLX_TEST(lanes_are_freed_at_fini)
 {
 	struct plx_mem_stats before, after;
 
@@ -288,7 +288,7 @@ ONE(a_message_carries_up_to_48_bytes)
 	assert_int_equal(taken_bytes, 0);
 }
 
-ONE(longer_ones_are_refused)
+ONE(a_message_longer_than_48_bytes_is_refused)
 {
 	char data[PLX_MESSAGE_BYTES + 1] = {0};
 
@@ -301,7 +301,7 @@ ONE(longer_ones_are_refused)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-ONE(no_function_is_refused)
+ONE(a_message_without_a_function_is_refused)
 {
 	struct plx_task task = {0};
 
@@ -314,7 +314,7 @@ ONE(no_function_is_refused)
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
-ONE(a_value_is_sent_by_its_name)
+ONE(a_variable_is_sent_by_value)
 {
 	struct {
 		uint64_t a;
@@ -329,7 +329,7 @@ ONE(a_value_is_sent_by_its_name)
 	assert_memory_equal(&back, &value, sizeof(value));
 }
 
-ONE(both_kinds_keep_their_order)
+ONE(messages_with_and_without_data_stay_in_order)
 {
 	for (uintptr_t i = 0; i < 3 * PLX_LANE_SLOTS_DEFAULT; i++) {
 		uintptr_t value = 1000 + i;
@@ -364,7 +364,7 @@ THREE(a_broadcast_reaches_all_others)
 	assert_int_equal(had_it[2], 1);
 }
 
-THREE(a_broadcast_is_for_all_or_none)
+THREE(a_broadcast_reaches_all_lcores_or_none)
 {
 	/* The full one first, and last. */
 	for (uint32_t full = 10; full <= 20; full += 10) {
@@ -388,7 +388,7 @@ static void *broadcast_from_here(void *arg)
 	return strstr(plx_error(), "plx_lcore_broadcast: this thread is not an lcore") ? arg : NULL;
 }
 
-THREE(a_broadcast_is_for_lcores)
+THREE(only_lcores_may_broadcast)
 {
 	int result = 0;
 
@@ -451,7 +451,7 @@ ONE(the_lane_of_other_threads_is_bounded)
 	assert_int_equal(send_from_thread(1).sent, 1);
 }
 
-ONE(other_threads_and_lanes_share_a_turn)
+ONE(messages_of_other_threads_and_of_lanes_share_a_turn)
 {
 	send_from_thread(100);
 	for (uintptr_t i = 0; i < 100; i++)
@@ -472,7 +472,7 @@ static void *send_value(void *arg)
 	return NULL;
 }
 
-ONE(other_threads_send_data_too)
+ONE(other_threads_may_send_data_too)
 {
 	uint64_t value = 77;
 	int err = -1;

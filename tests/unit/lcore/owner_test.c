@@ -49,7 +49,7 @@ MISUSE(plx_poller_remove, poller)
 MISUSE(plx_fd_modify, watched, EPOLLOUT)
 MISUSE(plx_fd_remove, watched)
 
-PLX_TEST(another_lcore_is_named_with_the_owner)
+PLX_TEST(the_error_names_the_calling_lcore_and_the_owner)
 {
 	assert_misuses(set_up);
 }
@@ -96,7 +96,7 @@ static int worker_stops_timer_of_main(void)
 	return run_on(10, stop_another_lcores_timer, NULL);
 }
 
-PLX_TEST(other_threads_workers_and_main_are_no_exception)
+PLX_TEST(other_threads_workers_and_main_may_not_use_objects_of_others)
 {
 	static const struct fatal_case cases[] = {
 		{stop_timer_without_lcore, "plx_timer_stop: called on a thread that is not an "
@@ -108,7 +108,7 @@ PLX_TEST(other_threads_workers_and_main_are_no_exception)
 	assert_fatal(cases, PLX_ARRAY_LEN(cases));
 }
 
-PLX_TEST(main_acts_for_an_lcore_that_runs_nothing)
+PLX_TEST(the_main_lcore_may_act_for_an_lcore_that_runs_nothing)
 {
 	set_up();
 	plx_timer_stop(&timer);
@@ -126,7 +126,7 @@ static void *stop_as_owner(void *arg)
 }
 
 /* Like a test that drives several lcores on one thread. */
-PLX_TEST(the_lcore_counts_not_the_thread)
+PLX_TEST(ownership_depends_on_the_lcore_not_on_the_thread)
 {
 	set_up();
 	run_in_thread(stop_as_owner, NULL);

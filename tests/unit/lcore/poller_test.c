@@ -33,7 +33,7 @@ PLX_FIXTURE(tear_down, 0, pollers_fini(&pollers))
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, tear_down)
 
-TEST(every_turn_and_every_period)
+TEST(pollers_run_every_turn_or_every_period)
 {
 	struct counter always = {.work = 2}, at_times = {.work = 5};
 
@@ -68,7 +68,7 @@ static int remove_victims(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-TEST(removes_itself_and_others_inside_a_turn)
+TEST(a_poller_may_remove_itself_and_others_inside_a_turn)
 {
 	struct counter before = {0}, after = {0}, stays = {0};
 	struct remover remover = {0};
@@ -86,7 +86,7 @@ TEST(removes_itself_and_others_inside_a_turn)
 	assert_int_equal(pollers.count, 1);
 }
 
-TEST(removes_outside_a_turn)
+TEST(pollers_may_be_removed_outside_a_turn)
 {
 	struct counter a = {0}, b = {0};
 	struct plx_poller *poller = add(count, &a, 0, 0);
@@ -107,7 +107,7 @@ static int add_many(void *arg, uint64_t now_ns)
 	return 0;
 }
 
-TEST(adds_inside_a_turn_count_from_the_next_on)
+TEST(a_poller_added_inside_a_turn_runs_from_the_next_turn)
 {
 	struct counter added = {0}, last = {0};
 
@@ -121,7 +121,7 @@ TEST(adds_inside_a_turn_count_from_the_next_on)
 	assert_int_equal(last.calls, 2);
 }
 
-TEST(a_negative_result_is_no_work)
+TEST(a_negative_result_counts_as_no_work)
 {
 	struct counter wrong = {.work = -5}, right = {.work = 3};
 
@@ -131,7 +131,7 @@ TEST(a_negative_result_is_no_work)
 }
 
 /* Only the timed calls add cycles. */
-TEST(times_one_call_in_64_without_falling_into_step)
+TEST(one_call_in_64_is_timed_at_irregular_distances)
 {
 	struct counter counter = {0};
 	struct plx_poller *poller = add(count, &counter, 0, 0);
@@ -154,7 +154,7 @@ TEST(times_one_call_in_64_without_falling_into_step)
 		assert_in_range(timed[i], 900 / 16 / 2, 1100 / 16 * 2);
 }
 
-PLX_TEST(statistics_by_index)
+PLX_TEST(statistics_are_read_by_index)
 {
 	struct plx_poller_stats stats;
 	struct counter first = {.work = 3}, second = {0};
@@ -185,7 +185,7 @@ PLX_TEST(statistics_by_index)
 	lcores_down(); /* frees the other one too */
 }
 
-PLX_TEST(needs_an_lcore_a_name_and_a_function)
+PLX_TEST(a_poller_needs_an_lcore_a_name_and_a_function)
 {
 	struct plx_poller_stats stats;
 

@@ -94,7 +94,7 @@ TEST(a_signal_may_be_fired_in_its_own_function)
 	assert_string_equal(order, "aba");
 }
 
-ONE_LCORE(a_turn_takes_some_fires_and_the_next_the_rest)
+ONE_LCORE(a_turn_runs_some_fires_and_the_next_turn_the_rest)
 {
 	static struct heard many[SIGNALS_TURN_MAX + 3];
 
@@ -111,7 +111,7 @@ ONE_LCORE(a_turn_takes_some_fires_and_the_next_the_rest)
 	}
 }
 
-TEST(no_function_is_called_after_fini)
+TEST(no_function_runs_after_plx_signal_fini)
 {
 	plx_signal_fire(&a.signal);
 	plx_signal_fire(&b.signal);
@@ -152,7 +152,7 @@ static void on_many(struct plx_signal *signal, uint64_t fires, void *arg)
 }
 
 /* The loop sleeps in between, without a cap. */
-ONE_LCORE(every_fire_of_every_thread_counts)
+ONE_LCORE(every_fire_of_every_thread_is_counted)
 {
 	pthread_t threads[THREADS];
 	struct heard heard;

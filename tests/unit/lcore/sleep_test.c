@@ -52,7 +52,7 @@ static void *raise_signal(void *arg)
 
 /* Messages ----------------------------------------------------------------------------------- */
 
-ONE(a_message_of_another_thread_wakes)
+ONE(a_message_of_another_thread_wakes_an_lcore)
 {
 	uint64_t took_ns = run_until(send_quit, NULL), wakes = 0;
 
@@ -83,7 +83,7 @@ static int sleep_and_send(void *arg)
 	return send_quit_message();
 }
 
-TWO(a_message_of_another_lcore_wakes)
+TWO(a_message_of_another_lcore_wakes_an_lcore)
 {
 	sleep_until(sleep_and_send);
 	assert_int_not_equal(idle_stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
@@ -102,25 +102,25 @@ static int send_twice(void *arg)
 	return err ? err : send_quit_message();
 }
 
-TWO(a_lane_whose_bit_is_set_wakes_again)
+TWO(a_lane_whose_bit_is_set_wakes_an_lcore_again)
 {
 	sleep_until(send_twice);
 }
 
-ONE(a_message_to_itself_keeps_awake)
+ONE(a_message_to_itself_keeps_an_lcore_awake)
 {
 	assert_int_equal(send_quit_message(), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(idle_stats_of(0).sleeps, 0);
 }
 
-ONE(stopping_wakes)
+ONE(plx_stop_wakes_an_lcore)
 {
 	run_until(stop, NULL);
 	assert_int_not_equal(idle_stats_of(0).sleeps, 0);
 }
 
-TWO(stopping_wakes_all)
+TWO(plx_stop_wakes_all_lcores)
 {
 	int result = -1;
 
@@ -131,7 +131,7 @@ TWO(stopping_wakes_all)
 	assert_int_equal(result, 0);
 }
 
-ONE(a_signal_that_stops_wakes)
+ONE(a_stop_signal_wakes_an_lcore)
 {
 	lcores_down();
 	plx_stop_on_signals();
@@ -160,7 +160,7 @@ static uint64_t run_for(uint64_t ns)
 	return fired_ns;
 }
 
-ONE(a_timer_ends_it)
+ONE(a_timer_ends_a_sleep)
 {
 	uint64_t begin_ns = plx_now_ns();
 
@@ -182,7 +182,7 @@ static int quit_period(void *arg, uint64_t now_ns)
 	return 1;
 }
 
-ONE(a_poller_with_a_period_ends_it)
+ONE(a_poller_with_a_period_ends_a_sleep)
 {
 	uint64_t begin_ns = plx_now_ns();
 
@@ -285,7 +285,7 @@ static uint64_t run_ticks(unsigned count, uint64_t period_ns)
 }
 
 /* It does not keep polling forever for timers that are closer than that. */
-ONE(an_estimate_too_high_is_tested_again)
+ONE(an_estimate_that_is_too_high_is_tested_again)
 {
 	struct idle *idle = &loop_self->idle;
 
@@ -299,7 +299,7 @@ ONE(an_estimate_too_high_is_tested_again)
 
 /* Policies ----------------------------------------------------------------------------------- */
 
-ONE(polling_never_sleeps)
+ONE(a_polling_lcore_never_sleeps)
 {
 	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
 	run_for(GAP_NS);
@@ -315,7 +315,7 @@ static void adapt(void *arg)
 }
 
 /* Its costs are measured like those of one that starts adaptive. */
-ONE(one_that_polled_may_adapt)
+ONE(a_polling_lcore_may_become_adaptive)
 {
 	uint64_t wake_ns, sleep_ns;
 
@@ -406,7 +406,7 @@ ONE(a_policy_may_be_set_in_a_callback)
 	assert_int_equal(sleeps, 0);
 }
 
-ONE(wrong_policies_are_refused)
+ONE(bad_idle_policies_are_refused)
 {
 	static const struct {
 		struct plx_idle_conf idle;
@@ -505,7 +505,7 @@ static void *write_fd(void *arg)
 	return NULL;
 }
 
-SOURCE_TEST(a_pollers_descriptor_wakes)
+SOURCE_TEST(the_descriptor_of_a_poller_wakes_an_lcore)
 {
 	source.quit_after = 1;
 	add_source(&source, true);
@@ -539,7 +539,7 @@ static void quit_on_fd(int fd, uint32_t events, void *arg)
 	plx_loop_quit();
 }
 
-ONE(any_of_a_thousand_descriptors_of_the_program_wakes)
+ONE(any_of_a_thousand_descriptors_of_the_program_wakes_an_lcore)
 {
 	static struct plx_fd *added[USER_FDS];
 	static int numbers[USER_FDS];
@@ -610,7 +610,7 @@ static void expect_wake_by(unsigned i)
 	assert_int_equal(woken_in_all() - many[i].woken, others);
 }
 
-ONE(any_number_of_descriptors_wakes)
+ONE(any_number_of_descriptors_may_wake_an_lcore)
 {
 	static const unsigned ones[] = {0, 28, 30, 32, MANY - 1};
 
@@ -620,7 +620,7 @@ ONE(any_number_of_descriptors_wakes)
 	close_many();
 }
 
-ONE(of_many_descriptors_only_those_asked_for_wake)
+ONE(only_the_requested_ones_of_many_descriptors_wake_an_lcore)
 {
 	add_many();
 	expect_wake_by(MANY - 1);
@@ -689,7 +689,7 @@ SOURCE_TEST(an_lcore_naps_if_a_poller_always_refuses)
 	assert_string_equal(stats.awake_by, "source");
 }
 
-SOURCE_TEST(a_poller_that_always_works_is_named)
+SOURCE_TEST(a_poller_that_always_reports_work_is_logged)
 {
 	source.always_worked = true;
 	add_source(&source, true);
@@ -707,7 +707,7 @@ static void *make_work(void *arg)
 }
 
 /* Its descriptor stays silent: the cap finds the work. */
-SOURCE_TEST(a_missed_wake_is_a_rescue)
+SOURCE_TEST(a_missed_wake_up_is_counted_as_a_rescue)
 {
 	const struct plx_idle_conf capped = {.mode = PLX_IDLE_EVENT, .sleep_max_ns = 4 * GAP_NS};
 
@@ -720,7 +720,7 @@ SOURCE_TEST(a_missed_wake_is_a_rescue)
 	assert_int_equal(idle_stats_of(0).spurious, 0);
 }
 
-SOURCE_TEST(waking_for_nothing_is_counted)
+SOURCE_TEST(spurious_wake_ups_are_counted)
 {
 	source.lies = true;
 	add_source(&source, true);
@@ -750,7 +750,7 @@ static void woke_starts_timer(void *arg, const struct plx_sleep *sleep)
 	plx_timer_start(&waker->timer, GAP_NS / 2);
 }
 
-ONE(a_timer_started_in_woke_is_not_early)
+ONE(a_timer_started_in_the_woke_callback_is_not_early)
 {
 	struct waker waker = {0};
 	uint64_t begin_ns = plx_now_ns();
@@ -789,7 +789,7 @@ SOURCE_TEST(a_poller_that_was_unsure_may_be_removed)
 	assert_null(idle_stats_of(0).awake_by);
 }
 
-SOURCE_TEST(a_removed_poller_is_not_waited_for)
+SOURCE_TEST(a_removed_poller_causes_no_naps)
 {
 	plx_poller_remove(add_source(&source, false));
 	run_until(send_quit, NULL);

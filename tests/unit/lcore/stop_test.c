@@ -93,7 +93,7 @@ static void interrupt_and_terminate_in_a_row(void)
 	check(plx_stop_signal() == SIGINT);
 }
 
-PLX_TEST(two_in_a_row_are_one)
+PLX_TEST(two_signals_in_a_row_count_as_one)
 {
 	assert_sometimes_passes(interrupt_and_terminate_in_a_row);
 }
@@ -103,13 +103,13 @@ static void interrupt_then_terminate(void)
 	interrupt_then_raise(SIGTERM);
 }
 
-PLX_TEST(the_second_ends_the_process_as_if_not_caught)
+PLX_TEST(a_second_signal_ends_the_process_as_if_not_caught)
 {
 	assert_dies(interrupt_twice, SIGINT);
 	assert_dies(interrupt_then_terminate, SIGTERM);
 }
 
-CHILD_TEST(a_stop_by_the_program_is_no_first_signal)
+CHILD_TEST(a_stop_by_the_program_does_not_count_as_a_signal)
 {
 	up();
 	plx_stop();
@@ -126,7 +126,7 @@ static void interrupt_stop_and_interrupt(void)
 	raise(SIGTERM);
 }
 
-PLX_TEST(two_in_a_row_are_one_also_when_the_lcores_have_ended)
+PLX_TEST(two_signals_in_a_row_count_as_one_after_the_lcores_ended)
 {
 	assert_sometimes_passes(interrupt_stop_and_interrupt);
 }
@@ -175,7 +175,7 @@ static void be_first(void)
 	_exit(WEXITSTATUS(status));
 }
 
-PLX_TEST(the_second_ends_the_first_process_of_a_container)
+PLX_TEST(a_second_signal_ends_the_first_process_of_a_container)
 {
 	int status = in_child(be_first);
 
@@ -200,7 +200,7 @@ static struct sigaction action_of(int signal_number)
 	return action;
 }
 
-CHILD_TEST(handlers_of_the_program_and_ignored_signals_stay)
+CHILD_TEST(handlers_of_the_program_and_ignored_signals_are_kept)
 {
 	lcores_prepare(2);
 	check(plx_lcores_init(&lcores.conf) == 0);

@@ -73,7 +73,7 @@ static void turns_fire(uint64_t to, unsigned count)
 
 #define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
 
-TEST(fires_within_a_tick_and_never_early)
+TEST(a_timer_fires_within_a_tick_and_never_early)
 {
 	static const uint64_t delays[] = {0,        1,         1023,      1024,
 					  1025,     64 * 1024, 65536001,  PLX_NS_PER_S,
@@ -92,7 +92,7 @@ TEST(fires_within_a_tick_and_never_early)
 	}
 }
 
-TEST(nothing_to_do_without_timers)
+TEST(a_wheel_without_timers_has_no_work)
 {
 	struct plx_timer timer = {0};
 
@@ -103,7 +103,7 @@ TEST(nothing_to_do_without_timers)
 	assert_true(wheel.next_ns == UINT64_MAX);
 }
 
-TEST(fires_in_order_of_expiry_then_of_start)
+TEST(timers_fire_in_order_of_expiry_then_of_start)
 {
 	struct plx_timer late = {0}, first = {0}, second = {0}, early = {0};
 
@@ -134,7 +134,7 @@ TEST(a_pause_of_years_takes_few_steps)
 	assert_true(calls <= 2);
 }
 
-TEST(a_turn_is_bounded)
+TEST(a_turn_runs_a_bounded_number_of_timers)
 {
 	static struct plx_timer timers[1000];
 	unsigned calls = 0;
@@ -259,7 +259,7 @@ TEST(a_crowd_of_long_timers_does_not_delay_a_short_one)
 	free(many);
 }
 
-TEST(stop_and_start_from_anywhere)
+TEST(timers_may_be_stopped_and_started_anywhere)
 {
 	struct plx_timer timer = {0}, other = {0};
 
@@ -281,7 +281,7 @@ static void stop_another(struct plx_timer *timer, void *arg)
 	note(timer, NULL);
 }
 
-TEST(one_that_is_due_can_be_stopped_by_another)
+TEST(a_due_timer_may_be_stopped_by_another)
 {
 	struct plx_timer killer, victim = {0}, later_victim = {0}, later_killer;
 
@@ -304,7 +304,7 @@ static void start_again(struct plx_timer *timer, void *arg)
 	start(timer, *(uint64_t *)arg);
 }
 
-TEST(start_inside_fn_waits_for_a_later_turn)
+TEST(a_timer_started_in_its_function_waits_for_a_later_turn)
 {
 	uint64_t delay = 0;
 	struct plx_timer timer;
@@ -377,7 +377,7 @@ TEST(missed_periods_are_skipped)
 	plx_timer_stop(&timer);
 }
 
-TEST(far_times_do_not_wrap)
+TEST(far_expiry_times_do_not_wrap)
 {
 	struct plx_timer timer = {0}, near = {0};
 
@@ -390,7 +390,7 @@ TEST(far_times_do_not_wrap)
 	assert_false(plx_timer_running(&timer));
 }
 
-TEST(fini_stops_all)
+TEST(fini_stops_all_timers)
 {
 	struct plx_timer timers[3] = {0};
 
@@ -606,17 +606,17 @@ static void behave_like_a_list(unsigned count)
 	}
 }
 
-PLX_TEST(behaves_like_a_sorted_list)
+PLX_TEST(timers_behave_like_a_sorted_list)
 {
 	behave_like_a_list(FEW);
 }
 
-PLX_TEST(fires_all_that_is_due_from_crowded_slots)
+PLX_TEST(all_due_timers_of_crowded_slots_fire)
 {
 	behave_like_a_list(MODEL_TIMERS);
 }
 
-PLX_TEST(needs_an_lcore_and_a_function)
+PLX_TEST(a_timer_needs_an_lcore_and_a_function)
 {
 	struct plx_timer timer = {0};
 

@@ -33,7 +33,7 @@ TWO_LCORES(each_lcore_has_a_private_copy)
 	assert_null(plx_lcore_var_of(var, PLX_LCORE_NONE));
 }
 
-PLX_TEST(they_are_zero_after_every_init)
+PLX_TEST(copies_are_zero_after_every_init)
 {
 	struct plx_lcore_var var = create(sizeof(int), 0); /* before init */
 
@@ -47,7 +47,7 @@ PLX_TEST(they_are_zero_after_every_init)
 	}
 }
 
-TWO_LCORES(they_are_aligned_and_apart)
+TWO_LCORES(copies_are_aligned_and_apart)
 {
 	static const size_t aligns[] = {0, 1, 2, 4, 8, 16, 32, 64};
 	uintptr_t end = 0;
@@ -68,7 +68,7 @@ TWO_LCORES(they_are_aligned_and_apart)
 	}
 }
 
-TWO_LCORES(no_line_has_two_lcores_copies)
+TWO_LCORES(no_cache_line_holds_copies_of_two_lcores)
 {
 	for (uint32_t id = 0; id <= 10; id += 10) {
 		struct plx_lcore_var first = {PLX_CACHE_LINE}, last = {PLX_LCORE_VAR_BYTES};
@@ -84,7 +84,7 @@ static void *look_from_here(void *arg)
 	return plx_lcore_vars_tls;
 }
 
-TWO_LCORES(other_threads_have_none)
+TWO_LCORES(other_threads_have_no_copy)
 {
 	assert_null(run_in_thread(look_from_here, NULL));
 	assert_non_null(plx_lcore_vars_tls);
