@@ -28,7 +28,7 @@ PLX_TEST(each_attempt_doubles_the_range)
 	assert_true(greatest(60) <= 1000 && greatest(60) > 990);
 }
 
-PLX_TEST(the_longest_times_do_not_overflow)
+PLX_TEST(the_longest_ranges_do_not_overflow)
 {
 	struct plx_backoff backoff;
 
@@ -41,7 +41,7 @@ PLX_TEST(the_longest_times_do_not_overflow)
 	assert_true(plx_backoff_next_ns(&backoff) > UINT64_MAX >> 20);
 }
 
-PLX_TEST(success_begins_anew)
+PLX_TEST(a_success_resets_the_range)
 {
 	struct plx_backoff backoff;
 
@@ -54,7 +54,7 @@ PLX_TEST(success_begins_anew)
 	}
 }
 
-PLX_TEST(after_a_refusal_on_the_same_host_the_range_stays_short)
+PLX_TEST(the_range_stays_short_after_a_refusal_on_the_same_host)
 {
 	struct plx_backoff backoff;
 	uint64_t most = 0;
@@ -71,7 +71,7 @@ PLX_TEST(after_a_refusal_on_the_same_host_the_range_stays_short)
 	assert_true(plx_backoff_next_ns(&backoff) <= 2 * PLX_RECONNECT_SAME_HOST_NS);
 }
 
-PLX_TEST(a_range_of_the_program_counts_on_the_same_host_too)
+PLX_TEST(a_range_set_by_the_program_applies_on_the_same_host_too)
 {
 	struct plx_backoff backoff;
 	uint64_t most = 0;

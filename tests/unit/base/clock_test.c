@@ -55,7 +55,7 @@ static double ppm_over_interval(void)
 	return ((double)(to.clock_ns - from.clock_ns) - elapsed) / elapsed * 1e6;
 }
 
-PLX_TEST(clock_runs_with_monotonic_raw)
+PLX_TEST(the_clock_agrees_with_clock_monotonic_raw)
 {
 	double best = INFINITY;
 
@@ -65,7 +65,7 @@ PLX_TEST(clock_runs_with_monotonic_raw)
 		fail_msg("%.1f ppm off", best);
 }
 
-PLX_TEST(clock_never_goes_back)
+PLX_TEST(the_clock_never_goes_backwards)
 {
 	uint64_t last = plx_now_ns();
 
@@ -77,7 +77,7 @@ PLX_TEST(clock_never_goes_back)
 	}
 }
 
-PLX_TEST(conversion_is_monotone_and_in_scale)
+PLX_TEST(the_conversion_is_monotone_and_exact)
 {
 	uint64_t second = (uint64_t)plx_clock_info()->hz, last = 0;
 
@@ -96,7 +96,7 @@ PLX_TEST(conversion_is_monotone_and_in_scale)
 	}
 }
 
-PLX_TEST(info_says_what_the_clock_is)
+PLX_TEST(the_info_describes_the_clock)
 {
 	const struct plx_clock_info *info = plx_clock_info();
 
@@ -110,7 +110,7 @@ PLX_TEST(info_says_what_the_clock_is)
 	assert_true(fabs(info->hz * (double)plx_clock_scale.mult / 4294967296.0 / 1e9 - 1) < 1e-6);
 }
 
-PLX_TEST(later_init_changes_nothing)
+PLX_TEST(a_second_init_changes_nothing)
 {
 	uint64_t mult = plx_clock_scale.mult, quickest = UINT64_MAX;
 
@@ -138,7 +138,7 @@ PLX_TEST(drift_is_small)
 }
 
 /* A clock made to run fast by a known amount. */
-PLX_TEST(drift_tells_a_wrong_rate)
+PLX_TEST(drift_detects_a_wrong_rate)
 {
 	uint64_t mult = plx_clock_scale.mult;
 
@@ -191,7 +191,7 @@ PLX_TEST(steps_are_corrected_and_counted)
 	}
 }
 
-PLX_TEST(small_steps_are_let_be)
+PLX_TEST(small_steps_are_not_corrected)
 {
 	uint64_t count = plx_clock_steps(), base = plx_clock_scale.base_ns;
 
@@ -203,7 +203,7 @@ PLX_TEST(small_steps_are_let_be)
 	plx_clock_look(true);
 }
 
-PLX_TEST(a_look_is_not_repeated_within_100_ms)
+PLX_TEST(steps_are_checked_at_most_every_100_ms)
 {
 	uint64_t count = plx_clock_steps(), raw;
 

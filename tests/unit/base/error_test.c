@@ -12,7 +12,7 @@ static void *look_and_fail(void *arg)
 	return strstr(plx_error(), "other") ? arg : NULL;
 }
 
-PLX_TEST(each_thread_has_its_own_text)
+PLX_TEST(each_thread_has_a_separate_error_text)
 {
 	char before[64] = "untouched";
 
@@ -22,7 +22,7 @@ PLX_TEST(each_thread_has_its_own_text)
 	assert_string_equal(plx_error(), "of this thread");
 }
 
-PLX_TEST(fail_returns_the_negated_error_and_formats)
+PLX_TEST(plx_fail_formats_and_returns_the_negated_error)
 {
 	assert_int_equal(plx_fail(ENOENT, "%s %d: no such lcore", "-l", 7), -ENOENT);
 	assert_string_equal(plx_error(), "-l 7: no such lcore");
@@ -30,7 +30,7 @@ PLX_TEST(fail_returns_the_negated_error_and_formats)
 	assert_string_equal(plx_error(), "taken");
 }
 
-PLX_TEST(the_old_text_may_be_an_argument)
+PLX_TEST(the_previous_error_text_may_be_an_argument)
 {
 	plx_fail(EINVAL, "inner");
 	plx_fail(EINVAL, "outer (%s), again (%s)", plx_error(), plx_error());
@@ -40,7 +40,7 @@ PLX_TEST(the_old_text_may_be_an_argument)
 			    "[outer (inner), again (inner)] outer (inner), again (inner)");
 }
 
-PLX_TEST(fail_in_puts_text_in_front_and_keeps_the_error)
+PLX_TEST(plx_fail_in_prepends_text_and_keeps_the_error)
 {
 	int rc = plx_fail(ENOENT, "no such file");
 
@@ -50,7 +50,7 @@ PLX_TEST(fail_in_puts_text_in_front_and_keeps_the_error)
 	assert_string_equal(plx_error(), "--config: a.conf:3: no such file");
 }
 
-PLX_TEST(long_texts_are_cut)
+PLX_TEST(long_error_texts_are_truncated)
 {
 	char text[5000];
 
@@ -65,7 +65,7 @@ PLX_TEST(long_texts_are_cut)
 }
 
 /* The text says what failed; the prefix only where. */
-PLX_TEST(prefix_that_leaves_no_room_is_dropped)
+PLX_TEST(a_prefix_that_leaves_no_room_is_dropped)
 {
 	char prefix[5000];
 

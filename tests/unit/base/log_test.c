@@ -37,7 +37,7 @@ static int set_up(void **state)
 
 #define TEST(name) PLX_TEST_WITH(name, set_up, NULL)
 
-TEST(message_reaches_the_sink_whole)
+TEST(a_message_reaches_the_sink_whole)
 {
 	plx_log(&alpha, PLX_LOG_WARNING, "%u of %s", 3, "four");
 	assert_int_equal(heard.count, 1);
@@ -46,14 +46,14 @@ TEST(message_reaches_the_sink_whole)
 	assert_string_equal(heard.line, "3 of four");
 }
 
-TEST(without_a_sink_messages_are_dropped)
+TEST(messages_without_a_sink_are_dropped)
 {
 	plx_log_set_sink(NULL, NULL);
 	plx_log(&alpha, PLX_LOG_ERROR, "nobody hears this");
 	assert_int_equal(heard.count, 0);
 }
 
-TEST(long_line_is_cut)
+TEST(a_long_line_is_truncated)
 {
 	char text[3000];
 
@@ -81,7 +81,7 @@ static const char *write_to_stderr(const char *line, char *out, size_t size)
 	return strchr(out, ' ') ? strchr(out, ' ') + 1 : out;
 }
 
-TEST(standard_error_gets_component_level_and_text)
+TEST(a_line_on_standard_error_has_component_level_and_text)
 {
 	char out[2048], text[1024];
 
@@ -96,7 +96,7 @@ TEST(standard_error_gets_component_level_and_text)
 	assert_int_equal(said[strlen(said) - 1], '\n');
 }
 
-PLX_TEST(without_a_word_of_the_program_the_log_goes_to_standard_error)
+PLX_TEST(the_log_goes_to_standard_error_by_default)
 {
 	char out[2048];
 
@@ -127,7 +127,7 @@ TEST(a_line_begins_with_the_time_in_utc)
 	assert_in_range(said, before, after.tv_sec);
 }
 
-TEST(notice_passes_and_info_does_not_at_first)
+TEST(the_default_level_is_notice)
 {
 	plx_log(&alpha, PLX_LOG_NOTICE, "passes");
 	plx_log(&alpha, PLX_LOG_INFO, "does not");
@@ -150,7 +150,7 @@ TEST(arguments_of_a_dropped_message_are_not_evaluated)
 	assert_int_equal(expensive_calls, 1);
 }
 
-TEST(level_is_set_for_one_component)
+TEST(a_level_can_be_set_for_one_component)
 {
 	assert_int_equal(plx_log_configure(OPTION, "alpha:debug"), 0);
 	plx_log(&alpha, PLX_LOG_DEBUG, "alpha's");
@@ -164,7 +164,7 @@ TEST(level_is_set_for_one_component)
 	assert_int_equal(heard.count, 1);
 }
 
-TEST(level_is_set_for_all)
+TEST(a_level_can_be_set_for_all_components)
 {
 	static const char *const names[] = {"error", "warning", "notice", "info", "debug"};
 
@@ -181,7 +181,7 @@ TEST(level_is_set_for_all)
 	}
 }
 
-TEST(bad_level_lists_the_levels)
+TEST(the_error_for_a_bad_level_lists_the_levels)
 {
 	static const char *const bad[] = {"loud", "5",     "-1",     "",    "alpha:",
 					  "01",   "Debug", "debugx", "deb", "alpha:beta:debug"};
@@ -198,7 +198,7 @@ TEST(bad_level_lists_the_levels)
 	assert_int_equal(beta.level, PLX_LOG_NOTICE);
 }
 
-TEST(bad_component_lists_the_components)
+TEST(the_error_for_a_bad_component_lists_the_components)
 {
 	static const char *const bad[] = {"gamma", "alph", "alphab", ""};
 
@@ -225,7 +225,7 @@ static unsigned passed_of(struct plx_log_limit *limit, unsigned tries, uint64_t 
 	return passed;
 }
 
-TEST(ten_messages_a_second_pass_by_default)
+TEST(ten_messages_per_second_pass_by_default)
 {
 	struct plx_log_limit limit = {0};
 
@@ -236,7 +236,7 @@ TEST(ten_messages_a_second_pass_by_default)
 	assert_int_equal(limit.suppressed, 31);
 }
 
-TEST(burst_sets_how_many_pass)
+TEST(the_burst_sets_the_number_of_messages_that_pass)
 {
 	struct plx_log_limit limit = {.burst = 2};
 

@@ -14,7 +14,7 @@ PLX_TEST(text_is_escaped)
 }
 
 /* No character or escape is split. */
-PLX_TEST(what_does_not_fit_is_cut_after_a_character)
+PLX_TEST(text_that_does_not_fit_is_cut_after_a_whole_character)
 {
 	char out[6];
 

@@ -2,7 +2,7 @@
 /* Random numbers, and the keyed hash. */
 #include "plx_test.h"
 
-PLX_TEST(each_is_another)
+PLX_TEST(random_numbers_differ)
 {
 	struct plx_siphash_key keys[2] = {0};
 
@@ -14,7 +14,7 @@ PLX_TEST(each_is_another)
 
 /* Key 00 01 ... 0f, input 00 01 02 ...: from the authors' paper (15 bytes) and reference vectors,
  * https://github.com/veorq/SipHash, vectors.h. */
-PLX_TEST(hashes_are_those_of_the_authors)
+PLX_TEST(siphash_agrees_with_the_reference_vectors)
 {
 	static const struct {
 		size_t length;

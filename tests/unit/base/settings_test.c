@@ -14,7 +14,7 @@ static int set(const char *text)
 	return plx_parse_settings("--x", text, settings, false);
 }
 
-PLX_TEST(each_key_sets_its_number)
+PLX_TEST(each_key_sets_its_value)
 {
 	assert_int_equal(set("size=4096"), 0);
 	assert_int_equal(size, 4096);
@@ -24,7 +24,7 @@ PLX_TEST(each_key_sets_its_number)
 	assert_int_equal(count, 0);
 }
 
-PLX_TEST(a_check_sets_nothing)
+PLX_TEST(a_check_changes_no_value)
 {
 	size = count = 7;
 	assert_int_equal(plx_parse_settings("--x", "size=4096,count=1", settings, true), 0);
@@ -33,7 +33,7 @@ PLX_TEST(a_check_sets_nothing)
 	assert_int_equal(plx_parse_settings("--x", "size=1", settings, true), -EINVAL);
 }
 
-PLX_TEST(what_is_no_setting_is_told_with_the_keys_that_there_are)
+PLX_TEST(an_unknown_setting_is_refused_with_a_list_of_the_keys)
 {
 	static const char *const rows[][2] = {
 		{"", "''"},
@@ -52,7 +52,7 @@ PLX_TEST(what_is_no_setting_is_told_with_the_keys_that_there_are)
 	}
 }
 
-PLX_TEST(values_out_of_range_are_told_with_the_range)
+PLX_TEST(values_out_of_range_are_refused_with_the_range)
 {
 	static const char *const rows[] = {"size=4095", "size=8193", "size=-1",
 					   "count=1,size=99999999999999999999999999999"};

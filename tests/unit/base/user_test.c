@@ -15,7 +15,7 @@ static const char *file_of(const char *text)
 	return path;
 }
 
-PLX_TEST(the_overflow_id_is_nobody_unless_every_id_has_a_number)
+PLX_TEST(the_overflow_id_is_no_user_unless_all_ids_are_mapped)
 {
 	static const struct {
 		const char *map;
@@ -43,7 +43,7 @@ PLX_TEST(the_overflow_id_is_nobody_unless_every_id_has_a_number)
 	assert_false(plx_id_is_known(65534, "/nonexistent", "/nonexistent"));
 }
 
-PLX_TEST(sockets_have_the_user_who_made_them)
+PLX_TEST(a_socket_belongs_to_the_user_who_created_it)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
 	size_t length = foreign_name("pollux-test-owner", &name);

@@ -46,14 +46,14 @@ static void log_without_reader(void)
 	plx_log_to_stderr(PLX_LOG_ERROR, "test", "nobody reads this", NULL);
 }
 
-PLX_TEST(a_reader_that_left_sends_no_signal)
+PLX_TEST(writing_to_a_closed_pipe_raises_no_signal)
 {
 	assert_passes(write_by_default);
 	assert_passes(write_with_a_handler);
 	assert_passes(log_without_reader);
 }
 
-CHILD_TEST(a_signal_that_was_pending_stays)
+CHILD_TEST(a_pending_signal_stays_pending)
 {
 	int fd = pipe_without_reader();
 	sigset_t pipe_signal, now;
@@ -72,7 +72,7 @@ CHILD_TEST(a_signal_that_was_pending_stays)
 	check(sigismember(&now, SIGPIPE) && !sigismember(&now, SIGXFSZ));
 }
 
-CHILD_TEST(a_file_at_its_limit_of_size_sends_no_signal)
+CHILD_TEST(writing_beyond_the_file_size_limit_raises_no_signal)
 {
 	const struct rlimit limit = {.rlim_cur = 4, .rlim_max = 4};
 	char path[] = "/tmp/plx-write-XXXXXX";
@@ -85,7 +85,7 @@ CHILD_TEST(a_file_at_its_limit_of_size_sends_no_signal)
 	check(plx_write(fd, "5", 1) == -EFBIG);
 }
 
-CHILD_TEST(a_full_pipe_loses_the_text)
+CHILD_TEST(text_for_a_full_pipe_is_dropped)
 {
 	int ends[2];
 
@@ -96,7 +96,7 @@ CHILD_TEST(a_full_pipe_loses_the_text)
 	check(plx_write_or_drop(ends[1], "x", 1) == -EAGAIN);
 }
 
-CHILD_TEST(what_cannot_be_written_gives_its_reason)
+CHILD_TEST(a_failed_write_reports_its_reason)
 {
 	check(plx_write_or_drop(open("/dev/full", O_WRONLY), "x", 1) == -ENOSPC);
 	close(STDOUT_FILENO);
@@ -136,7 +136,7 @@ static void close_only_output(void)
 	check(before.st_ino == after.st_ino && before.st_dev == after.st_dev);
 }
 
-PLX_TEST(closed_standard_streams_stay_useless_but_taken)
+PLX_TEST(closed_standard_streams_are_replaced_by_unusable_descriptors)
 {
 	assert_passes(close_all_three);
 	assert_passes(close_only_output);
