@@ -85,21 +85,21 @@ TEST(mask_and_single_log_level_are_read)
 	assert_string_equal(conf.log_levels[0], "debug");
 }
 
-TEST(empty_file_says_nothing)
+TEST(an_empty_file_changes_nothing)
 {
 	assert_int_equal(read_text(""), 0);
 	assert_null(conf.lcores);
 	assert_int_equal(conf.log_level_count, 0);
 }
 
-TEST(second_read_does_nothing)
+TEST(reading_a_second_file_does_nothing)
 {
 	assert_int_equal(read_text("log_level = \"debug\";"), 0);
 	assert_int_equal(read_text("huge = 1;"), 0);
 	assert_int_equal(conf.log_level_count, 1);
 }
 
-TEST(command_line_wins)
+TEST(the_command_line_overrides_the_file)
 {
 	const char *argv[] = {"program", "-l",          "1",        "--numa",
 			      "strict",  "--log-level", "eal:info", NULL};
@@ -119,7 +119,7 @@ TEST(command_line_wins)
 	assert_string_equal(conf.level_origins[2], "--log-level");
 }
 
-TEST(list_on_the_command_line_wins_over_a_mask_in_the_file)
+TEST(a_list_on_the_command_line_overrides_a_mask_in_the_file)
 {
 	const char *argv[] = {"program", "-l", "1", NULL};
 
@@ -129,7 +129,7 @@ TEST(list_on_the_command_line_wins_over_a_mask_in_the_file)
 	assert_null(conf.coremask);
 }
 
-TEST(file_wins_over_the_program)
+TEST(the_file_overrides_the_program)
 {
 	conf.huge = PLX_HUGE_NONE;
 	conf.coremask = "1";
@@ -139,7 +139,7 @@ TEST(file_wins_over_the_program)
 	assert_null(conf.coremask);
 }
 
-TEST(wrong_content_is_told_with_its_line)
+TEST(bad_content_is_reported_with_its_line)
 {
 	static const struct {
 		const char *text, *error; /* error: after the path */
@@ -205,7 +205,7 @@ TEST(too_many_log_levels_are_refused)
 }
 
 /* In the example, a commented-out setting has "#" right before its name. */
-TEST(example_file_is_right_in_every_line)
+TEST(every_line_of_the_example_file_is_valid)
 {
 	char example[512], line[256], text[8192] = "";
 	const char *root = getenv("PLX_SOURCE_ROOT");
@@ -228,7 +228,7 @@ TEST(example_file_is_right_in_every_line)
 	assert_true(conf.log_level_count > 0);
 }
 
-TEST(what_is_no_file_is_told)
+TEST(a_path_that_is_no_file_is_reported)
 {
 	const char *argv[] = {"program", "--config", path, NULL};
 
@@ -248,7 +248,7 @@ TEST(what_is_no_file_is_told)
 	assert_fails(plx_eal_conf_file(&conf), -EINVAL, "not a regular file");
 }
 
-TEST(unreadable_file_is_told)
+TEST(an_unreadable_file_is_reported)
 {
 	uid_t user = geteuid();
 
@@ -283,7 +283,7 @@ TEST(deep_nesting_is_refused)
 	assert_fails(read_text(text), -EINVAL, ":1: ");
 }
 
-TEST(what_has_no_end_is_told_with_its_line)
+TEST(an_unterminated_item_is_reported_with_its_line)
 {
 	assert_int_equal(read_text("huge = \"1G\"; # a /* here is none\n/* one */\n\n/* two\n"
 				   "lcores = \"0-3\";\n"),
@@ -304,7 +304,7 @@ TEST(a_byte_order_mark_is_skipped)
 	assert_int_equal(conf.huge, PLX_HUGE_1G);
 }
 
-TEST(values_that_would_steer_a_terminal_are_refused)
+TEST(values_with_terminal_control_characters_are_refused)
 {
 	static const char *const values[] = {"\\x1b[31m", "\x1b[31m", "0\\r", "\xc2\x9b", "\xff"};
 	char text[64];

@@ -8,7 +8,7 @@ PLX_FIXTURE(forget, 0, plx_eal_conf_fini(&conf))
 
 #define TEST(name) PLX_TEST_WITH(name, NULL, forget)
 
-TEST(origin_is_what_the_user_typed)
+TEST(the_origin_of_a_value_is_what_the_user_typed)
 {
 	conf = (struct plx_eal_conf){.huge = PLX_HUGE_NONE};
 	assert_string_equal(eal_conf_origin(&conf, OPT_HUGE), "huge");
@@ -17,7 +17,7 @@ TEST(origin_is_what_the_user_typed)
 	assert_string_equal(conf.lcores, "0-3");
 }
 
-TEST(origin_is_copied)
+TEST(the_origin_of_a_value_is_copied)
 {
 	char given[32] = "lcores in x:1";
 
@@ -28,7 +28,7 @@ TEST(origin_is_copied)
 	assert_string_equal(conf.level_origins[0], "lcores in x:1");
 }
 
-TEST(second_value_names_the_first)
+TEST(the_error_for_a_second_value_names_the_first)
 {
 	assert_int_equal(eal_conf_set(&conf, OPT_NUMA, "any", "--numa"), 0);
 	assert_int_equal(eal_conf_set(&conf, OPT_NUMA, "strict", "numa in x:2"), -EINVAL);
@@ -37,7 +37,7 @@ TEST(second_value_names_the_first)
 	assert_int_equal(conf.numa, PLX_NUMA_ANY);
 }
 
-TEST(pair_set_by_the_program_is_refused)
+TEST(conflicting_values_set_by_the_program_are_refused)
 {
 	conf = (struct plx_eal_conf){.lcores = "0", .coremask = "1"};
 	assert_int_equal(eal_conf_check_pair(&conf), -EINVAL);
@@ -47,7 +47,7 @@ TEST(pair_set_by_the_program_is_refused)
 	assert_int_equal(eal_conf_check_pair(&conf), 0);
 }
 
-TEST(own_strings_are_bounded)
+TEST(the_number_of_owned_strings_is_bounded)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(conf.owned); i++)
 		assert_non_null(eal_conf_own(&conf, "text"));
@@ -55,7 +55,7 @@ TEST(own_strings_are_bounded)
 	assert_error_has("out of memory");
 }
 
-TEST(fini_leaves_a_conf_that_can_be_used_again)
+TEST(a_conf_can_be_reused_after_fini)
 {
 	const struct plx_eal_conf zero = {0};
 

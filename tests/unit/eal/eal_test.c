@@ -65,7 +65,7 @@ static int add_one(void *arg)
 	return plx_loop_run();
 }
 
-PLX_TEST(init_gives_lcores_memory_and_fabric)
+PLX_TEST(init_starts_lcores_memory_and_fabric)
 {
 	_Atomic int ran = 0;
 
@@ -104,7 +104,7 @@ PLX_TEST(init_and_fini_can_be_repeated)
 	}
 }
 
-PLX_TEST(second_init_is_refused)
+PLX_TEST(a_second_init_is_refused)
 {
 	struct plx_eal_conf conf = {.lcores = one_lcore};
 
@@ -120,7 +120,7 @@ PLX_TEST(fini_without_init_does_nothing)
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-PLX_TEST(conf_may_go_after_init)
+PLX_TEST(the_conf_may_be_freed_after_init)
 {
 	char *provider = strdup(plx_drivers[0]->name), *lcores = strdup(one_lcore);
 	struct plx_eal_conf conf = {.lcores = lcores, .provider = provider, .huge = PLX_HUGE_NONE};
@@ -134,7 +134,7 @@ PLX_TEST(conf_may_go_after_init)
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-PLX_TEST(dry_run_checks_and_starts_nothing)
+PLX_TEST(a_dry_run_checks_and_starts_nothing)
 {
 	struct plx_eal_conf conf = {.lcores = two_lcores,
 				    .huge = PLX_HUGE_1G,
@@ -168,7 +168,7 @@ PLX_TEST(dry_run_checks_and_starts_nothing)
 	assert_int_equal(plx_eal_fini(), 0);
 }
 
-PLX_TEST(description_is_bounded)
+PLX_TEST(the_description_is_bounded)
 {
 	char text[16];
 
@@ -180,7 +180,7 @@ PLX_TEST(description_is_bounded)
 }
 
 /* Each is refused, also in a dry run, and leaves nothing allocated. */
-PLX_TEST(wrong_values_are_refused)
+PLX_TEST(bad_values_are_refused)
 {
 	static const struct {
 		struct plx_eal_conf conf;
@@ -211,7 +211,7 @@ PLX_TEST(wrong_values_are_refused)
 	}
 }
 
-PLX_TEST(failure_at_the_last_step_undoes_all_others)
+PLX_TEST(a_failure_at_the_last_step_undoes_all_others)
 {
 	static const struct plx_fabric_conf fabric = {.drivers = plx_drivers};
 	struct plx_eal_conf conf = {.lcores = two_lcores, .huge = PLX_HUGE_NONE};
@@ -239,7 +239,7 @@ static int ignore_stop(void *arg)
 	return 0;
 }
 
-PLX_TEST(hanging_lcore_is_named_and_fini_can_be_repeated)
+PLX_TEST(fini_names_an_lcore_that_hangs_and_can_be_repeated)
 {
 	start(two_lcores);
 	assert_int_equal(plx_lcore_launch(5, ignore_stop, NULL), 0);
@@ -318,7 +318,7 @@ static void check_dumps(enum plx_huge huge, bool is_left_out)
 	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(memory_stays_out_of_core_dumps_where_asked)
+PLX_TEST(memory_is_excluded_from_core_dumps_on_request)
 {
 	skip_if_emulated();
 	check_dumps(PLX_HUGE_NONE, true);
@@ -326,7 +326,7 @@ PLX_TEST(memory_stays_out_of_core_dumps_where_asked)
 	check_dumps(PLX_HUGE_NONE, false);
 }
 
-PLX_TEST(calls_before_init_name_it)
+PLX_TEST(calls_before_init_fail_and_name_plx_eal_init)
 {
 	static const struct plx_link_events events;
 	const struct plx_link_attr link_attr = {.events = &events};

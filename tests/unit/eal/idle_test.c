@@ -26,7 +26,7 @@ static void expect(const char *text, const char *modes)
 	}
 }
 
-PLX_TEST(each_lcore_has_its_policy)
+PLX_TEST(each_lcore_has_its_idle_policy)
 {
 	expect(NULL, "aaaaa");
 	expect("poll", "ppppp");
@@ -38,7 +38,7 @@ PLX_TEST(each_lcore_has_its_policy)
 	expect("0-3:adaptive:eco:20%,8:poll", "aaaap");
 }
 
-PLX_TEST(what_stands_behind_is_kept)
+PLX_TEST(parameters_of_idle_policies_are_read)
 {
 	struct plx_idle_conf idle[PLX_ARRAY_LEN(places)];
 
@@ -48,7 +48,7 @@ PLX_TEST(what_stands_behind_is_kept)
 	assert_true(idle[0].budget <= 0 && idle[4].budget > 0.19);
 }
 
-PLX_TEST(wrong_ones_are_refused)
+PLX_TEST(bad_idle_policies_are_refused)
 {
 	static const struct {
 		const char *text, *error;

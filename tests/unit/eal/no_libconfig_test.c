@@ -3,7 +3,7 @@
 #include "plx_eal.h"
 #include "plx_test.h"
 
-PLX_TEST(a_file_is_refused_and_the_text_says_how_to_get_libconfig)
+PLX_TEST(a_file_is_refused_with_a_hint_at_libconfig)
 {
 	const char *argv[] = {"program", "--config", "a.conf", NULL};
 	struct plx_eal_conf conf = {0};
@@ -16,7 +16,7 @@ PLX_TEST(a_file_is_refused_and_the_text_says_how_to_get_libconfig)
 	plx_eal_conf_fini(&conf);
 }
 
-PLX_TEST(without_a_file_nothing_is_missing)
+PLX_TEST(init_without_a_file_works)
 {
 	assert_int_equal(plx_eal_conf_file(&(struct plx_eal_conf){0}), 0);
 }

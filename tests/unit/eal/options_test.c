@@ -60,7 +60,7 @@ TEST(all_options_reach_their_fields)
 	assert_true(conf.dry_run && conf.show_version && conf.show_help);
 }
 
-TEST(parsing_ends_where_the_application_begins)
+TEST(parsing_ends_at_the_options_of_the_application)
 {
 	assert_int_equal(PARSE("-l", "0", "--", "--huge", "none"), 3);
 	assert_int_equal(conf.huge, PLX_HUGE_2M);
@@ -90,7 +90,7 @@ TEST(argv_is_not_reordered)
 	assert_memory_equal(before, argv, sizeof(argv));
 }
 
-TEST(wrong_words_are_told)
+TEST(bad_options_are_reported)
 {
 	static const struct {
 		const char *words[6];
@@ -139,7 +139,7 @@ TEST(too_many_log_levels_are_refused)
 			    "--log-level info: too many log levels; at most 16 are allowed");
 }
 
-TEST(command_line_takes_the_place_of_the_programs_choice)
+TEST(the_command_line_overrides_the_program)
 {
 	conf = (struct plx_eal_conf){.coremask = "ff", .huge = PLX_HUGE_NONE};
 	assert_int_equal(PARSE("-l", "2", "--huge", "1G"), 4);
@@ -148,7 +148,7 @@ TEST(command_line_takes_the_place_of_the_programs_choice)
 	assert_int_equal(conf.huge, PLX_HUGE_1G);
 }
 
-PLX_TEST(words_of_an_option_are_counted)
+PLX_TEST(the_words_of_an_option_are_counted)
 {
 	static const struct {
 		const char *word;
@@ -164,7 +164,7 @@ PLX_TEST(words_of_an_option_are_counted)
 		assert_int_equal(plx_eal_option_words(rows[i].word), rows[i].count);
 }
 
-PLX_TEST(help_tells_of_every_option)
+PLX_TEST(the_help_describes_every_option)
 {
 	const char *help = plx_eal_options_help();
 	char wanted[64];
@@ -180,7 +180,7 @@ PLX_TEST(help_tells_of_every_option)
 	assert_ptr_equal(plx_eal_options_help(), help);
 }
 
-PLX_TEST(help_names_each_setting_of_tcp)
+PLX_TEST(the_help_names_each_setting_of_tcp)
 {
 	const char *help = plx_eal_options_help(), *key;
 	char keys[256];
@@ -198,7 +198,7 @@ PLX_TEST(help_names_each_setting_of_tcp)
 	assert_true(count > 5);
 }
 
-PLX_TEST(help_fits_eighty_columns)
+PLX_TEST(the_help_fits_eighty_columns)
 {
 	for (const char *line = plx_eal_options_help(); *line; line += strspn(line, "\n")) {
 		size_t len = strcspn(line, "\n");

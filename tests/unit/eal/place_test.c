@@ -69,7 +69,7 @@ static bool is_claimed(unsigned cpu)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-TEST(default_is_one_lcore_on_a_free_cpu)
+TEST(the_default_is_one_lcore_on_a_free_cpu)
 {
 	occupy(3);
 	assert_int_equal(place(large, NULL, true), 0);
@@ -85,7 +85,7 @@ TEST(default_is_one_lcore_on_a_free_cpu)
 	assert_false(is_claimed(cpu));
 }
 
-TEST(without_a_free_cpu_one_warning_names_the_option)
+TEST(a_lack_of_free_cpus_gives_one_warning_that_names_the_option)
 {
 	occupy(SMALL_CPUS);
 	assert_int_equal(place(small, NULL, true), 0);
@@ -117,7 +117,7 @@ static void put_device(const char *name, const char *node, const char *state)
 	put(folder, "state", state);
 }
 
-TEST(the_near_node_is_of_the_first_active_device_that_tells)
+TEST(the_near_node_is_that_of_the_first_active_device_with_a_node)
 {
 	char name[PLX_RDMA_NAME_BYTES];
 
@@ -131,7 +131,7 @@ TEST(the_near_node_is_of_the_first_active_device_that_tells)
 	assert_string_equal(name, "mlx5_2");
 }
 
-TEST(default_is_near_an_rdma_device)
+TEST(the_default_cpu_is_near_an_rdma_device)
 {
 	put_device("mlx5_0", "1", "4: ACTIVE\n");
 	assert_int_equal(plx_log_configure("log-level", "eal:info"), 0);
@@ -145,7 +145,7 @@ TEST(default_is_near_an_rdma_device)
 			 1);
 }
 
-TEST(default_leaves_a_cpu_near_a_device_that_is_taken)
+TEST(the_default_skips_a_claimed_cpu_near_a_device)
 {
 	put_device("mlx5_0", "1", "4: ACTIVE\n");
 	for (unsigned cpu = 256; cpu < 259; cpu++)
@@ -155,7 +155,7 @@ TEST(default_leaves_a_cpu_near_a_device_that_is_taken)
 	assert_string_equal(log_text, "");
 }
 
-TEST(default_goes_elsewhere_where_no_cpu_near_a_device_is_free)
+TEST(the_default_is_elsewhere_if_no_cpu_near_a_device_is_free)
 {
 	struct plx_topo *topo;
 
@@ -181,7 +181,7 @@ TEST(a_node_without_cpus_or_a_host_with_one_node_changes_nothing)
 	assert_true(plx_cpuset_next(&map.places[0].cpus, 0) < 256);
 }
 
-TEST(a_list_stays_as_given_beside_a_device)
+TEST(a_device_does_not_change_a_given_list)
 {
 	put_device("mlx5_0", "1", "4: ACTIVE\n");
 	assert_int_equal(place(nodes, "0@200", true), 0);
@@ -189,7 +189,7 @@ TEST(a_list_stays_as_given_beside_a_device)
 	assert_string_equal(log_text, "");
 }
 
-TEST(list_is_claimed_and_given_back)
+TEST(the_cpus_of_a_list_are_claimed_and_released)
 {
 	assert_int_equal(place(large, "0@401,1@(402-404)", true), 0);
 	assert_int_equal(map.count, 2);
@@ -201,7 +201,7 @@ TEST(list_is_claimed_and_given_back)
 	assert_string_equal(log_text, "");
 }
 
-TEST(held_cpu_of_a_list_is_a_warning_with_the_pid)
+TEST(a_claimed_cpu_in_a_list_gives_a_warning_with_the_pid)
 {
 	char wanted[128];
 	int fd;
@@ -216,14 +216,14 @@ TEST(held_cpu_of_a_list_is_a_warning_with_the_pid)
 	assert_int_equal(log_count("eal:1:"), 1);
 }
 
-TEST(dry_run_keeps_no_claim)
+TEST(a_dry_run_keeps_no_claim)
 {
 	assert_int_equal(place(large, "0@420", false), 0);
 	assert_int_equal(claims.count, 0);
 	assert_false(is_claimed(420));
 }
 
-TEST(lcores_on_one_cpu_are_one_warning)
+TEST(lcores_that_share_a_cpu_give_one_warning)
 {
 	assert_int_equal(place(large, "(0-2)@430,3@431", true), 0);
 	assert_int_equal(log_count("eal:1:"), 1);
@@ -231,19 +231,19 @@ TEST(lcores_on_one_cpu_are_one_warning)
 					 "wait"));
 }
 
-TEST(lcores_with_room_do_not_share)
+TEST(lcores_with_enough_cpus_do_not_share)
 {
 	assert_int_equal(place(large, "(0-1)@(440-441),2@442", true), 0);
 	assert_string_equal(log_text, "");
 }
 
-TEST(more_lcores_than_their_cpus_share)
+TEST(lcores_with_too_few_cpus_share)
 {
 	assert_int_equal(place(large, "(0-1)@(450-451),2@451", true), 0);
 	assert_int_equal(log_count("lcores 0-2 share CPU 450-451"), 1);
 }
 
-TEST(mask_is_lcores_on_their_own_cpus)
+TEST(a_mask_gives_each_lcore_the_cpu_of_its_number)
 {
 	struct plx_eal_conf conf = {.coremask = "0x12"};
 
@@ -253,7 +253,7 @@ TEST(mask_is_lcores_on_their_own_cpus)
 	assert_int_equal(map.places[1].lcore_id, 4);
 }
 
-TEST(wrong_lists_are_refused_and_claim_nothing)
+TEST(bad_lists_are_refused_and_claim_nothing)
 {
 	assert_fails(place(small, "0,8", true), -EINVAL, "lcores 0,8: CPU 8 ");
 	assert_error_has("allowed: 0-7");

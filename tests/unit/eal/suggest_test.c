@@ -6,7 +6,7 @@ static const char *const names[] = {"lcores",     "coremask", "config",
 				    "socket-mem", "huge",     "log-level"};
 #define COUNT PLX_ARRAY_LEN(names)
 
-PLX_TEST(nearest_name_is_found)
+PLX_TEST(the_nearest_name_is_found)
 {
 	static const struct {
 		const char *word, *name;
@@ -31,7 +31,7 @@ PLX_TEST(nearest_name_is_found)
 	}
 }
 
-PLX_TEST(strange_words_have_no_nearest)
+PLX_TEST(unrelated_words_have_no_nearest_name)
 {
 	static const char longer[] =
 		"a-word-that-is-much-longer-than-any-option-of-any-program-has-ever-had";
@@ -52,7 +52,7 @@ PLX_TEST(swapped_letters_are_one_edit)
 	assert_string_equal(plx_suggest("badd", two, 2), "abdd");
 }
 
-PLX_TEST(exact_name_wins_over_longer_ones)
+PLX_TEST(an_exact_name_is_preferred_to_longer_ones)
 {
 	static const char *const both[] = {"rate-limit", "rate", "rated"};
 
@@ -61,19 +61,19 @@ PLX_TEST(exact_name_wins_over_longer_ones)
 	assert_int_equal(plx_option_find("--rate-", both, 3), 0);
 }
 
-PLX_TEST(clear_abbreviation_is_found)
+PLX_TEST(an_unambiguous_abbreviation_is_found)
 {
 	assert_int_equal(plx_option_find("--lc", names, COUNT), 0);
 	assert_int_equal(plx_option_find("--log=debug", names, COUNT), 5);
 }
 
-PLX_TEST(ambiguous_abbreviation_names_the_candidates)
+PLX_TEST(an_ambiguous_abbreviation_is_refused_with_the_candidates)
 {
 	assert_int_equal(plx_option_find("--co=1", names, COUNT), -EINVAL);
 	assert_string_equal(plx_error(), "--co: ambiguous; give --coremask or --config");
 }
 
-PLX_TEST(unknown_option_names_the_nearest)
+PLX_TEST(an_unknown_option_is_refused_with_the_nearest_name)
 {
 	assert_int_equal(plx_option_find("--lcore-list=1", names, COUNT), -ENOENT);
 	assert_string_equal(plx_error(), "--lcore-list: unknown option; did you mean --lcores? "

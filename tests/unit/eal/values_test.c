@@ -48,7 +48,7 @@ static void assert_refused(enum eal_option_id id, const struct bad *bad, size_t 
 	assert_refused(id, (const struct bad[]){__VA_ARGS__}, \
 		       sizeof((const struct bad[]){__VA_ARGS__}) / sizeof(struct bad))
 
-TEST(huge_and_numa_have_their_words)
+TEST(huge_and_numa_accept_their_keywords)
 {
 	assert_int_equal(conf.huge, PLX_HUGE_2M); /* the default */
 	assert_int_equal(conf.numa, PLX_NUMA_PREFER);
@@ -68,7 +68,7 @@ TEST(huge_and_numa_have_their_words)
 					      "give strict, prefer or any"});
 }
 
-TEST(memory_is_dumped_unless_that_is_refused)
+TEST(memory_is_dumped_unless_disabled)
 {
 	assert_works(set(OPT_DUMP_MEMORY, "no"));
 	assert_true(conf.no_dump);
@@ -78,7 +78,7 @@ TEST(memory_is_dumped_unless_that_is_refused)
 		       {"never", "give yes or no"});
 }
 
-TEST(memory_is_read_per_node)
+TEST(memory_can_be_given_per_node)
 {
 	static const struct {
 		const char *text;
@@ -105,7 +105,7 @@ TEST(memory_is_read_per_node)
 	}
 }
 
-TEST(wrong_memory_is_refused)
+TEST(bad_amounts_of_memory_are_refused)
 {
 	char many[2 * PLX_EAL_NODES_MAX + 2] = "0";
 
@@ -140,7 +140,7 @@ TEST(memory_that_the_host_lacks_is_refused)
 	}
 }
 
-TEST(main_lcore_is_one_of_the_map)
+TEST(the_main_lcore_must_be_in_the_map)
 {
 	struct plx_lcore_map map;
 	uint32_t id = 99;
@@ -164,7 +164,7 @@ TEST(main_lcore_is_one_of_the_map)
 		       {"-3", "main-lcore -3: "}, {"2x", "main-lcore 2x: "});
 }
 
-TEST(lanes_have_a_power_of_two_of_slots)
+TEST(the_length_of_lanes_is_a_power_of_two)
 {
 	assert_works(set(OPT_LANE_SLOTS, "65536"));
 	assert_int_equal(conf.lane_slots, 65536);
@@ -183,7 +183,7 @@ TEST(rdma_is_required_by_its_name)
 					     "rdma or none"});
 }
 
-TEST(memory_of_links_has_bounds)
+TEST(the_memory_of_links_has_bounds)
 {
 	assert_works(set(OPT_RECEIVE_MEM, "48M"));
 	assert_int_equal(conf.receive_bytes, 48 << 20);
@@ -202,7 +202,7 @@ TEST(a_self_test_has_a_rate)
 	ASSERT_REFUSED(OPT_SELF_TEST, {"0", "self-test 0"}, {"0", ", or off"}, {"on", ", or off"});
 }
 
-TEST(what_listeners_take_is_given_by_number)
+TEST(limits_of_listeners_are_numbers_or_none)
 {
 	assert_works(set(OPT_LINKS_MAX, "10"));
 	assert_works(set(OPT_LINKS_PER_HOST, "none"));
