@@ -9,7 +9,7 @@
 /* CPU ids far beyond this host's, so that no running poller interferes. */
 #define CPU (PLX_CPU_MAX - 7)
 
-PLX_TEST(a_claim_excludes_the_next_one_until_it_is_closed)
+PLX_TEST(a_claim_excludes_others_until_it_is_closed)
 {
 	struct plx_cpu_holder holder;
 	int first = -1, second = -1, other = -1;
@@ -28,7 +28,7 @@ PLX_TEST(a_claim_excludes_the_next_one_until_it_is_closed)
 }
 
 /* "11" must not block "1": names are compared whole. */
-PLX_TEST(a_longer_number_is_another_cpu)
+PLX_TEST(a_claim_does_not_cover_a_cpu_whose_number_begins_alike)
 {
 	int one, ten;
 
@@ -38,7 +38,7 @@ PLX_TEST(a_longer_number_is_another_cpu)
 	close(ten);
 }
 
-PLX_TEST(the_holder_need_not_be_asked_for)
+PLX_TEST(the_output_for_the_holder_may_be_null)
 {
 	int first, second;
 
@@ -70,7 +70,7 @@ static pid_t start_holder(void)
 	return pid;
 }
 
-PLX_TEST(a_claim_ends_with_its_process_even_when_killed)
+PLX_TEST(a_claim_ends_with_its_process_even_if_killed)
 {
 	struct plx_cpu_holder holder;
 	pid_t child = start_holder();
@@ -115,7 +115,7 @@ static int bind_name(int backlog)
 	return fd;
 }
 
-PLX_TEST(a_holder_that_does_not_listen_yet_holds_all_the_same)
+PLX_TEST(a_holder_that_does_not_listen_yet_has_the_claim)
 {
 	int bound = bind_name(-1), claim;
 	struct plx_cpu_holder holder;
@@ -147,7 +147,7 @@ static struct foreign claim_as_other_user(unsigned index, bool listens)
 	return foreign_bind(&name, length, SOCK_STREAM, listens);
 }
 
-PLX_TEST(another_user_keeps_nobody_from_a_cpu)
+PLX_TEST(another_user_cannot_block_a_cpu)
 {
 	struct plx_cpu_holder holder;
 	struct foreign other;
@@ -174,7 +174,7 @@ PLX_TEST(another_user_keeps_nobody_from_a_cpu)
 	}
 }
 
-PLX_TEST(one_that_takes_all_names_is_named)
+PLX_TEST(a_user_that_holds_all_names_is_reported)
 {
 	struct plx_cpu_holder holder;
 	struct foreign others[4];
@@ -202,7 +202,7 @@ PLX_TEST(claims_leak_no_descriptor)
 	assert_int_equal(count_descriptors(), before);
 }
 
-PLX_TEST(a_cpu_that_cannot_be_is_refused)
+PLX_TEST(an_invalid_cpu_is_refused)
 {
 	int claim;
 

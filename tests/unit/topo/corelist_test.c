@@ -26,7 +26,7 @@ static char *describe(const struct plx_lcore_map *map, char out[4096])
 	return out;
 }
 
-PLX_TEST(lists_mean_what_the_grammar_says)
+PLX_TEST(lists_parse_as_the_grammar_says)
 {
 	static const struct {
 		const char *text, *meaning;
@@ -240,7 +240,7 @@ PLX_TEST(huge_texts_get_short_errors)
 	free(text);
 }
 
-PLX_TEST(leading_zeros_are_no_overflow)
+PLX_TEST(leading_zeros_do_not_overflow)
 {
 	struct plx_lcore_map map;
 	char text[5002], meaning[4096];

@@ -3,7 +3,7 @@
 
 #include "plx_topo.h"
 
-PLX_TEST(masks_name_the_lcores_of_their_bits)
+PLX_TEST(a_mask_selects_the_lcores_of_its_bits)
 {
 	static const struct {
 		const char *text, *list;
@@ -33,7 +33,7 @@ PLX_TEST(masks_name_the_lcores_of_their_bits)
 	}
 }
 
-PLX_TEST(leading_zeros_of_any_number_are_fine)
+PLX_TEST(a_mask_may_have_any_number_of_leading_zeros)
 {
 	char text[9000], list[64];
 	struct plx_lcore_map map;

@@ -16,7 +16,7 @@ static struct plx_cpuset set_of(const unsigned *cpus, size_t count)
 	set_of((const unsigned[]){__VA_ARGS__}, \
 	       sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
 
-PLX_TEST(add_and_remove_change_one_cpu_alone)
+PLX_TEST(add_and_remove_change_only_one_cpu)
 {
 	struct plx_cpuset set = SET(0, 63, 64, PLX_CPU_MAX - 1);
 
@@ -39,7 +39,7 @@ PLX_TEST(has_refuses_cpus_beyond_the_last)
 	assert_false(plx_cpuset_has(&set, UINT32_MAX));
 }
 
-PLX_TEST(next_finds_each_cpu_in_order_and_then_the_end)
+PLX_TEST(next_returns_each_cpu_in_order_and_then_the_end)
 {
 	static const unsigned cpus[] = {0, 5, 63, 64, 127, 1000, PLX_CPU_MAX - 1};
 	struct plx_cpuset set = set_of(cpus, PLX_ARRAY_LEN(cpus));
@@ -52,7 +52,7 @@ PLX_TEST(next_finds_each_cpu_in_order_and_then_the_end)
 	assert_int_equal(plx_cpuset_next(&set, PLX_CPU_MAX), PLX_CPU_MAX);
 }
 
-PLX_TEST(next_of_an_empty_set_is_the_end)
+PLX_TEST(next_returns_the_end_for_an_empty_set)
 {
 	struct plx_cpuset set = {{0}};
 
@@ -60,7 +60,7 @@ PLX_TEST(next_of_an_empty_set_is_the_end)
 	assert_int_equal(plx_cpuset_count(&set), 0);
 }
 
-PLX_TEST(equal_tells_sets_apart_by_one_cpu)
+PLX_TEST(equal_detects_a_difference_of_one_cpu)
 {
 	struct plx_cpuset a = SET(1, 4000), b = SET(1, 4000);
 
@@ -80,7 +80,7 @@ PLX_TEST(format_writes_ranges)
 	assert_string_equal(plx_cpuset_format(&all, out, sizeof(out)), "0-4095");
 }
 
-PLX_TEST(format_cuts_after_a_whole_item_and_says_so)
+PLX_TEST(format_truncates_after_a_whole_item_and_reports_it)
 {
 	struct plx_cpuset set = SET(10, 20, 30, 40);
 	static const char *const expected[] = {

@@ -13,7 +13,7 @@ static struct plx_topo *eight;
 PLX_FIXTURE(open_topo, plx_topo_open(EIGHT, &eight))
 PLX_FIXTURE(close_topo, 0, plx_topo_close(eight))
 
-PLX_TEST(maps_are_written_in_short_form)
+PLX_TEST(maps_are_formatted_in_short_form)
 {
 	static const struct {
 		const char *text, *written;
@@ -75,7 +75,7 @@ static void assert_same_map(const struct plx_lcore_map *a, const struct plx_lcor
 	}
 }
 
-PLX_TEST(a_written_map_parses_to_the_same_map)
+PLX_TEST(a_formatted_map_parses_back_to_itself)
 {
 	static const unsigned rarities[] = {1, 2, 8, 64, 1000};
 	static char out[1 << 16];
@@ -123,7 +123,7 @@ PLX_TEST(single_is_lcore_0_on_any_cpu)
 		     "CPU 4096 is out of range; CPU ids are 0 to 4095");
 }
 
-PLX_TEST(fini_takes_a_zeroed_map_and_leaves_one)
+PLX_TEST(fini_accepts_a_zeroed_map_and_leaves_one)
 {
 	struct plx_lcore_map map = {0};
 
@@ -161,7 +161,7 @@ PLX_TEST(maps_on_allowed_cpus_pass)
 	assert_int_equal(check(EIGHT, "-c", "ff"), 0);
 }
 
-PLX_TEST(a_cpu_that_does_not_exist_is_named_with_what_would_work)
+PLX_TEST(a_missing_cpu_is_reported_with_a_map_that_works)
 {
 	static const struct {
 		const char *option, *text, *error;
@@ -206,7 +206,7 @@ PLX_TEST(a_cpu_that_does_not_exist_is_named_with_what_would_work)
 	}
 }
 
-PLX_TEST(advice_never_takes_a_cpu_beyond_the_lcore_ids_for_an_lcore)
+PLX_TEST(advice_gives_lcore_0_a_cpu_beyond_the_lcore_ids)
 {
 	/* PU indexes may be given: one package whose CPUs are 300 and 301. */
 	static const char source[] = "synthetic:pack:1 core:2 pu:1(indexes=300,301)";

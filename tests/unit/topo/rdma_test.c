@@ -41,7 +41,7 @@ MADE_UP(a_host_without_rdma_has_no_devices)
 	assert_int_equal(plx_rdma_devices(root, &device, 1), 0);
 }
 
-MADE_UP(devices_come_by_name_and_number_and_more_than_asked_for_are_counted)
+MADE_UP(devices_are_sorted_and_those_beyond_the_array_counted)
 {
 	struct plx_rdma_device devices[2];
 
@@ -59,7 +59,7 @@ MADE_UP(devices_come_by_name_and_number_and_more_than_asked_for_are_counted)
 	assert_false(plx_rdma_is_active(&devices[1]));
 }
 
-MADE_UP(a_roce_device_with_all_that_the_kernel_shows)
+MADE_UP(a_roce_device_has_all_attributes_that_the_kernel_shows)
 {
 	put(IB "/mlx5_0/node_type", "1: CA");
 	put(IB "/mlx5_0/device/numa_node", "1");
@@ -104,7 +104,7 @@ MADE_UP(an_infiniband_port_has_the_interface_of_its_number)
 }
 
 /* rxe on a virtio card: the node is that of the PCI device above it. */
-MADE_UP(a_device_in_software_is_where_its_interface_is)
+MADE_UP(a_software_device_is_on_the_node_of_its_interface)
 {
 	put(IB "/rxe0/node_type", "1: CA");
 	put(IB "/rxe0/parent", "eth0");
@@ -139,7 +139,7 @@ MADE_UP(an_iwarp_device_is_found_by_the_address_of_its_interface)
 	assert_int_equal(device.node, 1);
 }
 
-MADE_UP(ports_and_names_beyond_what_there_is_room_for_are_left_out)
+MADE_UP(ports_and_names_without_room_are_omitted)
 {
 	char name[128];
 
@@ -168,7 +168,7 @@ MADE_UP(transports_have_names)
 	assert_int_equal(the_device().transport, PLX_RDMA_UNKNOWN);
 }
 
-PLX_TEST(a_name_that_is_no_device_has_no_node)
+PLX_TEST(an_unknown_name_has_no_node)
 {
 	static const char *const names[] = {"", ".", "..", "../net", "no/such", "plx_none0"};
 
@@ -226,7 +226,7 @@ static struct plx_topo *topo_with(const char *description, const char *type, uns
 #define OPENFABRICS(name) \
 	"<object type=\"OSDev\" gp_index=\"900\" name=\"" name "\" osdev_type=\"3\"/>"
 
-PLX_TEST(a_device_belongs_to_the_node_of_its_package)
+PLX_TEST(a_device_is_on_the_node_of_its_package)
 {
 	struct plx_topo *topo = topo_with("pack:2 [numa] core:2 pu:1", "Package", 1,
 					  OPENFABRICS("mlx5_0"));
@@ -236,7 +236,7 @@ PLX_TEST(a_device_belongs_to_the_node_of_its_package)
 	plx_topo_close(topo);
 }
 
-PLX_TEST(a_device_of_several_nodes_is_of_none)
+PLX_TEST(a_device_near_several_nodes_has_no_node)
 {
 	struct plx_topo *topo = topo_with("pack:1 group:2 [numa] core:2 pu:1", "Package", 0,
 					  OPENFABRICS("mlx5_0"));

@@ -37,7 +37,7 @@ PLX_TEST(one_node_has_all_cpus)
 	plx_topo_close(topo);
 }
 
-PLX_TEST(siblings_share_a_core_and_packages_are_told_apart)
+PLX_TEST(siblings_share_a_core_and_packages_are_distinct)
 {
 	struct plx_topo *topo = open_topo("synthetic:pack:2 core:2 pu:2");
 
@@ -49,7 +49,7 @@ PLX_TEST(siblings_share_a_core_and_packages_are_told_apart)
 	plx_topo_close(topo);
 }
 
-PLX_TEST(a_host_that_tells_of_no_cores_has_one_cpu_on_each)
+PLX_TEST(a_host_without_core_numbers_has_one_cpu_per_core)
 {
 	struct plx_topo *topo = open_topo("synthetic:numa:2 pu:2");
 
@@ -74,7 +74,7 @@ static void assert_nodes_part_the_cpus(const struct plx_topo *topo)
 	assert_int_equal(seen, plx_cpuset_count(plx_topo_cpus(topo)));
 }
 
-PLX_TEST(two_and_eight_nodes_part_the_cpus)
+PLX_TEST(two_and_eight_nodes_divide_the_cpus)
 {
 	struct plx_topo *two = open_topo("synthetic:numa:2 core:4 pu:1");
 	struct plx_topo *eight = open_topo("synthetic:pack:2 numa:4 core:8 pu:2");
@@ -92,7 +92,7 @@ PLX_TEST(two_and_eight_nodes_part_the_cpus)
 	plx_topo_close(eight);
 }
 
-PLX_TEST(nodes_go_by_the_systems_ids_in_rising_order)
+PLX_TEST(nodes_have_the_systems_ids_in_ascending_order)
 {
 	struct plx_topo *topo = open_topo("synthetic:numa:3(indexes=5,2,9) core:1 pu:2");
 	struct plx_cpuset first = plx_topo_node_cpus(topo, 5);
@@ -107,7 +107,7 @@ PLX_TEST(nodes_go_by_the_systems_ids_in_rising_order)
 }
 
 /* Memory in addition to the package's: a second node for all its CPUs, like fast or slow memory. */
-PLX_TEST(a_cpu_belongs_to_the_node_nearest_to_it)
+PLX_TEST(a_cpu_belongs_to_its_nearest_node)
 {
 	struct plx_topo *topo = open_topo("synthetic:[numa] pack:2 [numa] core:2 pu:1");
 
@@ -121,7 +121,7 @@ PLX_TEST(a_cpu_belongs_to_the_node_nearest_to_it)
 	plx_topo_close(topo);
 }
 
-PLX_TEST(unknown_cpus_and_nodes_are_told)
+PLX_TEST(unknown_cpus_and_nodes_are_reported)
 {
 	struct plx_topo *topo = open_topo("synthetic:numa:2 core:1 pu:1");
 	static const int nodes[] = {-1, 2, 100000};
@@ -138,7 +138,7 @@ PLX_TEST(unknown_cpus_and_nodes_are_told)
 	plx_topo_close(topo);
 }
 
-PLX_TEST(another_host_is_not_pinned_to)
+PLX_TEST(pinning_to_the_topology_of_another_host_is_refused)
 {
 	struct plx_topo *topo = open_topo("synthetic:core:2 pu:1");
 	struct plx_cpuset cpus = *plx_topo_cpus(topo);
@@ -149,7 +149,7 @@ PLX_TEST(another_host_is_not_pinned_to)
 	plx_topo_close(topo);
 }
 
-PLX_TEST(a_variable_that_shows_another_host_is_named)
+PLX_TEST(the_error_names_the_variable_that_shows_another_host)
 {
 	struct plx_cpuset cpus;
 
@@ -178,7 +178,7 @@ static int pin_where_it_is_forbidden(void)
 	return 0;
 }
 
-PLX_TEST(a_filter_of_system_calls_is_named)
+PLX_TEST(the_error_names_a_filter_of_system_calls)
 {
 	struct child_end end;
 
@@ -236,7 +236,7 @@ static char *export_xml(const char *description, const char *allowed)
 	return copy;
 }
 
-PLX_TEST(xml_says_the_same_as_what_it_was_exported_from)
+PLX_TEST(exported_xml_describes_the_same_topology)
 {
 	static const char *const descriptions[] = {
 		"pack:1 core:2 pu:2",
@@ -273,7 +273,7 @@ PLX_TEST(xml_says_the_same_as_what_it_was_exported_from)
 }
 
 /* A host of 8 CPUs of which this process has 2, as in a container. */
-PLX_TEST(a_cpu_that_is_not_allowed_is_told_from_one_that_does_not_exist)
+PLX_TEST(a_forbidden_cpu_and_a_missing_cpu_have_different_errors)
 {
 	char *text = export_xml("numa:2 core:4 pu:1", "2,5");
 	struct xml_file file = write_xml(text, strlen(text));
@@ -338,7 +338,7 @@ static long quietly_open(const char *source, int *rc_out)
 	return st.st_size;
 }
 
-PLX_TEST(broken_xml_is_an_error_with_its_path_and_nothing_printed)
+PLX_TEST(broken_xml_fails_with_its_path_and_prints_nothing)
 {
 	char *text = export_xml("numa:2 core:2 pu:1", NULL);
 	size_t len = strlen(text), step = len / 20;
@@ -388,7 +388,7 @@ PLX_TEST(bad_sources_are_errors)
 	}
 }
 
-PLX_TEST(close_takes_nothing)
+PLX_TEST(plx_topo_close_accepts_null)
 {
 	plx_topo_close(NULL);
 }
@@ -445,7 +445,7 @@ static void *pin_and_open_again(void *arg)
 	return NULL;
 }
 
-PLX_TEST(pin_binds_the_calling_thread_alone)
+PLX_TEST(pin_binds_only_the_calling_thread)
 {
 	struct pin_result result = {.topo = open_topo(NULL)};
 	struct plx_cpuset before = affinity(), after;
@@ -463,7 +463,7 @@ PLX_TEST(pin_binds_the_calling_thread_alone)
 	plx_topo_close(result.topo);
 }
 
-PLX_TEST(pin_refuses_what_it_cannot_give_and_changes_nothing)
+PLX_TEST(a_refused_pin_changes_nothing)
 {
 	struct pin_result result = {.topo = open_topo(NULL)};
 	struct plx_cpuset before = affinity();
