@@ -59,7 +59,7 @@ static int parse(const char *const *words)
 
 #define TEST(name) PLX_TEST_WITH(name, reset, NULL)
 
-TEST(every_kind_is_stored)
+TEST(an_option_of_every_type_is_stored)
 {
 	assert_int_equal(PARSE("--listen", "a:1", "--count=7", "--size", "4K", "--pause", "1.5s",
 			       "--colour", "blue", "--verify"),
@@ -73,7 +73,7 @@ TEST(every_kind_is_stored)
 	assert_true(values.verify);
 }
 
-TEST(defaults_stay_where_nothing_is_given)
+TEST(options_that_are_not_given_keep_their_defaults)
 {
 	values.count = 42;
 	assert_int_equal(PARSE("--verify"), 0);
@@ -82,7 +82,7 @@ TEST(defaults_stay_where_nothing_is_given)
 	assert_int_equal(parse((const char *const[]){NULL}), 0);
 }
 
-TEST(a_text_may_be_empty_where_its_option_says_so)
+TEST(a_text_may_be_empty_if_its_option_allows_it)
 {
 	assert_int_equal(PARSE("--title", "", "--verify"), 0);
 	assert_string_equal(values.title, "");
@@ -93,7 +93,7 @@ TEST(a_text_may_be_empty_where_its_option_says_so)
 	assert_fails(PARSE("--title"), -EINVAL, "--title: a value is missing; give --title TEXT");
 }
 
-TEST(clear_abbreviations_are_taken)
+TEST(unambiguous_abbreviations_are_accepted)
 {
 	assert_int_equal(PARSE("--ve", "--cou=3", "--lis", "x"), 0);
 	assert_true(values.verify);
@@ -101,7 +101,7 @@ TEST(clear_abbreviations_are_taken)
 	assert_string_equal(values.listen, "x");
 }
 
-TEST(dash_alone_is_a_value)
+TEST(a_single_dash_is_a_value)
 {
 	assert_int_equal(PARSE("--listen", "-"), 0);
 	assert_string_equal(values.listen, "-");
@@ -112,7 +112,7 @@ TEST(dash_alone_is_a_value)
 	assert_string_equal(values.listen, "-x");
 }
 
-TEST(letters_stand_for_names)
+TEST(letters_abbreviate_option_names)
 {
 	assert_int_equal(PARSE("-p", "12345", "-q", "-t", "=x"), 0);
 	assert_int_equal(values.port, 12345);
@@ -122,7 +122,7 @@ TEST(letters_stand_for_names)
 	assert_int_equal(values.port, 7);
 }
 
-TEST(lists_take_several_in_their_order)
+TEST(lists_take_several_values_in_order)
 {
 	assert_int_equal(PARSE("-t", "1", "--tag=2", "--verify", "--tag", "3", "-t4"), 0);
 	assert_int_equal(values.tags.count, 4);
@@ -132,7 +132,7 @@ TEST(lists_take_several_in_their_order)
 	assert_string_equal(values.tags.at[3], "4");
 }
 
-TEST(list_that_is_too_long_is_told)
+TEST(a_list_that_is_too_long_is_reported)
 {
 	for (int i = 0; i < PLX_APP_LIST_MAX; i++)
 		assert_int_equal(PARSE("-t", "7"), 0);
@@ -142,7 +142,7 @@ TEST(list_that_is_too_long_is_told)
 	assert_int_equal(values.tags.count, PLX_APP_LIST_MAX);
 }
 
-TEST(wrong_words_are_told)
+TEST(bad_options_are_reported)
 {
 	static const struct {
 		const char *words[5];
@@ -196,7 +196,7 @@ TEST(wrong_words_are_told)
 		assert_fails(parse(rows[i].words), -EINVAL, rows[i].text);
 }
 
-TEST(what_is_required_must_be_given)
+TEST(required_options_must_be_given)
 {
 	static const struct plx_app_option one[] = {
 		PLX_FLAG("verify", &values.verify, "look at the content"),
@@ -212,14 +212,14 @@ TEST(what_is_required_must_be_given)
 	assert_string_equal(values.from, "a:1");
 }
 
-TEST(check_has_the_last_word)
+TEST(the_check_function_may_refuse_the_options)
 {
 	values.check_result = 1;
 	assert_int_equal(PARSE("--verify"), -EINVAL);
 	assert_string_equal(plx_error(), "the check says no");
 }
 
-TEST(table_may_be_empty)
+TEST(the_table_of_options_may_be_empty)
 {
 	const struct plx_app bare = {.name = "bare"};
 	const char *argv[] = {"--listen"};
@@ -228,7 +228,7 @@ TEST(table_may_be_empty)
 	assert_fails(plx_app_parse(1, (char **)argv, &bare), -EINVAL, "--listen: unknown option");
 }
 
-TEST(words_of_the_program_are_told_from_the_eals)
+TEST(options_of_the_program_are_separated_from_those_of_the_eal)
 {
 	static const char *const own[] = {
 		"--listen",   "--lis=3", "--co", /* ambiguous, but both options are the program's */
@@ -244,7 +244,7 @@ TEST(words_of_the_program_are_told_from_the_eals)
 		assert_false(app_options_own(&app, eals[i], false));
 }
 
-TEST(a_name_of_both_is_the_programs_but_before_the_dashes)
+TEST(a_name_that_both_have_is_the_programs_except_before_the_dashes)
 {
 	static const struct plx_app_option both[] = {
 		PLX_FLAG("provider", &values.verify, ""),
@@ -261,7 +261,7 @@ TEST(a_name_of_both_is_the_programs_but_before_the_dashes)
 	assert_true(app_options_own(&clash, "--heartbeat-log", true));
 }
 
-TEST(a_value_is_a_word_of_its_option)
+TEST(a_value_belongs_to_its_option)
 {
 	static const struct {
 		const char *word, *next;
@@ -278,7 +278,7 @@ TEST(a_value_is_a_word_of_its_option)
 				 rows[i].count);
 }
 
-TEST(an_own_option_is_suggested_before_the_eals)
+TEST(an_option_of_the_program_is_suggested_before_one_of_the_eal)
 {
 	static const struct plx_app_option near[] = {
 		PLX_FLAG("hugo", &values.verify, ""),
@@ -317,7 +317,7 @@ static int parse_renamed(const char *word, char text[256])
 	return rc;
 }
 
-TEST(an_old_name_is_taken_with_a_warning_that_gives_the_new_one)
+TEST(an_old_name_is_accepted_with_a_warning_that_gives_the_new_one)
 {
 	char text[256];
 

@@ -4,7 +4,7 @@
 
 #include "plx_app.h"
 
-PLX_TEST(options_that_do_not_go_together_are_refused)
+PLX_TEST(conflicting_options_are_refused)
 {
 	static const struct {
 		struct plx_measure measure;

@@ -20,7 +20,7 @@ static void is_shown_as(const char *text, size_t length, const char *plain, cons
 
 #define SHOWN(text, plain, shown) is_shown_as(text, sizeof(text) - 1, plain, shown)
 
-PLX_TEST(characters_stay)
+PLX_TEST(printable_characters_stay)
 {
 	SHOWN("", "", "");
 	SHOWN("a b~", "", "a b~");
@@ -43,7 +43,7 @@ PLX_TEST(control_characters_are_escaped)
 	      "", "x\\xc2\\x9b31m");
 }
 
-PLX_TEST(what_is_no_character_is_escaped)
+PLX_TEST(invalid_utf8_is_escaped)
 {
 	SHOWN("\xc3", "", "\\xc3");
 	SHOWN("\xc3(", "", "\\xc3(");
@@ -62,7 +62,7 @@ PLX_TEST(an_escape_is_not_mistaken_for_text)
 	SHOWN("\n", "", "\\x0a");
 }
 
-PLX_TEST(more_may_stay)
+PLX_TEST(additional_characters_may_stay_unescaped)
 {
 	SHOWN("a\n\tb\\\r", "\n\t\\", "a\n\tb\\\\x0d");
 	SHOWN("\0", "\n", "\\x00");

@@ -76,7 +76,7 @@ static json_int_t integer(const json_t *object, const char *key)
 
 #define RESULT_TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-RESULT_TEST(json_tells_everything_of_a_closed_loop)
+RESULT_TEST(json_has_all_figures_of_a_closed_loop)
 {
 	static const char *const absent[] = {"planned_count", "note", "rate", "service_p50_ns"};
 
@@ -98,7 +98,7 @@ RESULT_TEST(json_tells_everything_of_a_closed_loop)
 	json_decref(object);
 }
 
-RESULT_TEST(json_of_a_run_that_was_cut_short_says_by_what)
+RESULT_TEST(json_of_an_interrupted_run_has_the_cause)
 {
 	fill(1000);
 	result.interrupted = "SIGINT";
@@ -121,7 +121,7 @@ RESULT_TEST(json_has_the_keys_of_the_program_too)
 	json_decref(result.more);
 }
 
-RESULT_TEST(closed_loops_with_gaps_may_take_time_between_trips)
+RESULT_TEST(closed_loops_with_gaps_may_pause_between_trips)
 {
 	fill(1000);
 	result.elapsed_ns *= 10;
@@ -130,7 +130,7 @@ RESULT_TEST(closed_loops_with_gaps_may_take_time_between_trips)
 	assert_int_equal(plx_result_check(&result), 0);
 }
 
-RESULT_TEST(json_tells_everything_of_an_open_loop)
+RESULT_TEST(json_has_all_figures_of_an_open_loop)
 {
 	fill(10000);
 	for (int i = 0; i < 10000; i++)
@@ -158,7 +158,7 @@ RESULT_TEST(json_has_null_where_samples_are_too_few)
 	json_decref(object);
 }
 
-RESULT_TEST(json_of_an_invalid_run_says_why)
+RESULT_TEST(json_of_an_invalid_run_has_the_reason)
 {
 	fill(1000);
 	result.elapsed_ns *= 2;
@@ -187,7 +187,7 @@ RESULT_TEST(percentiles_of_too_few_samples_are_not_shown)
 	assert_string_equal(plx_result_quantile(&rtt, 0.99, text, sizeof(text)), "n/a");
 }
 
-RESULT_TEST(histogram_files_lie_beside)
+RESULT_TEST(histogram_files_are_next_to_the_json_file)
 {
 	char path[128], text[256] = "";
 
@@ -213,7 +213,7 @@ RESULT_TEST(histogram_files_lie_beside)
 	fclose(file);
 }
 
-RESULT_TEST(a_directory_that_cannot_be_is_named)
+RESULT_TEST(a_directory_that_cannot_be_created_is_reported)
 {
 	fill(100);
 	assert_fails(plx_result_write(&result, "/dev/null/x"), -ENOTDIR,
@@ -267,7 +267,7 @@ RESULT_TEST(an_open_loop_reaches_its_rate)
 }
 
 /* A Poisson schedule has randomly more or fewer arrivals than its rate. */
-RESULT_TEST(an_open_loop_is_held_against_its_own_schedule)
+RESULT_TEST(an_open_loop_is_compared_with_its_schedule)
 {
 	fill(1000);
 	result.rate = 1100;
@@ -275,7 +275,7 @@ RESULT_TEST(an_open_loop_is_held_against_its_own_schedule)
 	assert_int_equal(plx_result_check(&result), 0);
 }
 
-RESULT_TEST(verified_closed_loops_may_take_time_between_trips)
+RESULT_TEST(verified_closed_loops_may_pause_between_trips)
 {
 	fill(1000);
 	result.elapsed_ns *= 2;
@@ -327,7 +327,7 @@ static size_t widest_line(const char *text)
 	return widest;
 }
 
-RESULT_TEST(header_says_full_round_trips)
+RESULT_TEST(the_header_says_full_round_trips)
 {
 	fill(200000);
 	const char *text = printed(100);
@@ -354,7 +354,7 @@ RESULT_TEST(bars_fit_the_width_and_fill_it)
 }
 
 /* Shares are printed with three decimals: they add up to 100 within rounding. */
-RESULT_TEST(rows_hold_every_round_trip_once)
+RESULT_TEST(rows_count_every_round_trip_once)
 {
 	double sum = 0;
 	unsigned rows = 0;
@@ -373,7 +373,7 @@ RESULT_TEST(rows_hold_every_round_trip_once)
 	assert_has(text, "  0.002% |.\n");
 }
 
-RESULT_TEST(equal_values_make_one_row)
+RESULT_TEST(equal_values_share_one_row)
 {
 	for (int i = 0; i < 100; i++)
 		plx_hist_record(&rtt, 7000);
@@ -381,14 +381,14 @@ RESULT_TEST(equal_values_make_one_row)
 	assert_has(printed(80), "100.000% |####");
 }
 
-RESULT_TEST(zero_and_empty_are_printable)
+RESULT_TEST(a_zero_and_an_empty_histogram_can_be_printed)
 {
 	assert_has(printed(80), "NOT VALID: no round trip was completed");
 	plx_hist_record(&rtt, 0);
 	assert_has(printed(80), "100.000% |####");
 }
 
-RESULT_TEST(an_open_loop_shows_both_times_and_what_is_wrong)
+RESULT_TEST(an_open_loop_prints_both_times_and_its_warnings)
 {
 	fill(1000);
 	for (int i = 0; i < 1000; i++)

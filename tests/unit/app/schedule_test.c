@@ -8,7 +8,7 @@
 
 #define HZ 1e9 /* a cycle is a ns */
 
-PLX_TEST(fixed_ones_have_equal_gaps)
+PLX_TEST(a_fixed_schedule_has_equal_gaps)
 {
 	struct plx_schedule schedule;
 
@@ -21,7 +21,7 @@ PLX_TEST(fixed_ones_have_equal_gaps)
 }
 
 /* Exponential distribution: its deviation equals its mean, and 1 - 1/e of it is below the mean. */
-PLX_TEST(poisson_ones_come_by_chance)
+PLX_TEST(a_poisson_schedule_has_random_gaps)
 {
 	struct plx_schedule schedule;
 	double sum = 0, squares = 0, before = 0;
@@ -42,7 +42,7 @@ PLX_TEST(poisson_ones_come_by_chance)
 	assert_in_range(below, 62500, 64000);
 }
 
-PLX_TEST(a_seed_is_a_schedule)
+PLX_TEST(a_seed_determines_the_schedule)
 {
 	struct plx_schedule one, same, other;
 	unsigned equal = 0;
@@ -78,7 +78,7 @@ PLX_TEST(bursts_keep_the_rate)
 	assert_true(fabs(schedule.next_tsc - 1000 * 1e5) < 1000);
 }
 
-PLX_TEST(a_run_is_hopeless_once_its_last_answers_would_be_overdue)
+PLX_TEST(a_run_is_hopeless_once_its_last_answers_are_overdue)
 {
 	uint64_t hz = (uint64_t)plx_clock_info()->hz;
 
