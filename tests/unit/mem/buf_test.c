@@ -84,7 +84,7 @@ TEST(a_reused_buffer_is_like_new)
 	}
 }
 
-TEST(an_empty_pool_gives_null)
+TEST(an_empty_pool_returns_null)
 {
 	struct plx_buf *bufs[8];
 
@@ -117,7 +117,7 @@ TEST(append_and_prepend_stay_inside)
 	plx_buf_unref(buf);
 }
 
-TEST(references_keep_it)
+TEST(references_keep_a_buffer_alive)
 {
 	struct plx_buf *buf = text_buf("kept");
 
@@ -204,7 +204,7 @@ static void note_free(void *memory, void *arg)
 	freed->memory = memory;
 }
 
-TEST(wrapped_memory_is_given_back_once)
+TEST(wrapped_memory_is_released_once)
 {
 	struct freed freed = {0};
 	char memory[] = "....hello";
@@ -255,7 +255,7 @@ TEST(wrapped_memory_of_a_zone_knows_its_zone)
 }
 
 /* The memory is not written, and a used header serves other memory too. */
-TEST(a_view_stands_for_bytes_elsewhere)
+TEST(a_view_refers_to_bytes_of_another_buffer)
 {
 	const struct plx_pool_attr attr = {.name = "views", .object_count = 1, .owner = OWNER};
 	static const char text[] = "hello";
@@ -349,7 +349,7 @@ TEST(buffers_freed_by_another_lcore_return_to_the_owner)
 	}
 }
 
-TEST(a_shared_pool_gives_buffers_to_all)
+TEST(all_lcores_allocate_from_a_shared_pool)
 {
 	const struct plx_pool_attr attr = {
 		.name = "shared", .object_count = 8, .owner = PLX_LCORE_NONE, .cache_count = 2};
@@ -403,7 +403,7 @@ static void *hold_elsewhere(void *arg)
 	return NULL;
 }
 
-TEST(the_last_of_two_threads_gives_it_back)
+TEST(the_last_of_two_threads_returns_the_buffer)
 {
 	pthread_t thread;
 	unsigned wrong = 0;

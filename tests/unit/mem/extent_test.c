@@ -25,7 +25,7 @@ static size_t give(uintptr_t at)
 
 #define TEST(name) PLX_TEST_WITH(name, setup, teardown)
 
-TEST(takes_the_first_place_that_fits)
+TEST(an_allocation_takes_the_first_place_that_fits)
 {
 	assert_int_equal(take(64, 64), BASE);
 	assert_int_equal(take(128, 64), BASE + 64);
@@ -36,7 +36,7 @@ TEST(takes_the_first_place_that_fits)
 	assert_int_equal(take(64, 64), BASE + 128);
 }
 
-TEST(aligns_and_uses_the_gap_later)
+TEST(an_aligned_allocation_leaves_a_usable_gap)
 {
 	assert_int_equal(take(256, 4096), 0x101000);
 	assert_int_equal(take(64, 64), BASE);
@@ -44,7 +44,7 @@ TEST(aligns_and_uses_the_gap_later)
 	assert_int_equal(take(SIZE - 64, 64), BASE + 64);
 }
 
-TEST(gives_nothing_beyond_the_end)
+TEST(nothing_is_allocated_beyond_the_end)
 {
 	assert_int_equal(take(SIZE + 64, 64), 0);
 	assert_int_equal(take(SIZE, 128), 0);
@@ -52,7 +52,7 @@ TEST(gives_nothing_beyond_the_end)
 	assert_int_equal(take(64, 64), 0);
 }
 
-TEST(joins_free_neighbours_in_any_order)
+TEST(free_neighbours_are_merged_in_any_order)
 {
 	static const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					{1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
@@ -69,7 +69,7 @@ TEST(joins_free_neighbours_in_any_order)
 	}
 }
 
-TEST(does_not_know_other_addresses)
+TEST(freeing_an_unknown_address_is_refused)
 {
 	uintptr_t at = take(1024, 64);
 
@@ -93,7 +93,7 @@ static void mark(uint8_t *lines, struct piece piece, uint8_t from, uint8_t to)
 	}
 }
 
-TEST(never_hands_out_a_byte_twice)
+TEST(no_byte_is_allocated_twice)
 {
 	static struct piece pieces[64];
 	static uint8_t lines[SIZE / 64];

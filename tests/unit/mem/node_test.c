@@ -30,7 +30,7 @@ TEST(a_node_without_memory_is_logged_once)
 			  "mem: notice: NUMA node 63 has no memory for this process (allowed: 0");
 }
 
-TEST(strict_names_the_nodes_that_have_memory)
+TEST(policy_strict_fails_and_names_the_nodes_that_have_memory)
 {
 	struct plx_pool_attr attr = {.name = "bare",
 				     .object_bytes = 64,
@@ -50,7 +50,7 @@ TEST(strict_names_the_nodes_that_have_memory)
 	assert_fails(plx_pool_create(&attr, &pool), -EINVAL, "NUMA node 62 is not on this host");
 }
 
-TEST(prefer_takes_memory_elsewhere_and_counts_it)
+TEST(policy_prefer_uses_memory_elsewhere_and_counts_it)
 {
 	const struct plx_zone *zone;
 
@@ -67,7 +67,7 @@ TEST(prefer_takes_memory_elsewhere_and_counts_it)
 	assert_null(plx_mem_alloc(4096, 0, BARE_NODE - 1, NULL));
 }
 
-TEST(any_does_not_look_at_the_node)
+TEST(policy_any_ignores_the_node)
 {
 	init_with(PLX_NUMA_ANY);
 	assert_non_null(plx_mem_alloc(4096, 0, BARE_NODE, NULL));

@@ -111,7 +111,7 @@ TEST(each_lcore_gets_one_cache_on_first_use)
 	plx_pool_destroy(pool);
 }
 
-TEST(a_cache_is_asked_for_on_the_node_of_the_cpu)
+TEST(a_cache_is_allocated_on_the_node_of_the_cpu)
 {
 	struct plx_pool *pool = make_shared(64, 0);
 	unsigned node;
@@ -143,7 +143,7 @@ TEST(half_a_cache_is_fetched_at_once)
 	plx_pool_destroy(pool);
 }
 
-TEST(the_half_untouched_for_longest_is_given_back)
+TEST(the_least_recently_used_half_is_returned)
 {
 	struct plx_pool *pool = make_shared(32, 8);
 	void *objects[32];
@@ -196,7 +196,7 @@ static void *use_as_seven(void *arg)
 	return NULL;
 }
 
-TEST(a_thread_that_takes_an_id_over_takes_the_cache_over)
+TEST(a_thread_that_takes_over_an_id_takes_over_its_cache)
 {
 	struct plx_pool *pool = make_shared(64, 8);
 
@@ -514,7 +514,7 @@ TEST(figures_agree_with_a_model)
 }
 
 /* The test's setup is the first round. */
-TEST(nothing_is_left_by_rounds_of_init_and_fini)
+TEST(repeated_init_and_fini_leak_nothing)
 {
 	void *objects[40];
 
@@ -582,7 +582,7 @@ TEST(misuse_is_caught_in_debug_builds)
 	assert_misuse_fatal(make_eight, cases, PLX_ARRAY_LEN(cases));
 }
 
-TEST(a_pool_with_objects_out_stays)
+TEST(a_pool_with_objects_in_use_is_not_freed)
 {
 	assert_one_out_stays(make_eight, "pool test stays: 1 of its 8 objects are out");
 }

@@ -59,7 +59,7 @@ TEST(objects_are_aligned_and_apart_and_in_the_zone)
 	}
 }
 
-TEST(last_put_is_first_got)
+TEST(the_last_object_put_is_the_first_got)
 {
 	struct plx_pool *pool = make(OWNER, 4, 64);
 	void *a = plx_pool_get(pool);
@@ -75,7 +75,7 @@ TEST(last_put_is_first_got)
 	plx_pool_destroy(pool);
 }
 
-TEST(an_empty_pool_gives_null_and_counts)
+TEST(an_empty_pool_returns_null_and_counts_it)
 {
 	struct plx_pool *pool = make(OWNER, 2, 64);
 	void *a = plx_pool_get(pool);
@@ -93,7 +93,7 @@ TEST(an_empty_pool_gives_null_and_counts)
 	plx_pool_destroy(pool);
 }
 
-TEST(low_water_is_the_least_ever)
+TEST(low_water_is_the_lowest_count_ever)
 {
 	struct plx_pool *pool = make(OWNER, 10, 64);
 	void *objects[10];
@@ -182,7 +182,7 @@ TEST(a_bulk_is_taken_whole_or_not_at_all)
 }
 
 /* It has taken what others put, so the stack alone shows less than was available. */
-TEST(low_water_is_seen_after_a_failed_bulk)
+TEST(low_water_is_updated_after_a_failed_bulk)
 {
 	struct plx_pool *pool = make(OWNER, 100, 64);
 	void *objects[101];
@@ -394,7 +394,7 @@ TEST(misuse_is_caught_in_debug_builds)
 	assert_misuse_fatal(make_four, cases, PLX_ARRAY_LEN(cases));
 }
 
-TEST(a_pool_with_objects_out_stays)
+TEST(a_pool_with_objects_in_use_is_not_freed)
 {
 	assert_one_out_stays(make_four, "pool test stays: 1 of its 4 objects are out");
 }
@@ -429,7 +429,7 @@ static int leave_pools(void)
 	return 0;
 }
 
-TEST(fini_names_the_pools_that_are_left)
+TEST(fini_names_the_pools_that_remain)
 {
 	assert_child_says(leave_pools, 3,
 			  "mem: warning: plx_mem_fini: pool receive lcore 3 is left (8 objects, 0 "

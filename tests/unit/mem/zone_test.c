@@ -87,7 +87,7 @@ TEST_BEFORE_INIT(transparent_huge_pages_of_that_size_are_not_logged)
 		fail_msg("the child said '%s'", end.text);
 }
 
-TEST_BEFORE_INIT(fallback_from_1g_takes_no_gigabyte)
+TEST_BEFORE_INIT(a_fallback_from_1g_pages_allocates_no_gigabyte)
 {
 	skip_if_emulated();
 	if (free_pages(MEM_1G) > 0)
@@ -191,7 +191,7 @@ static int without_populate(void)
 }
 
 /* With one node it makes no difference. */
-TEST_BEFORE_INIT(prefer_works_without_mbind)
+TEST_BEFORE_INIT(policy_prefer_works_without_mbind)
 {
 	bool tells = mem_node_count() > 1;
 
@@ -201,19 +201,19 @@ TEST_BEFORE_INIT(prefer_works_without_mbind)
 				: "");
 }
 
-TEST_BEFORE_INIT(strict_fails_without_mbind)
+TEST_BEFORE_INIT(policy_strict_fails_without_mbind)
 {
 	assert_child_says(strict_without_mbind, 1,
 			  "--numa strict: memory cannot be bound to node 0 (mbind: Operation not "
 			  "permitted); allow the mbind system call");
 }
 
-TEST_BEFORE_INIT(falls_back_without_memfd)
+TEST_BEFORE_INIT(zones_fall_back_without_memfd)
 {
 	assert_child_says(without_memfd, 1, "memfd_create: Operation not permitted");
 }
 
-TEST_BEFORE_INIT(falls_back_under_a_limit_on_file_sizes)
+TEST_BEFORE_INIT(zones_fall_back_under_a_limit_on_file_sizes)
 {
 	assert_child_says(with_small_files, 1,
 			  "2097152 bytes are needed; this process may create files of at most "
@@ -221,7 +221,7 @@ TEST_BEFORE_INIT(falls_back_under_a_limit_on_file_sizes)
 			  "for reserved pages: ulimit -f unlimited;");
 }
 
-TEST_BEFORE_INIT(older_kernels_populate_too)
+TEST_BEFORE_INIT(memory_is_populated_on_older_kernels_too)
 {
 	struct child_end end;
 
@@ -230,7 +230,7 @@ TEST_BEFORE_INIT(older_kernels_populate_too)
 
 /* Use ------------------------------------------------------------------------------------- */
 
-TEST_BEFORE_INIT(nothing_before_init)
+TEST_BEFORE_INIT(nothing_is_allocated_before_init)
 {
 	char text[64];
 
@@ -245,7 +245,7 @@ TEST_BEFORE_INIT(nothing_before_init)
 	plx_mem_fini();
 }
 
-TEST(second_init_is_refused)
+TEST(a_second_init_is_refused)
 {
 	assert_fails(plx_mem_init(&ordinary), -EALREADY, "plx_mem_fini first");
 }
@@ -347,7 +347,7 @@ TEST(zones_are_added_when_needed_and_counted)
 	assert_int_equal(mem_stats().zones, 3);
 }
 
-TEST_BEFORE_INIT(memory_asked_for_at_init_is_available)
+TEST_BEFORE_INIT(memory_requested_at_init_is_available)
 {
 	const size_t bytes[] = {5 * MEM_2M + 1};
 	const struct plx_mem_conf conf = {
@@ -361,7 +361,7 @@ TEST_BEFORE_INIT(memory_asked_for_at_init_is_available)
 	assert_int_equal(plx_zone_count(), 1);
 }
 
-TEST_BEFORE_INIT(failed_init_leaves_nothing)
+TEST_BEFORE_INIT(a_failed_init_leaks_nothing)
 {
 	size_t bytes[65] = {MEM_2M, [64] = 1};
 	struct plx_mem_conf conf = {.huge = PLX_HUGE_NONE, .node_bytes = bytes, .node_count = 65};
@@ -384,7 +384,7 @@ TEST_BEFORE_INIT(policy_any_binds_to_no_node)
 	assert_int_equal(plx_zone_count(), 1);
 }
 
-TEST_BEFORE_INIT(policy_strict_gives_the_node)
+TEST_BEFORE_INIT(policy_strict_allocates_on_the_node)
 {
 	const struct plx_zone *zone;
 
@@ -491,7 +491,7 @@ static void *watch_zones(void *arg)
 	return NULL;
 }
 
-TEST(readers_see_late_zones_whole)
+TEST(readers_see_new_zones_complete)
 {
 	pthread_t reader;
 
@@ -533,7 +533,7 @@ static void *allocate_and_free(void *arg)
 	return NULL;
 }
 
-TEST(threads_may_allocate_side_by_side)
+TEST(threads_may_allocate_concurrently)
 {
 	pthread_t threads[2];
 
@@ -547,7 +547,7 @@ TEST(threads_may_allocate_side_by_side)
 	assert_int_equal(mem_stats().bytes_used, 0);
 }
 
-TEST_BEFORE_INIT(init_and_fini_repeat_without_a_leak)
+TEST_BEFORE_INIT(repeated_init_and_fini_leak_nothing)
 {
 	int fds = count_descriptors();
 	size_t bytes = 0;
@@ -566,7 +566,7 @@ TEST_BEFORE_INIT(init_and_fini_repeat_without_a_leak)
 	assert_true(count_memory().mapped_bytes < bytes + (64 << 20));
 }
 
-TEST(sizes_are_written_for_people)
+TEST(sizes_are_formatted_with_units)
 {
 	static const struct {
 		uint64_t bytes;
