@@ -16,7 +16,7 @@ RINGS_TEST(a_ring_holds_exactly_its_capacity)
 	}
 }
 
-RINGS_TEST(a_burst_moves_as_many_as_it_can)
+RINGS_TEST(a_burst_moves_as_many_items_as_possible)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -48,7 +48,7 @@ RINGS_TEST(a_bulk_moves_all_or_nothing)
 	assert_ring(rings, rings_pop(rings, 1, RINGS_BULK) == 0);
 }
 
-RINGS_TEST(a_count_of_zero_is_no_failure)
+RINGS_TEST(a_count_of_zero_succeeds)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		uint32_t depth = plx_ring_depth(rings->ring);
@@ -114,7 +114,7 @@ static void long_moves(enum plx_ring_kind kind, uint32_t burst)
 	rings_close(&rings);
 }
 
-PLX_TEST(long_bursts_are_cut_and_long_bulks_refused_with_many_producers)
+PLX_TEST(many_producers_shorten_long_bursts_and_refuse_long_bulks)
 {
 	long_moves(PLX_RING_SPSC, PLX_RING_BURST_MAX + 1);
 	long_moves(PLX_RING_MPSC, PLX_RING_BURST_MAX);
@@ -122,7 +122,7 @@ PLX_TEST(long_bursts_are_cut_and_long_bulks_refused_with_many_producers)
 }
 
 /* Many short pushes make a chain of marks that one long pop follows, and vice versa. */
-RINGS_TEST(long_pops_take_what_short_pushes_left_and_the_other_way_round)
+RINGS_TEST(long_pops_match_short_pushes_and_the_reverse)
 {
 	uint32_t capacity = rings->attr.capacity;
 

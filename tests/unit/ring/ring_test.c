@@ -19,7 +19,7 @@ static void refused(const struct plx_ring_attr *attr, const char *given)
 	assert_ptr_equal(ring, OTHER);
 }
 
-PLX_TEST(what_is_no_ring_is_refused_with_what_is_allowed)
+PLX_TEST(invalid_rings_are_refused_with_the_allowed_values)
 {
 	refused(&(struct plx_ring_attr){(enum plx_ring_kind)3, 8, 8}, "kind 3: give one of");
 	refused(&(struct plx_ring_attr){(enum plx_ring_kind) - 1, 8, 8}, "kind -1: give one of");
@@ -32,7 +32,7 @@ PLX_TEST(what_is_no_ring_is_refused_with_what_is_allowed)
 	refused(&(struct plx_ring_attr){PLX_RING_MPMC, 8, 264}, "264 bytes: give a multiple of 8");
 }
 
-PLX_TEST(memory_must_be_aligned)
+PLX_TEST(the_memory_of_a_ring_must_be_aligned)
 {
 	static PLX_RING_BLOCK char memory[4096];
 	const struct plx_ring_attr attr = {PLX_RING_MPMC, 8, 8};
@@ -55,7 +55,7 @@ static size_t size_of(enum plx_ring_kind kind, uint32_t capacity, uint32_t eleme
 }
 
 /* The header, the slots and, except for SPSC, a mark of 8 bytes per slot. */
-PLX_TEST(the_size_is_that_of_the_slots)
+PLX_TEST(the_size_of_a_ring_includes_its_slots)
 {
 	const size_t header = sizeof(struct plx_ring);
 	const size_t most = PLX_RING_CAPACITY_MAX;
@@ -71,7 +71,7 @@ PLX_TEST(the_size_is_that_of_the_slots)
 }
 
 /* Nothing past it is used: rings_close checks that after every case. */
-PLX_TEST(the_size_is_used_to_the_end)
+PLX_TEST(a_ring_uses_its_memory_to_the_end)
 {
 	const unsigned char unused[8] = {RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL,
 					 RINGS_FILL, RINGS_FILL, RINGS_FILL, RINGS_FILL};
@@ -100,7 +100,7 @@ RINGS_TEST(a_new_ring_is_empty)
 	pops_nothing(rings);
 }
 
-RINGS_TEST(init_forgets_what_was_in_the_memory)
+RINGS_TEST(init_ignores_the_previous_content_of_the_memory)
 {
 	rings_push(rings, rings->attr.capacity, RINGS_BURST);
 	rings_pop(rings, rings->attr.capacity / 2, RINGS_BURST);
@@ -113,7 +113,7 @@ RINGS_TEST(init_forgets_what_was_in_the_memory)
 		    rings_pop(rings, rings->attr.capacity, RINGS_BULK) == rings->attr.capacity);
 }
 
-PLX_TEST(create_makes_one_on_the_heap)
+PLX_TEST(create_allocates_a_ring_on_the_heap)
 {
 	struct plx_ring_attr attr = {.capacity = 3};
 	struct plx_ring *ring;
@@ -130,7 +130,7 @@ PLX_TEST(create_makes_one_on_the_heap)
 	plx_ring_destroy(NULL);
 }
 
-RINGS_TEST(depth_is_what_was_pushed_and_not_popped)
+RINGS_TEST(the_depth_is_the_number_pushed_minus_popped)
 {
 	for (uint32_t i = 1; i <= rings->attr.capacity; i++) {
 		rings_push(rings, 1, RINGS_ONE);
@@ -145,7 +145,7 @@ RINGS_TEST(depth_is_what_was_pushed_and_not_popped)
 
 /* As seen by a thread that reads the push count, is preempted, and then reads the pop count; or,
  * with marks, vice versa. */
-RINGS_TEST(depth_is_between_0_and_the_capacity_at_any_rate)
+RINGS_TEST(the_depth_is_always_between_0_and_the_capacity)
 {
 	struct plx_ring *ring = rings->ring;
 	uint32_t tail = atomic_load(&ring->tail);
@@ -169,7 +169,7 @@ RINGS_TEST(depth_is_between_0_and_the_capacity_at_any_rate)
 PLX_READS(struct plx_ring_stats, stats_of, (const struct rings *rings),
 	  plx_ring_stats(rings->ring, &it))
 
-RINGS_TEST(pushes_that_did_not_get_all_in_are_counted)
+RINGS_TEST(incomplete_pushes_are_counted)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -186,7 +186,7 @@ RINGS_TEST(pushes_that_did_not_get_all_in_are_counted)
 	assert_ring(rings, stats_of(rings).depth == capacity);
 }
 
-RINGS_TEST(high_water_is_the_greatest_depth_that_was_seen)
+RINGS_TEST(high_water_is_the_largest_depth_seen)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -199,7 +199,7 @@ RINGS_TEST(high_water_is_the_greatest_depth_that_was_seen)
 	assert_ring(rings, stats_of(rings).high_water == capacity);
 }
 
-RINGS_TEST(a_refused_bulk_notes_what_is_in_the_ring)
+RINGS_TEST(a_refused_bulk_updates_high_water)
 {
 	uint32_t capacity = rings->attr.capacity;
 
@@ -213,7 +213,7 @@ RINGS_TEST(a_refused_bulk_notes_what_is_in_the_ring)
 }
 
 /* Without a full ring, and without queries: a consumer notices within 256 elements. */
-PLX_TEST(high_water_is_seen_by_consumers)
+PLX_TEST(consumers_update_high_water)
 {
 	struct plx_ring_attr attr = {.capacity = 4096};
 	struct rings rings;

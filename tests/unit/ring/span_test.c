@@ -50,7 +50,7 @@ static uint32_t peek(struct rings *rings, uint32_t count, struct plx_ring_span *
 }
 
 /* Start at every position of the ring, so that spans are split at each. */
-SPANS_TEST(a_span_holds_what_fits_split_at_the_end)
+SPANS_TEST(a_span_covers_the_free_slots_split_at_the_end)
 {
 	uint32_t capacity = rings->attr.capacity;
 	uint32_t step = 1 + capacity / 30;
@@ -70,7 +70,7 @@ SPANS_TEST(a_span_holds_what_fits_split_at_the_end)
 	}
 }
 
-PLX_TEST(a_span_is_split_only_where_the_ring_ends)
+PLX_TEST(a_span_is_split_only_at_the_end_of_the_ring)
 {
 	const struct plx_ring_attr attr = {PLX_RING_SPSC, 6, 16}; /* of 8 slots */
 	struct plx_ring_span span;
@@ -131,7 +131,7 @@ SPANS_TEST(less_may_be_released_than_was_peeked_at)
 	}
 }
 
-SPANS_TEST(empty_spans_are_found_where_there_is_nothing)
+SPANS_TEST(spans_of_an_empty_or_full_ring_are_empty)
 {
 	struct plx_ring_span span;
 
@@ -144,7 +144,7 @@ SPANS_TEST(empty_spans_are_found_where_there_is_nothing)
 	assert_ring(rings, rings->ring->full == 1); /* the one that found no room */
 }
 
-PLX_TEST(other_kinds_have_no_spans)
+PLX_TEST(rings_of_other_kinds_have_no_spans)
 {
 	struct plx_ring_attr attr = {.kind = PLX_RING_MPMC, .capacity = 4};
 	struct plx_ring_span span;

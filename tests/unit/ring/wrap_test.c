@@ -33,7 +33,7 @@ static void passes(struct rings *rings)
 }
 
 /* The overflow happens at a single element, in the middle of a burst, and in a full ring. */
-PLX_TEST(a_ring_goes_on_where_its_indices_end)
+PLX_TEST(a_ring_continues_when_its_indices_wrap)
 {
 	static const uint32_t before[] = {0, 1, 3, 500, 4096, 6000};
 
@@ -56,7 +56,7 @@ static void stays_full(struct rings *rings)
 	}
 }
 
-PLX_TEST(a_full_ring_stays_full_over_the_end)
+PLX_TEST(a_full_ring_stays_full_when_its_indices_wrap)
 {
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(ends); i++)
 		rings_each(stays_full, PLX_RING_MPMC, ends[i] - 3);
@@ -76,7 +76,7 @@ static void in_place(struct rings *rings)
 	}
 }
 
-PLX_TEST(spans_go_on_over_the_end)
+PLX_TEST(spans_continue_when_the_indices_wrap)
 {
 	rings_each(in_place, PLX_RING_SPSC, ends[0] - 4);
 }
