@@ -34,7 +34,7 @@ static uint64_t *random_values(size_t count, uint64_t below, uint64_t seed)
 	return values;
 }
 
-PLX_TEST(buckets_tile_the_range_without_gap_or_overlap)
+PLX_TEST(buckets_cover_the_range_without_gap_or_overlap)
 {
 	for (unsigned digits = 1; digits <= 4; digits++) {
 		struct plx_hist hist = hist_of(SECONDS_10, digits);
@@ -55,7 +55,7 @@ PLX_TEST(buckets_tile_the_range_without_gap_or_overlap)
 	}
 }
 
-PLX_TEST(every_bucket_keeps_the_digits)
+PLX_TEST(every_bucket_keeps_the_requested_digits)
 {
 	double allowed = 1;
 
@@ -94,7 +94,7 @@ static void check_quantile(const struct plx_hist *hist, const uint64_t *sorted,
 	assert_int_equal(plx_hist_quantile(hist, (double)thousandths / 1000), expected);
 }
 
-PLX_TEST(quantiles_equal_those_of_the_sorted_values)
+PLX_TEST(quantiles_agree_with_those_of_the_sorted_values)
 {
 	const size_t counts[] = {1, 2, 3, 7, 100, 1000, 9999, 10000};
 
@@ -117,7 +117,7 @@ PLX_TEST(quantiles_equal_those_of_the_sorted_values)
 	}
 }
 
-PLX_TEST(mean_is_exact_and_deviation_within_the_digits)
+PLX_TEST(the_mean_is_exact_and_the_deviation_within_the_digits)
 {
 	const size_t count = 5000;
 	uint64_t *values = random_values(count, SECONDS_10, 7);
@@ -139,7 +139,7 @@ PLX_TEST(mean_is_exact_and_deviation_within_the_digits)
 	free(values);
 }
 
-PLX_TEST(an_empty_histogram_answers_zero)
+PLX_TEST(an_empty_histogram_has_only_zeros)
 {
 	struct plx_hist hist = hist_of(1000, 2);
 
@@ -185,7 +185,7 @@ PLX_TEST(a_quantile_is_known_from_ten_values_above_it)
 	}
 }
 
-PLX_TEST(adding_equals_recording_into_one)
+PLX_TEST(adding_histograms_equals_recording_into_one)
 {
 	uint64_t *values = random_values(2000, 100000, 99);
 	struct plx_hist one = hist_of(50000, 2), two = hist_of(50000, 2), both = hist_of(50000, 2);
@@ -208,7 +208,7 @@ PLX_TEST(adding_equals_recording_into_one)
 	free(values);
 }
 
-PLX_TEST(adding_another_layout_is_refused)
+PLX_TEST(adding_a_histogram_of_another_layout_is_refused)
 {
 	struct plx_hist two = hist_of(1000, 2), three = hist_of(1000, 3);
 
@@ -220,7 +220,7 @@ PLX_TEST(adding_another_layout_is_refused)
 	plx_hist_fini(&three);
 }
 
-PLX_TEST(reset_forgets_everything)
+PLX_TEST(a_reset_clears_everything)
 {
 	struct plx_hist hist = hist_of(1000, 2);
 
@@ -237,7 +237,7 @@ PLX_TEST(reset_forgets_everything)
 	plx_hist_fini(&hist);
 }
 
-PLX_TEST(bad_sizes_are_refused_with_what_is_allowed)
+PLX_TEST(bad_sizes_are_refused_with_the_allowed_values)
 {
 	struct plx_hist hist = {0};
 

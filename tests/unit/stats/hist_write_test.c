@@ -36,7 +36,7 @@ static void make(uint64_t highest)
 	assert_int_equal(plx_hist_init(&hist, highest, 3), 0);
 }
 
-TEST(the_table_is_the_one_that_plotters_read)
+TEST(the_table_has_the_format_of_hdr_plotters)
 {
 	/* Worked out by hand: ticks at 0, 10 ... 50, then 55 ... 75, then 77.5 ... 87.5 (five to
 	 * each half); with ten values a tick's line shows the first value that reaches it. */
@@ -100,7 +100,7 @@ TEST(no_value_above_the_maximum_is_shown)
 	free(text);
 }
 
-TEST(an_empty_one_has_header_and_footer_alone)
+TEST(an_empty_histogram_has_only_header_and_footer)
 {
 	make(1000);
 	char *text = written_hgrm(1);
