@@ -82,7 +82,6 @@ PLX_TEST(a_configured_cost_is_not_changed)
 	assert_int_equal(idle.early_ns, FIRST_NS);
 }
 
-/* Polling before timers is within the budget too. */
 PLX_TEST(polling_before_timers_stays_within_the_budget)
 {
 	begin(PLX_IDLE_BALANCED);

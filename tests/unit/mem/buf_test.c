@@ -255,7 +255,7 @@ TEST(wrapped_memory_of_a_zone_knows_its_zone)
 }
 
 /* The memory is not written, and a used header serves other memory too. */
-TEST(a_view_refers_to_bytes_of_another_buffer)
+TEST(a_view_refers_to_memory_elsewhere)
 {
 	const struct plx_pool_attr attr = {.name = "views", .object_count = 1, .owner = OWNER};
 	static const char text[] = "hello";

@@ -390,10 +390,10 @@ static struct netio_send_socket *ends, lonely;
 		ends = NULL;                                              \
 	}
 
-ENDS(a_socket_may_end_in_cb_session_established)
-ENDS(a_socket_may_end_in_cb_connection_closed, enum plx_link_reason why_not, const char *text)
-ENDS(a_socket_may_end_in_cb_send_completed, uint64_t key, int how)
-ENDS(a_socket_may_end_in_cb_msg_received, const struct netio_msg *msg)
+ENDS(end_when_established)
+ENDS(end_when_closed, enum plx_link_reason why_not, const char *text)
+ENDS(end_when_completed, uint64_t key, int how)
+ENDS(end_when_answered, const struct netio_msg *msg)
 
 /* The same for a listening one: 0 established, 1 closed, 2 inside a page, 3 at a long message. */
 static unsigned ends_in;
@@ -428,12 +428,11 @@ SEND_TEST(a_socket_may_end_in_its_callbacks)
 		assert_int_equal(netio_send_socket_init(&ctx.evloop, socket, NULL), 0);
 		ends = socket;
 		if (i == 0)
-			socket->cb_connection_established =
-				a_socket_may_end_in_cb_session_established;
-		socket->cb_connection_refused = a_socket_may_end_in_cb_connection_closed;
-		socket->cb_connection_closed = a_socket_may_end_in_cb_connection_closed;
-		socket->cb_send_completed = a_socket_may_end_in_cb_send_completed;
-		socket->cb_msg_received = a_socket_may_end_in_cb_msg_received;
+			socket->cb_connection_established = end_when_established;
+		socket->cb_connection_refused = end_when_closed;
+		socket->cb_connection_closed = end_when_closed;
+		socket->cb_send_completed = end_when_completed;
+		socket->cb_msg_received = end_when_answered;
 		assert_works(netio_connect(socket, "127.0.0.1", i == 1 ? 1 : heard.port));
 		if (i > 1)
 			TURN_UNTIL(heard.established == before + 1);

@@ -201,7 +201,7 @@ SERVICE_TEST(a_flood_of_cancellations_does_not_block_others)
 }
 
 /* They would be queued unchanged, out of proportion to the client's window. */
-SERVICE_TEST(a_long_message_may_hold_many_records)
+SERVICE_TEST(too_many_records_in_one_message_end_the_connection)
 {
 	for (uint64_t i = 0; i * RPC_RECORD_BYTES <= RPC_BATCH_BYTES; i++)
 		add(RPC_CANCEL, 0, i, 0, 0, "");
