@@ -72,10 +72,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	plx_loop_quit();
 }
 
-static const struct plx_link_events events = {
-	.on_open = on_open,
-	.on_close = on_close,
-};
+static const struct plx_link_events events = {.on_open = on_open, .on_close = on_close};
 
 static int start(void)
 {

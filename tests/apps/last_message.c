@@ -64,10 +64,7 @@ static void on_accepted_close(struct plx_link *link, enum plx_link_reason reason
 }
 
 static const struct plx_link_events receiver_events = {
-	.on_open = on_accepted,
-	.on_message = on_message,
-	.on_close = on_accepted_close,
-};
+	.on_open = on_accepted, .on_message = on_message, .on_close = on_accepted_close};
 
 static int receive(void)
 {
@@ -116,10 +113,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 }
 
 static const struct plx_link_events sender_events = {
-	.on_open = send_all,
-	.on_writable = send_all,
-	.on_close = on_close,
-};
+	.on_open = send_all, .on_writable = send_all, .on_close = on_close};
 
 static int start_round(void)
 {

@@ -99,11 +99,8 @@ PROCESS_TEST(bad_addresses_are_told)
 		 "listen on 192.0.2.7:0: that address is not this host's"},
 	};
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		struct process *process = launch("%s", rows[i].words);
-
-		expect_failure(process, rows[i].status, "%s", rows[i].text);
-	}
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
+		expect_failure(launch("%s", rows[i].words), rows[i].status, "%s", rows[i].text);
 }
 
 PROCESS_TEST(usage_errors_are_status_2)

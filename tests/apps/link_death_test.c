@@ -193,17 +193,7 @@ PROVIDER_TEST(interrupted_client_says_so_and_ends)
 
 static bool has_pending_signal(const struct process *process)
 {
-	char path[64], line[256];
-	unsigned long long pending = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)process->pid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	while (!pending && fgets(line, sizeof(line), file))
-		sscanf(line, "ShdPnd: %llx", &pending);
-	fclose(file);
-	return pending != 0;
+	return proc_number(process, "status", "ShdPnd:", 16) != 0;
 }
 
 /* The kernel merges two pending signals with the same number. */

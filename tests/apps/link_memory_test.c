@@ -14,16 +14,7 @@
 
 static long resident_kib(const struct process *process)
 {
-	char path[64];
-	long total, resident = -1;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)process->pid);
-	file = fopen(path, "r");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%ld %ld", &total, &resident), 2);
-	fclose(file);
-	return resident * (sysconf(_SC_PAGESIZE) / 1024);
+	return (long)proc_number(process, "status", "VmRSS:", 10);
 }
 
 /* Sanitizers keep memory for each allocation, and freed memory. */

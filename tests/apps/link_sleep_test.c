@@ -19,29 +19,11 @@ struct usage {
 
 static struct usage usage_of(const struct process *process)
 {
-	struct usage usage = {0};
-	char path[64], line[256];
-	unsigned long long ns = 0;
-	long count;
-	FILE *file;
-
 	/* The main thread is the only lcore. */
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)process->pid);
-	file = fopen(path, "re");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%llu", &ns), 1);
-	fclose(file);
-	usage.cpu_ms = (double)ns / 1e6;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)process->pid);
-	file = fopen(path, "re");
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "voluntary_ctxt_switches: %ld", &count) == 1)
-			usage.sleeps = count;
-	}
-	fclose(file);
-	return usage;
+	return (struct usage){
+		.cpu_ms = (double)proc_number(process, "schedstat", "", 10) / 1e6,
+		.sleeps = (long)proc_number(process, "status", "voluntary_ctxt_switches:", 10),
+	};
 }
 
 static void expect_quiet(const struct process *process, long wakes_max)

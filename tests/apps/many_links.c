@@ -69,10 +69,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 }
 
 static const struct plx_link_events events = {
-	.on_open = on_open,
-	.on_message = on_message,
-	.on_close = on_close,
-};
+	.on_open = on_open, .on_message = on_message, .on_close = on_close};
 
 static int connect_more(void *arg, uint64_t now_ns)
 {

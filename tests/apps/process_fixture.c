@@ -20,6 +20,22 @@ void nap_ms(unsigned ms)
 	nanosleep(&ts, NULL);
 }
 
+unsigned long long proc_number(const struct process *process, const char *file, const char *key,
+			       int base)
+{
+	char path[64], line[256];
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)process->pid, file);
+	FILE *proc = fopen(path, "re");
+	assert_non_null(proc);
+	while (!found && fgets(line, sizeof(line), proc))
+		found = strncmp(line, key, strlen(key)) == 0;
+	fclose(proc);
+	assert_true(found);
+	return strtoull(line + strlen(key), NULL, base);
+}
+
 bool is_soak(void)
 {
 	const char *soak = getenv("PLX_TEST_SOAK");

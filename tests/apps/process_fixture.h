@@ -119,6 +119,11 @@ void expect_in_results(const char *format, ...) PLX_PRINTF(1, 2);
 /** Remove the three files of a result, which must exist. */
 void remove_results(void);
 
+/** The number, of that base, after `key` at the beginning of a line of /proc/PID/file; fails if no
+ * line begins so. */
+unsigned long long proc_number(const struct process *process, const char *file, const char *key,
+			       int base);
+
 void nap_ms(unsigned ms);
 
 #endif
