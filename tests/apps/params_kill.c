@@ -2,12 +2,12 @@
 /* Sets parameters, many at a time, until their service has died, then prints the replies it got.
  * params_test.sh kills the service and compares them with what its successor knows. Every other set
  * waits for the disk. */
+#include "bytes.h"
 #include "plx_app.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
 #include "wire.h"
 
-#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,11 +47,10 @@ static void make_set(struct set *set);
 
 static void note(const struct set *set, const struct plx_rpc_result *result)
 {
-	uint64_t revision;
+	uint64_t revision = get64(result->data);
 
-	memcpy(&revision, result->data, sizeof(revision));
-	if (le64toh(revision) > highest_revision)
-		highest_revision = le64toh(revision);
+	if (revision > highest_revision)
+		highest_revision = revision;
 	if (set->is_durable && set->value > durable_values[set->parameter])
 		durable_values[set->parameter] = set->value;
 }

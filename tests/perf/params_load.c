@@ -3,13 +3,13 @@
  * is lost. Defines parameters, subscribes watchers, each on a separate connection, and sets values
  * on a schedule. A value is the time when its set was due. After the last set, each watcher must
  * have seen, for every parameter, the revision of the last reply or a later one. */
+#include "bytes.h"
 #include "netio.h"
 #include "plx_app.h"
 #include "plx_lcore.h"
 #include "plx_rpc.h"
 #include "wire.h"
 
-#include <endian.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -109,14 +109,6 @@ static uint64_t index_of(const struct param *param)
 	return strtoull(digits + strlen("load/"), NULL, 10);
 }
 
-static uint64_t from_little(const void *bytes)
-{
-	uint64_t little;
-
-	memcpy(&little, bytes, sizeof(little));
-	return le64toh(little);
-}
-
 /* Parameters ----------------------------------------------------------------------------------- */
 
 static void define(uint64_t index);
@@ -149,7 +141,7 @@ static void on_defined(const struct plx_rpc_result *result, void *arg)
 			      plx_rpc_status_name(result->status)));
 		return;
 	}
-	load.acknowledged[(uintptr_t)arg] = from_little(result->data);
+	load.acknowledged[(uintptr_t)arg] = get64(result->data);
 	load.defined++;
 	if (load.called < parameters)
 		define_next();
@@ -206,14 +198,10 @@ static int define_all(void)
 
 static void on_port(const struct plx_rpc_result *result, void *arg)
 {
-	uint16_t port;
-
-	if (result->status != PLX_RPC_OK || result->length != sizeof(port)) {
+	if (result->status == PLX_RPC_OK && result->length == sizeof(uint16_t))
+		load.port = get16(result->data);
+	else
 		fail(plx_fail(EIO, "it does not tell where it publishes"));
-		return;
-	}
-	memcpy(&port, result->data, sizeof(port));
-	load.port = le16toh(port);
 }
 
 static bool has_port(void)
@@ -325,7 +313,7 @@ static void on_set(const struct plx_rpc_result *result, void *arg)
 
 	load.open--;
 	if (result->status == PLX_RPC_OK) {
-		uint64_t revision = from_little(result->data);
+		uint64_t revision = get64(result->data);
 
 		plx_hist_record(&load.set_ns, plx_tsc_to_ns(plx_tsc() - set->due_tsc));
 		if (load.acknowledged[set->index] < revision)

@@ -8,42 +8,35 @@ set -uo pipefail
 
 params=$1 load=$2
 
-start()
+serve()
 {
 	rm -f "$temp"/p.db*
-	"$params" --huge none --provider "$1" -- --serve "$temp/p.db" --listen 127.0.0.1:0 >"$temp/said" 2>"$temp/server.err" </dev/null &
-	server=$!
-	wait_until 'grep -qs "^listening on " "$temp/said"' || check 'it starts' false
-	address=$(sed -n 's/^listening on //p' "$temp/said")
+	start server "$params" --huge none --provider "$1" -- --serve "$temp/p.db" --listen 127.0.0.1:0
+	server=$pid
+	listening "$temp/server" || check 'it starts' false
 }
 
 # try PROVIDER OPTIONS...: sets `status`.
 try()
 {
-	local provider=$1
-	shift
 	rm -f "$temp/load.json"
-	"$load" --huge none --idle adaptive --provider "$provider" -- --connect "$address" --parameters 2000 --out "$temp/load.json" \
-		"$@" >/dev/null 2>"$temp/load.err"
+	"$load" --huge none --idle adaptive --provider "$1" -- --connect "$address" --parameters 2000 --out "$temp/load.json" \
+		"${@:2}" >/dev/null 2>"$temp/load.err"
 	status=$?
 }
 
 for provider in tcp shm; do
-	start "$provider"
+	serve "$provider"
 	try "$provider" --watchers 10 --rate 2000 --duration 1s
 	check "$provider: nothing is lost" '((status == 0))'
 	check "$provider: each watcher got each set" 'jq -e ".count > 1500 and .lost == 0 and .messages + .conflated >= 10 * .count" \
 		"$temp/load.json" >/dev/null'
 	try "$provider" --watchers 3 --rate 500 --duration 1s --durable
 	check "$provider: ... nor of what waits for the disk" '((status == 0)) && jq -e ".durable and .lost == 0" "$temp/load.json" >/dev/null'
-	"$load" --huge none --provider "$provider" -- --connect "$address" --parameters 2000 --watchers 3 --duration 20s >/dev/null \
-		2>"$temp/load.err" &
-	client=$!
+	start load "$load" --huge none --provider "$provider" -- --connect "$address" --parameters 2000 --watchers 3 --duration 20s
 	sleep 1
-	kill -KILL "$server"
-	wait "$server" 2>/dev/null
-	server=''
-	ends "$client"
+	kill_off "$server"
+	ends "$pid"
 	status=$?
 	check "$provider: a service that ends is reported" '((status == 1)) && [[ -s $temp/load.err ]]'
 done
