@@ -7,13 +7,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 apps=$1
-
-fail()
-{
-	echo "FAILED: $1"
-	failed=1
-}
-
 # On a busy host a call may exceed the default deadline.
 patience=(--deadline 20s)
 
@@ -144,8 +137,7 @@ other --self-test off
 expect 1 '*has no self-test service: it was started with --self-test off*' --process --list --deadline 2s
 ping 2 '*one call after the other*' --process --rate 5
 ping 2 '*0 to 65536 bytes*' --process --size 65537
-kill "$its"
-wait "$its"
+stops_well plx-echo "$its"
 
 other --self-test 200
 begin=$SECONDS
@@ -175,8 +167,7 @@ kill -INT "$call"
 wait "$call" && fail 'an interrupted call: status 0'
 grep -q 'interrupted; the call may have run' "$temp/stopped" || fail "an interrupted call: $(<"$temp/stopped")"
 kill -CONT "$its"
-kill "$its"
-wait "$its"
+stops_well plx-echo "$its"
 address=$of_service
 
 # Waits beyond the deadline, here 8 s, are reported.
@@ -239,8 +230,7 @@ wait "$call"
 status=$?
 [[ $status == 3 ]] || fail "lost calls: status $status: $(<"$temp/lost")"
 grep -q '^NOT VALID: .* had no answer' "$temp/lost" || fail "lost calls: $(<"$temp/lost")"
-kill "$its"
-wait "$its"
+stops_well plx-echo "$its"
 address=$of_service
 
 # Names of the previous release.

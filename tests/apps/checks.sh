@@ -10,15 +10,20 @@ server=''
 pids=()
 trap clean_up EXIT
 
+fail()
+{
+	echo "FAILED: $1"
+	failed=1
+}
+
 # check TEXT CONDITION: on failure shows the last lines of standard error, temp/NAME.err, of every program run.
 check()
 {
 	if eval "$2"; then
 		echo "ok: $1"
 	else
-		echo "FAILED: $1"
+		fail "$1"
 		tail -n 5 "$temp"/*.err 2>/dev/null
-		failed=1
 	fi
 }
 
@@ -34,8 +39,7 @@ gives()
 	if [[ $its == $status && $got == $pattern ]]; then
 		echo "ok: $text"
 	else
-		echo "FAILED: $text: status $its: $got"
-		failed=1
+		fail "$text: status $its: $got"
 	fi
 }
 

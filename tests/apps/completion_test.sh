@@ -5,7 +5,8 @@
 #     completion_test.sh FOLDER-OF-THE-PROGRAMS
 set -uo pipefail
 PATH=$1:$PATH
-failed=0
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 # shellcheck source=apps/completion.bash
 . "$PLX_SOURCE_ROOT/apps/completion.bash"
 
@@ -23,8 +24,7 @@ expect()
 	if [[ $got == "$*" ]]; then
 		echo "ok: ${words[*]} -> $got"
 	else
-		echo "FAILED: ${words[*]} -> $got, not $*"
-		failed=1
+		fail "${words[*]} -> $got, not $*"
 	fi
 }
 
@@ -44,9 +44,7 @@ expect 'netio-cat pu' publish push
 expect 'netio-cat push pu'
 
 for name in "$1"/{plx,netio}-*; do
-	[[ ! -f $name || $name == *-dpdk || " ${programs//$'\n'/ } " == *" ${name##*/} "* ]] || {
-		echo "FAILED: ${name##*/} has no completion"
-		failed=1
-	}
+	[[ ! -f $name || $name == *-dpdk || " ${programs//$'\n'/ } " == *" ${name##*/} "* ]] ||
+		fail "${name##*/} has no completion"
 done
 exit $failed

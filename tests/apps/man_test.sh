@@ -7,9 +7,11 @@
 #     man_test.sh FOLDER-OF-THE-PROGRAMS
 set -uo pipefail
 
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
 apps=$1
 common=$(<"$PLX_SOURCE_ROOT/doc/guide/eal.md")
-failed=0
 
 long_options()
 {
@@ -22,8 +24,7 @@ missing()
 	local option
 
 	while read -r option; do
-		echo "FAILED: $name: $option $1"
-		failed=1
+		fail "$name: $option $1"
 	done < <(comm -23 <(echo "$2") <(echo "$3") | sed '/^$/d')
 }
 
@@ -34,8 +35,7 @@ renders()
 
 	complaint=$("$PLX_SOURCE_ROOT/scripts/man.py" "$1" "$2" | groff -man -Tutf8 -ww -z 2>&1)
 	[[ -z $complaint ]] && return
-	echo "FAILED: $2: $complaint"
-	failed=1
+	fail "$2: $complaint"
 }
 
 renders "$PLX_SOURCE_ROOT/doc/guide/eal.md" pollux.7
@@ -46,8 +46,7 @@ for page in "$PLX_SOURCE_ROOT"/doc/apps/*.md; do
 	help=$("$apps/$name" --help </dev/null)
 	shown=$(long_options <<<"$help")
 	if [[ -z $shown ]]; then
-		echo "FAILED: $name --help shows no options"
-		failed=1
+		fail "$name --help shows no options"
 		continue
 	fi
 	missing "is in --help, and not in $name.md" "$shown" "$({ cat "$page" && echo "$common"; } | long_options)"
@@ -62,8 +61,7 @@ for page in "$PLX_SOURCE_ROOT"/doc/apps/*.md; do
 	read -r _ _ man _ more <<<"$(tail -n 1 <<<"$end")"
 	if [[ $(sed -n 1p <<<"$end") != Examples: || $(grep -c "^  $name " <<<"$end") != 2 || $man != "$name," ||
 		! -f $PLX_SOURCE_ROOT/$more ]]; then
-		echo "FAILED: $name --help does not end with two examples and a page: $end"
-		failed=1
+		fail "$name --help does not end with two examples and a page: $end"
 	fi
 	echo "ok: $name"
 done

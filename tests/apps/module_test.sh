@@ -5,7 +5,8 @@
 set -uo pipefail
 
 sanitizer=$1 drivers=$2
-failed=0
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 if [[ $sanitizer != none ]]; then
 	echo "fi_info cannot load a library with the sanitizer ($sanitizer)"
@@ -30,15 +31,13 @@ shows()
 	read -ra options <<<"$1"
 	shift
 	said=$(info "${options[@]}") || {
-		echo "FAILED: fi_info ${options[*]} said: ${said:0:200}"
-		failed=1
+		fail "fi_info ${options[*]} said: ${said:0:200}"
 	}
 	for pattern in "$@"; do
 		if grep -qE -- "$pattern" <<<"$said"; then
 			echo "ok: fi_info ${options[*]}: $pattern"
 		else
-			echo "FAILED: fi_info ${options[*]} does not show $pattern, but: ${said:0:3000}"
-			failed=1
+			fail "fi_info ${options[*]} does not show $pattern, but: ${said:0:3000}"
 		fi
 	done
 }

@@ -49,8 +49,7 @@ check 'each line comes while the input pauses, and its end is taken' "(($? == 0)
 # Abnormal ends.
 run send send --connect "127.0.0.1:$port" < <(sleep 60)
 wait_until "((\$(grep -c connected '$temp/recv.err') == 2))"
-kill -KILL "${pid_of[recv]}"
-ended recv
+kill_off "${pid_of[recv]}"
 ended send
 check 'a receiver that is killed ends send with 1' "(($? == 1)) && grep -q 'ended before all was sent' '$temp/send.err'"
 run send send --connect "127.0.0.1:$port" <"$temp/few"
@@ -64,8 +63,7 @@ for round in 1 2; do
 	run pub publish --listen "127.0.0.1:$port" -t 5 < <(cat "$temp/few"; echo; sleep 60)
 	wait_until "((\$(wc -l <'$temp/out') == 4 * $round ))"
 	check "round $round: four lines more" "(($? == 0))"
-	((round == 2)) || kill -KILL "${pid_of[pub]}"
-	((round == 2)) || ended pub
+	((round == 2)) || kill_off "${pid_of[pub]}"
 done
 ended sub
 check 'subscribe ends with the eighth' "(($? == 0))"
@@ -120,8 +118,5 @@ kill -STOP "${ones[@]}"
 expect 'is silent' send sub
 kill -CONT "${ones[@]}"
 expect 'is heard again' send sub
-kill -KILL "${ones[@]}" "${others[@]}"
-for pid in "${ones[@]}" "${others[@]}"; do
-	ends "$pid"
-done
+kill_off "${ones[@]}" "${others[@]}"
 exit $failed

@@ -65,8 +65,7 @@ for mode in recv subscribe; do
 		ends "$taker"
 		status=$?
 		wait "$reader"
-		kill -KILL "$giver" 2>/dev/null
-		wait "$giver" 2>/dev/null
+		kill_off "$giver"
 		((apart_us < 90000 && all_us < 1500000)) || continue
 		# The host may have stopped the receiver too.
 		((status != 0 && ++bad < 3)) || break
@@ -158,6 +157,5 @@ listening recv
 run send send --connect "127.0.0.1:$port" <<<'one'
 ends "$recv"
 check 'recv without an output ends with 1' "(($? == 1)) && grep -q '^netio-cat: standard output: it is closed$' '$temp/recv.err'"
-kill -KILL "$pid" 2>/dev/null
-wait "$pid" 2>/dev/null
+kill_off "$pid"
 exit $failed

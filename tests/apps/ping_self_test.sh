@@ -8,8 +8,6 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
 ping=$1
-client=''
-trap '[[ -z $client ]] || kill -KILL "$client" 2>/dev/null; rm -rf "$temp"' EXIT
 
 # run OPTION...: to its end.
 run()
@@ -41,14 +39,13 @@ started()
 for signal in INT KILL; do
 	server=''
 	# By default, background jobs of a shell ignore SIGINT.
-	env --default-signal=INT "$ping" --huge none --self --duration 60 >"$temp/out" 2>"$temp/$signal.err" </dev/null &
-	client=$!
+	start $signal env --default-signal=INT "$ping" --huge none --self --duration 60
+	client=$pid
 	wait_until started
 	check "SIG$signal: there is a server" "(($? == 0))"
 	sleep 0.2
 	kill -$signal "$client"
 	wait "$client" 2>/dev/null
-	client=''
 	wait_until "! kill -0 $server 2>/dev/null"
 	check "SIG$signal: the server ends with its client" "(($? == 0))"
 done

@@ -93,8 +93,7 @@ got=$("${bench[@]}" --out "$temp/other" 2>&1)
 check '... and makes no folder' '(($? == 1)) && [[ $got == *"another bench.sh runs"* && ! -e $temp/other ]]'
 got=$("$tree/scripts/bench.sh" --serve 2>&1)
 check '... so is --serve, which would build' '(($? == 1)) && [[ $got == *"another bench.sh runs"* ]]'
-kill -KILL "$first"
-ends "$first" 2>"$temp/killed"
+kill_off "$first"
 end_blocked
 check 'a killed one blocks no other' '"${bench[@]}" >"$temp/said" 2>"$temp/bench.err"'
 
