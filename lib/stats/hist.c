@@ -182,18 +182,6 @@ static int finish(FILE *file, const char *what)
 	return 0;
 }
 
-static void write_footer(const struct plx_hist *hist, FILE *file, double unit)
-{
-	assert(hist->sub_bits < 64);
-	fprintf(file, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", plx_hist_mean(hist) / unit,
-		plx_hist_stddev(hist) / unit);
-	fprintf(file, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n",
-		(double)hist->max / unit, hist->count);
-	/* HdrHistogram counts doublings of the linear range that reach the highest value. */
-	fprintf(file, "#[Buckets = %12u, SubBuckets     = %12llu]\n",
-		bucket_shift(hist, hist->bucket_count - 1) + 1, 1ull << hist->sub_bits);
-}
-
 /* The highest value of a non-empty bucket, limited to the recorded maximum. */
 static uint64_t bucket_top(const struct plx_hist *hist, size_t index)
 {
@@ -229,11 +217,18 @@ static void write_lines(const struct plx_hist *hist, FILE *file, double unit)
 
 int plx_hist_write_hgrm(const struct plx_hist *hist, FILE *file, double unit)
 {
+	assert(hist->sub_bits < 64);
 	errno = 0;
 	fprintf(file, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
 		"1/(1-Percentile)");
 	write_lines(hist, file, unit);
-	write_footer(hist, file, unit);
+	fprintf(file, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", plx_hist_mean(hist) / unit,
+		plx_hist_stddev(hist) / unit);
+	fprintf(file, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n",
+		(double)hist->max / unit, hist->count);
+	/* HdrHistogram counts doublings of the linear range that reach the highest value. */
+	fprintf(file, "#[Buckets = %12u, SubBuckets     = %12llu]\n",
+		bucket_shift(hist, hist->bucket_count - 1) + 1, 1ull << hist->sub_bits);
 	return finish(file, "the percentile table");
 }
 
