@@ -146,13 +146,6 @@ static int next_unknown(int fd)
 	return fd;
 }
 
-static void remember(int fd)
-{
-	if (fd < KNOWN_MAX)
-		atomic_fetch_or_explicit(&known[fd / 64], UINT64_C(1) << fd % 64,
-					 memory_order_relaxed);
-}
-
 /* Call before closing the descriptor. Accepts -1. */
 static void forget(int fd)
 {
@@ -187,7 +180,9 @@ static int close_on_exec_accepted(uint16_t port, const struct sockaddr *peer, si
 		fd = next_unknown(fd + 1);
 		if (is_accepted(fd, port, peer, (socklen_t)peer_len)) {
 			fcntl(fd, F_SETFD, FD_CLOEXEC);
-			remember(fd);
+			if (fd < KNOWN_MAX)
+				atomic_fetch_or_explicit(&known[fd / 64], UINT64_C(1) << fd % 64,
+							 memory_order_relaxed);
 			return fd;
 		}
 	}
