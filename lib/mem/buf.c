@@ -163,24 +163,18 @@ static bool drop(struct plx_buf *buf)
 	return atomic_fetch_sub_explicit(&buf->refs, 1, memory_order_acq_rel) == 1;
 }
 
-/* Return one buffer to its pool or owner. */
-static void release(struct plx_buf *buf)
-{
-	if (plx_likely(buf->pool != NULL)) {
-		plx_pool_put(buf->pool, buf);
-		return;
-	}
-	if (buf->free_fn)
-		buf->free_fn(buf->base, buf->free_arg);
-	free(buf);
-}
-
 void plx_buf_unref(struct plx_buf *buf)
 {
 	while (buf && drop(buf)) {
 		struct plx_buf *next = buf->next;
 
-		release(buf);
+		if (plx_likely(buf->pool != NULL)) {
+			plx_pool_put(buf->pool, buf);
+		} else {
+			if (buf->free_fn)
+				buf->free_fn(buf->base, buf->free_arg);
+			free(buf);
+		}
 		buf = next;
 	}
 }
