@@ -217,13 +217,6 @@ static inline bool pool_is_shared(const struct pool *pool)
 	return pool->owner == PLX_LCORE_NONE;
 }
 
-/* The caches of a shared pool, linked by `next`. */
-static inline struct pool_cache *pool_first_cache(const struct pool *pool)
-{
-	/* C2 <- C1: a cache is filled in before it is published. */
-	return atomic_load_explicit(&pool->first_cache, memory_order_acquire);
-}
-
 /* Relaxed: only the cache's lcore counts. */
 static inline uint32_t pool_cached(const struct pool_cache *cache)
 {
@@ -267,6 +260,5 @@ uint32_t pool_shared_get(struct pool *pool, struct pool_cache *cache, void **obj
 			 uint32_t count);
 void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *objects,
 		     uint32_t count);
-uint32_t pool_shared_in_caches(const struct pool *pool); /* objects in all caches. Thread: any */
 
 #endif

@@ -167,6 +167,22 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 	return 0;
 }
 
+/* The caches of a shared pool, linked by `next`. */
+static struct pool_cache *first_cache(const struct pool *pool)
+{
+	/* C2 <- C1: a cache is filled in before it is published. */
+	return atomic_load_explicit(&pool->first_cache, memory_order_acquire);
+}
+
+static uint32_t in_caches(const struct pool *pool)
+{
+	uint32_t sum = 0;
+
+	for (struct pool_cache *cache = first_cache(pool); cache; cache = cache->next)
+		sum += pool_cached(cache);
+	return sum;
+}
+
 int plx_pool_destroy(struct plx_pool *pool)
 {
 	if (!pool)
@@ -183,7 +199,7 @@ int plx_pool_destroy(struct plx_pool *pool)
 	pthread_mutex_lock(&list_lock);
 	LIST_REMOVE(priv, all);
 	pthread_mutex_unlock(&list_lock);
-	for (struct pool_cache *cache = pool_first_cache(priv), *next; cache; cache = next) {
+	for (struct pool_cache *cache = first_cache(priv), *next; cache; cache = next) {
 		next = cache->next;
 		plx_mem_free(cache);
 	}
@@ -221,12 +237,12 @@ uint32_t pool_available(const struct pool *pool)
 	uint32_t outside = available_outside(pool), sum;
 
 	if (pool_is_shared(pool)) {
-		uint32_t in_caches = pool_shared_in_caches(pool);
+		sum = in_caches(pool);
 		uint32_t after = available_outside(pool);
 
 		/* Half a cache may have moved to or from a cache in between: count it twice rather
 		 * than not at all. */
-		sum = in_caches + (outside > after ? outside : after);
+		sum += outside > after ? outside : after;
 	} else {
 		sum = pool_cached(pool->own) + outside;
 	}
@@ -235,9 +251,9 @@ uint32_t pool_available(const struct pool *pool)
 
 static void add_cache_stats(const struct pool *pool, struct plx_pool_stats *stats)
 {
-	stats->in_caches = pool_shared_in_caches(pool);
+	stats->in_caches = in_caches(pool);
 	stats->cache_bytes = pool->lcore_count * sizeof(*pool->pub.caches);
-	for (struct pool_cache *cache = pool_first_cache(pool); cache; cache = cache->next) {
+	for (struct pool_cache *cache = first_cache(pool); cache; cache = cache->next) {
 		stats->empty += counter_get(&cache->empty);
 		stats->refills += counter_get(&cache->refills);
 		stats->spills += counter_get(&cache->spills);

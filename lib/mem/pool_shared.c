@@ -72,15 +72,6 @@ static uint32_t half_of(const struct pool_cache *cache)
 	return (cache->pub.size + 1) / 2;
 }
 
-uint32_t pool_shared_in_caches(const struct pool *pool)
-{
-	uint32_t sum = 0;
-
-	for (struct pool_cache *cache = pool_first_cache(pool); cache; cache = cache->next)
-		sum += pool_cached(cache);
-	return sum;
-}
-
 /* Lower the low-water mark if needed: only the minimum matters. Reads other lcores' caches only if
  * the ring alone does not decide. */
 static void note_low_water(struct pool *pool)

@@ -17,13 +17,6 @@ void pool_put_canary(const struct pool *pool, void *object)
 	memcpy((char *)object + pool->object_bytes, &canary, POOL_CANARY_BYTES);
 }
 
-static void check_get(struct pool *pool, const void *object)
-{
-	/* Relaxed: the list or ring orders an object's put before its next get. */
-	atomic_store_explicit(&pool->marks[pool_number(pool, object)], MARK_USED,
-			      memory_order_relaxed);
-}
-
 static void check_put(struct pool *pool, const void *object)
 {
 	const char *end = (const char *)object + pool->object_bytes;
@@ -48,8 +41,10 @@ static void check_put(struct pool *pool, const void *object)
 static void hand_out(struct pool *pool, void *const *objects, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
+		/* Relaxed: the list or ring orders an object's put before its next get. */
 		if (POOL_CHECKED)
-			check_get(pool, objects[i]);
+			atomic_store_explicit(&pool->marks[pool_number(pool, objects[i])],
+					      MARK_USED, memory_order_relaxed);
 		mem_unpoison(objects[i], pool->object_bytes);
 	}
 }

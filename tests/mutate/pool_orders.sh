@@ -18,7 +18,7 @@ program unit/mem/buf_test.c 60 "$with"
 program unit/mem/pool_shared_test.c 60 "$with"
 program unit/mem/pool_test.c 60 "$with"
 
-order_mutants pool_owned.c pool_shared.c mem_priv.h buf.c
+order_mutants pool_owned.c pool_shared.c pool.c buf.c
 spare 'pool_shared.c spare_pop 2 acquire to relaxed' \
 	'the same head was acquired before; see: a pop of spare ones acquires nothing'
 # That what is read of a link is not older than the head: x86 loads in the order they were made in.
