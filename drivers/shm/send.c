@@ -40,18 +40,17 @@ void ep_wake_peer(struct shm_ep *ep)
 		return;
 }
 
-static void ring_bell(struct bell *bell, uint32_t bit)
-{
-	/* The word before the summary: see struct bell. */
-	atomic_fetch_or_explicit(&bell->words[bit / 64], UINT64_C(1) << bit % 64,
-				 memory_order_seq_cst);
-	atomic_fetch_or_explicit(&bell->summary, UINT64_C(1) << bit / 64, memory_order_seq_cst);
-}
-
 static PLX_NOINLINE void call(struct shm_ep *ep, uint32_t how)
 {
-	if (how & CALL_BELL)
-		ring_bell(ep->peer_bell, ep->peer_bell_bit);
+	uint32_t bit = ep->peer_bell_bit;
+
+	if (how & CALL_BELL) {
+		/* The word before the summary: see struct bell. */
+		atomic_fetch_or_explicit(&ep->peer_bell->words[bit / 64], UINT64_C(1) << bit % 64,
+					 memory_order_seq_cst);
+		atomic_fetch_or_explicit(&ep->peer_bell->summary, UINT64_C(1) << bit / 64,
+					 memory_order_seq_cst);
+	}
 	if (how & CALL_WAKE)
 		ep_wake_peer(ep);
 }
@@ -69,13 +68,6 @@ static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flag
 	ring_clear_ahead(&ep->writer);
 }
 
-static void call_later(struct shm_ep *ep)
-{
-	ep->calls_later = true;
-	ep->next_caller = domain_of(ep)->callers;
-	domain_of(ep)->callers = ep;
-}
-
 /* Publish a record that more will follow, or a poll, so ring_call's fence waits only once for all.
  * A peer that asked earlier is called here after a fence, and then nothing is owed: checking later
  * would wake it again if it has gone back to sleep meanwhile. */
@@ -83,10 +75,13 @@ static inline void commit_early(struct shm_ep *ep, uint8_t flags, uint32_t lengt
 {
 	ring_commit(&ep->writer, RECORD_MESSAGE, flags, length, bytes);
 	ep->owes_call = !ring_asks(&ep->writer);
-	if (plx_unlikely(!ep->owes_call))
+	if (plx_unlikely(!ep->owes_call)) {
 		call(ep, ring_call(&ep->writer));
-	else if (!ep->calls_later)
-		call_later(ep);
+	} else if (!ep->calls_later) {
+		ep->calls_later = true;
+		ep->next_caller = domain_of(ep)->callers;
+		domain_of(ep)->callers = ep;
+	}
 	ring_clear_ahead(&ep->writer);
 }
 
