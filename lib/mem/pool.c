@@ -52,15 +52,16 @@ struct layout {
 	size_t own, ring, caches, links, marks, objects, total;
 };
 
-static int lay_out(const struct plx_pool_attr *attr, struct layout *at)
+static void lay_out(const struct plx_pool_attr *attr, struct layout *at)
 {
 	bool is_shared = attr->owner == PLX_LCORE_NONE;
 	struct plx_ring_attr ring = {.kind = PLX_RING_MPMC, .capacity = attr->object_count};
 	size_t count = attr->object_count;
 	size_t caches_bytes = cache_count_of(attr) ? PLX_LCORE_MAX * sizeof(void *) : 0;
 	size_t ring_bytes = 0;
-	int err = is_shared ? plx_ring_size(&ring, &ring_bytes) : 0;
 
+	if (is_shared)
+		plx_ring_size(&ring, &ring_bytes); /* cannot fail: see check_attr */
 	/* At most 2^31 objects of 2^32 bytes: no overflow. */
 	at->stride_bytes = mem_round_up(attr->object_bytes + POOL_CANARY_BYTES, PLX_CACHE_LINE);
 	at->own = mem_round_up(sizeof(struct pool), ALIGN);
@@ -70,7 +71,6 @@ static int lay_out(const struct plx_pool_attr *attr, struct layout *at)
 	at->marks = at->links + (is_shared ? count * sizeof(uint32_t) : 0);
 	at->objects = mem_round_up(at->marks + (POOL_CHECKED ? count : 0), PLX_CACHE_LINE);
 	at->total = at->objects + count * at->stride_bytes;
-	return err;
 }
 
 static void init_owned(struct pool *pool, char *memory, const struct layout *at)
@@ -90,14 +90,12 @@ static void init_owned(struct pool *pool, char *memory, const struct layout *at)
 		stack[count - 1 - i] = mem_pool_object(&pool->pub, i);
 }
 
-static int init_shared(struct pool *pool, const struct plx_pool_attr *attr, char *memory,
-		       const struct layout *at)
+static void init_shared(struct pool *pool, const struct plx_pool_attr *attr, char *memory,
+			const struct layout *at)
 {
 	struct plx_ring_attr ring = {.kind = PLX_RING_MPMC, .capacity = attr->object_count};
-	int err = plx_ring_init(memory + at->ring, &ring, &pool->ring);
 
-	if (err)
-		return err;
+	plx_ring_init(memory + at->ring, &ring, &pool->ring); /* cannot fail: aligned as well */
 	pool->spare_links = (_Atomic uint32_t *)(memory + at->links);
 	pool->cache_count = cache_count_of(attr);
 	pool->lcore_count = pool->cache_count ? PLX_LCORE_MAX : 0;
@@ -108,13 +106,11 @@ static int init_shared(struct pool *pool, const struct plx_pool_attr *attr, char
 
 		plx_ring_push(pool->ring, &object);
 	}
-	return 0;
 }
 
-static int init(struct pool *pool, const struct plx_pool_attr *attr, const struct layout *at)
+static void init(struct pool *pool, const struct plx_pool_attr *attr, const struct layout *at)
 {
 	char *memory = (char *)pool;
-	int err = 0;
 
 	pool->owner = attr->owner;
 	pool->pub.caches = (struct plx_pool_cache **)(memory + at->caches);
@@ -133,11 +129,10 @@ static int init(struct pool *pool, const struct plx_pool_attr *attr, const struc
 		pool_poison(pool, mem_pool_object(&pool->pub, i));
 	}
 	if (pool_is_shared(pool))
-		err = init_shared(pool, attr, memory, at);
+		init_shared(pool, attr, memory, at);
 	else
 		init_owned(pool, memory, at);
 	pool->pub.lcore_count = POOL_WATCHED ? 0 : pool->lcore_count;
-	return err;
 }
 
 int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out)
@@ -146,20 +141,16 @@ int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out
 	void *memory;
 	int err = check_attr(attr);
 
-	err = err ? err : lay_out(attr, &at);
 	if (err)
 		return err;
+	lay_out(attr, &at);
 	err = mem_alloc(at.total, ALIGN, attr->node, &memory);
 	if (err)
 		return plx_fail_in(err, "pool %s, %u objects of %zu bytes: ", attr->name,
 				   attr->object_count, attr->object_bytes);
 
 	struct pool *pool = memory;
-	err = init(pool, attr, &at);
-	if (err) {
-		plx_mem_free(memory);
-		return err;
-	}
+	init(pool, attr, &at);
 	pthread_mutex_lock(&list_lock);
 	LIST_INSERT_HEAD(&pools, pool, all);
 	pthread_mutex_unlock(&list_lock);
