@@ -24,8 +24,6 @@ static int bind_to_node(void *base, const struct mem_ask *ask, size_t size_bytes
 	unsigned long nodes[MEM_NODE_MAX / LONG_BITS] = {0};
 	int mode = ask->numa == PLX_NUMA_STRICT ? MPOL_BIND : MPOL_PREFERRED;
 
-	if (ask->node == PLX_NODE_ANY || ask->numa == PLX_NUMA_ANY)
-		return 0;
 	nodes[(unsigned)ask->node / LONG_BITS] |= 1ul << ((unsigned)ask->node % LONG_BITS);
 	if (mbind(base, size_bytes, mode, nodes, MEM_NODE_MAX + 1, 0) == 0)
 		return 0;
@@ -67,8 +65,6 @@ bool mem_lies_on(const void *base, size_t size_bytes, int node)
 
 static int check_node(const struct mem_ask *ask, struct mem_zone *zone)
 {
-	if (ask->node == PLX_NODE_ANY || ask->numa == PLX_NUMA_ANY)
-		return 0;
 	zone->node_fallback = !mem_lies_on(zone->pub.base, ask->first_bytes, ask->node);
 	if (!zone->node_fallback || ask->numa != PLX_NUMA_STRICT)
 		return 0;
@@ -128,7 +124,8 @@ static int open_hugetlb(size_t page_bytes, size_t size_bytes)
 /* Bind the mapping to its node and populate its first bytes; unmap it on failure. */
 static int fill(const struct mem_ask *ask, struct mem_zone *zone, size_t first_bytes, int memfd)
 {
-	int err = bind_to_node(zone->pub.base, ask, zone->pub.size_bytes);
+	bool is_bound = ask->node != PLX_NODE_ANY; /* false with --numa any */
+	int err = is_bound ? bind_to_node(zone->pub.base, ask, zone->pub.size_bytes) : 0;
 
 	if (err == 0 && memfd == NO_FD) {
 		err = mem_block_populate(zone->pub.base, first_bytes);
@@ -138,7 +135,7 @@ static int fill(const struct mem_ask *ask, struct mem_zone *zone, size_t first_b
 			plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
 				 strerror(-err));
 	}
-	if (err == 0)
+	if (err == 0 && is_bound)
 		err = check_node(ask, zone);
 	if (err)
 		mem_block_unmap(zone);
