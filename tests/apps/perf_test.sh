@@ -4,10 +4,10 @@
 # Arguments: plx-perf, and plx-perf-dpdk if it was built.
 set -uo pipefail
 
+# shellcheck source=tests/apps/checks.sh
+. "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
+
 program=$1 dpdk=${2-}
-failed=0
-temp=$(mktemp -d)
-trap 'rm -rf "$temp"' EXIT
 
 # Everything if the test may use two CPUs, otherwise what works on one.
 read -ra cpus < <(taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
@@ -20,8 +20,7 @@ report()
 	if (($1 == 0)); then
 		echo "ok: $2"
 	else
-		echo "FAILED: $2: ${3-}"
-		failed=1
+		fail "$2: ${3-}"
 	fi
 }
 
@@ -92,8 +91,7 @@ refuses 2 'two lcores are needed' hop -l "$one"
 refuses 2 'or --on one' ring -l "$one"
 refuses 2 "are both on CPU ${cpus[0]}" ring -l "$one,1@${cpus[0]}"
 # Files are looked at before anything is measured: an hour is not over within the limit of refuses.
-refuses 2 '--json /nonexistent/x: cannot be written: No such file' pool --json /nonexistent/x \
-	--rounds 101 --duration 10s
+refuses 2 '--json /nonexistent/x: cannot be written: No such file' pool --json /nonexistent/x --rounds 101 --duration 10s
 refuses 2 '--histogram /nonexistent/x: cannot be written: No such file' hop --histogram /nonexistent/x \
 	--rounds 101 --duration 10s
 refuses 2 '--histogram /: cannot be written: Is a directory' hop --histogram /
