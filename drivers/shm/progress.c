@@ -309,19 +309,9 @@ void progress_poll(struct shm_cq *cq)
 /* A few active endpoints stay active: their peers wake us without ringing. They stay armed until a
  * message or the byte of a peer that took the request arrives; until then going back to sleep costs
  * nothing for them. With more, the earliest active ones ask for the bell; otherwise each wake-up
- * would check all of them. */
-static void ask_to_be_woken(struct shm_ep *ep, bool stays_active)
-{
-	if (stays_active) {
-		set_call(ep, CALL_WAKE);
-		ep->is_armed = true;
-	} else {
-		unlist(ep);
-		set_call(ep, CALL_BELL | CALL_WAKE);
-	}
-}
-
-/* Returns whether it has something after all. Records without room in the queue do not count: that
+ * would check all of them.
+ *
+ * Returns whether it has something after all. Records without room in the queue do not count: that
  * queue is read first. */
 static bool arm(struct shm_ep *ep)
 {
@@ -331,7 +321,13 @@ static bool arm(struct shm_ep *ep)
 		return false;
 	if (ep->base.state == EP_DRAINING)
 		return true;
-	ask_to_be_woken(ep, stays_active);
+	if (stays_active) {
+		set_call(ep, CALL_WAKE);
+		ep->is_armed = true;
+	} else {
+		unlist(ep);
+		set_call(ep, CALL_BELL | CALL_WAKE);
+	}
 	if (!ring_look(&ep->reader)) /* C4 */
 		return false;
 	unlist(ep); /* withdraw the request */

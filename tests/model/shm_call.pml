@@ -11,7 +11,7 @@
  *   quieten          progress.c: quieten (C3, C4)
  *   take_bells       progress.c: take_bells, answer, progress_activate
  *   clear_wakes      cq.c: clear_wakes; progress.c: progress_activate
- *   arm              progress.c: progress_arm, arm, ask_to_be_woken (C3, C4)
+ *   arm              progress.c: progress_arm, arm (C3, C4)
  *   is_active        ep.h: LISTED_ACTIVE
  *   is_armed         ep.h: is_armed, of one that is active; or LISTED_NOT
  *   memory           what empties the store buffers, some time later
