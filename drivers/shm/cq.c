@@ -2,7 +2,6 @@
 /* Completion queues: the queue and its endpoints' slots. progress.c fills it. */
 #include "shm.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>

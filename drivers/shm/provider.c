@@ -3,7 +3,6 @@
 #include "shm.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <grp.h>
 #include <stdlib.h>
 #include <strings.h>

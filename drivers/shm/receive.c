@@ -3,7 +3,6 @@
  * message in one record and one buffer. */
 #include "shm.h"
 
-#include <errno.h>
 #include <sys/uio.h>
 #include <unistd.h>
 

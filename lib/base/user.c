@@ -2,7 +2,6 @@
 /* User ids: which identify one user; UNIX sockets and their creators. */
 #include "base_internal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -11,8 +10,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define OVERFLOW_ID_DEFAULT 65534

@@ -6,9 +6,7 @@
 #include "mem_priv.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define HEADER_BYTES ((size_t)(2 * PLX_CACHE_LINE))
 #define ROOM_MAX     (UINT32_MAX - HEADER_BYTES - PLX_BUF_HEADROOM - PLX_CACHE_LINE)

@@ -7,9 +7,7 @@
 #include <inttypes.h>
 #include <numa.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 #define LINE_BYTES 1024
 #define PATH_BYTES (LINE_BYTES + 64)

@@ -6,9 +6,7 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 PLX_LOG_COMPONENT(log_component, "mem");
 struct plx_log_component *const mem_log = &log_component;

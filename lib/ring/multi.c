@@ -25,8 +25,6 @@
  * while no thread marks that slot: 39 hours at 10^9 elements a second. */
 #include "ring_priv.h"
 
-#include <stdatomic.h>
-
 #define POSITION_SHIFT 17
 #define POSITION_MASK  (UINT64_MAX >> POSITION_SHIFT)
 #define RUN_MASK       ((UINT64_C(1) << POSITION_SHIFT) - 1)

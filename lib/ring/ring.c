@@ -3,7 +3,6 @@
  * kinds that use them, the marks. */
 #include "ring_priv.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 /* In elements; doc/design/rings.md has the measurements for both. */

@@ -5,7 +5,6 @@
  * its closure says that the peer has left. */
 #include "../shm.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>

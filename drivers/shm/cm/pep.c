@@ -2,7 +2,6 @@
 /* Passive endpoints: names of addresses, binding, listening, and incoming connections. */
 #include "../shm.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #define PORT_TRIES 64

@@ -5,7 +5,6 @@
  * not even to be complete. */
 #include "../shm.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #define WIRE_MAGIC UINT32_C(0x53584c50) /* "PLXS" */

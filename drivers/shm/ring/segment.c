@@ -3,7 +3,6 @@
  * sealed memfd; the next access would raise SIGBUS when none are left. */
 #include "../shm.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/mempolicy.h>
