@@ -262,7 +262,7 @@ static unsigned check_row(const struct row *row, struct process *process)
 	return wrong;
 }
 
-PLX_TEST(command_lines_do_what_the_table_says)
+PLX_TEST(command_lines_behave_as_the_table_states)
 {
 	struct process batch[BATCH];
 	unsigned wrong = 0;
@@ -320,7 +320,7 @@ static int claim_free(const struct plx_topo *topo, int fds[PLX_CPU_MAX], int cou
 }
 
 /* Another process may release a CPU just before the probe checks: then retry. */
-PLX_TEST(occupied_host_is_one_warning)
+PLX_TEST(a_fully_claimed_host_causes_one_warning)
 {
 	const char *const words[WORDS_MAX] = {PROBE};
 	struct plx_topo *topo;
@@ -350,7 +350,7 @@ PLX_TEST(occupied_host_is_one_warning)
 	plx_topo_close(topo);
 }
 
-PLX_TEST(hanging_lcore_is_told)
+PLX_TEST(a_hanging_lcore_is_reported)
 {
 	const char *const words[WORDS_MAX] = {PROBE, "-l", "(0-1)@%cpu", "--hang"};
 	struct process probe;

@@ -77,7 +77,7 @@ static void put_thread(unsigned pid, unsigned tid, const char *name, const char 
 #define MAPS_OTHER "7f00-7f01 r--p 0 00:1 9 /lib/libc.so.6\n"
 
 /* Pids that no kernel assigns: this process itself is skipped. */
-MADE_UP_TEST(names_all_who_share_a_claimed_cpu)
+MADE_UP_TEST(names_all_processes_that_share_a_claimed_cpu)
 {
 	struct info_cpus *cpus = &info->cpus;
 	char path[512];
@@ -117,7 +117,7 @@ MADE_UP_TEST(names_all_who_share_a_claimed_cpu)
 	}
 }
 
-PLX_TEST(sees_a_claim_of_this_very_process)
+PLX_TEST(sees_a_claim_of_its_own_process)
 {
 	struct info_cpus *cpus = &info->cpus;
 	const unsigned cpu = PLX_CPU_MAX - 7; /* no host has it today */

@@ -86,7 +86,7 @@ PLX_TEST(the_doctor_on_the_kernel)
 	assert_only_finding("steal", INFO_ADVICE, "2.0 %", "vcpupin");
 }
 
-PLX_TEST(the_doctor_is_silent_where_nothing_can_be_done)
+PLX_TEST(the_doctor_omits_what_cannot_be_changed)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 
@@ -104,7 +104,7 @@ PLX_TEST(the_doctor_is_silent_where_nothing_can_be_done)
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
 }
 
-PLX_TEST(hypervisors_have_the_names_that_people_know)
+PLX_TEST(hypervisors_have_their_common_names)
 {
 	assert_string_equal(info_hypervisor_name("bhyve bhyve "), "bhyve");
 	assert_string_equal(info_hypervisor_name("KVMKVMKVM"), "KVM");
@@ -153,7 +153,7 @@ PLX_TEST(the_doctor_on_the_transport)
 	assert_only_finding("no-provider", INFO_PROBLEM, "driver tcp:", "fi_info");
 }
 
-PLX_TEST(the_doctor_on_rdma_that_cannot_be_used)
+PLX_TEST(the_doctor_on_unusable_rdma_devices)
 {
 	static const struct {
 		int error;
@@ -188,7 +188,7 @@ PLX_TEST(the_doctor_on_rdma_that_cannot_be_used)
 			    "chmod a+rw /dev/infiniband/rdma_cm");
 }
 
-PLX_TEST(findings_name_as_many_devices_as_there_is_room_for)
+PLX_TEST(findings_name_devices_up_to_the_room)
 {
 	sound_rdma_host();
 	info->rdma.device_count = INFO_DEVICES_MAX;
@@ -220,7 +220,7 @@ static void host_with_port(const char *state, const char *phys_state, const char
 	strcpy(port->netdev, netdev);
 }
 
-PLX_TEST(the_doctor_on_rdma_that_cannot_be_reached)
+PLX_TEST(the_doctor_on_unreachable_rdma_devices)
 {
 	host_with_port("", "", "", "");
 
@@ -254,7 +254,7 @@ PLX_TEST(the_doctor_on_rdma_that_cannot_be_reached)
 	assert_only_finding("rdma-address", INFO_NOTE, "mlx5_0", "dev eth1");
 }
 
-PLX_TEST(the_doctor_on_rdma_that_is_far)
+PLX_TEST(the_doctor_on_rdma_devices_of_another_node)
 {
 	sound_rdma_host();
 	info->cpus.node_count = 2;
@@ -295,7 +295,7 @@ PLX_TEST(the_doctor_on_locked_memory_for_rdma)
 	assert_int_equal(info_doctor(info, findings, INFO_FINDINGS_MAX), 0);
 }
 
-PLX_TEST(the_gravest_findings_come_first)
+PLX_TEST(the_most_severe_findings_come_first)
 {
 	struct info_finding findings[INFO_FINDINGS_MAX];
 

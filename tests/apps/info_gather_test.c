@@ -179,7 +179,7 @@ static double quota_cpus(struct info_kernel *kernel)
 	return kernel->quota.cpus;
 }
 
-MADE_UP_TEST(finds_the_least_quota_of_nested_cgroups)
+MADE_UP_TEST(finds_the_lowest_quota_of_nested_cgroups)
 {
 	struct info_kernel *kernel = &info->kernel;
 
@@ -201,7 +201,7 @@ MADE_UP_TEST(finds_the_least_quota_of_nested_cgroups)
 	assert_true(quota_cpus(kernel) == 2);
 }
 
-MADE_UP_TEST(finds_the_least_quota_of_nested_groups_of_version_1)
+MADE_UP_TEST(finds_the_lowest_quota_of_nested_cgroups_v1)
 {
 	struct info_kernel *kernel = &info->kernel;
 
@@ -249,7 +249,7 @@ MADE_UP_TEST(reads_rdma_devices)
 	assert_false(rdma->devices[0].usable);
 }
 
-MADE_UP_TEST(counts_the_devices_that_there_is_no_room_for)
+MADE_UP_TEST(counts_devices_beyond_the_room)
 {
 	struct info_rdma *rdma = &info->rdma;
 	char name[128];
@@ -264,7 +264,7 @@ MADE_UP_TEST(counts_the_devices_that_there_is_no_room_for)
 }
 
 /* The text says why a device cannot be used: no driver, or no permission. */
-PLX_TEST(a_device_that_is_not_there_is_not_usable)
+PLX_TEST(a_missing_device_is_not_usable)
 {
 	struct info_rdma *rdma = &info->rdma;
 
@@ -279,7 +279,7 @@ PLX_TEST(a_device_that_is_not_there_is_not_usable)
 	assert_int_equal(rdma->devices[0].seen.node, 1);
 }
 
-PLX_TEST(a_device_that_cannot_be_opened_says_what_to_do)
+PLX_TEST(a_device_that_cannot_be_opened_has_a_remedy)
 {
 	struct plx_rdma_device device = {.name = "plx_none0"};
 	struct info_details details;
@@ -382,7 +382,7 @@ PLX_TEST(ports_have_the_addresses_of_their_interfaces)
 	assert_true(device->has_address);
 }
 
-PLX_TEST(addresses_that_do_not_fit_are_left_out_whole)
+PLX_TEST(addresses_that_do_not_fit_are_omitted_whole)
 {
 	struct info_rdma *rdma = &info->rdma;
 	struct address address;

@@ -3,7 +3,7 @@
 #include "info.h"
 #include "plx_test.h"
 
-PLX_TEST(a_device_is_not_opened_and_the_text_says_how_to_get_libibverbs)
+PLX_TEST(a_build_without_libibverbs_names_the_package)
 {
 	struct plx_rdma_device device = {.name = "mlx5_0", .uverbs = "uverbs0"};
 	struct info_details details;

@@ -69,7 +69,7 @@ PLX_TEST(json_of_a_claim_lists_its_sharers)
 
 /* Without libfabric's providers, because shm is part of the library. libfabric probes once per
  * process, and no other test of this program triggers that. */
-PLX_TEST(the_driver_of_this_host_is_always_there)
+PLX_TEST(the_driver_for_this_host_is_always_available)
 {
 	sound_host();
 	const struct info_driver *shm = NULL;
@@ -115,7 +115,7 @@ PLX_TEST(json_of_a_device_has_all_that_is_known)
 	json_decref(json);
 }
 
-PLX_TEST(json_of_a_device_says_null_where_nothing_is_known)
+PLX_TEST(json_of_a_device_is_null_for_unknown_values)
 {
 	sound_rdma_host();
 	info->rdma.devices[0] = (struct info_device){
@@ -165,7 +165,7 @@ PLX_TEST(prints_rdma_devices_for_people)
 	assert_prints(parts, PLX_ARRAY_LEN(parts));
 }
 
-PLX_TEST(prints_what_keeps_rdma_devices_from_use)
+PLX_TEST(prints_why_rdma_devices_are_unusable)
 {
 	static const char *const parts[] = {
 		"  connections     no permission for /dev/infiniband/rdma_cm\n",

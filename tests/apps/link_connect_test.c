@@ -32,7 +32,7 @@ PROVIDER_TEST(ipv6_works)
 	end_server(&server);
 }
 
-PROVIDER_TEST(busy_port_is_told)
+PROVIDER_TEST(a_busy_port_is_reported)
 {
 	struct server server = serve_echo(provider);
 	struct process *second = launch("apps/plx-echo -l 0@%u --huge none --provider %s "
@@ -58,7 +58,7 @@ static int hold_closed_port(char *address, size_t size)
 	return fd;
 }
 
-PROVIDER_TEST(closed_port_refuses)
+PROVIDER_TEST(a_closed_port_refuses)
 {
 	struct server nobody = {0};
 	int fd = hold_closed_port(nobody.address, sizeof(nobody.address));
@@ -70,7 +70,7 @@ PROVIDER_TEST(closed_port_refuses)
 	close(fd);
 }
 
-PROVIDER_TEST(refusing_listener_is_told)
+PROVIDER_TEST(a_refusing_listener_is_reported)
 {
 	struct server server = serve("tests/apps/bad_echo", provider,
 				     "--listen 127.0.0.1:0 --fault refuse");
@@ -80,7 +80,7 @@ PROVIDER_TEST(refusing_listener_is_told)
 	end_server(&server);
 }
 
-PROCESS_TEST(bad_addresses_are_told)
+PROCESS_TEST(bad_addresses_are_reported)
 {
 	static const struct {
 		const char *words;
@@ -180,7 +180,7 @@ PROVIDER_TEST(strangers_do_not_disturb_a_client)
 	end_server(&server);
 }
 
-PROCESS_TEST(silent_strangers_are_ended_after_the_time_that_was_set)
+PROCESS_TEST(silent_strangers_are_disconnected_after_the_set_time)
 {
 	struct server server = serve("apps/plx-echo", "tcp",
 				     "--tcp handshake_ms=100 --listen 127.0.0.1:0");

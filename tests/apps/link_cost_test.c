@@ -119,7 +119,7 @@ static bool has_strace(void)
 	return works;
 }
 
-PROVIDER_TEST(messages_cause_no_system_calls_of_ours)
+PROVIDER_TEST(messages_cause_no_system_calls_of_pollux)
 {
 	static const char *const memory[] = {"brk", "mmap", "munmap"};
 
@@ -153,7 +153,7 @@ PROVIDER_TEST(messages_cause_no_system_calls_of_ours)
 }
 
 /* On a busy host one side polls while the other has no CPU, so the minimum of the runs counts. */
-PROCESS_TEST(shm_looks_for_connections_once_in_many_messages)
+PROCESS_TEST(shm_checks_for_connections_once_in_many_messages)
 {
 	static struct calls calls;
 	long looks = MANY;

@@ -95,7 +95,7 @@ static int occupy(unsigned cpu)
 
 /* Two pollers on one CPU measure the scheduler, so the result must carry a warning even if the log
  * does not. */
-RESULTS_TEST(result_of_a_shared_cpu_carries_a_warning)
+RESULTS_TEST(the_result_of_a_shared_cpu_has_a_warning)
 {
 	int claim = occupy(client_cpu);
 	int pid = (int)getpid();
@@ -116,7 +116,7 @@ RESULTS_TEST(result_of_a_shared_cpu_carries_a_warning)
 	end_server(&server);
 }
 
-RESULTS_TEST(result_of_a_cpu_of_its_own_carries_none)
+RESULTS_TEST(the_result_of_a_private_cpu_has_no_warning)
 {
 	int claim = client_cpu == server_cpu ? -1 : occupy(client_cpu);
 

@@ -54,7 +54,7 @@ static void expect_partial_figures(struct process *client, const char *planned,
 	expect_in_results("\n}\n");
 }
 
-RESULTS_PROVIDER_TEST(figures_until_the_server_was_killed_are_kept)
+RESULTS_PROVIDER_TEST(figures_before_the_server_was_killed_are_kept)
 {
 	static const struct {
 		const char *options, *planned, *key;
@@ -101,7 +101,7 @@ PROVIDER_TEST(server_outlives_a_killed_client)
 	end_server(&server);
 }
 
-PROVIDER_TEST(stopped_server_ends_well_and_its_client_is_told)
+PROVIDER_TEST(a_stopped_server_ends_well_and_its_client_is_notified)
 {
 	struct server server = serve_echo(provider);
 	struct process *client = launch_running(&server, provider, "--duration 60s");
@@ -137,7 +137,7 @@ static unsigned long expect_given_up(const char *command, const char *provider, 
 	return number;
 }
 
-PROVIDER_TEST(frozen_server_is_found_dead)
+PROVIDER_TEST(a_frozen_server_is_found_dead)
 {
 	/* On a busy host the server may not have run for a while before it was frozen. The
 	 * client prints how long it was silent. */
@@ -149,7 +149,7 @@ PROVIDER_TEST(frozen_server_is_found_dead)
 }
 
 /* The server announces how much silence it needs tolerated. */
-PROCESS_TEST(frozen_client_keeps_its_link_where_it_asked_for_patience)
+PROCESS_TEST(a_frozen_client_with_a_long_heartbeat_keeps_its_link)
 {
 	struct server server = serve("apps/plx-echo --heartbeat 100ms:20s", "shm",
 				     "--listen 127.0.0.1:0");
@@ -164,7 +164,7 @@ PROCESS_TEST(frozen_client_keeps_its_link_where_it_asked_for_patience)
 }
 
 /* A living process that does not answer: without heartbeats here, so that it may be stopped. */
-PROVIDER_TEST(server_that_does_not_answer_is_given_up)
+PROVIDER_TEST(a_silent_server_is_given_up)
 {
 	if (!is_soak()) {
 		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
@@ -175,7 +175,7 @@ PROVIDER_TEST(server_that_does_not_answer_is_given_up)
 }
 
 /* Results measured so far are kept. */
-PROVIDER_TEST(interrupted_client_says_so_and_ends)
+PROVIDER_TEST(an_interrupted_client_reports_it_and_ends)
 {
 	struct server server = serve_echo(provider);
 	struct process *client = launch_running(&server, provider, "--duration 60s --warmup 10");
@@ -207,7 +207,7 @@ static void wait_until_signal_is_taken(const struct process *process)
 }
 
 /* An lcore that never returns to its loop: the first signal has no effect. */
-PROCESS_TEST(second_signal_ends_a_process_that_hangs)
+PROCESS_TEST(a_second_signal_ends_a_hanging_process)
 {
 	static const int signals[][2] = {{SIGINT, SIGINT}, {SIGTERM, SIGTERM}, {SIGTERM, SIGINT}};
 

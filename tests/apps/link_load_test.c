@@ -31,7 +31,7 @@ PROVIDER_TEST(messages_of_every_size_come_back_unchanged)
 	end_server(&server);
 }
 
-PROVIDER_TEST(long_messages_are_cut_on_both_ways)
+PROVIDER_TEST(long_messages_are_split_in_both_directions)
 {
 	struct server server = serve("apps/plx-ping", provider, "--listen 127.0.0.1:0 --rx-buf 4K");
 
@@ -115,7 +115,7 @@ PROVIDER_TEST(open_loop_keeps_its_rate)
 	end_server(&server);
 }
 
-PROCESS_TEST(missed_rate_is_status_3)
+PROCESS_TEST(a_missed_rate_is_status_3)
 {
 	struct server server = serve_echo(providers[0]);
 	struct process *client = launch_ping(&server, providers[0],
@@ -127,7 +127,7 @@ PROCESS_TEST(missed_rate_is_status_3)
 	end_server(&server);
 }
 
-PROCESS_TEST(changed_answers_are_noticed)
+PROCESS_TEST(changed_answers_are_detected)
 {
 	static const char *const faults[] = {"flip", "shorten"};
 

@@ -49,7 +49,7 @@ static void close_links(struct process *client, unsigned count)
 	expect_status(client, 0);
 }
 
-PROVIDER_TEST(many_links_cost_little_and_give_it_back)
+PROVIDER_TEST(many_links_cost_little_and_return_their_memory)
 {
 	unsigned count = is_soak() ? 1000 : 200;
 	struct server server = serve_echo(provider);

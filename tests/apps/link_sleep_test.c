@@ -51,7 +51,7 @@ static void expect_quiet(const struct process *process, long wakes_max)
 		fail_msg("awake twice, with limits of %d ms and %ld sleeps", CPU_MS_MAX, wakes_max);
 }
 
-PROVIDER_TEST(a_server_with_nothing_to_do_sleeps)
+PROVIDER_TEST(an_idle_server_sleeps)
 {
 	struct server server = serve("apps/plx-ping", provider, "--listen 127.0.0.1:0");
 	struct process *peer;
@@ -74,7 +74,7 @@ PROVIDER_TEST(a_server_with_nothing_to_do_sleeps)
 	expect_out(server.process, "lcore 0: slept ");
 }
 
-PROCESS_TEST(one_that_polls_does_not)
+PROCESS_TEST(a_poller_does_not_sleep)
 {
 	struct server server = serve("apps/plx-ping --idle poll", "shm", "--listen 127.0.0.1:0");
 	struct usage before = usage_of(server.process), after;
@@ -87,7 +87,7 @@ PROCESS_TEST(one_that_polls_does_not)
 }
 
 /* Stopped by SIGSTOP while sleeping and waking: nothing is lost. */
-PROVIDER_TEST(one_that_is_stopped_goes_on)
+PROVIDER_TEST(a_stopped_sleeper_continues)
 {
 	struct server server = serve("apps/plx-echo --idle event --heartbeat off", provider,
 				     "--listen 127.0.0.1:0");

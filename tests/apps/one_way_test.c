@@ -95,7 +95,7 @@ RESULTS_PROVIDER_TEST(each_message_is_counted_once_on_both_sides)
 	}
 }
 
-RESULTS_TEST(burst_is_what_leaves_in_one_turn_at_most)
+RESULTS_TEST(burst_limits_the_messages_of_one_turn)
 {
 	struct server server = serve_sink("tcp", "");
 
@@ -105,7 +105,7 @@ RESULTS_TEST(burst_is_what_leaves_in_one_turn_at_most)
 	end_server(&server);
 }
 
-RESULTS_PROVIDER_TEST(duration_is_kept_and_all_that_left_has_arrived)
+RESULTS_PROVIDER_TEST(a_run_keeps_its_duration_and_all_messages_arrive)
 {
 	struct server server = serve("apps/plx-ping", provider,
 				     "--listen 127.0.0.1:0 --sink --size 64K");
@@ -119,7 +119,7 @@ RESULTS_PROVIDER_TEST(duration_is_kept_and_all_that_left_has_arrived)
 }
 
 /* Credit is only read between bursts, so a window of 2 stops each burst. */
-RESULTS_TEST(window_of_the_sink_is_what_it_was_asked_for)
+RESULTS_TEST(the_sink_has_the_window_that_was_requested)
 {
 	static const struct {
 		const char *sink, *client;
@@ -143,7 +143,7 @@ RESULTS_TEST(window_of_the_sink_is_what_it_was_asked_for)
 	}
 }
 
-RESULTS_PROVIDER_TEST(interrupted_client_reports_what_has_arrived)
+RESULTS_PROVIDER_TEST(an_interrupted_client_reports_what_arrived)
 {
 	struct server server = serve_sink(provider, "");
 	struct process *client = launch_running(&server, provider, "--duration 60s");
@@ -158,7 +158,7 @@ RESULTS_PROVIDER_TEST(interrupted_client_reports_what_has_arrived)
 	end_server(&server);
 }
 
-RESULTS_PROVIDER_TEST(stopped_server_has_received_what_is_reported)
+RESULTS_PROVIDER_TEST(a_stopped_server_received_what_is_reported)
 {
 	struct server server = serve_sink(provider, "");
 	struct process *client = launch_running(&server, provider, "--count 1000000000");
@@ -173,7 +173,7 @@ RESULTS_PROVIDER_TEST(stopped_server_has_received_what_is_reported)
 	expect_received(server.process, number("count") + WARMUP, 64);
 }
 
-RESULTS_PROVIDER_TEST(killed_server_leaves_a_run_that_says_so)
+RESULTS_PROVIDER_TEST(a_killed_server_is_recorded_in_the_run)
 {
 	struct server server = serve_sink(provider, "");
 	struct process *client = launch_running(&server, provider, "--duration 60s");
@@ -186,7 +186,7 @@ RESULTS_PROVIDER_TEST(killed_server_leaves_a_run_that_says_so)
 	expect_rates(64);
 }
 
-RESULTS_PROVIDER_TEST(server_that_answers_is_refused)
+RESULTS_PROVIDER_TEST(an_answering_server_is_refused)
 {
 	static const char *const options[] = {
 		"--count 1 --size 0",
@@ -206,7 +206,7 @@ RESULTS_PROVIDER_TEST(server_that_answers_is_refused)
 	end_server(&server);
 }
 
-RESULTS_TEST(peer_that_takes_nothing_is_given_up)
+RESULTS_TEST(a_peer_that_accepts_nothing_is_given_up)
 {
 	if (!is_soak()) {
 		print_message("skipped: takes 20 s; set PLX_TEST_SOAK=1\n");
@@ -226,7 +226,7 @@ RESULTS_TEST(peer_that_takes_nothing_is_given_up)
 	end_server(&server);
 }
 
-PROCESS_TEST(options_that_do_not_go_together_are_refused)
+PROCESS_TEST(options_that_exclude_each_other_are_refused)
 {
 	static const char listen[] = "--listen 127.0.0.1:0", connect[] = "--connect 127.0.0.1:1";
 	static const struct {

@@ -75,7 +75,7 @@ static struct server serve_kind(bool one_way)
 		     one_way ? "--listen 127.0.0.1:0 --sink" : "--listen 127.0.0.1:0");
 }
 
-RESULTS_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
+RESULTS_TEST(a_failed_run_removes_files_of_an_earlier_run)
 {
 	static char too_much_memory[96];
 	/* Nothing listens there. */
@@ -98,7 +98,7 @@ RESULTS_TEST(run_that_fails_leaves_no_files_of_an_earlier_one)
 	}
 }
 
-RESULTS_TEST(run_that_is_killed_leaves_no_files_of_an_earlier_one)
+RESULTS_TEST(a_killed_run_removes_files_of_an_earlier_run)
 {
 	struct server server = serve_kind(false);
 	struct process *client;
@@ -112,7 +112,7 @@ RESULTS_TEST(run_that_is_killed_leaves_no_files_of_an_earlier_one)
 }
 
 /* Next to one-way figures, round-trip figures would look like part of them. */
-RESULTS_TEST(run_one_way_leaves_its_own_file_alone)
+RESULTS_TEST(a_one_way_run_leaves_only_its_own_file)
 {
 	struct server server = serve_kind(true);
 
@@ -144,7 +144,7 @@ RESULTS_TEST(command_line_that_starts_no_run_touches_no_file)
 	}
 }
 
-RESULTS_TEST(file_that_cannot_be_removed_is_told_before_the_run)
+RESULTS_TEST(a_file_that_cannot_be_removed_is_reported_before_the_run)
 {
 	struct process *client;
 
@@ -155,7 +155,7 @@ RESULTS_TEST(file_that_cannot_be_removed_is_told_before_the_run)
 }
 
 /* A user set it up to get the results. */
-RESULTS_TEST(link_of_that_name_is_written_through)
+RESULTS_TEST(a_symbolic_link_is_written_through)
 {
 	struct server server = serve_kind(false);
 	char target[64];
@@ -170,7 +170,7 @@ RESULTS_TEST(link_of_that_name_is_written_through)
 
 /* Files that --one-way does not write belong to an earlier run only next to the file that each run
  * writes. */
-RESULTS_TEST(run_one_way_leaves_files_that_no_run_has_written)
+RESULTS_TEST(a_one_way_run_keeps_files_that_no_run_wrote)
 {
 	struct server server = serve_kind(true);
 
@@ -182,7 +182,7 @@ RESULTS_TEST(run_one_way_leaves_files_that_no_run_has_written)
 	end_server(&server);
 }
 
-RESULTS_TEST(signal_that_ended_a_run_is_in_its_results)
+RESULTS_TEST(the_results_name_the_signal_that_ended_the_run)
 {
 	static const struct {
 		const char *options;
@@ -219,7 +219,7 @@ RESULTS_TEST(signal_that_ended_a_run_is_in_its_results)
 	}
 }
 
-RESULTS_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
+RESULTS_TEST(a_signal_during_warm_up_reports_that_nothing_was_measured)
 {
 	static const char *const options[] = {
 		"--warmup 1000000000",
@@ -243,7 +243,7 @@ RESULTS_TEST(signal_in_the_warm_up_says_that_nothing_was_measured)
 }
 
 /* The same for messages that a stalled server has not answered: the percentiles would miss them. */
-RESULTS_TEST(signal_does_not_hide_what_was_lost)
+RESULTS_TEST(a_signal_does_not_hide_losses)
 {
 	struct server server = serve_kind(false);
 	struct process *client = launch_running(&server, "--warmup 1 --rate 1000 --duration 60s");

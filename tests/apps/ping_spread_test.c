@@ -54,12 +54,12 @@ PROCESS_TEST(all_lcores_serve_in_turn)
 	expect_served("round-robin", PINGS / 2, PINGS / 2);
 }
 
-PROCESS_TEST(that_is_the_default)
+PROCESS_TEST(round_robin_is_the_default)
 {
 	expect_served("", PINGS / 2, PINGS / 2);
 }
 
-PROCESS_TEST(none_leaves_the_others_asleep)
+PROCESS_TEST(spread_none_leaves_other_lcores_asleep)
 {
 	expect_served("none", PINGS, 0);
 }
@@ -97,7 +97,7 @@ PROCESS_TEST(links_on_every_lcore_end_in_order)
 	expect_out(process, "lcore 1: 1 links");
 }
 
-PROCESS_TEST(an_unknown_way_is_named)
+PROCESS_TEST(an_unknown_spread_is_named)
 {
 	struct process *process = launch("apps/plx-ping --listen 127.0.0.1:0 --spread roundrobin");
 
