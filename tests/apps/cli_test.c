@@ -47,7 +47,7 @@ static const struct row rows[] = {
 	/* help, version */
 	{{PROBE, "--help"}, 0,
 	 {"Usage:\n  cli-probe [EAL options]", "\n  --listen ADDR ", "\n  -l, --lcores LIST ",
-	  "(default: lcore 0 on the first free CPU, near an\n"}, {0}},
+	  "(default: lcore 0\n"}, {0}},
 	{{PROBE, "-h"}, 0, {"Usage:"}, {0}},
 	{{PROBE, "--", "--help"}, 0, {"Usage:"}, {0}},
 	{{PROBE, "-l", "nonsense", "--", "--count", "3", "-h"}, 0, {"Usage:"}, {0}},
