@@ -16,7 +16,9 @@ run()
 }
 
 for provider in shm tcp; do
-	run --provider $provider --self --count 100 --explain
+	for _ in 1 2 3; do # a stall of the host between round trips makes a short run invalid
+		run --provider $provider --self --count 100 --explain && break
+	done
 	check "$provider: a run ends with 0" "(($? == 0))"
 	check "$provider: it measured" "grep -q '100 full round trips of 64 B' '$temp/out'"
 	check "$provider: it explains" "grep -q 'half of them took at most' '$temp/out'"
