@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory shared with a peer: what is created for it, and what is accepted from it. */
+#include "count.h"
+#include "shm.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define RING  SEGMENT_RING_BYTES_MIN
+#define BYTES (SEGMENT_CONTROL_BYTES + RING)
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static int make_memfd(size_t bytes, int seals)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+/* Closes fd. */
+static void expect_refused(int fd, uint32_t ring_bytes)
+{
+	int before = count_mappings();
+	struct segment segment = {0};
+
+	assert_int_equal(segment_map(fd, ring_bytes, &segment), -FI_EINVAL);
+	assert_null(segment.control);
+	assert_int_equal(count_mappings(), before);
+	close(fd);
+}
+
+PLX_TEST(both_sides_share_one_ring)
+{
+	struct segment ours, theirs;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &ours, &fd), 0);
+	assert_int_equal(segment_map(fd, RING, &theirs), 0);
+	close(fd);
+	assert_ptr_not_equal(ours.control, theirs.control);
+	assert_int_equal(theirs.ring_bytes, RING);
+	ours.ring[RING - 1] = 7;
+	assert_int_equal(theirs.ring[RING - 1], 7);
+	atomic_store(&theirs.control->head, 64);
+	assert_int_equal(atomic_load(&ours.control->head), 64);
+	segment_unmap(&ours);
+	segment_unmap(&theirs);
+}
+
+PLX_TEST(both_sides_share_one_bell)
+{
+	struct bell *ours, *theirs, *again;
+	int fd;
+
+	assert_int_equal(bell_create(&ours, &fd), 0);
+	assert_int_equal(peer_bell_map(fd, &theirs), 0);
+	assert_int_equal(peer_bell_map(fd, &again), 0);
+	assert_ptr_equal(theirs, again); /* mapped once, for all connections */
+	peer_bell_release(again);
+	close(fd);
+	atomic_store(&ours->words[63], 1);
+	assert_int_equal(atomic_load(&theirs->words[63]), 1);
+	bell_unmap(ours);
+	peer_bell_release(theirs);
+}
+
+PLX_TEST(a_peer_cannot_resize_a_segment)
+{
+	struct segment segment;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &segment, &fd), 0);
+	assert_int_equal(ftruncate(fd, 0), -1);
+	assert_int_equal(ftruncate(fd, 2 * BYTES), -1);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), -1);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_size, BYTES);
+	close(fd);
+	segment_unmap(&segment);
+}
+
+static uint64_t pages_taken(void)
+{
+	struct segment segment;
+	struct stat st;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &segment, &fd), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	segment_unmap(&segment);
+	close(fd);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+/* The memfd's policy places the rest, whichever side touches them first. */
+PLX_TEST(few_pages_are_populated_at_first)
+{
+	skip_if_emulated();
+	assert_int_equal(pages_taken(), SEGMENT_CONTROL_BYTES + 4 * 4096);
+}
+
+PLX_TEST(all_pages_are_allocated_if_memory_is_not_overcommitted)
+{
+	assert_true(pages_taken() < BYTES);
+	segment_takes_all = true;
+	assert_true(pages_taken() >= BYTES);
+	segment_takes_all = false;
+}
+
+PLX_TEST(a_segment_without_size_seals_is_refused)
+{
+	expect_refused(make_memfd(BYTES, 0), RING);
+	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SHRINK), RING);
+	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_GROW), RING);
+	expect_refused(make_memfd(BYTES, SEALS & ~F_SEAL_SEAL), RING);
+}
+
+PLX_TEST(a_segment_of_another_size_than_announced_is_refused)
+{
+	expect_refused(make_memfd(0, SEALS), RING);
+	expect_refused(make_memfd(BYTES - 1, SEALS), RING);
+	expect_refused(make_memfd(BYTES + 1, SEALS), RING);
+	expect_refused(make_memfd(BYTES + RING, SEALS), RING);
+}
+
+PLX_TEST(a_ring_of_an_invalid_size_is_refused)
+{
+	static const uint32_t sizes[] = {
+		0, 1, 4096, RING - 1, RING + 64, 3 * RING, UINT32_MAX, 2 * SEGMENT_RING_BYTES_MAX};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(sizes); i++)
+		expect_refused(make_memfd(SEGMENT_CONTROL_BYTES + (size_t)sizes[i], SEALS),
+			       sizes[i]);
+}
+
+PLX_TEST(a_segment_that_cannot_be_written_is_refused)
+{
+	int fd = make_memfd(BYTES, SEALS);
+	char path[64];
+
+	expect_refused(make_memfd(BYTES, SEALS | F_SEAL_WRITE), RING);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	expect_refused(open(path, O_RDONLY | O_CLOEXEC), RING);
+	close(fd);
+}
+
+PLX_TEST(a_descriptor_that_is_no_memfd_is_refused)
+{
+	int pair[2], fd;
+
+	assert_int_equal(pipe2(pair, O_CLOEXEC), 0);
+	expect_refused(pair[0], RING);
+	expect_refused(pair[1], RING);
+	expect_refused(open("/dev/zero", O_RDWR | O_CLOEXEC), RING);
+	fd = open("/dev/shm", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, BYTES), 0);
+	expect_refused(fd, RING);
+}
+
+PLX_TEST(a_bell_is_checked_like_a_ring)
+{
+	int fd = make_memfd(BELL_BYTES - 1, SEALS);
+	struct bell *bell = NULL;
+
+	assert_int_equal(peer_bell_map(fd, &bell), -FI_EINVAL);
+	assert_null(bell);
+	close(fd);
+}
+
+PLX_TEST(released_segments_are_unmapped)
+{
+	int before = count_mappings();
+	struct segment segment;
+	struct bell *bell;
+	int fd;
+
+	assert_int_equal(segment_create(RING, &segment, &fd), 0);
+	close(fd);
+	assert_int_equal(bell_create(&bell, &fd), 0);
+	close(fd);
+	assert_true(count_mappings() > before);
+	segment_unmap(&segment);
+	segment_unmap(&segment);
+	bell_unmap(bell);
+	bell_unmap(NULL);
+	assert_int_equal(count_mappings(), before);
+}
+
+PLX_TEST_MAIN()
