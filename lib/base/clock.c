@@ -135,7 +135,7 @@ const struct plx_clock_info *plx_clock_info(void)
 	return &info;
 }
 
-/* Under the lock. Return: how far the counter stepped, if that is to be logged; else 0. */
+/* Under the lock. Return: the step of the counter in ns, for the log; 0: log nothing. */
 static int64_t correct(struct look *look)
 {
 	uint64_t passed_ns = plx_time_since(last_look.raw_ns, look->raw_ns);

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sockaddr.h"
 
+#include "base_internal.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <net/if.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 socklen_t address_bytes(const struct sockaddr *address)
 {
@@ -77,4 +81,30 @@ const char *address_format(const struct sockaddr *address, char *out, size_t siz
 		snprintf(out, size, "[%s%s]:%u", text, scope, address_port(address));
 	}
 	return out;
+}
+
+struct plx_unix_name plx_unix_name(const char *format, ...)
+{
+	struct plx_unix_name name = {.address.sun_family = AF_UNIX};
+	va_list args;
+
+	va_start(args, format);
+	int n = vsnprintf(name.address.sun_path + 1, sizeof(name.address.sun_path) - 1, format,
+			  args);
+	va_end(args);
+	name.length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+	return name;
+}
+
+int plx_unix_socket(const struct plx_unix_name *name, int type,
+		    int (*attach)(int fd, const struct sockaddr *address, socklen_t length))
+{
+	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0), err;
+
+	if (fd >= 0 && attach(fd, (const struct sockaddr *)&name->address, name->length) == 0)
+		return fd;
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	return -err;
 }

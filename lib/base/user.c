@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* User ids: which identify one user; UNIX sockets and their creators. */
+/* User ids: which identify one user; the user that created a UNIX socket. */
 #include "base_internal.h"
 
 #include <inttypes.h>
@@ -7,7 +7,6 @@
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,32 +54,6 @@ bool plx_is_this_user(uid_t user)
 {
 	return user == geteuid() &&
 	       plx_id_is_known(user, "/proc/sys/kernel/overflowuid", "/proc/self/uid_map");
-}
-
-struct plx_unix_name plx_unix_name(const char *format, ...)
-{
-	struct plx_unix_name name = {.address.sun_family = AF_UNIX};
-	va_list args;
-
-	va_start(args, format);
-	int n = vsnprintf(name.address.sun_path + 1, sizeof(name.address.sun_path) - 1, format,
-			  args);
-	va_end(args);
-	name.length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	return name;
-}
-
-int plx_unix_socket(const struct plx_unix_name *name, int type,
-		    int (*attach)(int fd, const struct sockaddr *address, socklen_t length))
-{
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0), err;
-
-	if (fd >= 0 && attach(fd, (const struct sockaddr *)&name->address, name->length) == 0)
-		return fd;
-	err = errno;
-	if (fd >= 0)
-		close(fd);
-	return -err;
 }
 
 /* Request all UNIX sockets of the network namespace, with names and users: sock_diag(7). */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Write logs, lines and results, and grow files. Writing to a pipe without a reader, or beyond the
  * file size limit, sends a signal to the writing thread. By default that ends the process, which
- * may belong to the application. Also: exclude memory from core dumps. */
+ * may belong to the application. */
 #include "base_internal.h"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -103,17 +102,4 @@ int plx_file_resize(int fd, uint64_t size_bytes)
 	if (ftruncate(fd, (off_t)size_bytes) != 0)
 		return plx_fail(errno, "ftruncate: %s", strerror(errno));
 	return 0;
-}
-
-static bool leaves_out; /* written at setup, before such memory is mapped */
-
-void plx_dump_leave_out(bool on)
-{
-	leaves_out = on;
-}
-
-void plx_dump_mark(void *base, size_t size_bytes)
-{
-	if (leaves_out)
-		madvise(base, size_bytes, MADV_DONTDUMP); /* cannot fail for mapped memory */
 }
