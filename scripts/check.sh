@@ -60,18 +60,20 @@ usage()
 	local name
 
 	cat <<-END
-	Usage: scripts/check.sh [--slices MINUTES | --all | --only NAME]...
+	Usage: scripts/check.sh [--slices MINUTES | --all | --only NAME]... [--no-rerun]
 	  Without options: the checks of every run
 	END
 	for name in "${checks[@]}"; do printf '    %-14s %s\n' "$name" "${about[$name]}"; done
 	cat <<-END
 	  --slices MINUTES  also nightly slices: one by the number of commits, and those whose folders the last
-	                    $recent commits touched, while they fit into MINUTES since the start
+	                    $recent commits touched, while they fit into MINUTES since the start. The first is
+	                    reported but not counted if it fails and they did not touch its folders
 	  --all             also all nightly slices
 	END
 	for name in "${slices[@]}"; do printf '    %-14s %s (%s s)\n' "$name" "${about[$name]}" "${seconds[$name]}"; done
 	cat <<-END
 	  --only NAME       one check or slice; may be repeated
+	  --no-rerun        do not run failed tests again (scripts/test.sh --help)
 	END
 }
 
@@ -105,6 +107,10 @@ check_format()
 	mapfile -t files < <(sources '*.md')
 	if LC_ALL=C.UTF-8 grep -nP '^(?!\||    |\t|!\[)(?!.*<!--).{121,}' "${files[@]}"; then
 		echo 'check.sh: Markdown wraps at 120 columns'
+		status=1
+	fi
+	if grep -nvE '^(#|[a-z]+/[a-z0-9_]+ 20[0-9]{2}-[0-9]{2}-[0-9]{2} [^ ])' tests/unstable; then
+		echo 'check.sh: a line of tests/unstable is: TEST YYYY-MM-DD WHAT WAS SEEN'
 		status=1
 	fi
 	return $status
@@ -186,16 +192,15 @@ check_clang()
 	build build-check-clang "clang-$llvm" -Dwerror=true && headers_alone "clang-$llvm" build-check-clang
 }
 
-# run_tests DIR OPTION...: meson test, then print the failures again.
+# run_tests DIR OPTION...: meson test, then the failures again.
 run_tests()
 {
-	local dir=$1
-
-	shift
-	rm -f "$dir"/meson-logs/testlog.{json,txt}
-	"${personality[@]}" meson test -C "$dir" "$@" </dev/null && return 0
-	[[ ! -f $dir/meson-logs/testlog.json ]] || show_failures "$dir"
-	return 1
+	rm -f "$1"/meson-logs/testlog.{json,txt}
+	meson_test 0 "$@" && return 0
+	count_tests "$1" && ((failed)) || return 1
+	rerun_failed "$1"
+	show_results "$1"
+	count_tests "$1" && ((failed == 0))
 }
 
 # nightly_tests SUITE...: tests of the build that check gcc makes.
@@ -219,7 +224,6 @@ numa()
 }
 
 # ThreadSanitizer's shadow memory does not fit with some random memory layouts of the kernel.
-personality=()
 setarch "$(uname -m)" -R true 2>/dev/null && personality=(setarch "$(uname -m)" -R)
 
 # The sanitizers do not look up versioned symbols.
@@ -233,8 +237,9 @@ sanitized()
 	local dir=$1 sanitizers=$2 c_args=$3
 
 	shift 3
+	timeout_multiplier=4
 	CC=clang-$llvm configure "$dir" -Dwerror=true -Db_lundef=false "-Db_sanitize=$sanitizers" "-Dc_args=$c_args" &&
-		run_tests "$dir" --timeout-multiplier 4 --num-processes "$sanitizer_jobs" "$@"
+		run_tests "$dir" --num-processes "$sanitizer_jobs" "$@"
 }
 
 asan()
@@ -267,7 +272,8 @@ stress()
 sleeps()
 {
 	export PLX_TEST_SOAK=1
-	nightly_tests --timeout-multiplier 10 stress/prov_sleep
+	timeout_multiplier=10
+	nightly_tests stress/prov_sleep
 }
 
 mutants()
@@ -334,21 +340,28 @@ is_touched()
 	touched_paths | grep -qE "^(${paths[$1]// /|})(/|\$)"
 }
 
-good=() bad=()
+good=() bad=() uncounted=()
 
+# run NAME [GATES]: its failure counts, unless GATES is 0.
 run()
 {
-	local name=$1 began=$SECONDS
+	local name=$1 gates=${2-1} began=$SECONDS
 
 	echo "== check.sh: $name: ${about[$name]}"
-	# In a subshell, so that exports of one check do not reach the next.
+	# In a subshell, so that exports of one check do not reach the next. This script reports whether it passed.
 	# shellcheck disable=SC2086 # a command and its arguments
-	if (${command[$name]}); then
+	if (
+		((gates)) || unset PLX_RESULTS
+		${command[$name]}
+	); then
 		good+=("$name")
 		echo "== check.sh: $name passed in $((SECONDS - began)) s"
-	else
+	elif ((gates)); then
 		bad+=("$name")
 		echo "== check.sh: $name FAILED after $((SECONDS - began)) s; alone: scripts/check.sh --only $name"
+	else
+		uncounted+=("$name")
+		echo "== check.sh: $name failed after $((SECONDS - began)) s, and does not count: the last $recent commits touched none of its folders"
 	fi
 }
 
@@ -356,17 +369,20 @@ run()
 # from the next.
 run_slices()
 {
-	local limit_s=$((60 * $1)) count name i done=() late=()
+	local limit_s=$((60 * $1)) count name i gates done=() late=()
 
 	count=$(git rev-list --count HEAD) || die check.sh 'not in a git repository'
 	for ((i = 0; i < ${#slices[@]}; i++)); do
 		name=${slices[(count + i) % ${#slices[@]}]}
-		((i == 0)) || is_touched "$name" || continue
+		gates=0
+		! is_touched "$name" || gates=1
+		((i == 0 || gates)) || continue
 		if ((SECONDS + seconds[$name] > limit_s)); then
 			late+=("$name")
 			continue
 		fi
-		run "$name"
+		rerun_until=$((limit_s + 60))
+		run "$name" $gates
 		done+=("$name")
 	done
 	echo "check.sh: slices that ran: ${done[*]:-none}; that $1 minutes left no time for: ${late[*]:-none}"
@@ -381,6 +397,7 @@ while (($#)); do
 		shift
 		;;
 	--all) all=1 ;;
+	--no-rerun) rerun=0 ;;
 	--only)
 		[[ -n ${2-} && -n ${about[$2]-} ]] ||
 			die check.sh "--only '${2-}': give one of ${checks[*]} ${slices[*]}" 2
@@ -409,6 +426,8 @@ for name in "${only[@]}"; do
 	run "$name"
 done
 [[ -z $minutes ]] || run_slices "$minutes"
-add_counts ${#good[@]} ${#bad[@]} "${bad[@]/#/check.sh }"
-echo "check.sh: ${#good[@]} checks passed, ${#bad[@]} failed${bad[*]:+: ${bad[*]}}"
+report counts ${#good[@]} ${#bad[@]}
+((${#bad[@]} == 0)) || report failed "${bad[@]/#/check.sh }"
+((${#uncounted[@]} == 0)) || report uncounted "${uncounted[@]/#/check.sh }"
+echo "check.sh: ${#good[@]} checks passed, ${#bad[@]} failed${bad[*]:+: ${bad[*]}}${uncounted[*]:+; not counted: ${uncounted[*]}}"
 ((${#bad[@]} == 0))

@@ -36,42 +36,113 @@ configure()
 	fi
 }
 
+# In front of `meson test`; and what the time limits of tests are multiplied by.
+personality=()
+timeout_multiplier=1
+
+# meson_test LIMIT_S DIR [option...]: `meson test` without input, for that time (0: without a limit).
+meson_test()
+{
+	timeout --foreground --kill-after=15 "$1" "${personality[@]}" meson test -C "$2" \
+		--timeout-multiplier "$timeout_multiplier" "${@:3}" </dev/null 2>&1
+}
+
+# In front of jq filters of a log of `meson test`. Only rerun_failed makes a result UNSTABLE.
+test_log='
+	def test_name: .name | sub(".* / "; "");
+	def passed: .result | IN("OK", "EXPECTEDFAIL", "UNSTABLE");
+	def failed: (passed or .result == "SKIP") | not;
+	def unstable: .result == "UNSTABLE";'
+
 # count_tests DIR: set passed, failed and skipped from the log of DIR's last `meson test`.
 count_tests()
 {
 	local counts
 
 	passed=0 failed=0 skipped=0
-	counts=$(jq -rs '
-		[ ([.[] | select(.result == "OK" or .result == "EXPECTEDFAIL")] | length),
-		  ([.[] | select(.result == "SKIP")] | length),
-		  length ] | map(tostring) | join(" ")' "$1/meson-logs/testlog.json" 2>/dev/null) || return 1
-	read -r passed skipped failed <<<"$counts"
-	failed=$((failed - passed - skipped))
+	counts=$(jq -rs "$test_log"'
+		"\(map(select(passed)) | length) \(map(select(failed)) | length) \(length)"' \
+		"$1/meson-logs/testlog.json" 2>/dev/null) || return 1
+	read -r passed failed skipped <<<"$counts"
+	skipped=$((skipped - passed - failed))
 }
 
-# failed_tests DIR: their names, in one line.
-failed_tests()
+# tests_that STATE DIR: the names of tests that failed, or that are unstable.
+tests_that()
 {
-	jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) | .name | sub(".* / "; "")' \
-		"$1/meson-logs/testlog.json" | paste -sd ' '
+	jq -r "$test_log select($1) | test_name" "$2/meson-logs/testlog.json"
 }
 
-# show_failures DIR: failed tests of DIR's last `meson test`, each with the end of its output.
-show_failures()
-{
-	local results=$1/meson-logs/testlog.json
+# 0 after --no-rerun.
+rerun=1
+# More failures have a common cause, which is no test's fault.
+rerun_max=10
+# The reruns after one `meson test` end then, in SECONDS of the script. Default: after 3 minutes.
+rerun_until=''
 
-	jq -r 'select(.result | IN("OK", "EXPECTEDFAIL", "SKIP") | not) |
-		"\n--- \(.name | sub(".* / "; "")): \(.result) after \(.duration * 10 | round / 10) s",
-		(((.stdout // "") + (.stderr // "")) | split("\n") | .[-60:] | join("\n"))' "$results" |
-		tee -a "${PLX_FAILURES_FILE:-/dev/null}"
-	echo "failed: $(failed_tests "$1")"
-	echo "their whole output is in $1/meson-logs/testlog.txt"
+# rerun_failed DIR: run each failed test of DIR's last `meson test` again, alone, up to twice. The log then has the result
+# UNSTABLE for one that passes.
+rerun_failed()
+{
+	local log=$1/meson-logs/testlog.json until_s=${rerun_until:-$((SECONDS + 180))} names name
+
+	((rerun)) || return 0
+	mapfile -t names < <(tests_that failed "$1")
+	if ((${#names[@]} > rerun_max)); then
+		echo "${#names[@]} tests failed: more than $rerun_max are not run again"
+		return 0
+	fi
+	for name in "${names[@]}"; do
+		passes_alone "$1" "$name" "$until_s" || continue
+		jq -c --arg name "$name" "$test_log"'if test_name == $name then .result = "UNSTABLE" else . end' "$log" >"$log.new" &&
+			mv "$log.new" "$log"
+	done
 }
 
-# add_counts PASSED FAILED [NAME...]: for a caller that runs several scripts and adds up; the names of failures.
-add_counts()
+# passes_alone DIR TEST UNTIL_S
+passes_alone()
 {
-	[[ -z ${PLX_COUNTS_FILE-} ]] || echo "$@" >>"$PLX_COUNTS_FILE"
+	local attempt result
+
+	if (($(grep -c "^$2 " tests/unstable) >= 3)); then
+		echo "not run again: $2 stands in tests/unstable three times; fix it"
+		return 1
+	fi
+	for attempt in 1 2; do
+		if ((SECONDS >= $3)); then
+			echo "not run again: $2, as no time is left"
+			return 1
+		fi
+		rm -f "$1/meson-logs/rerun.json"
+		meson_test $(($3 - SECONDS)) "$1" --no-rebuild --logbase rerun --num-processes 1 "$2" >/dev/null
+		result=$(jq -r .result "$1/meson-logs/rerun.json" 2>/dev/null)
+		echo "run again, alone ($attempt of 2): $2 ${result:-TIMEOUT}"
+		[[ $result != OK && $result != EXPECTEDFAIL ]] || return 0
+	done
+	return 1
+}
+
+# show_results DIR: of DIR's last `meson test`, the unstable and the failed tests, each with the end of its output.
+show_results()
+{
+	local state names
+
+	for state in unstable failed; do
+		names=$(tests_that $state "$1" | paste -sd ' ')
+		[[ -n $names ]] || continue
+		jq -r "$test_log select($state)"' |
+			"\n--- \(test_name): \(if unstable then "passed when run again, alone; before that failed" else .result end)" +
+				" after \(.duration * 10 | round / 10) s",
+			(((.stdout // "") + (.stderr // "")) | split("\n") | .[-60:] | join("\n"))' "$1/meson-logs/testlog.json" |
+			tee -a ${PLX_RESULTS:+"$PLX_RESULTS/$state-output"}
+		echo "$state: $names; the whole output is in $1/meson-logs/testlog.txt"
+		report "$state" "$names"
+	done
+}
+
+# report FILE TEXT...: a line for a caller that runs several scripts and adds up, in the folder PLX_RESULTS. In `counts`:
+# passed, failed; in the others names.
+report()
+{
+	[[ -z ${PLX_RESULTS-} ]] || echo "${@:2}" >>"$PLX_RESULTS/$1"
 }

@@ -67,6 +67,6 @@ for part in "${parts[@]}"; do
 	read -r good bad <<<"$counts"
 	passed=$((passed + good)) failed=$((failed + bad))
 done
-add_counts "$passed" "$failed"
+report counts "$passed" "$failed"
 echo "test-rdma.sh: $passed passed, $failed failed"
 ((failed == 0))

@@ -16,13 +16,15 @@ patterns=()
 usage()
 {
 	cat <<-END
-	Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--list] [TEST...]
+	Usage: scripts/test.sh [--fast | --all | --soak] [--build DIR] [--werror] [--jobs N] [--no-rerun] [--list] [TEST...]
 	  --fast       only the tier fast: at most 60 s after the build
 	  --all        also the tier nightly
 	  --soak       the same with long variants of tests (PLX_TEST_SOAK), without a time limit
 	  --build DIR  the build folder (default: $build)
 	  --werror     treat compiler warnings as errors
 	  --jobs N     tests at a time (default: two per CPU, here $jobs)
+	  --no-rerun   do not run a failed test again. By default it runs again, alone, up to twice; one that then
+	               passes counts as passed and is listed as unstable: see tests/unstable
 	  --list       only print the names, with their suites
 	  TEST         a name (topo/corelist), a pattern ('fabric/*') or a suite (netio), of any tier.
 	               Builds only what these tests need.
@@ -44,6 +46,7 @@ while (($#)); do
 		shift
 		;;
 	--werror) options=(-Dwerror=true) ;;
+	--no-rerun) rerun=0 ;;
 	--list) list=1 ;;
 	-h | --help)
 		usage
@@ -61,7 +64,8 @@ done
 # finish TEXT: for a run that ended before testing.
 finish()
 {
-	add_counts 0 1 test.sh
+	report counts 0 1
+	report failed test.sh
 	die test.sh "$1"
 }
 
@@ -121,22 +125,26 @@ progress()
 
 # If the build fails, meson leaves the results of the previous run.
 rm -f "$build"/meson-logs/testlog.{json,txt}
-timeout --foreground --kill-after=15 $limit_s meson test -C "$build" --num-processes "$jobs" "${names[@]}" \
-	</dev/null 2>&1 | progress
+meson_test $limit_s "$build" --num-processes "$jobs" "${names[@]}" | progress
 status=${PIPESTATUS[0]}
 
 if ((status == 124 || status == 137)); then
 	finish "not done after $((limit_s / 60)) minutes, stopped; the output so far is in $build/meson-logs/testlog.txt"
 fi
 count_tests "$build" || finish "no test ran; see above"
-((failed || status == 0)) || failed=1
+if ((failed)); then
+	rerun_failed "$build"
+	count_tests "$build"
+elif ((status)); then
+	failed=1
+fi
 
 results=$build/meson-logs/testlog.json
 echo
 echo 'The slowest:'
 jq -rs 'sort_by(-.duration) | .[:10][] | "\(.duration * 10 | round / 10) s\t\(.name | sub(".* / "; ""))"' "$results" |
 	expand -t 12 | sed 's/^/  /'
-((!failed)) || show_failures "$build"
-add_counts "$passed" "$failed" "$(failed_tests "$build")"
+show_results "$build"
+report counts "$passed" "$failed"
 echo "test.sh: $passed passed, $failed failed, $skipped skipped"
 ((failed == 0))
