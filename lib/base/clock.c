@@ -42,7 +42,7 @@ static struct reading origin;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static pthread_mutex_t look_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct look last_look; /* under the lock */
+static struct look last_look; /* under the lock; zero until a look succeeded */
 static struct plx_log_limit step_limit = {.burst = 1};
 static _Atomic uint64_t step_count, suspended_ns;
 
@@ -121,7 +121,8 @@ static void calibrate(void)
 	info.hz = counts / elapsed_ns * 1e9;
 	info.residual_ppm = (double)(origin.width + end.width) / 2 / counts * 1e6;
 	plx_clock_scale.mult = (uint64_t)(elapsed_ns / counts * 4294967296.0 + 0.5);
-	look_at_clocks(&last_look);
+	if (!look_at_clocks(&last_look))
+		last_look = (struct look){0}; /* would be taken for a step */
 }
 
 void plx_clock_init(void)
@@ -175,8 +176,10 @@ void plx_clock_look(bool at_once)
 		return; /* another thread is looking and corrects for all */
 	since_ns = plx_time_since(last_look.raw_ns, kernel_ns(CLOCK_MONOTONIC_RAW));
 	if ((at_once || since_ns >= LOOK_EVERY_NS) && look_at_clocks(&look)) {
-		stepped_ns = correct(&look);
-		slept_ns = note_suspension(&look);
+		if (last_look.raw_ns) {
+			stepped_ns = correct(&look);
+			slept_ns = note_suspension(&look);
+		}
 		last_look = look;
 	}
 	pthread_mutex_unlock(&look_lock);

@@ -125,8 +125,10 @@ static int fail_inside(const char *what, const char *inside)
 static struct loop *enter(struct loop *loop)
 {
 	loop->entered = true;
-	if (!loop->turn_tsc) /* no previous turn: charge a share of 0 */
+	if (!loop->turn_tsc) { /* no previous turn: nothing to charge, nor to find a step with */
+		plx_clock_look(true);
 		loop->turn_tsc = plx_tsc();
+	}
 	return loop;
 }
 
@@ -258,6 +260,8 @@ struct loop *loop_create(uint32_t lcore_id, int eventfd)
 	madvise(loop, loop_bytes(), MADV_NOHUGEPAGE);
 	loop->share = &loop->counts.idle;
 	others_init(loop, loop + 1);
+	/* A wheel never goes back. It must not begin at a time that a look corrects later. */
+	plx_clock_look(true);
 	wheel_init(&loop->wheel, plx_now_ns());
 	tasks_init(&loop->tasks, lcore_id);
 	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore_id;

@@ -320,12 +320,25 @@ void plx_timer_set_lax(struct plx_timer *timer, bool lax)
 	timer->lax = lax;
 }
 
-static int start(const char *what, struct plx_timer *timer, uint64_t delay_ns, uint64_t period_ns)
+/* Between turns the counter may have stepped: a timer from a time ahead would be late. */
+static PLX_NOINLINE uint64_t between_turns_ns(const struct loop *loop)
 {
-	uint64_t now_ns = plx_loop_now_ns();
+	uint64_t now_ns = plx_now_ns();
+
+	if (now_ns >= loop->now_ns && now_ns - loop->now_ns < LOOP_LONG_NS)
+		return now_ns;
+	plx_clock_look(true);
+	return plx_now_ns();
+}
+
+static inline PLX_ALWAYS_INLINE int start(const char *what, struct plx_timer *timer,
+					  uint64_t delay_ns, uint64_t period_ns)
+{
+	uint64_t now_ns;
 
 	if (!loop_self)
 		return plx_fail_no_lcore(what);
+	now_ns = plx_likely(loop_self->entered) ? loop_self->now_ns : between_turns_ns(loop_self);
 	ASSERT_OWNER_IF(!plx_timer_running(timer) || timer->wheel == &loop_self->wheel, what,
 			timer->wheel->lcore_id);
 	if (!timer->fn)

@@ -1,13 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Loops whose clock steps, like the TSC when a host resumes or a virtual machine moves. Stepping
- * plx_clock_scale.base_ns is equivalent, and a step of turn_tsc is what a turn sees. If a step
- * stopped a timer, the test would hang until its time limit. */
+ * plx_clock_scale.base_ns is equivalent, and a step of turn_tsc is what a turn sees. */
 #include "lcore_priv.h"
 #include "lcores.h"
 
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
 #define HOUR_NS  (3600 * (int64_t)PLX_NS_PER_S)
 #define DELAY_NS (20 * PLX_NS_PER_MS)
-#define LATE_NS  (20 * PLX_NS_PER_S) /* far below the step: the host may be busy */
+#define LATE_S   20 /* far below the step: the host may be busy */
+#define LATE_NS  (LATE_S * PLX_NS_PER_S)
+
+/* The clock begins at a day, as if the host had run for that long: a counter that steps back does
+ * not get below zero. */
+static int begin_at_a_day(void **state)
+{
+	plx_clock_scale.base_ns = (uint64_t)(24 * HOUR_NS);
+	plx_clock_init();
+	return 0;
+}
 
 static int start(void **state)
 {
@@ -53,17 +66,34 @@ static void step_and_wait(struct plx_timer *timer, void *arg)
 	step(step_ns);
 }
 
+/* Ends the loop of a timer that a step has stopped. */
+static void give_up(int number)
+{
+	plx_loop_quit();
+}
+
+/* Return: for how long. */
+static uint64_t run_until_quit(void)
+{
+	uint64_t begin_ns = raw_ns();
+	unsigned limit_s = alarm(LATE_S);
+	void (*at_limit)(int) = signal(SIGALRM, give_up);
+
+	assert_int_equal(plx_loop_run(), 0);
+	signal(SIGALRM, at_limit);
+	alarm(limit_s);
+	return raw_ns() - begin_ns;
+}
+
 /* Return: how long the second timer waited. */
 static uint64_t run(const struct plx_idle_conf *conf)
 {
 	struct plx_timer first;
-	uint64_t begin_ns = raw_ns();
 
 	assert_int_equal(plx_idle_set(0, conf), 0);
 	plx_timer_init(&first, step_and_wait, NULL);
 	plx_timer_start(&first, 0);
-	assert_int_equal(plx_loop_run(), 0);
-	return raw_ns() - begin_ns;
+	return run_until_quit();
 }
 
 #define TEST(test) PLX_TEST_WITH(test, start, no_lcores)
@@ -82,32 +112,70 @@ TEST(a_clock_step_back_stops_no_timer)
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
 		uint64_t steps = plx_clock_steps();
 
-		if (run(&cases[i].idle) > LATE_NS || plx_clock_steps() != steps + 1)
+		if (run(&cases[i].idle) >= LATE_NS || plx_clock_steps() != steps + 1)
 			fail_msg("%s", cases[i].name);
 	}
 }
 
-static void *step_while_asleep(void *arg)
-{
-	const struct loop *loop = arg;
+static int64_t asleep_step_ns; /* in the next sleep */
 
-	while (!atomic_load(&loop->bell.sleeping))
-		continue;
-	step(-HOUR_NS);
-	return NULL;
+int __real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask);
+int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask);
+
+int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	step(asleep_step_ns);
+	asleep_step_ns = 0;
+	return __real_ppoll(fds, count, timeout, mask);
 }
 
-TEST(a_clock_step_back_stops_no_timer_of_a_sleeping_lcore)
+TEST(a_clock_step_stops_no_timer_of_a_sleeping_lcore)
 {
-	uint64_t steps = plx_clock_steps();
-	pthread_t thread;
+	static const int64_t steps_ns[] = {-HOUR_NS, HOUR_NS};
 
 	step_ns = 0;
-	assert_int_equal(pthread_create(&thread, NULL, step_while_asleep, loop_self), 0);
-	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_EVENT}), 0, LATE_NS);
-	pthread_join(thread, NULL);
-	plx_clock_look(true);
-	assert_int_equal(plx_clock_steps(), steps + 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(steps_ns); i++) {
+		uint64_t steps = plx_clock_steps();
+
+		asleep_step_ns = steps_ns[i];
+		assert_in_range(run(&event_idle), 0, LATE_NS - 1);
+		assert_int_equal(asleep_step_ns, 0);
+		assert_int_equal(plx_clock_steps(), steps + 1);
+	}
+}
+
+/* Steps that no turn sees ---------------------------------------------------------------------- */
+
+PLX_TEST(a_clock_step_before_lcores_exist_stops_no_timer)
+{
+	step(HOUR_NS);
+	lcores_up(1);
+	step_ns = 0;
+	assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0, LATE_NS - 1);
+	lcores_down();
+}
+
+/* The first timer starts before or after the step, and is neither early nor late. */
+TEST(a_clock_step_between_runs_stops_no_timer)
+{
+	struct plx_timer timer;
+
+	plx_timer_init(&timer, quit, NULL);
+	step_ns = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		run(&(struct plx_idle_conf){.mode = PLX_IDLE_POLL});
+		if (i == 0)
+			step(HOUR_NS);
+		plx_timer_start(&timer, DELAY_NS);
+		if (i == 1)
+			step(HOUR_NS);
+		assert_in_range(run_until_quit(), DELAY_NS - PLX_NS_PER_MS, LATE_NS - 1);
+		assert_in_range(run(&(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0,
+				LATE_NS - 1);
+	}
 }
 
 TEST(the_turn_after_a_clock_step_has_the_right_time)
@@ -131,4 +199,4 @@ TEST(the_turn_after_a_clock_step_has_the_right_time)
 	}
 }
 
-PLX_TEST_MAIN()
+PLX_TEST_MAIN_WITH(begin_at_a_day, NULL)
