@@ -43,8 +43,8 @@ timeout_multiplier=1
 # meson_test LIMIT_S DIR [option...]: `meson test` without input, for that time (0: without a limit).
 meson_test()
 {
-	timeout --foreground --kill-after=15 "$1" "${personality[@]}" meson test -C "$2" \
-		--timeout-multiplier "$timeout_multiplier" "${@:3}" </dev/null 2>&1
+	PLX_TEST_TIMEOUT_MULTIPLIER=$timeout_multiplier timeout --foreground --kill-after=15 "$1" \
+		"${personality[@]}" meson test -C "$2" --timeout-multiplier "$timeout_multiplier" "${@:3}" </dev/null 2>&1
 }
 
 # In front of jq filters of a log of `meson test`. Only rerun_failed makes a result UNSTABLE.

@@ -24,6 +24,7 @@ static inline int in_child(void (*body)(void))
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		signal(SIGALRM, SIG_DFL);
 		alarm(30); /* a hanging child ends by SIGALRM, which no test expects */
 		signal(SIGINT, SIG_DFL); /* a shell ignores it for background jobs */
 		signal(SIGTERM, SIG_DFL);

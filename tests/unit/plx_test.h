@@ -3,13 +3,18 @@
 #ifndef PLX_TEST_H
 #define PLX_TEST_H
 
+#include <execinfo.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -38,6 +43,37 @@ static inline void plx_test_list(struct plx_test *test)
 	*at = test;
 }
 
+/* For a program; below meson's (150 s), which prints no location. PLX_TEST_TIMEOUT_MULTIPLIER is
+ * what meson multiplies its own by; 0 is no limit, for debuggers. */
+#define PLX_TEST_LIMIT_S 140
+
+/* The signal handler at the limit. addr2line finds the lines of the test itself. */
+static inline void plx_test_stop(int number)
+{
+	void *frames[64];
+
+	dprintf(STDERR_FILENO, "the test program's time limit is over; it is here:\n");
+	backtrace_symbols_fd(frames, backtrace(frames, PLX_ARRAY_LEN(frames)), STDERR_FILENO);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+/* A failed check ends the program: to jump out of it would leave lcores and threads running, which
+ * the rest of the program would wait for, or share its data with. */
+static inline void plx_test_begin(void)
+{
+	const char *multiplier = getenv("PLX_TEST_TIMEOUT_MULTIPLIER");
+	unsigned limit_s = PLX_TEST_LIMIT_S * (multiplier ? (unsigned)atoi(multiplier) : 1);
+	unsigned own_s = alarm(0); /* of this program, or of an earlier call */
+	void *frame;
+
+	setenv("CMOCKA_TEST_ABORT", "1", 0);
+	backtrace(&frame, 1); /* the first call allocates, which a handler must not */
+	signal(SIGALRM, plx_test_stop);
+	if (own_s || !getenv("PLX_TEST_SOAK"))
+		alarm(own_s ? own_s : limit_s);
+}
+
 /** Run the tests of this file. Return: the number of failures. */
 static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 			       CMFixtureFunction teardown)
@@ -45,6 +81,7 @@ static inline int plx_test_run(const char *name, CMFixtureFunction setup,
 	struct CMUnitTest tests[128];
 	size_t count = 0;
 
+	plx_test_begin();
 	for (struct plx_test *test = plx_tests; test; test = test->next) {
 		if (count == PLX_ARRAY_LEN(tests))
 			abort();
@@ -113,6 +150,20 @@ static inline void *run_in_thread(void *(*fn)(void *), void *arg)
 	assert_int_equal(pthread_join(thread, &result), 0);
 	return result;
 }
+
+/** Repeat the step until the condition is true; fail after 20 s. */
+#define wait_doing(condition, step)                                              \
+	do {                                                                     \
+		const uint64_t limit_ns_ = plx_now_ns() + 20 * PLX_NS_PER_S;     \
+		while (!(condition)) {                                           \
+			if (plx_now_ns() > limit_ns_)                            \
+				fail_msg("not true after 20 s: %s", #condition); \
+			step;                                                    \
+		}                                                                \
+	} while (0)
+
+/** The same while other threads run. */
+#define wait_until(condition) wait_doing(condition, sched_yield())
 
 /* AddressSanitizer or ThreadSanitizer: everything is slower, and freed memory is kept. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -79,8 +79,7 @@ PLX_TEST(init_starts_lcores_memory_and_fabric)
 	assert_non_null(memory);
 	plx_mem_free(memory);
 	assert_int_equal(plx_lcore_launch(5, add_one, &ran), 0);
-	while (!atomic_load(&ran))
-		sched_yield();
+	wait_until(atomic_load(&ran));
 	/* It stops a running loop. */
 	assert_int_equal(plx_eal_fini(), 0);
 	assert_int_equal(plx_lcore_count(), 0);

@@ -135,8 +135,7 @@ PLX_TEST(fini_frees_a_buffer_queued_on_a_link_of_another_lcore)
 	assert_int_equal(send_result, 0);
 	assert_true(pump_until(&far.opened, 1, 2000));
 	assert_int_equal(plx_lcore_send(1, send_foreign, NULL), 0);
-	while (!is_sent) /* this loop stands still, because it would grant more */
-		sched_yield();
+	wait_until(is_sent); /* this loop stands still, because it would grant more */
 	assert_int_equal(send_result, 0);
 	worker_stop();
 	fixture_stop(); /* which checks memory */

@@ -254,8 +254,7 @@ HANDOVER_TEST(an_lcore_that_resumes_too_late_refuses_the_request)
 	send_request(500 * PLX_NS_PER_MS);
 	stand_still_ms(550);
 	assert_int_equal(plx_lcore_launch(1, run_loop, NULL), 0);
-	while (!plx_loop_is_running(1))
-		sched_yield();
+	wait_until(plx_loop_is_running(1));
 	stand_still_ms(40);
 	expect_refused();
 	assert_true(LIST_EMPTY(&listener->set->home->given_up));

@@ -107,8 +107,7 @@ THREE_LCORES(an_lcore_goes_from_wait_to_running_to_done_and_back)
 	assert_fails(plx_lcore_launch(10, return_arg, NULL), -EBUSY, "lcore 10 (CPU ");
 	assert_error_has("runs a function already; call plx_lcore_join first");
 	sem_post(&gate);
-	while (plx_lcore_state(10) == PLX_LCORE_RUNNING)
-		sched_yield();
+	wait_until(plx_lcore_state(10) != PLX_LCORE_RUNNING);
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_DONE);
 	assert_fails(plx_lcore_launch(10, return_arg, NULL), -EBUSY,
 		     "has a result to be taken; call plx_lcore_join first");

@@ -309,14 +309,10 @@ TWO_LCORES(a_worker_runs_until_stop)
 	assert_false(plx_loop_is_running(11));
 	assert_int_equal(plx_idle_set(10, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
 	assert_int_equal(plx_lcore_launch(10, run_loop, NULL), 0);
-	do {
-		plx_lcore_stats(10, &before);
-	} while (before.turns < 1000);
+	wait_until((before = stats_of(10)).turns >= 1000);
 	assert_true(plx_loop_is_running(10));
 	assert_false(plx_loop_is_running(0)); /* RUNNING, but not its loop */
-	do {
-		plx_lcore_stats(10, &after);
-	} while (after.turns < before.turns + 1000);
+	wait_until((after = stats_of(10)).turns >= before.turns + 1000);
 	assert_true(after.idle_cycles > before.idle_cycles);
 	assert_int_equal(plx_lcore_state(10), PLX_LCORE_RUNNING);
 	plx_stop();

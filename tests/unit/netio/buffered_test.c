@@ -374,10 +374,7 @@ SEND_TEST(a_slow_peer_gets_a_long_message_whole)
 	begin_with_pages(256);
 	send_surely(200000);
 	assert_int_equal(netio_buffered_disconnect(&sender), 0);
-	while (!closed) {
-		usleep(30000);
-		plx_loop_turn();
-	}
+	wait_doing(closed, usleep(30000); plx_loop_turn());
 	assert_int_equal(heard.messages, 1);
 	assert_int_equal(stats().messages_lost, 0);
 }

@@ -117,10 +117,8 @@ WAIT_TEST(a_signal_handler_ends_a_wait)
 	sigaction(SIGUSR1, &action, &before);
 	start_waiter(1, PLX_NEVER);
 	until_it_sleeps();
-	while (!waiter.ended) { /* the first try may be too early */
-		pthread_kill(waiter.thread, SIGUSR1);
-		turn_ms(1);
-	}
+	/* The first try may be too early. */
+	wait_doing(waiter.ended, pthread_kill(waiter.thread, SIGUSR1); turn_ms(1));
 	assert_int_equal(end_waiter(), -EINTR);
 	sigaction(SIGUSR1, &before, NULL);
 }

@@ -43,8 +43,7 @@ static void end(void)
 
 static void wait_for_answer(unsigned i)
 {
-	while (atomic_load(&clients[i].answers) == 0)
-		rest_ns(PLX_NS_PER_MS);
+	wait_doing(atomic_load(&clients[i].answers) != 0, rest_ns(PLX_NS_PER_MS));
 }
 
 static void put_many(uint32_t count)
@@ -67,8 +66,7 @@ static void check_answers(uint32_t count, uint32_t error)
 
 static void wait_until_it_failed(int left)
 {
-	while (atomic_load(&played.fails) > left)
-		rest_ns(PLX_NS_PER_MS);
+	wait_doing(atomic_load(&played.fails) <= left, rest_ns(PLX_NS_PER_MS));
 }
 
 #define TEST(name) PLX_TEST_WITH(name, start, stop)

@@ -141,8 +141,7 @@ static int start(void **state)
 		.ended = on_ended,
 		.failed = on_failed,
 	};
-	while (!plx_rpc_client_is_up(test.client))
-		turn_for(PLX_NS_PER_MS);
+	wait_doing(plx_rpc_client_is_up(test.client), turn_for(PLX_NS_PER_MS));
 	return 0;
 }
 
