@@ -260,30 +260,42 @@ build='build-bench'
 # A message passes many small functions of several files: link-time optimization inlines them.
 build_options=(-Dbuildtype=release -Db_lto=true -Dtests=false -Dbench=true)
 
-# Two runs would disturb each other's measurements and share a build folder. The file names the run. Locking only needs
-# read permission, if it belongs to another user.
-be_alone()
+# Before the lock, so that wrong arguments are refused at any time; creates nothing.
+check_out()
 {
-	local file=${TMPDIR:-/tmp}/pollux-bench.lock other
+	local folder=$out
 
-	[[ -e $file ]] || (umask 022 && : >"$file")
-	exec {lock_fd}<"$file" || die "$file: cannot be read, with which bench.sh makes sure that it runs alone"
-	if ! flock -n "$lock_fd"; then
-		read -r other <"$file"
-		die "another bench.sh runs on this host (${other:-not known which}): two would measure each other; wait for it, or end it"
-	fi
-	{ echo "process $$, since $(date '+%F %T')" >"$file"; } 2>/dev/null
+	[[ $mode != serve ]] || return 0
+	while [[ ! -e $folder ]]; do
+		folder=${folder%/*}
+		folder=${folder:-/}
+	done
+	[[ -d $folder ]] || die "--out $out: cannot be made: $folder is not a folder" 2
+	[[ -w $folder && (! -e $out/runs || -w $out/runs) ]] || die "--out $out: cannot be written" 2
 }
 
-# After be_alone and before anything is installed or measured: a refused run creates nothing.
-check_folders()
+# Two runs of one checkout would share a build folder. The file names the run.
+be_alone()
 {
 	mkdir -p "$build" 2>/dev/null
 	[[ -d $build && -w $build ]] ||
 		die "$root/$build: cannot be written, and bench.sh builds there; copy the tree to where you may write"
-	[[ $mode != serve ]] || return 0
-	mkdir -p "$out/runs" 2>/dev/null || die "--out $out: cannot be made" 2
-	[[ -w $out && -w $out/runs ]] || die "--out $out: cannot be written" 2
+	exec {lock_fd}>>"$build/bench.lock" || die "$root/$build/bench.lock: cannot be written"
+	flock -n "$lock_fd" ||
+		die "another bench.sh runs in this checkout ($(<"$build/bench.lock")): they would share $build; wait for it, or end it"
+	echo "process $$, since $(date '+%F %T')" >"$build/bench.lock"
+	[[ $mode == serve ]] || mkdir -p "$out/runs" || die "--out $out: cannot be made" 2
+}
+
+# Runs of other checkouts are possible. Locking only needs read permission, if the file belongs to another user.
+note_others()
+{
+	local file=${TMPDIR:-/tmp}/pollux-bench.lock
+
+	[[ -e $file ]] || (umask 022 && : >"$file")
+	exec {host_fd}<"$file" || return 0
+	flock -n "$host_fd" || say 'another bench.sh runs on this host: the two measure each other; compare within this run only'
+	flock -n --shared "$host_fd"
 }
 
 # set_up_step NUMBER TEXT
@@ -357,11 +369,15 @@ watch_platform()
 # Main -----------------------------------------------------------------------------------------
 
 choose_cpus
+check_out
 be_alone
-check_folders
+note_others
 set_up
 # The client of a waiting server may be on this host.
-[[ $mode != serve ]] || exec {lock_fd}<&-
+if [[ $mode == serve ]]; then
+	exec {lock_fd}<&-
+	[[ -z ${host_fd-} ]] || exec {host_fd}<&-
+fi
 [[ $mode == serve ]] || : >"$out/runs/lines"
 in_parts begin
 

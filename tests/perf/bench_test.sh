@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench.sh without its parts: a signal ends it with all that it started, only one runs at a time, it refuses folders that it
-# cannot write before it builds, and accepts any path. The build and the measured programs are fakes.
+# bench.sh without its parts: a signal ends it with all that it started, only one of a checkout runs at a time, it refuses
+# folders that it cannot write before it builds, and accepts any path. The build and the measured programs are fakes.
 # shellcheck disable=SC2016,SC2034 # check expands the conditions
 set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
@@ -87,15 +87,21 @@ wait_until '[[ -s $blocked/pid ]]'
 echo kept >"$results/runs/lines"
 got=$("${bench[@]}" 2>&1)
 check "a second one is refused, and its error names the first: $got" \
-	'(($? == 1)) && [[ $got == *"another bench.sh runs on this host (process $first, since 20"*"wait for it, or end it" ]]'
+	'(($? == 1)) && [[ $got == *"another bench.sh runs in this checkout (process $first, since 20"*"wait for it, or end it" ]]'
 check '... leaves the results of the first alone' '[[ $(<"$results/runs/lines") == kept ]]'
 got=$("${bench[@]}" --out "$temp/other" 2>&1)
 check '... and makes no folder' '(($? == 1)) && [[ $got == *"another bench.sh runs"* && ! -e $temp/other ]]'
 got=$("$tree/scripts/bench.sh" --serve 2>&1)
 check '... so is --serve, which would build' '(($? == 1)) && [[ $got == *"another bench.sh runs"* ]]'
+got=$("${bench[@]}" --out /dev/null/x 2>&1)
+check '... wrong arguments are refused at any time' '(($? == 2)) && [[ $got == *"--out /dev/null/x: cannot be made"* ]]'
+mkdir "$temp/other tree"
+cp -r "$tree/scripts" "$tree/meson.build" "$temp/other tree"
+got=$("$temp/other tree/scripts/bench.sh" --only rings --quick --out "$temp/others results" 2>&1)
+check 'one of another checkout runs, and reports it' '(($? == 0)) && [[ $got == *"another bench.sh runs on this host"*"Report: "* ]]'
 kill_off "$first"
 end_blocked
-check 'a killed one blocks no other' '"${bench[@]}" >"$temp/said" 2>"$temp/bench.err"'
+check 'a killed one blocks no other' '"${bench[@]}" >"$temp/said" 2>"$temp/bench.err" && ! grep "another bench" "$temp/said"'
 
 check 'it measures with a path that has an apostrophe' '[[ -s $results/plots/rings.svg && ! -e $results/plots/gnuplot.log ]] &&
 	grep -qF "Report: $results/report.html" "$temp/said" && ! grep FAILED "$temp/said"'
@@ -109,6 +115,7 @@ refuses()
 }
 bench+=(--out "$temp/said")
 refuses "--out $temp/said: cannot be made"
+bench+=(--out "$results")
 mv "$tree/build-bench" "$temp/old"
 : >"$tree/build-bench"
 refuses "$tree/build-bench: cannot be written, and bench.sh builds there"

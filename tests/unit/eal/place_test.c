@@ -4,6 +4,7 @@
 #include "eal_priv.h"
 #include "folder.h"
 #include "log_capture.h"
+#include "own_network.h"
 
 #include <unistd.h>
 
@@ -262,4 +263,4 @@ TEST(bad_lists_are_refused_and_claim_nothing)
 	assert_int_equal(map.count, 0);
 }
 
-PLX_TEST_MAIN()
+PLX_TEST_MAIN_WITH(own_network, NULL)
