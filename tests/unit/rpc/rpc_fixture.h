@@ -186,12 +186,16 @@ static inline struct plx_rpc_service *make_service(const char *address,
 	return made;
 }
 
+/* attr may be NULL. Calls get more than the default deadline of 1 s, because the host may be busy.
+ */
 static inline struct plx_rpc_client *make_client(const char *const *addresses,
 						 const struct plx_rpc_client_attr *attr)
 {
+	struct plx_rpc_client_attr patient = attr ? *attr : (struct plx_rpc_client_attr){0};
 	struct plx_rpc_client *made;
 
-	assert_works(plx_rpc_client_create(addresses, attr, &made));
+	patient.deadline_ns = patient.deadline_ns ?: 20 * PLX_NS_PER_S;
+	assert_works(plx_rpc_client_create(addresses, &patient, &made));
 	return made;
 }
 
