@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -58,6 +59,22 @@ static inline void plx_test_stop(int number)
 	raise(number);
 }
 
+static pid_t plx_test_forks PLX_UNUSED;
+
+static inline void plx_test_note_parent(void)
+{
+	plx_test_forks = getpid();
+}
+
+/* In a child: nothing else would end it after a failed check. The parent may have ended already;
+ * that of another PID namespace is 0. */
+static inline void plx_test_end_with_parent(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != plx_test_forks && getppid() != 0)
+		raise(SIGKILL);
+}
+
 /* A failed check ends the program: to jump out of it would leave lcores and threads running, which
  * the rest of the program would wait for, or share its data with. */
 static inline void plx_test_begin(void)
@@ -70,6 +87,7 @@ static inline void plx_test_begin(void)
 	setenv("CMOCKA_TEST_ABORT", "1", 0);
 	backtrace(&frame, 1); /* the first call allocates, which a handler must not */
 	signal(SIGALRM, plx_test_stop);
+	pthread_atfork(plx_test_note_parent, NULL, plx_test_end_with_parent);
 	if (own_s || !getenv("PLX_TEST_SOAK"))
 		alarm(own_s ? own_s : limit_s);
 }

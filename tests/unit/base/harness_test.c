@@ -32,6 +32,28 @@ PLX_TEST(a_failed_check_ends_the_program)
 	assert_dies(fail_beside_a_thread, SIGABRT);
 }
 
+static void fail_with_a_child(void)
+{
+	pid_t pid = fork();
+
+	check(pid >= 0);
+	if (pid == 0)
+		pause();
+	fail();
+}
+
+PLX_TEST(the_children_of_a_failed_program_end)
+{
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_dies(fail_with_a_child, SIGABRT);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0); /* no process can write */
+	close(ends[0]);
+}
+
 static void wait_for_nothing(void)
 {
 	start_thread();
