@@ -21,10 +21,11 @@ serve()
 	listening "$temp/server"
 }
 
-# ping PROVIDER ADDRESS
+# ping PROVIDER ADDRESS: 3 means that a busy host makes the figures invalid, but the address was reached.
 ping()
 {
 	timeout -s KILL 60 "$apps/plx-ping" --huge none --provider "$1" -- --connect "$2" --count 10 >"$temp/ping.err" 2>&1
+	(($? == 0 || $? == 3))
 }
 
 for provider in tcp auto; do
