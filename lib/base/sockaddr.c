@@ -53,6 +53,17 @@ struct in6_addr address_host(const struct sockaddr *address)
 	return host;
 }
 
+struct in6_addr address_group(const struct in6_addr *host)
+{
+	static const uint8_t zero[8];
+	struct in6_addr group = {0};
+
+	if (memcmp(host->s6_addr, zero, sizeof(zero)) == 0)
+		return *host;
+	memcpy(group.s6_addr, host->s6_addr, sizeof(zero));
+	return group;
+}
+
 /* A link-local address needs its interface: "%eth0", or "%2" if the interface is gone. */
 static void format_scope(const struct sockaddr *address, char out[IF_NAMESIZE + 1])
 {

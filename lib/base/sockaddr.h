@@ -19,6 +19,9 @@ bool address_is_any(const struct sockaddr *address);
 /* The host as an IPv6 address, the same for IPv4-only and dual-stack listeners. All other address
  * families map to "::". */
 struct in6_addr address_host(const struct sockaddr *address);
+/* What limits per address count as one: the first 64 bits of an IPv6 host, which is given a whole
+ * /64. Those of ::/64 stay whole: IPv4-mapped hosts, and loopback. */
+struct in6_addr address_group(const struct in6_addr *host);
 
 #define ADDRESS_TEXT_BYTES 80
 /* Format as "10.0.0.1:4000" or "[fe80::1%eth0]:4000"; NULL gives "unknown". IPv4-mapped addresses

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which hosts the limits per address count as one. */
+#include "plx_test.h"
+#include "sockaddr.h"
+
+#include <arpa/inet.h>
+
+static struct in6_addr host_of(const char *text)
+{
+	struct in6_addr host;
+
+	assert_int_equal(inet_pton(AF_INET6, text, &host), 1);
+	return host;
+}
+
+static const char *group_of(const char *text)
+{
+	static char out[INET6_ADDRSTRLEN];
+	struct in6_addr host = host_of(text), group = address_group(&host);
+
+	return inet_ntop(AF_INET6, &group, out, sizeof(out));
+}
+
+PLX_TEST(an_ipv6_host_counts_with_its_slash_64)
+{
+	assert_string_equal(group_of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+	assert_string_equal(group_of("2001:db8:1:2::"), "2001:db8:1:2::");
+	assert_string_equal(group_of("2001:db8:1:3::1"), "2001:db8:1:3::");
+	assert_string_equal(group_of("0:0:0:1::1"), "0:0:0:1::");
+}
+
+PLX_TEST(an_ipv4_host_and_loopback_count_alone)
+{
+	assert_string_equal(group_of("::ffff:10.0.0.1"), "::ffff:10.0.0.1");
+	assert_string_equal(group_of("::ffff:10.0.0.2"), "::ffff:10.0.0.2");
+	assert_string_equal(group_of("::1"), "::1");
+	assert_string_equal(group_of("::"), "::");
+}
+
+PLX_TEST_MAIN()
