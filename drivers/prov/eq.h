@@ -81,12 +81,12 @@ void eq_unwatch(struct prov_eq *eq, struct prov_source *source);
 /* Open what deadlines need, so that setting one never fails for want of a descriptor. Return: 0;
  * -errno. */
 int eq_prepare_deadlines(struct prov_eq *eq);
-/* Set a deadline that is not set. The first read of the queue after that time calls `passed`, once.
+/* Set a deadline that is not set. A read of the queue after that time calls `passed`, once.
  * Takes constant time if deadlines are set in order of expiry. Return: 0; -errno. */
 int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns);
 void eq_clear_deadline(struct prov_eq *eq,
 		       struct prov_deadline *deadline); /* accepts an unset one */
-/* Handle at most 16 ready sockets. Returns how many. */
+/* Handle at most 16 ready sockets and deadlines. Returns how many. */
 int eq_progress(struct prov_eq *eq);
 int eq_arm(struct prov_eq *eq); /* fi_trywait */
 

@@ -7,7 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define HANDLED_MAX 16 /* sockets per progress */
+#define HANDLED_MAX 16 /* sockets and deadlines per progress */
 
 int eq_watch(struct prov_eq *eq, struct prov_source *source, uint32_t epoll_events)
 {
@@ -73,23 +73,23 @@ static void set_timer(struct prov_eq *eq, uint64_t at_ns)
 	eq->timer_ns = at_ns;
 }
 
+/* One deadline at a time, as with sockets. The timer stays readable until none is due. */
 static void timer_expired(struct prov_source *source)
 {
 	struct prov_eq *eq = plx_container_of(source, struct prov_eq, timer);
-	uint64_t now_ns = queue_now_ns();
+	struct prov_deadline *first = TAILQ_FIRST(&eq->deadlines);
 	uint64_t expired;
 
+	if (first && first->at_ns <= queue_now_ns()) {
+		eq_clear_deadline(eq, first);
+		first->passed(first);
+		return;
+	}
 	if (read(eq->timer.fd, &expired, sizeof(expired)) < 0)
 		return;
 	eq->timer_ns = 0;
-	for (struct prov_deadline *first; (first = TAILQ_FIRST(&eq->deadlines));) {
-		if (first->at_ns > now_ns) {
-			set_timer(eq, first->at_ns);
-			break;
-		}
-		eq_clear_deadline(eq, first);
-		first->passed(first);
-	}
+	if (first)
+		set_timer(eq, first->at_ns);
 }
 
 int eq_prepare_deadlines(struct prov_eq *eq)

@@ -371,6 +371,39 @@ TEST(the_wait_object_is_reported)
 	assert_ptr_equal(eq->fid.context, &eq);
 }
 
+#define DEADLINES 40
+#define READ_MAX  16 /* of them per read */
+
+static struct prov_deadline deadlines[DEADLINES];
+static unsigned passed_count;
+
+static void pass(struct prov_deadline *deadline)
+{
+	assert_ptr_equal(deadline, &deadlines[passed_count % DEADLINES]);
+	passed_count++;
+}
+
+TEST(deadlines_that_expire_together_pass_in_several_reads)
+{
+	unsigned reads = 0;
+
+	open_eq(FI_WAIT_FD, 0);
+	passed_count = 0;
+	for (unsigned i = 0; i < DEADLINES; i++) {
+		deadlines[i] = (struct prov_deadline){.passed = pass};
+		assert_int_equal(eq_set_deadline(inner, &deadlines[i], i + 1), 0);
+	}
+	for (unsigned before = 0; before < DEADLINES; before = passed_count, reads++) {
+		expect_none();
+		assert_in_range(passed_count - before, 1, READ_MAX);
+	}
+	assert_in_range(reads, DEADLINES / READ_MAX + 1, DEADLINES);
+	/* The timer serves later ones. */
+	assert_int_equal(eq_set_deadline(inner, &deadlines[0], 1), 0);
+	expect_none();
+	assert_int_equal(passed_count, DEADLINES + 1);
+}
+
 TEST(a_queue_in_use_cannot_be_closed)
 {
 	struct fid_pep *pep;
