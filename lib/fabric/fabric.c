@@ -46,7 +46,7 @@ static void on_fork(void)
 		link->settling = false;
 	}
 	/* If a callback of a link or listener forked, the rest of the turn must poll nothing. */
-	home->scheduled = NULL;
+	home->scheduled = home->unserved = NULL;
 	LIST_FOREACH_SAFE (set, &home->sets, of_home, next) {
 		set->of_home.le_next = NULL;
 		set->links = set->listeners = 0;
@@ -187,7 +187,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 		else if (!is_cold(set) || home->turn % COLD_TURNS == 0)
 			work += poll_set(set, now_ns);
 	}
-	if (home->scheduled || plx_unlikely(home->kept_pool_count))
+	if (home->scheduled || plx_unlikely(home->chores))
 		work += link_run_scheduled(home);
 	return work;
 }

@@ -103,7 +103,8 @@ struct plx_fabric_lcore {
 	uint64_t rx_bytes; /* receive buffers of its links */
 	LIST_HEAD(, plx_set) sets;
 	LIST_HEAD(links, plx_link) links;
-	struct plx_link *scheduled;
+	struct plx_link *scheduled; /* links that asked for service */
+	struct plx_link *unserved;  /* those of an earlier turn that used up its budget */
 	LIST_HEAD(listeners, plx_listener) listeners;
 	LIST_HEAD(requests, request) given_up; /* still in another lcore's lane: see handover.c */
 	struct plx_buf *delivering;            /* the message inside on_message */
@@ -117,6 +118,7 @@ struct plx_fabric_lcore {
 	TAILQ_HEAD(, kept_pool)
 	kept_pools; /* receive pools of closed links: the user has buffers */
 	uint32_t kept_pool_count;
+	bool chores;                              /* there are unserved links, or kept pools */
 	LIST_HEAD(lookups, plx_lookup) looked_up; /* guarded by the lock of lookup.c */
 	struct plx_signal looked_up_signal;
 	struct watch watch;

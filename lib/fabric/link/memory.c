@@ -213,6 +213,7 @@ int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool)
 	kept->pool = pool;
 	TAILQ_INSERT_TAIL(&home->kept_pools, kept, of_home);
 	home->kept_pool_count++;
+	home->chores = true;
 	return 0;
 }
 

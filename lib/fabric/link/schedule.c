@@ -90,35 +90,22 @@ static bool is_spent(struct budget *budget, const struct plx_link *link)
 	return false;
 }
 
-/* Links that were not served come before those that asked meanwhile. */
-static void leave_for_later(struct plx_fabric_lcore *home, struct plx_link *list)
+/* Serve the links of a list, within TURN_BUDGET_NS; the rest stays in home->unserved. Return: the
+ * number of links that changed or were left for later. */
+static int serve(struct plx_fabric_lcore *home, struct plx_link *list)
 {
-	struct plx_link *last = list;
-
-	while (last->next_scheduled)
-		last = last->next_scheduled;
-	last->next_scheduled = home->scheduled;
-	home->scheduled = list;
-}
-
-/* Serve every link that asked for it, within TURN_BUDGET_NS. Return: the number of links that
- * changed or were left for later. */
-int link_run_scheduled(struct plx_fabric_lcore *home)
-{
-	struct plx_link *list = home->scheduled;
 	struct budget budget = {0};
 	int count = 0;
 
-	home->scheduled = NULL;
 	while (list) {
 		struct plx_link *link = list;
 		uint32_t want = link->want, rx_posted = link->rx_posted;
 		uint64_t frames_sent = link->stats.frames_sent;
 
 		if (plx_unlikely(is_spent(&budget, link))) {
-			leave_for_later(home, list);
-			count++;
-			break;
+			home->unserved = list;
+			home->chores = true;
+			return count + 1;
 		}
 		list = link->next_scheduled;
 		link->scheduled = false;
@@ -131,7 +118,33 @@ int link_run_scheduled(struct plx_fabric_lcore *home)
 		count += !link->scheduled || link->settling || link->want != want ||
 			 link->rx_posted != rx_posted || link->stats.frames_sent != frames_sent;
 	}
-	if (home->kept_pool_count)
-		kept_pool_reap(home);
 	return count;
+}
+
+static struct plx_link *take(struct plx_link **list)
+{
+	struct plx_link *first = *list;
+
+	*list = NULL;
+	return first;
+}
+
+/* Unserved links come before those that asked meanwhile. These wait for another turn: the two lists
+ * are never joined, because that would walk one of them in each turn. */
+static PLX_NOINLINE int run_chores(struct plx_fabric_lcore *home)
+{
+	bool unserved = home->unserved;
+	int count = serve(home, take(unserved ? &home->unserved : &home->scheduled));
+
+	kept_pool_reap(home);
+	home->chores = home->unserved || home->kept_pool_count;
+	return count + (unserved && home->scheduled);
+}
+
+/* Serve links that asked for it. Return: the number of links that changed or are left for later. */
+int link_run_scheduled(struct plx_fabric_lcore *home)
+{
+	if (plx_unlikely(home->chores))
+		return run_chores(home);
+	return serve(home, take(&home->scheduled));
 }
