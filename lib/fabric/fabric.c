@@ -197,6 +197,7 @@ static void flush_sets(void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
 
+	release_all(home);
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		if (set->has_sent && set->driver->flush)
 			set->driver->flush(&set->fids);
@@ -222,6 +223,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	TAILQ_INIT(&home->kept_pools);
 	liveness_home_init(home);
 	assembly_home_init(home);
+	release_home_init(home);
 	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0 ||
 	    lookup_home_init(home) != 0 ||
 	    plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0) {
@@ -396,7 +398,9 @@ static void free_home(struct plx_fabric_lcore *home)
 	if (home->kept_pool_count)
 		log_warning("lcore %u: buffers of %u closed links are still referenced", home->id,
 			    home->kept_pool_count);
+	lcores[home->id] = NULL; /* from here on nothing is freed later */
 	link_buf_free_all(home);
+	release_all(home);
 	plx_timer_stop(&home->sweep);
 	plx_pool_destroy(home->tx_pool);
 	free(home);

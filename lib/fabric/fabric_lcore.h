@@ -36,7 +36,8 @@ struct frame_hello;
 
 #define TX_BUF_BYTES       4096 /* buffers of the lcore's pool for copies and control frames */
 #define TX_BUF_COUNT       512
-#define LINK_BUF_COUNT     16 /* longer buffers that an lcore keeps for copies */
+#define LINK_BUF_COUNT     16                  /* longer buffers that an lcore keeps for copies */
+#define RELEASED_BYTES_MAX (UINT64_C(1) << 30) /* unused memory that an lcore still has to free */
 #define LINK_BUF_BYTES_MAX ((UINT32_C(8) << 20) + LINK_BUF_COUNT * 4096) /* and their total */
 
 /* The values that two HELLOs agreed on. Links for which all of them are equal form a group: it is
@@ -114,6 +115,9 @@ struct plx_fabric_lcore {
 	LIST_HEAD(assemblies, assembly) assemblies; /* with a buffer */
 	uint64_t assembly_bytes;                    /* total charged */
 	struct plx_timer sweep;                     /* frees idle assemblies */
+	struct plx_task release;                    /* frees long buffers: release.c */
+	struct released *released;
+	uint64_t released_bytes;
 	struct plx_poller *poller;
 	TAILQ_HEAD(, kept_pool)
 	kept_pools; /* receive pools of closed links: the user has buffers */

@@ -3,6 +3,7 @@
  * the bytes, in separate cache lines:
  *
  *     struct plx_buf | pad | headroom | data ...        headroom and data start at a cache line */
+#include "mem_internal.h"
 #include "mem_priv.h"
 
 #include <assert.h>
@@ -95,7 +96,7 @@ struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_
 	buf->len = len;
 	buf->zone_index = mem_zone_index(memory, buf->room);
 	buf->free_fn = free_fn;
-	buf->free_arg = arg;
+	buf->free_arg = free_fn ? arg : NULL;
 	return buf;
 }
 
@@ -121,6 +122,11 @@ struct plx_buf *plx_buf_view(struct plx_pool *pool, const void *memory, uint32_t
 	return buf;
 }
 
+static size_t heap_bytes(uint32_t room_bytes)
+{
+	return mem_round_up(HEADER_BYTES + room_bytes, PLX_CACHE_LINE);
+}
+
 struct plx_buf *plx_buf_alloc(uint32_t room_bytes)
 {
 	if (room_bytes > ROOM_MAX) {
@@ -129,14 +135,14 @@ struct plx_buf *plx_buf_alloc(uint32_t room_bytes)
 		return NULL;
 	}
 
-	size_t size_bytes = mem_round_up(HEADER_BYTES + PLX_BUF_HEADROOM + room_bytes,
-					 PLX_CACHE_LINE);
-	struct plx_buf *buf = aligned_alloc(PLX_CACHE_LINE, size_bytes);
+	struct plx_buf *buf = aligned_alloc(PLX_CACHE_LINE,
+					    heap_bytes(PLX_BUF_HEADROOM + room_bytes));
 	if (!buf) {
 		plx_fail(ENOMEM, "no heap memory for a buffer of %u bytes", room_bytes);
 		return NULL;
 	}
 	set_up(buf, (uint8_t *)buf + HEADER_BYTES, PLX_BUF_HEADROOM, PLX_BUF_HEADROOM + room_bytes);
+	buf->free_arg = buf; /* one piece of memory with its bytes */
 	return buf;
 }
 
@@ -161,6 +167,20 @@ static bool drop(struct plx_buf *buf)
 	return atomic_fetch_sub_explicit(&buf->refs, 1, memory_order_acq_rel) == 1;
 }
 
+bool (*mem_free_later)(void *memory, size_t size_bytes);
+
+static void free_heap(struct plx_buf *buf)
+{
+	bool has_bytes = !buf->free_fn && buf->free_arg == buf; /* see plx_buf_alloc */
+	size_t size_bytes = has_bytes ? heap_bytes(buf->room) : sizeof(*buf);
+
+	if (buf->free_fn)
+		buf->free_fn(buf->base, buf->free_arg);
+	if (size_bytes <= MEM_FREE_AT_ONCE_MAX || !mem_free_later ||
+	    !mem_free_later(buf, size_bytes))
+		free(buf);
+}
+
 void plx_buf_unref(struct plx_buf *buf)
 {
 	while (buf && drop(buf)) {
@@ -169,9 +189,7 @@ void plx_buf_unref(struct plx_buf *buf)
 		if (plx_likely(buf->pool != NULL)) {
 			plx_pool_put(buf->pool, buf);
 		} else {
-			if (buf->free_fn)
-				buf->free_fn(buf->base, buf->free_arg);
-			free(buf);
+			free_heap(buf);
 		}
 		buf = next;
 	}

@@ -16,6 +16,7 @@
  *   query.c         getters
  *   close.c         how a link ends
  *   memory.c        receive windows, buffers for copies, receive pools of ended links
+ *   release.c       free long buffers in slices
  */
 #ifndef FABRIC_LINK_H
 #define FABRIC_LINK_H
@@ -287,6 +288,12 @@ struct plx_buf *link_buf_get(struct plx_fabric_lcore *home, uint32_t length, boo
 void link_buf_free_all(struct plx_fabric_lcore *home);
 int kept_pool_add(struct plx_fabric_lcore *home, struct plx_pool *pool);
 void kept_pool_reap(struct plx_fabric_lcore *home);
+
+/* release.c */
+void release_home_init(struct plx_fabric_lcore *home);
+/* Whether memory of a long buffer is freed later; else plx_buf_unref frees it at once. */
+bool release_has_room(const struct plx_fabric_lcore *home);
+void release_all(struct plx_fabric_lcore *home);
 
 /* schedule.c */
 void link_schedule(struct plx_link *link, uint32_t want);
