@@ -53,15 +53,32 @@ struct in6_addr address_host(const struct sockaddr *address)
 	return host;
 }
 
+#define GROUP_BYTES 8 /* of an IPv6 address */
+
+/* An address in ::/64, which no network routes as one. */
+static bool is_whole(const struct in6_addr *host)
+{
+	static const uint8_t zero[GROUP_BYTES];
+
+	return memcmp(host->s6_addr, zero, GROUP_BYTES) == 0;
+}
+
 struct in6_addr address_group(const struct in6_addr *host)
 {
-	static const uint8_t zero[8];
 	struct in6_addr group = {0};
 
-	if (memcmp(host->s6_addr, zero, sizeof(zero)) == 0)
-		return *host;
-	memcpy(group.s6_addr, host->s6_addr, sizeof(zero));
+	memcpy(group.s6_addr, host->s6_addr, is_whole(host) ? sizeof(group) : GROUP_BYTES);
 	return group;
+}
+
+const char *address_group_format(const struct in6_addr *group, char *out, size_t size)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+	bool is_v4 = IN6_IS_ADDR_V4MAPPED(group);
+
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, &group->s6_addr[is_v4 ? 12 : 0], text, sizeof(text));
+	snprintf(out, size, "%s%s", text, is_whole(group) ? "" : "/64");
+	return out;
 }
 
 /* A link-local address needs its interface: "%eth0", or "%2" if the interface is gone. */

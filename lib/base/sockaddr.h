@@ -23,6 +23,10 @@ struct in6_addr address_host(const struct sockaddr *address);
  * /64. Those of ::/64 stay whole: IPv4-mapped hosts, and loopback. */
 struct in6_addr address_group(const struct in6_addr *host);
 
+#define ADDRESS_GROUP_TEXT_BYTES (INET6_ADDRSTRLEN + 3)
+/* Format a group as "10.0.0.1" or "2001:db8::/64". Return: out. */
+const char *address_group_format(const struct in6_addr *group, char *out, size_t size);
+
 #define ADDRESS_TEXT_BYTES 80
 /* Format as "10.0.0.1:4000" or "[fe80::1%eth0]:4000"; NULL gives "unknown". IPv4-mapped addresses
  * are written as IPv4. Return: out. */

@@ -15,24 +15,24 @@ static struct in6_addr host_of(const char *text)
 
 static const char *group_of(const char *text)
 {
-	static char out[INET6_ADDRSTRLEN];
+	static char out[ADDRESS_GROUP_TEXT_BYTES];
 	struct in6_addr host = host_of(text), group = address_group(&host);
 
-	return inet_ntop(AF_INET6, &group, out, sizeof(out));
+	return address_group_format(&group, out, sizeof(out));
 }
 
 PLX_TEST(an_ipv6_host_counts_with_its_slash_64)
 {
-	assert_string_equal(group_of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
-	assert_string_equal(group_of("2001:db8:1:2::"), "2001:db8:1:2::");
-	assert_string_equal(group_of("2001:db8:1:3::1"), "2001:db8:1:3::");
-	assert_string_equal(group_of("0:0:0:1::1"), "0:0:0:1::");
+	assert_string_equal(group_of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");
+	assert_string_equal(group_of("2001:db8:1:2::"), "2001:db8:1:2::/64");
+	assert_string_equal(group_of("2001:db8:1:3::1"), "2001:db8:1:3::/64");
+	assert_string_equal(group_of("0:0:0:1::1"), "0:0:0:1::/64");
 }
 
 PLX_TEST(an_ipv4_host_and_loopback_count_alone)
 {
-	assert_string_equal(group_of("::ffff:10.0.0.1"), "::ffff:10.0.0.1");
-	assert_string_equal(group_of("::ffff:10.0.0.2"), "::ffff:10.0.0.2");
+	assert_string_equal(group_of("::ffff:10.0.0.1"), "10.0.0.1");
+	assert_string_equal(group_of("::ffff:10.0.0.2"), "10.0.0.2");
 	assert_string_equal(group_of("::1"), "::1");
 	assert_string_equal(group_of("::"), "::");
 }
