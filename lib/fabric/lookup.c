@@ -12,37 +12,55 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define THREADS_MAX 4
-#define NAMES_MAX   64
 #define FRESH_NS    PLX_NS_PER_S /* a result is valid this long */
+#define NOTIFY_MAX  8            /* callbacks per turn: each may open a link */
 
 enum name_state {
-	NAME_FREE,    /* or an old result: may be replaced */
 	NAME_WAITING, /* no thread has it yet */
-	NAME_ASKED,
+	NAME_ASKED,   /* a thread is in getaddrinfo, maybe also after plx_fabric_fini */
 	NAME_KNOWN,
 };
 
-/* The lock guards all of these. Entries are never freed: a thread that is still in getaddrinfo
- * after plx_fabric_fini writes to its own. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct plx_name {
-	char host[PLX_ADDRESS_MAX];
-	enum name_state state;
+/* Exists while callers wait for it, a thread looks it up, or its result is valid. */
+struct plx_name {
+	LIST_ENTRY(plx_name) of_names;
 	TAILQ_ENTRY(plx_name) of_waiting;
+	enum name_state state;
+	uint32_t unnotified; /* callers whose callback has not run: it stays valid for them */
 	uint64_t known_ns;
+	struct lookups lookups;   /* callers that wait for the result */
 	struct address_list list; /* empty: see why */
 	char why[128];
-	struct lookups lookups; /* callers that wait for it */
-} names[NAMES_MAX];
+	char host[PLX_ADDRESS_MAX];
+};
+
+/* The lock guards all of these. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, plx_name) names = LIST_HEAD_INITIALIZER(names);
 static TAILQ_HEAD(, plx_name) waiting = TAILQ_HEAD_INITIALIZER(waiting);
 static unsigned threads;
 
+static void drop(struct plx_name *name)
+{
+	if (name->state == NAME_WAITING)
+		TAILQ_REMOVE(&waiting, name, of_waiting);
+	LIST_REMOVE(name, of_names);
+	free(name);
+}
+
 static void leave(struct plx_lookup *lookup)
 {
+	struct plx_name *name = lookup->name;
+
 	LIST_REMOVE(lookup, of_list);
 	lookup->of_list.le_prev = NULL;
+	if (name->state == NAME_KNOWN)
+		name->unnotified--;
+	else if (name->state == NAME_WAITING && LIST_EMPTY(&name->lookups))
+		drop(name);
 }
 
 /* Threads -------------------------------------------------------------------------------------- */
@@ -54,7 +72,7 @@ static void ask(struct plx_name *name)
 	struct plx_lookup *lookup, *next;
 
 	TAILQ_REMOVE(&waiting, name, of_waiting);
-	name->state = NAME_ASKED; /* so its entry is not reused */
+	name->state = NAME_ASKED; /* so that nobody frees it */
 	pthread_mutex_unlock(&lock);
 	address_ask(name->host, &list, why, sizeof(why));
 	pthread_mutex_lock(&lock);
@@ -65,6 +83,7 @@ static void ask(struct plx_name *name)
 	LIST_FOREACH_SAFE (lookup, &name->lookups, of_list, next) {
 		LIST_REMOVE(lookup, of_list);
 		LIST_INSERT_HEAD(&lookup->home->looked_up, lookup, of_list);
+		name->unnotified++;
 		plx_signal_fire(&lookup->home->looked_up_signal);
 	}
 }
@@ -107,58 +126,57 @@ static int start_thread(void)
 
 /* Names ---------------------------------------------------------------------------------------- */
 
-static bool is_fresh(const struct plx_name *name)
+static bool is_stale(const struct plx_name *name)
 {
-	return name->state == NAME_KNOWN && plx_now_ns() - name->known_ns < FRESH_NS;
+	return name->state == NAME_KNOWN && !name->unnotified &&
+	       plx_now_ns() - name->known_ns >= FRESH_NS;
 }
 
-static bool is_pending(const struct plx_name *name)
-{
-	return name->state == NAME_WAITING || name->state == NAME_ASKED;
-}
-
+/* Also frees stale results. */
 static struct plx_name *find(const char *host)
 {
-	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
-		if (name->state != NAME_FREE && strcmp(name->host, host) == 0)
+	struct plx_name *name, *next;
+
+	LIST_FOREACH_SAFE (name, &names, of_names, next) {
+		if (is_stale(name))
+			drop(name);
+		else if (strcmp(name->host, host) == 0)
 			return name;
 	}
 	return NULL;
 }
 
-/* NULL: all entries are in use. */
-static struct plx_name *make(const char *host)
+static int make(const char *host, struct plx_name **name_out)
 {
-	struct plx_name *oldest = NULL;
+	int rc = threads < THREADS_MAX ? start_thread() : 0;
+	struct plx_name *name;
 
-	for (struct plx_name *name = names; name < names + NAMES_MAX; name++) {
-		if (!is_pending(name) && (!oldest || name->known_ns < oldest->known_ns))
-			oldest = name;
-	}
-	if (oldest)
-		snprintf(oldest->host, sizeof(oldest->host), "%s", host);
-	return oldest;
+	if (rc && !threads)
+		return plx_fail(EAGAIN,
+				"look up %s: no thread can be started: %s; raise the limit of "
+				"processes (ulimit -u, pids.max), or give an address",
+				host, strerror(rc));
+	name = calloc(1, sizeof(*name));
+	if (!name)
+		return plx_fail(ENOMEM, "look up %s: out of memory", host);
+	snprintf(name->host, sizeof(name->host), "%s", host);
+	LIST_INSERT_HEAD(&names, name, of_names);
+	/* A thread exists, and looks at the list before it ends. */
+	TAILQ_INSERT_TAIL(&waiting, name, of_waiting);
+	*name_out = name;
+	return 0;
 }
 
 static int start_locked(struct plx_lookup *lookup, const char *host)
 {
 	struct plx_name *name = find(host);
-	int rc = 0;
+	int rc = name ? 0 : make(host, &name);
 
-	if (name && is_fresh(name))
+	if (rc)
+		return rc;
+	if (name->state == NAME_KNOWN)
 		return 1;
-	name = name ?: make(host);
-	if (!name)
-		return plx_fail(EAGAIN, "look up %s: %d other names are looked up already", host,
-				NAMES_MAX);
-	if (!is_pending(name)) {
-		if (threads < THREADS_MAX)
-			rc = start_thread();
-		if (rc && !threads)
-			return plx_fail(EAGAIN, "look up %s: no thread: %s", host, strerror(rc));
-		name->state = NAME_WAITING;
-		TAILQ_INSERT_TAIL(&waiting, name, of_waiting);
-	}
+	lookup->name = name;
 	LIST_INSERT_HEAD(&name->lookups, lookup, of_list);
 	return 0;
 }
@@ -170,7 +188,7 @@ bool lookup_known(const char *host, struct address_list *list_out, char *why, si
 
 	pthread_mutex_lock(&lock);
 	name = find(host);
-	known = name && is_fresh(name);
+	known = name && name->state == NAME_KNOWN;
 	if (known) {
 		*list_out = name->list;
 		snprintf(why, size, "%s", name->why);
@@ -181,19 +199,28 @@ bool lookup_known(const char *host, struct address_list *list_out, char *why, si
 
 /* An lcore's ----------------------------------------------------------------------------------- */
 
-static void notify(struct plx_signal *signal, uint64_t fires, void *arg)
+static struct plx_lookup *take_looked_up(struct plx_fabric_lcore *home)
 {
-	struct plx_fabric_lcore *home = arg;
 	struct plx_lookup *lookup;
 
 	pthread_mutex_lock(&lock);
-	while ((lookup = LIST_FIRST(&home->looked_up)) != NULL) {
+	lookup = LIST_FIRST(&home->looked_up);
+	if (lookup) {
 		leave(lookup);
-		pthread_mutex_unlock(&lock);
-		lookup->fn(lookup, lookup->arg);
-		pthread_mutex_lock(&lock);
+		lookup->name->known_ns = plx_now_ns(); /* valid in its callback */
 	}
 	pthread_mutex_unlock(&lock);
+	return lookup;
+}
+
+static void notify(struct plx_signal *signal, uint64_t fires, void *arg)
+{
+	struct plx_lookup *lookup = NULL;
+
+	for (unsigned i = 0; i < NOTIFY_MAX && (lookup = take_looked_up(arg)) != NULL; i++)
+		lookup->fn(lookup, lookup->arg);
+	if (lookup) /* there may be more */
+		plx_signal_fire(signal);
 }
 
 int lookup_home_init(struct plx_fabric_lcore *home)
@@ -213,8 +240,10 @@ static void forget_all(struct lookups *list, const struct plx_fabric_lcore *home
 
 void lookup_home_fini(struct plx_fabric_lcore *home)
 {
+	struct plx_name *name, *next;
+
 	pthread_mutex_lock(&lock);
-	for (struct plx_name *name = names; name < names + NAMES_MAX; name++)
+	LIST_FOREACH_SAFE (name, &names, of_names, next)
 		forget_all(&name->lookups, home);
 	forget_all(&home->looked_up, home);
 	pthread_mutex_unlock(&lock);
@@ -230,7 +259,7 @@ int plx_lookup_start(struct plx_lookup *lookup, const char *address, plx_lookup_
 	rc = rc ? rc : address_split("look up", address, host, port);
 	if (rc)
 		return rc;
-	if (address_is_number(host))
+	if (!host[0] || address_is_number(host))
 		return 1;
 	*lookup = (struct plx_lookup){.fn = fn, .arg = arg, .home = home};
 	pthread_mutex_lock(&lock);

@@ -30,16 +30,18 @@ struct plx_lookup {
 	plx_lookup_fn fn;
 	void *arg;
 	struct plx_fabric_lcore *home;
+	struct plx_name *name;
 };
 
 /** Look up the host of "host:port", so that plx_link_connect does not block in the resolver. When
  * the look-up is done or failed, fn runs from the loop: call plx_link_connect there, which returns
- * the error of a failed look-up. Results are used for a second. 4 names are looked up at a time; 64
- * may wait.
+ * the error of a failed look-up. Results are used for a second. 4 names are looked up at a time;
+ * any number may wait.
  * Ownership: lookup must stay until fn ran or it was cancelled.
  * Thread: an lcore.
  * Return: 0 fn follows; 1 connect at once, because the host is a number or its name is known, and
- * fn does not run; -EINVAL address; -EAGAIN too many wait, or no thread; or as plx_link_connect. */
+ * fn does not run; -EINVAL address; -EAGAIN no thread can be started now; -ENOMEM; or as
+ * plx_link_connect. */
 int plx_lookup_start(struct plx_lookup *lookup, const char *address, plx_lookup_fn fn, void *arg);
 
 /** Cancel a look-up: fn does not run after this. Does nothing if it is zeroed or fn ran. Thread:

@@ -4,8 +4,10 @@
 #include "fixture.h"
 
 #include <netdb.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const char *const *known; /* addresses of the name "several" */
 static sem_t answer;             /* look-ups of "silent..." wait for it, then find this host */
@@ -35,6 +37,19 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 		end = &(*end)->ai_next;
 	}
 	return rc;
+}
+
+static bool no_threads; /* as at a limit of processes */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, fn, arg);
 }
 
 static void start(const char *provider, const char *const *addresses)
@@ -141,6 +156,7 @@ static void connect_where_it_is(struct plx_lookup *lookup, void *arg)
 static struct plx_listener *start_silent(void)
 {
 	looked_up = asked = 0;
+	no_threads = false;
 	start("tcp", NULL);
 	return fixture_listen("127.0.0.1:0", NULL);
 }
@@ -198,23 +214,90 @@ TEST(a_cancelled_look_up_runs_no_callback)
 	plx_lookup_cancel(&lookups[1]); /* it has run */
 }
 
-#define MANY 64 /* look-ups in flight */
+#define MANY    200
+#define THREADS 4
 
-TEST(look_ups_beyond_the_limit_are_refused)
+static struct plx_lookup many[MANY];
+
+static const char *of_many(unsigned i)
 {
-	static struct plx_lookup lookups[MANY + 1];
-	char address[32];
+	static char address[32];
 
-	start_silent();
-	for (unsigned i = 0; i < MANY; i++) {
-		snprintf(address, sizeof(address), "silent-of-many-%u:7", i);
-		assert_int_equal(plx_lookup_start(&lookups[i], address, note, NULL), 0);
-	}
-	assert_fails(plx_lookup_start(&lookups[MANY], "silent-one-more:7", note, NULL), -EAGAIN,
-		     "look up silent-one-more: 64 other names are looked up already");
+	snprintf(address, sizeof(address), "silent-of-many-%u:7", i);
+	return address;
+}
+
+static void look_up_many(unsigned first)
+{
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(plx_lookup_start(&many[i], of_many(first + i), note, NULL), 0);
 	answer_all(MANY);
 	assert_true(pump_until(&looked_up, MANY, 5000));
 	assert_int_equal(asked, MANY);
+}
+
+TEST(any_number_of_names_may_wait_for_their_look_up)
+{
+	start_silent();
+	look_up_many(0);
+}
+
+TEST(a_turn_reports_a_bounded_number_of_look_ups)
+{
+	unsigned before = 0, most = 0;
+
+	start_silent();
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(plx_lookup_start(&many[i], "silent-5:7", note, NULL), 0);
+	answer_all(1);
+	for (unsigned i = 0; i < 5000 && looked_up < MANY; i++) {
+		plx_loop_turn();
+		most = looked_up - before > most ? looked_up - before : most;
+		before = looked_up;
+		if (!looked_up)
+			usleep(1000);
+	}
+	assert_int_equal(looked_up, MANY);
+	assert_in_range(most, 1, 8);
+}
+
+TEST(a_cancelled_name_is_not_asked_for)
+{
+	start_silent();
+	for (unsigned i = 0; i < THREADS; i++)
+		assert_int_equal(plx_lookup_start(&many[i], of_many(1000 + i), note, NULL), 0);
+	while (asked < THREADS)
+		pump_ms(1);
+	assert_int_equal(plx_lookup_start(&many[THREADS], "silent-6:7", note, NULL), 0);
+	plx_lookup_cancel(&many[THREADS]);
+	answer_all(THREADS);
+	assert_true(pump_until(&looked_up, THREADS, 5000));
+	assert_int_equal(asked, THREADS);
+	/* It was forgotten. */
+	assert_int_equal(plx_lookup_start(&many[THREADS], "silent-6:7", note, NULL), 0);
+	answer_all(1);
+	assert_true(pump_until(&looked_up, THREADS + 1, 5000));
+}
+
+TEST(a_thread_that_cannot_be_started_leaves_no_wrong_result)
+{
+	struct plx_lookup lookup;
+
+	start_silent();
+	look_up_many(2000);
+	no_threads = true;
+	for (unsigned i = 0; i < 1000 && plx_lookup_start(&lookup, "silent-7:7", note, NULL) == 0;
+	     i++) { /* a thread of before has not ended */
+		plx_lookup_cancel(&lookup);
+		usleep(1000);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		assert_fails(plx_lookup_start(&lookup, "silent-7:7", note, NULL), -EAGAIN,
+			     "look up silent-7: no thread can be started: ");
+	no_threads = false;
+	assert_int_equal(plx_lookup_start(&lookup, "silent-7:7", note, NULL), 0);
+	answer_all(1);
+	assert_true(pump_until(&looked_up, MANY + 1, 5000));
 }
 
 TEST(a_connect_to_a_name_that_does_not_resolve_fails)
@@ -249,6 +332,7 @@ TEST(a_numeric_address_needs_no_look_up_and_a_bad_one_is_refused)
 	start_silent();
 	assert_int_equal(plx_lookup_start(&lookup, "127.0.0.1:7", note, NULL), 1);
 	assert_int_equal(plx_lookup_start(&lookup, "[::1]:7", note, NULL), 1);
+	assert_int_equal(plx_lookup_start(&lookup, "*:7", note, NULL), 1); /* no host either */
 	assert_int_equal(plx_lookup_start(&lookup, "127.0.0.1", note, NULL), -EINVAL);
 }
 
