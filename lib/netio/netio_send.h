@@ -37,10 +37,10 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 			   const struct netio_connect_attr *attr);
 
 /** Connect to a listening socket. Returns at once; cb_connection_established or _refused follows.
- * Each attempt resolves a name on another thread, at most once a second; a name that does not
- * resolve is refused.
- * Return: 0; -EINVAL impossible address; -EALREADY connected or connecting; or as
- * plx_link_connect, without another attempt. */
+ * Each attempt resolves a name on another thread, at most once a second. A name that does not
+ * resolve, or a host without a route, is refused like a port where nobody listens, and retried.
+ * Return: 0; -EINVAL impossible address or unknown provider; -EALREADY connected or connecting;
+ * -ENODEV, -EACCES and -ESHUTDOWN as plx_link_connect, without another attempt. */
 int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port);
 
 /** Close the connection without loss, or stop connecting; cb_connection_closed follows. Messages

@@ -307,8 +307,8 @@ typedef void (*plx_rpc_done_fn)(const struct plx_rpc_result *result, void *arg);
  * keeps reconnecting. Each call goes to the address with the fewest open calls, ties to the first
  * in the list. Host names are resolved on another thread, per link, at most once a second.
  * Thread: an lcore, which owns the client.
- * Return: 0; -ENOENT not an lcore; -EINVAL; -ENODEV, -EOPNOTSUPP and -EACCES as plx_link_connect;
- * -ENOMEM. */
+ * Return: 0; -ENOENT not an lcore; -EINVAL; -ENODEV, -EOPNOTSUPP, -EACCES and -ESHUTDOWN as
+ * plx_link_connect; -ENOMEM. */
 int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_client_attr *attr,
 			  struct plx_rpc_client **client_out);
 

@@ -202,6 +202,13 @@ static int try_to_open(struct plx_connector *connector)
 	return rc > 0 ? connect_link(connector) : rc;
 }
 
+/* Whether a later attempt may succeed: no route, no memory, no descriptor, no thread. Other errors
+ * are mistakes of the caller. */
+static bool may_pass(int rc)
+{
+	return rc == -EHOSTUNREACH || rc == -ENOMEM || rc == -EIO || rc == -EAGAIN;
+}
+
 static void try_again(struct plx_connector *connector)
 {
 	if (try_to_open(connector) != 0)
@@ -249,12 +256,19 @@ static void forget_attempts(struct plx_connector *connector)
 
 int plx_connector_open(struct plx_connector *connector, const char *address)
 {
+	int rc;
+
 	forget_attempts(connector);
 	if (strcmp(connector->address, address) != 0) {
 		connector->logged = 0;
 		snprintf(connector->address, sizeof(connector->address), "%s", address);
 	}
-	return try_to_open(connector);
+	rc = try_to_open(connector);
+	if (!may_pass(rc))
+		return rc;
+	/* Try once more from the loop, which reports it: the caller expects no callback here. */
+	connector->state = PLX_CONNECTOR_WAITING;
+	return plx_timer_start(&connector->timer, 0);
 }
 
 void plx_connector_open_again(struct plx_connector *connector)

@@ -88,8 +88,9 @@ int plx_connector_check_attr(struct plx_connector_attr *attr);
 /* attr: checked. */
 void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
 			const struct plx_connector_attr *attr);
-/* Connect to "host:port" while it is idle or waiting. Later failures are reported and retried.
- * Return: 0; as plx_link_connect, and it stays idle until plx_connector_try_later. */
+/* Connect to "host:port" while it is idle or waiting. Failures that may pass, such as a missing
+ * route, are reported from the loop and retried.
+ * Return: 0; as plx_link_connect for mistakes of the caller, and it is idle. */
 int plx_connector_open(struct plx_connector *connector, const char *address);
 void plx_connector_try_later(struct plx_connector *connector);
 /* Connect a closed one to the same address. Failures are reported as for any attempt. */

@@ -271,15 +271,3 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client)
 			  });
 	plx_connector_init(&channel->session, &owner, &attr);
 }
-
-int channel_connect(struct channel *channel, const char *address)
-{
-	int rc = plx_connector_open(&channel->session, address);
-
-	if (rc == 0)
-		return 0;
-	set_trouble(channel, plx_error());
-	plx_log(rpc_log, PLX_LOG_INFO, "%s", channel->trouble);
-	plx_connector_try_later(&channel->session);
-	return rc;
-}

@@ -47,16 +47,13 @@ static int check_addresses(const char *const *addresses, uint32_t *count_out)
 	return 0;
 }
 
-/* Return: 0; an error that a retry cannot fix. */
 static int connect_all(struct plx_rpc_client *client, const char *const *addresses)
 {
-	for (uint32_t i = 0; i < client->channel_count; i++) {
-		int rc = channel_connect(&client->channels[i], addresses[i]);
+	int rc = 0;
 
-		if (rc == -EINVAL || rc == -ENODEV || rc == -EOPNOTSUPP || rc == -EACCES)
-			return rc;
-	}
-	return 0;
+	for (uint32_t i = 0; rc == 0 && i < client->channel_count; i++)
+		rc = plx_connector_open(&client->channels[i].session, addresses[i]);
+	return rc;
 }
 
 /* Of each lcore; the main thread may handle those of an idle lcore. */

@@ -135,8 +135,6 @@ struct channel *channel_choose(struct plx_rpc_client *client, const struct chann
 
 /* channel.c */
 void channel_init(struct channel *channel, struct plx_rpc_client *client);
-/* Return: 0; -errno, and it is retried. */
-int channel_connect(struct channel *channel, const char *address);
 void channel_check_drain(struct channel *channel);
 
 /* The service has accepted the link, and this side is not closing it. */

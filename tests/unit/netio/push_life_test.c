@@ -47,6 +47,15 @@ PUSH_TEST(a_push_socket_retries_until_the_receiver_listens)
 	TURN_UNTIL(pulls[0].messages == 1);
 }
 
+/* shm reaches no other host. */
+PUSH_TEST(a_receiver_without_a_route_is_retried)
+{
+	make_pusher(&(struct netio_push_attr){.connect.provider = "shm"});
+	assert_int_equal(netio_push_connect(&pusher, "203.0.113.1", 7), 0);
+	TURN_UNTIL(refused >= 3);
+	assert_int_equal(push_stats().receivers, 1);
+}
+
 PUSH_TEST(one_attempt_is_made_if_requested)
 {
 	make_pusher(&(struct netio_push_attr){.connect.reconnect_min_ns = PLX_NEVER});

@@ -317,6 +317,25 @@ SEND_TEST(one_attempt_is_made_if_requested)
 	TURN_UNTIL(refused == 2);
 }
 
+/* shm reaches no other host. */
+SEND_TEST(a_first_attempt_without_a_route_is_retried)
+{
+	make_sender(&(struct netio_connect_attr){.provider = "shm"});
+	assert_int_equal(netio_connect(&sender, "203.0.113.1", 7), 0);
+	assert_int_equal(refused, 0);
+	TURN_UNTIL(refused >= 3);
+	assert_int_equal(netio_disconnect(&sender), 0);
+	TURN_UNTIL(closed == 1);
+}
+
+SEND_TEST(an_unknown_provider_is_an_error_of_the_call)
+{
+	make_sender(&(struct netio_connect_attr){.provider = "pigeon"});
+	assert_fails(netio_connect(&sender, "127.0.0.1", 7), -EINVAL, "unknown provider");
+	turn_ms(20);
+	assert_int_equal(refused, 0);
+}
+
 /* Full jitter: uniform between 0 and the range, which doubles. */
 SEND_TEST(attempts_become_less_frequent)
 {

@@ -114,6 +114,16 @@ TEST(a_publisher_may_start_later)
 	assert_int_equal(sub->lost, 0);
 }
 
+/* shm reaches no other host. */
+TEST(a_publisher_without_a_route_is_tried_again)
+{
+	sub_up(sub, &(struct netio_subscribe_attr){.connect.provider = "shm"});
+	assert_int_equal(netio_subscribe(&sub->socket, "203.0.113.1", 7, 1), 0);
+	assert_int_equal(netio_subscribe(&sub->socket, "203.0.113.1", 7, 1), -EEXIST);
+	TURN_UNTIL(sub->refused >= 3);
+	assert_int_equal(netio_unsubscribe(&sub->socket, "203.0.113.1", 7, 1), 0);
+}
+
 TEST(a_socket_may_subscribe_to_several_publishers)
 {
 	begin();

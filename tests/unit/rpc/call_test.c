@@ -307,6 +307,18 @@ static void *make_client_elsewhere(void *arg)
 		     : NULL;
 }
 
+/* shm reaches no other host. */
+CALL_TEST(a_client_without_a_route_keeps_trying)
+{
+	const struct plx_rpc_client_attr attr = {.link = {.provider = "shm"}};
+
+	destroy_caller();
+	caller = make_client((const char *const[]){"203.0.113.1:7", NULL}, &attr);
+	PUMP_UNTIL(plx_rpc_client_trouble(caller)[0]);
+	assert_has(plx_rpc_client_trouble(caller), "203.0.113.1:7: ");
+	assert_false(plx_rpc_client_is_up(caller));
+}
+
 CALL_TEST(the_error_of_another_thread_names_the_function)
 {
 	assert_ptr_equal(run_in_thread(make_client_elsewhere, state), state);

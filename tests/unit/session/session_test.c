@@ -5,6 +5,8 @@
 #include "log_capture.h"
 #include "session.h"
 
+#include <pthread.h>
+
 /* Callbacks of one side's owner. */
 struct events {
 	_Atomic unsigned opened, refused, closed, failed, ended, freed, messages, settles;
@@ -53,6 +55,19 @@ static bool settle(struct events *events)
 	{                               \
 		(counter)++;            \
 	}
+
+static bool no_threads; /* as at a limit of processes */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *),
+			  void *arg)
+{
+	return no_threads ? EAGAIN : __real_pthread_create(thread, attr, fn, arg);
+}
 
 /* The connector -------------------------------------------------------------------------------- */
 
@@ -204,21 +219,30 @@ static void session_listen_no_more(void)
 		plx_acceptor_release(acceptor);
 }
 
-/* Connect to the acceptor; or to one that no longer listens, until refused that often. */
-static void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
+static void session_open(struct plx_connector_attr attr, const char *address)
 {
-	struct plx_connector_attr attr = {
-		.link.events = &connector_events,
-		.reconnect_min_ns = min_ns,
-		.reconnect_max_ns = max_ns,
-	};
-
-	say(&attr.link, hello);
+	attr.link.events = &connector_events;
 	assert_int_equal(plx_connector_check_attr(&attr), 0);
 	plx_connector_init(&connector.session, &connector_owner, &attr);
 	connector.events = &connecting;
-	assert_works(plx_connector_open(&connector.session,
-					session_address[0] ? session_address : here("1")));
+	assert_works(plx_connector_open(&connector.session, address));
+}
+
+static void session_connect_by(const char *provider, const char *address)
+{
+	session_open((struct plx_connector_attr){.link.provider = provider,
+						 .reconnect_min_ns = PLX_NS_PER_MS,
+						 .reconnect_max_ns = 5 * PLX_NS_PER_MS},
+		     address);
+}
+
+/* Connect to the acceptor; or to one that no longer listens, until refused that often. */
+static void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
+{
+	struct plx_connector_attr attr = {.reconnect_min_ns = min_ns, .reconnect_max_ns = max_ns};
+
+	say(&attr.link, hello);
+	session_open(attr, session_address[0] ? session_address : here("1"));
 }
 
 static void session_connect_in_vain(uint64_t min_ns, uint64_t max_ns, unsigned refusals)
@@ -232,6 +256,7 @@ static void session_connect_in_vain(uint64_t min_ns, uint64_t max_ns, unsigned r
 static int session_up(void **state)
 {
 	fixture_start("tcp", false);
+	no_threads = false;
 	memset(&connecting, 0, sizeof(connecting));
 	memset(&accepting, 0, sizeof(accepting));
 	memset(&connector, 0, sizeof(connector));
@@ -459,6 +484,64 @@ TEST(a_connector_without_retries_tries_once)
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
 	plx_connector_open_again(session);
 	assert_true(pump_until(&connecting.refused, 2, 5000));
+}
+
+TEST(a_look_up_without_a_thread_is_reported_and_retried)
+{
+	char address[64];
+
+	session_listen("", NULL);
+	snprintf(address, sizeof(address), "lOCALHOST%s",
+		 strrchr(plx_listener_address(session_listener), ':'));
+	no_threads = true;
+	session_connect_by(NULL, address);
+	assert_true(pump_until(&connecting.refused, 3, 5000));
+	assert_has(connecting.why, "no thread can be started");
+	no_threads = false;
+	assert_true(pump_until(&connecting.opened, 1, 30000));
+}
+
+/* No route: shm reaches no other host. */
+TEST(a_first_attempt_without_a_route_is_reported_and_retried)
+{
+	session_connect_by("shm", "203.0.113.1:7");
+	assert_int_equal(session->state, PLX_CONNECTOR_WAITING);
+	assert_int_equal(connecting.refused, 0); /* from the loop */
+	assert_true(pump_until(&connecting.refused, 3, 5000));
+	assert_has(connecting.why, "203.0.113.1:7");
+	assert_int_equal(log_count("203.0.113.1:7"), 1);
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+}
+
+TEST(a_first_attempt_without_a_route_may_be_closed_at_once)
+{
+	session_connect_by("shm", "203.0.113.1:7");
+	plx_connector_close(session);
+	assert_true(pump_until(&connecting.closed, 1, 3000));
+	assert_int_equal(connecting.refused, 0);
+	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+}
+
+TEST(a_mistake_of_the_caller_is_an_error_of_the_call)
+{
+	static const struct {
+		const char *address, *error;
+	} rows[] = {
+		{"127.0.0.1", "there is no port"},
+		{"127.0.0.1:0", "port 0"},
+		{"*:7", "a host is needed"},
+	};
+
+	session_connect_by("shm", "203.0.113.1:7");
+	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
+		assert_fails(plx_connector_open(session, rows[i].address), -EINVAL, rows[i].error);
+		assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
+	}
+	snprintf(session->provider, sizeof(session->provider), "carrier-pigeon");
+	assert_fails(plx_connector_open(session, "127.0.0.1:7"), -EINVAL, "unknown provider");
+	pump_ms(20);
+	assert_int_equal(connecting.refused + connecting.closed, 0);
 }
 
 TEST(a_connector_closed_during_its_back_off_reports_from_the_loop)
