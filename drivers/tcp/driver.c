@@ -62,6 +62,12 @@ static const char *tcp_failure(const struct fid_ep *fid, int prov_errno,
 	return ep->why;
 }
 
+static void tcp_keep_alive(struct fid_ep *fid, uint64_t unanswered_ns)
+{
+	tcp_set_keepalive(((struct tcp_ep *)fid)->base.source.fd,
+			  (uint32_t)(unanswered_ns / PLX_NS_PER_MS));
+}
+
 static void tcp_flush(struct plx_fabric_fids *fids)
 {
 	poll_sends((struct tcp_cq *)fids->cq);
@@ -86,6 +92,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.configure = tcp_configure,
 	.guard = tcp_guard,
 	.failure = tcp_failure,
+	.keep_alive = tcp_keep_alive,
 	.direct = true,
 	.revokes_at_once = tcp_revokes_at_once,
 	.wakes_only_for_work = true,

@@ -266,6 +266,9 @@ int tcp_ep_connect(struct prov_ep *base, const void *data, size_t length);
 /* Call for each socket of an endpoint or passive endpoint with that info. */
 void tcp_set_options(int fd, const struct fi_info *info);
 void tcp_set_option(int fd, int level, int name, int value); /* if the kernel allows it */
+/* Probe an idle peer's host. unanswered_ms: also give up a peer that leaves data unacknowledged or
+ * unread for that long, unless tcp_params set another time; 0: as long as the kernel does. */
+void tcp_set_keepalive(int fd, uint32_t unanswered_ms);
 /* Call before the socket connects or listens. Return: whether it had BBR; if so, call
  * congestion_return_to_bbr for it, or for each socket that it accepts. */
 bool congestion_leave_bbr(int fd);

@@ -48,11 +48,33 @@ static int set_log_levels(const struct plx_eal_conf *conf)
 	return 0;
 }
 
+static uint64_t dead_after_ns(const struct plx_eal_conf *conf)
+{
+	uint64_t heartbeat_ns = conf->heartbeat_ns ?: PLX_HEARTBEAT_NS_DEFAULT;
+
+	if (heartbeat_ns == PLX_NEVER)
+		return PLX_NEVER;
+	return conf->dead_after_ns ?: PLX_DEAD_AFTER_DEFAULT * heartbeat_ns;
+}
+
+static int check_silence(const struct plx_eal_conf *conf)
+{
+	uint64_t max_ns = conf->dead_after_max_ns, own_ns = dead_after_ns(conf);
+
+	if (!max_ns || own_ns == PLX_NEVER || max_ns >= own_ns)
+		return 0;
+	return plx_fail(EINVAL, "%s %llu ms: give at least the silence of %s, %llu ms",
+			eal_conf_origin(conf, OPT_DEAD_AFTER_MAX),
+			(unsigned long long)(max_ns / PLX_NS_PER_MS),
+			eal_conf_origin(conf, OPT_HEARTBEAT),
+			(unsigned long long)(own_ns / PLX_NS_PER_MS));
+}
+
 static int check_links(const struct plx_eal_conf *conf)
 {
-	int rc = 0;
+	int rc = check_silence(conf);
 
-	if (conf->provider)
+	if (rc == 0 && conf->provider)
 		rc = plx_fabric_check_provider(plx_drivers, eal_conf_origin(conf, OPT_PROVIDER),
 					       conf->provider, conf->require_rdma);
 	if (rc == 0 && conf->tcp)
@@ -140,6 +162,7 @@ static int start_fabric(void)
 		.admission = eal.conf.admission,
 		.heartbeat_ns = eal.conf.heartbeat_ns,
 		.dead_after_ns = eal.conf.dead_after_ns,
+		.dead_after_max_ns = eal.conf.dead_after_max_ns,
 	};
 
 	return plx_fabric_init(&conf);
@@ -264,7 +287,6 @@ static void add_links(struct eal_text *text)
 {
 	const struct plx_eal_conf *conf = &eal.conf;
 	uint64_t heartbeat_ns = conf->heartbeat_ns ?: PLX_HEARTBEAT_NS_DEFAULT;
-	uint64_t dead_after_ns = conf->dead_after_ns ?: PLX_DEAD_AFTER_DEFAULT * heartbeat_ns;
 	uint64_t receive_mib = (conf->receive_bytes ?: PLX_RECEIVE_BYTES_DEFAULT) >> 20;
 
 	eal_text_add(text, "links: provider %s, ", eal.provider ? eal.provider : "auto");
@@ -277,7 +299,7 @@ static void add_links(struct eal_text *text)
 	else
 		eal_text_add(text, "heartbeat %llu ms, dead after %llu ms\n",
 			     (unsigned long long)(heartbeat_ns / PLX_NS_PER_MS),
-			     (unsigned long long)(dead_after_ns / PLX_NS_PER_MS));
+			     (unsigned long long)(dead_after_ns(conf) / PLX_NS_PER_MS));
 	if (conf->self_test_rate == PLX_NONE)
 		eal_text_add(text, "self-test: off\n");
 	else

@@ -63,6 +63,9 @@
 	X(VALUE, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat_ns, "heartbeat", LINKS, \
 	  "heartbeat of idle peers, and the silence after which a peer is dead (default: " \
 	  "100ms:500ms)") \
+	X(VALUE, DEAD_AFTER_MAX, 0, "dead-after-max", "TIME", dead_after_max_ns, "dead_after_max", LINKS, \
+	  "the longest such silence that a peer may ask of a listener; a peer without " \
+	  "heartbeats gets half of it (default: 1min)") \
 	X(VALUE, SELF_TEST, 0, "self-test", "RATE|off", self_test_rate, "self_test", LINKS, \
 	  "calls per second and lcore to the self-test service, from any host: see plx-call " \
 	  "--process (default: 100000, from this host only)") \
@@ -134,7 +137,7 @@ eal_parser eal_parse_size;  /* 1M to 1T */
 eal_parser eal_parse_limit; /* at least 1, or none */
 eal_parser eal_parse_main_lcore, eal_parse_lane_slots, eal_parse_node_bytes, eal_parse_huge,
 	eal_parse_numa, eal_parse_no_dump, eal_parse_require_rdma, eal_parse_heartbeat_ns,
-	eal_parse_self_test_rate;
+	eal_parse_dead_after_max_ns, eal_parse_self_test_rate;
 
 /** Check node_bytes against this host. *count_out: one more than the last node with memory. Return:
  * 0; -EINVAL. */

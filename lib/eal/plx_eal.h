@@ -38,7 +38,7 @@ struct plx_eal_conf {
 	bool require_rdma;
 	uint64_t receive_bytes, partial_bytes;
 	struct plx_admission admission;
-	uint64_t heartbeat_ns, dead_after_ns;
+	uint64_t heartbeat_ns, dead_after_ns, dead_after_max_ns;
 	/** Self-test calls per second and lcore, from any host. Default: 100000, from this host
 	 * only. PLX_NONE: no self-test service. */
 	uint32_t self_test_rate;

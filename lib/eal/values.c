@@ -266,3 +266,9 @@ int eal_parse_heartbeat_ns(const char *given, const char *text, void *field)
 	return plx_parse_duration(what, colon + 1, PLX_DEAD_AFTER_MIN * conf->heartbeat_ns,
 				  PLX_DEAD_AFTER_NS_MAX, &conf->dead_after_ns);
 }
+
+int eal_parse_dead_after_max_ns(const char *given, const char *text, void *field)
+{
+	return plx_parse_duration(given, text, PLX_DEAD_AFTER_MIN * PLX_HEARTBEAT_NS_MIN,
+				  PLX_DEAD_AFTER_NS_MAX, field);
+}

@@ -160,6 +160,8 @@ void liveness_home_init(struct plx_fabric_lcore *home);
 /* Fill in this process's part of a HELLO; use the peer's. */
 void liveness_offer(const struct plx_link *link, struct frame_hello *hello);
 void liveness_agree(struct plx_link *link, const struct frame_hello *hello);
+/* Return: why a listener refuses the agreed times: constant text; NULL: it does not. */
+const char *liveness_refusal(const struct plx_link *link);
 /* Called when the link opens, and when it ends. */
 void liveness_join(struct plx_link *link);
 void liveness_leave(struct plx_link *link);

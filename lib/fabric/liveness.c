@@ -42,6 +42,8 @@ static_assert(PLX_DEAD_AFTER_MIN > 3, "who is alive is never suspect");
 
 /* This process's settings; constant after init. */
 static uint64_t own_period_ns, own_dead_after_ns; /* 0: no heartbeats */
+static uint64_t dead_after_max_ns;                /* of links that listeners accept */
+static char too_rare[REFUSE_TEXT_MAX + 1];
 static struct plx_siphash_key incarnation_key, path_key;
 
 static void look(struct plx_timer *timer, void *arg);
@@ -58,6 +60,7 @@ int liveness_init(const struct plx_fabric_conf *conf)
 	uint64_t period_ns = whole_ms(conf->heartbeat_ns ?: PLX_HEARTBEAT_NS_DEFAULT);
 	uint64_t dead_ns = whole_ms(conf->dead_after_ns ?: PLX_DEAD_AFTER_DEFAULT * period_ns);
 	uint64_t dead_min_ns = PLX_DEAD_AFTER_MIN * period_ns;
+	uint64_t max_ns = whole_ms(conf->dead_after_max_ns ?: greater(60 * PLX_NS_PER_S, dead_ns));
 	int rc;
 
 	plx_random(&incarnation_key, sizeof(incarnation_key));
@@ -67,10 +70,16 @@ int liveness_init(const struct plx_fabric_conf *conf)
 		return 0;
 	rc = check_range("heartbeat_ns", period_ns, PLX_HEARTBEAT_NS_MIN, PLX_HEARTBEAT_NS_MAX);
 	rc = rc ?: check_range("dead_after_ns", dead_ns, dead_min_ns, PLX_DEAD_AFTER_NS_MAX);
+	rc = rc ?: check_range("dead_after_max_ns", max_ns, dead_ns, PLX_DEAD_AFTER_NS_MAX);
 	if (rc)
 		return rc;
 	own_period_ns = period_ns;
 	own_dead_after_ns = dead_ns;
+	dead_after_max_ns = max_ns;
+	snprintf(too_rare, sizeof(too_rare),
+		 "give --heartbeat of at most %llu ms, or the listener more than "
+		 "--dead-after-max %llu ms",
+		 MS(max_ns / PLX_DEAD_AFTER_MIN), MS(max_ns));
 	return 0;
 }
 
@@ -106,7 +115,8 @@ void liveness_offer(const struct plx_link *link, struct frame_hello *hello)
 	hello->path = link->connector ? (uint32_t)number_of(link, &path_key) : 0;
 }
 
-/* Take the longer times of both sides; no heartbeats counts as longest. */
+/* Take the longer times of both sides, a listener up to its limit; no heartbeats counts as longest.
+ * The other side may bear more silence: it only ends the link later. */
 void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 {
 	struct liveness *live = &link->live;
@@ -120,6 +130,17 @@ void liveness_agree(struct plx_link *link, const struct frame_hello *hello)
 		return;
 	live->heartbeat_ms = (uint32_t)greater(period_ms, hello->heartbeat_ms);
 	live->dead_after_ms = (uint32_t)greater(dead_after_ms, hello->dead_after_ms);
+	if (!link->connector)
+		live->dead_after_ms = (uint32_t)lesser(live->dead_after_ms,
+						       dead_after_max_ns / PLX_NS_PER_MS);
+}
+
+const char *liveness_refusal(const struct plx_link *link)
+{
+	const struct liveness *live = &link->live;
+	uint64_t least_ms = PLX_DEAD_AFTER_MIN * (uint64_t)live->heartbeat_ms;
+
+	return !link->connector && least_ms > live->dead_after_ms ? too_rare : NULL;
 }
 
 /* Joining ---------------------------------------------------------------------------------- */
@@ -139,11 +160,23 @@ static void look_again(struct watch *watch, uint64_t earlier_ns)
 	plx_timer_start(&watch->timer, plx_time_since(plx_loop_now_ns(), watch->due_ns));
 }
 
+/* Without heartbeats. If this side wants them, the peer does not choose how long a listener waits
+ * for it. */
+static void keep_alive(struct plx_link *link)
+{
+	bool is_limited = !link->connector && own_period_ns;
+
+	if (link->driver->keep_alive)
+		link->driver->keep_alive(link->ep, is_limited ? dead_after_max_ns / 2 : 0);
+}
+
 void liveness_join(struct plx_link *link)
 {
 	struct watch *watch = &link->home->watch;
 	uint64_t now_ns = plx_loop_now_ns();
 
+	if (!link->live.heartbeat_ms)
+		keep_alive(link);
 	/* A link to this process itself needs no check. */
 	if (!link->live.heartbeat_ms || link->live.incarnation == link->live.own)
 		return;

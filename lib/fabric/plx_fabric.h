@@ -68,10 +68,16 @@ struct plx_fabric_conf {
 	uint64_t heartbeat_ns;
 	/** Silence after which the peer is dead and its links end with PLX_LINK_SILENT: 4
 	 * heartbeats to 24 h; default 5 heartbeats. The peer is suspect after half of it.
-	 * Both sides state their times; the longer one applies to both. If one side wants no
-	 * heartbeats there are none. The longest delay of this process's lcores in the last 10 to
-	 * 20 s (process stopped, long callback) is added. */
+	 * Both sides state their times; the longer one applies to both, up to the limit of a
+	 * listener (dead_after_max_ns). If one side wants no heartbeats there are none. The longest
+	 * delay of this process's lcores in the last 10 to 20 s (process stopped, long callback) is
+	 * added. */
 	uint64_t dead_after_ns;
+	/** What listeners take of the peer's dead_after_ns: dead_after_ns to 24 h; default 60 s, or
+	 * dead_after_ns if that is longer. A peer whose interval is longer than a quarter of it is
+	 * refused. A peer without heartbeats gets half of it over tcp, if this side wants them: its
+	 * link ends if its host does not answer, or if it leaves data unread, for that long. */
+	uint64_t dead_after_max_ns;
 	/** Receive buffers of all links of an lcore, in bytes: 1 MiB to 1 TiB; default 256 MiB.
 	 * Up to half of it each link gets what it asks for. Beyond that a new link gets at most a
 	 * 16th of the rest, in fewer and then shorter buffers, but at least four of 1 KiB (or of

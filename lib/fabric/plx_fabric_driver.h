@@ -142,6 +142,12 @@ struct plx_fabric_driver {
 	const char *(*failure)(const struct fid_ep *ep, int prov_errno,
 			       enum plx_link_reason *reason_out);
 
+	/** Detect that the host of a connected endpoint's peer is lost, although nothing is sent:
+	 * the link has no heartbeats. unanswered_ns: also give up a peer that leaves data
+	 * unacknowledged or unread for that long; 0: as long as the provider does. NULL for the
+	 * function: nothing detects it. */
+	void (*keep_alive)(struct fid_ep *ep, uint64_t unanswered_ns);
+
 	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work.
 	 * NULL for the function: plx_fabric_arm_queues. */
 	int (*arm)(struct plx_fabric_fids *fids);

@@ -62,6 +62,23 @@ void tcp_set_options(int fd, const struct fi_info *info)
 	set_class(fd, info);
 }
 
+/* Seconds: a host that answers nothing is lost after 25 s. */
+#define PROBE_AFTER 10
+#define PROBE_EVERY 5
+#define PROBE_COUNT 3
+
+/* The kernel sends no probes while data waits for an acknowledgement or a window: then
+ * TCP_USER_TIMEOUT ends the connection. It also replaces PROBE_COUNT. */
+void tcp_set_keepalive(int fd, uint32_t unanswered_ms)
+{
+	tcp_set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_AFTER);
+	tcp_set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_EVERY);
+	tcp_set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBE_COUNT);
+	tcp_set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	if (unanswered_ms && !tcp_params.user_timeout_ms)
+		tcp_set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)unanswered_ms);
+}
+
 /* Congestion control within one host. BBR paces by a timer even without a network: a stream of 1
  * MiB messages to a process of the same host ran at 0.6 times its rate with Reno. So on hosts that
  * default to BBR, connections within the host use Reno. A socket that connected with BBR stays

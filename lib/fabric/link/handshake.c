@@ -202,12 +202,20 @@ static void opened(struct plx_link *link)
 		link->events->on_open(link, link->user);
 }
 
+static bool liveness_allowed(struct plx_link *link)
+{
+	const char *refusal = liveness_refusal(link);
+
+	return !refusal || decline(link, refusal, "%s was refused with a heartbeat of %u ms: %s",
+				   link->peer, link->live.heartbeat_ms, refusal);
+}
+
 /* Return: whether the link continues. */
 static bool check_hello(struct plx_link *link)
 {
 	const char *wrong = NULL;
 
-	if (!protocol_agree(link) || !self_test_agree(link))
+	if (!protocol_agree(link) || !self_test_agree(link) || !liveness_allowed(link))
 		return false;
 	if (link->events->on_hello)
 		wrong = link->events->on_hello(link, link->user);

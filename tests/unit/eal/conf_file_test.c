@@ -50,7 +50,8 @@ TEST(every_setting_is_read)
 			  "numa : \"any\";\nprovider = \"net\"; tcp = \"dscp=46\";\n"
 			  "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; "
 			  "links_max = \"5\"; links_per_host = \"4\"; accepts_per_s = \"none\"; "
-			  "handshakes_max = \"3\"; heartbeat = \"off\";\n"
+			  "handshakes_max = \"3\"; heartbeat = \"off\"; "
+			  "dead_after_max = \"2min\";\n"
 			  "self_test = \"5\";\n"
 			  "log_level = [\"info\", \"eal:debug\"];\n"),
 		0);
@@ -70,6 +71,7 @@ TEST(every_setting_is_read)
 	assert_int_equal(conf.admission.accepts_per_s, PLX_NO_LIMIT);
 	assert_int_equal(conf.admission.handshakes_max, 3);
 	assert_true(conf.heartbeat_ns == PLX_NEVER);
+	assert_int_equal(conf.dead_after_max_ns, 120 * PLX_NS_PER_S);
 	assert_int_equal(conf.self_test_rate, 5);
 	assert_int_equal(conf.lane_slots, 64);
 	assert_int_equal(conf.log_level_count, 2);
@@ -153,7 +155,7 @@ TEST(bad_content_is_reported_with_its_line)
 		 "lane_slots, "
 		 "idle, socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
 		 "partial_mem, links_max, links_per_host, accepts_per_s, handshakes_max, "
-		 "heartbeat, "
+		 "heartbeat, dead_after_max, "
 		 "self_test, log_level"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},

@@ -192,6 +192,8 @@ PLX_TEST(bad_values_are_refused)
 		{{.main_lcore = 200}, "main-lcore 200: not one of the lcores (0)"},
 		{{.node_bytes = {SIZE_MAX}}, "socket-mem: more memory than this host has"},
 		{{.node_bytes = {[63] = 1}}, "socket-mem: there is no NUMA node 63"},
+		{{.dead_after_max_ns = PLX_NS_PER_MS},
+		 "dead-after-max 1 ms: give at least the silence of heartbeat, 500 ms"},
 		{{.provider = "carrier-pigeon"}, "provider carrier-pigeon: unknown provider"},
 		{{.log_levels = {"loud"}, .log_level_count = 1}, "log-level loud: unknown level"},
 		{{.log_levels = {"x:info"}, .log_level_count = 1}, "unknown component 'x'"},

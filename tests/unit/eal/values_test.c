@@ -244,4 +244,14 @@ TEST(heartbeats_have_two_times)
 		{"10000000000000000000000000000000000000ms", "out of range"});
 }
 
+TEST(the_limit_of_silence_is_a_time)
+{
+	assert_works(set(OPT_DEAD_AFTER_MAX, "5min"));
+	assert_int_equal(conf.dead_after_max_ns, 300 * PLX_NS_PER_S);
+	ASSERT_REFUSED(OPT_DEAD_AFTER_MAX,
+		       {"39ms", "dead-after-max 39ms: out of range; give 40ms to 1d"},
+		       {"25h", "dead-after-max 25h: out of range; give 40ms to 1d"},
+		       {"off", "dead-after-max off: not a duration"});
+}
+
 PLX_TEST_MAIN_WITH(open_topo, close_topo)

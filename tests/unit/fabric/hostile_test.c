@@ -104,6 +104,28 @@ CONNECTED(a_hello_of_a_later_version_is_refused)
 	expect_failure("no wire version in common");
 }
 
+static void say_hello_with_heartbeat(uint32_t heartbeat_ms)
+{
+	struct frame_hello hello = rogue_good_hello();
+
+	hello.heartbeat_ms = heartbeat_ms;
+	hello.dead_after_ms = DEAD_AFTER_MS_MAX;
+	rogue_send_hello(rogue, &hello);
+}
+
+CONNECTED(a_peer_with_rare_heartbeats_is_refused)
+{
+	say_hello_with_heartbeat(15001);
+	expect_failure("was refused with a heartbeat of 15001 ms: give --heartbeat of at most "
+		       "15000 ms, or the listener more than --dead-after-max 60000 ms");
+}
+
+CONNECTED(a_peer_with_the_rarest_heartbeats_is_accepted)
+{
+	say_hello_with_heartbeat(15000);
+	assert_true(pump_until(&server.opened, 1, 5000));
+}
+
 /* Private data that claims `claimed` bytes and has `sent`. */
 static void send_hello_with(uint32_t claimed, uint32_t sent)
 {

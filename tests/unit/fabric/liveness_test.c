@@ -465,6 +465,24 @@ ALONE(the_longer_timeout_of_both_sides_applies)
 	assert_int_equal(server.reason, PLX_LINK_SILENT);
 }
 
+static int alone_and_limited(void **state)
+{
+	fixture_start_as(&(struct plx_fabric_conf){.provider = provider_to_test(),
+						   .dead_after_max_ns = DEAD_MS * PLX_NS_PER_MS},
+			 false);
+	listener = fixture_listen(here("0"), NULL);
+	return 0;
+}
+
+PLX_TEST_WITH(a_listener_limits_the_silence_that_a_peer_asks_for, alone_and_limited, all_down)
+{
+	rogue = open_rogue_like(hello_with(PERIOD_MS, 100 * DEAD_MS));
+	beat_ms(rogue, 2 * PERIOD_MS);
+	assert_int_equal(server.closed, 0);
+	assert_true(pump_until(&server.closed, 1, DEAD_MS + LATE_MS + BORNE_MS));
+	assert_int_equal(server.reason, PLX_LINK_SILENT);
+}
+
 ALONE(a_heartbeat_on_one_link_counts_for_all_links_of_its_process)
 {
 	struct side *silent_side = open_silent(hello_with(PERIOD_MS, DEAD_MS));
@@ -654,6 +672,16 @@ PLX_TEST_WITH(a_verdict_waits_for_a_stalled_lcore_that_may_have_heard_the_peer, 
 }
 
 /* Set-up --------------------------------------------------------------------------------------- */
+
+PLX_TEST(a_limit_below_the_own_silence_is_refused)
+{
+	struct plx_fabric_conf conf = {.drivers = plx_drivers,
+				       .dead_after_max_ns = 499 * PLX_NS_PER_MS};
+
+	assert_fails(plx_fabric_init(&conf), -EINVAL,
+		     "dead_after_max_ns 499000000: out of range; give 500000000 to "
+		     "86400000000000");
+}
 
 static int refuses(uint64_t heartbeat_ns, uint64_t dead_after_ns)
 {

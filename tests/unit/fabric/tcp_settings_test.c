@@ -121,6 +121,60 @@ TEST(settings_that_are_not_given_have_their_defaults)
 	expect_sockets(IPPROTO_TCP, TCP_USER_TIMEOUT, 0);
 }
 
+/* Whether that many sockets of the listener's port have the value. */
+static bool have(unsigned count, int level, int name, int value)
+{
+	uint16_t port = (uint16_t)plx_listener_port(listener);
+
+	for (int fd = 0; fd < 1024; fd++)
+		count -= is_of_port(fd, port) && option_of(fd, level, name) == value;
+	return count == 0;
+}
+
+TEST(links_without_heartbeats_have_keepalive_on_both_sides)
+{
+	fixture_start_as(&(struct plx_fabric_conf){.provider = "tcp", .heartbeat_ns = PLX_NEVER},
+			 false);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	fixture_connect(listener, NULL);
+	assert_true(have(2, SOL_SOCKET, SO_KEEPALIVE, 1));
+	assert_true(have(2, IPPROTO_TCP, TCP_KEEPIDLE, 10));
+	assert_true(have(2, IPPROTO_TCP, TCP_KEEPINTVL, 5));
+	assert_true(have(2, IPPROTO_TCP, TCP_KEEPCNT, 3));
+	expect_sockets(IPPROTO_TCP, TCP_USER_TIMEOUT, 0); /* it is this side's choice */
+}
+
+/* They bear silence as long as both sides agreed, maybe longer than TCP's probes do. */
+TEST(links_with_heartbeats_have_no_keepalive)
+{
+	connect_both(NULL);
+	expect_sockets(SOL_SOCKET, SO_KEEPALIVE, 0);
+}
+
+/* A rogue of the same process, without heartbeats. */
+static void limit_of_peers_without_heartbeats(const char *settings, uint64_t max_ns, int value_ms)
+{
+	struct rogue *rogue;
+
+	fixture_start_as(&(struct plx_fabric_conf){.provider = "tcp",
+						   .tcp = settings,
+						   .dead_after_max_ns = max_ns},
+			 false);
+	listener = fixture_listen("127.0.0.1:0", NULL);
+	rogue = rogue_open(listener, NULL);
+	assert_true(have(1, SOL_SOCKET, SO_KEEPALIVE, 1));
+	assert_true(have(settings ? 3 : 1, IPPROTO_TCP, TCP_USER_TIMEOUT, value_ms));
+	rogue_close(rogue);
+	fixture_stop();
+}
+
+PLX_TEST(a_listener_limits_how_long_a_peer_without_heartbeats_answers_nothing)
+{
+	limit_of_peers_without_heartbeats(NULL, 0, 30000);
+	limit_of_peers_without_heartbeats(NULL, 4 * PLX_NS_PER_S, 2000);
+	limit_of_peers_without_heartbeats("user_timeout_ms=12345", 0, 12345);
+}
+
 /* It listens but never accepts; the kernel does. */
 TEST(a_connect_to_a_silent_listener_times_out)
 {

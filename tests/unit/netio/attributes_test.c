@@ -304,6 +304,7 @@ static const struct row {
 	ROW(plx_admission, handshakes_max, WORKS),
 	ROW(plx_fabric_conf, heartbeat_ns, WORKS),
 	ROW(plx_fabric_conf, dead_after_ns, REFUSED),
+	ROW(plx_fabric_conf, dead_after_max_ns, REFUSED),
 	ROW(plx_fabric_conf, receive_bytes, REFUSED),
 	ROW(plx_fabric_conf, partial_bytes, REFUSED),
 	ROW(plx_lcore_conf, lane_slots, REFUSED),
