@@ -131,7 +131,7 @@ struct info_memory {
 	bool numa_balancing;    /* the kernel migrates pages between nodes */
 	uint64_t memlock_bytes; /* RLIMIT_MEMLOCK, soft; UINT64_MAX: unlimited */
 	bool memlock_exempt;    /* CAP_IPC_LOCK: the limit does not apply */
-	uint64_t nofile;        /* RLIMIT_NOFILE, soft; UINT64_MAX: unlimited */
+	uint64_t nofile;        /* RLIMIT_NOFILE, hard: see plx_eal_init */
 };
 
 void info_gather_memory(const char *root, struct info_memory *memory);

@@ -70,13 +70,16 @@ static void read_pools(const char *root, struct info_memory *memory)
 	qsort(memory->pools, memory->pool_count, sizeof(memory->pools[0]), by_node_and_size);
 }
 
-static uint64_t limit_of(int resource)
+/* hard: which of the two. */
+static uint64_t limit_of(int resource, bool hard)
 {
 	struct rlimit limit;
+	rlim_t value;
 
 	if (getrlimit(resource, &limit) != 0)
 		return 0;
-	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	value = hard ? limit.rlim_max : limit.rlim_cur;
+	return value == RLIM_INFINITY ? UINT64_MAX : value;
 }
 
 /* Capability 14 in include/uapi/linux/capability.h. */
@@ -102,7 +105,7 @@ void info_gather_memory(const char *root, struct info_memory *memory)
 	bracketed(text, memory->thp, sizeof(memory->thp));
 	memory->numa_balancing = info_read_number(0, "%s/proc/sys/kernel/numa_balancing", root) !=
 				 0;
-	memory->memlock_bytes = limit_of(RLIMIT_MEMLOCK);
+	memory->memlock_bytes = limit_of(RLIMIT_MEMLOCK, false);
 	memory->memlock_exempt = may_lock_all(root);
-	memory->nofile = limit_of(RLIMIT_NOFILE);
+	memory->nofile = limit_of(RLIMIT_NOFILE, true);
 }

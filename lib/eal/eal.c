@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define DRAIN_NS      (500 * PLX_NS_PER_MS)
 #define STOP_LIMIT_NS (5 * PLX_NS_PER_S)
@@ -120,6 +121,18 @@ static void forget_all(void)
 	eal = (struct eal){0};
 }
 
+/* Each link takes a descriptor. If a filter of system calls forbids this, the limit stays, and the
+ * error of a link names it. */
+static void raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (eal.conf.keep_descriptors || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int start_memory(void)
 {
 	const struct plx_mem_conf conf = {
@@ -196,6 +209,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	if (conf->dry_run)
 		return 0;
 
+	raise_descriptors();
 	rc = start_memory();
 	if (rc)
 		goto forget;

@@ -73,6 +73,9 @@
 	  "read options from FILE; the command line overrides it") \
 	X(LEVELS, LOG_LEVEL, 0, "log-level", "[PART:]LEVEL", log_levels, "log_level", GENERAL, \
 	  "log up to error, warning, notice, info or debug; may be repeated (default: notice)") \
+	X(VALUE, DESCRIPTORS, 0, "descriptors", "raise|keep", keep_descriptors, "descriptors", GENERAL, \
+	  "raise the soft limit of descriptors to the hard one, or keep it: select(2) needs " \
+	  "numbers below 1024 (default: raise)") \
 	X(FLAG, DRY_RUN, 0, "dry-run", NULL, dry_run, NULL, GENERAL, \
 	  "check everything, print what would run, start nothing") \
 	X(FLAG, VERSION, 'V', "version", NULL, show_version, NULL, GENERAL, \
@@ -137,7 +140,7 @@ eal_parser eal_parse_size;  /* 1M to 1T */
 eal_parser eal_parse_limit; /* at least 1, or none */
 eal_parser eal_parse_main_lcore, eal_parse_lane_slots, eal_parse_node_bytes, eal_parse_huge,
 	eal_parse_numa, eal_parse_no_dump, eal_parse_require_rdma, eal_parse_heartbeat_ns,
-	eal_parse_dead_after_max_ns, eal_parse_self_test_rate;
+	eal_parse_dead_after_max_ns, eal_parse_keep_descriptors, eal_parse_self_test_rate;
 
 /** Check node_bytes against this host. *count_out: one more than the last node with memory. Return:
  * 0; -EINVAL. */

@@ -227,7 +227,7 @@ const char *plx_eal_options_help(void)
 		[EAL_GROUP_LINKS] = "Links:",
 		[EAL_GROUP_GENERAL] = "General:",
 	};
-	static char out[4096]; /* the text is the same at each call */
+	static char out[8192]; /* the text is the same at each call */
 	struct eal_text text = {.out = out, .size = sizeof(out)};
 
 	for (size_t group = 0; group < PLX_ARRAY_LEN(titles); group++) {

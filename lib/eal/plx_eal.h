@@ -45,9 +45,10 @@ struct plx_eal_conf {
 	const char *config;                         /**< path of a libconfig file */
 	const char *log_levels[PLX_EAL_LEVELS_MAX]; /**< "[component:]level" */
 	uint32_t log_level_count;
-	bool dry_run;      /**< check everything, start nothing */
-	bool show_version; /**< set by --version, for the caller */
-	bool show_help;    /**< set by --help, for the caller */
+	bool keep_descriptors; /**< leave the soft limit of descriptors (RLIMIT_NOFILE) as it is */
+	bool dry_run;          /**< check everything, start nothing */
+	bool show_version;     /**< set by --version, for the caller */
+	bool show_help;        /**< set by --help, for the caller */
 	/** Origin of each setting, for error texts: "-l", "lcores in FILE:3"; NULL: set by the
 	 * program. Indexed by the option table; private. */
 	char *origin[32];
@@ -81,7 +82,8 @@ int plx_eal_conf_file(struct plx_eal_conf *conf);
  * conf. */
 void plx_eal_conf_fini(struct plx_eal_conf *conf);
 
-/** Start everything: topology, log levels, memory, lcores (WAIT), fabric. Without lcores or
+/** Start everything: topology, log levels, memory, lcores (WAIT), fabric. Raises the soft limit of
+ * descriptors to the hard one for the rest of the process's life. Without lcores or
  * coremask: lcore 0 on the first allowed CPU that no other Pollux process has claimed; if all are
  * claimed, on the first allowed one, with a warning. dry_run: check everything, start nothing. May
  * be repeated after plx_eal_fini.

@@ -272,3 +272,10 @@ int eal_parse_dead_after_max_ns(const char *given, const char *text, void *field
 	return plx_parse_duration(given, text, PLX_DEAD_AFTER_MIN * PLX_HEARTBEAT_NS_MIN,
 				  PLX_DEAD_AFTER_NS_MAX, field);
 }
+
+/* Process ---------------------------------------------------------------------------------- */
+
+int eal_parse_keep_descriptors(const char *given, const char *text, void *field)
+{
+	return parse_flag(given, text, "raise", "keep", "raise or keep", field);
+}

@@ -14,7 +14,6 @@ links_spare_files=500
 links_unlimited=(--links-max none --links-per-host none --accepts-per-s none --handshakes-max none)
 # For the longest turn, memory is allocated at the start: clearing 2 MiB of new memory makes a long turn.
 links_memory=(--socket-mem 512M)
-links_raise=(bash -c 'ulimit -Sn hard && exec "$@"' links)
 
 links_begin()
 {
@@ -50,10 +49,10 @@ links_measure()
 
 	mkdir -p "$dir"
 	[[ $row != links-15000 ]] || memory=("${links_memory[@]}")
-	command=("${links_raise[@]}" "${program[link-idle]}" -l "0@$cpu_server" --idle event --provider tcp
+	command=("${program[link-idle]}" -l "0@$cpu_server" --idle event --provider tcp
 		"${links_unlimited[@]}" "${memory[@]}" -- --listen 127.0.0.1:0 --links "$count" --duration "$links_duration" --out "$dir/$row.json")
 	if run_server "$dir" 330; then
-		command=("${links_raise[@]}" "${program[many_links]}" -l "1@$cpu_client" --provider tcp --socket-mem 1G --receive-mem 4G
+		command=("${program[many_links]}" -l "1@$cpu_client" --provider tcp --socket-mem 1G --receive-mem 4G
 			-- --connect "$address" --links "$count")
 		start_client "$dir" 330
 		wait "${children[0]}"

@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <sys/resource.h>
 
 #define SHM_NAMES_MAX 1024
 
@@ -110,12 +109,6 @@ static bool is_left_in_shm(char *out, size_t size)
 
 int group_set_up(void **state)
 {
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 	remember_shm();
 	find_cpus();
 	return end_all(state);

@@ -179,11 +179,7 @@ static int set_up(void **state)
 		.admission.accepts_per_s = PLX_NO_LIMIT,
 		.admission.handshakes_max = PLX_NO_LIMIT,
 	};
-	struct rlimit files;
 
-	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &files);
 	if (group_set_up(state) != 0)
 		return -1;
 	snprintf(lcores, sizeof(lcores), "0@%u", server_cpu);

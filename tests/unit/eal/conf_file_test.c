@@ -51,7 +51,7 @@ TEST(every_setting_is_read)
 			  "require = \"rdma\"; receive_mem = \"64M\"; partial_mem = \"2M\"; "
 			  "links_max = \"5\"; links_per_host = \"4\"; accepts_per_s = \"none\"; "
 			  "handshakes_max = \"3\"; heartbeat = \"off\"; "
-			  "dead_after_max = \"2min\";\n"
+			  "dead_after_max = \"2min\"; descriptors = \"keep\";\n"
 			  "self_test = \"5\";\n"
 			  "log_level = [\"info\", \"eal:debug\"];\n"),
 		0);
@@ -72,6 +72,7 @@ TEST(every_setting_is_read)
 	assert_int_equal(conf.admission.handshakes_max, 3);
 	assert_true(conf.heartbeat_ns == PLX_NEVER);
 	assert_int_equal(conf.dead_after_max_ns, 120 * PLX_NS_PER_S);
+	assert_true(conf.keep_descriptors);
 	assert_int_equal(conf.self_test_rate, 5);
 	assert_int_equal(conf.lane_slots, 64);
 	assert_int_equal(conf.log_level_count, 2);
@@ -156,7 +157,7 @@ TEST(bad_content_is_reported_with_its_line)
 		 "idle, socket_mem, huge, numa, dump_memory, provider, tcp, require, receive_mem, "
 		 "partial_mem, links_max, links_per_host, accepts_per_s, handshakes_max, "
 		 "heartbeat, dead_after_max, "
-		 "self_test, log_level"},
+		 "self_test, log_level, descriptors"},
 		{"dry_run = true;", ":1: dry_run: unknown setting; there are: lcores"},
 		{"\nlcores = 3;", ":2: lcores is a number; it must be a string, in double quotes"},
 		{"huge = { a = 1; };", ":1: huge is a group; it must be a string"},

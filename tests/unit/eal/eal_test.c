@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 
 #define ROUNDS 20
 
@@ -165,6 +166,37 @@ PLX_TEST(a_dry_run_checks_and_starts_nothing)
 	assert_non_null(strstr(text, "links: provider auto, receive buffers 256 MiB, heartbeat 100 "
 				     "ms, dead after 500 ms\n"));
 	assert_int_equal(plx_eal_fini(), 0);
+}
+
+#define FEW_DESCRIPTORS 200
+
+/* The soft limit of descriptors after a start and an end, from FEW_DESCRIPTORS. */
+static rlim_t limit_after(struct plx_eal_conf conf)
+{
+	struct rlimit before, few, after;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){FEW_DESCRIPTORS, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	conf.lcores = one_lcore;
+	conf.huge = PLX_HUGE_NONE;
+	assert_works(plx_eal_init(&conf));
+	assert_int_equal(plx_eal_fini(), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return after.rlim_cur;
+}
+
+PLX_TEST(a_start_raises_the_soft_limit_of_descriptors)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(limit.rlim_max > FEW_DESCRIPTORS);
+	assert_true(limit_after((struct plx_eal_conf){0}) == limit.rlim_max);
+	assert_int_equal(limit_after((struct plx_eal_conf){.keep_descriptors = true}),
+			 FEW_DESCRIPTORS);
+	assert_int_equal(limit_after((struct plx_eal_conf){.dry_run = true}), FEW_DESCRIPTORS);
 }
 
 PLX_TEST(the_description_is_bounded)

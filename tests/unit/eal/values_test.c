@@ -254,4 +254,14 @@ TEST(the_limit_of_silence_is_a_time)
 		       {"off", "dead-after-max off: not a duration"});
 }
 
+TEST(the_limit_of_descriptors_is_raised_or_kept)
+{
+	assert_works(set(OPT_DESCRIPTORS, "keep"));
+	assert_true(conf.keep_descriptors);
+	assert_works(set(OPT_DESCRIPTORS, "raise"));
+	assert_false(conf.keep_descriptors);
+	ASSERT_REFUSED(OPT_DESCRIPTORS,
+		       {"1024", "descriptors 1024: unknown value; give raise or keep"});
+}
+
 PLX_TEST_MAIN_WITH(open_topo, close_topo)

@@ -5,6 +5,7 @@
 #include "plx_eal.h"
 
 #include <getopt.h>
+#include <sys/resource.h>
 
 static int options(const char *value)
 {
@@ -29,6 +30,31 @@ PLX_TEST(the_environment_configures_netio)
 	assert_int_equal(plx_lcore_id(), 3);
 	assert_int_equal(idle_mode(), PLX_IDLE_EVENT);
 	netio_down(NULL);
+}
+
+/* From half of the hard limit. */
+static rlim_t limit_after(const char *value)
+{
+	struct rlimit before, half, after;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	half = (struct rlimit){before.rlim_max / 2, before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &half), 0);
+	options(value);
+	assert_int_equal(netio_init(&ctx), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+	netio_down(NULL);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	return after.rlim_cur;
+}
+
+PLX_TEST(netio_init_raises_the_soft_limit_of_descriptors)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_true(limit_after("--huge none") == limit.rlim_max);
+	assert_true(limit_after("--huge none --descriptors keep") == limit.rlim_max / 2);
 }
 
 PLX_TEST(the_environment_overrides_options_of_the_program)
