@@ -20,89 +20,7 @@ static const struct prov_pep_ops *ops_of(const struct prov_pep *pep)
 	return pep->fabric->prov->pep_ops;
 }
 
-/* Requests ----------------------------------------------------------------------------------- */
-
-static void too_late(struct prov_deadline *deadline)
-{
-	struct prov_request *request = plx_container_of(deadline, struct prov_request, deadline);
-
-	request->ops->late(request);
-}
-
-static void end_silence(struct prov_request *request)
-{
-	struct prov_pep *pep = request->pep;
-
-	eq_unwatch(pep->eq, &request->source);
-	eq_clear_deadline(pep->eq, &request->deadline);
-	TAILQ_REMOVE(&pep->silent, request, link);
-	pep->silent_count--;
-}
-
-int prov_request_tell(struct prov_request *request, const void *data, uint32_t length)
-{
-	struct prov_pep *pep = request->pep;
-	struct fi_info *info = prov_info_of_request(
-		pep->info, &pep->address, (struct sockaddr *)&request->peer, &request->fid);
-
-	if (!info || eq_push_request(pep->eq, &pep->fid.fid, info, data, length) != 0) {
-		prov_log(pep->fabric->prov->libfabric, FI_LOG_WARN,
-			 "a connection is refused: out of memory");
-		fi_freeinfo(info);
-		return -FI_ENOMEM;
-	}
-	end_silence(request);
-	request->is_told = true;
-	pthread_mutex_lock(&pep->lock);
-	TAILQ_INSERT_TAIL(&pep->told, request, link);
-	pep->told_count++;
-	pthread_mutex_unlock(&pep->lock);
-	return 0;
-}
-
-void prov_request_take(struct prov_request *request)
-{
-	struct prov_pep *pep = request->pep;
-
-	pthread_mutex_lock(&pep->lock);
-	TAILQ_REMOVE(&pep->told, request, link);
-	pep->told_count--;
-	pthread_mutex_unlock(&pep->lock);
-	request->pep = NULL;
-}
-
-void prov_request_free(struct prov_request *request)
-{
-	if (request->pep && request->is_told)
-		prov_request_take(request);
-	else if (request->pep)
-		end_silence(request);
-	request->ops->leave(request);
-	if (request->source.fd >= 0)
-		close(request->source.fd);
-	free(request);
-}
-
-struct prov_request *prov_request_add(struct prov_pep *pep, int fd, uint64_t late_ns)
-{
-	struct prov_request *request = calloc(1, ops_of(pep)->request_bytes);
-
-	if (!request)
-		return NULL;
-	request->fid.fclass = FI_CLASS_CONNREQ;
-	request->ops = ops_of(pep);
-	request->source = (struct prov_source){.fd = fd, .ready = request->ops->ready};
-	request->pep = pep;
-	request->deadline.passed = too_late;
-	TAILQ_INSERT_TAIL(&pep->silent, request, link);
-	pep->silent_count++;
-	if (eq_set_deadline(pep->eq, &request->deadline, queue_now_ns() + late_ns) == 0 &&
-	    eq_watch(pep->eq, &request->source, EPOLLIN | EPOLLRDHUP) == 0)
-		return request;
-	request->source.fd = -1;
-	prov_request_free(request);
-	return NULL;
-}
+/* Accepting ---------------------------------------------------------------------------------- */
 
 static void free_all(struct prov_requests *requests)
 {
@@ -111,8 +29,6 @@ static void free_all(struct prov_requests *requests)
 	TAILQ_FOREACH_SAFE (request, requests, link, next)
 		prov_request_free(request);
 }
-
-/* Accepting ---------------------------------------------------------------------------------- */
 
 /* Otherwise pending connections would wake sleeping threads again and again. */
 static void pause_accepting(struct prov_pep *pep, uint64_t pause_ns)
@@ -131,10 +47,13 @@ static void resume(struct prov_deadline *deadline)
 		pause_accepting(pep, FAILED_PAUSE_NS);
 }
 
-/* accept(2) also returns errors that are pending on the new socket. */
+/* accept(2) also returns errors that are pending on the new socket. The connection that found no
+ * descriptor is still pending, so the next call accepts it. */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err)
 {
 	if (err != EMFILE && err != ENFILE && err != ENOBUFS && err != ENOMEM)
+		return;
+	if ((err == EMFILE || err == ENFILE) && prov_request_make_room(pep))
 		return;
 	prov_log(pep->fabric->prov->libfabric, FI_LOG_WARN,
 		 "accepting a connection: %s; trying again in a second", strerror(err));
@@ -143,10 +62,12 @@ void prov_pep_cannot_accept(struct prov_pep *pep, int err)
 	pause_accepting(pep, FAILED_PAUSE_NS);
 }
 
-/* For one more request. */
+/* Whether one more request may be reported. Silent connections have a separate limit, unless their
+ * peers are processes of this user, which do not stay silent. */
 static bool has_room(struct prov_pep *pep)
 {
-	uint32_t count = ops_of(pep)->evicts ? 0 : pep->silent_count;
+	bool counts_silent = pep->fabric->prov->same_host && !pep->admit.accepted;
+	uint32_t count = counts_silent ? pep->silent_count : 0;
 
 	pthread_mutex_lock(&pep->lock);
 	count += pep->told_count;
@@ -335,9 +256,16 @@ static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct f
 	pep->fabric = fabric;
 	fabric_ref(fabric);
 	pep->backlog = ops_of(pep)->backlog_max;
+	pep->handshakes_max = PROV_HANDSHAKES_MAX;
+	pep->silent_ns = PROV_SILENT_NS;
 	if (ops_of(pep)->init)
 		ops_of(pep)->init(pep);
 	return 0;
+}
+
+void prov_pep_admit(struct fid_pep *fid, const struct plx_admit_calls *calls)
+{
+	pep_of(&fid->fid)->admit = *calls;
 }
 
 int prov_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **pep_out,

@@ -5,7 +5,7 @@
  *   fabric.c          fabrics, domains, the log; unsupported calls
  *   info.c, attr.c    fi_getinfo: one answer per pair of addresses, and its attributes
  *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, receive.c posts receives
- *   prov_pep.h        passive endpoints and incoming connections: pep.c
+ *   prov_pep.h        passive endpoints: pep.c; incoming connections: request.c
  *   prov_cq.h         completion queues: cq.c
  *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
  *   prov_queue.h      waiting for either kind of queue: queue.c

@@ -16,11 +16,6 @@ static const char *shm_provider(const char *asked, bool exact, uint32_t version)
 	return NULL;
 }
 
-static uid_t shm_peer_user(const struct fi_info *request)
-{
-	return ((const struct shm_request *)request->handle)->offer.peer.user;
-}
-
 const struct plx_fabric_driver plx_driver_shm = {
 	.name = "shm",
 	.summary = "the same host: rings in shared memory (plx_shm, Pollux' own provider)",
@@ -30,7 +25,8 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.takes_ipv4 = true, /* one name covers both families */
 	.getinfo = shm_getinfo,
 	.fabric = shm_fabric_open,
-	.peer_user = shm_peer_user,
+	.admit = prov_pep_admit,
+	.ticket = prov_request_ticket,
 	.wakes_only_for_work = true,
 	.claim = send_claim,
 	.commit = send_commit,

@@ -42,15 +42,6 @@ static int tcp_configure(const char *option, const char *text, bool check)
 	return text ? plx_parse_settings(option, text, tcp_settings + TCP_SETTINGS_OWN, check) : 0;
 }
 
-static void tcp_guard(struct fid_pep *fid, const struct plx_fabric_guard *guard)
-{
-	struct tcp_pep *pep = (struct tcp_pep *)fid;
-
-	pep->handshakes_max = guard->handshakes_max;
-	pep->on_refused = guard->refused;
-	pep->refused_arg = guard->arg;
-}
-
 static const char *tcp_failure(const struct fid_ep *fid, int prov_errno,
 			       enum plx_link_reason *reason_out)
 {
@@ -90,7 +81,8 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.open_queues = tcp_open_queues,
 	.flush = tcp_flush,
 	.configure = tcp_configure,
-	.guard = tcp_guard,
+	.admit = prov_pep_admit,
+	.ticket = prov_request_ticket,
 	.failure = tcp_failure,
 	.keep_alive = tcp_keep_alive,
 	.direct = true,

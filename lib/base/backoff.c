@@ -55,6 +55,11 @@ uint64_t plx_backoff_next_same_host_ns(struct plx_backoff *backoff)
 	return draw(backoff, range_ns < most_ns ? range_ns : most_ns);
 }
 
+uint64_t plx_backoff_within_ns(struct plx_backoff *backoff, uint64_t most_ns)
+{
+	return draw(backoff, most_ns);
+}
+
 void plx_backoff_reset(struct plx_backoff *backoff)
 {
 	backoff->attempts = 0;

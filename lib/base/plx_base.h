@@ -425,6 +425,10 @@ uint64_t plx_backoff_next_ns(struct plx_backoff *backoff);
  * Return: ns. */
 uint64_t plx_backoff_next_same_host_ns(struct plx_backoff *backoff);
 
+/** Random from 0 to most_ns: jitter for those that are due together. Counts no attempt.
+ * Return: ns. */
+uint64_t plx_backoff_within_ns(struct plx_backoff *backoff, uint64_t most_ns);
+
 /** An attempt succeeded. */
 void plx_backoff_reset(struct plx_backoff *backoff);
 

@@ -52,14 +52,16 @@
 	  "links per listener (default: 4096)") \
 	X(LIMIT, LINKS_PER_HOST, 0, "links-per-host", "N|none", admission.links_per_host_max, \
 	  "links_per_host", LINKS, \
-	  "links from one address, over shm from one user (default: 1024)") \
+	  "links from one address, over shm from one user; at most a quarter of --links-max " \
+	  "(default: that quarter)") \
 	X(LIMIT, ACCEPTS_PER_S, 0, "accepts-per-s", "N|none", admission.accepts_per_s, "accepts_per_s", \
 	  LINKS, \
-	  "accepted connections per second; the rest wait (default: 1000)") \
+	  "accepted connections per second; the rest wait, and addresses take turns (default: " \
+	  "1000)") \
 	X(LIMIT, HANDSHAKES_MAX, 0, "handshakes-max", "N|none", admission.handshakes_max, \
 	  "handshakes_max", LINKS, \
-	  "connections per listener that are not open yet; one more ends the oldest of the " \
-	  "address with the most (default: 256)") \
+	  "connections per listener that are not open yet; one more closes the oldest silent " \
+	  "one of the address with the most (default: 256)") \
 	X(VALUE, HEARTBEAT, 0, "heartbeat", "TIME[:TIME]|off", heartbeat_ns, "heartbeat", LINKS, \
 	  "heartbeat of idle peers, and the silence after which a peer is dead (default: " \
 	  "100ms:500ms)") \

@@ -84,7 +84,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 
 	rc = rc ? rc : window_init(conf->receive_bytes);
 	rc = rc ? rc : assembly_init(conf->partial_bytes);
-	admission_set_defaults(&conf->admission);
+	rc = rc ? rc : admission_init_defaults(&conf->admission);
 	if (rc)
 		return rc;
 

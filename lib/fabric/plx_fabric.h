@@ -40,15 +40,25 @@ struct sockaddr_storage;
 #define PLX_PARTIAL_BYTES_MIN     (UINT64_C(1) << 20)
 #define PLX_PARTIAL_BYTES_MAX     (UINT64_C(1) << 40)
 
-/** Limits of a listener. Over shm an address is a user. 0 means the process default
- * (plx_fabric_conf), and there the default stated below. PLX_NO_LIMIT turns a limit off. */
+/** Limits of a listener. Over shm an address is a user; an IPv6 /64 is one address, and its /48 may
+ * have as much as two. 0 means the process default (plx_fabric_conf), and there the default stated
+ * below. PLX_NO_LIMIT turns a limit off. A peer that is refused for lack of room learns when to
+ * come again (plx_link_busy_ns). An open link is never closed for a newcomer. */
 struct plx_admission {
-	uint32_t links_max;          /**< links of this listener; default 4096 */
-	uint32_t links_per_host_max; /**< links from one remote address; default 1024 */
-	uint32_t accepts_per_s;      /**< default 1000. Faster connections wait, up to
-					  connect_timeout_ns, except a burst of a quarter of it */
-	uint32_t handshakes_max;     /**< connections that are not open yet; default 256. One more
-					  evicts the oldest of the address that has most */
+	uint32_t links_max;          /**< links of this listener; default 4096. One more is
+					  refused */
+	uint32_t links_per_host_max; /**< links from one remote address, at most a quarter of
+					  links_max, which is the default */
+	uint32_t accepts_per_s;      /**< default 1000, and a burst of a quarter of it. Faster
+					  connections wait for up to 2.5 s, or half of
+					  connect_timeout_ns if that is less. Addresses take turns.
+					  Beyond that the address of which most wait loses its
+					  newest one */
+	uint32_t handshakes_max;     /**< connections taken that are not open yet; default 256, at
+					  most a quarter of the descriptors. One more closes the
+					  oldest silent one of the address that has most, or waits
+					  if that is silent for less than 100 ms and other addresses
+					  have fewer */
 };
 
 struct plx_fabric_conf {
@@ -98,7 +108,7 @@ struct plx_fabric_conf {
  * link or listener.
  * Thread: setup.
  * Return: 0; -EALREADY; -EINVAL unknown provider, provider without RDMA although required, time or
- * bytes out of range; -ENODEV not on this host. */
+ * bytes out of range; limits that contradict each other; -ENODEV not on this host. */
 int plx_fabric_init(const struct plx_fabric_conf *conf);
 
 /** Abort what is still open, on every lcore, and refuse connection requests in flight between
@@ -347,6 +357,11 @@ const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
  * Thread: owner. */
 enum plx_link_reason plx_link_reason(const struct plx_link *link);
 
+/** In on_close with PLX_LINK_REFUSED: the listener had no room, and asks to come again after this
+ * time, at most 10 s. Add jitter: others were refused too. 0: it was refused for another reason.
+ * Thread: owner. */
+uint64_t plx_link_busy_ns(const struct plx_link *link);
+
 /** The peer's address, "192.0.2.1:7000"; valid until on_close returns. */
 const char *plx_link_peer(const struct plx_link *link);
 
@@ -448,22 +463,26 @@ const char *plx_listener_address(const struct plx_listener *listener);
 unsigned plx_listener_port(const struct plx_listener *listener);
 
 struct plx_listener_stats {
-	uint64_t requests;      /**< connection requests */
-	uint64_t opened;        /**< links that reached on_open */
-	uint64_t refused;       /**< by the limits below or otherwise */
-	uint64_t refused_links; /**< at links_max */
-	uint64_t refused_host;  /**< at links_per_host_max */
-	uint64_t refused_rate;  /**< waited too long for accepts_per_s */
-	uint64_t evicted;       /**< ended at handshakes_max before they were open; those that were
-				     links also count in `failed`. Over tcp, silent connections have
-				     a separate limit of the same size */
-	uint64_t failed;        /**< links that ended before on_open: bad HELLO, timeout */
-	uint64_t no_handshake;  /**< peers that completed no handshake: most of the above, and over
-				     tcp peers that sent nothing or another protocol, which are no
-				     `requests` */
+	uint64_t requests;           /**< connection requests */
+	uint64_t opened;             /**< links that reached on_open */
+	uint64_t refused;            /**< by the limits below or otherwise */
+	uint64_t refused_links;      /**< at links_max */
+	uint64_t refused_host;       /**< at links_per_host_max */
+	uint64_t refused_rate;       /**< too many wait for accepts_per_s, or it waited too long */
+	uint64_t refused_handshakes; /**< at handshakes_max, when none could be evicted */
+	uint64_t evicted;      /**< ended at handshakes_max, or for want of descriptors, before
+				    they were open; those that were links also count in
+				    `failed` */
+	uint64_t failed;       /**< links that ended before on_open: bad HELLO, timeout */
+	uint64_t no_handshake; /**< peers that completed no handshake: most of the above, and over
+				    tcp peers that sent nothing or another protocol, which are no
+				    `requests` */
 	uint64_t protocol_broken; /**< links that ended with PLX_LINK_PROTOCOL, before on_open (also
 				       in `failed`) or later */
 	char last_failure[160];   /**< newest of `failed` as text */
+	char last_refused[256];   /**< newest refusal or eviction by a limit that was logged (one
+				       per second and limit): the peer, the limit, and who holds
+				       most */
 };
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);

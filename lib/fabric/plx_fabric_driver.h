@@ -7,6 +7,7 @@
 #ifndef PLX_FABRIC_DRIVER_H
 #define PLX_FABRIC_DRIVER_H
 
+#include "plx_admit.h"
 #include "plx_fabric.h"
 
 #include <rdma/fabric.h>
@@ -31,18 +32,6 @@ struct plx_fabric_fids {
 	size_t cq_entries;           /**< size of the CQ: requested by lib/fabric, then the actual
 					  one */
 	enum fi_cq_format cq_format; /**< of the CQ, as lib/fabric reads it */
-};
-
-/** A listener's limits, for a provider that accepts connections before they send a request
- * (FI_CONNREQ), and ends some of them earlier. */
-struct plx_fabric_guard {
-	/** Connections without a request; one more evicts one of them. May be PLX_NO_LIMIT. */
-	uint32_t handshakes_max;
-	/** The provider ended one, in a read of the EQ. peer: its address. why: text after "the
-	 * peer's address did not complete the handshake: ", valid during the call. evicted: it made
-	 * room for another one. */
-	void (*refused)(const struct sockaddr *peer, const char *why, bool evicted, void *arg);
-	void *arg; /**< outlives the passive endpoint */
 };
 
 struct plx_fabric_driver {
@@ -71,10 +60,6 @@ struct plx_fabric_driver {
 	 * receives, and hold back frames that a stalled peer does not need. NULL for the function:
 	 * such a frame waits. */
 	bool (*needs_receives)(const struct fi_info *info);
-
-	/** The user whose process requests the connection (info of FI_CONNREQ). If set, limits per
-	 * remote address apply per user. May be NULL. */
-	uid_t (*peer_user)(const struct fi_info *request);
 
 	/** It reaches only this host. With automatic selection it is tried first for addresses of
 	 * this host, and listeners also listen on it. */
@@ -119,9 +104,11 @@ struct plx_fabric_driver {
 	 * error; the caller closes what is open. NULL for the function: plx_fabric_open_queues. */
 	int (*open_queues)(struct plx_fabric_fids *fids, const struct fi_info *info);
 
-	/** Take a listener's limits, before fi_listen. NULL: the provider never ends connections
-	 * on its own. */
-	void (*guard)(struct fid_pep *pep, const struct plx_fabric_guard *guard);
+	/** The provider accepts connections before they send a request (FI_CONNREQ), and asks these
+	 * calls which to take; set before fi_listen. ticket: of the connection that sent this
+	 * request, and the caller's from now on. Both NULL: a connection begins with FI_CONNREQ. */
+	void (*admit)(struct fid_pep *pep, const struct plx_admit_calls *calls);
+	void *(*ticket)(const struct fi_info *request);
 
 	/** It supports remote memory (FI_RMA), so links may have direct data placement. */
 	bool direct;

@@ -129,31 +129,37 @@ static int start(struct prov_pep *pep)
 	return segment_try() ? 0 : -FI_EOPNOTSUPP;
 }
 
+/* A message left unread would reset the connection, and the peer would lose the answer. */
 static void reject(struct prov_request *request, const void *data, size_t length)
 {
+	uint8_t unread;
+
+	recv(request->source.fd, &unread, sizeof(unread), MSG_DONTWAIT);
 	wire_send(request->source.fd, WIRE_REJECT, NULL, data, length);
 }
-
-#define SILENT_NS (5 * PLX_NS_PER_S) /* time limit for the first message */
 
 static void request_leave(struct prov_request *request)
 {
 	offer_release(&((struct shm_request *)request)->offer);
 }
 
-static void request_ready(struct prov_source *source)
+static void request_ready(struct prov_request *base)
 {
-	struct shm_request *request = plx_container_of(source, struct shm_request, base.source);
+	struct shm_request *request = (struct shm_request *)base;
 	uint8_t data[PROV_CM_DATA_MAX];
 	enum wire_kind kind;
 	uint32_t length;
-	int rc = wire_receive(source->fd, &kind, &request->offer, data, &length);
+	int rc = wire_receive(base->source.fd, &kind, &request->offer, data, &length);
 
 	if (rc == -FI_EAGAIN)
 		return;
-	request->base.peer = request->offer.address;
-	if (rc || kind != WIRE_CONNECT || prov_request_tell(&request->base, data, length) != 0)
-		prov_request_free(&request->base);
+	base->peer = request->offer.address;
+	if (rc == -FI_ENOTCONN)
+		prov_request_end(base, PLX_ADMIT_LEFT, "it left without a request");
+	else if (rc || kind != WIRE_CONNECT)
+		prov_request_end(base, PLX_ADMIT_STRANGER, "it sent no request of this provider");
+	else
+		prov_request_tell(base, data, length);
 }
 
 static void incoming(struct prov_pep *pep)
@@ -165,7 +171,9 @@ static void incoming(struct prov_pep *pep)
 
 	if (fd < 0)
 		prov_pep_cannot_accept(pep, errno);
-	else if (!peer_identify(fd, &peer) || !prov_request_add(pep, fd, SILENT_NS))
+	else if (peer_identify(fd, &peer))
+		prov_request_add(pep, fd, NULL, peer.user);
+	else
 		close(fd);
 }
 
@@ -178,6 +186,5 @@ const struct prov_pep_ops shm_pep_ops = {
 	.incoming = incoming,
 	.ready = request_ready,
 	.reject = reject,
-	.late = prov_request_free,
 	.leave = request_leave,
 };

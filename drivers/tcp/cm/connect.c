@@ -233,6 +233,19 @@ static int error_of(int err)
 	return err == ECONNRESET || err == EPIPE ? FI_ECONNREFUSED : err;
 }
 
+/* A listener without room rejects before it reads a HELLO, and its answer may arrive with a reset.
+ */
+static void fail_to_begin(struct tcp_ep *ep, int err)
+{
+	struct wire_hello *answer = &ep->dial->answer;
+
+	if (wire_hear(ep->base.source.fd, answer) == HEARD_WHOLE &&
+	    wire_hello_kind(answer) == WIRE_REJECT)
+		refused(ep);
+	else
+		prov_ep_fail(&ep->base, error_of(err), NULL, 0);
+}
+
 /* The socket has connected or failed. A new socket has room for the whole HELLO. */
 static void connected(struct tcp_ep *ep)
 {
@@ -244,14 +257,14 @@ static void connected(struct tcp_ep *ep)
 	if (getsockopt(ep->base.source.fd, SOL_SOCKET, SO_ERROR, &err, &length))
 		err = errno;
 	if (err) {
-		prov_ep_fail(&ep->base, error_of(err), NULL, 0);
+		fail_to_begin(ep, err);
 		return;
 	}
 	sent = tcp_sys.send(ep->base.source.fd, dial->hello, dial->length,
 			    MSG_DONTWAIT | MSG_NOSIGNAL);
 	dial->is_sent = sent == (ssize_t)dial->length;
 	if (!dial->is_sent)
-		prov_ep_fail(&ep->base, sent < 0 ? error_of(errno) : FI_ECONNABORTED, NULL, 0);
+		fail_to_begin(ep, sent < 0 ? errno : ECONNABORTED);
 	else if (eq_watch(ep->base.eq, &ep->base.source, EPOLLIN | EPOLLRDHUP) != 0)
 		prov_ep_fail(&ep->base, errno, NULL, 0);
 }

@@ -246,6 +246,7 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 	log_info("%s; now to %s by %s", link->text, link->peer, set->driver->name);
 	link->choice = why_it(plan);
+	link->busy_ns = 0;
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);
 	descriptors_close_on_exec(mark);
@@ -264,7 +265,9 @@ bool connect_next(struct plx_link *link)
 	struct plan *plan = link->plan;
 	bool by_rdma = plan_choice(plan)->driver->rdma;
 	/* A process may offer shared memory that it then cannot use. */
-	bool same = by_rdma || plan->refused_here || plan_choice(plan)->driver->same_host;
+	/* A listener has one limit for all providers. */
+	bool same = !link->busy_ns &&
+		    (by_rdma || plan->refused_here || plan_choice(plan)->driver->same_host);
 	const char *text = plx_link_without_peer(link, link->text);
 	bool is_drivers = text > link->text && text[-2] == ':'; /* "peer: it ..." */
 	const char *what = is_drivers ? text : plx_link_reason_name(link->reason);

@@ -205,6 +205,7 @@ struct plx_link {
 	struct ticket *ticket;        /* that listener's admission */
 	struct plan *plan;            /* other providers and addresses to try; NULL: none */
 	uint64_t close_began_ns, ended_ns;
+	uint64_t busy_ns; /* when the peer, which had no room, has some again; 0: it did not say */
 
 	/* Memory. */
 	struct plx_op *ops; /* all of them, receives first */

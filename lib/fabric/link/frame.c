@@ -129,3 +129,23 @@ const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hel
 		return "receive buffer count out of range";
 	return check_times(&hello);
 }
+
+/* BUSY ----------------------------------------------------------------------------------------- */
+
+void busy_write(uint64_t again_ns, uint8_t *out)
+{
+	uint64_t ms = plx_time_add(again_ns, PLX_NS_PER_MS - 1) / PLX_NS_PER_MS;
+
+	put32(out, BUSY_MAGIC);
+	put32(out + 4, ms < BUSY_MS_MAX ? (uint32_t)ms : BUSY_MS_MAX);
+}
+
+uint64_t busy_read(const uint8_t *in, size_t length)
+{
+	uint32_t ms;
+
+	if (length < BUSY_BYTES || get32(in) != BUSY_MAGIC)
+		return 0;
+	ms = get32(in + 4);
+	return (ms < 1 ? 1 : ms < BUSY_MS_MAX ? ms : BUSY_MS_MAX) * PLX_NS_PER_MS;
+}

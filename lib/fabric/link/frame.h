@@ -24,6 +24,11 @@
 #define WIRE_VERSION_MIN          1
 #define WIRE_VERSION_MAX          1
 
+/* Private data of a rejection by a listener that has no room. */
+#define BUSY_BYTES  8
+#define BUSY_MAGIC  UINT32_C(0x79737562) /* "busy" */
+#define BUSY_MS_MAX 10000                /* a peer cannot keep this side waiting for longer */
+
 enum frame_type {
 	FRAME_HELLO = 1,
 	FRAME_DATA = 2,       /* a whole message */
@@ -118,5 +123,11 @@ uint32_t hello_write(uint8_t *out, const struct frame_hello *hello);
 
 /** Decode and check a HELLO's payload. Return: NULL, or the reason it is invalid. */
 const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out);
+
+/** Write when a rejected peer may come again, to out, which has room for BUSY_BYTES. */
+void busy_write(uint64_t again_ns, uint8_t *out);
+
+/** Return: when to come again, in ns; 0: the rejection is for another reason. */
+uint64_t busy_read(const uint8_t *in, size_t length);
 
 #endif

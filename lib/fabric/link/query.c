@@ -146,6 +146,12 @@ bool plx_link_is_suspect(const struct plx_link *link)
 	return link->presence->suspect;
 }
 
+uint64_t plx_link_busy_ns(const struct plx_link *link)
+{
+	ASSERT_OWNER(link->home->id);
+	return link->busy_ns;
+}
+
 struct plx_link *plx_link_next(const struct plx_link *link)
 {
 	struct plx_fabric_lcore *home = fabric_home();

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits on what unknown peers can make a listener hold: links in total and per address,
- * connections per second, and links in handshake. All under one lock, taken only when connections
- * come and go. */
+/* Tickets: what a listener knows of a connection, from accept(2) until its link has ended. All
+ * under one lock, taken only when connections come and go. */
+#include "admission.h"
+
 #include "fabric_listen.h"
 
-#include <search.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-#define BURST_PART 4 /* this part of a second's connections may come in a burst */
+/* Silent connections are not closed for another one of an address that holds as many until then: an
+ * honest peer may be slow, and would come again. */
+#define GRACE_NS      (100 * PLX_NS_PER_MS)
+#define WAIT_MAX_NS   (PLX_NS_PER_S * 5 / 2) /* for a turn */
+#define FULL_AGAIN_NS PLX_NS_PER_S /* when a listener that has all its links may have room */
+#define HOST_PART     4 /* of the links, and of the descriptors, is the most that one address has */
+#define NETWORK_TIMES 2 /* an IPv6 /48 may have as many links as so many addresses */
+
+/* Limits --------------------------------------------------------------------------------------- */
 
 static struct plx_admission defaults;
 
@@ -22,201 +32,481 @@ static struct plx_admission complete(const struct plx_admission *asked,
 	};
 }
 
-void admission_set_defaults(const struct plx_admission *conf)
+/* Only a limit that was asked for can be too high: a default is lowered. */
+static int check(const struct plx_admission *asked, const struct plx_admission *otherwise,
+		 struct plx_admission *out)
+{
+	struct plx_admission limits = complete(asked, otherwise);
+	uint32_t part = limits.links_max == PLX_NO_LIMIT
+			      ? PLX_NO_LIMIT
+			      : (limits.links_max + HOST_PART - 1) / HOST_PART;
+
+	if (!limits.links_per_host_max)
+		limits.links_per_host_max = part;
+	if (!asked->links_per_host_max && limits.links_per_host_max != PLX_NO_LIMIT)
+		limits.links_per_host_max = (uint32_t)lesser(limits.links_per_host_max, part);
+	if (limits.links_per_host_max > part && limits.links_per_host_max != PLX_NO_LIMIT)
+		return plx_fail(EINVAL,
+				"links_per_host_max %u (--links-per-host): one address may have a "
+				"quarter of links_max %u (--links-max) at most; give 1 to %u, or "
+				"none for no limit per address",
+				limits.links_per_host_max, limits.links_max, part);
+	*out = limits;
+	return 0;
+}
+
+int admission_init_defaults(const struct plx_admission *conf)
 {
 	static const struct plx_admission built_in = {
 		.links_max = 4096,
-		.links_per_host_max = 1024,
 		.accepts_per_s = 1000,
 		.handshakes_max = 256,
 	};
 
-	defaults = complete(conf, &built_in);
+	return check(conf, &built_in, &defaults);
 }
 
-void admission_init(struct admission *admission, const struct plx_admission *asked)
+int admission_check(const struct plx_admission *asked, struct plx_admission *out)
 {
-	*admission = (struct admission){.limits = complete(asked, &defaults)};
+	return check(asked, &defaults, out);
+}
+
+void admission_init(struct admission *admission, const struct plx_admission *limits,
+		    uint64_t timeout_ns)
+{
+	uint32_t descriptors = (uint32_t)lesser(descriptors_limit() / HOST_PART + 1,
+						UINT32_MAX - 1);
+	uint64_t waiting = TURNS_MAX;
+
+	*admission = (struct admission){.limits = *limits};
 	pthread_mutex_init(&admission->lock, NULL);
-	TAILQ_INIT(&admission->in_handshake);
+	origins_init(&admission->origins);
+	turns_init(&admission->turns, limits->accepts_per_s);
+	TAILQ_INIT(&admission->doomed);
+	if (limits->handshakes_max != PLX_NO_LIMIT)
+		admission->limits.handshakes_max = (uint32_t)lesser(limits->handshakes_max,
+								    descriptors);
+	admission->wait_max_ns = lesser(timeout_ns / 2, WAIT_MAX_NS);
+	if (admission->turns.gap_ns)
+		waiting = lesser(waiting, admission->wait_max_ns / admission->turns.gap_ns + 1);
+	admission->waiting_max = (uint32_t)lesser(waiting, descriptors);
 	for (unsigned i = 0; i < ADMISSION_CAUSES; i++)
 		admission->log_limits[i].burst = 1;
 }
 
-/* Under the lock. ----------------------------------------------------------------------------- */
+/* States, under the lock ----------------------------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
+static struct admission *admission_of(struct ticket *ticket)
 {
-	return memcmp(a, b, sizeof(struct in6_addr));
+	return &ticket->shared->admission;
+}
+
+static void enter_silent(struct ticket *ticket, uint64_t now_ns)
+{
+	ticket->state = TICKET_SILENT;
+	ticket->since_ns = now_ns;
+	ticket->is_taken = true;
+	TAILQ_INSERT_TAIL(&ticket->origin->silent, ticket, of_origin);
+	origin_add(ticket->origin, ORIGIN_LINKS, 1);
+	origin_add(ticket->origin, ORIGIN_HALF_OPEN, 1);
+}
+
+static void leave_state(struct ticket *ticket)
+{
+	struct origin *origin = ticket->origin, *top = origin_top(origin);
+
+	if (ticket->state == TICKET_WAITING) {
+		TAILQ_REMOVE(&origin->kept, ticket, of_origin);
+		turns_leave(&admission_of(ticket)->turns, ticket->turn);
+		origin_add(origin, ORIGIN_WAITING, -1);
+		if (!top->waiting)
+			top->next_turn = 0;
+	} else if (ticket->state == TICKET_SILENT) {
+		TAILQ_REMOVE(&origin->silent, ticket, of_origin);
+		origin_add(origin, ORIGIN_HALF_OPEN, -1);
+	}
+	if (ticket->is_doomed)
+		TAILQ_REMOVE(&admission_of(ticket)->doomed, ticket, of_origin);
+	ticket->is_doomed = false;
+}
+
+/* It makes room. */
+static void lose(struct ticket *ticket, enum admission_cause cause, struct admission_answer *answer)
+{
+	leave_state(ticket);
+	ticket->state = TICKET_LOST;
+	atomic_store_explicit(&ticket->evicted, true, memory_order_relaxed);
+	counter_add_shared(&admission_of(ticket)->counts[cause], 1);
+	if (ticket->connection) {
+		ticket->is_doomed = true;
+		TAILQ_INSERT_TAIL(&admission_of(ticket)->doomed, ticket, of_origin);
+	}
+	ticket->refs++;
+	answer->victim = ticket;
+	answer->victim_cause = cause;
+	answer->victim_key = ticket->origin->key;
 }
 
 /* Return: NULL: no memory. */
-static struct admission_host *add_host(struct admission *admission, const struct in6_addr *address)
+static struct ticket *join(struct listener_shared *shared, const struct plx_admit_request *asked,
+			   uint64_t now_ns)
 {
-	struct admission_host *host = calloc(1, sizeof(*host));
+	struct admission *admission = &shared->admission;
+	struct in6_addr key = origin_key(asked);
+	struct ticket *ticket = calloc(1, sizeof(*ticket));
 
-	if (!host)
+	if (!ticket)
 		return NULL;
-	host->address = *address;
-	if (tsearch(host, &admission->hosts, by_address))
-		return host;
-	free(host);
+	ticket->origin = origin_find(&admission->origins, &key);
+	if (!ticket->origin) {
+		free(ticket);
+		return NULL;
+	}
+	listener_ref(shared);
+	ticket->shared = shared;
+	ticket->refs = 1;
+	ticket->connection = asked->connection;
+	ticket->since_ns = now_ns;
+	ticket->turn = turns_join(&admission->turns, &origin_top(ticket->origin)->next_turn);
+	TAILQ_INSERT_TAIL(&ticket->origin->kept, ticket, of_origin);
+	origin_add(ticket->origin, ORIGIN_WAITING, 1);
+	return ticket;
+}
+
+/* Return: whether that was the last reference. */
+static bool leave(struct ticket *ticket)
+{
+	leave_state(ticket);
+	if (ticket->is_taken)
+		origin_add(ticket->origin, ORIGIN_LINKS, -1);
+	origin_release(&admission_of(ticket)->origins, ticket->origin);
+	ticket->origin = NULL;
+	ticket->connection = NULL;
+	ticket->request = NULL;
+	ticket->link = NULL;
+	return --ticket->refs == 0;
+}
+
+static void destroy(struct ticket *ticket)
+{
+	listener_unref(ticket->shared);
+	free(ticket);
+}
+
+/* Verdicts, under the lock --------------------------------------------------------------------- */
+
+static enum admission_cause over_links(struct admission *admission, const struct origin *origin)
+{
+	uint64_t most = admission->limits.links_per_host_max;
+
+	if (admission->origins.root.links >= admission->limits.links_max)
+		return ADMISSION_LINKS;
+	for (; origin->parent; origin = origin->parent, most *= NETWORK_TIMES) {
+		if (origin->links >= most && most < PLX_NO_LIMIT)
+			return ADMISSION_HOST;
+	}
+	return ADMISSION_NONE;
+}
+
+/* The oldest silent one that can be ended. */
+static struct ticket *oldest_silent(struct origin *origin)
+{
+	struct ticket *each;
+
+	TAILQ_FOREACH (each, &origin->silent, of_origin) {
+		if (each->connection || each->link)
+			return each;
+	}
 	return NULL;
 }
 
-static void end_handshake(struct ticket *ticket)
+/* Find room for one more that is not open: at the limit, the address that has most of them loses
+ * its oldest silent one. Return: why it must be refused. */
+static enum admission_cause make_room(struct admission *admission, const struct ticket *ticket,
+				      uint64_t now_ns, struct admission_answer *answer)
 {
-	struct admission *admission = ticket->admission;
+	struct origin *most;
+	struct ticket *oldest;
+	uint64_t age_ns;
 
-	if (!ticket->of_handshakes.tqe_prev)
-		return;
-	TAILQ_REMOVE(&admission->in_handshake, ticket, of_handshakes);
-	ticket->of_handshakes.tqe_prev = NULL;
-	ticket->host->handshakes--;
-	admission->handshakes--;
+	if (admission->origins.root.half_open < admission->limits.handshakes_max)
+		return ADMISSION_NONE;
+	most = origin_most(&admission->origins, ORIGIN_HALF_OPEN);
+	oldest = most ? oldest_silent(most) : NULL;
+	if (!oldest)
+		return ADMISSION_HANDSHAKES;
+	age_ns = plx_time_since(oldest->since_ns, now_ns);
+	if (age_ns < GRACE_NS && most->half_open <= ticket->origin->half_open + 1)
+		answer->wait_ns = GRACE_NS - age_ns;
+	else
+		lose(oldest, ADMISSION_EVICTED, answer);
+	return ADMISSION_NONE;
 }
 
-/* The oldest handshake of the address that has most: a flood evicts its own connections. Return:
- * NULL: there is none. */
-static struct ticket *evict_one(struct admission *admission)
+/* At the limit of those that wait, the address that has most of them loses its newest one. Return:
+ * whether that is this one. */
+static bool is_one_too_many(struct admission *admission, const struct ticket *ticket,
+			    struct admission_answer *answer)
 {
-	struct ticket *found = TAILQ_FIRST(&admission->in_handshake), *each;
+	struct ticket *newest;
 
-	TAILQ_FOREACH (each, &admission->in_handshake, of_handshakes) {
-		if (each->host->handshakes > found->host->handshakes)
-			found = each;
-	}
-	if (!found)
-		return NULL;
-	end_handshake(found);
-	atomic_store_explicit(&found->evicted, true, memory_order_relaxed);
-	found->refs++;
-	counter_add_shared(&admission->counts[ADMISSION_EVICTED], 1);
-	return found;
-}
-
-/* A leaky bucket as a schedule: each connection is due one gap after the last one, and a burst may
- * come early (the "virtual scheduling" of ITU-T I.371). Return: whether it may be accepted. */
-static bool is_due(struct admission *admission, uint64_t most_ns, uint64_t *wait_ns_out)
-{
-	uint64_t now_ns = plx_loop_now_ns(), rate = admission->limits.accepts_per_s;
-	uint64_t gap_ns = PLX_NS_PER_S / rate, burst_ns = PLX_NS_PER_S / BURST_PART;
-	uint64_t due_ns = greater(admission->next_ns, now_ns);
-
-	*wait_ns_out = plx_time_since(burst_ns, due_ns - now_ns);
-	if (*wait_ns_out > most_ns)
+	if (admission->turns.waiting <= admission->waiting_max)
 		return false;
-	admission->next_ns = due_ns + gap_ns;
-	return true;
+	newest = TAILQ_LAST(&origin_most(&admission->origins, ORIGIN_WAITING)->kept, tickets);
+	if (newest == ticket)
+		return true;
+	lose(newest, ADMISSION_RATE, answer);
+	return false;
 }
 
-/* Return: as admission_ask; answer->ticket is a new one. */
-static int take(struct admission *admission, const struct in6_addr *address, uint64_t most_ns,
-		struct admission_answer *answer)
+static uint64_t again_ns(const struct admission *admission, enum admission_cause cause)
 {
-	struct admission_host **found = tfind(address, &admission->hosts, by_address);
-	struct admission_host *host = found ? *found : NULL;
+	switch (cause) {
+	case ADMISSION_LINKS:
+	case ADMISSION_HOST:
+		return FULL_AGAIN_NS;
+	case ADMISSION_RATE:
+		return greater(admission->turns.waiting * admission->turns.gap_ns, GRACE_NS);
+	default:
+		return GRACE_NS;
+	}
+}
 
-	answer->cause = ADMISSION_LINKS;
-	if (admission->links >= admission->limits.links_max)
-		return -EBUSY;
-	answer->cause = ADMISSION_HOST;
-	if (host && host->links >= admission->limits.links_per_host_max)
-		return -EBUSY;
-	answer->cause = ADMISSION_RATE;
-	if (!is_due(admission, most_ns, &answer->wait_ns))
-		return -EBUSY;
-	if (!host)
-		host = add_host(admission, address);
-	if (!host)
-		return -ENOMEM;
-	if (admission->handshakes >= admission->limits.handshakes_max)
-		answer->evicted = evict_one(admission);
-	answer->ticket->host = host;
-	host->links++;
-	host->handshakes++;
-	admission->links++;
-	admission->handshakes++;
-	TAILQ_INSERT_TAIL(&admission->in_handshake, answer->ticket, of_handshakes);
-	return 0;
+/* Return: why it is refused. */
+static enum admission_cause decide(struct admission *admission, struct ticket *ticket, bool is_new,
+				   uint64_t now_ns, struct admission_answer *answer)
+{
+	enum admission_cause cause = over_links(admission, ticket->origin);
+
+	if (cause != ADMISSION_NONE)
+		return cause;
+	answer->wait_ns = turns_wait_ns(&admission->turns, ticket->turn, is_new, now_ns);
+	if (!answer->wait_ns)
+		cause = make_room(admission, ticket, now_ns, answer);
+	if (cause != ADMISSION_NONE)
+		return cause;
+	if (!answer->wait_ns) {
+		turns_use(&admission->turns, now_ns);
+		leave_state(ticket);
+		enter_silent(ticket, now_ns);
+		answer->verdict = PLX_ADMIT_TAKE;
+		return ADMISSION_NONE;
+	}
+	answer->verdict = PLX_ADMIT_KEEP;
+	if (plx_time_since(ticket->since_ns, now_ns) > admission->wait_max_ns ||
+	    (is_new && is_one_too_many(admission, ticket, answer)))
+		return ADMISSION_RATE;
+	return ADMISSION_NONE;
 }
 
 /* Connections --------------------------------------------------------------------------------- */
 
-int admission_ask(struct admission *admission, const struct in6_addr *host, uint64_t most_ns,
-		  struct admission_answer *answer)
+void admission_ask(struct listener_shared *shared, const struct plx_admit_request *asked,
+		   uint64_t now_ns, struct admission_answer *answer_out)
 {
-	struct ticket *ticket = malloc(sizeof(*ticket));
-	int rc;
+	struct admission *admission = &shared->admission;
+	struct ticket *ticket = asked->ticket;
+	bool is_last = false;
 
-	if (!ticket)
-		return -ENOMEM;
-	*ticket = (struct ticket){.admission = admission, .refs = 1};
-	*answer = (struct admission_answer){.ticket = ticket};
+	*answer_out = (struct admission_answer){.cause = ADMISSION_NONE};
 	pthread_mutex_lock(&admission->lock);
-	rc = take(admission, host, most_ns, answer);
+	if (!ticket)
+		ticket = join(shared, asked, now_ns);
+	if (ticket)
+		answer_out->cause = decide(admission, ticket, !asked->ticket, now_ns, answer_out);
+	answer_out->again_ns = again_ns(admission, answer_out->victim ? answer_out->victim_cause
+								      : answer_out->cause);
+	if (ticket && answer_out->cause != ADMISSION_NONE) {
+		counter_add_shared(&admission->counts[answer_out->cause], 1);
+		is_last = leave(ticket);
+	}
 	pthread_mutex_unlock(&admission->lock);
-	if (rc == -EBUSY)
-		counter_add_shared(&admission->counts[answer->cause], 1);
-	if (rc)
-		free(ticket);
-	return rc;
+	answer_out->ticket = answer_out->cause == ADMISSION_NONE ? ticket : NULL;
+	if (!answer_out->ticket)
+		answer_out->verdict = PLX_ADMIT_REFUSE;
+	if (is_last)
+		destroy(ticket);
+}
+
+void admission_reported(struct ticket *ticket)
+{
+	pthread_mutex_lock(&admission_of(ticket)->lock);
+	ticket->connection = NULL;
+	pthread_mutex_unlock(&admission_of(ticket)->lock);
+}
+
+void admission_waits_in(struct ticket *ticket, struct request *request)
+{
+	pthread_mutex_lock(&admission_of(ticket)->lock);
+	ticket->request = request;
+	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
 
 void admission_placed(struct ticket *ticket, struct plx_link *link)
 {
-	pthread_mutex_lock(&ticket->admission->lock);
+	pthread_mutex_lock(&admission_of(ticket)->lock);
 	ticket->request = NULL;
 	ticket->link = link;
 	ticket->lcore = plx_lcore_id();
-	pthread_mutex_unlock(&ticket->admission->lock);
-}
-
-struct admission_state admission_look(struct ticket *ticket)
-{
-	struct admission_state state;
-
-	pthread_mutex_lock(&ticket->admission->lock);
-	state = (struct admission_state){ticket->request, ticket->link, ticket->lcore};
-	pthread_mutex_unlock(&ticket->admission->lock);
-	return state;
+	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
 
 void admission_opened(struct ticket *ticket)
 {
-	pthread_mutex_lock(&ticket->admission->lock);
-	end_handshake(ticket);
-	pthread_mutex_unlock(&ticket->admission->lock);
-}
-
-void admission_unref(struct ticket *ticket)
-{
-	struct admission *admission = ticket->admission;
-	bool last;
-
-	pthread_mutex_lock(&admission->lock);
-	last = --ticket->refs == 0;
-	pthread_mutex_unlock(&admission->lock);
-	if (last)
-		free(ticket);
+	pthread_mutex_lock(&admission_of(ticket)->lock);
+	leave_state(ticket);
+	ticket->state = TICKET_OPEN;
+	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
 
 void admission_leave(struct ticket *ticket)
 {
 	struct admission *admission;
+	bool is_last;
 
 	if (!ticket)
 		return;
-	admission = ticket->admission;
+	admission = admission_of(ticket);
 	pthread_mutex_lock(&admission->lock);
-	end_handshake(ticket);
-	if (--ticket->host->links == 0) {
-		tdelete(ticket->host, &admission->hosts, by_address);
-		free(ticket->host);
-	}
-	admission->links--;
-	ticket->link = NULL;
-	ticket->request = NULL;
+	is_last = leave(ticket);
 	pthread_mutex_unlock(&admission->lock);
-	admission_unref(ticket);
+	if (is_last)
+		destroy(ticket);
+}
+
+/* Evictions ------------------------------------------------------------------------------------ */
+
+struct plx_link *admission_link(struct ticket *ticket, uint32_t *lcore_out)
+{
+	struct plx_link *link;
+
+	pthread_mutex_lock(&admission_of(ticket)->lock);
+	link = ticket->link;
+	*lcore_out = ticket->lcore;
+	pthread_mutex_unlock(&admission_of(ticket)->lock);
+	return link;
+}
+
+void admission_unref(struct ticket *ticket)
+{
+	struct admission *admission = admission_of(ticket);
+	bool is_last;
+
+	pthread_mutex_lock(&admission->lock);
+	is_last = --ticket->refs == 0;
+	pthread_mutex_unlock(&admission->lock);
+	if (is_last)
+		destroy(ticket);
+}
+
+/* Under the lock. */
+static void *pop_doomed(struct admission *admission)
+{
+	struct ticket *ticket = TAILQ_FIRST(&admission->doomed);
+
+	if (!ticket)
+		return NULL;
+	TAILQ_REMOVE(&admission->doomed, ticket, of_origin);
+	ticket->is_doomed = false;
+	return ticket->connection;
+}
+
+void *admission_next_doomed(struct admission *admission)
+{
+	void *connection;
+
+	pthread_mutex_lock(&admission->lock);
+	connection = pop_doomed(admission);
+	pthread_mutex_unlock(&admission->lock);
+	return connection;
+}
+
+/* The oldest silent connection of the address that has most that are not open, else the newest that
+ * waits. */
+void *admission_descriptor(struct admission *admission)
+{
+	struct origin *most;
+	struct ticket *found = NULL;
+	void *connection;
+
+	pthread_mutex_lock(&admission->lock);
+	connection = pop_doomed(admission);
+	most = origin_most(&admission->origins, ORIGIN_HALF_OPEN);
+	if (!connection && most)
+		TAILQ_FOREACH (found, &most->silent, of_origin) {
+			if (found->connection)
+				break;
+		}
+	most = origin_most(&admission->origins, ORIGIN_WAITING);
+	if (!connection && !found && most)
+		found = TAILQ_LAST(&most->kept, tickets);
+	if (found)
+		connection = found->connection;
+	pthread_mutex_unlock(&admission->lock);
+	return connection;
+}
+
+/* Texts ---------------------------------------------------------------------------------------- */
+
+static void text_of(struct admission *admission, enum admission_cause cause,
+		    const struct origin *origin, char *out, size_t size)
+{
+	static const enum origin_share shares[] = {
+		[ADMISSION_LINKS] = ORIGIN_LINKS,       [ADMISSION_HOST] = ORIGIN_LINKS,
+		[ADMISSION_RATE] = ORIGIN_WAITING,      [ADMISSION_HANDSHAKES] = ORIGIN_HALF_OPEN,
+		[ADMISSION_EVICTED] = ORIGIN_HALF_OPEN,
+	};
+	const struct plx_admission *limits = &admission->limits;
+	const struct origin *root = &admission->origins.root;
+	const struct origin *most = origin_most(&admission->origins, shares[cause]);
+	char most_text[ORIGIN_TEXT_BYTES] = "nobody", own_text[ORIGIN_TEXT_BYTES];
+	uint32_t most_links = limits->links_per_host_max;
+	uint32_t held = most ? origin_share(most, shares[cause]) : 0;
+
+	if (most)
+		origin_key_text(&most->key, most_text);
+	switch (cause) {
+	case ADMISSION_LINKS:
+		snprintf(out, size,
+			 "this listener has %u links, as many as it may (--links-max %u); %s has "
+			 "most of them, %u",
+			 root->links, limits->links_max, most_text, held);
+		break;
+	case ADMISSION_HOST:
+		if (origin->links < most_links && origin->parent->parent) {
+			origin = origin->parent;
+			most_links *= NETWORK_TIMES;
+		}
+		snprintf(out, size, "%s has %u links here, as many as it may (--links-per-host %u)",
+			 origin_key_text(&origin->key, own_text), origin->links, most_links);
+		break;
+	case ADMISSION_RATE:
+		snprintf(out, size,
+			 "%u connections wait for their turn already (--accepts-per-s %u); %s has "
+			 "most of them, %u",
+			 root->waiting, limits->accepts_per_s, most_text, held);
+		break;
+	default:
+		snprintf(out, size,
+			 "%u connections are being opened, as many as may be at a time "
+			 "(--handshakes-max %u); %s has most of them, %u",
+			 root->half_open, limits->handshakes_max, most_text, held);
+	}
+}
+
+void admission_text(struct admission *admission, enum admission_cause cause,
+		    const struct in6_addr *key, char *out, size_t size)
+{
+	struct origin *origin;
+
+	snprintf(out, size, "out of memory");
+	if (cause == ADMISSION_NONE)
+		return;
+	pthread_mutex_lock(&admission->lock);
+	origin = origin_find(&admission->origins, key);
+	if (origin) {
+		text_of(admission, cause, origin, out, size);
+		origin_release(&admission->origins, origin);
+	}
+	pthread_mutex_unlock(&admission->lock);
 }

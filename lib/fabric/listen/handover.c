@@ -46,14 +46,22 @@ static bool take_first(struct request *request)
 	return !atomic_exchange_explicit(&request->taken, true, memory_order_relaxed);
 }
 
+static void reject(struct plx_listener *listener, struct fi_info *info, uint64_t again_ns)
+{
+	uint8_t data[BUSY_BYTES];
+
+	busy_write(again_ns, data);
+	if (info->handle) /* otherwise an endpoint took it, and closing that dropped it */
+		fi_reject(listener->pep, info->handle, data, again_ns ? sizeof(data) : 0);
+}
+
 static void refuse(struct plx_listener *listener, struct fi_info *info, const char *why, bool logs)
 {
 	char peer[PLX_ADDRESS_MAX];
 
 	address_format(info->dest_addr, peer, sizeof(peer));
 	counter_add_shared(&listener->shared->refused, 1);
-	if (info->handle) /* otherwise an endpoint took it, and closing that dropped it */
-		fi_reject(listener->pep, info->handle, NULL, 0);
+	reject(listener, info, 0);
 	if (logs)
 		log_warning("connection from %s refused: %s", peer, why);
 }
@@ -66,13 +74,10 @@ static bool may_log(struct plx_log_limit *limit)
 static void refuse_request(struct request *request, const char *why)
 {
 	const struct plx_fabric_driver *driver = request->listener->set->driver;
-	bool evicted = request->ticket &&
-		       atomic_load_explicit(&request->ticket->evicted, memory_order_relaxed);
 
 	if (driver->closing)
 		driver->closing(request->fd);
-	refuse(request->listener, request->info, why,
-	       !evicted && may_log(&request->listener->set->log_limit));
+	refuse(request->listener, request->info, why, may_log(&request->listener->set->log_limit));
 }
 
 /* End a request. why: NULL: accepted. */
@@ -234,50 +239,6 @@ static void hand_over(struct request *request)
 	}
 }
 
-static void place(struct request *request);
-
-/* It was not due, or the lane was full. */
-static void on_retry(struct plx_timer *timer, void *arg)
-{
-	struct request *request = arg;
-	struct plx_listener *listener = request->listener;
-
-	if (listener->closed)
-		finish(request, "the listener is closed");
-	else if (request->is_placed)
-		hand_over(request);
-	else
-		place(request);
-	listener_release(listener);
-}
-
-static struct request *make_request(struct plx_listener *listener, struct fi_info *info,
-				    struct ticket *ticket)
-{
-	struct request *request = malloc(sizeof(*request));
-
-	if (!request) {
-		admission_leave(ticket);
-		return NULL;
-	}
-	*request = (struct request){
-		.fd = -1,
-		.ticket = ticket,
-		.listener = listener,
-		.info = info,
-		.deadline_ns = plx_time_add(plx_loop_now_ns(),
-					    listener->attr.link.connect_timeout_ns),
-	};
-	if (listener->set->driver->requested)
-		request->fd = listener->set->driver->requested(listener->pep, info);
-	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
-	plx_timer_init(&request->timer, on_retry, request);
-	plx_timer_set_lax(&request->timer, true);
-	LIST_INSERT_HEAD(&listener->requests, request, of_list);
-	ticket->request = request;
-	return request;
-}
-
 static void place(struct request *request)
 {
 	struct plx_listener *listener = request->listener;
@@ -296,115 +257,76 @@ static void place(struct request *request)
 
 /* Admission ------------------------------------------------------------------------------------ */
 
-static const char evicted_text[] = "as many connections are being opened as may be at a time "
-				   "(--handshakes-max), and its address has the most of them";
-
-static int evict_there(struct plx_call *call, void *arg)
+/* A provider that accepts connections itself has asked before it reported the request. For others
+ * the connection begins here, and waits in the request. */
+static void ask(struct request *request)
 {
-	struct plx_link *link = admission_look(arg).link;
+	struct plx_listener *listener = request->listener;
+	const struct plx_admit_request asked = {.peer = request->info->dest_addr,
+						.ticket = request->ticket};
+	struct admission_answer answer;
 
-	if (link && link->state < LINK_OPEN)
-		close_now(link, PLX_LINK_ABORTED, "%s", evicted_text);
-	return 0;
+	admit_ask(listener->shared, &asked, &answer);
+	request->ticket = answer.ticket;
+	if (answer.verdict == PLX_ADMIT_REFUSE) {
+		reject(listener, request->info, answer.again_ns);
+		finish(request, NULL);
+	} else if (answer.verdict == PLX_ADMIT_KEEP) {
+		admission_waits_in(request->ticket, request);
+		plx_timer_start(&request->timer, answer.wait_ns);
+	} else {
+		admission_waits_in(request->ticket, NULL);
+		place(request);
+	}
 }
 
-static void evicted_there(struct plx_call *call, int result, void *arg)
+void handover_evict(struct ticket *ticket, uint64_t again_ns)
 {
-	admission_unref(arg);
-}
-
-/* Return: whether it was a request that no lcore had taken. */
-static bool evict_request(struct ticket *ticket)
-{
-	struct request *request = admission_look(ticket).request;
+	struct request *request = ticket->request;
 	struct plx_listener *listener = request ? request->listener : NULL;
 
-	if (!request || !take_first(request))
-		return false;
-	snprintf(request->why, sizeof(request->why), "%s", evicted_text);
-	if (request->is_sent) {
-		give_up(request);
-	} else {
-		finish(request, request->why);
-		listener_release(listener);
-	}
-	return true;
+	if (!request)
+		return;
+	counter_add_shared(&listener->shared->refused, 1);
+	reject(listener, request->info, again_ns);
+	finish(request, NULL);
+	listener_release(listener);
 }
 
-static void evict(struct ticket *ticket)
+/* It was not due, or the lane was full. */
+static void on_retry(struct plx_timer *timer, void *arg)
 {
-	struct admission_state state;
-	bool done;
+	struct request *request = arg;
+	struct plx_listener *listener = request->listener;
 
-	if (may_log(&ticket->admission->log_limits[ADMISSION_EVICTED]))
-		log_warning("a connection is ended before it is open: %s", evicted_text);
-	done = evict_request(ticket);
-	state = admission_look(ticket);
-	if (!done && state.link) {
-		ticket->call = (struct plx_call){
-			.fn = evict_there, .done = evicted_there, .arg = ticket};
-		if (state.lcore == plx_lcore_id())
-			evict_there(&ticket->call, ticket);
-		else if (plx_lcore_call(state.lcore, &ticket->call) == 0)
-			return;
-		/* else its time-outs end it */
-	}
-	admission_unref(ticket);
-}
-
-static void refuse_for(struct plx_listener *listener, struct fi_info *info,
-		       enum admission_cause cause)
-{
-	struct admission *admission = &listener->shared->admission;
-	const struct plx_admission *limits = &admission->limits;
-	char why[160];
-
-	if (cause == ADMISSION_LINKS)
-		snprintf(why, sizeof(why),
-			 "this listener has %u links, as many as it may (--links-max)",
-			 limits->links_max);
-	else if (cause == ADMISSION_HOST)
-		snprintf(why, sizeof(why),
-			 "its address has %u links here, as many as it may (--links-per-host)",
-			 limits->links_per_host_max);
+	if (listener->closed)
+		finish(request, "the listener is closed");
+	else if (request->is_placed)
+		hand_over(request);
 	else
-		snprintf(why, sizeof(why),
-			 "more than %u connections a second come (--accepts-per-s)",
-			 limits->accepts_per_s);
-	refuse(listener, info, why, may_log(&admission->log_limits[cause]));
+		ask(request);
+	listener_release(listener);
 }
 
-static struct in6_addr address_of(const struct plx_listener *listener, const struct fi_info *info)
+static struct request *make_request(struct plx_listener *listener, struct fi_info *info)
 {
-	struct in6_addr address = {0};
-	uid_t user;
+	const struct plx_fabric_driver *driver = listener->set->driver;
+	struct request *request = malloc(sizeof(*request));
 
-	if (!listener->set->driver->peer_user)
-		return address_host(info->dest_addr);
-	user = listener->set->driver->peer_user(info);
-	memcpy(&address.s6_addr[12], &user, sizeof(user));
-	return address;
-}
-
-/* Return: NULL: it was refused. */
-static struct request *admit(struct plx_listener *listener, struct fi_info *info,
-			     uint64_t *wait_ns_out)
-{
-	struct in6_addr address = address_of(listener, info);
-	struct admission_answer answer = {0};
-	struct request *request = NULL;
-	int rc = admission_ask(&listener->shared->admission, &address,
-			       listener->attr.link.connect_timeout_ns, &answer);
-
-	if (rc == 0 && answer.evicted)
-		evict(answer.evicted);
-	if (rc == 0)
-		request = make_request(listener, info, answer.ticket);
-	if (rc == -EBUSY)
-		refuse_for(listener, info, answer.cause);
-	else if (!request)
-		refuse(listener, info, "out of memory", may_log(&listener->set->log_limit));
-	*wait_ns_out = answer.wait_ns;
+	if (!request)
+		return NULL;
+	*request = (struct request){
+		.fd = driver->requested ? driver->requested(listener->pep, info) : -1,
+		.ticket = driver->ticket ? driver->ticket(info) : NULL,
+		.listener = listener,
+		.info = info,
+		.deadline_ns = plx_time_add(plx_loop_now_ns(),
+					    listener->attr.link.connect_timeout_ns),
+	};
+	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
+	plx_timer_init(&request->timer, on_retry, request);
+	plx_timer_set_lax(&request->timer, true);
+	LIST_INSERT_HEAD(&listener->requests, request, of_list);
 	return request;
 }
 
@@ -412,20 +334,21 @@ static struct request *admit(struct plx_listener *listener, struct fi_info *info
 void handover_request(struct plx_listener *listener, struct fi_info *info)
 {
 	struct request *request = NULL;
-	uint64_t wait_ns;
+	const char *why = "out of memory";
 
 	counter_add_shared(&listener->shared->requests, 1);
 	if (listener->closed) /* closes after earlier requests */
-		refuse(listener, info, "the listener is closed",
-		       may_log(&listener->set->log_limit));
+		why = "the listener is closed";
 	else
-		request = admit(listener, info, &wait_ns);
+		request = make_request(listener, info);
 	if (!request) {
+		refuse(listener, info, why, may_log(&listener->set->log_limit));
 		fi_freeinfo(info);
-	} else if (wait_ns) {
-		plx_timer_start(&request->timer, wait_ns);
-	} else {
-		place(request);
-		listener_release(listener);
+		return;
 	}
+	if (request->ticket)
+		place(request);
+	else
+		ask(request);
+	listener_release(listener);
 }

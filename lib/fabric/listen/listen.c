@@ -33,11 +33,6 @@ static int listen_failed(const char *address, int rc)
 static int open_passive(struct plx_listener *listener, const char *address, struct fi_info *info)
 {
 	const struct plx_fabric_driver *driver = listener->set->driver;
-	struct plx_fabric_guard guard = {
-		.handshakes_max = listener->shared->admission.limits.handshakes_max,
-		.refused = listener_handshake_refused,
-		.arg = listener->shared,
-	};
 	struct sockaddr_storage name;
 	size_t len = sizeof(name);
 	int rc = fi_passive_ep(listener->set->fids.fabric, info, &listener->pep, listener);
@@ -46,8 +41,7 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		listener->pep = NULL;
 		return listen_failed(address, rc);
 	}
-	if (driver->guard)
-		driver->guard(listener->pep, &guard);
+	admit_offer(listener);
 	rc = fi_pep_bind(listener->pep, &listener->set->fids.eq->fid, 0);
 	rc = rc ? rc : fi_listen(listener->pep);
 	rc = rc ? rc : fi_getname(&listener->pep->fid, &name, &len);
@@ -82,7 +76,7 @@ static int listen_with(struct listening *l, struct plx_set *set, struct fi_info 
 	listener->set = set;
 	listener->attr = *l->attr;
 	listener->front = front ? front : listener;
-	listener->shared = front ? front->shared : listener_shared_create(&l->attr->admission);
+	listener->shared = front ? front->shared : listener_shared_create(l->attr);
 	if (front)
 		listener_ref(front->shared);
 	rc = listener->shared ? open_passive(listener, l->address, info)
@@ -216,6 +210,7 @@ int plx_link_listen(const char *address, const struct plx_listen_attr *attr,
 	int rc = fabric_here("plx_link_listen", &l.home);
 
 	rc = rc ? rc : link_check_attr(&attr->link, &checked.link);
+	rc = rc ? rc : admission_check(&attr->admission, &checked.admission);
 	rc = rc ? rc : spread_check(&checked);
 	rc = rc ? rc : address_split("listen on", address, host, port);
 	if (rc)

@@ -10,13 +10,13 @@
 
 /* Counters ------------------------------------------------------------------------------------ */
 
-struct listener_shared *listener_shared_create(const struct plx_admission *limits)
+struct listener_shared *listener_shared_create(const struct plx_listen_attr *attr)
 {
 	struct listener_shared *shared = calloc(1, sizeof(*shared));
 
 	if (!shared)
 		return NULL;
-	admission_init(&shared->admission, limits);
+	admission_init(&shared->admission, &attr->admission, attr->link.connect_timeout_ns);
 	atomic_init(&shared->refs, 1);
 	return shared;
 }
@@ -76,19 +76,17 @@ static void log_host(struct listener_shared *shared, const struct in6_addr *host
 		log_warning("%s did not complete the handshake: %s%s", peer, who, what);
 }
 
-void listener_handshake_refused(const struct sockaddr *peer, const char *why, bool evicted,
-				void *shared)
+/* Health checks of load balancers connect and close. */
+void listener_no_handshake(const struct ticket *ticket, bool left, const char *why)
 {
-	struct listener_shared *listener = shared;
-	struct in6_addr host = address_host(peer);
-	char address[PLX_ADDRESS_MAX];
+	char peer[ORIGIN_TEXT_BYTES];
 
-	if (evicted)
-		counter_add_shared(&listener->admission.counts[ADMISSION_EVICTED], 1);
+	counter_add_shared(&ticket->shared->no_handshake, 1);
+	origin_key_text(&ticket->origin->key, peer);
+	if (left)
+		log_info("%s did not complete the handshake: %s", peer, why);
 	else
-		counter_add_shared(&listener->no_handshake, 1);
-	address_format(peer, address, sizeof(address));
-	log_host(listener, &host, address, "", why);
+		log_host(ticket->shared, &ticket->origin->key, peer, "", why);
 }
 
 /* A link of that listener ended before it was open: log and count it, without a callback. */
@@ -106,7 +104,7 @@ void listener_failed(const struct plx_link *link)
 		return;
 	if (link->reason == PLX_LINK_HELLO) {
 		counter_add_shared(&shared->no_handshake, 1);
-		log_host(shared, &link->ticket->host->address, link->peer, "it ", text);
+		log_host(shared, &link->ticket->origin->key, link->peer, "it ", text);
 	} else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns())) {
 		log_warning("connection from %s dropped: %s", link->peer, text);
 	}
@@ -131,12 +129,14 @@ void plx_listener_stats(const struct plx_listener *listener, struct plx_listener
 	stats_out->refused_links = counter_get(&counts[ADMISSION_LINKS]);
 	stats_out->refused_host = counter_get(&counts[ADMISSION_HOST]);
 	stats_out->refused_rate = counter_get(&counts[ADMISSION_RATE]);
+	stats_out->refused_handshakes = counter_get(&counts[ADMISSION_HANDSHAKES]);
 	stats_out->evicted = counter_get(&counts[ADMISSION_EVICTED]);
 	stats_out->failed = counter_get(&shared->failed);
 	stats_out->no_handshake = counter_get(&shared->no_handshake);
 	stats_out->protocol_broken = counter_get(&shared->protocol_broken);
 	pthread_mutex_lock(&shared->admission.lock);
 	memcpy(stats_out->last_failure, shared->last_failure, sizeof(stats_out->last_failure));
+	memcpy(stats_out->last_refused, shared->last_refused, sizeof(stats_out->last_refused));
 	pthread_mutex_unlock(&shared->admission.lock);
 }
 

@@ -75,8 +75,15 @@ static enum fid_kind event_source(struct fid *fid)
 	return *(uint8_t *)fid->context;
 }
 
-static void connection_failed(struct plx_link *link, int err, const char *detail)
+/* busy_ns: of a rejection for lack of room; 0: for another reason. */
+static void connection_failed(struct plx_link *link, int err, const char *detail, uint64_t busy_ns)
 {
+	if (err == FI_ECONNREFUSED && busy_ns) {
+		link->busy_ns = busy_ns;
+		close_now(link, PLX_LINK_REFUSED, "%s is busy: come again in %llu ms", link->peer,
+			  MS(busy_ns));
+		return;
+	}
 	switch (err) {
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
@@ -112,7 +119,8 @@ static void read_error(struct plx_set *set)
 		if (link->connected)
 			close_on_shutdown(link, 0);
 		else
-			connection_failed(link, entry.err, detail);
+			connection_failed(link, entry.err, detail,
+					  busy_read(entry.err_data, entry.err_data_size));
 	} else if (entry.err == FI_EMFILE) {
 		listener_out_of_descriptors(set);
 	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {
@@ -134,7 +142,7 @@ static void connect_failed_at_once(struct plx_set *set, int err)
 		found = link;
 	}
 	if (found)
-		connection_failed(found, err, fi_strerror(err));
+		connection_failed(found, err, fi_strerror(err), 0);
 }
 
 static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_entry *entry)

@@ -89,6 +89,24 @@ PLX_TEST(a_broken_header_is_refused_with_the_reason)
 	}
 }
 
+PLX_TEST(a_busy_peer_is_read_as_written_and_bounded)
+{
+	uint8_t busy[BUSY_BYTES];
+
+	busy_write(250 * PLX_NS_PER_MS + 1, busy);
+	assert_int_equal(busy_read(busy, sizeof(busy)), 251 * PLX_NS_PER_MS);
+	assert_int_equal(busy_read(busy, sizeof(busy) - 1), 0);
+	assert_int_equal(busy_read(NULL, 0), 0);
+	busy_write(PLX_NEVER, busy);
+	assert_int_equal(busy_read(busy, sizeof(busy)), 10 * PLX_NS_PER_S);
+	put32(busy + 4, UINT32_MAX);
+	assert_int_equal(busy_read(busy, sizeof(busy)), 10 * PLX_NS_PER_S);
+	put32(busy + 4, 0);
+	assert_int_equal(busy_read(busy, sizeof(busy)), PLX_NS_PER_MS);
+	busy[0] ^= 1;
+	assert_int_equal(busy_read(busy, sizeof(busy)), 0);
+}
+
 PLX_TEST(reserved_bits_must_be_zero)
 {
 	struct frame_header in = {.type = FRAME_FIN_ACK}, out;

@@ -74,6 +74,31 @@ TEST(a_listener_without_descriptors_pauses_and_others_continue)
 	assert_int_equal(fi_close(&first->fid), 0);
 }
 
+TEST(a_listener_without_descriptors_closes_its_oldest_silent_connection)
+{
+	const struct prov_pep *pep = (struct prov_pep *)pair.pep;
+	int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct fid_ep *second = side_make_ep(a, a->info, &pair.attr);
+	union cm_event event;
+	char byte;
+
+	assert_int_equal(connect(silent, a->info->dest_addr, (socklen_t)a->info->dest_addrlen), 0);
+	while (!pep->silent_count)
+		cm_expect_nothing(b->eq);
+	fail_call(SYS_ACCEPT, EMFILE, 1);
+	assert_int_equal(fi_connect(second, a->info->dest_addr, NULL, 0), 0);
+	cm_wait(b->eq, FI_CONNREQ, &event);
+	assert_true(failing.fired);
+	assert_int_equal(pep->ended[PLX_ADMIT_EVICTED], 1);
+	assert_int_equal(recv(silent, &byte, 1, 0), 0);
+	assert_int_equal(fi_reject(pair.pep, event.cm.info->handle, NULL, 0), 0);
+	fi_freeinfo(event.cm.info);
+	fail_call(SYS_NONE, 0, 0);
+	close(silent);
+	assert_int_equal(fi_close(&second->fid), 0);
+	one_message();
+}
+
 /* A blocked socket that is in no set is retried each poll, and prevents sleeping. */
 TEST(a_socket_that_cannot_enter_the_epoll_set_is_polled)
 {

@@ -200,6 +200,24 @@ TEST(a_refusal_carries_its_data)
 	}
 }
 
+/* A listener without room answers before it has read anything. */
+TEST(a_refusal_may_arrive_before_the_request_leaves)
+{
+	struct raw_bytes bytes = hello_of(WIRE_REJECT, "come again");
+
+	for (int resets = 0; resets < 2; resets++) {
+		struct fid_ep *ep = dial();
+		int fd = accept_raw();
+
+		raw_send(fd, bytes.bytes, bytes.length);
+		if (resets)
+			raw_reset(fd);
+		else
+			close(fd);
+		expect_failure(ep, FI_ECONNREFUSED, "come again", 10);
+	}
+}
+
 TEST(a_refusal_with_too_much_data_has_none)
 {
 	struct raw_bytes bytes = {0};

@@ -121,20 +121,27 @@ TEST(a_valid_session_is_answered)
 	assert_int_equal(service_refused(), 0);
 }
 
+/* Connections that ended before their HELLO was complete. */
+static uint64_t service_left(void)
+{
+	const uint64_t *ended = service.pep->base.ended;
+
+	return ended[PLX_ADMIT_LEFT] + ended[PLX_ADMIT_CUT];
+}
+
 TEST(a_session_ends_wherever_the_peer_closes)
 {
 	for (enum leaving leaving = LEAVES_CLOSED; leaving <= LEAVES_RESET; leaving++) {
-		uint64_t gone = service.pep->refused[TCP_REFUSED_GONE];
+		uint64_t gone = service_left();
 
 		for (size_t length = 0; length <= session.all.length; length++)
 			visit(session.all.bytes, length, leaving);
 		/* One that is reset right after its HELLO may be reported or not. */
 		if (leaving != LEAVES_RESET)
-			assert_int_equal(service.pep->refused[TCP_REFUSED_GONE],
-					 gone + session.hello_bytes);
+			assert_int_equal(service_left(), gone + session.hello_bytes);
 		service_expect_calm();
 	}
-	assert_int_equal(service_refused(), service.pep->refused[TCP_REFUSED_GONE]);
+	assert_int_equal(service_refused(), service_left());
 }
 
 TEST(a_session_may_arrive_in_two_parts_cut_anywhere)
@@ -171,14 +178,14 @@ TEST(a_session_may_arrive_byte_by_byte)
 static void flip(size_t bit)
 {
 	struct session spoilt = session;
-	uint64_t strangers = service.pep->refused[TCP_REFUSED_STRANGER];
-	uint64_t versions = service.pep->refused[TCP_REFUSED_VERSION];
+	uint64_t strangers = service.pep->base.ended[PLX_ADMIT_STRANGER];
+	uint64_t versions = service.pep->base.ended[PLX_ADMIT_VERSION];
 	size_t offset = bit / 8;
 
 	spoilt.all.bytes[offset] ^= (uint8_t)(1u << bit % 8);
 	visit(spoilt.all.bytes, spoilt.all.length, LEAVES_CLOSED);
-	strangers = service.pep->refused[TCP_REFUSED_STRANGER] - strangers;
-	versions = service.pep->refused[TCP_REFUSED_VERSION] - versions;
+	strangers = service.pep->base.ended[PLX_ADMIT_STRANGER] - strangers;
+	versions = service.pep->base.ended[PLX_ADMIT_VERSION] - versions;
 	assert_int_equal(versions, offset == 8);
 	/* The magic; the kind; a length beyond the limit. */
 	assert_int_equal(strangers, offset < 8 || offset == 9 || offset == 11);
@@ -200,7 +207,7 @@ TEST(a_hello_of_another_kind_counts_as_another_protocol)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(kinds); i++) {
 		session.all.bytes[9] = kinds[i];
 		visit(session.all.bytes, session.all.length, LEAVES_CLOSED);
-		assert_int_equal(service.pep->refused[TCP_REFUSED_STRANGER], i + 1);
+		assert_int_equal(service.pep->base.ended[PLX_ADMIT_STRANGER], i + 1);
 	}
 	service_expect_calm();
 }
@@ -217,7 +224,7 @@ TEST(private_data_is_at_most_256_bytes)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(lengths); i++) {
 		memcpy(bytes.bytes + 10, &lengths[i], 2);
 		visit(bytes.bytes, bytes.length, LEAVES_CLOSED);
-		assert_int_equal(service.pep->refused[TCP_REFUSED_STRANGER], i + 1);
+		assert_int_equal(service.pep->base.ended[PLX_ADMIT_STRANGER], i + 1);
 	}
 	service_expect_calm();
 }
@@ -343,34 +350,33 @@ TEST(a_storm_of_resets_leaks_nothing)
 
 TEST(a_missing_hello_times_out_and_is_counted)
 {
-	uint32_t before = tcp_params.handshake_ms;
+	uint64_t before = service.pep->base.silent_ns;
 	int silent, drip;
 
-	tcp_params.handshake_ms = 20;
+	service.pep->base.silent_ns = 20 * PLX_NS_PER_MS;
 	silent = raw_connect(&service.address);
 	drip = raw_connect(&service.address);
 	raw_send(drip, session.all.bytes, session.hello_bytes - 1);
-	service_until(service.pep->refused[TCP_REFUSED_SILENT] == 2);
-	tcp_params.handshake_ms = before;
+	service_until(service.pep->base.ended[PLX_ADMIT_SILENT] == 2);
+	service.pep->base.silent_ns = before;
 	service_until(raw_has_ended(silent) && raw_has_ended(drip));
 	close(silent);
 	service_leave(drip);
 }
 
-TEST(a_silent_peer_too_many_evicts_the_oldest_of_the_same_host)
+TEST(a_silent_peer_too_many_evicts_the_oldest)
 {
 	int alone, crowd[4];
 
-	service.pep->handshakes_max = 3;
-	alone = raw_connect_from("127.0.0.3", &service.address);
-	service_until(service.pep->base.silent_count == 1);
+	service.pep->base.handshakes_max = 3;
 	for (size_t i = 0; i < PLX_ARRAY_LEN(crowd); i++) {
 		crowd[i] = raw_connect_from("127.0.0.2", &service.address);
 		service_until(service.pep->base.silent_count +
-				      service.pep->refused[TCP_REFUSED_EVICTED] ==
-			      i + 2);
+				      service.pep->base.ended[PLX_ADMIT_EVICTED] ==
+			      i + 1);
 	}
-	assert_int_equal(service.pep->refused[TCP_REFUSED_EVICTED], 2);
+	alone = raw_connect_from("127.0.0.3", &service.address);
+	service_until(service.pep->base.ended[PLX_ADMIT_EVICTED] == 2);
 	assert_true(raw_has_ended(crowd[0]) && raw_has_ended(crowd[1]));
 	assert_false(raw_has_ended(crowd[2]) || raw_has_ended(crowd[3]) || raw_has_ended(alone));
 	raw_send(alone, session.all.bytes, session.all.length);

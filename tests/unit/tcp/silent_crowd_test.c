@@ -118,7 +118,7 @@ SERVICE_TEST(a_client_is_served_despite_a_crowd_of_silent_connections)
 		worst_ns = ns > worst_ns ? ns : worst_ns;
 		service_until(service.visitor_count == 1);
 		service_expect_echo();
-		assert_true(service.pep->base.silent_count <= service.pep->handshakes_max);
+		assert_true(service.pep->base.silent_count <= service.pep->base.handshakes_max);
 	}
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0); /* it is still running */
 	kill(pid, SIGKILL);
@@ -126,11 +126,11 @@ SERVICE_TEST(a_client_is_served_despite_a_crowd_of_silent_connections)
 	close(told);
 	print_message(
 		"%llu connections evicted, %llu too late; a client served in at most %llu us\n",
-		(unsigned long long)service.pep->refused[TCP_REFUSED_EVICTED],
-		(unsigned long long)service.pep->refused[TCP_REFUSED_SILENT],
+		(unsigned long long)service.pep->base.ended[PLX_ADMIT_EVICTED],
+		(unsigned long long)service.pep->base.ended[PLX_ADMIT_SILENT],
 		(unsigned long long)worst_ns / PLX_NS_PER_US);
-	assert_true(service.pep->refused[TCP_REFUSED_EVICTED] >=
-		    CROWD - service.pep->handshakes_max);
+	assert_true(service.pep->base.ended[PLX_ADMIT_EVICTED] >=
+		    CROWD - service.pep->base.handshakes_max);
 	assert_true(worst_ns < LATENCY_MAX);
 	service_expect_calm();
 }

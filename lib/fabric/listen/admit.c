@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A listener's answers to its providers, and the connections that make room for others. */
+#include "fabric_link.h"
+#include "fabric_listen.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool may_log(struct plx_log_limit *limit)
+{
+	return plx_log_allowed(limit, plx_loop_now_ns());
+}
+
+/* Making room ---------------------------------------------------------------------------------- */
+
+static int evict_there(struct plx_call *call, void *arg)
+{
+	uint32_t lcore;
+	struct plx_link *link = admission_link(arg, &lcore);
+
+	if (link && (link->state < LINK_OPEN || link->declined))
+		close_now(link, PLX_LINK_ABORTED,
+			  "as many connections are being opened as may be at a time "
+			  "(--handshakes-max), and its address has the most of them");
+	return 0;
+}
+
+static void evicted_there(struct plx_call *call, int result, void *arg)
+{
+	admission_unref(arg);
+}
+
+/* Return: whether the answer comes later. */
+static bool evict_link(struct ticket *ticket)
+{
+	uint32_t lcore;
+
+	if (!admission_link(ticket, &lcore))
+		return false;
+	ticket->call = (struct plx_call){.fn = evict_there, .done = evicted_there, .arg = ticket};
+	if (lcore != plx_lcore_id()) /* if the lane is full, its time-outs end it */
+		return plx_lcore_call(lcore, &ticket->call) == 0;
+	evict_there(&ticket->call, ticket);
+	return false;
+}
+
+/* Log a refusal or an eviction by a limit. */
+static void report(struct listener_shared *shared, enum admission_cause cause,
+		   const struct in6_addr *key, const char *peer, const char *what)
+{
+	char why[ADMIT_WHY_BYTES], line[sizeof(shared->last_refused)];
+
+	admission_text(&shared->admission, cause, key, why, sizeof(why));
+	snprintf(line, sizeof(line), "connection from %s %s: %s", peer, what, why);
+	log_warning("%s", line);
+	pthread_mutex_lock(&shared->admission.lock);
+	memcpy(shared->last_refused, line, sizeof(line));
+	pthread_mutex_unlock(&shared->admission.lock);
+}
+
+static void make_room(struct listener_shared *shared, const struct admission_answer *answer)
+{
+	struct ticket *victim = answer->victim;
+	char peer[ORIGIN_TEXT_BYTES];
+
+	if (may_log(&shared->admission.log_limits[answer->victim_cause]))
+		report(shared, answer->victim_cause, &answer->victim_key,
+		       origin_key_text(&answer->victim_key, peer), "closed before it was open");
+	handover_evict(victim, answer->again_ns);
+	if (!evict_link(victim))
+		admission_unref(victim);
+}
+
+/* Asking --------------------------------------------------------------------------------------- */
+
+static void refuse(struct listener_shared *shared, const struct plx_admit_request *asked,
+		   const struct admission_answer *answer)
+{
+	struct in6_addr key = origin_key(asked);
+	char peer[ADDRESS_TEXT_BYTES];
+
+	counter_add_shared(&shared->refused, 1);
+	if (!may_log(&shared->admission.log_limits[answer->cause]))
+		return;
+	if (asked->peer)
+		address_format(asked->peer, peer, sizeof(peer));
+	else
+		origin_key_text(&key, peer);
+	report(shared, answer->cause, &key, peer, "refused");
+}
+
+void admit_ask(struct listener_shared *shared, const struct plx_admit_request *asked,
+	       struct admission_answer *answer_out)
+{
+	admission_ask(shared, asked, plx_loop_now_ns(), answer_out);
+	if (answer_out->victim)
+		make_room(shared, answer_out);
+	if (answer_out->verdict == PLX_ADMIT_REFUSE)
+		refuse(shared, asked, answer_out);
+}
+
+/* The provider's calls ------------------------------------------------------------------------- */
+
+static void accepted(void *arg, const struct plx_admit_request *asked,
+		     struct plx_admit_answer *answer_out)
+{
+	struct listener_shared *shared = arg;
+	struct admission_answer answer;
+
+	admit_ask(shared, asked, &answer);
+	if (answer.verdict == PLX_ADMIT_REFUSE) /* it will be no FI_CONNREQ */
+		counter_add_shared(&shared->requests, 1);
+	*answer_out = (struct plx_admit_answer){
+		.verdict = answer.verdict,
+		.wait_ns = answer.wait_ns,
+		.ticket = answer.ticket,
+		.close_first = admission_next_doomed(&shared->admission),
+		.data_length = BUSY_BYTES,
+	};
+	busy_write(answer.again_ns, answer_out->data);
+}
+
+static void opened(void *arg)
+{
+	admission_reported(arg);
+}
+
+static void ended(void *arg, enum plx_admit_end end, const char *why)
+{
+	struct ticket *ticket = arg;
+
+	if (why && end != PLX_ADMIT_EVICTED) /* evictions were counted and logged */
+		listener_no_handshake(ticket, end == PLX_ADMIT_LEFT, why);
+	admission_leave(ticket);
+}
+
+static void *no_descriptor(void *arg)
+{
+	struct listener_shared *shared = arg;
+	void *connection = admission_descriptor(&shared->admission);
+
+	if (!connection)
+		return NULL;
+	counter_add_shared(&shared->admission.counts[ADMISSION_EVICTED], 1);
+	if (may_log(&shared->admission.log_limits[ADMISSION_EVICTED]))
+		log_warning("a connection is closed before it is open: this process has used up "
+			    "its %" PRIu64 " descriptors (`ulimit -n`)",
+			    descriptors_limit());
+	return connection;
+}
+
+void admit_offer(struct plx_listener *listener)
+{
+	const struct plx_admit_calls calls = {
+		.accepted = accepted,
+		.opened = opened,
+		.ended = ended,
+		.no_descriptor = no_descriptor,
+		.arg = listener->shared,
+	};
+
+	if (listener->set->driver->admit)
+		listener->set->driver->admit(listener->pep, &calls);
+}

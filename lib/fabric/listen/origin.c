@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each address holds. All under the lock of its admission. */
+#include "admission.h"
+
+#include <arpa/inet.h>
+#include <search.h>
+#include <sockaddr.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Keys of users and of /48 networks, which are no addresses of peers: ::fffe:a.b.c.d, and a /64
+ * with this last byte. */
+#define USER_MARK 0xfe
+#define NETWORK48 48
+
+static void init(struct origin *origin, struct origin *parent)
+{
+	origin->parent = parent;
+	LIST_INIT(&origin->busy);
+	LIST_INIT(&origin->quiet);
+	TAILQ_INIT(&origin->silent);
+	TAILQ_INIT(&origin->kept);
+}
+
+void origins_init(struct origins *origins)
+{
+	*origins = (struct origins){0};
+	init(&origins->root, NULL);
+}
+
+static bool is_network(const struct in6_addr *key)
+{
+	static const uint8_t zero[8];
+
+	return memcmp(key->s6_addr, zero, sizeof(zero)) != 0;
+}
+
+struct in6_addr origin_key(const struct plx_admit_request *asked)
+{
+	struct in6_addr key = {0};
+
+	if (asked->peer) {
+		key = address_host(asked->peer);
+		return address_group(&key);
+	}
+	key.s6_addr[10] = 0xff;
+	key.s6_addr[11] = USER_MARK;
+	memcpy(&key.s6_addr[12], &asked->user, sizeof(asked->user));
+	return key;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct in6_addr));
+}
+
+static struct origin *find_below(struct origins *origins, struct origin *parent,
+				 const struct in6_addr *key)
+{
+	struct origin **found = tfind(key, &origins->by_key, by_key), *origin;
+
+	if (found)
+		return *found;
+	origin = calloc(1, sizeof(*origin));
+	if (!origin)
+		return NULL;
+	origin->key = *key;
+	if (!tsearch(origin, &origins->by_key, by_key)) {
+		free(origin);
+		return NULL;
+	}
+	init(origin, parent);
+	LIST_INSERT_HEAD(&parent->quiet, origin, of_parent);
+	return origin;
+}
+
+struct origin *origin_find(struct origins *origins, const struct in6_addr *key)
+{
+	struct in6_addr above = *key;
+	struct origin *parent, *origin;
+
+	if (!is_network(key))
+		return find_below(origins, &origins->root, key);
+	above.s6_addr[6] = above.s6_addr[7] = 0;
+	above.s6_addr[15] = NETWORK48;
+	parent = find_below(origins, &origins->root, &above);
+	origin = parent ? find_below(origins, parent, key) : NULL;
+	if (parent && !origin)
+		origin_release(origins, parent);
+	return origin;
+}
+
+static uint32_t *share_of(struct origin *origin, enum origin_share share)
+{
+	return share == ORIGIN_LINKS     ? &origin->links
+	     : share == ORIGIN_HALF_OPEN ? &origin->half_open
+					 : &origin->waiting;
+}
+
+uint32_t origin_share(const struct origin *origin, enum origin_share share)
+{
+	return *share_of((struct origin *)origin, share);
+}
+
+void origin_add(struct origin *origin, enum origin_share share, int more)
+{
+	for (; origin; origin = origin->parent) {
+		bool was_busy = origin->half_open || origin->waiting, is_busy;
+
+		*share_of(origin, share) += (uint32_t)more;
+		is_busy = origin->half_open || origin->waiting;
+		if (is_busy == was_busy || !origin->parent)
+			continue;
+		LIST_REMOVE(origin, of_parent);
+		if (is_busy)
+			LIST_INSERT_HEAD(&origin->parent->busy, origin, of_parent);
+		else
+			LIST_INSERT_HEAD(&origin->parent->quiet, origin, of_parent);
+	}
+}
+
+void origin_release(struct origins *origins, struct origin *origin)
+{
+	while (origin->parent && !origin->links && !origin->waiting && LIST_EMPTY(&origin->busy) &&
+	       LIST_EMPTY(&origin->quiet)) {
+		struct origin *parent = origin->parent;
+
+		tdelete(origin, &origins->by_key, by_key);
+		LIST_REMOVE(origin, of_parent);
+		free(origin);
+		origin = parent;
+	}
+}
+
+static struct origin *most_below(struct origin *parent, enum origin_share share)
+{
+	struct origin *most = NULL, *each;
+
+	LIST_FOREACH (each, &parent->busy, of_parent) {
+		if (!most || origin_share(each, share) > origin_share(most, share))
+			most = each;
+	}
+	if (share != ORIGIN_LINKS)
+		return most;
+	LIST_FOREACH (each, &parent->quiet, of_parent) {
+		if (!most || origin_share(each, share) > origin_share(most, share))
+			most = each;
+	}
+	return most;
+}
+
+struct origin *origin_most(struct origins *origins, enum origin_share share)
+{
+	struct origin *most = NULL, *below = most_below(&origins->root, share);
+
+	while (below && origin_share(below, share)) {
+		most = below;
+		below = most_below(most, share);
+	}
+	return most;
+}
+
+struct origin *origin_top(struct origin *origin)
+{
+	while (origin->parent->parent)
+		origin = origin->parent;
+	return origin;
+}
+
+const char *origin_key_text(const struct in6_addr *key, char *out)
+{
+	struct in6_addr network = *key;
+	char text[INET6_ADDRSTRLEN];
+	uid_t user;
+
+	memcpy(&user, &key->s6_addr[12], sizeof(user));
+	network.s6_addr[15] = 0;
+	if (!is_network(key) && key->s6_addr[11] == USER_MARK)
+		snprintf(out, ORIGIN_TEXT_BYTES, "user %u", (unsigned)user);
+	else if (is_network(key) && key->s6_addr[15] == NETWORK48)
+		snprintf(out, ORIGIN_TEXT_BYTES, "%s/48",
+			 inet_ntop(AF_INET6, &network, text, sizeof(text)));
+	else
+		address_group_format(key, out, ORIGIN_TEXT_BYTES);
+	return out;
+}
