@@ -25,15 +25,23 @@ int plx_connector_check_attr(struct plx_connector_attr *attr)
 
 /* Trying again --------------------------------------------------------------------------------- */
 
+static uint64_t next_wait_ns(struct plx_connector *connector)
+{
+	if (connector->busy_ns)
+		return connector->busy_ns +
+		       plx_backoff_within_ns(&connector->backoff, connector->busy_ns);
+	return connector->refused_here ? plx_backoff_next_same_host_ns(&connector->backoff)
+				       : plx_backoff_next_ns(&connector->backoff);
+}
+
 void plx_connector_try_later(struct plx_connector *connector)
 {
 	connector->state = PLX_CONNECTOR_IDLE;
 	if (connector->quit || connector->attr.reconnect_min_ns == PLX_NEVER)
 		return;
 	connector->state = PLX_CONNECTOR_WAITING;
-	plx_timer_start(&connector->timer,
-			connector->refused_here ? plx_backoff_next_same_host_ns(&connector->backoff)
-						: plx_backoff_next_ns(&connector->backoff));
+	if (!connector->refused_here || quiet_join(connector))
+		plx_timer_start(&connector->timer, next_wait_ns(connector));
 }
 
 void plx_connector_hold(struct plx_connector *connector)
@@ -67,6 +75,7 @@ static void destroy(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
 	plx_lookup_cancel(&connector->lookup);
+	quiet_leave(connector, false);
 	LIST_REMOVE(connector, closing);
 	connector->freed = true;
 	if (connector->holds == 0)
@@ -124,6 +133,7 @@ void plx_connector_on_open(struct plx_link *link, void *user)
 		plx_link_abort(link);
 		return;
 	}
+	quiet_leave(connector, true);
 	connector->opened_ns = plx_loop_now_ns();
 	connector->link = link;
 	connector->logged = 0;
@@ -141,7 +151,11 @@ void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, 
 		return;
 	if (connector->owner->look_back && !connector->released)
 		connector->owner->look_back(connector, link);
-	connector->refused_here = reason == PLX_LINK_REFUSED && plx_link_is_same_host(link);
+	connector->busy_ns = plx_link_busy_ns(link);
+	connector->refused_here = reason == PLX_LINK_REFUSED && !connector->busy_ns &&
+				  plx_link_is_same_host(link);
+	if (!connector->refused_here)
+		quiet_leave(connector, true);
 	if (!connector->failure) {
 		ended(connector, reason, text);
 		return;
@@ -172,6 +186,7 @@ static int connect_link(struct plx_connector *connector)
 	attr.provider = connector->provider[0] ? connector->provider : NULL;
 	connector->state = PLX_CONNECTOR_CONNECTING;
 	connector->refused_here = false;
+	connector->busy_ns = 0;
 	rc = plx_link_connect(connector->address, &attr, &connector->current);
 	if (rc)
 		connector->state = PLX_CONNECTOR_IDLE;
@@ -250,6 +265,7 @@ void plx_connector_init(struct plx_connector *connector, const struct plx_connec
 static void forget_attempts(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
+	quiet_leave(connector, false);
 	plx_backoff_reset(&connector->backoff);
 	connector->quit = false;
 }
@@ -317,6 +333,7 @@ void plx_connector_settled(struct plx_connector *connector)
 void plx_connector_close(struct plx_connector *connector)
 {
 	connector->quit = true;
+	quiet_leave(connector, false);
 	if (connector->state == PLX_CONNECTOR_LOOKING_UP) {
 		plx_lookup_cancel(&connector->lookup);
 		connector->state = PLX_CONNECTOR_WAITING;
@@ -343,6 +360,7 @@ void plx_connector_fini(struct plx_connector *connector)
 {
 	plx_timer_stop(&connector->timer);
 	plx_lookup_cancel(&connector->lookup);
+	quiet_leave(connector, false);
 	connector->quit = true;
 	if (!connector->current)
 		return;

@@ -3,6 +3,7 @@
  * waits is sent. NetIO's sockets and services use them. State machine: doc/design/session.md.
  *
  *   connector.c   the side that connects and reconnects
+ *   quiet.c       those that wait for a process of this host that is not up
  *   acceptor.c    the side that accepts, on one lcore
  *
  * An owner's structure starts with struct plx_connector, plx_acceptor or plx_accepted. The link's
@@ -31,6 +32,8 @@ enum plx_connector_state {
 	PLX_CONNECTOR_CLOSING,
 	PLX_CONNECTOR_WAITING, /* reconnects later */
 };
+
+enum plx_quiet { PLX_QUIET_NOT, PLX_QUIET_FOLLOWS, PLX_QUIET_LEADS };
 
 /* Callbacks of its owner. After a release only ended and free run. */
 struct plx_connector_owner {
@@ -64,11 +67,14 @@ struct plx_connector {
 	struct plx_link *link; /* while open or settling; else NULL */
 	const struct plx_connector_owner *owner;
 	enum plx_connector_state state;
-	bool quit;           /* closed by the owner: does not reconnect */
-	bool released;       /* by the owner */
-	bool freed;          /* free it when holds is 0 */
-	unsigned holds;      /* > 0: its memory stays */
-	bool refused_here;   /* this host refused the last attempt */
+	bool quit;            /* closed by the owner: does not reconnect */
+	bool released;        /* by the owner */
+	bool freed;           /* free it when holds is 0 */
+	unsigned holds;       /* > 0: its memory stays */
+	bool refused_here;    /* this host refused the last attempt */
+	enum plx_quiet quiet; /* see quiet.c */
+	LIST_ENTRY(plx_connector) of_quiet;
+	uint64_t busy_ns;    /* for so long the peer has no room; 0: it did not say */
 	uint32_t logged;     /* reasons logged since the last open, as bits */
 	const char *failure; /* constant text: why this side ended the link; NULL: it did not */
 	enum plx_link_reason failed_as;
@@ -215,6 +221,10 @@ uint64_t plx_session_progress(void);
 /* Inside lib/session. */
 extern struct plx_log_component *const session_log;
 bool connector_any_closing(void);
+/* Nobody listens at its address of this host. Return: whether it leads: it must retry. */
+bool quiet_join(struct plx_connector *connector);
+/* It waits no longer. answered: somebody listens there; otherwise another one leads. */
+void quiet_leave(struct plx_connector *connector, bool answered);
 void session_note_progress(void);
 
 #endif

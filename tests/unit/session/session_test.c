@@ -28,6 +28,7 @@ static struct test_connector connector;
 static struct plx_acceptor *acceptor; /* NULL: it was freed */
 static struct plx_accepted *accepted; /* the newest; NULL: it was freed */
 static struct plx_listener *session_listener;
+static struct plx_admission session_limits; /* of the next acceptor */
 static char session_address[64];
 
 static const char *judge(struct events *events, const uint8_t *hello, uint32_t length)
@@ -200,7 +201,8 @@ static void say(struct plx_link_attr *attr, const char *hello)
 /* A new listening acceptor. port: NULL: any free port. */
 static void session_listen(const char *answer, const char *port)
 {
-	struct plx_listen_attr attr = {.link.events = &accepted_events};
+	struct plx_listen_attr attr = {.link.events = &accepted_events,
+				       .admission = session_limits};
 
 	acceptor = calloc(1, sizeof(*acceptor));
 	plx_acceptor_init(acceptor, &acceptor_owner, plx_acceptor_new_number(), plx_lcore_id());
@@ -219,30 +221,38 @@ static void session_listen_no_more(void)
 		plx_acceptor_release(acceptor);
 }
 
-static void session_open(struct plx_connector_attr attr, const char *address)
+static void session_open_as(struct test_connector *as, struct events *events,
+			    struct plx_connector_attr attr, const char *address)
 {
 	attr.link.events = &connector_events;
 	assert_int_equal(plx_connector_check_attr(&attr), 0);
-	plx_connector_init(&connector.session, &connector_owner, &attr);
-	connector.events = &connecting;
-	assert_works(plx_connector_open(&connector.session, address));
+	plx_connector_init(&as->session, &connector_owner, &attr);
+	as->events = events;
+	assert_works(plx_connector_open(&as->session, address));
 }
 
 static void session_connect_by(const char *provider, const char *address)
 {
-	session_open((struct plx_connector_attr){.link.provider = provider,
-						 .reconnect_min_ns = PLX_NS_PER_MS,
-						 .reconnect_max_ns = 5 * PLX_NS_PER_MS},
-		     address);
+	session_open_as(&connector, &connecting,
+			(struct plx_connector_attr){.link.provider = provider,
+						    .reconnect_min_ns = PLX_NS_PER_MS,
+						    .reconnect_max_ns = 5 * PLX_NS_PER_MS},
+			address);
+}
+
+static void session_connect_as(struct test_connector *as, struct events *events, const char *hello,
+			       uint64_t min_ns, uint64_t max_ns)
+{
+	struct plx_connector_attr attr = {.reconnect_min_ns = min_ns, .reconnect_max_ns = max_ns};
+
+	say(&attr.link, hello);
+	session_open_as(as, events, attr, session_address[0] ? session_address : here("1"));
 }
 
 /* Connect to the acceptor; or to one that no longer listens, until refused that often. */
 static void session_connect(const char *hello, uint64_t min_ns, uint64_t max_ns)
 {
-	struct plx_connector_attr attr = {.reconnect_min_ns = min_ns, .reconnect_max_ns = max_ns};
-
-	say(&attr.link, hello);
-	session_open(attr, session_address[0] ? session_address : here("1"));
+	session_connect_as(&connector, &connecting, hello, min_ns, max_ns);
 }
 
 static void session_connect_in_vain(uint64_t min_ns, uint64_t max_ns, unsigned refusals)
@@ -260,6 +270,7 @@ static int session_up(void **state)
 	memset(&connecting, 0, sizeof(connecting));
 	memset(&accepting, 0, sizeof(accepting));
 	memset(&connector, 0, sizeof(connector));
+	session_limits = (struct plx_admission){0};
 	log_capture();
 	return 0;
 }
@@ -445,6 +456,104 @@ TEST(a_connector_refused_on_this_host_tries_again_within_50_ms)
 	assert_int_equal(session->state, PLX_CONNECTOR_WAITING);
 	assert_true(session->refused_here);
 	assert_in_range(session->backoff.attempts, 1, 3);
+}
+
+/* Many that wait for one process -------------------------------------------------------------- */
+
+#define CROWD 8
+
+static struct test_connector crowd[CROWD];
+static struct events crowd_events[CROWD];
+
+static unsigned crowd_sum(const _Atomic unsigned *first)
+{
+	unsigned sum = 0;
+
+	for (unsigned i = 0; i < CROWD; i++)
+		sum += *(const _Atomic unsigned *)((const char *)first + i * sizeof(struct events));
+	return sum;
+}
+
+/* All are refused at an address where nobody listens; return the one that retries for all, after
+ * some attempts. */
+static unsigned crowd_waits(void)
+{
+	unsigned leader = CROWD;
+
+	memset(crowd_events, 0, sizeof(crowd_events));
+	session_listen("", NULL);
+	session_listen_no_more();
+	for (unsigned i = 0; i < CROWD; i++)
+		session_connect_as(&crowd[i], &crowd_events[i], "", 0, 0);
+	expect_soon(crowd_sum(&crowd_events[0].refused) >= CROWD + 5);
+	for (unsigned i = 0; i < CROWD; i++) {
+		if (crowd_events[i].refused == 1)
+			continue;
+		assert_int_equal(leader, CROWD);
+		leader = i;
+	}
+	return leader;
+}
+
+static void crowd_ends(void)
+{
+	for (unsigned i = 0; i < CROWD; i++)
+		plx_connector_fini(&crowd[i].session);
+}
+
+TEST(one_of_many_that_wait_for_a_process_of_this_host_retries_for_all)
+{
+	char port[64];
+
+	crowd_waits();
+	snprintf(port, sizeof(port), "%s", session_address);
+	session_listen("", port);
+	expect_soon(crowd_sum(&crowd_events[0].opened) == CROWD);
+	crowd_ends();
+}
+
+TEST(another_one_retries_after_the_one_that_did_ends)
+{
+	unsigned leader = crowd_waits(), before;
+
+	plx_connector_fini(&crowd[leader].session);
+	before = crowd_sum(&crowd_events[0].refused);
+	expect_soon(crowd_sum(&crowd_events[0].refused) > before + 2);
+	assert_int_equal(crowd_sum(&crowd_events[0].opened), 0);
+	crowd_ends();
+}
+
+TEST(one_that_waits_for_another_can_be_closed)
+{
+	unsigned follower = crowd_waits() == 0 ? 1 : 0;
+
+	plx_connector_close(&crowd[follower].session);
+	expect_soon(crowd_events[follower].closed == 1);
+	crowd_ends();
+}
+
+/* It asks to come again in a second. */
+TEST(a_connector_comes_again_when_a_busy_peer_asked_it_to)
+{
+	static struct test_connector second;
+	static struct events events;
+	uint64_t begin_ns;
+
+	memset(&events, 0, sizeof(events));
+	session_limits = (struct plx_admission){.links_max = 1};
+	session_listen("", NULL);
+	session_connect("", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&connecting.opened, 1, 3000));
+	begin_ns = plx_now_ns();
+	session_connect_as(&second, &events, "", PLX_NS_PER_MS, 5 * PLX_NS_PER_MS);
+	assert_true(pump_until(&events.refused, 1, 3000));
+	assert_int_equal(events.reason, PLX_LINK_REFUSED);
+	assert_has(events.why, " is busy: come again in 1000 ms");
+	plx_connector_close(&connector.session);
+	assert_true(pump_until(&events.opened, 1, 5000));
+	assert_true(plx_now_ns() - begin_ns >= PLX_NS_PER_S);
+	assert_int_equal(events.refused, 1);
+	plx_connector_fini(&second.session);
 }
 
 /* A peer that greets and closes counts like one that refuses. */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses of this host where nobody listens. Any number of an lcore's sessions may wait for a
+ * process that is not up, and are to find it soon. So one of them, the leader, retries for all that
+ * wait for its address; once somebody answers there, the others try too. */
+#include "plx_base.h"
+#include "session.h"
+
+#include <stdio.h>
+
+#define SPREAD_NS (5 * PLX_NS_PER_MS) /* of the attempts of those that followed */
+#define BUCKETS   64
+
+/* Of this lcore, by a hash of the address; a leader comes after those that follow it. */
+static __thread LIST_HEAD(bucket, plx_connector) buckets[BUCKETS];
+
+static struct bucket *bucket_of(const struct plx_connector *connector)
+{
+	static const struct plx_siphash_key key;
+
+	return &buckets[plx_siphash(&key, connector->address, strlen(connector->address)) %
+			BUCKETS];
+}
+
+static bool is_same(const struct plx_connector *one, const struct plx_connector *other)
+{
+	return one != other && strcmp(one->address, other->address) == 0 &&
+	       strcmp(one->provider, other->provider) == 0;
+}
+
+static void take_out(struct plx_connector *connector)
+{
+	LIST_REMOVE(connector, of_quiet);
+	connector->quiet = PLX_QUIET_NOT;
+}
+
+bool quiet_join(struct plx_connector *connector)
+{
+	struct plx_connector *each;
+
+	if (connector->quiet != PLX_QUIET_NOT)
+		return connector->quiet == PLX_QUIET_LEADS;
+	connector->quiet = PLX_QUIET_LEADS;
+	LIST_FOREACH (each, bucket_of(connector), of_quiet) {
+		if (is_same(each, connector))
+			connector->quiet = PLX_QUIET_FOLLOWS;
+	}
+	LIST_INSERT_HEAD(bucket_of(connector), connector, of_quiet);
+	return connector->quiet == PLX_QUIET_LEADS;
+}
+
+void quiet_leave(struct plx_connector *connector, bool answered)
+{
+	bool led = connector->quiet == PLX_QUIET_LEADS;
+	struct plx_connector *each, *next;
+
+	if (connector->quiet == PLX_QUIET_NOT)
+		return;
+	take_out(connector);
+	if (!led)
+		return;
+	LIST_FOREACH_SAFE (each, bucket_of(connector), of_quiet, next) {
+		if (!is_same(each, connector))
+			continue;
+		plx_timer_start(&each->timer, plx_backoff_within_ns(&each->backoff, SPREAD_NS));
+		if (answered) {
+			take_out(each);
+		} else {
+			each->quiet = PLX_QUIET_LEADS;
+			break;
+		}
+	}
+}
