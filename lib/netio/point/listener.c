@@ -35,6 +35,23 @@ static bool give_to_queue(struct intake *intake, const struct netio_msg *msg)
 	return true;
 }
 
+static bool give_first_to_queue(struct intake *intake, const struct netio_msg *msg)
+{
+	struct receiver *receiver = plx_container_of(intake, struct receiver, intake);
+	struct netio_msg copy = *msg;
+
+	if (++receiver->copies == LISTENER_COPIES_MAX)
+		intake->give = give_to_queue;
+	copy.buf = msg->len <= LISTENER_COPY_BYTES_MAX ? plx_buf_alloc((uint32_t)msg->len) : NULL;
+	if (!copy.buf)
+		return give_to_queue(intake, msg);
+	copy.data = memcpy(plx_buf_append(copy.buf, (uint32_t)msg->len), msg->data, msg->len);
+	if (queue_push(receiver_listener(receiver)->queue, &copy))
+		return true;
+	plx_buf_unref(copy.buf);
+	return false;
+}
+
 static const char *on_received(struct accepted *accepted, struct plx_buf *message)
 {
 	struct receiver *receiver = (struct receiver *)accepted;
@@ -75,7 +92,7 @@ static struct receiver *make_receiver(struct netio_listener *listener)
 
 	if (receiver)
 		receiver->intake = (struct intake){
-			.give = listener->queue ? give_to_queue : give_to_callback,
+			.give = listener->queue ? give_first_to_queue : give_to_callback,
 			.message_max = listener->acceptor.message_max,
 			.held = receiver->held,
 			.held_max = held_max,

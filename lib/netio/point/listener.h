@@ -8,8 +8,11 @@
 
 #include <stdalign.h>
 
-/* The most closed connections with queued messages. Each keeps its receive buffers. */
-#define LISTENER_ENDED_MAX 64
+/* The most closed connections with queued messages that lie in their receive buffers. Of each
+ * connection the first short messages are copied instead: many clients send little and leave. */
+#define LISTENER_ENDED_MAX      64
+#define LISTENER_COPIES_MAX     16
+#define LISTENER_COPY_BYTES_MAX 4096
 
 struct netio_listener {
 	struct acceptor acceptor; /* first */
@@ -28,7 +31,8 @@ struct receiver {
 	struct accepted accepted; /* first */
 	struct netio_recv_socket pub;
 	struct intake intake;
-	bool queued; /* some of its messages are in the queue */
+	bool queued;     /* some of its receive buffers are in the queue */
+	unsigned copies; /* of its first messages */
 	struct held held[];
 };
 

@@ -302,7 +302,9 @@ SOCKET_TEST(reconnecting_peers_are_bounded_by_the_queue)
 			assert_int_equal(netio_send_socket_init(&ctx.evloop, &sender, &once), 0);
 			connect_to_listening(&sender);
 			turn_ms(before < LISTENER_ENDED_MAX ? 0 : 20);
-			if (before < LISTENER_ENDED_MAX)
+			/* More than those that are copied. */
+			for (unsigned i = 0;
+			     before < LISTENER_ENDED_MAX && i <= LISTENER_COPIES_MAX; i++)
 				TURN_UNTIL(netio_send(&sender, "x", 1) == 0);
 			netio_send_socket_fini(&sender);
 			if (before < LISTENER_ENDED_MAX)
@@ -312,6 +314,43 @@ SOCKET_TEST(reconnecting_peers_are_bounded_by_the_queue)
 		assert_int_equal(heard.established, LISTENER_ENDED_MAX);
 		take_queued();
 	}
+}
+
+static char refusal[256];
+
+static void note_refusal(struct netio_send_socket *socket, enum plx_link_reason reason,
+			 const char *why)
+{
+	snprintf(refusal, sizeof(refusal), "connection %u: %s", heard.established + 1, why);
+}
+
+static void send_and_leave(unsigned number)
+{
+	struct netio_send_socket sender;
+
+	assert_works(netio_send_socket_init(&ctx.evloop, &sender, NULL));
+	sender.cb_connection_refused = note_refusal;
+	connect_to_listening(&sender);
+	TURN_UNTIL(*refusal || netio_send(&sender, &number, sizeof(number)) == 0);
+	netio_send_socket_fini(&sender);
+	assert_string_equal(refusal, "");
+	TURN_UNTIL(heard.closed == number + 1);
+}
+
+SOCKET_TEST(a_long_queue_holds_messages_of_many_peers_that_left)
+{
+	struct netio_msg msg;
+
+	listen_with(&(struct netio_listen_attr){.queue_count = 100000});
+	for (unsigned i = 0; i < 200; i++)
+		send_and_leave(i);
+	for (unsigned i = 0; i < 200; i++) {
+		assert_int_equal(netio_recv(&heard.socket, &msg), 0);
+		assert_int_equal(msg.len, sizeof(i));
+		assert_memory_equal(msg.data, &i, sizeof(i));
+		netio_msg_release(&msg);
+	}
+	assert_int_equal(netio_recv(&heard.socket, &msg), -EAGAIN);
 }
 
 SOCKET_TEST(queued_messages_may_outlive_their_connection)
