@@ -83,7 +83,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	int rc = liveness_init(conf);
 
 	rc = rc ? rc : window_init(conf->receive_bytes);
-	rc = rc ? rc : assembly_init(conf->partial_bytes);
+	rc = rc ? rc : partial_init(conf->partial_bytes);
 	rc = rc ? rc : admission_init_defaults(&conf->admission);
 	if (rc)
 		return rc;
@@ -401,7 +401,7 @@ static void free_home(struct plx_fabric_lcore *home)
 	lcores[home->id] = NULL; /* from here on nothing is freed later */
 	link_buf_free_all(home);
 	release_all(home);
-	plx_timer_stop(&home->sweep);
+	assembly_home_fini(home);
 	plx_pool_destroy(home->tx_pool);
 	free(home);
 }

@@ -94,6 +94,19 @@ struct watch {
 	uint64_t suspended_ns; /* host suspension, as of the last check */
 };
 
+/* Messages in several frames, and their buffers: assembly.c, partial.c. */
+struct partials {
+	uint64_t bytes, looked_bytes;      /* charged */
+	uint32_t begun_count, waiting;     /* messages; of these, in waiters */
+	TAILQ_HEAD(, assembly) begun;      /* first to look at first */
+	TAILQ_HEAD(, assembly) idle;       /* longest unused first */
+	TAILQ_HEAD(, assembly) waiters[2]; /* by rank; first to continue first */
+	LIST_HEAD(, holder) holders;       /* addresses */
+	void *by_address;                  /* the same: tsearch(3) */
+	struct plx_timer look;
+	struct plx_task make_room;
+};
+
 /* One per lcore that uses links. */
 struct plx_fabric_lcore {
 	uint32_t id;
@@ -110,12 +123,10 @@ struct plx_fabric_lcore {
 	LIST_HEAD(requests, request) given_up; /* still in another lcore's lane: see handover.c */
 	struct plx_buf *delivering;            /* the message inside on_message */
 	struct plx_pool *tx_pool;
-	struct plx_buf *link_bufs[LINK_BUF_COUNT];  /* see link_buf.c; NULL: empty */
-	uint32_t link_buf_bytes;                    /* their total */
-	LIST_HEAD(assemblies, assembly) assemblies; /* with a buffer */
-	uint64_t assembly_bytes;                    /* total charged */
-	struct plx_timer sweep;                     /* frees idle assemblies */
-	struct plx_task release;                    /* frees long buffers: release.c */
+	struct plx_buf *link_bufs[LINK_BUF_COUNT]; /* see link_buf.c; NULL: empty */
+	uint32_t link_buf_bytes;                   /* their total */
+	struct partials partials;
+	struct plx_task release; /* frees long buffers: release.c */
 	struct released *released;
 	uint64_t released_bytes;
 	struct plx_poller *poller;

@@ -2,89 +2,142 @@
 /* Messages in several frames. Their heap memory takes no pages until it is written, so only bytes
  * that arrived are charged. A buffer is kept for the next message for IDLE_NS: page faults cost
  * more than copying. */
-#include "fabric_link.h"
 #include "list.h"
+#include "receive.h"
 
 #include <inttypes.h>
 
-#define SWEEP_NS (100 * PLX_NS_PER_MS)
-#define IDLE_NS  SWEEP_NS            /* how long an unused buffer is kept */
-#define STALL_NS (30 * PLX_NS_PER_S) /* how long a message may stall; */
-#define SLOW_NS  PLX_NS_PER_S        /* the limit if another one needs the memory */
+#define LOOK_NS    (100 * PLX_NS_PER_MS) /* between two looks at a message */
+#define IDLE_NS    LOOK_NS               /* how long an unused buffer is kept */
+#define LOOKS_MAX  64                    /* per turn */
+#define LOOK_BYTES (64 << 10)            /* come between two looks if room is used */
+#define PACE_NS    (10 * PLX_NS_PER_S)   /* a message needs an average rate over that time, */
+#define PACE_BYTES (10 * 4096)           /* of at least these bytes */
 
-static uint64_t bytes_max; /* per lcore */
-
-int assembly_init(uint64_t partial_bytes)
+/* passed_ns: time in which the peer could send and this side could read: of a long time between two
+ * looks, this lcore spent most elsewhere. */
+bool pace_is_slow(struct pace *pace, uint64_t passed_ns, uint32_t bytes)
 {
-	bytes_max = partial_bytes ? partial_bytes : PLX_PARTIAL_BYTES_DEFAULT;
-	return check_range("partial_bytes", bytes_max, PLX_PARTIAL_BYTES_MIN,
-			   PLX_PARTIAL_BYTES_MAX);
+	bool slow;
+
+	pace->counted_ns += lesser(passed_ns, 2 * LOOK_NS);
+	if (pace->counted_ns < PACE_NS)
+		return false;
+	slow = bytes - pace->from_bytes < PACE_BYTES;
+	*pace = (struct pace){.from_bytes = bytes};
+	return slow;
 }
 
-static void on_sweep(struct plx_timer *timer, void *arg);
-
-void assembly_home_init(struct plx_fabric_lcore *home)
+/* Leave all lists; the bytes are freed with the link. */
+void assembly_forget(struct assembly *assembly)
 {
-	plx_timer_init(&home->sweep, on_sweep, home);
-	plx_timer_set_lax(&home->sweep, true);
-}
+	struct partials *partials = &assembly->link->home->partials;
 
-static void leave(struct assembly *assembly)
-{
-	if (!assembly->link)
-		return;
-	LIST_REMOVE(assembly, of_home);
-	assembly->link->home->assembly_bytes -= assembly->charged;
-	assembly->charged = 0;
-	assembly->link = NULL;
+	if (assembly->begun)
+		TAILQ_REMOVE(&partials->begun, assembly, of_home);
+	else
+		TAILQ_REMOVE(&partials->idle, assembly, of_home);
+	partials->begun_count -= assembly->begun;
+	assembly->begun = false;
+	partial_leave(assembly);
 }
 
 void assembly_drop(struct assembly *assembly)
 {
-	leave(assembly);
+	if (assembly->link)
+		assembly_forget(assembly);
 	plx_buf_unref(assembly->buf);
 	*assembly = (struct assembly){0};
 }
 
-static void end_stalled(struct assembly *assembly, uint64_t still_ns)
+static void end_slow(struct assembly *assembly)
 {
 	close_now(assembly->link, PLX_LINK_PROTOCOL,
-		  "a message of %" PRIu64 " bytes stopped after %" PRIu32
-		  ", and stood still for %llu ms",
-		  assembly->total, assembly->buf->len, MS(still_ns));
-	leave(assembly); /* the bytes are freed with the link */
+		  "too slow: of a message of %" PRIu64 " bytes, %" PRIu32
+		  " came, in the last %d s less than %d KiB/s",
+		  assembly->total, assembly->buf->len, (int)(PACE_NS / PLX_NS_PER_S),
+		  (int)(PACE_BYTES / (PACE_NS / PLX_NS_PER_S) >> 10));
+	assembly_forget(assembly);
 }
 
-/* Free idle buffers, and end links whose messages stalled for stall_ns. */
-static void sweep(struct plx_fabric_lcore *home, uint64_t idle_ns, uint64_t stall_ns)
+/* Return: whether one was looked at. */
+static bool look_at_begun(struct partials *partials, uint64_t now_ns)
 {
-	uint64_t now_ns = plx_loop_now_ns();
-	struct assembly *each, *next;
+	struct assembly *first = TAILQ_FIRST(&partials->begun);
+	uint64_t passed_ns = first ? plx_time_since(first->looked_ns, now_ns) : 0;
 
-	LIST_FOREACH_SAFE (each, &home->assemblies, of_home, next) {
-		uint64_t still_ns = plx_time_since(each->moved_ns, now_ns);
-
-		if (!each->total && still_ns >= idle_ns)
-			assembly_drop(each);
-		else if (each->total && each->link->rx_frames == each->link->rx_frames_granted)
-			each->moved_ns = now_ns; /* without credit the stall is this side's */
-		else if (each->total && still_ns >= stall_ns)
-			end_stalled(each, still_ns);
-	}
+	if (!first || passed_ns < LOOK_NS)
+		return false;
+	TAILQ_REMOVE(&partials->begun, first, of_home);
+	TAILQ_INSERT_TAIL(&partials->begun, first, of_home);
+	first->looked_ns = now_ns;
+	/* Without credit the delay is this side's. */
+	if (first->link->rx_frames != first->link->rx_frames_granted &&
+	    pace_is_slow(&first->pace, passed_ns, first->buf->len))
+		end_slow(first);
+	return true;
 }
 
-static void on_sweep(struct plx_timer *timer, void *arg)
+/* Return: whether one was dropped. */
+static bool drop_idle(struct plx_fabric_lcore *home, uint64_t now_ns)
+{
+	struct assembly *first = TAILQ_FIRST(&home->partials.idle);
+
+	if (!first || plx_time_since(first->looked_ns, now_ns) < IDLE_NS || !release_has_room(home))
+		return false;
+	assembly_drop(first);
+	return true;
+}
+
+static void on_look(struct plx_timer *timer, void *arg)
 {
 	struct plx_fabric_lcore *home = arg;
+	struct partials *partials = &home->partials;
+	uint64_t now_ns = plx_loop_now_ns();
+	unsigned looks = 0;
 
-	sweep(home, IDLE_NS, STALL_NS);
-	if (!LIST_EMPTY(&home->assemblies))
-		plx_timer_start(timer, SWEEP_NS);
+	while (looks < LOOKS_MAX && (look_at_begun(partials, now_ns) || drop_idle(home, now_ns)))
+		looks++;
+	if (partials->bytes - partials->looked_bytes < LOOK_BYTES)
+		partial_schedule_room(home); /* what continued does not use it */
+	partials->looked_bytes = partials->bytes;
+	if (!TAILQ_EMPTY(&partials->begun) || !TAILQ_EMPTY(&partials->idle))
+		plx_timer_start(timer, looks < LOOKS_MAX ? LOOK_NS : 0);
+}
+
+void assembly_home_init(struct plx_fabric_lcore *home)
+{
+	partial_home_init(home);
+	plx_timer_init(&home->partials.look, on_look, home);
+	plx_timer_set_lax(&home->partials.look, true);
+}
+
+void assembly_home_fini(struct plx_fabric_lcore *home)
+{
+	plx_timer_stop(&home->partials.look);
+	plx_task_cancel(&home->partials.make_room);
+}
+
+static bool join(struct assembly *assembly, struct plx_link *link)
+{
+	struct partials *partials = &link->home->partials;
+
+	if (assembly->link)
+		TAILQ_REMOVE(&partials->idle, assembly, of_home);
+	else if (partial_join(assembly, link) != 0)
+		return false;
+	TAILQ_INSERT_TAIL(&partials->begun, assembly, of_home);
+	partials->begun_count++;
+	assembly->begun = true;
+	assembly->looked_ns = plx_loop_now_ns();
+	assembly->pace = (struct pace){0};
+	if (!plx_timer_running(&partials->look))
+		plx_timer_start(&partials->look, LOOK_NS);
+	return true;
 }
 
 bool assembly_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
 {
-	struct plx_fabric_lcore *home = link->home;
 	struct assembly *assembly = &link->partial;
 	const struct plx_buf *buf = assembly->buf;
 
@@ -99,34 +152,12 @@ bool assembly_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes)
 		assembly_drop(assembly);
 	if (!assembly->buf)
 		assembly->buf = plx_buf_alloc((uint32_t)total);
-	if (!assembly->buf)
+	if (!assembly->buf || !join(assembly, link))
 		return close_now(link, PLX_LINK_LOCAL,
 				 "no memory for a message of %" PRIu64 " bytes", total);
-	if (!assembly->link) {
-		assembly->link = link;
-		LIST_INSERT_HEAD(&home->assemblies, assembly, of_home);
-		if (!plx_timer_running(&home->sweep))
-			plx_timer_start(&home->sweep, SWEEP_NS);
-	}
 	plx_buf_reset(assembly->buf);
 	assembly->total = total;
-	assembly->moved_ns = plx_loop_now_ns();
 	receive_set_whole_end(link);
-	return true;
-}
-
-/* Return: whether there is room for the bytes so far. */
-static bool charge(struct assembly *assembly)
-{
-	struct plx_fabric_lcore *home = assembly->link->home;
-	uint32_t more = assembly->buf->len - assembly->charged;
-
-	if (home->assembly_bytes + more > bytes_max)
-		sweep(home, 0, SLOW_NS);
-	if (home->assembly_bytes + more > bytes_max)
-		return false;
-	assembly->charged += more;
-	home->assembly_bytes += more;
 	return true;
 }
 
@@ -139,20 +170,27 @@ bool assembly_add(struct plx_link *link, const void *data, uint32_t length)
 		return close_now(link, PLX_LINK_PROTOCOL,
 				 "a part of a message does not fit its length");
 	memcpy(plx_buf_append(buf, length), data, length);
-	assembly->moved_ns = plx_loop_now_ns();
-	if (buf->len <= assembly->charged || charge(assembly))
+	if (buf->len <= assembly->charged)
 		return true;
-	return close_now(link, PLX_LINK_LOCAL,
-			 "no room for a message of %" PRIu64
-			 " bytes: those that come in parts have %" PRIu64
-			 " KiB already; --partial-mem gives them more",
-			 assembly->total, link->home->assembly_bytes >> 10);
+	partial_charge(assembly, buf->len - assembly->charged);
+	return buf->len == assembly->total || !partial_must_wait(assembly);
 }
 
 void assembly_done(struct assembly *assembly)
 {
+	struct plx_link *link = assembly->link;
+	struct partials *partials = &link->home->partials;
+	uint32_t frames = partial_whole(assembly);
+
+	if (frames)
+		receive_grant(link, frames);
 	assembly->total = 0;
-	if (plx_buf_unshared(assembly->buf))
+	assembly->begun = false;
+	assembly->looked_ns = plx_loop_now_ns();
+	TAILQ_REMOVE(&partials->begun, assembly, of_home);
+	TAILQ_INSERT_TAIL(&partials->idle, assembly, of_home);
+	partials->begun_count--;
+	if (plx_buf_unshared(assembly->buf) && !partials->waiting && !partial_is_full(link->home))
 		plx_buf_reset(assembly->buf);
 	else
 		assembly_drop(assembly);

@@ -12,6 +12,7 @@
  *   receive.c       received frames (hot path; receive.h)
  *   receive_slow.c  received frames that are not a whole message
  *   assembly.c      messages in several frames
+ *   partial.c       their memory: which address holds how much, which messages wait for more
  *   schedule.c      per-turn work of links
  *   query.c         getters
  *   close.c         how a link ends
@@ -125,17 +126,29 @@ struct tx_message {
 	void *sent_arg;
 };
 
+/* How fast a message comes. */
+struct pace {
+	uint64_t counted_ns; /* time in which the peer could send */
+	uint32_t from_bytes; /* that had come before */
+};
+
 /* A message that arrives in several frames and is assembled in heap memory. Zeroed: none. The bytes
- * of all assemblies of an lcore are bounded by plx_fabric_conf.partial_bytes. At that bound, links
- * end whose messages have stalled for 1 s. A message that stalls for 30 s although the peer has
- * credit always ends its link. */
+ * of all assemblies of an lcore are bounded by plx_fabric_conf.partial_bytes: see partial.c. A
+ * message that is too slow ends its link. */
 struct assembly {
 	struct plx_buf *buf;   /* the bytes so far, or an empty buffer for the next message */
 	uint64_t total;        /* length of the current message; 0: none */
 	struct plx_link *link; /* NULL: in no list, not charged */
-	uint64_t moved_ns;
-	uint32_t charged; /* bytes charged to the lcore */
-	LIST_ENTRY(assembly) of_home;
+	struct holder *holder; /* the peer's address */
+	uint64_t looked_ns;    /* last look at it; or since when the buffer is idle */
+	struct pace pace;
+	uint32_t charged;  /* bytes */
+	uint32_t withheld; /* frames to grant again once there is room; 0: does not wait */
+	bool begun;        /* in the list `begun`, else `idle` */
+	bool continued;    /* after it waited */
+	uint8_t rank;      /* among those that wait */
+	TAILQ_ENTRY(assembly) of_home, of_waiters;
+	LIST_ENTRY(assembly) of_holder;
 };
 
 /* Three cache lines are hot. A message sent inline touches lines 0 and 2; a received message, or a
@@ -311,22 +324,42 @@ void receive_refill(struct plx_link *link);
 void receive_take_back(struct plx_op *op);
 
 /* assembly.c */
-int assembly_init(uint64_t partial_bytes);
+bool pace_is_slow(struct pace *pace, uint64_t passed_ns, uint32_t bytes);
 void assembly_home_init(struct plx_fabric_lcore *home);
+void assembly_home_fini(struct plx_fabric_lcore *home);
 
 /* Start a message of total bytes, whose first frame has first_bytes. Return: whether the link
  * continues. */
 bool assembly_begin(struct plx_link *link, uint64_t total, uint32_t first_bytes);
 
-/* Append a frame's payload. Return: the same. */
+/* Append a frame's payload. Return: whether to grant its credit again: the link continues, and the
+ * message need not wait. */
 bool assembly_add(struct plx_link *link, const void *data, uint32_t length);
 
 /* The message was delivered: a user that keeps it holds a reference to buf. An unshared buffer is
  * reused, or freed after 0.1 s. */
 void assembly_done(struct assembly *assembly);
 
+/* The link ends: its message is no longer charged. */
+void assembly_forget(struct assembly *assembly);
+
 /* Discard the bytes so far. Accepts a zeroed assembly. */
 void assembly_drop(struct assembly *assembly);
+
+/* partial.c */
+int partial_init(uint64_t partial_bytes);
+void partial_home_init(struct plx_fabric_lcore *home);
+bool partial_is_full(const struct plx_fabric_lcore *home);
+/* Charge the assembly to its peer's address. Return: 0; -ENOMEM. */
+int partial_join(struct assembly *assembly, struct plx_link *link);
+void partial_leave(struct assembly *assembly);
+/* Messages that wait may continue. */
+void partial_schedule_room(struct plx_fabric_lcore *home);
+void partial_charge(struct assembly *assembly, uint32_t bytes);
+/* Return: true: the newest frame will be granted again later. */
+bool partial_must_wait(struct assembly *assembly);
+/* The message need not wait. Return: how many frames to grant again. */
+uint32_t partial_whole(struct assembly *assembly);
 
 /* receive_slow.c */
 void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value);

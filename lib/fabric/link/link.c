@@ -261,6 +261,7 @@ void link_abandon(struct plx_link *link)
 	if (link->direct)
 		direct_abandon(link);
 	close_notify(link);
+	assembly_drop(&link->partial);
 	admission_leave(link->ticket);
 	link->ticket = NULL;
 	delist(link);

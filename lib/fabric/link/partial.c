@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory of partly received messages, by address of the peer. At the bound of an lcore,
+ * messages that need more wait: their frames are not granted again before there is room. If any of
+ * them belongs to another address than the one that holds most, that one loses its largest message,
+ * with its link. Otherwise it waits for its own messages, until all wait.
+ * doc/design/partial.md */
+#include "receive.h"
+#include "sockaddr.h"
+
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DROPS_MAX 64   /* idle buffers dropped per turn */
+#define LOOKS_MAX 1024 /* messages of an address among which the largest is chosen */
+
+struct holder {
+	struct in6_addr address; /* first: see by_address */
+	uint64_t bytes;
+	uint32_t waiting; /* of its messages */
+	LIST_HEAD(, assembly) assemblies;
+	LIST_ENTRY(holder) of_home;
+};
+
+static uint64_t bytes_max; /* per lcore */
+
+int partial_init(uint64_t partial_bytes)
+{
+	bytes_max = partial_bytes ? partial_bytes : PLX_PARTIAL_BYTES_DEFAULT;
+	return check_range("partial_bytes", bytes_max, PLX_PARTIAL_BYTES_MIN,
+			   PLX_PARTIAL_BYTES_MAX);
+}
+
+bool partial_is_full(const struct plx_fabric_lcore *home)
+{
+	return home->partials.bytes >= bytes_max;
+}
+
+/* Holders ------------------------------------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct in6_addr));
+}
+
+static struct holder *create_holder(struct partials *partials, const struct in6_addr *address)
+{
+	struct holder *holder = calloc(1, sizeof(*holder));
+
+	if (!holder)
+		return NULL;
+	holder->address = *address;
+	if (!tsearch(holder, &partials->by_address, by_address)) {
+		free(holder);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&partials->holders, holder, of_home);
+	return holder;
+}
+
+/* An address that cannot be parsed is "::". */
+static struct in6_addr group_of(const struct plx_link *link)
+{
+	struct sockaddr_storage peer = {0};
+	struct in6_addr host;
+
+	plx_link_peer_sockaddr(link, &peer);
+	host = address_host((struct sockaddr *)&peer);
+	return address_group(&host);
+}
+
+int partial_join(struct assembly *assembly, struct plx_link *link)
+{
+	struct partials *partials = &link->home->partials;
+	struct in6_addr address = group_of(link);
+	struct holder **found = tfind(&address, &partials->by_address, by_address);
+	struct holder *holder = found ? *found : create_holder(partials, &address);
+
+	if (!holder)
+		return plx_fail(ENOMEM, "out of memory");
+	assembly->holder = holder;
+	assembly->link = link;
+	LIST_INSERT_HEAD(&holder->assemblies, assembly, of_holder);
+	return 0;
+}
+
+/* Return: how many frames can be granted again. */
+static uint32_t stop_waiting(struct assembly *assembly)
+{
+	struct partials *partials = &assembly->link->home->partials;
+	uint32_t frames = assembly->withheld;
+
+	if (!frames)
+		return 0;
+	TAILQ_REMOVE(&partials->waiters[assembly->rank], assembly, of_waiters);
+	partials->waiting--;
+	assembly->holder->waiting--;
+	assembly->withheld = 0;
+	return frames;
+}
+
+void partial_schedule_room(struct plx_fabric_lcore *home)
+{
+	if (home->partials.waiting)
+		plx_task_schedule(&home->partials.make_room);
+}
+
+void partial_leave(struct assembly *assembly)
+{
+	struct plx_fabric_lcore *home = assembly->link->home;
+	struct holder *holder = assembly->holder;
+
+	stop_waiting(assembly);
+	home->partials.bytes -= assembly->charged;
+	holder->bytes -= assembly->charged;
+	assembly->charged = 0;
+	assembly->link = NULL;
+	LIST_REMOVE(assembly, of_holder);
+	if (LIST_EMPTY(&holder->assemblies)) {
+		tdelete(holder, &home->partials.by_address, by_address);
+		LIST_REMOVE(holder, of_home);
+		free(holder);
+	}
+	partial_schedule_room(home);
+}
+
+/* Waiting ------------------------------------------------------------------------------------- */
+
+void partial_charge(struct assembly *assembly, uint32_t bytes)
+{
+	assembly->charged += bytes;
+	assembly->holder->bytes += bytes;
+	assembly->link->home->partials.bytes += bytes;
+}
+
+/* The first of each address comes before all others. One that has continued has the first claim to
+ * more: otherwise none would ever be whole. */
+static void queue_up(struct assembly *assembly, struct partials *partials)
+{
+	assembly->rank = !assembly->continued && assembly->holder->waiting > 1;
+	if (assembly->continued)
+		TAILQ_INSERT_HEAD(&partials->waiters[0], assembly, of_waiters);
+	else
+		TAILQ_INSERT_TAIL(&partials->waiters[assembly->rank], assembly, of_waiters);
+}
+
+static struct assembly *first_waiter(const struct partials *partials)
+{
+	struct assembly *first = TAILQ_FIRST(&partials->waiters[0]);
+
+	return first ? first : TAILQ_FIRST(&partials->waiters[1]);
+}
+
+bool partial_must_wait(struct assembly *assembly)
+{
+	struct partials *partials = &assembly->link->home->partials;
+
+	if (plx_likely(partials->bytes <= bytes_max && !assembly->withheld))
+		return false;
+	plx_task_schedule(&partials->make_room);
+	if (assembly->withheld++)
+		return true;
+	partials->waiting++;
+	assembly->holder->waiting++;
+	queue_up(assembly, partials);
+	return true;
+}
+
+uint32_t partial_whole(struct assembly *assembly)
+{
+	assembly->continued = false;
+	return stop_waiting(assembly);
+}
+
+static struct holder *holds_most(struct partials *partials)
+{
+	struct holder *most = LIST_FIRST(&partials->holders), *each;
+
+	LIST_FOREACH (each, &partials->holders, of_home) {
+		if (each->bytes > most->bytes)
+			most = each;
+	}
+	return most;
+}
+
+static struct assembly *largest_of(const struct holder *holder, struct assembly *spared)
+{
+	struct assembly *largest = NULL, *each;
+	unsigned looks = 0;
+
+	LIST_FOREACH (each, &holder->assemblies, of_holder) {
+		if (each != spared && (!largest || each->charged > largest->charged))
+			largest = each;
+		if (++looks == LOOKS_MAX)
+			break;
+	}
+	return largest ? largest : spared;
+}
+
+/* Whose link ends. The first that waits is spared if all are of one address: it continues. Return:
+ * NULL: none, because messages that do not wait make room once they are whole. */
+static struct assembly *choose(struct partials *partials)
+{
+	struct holder *most = holds_most(partials);
+	bool others_wait = partials->waiting > most->waiting;
+
+	if (!others_wait && partials->waiting < partials->begun_count)
+		return NULL;
+	return largest_of(most, others_wait ? NULL : first_waiter(partials));
+}
+
+static void end(struct assembly *assembly)
+{
+	char address[ADDRESS_GROUP_TEXT_BYTES];
+
+	address_group_format(&assembly->holder->address, address, sizeof(address));
+	close_now(assembly->link, PLX_LINK_LOCAL,
+		  "incomplete messages use all %" PRIu64 " KiB of partial_bytes (--partial-mem): "
+		  "%s holds most, %" PRIu64 " KiB, and loses this one of %" PRIu64 " bytes",
+		  bytes_max >> 10, address, assembly->holder->bytes >> 10, assembly->total);
+	assembly_forget(assembly);
+}
+
+/* The first may need all room to be whole. Then the next ones get some later, from on_look, if it
+ * does not use it. */
+static void let_continue(struct partials *partials)
+{
+	uint64_t room = bytes_max - lesser(partials->bytes, bytes_max);
+
+	while (room && partials->waiting) {
+		struct assembly *first = first_waiter(partials);
+
+		first->continued = true;
+		room -= lesser(room, first->total - first->buf->len);
+		receive_grant(first->link, stop_waiting(first));
+	}
+}
+
+/* At most one link ends in a turn: to find it takes time. */
+static void make_room(struct plx_task *task, void *arg)
+{
+	struct plx_fabric_lcore *home = arg;
+	struct partials *partials = &home->partials;
+	struct assembly *loser;
+	unsigned drops = 0;
+
+	if (!partials->waiting)
+		return;
+	while (partial_is_full(home) && !TAILQ_EMPTY(&partials->idle) && drops++ < DROPS_MAX)
+		assembly_drop(TAILQ_FIRST(&partials->idle));
+	loser = partial_is_full(home) && TAILQ_EMPTY(&partials->idle) ? choose(partials) : NULL;
+	if (loser)
+		end(loser);
+	let_continue(partials);
+	/* What was freed here scheduled the task again, but is given away unless more is needed. */
+	if (!partial_is_full(home))
+		plx_task_cancel(task);
+}
+
+void partial_home_init(struct plx_fabric_lcore *home)
+{
+	struct partials *partials = &home->partials;
+
+	TAILQ_INIT(&partials->begun);
+	TAILQ_INIT(&partials->idle);
+	TAILQ_INIT(&partials->waiters[0]);
+	TAILQ_INIT(&partials->waiters[1]);
+	plx_task_init(&partials->make_room, make_room, home);
+}
