@@ -112,6 +112,7 @@ struct plx_fabric_lcore {
 	uint32_t id;
 	bool draining; /* its links are closing: open no new ones */
 	bool windows_logged;
+	bool chores; /* there are unserved links, or kept pools */
 	uint64_t turn;
 	uint64_t turn_ns;  /* clock of the current turn */
 	uint64_t rx_bytes; /* receive buffers of its links */
@@ -133,7 +134,6 @@ struct plx_fabric_lcore {
 	TAILQ_HEAD(, kept_pool)
 	kept_pools; /* receive pools of closed links: the user has buffers */
 	uint32_t kept_pool_count;
-	bool chores;                              /* there are unserved links, or kept pools */
 	LIST_HEAD(lookups, plx_lookup) looked_up; /* guarded by the lock of lookup.c */
 	struct plx_signal looked_up_signal;
 	struct watch watch;
