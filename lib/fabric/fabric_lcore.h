@@ -105,6 +105,7 @@ struct partials {
 	void *by_address;                  /* the same: tsearch(3) */
 	struct plx_timer look;
 	struct plx_task make_room;
+	struct plx_log_limit log_limit;
 };
 
 /* One per lcore that uses links. */

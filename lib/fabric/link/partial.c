@@ -198,13 +198,27 @@ static struct assembly *largest_of(const struct holder *holder, struct assembly 
 	return largest ? largest : spared;
 }
 
+static void log_full(struct plx_fabric_lcore *home, const struct holder *most)
+{
+	char address[ADDRESS_GROUP_TEXT_BYTES];
+
+	if (!plx_log_allowed(&home->partials.log_limit, plx_loop_now_ns()))
+		return;
+	address_group_format(&most->address, address, sizeof(address));
+	log_warning("lcore %u: incomplete messages use all %" PRIu64 " KiB that they may have "
+		    "(--partial-mem), and %u wait for more; %s holds most, %" PRIu64 " KiB",
+		    home->id, bytes_max >> 10, home->partials.waiting, address, most->bytes >> 10);
+}
+
 /* Whose link ends. The first that waits is spared if all are of one address: it continues. Return:
  * NULL: none, because messages that do not wait make room once they are whole. */
-static struct assembly *choose(struct partials *partials)
+static struct assembly *choose(struct plx_fabric_lcore *home)
 {
-	struct holder *most = holds_most(partials);
+	struct partials *partials = &home->partials;
+	const struct holder *most = holds_most(partials);
 	bool others_wait = partials->waiting > most->waiting;
 
+	log_full(home, most);
 	if (!others_wait && partials->waiting < partials->begun_count)
 		return NULL;
 	return largest_of(most, others_wait ? NULL : first_waiter(partials));
@@ -249,7 +263,7 @@ static void make_room(struct plx_task *task, void *arg)
 		return;
 	while (partial_is_full(home) && !TAILQ_EMPTY(&partials->idle) && drops++ < DROPS_MAX)
 		assembly_drop(TAILQ_FIRST(&partials->idle));
-	loser = partial_is_full(home) && TAILQ_EMPTY(&partials->idle) ? choose(partials) : NULL;
+	loser = partial_is_full(home) && TAILQ_EMPTY(&partials->idle) ? choose(home) : NULL;
 	if (loser)
 		end(loser);
 	let_continue(partials);
@@ -262,6 +276,7 @@ void partial_home_init(struct plx_fabric_lcore *home)
 {
 	struct partials *partials = &home->partials;
 
+	partials->log_limit.burst = 1;
 	TAILQ_INIT(&partials->begun);
 	TAILQ_INIT(&partials->idle);
 	TAILQ_INIT(&partials->waiters[0]);

@@ -3,6 +3,7 @@
  * lcore use all the memory that they may have. */
 #include "fabric_link.h"
 #include "fixture.h"
+#include "log_capture.h"
 #include "rogue.h"
 
 #include <unistd.h>
@@ -142,8 +143,11 @@ TEST(the_address_that_holds_most_waits_for_its_own_messages)
 	struct rogue *rogue = open_partial(&first, 600000);
 
 	fixture_connect(listener, NULL);
+	log_capture();
 	send_long(&client, 600000);
 	pump_ms(300);
+	assert_has(log_text, "use all 1024 KiB that they may have (--partial-mem), and 1 wait");
+	assert_has(log_text, " holds most, 10");
 	assert_int_equal(server.messages, 0);
 	assert_int_equal(server.closed + first.closed, 0);
 	rogue_close(rogue);
