@@ -403,6 +403,9 @@ static inline uint64_t plx_time_add(uint64_t time_ns, uint64_t delay_ns)
 #define PLX_RECONNECT_MAX_NS       PLX_NS_PER_S
 #define PLX_RECONNECT_SAME_HOST_NS (50 * PLX_NS_PER_MS)
 
+/** The time of a whole close, drain or shutdown that is given no other, whatever the peer does. */
+#define PLX_CLOSE_NS (5 * PLX_NS_PER_S)
+
 /** Waiting times between attempts, when others may be trying too. */
 struct plx_backoff {
 	uint64_t min_ns, max_ns;

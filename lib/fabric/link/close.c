@@ -12,9 +12,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Upper bound on a whole close, in multiples of close_timeout_ns. */
-#define CLOSE_TIMES_MAX 30
-
 /* This side's pause counts from dead_after_ms / PAUSE_PART on: the peer may have been waiting
  * before it. */
 #define PAUSE_PART 2
@@ -37,7 +34,7 @@ void close_on_timer(struct plx_timer *timer, void *arg)
 		close_now(link, PLX_LINK_TIMEOUT,
 			  "%s did not agree to close within %llu ms; what it had not received may "
 			  "be lost",
-			  link->peer, MS(plx_time_since(link->close_began_ns, plx_loop_now_ns())));
+			  link->peer, MS(link->attr.close_timeout_ns));
 		break;
 	default:
 		close_now(link, PLX_LINK_CLOSED, "closed");
@@ -172,24 +169,12 @@ void close_step(struct plx_link *link)
 		link_schedule(link, WANT_AGREED);
 }
 
-/* The peer accepts data: it is slow, but alive. */
-void close_extend(struct plx_link *link)
-{
-	uint64_t timeout_ns = link->attr.close_timeout_ns;
-	uint64_t passed_ns = plx_time_since(link->close_began_ns, plx_loop_now_ns());
-	uint64_t most_ns = timeout_ns < UINT64_MAX / CLOSE_TIMES_MAX ? timeout_ns * CLOSE_TIMES_MAX
-								     : UINT64_MAX;
-
-	plx_timer_start(&link->timer, lesser(timeout_ns, plx_time_since(passed_ns, most_ns)));
-}
-
 static void start_closing(struct plx_link *link)
 {
 	link->state = LINK_CLOSING;
 	link->tx_inline_end = 0;
-	link->want |= WANT_MORE_TIME;
-	link->close_began_ns = plx_loop_now_ns();
-	close_extend(link);
+	/* Once: a peer that takes a little now and then would keep the link for ever. */
+	plx_timer_start(&link->timer, link->attr.close_timeout_ns);
 	close_step(link);
 }
 

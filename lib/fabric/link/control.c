@@ -88,7 +88,6 @@ void control_send(struct plx_link *link, uint32_t want)
 			region_asked(link);
 		if (is_fin) {
 			link->fin_sent = true;
-			link->want &= ~WANT_MORE_TIME;
 			link->fin_carried_ack = link->peer_fin;
 		}
 		link->stats.credit_frames += order[i].type == FRAME_CREDIT;

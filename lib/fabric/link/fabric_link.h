@@ -98,12 +98,11 @@ enum want_control {
 
 /* other work, */
 enum want_work {
-	WANT_TX = 1 << 8,         /* a message is partly sent */
-	WANT_REFILL = 1 << 9,     /* the user has receive buffers */
-	WANT_DESTROY = 1 << 10,   /* the link is dead */
-	WANT_AGREED = 1 << 11,    /* both sides have agreed to close */
-	WANT_RELEASE = 1 << 12,   /* memory of revoked grants can be released */
-	WANT_MORE_TIME = 1 << 13, /* FIN waits for credit: a grant extends the time to close */
+	WANT_TX = 1 << 8,       /* a message is partly sent */
+	WANT_REFILL = 1 << 9,   /* the user has receive buffers */
+	WANT_DESTROY = 1 << 10, /* the link is dead */
+	WANT_AGREED = 1 << 11,  /* both sides have agreed to close */
+	WANT_RELEASE = 1 << 12, /* memory of revoked grants can be released */
 	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_DESTROY,
 };
 
@@ -217,7 +216,7 @@ struct plx_link {
 	struct listener_shared *from; /* counters of the listener that accepted it */
 	struct ticket *ticket;        /* that listener's admission */
 	struct plan *plan;            /* other providers and addresses to try; NULL: none */
-	uint64_t close_began_ns, ended_ns;
+	uint64_t ended_ns;
 	uint64_t busy_ns; /* when the peer, which had no room, has some again; 0: it did not say */
 
 	/* Memory. */
@@ -397,7 +396,6 @@ void close_settled(struct plx_link *link);
 /* The connection has ended. prov_errno: as in plx_fabric_driver.failure. */
 void close_on_shutdown(struct plx_link *link, int prov_errno);
 void close_step(struct plx_link *link);
-void close_extend(struct plx_link *link);
 void close_begin_reap(struct plx_link *link);
 bool close_reap(struct plx_link *link, uint64_t now_ns);
 

@@ -18,7 +18,7 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 	out->message_max_bytes = attr->message_max_bytes ?: LINK_MESSAGE_MAX_DEFAULT;
 	out->connect_timeout_ns = attr->connect_timeout_ns ?: 5 * PLX_NS_PER_S;
 	out->hello_timeout_ns = attr->hello_timeout_ns ?: 2 * PLX_NS_PER_S;
-	out->close_timeout_ns = attr->close_timeout_ns ?: 2 * PLX_NS_PER_S;
+	out->close_timeout_ns = attr->close_timeout_ns ?: PLX_CLOSE_NS;
 
 	const struct {
 		const char *name;

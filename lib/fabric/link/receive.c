@@ -163,10 +163,7 @@ PLX_NOINLINE void receive_finish(struct plx_op *op, bool credit)
 /* Continue what waits for the peer's grant. */
 PLX_NOINLINE void receive_granted(struct plx_link *link)
 {
-	if (link->want & WANT_MORE_TIME)
-		close_extend(link);
-	if (link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_GRANTS))
-		link_schedule(link, link->want & WANT_GRANTS ? WANT_ON_CREDIT : 0);
+	link_schedule(link, link->want & WANT_GRANTS ? WANT_ON_CREDIT : 0);
 }
 
 /* A receive has completed. It counts as posted until receive_take_back. */

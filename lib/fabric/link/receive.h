@@ -55,7 +55,7 @@ static inline bool receive_take_grants(struct plx_link *link, const struct frame
 	if (plx_unlikely(frames > LINK_WINDOW_FRAMES_MAX - tx_frames_left(link)))
 		return close_now(link, PLX_LINK_PROTOCOL, "the peer's credit makes no sense");
 	link->tx_frames_granted = header->granted_frames;
-	if (link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_GRANTS | WANT_MORE_TIME))
+	if (link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_GRANTS))
 		receive_granted(link);
 	return true;
 }

@@ -111,11 +111,8 @@ void tx_completed(struct plx_link *link)
 		return;
 	if (plx_unlikely(link->want & (WANT_TX | WANT_ON_WRITABLE | WANT_CONTROL)))
 		link_schedule(link, link->want);
-	if (plx_unlikely(link->state == LINK_CLOSING)) {
-		if (!link->fin_acked)
-			close_extend(link);
+	if (plx_unlikely(link->state == LINK_CLOSING))
 		close_step(link);
-	}
 }
 
 /* The provider has no room: the next completion frees some. If none is due, the loop retries each
