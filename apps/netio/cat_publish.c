@@ -67,7 +67,7 @@ static void tell_lost(void)
 	tell_missed();
 }
 
-/* Closing waits only 2 s for a slow peer, so it comes when everything is sent: pages, which a timer
+/* Closing waits only 5 s for a slow peer, so it comes when everything is sent: pages, which a timer
  * checks, and messages by reference. */
 static void close_all(void)
 {

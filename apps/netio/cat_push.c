@@ -120,7 +120,7 @@ static void close_all(void)
 				      cat_conf.addresses[i].port);
 }
 
-/* Receivers delay their acknowledgements while they have much room, and closing waits only 2 s. */
+/* Receivers delay their acknowledgements while they have much room, and closing waits only 5 s. */
 static void on_look(void *data)
 {
 	struct netio_push_stats now = stats();

@@ -56,7 +56,7 @@ static void flush_buffered(void)
 	netio_buffered_flush(&buffered);
 }
 
-/* Closing waits only 2 s for a slow peer, so it comes when all pages are sent. */
+/* Closing waits only 5 s for a slow peer, so it comes when all pages are sent. */
 static void on_look(void *data)
 {
 	if (is_closing || pages().pages_free < page_count)

@@ -11,8 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define DRAIN_NS      (500 * PLX_NS_PER_MS)
-#define STOP_LIMIT_NS (5 * PLX_NS_PER_S)
+#define DRAIN_NS (500 * PLX_NS_PER_MS)
 
 /* The state of plx_eal_init. There is one set of lcores per process. */
 static struct eal {
@@ -225,7 +224,7 @@ int plx_eal_init(struct plx_eal_conf *conf)
 	return 0;
 
 stop_lcores:
-	plx_lcores_fini(STOP_LIMIT_NS);
+	plx_lcores_fini(PLX_CLOSE_NS);
 stop_fabric:
 	plx_fabric_fini();
 stop_memory:
@@ -242,15 +241,17 @@ int plx_eal_fini(void)
 	if (!eal.topo)
 		return 0;
 	if (!eal.conf.dry_run && !plx_is_forked()) {
+		uint64_t end_ns = plx_now_ns() + PLX_CLOSE_NS;
+
 		plx_stop();
 		plx_fabric_drain(DRAIN_NS); /* let peers see an orderly close */
-		rc = plx_lcore_join_all(STOP_LIMIT_NS, NULL);
+		rc = plx_lcore_join_all(plx_time_since(plx_now_ns(), end_ns), NULL);
 		if (rc)
 			return rc;
 		if (self_test)
 			self_test->stop();
 		plx_fabric_fini();
-		rc = plx_lcores_fini(STOP_LIMIT_NS);
+		rc = plx_lcores_fini(PLX_CLOSE_NS); /* no lcore has anything left to do */
 		if (rc)
 			return rc;
 		plx_mem_fini();

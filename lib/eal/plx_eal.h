@@ -92,9 +92,10 @@ void plx_eal_conf_fini(struct plx_eal_conf *conf);
  * the failed step. After an error nothing runs. */
 int plx_eal_init(struct plx_eal_conf *conf);
 
-/** Stop the loops, close the main lcore's links without loss (0.5 s), wait for the workers (5 s),
- * abort remaining links, free memory. Does nothing before init. In a forked child (plx_is_forked)
- * it only closes descriptors and frees heap memory; the parent is not affected.
+/** Stop the loops, close the main lcore's links without loss (0.5 s), wait for the workers
+ * (PLX_CLOSE_NS in all), abort remaining links, free memory. Does nothing before init. In a forked
+ * child (plx_is_forked) it only closes descriptors and frees heap memory; the parent is not
+ * affected.
  * Thread: main.
  * Return: 0; -ETIMEDOUT an lcore hangs. */
 int plx_eal_fini(void);

@@ -48,9 +48,10 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
 
 /** Undo netio_init. Before it, stop the loop's signals, timers and descriptors: their callbacks
  * may run while this waits for connections to close. Remaining sockets end as by their own _fini.
- * If the process exits without this, its peers see it as a crash. Accepts a context that is zeroed
- * or whose set-up failed.
- * Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT not ended, try again. */
+ * Takes at most PLX_CLOSE_NS, whatever the peers do. If the process exits without this, its peers
+ * see it as a crash. Accepts a context that is zeroed or whose set-up failed.
+ * Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT a peer did not take all in
+ * that time, and the rest is lost, or an lcore has not ended: a second call then tries again. */
 int netio_fini(struct netio_context *ctx);
 
 /** netio_init and netio_fini for a loop without a context. */
@@ -74,7 +75,7 @@ void netio_terminate(struct netio_eventloop *evloop);
  * may listen and connect again afterwards.
  * Spread connections (enum netio_spread) are included: those of its sockets on other lcores, whose
  * loops must turn meanwhile, and those of other loops' sockets on this lcore.
- * timeout_ns: for everything. Messages that a peer does not take for 2 s are lost.
+ * timeout_ns: for everything. Messages that a peer does not take in PLX_CLOSE_NS (5 s) are lost.
  * Return: 0; -EBUSY inside netio_run; -ETIMEDOUT some are still open; -EINVAL; -EPERM. */
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 

@@ -34,7 +34,7 @@ enum netio_policy {
 	NETIO_POLICY_DEFAULT,    /**< the publish socket's (netio_publish_attr) */
 	NETIO_POLICY_BLOCK,      /**< nothing is lost: publishing returns AGAIN or PARTIAL */
 	NETIO_POLICY_DISCONNECT, /**< its connection closes. Waiting messages are lost, and reported
-				      if it takes anything within 2 s */
+				      if it takes anything within 5 s */
 	NETIO_POLICY_DROP_OLD,   /**< drops the oldest waiting page. Pages with messages of the
 				      above policies are skipped; if there is no other page, drops
 				      the new message */
@@ -115,7 +115,7 @@ void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 			    struct netio_subscriber_stats *stats_out);
 
 /** Close the connection of a subscriber. Published messages are sent first, except those that the
- * peer does not take for 2 s; cb_connection_closed follows. */
+ * peer does not take within PLX_CLOSE_NS (5 s); cb_connection_closed follows. */
 void netio_subscriber_close(struct netio_subscriber *subscriber);
 
 #define NETIO_PUBLISH_PAGE_COUNT_DEFAULT       32

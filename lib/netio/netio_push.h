@@ -71,11 +71,11 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
  * netio_connect. */
 int netio_push_connect(struct netio_push_socket *socket, const char *host, unsigned port);
 
-/** Remove a receiver. Its connection closes without loss, except for messages it does not take for
- * 2 s, and cb_connection_closed follows. A receiver that is not tried again is removed at once,
- * without a callback. Messages that had arrived when the receiver agrees to close count as
- * finished; the rest goes to the others. The last receiver first gets all waiting messages.
- * Return: 0; -ENOENT; -EINVAL. */
+/** Remove a receiver. Its connection closes without loss, except for messages it does not take
+ * within PLX_CLOSE_NS (5 s), and cb_connection_closed follows. A receiver that is not tried again
+ * is removed at once, without a callback. Messages that had arrived when the receiver agrees to
+ * close count as finished; the rest goes to the others. The last receiver first gets all waiting
+ * messages. Return: 0; -ENOENT; -EINVAL. */
 int netio_push_disconnect(struct netio_push_socket *socket, const char *host, unsigned port);
 
 /** No callbacks run after this returns. Connections close without loss, as by

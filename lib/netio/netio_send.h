@@ -44,13 +44,14 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port);
 
 /** Close the connection without loss, or stop connecting; cb_connection_closed follows. Messages
- * that the peer does not take for 2 s are lost.
+ * that the peer does not take within PLX_CLOSE_NS (5 s) are lost.
  * Return: 0; -ENOTCONN. */
 int netio_disconnect(struct netio_send_socket *socket);
 
 /** No callbacks run after this returns. The connection is closed in the background without loss;
- * messages that the peer does not take for 2 s are lost. Memory sent by reference must stay until
- * netio_fini: if that matters, call netio_disconnect first. Accepts a zeroed socket. */
+ * messages that the peer does not take within PLX_CLOSE_NS (5 s) are lost. Memory sent by reference
+ * must stay until netio_fini: if that matters, call netio_disconnect first. Accepts a zeroed
+ * socket. */
 void netio_send_socket_fini(struct netio_send_socket *socket);
 
 /** Send a copy of a message. At most NETIO_IOV_MAX pieces.

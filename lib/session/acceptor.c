@@ -6,18 +6,6 @@
 PLX_LOG_COMPONENT(log_component, "session");
 struct plx_log_component *const session_log = &log_component;
 
-static __thread uint64_t progress;
-
-void session_note_progress(void)
-{
-	progress++;
-}
-
-uint64_t plx_session_progress(void)
-{
-	return progress;
-}
-
 /* All acceptors of the process. A link stores its acceptor's number and looks the acceptor up when
  * it opens: until then the acceptor may be freed, and the link may be on another lcore than its
  * listener. */
@@ -76,13 +64,13 @@ static struct plx_acceptor *find(uintptr_t number)
 	return acceptor && !acceptor->released ? acceptor : NULL;
 }
 
-bool plx_session_any_closing(void)
+const char *plx_session_closing(void)
 {
 	const struct plx_acceptor *acceptor = plx_acceptor_next(NULL);
 
 	while (acceptor && !acceptor->released)
 		acceptor = plx_acceptor_next(acceptor);
-	return acceptor || connector_any_closing();
+	return acceptor ? plx_link_peer(LIST_FIRST(&acceptor->links)->link) : connector_closing();
 }
 
 static void free_acceptor(struct plx_acceptor *acceptor)
@@ -152,9 +140,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct plx_accepted *accepted = arg;
 
-	plx_log(session_log, PLX_LOG_WARNING,
-		"%s took nothing more for 2 s: what it had not taken is lost",
-		plx_link_peer(accepted->link));
+	plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE, plx_link_peer(accepted->link));
 	plx_link_abort(accepted->link);
 }
 
@@ -170,15 +156,7 @@ void plx_accepted_close(struct plx_accepted *accepted)
 		return;
 	}
 	accepted->settling = true;
-	plx_timer_start(&accepted->timer, PLX_SESSION_SETTLE_NS);
-}
-
-void plx_accepted_progressed(struct plx_accepted *accepted)
-{
-	if (!accepted->settling)
-		return;
-	session_note_progress();
-	plx_timer_start(&accepted->timer, PLX_SESSION_SETTLE_NS);
+	plx_timer_start(&accepted->timer, PLX_CLOSE_NS);
 }
 
 void plx_accepted_settled(struct plx_accepted *accepted)
@@ -186,8 +164,7 @@ void plx_accepted_settled(struct plx_accepted *accepted)
 	if (!accepted->settling)
 		return;
 	accepted->settling = false;
-	plx_timer_stop(&accepted->timer);
-	plx_link_close(accepted->link);
+	plx_link_close(accepted->link); /* within what is left of the time */
 }
 
 /* No callback runs in this loop, so the list does not change. */

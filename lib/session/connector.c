@@ -238,13 +238,12 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		ended(connector, PLX_LINK_ABORTED, "closed before it was open");
 	} else if (connector->state == PLX_CONNECTOR_WAITING) {
 		try_again(connector);
-	} else if (connector->state == PLX_CONNECTOR_SETTLING) {
+	} else {
+		/* It has been closing for PLX_CLOSE_NS. */
 		if (connector->released) /* otherwise notify the owner */
-			plx_log(session_log, PLX_LOG_WARNING,
-				"%s took nothing more for 2 s: what it had not taken is lost",
+			plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE,
 				connector->address);
-		plx_connector_fail(connector, PLX_LINK_TIMEOUT,
-				   "it took nothing more for 2 s; what it had not taken is lost");
+		plx_connector_fail(connector, PLX_LINK_TIMEOUT, "it " SESSION_LATE);
 	}
 }
 
@@ -299,7 +298,6 @@ static void close_link(struct plx_connector *connector)
 {
 	struct plx_link *link = connector->link;
 
-	plx_timer_stop(&connector->timer);
 	connector->state = PLX_CONNECTOR_CLOSING;
 	connector->link = NULL;
 	plx_link_close(link); /* it may be closing already */
@@ -313,15 +311,7 @@ void plx_connector_renew(struct plx_connector *connector)
 	if (!owner->settle || owner->settle(connector))
 		close_link(connector);
 	else
-		plx_timer_start(&connector->timer, PLX_SESSION_SETTLE_NS);
-}
-
-void plx_connector_progressed(struct plx_connector *connector)
-{
-	if (connector->state != PLX_CONNECTOR_SETTLING)
-		return;
-	session_note_progress();
-	plx_timer_start(&connector->timer, PLX_SESSION_SETTLE_NS);
+		plx_timer_start(&connector->timer, PLX_CLOSE_NS); /* for the link's close too */
 }
 
 void plx_connector_settled(struct plx_connector *connector)
@@ -371,7 +361,7 @@ void plx_connector_fini(struct plx_connector *connector)
 		plx_link_abort(connector->current);
 }
 
-bool connector_any_closing(void)
+const char *connector_closing(void)
 {
-	return !LIST_EMPTY(&closing);
+	return LIST_EMPTY(&closing) ? NULL : LIST_FIRST(&closing)->address;
 }

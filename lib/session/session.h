@@ -16,8 +16,7 @@
 #include "plx_fabric.h"
 #include "plx_lcore.h"
 
-/* A session that closes waits this long for progress. */
-#define PLX_SESSION_SETTLE_NS (2 * PLX_NS_PER_S)
+#include <assert.h>
 
 /* Connecting ---------------------------------------------------------------------------------- */
 
@@ -49,7 +48,8 @@ struct plx_connector_owner {
 	/* The link has ended; last chance to read from it. NULL: not needed. */
 	void (*look_back)(struct plx_connector *connector, const struct plx_link *link);
 	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
-	 * plx_connector_settled follows. NULL: nothing ever waits. */
+	 * plx_connector_settled follows, or the link ends PLX_CLOSE_NS later. NULL: nothing ever
+	 * waits. */
 	bool (*settle)(struct plx_connector *connector);
 	/* The link has ended and returned all buffers. Before refused and closed; may be NULL. */
 	void (*ended)(struct plx_connector *connector);
@@ -81,7 +81,7 @@ struct plx_connector {
 	struct plx_link *current; /* the link in any state, or NULL */
 	struct plx_connector_attr attr;
 	struct plx_lookup lookup;
-	struct plx_timer timer;            /* the next attempt, or the limit of settling */
+	struct plx_timer timer;            /* the next attempt, or the limit of a close */
 	struct plx_backoff backoff;        /* reset by a link that lasts reconnect_max_ns */
 	uint64_t opened_ns;                /* 0: not yet */
 	LIST_ENTRY(plx_connector) closing; /* released ones of this lcore */
@@ -115,8 +115,7 @@ void plx_connector_fini(struct plx_connector *connector);
 /* Keep its memory while callbacks may release it without a link, as around closed and refused. */
 void plx_connector_hold(struct plx_connector *connector);
 void plx_connector_unhold(struct plx_connector *connector);
-/* The owner reports that a part, or all, of what waits is sent. */
-void plx_connector_progressed(struct plx_connector *connector);
+/* The owner reports that all that waited is sent. */
 void plx_connector_settled(struct plx_connector *connector);
 
 const char *plx_connector_on_hello(struct plx_link *link, void *user);
@@ -173,7 +172,7 @@ struct plx_accepted {
 	bool settling;          /* waits until all is sent */
 	bool finishing;         /* its end is being reported */
 	const char *failure;    /* why this side ended it: constant text; NULL: it did not */
-	struct plx_timer timer; /* of settling */
+	struct plx_timer timer; /* the limit of a close that had to settle */
 	LIST_ENTRY(plx_accepted) links;
 };
 
@@ -197,8 +196,7 @@ void plx_acceptor_close_all(struct plx_acceptor *acceptor);
 void plx_accepted_close(struct plx_accepted *accepted);
 /* End the link now; a link event follows. why: constant text. */
 void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
-/* The owner reports that a part, or all, of what waits is sent. */
-void plx_accepted_progressed(struct plx_accepted *accepted);
+/* The owner reports that all that waited is sent. */
 void plx_accepted_settled(struct plx_accepted *accepted);
 /* Report its end, and free it. Return: whether its acceptor exists and is not released. */
 bool plx_accepted_finish(struct plx_accepted *accepted);
@@ -214,17 +212,17 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 
 /* Both ---------------------------------------------------------------------------------------- */
 
-/* Of this lcore: whether released sessions are still closing; how often any made progress. */
-bool plx_session_any_closing(void);
-uint64_t plx_session_progress(void);
+/* The peer of a released session of this lcore that is still closing; NULL: none. */
+const char *plx_session_closing(void);
 
 /* Inside lib/session. */
+#define SESSION_LATE "did not take all within 5 s; what it had not taken is lost"
+static_assert(PLX_CLOSE_NS == 5 * PLX_NS_PER_S, "SESSION_LATE names it");
 extern struct plx_log_component *const session_log;
-bool connector_any_closing(void);
+const char *connector_closing(void);
 /* Nobody listens at its address of this host. Return: whether it leads: it must retry. */
 bool quiet_join(struct plx_connector *connector);
 /* It waits no longer. answered: somebody listens there; otherwise another one leads. */
 void quiet_leave(struct plx_connector *connector, bool answered);
-void session_note_progress(void);
 
 #endif

@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 
-#define CLOSING_NS (4 * PLX_NS_PER_S) /* below the 5 s that the EAL waits for an lcore to stop */
+/* netio_fini waits this long for connections. The rest of its time is for the EAL, which waits as
+ * long for an lcore that is in netio_fini. */
+#define CLOSING_NS (PLX_CLOSE_NS - PLX_NS_PER_S)
 
 PLX_LOG_COMPONENT(log_component, "netio");
 struct plx_log_component *const netio_log = &log_component;
@@ -99,24 +101,7 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf)
 /* Also closes this lcore's connections of other loops' sockets, including new ones. */
 static bool is_closed(void *evloop)
 {
-	return !acceptor_close_all(evloop) && !plx_session_any_closing();
-}
-
-/* Released sockets close without loss, which takes turns of the loop. Continue while they make
- * progress; if the process is stopping, for at most CLOSING_NS. */
-static void finish_closing(struct netio_eventloop *evloop)
-{
-	uint64_t seen;
-	int rc;
-
-	do {
-		seen = plx_session_progress();
-		rc = plx_loop_until(is_closed, evloop, CLOSING_NS);
-	} while (rc == -ETIMEDOUT && plx_session_progress() != seen && !plx_stopping());
-	if (rc)
-		plx_log(netio_log, PLX_LOG_WARNING,
-			"netio_fini: some connections do not close; what they had still to send "
-			"may be lost");
+	return !acceptor_close_all(evloop) && !plx_session_closing();
 }
 
 static bool are_senders_closed(void *evloop)
@@ -154,7 +139,9 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 
 int netio_eventloop_fini(struct netio_eventloop *evloop)
 {
-	int rc;
+	uint64_t began_ns = plx_now_ns(), waited_ns;
+	char late[PLX_ADDRESS_MAX];
+	int rc, closing;
 
 	if (!evloop->ready)
 		return 0;
@@ -171,10 +158,17 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 	plx_signal_fini(&evloop->terminate);
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
-	finish_closing(evloop);
+	closing = plx_loop_until(is_closed, evloop, CLOSING_NS); /* it takes turns of the loop */
+	waited_ns = plx_now_ns() - began_ns;
+	snprintf(late, sizeof(late), "%s", plx_session_closing() ?: "another loop's peer");
 	rc = netio_logged(netio_process_leave());
 	evloop->ready = rc != 0;
-	return rc;
+	if (rc || !closing)
+		return rc;
+	return netio_fail(-closing,
+			  "netio_fini: %s, and perhaps others, did not agree to close within %.1f "
+			  "s; what they had not taken is lost",
+			  late, (double)waited_ns / 1e9);
 }
 
 int netio_fini(struct netio_context *ctx)

@@ -145,7 +145,6 @@ static void on_sent(struct outbox *outbox)
 {
 	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
 
-	plx_connector_progressed(&buffered->connection.session);
 	if (plx_unlikely(outbox_is_done(outbox)))
 		plx_connector_settled(&buffered->connection.session);
 }

@@ -23,7 +23,6 @@ static void on_sent(struct outbox *outbox)
 {
 	struct subscriber *subscriber = subscriber_of(outbox);
 
-	plx_accepted_progressed(&subscriber->accepted.session);
 	if (plx_unlikely(subscriber->answer_bytes))
 		requests_resume(subscriber);
 	if (plx_unlikely(outbox_is_done(outbox)))

@@ -124,7 +124,7 @@ static void end_worker(unsigned id)
 {
 	int result = -1, rc;
 
-	if (plx_lcore_state(id) == PLX_LCORE_WAIT)
+	if (plx_lcore_count() == 0 || plx_lcore_state(id) == PLX_LCORE_WAIT)
 		return;
 	netio_terminate(&loops[id]);
 	do
@@ -309,6 +309,7 @@ SPREAD_TEST(connections_of_ended_lcores_end_with_the_socket)
 		assert_works(plx_lcore_join(id, LIMIT_NS, NULL));
 	assert_fails(netio_drain(&ctx.evloop, PLX_NS_PER_MS), -ETIMEDOUT, "do not close");
 	netio_listen_socket_fini(&heard.socket);
+	assert_fails(netio_fini(&ctx), -ETIMEDOUT, "did not agree to close"); /* those peers */
 	assert_int_equal(at[1].closed + at[2].closed, 0);
 }
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* netio_fini ends in time, whatever peers do. */
+#include "socket_fixture.h"
+
+#define PAGES      30
+#define PAGE_BYTES 1024
+#define TRICKLE_MS 700 /* between pages that the peer takes; all of them take 21 s */
+
+static struct netio_eventloop loop;
+static struct netio_timer trickle;
+
+static void take_a_page(void *data)
+{
+	if (heard.kept.count)
+		release_messages(&heard.kept, 1);
+}
+
+/* A second loop on this lcore, and a peer in the first one that keeps its two buffers. */
+static void start_trickle(void)
+{
+	heard.kept.more = 2 * PAGES;
+	assert_int_equal(netio_eventloop_init(&loop), 0);
+	assert_int_equal(netio_timer_init(&ctx.evloop, &trickle), 0);
+	trickle.cb = take_a_page;
+	assert_int_equal(netio_timer_start_ms(&trickle, TRICKLE_MS), 0);
+}
+
+/* The second loop ends in time, and its connection soon after, in the background. */
+static void expect_fini_in_time(void)
+{
+	uint64_t began_ns = plx_now_ns();
+
+	assert_fails(netio_eventloop_fini(&loop), -ETIMEDOUT,
+		     ", and perhaps others, did not agree to close within 4.");
+	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS - PLX_NS_PER_S, PLX_CLOSE_NS);
+	assert_int_equal(netio_eventloop_fini(&loop), 0); /* it has ended nevertheless */
+	TURN_UNTIL(log_count("did not take all within 5 s") == 1);
+	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
+	netio_timer_stop(&trickle);
+}
+
+SOCKET_TEST(a_receiver_that_takes_a_page_now_and_then_does_not_delay_netio_fini)
+{
+	static struct netio_buffered_send_socket sender;
+	static uint8_t page[PAGE_BYTES - 64];
+
+	listen_with(&(struct netio_listen_attr){.buffer_bytes = PAGE_BYTES, .buffer_count = 2});
+	start_trickle();
+	assert_works(netio_buffered_send_socket_init(
+		&loop, &sender,
+		&(struct netio_buffered_attr){.page_bytes = PAGE_BYTES, .page_count = PAGES}));
+	connect_buffered_to_listening(&sender);
+	TURN_UNTIL(heard.established == 1 && netio_buffered_flush(&sender) == 0);
+	for (unsigned i = 0; i < PAGES; i++)
+		assert_int_equal(netio_buffered_send(&sender, page, sizeof(page)), 0);
+	expect_fini_in_time();
+	TURN_UNTIL(heard.closed == 1);
+	assert_in_range(heard.messages, 2, PAGES - 1);
+}
+
+static unsigned subscribed;
+
+PLX_COUNTS(on_subscribed, subscribed, struct netio_subscriber *who,
+	   const struct netio_subscription *what)
+
+static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
+{
+	heard.messages++;
+	keep_message(&heard.kept, msg);
+}
+
+SOCKET_TEST(a_subscriber_that_takes_a_page_now_and_then_does_not_delay_netio_fini)
+{
+	static struct netio_publish_socket publisher;
+	static struct netio_subscribe_socket subscriber;
+	static uint8_t page[PAGE_BYTES - 64];
+
+	subscribed = 0;
+	start_trickle();
+	assert_works(netio_publish_socket_init(
+		&loop, &publisher,
+		&(struct netio_publish_attr){.page_bytes = PAGE_BYTES, .page_count = PAGES}));
+	publisher.cb_subscribed = on_subscribed;
+	assert_works(netio_publish_listen(&publisher, test_host(), 0));
+	assert_works(netio_subscribe_socket_init(
+		&ctx.evloop, &subscriber,
+		&(struct netio_subscribe_attr){.buffer_bytes = PAGE_BYTES, .buffer_count = 2}));
+	subscriber.cb_msg_received = on_published;
+	assert_works(netio_subscribe(&subscriber, test_host(),
+				     netio_publish_socket_port(&publisher), 1));
+	TURN_UNTIL(subscribed == 1);
+	for (unsigned i = 0; i < PAGES; i++)
+		assert_int_equal(netio_buffered_publish(&publisher, 1, page, sizeof(page), 0, NULL),
+				 0);
+	expect_fini_in_time();
+	assert_in_range(heard.messages, 2, PAGES - 1);
+	netio_subscribe_socket_fini(&subscriber);
+}
+
+PLX_TEST_MAIN()
