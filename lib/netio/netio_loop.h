@@ -71,8 +71,8 @@ int netio_run(struct netio_eventloop *evloop);
 void netio_terminate(struct netio_eventloop *evloop);
 
 /** Graceful shutdown, after netio_run returns: stop listening and close all connections of the
- * loop's sockets. Accepted messages are sent first, and callbacks report each closure. The sockets
- * may listen and connect again afterwards.
+ * loop's sockets. Accepted messages are sent first, and callbacks report each closure. Meanwhile
+ * listening, connecting and subscribing fail with -ESHUTDOWN; afterwards they work again.
  * Spread connections (enum netio_spread) are included: those of its sockets on other lcores, whose
  * loops must turn meanwhile, and those of other loops' sockets on this lcore.
  * timeout_ns: for everything. Messages that a peer does not take in PLX_CLOSE_NS (5 s) are lost.

@@ -26,6 +26,9 @@ int netio_logged(int rc);
  * -EINVAL not set up; -EPERM; both logged. */
 int netio_check(const struct netio_eventloop *evloop, const char *what);
 
+/* Check that the loop may listen and connect. what: as above. Return: 0; -ESHUTDOWN, logged. */
+int netio_check_open(const struct netio_eventloop *evloop, const char *what);
+
 /* Assert that this lcore is that of a socket's loop. core: the socket's state; NULL: no check. */
 #define ASSERT_LOOP(core, loop) \
 	ASSERT_OWNER_IF(!(core) || owner_is_here((loop)->lcore_id), __func__, (loop)->lcore_id)

@@ -59,7 +59,7 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 			     const struct netio_listen_attr *attr);
 
 /** Listen at a number, a name, or "*" for all addresses of this host; port 0 takes a free one.
- * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL; -EALREADY; ... */
+ * Return: 0; -EADDRINUSE; -EADDRNOTAVAIL; -EINVAL; -EALREADY; -ESHUTDOWN during netio_drain; ... */
 int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned port);
 
 /** The port; 0 if the socket does not listen. */

@@ -40,7 +40,8 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
  * Each attempt resolves a name on another thread, at most once a second. A name that does not
  * resolve, or a host without a route, is refused like a port where nobody listens, and retried.
  * Return: 0; -EINVAL impossible address or unknown provider; -EALREADY connected or connecting;
- * -ENODEV, -EACCES and -ESHUTDOWN as plx_link_connect, without another attempt. */
+ * -ESHUTDOWN during netio_drain; -ENODEV and -EACCES as plx_link_connect, without another
+ * attempt. */
 int netio_connect(struct netio_send_socket *socket, const char *host, unsigned port);
 
 /** Close the connection without loss, or stop connecting; cb_connection_closed follows. Messages

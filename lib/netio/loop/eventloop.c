@@ -36,6 +36,16 @@ int netio_check(const struct netio_eventloop *evloop, const char *what)
 	return 0;
 }
 
+int netio_check_open(const struct netio_eventloop *evloop, const char *what)
+{
+	if (!evloop->draining)
+		return 0;
+	return netio_fail(ESHUTDOWN,
+			  "%s: the connections of this loop are being closed; open new ones "
+			  "when netio_drain has returned",
+			  what);
+}
+
 int netio_fail_closed(void)
 {
 	if (plx_is_forked())
@@ -156,6 +166,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		return netio_fail(EBUSY, "netio_fini: inside netio_run; call "
 					 "netio_terminate, and do it after netio_run");
 	plx_signal_fini(&evloop->terminate);
+	evloop->draining = true;
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
 	closing = plx_loop_until(is_closed, evloop, CLOSING_NS); /* it takes turns of the loop */

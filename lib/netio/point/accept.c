@@ -126,6 +126,9 @@ int acceptor_listen(struct acceptor *acceptor, const char *what, const char *hos
 
 	if (!acceptor)
 		return netio_fail(EINVAL, "%s: the socket is not set up", what);
+	rc = netio_check_open(acceptor->evloop, what);
+	if (rc)
+		return rc;
 	if (acceptor->listener)
 		return netio_fail(EALREADY, "%s: it listens at %s already", what,
 				  plx_listener_address(acceptor->listener));

@@ -114,6 +114,9 @@ int connection_open(struct netio_connection *connection, const char *host, unsig
 
 	if (!connection)
 		return netio_fail(EINVAL, "netio_connect: the socket is not set up");
+	rc = netio_check_open(connection->evloop, "netio_connect");
+	if (rc)
+		return rc;
 	if (connection->session.state != PLX_CONNECTOR_IDLE &&
 	    (connection->session.state != PLX_CONNECTOR_WAITING || connection->session.quit))
 		return netio_fail(EALREADY,

@@ -306,6 +306,9 @@ int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, 
 	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
 	if (rc)
 		return netio_logged(rc);
+	rc = netio_check_open(socket->core->hub.evloop, "netio_subscribe");
+	if (rc)
+		return rc;
 	publisher = publisher ?: publisher_create(socket->core, address);
 	if (!publisher)
 		return netio_fail(ENOMEM, "netio_subscribe: out of memory");

@@ -345,6 +345,9 @@ int netio_push_connect(struct netio_push_socket *socket, const char *host, unsig
 	rc = hub_find((struct hub *)core, "netio_push_connect", host, port, address, &connection);
 	if (rc)
 		return netio_logged(rc);
+	rc = netio_check_open(core->hub.evloop, "netio_push_connect");
+	if (rc)
+		return rc;
 	if (!connection)
 		return create(core, address);
 	if (connection->session.state == PLX_CONNECTOR_IDLE) /* reconnecting was switched off */

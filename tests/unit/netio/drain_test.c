@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netio_fini ends in time, whatever peers do. */
+/* netio_drain and netio_fini end in time, whatever peers and callbacks do. */
 #include "socket_fixture.h"
 
 #define PAGES      30
@@ -95,6 +95,55 @@ SOCKET_TEST(a_subscriber_that_takes_a_page_now_and_then_does_not_delay_netio_fin
 	expect_fini_in_time();
 	assert_in_range(heard.messages, 2, PAGES - 1);
 	netio_subscribe_socket_fini(&subscriber);
+}
+
+/* Callbacks that open connections again -------------------------------------------------------- */
+
+static struct again {
+	struct netio_send_socket sender;
+	struct netio_subscribe_socket subscriber;
+	struct netio_push_socket pusher;
+	struct netio_listen_socket listener;
+	unsigned tries, port;
+} again;
+
+static void open_again(struct netio_send_socket *socket, enum plx_link_reason reason,
+		       const char *why)
+{
+	again.tries++;
+	assert_fails(netio_connect(socket, test_host(), again.port), -ESHUTDOWN,
+		     "netio_connect: the connections of this loop are being closed");
+	assert_fails(netio_subscribe(&again.subscriber, test_host(), again.port, 1), -ESHUTDOWN,
+		     "netio_subscribe: the connections");
+	assert_fails(netio_push_connect(&again.pusher, test_host(), again.port), -ESHUTDOWN,
+		     "netio_push_connect: the connections");
+	assert_fails(netio_listen(&again.listener, test_host(), 0), -ESHUTDOWN,
+		     "netio_listen: the connections");
+}
+
+SOCKET_TEST(nothing_can_be_opened_during_a_drain)
+{
+	again = (struct again){0};
+	listen_with(NULL);
+	again.port = heard.port;
+	assert_works(netio_send_socket_init(&ctx.evloop, &again.sender, NULL));
+	again.sender.cb_connection_closed = open_again;
+	assert_works(netio_subscribe_socket_init(&ctx.evloop, &again.subscriber, NULL));
+	assert_works(netio_push_socket_init(&ctx.evloop, &again.pusher, NULL));
+	assert_works(netio_listen_socket_init(&ctx.evloop, &again.listener, NULL));
+	connect_to_listening(&again.sender);
+	TURN_UNTIL(heard.established == 1);
+	assert_int_equal(netio_drain(&ctx.evloop, LIMIT_NS), 0);
+	assert_int_equal(again.tries, 1);
+
+	/* Afterwards everything works again. */
+	assert_works(netio_listen(&heard.socket, test_host(), 0));
+	connect_to_listening(&again.sender);
+	TURN_UNTIL(heard.established == 2);
+	netio_send_socket_fini(&again.sender);
+	netio_subscribe_socket_fini(&again.subscriber);
+	netio_push_socket_fini(&again.pusher);
+	netio_listen_socket_fini(&again.listener);
 }
 
 PLX_TEST_MAIN()
