@@ -140,12 +140,18 @@ static int prepare(struct one_way *run)
 	return 0;
 }
 
+/* Until the peer has taken all messages. */
+static uint64_t close_ns(const struct ping_conf *conf)
+{
+	return conf->self ? PING_CLOSE_NS : SILENCE_S * PLX_NS_PER_S;
+}
+
 static int measure(struct one_way *run)
 {
 	struct plx_link_attr attr = {
 		.events = &events,
 		.user = run,
-		.close_timeout_ns = SILENCE_S * PLX_NS_PER_S,
+		.close_timeout_ns = close_ns(run->conf),
 		.protocol = PLX_PROTOCOL_ECHO,
 	};
 	int rc = plx_link_connect(run->conf->connect, &attr, &run->link);
@@ -195,7 +201,7 @@ int ping_run_one_way(const struct ping_conf *conf, struct ping_outcome *outcome)
 		rc = measure(&run);
 	}
 	/* Longer than the link's own time limit, whose text says more. */
-	if (plx_fabric_drain((SILENCE_S + 1) * PLX_NS_PER_S) != 0)
+	if (plx_fabric_drain(close_ns(conf) + 100 * PLX_NS_PER_MS) != 0)
 		one_way_fail(&run, plx_error());
 	ping_abort(run.link);
 	plx_poller_remove(run.sender);

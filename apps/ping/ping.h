@@ -10,6 +10,10 @@
 #define PING_COPY_MAX     1024 /* longer messages are sent by reference */
 #define PING_WINDOW       6    /* receive buffers of a round-trip link, at most */
 
+/* For the peer to agree to a close. With --self the run ends within a second, also if the server is
+ * stopped and heartbeats are off. */
+#define PING_CLOSE_NS (500 * PLX_NS_PER_MS)
+
 /* One-way messages per turn, at most: enough to make the rest of a turn cheap, and few enough that
  * new credit is read before the old runs out. */
 #define PING_BURST_MAX 64
@@ -114,7 +118,7 @@ int ping_serve(const struct ping_conf *conf);
  * process. Thread: the main lcore. Return: 0, its address in `address`; -errno with a text. */
 int ping_self_start(const struct ping_conf *conf, char *address, size_t address_bytes);
 
-/** End the second process, if any. */
+/** End the second process, if any: in at most 0.3 s, also if it is stopped. */
 void ping_self_stop(void);
 
 /** The messages per second of an open loop. */

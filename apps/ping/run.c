@@ -9,7 +9,6 @@
 
 #define HIGHEST_NS (10 * PLX_NS_PER_S) /* longest round trip with full resolution */
 #define DIGITS     3
-#define CLOSE_NS   PLX_NS_PER_S /* time for the peer to agree to the close */
 /* With longer receive buffers use fewer, so that they stay in the cache. */
 #define PAGE_LINK_BYTES 65536
 #define TX_BUFS         16
@@ -136,6 +135,7 @@ static int run(struct client *client)
 		.user = client,
 		.rx_buf_bytes = ping_rx_buf_bytes(conf),
 		.rx_buf_count = ping_rx_buf_count(conf),
+		.close_timeout_ns = PING_CLOSE_NS,
 		.protocol = PLX_PROTOCOL_ECHO,
 	};
 	struct plx_poller *sender = NULL;
@@ -191,7 +191,7 @@ int ping_run(const struct ping_conf *conf, struct ping_outcome *outcome)
 		ping_look_for_pollers(outcome);
 		rc = run(&client);
 	}
-	plx_fabric_drain(CLOSE_NS); /* in order, if the peer agrees */
+	plx_fabric_drain(PING_CLOSE_NS); /* in order, if the peer agrees */
 	ping_abort(client.link);
 	if (rc == 0)
 		rc = end(&client);

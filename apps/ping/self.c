@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #define START_MS   20000 /* to start listening */
+#define STOP_MS    300   /* to end after SIGTERM */
+#define LOOK_MS    100   /* how often to look for a signal meanwhile */
 #define SAYS       "listening on "
 #define PATH_BYTES 4096
 
@@ -52,16 +54,27 @@ static _Noreturn void become_server(const char *path, char *const argv[], const 
 	_exit(1);
 }
 
-/* Return: 0, its address in `address`; -EIO. */
-static int read_address(int fd, char *address, size_t address_bytes)
+/* Return: whether the server has written something, or has ended. */
+static bool wait_for_output(int fd, uint64_t end_ns)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
+
+	while (!plx_stopping() && plx_now_ns() < end_ns)
+		if (poll(&ready, 1, LOOK_MS) > 0)
+			return true;
+	return false;
+}
+
+/* Return: 0, its address in `address`; -EIO; -EINTR. */
+static int read_address(int fd, char *address, size_t address_bytes)
+{
+	uint64_t end_ns = plx_now_ns() + START_MS * PLX_NS_PER_MS;
 	char line[256];
 	size_t length = 0;
 	ssize_t got;
 	char *end;
 
-	while (length < sizeof(line) - 1 && poll(&ready, 1, START_MS) == 1) {
+	while (length < sizeof(line) - 1 && wait_for_output(fd, end_ns)) {
 		got = read(fd, line + length, sizeof(line) - 1 - length);
 		if (got <= 0)
 			break;
@@ -74,6 +87,9 @@ static int read_address(int fd, char *address, size_t address_bytes)
 		snprintf(address, address_bytes, "%s", line + strlen(SAYS));
 		return 0;
 	}
+	if (plx_stopping())
+		return plx_fail(EINTR, "%s came before the server of --self had started",
+				plx_measure_signal());
 	return plx_fail(EIO,
 			"--self: the server did not start within %d s; its own output has the "
 			"reason",
@@ -112,13 +128,26 @@ int ping_self_start(const struct ping_conf *conf, char *address, size_t address_
 	return rc;
 }
 
+/* A stopped server does not notice SIGTERM. */
+static void end_server(void)
+{
+	uint64_t end_ns = plx_now_ns() + STOP_MS * PLX_NS_PER_MS;
+	pid_t ended;
+
+	kill(server, SIGTERM);
+	while ((ended = waitpid(server, NULL, WNOHANG)) == 0 && plx_now_ns() < end_ns)
+		usleep(1000);
+	if (ended == 0) {
+		kill(server, SIGKILL);
+		waitpid(server, NULL, 0);
+	}
+}
+
 void ping_self_stop(void)
 {
-	if (server > 0) {
-		kill(server, SIGTERM);
-		waitpid(server, NULL, 0);
-		server = 0;
-	}
+	if (server > 0)
+		end_server();
+	server = 0;
 	if (server_output >= 0)
 		close(server_output);
 	server_output = -1;

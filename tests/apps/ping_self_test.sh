@@ -53,4 +53,27 @@ for signal in INT KILL; do
 	wait_until "! kill -0 $server 2>/dev/null"
 	check "SIG$signal: the server ends with its client" "(($? == 0))"
 done
+
+# stops_server NAME [SIGNAL]: stop the server of a run, send the signal to the run, and wait until it ends.
+stops_server()
+{
+	local began took_ms
+
+	server=''
+	start "$1" "$ping" --huge none --log-level info -- --self --duration 60
+	client=$pid
+	wait_until "started && grep -q 'is open' '$temp/$1.err'"
+	began=$(date +%s%N)
+	kill -STOP "$server"
+	[[ -z ${2-} ]] || kill "-$2" "$client"
+	wait_until "! kill -0 $client 2>/dev/null"
+	took_ms=$((($(date +%s%N) - began) / 1000000))
+	check "$1: it ends, after $took_ms ms" '((took_ms < 3000))' # 1 s on an idle host
+	check "$1: so does the server" "! kill -0 $server 2>/dev/null"
+	kill_off "$client" "$server"
+}
+
+stops_server 'stopped server'
+stops_server 'stopped server and SIGTERM' TERM
+server=''
 exit $failed
