@@ -153,7 +153,8 @@ const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint3
 
 /** Lame duck: stop listening, ask every client to use another service, answer open requests, and
  * refuse new ones with DRAINING. Clients close their links once they have their replies. The
- * service closes the others 2 s after their last open request.
+ * service closes the others 2 s after their last open request if they took their replies, and drops
+ * them after PLX_CLOSE_NS (5 s) if not.
  * Thread: the lcore that created the service. */
 void plx_rpc_service_drain(struct plx_rpc_service *service);
 

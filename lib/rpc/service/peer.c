@@ -4,8 +4,9 @@
 
 #include <stdlib.h>
 
-/* Time for a client to leave. */
+/* Time for a client to leave a draining service, and how often to look whether it may. */
 #define LEAVE_NS (2 * PLX_NS_PER_S)
+#define LOOK_NS  (250 * PLX_NS_PER_MS)
 
 /* How long an idle client keeps one of the few places. */
 #define IDLE_NS (10 * PLX_NS_PER_S)
@@ -62,9 +63,28 @@ static void on_writable(struct plx_link *link, void *user)
 	turns_resume(peer);
 }
 
-static void close_at(struct peer *peer, uint64_t end_ns)
+static void end_link(struct peer *peer, const char *why)
 {
-	uint64_t now_ns = plx_loop_now_ns();
+	struct service_local *local = peer->local;
+
+	if (peer->session.failure)
+		return;
+	if (plx_log_allowed(&local->log_limit, plx_loop_now_ns()))
+		plx_log(rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
+			plx_link_peer(peer->session.link), why);
+	plx_accepted_fail(&peer->session, why);
+}
+
+void peer_reject(struct peer *peer, const char *why)
+{
+	if (!peer->session.failure)
+		counter_add(&peer->local->counts.protocol, 1);
+	end_link(peer, why);
+}
+
+static void close_idle(struct peer *peer)
+{
+	uint64_t now_ns = plx_loop_now_ns(), end_ns = peer->arrived_ns + IDLE_NS;
 
 	if (now_ns < end_ns)
 		plx_timer_start(&peer->timer, end_ns - now_ns);
@@ -72,27 +92,43 @@ static void close_at(struct peer *peer, uint64_t end_ns)
 		plx_link_close(peer->session.link);
 }
 
+/* Since the service owes it nothing more, a client has LEAVE_NS to leave if it has taken its
+ * replies. Whatever it does, it has PLX_CLOSE_NS. */
+static void look_whether_it_leaves(struct peer *peer)
+{
+	uint64_t now_ns = plx_loop_now_ns(), passed_ns, left_ns;
+	bool takes_replies = !rpc_tx_is_full(&peer->tx);
+
+	if (peer->open.count != peer->open.gone && takes_replies)
+		peer->answered_ns = now_ns; /* not yet: the service owes it replies */
+	passed_ns = plx_time_since(peer->answered_ns, now_ns);
+	left_ns = plx_time_since(passed_ns, PLX_CLOSE_NS);
+	if (left_ns == 0) {
+		end_link(peer, "it did not take its replies and leave within 5 s, in a drain");
+		return;
+	}
+	if (passed_ns >= LEAVE_NS && takes_replies && !peer->tx.bytes &&
+	    STAILQ_EMPTY(&peer->backlog))
+		plx_link_close(peer->session.link);
+	plx_timer_start(&peer->timer, left_ns < LOOK_NS ? left_ns : LOOK_NS);
+}
+
 /* A pause has ended, or the client's time is up: to leave a draining service, or to send a
  * request. */
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct peer *peer = arg;
-	bool draining = peer->local->draining;
-	bool waits_for_replies = peer->open.count != peer->open.gone ||
-				 !STAILQ_EMPTY(&peer->backlog) || peer->tx.bytes ||
-				 rpc_tx_is_full(&peer->tx);
+	bool was_paused = peer->paused;
 
-	if (peer->paused) {
-		peer->paused = false;
-		plx_timer_start(&peer->timer, draining ? LEAVE_NS : IDLE_NS);
+	peer->paused = false;
+	if (was_paused)
 		turns_resume(peer);
-	} else if (!draining) {
-		close_at(peer, peer->arrived_ns + IDLE_NS);
-	} else if (waits_for_replies) {
-		plx_timer_start(&peer->timer, LEAVE_NS);
-	} else {
-		close_at(peer, peer->answered_ns + LEAVE_NS);
-	}
+	if (peer->local->draining)
+		look_whether_it_leaves(peer);
+	else if (was_paused)
+		plx_timer_start(&peer->timer, IDLE_NS);
+	else
+		close_idle(peer);
 }
 
 static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
@@ -190,19 +226,6 @@ const struct plx_acceptor_owner peer_owner = {
 	.free = on_free,
 };
 
-void peer_reject(struct peer *peer, const char *why)
-{
-	struct service_local *local = peer->local;
-
-	if (peer->session.failure)
-		return;
-	if (plx_log_allowed(&local->log_limit, plx_loop_now_ns()))
-		plx_log(rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
-			plx_link_peer(peer->session.link), why);
-	counter_add(&local->counts.protocol, 1);
-	plx_accepted_fail(&peer->session, why);
-}
-
 /* Notify the client, so that it uses another service and closes the link after its last reply. No
  * request in flight is lost. */
 void peer_drain(struct peer *peer)
@@ -216,5 +239,5 @@ void peer_drain(struct peer *peer)
 	rpc_tx_flush(&peer->tx);
 	peer->answered_ns = plx_loop_now_ns(); /* gives it time to leave */
 	if (!peer->paused)
-		plx_timer_start(&peer->timer, LEAVE_NS);
+		plx_timer_start(&peer->timer, LOOK_NS);
 }

@@ -114,10 +114,8 @@ static inline void finish(struct plx_rpc_request *request)
 		method->open--;
 		method->held++;
 		method->held_cycles += plx_tsc() - request->started;
-		if (request->peer) {
+		if (request->peer)
 			open_remove(request);
-			request->peer->answered_ns = plx_loop_now_ns();
-		}
 	}
 	rpc_request_free(request);
 }

@@ -178,6 +178,7 @@ void open_remove(struct plx_rpc_request *request)
 	*at = request->next;
 	table->count--;
 	table->gone -= request->gone;
+	request->peer->answered_ns = plx_loop_now_ns();
 }
 
 /* The client no longer waits for it; a reply is still owed. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Services that end, in order or not, and clients that move on. */
+#include "log_capture.h"
 #include "rpc_client.h"
 #include "rpc_fixture.h"
 #include "rpc_service.h"
@@ -36,10 +37,11 @@ TEST(requests_in_flight_are_refused)
 	}
 }
 
-/* A client that takes its replies slowly gets them all, and then has time to leave. */
-TEST(queued_replies_are_not_cut_off)
+/* A raw client with many open requests, which never leaves on its own. */
+enum { MANY = 20 };
+
+static void open_many(void)
 {
-	enum { MANY = 20 };
 	struct plx_link_attr link = {
 		.events = &side_events, .user = &client, .rx_buf_count = 4, .rx_buf_bytes = 4096};
 	struct rpc_greeting greeting = {
@@ -47,7 +49,6 @@ TEST(queued_replies_are_not_cut_off)
 	struct rpc_header header = {
 		.kind = RPC_REQUEST, .method = LATER, .remaining_us = UINT32_MAX};
 	uint64_t batch[MANY * RPC_RECORD_BYTES / 8];
-	uint8_t bytes[3000] = {0};
 
 	link.hello_length = RPC_GREETING_BYTES;
 	rpc_greeting_write(link.hello, &greeting);
@@ -57,21 +58,64 @@ TEST(queued_replies_are_not_cut_off)
 		rpc_header_write(&batch[header.call * RPC_RECORD_BYTES / 8], &header);
 	assert_int_equal(plx_link_send(client.link, batch, sizeof(batch)), 0);
 	is_kept(MANY);
-	client.keep = 512; /* it takes nothing from now on */
-	plx_rpc_service_drain(service);
-	pump_ms(1900);
+}
+
+static const uint8_t long_reply[3000];
+
+static void reply_to_all(void)
+{
 	for (unsigned i = 0; i < MANY; i++) {
-		assert_int_equal(plx_rpc_reply(kept[i], bytes, sizeof(bytes)), 0);
+		assert_int_equal(plx_rpc_reply(kept[i], long_reply, sizeof(long_reply)), 0);
 		kept[i] = NULL;
 	}
-	pump_ms(2300); /* its time to leave starts when it has them */
+}
+
+/* Also on a busy host, where pump_ms takes longer. */
+static void turn_for(uint64_t ns)
+{
+	uint64_t end_ns = plx_now_ns() + ns;
+
+	while (plx_now_ns() < end_ns)
+		plx_loop_turn();
+}
+
+/* A client that takes its replies slowly gets them all, and then has time to leave. */
+TEST(queued_replies_are_not_cut_off)
+{
+	open_many();
+	client.keep = 512; /* it takes nothing from now on */
+	plx_rpc_service_drain(service);
+	turn_for(1900 * PLX_NS_PER_MS);
+	reply_to_all();
+	turn_for(2300 * PLX_NS_PER_MS); /* its time to leave starts when it has them */
 	assert_int_equal(client.closed, 0);
 	client.keep = 0;
 	side_release(&client, UINT32_MAX);
 	assert_true(pump_until(&client.closed, 1, 6000)); /* it does not leave on its own */
 	assert_int_equal(client.reason, PLX_LINK_CLOSED);
-	assert_true(client.bytes >= MANY * (sizeof(bytes) + RPC_RECORD_BYTES));
+	assert_true(client.bytes >= MANY * (sizeof(long_reply) + RPC_RECORD_BYTES));
 	client.link = NULL;
+}
+
+/* However slowly it answers, and however long the client does not take the replies. */
+TEST(a_client_that_takes_no_replies_is_dropped)
+{
+	uint64_t began_ns;
+
+	log_capture();
+	open_many();
+	client.keep = 512;
+	plx_rpc_service_drain(service);
+	turn_for(500 * PLX_NS_PER_MS);
+	began_ns = plx_now_ns();
+	reply_to_all();
+	assert_int_equal(plx_rpc_service_finish(service, 8 * PLX_NS_PER_S), 0);
+	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS, PLX_CLOSE_NS + PLX_NS_PER_S);
+	assert_int_equal(log_count("it did not take its replies and leave within 5 s"), 1);
+	assert_int_equal(service_stats().protocol, 0);
+	side_release(&client, UINT32_MAX);
+	client.link = NULL;
+	plx_log_set_sink(NULL, NULL);
 }
 
 /* A service that refuses at once has the fewest open calls; it must not get all calls for that. */
