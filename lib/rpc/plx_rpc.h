@@ -62,9 +62,9 @@ typedef void (*plx_rpc_handler_fn)(struct plx_rpc_request *request, const void *
 				   uint32_t length, void *arg);
 
 /** Nobody waits for the reply to an open request any longer: it was cancelled, its client's
- * deadline passed, or the client disconnected. A request with a key reports a lost link only at its
- * deadline, because its client may reconnect for the reply. The reply is still owed, and is
- * dropped.
+ * deadline passed, or the client disconnected. If the link of a request with a key is lost, its
+ * client may reconnect for the reply. This is reported if it does not: at the deadline, or key_ns
+ * after the loss if that is earlier. The reply is still owed, and is dropped.
  * Runs on the request's lcore. */
 typedef void (*plx_rpc_gone_fn)(struct plx_rpc_request *request, void *arg);
 

@@ -35,7 +35,7 @@ static bool try_answer(struct plx_rpc_request *request)
 
 	if (peer->session.failure || rpc_tx_is_full(&peer->tx))
 		return false;
-	state = rpc_keys_lookup(request->local->service->keys, key, &answer);
+	state = rpc_keys_lookup(request->local->service->keys, key, plx_loop_now_ns(), &answer);
 	if (state == KEY_RUNNING)
 		return false;
 	/* The first got a refusal that allows a retry, or was forgotten: its fate is unknown. */

@@ -15,7 +15,10 @@ struct key_entry {
 	struct key_entry *next;       /* in its chain or the free list */
 	STAILQ_ENTRY(key_entry) link; /* in `done` */
 	struct rpc_key key;
-	uint64_t done_ns;
+	union {
+		uint64_t waited_ns; /* before that: when a duplicate was last seen to wait */
+		uint64_t done_ns;
+	};
 	uint32_t method;
 	bool done;
 	struct key_answer answer;
@@ -186,12 +189,14 @@ static void set_lost(struct key_answer *answer)
 }
 
 /* DONE: copies the reply, which counts as lost if the copy cannot be allocated. */
-static enum key_state state_of(const struct key_entry *entry, struct key_answer *out)
+static enum key_state state_of(struct key_entry *entry, uint64_t now_ns, struct key_answer *out)
 {
 	if (!entry)
 		return KEY_NEW;
-	if (!entry->done)
+	if (!entry->done) {
+		entry->waited_ns = now_ns;
 		return KEY_RUNNING;
+	}
 	*out = entry->answer;
 	if (!out->heap)
 		return KEY_DONE;
@@ -219,21 +224,33 @@ enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_
 		state = *entry_out ? KEY_NEW : KEY_FULL;
 		*retry_ns_out = room_after_ns(shard, now_ns);
 	} else if (entry->method == method) {
-		state = state_of(entry, out);
+		state = state_of(entry, now_ns, out);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return state;
 }
 
-enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, struct key_answer *out)
+enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, uint64_t now_ns,
+			       struct key_answer *out)
 {
 	struct shard *shard = shard_of(keys, key);
 	enum key_state state;
 
 	pthread_mutex_lock(&shard->lock);
-	state = state_of(find(shard, key), out);
+	state = state_of(find(shard, key), now_ns, out);
 	pthread_mutex_unlock(&shard->lock);
 	return state;
+}
+
+uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry)
+{
+	struct shard *shard = shard_of(keys, entry->key);
+	uint64_t waited_ns;
+
+	pthread_mutex_lock(&shard->lock);
+	waited_ns = entry->waited_ns;
+	pthread_mutex_unlock(&shard->lock);
+	return waited_ns;
 }
 
 /* Return: whether they could be allocated. */

@@ -196,13 +196,29 @@ static void notify_gone(struct plx_rpc_request *request)
 
 /* Orphans ----------------------------------------------------------------------------------- */
 
-/* Requests with a key whose link was lost. The client may reconnect and ask for the reply within
- * the deadline; until then `gone` is not called. */
+/* Requests with a key whose link was lost. Until the deadline, or until its key may be forgotten,
+ * the client may reconnect and ask for the reply: `gone` is not called, in case the handler does
+ * something that must not stop in between. A draining service accepts no more clients. */
 
 #define ORPHAN_POLL_NS (50 * PLX_NS_PER_MS)
 
+static bool may_be_asked_for(const struct plx_rpc_request *request, uint64_t now_ns)
+{
+	const struct service_local *local = request->local;
+	const struct plx_rpc_service *service = local->service;
+	uint64_t key_ns = service->attr.key_ns;
+
+	if (local->ending || request->deadline_ns <= now_ns)
+		return false;
+	if (!local->draining && plx_time_add(request->lost_ns, key_ns) > now_ns)
+		return true;
+	/* A client that waits is seen each millisecond. */
+	return plx_time_add(rpc_keys_waited_ns(service->keys, request->entry),
+			    local->draining ? ORPHAN_POLL_NS : key_ns) > now_ns;
+}
+
 /* The callback may reply, to others too. */
-void orphans_notify(struct service_local *local, bool all)
+void orphans_notify(struct service_local *local)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 
@@ -210,16 +226,22 @@ void orphans_notify(struct service_local *local, bool all)
 		struct plx_rpc_request *request = TAILQ_FIRST(&local->orphans.requests);
 
 		request_list_remove(request);
-		if (all || request->deadline_ns <= now_ns)
-			notify_gone(request);
-		else
+		if (may_be_asked_for(request, now_ns))
 			request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
+		else
+			notify_gone(request);
 	}
 }
 
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
-	orphans_notify(arg, false);
+	orphans_notify(arg);
+}
+
+static void orphan_add(struct plx_rpc_request *request)
+{
+	request->lost_ns = plx_loop_now_ns();
+	request_list_add(&request->local->orphans, request, ORPHAN_POLL_NS);
 }
 
 /* It stays in the table and counts against the client until it is replied to. Otherwise a client
@@ -250,7 +272,7 @@ void open_abandon(struct peer *peer, bool may_come_back)
 			if (request->list)
 				duplicate_gone(request);
 			else if (request->entry && !request->gone && may_come_back)
-				request_list_add(&peer->local->orphans, request, ORPHAN_POLL_NS);
+				orphan_add(request);
 			else
 				notify_gone(request);
 		}

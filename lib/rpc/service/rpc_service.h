@@ -187,8 +187,11 @@ struct plx_rpc_request {
 	uint32_t begun_bytes;
 	struct plx_rpc_request *next; /* in the free list or its bucket */
 	struct key_entry *entry;      /* set for the first request with its key */
-	uint64_t key;                 /* of a duplicate that waits for the first */
 	struct request_list *list;    /* duplicates or orphans; NULL: none */
+	union {
+		uint64_t key;     /* of a duplicate that waits for the first */
+		uint64_t lost_ns; /* when an orphan's link ended */
+	};
 	TAILQ_ENTRY(plx_rpc_request) link;
 };
 
@@ -259,8 +262,8 @@ void open_remove(struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 /* The link has ended. may_come_back: it was lost, so the client may ask for replies by key. */
 void open_abandon(struct peer *peer, bool may_come_back);
-/* Notify those past their deadline; all: every one, because their clients will not reconnect. */
-void orphans_notify(struct service_local *local, bool all);
+/* Notify those that no client waits for. */
+void orphans_notify(struct service_local *local);
 void orphans_on_timer(struct plx_timer *timer, void *arg);
 void rpc_request_free_all(struct service_local *local);
 
@@ -285,8 +288,13 @@ enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_
 			      uint64_t now_ns, struct key_entry **entry_out, struct key_answer *out,
 			      uint64_t *retry_ns_out);
 
-/* Look up a key that was RUNNING. Return: its state; NEW: it was forgotten. */
-enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, struct key_answer *out);
+/* Look up a key that was RUNNING, for a client that waits for its reply. Return: its state; NEW: it
+ * was forgotten. */
+enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, uint64_t now_ns,
+			       struct key_answer *out);
+
+/* When a client last waited for the reply to a request that runs, since the first one; 0: never. */
+uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry);
 
 /* The request has run: this is its reply, of `length` bytes in the pieces. Remembers OVERLOADED if
  * they cannot be allocated. */

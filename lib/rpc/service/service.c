@@ -92,7 +92,7 @@ static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
 	if (local->draining)
 		return;
 	local->draining = true;
-	orphans_notify(local, true);
+	orphans_notify(local);
 	LIST_FOREACH (peer, &local->acceptor.links, links)
 		peer_drain((struct peer *)peer);
 }
@@ -107,7 +107,7 @@ static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
 		return;
 	local->draining = true;
 	local->ending = true;
-	orphans_notify(local, true);
+	orphans_notify(local);
 	LIST_FOREACH (peer, &local->acceptor.links, links) {
 		if (peer->link)
 			plx_link_abort(peer->link);

@@ -101,6 +101,48 @@ RETRY_TEST(a_handler_is_notified_at_the_deadline_of_a_lost_client)
 	kept[0] = NULL;
 }
 
+static void start_forgetful(void)
+{
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.key_ns = PLX_NS_PER_S}, &quick);
+}
+
+/* Or when its key may be forgotten, if that is earlier: a motor must not run until the deadline. */
+TEST_BARE(a_handler_is_notified_of_a_lost_client_after_the_key_time)
+{
+	uint64_t lost_ns;
+
+	start_forgetful();
+	gone_refuses = true;
+	call_as((struct plx_rpc_call){.method = LATER, .key = 7, .deadline_ns = PLX_NEVER}, NULL, 0,
+		&outcome);
+	is_kept(1);
+	lost_ns = plx_now_ns();
+	cut_link();
+	expect_status(&outcome, PLX_RPC_PEER_DOWN);
+	PUMP_UNTIL(gone_count == 1);
+	assert_in_range(plx_now_ns() - lost_ns, PLX_NS_PER_S, 10 * PLX_NS_PER_S);
+	assert_int_equal(service_stats().open, 0);
+	kept[0] = NULL;
+}
+
+/* The time starts when the last link of the client is lost. */
+TEST_BARE(a_handler_is_not_notified_while_the_client_waits_on_another_link)
+{
+	uint64_t end_ns;
+
+	start_forgetful();
+	lose_link_of_call(7, PLX_NEVER);
+	end_ns = plx_now_ns() + 2 * PLX_NS_PER_S;
+	while (plx_now_ns() < end_ns)
+		plx_loop_turn();
+	assert_int_equal(service_stats().open, 2);
+	assert_int_equal(gone_count, 0);
+	destroy_caller();
+	pump_ms(100);
+	assert_int_equal(gone_count, 0);
+	PUMP_UNTIL(gone_count == 1);
+}
+
 RETRY_TEST(a_retry_waits_for_a_running_handler)
 {
 	call_retry(LATER, 7, 60 * PLX_NS_PER_S, &outcome);
@@ -154,6 +196,7 @@ RETRY_TEST(a_draining_service_answers_a_repeated_request)
 	plx_rpc_service_drain(service);
 	pump_ms(20);
 	assert_int_equal(outcome.count, 0);
+	assert_int_equal(gone_count, 0);
 	reply_to(0, "late");
 	expect_status(&outcome, PLX_RPC_OK);
 	assert_int_equal(handled_count, 1);
