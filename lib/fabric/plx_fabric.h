@@ -482,8 +482,8 @@ struct plx_listener_stats {
 				       in `failed`) or later */
 	char last_failure[160];   /**< newest of `failed` as text */
 	char last_refused[256];   /**< newest refusal or eviction by a limit that was logged (one
-				       per second and limit): the peer, the limit, and who holds
-				       most */
+				       per second and limit): the peer, the limit, and its
+				       largest holder */
 };
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);

@@ -74,7 +74,7 @@ struct plx_connector {
 	bool refused_here;    /* this host refused the last attempt */
 	enum plx_quiet quiet; /* see quiet.c */
 	LIST_ENTRY(plx_connector) of_quiet;
-	uint64_t busy_ns;    /* for so long the peer has no room; 0: it did not say */
+	uint64_t busy_ns;    /* the peer has no room for that long; 0: it did not say */
 	uint32_t logged;     /* reasons logged since the last open, as bits */
 	const char *failure; /* constant text: why this side ended the link; NULL: it did not */
 	enum plx_link_reason failed_as;

@@ -15,7 +15,7 @@
 #define WAIT_MAX_NS   (PLX_NS_PER_S * 5 / 2) /* for a turn */
 #define FULL_AGAIN_NS PLX_NS_PER_S /* when a listener that has all its links may have room */
 #define HOST_PART     4 /* of the links, and of the descriptors, is the most that one address has */
-#define NETWORK_TIMES 2 /* an IPv6 /48 may have as many links as so many addresses */
+#define NETWORK_TIMES 2 /* an IPv6 /48 may have as many links as this number of addresses */
 
 /* Limits --------------------------------------------------------------------------------------- */
 
