@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define SPREAD_NS (5 * PLX_NS_PER_MS) /* of the attempts of those that followed */
-#define BUCKETS   64
+#define BUCKETS   16
 
 /* Of this lcore, by a hash of the address; a leader comes after those that follow it. */
 static __thread LIST_HEAD(bucket, plx_connector) buckets[BUCKETS];
@@ -41,8 +41,10 @@ bool quiet_join(struct plx_connector *connector)
 		return connector->quiet == PLX_QUIET_LEADS;
 	connector->quiet = PLX_QUIET_LEADS;
 	LIST_FOREACH (each, bucket_of(connector), of_quiet) {
-		if (is_same(each, connector))
+		if (is_same(each, connector)) {
 			connector->quiet = PLX_QUIET_FOLLOWS;
+			break;
+		}
 	}
 	LIST_INSERT_HEAD(bucket_of(connector), connector, of_quiet);
 	return connector->quiet == PLX_QUIET_LEADS;
