@@ -119,7 +119,7 @@ void netio_subscriber_stats(const struct netio_subscriber *subscriber,
 void netio_subscriber_close(struct netio_subscriber *subscriber);
 
 #define NETIO_PUBLISH_PAGE_COUNT_DEFAULT       32
-#define NETIO_SUBSCRIBERS_DEFAULT              1024
+#define NETIO_SUBSCRIBERS_DEFAULT              4096
 #define NETIO_SUBSCRIPTIONS_DEFAULT            (1u << 20)
 #define NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT (1u << 17)
 
@@ -130,7 +130,7 @@ struct netio_publish_attr {
 	uint32_t page_count;      /**< for each subscriber: 2 to 65536; default 32 */
 	uint32_t watermark_bytes; /**< as in netio_buffered_attr; also the next */
 	uint64_t timeout_ns;
-	uint32_t subscribers_max;   /**< further connections are refused; default 1024. PLX_NO_LIMIT
+	uint32_t subscribers_max;   /**< further connections are refused; default 4096. PLX_NO_LIMIT
 					 is allowed here and in the next two */
 	uint32_t subscriptions_max; /**< of all subscribers; further ones are refused; default 2^20.
 					 A range counts as its blocks, at most 126 */

@@ -55,8 +55,7 @@ static void on_closed(struct netio_subscriber *subscriber, enum plx_link_reason 
 static int publish(void)
 {
 	/* Thousands of subscribers fit into memory. */
-	const struct netio_publish_attr attr = {
-		.page_bytes = 4096, .page_count = 4, .subscribers_max = PLX_NO_LIMIT};
+	const struct netio_publish_attr attr = {.page_bytes = 4096, .page_count = 4};
 	char host[PLX_ADDRESS_MAX];
 	unsigned port = plx_app_split_address(listen_address, host);
 
