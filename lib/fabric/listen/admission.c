@@ -111,6 +111,13 @@ static void enter_silent(struct ticket *ticket, uint64_t now_ns)
 	origin_add(ticket->origin, ORIGIN_HALF_OPEN, 1);
 }
 
+static void leave_doomed(struct ticket *ticket)
+{
+	if (ticket->is_doomed)
+		TAILQ_REMOVE(&admission_of(ticket)->doomed, ticket, of_origin);
+	ticket->is_doomed = false;
+}
+
 static void leave_state(struct ticket *ticket)
 {
 	struct origin *origin = ticket->origin, *top = origin_top(origin);
@@ -125,9 +132,7 @@ static void leave_state(struct ticket *ticket)
 		TAILQ_REMOVE(&origin->silent, ticket, of_origin);
 		origin_add(origin, ORIGIN_HALF_OPEN, -1);
 	}
-	if (ticket->is_doomed)
-		TAILQ_REMOVE(&admission_of(ticket)->doomed, ticket, of_origin);
-	ticket->is_doomed = false;
+	leave_doomed(ticket);
 }
 
 /* It makes room. */
@@ -278,6 +283,8 @@ static enum admission_cause decide(struct admission *admission, struct ticket *t
 {
 	enum admission_cause cause = over_links(admission, ticket->origin);
 
+	if (ticket->state == TICKET_LOST) /* its provider has not closed it yet */
+		return ADMISSION_HANDSHAKES;
 	if (cause != ADMISSION_NONE)
 		return cause;
 	answer->wait_ns = turns_wait_ns(&admission->turns, ticket->turn, is_new, now_ns);
@@ -331,6 +338,7 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 void admission_reported(struct ticket *ticket)
 {
 	pthread_mutex_lock(&admission_of(ticket)->lock);
+	leave_doomed(ticket);
 	ticket->connection = NULL;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
@@ -406,8 +414,7 @@ static void *pop_doomed(struct admission *admission)
 
 	if (!ticket)
 		return NULL;
-	TAILQ_REMOVE(&admission->doomed, ticket, of_origin);
-	ticket->is_doomed = false;
+	leave_doomed(ticket);
 	return ticket->connection;
 }
 

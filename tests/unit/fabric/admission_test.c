@@ -403,6 +403,28 @@ PLX_TEST(the_address_of_which_most_wait_loses_its_newest_one)
 	close_all();
 }
 
+/* Its provider did not have to close it yet: the newcomer came by another one. */
+PLX_TEST(a_connection_that_made_room_is_refused_when_it_asks_again)
+{
+	static struct ticket *tickets[251 + 2500];
+	unsigned count = fill_burst("192.0.2.1", tickets);
+	struct admission_answer answer;
+	struct ticket *victim;
+
+	while (root()->waiting < shared->admission.waiting_max)
+		tickets[count++] = keep("192.0.2.1");
+	answer = ask("192.0.2.2", NULL);
+	victim = tickets[--count];
+	assert_ptr_equal(answer.victim, victim);
+	admission_unref(victim);
+	admission_leave(answer.ticket);
+	assert_int_equal(ask("192.0.2.1", victim).verdict, PLX_ADMIT_REFUSE);
+	assert_null(admission_next_doomed(&shared->admission));
+	for (unsigned i = 0; i < count; i++)
+		admission_leave(tickets[i]);
+	close_all();
+}
+
 PLX_TEST(nobody_waits_for_longer_than_half_of_its_time)
 {
 	static struct ticket *tickets[251];
