@@ -71,13 +71,25 @@ struct in6_addr address_group(const struct in6_addr *host)
 	return group;
 }
 
+#define NETWORK_BITS 48 /* of an IPv6 address */
+
+bool address_network(const struct in6_addr *group, struct in6_addr *network_out)
+{
+	*network_out = (struct in6_addr){.s6_addr[15] = NETWORK_BITS};
+	memcpy(network_out->s6_addr, group->s6_addr, NETWORK_BITS / 8);
+	return !is_whole(group);
+}
+
 const char *address_group_format(const struct in6_addr *group, char *out, size_t size)
 {
+	bool is_v4 = IN6_IS_ADDR_V4MAPPED(group), is_network = group->s6_addr[15] == NETWORK_BITS;
 	char text[INET6_ADDRSTRLEN] = "";
-	bool is_v4 = IN6_IS_ADDR_V4MAPPED(group);
+	struct in6_addr plain = *group;
 
-	inet_ntop(is_v4 ? AF_INET : AF_INET6, &group->s6_addr[is_v4 ? 12 : 0], text, sizeof(text));
-	snprintf(out, size, "%s%s", text, is_whole(group) ? "" : "/64");
+	if (!is_whole(group))
+		plain.s6_addr[15] = 0;
+	inet_ntop(is_v4 ? AF_INET : AF_INET6, &plain.s6_addr[is_v4 ? 12 : 0], text, sizeof(text));
+	snprintf(out, size, "%s%s", text, is_whole(group) ? "" : is_network ? "/48" : "/64");
 	return out;
 }
 

@@ -23,8 +23,12 @@ struct in6_addr address_host(const struct sockaddr *address);
  * /64. Those of ::/64 stay whole: IPv4-mapped hosts, and loopback. */
 struct in6_addr address_group(const struct in6_addr *host);
 
+/* The network of a group: the first 48 bits of an IPv6 host, which a site is given. Its last byte
+ * is 48, so no group equals it. Return: whether the group is in one; those of ::/64 are not. */
+bool address_network(const struct in6_addr *group, struct in6_addr *network_out);
+
 #define ADDRESS_GROUP_TEXT_BYTES (INET6_ADDRSTRLEN + 3)
-/* Format a group as "10.0.0.1" or "2001:db8::/64". Return: out. */
+/* Format a group or network as "10.0.0.1", "2001:db8::/64" or "2001:db8::/48". Return: out. */
 const char *address_group_format(const struct in6_addr *group, char *out, size_t size);
 
 #define ADDRESS_TEXT_BYTES 80

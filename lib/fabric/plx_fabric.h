@@ -57,8 +57,8 @@ struct plx_admission {
 	uint32_t handshakes_max;     /**< connections taken that are not open yet; default 256, at
 					  most a quarter of the descriptors. One more closes the
 					  oldest silent one of the address that has most, or waits
-					  if that is silent for less than 100 ms and other addresses
-					  have fewer */
+					  if that is silent for less than 100 ms and the newcomer's
+					  address has as many */
 };
 
 struct plx_fabric_conf {
@@ -95,7 +95,7 @@ struct plx_fabric_conf {
 	uint64_t receive_bytes;
 	/** Bytes of partly received messages of all links of an lcore: 1 MiB to 1 TiB; default 1
 	 * GiB. Beyond it messages wait for room: their peers get no credit. The peer address
-	 * (IPv6: /64) that holds most loses a link if a message of another address waits. At any
+	 * (IPv6: the /64 of the /48) that holds most loses a link if a message of another address waits. At any
 	 * time, a message that comes by less than 4 KiB/s for 10 s ends its link. */
 	uint64_t partial_bytes;
 	/** Default limits of listeners. */

@@ -15,8 +15,11 @@
 #define DROPS_MAX 64   /* idle buffers dropped per turn */
 #define LOOKS_MAX 1024 /* messages of an address among which the largest is chosen */
 
+/* An address; or an IPv6 network, whose bytes are those of its addresses. */
 struct holder {
 	struct in6_addr address; /* first: see by_address */
+	struct holder *network;  /* that it is in; itself if in none */
+	uint32_t members;        /* of a network */
 	uint64_t bytes;
 	uint32_t waiting; /* of its messages */
 	LIST_HEAD(, assembly) assemblies;
@@ -44,17 +47,45 @@ static int by_address(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct in6_addr));
 }
 
-static struct holder *create_holder(struct partials *partials, const struct in6_addr *address)
+/* Created if needed. Return: NULL: no memory. */
+static struct holder *find_holder(struct partials *partials, const struct in6_addr *address)
 {
-	struct holder *holder = calloc(1, sizeof(*holder));
+	struct holder **found = tfind(address, &partials->by_address, by_address), *holder;
 
+	if (found)
+		return *found;
+	holder = calloc(1, sizeof(*holder));
 	if (!holder)
 		return NULL;
 	holder->address = *address;
-	if (!tsearch(holder, &partials->by_address, by_address)) {
-		free(holder);
+	holder->network = holder;
+	if (tsearch(holder, &partials->by_address, by_address))
+		return holder;
+	free(holder);
+	return NULL;
+}
+
+static void free_holder(struct partials *partials, struct holder *holder)
+{
+	tdelete(holder, &partials->by_address, by_address);
+	free(holder);
+}
+
+/* Return: NULL: no memory. */
+static struct holder *create_holder(struct partials *partials, const struct in6_addr *address)
+{
+	struct holder *holder = find_holder(partials, address), *network = holder;
+	struct in6_addr above;
+
+	if (holder && address_network(address, &above))
+		network = find_holder(partials, &above);
+	if (!network) {
+		if (holder)
+			free_holder(partials, holder);
 		return NULL;
 	}
+	holder->network = network;
+	network->members++;
 	LIST_INSERT_HEAD(&partials->holders, holder, of_home);
 	return holder;
 }
@@ -106,6 +137,13 @@ void partial_schedule_room(struct plx_fabric_lcore *home)
 		plx_task_schedule(&home->partials.make_room);
 }
 
+static void add_bytes(struct holder *holder, uint64_t bytes)
+{
+	holder->bytes += bytes;
+	if (holder->network != holder)
+		holder->network->bytes += bytes;
+}
+
 void partial_leave(struct assembly *assembly)
 {
 	struct plx_fabric_lcore *home = assembly->link->home;
@@ -113,14 +151,15 @@ void partial_leave(struct assembly *assembly)
 
 	stop_waiting(assembly);
 	home->partials.bytes -= assembly->charged;
-	holder->bytes -= assembly->charged;
+	add_bytes(holder, -(uint64_t)assembly->charged);
 	assembly->charged = 0;
 	assembly->link = NULL;
 	LIST_REMOVE(assembly, of_holder);
 	if (LIST_EMPTY(&holder->assemblies)) {
-		tdelete(holder, &home->partials.by_address, by_address);
 		LIST_REMOVE(holder, of_home);
-		free(holder);
+		if (--holder->network->members == 0 && holder->network != holder)
+			free_holder(&home->partials, holder->network);
+		free_holder(&home->partials, holder);
 	}
 	partial_schedule_room(home);
 }
@@ -130,7 +169,7 @@ void partial_leave(struct assembly *assembly)
 void partial_charge(struct assembly *assembly, uint32_t bytes)
 {
 	assembly->charged += bytes;
-	assembly->holder->bytes += bytes;
+	add_bytes(assembly->holder, bytes);
 	assembly->link->home->partials.bytes += bytes;
 }
 
@@ -173,12 +212,15 @@ uint32_t partial_whole(struct assembly *assembly)
 	return stop_waiting(assembly);
 }
 
+/* The address that holds most, in the network that does. */
 static struct holder *holds_most(struct partials *partials)
 {
 	struct holder *most = LIST_FIRST(&partials->holders), *each;
 
 	LIST_FOREACH (each, &partials->holders, of_home) {
-		if (each->bytes > most->bytes)
+		const struct holder *own = each->network, *other = most->network;
+
+		if (own->bytes > other->bytes || (own == other && each->bytes > most->bytes))
 			most = each;
 	}
 	return most;

@@ -2,16 +2,13 @@
 /* What each address holds. All under the lock of its admission. */
 #include "admission.h"
 
-#include <arpa/inet.h>
 #include <search.h>
 #include <sockaddr.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Keys of users and of /48 networks, which are no addresses of peers: ::fffe:a.b.c.d, and a /64
- * with this last byte. */
+/* Keys of users, which are no addresses of peers: ::fffe:a.b.c.d. */
 #define USER_MARK 0xfe
-#define NETWORK48 48
 
 static void init(struct origin *origin, struct origin *parent)
 {
@@ -26,13 +23,6 @@ void origins_init(struct origins *origins)
 {
 	*origins = (struct origins){0};
 	init(&origins->root, NULL);
-}
-
-static bool is_network(const struct in6_addr *key)
-{
-	static const uint8_t zero[8];
-
-	return memcmp(key->s6_addr, zero, sizeof(zero)) != 0;
 }
 
 struct in6_addr origin_key(const struct plx_admit_request *asked)
@@ -76,14 +66,11 @@ static struct origin *find_below(struct origins *origins, struct origin *parent,
 
 struct origin *origin_find(struct origins *origins, const struct in6_addr *key)
 {
-	struct in6_addr above = *key;
-	struct origin *parent, *origin;
+	struct origin *parent = &origins->root, *origin;
+	struct in6_addr network;
 
-	if (!is_network(key))
-		return find_below(origins, &origins->root, key);
-	above.s6_addr[6] = above.s6_addr[7] = 0;
-	above.s6_addr[15] = NETWORK48;
-	parent = find_below(origins, &origins->root, &above);
+	if (address_network(key, &network))
+		parent = find_below(origins, parent, &network);
 	origin = parent ? find_below(origins, parent, key) : NULL;
 	if (parent && !origin)
 		origin_release(origins, parent);
@@ -132,12 +119,15 @@ void origin_release(struct origins *origins, struct origin *origin)
 	}
 }
 
+/* Of equals, the one that has connections for longest loses a half-open one, and the one that came
+ * last loses its turn. The newest are first in the list. */
 static struct origin *most_below(struct origin *parent, enum origin_share share)
 {
+	uint32_t more = share != ORIGIN_HALF_OPEN;
 	struct origin *most = NULL, *each;
 
 	LIST_FOREACH (each, &parent->busy, of_parent) {
-		if (!most || origin_share(each, share) > origin_share(most, share))
+		if (!most || origin_share(each, share) >= origin_share(most, share) + more)
 			most = each;
 	}
 	if (share != ORIGIN_LINKS)
@@ -169,17 +159,14 @@ struct origin *origin_top(struct origin *origin)
 
 const char *origin_key_text(const struct in6_addr *key, char *out)
 {
-	struct in6_addr network = *key;
-	char text[INET6_ADDRSTRLEN];
-	uid_t user;
+	struct in6_addr user = {0};
+	uid_t number;
 
-	memcpy(&user, &key->s6_addr[12], sizeof(user));
-	network.s6_addr[15] = 0;
-	if (!is_network(key) && key->s6_addr[11] == USER_MARK)
-		snprintf(out, ORIGIN_TEXT_BYTES, "user %u", (unsigned)user);
-	else if (is_network(key) && key->s6_addr[15] == NETWORK48)
-		snprintf(out, ORIGIN_TEXT_BYTES, "%s/48",
-			 inet_ntop(AF_INET6, &network, text, sizeof(text)));
+	memcpy(&number, &key->s6_addr[12], sizeof(number));
+	user.s6_addr[10] = 0xff;
+	user.s6_addr[11] = USER_MARK;
+	if (memcmp(key, &user, sizeof(user) - sizeof(number)) == 0)
+		snprintf(out, ORIGIN_TEXT_BYTES, "user %u", (unsigned)number);
 	else
 		address_group_format(key, out, ORIGIN_TEXT_BYTES);
 	return out;

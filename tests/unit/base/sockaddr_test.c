@@ -37,4 +37,19 @@ PLX_TEST(an_ipv4_host_and_loopback_count_alone)
 	assert_string_equal(group_of("::"), "::");
 }
 
+PLX_TEST(a_48_is_the_network_of_its_groups_and_equals_none_of_them)
+{
+	struct in6_addr one = host_of("2001:db8:1:2::"), other = host_of("2001:db8:1::"), above,
+			same;
+	char text[ADDRESS_GROUP_TEXT_BYTES];
+
+	assert_true(address_network(&one, &above));
+	assert_true(address_network(&other, &same));
+	assert_memory_equal(&above, &same, sizeof(above));
+	assert_memory_not_equal(&above, &other, sizeof(above));
+	assert_string_equal(address_group_format(&above, text, sizeof(text)), "2001:db8:1::/48");
+	one = host_of("::ffff:192.0.2.1");
+	assert_false(address_network(&one, &above));
+}
+
 PLX_TEST_MAIN()
