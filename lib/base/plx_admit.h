@@ -23,7 +23,7 @@ enum plx_admit_verdict {
 /** Why a provider ended a connection before its request was reported. */
 enum plx_admit_end {
 	PLX_ADMIT_SILENT,   /**< it sent no request in time */
-	PLX_ADMIT_LEFT,     /**< the peer closed it without having sent a byte */
+	PLX_ADMIT_LEFT,     /**< the peer closed it before a byte of it was read */
 	PLX_ADMIT_EVICTED,  /**< as `close_first` or no_descriptor asked */
 	PLX_ADMIT_STRANGER, /**< what it sent is no request */
 	PLX_ADMIT_VERSION,  /**< the same: of another version */
@@ -45,7 +45,8 @@ struct plx_admit_answer {
 	uint64_t wait_ns;  /**< of PLX_ADMIT_KEEP */
 	void *ticket;      /**< unless refused: of the connection from now on */
 	void *close_first; /**< another connection, for the provider to reject and close before it
-				acts on the verdict; NULL: none */
+				acts on the verdict; NULL: none. May be of another passive
+				endpoint whose table has the same arg */
 	uint8_t data[PLX_ADMIT_DATA_MAX]; /**< private data of rejections of this answer */
 	size_t data_length;
 };

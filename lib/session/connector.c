@@ -199,6 +199,7 @@ static void fail_attempt(struct plx_connector *connector)
 	char why[PLX_ADDRESS_MAX + 100];
 
 	snprintf(why, sizeof(why), "%s", plx_error());
+	quiet_leave(connector, true); /* those that follow must not wait for its back-off */
 	plx_connector_try_later(connector);
 	report_refused(connector, PLX_LINK_LOCAL, why);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Addresses of this host where nobody listens. Any number of an lcore's sessions may wait for a
- * process that is not up, and are to find it soon. So one of them, the leader, retries for all that
+ * process that is not up, and must find it soon. So one of them, the leader, retries for all that
  * wait for its address; once somebody answers there, the others try too. */
 #include "plx_base.h"
 #include "session.h"
@@ -10,15 +10,16 @@
 #define SPREAD_NS (5 * PLX_NS_PER_MS) /* of the attempts of those that followed */
 #define BUCKETS   16
 
-/* Of this lcore, by a hash of the address; a leader comes after those that follow it. */
-static __thread LIST_HEAD(bucket, plx_connector) buckets[BUCKETS];
+/* By lcore and a hash of the address; a leader comes after those that follow it. Not in the
+ * thread's memory: another one ends the sessions of an lcore that has ended. */
+static LIST_HEAD(bucket, plx_connector) buckets[PLX_LCORE_MAX][BUCKETS];
 
 static struct bucket *bucket_of(const struct plx_connector *connector)
 {
 	static const struct plx_siphash_key key;
+	uint64_t hash = plx_siphash(&key, connector->address, strlen(connector->address));
 
-	return &buckets[plx_siphash(&key, connector->address, strlen(connector->address)) %
-			BUCKETS];
+	return &buckets[connector->quiet_lcore][hash % BUCKETS];
 }
 
 static bool is_same(const struct plx_connector *one, const struct plx_connector *other)
@@ -39,6 +40,7 @@ bool quiet_join(struct plx_connector *connector)
 
 	if (connector->quiet != PLX_QUIET_NOT)
 		return connector->quiet == PLX_QUIET_LEADS;
+	connector->quiet_lcore = plx_lcore_id();
 	connector->quiet = PLX_QUIET_LEADS;
 	LIST_FOREACH (each, bucket_of(connector), of_quiet) {
 		if (is_same(each, connector)) {

@@ -73,6 +73,7 @@ struct plx_connector {
 	unsigned holds;       /* > 0: its memory stays */
 	bool refused_here;    /* this host refused the last attempt */
 	enum plx_quiet quiet; /* see quiet.c */
+	uint32_t quiet_lcore;
 	LIST_ENTRY(plx_connector) of_quiet;
 	uint64_t busy_ns;    /* the peer has no room for that long; 0: it did not say */
 	uint32_t logged;     /* reasons logged since the last open, as bits */
