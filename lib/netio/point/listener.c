@@ -40,16 +40,17 @@ static bool give_first_to_queue(struct intake *intake, const struct netio_msg *m
 	struct receiver *receiver = plx_container_of(intake, struct receiver, intake);
 	struct netio_msg copy = *msg;
 
-	if (++receiver->copies == LISTENER_COPIES_MAX)
-		intake->give = give_to_queue;
 	copy.buf = msg->len <= LISTENER_COPY_BYTES_MAX ? plx_buf_alloc((uint32_t)msg->len) : NULL;
 	if (!copy.buf)
 		return give_to_queue(intake, msg);
 	copy.data = memcpy(plx_buf_append(copy.buf, (uint32_t)msg->len), msg->data, msg->len);
-	if (queue_push(receiver_listener(receiver)->queue, &copy))
-		return true;
-	plx_buf_unref(copy.buf);
-	return false;
+	if (!queue_push(receiver_listener(receiver)->queue, &copy)) {
+		plx_buf_unref(copy.buf);
+		return false;
+	}
+	if (++receiver->copies == LISTENER_COPIES_MAX)
+		intake->give = give_to_queue;
+	return true;
 }
 
 static const char *on_received(struct accepted *accepted, struct plx_buf *message)
