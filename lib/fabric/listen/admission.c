@@ -90,7 +90,7 @@ void admission_init(struct admission *admission, const struct plx_admission *lim
 	if (admission->turns.gap_ns)
 		waiting = lesser(waiting, admission->wait_max_ns / admission->turns.gap_ns + 1);
 	admission->waiting_max = (uint32_t)lesser(waiting, descriptors);
-	for (unsigned i = 0; i < ADMISSION_CAUSES; i++)
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(admission->log_limits); i++)
 		admission->log_limits[i].burst = 1;
 }
 
@@ -225,6 +225,16 @@ static struct ticket *oldest_silent(struct origin *origin)
 	return NULL;
 }
 
+/* Networks are compared if they differ, otherwise the addresses in them. */
+static bool holds_as_many(struct origin *own, struct origin *most)
+{
+	if (origin_top(own) != origin_top(most)) {
+		own = origin_top(own);
+		most = origin_top(most);
+	}
+	return own->half_open + 1 >= most->half_open;
+}
+
 /* Find room for one more that is not open: at the limit, the address that has most of them loses
  * its oldest silent one. Return: why it must be refused. */
 static enum admission_cause make_room(struct admission *admission, const struct ticket *ticket,
@@ -241,7 +251,7 @@ static enum admission_cause make_room(struct admission *admission, const struct 
 	if (!oldest)
 		return ADMISSION_HANDSHAKES;
 	age_ns = plx_time_since(oldest->since_ns, now_ns);
-	if (age_ns < GRACE_NS && most->half_open <= ticket->origin->half_open + 1)
+	if (age_ns < GRACE_NS && holds_as_many(ticket->origin, most))
 		answer->wait_ns = GRACE_NS - age_ns;
 	else
 		lose(oldest, ADMISSION_EVICTED, answer);
@@ -284,7 +294,7 @@ static enum admission_cause decide(struct admission *admission, struct ticket *t
 	enum admission_cause cause = over_links(admission, ticket->origin);
 
 	if (ticket->state == TICKET_LOST) /* its provider has not closed it yet */
-		return ADMISSION_HANDSHAKES;
+		return ADMISSION_LOST;
 	if (cause != ADMISSION_NONE)
 		return cause;
 	answer->wait_ns = turns_wait_ns(&admission->turns, ticket->turn, is_new, now_ns);
@@ -323,10 +333,10 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 		answer_out->cause = decide(admission, ticket, !asked->ticket, now_ns, answer_out);
 	answer_out->again_ns = again_ns(admission, answer_out->victim ? answer_out->victim_cause
 								      : answer_out->cause);
-	if (ticket && answer_out->cause != ADMISSION_NONE) {
+	if (ticket && answer_out->cause < ADMISSION_CAUSES)
 		counter_add_shared(&admission->counts[answer_out->cause], 1);
+	if (ticket && answer_out->cause != ADMISSION_NONE)
 		is_last = leave(ticket);
-	}
 	pthread_mutex_unlock(&admission->lock);
 	answer_out->ticket = answer_out->cause == ADMISSION_NONE ? ticket : NULL;
 	if (!answer_out->ticket)
@@ -428,8 +438,31 @@ void *admission_next_doomed(struct admission *admission)
 	return connection;
 }
 
-/* The oldest silent connection of the address that has most that are not open, else the newest that
- * waits. */
+/* The oldest silent connection that a provider has, of the address that has most of those that are
+ * not open. */
+static struct ticket *provider_silent(struct origin *parent)
+{
+	struct ticket *found = NULL, *each;
+	struct origin *origin;
+	uint32_t most = 0;
+
+	LIST_FOREACH (origin, &parent->busy, of_parent) {
+		if (origin->half_open < most)
+			continue;
+		each = provider_silent(origin); /* of the addresses in a network */
+		if (!each)
+			TAILQ_FOREACH (each, &origin->silent, of_origin) {
+				if (each->connection)
+					break;
+			}
+		if (each)
+			most = origin->half_open;
+		found = each ? each : found;
+	}
+	return found;
+}
+
+/* Such a silent connection, else the newest that waits. */
 void *admission_descriptor(struct admission *admission)
 {
 	struct origin *most;
@@ -438,12 +471,8 @@ void *admission_descriptor(struct admission *admission)
 
 	pthread_mutex_lock(&admission->lock);
 	connection = pop_doomed(admission);
-	most = origin_most(&admission->origins, ORIGIN_HALF_OPEN);
-	if (!connection && most)
-		TAILQ_FOREACH (found, &most->silent, of_origin) {
-			if (found->connection)
-				break;
-		}
+	if (!connection)
+		found = provider_silent(&admission->origins.root);
 	most = origin_most(&admission->origins, ORIGIN_WAITING);
 	if (!connection && !found && most)
 		found = TAILQ_LAST(&most->kept, tickets);

@@ -97,6 +97,7 @@ enum admission_cause {
 	ADMISSION_EVICTED,
 	ADMISSION_CAUSES,
 	ADMISSION_NONE = ADMISSION_CAUSES,
+	ADMISSION_LOST, /* it made room before, which was counted and logged */
 };
 
 /*  WAITING ---> SILENT ---> OPEN      from accept(2) to the end of its link
@@ -139,7 +140,8 @@ struct admission {
 	struct turns turns;
 	TAILQ_HEAD(, ticket) doomed; /* evicted connections of a provider, which must close them */
 	_Atomic uint64_t counts[ADMISSION_CAUSES];
-	struct plx_log_limit log_limits[ADMISSION_CAUSES]; /* of the listener's lcore */
+	struct plx_log_limit
+		log_limits[ADMISSION_CAUSES + 1]; /* and of no memory; the listener's lcore */
 };
 
 struct admission_answer {

@@ -6,11 +6,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool may_log(struct plx_log_limit *limit)
-{
-	return plx_log_allowed(limit, plx_loop_now_ns());
-}
-
 /* Making room ---------------------------------------------------------------------------------- */
 
 static int evict_there(struct plx_call *call, void *arg)
@@ -63,10 +58,14 @@ static void make_room(struct listener_shared *shared, const struct admission_ans
 	struct ticket *victim = answer->victim;
 	char peer[ORIGIN_TEXT_BYTES];
 
-	if (may_log(&shared->admission.log_limits[answer->victim_cause]))
+	if (plx_log_allowed(&shared->admission.log_limits[answer->victim_cause], plx_loop_now_ns()))
 		report(shared, answer->victim_cause, &answer->victim_key,
 		       origin_key_text(&answer->victim_key, peer), "closed before it was open");
-	handover_evict(victim, answer->again_ns);
+	if (answer->victim_cause == ADMISSION_RATE) {
+		counter_add_shared(&shared->requests, victim->request == NULL);
+		counter_add_shared(&shared->refused, 1);
+	}
+	handover_evict(victim);
 	if (!evict_link(victim))
 		admission_unref(victim);
 }
@@ -80,7 +79,7 @@ static void refuse(struct listener_shared *shared, const struct plx_admit_reques
 	char peer[ADDRESS_TEXT_BYTES];
 
 	counter_add_shared(&shared->refused, 1);
-	if (!may_log(&shared->admission.log_limits[answer->cause]))
+	if (!plx_log_allowed(&shared->admission.log_limits[answer->cause], plx_loop_now_ns()))
 		return;
 	if (asked->peer)
 		address_format(asked->peer, peer, sizeof(peer));
@@ -95,7 +94,7 @@ void admit_ask(struct listener_shared *shared, const struct plx_admit_request *a
 	admission_ask(shared, asked, plx_loop_now_ns(), answer_out);
 	if (answer_out->victim)
 		make_room(shared, answer_out);
-	if (answer_out->verdict == PLX_ADMIT_REFUSE)
+	if (answer_out->verdict == PLX_ADMIT_REFUSE && answer_out->cause != ADMISSION_LOST)
 		refuse(shared, asked, answer_out);
 }
 
@@ -108,7 +107,8 @@ static void accepted(void *arg, const struct plx_admit_request *asked,
 	struct admission_answer answer;
 
 	admit_ask(shared, asked, &answer);
-	if (answer.verdict == PLX_ADMIT_REFUSE) /* it will be no FI_CONNREQ */
+	/* It will be no FI_CONNREQ. */
+	if (answer.verdict == PLX_ADMIT_REFUSE && answer.cause != ADMISSION_LOST)
 		counter_add_shared(&shared->requests, 1);
 	*answer_out = (struct plx_admit_answer){
 		.verdict = answer.verdict,
@@ -142,7 +142,7 @@ static void *no_descriptor(void *arg)
 	if (!connection)
 		return NULL;
 	counter_add_shared(&shared->admission.counts[ADMISSION_EVICTED], 1);
-	if (may_log(&shared->admission.log_limits[ADMISSION_EVICTED]))
+	if (plx_log_allowed(&shared->admission.log_limits[ADMISSION_EVICTED], plx_loop_now_ns()))
 		log_warning("a connection is closed before it is open: this process has used up "
 			    "its %" PRIu64 " descriptors (`ulimit -n`)",
 			    descriptors_limit());

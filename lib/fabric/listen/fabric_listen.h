@@ -80,8 +80,8 @@ void admit_offer(struct plx_listener *listener);
 
 /* handover.c */
 void handover_request(struct plx_listener *listener, struct fi_info *info);
-/* End the request in which an evicted connection waits, if any. */
-void handover_evict(struct ticket *ticket, uint64_t again_ns);
+/* End the request in which an evicted connection waits, if any, soon. */
+void handover_evict(struct ticket *ticket);
 void handover_drop_all(struct plx_listener *listener);
 void handover_forget_all(struct plx_fabric_lcore *home);
 

@@ -71,12 +71,18 @@ static bool may_log(struct plx_log_limit *limit)
 	return plx_log_allowed(limit, plx_loop_now_ns());
 }
 
-static void refuse_request(struct request *request, const char *why)
+/* The request's descriptor is about to be closed. */
+static void forget_descriptor(const struct request *request)
 {
 	const struct plx_fabric_driver *driver = request->listener->set->driver;
 
 	if (driver->closing)
 		driver->closing(request->fd);
+}
+
+static void refuse_request(struct request *request, const char *why)
+{
+	forget_descriptor(request);
 	refuse(request->listener, request->info, why, may_log(&request->listener->set->log_limit));
 }
 
@@ -269,6 +275,7 @@ static void ask(struct request *request)
 	admit_ask(listener->shared, &asked, &answer);
 	request->ticket = answer.ticket;
 	if (answer.verdict == PLX_ADMIT_REFUSE) {
+		forget_descriptor(request);
 		reject(listener, request->info, answer.again_ns);
 		finish(request, NULL);
 	} else if (answer.verdict == PLX_ADMIT_KEEP) {
@@ -280,17 +287,11 @@ static void ask(struct request *request)
 	}
 }
 
-void handover_evict(struct ticket *ticket, uint64_t again_ns)
+/* It asks once more, and is refused: to end it here could free the listener that evicts it. */
+void handover_evict(struct ticket *ticket)
 {
-	struct request *request = ticket->request;
-	struct plx_listener *listener = request ? request->listener : NULL;
-
-	if (!request)
-		return;
-	counter_add_shared(&listener->shared->refused, 1);
-	reject(listener, request->info, again_ns);
-	finish(request, NULL);
-	listener_release(listener);
+	if (ticket->request)
+		plx_timer_start(&ticket->request->timer, 0);
 }
 
 /* It was not due, or the lane was full. */

@@ -59,8 +59,9 @@ static struct handshake_log_host *find(struct listener_shared *shared, const str
 	return oldest;
 }
 
-static void log_host(struct listener_shared *shared, const struct in6_addr *host, const char *peer,
-		     const char *who, const char *what)
+static void log_host(struct listener_shared *shared, enum plx_log_level level,
+		     const struct in6_addr *host, const char *peer, const char *who,
+		     const char *what)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 	struct handshake_log_host *entry;
@@ -73,20 +74,19 @@ static void log_host(struct listener_shared *shared, const struct in6_addr *host
 		*entry = (struct handshake_log_host){*host, now_ns + PAUSE_NS};
 	pthread_mutex_unlock(&shared->admission.lock);
 	if (may_log)
-		log_warning("%s did not complete the handshake: %s%s", peer, who, what);
+		plx_log(&fabric_log, level, "%s did not complete the handshake: %s%s", peer, who,
+			what);
 }
 
-/* Health checks of load balancers connect and close. */
+/* Health checks of load balancers connect and close: no reason to warn. */
 void listener_no_handshake(const struct ticket *ticket, bool left, const char *why)
 {
 	char peer[ORIGIN_TEXT_BYTES];
 
 	counter_add_shared(&ticket->shared->no_handshake, 1);
 	origin_key_text(&ticket->origin->key, peer);
-	if (left)
-		log_info("%s did not complete the handshake: %s", peer, why);
-	else
-		log_host(ticket->shared, &ticket->origin->key, peer, "", why);
+	log_host(ticket->shared, left ? PLX_LOG_INFO : PLX_LOG_WARNING, &ticket->origin->key, peer,
+		 "", why);
 }
 
 /* A link of that listener ended before it was open: log and count it, without a callback. */
@@ -104,7 +104,8 @@ void listener_failed(const struct plx_link *link)
 		return;
 	if (link->reason == PLX_LINK_HELLO) {
 		counter_add_shared(&shared->no_handshake, 1);
-		log_host(shared, &link->ticket->origin->key, link->peer, "it ", text);
+		log_host(shared, PLX_LOG_WARNING, &link->ticket->origin->key, link->peer, "it ",
+			 text);
 	} else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns())) {
 		log_warning("connection from %s dropped: %s", link->peer, text);
 	}

@@ -226,6 +226,46 @@ PLX_TEST(the_address_with_most_loses_its_oldest_silent_one)
 	close_all();
 }
 
+PLX_TEST(a_network_with_most_makes_room_however_many_64_it_uses)
+{
+	static const char *const from[] = {"2001:db8:1:1::1", "2001:db8:1:2::1", "2001:db8:1:3::1",
+					   "2001:db8:1:4::1"};
+	struct ticket *crowd[4];
+	struct admission_answer answer;
+
+	open_with(few_handshakes);
+	for (int i = 0; i < 4; i++)
+		crowd[i] = take(from[i]);
+	now_ns += MILLI;
+	answer = ask("2001:db8:2:1::1", NULL);
+	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
+	close_victim(&answer, crowd[0]);
+	admission_leave(answer.ticket);
+	for (int i = 1; i < 4; i++)
+		admission_leave(crowd[i]);
+	close_all();
+}
+
+PLX_TEST(of_addresses_with_as_many_the_oldest_connection_makes_room)
+{
+	static const char *const from[] = {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"};
+	struct ticket *crowd[4];
+	struct admission_answer answer;
+
+	open_with(few_handshakes);
+	for (int i = 0; i < 4; i++) {
+		crowd[i] = take(from[i]);
+		now_ns += 40 * MILLI;
+	}
+	answer = ask("192.0.2.5", NULL);
+	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
+	close_victim(&answer, crowd[0]);
+	admission_leave(answer.ticket);
+	for (int i = 1; i < 4; i++)
+		admission_leave(crowd[i]);
+	close_all();
+}
+
 PLX_TEST(a_reported_connection_is_not_evicted)
 {
 	struct ticket *crowd[4];
@@ -279,6 +319,11 @@ PLX_TEST(want_of_descriptors_closes_the_oldest_silent_one)
 	crowd[0] = take("192.0.2.1");
 	crowd[1] = take("192.0.2.1");
 	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[1]);
+	/* Only a provider can close one at once. */
+	admission_reported(crowd[0]);
+	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[2]);
+	admission_reported(crowd[1]);
+	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[0]);
 	admission_leave(crowd[0]);
 	admission_leave(crowd[1]);
 	admission_leave(alone);
