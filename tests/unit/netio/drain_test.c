@@ -31,8 +31,9 @@ static void expect_fini_in_time(void)
 	uint64_t began_ns = plx_now_ns();
 
 	assert_fails(netio_eventloop_fini(&loop), -ETIMEDOUT,
-		     ", and perhaps others, did not agree to close within 4.");
-	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS - PLX_NS_PER_S, PLX_CLOSE_NS);
+		     ", and perhaps others, did not agree to close within ");
+	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS - PLX_NS_PER_S,
+			PLX_CLOSE_NS + 3 * PLX_NS_PER_S); /* on a busy host */
 	assert_int_equal(netio_eventloop_fini(&loop), 0); /* it has ended nevertheless */
 	TURN_UNTIL(log_count("did not take all within 5 s") == 1);
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);

@@ -110,7 +110,8 @@ TEST(a_client_that_takes_no_replies_is_dropped)
 	began_ns = plx_now_ns();
 	reply_to_all();
 	assert_int_equal(plx_rpc_service_finish(service, 8 * PLX_NS_PER_S), 0);
-	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS, PLX_CLOSE_NS + PLX_NS_PER_S);
+	assert_in_range(plx_now_ns() - began_ns, PLX_CLOSE_NS,
+			PLX_CLOSE_NS + 2 * PLX_NS_PER_S); /* on a busy host */
 	assert_int_equal(log_count("it did not take its replies and leave within 5 s"), 1);
 	assert_int_equal(service_stats().protocol, 0);
 	side_release(&client, UINT32_MAX);
