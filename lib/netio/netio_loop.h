@@ -48,10 +48,11 @@ int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
 
 /** Undo netio_init. Before it, stop the loop's signals, timers and descriptors: their callbacks
  * may run while this waits for connections to close. Remaining sockets end as by their own _fini.
- * Takes at most PLX_CLOSE_NS, of which connections have 4 s, whatever the peers do. If the process exits without this, its peers
- * see it as a crash. Accepts a context that is zeroed or whose set-up failed.
- * Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT a peer did not take all in
- * that time, and the rest is lost, or an lcore has not ended: a second call then tries again. */
+ * Takes at most PLX_CLOSE_NS, of which connections have 4 s, whatever the peers do. If the process
+ * exits without this, its peers see it as a crash. Accepts a context that is zeroed or whose set-up
+ * failed. Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT a peer did not
+ * take all in that time, and the rest is lost, or an lcore has not ended: a second call then tries
+ * again. */
 int netio_fini(struct netio_context *ctx);
 
 /** netio_init and netio_fini for a loop without a context. */
