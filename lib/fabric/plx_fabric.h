@@ -95,8 +95,8 @@ struct plx_fabric_conf {
 	uint64_t receive_bytes;
 	/** Bytes of partly received messages of all links of an lcore: 1 MiB to 1 TiB; default 1
 	 * GiB. Beyond it messages wait for room: their peers get no credit. The peer address
-	 * (IPv6: the /64 of the /48) that holds most loses a link if a message of another address waits. At any
-	 * time, a message that comes by less than 4 KiB/s for 10 s ends its link. */
+	 * (IPv6: the /64 of the /48) that holds most loses a link if a message of another address
+	 * waits. At any time, a message that comes by less than 4 KiB/s for 10 s ends its link. */
 	uint64_t partial_bytes;
 	/** Default limits of listeners. */
 	struct plx_admission admission;
