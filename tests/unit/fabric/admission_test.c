@@ -70,6 +70,12 @@ static struct admission_answer ask(const char *from, struct ticket *ticket)
 	return answer;
 }
 
+static void leave_all(struct ticket **tickets, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		admission_leave(tickets[i]);
+}
+
 static struct ticket *take(const char *from)
 {
 	struct admission_answer answer = ask(from, NULL);
@@ -122,8 +128,7 @@ PLX_TEST(one_address_has_a_quarter_of_the_links)
 	tickets[2] = take("192.0.2.2");
 	admission_leave(tickets[0]);
 	tickets[0] = take("192.0.2.1");
-	for (int i = 0; i < 3; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, 3);
 	close_all();
 }
 
@@ -139,8 +144,7 @@ PLX_TEST(an_ipv6_64_counts_as_one_address_and_its_48_as_two)
 	tickets[3] = take("2001:db8:1:3::1");
 	expect_refused("2001:db8:1:4::1", ADMISSION_HOST);
 	admission_leave(take("2001:db8:2::1"));
-	for (int i = 0; i < 4; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, 4);
 	close_all();
 }
 
@@ -176,8 +180,7 @@ PLX_TEST(an_open_link_is_never_closed_for_a_newcomer)
 		admission_opened(tickets[i]);
 	}
 	expect_refused("192.0.2.2", ADMISSION_LINKS);
-	for (int i = 0; i < 2; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, 2);
 	close_all();
 }
 
@@ -195,8 +198,7 @@ PLX_TEST(a_refusal_names_the_limit_and_who_holds_most)
 				 "2001:db8:1:1::/64 has most of them, 2");
 	admission_text(&shared->admission, ADMISSION_HANDSHAKES, &key, why, sizeof(why));
 	assert_non_null(strstr(why, "(--handshakes-max 256); 2001:db8:1:1::/64 has most of them"));
-	for (int i = 0; i < 2; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, 2);
 	close_all();
 }
 
@@ -241,8 +243,7 @@ PLX_TEST(a_network_with_most_makes_room_however_many_64_it_uses)
 	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
 	close_victim(&answer, crowd[0]);
 	admission_leave(answer.ticket);
-	for (int i = 1; i < 4; i++)
-		admission_leave(crowd[i]);
+	leave_all(crowd + 1, 3);
 	close_all();
 }
 
@@ -261,8 +262,7 @@ PLX_TEST(of_addresses_with_as_many_the_oldest_connection_makes_room)
 	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
 	close_victim(&answer, crowd[0]);
 	admission_leave(answer.ticket);
-	for (int i = 1; i < 4; i++)
-		admission_leave(crowd[i]);
+	leave_all(crowd + 1, 3);
 	close_all();
 }
 
@@ -276,8 +276,7 @@ PLX_TEST(a_reported_connection_is_not_evicted)
 		admission_reported(crowd[i]);
 	}
 	expect_refused("192.0.2.2", ADMISSION_HANDSHAKES);
-	for (int i = 0; i < 4; i++)
-		admission_leave(crowd[i]);
+	leave_all(crowd, 4);
 	close_all();
 }
 
@@ -304,8 +303,7 @@ PLX_TEST(connections_of_one_address_do_not_evict_each_other_at_once)
 	close_victim(&answer, crowd[0]);
 	admission_leave(answer.ticket);
 	admission_leave(late);
-	for (int i = 1; i < 4; i++)
-		admission_leave(crowd[i]);
+	leave_all(crowd + 1, 3);
 	close_all();
 }
 
@@ -365,8 +363,7 @@ PLX_TEST(one_address_alone_has_the_whole_rate)
 		assert_int_equal(ask("192.0.2.1", tickets[count + i]).verdict, PLX_ADMIT_TAKE);
 	}
 	assert_int_equal(now_ns - begin_ns, WAITING * MILLI);
-	for (unsigned i = 0; i < count + WAITING; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, count + WAITING);
 	close_all();
 }
 
@@ -384,8 +381,7 @@ PLX_TEST(addresses_take_turns)
 	now_ns += answer.wait_ns;
 	assert_int_equal(ask("192.0.2.2", answer.ticket).verdict, PLX_ADMIT_TAKE);
 	admission_leave(answer.ticket);
-	for (unsigned i = 0; i < count; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, count);
 	close_all();
 }
 
@@ -403,8 +399,7 @@ PLX_TEST(a_48_has_one_turn_however_many_64_it_uses)
 	answer = ask("192.0.2.2", NULL);
 	assert_in_range(answer.wait_ns, 1, 2 * MILLI);
 	admission_leave(answer.ticket);
-	for (unsigned i = 0; i < count; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, count);
 	close_all();
 }
 
@@ -422,8 +417,7 @@ PLX_TEST(those_that_leave_give_their_turn_back)
 	now_ns += MILLI;
 	assert_int_equal(ask("192.0.2.1", last).verdict, PLX_ADMIT_TAKE);
 	admission_leave(last);
-	for (unsigned i = 0; i < 251; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, 251);
 	close_all();
 }
 
@@ -443,8 +437,7 @@ PLX_TEST(the_address_of_which_most_wait_loses_its_newest_one)
 	assert_int_equal(answer.victim_cause, ADMISSION_RATE);
 	close_victim(&answer, tickets[--count]);
 	admission_leave(answer.ticket);
-	for (unsigned i = 0; i < count; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, count);
 	close_all();
 }
 
@@ -465,8 +458,7 @@ PLX_TEST(a_connection_that_made_room_is_refused_when_it_asks_again)
 	admission_leave(answer.ticket);
 	assert_int_equal(ask("192.0.2.1", victim).verdict, PLX_ADMIT_REFUSE);
 	assert_null(admission_next_doomed(&shared->admission));
-	for (unsigned i = 0; i < count; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, count);
 	close_all();
 }
 
@@ -480,8 +472,7 @@ PLX_TEST(nobody_waits_for_longer_than_half_of_its_time)
 	now_ns += 2501 * MILLI;
 	shared->admission.turns.next_ns = now_ns + PLX_NS_PER_S;
 	assert_int_equal(ask("192.0.2.1", late).cause, ADMISSION_RATE);
-	for (unsigned i = 0; i < count; i++)
-		admission_leave(tickets[i]);
+	leave_all(tickets, count);
 	close_all();
 }
 
