@@ -217,8 +217,8 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 const char *plx_session_closing(void);
 
 /* Inside lib/session. */
+/* The time is PLX_CLOSE_NS. */
 #define SESSION_LATE "did not take all within 5 s; what it had not taken is lost"
-static_assert(PLX_CLOSE_NS == 5 * PLX_NS_PER_S, "SESSION_LATE names it");
 extern struct plx_log_component *const session_log;
 const char *connector_closing(void);
 /* Nobody listens at its address of this host. Return: whether it leads: it must retry. */

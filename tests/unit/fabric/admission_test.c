@@ -424,7 +424,7 @@ PLX_TEST(those_that_leave_give_their_turn_back)
 /* 2 500 wait at most: half of the 5 s for which a peer waits. */
 PLX_TEST(the_address_of_which_most_wait_loses_its_newest_one)
 {
-	static struct ticket *tickets[251 + 2500];
+	static struct ticket *tickets[251 + 2600];
 	unsigned count = fill_burst("192.0.2.1", tickets);
 	struct admission_answer answer;
 
@@ -444,7 +444,7 @@ PLX_TEST(the_address_of_which_most_wait_loses_its_newest_one)
 /* Its provider did not have to close it yet: the newcomer came by another one. */
 PLX_TEST(a_connection_that_made_room_is_refused_when_it_asks_again)
 {
-	static struct ticket *tickets[251 + 2500];
+	static struct ticket *tickets[251 + 2600];
 	unsigned count = fill_burst("192.0.2.1", tickets);
 	struct admission_answer answer;
 	struct ticket *victim;
