@@ -77,6 +77,7 @@ static int check_links(const struct plx_eal_conf *conf)
 	if (rc == 0 && conf->provider)
 		rc = plx_fabric_check_provider(plx_drivers, eal_conf_origin(conf, OPT_PROVIDER),
 					       conf->provider, conf->require_rdma);
+	rc = rc ? rc : plx_fabric_check_admission(&conf->admission);
 	if (rc == 0 && conf->tcp)
 		rc = plx_fabric_check_tcp(plx_drivers, eal_conf_origin(conf, OPT_TCP), conf->tcp);
 	if (rc)

@@ -146,33 +146,38 @@ static struct plx_name *find(const char *host)
 	return NULL;
 }
 
-static int make(const char *host, struct plx_name **name_out)
+/* Return: NULL with *rc_out, and an error text. */
+static struct plx_name *make(const char *host, int *rc_out)
 {
 	int rc = threads < THREADS_MAX ? start_thread() : 0;
 	struct plx_name *name;
 
-	if (rc && !threads)
-		return plx_fail(EAGAIN,
-				"look up %s: no thread can be started: %s; raise the limit of "
-				"processes (ulimit -u, pids.max), or give an address",
-				host, strerror(rc));
+	if (rc && !threads) {
+		*rc_out = plx_fail(EAGAIN,
+				   "look up %s: no thread can be started: %s; raise the limit of "
+				   "processes (ulimit -u, pids.max), or give an address",
+				   host, strerror(rc));
+		return NULL;
+	}
 	name = calloc(1, sizeof(*name));
-	if (!name)
-		return plx_fail(ENOMEM, "look up %s: out of memory", host);
+	if (!name) {
+		*rc_out = plx_fail(ENOMEM, "look up %s: out of memory", host);
+		return NULL;
+	}
 	snprintf(name->host, sizeof(name->host), "%s", host);
 	LIST_INSERT_HEAD(&names, name, of_names);
 	/* A thread exists, and looks at the list before it ends. */
 	TAILQ_INSERT_TAIL(&waiting, name, of_waiting);
-	*name_out = name;
-	return 0;
+	return name;
 }
 
 static int start_locked(struct plx_lookup *lookup, const char *host)
 {
 	struct plx_name *name = find(host);
-	int rc = name ? 0 : make(host, &name);
+	int rc = 0;
 
-	if (rc)
+	name = name ? name : make(host, &rc);
+	if (!name)
 		return rc;
 	if (name->state == NAME_KNOWN)
 		return 1;

@@ -95,7 +95,7 @@ struct plx_fabric_conf {
 	uint64_t receive_bytes;
 	/** Bytes of partly received messages of all links of an lcore: 1 MiB to 1 TiB; default 1
 	 * GiB. Beyond it messages wait for room: their peers get no credit. The peer address
-	 * (IPv6: the /64 of the /48) that holds most loses a link if a message of another address
+	 * (IPv6: a /64, in the /48) that holds most loses a link if a message of another address
 	 * waits. At any time, a message that comes by less than 4 KiB/s for 10 s ends its link. */
 	uint64_t partial_bytes;
 	/** Default limits of listeners. */
@@ -135,6 +135,10 @@ int plx_fabric_check_tcp(const struct plx_fabric_driver *const *table, const cha
  * Return: 0; -EINVAL unknown (the error text lists the names), or not RDMA although required. */
 int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, const char *option,
 			      const char *name, bool require_rdma);
+
+/** Check the limits of listeners of a process.
+ * Return: 0; -EINVAL they contradict each other. */
+int plx_fabric_check_admission(const struct plx_admission *limits);
 
 /** Accept links that ask for the self-test service, at all listeners of the process. Such links
  * take events, user and private HELLO data from attr, everything else from their listener.

@@ -44,6 +44,18 @@ static inline void plx_test_list(struct plx_test *test)
 	*at = test;
 }
 
+/* AddressSanitizer or ThreadSanitizer: everything is slower, and freed memory is kept. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLX_TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PLX_TEST_SANITIZED 1
+#endif
+#endif
+#ifndef PLX_TEST_SANITIZED
+#define PLX_TEST_SANITIZED 0
+#endif
+
 /* For a program; below meson's (150 s), which prints no location. PLX_TEST_TIMEOUT_MULTIPLIER is
  * what meson multiplies its own by; 0 is no limit, for debuggers. */
 #define PLX_TEST_LIMIT_S 140
@@ -54,7 +66,9 @@ static inline void plx_test_stop(int number)
 	void *frames[64];
 
 	dprintf(STDERR_FILENO, "the test program's time limit is over; it is here:\n");
-	backtrace_symbols_fd(frames, backtrace(frames, PLX_ARRAY_LEN(frames)), STDERR_FILENO);
+	if (!PLX_TEST_SANITIZED) /* ThreadSanitizer refuses it in a handler: it may allocate */
+		backtrace_symbols_fd(frames, backtrace(frames, PLX_ARRAY_LEN(frames)),
+				     STDERR_FILENO);
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -182,18 +196,6 @@ static inline void *run_in_thread(void *(*fn)(void *), void *arg)
 
 /** The same while other threads run. */
 #define wait_until(condition) wait_doing(condition, sched_yield())
-
-/* AddressSanitizer or ThreadSanitizer: everything is slower, and freed memory is kept. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLX_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PLX_TEST_SANITIZED 1
-#endif
-#endif
-#ifndef PLX_TEST_SANITIZED
-#define PLX_TEST_SANITIZED 0
-#endif
 
 /** Under qemu-user (scripts/test-on.sh --arch) some system calls do nothing, among them madvise,
  * mbind and process_vm_readv, and the cycle counter is coarse. */

@@ -161,7 +161,8 @@ static int dial(const struct sockaddr_storage *address)
 	return rc;
 }
 
-/* The endpoint takes over the socket. */
+/* The endpoint takes over the socket. A listener without room rejects before it reads the request:
+ * then the socket has its answer, or nothing, which is a rejection too. */
 static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 {
 	int rc;
@@ -169,7 +170,7 @@ static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 	ep->base.source.fd = fd;
 	rc = eq_watch(ep->base.eq, &ep->base.source, EPOLLIN | EPOLLRDHUP);
 	rc = rc ? rc : send_half(ep, WIRE_CONNECT, data, length);
-	return rc == -FI_ENOTCONN ? -FI_ECONNREFUSED : rc;
+	return rc == -FI_ENOTCONN ? 0 : rc;
 }
 
 /* The kernel does not report that a UNIX socket's backlog has room again. */

@@ -134,6 +134,7 @@ static void reject(struct prov_request *request, const void *data, size_t length
 {
 	uint8_t unread;
 
+	shutdown(request->source.fd, SHUT_RD); /* nothing arrives from now on */
 	recv(request->source.fd, &unread, sizeof(unread), MSG_DONTWAIT);
 	wire_send(request->source.fd, WIRE_REJECT, NULL, data, length);
 }

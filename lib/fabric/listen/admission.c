@@ -55,14 +55,21 @@ static int check(const struct plx_admission *asked, const struct plx_admission *
 	return 0;
 }
 
+static const struct plx_admission built_in = {
+	.links_max = 4096,
+	.accepts_per_s = 1000,
+	.handshakes_max = 256,
+};
+
+int plx_fabric_check_admission(const struct plx_admission *limits)
+{
+	struct plx_admission checked;
+
+	return check(limits, &built_in, &checked);
+}
+
 int admission_init_defaults(const struct plx_admission *conf)
 {
-	static const struct plx_admission built_in = {
-		.links_max = 4096,
-		.accepts_per_s = 1000,
-		.handshakes_max = 256,
-	};
-
 	return check(conf, &built_in, &defaults);
 }
 
@@ -513,8 +520,11 @@ static void text_of(struct admission *admission, enum admission_cause cause,
 			origin = origin->parent;
 			most_links *= NETWORK_TIMES;
 		}
-		snprintf(out, size, "%s has %u links here, as many as it may (--links-per-host %u)",
-			 origin_key_text(&origin->key, own_text), origin->links, most_links);
+		snprintf(out, size,
+			 "%s has %u links here, as many as it may (--links-per-host %u%s)",
+			 origin_key_text(&origin->key, own_text), origin->links, most_links,
+			 limits->links_max == PLX_NO_LIMIT ? ""
+							   : "; at most a quarter of --links-max");
 		break;
 	case ADMISSION_RATE:
 		snprintf(out, size,

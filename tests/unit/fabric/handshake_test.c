@@ -474,7 +474,8 @@ TEST(the_links_of_one_address_are_bounded)
 	assert_int_equal(open_clients(), 3);
 	assert_int_equal(listener_stats_of(listener).refused_host, 2);
 	assert_int_equal(
-		log_count("127.0.0.1 has 3 links here, as many as it may (--links-per-host 3)"), 1);
+		log_count("127.0.0.1 has 3 links here, as many as it may (--links-per-host 3; "),
+		1);
 }
 
 /* Over shm the user counts, whatever address it connects to. */
