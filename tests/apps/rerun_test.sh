@@ -7,6 +7,11 @@ set -uo pipefail
 # shellcheck source=tests/apps/checks.sh
 . "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 
+if ! command -v git >/dev/null; then
+	echo 'check.sh needs git: apt-get install git'
+	exit 77
+fi
+
 tree=$temp/tree
 mkdir -p "$tree/.ci" "$tree/tests" "$tree/build-test" "$temp/bin"
 cp -r "$PLX_SOURCE_ROOT/scripts" "$PLX_SOURCE_ROOT/config" "$tree"

@@ -109,12 +109,13 @@ static void open_all(struct rogue *rogue)
 struct rogue *rogue_connect(const char *address)
 {
 	struct rogue *rogue = calloc(1, sizeof(*rogue));
+	uint64_t end_ns = plx_now_ns() + 5 * PLX_NS_PER_S; /* a listener may keep it waiting */
 	uint32_t event = 0;
 
 	rogue->info = resolve(address);
 	open_all(rogue);
 	assert_int_equal(fi_connect(rogue->ep, rogue->info->dest_addr, NULL, 0), 0);
-	for (int i = 0; i < 200000 && event != FI_CONNECTED; i++) {
+	while (event != FI_CONNECTED && plx_now_ns() < end_ns) {
 		struct fi_eq_cm_entry entry;
 
 		fi_eq_read(rogue->eq, &event, &entry, sizeof(entry), 0);
