@@ -415,7 +415,7 @@ void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_ou
 
 /** The next of the calling lcore's links; NULL gives the first. Includes links of NetIO and
  * services: only read those. A link is listed until its on_close. plx_link_connect, close and abort
- * are allowed meanwhile. For the whole process ask each lcore (plx_lcore_broadcast).
+ * are allowed meanwhile. For the whole process ask each lcore (plx_lcore_send).
  * Valid until the callback returns; outside callbacks, until the loop turns.
  * Thread: an lcore; NULL on other threads. */
 struct plx_link *plx_link_next(const struct plx_link *link);

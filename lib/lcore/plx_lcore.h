@@ -362,11 +362,6 @@ int plx_lcore_send_data(uint32_t id, plx_message_data_fn fn, const void *data, s
 			    sizeof(value) *       \
 				    sizeof(char[sizeof(value) <= PLX_MESSAGE_BYTES ? 1 : -1]))
 
-/** Call fn(arg) on every lcore except the calling one, or on none if a lane is full.
- * Thread: an lcore.
- * Return: 0; -EAGAIN; -ENOENT not an lcore; -EINVAL no function; -ENOMEM. */
-int plx_lcore_broadcast(plx_message_fn fn, void *arg);
-
 struct plx_call;
 
 /** Runs on the called lcore. Returns the result. */

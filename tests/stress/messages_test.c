@@ -77,8 +77,7 @@ static void run_all(uint32_t lcore_count, uint32_t parts, plx_lcore_fn on_lcore,
 /* Every message once and in order ------------------------------------------------------------ */
 
 #define SENDERS   (THREADS + LCORES)
-#define STREAMS   (SENDERS + LCORES) /* threads; lcores; each lcore's broadcasts */
-#define IN_FLIGHT 4                  /* calls per lcore */
+#define IN_FLIGHT 4 /* calls per lcore */
 
 struct request {
 	struct plx_call call;
@@ -87,11 +86,11 @@ struct request {
 
 /* Received and done by one lcore; private to it. */
 struct mine {
-	PLX_ALIGNED_LINE uint32_t next[STREAMS]; /* next sequence of each stream */
+	PLX_ALIGNED_LINE uint32_t next[SENDERS]; /* next sequence of each sender */
 	uint64_t received, wrong;
 	uint64_t random;
 	uint32_t pause_turns;
-	uint32_t sent[LCORES], broadcasts, calls, answers;
+	uint32_t sent[LCORES], calls, answers;
 	struct request requests[IN_FLIGHT];
 	struct request *spare[IN_FLIGHT];
 	unsigned spare_count;
@@ -105,10 +104,10 @@ static struct mine *mine(void)
 	return &all[plx_lcore_id() / 10];
 }
 
-/* Each stream sends `messages_each`; an lcore does not receive its own broadcasts. */
+/* Each sender sends `messages_each`. */
 static uint64_t expected(void)
 {
-	return (uint64_t)(STREAMS - 1) * messages_each;
+	return (uint64_t)SENDERS * messages_each;
 }
 
 static void check(uint32_t stream, uint32_t sequence, bool right)
@@ -141,13 +140,6 @@ static void receive_word(void *arg)
 	uint64_t word = (uintptr_t)arg;
 
 	check(word >> 32 & 0xff, (uint32_t)word, word >> 40 == plx_lcore_id());
-}
-
-static void receive_broadcast(void *arg)
-{
-	uint64_t word = (uintptr_t)arg;
-
-	check(SENDERS + (uint32_t)(word >> 32), (uint32_t)word, true);
 }
 
 static bool sent(int err)
@@ -221,17 +213,6 @@ static int make_calls(struct mine *me)
 	return work;
 }
 
-static int make_broadcast(struct mine *me)
-{
-	uint64_t word = (uint64_t)plx_lcore_id() / 10 << 32 | me->broadcasts;
-
-	if (me->broadcasts == messages_each ||
-	    !sent(plx_lcore_broadcast(receive_broadcast, (void *)(uintptr_t)word)))
-		return 0;
-	me->broadcasts++;
-	return 1;
-}
-
 static int make_bursts(struct mine *me)
 {
 	int work = 0;
@@ -256,7 +237,7 @@ static int send_from_lcore(void *arg, uint64_t now_ns)
 	if (me->pause_turns) {
 		me->pause_turns--;
 	} else {
-		work = make_bursts(me) + make_broadcast(me) + make_calls(me);
+		work = make_bursts(me) + make_calls(me);
 		if (dice_roll(&me->random, 16) == 0)
 			me->pause_turns = dice_roll(&me->random, 32);
 	}

@@ -190,41 +190,6 @@ int plx_lcore_on_room(uint32_t id, struct plx_task *task)
 	return lane ? lane_wait("plx_lcore_on_room", lane, task) : -ENOMEM;
 }
 
-/* Return: 0 there is room for one message; -EAGAIN, counted; -ENOMEM. */
-static int check_room(struct lcore *lcore)
-{
-	struct lane *lane = lane_to(lcore);
-
-	if (!lane)
-		return -ENOMEM;
-	if (lane_room(lane) > 0)
-		return 0;
-	counter_add(&lane->full, 1);
-	return -EAGAIN;
-}
-
-int plx_lcore_broadcast(plx_message_fn fn, void *arg)
-{
-	struct message message = {.fn.arg = fn, .size_bytes = MESSAGE_ARG, .arg = arg};
-
-	if (!loop_self)
-		return plx_fail_no_lcore("plx_lcore_broadcast");
-	if (!fn)
-		return plx_fail(EINVAL, "plx_lcore_broadcast: no function to call: give one");
-	/* Only this lcore sends on its lanes: the room stays. */
-	PLX_LCORE_FOREACH (id) {
-		int err = id == plx_lcore_id() ? 0 : check_room(lcore_get(id));
-
-		if (err)
-			return err;
-	}
-	PLX_LCORE_FOREACH (id) {
-		if (id != plx_lcore_id())
-			message_send(lcore_get(id), &message);
-	}
-	return 0;
-}
-
 /* Calls -------------------------------------------------------------------------------------- */
 
 /* A message there, and one back. If the lane back is full, the call waits for room through the

@@ -310,7 +310,6 @@ ONE(a_message_without_a_function_is_refused)
 	assert_fails(plx_lcore_send(0, NULL, NULL), -EINVAL, "plx_lcore_send: no function to call");
 	assert_fails(plx_lcore_send_data(0, NULL, "", 1), -EINVAL,
 		     "plx_lcore_send_data: no function to call");
-	assert_int_equal(plx_lcore_broadcast(NULL, NULL), -EINVAL);
 	assert_int_equal(plx_loop_turn(), 0);
 }
 
@@ -341,63 +340,6 @@ ONE(messages_with_and_without_data_stay_in_order)
 		assert_int_equal(taken_bytes, sizeof(value));
 		assert_memory_equal(taken, &value, sizeof(value));
 	}
-}
-
-/* Broadcast ---------------------------------------------------------------------------------- */
-
-static _Atomic uint32_t had_it[3];
-
-static void have_it(void *arg)
-{
-	atomic_fetch_add(&had_it[plx_lcore_id() / 10], 1);
-}
-
-THREE(a_broadcast_reaches_all_others)
-{
-	memset(had_it, 0, sizeof(had_it));
-	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
-	assert_int_equal(plx_loop_turn(), 0);
-	for (uint32_t id = 10; id <= 20; id += 10)
-		assert_int_equal(run_on(id, turns_until_idle, NULL), 1);
-	assert_int_equal(had_it[0], 0);
-	assert_int_equal(had_it[1], 1);
-	assert_int_equal(had_it[2], 1);
-}
-
-THREE(a_broadcast_reaches_all_lcores_or_none)
-{
-	/* The full one first, and last. */
-	for (uint32_t full = 10; full <= 20; full += 10) {
-		uint64_t counted = stats_of(full).messages_full;
-
-		for (unsigned i = 0; i < PLX_LANE_SLOTS_DEFAULT; i++)
-			assert_int_equal(plx_lcore_send(full, take, NULL), 0);
-		assert_int_equal(plx_lcore_broadcast(have_it, NULL), -EAGAIN);
-		assert_int_equal(stats_of(full).messages_full, counted + 1);
-		assert_int_equal(run_on(30 - full, turns_until_idle, NULL), 0);
-		assert_int_equal(run_on(full, turns_until_idle, NULL), PLX_LANE_SLOTS_DEFAULT);
-		assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
-		assert_int_equal(run_on(10, turns_until_idle, NULL), 1);
-		assert_int_equal(run_on(20, turns_until_idle, NULL), 1);
-	}
-}
-
-static void *broadcast_from_here(void *arg)
-{
-	*(int *)arg = plx_lcore_broadcast(have_it, NULL);
-	return strstr(plx_error(), "plx_lcore_broadcast: this thread is not an lcore") ? arg : NULL;
-}
-
-THREE(only_lcores_may_broadcast)
-{
-	int result = 0;
-
-	assert_non_null(run_in_thread(broadcast_from_here, &result));
-	assert_int_equal(result, -ENOENT);
-	lcores_down();
-	lcores_up(1); /* alone: no receivers */
-	assert_int_equal(plx_lcore_broadcast(have_it, NULL), 0);
-	assert_int_equal(plx_loop_turn(), 0);
 }
 
 /* Threads that are not lcores ---------------------------------------------------------------- */

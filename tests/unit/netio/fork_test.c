@@ -241,7 +241,6 @@ static void use_lcores(void)
 	REFUSED(plx_loop_turn());
 	REFUSED(plx_lcore_send(WORKER, NULL, NULL));
 	REFUSED(plx_lcore_send_data(WORKER, NULL, NULL, 0));
-	REFUSED(plx_lcore_broadcast(NULL, NULL));
 	REFUSED(plx_lcore_call(WORKER, &call));
 	REFUSED(plx_poller_add("x", NULL, NULL, 0, NULL));
 	REFUSED(plx_timer_start(&timer, 1));
