@@ -59,8 +59,7 @@ usage()
 	  --rounds N, --duration S
 	                        number of rounds, and seconds per run
 	  --out DIR             folder for results (default: bench-out-DATE-TIME)
-	  --provider P          provider of Pollux' rows over TCP: tcp (default) or fi:tcp, libfabric's; below
-	                        libfabric 1.18 also fi:net
+	  --provider P          with --live: provider of the links (default: auto)
 	  --sizes N,N,...       message sizes, with K or M (default: 64, for stream and netio 64,1M; with --full
 	                        and --only 64,1K,64K,1M, for stream 64,4K,64K,1M). Rows of other sizes are omitted
 	  --device NAME         verbs: only that RDMA device (default: each with an active port and an IP address)
@@ -182,8 +181,9 @@ elif [[ $mode != local ]]; then
 	parts=("${only:-rtt}") scope=full
 fi
 [[ -z $device_given || ${parts[*]} == *verbs* ]] || die "--device $device_given: that is for the part verbs" 2
-[[ -z $provider || $provider =~ ^(tcp|fi:tcp|fi:net)$ ]] ||
-	die "--provider $provider: there are tcp, fi:tcp and, below libfabric 1.18, fi:net" 2
+[[ -z $provider || $mode == live ]] || die "--provider $provider: that is for --live" 2
+[[ -z $provider || $provider =~ ^(auto|tcp|shm|verbs)$ ]] ||
+	die "--provider $provider: there are auto, tcp, shm and verbs" 2
 size_list=()
 IFS=, read -ra words <<<"$sizes"
 for word in "${words[@]}"; do

@@ -104,7 +104,7 @@ netio_tell_sizes()
 
 netio_provider()
 {
-	[[ $1 == *shm* ]] && echo shm || echo "$eal_provider"
+	[[ $1 == *shm* ]] && echo shm || echo tcp
 }
 
 # netio_server ROW SIZE DIR: sets `command`.
@@ -124,12 +124,12 @@ netio_server()
 	*-poll) server_command "$row" "$where" "$size" ;;
 	publish-*)
 		command=("${program[netio-pubsub-bench]}" -l "0@$cpu_server" --idle poll
-			--provider "$eal_provider" -- --listen "$where" --mode "${mode%-*}" --size "$size"
+			--provider tcp -- --listen "$where" --mode "${mode%-*}" --size "$size"
 			--subscribers "${row##*-}" --duration "$netio_duration" --json "$3/result.json")
 		;;
 	beside-*)
 		command=("${program[netio-pubsub-bench]}" -l "0@$cpu_server" --idle poll
-			--provider "$eal_provider" --heartbeat off -- --listen "$where" --mode buffered
+			--provider tcp --heartbeat off -- --listen "$where" --mode buffered
 			--size "$size" --subscribers 5 --rate "$netio_rate"
 			--duration "$netio_beside_duration" --json "$3/result.json")
 		;;
@@ -161,11 +161,11 @@ netio_client()
 	*-poll) client_command "$row" "$4" "$size" "$3" ;;
 	publish-*)
 		command=("${program[netio-pubsub-bench]}" -l "1@$cpu_client" --idle poll
-			--provider "$eal_provider" -- --connect "$4" --subscribers "${row##*-}")
+			--provider tcp -- --connect "$4" --subscribers "${row##*-}")
 		;;
 	beside-*)
 		command=("${program[netio-pubsub-bench]}" -l "1@$cpu_client" --idle poll
-			--provider "$eal_provider" --heartbeat off -- --connect "$4" --subscribers 4
+			--provider tcp --heartbeat off -- --connect "$4" --subscribers 4
 			--json "$3/subscribers.json")
 		;;
 	*)
@@ -198,7 +198,7 @@ netio_hold_slow()
 
 	: >"$3/slow.log"
 	timeout -k 3 "$4" "${program[netio-pubsub-bench]}" -l "0@$cpu_client" \
-		--provider "$eal_provider" --heartbeat off -- --connect "$2" --slow "$1" \
+		--provider tcp --heartbeat off -- --connect "$2" --slow "$1" \
 		>"$3/slow.log" 2>&1 </dev/null &
 	holder=$!
 	children+=("$holder")

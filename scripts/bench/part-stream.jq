@@ -9,8 +9,8 @@ def meaning: {
 	"raw-fi-plxshm": "libfabric alone over Pollux's own provider",
 	"raw-fi-plxshm-cma": "the same; the receiver reads large messages out of the sender's memory",
 	"shm-stream": "plx-ping --one-way", "tcp-stream": "plx-ping --one-way", "raw-fi-tcp": "libfabric alone, over its own provider",
-	"fi-stream": "plx-ping --one-way over libfabric's own provider", "tcp-single": "plx-ping --one-way --burst 1: each message leaves alone",
-	"fi-single": "the same over libfabric's own provider", "ucx-shm": "ucx_perftest tag_bw", "ucx-tcp": "ucx_perftest tag_bw",
+	"tcp-single": "plx-ping --one-way --burst 1: each message leaves alone",
+	"ucx-shm": "ucx_perftest tag_bw", "ucx-tcp": "ucx_perftest tag_bw",
 	"ucx-tcp-am": "ucx_perftest am_bw: the receiver copies nothing out", "iperf3": "one connection, writes of that size, in whole seconds"
 }[.] // "";
 

@@ -6,14 +6,14 @@
 wanted+=(raw-fi-stream raw-fi-shm-stream)
 
 # cma: the receiver reads large messages from the sender's memory; nocma: it does not, as on hosts that forbid that.
-# fi: plx-ping over libfabric's TCP provider. single: one message per turn.
-stream_all_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream ucx-shm raw-fi-tcp fi-stream tcp-stream
-	ucx-tcp ucx-tcp-am iperf3 fi-single tcp-single)
+# single: one message per turn.
+stream_all_rows=(raw-fi-plxshm raw-fi-plxshm-cma raw-fi-shm raw-fi-shm-nocma shm-stream ucx-shm raw-fi-tcp tcp-stream
+	ucx-tcp ucx-tcp-am iperf3 tcp-single)
 stream_main_rows=' raw-fi-shm shm-stream ucx-shm raw-fi-tcp tcp-stream ucx-tcp '
 declare -A stream_program=(
 	[raw-fi-plxshm]=raw-fi-stream [raw-fi-plxshm-cma]=raw-fi-stream [raw-fi-tcp]=raw-fi-stream
 	[raw-fi-shm]=raw-fi-shm-stream [raw-fi-shm-nocma]=raw-fi-shm-stream [shm-stream]=plx-ping
-	[tcp-stream]=plx-ping [fi-stream]=plx-ping [tcp-single]=plx-ping [fi-single]=plx-ping
+	[tcp-stream]=plx-ping [tcp-single]=plx-ping
 	[ucx-shm]=ucx_perftest [ucx-tcp]=ucx_perftest [ucx-tcp-am]=ucx_perftest [iperf3]=iperf3
 )
 stream_copied_bytes=16384 # messages up to it never are read by the other process
@@ -67,8 +67,7 @@ stream_command()
 	shift 3
 	case $row in
 	shm-stream) command=("$path" -l "$lcore@$cpu" --idle poll --provider shm -- "$@") ;;
-	tcp-*) command=("$path" -l "$lcore@$cpu" --idle poll --provider "$eal_provider" -- "$@") ;;
-	fi-*) command=("$path" -l "$lcore@$cpu" --idle poll --provider "fi:$fi_provider" -- "$@") ;;
+	tcp-*) command=("$path" -l "$lcore@$cpu" --idle poll --provider tcp -- "$@") ;;
 	raw-fi-tcp) command=("$path" --provider "$fi_provider") ;;
 	raw-fi-plxshm) command=(env "FI_PROVIDER_PATH=$module_dir" "$path" --provider plx_shm) ;;
 	raw-fi-plxshm-cma)

@@ -87,18 +87,14 @@ choose_cpus()
 	fi
 }
 
-# eal_provider: for Pollux's rows over TCP. fi_provider: for libfabric's own rows; below version 1.18 net is the newer
-# of two.
+# fi_provider: for libfabric's own rows; below version 1.18 net is the newer of two.
 choose_provider()
 {
 	local old=1
 
 	[[ $(printf '%s\n1.18\n' "$(libfabric_version)" | sort -V | head -n 1) != 1.18 ]] || old=0
-	eal_provider=${provider:-tcp} fi_provider=tcp fi_cq=fd
+	fi_provider=tcp
 	((!old)) || fi_provider=net
-	[[ $eal_provider != fi:* ]] || fi_provider=${eal_provider#fi:}
-	# The leaner completion queue for one link; for other providers both are equal.
-	[[ $fi_provider != tcp ]] || ((!old)) || fi_cq=none
 }
 
 choose_rows()
@@ -144,7 +140,7 @@ provider_of()
 	case $1-$2 in
 	shm-poll-tcp-server) echo auto ;; # listens on both
 	shm-*) echo shm ;;
-	*) echo "$eal_provider" ;;
+	*) echo tcp ;;
 	esac
 }
 
@@ -164,7 +160,7 @@ server_command()
 
 	case $1 in
 	tcp-beside)
-		command=("$path" -l "0@$cpu_plx_server" --idle poll --provider "$eal_provider" -- --listen "$2")
+		command=("$path" -l "0@$cpu_plx_server" --idle poll --provider tcp -- --listen "$2")
 		;;
 	tcp-* | shm-*)
 		command=("$path" -l "0@$cpu_plx_server" --idle "$(idle_of "$1")" --provider "$(provider_of "$1" server)"
@@ -176,7 +172,7 @@ server_command()
 		;;
 	raw-tcp*) command=("$path" --listen "$2" --idle "$(idle_of "$1")" --cpu "$cpu_server") ;;
 	raw-fi-tcp)
-		command=("$path" --listen "$2" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_server")
+		command=("$path" --listen "$2" --provider "$fi_provider" --cpu "$cpu_server")
 		;;
 	*) command=("$path" --listen "$2" --cpu "$cpu_server") ;;
 	esac
@@ -191,7 +187,7 @@ client_command()
 		--out "$4" --name "$1")
 	case $1 in
 	tcp-beside) # of one size
-		command=("$path" -l "1@$cpu_client" --idle poll --provider "$eal_provider"
+		command=("$path" -l "1@$cpu_client" --idle poll --provider tcp
 			-- --connect "$2" "${tail[@]:4}")
 		;;
 	tcp-* | shm-*)
@@ -204,7 +200,7 @@ client_command()
 		;;
 	raw-tcp*) command=("$path" "${tail[@]}" --idle "$(idle_of "$1")" --cpu "$cpu_client") ;;
 	raw-fi-tcp)
-		command=("$path" "${tail[@]}" --provider "$fi_provider" --cq "$fi_cq" --cpu "$cpu_client")
+		command=("$path" "${tail[@]}" --provider "$fi_provider" --cpu "$cpu_client")
 		;;
 	*) command=("$path" "${tail[@]}" --cpu "$cpu_client") ;;
 	esac
@@ -234,11 +230,10 @@ client_limit()
 # heartbeats, because the server would drop it.
 hold_idle_links()
 {
-	local count=${idle_links[$1]} provider=$eal_provider holder
+	local count=${idle_links[$1]} holder
 
-	[[ $1 != shm-poll-tcp ]] || provider=tcp
 	: >"$3/idle.log"
-	"${program[many_links]}" -l "0@$cpu_client" --provider "$provider" \
+	"${program[many_links]}" -l "0@$cpu_client" --provider tcp \
 		--heartbeat off -- --connect "$2" --links "$count" >"$3/idle.log" 2>&1 </dev/null &
 	holder=$!
 	children+=("$holder")

@@ -47,11 +47,10 @@ def plus_bar($runs; $row; $base; $plus):
 	[$runs[] | select(.key == $base and .size_bytes == 64) | .p50_ns] | median | values | . as $ns
 	| bar($runs; $row; $base; 64; (1 + $plus / $ns) | round3; false) | .what += ", \($plus) ns more";
 
-# libfabric's TCP providers have other costs: links over them are shown but do not gate.
-def thresholds($runs): any($runs[]; .key == "tcp-poll" and .provider == "plx_tcp") as $gates | [
-	bar($runs; "tcp-poll"; "raw-tcp"; 64; 1.10; $gates),
+def thresholds($runs): [
+	bar($runs; "tcp-poll"; "raw-tcp"; 64; 1.10; true),
 	(1024, 65536, 1048576 | bar($runs; "tcp-poll"; "raw-fi-tcp"; .; 1; false)),
-	bar($runs; "tcp-poll-idle"; "tcp-poll"; 64; 1.10; $gates),
+	bar($runs; "tcp-poll-idle"; "tcp-poll"; 64; 1.10; true),
 	bar_of($runs; "tcp-beside"; "tcp-poll"; 64; "p99"; 2; false),
 	bar($runs; "tcp-event"; "raw-tcp-event"; 64; 1.10; false),
 	bar($runs; "raw-fi-plxshm"; "raw-fi-shm"; 64; 0.45; true),

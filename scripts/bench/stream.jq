@@ -4,13 +4,13 @@
 include "sums";
 
 def names: ["raw-fi-shm", "raw-fi-shm-nocma", "raw-fi-plxshm", "raw-fi-plxshm-cma", "ucx-shm", "shm-stream", "iperf3", "raw-fi-tcp",
-	"fi-stream", "tcp-stream", "ucx-tcp", "ucx-tcp-am", "fi-single", "tcp-single"];
+	"tcp-stream", "ucx-tcp", "ucx-tcp-am", "tcp-single"];
 def rank: . as $row | (names | index($row)) // 99;
 
-# The baseline of a row: the first one measured, as a short run has neither raw-fi-plxshm nor fi-stream.
+# The baseline of a row: the first one measured, as a short run has no raw-fi-plxshm.
 def base_in($runs): {"shm-stream": ["raw-fi-plxshm", "raw-fi-shm"], "raw-fi-plxshm": ["raw-fi-shm"], "raw-fi-plxshm-cma": ["raw-fi-shm"],
-	"ucx-shm": ["raw-fi-shm"], "fi-stream": ["raw-fi-tcp"], "tcp-stream": ["fi-stream", "raw-fi-tcp"], "ucx-tcp": ["raw-fi-tcp"],
-	"ucx-tcp-am": ["raw-fi-tcp"], "tcp-single": ["fi-single"]}[.] // [] | map(select(. as $base | any($runs[]; .key == $base)))[0];
+	"ucx-shm": ["raw-fi-shm"], "tcp-stream": ["raw-fi-tcp"], "ucx-tcp": ["raw-fi-tcp"],
+	"ucx-tcp-am": ["raw-fi-tcp"]}[.] // [] | map(select(. as $base | any($runs[]; .key == $base)))[0];
 
 def combined($runs):
 	.[0] as $first
@@ -52,10 +52,9 @@ def sum: . as $runs | {
 		aim($runs; "raw-fi-plxshm"; 15),
 		aim($runs; "shm-stream"; 10),
 		aim($runs; "tcp-stream"; 4),
-		ratio_bar($runs; "tcp-single"; "fi-single"; 64; "64 B, one a turn"; 1; false),
 		ratio_bar($runs; "tcp-stream"; "ucx-tcp-am"; 4096; "4 KiB"; 2; false),
 		([65536, "64 KiB"], [1048576, "1 MiB"] | . as [$size, $words]
-			| ratio_bar($runs; "tcp-stream"; "fi-stream"; $size; $words; 1; false),
+			| ratio_bar($runs; "tcp-stream"; "raw-fi-tcp"; $size; $words; 1; false),
 			  best_bar($runs; "tcp-stream"; ["iperf3", "ucx-tcp"]; $size; $words; 1.2))]
 };
 

@@ -155,7 +155,7 @@ part()
 	IFS=, read -ra size_list <<<"${sizes-64,1024,65536,1048576}"
 	declare -A program
 	say() { printf '%s\n' "$*"; }
-	choose_provider() { eal_provider=tcp fi_provider=net; }
+	choose_provider() { fi_provider=net; }
 	server_command() { command=(plx-ping -l "0@$cpu_plx_server" --idle poll); }
 	client_command() { command=(plx-ping -l "1@$cpu_client" --idle poll); }
 	end_children() { children=(); }

@@ -14,13 +14,12 @@ localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" 2>/dev/null && export LC_ALL=de_
 # Round trips -----------------------------------------------------------------------------------
 
 # run ROW SIZE ROUND P50_NS [LINE_NS [LINE_NS]]: a single run as bench.sh writes it down, with the round trip of a cache line
-# before and after it; over `over`.
-over=plx_tcp
+# before and after it.
 run()
 {
-	jq -nc --arg row "$1" --argjson size "$2" --argjson round "$3" --argjson p50 "$4" --arg over "$over" \
+	jq -nc --arg row "$1" --argjson size "$2" --argjson round "$3" --argjson p50 "$4" \
 		--argjson before "${5-null}" --argjson after "${6-${5-null}}" '{
-		key: $row, row: $row, round: $round, run: "runs/\($row)-\($size)-\($round)", provider: $over, idle: "poll",
+		key: $row, row: $row, round: $round, run: "runs/\($row)-\($size)-\($round)", provider: "plx_tcp", idle: "poll",
 		size_bytes: $size, count: 100000, min_ns: ($p50 - 1000), p50_ns: $p50, max_ns: (90000 + $round), mean_ns: ($p50 + 50),
 		line_ns: [$before, $after | values]}'
 }
@@ -54,8 +53,6 @@ check 'a threshold that is just reached is reached' "$sum" \
 check '... and just missed is missed' "$sum" \
 	'.thresholds[] | select(.what == "tcp-poll over raw-fi-tcp, p50, 65536 B") | (.ok | not) and (.gates | not)'
 check 'sizes that were not measured have no threshold' "$sum" '.thresholds | length == 2'
-check 'links over libfabric'"'"'s own provider gate nothing' \
-	"$({ over=net run raw-tcp 64 1 7000; over=net run tcp-poll 64 1 9000; } | rtt)" '.thresholds | length == 1 and all(.[]; .gates == false)'
 sum=$({ run tcp-poll 64 1 9000; run tcp-beside 64 1 12000; } |
 	jq -c '. + {p99_ns: (if .key == "tcp-poll" then 20000 else 40001 end)}' | rtt)
 check 'a link next to a stream is compared with one alone at p99' "$sum" \
@@ -180,26 +177,23 @@ check 'rows of streams have their order' "$sum" \
 	'.rows | map(.key) == ["raw-fi-plxshm", "shm-stream", "raw-fi-shm", "raw-fi-shm-nocma", "raw-fi-plxshm", "raw-fi-plxshm-cma"]'
 sum=$({
 	for round in 1 2; do
-		flow fi-single 64 $round 100000
 		flow tcp-single 64 $round 99999
 		flow tcp-stream 64 $round 4000000
 		flow ucx-tcp-am 4096 $round 200000
 		flow tcp-stream 4096 $round 400000
 		flow raw-fi-tcp 65536 $round 50000
-		flow fi-stream 65536 $round 50000
 		flow iperf3 65536 $round 40000
 		flow ucx-tcp 65536 $round 30000
 		flow tcp-stream 65536 $round 47900
 	done
 } | streams)
 check 'over tcp each threshold is judged, and none gates' "$sum" \
-	'[.thresholds[] | [.limit, .ratio, .ok]] == [[4, 4, true], [1, 1, false], [2, 2, true], [1, 0.958, false], [1.2, 1.198, false]] and
+	'[.thresholds[] | [.limit, .ratio, .ok]] == [[4, 4, true], [2, 2, true], [1, 0.958, false], [1.2, 1.198, false]] and
 		all(.thresholds[]; .gates == false)'
 check '... at 64 KiB and more over the faster of iperf3 and UCX' "$sum" \
-	'.thresholds[4].what == "one way, tcp-stream over the best of iperf3 and ucx-tcp, 64 KiB"'
-check 'a link is held against one over libfabric'"'"'s provider where that ran, else against libfabric alone' \
-	"$(jq -n --argjson full "$sum" --argjson short "$({ flow raw-fi-tcp 64 1 100; flow tcp-stream 64 1 200; } | streams)" '[$full, $short]')" \
-	'[.[] | .rows[] | select(.key == "tcp-stream") | .base] == ["fi-stream", "fi-stream", "fi-stream", "raw-fi-tcp"]'
+	'.thresholds[3].what == "one way, tcp-stream over the best of iperf3 and ucx-tcp, 64 KiB"'
+check 'a link is held against libfabric alone' "$sum" \
+	'all(.rows[] | select(.key == "tcp-stream"); .base == "raw-fi-tcp")'
 check 'no stream measured, no row' "$(streams </dev/null)" '.rows == [] and .thresholds == []'
 
 # Idle links ------------------------------------------------------------------------------------
@@ -460,8 +454,8 @@ refuses 'that part is of one host' --only netio --connect host:1
 refuses 'that is for the part verbs' --only rtt --device rxe0
 refuses "'0' is no size from 1 to 16M" --sizes 64,0
 refuses "'17M' is no size" --sizes 17M
-refuses 'there are tcp, fi:tcp and' --provider sockets
-refuses 'there are tcp, fi:tcp and' --provider net
+refuses 'that is for --live' --provider tcp
+refuses 'there are auto, tcp, shm and verbs' --provider sockets --live localhost:1
 refuses 'HOST:PORT is needed' --connect host
 refuses 'needs two folders of results' --compare /nonexistent
 refuses 'there is no summary.json of this version' --compare /nonexistent /nowhere
