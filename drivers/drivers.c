@@ -2,15 +2,15 @@
 /* The table of drivers. A new driver is declared and listed here, and nowhere else. */
 #include "plx_fabric_driver.h"
 
-extern const struct plx_fabric_driver plx_driver_fi_tcp;
 extern const struct plx_fabric_driver plx_driver_shm;
 extern const struct plx_fabric_driver plx_driver_tcp;
 extern const struct plx_fabric_driver plx_driver_verbs;
 
 const struct plx_fabric_driver *const plx_drivers[] = {
-	&plx_driver_tcp,    &plx_driver_shm,
+	&plx_driver_tcp,
+	&plx_driver_shm,
 #ifdef PLX_HAVE_VERBS
 	&plx_driver_verbs,
 #endif
-	&plx_driver_fi_tcp, NULL,
+	NULL,
 };

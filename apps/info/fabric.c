@@ -87,16 +87,12 @@ static void look_for_endpoints(const struct plx_fabric_driver *driver, struct in
 static void gather_driver(const struct plx_fabric_driver *driver, struct info_fabric *fabric)
 {
 	struct info_driver *entry = &fabric->drivers[fabric->driver_count++];
-	const char *provider = driver->provider(driver->name, false, fi_version());
 
 	entry->name = driver->name;
 	entry->summary = driver->summary;
 	entry->same_host = driver->same_host;
-	snprintf(entry->provider, sizeof(entry->provider), "%s", provider ? provider : "");
-	if (provider)
-		look_for_endpoints(driver, entry);
-	if (entry->available)
-		entry->sleepless = plx_fabric_probe_sleep(driver, provider);
+	snprintf(entry->provider, sizeof(entry->provider), "%s", driver->provider);
+	look_for_endpoints(driver, entry);
 }
 
 void info_gather_fabric(const struct plx_fabric_driver *const *drivers, struct info_fabric *fabric)

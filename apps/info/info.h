@@ -167,10 +167,9 @@ struct info_provider {
 struct info_driver {
 	const char *name;
 	const char *summary;
-	const char *sleepless; /* why an lcore cannot sleep on it; NULL: it can */
-	char provider[64];     /* what links of this driver use */
-	bool available;        /* that provider has connected endpoints (FI_EP_MSG) on this host */
-	bool same_host;        /* it only reaches this host */
+	char provider[64]; /* what links of this driver use */
+	bool available;    /* that provider has connected endpoints (FI_EP_MSG) on this host */
+	bool same_host;    /* it only reaches this host */
 	char domains[256];
 };
 

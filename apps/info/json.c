@@ -151,13 +151,10 @@ static json_t *fabric_json(const struct info_fabric *fabric)
 		const struct info_driver *driver = &fabric->drivers[i];
 
 		json_array_append_new(
-			drivers,
-			json_pack("{s:s, s:s, s:s, s:b, s:b, s:s, s:b, s:s?}", "name", driver->name,
-				  "summary", driver->summary, "provider", driver->provider,
-				  "available", (int)driver->available, "same_host",
-				  (int)driver->same_host, "domains", driver->domains, "sleeps",
-				  (int)(driver->available && !driver->sleepless), "sleepless",
-				  driver->sleepless));
+			drivers, json_pack("{s:s, s:s, s:s, s:b, s:b, s:s}", "name", driver->name,
+					   "summary", driver->summary, "provider", driver->provider,
+					   "available", (int)driver->available, "same_host",
+					   (int)driver->same_host, "domains", driver->domains));
 	}
 	snprintf(version, sizeof(version), "%u.%u", FI_MAJOR(fabric->version),
 		 FI_MINOR(fabric->version));

@@ -164,10 +164,7 @@ static void print_fabric(const struct info_fabric *fabric, FILE *out)
 
 		snprintf(label, sizeof(label), "driver %s", driver->name);
 		if (driver->available)
-			fact(out, label, "uses '%s' on %s; %s%s", driver->provider, driver->domains,
-			     driver->sleepless ? "an idle lcore cannot sleep on it: "
-					       : "an idle lcore sleeps on it",
-			     driver->sleepless ? driver->sleepless : "");
+			fact(out, label, "uses '%s' on %s", driver->provider, driver->domains);
 		else
 			fact(out, label, "not here: no '%s' with connected endpoints",
 			     driver->provider);

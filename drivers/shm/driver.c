@@ -9,25 +9,16 @@
 
 extern const struct plx_fabric_driver plx_driver_shm;
 
-static const char *shm_provider(const char *asked, bool exact, uint32_t version)
-{
-	if (strcmp(asked, SHM_NAME) == 0 || (!exact && strcmp(asked, "shm") == 0))
-		return SHM_NAME;
-	return NULL;
-}
-
 const struct plx_fabric_driver plx_driver_shm = {
 	.name = "shm",
 	.summary = "the same host: rings in shared memory (plx_shm, Pollux' own provider)",
-	.provider = shm_provider,
+	.provider = SHM_NAME,
 	.same_host = true,
-	.closes_on_exec = true,
 	.takes_ipv4 = true, /* one name covers both families */
 	.getinfo = shm_getinfo,
 	.fabric = shm_fabric_open,
 	.admit = prov_pep_admit,
 	.ticket = prov_request_ticket,
-	.wakes_only_for_work = true,
 	.claim = send_claim,
 	.commit = send_commit,
 	.tx_size = TX_SIZE,

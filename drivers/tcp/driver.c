@@ -7,13 +7,6 @@
 
 extern const struct plx_fabric_driver plx_driver_tcp;
 
-static const char *tcp_provider(const char *asked, bool exact, uint32_t version)
-{
-	if (strcmp(asked, TCP_NAME) == 0 || (!exact && strcmp(asked, "tcp") == 0))
-		return TCP_NAME;
-	return NULL;
-}
-
 /* Peers count from 0, so a grant does not reveal addresses of this process. */
 static void tcp_hints(struct fi_info *hints)
 {
@@ -72,8 +65,7 @@ static bool tcp_revokes_at_once(const struct fi_info *info)
 const struct plx_fabric_driver plx_driver_tcp = {
 	.name = "tcp",
 	.summary = "TCP sockets, any network (plx_tcp, Pollux' own provider)",
-	.provider = tcp_provider,
-	.closes_on_exec = true,
+	.provider = TCP_NAME,
 	.hints = tcp_hints,
 	.takes_ipv4 = true,
 	.getinfo = tcp_getinfo,
@@ -87,7 +79,6 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.keep_alive = tcp_keep_alive,
 	.direct = true,
 	.revokes_at_once = tcp_revokes_at_once,
-	.wakes_only_for_work = true,
 	.claim = tcp_send_claim,
 	.commit = tcp_send_commit,
 	.tx_size = TX_SIZE,

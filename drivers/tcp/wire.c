@@ -150,7 +150,7 @@ const char *wire_describe(const struct wire_hello *hello, enum wire_heard heard,
 	const char *sound = plx_sounds_like(hello->bytes, hello->have);
 
 	if (is_libfabric(hello))
-		sound = "the protocol of libfabric's own provider (fi:tcp)";
+		sound = "the protocol of libfabric's own TCP provider";
 	if (heard == HEARD_VERSION)
 		snprintf(out, WIRE_TEXT_BYTES,
 			 "it speaks version %u of plx_tcp's protocol, and this side version %d",

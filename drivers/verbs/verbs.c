@@ -21,11 +21,6 @@
 
 extern const struct plx_fabric_driver plx_driver_verbs;
 
-static const char *verbs_provider(const char *asked, bool exact, uint32_t version)
-{
-	return asked && strcmp(asked, "verbs") == 0 ? "verbs" : NULL;
-}
-
 /* Kernels before 5.12 do not copy registered memory for a forked child. The parent's pages would
  * move at its next write, away from the registration. Call before anything is opened; an existing
  * setting stays. */
@@ -201,9 +196,8 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.name = "verbs",
 	.summary =
 		"RDMA networks: InfiniBand, RoCE, iWARP (libfabric's verbs, connected by rdma_cm)",
-	.provider = verbs_provider,
+	.provider = "verbs",
 	.rdma = true,
-	.closes_on_exec = true, /* rdma-core sets it */
 	.getinfo = verbs_getinfo,
 	.device = verbs_device,
 	/* A message without a receive ends the connection (RFC 5041: "no buffer available").

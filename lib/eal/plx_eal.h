@@ -32,7 +32,7 @@ struct plx_eal_conf {
 	enum plx_huge huge;
 	enum plx_numa numa;
 	bool no_dump;         /**< exclude zones and shared rings from core dumps */
-	const char *provider; /**< "tcp", "shm", "fi:tcp", ...; NULL: selected per link */
+	const char *provider; /**< "tcp", "shm", "verbs"; NULL: selected per link */
 	/** As in struct plx_fabric_conf. */
 	const char *tcp;
 	bool require_rdma;

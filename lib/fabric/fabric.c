@@ -70,15 +70,12 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 		return plx_fail(EALREADY, "the fabric is set up already");
 	plx_clock_init();
 	signals_restore();
-	/* libfabric reads these once, in its first call. Values set by the user stay.
+	/* libfabric reads this once, in its first call. A value set by the user stays.
 	 *
 	 * The verbs provider caches memory registrations by default. A cached one has all remote
 	 * rights, whatever was requested, and stays valid after it is closed: the cache is turned
-	 * off. Since 1.20 the tcp provider fills 16 MiB for unexpected tagged messages at a
-	 * domain's first transfer, which stops an lcore for 60 ms inside a connect or accept. With
-	 * buffers of the smallest size it takes 5 ms. */
+	 * off. */
 	setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
-	setenv("FI_TCP_MAX_RX_SIZE", "128", 0);
 
 	int rc = liveness_init(conf);
 
@@ -88,7 +85,7 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (rc)
 		return rc;
 
-	struct fd_mark *mark = descriptors_mark(NULL);
+	struct fd_mark *mark = descriptors_mark();
 
 	/* libfabric searches its providers in the first call: make it here, not inside a loop. */
 	rc = driver_init(conf);
@@ -131,14 +128,12 @@ static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
 	set->full_count = 0;
 }
 
-static PLX_NOINLINE int poll_events(struct plx_set *set, uint64_t now_ns)
+static PLX_NOINLINE int poll_events(struct plx_set *set)
 {
 	int done = eq_poll(set);
 
 	set->eq_in_polls = set->connecting ? set->driver->eq_pending_turns
 					   : set->driver->eq_every_turns;
-	if (plx_unlikely(!LIST_EMPTY(&set->retired)))
-		eq_reap_peps(set, now_ns);
 	set_register_new_zones(set);
 	return done;
 }
@@ -151,22 +146,20 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 	if (set->links)
 		done = cq_poll(set);
 	if (plx_unlikely(set->eq_in_polls-- <= 1))
-		done += poll_events(set, now_ns);
+		done += poll_events(set);
 	note_done(set, done, now_ns);
 	return done;
 }
 
-/* Before or after a sleep: poll the EQ in any case. */
+/* Before a sleep: poll the EQ in any case. */
 static PLX_NOINLINE int poll_all(struct plx_set *set, uint64_t now_ns)
 {
 	int done;
 
 	set->has_sent = false;
 	done = cq_poll(set);
-	done += poll_events(set, now_ns);
+	done += poll_events(set);
 	note_done(set, done, now_ns);
-	if (set->woke != WOKE_NOT)
-		sleep_check(set, done);
 	return done;
 }
 
@@ -182,7 +175,7 @@ static int poll_sets(void *arg, uint64_t now_ns)
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		if (plx_unlikely(!set->links) && !set->listeners)
 			continue;
-		if (plx_unlikely(all || set->woke != WOKE_NOT))
+		if (plx_unlikely(all))
 			work += poll_all(set, now_ns);
 		else if (!is_cold(set) || home->turn % COLD_TURNS == 0)
 			work += poll_set(set, now_ns);

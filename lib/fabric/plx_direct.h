@@ -16,8 +16,7 @@ PLX_BEGIN_DECLS
  * direct_server.c and direct_client.c in apps/examples.
  *
  * The granting side checks bounds and rights, in RDMA hardware or in plx_tcp. An operation that
- * violates them does nothing and ends the link. On "fi:tcp" libfabric trusts the lengths that a
- * peer names (doc/design/direct-data.md): grant only to trusted peers there. */
+ * violates them does nothing and ends the link. */
 
 struct plx_region;
 
@@ -65,7 +64,7 @@ typedef void (*plx_region_released_fn)(void *base, size_t bytes, void *arg);
 /** Revoke a grant. No new operation on it starts; one that the peer starts later ends the link, so
  * agree with the peer by messages first. released (may be NULL) runs once:
  * tcp, InfiniBand, RoCE: in the next turn. Operations in flight fail and end the link.
- * iWARP, "fi:tcp": operations in flight complete. released runs when the peer's library confirms
+ * iWARP: operations in flight complete. released runs when the peer's library confirms
  * that, or when the link ends, before on_close.
  * Ownership: region is invalid on return. All regions of a link end with it, and are invalid in
  * on_close.

@@ -64,8 +64,7 @@ struct plx_admission {
 struct plx_fabric_conf {
 	/** Known drivers, terminated by NULL; plx_drivers is the built-in table. */
 	const struct plx_fabric_driver *const *drivers;
-	/** Provider of links that do not name one: a driver ("tcp", "shm"), or "fi:tcp",
-	 * libfabric's own TCP, for trusted networks only.
+	/** Provider of links that do not name one: a driver ("tcp", "shm").
 	 * NULL or "auto" selects per link: shm if the peer is on this host and offers it, verbs if
 	 * an RDMA device with an active port routes to the peer and the peer answers there, else
 	 * tcp. plx_link_choice reports why. A listener listens on all of them at one address. */

@@ -25,25 +25,22 @@ struct plx_fabric_fids {
 	struct fid_domain *domain;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
-	struct fid_wait *wait;       /**< NULL unless the driver opened a wait set */
-	int wait_fd;                 /**< of the wait set, else of the CQ; -1: sleeping is not
-					  supported */
-	int eq_fd;                   /**< of the EQ; -1 if the wait set covers it */
+	int wait_fd;                 /**< of the CQ */
+	int eq_fd;                   /**< of the EQ */
 	size_t cq_entries;           /**< size of the CQ: requested by lib/fabric, then the actual
 					  one */
 	enum fi_cq_format cq_format; /**< of the CQ, as lib/fabric reads it */
 };
 
+/** Descriptors that the provider opens for a link must be close-on-exec. */
 struct plx_fabric_driver {
 	const char *name; /**< "tcp" */
 
 	/** Purpose, one line. */
 	const char *summary;
 
-	/** The libfabric provider for the name `asked` (the driver's name or a provider's),
-	 * without "fi:"; NULL if it is not this driver's. exact: "fi:" was given, so only the
-	 * provider of that very name counts. version: fi_version(). */
-	const char *(*provider)(const char *asked, bool exact, uint32_t version);
+	/** libfabric's name of its provider: "plx_tcp". Users may give either name. */
+	const char *provider;
 
 	/** How to find and open providers. NULL: libfabric's fi_getinfo and fi_fabric; otherwise
 	 * the driver's own provider. */
@@ -70,22 +67,6 @@ struct plx_fabric_driver {
 	 * follows. */
 	bool rdma;
 
-	/** Nothing that it opens is inherited across exec. Otherwise lib/fabric searches all
-	 * descriptors of the process with each connection, and the driver finds its sockets:
-	 * listens: of a passive endpoint.
-	 * requested: of a pending connection request; returns its descriptor, or -1.
-	 * closing: before that descriptor is closed.
-	 * All three may be NULL. */
-	bool closes_on_exec;
-	void (*listens)(struct fid_pep *pep);
-	int (*requested)(struct fid_pep *pep, const struct fi_info *request);
-	void (*closing)(int fd);
-
-	/** Release the port of a closed listener whose passive endpoint the provider may still
-	 * use. Return: whether the endpoint must stay open for a while; else it is closed now. NULL
-	 * for the function: it is closed. */
-	bool (*outlives_close)(struct fid_pep *pep);
-
 	/** A listener at :: accepts IPv4 connections too, whatever net.ipv6.bindv6only is. */
 	bool takes_ipv4;
 
@@ -98,10 +79,10 @@ struct plx_fabric_driver {
 	 * provider's name, sizes below). May be NULL. */
 	void (*hints)(struct fi_info *hints);
 
-	/** Open fids->cq, in the format fids->cq_format, and fids->eq, with a wait object on which
-	 * this provider can really sleep. Set wait, wait_fd, eq_fd, and cq_entries if it differs
-	 * from the request. fids->fabric and ->domain are open, by info. Return: 0 or a libfabric
-	 * error; the caller closes what is open. NULL for the function: plx_fabric_open_queues. */
+	/** Open fids->cq, in the format fids->cq_format, and fids->eq, as plx_fabric_open_queues
+	 * does, and set cq_entries if it differs from the request. fids->fabric and ->domain are
+	 * open, by info. Return: 0 or a libfabric error; the caller closes what is open. NULL for
+	 * the function: plx_fabric_open_queues. */
 	int (*open_queues)(struct plx_fabric_fids *fids, const struct fi_info *info);
 
 	/** The provider accepts connections before they send a request (FI_CONNREQ), and asks these
@@ -135,18 +116,10 @@ struct plx_fabric_driver {
 	 * function: nothing detects it. */
 	void (*keep_alive)(struct fid_ep *ep, uint64_t unanswered_ns);
 
-	/** Prepare to sleep on the descriptors. Return: 0 may sleep; -FI_EAGAIN there is work.
-	 * NULL for the function: plx_fabric_arm_queues. */
-	int (*arm)(struct plx_fabric_fids *fids);
-
 	/** Send frames that wait for the next read or arm of the queue. Providers may delay all
 	 * frames of an endpoint after its first one since the last read; such queues are read in
 	 * the next turn, however idle. For a loop that ends. NULL: no frames wait. */
 	void (*flush)(struct plx_fabric_fids *fids);
-
-	/** Its wait object wakes an lcore for incoming data only. Frequent wake-ups without a
-	 * whole message are then not treated as a fault. */
-	bool wakes_only_for_work;
 
 	/** Write a frame in the provider's send buffer. claim: `bytes` bytes of space on the
 	 * endpoint. All of it must be written before commit sends it, with no other send in
@@ -174,17 +147,10 @@ struct plx_fabric_driver {
 					name right, and "; NULL: a missing route */
 };
 
-/** Open and arm queues as most providers support sleeping: each queue has a descriptor
- * (FI_WAIT_FD), and fi_trywait arms both. See open_queues and arm of struct plx_fabric_driver.
+/** Open queues with a descriptor each (FI_WAIT_FD), which fi_trywait arms before every sleep. See
+ * open_queues of struct plx_fabric_driver.
  * Thread: owner. */
 int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info);
-int plx_fabric_arm_queues(struct plx_fabric_fids *fids);
-
-/** Test whether an lcore can sleep on a provider: connects the process to itself and sends a
- * message, in well under a second. provider: libfabric's name.
- * Thread: setup.
- * Return: NULL if it can; else the fault, a constant text after "it ". */
-const char *plx_fabric_probe_sleep(const struct plx_fabric_driver *driver, const char *provider);
 
 /** Drivers of this build, terminated by NULL. The first one that reaches other hosts is their
  * default. */

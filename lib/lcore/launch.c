@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Room for user code, and for libfabric's tcp providers, which put 16 KiB on the stack. */
+/* Room for user code and providers. */
 #define STACK_BYTES_MIN ((size_t)1 << 20)
 
 /* States ----------------------------------------------------------------------------------- */

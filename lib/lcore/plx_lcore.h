@@ -212,12 +212,6 @@ typedef void (*plx_poller_woke_fn)(void *arg, const struct plx_sleep *sleep);
 /** plx_loop_run returns: the loop calls nothing until it runs again. */
 typedef void (*plx_poller_leave_fn)(void *arg);
 
-/** Whether the sleep timed out without a ready descriptor. In woke. */
-bool plx_sleep_ended_by_time(const struct plx_sleep *sleep);
-
-/** Duration of the sleep in ns; 0: the time had already passed. In woke. */
-uint64_t plx_sleep_lasted_ns(const struct plx_sleep *sleep);
-
 /** Let the lcore sleep while this poller is idle. woke may be NULL. Thread: its lcore. */
 void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke);
 

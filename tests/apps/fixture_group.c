@@ -9,7 +9,7 @@
 #define SHM_NAMES_MAX 1024
 
 unsigned server_cpu, client_cpu;
-const char *const providers[4] = {"tcp", "fi:tcp", "shm"};
+const char *const providers[4] = {"tcp", "shm"};
 
 bool is_tcp(const char *provider)
 {
@@ -18,10 +18,8 @@ bool is_tcp(const char *provider)
 
 const char *connected_over(const char *provider)
 {
-	if (!is_tcp(provider))
-		return " connected over shm (libfabric plx_shm)";
-	return strcmp(provider, "tcp") == 0 ? " connected over tcp (libfabric plx_tcp)"
-					    : " connected over fi:tcp (libfabric tcp)";
+	return is_tcp(provider) ? " connected over tcp (libfabric plx_tcp)"
+				: " connected over shm (libfabric plx_shm)";
 }
 
 static void find_cpus(void)

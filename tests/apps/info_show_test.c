@@ -206,7 +206,7 @@ PLX_TEST(prints_every_section)
 		"\n                  2 by a process of another user\n",
 		"64 free",
 		"driver tcp      uses 'net'",
-		"driver shm      uses 'plx_shm' on plx_shm; an idle lcore sleeps on it\n",
+		"driver shm      uses 'plx_shm' on plx_shm\n",
 		"\n                  the same host\n",
 	};
 

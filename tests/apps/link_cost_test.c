@@ -103,11 +103,7 @@ static bool is_the_providers(const char *provider, const char *name)
 		return true;
 	if (!is_tcp(provider))
 		return false;
-	if (is_among(name, common))
-		return true;
-	/* tcp wakes itself through a pipe. */
-	return strcmp(provider, "fi:tcp") == 0 &&
-	       (strcmp(name, "read") == 0 || strcmp(name, "write") == 0);
+	return is_among(name, common);
 }
 
 static bool has_strace(void)

@@ -194,10 +194,8 @@ static int start(struct plx_topo *topo)
 
 static const struct plx_fabric_driver *find_driver(const char *provider)
 {
-	bool exact = strncmp(provider, "fi:", 3) == 0;
-
 	for (const struct plx_fabric_driver *const *d = plx_drivers; *d; d++) {
-		if ((*d)->provider(provider + 3 * exact, exact, fi_version()))
+		if (strcmp((*d)->name, provider) == 0)
 			return *d;
 	}
 	return NULL;

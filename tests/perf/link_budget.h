@@ -9,7 +9,7 @@
 
 struct budget_conf {
 	const struct plx_fabric_driver *driver;
-	const char *provider; /* as links get it; the driver knows libfabric's name */
+	const char *provider; /* the driver's name */
 	const char *host;
 	size_t size; /* of each message */
 };

@@ -177,8 +177,6 @@ static struct fi_info *find(const struct budget_conf *conf, const char *host, co
 			    uint64_t flags)
 {
 	const struct plx_fabric_driver *driver = conf->driver;
-	bool exact = strncmp(conf->provider, "fi:", 3) == 0;
-	const char *name = driver->provider(conf->provider + 3 * exact, exact, fi_version());
 	struct fi_info *hints = fi_allocinfo(), *info;
 
 	hints->caps = FI_MSG;
@@ -191,7 +189,7 @@ static struct fi_info *find(const struct budget_conf *conf, const char *host, co
 				      FI_MR_PROV_KEY;
 	hints->tx_attr->size = driver->tx_size;
 	hints->rx_attr->size = driver->rx_size;
-	hints->fabric_attr->prov_name = strdup(name);
+	hints->fabric_attr->prov_name = strdup(driver->provider);
 	if (driver->hints)
 		driver->hints(hints);
 
@@ -321,8 +319,6 @@ static void raw_close(void)
 	fi_close(&raw.fids.cq->fid);
 	fi_close(&raw.fids.domain->fid);
 	fi_close(&raw.fids.eq->fid);
-	if (raw.fids.wait)
-		fi_close(&raw.fids.wait->fid);
 	fi_close(&raw.fids.fabric->fid);
 	free(raw.memory);
 }

@@ -72,11 +72,6 @@ TEST(nothing_on_tcp_is_slept_through)
 	nothing_on_a_link_is_slept_through("tcp");
 }
 
-TEST(nothing_on_tcp_of_libfabric_is_slept_through)
-{
-	nothing_on_a_link_is_slept_through("fi:tcp");
-}
-
 TEST(nothing_on_shm_is_slept_through)
 {
 	nothing_on_a_link_is_slept_through("shm");

@@ -259,8 +259,8 @@ int plx_link_get(struct plx_link *link, const struct plx_remote *from, uint64_t 
 	return 0;
 }
 
-/* The provider has completed a get. libfabric's net and tcp 1.17 report one twice if the connection
- * breaks while its data arrives. */
+/* The provider has completed a get. libfabric's tcp 1.17 reports one twice if the connection breaks
+ * while its data arrives. */
 void get_done(struct plx_op *op, int status)
 {
 	struct plx_link *link = op->link;
@@ -276,7 +276,7 @@ void get_done(struct plx_op *op, int status)
 		if (op->bounced && end)
 			memcpy(end, op->bounced->data, op->sink.bytes);
 		link->stats.bytes_got += op->sink.bytes;
-		liveness_heard(link); /* on net, a get's data overtakes heartbeats */
+		liveness_heard(link); /* a get's data may overtake heartbeats */
 	}
 	leave_sink(op);
 	tx_finished(link, buf, op->sent, op->sent_arg, status);

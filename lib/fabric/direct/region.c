@@ -2,12 +2,12 @@
 /* Memory granted to the peer: registered for that alone, in the link's own domain.
  *
  * Revoking a grant closes its registration, so no new operation can use it. On plx_tcp, InfiniBand
- * and RoCE that also stops operations in progress. libfabric's tcp and net look the registration up
- * once, at the start: the rest of a put is still written to the memory, and the rest of a get still
- * sent from it; soft iWARP does the latter, too. So this side sends REVOKE with a random number,
- * and the peer sends the number back. Its answer follows all puts that it had started. And the peer
- * cannot know the number before it has received all get data, which was sent earlier. Until then,
- * or until the endpoint is closed, the library keeps the memory. */
+ * and RoCE that also stops operations in progress. Soft iWARP still sends the rest of a get from
+ * the memory; libfabric's tcp does, too, and still writes the rest of a put to it. So this side
+ * sends REVOKE with a random number, and the peer sends the number back. Its answer follows all
+ * puts that it had started. And the peer cannot know the number before it has received all get
+ * data, which was sent earlier. Until then, or until the endpoint is closed, the library keeps the
+ * memory. */
 #include "fabric_link.h"
 
 #include <endian.h>

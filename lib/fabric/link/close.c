@@ -297,8 +297,6 @@ bool close_reap(struct plx_link *link, uint64_t now_ns)
 	if (!link->ep_closed) {
 		link->ep_closed = true;
 		link->ended_ns = now_ns;
-		if (link->driver->closing)
-			link->driver->closing(link->fd);
 		if (link->ep)
 			fi_close(&link->ep->fid);
 		cq_drain(link->set);

@@ -138,16 +138,13 @@ static int connect_on(struct plx_set *set, const struct plan *plan, struct fi_in
 
 static int try(const struct plan *plan, struct plx_link **link_out)
 {
-	struct fd_mark *mark;
 	struct fi_info *info;
 	struct plx_set *set;
 	int rc = find_set(plan, &info, &set);
 
 	if (rc)
 		return rc;
-	mark = descriptors_mark(set->driver);
 	rc = connect_on(set, plan, info, link_out);
-	descriptors_close_on_exec(mark);
 	fi_freeinfo(info);
 	return rc;
 }
@@ -240,7 +237,6 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 static void move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
 	struct plan *plan = link->plan;
-	struct fd_mark *mark = descriptors_mark(set->driver);
 	int rc;
 
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
@@ -249,7 +245,6 @@ static void move(struct plx_link *link, struct plx_set *set, struct fi_info *inf
 	link->busy_ns = 0;
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);
-	descriptors_close_on_exec(mark);
 	plan->refused_here = rc == -ECONNREFUSED;
 	if (rc == -ECONNREFUSED)
 		close_refused(link);

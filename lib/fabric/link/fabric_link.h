@@ -208,8 +208,7 @@ struct plx_link {
 	bool disconnected; /* connection lost while the link closes */
 	bool suspect_reported;
 	bool fin_sent, fin_acked, peer_fin, fin_carried_ack, peer_fin_carried_ack;
-	bool tx_cut; /* the link ended inside a message */
-	int fd;      /* socket of an accepted connection, for the driver's `closing`; -1: unknown */
+	bool tx_cut;                  /* the link ended inside a message */
 	LIST_ENTRY(plx_link) of_home; /* le_prev NULL: in no list */
 	const struct plx_link_events *events;
 	struct plx_timer timer;       /* connect, HELLO, close or linger: one at a time */

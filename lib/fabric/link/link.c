@@ -172,7 +172,6 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	}
 	*link = (struct plx_link){
 		.kind = FID_LINK,
-		.fd = -1,
 		.attr = *attr,
 		.presence = &set->home->watch.no_peer,
 		.user = attr->user,

@@ -95,7 +95,7 @@ const char *plx_link_choice(const struct plx_link *link)
 
 const char *plx_link_fi_provider(const struct plx_link *link)
 {
-	return link->set->provider;
+	return link->driver->provider;
 }
 
 void plx_link_stats(const struct plx_link *link, struct plx_link_stats *stats_out)

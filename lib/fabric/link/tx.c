@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all sends share: hot path. libfabric's tcp providers queue without limit and never refuse,
- * so the limits are ours: the peer's credit, and LINK_TX_OPS operations in flight. */
+/* What all sends share: hot path. Providers may queue without limit and never refuse, so the
+ * limits are ours: the peer's credit, and LINK_TX_OPS operations in flight. */
 #include "tx.h"
 
 /* No credit or no operation: a received frame or a completion follows. */

@@ -31,7 +31,6 @@ struct request {
 	uint32_t target;
 	bool is_placed; /* it has a target */
 	bool is_sent;   /* and is in the target's lane */
-	int fd;         /* see struct plx_link */
 	_Atomic bool taken;
 	char why[160]; /* why it was not accepted */
 };
@@ -71,18 +70,8 @@ static bool may_log(struct plx_log_limit *limit)
 	return plx_log_allowed(limit, plx_loop_now_ns());
 }
 
-/* The request's descriptor is about to be closed. */
-static void forget_descriptor(const struct request *request)
-{
-	const struct plx_fabric_driver *driver = request->listener->set->driver;
-
-	if (driver->closing)
-		driver->closing(request->fd);
-}
-
 static void refuse_request(struct request *request, const char *why)
 {
-	forget_descriptor(request);
 	refuse(request->listener, request->info, why, may_log(&request->listener->set->log_limit));
 }
 
@@ -121,8 +110,7 @@ void handover_forget_all(struct plx_fabric_lcore *home)
 static int open_link(const struct request *request, struct plx_link **link_out)
 {
 	const struct plx_listener *listener = request->listener;
-	const struct driver_choice choice = {.driver = listener->set->driver,
-					     .provider = listener->set->provider};
+	const struct driver_choice choice = {.driver = listener->set->driver};
 	struct plx_fabric_lcore *here;
 	struct plx_set *set = NULL;
 
@@ -161,7 +149,6 @@ static int take(struct plx_call *call, void *arg)
 	request->ticket = NULL;
 	admission_placed(link->ticket, link);
 	link->choice = "the peer chose it";
-	link->fd = request->fd;
 	plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
 	rc = fi_accept(link->ep, NULL, 0);
 	if (rc)
@@ -275,7 +262,6 @@ static void ask(struct request *request)
 	admit_ask(listener->shared, &asked, &answer);
 	request->ticket = answer.ticket;
 	if (answer.verdict == PLX_ADMIT_REFUSE) {
-		forget_descriptor(request);
 		reject(listener, request->info, answer.again_ns);
 		finish(request, NULL);
 	} else if (answer.verdict == PLX_ADMIT_KEEP) {
@@ -317,7 +303,6 @@ static struct request *make_request(struct plx_listener *listener, struct fi_inf
 	if (!request)
 		return NULL;
 	*request = (struct request){
-		.fd = driver->requested ? driver->requested(listener->pep, info) : -1,
 		.ticket = driver->ticket ? driver->ticket(info) : NULL,
 		.listener = listener,
 		.info = info,

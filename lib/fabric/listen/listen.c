@@ -32,7 +32,6 @@ static int listen_failed(const char *address, int rc)
 
 static int open_passive(struct plx_listener *listener, const char *address, struct fi_info *info)
 {
-	const struct plx_fabric_driver *driver = listener->set->driver;
 	struct sockaddr_storage name;
 	size_t len = sizeof(name);
 	int rc = fi_passive_ep(listener->set->fids.fabric, info, &listener->pep, listener);
@@ -49,8 +48,6 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 		return listen_failed(address, rc);
 	address_format((struct sockaddr *)&name, listener->address, sizeof(listener->address));
 	listener->port = address_port((struct sockaddr *)&name);
-	if (driver->listens)
-		driver->listens(listener->pep);
 	return 0;
 }
 

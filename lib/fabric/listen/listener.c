@@ -171,7 +171,7 @@ void listener_free(struct plx_listener *listener)
 		also->front = also;
 	}
 	if (listener->pep)
-		eq_retire_pep(listener->set, listener->pep);
+		fi_close(&listener->pep->fid);
 	listener_unref(listener->shared);
 	free(listener);
 	if (front != listener)

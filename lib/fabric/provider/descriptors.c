@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* libfabric's descriptors are inherited across exec, and there is no option against it. Descriptors
- * that a call opened are found by comparing before and after. Sockets are up to the driver
- * (drivers/fi_tcp). */
+/* Descriptors that libfabric opens while it searches its providers are inherited across exec, and
+ * there is no option against it. They are found by comparing before and after. */
 #include "fabric_provider.h"
 
 #include <fcntl.h>
@@ -20,7 +19,7 @@ uint64_t descriptors_limit(void)
 	return limit.rlim_cur;
 }
 
-bool descriptors_used_up(void)
+static bool used_up(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
 
@@ -34,7 +33,7 @@ const char *descriptors_strerror(int rc)
 {
 	static __thread char text[96];
 
-	if (rc != -FI_EMFILE && !descriptors_used_up())
+	if (rc != -FI_EMFILE && !used_up())
 		return fi_strerror(-rc);
 	snprintf(text, sizeof(text),
 		 "this process may have only %" PRIu64
@@ -65,13 +64,12 @@ struct fd_mark {
 	uint8_t open[];
 };
 
-/* Remember which descriptors are open. Free with descriptors_close_on_exec. Return: NULL if the
- * driver opens no inheritable ones, or out of memory; descriptors_close_on_exec accepts NULL. */
-struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver)
+/* Remember which descriptors are open. Free with descriptors_close_on_exec. Return: NULL out of
+ * memory, which descriptors_close_on_exec accepts. */
+struct fd_mark *descriptors_mark(void)
 {
-	bool needed = !driver || !driver->closes_on_exec;
-	int size = needed ? table_size() : 0;
-	struct fd_mark *mark = needed ? malloc(sizeof(*mark) + (size_t)size) : NULL;
+	int size = table_size();
+	struct fd_mark *mark = malloc(sizeof(*mark) + (size_t)size);
 
 	if (!mark)
 		return NULL;

@@ -4,7 +4,6 @@
 #include "base_internal.h"
 #include "fabric_provider.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -20,16 +19,10 @@ static const char *default_name;
 static bool require_rdma;
 static const struct plx_fabric_driver *rdma; /* on this host; NULL: none */
 
-static struct driver_choice choice_of(const struct plx_fabric_driver *driver)
-{
-	const char *provider = driver->provider(driver->name, false, fi_version());
-
-	return (struct driver_choice){.driver = driver, .provider = provider};
-}
-
 /* Whether libfabric has it on this host. Return: as driver_getinfo. */
-static int look_for(struct driver_choice choice)
+static int look_for(const struct plx_fabric_driver *driver)
 {
+	const struct driver_choice choice = {.driver = driver};
 	struct fi_info *info;
 	int rc = driver_getinfo(&choice, NULL, NULL, 0, &info);
 
@@ -68,30 +61,37 @@ static int fail_unknown(const struct plx_fabric_driver *const *table, const char
 					 "%s %s: unknown provider; the driver for RDMA is %s",
 					 option, name, driver->name)
 			      : plx_fail(EINVAL, "%s %s: " NO_RDMA_DRIVER, option, name);
+	if (strcmp(name, "fi:tcp") == 0 || strcmp(name, "fi:net") == 0)
+		return plx_fail(EINVAL,
+				"%s %s: links do not use libfabric's own TCP any more; give tcp, "
+				"Pollux's own (tests/perf/raw-fi measures libfabric's)",
+				option, name);
 	for (; *table; table++)
 		plx_list_add(known, sizeof(known), (*table)->name);
-	return plx_fail(EINVAL,
-			"%s %s: unknown provider; give auto, a driver (%s), or fi:NAME for one of "
-			"libfabric's providers that a driver covers",
-			option, name, known);
+	return plx_fail(EINVAL, "%s %s: unknown provider; give auto or a driver (%s)", option, name,
+			known);
+}
+
+/* By its own name, or by libfabric's. */
+static bool is_named(const struct plx_fabric_driver *driver, const char *name)
+{
+	const char *provider = strncmp(name, "fi:", 3) == 0 ? name + 3 : name;
+
+	return strcmp(name, driver->name) == 0 || strcmp(provider, driver->provider) == 0;
 }
 
 static int find(const struct plx_fabric_driver *const *table, const char *option, const char *name,
 		bool require, struct driver_choice *out)
 {
-	bool exact = strncmp(name, "fi:", 3) == 0;
-
 	for (const struct plx_fabric_driver *const *d = table; *d; d++) {
-		const char *provider = (*d)->provider(exact ? name + 3 : name, exact, fi_version());
-
-		if (!provider)
+		if (!is_named(*d, name))
 			continue;
 		if (require && !(*d)->rdma && !(*d)->same_host)
 			return plx_fail(EINVAL,
 					"%s %s: it is no RDMA, which is required; give auto or "
 					"verbs, or do without --require rdma",
 					option, name);
-		*out = (struct driver_choice){*d, provider, .asked = true};
+		*out = (struct driver_choice){*d, .asked = true};
 		return 0;
 	}
 	return fail_unknown(table, option, name);
@@ -126,7 +126,7 @@ int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, cons
 static void add(const struct plx_fabric_driver *driver, struct driver_choice *choices, int *count)
 {
 	if (driver && *count < DRIVER_CHOICES_MAX)
-		choices[(*count)++] = choice_of(driver);
+		choices[(*count)++] = (struct driver_choice){.driver = driver};
 }
 
 /* Same-host drivers, RDMA, and the first of the others. */
@@ -180,12 +180,12 @@ int driver_init(const struct plx_fabric_conf *conf)
 	require_rdma = conf->require_rdma;
 	rdma = NULL;
 	for (const struct plx_fabric_driver *const *d = drivers; d && *d && !rdma; d++) {
-		if ((*d)->rdma && look_for(choice_of(*d)) == 0)
+		if ((*d)->rdma && look_for(*d) == 0)
 			rdma = *d;
 	}
 	rc = configure(drivers, "tcp", conf->tcp, false);
 	rc = rc ?: choose("--provider", NULL, choices);
-	return rc < 1 ? rc : look_for(choices[rc - 1]); /* that for remote peers */
+	return rc < 1 ? rc : look_for(choices[rc - 1].driver); /* that for remote peers */
 }
 
 void driver_fini(void)
@@ -234,7 +234,7 @@ static struct fi_info *make_hints(const struct driver_choice *choice)
 	if (choice->direct && driver->direct_tx_size)
 		hints->tx_attr->size = driver->direct_tx_size;
 	hints->rx_attr->size = driver->rx_size;
-	hints->fabric_attr->prov_name = strdup(choice->provider);
+	hints->fabric_attr->prov_name = strdup(driver->provider);
 	if (!hints->fabric_attr->prov_name) {
 		fi_freeinfo(hints);
 		return NULL;
@@ -246,18 +246,19 @@ static struct fi_info *make_hints(const struct driver_choice *choice)
 
 static int fail_missing(const struct driver_choice *choice)
 {
+	const struct plx_fabric_driver *driver = choice->driver;
 	const char *only = getenv("FI_PROVIDER"); /* libfabric then hides all others */
 
-	if (only && !choice->driver->getinfo)
+	if (only && !driver->getinfo)
 		return plx_fail(
 			ENODEV,
 			"driver %s: libfabric shows no provider '%s': FI_PROVIDER is '%s' in the "
 			"environment, and hides others; unset it, or add ',%s' to it",
-			choice->driver->name, choice->provider, only, choice->provider);
+			driver->name, driver->provider, only, driver->provider);
 	return plx_fail(ENODEV,
 			"driver %s: libfabric has no provider '%s' on this host; `plx-info` shows "
 			"what there is",
-			choice->driver->name, choice->provider);
+			driver->name, driver->provider);
 }
 
 /* Ownership: free *info_out with fi_freeinfo. Return: 0; -ENODEV; -EHOSTUNREACH; -ENOMEM. */
@@ -279,7 +280,7 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 		return 0;
 	if (rc == -FI_ENODATA && node)
 		return plx_fail(EHOSTUNREACH, "%s:%s: libfabric's %s cannot %s; %s?", node, service,
-				choice->provider,
+				driver->provider,
 				flags & FI_SOURCE ? "listen there"
 						  : "reach that address from this host",
 				driver->unreachable ?: "does an interface have a route to it");
@@ -304,13 +305,6 @@ int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *i
 	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
 	rc = rc ? rc : fi_control(&fids->cq->fid, FI_GETWAIT, &fids->wait_fd);
 	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
-}
-
-int plx_fabric_arm_queues(struct plx_fabric_fids *fids)
-{
-	struct fid *both[] = {&fids->cq->fid, &fids->eq->fid};
-
-	return fi_trywait(fids->fabric, both, 2);
 }
 
 int driver_open(const struct plx_fabric_driver *driver, const struct fi_info *info, void *context,
@@ -365,21 +359,5 @@ void driver_close(struct plx_fabric_fids *fids)
 	driver_close_fid(fids->cq ? &fids->cq->fid : NULL, "completion queue");
 	driver_close_fid(fids->domain ? &fids->domain->fid : NULL, "domain");
 	driver_close_fid(fids->eq ? &fids->eq->fid : NULL, "event queue");
-	driver_close_fid(fids->wait ? &fids->wait->fid : NULL, "wait set");
 	driver_close_fid(fids->fabric ? &fids->fabric->fid : NULL, "fabric");
-}
-
-int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids)
-{
-	return driver->arm ? driver->arm(fids) : plx_fabric_arm_queues(fids);
-}
-
-bool driver_is_ready(const struct plx_fabric_fids *fids, int timeout_ms)
-{
-	struct pollfd fds[] = {
-		{.fd = fids->wait_fd, .events = POLLIN},
-		{.fd = fids->eq_fd, .events = POLLIN}, /* negative: ignored */
-	};
-
-	return poll(fds, PLX_ARRAY_LEN(fds), timeout_ms) > 0;
 }

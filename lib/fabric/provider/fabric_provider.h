@@ -3,9 +3,8 @@
  *
  *   driver.c   from a provider name to a driver and an fi_info; queues
  *   set.c      a set: the libfabric objects of one (lcore, provider)
- *   queues.c   failed completions, draining, connection events, retired passive endpoints
+ *   queues.c   failed completions, draining, connection events
  *   sleep.c    how an lcore sleeps on its sets
- *   probe.c    tests whether a provider supports sleeping
  *   signals.c, descriptors.c  undo libfabric's side effects on the process
  */
 #ifndef FABRIC_PROVIDER_H
@@ -19,9 +18,8 @@
 
 struct driver_choice {
 	const struct plx_fabric_driver *driver;
-	const char *provider; /* libfabric's name */
-	bool asked;           /* requested by name */
-	bool direct;          /* with remote memory */
+	bool asked;  /* requested by name */
+	bool direct; /* with remote memory */
 };
 
 /* driver.c */
@@ -48,10 +46,6 @@ void driver_close_fid(struct fid *fid, const char *what); /* accepts NULL */
 int driver_open_endpoint(const struct plx_fabric_fids *fids, struct fi_info *info, void *context,
 			 struct fid_ep **ep_out);
 
-/* The driver's `arm`, or the default; and whether a descriptor is ready. */
-int driver_arm(const struct plx_fabric_driver *driver, struct plx_fabric_fids *fids);
-bool driver_is_ready(const struct plx_fabric_fids *fids, int timeout_ms);
-
 /* signals.c */
 void signals_restore(void);
 
@@ -60,18 +54,14 @@ void signals_restore(void);
  * whatever error the provider returned. Valid until the thread's next call. */
 const char *descriptors_strerror(int rc);
 uint64_t descriptors_limit(void);
-bool descriptors_used_up(void);
 struct fd_mark;
-struct fd_mark *descriptors_mark(const struct plx_fabric_driver *driver); /* NULL: any driver */
+struct fd_mark *descriptors_mark(void);
 void descriptors_close_on_exec(struct fd_mark *mark);
 
 /* Sets ----------------------------------------------------------------------------------------- */
 
 /* Completions per read; 32 to 128 cost least on tcp, see doc/design/links.md. */
 #define CQ_BURST 64
-
-/* What ended a sleep, from the view of one set. */
-enum set_woke { WOKE_NOT, WOKE_BY_IT, WOKE_AT_ONCE, WOKE_BY_TIME, WOKE_OTHERWISE };
 
 struct plx_set {
 	LIST_ENTRY(plx_set) of_home;
@@ -90,21 +80,11 @@ struct plx_set {
 	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
 	uint64_t full_since_ns;            /* start of consecutive full polls; completions */
 	uint32_t full_count;
-	enum set_woke woke;       /* sleep.c: how the last sleep ended, until it is evaluated */
-	bool armed;               /* the lcore sleeps on it */
-	struct plx_link *only;    /* of a `direct` set: its link */
-	uint64_t broken_until_ns; /* its wait object is not trusted until then; see sleep.c */
-	uint64_t broken_ns;       /* length of the last such period */
-	uint32_t missed;          /* in a row: there was work, and it did not wake the lcore */
-	uint32_t
-		spurious; /* in a row: it woke the lcore at once for nothing, and was still ready */
-	bool in_doubt;    /* the last sleep ended at once without work */
-	LIST_HEAD(, retired) retired; /* counted in listeners, too */
+	struct plx_link *only; /* of a `direct` set: its link */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index are done */
 	struct fid_mr *mr[PLX_ZONE_MAX];
-	char provider[32]; /* libfabric's name */
-	char device[64];   /* "": any */
+	char device[64]; /* "": any */
 	char label[128];
 };
 
@@ -146,14 +126,9 @@ enum fid_kind { FID_LISTENER = 0x4c, FID_LINK = 0x6c };
 
 int eq_poll(struct plx_set *set);
 bool cq_drain(struct plx_set *set);
-/* Close a passive endpoint, now or later; the later ones, after a read of the EQ. */
-void eq_retire_pep(struct plx_set *set, struct fid_pep *pep);
-void eq_reap_peps(struct plx_set *set, uint64_t now_ns);
 
 /* sleep.c */
 int sleep_arm(void *arg, struct plx_sleep *sleep);
 void sleep_woke(void *arg, const struct plx_sleep *sleep);
-void sleep_check(struct plx_set *set, int found);
-void sleep_check_new(struct plx_set *set);
 
 #endif

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A set's queues: failed completions and draining, connection events, and passive endpoints of
- * closed listeners, whose requests the event queue may still have. */
+/* A set's queues: failed completions and draining, and connection events. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
-#include "list.h"
-
-#include <stdlib.h>
 
 #define ERRORS_MAX  64  /* failed operations per poll */
 #define EVENTS_MAX  16  /* connection events per poll */
 #define CM_DATA_MAX 256 /* private data of a connection request; unused, but needs room */
-#define RETIRED_NS  (10 * PLX_NS_PER_S) /* twice the longest connect time */
 
 /* Completions --------------------------------------------------------------------------------- */
 
@@ -147,11 +142,6 @@ static void connect_failed_at_once(struct plx_set *set, int err)
 
 static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_entry *entry)
 {
-	if (event == FI_CONNREQ && entry->fid && !entry->fid->context) { /* a closed listener */
-		fi_reject(plx_container_of(entry->fid, struct fid_pep, fid), entry->info->handle,
-			  NULL, 0);
-		fi_freeinfo(entry->info);
-	}
 	if (!entry->fid || !entry->fid->context)
 		return;
 	if (event == FI_CONNREQ) {
@@ -197,43 +187,4 @@ int eq_poll(struct plx_set *set)
 	if (rc < 0 && rc != -FI_EAGAIN && rc != -FI_EAVAIL)
 		connect_failed_at_once(set, (int)-rc);
 	return count;
-}
-
-/* Passive endpoints of closed listeners ------------------------------------------------------- */
-
-struct retired {
-	struct fid_pep *pep;
-	uint64_t until_ns;
-	LIST_ENTRY(retired) of_set;
-};
-
-/* Some providers still use a passive endpoint after it is closed: the port is released at once, the
- * endpoint after RETIRED_NS. Requests from now on find no listener: see handle(). */
-void eq_retire_pep(struct plx_set *set, struct fid_pep *pep)
-{
-	bool stays = set->driver->outlives_close && set->driver->outlives_close(pep);
-	struct retired *retired = stays ? malloc(sizeof(*retired)) : NULL;
-
-	pep->fid.context = NULL;
-	if (!retired) {
-		fi_close(&pep->fid);
-		return;
-	}
-	*retired = (struct retired){.pep = pep, .until_ns = plx_now_ns() + RETIRED_NS};
-	LIST_INSERT_HEAD(&set->retired, retired, of_set);
-	set->listeners++; /* so that its events are read */
-}
-
-void eq_reap_peps(struct plx_set *set, uint64_t now_ns)
-{
-	struct retired *each, *next;
-
-	LIST_FOREACH_SAFE (each, &set->retired, of_set, next) {
-		if (now_ns < each->until_ns)
-			continue;
-		LIST_REMOVE(each, of_set);
-		set->listeners--;
-		fi_close(&each->pep->fid);
-		free(each);
-	}
 }

@@ -13,7 +13,6 @@ void set_close(struct plx_set *set)
 {
 	if (set->of_home.le_prev)
 		LIST_REMOVE(set, of_home);
-	eq_reap_peps(set, UINT64_MAX);
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
 		driver_close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
 	plx_sleep_forget(set->fids.wait_fd);
@@ -33,7 +32,6 @@ static struct plx_set *find(struct plx_fabric_lcore *home, const struct driver_c
 				set->rx_count + receives <= set->fids.cq_entries / 2;
 
 		if (has_room && !set->direct && set->driver == choice->driver &&
-		    strcmp(set->provider, choice->provider) == 0 &&
 		    (!device || strcmp(set->device, device) == 0))
 			return set;
 	}
@@ -73,16 +71,13 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	set->fids.cq_entries = direct ? DIRECT_CQ_ENTRIES : driver->cq_entries;
 	set->fids.cq_format = direct ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG;
 	set->eq_in_polls = driver->eq_every_turns;
-	snprintf(set->provider, sizeof(set->provider), "%s", choice->provider);
 	snprintf(set->device, sizeof(set->device), "%s", device ? device : "");
 	snprintf(set->label, sizeof(set->label), "%s (libfabric %s%s%s)", driver->name,
-		 choice->provider, device ? " on " : "", set->device);
+		 driver->provider, device ? " on " : "", set->device);
 
-	struct fd_mark *mark = descriptors_mark(driver);
 	const char *step;
 	int rc = driver_open(driver, info, set, &set->fids, &step);
 
-	descriptors_close_on_exec(mark);
 	if (rc == -EFBIG) /* only from plx_shm, with a text */
 		plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	else if (rc)
@@ -92,7 +87,6 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 		set_close(set);
 		return NULL;
 	}
-	sleep_check_new(set);
 	set_register_new_zones(set);
 	LIST_INSERT_HEAD(&home->sets, set, of_home);
 	log_info("lcore %u opened %s", home->id, set->label);

@@ -11,8 +11,8 @@
  * after that, before the next turn, and never between S4 and blocking. The model is
  * tests/model/sleep.pml; see also doc/design/idle.md.
  *
- * Why ppoll instead of epoll: there are few descriptors, their order shows their owners, those of a
- * broken provider are simply omitted, and its time-out is in ns. With many descriptors the last one
+ * Why ppoll instead of epoll: there are few descriptors, their order shows their owners, and its
+ * time-out is in ns. With many descriptors the last one
  * is an epoll set of the rest (sleep_set.c). */
 #include "lcore_priv.h"
 
@@ -71,16 +71,6 @@ bool plx_sleep_on(struct plx_sleep *sleep, int fd)
 void plx_sleep_nap(struct plx_sleep *sleep)
 {
 	sleep->unsure = true;
-}
-
-bool plx_sleep_ended_by_time(const struct plx_sleep *sleep)
-{
-	return sleep->ready == 0 && sleep->lasted_ns > 0;
-}
-
-uint64_t plx_sleep_lasted_ns(const struct plx_sleep *sleep)
-{
-	return sleep->lasted_ns;
 }
 
 bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)

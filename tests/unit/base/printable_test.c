@@ -34,7 +34,7 @@ PLX_TEST(a_list_in_a_text_grows_until_it_is_full)
 	plx_list_add(list, sizeof(list), "shm");
 	assert_string_equal(list, "tcp, shm");
 	plx_list_add(list, sizeof(list), "verbs");
-	plx_list_add(list, sizeof(list), "fi:tcp");
+	plx_list_add(list, sizeof(list), "foreign");
 	assert_string_equal(list, "tcp, shm,");
 }
 

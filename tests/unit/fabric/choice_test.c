@@ -328,11 +328,6 @@ PLX_TEST_WITH(round_robin_counts_links_of_all_providers_together, fixture_up_wit
 /* The simulated RDMA. */
 static enum { WORKS, NO_DEVICE, NO_ROUTE, REFUSES, SILENT } rdma;
 
-static const char *fake_provider(const char *asked, bool exact, uint32_t version)
-{
-	return strcmp(asked, "fake") == 0 ? fi_name_of_tcp() : NULL;
-}
-
 static int fake_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
 			const struct fi_info *hints, struct fi_info **info_out)
 {
@@ -352,7 +347,6 @@ static void start_as(struct plx_fabric_conf conf)
 {
 	fake = plx_driver_tcp;
 	fake.name = "fake";
-	fake.provider = fake_provider;
 	fake.getinfo = fake_getinfo;
 	fake.rdma = true;
 	conf.drivers = table;
@@ -511,6 +505,20 @@ PLX_TEST(the_error_without_an_rdma_driver_says_how_to_get_one)
 	}
 	assert_fails(plx_fabric_init(&conf), -ENODEV,
 		     "RDMA is required (--require rdma): this program has no driver for RDMA");
+}
+
+/* What an upgraded command line or configuration may still name. */
+PLX_TEST(the_former_driver_of_libfabrics_tcp_is_refused_with_what_replaced_it)
+{
+	static const char *const names[] = {"fi:tcp", "fi:net"};
+	struct plx_fabric_conf conf = {.drivers = plx_drivers};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
+		conf.provider = names[i];
+		assert_fails(plx_fabric_check_provider(plx_drivers, "--provider", names[i], false),
+			     -EINVAL, "links do not use libfabric's own TCP any more; give tcp");
+		assert_fails(plx_fabric_init(&conf), -EINVAL, names[i]);
+	}
 }
 
 FIXTURE_MAIN("auto")

@@ -285,4 +285,4 @@ DIRECT_TEST(grants_may_be_revoked_while_their_link_closes)
 		field_free(&others[i]);
 }
 
-FIXTURE_MAIN("tcp", "fi:tcp")
+FIXTURE_MAIN("tcp", "foreign")

@@ -245,4 +245,4 @@ TEST(direct_frames_end_a_link_without_direct_data_placement)
 	plx_listener_close(ordinary);
 }
 
-FIXTURE_MAIN("tcp", "fi:tcp")
+FIXTURE_MAIN("tcp", "foreign")

@@ -519,5 +519,5 @@ int main(void)
 
 	if (is_cache_wanted())
 		return cmocka_run_group_tests_name("direct, cache", with_cache, NULL, NULL);
-	return fixture_run((const char *const[]){"tcp", "fi:tcp", NULL});
+	return fixture_run((const char *const[]){"tcp", "foreign", NULL});
 }

@@ -14,7 +14,7 @@ PLX_TEST(repeated_init_and_fini_leak_nothing)
 	for (int i = 0; i < 20; i++) {
 		struct plx_listener *listener;
 
-		fixture_start(i % 2 ? "fi:tcp" : NULL, false);
+		fixture_start(i % 2 ? "foreign" : NULL, false);
 		listener = fixture_pair(NULL);
 		if (i % 3 == 0)
 			plx_listener_close(listener);

@@ -49,10 +49,10 @@ extern struct side client;
 bool is_provider_given(void);
 const char *provider_to_test(void);
 
-extern const struct plx_fabric_driver plx_driver_fi_tcp, plx_driver_tcp;
+extern const struct plx_fabric_driver plx_driver_tcp;
 
-/** The libfabric provider that the driver tcp uses: net or tcp, by libfabric's version. */
-const char *fi_name_of_tcp(void);
+/** "foreign": libfabric's own TCP provider. */
+extern const struct plx_fabric_driver *const foreign_drivers[];
 
 /** "HOST:port"; valid for three more calls. */
 const char *here(const char *port);
@@ -60,8 +60,8 @@ const char *here(const char *port);
 /** That host with the listener's port; valid until the next call. */
 const char *at_host(const char *host, const struct plx_listener *listener);
 
-/** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf; NULL and
- * "tcp" mean provider_to_test() if one is given. Without drivers it has all. */
+/** Fresh sides, lcores 0 (and 1 if two), memory, fabric. provider: as for plx_fabric_conf, or
+ * "foreign"; NULL and "tcp" mean provider_to_test() if one is given. Without drivers it has all. */
 void fixture_start(const char *provider, bool two_lcores);
 void fixture_start_as(const struct plx_fabric_conf *conf, bool two_lcores);
 

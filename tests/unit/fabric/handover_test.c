@@ -388,35 +388,6 @@ HANDOVER_TEST(a_closed_listener_releases_its_port_in_time)
 	fixture_connect(fixture_listen(address, NULL), NULL);
 }
 
-static int start_net(void **state)
-{
-	fixture_start(is_provider_given() ? "tcp" : "fi:net", true);
-	return 0;
-}
-
-/* The other end uses a separate provider: on this one only the listener is open. */
-PLX_TEST_WITH(a_closed_listener_refuses_new_peers_while_requests_are_pending, start_net,
-	      fixture_down)
-{
-	if (is_provider_given() || FI_VERSION_GE(fi_version(), FI_VERSION(1, 18)))
-		skip(); /* it needs two providers that connect */
-
-	struct side late = {.name = "late"};
-	struct plx_link_attr attr = {.events = &side_events, .user = &late, .provider = "fi:tcp"};
-	char address[PLX_ADDRESS_MAX];
-
-	listen_placed(place_on_lcore_1, PLX_NS_PER_S);
-	strcpy(address, plx_listener_address(listener));
-	client_connect(address, &attr);
-	expect_soon(on_its_way());
-	plx_listener_close(listener);
-	assert_int_equal(plx_link_connect(address, &attr, &late.link), 0);
-	assert_true(pump_until(&late.closed, 1, 500));
-	assert_int_equal(late.reason, PLX_LINK_REFUSED);
-	assert_int_equal(client.closed, 0);
-	expect_end(&client, PLX_LINK_REFUSED);
-}
-
 HANDOVER_TEST(a_closed_listener_counts_as_one_open_object_until_it_is_freed)
 {
 	skip_if_provider_given(); /* an abort may take as long as the request */

@@ -246,7 +246,7 @@ PLX_TEST(a_client_of_another_protocol_is_logged_with_its_protocol)
 	expect_refusal("GET / HTTP/1.1\r\n\r\n", 18, "it speaks HTTP");
 	expect_refusal((uint8_t[16]){0x16, 0x03, 0x01}, 16, "it speaks TLS");
 	expect_refusal((uint8_t[32]){3, [24] = 1}, 32,
-		       "it speaks the protocol of libfabric's own provider (fi:tcp)");
+		       "it speaks the protocol of libfabric's own TCP provider");
 }
 
 /* As a health check of a load balancer does. */
@@ -341,9 +341,10 @@ TEST(a_connect_to_another_service_reports_its_protocol)
 	expect_connect_fails("\x15\x03\x01\x00\x02\x02\x46", 7,
 			     "it speaks TLS, not plx_tcp's protocol");
 	expect_connect_fails("SSH-2.0-x\r\n", 11, "it speaks SSH, not plx_tcp's protocol");
-	expect_connect_fails("\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16,
-			     "it speaks the protocol of libfabric's own provider (fi:tcp), not "
-			     "plx_tcp's protocol");
+	expect_connect_fails(
+		"\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16,
+		"it speaks the protocol of libfabric's own TCP provider, not plx_tcp's "
+		"protocol");
 	expect_connect_fails("\x93PLXTCP\n\x02", 9,
 			     "it speaks version 2 of plx_tcp's protocol, and this side version 1");
 	expect_connect_fails("hello", 5, "it does not speak plx_tcp's protocol");

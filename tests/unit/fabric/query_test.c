@@ -150,4 +150,4 @@ TEST(a_thread_outside_lcores_has_no_links)
 	assert_int_equal(count, 0);
 }
 
-FIXTURE_MAIN("tcp", "shm", "fi:tcp")
+FIXTURE_MAIN("tcp", "shm", "foreign")

@@ -46,7 +46,7 @@ static void *desc_of(struct fid_mr *mr)
 
 static bool is_libfabrics(void)
 {
-	return strncmp(fixture_provider, "fi:", 3) == 0;
+	return strcmp(fixture_provider, "foreign") == 0;
 }
 
 /* Pollux's provider is not in libfabric's list. */
@@ -58,8 +58,8 @@ static bool is_own(void)
 static const char *fi_name(void)
 {
 	if (is_own())
-		return fi_name_of_tcp();
-	return is_libfabrics() ? fixture_provider + 3 : provider_to_test();
+		return plx_driver_tcp.provider;
+	return is_libfabrics() ? "tcp" : provider_to_test();
 }
 
 static struct fi_info *resolve(const char *address)

@@ -86,12 +86,4 @@ TEST(a_link_with_direct_data_placement_scans_no_descriptors)
 	assert_in_range(calls, 0, CALLS_MAX);
 }
 
-/* The test detects such scans: libfabric's own provider needs them. */
-TEST(a_link_over_libfabrics_tcp_provider_scans_descriptors)
-{
-	start("fi:tcp");
-	connect_once("127.0.0.1:0", NULL);
-	assert_true(calls > DESCRIPTORS);
-}
-
 PLX_TEST_MAIN()

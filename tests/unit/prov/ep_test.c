@@ -439,7 +439,7 @@ TEST(domains_refuse_unsupported_objects)
 	struct fid_av *av;
 
 	refuses(fi_domain2(party.fabric, party.info, &domain, FI_PEER, NULL));
-	refuses(compat_wait_open(party.fabric, NULL, &wait));
+	refuses(party.fabric->ops->wait_open(party.fabric, NULL, &wait));
 	refuses(party.domain->ops->poll_open(party.domain, NULL, &poll));
 	refuses(fi_cntr_open(party.domain, NULL, &counter, NULL));
 	refuses(fi_av_open(party.domain, NULL, &av, NULL));
