@@ -36,7 +36,7 @@
 	X(VALUE, DUMP_MEMORY, 0, "dump-memory", "yes|no", no_dump, "dump_memory", MEMORY, \
 	  "no: core dumps leave out pools, buffers and shared rings (default: yes)") \
 	X(STRING, PROVIDER, 0, "provider", "NAME", provider, "provider", LINKS, \
-	  "transport of links: tcp, shm or verbs (default: auto)") \
+	  "transport: tcp, shm or verbs (default: auto)") \
 	X(STRING, TCP, 0, "tcp", "KEY=VALUE,...", tcp, "tcp", LINKS, \
 	  "settings of links over tcp: send_bytes, receive_bytes, user_timeout_ms, " \
 	  "busy_poll_us, connect_ms, handshake_ms, dscp (default: none)") \

@@ -63,7 +63,7 @@ static int fail_unknown(const struct plx_fabric_driver *const *table, const char
 			      : plx_fail(EINVAL, "%s %s: " NO_RDMA_DRIVER, option, name);
 	if (strcmp(name, "fi:tcp") == 0 || strcmp(name, "fi:net") == 0)
 		return plx_fail(EINVAL,
-				"%s %s: links do not use libfabric's own TCP any more; give tcp, "
+				"%s %s: links no longer use libfabric's own TCP; give tcp, "
 				"Pollux's own (tests/perf/raw-fi measures libfabric's)",
 				option, name);
 	for (; *table; table++)

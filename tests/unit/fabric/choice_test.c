@@ -516,7 +516,7 @@ PLX_TEST(the_former_driver_of_libfabrics_tcp_is_refused_with_what_replaced_it)
 	for (size_t i = 0; i < PLX_ARRAY_LEN(names); i++) {
 		conf.provider = names[i];
 		assert_fails(plx_fabric_check_provider(plx_drivers, "--provider", names[i], false),
-			     -EINVAL, "links do not use libfabric's own TCP any more; give tcp");
+			     -EINVAL, "links no longer use libfabric's own TCP; give tcp");
 		assert_fails(plx_fabric_init(&conf), -EINVAL, names[i]);
 	}
 }
