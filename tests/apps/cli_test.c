@@ -120,7 +120,7 @@ static const struct row rows[] = {
 	{{PROBE, "--socket-mem", "9999999999"}, 2, {0}, {"more memory than this host has"}},
 	{{PROBE, "--socket-mem", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
 	  "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}, 2, {0}, {"NUMA node"}},
-	{{PROBE, "--provider", "tpc"}, 2, {0}, {"--provider tpc: unknown provider; give auto, a driver (tcp, shm"}},
+	{{PROBE, "--provider", "tpc"}, 2, {0}, {"--provider tpc: unknown provider; give auto or a driver (tcp, shm"}},
 	{{PROBE, "--provider", "rdma"}, 2, {0},
 	 {"--provider rdma: unknown provider; the driver for RDMA is verbs" TRY}},
 	{{PROBE, "--provider", "fi:nonsense"}, 2, {0}, {"--provider fi:nonsense: unknown provider"}},

@@ -117,7 +117,7 @@ PROCESS_TEST(usage_errors_are_status_2)
 		{"apps/plx-echo", "--listen ADDR is missing"},
 		{"apps/plx-ping --listen 127.0.0.1:0 --rx-buf 255", "--rx-buf 255"},
 		{"apps/plx-echo --provider udp -- --listen 127.0.0.1:0",
-		 "--provider udp: unknown provider; give auto, a driver ("},
+		 "--provider udp: unknown provider; give auto or a driver ("},
 		{"apps/plx-echo --tcp sendbytes=1 -- --listen 127.0.0.1:0",
 		 "--tcp sendbytes=1: 'sendbytes=1' is no setting; give KEY=VALUE,... with keys "},
 		{"apps/plx-echo --listen 7000",
