@@ -29,21 +29,13 @@ static bool all_will_be_notified(const struct plx_fabric_lcore *home)
 	return true;
 }
 
-/* A set that cannot be armed now makes the lcore nap. Return: 0; -EAGAIN there is work. */
+/* Return: 0; -EAGAIN there is work, or the provider fails: if it keeps refusing, the lcore naps. */
 static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 {
 	struct fid *both[] = {&set->fids.cq->fid, &set->fids.eq->fid};
-	int rc = fi_trywait(set->fids.fabric, both, 2);
 
-	if (rc == -FI_EAGAIN)
+	if (fi_trywait(set->fids.fabric, both, 2))
 		return -EAGAIN;
-	if (rc) {
-		if (plx_log_allowed(&set->log_limit, plx_loop_now_ns()))
-			log_warning("lcore %u naps: arming %s failed: %s", set->home->id,
-				    set->label, fi_strerror(-rc));
-		plx_sleep_nap(sleep);
-		return 0;
-	}
 	plx_sleep_on(sleep, set->fids.wait_fd);
 	plx_sleep_on(sleep, set->fids.eq_fd);
 	return 0;
