@@ -129,9 +129,9 @@ PLX_TEST(an_armed_set_sleeps_until_data_arrives)
 		for (unsigned round = 1; round <= 50; round++) {
 			struct plx_set *set = client.link->set;
 
-			expect_soon(is_armed(&set->fids));
-			/* Armed and quiet: an lcore would sleep. */
-			assert_false(is_readable(&set->fids));
+			/* An lcore would sleep. libfabric 2.1's tcp may wake it once for nothing.
+			 */
+			expect_soon(is_armed(&set->fids) && !is_readable(&set->fids));
 			assert_works(plx_link_send(client.link, "wake", 4));
 			for (int k = 0; k < 1000 && !is_readable(&set->fids); k++)
 				sched_yield();
