@@ -85,7 +85,6 @@ struct outbox {
 	uint32_t waiting_first;
 	uint64_t waiting_bytes; /* of the waiting pages */
 	uint64_t number;        /* of the newest page; counts from 1 */
-	uint64_t frames_seen;   /* sent by the link; used while closing */
 	struct wire_gap gap;    /* for the next page to report */
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
 	uint64_t *missed_in_all; /* shared by a socket's outboxes; NULL: they miss nothing */

@@ -7,7 +7,6 @@
 
 #define PAGE_BYTES_DEFAULT 65536
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
-#define CHECK_NS           (250 * PLX_NS_PER_MS)
 
 int outbox_check_attr(struct netio_buffered_attr *attr)
 {
@@ -27,32 +26,14 @@ int outbox_check_attr(struct netio_buffered_attr *attr)
 	return 0;
 }
 
-/* While closing: report progress of long messages to the owner too. */
-static void check_link(struct outbox *outbox)
-{
-	struct plx_link_stats stats;
-	uint64_t frames;
-	bool moved;
-
-	plx_link_stats(outbox->link, &stats);
-	frames = stats.frames_sent - stats.heartbeats_sent - stats.credit_frames;
-	moved = frames != outbox->frames_seen;
-	outbox->frames_seen = frames;
-	plx_timer_start(&outbox->timer, CHECK_NS);
-	if (moved)
-		outbox->owner->sent(outbox);
-}
-
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct outbox *outbox = arg;
 	uint64_t now_ns = plx_loop_now_ns();
 
-	if (outbox->is_closing && !outbox->is_open)
-		check_link(outbox);
-	else if (!outbox->page)
+	if (!outbox->page)
 		return;
-	else if (now_ns >= outbox->flush_ns)
+	if (now_ns >= outbox->flush_ns)
 		outbox_flush(outbox);
 	else if (outbox->flush_ns != PLX_NEVER)
 		plx_timer_start(timer, outbox->flush_ns - now_ns);
@@ -162,10 +143,7 @@ bool outbox_close(struct outbox *outbox)
 		outbox_begin_page(outbox);
 	if (outbox->page)
 		outbox_flush(outbox);
-	if (outbox->count == 0 || outbox_is_done(outbox))
-		return true;
-	plx_timer_start(&outbox->timer, CHECK_NS);
-	return false;
+	return outbox->count == 0 || outbox_is_done(outbox);
 }
 
 void outbox_link_ended(struct outbox *outbox)
