@@ -19,8 +19,10 @@ static struct table table;
 
 static bool matches(const struct wire_request *request, uint64_t tag)
 {
-	return request->what == WIRE_SUBSCRIBE_MASK ? (tag & request->last) == request->first
-						    : tag >= request->first && tag <= request->last;
+	const struct netio_subscription *what = &request->what;
+
+	return what->mask ? (tag & what->mask) == what->tag
+			  : tag >= what->tag && tag <= subscription_last(what);
 }
 
 static void look_up(uint64_t tag)
@@ -45,21 +47,16 @@ static void drop(struct kept *one)
 
 static void subscribe(const struct wire_request *request)
 {
-	struct table_filter filter = {
-		.first = request->first,
-		.last = request->last,
-		.is_mask = request->what == WIRE_SUBSCRIBE_MASK,
-	};
 	struct kept *one = &kept[request->id % KEPT_MAX];
 	int rc;
 
 	if (one->pairs)
 		return;
-	*one = (struct kept){.request = *request, .pair_count = table_pairs_of(&filter)};
+	*one = (struct kept){.request = *request, .pair_count = table_pairs_of(&request->what)};
 	must(one->pair_count >= 1 && one->pair_count <= TABLE_PAIRS_MAX);
 	one->pairs = calloc(one->pair_count, sizeof(*one->pairs));
 	must(one->pairs != NULL);
-	rc = table_add(&table, &filter, one->pairs, one);
+	rc = table_add(&table, &request->what, one->pairs, one);
 	if (rc == 0)
 		return;
 	must(rc == -ENOSPC);
@@ -83,14 +80,14 @@ static void take_requests(const uint8_t *data, size_t size)
 			break;
 		wire_request_write(again, &request);
 		must(memcmp(again, in, sizeof(again)) == 0);
-		if (request.what != WIRE_UNSUBSCRIBE)
+		if (request.kind != WIRE_UNSUBSCRIBE)
 			subscribe(&request);
 		else if (kept[request.id % KEPT_MAX].pairs)
 			drop(&kept[request.id % KEPT_MAX]);
-		look_up(request.first);
-		look_up(request.last);
-		look_up(request.first - 1);
-		look_up(request.last + 1);
+		look_up(request.what.tag);
+		look_up(subscription_last(&request.what));
+		look_up(request.what.tag - 1);
+		look_up(subscription_last(&request.what) + 1);
 		look_up(request.id);
 	}
 }

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "netio_wire.h"
 
-#include "netio.h"
-
 /* The wire uses the numbers of the API's enums. */
 #define GAP_REASONS (NETIO_GAP_BIT(NETIO_GAP_REASON_COUNT) - 2)
 
-static const uint8_t magic[4] = {'N', 't', 'I', 'O'};
+#define MAGIC       UINT64_C(0x4f49744e) /* "NtIO" */
 
 void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting)
 {
-	out[0] = greeting->type;
-	out[1] = greeting->version_min;
-	out[2] = greeting->version_max;
-	out[3] = greeting->role;
-	memcpy(out + 4, magic, sizeof(magic));
+	put64(out, greeting->type | (uint64_t)greeting->version_min << 8 |
+			   (uint64_t)greeting->version_max << 16 | (uint64_t)greeting->role << 24 |
+			   MAGIC << 32);
 	put64(out + 8, greeting->message_max);
 }
 
@@ -32,8 +28,7 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 			       struct wire_greeting *out)
 {
 	/* Longer ones are from later versions, which may add fields. */
-	if (size < WIRE_GREETING_BYTES || memcmp(in + 4, magic, sizeof(magic)) != 0 ||
-	    in[0] != type)
+	if (size < WIRE_GREETING_BYTES || get64(in) >> 32 != MAGIC || in[0] != type)
 		return "the HELLO is not NetIO's";
 	*out = (struct wire_greeting){
 		.type = in[0],
@@ -78,11 +73,14 @@ void wire_list_write(uint8_t out[WIRE_LIST_BYTES], enum wire_type type)
 
 void wire_request_write(uint8_t out[WIRE_REQUEST_BYTES], const struct wire_request *request)
 {
-	put64(out, request->id | (uint64_t)request->what << 32 | (uint64_t)request->delivery << 40 |
-			   (uint64_t)request->policy << 48);
-	put64(out + 8, request->first);
-	put64(out + 16, request->last);
-	put64(out + 24, request->backlog_bytes);
+	const struct netio_subscription *what = &request->what;
+
+	put64(out, request->id | (uint64_t)request->kind << 32 | (uint64_t)what->delivery << 40 |
+			   (uint64_t)what->policy << 48);
+	put64(out + 8, what->tag);
+	put64(out + 16,
+	      request->kind == WIRE_SUBSCRIBE_MASK ? what->mask : subscription_last(what));
+	put64(out + 24, what->backlog_bytes);
 }
 
 void wire_answer_write(uint8_t out[WIRE_ANSWER_BYTES], const struct wire_answer *answer)
@@ -105,27 +103,28 @@ const char *wire_list_read(const uint8_t *in, size_t size, enum wire_type type, 
 
 const char *wire_request_read(const uint8_t in[WIRE_REQUEST_BYTES], struct wire_request *out)
 {
-	uint64_t word = get64(in);
+	uint64_t word = get64(in), first = get64(in + 8), last = get64(in + 16);
+	uint8_t kind = (uint8_t)(word >> 32), delivery = (uint8_t)(word >> 40);
+	uint8_t policy = (uint8_t)(word >> 48);
 
-	*out = (struct wire_request){
-		.id = (uint32_t)word,
-		.what = (uint8_t)(word >> 32),
-		.delivery = (uint8_t)(word >> 40),
-		.policy = (uint8_t)(word >> 48),
-		.first = get64(in + 8),
-		.last = get64(in + 16),
+	out->id = (uint32_t)word;
+	out->kind = kind;
+	out->what = (struct netio_subscription){
+		.tag = first,
+		.last = kind == WIRE_SUBSCRIBE_RANGE && last != first ? last : 0,
+		.mask = kind == WIRE_SUBSCRIBE_MASK ? last : 0,
+		.delivery = delivery,
+		.policy = policy,
 		.backlog_bytes = get64(in + 24),
 	};
-	if (out->what < WIRE_SUBSCRIBE_RANGE || out->what > WIRE_UNSUBSCRIBE ||
-	    out->delivery > NETIO_DELIVERY_BUFFERED || out->policy >= NETIO_POLICY_COUNT ||
-	    word >> 56)
+	if (kind < WIRE_SUBSCRIBE_RANGE || kind > WIRE_UNSUBSCRIBE ||
+	    delivery > NETIO_DELIVERY_BUFFERED || policy >= NETIO_POLICY_COUNT || word >> 56)
 		return "a request that is unknown";
-	if (out->what == WIRE_SUBSCRIBE_MASK && (out->first & ~out->last || out->last == 0))
+	if (kind == WIRE_SUBSCRIBE_MASK && (first & ~last || last == 0))
 		return "a request for a mask that is 0, or leaves out bits of its value";
-	if (out->what == WIRE_SUBSCRIBE_RANGE && out->first > out->last)
+	if (kind == WIRE_SUBSCRIBE_RANGE && first > last)
 		return "a request for a range whose last tag is less than its first";
-	if (out->what == WIRE_UNSUBSCRIBE &&
-	    (out->first || out->last || out->delivery || out->policy || out->backlog_bytes))
+	if (kind == WIRE_UNSUBSCRIBE && (first || last || word >> 40 || out->what.backlog_bytes))
 		return "a request to unsubscribe that says more";
 	return NULL;
 }

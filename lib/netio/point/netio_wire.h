@@ -7,7 +7,7 @@
  *     message    0 type, 1 to 7 zero, 8 tag (64 bits), 16 payload
  *     page       0 type, 1 why and 2 to 7 how many messages were lost before it (48 bits),
  *                8 entries, each at a multiple of 8
- *     request    0 type, 1 to 7 zero, 8 entries of 32 bytes: 0 id (32 bits), 4 what, 5 delivery,
+ *     request    0 type, 1 to 7 zero, 8 entries of 32 bytes: 0 id (32 bits), 4 kind, 5 delivery,
  *                6 policy, 7 zero, 8 first tag or value, 16 last tag or mask, 24 backlog limit
  *                in bytes
  *     answer     0 type, 1 to 7 zero, 8 entries of 8 bytes: 0 id (32 bits), 4 status, 5 to 7 zero
@@ -21,7 +21,7 @@
 #define NETIO_WIRE_H
 
 #include "bytes.h"
-#include "plx_base.h"
+#include "netio_pubsub.h"
 
 #define WIRE_VERSION_MIN    3 /* in version 2, messages longer than a page were split */
 #define WIRE_VERSION_MAX    3
@@ -50,8 +50,6 @@ struct wire_greeting {
 };
 
 void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_greeting *greeting);
-
-struct plx_link_attr;
 
 /* Make it the private data of a link's HELLO. */
 void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
@@ -174,7 +172,7 @@ const char *wire_page_read(const uint8_t *in, size_t size, struct wire_gap *gap_
 #define WIRE_ANSWER_BYTES  8
 #define WIRE_LIST_MAX      100 /* entries of one message */
 
-enum wire_what { WIRE_SUBSCRIBE_RANGE = 1, WIRE_SUBSCRIBE_MASK, WIRE_UNSUBSCRIBE };
+enum wire_kind { WIRE_SUBSCRIBE_RANGE = 1, WIRE_SUBSCRIBE_MASK, WIRE_UNSUBSCRIBE };
 
 enum wire_status {
 	WIRE_SUBSCRIBED = 1,
@@ -189,10 +187,15 @@ enum wire_status {
 
 struct wire_request {
 	uint32_t id; /* chosen by the subscriber; in use until the answer to WIRE_UNSUBSCRIBE */
-	uint8_t what, delivery, policy;
-	uint64_t first, last;   /* a range; or value and mask */
-	uint64_t backlog_bytes; /* in WIRE_UNSUBSCRIBE, all but id and what are 0 */
+	uint8_t kind;
+	struct netio_subscription what; /* in WIRE_UNSUBSCRIBE, all is 0 */
 };
+
+/* The last tag of its range. */
+static inline netio_tag_t subscription_last(const struct netio_subscription *what)
+{
+	return what->last ?: what->tag;
+}
 
 struct wire_answer {
 	uint32_t id;

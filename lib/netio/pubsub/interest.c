@@ -80,19 +80,12 @@ void publisher_report_ended(struct publisher *publisher)
 
 static void write_request(const struct interest *interest, uint8_t *out)
 {
-	const struct netio_subscription *what = &interest->what;
-	struct wire_request request = {
-		.id = interest->id,
-		.what = what->mask ? WIRE_SUBSCRIBE_MASK : WIRE_SUBSCRIBE_RANGE,
-		.delivery = (uint8_t)what->delivery,
-		.policy = (uint8_t)what->policy,
-		.backlog_bytes = what->backlog_bytes,
-		.first = what->tag,
-		.last = subscription_last(what),
-	};
+	struct wire_request request = {.id = interest->id, .kind = WIRE_UNSUBSCRIBE};
 
-	if (interest->state == INTEREST_ENDING)
-		request = (struct wire_request){.id = interest->id, .what = WIRE_UNSUBSCRIBE};
+	if (interest->state == INTEREST_NEW) {
+		request.kind = interest->what.mask ? WIRE_SUBSCRIBE_MASK : WIRE_SUBSCRIBE_RANGE;
+		request.what = interest->what;
+	}
 	wire_request_write(out, &request);
 }
 

@@ -31,12 +31,6 @@ static inline int subscription_compare(const struct netio_subscription *one,
 		?: compare_numbers(one->mask, other->mask);
 }
 
-/* The last tag of its range, or its mask. */
-static inline netio_tag_t subscription_last(const struct netio_subscription *what)
-{
-	return what->mask ?: what->last ?: what->tag;
-}
-
 /* Publishing ---------------------------------------------------------------------------------- */
 
 #define REQUEST_BUFFERS 6 /* of each subscriber, for its requests */

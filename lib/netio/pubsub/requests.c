@@ -25,22 +25,6 @@ static struct subscription *find(struct subscriber *subscriber, uint32_t id)
 	return found ? *found : NULL;
 }
 
-static struct netio_subscription describe(const struct wire_request *request)
-{
-	struct netio_subscription what = {
-		.tag = request->first,
-		.delivery = (enum netio_delivery)request->delivery,
-		.policy = (enum netio_policy)request->policy,
-		.backlog_bytes = request->backlog_bytes,
-	};
-
-	if (request->what == WIRE_SUBSCRIBE_MASK)
-		what.mask = request->last;
-	else if (request->last != request->first)
-		what.last = request->last;
-	return what;
-}
-
 static void leave_trees(struct subscription *subscription)
 {
 	tdelete(subscription, &subscription->subscriber->by_id, compare_ids);
@@ -109,7 +93,7 @@ static struct outbox_terms terms_of(const struct netio_publish_core *core,
 	};
 }
 
-static enum wire_status enter(struct subscription *subscription, const struct table_filter *filter)
+static enum wire_status enter(struct subscription *subscription)
 {
 	struct subscriber *subscriber = subscription->subscriber;
 	struct netio_publish_core *core = subscriber_core(subscriber);
@@ -126,7 +110,8 @@ static enum wire_status enter(struct subscription *subscription, const struct ta
 	outbox_add_policy(&subscriber->outbox, terms->policy);
 	if (tsearch(subscription, &subscriber->by_id, compare_ids) &&
 	    tsearch(subscription, &subscriber->by_what, compare_whats))
-		rc = table_add(&core->table, filter, subscription->pairs, subscription);
+		rc = table_add(&core->table, &subscription->what, subscription->pairs,
+			       subscription);
 	if (rc == 0)
 		return WIRE_SUBSCRIBED;
 	leave_trees(subscription);
@@ -138,8 +123,7 @@ static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
 				  const struct netio_subscription *what)
 {
 	const struct netio_publish_core *core = subscriber_core(subscriber);
-	struct table_filter filter = {what->tag, subscription_last(what), what->mask != 0};
-	unsigned pairs = table_pairs_of(&filter);
+	unsigned pairs = table_pairs_of(what);
 	struct subscription *subscription;
 	enum wire_status status;
 
@@ -154,7 +138,7 @@ static enum wire_status subscribe(struct subscriber *subscriber, uint32_t id,
 	subscription->what = *what;
 	subscription->terms = terms_of(core, what);
 	subscription->pair_count = pairs;
-	status = enter(subscription, &filter);
+	status = enter(subscription);
 	if (status == WIRE_SUBSCRIBED)
 		count(subscription, 1);
 	else
@@ -212,9 +196,9 @@ static const char *handle_request(struct subscriber *subscriber, const uint8_t *
 	if (wrong)
 		return wrong;
 	stats->requests++;
-	wanted.what = change->what = describe(&request);
+	wanted.what = change->what = request.what;
 	/* Our subscribers end a subscription before they request the same again. */
-	if (request.what == WIRE_UNSUBSCRIBE)
+	if (request.kind == WIRE_UNSUBSCRIBE)
 		change->status = unsubscribe(subscriber, request.id, &change->what);
 	else if (find(subscriber, request.id) ||
 		 tfind(&wanted, &subscriber->by_what, compare_whats))

@@ -13,30 +13,36 @@ struct table_cell {
 	uint8_t mask; /* its index */
 };
 
-/* Return the mask of the largest aligned block that starts at `first` and lies in the range. */
-static uint64_t first_block(uint64_t first, uint64_t last)
+/* The mask of the block that starts with this tag: the largest aligned one in the range, or that of
+ * the subscription. */
+static uint64_t block_at(const struct netio_subscription *what, uint64_t first)
 {
-	uint64_t mask = UINT64_MAX;
+	uint64_t mask = UINT64_MAX, last = subscription_last(what);
 
+	if (what->mask)
+		return what->mask;
 	while (mask && !(first & ~(mask << 1)) && (first | ~(mask << 1)) <= last)
 		mask <<= 1;
 	return mask;
 }
 
-unsigned table_pairs_of(const struct table_filter *filter)
+/* Move on to the next block. Return: whether there is one. */
+static bool next_block(const struct netio_subscription *what, uint64_t *first, uint64_t mask)
 {
-	uint64_t first = filter->first;
+	uint64_t end = *first | ~mask;
+
+	*first = end + 1;
+	return !what->mask && end != subscription_last(what);
+}
+
+unsigned table_pairs_of(const struct netio_subscription *what)
+{
+	uint64_t first = what->tag;
 	unsigned count = 1;
 
-	if (filter->is_mask)
-		return 1;
-	for (;; count++) {
-		uint64_t end = first | ~first_block(first, filter->last);
-
-		if (end == filter->last)
-			return count;
-		first = end + 1;
-	}
+	while (next_block(what, &first, block_at(what, first)))
+		count++;
+	return count;
 }
 
 /* The SplitMix64 finalizer: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators"
@@ -175,27 +181,23 @@ static int add_pair(struct table *table, uint64_t value, uint64_t bits, struct t
 	return 0;
 }
 
-int table_add(struct table *table, const struct table_filter *filter, struct table_pair *pairs,
+int table_add(struct table *table, const struct netio_subscription *what, struct table_pair *pairs,
 	      void *owner)
 {
-	uint64_t first = filter->first, end;
+	uint64_t first = what->tag, mask;
 	unsigned count = 0;
-	int rc;
 
-	if (filter->is_mask)
-		return add_pair(table, first, filter->last, pairs, owner);
 	do {
-		uint64_t mask = first_block(first, filter->last);
+		int rc;
 
+		mask = block_at(what, first);
 		rc = add_pair(table, first, mask, &pairs[count], owner);
 		if (rc) {
 			table_remove(table, pairs, count);
 			return rc;
 		}
 		count++;
-		end = first | ~mask;
-		first = end + 1;
-	} while (end != filter->last);
+	} while (next_block(what, &first, mask));
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 #ifndef NETIO_TABLE_H
 #define NETIO_TABLE_H
 
-#include "netio_priv.h"
+#include "netio_wire.h"
 
 #include <sys/queue.h>
 
@@ -39,21 +39,14 @@ struct table {
 	uint32_t used_count;
 };
 
-/* The filter of a subscription. */
-struct table_filter {
-	uint64_t first; /* first of a range; or the value under a mask */
-	uint64_t last;  /* last of a range; or the mask */
-	bool is_mask;
-};
-
-/* How many pairs it needs. filter: not empty; a value has only bits of its mask. */
-unsigned table_pairs_of(const struct table_filter *filter);
+/* How many pairs it needs. what: as read from a request. */
+unsigned table_pairs_of(const struct netio_subscription *what);
 /* seed: random, so that nobody can choose colliding tags. Return: 0; -ENOMEM. */
 int table_init(struct table *table, uint64_t seed);
 /* The table must be empty. Accepts a zeroed one. */
 void table_fini(struct table *table);
-/* Add a filter of table_pairs_of pairs, or nothing. Return: 0; -ENOMEM; -ENOSPC too many masks. */
-int table_add(struct table *table, const struct table_filter *filter, struct table_pair *pairs,
+/* Add all table_pairs_of pairs, or nothing. Return: 0; -ENOMEM; -ENOSPC too many masks. */
+int table_add(struct table *table, const struct netio_subscription *what, struct table_pair *pairs,
 	      void *owner);
 
 void table_remove(struct table *table, struct table_pair *pairs, unsigned count);

@@ -380,22 +380,22 @@ static void send_bad_list(size_t size)
 TEST(broken_requests_end_their_connection)
 {
 	static const struct wire_request bad[] = {
-		{.what = 0},
-		{.what = 4},
-		{.what = WIRE_SUBSCRIBE_RANGE, .delivery = 3},
-		{.what = WIRE_SUBSCRIBE_RANGE, .first = 2, .last = 1},
-		{.what = WIRE_SUBSCRIBE_MASK, .first = 2, .last = 1},
-		{.what = WIRE_SUBSCRIBE_MASK},
-		{.what = WIRE_UNSUBSCRIBE, .first = 2},
-		{.what = WIRE_UNSUBSCRIBE, .delivery = 1},
-		{.what = WIRE_UNSUBSCRIBE, .policy = 1},
-		{.what = WIRE_UNSUBSCRIBE, .backlog_bytes = 1},
-		{.what = WIRE_SUBSCRIBE_RANGE, .policy = NETIO_POLICY_COUNT},
+		{.kind = 0},
+		{.kind = 4},
+		{.kind = WIRE_SUBSCRIBE_RANGE, .what.delivery = 3},
+		{.kind = WIRE_SUBSCRIBE_RANGE, .what = {.tag = 2, .last = 1}},
+		{.kind = WIRE_SUBSCRIBE_MASK, .what = {.tag = 2, .mask = 1}},
+		{.kind = WIRE_SUBSCRIBE_MASK},
+		{.kind = WIRE_UNSUBSCRIBE, .what.tag = 2},
+		{.kind = WIRE_UNSUBSCRIBE, .what.delivery = 1},
+		{.kind = WIRE_UNSUBSCRIBE, .what.policy = 1},
+		{.kind = WIRE_UNSUBSCRIBE, .what.backlog_bytes = 1},
+		{.kind = WIRE_SUBSCRIBE_RANGE, .what.policy = NETIO_POLICY_COUNT},
 	};
-	const struct wire_request good[2] = {{.what = WIRE_SUBSCRIBE_RANGE},
-					     {.what = WIRE_SUBSCRIBE_RANGE}};
-	const struct wire_request twice[2] = {{.id = 1, .what = WIRE_SUBSCRIBE_RANGE},
-					      {.id = 2, .what = WIRE_SUBSCRIBE_RANGE}};
+	const struct wire_request good[2] = {{.kind = WIRE_SUBSCRIBE_RANGE},
+					     {.kind = WIRE_SUBSCRIBE_RANGE}};
+	const struct wire_request twice[2] = {{.id = 1, .kind = WIRE_SUBSCRIBE_RANGE},
+					      {.id = 2, .kind = WIRE_SUBSCRIBE_RANGE}};
 	size_t size;
 
 	begin();
@@ -437,7 +437,7 @@ TEST(unknown_subscriptions_are_refused)
 	begin();
 	connect_raw();
 	plx_link_send(raw, list,
-		      write_list(&(struct wire_request){.id = 9, .what = WIRE_UNSUBSCRIBE}, 1));
+		      write_list(&(struct wire_request){.id = 9, .kind = WIRE_UNSUBSCRIBE}, 1));
 	TURN_UNTIL(raw_messages == 1);
 	assert_int_equal(raw_closed, 0);
 	assert_int_equal(stats().requests, 1);
@@ -465,7 +465,7 @@ TEST(a_subscriber_that_reads_no_answers_is_throttled)
 		.on_close = raw_close,
 	};
 	struct plx_link_attr attr = {.events = &events, .rx_buf_count = 4};
-	struct wire_request request = {.what = WIRE_UNSUBSCRIBE};
+	struct wire_request request = {.kind = WIRE_UNSUBSCRIBE};
 	unsigned sent = 0;
 
 	begin();

@@ -8,25 +8,25 @@ static struct table table;
 static uint64_t dice = 42;
 
 struct sub {
-	struct table_filter filter;
+	struct netio_subscription what;
 	struct table_pair *pairs;
 	unsigned count;
 	unsigned hits; /* of the newest lookup */
 };
 
-static bool matches(const struct table_filter *filter, uint64_t tag)
+static bool matches(const struct netio_subscription *what, uint64_t tag)
 {
-	return filter->is_mask ? (tag & filter->last) == filter->first
-			       : tag >= filter->first && tag <= filter->last;
+	return what->mask ? (tag & what->mask) == what->tag
+			  : tag >= what->tag && tag <= subscription_last(what);
 }
 
-static int add(struct sub *sub, const struct table_filter *filter)
+static int add(struct sub *sub, const struct netio_subscription *what)
 {
-	*sub = (struct sub){.filter = *filter, .count = table_pairs_of(filter)};
+	*sub = (struct sub){.what = *what, .count = table_pairs_of(what)};
 	assert_in_range(sub->count, 1, TABLE_PAIRS_MAX);
 	sub->pairs = calloc(sub->count, sizeof(*sub->pairs));
 	assert_non_null(sub->pairs);
-	int rc = table_add(&table, filter, sub->pairs, sub);
+	int rc = table_add(&table, what, sub->pairs, sub);
 	if (rc)
 		free(sub->pairs);
 	return rc;
@@ -70,20 +70,20 @@ static uint64_t random_tag(void)
 	return bases[dice_roll(&dice, PLX_ARRAY_LEN(bases))] + dice_roll(&dice, 40);
 }
 
-static struct table_filter random_filter(void)
+static struct netio_subscription random_what(void)
 {
-	static const uint64_t masks[] = {UINT64_MAX, 7, 0xf0f, ~UINT64_C(15), 0, UINT64_C(3) << 62};
+	static const uint64_t masks[] = {UINT64_MAX, 7, 0xf0f, ~UINT64_C(15), UINT64_C(3) << 62};
 	uint64_t mask = masks[dice_roll(&dice, PLX_ARRAY_LEN(masks))];
 	uint64_t one = random_tag(), other = random_tag();
 
 	switch (dice_roll(&dice, 3)) {
 	case 0:
-		return (struct table_filter){.first = one, .last = one};
+		return (struct netio_subscription){.tag = one};
 	case 1:
-		return (struct table_filter){one < other ? one : other, one < other ? other : one,
-					     false};
+		return (struct netio_subscription){.tag = one < other ? one : other,
+						   .last = one < other ? other : one};
 	default:
-		return (struct table_filter){one & mask, mask, true};
+		return (struct netio_subscription){.tag = one & mask, .mask = mask};
 	}
 }
 
@@ -101,16 +101,16 @@ TEST(a_lookup_finds_the_same_as_a_scan)
 		if (there[i]) {
 			take_out(&subs[i]);
 		} else {
-			struct table_filter filter = random_filter();
+			struct netio_subscription what = random_what();
 
-			assert_int_equal(add(&subs[i], &filter), 0);
+			assert_int_equal(add(&subs[i], &what), 0);
 		}
 		there[i] = !there[i];
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(subs); j++)
 			subs[j].hits = 0;
 		unsigned hits = look_up(tag);
 		for (unsigned j = 0; j < PLX_ARRAY_LEN(subs); j++) {
-			bool expected = there[j] && matches(&subs[j].filter, tag);
+			bool expected = there[j] && matches(&subs[j].what, tag);
 
 			assert_int_equal(subs[j].hits, expected); /* once */
 			hits -= expected;
@@ -139,18 +139,18 @@ TEST(the_widest_ranges_need_few_pairs)
 	};
 
 	for (unsigned i = 0; i < PLX_ARRAY_LEN(cases); i++) {
-		struct table_filter filter = {cases[i].first, cases[i].last, false};
+		struct netio_subscription what = {.tag = cases[i].first, .last = cases[i].last};
 		struct sub sub;
 
-		assert_int_equal(table_pairs_of(&filter), cases[i].pairs);
-		assert_int_equal(add(&sub, &filter), 0);
-		assert_int_equal(look_up(filter.first), 1);
-		assert_int_equal(look_up(filter.last), 1);
-		assert_int_equal(look_up(filter.first + (filter.last - filter.first) / 2), 1);
-		if (filter.first > 0)
-			assert_int_equal(look_up(filter.first - 1), 0);
-		if (filter.last < UINT64_MAX)
-			assert_int_equal(look_up(filter.last + 1), 0);
+		assert_int_equal(table_pairs_of(&what), cases[i].pairs);
+		assert_int_equal(add(&sub, &what), 0);
+		assert_int_equal(look_up(what.tag), 1);
+		assert_int_equal(look_up(what.last), 1);
+		assert_int_equal(look_up(what.tag + (what.last - what.tag) / 2), 1);
+		if (what.tag > 0)
+			assert_int_equal(look_up(what.tag - 1), 0);
+		if (what.last < UINT64_MAX)
+			assert_int_equal(look_up(what.last + 1), 0);
 		take_out(&sub);
 	}
 }
@@ -158,26 +158,26 @@ TEST(the_widest_ranges_need_few_pairs)
 TEST(the_number_of_different_masks_is_bounded)
 {
 	static struct sub subs[TABLE_MASKS_MAX + 1];
-	struct table_filter filter = {0, 0, true};
+	struct netio_subscription what = {0};
 
 	for (unsigned i = 0; i < TABLE_MASKS_MAX; i++) {
-		filter.last = 2 * i + 1;
-		assert_int_equal(add(&subs[i], &filter), 0);
+		what.mask = 2 * i + 1;
+		assert_int_equal(add(&subs[i], &what), 0);
 	}
-	filter.last = 2 * TABLE_MASKS_MAX + 1;
-	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), -ENOSPC);
+	what.mask = 2 * TABLE_MASKS_MAX + 1;
+	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &what), -ENOSPC);
 	/* An existing one, and prefixes, still work. */
-	filter.last = 3;
-	filter.first = 2;
-	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), 0);
+	what.mask = 3;
+	what.tag = 2;
+	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &what), 0);
 	take_out(&subs[TABLE_MASKS_MAX]);
-	filter = (struct table_filter){UINT64_C(1) << 63, UINT64_C(1) << 63, true};
-	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &filter), 0);
+	what = (struct netio_subscription){.tag = UINT64_C(1) << 63, .mask = UINT64_C(1) << 63};
+	assert_int_equal(add(&subs[TABLE_MASKS_MAX], &what), 0);
 	take_out(&subs[TABLE_MASKS_MAX]);
 	/* The slot of a removed one is free. */
 	take_out(&subs[10]);
-	filter = (struct table_filter){0, 2 * TABLE_MASKS_MAX + 1, true};
-	assert_int_equal(add(&subs[10], &filter), 0);
+	what = (struct netio_subscription){.mask = 2 * TABLE_MASKS_MAX + 1};
+	assert_int_equal(add(&subs[10], &what), 0);
 	for (unsigned i = 0; i < TABLE_MASKS_MAX; i++)
 		take_out(&subs[i]);
 }
@@ -191,9 +191,9 @@ TEST(many_tags_spread_over_the_buckets)
 
 	assert_non_null(subs);
 	for (unsigned i = 0; i < count; i++) {
-		struct table_filter filter = {(uint64_t)i << 16, (uint64_t)i << 16, false};
+		struct netio_subscription what = {.tag = (uint64_t)i << 16};
 
-		assert_int_equal(add(&subs[i], &filter), 0);
+		assert_int_equal(add(&subs[i], &what), 0);
 	}
 	assert_true(table.bucket_mask + 1 >= count / 2);
 	for (unsigned i = 0; i < count; i++)
