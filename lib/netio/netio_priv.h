@@ -33,6 +33,10 @@ int netio_check_open(const struct netio_eventloop *evloop, const char *what);
 #define ASSERT_LOOP(core, loop) \
 	ASSERT_OWNER_IF(!(core) || owner_is_here((loop)->lcore_id), __func__, (loop)->lcore_id)
 
+/* Check an attribute. Return: 0; -EINVAL. */
+int netio_check_range(const char *name, uint64_t value, uint64_t least, uint64_t most);
+int netio_check_enum(const char *name, unsigned value, unsigned count, const char *type);
+
 /* Fail for a socket that is not connected. Return: -ENOTCONN; -EPERM in a forked child. */
 int netio_fail_closed(void);
 /* Format a user's "host:port". what: the caller, for the error text. Return: 0; -EINVAL. */

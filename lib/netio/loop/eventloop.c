@@ -46,6 +46,21 @@ int netio_check_open(const struct netio_eventloop *evloop, const char *what)
 			  what);
 }
 
+int netio_check_range(const char *name, uint64_t value, uint64_t least, uint64_t most)
+{
+	if (value >= least && value <= most)
+		return 0;
+	return plx_fail(EINVAL, "%s %llu: give %llu to %llu", name, (unsigned long long)value,
+			(unsigned long long)least, (unsigned long long)most);
+}
+
+int netio_check_enum(const char *name, unsigned value, unsigned count, const char *type)
+{
+	if (value < count)
+		return 0;
+	return plx_fail(EINVAL, "%s %d: give one of enum %s", name, (int)value, type);
+}
+
 int netio_fail_closed(void)
 {
 	if (plx_is_forked())
@@ -116,17 +131,19 @@ static bool is_closed(void *evloop)
 
 static bool are_senders_closed(void *evloop)
 {
-	return is_closed(evloop) && !connection_any_open(evloop, WIRE_SENDER);
+	bool any_open = connection_close_all(evloop, WIRE_SENDER);
+
+	return is_closed(evloop) && !any_open;
 }
 
+/* Receivers close last, because their peers may be in this loop too. */
 static bool are_all_closed(void *evloop)
 {
-	return are_senders_closed(evloop) && !connection_any_open(evloop, WIRE_SUBSCRIBER);
+	return are_senders_closed(evloop) && !connection_close_all(evloop, WIRE_SUBSCRIBER);
 }
 
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 {
-	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
 	int rc = netio_check(evloop, "netio_drain");
 
 	if (rc)
@@ -135,12 +152,7 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 		return netio_fail(EBUSY, "netio_drain: inside the loop; call "
 					 "netio_terminate, and do it after netio_run");
 	evloop->draining = true;
-	connection_close_all(evloop, WIRE_SENDER);
-	rc = plx_loop_until(are_senders_closed, evloop, timeout_ns);
-	if (rc == 0) { /* receivers close last, because their peers may be in this loop too */
-		connection_close_all(evloop, WIRE_SUBSCRIBER);
-		rc = plx_loop_until(are_all_closed, evloop, plx_time_since(plx_now_ns(), limit_ns));
-	}
+	rc = plx_loop_until(are_all_closed, evloop, timeout_ns);
 	evloop->draining = false;
 	if (rc == -ETIMEDOUT)
 		plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");

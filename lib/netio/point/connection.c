@@ -82,6 +82,8 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct connecti
 		.message_max = attr->message_max_bytes ?: MESSAGE_MAX_DEFAULT,
 	};
 	out->session.link.message_max_bytes = out->message_max + WIRE_MESSAGE_BYTES;
+	if (attr->provider)
+		snprintf(out->provider, sizeof(out->provider), "%s", attr->provider);
 	rc = message_check_max(out->message_max);
 	return rc ?: plx_connector_check_attr(&out->session);
 }
@@ -102,6 +104,7 @@ void connection_init(struct netio_connection *connection, struct netio_eventloop
 		.accepted_max = attr->message_max,
 	};
 	LIST_INSERT_HEAD(&evloop->connections, connection, link);
+	session.link.provider = attr->provider;
 	session.link.events = owner->credit ? &events_with_credit : &events;
 	wire_greet(&session.link, WIRE_HELLO, owner->role, attr->message_max);
 	plx_connector_init(&connection->session, &owner->session, &session);
@@ -149,39 +152,24 @@ void connection_release(struct netio_connection *connection)
 }
 
 /* No callback runs in this loop, so the list does not change. */
-void connection_close_all(struct netio_eventloop *evloop, enum wire_role role)
+bool connection_close_all(struct netio_eventloop *evloop, enum wire_role role)
 {
 	struct netio_connection *it;
+	bool any_open = false;
 
-	LIST_FOREACH (it, &evloop->connections, link)
-		if (owner_of(it)->role == role && it->session.state != PLX_CONNECTOR_IDLE)
-			connection_close(it);
-}
-
-bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role)
-{
-	const struct netio_connection *it;
-
-	LIST_FOREACH (it, &evloop->connections, link)
-		if (owner_of(it)->role == role && it->session.state != PLX_CONNECTOR_IDLE)
-			return true;
-	return false;
+	LIST_FOREACH (it, &evloop->connections, link) {
+		if (owner_of(it)->role != role || it->session.state == PLX_CONNECTOR_IDLE)
+			continue;
+		any_open = true;
+		if (!it->session.quit)
+			plx_connector_close(&it->session);
+	}
+	return any_open;
 }
 
 /* Hubs ---------------------------------------------------------------------------------------- */
 
 static __thread LIST_HEAD(hubs, hub) hubs; /* of this lcore */
-
-int hub_check_attr(struct hub *hub, const struct netio_connect_attr *attr)
-{
-	int rc = connection_check_attr(attr, &hub->attr);
-
-	if (rc || !attr->provider)
-		return rc;
-	snprintf(hub->provider, sizeof(hub->provider), "%s", attr->provider);
-	hub->attr.session.link.provider = hub->provider;
-	return 0;
-}
 
 void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
 	      void (*fini)(struct hub *hub))

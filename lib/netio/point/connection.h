@@ -25,6 +25,7 @@ struct connection_owner {
 struct connection_attr {
 	struct plx_connector_attr session;
 	uint64_t message_max; /* accepted here */
+	char provider[64];    /* "": none */
 };
 
 struct netio_connection {
@@ -56,15 +57,12 @@ struct hub {
 	void *socket; /* NULL: released */
 	struct netio_eventloop *evloop;
 	void (*fini)(struct hub *hub); /* call the socket's _fini */
-	struct connection_attr attr;   /* its provider is `provider` */
+	struct connection_attr attr;
 	uint64_t newest_id;
 	LIST_HEAD(hub_connections, netio_connection) connections;
 	LIST_ENTRY(hub) link; /* of the lcore's */
-	char provider[64];
 };
 
-/* Set attr. Return: 0; -EINVAL. */
-int hub_check_attr(struct hub *hub, const struct netio_connect_attr *attr);
 /* hub: zeroed, with attr. */
 void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
 	      void (*fini)(struct hub *hub));
@@ -155,9 +153,8 @@ int hub_open(struct netio_connection *connection);
 
 /* A loop ends: release its connecting sockets. */
 void connection_release_all(struct netio_eventloop *evloop);
-/* Close all connections with this role; the loop's sockets stay. */
-void connection_close_all(struct netio_eventloop *evloop, enum wire_role role);
-bool connection_any_open(const struct netio_eventloop *evloop, enum wire_role role);
+/* Close all connections with this role; the loop's sockets stay. Return: whether any is open. */
+bool connection_close_all(struct netio_eventloop *evloop, enum wire_role role);
 
 const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
 				const uint8_t *hello, uint32_t length);

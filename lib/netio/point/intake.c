@@ -14,18 +14,17 @@
 int intake_check_buffers(uint32_t *bytes, uint32_t *count)
 {
 	uint32_t fit;
+	int rc;
 
 	*bytes = *bytes ?: BUFFER_BYTES_DEFAULT;
-	if (*bytes < NETIO_PAGE_BYTES_MIN || *bytes > NETIO_PAGE_BYTES_MAX)
-		return plx_fail(EINVAL, "buffer_bytes %u: give %d to %u", *bytes,
-				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	rc = netio_check_range("buffer_bytes", *bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	if (rc)
+		return rc;
 	fit = BUFFERS_BYTES_DEFAULT / *bytes;
 	if (fit < BUFFER_COUNT_DEFAULT_LEAST)
 		fit = BUFFER_COUNT_DEFAULT_LEAST;
 	*count = *count ?: fit < BUFFER_COUNT_DEFAULT_MOST ? fit : BUFFER_COUNT_DEFAULT_MOST;
-	if (*count < 2 || *count > BUFFER_COUNT_MAX)
-		return plx_fail(EINVAL, "buffer_count %u: give 2 to %d", *count, BUFFER_COUNT_MAX);
-	return 0;
+	return netio_check_range("buffer_count", *count, 2, BUFFER_COUNT_MAX);
 }
 
 void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,

@@ -312,16 +312,12 @@ int netio_recv_fd(struct netio_listen_socket *socket)
 static int check_attr(struct netio_listen_attr *attr)
 {
 	attr->message_max_bytes = attr->message_max_bytes ?: MESSAGE_MAX_DEFAULT;
-	if (attr->queue_count > QUEUE_COUNT_MAX)
-		return plx_fail(EINVAL, "queue_count %u: give at most %u", attr->queue_count,
-				QUEUE_COUNT_MAX);
-	if (attr->spread > NETIO_SPREAD_LEAST_LOAD)
-		return plx_fail(EINVAL, "spread %u: give one of enum netio_spread",
-				(unsigned)attr->spread);
 	if (attr->spread && attr->queue_count)
 		return plx_fail(EINVAL, "spread and queue_count: a queue takes messages of one "
 					"lcore only; leave one of the two 0");
-	return intake_check_buffers(&attr->buffer_bytes, &attr->buffer_count)
+	return netio_check_range("queue_count", attr->queue_count, 0, QUEUE_COUNT_MAX)
+		     ?: netio_check_enum("spread", attr->spread, NETIO_SPREAD_LEAST_LOAD + 1, "netio_spread")
+		     ?: intake_check_buffers(&attr->buffer_bytes, &attr->buffer_count)
 		     ?: acceptor_check(attr->provider, attr->message_max_bytes);
 }
 

@@ -11,15 +11,6 @@ void netio_msg_release(const struct netio_msg *msg)
 	plx_buf_unref(msg->buf);
 }
 
-int message_check_max(uint64_t bytes)
-{
-	if (bytes >= WIRE_MESSAGE_MAX_LEAST && bytes <= WIRE_MESSAGE_MAX_LIMIT)
-		return 0;
-	return plx_fail(EINVAL, "message_max_bytes %llu: give %d to %llu",
-			(unsigned long long)bytes, WIRE_MESSAGE_MAX_LEAST,
-			(unsigned long long)WIRE_MESSAGE_MAX_LIMIT);
-}
-
 int message_refuse(size_t count, uint64_t message_max)
 {
 	if (count > NETIO_IOV_MAX)

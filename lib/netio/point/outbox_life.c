@@ -10,13 +10,14 @@
 
 int outbox_check_attr(struct netio_buffered_attr *attr)
 {
+	int rc;
+
 	attr->page_bytes = attr->page_bytes ?: PAGE_BYTES_DEFAULT;
-	if (attr->page_bytes < NETIO_PAGE_BYTES_MIN || attr->page_bytes > NETIO_PAGE_BYTES_MAX)
-		return plx_fail(EINVAL, "page_bytes %u: give %d to %u", attr->page_bytes,
-				NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
-	if (attr->page_count < 2 || attr->page_count > NETIO_PAGE_COUNT_MAX)
-		return plx_fail(EINVAL, "page_count %u: give 2 to %d", attr->page_count,
-				NETIO_PAGE_COUNT_MAX);
+	rc = netio_check_range("page_bytes", attr->page_bytes, NETIO_PAGE_BYTES_MIN,
+			       NETIO_PAGE_BYTES_MAX)
+		   ?: netio_check_range("page_count", attr->page_count, 2, NETIO_PAGE_COUNT_MAX);
+	if (rc)
+		return rc;
 	attr->watermark_bytes = attr->watermark_bytes ?: attr->page_bytes;
 	attr->timeout_ns = attr->timeout_ns ?: TIMEOUT_NS_DEFAULT;
 	if (attr->watermark_bytes > attr->page_bytes)

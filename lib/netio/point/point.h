@@ -39,7 +39,11 @@ static inline struct plx_pool_attr pool_attr(const char *name, uint32_t count)
 #define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20) /* default of attributes */
 
 /* Check a socket's maximum message length. Return: 0; -EINVAL. */
-int message_check_max(uint64_t bytes);
+static inline int message_check_max(uint64_t bytes)
+{
+	return netio_check_range("message_max_bytes", bytes, WIRE_MESSAGE_MAX_LEAST,
+				 WIRE_MESSAGE_MAX_LIMIT);
+}
 
 /* The protocol error for a message longer than the socket accepts. */
 #define MESSAGE_TOO_LONG "a message that is longer than it may be"

@@ -229,13 +229,11 @@ static int check_attr(struct netio_publish_core *core)
 	attr->subscriber_subscriptions_max = attr->subscriber_subscriptions_max
 						   ?: NETIO_SUBSCRIBER_SUBSCRIPTIONS_DEFAULT;
 	attr->policy = attr->policy ?: NETIO_POLICY_BLOCK;
-	if ((unsigned)attr->policy >= NETIO_POLICY_COUNT)
-		return plx_fail(EINVAL, "policy %d: give one of enum netio_policy",
-				(int)attr->policy);
 	if (attr->refuse_block && attr->policy == NETIO_POLICY_BLOCK)
 		return plx_fail(EINVAL, "refuse_block: give a policy, other than to block, for "
 					"subscriptions that name none");
-	return outbox_check_attr(&core->outbox_attr);
+	return netio_check_enum("policy", attr->policy, NETIO_POLICY_COUNT, "netio_policy")
+		     ?: outbox_check_attr(&core->outbox_attr);
 }
 
 static int core_create(struct netio_eventloop *evloop, const char *what,

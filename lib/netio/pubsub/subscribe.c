@@ -191,7 +191,8 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 	attr = attr ?: &defaults;
 	bytes = attr->buffer_bytes;
 	count = attr->buffer_count;
-	rc = hub_check_attr(&core->hub, &attr->connect) ?: intake_check_buffers(&bytes, &count);
+	rc = connection_check_attr(&attr->connect, &core->hub.attr)
+		   ?: intake_check_buffers(&bytes, &count);
 	if (rc) {
 		free(core);
 		return netio_logged(rc);
@@ -227,27 +228,21 @@ void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
 
 /* Subscriptions ------------------------------------------------------------------------------- */
 
-static int check_subscription(const char *what, const struct netio_subscription *subscription)
+static int check_subscription(const struct netio_subscription *what)
 {
-	unsigned long long tag = subscription->tag, last = subscription->last,
-			   mask = subscription->mask;
+	unsigned long long tag = what->tag, last = what->last, mask = what->mask;
 
 	if (last && mask)
-		return plx_fail(EINVAL, "%s: a range and a mask; give one of them", what);
+		return plx_fail(EINVAL, "a range and a mask; give one of them");
 	if (last && last < tag)
-		return plx_fail(EINVAL,
-				"%s: a range from %#llx to %#llx; give the lesser tag first", what,
+		return plx_fail(EINVAL, "a range from %#llx to %#llx; give the lesser tag first",
 				tag, last);
 	if (mask && tag & ~mask)
-		return plx_fail(EINVAL, "%s: tag %#llx has bits that mask %#llx leaves out", what,
-				tag, mask);
-	if ((unsigned)subscription->delivery > NETIO_DELIVERY_BUFFERED)
-		return plx_fail(EINVAL, "%s: delivery %d; give one of enum netio_delivery", what,
-				(int)subscription->delivery);
-	if ((unsigned)subscription->policy >= NETIO_POLICY_COUNT)
-		return plx_fail(EINVAL, "%s: policy %d; give one of enum netio_policy", what,
-				(int)subscription->policy);
-	return 0;
+		return plx_fail(EINVAL, "tag %#llx has bits that mask %#llx leaves out", tag, mask);
+	return netio_check_enum("delivery", what->delivery, NETIO_DELIVERY_BUFFERED + 1,
+				"netio_delivery")
+		     ?: netio_check_enum("policy", what->policy, NETIO_POLICY_COUNT,
+					 "netio_policy");
 }
 
 /* Use one form for equal subscriptions. */
@@ -268,12 +263,13 @@ static int find(const char *what, const struct netio_subscribe_socket *socket, c
 		char address[PLX_ADDRESS_MAX], struct publisher **publisher_out)
 {
 	struct netio_connection *connection = NULL;
-	int rc = socket->core ? check_subscription(what, subscription) : 0;
+	int rc = hub_find((struct hub *)socket->core, what, host, port, address, &connection);
 
-	if (rc == 0)
-		rc = hub_find((struct hub *)socket->core, what, host, port, address, &connection);
 	*publisher_out = (struct publisher *)connection;
-	return rc;
+	if (rc)
+		return rc;
+	rc = check_subscription(subscription);
+	return rc ? plx_fail_in(rc, "%s: ", what) : 0;
 }
 
 /* Releases a new publisher if subscribing fails. */

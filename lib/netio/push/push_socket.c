@@ -244,12 +244,9 @@ static const struct connection_owner owner = {
 static int check_attr(const struct netio_push_attr *attr, struct netio_push_core *core)
 {
 	core->promise = attr->promise;
-	if ((unsigned)attr->promise > NETIO_PUSH_AT_MOST_ONCE)
-		return plx_fail(EINVAL,
-				"netio_push_socket_init: promise %d; give one of enum "
-				"netio_push_promise",
-				(int)attr->promise);
-	return hub_check_attr(&core->hub, &attr->connect);
+	return netio_check_enum("promise", attr->promise, NETIO_PUSH_AT_MOST_ONCE + 1,
+				"netio_push_promise")
+		     ?: connection_check_attr(&attr->connect, &core->hub.attr);
 }
 
 static void on_fini(struct hub *hub)
