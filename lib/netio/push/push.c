@@ -10,31 +10,26 @@
 static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM, "messages fit into headrooms");
 
 /* Receivers by credit: a list per value and a bit per list, for choices in constant time. */
-void push_index_init(struct push_index *index)
-{
-	memset(index->used, 0, sizeof(index->used));
-	for (unsigned i = 0; i <= PUSH_CREDIT_MAX; i++)
-		TAILQ_INIT(&index->at[i]);
-}
-
 static void take_out(struct push_receiver *receiver)
 {
-	struct push_index *index = receiver->index;
+	struct netio_push_core *core = receiver->core;
 	uint32_t place = receiver->place;
 
 	if (place == 0)
 		return;
-	TAILQ_REMOVE(&index->at[place], receiver, peers);
-	if (TAILQ_EMPTY(&index->at[place]))
-		index->used[place / 64] &= ~(UINT64_C(1) << place % 64);
+	TAILQ_REMOVE(&core->at[place], receiver, peers);
+	if (TAILQ_EMPTY(&core->at[place]))
+		core->used[place / 64] &= ~(UINT64_C(1) << place % 64);
 	receiver->place = 0;
 }
 
 static uint32_t place_of(const struct push_receiver *receiver)
 {
+	const struct netio_push_core *core = receiver->core;
 	uint32_t credit;
 
-	if (!receiver->is_open || receiver->is_full)
+	if (!receiver->is_open || receiver->is_full ||
+	    (plx_unlikely(receiver->is_suspect) && core->open > core->suspect))
 		return 0;
 	credit = plx_link_credit(receiver->connection.session.link);
 	return credit < PUSH_CREDIT_MAX ? credit : PUSH_CREDIT_MAX;
@@ -44,25 +39,22 @@ static uint32_t place_of(const struct push_receiver *receiver)
 void push_place(struct push_receiver *receiver)
 {
 	struct netio_push_core *core = receiver->core;
-	struct push_index *index = receiver->is_suspect ? &core->suspected : &core->responsive;
 	uint32_t place = place_of(receiver);
 
-	if (place == receiver->place && index == receiver->index && place < PUSH_CREDIT_MAX)
+	if (place == receiver->place && place < PUSH_CREDIT_MAX)
 		return;
 	take_out(receiver);
 	if (place == 0)
 		return;
-	receiver->index = index;
 	receiver->place = place;
-	TAILQ_INSERT_TAIL(&index->at[place], receiver, peers);
-	index->used[place / 64] |= UINT64_C(1) << place % 64;
+	TAILQ_INSERT_TAIL(&core->at[place], receiver, peers);
+	core->used[place / 64] |= UINT64_C(1) << place % 64;
 }
 
 /* Skips receivers that accept only shorter messages. */
-static struct push_receiver *first_that_accepts(const struct push_index *index, uint32_t place,
-						uint64_t length)
+static struct push_receiver *first_that_accepts(const struct push_peers *equals, uint64_t length)
 {
-	struct push_receiver *receiver = TAILQ_FIRST(&index->at[place]);
+	struct push_receiver *receiver = TAILQ_FIRST(equals);
 
 	while (receiver && receiver->connection.message_max < length)
 		receiver = TAILQ_NEXT(receiver, peers);
@@ -71,16 +63,13 @@ static struct push_receiver *first_that_accepts(const struct push_index *index, 
 
 struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length)
 {
-	const struct push_index *index = plx_likely(core->open > core->suspect) ? &core->responsive
-										: &core->suspected;
-
-	for (int word = PLX_ARRAY_LEN(index->used) - 1; word >= 0; word--) {
-		uint64_t used = index->used[word];
+	for (int word = PLX_ARRAY_LEN(core->used) - 1; word >= 0; word--) {
+		uint64_t used = core->used[word];
 
 		while (used) {
 			uint32_t bit = 63 - (uint32_t)__builtin_clzll(used);
 			struct push_receiver *receiver = first_that_accepts(
-				index, (uint32_t)word * 64 + bit, length);
+				&core->at[word * 64 + bit], length);
 
 			if (plx_likely(receiver != NULL))
 				return receiver;

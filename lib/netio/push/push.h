@@ -34,28 +34,23 @@ struct push_receiver {
 	struct push_queue in_flight; /* sent and unfinished; oldest first */
 	struct netio_push_receiver_stats stats;
 
-	uint32_t place; /* 0: in no index */
-	struct push_index *index;
+	uint32_t place; /* 0: not in the index */
 	TAILQ_ENTRY(push_receiver) peers;
 };
 
 TAILQ_HEAD(push_peers, push_receiver);
-
-/* Receivers by credit. Equal ones take turns. */
-struct push_index {
-	uint64_t used[(PUSH_CREDIT_MAX + 1) / 64]; /* bit n: at[n] is not empty */
-	struct push_peers at[PUSH_CREDIT_MAX + 1];
-};
 
 struct netio_push_core {
 	struct hub hub; /* first; its connections are the receivers */
 	enum netio_push_promise promise;
 
 	/* Of open receivers. */
-	uint32_t open, suspect;
-	uint32_t ending;
-	uint64_t message_max;                    /* the longest that any of them accepts */
-	struct push_index responsive, suspected; /* by whether they are suspect */
+	uint32_t open, suspect, ending;
+	uint64_t message_max; /* the longest that any of them accepts */
+
+	/* Receivers by credit. Equal ones take turns. Suspect ones only if all are. */
+	uint64_t used[(PUSH_CREDIT_MAX + 1) / 64]; /* bit n: at[n] is not empty */
+	struct push_peers at[PUSH_CREDIT_MAX + 1];
 
 	/* Unfinished messages of failed receivers; longer than any receiver accepts. */
 	struct push_queue waiting, oversized;
@@ -67,7 +62,6 @@ struct netio_push_core {
 
 /* push.c ------------------------------------------------------------------------------------- */
 
-void push_index_init(struct push_index *index);
 /* Put the receiver into the index by its link's state. */
 void push_place(struct push_receiver *receiver);
 /* The receiver with most credit that accepts this length; NULL: none has credit. */

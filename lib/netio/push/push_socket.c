@@ -4,15 +4,26 @@
 
 #include <stdlib.h>
 
-static void update_message_max(struct netio_push_core *core)
+/* A receiver has joined, left or changed. */
+static void recount(struct netio_push_core *core)
 {
-	const struct netio_connection *it;
+	struct netio_connection *it;
 
+	core->open = core->suspect = core->ending = 0;
 	core->message_max = 0;
-	LIST_FOREACH (it, &core->hub.connections, peers)
-		if (((const struct push_receiver *)it)->is_open &&
-		    core->message_max < it->message_max)
+	LIST_FOREACH (it, &core->hub.connections, peers) {
+		const struct push_receiver *receiver = (struct push_receiver *)it;
+
+		if (!receiver->is_open)
+			continue;
+		core->open++;
+		core->suspect += receiver->is_suspect;
+		core->ending += receiver->is_ending;
+		if (core->message_max < it->message_max)
 			core->message_max = it->message_max;
+	}
+	LIST_FOREACH (it, &core->hub.connections, peers)
+		push_place((struct push_receiver *)it);
 }
 
 static void join(struct push_receiver *receiver)
@@ -22,10 +33,7 @@ static void join(struct push_receiver *receiver)
 	receiver->is_open = true;
 	receiver->is_full = receiver->is_ending = false;
 	receiver->is_suspect = plx_link_is_suspect(receiver->connection.session.link);
-	core->open++;
-	core->suspect += receiver->is_suspect;
-	update_message_max(core);
-	push_place(receiver);
+	recount(core);
 	/* It may accept messages that the others do not. */
 	push_append_all(&core->oversized, &core->waiting);
 	push_append_all(&core->waiting, &core->oversized);
@@ -33,16 +41,10 @@ static void join(struct push_receiver *receiver)
 
 void push_leave(struct push_receiver *receiver)
 {
-	struct netio_push_core *core = receiver->core;
-
 	if (!receiver->is_open)
 		return;
 	receiver->is_open = false;
-	core->open--;
-	core->suspect -= receiver->is_suspect;
-	core->ending -= receiver->is_ending;
-	update_message_max(core);
-	push_place(receiver);
+	recount(receiver->core);
 }
 
 /* The last receiver stays while messages wait that only it can get. */
@@ -71,10 +73,8 @@ static bool on_settle(struct plx_connector *session)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
 
-	if (receiver->is_open && !receiver->is_ending) {
-		receiver->is_ending = true;
-		receiver->core->ending++;
-	}
+	receiver->is_ending = true;
+	recount(receiver->core);
 	if (receiver->core->hub.socket && receiver->is_open && !may_close(receiver->core))
 		return false;
 	push_leave(receiver);
@@ -139,10 +139,8 @@ static void on_suspect(struct netio_connection *connection, bool suspect)
 	struct push_receiver *receiver = (struct push_receiver *)connection;
 	struct netio_push_core *core = receiver->core;
 
-	if (receiver->is_open)
-		core->suspect += suspect - receiver->is_suspect;
 	receiver->is_suspect = suspect;
-	push_place(receiver);
+	recount(core);
 	notify_suspect(connection, suspect);
 	resume(core);
 }
@@ -276,8 +274,8 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	}
 	push_queue_init(&core->waiting);
 	push_queue_init(&core->oversized);
-	push_index_init(&core->responsive);
-	push_index_init(&core->suspected);
+	for (unsigned i = 0; i <= PUSH_CREDIT_MAX; i++)
+		TAILQ_INIT(&core->at[i]);
 	hub_init(&core->hub, evloop, socket, on_fini);
 	socket->core = core;
 	return 0;
