@@ -15,7 +15,7 @@ static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, 
 #define PACED_IDLE_NS   PLX_NS_PER_MS
 #define PACED_UNDER_WAY (UINT32_C(2) << 20) /* bytes of pages in flight before a long message */
 
-void outbox_begin_page(struct outbox *outbox)
+static void begin_page(struct outbox *outbox)
 {
 	struct plx_buf *page = outbox->free[--outbox->free_count];
 
@@ -138,7 +138,11 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 		resume(outbox);
 	outbox->owner->sent(outbox);
 	outbox_report_room(outbox);
-	if (plx_unlikely(outbox->gap.count)) /* otherwise a message carried it */
+	if (plx_likely(!outbox->gap.count)) /* a message carried it */
+		return;
+	if (outbox->is_open)
+		plx_timer_start(&outbox->timer, OUTBOX_GAP_NS);
+	else
 		outbox_report_gap(outbox);
 }
 
@@ -188,15 +192,12 @@ void outbox_send_until(struct outbox *outbox, uint64_t number)
 
 void outbox_writable(struct outbox *outbox)
 {
-	if (plx_unlikely(outbox->count == 0)) {
-		outbox_report_gap(outbox);
-		return;
-	}
 	outbox_send_until(outbox, UINT64_MAX);
 	if (outbox->urgent && outbox->waiting_count == 0)
 		outbox_flush(outbox);
 	if (outbox->latest.count)
 		resume(outbox);
+	outbox_report_gap(outbox);
 }
 
 int outbox_flush_before(struct outbox *outbox)
@@ -205,10 +206,7 @@ int outbox_flush_before(struct outbox *outbox)
 		outbox_flush(outbox);
 	if (outbox->waiting_count)
 		return NETIO_STATUS_AGAIN;
-	if (outbox->count == 0 && plx_unlikely(outbox->gap.count)) {
-		outbox_report_gap(outbox);
-		return outbox->gap.count ? NETIO_STATUS_AGAIN : 0;
-	}
+	outbox_report_gap(outbox);
 	if (plx_unlikely(outbox->gap.count || outbox->latest.count))
 		return outbox_again(outbox, 1);
 	return 0;
@@ -301,15 +299,11 @@ static int put_long(struct outbox *outbox, const struct message *message, uint8_
 				"ones, or more",
 				(unsigned long long)message->length, outbox->count,
 				outbox->attr.page_bytes);
-	if (outbox_page_is_empty(outbox)) { /* it has only a gap */
-		outbox->gap = wire_page_gap(outbox->page->data);
-		outbox_free_page(outbox, outbox_end_page(outbox));
-	} else if (outbox->page) {
+	if (outbox->page)
 		outbox_flush(outbox);
-	}
 	if (!has_free(outbox, needed))
 		return again_and_pace(outbox, needed);
-	outbox_begin_page(outbox);
+	begin_page(outbox);
 	put_in_chain(outbox, message, flags);
 	page_note(outbox->page)->pages = (uint32_t)needed;
 	outbox->at = outbox->page->data + outbox->page->len;
@@ -338,7 +332,7 @@ int outbox_put_slow(struct outbox *outbox, const struct message *message)
 		outbox_flush(outbox);
 	if (!has_free(outbox, 1))
 		return again_and_pace(outbox, 1);
-	outbox_begin_page(outbox);
+	begin_page(outbox);
 	outbox_copy(outbox, message, flags);
 	return NETIO_STATUS_OK;
 }

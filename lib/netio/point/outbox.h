@@ -112,18 +112,12 @@ static inline struct page_note *page_note(const struct plx_buf *page)
 	return (struct page_note *)page->base;
 }
 
-static inline bool outbox_page_is_empty(const struct outbox *outbox)
-{
-	return outbox->page && outbox->at == outbox->page->data + WIRE_PAGE_BYTES;
-}
-
 static inline struct plx_buf **outbox_waiting_at(const struct outbox *outbox, uint32_t index)
 {
 	return &outbox->waiting[(outbox->waiting_first + index) % outbox->slots];
 }
 
-/* Start filling a free page; stop filling it. Return: the page, in no list. */
-void outbox_begin_page(struct outbox *outbox);
+/* Stop filling the page. Return: the page, in no list. */
 struct plx_buf *outbox_end_page(struct outbox *outbox);
 
 /* Free a page that is in no list and not in flight, with its chain. */
@@ -265,15 +259,17 @@ static inline int outbox_put(struct outbox *outbox, const struct message *messag
 
 /* outbox_gap.c -------------------------------------------------------------------------------- */
 
-/* The peer misses messages. Report the gap in order: after earlier messages and before later ones,
- * as soon as the link takes it; for messages that are too big, with the next message. */
+#define OUTBOX_GAP_NS PLX_NS_PER_MS /* time for a message to carry a gap */
+
+/* The peer misses messages. Report the gap in order, after earlier messages and before later ones:
+ * with the next message, or alone if none follows soon. */
 void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason);
 /* Drop the oldest waiting page that may be dropped; `any`: that may be any. If there is none, drop
  * the page being filled. The gap is reported to the peer. Return: whether a page was dropped. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason);
 /* Return whether a message that all pages hold would fit after dropping what may be dropped. */
 bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t flags);
-/* Report a gap that no page carries yet: in a separate page if no message follows soon. */
+/* Report a gap that no page carries in a message of its own, unless pages wait before it. */
 void outbox_report_gap(struct outbox *outbox);
 
 /* policy.c ------------------------------------------------------------------------------------ */

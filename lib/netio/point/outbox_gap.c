@@ -4,59 +4,19 @@
 #include "base_internal.h"
 #include "outbox.h"
 
-#define GAP_NS PLX_NS_PER_MS /* time for a message to carry the gap */
-
-/* Start a page without messages that must be kept. */
-static void begin_gap(struct outbox *outbox)
-{
-	outbox_begin_page(outbox);
-	outbox->keeps = false;
-}
-
 void outbox_report_gap(struct outbox *outbox)
 {
 	uint8_t head[WIRE_PAGE_BYTES];
 
-	if (!outbox->gap.count || outbox->page || !outbox->link || !plx_link_is_open(outbox->link))
+	if (!outbox->gap.count || outbox->page || outbox->waiting_count || !outbox->link ||
+	    !plx_link_is_open(outbox->link))
 		return;
-	if (outbox->count == 0) {
-		wire_page_write(head, &outbox->gap);
-		if (plx_link_send(outbox->link, head, sizeof(head)) != -EAGAIN)
-			outbox->gap = (struct wire_gap){0};
+	wire_page_write(head, &outbox->gap);
+	if (plx_link_send(outbox->link, head, sizeof(head)) == -EAGAIN)
 		return;
-	}
-	if (!outbox->free_count)
-		return;
-	begin_gap(outbox);
-	if (!outbox->is_open || outbox->waiting_count) {
-		outbox_flush_soon(outbox);
-		return;
-	}
-	outbox->flush_ns = plx_loop_now_ns() + GAP_NS;
-	plx_timer_start(&outbox->timer, GAP_NS);
-}
-
-static void widen_in(struct plx_buf *page, uint64_t count, uint32_t reasons)
-{
-	struct wire_gap gap = wire_page_gap(page->data);
-
-	wire_gap_widen(&gap, count, reasons);
-	wire_page_write(page->data, &gap);
-}
-
-static void add_gap(struct outbox *outbox, uint64_t count, uint32_t reasons, bool soon)
-{
-	if (outbox_page_is_empty(outbox)) {
-		widen_in(outbox->page, count, reasons);
-	} else {
-		if (outbox->page)
-			outbox_flush(outbox);
-		wire_gap_widen(&outbox->gap, count, reasons);
-		if (outbox->free_count)
-			begin_gap(outbox);
-	}
-	if (soon && outbox->page)
-		outbox_flush_soon(outbox);
+	outbox->gap = (struct wire_gap){0};
+	if (!outbox->is_open)
+		outbox->owner->sent(outbox);
 }
 
 static void count_missed(struct outbox *outbox, uint64_t count, enum netio_gap_reason reason)
@@ -70,9 +30,11 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 	count_missed(outbox, count, reason);
 	if (!outbox->is_open)
 		return;
-	add_gap(outbox, count, NETIO_GAP_BIT(reason), reason != NETIO_GAP_TOO_BIG);
-	if (outbox->count == 0)
-		outbox_report_gap(outbox);
+	if (outbox->page)
+		outbox_flush(outbox);
+	if (!outbox->gap.count)
+		plx_timer_start(&outbox->timer, OUTBOX_GAP_NS);
+	wire_gap_widen(&outbox->gap, count, NETIO_GAP_BIT(reason));
 }
 
 /* Dropping ------------------------------------------------------------------------------------ */
@@ -89,6 +51,14 @@ static struct plx_buf *take_out(struct outbox *outbox, uint32_t index)
 	return page;
 }
 
+static void widen_in(struct plx_buf *page, uint64_t count, uint32_t reasons)
+{
+	struct wire_gap gap = wire_page_gap(page->data);
+
+	wire_gap_widen(&gap, count, reasons);
+	wire_page_write(page->data, &gap);
+}
+
 /* The next page reports this gap and the gap that this page carried. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason)
 {
@@ -101,7 +71,7 @@ bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason r
 		index++;
 	if (index < outbox->waiting_count)
 		page = take_out(outbox, index);
-	else if (outbox->page && !outbox_page_is_empty(outbox) && (any || !outbox->keeps))
+	else if (outbox->page && (any || !outbox->keeps))
 		page = outbox_end_page(outbox);
 	else
 		return false;

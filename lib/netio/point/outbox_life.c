@@ -33,8 +33,8 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	uint64_t now_ns = plx_loop_now_ns();
 
 	if (!outbox->page)
-		return;
-	if (now_ns >= outbox->flush_ns)
+		outbox_report_gap(outbox);
+	else if (now_ns >= outbox->flush_ns)
 		outbox_flush(outbox);
 	else if (outbox->flush_ns != PLX_NEVER)
 		plx_timer_start(timer, outbox->flush_ns - now_ns);
@@ -70,8 +70,6 @@ int outbox_make_pages(struct outbox *outbox)
 	outbox->count = outbox->slots = count;
 	while (outbox->free_count < count)
 		outbox_free_page(outbox, plx_buf_get(outbox->pool));
-	if (outbox->gap.count) /* pages report it from now on */
-		outbox_report_gap(outbox);
 	return 0;
 }
 
@@ -140,11 +138,10 @@ bool outbox_close(struct outbox *outbox)
 	if (outbox->latest.count)
 		return false;
 	outbox->is_open = false;
-	if (!outbox->page && outbox->gap.count && outbox->free_count)
-		outbox_begin_page(outbox);
 	if (outbox->page)
 		outbox_flush(outbox);
-	return outbox->count == 0 || outbox_is_done(outbox);
+	outbox_report_gap(outbox);
+	return outbox_is_done(outbox);
 }
 
 void outbox_link_ended(struct outbox *outbox)

@@ -157,11 +157,12 @@ static bool earlier_are_sent(struct subscriber *subscriber)
 		if (latest && latest->order <= subscriber->answer_order)
 			return false;
 		subscriber->answer_order = 0; /* they are in pages now */
-		if (outbox->page)
-			outbox_flush(outbox);
 		subscriber->answer_behind = outbox->number;
 	}
+	if (outbox->page && outbox->number <= subscriber->answer_behind)
+		outbox_flush(outbox);
 	outbox_send_until(outbox, subscriber->answer_behind);
+	outbox_report_gap(outbox);
 	return outbox_sent_until(outbox, subscriber->answer_behind);
 }
 
@@ -231,10 +232,8 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 	}
 	if (!wrong) {
 		/* The answer follows all messages published before it, but no later ones: a busy
-		 * publisher would delay it forever. */
-		if (outbox->page)
-			outbox_flush(outbox);
-		subscriber->answer_behind = outbox->number;
+		 * publisher would delay it forever. The next page may carry a gap. */
+		subscriber->answer_behind = outbox->number + (outbox->gap.count > 0);
 		subscriber->answer_order = outbox->latest.count ? outbox->latest.order : 0;
 		send_answer(subscriber);
 	}

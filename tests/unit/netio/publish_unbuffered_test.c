@@ -376,11 +376,12 @@ PUBSUB_TEST(a_message_by_reference_follows_conflated_ones)
 	publish_with(&(struct netio_publish_attr){.page_bytes = 256, .page_count = 2});
 	sub_up(&subs[0], &(struct netio_subscribe_attr){.buffer_bytes = 256, .buffer_count = 16});
 	subs[0].kept.more = 200;
-	SUBSCRIBE(0, .last = 63, .policy = NETIO_POLICY_CONFLATE);
+	SUBSCRIBE(0, .last = 47, .policy = NETIO_POLICY_CONFLATE);
+	SUBSCRIBE(0, .tag = 48, .policy = NETIO_POLICY_DROP_NEW); /* takes all pages */
 	sub_take_tagged(&subs[0]);
 	for (unsigned i = 0; i < 200; i++) {
 		longer[number][0] = number;
-		assert_int_equal(publish_key(i % 48, longer[number], 200, number, 0), 0);
+		assert_int_equal(publish_key(i % 49, longer[number], 200, number, 0), 0);
 		number++;
 		plx_loop_turn();
 	}
