@@ -38,15 +38,15 @@ void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t mes
 	attr->message_max_bytes = page_max > message_max ? page_max : message_max;
 }
 
-/* Deliver entries from held->at. Return: 0; -EAGAIN, and held->at is where to continue; -EPROTO. */
-static int take_entries(struct intake *intake, struct held *held, const char **wrong_out)
+/* Deliver entries from intake->at. Return: 0; -EAGAIN, and that is where to continue; -EPROTO. */
+static int take_entries(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
 {
-	const uint8_t *at = held->at, *end = held->buf->data + held->buf->len;
-	struct netio_msg msg = {.source = intake->source, .buf = held->buf};
+	const uint8_t *at = intake->at, *end = buf->data + buf->len;
+	struct netio_msg msg = {.source = intake->source, .buf = buf};
 	struct wire_entry entry;
 
 	while (at != end) {
-		held->at = at;
+		intake->at = at;
 		*wrong_out = wire_entry_read(&at, end, &entry);
 		if (plx_likely(!*wrong_out) && plx_unlikely(entry.length > intake->message_max))
 			*wrong_out = MESSAGE_TOO_LONG;
@@ -61,11 +61,11 @@ static int take_entries(struct intake *intake, struct held *held, const char **w
 	return 0;
 }
 
-static int take_message(struct intake *intake, struct held *held, const char **wrong_out)
+static int take_message(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
 {
 	struct netio_msg msg;
 
-	*wrong_out = message_read(held->buf, intake->message_max, &msg);
+	*wrong_out = message_read(buf, intake->message_max, &msg);
 	if (plx_unlikely(*wrong_out != NULL))
 		return -EPROTO;
 	msg.source = intake->source;
@@ -73,19 +73,18 @@ static int take_message(struct intake *intake, struct held *held, const char **w
 }
 
 /* Start or continue a message of the link. */
-static int take(struct intake *intake, struct held *held, const char **wrong_out)
+static int take(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
 {
-	const struct plx_buf *buf = held->buf;
 	struct wire_gap gap;
 
-	if (held->at)
-		return take_entries(intake, held, wrong_out);
+	if (intake->at)
+		return take_entries(intake, buf, wrong_out);
 	if (buf->len == 0 || (buf->data[0] != WIRE_PAGE && buf->data[0] != WIRE_MESSAGE)) {
 		*wrong_out = "what is neither a message nor a page";
 		return -EPROTO;
 	}
 	if (buf->data[0] == WIRE_MESSAGE)
-		return take_message(intake, held, wrong_out);
+		return take_message(intake, buf, wrong_out);
 	*wrong_out = wire_page_read(buf->data, buf->len, &gap);
 	if (!*wrong_out && gap.count && !intake->miss)
 		*wrong_out = "a gap where nothing may be missed";
@@ -93,21 +92,19 @@ static int take(struct intake *intake, struct held *held, const char **wrong_out
 		return -EPROTO;
 	if (plx_unlikely(gap.count))
 		intake->miss(intake, gap.count, gap.reasons);
-	held->at = buf->data + WIRE_PAGE_BYTES;
-	return take_entries(intake, held, wrong_out);
+	intake->at = buf->data + WIRE_PAGE_BYTES;
+	return take_entries(intake, buf, wrong_out);
 }
 
 /* The link limits how many messages its user may keep, and so how many are held. */
-static int hold(struct intake *intake, const struct held *held, const char **wrong_out)
+static int hold(struct intake *intake, struct plx_buf *message, const char **wrong_out)
 {
-	uint32_t last = intake->held_first + intake->held_count;
-
 	if (intake->held_count == intake->held_max) {
 		*wrong_out = "more than it was granted";
 		return -EPROTO;
 	}
-	intake->held[last % intake->held_max] = *held;
-	plx_buf_ref(held->buf);
+	*(intake->held_count ? intake->held_end : &intake->held) = plx_buf_ref(message);
+	intake->held_end = &message->next;
 	if (intake->held_count++ == 0)
 		(*intake->holding)++;
 	return -EAGAIN;
@@ -115,19 +112,23 @@ static int hold(struct intake *intake, const struct held *held, const char **wro
 
 int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out)
 {
-	struct held held = {.buf = message};
 	int rc;
 
 	if (plx_unlikely(intake->held_count))
-		return hold(intake, &held, wrong_out);
-	rc = take(intake, &held, wrong_out);
-	return plx_unlikely(rc == -EAGAIN) ? hold(intake, &held, wrong_out) : rc;
+		return hold(intake, message, wrong_out);
+	intake->at = NULL;
+	rc = take(intake, message, wrong_out);
+	return plx_unlikely(rc == -EAGAIN) ? hold(intake, message, wrong_out) : rc;
 }
 
 static void let_go_of_first(struct intake *intake)
 {
-	plx_buf_unref(intake->held[intake->held_first].buf);
-	intake->held_first = (intake->held_first + 1) % intake->held_max;
+	struct plx_buf *first = intake->held;
+
+	intake->held = first->next;
+	intake->at = NULL;
+	first->next = NULL;
+	plx_buf_unref(first);
 	if (--intake->held_count == 0)
 		(*intake->holding)--;
 }
@@ -137,7 +138,7 @@ int intake_go_on(struct intake *intake, const char **wrong_out)
 	int rc = 0;
 
 	while (rc == 0 && intake->held_count) {
-		rc = take(intake, &intake->held[intake->held_first], wrong_out);
+		rc = take(intake, intake->held, wrong_out);
 		if (rc != -EAGAIN)
 			let_go_of_first(intake);
 	}

@@ -85,23 +85,6 @@ static bool has_room(struct acceptor *acceptor)
 	return false;
 }
 
-static struct receiver *make_receiver(struct netio_listener *listener)
-{
-	/* The link's buffers, plus long messages that hold back its credit. */
-	uint32_t held_max = listener->queue ? 2 * listener->attr.buffer_count : 0;
-	struct receiver *receiver = calloc(1, sizeof(*receiver) + held_max * sizeof(struct held));
-
-	if (receiver)
-		receiver->intake = (struct intake){
-			.give = listener->queue ? give_first_to_queue : give_to_callback,
-			.message_max = listener->acceptor.message_max,
-			.held = receiver->held,
-			.held_max = held_max,
-			.holding = &listener->holding,
-		};
-	return receiver;
-}
-
 static struct plx_accepted *on_create(struct plx_acceptor *session)
 {
 	struct netio_listener *listener = (struct netio_listener *)session;
@@ -109,11 +92,19 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 
 	if (!has_room(&listener->acceptor) || !spread_enter(&listener->acceptor))
 		return NULL;
-	receiver = make_receiver(listener);
-	if (receiver)
-		return &receiver->accepted.session;
-	spread_leave(&listener->acceptor);
-	return NULL;
+	receiver = calloc(1, sizeof(*receiver));
+	if (!receiver) {
+		spread_leave(&listener->acceptor);
+		return NULL;
+	}
+	receiver->intake = (struct intake){
+		.give = listener->queue ? give_first_to_queue : give_to_callback,
+		.message_max = listener->acceptor.message_max,
+		/* The link's buffers, plus long messages that hold back its credit. */
+		.held_max = 2 * listener->attr.buffer_count,
+		.holding = &listener->holding,
+	};
+	return &receiver->accepted.session;
 }
 
 static void on_opened(struct plx_accepted *session)

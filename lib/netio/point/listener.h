@@ -33,7 +33,6 @@ struct receiver {
 	struct intake intake;
 	bool queued;     /* some of its receive buffers are in the queue */
 	unsigned copies; /* of its first messages */
-	struct held held[];
 };
 
 static inline struct receiver *receiver_of(const struct netio_recv_socket *socket)

@@ -111,12 +111,6 @@ void references_fini(struct references *references);
 
 /* intake.c ----------------------------------------------------------------------------------- */
 
-/* A message of the link that is not fully delivered. */
-struct held {
-	struct plx_buf *buf;
-	const uint8_t *at; /* next entry of a page; NULL: not started, or a message */
-};
-
 struct intake {
 	/* Take a message. Return: whether there was room; otherwise it is offered again. */
 	bool (*give)(struct intake *intake, const struct netio_msg *msg);
@@ -124,10 +118,11 @@ struct intake {
 	void (*miss)(struct intake *intake, uint64_t count, uint32_t reasons);
 	uint64_t source;      /* netio_msg.source */
 	uint64_t message_max; /* the longest accepted */
+	const uint8_t *at; /* next entry of the page being taken; NULL: not begun, or a message */
 
-	/* Messages without room: a FIFO that wraps at held_max. NULL, 0 if give never fails. */
-	struct held *held;
-	uint32_t held_first, held_count, held_max;
+	/* Messages of the link without room: a chain. held_max: 0 if give never fails. */
+	struct plx_buf *held, **held_end;
+	uint32_t held_count, held_max;
 	uint32_t *holding; /* counts intakes that hold messages */
 };
 

@@ -3,7 +3,9 @@
  * The publisher is notified when the last link has released it. */
 #include "pubsub_priv.h"
 
-#include <stdlib.h>
+#include <assert.h>
+
+static_assert(sizeof(struct publication) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
 
 /* A callback may release the socket, and with it the core. */
 static void report_done(struct plx_task *task, void *arg)
@@ -38,31 +40,29 @@ void publications_free(struct netio_publish_core *core)
 	plx_task_cancel(&core->report_task);
 	while ((publication = STAILQ_FIRST(&core->done))) {
 		STAILQ_REMOVE_HEAD(&core->done, link);
-		free(publication);
-	}
-	while ((publication = SLIST_FIRST(&core->unused))) {
-		SLIST_REMOVE_HEAD(&core->unused, again);
-		free(publication);
+		publication_drop(publication);
 	}
 	references_fini(&core->references);
 }
 
-struct publication *publication_create(struct netio_publish_core *core, uint64_t key)
+struct publication *publication_create(struct netio_publish_core *core, uint64_t key,
+				       const struct message *message)
 {
-	struct publication *publication = SLIST_FIRST(&core->unused);
+	const struct iovec *header = &message->iov[0];
+	struct publication *publication;
+	struct plx_buf *buf;
 
-	if (plx_likely(publication))
-		SLIST_REMOVE_HEAD(&core->unused, again);
-	else
-		publication = malloc(sizeof(*publication));
-	if (publication)
-		*publication = (struct publication){.core = core, .key = key, .refs = 1};
+	if (references_make(&core->references, message->tag, header->iov_base, header->iov_len,
+			    message->iov + 1, message->count - 1, &buf) != 0)
+		return NULL;
+	publication = (struct publication *)buf->base;
+	*publication = (struct publication){.core = core, .buf = buf, .key = key, .refs = 1};
 	return publication;
 }
 
 void publication_drop(struct publication *publication)
 {
-	SLIST_INSERT_HEAD(&publication->core->unused, publication, again);
+	plx_buf_unref(publication->buf);
 }
 
 void publication_unref(struct publication *publication)
@@ -84,24 +84,15 @@ static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void
 	publication_unref(publication);
 }
 
-int publication_send(struct publication *publication, struct outbox *outbox,
-		     const struct message *message, struct plx_buf **buf)
+int publication_send(struct publication *publication, struct outbox *outbox)
 {
-	const struct iovec *header = &message->iov[0];
 	int rc = plx_likely(outbox_is_clear(outbox)) ? 0 : outbox_flush_before(outbox);
 
 	if (plx_unlikely(rc))
 		return rc;
-	if (!*buf) {
-		rc = references_make(&publication->core->references, message->tag, header->iov_base,
-				     header->iov_len, message->iov + 1, message->count - 1, buf);
-		if (rc)
-			return rc;
-	}
-	plx_buf_ref(*buf);
-	rc = plx_link_send_buf(outbox->link, *buf, on_sent, publication);
+	rc = plx_link_send_buf(outbox->link, plx_buf_ref(publication->buf), on_sent, publication);
 	if (rc)
-		plx_buf_unref(*buf);
+		plx_buf_unref(publication->buf);
 	else
 		publication->refs++;
 	return rc;

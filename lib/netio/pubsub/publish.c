@@ -5,11 +5,8 @@
 
 struct outgoing {
 	struct message message;
-	uint64_t key; /* 0: copied */
-
-	/* By reference: the buffer that all subscribers share; NULL: none yet. */
+	uint64_t key;                    /* 0: copied */
 	struct publication *publication; /* NULL: copied */
-	struct plx_buf *buf;
 };
 
 /* Results: numbers of subscribers. */
@@ -115,7 +112,7 @@ static int finish_reference(struct netio_publish_core *core, const struct outcom
 
 /* One message --------------------------------------------------------------------------------- */
 
-static int send_to(const struct match *match, struct outgoing *outgoing)
+static int send_to(const struct match *match, const struct outgoing *outgoing)
 {
 	struct subscriber *subscriber = match->subscriber;
 	struct outbox *outbox = &subscriber->outbox;
@@ -126,8 +123,7 @@ static int send_to(const struct match *match, struct outgoing *outgoing)
 	if (plx_unlikely(outgoing->message.length > outbox->message_max))
 		return NETIO_STATUS_TOO_BIG;
 	if (outgoing->publication && match->terms.at_once) {
-		rc = publication_send(outgoing->publication, outbox, &outgoing->message,
-				      &outgoing->buf);
+		rc = publication_send(outgoing->publication, outbox);
 		if (plx_likely(rc != NETIO_STATUS_AGAIN) ||
 		    match->terms.policy == NETIO_POLICY_BLOCK)
 			return rc;
@@ -135,7 +131,7 @@ static int send_to(const struct match *match, struct outgoing *outgoing)
 	return outbox_submit(outbox, &match->terms, &outgoing->message);
 }
 
-static void send_to_all(struct match *matches, uint32_t count, struct outgoing *outgoing,
+static void send_to_all(struct match *matches, uint32_t count, const struct outgoing *outgoing,
 			struct outcome *outcome)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -148,7 +144,7 @@ static void send_to_all(struct match *matches, uint32_t count, struct outgoing *
 	}
 }
 
-static int publish_copy(struct netio_publish_core *core, struct outgoing *outgoing,
+static int publish_copy(struct netio_publish_core *core, const struct outgoing *outgoing,
 			struct netio_subscription_cache *cache)
 {
 	struct outcome outcome = {0};
@@ -170,11 +166,10 @@ static int publish_reference(struct netio_publish_core *core, struct outgoing *o
 	match_find(core, outgoing->message.tag, cache);
 	if (core->match_count == 0)
 		return finish(core, &outcome, false);
-	outgoing->publication = publication_create(core, outgoing->key);
+	outgoing->publication = publication_create(core, outgoing->key, &outgoing->message);
 	if (!outgoing->publication)
 		return plx_fail(ENOMEM, "out of memory to publish");
 	send_to_all(core->matches, core->match_count, outgoing, &outcome);
-	plx_buf_unref(outgoing->buf);
 	if (!outcome.taken && outcome.missing && !outcome.missed)
 		outcome.too_big = 0; /* they are counted when it is published */
 	miss(core->matches, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
@@ -199,7 +194,6 @@ static int publish_again(struct netio_publish_core *core, struct pending *pendin
 	outgoing->publication = publication;
 	pending_match(core, pending);
 	send_to_all(pending->missing, pending->count, outgoing, &outcome);
-	plx_buf_unref(outgoing->buf);
 	miss(pending->missing, outcome.missing, outcome.too_big, NETIO_GAP_TOO_BIG);
 	core->stats.lost += outcome.gone;
 	if (publication && outcome.gone && !publication->status)

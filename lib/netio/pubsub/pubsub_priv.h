@@ -49,11 +49,10 @@ struct subscriber {
 
 	/* An answer that waits for the link, and requests that wait for the answer. */
 	uint8_t answer[WIRE_LIST_BYTES + WIRE_LIST_MAX * WIRE_ANSWER_BYTES];
-	uint32_t answer_bytes;  /* 0: none */
-	uint64_t answer_behind; /* sent after this page */
-	uint64_t answer_order;  /* and after conflated messages up to this order; 0: none */
-	uint32_t request_first, request_count;
-	struct plx_buf *requests[REQUEST_BUFFERS + 2];
+	uint32_t answer_bytes;    /* 0: none */
+	uint64_t answer_behind;   /* sent after this page */
+	uint64_t answer_order;    /* and after conflated messages up to this order; 0: none */
+	struct plx_buf *requests; /* a chain */
 };
 
 struct subscription {
@@ -83,16 +82,14 @@ struct pending {
 
 TAILQ_HEAD(pending_queue, pending);
 
-/* A message sent by reference. */
+/* A message sent by reference, in the headroom of its buffer. */
 struct publication {
 	struct netio_publish_core *core;
+	struct plx_buf *buf; /* its header and views of its pieces; shared by all links */
 	uint64_t key;
 	uint32_t refs; /* links that have it, plus the publisher */
 	int status;
-	union {
-		STAILQ_ENTRY(publication) link; /* of `done` */
-		SLIST_ENTRY(publication) again; /* of `unused` */
-	};
+	STAILQ_ENTRY(publication) link; /* of `done` */
 };
 
 struct netio_publish_core {
@@ -116,7 +113,6 @@ struct netio_publish_core {
 
 	struct references references;
 	STAILQ_HEAD(done_publications, publication) done; /* oldest first */
-	SLIST_HEAD(unused_publications, publication) unused;
 	bool reporting, freed;       /* callbacks are running: free it later; it must be freed */
 	struct plx_task report_task; /* reports `done` */
 	struct netio_publish_stats stats;
@@ -187,16 +183,16 @@ void publish_report_room(struct netio_publish_core *core);
 /* publication.c: Start to report completed ones; free all. */
 void publications_init(struct netio_publish_core *core);
 void publications_free(struct netio_publish_core *core);
-/* Return: a publication with one reference; NULL: out of memory. */
-struct publication *publication_create(struct netio_publish_core *core, uint64_t key);
+/* The first piece is the user's header of at most 8 bytes, which is copied. Return: a publication
+ * with one reference; NULL: out of memory. */
+struct publication *publication_create(struct netio_publish_core *core, uint64_t key,
+				       const struct message *message);
 /* It was sent to no subscriber: do not report it. */
 void publication_drop(struct publication *publication);
 /* After the last reference, the loop reports the message as published. */
 void publication_unref(struct publication *publication);
-/* Send it to one subscriber. *buf is shared by all; NULL: created from the message. The first piece
- * is the user's header of at most 8 bytes, which is copied. Return: enum netio_status; -ENOMEM. */
-int publication_send(struct publication *publication, struct outbox *outbox,
-		     const struct message *message, struct plx_buf **buf);
+/* Send it to one subscriber. Return: enum netio_status; -ENOMEM. */
+int publication_send(struct publication *publication, struct outbox *outbox);
 
 /* Subscribing --------------------------------------------------------------------------------- */
 

@@ -5,6 +5,8 @@
 #include <search.h>
 #include <stdlib.h>
 
+#define REQUESTS_MAX (REQUEST_BUFFERS + 2) /* that wait for an answer */
+
 static int compare_ids(const void *a, const void *b)
 {
 	return compare_numbers(((const struct subscription *)a)->id,
@@ -245,10 +247,10 @@ static const char *handle_requests(struct subscriber *subscriber, const struct p
 
 static struct plx_buf *take_first(struct subscriber *subscriber)
 {
-	struct plx_buf *message = subscriber->requests[subscriber->request_first++];
+	struct plx_buf *message = subscriber->requests;
 
-	subscriber->request_first %= PLX_ARRAY_LEN(subscriber->requests);
-	subscriber->request_count--;
+	subscriber->requests = message->next;
+	message->next = NULL;
 	return message;
 }
 
@@ -256,24 +258,25 @@ static struct plx_buf *take_first(struct subscriber *subscriber)
 const char *requests_received(struct accepted *accepted, struct plx_buf *message)
 {
 	struct subscriber *subscriber = (struct subscriber *)accepted;
-	uint32_t last = subscriber->request_first + subscriber->request_count;
+	struct plx_buf **end = &subscriber->requests;
+	unsigned count = 0;
 
 	/* Messages published before the close are still sent; later requests are ignored. */
 	if (plx_unlikely(accepted->session.closing))
 		return NULL;
 	if (!subscriber->answer_bytes)
 		return handle_requests(subscriber, message);
-	if (subscriber->request_count == PLX_ARRAY_LEN(subscriber->requests))
+	for (; *end; end = &(*end)->next)
+		count++;
+	if (count == REQUESTS_MAX)
 		return "more than it was granted";
-	subscriber->requests[last % PLX_ARRAY_LEN(subscriber->requests)] = plx_buf_ref(message);
-	subscriber->request_count++;
+	*end = plx_buf_ref(message);
 	return NULL;
 }
 
 void requests_resume(struct subscriber *subscriber)
 {
-	while (subscriber_is_there(subscriber) && send_answer(subscriber) &&
-	       subscriber->request_count) {
+	while (subscriber_is_there(subscriber) && send_answer(subscriber) && subscriber->requests) {
 		struct plx_buf *message = take_first(subscriber);
 		const char *wrong = handle_requests(subscriber, message);
 
@@ -288,7 +291,7 @@ void requests_resume(struct subscriber *subscriber)
 void requests_drop(struct subscriber *subscriber)
 {
 	subscriber->answer_bytes = 0;
-	while (subscriber->request_count)
+	while (subscriber->requests)
 		plx_buf_unref(take_first(subscriber));
 	while (subscriber->by_id) {
 		uint32_t id = (*(struct subscription **)subscriber->by_id)->id;
