@@ -152,15 +152,6 @@ int publisher_subscribe(struct publisher *publisher, const struct netio_subscrip
 	return 0;
 }
 
-void publisher_forget(struct publisher *publisher, const struct netio_subscription *what)
-{
-	struct interest *interest = find(publisher, what);
-
-	tdelete(interest, &publisher->by_what, compare);
-	TAILQ_REMOVE(&publisher->to_request, interest, link);
-	interest_destroy(publisher, interest);
-}
-
 int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscription *what)
 {
 	struct interest *interest = find(publisher, what);
@@ -255,7 +246,7 @@ const char *publisher_handle_answers(struct publisher *publisher, const struct p
 
 /* Loss ---------------------------------------------------------------------------------------- */
 
-/* The publisher has forgotten it: request it again, or report its end. */
+/* Request it again, or report its end. */
 static void lose(struct publisher *publisher, struct interest *interest)
 {
 	interest->answer_due = false;
@@ -264,37 +255,35 @@ static void lose(struct publisher *publisher, struct interest *interest)
 		TAILQ_INSERT_TAIL(&publisher->to_end, interest, link);
 		return;
 	}
-	interest->loss_unreported = interest->state == INTEREST_ACTIVE;
-	interest->was_lost |= interest->loss_unreported;
+	interest->was_lost |= interest->state == INTEREST_ACTIVE;
 	interest->state = INTEREST_NEW;
 	TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
 }
 
-void publisher_reset(struct publisher *publisher)
+/* The callbacks may add and end subscriptions. */
+static void report_lost(struct publisher *publisher, const char *why)
 {
+	for (uint32_t id = 0; publisher->connection.socket && id < publisher->interest_room; id++) {
+		const struct interest *interest = publisher->interests[id];
+		struct netio_subscription what;
+
+		if (!interest || interest->state != INTEREST_ACTIVE)
+			continue;
+		what = interest->what;
+		CALL_USER(user_of(publisher), cb_subscription_lost, &publisher->pub, &what, why);
+	}
+}
+
+void publisher_lose_all(struct publisher *publisher, const char *why)
+{
+	report_lost(publisher, why);
 	TAILQ_INIT(&publisher->to_request);
 	TAILQ_INIT(&publisher->to_end);
 	plx_task_cancel(&publisher->report_task);
 	for (uint32_t id = 0; id < publisher->interest_room; id++)
 		if (publisher->interests[id])
 			lose(publisher, publisher->interests[id]);
-}
-
-/* The callbacks may add and end subscriptions. */
-void publisher_report_lost(struct publisher *publisher, const char *why)
-{
-	for (uint32_t id = 0; publisher->connection.socket && id < publisher->interest_room; id++) {
-		struct interest *interest = publisher->interests[id];
-		struct netio_subscription what;
-
-		if (!interest || !interest->loss_unreported)
-			continue;
-		interest->loss_unreported = false;
-		what = interest->what;
-		if (interest->state == INTEREST_NEW)
-			CALL_USER(user_of(publisher), cb_subscription_lost, &publisher->pub, &what,
-				  why);
-	}
+	publisher_report_ended(publisher);
 }
 
 void publisher_free_interests(struct publisher *publisher)

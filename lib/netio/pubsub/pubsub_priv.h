@@ -207,10 +207,9 @@ enum interest_state {
 struct interest {
 	struct netio_subscription what;
 	enum interest_state state;
-	bool was_lost;        /* active before the connection ended */
-	bool loss_unreported; /* the loss must be reported */
-	bool answer_due;      /* to the subscribe request */
-	uint32_t id;          /* its index in `interests` */
+	bool was_lost;   /* active before the connection ended */
+	bool answer_due; /* to the subscribe request */
+	uint32_t id;     /* its index in `interests` */
 	TAILQ_ENTRY(interest) link;
 };
 
@@ -248,8 +247,6 @@ static inline struct netio_subscribe_socket *user_of(const struct publisher *pub
 
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
 int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what);
-/* Undo publisher_subscribe before the request is sent. */
-void publisher_forget(struct publisher *publisher, const struct netio_subscription *what);
 /* Return: 0; -ENOENT. */
 int publisher_unsubscribe(struct publisher *publisher, const struct netio_subscription *what);
 /* Send requests while the link takes them. */
@@ -258,9 +255,9 @@ void publisher_send_requests(struct publisher *publisher);
 const char *publisher_handle_answers(struct publisher *publisher, const struct plx_buf *message);
 /* Report those in to_end. */
 void publisher_report_ended(struct publisher *publisher);
-/* The connection has ended, and the publisher has forgotten the subscriptions. */
-void publisher_reset(struct publisher *publisher);
-void publisher_report_lost(struct publisher *publisher, const char *why);
+/* The connection has ended, and the publisher has forgotten the subscriptions: report the loss and
+ * request them again. */
+void publisher_lose_all(struct publisher *publisher, const char *why);
 /* Free all. */
 void publisher_free_interests(struct publisher *publisher);
 

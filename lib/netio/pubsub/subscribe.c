@@ -95,9 +95,7 @@ static void on_closed(struct plx_connector *session, enum plx_link_reason reason
 	struct publisher *publisher = (struct publisher *)session;
 	const struct netio_connection *connection = &publisher->connection;
 
-	publisher_reset(publisher);
-	publisher_report_ended(publisher);
-	publisher_report_lost(publisher, why);
+	publisher_lose_all(publisher, why);
 	notify_closed(session, reason, why);
 	if (connection->socket && publisher->interest_count == 0)
 		publisher_release(publisher);
@@ -277,15 +275,12 @@ static int subscribe_at(struct publisher *publisher, const struct netio_subscrip
 {
 	struct netio_connection *connection = &publisher->connection;
 	bool is_idle = connection->session.state == PLX_CONNECTOR_IDLE;
-	int rc = publisher_subscribe(publisher, subscription);
+	int rc = is_idle ? hub_open(connection) : 0;
 
+	if (rc == 0)
+		rc = publisher_subscribe(publisher, subscription);
 	if (is_idle && rc == -EEXIST) /* reconnecting was off */
-		return hub_open(connection);
-	if (is_idle && rc == 0) {
-		rc = hub_open(connection);
-		if (rc)
-			publisher_forget(publisher, subscription);
-	}
+		return 0;
 	if (rc && is_idle && publisher->interest_count == 0)
 		publisher_release(publisher);
 	return rc;
