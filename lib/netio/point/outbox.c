@@ -81,15 +81,19 @@ static void check_pace(struct outbox *outbox)
 
 int outbox_again(struct outbox *outbox, uint32_t wanted)
 {
-	outbox->stats.again++;
-	outbox->room.wanted = wanted;
+	if (!outbox->no_wait) {
+		outbox->stats.again++;
+		outbox->room.wanted = wanted;
+	}
 	return NETIO_STATUS_AGAIN;
 }
 
 static int again_and_pace(struct outbox *outbox, uint64_t wanted)
 {
-	outbox->room.is_paced = true;
-	outbox->room.number = outbox->number;
+	if (!outbox->no_wait) {
+		outbox->room.is_paced = true;
+		outbox->room.number = outbox->number;
+	}
 	return outbox_again(outbox, (uint32_t)wanted);
 }
 
@@ -207,6 +211,7 @@ int outbox_flush_before(struct outbox *outbox)
 	if (outbox->waiting_count)
 		return NETIO_STATUS_AGAIN;
 	outbox_report_gap(outbox);
+	outbox->no_wait = false;
 	if (plx_unlikely(outbox->gap.count || outbox->latest.count))
 		return outbox_again(outbox, 1);
 	return 0;
@@ -337,18 +342,6 @@ int outbox_put_slow(struct outbox *outbox, const struct message *message)
 	return NETIO_STATUS_OK;
 }
 
-int outbox_put_unpaced(struct outbox *outbox, const struct message *message)
-{
-	struct outbox_room room = outbox->room;
-	int rc;
-
-	outbox->room = (struct outbox_room){0};
-	rc = outbox_put(outbox, message);
-	outbox->room = room;
-	outbox->is_shared = true;
-	return rc;
-}
-
 /* Put conflated messages once the pages that preceded them are sent. At most one more page waits
  * each time, so that the messages are recent when the link takes them. */
 void outbox_put_latest(struct outbox *outbox)
@@ -366,7 +359,8 @@ void outbox_put_latest(struct outbox *outbox)
 		};
 
 		outbox_set_droppable(outbox, false);
-		if (outbox_put_unpaced(outbox, &message) != 0)
+		outbox->no_wait = outbox->is_shared = true;
+		if (outbox_put(outbox, &message) != 0)
 			break;
 		conflation_drop(&outbox->latest, latest);
 	}

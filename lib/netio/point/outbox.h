@@ -80,7 +80,9 @@ struct outbox {
 	uint32_t count; /* pages still in use; 0: not allocated yet */
 	uint32_t slots; /* of free and waiting */
 	struct outbox_room room;
-	bool is_shared;           /* also used by unpaced callers, which disables pacing */
+	bool no_wait;   /* the caller does not wait for room: do not note AGAIN, or pace it */
+	bool is_shared; /* such callers have filled pages, which disables pacing: the others
+			   can no longer rely on few pages waiting */
 	struct plx_buf **waiting; /* waiting for the link: FIFO, wraps at slots */
 	uint32_t waiting_first;
 	uint64_t waiting_bytes; /* of the waiting pages */
@@ -210,9 +212,6 @@ int outbox_again(struct outbox *outbox, uint32_t wanted);
 uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8_t flags);
 /* Put a message that does not fit into the current page. Return: enum netio_status. */
 int outbox_put_slow(struct outbox *outbox, const struct message *message);
-/* outbox_put_slow for a caller that does not wait for room: does not note AGAIN or pace it. This
- * also disables pacing for all others, because they can no longer rely on few pages waiting. */
-int outbox_put_unpaced(struct outbox *outbox, const struct message *message);
 
 /* Return whether the whole message fits into the page. */
 static inline bool outbox_fits(const struct outbox *outbox, uint64_t length, uint8_t flags)

@@ -107,9 +107,10 @@ static int put_tail(struct outbox *outbox, const struct policy *policy,
 	if (policy->apart)
 		return NETIO_STATUS_AGAIN;
 	if (outbox->waiting_count && outbox_backlog_bytes(outbox) + bytes > terms->backlog_bytes)
-		return policy->waits ? outbox_again(outbox, 1) : NETIO_STATUS_AGAIN;
+		return outbox_again(outbox, 1);
 	outbox_set_droppable(outbox, policy->droppable);
-	rc = policy->waits ? outbox_put(outbox, message) : outbox_put_unpaced(outbox, message);
+	outbox->is_shared |= outbox->no_wait;
+	rc = outbox_put(outbox, message);
 	outbox->droppable = false;
 	if (rc)
 		return rc;
@@ -158,18 +159,16 @@ static int submit_at_once(struct outbox *outbox, const struct message *message)
 int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message)
 {
-	struct outbox_room room;
 	int rc;
 
+	outbox->no_wait = !policies[terms->policy].waits;
 	if (plx_unlikely(outbox_is_slow(outbox)))
 		return submit_slow(outbox, terms, message);
-	room = outbox->room;
 	if (terms->at_once)
 		rc = submit_at_once(outbox, message);
 	else
 		rc = outbox_put(outbox, message);
-	if (plx_likely(rc != NETIO_STATUS_AGAIN) || policies[terms->policy].waits)
+	if (plx_likely(rc != NETIO_STATUS_AGAIN) || !outbox->no_wait)
 		return rc;
-	outbox->room = room; /* of callers that wait for room */
 	return submit_slow(outbox, terms, message);
 }
