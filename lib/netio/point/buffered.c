@@ -176,7 +176,7 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 	outbox_init(&buffered->outbox, &pages, &outbox_owner);
 	rc = netio_logged(outbox_make_pages(&buffered->outbox));
 	if (rc)
-		free(buffered);
+		on_free(&buffered->connection.session);
 	else
 		connection_init(&buffered->connection, evloop, socket, &socket->connection, &owner,
 				&checked);

@@ -11,31 +11,26 @@
 #define BUFFER_COUNT_DEFAULT_LEAST 6
 #define BUFFER_COUNT_DEFAULT_MOST  16
 
-int intake_check_buffers(uint32_t *bytes, uint32_t *count)
+int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
+		       struct plx_link_attr *attr)
 {
-	uint32_t fit;
+	uint32_t page_max, fit;
 	int rc;
 
-	*bytes = *bytes ?: BUFFER_BYTES_DEFAULT;
-	rc = netio_check_range("buffer_bytes", *bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	bytes = bytes ?: BUFFER_BYTES_DEFAULT;
+	rc = netio_check_range("buffer_bytes", bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
 	if (rc)
 		return rc;
-	fit = BUFFERS_BYTES_DEFAULT / *bytes;
+	fit = BUFFERS_BYTES_DEFAULT / bytes;
 	if (fit < BUFFER_COUNT_DEFAULT_LEAST)
 		fit = BUFFER_COUNT_DEFAULT_LEAST;
-	*count = *count ?: fit < BUFFER_COUNT_DEFAULT_MOST ? fit : BUFFER_COUNT_DEFAULT_MOST;
-	return netio_check_range("buffer_count", *count, 2, BUFFER_COUNT_MAX);
-}
-
-void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
-		      struct plx_link_attr *attr)
-{
-	uint32_t page_max = buffer_bytes + WIRE_PAGE_OVERHEAD;
-
+	count = count ?: fit < BUFFER_COUNT_DEFAULT_MOST ? fit : BUFFER_COUNT_DEFAULT_MOST;
+	page_max = bytes + WIRE_PAGE_OVERHEAD;
 	message_max += WIRE_PAGE_OVERHEAD;
 	attr->rx_buf_bytes = page_max;
-	attr->rx_buf_count = buffer_count;
+	attr->rx_buf_count = count;
 	attr->message_max_bytes = page_max > message_max ? page_max : message_max;
+	return netio_check_range("buffer_count", count, 2, BUFFER_COUNT_MAX);
 }
 
 /* Deliver entries from intake->at. Return: 0; -EAGAIN, and that is where to continue; -EPROTO. */

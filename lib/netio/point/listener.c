@@ -101,7 +101,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 		.give = listener->queue ? give_first_to_queue : give_to_callback,
 		.message_max = listener->acceptor.message_max,
 		/* The link's buffers, plus long messages that hold back its credit. */
-		.held_max = 2 * listener->attr.buffer_count,
+		.held_max = 2 * listener->link.rx_buf_count,
 		.holding = &listener->holding,
 	};
 	return &receiver->accepted.session;
@@ -300,16 +300,21 @@ int netio_recv_fd(struct netio_listen_socket *socket)
 /* The socket ---------------------------------------------------------------------------------- */
 
 /* Check and fill in defaults. */
-static int check_attr(struct netio_listen_attr *attr)
+static int check_attr(struct netio_listener *listener)
 {
+	struct netio_listen_attr *attr = &listener->attr;
+	int rc;
+
 	attr->message_max_bytes = attr->message_max_bytes ?: MESSAGE_MAX_DEFAULT;
 	if (attr->spread && attr->queue_count)
 		return plx_fail(EINVAL, "spread and queue_count: a queue takes messages of one "
 					"lcore only; leave one of the two 0");
-	return netio_check_range("queue_count", attr->queue_count, 0, QUEUE_COUNT_MAX)
-		     ?: netio_check_enum("spread", attr->spread, NETIO_SPREAD_LEAST_LOAD + 1, "netio_spread")
-		     ?: intake_check_buffers(&attr->buffer_bytes, &attr->buffer_count)
-		     ?: acceptor_check(attr->provider, attr->message_max_bytes);
+	rc = netio_check_range("queue_count", attr->queue_count, 0, QUEUE_COUNT_MAX)
+		   ?: netio_check_enum("spread", attr->spread, NETIO_SPREAD_LEAST_LOAD + 1,
+				       "netio_spread");
+	return rc ?: intake_set_buffers(attr->buffer_bytes, attr->buffer_count,
+					attr->message_max_bytes, &listener->link)
+			     ?: acceptor_check(attr->provider, attr->message_max_bytes);
 }
 
 int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen_socket *socket,
@@ -328,7 +333,7 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 	if (attr)
 		listener->attr = *attr;
 	attr = &listener->attr;
-	rc = check_attr(&listener->attr);
+	rc = check_attr(listener);
 	if (rc == 0 && attr->queue_count)
 		rc = add_queue(listener);
 	if (rc) {
@@ -353,8 +358,7 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 
 	ASSERT_LOOP(listener, listener->acceptor.evloop);
 	if (listener)
-		intake_link_attr(listener->attr.buffer_bytes, listener->attr.buffer_count,
-				 listener->attr.message_max_bytes, &attr.link);
+		attr.link = listener->link;
 	return acceptor_listen((struct acceptor *)listener, "netio_listen", host, port, &attr);
 }
 

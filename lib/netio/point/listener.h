@@ -17,6 +17,7 @@
 struct netio_listener {
 	struct acceptor acceptor; /* first */
 	struct netio_listen_attr attr;
+	struct plx_link_attr link; /* sizes of its connections' links */
 	struct queue *queue;       /* NULL: messages go to the callback */
 	struct plx_poller *poller; /* retries messages that found the queue full */
 	uint32_t holding;          /* connections with such messages */

@@ -57,15 +57,12 @@ int outbox_make_pages(struct outbox *outbox)
 
 	if (outbox->pool)
 		return 0;
+	outbox->free = outbox->free ?: calloc(2 * (size_t)count, sizeof(struct plx_buf *));
+	if (!outbox->free)
+		return plx_fail(ENOMEM, "out of memory for %u pages", count);
 	rc = plx_buf_pool_create(&attr, bytes, &outbox->pool);
 	if (rc)
 		return rc;
-	outbox->free = calloc(2 * (size_t)count, sizeof(struct plx_buf *));
-	if (!outbox->free) {
-		plx_pool_destroy(outbox->pool);
-		outbox->pool = NULL;
-		return plx_fail(ENOMEM, "out of memory for %u pages", count);
-	}
 	outbox->waiting = outbox->free + count;
 	outbox->count = outbox->slots = count;
 	while (outbox->free_count < count)

@@ -126,11 +126,10 @@ struct intake {
 	uint32_t *holding; /* counts intakes that hold messages */
 };
 
-/* Check the sizes of a link's buffers and fill in defaults. Return: 0; -EINVAL. */
-int intake_check_buffers(uint32_t *bytes, uint32_t *count);
-/* Set a link's sizes, so that pages and messages that fit into a buffer arrive in one piece. */
-void intake_link_attr(uint32_t buffer_bytes, uint32_t buffer_count, uint64_t message_max,
-		      struct plx_link_attr *attr);
+/* Check the sizes of a link's buffers, 0: the default, and set them, so that pages and messages
+ * that fit into a buffer arrive in one piece. Return: 0; -EINVAL. */
+int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
+		       struct plx_link_attr *attr);
 /* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, constant text. */
 int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
 /* Retry held messages. Return: as intake_take. */

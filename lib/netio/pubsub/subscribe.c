@@ -176,7 +176,6 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 {
 	static const struct netio_subscribe_attr defaults;
 	struct netio_subscribe_core *core;
-	uint32_t bytes, count;
 	int rc;
 
 	*socket = (struct netio_subscribe_socket){0};
@@ -187,15 +186,13 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 	if (!core)
 		return netio_fail(ENOMEM, "netio_subscribe_socket_init: out of memory");
 	attr = attr ?: &defaults;
-	bytes = attr->buffer_bytes;
-	count = attr->buffer_count;
 	rc = connection_check_attr(&attr->connect, &core->hub.attr)
-		   ?: intake_check_buffers(&bytes, &count);
+		   ?: intake_set_buffers(attr->buffer_bytes, attr->buffer_count,
+					 core->hub.attr.message_max, &core->hub.attr.session.link);
 	if (rc) {
 		free(core);
 		return netio_logged(rc);
 	}
-	intake_link_attr(bytes, count, core->hub.attr.message_max, &core->hub.attr.session.link);
 	hub_init(&core->hub, evloop, socket, on_fini);
 	socket->core = core;
 	return 0;
