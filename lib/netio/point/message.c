@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages: sent as a copy or by reference, and received. */
 #include "point.h"
-
-void netio_msg_keep(const struct netio_msg *msg)
-{
-	plx_buf_ref(msg->buf);
-}
-
-void netio_msg_release(const struct netio_msg *msg)
-{
-	plx_buf_unref(msg->buf);
-}
 
 int message_refuse(size_t count, uint64_t message_max)
 {
@@ -18,23 +9,6 @@ int message_refuse(size_t count, uint64_t message_max)
 				NETIO_IOV_MAX);
 	return plx_fail(EMSGSIZE, "longer than %llu bytes, the most that is accepted",
 			(unsigned long long)message_max);
-}
-
-const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out)
-{
-	if (plx_unlikely(message->len < WIRE_MESSAGE_BYTES))
-		return "a message without a header";
-	if (plx_unlikely(get64(message->data) != WIRE_MESSAGE))
-		return "a message with unknown flags";
-	if (plx_unlikely(message->len - WIRE_MESSAGE_BYTES > message_max))
-		return MESSAGE_TOO_LONG;
-	*msg_out = (struct netio_msg){
-		.data = message->data + WIRE_MESSAGE_BYTES,
-		.len = message->len - WIRE_MESSAGE_BYTES,
-		.tag = get64(message->data + 8),
-		.buf = message,
-	};
-	return NULL;
 }
 
 int message_send_copy(struct plx_link *link, const struct message *message)
@@ -127,4 +101,177 @@ void references_fini(struct references *references)
 {
 	plx_pool_destroy(references->heads);
 	plx_pool_destroy(references->views);
+}
+
+/* Receiving: checks everything a peer sends before it is used ---------------------------------- */
+
+void netio_msg_keep(const struct netio_msg *msg)
+{
+	plx_buf_ref(msg->buf);
+}
+
+void netio_msg_release(const struct netio_msg *msg)
+{
+	plx_buf_unref(msg->buf);
+}
+
+const char *message_read(struct plx_buf *message, uint64_t message_max, struct netio_msg *msg_out)
+{
+	if (plx_unlikely(message->len < WIRE_MESSAGE_BYTES))
+		return "a message without a header";
+	if (plx_unlikely(get64(message->data) != WIRE_MESSAGE))
+		return "a message with unknown flags";
+	if (plx_unlikely(message->len - WIRE_MESSAGE_BYTES > message_max))
+		return MESSAGE_TOO_LONG;
+	*msg_out = (struct netio_msg){
+		.data = message->data + WIRE_MESSAGE_BYTES,
+		.len = message->len - WIRE_MESSAGE_BYTES,
+		.tag = get64(message->data + 8),
+		.buf = message,
+	};
+	return NULL;
+}
+
+#define BUFFER_BYTES_DEFAULT 65536
+#define BUFFER_COUNT_MAX     200
+
+/* Default total size and number of buffers. With fewer, the sender waits for credit; with more,
+ * data has left the caches before it is read. Measured in doc/design/netio-pages.md. */
+#define BUFFERS_BYTES_DEFAULT      (UINT32_C(2) << 20)
+#define BUFFER_COUNT_DEFAULT_LEAST 6
+#define BUFFER_COUNT_DEFAULT_MOST  16
+
+int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
+		       struct plx_link_attr *attr)
+{
+	uint32_t page_max, fit;
+	int rc;
+
+	bytes = bytes ?: BUFFER_BYTES_DEFAULT;
+	rc = netio_check_range("buffer_bytes", bytes, NETIO_PAGE_BYTES_MIN, NETIO_PAGE_BYTES_MAX);
+	if (rc)
+		return rc;
+	fit = BUFFERS_BYTES_DEFAULT / bytes;
+	if (fit < BUFFER_COUNT_DEFAULT_LEAST)
+		fit = BUFFER_COUNT_DEFAULT_LEAST;
+	count = count ?: fit < BUFFER_COUNT_DEFAULT_MOST ? fit : BUFFER_COUNT_DEFAULT_MOST;
+	page_max = bytes + WIRE_PAGE_OVERHEAD;
+	message_max += WIRE_PAGE_OVERHEAD;
+	attr->rx_buf_bytes = page_max;
+	attr->rx_buf_count = count;
+	attr->message_max_bytes = page_max > message_max ? page_max : message_max;
+	return netio_check_range("buffer_count", count, 2, BUFFER_COUNT_MAX);
+}
+
+/* Deliver entries from intake->at. Return: 0; -EAGAIN, and that is where to continue; -EPROTO. */
+static int take_entries(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
+{
+	const uint8_t *at = intake->at, *end = buf->data + buf->len;
+	struct netio_msg msg = {.source = intake->source, .buf = buf};
+	struct wire_entry entry;
+
+	while (at != end) {
+		intake->at = at;
+		*wrong_out = wire_entry_read(&at, end, &entry);
+		if (plx_likely(!*wrong_out) && plx_unlikely(entry.length > intake->message_max))
+			*wrong_out = MESSAGE_TOO_LONG;
+		if (plx_unlikely(*wrong_out != NULL))
+			return -EPROTO;
+		msg.data = entry.payload;
+		msg.len = entry.length;
+		msg.tag = entry.tag;
+		if (plx_unlikely(!intake->give(intake, &msg)))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static int take_message(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
+{
+	struct netio_msg msg;
+
+	*wrong_out = message_read(buf, intake->message_max, &msg);
+	if (plx_unlikely(*wrong_out != NULL))
+		return -EPROTO;
+	msg.source = intake->source;
+	return intake->give(intake, &msg) ? 0 : -EAGAIN;
+}
+
+/* Start or continue a message of the link. */
+static int take(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
+{
+	struct wire_gap gap;
+
+	if (intake->at)
+		return take_entries(intake, buf, wrong_out);
+	if (buf->len == 0 || (buf->data[0] != WIRE_PAGE && buf->data[0] != WIRE_MESSAGE)) {
+		*wrong_out = "what is neither a message nor a page";
+		return -EPROTO;
+	}
+	if (buf->data[0] == WIRE_MESSAGE)
+		return take_message(intake, buf, wrong_out);
+	*wrong_out = wire_page_read(buf->data, buf->len, &gap);
+	if (!*wrong_out && gap.count && !intake->miss)
+		*wrong_out = "a gap where nothing may be missed";
+	if (*wrong_out)
+		return -EPROTO;
+	if (plx_unlikely(gap.count))
+		intake->miss(intake, gap.count, gap.reasons);
+	intake->at = buf->data + WIRE_PAGE_BYTES;
+	return take_entries(intake, buf, wrong_out);
+}
+
+/* The link limits how many messages its user may keep, and so how many are held. */
+static int hold(struct intake *intake, struct plx_buf *message, const char **wrong_out)
+{
+	if (intake->held_count == intake->held_max) {
+		*wrong_out = "more than it was granted";
+		return -EPROTO;
+	}
+	*(intake->held_count ? intake->held_end : &intake->held) = plx_buf_ref(message);
+	intake->held_end = &message->next;
+	if (intake->held_count++ == 0)
+		(*intake->holding)++;
+	return -EAGAIN;
+}
+
+int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out)
+{
+	int rc;
+
+	if (plx_unlikely(intake->held_count))
+		return hold(intake, message, wrong_out);
+	intake->at = NULL;
+	rc = take(intake, message, wrong_out);
+	return plx_unlikely(rc == -EAGAIN) ? hold(intake, message, wrong_out) : rc;
+}
+
+static void let_go_of_first(struct intake *intake)
+{
+	struct plx_buf *first = intake->held;
+
+	intake->held = first->next;
+	intake->at = NULL;
+	first->next = NULL;
+	plx_buf_unref(first);
+	if (--intake->held_count == 0)
+		(*intake->holding)--;
+}
+
+int intake_go_on(struct intake *intake, const char **wrong_out)
+{
+	int rc = 0;
+
+	while (rc == 0 && intake->held_count) {
+		rc = take(intake, intake->held, wrong_out);
+		if (rc != -EAGAIN)
+			let_go_of_first(intake);
+	}
+	return rc;
+}
+
+void intake_drop(struct intake *intake)
+{
+	while (intake->held_count)
+		let_go_of_first(intake);
 }

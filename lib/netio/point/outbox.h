@@ -3,7 +3,6 @@
  * a message passes them:
  *
  *     policy.c       what happens to a message: sent, put into a page, dropped or conflated
- *     conflate.c     the newest message of each tag, for conflating subscribers
  *     outbox_gap.c   dropped pages, and the gaps that are reported to the peer
  *     outbox.c       pages: being filled, waiting, in flight, free
  *     outbox_life.c  memory, and the link's open and close
@@ -295,16 +294,7 @@ static inline void outbox_set_droppable(struct outbox *outbox, bool droppable)
 	outbox->keeps |= !droppable;
 }
 
-/* conflate.c ---------------------------------------------------------------------------------- */
-
-void conflation_init(struct conflation *conflation);
-
-/* Store a copy of a message: replaces the one with the same tag, or goes to the end. At most
- * bytes_max in total. Return: 0; 1 replaced; -EAGAIN too many bytes; -ENOMEM an older one stays. */
-int conflation_put(struct conflation *conflation, const struct message *message,
-		   uint64_t bytes_max);
-/* Find the message with that tag, or the newest; NULL: none. */
-struct latest *conflation_find(const struct conflation *conflation, netio_tag_t tag);
+/* The newest; NULL: none. */
 static inline struct latest *conflation_last(const struct conflation *conflation)
 {
 	return TAILQ_LAST(&conflation->queue, latest_queue);

@@ -44,7 +44,7 @@ void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 		 const struct outbox_owner *owner)
 {
 	*outbox = (struct outbox){.attr = *attr, .owner = owner};
-	conflation_init(&outbox->latest);
+	TAILQ_INIT(&outbox->latest.queue);
 	plx_timer_init(&outbox->timer, on_timer, outbox);
 }
 

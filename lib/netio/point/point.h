@@ -3,14 +3,13 @@
  *
  *   point.h        messages, sent and received, and notices to users
  *   netio_wire.c   the wire format: netio_wire.h
- *   message.c      one message, sent as a copy or by reference
+ *   message.c      messages: sent as a copy or by reference, and received
  *   connection.c   the connecting side of sessions: connection.h
  *   send.c         the unbuffered send socket
  *   outbox.c       what waits for one peer: outbox.h
  *   buffered.c     the buffered send socket
  *   accept.c       the accepting side of sessions: accept.h
  *   spread.c       a listening socket on several lcores
- *   intake.c       received messages and pages
  *   listener.c     the listening socket: listener.h
  *   queue.c        its messages to another thread */
 #ifndef NETIO_POINT_H
@@ -109,7 +108,7 @@ int references_make(struct references *references, netio_tag_t tag, const void *
 /* Call when all buffers that can return have returned. */
 void references_fini(struct references *references);
 
-/* intake.c ----------------------------------------------------------------------------------- */
+/* Receiving ---------------------------------------------------------------------------------- */
 
 struct intake {
 	/* Take a message. Return: whether there was room; otherwise it is offered again. */

@@ -3,6 +3,98 @@
 #include "outbox.h"
 
 #include <assert.h>
+#include <search.h>
+#include <stdlib.h>
+
+/* The newest message of each tag -------------------------------------------------------------- */
+
+static int compare_tags(const void *a, const void *b)
+{
+	return compare_numbers(((const struct latest *)a)->tag, ((const struct latest *)b)->tag);
+}
+
+/* Memory used, including a tree node and the heap's overhead for three blocks. */
+static uint64_t charge(uint64_t room)
+{
+	return sizeof(struct latest) + 96 + room;
+}
+
+static struct latest *find(const struct conflation *conflation, netio_tag_t tag)
+{
+	struct latest wanted = {.tag = tag};
+	struct latest **found = tfind(&wanted, &conflation->by_tag, compare_tags);
+
+	return found ? *found : NULL;
+}
+
+static struct latest *create(struct conflation *conflation, netio_tag_t tag)
+{
+	struct latest *latest = calloc(1, sizeof(*latest));
+
+	if (latest)
+		latest->tag = tag;
+	if (!latest || !tsearch(latest, &conflation->by_tag, compare_tags)) {
+		free(latest);
+		return NULL;
+	}
+	latest->order = ++conflation->order;
+	TAILQ_INSERT_TAIL(&conflation->queue, latest, link);
+	conflation->count++;
+	conflation->bytes += charge(0);
+	return latest;
+}
+
+/* Store a copy of a message: replaces the one with the same tag, or goes to the end. At most
+ * bytes_max in total. Return: 0; 1 replaced; -EAGAIN too many bytes; -ENOMEM an older one stays. */
+static int store(struct conflation *conflation, const struct message *message, uint64_t bytes_max)
+{
+	struct latest *latest = find(conflation, message->tag);
+	uint64_t length = message->length, room = latest ? latest->room : 0;
+	uint64_t more = (length > room ? length - room : 0) + (latest ? 0 : charge(0));
+	bool is_new = !latest;
+
+	if (more && (conflation->bytes > bytes_max || more > bytes_max - conflation->bytes))
+		return -EAGAIN;
+	latest = latest ?: create(conflation, message->tag);
+	if (!latest)
+		return -ENOMEM;
+	if (length > room) {
+		uint8_t *data = realloc(latest->data, length);
+
+		if (!data) {
+			if (is_new)
+				conflation_drop(conflation, latest);
+			return -ENOMEM;
+		}
+		conflation->bytes += length - room;
+		latest->data = data;
+		latest->room = length;
+	}
+	message_copy(message, latest->data);
+	latest->length = length;
+	return is_new ? 0 : 1;
+}
+
+void conflation_drop(struct conflation *conflation, struct latest *latest)
+{
+	tdelete(latest, &conflation->by_tag, compare_tags);
+	TAILQ_REMOVE(&conflation->queue, latest, link);
+	conflation->count--;
+	conflation->bytes -= charge(latest->room);
+	free(latest->data);
+	free(latest);
+}
+
+uint32_t conflation_clear(struct conflation *conflation)
+{
+	uint32_t count = conflation->count;
+
+	while (conflation->count)
+		conflation_drop(conflation, TAILQ_FIRST(&conflation->queue));
+	return count;
+}
+
+/* Policies ------------------------------------------------------------------------------------ */
 
 #define TRY_AGAIN 2 /* retry: there may be room now */
 
@@ -41,7 +133,7 @@ static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 static bool supersede(struct outbox *outbox, netio_tag_t tag)
 {
 	struct conflation *latest = &outbox->latest;
-	struct latest *older = latest->count ? conflation_find(latest, tag) : NULL;
+	struct latest *older = latest->count ? find(latest, tag) : NULL;
 
 	if (!older)
 		return false;
@@ -54,10 +146,10 @@ static int conflate(struct outbox *outbox, const struct outbox_terms *terms,
 		    const struct message *message)
 {
 	struct conflation *latest = &outbox->latest;
-	int rc = conflation_put(latest, message, terms->backlog_bytes);
+	int rc = store(latest, message, terms->backlog_bytes);
 
 	if (rc == -EAGAIN && supersede(outbox, message->tag))
-		rc = conflation_put(latest, message, terms->backlog_bytes);
+		rc = store(latest, message, terms->backlog_bytes);
 	if (rc == 0)
 		conflation_last(latest)->follows = outbox->number;
 	if (rc == 1)
