@@ -148,12 +148,7 @@ struct netio_subscription_cache {
 	uint64_t version;
 	netio_tag_t tag;
 	uint32_t count;
-	struct {
-		void *subscriber;
-		uint64_t backlog_bytes;
-		uint8_t policy;
-		bool at_once;
-	} to[8];
+	uint64_t to[8][3];
 };
 
 /** Flag for publishing: this is the message that last got AGAIN or PARTIAL. It goes to the

@@ -78,41 +78,40 @@ int hub_open(struct netio_connection *connection);
 
 #define CONNECTION_SESSION .hello = connection_on_hello, .refused = notify_refused
 
+/* Call a callback of the user's socket. session: of a struct netio_connection. */
+#define NOTIFY(kind, session, callback, ...)                                          \
+	do {                                                                          \
+		struct netio_connection *its = (struct netio_connection *)(session);  \
+		CALL_USER((const struct kind *)its->socket, callback, its->cb_object, \
+			  ##__VA_ARGS__);                                             \
+	} while (0)
+
 /* Define functions for connection_owner that call the callbacks of one class of sockets. */
 #define DEFINE_NOTIFY(kind)                                                                    \
 	static void notify_opened(struct plx_connector *session)                               \
 	{                                                                                      \
-		struct netio_connection *connection = (struct netio_connection *)session;      \
-		const struct kind *to = connection->socket;                                    \
-                                                                                               \
-		CALL_USER(to, cb_connection_established, connection->cb_object);               \
+		NOTIFY(kind, session, cb_connection_established);                              \
 	}                                                                                      \
                                                                                                \
 	static bool notify_refused(struct plx_connector *session, enum plx_link_reason reason, \
 				   const char *why)                                            \
 	{                                                                                      \
-		struct netio_connection *connection = (struct netio_connection *)session;      \
-		const struct kind *to = connection->socket;                                    \
+		const struct kind *to = ((struct netio_connection *)session)->socket;          \
 		bool is_set = to && to->cb_connection_refused;                                 \
                                                                                                \
-		CALL_USER(to, cb_connection_refused, connection->cb_object, reason, why);      \
+		NOTIFY(kind, session, cb_connection_refused, reason, why);                     \
 		return is_set;                                                                 \
 	}                                                                                      \
                                                                                                \
 	static void notify_closed(struct plx_connector *session, enum plx_link_reason reason,  \
 				  const char *why)                                             \
 	{                                                                                      \
-		struct netio_connection *connection = (struct netio_connection *)session;      \
-		const struct kind *to = connection->socket;                                    \
-                                                                                               \
-		CALL_USER(to, cb_connection_closed, connection->cb_object, reason, why);       \
+		NOTIFY(kind, session, cb_connection_closed, reason, why);                      \
 	}                                                                                      \
                                                                                                \
 	static void notify_suspect(struct netio_connection *connection, bool suspect)          \
 	{                                                                                      \
-		const struct kind *to = connection->socket;                                    \
-                                                                                               \
-		CALL_USER(to, cb_connection_suspect, connection->cb_object, suspect);          \
+		NOTIFY(kind, connection, cb_connection_suspect, suspect);                      \
 	}
 
 /* Define connection_owner.received for answers. */
@@ -120,14 +119,13 @@ int hub_open(struct netio_connection *connection);
 	static const char *on_received(struct netio_connection *connection,                \
 				       struct plx_buf *message)                            \
 	{                                                                                  \
-		const struct kind *to = connection->socket;                                \
 		struct netio_msg msg;                                                      \
 		const char *wrong = message_read(message, connection->accepted_max, &msg); \
                                                                                            \
 		if (wrong)                                                                 \
 			return wrong;                                                      \
 		msg.source = connection->source;                                           \
-		CALL_USER(to, cb_msg_received, connection->cb_object, &msg);               \
+		NOTIFY(kind, connection, cb_msg_received, &msg);                           \
 		return NULL;                                                               \
 	}
 

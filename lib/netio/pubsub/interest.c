@@ -78,17 +78,6 @@ void publisher_report_ended(struct publisher *publisher)
 
 /* Requests ------------------------------------------------------------------------------------ */
 
-static void write_request(const struct interest *interest, uint8_t *out)
-{
-	struct wire_request request = {.id = interest->id, .kind = WIRE_UNSUBSCRIBE};
-
-	if (interest->state == INTEREST_NEW) {
-		request.kind = interest->what.mask ? WIRE_SUBSCRIBE_MASK : WIRE_SUBSCRIBE_RANGE;
-		request.what = interest->what;
-	}
-	wire_request_write(out, &request);
-}
-
 static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 {
 	const struct interest *interest = TAILQ_FIRST(&publisher->to_request);
@@ -96,8 +85,17 @@ static uint32_t write_requests(struct publisher *publisher, uint8_t *out)
 
 	wire_list_write(out, WIRE_REQUEST);
 	out += WIRE_LIST_BYTES;
-	for (; interest && count < WIRE_LIST_MAX; interest = TAILQ_NEXT(interest, link), count++)
-		write_request(interest, out + WIRE_REQUEST_BYTES * (size_t)count);
+	for (; interest && count < WIRE_LIST_MAX; interest = TAILQ_NEXT(interest, link), count++) {
+		struct wire_request request = {.id = interest->id, .kind = WIRE_UNSUBSCRIBE};
+
+		if (interest->state == INTEREST_NEW) {
+			request.what = interest->what;
+			request.kind = request.what.mask ? WIRE_SUBSCRIBE_MASK
+							 : WIRE_SUBSCRIBE_RANGE;
+		}
+		wire_request_write(out, &request);
+		out += WIRE_REQUEST_BYTES;
+	}
 	return count;
 }
 

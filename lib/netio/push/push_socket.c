@@ -26,19 +26,6 @@ static void recount(struct netio_push_core *core)
 		push_place((struct push_receiver *)it);
 }
 
-static void join(struct push_receiver *receiver)
-{
-	struct netio_push_core *core = receiver->core;
-
-	receiver->is_open = true;
-	receiver->is_full = receiver->is_ending = false;
-	receiver->is_suspect = plx_link_is_suspect(receiver->connection.session.link);
-	recount(core);
-	/* It may accept messages that the others do not. */
-	push_append_all(&core->oversized, &core->waiting);
-	push_append_all(&core->waiting, &core->oversized);
-}
-
 void push_leave(struct push_receiver *receiver)
 {
 	if (!receiver->is_open)
@@ -153,7 +140,13 @@ static void on_opened(struct plx_connector *session)
 	struct netio_push_core *core = receiver->core;
 
 	receiver->pub.provider = plx_link_provider(session->link);
-	join(receiver);
+	receiver->is_open = true;
+	receiver->is_full = receiver->is_ending = false;
+	receiver->is_suspect = plx_link_is_suspect(session->link);
+	recount(core);
+	/* It may accept messages that the others do not. */
+	push_append_all(&core->oversized, &core->waiting);
+	push_append_all(&core->waiting, &core->oversized);
 	push_send_waiting(core);
 	notify_opened(session);
 	resume(core);
@@ -239,14 +232,6 @@ static const struct connection_owner owner = {
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-static int check_attr(const struct netio_push_attr *attr, struct netio_push_core *core)
-{
-	core->promise = attr->promise;
-	return netio_check_enum("promise", attr->promise, NETIO_PUSH_AT_MOST_ONCE + 1,
-				"netio_push_promise")
-		     ?: connection_check_attr(&attr->connect, &core->hub.attr);
-}
-
 static void on_fini(struct hub *hub)
 {
 	netio_push_socket_fini(hub->socket);
@@ -266,7 +251,11 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	core = calloc(1, sizeof(*core));
 	if (!core)
 		return netio_fail(ENOMEM, "netio_push_socket_init: out of memory");
-	rc = check_attr(attr ?: &defaults, core);
+	attr = attr ?: &defaults;
+	core->promise = attr->promise;
+	rc = netio_check_enum("promise", attr->promise, NETIO_PUSH_AT_MOST_ONCE + 1,
+			      "netio_push_promise")
+		   ?: connection_check_attr(&attr->connect, &core->hub.attr);
 	rc = netio_logged(rc ?: push_pool_create(core));
 	if (rc) {
 		free(core);
