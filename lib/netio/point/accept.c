@@ -170,7 +170,7 @@ void acceptor_release_all(struct netio_eventloop *evloop)
 	for (acceptor = next_of(NULL); acceptor; acceptor = next) {
 		next = next_of(acceptor);
 		if (acceptor->socket && acceptor->evloop == evloop)
-			owner_of(&acceptor->session)->fini(acceptor);
+			owner_of(&acceptor->session)->end(acceptor);
 	}
 }
 

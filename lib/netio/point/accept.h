@@ -24,8 +24,8 @@ struct acceptor_owner {
 	/* Return: NULL; the error as constant text, which closes the link. */
 	const char *(*received)(struct accepted *accepted, struct plx_buf *message);
 	void (*writable)(struct accepted *accepted);
-	/* The loop ends: call the socket's _fini. */
-	void (*fini)(struct acceptor *acceptor);
+	/* The loop or the socket ends: release the acceptor. */
+	void (*end)(struct acceptor *acceptor);
 };
 
 struct acceptor {

@@ -41,19 +41,13 @@ int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec
 int netio_buffered_send(struct netio_buffered_send_socket *socket, const void *data, size_t len)
 {
 	struct outbox *outbox = outbox_of(socket);
+	uint8_t *at;
 
 	ASSERT_LOOP(socket->connection, socket->connection->evloop);
-	if (plx_unlikely(!outbox))
-		return plx_fail(ENOTCONN, "the socket is not set up");
-	if (plx_unlikely(!outbox_fits(outbox, len, 0)))
-		return outbox_put_slow(outbox, &(struct message){
-						       .iov = &(struct iovec){(void *)data, len},
-						       .count = 1,
-						       .length = len,
-					       });
-
-	uint8_t *at = outbox_entry(outbox, (uint32_t)len, 0, 0);
-
+	if (plx_unlikely(!outbox || !outbox_fits(outbox, len, 0)))
+		return netio_buffered_sendv_tagged(socket, 0, &(struct iovec){(void *)data, len},
+						   1);
+	at = outbox_entry(outbox, (uint32_t)len, 0, 0);
 	if (plx_likely(len > 0)) /* data may be NULL if len is 0 */
 		memcpy(at, data, len);
 	outbox_message_ended(outbox);
@@ -67,8 +61,7 @@ int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	if (!outbox || !outbox->is_open)
 		return netio_fail_closed();
-	if (outbox->page)
-		outbox_flush(outbox);
+	outbox_flush(outbox);
 	return NETIO_STATUS_OK;
 }
 

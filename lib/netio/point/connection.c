@@ -172,11 +172,11 @@ bool connection_close_all(struct netio_eventloop *evloop, enum wire_role role)
 static __thread LIST_HEAD(hubs, hub) hubs; /* of this lcore */
 
 void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
-	      void (*fini)(struct hub *hub))
+	      void (*end)(struct hub *hub))
 {
 	hub->evloop = evloop;
 	hub->socket = socket;
-	hub->fini = fini;
+	hub->end = end;
 	LIST_INSERT_HEAD(&hubs, hub, link);
 }
 
@@ -206,11 +206,6 @@ void hub_add(struct hub *hub, struct netio_connection *connection,
 	LIST_INSERT_HEAD(&hub->connections, connection, peers);
 }
 
-int hub_open(struct netio_connection *connection)
-{
-	return plx_connector_open(&connection->session, connection->session.address);
-}
-
 void connection_release_all(struct netio_eventloop *evloop)
 {
 	struct netio_connection *connection, *next;
@@ -218,7 +213,7 @@ void connection_release_all(struct netio_eventloop *evloop)
 
 	LIST_FOREACH_SAFE (hub, &hubs, link, after)
 		if (hub->evloop == evloop)
-			hub->fini(hub);
+			hub->end(hub);
 	LIST_FOREACH_SAFE (connection, &evloop->connections, link, next)
 		connection_release(connection);
 }

@@ -56,7 +56,7 @@ void connection_release(struct netio_connection *connection);
 struct hub {
 	void *socket; /* NULL: released */
 	struct netio_eventloop *evloop;
-	void (*fini)(struct hub *hub); /* call the socket's _fini */
+	void (*end)(struct hub *hub); /* the loop or the socket ends */
 	struct connection_attr attr;
 	uint64_t newest_id;
 	LIST_HEAD(hub_connections, netio_connection) connections;
@@ -65,7 +65,7 @@ struct hub {
 
 /* hub: zeroed, with attr. */
 void hub_init(struct hub *hub, struct netio_eventloop *evloop, void *socket,
-	      void (*fini)(struct hub *hub));
+	      void (*end)(struct hub *hub));
 /* Find the connection to this address, except released ones; NULL: none. what: the caller, for the
  * error text; hub: may be NULL. Return: 0; -EINVAL. */
 int hub_find(const struct hub *hub, const char *what, const char *host, unsigned port,
@@ -73,8 +73,6 @@ int hub_find(const struct hub *hub, const char *what, const char *host, unsigned
 /* Initialize a connection of the hub; its `source` is its id. */
 void hub_add(struct hub *hub, struct netio_connection *connection,
 	     const struct connection_owner *owner, void *cb_object, const char *address);
-/* Open one that is idle. Return: as connection_open, without log. */
-int hub_open(struct netio_connection *connection);
 
 #define CONNECTION_SESSION .hello = connection_on_hello, .refused = notify_refused
 

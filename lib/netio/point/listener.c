@@ -184,9 +184,15 @@ static void on_free_listener(struct plx_acceptor *session)
 	free(session);
 }
 
-static void on_fini(struct acceptor *acceptor)
+static void on_end(struct acceptor *acceptor)
 {
-	netio_listen_socket_fini(acceptor->socket);
+	struct netio_listener *listener = (struct netio_listener *)acceptor;
+
+	((struct netio_listen_socket *)acceptor->socket)->listener = NULL;
+	plx_poller_remove(listener->poller);
+	queue_destroy(listener->queue);
+	listener->queue = NULL;
+	acceptor_release(acceptor);
 }
 
 static const struct acceptor_owner owner = {
@@ -198,7 +204,7 @@ static const struct acceptor_owner owner = {
 	.suspect = on_suspect,
 	.received = on_received,
 	.writable = on_writable,
-	.fini = on_fini,
+	.end = on_end,
 };
 
 /* The queue ----------------------------------------------------------------------------------- */
@@ -370,16 +376,9 @@ unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
 
 void netio_listen_socket_fini(struct netio_listen_socket *socket)
 {
-	struct netio_listener *listener = socket->listener;
-
-	ASSERT_LOOP(listener, listener->acceptor.evloop);
-	socket->listener = NULL;
-	if (!listener)
-		return;
-	plx_poller_remove(listener->poller);
-	queue_destroy(listener->queue);
-	listener->queue = NULL;
-	acceptor_release(&listener->acceptor);
+	ASSERT_LOOP(socket->listener, socket->listener->acceptor.evloop);
+	if (socket->listener)
+		on_end(&socket->listener->acceptor);
 }
 
 void netio_recv_socket_close(struct netio_recv_socket *socket)

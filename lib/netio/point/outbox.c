@@ -162,8 +162,11 @@ static bool send_page(struct outbox *outbox, struct plx_buf *page)
 
 void outbox_flush(struct outbox *outbox)
 {
-	struct plx_buf *page = outbox_end_page(outbox);
+	struct plx_buf *page;
 
+	if (!outbox->page)
+		return;
+	page = outbox_end_page(outbox);
 	if (plx_likely(outbox->waiting_count == 0) && plx_likely(send_page(outbox, page)))
 		return;
 	/* Messages put while no page waited did not set `keeps`. */
@@ -206,8 +209,7 @@ void outbox_writable(struct outbox *outbox)
 
 int outbox_flush_before(struct outbox *outbox)
 {
-	if (outbox->page)
-		outbox_flush(outbox);
+	outbox_flush(outbox);
 	if (outbox->waiting_count)
 		return NETIO_STATUS_AGAIN;
 	outbox_report_gap(outbox);
@@ -304,8 +306,7 @@ static int put_long(struct outbox *outbox, const struct message *message, uint8_
 				"ones, or more",
 				(unsigned long long)message->length, outbox->count,
 				outbox->attr.page_bytes);
-	if (outbox->page)
-		outbox_flush(outbox);
+	outbox_flush(outbox);
 	if (!has_free(outbox, needed))
 		return again_and_pace(outbox, needed);
 	begin_page(outbox);
@@ -333,8 +334,7 @@ int outbox_put_slow(struct outbox *outbox, const struct message *message)
 		check_pace(outbox);
 	if (WIRE_PAGE_BYTES + wire_entry_bytes(message->length, flags) > outbox->limit)
 		return put_long(outbox, message, flags);
-	if (outbox->page)
-		outbox_flush(outbox);
+	outbox_flush(outbox);
 	if (!has_free(outbox, 1))
 		return again_and_pace(outbox, 1);
 	begin_page(outbox);

@@ -160,7 +160,7 @@ static inline bool outbox_is_done(const struct outbox *outbox)
 
 /* outbox.c ------------------------------------------------------------------------------------ */
 
-/* Send the page being filled, or queue it until the link takes it. */
+/* Send the page being filled, if any, or queue it until the link takes it. */
 void outbox_flush(struct outbox *outbox);
 
 /* Send the page as soon as the link has taken those before it. */
@@ -168,7 +168,7 @@ static inline void outbox_flush_soon(struct outbox *outbox)
 {
 	if (outbox->waiting_count)
 		outbox->urgent = outbox->page != NULL;
-	else if (outbox->page)
+	else
 		outbox_flush(outbox);
 }
 

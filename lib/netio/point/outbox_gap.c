@@ -30,8 +30,7 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 	count_missed(outbox, count, reason);
 	if (!outbox->is_open)
 		return;
-	if (outbox->page)
-		outbox_flush(outbox);
+	outbox_flush(outbox);
 	if (!outbox->gap.count)
 		plx_timer_start(&outbox->timer, OUTBOX_GAP_NS);
 	wire_gap_widen(&outbox->gap, count, NETIO_GAP_BIT(reason));

@@ -135,8 +135,7 @@ bool outbox_close(struct outbox *outbox)
 	if (outbox->latest.count)
 		return false;
 	outbox->is_open = false;
-	if (outbox->page)
-		outbox_flush(outbox);
+	outbox_flush(outbox);
 	outbox_report_gap(outbox);
 	return outbox_is_done(outbox);
 }

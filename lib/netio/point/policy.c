@@ -120,8 +120,7 @@ static int disconnect(struct outbox *outbox, const struct outbox_terms *terms,
 {
 	uint64_t missed = 1 + conflation_clear(&outbox->latest);
 
-	if (outbox->page)
-		outbox_flush(outbox);
+	outbox_flush(outbox);
 	while (outbox_drop_oldest(outbox, true, NETIO_GAP_DISCONNECTED))
 		;
 	outbox_miss(outbox, missed, NETIO_GAP_DISCONNECTED);

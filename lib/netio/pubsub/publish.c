@@ -257,8 +257,7 @@ void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 	for (; it; it = LIST_NEXT(it, links)) {
 		struct outbox *outbox = &((struct subscriber *)it)->outbox;
 
-		if (outbox->page)
-			outbox_flush(outbox);
+		outbox_flush(outbox);
 	}
 }
 

@@ -190,14 +190,19 @@ void publish_core_destroy(struct plx_acceptor *session)
 	free(core);
 }
 
-static void on_fini(struct acceptor *acceptor)
+static void on_end(struct acceptor *acceptor)
 {
-	const struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
+	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
 
 	if (core->buffered)
-		netio_publish_socket_fini(core->buffered);
+		core->buffered->core = NULL;
 	else
-		netio_unbuffered_publish_socket_fini(core->unbuffered);
+		core->unbuffered->core = NULL;
+	core->buffered = NULL;
+	core->unbuffered = NULL;
+	while (core->pending_count)
+		pending_give_up(core, TAILQ_FIRST(&core->pendings));
+	acceptor_release(acceptor);
 }
 
 static const struct acceptor_owner owner = {
@@ -209,7 +214,7 @@ static const struct acceptor_owner owner = {
 	.suspect = on_suspect,
 	.received = requests_received,
 	.writable = on_writable,
-	.fini = on_fini,
+	.end = on_end,
 };
 
 /* The socket ---------------------------------------------------------------------------------- */
@@ -274,20 +279,6 @@ static int core_listen(struct netio_publish_core *core, const char *what, const 
 	};
 
 	return acceptor_listen((struct acceptor *)core, what, host, port, &attr);
-}
-
-static void core_fini(struct netio_publish_core **core_of_socket)
-{
-	struct netio_publish_core *core = *core_of_socket;
-
-	*core_of_socket = NULL;
-	if (!core)
-		return;
-	core->buffered = NULL;
-	core->unbuffered = NULL;
-	while (core->pending_count)
-		pending_give_up(core, TAILQ_FIRST(&core->pendings));
-	acceptor_release(&core->acceptor);
 }
 
 static void core_stats(const struct netio_publish_core *core, struct netio_publish_stats *stats_out)
@@ -364,7 +355,8 @@ void netio_subscriber_close(struct netio_subscriber *subscriber)
 	void kind##_fini(struct kind *socket)                                                 \
 	{                                                                                     \
 		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
-		core_fini(&socket->core);                                                     \
+		if (socket->core)                                                             \
+			on_end(&socket->core->acceptor);                                      \
 	}                                                                                     \
                                                                                               \
 	void prefix##_stats(const struct kind *socket, struct netio_publish_stats *stats_out) \

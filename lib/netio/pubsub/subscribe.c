@@ -165,9 +165,13 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-static void on_fini(struct hub *hub)
+static void on_end(struct hub *hub)
 {
-	netio_subscribe_socket_fini(hub->socket);
+	((struct netio_subscribe_socket *)hub->socket)->core = NULL;
+	while (!LIST_EMPTY(&hub->connections))
+		publisher_release((struct publisher *)LIST_FIRST(&hub->connections));
+	LIST_REMOVE(hub, link);
+	free(hub);
 }
 
 int netio_subscribe_socket_init(struct netio_eventloop *evloop,
@@ -193,23 +197,16 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 		free(core);
 		return netio_logged(rc);
 	}
-	hub_init(&core->hub, evloop, socket, on_fini);
+	hub_init(&core->hub, evloop, socket, on_end);
 	socket->core = core;
 	return 0;
 }
 
 void netio_subscribe_socket_fini(struct netio_subscribe_socket *socket)
 {
-	struct netio_subscribe_core *core = socket->core;
-
-	ASSERT_LOOP(core, core->hub.evloop);
-	socket->core = NULL;
-	if (!core)
-		return;
-	while (!LIST_EMPTY(&core->hub.connections))
-		publisher_release((struct publisher *)LIST_FIRST(&core->hub.connections));
-	LIST_REMOVE(&core->hub, link);
-	free(core);
+	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
+	if (socket->core)
+		on_end(&socket->core->hub);
 }
 
 void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
@@ -272,7 +269,8 @@ static int subscribe_at(struct publisher *publisher, const struct netio_subscrip
 {
 	struct netio_connection *connection = &publisher->connection;
 	bool is_idle = connection->session.state == PLX_CONNECTOR_IDLE;
-	int rc = is_idle ? hub_open(connection) : 0;
+	int rc = is_idle ? plx_connector_open(&connection->session, connection->session.address)
+			 : 0;
 
 	if (rc == 0)
 		rc = publisher_subscribe(publisher, subscription);

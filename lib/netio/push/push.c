@@ -4,9 +4,6 @@
 
 #include <assert.h>
 
-#define SHORT_BYTES 512 /* with wire header: sent as copies, mostly without a completion */
-#define SHORT_COUNT 1024
-
 static_assert(sizeof(struct push_message) <= PLX_BUF_HEADROOM, "messages fit into headrooms");
 
 /* Receivers by credit: a list per value and a bit per list, for choices in constant time. */
@@ -79,18 +76,11 @@ struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length)
 	return NULL;
 }
 
-int push_pool_create(struct netio_push_core *core)
-{
-	struct plx_pool_attr attr = pool_attr("netio push", SHORT_COUNT);
-
-	return plx_buf_pool_create(&attr, SHORT_BYTES, &core->pool);
-}
-
 static struct push_message *make(struct netio_push_core *core, netio_tag_t tag,
 				 const struct iovec *iov, size_t count, uint64_t length)
 {
 	uint32_t total = WIRE_MESSAGE_BYTES + (uint32_t)length;
-	struct plx_buf *buf = total <= SHORT_BYTES ? plx_buf_get(core->pool) : NULL;
+	struct plx_buf *buf = total <= PUSH_SHORT_BYTES ? plx_buf_get(core->pool) : NULL;
 	struct push_message *message;
 
 	if (plx_unlikely(!buf)) {
@@ -118,7 +108,7 @@ static int send_to(struct push_receiver *receiver, struct push_message *message)
 	struct plx_buf *buf = message->buf;
 	int rc;
 
-	if (plx_likely(buf->len <= SHORT_BYTES)) {
+	if (plx_likely(buf->len <= PUSH_SHORT_BYTES)) {
 		rc = plx_link_send(link, buf->data, buf->len);
 	} else {
 		rc = plx_link_send_buf(link, plx_buf_ref(buf), NULL, NULL);

@@ -8,7 +8,9 @@
 
 #include "connection.h"
 
-#define PUSH_CREDIT_MAX 255 /* a higher credit counts as this */
+#define PUSH_CREDIT_MAX  255 /* a higher credit counts as this */
+#define PUSH_SHORT_BYTES 512 /* with wire header: sent as copies, mostly without a completion */
+#define PUSH_SHORT_COUNT 1024
 
 /* A message, stored in the headroom of its buffer, which is kept while a resend is possible. */
 struct push_message {
@@ -66,8 +68,6 @@ struct netio_push_core {
 void push_place(struct push_receiver *receiver);
 /* The receiver with most credit that accepts this length; NULL: none has credit. */
 struct push_receiver *push_choose(struct netio_push_core *core, uint64_t length);
-/* Return: 0; -ENOMEM. */
-int push_pool_create(struct netio_push_core *core);
 
 static inline void push_append(struct push_queue *queue, struct push_message *message)
 {

@@ -232,15 +232,32 @@ static const struct connection_owner owner = {
 
 /* The socket ---------------------------------------------------------------------------------- */
 
-static void on_fini(struct hub *hub)
+static void on_end(struct hub *hub)
 {
-	netio_push_socket_fini(hub->socket);
+	struct netio_push_core *core = (struct netio_push_core *)hub;
+	struct netio_connection *connection, *next;
+
+	((struct netio_push_socket *)hub->socket)->core = NULL;
+	LIST_REMOVE(hub, link);
+	push_append_all(&core->waiting, &core->oversized);
+	if (core->waiting.count)
+		plx_log(netio_log, PLX_LOG_WARNING,
+			"a push socket ends: %u messages of receivers that went away, and that no "
+			"other one had room for, are lost",
+			core->waiting.count);
+	push_drop_all(&core->waiting);
+	LIST_FOREACH_SAFE (connection, &hub->connections, peers, next)
+		if (connection->socket)
+			release((struct push_receiver *)connection);
+	hub->socket = NULL;
+	free_if_done(core);
 }
 
 int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_socket *socket,
 			   const struct netio_push_attr *attr)
 {
 	static const struct netio_push_attr defaults;
+	struct plx_pool_attr pool;
 	struct netio_push_core *core;
 	int rc;
 
@@ -252,11 +269,12 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	if (!core)
 		return netio_fail(ENOMEM, "netio_push_socket_init: out of memory");
 	attr = attr ?: &defaults;
+	pool = pool_attr("netio push", PUSH_SHORT_COUNT);
 	core->promise = attr->promise;
 	rc = netio_check_enum("promise", attr->promise, NETIO_PUSH_AT_MOST_ONCE + 1,
 			      "netio_push_promise")
 		   ?: connection_check_attr(&attr->connect, &core->hub.attr);
-	rc = netio_logged(rc ?: push_pool_create(core));
+	rc = netio_logged(rc ?: plx_buf_pool_create(&pool, PUSH_SHORT_BYTES, &core->pool));
 	if (rc) {
 		free(core);
 		return rc;
@@ -265,33 +283,16 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	push_queue_init(&core->oversized);
 	for (unsigned i = 0; i <= PUSH_CREDIT_MAX; i++)
 		TAILQ_INIT(&core->at[i]);
-	hub_init(&core->hub, evloop, socket, on_fini);
+	hub_init(&core->hub, evloop, socket, on_end);
 	socket->core = core;
 	return 0;
 }
 
 void netio_push_socket_fini(struct netio_push_socket *socket)
 {
-	struct netio_push_core *core = socket->core;
-	struct netio_connection *connection, *next;
-
-	ASSERT_LOOP(core, core->hub.evloop);
-	socket->core = NULL;
-	if (!core)
-		return;
-	LIST_REMOVE(&core->hub, link);
-	push_append_all(&core->waiting, &core->oversized);
-	if (core->waiting.count)
-		plx_log(netio_log, PLX_LOG_WARNING,
-			"a push socket ends: %u messages of receivers that went away, and that no "
-			"other one had room for, are lost",
-			core->waiting.count);
-	push_drop_all(&core->waiting);
-	LIST_FOREACH_SAFE (connection, &core->hub.connections, peers, next)
-		if (connection->socket)
-			release((struct push_receiver *)connection);
-	core->hub.socket = NULL;
-	free_if_done(core);
+	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
+	if (socket->core)
+		on_end(&socket->core->hub);
 }
 
 /* Receivers ----------------------------------------------------------------------------------- */
@@ -312,7 +313,7 @@ static int create(struct netio_push_core *core, const char *address)
 		.provider = "",
 	};
 	push_queue_init(&receiver->in_flight);
-	rc = netio_logged(hub_open(&receiver->connection));
+	rc = netio_logged(plx_connector_open(&receiver->connection.session, address));
 	if (rc)
 		release(receiver);
 	return rc;
@@ -335,7 +336,8 @@ int netio_push_connect(struct netio_push_socket *socket, const char *host, unsig
 	if (!connection)
 		return create(core, address);
 	if (connection->session.state == PLX_CONNECTOR_IDLE) /* reconnecting was switched off */
-		return netio_logged(hub_open(connection));
+		return netio_logged(
+			plx_connector_open(&connection->session, connection->session.address));
 	if (connection->session.quit)
 		return netio_fail(EALREADY,
 				  "netio_push_connect: %s is being disconnected; wait for its "
