@@ -14,10 +14,8 @@ static struct netio_listen_socket *socket_of(const struct receiver *receiver)
 static bool give_to_callback(struct intake *intake, const struct netio_msg *msg)
 {
 	struct receiver *receiver = plx_container_of(intake, struct receiver, intake);
-	struct netio_listen_socket *socket = socket_of(receiver);
 
-	if (plx_likely(socket) && socket->cb_msg_received)
-		socket->cb_msg_received(&receiver->pub, msg);
+	CALL_USER(socket_of(receiver), cb_msg_received, &receiver->pub, msg);
 	return true;
 }
 

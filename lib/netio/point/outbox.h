@@ -267,7 +267,7 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason);
 /* Return whether a message that all pages hold would fit after dropping what may be dropped. */
 bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t flags);
-/* Report a gap that no page carries in a message of its own, unless pages wait before it. */
+/* Report a gap that no page carries, in a separate message, unless pages wait before it. */
 void outbox_report_gap(struct outbox *outbox);
 
 /* policy.c ------------------------------------------------------------------------------------ */

@@ -218,7 +218,6 @@ TAILQ_HEAD(interest_queue, interest);
 struct publisher {
 	struct netio_connection connection; /* first */
 	struct netio_publisher pub;
-	struct netio_subscribe_core *core; /* only while connection.socket is not NULL */
 	struct intake intake;
 	uint64_t number; /* of messages received or missed on this connection */
 

@@ -40,15 +40,15 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 	publisher->number++;
 	if (plx_unlikely(!socket))
 		return true;
-	publisher->core->stats.messages++;
-	if (socket->cb_msg_received)
-		socket->cb_msg_received(socket, msg);
+	socket->core->stats.messages++;
+	CALL_USER(socket, cb_msg_received, socket, msg);
 	return true;
 }
 
 static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 {
 	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
+	const struct netio_subscribe_socket *socket = user_of(publisher);
 	struct netio_gap gap = {
 		.first = publisher->number + 1,
 		.last = publisher->number + count,
@@ -56,11 +56,11 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 	};
 
 	publisher->number = gap.last;
-	if (!publisher->connection.socket)
+	if (!socket)
 		return;
-	publisher->core->stats.gaps++;
-	publisher->core->stats.missed[__builtin_ctz(reasons)] += count;
-	CALL_USER(user_of(publisher), cb_gap, &publisher->pub, &gap);
+	socket->core->stats.gaps++;
+	socket->core->stats.missed[__builtin_ctz(reasons)] += count;
+	CALL_USER(socket, cb_gap, &publisher->pub, &gap);
 }
 
 static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
@@ -144,7 +144,6 @@ static struct publisher *publisher_create(struct netio_subscribe_core *core, con
 	if (!publisher)
 		return NULL;
 	hub_add(&core->hub, &publisher->connection, &owner, &publisher->pub, address);
-	publisher->core = core;
 	publisher->pub = (struct netio_publisher){
 		.subscribe_socket = core->hub.socket,
 		.id = publisher->connection.source,
