@@ -245,55 +245,38 @@ uint64_t outbox_pages_needed(const struct outbox *outbox, uint64_t length, uint8
 	return 1 + (bytes - first_bytes(outbox) + next_bytes(outbox) - 1) / next_bytes(outbox);
 }
 
-/* The position of the next byte in a message of pieces. */
-struct source {
-	const struct iovec *iov;
-	size_t offset;
-};
-
-static void source_copy(struct source *source, uint8_t *to, size_t length)
-{
-	while (length > 0) {
-		size_t part = source->iov->iov_len - source->offset;
-
-		if (part > length)
-			part = length;
-		if (part > 0)
-			memcpy(to, (const uint8_t *)source->iov->iov_base + source->offset, part);
-		to += part;
-		length -= part;
-		source->offset += part;
-		if (source->offset == source->iov->iov_len) {
-			source->iov++;
-			source->offset = 0;
-		}
-	}
-}
-
 /* Copy a message longer than a page into a chain of free pages. */
 static void put_in_chain(struct outbox *outbox, const struct message *message, uint8_t flags)
 {
-	struct source source = {.iov = message->iov};
 	struct plx_buf *page = outbox->page;
 	uint8_t *at = wire_entry_begin(outbox->at, (uint32_t)message->length, flags, message->tag);
 	uint8_t *end = page->data + first_bytes(outbox);
-	uint64_t left = message->length;
+	uint64_t padding = wire_round_up(message->length) - message->length;
 
-	for (;;) {
-		uint64_t piece = left < (uint64_t)(end - at) ? left : (uint64_t)(end - at);
+	for (size_t i = 0; i < message->count; i++) {
+		const uint8_t *from = message->iov[i].iov_base;
+		size_t left = message->iov[i].iov_len;
 
-		wire_entry_pad(at, piece);
-		source_copy(&source, at, piece);
-		page->len = (uint32_t)(at + wire_round_up(piece) - page->data);
-		left -= piece;
-		if (!left)
-			return;
-		page->next = outbox->free[--outbox->free_count];
-		page = page->next;
-		plx_buf_reset(page);
-		at = page->data;
-		end = at + next_bytes(outbox);
+		while (left > 0) {
+			size_t piece;
+
+			if (at == end) {
+				page->len = (uint32_t)(end - page->data);
+				page->next = outbox->free[--outbox->free_count];
+				page = page->next;
+				plx_buf_reset(page);
+				at = page->data;
+				end = at + next_bytes(outbox);
+			}
+			piece = left < (size_t)(end - at) ? left : (size_t)(end - at);
+			memcpy(at, from, piece);
+			at += piece;
+			from += piece;
+			left -= piece;
+		}
 	}
+	memset(at, 0, padding);
+	page->len = (uint32_t)(at + padding - page->data);
 }
 
 static int put_long(struct outbox *outbox, const struct message *message, uint8_t flags)
