@@ -185,11 +185,10 @@ bool acceptor_close_all(struct netio_eventloop *evloop)
 		plx_listener_close(it->listener);
 		it->listener = NULL;
 		if (it->evloop)
-			spread_close(it);
+			any_open |= spread_close(it);
 		plx_acceptor_close_all(&it->session);
 		LIST_FOREACH (accepted, &it->session.links, links)
 			any_open |= accepted->link != NULL; /* others wait for the queue's taker */
-		any_open |= it->evloop && spread_any_open(it);
 	}
 	return any_open;
 }

@@ -96,10 +96,8 @@ const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *lin
 int spread_create(struct acceptor *own, size_t bytes, enum netio_spread how);
 /* The socket listens: make attr place connections. */
 void spread_listen(struct acceptor *own, struct plx_listen_attr *attr);
-/* Accept no more; the other lcores close their connections. */
-void spread_close(struct acceptor *own);
-/* Return whether any lcore has connections. */
-bool spread_any_open(const struct acceptor *own);
+/* Accept no more; the other lcores close their connections. Return: whether any lcore has some. */
+bool spread_close(struct acceptor *own);
 /* The socket is released: the other lcores release their acceptors. */
 void spread_release(struct acceptor *own);
 /* Thread of the functions below: the lcore of the acceptor. */

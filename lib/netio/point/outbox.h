@@ -94,7 +94,7 @@ struct outbox {
 	struct plx_pool *pool;
 	struct netio_buffered_attr attr; /* all but its connect */
 	const struct outbox_owner *owner;
-	LIST_ENTRY(outbox) opened; /* open outboxes of this lcore; le_prev NULL: not listed */
+	LIST_ENTRY(outbox) all; /* of this lcore */
 	struct netio_buffered_stats stats;
 };
 

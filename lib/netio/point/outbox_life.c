@@ -40,12 +40,15 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		plx_timer_start(timer, outbox->flush_ns - now_ns);
 }
 
+static __thread LIST_HEAD(outboxes, outbox) outboxes; /* of this lcore */
+
 void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 		 const struct outbox_owner *owner)
 {
 	*outbox = (struct outbox){.attr = *attr, .owner = owner};
 	TAILQ_INIT(&outbox->latest.queue);
 	plx_timer_init(&outbox->timer, on_timer, outbox);
+	LIST_INSERT_HEAD(&outboxes, outbox, all);
 }
 
 int outbox_make_pages(struct outbox *outbox)
@@ -70,22 +73,12 @@ int outbox_make_pages(struct outbox *outbox)
 	return 0;
 }
 
-static __thread LIST_HEAD(opened, outbox) opened;
-
-static void delist(struct outbox *outbox)
-{
-	if (!outbox->opened.le_prev)
-		return;
-	LIST_REMOVE(outbox, opened);
-	outbox->opened.le_prev = NULL;
-}
-
 /* In a forked child, page memory may be shared with the parent. */
 static void on_fork(void)
 {
 	struct outbox *outbox;
 
-	LIST_FOREACH (outbox, &opened, opened) {
+	LIST_FOREACH (outbox, &outboxes, all) {
 		outbox->is_open = false;
 		outbox->end = outbox->at; /* nothing fits */
 		outbox->page = NULL;
@@ -102,7 +95,7 @@ PLX_CONSTRUCTOR static void register_fork(void)
 void outbox_fini(struct outbox *outbox)
 {
 	plx_timer_stop(&outbox->timer);
-	delist(outbox);
+	LIST_REMOVE(outbox, all);
 	while (outbox->free_count)
 		plx_buf_unref(outbox->free[--outbox->free_count]);
 	plx_pool_destroy(outbox->pool);
@@ -124,7 +117,6 @@ void outbox_open(struct outbox *outbox, struct plx_link *link, uint64_t message_
 	outbox->room = (struct outbox_room){0};
 	outbox->is_open = true;
 	outbox->is_closing = false;
-	LIST_INSERT_HEAD(&opened, outbox, opened);
 }
 
 bool outbox_close(struct outbox *outbox)
@@ -143,7 +135,6 @@ bool outbox_close(struct outbox *outbox)
 void outbox_link_ended(struct outbox *outbox)
 {
 	plx_timer_stop(&outbox->timer);
-	delist(outbox);
 	outbox->link = NULL;
 	outbox->is_open = false;
 	outbox->room.wanted = 0;

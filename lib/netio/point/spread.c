@@ -92,27 +92,26 @@ static void on_release(struct plx_signal *signal, uint64_t fires, void *arg)
 
 /* On the lcore of the socket ------------------------------------------------------------------ */
 
-bool spread_any_open(const struct acceptor *own)
+bool spread_close(struct acceptor *own)
 {
-	bool any = false;
+	struct spread *spread = own->spread;
+	bool any_open = false;
 
-	for (uint32_t id = 0; own->spread && id < PLX_LCORE_MAX; id++) {
-		const struct part *part = &own->spread->parts[id];
+	if (!spread || plx_is_forked())
+		return false;
+	if (!spread_is_closed(own)) {
+		atomic_store_explicit(&spread->closed, true, memory_order_seq_cst); /* P3 */
+		PLX_LCORE_FOREACH (id)
+			plx_signal_fire(&spread->parts[id].close);
+	}
+	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++) {
+		const struct part *part = &spread->parts[id];
 		/* P4, P4 <- P5 */
 		uint64_t ended = atomic_load_explicit(&part->ended, memory_order_acquire);
 
-		any |= ended != atomic_load_explicit(&part->opened, memory_order_seq_cst);
+		any_open |= ended != atomic_load_explicit(&part->opened, memory_order_seq_cst);
 	}
-	return any;
-}
-
-void spread_close(struct acceptor *own)
-{
-	if (!own->spread || plx_is_forked() || spread_is_closed(own))
-		return;
-	atomic_store_explicit(&own->spread->closed, true, memory_order_seq_cst); /* P3 */
-	PLX_LCORE_FOREACH (id)
-		plx_signal_fire(&own->spread->parts[id].close);
+	return any_open;
 }
 
 /* On behalf of an idle lcore. */
