@@ -3,6 +3,7 @@
  *
  *   rpc_wire.h   wire format of requests and replies; rpc_wire.c, also names of statuses
  *   tx.c         sending on a link: records written in one turn share a message
+ *   slab.c       objects that are reused
  *   client/      rpc_client.h
  *   service/     rpc_service.h */
 #ifndef RPC_PRIV_H
@@ -19,6 +20,22 @@
 #define RPC_RX_BUFS 32
 
 extern struct plx_log_component *const rpc_log;
+
+/* Objects of one size, allocated many at a time and only freed together. The first bytes of unused
+ * ones, and of slabs, point to the next. */
+struct rpc_slabs {
+	void *unused, *all;
+};
+
+/* New objects are zero except for those bytes. Thread: an lcore. Return: NULL: no memory. */
+void *rpc_slab_take(struct rpc_slabs *slabs, size_t object_bytes);
+void rpc_slab_free(struct rpc_slabs *slabs);
+
+static inline void rpc_slab_put(struct rpc_slabs *slabs, void *object)
+{
+	*(void **)object = slabs->unused;
+	slabs->unused = object;
+}
 
 struct rpc_tx {
 	struct plx_link *link; /* NULL: ended */

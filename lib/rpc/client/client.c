@@ -126,7 +126,7 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	}
 	plx_task_cancel(&client->deliver);
 	client_free_calls(client);
-	saved_free_all(client);
+	rpc_slab_free(&client->saved_blocks);
 	send_queue_free(client);
 	LIST_REMOVE(client, link);
 	plx_hist_fini(&client->hedge.times);

@@ -30,10 +30,7 @@ TAILQ_HEAD(saved_list, saved_request);
 
 /* A request that was not sent, or may be sent again. */
 struct saved_request {
-	union {
-		TAILQ_ENTRY(saved_request) link;
-		struct saved_request *next_unused;
-	};
+	TAILQ_ENTRY(saved_request) link;
 	struct saved_list *list; /* the list that it waits in; NULL: none */
 	struct call *call;
 	struct channel *second; /* also sent on this channel; NULL: not hedged */
@@ -112,8 +109,7 @@ struct plx_rpc_client {
 	struct saved_list waiting;
 	uint32_t waiting_count; /* in this list and those of the channels */
 	uint64_t request_bytes; /* of all saved and queued requests */
-	struct saved_request *saved_unused;
-	LIST_HEAD(, saved_slab) saved_slabs;
+	struct rpc_slabs saved_blocks;
 	struct hedge hedge;
 	struct call *completed, **completed_end;
 	struct plx_task deliver; /* runs their callbacks */
@@ -208,7 +204,6 @@ int saved_check_room(const struct plx_rpc_client *client, size_t length);
 int saved_create(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
 		 uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
 void saved_free(struct plx_rpc_client *client, struct call *call);
-void saved_free_all(struct plx_rpc_client *client);
 void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct saved_list *list);
 int saved_send(struct channel *channel, struct call *call);
 /* Send a copy on a second channel. Return: whether it was sent. */

@@ -8,50 +8,6 @@
 
 /* Enough for most requests: more than half is payload. Longer ones are allocated separately. */
 #define BLOCK_BYTES 256
-#define SLAB_BLOCKS 256
-
-struct saved_slab {
-	LIST_ENTRY(saved_slab) link;
-	uint8_t blocks[] PLX_ALIGNED_LINE;
-};
-
-static PLX_NOINLINE bool grow_blocks(struct plx_rpc_client *client)
-{
-	struct saved_slab *slab = plx_mem_alloc(sizeof(*slab) + SLAB_BLOCKS * BLOCK_BYTES, 0,
-						plx_lcore_node(client->lcore), NULL);
-
-	if (!slab)
-		return false;
-	LIST_INSERT_HEAD(&client->saved_slabs, slab, link);
-	for (int i = 0; i < SLAB_BLOCKS; i++) {
-		struct saved_request *block = (void *)&slab->blocks[i * BLOCK_BYTES];
-
-		block->next_unused = client->saved_unused;
-		client->saved_unused = block;
-	}
-	return true;
-}
-
-void saved_free_all(struct plx_rpc_client *client)
-{
-	struct saved_slab *slab, *next;
-
-	LIST_FOREACH_SAFE (slab, &client->saved_slabs, link, next)
-		plx_mem_free(slab);
-}
-
-static struct saved_request *take(struct plx_rpc_client *client, size_t bytes)
-{
-	struct saved_request *saved;
-
-	if (plx_unlikely(bytes > BLOCK_BYTES))
-		return malloc(bytes);
-	if (plx_unlikely(!client->saved_unused) && !grow_blocks(client))
-		return NULL;
-	saved = client->saved_unused;
-	client->saved_unused = saved->next_unused;
-	return saved;
-}
 
 static void leave(struct plx_rpc_client *client, struct saved_request *saved)
 {
@@ -95,7 +51,10 @@ int saved_create(struct plx_rpc_client *client, struct call *call, const struct 
 	int rc = saved_check_room(client, length + key_bytes);
 	if (rc)
 		return rc;
-	saved = take(client, sizeof(*saved) + key_bytes + length);
+	if (plx_likely(sizeof(*saved) + key_bytes + length <= BLOCK_BYTES))
+		saved = rpc_slab_take(&client->saved_blocks, BLOCK_BYTES);
+	else
+		saved = malloc(sizeof(*saved) + key_bytes + length);
 	if (!saved)
 		return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);
 	*saved = (struct saved_request){
@@ -125,12 +84,10 @@ void saved_free(struct plx_rpc_client *client, struct call *call)
 	leave(client, saved);
 	client->request_bytes -= saved->length;
 	call->saved = NULL;
-	if (plx_unlikely(sizeof(*saved) + saved->length > BLOCK_BYTES)) {
+	if (plx_likely(sizeof(*saved) + saved->length <= BLOCK_BYTES))
+		rpc_slab_put(&client->saved_blocks, saved);
+	else
 		free(saved);
-		return;
-	}
-	saved->next_unused = client->saved_unused;
-	client->saved_unused = saved;
 }
 
 static int send_to(struct channel *channel, struct call *call)

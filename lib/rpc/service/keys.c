@@ -7,12 +7,11 @@
 #include <stdlib.h>
 
 #define SHARDS        16
-#define SLAB_ENTRIES  64
 #define FORGET_MAX    4 /* per new key: more than one, so that the queue can shrink */
 #define FULL_RETRY_NS PLX_NS_PER_MS
 
 struct key_entry {
-	struct key_entry *next;       /* in its chain or the free list */
+	LIST_ENTRY(key_entry) chain;
 	STAILQ_ENTRY(key_entry) link; /* in `done` */
 	struct rpc_key key;
 	union {
@@ -24,19 +23,15 @@ struct key_entry {
 	struct key_answer answer;
 };
 
-struct slab {
-	LIST_ENTRY(slab) link;
-	struct key_entry entries[SLAB_ENTRIES];
-};
+LIST_HEAD(chain, key_entry);
 
 struct shard {
 	pthread_mutex_t lock;
 	const struct rpc_keys *keys;
-	struct key_entry **chains; /* NULL: no key yet */
-	struct key_entry *free;
+	struct chain *chains; /* NULL: no key yet */
+	struct rpc_slabs entries;
 	STAILQ_HEAD(, key_entry) done; /* oldest first */
-	LIST_HEAD(, slab) slabs;
-	uint64_t bytes; /* of separately allocated replies */
+	uint64_t bytes;                /* of separately allocated replies */
 	uint32_t count;
 } PLX_ALIGNED_LINE;
 
@@ -44,13 +39,12 @@ struct rpc_keys {
 	struct shard shards[SHARDS];
 	uint64_t secret; /* odd and random, because clients choose keys */
 	uint64_t keep_ns, shard_bytes_max;
-	uint32_t shard_max, mask; /* of the chains */
+	uint32_t shard_max; /* keys, and chains */
 };
 
 struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_attr *attr)
 {
 	struct rpc_keys *keys = alloc_lines(sizeof(*keys));
-	uint32_t chains = 1;
 
 	if (!keys)
 		return NULL;
@@ -58,9 +52,6 @@ struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_a
 	keys->keep_ns = attr->key_ns;
 	keys->shard_max = attr->keys_max / SHARDS + (attr->keys_max % SHARDS != 0);
 	keys->shard_bytes_max = attr->key_bytes_max / SHARDS;
-	while (chains < keys->shard_max && chains < UINT32_C(1) << 31)
-		chains *= 2;
-	keys->mask = chains - 1;
 	for (int i = 0; i < SHARDS; i++) {
 		keys->shards[i].keys = keys;
 		pthread_mutex_init(&keys->shards[i].lock, NULL);
@@ -73,13 +64,11 @@ void rpc_keys_destroy(struct rpc_keys *keys)
 {
 	for (int i = 0; keys && i < SHARDS; i++) {
 		struct shard *shard = &keys->shards[i];
-		struct slab *slab, *next;
+		const struct key_entry *entry;
 
-		LIST_FOREACH_SAFE (slab, &shard->slabs, link, next) {
-			for (int j = 0; j < SLAB_ENTRIES; j++)
-				free(slab->entries[j].answer.heap);
-			free(slab);
-		}
+		STAILQ_FOREACH(entry, &shard->done, link)
+		free(entry->answer.heap);
+		rpc_slab_free(&shard->entries);
 		free(shard->chains);
 		pthread_mutex_destroy(&shard->lock);
 	}
@@ -95,37 +84,33 @@ static struct shard *shard_of(struct rpc_keys *keys, struct rpc_key key)
 
 _Static_assert(SHARDS == 1 << (64 - 60), "four bits name a shard");
 
-static struct key_entry **chain_of(const struct shard *shard, struct rpc_key key)
+static struct chain *chain_of(const struct shard *shard, struct rpc_key key)
 {
 	const struct rpc_keys *keys = shard->keys;
 	uint64_t mixed = ((key.client ^ keys->secret) + key.number * keys->secret) * keys->secret;
 
-	return &shard->chains[(mixed >> 32) * ((uint64_t)keys->mask + 1) >> 32];
+	return &shard->chains[(mixed >> 32) * keys->shard_max >> 32];
 }
 
 static struct key_entry *find(const struct shard *shard, struct rpc_key key)
 {
-	struct key_entry *entry = shard->chains ? *chain_of(shard, key) : NULL;
+	struct key_entry *entry;
 
-	while (entry && (entry->key.client != key.client || entry->key.number != key.number))
-		entry = entry->next;
+	if (!shard->chains)
+		return NULL;
+	LIST_FOREACH (entry, chain_of(shard, key), chain)
+		if (entry->key.client == key.client && entry->key.number == key.number)
+			break;
 	return entry;
 }
 
 static void drop(struct shard *shard, struct key_entry *entry)
 {
-	struct key_entry **at = chain_of(shard, entry->key);
-
-	while (*at != entry)
-		at = &(*at)->next;
-	*at = entry->next;
-	if (entry->answer.heap) {
+	LIST_REMOVE(entry, chain);
+	if (entry->answer.heap)
 		shard->bytes -= entry->answer.length;
-		free(entry->answer.heap);
-		entry->answer.heap = NULL;
-	}
-	entry->next = shard->free;
-	shard->free = entry;
+	free(entry->answer.heap);
+	rpc_slab_put(&shard->entries, entry);
 	shard->count--;
 }
 
@@ -141,35 +126,19 @@ static void forget_old(struct shard *shard, uint64_t now_ns)
 	}
 }
 
-static bool grow_entries(struct shard *shard)
-{
-	struct slab *slab = calloc(1, sizeof(*slab));
-
-	if (!shard->chains)
-		shard->chains = calloc((size_t)shard->keys->mask + 1, sizeof(struct key_entry *));
-	if (!shard->chains || !slab) {
-		free(slab);
-		return false;
-	}
-	LIST_INSERT_HEAD(&shard->slabs, slab, link);
-	for (int i = 0; i < SLAB_ENTRIES; i++) {
-		slab->entries[i].next = shard->free;
-		shard->free = &slab->entries[i];
-	}
-	return true;
-}
-
 static struct key_entry *add(struct shard *shard, struct rpc_key key, uint32_t method)
 {
-	struct key_entry *entry, **chain;
+	struct key_entry *entry;
 
-	if (shard->count >= shard->keys->shard_max || (!shard->free && !grow_entries(shard)))
+	if (shard->count >= shard->keys->shard_max)
 		return NULL;
-	entry = shard->free;
-	shard->free = entry->next;
-	chain = chain_of(shard, key);
-	*entry = (struct key_entry){.next = *chain, .key = key, .method = method};
-	*chain = entry;
+	if (!shard->chains)
+		shard->chains = calloc(shard->keys->shard_max, sizeof(*shard->chains));
+	entry = shard->chains ? rpc_slab_take(&shard->entries, sizeof(*entry)) : NULL;
+	if (!entry)
+		return NULL;
+	*entry = (struct key_entry){.key = key, .method = method};
+	LIST_INSERT_HEAD(chain_of(shard, key), entry, chain);
 	shard->count++;
 	return entry;
 }

@@ -5,39 +5,20 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define SLAB_REQUESTS 64
-#define BUCKETS_FIRST 64
+#define BUCKETS_MAX (UINT32_C(64) << 10) /* of a client; with more open requests lists get longer \
+					  */
 
-struct request_slab {
-	LIST_ENTRY(request_slab) link;
-	struct plx_rpc_request requests[SLAB_REQUESTS];
-};
-
-static PLX_NOINLINE bool grow_requests(struct service_local *local)
-{
-	struct request_slab *slab = calloc(1, sizeof(*slab));
-
-	if (!slab)
-		return false;
-	LIST_INSERT_HEAD(&local->slabs, slab, link);
-	for (unsigned i = 0; i < SLAB_REQUESTS; i++) {
-		slab->requests[i].local = local;
-		slab->requests[i].next = local->free;
-		local->free = &slab->requests[i];
-	}
-	return true;
-}
+_Static_assert(sizeof(struct plx_rpc_request) == 2 * PLX_CACHE_LINE, "a request is two lines");
 
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method)
 {
 	struct service_local *local = peer->local;
-	struct plx_rpc_request *request;
+	struct plx_rpc_request *request = rpc_slab_take(&local->requests, sizeof(*request));
 
-	if (plx_unlikely(!local->free) && !grow_requests(local))
+	if (plx_unlikely(!request))
 		return NULL;
-	request = local->free;
-	local->free = request->next;
 	local->open++;
+	request->local = local;
 	request->method = method;
 	request->peer = peer;
 	request->call = call;
@@ -58,19 +39,10 @@ void rpc_request_free(struct plx_rpc_request *request)
 		plx_buf_unref(request->message);
 	request->kept = false;
 	request->state = REQUEST_FREE;
-	request->next = local->free;
-	local->free = request;
+	rpc_slab_put(&local->requests, request);
 	local->open--;
 	if (plx_unlikely(local->ending))
 		service_end_if_idle(local);
-}
-
-void rpc_request_free_all(struct service_local *local)
-{
-	struct request_slab *slab, *next;
-
-	LIST_FOREACH_SAFE (slab, &local->slabs, link, next)
-		free(slab);
 }
 
 /* Lists ------------------------------------------------------------------------------------- */
@@ -107,50 +79,29 @@ void request_list_remove(struct plx_rpc_request *request)
 /* Clients choose call ids. The multiplier is odd and random, so that a client cannot cause
  * collisions (Dietzfelbinger and others, "A Reliable Randomized Algorithm for the Closest-Pair
  * Problem", 1997). */
-static struct plx_rpc_request **bucket_of(const struct open_table *table, uint64_t call)
+static struct request_bucket *bucket_of(const struct open_table *table, uint64_t call)
 {
-	return &table->buckets[((call * table->multiplier) >> 32) * ((uint64_t)table->mask + 1) >>
-			       32];
+	return &table->buckets[((call * table->multiplier) >> 32) * table->size >> 32];
 }
 
-static bool make_buckets(struct open_table *table, uint32_t count)
+void open_init(struct open_table *table, const struct plx_rpc_service *service)
 {
-	struct open_table more = *table;
+	uint32_t most = service->attr.open_max;
 
-	more.mask = count - 1;
-	more.buckets = calloc(count, sizeof(struct plx_rpc_request *));
-	if (!more.buckets)
-		return false;
-	for (uint32_t i = 0; table->buckets && i <= table->mask; i++) {
-		while (table->buckets[i]) {
-			struct plx_rpc_request *request = table->buckets[i];
-			struct plx_rpc_request **bucket = bucket_of(&more, request->call);
-
-			table->buckets[i] = request->next;
-			request->next = *bucket;
-			*bucket = request;
-		}
-	}
-	free(table->buckets);
-	*table = more;
-	return true;
+	table->multiplier = service->multiplier;
+	table->size = most < BUCKETS_MAX ? most : BUCKETS_MAX;
 }
 
 /* Return: 0; -ENOMEM. */
 int open_add(struct peer *peer, struct plx_rpc_request *request)
 {
 	struct open_table *table = &peer->open;
-	struct plx_rpc_request **bucket;
 
-	if (!table->buckets || table->count > table->mask) {
-		uint32_t count = table->buckets ? 2 * (table->mask + 1) : BUCKETS_FIRST;
-
-		if (!make_buckets(table, count) && !table->buckets)
-			return -ENOMEM; /* otherwise chains get longer */
-	}
-	bucket = bucket_of(table, request->call);
-	request->next = *bucket;
-	*bucket = request;
+	if (!table->buckets)
+		table->buckets = calloc(table->size, sizeof(*table->buckets));
+	if (!table->buckets)
+		return -ENOMEM;
+	LIST_INSERT_HEAD(bucket_of(table, request->call), request, bucket);
 	table->count++;
 	return 0;
 }
@@ -161,21 +112,17 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 
 	if (!peer->open.buckets)
 		return NULL;
-	for (request = *bucket_of(&peer->open, call); request; request = request->next) {
+	LIST_FOREACH (request, bucket_of(&peer->open, call), bucket)
 		if (request->call == call && !request->gone)
-			return request;
-	}
-	return NULL;
+			break;
+	return request;
 }
 
 void open_remove(struct plx_rpc_request *request)
 {
 	struct open_table *table = &request->peer->open;
-	struct plx_rpc_request **at = bucket_of(table, request->call);
 
-	while (*at != request)
-		at = &(*at)->next;
-	*at = request->next;
+	LIST_REMOVE(request, bucket);
 	table->count--;
 	table->gone -= request->gone;
 	request->peer->answered_ns = plx_loop_now_ns();
@@ -261,13 +208,12 @@ void open_abandon(struct peer *peer, bool may_come_back)
 {
 	struct open_table *table = &peer->open;
 
-	for (uint32_t i = 0; table->buckets && i <= table->mask; i++) {
+	for (uint32_t i = 0; table->count; i++) {
 		struct plx_rpc_request *request;
 
-		while ((request = table->buckets[i])) { /* the callback may reply to others */
-			table->buckets[i] = request->next;
-			table->count--;
-			table->gone -= request->gone;
+		/* The callback may reply to others. */
+		while ((request = LIST_FIRST(&table->buckets[i]))) {
+			open_remove(request);
 			request->peer = NULL;
 			if (request->list)
 				duplicate_gone(request);
@@ -278,7 +224,7 @@ void open_abandon(struct peer *peer, bool may_come_back)
 		}
 	}
 	free(table->buckets);
-	*table = (struct open_table){0};
+	table->buckets = NULL;
 }
 
 void plx_rpc_request_keep(struct plx_rpc_request *request)

@@ -95,8 +95,7 @@ struct service_local {
 	struct plx_rpc_service *service;
 	uint32_t lcore;
 	struct plx_acceptor acceptor; /* of its peers */
-	struct plx_rpc_request *free; /* free list of requests */
-	LIST_HEAD(, request_slab) slabs;
+	struct rpc_slabs requests;
 	uint32_t open;         /* as in `counts`, plus requests inside their handler */
 	bool draining, ending; /* handled on this lcore */
 
@@ -145,9 +144,9 @@ struct backlog {
 
 /* Requests owed a reply after their handler returned, by call. */
 struct open_table {
-	struct plx_rpc_request **buckets;
-	uint64_t multiplier;
-	uint32_t mask, count;
+	LIST_HEAD(request_bucket, plx_rpc_request) * buckets; /* NULL: none was open yet */
+	uint64_t multiplier, size;
+	uint32_t count;
 	uint32_t gone; /* of those, requests that no client waits for */
 };
 
@@ -173,21 +172,21 @@ struct peer {
 enum request_state { REQUEST_FREE, REQUEST_RUNNING, REQUEST_OPEN };
 
 struct plx_rpc_request {
-	enum request_state state;
-	uint32_t method;   /* index */
+	LIST_ENTRY(plx_rpc_request) bucket;
 	struct peer *peer; /* NULL: disconnected */
 	struct service_local *local;
 	uint64_t call;
 	uint64_t started; /* plx_tsc() */
 	uint64_t deadline_ns;
 	struct plx_buf *message; /* the kept message, or that of a running handler */
+	uint8_t state;
 	bool kept;
-	bool gone;      /* no client waits; peer is NULL only if the link has ended too */
-	uint8_t *begun; /* from plx_rpc_reply_begin */
+	bool gone;       /* no client waits; peer is NULL only if the link has ended too */
+	uint32_t method; /* index */
 	uint32_t begun_bytes;
-	struct plx_rpc_request *next; /* in the free list or its bucket */
-	struct key_entry *entry;      /* set for the first request with its key */
-	struct request_list *list;    /* duplicates or orphans; NULL: none */
+	uint8_t *begun;            /* from plx_rpc_reply_begin */
+	struct key_entry *entry;   /* set for the first request with its key */
+	struct request_list *list; /* duplicates or orphans; NULL: none */
 	union {
 		uint64_t key;     /* of a duplicate that waits for the first */
 		uint64_t lost_ns; /* when an orphan's link ended */
@@ -256,6 +255,7 @@ void request_list_remove(struct plx_rpc_request *request);
 /* Take a new request. Return: NULL: no memory. */
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
 void rpc_request_free(struct plx_rpc_request *request);
+void open_init(struct open_table *table, const struct plx_rpc_service *service);
 int open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
 void open_remove(struct plx_rpc_request *request);
@@ -265,7 +265,6 @@ void open_abandon(struct peer *peer, bool may_come_back);
 /* Notify those that no client waits for. */
 void orphans_notify(struct service_local *local);
 void orphans_on_timer(struct plx_timer *timer, void *arg);
-void rpc_request_free_all(struct service_local *local);
 
 /* duplicate.c */
 /* Claim the key of a request. Return: whether to run it, with *entry_out; else it was handled. */

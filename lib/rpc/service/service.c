@@ -79,7 +79,7 @@ void service_end_if_idle(struct service_local *local)
 		return;
 	plx_signal_fini(&local->drain);
 	plx_signal_fini(&local->end);
-	rpc_request_free_all(local);
+	rpc_slab_free(&local->requests);
 	plx_acceptor_fini(&local->acceptor);
 	unref(local->service);
 }
