@@ -367,10 +367,6 @@ typedef uint64_t plx_rpc_call_id;
 int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
 		 size_t length, plx_rpc_call_id *id_out);
 
-/** plx_rpc_call from `count` pieces. */
-int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call,
-		  const struct iovec *iov, int count, plx_rpc_call_id *id_out);
-
 /** Cancel a call: done follows with CANCELLED, and the service is notified.
  * Thread: owner.
  * Return: 0; -ENOENT completed, or about to run done. */

@@ -136,24 +136,20 @@ void call_finish_later(struct plx_rpc_client *client, struct call *call, enum pl
 	leave(client, call);
 	call->state = CALL_COMPLETED;
 	call->status = (uint8_t)status;
-	call->next = NULL;
-	*client->completed_end = call;
-	client->completed_end = &call->next;
+	STAILQ_INSERT_TAIL(&client->completed, call, completed);
 	plx_task_schedule(&client->deliver);
 }
 
 void client_deliver(struct plx_task *task, void *arg)
 {
 	struct plx_rpc_client *client = arg;
-	struct call *call = client->completed;
+	struct completed_list calls = STAILQ_HEAD_INITIALIZER(calls);
+	struct call *call;
 
-	client->completed = NULL; /* calls that the callbacks complete wait for the next turn */
-	client->completed_end = &client->completed;
-	while (call) {
-		struct call *next = call->next;
-
+	STAILQ_CONCAT(&calls, &client->completed); /* later ones wait for the next turn */
+	while ((call = STAILQ_FIRST(&calls))) {
+		STAILQ_REMOVE_HEAD(&calls, completed);
 		finish_with(client, call, call->status, call->was_sent);
-		call = next;
 	}
 	if (!client->ending)
 		client_send_waiting(client);
@@ -162,7 +158,7 @@ void client_deliver(struct plx_task *task, void *arg)
 /* Return whether a service that may have received it is up. */
 static bool has_service(const struct plx_rpc_client *client, const struct call *call)
 {
-	if (call_link_lost(call) && call->saved->has_key)
+	if (call_link_lost(call) && call->saved->what.has_key)
 		return false; /* only the service on the lost link has the key */
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		if (channel_is_up(&client->channels[i]))
@@ -211,17 +207,36 @@ int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 
 /* Sending ----------------------------------------------------------------------------------- */
 
-int call_send(struct channel *channel, struct call *call, const struct rpc_header *header,
-	      const struct iovec *iov, int count)
+/* Time left, rounded up, so that 1 ns does not become 0, which means expired. */
+static inline uint32_t remaining_us(uint64_t deadline_ns)
 {
-	uint64_t longest = channel->request_max + (header->flags ? RPC_KEY_BYTES : 0);
+	uint64_t left_ns = plx_time_since(plx_loop_now_ns(), deadline_ns);
+
+	if (left_ns >= RPC_NO_DEADLINE_US * PLX_NS_PER_US)
+		return RPC_NO_DEADLINE_US;
+	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
+}
+
+int call_send(struct channel *channel, struct call *call, const struct request *request,
+	      const void *payload)
+{
+	const struct iovec whole = {(void *)payload, request->length};
+	const struct rpc_header header = {
+		.kind = RPC_REQUEST,
+		.flags = request->has_key ? RPC_FLAG_KEY : 0,
+		.version = request->version,
+		.length = request->length,
+		.call = call_id(call),
+		.method = request->method,
+		.remaining_us = remaining_us(request->deadline_ns),
+	};
 	int rc;
 
-	if (plx_unlikely(header->length > longest)) {
+	if (plx_unlikely(request_bytes(request) > channel->request_max)) {
 		call_finish_later(channel->client, call, PLX_RPC_TOO_BIG);
 		return 0;
 	}
-	rc = rpc_tx_put(&channel->tx, header, iov, count);
+	rc = rpc_tx_put(&channel->tx, &header, &whole, 1);
 	if (plx_unlikely(rc))
 		return rc;
 	call->state = CALL_SENT;
@@ -230,48 +245,48 @@ int call_send(struct channel *channel, struct call *call, const struct rpc_heade
 	return 0;
 }
 
-/* Start with a copy of the request. Return: 0; -EINVAL; -EAGAIN; -ENOMEM. */
+/* Start with a copy of the request. Return: 0, with the delay of the timer; -EINVAL; -EAGAIN;
+ * -ENOMEM. */
 static PLX_NOINLINE int start_saved(struct plx_rpc_client *client, struct call *call,
-				    const struct plx_rpc_call *what, uint64_t delay_ns,
-				    const struct iovec *iov, int count, size_t length)
+				    const struct plx_rpc_call *what, const struct request *request,
+				    const void *data, uint64_t *delay_ns)
 {
-	uint64_t deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
 	bool others_wait = !TAILQ_EMPTY(&client->waiting) || client->queue.count;
-	struct channel *channel = others_wait ? NULL : channel_choose(client, NULL, length);
+	struct channel *channel = others_wait ? NULL
+					      : channel_choose(client, NULL, request->length);
 	int rc;
 
 	if (what->key && what->hedge)
 		return plx_fail(EINVAL, "a call with a key cannot be hedged: the second service "
 					"does not know what the first one has done");
-	rc = saved_create(client, call, what, deadline_ns, iov, count, length);
+	rc = saved_create(client, call, what, request, data);
 	if (rc)
 		return rc;
 	if (channel)
 		rc = saved_send(channel, call);
 	else
 		saved_enqueue(client, call, &client->waiting);
-	if (rc) {
+	if (rc)
 		saved_free(client, call);
-		return rc;
-	}
-	if (call->state == CALL_COMPLETED)
-		return 0;
-	if (call->saved && call->saved->hedge)
-		delay_ns = hedge_start(client, call, delay_ns);
-	if (delay_ns != PLX_NEVER)
-		plx_timer_start(&call->timer, delay_ns);
-	return 0;
+	else if (call->saved && call->saved->hedge)
+		*delay_ns = hedge_start(client, call, *delay_ns);
+	return rc;
 }
 
 static int start(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
-		 const struct iovec *iov, int count, size_t length)
+		 const void *data, size_t length)
 {
 	uint64_t delay_ns = what->deadline_ns ?: client->attr.deadline_ns;
 	struct channel *channel = &client->channels[0];
 	bool is_plain = client->channel_count == 1 && !what->key && !what->retry && !what->hedge &&
 			TAILQ_EMPTY(&client->waiting);
 	bool waits = client->queue.count || !channel_has_room(channel);
-	uint64_t deadline_ns;
+	const struct request request = {
+		.method = what->method,
+		.length = (uint32_t)length,
+		.version = what->version,
+		.deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns),
+	};
 	int rc;
 
 	call->done = what->done;
@@ -279,47 +294,31 @@ static int start(struct plx_rpc_client *client, struct call *call, const struct 
 	call->saved = NULL;
 	call->is_queued = false;
 	if (plx_unlikely(!is_plain || (waits && !send_queue_accepts(client, length))))
-		return start_saved(client, call, what, delay_ns, iov, count, length);
-
-	deadline_ns = plx_time_add(plx_loop_now_ns(), delay_ns);
-	if (waits) {
-		rc = send_queue_add(client, call, what, deadline_ns, iov, count, (uint32_t)length);
-	} else {
-		struct rpc_header header = {
-			.kind = RPC_REQUEST,
-			.version = what->version,
-			.length = (uint32_t)length,
-			.call = call_id(call),
-			.method = what->method,
-			.remaining_us = rpc_remaining_us(deadline_ns),
-		};
-
-		rc = call_send(channel, call, &header, iov, count);
-	}
+		rc = start_saved(client, call, what, &request, data, &delay_ns);
+	else
+		rc = waits ? send_queue_add(client, call, &request, data)
+			   : call_send(channel, call, &request, data);
 	if (plx_likely(rc == 0 && call->state != CALL_COMPLETED && delay_ns != PLX_NEVER))
 		plx_timer_start(&call->timer, delay_ns);
 	return rc;
 }
 
-int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call,
-		  const struct iovec *iov, int count, plx_rpc_call_id *id_out)
+int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
+		 size_t length, plx_rpc_call_id *id_out)
 {
 	struct call *slot;
-	size_t length = 0;
 	int rc;
 
 	ASSERT_OWNER(client->lcore);
-	for (int i = 0; i < count; i++) {
-		length += iov[i].iov_len;
-		if (plx_unlikely(!iov[i].iov_base && iov[i].iov_len))
-			return plx_fail(EINVAL, "a request of %zu bytes at NULL", iov[i].iov_len);
-	}
+	if (plx_unlikely(!data && length))
+		return plx_fail(EINVAL, "a request of %zu bytes at NULL", length);
 	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX))
 		return plx_fail(EINVAL, "a request of %zu bytes: %" PRIu64 " at most", length,
 				PLX_RPC_PAYLOAD_MAX);
+	if (plx_unlikely(plx_is_forked()))
+		return plx_fail_forked("plx_rpc_call");
 	if (plx_unlikely(client->ending))
-		return plx_is_forked() ? plx_fail_forked("plx_rpc_call")
-				       : plx_fail(ENOTCONN, "the client is being destroyed");
+		return plx_fail(ENOTCONN, "the client is being destroyed");
 	if (plx_unlikely(client->open >= client->attr.calls_max))
 		return -EAGAIN;
 
@@ -328,7 +327,7 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 	slot = client->free;
 	client->free = slot->next;
 	client->open++;
-	rc = start(client, slot, call, iov, count, length);
+	rc = start(client, slot, call, data, length);
 	if (plx_unlikely(rc)) {
 		give_back(client, slot);
 		return rc;
@@ -337,13 +336,6 @@ int plx_rpc_callv(struct plx_rpc_client *client, const struct plx_rpc_call *call
 	if (id_out)
 		*id_out = call_id(slot);
 	return 0;
-}
-
-int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call, const void *data,
-		 size_t length, plx_rpc_call_id *id_out)
-{
-	ASSERT_OWNER(client->lcore);
-	return plx_rpc_callv(client, call, &(struct iovec){(void *)data, length}, 1, id_out);
 }
 
 /* Many at once ------------------------------------------------------------------------------ */
@@ -367,15 +359,11 @@ void client_channel_down(struct channel *channel)
 
 void client_cancel_all(struct plx_rpc_client *client)
 {
-	client_deliver(&client->deliver, client);
-	for (uint32_t i = 0; client->open && i < client->chunk_count * CHUNK_CALLS; i++) {
+	for (uint32_t i = 0; i < client->chunk_count * CHUNK_CALLS; i++) {
 		struct call *call = slot_of(client, i);
 
-		if (call->state == CALL_COMPLETED) /* by a callback of this loop */
-			finish_with(client, call, call->status, call->was_sent);
-		else if (call->state != CALL_FREE)
-			finish_with(client, call, PLX_RPC_CANCELLED, may_have_run(call));
+		if (call->state == CALL_WAITING || call->state == CALL_SENT)
+			call_finish_later(client, call, PLX_RPC_CANCELLED);
 	}
-	client->completed = NULL;
-	client->completed_end = &client->completed;
+	client_deliver(&client->deliver, client);
 }

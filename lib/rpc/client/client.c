@@ -47,35 +47,6 @@ static int check_addresses(const char *const *addresses, uint32_t *count_out)
 	return 0;
 }
 
-static int connect_all(struct plx_rpc_client *client, const char *const *addresses)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; rc == 0 && i < client->channel_count; i++)
-		rc = plx_connector_open(&client->channels[i].session, addresses[i]);
-	return rc;
-}
-
-/* Of each lcore; the main thread may handle those of an idle lcore. */
-static LIST_HEAD(, plx_rpc_client) clients[PLX_LCORE_MAX];
-
-/* In the child: calls fail without a separate check. */
-static void on_fork(void)
-{
-	struct plx_rpc_client *client;
-
-	if (plx_lcore_id() != PLX_LCORE_NONE)
-		LIST_FOREACH (client, &clients[plx_lcore_id()], link)
-			client->ending = true;
-}
-
-static struct plx_fork_hook fork_hook = {.fn = on_fork};
-
-PLX_CONSTRUCTOR static void register_fork(void)
-{
-	plx_fork_hook_add(&fork_hook);
-}
-
 int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_client_attr *attr,
 			  struct plx_rpc_client **client_out)
 {
@@ -97,15 +68,15 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		return rc;
 	}
 	TAILQ_INIT(&client->waiting);
-	client->completed_end = &client->completed;
+	STAILQ_INIT(&client->completed);
 	client->identity = client->attr.identity ?: plx_random_id();
 	client->channel_count = count;
-	LIST_INSERT_HEAD(&clients[client->lcore], client, link);
 	client->log_limit.burst = 1; /* retries would repeat the message */
 	plx_task_init(&client->deliver, client_deliver, client);
 	for (uint32_t i = 0; i < count; i++)
 		channel_init(&client->channels[i], client);
-	rc = connect_all(client, addresses);
+	for (uint32_t i = 0; rc == 0 && i < count; i++)
+		rc = plx_connector_open(&client->channels[i].session, addresses[i]);
 	if (rc)
 		plx_rpc_client_destroy(client);
 	else
@@ -128,7 +99,6 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	client_free_calls(client);
 	rpc_slab_free(&client->saved_blocks);
 	send_queue_free(client);
-	LIST_REMOVE(client, link);
 	plx_hist_fini(&client->hedge.times);
 	free(client);
 }

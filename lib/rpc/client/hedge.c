@@ -41,17 +41,17 @@ bool hedge_on_timer(struct plx_rpc_client *client, struct call *call)
 	uint64_t now_ns = plx_loop_now_ns();
 	struct channel *second;
 
-	if (!saved->hedge_due || now_ns >= saved->deadline_ns)
+	if (!saved->hedge_due || now_ns >= saved->what.deadline_ns)
 		return false;
 	saved->hedge_due = false;
-	second = channel_choose(client, call->channel, saved_payload_bytes(saved));
+	second = channel_choose(client, call->channel, request_bytes(&saved->what));
 	if (call->state == CALL_SENT && second && client->hedge.budget >= BUDGET_ONE &&
 	    saved_send_second(second, call)) {
 		client->hedge.budget -= BUDGET_ONE;
 		client->counts.hedged++;
 	}
-	if (saved->deadline_ns != UINT64_MAX)
-		plx_timer_start(&call->timer, saved->deadline_ns - now_ns);
+	if (saved->what.deadline_ns != UINT64_MAX)
+		plx_timer_start(&call->timer, saved->what.deadline_ns - now_ns);
 	return true;
 }
 

@@ -27,6 +27,20 @@ enum call_state {
 };
 
 TAILQ_HEAD(saved_list, saved_request);
+STAILQ_HEAD(completed_list, call);
+
+struct request {
+	uint64_t deadline_ns;
+	uint32_t method, length;
+	uint16_t version;
+	bool has_key; /* it starts with a key */
+};
+
+/* Without its key. */
+static inline uint32_t request_bytes(const struct request *request)
+{
+	return request->length - (request->has_key ? RPC_KEY_BYTES : 0);
+}
 
 /* A request that was not sent, or may be sent again. */
 struct saved_request {
@@ -34,22 +48,14 @@ struct saved_request {
 	struct saved_list *list; /* the list that it waits in; NULL: none */
 	struct call *call;
 	struct channel *second; /* also sent on this channel; NULL: not hedged */
-	uint64_t deadline_ns;
+	struct request what;
 	uint64_t first_sent_ns; /* 0: not sent */
-	uint32_t method, length;
-	uint16_t version;
-	bool has_key; /* it starts with a key */
 	bool retry, hedge;
 	bool hedge_due;   /* the timer runs for the hedge */
 	bool link_lost;   /* a link ended after the request was sent on it */
 	bool was_refused; /* a full service refused it, and another one has it */
 	uint8_t bytes[];
 };
-
-static inline uint32_t saved_payload_bytes(const struct saved_request *request)
-{
-	return request->length - (request->has_key ? RPC_KEY_BYTES : 0);
-}
 
 /* Requests that wait to be sent once. All are older than those in a list. */
 struct send_queue {
@@ -72,7 +78,10 @@ struct call {
 	void *arg;
 	struct channel *channel;     /* SENT */
 	struct saved_request *saved; /* or NULL */
-	struct call *next;           /* FREE, COMPLETED */
+	union {
+		struct call *next; /* FREE */
+		STAILQ_ENTRY(call) completed;
+	};
 	uint32_t index, generation;
 	uint8_t state;
 	uint8_t status; /* COMPLETED */
@@ -99,7 +108,6 @@ struct channel {
 struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
 	struct plx_connector_attr session; /* of each channel */
-	LIST_ENTRY(plx_rpc_client) link;   /* of its lcore's clients */
 	uint32_t lcore;
 	uint64_t identity;
 	struct call **chunks;
@@ -111,9 +119,9 @@ struct plx_rpc_client {
 	uint64_t request_bytes; /* of all saved and queued requests */
 	struct rpc_slabs saved_blocks;
 	struct hedge hedge;
-	struct call *completed, **completed_end;
+	struct completed_list completed;
 	struct plx_task deliver; /* runs their callbacks */
-	bool ending;             /* or forked: accepts no calls */
+	bool ending;             /* accepts no calls */
 	struct plx_log_limit log_limit;
 	struct plx_rpc_client_stats counts;
 	uint32_t channel_count;
@@ -165,18 +173,8 @@ void call_finish_later(struct plx_rpc_client *client, struct call *call,
 /* Tell the service to stop working on it. */
 void call_send_cancel(struct channel *channel, const struct call *call);
 /* Return: 0 it was sent or will be completed; -ENOMEM. */
-int call_send(struct channel *channel, struct call *call, const struct rpc_header *header,
-	      const struct iovec *iov, int count);
-/* Time left, rounded up, so that 1 ns does not become 0, which means expired. */
-static inline uint32_t rpc_remaining_us(uint64_t deadline_ns)
-{
-	uint64_t now_ns = plx_loop_now_ns();
-	uint64_t left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-
-	if (left_ns >= RPC_NO_DEADLINE_US * PLX_NS_PER_US)
-		return RPC_NO_DEADLINE_US;
-	return (uint32_t)((left_ns + PLX_NS_PER_US - 1) / PLX_NS_PER_US);
-}
+int call_send(struct channel *channel, struct call *call, const struct request *request,
+	      const void *payload);
 
 /* Return whether a link ended after the request was sent on it: its fate is unknown. */
 static inline bool call_link_lost(const struct call *call)
@@ -188,9 +186,8 @@ static inline bool call_link_lost(const struct call *call)
 /* Whether the queue takes a request of that length: it is short, and few records are stale. */
 bool send_queue_accepts(const struct plx_rpc_client *client, size_t length);
 /* Return: 0; -EAGAIN too many bytes wait; -EMSGSIZE; -ENOMEM. */
-int send_queue_add(struct plx_rpc_client *client, struct call *call,
-		   const struct plx_rpc_call *what, uint64_t deadline_ns, const struct iovec *iov,
-		   int count, uint32_t length);
+int send_queue_add(struct plx_rpc_client *client, struct call *call, const struct request *request,
+		   const void *data);
 /* The call has completed. */
 void send_queue_remove(struct plx_rpc_client *client, struct call *call);
 /* Send while there is room. */
@@ -202,7 +199,7 @@ void send_queue_free(struct plx_rpc_client *client);
 int saved_check_room(const struct plx_rpc_client *client, size_t length);
 /* Return: 0; -EAGAIN too many bytes are saved; -EMSGSIZE; -ENOMEM. */
 int saved_create(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
-		 uint64_t deadline_ns, const struct iovec *iov, int count, size_t length);
+		 const struct request *request, const void *data);
 void saved_free(struct plx_rpc_client *client, struct call *call);
 void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct saved_list *list);
 int saved_send(struct channel *channel, struct call *call);

@@ -43,33 +43,34 @@ int saved_check_room(const struct plx_rpc_client *client, size_t length)
 }
 
 int saved_create(struct plx_rpc_client *client, struct call *call, const struct plx_rpc_call *what,
-		 uint64_t deadline_ns, const struct iovec *iov, int count, size_t length)
+		 const struct request *request, const void *data)
 {
-	size_t key_bytes = what->key ? RPC_KEY_BYTES : 0;
+	uint32_t key_bytes = what->key ? RPC_KEY_BYTES : 0;
+	uint32_t length = request->length + key_bytes;
 	uint64_t key = htole64(what->key);
 	struct saved_request *saved;
-	int rc = saved_check_room(client, length + key_bytes);
+	int rc = saved_check_room(client, length);
+
 	if (rc)
 		return rc;
-	if (plx_likely(sizeof(*saved) + key_bytes + length <= BLOCK_BYTES))
+	if (plx_likely(sizeof(*saved) + length <= BLOCK_BYTES))
 		saved = rpc_slab_take(&client->saved_blocks, BLOCK_BYTES);
 	else
-		saved = malloc(sizeof(*saved) + key_bytes + length);
+		saved = malloc(sizeof(*saved) + length);
 	if (!saved)
-		return plx_fail(ENOMEM, "no memory for a request of %zu bytes", length);
+		return plx_fail(ENOMEM, "no memory for a request of %u bytes", length);
 	*saved = (struct saved_request){
 		.call = call,
-		.deadline_ns = deadline_ns,
-		.method = what->method,
-		.version = what->version,
-		.length = (uint32_t)(length + key_bytes),
-		.has_key = what->key != 0,
+		.what = *request,
 		.retry = what->retry,
 		.hedge = what->hedge && client->channel_count > 1,
 	};
+	saved->what.length = length;
+	saved->what.has_key = what->key != 0;
 	memcpy(saved->bytes, &key, key_bytes);
-	rpc_copy_pieces(saved->bytes + key_bytes, iov, count);
-	client->request_bytes += saved->length;
+	if (request->length)
+		memcpy(saved->bytes + key_bytes, data, request->length);
+	client->request_bytes += length;
 	call->saved = saved;
 	return 0;
 }
@@ -82,29 +83,12 @@ void saved_free(struct plx_rpc_client *client, struct call *call)
 		return;
 	hedge_cancel(call);
 	leave(client, saved);
-	client->request_bytes -= saved->length;
+	client->request_bytes -= saved->what.length;
 	call->saved = NULL;
-	if (plx_likely(sizeof(*saved) + saved->length <= BLOCK_BYTES))
+	if (plx_likely(sizeof(*saved) + saved->what.length <= BLOCK_BYTES))
 		rpc_slab_put(&client->saved_blocks, saved);
 	else
 		free(saved);
-}
-
-static int send_to(struct channel *channel, struct call *call)
-{
-	const struct saved_request *saved = call->saved;
-	const struct iovec whole = {call->saved->bytes, saved->length};
-	struct rpc_header header = {
-		.kind = RPC_REQUEST,
-		.flags = saved->has_key ? RPC_FLAG_KEY : 0,
-		.version = saved->version,
-		.length = saved->length,
-		.call = call_id(call),
-		.method = saved->method,
-		.remaining_us = rpc_remaining_us(saved->deadline_ns),
-	};
-
-	return call_send(channel, call, &header, &whole, 1);
 }
 
 int saved_send(struct channel *channel, struct call *call)
@@ -114,7 +98,7 @@ int saved_send(struct channel *channel, struct call *call)
 	int rc;
 
 	leave(client, saved);
-	rc = send_to(channel, call);
+	rc = call_send(channel, call, &saved->what, saved->bytes);
 	if (rc || call->state != CALL_SENT)
 		return rc;
 	if (!saved->first_sent_ns)
@@ -132,9 +116,11 @@ static void send_or_end(struct channel *channel, struct call *call)
 
 bool saved_send_second(struct channel *channel, struct call *call)
 {
+	const struct saved_request *saved = call->saved;
 	struct channel *first = call->channel;
 
-	if (saved_payload_bytes(call->saved) > channel->request_max || send_to(channel, call) != 0)
+	if (request_bytes(&saved->what) > channel->request_max ||
+	    call_send(channel, call, &saved->what, saved->bytes) != 0)
 		return false;
 	call->channel = first;
 	call->saved->second = channel;
@@ -145,7 +131,7 @@ bool saved_requeue(struct plx_rpc_client *client, struct call *call)
 {
 	if (!call->saved || client->ending)
 		return false;
-	if (call->saved->has_key && call->saved->link_lost)
+	if (call->saved->what.has_key && call->saved->link_lost)
 		return false; /* the copy sent on the lost link may still reach its service */
 	call->channel->open--;
 	saved_enqueue(client, call, &client->waiting);
@@ -160,8 +146,8 @@ bool saved_redirect(struct channel *channel, struct call *call)
 
 	if (!saved || saved->was_refused || saved->link_lost || client->ending)
 		return false;
-	other = channel_choose(client, channel, saved_payload_bytes(saved));
-	if (!other || saved_payload_bytes(saved) > other->request_max)
+	other = channel_choose(client, channel, request_bytes(&saved->what));
+	if (!other || request_bytes(&saved->what) > other->request_max)
 		return false;
 	saved->was_refused = true;
 	channel->open--;
@@ -184,7 +170,7 @@ bool saved_on_link_end(struct channel *channel, struct call *call)
 		return false;
 	channel->open--;
 	client->counts.retried++;
-	saved_enqueue(client, call, saved->has_key ? &channel->retries : &client->waiting);
+	saved_enqueue(client, call, saved->what.has_key ? &channel->retries : &client->waiting);
 	return true;
 }
 
@@ -237,7 +223,7 @@ void saved_send_waiting(struct plx_rpc_client *client)
 	struct channel *channel;
 
 	while ((first = TAILQ_FIRST(&client->waiting)) && !client->queue.count &&
-	       (channel = channel_choose(client, NULL, saved_payload_bytes(first)))) {
+	       (channel = channel_choose(client, NULL, request_bytes(&first->what)))) {
 		fetch_ahead(first);
 		send_or_end(channel, first->call);
 	}

@@ -12,10 +12,8 @@
 /* A queued request. */
 struct queued {
 	uint64_t call; /* call id */
-	uint64_t deadline_ns;
-	uint32_t method, length;
-	uint16_t version;
-	uint8_t bytes[] PLX_ALIGNED(8);
+	struct request what;
+	uint8_t bytes[];
 };
 
 struct send_queue_block {
@@ -101,12 +99,11 @@ static inline void pop(struct send_queue *queue, uint32_t bytes)
 	queue->spare = block;
 }
 
-int send_queue_add(struct plx_rpc_client *client, struct call *call,
-		   const struct plx_rpc_call *what, uint64_t deadline_ns, const struct iovec *iov,
-		   int count, uint32_t length)
+int send_queue_add(struct plx_rpc_client *client, struct call *call, const struct request *request,
+		   const void *data)
 {
 	struct send_queue *queue = &client->queue;
-	uint32_t bytes = record_bytes(length);
+	uint32_t length = request->length, bytes = record_bytes(length);
 	struct queued *queued;
 	int rc = saved_check_room(client, length);
 
@@ -117,11 +114,9 @@ int send_queue_add(struct plx_rpc_client *client, struct call *call,
 		return plx_fail(ENOMEM, "no memory for a request of %u bytes", length);
 	queued = record_at(queue->last, queue->last->end);
 	queued->call = call_id(call);
-	queued->deadline_ns = deadline_ns;
-	queued->method = what->method;
-	queued->length = length;
-	queued->version = what->version;
-	rpc_copy_pieces(queued->bytes, iov, count);
+	queued->what = *request;
+	if (length)
+		memcpy(queued->bytes, data, length);
 	queue->last->end += bytes;
 	queue->bytes += bytes;
 	queue->count++;
@@ -160,8 +155,8 @@ void send_queue_remove(struct plx_rpc_client *client, struct call *call)
 
 		if (call_of(client, queued))
 			return;
-		queue->stale_bytes -= record_bytes(queued->length);
-		pop(queue, record_bytes(queued->length));
+		queue->stale_bytes -= record_bytes(queued->what.length);
+		pop(queue, record_bytes(queued->what.length));
 	}
 }
 
@@ -173,7 +168,7 @@ static inline void fetch_ahead(struct plx_rpc_client *client)
 	uint32_t offset = block->begin;
 
 	for (int i = 0; i < AHEAD && offset < block->end; i++)
-		offset += record_bytes(record_at(block, offset)->length);
+		offset += record_bytes(record_at(block, offset)->what.length);
 	if (offset < block->end)
 		call_prefetch(client, record_at(block, offset)->call);
 }
@@ -181,18 +176,8 @@ static inline void fetch_ahead(struct plx_rpc_client *client)
 static inline void send_first(struct channel *channel, struct call *call,
 			      const struct queued *queued)
 {
-	const struct rpc_header header = {
-		.kind = RPC_REQUEST,
-		.version = queued->version,
-		.length = queued->length,
-		.call = queued->call,
-		.method = queued->method,
-		.remaining_us = rpc_remaining_us(queued->deadline_ns),
-	};
-	const struct iovec whole = {(void *)queued->bytes, queued->length};
-
 	leave(channel->client, call);
-	if (plx_unlikely(call_send(channel, call, &header, &whole, 1) != 0))
+	if (plx_unlikely(call_send(channel, call, &queued->what, queued->bytes) != 0))
 		call_finish_later(channel->client, call, PLX_RPC_OVERLOADED);
 }
 
@@ -203,7 +188,7 @@ void send_queue_flush(struct plx_rpc_client *client)
 
 	while (queue->bytes && channel_has_room(channel)) {
 		const struct queued *queued = record_at(queue->first, queue->first->begin);
-		uint32_t bytes = record_bytes(queued->length);
+		uint32_t bytes = record_bytes(queued->what.length);
 		struct call *call = call_of(client, queued);
 
 		fetch_ahead(client);

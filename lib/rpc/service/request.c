@@ -5,8 +5,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define BUCKETS_MAX (UINT32_C(64) << 10) /* of a client; with more open requests lists get longer \
-					  */
+#define BUCKETS_MAX                                                                   \
+	(UINT32_C(64) << 10) /* of a client; with more open requests lists get longer \
+			      */
 
 _Static_assert(sizeof(struct plx_rpc_request) == 2 * PLX_CACHE_LINE, "a request is two lines");
 

@@ -51,15 +51,8 @@ CALL_TEST(replies_may_have_any_length)
 	free(data);
 }
 
-CALL_TEST(requests_may_be_in_pieces_and_replies_built_in_place)
+CALL_TEST(replies_may_be_built_in_place)
 {
-	struct plx_rpc_call call = {
-		.method = TWICE, .version = 2, .done = note_outcome, .arg = &outcome};
-	struct iovec pieces[] = {{"ab", 2}, {NULL, 0}, {"cde", 3}};
-
-	assert_int_equal(plx_rpc_callv(caller, &call, pieces, 3, NULL), 0);
-	expect_reply(&outcome, "2abcde");
-
 	call_it(BUILD, "12345", 5, &outcome);
 	expect_reply(&outcome, "xxxxx");
 }
