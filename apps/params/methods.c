@@ -258,7 +258,7 @@ static void on_list(struct plx_rpc_request *request, const void *data, uint32_t 
 	}
 	page_begin(&page, page_bytes);
 	whole = page_end(&page, fill_page(&page, &order));
-	MAY_FAIL(plx_rpc_replyv(request, &whole, 1));
+	MAY_FAIL(plx_rpc_reply(request, whole.iov_base, whole.iov_len));
 }
 
 static void on_watch(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)

@@ -11,8 +11,6 @@
 #include "plx_fabric.h"
 #include "plx_mem.h"
 
-#include <sys/uio.h>
-
 PLX_BEGIN_DECLS
 
 /** How a call ended. */
@@ -183,9 +181,6 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service);
  * -ENOMEM, it gets OVERLOADED. On other threads also -EAGAIN the lane is full, or -ENOMEM: the
  * caller keeps the request and may retry. */
 int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length);
-
-/** plx_rpc_reply from `count` pieces. */
-int plx_rpc_replyv(struct plx_rpc_request *request, const struct iovec *iov, int count);
 
 /** plx_rpc_reply marked as an error; code is the application's. */
 int plx_rpc_reply_error(struct plx_rpc_request *request, uint32_t code, const void *data,
@@ -372,24 +367,16 @@ int plx_rpc_call(struct plx_rpc_client *client, const struct plx_rpc_call *call,
  * Return: 0; -ENOENT completed, or about to run done. */
 int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id);
 
-/** Result of plx_rpc_call_wait. */
-struct plx_rpc_answer {
-	enum plx_rpc_status status;
-	uint32_t code;
-	uint64_t handler_ns, retry_after_ns;
-	bool may_have_run;
-	size_t length; /**< of the whole reply; bytes beyond `room` were cut off */
-};
-
 /** Call a method and wait for the answer, on a thread that is not an lcore. Ignores call->done and
- * arg. Copies up to `room` bytes of the reply to `reply`. The client must stay, and its lcore must
+ * arg. Copies up to `room` bytes of the reply to `reply`; result_out->length is that of the whole
+ * reply, and its data and message are `reply` and NULL. The client must stay, and its lcore must
  * turn its loop, until this returns: on shutdown, turn it until such threads have returned.
  * Thread: any except lcores.
- * Return: 0, see answer_out->status; -EDEADLK on an lcore; -EINVAL and -EMSGSIZE as plx_rpc_call,
- * or no answer_out, or room without reply; -ENOMEM. */
+ * Return: 0, see result_out->status; -EDEADLK on an lcore; -EINVAL and -EMSGSIZE as plx_rpc_call,
+ * or no result_out, or room without reply; -ENOMEM. */
 int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 		      const void *data, size_t length, void *reply, size_t room,
-		      struct plx_rpc_answer *answer_out);
+		      struct plx_rpc_result *result_out);
 
 struct plx_rpc_client_stats {
 	uint32_t open;    /**< calls not completed */

@@ -65,22 +65,12 @@ uint8_t *rpc_tx_reserve(struct rpc_tx *tx, const struct rpc_header *header);
 void rpc_tx_trim(struct rpc_tx *tx, uint8_t *payload, uint32_t length);
 /* Drop the last reserved record. */
 void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload);
-/* Write a record of any length; header->length: bytes in the pieces. Return: 0; -ENOMEM. */
-int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const struct iovec *iov,
-	       int count);
+/* Write a record of any length. Return: 0; -ENOMEM. */
+int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const void *payload);
 /* Send what is written, as far as the link takes it. */
 void rpc_tx_flush(struct rpc_tx *tx);
 /* The link has room again. */
 void rpc_tx_writable(struct rpc_tx *tx);
-
-static inline void rpc_copy_pieces(uint8_t *to, const struct iovec *iov, int count)
-{
-	for (int i = 0; i < count; i++) {
-		if (iov[i].iov_len)
-			memcpy(to, iov[i].iov_base, iov[i].iov_len);
-		to += iov[i].iov_len;
-	}
-}
 
 /* The longest payload on this link for a peer that accepts accepted_max. */
 static inline uint64_t rpc_payload_max(const struct plx_link *link, uint64_t accepted_max)

@@ -209,7 +209,7 @@ void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload)
 
 /* Put it into a separate message after what was written before. */
 static PLX_NOINLINE int put_long(struct rpc_tx *tx, const struct rpc_header *header,
-				 const struct iovec *iov, int count)
+				 const void *payload)
 {
 	uint32_t bytes = RPC_RECORD_BYTES + header->length;
 	struct plx_buf *buf;
@@ -221,20 +221,20 @@ static PLX_NOINLINE int put_long(struct rpc_tx *tx, const struct rpc_header *hea
 	buf = plx_buf_alloc(bytes);
 	if (!buf)
 		return -ENOMEM;
-	rpc_copy_pieces(rpc_header_write(plx_buf_append(buf, bytes), header), iov, count);
+	memcpy(rpc_header_write(plx_buf_append(buf, bytes), header), payload, header->length);
 	return send_or_queue(tx, buf);
 }
 
-int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const struct iovec *iov,
-	       int count)
+int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const void *payload)
 {
-	uint8_t *payload;
+	uint8_t *at;
 
 	if (plx_unlikely(rpc_record_bytes(header->length) > tx->batch_max))
-		return put_long(tx, header, iov, count);
-	payload = rpc_tx_reserve(tx, header);
-	if (plx_unlikely(!payload))
+		return put_long(tx, header, payload);
+	at = rpc_tx_reserve(tx, header);
+	if (plx_unlikely(!at))
 		return -ENOMEM;
-	rpc_copy_pieces(payload, iov, count);
+	if (header->length)
+		memcpy(at, payload, header->length);
 	return 0;
 }

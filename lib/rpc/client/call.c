@@ -220,7 +220,6 @@ static inline uint32_t remaining_us(uint64_t deadline_ns)
 int call_send(struct channel *channel, struct call *call, const struct request *request,
 	      const void *payload)
 {
-	const struct iovec whole = {(void *)payload, request->length};
 	const struct rpc_header header = {
 		.kind = RPC_REQUEST,
 		.flags = request->has_key ? RPC_FLAG_KEY : 0,
@@ -236,7 +235,7 @@ int call_send(struct channel *channel, struct call *call, const struct request *
 		call_finish_later(channel->client, call, PLX_RPC_TOO_BIG);
 		return 0;
 	}
-	rc = rpc_tx_put(&channel->tx, &header, &whole, 1);
+	rc = rpc_tx_put(&channel->tx, &header, payload);
 	if (plx_unlikely(rc))
 		return rc;
 	call->state = CALL_SENT;

@@ -14,7 +14,7 @@ struct waiting_call {
 	void *reply;
 	size_t room;
 	uint64_t until_ns; /* PLX_NEVER: no timeout */
-	struct plx_rpc_answer answer;
+	struct plx_rpc_result result;
 	int rc;
 	char text[256]; /* error text */
 	sem_t done;
@@ -27,14 +27,9 @@ static void on_done(const struct plx_rpc_result *result, void *arg)
 
 	if (copied)
 		memcpy(waiting->reply, result->data, copied);
-	waiting->answer = (struct plx_rpc_answer){
-		.status = result->status,
-		.code = result->code,
-		.handler_ns = result->handler_ns,
-		.retry_after_ns = result->retry_after_ns,
-		.may_have_run = result->may_have_run,
-		.length = result->length,
-	};
+	waiting->result = *result;
+	waiting->result.data = waiting->reply;
+	waiting->result.message = NULL;
 	sem_post(&waiting->done);
 }
 
@@ -76,7 +71,7 @@ static int start_there(struct waiting_call *waiting)
 
 int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *call,
 		      const void *data, size_t length, void *reply, size_t room,
-		      struct plx_rpc_answer *answer_out)
+		      struct plx_rpc_result *result_out)
 {
 	uint64_t delay_ns = call->deadline_ns ?: client->attr.deadline_ns;
 	struct waiting_call waiting = {
@@ -87,14 +82,14 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 		.reply = reply,
 		.room = room,
 		.until_ns = plx_time_add(plx_now_ns(), delay_ns),
-		.answer.status = PLX_RPC_DEADLINE, /* -EAGAIN until then */
+		.result.status = PLX_RPC_DEADLINE, /* -EAGAIN until then */
 	};
 	int rc;
 
 	if (plx_lcore_id() != PLX_LCORE_NONE)
 		return plx_fail(EDEADLK, "an lcore cannot wait for a call; give it a callback");
-	if (!answer_out || (room && !reply))
-		return plx_fail(EINVAL, "a call is waited for with an answer_out, and a reply of "
+	if (!result_out || (room && !reply))
+		return plx_fail(EINVAL, "a call is waited for with a result_out, and a reply of "
 					"`room` bytes");
 	waiting.call.done = on_done;
 	waiting.call.arg = &waiting;
@@ -105,6 +100,6 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 		return plx_fail(-rc, "%s", waiting.text);
 	if (rc && rc != -EAGAIN)
 		return rc;
-	*answer_out = waiting.answer;
+	*result_out = waiting.result;
 	return 0;
 }

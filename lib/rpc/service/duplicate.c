@@ -25,8 +25,8 @@ void duplicate_gone(struct plx_rpc_request *request)
 	rpc_request_free(request);
 }
 
-/* Return: whether it now has an answer. */
-static bool try_answer(struct plx_rpc_request *request)
+/* Answer it if the first is answered. */
+static bool is_answered(struct plx_rpc_request *request)
 {
 	struct peer *peer = request->peer;
 	struct key_answer answer;
@@ -42,6 +42,8 @@ static bool try_answer(struct plx_rpc_request *request)
 	if (state != KEY_DONE)
 		answer = (struct key_answer){.status = PLX_RPC_BUSY, .handler_ns = 1};
 	answer_again(peer, request->call, &answer);
+	open_remove(request);
+	duplicate_gone(request);
 	return true;
 }
 
@@ -49,19 +51,8 @@ void duplicate_on_timer(struct plx_timer *timer, void *arg)
 {
 	struct service_local *local = arg;
 	struct request_list *list = &local->duplicates;
-	uint32_t polls = list->count < POLL_MAX ? list->count : POLL_MAX;
 
-	for (; polls && list->count; polls--) {
-		struct plx_rpc_request *request = TAILQ_FIRST(&list->requests);
-
-		if (try_answer(request)) {
-			open_remove(request);
-			duplicate_gone(request);
-		} else {
-			request_list_remove(request);
-			request_list_add(list, request, POLL_NS);
-		}
-	}
+	request_list_poll(list, POLL_MAX, POLL_NS, is_answered);
 	if (list->count)
 		plx_timer_start(&list->timer, list->count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
 }

@@ -223,7 +223,7 @@ uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry
 }
 
 /* Return: whether they could be allocated. */
-static bool keep_bytes(struct key_answer *kept, const struct iovec *iov, int count)
+static bool keep_bytes(struct key_answer *kept, const void *data)
 {
 	uint8_t *at = kept->bytes;
 
@@ -231,12 +231,13 @@ static bool keep_bytes(struct key_answer *kept, const struct iovec *iov, int cou
 		at = kept->heap = malloc(kept->length);
 	if (!at)
 		return false;
-	rpc_copy_pieces(at, iov, count);
+	if (kept->length)
+		memcpy(at, data, kept->length);
 	return true;
 }
 
 void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct key_answer *answer,
-		   const struct iovec *iov, int count, uint64_t now_ns)
+		   const void *data, uint64_t now_ns)
 {
 	struct shard *shard = shard_of(keys, entry->key);
 	bool fits;
@@ -247,7 +248,7 @@ void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct 
 		answer->length <= keys->shard_bytes_max - shard->bytes);
 	entry->answer = *answer;
 	entry->answer.heap = NULL;
-	if (!fits || !keep_bytes(&entry->answer, iov, count))
+	if (!fits || !keep_bytes(&entry->answer, data))
 		set_lost(&entry->answer);
 	if (entry->answer.heap)
 		shard->bytes += entry->answer.length;

@@ -11,8 +11,7 @@
 struct answer {
 	enum plx_rpc_status status;
 	uint32_t number; /* the code, or the retry time */
-	const struct iovec *iov;
-	int count;
+	const void *data;
 	size_t length;
 };
 
@@ -27,7 +26,6 @@ static inline bool did_nothing(enum plx_rpc_status status)
 struct remote_reply {
 	struct plx_rpc_request *request;
 	struct answer answer;
-	struct iovec whole; /* the bytes, which follow */
 	uint8_t bytes[];
 };
 
@@ -78,28 +76,33 @@ void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 	send_header(peer, &header);
 }
 
+/* Send the reply, or why it cannot be sent although the handler has run. Return: 0; -EMSGSIZE;
+ * -ENOMEM. */
+static int send_reply(struct peer *peer, struct rpc_header *header, const void *data)
+{
+	uint32_t length = header->length;
+	bool is_too_long = length > peer->reply_max;
+
+	if (plx_likely(!is_too_long && rpc_tx_put(&peer->tx, header, data) == 0)) {
+		if (plx_unlikely(peer->tx.waiting_bytes > peer->local->service->attr.waiting_max))
+			peer_reject(peer, "it takes no replies");
+		return 0;
+	}
+	header->status = is_too_long ? PLX_RPC_TOO_BIG : PLX_RPC_OVERLOADED;
+	header->length = header->code = 0;
+	send_header(peer, header);
+	if (is_too_long)
+		return plx_fail(EMSGSIZE, "a reply of %u bytes: the client accepts %llu", length,
+				(unsigned long long)peer->reply_max);
+	return plx_fail(ENOMEM, "no memory for a reply of %u bytes", length);
+}
+
 void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
 {
-	struct iovec whole = {(void *)key_answer_bytes(answer), answer->length};
 	struct rpc_header header = make_header(call, answer->status, answer->handler_ns,
 					       answer->number, answer->length);
 
-	if (answer->length > peer->reply_max) {
-		header.status = PLX_RPC_TOO_BIG;
-		header.length = whole.iov_len = 0;
-	}
-	if (peer->tx.waiting_bytes > peer->local->service->attr.waiting_max)
-		peer_reject(peer, "it takes no replies");
-	else if (rpc_tx_put(&peer->tx, &header, &whole, 1) != 0)
-		peer_reject(peer, "there is no memory for an answer to it");
-}
-
-/* The handler has run, but its reply cannot be sent. */
-static void reply_failed(struct plx_rpc_request *request, enum plx_rpc_status status)
-{
-	struct rpc_header header = header_of(request, status, 0, 0);
-
-	send_header(request->peer, &header);
+	send_reply(peer, &header, answer->heap ? answer->heap : answer->bytes);
 }
 
 /* The request is answered, whether or not the reply was sent. */
@@ -135,32 +138,19 @@ static PLX_NOINLINE void remember(struct plx_rpc_request *request, const struct 
 	if (did_nothing(answer->status) || answer->status == PLX_RPC_DRAINING)
 		rpc_keys_forget(keys, request->entry);
 	else
-		rpc_keys_done(keys, request->entry, &kept, answer->iov, answer->count,
-			      plx_now_ns());
+		rpc_keys_done(keys, request->entry, &kept, answer->data, plx_now_ns());
 	request->entry = NULL;
 }
 
-/* Return: 0; -EMSGSIZE; -ENOMEM. */
+/* Return: as send_reply. */
 static int write_answer(struct plx_rpc_request *request, const struct answer *answer)
 {
-	struct peer *peer = request->peer;
-	struct rpc_header header;
+	struct rpc_header header = header_of(request, answer->status, answer->number,
+					     answer->length);
 
-	if (plx_unlikely(answer->length > peer->reply_max)) {
-		reply_failed(request, PLX_RPC_TOO_BIG);
-		return plx_fail(EMSGSIZE, "a reply of %zu bytes: the client accepts %llu",
-				answer->length, (unsigned long long)peer->reply_max);
-	}
-	header = header_of(request, answer->status, answer->number, answer->length);
 	if (plx_unlikely(did_nothing(answer->status)))
 		header.handler_ns = 0;
-	if (plx_likely(rpc_tx_put(&peer->tx, &header, answer->iov, answer->count) == 0)) {
-		if (plx_unlikely(peer->tx.waiting_bytes > peer->local->service->attr.waiting_max))
-			peer_reject(peer, "it takes no replies");
-		return 0;
-	}
-	reply_failed(request, PLX_RPC_OVERLOADED);
-	return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
+	return send_reply(request->peer, &header, answer->data);
 }
 
 static int answer_local(struct plx_rpc_request *request, const struct answer *answer)
@@ -196,10 +186,9 @@ static PLX_NOINLINE int answer_remote(struct plx_rpc_request *request, const str
 		return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
 	remote->request = request;
 	remote->answer = *answer;
-	remote->whole = (struct iovec){remote->bytes, answer->length};
-	remote->answer.iov = &remote->whole;
-	remote->answer.count = 1;
-	rpc_copy_pieces(remote->bytes, answer->iov, answer->count);
+	remote->answer.data = remote->bytes;
+	if (answer->length)
+		memcpy(remote->bytes, answer->data, answer->length);
 	rc = plx_lcore_send(request->local->lcore, on_remote_reply, remote);
 	if (rc)
 		free(remote);
@@ -207,9 +196,9 @@ static PLX_NOINLINE int answer_remote(struct plx_rpc_request *request, const str
 }
 
 static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status status,
-			 uint32_t number, const struct iovec *iov, int count, size_t length)
+			 uint32_t number, const void *data, size_t length)
 {
-	struct answer all = {status, number, iov, count, length};
+	struct answer all = {status, number, data, length};
 
 	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* no client can really accept it */
 		all = (struct answer){.status = PLX_RPC_TOO_BIG};
@@ -219,23 +208,13 @@ static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status st
 
 int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length)
 {
-	return answer(request, PLX_RPC_OK, 0, &(struct iovec){(void *)data, length}, 1, length);
-}
-
-int plx_rpc_replyv(struct plx_rpc_request *request, const struct iovec *iov, int count)
-{
-	size_t length = 0;
-
-	for (int i = 0; i < count; i++)
-		length += iov[i].iov_len;
-	return answer(request, PLX_RPC_OK, 0, iov, count, length);
+	return answer(request, PLX_RPC_OK, 0, data, length);
 }
 
 int plx_rpc_reply_error(struct plx_rpc_request *request, uint32_t code, const void *data,
 			size_t length)
 {
-	return answer(request, PLX_RPC_ERROR, code, &(struct iovec){(void *)data, length}, 1,
-		      length);
+	return answer(request, PLX_RPC_ERROR, code, data, length);
 }
 
 int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
@@ -245,7 +224,7 @@ int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
 	    status >= PLX_RPC_STATUS_COUNT)
 		return plx_fail(EINVAL, "a service cannot refuse with '%s'",
 				plx_rpc_status_name(status));
-	return answer(request, status, hint_us(retry_after_ns), NULL, 0, 0);
+	return answer(request, status, hint_us(retry_after_ns), NULL, 0);
 }
 
 int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out)
@@ -287,11 +266,7 @@ void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)
 	ASSERT_OWNER(request->local->lcore);
 	header->handler_ns = htole32(handler_ns(request));
 	if (plx_unlikely(request->entry != NULL))
-		remember(request, &(struct answer){
-					  .iov = &(struct iovec){request->begun, length},
-					  .count = 1,
-					  .length = length,
-				  });
+		remember(request, &(struct answer){.data = request->begun, .length = length});
 	if (length < request->begun_bytes)
 		rpc_tx_trim(&request->peer->tx, request->begun, length);
 	request->begun = NULL;

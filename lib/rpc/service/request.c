@@ -75,6 +75,20 @@ void request_list_remove(struct plx_rpc_request *request)
 		plx_timer_stop(&list->timer);
 }
 
+void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_ns,
+		       bool (*is_over)(struct plx_rpc_request *request))
+{
+	/* is_over may answer others too. */
+	for (uint32_t looks = list->count < most ? list->count : most; looks && list->count;
+	     looks--) {
+		struct plx_rpc_request *request = TAILQ_FIRST(&list->requests);
+
+		request_list_remove(request);
+		if (!is_over(request))
+			request_list_add(list, request, poll_ns);
+	}
+}
+
 /* Open requests ----------------------------------------------------------------------------- */
 
 /* Clients choose call ids. The multiplier is odd and random, so that a client cannot cause
@@ -150,9 +164,10 @@ static void notify_gone(struct plx_rpc_request *request)
 
 #define ORPHAN_POLL_NS (50 * PLX_NS_PER_MS)
 
-static bool may_be_asked_for(const struct plx_rpc_request *request, uint64_t now_ns)
+static bool may_be_asked_for(const struct plx_rpc_request *request)
 {
 	const struct service_local *local = request->local;
+	uint64_t now_ns = plx_loop_now_ns();
 	const struct plx_rpc_service *service = local->service;
 	uint64_t key_ns = service->attr.key_ns;
 
@@ -165,31 +180,22 @@ static bool may_be_asked_for(const struct plx_rpc_request *request, uint64_t now
 			    local->draining ? ORPHAN_POLL_NS : key_ns) > now_ns;
 }
 
-/* The callback may reply, to others too. */
+static bool orphan_is_over(struct plx_rpc_request *request)
+{
+	if (may_be_asked_for(request))
+		return false;
+	notify_gone(request);
+	return true;
+}
+
 void orphans_notify(struct service_local *local)
 {
-	uint64_t now_ns = plx_loop_now_ns();
-
-	for (uint32_t looks = local->orphans.count; looks && local->orphans.count; looks--) {
-		struct plx_rpc_request *request = TAILQ_FIRST(&local->orphans.requests);
-
-		request_list_remove(request);
-		if (may_be_asked_for(request, now_ns))
-			request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
-		else
-			notify_gone(request);
-	}
+	request_list_poll(&local->orphans, UINT32_MAX, ORPHAN_POLL_NS, orphan_is_over);
 }
 
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
 	orphans_notify(arg);
-}
-
-static void orphan_add(struct plx_rpc_request *request)
-{
-	request->lost_ns = plx_loop_now_ns();
-	request_list_add(&request->local->orphans, request, ORPHAN_POLL_NS);
 }
 
 /* It stays in the table and counts against the client until it is replied to. Otherwise a client
@@ -207,6 +213,7 @@ void rpc_request_gone(struct plx_rpc_request *request)
 
 void open_abandon(struct peer *peer, bool may_come_back)
 {
+	struct service_local *local = peer->local;
 	struct open_table *table = &peer->open;
 
 	for (uint32_t i = 0; table->count; i++) {
@@ -216,12 +223,14 @@ void open_abandon(struct peer *peer, bool may_come_back)
 		while ((request = LIST_FIRST(&table->buckets[i]))) {
 			open_remove(request);
 			request->peer = NULL;
-			if (request->list)
+			if (request->list) {
 				duplicate_gone(request);
-			else if (request->entry && !request->gone && may_come_back)
-				orphan_add(request);
-			else
+			} else if (!request->entry || request->gone || !may_come_back) {
 				notify_gone(request);
+			} else {
+				request->lost_ns = plx_loop_now_ns();
+				request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
+			}
 		}
 	}
 	free(table->buckets);

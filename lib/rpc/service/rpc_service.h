@@ -51,11 +51,6 @@ struct key_answer {
 	uint8_t bytes[KEY_REPLY_BYTES];
 };
 
-static inline const uint8_t *key_answer_bytes(const struct key_answer *answer)
-{
-	return answer->heap ? answer->heap : answer->bytes;
-}
-
 struct method {
 	struct plx_rpc_method what;
 	uint64_t request_max;
@@ -252,6 +247,9 @@ void request_list_init(struct request_list *list, plx_timer_fn fn, struct servic
 /* Also checks it after poll_ns, unless the timer runs. */
 void request_list_add(struct request_list *list, struct plx_rpc_request *request, uint64_t poll_ns);
 void request_list_remove(struct plx_rpc_request *request);
+/* Check up to `most`. is_over: the request leaves the list, and may be freed. */
+void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_ns,
+		       bool (*is_over)(struct plx_rpc_request *request));
 /* Take a new request. Return: NULL: no memory. */
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
 void rpc_request_free(struct plx_rpc_request *request);
@@ -295,10 +293,10 @@ enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, uint64
 /* When a client last waited for the reply to a request that runs, since the first one; 0: never. */
 uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry);
 
-/* The request has run: this is its reply, of `length` bytes in the pieces. Remembers OVERLOADED if
- * they cannot be allocated. */
+/* The request has run: this is its reply, with answer->length bytes. Remembers OVERLOADED if they
+ * cannot be allocated. */
 void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct key_answer *answer,
-		   const struct iovec *iov, int count, uint64_t now_ns);
+		   const void *data, uint64_t now_ns);
 /* It has not run and may be tried again. */
 void rpc_keys_forget(struct rpc_keys *keys, struct key_entry *entry);
 

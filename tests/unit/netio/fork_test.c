@@ -280,7 +280,7 @@ static void use_services(void)
 {
 	struct plx_rpc_call call = {.method = 1, .done = on_reply};
 	const char *addresses[2] = {"127.0.0.1:1", NULL};
-	struct plx_rpc_answer answer;
+	struct plx_rpc_result answer;
 	struct plx_rpc_service *other;
 	struct plx_rpc_client *another;
 

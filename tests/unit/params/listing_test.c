@@ -46,7 +46,7 @@ static void reply_page(struct plx_rpc_request *request, const struct list_order 
 	page_begin(&page, bytes);
 	assert_true(page_add(&page, &param));
 	struct iovec whole = page_end(&page, name == 'c' ? NULL : &param);
-	plx_rpc_replyv(request, &whole, 1);
+	plx_rpc_reply(request, whole.iov_base, whole.iov_len);
 }
 
 static void on_list(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)

@@ -93,7 +93,7 @@ static void *call_many(void *arg)
 	for (uint32_t i = 0; i < CALLS; i++) {
 		struct plx_rpc_call call = {.method = ECHO, .deadline_ns = 10 * PLX_NS_PER_S};
 		uint64_t sent = mine << 32 | i, got = 0;
-		struct plx_rpc_answer answer;
+		struct plx_rpc_result answer;
 
 		if (plx_rpc_call_wait(caller, &call, &sent, sizeof(sent), &got, sizeof(got),
 				      &answer) != 0 ||
@@ -125,7 +125,7 @@ PLX_TEST(threads_may_wait)
 static void *call_what_fails(void *arg)
 {
 	struct plx_rpc_call unknown = {.method = 4711};
-	struct plx_rpc_answer answer;
+	struct plx_rpc_result answer;
 	char room[2];
 	intptr_t wrong = 0;
 
@@ -147,7 +147,7 @@ static void *call_what_fails(void *arg)
 PLX_TEST(waiting_threads_get_errors)
 {
 	struct plx_rpc_call call = {.method = ECHO};
-	struct plx_rpc_answer answer;
+	struct plx_rpc_result answer;
 	pthread_t thread;
 	void *wrong;
 
@@ -178,7 +178,7 @@ PLX_TEST(a_service_destroyed_while_an_lcore_drains_it)
 }
 
 /* The service ends while its lcore has requests, and another lcore replies later. */
-static struct plx_rpc_answer late_answer;
+static struct plx_rpc_result late_answer;
 static _Atomic unsigned late_done;
 
 static void *call_for_a_moment(void *arg)
