@@ -49,9 +49,10 @@ struct rpc_tx {
 	uint64_t messages;                 /* sent, also on earlier links */
 };
 
-/* Fill in attr for a link that receives records with payloads of up to payload_max. */
+/* Fill in attr for a link that receives records with payloads of up to payload_max. greeting:
+ * without versions. */
 void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events *events,
-		       uint64_t payload_max, const struct rpc_greeting *greeting);
+		       uint64_t payload_max, struct rpc_greeting greeting);
 /* The greeting from the peer's HELLO, which was checked. */
 struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role);
 /* tx: zeroed, or used for a link before. Return: 0; -ENOMEM. */
@@ -61,8 +62,8 @@ void rpc_tx_fini(struct rpc_tx *tx); /* also of a zeroed one */
 /* Add a record and return where to write its payload; record and payload must fit into batch_max.
  * Return: NULL: no memory, or the link has ended. */
 uint8_t *rpc_tx_reserve(struct rpc_tx *tx, const struct rpc_header *header);
-/* Shorten the payload of the last reserved record to `length` bytes. */
-void rpc_tx_trim(struct rpc_tx *tx, uint8_t *payload, uint32_t length);
+/* Write the header of the last reserved record, whose payload may be shorter now. */
+void rpc_tx_rewrite(struct rpc_tx *tx, uint8_t *payload, const struct rpc_header *header);
 /* Drop the last reserved record. */
 void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload);
 /* Write a record of any length. Return: 0; -ENOMEM. */

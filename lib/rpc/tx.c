@@ -17,12 +17,14 @@ struct rpc_queued {
 _Static_assert(sizeof(struct rpc_queued) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
 
 void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events *events,
-		       uint64_t payload_max, const struct rpc_greeting *greeting)
+		       uint64_t payload_max, struct rpc_greeting greeting)
 {
+	greeting.version_min = RPC_VERSION_MIN;
+	greeting.version_max = RPC_VERSION_MAX;
 	attr->events = events;
 	attr->protocol = PLX_PROTOCOL_RPC;
 	attr->hello_length = RPC_GREETING_BYTES;
-	rpc_greeting_write(attr->hello, greeting);
+	rpc_greeting_write(attr->hello, &greeting);
 	attr->message_max_bytes = payload_max + RPC_RECORD_BYTES;
 	if (attr->message_max_bytes < RPC_BATCH_BYTES)
 		attr->message_max_bytes = RPC_BATCH_BYTES;
@@ -192,14 +194,14 @@ uint8_t *rpc_tx_reserve(struct rpc_tx *tx, const struct rpc_header *header)
 	return rpc_header_write(at, header);
 }
 
-void rpc_tx_trim(struct rpc_tx *tx, uint8_t *payload, uint32_t length)
+void rpc_tx_rewrite(struct rpc_tx *tx, uint8_t *payload, const struct rpc_header *header)
 {
 	uint8_t *at = payload - RPC_RECORD_BYTES;
-	uint32_t bytes = (uint32_t)rpc_record_bytes(length);
+	uint32_t bytes = (uint32_t)rpc_record_bytes(header->length);
 
-	((struct rpc_header *)at)->length = htole32(length);
+	rpc_header_write(at, header);
 	tx->bytes = (uint32_t)(at - tx->batch) + bytes;
-	memset(payload + length, 0, bytes - RPC_RECORD_BYTES - length);
+	memset(payload + header->length, 0, bytes - RPC_RECORD_BYTES - header->length);
 }
 
 void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload)

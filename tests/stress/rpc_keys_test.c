@@ -32,8 +32,8 @@ static void check_answer(struct rpc_key key, const struct key_answer *answer)
 	uint8_t expected[KEY_REPLY_BYTES + 65];
 	uint32_t length = reply_of(key, expected);
 
-	if (answer->status != PLX_RPC_OK || answer->length != length ||
-	    memcmp(key_answer_bytes(answer), expected, length) != 0)
+	if (answer->header.status != PLX_RPC_OK || answer->header.length != length ||
+	    memcmp(answer->heap ? answer->heap : answer->bytes, expected, length) != 0)
 		atomic_fetch_add(&wrong, 1);
 	free(answer->heap);
 }
@@ -41,17 +41,15 @@ static void check_answer(struct rpc_key key, const struct key_answer *answer)
 static void run(struct rpc_key key, struct key_entry *entry, bool is_refused)
 {
 	uint8_t bytes[KEY_REPLY_BYTES + 65];
-	struct key_answer answer = {.status = PLX_RPC_OK, .handler_ns = 1};
-	struct iovec whole = {bytes, 0};
+	struct rpc_header header = {.kind = RPC_REPLY, .handler_ns = 1};
 
 	if (is_refused) {
 		rpc_keys_forget(keys, entry);
 		return;
 	}
 	atomic_fetch_add(&runs[key.client][key.number], 1);
-	answer.length = reply_of(key, bytes);
-	whole.iov_len = answer.length;
-	rpc_keys_done(keys, entry, &answer, &whole, 1, 1);
+	header.length = reply_of(key, bytes);
+	rpc_keys_done(keys, entry, &header, bytes, 1);
 }
 
 static void ask(struct rpc_key key, unsigned *random)
@@ -96,6 +94,7 @@ PLX_TEST(each_key_runs_once)
 						  .key_ns = PLX_NS_PER_S};
 	unsigned ran = 0;
 
+	assert_int_equal(plx_mem_init(NULL), 0);
 	keys = rpc_keys_create(0x9e3779b97f4a7c15, &attr);
 	assert_non_null(keys);
 	for (uintptr_t i = 0; i < THREADS; i++)
@@ -112,6 +111,7 @@ PLX_TEST(each_key_runs_once)
 	assert_true(ran > CLIENTS * KEYS * 9 / 10);
 	assert_true(atomic_load(&again) > ran);
 	rpc_keys_destroy(keys);
+	plx_mem_fini();
 }
 
 PLX_TEST_MAIN()

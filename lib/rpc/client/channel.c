@@ -262,9 +262,7 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client)
 	channel->client = client;
 	TAILQ_INIT(&channel->retries);
 	rpc_describe_link(&attr.link, &events, client->attr.reply_max,
-			  &(struct rpc_greeting){
-				  .version_min = RPC_VERSION_MIN,
-				  .version_max = RPC_VERSION_MAX,
+			  (struct rpc_greeting){
 				  .role = RPC_CLIENT,
 				  .payload_max = client->attr.reply_max,
 				  .identity = client->identity,

@@ -40,7 +40,8 @@ static bool is_answered(struct plx_rpc_request *request)
 		return false;
 	/* The first got a refusal that allows a retry, or was forgotten: its fate is unknown. */
 	if (state != KEY_DONE)
-		answer = (struct key_answer){.status = PLX_RPC_BUSY, .handler_ns = 1};
+		answer = (struct key_answer){
+			.header = {.kind = RPC_REPLY, .status = PLX_RPC_BUSY, .handler_ns = 1}};
 	answer_again(peer, request->call, &answer);
 	open_remove(request);
 	duplicate_gone(request);

@@ -11,7 +11,7 @@
 #define FULL_RETRY_NS PLX_NS_PER_MS
 
 struct key_entry {
-	LIST_ENTRY(key_entry) chain;
+	SLIST_ENTRY(key_entry) chain;
 	STAILQ_ENTRY(key_entry) link; /* in `done` */
 	struct rpc_key key;
 	union {
@@ -23,7 +23,9 @@ struct key_entry {
 	struct key_answer answer;
 };
 
-LIST_HEAD(chain, key_entry);
+_Static_assert(sizeof(struct key_entry) <= 2 * PLX_CACHE_LINE, "as KEY_REPLY_BYTES says");
+
+SLIST_HEAD(chain, key_entry);
 
 struct shard {
 	pthread_mutex_t lock;
@@ -44,7 +46,7 @@ struct rpc_keys {
 
 struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_attr *attr)
 {
-	struct rpc_keys *keys = alloc_lines(sizeof(*keys));
+	struct rpc_keys *keys = plx_mem_alloc(sizeof(*keys), 0, PLX_NODE_ANY, NULL);
 
 	if (!keys)
 		return NULL;
@@ -72,7 +74,7 @@ void rpc_keys_destroy(struct rpc_keys *keys)
 		free(shard->chains);
 		pthread_mutex_destroy(&shard->lock);
 	}
-	free(keys);
+	plx_mem_free(keys);
 }
 
 /* Hash with a random odd multiplier, like the table of open requests. Only the upper bits are
@@ -98,17 +100,17 @@ static struct key_entry *find(const struct shard *shard, struct rpc_key key)
 
 	if (!shard->chains)
 		return NULL;
-	LIST_FOREACH (entry, chain_of(shard, key), chain)
-		if (entry->key.client == key.client && entry->key.number == key.number)
-			break;
+	SLIST_FOREACH(entry, chain_of(shard, key), chain)
+	if (entry->key.client == key.client && entry->key.number == key.number)
+		break;
 	return entry;
 }
 
 static void drop(struct shard *shard, struct key_entry *entry)
 {
-	LIST_REMOVE(entry, chain);
+	SLIST_REMOVE(chain_of(shard, entry->key), entry, key_entry, chain);
 	if (entry->answer.heap)
-		shard->bytes -= entry->answer.length;
+		shard->bytes -= entry->answer.header.length;
 	free(entry->answer.heap);
 	rpc_slab_put(&shard->entries, entry);
 	shard->count--;
@@ -138,7 +140,7 @@ static struct key_entry *add(struct shard *shard, struct rpc_key key, uint32_t m
 	if (!entry)
 		return NULL;
 	*entry = (struct key_entry){.key = key, .method = method};
-	LIST_INSERT_HEAD(chain_of(shard, key), entry, chain);
+	SLIST_INSERT_HEAD(chain_of(shard, key), entry, chain);
 	shard->count++;
 	return entry;
 }
@@ -153,8 +155,8 @@ static uint64_t room_after_ns(const struct shard *shard, uint64_t now_ns)
 
 static void set_lost(struct key_answer *answer)
 {
-	answer->status = PLX_RPC_OVERLOADED;
-	answer->number = answer->length = 0;
+	answer->header.status = PLX_RPC_OVERLOADED;
+	answer->header.code = answer->header.length = 0;
 }
 
 /* DONE: copies the reply, which counts as lost if the copy cannot be allocated. */
@@ -169,9 +171,9 @@ static enum key_state state_of(struct key_entry *entry, uint64_t now_ns, struct 
 	*out = entry->answer;
 	if (!out->heap)
 		return KEY_DONE;
-	out->heap = malloc(out->length);
+	out->heap = malloc(out->header.length);
 	if (out->heap)
-		memcpy(out->heap, entry->answer.heap, out->length);
+		memcpy(out->heap, entry->answer.heap, out->header.length);
 	else
 		set_lost(out);
 	return KEY_DONE;
@@ -225,33 +227,33 @@ uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry
 /* Return: whether they could be allocated. */
 static bool keep_bytes(struct key_answer *kept, const void *data)
 {
+	uint32_t length = kept->header.length;
 	uint8_t *at = kept->bytes;
 
-	if (kept->length > KEY_REPLY_BYTES)
-		at = kept->heap = malloc(kept->length);
+	if (length > KEY_REPLY_BYTES)
+		at = kept->heap = malloc(length);
 	if (!at)
 		return false;
-	if (kept->length)
-		memcpy(at, data, kept->length);
+	if (length)
+		memcpy(at, data, length);
 	return true;
 }
 
-void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct key_answer *answer,
+void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct rpc_header *header,
 		   const void *data, uint64_t now_ns)
 {
 	struct shard *shard = shard_of(keys, entry->key);
+	uint32_t length = header->length;
 	bool fits;
 
 	pthread_mutex_lock(&shard->lock);
-	fits = answer->length <= KEY_REPLY_BYTES ||
-	       (answer->length <= KEY_REPLY_MAX &&
-		answer->length <= keys->shard_bytes_max - shard->bytes);
-	entry->answer = *answer;
-	entry->answer.heap = NULL;
+	fits = length <= KEY_REPLY_BYTES ||
+	       (length <= KEY_REPLY_MAX && length <= keys->shard_bytes_max - shard->bytes);
+	entry->answer.header = *header;
 	if (!fits || !keep_bytes(&entry->answer, data))
 		set_lost(&entry->answer);
 	if (entry->answer.heap)
-		shard->bytes += entry->answer.length;
+		shard->bytes += length;
 	entry->done = true;
 	entry->done_ns = now_ns;
 	STAILQ_INSERT_TAIL(&shard->done, entry, link);

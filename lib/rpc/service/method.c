@@ -6,49 +6,29 @@
 
 /* The multiplier is 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 3,
  * 6.4). */
-static inline uint32_t place_of(uint32_t id, uint16_t version)
+static inline uint32_t chain_of(uint32_t id, uint16_t version)
 {
 	uint32_t mixed = (id ^ (uint32_t)version << 16) * UINT32_C(0x9e3779b9);
 
-	return mixed ^ mixed >> 16;
+	return (mixed ^ mixed >> 16) % METHOD_CHAINS;
 }
 
 struct method *method_find(const struct plx_rpc_service *service, uint32_t id, uint16_t version)
 {
-	for (uint32_t at = place_of(id, version);; at++) {
-		uint32_t index = service->table[at & service->table_mask];
-		struct method *method = service->methods + index - 1;
+	struct method *method;
 
-		if (index == 0)
-			return NULL;
+	for (uint32_t i = service->chains[chain_of(id, version)]; i; i = method->next) {
+		method = &service->methods[i - 1];
 		if (method->what.id == id && method->what.version == version)
 			return method;
 	}
-}
-
-/* At least half of the table stays free, so that failed lookups are fast. */
-bool method_make_table(struct plx_rpc_service *service)
-{
-	uint32_t size = 8;
-
-	while (size < 2 * service->method_count)
-		size *= 2;
-	service->table = calloc(size, sizeof(*service->table));
-	service->table_mask = size - 1;
-	for (uint32_t i = 0; service->table && i < service->method_count; i++) {
-		const struct plx_rpc_method *method = &service->methods[i].what;
-		uint32_t at = place_of(method->id, method->version);
-
-		while (service->table[at & service->table_mask])
-			at++;
-		service->table[at & service->table_mask] = i + 1;
-	}
-	return service->table;
+	return NULL;
 }
 
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method)
 {
 	uint32_t count = service->method_count, id = method->id;
+	uint32_t *chain = &service->chains[chain_of(id, method->version)];
 	struct method *methods;
 
 	if (!method->handler || !method->name)
@@ -56,13 +36,9 @@ int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *met
 	if (service->listens)
 		return plx_fail(EBUSY, "method %u '%s': register it before the service listens", id,
 				method->name);
-	for (uint32_t i = 0; i < count; i++) {
-		const struct plx_rpc_method *other = &service->methods[i].what;
-
-		if (other->id == id && other->version == method->version)
-			return plx_fail(EEXIST, "method %u '%s': version %u is there already", id,
-					method->name, method->version);
-	}
+	if (method_find(service, id, method->version))
+		return plx_fail(EEXIST, "method %u '%s': version %u is there already", id,
+				method->name, method->version);
 	methods = realloc(service->methods, (count + 1) * sizeof(*methods));
 	if (!methods)
 		return plx_fail(ENOMEM, "out of memory");
@@ -71,8 +47,9 @@ int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *met
 		.what = *method,
 		.request_max = method->request_max ?: service->attr.request_max,
 		.index = count,
+		.next = *chain,
 	};
-	service->method_count++;
+	service->method_count = *chain = count + 1;
 	return 0;
 }
 

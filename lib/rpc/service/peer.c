@@ -160,7 +160,6 @@ static void on_opened(struct plx_accepted *session)
 		plx_accepted_fail(session, "out of memory");
 		return;
 	}
-	peer->is_same_host = plx_link_is_same_host(session->link);
 	peer->identity = greeting.identity;
 	peer->reply_max = rpc_payload_max(session->link, greeting.payload_max);
 	if (peer->local->service->is_self_test_only)
@@ -206,9 +205,7 @@ static const struct plx_link_events events = {
 void peer_describe_link(const struct plx_rpc_service *service, struct plx_link_attr *attr)
 {
 	rpc_describe_link(attr, &events, service->attr.request_max + RPC_KEY_BYTES,
-			  &(struct rpc_greeting){
-				  .version_min = RPC_VERSION_MIN,
-				  .version_max = RPC_VERSION_MAX,
+			  (struct rpc_greeting){
 				  .role = RPC_SERVER,
 				  .open_max = service->attr.open_max,
 				  .key_ms = (uint32_t)(service->attr.key_ns / PLX_NS_PER_MS),

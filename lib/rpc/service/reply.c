@@ -7,14 +7,6 @@
 
 #define BEGIN_BYTES_MAX 2048
 
-/* A reply without the numbers of its request. */
-struct answer {
-	enum plx_rpc_status status;
-	uint32_t number; /* the code, or the retry time */
-	const void *data;
-	size_t length;
-};
-
 /* The handler reports that it did nothing, as if it had not run. */
 static inline bool did_nothing(enum plx_rpc_status status)
 {
@@ -25,7 +17,7 @@ static inline bool did_nothing(enum plx_rpc_status status)
 /* A reply in flight to the request's lcore. */
 struct remote_reply {
 	struct plx_rpc_request *request;
-	struct answer answer;
+	struct rpc_header header;
 	uint8_t bytes[];
 };
 
@@ -34,25 +26,6 @@ static uint32_t handler_ns(const struct plx_rpc_request *request)
 	uint64_t ns = plx_tsc_to_ns(plx_tsc() - request->started) + 1; /* 0 means no handler ran */
 
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
-}
-
-static inline struct rpc_header make_header(uint64_t call, enum plx_rpc_status status,
-					    uint32_t handler_ns, uint32_t number, size_t length)
-{
-	return (struct rpc_header){
-		.kind = RPC_REPLY,
-		.status = (uint8_t)status,
-		.length = (uint32_t)length,
-		.call = call,
-		.handler_ns = handler_ns,
-		.code = number,
-	};
-}
-
-static struct rpc_header header_of(const struct plx_rpc_request *request,
-				   enum plx_rpc_status status, uint32_t number, size_t length)
-{
-	return make_header(request->call, status, handler_ns(request), number, length);
 }
 
 /* A hint in wire format: rounded up and limited to 32 bits. */
@@ -71,7 +44,12 @@ static void send_header(struct peer *peer, const struct rpc_header *header)
 
 void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status, uint64_t retry_ns)
 {
-	struct rpc_header header = make_header(call, status, 0, hint_us(retry_ns), 0);
+	struct rpc_header header = {
+		.kind = RPC_REPLY,
+		.status = (uint8_t)status,
+		.call = call,
+		.retry_us = hint_us(retry_ns),
+	};
 
 	send_header(peer, &header);
 }
@@ -99,9 +77,9 @@ static int send_reply(struct peer *peer, struct rpc_header *header, const void *
 
 void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
 {
-	struct rpc_header header = make_header(call, answer->status, answer->handler_ns,
-					       answer->number, answer->length);
+	struct rpc_header header = answer->header;
 
+	header.call = call;
 	send_reply(peer, &header, answer->heap ? answer->heap : answer->bytes);
 }
 
@@ -125,45 +103,34 @@ static inline void finish(struct plx_rpc_request *request)
 
 /* Remember the answer for duplicates. The request may run again after a refusal that allows that.
  */
-static PLX_NOINLINE void remember(struct plx_rpc_request *request, const struct answer *answer)
+static PLX_NOINLINE void remember(struct plx_rpc_request *request, const struct rpc_header *header,
+				  const void *data)
 {
 	struct rpc_keys *keys = request->local->service->keys;
-	const struct key_answer kept = {
-		.status = answer->status,
-		.number = answer->number,
-		.handler_ns = handler_ns(request),
-		.length = (uint32_t)answer->length,
-	};
 
-	if (did_nothing(answer->status) || answer->status == PLX_RPC_DRAINING)
+	if (did_nothing(header->status) || header->status == PLX_RPC_DRAINING)
 		rpc_keys_forget(keys, request->entry);
 	else
-		rpc_keys_done(keys, request->entry, &kept, answer->data, plx_now_ns());
+		rpc_keys_done(keys, request->entry, header, data, plx_now_ns());
 	request->entry = NULL;
 }
 
 /* Return: as send_reply. */
-static int write_answer(struct plx_rpc_request *request, const struct answer *answer)
-{
-	struct rpc_header header = header_of(request, answer->status, answer->number,
-					     answer->length);
-
-	if (plx_unlikely(did_nothing(answer->status)))
-		header.handler_ns = 0;
-	return send_reply(request->peer, &header, answer->data);
-}
-
-static int answer_local(struct plx_rpc_request *request, const struct answer *answer)
+static int answer_local(struct plx_rpc_request *request, struct rpc_header *header,
+			const void *data)
 {
 	int rc = 0;
 
 	if (plx_unlikely(request->begun != NULL))
 		plx_rpc_reply_abandon(request);
+	header->handler_ns = handler_ns(request);
 	if (plx_unlikely(request->entry != NULL))
-		remember(request, answer);
+		remember(request, header, data);
 	assert(request->state != REQUEST_FREE); /* each is answered once */
+	if (plx_unlikely(did_nothing(header->status)))
+		header->handler_ns = 0;
 	if (plx_likely(request->peer && !request->gone && request->deadline_ns > plx_loop_now_ns()))
-		rc = write_answer(request, answer);
+		rc = send_reply(request->peer, header, data);
 	finish(request);
 	return rc;
 }
@@ -172,38 +139,45 @@ static void on_remote_reply(void *arg)
 {
 	struct remote_reply *remote = arg;
 
-	answer_local(remote->request, &remote->answer);
+	answer_local(remote->request, &remote->header, remote->bytes);
 	free(remote);
 }
 
 /* Return: 0; -EAGAIN; -ENOMEM. */
-static PLX_NOINLINE int answer_remote(struct plx_rpc_request *request, const struct answer *answer)
+static PLX_NOINLINE int answer_remote(struct plx_rpc_request *request,
+				      const struct rpc_header *header, const void *data)
 {
-	struct remote_reply *remote = malloc(sizeof(*remote) + answer->length);
+	struct remote_reply *remote = malloc(sizeof(*remote) + header->length);
 	int rc;
 
 	if (!remote)
-		return plx_fail(ENOMEM, "no memory for a reply of %zu bytes", answer->length);
+		return plx_fail(ENOMEM, "no memory for a reply of %u bytes", header->length);
 	remote->request = request;
-	remote->answer = *answer;
-	remote->answer.data = remote->bytes;
-	if (answer->length)
-		memcpy(remote->bytes, answer->data, answer->length);
+	remote->header = *header;
+	if (header->length)
+		memcpy(remote->bytes, data, header->length);
 	rc = plx_lcore_send(request->local->lcore, on_remote_reply, remote);
 	if (rc)
 		free(remote);
 	return rc;
 }
 
+/* number: the code, or the retry time. */
 static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status status,
 			 uint32_t number, const void *data, size_t length)
 {
-	struct answer all = {status, number, data, length};
+	bool is_too_long = length > PLX_RPC_PAYLOAD_MAX; /* no client can really accept it */
+	struct rpc_header header = {
+		.kind = RPC_REPLY,
+		.status = (uint8_t)(plx_unlikely(is_too_long) ? PLX_RPC_TOO_BIG : status),
+		.length = plx_unlikely(is_too_long) ? 0 : (uint32_t)length,
+		.call = request->call,
+		.code = number,
+	};
 
-	if (plx_unlikely(length > PLX_RPC_PAYLOAD_MAX)) /* no client can really accept it */
-		all = (struct answer){.status = PLX_RPC_TOO_BIG};
-	return plx_likely(request->local->lcore == plx_lcore_id()) ? answer_local(request, &all)
-								   : answer_remote(request, &all);
+	return plx_likely(request->local->lcore == plx_lcore_id())
+		     ? answer_local(request, &header, data)
+		     : answer_remote(request, &header, data);
 }
 
 int plx_rpc_reply(struct plx_rpc_request *request, const void *data, size_t length)
@@ -229,7 +203,7 @@ int plx_rpc_refuse(struct plx_rpc_request *request, enum plx_rpc_status status,
 
 int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **at_out)
 {
-	struct rpc_header header;
+	struct rpc_header header = {.kind = RPC_REPLY, .length = room, .call = request->call};
 	uint32_t most;
 
 	ASSERT_OWNER(request->local->lcore);
@@ -242,9 +216,7 @@ int plx_rpc_reply_begin(struct plx_rpc_request *request, uint32_t room, void **a
 	if (room > most)
 		return plx_fail(EINVAL, "a reply of up to %u bytes in place: %u at most", room,
 				most);
-	header = header_of(request, PLX_RPC_OK, 0, room);
 	request->begun = rpc_tx_reserve(&request->peer->tx, &header);
-	request->begun_bytes = room;
 	if (!request->begun)
 		return plx_fail(ENOMEM, "no memory for a reply of %u bytes", room);
 	*at_out = request->begun;
@@ -261,14 +233,17 @@ void plx_rpc_reply_abandon(struct plx_rpc_request *request)
 
 void plx_rpc_reply_commit(struct plx_rpc_request *request, uint32_t length)
 {
-	struct rpc_header *header = (struct rpc_header *)(request->begun - RPC_RECORD_BYTES);
+	struct rpc_header header = {
+		.kind = RPC_REPLY,
+		.length = length,
+		.call = request->call,
+		.handler_ns = handler_ns(request),
+	};
 
 	ASSERT_OWNER(request->local->lcore);
-	header->handler_ns = htole32(handler_ns(request));
 	if (plx_unlikely(request->entry != NULL))
-		remember(request, &(struct answer){.data = request->begun, .length = length});
-	if (length < request->begun_bytes)
-		rpc_tx_trim(&request->peer->tx, request->begun, length);
+		remember(request, &header, request->begun);
+	rpc_tx_rewrite(&request->peer->tx, request->begun, &header);
 	request->begun = NULL;
 	finish(request);
 }

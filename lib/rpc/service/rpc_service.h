@@ -44,10 +44,8 @@ enum key_state {
 };
 
 struct key_answer {
-	enum plx_rpc_status status;
-	uint32_t number, handler_ns; /* as on the wire */
-	uint32_t length;
-	uint8_t *heap; /* malloc'd, freed by the receiver; NULL: use the inline bytes */
+	struct rpc_header header; /* of a reply, without a call */
+	uint8_t *heap;            /* malloc'd, freed by the receiver; NULL: use the inline bytes */
 	uint8_t bytes[KEY_REPLY_BYTES];
 };
 
@@ -55,7 +53,10 @@ struct method {
 	struct plx_rpc_method what;
 	uint64_t request_max;
 	uint32_t index;
+	uint32_t next; /* index + 1 of the next in its chain; 0: none */
 };
+
+#define METHOD_CHAINS 256
 
 /* A method's state on an lcore. */
 struct method_local {
@@ -122,8 +123,7 @@ struct plx_rpc_service {
 	bool is_self_test_only; /* the process' self-test: few clients, at a bounded cost */
 	struct method *methods;
 	uint32_t method_count;
-	uint32_t *table; /* index + 1 by id and version, open addressing; 0: free */
-	uint32_t table_mask;
+	uint32_t chains[METHOD_CHAINS]; /* by id and version: index + 1 of the first; 0: none */
 	PLX_ATOMIC(bool) draining;
 	PLX_ATOMIC(uint32_t) refs; /* lcores that have not ended it, and the creator */
 	struct service_local *local[PLX_LCORE_MAX];
@@ -150,8 +150,7 @@ struct peer {
 	struct service_local *local;
 	struct rpc_tx tx;
 	struct plx_task serve; /* serves the backlog */
-	bool is_same_host;
-	bool paused; /* until its timer fires */
+	bool paused;           /* until its timer fires */
 	struct plx_timer timer;
 	uint64_t identity; /* of the client, from its HELLO */
 	uint64_t reply_max;
@@ -176,28 +175,24 @@ struct plx_rpc_request {
 	struct plx_buf *message; /* the kept message, or that of a running handler */
 	uint8_t state;
 	bool kept;
-	bool gone;       /* no client waits; peer is NULL only if the link has ended too */
-	uint32_t method; /* index */
-	uint32_t begun_bytes;
-	uint8_t *begun;            /* from plx_rpc_reply_begin */
-	struct key_entry *entry;   /* set for the first request with its key */
+	bool gone;               /* no client waits; peer is NULL only if the link has ended too */
+	uint32_t method;         /* index */
+	uint8_t *begun;          /* from plx_rpc_reply_begin */
+	struct key_entry *entry; /* set for the first request with its key */
 	struct request_list *list; /* duplicates or orphans; NULL: none */
 	union {
 		uint64_t key;     /* of a duplicate that waits for the first */
 		uint64_t lost_ns; /* when an orphan's link ended */
 	};
 	TAILQ_ENTRY(plx_rpc_request) link;
-};
+} PLX_ALIGNED_LINE;
 
 /* service.c */
 /* Its methods are fixed from here on. Return: 0; -ENOMEM. */
 int service_freeze(struct plx_rpc_service *service);
 void service_end_if_idle(struct service_local *local);
-/* Zeroed private cache lines, so that an lcore's writes do not disturb others. NULL: no memory. */
-void *alloc_lines(size_t bytes);
 
 /* method.c */
-bool method_make_table(struct plx_rpc_service *service);
 struct method *method_find(const struct plx_rpc_service *service, uint32_t id, uint16_t version);
 /* Does not check reserved ids. */
 int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *method);
@@ -293,9 +288,8 @@ enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, uint64
 /* When a client last waited for the reply to a request that runs, since the first one; 0: never. */
 uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry);
 
-/* The request has run: this is its reply, with answer->length bytes. Remembers OVERLOADED if they
- * cannot be allocated. */
-void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct key_answer *answer,
+/* The request has run: this is its reply. Remembers OVERLOADED if the bytes cannot be allocated. */
+void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct rpc_header *header,
 		   const void *data, uint64_t now_ns);
 /* It has not run and may be tried again. */
 void rpc_keys_forget(struct rpc_keys *keys, struct key_entry *entry);

@@ -43,7 +43,7 @@ static bool may_run(struct plx_rpc_request *request, uint32_t bytes)
 	struct token_bucket *answers_left = &request->local->answer_tokens;
 	double rate = service->attr.self_test_rate;
 
-	if (!service->self_test_remote && !request->peer->is_same_host) {
+	if (!service->self_test_remote && !plx_link_is_same_host(request->peer->session.link)) {
 		plx_rpc_refuse(request, PLX_RPC_DENIED, 0);
 		return false;
 	}

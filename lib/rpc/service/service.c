@@ -12,12 +12,11 @@ static void service_free(struct plx_rpc_service *service)
 {
 	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
 		if (service->local[id])
-			free(service->local[id]->methods);
-		free(service->local[id]);
+			plx_mem_free(service->local[id]->methods);
+		plx_mem_free(service->local[id]);
 	}
 	rpc_keys_destroy(service->keys);
 	free(service->methods);
-	free(service->table);
 	free(service);
 }
 
@@ -48,16 +47,6 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 		return plx_fail(EINVAL, "request_max %" PRIu64 ": give 1 to %" PRIu64,
 				out->request_max, PLX_RPC_PAYLOAD_MAX);
 	return 0;
-}
-
-void *alloc_lines(size_t bytes)
-{
-	size_t whole = (bytes + PLX_CACHE_LINE - 1) & ~(size_t)(PLX_CACHE_LINE - 1);
-	void *memory = aligned_alloc(PLX_CACHE_LINE, whole);
-
-	if (memory)
-		memset(memory, 0, whole);
-	return memory;
 }
 
 static void unref(struct plx_rpc_service *service)
@@ -121,7 +110,8 @@ static bool make_parts(struct plx_rpc_service *service)
 	uintptr_t number;
 
 	PLX_LCORE_FOREACH (id) {
-		struct service_local *local = alloc_lines(sizeof(*local));
+		struct service_local *local = plx_mem_alloc(sizeof(*local), 0, plx_lcore_node(id),
+							    NULL);
 
 		if (!local)
 			return false;
@@ -178,16 +168,15 @@ int service_freeze(struct plx_rpc_service *service)
 {
 	if (service->attr.self_test_rate != PLX_NONE && selftest_add(service) != 0)
 		return -ENOMEM;
-	if (!service->table && !method_make_table(service))
-		return plx_fail(ENOMEM, "out of memory");
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = service->local[id];
 
 		if (!local->methods)
-			local->methods = alloc_lines((service->method_count + 1) *
-						     sizeof(*local->methods));
+			local->methods = plx_mem_alloc((service->method_count + 1) *
+							       sizeof(*local->methods),
+						       0, plx_lcore_node(id), NULL);
 		if (!local->methods)
-			return plx_fail(ENOMEM, "out of memory");
+			return -ENOMEM;
 	}
 	service->listens = true;
 	return 0;
