@@ -273,9 +273,6 @@ struct plx_rpc_client_attr {
 					several addresses */
 	uint64_t identity;         /**< namespace of its keys: clients with the same number count as
 					one, also across processes; default: random */
-	uint32_t hedge_per_mille;  /**< share of recent hedged calls whose replies arrive before the
-					second service is called, per mille: 500 to 999; default
-					950 */
 	uint64_t reconnect_min_ns; /**< first back-off; default 10 ms; PLX_NEVER: no reconnect */
 	uint64_t reconnect_max_ns; /**< maximum back-off; default 1 s. After a refusal on the same
 					host PLX_RECONNECT_SAME_HOST_NS */
@@ -344,8 +341,8 @@ struct plx_rpc_call {
 	 * a key any address may get it, and it may run more than once. With a key only the same
 	 * service gets it; the call is PEER_DOWN if that ended or half of its key_ns is over. */
 	bool retry;
-	/** Send the request to a second service too if the reply takes longer than most
-	 * (hedge_per_mille). The first reply counts. Both may run it, so not with a key. */
+	/** Send the request to a second service too if the reply takes longer than 95 % of recent
+	 * hedged calls. The first reply counts. Both may run it, so not with a key. */
 	bool hedge;
 };
 

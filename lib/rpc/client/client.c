@@ -15,10 +15,6 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 	out->deadline_ns = out->deadline_ns ?: PLX_RPC_DEADLINE_NS_DEFAULT;
 	out->calls_max = out->calls_max ?: UINT32_C(128) << 10;
 	out->waiting_max = out->waiting_max ?: UINT64_C(64) << 20;
-	out->hedge_per_mille = out->hedge_per_mille ?: 950;
-	if (out->hedge_per_mille < 500 || out->hedge_per_mille > 999)
-		return plx_fail(EINVAL, "hedge_per_mille %u: give 500 to 999",
-				out->hedge_per_mille);
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
 				PLX_RPC_PAYLOAD_MAX);

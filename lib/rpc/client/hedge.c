@@ -9,10 +9,11 @@
 #define DIGITS      1
 #define FIRST_TIMES 100  /* samples before the first estimate */
 #define TIMES       1000 /* samples per new estimate */
+#define QUANTILE    0.95
 
-/* A service that becomes slow would double every call. The budget allows twice the hedges that the
- * percentile predicts, and ten in a row. In thousandths of a call. */
-#define BUDGET_ONE 1000
+/* A service that becomes slow would double every call. The budget allows one hedge in ten calls,
+ * which is twice what the quantile predicts, and ten in a row. In tenths of a hedge. */
+#define BUDGET_ONE 10
 #define BUDGET_MAX (10 * BUDGET_ONE)
 
 int hedge_init(struct plx_rpc_client *client)
@@ -26,9 +27,8 @@ uint64_t hedge_start(struct plx_rpc_client *client, struct call *call, uint64_t 
 {
 	struct hedge *hedge = &client->hedge;
 
-	hedge->budget += 2 * (BUDGET_ONE - client->attr.hedge_per_mille);
-	if (hedge->budget > BUDGET_MAX)
-		hedge->budget = BUDGET_MAX;
+	if (hedge->budget < BUDGET_MAX)
+		hedge->budget++;
 	if (hedge->delay_ns >= delay_ns)
 		return delay_ns;
 	call->saved->hedge_due = true;
@@ -63,8 +63,7 @@ static void record_time(struct plx_rpc_client *client, uint64_t time_ns)
 	plx_hist_record(&hedge->times, time_ns);
 	if (hedge->times.count < enough)
 		return;
-	hedge->delay_ns = plx_hist_quantile(&hedge->times, client->attr.hedge_per_mille / 1000.0) +
-			  1;
+	hedge->delay_ns = plx_hist_quantile(&hedge->times, QUANTILE) + 1;
 	plx_hist_reset(&hedge->times);
 }
 

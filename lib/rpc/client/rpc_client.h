@@ -69,7 +69,7 @@ struct send_queue {
 struct hedge {
 	struct plx_hist times;
 	uint64_t delay_ns; /* UINT64_MAX: not known yet */
-	uint32_t budget;   /* for extra requests, in thousandths */
+	uint32_t budget;   /* for extra requests, in tenths */
 };
 
 struct call {

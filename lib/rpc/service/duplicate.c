@@ -63,6 +63,7 @@ static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, ui
 {
 	struct service_local *local = peer->local;
 	struct plx_rpc_request *request = NULL;
+	const char *wrong;
 
 	if (peer->open.count >= local->service->attr.open_max) {
 		reply_refusal(peer, call, PLX_RPC_BUSY, POLL_NS);
@@ -76,9 +77,10 @@ static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, ui
 	}
 	request->state = REQUEST_OPEN;
 	request->key = key;
-	if (open_find(peer, call) || open_add(peer, request) != 0) {
+	wrong = open_add(peer, request);
+	if (wrong) {
 		rpc_request_free(request);
-		peer_reject(peer, "it gave two open calls one number");
+		peer_reject(peer, wrong);
 		return;
 	}
 	counter_add(&local->counts.open, 1);

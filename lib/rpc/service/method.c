@@ -65,8 +65,6 @@ int plx_rpc_service_add(struct plx_rpc_service *service, const struct plx_rpc_me
 int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
 			 struct plx_rpc_method_stats *stats_out)
 {
-	uint64_t cycles = 0;
-
 	if (i >= service->method_count)
 		return -ENOENT;
 	*stats_out = (struct plx_rpc_method_stats){
@@ -83,8 +81,7 @@ int plx_rpc_method_stats(const struct plx_rpc_service *service, uint32_t i,
 		stats_out->replies += counter_get(&local[i].replies);
 		stats_out->refused += counter_get(&local[i].refused);
 		stats_out->slow += counter_get(&local[i].slow);
-		cycles += counter_get(&local[i].cycles);
+		stats_out->handler_ns += counter_get(&local[i].handler_ns);
 	}
-	stats_out->handler_ns = plx_tsc_to_ns(cycles);
 	return 0;
 }

@@ -94,7 +94,7 @@ static inline void finish(struct plx_rpc_request *request)
 		counter_add(&local->counts.open, -1);
 		method->open--;
 		method->held++;
-		method->held_cycles += plx_tsc() - request->started;
+		method->held_ns += plx_tsc_to_ns(plx_tsc() - request->started);
 		if (request->peer)
 			open_remove(request);
 	}

@@ -107,20 +107,6 @@ void open_init(struct open_table *table, const struct plx_rpc_service *service)
 	table->size = most < BUCKETS_MAX ? most : BUCKETS_MAX;
 }
 
-/* Return: 0; -ENOMEM. */
-int open_add(struct peer *peer, struct plx_rpc_request *request)
-{
-	struct open_table *table = &peer->open;
-
-	if (!table->buckets)
-		table->buckets = calloc(table->size, sizeof(*table->buckets));
-	if (!table->buckets)
-		return -ENOMEM;
-	LIST_INSERT_HEAD(bucket_of(table, request->call), request, bucket);
-	table->count++;
-	return 0;
-}
-
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 {
 	struct plx_rpc_request *request;
@@ -131,6 +117,21 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 		if (request->call == call && !request->gone)
 			break;
 	return request;
+}
+
+const char *open_add(struct peer *peer, struct plx_rpc_request *request)
+{
+	struct open_table *table = &peer->open;
+
+	if (open_find(peer, request->call))
+		return "it gave two open calls one number";
+	if (!table->buckets)
+		table->buckets = calloc(table->size, sizeof(*table->buckets));
+	if (!table->buckets)
+		return "there is no memory for its open calls";
+	LIST_INSERT_HEAD(bucket_of(table, request->call), request, bucket);
+	table->count++;
+	return NULL;
 }
 
 void open_remove(struct plx_rpc_request *request)
@@ -188,14 +189,11 @@ static bool orphan_is_over(struct plx_rpc_request *request)
 	return true;
 }
 
-void orphans_notify(struct service_local *local)
-{
-	request_list_poll(&local->orphans, UINT32_MAX, ORPHAN_POLL_NS, orphan_is_over);
-}
-
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
-	orphans_notify(arg);
+	struct service_local *local = arg;
+
+	request_list_poll(&local->orphans, UINT32_MAX, ORPHAN_POLL_NS, orphan_is_over);
 }
 
 /* It stays in the table and counts against the client until it is replied to. Otherwise a client

@@ -60,12 +60,12 @@ struct method {
 
 /* A method's state on an lcore. */
 struct method_local {
-	uint32_t open;              /* owed a reply after their handler returned */
-	uint64_t median_ns;         /* median handler time */
-	uint64_t median_at_ns;      /* when that was updated */
-	uint64_t held, held_cycles; /* how many requests were open, and their total time */
+	uint32_t open;          /* owed a reply after their handler returned */
+	uint64_t median_ns;     /* median handler time */
+	uint64_t median_at_ns;  /* when that was updated */
+	uint64_t held, held_ns; /* how many requests were open, and their total time */
 	struct plx_log_limit log_limit;
-	_Atomic uint64_t requests, replies, refused, slow, cycles;
+	_Atomic uint64_t requests, replies, refused, slow, handler_ns;
 };
 
 struct served {
@@ -115,7 +115,6 @@ struct plx_rpc_service {
 	struct rpc_keys *keys;
 	uint64_t identity;   /* random; sent to clients */
 	uint64_t multiplier; /* random; secret */
-	uint64_t slow_cycles, turn_cycles;
 	struct plx_listener *listeners[RPC_LISTENERS_MAX];
 	uint32_t listener_count;
 	bool listens;           /* its methods are fixed */
@@ -154,10 +153,10 @@ struct peer {
 	struct plx_timer timer;
 	uint64_t identity; /* of the client, from its HELLO */
 	uint64_t reply_max;
-	uint64_t arrived_ns;           /* of the batch being served */
-	uint64_t answered_ns;          /* when the last open request was answered */
-	uint64_t turn_ns, turn_cycles; /* its current turn, and handler time in it */
-	uint32_t turn_count;           /* records served in it */
+	uint64_t arrived_ns;          /* of the batch being served */
+	uint64_t answered_ns;         /* when the last open request was answered */
+	uint64_t turn_at_ns, turn_ns; /* its current turn, and handler time in it */
+	uint32_t turn_count;          /* records served in it */
 	STAILQ_HEAD(, backlog) backlog;
 	uint64_t backlog_bytes; /* of messages longer than a batch */
 	struct open_table open;
@@ -249,14 +248,14 @@ void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_n
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
 void rpc_request_free(struct plx_rpc_request *request);
 void open_init(struct open_table *table, const struct plx_rpc_service *service);
-int open_add(struct peer *peer, struct plx_rpc_request *request);
+/* Return: NULL, or the error as text. */
+const char *open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
 void open_remove(struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 /* The link has ended. may_come_back: it was lost, so the client may ask for replies by key. */
 void open_abandon(struct peer *peer, bool may_come_back);
 /* Notify those that no client waits for. */
-void orphans_notify(struct service_local *local);
 void orphans_on_timer(struct plx_timer *timer, void *arg);
 
 /* duplicate.c */

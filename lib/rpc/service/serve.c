@@ -14,12 +14,12 @@ static uint64_t mean_open_ns(const struct method_local *method)
 	uint64_t requests = counter_get(&method->requests);
 
 	if (method->held)
-		return plx_tsc_to_ns(method->held_cycles / method->held);
-	return requests ? plx_tsc_to_ns(counter_get(&method->cycles) / requests) : 0;
+		return method->held_ns / method->held;
+	return requests ? counter_get(&method->handler_ns) / requests : 0;
 }
 
 static PLX_NOINLINE void report_slow(struct service_local *local, const struct method *method,
-				     uint64_t cycles)
+				     uint64_t ns)
 {
 	struct method_local *mine = &local->methods[method->index];
 
@@ -30,14 +30,13 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 		plx_log(rpc_log, PLX_LOG_WARNING,
 			"method %u '%s': its handler ran %" PRIu64 " us on lcore %u; everybody "
 			"else waited",
-			method->what.id, method->what.name, plx_tsc_to_ns(cycles) / PLX_NS_PER_US,
-			local->lcore);
+			method->what.id, method->what.name, ns / PLX_NS_PER_US, local->lcore);
 }
 
 /* The handler has left it open. */
 static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *request)
 {
-	bool is_second;
+	const char *wrong;
 
 	plx_rpc_reply_abandon(request);
 	request->state = REQUEST_OPEN;
@@ -45,13 +44,12 @@ static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *r
 		request->message = NULL;
 	peer->local->methods[request->method].open++;
 	counter_add(&peer->local->counts.open, 1);
-	is_second = open_find(peer, request->call);
-	if (!is_second && open_add(peer, request) == 0)
+	wrong = open_add(peer, request);
+	if (!wrong)
 		return;
 	/* Its cancellation could not find it, or not alone, so its reply is discarded. */
 	request->peer = NULL;
-	peer_reject(peer, is_second ? "it gave two open calls one number"
-				    : "there is no memory for its open calls");
+	peer_reject(peer, wrong);
 }
 
 /* Approximate the median handler time: each sample moves it a sixteenth up or down (Ma,
@@ -88,20 +86,20 @@ static inline void run(struct peer *peer, const struct method *method,
 {
 	struct service_local *local = peer->local;
 	struct method_local *mine = &local->methods[method->index];
-	uint64_t cycles;
+	uint64_t ns;
 
 	request->message = buf;
 	request->started = plx_tsc();
 	counter_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
-	cycles = plx_tsc() - request->started; /* the request may be freed */
-	update_median(mine, plx_tsc_to_ns(cycles));
+	ns = plx_tsc_to_ns(plx_tsc() - request->started); /* readable if freed */
+	update_median(mine, ns);
 	if (request->state == REQUEST_RUNNING)
 		leave_open(peer, request);
-	counter_add(&mine->cycles, cycles);
-	peer->turn_cycles += cycles;
-	if (plx_unlikely(cycles > local->service->slow_cycles))
-		report_slow(local, method, cycles);
+	counter_add(&mine->handler_ns, ns);
+	peer->turn_ns += ns;
+	if (plx_unlikely(ns > local->service->attr.slow_ns))
+		report_slow(local, method, ns);
 }
 
 /* Return: the status to refuse with; OK. */
@@ -178,7 +176,7 @@ static PLX_NOINLINE void serve_keyed(struct peer *peer, const struct rpc_record 
 	/* Self-test methods change nothing, so there is nothing to remember. */
 	if (method && method->what.id < PLX_RPC_SELF_TEST &&
 	    !duplicate_claim(peer, &rest, method, le64toh(key), &entry)) {
-		peer->turn_cycles += plx_tsc() - began;
+		peer->turn_ns += plx_tsc_to_ns(plx_tsc() - began);
 		return;
 	}
 	request = admit(peer, &rest, method);

@@ -20,13 +20,6 @@ static void service_free(struct plx_rpc_service *service)
 	free(service);
 }
 
-static uint64_t cycles_of(uint64_t ns)
-{
-	double cycles = (double)ns * plx_clock_info()->hz / 1e9;
-
-	return cycles < 9e18 ? (uint64_t)cycles : UINT64_MAX;
-}
-
 static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_service_attr *out)
 {
 	*out = attr ? *attr : (struct plx_rpc_service_attr){0};
@@ -81,7 +74,7 @@ static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
 	if (local->draining)
 		return;
 	local->draining = true;
-	orphans_notify(local);
+	orphans_on_timer(&local->orphans.timer, local);
 	LIST_FOREACH (peer, &local->acceptor.links, links)
 		peer_drain((struct peer *)peer);
 }
@@ -96,7 +89,7 @@ static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
 		return;
 	local->draining = true;
 	local->ending = true;
-	orphans_notify(local);
+	orphans_on_timer(&local->orphans.timer, local);
 	LIST_FOREACH (peer, &local->acceptor.links, links) {
 		if (peer->link)
 			plx_link_abort(peer->link);
@@ -151,8 +144,6 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	service->lcore = plx_lcore_id();
 	service->created_ns = plx_now_ns();
 	atomic_init(&service->refs, 1 + plx_lcore_count());
-	service->slow_cycles = cycles_of(checked.slow_ns);
-	service->turn_cycles = cycles_of(checked.turn_ns);
 	service->identity = plx_random_id();
 	service->multiplier = plx_random_id() | 1;
 	service->keys = rpc_keys_create(service->multiplier, &checked);

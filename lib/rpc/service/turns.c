@@ -13,11 +13,11 @@ static inline void begin_turn(struct peer *peer)
 {
 	uint64_t now_ns = plx_loop_now_ns();
 
-	if (peer->turn_ns == now_ns)
+	if (peer->turn_at_ns == now_ns)
 		return;
-	peer->turn_ns = now_ns;
+	peer->turn_at_ns = now_ns;
 	peer->turn_count = 0;
-	peer->turn_cycles = 0;
+	peer->turn_ns = 0;
 }
 
 /* Return whether the client may start another request in this turn and takes its replies. */
@@ -26,8 +26,8 @@ static inline bool may_serve(const struct peer *peer)
 	const struct plx_rpc_service *service = peer->local->service;
 
 	return !peer->session.failure && !peer->paused &&
-	       peer->turn_count < service->attr.turn_max &&
-	       peer->turn_cycles < service->turn_cycles && !rpc_tx_is_full(&peer->tx);
+	       peer->turn_count < service->attr.turn_max && peer->turn_ns < service->attr.turn_ns &&
+	       !rpc_tx_is_full(&peer->tx);
 }
 
 /* Serve a batch from *offset. Return: whether it is done; if not, *offset is where to continue, and

@@ -333,7 +333,6 @@ static const struct row {
 	ROW(plx_rpc_client_attr, calls_max, WORKS),
 	ROW(plx_rpc_client_attr, waiting_max, WORKS),
 	ROW(plx_rpc_client_attr, identity, WORKS), /* an ordinary number */
-	ROW(plx_rpc_client_attr, hedge_per_mille, REFUSED),
 	ROW(plx_rpc_client_attr, reconnect_min_ns, WORKS),
 	ROW(plx_rpc_client_attr, reconnect_max_ns, WORKS),
 	ROW(plx_rpc_call, deadline_ns, WORKS),
