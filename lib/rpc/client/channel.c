@@ -52,25 +52,6 @@ static inline bool is_on(const struct call *call, const struct channel *channel)
 	       (call->saved && call->saved->second == channel);
 }
 
-/* Return whether the call continues elsewhere despite this reply. */
-static PLX_NOINLINE bool continues(struct channel *channel, struct call *call,
-				   const struct rpc_header *header)
-{
-	if (header->status <= PLX_RPC_ERROR) {
-		hedge_on_reply(channel, call);
-		return false;
-	}
-	call->saved->link_lost |= header->handler_ns != 0;
-	if (hedge_continues(channel, call))
-		return true;
-	if (header->handler_ns)
-		return false;
-	if (header->status == PLX_RPC_DRAINING)
-		return saved_requeue(channel->client, call);
-	return (header->status == PLX_RPC_OVERLOADED || header->status == PLX_RPC_BUSY) &&
-	       saved_redirect(channel, call);
-}
-
 /* The service is overloaded: prefer others until its hint ends, for 1 ms at least. */
 static PLX_NOINLINE void note_overload(struct channel *channel, const struct rpc_header *header)
 {
@@ -102,7 +83,7 @@ static inline const char *handle_reply(struct channel *channel, const struct rpc
 		channel->draining = true; /* the status applies to the whole service */
 	if (plx_unlikely(status == PLX_RPC_OVERLOADED && !header->handler_ns))
 		note_overload(channel, header);
-	if (plx_unlikely(call->saved != NULL) && continues(channel, call, header))
+	if (plx_unlikely(call->saved != NULL) && saved_continues(channel, call, header))
 		return NULL;
 	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns && call_link_lost(call)))
 		status = PLX_RPC_PEER_DOWN; /* DRAINING would mean a retry elsewhere is safe */

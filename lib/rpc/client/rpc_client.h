@@ -209,10 +209,8 @@ bool saved_send_second(struct channel *channel, struct call *call);
 bool saved_on_link_end(struct channel *channel, struct call *call);
 /* Another service answers at this address and does not know the keys of the previous one. */
 void saved_fail_retries(struct channel *channel);
-/* The service is draining and refused it: try another. Return: whether the call continues. */
-bool saved_requeue(struct plx_rpc_client *client, struct call *call);
-/* The service is full and refused it: try another, once. Return: whether the call continues. */
-bool saved_redirect(struct channel *channel, struct call *call);
+/* Return: whether the call continues elsewhere despite this reply. */
+bool saved_continues(struct channel *channel, struct call *call, const struct rpc_header *header);
 /* Send the `retries` that the channel takes, and the client->waiting that any channel takes. */
 void saved_send_retries(struct channel *channel);
 void saved_send_waiting(struct plx_rpc_client *client);

@@ -127,10 +127,9 @@ bool saved_send_second(struct channel *channel, struct call *call)
 	return true;
 }
 
-bool saved_requeue(struct plx_rpc_client *client, struct call *call)
+/* The service is draining and refused it: try another. Return: whether the call continues. */
+static bool requeue(struct plx_rpc_client *client, struct call *call)
 {
-	if (!call->saved || client->ending)
-		return false;
 	if (call->saved->what.has_key && call->saved->link_lost)
 		return false; /* the copy sent on the lost link may still reach its service */
 	call->channel->open--;
@@ -138,13 +137,14 @@ bool saved_requeue(struct plx_rpc_client *client, struct call *call)
 	return true;
 }
 
-bool saved_redirect(struct channel *channel, struct call *call)
+/* The service is full and refused it: try another, once. Return: whether the call continues. */
+static bool redirect(struct channel *channel, struct call *call)
 {
 	struct plx_rpc_client *client = channel->client;
 	struct saved_request *saved = call->saved;
 	struct channel *other;
 
-	if (!saved || saved->was_refused || saved->link_lost || client->ending)
+	if (saved->was_refused || saved->link_lost)
 		return false;
 	other = channel_choose(client, channel, request_bytes(&saved->what));
 	if (!other || request_bytes(&saved->what) > other->request_max)
@@ -154,6 +154,23 @@ bool saved_redirect(struct channel *channel, struct call *call)
 	call->state = CALL_WAITING;
 	send_or_end(other, call);
 	return true;
+}
+
+bool saved_continues(struct channel *channel, struct call *call, const struct rpc_header *header)
+{
+	if (header->status <= PLX_RPC_ERROR) {
+		hedge_on_reply(channel, call);
+		return false;
+	}
+	call->saved->link_lost |= header->handler_ns != 0;
+	if (hedge_continues(channel, call))
+		return true;
+	if (header->handler_ns || channel->client->ending)
+		return false;
+	if (header->status == PLX_RPC_DRAINING)
+		return requeue(channel->client, call);
+	return (header->status == PLX_RPC_OVERLOADED || header->status == PLX_RPC_BUSY) &&
+	       redirect(channel, call);
 }
 
 bool saved_on_link_end(struct channel *channel, struct call *call)
