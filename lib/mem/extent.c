@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Allocate parts of an address range. Free extents are in lists by size, so finding one takes
- * constant time: four lists per power of two, with a bitmap of the non-empty ones (Masmano, Ripoll,
- * Crespo, Real, "TLSF: a New Dynamic Memory Allocator for Real-Time Systems", ECRTS 2004). Used
- * extents are in a tree by address. */
+ * constant time: four lists per power of two (as in Masmano, Ripoll, Crespo, Real, "TLSF: a New
+ * Dynamic Memory Allocator for Real-Time Systems", ECRTS 2004). Used extents are in a tree by
+ * address. */
 #include "mem_priv.h"
 
 #include <search.h>
@@ -42,20 +42,14 @@ static unsigned list_of(size_t size_bytes)
 
 static void put_free(struct mem_extents *extents, struct mem_extent *e)
 {
-	unsigned list = list_of(e->size_bytes);
-
 	e->used = false;
-	LIST_INSERT_HEAD(&extents->lists[list], e, list);
-	extents->any[list / 64] |= UINT64_C(1) << list % 64;
+	LIST_INSERT_HEAD(&extents->lists[list_of(e->size_bytes)], e, list);
 }
 
-static void take_free(struct mem_extents *extents, struct mem_extent *e)
+static void take_free(struct mem_extent *e)
 {
-	unsigned list = list_of(e->size_bytes);
-
+	e->used = true;
 	LIST_REMOVE(e, list);
-	if (LIST_EMPTY(&extents->lists[list]))
-		extents->any[list / 64] &= ~(UINT64_C(1) << list % 64);
 }
 
 static size_t gap_before(const struct mem_extent *e, size_t align_bytes)
@@ -70,26 +64,11 @@ static bool fits(const struct mem_extent *e, size_t size_bytes, size_t align_byt
 	return e->size_bytes >= gap && e->size_bytes - gap >= size_bytes;
 }
 
-static unsigned next_list(const struct mem_extents *extents, unsigned list)
-{
-	for (unsigned word = list / 64; word < MEM_EXTENT_LISTS / 64; word++) {
-		uint64_t any = extents->any[word];
-
-		if (word == list / 64)
-			any &= ~UINT64_C(0) << list % 64;
-		if (any)
-			return word * 64 + (unsigned)__builtin_ctzll(any);
-	}
-	return MEM_EXTENT_LISTS;
-}
-
 /* In a higher list every extent fits, except for alignment; up to that list, try a few of each. */
 static struct mem_extent *find(const struct mem_extents *extents, size_t size_bytes,
 			       size_t align_bytes)
 {
-	unsigned list = next_list(extents, list_of(size_bytes));
-
-	for (; list < MEM_EXTENT_LISTS; list = next_list(extents, list + 1)) {
+	for (unsigned list = list_of(size_bytes); list < MEM_EXTENT_LISTS; list++) {
 		struct mem_extent *e = LIST_FIRST(&extents->lists[list]);
 
 		for (unsigned looks = LOOKS; e && looks; looks--, e = LIST_NEXT(e, list)) {
@@ -127,22 +106,23 @@ void mem_extents_fini(struct mem_extents *extents)
 	*extents = (struct mem_extents){0};
 }
 
-/* Shrink `e`, which is in no list, to its first `keep` bytes; the rest becomes a free extent. */
-static bool split(struct mem_extents *extents, struct mem_extent *e, size_t keep)
+/* Shrink `e`, which is in use, to its first `keep` bytes. Return: the rest, in use too; NULL: no
+ * heap memory. */
+static struct mem_extent *split(struct mem_extents *extents, struct mem_extent *e, size_t keep)
 {
 	struct mem_extent *rest = calloc(1, sizeof(*rest));
 
 	if (!rest)
-		return false;
+		return NULL;
 	rest->start = e->start + keep;
 	rest->size_bytes = e->size_bytes - keep;
+	rest->used = true;
 	TAILQ_INSERT_AFTER(&extents->all, e, rest, all);
 	e->size_bytes = keep;
-	put_free(extents, rest);
-	return true;
+	return rest;
 }
 
-/* Neither is in a list. */
+/* Append `next` to `e`; neither is in a list. */
 static void merge(struct mem_extents *extents, struct mem_extent *e, struct mem_extent *next)
 {
 	e->size_bytes += next->size_bytes;
@@ -156,11 +136,11 @@ static void join(struct mem_extents *extents, struct mem_extent *e)
 	struct mem_extent *next = TAILQ_NEXT(e, all), *prev = TAILQ_PREV(e, mem_extent_row, all);
 
 	if (next && !next->used) {
-		take_free(extents, next);
+		take_free(next);
 		merge(extents, e, next);
 	}
 	if (prev && !prev->used) {
-		take_free(extents, prev);
+		take_free(prev);
 		merge(extents, prev, e);
 		e = prev;
 	}
@@ -171,27 +151,23 @@ static void join(struct mem_extents *extents, struct mem_extent *e)
 static struct mem_extent *cut(struct mem_extents *extents, struct mem_extent *e, size_t size_bytes,
 			      size_t align_bytes)
 {
-	size_t gap = gap_before(e, align_bytes);
-	bool done = true;
+	struct mem_extent *gap = e, *rest = NULL;
+	size_t gap_bytes = gap_before(e, align_bytes);
 
-	take_free(extents, e);
-	e->used = true;
-	if (gap) {
-		done = split(extents, e, gap);
-		if (done) {
-			struct mem_extent *rest = TAILQ_NEXT(e, all);
-
-			take_free(extents, rest);
-			rest->used = true;
-			put_free(extents, e);
-			e = rest;
-		}
+	take_free(e);
+	if (gap_bytes) {
+		e = split(extents, gap, gap_bytes);
+		put_free(extents, gap);
 	}
-	if (done && e->size_bytes > size_bytes)
-		done = split(extents, e, size_bytes);
-	if (done && tsearch(e, &extents->used, by_start))
+	if (e && e->size_bytes > size_bytes) {
+		rest = split(extents, e, size_bytes);
+		if (rest)
+			put_free(extents, rest);
+	}
+	if (e && e->size_bytes == size_bytes && tsearch(e, &extents->used, by_start))
 		return e;
-	join(extents, e);
+	if (e)
+		join(extents, e);
 	return NULL;
 }
 

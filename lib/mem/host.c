@@ -218,23 +218,12 @@ uint64_t mem_hugepages(size_t page_bytes, const char *counter)
 
 static void smaps_line(const char *line, struct mem_smaps *smaps)
 {
-	static const struct {
-		const char *key;
-		size_t offset;
-	} fields[] = {
-		{"KernelPageSize:", offsetof(struct mem_smaps, kernel_page_bytes)},
-		{"AnonHugePages:", offsetof(struct mem_smaps, anon_huge_bytes)},
-		{"Shared_Hugetlb:", offsetof(struct mem_smaps, hugetlb_bytes)},
-		{"Private_Hugetlb:", offsetof(struct mem_smaps, hugetlb_bytes)},
-	};
 	size_t kb;
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(fields); i++) {
-		const char *at = behind_word(line, fields[i].key);
-
-		if (at && sscanf(at, "%zu", &kb) == 1)
-			*(size_t *)((char *)smaps + fields[i].offset) += kb << 10;
-	}
+	if (sscanf(line, "KernelPageSize: %zu", &kb) == 1)
+		smaps->kernel_page_bytes = kb << 10;
+	else if (sscanf(line, "AnonHugePages: %zu", &kb) == 1)
+		smaps->anon_huge_bytes = kb << 10;
 }
 
 int mem_smaps_read(const void *base, struct mem_smaps *smaps_out)

@@ -54,8 +54,7 @@ struct mem_extents {
 	/* Ordered by address, without gaps; no two neighbours are free. */
 	TAILQ_HEAD(mem_extent_row, mem_extent) all;
 	LIST_HEAD(mem_extent_list, mem_extent) lists[MEM_EXTENT_LISTS]; /* free extents, by size */
-	uint64_t any[MEM_EXTENT_LISTS / 64]; /* bit n: list n is not empty */
-	void *used;                          /* by address: tsearch(3) */
+	void *used;                                                     /* by address: tsearch(3) */
 };
 
 /** Initialize with one free extent at `base`. Return: 0; -ENOMEM. */
@@ -126,7 +125,7 @@ uint64_t mem_hugepages(size_t page_bytes, const char *counter);
 
 /** A mapping's figures from /proc/self/smaps. */
 struct mem_smaps {
-	size_t kernel_page_bytes, anon_huge_bytes, hugetlb_bytes;
+	size_t kernel_page_bytes, anon_huge_bytes;
 };
 
 /** Return: 0; -ENOENT no such mapping; -errno. */
