@@ -31,10 +31,9 @@
 #define MARK_EMPTY     (UINT64_C(1) << 16)
 #define MARK_LENGTH    (MARK_EMPTY - 1)
 
-#define MARK_AHEAD     64  /* slots ahead whose mark a consumer prefetches for writing */
-#define DEPTH_EVERY    256 /* elements between two depth samples by consumers */
+#define MARK_AHEAD     64 /* slots ahead whose mark a consumer prefetches for writing */
 
-/* Tests stop or delay a thread at these steps: looked, claimed, copied, counting. */
+/* Tests stop or delay a thread at these steps: looked, claimed, copied. */
 #ifndef RING_STEP
 #define RING_STEP(where) ((void)0)
 #endif
@@ -74,8 +73,6 @@ uint32_t multi_depth(const struct plx_ring *ring)
 {
 	/* The two loads are not atomic together: the difference may exceed the capacity or, if the
 	 * processor reorders them, be negative. */
-	RING_STEP(counting);
-
 	uint64_t popped = counter_get(&ring->pop_claim), pushed = counter_get(&ring->push_claim);
 	uint64_t depth = ((pushed >> POSITION_SHIFT) - (popped >> POSITION_SHIFT)) & POSITION_MASK;
 
@@ -104,7 +101,6 @@ static inline uint64_t follow(const struct plx_ring *ring, uint64_t position, ui
 struct claim {
 	uint64_t position;
 	uint32_t count;
-	uint32_t found; /* positions available to claim, up to the number requested */
 };
 
 /* Claim up to `count` positions (bulk: all or none) whose marks, `distance` positions earlier, are
@@ -129,7 +125,7 @@ static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, 
 			uint64_t now = atomic_load_explicit(word, memory_order_acquire);
 
 			if (now == old)
-				return (struct claim){position, 0, taken};
+				return (struct claim){position, 0};
 			old = now;
 			continue;
 		}
@@ -138,12 +134,12 @@ static inline struct claim claim(struct plx_ring *ring, _Atomic uint64_t *word, 
 		if (sole) {
 			/* Relaxed: only one thread writes and reads it. */
 			atomic_store_explicit(word, new, memory_order_relaxed);
-			return (struct claim){position, taken, taken};
+			return (struct claim){position, taken};
 		}
 		/* C1 -> C2 */
 		if (atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_acq_rel,
 							  memory_order_acquire))
-			return (struct claim){position, taken, taken};
+			return (struct claim){position, taken};
 	}
 }
 
@@ -152,18 +148,6 @@ static inline void mark(struct plx_ring *ring, struct claim claim, uint64_t kind
 	/* M1 -> M2 */
 	atomic_store_explicit(mark_of(ring, claim.position),
 			      make_word(claim.position, kind | claim.count), memory_order_release);
-}
-
-/* Another thread may overwrite a greater depth; that is the price of a plain store.
- *
- * A push found `room` slots, fewer than it wanted. It does not read the consumers' line: taking it
- * from busy consumers keeps the ring full for longer. Bursts of 32 between two lcores cost 12
- * cycles an element instead of 8. */
-static PLX_NOINLINE uint32_t note_full(struct plx_ring *ring, uint32_t room)
-{
-	counter_add_shared(&ring->full, 1);
-	counter_raise(&ring->push_depth, ring->capacity - room);
-	return 0;
 }
 
 /* Return whether the claim ends a cache line of marks and of 8-byte slots; per-line work runs
@@ -191,10 +175,10 @@ static inline uint32_t push(struct plx_ring *ring, uint32_t words, const void *e
 	struct claim mine = claim(ring, &ring->push_claim, ring->capacity, MARK_EMPTY, count, bulk,
 				  false);
 
-	if (plx_unlikely(mine.count == 0))
-		return note_full(ring, mine.found);
 	if (plx_unlikely(mine.count < count))
-		note_full(ring, 0);
+		counter_add_shared(&ring->full, 1);
+	if (plx_unlikely(mine.count == 0))
+		return 0;
 	RING_STEP(claimed);
 	plx_ring_copy_in(ring, words, (uint32_t)mine.position, elements, mine.count);
 	RING_STEP(copied);
@@ -243,12 +227,6 @@ static inline uint32_t pop(struct plx_ring *ring, uint32_t words, void *elements
 	RING_STEP(copied);
 	if (plx_unlikely(ends_line(mine)))
 		plx_prefetch_write(mark_of(ring, mine.position + MARK_AHEAD));
-	/* Before the mark: after it, producers may refill the slots counted here. */
-	if (plx_unlikely((mine.position ^ (mine.position + mine.count)) >= DEPTH_EVERY)) {
-		uint32_t depth = multi_depth(ring) + mine.count;
-
-		counter_raise(&ring->pop_depth, depth);
-	}
 	mark(ring, mine, MARK_EMPTY);
 	return mine.count;
 }

@@ -62,14 +62,12 @@ struct plx_ring {
 	PLX_RING_BLOCK PLX_ATOMIC(uint32_t) tail; /* free-running */
 	uint32_t limit; /* of the tail: the head, as last read, plus the capacity */
 	PLX_ATOMIC(uint64_t) push_claim;
-	PLX_ATOMIC(uint64_t) full;       /* pushes that did not push everything */
-	PLX_ATOMIC(uint32_t) push_depth; /* largest depth that a producer saw */
+	PLX_ATOMIC(uint64_t) full; /* pushes that did not push everything */
 
 	/* Consumers: the same. */
 	PLX_RING_BLOCK PLX_ATOMIC(uint32_t) head;
 	uint32_t tail_seen;
 	PLX_ATOMIC(uint64_t) pop_claim;
-	PLX_ATOMIC(uint32_t) pop_depth;
 };
 
 /* Create ----------------------------------------------------------------------------------- */
@@ -102,12 +100,7 @@ void plx_ring_destroy(struct plx_ring *ring);
 struct plx_ring_stats {
 	uint32_t capacity;
 	uint32_t depth; /**< elements in it now */
-	/** Lower bound of the greatest depth. An SPSC producer samples it when the ring looks
-	 * full; its consumer, when it gets fewer than requested, or leaves more than 128 or a
-	 * quarter of the capacity. The other kinds sample once in 256 elements, and when full
-	 * (elements being popped then count). */
-	uint32_t high_water;
-	uint64_t full; /**< pushes and reserves without room for all of their elements */
+	uint64_t full;  /**< pushes and reserves without room for all of their elements */
 };
 
 /** Elements in the ring: exact while no thread pushes or pops, else slightly old. Thread: any. */
@@ -222,13 +215,7 @@ static inline uint32_t plx_ring_room(struct plx_ring *ring, uint32_t tail, uint3
 		return room;
 	/* H2 <- H1: the slots were read before they are written again. */
 	ring->limit = plx_atomic_load(&ring->head, PLX_ACQUIRE) + ring->capacity;
-	room = ring->limit - tail;
-
-	uint32_t depth = ring->capacity - room;
-	/* Relaxed: statistics, written by the producer only. */
-	if (depth > plx_atomic_load(&ring->push_depth, PLX_RELAXED))
-		plx_atomic_store(&ring->push_depth, depth, PLX_RELAXED);
-	return room;
+	return ring->limit - tail;
 }
 
 /** Private. Filled slots from `head` on; at least `count` if available. */
@@ -260,17 +247,13 @@ static inline void plx_ring_push_prefetch(const struct plx_ring *ring, uint32_t 
 		plx_prefetch_write(ring->slots + PLX_CAST(size_t, start) * words + word);
 }
 
-/** Private. Prefetch lines for reading, as far as they are known to be filled. Also records their
- * number, because this path is rare. */
-static inline void plx_ring_pop_prefetch(struct plx_ring *ring, uint32_t words, uint32_t head,
+/** Private. Prefetch lines for reading, as far as they are known to be filled. */
+static inline void plx_ring_pop_prefetch(const struct plx_ring *ring, uint32_t words, uint32_t head,
 					 uint32_t count, uint32_t filled)
 {
 	if (plx_likely(words == 1 && (head + count) % 8 >= count) ||
 	    filled <= ring->pop_ahead + count)
 		return;
-	/* Relaxed: statistics, written by the consumer only. */
-	if (filled > plx_atomic_load(&ring->pop_depth, PLX_RELAXED))
-		plx_atomic_store(&ring->pop_depth, filled, PLX_RELAXED);
 
 	uint32_t start = (head + ring->pop_ahead) & ring->mask;
 

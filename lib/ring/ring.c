@@ -157,7 +157,6 @@ uint32_t plx_ring_spsc_pop(struct plx_ring *ring, void *elements, uint32_t count
 
 uint32_t plx_ring_spsc_pop_part(struct plx_ring *ring, void *elements, uint32_t filled, bool bulk)
 {
-	counter_raise(&ring->pop_depth, filled);
 	return bulk || filled == 0 ? 0 : plx_ring_spsc_pop(ring, elements, filled, true);
 }
 
@@ -176,14 +175,9 @@ uint32_t plx_ring_depth(const struct plx_ring *ring)
 
 void plx_ring_stats(const struct plx_ring *ring, struct plx_ring_stats *stats_out)
 {
-	uint32_t pushed = counter_get(&ring->push_depth), popped = counter_get(&ring->pop_depth);
-	uint32_t depth = plx_ring_depth(ring);
-	uint32_t high_water = pushed > popped ? pushed : popped;
-
 	*stats_out = (struct plx_ring_stats){
 		.capacity = ring->capacity,
-		.depth = depth,
-		.high_water = depth > high_water ? depth : high_water,
+		.depth = plx_ring_depth(ring),
 		.full = counter_get(&ring->full),
 	};
 }

@@ -10,9 +10,7 @@
 #define counter_get(counter)        atomic_load_explicit((counter), memory_order_relaxed)
 #define counter_set(counter, value) atomic_store_explicit((counter), (value), memory_order_relaxed)
 #define counter_add(counter, more)  counter_set((counter), counter_get(counter) + (more))
-/* Keep the maximum, or the minimum. */
-#define counter_raise(counter, value) \
-	((value) > counter_get(counter) ? counter_set((counter), (value)) : (void)0)
+/* Keep the minimum. */
 #define counter_lower(counter, value) \
 	((value) < counter_get(counter) ? counter_set((counter), (value)) : (void)0)
 /* For counters that several threads write. */

@@ -322,26 +322,6 @@ STOPS(one_that_was_overtaken_looks_again)
 	}
 }
 
-/* The depth that a consumer records must not include elements pushed after its claim. */
-STOPS(the_high_water_never_passes_the_capacity)
-{
-	struct plx_ring_stats stats;
-
-	open_ring(PLX_RING_MPMC, CAPACITY);
-	for (uint32_t i = 0; i < DEPTH_EVERY - 1; i++) {
-		push_all(1);
-		pop_all(1);
-	}
-	push_all(CAPACITY);
-	begin_pop(&first, 1, "counting");
-	plx_ring_push(ring, &next_in);
-	finish(&first, 1);
-	expect_out(&first, DEPTH_EVERY - 1);
-	plx_ring_stats(ring, &stats);
-	assert_int_equal(stats.high_water, CAPACITY);
-	plx_ring_destroy(ring);
-}
-
 #define TOKENS      8
 #define THREADS_MAX 64
 

@@ -186,47 +186,4 @@ RINGS_TEST(incomplete_pushes_are_counted)
 	assert_ring(rings, stats_of(rings).depth == capacity);
 }
 
-RINGS_TEST(high_water_is_the_largest_depth_seen)
-{
-	uint32_t capacity = rings->attr.capacity;
-
-	assert_ring(rings, stats_of(rings).high_water == 0);
-	rings_push(rings, capacity, RINGS_BURST);
-	assert_ring(rings, stats_of(rings).high_water == capacity);
-	rings_push(rings, 1, RINGS_ONE); /* noticed by a producer */
-	rings_pop(rings, capacity, RINGS_BURST);
-	assert_ring(rings, stats_of(rings).depth == 0);
-	assert_ring(rings, stats_of(rings).high_water == capacity);
-}
-
-RINGS_TEST(a_refused_bulk_updates_high_water)
-{
-	uint32_t capacity = rings->attr.capacity;
-
-	if (capacity == 1)
-		return;
-	rings_push(rings, capacity - 1, RINGS_BURST);
-	assert_ring(rings, rings_push(rings, 2, RINGS_BULK) == 0);
-	while (rings_pop(rings, 1, RINGS_ONE))
-		;
-	assert_ring(rings, stats_of(rings).high_water == capacity - 1);
-}
-
-/* Without a full ring, and without queries: a consumer notices within 256 elements. */
-PLX_TEST(consumers_update_high_water)
-{
-	struct plx_ring_attr attr = {.capacity = 4096};
-	struct rings rings;
-
-	for (attr.kind = PLX_RING_SPSC; attr.kind <= PLX_RING_MPMC; attr.kind++) {
-		rings_open(&rings, &attr, 0);
-		rings_push(&rings, 1024, RINGS_BURST);
-		while (rings_pop(&rings, 1, RINGS_ONE))
-			;
-		assert_ring(&rings, stats_of(&rings).high_water >= 1024 - 256);
-		assert_ring(&rings, stats_of(&rings).high_water <= 1024);
-		rings_close(&rings);
-	}
-}
-
 PLX_TEST_MAIN()
