@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <numa.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -51,37 +52,29 @@ static bool read_number(const char *key, uint64_t *value_out, const char *format
 
 /* Nodes ------------------------------------------------------------------------------------ */
 
-/* Return whether the node has memory. Every pool and every link asks, so a node that had memory is
- * cached; the lookup reads a file of /sys. */
-static bool node_is_usable(int node)
+static bool usable[MEM_NODE_MAX];
+
+/* libnuma reads /proc and /sys, so this works even if get_mempolicy is denied. */
+static void find_nodes(void)
 {
-	static atomic_bool known[MEM_NODE_MAX];
+	bool is_any = false;
 	long long free_bytes;
 
-	if (atomic_load_explicit(&known[node], memory_order_relaxed))
-		return true;
-	/* libnuma reads /proc and /sys, so this works even if get_mempolicy is denied. */
-	if (!numa_all_nodes_ptr || !numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned)node) ||
-	    numa_node_size64(node, &free_bytes) <= 0)
-		return false;
-	atomic_store_explicit(&known[node], true, memory_order_relaxed);
-	return true;
+	for (int node = 0; numa_all_nodes_ptr && node < MEM_NODE_MAX; node++) {
+		usable[node] = numa_bitmask_isbitset(numa_all_nodes_ptr, (unsigned)node) &&
+			       numa_node_size64(node, &free_bytes) > 0;
+		is_any |= usable[node];
+	}
+	usable[0] |= !is_any; /* a system that reports no nodes has one */
 }
 
+/* Every pool and every link asks, so nodes are looked up once. */
 bool mem_node_usable(int node)
 {
-	if (node < 0 || node >= MEM_NODE_MAX)
-		return false;
-	if (node_is_usable(node))
-		return true;
-	if (node > 0)
-		return false;
-	/* A system that reports no nodes has one. */
-	for (int other = 1; other < MEM_NODE_MAX; other++) {
-		if (node_is_usable(other))
-			return false;
-	}
-	return true;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_nodes);
+	return node >= 0 && node < MEM_NODE_MAX && usable[node];
 }
 
 bool mem_node_exists(int node)

@@ -46,59 +46,53 @@ static uint32_t cache_count_of(const struct plx_pool_attr *attr)
 	return quarter < CACHE_DEFAULT ? quarter : CACHE_DEFAULT;
 }
 
-/* Offsets in the allocation. */
-struct layout {
-	size_t stride_bytes;
-	size_t own, ring, caches, links, marks, objects, total;
-};
-
-static void lay_out(const struct plx_pool_attr *attr, struct layout *at)
+/* Set the pointers to the parts of a pool that starts at `memory`. Return: its size. */
+static size_t lay_out(struct pool *pool, const struct plx_pool_attr *attr, char *memory)
 {
 	bool is_shared = attr->owner == PLX_LCORE_NONE;
 	struct plx_ring_attr ring = {.kind = PLX_RING_MPMC, .capacity = attr->object_count};
-	size_t count = attr->object_count;
-	size_t caches_bytes = cache_count_of(attr) ? PLX_LCORE_MAX * sizeof(void *) : 0;
-	size_t ring_bytes = 0;
+	size_t count = attr->object_count, ring_bytes = 0;
+	size_t at = mem_round_up(sizeof(*pool), ALIGN);
 
 	if (is_shared)
 		plx_ring_size(&ring, &ring_bytes); /* cannot fail: see check_attr */
+	pool->cache_count = cache_count_of(attr);
 	/* At most 2^31 objects of 2^32 bytes: no overflow. */
-	at->stride_bytes = mem_round_up(attr->object_bytes + POOL_CANARY_BYTES, PLX_CACHE_LINE);
-	at->own = mem_round_up(sizeof(struct pool), ALIGN);
-	at->ring = at->own + (is_shared ? 0 : pool_cache_bytes(attr->object_count));
-	at->caches = at->ring + ring_bytes;
-	at->links = at->caches + (is_shared ? caches_bytes : sizeof(void *));
-	at->marks = at->links + (is_shared ? count * sizeof(uint32_t) : 0);
-	at->objects = mem_round_up(at->marks + (POOL_CHECKED ? count : 0), PLX_CACHE_LINE);
-	at->total = at->objects + count * at->stride_bytes;
+	pool->stride_bytes = mem_round_up(attr->object_bytes + POOL_CANARY_BYTES, PLX_CACHE_LINE);
+	pool->own = is_shared ? NULL : (struct pool_cache *)(memory + at);
+	at += is_shared ? 0 : pool_cache_bytes(attr->object_count);
+	pool->ring = is_shared ? (struct plx_ring *)(memory + at) : NULL;
+	at += ring_bytes;
+	pool->lcore_count = !is_shared ? 1 : pool->cache_count ? PLX_LCORE_MAX : 0;
+	pool->pub.caches = (struct plx_pool_cache **)(memory + at);
+	at += pool->lcore_count * sizeof(*pool->pub.caches);
+	pool->spare_links = (_Atomic uint32_t *)(memory + at);
+	at += is_shared ? count * sizeof(*pool->spare_links) : 0;
+	pool->marks = POOL_CHECKED ? (_Atomic uint8_t *)(memory + at) : NULL;
+	at = mem_round_up(at + (POOL_CHECKED ? count : 0), PLX_CACHE_LINE);
+	pool->objects = memory + at;
+	return at + count * pool->stride_bytes;
 }
 
-static void init_owned(struct pool *pool, char *memory, const struct layout *at)
+static void init_owned(struct pool *pool)
 {
-	struct pool_cache *own = (struct pool_cache *)(memory + at->own);
-	void **stack = plx_pool_stack(&own->pub);
+	void **stack = plx_pool_stack(&pool->own->pub);
 	uint32_t count = pool->object_count;
 
-	pool->own = own;
-	pool->pub.caches[0] = &own->pub;
+	pool->pub.caches[0] = &pool->own->pub;
 	pool->pub.lcore_first = pool->owner;
-	pool->lcore_count = 1;
-	own->pub.size = own->pub.floor = count;
-	pool_set_cached(own, count);
+	pool->own->pub.size = pool->own->pub.floor = count;
+	pool_set_cached(pool->own, count);
 	/* Downwards, so that the first get returns the first object. */
 	for (uint32_t i = 0; i < count; i++)
 		stack[count - 1 - i] = mem_pool_object(&pool->pub, i);
 }
 
-static void init_shared(struct pool *pool, const struct plx_pool_attr *attr, char *memory,
-			const struct layout *at)
+static void init_shared(struct pool *pool)
 {
-	struct plx_ring_attr ring = {.kind = PLX_RING_MPMC, .capacity = attr->object_count};
+	struct plx_ring_attr ring = {.kind = PLX_RING_MPMC, .capacity = pool->object_count};
 
-	plx_ring_init(memory + at->ring, &ring, &pool->ring); /* cannot fail: aligned as well */
-	pool->spare_links = (_Atomic uint32_t *)(memory + at->links);
-	pool->cache_count = cache_count_of(attr);
-	pool->lcore_count = pool->cache_count ? PLX_LCORE_MAX : 0;
+	plx_ring_init(pool->ring, &ring, &pool->ring); /* cannot fail: aligned as well */
 	for (uint32_t id = 0; id < pool->lcore_count; id++)
 		pool->pub.caches[id] = &pool_no_cache.pub;
 	for (uint32_t i = 0; i < pool->object_count; i++) {
@@ -108,49 +102,43 @@ static void init_shared(struct pool *pool, const struct plx_pool_attr *attr, cha
 	}
 }
 
-static void init(struct pool *pool, const struct plx_pool_attr *attr, const struct layout *at)
+static void init(struct pool *pool, const struct plx_pool_attr *attr)
 {
-	char *memory = (char *)pool;
-
 	pool->owner = attr->owner;
-	pool->pub.caches = (struct plx_pool_cache **)(memory + at->caches);
-	pool->objects = memory + at->objects;
-	pool->stride_bytes = at->stride_bytes;
 	/* A free object holds a link. */
 	pool->object_bytes = attr->object_bytes < sizeof(struct pool_returned)
 				   ? sizeof(struct pool_returned)
 				   : attr->object_bytes;
 	pool->object_count = attr->object_count;
 	atomic_init(&pool->low_water, attr->object_count);
-	pool->marks = POOL_CHECKED ? (_Atomic uint8_t *)(memory + at->marks) : NULL;
 	snprintf(pool->name, sizeof(pool->name), "%s", attr->name);
 	for (uint32_t i = 0; i < pool->object_count; i++) {
 		pool_put_canary(pool, mem_pool_object(&pool->pub, i));
 		pool_poison(pool, mem_pool_object(&pool->pub, i));
 	}
 	if (pool_is_shared(pool))
-		init_shared(pool, attr, memory, at);
+		init_shared(pool);
 	else
-		init_owned(pool, memory, at);
+		init_owned(pool);
 	pool->pub.lcore_count = POOL_WATCHED ? 0 : pool->lcore_count;
 }
 
 int plx_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out)
 {
-	struct layout at;
+	struct pool sizing = {0};
 	void *memory;
 	int err = check_attr(attr);
 
 	if (err)
 		return err;
-	lay_out(attr, &at);
-	err = mem_alloc(at.total, ALIGN, attr->node, &memory);
+	err = mem_alloc(lay_out(&sizing, attr, (char *)&sizing), ALIGN, attr->node, &memory);
 	if (err)
 		return plx_fail_in(err, "pool %s, %u objects of %zu bytes: ", attr->name,
 				   attr->object_count, attr->object_bytes);
 
 	struct pool *pool = memory;
-	init(pool, attr, &at);
+	lay_out(pool, attr, memory);
+	init(pool, attr);
 	pthread_mutex_lock(&list_lock);
 	LIST_INSERT_HEAD(&pools, pool, all);
 	pthread_mutex_unlock(&list_lock);
@@ -225,18 +213,13 @@ static uint32_t available_outside(const struct pool *pool)
 
 uint32_t pool_available(const struct pool *pool)
 {
-	uint32_t outside = available_outside(pool), sum;
+	uint32_t before = available_outside(pool);
+	uint32_t sum = pool_is_shared(pool) ? in_caches(pool) : pool_cached(pool->own);
+	uint32_t after = available_outside(pool);
 
-	if (pool_is_shared(pool)) {
-		sum = in_caches(pool);
-		uint32_t after = available_outside(pool);
-
-		/* Half a cache may have moved to or from a cache in between: count it twice rather
-		 * than not at all. */
-		sum += outside > after ? outside : after;
-	} else {
-		sum = pool_cached(pool->own) + outside;
-	}
+	/* Half a cache may have moved to or from a cache in between: count it twice rather than not
+	 * at all. */
+	sum += before > after ? before : after;
 	return sum < pool->object_count ? sum : pool->object_count;
 }
 
