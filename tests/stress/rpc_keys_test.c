@@ -63,7 +63,7 @@ static void ask(struct rpc_key key, unsigned *random)
 		run(key, entry, rand_r(random) % 4 == 0);
 		return;
 	case KEY_RUNNING:
-		if (rpc_keys_lookup(keys, key, 1, &answer) == KEY_DONE)
+		if (rpc_keys_claim(keys, key, 1, 1, NULL, &answer, NULL) == KEY_DONE)
 			check_answer(key, &answer);
 		return;
 	case KEY_DONE:

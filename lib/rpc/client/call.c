@@ -189,19 +189,18 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 int plx_rpc_cancel(struct plx_rpc_client *client, plx_rpc_call_id id)
 {
 	struct call *call = call_find(client, id);
-	struct channel *channel;
+	bool is_sent = call && call->state == CALL_SENT;
 
 	ASSERT_OWNER(client->lcore);
 	if (plx_is_forked())
 		return plx_fail_forked("plx_rpc_cancel");
-	if (!call || (call->state != CALL_WAITING && call->state != CALL_SENT))
+	if (!is_sent && (!call || call->state != CALL_WAITING))
 		return plx_fail(ENOENT, "there is no open call of that number");
-	channel = call->state == CALL_SENT ? call->channel : NULL;
-	if (channel)
-		call_send_cancel(channel, call);
+	if (is_sent)
+		call_send_cancel(call->channel, call);
 	call_finish_later(client, call, PLX_RPC_CANCELLED);
-	if (channel)
-		channel_check_drain(channel);
+	if (is_sent)
+		channel_check_drain(call->channel);
 	return 0;
 }
 

@@ -59,8 +59,8 @@ struct saved_request {
 
 /* Requests that wait to be sent once. All are older than those in a list. */
 struct send_queue {
-	struct send_queue_block *first, *last, *spare;
-	uint64_t bytes;       /* of all records */
+	struct send_queue_block *first, *last; /* unused ones follow the last */
+	uint64_t bytes;                        /* of all records */
 	uint64_t stale_bytes; /* of completed calls; the first record is not stale */
 	uint32_t count;       /* of open calls */
 };

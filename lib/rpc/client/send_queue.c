@@ -44,41 +44,30 @@ bool send_queue_accepts(const struct plx_rpc_client *client, size_t length)
 	       queue->stale_bytes <= queue->bytes - queue->stale_bytes + STALE_MAX;
 }
 
+/* Use the block after the last: an unused or a new one. */
 static PLX_NOINLINE bool add_block(struct plx_rpc_client *client)
 {
 	struct send_queue *queue = &client->queue;
-	struct send_queue_block *block = queue->spare;
+	struct send_queue_block **next = queue->last ? &queue->last->next : &queue->first;
 
-	if (block)
-		queue->spare = block->next;
-	else
-		block = plx_mem_alloc(BLOCK_BYTES, 0, plx_lcore_node(client->lcore), NULL);
-	if (!block)
+	if (!*next)
+		*next = plx_mem_alloc(BLOCK_BYTES, 0, plx_lcore_node(client->lcore), NULL);
+	if (!*next)
 		return false;
-	block->next = NULL;
-	block->begin = block->end = 0;
-	if (queue->last)
-		queue->last->next = block;
-	else
-		queue->first = block;
-	queue->last = block;
+	queue->last = *next;
 	return true;
 }
 
-static void free_blocks(struct send_queue_block *block)
+void send_queue_free(struct plx_rpc_client *client)
 {
+	struct send_queue_block *block = client->queue.first;
+
 	while (block) {
 		struct send_queue_block *next = block->next;
 
 		plx_mem_free(block);
 		block = next;
 	}
-}
-
-void send_queue_free(struct plx_rpc_client *client)
-{
-	free_blocks(client->queue.first);
-	free_blocks(client->queue.spare);
 }
 
 /* Remove the first record. */
@@ -90,13 +79,12 @@ static inline void pop(struct send_queue *queue, uint32_t bytes)
 	queue->bytes -= bytes;
 	if (plx_likely(block->begin < block->end))
 		return;
-	if (block == queue->last) {
-		block->begin = block->end = 0;
+	block->begin = block->end = 0;
+	if (block == queue->last)
 		return;
-	}
 	queue->first = block->next;
-	block->next = queue->spare;
-	queue->spare = block;
+	block->next = queue->last->next;
+	queue->last->next = block;
 }
 
 int send_queue_add(struct plx_rpc_client *client, struct call *call, const struct request *request,

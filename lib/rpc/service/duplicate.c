@@ -35,7 +35,8 @@ static bool is_answered(struct plx_rpc_request *request)
 
 	if (peer->session.failure || rpc_tx_is_full(&peer->tx))
 		return false;
-	state = rpc_keys_lookup(request->local->service->keys, key, plx_loop_now_ns(), &answer);
+	state = rpc_keys_claim(request->local->service->keys, key, request->method,
+			       plx_loop_now_ns(), NULL, &answer, NULL);
 	if (state == KEY_RUNNING)
 		return false;
 	/* The first got a refusal that allows a retry, or was forgotten: its fate is unknown. */

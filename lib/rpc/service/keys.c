@@ -15,7 +15,8 @@ struct key_entry {
 	STAILQ_ENTRY(key_entry) link; /* in `done` */
 	struct rpc_key key;
 	union {
-		uint64_t waited_ns; /* before that: when a duplicate was last seen to wait */
+		_Atomic uint64_t
+			waited_ns; /* before that: when a duplicate was last seen to wait */
 		uint64_t done_ns;
 	};
 	uint32_t method;
@@ -165,7 +166,7 @@ static enum key_state state_of(struct key_entry *entry, uint64_t now_ns, struct 
 	if (!entry)
 		return KEY_NEW;
 	if (!entry->done) {
-		entry->waited_ns = now_ns;
+		counter_set(&entry->waited_ns, now_ns);
 		return KEY_RUNNING;
 	}
 	*out = entry->answer;
@@ -190,38 +191,20 @@ enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_
 	pthread_mutex_lock(&shard->lock);
 	forget_old(shard, now_ns);
 	entry = find(shard, key);
-	if (!entry) {
+	if (!entry && entry_out) {
 		*entry_out = add(shard, key, method);
 		state = *entry_out ? KEY_NEW : KEY_FULL;
 		*retry_ns_out = room_after_ns(shard, now_ns);
-	} else if (entry->method == method) {
+	} else if (!entry || entry->method == method) {
 		state = state_of(entry, now_ns, out);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	return state;
 }
 
-enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, uint64_t now_ns,
-			       struct key_answer *out)
+uint64_t rpc_keys_waited_ns(const struct key_entry *entry)
 {
-	struct shard *shard = shard_of(keys, key);
-	enum key_state state;
-
-	pthread_mutex_lock(&shard->lock);
-	state = state_of(find(shard, key), now_ns, out);
-	pthread_mutex_unlock(&shard->lock);
-	return state;
-}
-
-uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry)
-{
-	struct shard *shard = shard_of(keys, entry->key);
-	uint64_t waited_ns;
-
-	pthread_mutex_lock(&shard->lock);
-	waited_ns = entry->waited_ns;
-	pthread_mutex_unlock(&shard->lock);
-	return waited_ns;
+	return counter_get(&entry->waited_ns);
 }
 
 /* Return: whether they could be allocated. */

@@ -177,7 +177,7 @@ static bool may_be_asked_for(const struct plx_rpc_request *request)
 	if (!local->draining && plx_time_add(request->lost_ns, key_ns) > now_ns)
 		return true;
 	/* A client that waits is seen each millisecond. */
-	return plx_time_add(rpc_keys_waited_ns(service->keys, request->entry),
+	return plx_time_add(rpc_keys_waited_ns(request->entry),
 			    local->draining ? ORPHAN_POLL_NS : key_ns) > now_ns;
 }
 

@@ -274,18 +274,14 @@ struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_a
 void rpc_keys_destroy(struct rpc_keys *keys);
 
 /* Claim the key of a new request. NEW: pass *entry_out to rpc_keys_done or rpc_keys_forget. DONE:
- * *out is the reply. FULL: *retry_ns_out is a hint. */
+ * *out is the reply. FULL: *retry_ns_out is a hint. entry_out NULL: only look it up, for a client
+ * that waits for its reply; NEW: it was forgotten. */
 enum key_state rpc_keys_claim(struct rpc_keys *keys, struct rpc_key key, uint32_t method,
 			      uint64_t now_ns, struct key_entry **entry_out, struct key_answer *out,
 			      uint64_t *retry_ns_out);
 
-/* Look up a key that was RUNNING, for a client that waits for its reply. Return: its state; NEW: it
- * was forgotten. */
-enum key_state rpc_keys_lookup(struct rpc_keys *keys, struct rpc_key key, uint64_t now_ns,
-			       struct key_answer *out);
-
 /* When a client last waited for the reply to a request that runs, since the first one; 0: never. */
-uint64_t rpc_keys_waited_ns(struct rpc_keys *keys, const struct key_entry *entry);
+uint64_t rpc_keys_waited_ns(const struct key_entry *entry);
 
 /* The request has run: this is its reply. Remembers OVERLOADED if the bytes cannot be allocated. */
 void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct rpc_header *header,
