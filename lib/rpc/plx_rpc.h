@@ -220,9 +220,6 @@ bool plx_rpc_request_is_gone(const struct plx_rpc_request *request);
  * holder's. */
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request);
 
-/** The client's address; valid in the handler. Thread: the request's lcore. */
-const char *plx_rpc_request_peer(const struct plx_rpc_request *request);
-
 /** Sums over all lcores. Methods are in the order of registration. */
 struct plx_rpc_method_stats {
 	uint32_t id;

@@ -111,25 +111,22 @@ static inline bool is_better(const struct channel *channel, const struct channel
 struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
 			       uint64_t length)
 {
-	struct channel *best = NULL, *too_small = NULL;
+	struct channel *best = NULL;
 	bool one_accepts = false;
 
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		struct channel *channel = &client->channels[i];
-		bool accepts;
+		bool accepts = length <= channel->request_max;
 
-		if (channel == other || !channel_is_up(channel))
+		if (channel == other || !channel_is_up(channel) || accepts < one_accepts)
 			continue;
-		accepts = length <= channel->request_max;
-		one_accepts |= accepts;
-		if (!channel_has_room(channel))
-			continue;
-		if (!accepts)
-			too_small = channel;
-		else if (!best || is_better(channel, best))
+		if (accepts > one_accepts)
+			best = NULL; /* those before do not accept it */
+		one_accepts = accepts;
+		if (channel_has_room(channel) && (!best || is_better(channel, best)))
 			best = channel;
 	}
-	return best || one_accepts ? best : too_small;
+	return best;
 }
 
 void client_send_waiting(struct plx_rpc_client *client)

@@ -81,20 +81,13 @@ void hedge_cancel(struct call *call)
 	channel_check_drain(second);
 }
 
-static void swap_channels(struct call *call)
-{
-	struct channel *first = call->channel;
-
-	call->channel = call->saved->second;
-	call->saved->second = first;
-}
-
 void hedge_on_reply(struct channel *channel, struct call *call)
 {
 	struct plx_rpc_client *client = channel->client;
 
 	if (call->channel != channel) {
-		swap_channels(call);
+		call->saved->second = call->channel;
+		call->channel = channel;
 		client->counts.hedges_won++;
 	}
 	if (call->saved->hedge)
@@ -107,7 +100,7 @@ bool hedge_continues(struct channel *channel, struct call *call)
 	if (!call->saved->second)
 		return false;
 	if (call->channel == channel)
-		swap_channels(call);
+		call->channel = call->saved->second;
 	call->saved->second = NULL;
 	channel->open--;
 	return true;

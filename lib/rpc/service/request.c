@@ -254,9 +254,3 @@ uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)
 {
 	return request->deadline_ns;
 }
-
-const char *plx_rpc_request_peer(const struct plx_rpc_request *request)
-{
-	ASSERT_OWNER(request->local->lcore);
-	return request->peer ? plx_link_peer(request->peer->session.link) : "";
-}
