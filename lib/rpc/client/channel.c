@@ -246,7 +246,7 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client)
 			  (struct rpc_greeting){
 				  .role = RPC_CLIENT,
 				  .payload_max = client->attr.reply_max,
-				  .identity = client->identity,
+				  .identity = client->attr.identity,
 			  });
 	plx_connector_init(&channel->session, &owner, &attr);
 }

@@ -15,6 +15,7 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 	out->deadline_ns = out->deadline_ns ?: PLX_RPC_DEADLINE_NS_DEFAULT;
 	out->calls_max = out->calls_max ?: UINT32_C(128) << 10;
 	out->waiting_max = out->waiting_max ?: UINT64_C(64) << 20;
+	out->identity = out->identity ?: plx_random_id();
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
 				PLX_RPC_PAYLOAD_MAX);
@@ -65,7 +66,6 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	}
 	TAILQ_INIT(&client->waiting);
 	STAILQ_INIT(&client->completed);
-	client->identity = client->attr.identity ?: plx_random_id();
 	client->channel_count = count;
 	client->log_limit.burst = 1; /* retries would repeat the message */
 	plx_task_init(&client->deliver, client_deliver, client);

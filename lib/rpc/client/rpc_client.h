@@ -109,7 +109,6 @@ struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
 	struct plx_connector_attr session; /* of each channel */
 	uint32_t lcore;
-	uint64_t identity;
 	struct call **chunks;
 	uint32_t chunk_count, open;
 	struct call *free;
