@@ -73,6 +73,14 @@ static int check_node(const struct mem_ask *ask, struct mem_zone *zone)
 			ask->node);
 }
 
+static int fail_to_populate(size_t size_bytes, int memfd)
+{
+	if (memfd != NO_FD)
+		return plx_fail(errno, "they cannot be had here (node, or limit of the cgroup): %s",
+				strerror(errno));
+	return plx_fail(ENOMEM, "populating %zu bytes of memory: %s", size_bytes, strerror(errno));
+}
+
 /* Populate every page now. memfd: of huge pages, or NO_FD. */
 static int populate(void *base, size_t size_bytes, int memfd)
 {
@@ -84,11 +92,11 @@ static int populate(void *base, size_t size_bytes, int memfd)
 	if (result == 0)
 		return 0;
 	if (errno != EINVAL)
-		return -errno;
+		return fail_to_populate(size_bytes, memfd);
 	/* An older kernel. fallocate takes huge pages by the mapping's policy and fails if there
 	 * are too few. After that, and in private memory, a touch raises no SIGBUS. */
 	if (memfd != NO_FD && fallocate(memfd, 0, 0, (off_t)size_bytes) != 0)
-		return -errno;
+		return fail_to_populate(size_bytes, memfd);
 	memset(base, 0, size_bytes);
 	return 0;
 }
@@ -96,12 +104,7 @@ static int populate(void *base, size_t size_bytes, int memfd)
 /* Pages are reserved or private, so older kernels need no file here. */
 int mem_block_populate(void *from, size_t size_bytes)
 {
-	int err = populate(from, size_bytes, NO_FD);
-
-	if (err)
-		return plx_fail(ENOMEM, "populating %zu bytes of memory: %s", size_bytes,
-				strerror(-err));
-	return 0;
+	return populate(from, size_bytes, NO_FD);
 }
 
 static int open_hugetlb(size_t page_bytes, size_t size_bytes)
@@ -126,14 +129,7 @@ static int fill(const struct mem_ask *ask, struct mem_zone *zone, size_t first_b
 	bool is_bound = ask->node != PLX_NODE_ANY; /* false with --numa any */
 	int err = is_bound ? bind_to_node(zone->pub.base, ask, zone->pub.size_bytes) : 0;
 
-	if (err == 0 && memfd == NO_FD) {
-		err = mem_block_populate(zone->pub.base, first_bytes);
-	} else if (err == 0) {
-		err = populate(zone->pub.base, first_bytes, memfd);
-		if (err)
-			plx_fail(-err, "they cannot be had here (node, or limit of the cgroup): %s",
-				 strerror(-err));
-	}
+	err = err ?: populate(zone->pub.base, first_bytes, memfd);
 	if (err == 0 && is_bound)
 		err = check_node(ask, zone);
 	if (err)

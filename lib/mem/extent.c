@@ -34,10 +34,8 @@ static unsigned list_of(size_t size_bytes)
 {
 	size_t units = size_bytes >> UNIT_SHIFT;
 	unsigned log = units ? 63 - (unsigned)__builtin_clzll(units) : 0;
-	unsigned part = log < 2 ? (unsigned)(units << (2 - log)) & 3
-				: (unsigned)(units >> (log - 2)) & 3;
 
-	return log * PARTS + part;
+	return log * PARTS + (unsigned)(units * PARTS >> log) % PARTS;
 }
 
 static void put_free(struct mem_extents *extents, struct mem_extent *e)

@@ -3,7 +3,6 @@
 #include "base_internal.h"
 #include "mem_priv.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <numa.h>
 #include <pthread.h>
@@ -12,18 +11,6 @@
 
 #define LINE_BYTES 1024
 #define PATH_BYTES (LINE_BYTES + 64)
-
-/* Return the text after the first `key` that is a whole word, or NULL. */
-static const char *behind_word(const char *line, const char *key)
-{
-	size_t len = strlen(key);
-
-	for (const char *at = line; (at = strstr(at, key)); at += len) {
-		if (at == line || isspace((unsigned char)at[-1]))
-			return at + len;
-	}
-	return NULL;
-}
 
 /* Read the number after `key` in a file of "key number" lines; with an empty key, the first number.
  * The format gives the path. */
@@ -42,9 +29,9 @@ static bool read_number(const char *key, uint64_t *value_out, const char *format
 	if (!file)
 		return false;
 	while (!found && fgets(line, sizeof(line), file)) {
-		const char *at = behind_word(line, key);
+		const char *at = strstr(line, key);
 
-		found = at && sscanf(at, "%" SCNu64, value_out) == 1;
+		found = at && sscanf(at + strlen(key), "%" SCNu64, value_out) == 1;
 	}
 	fclose(file);
 	return found;

@@ -216,17 +216,6 @@ static inline bool pool_is_shared(const struct pool *pool)
 	return pool->owner == PLX_LCORE_NONE;
 }
 
-/* Relaxed: only the cache's lcore counts. */
-static inline uint32_t pool_cached(const struct pool_cache *cache)
-{
-	return counter_get(&cache->pub.count);
-}
-
-static inline void pool_set_cached(struct pool_cache *cache, uint32_t count)
-{
-	counter_set(&cache->pub.count, count);
-}
-
 /** The number of the object, counted from 0. */
 static inline uint32_t pool_number(const struct pool *pool, const void *object)
 {

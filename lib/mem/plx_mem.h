@@ -54,7 +54,6 @@ struct plx_zone {
 };
 
 struct plx_mem_stats {
-	uint64_t zones;
 	uint64_t bytes;      /**< in zones */
 	uint64_t bytes_used; /**< allocated from them */
 	/** With PREFER: zones on another node than requested, and requests for a node without

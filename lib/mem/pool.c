@@ -82,7 +82,7 @@ static void init_owned(struct pool *pool)
 	pool->pub.caches[0] = &pool->own->pub;
 	pool->pub.lcore_first = pool->owner;
 	pool->own->pub.size = pool->own->pub.floor = count;
-	pool_set_cached(pool->own, count);
+	counter_set(&pool->own->pub.count, count);
 	/* Downwards, so that the first get returns the first object. */
 	for (uint32_t i = 0; i < count; i++)
 		stack[count - 1 - i] = mem_pool_object(&pool->pub, i);
@@ -158,7 +158,7 @@ static uint32_t in_caches(const struct pool *pool)
 	uint32_t sum = 0;
 
 	for (struct pool_cache *cache = first_cache(pool); cache; cache = cache->next)
-		sum += pool_cached(cache);
+		sum += counter_get(&cache->pub.count);
 	return sum;
 }
 
@@ -214,7 +214,7 @@ static uint32_t available_outside(const struct pool *pool)
 uint32_t pool_available(const struct pool *pool)
 {
 	uint32_t before = available_outside(pool);
-	uint32_t sum = pool_is_shared(pool) ? in_caches(pool) : pool_cached(pool->own);
+	uint32_t sum = pool_is_shared(pool) ? in_caches(pool) : counter_get(&pool->own->pub.count);
 	uint32_t after = available_outside(pool);
 
 	/* Half a cache may have moved to or from a cache in between: count it twice rather than not

@@ -30,7 +30,7 @@ void pool_list_push(struct pool *pool, void *const *objects, uint32_t count)
 static uint32_t refill(struct pool *pool, struct pool_cache *own)
 {
 	void **stack = plx_pool_stack(&own->pub);
-	uint32_t cached = pool_cached(own), count = 0;
+	uint32_t cached = counter_get(&own->pub.count), count = 0;
 
 	if (!own->taken) /* P2 <- P1 */
 		own->taken = atomic_exchange_explicit(&pool->list, NULL, memory_order_acquire);
@@ -39,7 +39,7 @@ static uint32_t refill(struct pool *pool, struct pool_cache *own)
 		own->taken = own->taken->next;
 	}
 	counter_add(&own->collected, count);
-	pool_set_cached(own, cached + count);
+	counter_set(&own->pub.count, cached + count);
 	return count;
 }
 
@@ -52,7 +52,7 @@ static void set_marks(struct pool *pool, struct pool_cache *own, uint32_t count)
 	low_water = counter_get(&pool->low_water);
 	/* The number outside the stack only grows until the next refill, so the low-water mark
 	 * cannot drop while the stack holds more than this. */
-	uint32_t outside = left - pool_cached(own);
+	uint32_t outside = left - counter_get(&own->pub.count);
 	own->pub.floor = low_water > outside ? low_water - outside : 0;
 }
 
@@ -60,10 +60,10 @@ uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count)
 {
 	struct pool_cache *own = pool->own;
 
-	while (pool_cached(own) < count && refill(pool, own) > 0)
+	while (counter_get(&own->pub.count) < count && refill(pool, own) > 0)
 		continue;
 
-	uint32_t cached = pool_cached(own);
+	uint32_t cached = counter_get(&own->pub.count);
 	if (cached < count) {
 		counter_add(&pool->empty, 1);
 		set_marks(pool, own, 0);
@@ -71,6 +71,6 @@ uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count)
 	}
 	set_marks(pool, own, count);
 	plx_pool_copy(objects, plx_pool_stack(&own->pub) + cached - count, count);
-	pool_set_cached(own, cached - count);
+	counter_set(&own->pub.count, cached - count);
 	return count;
 }

@@ -224,14 +224,14 @@ static uint32_t take_all(struct pool *pool, void **objects, uint32_t count)
 static uint32_t get_past_cache(struct pool *pool, struct pool_cache *cache, void **objects,
 			       uint32_t count)
 {
-	uint32_t cached = pool_cached(cache);
+	uint32_t cached = counter_get(&cache->pub.count);
 	uint32_t rest = count - cached;
 
 	if (take_all(pool, objects + cached, rest) < rest)
 		return note_empty(pool, cache);
 	if (cached > 0) {
 		plx_pool_copy(objects, plx_pool_stack(&cache->pub), cached);
-		pool_set_cached(cache, 0);
+		counter_set(&cache->pub.count, 0);
 	}
 	if (cache->is_dry)
 		cache->is_dry = false;
@@ -243,7 +243,7 @@ static uint32_t get_refilled(struct pool *pool, struct pool_cache *cache, void *
 			     uint32_t count)
 {
 	void **stack = plx_pool_stack(&cache->pub);
-	uint32_t cached = pool_cached(cache);
+	uint32_t cached = counter_get(&cache->pub.count);
 	uint32_t got = take(pool, stack + cached, half_of(cache));
 
 	POOL_STEP(refilled);
@@ -251,11 +251,11 @@ static uint32_t get_refilled(struct pool *pool, struct pool_cache *cache, void *
 		counter_add(&cache->refills, 1);
 	cached += got;
 	if (cached < count) {
-		pool_set_cached(cache, cached);
+		counter_set(&cache->pub.count, cached);
 		return note_empty(pool, cache);
 	}
 	plx_pool_copy(objects, stack + cached - count, count);
-	pool_set_cached(cache, cached - count);
+	counter_set(&cache->pub.count, cached - count);
 	cache->is_dry = false;
 	note_low_water(pool);
 	return count;
@@ -274,12 +274,12 @@ static void spill(struct pool *pool, struct pool_cache *cache)
 {
 	void **stack = plx_pool_stack(&cache->pub);
 	uint32_t half = half_of(cache);
-	uint32_t left = pool_cached(cache) - half;
+	uint32_t left = counter_get(&cache->pub.count) - half;
 
 	give(pool, stack, half);
 	POOL_STEP(spilled);
 	memmove(stack, stack + half, left * sizeof(*stack));
-	pool_set_cached(cache, left);
+	counter_set(&cache->pub.count, left);
 	counter_add(&cache->spills, 1);
 }
 
@@ -292,7 +292,7 @@ void pool_shared_put(struct pool *pool, struct pool_cache *cache, void *const *o
 		return;
 	}
 	/* A new cache has room; any other is more than half full. */
-	if (cache->pub.size - pool_cached(cache) < count)
+	if (cache->pub.size - counter_get(&cache->pub.count) < count)
 		spill(pool, cache);
 	plx_pool_cache_give(&cache->pub, objects, count);
 }

@@ -372,7 +372,6 @@ void plx_mem_stats(struct plx_mem_stats *stats_out)
 {
 	pthread_mutex_lock(&lock);
 	*stats_out = (struct plx_mem_stats){
-		.zones = count_locked(),
 		.node_fallbacks = node_fallbacks,
 		.page_fallbacks = page_fallbacks,
 	};
