@@ -100,14 +100,6 @@ struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_
 	return buf;
 }
 
-int plx_buf_view_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out)
-{
-	struct plx_pool_attr object = *attr;
-
-	object.object_bytes = HEADER_BYTES;
-	return plx_pool_create(&object, pool_out);
-}
-
 struct plx_buf *plx_buf_view(struct plx_pool *pool, const void *memory, uint32_t len)
 {
 	struct plx_buf *buf = plx_pool_get(pool);

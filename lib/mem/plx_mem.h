@@ -345,11 +345,8 @@ struct plx_buf *plx_buf_get(struct plx_pool *pool);
 struct plx_buf *plx_buf_wrap(void *memory, uint32_t headroom, uint32_t len, plx_buf_free_fn free_fn,
 			     void *arg);
 
-/** Create a pool of buffer headers for plx_buf_view. Otherwise as plx_pool_create; object_bytes is
- * ignored. */
-int plx_buf_view_pool_create(const struct plx_pool_attr *attr, struct plx_pool **pool_out);
-
 /** Take a buffer over len bytes at memory: plx_buf_wrap without the heap and without a callback.
+ * The pool must serve only views, so its buffers need no room.
  * Ownership: the memory must not change until the last reference is dropped.
  * Thread: as plx_pool_get.
  * Return: the buffer; NULL if the pool is empty. */

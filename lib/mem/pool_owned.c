@@ -63,14 +63,12 @@ uint32_t pool_owned_get(struct pool *pool, void **objects, uint32_t count)
 	while (counter_get(&own->pub.count) < count && refill(pool, own) > 0)
 		continue;
 
-	uint32_t cached = counter_get(&own->pub.count);
-	if (cached < count) {
+	if (counter_get(&own->pub.count) < count) {
 		counter_add(&pool->empty, 1);
 		set_marks(pool, own, 0);
 		return 0;
 	}
 	set_marks(pool, own, count);
-	plx_pool_copy(objects, plx_pool_stack(&own->pub) + cached - count, count);
-	counter_set(&own->pub.count, cached - count);
+	plx_pool_cache_take(&own->pub, objects, count); /* the marks allow it */
 	return count;
 }

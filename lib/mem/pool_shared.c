@@ -242,20 +242,15 @@ static uint32_t get_past_cache(struct pool *pool, struct pool_cache *cache, void
 static uint32_t get_refilled(struct pool *pool, struct pool_cache *cache, void **objects,
 			     uint32_t count)
 {
-	void **stack = plx_pool_stack(&cache->pub);
 	uint32_t cached = counter_get(&cache->pub.count);
-	uint32_t got = take(pool, stack + cached, half_of(cache));
+	uint32_t got = take(pool, plx_pool_stack(&cache->pub) + cached, half_of(cache));
 
 	POOL_STEP(refilled);
 	if (got > 0)
 		counter_add(&cache->refills, 1);
-	cached += got;
-	if (cached < count) {
-		counter_set(&cache->pub.count, cached);
+	counter_set(&cache->pub.count, cached + got);
+	if (!plx_pool_cache_take(&cache->pub, objects, count))
 		return note_empty(pool, cache);
-	}
-	plx_pool_copy(objects, stack + cached - count, count);
-	counter_set(&cache->pub.count, cached - count);
 	cache->is_dry = false;
 	note_low_water(pool);
 	return count;

@@ -48,7 +48,7 @@ static int make_pools(struct references *references)
 	if (!references->heads)
 		rc = plx_buf_pool_create(&heads, WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX,
 					 &references->heads);
-	return rc ?: plx_buf_view_pool_create(&views, &references->views);
+	return rc ?: plx_buf_pool_create(&views, 0, &references->views);
 }
 
 static struct plx_buf *make_head(struct references *references, netio_tag_t tag, const void *prefix,

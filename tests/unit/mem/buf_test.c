@@ -263,7 +263,7 @@ TEST(a_view_refers_to_memory_elsewhere)
 	char *memory = plx_mem_alloc(MEM_2M, 0, 0, &zone);
 	struct plx_pool *views;
 
-	assert_int_equal(plx_buf_view_pool_create(&attr, &views), 0);
+	assert_int_equal(plx_buf_pool_create(&attr, 0, &views), 0);
 	struct plx_buf *view = plx_buf_view(views, memory + 8, 100);
 	assert_non_null(view);
 	assert_ptr_equal(view->data, memory + 8);
