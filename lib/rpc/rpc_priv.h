@@ -43,7 +43,6 @@ struct rpc_tx {
 	uint8_t *batch;
 	uint32_t bytes;                    /* written in the batch */
 	uint32_t batch_max;                /* RPC_BATCH_BYTES, or less if the peer accepts less */
-	bool blocked;                      /* -EAGAIN from the link; on_writable has not run */
 	STAILQ_HEAD(, rpc_queued) waiting; /* whole messages, sent before the batch */
 	uint64_t waiting_bytes;            /* of `waiting` */
 	uint64_t messages;                 /* sent, also on earlier links */

@@ -87,13 +87,9 @@ static bool send_batch(struct rpc_tx *tx)
 
 	if (tx->bytes == 0)
 		return true;
-	if (tx->blocked || rpc_tx_is_full(tx))
+	rc = rpc_tx_is_full(tx) ? -EAGAIN : plx_link_send(tx->link, tx->batch, tx->bytes);
+	if (rc == -EAGAIN) /* on_writable follows */
 		return false;
-	rc = plx_link_send(tx->link, tx->batch, tx->bytes);
-	if (rc == -EAGAIN) {
-		tx->blocked = true;
-		return false;
-	}
 	if (plx_unlikely(rc && rc != -ENOTCONN)) /* otherwise the loss would go unnoticed */
 		plx_link_abort(tx->link);
 	tx->messages += rc == 0; /* otherwise the link reports its end */
@@ -112,7 +108,6 @@ void rpc_tx_flush(struct rpc_tx *tx)
 
 void rpc_tx_writable(struct rpc_tx *tx)
 {
-	tx->blocked = false;
 	while (rpc_tx_is_full(tx)) {
 		struct plx_buf *first = take_first(tx);
 		int rc = plx_link_send_buf(tx->link, first, NULL, NULL);
@@ -120,7 +115,6 @@ void rpc_tx_writable(struct rpc_tx *tx)
 		if (rc == -EAGAIN) {
 			STAILQ_INSERT_HEAD(&tx->waiting, (struct rpc_queued *)first->base, link);
 			tx->waiting_bytes += first->len;
-			tx->blocked = true;
 			return;
 		}
 		if (rc)
@@ -135,8 +129,7 @@ void rpc_tx_writable(struct rpc_tx *tx)
 /* Ownership: buf moves on success, or is freed. Return: 0; -ENOMEM. */
 static int send_or_queue(struct rpc_tx *tx, struct plx_buf *buf)
 {
-	int rc = tx->blocked || rpc_tx_is_full(tx) ? -EAGAIN
-						   : plx_link_send_buf(tx->link, buf, NULL, NULL);
+	int rc = rpc_tx_is_full(tx) ? -EAGAIN : plx_link_send_buf(tx->link, buf, NULL, NULL);
 
 	if (rc == -EAGAIN) {
 		struct rpc_queued *last = (struct rpc_queued *)buf->base;
@@ -144,7 +137,6 @@ static int send_or_queue(struct rpc_tx *tx, struct plx_buf *buf)
 		last->buf = buf;
 		STAILQ_INSERT_TAIL(&tx->waiting, last, link);
 		tx->waiting_bytes += buf->len;
-		tx->blocked = true;
 		return 0;
 	}
 	if (rc)

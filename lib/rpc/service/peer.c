@@ -143,7 +143,6 @@ static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
 		return NULL;
 	peer->local = local;
 	STAILQ_INIT(&peer->backlog);
-	open_init(&peer->open, local->service);
 	plx_task_init(&peer->serve, turns_serve, peer);
 	plx_timer_init(&peer->timer, on_timer, peer);
 	plx_timer_set_lax(&peer->timer, true);

@@ -5,10 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define BUCKETS_MAX                                                                   \
-	(UINT32_C(64) << 10) /* of a client; with more open requests lists get longer \
-			      */
-
 _Static_assert(sizeof(struct plx_rpc_request) == 2 * PLX_CACHE_LINE, "a request is two lines");
 
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method)
@@ -29,13 +25,24 @@ struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint3
 	return request;
 }
 
+static void list_remove(struct plx_rpc_request *request)
+{
+	struct request_list *list = request->list;
+
+	assert(list);
+	TAILQ_REMOVE(&list->requests, request, link);
+	request->list = NULL;
+	if (--list->count == 0)
+		plx_timer_stop(&list->timer);
+}
+
 /* The last request of a destroyed service may free the service. */
 void rpc_request_free(struct plx_rpc_request *request)
 {
 	struct service_local *local = request->local;
 
 	if (plx_unlikely(request->list != NULL))
-		request_list_remove(request);
+		list_remove(request);
 	if (request->kept)
 		plx_buf_unref(request->message);
 	request->kept = false;
@@ -64,17 +71,6 @@ void request_list_add(struct request_list *list, struct plx_rpc_request *request
 		plx_timer_start(&list->timer, poll_ns);
 }
 
-void request_list_remove(struct plx_rpc_request *request)
-{
-	struct request_list *list = request->list;
-
-	assert(list);
-	TAILQ_REMOVE(&list->requests, request, link);
-	request->list = NULL;
-	if (--list->count == 0)
-		plx_timer_stop(&list->timer);
-}
-
 void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_ns,
 		       bool (*is_over)(struct plx_rpc_request *request))
 {
@@ -83,7 +79,7 @@ void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_n
 	     looks--) {
 		struct plx_rpc_request *request = TAILQ_FIRST(&list->requests);
 
-		request_list_remove(request);
+		list_remove(request);
 		if (!is_over(request))
 			request_list_add(list, request, poll_ns);
 	}
@@ -94,17 +90,12 @@ void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_n
 /* Clients choose call ids. The multiplier is odd and random, so that a client cannot cause
  * collisions (Dietzfelbinger and others, "A Reliable Randomized Algorithm for the Closest-Pair
  * Problem", 1997). */
-static struct request_bucket *bucket_of(const struct open_table *table, uint64_t call)
+static struct request_bucket *bucket_of(const struct peer *peer, uint64_t call)
 {
-	return &table->buckets[((call * table->multiplier) >> 32) * table->size >> 32];
-}
+	const struct plx_rpc_service *service = peer->local->service;
+	uint64_t hash = (call * service->multiplier) >> 32;
 
-void open_init(struct open_table *table, const struct plx_rpc_service *service)
-{
-	uint32_t most = service->attr.open_max;
-
-	table->multiplier = service->multiplier;
-	table->size = most < BUCKETS_MAX ? most : BUCKETS_MAX;
+	return &peer->open.buckets[hash * service->bucket_count >> 32];
 }
 
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
@@ -113,7 +104,7 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 
 	if (!peer->open.buckets)
 		return NULL;
-	LIST_FOREACH (request, bucket_of(&peer->open, call), bucket)
+	LIST_FOREACH (request, bucket_of(peer, call), bucket)
 		if (request->call == call && !request->gone)
 			break;
 	return request;
@@ -126,10 +117,11 @@ const char *open_add(struct peer *peer, struct plx_rpc_request *request)
 	if (open_find(peer, request->call))
 		return "it gave two open calls one number";
 	if (!table->buckets)
-		table->buckets = calloc(table->size, sizeof(*table->buckets));
+		table->buckets = calloc(peer->local->service->bucket_count,
+					sizeof(*table->buckets));
 	if (!table->buckets)
 		return "there is no memory for its open calls";
-	LIST_INSERT_HEAD(bucket_of(table, request->call), request, bucket);
+	LIST_INSERT_HEAD(bucket_of(peer, request->call), request, bucket);
 	table->count++;
 	return NULL;
 }

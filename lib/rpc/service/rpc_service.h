@@ -113,8 +113,9 @@ struct plx_rpc_service {
 	uint64_t created_ns;
 
 	struct rpc_keys *keys;
-	uint64_t identity;   /* random; sent to clients */
-	uint64_t multiplier; /* random; secret */
+	uint64_t identity;     /* random; sent to clients */
+	uint64_t multiplier;   /* random; secret */
+	uint64_t bucket_count; /* of a client's open requests */
 	struct plx_listener *listeners[RPC_LISTENERS_MAX];
 	uint32_t listener_count;
 	bool listens;           /* its methods are fixed */
@@ -139,7 +140,6 @@ struct backlog {
 /* Requests owed a reply after their handler returned, by call. */
 struct open_table {
 	LIST_HEAD(request_bucket, plx_rpc_request) * buckets; /* NULL: none was open yet */
-	uint64_t multiplier, size;
 	uint32_t count;
 	uint32_t gone; /* of those, requests that no client waits for */
 };
@@ -240,14 +240,12 @@ const char *serve_record(struct peer *peer, const struct rpc_record *record, str
 void request_list_init(struct request_list *list, plx_timer_fn fn, struct service_local *local);
 /* Also checks it after poll_ns, unless the timer runs. */
 void request_list_add(struct request_list *list, struct plx_rpc_request *request, uint64_t poll_ns);
-void request_list_remove(struct plx_rpc_request *request);
 /* Check up to `most`. is_over: the request leaves the list, and may be freed. */
 void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_ns,
 		       bool (*is_over)(struct plx_rpc_request *request));
 /* Take a new request. Return: NULL: no memory. */
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
 void rpc_request_free(struct plx_rpc_request *request);
-void open_init(struct open_table *table, const struct plx_rpc_service *service);
 /* Return: NULL, or the error as text. */
 const char *open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);

@@ -114,16 +114,6 @@ static void put_string(FILE *out, const char *text)
 	putc('"', out);
 }
 
-static void put_method(FILE *out, const struct plx_rpc_method_stats *stats)
-{
-	fprintf(out, "{\"id\":%u,\"version\":%u,\"name\":", stats->id, stats->version);
-	put_string(out, stats->name);
-	fprintf(out,
-		",\"requests\":%" PRIu64 ",\"replies\":%" PRIu64 ",\"refused\":%" PRIu64
-		",\"slow\":%" PRIu64 ",\"handler_ns\":%" PRIu64 "}",
-		stats->requests, stats->replies, stats->refused, stats->slow, stats->handler_ns);
-}
-
 /* Written by hand: building jansson objects blocked the lcore for 200 us and more. */
 static void put_description(FILE *out, const struct service_local *local)
 {
@@ -137,9 +127,13 @@ static void put_description(FILE *out, const struct service_local *local)
 	fprintf(out, ",\"lcore\":%u,\"uptime_s\":%" PRIu64 ".%06" PRIu64 ",\"methods\":[",
 		local->lcore, uptime_ns / PLX_NS_PER_S, uptime_ns % PLX_NS_PER_S / 1000);
 	for (uint32_t i = 0; plx_rpc_method_stats(local->service, i, &stats) == 0; i++) {
-		if (i)
-			putc(',', out);
-		put_method(out, &stats);
+		fprintf(out, "%s{\"id\":%u,\"version\":%u,\"name\":", i ? "," : "", stats.id,
+			stats.version);
+		put_string(out, stats.name);
+		fprintf(out,
+			",\"requests\":%" PRIu64 ",\"replies\":%" PRIu64 ",\"refused\":%" PRIu64
+			",\"slow\":%" PRIu64 ",\"handler_ns\":%" PRIu64 "}",
+			stats.requests, stats.replies, stats.refused, stats.slow, stats.handler_ns);
 	}
 	fputs("]}", out);
 }

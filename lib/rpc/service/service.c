@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define KEY_NS_MAX (24 * 3600 * PLX_NS_PER_S)
+/* Buckets of a client's open requests; with more requests, lists get longer. */
+#define BUCKETS_MAX (UINT32_C(64) << 10)
+
+#define KEY_NS_MAX  (24 * 3600 * PLX_NS_PER_S)
 
 static void service_free(struct plx_rpc_service *service)
 {
@@ -146,6 +149,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	atomic_init(&service->refs, 1 + plx_lcore_count());
 	service->identity = plx_random_id();
 	service->multiplier = plx_random_id() | 1;
+	service->bucket_count = checked.open_max < BUCKETS_MAX ? checked.open_max : BUCKETS_MAX;
 	service->keys = rpc_keys_create(service->multiplier, &checked);
 	if (!service->keys || !make_parts(service)) {
 		service_free(service);
