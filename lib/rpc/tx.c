@@ -75,9 +75,7 @@ void rpc_tx_fini(struct rpc_tx *tx)
 	while (rpc_tx_is_full(tx))
 		plx_buf_unref(take_first(tx));
 	free(tx->batch);
-	tx->batch = NULL;
-	tx->bytes = 0;
-	tx->link = NULL;
+	*tx = (struct rpc_tx){.messages = tx->messages};
 }
 
 /* Send the batch. Return: whether it is now empty. */
@@ -100,10 +98,7 @@ static bool send_batch(struct rpc_tx *tx)
 
 void rpc_tx_flush(struct rpc_tx *tx)
 {
-	if (plx_likely(tx->link != NULL))
-		send_batch(tx);
-	else
-		tx->bytes = 0;
+	send_batch(tx); /* empty if the link has ended */
 }
 
 void rpc_tx_writable(struct rpc_tx *tx)

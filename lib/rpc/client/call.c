@@ -158,13 +158,12 @@ void client_deliver(struct plx_task *task, void *arg)
 /* Return whether a service that may have received it is up. */
 static bool has_service(const struct plx_rpc_client *client, const struct call *call)
 {
-	if (call_link_lost(call) && call->saved->what.has_key)
-		return false; /* only the service on the lost link has the key */
-	for (uint32_t i = 0; i < client->channel_count; i++) {
-		if (channel_is_up(&client->channels[i]))
-			return true;
-	}
-	return false;
+	bool is_up = false;
+
+	for (uint32_t i = 0; i < client->channel_count; i++)
+		is_up |= channel_is_up(&client->channels[i]);
+	/* Only the service on the lost link has the key. */
+	return is_up && !(call_link_lost(call) && call->saved->what.has_key);
 }
 
 static void on_deadline(struct plx_timer *timer, void *arg)

@@ -13,11 +13,6 @@ static struct channel *of(struct plx_connector *session)
 	return (struct channel *)session;
 }
 
-static void set_trouble(struct channel *channel, const char *why)
-{
-	snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
-}
-
 static void reject(struct channel *channel, const char *why)
 {
 	struct plx_rpc_client *client = channel->client;
@@ -209,7 +204,7 @@ static void on_ended(struct plx_connector *session)
 
 static bool on_refused(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
-	set_trouble(of(session), why);
+	snprintf(of(session)->trouble, sizeof(of(session)->trouble), "%s", why);
 	return true; /* reported by plx_rpc_client_trouble */
 }
 
@@ -218,7 +213,7 @@ static void on_closed(struct plx_connector *session, enum plx_link_reason reason
 	struct channel *channel = of(session);
 
 	if (!channel->trouble[0])
-		set_trouble(channel, why);
+		snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
 	plx_log(rpc_log, PLX_LOG_INFO, "service %s: %s", session->address, channel->trouble);
 }
 

@@ -63,17 +63,15 @@ void duplicate_on_timer(struct plx_timer *timer, void *arg)
 static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, uint64_t key)
 {
 	struct service_local *local = peer->local;
+	const struct plx_rpc_service_attr *attr = &local->service->attr;
+	bool is_busy = peer->open.count >= attr->open_max;
 	struct plx_rpc_request *request = NULL;
 	const char *wrong;
 
-	if (peer->open.count >= local->service->attr.open_max) {
-		reply_refusal(peer, call, PLX_RPC_BUSY, POLL_NS);
-		return;
-	}
-	if (local->open < local->service->attr.open_total)
+	if (!is_busy && local->open < attr->open_total)
 		request = rpc_request_take(peer, call, method);
 	if (!request) {
-		reply_refusal(peer, call, PLX_RPC_OVERLOADED, POLL_NS);
+		reply_refusal(peer, call, is_busy ? PLX_RPC_BUSY : PLX_RPC_OVERLOADED, POLL_NS);
 		return;
 	}
 	request->state = REQUEST_OPEN;

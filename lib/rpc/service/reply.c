@@ -10,8 +10,7 @@
 /* The handler reports that it did nothing, as if it had not run. */
 static inline bool did_nothing(enum plx_rpc_status status)
 {
-	return plx_unlikely(status != PLX_RPC_OK) &&
-	       (status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED);
+	return status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED;
 }
 
 /* A reply in flight to the request's lcore. */
