@@ -215,12 +215,10 @@ static int map_private(const struct mem_ask *ask, struct mem_zone *zone)
  * thousands of links has enough mappings that a read takes milliseconds. */
 static const struct plx_zone *private_kind;
 
-static void classify_private(const struct mem_ask *ask, struct mem_zone *zone,
-			     const struct mem_smaps *smaps)
+static void classify_private(const struct mem_ask *ask, struct mem_zone *zone, size_t huge_bytes)
 {
-	bool some_huge = ask->huge != PLX_HUGE_NONE && smaps->anon_huge_bytes > 0;
-	bool all_huge = some_huge &&
-			smaps->anon_huge_bytes >= mem_round_up(ask->first_bytes, MEM_2M);
+	bool some_huge = ask->huge != PLX_HUGE_NONE && huge_bytes > 0;
+	bool all_huge = some_huge && huge_bytes >= mem_round_up(ask->first_bytes, MEM_2M);
 
 	zone->pub.backing = some_huge ? PLX_BACKING_THP : PLX_BACKING_4K;
 	zone->pub.page_bytes = all_huge ? MEM_2M : MEM_4K;
@@ -232,10 +230,8 @@ static void classify_private(const struct mem_ask *ask, struct mem_zone *zone,
 static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t size)
 {
 	size_t page_bytes = ask->huge == PLX_HUGE_1G ? MEM_1G : MEM_2M;
-	uint64_t needed = mem_round_up(ask->size_bytes, page_bytes) / page_bytes;
-	uint64_t total = mem_hugepages(page_bytes, "nr_hugepages");
-	uint64_t unused = mem_hugepages(page_bytes, "free_hugepages");
-	unsigned long long target = total + (needed > unused ? needed - unused : 0);
+	unsigned long long target = mem_hugepages(page_bytes, "nr_hugepages") +
+				    mem_round_up(ask->size_bytes, page_bytes) / page_bytes;
 
 	if (err == -EFBIG) {
 		snprintf(out, size, "ulimit -f unlimited");
@@ -253,32 +249,30 @@ static void format_remedy(const struct mem_ask *ask, int err, char *out, size_t 
 
 /* Transparent huge pages of the requested size are as fast as reserved ones: plx-info reports them
  * and nothing is logged. */
-static void tell_fallback(const struct mem_ask *ask, const struct mem_zone *zone,
-			  const struct mem_smaps *smaps, int err, const char *reason)
+static void tell_fallback(const struct mem_ask *ask, const struct mem_zone *zone, size_t huge_bytes,
+			  int err, const char *reason)
 {
 	static bool told;
 	size_t first_bytes = mem_round_up(ask->first_bytes, mem_populate_step(ask->huge));
-	size_t huge_bytes = smaps->anon_huge_bytes < first_bytes ? smaps->anon_huge_bytes
-								 : first_bytes;
 	char size[32], huge[32], rest[32], remedy[128];
 
 	if (told || (ask->huge == PLX_HUGE_2M && zone->pub.page_bytes == MEM_2M))
 		return;
 	told = true;
+	huge_bytes = huge_bytes < first_bytes ? huge_bytes : first_bytes;
 	format_remedy(ask, err, remedy, sizeof(remedy));
 	plx_log(mem_log, PLX_LOG_NOTICE,
 		"%s of memory: asked for %s hugetlb pages (%s), got %s in transparent huge pages, "
-		"%s in %zu KiB pages (smaps); for reserved pages: %s; to ask for none: --huge none",
+		"%s in 4 KiB pages (smaps); for reserved pages: %s; to ask for none: --huge none",
 		mem_format_bytes(size, sizeof(size), first_bytes),
 		ask->huge == PLX_HUGE_1G ? "1 GiB" : "2 MiB", reason,
 		mem_format_bytes(huge, sizeof(huge), huge_bytes),
-		mem_format_bytes(rest, sizeof(rest), first_bytes - huge_bytes),
-		smaps->kernel_page_bytes >> 10, remedy);
+		mem_format_bytes(rest, sizeof(rest), first_bytes - huge_bytes), remedy);
 }
 
 int mem_block_map(const struct mem_ask *ask, struct mem_zone *zone)
 {
-	struct mem_smaps smaps = {.kernel_page_bytes = MEM_4K};
+	size_t huge_bytes;
 	char reason[REASON_BYTES] = "";
 	int why = 0, err;
 
@@ -297,10 +291,10 @@ int mem_block_map(const struct mem_ask *ask, struct mem_zone *zone)
 		zone->pub.page_bytes = private_kind->page_bytes;
 		return 0;
 	}
-	mem_smaps_read(zone->pub.base, &smaps); /* without /proc: assume ordinary pages */
-	classify_private(ask, zone, &smaps);
+	huge_bytes = mem_huge_bytes(zone->pub.base);
+	classify_private(ask, zone, huge_bytes);
 	if (zone->page_fallback)
-		tell_fallback(ask, zone, &smaps, why, reason);
+		tell_fallback(ask, zone, huge_bytes, why, reason);
 	return 0;
 }
 

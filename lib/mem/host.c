@@ -125,16 +125,15 @@ static uint64_t left_up_to_root(const struct cgroup_kind *kind, char *group)
 {
 	uint64_t least = UINT64_MAX;
 
-	for (;;) {
+	for (char *slash = group; slash;) {
 		uint64_t left = left_in_group(kind, group);
-		char *slash = strrchr(group, '/');
 
-		if (left < least)
-			least = left;
-		if (!slash)
-			return least;
-		*slash = '\0';
+		least = left < least ? left : least;
+		slash = strrchr(group, '/');
+		if (slash)
+			*slash = '\0';
 	}
+	return least;
 }
 
 static uint64_t cgroup_available(void)
@@ -196,38 +195,23 @@ uint64_t mem_hugepages(size_t page_bytes, const char *counter)
 	return pages;
 }
 
-static void smaps_line(const char *line, struct mem_smaps *smaps)
-{
-	size_t kb;
-
-	if (sscanf(line, "KernelPageSize: %zu", &kb) == 1)
-		smaps->kernel_page_bytes = kb << 10;
-	else if (sscanf(line, "AnonHugePages: %zu", &kb) == 1)
-		smaps->anon_huge_bytes = kb << 10;
-}
-
-int mem_smaps_read(const void *base, struct mem_smaps *smaps_out)
+size_t mem_huge_bytes(const void *base)
 {
 	FILE *file = fopen("/proc/self/smaps", "re");
+	uintptr_t start, end;
+	bool is_here = false;
+	size_t kb = 0;
 	char line[LINE_BYTES];
-	bool found = false;
 
-	if (!file)
-		return plx_fail(errno, "/proc/self/smaps: %s", strerror(errno));
-	memset(smaps_out, 0, sizeof(*smaps_out));
-	while (fgets(line, sizeof(line), file)) {
-		uintptr_t start, end;
-
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2) {
-			if (found)
-				break;
-			found = start <= (uintptr_t)base && (uintptr_t)base < end;
-		} else if (found) {
-			smaps_line(line, smaps_out);
-		}
+	while (file && kb == 0 && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2)
+			is_here = start <= (uintptr_t)base && (uintptr_t)base < end;
+		else if (is_here)
+			sscanf(line, "AnonHugePages: %zu", &kb);
 	}
-	fclose(file);
-	return found ? 0 : plx_fail(ENOENT, "/proc/self/smaps has no mapping at %p", base);
+	if (file)
+		fclose(file);
+	return kb << 10;
 }
 
 const char *mem_format_bytes(char *out, size_t size, uint64_t bytes)

@@ -123,13 +123,9 @@ uint64_t mem_available(int node);
  * Return: 0 if the system has no such pool. */
 uint64_t mem_hugepages(size_t page_bytes, const char *counter);
 
-/** A mapping's figures from /proc/self/smaps. */
-struct mem_smaps {
-	size_t kernel_page_bytes, anon_huge_bytes;
-};
-
-/** Return: 0; -ENOENT no such mapping; -errno. */
-int mem_smaps_read(const void *base, struct mem_smaps *smaps_out);
+/** Bytes in transparent huge pages of the private mapping at `base`, as /proc/self/smaps shows; 0:
+ * unknown. */
+size_t mem_huge_bytes(const void *base);
 /** Format as "2 MiB" or "1.5 GiB". Return: out. */
 const char *mem_format_bytes(char *out, size_t size, uint64_t bytes);
 
