@@ -153,7 +153,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	service->keys = rpc_keys_create(service->multiplier, &checked);
 	if (!service->keys || !make_parts(service)) {
 		service_free(service);
-		return plx_fail(ENOMEM, "out of memory");
+		return -ENOMEM;
 	}
 	*service_out = service;
 	return 0;
