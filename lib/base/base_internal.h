@@ -53,6 +53,16 @@ void plx_list_add(char *out, size_t size, const char *item);
 
 PLX_END_DECLS
 
+/** Text that grows in a buffer. */
+struct plx_text {
+	char *out;
+	size_t size;
+	size_t used; /* at least size after something did not fit */
+};
+
+/** Append to the text; what does not fit is lost. Thread: any. */
+void plx_text_add(struct plx_text *text, const char *format, ...) PLX_PRINTF(2, 3);
+
 /** Check that a file or memfd of this process may grow to size_bytes. Beyond RLIMIT_FSIZE (`ulimit
  * -f`) the kernel sends SIGXFSZ, which ends the process. Thread: any. Return: 0; -EFBIG, the text
  * names the limit. */

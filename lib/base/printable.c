@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Make untrusted text safe to print and to write into JSON. */
+/* Make untrusted text safe to print and to write into JSON; text that grows. */
 #include "base_internal.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,4 +74,16 @@ void plx_list_add(char *out, size_t size, const char *item)
 	size_t used = strlen(out);
 
 	snprintf(out + used, size - used, "%s%s", used ? ", " : "", item);
+}
+
+void plx_text_add(struct plx_text *text, const char *format, ...)
+{
+	va_list args;
+
+	if (text->used >= text->size)
+		return;
+	va_start(args, format);
+	int n = vsnprintf(text->out + text->used, text->size - text->used, format, args);
+	va_end(args);
+	text->used += n > 0 ? (size_t)n : 0;
 }

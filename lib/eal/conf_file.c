@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The configuration file, parsed by libconfig from memory. libconfig's own reader would follow
  * @include, and its scanner ends the process if that names a directory. */
-#include "base_internal.h"
 #include "eal_priv.h"
 
 #include <errno.h>

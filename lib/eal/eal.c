@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Start all parts in order, and stop them in reverse order. */
-#include "base_internal.h"
 #include "eal_priv.h"
 #include "eal_self_test.h"
 #include "lcore_internal.h"
@@ -266,13 +265,13 @@ const struct plx_topo *plx_eal_topo(void)
 	return eal.topo;
 }
 
-static void add_lcores(struct eal_text *text)
+static void add_lcores(struct plx_text *text)
 {
 	for (uint32_t i = 0; i < eal.map.count; i++) {
 		const struct plx_lcore_place *place = &eal.map.places[i];
 		char cpus[128], policy[64];
 
-		eal_text_add(text, "lcore %u: CPU %s, NUMA node %d%s, idle %s\n", place->lcore_id,
+		plx_text_add(text, "lcore %u: CPU %s, NUMA node %d%s, idle %s\n", place->lcore_id,
 			     plx_cpuset_format(&place->cpus, cpus, sizeof(cpus)),
 			     plx_topo_cpu_node(eal.topo, plx_cpuset_next(&place->cpus, 0)),
 			     place->lcore_id == eal.main_lcore ? ", main" : "",
@@ -280,7 +279,7 @@ static void add_lcores(struct eal_text *text)
 	}
 }
 
-static void add_memory(struct eal_text *text)
+static void add_memory(struct plx_text *text)
 {
 	static const char *const huge[] = {[PLX_HUGE_2M] = "2M pages",
 					   [PLX_HUGE_1G] = "1G pages",
@@ -289,49 +288,49 @@ static void add_memory(struct eal_text *text)
 		[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any"};
 	char got[256];
 
-	eal_text_add(text, "memory: %s, numa %s", huge[eal.conf.huge], numa[eal.conf.numa]);
+	plx_text_add(text, "memory: %s, numa %s", huge[eal.conf.huge], numa[eal.conf.numa]);
 	for (unsigned i = 0; i < eal.node_count; i++)
-		eal_text_add(text, ", %zu KiB at start on node %u", eal.conf.node_bytes[i] / 1024,
+		plx_text_add(text, ", %zu KiB at start on node %u", eal.conf.node_bytes[i] / 1024,
 			     i);
-	eal_text_add(text, "%s%s\n", eal.node_count ? "" : ", taken when needed",
+	plx_text_add(text, "%s%s\n", eal.node_count ? "" : ", taken when needed",
 		     eal.conf.no_dump ? ", not in core dumps" : "");
 	if (!eal.conf.dry_run)
-		eal_text_add(text, "memory taken: %s\n", plx_mem_describe(got, sizeof(got)));
+		plx_text_add(text, "memory taken: %s\n", plx_mem_describe(got, sizeof(got)));
 }
 
-static void add_links(struct eal_text *text)
+static void add_links(struct plx_text *text)
 {
 	const struct plx_eal_conf *conf = &eal.conf;
 	uint64_t heartbeat_ns = conf->heartbeat_ns ?: PLX_HEARTBEAT_NS_DEFAULT;
 	uint64_t receive_mib = (conf->receive_bytes ?: PLX_RECEIVE_BYTES_DEFAULT) >> 20;
 
-	eal_text_add(text, "links: provider %s, ", eal.provider ? eal.provider : "auto");
+	plx_text_add(text, "links: provider %s, ", eal.provider ? eal.provider : "auto");
 	if (eal.tcp)
-		eal_text_add(text, "tcp %s, ", eal.tcp);
-	eal_text_add(text, "%sreceive buffers %llu MiB, ",
+		plx_text_add(text, "tcp %s, ", eal.tcp);
+	plx_text_add(text, "%sreceive buffers %llu MiB, ",
 		     conf->require_rdma ? "RDMA required, " : "", (unsigned long long)receive_mib);
 	if (heartbeat_ns == PLX_NEVER)
-		eal_text_add(text, "no heartbeats\n");
+		plx_text_add(text, "no heartbeats\n");
 	else
-		eal_text_add(text, "heartbeat %llu ms, dead after %llu ms\n",
+		plx_text_add(text, "heartbeat %llu ms, dead after %llu ms\n",
 			     (unsigned long long)(heartbeat_ns / PLX_NS_PER_MS),
 			     (unsigned long long)(dead_after_ns(conf) / PLX_NS_PER_MS));
 	if (conf->self_test_rate == PLX_NONE)
-		eal_text_add(text, "self-test: off\n");
+		plx_text_add(text, "self-test: off\n");
 	else
-		eal_text_add(text, "self-test: up to %u calls a second on each lcore, of %s\n",
+		plx_text_add(text, "self-test: up to %u calls a second on each lcore, of %s\n",
 			     conf->self_test_rate ?: EAL_SELF_TEST_RATE_DEFAULT,
 			     is_self_test_remote() ? "any host" : "this host alone");
 }
 
 const char *plx_eal_describe(char *out, size_t size)
 {
-	struct eal_text text = {.out = out, .size = size};
+	struct plx_text text = {.out = out, .size = size};
 
 	if (size)
 		out[0] = '\0';
 	if (!eal.topo) {
-		eal_text_add(&text, "Pollux is not up\n");
+		plx_text_add(&text, "Pollux is not up\n");
 		return out;
 	}
 	add_lcores(&text);

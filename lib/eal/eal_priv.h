@@ -3,6 +3,7 @@
 #ifndef EAL_PRIV_H
 #define EAL_PRIV_H
 
+#include "base_internal.h"
 #include "option_words.h"
 #include "plx_eal.h"
 
@@ -110,16 +111,6 @@ struct eal_option {
 };
 
 extern const struct eal_option eal_options[OPT_COUNT];
-
-/* options.c: text that grows ----------------------------------------------------------------- */
-
-struct eal_text {
-	char *out;
-	size_t size;
-	size_t used; /* exceeds size after something did not fit */
-};
-
-void eal_text_add(struct eal_text *text, const char *format, ...) PLX_PRINTF(2, 3);
 
 /* conf.c: the struct ----------------------------------------------------------------------- */
 

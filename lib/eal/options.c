@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -182,19 +181,7 @@ int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf)
 	return rc ? rc : optind - 1;
 }
 
-void eal_text_add(struct eal_text *text, const char *format, ...)
-{
-	va_list args;
-
-	if (text->used >= text->size)
-		return;
-	va_start(args, format);
-	int n = vsnprintf(text->out + text->used, text->size - text->used, format, args);
-	va_end(args);
-	text->used += n > 0 ? (size_t)n : 0;
-}
-
-static void add_option(struct eal_text *text, const struct eal_option *option)
+static void add_option(struct plx_text *text, const struct eal_option *option)
 {
 	char left[64], letter[8] = "    ";
 	const char *line = option->help;
@@ -204,7 +191,7 @@ static void add_option(struct eal_text *text, const struct eal_option *option)
 	snprintf(left, sizeof(left), "  %s--%s %s", letter, option->name,
 		 option->placeholder ? option->placeholder : "");
 	if (strlen(left) >= HELP_COLUMN) {
-		eal_text_add(text, "%s\n", left);
+		plx_text_add(text, "%s\n", left);
 		left[0] = '\0';
 	}
 	while (*line) {
@@ -213,7 +200,7 @@ static void add_option(struct eal_text *text, const struct eal_option *option)
 		if (len > HELP_WIDTH)
 			for (len = HELP_WIDTH; line[len] != ' ';)
 				len--;
-		eal_text_add(text, "%-*s%.*s\n", HELP_COLUMN, left, (int)len, line);
+		plx_text_add(text, "%-*s%.*s\n", HELP_COLUMN, left, (int)len, line);
 		left[0] = '\0';
 		line += len + (line[len] != '\0');
 	}
@@ -228,10 +215,10 @@ const char *plx_eal_options_help(void)
 		[EAL_GROUP_GENERAL] = "General:",
 	};
 	static char out[8192]; /* the text is the same at each call */
-	struct eal_text text = {.out = out, .size = sizeof(out)};
+	struct plx_text text = {.out = out, .size = sizeof(out)};
 
 	for (size_t group = 0; group < PLX_ARRAY_LEN(titles); group++) {
-		eal_text_add(&text, "%s\n", titles[group]);
+		plx_text_add(&text, "%s\n", titles[group]);
 		for (size_t i = 0; i < OPT_COUNT; i++)
 			if (eal_options[i].group == group)
 				add_option(&text, &eal_options[i]);

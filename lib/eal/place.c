@@ -110,8 +110,7 @@ static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo 
 	if (node < 0)
 		return near;
 	near = plx_topo_node_cpus(topo, node);
-	for (size_t w = 0; w < PLX_ARRAY_LEN(near.words); w++)
-		near.words[w] &= allowed->words[w];
+	near = plx_cpuset_and(&near, allowed);
 	plx_log(&eal_log, PLX_LOG_INFO,
 		"RDMA device %s is on NUMA node %d: lcore 0 goes to a CPU there if one is free "
 		"(allowed there: %s)",
@@ -156,8 +155,7 @@ static int place_one(const char *root, const struct plx_topo *topo, struct plx_l
 	struct busy busy = {.first = PLX_CPU_MAX};
 	int rc = place_among(&near, &busy, map_out, claims);
 
-	PLX_CPUSET_FOREACH (cpu, &near)
-		plx_cpuset_remove(&far, cpu);
+	plx_cpuset_remove_all(&far, &near);
 	if (rc == 0)
 		rc = place_among(&far, &busy, map_out, claims);
 	if (rc)
@@ -185,18 +183,12 @@ static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *top
 	return rc ? rc : plx_lcore_map_check(option, text, topo, map_out);
 }
 
-static void add_all(struct plx_cpuset *to, const struct plx_cpuset *from)
-{
-	for (size_t w = 0; w < PLX_ARRAY_LEN(to->words); w++)
-		to->words[w] |= from->words[w];
-}
-
 static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 {
 	struct plx_cpuset all = {0};
 
 	for (uint32_t i = 0; i < map->count; i++)
-		add_all(&all, &map->places[i].cpus);
+		plx_cpuset_add_all(&all, &map->places[i].cpus);
 	PLX_CPUSET_FOREACH (cpu, &all) {
 		char who[64];
 		pid_t holder;
@@ -217,10 +209,9 @@ static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 
 static bool is_within(const struct plx_cpuset *part, const struct plx_cpuset *whole)
 {
-	for (size_t w = 0; w < PLX_ARRAY_LEN(part->words); w++)
-		if (part->words[w] & ~whole->words[w])
-			return false;
-	return true;
+	struct plx_cpuset both = plx_cpuset_and(part, whole);
+
+	return plx_cpuset_equal(&both, part);
 }
 
 bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims)
@@ -243,7 +234,7 @@ static void warn_shared(const struct plx_lcore_map *map, struct plx_cpuset *cont
 				plx_cpuset_add(&ids, map->places[j].lcore_id);
 		if (plx_cpuset_count(&ids) <= plx_cpuset_count(cpus))
 			continue;
-		add_all(contested, cpus);
+		plx_cpuset_add_all(contested, cpus);
 		if (told)
 			continue;
 		told = true;
@@ -265,7 +256,7 @@ static void warn_quota(const struct plx_lcore_map *map, struct plx_cpuset *conte
 	if (quota.cpus <= 0 || quota.cpus >= map->count)
 		return;
 	for (uint32_t i = 0; i < map->count; i++)
-		add_all(contested, &map->places[i].cpus);
+		plx_cpuset_add_all(contested, &map->places[i].cpus);
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"%s grants %.2f CPUs in every %.0f ms, which is less than %u lcore%s that poll%s; "
 		"adaptive ones sleep early, and a process that uses it up stands still for the "

@@ -107,14 +107,14 @@ int plx_option_find(const char *word, const char *const *names, size_t count)
 	size_t len, begun = 0, index = 0;
 	const char *name = name_of(word, &len);
 	char candidates[256];
-	struct eal_text text = {.out = candidates, .size = sizeof(candidates)};
+	struct plx_text text = {.out = candidates, .size = sizeof(candidates)};
 
 	for (size_t i = 0; i < count && len; i++) {
 		if (strncmp(names[i], name, len) != 0)
 			continue;
 		if (names[i][len] == '\0')
 			return (int)i;
-		eal_text_add(&text, "%s--%s", text.used ? " or " : "", names[i]);
+		plx_text_add(&text, "%s--%s", text.used ? " or " : "", names[i]);
 		begun++;
 		index = i;
 	}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The core list parser: recursive descent over the grammar in plx_topo.h. Whether a number is an
- * lcore id or a CPU id depends on its side of '@', so ranges are checked when their item is
- * complete. */
+ * lcore id or a CPU id depends on its side of '@', so each item first looks for one. */
 #include "topo_priv.h"
 
 #include <assert.h>
@@ -11,21 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+static_assert(PLX_LCORE_MAX == 256 && PLX_CPU_MAX == 4096, "two texts below name the limits");
+#define LCORE_IDS "lcore ids are 0 to 255"
+#define CPU_IDS   "CPU ids are 0 to 4095"
+
+#define DIGITS    "0123456789"
+
+/* What the numbers of a set are: without '@' both. */
+enum role { LCORES, CPUS, BOTH };
+
 struct number {
-	const char *at; /* its first digit; NULL: not a number */
+	const char *at; /* its first digit, or the name that stands for it */
 	size_t digits;
 	unsigned value; /* values above PLX_CPU_MAX are stored as PLX_CPU_MAX */
 };
 
-/* One set of an item. It may hold lcore ids or CPU ids. For later errors, the parser keeps the
- * first invalid lcore id, the first invalid CPU id and the first repeated lcore id. */
+/* One set of an item. */
 struct id_set {
+	enum role role;
 	struct plx_cpuset ids;
-	bool grouped;
-	const char *name_at; /* the first name, such as "all" or "node:1"; NULL: none */
-	struct number no_lcore, no_cpu;
-	const char *repeat_at;
-	unsigned repeat;
 };
 
 struct parser {
@@ -35,10 +38,9 @@ struct parser {
 	struct plx_lcore_map *map; /* while parsing, places[id] belongs to lcore `id` */
 	bool single;               /* the last thing read is one number, so '-' may follow */
 	struct plx_cpuset taken;   /* lcore ids so far */
-	struct number stray;       /* first CPU without '@' that is no valid lcore id */
 };
 
-static bool accept(struct parser *p, char c)
+static bool take_char(struct parser *p, char c)
 {
 	p->at = topo_skip_blanks(p->at);
 	if (*p->at != c)
@@ -57,45 +59,60 @@ static int fail_expected(struct parser *p, const char *expected, const char *hin
 
 static int parse_number(struct parser *p, const char *expected, struct number *out)
 {
+	unsigned long value;
+
 	p->at = topo_skip_blanks(p->at);
-	*out = (struct number){.at = p->at};
-	for (; *p->at >= '0' && *p->at <= '9'; p->at++) {
-		out->value = out->value * 10 + (unsigned)(*p->at - '0');
-		if (out->value > PLX_CPU_MAX)
-			out->value = PLX_CPU_MAX;
-	}
-	out->digits = (size_t)(p->at - out->at);
-	if (out->digits)
-		return 0;
-	return fail_expected(p, expected,
-			     *p->at == '(' ? "groups do not nest"
-			     : isalpha((unsigned char)*p->at)
-				     ? "names are all, node:N and near:DEVICE"
-				     : "");
+	*out = (struct number){.at = p->at, .digits = strspn(p->at, DIGITS)};
+	if (!out->digits)
+		return fail_expected(p, expected,
+				     *p->at == '(' ? "groups do not nest"
+				     : isalpha((unsigned char)*p->at)
+					     ? "names are all, node:N and near:DEVICE"
+					     : "");
+	value = strtoul(p->at, NULL, 10); /* ULONG_MAX on overflow */
+	out->value = value < PLX_CPU_MAX ? (unsigned)value : PLX_CPU_MAX;
+	p->at += out->digits;
+	return 0;
 }
 
-static void note_number(struct id_set *set, const struct number *number)
+static int fail_number(struct parser *p, const struct number *number, const char *what,
+		       const char *allowed)
 {
-	if (number->value >= PLX_LCORE_MAX && !set->no_lcore.at)
-		set->no_lcore = *number;
-	if (number->value >= PLX_CPU_MAX && !set->no_cpu.at)
-		set->no_cpu = *number;
+	int shown = number->digits > 20 ? 20 : (int)number->digits;
+
+	return topo_fail_at(&p->given, number->at, "%s%.*s%s is out of range; %s", what, shown,
+			    number->at, number->digits > 20 ? "..." : "", allowed);
 }
 
-static void note_repeat(struct parser *p, struct id_set *set, const char *at, unsigned first,
-			unsigned last)
+static int check_number(struct parser *p, const struct number *number, enum role role)
 {
-	for (unsigned id = first; id <= last && id < PLX_LCORE_MAX && !set->repeat_at; id++) {
-		if (plx_cpuset_has(&set->ids, id) || plx_cpuset_has(&p->taken, id)) {
-			set->repeat_at = at;
-			set->repeat = id;
-		}
+	if (role == LCORES && number->value >= PLX_LCORE_MAX)
+		return fail_number(p, number, "lcore ", LCORE_IDS);
+	if (number->value >= PLX_CPU_MAX)
+		return fail_number(p, number, role == CPUS ? "CPU " : "",
+				   role == CPUS ? CPU_IDS : LCORE_IDS ", " CPU_IDS);
+	if (role == BOTH && number->value >= PLX_LCORE_MAX)
+		return topo_fail_no_lcore(&p->given, number->at, "", number->value, "write");
+	return 0;
+}
+
+/* Add first to last to the set; at: where they were given. */
+static int add_range(struct parser *p, const char *at, unsigned first, unsigned last,
+		     struct id_set *set)
+{
+	for (unsigned id = first; id <= last; id++) {
+		if (set->role != CPUS &&
+		    (plx_cpuset_has(&set->ids, id) || plx_cpuset_has(&p->taken, id)))
+			return topo_fail_at(&p->given, at,
+					    "lcore %u is given twice; give each lcore id once", id);
+		plx_cpuset_add(&set->ids, id);
 	}
+	return 0;
 }
 
 /* Names of CPUs: "all", "node:1", "near:eth0" ------------------------------------------------ */
 
-static bool accept_word(struct parser *p, const char *word)
+static bool take_word(struct parser *p, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -112,7 +129,7 @@ static int node_cpus(struct parser *p, const char *at, int node, struct plx_cpus
 	struct plx_cpuset all = plx_topo_node_cpus(p->topo, node);
 	char list[128], allowed_list[128];
 
-	*cpus_out = topo_cpuset_and(&all, allowed);
+	*cpus_out = plx_cpuset_and(&all, allowed);
 	if (plx_cpuset_count(cpus_out))
 		return 1;
 	return topo_fail_at(
@@ -125,7 +142,7 @@ static int node_cpus(struct parser *p, const char *at, int node, struct plx_cpus
 
 static int parse_node(struct parser *p, const char *at, struct plx_cpuset *cpus_out)
 {
-	size_t digits = strspn(p->at, "0123456789");
+	size_t digits = strspn(p->at, DIGITS);
 	unsigned long node = strtoul(p->at, NULL, 10); /* ULONG_MAX on overflow */
 
 	if (!digits)
@@ -168,19 +185,24 @@ static int parse_name(struct parser *p, struct id_set *set)
 {
 	const char *at = p->at = topo_skip_blanks(p->at);
 	struct plx_cpuset cpus = *plx_topo_allowed(p->topo);
-	int rc = accept_word(p, "all")   ? 1
-	       : accept_word(p, "node:") ? parse_node(p, at, &cpus)
-	       : accept_word(p, "near:") ? parse_near(p, at, &cpus)
-					 : 0;
+	int rc = take_word(p, "all")   ? 1
+	       : take_word(p, "node:") ? parse_node(p, at, &cpus)
+	       : take_word(p, "near:") ? parse_near(p, at, &cpus)
+				       : 0;
 
 	if (rc <= 0)
 		return rc;
+	if (set->role == LCORES)
+		return topo_fail_at(
+			&p->given, at,
+			"found the name of CPUs where lcore ids stand; names stand after "
+			"'@', as in 0@node:0, or alone");
 	p->single = false;
-	set->name_at = set->name_at ? set->name_at : at;
 	PLX_CPUSET_FOREACH (cpu, &cpus) {
-		note_number(set, &(struct number){.at = at, .value = cpu});
-		note_repeat(p, set, at, cpu, cpu);
-		plx_cpuset_add(&set->ids, cpu);
+		rc = check_number(p, &(struct number){.at = at, .value = cpu}, set->role)
+			   ?: add_range(p, at, cpu, cpu, set);
+		if (rc)
+			return rc;
 	}
 	return 1;
 }
@@ -198,36 +220,30 @@ static int parse_range(struct parser *p, const char *expected, struct id_set *se
 	if (rc)
 		return rc;
 	b = a;
-	p->single = !accept(p, '-');
+	p->single = !take_char(p, '-');
 	if (!p->single) {
 		rc = parse_number(p, "the number that ends the range", &b);
 		if (rc)
 			return rc;
 	}
-	unsigned first = a.value < b.value ? a.value : b.value;
-	unsigned last = a.value < b.value ? b.value : a.value;
-
-	note_number(set, &a);
-	note_number(set, &b);
-	note_repeat(p, set, a.at, first, last);
-	topo_cpuset_add_range(&set->ids, first, last);
-	return 0;
+	return check_number(p, &a, set->role) ?: check_number(p, &b, set->role)
+	    ?: a.value < b.value ? add_range(p, a.at, a.value, b.value, set)
+				 : add_range(p, a.at, b.value, a.value, set);
 }
 
 static int parse_group(struct parser *p, const char *open, struct id_set *set)
 {
-	set->grouped = true;
 	do {
 		int rc = parse_range(p, "a number", set);
 
 		if (rc)
 			return rc;
-	} while (accept(p, ','));
+	} while (take_char(p, ','));
 	char hint[64];
 	const char *expected = p->single ? "',', '-' or ')'" : "',' or ')'";
 
 	p->single = false;
-	if (accept(p, ')'))
+	if (take_char(p, ')'))
 		return 0;
 	snprintf(hint, sizeof(hint), "the '(' of column %zu is not closed",
 		 (size_t)(open - p->given.text) + 1);
@@ -236,28 +252,9 @@ static int parse_group(struct parser *p, const char *open, struct id_set *set)
 
 static int parse_set(struct parser *p, struct id_set *set)
 {
-	if (accept(p, '('))
+	if (take_char(p, '('))
 		return parse_group(p, p->at - 1, set);
 	return parse_range(p, "a number or '('", set);
-}
-
-static_assert(PLX_LCORE_MAX == 256 && PLX_CPU_MAX == 4096, "two texts below name the limits");
-#define LCORE_IDS "lcore ids are 0 to 255"
-#define CPU_IDS   "CPU ids are 0 to 4095"
-
-static int fail_number(struct parser *p, const struct number *number, const char *what,
-		       const char *allowed)
-{
-	int shown = number->digits > 20 ? 20 : (int)number->digits;
-
-	return topo_fail_at(&p->given, number->at, "%s%.*s%s is out of range; %s", what, shown,
-			    number->at, number->digits > 20 ? "..." : "", allowed);
-}
-
-static int fail_repeat(struct parser *p, const struct id_set *lcores)
-{
-	return topo_fail_at(&p->given, lcores->repeat_at,
-			    "lcore %u is given twice; give each lcore id once", lcores->repeat);
 }
 
 static void place(struct parser *p, unsigned lcore_id, const struct plx_cpuset *cpus)
@@ -265,60 +262,33 @@ static void place(struct parser *p, unsigned lcore_id, const struct plx_cpuset *
 	struct plx_lcore_place *to = &p->map->places[lcore_id];
 
 	to->lcore_id = lcore_id;
-	to->cpus = *cpus;
+	if (cpus)
+		to->cpus = *cpus;
+	else
+		plx_cpuset_add(&to->cpus, lcore_id);
 	plx_cpuset_add(&p->taken, lcore_id);
-}
-
-static int place_mapped(struct parser *p, const struct id_set *lcores, const struct id_set *cpus)
-{
-	if (lcores->name_at)
-		return topo_fail_at(
-			&p->given, lcores->name_at,
-			"found the name of CPUs where lcore ids stand; names stand after "
-			"'@', as in 0@node:0, or alone");
-	if (lcores->no_lcore.at)
-		return fail_number(p, &lcores->no_lcore, "lcore ", LCORE_IDS);
-	if (lcores->repeat_at)
-		return fail_repeat(p, lcores);
-	if (cpus->no_cpu.at)
-		return fail_number(p, &cpus->no_cpu, "CPU ", CPU_IDS);
-	PLX_CPUSET_FOREACH (id, &lcores->ids)
-		place(p, id, &cpus->ids);
-	return 0;
-}
-
-/* An item without '@': each number is both the lcore id and the CPU id. */
-static int place_plain(struct parser *p, const struct id_set *both)
-{
-	if (both->no_cpu.at)
-		return fail_number(p, &both->no_cpu, "", LCORE_IDS ", " CPU_IDS);
-	if (both->repeat_at)
-		return fail_repeat(p, both);
-	if (both->no_lcore.at && !p->stray.at)
-		p->stray = both->no_lcore;
-	PLX_CPUSET_FOREACH (id, &both->ids) {
-		struct plx_cpuset own = {{0}};
-
-		plx_cpuset_add(&own, id);
-		if (id < PLX_LCORE_MAX)
-			place(p, id, both->grouped ? &both->ids : &own);
-	}
-	return 0;
 }
 
 static int parse_item(struct parser *p, bool *mapped)
 {
-	struct id_set first = {.ids = {{0}}}, second = {.ids = {{0}}};
+	const char *at = topo_skip_blanks(p->at);
+	bool grouped = *at == '(';
+
+	at += grouped ? strcspn(at, ")") : 0;
+	*mapped = at[strcspn(at, "@,")] == '@';
+
+	struct id_set first = {.role = *mapped ? LCORES : BOTH}, cpus = {.role = CPUS};
 	int rc = parse_set(p, &first);
 
+	if (rc == 0 && *mapped && take_char(p, '@'))
+		rc = parse_set(p, &cpus);
+	else
+		*mapped = false;
 	if (rc)
 		return rc;
-	*mapped = accept(p, '@');
-	if (*mapped) {
-		rc = parse_set(p, &second);
-		return rc ? rc : place_mapped(p, &first, &second);
-	}
-	return place_plain(p, &first);
+	PLX_CPUSET_FOREACH (id, &first.ids)
+		place(p, id, *mapped ? &cpus.ids : grouped ? &first.ids : NULL);
+	return 0;
 }
 
 static const char *next_allowed(bool mapped, bool single)
@@ -326,24 +296,6 @@ static const char *next_allowed(bool mapped, bool single)
 	if (mapped)
 		return single ? "',', '-' or the end" : "',' or the end";
 	return single ? "',', '-', '@' or the end" : "',', '@' or the end";
-}
-
-/* Reported last, because only now is a free lcore id known for the advice. */
-static int fail_stray(struct parser *p)
-{
-	unsigned cpu = p->stray.value, id = 0;
-
-	while (plx_cpuset_has(&p->taken, id))
-		id++;
-	if (id >= PLX_LCORE_MAX)
-		return topo_fail_at(&p->given, p->stray.at,
-				    "%u is no lcore id (" LCORE_IDS "); a process has %d "
-				    "lcores at most",
-				    cpu, PLX_LCORE_MAX);
-	return topo_fail_at(&p->given, p->stray.at,
-			    "%u is no lcore id (" LCORE_IDS
-			    "); to run an lcore on CPU %u write %u@%u",
-			    cpu, cpu, id, cpu);
 }
 
 static int parse_items(struct parser *p)
@@ -355,19 +307,18 @@ static int parse_items(struct parser *p)
 
 		if (rc)
 			return rc;
-	} while (accept(p, ','));
+	} while (take_char(p, ','));
 	if (*p->at)
 		return fail_expected(p, next_allowed(mapped, p->single),
 				     *p->at == '@'   ? "an item has one '@', as in 2@5"
 				     : *p->at == ')' ? "there is no '(' for it"
 						     : "");
-	return p->stray.at ? fail_stray(p) : 0;
+	return 0;
 }
 
 int plx_lcore_map_parse_list(const char *option, const char *text, const struct plx_topo *topo,
 			     struct plx_lcore_map *map_out)
 {
-	struct plx_lcore_place *less;
 	struct plx_lcore_map map;
 	struct parser p = {.given = {option, text}, .at = text, .topo = topo, .map = &map};
 
@@ -386,9 +337,6 @@ int plx_lcore_map_parse_list(const char *option, const char *text, const struct 
 	/* Move the used places to the front, in order of their ids. */
 	PLX_CPUSET_FOREACH (id, &p.taken)
 		map.places[map.count++] = map.places[id];
-	less = realloc(map.places, map.count * sizeof(*less));
-	if (less)
-		map.places = less;
 	*map_out = map;
 	return 0;
 }

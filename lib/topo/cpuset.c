@@ -39,15 +39,7 @@ bool plx_cpuset_equal(const struct plx_cpuset *a, const struct plx_cpuset *b)
 	return memcmp(a->words, b->words, sizeof(a->words)) == 0;
 }
 
-void topo_cpuset_add_range(struct plx_cpuset *set, unsigned first, unsigned last)
-{
-	if (last >= PLX_CPU_MAX)
-		last = PLX_CPU_MAX - 1;
-	for (unsigned cpu = first; cpu <= last; cpu++)
-		plx_cpuset_add(set, cpu);
-}
-
-struct plx_cpuset topo_cpuset_and(const struct plx_cpuset *a, const struct plx_cpuset *b)
+struct plx_cpuset plx_cpuset_and(const struct plx_cpuset *a, const struct plx_cpuset *b)
 {
 	struct plx_cpuset both;
 
@@ -56,67 +48,57 @@ struct plx_cpuset topo_cpuset_and(const struct plx_cpuset *a, const struct plx_c
 	return both;
 }
 
+void plx_cpuset_add_all(struct plx_cpuset *set, const struct plx_cpuset *more)
+{
+	for (size_t i = 0; i < WORDS; i++)
+		set->words[i] |= more->words[i];
+}
+
+void plx_cpuset_remove_all(struct plx_cpuset *set, const struct plx_cpuset *less)
+{
+	for (size_t i = 0; i < WORDS; i++)
+		set->words[i] &= ~less->words[i];
+}
+
 const char *plx_cpuset_format(const struct plx_cpuset *set, char *out, size_t size)
 {
-	struct topo_text text;
+	struct plx_text text = {.out = out, .size = size};
 
-	topo_text_start(&text, out, size);
 	if (plx_cpuset_next(set, 0) == PLX_CPU_MAX)
-		topo_text_add(&text, "none");
+		plx_text_add(&text, "none");
 	topo_text_ids(&text, set);
 	return topo_text_end(&text);
 }
 
-void topo_text_start(struct topo_text *text, char *out, size_t size)
+void topo_text_item(struct plx_text *text)
 {
-	*text = (struct topo_text){.out = out, .size = size};
-	if (size)
-		out[0] = '\0';
+	if (text->used && text->used < text->size && !strchr("(@,", text->out[text->used - 1]))
+		plx_text_add(text, ",");
 }
 
-void topo_text_item(struct topo_text *text)
+void topo_text_ids(struct plx_text *text, const struct plx_cpuset *ids)
 {
-	if (!text->nested && !text->cut && text->used + sizeof(",...") <= text->size)
-		text->keep = text->used;
-	if (text->used && !strchr("(@,", text->out[text->used - 1]))
-		topo_text_add(text, ",");
-}
+	unsigned last;
 
-void topo_text_add(struct topo_text *text, const char *format, ...)
-{
-	va_list args;
-
-	if (text->cut)
-		return;
-	va_start(args, format);
-	int n = vsnprintf(text->out + text->used, text->size - text->used, format, args);
-	va_end(args);
-	if (n < 0 || (size_t)n >= text->size - text->used)
-		text->cut = true;
-	else
-		text->used += (size_t)n;
-}
-
-void topo_text_ids(struct topo_text *text, const struct plx_cpuset *ids)
-{
-	for (unsigned first = plx_cpuset_next(ids, 0); first < PLX_CPU_MAX && !text->cut;) {
-		unsigned last = first;
-
-		while (plx_cpuset_has(ids, last + 1))
+	for (unsigned id = plx_cpuset_next(ids, 0); id < PLX_CPU_MAX;
+	     id = plx_cpuset_next(ids, last + 1)) {
+		for (last = id; plx_cpuset_has(ids, last + 1);)
 			last++;
 		topo_text_item(text);
-		topo_text_add(text, "%u", first);
-		if (last > first)
-			topo_text_add(text, "-%u", last);
-		first = plx_cpuset_next(ids, last + 1);
+		plx_text_add(text, last > id ? "%u-%u" : "%u", id, last);
 	}
 }
 
-const char *topo_text_end(struct topo_text *text)
+const char *topo_text_end(struct plx_text *text)
 {
-	if (text->cut && text->size)
-		snprintf(text->out + text->keep, text->size - text->keep, "%s...",
-			 text->keep ? "," : "");
+	size_t keep = text->size > sizeof(",...") ? text->size - sizeof(",...") : 0;
+
+	if (!text->size || (text->used && text->used < text->size))
+		return text->out;
+	while (keep && text->out[keep] != ',')
+		keep--;
+	snprintf(text->out + keep, text->size - keep, "%s%s", keep ? "," : "",
+		 text->used ? "..." : "");
 	return text->out;
 }
 
@@ -176,4 +158,14 @@ int topo_fail_expected(const struct topo_given *given, const char *at, const cha
 			 is_control(*at) || c >= 0x80 ? "byte 0x%02x" : "'%c'", c);
 	return topo_fail_at(given, at, "found %s where %s is expected%s%s", found, expected,
 			    *hint ? "; " : "", hint);
+}
+
+int topo_fail_no_lcore(const struct topo_given *given, const char *at, const char *what,
+		       unsigned cpu, const char *advice)
+{
+	return topo_fail_at(
+		given, at,
+		"%s%u is no lcore id (lcore ids are 0 to %d); to run an lcore on CPU %u "
+		"%s ID@%u, with a free lcore id",
+		what, cpu, PLX_LCORE_MAX - 1, cpu, advice, cpu);
 }

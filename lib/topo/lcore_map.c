@@ -66,16 +66,6 @@ static bool is_own(const struct plx_lcore_place *place)
 	return plx_cpuset_has(&place->cpus, place->lcore_id) && plx_cpuset_count(&place->cpus) == 1;
 }
 
-/* Whether each lcore runs only on the CPU of the same number. */
-static bool is_plain(const struct plx_lcore_map *map)
-{
-	for (uint32_t i = 0; i < map->count; i++) {
-		if (!is_own(&map->places[i]))
-			return false;
-	}
-	return true;
-}
-
 /* Count the places from i on that use the same CPUs. */
 static uint32_t sharing(const struct plx_lcore_map *map, uint32_t i)
 {
@@ -87,18 +77,16 @@ static uint32_t sharing(const struct plx_lcore_map *map, uint32_t i)
 	return n;
 }
 
-static void write_set(struct topo_text *text, const struct plx_cpuset *ids)
+static void write_set(struct plx_text *text, const struct plx_cpuset *ids)
 {
 	bool one = plx_cpuset_count(ids) == 1;
 
-	if (!one)
-		topo_text_add(text, "(");
+	plx_text_add(text, one ? "" : "(");
 	topo_text_ids(text, ids);
-	if (!one)
-		topo_text_add(text, ")");
+	plx_text_add(text, one ? "" : ")");
 }
 
-static void write_mapped(struct topo_text *text, const struct plx_lcore_place *places,
+static void write_mapped(struct plx_text *text, const struct plx_lcore_place *places,
 			 uint32_t count)
 {
 	struct plx_cpuset ids = {{0}};
@@ -106,19 +94,16 @@ static void write_mapped(struct topo_text *text, const struct plx_lcore_place *p
 	for (uint32_t i = 0; i < count; i++)
 		plx_cpuset_add(&ids, places[i].lcore_id);
 	topo_text_item(text);
-	text->nested = true;
 	write_set(text, &ids);
-	topo_text_add(text, "@");
+	plx_text_add(text, "@");
 	write_set(text, &places->cpus);
-	text->nested = false;
 }
 
 const char *plx_lcore_map_format(const struct plx_lcore_map *map, char *out, size_t size)
 {
+	struct plx_text text = {.out = out, .size = size};
 	struct plx_cpuset own = {{0}};
-	struct topo_text text;
 
-	topo_text_start(&text, out, size);
 	for (uint32_t i = 0, n; i < map->count; i += n) {
 		n = sharing(map, i);
 		if (n > 1 || !is_own(&map->places[i])) {
@@ -135,132 +120,56 @@ const char *plx_lcore_map_format(const struct plx_lcore_map *map, char *out, siz
 
 /* Checking --------------------------------------------------------------------------------- */
 
-#define ADVICE_BYTES 256
+#define ADVICE_BYTES 128
 
-/* State for the check's advice. */
-struct fit {
-	const struct plx_cpuset *allowed;
-	const struct plx_lcore_map *asked;
-	struct plx_lcore_map map; /* a map that would work */
-};
-
-static void remove_all(struct plx_cpuset *cpus, const struct plx_lcore_map *map)
-{
-	for (uint32_t i = 0; i < map->count; i++) {
-		PLX_CPUSET_FOREACH (cpu, &map->places[i].cpus)
-			plx_cpuset_remove(cpus, cpu);
-	}
-}
-
-/* The CPUs chosen for an earlier lcore that asked for exactly these; NULL: none. */
-static const struct plx_cpuset *shared_with(const struct fit *fit, const struct plx_cpuset *cpus)
-{
-	uint32_t j = 0;
-
-	for (uint32_t i = 0; i < fit->map.count; i++) {
-		while (fit->asked->places[j].lcore_id != fit->map.places[i].lcore_id)
-			j++;
-		if (plx_cpuset_equal(&fit->asked->places[j].cpus, cpus))
-			return &fit->map.places[i].cpus;
-	}
-	return NULL;
-}
-
-/* The CPUs that would work for a place that asked for these; empty if none are left. */
-static struct plx_cpuset fit_cpus(const struct fit *fit, const struct plx_cpuset *asked, bool plain)
-{
-	struct plx_cpuset cpus = topo_cpuset_and(asked, fit->allowed), free = *fit->allowed;
-	const struct plx_cpuset *shared = shared_with(fit, asked);
-	unsigned cpu;
-
-	if (plain || plx_cpuset_count(&cpus))
-		return cpus;
-	if (shared)
-		return *shared;
-	remove_all(&free, fit->asked);
-	remove_all(&free, &fit->map);
-	cpu = plx_cpuset_next(&free, 0);
-	if (cpu < PLX_CPU_MAX)
-		plx_cpuset_add(&cpus, cpu);
-	return cpus;
-}
-
-/* A plain list keeps the lcores that can run. A map keeps all lcores if possible: an lcore whose
- * CPUs are not allowed gets the first CPU that no lcore asked for. */
-static int fit_make(struct fit *fit, const struct plx_cpuset *allowed,
-		    const struct plx_lcore_map *asked, bool plain)
+/* A map that would work. It keeps the lcores that can run. Unless the list is plain (0-3,8), an
+ * lcore whose CPUs are not allowed gets the first CPU that no lcore asked for, if any. */
+static int find_fit(const struct plx_cpuset *allowed, const struct plx_lcore_map *asked, bool plain,
+		    struct plx_lcore_map *fit)
 {
 	unsigned first = plx_cpuset_next(allowed, 0);
-
-	*fit = (struct fit){.allowed = allowed, .asked = asked};
-	int rc = topo_map_alloc(&fit->map, asked->count);
+	struct plx_cpuset left = *allowed;
+	int rc = topo_map_alloc(fit, asked->count);
 
 	if (rc)
 		return rc;
+	for (uint32_t i = 0; i < asked->count; i++)
+		plx_cpuset_remove_all(&left, &asked->places[i].cpus);
 	for (uint32_t i = 0; i < asked->count; i++) {
-		struct plx_cpuset cpus = fit_cpus(fit, &asked->places[i].cpus, plain);
+		struct plx_cpuset cpus = plx_cpuset_and(&asked->places[i].cpus, allowed);
+		unsigned other = plx_cpuset_next(&left, 0);
 
-		if (plx_cpuset_count(&cpus))
-			append(&fit->map, asked->places[i].lcore_id, &cpus);
+		if (plx_cpuset_count(&cpus)) {
+			append(fit, asked->places[i].lcore_id, &cpus);
+		} else if (!plain && other < PLX_CPU_MAX) {
+			append_single(fit, asked->places[i].lcore_id, other);
+			plx_cpuset_remove(&left, other);
+		}
 	}
-	if (!fit->map.count)
-		append_single(&fit->map, first < PLX_LCORE_MAX ? first : 0, first);
+	if (!fit->count)
+		append_single(fit, first < PLX_LCORE_MAX ? first : 0, first);
 	return 0;
 }
 
-static void write_mask(const struct plx_lcore_map *plain, char *out, size_t size)
+/* A core list that would work, quoted for a shell if needed. */
+static int write_advice(const char *text, const struct plx_cpuset *allowed,
+			const struct plx_lcore_map *asked, char out[ADVICE_BYTES])
 {
-	unsigned digit = plain->places[plain->count - 1].lcore_id / 4;
-	int n = snprintf(out, size, "0x");
-	uint8_t digits[PLX_LCORE_MAX / 4] = {0};
+	struct plx_lcore_map fit;
+	char list[ADVICE_BYTES - 2];
+	int rc = find_fit(allowed, asked, !strpbrk(text, "@("), &fit);
 
-	for (uint32_t i = 0; i < plain->count; i++) {
-		uint32_t id = plain->places[i].lcore_id;
-
-		digits[id / 4] |= (uint8_t)(1 << id % 4);
+	if (rc)
+		return rc;
+	if (strstr(plx_lcore_map_format(&fit, list, sizeof(list)), "...")) {
+		fit.count = 0;
+		append_single(&fit, fit.places[0].lcore_id,
+			      plx_cpuset_next(&fit.places[0].cpus, 0));
+		plx_lcore_map_format(&fit, list, sizeof(list));
 	}
-	do {
-		n += snprintf(out + n, size - (size_t)n, "%x", digits[digit]);
-	} while (digit--);
-}
-
-/* No text is a list and a mask of the same map: "1" is lcore 1 as a list, 0 as a mask. */
-static bool was_mask(const char *text, const struct plx_lcore_map *map)
-{
-	struct plx_lcore_map masked;
-
-	if (plx_lcore_map_parse_mask("", text, &masked))
-		return false;
-	bool same = masked.count == map->count && is_plain(map);
-
-	for (uint32_t i = 0; same && i < map->count; i++)
-		same = masked.places[i].lcore_id == map->places[i].lcore_id;
-	plx_lcore_map_fini(&masked);
-	return same;
-}
-
-/* The option text that would work, quoted for a shell if needed. */
-static void write_advice(struct fit *fit, const char *option, bool mask, char out[ADVICE_BYTES])
-{
-	struct plx_lcore_map *map = &fit->map;
-	char list[ADVICE_BYTES / 2];
-	bool shell = option[0] == '-';
-
-	if (mask && is_plain(map)) {
-		write_mask(map, list, sizeof(list));
-	} else if (strstr(plx_lcore_map_format(map, list, sizeof(list)), "...")) {
-		map->count = 0;
-		append_single(map, map->places[0].lcore_id,
-			      plx_cpuset_next(&map->places[0].cpus, 0));
-		plx_lcore_map_format(map, list, sizeof(list));
-	}
-	const char *quote = shell && strchr(list, '(') ? "'" : "";
-
-	if (mask && !is_plain(map))
-		snprintf(out, ADVICE_BYTES, "the core list %s%s%s", quote, list, quote);
-	else
-		snprintf(out, ADVICE_BYTES, "%s%s%s%s%s", shell ? option : "", shell ? " " : "",
-			 quote, list, quote);
+	snprintf(out, ADVICE_BYTES, strchr(list, '(') ? "'%s'" : "%s", list);
+	plx_lcore_map_fini(&fit);
+	return 0;
 }
 
 static int fail_cpu(const char *option, const char *text, const struct plx_topo *topo,
@@ -268,29 +177,24 @@ static int fail_cpu(const char *option, const char *text, const struct plx_topo 
 {
 	const struct plx_cpuset *allowed = plx_topo_allowed(topo), *online = plx_topo_cpus(topo);
 	char shown[TOPO_EXCERPT_BYTES], advice[ADVICE_BYTES], allowed_list[128], online_list[128],
-		online_text[144];
-	struct fit fit;
-	bool mask = was_mask(text, map);
-	bool plain = is_plain(map) && !strpbrk(text, "@(");
-	int rc = fit_make(&fit, allowed, map, plain);
+		online_text[144] = "";
+	int rc = write_advice(text, allowed, map, advice);
 
 	if (rc)
 		return rc;
-	write_advice(&fit, option, mask, advice);
-	plx_lcore_map_fini(&fit.map);
 	topo_excerpt(text, text, shown);
 	plx_cpuset_format(allowed, allowed_list, sizeof(allowed_list));
+	plx_cpuset_format(online, online_list, sizeof(online_list));
 	if (plx_cpuset_has(online, cpu))
 		return plx_fail(EINVAL,
 				"%s %s: CPU %u is not available to this process (allowed: %s); "
-				"give %s or widen the cpuset",
+				"give -l %s or widen the cpuset",
 				option, shown, cpu, allowed_list, advice);
-	snprintf(online_text, sizeof(online_text), "online: %s, ",
-		 plx_cpuset_format(online, online_list, sizeof(online_list)));
+	if (!plx_cpuset_equal(online, allowed))
+		snprintf(online_text, sizeof(online_text), "online: %s, ", online_list);
 	return plx_fail(EINVAL,
-			"%s %s: CPU %u does not exist or is offline (%sallowed: %s); give %s",
-			option, shown, cpu, plx_cpuset_equal(online, allowed) ? "" : online_text,
-			allowed_list, advice);
+			"%s %s: CPU %u does not exist or is offline (%sallowed: %s); give -l %s",
+			option, shown, cpu, online_text, allowed_list, advice);
 }
 
 int plx_lcore_map_check(const char *option, const char *text, const struct plx_topo *topo,

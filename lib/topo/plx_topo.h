@@ -50,6 +50,13 @@ unsigned plx_cpuset_next(const struct plx_cpuset *set, unsigned from);
 
 bool plx_cpuset_equal(const struct plx_cpuset *a, const struct plx_cpuset *b);
 
+/** The CPUs that both sets have. */
+struct plx_cpuset plx_cpuset_and(const struct plx_cpuset *a, const struct plx_cpuset *b);
+
+/** Add the CPUs of another set, or remove them. */
+void plx_cpuset_add_all(struct plx_cpuset *set, const struct plx_cpuset *more);
+void plx_cpuset_remove_all(struct plx_cpuset *set, const struct plx_cpuset *less);
+
 /** Format the set as a list, "0-3,8"; "none" if empty. A list that does not fit ends in "...".
  * Return: out. */
 const char *plx_cpuset_format(const struct plx_cpuset *set, char *out, size_t size);
@@ -95,7 +102,7 @@ int plx_topo_cpu_core(const struct plx_topo *topo, unsigned cpu);
 /** A number shared by the CPUs of a package (socket); -1 if the CPU is unknown. */
 int plx_topo_cpu_package(const struct plx_topo *topo, unsigned cpu);
 
-/** Pin the calling thread to exactly these CPUs (hwloc_set_cpubind, strict) and read the result
+/** Pin the calling thread to exactly these CPUs (sched_setaffinity(2)) and read the result
  * back.
  * Thread: the one to pin.
  * Return: 0; -EINVAL empty set, or not this host's topology; -EPERM not allowed; -EIO the result
@@ -213,7 +220,7 @@ int plx_lcore_map_parse_list(const char *option, const char *text, const struct 
 int plx_lcore_map_parse_mask(const char *option, const char *text, struct plx_lcore_map *map_out);
 
 /** Check that this process may use every CPU of the map. The error text names the first CPU that
- * it may not, the allowed set, and an option that would work.
+ * it may not, the allowed set, and a core list that would work.
  * Return: 0; -EINVAL. */
 int plx_lcore_map_check(const char *option, const char *text, const struct plx_topo *topo,
 			const struct plx_lcore_map *map);

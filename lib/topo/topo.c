@@ -4,6 +4,7 @@
 
 #include <hwloc.h>
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,22 +25,6 @@ static struct plx_cpuset from_bitmap(hwloc_const_bitmap_t bitmap)
 	     i = hwloc_bitmap_next(bitmap, i))
 		plx_cpuset_add(&set, (unsigned)i);
 	return set;
-}
-
-/* NULL: out of memory. */
-static hwloc_bitmap_t to_bitmap(const struct plx_cpuset *set)
-{
-	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
-
-	if (!bitmap)
-		return NULL;
-	PLX_CPUSET_FOREACH (cpu, set) {
-		if (hwloc_bitmap_set(bitmap, cpu)) {
-			hwloc_bitmap_free(bitmap);
-			return NULL;
-		}
-	}
-	return bitmap;
 }
 
 /* Opening ---------------------------------------------------------------------------------- */
@@ -143,20 +128,11 @@ static int load(hwloc_topology_t hwloc, const char *source)
 	return plx_fail(EINVAL, "topology %s: hwloc cannot load it: %s", source, strerror(errno));
 }
 
-static int read_binding(const struct plx_topo *topo, struct plx_cpuset *out)
+static int read_binding(struct plx_cpuset *out)
 {
-	hwloc_bitmap_t bitmap = hwloc_bitmap_alloc();
-
-	if (!bitmap)
-		return plx_fail(ENOMEM, "no memory for a CPU set");
-	int rc = hwloc_get_cpubind(topo->hwloc, bitmap, HWLOC_CPUBIND_THREAD);
-
-	if (rc)
-		rc = fail_hwloc("the CPUs that this thread is bound to");
-	else
-		*out = from_bitmap(bitmap);
-	hwloc_bitmap_free(bitmap);
-	return rc;
+	if (sched_getaffinity(0, sizeof(out->words), (cpu_set_t *)out->words) == 0)
+		return 0;
+	return plx_fail(EIO, "the CPUs that this thread is bound to: %s", strerror(errno));
 }
 
 static int find_cpus(struct plx_topo *topo, const char *source)
@@ -166,12 +142,12 @@ static int find_cpus(struct plx_topo *topo, const char *source)
 
 	topo->this_host = hwloc_topology_is_thissystem(topo->hwloc);
 	topo->cpus = bound = from_bitmap(hwloc_topology_get_topology_cpuset(topo->hwloc));
-	rc = topo->this_host ? read_binding(topo, &bound) : 0;
+	rc = topo->this_host ? read_binding(&bound) : 0;
 	if (rc)
 		return rc;
 	topo->allowed = from_bitmap(hwloc_topology_get_allowed_cpuset(topo->hwloc));
-	topo->allowed = topo_cpuset_and(&topo->allowed, &topo->cpus);
-	topo->allowed = topo_cpuset_and(&topo->allowed, &bound);
+	topo->allowed = plx_cpuset_and(&topo->allowed, &topo->cpus);
+	topo->allowed = plx_cpuset_and(&topo->allowed, &bound);
 	if (plx_cpuset_count(&topo->allowed))
 		return 0;
 	return plx_fail(EINVAL, "topology %s: none of its CPUs is both online and allowed",
@@ -292,21 +268,16 @@ int plx_topo_cpu_package(const struct plx_topo *topo, unsigned cpu)
 
 /* Pinning ---------------------------------------------------------------------------------- */
 
-static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpus)
+static int bind_thread(const struct plx_cpuset *cpus)
 {
-	struct plx_cpuset usable = topo_cpuset_and(cpus, &topo->allowed);
-	hwloc_bitmap_t bitmap = to_bitmap(cpus);
+	return sched_setaffinity(0, sizeof(cpus->words), (const cpu_set_t *)cpus->words);
+}
 
-	if (!bitmap)
-		return plx_fail(ENOMEM, "no memory for a CPU set");
-	int rc = hwloc_set_cpubind(topo->hwloc, bitmap,
-				   HWLOC_CPUBIND_THREAD | HWLOC_CPUBIND_STRICT);
-	int err = errno;
+static int fail_bind(const struct plx_topo *topo, const struct plx_cpuset *cpus, int err)
+{
+	struct plx_cpuset usable = plx_cpuset_and(cpus, &topo->allowed);
 	char asked[128], allowed[128];
 
-	hwloc_bitmap_free(bitmap);
-	if (!rc)
-		return 0;
 	plx_cpuset_format(cpus, asked, sizeof(asked));
 	plx_cpuset_format(&topo->allowed, allowed, sizeof(allowed));
 	if ((err == EPERM || err == EACCES || err == ENOSYS) && plx_cpuset_equal(&usable, cpus))
@@ -315,7 +286,7 @@ static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpu
 				"likely by a seccomp filter of the container or service; allow "
 				"that call",
 				asked, strerror(err));
-	if (err == EPERM || err == EINVAL || err == EXDEV)
+	if (err == EPERM || err == EINVAL)
 		return plx_fail(EPERM,
 				"cannot pin to CPUs %s: not available to this process "
 				"(allowed: %s)",
@@ -324,11 +295,11 @@ static int bind_thread(const struct plx_topo *topo, const struct plx_cpuset *cpu
 }
 
 /* The kernel silently drops CPUs that the process may not use. */
-static int check_binding(const struct plx_topo *topo, const struct plx_cpuset *cpus)
+static int check_binding(const struct plx_cpuset *cpus)
 {
 	struct plx_cpuset got;
 	char got_list[128], asked[128];
-	int rc = read_binding(topo, &got);
+	int rc = read_binding(&got);
 
 	if (rc || plx_cpuset_equal(cpus, &got))
 		return rc;
@@ -342,22 +313,20 @@ static int check_binding(const struct plx_topo *topo, const struct plx_cpuset *c
 int plx_topo_pin(const struct plx_topo *topo, const struct plx_cpuset *cpus)
 {
 	struct plx_cpuset before;
+	int rc;
 
 	if (!topo->this_host)
 		return fail_foreign(EINVAL, topo, "cannot pin");
 	if (!plx_cpuset_count(cpus))
 		return plx_fail(EINVAL, "cannot pin to no CPU at all");
-	int rc = read_binding(topo, &before);
-
-	rc = rc ? rc : bind_thread(topo, cpus);
+	rc = read_binding(&before);
 	if (rc)
 		return rc;
-	rc = check_binding(topo, cpus);
-	hwloc_bitmap_t bitmap = rc ? to_bitmap(&before) : NULL;
-
-	if (bitmap)
-		hwloc_set_cpubind(topo->hwloc, bitmap, HWLOC_CPUBIND_THREAD);
-	hwloc_bitmap_free(bitmap);
+	if (bind_thread(cpus))
+		return fail_bind(topo, cpus, errno);
+	rc = check_binding(cpus);
+	if (rc)
+		bind_thread(&before);
 	return rc;
 }
 
@@ -365,5 +334,5 @@ int plx_topo_pinned(const struct plx_topo *topo, struct plx_cpuset *cpus_out)
 {
 	if (!topo->this_host)
 		return fail_foreign(EIO, topo, "no thread is bound");
-	return read_binding(topo, cpus_out);
+	return read_binding(cpus_out);
 }

@@ -3,6 +3,7 @@
 #ifndef TOPO_PRIV_H
 #define TOPO_PRIV_H
 
+#include "base_internal.h"
 #include "plx_topo.h"
 
 struct hwloc_topology;
@@ -27,26 +28,12 @@ int topo_kernel_node(const char *root, const char *name);
 /** Read an RDMA device below `root`. Return false if the name is too long. */
 bool topo_rdma_read(const char *root, const char *name, struct plx_rdma_device *device);
 
-/* A list of items in a bounded buffer. A list that does not fit is cut after a whole item and ends
- * in "...", so nobody mistakes it for a complete one. */
-struct topo_text {
-	char *out;
-	size_t size, used;
-	size_t keep; /* longest prefix of whole items that leaves room for ",..." */
-	bool nested; /* inside an item */
-	bool cut;
-};
-
-void topo_text_start(struct topo_text *text, char *out, size_t size);
-void topo_text_item(struct topo_text *text); /* starts an item: writes a comma if needed */
-void topo_text_add(struct topo_text *text, const char *format, ...) PLX_PRINTF(2, 3);
+/* A list of items. One that does not fit is cut after a whole item and ends in "...", so nobody
+ * mistakes it for a complete one. */
+void topo_text_item(struct plx_text *text); /* starts an item: writes a comma if needed */
 /** Write the ids as items: "0-3", "8". */
-void topo_text_ids(struct topo_text *text, const struct plx_cpuset *ids);
-const char *topo_text_end(struct topo_text *text); /* finishes the list. Return: out */
-
-/** Add `first` to `last` inclusive; `last` is limited to PLX_CPU_MAX - 1. */
-void topo_cpuset_add_range(struct plx_cpuset *set, unsigned first, unsigned last);
-struct plx_cpuset topo_cpuset_and(const struct plx_cpuset *a, const struct plx_cpuset *b);
+void topo_text_ids(struct plx_text *text, const struct plx_cpuset *ids);
+const char *topo_text_end(struct plx_text *text); /* finishes the list. Return: out */
 
 /* An option and its text, as the user gave them. */
 struct topo_given {
@@ -65,6 +52,9 @@ int topo_fail_at(const struct topo_given *given, const char *at, const char *for
 /** Report that `expected` is missing at `at`. hint: what to do, or "". */
 int topo_fail_expected(const struct topo_given *given, const char *at, const char *expected,
 		       const char *hint);
+/** Report that `cpu` is beyond the lcore ids. advice: how to give a CPU with another lcore id. */
+int topo_fail_no_lcore(const struct topo_given *given, const char *at, const char *what,
+		       unsigned cpu, const char *advice);
 
 const char *topo_skip_blanks(const char *at);
 

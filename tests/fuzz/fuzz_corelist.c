@@ -52,7 +52,7 @@ static void require_writable(const struct plx_lcore_map *map)
 }
 
 /* Extract "give -l LIST" from the error, without the shell quotes. */
-static void require_advice(parse_fn parse)
+static void require_advice(void)
 {
 	const char *give = strstr(plx_error(), "; give ");
 	struct plx_lcore_map map;
@@ -63,7 +63,7 @@ static void require_advice(parse_fn parse)
 	char *text = advice + strspn(advice, "'");
 
 	text[strcspn(text, "'")] = '\0';
-	must(parse("-l", text, &map) == 0);
+	must(parse_list("-l", text, &map) == 0);
 	must(plx_lcore_map_check("-l", text, topo, &map) == 0);
 	plx_lcore_map_fini(&map);
 }
@@ -84,7 +84,7 @@ static void run(parse_fn parse, const char *text)
 	rc = plx_lcore_map_check("-l", text, topo, &map);
 	must(rc == 0 || rc == -EINVAL);
 	if (rc)
-		require_advice(parse);
+		require_advice();
 	plx_lcore_map_fini(&map);
 }
 

@@ -133,14 +133,10 @@ PLX_TEST(each_bad_list_has_one_clear_error)
 		{"(0-2,1)@5", "column 6: lcore 1 is given twice"},
 		{"0@1,0@2", "column 5: lcore 0 is given twice"},
 		{"300", "-l 300: column 1: 300 is no lcore id (lcore ids are 0 to 255); "
-			"to run an lcore on CPU 300 write 0@300"},
-		{"0-1,300", "column 5: 300 is no lcore id (lcore ids are 0 to 255); "
-			    "to run an lcore on CPU 300 write 2@300"},
-		{"300,0", "column 1: 300 is no lcore id (lcore ids are 0 to 255); "
-			  "to run an lcore on CPU 300 write 1@300"},
+			"to run an lcore on CPU 300 write ID@300, with a free lcore id"},
+		{"0-1,300", "column 5: 300 is no lcore id (lcore ids are 0 to 255)"},
 		{"250-260", "column 5: 260 is no lcore id"},
-		{"0-256", "column 3: 256 is no lcore id (lcore ids are 0 to 255); "
-			  "a process has 256 lcores at most"},
+		{"0-256", "column 3: 256 is no lcore id (lcore ids are 0 to 255)"},
 		{"(1,300)", "column 4: 300 is no lcore id"},
 		{"256@0", "column 1: lcore 256 is out of range; lcore ids are 0 to 255"},
 		{"(1,300)@0", "column 4: lcore 300 is out of range; lcore ids are 0 to 255"},

@@ -75,7 +75,7 @@ PLX_TEST(each_bad_mask_has_one_clear_error)
 		{"1,0,00000000", "column 3: a group after ','"},
 		{"10000000000000000000000000000000000000000000000000000000000000001",
 		 "column 1: bit 256 is no lcore id (lcore ids are 0 to 255); to run an lcore on "
-		 "CPU 256 give a core list with 1@256"},
+		 "CPU 256 give a core list with ID@256, with a free lcore id"},
 		{"0x060000000000000000000000000000000000000000000000000000000000000000",
 		 "column 4: bit 258 is no lcore id"},
 	};

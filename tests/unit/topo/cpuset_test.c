@@ -69,6 +69,18 @@ PLX_TEST(equal_detects_a_difference_of_one_cpu)
 	assert_false(plx_cpuset_equal(&a, &b));
 }
 
+PLX_TEST(sets_are_combined)
+{
+	struct plx_cpuset a = SET(1, 64, 4000), b = SET(2, 64), both = plx_cpuset_and(&a, &b);
+	char out[64];
+
+	assert_string_equal(plx_cpuset_format(&both, out, sizeof(out)), "64");
+	plx_cpuset_add_all(&a, &b);
+	assert_string_equal(plx_cpuset_format(&a, out, sizeof(out)), "1-2,64,4000");
+	plx_cpuset_remove_all(&a, &b);
+	assert_string_equal(plx_cpuset_format(&a, out, sizeof(out)), "1,4000");
+}
+
 PLX_TEST(format_writes_ranges)
 {
 	struct plx_cpuset some = SET(0, 1, 2, 3, 8, 10, 11, PLX_CPU_MAX - 1), none = {{0}}, all;

@@ -282,16 +282,16 @@ PLX_TEST(a_forbidden_cpu_and_a_missing_cpu_have_different_errors)
 		const char *text, *error;
 	} cases[] = {
 		{"0-7", "--lcores 0-7: CPU 0 is not available to this process (allowed: 2,5); "
-			"give --lcores 2,5 or widen the cpuset"},
-		{"0-3", "; give --lcores 2 or widen the cpuset"},
-		{"0-1", "; give --lcores 2 or widen the cpuset"},
-		{"2@0", "CPU 0 is not available to this process (allowed: 2,5); give --lcores 2 or "
+			"give -l 2,5 or widen the cpuset"},
+		{"0-3", "; give -l 2 or widen the cpuset"},
+		{"0-1", "; give -l 2 or widen the cpuset"},
+		{"2@0", "CPU 0 is not available to this process (allowed: 2,5); give -l 2 or "
 			"widen"},
-		{"0@0", "; give --lcores 0@2 or widen the cpuset"},
-		{"0@2,1@3", "CPU 3 is not available to this process (allowed: 2,5); give --lcores "
+		{"0@0", "; give -l 0@2 or widen the cpuset"},
+		{"0@2,1@3", "CPU 3 is not available to this process (allowed: 2,5); give -l "
 			    "0@2,1@5 or widen the cpuset"},
 		{"2,8", "--lcores 2,8: CPU 8 does not exist or is offline (online: 0-7, allowed: "
-			"2,5); give --lcores 2"},
+			"2,5); give -l 2"},
 	};
 
 	unlink(file.path);
