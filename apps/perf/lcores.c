@@ -10,17 +10,12 @@
 /* Whether a word is an EAL option that selects lcores, or might be. */
 static bool chooses_lcores(const char *word)
 {
-	size_t count;
-	const char *const *names = plx_eal_option_names(&count);
-	int i;
+	struct plx_options eal = plx_eal_options();
+	int i = plx_option_find(eal, word);
+	const char *name = i < 0 ? "" : eal.at[i].name;
 
-	if (word[0] != '-' || !plx_eal_option_words(word))
-		return false;
-	if (word[1] != '-')
-		return word[1] == 'l' || word[1] == 'c';
-	i = plx_option_find(word, names, count);
-	return i >= 0 && (strcmp(names[i], "lcores") == 0 || strcmp(names[i], "coremask") == 0 ||
-			  strcmp(names[i], "config") == 0);
+	return strcmp(name, "lcores") == 0 || strcmp(name, "coremask") == 0 ||
+	       strcmp(name, "config") == 0;
 }
 
 const char *perf_two_lcores(char *out, size_t size)

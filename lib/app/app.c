@@ -40,9 +40,7 @@ static int divide(int argc, char **argv, const struct plx_app *app, struct words
 		bool is_own = app_options_own(app, argv[i], i < dashes && dashes < argc);
 		struct words *to = is_own ? own : eal;
 		int end = i < dashes ? dashes : argc;
-		int count = is_own ? app_options_words(app, argv[i],
-						       i + 1 < end ? argv[i + 1] : NULL)
-				   : plx_eal_option_words(argv[i]);
+		int count = app_options_words(is_own ? app : NULL, end - i, argv + i);
 
 		for (; count && i < end; count--)
 			to->at[to->count++] = argv[i++];

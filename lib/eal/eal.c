@@ -284,11 +284,10 @@ static void add_memory(struct plx_text *text)
 	static const char *const huge[] = {[PLX_HUGE_2M] = "2M pages",
 					   [PLX_HUGE_1G] = "1G pages",
 					   [PLX_HUGE_NONE] = "ordinary pages"};
-	static const char *const numa[] = {
-		[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any"};
 	char got[256];
 
-	plx_text_add(text, "memory: %s, numa %s", huge[eal.conf.huge], numa[eal.conf.numa]);
+	plx_text_add(text, "memory: %s, numa %s", huge[eal.conf.huge],
+		     eal_numa_words[eal.conf.numa]);
 	for (unsigned i = 0; i < eal.node_count; i++)
 		plx_text_add(text, ", %zu KiB at start on node %u", eal.conf.node_bytes[i] / 1024,
 			     i);

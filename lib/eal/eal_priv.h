@@ -3,15 +3,13 @@
 #ifndef EAL_PRIV_H
 #define EAL_PRIV_H
 
-#include "base_internal.h"
 #include "option_words.h"
 #include "plx_eal.h"
 
 /* clang-format off */
 
 /* Every option once: kind, id, letter, long name, value, field of struct plx_eal_conf (a VALUE has
- * a function eal_parse_FIELD), name in a configuration file, group, help. Help is wrapped; a
- * line break in it starts a new line. */
+ * a function eal_parse_FIELD), name in a configuration file, group, help. Help is wrapped. */
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
 	  "lcores and their CPUs: 0-3,8 or 2@5; names of CPUs: all, node:N, near:DEVICE (default: " \
@@ -100,14 +98,11 @@ typedef int eal_parser(const char *given, const char *text, void *field);
 
 struct eal_option {
 	enum eal_option_kind kind;
-	int letter; /* 0: none */
 	const char *name;
-	const char *placeholder; /* NULL: takes no value */
-	size_t offset;           /* of the field in struct plx_eal_conf */
-	eal_parser *parse;       /* NULL: the field is a string */
-	const char *key;         /* key in a configuration file; NULL: not allowed there */
+	size_t offset;     /* of the field in struct plx_eal_conf */
+	eal_parser *parse; /* NULL: the field is a string */
+	const char *key;   /* key in a configuration file; NULL: not allowed there */
 	enum eal_option_group group;
-	const char *help;
 };
 
 extern const struct eal_option eal_options[OPT_COUNT];
@@ -133,6 +128,8 @@ eal_parser eal_parse_limit; /* at least 1, or none */
 eal_parser eal_parse_main_lcore, eal_parse_lane_slots, eal_parse_node_bytes, eal_parse_huge,
 	eal_parse_numa, eal_parse_no_dump, eal_parse_require_rdma, eal_parse_heartbeat_ns,
 	eal_parse_dead_after_max_ns, eal_parse_keep_descriptors, eal_parse_self_test_rate;
+
+extern const char *const eal_numa_words[]; /* by enum plx_numa */
 
 /** Check node_bytes against this host. *count_out: one more than the last node with memory. Return:
  * 0; -EINVAL. */

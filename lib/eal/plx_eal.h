@@ -59,8 +59,7 @@ struct plx_eal_conf {
 };
 
 /** Parse options up to "--" or the first word that is not an option. conf must be zeroed, or hold
- * the program's own settings. argv is not reordered. Uses getopt_long, so it changes getopt's
- * globals.
+ * the program's own settings. argv is not reordered.
  * Thread: setup.
  * Return: number of words used, including "--" but not argv[0]: the application's words start at
  * argv[1 + n]. -EINVAL unknown option (the error text names the nearest one), missing or repeated

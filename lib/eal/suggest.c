@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Find the option that a mistyped word means. */
-#include "eal_priv.h"
+#include "option_words.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #define WORD_MAX 63 /* longer words match no option */
-
-/* "--lcor=0-3" gives "lcor". */
-static const char *name_of(const char *word, size_t *len_out)
-{
-	word += strspn(word, "-");
-	*len_out = strcspn(word, "=");
-	return word;
-}
 
 static char folded(char c)
 {
@@ -71,7 +62,8 @@ const char *plx_suggest(const char *word, const char *const *names, size_t count
 	const char *nearest = NULL;
 	size_t least = WORD_MAX, len;
 
-	word = name_of(word, &len);
+	word += strspn(word, "-");
+	len = strcspn(word, "=");
 	if (len == 0 || len > WORD_MAX)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
@@ -91,37 +83,4 @@ const char *plx_suggest(const char *word, const char *const *names, size_t count
 		}
 	}
 	return nearest;
-}
-
-static int fail_unknown(const char *word, const char *const *names, size_t count)
-{
-	const char *nearest = plx_suggest(word, names, count);
-
-	return plx_fail(ENOENT, "%.*s: unknown option%s%s%s (--help lists all)",
-			(int)strcspn(word, "="), word, nearest ? "; did you mean --" : "",
-			nearest ? nearest : "", nearest ? "?" : "");
-}
-
-int plx_option_find(const char *word, const char *const *names, size_t count)
-{
-	size_t len, begun = 0, index = 0;
-	const char *name = name_of(word, &len);
-	char candidates[256];
-	struct plx_text text = {.out = candidates, .size = sizeof(candidates)};
-
-	for (size_t i = 0; i < count && len; i++) {
-		if (strncmp(names[i], name, len) != 0)
-			continue;
-		if (names[i][len] == '\0')
-			return (int)i;
-		plx_text_add(&text, "%s--%s", text.used ? " or " : "", names[i]);
-		begun++;
-		index = i;
-	}
-	if (begun == 1)
-		return (int)index;
-	if (begun == 0)
-		return fail_unknown(word, names, count);
-	return plx_fail(EINVAL, "%.*s: ambiguous; give %s", (int)strcspn(word, "="), word,
-			candidates);
 }

@@ -12,30 +12,17 @@
 
 static_assert(sizeof(enum plx_huge) == sizeof(unsigned) &&
 		      sizeof(enum plx_numa) == sizeof(unsigned),
-	      "parse_word stores both");
+	      "plx_option_choice stores both");
 
-/* Find the text among `count` words and store its index. */
-static int parse_word(const char *given, const char *text, const char *const *words, size_t count,
-		      const char *allowed, unsigned *index_out)
-{
-	const char *nearest = plx_suggest(text, words, count);
-
-	for (unsigned i = 0; i < count; i++) {
-		if (strcmp(text, words[i]) != 0)
-			continue;
-		*index_out = i;
-		return 0;
-	}
-	return plx_fail(EINVAL, "%s %s: unknown value%s%s; give %s", given, text,
-			nearest ? ", nearest is " : "", nearest ? nearest : "", allowed);
-}
+const char *const eal_numa_words[] = {
+	[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any", NULL};
 
 static int parse_flag(const char *given, const char *text, const char *no, const char *yes,
-		      const char *allowed, bool *out)
+		      bool *out)
 {
-	const char *const words[] = {no, yes};
+	const char *const words[] = {no, yes, NULL};
 	unsigned value = *out;
-	int rc = parse_word(given, text, words, 2, allowed, &value);
+	int rc = plx_option_choice(given, text, words, &value);
 
 	*out = value == 1;
 	return rc;
@@ -109,22 +96,19 @@ int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore
 int eal_parse_huge(const char *given, const char *text, void *field)
 {
 	static const char *const words[] = {
-		[PLX_HUGE_2M] = "2M", [PLX_HUGE_1G] = "1G", [PLX_HUGE_NONE] = "none"};
+		[PLX_HUGE_2M] = "2M", [PLX_HUGE_1G] = "1G", [PLX_HUGE_NONE] = "none", NULL};
 
-	return parse_word(given, text, words, PLX_ARRAY_LEN(words), "2M, 1G or none", field);
+	return plx_option_choice(given, text, words, field);
 }
 
 int eal_parse_numa(const char *given, const char *text, void *field)
 {
-	static const char *const words[] = {
-		[PLX_NUMA_PREFER] = "prefer", [PLX_NUMA_STRICT] = "strict", [PLX_NUMA_ANY] = "any"};
-
-	return parse_word(given, text, words, PLX_ARRAY_LEN(words), "strict, prefer or any", field);
+	return plx_option_choice(given, text, eal_numa_words, field);
 }
 
 int eal_parse_no_dump(const char *given, const char *text, void *field)
 {
-	return parse_flag(given, text, "yes", "no", "yes or no", field);
+	return parse_flag(given, text, "yes", "no", field);
 }
 
 /* Parse "64", "512K" or "1G" up to end. Return whether it is valid; an overflow gives
@@ -217,7 +201,7 @@ int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *top
 
 int eal_parse_require_rdma(const char *given, const char *text, void *field)
 {
-	return parse_flag(given, text, "none", "rdma", "rdma or none", field);
+	return parse_flag(given, text, "none", "rdma", field);
 }
 
 /* NOLINTBEGIN(misc-redundant-expression): they are equal by choice. */
@@ -277,5 +261,5 @@ int eal_parse_dead_after_max_ns(const char *given, const char *text, void *field
 
 int eal_parse_keep_descriptors(const char *given, const char *text, void *field)
 {
-	return parse_flag(given, text, "raise", "keep", "raise or keep", field);
+	return parse_flag(given, text, "raise", "keep", field);
 }

@@ -112,9 +112,9 @@ static const struct row rows[] = {
 	{{PROBE, "--main-lcore", "first"}, 2, {0}, {"--main-lcore first: "}},
 
 	/* memory, provider, log */
-	{{PROBE, "--huge", "4K"}, 2, {0}, {"--huge 4K: unknown value", "give 2M, 1G or none"}},
-	{{PROBE, "--numa", "local"}, 2, {0}, {"--numa local: unknown value; give strict, prefer or "
-	  "any"}},
+	{{PROBE, "--huge", "4K"}, 2, {0}, {"--huge 4K: unknown value", "give one of: 2M, 1G, none"}},
+	{{PROBE, "--numa", "local"}, 2, {0}, {"--numa local: unknown value; give one of: prefer, "
+	  "strict, any"}},
 	{{PROBE, "--socket-mem", "lots"}, 2, {0}, {"--socket-mem lots: 'lots' is no amount of memory; "
 	  "give MB per NUMA node"}},
 	{{PROBE, "--socket-mem", "9999999999"}, 2, {0}, {"more memory than this host has"}},

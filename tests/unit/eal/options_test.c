@@ -104,10 +104,9 @@ TEST(bad_options_are_reported)
 		{{"--co", "1"}, "--co: ambiguous; give --coremask or --config"},
 		{{"--lcores"}, "--lcores: a value is missing; give --lcores LIST"},
 		{{"-l"}, "-l: a value is missing; give -l LIST"},
-		{{"-l", "--", "x"}, "-l: a value is missing: -l LIST is wanted, and '--' follows"},
+		{{"-l", "--", "x"}, "-l: a value is missing, and '--' follows; give -l LIST"},
 		{{"--huge", "--dry-run"},
-		 "--huge: a value is missing: --huge 2M|1G|none is wanted, and '--dry-run' "
-		 "follows"},
+		 "--huge: a value is missing, and '--dry-run' follows; give --huge 2M|1G|none"},
 		{{"--lcores="}, "--lcores: a value is missing; give --lcores LIST"},
 		{{"-l", ""}, "-l: a value is missing; give -l LIST"},
 		{{"--dry-run=yes"}, "--dry-run=yes: takes no value; give --dry-run alone"},
@@ -148,29 +147,13 @@ TEST(the_command_line_overrides_the_program)
 	assert_int_equal(conf.huge, PLX_HUGE_1G);
 }
 
-PLX_TEST(the_words_of_an_option_are_counted)
-{
-	static const struct {
-		const char *word;
-		int count;
-	} rows[] = {
-		{"-l", 2},   {"-l0", 1},       {"--lcores", 2}, {"--lcores=0", 1},
-		{"--lc", 2}, {"--dry-run", 1}, {"-h", 1},       {"-hl", 2},
-		{"-hV", 1},  {"--co", 0},      {"--listen", 0}, {"-x", 0},
-		{"-", 0},    {"--", 0},        {"word", 0},     {"", 0},
-	};
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++)
-		assert_int_equal(plx_eal_option_words(rows[i].word), rows[i].count);
-}
-
 PLX_TEST(the_help_describes_every_option)
 {
 	const char *help = plx_eal_options_help();
 	char wanted[64];
 
 	for (size_t i = 0; i < OPT_COUNT; i++) {
-		const struct eal_option *option = &eal_options[i];
+		const struct plx_option *option = &plx_eal_options().at[i];
 
 		snprintf(wanted, sizeof(wanted), "--%s %s", option->name,
 			 option->placeholder ? option->placeholder : "");

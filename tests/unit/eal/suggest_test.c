@@ -52,35 +52,4 @@ PLX_TEST(swapped_letters_are_one_edit)
 	assert_string_equal(plx_suggest("badd", two, 2), "abdd");
 }
 
-PLX_TEST(an_exact_name_is_preferred_to_longer_ones)
-{
-	static const char *const both[] = {"rate-limit", "rate", "rated"};
-
-	assert_int_equal(plx_option_find("--rate", both, 3), 1);
-	assert_int_equal(plx_option_find("--rate=7", both, 3), 1);
-	assert_int_equal(plx_option_find("--rate-", both, 3), 0);
-}
-
-PLX_TEST(an_unambiguous_abbreviation_is_found)
-{
-	assert_int_equal(plx_option_find("--lc", names, COUNT), 0);
-	assert_int_equal(plx_option_find("--log=debug", names, COUNT), 5);
-}
-
-PLX_TEST(an_ambiguous_abbreviation_is_refused_with_the_candidates)
-{
-	assert_int_equal(plx_option_find("--co=1", names, COUNT), -EINVAL);
-	assert_string_equal(plx_error(), "--co: ambiguous; give --coremask or --config");
-}
-
-PLX_TEST(an_unknown_option_is_refused_with_the_nearest_name)
-{
-	assert_int_equal(plx_option_find("--lcore-list=1", names, COUNT), -ENOENT);
-	assert_string_equal(plx_error(), "--lcore-list: unknown option; did you mean --lcores? "
-					 "(--help lists all)");
-	assert_int_equal(plx_option_find("--frobnicate", names, COUNT), -ENOENT);
-	assert_string_equal(plx_error(), "--frobnicate: unknown option (--help lists all)");
-	assert_int_equal(plx_option_find("--=3", names, COUNT), -ENOENT);
-}
-
 PLX_TEST_MAIN()

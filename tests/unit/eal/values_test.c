@@ -62,10 +62,9 @@ TEST(huge_and_numa_accept_their_keywords)
 	assert_int_equal(conf.numa, PLX_NUMA_STRICT);
 	assert_works(set(OPT_NUMA, "any"));
 	assert_int_equal(conf.numa, PLX_NUMA_ANY);
-	ASSERT_REFUSED(OPT_HUGE,
-		       {"16G", "huge 16G: unknown value, nearest is 1G; give 2M, 1G or none"});
-	ASSERT_REFUSED(OPT_NUMA, {"prefered", "numa prefered: unknown value, nearest is prefer; "
-					      "give strict, prefer or any"});
+	ASSERT_REFUSED(OPT_HUGE, {"16G", "huge 16G: unknown value; give one of: 2M, 1G, none"});
+	ASSERT_REFUSED(OPT_NUMA, {"prefered", "numa prefered: unknown value; give one of: "
+					      "prefer, strict, any"});
 }
 
 TEST(memory_is_dumped_unless_disabled)
@@ -75,7 +74,7 @@ TEST(memory_is_dumped_unless_disabled)
 	assert_works(set(OPT_DUMP_MEMORY, "yes"));
 	assert_false(conf.no_dump);
 	ASSERT_REFUSED(OPT_DUMP_MEMORY, {"never", "dump-memory never: unknown value"},
-		       {"never", "give yes or no"});
+		       {"never", "give one of: yes, no"});
 }
 
 TEST(memory_can_be_given_per_node)
@@ -179,8 +178,8 @@ TEST(rdma_is_required_by_its_name)
 	assert_true(conf.require_rdma);
 	assert_works(set(OPT_REQUIRE, "none"));
 	assert_false(conf.require_rdma);
-	ASSERT_REFUSED(OPT_REQUIRE, {"rdna", "require rdna: unknown value, nearest is rdma; give "
-					     "rdma or none"});
+	ASSERT_REFUSED(OPT_REQUIRE,
+		       {"rdna", "require rdna: unknown value; give one of: none, rdma"});
 }
 
 TEST(the_memory_of_links_has_bounds)
@@ -261,7 +260,7 @@ TEST(the_limit_of_descriptors_is_raised_or_kept)
 	assert_works(set(OPT_DESCRIPTORS, "raise"));
 	assert_false(conf.keep_descriptors);
 	ASSERT_REFUSED(OPT_DESCRIPTORS,
-		       {"1024", "descriptors 1024: unknown value; give raise or keep"});
+		       {"1024", "descriptors 1024: unknown value; give one of: raise, keep"});
 }
 
 PLX_TEST_MAIN_WITH(open_topo, close_topo)
