@@ -16,53 +16,34 @@
 #define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
 #define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
 
-/* Words of the command line, then NULL. */
-struct words {
-	char **at;
-	int count;
-};
-
-/* Options of both may be in any order. If both have an option with the same name, the EAL's is the
- * one before "--". */
-static int divide(int argc, char **argv, const struct plx_app *app, struct words *eal,
-		  struct words *own)
-{
-	int dashes = 1; /* index of "--", or argc */
-
-	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
-		dashes++;
-	eal->at = calloc(2 * (size_t)argc + 2, sizeof(*eal->at));
-	if (!eal->at)
-		return plx_fail(ENOMEM, "out of memory");
-	own->at = eal->at + argc + 1;
-	eal->at[eal->count++] = argv[0];
-	for (int i = dashes == 1 ? 2 : 1; i < argc;) {
-		bool is_own = app_options_own(app, argv[i], i < dashes && dashes < argc);
-		struct words *to = is_own ? own : eal;
-		int end = i < dashes ? dashes : argc;
-		int count = app_options_words(is_own ? app : NULL, end - i, argv + i);
-
-		for (; count && i < end; count--)
-			to->at[to->count++] = argv[i++];
-		i += i == dashes;
-	}
-	return 0;
-}
-
-/* Read argv and the configuration file. */
+/* Read argv and the configuration file. Options of both may be in any order. If both have an option
+ * with the same name, the EAL's is the one before "--". */
 static int read_all(int argc, char **argv, const struct plx_app *app, struct plx_eal_conf *conf)
 {
-	struct words eal = {0}, own = {0};
-	int rc = divide(argc, argv, app, &eal, &own);
+	char **own = calloc((size_t)argc + 1, sizeof(*own));
+	int dashes = 1, own_count = 0, rc = 0; /* dashes: index of "--", or argc */
 
-	if (rc)
-		return rc;
-	rc = plx_eal_parse(eal.count, eal.at, conf);
+	if (!own)
+		return plx_fail(ENOMEM, "out of memory");
+	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
+		dashes++;
+	for (int i = dashes == 1 ? 2 : 1; i < argc && rc >= 0; i += i == dashes) {
+		bool is_own = app_options_own(app, argv[i], i < dashes && dashes < argc);
+		int end = i < dashes ? dashes : argc, count;
+
+		if (is_own)
+			count = app_options_words(app, end - i, argv + i);
+		else
+			count = rc = plx_eal_take(end - i, argv + i, conf);
+		for (; count > 0; count--, i++)
+			if (is_own)
+				own[own_count++] = argv[i];
+	}
 	if (conf->show_help || (rc >= 0 && conf->show_version))
 		rc = 0; /* even if later words are wrong */
 	else if (rc >= 0)
-		rc = plx_app_parse(own.count, own.at, app) ?: plx_eal_conf_file(conf);
-	free(eal.at);
+		rc = plx_app_parse(own_count, own, app) ?: plx_eal_conf_file(conf);
+	free(own);
 	return rc;
 }
 

@@ -58,9 +58,8 @@ bool app_options_own(const struct plx_app *app, const char *word, bool eal_first
 int app_options_words(const struct plx_app *app, int argc, char *const *argv)
 {
 	struct plx_option rows[PLX_OPTIONS_MAX];
-	struct plx_options options = app ? own_options(app, rows) : plx_eal_options();
 	struct plx_option_use use;
-	int count = plx_option_take(options, argc, argv, &use);
+	int count = plx_option_take(own_options(app, rows), argc, argv, &use);
 
 	return count < 0 ? 1 : count;
 }

@@ -13,8 +13,7 @@
  * EAL's. */
 bool app_options_own(const struct plx_app *app, const char *word, bool eal_first);
 
-/** How many words the application's option argv[0] takes, or (NULL) the EAL's: 1, or 2 if its value
- * is the next word. */
+/** How many words the application's option argv[0] takes: 1, or 2 if its value is the next word. */
 int app_options_words(const struct plx_app *app, int argc, char *const *argv);
 
 #endif

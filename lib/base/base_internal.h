@@ -63,6 +63,9 @@ struct plx_text {
 /** Append to the text; what does not fit is lost. Thread: any. */
 void plx_text_add(struct plx_text *text, const char *format, ...) PLX_PRINTF(2, 3);
 
+/** plx_parse_size of a number in MiB unless it has a unit. */
+int plx_parse_mib(const char *option, const char *text, uint64_t max, uint64_t *bytes_out);
+
 /** Check that a file or memfd of this process may grow to size_bytes. Beyond RLIMIT_FSIZE (`ulimit
  * -f`) the kernel sends SIGXFSZ, which ends the process. Thread: any. Return: 0; -EFBIG, the text
  * names the limit. */

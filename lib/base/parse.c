@@ -42,6 +42,9 @@ static const struct unit time_units[] = {
 static const struct notation uint_notation = {"a whole number", "digits only", no_units, 1, false};
 static const struct notation size_notation = {
 	"a size", "bytes, or a unit after the number: 64, 4K, 1M, 2G", size_units, 1, false};
+static const struct notation mib_notation = {"an amount of memory",
+					     "MiB, or a unit after the number: 64, 512K, 1G",
+					     size_units, UINT64_C(1) << 20, false};
 static const struct notation time_notation = {
 	"a duration",
 	"seconds, or a unit after the number: 10, 1.5s, 500ms, 20us, 100ns, 5min, 1h, 1d",
@@ -140,6 +143,11 @@ int plx_parse_size(const char *option, const char *text, uint64_t min, uint64_t 
 		   uint64_t *value_out)
 {
 	return parse(&size_notation, option, text, min, max, value_out);
+}
+
+int plx_parse_mib(const char *option, const char *text, uint64_t max, uint64_t *bytes_out)
+{
+	return parse(&mib_notation, option, text, 0, max, bytes_out);
 }
 
 int plx_parse_duration(const char *option, const char *text, uint64_t min_ns, uint64_t max_ns,

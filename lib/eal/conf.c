@@ -8,43 +8,34 @@
 
 static_assert(OPT_COUNT <= sizeof(((struct plx_eal_conf *)0)->origin) / sizeof(char *),
 	      "each option has a place for its origin");
-static_assert(OPT_COUNT + PLX_EAL_LEVELS_MAX <=
+static_assert(2 * (OPT_COUNT + PLX_EAL_LEVELS_MAX) <
 		      sizeof(((struct plx_eal_conf *)0)->owned) / sizeof(char *),
-	      "a file can give every option");
+	      "a file can give every option: its value and origin");
 
 const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id)
 {
 	return conf->origin[id] ? conf->origin[id] : eal_options[id].name;
 }
 
-static int out_of_memory(void)
-{
-	return plx_fail(ENOMEM, "out of memory");
-}
-
 const char *eal_conf_own(struct plx_eal_conf *conf, const char *text)
 {
-	char *copy = strdup(text);
+	char *copy = conf->owned_count < PLX_ARRAY_LEN(conf->owned) ? strdup(text) : NULL;
 
-	if (!copy || conf->owned_count == PLX_ARRAY_LEN(conf->owned)) {
-		free(copy);
-		out_of_memory();
-		return NULL;
-	}
-	conf->owned[conf->owned_count++] = copy;
+	if (copy)
+		conf->owned[conf->owned_count++] = copy;
+	else
+		plx_fail(ENOMEM, "out of memory");
 	return copy;
 }
 
-static int add_level(struct plx_eal_conf *conf, const char *value, const char *given)
+static int add_level(struct plx_eal_conf *conf, const char *value, const char *origin)
 {
 	uint32_t n = conf->log_level_count;
 
 	if (n == PLX_EAL_LEVELS_MAX)
-		return plx_fail(EINVAL, "%s %s: too many log levels; at most %d are allowed", given,
-				value, PLX_EAL_LEVELS_MAX);
-	conf->level_origins[n] = strdup(given);
-	if (!conf->level_origins[n])
-		return out_of_memory();
+		return plx_fail(EINVAL, "%s %s: too many log levels; at most %d are allowed",
+				origin, value, PLX_EAL_LEVELS_MAX);
+	conf->level_origins[n] = origin;
 	conf->log_levels[n] = value;
 	conf->log_level_count++;
 	return 0;
@@ -54,24 +45,26 @@ int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *v
 		 const char *given)
 {
 	const struct eal_option *option = &eal_options[id];
+	void *field = (char *)conf + option->offset;
+	const char *origin;
 
-	if (option->kind == EAL_LEVELS)
-		return add_level(conf, value, given);
 	if (conf->origin[id] && option->kind == EAL_FLAG)
 		return plx_fail(EINVAL, "%s: given twice; give it once", given);
 	if (conf->origin[id])
 		return plx_fail(EINVAL, "%s %s: given before as %s; give one of them", given, value,
 				conf->origin[id]);
-	conf->origin[id] = strdup(given);
-	if (!conf->origin[id])
-		return out_of_memory();
+	origin = eal_conf_own(conf, given);
+	if (!origin)
+		return -ENOMEM;
+	if (option->kind == EAL_LEVELS)
+		return add_level(conf, value, origin);
+	conf->origin[id] = origin;
 	if (option->parse)
-		return option->parse(given, value, (char *)conf + option->offset);
-	if (option->kind == EAL_FLAG) {
-		*(bool *)((char *)conf + option->offset) = true;
-		return 0;
-	}
-	*(const char **)((char *)conf + option->offset) = value;
+		return option->parse(given, value, field);
+	if (option->kind == EAL_FLAG)
+		*(bool *)field = true;
+	else
+		*(const char **)field = value;
 	/* Between --lcores and --coremask, the user's choice replaces the program's. */
 	if (id == OPT_LCORES && !conf->origin[OPT_COREMASK])
 		conf->coremask = NULL;
@@ -91,10 +84,6 @@ int eal_conf_check_pair(const struct plx_eal_conf *conf)
 
 void plx_eal_conf_fini(struct plx_eal_conf *conf)
 {
-	for (size_t i = 0; i < PLX_ARRAY_LEN(conf->origin); i++)
-		free(conf->origin[i]);
-	for (size_t i = 0; i < PLX_ARRAY_LEN(conf->level_origins); i++)
-		free(conf->level_origins[i]);
 	for (size_t i = 0; i < conf->owned_count; i++)
 		free(conf->owned[i]);
 	*conf = (struct plx_eal_conf){0};

@@ -4,13 +4,11 @@
 #include "eal_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <libconfig.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_BYTES_MAX 65536
 
@@ -26,39 +24,24 @@ static int fail_path(const struct source *source, int err, const char *what)
 			what);
 }
 
-static int open_file(const struct source *source, FILE **file_out)
-{
-	/* Non-blocking, to detect a FIFO without a writer instead of waiting for it. */
-	int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat status = {0};
-
-	if (fd < 0 && errno == ENOENT)
-		return fail_path(source, ENOENT, "no such file; give the path of one");
-	if (fd < 0)
-		return fail_path(source, errno, strerror(errno));
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-		*file_out = fdopen(fd, "r");
-		if (*file_out)
-			return 0;
-		close(fd);
-		return plx_fail(ENOMEM, "out of memory");
-	}
-	close(fd);
-	return fail_path(source, EINVAL,
-			 S_ISDIR(status.st_mode) ? "a directory; give the path of a file"
-						 : "not a regular file; give the path of one");
-}
-
 /* text has room for FILE_BYTES_MAX + 1 bytes. */
 static int load(const struct source *source, char *text)
 {
-	FILE *file;
+	struct stat status;
+	FILE *file = NULL;
 	size_t len;
-	int rc = open_file(source, &file);
+	int rc;
 
-	if (rc)
-		return rc;
-	errno = 0;
+	if (stat(source->path, &status) == 0 && !S_ISREG(status.st_mode))
+		return fail_path(source, EINVAL,
+				 S_ISDIR(status.st_mode)
+					 ? "a directory; give the path of a file"
+					 : "not a regular file; give the path of one");
+	file = fopen(source->path, "re");
+	if (!file)
+		return fail_path(source, errno,
+				 errno == ENOENT ? "no such file; give the path of one"
+						 : strerror(errno));
 	len = fread(text, 1, FILE_BYTES_MAX + 1, file);
 	rc = ferror(file) ? errno : 0;
 	fclose(file);
@@ -172,14 +155,7 @@ static int take_string(const struct source *source, const config_setting_t *sett
 static int take_list(const struct source *source, const config_setting_t *list,
 		     enum eal_option_id id)
 {
-	int count = config_setting_length(list);
-
-	/* The conf stores at most this many levels. */
-	if (count > PLX_EAL_LEVELS_MAX)
-		return plx_fail(EINVAL, "%s:%u: %s has %d entries; at most %d are allowed",
-				source->path, config_setting_source_line(list), eal_options[id].key,
-				count, PLX_EAL_LEVELS_MAX);
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < config_setting_length(list); i++) {
 		config_setting_t *entry = config_setting_get_elem(list, (unsigned)i);
 		int rc;
 
@@ -196,16 +172,14 @@ static int take_list(const struct source *source, const config_setting_t *list,
 static int take_setting(const struct source *source, const config_setting_t *setting,
 			enum eal_option_id id)
 {
-	const char *key = eal_options[id].key;
+	bool levels = eal_options[id].kind == EAL_LEVELS;
 
 	if (config_setting_type(setting) == CONFIG_TYPE_STRING)
 		return source->skip[id] ? 0 : take_string(source, setting, id);
-	if (eal_options[id].kind == EAL_LEVELS) {
-		if (config_setting_is_array(setting) || config_setting_is_list(setting))
-			return take_list(source, setting, id);
-		return fail_type(source, setting, key, "a string or a list of strings");
-	}
-	return fail_type(source, setting, key, "a string, in double quotes");
+	if (levels && (config_setting_is_array(setting) || config_setting_is_list(setting)))
+		return take_list(source, setting, id);
+	return fail_type(source, setting, eal_options[id].key,
+			 levels ? "a string or a list of strings" : "a string, in double quotes");
 }
 
 static int fail_key(const struct source *source, const config_setting_t *setting)
@@ -267,7 +241,7 @@ static int parse(const struct source *source, const char *text)
 static void put_levels_last(struct plx_eal_conf *conf, uint32_t first_count)
 {
 	const char *values[PLX_EAL_LEVELS_MAX];
-	char *origins[PLX_EAL_LEVELS_MAX];
+	const char *origins[PLX_EAL_LEVELS_MAX];
 	uint32_t count = conf->log_level_count;
 
 	memcpy(values, conf->log_levels, sizeof(values));
@@ -298,8 +272,7 @@ int plx_eal_conf_file(struct plx_eal_conf *conf)
 	rc = load(&source, text);
 	/* Some editors write a byte order mark first. */
 	settings = text + (rc == 0 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
-	rc = rc ? rc : check_text(&source, settings);
-	rc = rc ? rc : parse(&source, settings);
+	rc = rc ?: check_text(&source, settings) ?: parse(&source, settings);
 	free(text);
 	put_levels_last(conf, levels_before);
 	conf->config_read = rc == 0;

@@ -93,20 +93,15 @@ static int check_idle(const struct plx_eal_conf *conf)
 	eal.idle = calloc(eal.map.count, sizeof(*eal.idle));
 	if (!eal.idle)
 		return plx_fail(ENOMEM, "out of memory");
-	for (uint32_t i = 0; i < eal.map.count; i++)
-		eal.idle[i].crowded = eal_is_contested(&eal.map.places[i], &eal.claims);
-	return eal_idle_value(conf, &eal.map, eal.idle);
+	return eal_idle_value(conf, &eal.map, &eal.claims, eal.idle);
 }
 
 /* Find every error before anything starts. */
 static int check_all(const struct plx_eal_conf *conf)
 {
-	int rc = check_links(conf);
-
-	rc = rc ? rc : eal_check_memory(conf, eal.topo, &eal.node_count);
-	rc = rc ? rc : eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims);
-	rc = rc ? rc : eal_check_main_lcore(conf, &eal.map, &eal.main_lcore);
-	return rc ? rc : check_idle(conf);
+	return check_links(conf) ?: eal_check_memory(conf, eal.topo, &eal.node_count)
+	    ?: eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims)
+	    ?: eal_check_main_lcore(conf, &eal.map, &eal.main_lcore) ?: check_idle(conf);
 }
 
 static void forget_all(void)
@@ -186,6 +181,11 @@ static bool is_self_test_remote(void)
 	return eal.conf.self_test_rate && eal.conf.self_test_rate != PLX_NONE;
 }
 
+static int start_self_test(void)
+{
+	return self_test ? self_test->start(eal.conf.self_test_rate, is_self_test_remote()) : 0;
+}
+
 int plx_eal_init(struct plx_eal_conf *conf)
 {
 	int rc;
@@ -196,12 +196,8 @@ int plx_eal_init(struct plx_eal_conf *conf)
 		return plx_fail(EALREADY, "Pollux is up already; call plx_eal_fini first");
 	plx_hold_stdio();
 	plx_clock_init();
-	rc = plx_eal_conf_file(conf);
-	rc = rc ? rc : set_log_levels(conf);
-	rc = rc ? rc : plx_topo_open(NULL, &eal.topo);
-	if (rc)
-		return rc;
-	rc = check_all(conf);
+	rc = plx_eal_conf_file(conf) ?: set_log_levels(conf) ?: plx_topo_open(NULL, &eal.topo)
+		?: check_all(conf);
 	if (rc)
 		goto forget;
 	eal.conf = *conf;
@@ -209,25 +205,11 @@ int plx_eal_init(struct plx_eal_conf *conf)
 		return 0;
 
 	raise_descriptors();
-	rc = start_memory();
-	if (rc)
-		goto forget;
-	rc = start_fabric();
-	if (rc)
-		goto stop_memory;
-	rc = start_lcores();
-	if (rc)
-		goto stop_fabric;
-	rc = self_test ? self_test->start(conf->self_test_rate, is_self_test_remote()) : 0;
-	if (rc)
-		goto stop_lcores;
-	return 0;
-
-stop_lcores:
-	plx_lcores_fini(PLX_CLOSE_NS);
-stop_fabric:
+	rc = start_memory() ?: start_fabric() ?: start_lcores() ?: start_self_test();
+	if (rc == 0)
+		return 0;
+	plx_lcores_fini(PLX_CLOSE_NS); /* these do nothing for a part that did not start */
 	plx_fabric_fini();
-stop_memory:
 	plx_mem_fini();
 forget:
 	forget_all();

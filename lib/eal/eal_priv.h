@@ -139,16 +139,16 @@ int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *top
 int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
 			 uint32_t *lcore_out);
 
-/** idle.c: the policy of each lcore, in the map's order; CPU facts in idle_out stay. */
-int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
-		   struct plx_idle_conf *idle_out);
-
 /** The claims that this process holds: descriptors from plx_cpu_claim. */
 struct eal_claims {
 	int *fds;
 	unsigned count;
 	struct plx_cpuset contested; /* CPUs that another process claims, or that lcores share */
 };
+
+/** idle.c: the policy of each lcore, in the map's order. idle_out: zeroed. */
+int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
+		   const struct eal_claims *claims, struct plx_idle_conf *idle_out);
 
 /** Return whether the lcore has no CPU to itself. */
 bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims);

@@ -16,7 +16,6 @@ struct parse {
 	struct plx_cpuset named;        /* those with a policy */
 	struct plx_cpuset pending;      /* lcores before the next ":" */
 	bool has_default;
-	struct plx_idle_conf by_default;
 };
 
 static int fail_form(const struct parse *parse, const char *at, size_t len)
@@ -66,28 +65,17 @@ static int take_lcores(struct parse *parse, const char *at, size_t len)
 	}
 }
 
-/* The facts about its CPU stay. */
-static void set_policy(struct plx_idle_conf *to, const struct plx_idle_conf *policy)
-{
-	bool crowded = to->crowded;
-
-	*to = *policy;
-	to->crowded = crowded;
-}
-
 static int take_policy(struct parse *parse, const char *at, size_t len)
 {
 	bool for_all = plx_cpuset_count(&parse->pending) == 0;
 	struct plx_idle_conf policy;
-	char *copy = strndup(at, len), where[256];
+	char copy[128], where[256];
 	int rc;
 
-	if (!copy)
-		return plx_fail(ENOMEM, "out of memory");
+	snprintf(copy, sizeof(copy), "%.*s", (int)len, at);
 	/* With several policies, the text shows all and names the wrong one. */
 	snprintf(where, sizeof(where), "%s %s:", parse->option, parse->text);
 	rc = plx_idle_parse(strcmp(copy, parse->text) == 0 ? parse->option : where, copy, &policy);
-	free(copy);
 	if (rc)
 		return rc;
 	if (for_all && parse->has_default)
@@ -95,19 +83,15 @@ static int take_policy(struct parse *parse, const char *at, size_t len)
 				"%s %s: there are two policies without lcores; give one, which "
 				"is for all that are not named",
 				parse->option, parse->text);
-	if (for_all) {
-		parse->has_default = true;
-		parse->by_default = policy;
-		return 0;
-	}
 	for (uint32_t i = 0; i < parse->map->count; i++) {
 		uint32_t id = parse->map->places[i].lcore_id;
 
-		if (!plx_cpuset_has(&parse->pending, id))
-			continue;
-		set_policy(&parse->policies[i], &policy);
-		plx_cpuset_add(&parse->named, id);
+		if (plx_cpuset_has(for_all ? &parse->all : &parse->pending, id) &&
+		    !plx_cpuset_has(&parse->named, id))
+			parse->policies[i] = policy;
 	}
+	parse->has_default |= for_all;
+	plx_cpuset_add_all(&parse->named, &parse->pending);
 	parse->pending = (struct plx_cpuset){0};
 	return 0;
 }
@@ -149,7 +133,7 @@ static int take_all(struct parse *parse, const char *text)
 }
 
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
-		   struct plx_idle_conf *idle_out)
+		   const struct eal_claims *claims, struct plx_idle_conf *idle_out)
 {
 	struct parse parse = {
 		.option = eal_conf_origin(conf, OPT_IDLE),
@@ -163,9 +147,7 @@ int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *
 		plx_cpuset_add(&parse.all, map->places[i].lcore_id);
 	if (conf->idle)
 		rc = take_all(&parse, conf->idle);
-	for (uint32_t i = 0; i < map->count && rc == 0; i++) {
-		if (!plx_cpuset_has(&parse.named, map->places[i].lcore_id))
-			set_policy(&idle_out[i], &parse.by_default);
-	}
+	for (uint32_t i = 0; i < map->count; i++)
+		idle_out[i].crowded = eal_is_contested(&map->places[i], claims);
 	return rc;
 }

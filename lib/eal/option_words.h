@@ -54,6 +54,11 @@ struct plx_option_use {
 int plx_option_take(struct plx_options options, int argc, char *const *argv,
 		    struct plx_option_use *use_out);
 
+struct plx_eal_conf;
+
+/** Set the EAL's option that begins with argv[0]. Return: as plx_option_take; -ENOMEM. */
+int plx_eal_take(int argc, char *const *argv, struct plx_eal_conf *conf);
+
 /** Find the text among words, which NULL ends. Return: 0; -EINVAL, the text lists them. */
 int plx_option_choice(const char *given, const char *text, const char *const *words,
 		      unsigned *index_out);

@@ -37,26 +37,28 @@ struct plx_options plx_eal_options(void)
 	return (struct plx_options){words, OPT_COUNT};
 }
 
-int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf)
+int plx_eal_take(int argc, char *const *argv, struct plx_eal_conf *conf)
 {
 	struct plx_option_use use;
-	int at = 1, rc;
+	int count = plx_option_take(plx_eal_options(), argc, argv, &use);
 
-	while (at < argc && argv[at][0] == '-' && argv[at][1]) {
-		if (strcmp(argv[at], "--") == 0) {
-			at++;
-			break;
-		}
-		rc = plx_option_take(plx_eal_options(), argc - at, argv + at, &use);
-		if (rc == -ENOENT)
-			return plx_option_unknown(plx_eal_options(), (struct plx_options){0},
-						  argv[at]);
-		if (rc < 0)
-			return rc;
-		at += rc;
-		rc = eal_conf_set(conf, (enum eal_option_id)use.index, use.text, use.given);
-		if (rc)
-			return rc;
+	if (count == -ENOENT)
+		return plx_option_unknown(plx_eal_options(), (struct plx_options){0}, argv[0]);
+	if (count < 0)
+		return count;
+	return eal_conf_set(conf, (enum eal_option_id)use.index, use.text, use.given) ?: count;
+}
+
+int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf)
+{
+	int at = 1, count;
+
+	for (; at < argc && argv[at][0] == '-' && argv[at][1]; at += count) {
+		if (strcmp(argv[at], "--") == 0)
+			return eal_conf_check_pair(conf) ?: at;
+		count = plx_eal_take(argc - at, argv + at, conf);
+		if (count < 0)
+			return count;
 	}
 	return argc < 1 ? 0 : eal_conf_check_pair(conf) ?: at - 1;
 }

@@ -51,9 +51,9 @@ struct plx_eal_conf {
 	bool show_help;        /**< set by --help, for the caller */
 	/** Origin of each setting, for error texts: "-l", "lcores in FILE:3"; NULL: set by the
 	 * program. Indexed by the option table; private. */
-	char *origin[32];
-	char *level_origins[PLX_EAL_LEVELS_MAX]; /**< the same for each log level; private */
-	char *owned[48]; /**< strings from the configuration file; private */
+	const char *origin[32];
+	const char *level_origins[PLX_EAL_LEVELS_MAX]; /**< the same for each log level; private */
+	char *owned[100]; /**< origins, and strings from the configuration file; private */
 	uint32_t owned_count;
 	bool config_read; /**< the configuration file was read; private */
 };

@@ -3,12 +3,12 @@
 #include "eal_priv.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MB (UINT64_C(1) << 20)
+#define MB             (UINT64_C(1) << 20)
+#define NODE_BYTES_MAX (UINT64_C(1) << 50)
 
 static_assert(sizeof(enum plx_huge) == sizeof(unsigned) &&
 		      sizeof(enum plx_numa) == sizeof(unsigned),
@@ -111,50 +111,25 @@ int eal_parse_no_dump(const char *given, const char *text, void *field)
 	return parse_flag(given, text, "yes", "no", field);
 }
 
-/* Parse "64", "512K" or "1G" up to end. Return whether it is valid; an overflow gives
- * UINT64_MAX. */
-static bool parse_amount(const char *at, const char *end, uint64_t *bytes_out)
-{
-	uint64_t value = 0, unit = MB;
-
-	if (at == end || !isdigit((unsigned char)*at))
-		return false;
-	for (; at < end && isdigit((unsigned char)*at); at++) {
-		if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||
-		    __builtin_add_overflow(value, (uint64_t)(*at - '0'), &value))
-			value = UINT64_MAX;
-	}
-	if (at < end) {
-		static const char letters[] = "KMG";
-		const char *letter = memchr(letters, toupper((unsigned char)*at), 3);
-
-		if (!letter || at + 1 < end)
-			return false;
-		unit = UINT64_C(1024) << (10 * (letter - letters));
-	}
-	if (__builtin_mul_overflow(value, unit, bytes_out))
-		*bytes_out = UINT64_MAX;
-	return true;
-}
-
 int eal_parse_node_bytes(const char *given, const char *text, void *field)
 {
 	size_t *bytes = field;
-	const char *at = text;
+	char what[256], amount[32];
+	uint64_t value;
 
 	memset(bytes, 0, PLX_EAL_NODES_MAX * sizeof(*bytes));
-	for (unsigned node = 0; at; node++) {
-		const char *end = at + strcspn(at, ",");
+	for (unsigned node = 0; text; node++) {
+		size_t len = strcspn(text, ",");
 
 		if (node == PLX_EAL_NODES_MAX)
-			return plx_fail(EINVAL, "%s %s: more than %d NUMA nodes", given, text,
+			return plx_fail(EINVAL, "%s: more than %d NUMA nodes", given,
 					PLX_EAL_NODES_MAX);
-		if (!parse_amount(at, end, &bytes[node]))
-			return plx_fail(EINVAL,
-					"%s %s: '%.*s' is no amount of memory; give MB per NUMA "
-					"node, such as 64 or 64,64, or with a unit, K, M or G: 1G",
-					given, text, (int)(end - at), at);
-		at = *end ? end + 1 : NULL;
+		snprintf(what, sizeof(what), "%s, node %u:", given, node);
+		snprintf(amount, sizeof(amount), "%.*s", (int)len, text);
+		if (plx_parse_mib(what, amount, NODE_BYTES_MAX, &value) != 0)
+			return -EINVAL;
+		bytes[node] = value;
+		text = text[len] ? text + len + 1 : NULL;
 	}
 	return 0;
 }

@@ -115,9 +115,9 @@ static const struct row rows[] = {
 	{{PROBE, "--huge", "4K"}, 2, {0}, {"--huge 4K: unknown value", "give one of: 2M, 1G, none"}},
 	{{PROBE, "--numa", "local"}, 2, {0}, {"--numa local: unknown value; give one of: prefer, "
 	  "strict, any"}},
-	{{PROBE, "--socket-mem", "lots"}, 2, {0}, {"--socket-mem lots: 'lots' is no amount of memory; "
-	  "give MB per NUMA node"}},
-	{{PROBE, "--socket-mem", "9999999999"}, 2, {0}, {"more memory than this host has"}},
+	{{PROBE, "--socket-mem", "lots"}, 2, {0}, {"--socket-mem, node 0: lots: not an amount of "
+	  "memory; give MiB"}},
+	{{PROBE, "--socket-mem", "999999999"}, 2, {0}, {"more memory than this host has"}},
 	{{PROBE, "--socket-mem", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
 	  "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"}, 2, {0}, {"NUMA node"}},
 	{{PROBE, "--provider", "tpc"}, 2, {0}, {"--provider tpc: unknown provider; give auto or a driver (tcp, shm"}},

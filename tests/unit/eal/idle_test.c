@@ -4,14 +4,16 @@
 
 /* Lcores 0 to 3, and 8. */
 static struct plx_lcore_place places[] = {
-	{.lcore_id = 0}, {.lcore_id = 1}, {.lcore_id = 2}, {.lcore_id = 3}, {.lcore_id = 8}};
+	{0, {{1 << 0}}}, {1, {{1 << 1}}}, {2, {{1 << 2}}}, {3, {{1 << 3}}}, {8, {{1 << 8}}}};
 static const struct plx_lcore_map map = {PLX_ARRAY_LEN(places), places};
 
 static int parse(const char *text, struct plx_idle_conf *idle)
 {
+	struct eal_claims claims = {0};
+
+	plx_cpuset_add(&claims.contested, 1);
 	memset(idle, 0, PLX_ARRAY_LEN(places) * sizeof(*idle));
-	idle[1].crowded = true;
-	return eal_idle_value(&(struct plx_eal_conf){.idle = text}, &map, idle);
+	return eal_idle_value(&(struct plx_eal_conf){.idle = text}, &map, &claims, idle);
 }
 
 /* A letter per lcore's mode: a, p or e. */

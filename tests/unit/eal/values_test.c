@@ -111,12 +111,15 @@ TEST(bad_amounts_of_memory_are_refused)
 	for (int i = 0; i < PLX_EAL_NODES_MAX; i++)
 		strcat(many, ",0");
 	ASSERT_REFUSED(
-		OPT_SOCKET_MEM, {"", "is no amount of memory"},
-		{"64,", "socket-mem 64,: '' is no amount of memory; give MB per NUMA node, "
-			"such as 64 or 64,64, or with a unit, K, M or G: 1G"},
-		{"64,abc", "'abc' is no amount of memory"}, {"-1", "'-1' is no amount of memory"},
-		{"1.5", "'1.5' is no amount of memory"}, {"64MB", "'64MB' is no amount of memory"},
-		{"K", "'K' is no amount of memory"}, {many, "more than 64 NUMA nodes"});
+		OPT_SOCKET_MEM, {"", "not an amount of memory"},
+		{"64,", "socket-mem, node 1: : not an amount of memory; give MiB, or a unit after "
+			"the number: 64, 512K, 1G"},
+		{"64,abc", "node 1: abc: not an amount of memory"},
+		{"-1", "-1: out of range; give 0 to 1024T"},
+		{"1.5", "1.5: not an amount of memory"}, {"64MB", "64MB: not an amount of memory"},
+		{"K", "K: not an amount of memory"}, {many, "more than 64 NUMA nodes"},
+		{"99999999999999", "out of range"}, {"99999999999999999999999", "out of range"},
+		{"17592186044416", "out of range"} /* 2^64 bytes */);
 }
 
 TEST(memory_that_the_host_lacks_is_refused)
@@ -124,10 +127,8 @@ TEST(memory_that_the_host_lacks_is_refused)
 	static const struct bad rows[] = {
 		{"0,0,1", "socket-mem: there is no NUMA node 2 to take memory on; this host has 2, "
 			  "the first is node 0"},
-		{"99999999999999", "more memory than this host has ("},
-		{"99999999999999999999999", "more memory than this host has ("},
-		{"17592186044416", "more memory than this host has ("}, /* 2^64 bytes */
-		{"16777216G,1", "more memory than this host has ("},
+		{"1024T", "more memory than this host has ("},
+		{"1048576G,1", "more memory than this host has ("},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
