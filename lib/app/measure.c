@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared by programs that measure: their options, how a run was cut short, and when an open loop
  * sends. */
+#include "base_internal.h"
 #include "plx_app.h"
 
 #include <inttypes.h>
@@ -65,16 +66,6 @@ void plx_measure_say_interrupted(const struct plx_measure *measure, const char *
 
 /* Schedules -------------------------------------------------------------------------------- */
 
-static uint64_t next_random(struct plx_schedule *schedule)
-{
-	/* splitmix64 (Steele, Lea, Flood 2014): good enough for gaps, and works with seed 0. */
-	uint64_t z = schedule->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
 /* The pause after a burst that keeps the rate. */
 static double burst_gap(const struct plx_schedule *schedule)
 {
@@ -100,7 +91,8 @@ void plx_schedule_advance(struct plx_schedule *schedule)
 
 	schedule->count++;
 	if (schedule->arrival == PLX_ARRIVAL_POISSON) {
-		double uniform = ((double)(next_random(schedule) >> 11) + 0.5) / 9007199254740992.0;
+		double uniform = ((double)(plx_random_next(&schedule->random) >> 11) + 0.5) /
+				 9007199254740992.0;
 
 		gap *= -log(uniform);
 	} else if (schedule->arrival == PLX_ARRIVAL_BURST) {

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "plx_base.h"
+#include "base_internal.h"
 
 void plx_backoff_init(struct plx_backoff *backoff, uint64_t min_ns, uint64_t max_ns, uint64_t seed)
 {
-	*backoff = (struct plx_backoff){.min_ns = min_ns, .max_ns = max_ns};
-	backoff->random = seed ? seed : 1; /* xorshift never leaves 0 */
-}
-
-/* xorshift64 by Marsaglia, "Xorshift RNGs" (2003). */
-static uint64_t next_random(struct plx_backoff *backoff)
-{
-	uint64_t value = backoff->random;
-
-	value ^= value << 13;
-	value ^= value >> 7;
-	value ^= value << 17;
-	return backoff->random = value;
+	*backoff = (struct plx_backoff){.min_ns = min_ns, .max_ns = max_ns, .random = seed};
 }
 
 static uint64_t range_of(const struct plx_backoff *backoff)
@@ -31,8 +19,8 @@ static uint64_t range_of(const struct plx_backoff *backoff)
 
 static uint64_t draw(struct plx_backoff *backoff, uint64_t range_ns)
 {
-	return range_ns == UINT64_MAX ? next_random(backoff)
-				      : next_random(backoff) % (range_ns + 1);
+	return range_ns == UINT64_MAX ? plx_random_next(&backoff->random)
+				      : plx_random_next(&backoff->random) % (range_ns + 1);
 }
 
 uint64_t plx_backoff_next_ns(struct plx_backoff *backoff)

@@ -63,6 +63,17 @@ struct plx_text {
 /** Append to the text; what does not fit is lost. Thread: any. */
 void plx_text_add(struct plx_text *text, const char *format, ...) PLX_PRINTF(2, 3);
 
+/** The next of a sequence of random numbers, from any seed: SplitMix64 (Steele, Lea and Flood,
+ * "Fast Splittable Pseudorandom Number Generators", 2014). Thread: owner of the seed. */
+static inline uint64_t plx_random_next(uint64_t *seed)
+{
+	uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
 /** plx_parse_size of a number in MiB unless it has a unit. */
 int plx_parse_mib(const char *option, const char *text, uint64_t max, uint64_t *bytes_out);
 

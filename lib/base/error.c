@@ -35,11 +35,7 @@ int plx_fail_in(int err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	int used = vsnprintf(text, sizeof(text), format, args);
+	bool fits = vsnprintf(text, sizeof(text), format, args) < (int)sizeof(text);
 	va_end(args);
-	if (used < 0 || (size_t)used >= sizeof(text))
-		return err;
-	snprintf(text + used, sizeof(text) - (size_t)used, "%s", error_text);
-	memcpy(error_text, text, sizeof(text));
-	return err;
+	return fits ? plx_fail(-err, "%s%s", text, error_text) : err;
 }

@@ -141,7 +141,7 @@ int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore
 
 /** The claims that this process holds: descriptors from plx_cpu_claim. */
 struct eal_claims {
-	int *fds;
+	int fds[PLX_CPU_MAX];
 	unsigned count;
 	struct plx_cpuset contested; /* CPUs that another process claims, or that lcores share */
 };

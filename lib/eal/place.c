@@ -4,7 +4,6 @@
 #include "eal_priv.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,26 +11,10 @@
 
 PLX_LOG_COMPONENT(eal_log, "eal");
 
-static int hold(struct eal_claims *claims, int fd)
-{
-	int *more = realloc(claims->fds, (claims->count + 1) * sizeof(*more));
-
-	if (!more) {
-		close(fd);
-		return plx_fail(ENOMEM, "out of memory");
-	}
-	claims->fds = more;
-	claims->fds[claims->count++] = fd;
-	return 0;
-}
-
 void eal_claims_drop(struct eal_claims *claims)
 {
-	for (unsigned i = 0; i < claims->count; i++)
-		close(claims->fds[i]);
-	free(claims->fds);
-	claims->fds = NULL;
-	claims->count = 0;
+	while (claims->count)
+		close(claims->fds[--claims->count]);
 }
 
 static const char *name_holder(pid_t holder, char *out, size_t size)
@@ -44,7 +27,7 @@ static const char *name_holder(pid_t holder, char *out, size_t size)
 }
 
 /* Claim a CPU and hold it. holder_out: the process that claims it, if any; 0: unknown.
- * Return: 0; -EBUSY another process polls there; -ENOMEM; -errno it stays unclaimed. */
+ * Return: 0; -EBUSY another process polls there; -errno it stays unclaimed. */
 static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
 {
 	struct plx_cpu_holder holder;
@@ -59,9 +42,9 @@ static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
 			"poll there, give this process other CPUs with -l",
 			cpu, name_holder(holder.pid, who, sizeof(who)));
 	if (rc == 0)
-		return hold(claims, fd);
+		claims->fds[claims->count++] = fd;
 	/* A claim is a courtesy to other processes: without one, start anyway. */
-	if (rc != -EBUSY)
+	if (rc && rc != -EBUSY)
 		plx_log(&eal_log, PLX_LOG_WARNING,
 			"%s; CPUs from %u on stay unclaimed, and another Pollux process may poll "
 			"there too",
@@ -118,53 +101,30 @@ static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo 
 	return near;
 }
 
-/* CPUs that were not free. */
-struct busy {
-	unsigned first; /* PLX_CPU_MAX: none yet */
-	pid_t holder;   /* of that CPU; 0: unknown */
-};
-
-/* Place one lcore on the first CPU that can be claimed.
- * Return: 1 placed; 0 none is free; -ENOMEM. */
-static int place_among(const struct plx_cpuset *cpus, struct busy *busy,
-		       struct plx_lcore_map *map_out, struct eal_claims *claims)
-{
-	PLX_CPUSET_FOREACH (cpu, cpus) {
-		pid_t holder;
-		int rc = claim(cpu, claims, &holder);
-
-		if (rc == -EBUSY) {
-			if (busy->first == PLX_CPU_MAX)
-				*busy = (struct busy){cpu, holder};
-			continue;
-		}
-		if (rc != -ENOMEM)
-			rc = plx_lcore_map_single(cpu, map_out);
-		return rc ? rc : 1;
-	}
-	return 0;
-}
-
 /* Place one lcore on the first CPU that can be claimed, those near an RDMA device first; on the
  * first CPU if none can. */
 static int place_one(const char *root, const struct plx_topo *topo, struct plx_lcore_map *map_out,
 		     struct eal_claims *claims)
 {
 	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
-	struct plx_cpuset near = find_near_cpus(root, topo), far = *allowed;
-	struct busy busy = {.first = PLX_CPU_MAX};
-	int rc = place_among(&near, &busy, map_out, claims);
+	struct plx_cpuset sets[] = {find_near_cpus(root, topo), *allowed};
+	unsigned busy = PLX_CPU_MAX; /* the first of the CPUs that are not free */
+	pid_t holder, busy_holder = 0;
 
-	plx_cpuset_remove_all(&far, &near);
-	if (rc == 0)
-		rc = place_among(&far, &busy, map_out, claims);
-	if (rc)
-		return rc < 0 ? rc : 0;
-	if (busy.first == PLX_CPU_MAX)
-		return plx_fail(EINVAL, "no CPU is available to this process; widen its cpuset");
-	warn_none_free(allowed, busy.first, busy.holder);
-	plx_cpuset_add(&claims->contested, busy.first);
-	return plx_lcore_map_single(busy.first, map_out);
+	plx_cpuset_remove_all(&sets[1], &sets[0]);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(sets); i++) {
+		PLX_CPUSET_FOREACH (cpu, &sets[i]) {
+			if (claim(cpu, claims, &holder) != -EBUSY)
+				return plx_lcore_map_single(cpu, map_out);
+			if (busy == PLX_CPU_MAX) {
+				busy = cpu;
+				busy_holder = holder;
+			}
+		}
+	}
+	warn_none_free(allowed, busy, busy_holder);
+	plx_cpuset_add(&claims->contested, busy);
+	return plx_lcore_map_single(busy, map_out);
 }
 
 /* With a list or a mask ---------------------------------------------------------------------- */
@@ -183,7 +143,7 @@ static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *top
 	return rc ? rc : plx_lcore_map_check(option, text, topo, map_out);
 }
 
-static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
+static void claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 {
 	struct plx_cpuset all = {0};
 
@@ -195,7 +155,7 @@ static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 		int rc = claim(cpu, claims, &holder);
 
 		if (rc && rc != -EBUSY)
-			return rc == -ENOMEM ? rc : 0;
+			return;
 		if (rc == 0)
 			continue;
 		plx_log(&eal_log, PLX_LOG_WARNING,
@@ -204,7 +164,6 @@ static int claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
 			cpu, name_holder(holder, who, sizeof(who)));
 		plx_cpuset_add(&claims->contested, cpu);
 	}
-	return 0;
 }
 
 static bool is_within(const struct plx_cpuset *part, const struct plx_cpuset *whole)
@@ -274,7 +233,8 @@ int eal_place(const struct plx_eal_conf *conf, const char *root, const struct pl
 
 	if (conf->lcores || conf->coremask) {
 		rc = parse_map(conf, topo, &map);
-		rc = rc ? rc : claim_map(&map, &claims);
+		if (rc == 0)
+			claim_map(&map, &claims);
 	} else {
 		rc = place_one(root, topo, &map, &claims);
 	}

@@ -66,12 +66,12 @@ static int fail_busy(unsigned cpu, const struct plx_unix_name *name,
 
 static void note_other_user(const struct plx_unix_name *name, struct plx_cpu_holder *holder_out)
 {
+	pid_t pid;
+
 	if (!holder_out || holder_out->other_user)
 		return;
-	holder_out->other_user = true;
-	holder_out->pid = find_holder(name);
-	if (holder_out->pid < 0)
-		holder_out->pid = 0;
+	pid = find_holder(name);
+	*holder_out = (struct plx_cpu_holder){.pid = pid > 0 ? pid : 0, .other_user = true};
 }
 
 /* Return: a listening socket; -EADDRINUSE the name is taken; -errno. */
@@ -86,46 +86,43 @@ static int listen_at(const struct plx_unix_name *name)
 	return -err;
 }
 
-/* Keep this name unless a later one has a holder. */
-static int keep(unsigned cpu, unsigned index, int fd, int *claim_out,
-		struct plx_cpu_holder *holder_out)
-{
-	while (++index < NAMES) {
-		struct plx_unix_name name = make_name(cpu, index);
-
-		if (find_holder(&name) < 0)
-			continue;
-		enum owner owner = find_owner(&name);
-
-		if (owner == BELIEVED) {
-			close(fd);
-			return fail_busy(cpu, &name, holder_out);
-		}
-		if (owner == OTHER_USER)
-			note_other_user(&name, holder_out);
-	}
-	*claim_out = fd;
-	return 0;
-}
-
 int plx_cpu_claim(unsigned cpu, int *claim_out, struct plx_cpu_holder *holder_out)
 {
+	int fd = -EADDRINUSE;
+
 	if (holder_out)
 		*holder_out = (struct plx_cpu_holder){0};
 	if (cpu >= PLX_CPU_MAX)
 		return plx_fail(EINVAL, "CPU %u is out of range; CPU ids are 0 to %d", cpu,
 				PLX_CPU_MAX - 1);
+	/* Take the first name that is free, and keep it unless a later one has a holder. */
 	for (unsigned index = 0; index < NAMES; index++) {
 		struct plx_unix_name name = make_name(cpu, index);
-		int fd = listen_at(&name);
+		enum owner owner;
 
+		if (fd >= 0) {
+			if (find_holder(&name) < 0)
+				continue;
+		} else {
+			fd = listen_at(&name);
+			if (fd >= 0)
+				continue;
+			if (fd != -EADDRINUSE)
+				return plx_fail(-fd, "CPU %u: cannot claim it: %s", cpu,
+						strerror(-fd));
+		}
+		owner = find_owner(&name);
+		if (owner == OTHER_USER)
+			note_other_user(&name, holder_out);
+		if (owner != BELIEVED)
+			continue;
 		if (fd >= 0)
-			return keep(cpu, index, fd, claim_out, holder_out);
-		if (fd != -EADDRINUSE)
-			return plx_fail(-fd, "CPU %u: cannot claim it: %s", cpu, strerror(-fd));
-		if (find_owner(&name) == BELIEVED)
-			return fail_busy(cpu, &name, holder_out);
-		note_other_user(&name, holder_out);
+			close(fd);
+		return fail_busy(cpu, &name, holder_out);
 	}
-	return plx_fail(EACCES, "CPU %u: other users hold all %d names that claim it", cpu, NAMES);
+	if (fd < 0)
+		return plx_fail(EACCES, "CPU %u: other users hold all %d names that claim it", cpu,
+				NAMES);
+	*claim_out = fd;
+	return 0;
 }
