@@ -165,7 +165,7 @@ static int parse_near(struct parser *p, const char *at, struct plx_cpuset *cpus_
 	p->at += len;
 	if (len < sizeof(name)) {
 		snprintf(name, sizeof(name), "%.*s", (int)len, device);
-		node = plx_topo_device_node(p->topo, name);
+		node = topo_kernel_node(p->topo->root, name);
 	}
 	if (node == -ENODEV)
 		return topo_fail_at(&p->given, device,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locate devices: from small files of sysfs for this host, from hwloc's I/O objects for another. */
+/* Locate devices by small files of sysfs. */
 #include "topo_priv.h"
-
-#include <hwloc.h>
 
 #include <ctype.h>
 #include <limits.h>
@@ -56,24 +54,6 @@ int topo_read_node(const char *format, ...)
 	return parse_node(text);
 }
 
-/* A device of a whole host, or of a package with several nodes, has no node. */
-static int node_of(hwloc_topology_t hwloc, const char *name)
-{
-	hwloc_obj_t device = NULL;
-
-	while ((device = hwloc_get_next_osdev(hwloc, device))) {
-		if (device->name && strcmp(device->name, name) == 0)
-			break;
-	}
-	if (!device)
-		return -ENODEV;
-	hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(hwloc, device);
-
-	if (!near || hwloc_bitmap_weight(near->nodeset) != 1)
-		return -1;
-	return hwloc_bitmap_first(near->nodeset);
-}
-
 static bool exists(const char *root, const char *folder, const char *name)
 {
 	char path[PATH_MAX];
@@ -100,9 +80,4 @@ int topo_kernel_node(const char *root, const char *name)
 int plx_device_node(const char *name)
 {
 	return topo_kernel_node("", name);
-}
-
-int plx_topo_device_node(const struct plx_topo *topo, const char *name)
-{
-	return topo->this_host ? plx_device_node(name) : node_of(topo->hwloc, name);
 }

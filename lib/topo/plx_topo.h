@@ -66,12 +66,10 @@ const char *plx_cpuset_format(const struct plx_cpuset *set, char *out, size_t si
 struct plx_topo;
 
 /** Discover a topology. source: NULL for this host. "synthetic:DESCRIPTION" (hwloc's, such as
- * "synthetic:numa:2 core:4 pu:1") or "xml:PATH" is another host, which is only for inspection, not
- * for pinning.
+ * "synthetic:numa:2 core:4 pu:1") is another host, which is only for inspection, not for pinning.
  * Ownership: free with plx_topo_close.
  * Thread: setup.
- * Return: 0; -EINVAL bad source, or no allowed CPU in it; -ENOENT no such XML file; -ENOMEM; -EIO
- * hwloc failed. */
+ * Return: 0; -EINVAL bad source, or no allowed CPU in it; -ENOMEM; -EIO hwloc failed. */
 int plx_topo_open(const char *source, struct plx_topo **topo_out);
 
 /** Free a topology. Accepts NULL. */
@@ -167,12 +165,6 @@ const char *plx_rdma_transport_name(enum plx_rdma_transport transport);
  * Return: the node; -1 unknown, as in most virtual machines and on single-node hosts; -ENODEV no
  * such device. */
 int plx_device_node(const char *name);
-
-/** plx_device_node on the host of a topology. An XML topology has devices if they were exported,
- * but no PCI addresses.
- * Thread: setup.
- * Return: as plx_device_node. */
-int plx_topo_device_node(const struct plx_topo *topo, const char *name);
 
 /* Core lists and masks --------------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #if HWLOC_API_VERSION >= 0x00020800
 #define SKIP_EXTRAS                                                           \
@@ -56,76 +55,46 @@ static int fail_hwloc(const char *what)
 	return plx_fail(EIO, "%s: hwloc: %s", what, strerror(errno));
 }
 
-static int set_xml(hwloc_topology_t hwloc, const char *path)
-{
-	struct stat st;
-
-	if (stat(path, &st))
-		return plx_fail(errno == ENOENT ? ENOENT : EINVAL, "topology xml:%s: %s", path,
-				errno == ENOENT ? "no such file" : strerror(errno));
-	if (!S_ISREG(st.st_mode)) /* hwloc would block reading a pipe */
-		return plx_fail(EINVAL, "topology xml:%s: not a regular file", path);
-	if (hwloc_topology_set_xml(hwloc, path))
-		return plx_fail(EINVAL,
-				"topology xml:%s: hwloc cannot load it; "
-				"give a file that lstopo wrote",
-				path);
-	return 0;
-}
-
 static int set_source(hwloc_topology_t hwloc, const char *source)
 {
-	static const char synthetic[] = "synthetic:", xml[] = "xml:";
+	static const char synthetic[] = "synthetic:";
 
-	if (!source)
+	if (strncmp(source, synthetic, sizeof(synthetic) - 1) == 0 &&
+	    hwloc_topology_set_synthetic(hwloc, source + sizeof(synthetic) - 1) == 0)
 		return 0;
-	if (strncmp(source, xml, sizeof(xml) - 1) == 0)
-		return set_xml(hwloc, source + sizeof(xml) - 1);
-	if (strncmp(source, synthetic, sizeof(synthetic) - 1))
-		return plx_fail(EINVAL,
-				"topology %s: unknown source; give synthetic:DESCRIPTION or "
-				"xml:PATH, or none for this host",
-				source);
-	if (hwloc_topology_set_synthetic(hwloc, source + sizeof(synthetic) - 1))
-		return plx_fail(EINVAL,
-				"topology %s: hwloc does not understand the description; give one "
-				"such as synthetic:numa:2 core:4 pu:1",
-				source);
-	return 0;
+	return plx_fail(EINVAL,
+			"topology %s: unknown source, or hwloc does not understand the "
+			"description; give one such as synthetic:numa:2 core:4 pu:1, or none for "
+			"this host",
+			source);
 }
 
 /* Discover less. hwloc's x86 back-end binds to every CPU in turn; without it loading takes a third
- * of the time, and sysfs has the same facts. I/O is off, since locality.c loads it on demand; a
- * topology loaded from elsewhere keeps its devices.
+ * of the time, and sysfs has the same facts.
  * Small caches are dropped only for this host: in a loaded topology a NUMA node may hang below one
  * and would lose its CPUs with it. If hwloc refuses these settings, loading is only slower. */
 static void set_scope(hwloc_topology_t hwloc, bool live)
 {
 	hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-	if (!live) {
-		hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_OS_DEVICE,
-					       HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+	if (!live)
 		return;
-	}
 	hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L1CACHE, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L2CACHE, HWLOC_TYPE_FILTER_KEEP_NONE);
 }
 
-static int load(hwloc_topology_t hwloc, const char *source)
+static int load(const struct plx_topo *topo, const char *source)
 {
-	set_scope(hwloc, !source);
-	int rc = set_source(hwloc, source);
+	hwloc_topology_t hwloc = topo->hwloc;
+	int rc = source ? set_source(hwloc, source) : 0;
 
 	if (rc)
 		return rc;
+	set_scope(hwloc, !source && !topo->overridden_by);
 	/* Keep disallowed CPUs, to tell them from CPUs that do not exist. */
 	if (hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED | SKIP_EXTRAS))
 		return fail_hwloc("topology flags");
-	if (!hwloc_topology_load(hwloc))
-		return 0;
-	if (!source || errno == ENOMEM)
-		return fail_hwloc("topology of this host");
-	return plx_fail(EINVAL, "topology %s: hwloc cannot load it: %s", source, strerror(errno));
+	return hwloc_topology_load(hwloc) ? fail_hwloc(source ? source : "topology of this host")
+					  : 0;
 }
 
 static int read_binding(struct plx_cpuset *out)
@@ -167,8 +136,8 @@ int plx_topo_open(const char *source, struct plx_topo **topo_out)
 		return rc;
 	}
 	topo->overridden_by = source ? NULL : override();
-	rc = load(topo->hwloc, source);
-	rc = rc ? rc : find_cpus(topo, source);
+	topo->root = "";
+	rc = load(topo, source) ?: find_cpus(topo, source);
 	if (rc && topo->overridden_by)
 		plx_fail_in(rc, "with %s of the environment: ", topo->overridden_by);
 	if (rc)

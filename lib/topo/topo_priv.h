@@ -13,6 +13,7 @@ struct plx_topo {
 	struct hwloc_topology *hwloc;
 	bool this_host;
 	const char *overridden_by; /* an environment variable; NULL: none set */
+	const char *root;          /* prefix of the paths of devices */
 	struct plx_cpuset cpus, allowed;
 };
 

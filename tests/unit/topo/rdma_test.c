@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* RDMA devices of fake hosts: files below a temporary folder, and XML. */
+/* RDMA devices of fake hosts: files below a temporary folder. */
 #include "folder.h"
 
 #include "topo_priv.h"
-
-#include <hwloc.h>
 
 #define IB "/sys/class/infiniband"
 
@@ -191,59 +189,14 @@ MADE_UP(interfaces_and_pci_addresses_have_nodes_too)
 	assert_int_equal(topo_kernel_node(root, "../net/eth1"), -ENODEV);
 }
 
-/* A topology from a description, with `object` in its n-th object of that type. */
-static struct plx_topo *topo_with(const char *description, const char *type, unsigned n,
-				  const char *object)
+/* A described topology whose devices are the fake host's. */
+static struct plx_topo *topo_with(const char *description)
 {
-	char path[] = "/tmp/plx-rdma-xml-XXXXXX", source[64], begin[64], *text;
 	struct plx_topo *topo;
-	hwloc_topology_t hwloc;
-	int fd = mkstemp(path), size;
 
-	assert_true(fd >= 0);
-	assert_int_equal(hwloc_topology_init(&hwloc), 0);
-	assert_int_equal(hwloc_topology_set_synthetic(hwloc, description), 0);
-	assert_int_equal(hwloc_topology_load(hwloc), 0);
-	assert_int_equal(hwloc_topology_export_xmlbuffer(hwloc, &text, &size, 0), 0);
-	snprintf(begin, sizeof(begin), "<object type=\"%s\"", type);
-
-	char *at = text;
-	for (unsigned i = 0; i <= n; i++) {
-		at = strstr(i ? at + 1 : at, begin);
-		assert_non_null(at);
-	}
-	at = strchr(at, '>') + 1;
-	assert_true(dprintf(fd, "%.*s%s%s", (int)(at - text), text, object, at) > 0);
-	close(fd);
-	hwloc_free_xmlbuffer(hwloc, text);
-	hwloc_topology_destroy(hwloc);
-	snprintf(source, sizeof(source), "xml:%s", path);
-	assert_works(plx_topo_open(source, &topo));
-	unlink(path);
+	assert_works(plx_topo_open(description, &topo));
+	topo->root = root;
 	return topo;
-}
-
-#define OPENFABRICS(name) \
-	"<object type=\"OSDev\" gp_index=\"900\" name=\"" name "\" osdev_type=\"3\"/>"
-
-PLX_TEST(a_device_is_on_the_node_of_its_package)
-{
-	struct plx_topo *topo = topo_with("pack:2 [numa] core:2 pu:1", "Package", 1,
-					  OPENFABRICS("mlx5_0"));
-
-	assert_int_equal(plx_topo_device_node(topo, "mlx5_0"), 1);
-	assert_int_equal(plx_topo_device_node(topo, "mlx5_1"), -ENODEV);
-	plx_topo_close(topo);
-}
-
-PLX_TEST(a_device_near_several_nodes_has_no_node)
-{
-	struct plx_topo *topo = topo_with("pack:1 group:2 [numa] core:2 pu:1", "Package", 0,
-					  OPENFABRICS("mlx5_0"));
-
-	assert_int_equal(plx_topo_node_count(topo), 2);
-	assert_int_equal(plx_topo_device_node(topo, "mlx5_0"), -1);
-	plx_topo_close(topo);
 }
 
 static void assert_list(const struct plx_topo *topo, const char *text, const char *written)
@@ -256,44 +209,28 @@ static void assert_list(const struct plx_topo *topo, const char *text, const cha
 	plx_lcore_map_fini(&map);
 }
 
-PLX_TEST(a_core_list_names_the_cpus_near_a_device)
+MADE_UP(a_core_list_names_the_cpus_near_a_device)
 {
-	struct plx_topo *topo = topo_with("pack:2 [numa] core:2 pu:1", "Package", 1,
-					  OPENFABRICS("mlx5_0"));
+	struct plx_topo *topo = topo_with("synthetic:pack:2 [numa] core:2 pu:1");
 
+	put(IB "/mlx5_0/device/numa_node", "1");
 	assert_list(topo, "near:mlx5_0", "2-3");
 	assert_list(topo, "0-1@near:mlx5_0", "(0-1)@(2-3)");
 	plx_topo_close(topo);
 }
 
-PLX_TEST(a_device_near_no_node_is_near_no_cpus_unless_there_is_one_node)
+MADE_UP(a_device_near_no_node_is_near_no_cpus_unless_there_is_one_node)
 {
-	struct plx_topo *topo = topo_with("pack:1 group:2 [numa] core:2 pu:1", "Package", 0,
-					  OPENFABRICS("mlx5_0"));
+	struct plx_topo *topo = topo_with("synthetic:pack:1 group:2 [numa] core:2 pu:1");
 	struct plx_lcore_map map;
 
+	put(IB "/mlx5_0/device/numa_node", "-1");
 	assert_fails(plx_lcore_map_parse_list("-l", "near:mlx5_0", topo, &map), -EINVAL,
 		     "-l near:mlx5_0: column 6: the system does not know which NUMA node the "
 		     "device is near; give node:N, or CPUs");
 	plx_topo_close(topo);
-	topo = topo_with("pack:1 [numa] core:4 pu:1", "Package", 0, OPENFABRICS("mlx5_0"));
+	topo = topo_with("synthetic:pack:1 [numa] core:4 pu:1");
 	assert_list(topo, "near:mlx5_0", "0-3");
-	plx_topo_close(topo);
-}
-
-PLX_TEST(the_topology_of_this_host_agrees_with_the_kernel)
-{
-	struct plx_rdma_device devices[8];
-	unsigned count = plx_rdma_devices(NULL, devices, PLX_ARRAY_LEN(devices));
-	struct plx_topo *topo;
-
-	assert_int_equal(plx_topo_open(NULL, &topo), 0);
-	assert_int_equal(plx_topo_device_node(topo, "plx_none0"), -ENODEV);
-	for (unsigned i = 0; i < count && i < PLX_ARRAY_LEN(devices); i++) {
-		if (devices[i].node >= 0)
-			assert_int_equal(plx_topo_device_node(topo, devices[i].name),
-					 devices[i].node);
-	}
 	plx_topo_close(topo);
 }
 
