@@ -30,29 +30,26 @@ static struct plx_options own_options(const struct plx_app *app, struct plx_opti
 	return (struct plx_options){rows, count};
 }
 
-static bool is_whole_name(struct plx_options options, const char *word)
+/* Find an option as plx_option_find. is_whole_out: whether the word has its whole name. */
+static int find(struct plx_options options, const char *word, bool *is_whole_out)
 {
-	size_t len = strcspn(word, "=");
+	int index = plx_option_find(options, word);
 
-	for (size_t i = 0; i < options.count; i++)
-		if (strncmp(word, "--", 2) == 0 && strlen(options.at[i].name) == len - 2 &&
-		    strncmp(word + 2, options.at[i].name, len - 2) == 0)
-			return true;
-	return false;
+	*is_whole_out = index >= 0 && strcspn(word, "=") == 2 + strlen(options.at[index].name);
+	return index;
 }
 
 bool app_options_own(const struct plx_app *app, const char *word, bool eal_first)
 {
 	struct plx_option rows[PLX_OPTIONS_MAX];
-	struct plx_options own = own_options(app, rows), eal = plx_eal_options();
-	bool own_has = plx_option_find(own, word) != -ENOENT || plx_option_lacks_dash(own, word);
-	bool own_whole = is_whole_name(own, word);
+	struct plx_options own = own_options(app, rows);
+	bool own_whole, eal_whole;
+	bool own_has = find(own, word, &own_whole) != -ENOENT || plx_option_lacks_dash(own, word);
+	bool eal_has = find(plx_eal_options(), word, &eal_whole) >= 0;
 
-	if (!own_has || plx_option_find(eal, word) < 0)
-		return plx_option_find(eal, word) < 0;
-	if (own_whole != is_whole_name(eal, word))
-		return own_whole;
-	return !eal_first;
+	if (!own_has || !eal_has)
+		return !eal_has;
+	return own_whole != eal_whole ? own_whole : !eal_first;
 }
 
 int app_options_words(const struct plx_app *app, int argc, char *const *argv)

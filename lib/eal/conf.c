@@ -28,13 +28,13 @@ const char *eal_conf_own(struct plx_eal_conf *conf, const char *text)
 	return copy;
 }
 
-static int add_level(struct plx_eal_conf *conf, const char *value, const char *origin)
+int eal_conf_add_level(struct plx_eal_conf *conf, const char *value, const char *origin)
 {
 	uint32_t n = conf->log_level_count;
 
 	if (n == PLX_EAL_LEVELS_MAX)
 		return plx_fail(EINVAL, "%s %s: too many log levels; at most %d are allowed",
-				origin, value, PLX_EAL_LEVELS_MAX);
+				origin ?: "log-level", value, PLX_EAL_LEVELS_MAX);
 	conf->level_origins[n] = origin;
 	conf->log_levels[n] = value;
 	conf->log_level_count++;
@@ -57,7 +57,7 @@ int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *v
 	if (!origin)
 		return -ENOMEM;
 	if (option->kind == EAL_LEVELS)
-		return add_level(conf, value, origin);
+		return eal_conf_add_level(conf, value, origin);
 	conf->origin[id] = origin;
 	if (option->parse)
 		return option->parse(given, value, field);

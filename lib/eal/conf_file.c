@@ -15,7 +15,7 @@
 struct source {
 	struct plx_eal_conf *conf;
 	const char *path;
-	bool skip[OPT_COUNT]; /* set on the command line, which wins */
+	const struct plx_eal_conf *before; /* of the command line, which wins */
 };
 
 static int fail_path(const struct source *source, int err, const char *what)
@@ -100,20 +100,15 @@ static int check_text(const struct source *source, const char *text)
 
 static const char *type_name(const config_setting_t *setting)
 {
-	if (config_setting_is_group(setting))
-		return "a group";
-	if (config_setting_is_number(setting))
-		return "a number";
-	if (config_setting_type(setting) == CONFIG_TYPE_BOOL)
-		return "a boolean";
-	return config_setting_type(setting) == CONFIG_TYPE_STRING ? "a string" : "a list";
-}
+	static const char *const names[] = {
+		[CONFIG_TYPE_NONE] = "nothing",   [CONFIG_TYPE_GROUP] = "a group",
+		[CONFIG_TYPE_INT] = "a number",   [CONFIG_TYPE_INT64] = "a number",
+		[CONFIG_TYPE_FLOAT] = "a number", [CONFIG_TYPE_STRING] = "a string",
+		[CONFIG_TYPE_BOOL] = "a boolean", [CONFIG_TYPE_ARRAY] = "a list",
+		[CONFIG_TYPE_LIST] = "a list",
+	};
 
-static int fail_type(const struct source *source, const config_setting_t *setting, const char *key,
-		     const char *wanted)
-{
-	return plx_fail(EINVAL, "%s:%u: %s is %s; it must be %s", source->path,
-			config_setting_source_line(setting), key, type_name(setting), wanted);
+	return names[config_setting_type(setting)];
 }
 
 static bool has_control(const char *text)
@@ -152,34 +147,40 @@ static int take_string(const struct source *source, const config_setting_t *sett
 	return eal_conf_set(source->conf, id, text, given);
 }
 
-static int take_list(const struct source *source, const config_setting_t *list,
-		     enum eal_option_id id)
+static bool is_given_before(const struct source *source, enum eal_option_id id)
 {
-	for (int i = 0; i < config_setting_length(list); i++) {
-		config_setting_t *entry = config_setting_get_elem(list, (unsigned)i);
-		int rc;
+	const char *const *origin = source->before->origin;
 
-		if (config_setting_type(entry) != CONFIG_TYPE_STRING)
-			return fail_type(source, entry, "an entry of log_level",
-					 "a string, such as \"fabric:debug\"");
-		rc = take_string(source, entry, id);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	if (id == OPT_LCORES || id == OPT_COREMASK)
+		return origin[OPT_LCORES] || origin[OPT_COREMASK];
+	return origin[id];
 }
 
+/* A string, or a list of strings for log_level. */
 static int take_setting(const struct source *source, const config_setting_t *setting,
 			enum eal_option_id id)
 {
 	bool levels = eal_options[id].kind == EAL_LEVELS;
+	bool is_list = levels &&
+		       (config_setting_is_array(setting) || config_setting_is_list(setting));
+	int count = is_list ? config_setting_length(setting) : 1, rc = 0;
 
-	if (config_setting_type(setting) == CONFIG_TYPE_STRING)
-		return source->skip[id] ? 0 : take_string(source, setting, id);
-	if (levels && (config_setting_is_array(setting) || config_setting_is_list(setting)))
-		return take_list(source, setting, id);
-	return fail_type(source, setting, eal_options[id].key,
-			 levels ? "a string or a list of strings" : "a string, in double quotes");
+	for (int i = 0; i < count && rc == 0; i++) {
+		const config_setting_t *entry = is_list ? config_setting_get_elem(setting,
+										  (unsigned)i)
+							: setting;
+
+		if (config_setting_type(entry) != CONFIG_TYPE_STRING)
+			return plx_fail(EINVAL, "%s:%u: %s%s is %s; it must be %s", source->path,
+					config_setting_source_line(entry),
+					is_list ? "an entry of " : "", eal_options[id].key,
+					type_name(entry),
+					levels && !is_list ? "a string or a list of strings"
+							   : "a string, in double quotes");
+		if (!is_given_before(source, id))
+			rc = take_string(source, entry, id);
+	}
+	return rc;
 }
 
 static int fail_key(const struct source *source, const config_setting_t *setting)
@@ -237,25 +238,10 @@ static int parse(const struct source *source, const char *text)
 	return rc;
 }
 
-/* Levels apply in order, so those of the command line must follow those of the file. */
-static void put_levels_last(struct plx_eal_conf *conf, uint32_t first_count)
-{
-	const char *values[PLX_EAL_LEVELS_MAX];
-	const char *origins[PLX_EAL_LEVELS_MAX];
-	uint32_t count = conf->log_level_count;
-
-	memcpy(values, conf->log_levels, sizeof(values));
-	memcpy(origins, conf->level_origins, sizeof(origins));
-	for (uint32_t i = 0; i < count; i++) {
-		conf->log_levels[i] = values[(i + first_count) % count];
-		conf->level_origins[i] = origins[(i + first_count) % count];
-	}
-}
-
 int plx_eal_conf_file(struct plx_eal_conf *conf)
 {
-	struct source source = {.conf = conf, .path = conf->config};
-	uint32_t levels_before = conf->log_level_count;
+	const struct plx_eal_conf before = *conf;
+	const struct source source = {.conf = conf, .path = conf->config, .before = &before};
 	const char *settings;
 	char *text;
 	int rc;
@@ -265,16 +251,15 @@ int plx_eal_conf_file(struct plx_eal_conf *conf)
 	text = malloc(FILE_BYTES_MAX + 1);
 	if (!text)
 		return plx_fail(ENOMEM, "out of memory");
-	for (size_t i = 0; i < OPT_COUNT; i++)
-		source.skip[i] = conf->origin[i] != NULL;
-	source.skip[OPT_LCORES] |= source.skip[OPT_COREMASK];
-	source.skip[OPT_COREMASK] = source.skip[OPT_LCORES];
+	conf->log_level_count = 0;
 	rc = load(&source, text);
 	/* Some editors write a byte order mark first. */
 	settings = text + (rc == 0 && strncmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
 	rc = rc ?: check_text(&source, settings) ?: parse(&source, settings);
 	free(text);
-	put_levels_last(conf, levels_before);
+	/* Levels apply in order, so those of the command line follow those of the file. */
+	for (uint32_t i = 0; i < before.log_level_count && rc == 0; i++)
+		rc = eal_conf_add_level(conf, before.log_levels[i], before.level_origins[i]);
 	conf->config_read = rc == 0;
 	return rc;
 }

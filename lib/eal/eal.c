@@ -18,11 +18,11 @@ static struct eal {
 	struct plx_lcore_map map;
 	struct eal_claims claims;
 	uint32_t main_lcore;
-	struct plx_idle_conf *idle; /* one per place of the map */
-	char *provider;             /* NULL: the default */
-	char *tcp;                  /* NULL: none */
-	struct plx_eal_conf conf;   /* only its numbers are used */
-	unsigned node_count;        /* entries of node_bytes in use */
+	struct plx_idle_conf idle[PLX_LCORE_MAX]; /* by place of the map */
+	char *provider;                           /* NULL: the default */
+	char *tcp;                                /* NULL: none */
+	struct plx_eal_conf conf;                 /* only its numbers are used */
+	unsigned node_count;                      /* entries of node_bytes in use */
 } eal;
 
 static const struct eal_self_test *self_test; /* NULL: not linked */
@@ -88,20 +88,13 @@ static int check_links(const struct plx_eal_conf *conf)
 	return 0;
 }
 
-static int check_idle(const struct plx_eal_conf *conf)
-{
-	eal.idle = calloc(eal.map.count, sizeof(*eal.idle));
-	if (!eal.idle)
-		return plx_fail(ENOMEM, "out of memory");
-	return eal_idle_value(conf, &eal.map, &eal.claims, eal.idle);
-}
-
 /* Find every error before anything starts. */
 static int check_all(const struct plx_eal_conf *conf)
 {
 	return check_links(conf) ?: eal_check_memory(conf, eal.topo, &eal.node_count)
 	    ?: eal_place(conf, NULL, eal.topo, !conf->dry_run, &eal.map, &eal.claims)
-	    ?: eal_check_main_lcore(conf, &eal.map, &eal.main_lcore) ?: check_idle(conf);
+	    ?: eal_check_main_lcore(conf, &eal.map, &eal.main_lcore) 
+	    ?: eal_idle_value(conf, &eal.map, &eal.claims, eal.idle);
 }
 
 static void forget_all(void)
@@ -111,7 +104,6 @@ static void forget_all(void)
 	plx_topo_close(eal.topo);
 	free(eal.provider);
 	free(eal.tcp);
-	free(eal.idle);
 	eal = (struct eal){0};
 }
 

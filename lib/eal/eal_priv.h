@@ -116,6 +116,9 @@ const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id 
  * Return: 0; -EINVAL given twice, a bad VALUE, or too many log levels; -ENOMEM. */
 int eal_conf_set(struct plx_eal_conf *conf, enum eal_option_id id, const char *value,
 		 const char *given);
+/** Append a log level. origin: NULL if the program set it; both are kept. Return: 0; -EINVAL too
+ * many. */
+int eal_conf_add_level(struct plx_eal_conf *conf, const char *value, const char *origin);
 /** Copy a string into conf. Return: the copy; NULL, plx_error() has the text. */
 const char *eal_conf_own(struct plx_eal_conf *conf, const char *text);
 /** Return: 0; -EINVAL both --lcores and --coremask are set. */

@@ -13,36 +13,30 @@ static char folded(char c)
 }
 
 /* Edit distance where swapping neighbours counts as one edit: the "optimal string alignment" form
- * of Levenshtein's distance, row by row. */
+ * of Levenshtein's distance. edits[i][j] is that of the first i and j characters. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-	size_t rows[3][WORD_MAX + 1];
-	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+	size_t edits[WORD_MAX + 1][WORD_MAX + 1];
 
 	for (size_t j = 0; j <= b_len; j++)
-		last[j] = j;
+		edits[0][j] = j;
 	for (size_t i = 1; i <= a_len; i++) {
-		now[0] = i;
+		edits[i][0] = i;
 		for (size_t j = 1; j <= b_len; j++) {
 			bool same = folded(a[i - 1]) == folded(b[j - 1]);
-			size_t least = last[j - 1] + !same;
+			size_t least = edits[i - 1][j - 1] + !same;
 
-			if (last[j] + 1 < least)
-				least = last[j] + 1;
-			if (now[j - 1] + 1 < least)
-				least = now[j - 1] + 1;
+			if (edits[i - 1][j] + 1 < least)
+				least = edits[i - 1][j] + 1;
+			if (edits[i][j - 1] + 1 < least)
+				least = edits[i][j - 1] + 1;
 			if (i > 1 && j > 1 && folded(a[i - 1]) == folded(b[j - 2]) &&
-			    folded(a[i - 2]) == folded(b[j - 1]) && before[j - 2] + 1 < least)
-				least = before[j - 2] + 1;
-			now[j] = least;
+			    folded(a[i - 2]) == folded(b[j - 1]) && edits[i - 2][j - 2] + 1 < least)
+				least = edits[i - 2][j - 2] + 1;
+			edits[i][j] = least;
 		}
-
-		size_t *spare = before;
-		before = last;
-		last = now;
-		now = spare;
 	}
-	return last[b_len];
+	return edits[a_len][b_len];
 }
 
 /* Characters in the longer of the common prefix and the common suffix. */

@@ -200,7 +200,7 @@ TEST(too_many_log_levels_are_refused)
 	plx_eal_conf_fini(&conf);
 	parse(3, argv);
 	assert_fails(read_text(text), -EINVAL,
-		     ":1 info: too many log levels; at most 16 are allowed");
+		     "--log-level info: too many log levels; at most 16 are allowed");
 	plx_eal_conf_fini(&conf);
 	text[strlen(text) - 2] = '\0';
 	strcat(text, ", \"info\"];");
