@@ -49,16 +49,10 @@ void plx_app_put_text(FILE *out, const void *text, size_t length, const char *pl
 
 const char *plx_app_stream_error(int err)
 {
-	switch (err) {
-	case 0:
-		return "not all of it could be written";
-	case EBADF: /* see plx_hold_stdio */
-		return "it is closed";
-	case EPIPE:
-		return "nobody reads it";
-	default:
-		return strerror(err);
-	}
+	return err == 0     ? "not all of it could be written"
+	     : err == EBADF ? "it is closed" /* see plx_hold_stdio */
+	     : err == EPIPE ? "nobody reads it"
+			    : strerror(err);
 }
 
 int plx_app_flush(void)

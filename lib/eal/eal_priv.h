@@ -9,7 +9,7 @@
 /* clang-format off */
 
 /* Every option once: kind, id, letter, long name, value, field of struct plx_eal_conf (a VALUE has
- * a function eal_parse_FIELD), name in a configuration file, group, help. Help is wrapped. */
+ * a function parse_FIELD in values.c), name in a configuration file, group, help. Help is wrapped. */
 #define EAL_OPTIONS(X) \
 	X(STRING, LCORES, 'l', "lcores", "LIST", lcores, "lcores", LCORES, \
 	  "lcores and their CPUs: 0-3,8 or 2@5; names of CPUs: all, node:N, near:DEVICE (default: " \
@@ -92,16 +92,14 @@ enum eal_option_group { EAL_GROUP_LCORES, EAL_GROUP_MEMORY, EAL_GROUP_LINKS, EAL
 enum eal_option_id { EAL_OPTIONS(EAL_OPTION_ID) OPT_COUNT };
 #undef EAL_OPTION_ID
 
-/* Convert text to the field's number or numbers. given: how the user wrote the option.
- * Return: 0; -EINVAL. */
-typedef int eal_parser(const char *given, const char *text, void *field);
-
 struct eal_option {
 	enum eal_option_kind kind;
 	const char *name;
-	size_t offset;     /* of the field in struct plx_eal_conf */
-	eal_parser *parse; /* NULL: the field is a string */
-	const char *key;   /* key in a configuration file; NULL: not allowed there */
+	size_t offset; /* of the field in struct plx_eal_conf */
+	/* Convert text to the field's number or numbers. given: how the user wrote the option.
+	 * Return: 0; -EINVAL. NULL: the field is a string. */
+	int (*parse)(const char *given, const char *text, void *field);
+	const char *key; /* key in a configuration file; NULL: not allowed there */
 	enum eal_option_group group;
 };
 
@@ -125,12 +123,6 @@ const char *eal_conf_own(struct plx_eal_conf *conf, const char *text);
 int eal_conf_check_pair(const struct plx_eal_conf *conf);
 
 /* values.c: texts that stand for numbers ---------------------------------------------------- */
-
-eal_parser eal_parse_size;  /* 1M to 1T */
-eal_parser eal_parse_limit; /* at least 1, or none */
-eal_parser eal_parse_main_lcore, eal_parse_lane_slots, eal_parse_node_bytes, eal_parse_huge,
-	eal_parse_numa, eal_parse_no_dump, eal_parse_require_rdma, eal_parse_heartbeat_ns,
-	eal_parse_dead_after_max_ns, eal_parse_keep_descriptors, eal_parse_self_test_rate;
 
 extern const char *const eal_numa_words[]; /* by enum plx_numa */
 

@@ -96,40 +96,34 @@ static int take_policy(struct parse *parse, const char *at, size_t len)
 	return 0;
 }
 
-static int take_item(struct parse *parse, const char *at, size_t len)
+static int take_all(struct parse *parse)
 {
-	size_t ids = 0;
-	int rc = 0;
+	int rc;
 
-	if (len && isdigit((unsigned char)*at)) {
-		const char *colon = memchr(at, ':', len);
+	for (const char *at = parse->text; at;) {
+		size_t len = strcspn(at, ","), begin = 0; /* of the policy */
 
-		ids = colon ? (size_t)(colon - at) : len;
-		rc = take_lcores(parse, at, ids);
-		if (rc || ids == len)
-			return rc; /* those of "0,2:poll" wait for the policy */
-		ids++;
-	} else if (plx_cpuset_count(&parse->pending)) {
-		return fail_form(parse, parse->text, strlen(parse->text));
-	}
-	if (ids == len)
-		return fail_form(parse, at, len);
-	return take_policy(parse, at + ids, len - ids);
-}
-
-static int take_all(struct parse *parse, const char *text)
-{
-	int rc = 0;
-
-	for (const char *at = text; at && rc == 0;) {
-		size_t len = strcspn(at, ",");
-
-		rc = take_item(parse, at, len);
+		if (isdigit((unsigned char)*at)) {
+			begin = strcspn(at, ":,");
+			rc = take_lcores(parse, at, begin);
+			if (rc)
+				return rc;
+		} else if (plx_cpuset_count(&parse->pending)) {
+			break;
+		}
+		if (!begin || at[begin] == ':') { /* the lcores of "0,2:poll" wait for it */
+			begin += begin > 0;
+			if (begin == len)
+				return fail_form(parse, at, len);
+			rc = take_policy(parse, at + begin, len - begin);
+			if (rc)
+				return rc;
+		}
 		at = at[len] ? at + len + 1 : NULL;
 	}
-	if (rc == 0 && plx_cpuset_count(&parse->pending))
-		rc = fail_form(parse, text, strlen(text));
-	return rc;
+	if (plx_cpuset_count(&parse->pending))
+		return fail_form(parse, parse->text, strlen(parse->text));
+	return 0;
 }
 
 int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *map,
@@ -146,7 +140,7 @@ int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *
 	for (uint32_t i = 0; i < map->count; i++)
 		plx_cpuset_add(&parse.all, map->places[i].lcore_id);
 	if (conf->idle)
-		rc = take_all(&parse, conf->idle);
+		rc = take_all(&parse);
 	for (uint32_t i = 0; i < map->count; i++)
 		idle_out[i].crowded = eal_is_contested(&map->places[i], claims);
 	return rc;

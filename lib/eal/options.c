@@ -5,13 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define PARSE_STRING(field_) NULL
-#define PARSE_LEVELS(field_) NULL
-#define PARSE_FLAG(field_)   NULL
-#define PARSE_SIZE(field_)   eal_parse_size
-#define PARSE_LIMIT(field_)  eal_parse_limit
-#define PARSE_VALUE(field_)  eal_parse_##field_
-
 #define AS_WORDS(kind_, id_, letter_, name_, placeholder_, field_, key_, group_, help_) \
 	[OPT_##id_] = {                                                                 \
 		.name = (name_),                                                        \
@@ -19,18 +12,7 @@
 		.help = (help_),                                                        \
 		.letter = (letter_),                                                    \
 	},
-#define AS_OPTION(kind_, id_, letter_, name_, placeholder_, field_, key_, group_, help_) \
-	[OPT_##id_] = {                                                                  \
-		.kind = EAL_##kind_,                                                     \
-		.name = (name_),                                                         \
-		.offset = offsetof(struct plx_eal_conf, field_),                         \
-		.parse = PARSE_##kind_(field_),                                          \
-		.key = (key_),                                                           \
-		.group = EAL_GROUP_##group_,                                             \
-	},
-
 static const struct plx_option words[OPT_COUNT] = {EAL_OPTIONS(AS_WORDS)};
-const struct eal_option eal_options[OPT_COUNT] = {EAL_OPTIONS(AS_OPTION)};
 
 struct plx_options plx_eal_options(void)
 {

@@ -17,30 +17,23 @@ void eal_claims_drop(struct eal_claims *claims)
 		close(claims->fds[--claims->count]);
 }
 
-static const char *name_holder(pid_t holder, char *out, size_t size)
-{
-	if (holder > 0)
-		snprintf(out, size, "process %ld", (long)holder);
-	else
-		snprintf(out, size, "another process");
-	return out;
-}
+#define WHO_BYTES 64
 
-/* Claim a CPU and hold it. holder_out: the process that claims it, if any; 0: unknown.
+/* Claim a CPU and hold it. who: the process that claims it, if any.
  * Return: 0; -EBUSY another process polls there; -errno it stays unclaimed. */
-static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
+static int claim(unsigned cpu, struct eal_claims *claims, char who[WHO_BYTES])
 {
 	struct plx_cpu_holder holder;
 	int fd, rc = plx_cpu_claim(cpu, &fd, &holder);
-	char who[64];
 
-	*holder_out = holder.pid;
+	snprintf(who, WHO_BYTES, holder.pid > 0 ? "process %ld" : "another process",
+		 (long)holder.pid);
 	/* Any user can claim a CPU, so most claims of other users are not trusted. */
 	if (holder.other_user)
 		plx_log(&eal_log, PLX_LOG_WARNING,
 			"CPU %u: %s of another user claims it, which is not believed; if it does "
 			"poll there, give this process other CPUs with -l",
-			cpu, name_holder(holder.pid, who, sizeof(who)));
+			cpu, who);
 	if (rc == 0)
 		claims->fds[claims->count++] = fd;
 	/* A claim is a courtesy to other processes: without one, start anyway. */
@@ -54,16 +47,15 @@ static int claim(unsigned cpu, struct eal_claims *claims, pid_t *holder_out)
 
 /* Without options ---------------------------------------------------------------------------- */
 
-static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, pid_t holder)
+static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, const char *who)
 {
-	char list[128], who[64];
+	char list[128];
 
 	plx_log(&eal_log, PLX_LOG_WARNING,
 		"no CPU is free of other Pollux processes (allowed: %s), so lcore 0 shares CPU %u "
 		"with %s; while one of them polls the other waits, for milliseconds at a time: "
 		"give each process its own CPUs with -l",
-		plx_cpuset_format(allowed, list, sizeof(list)), cpu,
-		name_holder(holder, who, sizeof(who)));
+		plx_cpuset_format(allowed, list, sizeof(list)), cpu, who);
 }
 
 int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES])
@@ -109,20 +101,20 @@ static int place_one(const char *root, const struct plx_topo *topo, struct plx_l
 	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
 	struct plx_cpuset sets[] = {find_near_cpus(root, topo), *allowed};
 	unsigned busy = PLX_CPU_MAX; /* the first of the CPUs that are not free */
-	pid_t holder, busy_holder = 0;
+	char who[WHO_BYTES], busy_by[WHO_BYTES];
 
 	plx_cpuset_remove_all(&sets[1], &sets[0]);
 	for (size_t i = 0; i < PLX_ARRAY_LEN(sets); i++) {
 		PLX_CPUSET_FOREACH (cpu, &sets[i]) {
-			if (claim(cpu, claims, &holder) != -EBUSY)
+			if (claim(cpu, claims, who) != -EBUSY)
 				return plx_lcore_map_single(cpu, map_out);
 			if (busy == PLX_CPU_MAX) {
 				busy = cpu;
-				busy_holder = holder;
+				memcpy(busy_by, who, sizeof(who));
 			}
 		}
 	}
-	warn_none_free(allowed, busy, busy_holder);
+	warn_none_free(allowed, busy, busy_by);
 	plx_cpuset_add(&claims->contested, busy);
 	return plx_lcore_map_single(busy, map_out);
 }
@@ -140,7 +132,7 @@ static int parse_map(const struct plx_eal_conf *conf, const struct plx_topo *top
 		return rc;
 	rc = conf->lcores ? plx_lcore_map_parse_list(option, text, topo, map_out)
 			  : plx_lcore_map_parse_mask(option, text, map_out);
-	return rc ? rc : plx_lcore_map_check(option, text, topo, map_out);
+	return rc ?: plx_lcore_map_check(option, text, topo, map_out);
 }
 
 static void claim_map(const struct plx_lcore_map *map, struct eal_claims *claims)
@@ -150,9 +142,8 @@ static void claim_map(const struct plx_lcore_map *map, struct eal_claims *claims
 	for (uint32_t i = 0; i < map->count; i++)
 		plx_cpuset_add_all(&all, &map->places[i].cpus);
 	PLX_CPUSET_FOREACH (cpu, &all) {
-		char who[64];
-		pid_t holder;
-		int rc = claim(cpu, claims, &holder);
+		char who[WHO_BYTES];
+		int rc = claim(cpu, claims, who);
 
 		if (rc && rc != -EBUSY)
 			return;
@@ -161,7 +152,7 @@ static void claim_map(const struct plx_lcore_map *map, struct eal_claims *claims
 		plx_log(&eal_log, PLX_LOG_WARNING,
 			"CPU %u is polled by %s too; while one of them polls the other waits, for "
 			"milliseconds at a time: give each process its own CPUs with -l",
-			cpu, name_holder(holder, who, sizeof(who)));
+			cpu, who);
 		plx_cpuset_add(&claims->contested, cpu);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Convert option texts to numbers of struct plx_eal_conf; checks that need topology or lcores. */
+/* The option table: convert texts to numbers of struct plx_eal_conf. Checks that need topology or
+ * lcores. */
 #include "eal_priv.h"
 
 #include <assert.h>
@@ -54,12 +55,12 @@ static int parse_number_or(const char *given, const char *text, const char *word
 
 /* Lcores ----------------------------------------------------------------------------------- */
 
-int eal_parse_main_lcore(const char *given, const char *text, void *field)
+static int parse_main_lcore(const char *given, const char *text, void *field)
 {
 	return parse_number(given, text, 0, PLX_LCORE_MAX - 1, field);
 }
 
-int eal_parse_lane_slots(const char *given, const char *text, void *field)
+static int parse_lane_slots(const char *given, const char *text, void *field)
 {
 	uint32_t *slots = field;
 	int rc = parse_number(given, text, PLX_LANE_SLOTS_MIN, PLX_LANE_SLOTS_MAX, slots);
@@ -93,7 +94,7 @@ int eal_check_main_lcore(const struct plx_eal_conf *conf, const struct plx_lcore
 
 /* Memory ----------------------------------------------------------------------------------- */
 
-int eal_parse_huge(const char *given, const char *text, void *field)
+static int parse_huge(const char *given, const char *text, void *field)
 {
 	static const char *const words[] = {
 		[PLX_HUGE_2M] = "2M", [PLX_HUGE_1G] = "1G", [PLX_HUGE_NONE] = "none", NULL};
@@ -101,17 +102,17 @@ int eal_parse_huge(const char *given, const char *text, void *field)
 	return plx_option_choice(given, text, words, field);
 }
 
-int eal_parse_numa(const char *given, const char *text, void *field)
+static int parse_numa(const char *given, const char *text, void *field)
 {
 	return plx_option_choice(given, text, eal_numa_words, field);
 }
 
-int eal_parse_no_dump(const char *given, const char *text, void *field)
+static int parse_no_dump(const char *given, const char *text, void *field)
 {
 	return parse_flag(given, text, "yes", "no", field);
 }
 
-int eal_parse_node_bytes(const char *given, const char *text, void *field)
+static int parse_node_bytes(const char *given, const char *text, void *field)
 {
 	size_t *bytes = field;
 	char what[256], amount[32];
@@ -174,7 +175,7 @@ int eal_check_memory(const struct plx_eal_conf *conf, const struct plx_topo *top
 
 /* Links ------------------------------------------------------------------------------------ */
 
-int eal_parse_require_rdma(const char *given, const char *text, void *field)
+static int parse_require_rdma(const char *given, const char *text, void *field)
 {
 	return parse_flag(given, text, "none", "rdma", field);
 }
@@ -185,24 +186,24 @@ static_assert(PLX_RECEIVE_BYTES_MIN == PLX_PARTIAL_BYTES_MIN &&
 	      "one parser serves both");
 /* NOLINTEND(misc-redundant-expression) */
 
-int eal_parse_size(const char *given, const char *text, void *field)
+static int parse_size(const char *given, const char *text, void *field)
 {
 	return plx_parse_size(given, text, PLX_RECEIVE_BYTES_MIN, PLX_RECEIVE_BYTES_MAX, field);
 }
 
-int eal_parse_limit(const char *given, const char *text, void *field)
+static int parse_limit(const char *given, const char *text, void *field)
 {
 	return parse_number_or(given, text, "none", PLX_NO_LIMIT, PLX_NO_LIMIT - 1, field);
 }
 
 #define SELF_TEST_RATE_MAX 1000000000
 
-int eal_parse_self_test_rate(const char *given, const char *text, void *field)
+static int parse_self_test_rate(const char *given, const char *text, void *field)
 {
 	return parse_number_or(given, text, "off", PLX_NONE, SELF_TEST_RATE_MAX, field);
 }
 
-int eal_parse_heartbeat_ns(const char *given, const char *text, void *field)
+static int parse_heartbeat_ns(const char *given, const char *text, void *field)
 {
 	struct plx_eal_conf *conf = plx_container_of(field, struct plx_eal_conf, heartbeat_ns);
 	const char *colon = strchr(text, ':');
@@ -226,7 +227,7 @@ int eal_parse_heartbeat_ns(const char *given, const char *text, void *field)
 				  PLX_DEAD_AFTER_NS_MAX, &conf->dead_after_ns);
 }
 
-int eal_parse_dead_after_max_ns(const char *given, const char *text, void *field)
+static int parse_dead_after_max_ns(const char *given, const char *text, void *field)
 {
 	return plx_parse_duration(given, text, PLX_DEAD_AFTER_MIN * PLX_HEARTBEAT_NS_MIN,
 				  PLX_DEAD_AFTER_NS_MAX, field);
@@ -234,7 +235,28 @@ int eal_parse_dead_after_max_ns(const char *given, const char *text, void *field
 
 /* Process ---------------------------------------------------------------------------------- */
 
-int eal_parse_keep_descriptors(const char *given, const char *text, void *field)
+static int parse_keep_descriptors(const char *given, const char *text, void *field)
 {
 	return parse_flag(given, text, "raise", "keep", field);
 }
+
+/* The table ------------------------------------------------------------------------------- */
+
+#define PARSE_STRING(field_) NULL
+#define PARSE_LEVELS(field_) NULL
+#define PARSE_FLAG(field_)   NULL
+#define PARSE_SIZE(field_)   parse_size
+#define PARSE_LIMIT(field_)  parse_limit
+#define PARSE_VALUE(field_)  parse_##field_
+
+#define AS_OPTION(kind_, id_, letter_, name_, placeholder_, field_, key_, group_, help_) \
+	[OPT_##id_] = {                                                                  \
+		.kind = EAL_##kind_,                                                     \
+		.name = (name_),                                                         \
+		.offset = offsetof(struct plx_eal_conf, field_),                         \
+		.parse = PARSE_##kind_(field_),                                          \
+		.key = (key_),                                                           \
+		.group = EAL_GROUP_##group_,                                             \
+	},
+
+const struct eal_option eal_options[OPT_COUNT] = {EAL_OPTIONS(AS_OPTION)};
