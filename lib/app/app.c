@@ -16,35 +16,28 @@
 #define SERVE_DRAIN_NS (500 * PLX_NS_PER_MS)
 #define SERVE_JOIN_NS  (5 * PLX_NS_PER_S)
 
-/* Read argv and the configuration file. Options of both may be in any order. If both have an option
- * with the same name, the EAL's is the one before "--". */
+/* Read argv, up to --help or --version, and the configuration file. Options of both may be in any
+ * order. If both have an option with the same name, the EAL's is the one before "--". */
 static int read_all(int argc, char **argv, const struct plx_app *app, struct plx_eal_conf *conf)
 {
-	char **own = calloc((size_t)argc + 1, sizeof(*own));
-	int dashes = 1, own_count = 0, rc = 0; /* dashes: index of "--", or argc */
+	int dashes = 1, rc = 0; /* dashes: index of "--", or argc */
+	uint64_t seen = 0;
 
-	if (!own)
-		return plx_fail(ENOMEM, "out of memory");
 	while (dashes < argc && strcmp(argv[dashes], "--") != 0)
 		dashes++;
-	for (int i = dashes == 1 ? 2 : 1; i < argc && rc >= 0; i += i == dashes) {
-		bool is_own = app_options_own(app, argv[i], i < dashes && dashes < argc);
-		int end = i < dashes ? dashes : argc, count;
+	for (int i = dashes == 1 ? 2 : 1; i < argc; i += i == dashes) {
+		int end = i < dashes ? dashes : argc;
 
-		if (is_own)
-			count = app_options_words(app, end - i, argv + i);
-		else
-			count = rc = plx_eal_take(end - i, argv + i, conf);
-		for (; count > 0; count--, i++)
-			if (is_own)
-				own[own_count++] = argv[i];
+		rc = app_options_own(app, argv[i], i < dashes && dashes < argc)
+			   ? app_options_take(app, end - i, argv + i, &seen)
+			   : plx_eal_take(end - i, argv + i, conf);
+		if (rc < 0)
+			return rc;
+		if (conf->show_help || conf->show_version)
+			return 0; /* even if later words are wrong */
+		i += rc;
 	}
-	if (conf->show_help || (rc >= 0 && conf->show_version))
-		rc = 0; /* even if later words are wrong */
-	else if (rc >= 0)
-		rc = plx_app_parse(own_count, own, app) ?: plx_eal_conf_file(conf);
-	free(own);
-	return rc;
+	return app_options_check(app, seen) ?: plx_eal_conf_file(conf);
 }
 
 /* Printing --------------------------------------------------------------------------------- */

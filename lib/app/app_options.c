@@ -52,15 +52,6 @@ bool app_options_own(const struct plx_app *app, const char *word, bool eal_first
 	return own_whole != eal_whole ? own_whole : !eal_first;
 }
 
-int app_options_words(const struct plx_app *app, int argc, char *const *argv)
-{
-	struct plx_option rows[PLX_OPTIONS_MAX];
-	struct plx_option_use use;
-	int count = plx_option_take(own_options(app, rows), argc, argv, &use);
-
-	return count < 0 ? 1 : count;
-}
-
 /* Storing ---------------------------------------------------------------------------------- */
 
 static int store_in_list(struct plx_app_list *list, const char *given, const char *text)
@@ -130,38 +121,41 @@ static int store_once(const struct plx_app *app, const struct plx_option_use *us
 	return 0;
 }
 
-static int check_required(const struct plx_app *app, uint64_t seen)
+int app_options_take(const struct plx_app *app, int argc, char *const *argv, uint64_t *seen)
+{
+	struct plx_option rows[PLX_OPTIONS_MAX];
+	struct plx_options own = own_options(app, rows), eal = plx_eal_options();
+	struct plx_option_use use;
+	int count = plx_option_take(own, argc, argv, &use);
+
+	if (count == -ENOENT && !plx_option_lacks_dash(own, argv[0]) &&
+	    plx_option_find(eal, argv[0]) >= 0)
+		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none",
+				(int)strcspn(argv[0], "="), argv[0], app->name);
+	if (count == -ENOENT)
+		return plx_option_unknown(own, eal, argv[0]);
+	return count < 0 ? count : store_once(app, &use, seen) ?: count;
+}
+
+int app_options_check(const struct plx_app *app, uint64_t seen)
 {
 	for (unsigned i = 0; app->options && app->options[i].name; i++)
 		if (app->options[i].required && !(seen >> i & 1))
 			return plx_fail(EINVAL, "--%s %s is missing", app->options[i].name,
 					app->options[i].placeholder);
-	return 0;
+	return app->check ? app->check() : 0;
 }
 
 int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 {
-	struct plx_option rows[PLX_OPTIONS_MAX];
-	struct plx_options own = own_options(app, rows), eal = plx_eal_options();
-	struct plx_option_use use;
 	uint64_t seen = 0;
 
 	for (int at = 0, count; at < argc; at += count) {
-		int rc = count = plx_option_take(own, argc - at, argv + at, &use);
-
-		if (rc == -ENOENT && !plx_option_lacks_dash(own, argv[at]) &&
-		    plx_option_find(eal, argv[at]) >= 0)
-			return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none",
-					(int)strcspn(argv[at], "="), argv[at], app->name);
-		if (rc == -ENOENT)
-			return plx_option_unknown(own, eal, argv[at]);
-		rc = rc < 0 ? rc : store_once(app, &use, &seen);
-		if (rc)
-			return rc;
+		count = app_options_take(app, argc - at, argv + at, &seen);
+		if (count < 0)
+			return count;
 	}
-	if (check_required(app, seen) != 0)
-		return -EINVAL;
-	return app->check ? app->check() : 0;
+	return app_options_check(app, seen);
 }
 
 /* Help ------------------------------------------------------------------------------------- */

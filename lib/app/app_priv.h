@@ -13,7 +13,11 @@
  * EAL's. */
 bool app_options_own(const struct plx_app *app, const char *word, bool eal_first);
 
-/** How many words the application's option argv[0] takes: 1, or 2 if its value is the next word. */
-int app_options_words(const struct plx_app *app, int argc, char *const *argv);
+/** Store the application's option that begins with argv[0]. seen: the options so far, initially 0.
+ * Return: the number of words, 1 or 2; -EINVAL. */
+int app_options_take(const struct plx_app *app, int argc, char *const *argv, uint64_t *seen);
+
+/** After the last word. Return: 0; -EINVAL a required option is missing, or check() fails. */
+int app_options_check(const struct plx_app *app, uint64_t seen);
 
 #endif
