@@ -55,23 +55,18 @@ const char *plx_result_quantile(const struct plx_hist *hist, double fraction, ch
 	return out;
 }
 
-static void print_header(FILE *out, const char *title)
-{
-	fprintf(out, "%-16s %8s", title, "min");
-	for (size_t i = 0; i < PLX_ARRAY_LEN(columns); i++)
-		fprintf(out, " %8s", columns[i].name);
-	fprintf(out, " %8s\n", "max");
-}
-
+/* hist NULL: the names of the columns. */
 static void print_line(FILE *out, const char *title, const struct plx_hist *hist)
 {
 	char text[32];
 
-	fprintf(out, "%-16s %8s", title, in_us((double)hist->min, text, sizeof(text)));
+	fprintf(out, "%-16s %8s", title,
+		hist ? in_us((double)hist->min, text, sizeof(text)) : "min");
 	for (size_t i = 0; i < PLX_ARRAY_LEN(columns); i++)
 		fprintf(out, " %8s",
-			plx_result_quantile(hist, columns[i].fraction, text, sizeof(text)));
-	fprintf(out, " %8s\n", in_us((double)hist->max, text, sizeof(text)));
+			hist ? plx_result_quantile(hist, columns[i].fraction, text, sizeof(text))
+			     : columns[i].name);
+	fprintf(out, " %8s\n", hist ? in_us((double)hist->max, text, sizeof(text)) : "max");
 }
 
 /* Bars ------------------------------------------------------------------------------------- */
@@ -202,7 +197,7 @@ void plx_result_print(const struct plx_result *result, FILE *out, unsigned colum
 	if (!result->rtt_ns->count)
 		return;
 
-	print_header(out, "round trip, us");
+	print_line(out, "round trip, us", NULL);
 	if (result->service_ns && result->service_ns->count) {
 		print_line(out, "  from intended", result->rtt_ns);
 		print_line(out, "  from sent", result->service_ns);

@@ -8,13 +8,11 @@ void plx_backoff_init(struct plx_backoff *backoff, uint64_t min_ns, uint64_t max
 
 static uint64_t range_of(const struct plx_backoff *backoff)
 {
-	uint64_t range_ns = backoff->min_ns;
+	uint64_t range_ns = backoff->min_ns, max_ns = backoff->max_ns;
 
-	for (unsigned i = 0; i < backoff->attempts && range_ns <= backoff->max_ns / 2; i++)
-		range_ns *= 2;
-	if (backoff->attempts && range_ns > backoff->max_ns / 2)
-		range_ns = backoff->max_ns;
-	return range_ns > backoff->max_ns ? backoff->max_ns : range_ns;
+	for (unsigned i = 0; i < backoff->attempts && range_ns < max_ns; i++)
+		range_ns = range_ns > max_ns / 2 ? max_ns : range_ns * 2;
+	return range_ns < max_ns ? range_ns : max_ns;
 }
 
 static uint64_t draw(struct plx_backoff *backoff, uint64_t range_ns)

@@ -106,17 +106,16 @@ static int read_binding(struct plx_cpuset *out)
 
 static int find_cpus(struct plx_topo *topo, const char *source)
 {
-	struct plx_cpuset bound;
 	int rc;
 
 	topo->this_host = hwloc_topology_is_thissystem(topo->hwloc);
-	topo->cpus = bound = from_bitmap(hwloc_topology_get_topology_cpuset(topo->hwloc));
-	rc = topo->this_host ? read_binding(&bound) : 0;
+	topo->cpus = from_bitmap(hwloc_topology_get_topology_cpuset(topo->hwloc));
+	topo->allowed = from_bitmap(hwloc_topology_get_allowed_cpuset(topo->hwloc));
+	/* On this host, the binding is within what the control groups allow. */
+	rc = topo->this_host ? read_binding(&topo->allowed) : 0;
 	if (rc)
 		return rc;
-	topo->allowed = from_bitmap(hwloc_topology_get_allowed_cpuset(topo->hwloc));
 	topo->allowed = plx_cpuset_and(&topo->allowed, &topo->cpus);
-	topo->allowed = plx_cpuset_and(&topo->allowed, &bound);
 	if (plx_cpuset_count(&topo->allowed))
 		return 0;
 	return plx_fail(EINVAL, "topology %s: none of its CPUs is both online and allowed",
