@@ -148,10 +148,6 @@ int eal_idle_value(const struct plx_eal_conf *conf, const struct plx_lcore_map *
 /** Return whether the lcore has no CPU to itself. */
 bool eal_is_contested(const struct plx_lcore_place *place, const struct eal_claims *claims);
 
-/** The best NUMA node for RDMA: that of the first device, by name, with an active port and a known
- * node. root: as for plx_rdma_devices. Return: the node, and the device's name; -1 none. */
-int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES]);
-
 /** Determine the lcores from conf and check them. Without --lcores and --coremask: one lcore on a
  * free CPU, near an RDMA device below root if there is one. Claims the CPUs, and warns about CPUs
  * that another process claims or that lcores share. keep: hold the claims; otherwise they are

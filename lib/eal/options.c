@@ -56,11 +56,10 @@ const char *plx_eal_options_help(void)
 	static char out[8192]; /* the text is the same at each call */
 	struct plx_text text = {.out = out, .size = sizeof(out)};
 
-	for (size_t group = 0; group < PLX_ARRAY_LEN(titles); group++) {
-		plx_text_add(&text, "%s\n", titles[group]);
-		for (size_t i = 0; i < OPT_COUNT; i++)
-			if (eal_options[i].group == group)
-				plx_option_help(&text, &words[i]);
+	for (size_t i = 0; i < OPT_COUNT; i++) {
+		if (i == 0 || eal_options[i].group != eal_options[i - 1].group)
+			plx_text_add(&text, "%s\n", titles[eal_options[i].group]);
+		plx_option_help(&text, &words[i]);
 	}
 	assert(text.used < text.size);
 	return out;

@@ -58,38 +58,28 @@ static void warn_none_free(const struct plx_cpuset *allowed, unsigned cpu, const
 		plx_cpuset_format(allowed, list, sizeof(list)), cpu, who);
 }
 
-int eal_find_near(const char *root, char name_out[PLX_RDMA_NAME_BYTES])
+/* The allowed CPUs near an RDMA device, on a host with more than one node: the first device, by
+ * name, with an active port and a known node. */
+static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo *topo)
 {
 	struct plx_rdma_device devices[DEVICES_MAX];
 	unsigned count = plx_rdma_devices(root, devices, DEVICES_MAX);
+	struct plx_cpuset near = {0};
+	char list[128];
 
-	for (unsigned i = 0; i < count && i < DEVICES_MAX; i++) {
+	for (unsigned i = 0; i < count && i < DEVICES_MAX && plx_topo_node_count(topo) > 1; i++) {
 		const struct plx_rdma_device *device = &devices[i];
 
 		if (!plx_rdma_is_active(device) || device->node < 0)
 			continue;
-		memcpy(name_out, device->name, sizeof(device->name));
-		return device->node;
+		near = plx_topo_node_cpus(topo, device->node);
+		near = plx_cpuset_and(&near, plx_topo_allowed(topo));
+		plx_log(&eal_log, PLX_LOG_INFO,
+			"RDMA device %s is on NUMA node %d: lcore 0 goes to a CPU there if one is "
+			"free (allowed there: %s)",
+			device->name, device->node, plx_cpuset_format(&near, list, sizeof(list)));
+		break;
 	}
-	return -1;
-}
-
-/* The allowed CPUs near a device, on a host with more than one node. */
-static struct plx_cpuset find_near_cpus(const char *root, const struct plx_topo *topo)
-{
-	const struct plx_cpuset *allowed = plx_topo_allowed(topo);
-	char name[PLX_RDMA_NAME_BYTES], list[128];
-	struct plx_cpuset near = {0};
-	int node = plx_topo_node_count(topo) > 1 ? eal_find_near(root, name) : -1;
-
-	if (node < 0)
-		return near;
-	near = plx_topo_node_cpus(topo, node);
-	near = plx_cpuset_and(&near, allowed);
-	plx_log(&eal_log, PLX_LOG_INFO,
-		"RDMA device %s is on NUMA node %d: lcore 0 goes to a CPU there if one is free "
-		"(allowed there: %s)",
-		name, node, plx_cpuset_format(&near, list, sizeof(list)));
 	return near;
 }
 
