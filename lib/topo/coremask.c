@@ -54,10 +54,11 @@ static int collect(const struct topo_given *given, const char *first, const char
 	const char *high_at = NULL;
 	size_t bit = 0, high = 0;
 
-	while (end-- > first) {
-		int value = isdigit((unsigned char)*end) ? *end - '0' : (*end | 0x20) - 'a' + 10;
+	while (end > first) {
+		unsigned char c = (unsigned char)*--end;
+		int value = isdigit(c) ? c - '0' : (c | 0x20) - 'a' + 10;
 
-		if (!isxdigit((unsigned char)*end))
+		if (!isxdigit(c))
 			continue;
 		for (int i = 0; i < 4; i++, bit++) {
 			if (!(value >> i & 1))

@@ -93,12 +93,13 @@ const char *topo_text_end(struct plx_text *text)
 {
 	size_t keep = text->size > sizeof(",...") ? text->size - sizeof(",...") : 0;
 
-	if (!text->size || (text->used && text->used < text->size))
+	if (text->size && !text->used)
+		text->out[0] = '\0';
+	if (!text->size || text->used < text->size)
 		return text->out;
 	while (keep && text->out[keep] != ',')
 		keep--;
-	snprintf(text->out + keep, text->size - keep, "%s%s", keep ? "," : "",
-		 text->used ? "..." : "");
+	snprintf(text->out + keep, text->size - keep, "%s...", keep ? "," : "");
 	return text->out;
 }
 

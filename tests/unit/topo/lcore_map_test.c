@@ -111,6 +111,15 @@ PLX_TEST(a_map_that_does_not_fit_never_parses)
 	plx_lcore_map_fini(&map);
 }
 
+PLX_TEST(an_empty_map_is_an_empty_text)
+{
+	const struct plx_lcore_map none = {0};
+	char out[16];
+
+	memset(out, ',', sizeof(out));
+	assert_string_equal(plx_lcore_map_format(&none, out, sizeof(out)), "");
+}
+
 PLX_TEST(single_is_lcore_0_on_any_cpu)
 {
 	struct plx_lcore_map map;
