@@ -69,10 +69,11 @@ static int take_policy(struct parse *parse, const char *at, size_t len)
 {
 	bool for_all = plx_cpuset_count(&parse->pending) == 0;
 	struct plx_idle_conf policy;
-	char copy[128], where[256];
+	char copy[128] = "", where[256];
 	int rc;
 
-	snprintf(copy, sizeof(copy), "%.*s", (int)len, at);
+	if (len < sizeof(copy)) /* longer than any policy */
+		memcpy(copy, at, len);
 	/* With several policies, the text shows all and names the wrong one. */
 	snprintf(where, sizeof(where), "%s %s:", parse->option, parse->text);
 	rc = plx_idle_parse(strcmp(copy, parse->text) == 0 ? parse->option : where, copy, &policy);

@@ -115,18 +115,20 @@ static int parse_no_dump(const char *given, const char *text, void *field)
 static int parse_node_bytes(const char *given, const char *text, void *field)
 {
 	size_t *bytes = field;
-	char what[256], amount[32];
+	char what[256];
 	uint64_t value;
 
 	memset(bytes, 0, PLX_EAL_NODES_MAX * sizeof(*bytes));
 	for (unsigned node = 0; text; node++) {
 		size_t len = strcspn(text, ",");
+		char amount[32] = ""; /* none if it is longer than any valid one */
 
 		if (node == PLX_EAL_NODES_MAX)
 			return plx_fail(EINVAL, "%s: more than %d NUMA nodes", given,
 					PLX_EAL_NODES_MAX);
 		snprintf(what, sizeof(what), "%s, node %u:", given, node);
-		snprintf(amount, sizeof(amount), "%.*s", (int)len, text);
+		if (len < sizeof(amount))
+			memcpy(amount, text, len);
 		if (plx_parse_mib(what, amount, NODE_BYTES_MAX, &value) != 0)
 			return -EINVAL;
 		bytes[node] = value;

@@ -117,8 +117,10 @@ TEST(bad_amounts_of_memory_are_refused)
 		{"64,abc", "node 1: abc: not an amount of memory"},
 		{"-1", "-1: out of range; give 0 to 1024T"},
 		{"1.5", "1.5: not an amount of memory"}, {"64MB", "64MB: not an amount of memory"},
-		{"K", "K: not an amount of memory"}, {many, "more than 64 NUMA nodes"},
-		{"99999999999999", "out of range"}, {"99999999999999999999999", "out of range"},
+		{"K", "K: not an amount of memory"},
+		{"0000000000000000000000000000064x", "not an amount of memory"},
+		{many, "more than 64 NUMA nodes"}, {"99999999999999", "out of range"},
+		{"99999999999999999999999", "out of range"},
 		{"17592186044416", "out of range"} /* 2^64 bytes */);
 }
 
