@@ -2,10 +2,8 @@
 /* The provider: its parameters and its libfabric attributes. */
 #include "shm.h"
 
-#include <ctype.h>
 #include <grp.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #define INLINE_MAX  (UINT64_C(16) << 10)
 #define COPY_MAX    (UINT64_C(16) << 20)
@@ -31,78 +29,47 @@ static const char *get_text(const char *name, const char *help)
 	return fi_param_get_str(&shm_prov, name, &text) ? NULL : text;
 }
 
-/* A decimal number, or hexadecimal after 0x; suffixes k and m mean KiB and MiB. */
-static bool parse_bytes(const char *text, uint64_t *bytes_out)
+/* A number of bytes. option: its variable. bytes: unchanged if it is not set, or refused. */
+static void read_bytes(const char *name, const char *option, const char *help, uint64_t least,
+		       uint64_t most, uint64_t *bytes)
 {
-	unsigned shift;
-	uint64_t number;
-	char *end;
+	const char *text = get_text(name, help);
 
-	errno = 0;
-	number = strtoull(text, &end, strncasecmp(text, "0x", 2) == 0 ? 16 : 10);
-	shift = *end == 'k' || *end == 'K' ? 10 : *end == 'm' || *end == 'M' ? 20 : 0;
-	if (!isdigit((unsigned char)text[0]) || errno || end[shift != 0] != '\0' ||
-	    number > UINT64_MAX >> shift)
-		return false;
-	*bytes_out = number << shift;
-	return true;
+	if (text && plx_parse_size(option, text, least, most, bytes))
+		shm_log(FI_LOG_WARN, "%s; %llu is used", plx_error(), (unsigned long long)*bytes);
 }
 
 static void read_ring_bytes(void)
 {
-	const char *text = get_text(
-		"ring_bytes",
-		"Bytes of the ring that each connection receives through: a power of two "
-		"from 64k to 64m (default: 256k)");
-	uint64_t bytes;
+	uint64_t bytes = shm_params.ring_bytes;
 
-	if (!text)
-		return;
-	if (parse_bytes(text, &bytes) && bytes >= SEGMENT_RING_BYTES_MIN &&
-	    bytes <= SEGMENT_RING_BYTES_MAX && (bytes & (bytes - 1)) == 0)
-		shm_params.ring_bytes = (uint32_t)bytes;
-	else
+	read_bytes("ring_bytes", "FI_PLX_SHM_RING_BYTES",
+		   "Bytes of the ring that each connection receives through: a power of two from "
+		   "64k to 64m (default: 256k)",
+		   SEGMENT_RING_BYTES_MIN, SEGMENT_RING_BYTES_MAX, &bytes);
+	if (bytes & (bytes - 1))
 		shm_log(FI_LOG_WARN,
-			"FI_PLX_SHM_RING_BYTES=%s is refused, %uk is used; give a power of two "
-			"from %uk to %um",
-			text, SHM_RING_BYTES >> 10, SEGMENT_RING_BYTES_MIN >> 10,
-			SEGMENT_RING_BYTES_MAX >> 20);
+			"FI_PLX_SHM_RING_BYTES: %llu is not a power of two; give 64k to 64m; %u is "
+			"used",
+			(unsigned long long)bytes, shm_params.ring_bytes);
+	else
+		shm_params.ring_bytes = (uint32_t)bytes;
 }
 
-/* At least the inject size: an injected message must be sent when the call returns. */
-static void read_inline_max(void)
+static void read_lengths(void)
 {
 	uint64_t most = shm_params.ring_bytes / 4 - 64;
-	const char *text = get_text(
-		"inline_max",
-		"Longest message that is copied through the ring as a whole: from 4096 to a "
-		"quarter of ring_bytes less 64 (default: 16k, or that quarter)");
-	uint64_t bytes;
 
 	shm_params.inline_max = INLINE_MAX < most ? INLINE_MAX : most;
-	if (!text)
-		return;
-	if (parse_bytes(text, &bytes) && bytes >= SHM_INJECT_MAX && bytes <= most)
-		shm_params.inline_max = bytes;
-	else
-		shm_log(FI_LOG_WARN,
-			"FI_PLX_SHM_INLINE_MAX=%s is refused, %llu is used; give %d to %llu", text,
-			(unsigned long long)shm_params.inline_max, SHM_INJECT_MAX,
-			(unsigned long long)most);
-}
-
-static void read_copy_max(void)
-{
-	const char *text = get_text(
-		"copy_max",
-		"Longest message that both sides copy, through the ring in parts; longer "
-		"ones the receiver alone copies, out of the sender's memory (default: 16m)");
-
-	if (text && !parse_bytes(text, &shm_params.copy_max))
-		shm_log(FI_LOG_WARN,
-			"FI_PLX_SHM_COPY_MAX=%s is refused, %llum is used; give a number of bytes, "
-			"with k or m after it for KiB or MiB",
-			text, (unsigned long long)(COPY_MAX >> 20));
+	/* At least the inject size: an injected message must be sent when the call returns. */
+	read_bytes("inline_max", "FI_PLX_SHM_INLINE_MAX",
+		   "Longest message that is copied through the ring as a whole: from 4096 to a "
+		   "quarter of ring_bytes less 64 (default: 16k, or that quarter)",
+		   SHM_INJECT_MAX, most, &shm_params.inline_max);
+	read_bytes("copy_max", "FI_PLX_SHM_COPY_MAX",
+		   "Longest message that both sides copy, through the ring in parts; longer ones "
+		   "the receiver alone copies, out of the sender's memory (default: 16m)",
+		   0, 0, &shm_params.copy_max);
 }
 
 static void read_cma(void)
@@ -120,16 +87,6 @@ static void read_cma(void)
 		shm_log(FI_LOG_WARN, "FI_PLX_SHM_CMA is refused, yes is used; give yes or no");
 }
 
-/* -1 is not a group: chown(2) takes it as "leave unchanged". */
-static bool parse_gid(const char *text, uint32_t *gid_out)
-{
-	uint64_t number = 0;
-	int rc = plx_parse_uint("group", text, 0, UINT32_MAX - 1, &number);
-
-	*gid_out = (uint32_t)number;
-	return rc == 0;
-}
-
 static bool find_group(const char *name, uint32_t *gid_out)
 {
 	struct group entry, *found = NULL;
@@ -143,14 +100,20 @@ static bool find_group(const char *name, uint32_t *gid_out)
 
 static void read_group(void)
 {
+	uint64_t number = 0;
 	const char *text = get_text("group",
 				    "Group, by name or number, whose members may connect too "
 				    "(default: none, the same user only)");
 
 	if (!text)
 		return;
-	shm_params.has_group = find_group(text, &shm_params.group) ||
-			       parse_gid(text, &shm_params.group);
+	shm_params.has_group = find_group(text, &shm_params.group);
+	/* -1 is not a group: chown(2) takes it as "leave unchanged". */
+	if (!shm_params.has_group &&
+	    plx_parse_uint("group", text, 0, UINT32_MAX - 1, &number) == 0) {
+		shm_params.has_group = true;
+		shm_params.group = (uint32_t)number;
+	}
 	if (!shm_params.has_group)
 		shm_log(FI_LOG_WARN,
 			"FI_PLX_SHM_GROUP=%s is refused, only the same user may connect; give a "
@@ -161,8 +124,7 @@ static void read_group(void)
 static void read_params(void)
 {
 	read_ring_bytes();
-	read_inline_max();
-	read_copy_max();
+	read_lengths();
 	read_cma();
 	read_group();
 	segment_look_at_overcommit();
