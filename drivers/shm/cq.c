@@ -18,24 +18,14 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_take(&cq->q, buf, count);
 }
 
-/* A free slot, near the last one; if all are taken, one to share. */
-static uint32_t find_slot(struct shm_cq *cq)
-{
-	for (uint32_t i = 0; i < BELL_BITS; i++) {
-		uint32_t slot = (cq->next_slot + i) % BELL_BITS;
-
-		if (!cq->slots[slot])
-			return slot;
-	}
-	return cq->next_slot % BELL_BITS;
-}
-
+/* The next free slot; if all are taken, one to share. */
 void cq_attach(struct shm_cq *cq, struct shm_ep *ep)
 {
-	ep->slot = find_slot(cq);
+	for (uint32_t i = 0; i < BELL_BITS && cq->slots[cq->next_slot % BELL_BITS]; i++)
+		cq->next_slot++;
+	ep->slot = cq->next_slot++ % BELL_BITS;
 	ep->next_slot = cq->slots[ep->slot];
 	cq->slots[ep->slot] = ep;
-	cq->next_slot = ep->slot + 1;
 	if (cq->slots_used <= ep->slot)
 		cq->slots_used = ep->slot + 1;
 }

@@ -5,38 +5,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct shm_watch **find_watch(struct shm_domain *domain, const struct prov_eq *eq)
+/* `more` endpoints of the domain are bound to that EQ; -1: one is not any longer. */
+static int watch_eq(struct shm_domain *domain, struct prov_eq *eq, int more)
 {
-	struct shm_watch **at = &domain->watches;
+	struct shm_watch **at = &domain->watches, *watch;
 
 	while (*at && (*at)->eq != eq)
 		at = &(*at)->next;
-	return at;
-}
-
-/* An endpoint of the domain is, or is no longer, bound to that EQ. */
-static int domain_watch(struct shm_domain *domain, struct prov_eq *eq)
-{
-	struct shm_watch **at = find_watch(domain, eq);
-
-	if (!*at)
-		*at = calloc(1, sizeof(**at));
-	if (!*at)
+	watch = *at ? *at : calloc(1, sizeof(*watch));
+	if (!watch)
 		return -FI_ENOMEM;
-	(*at)->eq = eq;
-	(*at)->endpoints++;
+	watch->eq = eq;
+	watch->endpoints += (uint32_t)more;
+	*at = watch->endpoints ? watch : watch->next;
+	if (!watch->endpoints)
+		free(watch);
 	return 0;
-}
-
-static void domain_unwatch(struct shm_domain *domain, struct prov_eq *eq)
-{
-	struct shm_watch **at = find_watch(domain, eq);
-	struct shm_watch *watch = *at;
-
-	if (!watch || --watch->endpoints)
-		return;
-	*at = watch->next;
-	free(watch);
 }
 
 static void domain_init(struct prov_domain *domain)
@@ -68,7 +52,7 @@ static int enable(struct prov_ep *base)
 	/* Only processes that can read our memory may know it. */
 	ep->probe = plx_random_id();
 	rc = rc ? rc : send_init(ep);
-	rc = rc ? rc : domain_watch(domain_of(ep), base->eq);
+	rc = rc ? rc : watch_eq(domain_of(ep), base->eq, 1);
 	if (rc) {
 		send_fini(ep);
 		drop_rings(ep);
@@ -94,10 +78,10 @@ static void ep_close(struct prov_ep *base)
 	if (!base->enabled)
 		return;
 	progress_end(ep);
-	receives_flush(&ep->base, FI_ECANCELED);
+	receives_flush(base, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
 	send_fini(ep);
-	domain_unwatch(domain_of(ep), ep->base.eq);
+	watch_eq(domain_of(ep), base->eq, -1);
 	drop_rings(ep);
 }
 

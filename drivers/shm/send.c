@@ -55,16 +55,21 @@ static PLX_NOINLINE void call(struct shm_ep *ep, uint32_t how)
 		ep_wake_peer(ep);
 }
 
-static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flags, uint32_t length,
-			  uint32_t bytes)
+/* Call the peer if it asked. */
+static inline void call_if_asked(struct shm_ep *ep)
 {
-	uint32_t how;
+	uint32_t how = ring_call(&ep->writer);
 
-	ring_commit(&ep->writer, kind, flags, length, bytes);
-	how = ring_call(&ep->writer);
 	ep->owes_call = false;
 	if (plx_unlikely(how != CALL_NONE))
 		call(ep, how);
+}
+
+static inline void commit(struct shm_ep *ep, enum record_kind kind, uint8_t flags, uint32_t length,
+			  uint32_t bytes)
+{
+	ring_commit(&ep->writer, kind, flags, length, bytes);
+	call_if_asked(ep);
 	ring_clear_ahead(&ep->writer);
 }
 
@@ -76,7 +81,7 @@ static inline void commit_early(struct shm_ep *ep, uint8_t flags, uint32_t lengt
 	ring_commit(&ep->writer, RECORD_MESSAGE, flags, length, bytes);
 	ep->owes_call = !ring_asks(&ep->writer);
 	if (plx_unlikely(!ep->owes_call)) {
-		call(ep, ring_call(&ep->writer));
+		call_if_asked(ep);
 	} else if (!ep->calls_later) {
 		ep->calls_later = true;
 		ep->next_caller = domain_of(ep)->callers;
@@ -91,11 +96,9 @@ void send_call_peers(struct shm_domain *domain)
 
 	domain->callers = NULL;
 	for (; ep; ep = ep->next_caller) {
-		uint32_t how = ep->owes_call ? ring_call(&ep->writer) : CALL_NONE;
-
-		ep->calls_later = ep->owes_call = false;
-		if (plx_unlikely(how != CALL_NONE))
-			call(ep, how);
+		ep->calls_later = false;
+		if (ep->owes_call)
+			call_if_asked(ep);
 	}
 }
 
@@ -209,10 +212,12 @@ static bool is_writing(const struct shm_ep *ep)
 	return ep->base.tx_tail != ep->base.tx_head && last->written < last->message.length;
 }
 
-static inline ssize_t send_message(struct shm_ep *ep, const struct prov_message *message)
+static inline ssize_t send_it(struct prov_ep *base, const struct prov_message *message)
 {
-	if (plx_unlikely(ep->base.state != EP_CONNECTED))
-		return ep_refuses(&ep->base);
+	struct shm_ep *ep = (struct shm_ep *)base;
+
+	if (plx_unlikely(base->state != EP_CONNECTED))
+		return ep_refuses(base);
 	if (plx_unlikely(is_writing(ep) ||
 			 (message->wants_completion && !cq_has_room(ep->base.tx_cq))))
 		return -FI_EAGAIN;
@@ -310,11 +315,6 @@ void send_flush(struct shm_ep *ep, int err)
 }
 
 /* libfabric's calls, and Pollux' own --------------------------------------------------------- */
-
-static inline ssize_t send_it(struct prov_ep *ep, const struct prov_message *message)
-{
-	return send_message((struct shm_ep *)ep, message);
-}
 
 #define SEND_INJECT_MAX SHM_INJECT_MAX
 #define SEND_OPS        shm_msg_ops
