@@ -185,15 +185,6 @@ int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t perio
  * Thread: its lcore, or the main thread while that lcore runs nothing. */
 void plx_poller_remove(struct plx_poller *poller);
 
-struct plx_poller_stats {
-	const char *name;
-	uint64_t period_ns;
-	uint64_t calls;
-	uint64_t busy_calls; /**< calls that returned more than 0 */
-	uint64_t work;       /**< sum of the returned values */
-	uint64_t cycles;     /**< estimate: one call in 64, at random, is timed */
-};
-
 /* Sleeping with pollers. A poller without a period must state what announces its work. Otherwise
  * its lcore only naps: it sleeps 50 us to 1 ms, longer the less work there is. A poller with a
  * period needs nothing: the lcore wakes when it is due. */
@@ -248,11 +239,6 @@ void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);
 
 /** Whether fd ended the sleep, or was ready at its end. In woke. */
 bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd);
-
-/** Statistics of the calling lcore's i-th poller.
- * Thread: the lcore.
- * Return: 0; -ENOENT. */
-int plx_poller_stats(uint32_t i, struct plx_poller_stats *stats_out);
 
 /* Descriptors ------------------------------------------------------------------------------ */
 

@@ -84,7 +84,7 @@ static void look_for_crowd(struct loop *loop)
 		found_crowded(loop, (double)had_ns / (double)awake_ns);
 }
 
-/* A poller that cannot be waited for; otherwise the one that had work in most of its calls. */
+/* A poller that cannot be waited for; otherwise the one that had work in most calls. */
 static const struct plx_poller *find_who_keeps_awake(struct pollers *pollers)
 {
 	const struct plx_poller *most = NULL, *unsure = NULL;
@@ -92,10 +92,8 @@ static const struct plx_poller *find_who_keeps_awake(struct pollers *pollers)
 
 	for (uint32_t i = 0; i < pollers->count; i++) {
 		struct plx_poller *poller = pollers->list[i];
-		uint64_t calls = poller->calls - poller->looked_calls;
 		uint64_t busy = poller->busy_calls - poller->looked_busy;
 
-		poller->looked_calls = poller->calls;
 		poller->looked_busy = poller->busy_calls;
 		if (poller->unsure && poller->due_ns != POLLER_REMOVED)
 			unsure = poller;
@@ -104,11 +102,6 @@ static const struct plx_poller *find_who_keeps_awake(struct pollers *pollers)
 			continue;
 		most = poller;
 		most_busy = busy;
-		if (busy == calls && calls > 1000)
-			plx_log(&log_idle, PLX_LOG_DEBUG,
-				"lcore %u: poller %s said that it worked in each of its last %llu "
-				"calls; while it does nobody sleeps here",
-				plx_lcore_id(), poller->name, (unsigned long long)calls);
 	}
 	return unsure ? unsure : most;
 }

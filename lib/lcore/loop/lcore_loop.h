@@ -24,7 +24,6 @@
 struct pollers {
 	struct plx_poller **list; /* in the order in which they were added */
 	uint32_t count;
-	uint32_t room;
 	bool running; /* inside pollers_run: the list must not be compacted */
 	bool removed; /* some entries are marked as removed */
 	uint32_t lcore_id;
@@ -46,46 +45,35 @@ void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
 void pollers_leave(struct pollers *pollers);
 
 struct plx_poller {
-	plx_poller_fn fn;
+	/* On a separate line: written in every turn. */
+	alignas(PLX_CACHE_LINE) plx_poller_fn fn;
 	void *arg;
 	uint64_t due_ns;    /* 0: every turn; POLLER_REMOVED */
 	uint64_t period_ns; /* 0: none */
-	uint64_t calls;
-	uint64_t busy_calls; /* apart from calls: otherwise gcc adds to both as a vector */
-	uint64_t cycles;
-	uint64_t work;
+	uint64_t busy_calls;
 	const char *name;
 	struct pollers *owner;
-	uint64_t random;      /* distance between two timed calls */
-	uint32_t until_timed; /* calls until the next timed one */
-	bool unsure;          /* could not be waited for when last asked */
-	bool told;            /* logged that it cannot be armed */
+	bool unsure; /* could not be waited for when last asked */
+	bool told;   /* logged that it cannot be armed */
 	plx_poller_arm_fn arm;
 	plx_poller_woke_fn woke;
-	plx_poller_leave_fn leave;          /* NULL: nothing */
-	uint64_t looked_calls, looked_busy; /* idle_watch.c: both at its last check */
+	plx_poller_leave_fn leave; /* NULL: nothing */
+	uint64_t looked_busy;      /* idle_watch.c: busy_calls at its last check */
 };
 
 /* Never due: one comparison covers "not yet" and "removed". */
 #define POLLER_REMOVED UINT64_MAX
 
 void poller_next(struct plx_poller *poller, uint64_t now_ns);
-int poller_call_timed(struct plx_poller *poller, uint64_t now_ns);
 void pollers_compact(struct pollers *pollers);
 
 static inline uint64_t poller_call(struct plx_poller *poller, uint64_t now_ns)
 {
-	int work;
+	int work = poller->fn(poller->arg, now_ns);
 
-	poller->calls++;
-	if (plx_unlikely(--poller->until_timed == 0))
-		work = poller_call_timed(poller, now_ns);
-	else
-		work = poller->fn(poller->arg, now_ns);
 	if (work <= 0)
 		return 0;
 	poller->busy_calls++;
-	poller->work += (uint64_t)work;
 	return (uint64_t)work;
 }
 

@@ -11,8 +11,8 @@
  * An idle turn costs one clock reading, one read of the doorbell's line, one comparison for all
  * timers and one for all tasks, and two counters, however many lcores there are. It allocates
  * nothing, takes no lock, logs nothing and makes no system call. Exceptions: every 64th turn checks
- * the user's descriptors, if any; one call of a poller in 64 is timed; and idle_watch.c measures
- * ten times a second how much of its CPU the lcore had. */
+ * the user's descriptors, if any; and idle_watch.c measures ten times a second how much of its CPU
+ * the lcore had. */
 #include "lcore_priv.h"
 
 #include <limits.h>

@@ -3,28 +3,6 @@
 
 #include <stdlib.h>
 
-#define FIRST_ROOM 8
-
-/* Calls until the next timed one: 1, 3, ... 127, so 64 on average. With a fixed distance, a poller
- * that does more in every 16th call would always be timed in it, or never. The generator is Knuth's
- * MMIX (The Art of Computer Programming, vol. 2, 3.3.4). */
-static uint32_t next_distance(struct plx_poller *poller)
-{
-	poller->random = poller->random * UINT64_C(6364136223846793005) +
-			 UINT64_C(1442695040888963407);
-	return (uint32_t)(poller->random >> 58) * 2 + 1;
-}
-
-int poller_call_timed(struct plx_poller *poller, uint64_t now_ns)
-{
-	uint64_t start = plx_tsc();
-	int work = poller->fn(poller->arg, now_ns);
-
-	poller->cycles += (plx_tsc() - start) * 64;
-	poller->until_timed = next_distance(poller);
-	return work;
-}
-
 /* Always before POLLER_REMOVED, the highest time. */
 void poller_next(struct plx_poller *poller, uint64_t now_ns)
 {
@@ -120,37 +98,20 @@ uint64_t pollers_due_ns(const struct pollers *pollers)
 	return due_ns;
 }
 
-static int make_room(struct pollers *pollers)
-{
-	uint32_t room = pollers->room ? pollers->room * 2 : FIRST_ROOM;
-	struct plx_poller **list;
-
-	if (pollers->count < pollers->room)
-		return 0;
-	list = realloc(pollers->list, room * sizeof(*list));
-	if (!list)
-		return plx_fail(ENOMEM, "no memory for a list of %u pollers", room);
-	pollers->list = list;
-	pollers->room = room;
-	return 0;
-}
-
 int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct plx_poller **out)
 {
-	struct plx_poller *poller;
+	struct plx_poller **list = realloc(pollers->list, (pollers->count + 1) * sizeof(*list));
+	struct plx_poller *poller = aligned_alloc(PLX_CACHE_LINE, sizeof(*poller));
 
-	if (make_room(pollers))
-		return -ENOMEM;
-	/* On separate cache lines: written in every turn. */
-	poller = aligned_alloc(PLX_CACHE_LINE, (sizeof(*poller) + PLX_CACHE_LINE - 1) /
-						       PLX_CACHE_LINE * PLX_CACHE_LINE);
-	if (!poller)
+	if (list)
+		pollers->list = list;
+	if (!list || !poller) {
+		free(poller);
 		return plx_fail(ENOMEM, "no memory for poller %s", model->name);
+	}
 	*poller = *model;
 	poller->owner = pollers;
-	poller->random = pollers->count;
-	poller->until_timed = next_distance(poller);
-	pollers->list[pollers->count++] = poller;
+	list[pollers->count++] = poller;
 	if (out)
 		*out = poller;
 	return 0;
@@ -200,30 +161,4 @@ void pollers_fini(struct pollers *pollers)
 		free(pollers->list[i]);
 	free(pollers->list);
 	*pollers = (struct pollers){0};
-}
-
-int plx_poller_stats(uint32_t i, struct plx_poller_stats *stats_out)
-{
-	if (!loop_self)
-		return plx_fail_no_lcore("plx_poller_stats");
-
-	const struct pollers *pollers = &loop_self->pollers;
-	uint32_t left = i;
-
-	for (uint32_t at = 0; at < pollers->count; at++) {
-		const struct plx_poller *poller = pollers->list[at];
-
-		if (poller->due_ns == POLLER_REMOVED || left-- > 0)
-			continue;
-		*stats_out = (struct plx_poller_stats){
-			.name = poller->name,
-			.period_ns = poller->period_ns,
-			.calls = poller->calls,
-			.busy_calls = poller->busy_calls,
-			.work = poller->work,
-			.cycles = poller->cycles,
-		};
-		return 0;
-	}
-	return plx_fail(ENOENT, "lcore %u has no poller %u", plx_lcore_id(), i);
 }

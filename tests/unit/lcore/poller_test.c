@@ -130,67 +130,9 @@ TEST(a_negative_result_counts_as_no_work)
 	assert_int_equal(pollers_run(&pollers, 1), 3);
 }
 
-/* Only the timed calls add cycles. */
-TEST(one_call_in_64_is_timed_at_irregular_distances)
-{
-	struct counter counter = {0};
-	struct plx_poller *poller = add(count, &counter, 0, 0);
-	unsigned timed[16] = {0}, all = 0;
-
-	skip_if_emulated();
-	for (uint64_t turn = 0; turn < 64000; turn++) {
-		uint64_t before = poller->cycles;
-
-		pollers_run(&pollers, turn);
-		if (poller->cycles == before)
-			continue;
-		assert_int_equal((poller->cycles - before) % 64, 0);
-		timed[turn % 16]++;
-		all++;
-	}
-	assert_in_range(all, 900, 1100);
-	/* A poller that does more in every 16th call is sampled there proportionally. */
-	for (unsigned i = 0; i < 16; i++)
-		assert_in_range(timed[i], 900 / 16 / 2, 1100 / 16 * 2);
-}
-
-PLX_TEST(statistics_are_read_by_index)
-{
-	struct plx_poller_stats stats;
-	struct counter first = {.work = 3}, second = {0};
-	struct plx_poller *poller;
-
-	lcores_up(1);
-	assert_int_equal(plx_poller_add("first", count, &first, 0, &poller), 0);
-	assert_int_equal(plx_poller_add("second", count, &second, 1000 * PLX_NS_PER_S, NULL), 0);
-	for (unsigned i = 0; i < 10; i++)
-		assert_int_equal(plx_loop_turn(), 3);
-	first.work = 0;
-	assert_int_equal(plx_loop_turn(), 0);
-
-	assert_int_equal(plx_poller_stats(0, &stats), 0);
-	assert_string_equal(stats.name, "first");
-	assert_int_equal(stats.calls, 11);
-	assert_int_equal(stats.busy_calls, 10);
-	assert_int_equal(stats.work, 30);
-	assert_int_equal(plx_poller_stats(1, &stats), 0);
-	assert_string_equal(stats.name, "second");
-	assert_int_equal(stats.period_ns, 1000 * PLX_NS_PER_S);
-	assert_int_equal(stats.calls, 0);
-	assert_fails(plx_poller_stats(2, &stats), -ENOENT, "lcore 0 has no poller 2");
-
-	plx_poller_remove(poller);
-	assert_int_equal(plx_poller_stats(0, &stats), 0);
-	assert_string_equal(stats.name, "second");
-	lcores_down(); /* frees the other one too */
-}
-
 PLX_TEST(a_poller_needs_an_lcore_a_name_and_a_function)
 {
-	struct plx_poller_stats stats;
-
 	assert_fails(plx_poller_add("p", count, NULL, 0, NULL), -ENOENT, NOT_UP("plx_poller_add"));
-	assert_fails(plx_poller_stats(0, &stats), -ENOENT, NOT_UP("plx_poller_stats"));
 	lcores_up(1);
 	assert_fails(plx_poller_add(NULL, count, NULL, 0, NULL), -EINVAL,
 		     "a poller has a name and a function");
