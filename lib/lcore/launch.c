@@ -76,42 +76,31 @@ int lcore_wait_idle(struct lcore *lcore, uint64_t deadline_ns)
  * before it is pinned. They may be on another NUMA node. */
 
 #define PAGE_BYTES ((size_t)4096)
-#define PAGES_MAX  64 /* per call */
 /* The part of the stack that is used first; the lcore is the first to write the rest. */
-#define STACK_BYTES ((size_t)1 << 20)
+#define STACK_PAGES ((size_t)256)
 
 /* Pages that do not exist yet, or that cannot be moved, stay. */
-static void move_pages_at(const void *base, size_t count, int node)
-{
-	char *first = (char *)((uintptr_t)base / PAGE_BYTES * PAGE_BYTES);
-	void *pages[PAGES_MAX];
-	int nodes[PAGES_MAX];
-	int status[PAGES_MAX];
-
-	for (size_t i = 0; i < count; i++) {
-		pages[i] = first + i * PAGE_BYTES;
-		nodes[i] = node;
-	}
-	move_pages(0, count, pages, nodes, status, MPOL_MF_MOVE);
-}
-
 static void settle(int node)
 {
-	const size_t step_bytes = PAGES_MAX * PAGE_BYTES;
-	size_t size_bytes = 0;
+	/* The main thread's thread-local variables are not on its stack. */
+	void *pages[STACK_PAGES + 2] = {&loop_self, &plx_lcore_id_tls};
+	int nodes[STACK_PAGES + 2], status[STACK_PAGES + 2];
+	size_t count = 2, size_bytes = 0;
 	void *stack = NULL;
 	pthread_attr_t attr;
 
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-		if (pthread_attr_getstack(&attr, &stack, &size_bytes))
-			size_bytes = 0;
+		pthread_attr_getstack(&attr, &stack, &size_bytes);
 		pthread_attr_destroy(&attr);
 	}
-	for (size_t up = step_bytes; up <= STACK_BYTES && up <= size_bytes; up += step_bytes)
-		move_pages_at((char *)stack + size_bytes - up, PAGES_MAX, node);
-	/* The main thread's thread-local variables are not on its stack. */
-	move_pages_at(&loop_self, 1, node);
-	move_pages_at(&plx_lcore_id_tls, 1, node);
+	for (size_t up = PAGE_BYTES; up <= size_bytes && count < PLX_ARRAY_LEN(pages);
+	     up += PAGE_BYTES)
+		pages[count++] = (char *)stack + size_bytes - up;
+	for (size_t i = 0; i < count; i++) {
+		pages[i] = (void *)((uintptr_t)pages[i] / PAGE_BYTES * PAGE_BYTES);
+		nodes[i] = node;
+	}
+	move_pages(0, count, pages, nodes, status, MPOL_MF_MOVE);
 }
 
 /* Threads ---------------------------------------------------------------------------------- */

@@ -85,9 +85,6 @@ enum plx_wake_cause {
 	PLX_WAKE_CAUSES,
 };
 
-/** Bucket i holds up to 512 ns * 2^(i / 2); the last one everything longer. */
-#define PLX_WAKE_BUCKETS 25
-
 /** Since plx_lcores_init. */
 struct plx_idle_stats {
 	uint64_t periods; /**< runs of turns without work */
@@ -99,10 +96,8 @@ struct plx_idle_stats {
 	uint64_t spurious; /**< wake-ups by a message or descriptor that found no work */
 	uint64_t rescues;  /**< timed-out sleeps although there was work: a broken wake-up */
 	uint64_t asleep_ns;
-	uint64_t wake_hist[PLX_WAKE_BUCKETS]; /**< wake-ups by messages and timers: time from the
-						   event to the loop */
-	uint64_t spin_ns;                     /**< current polling time */
-	uint64_t wake_ns;                     /**< current estimate of the policy; also the next */
+	uint64_t spin_ns; /**< current polling time */
+	uint64_t wake_ns; /**< current estimate of the policy; also the next */
 	uint64_t sleep_ns;
 	uint64_t early_ns;    /**< how long before a timer the lcore wakes to poll; 0: does not */
 	const char *awake_by; /**< the poller that kept the lcore from sleeping for the last second
@@ -114,9 +109,6 @@ struct plx_idle_stats {
  * Thread: any.
  * Return: 0; -ENOENT. */
 int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out);
-
-/** Upper bound of a bucket of wake_hist in ns; UINT64_MAX for the last. */
-uint64_t plx_wake_bucket_ns(unsigned bucket);
 
 PLX_END_DECLS
 

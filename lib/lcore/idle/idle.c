@@ -7,6 +7,11 @@
  *                   else       poll this period until then */
 #include "lcore_priv.h"
 
+#include <string.h>
+
+static_assert(offsetof(struct idle_counts, awake_by) == offsetof(struct plx_idle_stats, awake_by),
+	      "the same numbers");
+
 #define COST_MAX_NS   PLX_NS_PER_S
 #define SPIN_LIMIT_NS (3600 * PLX_NS_PER_S)
 
@@ -248,29 +253,15 @@ int plx_idle_stats(uint32_t id, struct plx_idle_stats *stats_out)
 {
 	const struct loop *loop = lcore_loop(id);
 	const struct idle_counts *counts;
+	uint64_t numbers[IDLE_NUMBERS];
 
 	if (!loop)
 		return lcore_fail_unknown("plx_idle_stats", id);
 	counts = &loop->idle.counts;
-	*stats_out = (struct plx_idle_stats){
-		.periods = counter_get(&counts->periods),
-		.sleeps = counter_get(&counts->sleeps),
-		.naps = counter_get(&counts->naps),
-		.late = counter_get(&counts->late),
-		.refused = counter_get(&counts->refused),
-		.spurious = counter_get(&counts->spurious),
-		.rescues = counter_get(&counts->rescues),
-		.asleep_ns = counter_get(&counts->asleep_ns),
-		.spin_ns = counter_get(&counts->spin_ns),
-		.wake_ns = counter_get(&counts->wake_ns),
-		.sleep_ns = counter_get(&counts->sleep_ns),
-		.early_ns = counter_get(&counts->early_ns),
-		.awake_by = counter_get(&counts->awake_by), /* valid as long as its poller */
-		.crowded = counter_get(&counts->crowded),
-	};
-	for (unsigned i = 0; i < PLX_WAKE_CAUSES; i++)
-		stats_out->wakes[i] = counter_get(&counts->wakes[i]);
-	for (unsigned i = 0; i < PLX_WAKE_BUCKETS; i++)
-		stats_out->wake_hist[i] = counter_get(&counts->wake_hist[i]);
+	for (unsigned i = 0; i < IDLE_NUMBERS; i++)
+		numbers[i] = counter_get(&counts->numbers[i]);
+	memcpy(stats_out, numbers, sizeof(numbers));
+	stats_out->awake_by = counter_get(&counts->awake_by); /* valid as long as its poller */
+	stats_out->crowded = counter_get(&counts->crowded);
 	return 0;
 }

@@ -70,8 +70,6 @@ uint64_t idle_policy_spin(struct idle_policy *policy, uint64_t now_ns);
 void idle_policy_spent(struct idle_policy *policy, uint64_t polled_ns);
 /* K + W / alpha: longer polling costs more than a sleep. */
 double idle_even_ns(const struct idle_costs *costs);
-/* The bucket of a length. */
-unsigned idle_bucket_of(uint64_t gap_ns);
 /* New measured costs: choose T again. Keeps what was learned. */
 void idle_policy_set_costs(struct idle_policy *policy, struct idle_costs costs);
 /* An idle period, polled or slept, has ended with work after gap_ns. */
@@ -125,11 +123,19 @@ struct plx_sleep {
 
 /* Idle periods ----------------------------------------------------------------------------- */
 
-/* struct plx_idle_stats explains them. Written by the lcore, read by any thread. */
+#define IDLE_NUMBERS (offsetof(struct plx_idle_stats, awake_by) / sizeof(uint64_t))
+
+/* The numbers of struct plx_idle_stats, which explains them, in its order. Written by the lcore,
+ * read by any thread. */
 struct idle_counts {
-	_Atomic uint64_t periods, sleeps, naps, late, refused, spurious, rescues;
-	_Atomic uint64_t wakes[PLX_WAKE_CAUSES], asleep_ns, wake_hist[PLX_WAKE_BUCKETS];
-	_Atomic uint64_t spin_ns, wake_ns, sleep_ns, early_ns; /* of the current policy */
+	union {
+		struct {
+			_Atomic uint64_t periods, sleeps, naps, wakes[PLX_WAKE_CAUSES], late,
+				refused, spurious, rescues, asleep_ns;
+			_Atomic uint64_t spin_ns, wake_ns, sleep_ns, early_ns; /* now */
+		};
+		_Atomic uint64_t numbers[IDLE_NUMBERS];
+	};
 	_Atomic(const char *) awake_by;
 	_Atomic bool crowded;
 };

@@ -19,12 +19,7 @@ static double top_ns(unsigned bucket)
 	return bucket % 2 ? octave * SQRT_2 : octave;
 }
 
-uint64_t plx_wake_bucket_ns(unsigned bucket)
-{
-	return bucket + 1 < PLX_WAKE_BUCKETS ? (uint64_t)top_ns(bucket) : UINT64_MAX;
-}
-
-unsigned idle_bucket_of(uint64_t gap_ns)
+static unsigned bucket_of(uint64_t gap_ns)
 {
 	unsigned log2, bucket;
 
@@ -124,7 +119,7 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns)
 			policy->gaps[i] /= policy->weight;
 		policy->weight = 1;
 	}
-	policy->gaps[idle_bucket_of(gap_ns)] += policy->weight;
+	policy->gaps[bucket_of(gap_ns)] += policy->weight;
 	if (++policy->known % CHOOSE_EVERY == 0)
 		choose(policy);
 }

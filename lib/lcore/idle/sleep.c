@@ -188,28 +188,20 @@ static void measure(struct loop *loop, enum plx_wake_cause cause, const struct p
 		    uint64_t tsc)
 {
 	struct idle *idle = &loop->idle;
-	uint64_t took_ns;
 
 	if (cause == PLX_WAKE_MESSAGE) {
 		/* Relaxed: see wake_write. Not every writer sets it: plx_stop does not. */
 		uint64_t rung = atomic_exchange_explicit(&loop->bell.rung_tsc, 0,
 							 memory_order_relaxed);
 
-		if (!rung || rung > tsc)
-			return;
-		took_ns = plx_tsc_to_ns(tsc - rung);
-		idle_follow_wake(idle, took_ns);
-	} else if (cause == PLX_WAKE_TIMER) {
-		took_ns = plx_time_since(sleep->until_ns, plx_tsc_time_ns(tsc));
-		if (sleep->early_ns) {
-			idle->awake_for_ns = sleep->exact_ns;
-			if (sleep->lasted_ns)
-				idle_follow_timer(idle, took_ns);
-		}
-	} else {
-		return;
+		if (rung && rung <= tsc)
+			idle_follow_wake(idle, plx_tsc_to_ns(tsc - rung));
+	} else if (cause == PLX_WAKE_TIMER && sleep->early_ns) {
+		idle->awake_for_ns = sleep->exact_ns;
+		if (sleep->lasted_ns)
+			idle_follow_timer(idle,
+					  plx_time_since(sleep->until_ns, plx_tsc_time_ns(tsc)));
 	}
-	counter_add(&idle->counts.wake_hist[idle_bucket_of(took_ns)], 1);
 }
 
 /* After the next turn: whether the expected source woke the lcore. */
