@@ -3,9 +3,6 @@
 
 #include <pthread.h>
 
-PLX_LOG_COMPONENT(log_component, "session");
-struct plx_log_component *const session_log = &log_component;
-
 /* All acceptors of the process. A link stores its acceptor's number and looks the acceptor up when
  * it opens: until then the acceptor may be freed, and the link may be on another lcore than its
  * listener. */
@@ -13,23 +10,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(acceptors, plx_acceptor) acceptors;
 static uintptr_t last_number;
 
-uintptr_t plx_acceptor_new_number(void)
-{
-	uintptr_t number;
-
-	pthread_mutex_lock(&lock);
-	number = ++last_number;
-	pthread_mutex_unlock(&lock);
-	return number;
-}
-
 void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_owner *owner,
 		       uintptr_t number, uint32_t lcore)
 {
 	acceptor->owner = owner;
-	acceptor->number = number;
 	acceptor->lcore = lcore;
 	pthread_mutex_lock(&lock);
+	acceptor->number = number ?: ++last_number;
 	LIST_INSERT_HEAD(&acceptors, acceptor, all);
 	pthread_mutex_unlock(&lock);
 }
@@ -80,7 +67,7 @@ static void free_acceptor(struct plx_acceptor *acceptor)
 }
 
 /* free may release an acceptor that was not released. */
-static void destroy(struct plx_accepted *accepted)
+static void destroy(struct plx_session *accepted)
 {
 	struct plx_acceptor *acceptor = accepted->acceptor;
 	bool is_last;
@@ -93,7 +80,7 @@ static void destroy(struct plx_accepted *accepted)
 		free_acceptor(acceptor);
 }
 
-bool plx_accepted_finish(struct plx_accepted *accepted)
+bool plx_accepted_finish(struct plx_session *accepted)
 {
 	struct plx_acceptor *acceptor = accepted->acceptor;
 	bool is_there;
@@ -109,7 +96,7 @@ bool plx_accepted_finish(struct plx_accepted *accepted)
 void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			   void *user)
 {
-	struct plx_accepted *accepted = user;
+	struct plx_session *accepted = user;
 	const struct plx_acceptor_owner *owner;
 
 	if (!accepted)
@@ -125,68 +112,34 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 		accepted->finishing = false;
 }
 
-void plx_accepted_fail(struct plx_accepted *accepted, const char *why)
-{
-	if (accepted->failure)
-		return;
-	accepted->failure = why;
-	if (accepted->acceptor->owner->failed)
-		accepted->acceptor->owner->failed(accepted);
-	if (accepted->link)
-		plx_link_abort(accepted->link);
-}
-
 static void on_timer(struct plx_timer *timer, void *arg)
 {
-	struct plx_accepted *accepted = arg;
+	struct plx_session *accepted = arg;
 
-	plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE, plx_link_peer(accepted->link));
+	session_log_late(plx_link_peer(accepted->link));
 	plx_link_abort(accepted->link);
-}
-
-void plx_accepted_close(struct plx_accepted *accepted)
-{
-	const struct plx_acceptor_owner *owner = accepted->acceptor->owner;
-
-	if (!accepted->link || accepted->closing)
-		return;
-	accepted->closing = true;
-	if (!owner->settle || owner->settle(accepted)) {
-		plx_link_close(accepted->link); /* has no effect if it is already closing */
-		return;
-	}
-	accepted->settling = true;
-	plx_timer_start(&accepted->timer, PLX_CLOSE_NS);
-}
-
-void plx_accepted_settled(struct plx_accepted *accepted)
-{
-	if (!accepted->settling)
-		return;
-	accepted->settling = false;
-	plx_link_close(accepted->link); /* within what is left of the time */
 }
 
 /* No callback runs in this loop, so the list does not change. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor)
 {
-	struct plx_accepted *accepted;
+	struct plx_session *accepted;
 
 	LIST_FOREACH (accepted, &acceptor->links, links)
-		plx_accepted_close(accepted);
+		plx_session_close(accepted);
 }
 
 void plx_acceptor_release(struct plx_acceptor *acceptor)
 {
-	struct plx_accepted *accepted, *after;
+	struct plx_session *accepted, *after;
 	bool is_last = LIST_EMPTY(&acceptor->links);
 
 	acceptor->released = true;
 	LIST_FOREACH_SAFE (accepted, &acceptor->links, links, after) {
-		if (acceptor->owner->failed)
-			acceptor->owner->failed(accepted);
+		if (accepted->owner->failed)
+			accepted->owner->failed(accepted);
 		if (accepted->link)
-			plx_accepted_close(accepted);
+			plx_session_close(accepted);
 		else if (!accepted->finishing)
 			destroy(accepted);
 	}
@@ -209,7 +162,7 @@ const char *plx_accepted_on_hello(struct plx_link *link, void *user)
 void plx_accepted_on_open(struct plx_link *link, void *user)
 {
 	struct plx_acceptor *acceptor = find((uintptr_t)user);
-	struct plx_accepted *accepted = acceptor ? acceptor->owner->create(acceptor) : NULL;
+	struct plx_session *accepted = acceptor ? acceptor->owner->create(acceptor) : NULL;
 
 	plx_link_set_user(link, accepted);
 	if (!accepted) {
@@ -217,6 +170,7 @@ void plx_accepted_on_open(struct plx_link *link, void *user)
 		return;
 	}
 	accepted->link = link;
+	accepted->owner = &acceptor->owner->base;
 	accepted->acceptor = acceptor;
 	LIST_INSERT_HEAD(&acceptor->links, accepted, links);
 	plx_timer_init(&accepted->timer, on_timer, accepted);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-static __thread LIST_HEAD(connectors, plx_connector) closing; /* of this lcore, released */
+static __thread struct plx_sessions closing; /* connectors of this lcore, released */
 
 int plx_connector_check_attr(struct plx_connector_attr *attr)
 {
@@ -34,14 +34,14 @@ static uint64_t next_wait_ns(struct plx_connector *connector)
 				       : plx_backoff_next_ns(&connector->backoff);
 }
 
-void plx_connector_try_later(struct plx_connector *connector)
+static void try_later(struct plx_connector *connector)
 {
 	connector->state = PLX_CONNECTOR_IDLE;
 	if (connector->quit || connector->attr.reconnect_min_ns == PLX_NEVER)
 		return;
 	connector->state = PLX_CONNECTOR_WAITING;
 	if (!connector->refused_here || quiet_join(connector))
-		plx_timer_start(&connector->timer, next_wait_ns(connector));
+		plx_timer_start(&connector->base.timer, next_wait_ns(connector));
 }
 
 void plx_connector_hold(struct plx_connector *connector)
@@ -73,10 +73,10 @@ static void report_refused(struct plx_connector *connector, enum plx_link_reason
 
 static void destroy(struct plx_connector *connector)
 {
-	plx_timer_stop(&connector->timer);
+	plx_timer_stop(&connector->base.timer);
 	plx_lookup_cancel(&connector->lookup);
 	quiet_leave(connector, false);
-	LIST_REMOVE(connector, closing);
+	LIST_REMOVE(&connector->base, links);
 	connector->freed = true;
 	if (connector->holds == 0)
 		connector->owner->free(connector);
@@ -87,22 +87,23 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 {
 	bool is_closed = connector->state != PLX_CONNECTOR_CONNECTING || connector->quit;
 
-	plx_timer_stop(&connector->timer);
+	plx_timer_stop(&connector->base.timer);
 	if (connector->opened_ns && plx_time_since(connector->opened_ns, plx_loop_now_ns()) >=
 					    connector->attr.reconnect_max_ns)
 		plx_backoff_reset(&connector->backoff);
 	connector->opened_ns = 0;
 	connector->link = NULL;
-	connector->failure = NULL;
+	connector->base.failure = NULL;
+	connector->base.closing = connector->base.settling = false;
 	connector->state = PLX_CONNECTOR_CLOSING;
 	if (connector->owner->ended)
-		connector->owner->ended(connector);
-	connector->current = NULL;
+		connector->owner->ended(connector, connector->base.link);
+	connector->base.link = NULL;
 	if (connector->released) {
 		destroy(connector);
 		return;
 	}
-	plx_connector_try_later(connector);
+	try_later(connector);
 	plx_connector_hold(connector);
 	if (is_closed)
 		connector->owner->closed(connector, reason, why);
@@ -149,30 +150,27 @@ void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, 
 
 	if (!connector)
 		return;
-	if (connector->owner->look_back && !connector->released)
-		connector->owner->look_back(connector, link);
 	connector->busy_ns = plx_link_busy_ns(link);
 	connector->refused_here = reason == PLX_LINK_REFUSED && !connector->busy_ns &&
 				  plx_link_is_same_host(link);
 	if (!connector->refused_here)
 		quiet_leave(connector, true);
-	if (!connector->failure) {
+	if (!connector->base.failure) {
 		ended(connector, reason, text);
 		return;
 	}
-	snprintf(why, sizeof(why), "%s: %s", connector->address, connector->failure);
+	snprintf(why, sizeof(why), "%s: %s", connector->address, connector->base.failure);
 	ended(connector, connector->failed_as, why);
 }
 
 void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason reason,
 			const char *why)
 {
-	if (connector->failure || !connector->current)
+	if (connector->base.failure || !connector->base.link)
 		return;
-	connector->failure = why;
 	connector->failed_as = reason;
 	connector->state = PLX_CONNECTOR_CLOSING;
-	plx_link_abort(connector->current);
+	plx_session_fail(&connector->base, why);
 }
 
 /* Opening ------------------------------------------------------------------------------------- */
@@ -187,7 +185,7 @@ static int connect_link(struct plx_connector *connector)
 	connector->state = PLX_CONNECTOR_CONNECTING;
 	connector->refused_here = false;
 	connector->busy_ns = 0;
-	rc = plx_link_connect(connector->address, &attr, &connector->current);
+	rc = plx_link_connect(connector->address, &attr, &connector->base.link);
 	if (rc)
 		connector->state = PLX_CONNECTOR_IDLE;
 	return rc;
@@ -200,7 +198,7 @@ static void fail_attempt(struct plx_connector *connector)
 
 	snprintf(why, sizeof(why), "%s", plx_error());
 	quiet_leave(connector, true); /* those that follow must not wait for its back-off */
-	plx_connector_try_later(connector);
+	try_later(connector);
 	report_refused(connector, PLX_LINK_LOCAL, why);
 }
 
@@ -242,8 +240,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	} else {
 		/* It has been closing for PLX_CLOSE_NS. */
 		if (connector->released) /* otherwise notify the owner */
-			plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE,
-				connector->address);
+			session_log_late(connector->address);
 		plx_connector_fail(connector, PLX_LINK_TIMEOUT, "it " SESSION_LATE);
 	}
 }
@@ -251,20 +248,21 @@ static void on_timer(struct plx_timer *timer, void *arg)
 void plx_connector_init(struct plx_connector *connector, const struct plx_connector_owner *owner,
 			const struct plx_connector_attr *attr)
 {
-	*connector = (struct plx_connector){.owner = owner, .attr = *attr};
+	*connector = (struct plx_connector){
+		.base.owner = &owner->base, .owner = owner, .attr = *attr};
 	plx_backoff_init(&connector->backoff, attr->reconnect_min_ns, attr->reconnect_max_ns,
 			 plx_now_ns() ^ (uintptr_t)connector);
 	if (attr->link.provider)
 		snprintf(connector->provider, sizeof(connector->provider), "%s",
 			 attr->link.provider);
-	plx_timer_init(&connector->timer, on_timer, connector);
-	plx_timer_set_lax(&connector->timer, true);
+	plx_timer_init(&connector->base.timer, on_timer, connector);
+	plx_timer_set_lax(&connector->base.timer, true);
 }
 
 /* Called by the owner: restart the back-off. */
 static void forget_attempts(struct plx_connector *connector)
 {
-	plx_timer_stop(&connector->timer);
+	plx_timer_stop(&connector->base.timer);
 	quiet_leave(connector, false);
 	plx_backoff_reset(&connector->backoff);
 	connector->quit = false;
@@ -284,7 +282,7 @@ int plx_connector_open(struct plx_connector *connector, const char *address)
 		return rc;
 	/* Try once more from the loop, which reports it: the caller expects no callback here. */
 	connector->state = PLX_CONNECTOR_WAITING;
-	return plx_timer_start(&connector->timer, 0);
+	return plx_timer_start(&connector->base.timer, 0);
 }
 
 void plx_connector_open_again(struct plx_connector *connector)
@@ -295,30 +293,24 @@ void plx_connector_open_again(struct plx_connector *connector)
 
 /* Closing ------------------------------------------------------------------------------------- */
 
-static void close_link(struct plx_connector *connector)
+/* A link that is closing accepts no messages. */
+static void drop_closing_link(struct plx_connector *connector)
 {
-	struct plx_link *link = connector->link;
-
-	connector->state = PLX_CONNECTOR_CLOSING;
-	connector->link = NULL;
-	plx_link_close(link); /* it may be closing already */
+	if (connector->base.closing && !connector->base.settling)
+		connector->link = NULL;
 }
 
 void plx_connector_renew(struct plx_connector *connector)
 {
-	const struct plx_connector_owner *owner = connector->owner;
-
-	connector->state = PLX_CONNECTOR_SETTLING;
-	if (!owner->settle || owner->settle(connector))
-		close_link(connector);
-	else
-		plx_timer_start(&connector->timer, PLX_CLOSE_NS); /* for the link's close too */
+	connector->state = PLX_CONNECTOR_CLOSING;
+	plx_session_close(&connector->base);
+	drop_closing_link(connector);
 }
 
 void plx_connector_settled(struct plx_connector *connector)
 {
-	if (connector->state == PLX_CONNECTOR_SETTLING)
-		close_link(connector);
+	plx_session_settled(&connector->base);
+	drop_closing_link(connector);
 }
 
 void plx_connector_close(struct plx_connector *connector)
@@ -330,9 +322,9 @@ void plx_connector_close(struct plx_connector *connector)
 		connector->state = PLX_CONNECTOR_WAITING;
 	}
 	if (connector->state == PLX_CONNECTOR_WAITING) /* the timer notifies from the loop */
-		plx_timer_start(&connector->timer, 0);
+		plx_timer_start(&connector->base.timer, 0);
 	else if (connector->state == PLX_CONNECTOR_CONNECTING)
-		plx_link_abort(connector->current);
+		plx_link_abort(connector->base.link);
 	else if (connector->state == PLX_CONNECTOR_OPEN)
 		plx_connector_renew(connector);
 }
@@ -340,8 +332,8 @@ void plx_connector_close(struct plx_connector *connector)
 void plx_connector_release(struct plx_connector *connector)
 {
 	connector->released = true;
-	LIST_INSERT_HEAD(&closing, connector, closing);
-	if (connector->current)
+	LIST_INSERT_HEAD(&closing, &connector->base, links);
+	if (connector->base.link)
 		plx_connector_close(connector);
 	else
 		destroy(connector);
@@ -349,20 +341,24 @@ void plx_connector_release(struct plx_connector *connector)
 
 void plx_connector_fini(struct plx_connector *connector)
 {
-	plx_timer_stop(&connector->timer);
+	struct plx_link *link = connector->base.link;
+
+	plx_timer_stop(&connector->base.timer);
 	plx_lookup_cancel(&connector->lookup);
 	quiet_leave(connector, false);
 	connector->quit = true;
-	if (!connector->current)
+	if (!link)
 		return;
-	plx_link_set_user(connector->current, NULL);
+	plx_link_set_user(link, NULL);
 	if (connector->link)
-		plx_link_close(connector->current);
+		plx_link_close(link);
 	else if (connector->state == PLX_CONNECTOR_CONNECTING)
-		plx_link_abort(connector->current);
+		plx_link_abort(link);
 }
 
 const char *connector_closing(void)
 {
-	return LIST_EMPTY(&closing) ? NULL : LIST_FIRST(&closing)->address;
+	const struct plx_connector *connector = (struct plx_connector *)LIST_FIRST(&closing);
+
+	return connector ? connector->address : NULL;
 }

@@ -65,7 +65,8 @@ void quiet_leave(struct plx_connector *connector, bool answered)
 	LIST_FOREACH_SAFE (each, bucket_of(connector), of_quiet, next) {
 		if (!is_same(each, connector))
 			continue;
-		plx_timer_start(&each->timer, plx_backoff_within_ns(&each->backoff, SPREAD_NS));
+		plx_timer_start(&each->base.timer,
+				plx_backoff_within_ns(&each->backoff, SPREAD_NS));
 		if (answered) {
 			take_out(each);
 		} else {

@@ -2,13 +2,14 @@
 /* Sessions: links with private data in their HELLOs, which reconnect, and which close after what
  * waits is sent. NetIO's sockets and services use them. State machine: doc/design/session.md.
  *
+ *   session.c     what both sides share: failing a link, and closing it without loss
  *   connector.c   the side that connects and reconnects
  *   quiet.c       those that wait for a process of this host that is not up
  *   acceptor.c    the side that accepts, on one lcore
  *
- * An owner's structure starts with struct plx_connector, plx_acceptor or plx_accepted. The link's
+ * An owner's structure starts with struct plx_connector, plx_acceptor or plx_session. The link's
  * messages go to the owner directly: its table of link events names the functions below for the
- * rest, and the user of its links is the connector or the accepted. */
+ * rest, and the user of its links is the connector or the session. */
 #ifndef PLX_SESSION_H
 #define PLX_SESSION_H
 
@@ -17,6 +18,43 @@
 #include "plx_lcore.h"
 
 #include <assert.h>
+
+/* Both sides ---------------------------------------------------------------------------------- */
+
+struct plx_session;
+
+/* Callbacks of its owner; NULL: not needed. */
+struct plx_session_owner {
+	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
+	 * plx_session_settled follows, or the link ends PLX_CLOSE_NS later. */
+	bool (*settle)(struct plx_session *session);
+	/* This side ends the link, or the owner is gone: deliver nothing more. */
+	void (*failed)(struct plx_session *session);
+};
+
+/* An accepted link; or what a connector shares with one. */
+struct plx_session {
+	struct plx_link *link; /* in any state; NULL: none, or it has ended */
+	const struct plx_session_owner *owner;
+	struct plx_acceptor *acceptor; /* NULL: a connector's */
+	bool closing;                  /* from this side */
+	bool settling;                 /* waits until all is sent */
+	bool finishing;                /* its end is being reported */
+	const char *failure;           /* why this side ended it: constant text; NULL: it did not */
+	struct plx_timer timer;        /* the limit of a close; or a connector's next attempt */
+	LIST_ENTRY(plx_session) links; /* of its acceptor, or released connectors of the lcore */
+};
+
+LIST_HEAD(plx_sessions, plx_session);
+
+/* End the link now; a link event follows. why: constant text. */
+void plx_session_fail(struct plx_session *session, const char *why);
+/* Close it without loss. */
+void plx_session_close(struct plx_session *session);
+/* The owner reports that all that waited is sent. */
+void plx_session_settled(struct plx_session *session);
+/* The peer of a released session of this lcore that is still closing; NULL: none. */
+const char *plx_session_closing(void);
 
 /* Connecting ---------------------------------------------------------------------------------- */
 
@@ -27,15 +65,15 @@ enum plx_connector_state {
 	PLX_CONNECTOR_LOOKING_UP, /* the name of its host */
 	PLX_CONNECTOR_CONNECTING, /* until both HELLOs are accepted */
 	PLX_CONNECTOR_OPEN,       /* `link` accepts messages */
-	PLX_CONNECTOR_SETTLING,   /* closes when all that waits is sent */
-	PLX_CONNECTOR_CLOSING,
-	PLX_CONNECTOR_WAITING, /* reconnects later */
+	PLX_CONNECTOR_CLOSING,    /* maybe settling first */
+	PLX_CONNECTOR_WAITING,    /* reconnects later */
 };
 
 enum plx_quiet { PLX_QUIET_NOT, PLX_QUIET_FOLLOWS, PLX_QUIET_LEADS };
 
 /* Callbacks of its owner. After a release only ended and free run. */
 struct plx_connector_owner {
+	struct plx_session_owner base; /* without `failed` */
 	/* Check the peer's HELLO. Return: NULL; or why both sides refuse: constant text. */
 	const char *(*hello)(struct plx_connector *connector, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
@@ -45,14 +83,9 @@ struct plx_connector_owner {
 			const char *why);
 	void (*closed)(struct plx_connector *connector, enum plx_link_reason reason,
 		       const char *why);
-	/* The link has ended; last chance to read from it. NULL: not needed. */
-	void (*look_back)(struct plx_connector *connector, const struct plx_link *link);
-	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
-	 * plx_connector_settled follows, or the link ends PLX_CLOSE_NS later. NULL: nothing ever
-	 * waits. */
-	bool (*settle)(struct plx_connector *connector);
-	/* The link has ended and returned all buffers. Before refused and closed; may be NULL. */
-	void (*ended)(struct plx_connector *connector);
+	/* The link has ended and returned all buffers: last chance to read from it. Before refused
+	 * and closed; may be NULL. link: NULL: there was none. */
+	void (*ended)(struct plx_connector *connector, const struct plx_link *link);
 	/* After a release, when nothing refers to it. */
 	void (*free)(struct plx_connector *connector);
 };
@@ -64,7 +97,8 @@ struct plx_connector_attr {
 };
 
 struct plx_connector {
-	struct plx_link *link; /* while open or settling; else NULL */
+	struct plx_session base; /* its link from connecting on */
+	struct plx_link *link;   /* while open or settling; else NULL */
 	const struct plx_connector_owner *owner;
 	enum plx_connector_state state;
 	bool quit;            /* closed by the owner: does not reconnect */
@@ -75,17 +109,13 @@ struct plx_connector {
 	enum plx_quiet quiet; /* see quiet.c */
 	uint32_t quiet_lcore;
 	LIST_ENTRY(plx_connector) of_quiet;
-	uint64_t busy_ns;    /* the peer has no room for that long; 0: it did not say */
-	uint32_t logged;     /* reasons logged since the last open, as bits */
-	const char *failure; /* constant text: why this side ended the link; NULL: it did not */
+	uint64_t busy_ns; /* the peer has no room for that long; 0: it did not say */
+	uint32_t logged;  /* reasons logged since the last open, as bits */
 	enum plx_link_reason failed_as;
-	struct plx_link *current; /* the link in any state, or NULL */
 	struct plx_connector_attr attr;
 	struct plx_lookup lookup;
-	struct plx_timer timer;            /* the next attempt, or the limit of a close */
-	struct plx_backoff backoff;        /* reset by a link that lasts reconnect_max_ns */
-	uint64_t opened_ns;                /* 0: not yet */
-	LIST_ENTRY(plx_connector) closing; /* released ones of this lcore */
+	struct plx_backoff backoff; /* reset by a link that lasts reconnect_max_ns */
+	uint64_t opened_ns;         /* 0: not yet */
 	char provider[64];
 	char address[PLX_ADDRESS_MAX];
 };
@@ -99,7 +129,6 @@ void plx_connector_init(struct plx_connector *connector, const struct plx_connec
  * route, are reported from the loop and retried.
  * Return: 0; as plx_link_connect for mistakes of the caller, and it is idle. */
 int plx_connector_open(struct plx_connector *connector, const char *address);
-void plx_connector_try_later(struct plx_connector *connector);
 /* Connect a closed one to the same address. Failures are reported as for any attempt. */
 void plx_connector_open_again(struct plx_connector *connector);
 /* Close without loss; closed follows, from the loop. Not while it is idle. */
@@ -131,28 +160,24 @@ void plx_connector_on_close(struct plx_link *link, enum plx_link_reason reason, 
 /* Accepting ----------------------------------------------------------------------------------- */
 
 struct plx_acceptor;
-struct plx_accepted;
 
-/* Callbacks of its owner; failed, settle, ended and free_acceptor may be NULL. */
+/* Callbacks of its owner; ended and free_acceptor may be NULL. */
 struct plx_acceptor_owner {
+	struct plx_session_owner base;
 	/* As that of a connector; also checks that there is room for one more. */
 	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link,
 			     const uint8_t *hello, uint32_t length);
-	/* Zeroed memory that starts with struct plx_accepted. NULL: the link is dropped. */
-	struct plx_accepted *(*create)(struct plx_acceptor *acceptor);
-	void (*opened)(struct plx_accepted *accepted);
-	/* This side ends the link, or the owner is gone: deliver nothing more. */
-	void (*failed)(struct plx_accepted *accepted);
-	/* As that of a connector. */
-	bool (*settle)(struct plx_accepted *accepted);
+	/* Zeroed memory that starts with struct plx_session. NULL: the link is dropped. */
+	struct plx_session *(*create)(struct plx_acceptor *acceptor);
+	void (*opened)(struct plx_session *accepted);
 	/* The link has ended and returned all buffers. Return: whether that is all; otherwise
 	 * plx_accepted_finish follows, which a released acceptor does not wait for. */
-	bool (*ended)(struct plx_accepted *accepted, struct plx_link *link,
+	bool (*ended)(struct plx_session *accepted, struct plx_link *link,
 		      enum plx_link_reason reason, const char *text);
 	/* The last, while the acceptor is not released. NULL: not needed. */
-	void (*closed)(struct plx_accepted *accepted);
+	void (*closed)(struct plx_session *accepted);
 	/* Nothing refers to it. */
-	void (*free)(struct plx_accepted *accepted);
+	void (*free)(struct plx_session *accepted);
 	void (*free_acceptor)(struct plx_acceptor *acceptor);
 };
 
@@ -162,24 +187,11 @@ struct plx_acceptor {
 	uintptr_t number;
 	uint32_t lcore;
 	bool released; /* by the owner */
-	LIST_HEAD(plx_accepted_list, plx_accepted) links;
+	struct plx_sessions links;
 	LIST_ENTRY(plx_acceptor) all; /* of the process */
 };
 
-struct plx_accepted {
-	struct plx_link *link; /* NULL: it has ended */
-	struct plx_acceptor *acceptor;
-	bool closing;           /* from this side */
-	bool settling;          /* waits until all is sent */
-	bool finishing;         /* its end is being reported */
-	const char *failure;    /* why this side ended it: constant text; NULL: it did not */
-	struct plx_timer timer; /* the limit of a close that had to settle */
-	LIST_ENTRY(plx_accepted) links;
-};
-
-/* A new number. Thread: any. */
-uintptr_t plx_acceptor_new_number(void);
-/* acceptor: zeroed. Thread: any; of the following functions: the lcore's. */
+/* acceptor: zeroed. number: 0: a new one. Thread: any; of the following functions: the lcore's. */
 void plx_acceptor_init(struct plx_acceptor *acceptor, const struct plx_acceptor_owner *owner,
 		       uintptr_t number, uint32_t lcore);
 /* No link finds it after this. It must have none. Thread: any, while the lcore does not use it. */
@@ -192,15 +204,10 @@ int plx_acceptor_listen(const struct plx_acceptor *acceptor, const char *address
 			const struct plx_listen_attr *attr, struct plx_listener **listener_out);
 /* The owner is done with it: close all without loss; free_acceptor follows, maybe inside. */
 void plx_acceptor_release(struct plx_acceptor *acceptor);
-/* Close all without loss; close one. */
+/* Close all without loss. */
 void plx_acceptor_close_all(struct plx_acceptor *acceptor);
-void plx_accepted_close(struct plx_accepted *accepted);
-/* End the link now; a link event follows. why: constant text. */
-void plx_accepted_fail(struct plx_accepted *accepted, const char *why);
-/* The owner reports that all that waited is sent. */
-void plx_accepted_settled(struct plx_accepted *accepted);
 /* Report its end, and free it. Return: whether its acceptor exists and is not released. */
-bool plx_accepted_finish(struct plx_accepted *accepted);
+bool plx_accepted_finish(struct plx_session *accepted);
 
 const char *plx_accepted_on_hello(struct plx_link *link, void *user);
 void plx_accepted_on_open(struct plx_link *link, void *user);
@@ -211,15 +218,12 @@ void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, c
 	.on_hello = plx_accepted_on_hello, .on_open = plx_accepted_on_open, \
 	.on_close = plx_accepted_on_close
 
-/* Both ---------------------------------------------------------------------------------------- */
+/* Inside lib/session --------------------------------------------------------------------------- */
 
-/* The peer of a released session of this lcore that is still closing; NULL: none. */
-const char *plx_session_closing(void);
-
-/* Inside lib/session. */
 /* The time is PLX_CLOSE_NS. */
 #define SESSION_LATE "did not take all within 5 s; what it had not taken is lost"
 extern struct plx_log_component *const session_log;
+void session_log_late(const char *peer);
 const char *connector_closing(void);
 /* Nobody listens at its address of this host. Return: whether it leads: it must retry. */
 bool quiet_join(struct plx_connector *connector);

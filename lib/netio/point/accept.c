@@ -94,7 +94,7 @@ void accepted_fail(struct accepted *accepted, const char *why)
 {
 	if (accepted->session.failure)
 		return;
-	plx_accepted_fail(&accepted->session, why);
+	plx_session_fail(&accepted->session, why);
 	if (!accepted->session.link)
 		accepted_note_end(accepted, NULL, PLX_LINK_PROTOCOL, why);
 }
@@ -114,8 +114,7 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 	acceptor->message_max = message_max;
 	if (provider)
 		snprintf(acceptor->provider, sizeof(acceptor->provider), "%s", provider);
-	plx_acceptor_init(&acceptor->session, &owner->session, plx_acceptor_new_number(),
-			  plx_lcore_id());
+	plx_acceptor_init(&acceptor->session, &owner->session, 0, plx_lcore_id());
 }
 
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
@@ -176,7 +175,7 @@ void acceptor_release_all(struct netio_eventloop *evloop)
 
 bool acceptor_close_all(struct netio_eventloop *evloop)
 {
-	const struct plx_accepted *accepted;
+	const struct plx_session *accepted;
 	bool any_open = false;
 
 	for (struct acceptor *it = next_of(NULL); it; it = next_of(it)) {

@@ -101,12 +101,12 @@ static void on_writable(struct netio_connection *connection)
 	outbox_report_room(outbox);
 }
 
-static bool on_settle(struct plx_connector *session)
+static bool on_settle(struct plx_session *session)
 {
 	return outbox_close(&((struct buffered *)session)->outbox);
 }
 
-static void on_ended(struct plx_connector *session)
+static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
 	outbox_link_ended(&((struct buffered *)session)->outbox);
 }
@@ -119,7 +119,7 @@ static void on_free(struct plx_connector *session)
 
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = notify_closed,
-		    .settle = on_settle, .ended = on_ended, .free = on_free},
+		    .base.settle = on_settle, .ended = on_ended, .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = notify_suspect,
 	.received = on_received,

@@ -33,7 +33,7 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 	struct netio_connection *connection = user;
 	const char *wrong;
 
-	if (!connection->socket || connection->session.failure)
+	if (!connection->socket || connection->session.base.failure)
 		return;
 	wrong = owner_of(connection)->received(connection, message);
 	if (wrong)

@@ -83,7 +83,7 @@ static bool has_room(struct acceptor *acceptor)
 	return false;
 }
 
-static struct plx_accepted *on_create(struct plx_acceptor *session)
+static struct plx_session *on_create(struct plx_acceptor *session)
 {
 	struct netio_listener *listener = (struct netio_listener *)session;
 	struct receiver *receiver;
@@ -105,7 +105,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	return &receiver->accepted.session;
 }
 
-static void on_opened(struct plx_accepted *session)
+static void on_opened(struct plx_session *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 	struct accepted *accepted = &receiver->accepted;
@@ -135,12 +135,12 @@ static void on_writable(struct accepted *accepted)
 	CALL_USER(socket_of(receiver), cb_buffers_available, &receiver->pub);
 }
 
-static void on_failed(struct plx_accepted *session)
+static void on_failed(struct plx_session *session)
 {
 	intake_drop(&((struct receiver *)session)->intake);
 }
 
-static bool on_ended(struct plx_accepted *session, struct plx_link *link,
+static bool on_ended(struct plx_session *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
 	struct receiver *receiver = (struct receiver *)session;
@@ -152,7 +152,7 @@ static bool on_ended(struct plx_accepted *session, struct plx_link *link,
 	return false;
 }
 
-static void on_closed(struct plx_accepted *session)
+static void on_closed(struct plx_session *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 	struct netio_listener *listener = receiver_listener(receiver);
@@ -167,7 +167,7 @@ static void on_closed(struct plx_accepted *session)
 		  receiver->accepted.reason, receiver->accepted.why);
 }
 
-static void on_free(struct plx_accepted *session)
+static void on_free(struct plx_session *session)
 {
 	struct receiver *receiver = (struct receiver *)session;
 
@@ -194,9 +194,9 @@ static void on_end(struct acceptor *acceptor)
 }
 
 static const struct acceptor_owner owner = {
-	.session = {ACCEPTOR_SESSION, .create = on_create, .opened = on_opened, .failed = on_failed,
-		    .ended = on_ended, .closed = on_closed, .free = on_free,
-		    .free_acceptor = on_free_listener},
+	.session = {ACCEPTOR_SESSION, .create = on_create, .opened = on_opened,
+		    .base.failed = on_failed, .ended = on_ended, .closed = on_closed,
+		    .free = on_free, .free_acceptor = on_free_listener},
 	.role = WIRE_SENDER,
 	.has_room = has_room,
 	.suspect = on_suspect,
@@ -210,7 +210,7 @@ static const struct acceptor_owner owner = {
 static int poll_queue(void *arg, uint64_t now_ns)
 {
 	struct netio_listener *listener = arg;
-	struct plx_accepted *it, *next;
+	struct plx_session *it, *next;
 	int work = 0;
 
 	queue_wake_if_pushed(listener->queue);
@@ -382,7 +382,7 @@ void netio_listen_socket_fini(struct netio_listen_socket *socket)
 void netio_recv_socket_close(struct netio_recv_socket *socket)
 {
 	ASSERT_OWNER(receiver_of(socket)->accepted.session.acceptor->lcore);
-	plx_accepted_close(&receiver_of(socket)->accepted.session);
+	plx_session_close(&receiver_of(socket)->accepted.session);
 }
 
 int netio_replyv_tagged(struct netio_recv_socket *socket, netio_tag_t tag, const struct iovec *iov,

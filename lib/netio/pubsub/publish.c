@@ -249,7 +249,7 @@ int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag,
 
 void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 {
-	struct plx_accepted *it = NULL;
+	struct plx_session *it = NULL;
 
 	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
 	if (socket->core)

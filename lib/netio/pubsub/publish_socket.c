@@ -26,7 +26,7 @@ static void on_sent(struct outbox *outbox)
 	if (plx_unlikely(subscriber->answer_bytes))
 		requests_resume(subscriber);
 	if (plx_unlikely(outbox_is_done(outbox)))
-		plx_accepted_settled(&subscriber->accepted.session);
+		plx_session_settled(&subscriber->accepted.session);
 }
 
 static void on_too_slow(struct outbox *outbox)
@@ -34,7 +34,7 @@ static void on_too_slow(struct outbox *outbox)
 	struct accepted *accepted = &subscriber_of(outbox)->accepted;
 
 	accepted->closed_why = "it was too slow, and the policy of its subscription is disconnect";
-	plx_accepted_close(&accepted->session);
+	plx_session_close(&accepted->session);
 }
 
 static const struct outbox_owner outbox_owner = {
@@ -69,7 +69,7 @@ static bool has_room(struct acceptor *acceptor)
 	return true;
 }
 
-static struct plx_accepted *on_create(struct plx_acceptor *session)
+static struct plx_session *on_create(struct plx_acceptor *session)
 {
 	struct netio_publish_core *core = (struct netio_publish_core *)session;
 	struct subscriber *subscriber;
@@ -87,7 +87,7 @@ static struct plx_accepted *on_create(struct plx_acceptor *session)
 	return &subscriber->accepted.session;
 }
 
-static void on_opened(struct plx_accepted *session)
+static void on_opened(struct plx_session *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 	struct accepted *accepted = &subscriber->accepted;
@@ -128,7 +128,7 @@ static void on_writable(struct accepted *accepted)
 		outbox_report_room(&subscriber->outbox);
 }
 
-static void on_failed(struct plx_accepted *session)
+static void on_failed(struct plx_session *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 
@@ -136,12 +136,12 @@ static void on_failed(struct plx_accepted *session)
 	pending_forget(subscriber_core(subscriber), subscriber);
 }
 
-static bool on_settle(struct plx_accepted *session)
+static bool on_settle(struct plx_session *session)
 {
 	return outbox_close(&((struct subscriber *)session)->outbox);
 }
 
-static bool on_ended(struct plx_accepted *session, struct plx_link *link,
+static bool on_ended(struct plx_session *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
@@ -152,7 +152,7 @@ static bool on_ended(struct plx_accepted *session, struct plx_link *link,
 	return true;
 }
 
-static void on_closed(struct plx_accepted *session)
+static void on_closed(struct plx_session *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 	const struct accepted *accepted = &subscriber->accepted;
@@ -163,7 +163,7 @@ static void on_closed(struct plx_accepted *session)
 	publish_report_room(core);
 }
 
-static void on_free(struct plx_accepted *session)
+static void on_free(struct plx_session *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 	struct netio_publish_core *core = subscriber_core(subscriber);
@@ -206,9 +206,9 @@ static void on_end(struct acceptor *acceptor)
 }
 
 static const struct acceptor_owner owner = {
-	.session = {ACCEPTOR_SESSION, .create = on_create, .opened = on_opened, .failed = on_failed,
-		    .settle = on_settle, .ended = on_ended, .closed = on_closed, .free = on_free,
-		    .free_acceptor = publish_core_destroy},
+	.session = {ACCEPTOR_SESSION, .create = on_create, .opened = on_opened,
+		    .base.failed = on_failed, .base.settle = on_settle, .ended = on_ended,
+		    .closed = on_closed, .free = on_free, .free_acceptor = publish_core_destroy},
 	.role = WIRE_SUBSCRIBER,
 	.has_room = has_room,
 	.suspect = on_suspect,
@@ -283,7 +283,7 @@ static int core_listen(struct netio_publish_core *core, const char *what, const 
 
 static void core_stats(const struct netio_publish_core *core, struct netio_publish_stats *stats_out)
 {
-	const struct plx_accepted *it;
+	const struct plx_session *it;
 
 	*stats_out = (struct netio_publish_stats){0};
 	if (!core)
@@ -324,7 +324,7 @@ void netio_subscriber_close(struct netio_subscriber *subscriber)
 	struct subscriber *its = plx_container_of(subscriber, struct subscriber, pub);
 
 	ASSERT_OWNER(its->accepted.session.acceptor->lcore);
-	plx_accepted_close(&its->accepted.session);
+	plx_session_close(&its->accepted.session);
 }
 
 #define DEFINE_PUBLISH_SOCKET(kind, prefix, member)                                           \

@@ -105,7 +105,7 @@ static void on_closed(struct plx_connector *session, enum plx_link_reason reason
 		plx_connector_open_again(session);
 }
 
-static void on_ended(struct plx_connector *session)
+static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
 	struct publisher *publisher = (struct publisher *)session;
 

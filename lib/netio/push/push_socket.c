@@ -56,7 +56,7 @@ static void close_ending(struct netio_push_core *core)
 	}
 }
 
-static bool on_settle(struct plx_connector *session)
+static bool on_settle(struct plx_session *session)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
 
@@ -152,15 +152,6 @@ static void on_opened(struct plx_connector *session)
 	resume(core);
 }
 
-/* Process what the peer's last frames reported. */
-static void on_look_back(struct plx_connector *session, const struct plx_link *link)
-{
-	struct push_receiver *receiver = (struct push_receiver *)session;
-
-	push_leave(receiver);
-	finish(receiver, plx_link_unfinished(link));
-}
-
 static void requeue(struct push_receiver *receiver)
 {
 	struct netio_push_core *core = receiver->core;
@@ -175,9 +166,14 @@ static void requeue(struct push_receiver *receiver)
 	push_drop_all(&receiver->in_flight);
 }
 
-static void on_ended(struct plx_connector *session)
+static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
-	((struct push_receiver *)session)->pub.provider = "";
+	struct push_receiver *receiver = (struct push_receiver *)session;
+
+	receiver->pub.provider = "";
+	push_leave(receiver);
+	if (link) /* process what the peer's last frames reported */
+		finish(receiver, plx_link_unfinished(link));
 }
 
 static void release(struct push_receiver *receiver)
@@ -221,8 +217,7 @@ static void on_free(struct plx_connector *session)
 
 static const struct connection_owner owner = {
 	.session = {CONNECTION_SESSION, .opened = on_opened, .closed = on_closed,
-		    .look_back = on_look_back, .settle = on_settle, .ended = on_ended,
-		    .free = on_free},
+		    .base.settle = on_settle, .ended = on_ended, .free = on_free},
 	.role = WIRE_SENDER,
 	.suspect = on_suspect,
 	.received = on_received,

@@ -193,7 +193,7 @@ static void on_writable(struct plx_link *link, void *user)
 	client_send_waiting(channel->client);
 }
 
-static void on_ended(struct plx_connector *session)
+static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
 	struct channel *channel = of(session);
 

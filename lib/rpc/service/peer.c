@@ -16,7 +16,7 @@ static struct service_local *local_of(struct plx_acceptor *acceptor)
 	return plx_container_of(acceptor, struct service_local, acceptor);
 }
 
-static struct peer *peer_of(struct plx_accepted *session)
+static struct peer *peer_of(struct plx_session *session)
 {
 	return (struct peer *)session;
 }
@@ -72,7 +72,7 @@ static void end_link(struct peer *peer, const char *why)
 	if (plx_log_allowed(&local->log_limit, plx_loop_now_ns()))
 		plx_log(rpc_log, PLX_LOG_WARNING, "client %s: %s; its link ends",
 			plx_link_peer(peer->session.link), why);
-	plx_accepted_fail(&peer->session, why);
+	plx_session_fail(&peer->session, why);
 }
 
 void peer_reject(struct peer *peer, const char *why)
@@ -131,7 +131,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 		close_idle(peer);
 }
 
-static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
+static struct plx_session *on_create(struct plx_acceptor *acceptor)
 {
 	struct service_local *local = local_of(acceptor);
 	struct peer *peer;
@@ -150,13 +150,13 @@ static struct plx_accepted *on_create(struct plx_acceptor *acceptor)
 	return &peer->session;
 }
 
-static void on_opened(struct plx_accepted *session)
+static void on_opened(struct plx_session *session)
 {
 	struct peer *peer = peer_of(session);
 	struct rpc_greeting greeting = rpc_peer_greeting(session->link, RPC_CLIENT);
 
 	if (rpc_tx_init(&peer->tx, session->link) != 0) {
-		plx_accepted_fail(session, "out of memory");
+		plx_session_fail(session, "out of memory");
 		return;
 	}
 	peer->identity = greeting.identity;
@@ -167,12 +167,12 @@ static void on_opened(struct plx_accepted *session)
 		peer_drain(peer);
 }
 
-static void on_failed(struct plx_accepted *session)
+static void on_failed(struct plx_session *session)
 {
 	turns_clear(peer_of(session));
 }
 
-static bool on_ended(struct plx_accepted *session, struct plx_link *link,
+static bool on_ended(struct plx_session *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
 	struct peer *peer = peer_of(session);
@@ -185,7 +185,7 @@ static bool on_ended(struct plx_accepted *session, struct plx_link *link,
 	return true;
 }
 
-static void on_free(struct plx_accepted *session)
+static void on_free(struct plx_session *session)
 {
 	struct service_local *local = peer_of(session)->local;
 
@@ -217,7 +217,7 @@ const struct plx_acceptor_owner peer_owner = {
 	.hello = on_hello,
 	.create = on_create,
 	.opened = on_opened,
-	.failed = on_failed,
+	.base.failed = on_failed,
 	.ended = on_ended,
 	.free = on_free,
 };

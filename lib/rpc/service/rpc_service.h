@@ -145,7 +145,7 @@ struct open_table {
 };
 
 struct peer {
-	struct plx_accepted session; /* first */
+	struct plx_session session; /* first */
 	struct service_local *local;
 	struct rpc_tx tx;
 	struct plx_task serve; /* serves the backlog */

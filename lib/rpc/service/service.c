@@ -72,7 +72,7 @@ void service_end_if_idle(struct service_local *local)
 static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct service_local *local = arg;
-	struct plx_accepted *peer;
+	struct plx_session *peer;
 
 	if (local->draining)
 		return;
@@ -86,7 +86,7 @@ static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
 static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct service_local *local = arg;
-	struct plx_accepted *peer;
+	struct plx_session *peer;
 
 	if (local->ending)
 		return;
@@ -103,7 +103,7 @@ static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
 /* Return: false: no memory. */
 static bool make_parts(struct plx_rpc_service *service)
 {
-	uintptr_t number;
+	uintptr_t number = 0; /* one for all */
 
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = plx_mem_alloc(sizeof(*local), 0, plx_lcore_node(id),
@@ -117,11 +117,11 @@ static bool make_parts(struct plx_rpc_service *service)
 		request_list_init(&local->duplicates, duplicate_on_timer, local);
 		request_list_init(&local->orphans, orphans_on_timer, local);
 	}
-	number = plx_acceptor_new_number();
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = service->local[id];
 
 		plx_acceptor_init(&local->acceptor, &peer_owner, number, id);
+		number = local->acceptor.number;
 		plx_signal_init(&local->drain, id, on_drain, local);
 		plx_signal_init(&local->end, id, on_end, local);
 	}

@@ -27,7 +27,7 @@ struct test_connector {
 static struct events connecting, accepting;
 static struct test_connector connector;
 static struct plx_acceptor *acceptor; /* NULL: it was freed */
-static struct plx_accepted *accepted; /* the newest; NULL: it was freed */
+static struct plx_session *accepted;  /* the newest; NULL: it was freed */
 static struct plx_listener *session_listener;
 static struct plx_admission session_limits; /* of the next acceptor */
 static char session_address[64];
@@ -79,8 +79,12 @@ static struct events *events_of(struct plx_connector *session)
 }
 
 COUNTS(connector_opened, struct plx_connector, events_of(session)->opened)
-COUNTS(connector_ended, struct plx_connector, events_of(session)->ended)
 COUNTS(connector_free, struct plx_connector, events_of(session)->freed)
+
+static void connector_ended(struct plx_connector *session, const struct plx_link *link)
+{
+	events_of(session)->ended++;
+}
 
 static const char *connector_hello(struct plx_connector *session, struct plx_link *link,
 				   const uint8_t *hello, uint32_t length)
@@ -103,9 +107,9 @@ static void connector_closed(struct plx_connector *session, enum plx_link_reason
 	events_of(session)->closed++;
 }
 
-static bool connector_settle(struct plx_connector *session)
+static bool connector_settle(struct plx_session *session)
 {
-	return settle(events_of(session));
+	return settle(events_of((struct plx_connector *)session));
 }
 
 static void connector_message(struct plx_link *link, struct plx_buf *message, void *user)
@@ -121,16 +125,16 @@ static const struct plx_connector_owner connector_owner = {
 	.opened = connector_opened,
 	.refused = connector_refused,
 	.closed = connector_closed,
-	.settle = connector_settle,
+	.base.settle = connector_settle,
 	.ended = connector_ended,
 	.free = connector_free,
 };
 
 /* The acceptor --------------------------------------------------------------------------------- */
 
-COUNTS(accepted_opened, struct plx_accepted, accepting.opened)
-COUNTS(accepted_failed, struct plx_accepted, accepting.failed)
-COUNTS(accepted_closed, struct plx_accepted, accepting.closed)
+COUNTS(accepted_opened, struct plx_session, accepting.opened)
+COUNTS(accepted_failed, struct plx_session, accepting.failed)
+COUNTS(accepted_closed, struct plx_session, accepting.closed)
 
 static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link *link,
 				  const uint8_t *hello, uint32_t length)
@@ -138,18 +142,18 @@ static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link 
 	return judge(&accepting, hello, length);
 }
 
-static struct plx_accepted *accepted_create(struct plx_acceptor *session)
+static struct plx_session *accepted_create(struct plx_acceptor *session)
 {
 	accepted = calloc(1, sizeof(*accepted));
 	return accepted;
 }
 
-static bool accepted_settle(struct plx_accepted *session)
+static bool accepted_settle(struct plx_session *session)
 {
 	return settle(&accepting);
 }
 
-static bool accepted_ended(struct plx_accepted *session, struct plx_link *link,
+static bool accepted_ended(struct plx_session *session, struct plx_link *link,
 			   enum plx_link_reason reason, const char *text)
 {
 	note(&accepting, reason, text);
@@ -157,7 +161,7 @@ static bool accepted_ended(struct plx_accepted *session, struct plx_link *link,
 	return !accepting.holds;
 }
 
-static void accepted_free(struct plx_accepted *session)
+static void accepted_free(struct plx_session *session)
 {
 	accepting.freed++;
 	if (accepted == session)
@@ -183,8 +187,8 @@ static const struct plx_acceptor_owner acceptor_owner = {
 	.hello = acceptor_hello,
 	.create = accepted_create,
 	.opened = accepted_opened,
-	.failed = accepted_failed,
-	.settle = accepted_settle,
+	.base.failed = accepted_failed,
+	.base.settle = accepted_settle,
 	.ended = accepted_ended,
 	.closed = accepted_closed,
 	.free = accepted_free,
@@ -206,7 +210,7 @@ static void session_listen(const char *answer, const char *port)
 				       .admission = session_limits};
 
 	acceptor = calloc(1, sizeof(*acceptor));
-	plx_acceptor_init(acceptor, &acceptor_owner, plx_acceptor_new_number(), plx_lcore_id());
+	plx_acceptor_init(acceptor, &acceptor_owner, 0, plx_lcore_id());
 	say(&attr.link, answer);
 	assert_works(
 		plx_acceptor_listen(acceptor, port ? port : here("0"), &attr, &session_listener));
@@ -337,7 +341,7 @@ TEST(a_link_that_finds_no_acceptor_is_refused)
 
 	session_listen("", NULL);
 	was = acceptor;
-	plx_acceptor_init(&nobody, was->owner, plx_acceptor_new_number(), plx_lcore_id());
+	plx_acceptor_init(&nobody, was->owner, 0, plx_lcore_id());
 	plx_listener_close(session_listener);
 	assert_works(plx_acceptor_listen(&nobody, here("0"), &attr, &session_listener));
 	plx_acceptor_fini(&nobody);
@@ -348,8 +352,8 @@ TEST(a_link_that_finds_no_acceptor_is_refused)
 
 TEST_MET(an_accepted_link_fails_once)
 {
-	plx_accepted_fail(accepted, "it barks");
-	plx_accepted_fail(accepted, "and bites");
+	plx_session_fail(accepted, "it barks");
+	plx_session_fail(accepted, "and bites");
 	assert_int_equal(accepting.failed, 1);
 	assert_string_equal(accepted->failure, "it barks");
 	assert_true(pump_until(&accepting.closed, 1, 3000));
@@ -360,13 +364,13 @@ TEST_MET(an_accepted_link_fails_once)
 TEST_MET(an_accepted_link_closes_once_its_owner_has_settled)
 {
 	accepting.settles_later = true;
-	plx_accepted_close(accepted);
-	plx_accepted_close(accepted); /* the same */
+	plx_session_close(accepted);
+	plx_session_close(accepted); /* the same */
 	assert_int_equal(accepting.settles, 1);
 	assert_int_equal(plx_link_send(accepted->link, "last", 4), 0);
 	pump_ms(20);
 	assert_int_equal(accepting.closed, 0);
-	plx_accepted_settled(accepted);
+	plx_session_settled(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 3000));
 	assert_int_equal(accepting.reason, PLX_LINK_CLOSED);
 	assert_int_equal(connecting.messages, 1);
@@ -385,9 +389,9 @@ TEST(an_accepted_link_takes_at_most_5_s_to_close)
 	assert_true(pump_until(&accepting.opened, 1, 3000));
 	accepting.settles_later = true;
 	began_ns = plx_now_ns();
-	plx_accepted_close(accepted);
+	plx_session_close(accepted);
 	pump_ms(1000);
-	plx_accepted_settled(accepted);
+	plx_session_settled(accepted);
 	assert_true(pump_until(&accepting.closed, 1, 4800));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(log_count("did not take all within 5 s"), 1);
@@ -458,7 +462,7 @@ TEST(a_connector_that_refuses_the_peer_tries_again)
 
 TEST_MET(a_connector_reconnects_after_the_peer_closed)
 {
-	plx_accepted_close(accepted);
+	plx_session_close(accepted);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
 	assert_int_equal(connecting.ended, 1);
@@ -607,8 +611,6 @@ TEST(a_connector_without_retries_tries_once)
 {
 	session_connect_in_vain(UINT64_MAX, 0, 1);
 	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
-	plx_connector_try_later(session);
-	assert_int_equal(session->state, PLX_CONNECTOR_IDLE);
 	plx_connector_open_again(session);
 	assert_true(pump_until(&connecting.refused, 2, 5000));
 }
@@ -695,7 +697,7 @@ TEST_MET(a_connector_closes_once_its_owner_has_settled)
 {
 	connecting.settles_later = true;
 	plx_connector_close(session);
-	assert_int_equal(session->state, PLX_CONNECTOR_SETTLING);
+	assert_true(session->base.settling);
 	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
 	pump_ms(20);
 	assert_int_equal(connecting.closed, 0);
@@ -798,7 +800,7 @@ static void connect_by_name(const char *name)
 		 strrchr(plx_listener_address(session_listener), ':'));
 	assert_int_equal(plx_connector_open(session, address), 0);
 	assert_int_equal(session->state, PLX_CONNECTOR_LOOKING_UP);
-	assert_null(session->current);
+	assert_null(session->base.link);
 }
 
 TEST(a_connector_waits_for_the_look_up_of_a_name)

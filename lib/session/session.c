@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "session.h"
+
+PLX_LOG_COMPONENT(log_component, "session");
+struct plx_log_component *const session_log = &log_component;
+
+void session_log_late(const char *peer)
+{
+	plx_log(session_log, PLX_LOG_WARNING, "%s " SESSION_LATE, peer);
+}
+
+void plx_session_fail(struct plx_session *session, const char *why)
+{
+	if (session->failure)
+		return;
+	session->failure = why;
+	if (session->owner->failed)
+		session->owner->failed(session);
+	if (session->link)
+		plx_link_abort(session->link);
+}
+
+void plx_session_close(struct plx_session *session)
+{
+	if (!session->link || session->closing)
+		return;
+	session->closing = true;
+	if (!session->owner->settle || session->owner->settle(session)) {
+		plx_link_close(session->link); /* has no effect if it is already closing */
+		return;
+	}
+	session->settling = true;
+	plx_timer_start(&session->timer, PLX_CLOSE_NS);
+}
+
+void plx_session_settled(struct plx_session *session)
+{
+	if (!session->settling)
+		return;
+	session->settling = false;
+	plx_link_close(session->link); /* within what is left of the time */
+}
