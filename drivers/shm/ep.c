@@ -33,8 +33,10 @@ const struct prov_domain_ops shm_domain_ops = {
 	.init = domain_init,
 };
 
-static void drop_rings(struct shm_ep *ep)
+static void drop(struct shm_ep *ep)
 {
+	free(ep->sends);
+	ep->sends = NULL;
 	segment_unmap(&ep->reader.segment);
 	segment_unmap(&ep->writer.segment);
 	peer_bell_release(ep->peer_bell);
@@ -51,11 +53,12 @@ static int enable(struct prov_ep *base)
 
 	/* Only processes that can read our memory may know it. */
 	ep->probe = plx_random_id();
-	rc = rc ? rc : send_init(ep);
-	rc = rc ? rc : watch_eq(domain_of(ep), base->eq, 1);
+	ep->tx_mask = power_of_two(base->tx_size) - 1;
+	ep->sends = calloc(ep->tx_mask + 1, sizeof(*ep->sends));
+	if (rc == 0)
+		rc = ep->sends ? watch_eq(domain_of(ep), base->eq, 1) : -FI_ENOMEM;
 	if (rc) {
-		send_fini(ep);
-		drop_rings(ep);
+		drop(ep);
 		return rc;
 	}
 	cq_attach(rx_cq_of(ep), ep);
@@ -80,9 +83,8 @@ static void ep_close(struct prov_ep *base)
 	progress_end(ep);
 	receives_flush(base, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
-	send_fini(ep);
 	watch_eq(domain_of(ep), base->eq, -1);
-	drop_rings(ep);
+	drop(ep);
 }
 
 const struct prov_ep_ops shm_ep_ops = {

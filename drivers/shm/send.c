@@ -6,28 +6,12 @@
  * bound. */
 #include "shm.h"
 
-#include <stdlib.h>
 #include <sys/socket.h>
 
 /* Ring bytes of a part with its header, at most an eighth of a small ring. Half of it was slower
  * one way, twice of it on a round trip (doc/design/shm-large.md). */
 #define PART_BYTES (UINT32_C(32) << 10)
 #define PART_LEAST (UINT32_C(4) << 10) /* if less remains before the ring's end, it is skipped */
-
-int send_init(struct shm_ep *ep)
-{
-	uint32_t capacity = power_of_two(ep->base.tx_size);
-
-	ep->tx_mask = capacity - 1;
-	ep->sends = calloc(capacity, sizeof(*ep->sends));
-	return ep->sends ? 0 : -FI_ENOMEM;
-}
-
-void send_fini(struct shm_ep *ep)
-{
-	free(ep->sends);
-	ep->sends = NULL;
-}
 
 /* Calling the peer --------------------------------------------------------------------------- */
 

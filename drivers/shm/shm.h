@@ -198,8 +198,6 @@ bool progress_arm(struct shm_cq *cq); /* returns whether it is idle and may slee
 /* send.c ----------------------------------------------------------------------------------- */
 
 extern struct fi_ops_msg shm_msg_ops;
-int send_init(struct shm_ep *ep);
-void send_fini(struct shm_ep *ep);
 /* Writes at most *parts parts and decrements it. Returns whether it wrote or completed anything. */
 bool send_go_on(struct shm_ep *ep, uint32_t *parts);
 void send_flush(struct shm_ep *ep, int err);
