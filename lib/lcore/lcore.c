@@ -17,11 +17,11 @@ static _Atomic uint32_t lcore_count;
 static _Atomic uint32_t main_id = PLX_LCORE_NONE;
 
 /* Main thread only. */
-static struct plx_cpuset old_cpus; /* the main thread's, before it was pinned */
-static unsigned long old_slack_ns; /* likewise */
+static unsigned long old_slack_ns; /* the main thread's, before it became an lcore */
 
 /* Written before there are other lcores. */
 const struct plx_topo *lcore_topo;
+struct plx_cpuset lcore_old_cpus;
 uint32_t lcore_lane_slots;
 
 /* One lcore -------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ static void leave_main(void)
 	atomic_store_explicit(&main_id, PLX_LCORE_NONE, memory_order_relaxed);
 	lcore_clear(&lcores[id]);
 	prctl(PR_SET_TIMERSLACK, old_slack_ns);
-	if (plx_topo_pin(lcore_topo, &old_cpus))
+	if (plx_topo_pin(lcore_topo, &lcore_old_cpus))
 		plx_log(&log_lcore, PLX_LOG_WARNING,
 			"the main thread did not get its old CPUs back: %s", plx_error());
 }
@@ -233,7 +233,7 @@ static int enter_main(uint32_t id)
 
 		/* It may be pinned already; keep the text of the first error. */
 		snprintf(text, sizeof(text), "%s", plx_error());
-		plx_topo_pin(lcore_topo, &old_cpus);
+		plx_topo_pin(lcore_topo, &lcore_old_cpus);
 		prctl(PR_SET_TIMERSLACK, old_slack_ns);
 		return plx_fail(-err, "%s", text);
 	}
@@ -283,7 +283,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	stop_begin();
 	lcore_topo = conf->topo;
 	lcore_lane_slots = conf->lane_slots ?: PLX_LANE_SLOTS_DEFAULT;
-	err = plx_topo_pinned(lcore_topo, &old_cpus);
+	err = plx_topo_pinned(lcore_topo, &lcore_old_cpus);
 	if (err)
 		return err;
 	old_slack_ns = (unsigned long)prctl(PR_GET_TIMERSLACK);
@@ -348,26 +348,6 @@ int plx_lcores_fini(uint64_t timeout_ns)
 	stop_forget();
 	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
 	return 0;
-}
-
-/* Wakes the calling lcore from another CPU. Without another CPU the default stays: on a shared one,
- * the spinning thread would block the other. */
-static void measure_wake_cost(void)
-{
-	struct plx_cpuset others = old_cpus;
-	const struct lcore *self = &lcores[plx_lcore_id()];
-
-	for (size_t i = 0; i < PLX_ARRAY_LEN(others.words); i++)
-		others.words[i] &= ~self->cpus.words[i];
-	if (plx_cpuset_count(&others) > 0)
-		wake_cost_measure(&others);
-}
-
-void lcore_know_wake_cost(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, measure_wake_cost);
 }
 
 /* Getters ---------------------------------------------------------------------------------- */

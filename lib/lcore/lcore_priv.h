@@ -39,6 +39,7 @@ struct lcore {
 
 /* As configured. */
 extern const struct plx_topo *lcore_topo;
+extern struct plx_cpuset lcore_old_cpus; /* the main thread's, before it was pinned */
 extern uint32_t lcore_lane_slots;
 /* Return: NULL: unknown id. */
 struct lcore *lcore_get(uint32_t id);
@@ -51,8 +52,6 @@ const char *lcore_text(const struct lcore *lcore);
 /* Make the calling thread that lcore: pin it, and create its loop. Return: 0; -errno. */
 int lcore_enter(struct lcore *lcore);
 
-/* Measure the values of wake_cost_get: once per process, for some ms on this lcore. */
-void lcore_know_wake_cost(void);
 /* Set the error text for an unknown lcore. Return: -ENOENT; -EPERM in the child of a fork. */
 int lcore_fail_unknown(const char *what, uint32_t id);
 /* Start the lcore's thread, and wait for state WAIT. Return: 0; -errno. */

@@ -51,17 +51,6 @@ void idle_costs_changed(struct idle *idle)
 	tell(idle);
 }
 
-/* As configured, or the best values so far. */
-static void set_costs(struct idle *idle)
-{
-	wake_cost_get(&idle->wake_ns, &idle->sleep_ns);
-	if (idle->conf.wake_ns)
-		idle->wake_ns = idle->conf.wake_ns;
-	if (idle->conf.sleep_ns)
-		idle->sleep_ns = idle->conf.sleep_ns;
-	idle->wake_first_ns = idle->early_ns = idle->wake_ns;
-}
-
 void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 {
 	struct idle *idle = &loop->idle;
@@ -73,7 +62,7 @@ void idle_apply(struct loop *loop, const struct plx_idle_conf *conf)
 	full.sleep_max_ns = full.sleep_max_ns ?: PLX_NS_PER_S;
 	idle->conf = full;
 	idle->crowded = full.crowded;
-	set_costs(idle);
+	idle_set_costs(idle);
 	idle->costs_known = full.wake_ns && full.sleep_ns;
 	idle->gap_known = false;
 	idle->nap_ns = NAP_MIN_NS;
@@ -87,8 +76,8 @@ static void know_costs(struct idle *idle)
 {
 	if (idle->conf.mode != PLX_IDLE_ADAPTIVE || idle->costs_known)
 		return;
-	lcore_know_wake_cost();
-	set_costs(idle);
+	idle_measure_costs();
+	idle_set_costs(idle);
 	idle->costs_known = true;
 	idle_costs_changed(idle);
 }

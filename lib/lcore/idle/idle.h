@@ -197,9 +197,10 @@ void idle_start(struct loop *loop);
 void idle_turn(struct loop *loop);
 /* The idle period has ended with work. */
 void idle_end(struct loop *loop);
-/* Measure the costs of a sleep and a wake-up. on: CPUs for a helper thread. */
-void wake_cost_measure(const struct plx_cpuset *on);
-void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out);
+/* Measure the costs of a sleep and a wake-up: once per process, for some ms on this lcore. */
+void idle_measure_costs(void);
+/* Set the costs: as configured, or the best values so far. */
+void idle_set_costs(struct idle *idle);
 
 /* sleep.c: sleep until there is work, until_ns, or the cap. Return: the work of the turn after it;
  * 0 also if it did not sleep. */

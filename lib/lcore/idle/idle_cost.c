@@ -107,12 +107,19 @@ static void take_samples(struct helper *helper)
 	atomic_store_explicit(&cost_wake_ns, samples[count / 2] + 1, memory_order_relaxed);
 }
 
-void wake_cost_measure(const struct plx_cpuset *on)
+/* Without another CPU the guess stays: on a shared one, the spinning thread would block the other.
+ */
+static void measure(void)
 {
-	struct helper helper = {.cpus = on};
+	struct plx_cpuset others = lcore_old_cpus;
+	const struct lcore *self = lcore_get(plx_lcore_id());
+	struct helper helper = {.cpus = &others, .fd = -1};
 	pthread_t thread;
 
-	helper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	for (size_t i = 0; i < PLX_ARRAY_LEN(others.words); i++)
+		others.words[i] &= ~self->cpus.words[i];
+	if (plx_cpuset_count(&others) > 0)
+		helper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (helper.fd < 0)
 		return;
 	if (pthread_create(&thread, NULL, help, &helper) == 0) {
@@ -123,10 +130,20 @@ void wake_cost_measure(const struct plx_cpuset *on)
 	close(helper.fd);
 }
 
-void wake_cost_get(uint64_t *wake_ns_out, uint64_t *sleep_ns_out)
+void idle_measure_costs(void)
 {
-	*wake_ns_out = atomic_load_explicit(&cost_wake_ns, memory_order_relaxed);
-	*sleep_ns_out = atomic_load_explicit(&cost_sleep_ns, memory_order_relaxed);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, measure);
+}
+
+void idle_set_costs(struct idle *idle)
+{
+	idle->wake_ns = idle->conf.wake_ns
+			      ?: atomic_load_explicit(&cost_wake_ns, memory_order_relaxed);
+	idle->sleep_ns = idle->conf.sleep_ns
+			       ?: atomic_load_explicit(&cost_sleep_ns, memory_order_relaxed);
+	idle->wake_first_ns = idle->early_ns = idle->wake_ns;
 }
 
 /* At run time -------------------------------------------------------------------------------- */

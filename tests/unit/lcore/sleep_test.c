@@ -314,14 +314,14 @@ static void adapt(void *arg)
 /* Its costs are measured like those of one that starts adaptive. */
 ONE(a_polling_lcore_may_become_adaptive)
 {
-	uint64_t wake_ns, sleep_ns;
+	struct idle measured = {0};
 
 	assert_int_equal(plx_idle_set(0, &(struct plx_idle_conf){.mode = PLX_IDLE_POLL}), 0);
 	assert_int_equal(plx_lcore_send(0, adapt, NULL), 0);
 	assert_int_equal(plx_loop_run(), 0);
-	wake_cost_get(&wake_ns, &sleep_ns);
-	assert_int_equal(idle_stats_of(0).wake_ns, wake_ns);
-	assert_int_equal(idle_stats_of(0).sleep_ns, sleep_ns);
+	idle_set_costs(&measured);
+	assert_int_equal(idle_stats_of(0).wake_ns, measured.wake_ns);
+	assert_int_equal(idle_stats_of(0).sleep_ns, measured.sleep_ns);
 }
 
 static const struct plx_idle_conf costly_wake = {.algorithm = PLX_IDLE_FIXED,
