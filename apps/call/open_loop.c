@@ -145,7 +145,7 @@ static int run(struct measure *measure)
 			  (double)conf->run.rate, conf->run.seed, plx_clock_info()->hz);
 	measure->answered_tsc = plx_tsc();
 	measure->schedule.next_tsc = (double)measure->answered_tsc;
-	rc = plx_poller_add("open loop", poll, measure, 0, &poller);
+	rc = plx_poller_add("open loop", poll, measure, &poller);
 	if (rc)
 		return rc;
 	plx_poller_set_arm(poller, arm, NULL);

@@ -209,7 +209,7 @@ static int arm(void *arg, struct plx_sleep *sleep)
 
 int cat_input_start(const struct cat_sender *sender)
 {
-	int rc = plx_poller_add("input", turn, NULL, 0, &in.poller);
+	int rc = plx_poller_add("input", turn, NULL, &in.poller);
 
 	in.sender = sender;
 	if (cat_conf.rate)

@@ -265,7 +265,7 @@ int cat_output_start(void)
 		return rc;
 	out.limit = fstat(STDOUT_FILENO, &what) == 0 && S_ISREG(what.st_mode) ? FILE_BYTES
 									      : PIPE_BUF;
-	rc = plx_poller_add("output", turn, NULL, 0, &out.poller);
+	rc = plx_poller_add("output", turn, NULL, &out.poller);
 	if (rc == 0)
 		plx_poller_set_arm(out.poller, arm, NULL);
 	return rc;

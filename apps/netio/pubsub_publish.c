@@ -260,7 +260,7 @@ static int set_up(void)
 		return -1;
 	netio_timer_init(&run.ctx.evloop, &run.timer);
 	run.timer.cb = on_timer;
-	if (plx_poller_add("publish", publish_some, NULL, 0, &run.poller) != 0)
+	if (plx_poller_add("publish", publish_some, NULL, &run.poller) != 0)
 		return -1;
 	plx_poller_set_arm(run.poller, arm, NULL);
 	if (listen_at(host, port) != 0)

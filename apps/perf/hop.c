@@ -104,7 +104,7 @@ static int bounce(struct hop *hop, struct hop_row *row, bool quiet)
 {
 	struct plx_poller *poller = NULL;
 	struct plx_timer lost;
-	int rc = quiet ? plx_poller_add("hop", send_after_gap, hop, 0, &poller) : 0;
+	int rc = quiet ? plx_poller_add("hop", send_after_gap, hop, &poller) : 0;
 
 	if (rc)
 		return rc;

@@ -100,7 +100,7 @@ static int arm_sender(void *arg, struct plx_sleep *sleep)
 
 int one_way_start_sender(struct one_way *run)
 {
-	int rc = plx_poller_add("one way", send_in_bursts, run, 0, &run->sender);
+	int rc = plx_poller_add("one way", send_in_bursts, run, &run->sender);
 
 	if (rc == 0)
 		plx_poller_set_arm(run->sender, arm_sender, NULL);

@@ -152,7 +152,7 @@ static int run(struct client *client)
 	if (conf->run.rate) {
 		plx_schedule_init(&client->schedule, (enum plx_arrival)conf->run.arrival,
 				  ping_rate(conf), conf->run.seed, plx_clock_info()->hz);
-		rc = plx_poller_add("open loop", open_loop_poll, client, 0, &sender);
+		rc = plx_poller_add("open loop", open_loop_poll, client, &sender);
 		if (rc)
 			return rc;
 		plx_poller_set_arm(sender, open_loop_arm, NULL);

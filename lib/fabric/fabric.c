@@ -219,7 +219,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	release_home_init(home);
 	if (plx_buf_pool_create(&attr, TX_BUF_BYTES, &home->tx_pool) != 0 ||
 	    lookup_home_init(home) != 0 ||
-	    plx_poller_add("fabric", poll_sets, home, 0, &home->poller) != 0) {
+	    plx_poller_add("fabric", poll_sets, home, &home->poller) != 0) {
 		lookup_home_fini(home);
 		plx_pool_destroy(home->tx_pool);
 		free(home);

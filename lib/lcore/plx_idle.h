@@ -79,7 +79,7 @@ enum plx_wake_cause {
 	PLX_WAKE_MESSAGE, /**< a message, a signal, or plx_stop */
 	PLX_WAKE_POLLER,  /**< a poller's descriptor: completions and events of links */
 	PLX_WAKE_FD,      /**< a descriptor of plx_fd_add */
-	PLX_WAKE_TIMER,   /**< a timer, or a poller with a period */
+	PLX_WAKE_TIMER,   /**< a timer, or a time that a poller set */
 	PLX_WAKE_CAP,     /**< sleep_max_ns */
 	PLX_WAKE_NAP,     /**< the end of a nap */
 	PLX_WAKE_CAUSES,

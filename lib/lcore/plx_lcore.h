@@ -173,21 +173,18 @@ typedef int (*plx_poller_fn)(void *arg, uint64_t now_ns);
 
 struct plx_poller;
 
-/** Call fn in the calling lcore's loop: every turn, or every period_ns if not 0, first after one
- * period. Pollers run in the order in which they were added; one added inside a turn runs from the
- * next turn on. name: static, or alive until plx_lcores_fini. poller_out may be NULL.
- * Thread: the lcore (or the main thread before launch, for itself).
- * Return: 0; -ENOENT not an lcore; -EINVAL no name or function; -ENOMEM. */
-int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t period_ns,
-		   struct plx_poller **poller_out);
+/** Call fn in each turn of the calling lcore's loop. Pollers run in the order in which they were
+ * added; one added inside a turn runs from the next turn on. name: static, or alive until
+ * plx_lcores_fini. poller_out may be NULL. Thread: the lcore (or the main thread before launch, for
+ * itself). Return: 0; -ENOENT not an lcore; -EINVAL no name or function; -ENOMEM. */
+int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, struct plx_poller **poller_out);
 
 /** Remove a poller. Allowed inside any poller, itself included. Accepts NULL.
  * Thread: its lcore, or the main thread while that lcore runs nothing. */
 void plx_poller_remove(struct plx_poller *poller);
 
-/* Sleeping with pollers. A poller without a period must state what announces its work. Otherwise
- * its lcore only naps: it sleeps 50 us to 1 ms, longer the less work there is. A poller with a
- * period needs nothing: the lcore wakes when it is due. */
+/* Sleeping with pollers. A poller must state what announces its work. Otherwise its lcore only
+ * naps: it sleeps 50 us to 1 ms, longer the less work there is. */
 
 struct plx_sleep;
 

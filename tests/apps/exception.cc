@@ -109,7 +109,7 @@ int main()
 		return fail("a timer in plx_loop_turn");
 	if (check_tasks() != 0)
 		return 1;
-	if (plx_poller_add("thrower", poll, nullptr, 0, &poller) != 0 || !throws(plx_loop_run))
+	if (plx_poller_add("thrower", poll, nullptr, &poller) != 0 || !throws(plx_loop_run))
 		return fail("a poller in plx_loop_run");
 	plx_poller_remove(poller);
 	if (plx_loop_is_running(plx_lcore_id()))

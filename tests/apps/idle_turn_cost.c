@@ -79,7 +79,7 @@ static int give_way(void *arg, uint64_t now_ns)
 
 static int spin(void *arg)
 {
-	int err = plx_poller_add("give way", give_way, NULL, 0, NULL);
+	int err = plx_poller_add("give way", give_way, NULL, NULL);
 
 	return err ? err : plx_loop_run();
 }

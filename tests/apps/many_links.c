@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	if (status != PLX_APP_RUN)
 		return status;
 	links = calloc(link_count, sizeof(*links));
-	if (!links || !connect_address || plx_poller_add("connect", connect_more, NULL, 0, NULL))
+	if (!links || !connect_address || plx_poller_add("connect", connect_more, NULL, NULL))
 		return 1;
 	plx_loop_run();
 	for (uint64_t i = 0; i < started; i++)

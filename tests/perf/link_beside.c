@@ -186,7 +186,7 @@ static int measure(void)
 					     plx_clock_info()->hz);
 	rc = rc ? rc : plx_link_connect(connect_address, &attr, &client.ping);
 	rc = rc ? rc : plx_link_connect(connect_address, &attr, &client.stream);
-	rc = rc ? rc : plx_poller_add("stream", stream_one, NULL, 0, NULL);
+	rc = rc ? rc : plx_poller_add("stream", stream_one, NULL, NULL);
 	rc = rc ? rc : plx_loop_run();
 	if (rc || !client.finished)
 		return rc ? rc : plx_fail(EPIPE, "%s", *client.error ? client.error : "stopped");

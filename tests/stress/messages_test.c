@@ -249,7 +249,7 @@ static int send_from_lcore(void *arg, uint64_t now_ns)
 static int run_mix(void *arg)
 {
 	struct mine *me = mine();
-	int err = plx_poller_add("send", send_from_lcore, NULL, 0, NULL);
+	int err = plx_poller_add("send", send_from_lcore, NULL, NULL);
 
 	me->random = 1 + plx_lcore_id();
 	while (me->spare_count < IN_FLIGHT) {
@@ -344,7 +344,7 @@ static int call_pairs(void *arg, uint64_t now_ns)
 
 static int run_pairs(void *arg)
 {
-	int err = plx_poller_add("pairs", call_pairs, NULL, 0, NULL);
+	int err = plx_poller_add("pairs", call_pairs, NULL, NULL);
 
 	return err ? err : plx_loop_run();
 }
@@ -432,7 +432,7 @@ static int meet(void *arg)
 	uint32_t me = plx_lcore_id() / 10;
 	bool is_late = present == 2 && me == 1;
 
-	if (plx_poller_add("give way", give_way, NULL, 0, NULL))
+	if (plx_poller_add("give way", give_way, NULL, NULL))
 		return -1;
 	atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
 	wait_for(is_late ? present + 1 : present);

@@ -95,10 +95,10 @@ static const struct plx_poller *find_who_keeps_awake(struct pollers *pollers)
 		uint64_t busy = poller->busy_calls - poller->looked_busy;
 
 		poller->looked_busy = poller->busy_calls;
-		if (poller->unsure && poller->due_ns != POLLER_REMOVED)
+		if (poller->unsure && !poller->removed)
 			unsure = poller;
 		poller->unsure = false; /* until it is asked again */
-		if (poller->due_ns == POLLER_REMOVED || busy <= most_busy)
+		if (poller->removed || busy <= most_busy)
 			continue;
 		most = poller;
 		most_busy = busy;

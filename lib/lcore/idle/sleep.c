@@ -103,12 +103,12 @@ static bool arm(struct loop *loop, struct plx_sleep *sleep)
 	return true;
 }
 
-/* Of timers, periodic pollers, and said_ns, which pollers set in arm. */
+/* Of timers, and said_ns, which pollers set in arm. */
 static struct due next_due(const struct loop *loop, uint64_t said_ns)
 {
 	struct due due = wheel_due(&loop->wheel);
 
-	due.exact_ns = earlier(due.exact_ns, earlier(said_ns, pollers_due_ns(&loop->pollers)));
+	due.exact_ns = earlier(due.exact_ns, said_ns);
 	due.next_ns = earlier(due.next_ns, due.exact_ns);
 	if (loop->idle.conf.mode == PLX_IDLE_ADAPTIVE && due.exact_ns != UINT64_MAX &&
 	    due.exact_ns > loop->now_ns)

@@ -70,7 +70,7 @@ static int open_set(struct fds *fds)
 	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (fds->epoll < 0)
 		return plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno));
-	err = plx_poller_add("descriptors", poll_fds, fds, 0, &fds->poller);
+	err = plx_poller_add("descriptors", poll_fds, fds, &fds->poller);
 	if (err) {
 		close(fds->epoll);
 		return err;

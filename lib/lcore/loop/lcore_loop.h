@@ -4,7 +4,7 @@
  *
  *   loop.c     a turn, and running until the loop is stopped; per-lcore variables
  *   stop.c     stopping all loops, also by signals such as SIGTERM
- *   poller.c   functions called every turn, or once per period
+ *   poller.c   functions called every turn
  *   timer.c    functions called at a time: a timing wheel
  *   task.c     functions called once at the end of a turn: a ring
  *   signal.c   functions called when another thread or a signal handler fires
@@ -29,16 +29,14 @@ struct pollers {
 	uint32_t lcore_id;
 };
 
-/* Add a poller; its first call is at due_ns. Return: 0; -EINVAL; -ENOMEM. */
+/* Return: 0; -ENOMEM. */
 int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct plx_poller **out);
 void pollers_fini(struct pollers *pollers);
 
-/* Ask each poller without a period what ends the sleep. anyway: continue if one refuses. Return:
+/* Ask each poller what ends the sleep. anyway: continue if one refuses. Return:
  * whether all were asked. Sets `unsure` of each one: whether it refused, cannot be asked, or asked
  * for a nap. */
 bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway);
-/* When the next periodic poller is due; UINT64_MAX: none. */
-uint64_t pollers_due_ns(const struct pollers *pollers);
 /* Notify all armed pollers that the sleep is over. */
 void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
 /* Call when the loop returns. */
@@ -48,9 +46,8 @@ struct plx_poller {
 	/* On a separate line: written in every turn. */
 	alignas(PLX_CACHE_LINE) plx_poller_fn fn;
 	void *arg;
-	uint64_t due_ns;    /* 0: every turn; POLLER_REMOVED */
-	uint64_t period_ns; /* 0: none */
 	uint64_t busy_calls;
+	bool removed;
 	const char *name;
 	struct pollers *owner;
 	bool unsure; /* could not be waited for when last asked */
@@ -61,21 +58,7 @@ struct plx_poller {
 	uint64_t looked_busy;      /* idle_watch.c: busy_calls at its last check */
 };
 
-/* Never due: one comparison covers "not yet" and "removed". */
-#define POLLER_REMOVED UINT64_MAX
-
-void poller_next(struct plx_poller *poller, uint64_t now_ns);
 void pollers_compact(struct pollers *pollers);
-
-static inline uint64_t poller_call(struct plx_poller *poller, uint64_t now_ns)
-{
-	int work = poller->fn(poller->arg, now_ns);
-
-	if (work <= 0)
-		return 0;
-	poller->busy_calls++;
-	return (uint64_t)work;
-}
 
 static inline void pollers_ran(struct pollers *pollers)
 {
@@ -84,7 +67,7 @@ static inline void pollers_ran(struct pollers *pollers)
 		pollers_compact(pollers);
 }
 
-/* Call each poller that is due. Return: the sum of their work. Inlined: most of a turn. */
+/* Call each poller. Return: the sum of their work. Inlined: most of a turn. */
 static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, uint64_t now_ns)
 {
 	uint32_t count = pollers->count; /* one added meanwhile waits for the next turn */
@@ -93,14 +76,12 @@ static inline PLX_ALWAYS_INLINE uint64_t pollers_run(struct pollers *pollers, ui
 	pollers->running = true;
 	for (uint32_t i = 0; i < count; i++) {
 		struct plx_poller *poller = pollers->list[i];
+		int done = plx_likely(!poller->removed) ? poller->fn(poller->arg, now_ns) : 0;
 
-		if (plx_unlikely(poller->due_ns)) {
-			if (now_ns < poller->due_ns)
-				continue;
-			/* Before the call, which may remove it. */
-			poller_next(poller, now_ns);
-		}
-		work += poller_call(poller, now_ns);
+		if (done <= 0)
+			continue;
+		poller->busy_calls++;
+		work += (uint64_t)done;
 	}
 	pollers_ran(pollers);
 	return work;

@@ -294,7 +294,7 @@ void loop_end_turns(struct loop *loop)
 			tasks_fini(&loop->out[id]->waiting);
 	}
 	for (uint32_t i = 0; i < loop->pollers.count; i++)
-		loop->pollers.list[i]->due_ns = POLLER_REMOVED;
+		loop->pollers.list[i]->removed = true;
 }
 
 /* Per-lcore variables ------------------------------------------------------------------------ */

@@ -3,21 +3,13 @@
 
 #include <stdlib.h>
 
-/* Always before POLLER_REMOVED, the highest time. */
-void poller_next(struct plx_poller *poller, uint64_t now_ns)
-{
-	uint64_t due_ns = plx_time_add(now_ns, poller->period_ns);
-
-	poller->due_ns = due_ns < POLLER_REMOVED ? due_ns : POLLER_REMOVED - 1;
-}
-
 /* Drop removed pollers; the others keep their order. */
 void pollers_compact(struct pollers *pollers)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < pollers->count; i++) {
-		if (pollers->list[i]->due_ns == POLLER_REMOVED)
+		if (pollers->list[i]->removed)
 			free(pollers->list[i]);
 		else
 			pollers->list[kept++] = pollers->list[i];
@@ -54,7 +46,7 @@ bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway)
 	for (uint32_t i = 0; i < pollers->count && all; i++) {
 		struct plx_poller *poller = pollers->list[i];
 
-		if (poller->due_ns) /* has a period, or was removed */
+		if (poller->removed)
 			continue;
 		sleep->unsure = false;
 		if (ask(poller, sleep))
@@ -73,7 +65,7 @@ void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep)
 	for (uint32_t i = 0; i < pollers->count; i++) {
 		struct plx_poller *poller = pollers->list[i];
 
-		if (poller->woke && !poller->due_ns)
+		if (poller->woke && !poller->removed)
 			poller->woke(poller->arg, sleep);
 	}
 	pollers_ran(pollers);
@@ -85,17 +77,6 @@ void pollers_leave(struct pollers *pollers)
 		if (pollers->list[i]->leave)
 			pollers->list[i]->leave(pollers->list[i]->arg);
 	}
-}
-
-uint64_t pollers_due_ns(const struct pollers *pollers)
-{
-	uint64_t due_ns = UINT64_MAX;
-
-	for (uint32_t i = 0; i < pollers->count; i++) {
-		if (pollers->list[i]->due_ns) /* POLLER_REMOVED is the highest */
-			due_ns = earlier(due_ns, pollers->list[i]->due_ns);
-	}
-	return due_ns;
 }
 
 int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct plx_poller **out)
@@ -117,17 +98,14 @@ int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct 
 	return 0;
 }
 
-int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, uint64_t period_ns,
-		   struct plx_poller **poller_out)
+int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, struct plx_poller **poller_out)
 {
-	struct plx_poller poller = {.name = name, .fn = fn, .arg = arg, .period_ns = period_ns};
+	const struct plx_poller poller = {.name = name, .fn = fn, .arg = arg};
 
 	if (!loop_self)
 		return plx_fail_no_lcore("plx_poller_add");
 	if (!name || !fn)
 		return plx_fail(EINVAL, "plx_poller_add: a poller has a name and a function");
-	if (period_ns)
-		poller_next(&poller, plx_loop_now_ns());
 	return pollers_add(&loop_self->pollers, &poller, poller_out);
 }
 
@@ -149,7 +127,7 @@ void plx_poller_remove(struct plx_poller *poller)
 	if (!poller)
 		return;
 	ASSERT_OWNER(poller->owner->lcore_id);
-	poller->due_ns = POLLER_REMOVED;
+	poller->removed = true;
 	poller->owner->removed = true;
 	if (!poller->owner->running)
 		pollers_compact(poller->owner);

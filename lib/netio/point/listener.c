@@ -254,7 +254,7 @@ static int add_queue(struct netio_listener *listener)
 
 	if (rc)
 		return rc;
-	rc = plx_poller_add("netio queue", poll_queue, listener, 0, &listener->poller);
+	rc = plx_poller_add("netio queue", poll_queue, listener, &listener->poller);
 	if (rc) {
 		queue_destroy(listener->queue);
 		return rc;

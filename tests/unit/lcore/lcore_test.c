@@ -338,7 +338,7 @@ static int nothing(void *arg, uint64_t now_ns)
 
 static int run_one_turn(void *arg)
 {
-	plx_poller_add("nothing", nothing, NULL, 0, NULL);
+	plx_poller_add("nothing", nothing, NULL, NULL);
 	return plx_loop_run();
 }
 

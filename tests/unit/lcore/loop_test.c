@@ -36,7 +36,7 @@ ONE_LCORE(plx_loop_quit_ends_the_loop_after_this_turn)
 {
 	unsigned turns = 100;
 
-	assert_int_equal(plx_poller_add("quit", quit_at_zero, &turns, 0, NULL), 0);
+	assert_int_equal(plx_poller_add("quit", quit_at_zero, &turns, NULL), 0);
 	plx_loop_quit(); /* no loop runs: nothing to quit */
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(turns, 0);
@@ -63,7 +63,7 @@ ONE_LCORE(pollers_are_notified_when_the_loop_returns)
 	struct countdown countdown = {.turns = 3};
 	struct plx_poller *poller;
 
-	assert_int_equal(plx_poller_add("quit", quit_at_zero, &countdown, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("quit", quit_at_zero, &countdown, &poller), 0);
 	plx_poller_set_leave(poller, note_leave);
 	plx_loop_turn();
 	assert_int_equal(countdown.left, 0);
@@ -98,7 +98,7 @@ ONE_LCORE(a_loop_cannot_be_entered_twice)
 {
 	bool called = false;
 
-	plx_poller_add("enter", enter_again, &called, 0, NULL);
+	plx_poller_add("enter", enter_again, &called, NULL);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_true(called);
 	called = false;
@@ -155,7 +155,7 @@ ONE_LCORE(a_turn_runs_messages_then_pollers_then_timers)
 	struct plx_timer timer;
 
 	memset(order, 0, sizeof(order));
-	plx_poller_add("order", poller, NULL, 0, NULL);
+	plx_poller_add("order", poller, NULL, NULL);
 	plx_lcore_send(0, message, NULL); /* creates the lane, which takes time */
 	plx_timer_init(&timer, timer_fn, NULL);
 	plx_timer_start(&timer, 0);
@@ -186,8 +186,8 @@ ONE_LCORE(the_clock_is_fixed_in_a_turn)
 	uint64_t first_ns = 0, second_ns = 0;
 	uint64_t before = plx_loop_now_ns();
 
-	plx_poller_add("first", look_at_clock, &first_ns, 0, NULL);
-	plx_poller_add("second", look_at_clock, &second_ns, 0, NULL);
+	plx_poller_add("first", look_at_clock, &first_ns, NULL);
+	plx_poller_add("second", look_at_clock, &second_ns, NULL);
 	plx_loop_turn();
 	assert_int_equal(first_ns, second_ns);
 	assert_true(first_ns >= before);
@@ -242,7 +242,7 @@ ONE_LCORE(busy_and_idle_time_add_up_to_the_whole_time)
 	unsigned left = 20;
 	uint64_t busy_least = 10 * 500 * PLX_NS_PER_US;
 
-	plx_poller_add("busy", busy_then_quit, &left, 0, NULL);
+	plx_poller_add("busy", busy_then_quit, &left, NULL);
 	uint64_t start = plx_tsc();
 	assert_int_equal(plx_loop_run(), 0);
 	uint64_t elapsed = plx_tsc() - start;
@@ -261,7 +261,7 @@ ONE_LCORE(time_between_runs_is_not_charged)
 {
 	unsigned turns = 10;
 
-	plx_poller_add("quit", quit_at_zero, &turns, 0, NULL);
+	plx_poller_add("quit", quit_at_zero, &turns, NULL);
 	plx_loop_run();
 	uint64_t first_cycles = stats_of(0).idle_cycles;
 	spin(50 * PLX_NS_PER_MS);
@@ -286,7 +286,7 @@ ONE_LCORE(a_loop_that_stalled_knows_for_how_long)
 {
 	uint64_t for_ns = 0;
 
-	plx_poller_add("still", stand_still, &for_ns, 0, NULL);
+	plx_poller_add("still", stand_still, &for_ns, NULL);
 	plx_loop_turn();
 	for_ns = 120 * PLX_NS_PER_MS;
 	plx_loop_turn();

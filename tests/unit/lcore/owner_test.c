@@ -36,7 +36,7 @@ static void set_up(void)
 	plx_task_init(&task, on_task, NULL);
 	plx_task_schedule(&task);
 	plx_signal_init(&fired, 0, on_signal, NULL);
-	plx_poller_add("nothing", poll_nothing, NULL, 0, &poller);
+	plx_poller_add("nothing", poll_nothing, NULL, &poller);
 	plx_fd_add(eventfd(0, EFD_CLOEXEC), EPOLLIN, on_fd, NULL, &watched);
 }
 

@@ -173,23 +173,6 @@ ONE(a_timer_ends_a_sleep)
 	assert_true(plx_tsc_to_ns(turns.longest_turn_cycles) < GAP_NS * 2);
 }
 
-static int quit_period(void *arg, uint64_t now_ns)
-{
-	plx_loop_quit();
-	return 1;
-}
-
-ONE(a_poller_with_a_period_ends_a_sleep)
-{
-	uint64_t begin_ns = plx_now_ns();
-
-	assert_int_equal(plx_poller_add("period", quit_period, NULL, GAP_NS, NULL), 0);
-	assert_int_equal(plx_loop_run(), 0);
-	assert_true(plx_now_ns() - begin_ns >= GAP_NS);
-	assert_in_range(idle_stats_of(0).wakes[PLX_WAKE_TIMER], 1, 10);
-	assert_int_equal(idle_stats_of(0).naps, 0);
-}
-
 static void expire(struct plx_timer *timer, void *arg)
 {
 }
@@ -478,7 +461,7 @@ static struct plx_poller *add_source(struct source *source, bool armed)
 
 	source->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	assert_true(source->fd >= 0);
-	assert_int_equal(plx_poller_add("source", poll_source, source, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("source", poll_source, source, &poller), 0);
 	if (armed)
 		plx_poller_set_arm(poller, arm_source, woke_source);
 	return poller;
@@ -770,16 +753,15 @@ static void *remove_and_quit(void *arg)
 	return quit_later(NULL);
 }
 
-static int busy_regularly(void *arg, uint64_t now_ns)
-{
-	return 1;
-}
-
 /* It is removed while the lcore is too busy to ask again. */
 SOURCE_TEST(a_poller_that_was_unsure_may_be_removed)
 {
-	assert_works(plx_poller_add("period", busy_regularly, NULL, 10 * PLX_NS_PER_MS, NULL));
+	struct plx_timer busy;
+
+	plx_timer_init(&busy, expire, NULL);
+	assert_works(plx_timer_start_periodic(&busy, 10 * PLX_NS_PER_MS));
 	run_until(remove_and_quit, add_source(&source, false));
+	plx_timer_stop(&busy);
 	assert_int_not_equal(idle_stats_of(0).naps, 0);
 	assert_null(idle_stats_of(0).awake_by);
 }

@@ -99,7 +99,7 @@ TEST(a_task_runs_once_at_the_end_of_the_turn_that_scheduled_it)
 	struct plx_timer timer;
 	struct plx_poller *poller;
 
-	assert_int_equal(plx_poller_add("schedules", poll_and_schedule, &a, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("schedules", poll_and_schedule, &a, &poller), 0);
 	plx_timer_init(&timer, expire_and_schedule, &a);
 	assert_int_equal(plx_timer_start(&timer, 0), 0);
 	while (plx_timer_running(&timer)) {
@@ -224,7 +224,7 @@ TEST(the_last_turn_of_a_loop_runs_its_tasks)
 	struct plx_poller *poller;
 
 	a.schedules = &b;
-	assert_int_equal(plx_poller_add("quits", quit_and_schedule, &a, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("quits", quit_and_schedule, &a, &poller), 0);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_string_equal(order, "a");
 	plx_poller_remove(poller);
@@ -255,7 +255,7 @@ TEST(an_lcore_with_a_scheduled_task_does_not_sleep)
 
 	assert_int_equal(plx_idle_set(0, &event_idle), 0);
 	plx_task_init(&task, quit, NULL);
-	assert_int_equal(plx_poller_add("arms", poll_nothing, &task, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("arms", poll_nothing, &task, &poller), 0);
 	plx_poller_set_arm(poller, arm_and_schedule, NULL);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(idle_stats_of(0).sleeps, 0);
@@ -286,7 +286,7 @@ TEST(the_child_of_a_fork_runs_no_task)
 {
 	int status;
 
-	assert_int_equal(plx_poller_add("forks", fork_and_schedule, &a, 0, NULL), 0);
+	assert_int_equal(plx_poller_add("forks", fork_and_schedule, &a, NULL), 0);
 	plx_loop_run();
 	if (forked == 0)
 		_exit(strcmp(order, "") != 0 || plx_task_schedule(&a.task) != -EPERM);

@@ -242,7 +242,7 @@ static void use_lcores(void)
 	REFUSED(plx_lcore_send(WORKER, NULL, NULL));
 	REFUSED(plx_lcore_send_data(WORKER, NULL, NULL, 0));
 	REFUSED(plx_lcore_call(WORKER, &call));
-	REFUSED(plx_poller_add("x", NULL, NULL, 0, NULL));
+	REFUSED(plx_poller_add("x", NULL, NULL, NULL));
 	REFUSED(plx_timer_start(&timer, 1));
 	REFUSED(plx_fd_add(0, EPOLLIN, on_fd, NULL, NULL));
 	REFUSED(plx_fd_modify(watch, EPOLLIN));
@@ -466,7 +466,7 @@ TEST(a_child_that_returns_from_a_callback_leaves_the_loop)
 	struct plx_timer once;
 	int status = -1, rc;
 
-	assert_int_equal(plx_poller_add("count", count_polls, NULL, 0, &poller), 0);
+	assert_int_equal(plx_poller_add("count", count_polls, NULL, &poller), 0);
 	plx_timer_init(&once, fork_in_callback, NULL);
 	assert_int_equal(plx_timer_start(&once, 1), 0);
 	rc = plx_loop_run();

@@ -261,7 +261,7 @@ SPREAD_TEST(connections_not_open_when_a_drain_begins_are_refused)
 		raw_connect_to_listening(&good_sender);
 	raw_closed = 0;
 	TURN_UNTIL(stats().requests == 3 && open_on(0) == 1);
-	assert_works(plx_poller_add("drain", look_for_drain, NULL, 0, &poller));
+	assert_works(plx_poller_add("drain", look_for_drain, NULL, &poller));
 	assert_works(netio_drain(&ctx.evloop, LIMIT_NS));
 	plx_poller_remove(poller);
 	TURN_UNTIL(raw_closed == 3);

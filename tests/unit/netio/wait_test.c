@@ -180,7 +180,7 @@ WAIT_TEST(a_loop_that_returns_wakes_for_the_last_message)
 	connect_sender();
 	netio_recv_fd(&heard.socket);
 	assert_int_equal(take_queued(), 0);
-	assert_works(plx_poller_add("end", end_loop, NULL, 0, &poller));
+	assert_works(plx_poller_add("end", end_loop, NULL, &poller));
 	assert_int_equal(netio_send(&sender, "x", 1), 0);
 	run();
 	assert_true(is_readable());
