@@ -120,7 +120,8 @@ uint64_t messages_fini(struct loop *loop)
 
 /* Sending ------------------------------------------------------------------------------------ */
 
-struct lane *lane_to(struct lcore *to)
+/* The lane from the calling lcore. Return: NULL with an error text. */
+static struct lane *lane_to(struct lcore *to)
 {
 	struct lane *lane = loop_self->out[to->id];
 
@@ -131,7 +132,8 @@ struct lane *lane_to(struct lcore *to)
 	return lane;
 }
 
-int message_send(struct lcore *lcore, const struct message *message)
+/* Send from the calling thread. Return: 0; -EAGAIN, counted; -ENOMEM no lane. */
+static int message_send(struct lcore *lcore, const struct message *message)
 {
 	/* L2 of lcore.c */
 	struct loop *to = atomic_load_explicit(&lcore->loop, memory_order_acquire);

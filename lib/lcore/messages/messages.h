@@ -142,9 +142,5 @@ bool messages_wait(struct loop *loop);
 bool lanes_wait(struct loop *loop);
 /* Free what messages_receive reads from. Return: the number of messages left. */
 uint64_t messages_fini(struct loop *loop);
-/* The lane from the calling lcore. Return: NULL with an error text. */
-struct lane *lane_to(struct lcore *to);
-/* Send from the calling thread. Return: 0; -EAGAIN, counted; -ENOMEM no lane. */
-int message_send(struct lcore *lcore, const struct message *message);
 
 #endif
