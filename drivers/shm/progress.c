@@ -65,15 +65,23 @@ void progress_posted(struct prov_ep *ep)
 	progress_activate((struct shm_ep *)ep);
 }
 
+/* Ask the peer to call. Return: false: something arrived before, and it is active. */
+static bool ask_for_call(struct shm_ep *ep, uint32_t call)
+{
+	set_call(ep, call);
+	if (!ring_look(&ep->reader)) /* C4 */
+		return true;
+	unlist(ep); /* withdraw the request */
+	progress_activate(ep);
+	return false;
+}
+
 /* Idle for long: the peer must call from now on. */
 static void quieten(struct shm_ep *ep)
 {
 	unlist(ep);
-	set_call(ep, CALL_BELL);
-	if (ring_look(&ep->reader)) { /* C4 */
-		progress_activate(ep);
+	if (!ask_for_call(ep, CALL_BELL))
 		return;
-	}
 	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->belled, ep, link);
 	ep->listed = LISTED_BELLED;
 }
@@ -321,18 +329,12 @@ static bool arm(struct shm_ep *ep)
 		return false;
 	if (ep->base.state == EP_DRAINING)
 		return true;
-	if (stays_active) {
-		set_call(ep, CALL_WAKE);
-		ep->is_armed = true;
-	} else {
+	if (!stays_active)
 		unlist(ep);
-		set_call(ep, CALL_BELL | CALL_WAKE);
-	}
-	if (!ring_look(&ep->reader)) /* C4 */
-		return false;
-	unlist(ep); /* withdraw the request */
-	progress_activate(ep);
-	return true;
+	if (!ask_for_call(ep, stays_active ? CALL_WAKE : CALL_BELL | CALL_WAKE))
+		return true;
+	ep->is_armed = stays_active;
+	return false;
 }
 
 static bool arm_list(struct shm_eps *list)

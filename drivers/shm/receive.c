@@ -27,18 +27,17 @@ static void receive_message(struct shm_ep *ep, const struct prov_receive *receiv
 
 static void begin_part(struct shm_ep *ep, const struct record *record, uint64_t total)
 {
-	ep->part_kind = record->kind;
+	ep->part = *record;
 	ep->base.rx.filling = true;
 	ep->part_total = total;
 	ep->part_done = 0;
-	ep->part_has_data = record->flags & RECORD_HAS_DATA;
-	ep->part_data = record->data;
 }
 
 static void end_part(struct shm_ep *ep)
 {
-	receives_complete(&ep->base, ep->part_total, ep->part_has_data, ep->part_data);
-	ep->part_kind = 0;
+	receives_complete(&ep->base, ep->part_total, ep->part.flags & RECORD_HAS_DATA,
+			  ep->part.data);
+	ep->part.kind = 0;
 	ep->base.rx.filling = false;
 }
 
@@ -64,7 +63,7 @@ static bool receive_first(struct shm_ep *ep, struct record *record)
 {
 	uint64_t total;
 
-	if (ep->part_kind || record->length < sizeof(total))
+	if (ep->part.kind || record->length < sizeof(total))
 		return false;
 	memcpy(&total, record->payload, sizeof(total));
 	if (total > SHM_MESSAGE_MAX)
@@ -80,7 +79,7 @@ static bool begin_read(struct shm_ep *ep, const struct record *record)
 	uint32_t count = record->length / sizeof(*pieces);
 	uint64_t total = 0;
 
-	if (ep->part_kind || count < 1 || count > PROV_IOV_MAX ||
+	if (ep->part.kind || count < 1 || count > PROV_IOV_MAX ||
 	    record->length % sizeof(*pieces) || !ep->may_read)
 		return false;
 	memcpy(pieces, record->payload, record->length);
@@ -150,9 +149,9 @@ static bool receive_other(struct shm_ep *ep, const struct prov_receive *receive,
 	case RECORD_FIRST:
 		return receive_first(ep, record);
 	case RECORD_NEXT:
-		return ep->part_kind == RECORD_FIRST && take_part(ep, record);
+		return ep->part.kind == RECORD_FIRST && take_part(ep, record);
 	case RECORD_READ: /* the record stays in the ring until everything was read */
-		return (ep->part_kind || begin_read(ep, record)) && ep->part_kind == RECORD_READ &&
+		return (ep->part.kind || begin_read(ep, record)) && ep->part.kind == RECORD_READ &&
 		       continue_read(ep, receive, record);
 	default: /* RECORD_MESSAGE inside another message */
 		return false;
@@ -175,11 +174,11 @@ static inline int take(struct shm_ep *ep)
 	if (plx_unlikely(!cq_has_room(ep->base.rx_cq)))
 		return 0;
 	receive = receives_first(&ep->base.rx);
-	if (plx_likely(record.kind == RECORD_MESSAGE && !ep->part_kind))
+	if (plx_likely(record.kind == RECORD_MESSAGE && !ep->part.kind))
 		receive_message(ep, receive, &record);
 	else if (!receive_other(ep, receive, &record))
 		return -1;
-	if (plx_unlikely(ep->base.rx.cancelled && !ep->part_kind))
+	if (plx_unlikely(ep->base.rx.cancelled && !ep->part.kind))
 		receives_drop_cancelled(&ep->base.rx);
 	return 1;
 }
@@ -198,7 +197,7 @@ uint32_t receive_poll(struct shm_ep *ep, uint32_t max)
 		if (found <= 0)
 			break;
 		taken++;
-		if (ep->part_kind == RECORD_READ)
+		if (ep->part.kind == RECORD_READ)
 			break;
 	}
 	return taken;

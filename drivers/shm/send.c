@@ -106,25 +106,15 @@ static bool is_full(const struct shm_ep *ep)
 	return ep->base.tx_tail - ep->base.tx_head >= ep->base.tx_size;
 }
 
-/* Add it to the sends in flight. */
-static struct shm_send *keep(struct shm_ep *ep, const struct prov_message *message)
+/* Add it to the sends in flight. written: 0; its length: it only waits for the peer to read it. */
+static void keep(struct shm_ep *ep, const struct prov_message *message, uint64_t written)
 {
 	struct shm_send *kept = &ep->sends[ep->base.tx_tail++ & ep->tx_mask];
 
-	*kept = (struct shm_send){.message = *message};
+	*kept = (struct shm_send){.message = *message, .written = written, .end = ep->writer.tail};
 	kept->message.iov = kept->pieces;
 	memcpy(kept->pieces, message->iov, message->count * sizeof(struct iovec));
 	progress_send_later(ep);
-	return kept;
-}
-
-/* The same for one that only waits for the peer to read it. */
-static void keep_written(struct shm_ep *ep, const struct prov_message *message)
-{
-	struct shm_send *kept = keep(ep, message);
-
-	kept->written = kept->message.length;
-	kept->end = ep->writer.tail;
 }
 
 static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *message)
@@ -145,7 +135,7 @@ static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *m
 	else
 		commit(ep, RECORD_MESSAGE, flags, (uint32_t)message->length, bytes);
 	if (plx_unlikely(waits))
-		keep_written(ep, message);
+		keep(ep, message, message->length);
 	else if (message->wants_completion)
 		push_done(ep, message->context, 0);
 	return 0;
@@ -167,7 +157,7 @@ static ssize_t send_by_reading(struct shm_ep *ep, const struct prov_message *mes
 						  message->iov[i].iov_len};
 	memcpy(ring_payload(record, flags, message->data), pieces, length);
 	commit(ep, RECORD_READ, flags, length, bytes);
-	keep_written(ep, message);
+	keep(ep, message, message->length);
 	return 0;
 }
 
@@ -183,7 +173,7 @@ static ssize_t send_large(struct shm_ep *ep, const struct prov_message *message)
 	if (message->length > shm_params.copy_max &&
 	    atomic_load_explicit(&ep->writer.segment.control->can_read, memory_order_acquire))
 		return send_by_reading(ep, message);
-	keep(ep, message);
+	keep(ep, message, 0);
 	send_go_on(ep, &parts);
 	return 0;
 }

@@ -94,10 +94,9 @@ struct shm_ep {
 	uint64_t drain_end; /* upper bound of head once the peer hung up */
 	uint32_t idle_looks;
 	TAILQ_ENTRY(shm_ep) link;
-	/* A message arriving in parts, by records or by reads; part_kind 0: none. */
-	uint8_t part_kind; /* RECORD_FIRST or RECORD_READ */
-	bool part_has_data;
-	uint64_t part_total, part_done, part_data;
+	/* A message arriving in parts, by records or by reads. */
+	struct record part; /* its first: RECORD_FIRST or RECORD_READ; kind 0: none */
+	uint64_t part_total, part_done;
 	struct iovec sources[PROV_IOV_MAX]; /* of RECORD_READ: in the peer's memory */
 	uint32_t source_count;
 	struct shm_peer peer_process;

@@ -8,10 +8,10 @@
  *   call_later       send.c: send_call_peers, of one connection
  *   wait_for_room    ring.c: ring_refresh (H2, E4); progress.c: progress_arm, arm_sends (E3)
  *   take             receive.c; ring.h: ring_advance; ring.c: ring_tell (H1, E1, E2)
- *   quieten          progress.c: quieten (C3, C4)
+ *   quieten          progress.c: quieten, ask_for_call (C3, C4)
  *   take_bells       progress.c: take_bells, answer, progress_activate
  *   clear_wakes      cq.c: clear_wakes; progress.c: progress_activate
- *   arm              progress.c: progress_arm, arm (C3, C4)
+ *   arm              progress.c: progress_arm, arm, ask_for_call (C3, C4)
  *   is_active        ep.h: LISTED_ACTIVE
  *   is_armed         ep.h: is_armed, of one that is active; or LISTED_NOT
  *   memory           what empties the store buffers, some time later

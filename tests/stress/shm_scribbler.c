@@ -113,7 +113,7 @@ static void edge_records(struct scribbler *scribbler)
 {
 	const struct segment *segment = ring_of_peer(scribbler);
 	uint32_t stop = RECORD_UNIT * (1 + (uint32_t)below(scribbler, 40));
-	uint32_t most = ring_record_max(segment), left;
+	uint32_t most = segment->ring_bytes / 4, left;
 
 	while ((left = left_in_ring(scribbler)) > stop) {
 		uint32_t bytes = left - stop < most ? left - stop : most;

@@ -65,17 +65,11 @@ static inline uint32_t ring_part_header(uint8_t flags)
 	return RECORD_UNIT - RECORD_WORD_BYTES - (flags & RECORD_HAS_DATA ? RECORD_DATA_BYTES : 0);
 }
 
-/* A record may take a quarter of the ring. Then it fits into an empty ring wherever it begins, even
- * before the receiver publishes the last eighth. */
-static inline uint32_t ring_record_max(const struct segment *segment)
-{
-	return segment->ring_bytes / 4;
-}
-
-/* The largest payload of one record. */
+/* The largest payload of one record, which may take a quarter of the ring. Then it fits into an
+ * empty ring wherever it begins, even before the receiver publishes the last eighth. */
 static inline uint32_t ring_payload_max(const struct segment *segment)
 {
-	return ring_record_max(segment) - RECORD_WORD_BYTES - RECORD_DATA_BYTES;
+	return segment->ring_bytes / 4 - RECORD_WORD_BYTES - RECORD_DATA_BYTES;
 }
 
 static inline _Atomic uint64_t *ring_word(const struct segment *segment, uint64_t position)
