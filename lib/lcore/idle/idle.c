@@ -93,19 +93,6 @@ void idle_start(struct loop *loop)
 
 /* Periods ----------------------------------------------------------------------------------- */
 
-/* Poll for an expected response if that costs less than a sleep. It may take half as long again. */
-static uint64_t expected_ns(const struct idle *idle, uint64_t now_ns)
-{
-	uint64_t wait_ns;
-
-	if (idle->expect_ns <= now_ns)
-		return 0;
-	wait_ns = idle->expect_ns - now_ns;
-	if ((double)wait_ns > idle_even_ns(&idle->policy.costs))
-		return 0;
-	return wait_ns + wait_ns / 2;
-}
-
 /* Catch up on what the end of the last period left for later. */
 static void begin(struct loop *loop)
 {
@@ -114,16 +101,11 @@ static void begin(struct loop *loop)
 
 	counter_add(&idle->counts.periods, 1);
 	if (idle->conf.mode == PLX_IDLE_ADAPTIVE) {
-		uint64_t expected;
-
 		if (idle->gap_known) {
 			idle_policy_learn(&idle->policy, idle->gap_ns);
 			counter_set(&idle->counts.spin_ns, idle->policy.spin_ns);
 		}
 		spin_ns = idle_policy_spin(&idle->policy, loop->now_ns);
-		expected = expected_ns(idle, loop->now_ns);
-		if (expected > spin_ns)
-			spin_ns = expected;
 	}
 	idle->gap_known = false;
 	idle->slept = false;
@@ -149,6 +131,19 @@ void idle_end(struct loop *loop)
 	loop->sleep_at_ns = 0;
 }
 
+/* Poll for an expected response if that costs less than a sleep. It may take half as long again. */
+static bool await_expected(struct loop *loop)
+{
+	struct idle *idle = &loop->idle;
+	uint64_t wait_ns = plx_time_since(idle->began_ns, idle->expect_ns);
+
+	if (idle->conf.mode != PLX_IDLE_ADAPTIVE ||
+	    (double)wait_ns > idle_even_ns(&idle->policy.costs))
+		return false;
+	loop->sleep_at_ns = idle->expect_ns + wait_ns / 2;
+	return true;
+}
+
 void idle_turn(struct loop *loop)
 {
 	struct idle *idle = &loop->idle;
@@ -158,6 +153,8 @@ void idle_turn(struct loop *loop)
 		if (loop->now_ns < loop->sleep_at_ns)
 			return;
 	}
+	if (loop->now_ns < idle->expect_ns && await_expected(loop))
+		return;
 	if (!idle->slept)
 		idle->polled_ns = plx_time_since(idle->began_ns, loop->now_ns);
 	if (sleep_until_work(loop))
@@ -166,19 +163,8 @@ void idle_turn(struct loop *loop)
 
 void plx_loop_expect(uint64_t time_ns)
 {
-	struct loop *loop = loop_self;
-	uint64_t spin_ns;
-
-	if (!loop)
-		return;
-	loop->idle.expect_ns = time_ns;
-	if (loop->sleep_at_ns == 0 || loop->sleep_at_ns == PLX_NEVER ||
-	    loop->idle.conf.mode != PLX_IDLE_ADAPTIVE)
-		return;
-	/* Inside a period, in a callback whose poller reported no work. */
-	spin_ns = expected_ns(&loop->idle, loop->now_ns);
-	if (loop->now_ns + spin_ns > loop->sleep_at_ns)
-		loop->sleep_at_ns = loop->now_ns + spin_ns;
+	if (loop_self)
+		loop_self->idle.expect_ns = time_ns;
 }
 
 /* Setting and asking ------------------------------------------------------------------------- */
