@@ -376,7 +376,7 @@ TEST_MET(an_accepted_link_closes_once_its_owner_has_settled)
 	assert_int_equal(connecting.messages, 1);
 }
 
-/* 5 s in all for its owner, which settles after a second, and for its peer, which never answers. */
+/* 5 s in all for its owner, which settles after a while, and for its peer, which never answers. */
 TEST(an_accepted_link_takes_at_most_5_s_to_close)
 {
 	struct frame_hello hello = rogue_good_hello();
@@ -390,9 +390,9 @@ TEST(an_accepted_link_takes_at_most_5_s_to_close)
 	accepting.settles_later = true;
 	began_ns = plx_now_ns();
 	plx_session_close(accepted);
-	pump_ms(1000);
+	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
 	plx_session_settled(accepted);
-	assert_true(pump_until(&accepting.closed, 1, 4800));
+	assert_true(pump_until(&accepting.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(log_count("did not take all within 5 s"), 1);
 	rogue_close(rogue);
@@ -708,7 +708,7 @@ TEST_MET(a_connector_closes_once_its_owner_has_settled)
 	assert_int_equal(accepting.messages, 1);
 }
 
-/* 5 s in all for its owner, which settles after a second, and for its peer: an lcore that stands
+/* 5 s in all for its owner, which settles after a while, and for its peer: an lcore that stands
  * still. */
 PLX_TEST_WITH(a_connector_takes_at_most_5_s_to_close, session_up_on_two_lcores, session_down)
 {
@@ -725,9 +725,9 @@ PLX_TEST_WITH(a_connector_takes_at_most_5_s_to_close, session_up_on_two_lcores, 
 	connecting.settles_later = true;
 	began_ns = plx_now_ns();
 	plx_connector_close(session);
-	pump_ms(1000);
+	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
 	plx_connector_settled(session);
-	assert_true(pump_until(&connecting.closed, 1, 4800));
+	assert_true(pump_until(&connecting.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(connecting.reason, PLX_LINK_TIMEOUT);
 	assert_has(connecting.why, ": it did not take all within 5 s");
