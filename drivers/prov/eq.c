@@ -100,8 +100,11 @@ void eq_forget(struct prov_eq *eq, fid_t pep)
 	struct prov_event *event, *after;
 
 	TAILQ_FOREACH_SAFE (event, &eq->events, link, after) {
-		if (event->fid == pep && !event->is_user)
-			drop(eq, event);
+		if (event->fid != pep || event->is_user)
+			continue;
+		if (event->info)
+			prov_request_free((struct prov_request *)event->info->handle);
+		drop(eq, event);
 	}
 	signal_as_queued(eq);
 }

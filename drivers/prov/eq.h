@@ -72,7 +72,7 @@ void eq_push_error(struct prov_eq *eq, struct prov_event *event, fid_t fid, int 
 int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const void *data,
 		    uint32_t length);
 /* Remove unread events. The first removes one event if it is queued, in constant time, since
- * thousands may be queued; the second removes those of a passive endpoint. */
+ * thousands may be queued; the second removes those of a passive endpoint, with their requests. */
 void eq_take_back(struct prov_eq *eq, struct prov_event *event);
 void eq_forget(struct prov_eq *eq, fid_t pep);
 

@@ -22,14 +22,6 @@ static const struct prov_pep_ops *ops_of(const struct prov_pep *pep)
 
 /* Accepting ---------------------------------------------------------------------------------- */
 
-static void free_all(struct prov_requests *requests)
-{
-	struct prov_request *request, *next;
-
-	TAILQ_FOREACH_SAFE (request, requests, link, next)
-		prov_request_free(request);
-}
-
 /* Otherwise pending connections would wake sleeping threads again and again. */
 static void pause_accepting(struct prov_pep *pep, uint64_t pause_ns)
 {
@@ -134,18 +126,25 @@ static int pep_listen(struct fid_pep *fid)
 	return rc;
 }
 
+/* An endpoint that takes a request may be closed, and the request with it: so the handle is only
+ * compared. */
+static bool has_told(struct prov_pep *pep, fid_t handle)
+{
+	struct prov_request *each;
+
+	pthread_mutex_lock(&pep->lock);
+	TAILQ_FOREACH (each, &pep->told, link) {
+		if (&each->fid == handle)
+			break;
+	}
+	pthread_mutex_unlock(&pep->lock);
+	return each;
+}
+
 static int pep_reject(struct fid_pep *fid, fid_t handle, const void *data, size_t length)
 {
-	struct prov_request *request = (struct prov_request *)handle;
-
-	if (!handle || handle->fclass != FI_CLASS_CONNREQ || length > PROV_CM_DATA_MAX)
-		return -FI_EINVAL;
-	if (request->pep != pep_of(&fid->fid)) /* an endpoint's: closing it rejects the request */
-		return -FI_EINVAL;
-	/* If the rejection is not delivered, closing the socket tells the peer. */
-	request->ops->reject(request, data, length);
-	prov_request_free(request);
-	return 0;
+	return has_told(pep_of(&fid->fid), handle) ? prov_request_reject(handle, data, length)
+						   : -FI_EINVAL;
 }
 
 static int pep_setname(fid_t fid, void *addr, size_t bytes)
@@ -195,24 +194,36 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	return command == FI_BACKLOG ? set_backlog(pep_of(fid), *(int *)arg) : -FI_ENOSYS;
 }
 
+void prov_pep_free(struct prov_pep *pep)
+{
+	pthread_mutex_destroy(&pep->lock);
+	fi_freeinfo(pep->info);
+	free(pep);
+}
+
+/* Requests that were read belong to the application, and need the lock for as long. */
 static int pep_close(struct fid *fid)
 {
 	struct prov_pep *pep = pep_of(fid);
+	bool is_last;
 
 	if (pep->eq) {
 		eq_unwatch(pep->eq, &pep->source);
 		eq_clear_deadline(pep->eq, &pep->resume);
-		free_all(&pep->silent);
-		free_all(&pep->told);
+		while (!TAILQ_EMPTY(&pep->silent))
+			prov_request_free(TAILQ_FIRST(&pep->silent));
 		eq_forget(pep->eq, fid);
 		pep->eq->refs--;
 	}
 	if (pep->source.fd >= 0)
 		close(pep->source.fd);
-	pthread_mutex_destroy(&pep->lock);
-	fi_freeinfo(pep->info);
 	fabric_unref(pep->fabric);
-	free(pep);
+	pthread_mutex_lock(&pep->lock);
+	pep->is_closed = true;
+	is_last = pep->told_count == 0;
+	pthread_mutex_unlock(&pep->lock);
+	if (is_last)
+		prov_pep_free(pep);
 	return 0;
 }
 

@@ -17,9 +17,10 @@ struct prov_pep_ops;
 #define PROV_HANDSHAKES_MAX 256 /* defaults of a passive endpoint */
 #define PROV_SILENT_NS      (5 * PLX_NS_PER_S)
 
-/* An incoming connection, until fi_accept or fi_reject; info->handle points to it. It is silent
- * until its first message arrives, and reported once FI_CONNREQ is queued. From then on an endpoint
- * may take it over, on another thread too. */
+/* An incoming connection; info->handle points to it. It is silent until its first message arrives,
+ * and reported once FI_CONNREQ is queued. Once that is read, it belongs to the application until it
+ * is rejected, or an endpoint takes it over: on any thread, and also after its passive endpoint is
+ * closed. */
 struct prov_request {
 	struct fid fid; /* FI_CLASS_CONNREQ */
 	const struct prov_pep_ops *ops;
@@ -58,6 +59,7 @@ struct prov_pep {
 	pthread_mutex_t lock;
 	struct prov_requests told;
 	uint32_t told_count;
+	bool is_closed; /* freed with the last of these */
 };
 
 /* A provider's extension. Its passive endpoint starts with a struct prov_pep and its requests with
@@ -84,9 +86,11 @@ int prov_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep *
 /* For drivers of lib/fabric: see plx_fabric_driver.h. */
 void prov_pep_admit(struct fid_pep *fid, const struct plx_admit_calls *calls);
 void *prov_request_ticket(const struct fi_info *info);
+int prov_request_reject(fid_t handle, const void *data, size_t length);
 /* accept(2) failed with that error: close another connection if descriptors ran out; otherwise
  * report it, and pause accepting if it may recover. */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err);
+void prov_pep_free(struct prov_pep *pep); /* closed, and without requests */
 
 /* request.c */
 /* Add an incoming connection, and ask whether to take it. peer: NULL for one of this host, of that
@@ -98,7 +102,7 @@ bool prov_request_make_room(struct prov_pep *pep);
  * Frees it if there is no memory. */
 void prov_request_tell(struct prov_request *request, const void *data, uint32_t length);
 /* End a silent request, report why, and free it. */
-void prov_request_end(struct prov_request *request, enum plx_admit_end end, const char *why);
+void prov_request_end(struct prov_request *request, enum plx_admit_end reason, const char *why);
 void prov_request_take(
 	struct prov_request *request); /* remove a reported request from its passive endpoint */
 void prov_request_free(struct prov_request *request);

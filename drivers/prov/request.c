@@ -32,20 +32,24 @@ static void end_silence(struct prov_request *request)
 void prov_request_take(struct prov_request *request)
 {
 	struct prov_pep *pep = request->pep;
+	bool is_last;
 
 	pthread_mutex_lock(&pep->lock);
 	TAILQ_REMOVE(&pep->told, request, link);
-	pep->told_count--;
+	is_last = --pep->told_count == 0 && pep->is_closed;
 	pthread_mutex_unlock(&pep->lock);
 	request->pep = NULL;
+	if (is_last)
+		prov_pep_free(pep);
 }
 
-void prov_request_free(struct prov_request *request)
+/* Its ticket is the last that ends: a connection counts until its descriptor is closed. */
+static void end(struct prov_request *request, enum plx_admit_end reason, const char *why)
 {
 	struct prov_pep *pep = request->pep;
+	void *ticket = request->ticket;
+	void (*ended)(void *, enum plx_admit_end, const char *) = ticket ? pep->admit.ended : NULL;
 
-	if (request->ticket)
-		pep->admit.ended(request->ticket, PLX_ADMIT_FAILED, NULL);
 	if (pep && request->is_told)
 		prov_request_take(request);
 	else if (pep)
@@ -55,6 +59,13 @@ void prov_request_free(struct prov_request *request)
 	if (request->source.fd >= 0)
 		close(request->source.fd);
 	free(request);
+	if (ended)
+		ended(ticket, reason, why);
+}
+
+void prov_request_free(struct prov_request *request)
+{
+	end(request, PLX_ADMIT_FAILED, NULL);
 }
 
 /* Without a table of calls, the provider's log is the only report. */
@@ -73,17 +84,14 @@ static void log_end(struct prov_request *request, const char *why)
 		 peer, why);
 }
 
-void prov_request_end(struct prov_request *request, enum plx_admit_end end, const char *why)
+void prov_request_end(struct prov_request *request, enum plx_admit_end reason, const char *why)
 {
 	struct prov_pep *pep = request->pep;
 
-	pep->ended[end]++;
-	if (request->ticket)
-		pep->admit.ended(request->ticket, end, why);
-	else if (!pep->admit.accepted)
+	pep->ended[reason]++;
+	if (!pep->admit.accepted)
 		log_end(request, why);
-	request->ticket = NULL;
-	prov_request_free(request);
+	end(request, reason, why);
 }
 
 static void evict(struct prov_request *request)
@@ -223,6 +231,18 @@ void prov_request_tell(struct prov_request *request, const void *data, uint32_t 
 	pthread_mutex_unlock(&pep->lock);
 	if (request->ticket)
 		pep->admit.opened(request->ticket);
+}
+
+int prov_request_reject(fid_t handle, const void *data, size_t length)
+{
+	struct prov_request *request = (struct prov_request *)handle;
+
+	if (length > PROV_CM_DATA_MAX)
+		return -FI_EINVAL;
+	/* If the rejection is not delivered, closing the socket tells the peer. */
+	request->ops->reject(request, data, length);
+	prov_request_free(request);
+	return 0;
 }
 
 void *prov_request_ticket(const struct fi_info *info)

@@ -156,13 +156,15 @@ static inline void expect_refused(struct fid_ep *ep)
 	assert_int_equal(error.err, FI_ECONNREFUSED);
 }
 
-/* The next request. */
-static inline void reject_next(const void *data, size_t length)
+static inline void reject(struct fi_info *info, const void *data, size_t length)
 {
-	struct fi_info *info = next_request();
-
 	assert_int_equal(fi_reject(pep, info->handle, data, length), 0);
 	fi_freeinfo(info);
+}
+
+static inline void reject_next(const void *data, size_t length)
+{
+	reject(next_request(), data, length);
 }
 
 #endif

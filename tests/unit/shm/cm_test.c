@@ -119,7 +119,7 @@ TEST(a_request_carries_both_addresses)
 	assert_same(info->src_addr, &address);
 	assert_same(info->dest_addr, &local);
 	assert_int_not_equal(address_port(info->dest_addr), 0);
-	fi_freeinfo(info);
+	reject(info, NULL, 0);
 	close_ep(ep);
 }
 
@@ -134,7 +134,7 @@ TEST(a_connector_may_choose_its_port)
 	assert_int_equal(fi_connect(ep, &address, NULL, 0), 0);
 	info = next_request();
 	assert_same(info->dest_addr, &wanted);
-	fi_freeinfo(info);
+	reject(info, NULL, 0);
 	close_ep(ep);
 }
 

@@ -45,12 +45,11 @@ PLX_TEST_WITH(a_paused_listener_keeps_retrying, setup_shm, teardown)
 	info = next_request();
 	progress_until(listener->resume.at_ns);
 	watched_not = listener->source.fd;
-	assert_int_equal(fi_reject(pep, info->handle, NULL, 0), 0);
-	fi_freeinfo(info);
+	reject(info, NULL, 0);
 	progress_until(refused >= 3); /* soon, then every second */
 	watched_not = 0;
 	progress_until(!TAILQ_EMPTY(&((struct prov_eq *)server.eq)->events));
-	fi_freeinfo(next_request());
+	reject_next(NULL, 0);
 	close_ep(first);
 	close_ep(second);
 }
