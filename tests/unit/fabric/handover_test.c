@@ -3,8 +3,10 @@
  * those that do not in time, and those in flight when their listener closes or the process ends. */
 #include "fabric_listen.h"
 #include "fixture.h"
+#include "rogue.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 static struct plx_listener *listener; /* created by listen_placed */
 
@@ -439,6 +441,43 @@ HANDOVER_TEST(the_process_may_end_with_answers_in_flight)
 	assert_true(on_its_way());
 }
 HANDOVER_TEST_AUTO(the_process_may_end_with_answers_in_flight)
+
+/* Whether lcore 1 has finished the turn in which it counted a failed connection. */
+static void wait_for_end_on_lcore_1(void)
+{
+	struct plx_lcore_stats before, now;
+
+	wait_until(listener_stats_of(listener).failed == 1);
+	plx_lcore_stats(1, &before);
+	do
+		plx_lcore_stats(1, &now);
+	while (now.turns < before.turns + 2);
+}
+
+/* A link on lcore 1 makes room. Its listener closes before lcore 1's answer is read. */
+HANDOVER_TEST(an_eviction_may_outlive_its_listener_and_links)
+{
+	struct plx_listen_attr attr = {.link.hello_timeout_ns = PLX_NEVER,
+				       .spread = PLX_SPREAD_CALLBACK,
+				       .place = place_on_lcore_1,
+				       .admission.handshakes_max = 1};
+	struct rogue *silent;
+	int newcomer;
+
+	skip_if_provider_given(); /* it needs a connection before its request */
+	listener = fixture_listen_as(here("0"), attr);
+	worker_start();
+	silent = rogue_connect(plx_listener_address(listener));
+	newcomer = rogue_socket(plx_listener_address(listener));
+	while (listener_stats_of(listener).evicted == 0)
+		plx_loop_turn();
+	wait_for_end_on_lcore_1();
+	plx_listener_close(listener);
+	pump_ms(20);
+	close(newcomer);
+	rogue_close(silent);
+	worker_stop();
+}
 
 /* As on a host with RDMA devices, where a listener has one for shared memory and one for RDMA: each
  * close frees other list entries. */
