@@ -19,6 +19,7 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.fabric = shm_fabric_open,
 	.admit = prov_pep_admit,
 	.ticket = prov_request_ticket,
+	.reject = prov_request_reject,
 	.claim = send_claim,
 	.commit = send_commit,
 	.tx_size = TX_SIZE,

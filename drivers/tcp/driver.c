@@ -75,6 +75,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.configure = tcp_configure,
 	.admit = prov_pep_admit,
 	.ticket = prov_request_ticket,
+	.reject = prov_request_reject,
 	.failure = tcp_failure,
 	.keep_alive = tcp_keep_alive,
 	.direct = true,

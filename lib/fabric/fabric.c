@@ -214,6 +214,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 	}
 	*home = (struct plx_fabric_lcore){.id = id};
 	TAILQ_INIT(&home->kept_pools);
+	TAILQ_INIT(&home->requests);
 	liveness_home_init(home);
 	assembly_home_init(home);
 	release_home_init(home);
@@ -274,15 +275,8 @@ uint32_t plx_fabric_open_count(void)
 /* Closes the user's listeners; each closes its `also` listeners, wherever they are in the list. */
 static void close_listeners(struct plx_fabric_lcore *home)
 {
-	struct plx_listener *listener = LIST_FIRST(&home->listeners);
-
-	while (listener) {
-		bool open = listener->front == listener && !listener->closed;
-
-		if (open)
-			plx_listener_close(listener);
-		listener = open ? LIST_FIRST(&home->listeners) : LIST_NEXT(listener, of_home);
-	}
+	while (!LIST_EMPTY(&home->listeners))
+		plx_listener_close(LIST_FIRST(&home->listeners)->front);
 }
 
 static bool has_no_links(void *home)
@@ -330,9 +324,9 @@ static void end_links(struct plx_fabric_lcore *home)
 {
 	struct plx_link *link;
 
+	handover_fini(home);
 	while (!LIST_EMPTY(&home->listeners))
 		listener_free(LIST_FIRST(&home->listeners));
-	handover_forget_all(home);
 	LIST_FOREACH (link, &home->links, of_home)
 		close_now(link, PLX_LINK_ABORTED, "the process is shutting down");
 }

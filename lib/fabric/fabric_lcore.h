@@ -122,8 +122,8 @@ struct plx_fabric_lcore {
 	struct plx_link *scheduled; /* links that asked for service */
 	struct plx_link *unserved;  /* those of an earlier turn that used up its budget */
 	LIST_HEAD(listeners, plx_listener) listeners;
-	LIST_HEAD(requests, request) given_up; /* still in another lcore's lane: see handover.c */
-	struct plx_buf *delivering;            /* the message inside on_message */
+	TAILQ_HEAD(, request) requests; /* that it read: see handover.c */
+	struct plx_buf *delivering;     /* the message inside on_message */
 	struct plx_pool *tx_pool;
 	struct plx_buf *link_bufs[LINK_BUF_COUNT]; /* see link_buf.c; NULL: empty */
 	uint32_t link_buf_bytes;                   /* their total */

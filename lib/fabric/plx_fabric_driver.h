@@ -91,6 +91,11 @@ struct plx_fabric_driver {
 	void (*admit)(struct fid_pep *pep, const struct plx_admit_calls *calls);
 	void *(*ticket)(const struct fi_info *request);
 
+	/** Reject a connection request that was read, on any lcore, also after its passive endpoint
+	 * is closed. handle: of its info. Return: 0; -FI_EINVAL too much data. NULL: fi_reject, on
+	 * the lcore of the passive endpoint. */
+	int (*reject)(fid_t handle, const void *data, size_t length);
+
 	/** It supports remote memory (FI_RMA), so links may have direct data placement. */
 	bool direct;
 

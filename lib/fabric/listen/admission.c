@@ -13,6 +13,7 @@
  * honest peer may be slow, and would come again. */
 #define GRACE_NS      (100 * PLX_NS_PER_MS)
 #define WAIT_MAX_NS   (PLX_NS_PER_S * 5 / 2) /* for a turn */
+#define CLOSING_NS    PLX_NS_PER_MS          /* for one that makes room to be closed */
 #define FULL_AGAIN_NS PLX_NS_PER_S /* when a listener that has all its links may have room */
 #define HOST_PART     4 /* of the links, and of the descriptors, is the most that one address has */
 #define NETWORK_TIMES 2 /* an IPv6 /48 may have as many links as this number of addresses */
@@ -112,7 +113,7 @@ static void enter_silent(struct ticket *ticket, uint64_t now_ns)
 {
 	ticket->state = TICKET_SILENT;
 	ticket->since_ns = now_ns;
-	ticket->is_taken = true;
+	ticket->is_taken = ticket->is_half_open = true;
 	TAILQ_INSERT_TAIL(&ticket->origin->silent, ticket, of_origin);
 	origin_add(ticket->origin, ORIGIN_LINKS, 1);
 	origin_add(ticket->origin, ORIGIN_HALF_OPEN, 1);
@@ -137,9 +138,18 @@ static void leave_state(struct ticket *ticket)
 			top->next_turn = 0;
 	} else if (ticket->state == TICKET_SILENT) {
 		TAILQ_REMOVE(&origin->silent, ticket, of_origin);
-		origin_add(origin, ORIGIN_HALF_OPEN, -1);
 	}
 	leave_doomed(ticket);
+}
+
+/* It is open, or closed. Until then it counts, also if it makes room. */
+static void leave_half_open(struct ticket *ticket)
+{
+	if (!ticket->is_half_open)
+		return;
+	ticket->is_half_open = false;
+	origin_add(ticket->origin, ORIGIN_HALF_OPEN, -1);
+	admission_of(ticket)->closing -= ticket->state == TICKET_LOST;
 }
 
 /* It makes room. */
@@ -147,6 +157,7 @@ static void lose(struct ticket *ticket, enum admission_cause cause, struct admis
 {
 	leave_state(ticket);
 	ticket->state = TICKET_LOST;
+	admission_of(ticket)->closing += ticket->is_half_open;
 	atomic_store_explicit(&ticket->evicted, true, memory_order_relaxed);
 	counter_add_shared(&admission_of(ticket)->counts[cause], 1);
 	if (ticket->connection) {
@@ -189,6 +200,7 @@ static struct ticket *join(struct listener_shared *shared, const struct plx_admi
 static bool leave(struct ticket *ticket)
 {
 	leave_state(ticket);
+	leave_half_open(ticket);
 	if (ticket->is_taken)
 		origin_add(ticket->origin, ORIGIN_LINKS, -1);
 	origin_release(&admission_of(ticket)->origins, ticket->origin);
@@ -226,7 +238,7 @@ static struct ticket *oldest_silent(struct origin *origin)
 	struct ticket *each;
 
 	TAILQ_FOREACH (each, &origin->silent, of_origin) {
-		if (each->connection || each->link)
+		if (each->connection || each->request || each->link)
 			return each;
 	}
 	return NULL;
@@ -243,7 +255,8 @@ static bool holds_as_many(struct origin *own, struct origin *most)
 }
 
 /* Find room for one more that is not open: at the limit, the address that has most of them loses
- * its oldest silent one. Return: why it must be refused. */
+ * its oldest silent one. A provider closes its own first; others take a moment. Return: why it must
+ * be refused. */
 static enum admission_cause make_room(struct admission *admission, const struct ticket *ticket,
 				      uint64_t now_ns, struct admission_answer *answer)
 {
@@ -253,15 +266,23 @@ static enum admission_cause make_room(struct admission *admission, const struct 
 
 	if (admission->origins.root.half_open < admission->limits.handshakes_max)
 		return ADMISSION_NONE;
+	answer->wait_ns = CLOSING_NS;
+	/* Each makes room for one that waits. */
+	if (admission->closing >= admission->turns.waiting ||
+	    admission->turns.waiting > admission->waiting_max)
+		return ADMISSION_NONE;
 	most = origin_most(&admission->origins, ORIGIN_HALF_OPEN);
 	oldest = most ? oldest_silent(most) : NULL;
 	if (!oldest)
 		return ADMISSION_HANDSHAKES;
 	age_ns = plx_time_since(oldest->since_ns, now_ns);
-	if (age_ns < GRACE_NS && holds_as_many(ticket->origin, most))
+	if (age_ns < GRACE_NS && holds_as_many(ticket->origin, most)) {
 		answer->wait_ns = GRACE_NS - age_ns;
-	else
-		lose(oldest, ADMISSION_EVICTED, answer);
+		return ADMISSION_NONE;
+	}
+	lose(oldest, ADMISSION_EVICTED, answer);
+	if (oldest->connection)
+		answer->wait_ns = 0;
 	return ADMISSION_NONE;
 }
 
@@ -299,13 +320,15 @@ static enum admission_cause decide(struct admission *admission, struct ticket *t
 				   uint64_t now_ns, struct admission_answer *answer)
 {
 	enum admission_cause cause = over_links(admission, ticket->origin);
+	bool has_turn;
 
 	if (ticket->state == TICKET_LOST) /* its provider has not closed it yet */
 		return ADMISSION_LOST;
 	if (cause != ADMISSION_NONE)
 		return cause;
 	answer->wait_ns = turns_wait_ns(&admission->turns, ticket->turn, is_new, now_ns);
-	if (!answer->wait_ns)
+	has_turn = !answer->wait_ns;
+	if (has_turn)
 		cause = make_room(admission, ticket, now_ns, answer);
 	if (cause != ADMISSION_NONE)
 		return cause;
@@ -317,8 +340,9 @@ static enum admission_cause decide(struct admission *admission, struct ticket *t
 		return ADMISSION_NONE;
 	}
 	answer->verdict = PLX_ADMIT_KEEP;
-	if (plx_time_since(ticket->since_ns, now_ns) > admission->wait_max_ns ||
-	    (is_new && is_one_too_many(admission, ticket, answer)))
+	if (plx_time_since(ticket->since_ns, now_ns) > admission->wait_max_ns)
+		return has_turn ? ADMISSION_HANDSHAKES : ADMISSION_RATE;
+	if (is_new && is_one_too_many(admission, ticket, answer))
 		return ADMISSION_RATE;
 	return ADMISSION_NONE;
 }
@@ -367,19 +391,24 @@ void admission_waits_in(struct ticket *ticket, struct request *request)
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
 
-void admission_placed(struct ticket *ticket, struct plx_link *link)
+bool admission_placed(struct ticket *ticket, struct plx_link *link)
 {
+	bool is_evicted;
+
 	pthread_mutex_lock(&admission_of(ticket)->lock);
 	ticket->request = NULL;
 	ticket->link = link;
 	ticket->lcore = plx_lcore_id();
+	is_evicted = ticket->state == TICKET_LOST;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
+	return !is_evicted;
 }
 
 void admission_opened(struct ticket *ticket)
 {
 	pthread_mutex_lock(&admission_of(ticket)->lock);
 	leave_state(ticket);
+	leave_half_open(ticket);
 	ticket->state = TICKET_OPEN;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
@@ -401,15 +430,14 @@ void admission_leave(struct ticket *ticket)
 
 /* Evictions ------------------------------------------------------------------------------------ */
 
-struct plx_link *admission_link(struct ticket *ticket, uint32_t *lcore_out)
+struct ticket_holder admission_holder(struct ticket *ticket)
 {
-	struct plx_link *link;
+	struct ticket_holder holder;
 
 	pthread_mutex_lock(&admission_of(ticket)->lock);
-	link = ticket->link;
-	*lcore_out = ticket->lcore;
+	holder = (struct ticket_holder){ticket->request, ticket->link, ticket->lcore};
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
-	return link;
+	return holder;
 }
 
 void admission_unref(struct ticket *ticket)
@@ -536,7 +564,8 @@ static void text_of(struct admission *admission, enum admission_cause cause,
 		snprintf(out, size,
 			 "%u connections are being opened, as many as may be at a time "
 			 "(--handshakes-max %u); %s has most of them, %u",
-			 root->half_open, limits->handshakes_max, most_text, held);
+			 root->half_open - admission->closing, limits->handshakes_max, most_text,
+			 held);
 	}
 }
 

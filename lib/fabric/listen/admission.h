@@ -117,17 +117,24 @@ struct ticket {
 	struct origin *origin;
 	enum ticket_state state;
 	bool is_taken;                 /* counts as a link */
+	bool is_half_open;             /* counts as one */
 	bool is_doomed;                /* in that list */
 	uint64_t turn, since_ns;       /* of the present state */
 	TAILQ_ENTRY(ticket) of_origin; /* kept or silent, by state; or doomed */
 	/* Who can end it: one of these, or none of them. */
 	void *connection;        /* the provider, which has not reported it */
-	struct request *request; /* the listener's lcore: it waits there */
+	struct request *request; /* see handover.c */
 	struct plx_link *link;   /* the lcore of its link */
 	uint32_t lcore;
 	_Atomic bool evicted; /* relaxed: only logs read it */
 	unsigned refs;        /* the connection, and an eviction */
 	struct plx_call call; /* of an eviction */
+};
+
+struct ticket_holder {
+	struct request *request;
+	struct plx_link *link;
+	uint32_t lcore; /* of the link */
 };
 
 /* Per listener, shared by the lcores of its links. */
@@ -139,6 +146,7 @@ struct admission {
 	struct origins origins;
 	struct turns turns;
 	TAILQ_HEAD(, ticket) doomed; /* evicted connections of a provider, which must close them */
+	uint32_t closing;            /* evicted, not closed yet, and still half-open */
 	_Atomic uint64_t counts[ADMISSION_CAUSES];
 	struct plx_log_limit
 		log_limits[ADMISSION_CAUSES + 1]; /* and of no memory; the listener's lcore */
@@ -165,19 +173,19 @@ void admission_init(struct admission *admission, const struct plx_admission *lim
 /* Whether to take a connection now. */
 void admission_ask(struct listener_shared *shared, const struct plx_admit_request *asked,
 		   uint64_t now_ns, struct admission_answer *answer_out);
-/* Its provider has reported it; and it waits in a request of the listener's lcore. */
+/* Its provider has reported it; and it waits in a request. */
 void admission_reported(struct ticket *ticket);
 void admission_waits_in(struct ticket *ticket, struct request *request);
-/* It has a link on the calling lcore. */
-void admission_placed(struct ticket *ticket, struct plx_link *link);
+/* It has a link on the calling lcore. Return: whether it still may: false: it was evicted. */
+bool admission_placed(struct ticket *ticket, struct plx_link *link);
 void admission_opened(struct ticket *ticket); /* its handshake is complete */
 void admission_leave(struct ticket *ticket);  /* it has ended; accepts NULL */
 /* A provider's connection to close: one that was evicted, or else the silent one that frees a
  * descriptor. Return: NULL: none. */
 void *admission_next_doomed(struct admission *admission);
 void *admission_descriptor(struct admission *admission);
-/* For the side that evicts a link: what is left of it, and that this side is done. */
-struct plx_link *admission_link(struct ticket *ticket, uint32_t *lcore_out);
+/* For the side that evicts: what is left of the connection, and that this side is done. */
+struct ticket_holder admission_holder(struct ticket *ticket);
 void admission_unref(struct ticket *ticket);
 /* Why a connection of that origin is refused; out: of that size. */
 void admission_text(struct admission *admission, enum admission_cause cause,

@@ -8,15 +8,20 @@
 
 /* Making room ---------------------------------------------------------------------------------- */
 
-static int evict_there(struct plx_call *call, void *arg)
+void admit_end_evicted(struct plx_link *link)
 {
-	uint32_t lcore;
-	struct plx_link *link = admission_link(arg, &lcore);
-
-	if (link && (link->state < LINK_OPEN || link->declined))
+	if (link->state < LINK_OPEN || link->declined)
 		close_now(link, PLX_LINK_ABORTED,
 			  "as many connections are being opened as may be at a time "
 			  "(--handshakes-max), and its address has the most of them");
+}
+
+static int evict_there(struct plx_call *call, void *arg)
+{
+	struct plx_link *link = admission_holder(arg).link;
+
+	if (link)
+		admit_end_evicted(link);
 	return 0;
 }
 
@@ -26,16 +31,15 @@ static void evicted_there(struct plx_call *call, int result, void *arg)
 }
 
 /* Return: whether the answer comes later. */
-static bool evict_link(struct ticket *ticket)
+static bool evict(struct ticket *ticket, const struct ticket_holder *holder, uint64_t again_ns)
 {
-	uint32_t lcore;
-
-	if (!admission_link(ticket, &lcore))
-		return false;
 	ticket->call = (struct plx_call){.fn = evict_there, .done = evicted_there, .arg = ticket};
-	if (lcore != plx_lcore_id()) /* if the lane is full, its time-outs end it */
-		return plx_lcore_call(lcore, &ticket->call) == 0;
-	evict_there(&ticket->call, ticket);
+	if (holder->request)
+		handover_evict(holder->request, again_ns);
+	else if (holder->link && holder->lcore == plx_lcore_id())
+		admit_end_evicted(holder->link);
+	else if (holder->link) /* if the lane is full, its time-outs end it */
+		return plx_lcore_call(holder->lcore, &ticket->call) == 0;
 	return false;
 }
 
@@ -56,17 +60,17 @@ static void report(struct listener_shared *shared, enum admission_cause cause,
 static void make_room(struct listener_shared *shared, const struct admission_answer *answer)
 {
 	struct ticket *victim = answer->victim;
+	const struct ticket_holder holder = admission_holder(victim);
 	char peer[ORIGIN_TEXT_BYTES];
 
 	if (plx_log_allowed(&shared->admission.log_limits[answer->victim_cause], plx_loop_now_ns()))
 		report(shared, answer->victim_cause, &answer->victim_key,
 		       origin_key_text(&answer->victim_key, peer), "closed before it was open");
 	if (answer->victim_cause == ADMISSION_RATE) {
-		counter_add_shared(&shared->requests, victim->request == NULL);
+		counter_add_shared(&shared->requests, !holder.request);
 		counter_add_shared(&shared->refused, 1);
 	}
-	handover_evict(victim);
-	if (!evict_link(victim))
+	if (!evict(victim, &holder, answer->again_ns))
 		admission_unref(victim);
 }
 

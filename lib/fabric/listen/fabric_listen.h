@@ -27,13 +27,15 @@ struct handshake_log_host {
 	uint64_t next_ns; /* earliest time of its next log line; 0: unused */
 };
 
-/* A listener's counters, shared with its links on other lcores. */
+/* A listener's attributes and counters, shared with its requests and links on other lcores. */
 struct listener_shared {
 	_Atomic uint32_t refs;
 	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
+	struct plx_listen_attr attr; /* constant */
 	struct admission admission;
-	char last_failure[160]; /* this and the next two under the lock of admission */
+	char last_failure[160]; /* this and the rest under the lock of admission */
 	char last_refused[256]; /* the log line of a limit */
+	struct plx_log_limit log_limit;
 	struct handshake_log_host log_hosts[HANDSHAKE_LOG_HOSTS];
 };
 
@@ -41,16 +43,12 @@ struct plx_listener {
 	uint8_t kind; /* first: see event_source() */
 	struct plx_set *set;
 	struct fid_pep *pep;
-	struct plx_listen_attr attr;
 	struct listener_shared *shared;
 	LIST_ENTRY(plx_listener) of_home; /* le_prev NULL: it failed to listen */
 	struct plx_listener *front; /* the user's listener: itself, or one in whose `also` it is */
 	LIST_HEAD(, plx_listener) also;    /* other drivers' and addresses' listeners */
 	LIST_ENTRY(plx_listener) of_front; /* in its `also`; le_prev NULL: it is the user's */
-	struct requests requests; /* sent to another lcore, or on the way back: see handover.c */
-	uint32_t turn;            /* round-robin: search for the next lcore from here */
-	bool placing;             /* inside a callback that chooses an lcore */
-	bool closed;              /* by the user; stays listed until its requests are answered */
+	uint32_t turn;                     /* round-robin: search for the next lcore from here */
 	char address[PLX_ADDRESS_MAX];
 	uint16_t port;
 };
@@ -59,7 +57,6 @@ struct plx_listener {
 /* attr: its admission is checked. Return: NULL: no memory. */
 struct listener_shared *listener_shared_create(const struct plx_listen_attr *attr);
 void listener_free(struct plx_listener *listener);
-void listener_release(struct plx_listener *listener);
 void listener_ref(struct listener_shared *shared);
 void listener_failed(const struct plx_link *link);
 void listener_unref(struct listener_shared *shared);
@@ -78,12 +75,23 @@ void admit_ask(struct listener_shared *shared, const struct plx_admit_request *a
 /* Give the provider of a new passive endpoint the calls by which it asks. */
 void admit_offer(struct plx_listener *listener);
 
+/* Close a link that makes room. */
+void admit_end_evicted(struct plx_link *link);
+
 /* handover.c */
-void handover_request(struct plx_listener *listener, struct fi_info *info);
-/* End the request in which an evicted connection waits, if any, soon. */
-void handover_evict(struct ticket *ticket);
-void handover_drop_all(struct plx_listener *listener);
-void handover_forget_all(struct plx_fabric_lcore *home);
+#define HANDOVER_DATA_MAX 256 /* private data of a connection request, and of its rejection */
+/* FI_CONNREQ, with its private data. Ownership: takes info. */
+void handover_request(struct plx_listener *listener, struct fi_info *info, const void *data,
+		      size_t length);
+/* Reject a request that this lcore took. why: for the log. data: private data for the peer. The
+ * request must not be used after this. */
+void handover_reject(struct request *request, const char *why, const void *data, size_t length);
+/* Reject the request of an evicted connection, unless its target was first. */
+void handover_evict(struct request *request, uint64_t again_ns);
+/* The listener is about to be freed: refuse those that it has not sent, or that need it. */
+void handover_close(const struct plx_listener *listener);
+/* Refuse all that this lcore has read. No lcore runs. */
+void handover_fini(struct plx_fabric_lcore *home);
 
 /* spread.c */
 int spread_check(struct plx_listen_attr *attr); /* names all lcores if it names none */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a connection request to a link. The listener's lcore reads the request and chooses the
- * link's lcore. That lcore, the target, opens an endpoint in its own domain and accepts. Only the
- * listener's lcore may touch the passive endpoint, so a refusal goes back there.
+/* From a connection request to a link. The listener's lcore reads the request, chooses the link's
+ * lcore, and hands the request over by a message. That lcore, the target, opens an endpoint in its
+ * own domain and accepts, or rejects.
  *
- * A pending request is on its listener's list and belongs to the listener's lcore, except between
- * plx_lcore_call and the answer. In that time the first lcore to take it decides: the target opens
- * a link, or the listener's lcore gives up because the target is late. Messages cannot be removed
- * from a lane. A request that was given up loses its listener and stays on a list of its lcore
- * until the target has seen it. plx_fabric_fini, when no lcore runs, finds all requests on these
- * two lists. */
+ * The first to take a request answers it: the target, or the listener's lcore once the peer stops
+ * waiting or another connection needs the room. Messages cannot be removed from a lane. So each
+ * request stays in a list of the lcore that read it until its target has finished with it; then
+ * that lcore frees it. plx_fabric_fini finds all requests there. Neither side needs the listener,
+ * except to reject on a provider without a call for it: then the request goes back. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
 #include "list.h"
@@ -17,324 +16,404 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pause before another send to a full lane. */
-#define RETRY_NS (100 * PLX_NS_PER_US)
+#define REAPED_MAX 2 /* finished requests freed with each new one */
 
 struct request {
-	struct plx_call call;
-	struct plx_timer timer;        /* retries a full lane; once sent, gives up */
-	struct plx_listener *listener; /* NULL: given up */
-	LIST_ENTRY(request) of_list;   /* the listener's, or the lcore's given_up */
-	struct fi_info *info;
+	TAILQ_ENTRY(request) of_home;
+	struct plx_timer timer;        /* its turn, then its deadline */
+	struct plx_task room;          /* waits for room in a lane: of the sender */
+	struct plx_set *set;           /* of the listener */
+	struct plx_listener *listener; /* NULL: closed. Only for the lcore that read it */
+	struct listener_shared *shared;
+	struct fi_info *info;  /* NULL: answered */
+	struct ticket *ticket; /* NULL: not asked yet, or answered */
 	uint64_t deadline_ns;  /* when the peer stops waiting */
-	struct ticket *ticket; /* NULL: the link has it */
 	uint32_t target;
-	bool is_placed; /* it has a target */
-	bool is_sent;   /* and is in the target's lane */
-	_Atomic bool taken;
-	char why[160]; /* why it was not accepted */
+	bool is_sent; /* to the target */
+	_Atomic bool taken, done;
+	uint32_t length;
+	uint8_t data[HANDOVER_DATA_MAX]; /* the peer's; on its way back, that of the rejection */
 };
 
-/* Return: whether the caller is the first: then it owns the request's contents and answer. List and
- * timer always belong to the listener's lcore. */
 static bool take_first(struct request *request)
 {
-	/* Relaxed: only the order of the exchanges counts, no data is handed over here. What the
-	 * target reads was written before the request entered its lane, and the listener's lcore
-	 * frees it after the answer left the lane back: A1 -> A2 of lib/lcore both ways. */
+	/* Relaxed: only the order of the exchanges counts. What the target reads was written before
+	 * the request entered its lane: A1 -> A2 of lib/lcore. */
 	return !atomic_exchange_explicit(&request->taken, true, memory_order_relaxed);
 }
 
-static void reject(struct plx_listener *listener, struct fi_info *info, uint64_t again_ns)
+/* It is answered. */
+static void release(struct request *request)
+{
+	fi_freeinfo(request->info);
+	request->info = NULL;
+	admission_leave(request->ticket);
+	request->ticket = NULL;
+}
+
+/* No lane has it. */
+static void finish(struct request *request)
+{
+	/* H1 -> H2: the target's last use comes before the request is freed. */
+	atomic_store_explicit(&request->done, true, memory_order_release);
+}
+
+static void end(struct request *request)
+{
+	release(request);
+	finish(request);
+}
+
+static void delist(struct plx_fabric_lcore *home, struct request *request)
+{
+	TAILQ_REMOVE(&home->requests, request, of_home);
+	plx_timer_stop(&request->timer);
+	free(request);
+}
+
+/* In turn, so that a request which waits for long keeps no others. */
+static void reap(struct plx_fabric_lcore *home)
+{
+	struct request *each;
+
+	for (int i = 0; i < REAPED_MAX && (each = TAILQ_FIRST(&home->requests)); i++) {
+		if (atomic_load_explicit(&each->done, memory_order_acquire)) { /* H2 */
+			delist(home, each);
+			continue;
+		}
+		TAILQ_REMOVE(&home->requests, each, of_home);
+		TAILQ_INSERT_TAIL(&home->requests, each, of_home);
+	}
+}
+
+/* Rejecting ------------------------------------------------------------------------------------ */
+
+static struct driver_choice choice_of(const struct request *request)
+{
+	return (struct driver_choice){.driver = request->set->driver};
+}
+
+/* Its target rejected it, and its listener has closed meanwhile: an endpoint takes it over, and
+ * drops it when it is closed. */
+static void drop(struct request *request)
+{
+	const struct driver_choice choice = choice_of(request);
+	struct plx_set *set = set_get(request->set->home, &choice, request->info, NULL);
+	struct fid_ep *ep;
+
+	if (set && fi_endpoint(set->fids.domain, request->info, &ep, NULL) == 0)
+		fi_close(&ep->fid);
+}
+
+/* Without a driver's call: on the lcore that read it. */
+static void reject(struct request *request, const void *data, size_t length)
+{
+	const struct plx_fabric_driver *driver = request->set->driver;
+	fid_t handle = request->info->handle;
+
+	if (!handle) /* an endpoint took it, and closing that dropped it */
+		return;
+	if (driver->reject)
+		driver->reject(handle, data, length);
+	else if (request->listener)
+		fi_reject(request->listener->pep, handle, data, length);
+	else
+		drop(request);
+}
+
+static void come_back(void *arg)
+{
+	struct request *request = arg;
+
+	reject(request, request->data, request->length);
+	end(request);
+}
+
+static void send_back(struct plx_task *task, void *arg)
+{
+	struct request *request = arg;
+	uint32_t home = request->set->home->id;
+
+	if (plx_lcore_send(home, come_back, request) != 0)
+		plx_lcore_on_room(home, &request->room);
+}
+
+static void count_refusal(const struct request *request, const char *why)
+{
+	struct listener_shared *shared = request->shared;
+	char peer[PLX_ADDRESS_MAX];
+	bool may_log;
+
+	counter_add_shared(&shared->refused, 1);
+	pthread_mutex_lock(&shared->admission.lock);
+	may_log = plx_log_allowed(&shared->log_limit, plx_loop_now_ns());
+	pthread_mutex_unlock(&shared->admission.lock);
+	address_format(request->info->dest_addr, peer, sizeof(peer));
+	if (may_log)
+		log_warning("connection from %s refused: %s", peer, why);
+}
+
+void handover_reject(struct request *request, const char *why, const void *data, size_t length)
+{
+	count_refusal(request, why);
+	if (request->set->driver->reject || plx_lcore_id() == request->set->home->id) {
+		reject(request, data, length);
+		end(request);
+		return;
+	}
+	if (length)
+		memcpy(request->data, data, length);
+	request->length = (uint32_t)length;
+	plx_task_init(&request->room, send_back, request);
+	send_back(&request->room, request);
+}
+
+/* On the lcore that read it and took it back. A lane may have it. */
+static void answer(struct request *request, const void *data, size_t length)
+{
+	plx_timer_stop(&request->timer);
+	plx_task_cancel(&request->room);
+	reject(request, data, length);
+	release(request);
+	if (!request->is_sent)
+		finish(request);
+}
+
+static void give_up(struct request *request, const char *why)
+{
+	count_refusal(request, why);
+	answer(request, NULL, 0);
+}
+
+/* Its peer may come again after that time. */
+static void refuse_busy(struct request *request, uint64_t again_ns)
 {
 	uint8_t data[BUSY_BYTES];
 
 	busy_write(again_ns, data);
-	if (info->handle) /* otherwise an endpoint took it, and closing that dropped it */
-		fi_reject(listener->pep, info->handle, data, again_ns ? sizeof(data) : 0);
-}
-
-static void refuse(struct plx_listener *listener, struct fi_info *info, const char *why, bool logs)
-{
-	char peer[PLX_ADDRESS_MAX];
-
-	address_format(info->dest_addr, peer, sizeof(peer));
-	counter_add_shared(&listener->shared->refused, 1);
-	reject(listener, info, 0);
-	if (logs)
-		log_warning("connection from %s refused: %s", peer, why);
-}
-
-static bool may_log(struct plx_log_limit *limit)
-{
-	return plx_log_allowed(limit, plx_loop_now_ns());
-}
-
-static void refuse_request(struct request *request, const char *why)
-{
-	refuse(request->listener, request->info, why, may_log(&request->listener->set->log_limit));
-}
-
-/* End a request. why: NULL: accepted. */
-static void finish(struct request *request, const char *why)
-{
-	if (why)
-		refuse_request(request, why);
-	plx_timer_stop(&request->timer);
-	plx_task_cancel(&request->call.response); /* an lcore that has ended could not send it */
-	LIST_REMOVE(request, of_list);
-	fi_freeinfo(request->info);
-	admission_leave(request->ticket);
-	free(request);
-}
-
-void handover_drop_all(struct plx_listener *listener)
-{
-	struct request *request, *next;
-
-	LIST_FOREACH_SAFE (request, &listener->requests, of_list, next)
-		finish(request, "the process is shutting down");
-}
-
-/* Call when no lcore runs. */
-void handover_forget_all(struct plx_fabric_lcore *home)
-{
-	struct request *request, *next;
-
-	LIST_FOREACH_SAFE (request, &home->given_up, of_list, next)
-		finish(request, NULL);
+	answer(request, data, sizeof(data));
 }
 
 /* On the target ------------------------------------------------------------------------------ */
 
 static int open_link(const struct request *request, struct plx_link **link_out)
 {
-	const struct plx_listener *listener = request->listener;
-	const struct driver_choice choice = {.driver = listener->set->driver};
+	const struct plx_link_attr *attr = &request->shared->attr.link;
+	const struct driver_choice choice = choice_of(request);
 	struct plx_fabric_lcore *here;
-	struct plx_set *set = NULL;
-
-	if (fabric_here("plx_link_listen", &here) == 0)
-		set = set_get(here, &choice, request->info, &listener->attr.link);
-	return set ? link_create(set, &listener->attr.link, request->info, link_out) : -ENOMEM;
-}
-
-/* Open an endpoint for the request on this lcore and accept. May read only constant fields of the
- * listener, and nothing before take_first. Return: 0; -errno while the request can still be
- * refused. Later failures end the link instead. */
-static int take(struct plx_call *call, void *arg)
-{
-	struct request *request = arg;
-
-	if (!take_first(request))
-		return -ECANCELED;
-
-	const struct plx_listener *listener = request->listener;
-	struct plx_link *link;
-	int rc = 0;
+	struct plx_set *set;
+	int rc;
 
 	/* The listener's lcore may be late, too. */
 	if (plx_loop_now_ns() > request->deadline_ns)
-		rc = plx_fail(ETIMEDOUT, "lcore %u came to it too late", request->target);
-	if (rc == 0)
-		rc = open_link(request, &link);
-	if (rc) {
-		snprintf(request->why, sizeof(request->why), "%s", plx_error());
+		return plx_fail(ETIMEDOUT, "lcore %u came to it too late", request->target);
+	rc = fabric_here("plx_link_listen", &here);
+	if (rc)
 		return rc;
-	}
-	address_format(request->info->dest_addr, link->peer, sizeof(link->peer));
-	listener_ref(listener->shared);
-	link->from = listener->shared;
-	link->ticket = request->ticket;
-	request->ticket = NULL;
-	admission_placed(link->ticket, link);
-	link->choice = "the peer chose it";
-	plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
-	rc = fi_accept(link->ep, NULL, 0);
+	set = set_get(here, &choice, request->info, attr);
+	return set ? link_create(set, attr, request->info, link_out) : -ENOMEM;
+}
+
+static void accept_link(struct plx_link *link)
+{
+	int rc = fi_accept(link->ep, NULL, 0);
+
 	if (rc)
 		close_now(link, PLX_LINK_LOCAL, "%s cannot be accepted: %s", link->peer,
 			  fi_strerror(-rc));
-	return 0;
 }
 
-/* On the listener's lcore --------------------------------------------------------------------- */
-
-static void answered(struct plx_call *call, int result, void *arg)
+/* Open an endpoint for the request on this lcore and accept. Later failures end the link. */
+static void take(struct request *request)
 {
-	struct request *request = arg;
-	struct plx_listener *listener = request->listener;
+	struct plx_link *link;
 
-	if (!listener) { /* given up: refused and counted already */
-		finish(request, NULL);
+	if (open_link(request, &link) != 0) {
+		handover_reject(request, plx_error(), NULL, 0);
 		return;
 	}
-	finish(request, result ? request->why : NULL);
-	listener_release(listener);
-}
-
-/* The target is late: refuse the peer now. */
-static void give_up(struct request *request)
-{
-	struct plx_listener *listener = request->listener;
-
-	snprintf(request->why, sizeof(request->why),
-		 "lcore %u, which it was placed on, did not take it within %" PRIu64 " ms",
-		 request->target, listener->attr.link.connect_timeout_ns / PLX_NS_PER_MS);
-	refuse_request(request, request->why);
-	fi_freeinfo(request->info);
-	request->info = NULL;
-	request->listener = NULL;
-	admission_leave(request->ticket);
+	address_format(request->info->dest_addr, link->peer, sizeof(link->peer));
+	listener_ref(request->shared);
+	link->from = request->shared;
+	link->ticket = request->ticket;
 	request->ticket = NULL;
-	LIST_REMOVE(request, of_list);
-	LIST_INSERT_HEAD(&listener->set->home->given_up, request, of_list);
-	listener_release(listener);
+	link->choice = "the peer chose it";
+	plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
+	if (admission_placed(link->ticket, link))
+		accept_link(link);
+	else
+		admit_end_evicted(link);
+	end(request);
 }
 
-static void on_deadline(struct plx_timer *timer, void *arg)
+static void arrive(void *arg)
 {
 	struct request *request = arg;
 
 	if (take_first(request))
-		give_up(request);
-	/* else its answer is on the way */
-}
-
-/* The reason for an error of plx_lcore_call. */
-static const char *why_not(struct request *request, int rc)
-{
-	if (rc == -ENOENT)
-		snprintf(request->why, sizeof(request->why),
-			 "it was placed on lcore %u, which does not exist", request->target);
-	else if (rc == -EAGAIN)
-		snprintf(request->why, sizeof(request->why),
-			 "lcore %u, which it was placed on, is too busy", request->target);
+		take(request);
 	else
-		snprintf(request->why, sizeof(request->why), "%s", plx_error());
-	return request->why;
+		finish(request);
 }
 
-/* Retry a full lane while the peer waits: the peer must not notice. */
-static void hand_over(struct request *request)
+/* On the listener's lcore --------------------------------------------------------------------- */
+
+static void on_deadline(struct plx_timer *timer, void *arg)
 {
-	uint64_t left_ns = plx_time_since(plx_loop_now_ns(), request->deadline_ns);
-	int rc = plx_lcore_call(request->target, &request->call);
+	struct request *request = arg;
+	uint64_t waited_ns = request->shared->attr.link.connect_timeout_ns;
+	char why[160];
+
+	if (!take_first(request))
+		return;
+	if (request->is_sent)
+		snprintf(why, sizeof(why),
+			 "lcore %u, which it was placed on, did not take it within %" PRIu64 " ms",
+			 request->target, waited_ns / PLX_NS_PER_MS);
+	else
+		snprintf(why, sizeof(why), "lcore %u, which it was placed on, is too busy",
+			 request->target);
+	give_up(request, why);
+}
+
+/* A full lane: the peer must not notice while it waits. */
+static void hand_over(struct plx_task *task, void *arg)
+{
+	struct request *request = arg;
+	char why[160];
+	int rc = plx_lcore_send(request->target, arrive, request);
 
 	request->is_sent = rc == 0;
-	if (rc == 0) { /* give up in time: the target may never run its loop */
-		plx_timer_init(&request->timer, on_deadline, request);
-		plx_timer_set_lax(&request->timer, true);
-		plx_timer_start(&request->timer, left_ns);
-	} else if (rc == -EAGAIN && left_ns) {
-		plx_timer_start(&request->timer, RETRY_NS);
-	} else {
-		finish(request, why_not(request, rc));
-	}
+	if (rc == -EAGAIN)
+		rc = plx_lcore_on_room(request->target, &request->room);
+	if (rc == 0 || !take_first(request))
+		return;
+	if (rc == -ENOENT)
+		snprintf(why, sizeof(why), "it was placed on lcore %u, which does not exist",
+			 request->target);
+	else
+		snprintf(why, sizeof(why), "%s", plx_error());
+	give_up(request, why);
+}
+
+static void start_timer(struct request *request, plx_timer_fn fn, uint64_t delay_ns)
+{
+	plx_timer_init(&request->timer, fn, request);
+	plx_timer_set_lax(&request->timer, true);
+	plx_timer_start(&request->timer, delay_ns);
 }
 
 static void place(struct request *request)
 {
-	struct plx_listener *listener = request->listener;
+	struct sockaddr_storage peer = {0};
 
-	request->is_placed = true;
-	listener->placing = true; /* keeps the listener alive inside its callback */
-	request->target = spread_choose(listener, request->info->dest_addr);
-	if (listener->closed) /* by its own callback */
-		finish(request, "the listener is closed");
-	else if (request->target == listener->set->home->id)
-		finish(request, take(&request->call, request) ? request->why : NULL);
-	else
-		hand_over(request);
-	listener->placing = false;
+	memcpy(&peer, request->info->dest_addr, address_bytes(request->info->dest_addr));
+	request->target = spread_choose(request->listener, (const struct sockaddr *)&peer);
+	if (!request->listener) /* closed by its own callback */
+		return;
+	if (request->target == request->set->home->id) {
+		arrive(request);
+		return;
+	}
+	start_timer(request, on_deadline, plx_time_since(plx_loop_now_ns(), request->deadline_ns));
+	hand_over(&request->room, request);
 }
 
-/* Admission ------------------------------------------------------------------------------------ */
+static void on_turn(struct plx_timer *timer, void *arg);
 
 /* A provider that accepts connections itself has asked before it reported the request. For others
  * the connection begins here, and waits in the request. */
 static void ask(struct request *request)
 {
-	struct plx_listener *listener = request->listener;
 	const struct plx_admit_request asked = {.peer = request->info->dest_addr,
 						.ticket = request->ticket};
-	struct admission_answer answer;
+	struct admission_answer given = {.verdict = PLX_ADMIT_TAKE, .ticket = request->ticket};
 
-	admit_ask(listener->shared, &asked, &answer);
-	request->ticket = answer.ticket;
-	if (answer.verdict == PLX_ADMIT_REFUSE) {
-		reject(listener, request->info, answer.again_ns);
-		finish(request, NULL);
-	} else if (answer.verdict == PLX_ADMIT_KEEP) {
-		admission_waits_in(request->ticket, request);
-		plx_timer_start(&request->timer, answer.wait_ns);
-	} else {
-		admission_waits_in(request->ticket, NULL);
+	if (!request->set->driver->ticket)
+		admit_ask(request->shared, &asked, &given);
+	request->ticket = given.ticket;
+	if (given.ticket)
+		admission_waits_in(given.ticket, request);
+	if (given.verdict == PLX_ADMIT_TAKE)
 		place(request);
-	}
+	else if (given.verdict == PLX_ADMIT_KEEP)
+		start_timer(request, on_turn, given.wait_ns);
+	else if (take_first(request))
+		refuse_busy(request, given.again_ns);
 }
 
-/* It asks once more, and is refused: to end it here could free the listener that evicts it. */
-void handover_evict(struct ticket *ticket)
+static void on_turn(struct plx_timer *timer, void *arg)
 {
-	if (ticket->request)
-		plx_timer_start(&ticket->request->timer, 0);
+	ask(arg);
 }
 
-/* It was not due, or the lane was full. */
-static void on_retry(struct plx_timer *timer, void *arg)
+void handover_evict(struct request *request, uint64_t again_ns)
 {
-	struct request *request = arg;
-	struct plx_listener *listener = request->listener;
-
-	if (listener->closed)
-		finish(request, "the listener is closed");
-	else if (request->is_placed)
-		hand_over(request);
-	else
-		ask(request);
-	listener_release(listener);
+	if (take_first(request)) /* otherwise its target finds out */
+		refuse_busy(request, again_ns);
 }
 
-static struct request *make_request(struct plx_listener *listener, struct fi_info *info)
+static void init(struct request *request, struct plx_listener *listener, struct fi_info *info)
 {
 	const struct plx_fabric_driver *driver = listener->set->driver;
-	struct request *request = malloc(sizeof(*request));
+	uint64_t timeout_ns = listener->shared->attr.link.connect_timeout_ns;
 
-	if (!request)
-		return NULL;
 	*request = (struct request){
 		.ticket = driver->ticket ? driver->ticket(info) : NULL,
+		.set = listener->set,
 		.listener = listener,
+		.shared = listener->shared,
 		.info = info,
-		.deadline_ns = plx_time_add(plx_loop_now_ns(),
-					    listener->attr.link.connect_timeout_ns),
+		.deadline_ns = plx_time_add(plx_loop_now_ns(), timeout_ns),
 	};
-	request->call = (struct plx_call){.fn = take, .done = answered, .arg = request};
-	plx_timer_init(&request->timer, on_retry, request);
-	plx_timer_set_lax(&request->timer, true);
-	LIST_INSERT_HEAD(&listener->requests, request, of_list);
-	return request;
+	plx_task_init(&request->room, hand_over, request);
 }
 
-/* FI_CONNREQ. Ownership: takes info. */
-void handover_request(struct plx_listener *listener, struct fi_info *info)
+void handover_request(struct plx_listener *listener, struct fi_info *info, const void *data,
+		      size_t length)
 {
-	struct request *request = NULL;
-	const char *why = "out of memory";
+	struct plx_fabric_lcore *home = listener->set->home;
+	struct request *request = malloc(sizeof(*request)), lost;
 
 	counter_add_shared(&listener->shared->requests, 1);
-	if (listener->closed) /* closes after earlier requests */
-		why = "the listener is closed";
-	else
-		request = make_request(listener, info);
+	init(request ?: &lost, listener, info);
 	if (!request) {
-		refuse(listener, info, why, may_log(&listener->set->log_limit));
-		fi_freeinfo(info);
+		give_up(&lost, "out of memory");
 		return;
 	}
-	if (request->ticket)
-		place(request);
-	else
-		ask(request);
-	listener_release(listener);
+	request->length = (uint32_t)lesser(length, sizeof(request->data));
+	memcpy(request->data, data, request->length);
+	reap(home);
+	TAILQ_INSERT_TAIL(&home->requests, request, of_home);
+	ask(request);
+}
+
+/* Ends --------------------------------------------------------------------------------------- */
+
+void handover_close(const struct plx_listener *listener)
+{
+	bool needs_listener = !listener->set->driver->reject;
+	struct request *each;
+
+	TAILQ_FOREACH (each, &listener->set->home->requests, of_home) {
+		if (each->listener != listener)
+			continue;
+		if ((needs_listener || !each->is_sent) && take_first(each))
+			give_up(each, "the listener is closed");
+		each->listener = NULL;
+	}
+}
+
+void handover_fini(struct plx_fabric_lcore *home)
+{
+	struct request *each;
+
+	while ((each = TAILQ_FIRST(&home->requests))) {
+		plx_task_cancel(&each->room); /* of an lcore that has ended */
+		if (take_first(each))
+			give_up(each, "the process is shutting down");
+		else if (each->info)
+			come_back(each);
+		delist(home, each);
+	}
 }

@@ -71,7 +71,6 @@ static int listen_with(struct listening *l, struct plx_set *set, struct fi_info 
 		return plx_fail(ENOMEM, "out of memory");
 	listener->kind = FID_LISTENER;
 	listener->set = set;
-	listener->attr = *l->attr;
 	listener->front = front ? front : listener;
 	listener->shared = front ? front->shared : listener_shared_create(l->attr);
 	if (front)

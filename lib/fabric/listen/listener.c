@@ -16,6 +16,7 @@ struct listener_shared *listener_shared_create(const struct plx_listen_attr *att
 
 	if (!shared)
 		return NULL;
+	shared->attr = *attr;
 	admission_init(&shared->admission, &attr->admission, attr->link.connect_timeout_ns);
 	atomic_init(&shared->refs, 1);
 	return shared;
@@ -153,48 +154,27 @@ unsigned plx_listener_port(const struct plx_listener *listener)
 	return listener ? listener->port : 0;
 }
 
-/* Refuses pending requests. */
 void listener_free(struct plx_listener *listener)
 {
-	struct plx_listener *front = listener->front, *also;
-
-	handover_drop_all(listener);
+	while (!LIST_EMPTY(&listener->also))
+		listener_free(LIST_FIRST(&listener->also));
+	handover_close(listener);
 	if (listener->of_home.le_prev) {
 		LIST_REMOVE(listener, of_home);
 		listener->set->listeners--;
 	}
 	if (listener->of_front.le_prev)
 		LIST_REMOVE(listener, of_front);
-	while ((also = LIST_FIRST(&listener->also))) { /* plx_fabric_fini frees in any order */
-		LIST_REMOVE(also, of_front);
-		also->of_front.le_prev = NULL;
-		also->front = also;
-	}
 	if (listener->pep)
 		fi_close(&listener->pep->fid);
 	listener_unref(listener->shared);
 	free(listener);
-	if (front != listener)
-		listener_release(front);
-}
-
-/* Free the listener if it is closed and unused. It outlives those that refer to it. */
-void listener_release(struct plx_listener *listener)
-{
-	if (listener->closed && !listener->placing && LIST_EMPTY(&listener->requests) &&
-	    LIST_EMPTY(&listener->also))
-		listener_free(listener);
 }
 
 void plx_listener_close(struct plx_listener *listener)
 {
-	struct plx_listener *also, *next;
-
-	if (!listener || listener->closed || plx_is_forked())
+	if (!listener || plx_is_forked())
 		return;
 	ASSERT_OWNER(listener->set->home->id);
-	LIST_FOREACH_SAFE (also, &listener->also, of_front, next)
-		plx_listener_close(also);
-	listener->closed = true;
-	listener_release(listener);
+	listener_free(listener);
 }

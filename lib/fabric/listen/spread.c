@@ -35,8 +35,8 @@ static uint32_t next_candidate(const struct plx_listener *listener, uint32_t fro
 {
 	uint32_t id = plx_lcore_next(from), own = listener->set->home->id;
 
-	while (id != PLX_LCORE_NONE &&
-	       (!is_named(listener->attr.lcores, id) || (id != own && !plx_loop_is_running(id))))
+	while (id != PLX_LCORE_NONE && (!is_named(listener->shared->attr.lcores, id) ||
+					(id != own && !plx_loop_is_running(id))))
 		id = plx_lcore_next(id + 1);
 	return id;
 }
@@ -60,9 +60,10 @@ uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *pee
 {
 	uint32_t id = PLX_LCORE_NONE;
 
-	switch (listener->attr.spread) {
+	switch (listener->shared->attr.spread) {
 	case PLX_SPREAD_CALLBACK:
-		return listener->attr.place(listener->front, peer, listener->attr.place_arg);
+		return listener->shared->attr.place(listener->front, peer,
+						    listener->shared->attr.place_arg);
 	case PLX_SPREAD_ROUND_ROBIN:
 		id = next_candidate(listener, listener->front->turn);
 		if (id == PLX_LCORE_NONE)

@@ -3,9 +3,8 @@
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
-#define ERRORS_MAX  64  /* failed operations per poll */
-#define EVENTS_MAX  16  /* connection events per poll */
-#define CM_DATA_MAX 256 /* private data of a connection request; unused, but needs room */
+#define ERRORS_MAX 64 /* failed operations per poll */
+#define EVENTS_MAX 16 /* connection events per poll */
 
 /* Completions --------------------------------------------------------------------------------- */
 
@@ -140,12 +139,15 @@ static void connect_failed_at_once(struct plx_set *set, int err)
 		connection_failed(found, err, fi_strerror(err), 0);
 }
 
-static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_entry *entry)
+/* length: of its private data. */
+static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_entry *entry,
+		   size_t length)
 {
 	if (!entry->fid || !entry->fid->context)
 		return;
 	if (event == FI_CONNREQ) {
-		handover_request((struct plx_listener *)entry->fid->context, entry->info);
+		handover_request((struct plx_listener *)entry->fid->context, entry->info,
+				 entry->data, length);
 		return;
 	}
 	if (event_source(entry->fid) != FID_LINK)
@@ -165,7 +167,7 @@ int eq_poll(struct plx_set *set)
 {
 	union {
 		struct fi_eq_cm_entry cm;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + CM_DATA_MAX];
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + HANDOVER_DATA_MAX];
 	} entry;
 	uint64_t end_ns = 0;
 	ssize_t rc = 0;
@@ -178,7 +180,7 @@ int eq_poll(struct plx_set *set)
 		if (rc == -FI_EAVAIL)
 			read_error(set);
 		else if (rc >= (ssize_t)sizeof(entry.cm))
-			handle(set, event, &entry.cm);
+			handle(set, event, &entry.cm, (size_t)rc - sizeof(entry.cm));
 		else
 			break;
 		if (!count++)
