@@ -94,8 +94,12 @@ void prov_request_end(struct prov_request *request, enum plx_admit_end reason, c
 	end(request, reason, why);
 }
 
-static void evict(struct prov_request *request)
+static void evict(void *connection, const void *data, size_t length)
 {
+	struct prov_request *request = connection;
+
+	if (length)
+		request->ops->reject(request, data, length);
 	prov_request_end(request, PLX_ADMIT_EVICTED,
 			 "it made room: too many connections have said nothing yet");
 }
@@ -113,18 +117,6 @@ static int await(struct prov_request *request, uint64_t wait_ns, uint32_t events
 	return rc ? rc : eq_watch(eq, &request->source, events);
 }
 
-static void admit_by_default(struct prov_pep *pep, struct plx_admit_answer *answer)
-{
-	if (pep->silent_count > pep->handshakes_max)
-		answer->close_first = TAILQ_FIRST(&pep->silent);
-}
-
-static void reject(struct prov_request *request, const struct plx_admit_answer *answer)
-{
-	if (answer->data_length)
-		request->ops->reject(request, answer->data, answer->data_length);
-}
-
 static void ask(struct prov_request *request)
 {
 	struct prov_pep *pep = request->pep;
@@ -133,21 +125,18 @@ static void ask(struct prov_request *request)
 		.peer = pep->fabric->prov->same_host ? NULL : (struct sockaddr *)&request->peer,
 		.user = request->user,
 		.ticket = request->ticket,
+		.close = evict,
 	};
 	struct plx_admit_answer answer = {.verdict = PLX_ADMIT_TAKE};
 	int rc;
 
 	if (pep->admit.accepted)
 		pep->admit.accepted(pep->admit.arg, &asked, &answer);
-	else
-		admit_by_default(pep, &answer);
+	else if (pep->silent_count > pep->handshakes_max)
+		evict(TAILQ_FIRST(&pep->silent), NULL, 0);
 	request->ticket = answer.ticket;
-	if (answer.close_first) {
-		reject(answer.close_first, &answer);
-		evict(answer.close_first);
-	}
 	if (answer.verdict == PLX_ADMIT_REFUSE) {
-		reject(request, &answer);
+		request->ops->reject(request, answer.data, answer.data_length);
 		prov_request_free(request);
 		return;
 	}
@@ -206,7 +195,7 @@ bool prov_request_make_room(struct prov_pep *pep)
 							  : TAILQ_FIRST(&pep->silent);
 
 	if (victim)
-		evict(victim);
+		evict(victim, NULL, 0);
 	return victim;
 }
 

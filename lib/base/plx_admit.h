@@ -24,7 +24,7 @@ enum plx_admit_verdict {
 enum plx_admit_end {
 	PLX_ADMIT_SILENT,   /**< it sent no request in time */
 	PLX_ADMIT_LEFT,     /**< the peer closed it before a byte of it was read */
-	PLX_ADMIT_EVICTED,  /**< as `close_first` or no_descriptor asked */
+	PLX_ADMIT_EVICTED,  /**< by `close`, or as no_descriptor asked */
 	PLX_ADMIT_STRANGER, /**< what it sent is no request */
 	PLX_ADMIT_VERSION,  /**< the same: of another version */
 	PLX_ADMIT_CUT,      /**< the peer closed it inside its request */
@@ -38,21 +38,21 @@ struct plx_admit_request {
 	const struct sockaddr *peer; /**< NULL: a process of this host, of the user `user` */
 	uid_t user;
 	void *ticket; /**< of a connection that was kept for as long as asked; NULL: it is new */
+	/** Reject another connection of this provider with that private data, and close it, before
+	 * its request is reported. On the thread of these calls; also inside `accepted`. */
+	void (*close)(void *connection, const void *data, size_t length);
 };
 
 struct plx_admit_answer {
 	enum plx_admit_verdict verdict;
-	uint64_t wait_ns;  /**< of PLX_ADMIT_KEEP */
-	void *ticket;      /**< unless refused: of the connection from now on */
-	void *close_first; /**< another connection, for the provider to reject and close before it
-				acts on the verdict; NULL: none. May be of another passive
-				endpoint whose table has the same arg */
-	uint8_t data[PLX_ADMIT_DATA_MAX]; /**< private data of rejections of this answer */
+	uint64_t wait_ns;                 /**< of PLX_ADMIT_KEEP */
+	void *ticket;                     /**< unless refused: of the connection from now on */
+	uint8_t data[PLX_ADMIT_DATA_MAX]; /**< private data of a refusal */
 	size_t data_length;
 };
 
 /** The calls of one passive endpoint. They run on the thread that reads its event queue, and must
- * not call the provider. */
+ * not call the provider, except for `close`. */
 struct plx_admit_calls {
 	/** A connection was accepted, or has been kept for as long as asked. */
 	void (*accepted)(void *arg, const struct plx_admit_request *request,

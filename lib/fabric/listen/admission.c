@@ -5,6 +5,7 @@
 
 #include "fabric_listen.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,6 @@ void admission_init(struct admission *admission, const struct plx_admission *lim
 	pthread_mutex_init(&admission->lock, NULL);
 	origins_init(&admission->origins);
 	turns_init(&admission->turns, limits->accepts_per_s);
-	TAILQ_INIT(&admission->doomed);
 	if (limits->handshakes_max != PLX_NO_LIMIT)
 		admission->limits.handshakes_max = (uint32_t)lesser(limits->handshakes_max,
 								    descriptors);
@@ -119,13 +119,6 @@ static void enter_silent(struct ticket *ticket, uint64_t now_ns)
 	origin_add(ticket->origin, ORIGIN_HALF_OPEN, 1);
 }
 
-static void leave_doomed(struct ticket *ticket)
-{
-	if (ticket->is_doomed)
-		TAILQ_REMOVE(&admission_of(ticket)->doomed, ticket, of_origin);
-	ticket->is_doomed = false;
-}
-
 static void leave_state(struct ticket *ticket)
 {
 	struct origin *origin = ticket->origin, *top = origin_top(origin);
@@ -139,7 +132,6 @@ static void leave_state(struct ticket *ticket)
 	} else if (ticket->state == TICKET_SILENT) {
 		TAILQ_REMOVE(&origin->silent, ticket, of_origin);
 	}
-	leave_doomed(ticket);
 }
 
 /* It is open, or closed. Until then it counts, also if it makes room. */
@@ -160,10 +152,6 @@ static void lose(struct ticket *ticket, enum admission_cause cause, struct admis
 	admission_of(ticket)->closing += ticket->is_half_open;
 	atomic_store_explicit(&ticket->evicted, true, memory_order_relaxed);
 	counter_add_shared(&admission_of(ticket)->counts[cause], 1);
-	if (ticket->connection) {
-		ticket->is_doomed = true;
-		TAILQ_INSERT_TAIL(&admission_of(ticket)->doomed, ticket, of_origin);
-	}
 	ticket->refs++;
 	answer->victim = ticket;
 	answer->victim_cause = cause;
@@ -189,6 +177,7 @@ static struct ticket *join(struct listener_shared *shared, const struct plx_admi
 	ticket->shared = shared;
 	ticket->refs = 1;
 	ticket->connection = asked->connection;
+	ticket->close = asked->close;
 	ticket->since_ns = now_ns;
 	ticket->turn = turns_join(&admission->turns, &origin_top(ticket->origin)->next_turn);
 	TAILQ_INSERT_TAIL(&ticket->origin->kept, ticket, of_origin);
@@ -281,7 +270,7 @@ static enum admission_cause make_room(struct admission *admission, const struct 
 		return ADMISSION_NONE;
 	}
 	lose(oldest, ADMISSION_EVICTED, answer);
-	if (oldest->connection)
+	if (oldest->connection) /* its provider closes it now */
 		answer->wait_ns = 0;
 	return ADMISSION_NONE;
 }
@@ -322,8 +311,7 @@ static enum admission_cause decide(struct admission *admission, struct ticket *t
 	enum admission_cause cause = over_links(admission, ticket->origin);
 	bool has_turn;
 
-	if (ticket->state == TICKET_LOST) /* its provider has not closed it yet */
-		return ADMISSION_LOST;
+	assert(ticket->state == TICKET_WAITING);
 	if (cause != ADMISSION_NONE)
 		return cause;
 	answer->wait_ns = turns_wait_ns(&admission->turns, ticket->turn, is_new, now_ns);
@@ -379,7 +367,6 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 void admission_reported(struct ticket *ticket)
 {
 	pthread_mutex_lock(&admission_of(ticket)->lock);
-	leave_doomed(ticket);
 	ticket->connection = NULL;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
@@ -435,7 +422,8 @@ struct ticket_holder admission_holder(struct ticket *ticket)
 	struct ticket_holder holder;
 
 	pthread_mutex_lock(&admission_of(ticket)->lock);
-	holder = (struct ticket_holder){ticket->request, ticket->link, ticket->lcore};
+	holder = (struct ticket_holder){ticket->connection, ticket->request, ticket->link,
+					ticket->lcore};
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 	return holder;
 }
@@ -450,27 +438,6 @@ void admission_unref(struct ticket *ticket)
 	pthread_mutex_unlock(&admission->lock);
 	if (is_last)
 		destroy(ticket);
-}
-
-/* Under the lock. */
-static void *pop_doomed(struct admission *admission)
-{
-	struct ticket *ticket = TAILQ_FIRST(&admission->doomed);
-
-	if (!ticket)
-		return NULL;
-	leave_doomed(ticket);
-	return ticket->connection;
-}
-
-void *admission_next_doomed(struct admission *admission)
-{
-	void *connection;
-
-	pthread_mutex_lock(&admission->lock);
-	connection = pop_doomed(admission);
-	pthread_mutex_unlock(&admission->lock);
-	return connection;
 }
 
 /* The oldest silent connection that a provider has, of the address that has most of those that are
@@ -501,18 +468,15 @@ static struct ticket *provider_silent(struct origin *parent)
 void *admission_descriptor(struct admission *admission)
 {
 	struct origin *most;
-	struct ticket *found = NULL;
+	struct ticket *found;
 	void *connection;
 
 	pthread_mutex_lock(&admission->lock);
-	connection = pop_doomed(admission);
-	if (!connection)
-		found = provider_silent(&admission->origins.root);
+	found = provider_silent(&admission->origins.root);
 	most = origin_most(&admission->origins, ORIGIN_WAITING);
-	if (!connection && !found && most)
+	if (!found && most)
 		found = TAILQ_LAST(&most->kept, tickets);
-	if (found)
-		connection = found->connection;
+	connection = found ? found->connection : NULL;
 	pthread_mutex_unlock(&admission->lock);
 	return connection;
 }
@@ -522,51 +486,47 @@ void *admission_descriptor(struct admission *admission)
 static void text_of(struct admission *admission, enum admission_cause cause,
 		    const struct origin *origin, char *out, size_t size)
 {
-	static const enum origin_share shares[] = {
-		[ADMISSION_LINKS] = ORIGIN_LINKS,       [ADMISSION_HOST] = ORIGIN_LINKS,
-		[ADMISSION_RATE] = ORIGIN_WAITING,      [ADMISSION_HANDSHAKES] = ORIGIN_HALF_OPEN,
-		[ADMISSION_EVICTED] = ORIGIN_HALF_OPEN,
-	};
 	const struct plx_admission *limits = &admission->limits;
 	const struct origin *root = &admission->origins.root;
-	const struct origin *most = origin_most(&admission->origins, shares[cause]);
-	char most_text[ORIGIN_TEXT_BYTES] = "nobody", own_text[ORIGIN_TEXT_BYTES];
-	uint32_t most_links = limits->links_per_host_max;
-	uint32_t held = most ? origin_share(most, shares[cause]) : 0;
+	const struct {
+		uint32_t count, limit;
+		enum origin_share share;
+		const char *before, *after;
+	} texts[] =
+		{
+			[ADMISSION_LINKS] = {root->links, limits->links_max, ORIGIN_LINKS,
+					     "this listener has ",
+					     " links, as many as it may (--links-max "},
+			[ADMISSION_RATE] =
+				{root->waiting, limits->accepts_per_s, ORIGIN_WAITING, "",
+				 " connections wait for their turn already (--accepts-per-s "},
+			[ADMISSION_HANDSHAKES] =
+				{root->half_open - admission->closing, limits->handshakes_max,
+				 ORIGIN_HALF_OPEN, "",
+				 " connections are being opened, as many as may be at a "
+				 "time (--handshakes-max "},
+		},
+	  *text = &texts[cause == ADMISSION_EVICTED ? ADMISSION_HANDSHAKES : cause];
+	const struct origin *most = origin_most(&admission->origins, text->share);
+	uint32_t own_max = limits->links_per_host_max;
+	char name[ORIGIN_TEXT_BYTES] = "nobody";
 
-	if (most)
-		origin_key_text(&most->key, most_text);
-	switch (cause) {
-	case ADMISSION_LINKS:
-		snprintf(out, size,
-			 "this listener has %u links, as many as it may (--links-max %u); %s has "
-			 "most of them, %u",
-			 root->links, limits->links_max, most_text, held);
-		break;
-	case ADMISSION_HOST:
-		if (origin->links < most_links && origin->parent->parent) {
+	if (cause == ADMISSION_HOST) {
+		if (origin->links < own_max && origin->parent->parent) {
 			origin = origin->parent;
-			most_links *= NETWORK_TIMES;
+			own_max *= NETWORK_TIMES;
 		}
 		snprintf(out, size,
 			 "%s has %u links here, as many as it may (--links-per-host %u%s)",
-			 origin_key_text(&origin->key, own_text), origin->links, most_links,
+			 origin_key_text(&origin->key, name), origin->links, own_max,
 			 limits->links_max == PLX_NO_LIMIT ? ""
 							   : "; at most a quarter of --links-max");
-		break;
-	case ADMISSION_RATE:
-		snprintf(out, size,
-			 "%u connections wait for their turn already (--accepts-per-s %u); %s has "
-			 "most of them, %u",
-			 root->waiting, limits->accepts_per_s, most_text, held);
-		break;
-	default:
-		snprintf(out, size,
-			 "%u connections are being opened, as many as may be at a time "
-			 "(--handshakes-max %u); %s has most of them, %u",
-			 root->half_open - admission->closing, limits->handshakes_max, most_text,
-			 held);
+		return;
 	}
+	if (most)
+		origin_key_text(&most->key, name);
+	snprintf(out, size, "%s%u%s%u); %s has most of them, %u", text->before, text->count,
+		 text->after, text->limit, name, most ? origin_share(most, text->share) : 0);
 }
 
 void admission_text(struct admission *admission, enum admission_cause cause,

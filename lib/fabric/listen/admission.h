@@ -97,7 +97,6 @@ enum admission_cause {
 	ADMISSION_EVICTED,
 	ADMISSION_CAUSES,
 	ADMISSION_NONE = ADMISSION_CAUSES,
-	ADMISSION_LOST, /* it made room before, which was counted and logged */
 };
 
 /*  WAITING ---> SILENT ---> OPEN      from accept(2) to the end of its link
@@ -118,11 +117,11 @@ struct ticket {
 	enum ticket_state state;
 	bool is_taken;                 /* counts as a link */
 	bool is_half_open;             /* counts as one */
-	bool is_doomed;                /* in that list */
 	uint64_t turn, since_ns;       /* of the present state */
-	TAILQ_ENTRY(ticket) of_origin; /* kept or silent, by state; or doomed */
+	TAILQ_ENTRY(ticket) of_origin; /* kept or silent, by state */
 	/* Who can end it: one of these, or none of them. */
-	void *connection;        /* the provider, which has not reported it */
+	void *connection; /* the provider, which has not reported it: by `close` */
+	void (*close)(void *connection, const void *data, size_t length);
 	struct request *request; /* see handover.c */
 	struct plx_link *link;   /* the lcore of its link */
 	uint32_t lcore;
@@ -132,6 +131,7 @@ struct ticket {
 };
 
 struct ticket_holder {
+	void *connection;
 	struct request *request;
 	struct plx_link *link;
 	uint32_t lcore; /* of the link */
@@ -145,8 +145,7 @@ struct admission {
 	uint32_t waiting_max;
 	struct origins origins;
 	struct turns turns;
-	TAILQ_HEAD(, ticket) doomed; /* evicted connections of a provider, which must close them */
-	uint32_t closing;            /* evicted, not closed yet, and still half-open */
+	uint32_t closing; /* evicted, not closed yet, and still half-open */
 	_Atomic uint64_t counts[ADMISSION_CAUSES];
 	struct plx_log_limit
 		log_limits[ADMISSION_CAUSES + 1]; /* and of no memory; the listener's lcore */
@@ -180,9 +179,7 @@ void admission_waits_in(struct ticket *ticket, struct request *request);
 bool admission_placed(struct ticket *ticket, struct plx_link *link);
 void admission_opened(struct ticket *ticket); /* its handshake is complete */
 void admission_leave(struct ticket *ticket);  /* it has ended; accepts NULL */
-/* A provider's connection to close: one that was evicted, or else the silent one that frees a
- * descriptor. Return: NULL: none. */
-void *admission_next_doomed(struct admission *admission);
+/* A provider's connection to close, so that a descriptor is free. Return: NULL: none. */
 void *admission_descriptor(struct admission *admission);
 /* For the side that evicts: what is left of the connection, and that this side is done. */
 struct ticket_holder admission_holder(struct ticket *ticket);

@@ -33,9 +33,14 @@ static void evicted_there(struct plx_call *call, int result, void *arg)
 /* Return: whether the answer comes later. */
 static bool evict(struct ticket *ticket, const struct ticket_holder *holder, uint64_t again_ns)
 {
+	uint8_t data[BUSY_BYTES];
+
+	busy_write(again_ns, data);
 	ticket->call = (struct plx_call){.fn = evict_there, .done = evicted_there, .arg = ticket};
-	if (holder->request)
-		handover_evict(holder->request, again_ns);
+	if (holder->connection)
+		ticket->close(holder->connection, data, sizeof(data));
+	else if (holder->request)
+		handover_evict(holder->request, data, sizeof(data));
 	else if (holder->link && holder->lcore == plx_lcore_id())
 		admit_end_evicted(holder->link);
 	else if (holder->link) /* if the lane is full, its time-outs end it */
@@ -98,7 +103,7 @@ void admit_ask(struct listener_shared *shared, const struct plx_admit_request *a
 	admission_ask(shared, asked, plx_loop_now_ns(), answer_out);
 	if (answer_out->victim)
 		make_room(shared, answer_out);
-	if (answer_out->verdict == PLX_ADMIT_REFUSE && answer_out->cause != ADMISSION_LOST)
+	if (answer_out->verdict == PLX_ADMIT_REFUSE)
 		refuse(shared, asked, answer_out);
 }
 
@@ -112,13 +117,12 @@ static void accepted(void *arg, const struct plx_admit_request *asked,
 
 	admit_ask(shared, asked, &answer);
 	/* It will be no FI_CONNREQ. */
-	if (answer.verdict == PLX_ADMIT_REFUSE && answer.cause != ADMISSION_LOST)
+	if (answer.verdict == PLX_ADMIT_REFUSE)
 		counter_add_shared(&shared->requests, 1);
 	*answer_out = (struct plx_admit_answer){
 		.verdict = answer.verdict,
 		.wait_ns = answer.wait_ns,
 		.ticket = answer.ticket,
-		.close_first = admission_next_doomed(&shared->admission),
 		.data_length = BUSY_BYTES,
 	};
 	busy_write(answer.again_ns, answer_out->data);

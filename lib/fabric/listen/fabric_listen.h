@@ -33,9 +33,8 @@ struct listener_shared {
 	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
 	struct plx_listen_attr attr; /* constant */
 	struct admission admission;
-	char last_failure[160]; /* this and the rest under the lock of admission */
+	char last_failure[160]; /* this and the next two under the lock of admission */
 	char last_refused[256]; /* the log line of a limit */
-	struct plx_log_limit log_limit;
 	struct handshake_log_host log_hosts[HANDSHAKE_LOG_HOSTS];
 };
 
@@ -87,7 +86,7 @@ void handover_request(struct plx_listener *listener, struct fi_info *info, const
  * request must not be used after this. */
 void handover_reject(struct request *request, const char *why, const void *data, size_t length);
 /* Reject the request of an evicted connection, unless its target was first. */
-void handover_evict(struct request *request, uint64_t again_ns);
+void handover_evict(struct request *request, const void *data, size_t length);
 /* The listener is about to be freed: refuse those that it has not sent, or that need it. */
 void handover_close(const struct plx_listener *listener);
 /* Refuse all that this lcore has read. No lcore runs. */

@@ -88,16 +88,11 @@ static void reap(struct plx_fabric_lcore *home)
 
 /* Rejecting ------------------------------------------------------------------------------------ */
 
-static struct driver_choice choice_of(const struct request *request)
-{
-	return (struct driver_choice){.driver = request->set->driver};
-}
-
 /* Its target rejected it, and its listener has closed meanwhile: an endpoint takes it over, and
  * drops it when it is closed. */
 static void drop(struct request *request)
 {
-	const struct driver_choice choice = choice_of(request);
+	const struct driver_choice choice = {.driver = request->set->driver};
 	struct plx_set *set = set_get(request->set->home, &choice, request->info, NULL);
 	struct fid_ep *ep;
 
@@ -140,16 +135,12 @@ static void send_back(struct plx_task *task, void *arg)
 
 static void count_refusal(const struct request *request, const char *why)
 {
-	struct listener_shared *shared = request->shared;
+	static __thread struct plx_log_limit log_limit;
 	char peer[PLX_ADDRESS_MAX];
-	bool may_log;
 
-	counter_add_shared(&shared->refused, 1);
-	pthread_mutex_lock(&shared->admission.lock);
-	may_log = plx_log_allowed(&shared->log_limit, plx_loop_now_ns());
-	pthread_mutex_unlock(&shared->admission.lock);
+	counter_add_shared(&request->shared->refused, 1);
 	address_format(request->info->dest_addr, peer, sizeof(peer));
-	if (may_log)
+	if (plx_log_allowed(&log_limit, plx_loop_now_ns()))
 		log_warning("connection from %s refused: %s", peer, why);
 }
 
@@ -185,21 +176,12 @@ static void give_up(struct request *request, const char *why)
 	answer(request, NULL, 0);
 }
 
-/* Its peer may come again after that time. */
-static void refuse_busy(struct request *request, uint64_t again_ns)
-{
-	uint8_t data[BUSY_BYTES];
-
-	busy_write(again_ns, data);
-	answer(request, data, sizeof(data));
-}
-
 /* On the target ------------------------------------------------------------------------------ */
 
 static int open_link(const struct request *request, struct plx_link **link_out)
 {
 	const struct plx_link_attr *attr = &request->shared->attr.link;
-	const struct driver_choice choice = choice_of(request);
+	const struct driver_choice choice = {.driver = request->set->driver};
 	struct plx_fabric_lcore *here;
 	struct plx_set *set;
 	int rc;
@@ -319,38 +301,34 @@ static void place(struct request *request)
 	hand_over(&request->room, request);
 }
 
-static void on_turn(struct plx_timer *timer, void *arg);
-
 /* A provider that accepts connections itself has asked before it reported the request. For others
  * the connection begins here, and waits in the request. */
-static void ask(struct request *request)
+static void ask(struct plx_timer *timer, void *arg)
 {
+	struct request *request = arg;
 	const struct plx_admit_request asked = {.peer = request->info->dest_addr,
 						.ticket = request->ticket};
 	struct admission_answer given = {.verdict = PLX_ADMIT_TAKE, .ticket = request->ticket};
+	uint8_t data[BUSY_BYTES];
 
 	if (!request->set->driver->ticket)
 		admit_ask(request->shared, &asked, &given);
+	busy_write(given.again_ns, data);
 	request->ticket = given.ticket;
 	if (given.ticket)
 		admission_waits_in(given.ticket, request);
 	if (given.verdict == PLX_ADMIT_TAKE)
 		place(request);
 	else if (given.verdict == PLX_ADMIT_KEEP)
-		start_timer(request, on_turn, given.wait_ns);
-	else if (take_first(request))
-		refuse_busy(request, given.again_ns);
+		start_timer(request, ask, given.wait_ns);
+	else
+		handover_evict(request, data, sizeof(data));
 }
 
-static void on_turn(struct plx_timer *timer, void *arg)
-{
-	ask(arg);
-}
-
-void handover_evict(struct request *request, uint64_t again_ns)
+void handover_evict(struct request *request, const void *data, size_t length)
 {
 	if (take_first(request)) /* otherwise its target finds out */
-		refuse_busy(request, again_ns);
+		answer(request, data, length);
 }
 
 static void init(struct request *request, struct plx_listener *listener, struct fi_info *info)
@@ -385,7 +363,7 @@ void handover_request(struct plx_listener *listener, struct fi_info *info, const
 	memcpy(request->data, data, request->length);
 	reap(home);
 	TAILQ_INSERT_TAIL(&home->requests, request, of_home);
-	ask(request);
+	ask(&request->timer, request);
 }
 
 /* Ends --------------------------------------------------------------------------------------- */

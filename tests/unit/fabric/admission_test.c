@@ -109,8 +109,7 @@ static void expect_refused(const char *from, enum admission_cause cause)
 static void close_victim(const struct admission_answer *answer, struct ticket *victim)
 {
 	assert_ptr_equal(answer->victim, victim);
-	assert_non_null(admission_next_doomed(&shared->admission));
-	assert_null(admission_next_doomed(&shared->admission));
+	assert_non_null(admission_holder(victim).connection);
 	admission_unref(victim);
 	admission_leave(victim);
 }
@@ -441,24 +440,29 @@ PLX_TEST(the_address_of_which_most_wait_loses_its_newest_one)
 	close_all();
 }
 
-/* Its provider did not have to close it yet: the newcomer came by another one. */
-PLX_TEST(a_connection_that_made_room_is_refused_when_it_asks_again)
+/* Its lcore needs a moment. The newcomer waits, and nobody else makes room for it. */
+PLX_TEST(a_link_that_makes_room_counts_until_it_is_closed)
 {
-	static struct ticket *tickets[251 + 2600];
-	unsigned count = fill_burst("192.0.2.1", tickets);
-	struct admission_answer answer;
-	struct ticket *victim;
+	struct admission_answer answer, again;
+	struct ticket *first;
 
-	while (root()->waiting < shared->admission.waiting_max)
-		tickets[count++] = keep("192.0.2.1");
+	open_with((struct plx_admission){.handshakes_max = 1});
+	first = take("192.0.2.1");
+	admission_reported(first);
+	assert_true(admission_placed(first, (struct plx_link *)connections));
+	now_ns += 101 * MILLI;
 	answer = ask("192.0.2.2", NULL);
-	victim = tickets[--count];
-	assert_ptr_equal(answer.victim, victim);
-	admission_unref(victim);
+	assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);
+	assert_ptr_equal(answer.victim, first);
+	assert_int_equal(root()->half_open, 1);
+	now_ns += answer.wait_ns;
+	again = ask("192.0.2.2", answer.ticket);
+	assert_int_equal(again.verdict, PLX_ADMIT_KEEP);
+	assert_null(again.victim);
+	admission_unref(first);
+	admission_leave(first);
+	assert_int_equal(ask("192.0.2.2", answer.ticket).verdict, PLX_ADMIT_TAKE);
 	admission_leave(answer.ticket);
-	assert_int_equal(ask("192.0.2.1", victim).verdict, PLX_ADMIT_REFUSE);
-	assert_null(admission_next_doomed(&shared->admission));
-	leave_all(tickets, count);
 	close_all();
 }
 
@@ -513,9 +517,7 @@ static void note(const struct admission_answer *answer)
 {
 	if (answer->victim) {
 		forget(answer->victim);
-		assert_non_null(admission_next_doomed(&shared->admission));
-		admission_unref(answer->victim);
-		admission_leave(answer->victim);
+		close_victim(answer, answer->victim);
 	}
 	if (!answer->ticket)
 		return;
