@@ -16,75 +16,12 @@
 #define WAIT_MAX_NS   (PLX_NS_PER_S * 5 / 2) /* for a turn */
 #define CLOSING_NS    PLX_NS_PER_MS          /* for one that makes room to be closed */
 #define FULL_AGAIN_NS PLX_NS_PER_S /* when a listener that has all its links may have room */
-#define HOST_PART     4 /* of the links, and of the descriptors, is the most that one address has */
-#define NETWORK_TIMES 2 /* an IPv6 /48 may have as many links as this number of addresses */
-
-/* Limits --------------------------------------------------------------------------------------- */
-
-static struct plx_admission defaults;
-
-static struct plx_admission complete(const struct plx_admission *asked,
-				     const struct plx_admission *otherwise)
-{
-	return (struct plx_admission){
-		.links_max = asked->links_max ?: otherwise->links_max,
-		.links_per_host_max = asked->links_per_host_max ?: otherwise->links_per_host_max,
-		.accepts_per_s = asked->accepts_per_s ?: otherwise->accepts_per_s,
-		.handshakes_max = asked->handshakes_max ?: otherwise->handshakes_max,
-	};
-}
-
-/* Only a limit that was asked for can be too high: a default is lowered. */
-static int check(const struct plx_admission *asked, const struct plx_admission *otherwise,
-		 struct plx_admission *out)
-{
-	struct plx_admission limits = complete(asked, otherwise);
-	uint32_t part = limits.links_max == PLX_NO_LIMIT
-			      ? PLX_NO_LIMIT
-			      : (limits.links_max + HOST_PART - 1) / HOST_PART;
-
-	if (!limits.links_per_host_max)
-		limits.links_per_host_max = part;
-	if (!asked->links_per_host_max && limits.links_per_host_max != PLX_NO_LIMIT)
-		limits.links_per_host_max = (uint32_t)lesser(limits.links_per_host_max, part);
-	if (limits.links_per_host_max > part && limits.links_per_host_max != PLX_NO_LIMIT)
-		return plx_fail(EINVAL,
-				"links_per_host_max %u (--links-per-host): one address may have a "
-				"quarter of links_max %u (--links-max) at most; give 1 to %u, or "
-				"none for no limit per address",
-				limits.links_per_host_max, limits.links_max, part);
-	*out = limits;
-	return 0;
-}
-
-static const struct plx_admission built_in = {
-	.links_max = 4096,
-	.accepts_per_s = 1000,
-	.handshakes_max = 256,
-};
-
-int plx_fabric_check_admission(const struct plx_admission *limits)
-{
-	struct plx_admission checked;
-
-	return check(limits, &built_in, &checked);
-}
-
-int admission_init_defaults(const struct plx_admission *conf)
-{
-	return check(conf, &built_in, &defaults);
-}
-
-int admission_check(const struct plx_admission *asked, struct plx_admission *out)
-{
-	return check(asked, &defaults, out);
-}
+#define PART          4 /* of the descriptors is the most that wait, and that are not open */
 
 void admission_init(struct admission *admission, const struct plx_admission *limits,
 		    uint64_t timeout_ns)
 {
-	uint32_t descriptors = (uint32_t)lesser(descriptors_limit() / HOST_PART + 1,
-						UINT32_MAX - 1);
+	uint32_t descriptors = (uint32_t)lesser(descriptors_limit() / PART + 1, UINT32_MAX - 1);
 	uint64_t waiting = TURNS_MAX;
 
 	*admission = (struct admission){.limits = *limits};
@@ -185,8 +122,7 @@ static struct ticket *join(struct listener_shared *shared, const struct plx_admi
 	return ticket;
 }
 
-/* Return: whether that was the last reference. */
-static bool leave(struct ticket *ticket)
+static void leave(struct ticket *ticket)
 {
 	leave_state(ticket);
 	leave_half_open(ticket);
@@ -197,11 +133,16 @@ static bool leave(struct ticket *ticket)
 	ticket->connection = NULL;
 	ticket->request = NULL;
 	ticket->link = NULL;
-	return --ticket->refs == 0;
 }
 
-static void destroy(struct ticket *ticket)
+/* End its use, and that of a reference to the ticket, if not NULL. */
+static void unlock(struct admission *admission, struct ticket *ticket)
 {
+	bool is_last = ticket && --ticket->refs == 0;
+
+	pthread_mutex_unlock(&admission->lock);
+	if (!is_last)
+		return;
 	listener_unref(ticket->shared);
 	free(ticket);
 }
@@ -342,7 +283,7 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 {
 	struct admission *admission = &shared->admission;
 	struct ticket *ticket = asked->ticket;
-	bool is_last = false;
+	bool is_refused;
 
 	*answer_out = (struct admission_answer){.cause = ADMISSION_NONE};
 	pthread_mutex_lock(&admission->lock);
@@ -354,14 +295,13 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 								      : answer_out->cause);
 	if (ticket && answer_out->cause < ADMISSION_CAUSES)
 		counter_add_shared(&admission->counts[answer_out->cause], 1);
-	if (ticket && answer_out->cause != ADMISSION_NONE)
-		is_last = leave(ticket);
-	pthread_mutex_unlock(&admission->lock);
-	answer_out->ticket = answer_out->cause == ADMISSION_NONE ? ticket : NULL;
-	if (!answer_out->ticket)
+	is_refused = answer_out->cause != ADMISSION_NONE;
+	if (ticket && is_refused)
+		leave(ticket);
+	if (!ticket || is_refused)
 		answer_out->verdict = PLX_ADMIT_REFUSE;
-	if (is_last)
-		destroy(ticket);
+	answer_out->ticket = is_refused ? NULL : ticket;
+	unlock(admission, is_refused ? ticket : NULL);
 }
 
 void admission_reported(struct ticket *ticket)
@@ -402,17 +342,11 @@ void admission_opened(struct ticket *ticket)
 
 void admission_leave(struct ticket *ticket)
 {
-	struct admission *admission;
-	bool is_last;
-
 	if (!ticket)
 		return;
-	admission = admission_of(ticket);
-	pthread_mutex_lock(&admission->lock);
-	is_last = leave(ticket);
-	pthread_mutex_unlock(&admission->lock);
-	if (is_last)
-		destroy(ticket);
+	pthread_mutex_lock(&admission_of(ticket)->lock);
+	leave(ticket);
+	unlock(admission_of(ticket), ticket);
 }
 
 /* Evictions ------------------------------------------------------------------------------------ */
@@ -430,14 +364,8 @@ struct ticket_holder admission_holder(struct ticket *ticket)
 
 void admission_unref(struct ticket *ticket)
 {
-	struct admission *admission = admission_of(ticket);
-	bool is_last;
-
-	pthread_mutex_lock(&admission->lock);
-	is_last = --ticket->refs == 0;
-	pthread_mutex_unlock(&admission->lock);
-	if (is_last)
-		destroy(ticket);
+	pthread_mutex_lock(&admission_of(ticket)->lock);
+	unlock(admission_of(ticket), ticket);
 }
 
 /* The oldest silent connection that a provider has, of the address that has most of those that are
@@ -479,69 +407,4 @@ void *admission_descriptor(struct admission *admission)
 	connection = found ? found->connection : NULL;
 	pthread_mutex_unlock(&admission->lock);
 	return connection;
-}
-
-/* Texts ---------------------------------------------------------------------------------------- */
-
-static void text_of(struct admission *admission, enum admission_cause cause,
-		    const struct origin *origin, char *out, size_t size)
-{
-	const struct plx_admission *limits = &admission->limits;
-	const struct origin *root = &admission->origins.root;
-	const struct {
-		uint32_t count, limit;
-		enum origin_share share;
-		const char *before, *after;
-	} texts[] =
-		{
-			[ADMISSION_LINKS] = {root->links, limits->links_max, ORIGIN_LINKS,
-					     "this listener has ",
-					     " links, as many as it may (--links-max "},
-			[ADMISSION_RATE] =
-				{root->waiting, limits->accepts_per_s, ORIGIN_WAITING, "",
-				 " connections wait for their turn already (--accepts-per-s "},
-			[ADMISSION_HANDSHAKES] =
-				{root->half_open - admission->closing, limits->handshakes_max,
-				 ORIGIN_HALF_OPEN, "",
-				 " connections are being opened, as many as may be at a "
-				 "time (--handshakes-max "},
-		},
-	  *text = &texts[cause == ADMISSION_EVICTED ? ADMISSION_HANDSHAKES : cause];
-	const struct origin *most = origin_most(&admission->origins, text->share);
-	uint32_t own_max = limits->links_per_host_max;
-	char name[ORIGIN_TEXT_BYTES] = "nobody";
-
-	if (cause == ADMISSION_HOST) {
-		if (origin->links < own_max && origin->parent->parent) {
-			origin = origin->parent;
-			own_max *= NETWORK_TIMES;
-		}
-		snprintf(out, size,
-			 "%s has %u links here, as many as it may (--links-per-host %u%s)",
-			 origin_key_text(&origin->key, name), origin->links, own_max,
-			 limits->links_max == PLX_NO_LIMIT ? ""
-							   : "; at most a quarter of --links-max");
-		return;
-	}
-	if (most)
-		origin_key_text(&most->key, name);
-	snprintf(out, size, "%s%u%s%u); %s has most of them, %u", text->before, text->count,
-		 text->after, text->limit, name, most ? origin_share(most, text->share) : 0);
-}
-
-void admission_text(struct admission *admission, enum admission_cause cause,
-		    const struct in6_addr *key, char *out, size_t size)
-{
-	struct origin *origin;
-
-	snprintf(out, size, "out of memory");
-	if (cause == ADMISSION_NONE)
-		return;
-	pthread_mutex_lock(&admission->lock);
-	origin = origin_find(&admission->origins, key);
-	if (origin) {
-		text_of(admission, cause, origin, out, size);
-		origin_release(&admission->origins, origin);
-	}
-	pthread_mutex_unlock(&admission->lock);
 }

@@ -3,6 +3,7 @@
  * address and in all; at a limit, the address that holds most pays.
  *
  *   admission.c  tickets: one per connection, and the verdicts
+ *   limits.c     the limits, and the texts of refusals
  *   origin.c     what each address holds
  *   turns.c      the rate, and whose turn it is
  */
@@ -18,6 +19,8 @@
 
 struct listener_shared;
 struct request;
+
+#define NETWORK_TIMES 2 /* an IPv6 /48 may have as many links as this number of addresses */
 
 /* Origins -------------------------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
  *   listen.c     listens on the addresses of a name, with each possible driver
  *   listener.c   a listener, its counters, and its end
  *   handover.c   from a connection request to a link on some lcore
- *   admission.h  limits on connections (struct plx_admission): admission.c, origin.c, turns.c
- *   admit.c      a listener's answers to providers, by these limits
- *   spread.c     the choice of an lcore
+ *   admission.h  limits on connections (struct plx_admission): admission.c, limits.c, origin.c,
+ * turns.c admit.c      a listener's answers to providers, by these limits spread.c     the choice
+ * of an lcore
  */
 #ifndef FABRIC_LISTEN_H
 #define FABRIC_LISTEN_H
