@@ -128,6 +128,15 @@ static int handover_start_auto(void **state)
  * user's. */
 #define HANDOVER_TEST_AUTO(test) PLX_TEST_AGAIN(test, handover_start_auto, fixture_down)
 
+static int handover_start_foreign(void **state)
+{
+	fixture_start("foreign", true);
+	return 0;
+}
+
+/* Again with a provider of libfabric's: rejections go back to the listener's lcore. */
+#define HANDOVER_TEST_FOREIGN(test) PLX_TEST_AGAIN(test, handover_start_foreign, fixture_down)
+
 /* Requests that arrive ------------------------------------------------------------------------- */
 
 static _Atomic uint32_t served_by;
@@ -152,6 +161,7 @@ HANDOVER_TEST(a_link_runs_on_the_lcore_where_it_is_placed)
 	close_in_order();
 	worker_stop();
 }
+HANDOVER_TEST_FOREIGN(a_link_runs_on_the_lcore_where_it_is_placed)
 
 HANDOVER_TEST_AUTO(a_link_runs_on_the_lcore_where_it_is_placed)
 
@@ -198,6 +208,7 @@ HANDOVER_TEST(a_link_placed_on_an_unknown_lcore_is_refused)
 	connect_only();
 	expect_refused();
 }
+HANDOVER_TEST_FOREIGN(a_link_placed_on_an_unknown_lcore_is_refused)
 
 /* Requests that do not arrive in time ---------------------------------------------------------- */
 
@@ -222,6 +233,7 @@ HANDOVER_TEST(a_request_to_a_stuck_lcore_is_refused_after_a_timeout)
 	assert_true(plx_now_ns() - start_ns >= 50 * PLX_NS_PER_MS);
 	assert_false(on_its_way());
 }
+HANDOVER_TEST_FOREIGN(a_request_to_a_stuck_lcore_is_refused_after_a_timeout)
 
 HANDOVER_TEST(an_abandoned_request_makes_no_link_when_its_lcore_resumes)
 {
@@ -234,6 +246,7 @@ HANDOVER_TEST(an_abandoned_request_makes_no_link_when_its_lcore_resumes)
 	assert_int_equal(server.opened, 0);
 	worker_stop();
 }
+HANDOVER_TEST_FOREIGN(an_abandoned_request_makes_no_link_when_its_lcore_resumes)
 
 static void stand_still_ms(unsigned ms)
 {
@@ -241,18 +254,32 @@ static void stand_still_ms(unsigned ms)
 		sched_yield();
 }
 
-/* The listener's lcore is late too, and cannot give up. The timeout is long enough for a busy host
- * to see the request first. */
-HANDOVER_TEST(an_lcore_that_resumes_too_late_refuses_the_request)
+/* Both lcores are late: the target refuses, since the listener's cannot give up. The timeout is long
+ * enough for a busy host to see the request first. */
+static void resume_too_late(int (*run)(void *arg))
 {
 	send_request(500 * PLX_NS_PER_MS);
 	stand_still_ms(550);
-	assert_int_equal(plx_lcore_launch(1, run_loop, NULL), 0);
+	assert_int_equal(plx_lcore_launch(1, run, NULL), 0);
 	wait_until(plx_loop_is_running(1));
-	stand_still_ms(40);
+	wait_until(listener_stats_of(listener).refused == 1);
+}
+
+HANDOVER_TEST(an_lcore_that_resumes_too_late_refuses_the_request)
+{
+	resume_too_late(run_loop);
 	expect_refused();
 	worker_stop();
 }
+HANDOVER_TEST_FOREIGN(an_lcore_that_resumes_too_late_refuses_the_request)
+
+HANDOVER_TEST(a_refusal_is_not_lost_if_the_lane_back_is_full)
+{
+	resume_too_late(block_then_run);
+	expect_refused();
+	worker_stop();
+}
+HANDOVER_TEST_FOREIGN(a_refusal_is_not_lost_if_the_lane_back_is_full)
 
 HANDOVER_TEST(a_handover_may_have_no_timeout)
 {
@@ -376,6 +403,7 @@ HANDOVER_TEST(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_h
 	assert_int_equal(server.opened, 0);
 	worker_stop();
 }
+HANDOVER_TEST_FOREIGN(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_has_closed)
 HANDOVER_TEST_AUTO(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_has_closed)
 
 HANDOVER_TEST(a_closed_listener_is_no_open_object)
@@ -399,7 +427,15 @@ HANDOVER_TEST(the_process_may_end_with_requests_in_flight)
 {
 	send_request(0);
 }
+HANDOVER_TEST_FOREIGN(the_process_may_end_with_requests_in_flight)
 HANDOVER_TEST_AUTO(the_process_may_end_with_requests_in_flight)
+
+HANDOVER_TEST(the_process_may_end_with_refusals_in_flight)
+{
+	resume_too_late(block_then_run);
+	worker_stop();
+}
+HANDOVER_TEST_FOREIGN(the_process_may_end_with_refusals_in_flight)
 
 HANDOVER_TEST(the_process_may_end_with_abandoned_requests)
 {
@@ -413,6 +449,7 @@ HANDOVER_TEST(the_process_may_end_with_requests_queued_for_a_full_lane)
 {
 	send_request_to_full_lane(0);
 }
+HANDOVER_TEST_FOREIGN(the_process_may_end_with_requests_queued_for_a_full_lane)
 HANDOVER_TEST_AUTO(the_process_may_end_with_requests_queued_for_a_full_lane)
 
 /* Whether lcore 1 has finished the turn in which it counted a failed connection. */
@@ -471,6 +508,7 @@ HANDOVER_TEST(a_request_in_a_lane_makes_room_for_another_one)
 	assert_int_equal(listener_stats_of(listener).evicted, 1);
 	free(first.last);
 }
+HANDOVER_TEST_FOREIGN(a_request_in_a_lane_makes_room_for_another_one)
 
 /* As on a host with RDMA devices, where a listener has one for shared memory and one for RDMA: each
  * close frees other list entries. */
