@@ -491,10 +491,9 @@ struct plx_listener_stats {
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);
 
-/** Stop listening. Links stay, and requests already passed to other lcores still become links; new
- * ones are refused. Port and memory are released when those requests are answered: at once if there
- * are none, at latest link.connect_timeout_ns after the last one, if the loop turns. A descriptor
- * may stay 10 s longer. Allowed inside `place`. Accepts NULL.
+/** Stop listening, and release port and memory. Links stay. Requests already passed to other lcores
+ * still become links, except on RDMA: there they are refused, since a refusal needs the listener.
+ * Allowed inside `place`. Accepts NULL.
  * Thread: owner. */
 void plx_listener_close(struct plx_listener *listener);
 

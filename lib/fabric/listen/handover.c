@@ -243,11 +243,12 @@ static void arrive(void *arg)
 static void on_deadline(struct plx_timer *timer, void *arg)
 {
 	struct request *request = arg;
-	uint64_t waited_ns = request->shared->attr.link.connect_timeout_ns;
+	uint64_t waited_ns;
 	char why[160];
 
-	if (!take_first(request))
+	if (!take_first(request)) /* then its listener's part may be freed */
 		return;
+	waited_ns = request->shared->attr.link.connect_timeout_ns;
 	if (request->is_sent)
 		snprintf(why, sizeof(why),
 			 "lcore %u, which it was placed on, did not take it within %" PRIu64 " ms",
@@ -287,10 +288,12 @@ static void start_timer(struct request *request, plx_timer_fn fn, uint64_t delay
 
 static void place(struct request *request)
 {
-	struct sockaddr_storage peer = {0};
+	const struct sockaddr *from = request->info->dest_addr;
+	struct sockaddr_storage peer; /* stays valid if the listener is closed */
 
-	memcpy(&peer, request->info->dest_addr, address_bytes(request->info->dest_addr));
-	request->target = spread_choose(request->listener, (const struct sockaddr *)&peer);
+	if (from)
+		memcpy(&peer, from, address_bytes(from));
+	request->target = spread_choose(request->listener, from ? (struct sockaddr *)&peer : NULL);
 	if (!request->listener) /* closed by its own callback */
 		return;
 	if (request->target == request->set->home->id) {

@@ -254,8 +254,8 @@ static void stand_still_ms(unsigned ms)
 		sched_yield();
 }
 
-/* Both lcores are late: the target refuses, since the listener's cannot give up. The timeout is long
- * enough for a busy host to see the request first. */
+/* Both lcores are late: the target refuses, since the listener's cannot give up. The timeout is
+ * long enough for a busy host to see the request first. */
 static void resume_too_late(int (*run)(void *arg))
 {
 	send_request(500 * PLX_NS_PER_MS);
@@ -405,6 +405,14 @@ HANDOVER_TEST(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_h
 }
 HANDOVER_TEST_FOREIGN(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_has_closed)
 HANDOVER_TEST_AUTO(a_request_to_a_stuck_lcore_is_refused_in_time_after_its_listener_has_closed)
+
+HANDOVER_TEST(the_deadline_of_a_request_may_pass_after_its_link_and_listener)
+{
+	send_request(100 * PLX_NS_PER_MS);
+	serve_and_close();
+	plx_listener_close(listener);
+	pump_ms(120);
+}
 
 HANDOVER_TEST(a_closed_listener_is_no_open_object)
 {
