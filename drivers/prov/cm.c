@@ -2,11 +2,6 @@
 /* Connection management for endpoints of every provider, and the events that it reports. */
 #include "prov.h"
 
-static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
-{
-	return ep->domain->fabric->prov->ep_ops;
-}
-
 /* Events ----------------------------------------------------------------------------------- */
 
 /* Each state is entered once, so there are never more events. */
@@ -24,7 +19,7 @@ void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t
 void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length)
 {
 	eq_push_error(ep->eq, next_event(ep), &ep->fid.fid, err, data, length);
-	ops_of(ep)->disconnect(ep);
+	prov_ep_ops(ep)->disconnect(ep);
 	ep->state = EP_DEAD;
 	receives_flush(ep, FI_ECANCELED);
 }
@@ -52,9 +47,9 @@ static int ep_connect(struct fid_ep *fid, const void *address, const void *data,
 	rc = rc ? rc : prov_ep_enable(ep);
 	if (rc)
 		return rc;
-	rc = ops_of(ep)->connect(ep, data, length);
+	rc = prov_ep_ops(ep)->connect(ep, data, length);
 	if (rc)
-		ops_of(ep)->disconnect(ep);
+		prov_ep_ops(ep)->disconnect(ep);
 	else
 		ep->state = EP_CONNECTING;
 	return rc;
@@ -75,11 +70,11 @@ static int ep_accept(struct fid_ep *fid, const void *data, size_t length)
 		return rc;
 	ep->source.fd = ep->request->source.fd;
 	ep->request->source.fd = -1;
-	rc = ops_of(ep)->accept(ep, data, length);
+	rc = prov_ep_ops(ep)->accept(ep, data, length);
 	prov_request_free(ep->request);
 	ep->request = NULL;
 	if (rc) {
-		ops_of(ep)->disconnect(ep);
+		prov_ep_ops(ep)->disconnect(ep);
 		ep->state = EP_DEAD;
 		return rc;
 	}
@@ -96,7 +91,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 	if (ep->state < EP_CONNECTED)
 		return -FI_ENOTCONN;
 	if (ep->state != EP_DEAD)
-		ops_of(ep)->shutdown(ep);
+		prov_ep_ops(ep)->shutdown(ep);
 	return 0;
 }
 

@@ -11,11 +11,6 @@ static const struct prov *prov_of(const struct prov_ep *ep)
 	return ep->domain->fabric->prov;
 }
 
-static const struct prov_ep_ops *ops_of(const struct prov_ep *ep)
-{
-	return prov_of(ep)->ep_ops;
-}
-
 /* Binding ---------------------------------------------------------------------------------- */
 
 static int check_cq(const struct prov_ep *ep, const struct prov_cq *cq, uint64_t flags)
@@ -104,8 +99,8 @@ int prov_ep_enable(struct prov_ep *ep)
 	if (rc || ep->enabled)
 		return rc;
 	rc = receives_init(&ep->rx);
-	if (rc == 0 && ops_of(ep)->enable)
-		rc = ops_of(ep)->enable(ep);
+	if (rc == 0 && prov_ep_ops(ep)->enable)
+		rc = prov_ep_ops(ep)->enable(ep);
 	if (rc)
 		receives_fini(&ep->rx);
 	ep->enabled = rc == 0;
@@ -274,7 +269,7 @@ static int ep_close(struct fid *fid)
 {
 	struct prov_ep *ep = prov_ep_of(fid);
 
-	ops_of(ep)->close(ep);
+	prov_ep_ops(ep)->close(ep);
 	ep_free(ep);
 	return 0;
 }

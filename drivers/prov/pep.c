@@ -15,11 +15,6 @@ static struct prov_pep *pep_of(struct fid *fid)
 	return (struct prov_pep *)fid;
 }
 
-static const struct prov_pep_ops *ops_of(const struct prov_pep *pep)
-{
-	return pep->fabric->prov->pep_ops;
-}
-
 /* Accepting ---------------------------------------------------------------------------------- */
 
 /* Otherwise pending connections would wake sleeping threads again and again. */
@@ -74,7 +69,7 @@ static void pep_ready(struct prov_source *source)
 	struct prov_pep *pep = plx_container_of(source, struct prov_pep, source);
 
 	if (has_room(pep))
-		ops_of(pep)->incoming(pep);
+		prov_pep_ops(pep)->incoming(pep);
 	else
 		pause_accepting(pep, FULL_PAUSE_NS);
 }
@@ -88,7 +83,7 @@ static int bind_to(struct prov_pep *pep, const struct sockaddr_storage *wanted)
 
 	if (pep->source.fd >= 0 && memcmp(&address, &pep->address, sizeof(address)) == 0)
 		return 0; /* already its own */
-	fd = ops_of(pep)->open(pep, &address);
+	fd = prov_pep_ops(pep)->open(pep, &address);
 	if (fd < 0)
 		return fd;
 	if (pep->source.fd >= 0)
@@ -102,7 +97,7 @@ static int start(struct prov_pep *pep)
 {
 	int rc = eq_prepare_deadlines(pep->eq);
 
-	rc = rc ? rc : ops_of(pep)->start(pep);
+	rc = rc ? rc : prov_pep_ops(pep)->start(pep);
 	if (rc)
 		return rc;
 	if (listen(pep->source.fd, (int)pep->backlog))
@@ -181,7 +176,7 @@ static int pep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 
 static int set_backlog(struct prov_pep *pep, int backlog)
 {
-	uint32_t most = ops_of(pep)->backlog_max;
+	uint32_t most = prov_pep_ops(pep)->backlog_max;
 
 	if (backlog < 1)
 		return -FI_EINVAL;
@@ -266,11 +261,11 @@ static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct f
 	pthread_mutex_init(&pep->lock, NULL);
 	pep->fabric = fabric;
 	fabric_ref(fabric);
-	pep->backlog = ops_of(pep)->backlog_max;
+	pep->backlog = prov_pep_ops(pep)->backlog_max;
 	pep->handshakes_max = PROV_HANDSHAKES_MAX;
 	pep->silent_ns = PROV_SILENT_NS;
-	if (ops_of(pep)->init)
-		ops_of(pep)->init(pep);
+	if (prov_pep_ops(pep)->init)
+		prov_pep_ops(pep)->init(pep);
 	return 0;
 }
 

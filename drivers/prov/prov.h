@@ -130,6 +130,11 @@ int prov_fabric_open(const struct prov *prov, const struct fi_fabric_attr *attr,
 /* Whether it belongs to this copy of the provider. */
 bool prov_is_fabric(const struct prov *prov, const struct fid_fabric *fid);
 
+static inline const struct prov_pep_ops *prov_pep_ops(const struct prov_pep *pep)
+{
+	return pep->fabric->prov->pep_ops;
+}
+
 static inline void fabric_ref(struct prov_fabric *fabric)
 {
 	atomic_fetch_add_explicit(&fabric->refs, 1, memory_order_relaxed);
@@ -160,6 +165,11 @@ struct prov_domain_ops {
 	/* Nothing may use the region after this returns. NULL: nothing does. */
 	void (*mr_closing)(struct prov_mr *mr);
 };
+
+static inline const struct prov_ep_ops *prov_ep_ops(const struct prov_ep *ep)
+{
+	return ep->domain->fabric->prov->ep_ops;
+}
 
 /* Whether it belongs to this copy of the provider. */
 bool prov_is_domain(const struct prov *prov, const struct fid_domain *fid);

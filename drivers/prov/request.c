@@ -12,11 +12,6 @@
 
 #define PEER_TEXT_BYTES (ADDRESS_TEXT_BYTES + 16)
 
-static const struct prov_pep_ops *ops_of(const struct prov_pep *pep)
-{
-	return pep->fabric->prov->pep_ops;
-}
-
 /* Leaving ------------------------------------------------------------------------------------ */
 
 static void end_silence(struct prov_request *request)
@@ -170,14 +165,14 @@ static void on_ready(struct prov_source *source)
 
 void prov_request_add(struct prov_pep *pep, int fd, const struct sockaddr *peer, uid_t user)
 {
-	struct prov_request *request = calloc(1, ops_of(pep)->request_bytes);
+	struct prov_request *request = calloc(1, prov_pep_ops(pep)->request_bytes);
 
 	if (!request) {
 		close(fd);
 		return;
 	}
 	request->fid.fclass = FI_CLASS_CONNREQ;
-	request->ops = ops_of(pep);
+	request->ops = prov_pep_ops(pep);
 	request->source = (struct prov_source){.fd = fd, .ready = on_ready};
 	request->pep = pep;
 	request->user = user;

@@ -304,16 +304,10 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 	unlock(admission, is_refused ? ticket : NULL);
 }
 
-void admission_reported(struct ticket *ticket)
+void admission_reported(struct ticket *ticket, struct request *request)
 {
 	pthread_mutex_lock(&admission_of(ticket)->lock);
 	ticket->connection = NULL;
-	pthread_mutex_unlock(&admission_of(ticket)->lock);
-}
-
-void admission_waits_in(struct ticket *ticket, struct request *request)
-{
-	pthread_mutex_lock(&admission_of(ticket)->lock);
 	ticket->request = request;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }

@@ -32,9 +32,14 @@ struct origin {
 	LIST_HEAD(, origin)
 	busy, quiet; /* those below it: with connections not open yet, without */
 	LIST_ENTRY(origin) of_parent;
-	uint32_t links;                           /* connections taken, until they end */
-	uint32_t half_open;                       /* of these, not open yet */
-	uint32_t waiting;                         /* not taken yet */
+	union {
+		struct {
+			uint32_t links;     /* connections taken, until they end */
+			uint32_t half_open; /* of these, not open yet */
+			uint32_t waiting;   /* not taken yet */
+		};
+		uint32_t shares[3]; /* the same, by enum origin_share */
+	};
 	uint64_t next_turn;                       /* see turns.c; of the highest below the root */
 	TAILQ_HEAD(tickets, ticket) silent, kept; /* tickets in those states, oldest first */
 };
@@ -59,7 +64,6 @@ void origin_release(struct origins *origins, struct origin *origin);
 /* The address that holds most: of the highest level, then below it. Return: NULL: nobody holds
  * any. */
 struct origin *origin_most(struct origins *origins, enum origin_share share);
-uint32_t origin_share(const struct origin *origin, enum origin_share share);
 /* The highest one below the root. */
 struct origin *origin_top(struct origin *origin);
 /* "192.0.2.1", "2001:db8:1:2::/64", "user 1000". out: ORIGIN_TEXT_BYTES. Return: out. */
@@ -175,9 +179,8 @@ void admission_init(struct admission *admission, const struct plx_admission *lim
 /* Whether to take a connection now. */
 void admission_ask(struct listener_shared *shared, const struct plx_admit_request *asked,
 		   uint64_t now_ns, struct admission_answer *answer_out);
-/* Its provider has reported it; and it waits in a request. */
-void admission_reported(struct ticket *ticket);
-void admission_waits_in(struct ticket *ticket, struct request *request);
+/* Its provider has reported it, and it waits in a request; NULL: that was not read yet. */
+void admission_reported(struct ticket *ticket, struct request *request);
 /* It has a link on the calling lcore. Return: whether it still may: false: it was evicted. */
 bool admission_placed(struct ticket *ticket, struct plx_link *link);
 void admission_opened(struct ticket *ticket); /* its handshake is complete */

@@ -130,7 +130,7 @@ static void accepted(void *arg, const struct plx_admit_request *asked,
 
 static void opened(void *arg)
 {
-	admission_reported(arg);
+	admission_reported(arg, NULL);
 }
 
 static void ended(void *arg, enum plx_admit_end end, const char *why)

@@ -68,6 +68,7 @@ static void delist(struct plx_fabric_lcore *home, struct request *request)
 {
 	TAILQ_REMOVE(&home->requests, request, of_home);
 	plx_timer_stop(&request->timer);
+	plx_task_cancel(&request->room); /* for plx_fabric_fini */
 	free(request);
 }
 
@@ -319,7 +320,7 @@ static void ask(struct plx_timer *timer, void *arg)
 	busy_write(given.again_ns, data);
 	request->ticket = given.ticket;
 	if (given.ticket)
-		admission_waits_in(given.ticket, request);
+		admission_reported(given.ticket, request);
 	if (given.verdict == PLX_ADMIT_TAKE)
 		place(request);
 	else if (given.verdict == PLX_ADMIT_KEEP)
@@ -390,7 +391,6 @@ void handover_fini(struct plx_fabric_lcore *home)
 	struct request *each;
 
 	while ((each = TAILQ_FIRST(&home->requests))) {
-		plx_task_cancel(&each->room); /* of an lcore that has ended */
 		if (take_first(each))
 			give_up(each, "the process is shutting down");
 		else if (each->info)

@@ -104,7 +104,7 @@ static void text_of(struct admission *admission, enum admission_cause cause,
 	if (most)
 		origin_key_text(&most->key, name);
 	snprintf(out, size, "%s%u%s%u); %s has most of them, %u", text->before, text->count,
-		 text->after, text->limit, name, most ? origin_share(most, text->share) : 0);
+		 text->after, text->limit, name, most ? most->shares[text->share] : 0);
 }
 
 void admission_text(struct admission *admission, enum admission_cause cause,

@@ -77,24 +77,12 @@ struct origin *origin_find(struct origins *origins, const struct in6_addr *key)
 	return origin;
 }
 
-static uint32_t *share_of(struct origin *origin, enum origin_share share)
-{
-	return share == ORIGIN_LINKS     ? &origin->links
-	     : share == ORIGIN_HALF_OPEN ? &origin->half_open
-					 : &origin->waiting;
-}
-
-uint32_t origin_share(const struct origin *origin, enum origin_share share)
-{
-	return *share_of((struct origin *)origin, share);
-}
-
 void origin_add(struct origin *origin, enum origin_share share, int more)
 {
 	for (; origin; origin = origin->parent) {
 		bool was_busy = origin->half_open || origin->waiting, is_busy;
 
-		*share_of(origin, share) += (uint32_t)more;
+		origin->shares[share] += (uint32_t)more;
 		is_busy = origin->half_open || origin->waiting;
 		if (is_busy == was_busy || !origin->parent)
 			continue;
@@ -127,13 +115,13 @@ static struct origin *most_below(struct origin *parent, enum origin_share share)
 	struct origin *most = NULL, *each;
 
 	LIST_FOREACH (each, &parent->busy, of_parent) {
-		if (!most || origin_share(each, share) >= origin_share(most, share) + more)
+		if (!most || each->shares[share] >= most->shares[share] + more)
 			most = each;
 	}
 	if (share != ORIGIN_LINKS)
 		return most;
 	LIST_FOREACH (each, &parent->quiet, of_parent) {
-		if (!most || origin_share(each, share) > origin_share(most, share))
+		if (!most || each->shares[share] > most->shares[share])
 			most = each;
 	}
 	return most;
@@ -143,7 +131,7 @@ struct origin *origin_most(struct origins *origins, enum origin_share share)
 {
 	struct origin *most = NULL, *below = most_below(&origins->root, share);
 
-	while (below && origin_share(below, share)) {
+	while (below && below->shares[share]) {
 		most = below;
 		below = most_below(most, share);
 	}
