@@ -6,11 +6,6 @@
 
 #define DIRECTION (FI_TRANSMIT | FI_RECV)
 
-static const struct prov *prov_of(const struct prov_ep *ep)
-{
-	return ep->domain->fabric->prov;
-}
-
 /* Binding ---------------------------------------------------------------------------------- */
 
 static int check_cq(const struct prov_ep *ep, const struct prov_cq *cq, uint64_t flags)
@@ -134,7 +129,7 @@ static int get_op_flags(struct prov_ep *ep, uint64_t *flags)
 
 static int set_op_flags(struct prov_ep *ep, uint64_t flags)
 {
-	const struct fi_info *most = prov_of(ep)->most;
+	const struct fi_info *most = ep->domain->fabric->prov->most;
 	uint64_t *kept = op_flags_of(ep, flags), wanted = flags & ~DIRECTION;
 	uint64_t may = flags & FI_TRANSMIT ? most->tx_attr->op_flags : most->rx_attr->op_flags;
 

@@ -123,8 +123,9 @@ static int pep_listen(struct fid_pep *fid)
 
 /* An endpoint that takes a request may be closed, and the request with it: so the handle is only
  * compared. */
-static bool has_told(struct prov_pep *pep, fid_t handle)
+static int pep_reject(struct fid_pep *fid, fid_t handle, const void *data, size_t length)
 {
+	struct prov_pep *pep = pep_of(&fid->fid);
 	struct prov_request *each;
 
 	pthread_mutex_lock(&pep->lock);
@@ -133,13 +134,7 @@ static bool has_told(struct prov_pep *pep, fid_t handle)
 			break;
 	}
 	pthread_mutex_unlock(&pep->lock);
-	return each;
-}
-
-static int pep_reject(struct fid_pep *fid, fid_t handle, const void *data, size_t length)
-{
-	return has_told(pep_of(&fid->fid), handle) ? prov_request_reject(handle, data, length)
-						   : -FI_EINVAL;
+	return each ? prov_request_reject(handle, data, length) : -FI_EINVAL;
 }
 
 static int pep_setname(fid_t fid, void *addr, size_t bytes)
@@ -189,8 +184,13 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	return command == FI_BACKLOG ? set_backlog(pep_of(fid), *(int *)arg) : -FI_ENOSYS;
 }
 
-void prov_pep_free(struct prov_pep *pep)
+void prov_pep_unlock(struct prov_pep *pep)
 {
+	bool is_last = pep->is_closed && !pep->told_count;
+
+	pthread_mutex_unlock(&pep->lock);
+	if (!is_last)
+		return;
 	pthread_mutex_destroy(&pep->lock);
 	fi_freeinfo(pep->info);
 	free(pep);
@@ -200,7 +200,6 @@ void prov_pep_free(struct prov_pep *pep)
 static int pep_close(struct fid *fid)
 {
 	struct prov_pep *pep = pep_of(fid);
-	bool is_last;
 
 	if (pep->eq) {
 		eq_unwatch(pep->eq, &pep->source);
@@ -215,10 +214,7 @@ static int pep_close(struct fid *fid)
 	fabric_unref(pep->fabric);
 	pthread_mutex_lock(&pep->lock);
 	pep->is_closed = true;
-	is_last = pep->told_count == 0;
-	pthread_mutex_unlock(&pep->lock);
-	if (is_last)
-		prov_pep_free(pep);
+	prov_pep_unlock(pep);
 	return 0;
 }
 

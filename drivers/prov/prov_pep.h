@@ -90,7 +90,8 @@ int prov_request_reject(fid_t handle, const void *data, size_t length);
 /* accept(2) failed with that error: close another connection if descriptors ran out; otherwise
  * report it, and pause accepting if it may recover. */
 void prov_pep_cannot_accept(struct prov_pep *pep, int err);
-void prov_pep_free(struct prov_pep *pep); /* closed, and without requests */
+/* And free it if it is closed and has no requests. */
+void prov_pep_unlock(struct prov_pep *pep);
 
 /* request.c */
 /* Add an incoming connection, and ask whether to take it. peer: NULL for one of this host, of that

@@ -27,15 +27,12 @@ static void end_silence(struct prov_request *request)
 void prov_request_take(struct prov_request *request)
 {
 	struct prov_pep *pep = request->pep;
-	bool is_last;
 
 	pthread_mutex_lock(&pep->lock);
 	TAILQ_REMOVE(&pep->told, request, link);
-	is_last = --pep->told_count == 0 && pep->is_closed;
-	pthread_mutex_unlock(&pep->lock);
+	pep->told_count--;
+	prov_pep_unlock(pep);
 	request->pep = NULL;
-	if (is_last)
-		prov_pep_free(pep);
 }
 
 /* Its ticket is the last that ends: a connection counts until its descriptor is closed. */

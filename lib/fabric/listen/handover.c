@@ -10,7 +10,6 @@
  * except to reject on a provider without a call for it: then the request goes back. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
-#include "list.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* A listener: a passive endpoint, its counters, and its end. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
-#include "list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
