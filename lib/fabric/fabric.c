@@ -40,8 +40,8 @@ static void on_fork(void)
 	if (!home)
 		return;
 	LIST_FOREACH (link, &home->links, of_home) {
-		link->state = LINK_DEAD;
-		link->tx_inline_end = link->rx_whole_end = 0;
+		if (link->state != LINK_DEAD)
+			link_go(link, LINK_DEAD);
 		link->want = 0;
 		link->settling = false;
 	}

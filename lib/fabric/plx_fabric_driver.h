@@ -96,6 +96,11 @@ struct plx_fabric_driver {
 	 * the lcore of the passive endpoint. */
 	int (*reject)(fid_t handle, const void *data, size_t length);
 
+	/** Private data of fi_connect, fi_accept and fi_reject may have 256 bytes and arrives with
+	 * its event, and an endpoint may send once fi_accept has returned. Otherwise it has 40
+	 * bytes of a link's HELLO, and the rest of that is a frame. */
+	bool long_private_data;
+
 	/** It supports remote memory (FI_RMA), so links may have direct data placement. */
 	bool direct;
 

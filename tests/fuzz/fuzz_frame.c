@@ -6,47 +6,53 @@
 
 #include <assert.h>
 
-static void check_hello(const uint8_t *payload, size_t length)
+static void check_hello(const uint8_t *data, size_t size)
 {
-	struct frame_hello hello, again;
-	uint8_t bytes[HELLO_BYTES_MAX];
+	struct frame_hello hello = {0}, again = {0};
+	uint8_t bytes[HELLO_BYTES_MAX + 2 + REFUSE_TEXT_MAX];
+	bool whole = size % 2; /* else it may be the opening alone */
 	uint32_t written;
-	const char *wrong = hello_read(payload, length, &hello);
+	const char *wrong = hello_read(data, size, whole, &hello);
 
 	if (wrong) {
 		must(wrong[0] != '\0');
 		return;
 	}
-	must(hello.version_min <= WIRE_VERSION_MAX && hello.version_max >= WIRE_VERSION_MIN);
-	must(hello.rx_buf_bytes >= 256 && hello.rx_buf_count >= 2);
-	must(hello.data_length <= HELLO_DATA_MAX);
-	written = hello_write(bytes, &hello);
-	must(written <= length);
-	must(memcmp(bytes, payload, written) == 0);
-	must(hello_read(bytes, written, &again) == NULL);
-	must(again.data_length == hello.data_length);
+	whole = hello_is_whole(&hello) || (whole && !hello.refused[0]);
+	must(hello.version_min <= WIRE_VERSION && hello.version_max >= WIRE_VERSION);
+	must(!whole || (hello.rx_buf_bytes >= 256 && hello.rx_buf_count >= 2));
+	must(hello.data[0] <= HELLO_DATA_MAX && hello.refused[0] <= REFUSE_TEXT_MAX);
+	must(hello.program[0] <= HELLO_PROGRAM_MAX && hello.secured <= 1);
 	must(!hello.heartbeat_ms == !hello.dead_after_ms);
 	must(!hello.heartbeat_ms || hello.heartbeat_ms >= HEARTBEAT_MS_MIN);
 	must(hello.dead_after_ms >= DEAD_AFTER_HEARTBEATS_MIN * (uint64_t)hello.heartbeat_ms);
 	must(hello.dead_after_ms <= DEAD_AFTER_MS_MAX);
+	written = hello_write(bytes, &hello, 0, HELLO_TYPES);
+	must(written <= size);
+	must(hello_read(bytes, written, whole, &again) == NULL);
+	again.newest = hello.newest; /* an unknown field, or a 0 */
+	must(memcmp(&hello, &again, sizeof(hello)) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct frame_header header;
 	uint8_t bytes[FRAME_HEADER_BYTES];
-	const char *wrong = frame_read(data, size, &header);
+	const char *wrong;
+
+	check_hello(data, size);
+	wrong = frame_read(data, size, &header);
 
 	if (wrong) {
 		must(wrong[0] != '\0');
 		return 0;
 	}
 	must(header.length == size - FRAME_HEADER_BYTES);
-	must(header.type >= FRAME_HELLO && header.type <= FRAME_REFUSE);
-	frame_write(bytes, &header);
-	must(memcmp(bytes, data, FRAME_RESERVED_AT) == 0);
+	must(header.type >= FRAME_HELLO && header.type <= FRAME_REVOKED);
 	if (header.type == FRAME_HELLO)
 		check_hello(data + FRAME_HEADER_BYTES, header.length);
+	frame_write(bytes, &header);
+	must(memcmp(bytes, data, FRAME_RESERVED_AT) == 0);
 	if (header.type == FRAME_PUT) {
 		uint8_t value[FRAME_PUT_BYTES];
 

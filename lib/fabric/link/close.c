@@ -81,8 +81,7 @@ void close_begin_reap(struct plx_link *link)
 {
 	plx_timer_stop(&link->timer);
 	liveness_leave(link);
-	link->state = LINK_DEAD;
-	link->tx_inline_end = link->rx_whole_end = 0;
+	link_go(link, LINK_DEAD);
 	link->want = 0;
 	link->settling = false;
 	link_schedule(link, WANT_DESTROY);
@@ -107,7 +106,7 @@ bool close_now(struct plx_link *link, enum plx_link_reason reason, const char *f
 
 	if (link->state == LINK_DEAD)
 		return false;
-	if (link->state != LINK_LINGER) {
+	if (link->state < LINK_LINGER) {
 		link->reason = reason;
 		va_start(args, format);
 		vsnprintf(link->text, sizeof(link->text), format, args);
@@ -117,8 +116,6 @@ bool close_now(struct plx_link *link, enum plx_link_reason reason, const char *f
 		if (reason == PLX_LINK_PROTOCOL && link->from)
 			counter_add_shared(&link->from->protocol_broken, 1);
 	}
-	if (!link->connected && link->set->connecting)
-		link->set->connecting--;
 	close_begin_reap(link);
 	return false;
 }
@@ -152,7 +149,7 @@ void close_agreed(struct plx_link *link)
 		return;
 	}
 	liveness_leave(link);
-	link->state = LINK_LINGER;
+	link_go(link, LINK_LINGER);
 	plx_timer_start(&link->timer, LINGER_NS);
 	if (!direct_has_regions(link->direct)) /* else on_close follows the disconnect */
 		close_notify(link);
@@ -171,8 +168,7 @@ void close_step(struct plx_link *link)
 
 static void start_closing(struct plx_link *link)
 {
-	link->state = LINK_CLOSING;
-	link->tx_inline_end = 0;
+	link_go(link, LINK_CLOSING);
 	/* Once: a peer that takes a little now and then would keep the link for ever. */
 	plx_timer_start(&link->timer, link->attr.close_timeout_ns);
 	close_step(link);
@@ -277,6 +273,7 @@ void close_on_shutdown(struct plx_link *link, int prov_errno)
 				  "%s went away before it had agreed to close", link->peer);
 		break;
 	case LINK_LINGER:
+	case LINK_REFUSING:
 		close_now(link, PLX_LINK_CLOSED, "closed");
 		break;
 	default:
@@ -288,6 +285,7 @@ void close_on_shutdown(struct plx_link *link, int prov_errno)
  * Return: whether it is freed. */
 bool close_reap(struct plx_link *link, uint64_t now_ns)
 {
+	receive_early(link);
 	if (!link->shut_down && link->ep) {
 		link->shut_down = true;
 		fi_shutdown(link->ep, 0); /* verbs returns posted receives only after this */

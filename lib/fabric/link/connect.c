@@ -85,7 +85,8 @@ static int plan_make(struct plan *plan, const char *address)
 /* Return: 0; -ECONNREFUSED at once, without a text; -EACCES; else -errno. */
 static int start(struct plx_link *link, struct fi_info *info)
 {
-	int rc = fi_connect(link->ep, info->dest_addr, NULL, 0);
+	uint8_t hello[HELLO_BYTES_MAX];
+	int rc = fi_connect(link->ep, info->dest_addr, hello, handshake_write(link, 0, hello));
 
 	if (rc == -FI_ECONNREFUSED)
 		return rc;
@@ -123,7 +124,8 @@ static int connect_on(struct plx_set *set, const struct plan *plan, struct fi_in
 		return rc;
 	link->connector = true;
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
-	rc = start(link, info);
+	rc = link_start(link, info);
+	rc = rc ? rc : start(link, info);
 	/* A refusal leads to on_close if no other candidate follows. */
 	link->close_due = rc == 0 || (rc == -ECONNREFUSED && plan_is_last(plan));
 	if (rc == -ECONNREFUSED)
@@ -272,7 +274,7 @@ bool connect_next(struct plx_link *link)
 	struct plx_set *set;
 	struct fi_info *info;
 
-	if (link->connected || link->home->draining ||
+	if (link->home->draining ||
 	    (link->reason != PLX_LINK_REFUSED && link->reason != PLX_LINK_UNREACHABLE &&
 	     link->reason != PLX_LINK_LOCAL))
 		return false;

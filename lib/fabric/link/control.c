@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Frames that are not messages: HELLO, REFUSE, CREDIT, FIN, REVOKE and their answers, HEARTBEAT.
+/* Frames that are not messages: HELLO, CREDIT, FIN, REVOKE and their answers, HEARTBEAT.
  * They need no credit; the peer reserves LINK_RX_CONTROL receives for them. */
 #include "tx.h"
-
-#define PAYLOAD_MAX (HELLO_BYTES_MAX > REFUSE_TEXT_MAX ? HELLO_BYTES_MAX : REFUSE_TEXT_MAX)
 
 /* Return: the payload's length. */
 static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t *out)
 {
 	switch (type) {
 	case FRAME_HELLO:
-	case FRAME_REFUSE:
-		return handshake_write(link, out);
+		return handshake_write(link, HELLO_REFUSED, out);
 	case FRAME_REVOKE:
 		put64(out, link->direct->question);
 		return FRAME_REVOKE_BYTES;
 	case FRAME_REVOKED:
 		put64(out, link->direct->answer);
 		return FRAME_REVOKE_BYTES;
+	case FRAME_HEARTBEAT:
+		memset(out, 0, FRAME_HEARTBEAT_BYTES);
+		return FRAME_HEARTBEAT_BYTES;
 	default:
 		return 0;
 	}
@@ -25,7 +25,7 @@ static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t
 
 static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags)
 {
-	uint8_t frame[FRAME_HEADER_BYTES + PAYLOAD_MAX];
+	uint8_t frame[FRAME_HEADER_BYTES + HELLO_BYTES_MAX];
 	uint32_t length = write_payload(link, type, frame + FRAME_HEADER_BYTES);
 
 	tx_write_header(link, frame, type, flags, length);
@@ -58,12 +58,9 @@ void control_send(struct plx_link *link, uint32_t want)
 		uint32_t want;
 		uint8_t type;
 	} order[] = {
-		{WANT_HELLO, link->refusal ? FRAME_REFUSE : FRAME_HELLO},
-		{WANT_REVOKED, FRAME_REVOKED},
-		{WANT_REVOKE, FRAME_REVOKE},
-		{WANT_FIN_ACK, FRAME_FIN_ACK},
-		{WANT_FIN, FRAME_FIN},
-		{WANT_CREDIT, FRAME_CREDIT},
+		{WANT_HELLO, FRAME_HELLO},   {WANT_REVOKED, FRAME_REVOKED},
+		{WANT_REVOKE, FRAME_REVOKE}, {WANT_FIN_ACK, FRAME_FIN_ACK},
+		{WANT_FIN, FRAME_FIN},       {WANT_CREDIT, FRAME_CREDIT},
 	};
 
 	link->want |= want;

@@ -3,7 +3,7 @@
  *
  *   link.c          memory and attributes
  *   connect.c       which addresses and providers to try
- *   handshake.c     HELLO and REFUSE: how a link opens
+ *   handshake.c     HELLO: how a link opens, and how it is refused
  *   frame.c         encode and decode frames (frame.h)
  *   send.c          send by copy (hot path)
  *   send_buf.c      send by reference (hot path)
@@ -72,21 +72,23 @@ struct plx_op {
 	union {
 		uint8_t header[FRAME_HEADER_BYTES + FRAME_TOTAL_BYTES];
 		struct op_sink sink; /* if OP_GET */
+		size_t early_bytes;  /* in the link's list `early` */
 	};
 };
 
 enum link_state {
-	LINK_CONNECTING, /* fi_connect or fi_accept called */
-	LINK_HELLO,      /* connected; waits for the peer's HELLO */
+	LINK_CONNECTING, /* fi_connect or fi_accept called, or about to be */
+	LINK_HELLO,      /* connected; the rest of the peer's HELLO may follow */
 	LINK_OPEN,
-	LINK_CLOSING, /* no new sends; FIN and its acknowledgement are in flight */
-	LINK_LINGER,  /* closed for the user; waits for the peer to shut the connection down */
-	LINK_DEAD,    /* endpoint closed; waits for its operations */
+	LINK_CLOSING,  /* no new sends; FIN and its acknowledgement are in flight */
+	LINK_LINGER,   /* closed for the user; waits for the peer to shut the connection down */
+	LINK_REFUSING, /* the same, with the reason for the peer under way */
+	LINK_DEAD,     /* endpoint closed; waits for its operations */
 };
 
 /* Work that the loop has to do for a link, in three groups: control frames to send, */
 enum want_control {
-	WANT_HELLO = 1 << 0, /* or REFUSE */
+	WANT_HELLO = 1 << 0,
 	WANT_CREDIT = 1 << 1,
 	WANT_FIN = 1 << 2,
 	WANT_FIN_ACK = 1 << 3,
@@ -199,11 +201,7 @@ struct plx_link {
 	/* Cold from here on: state. */
 	bool close_due; /* on_open ran, or plx_link_connect returned the link: on_close is due */
 	bool connector;
-	bool connected;      /* FI_CONNECTED was seen */
 	bool needs_receives; /* see struct plx_fabric_driver */
-	bool hello_received;
-	bool hello_checked; /* its contents were checked */
-	bool declined;      /* and refused: see decline in handshake.c */
 	bool shut_down, ep_closed;
 	bool disconnected; /* connection lost while the link closes */
 	bool suspect_reported;
@@ -221,6 +219,7 @@ struct plx_link {
 	/* Memory. */
 	struct plx_op *ops; /* all of them, receives first */
 	struct plx_pool *rx_pool;
+	struct plx_op *early;     /* received before it was connected, oldest first */
 	struct plx_buf **rx_long; /* long messages that the user has; room for rx_buf_count */
 	uint32_t rx_long_kept;
 	uint32_t rx_buf_count;
@@ -239,12 +238,10 @@ struct plx_link {
 
 	/* Attributes and texts. */
 	struct plx_link_attr attr;
-	uint32_t peer_features; /* the peer's features and private data */
-	uint32_t peer_hello_length;
-	uint8_t peer_hello[HELLO_DATA_MAX];
+	struct frame_hello hello; /* the peer's */
 	enum plx_link_reason reason;
 	const char *choice;  /* why that provider; constant text */
-	const char *refusal; /* text of REFUSE; NULL: not refused */
+	const char *refusal; /* why this side refuses it; NULL: its HELLO shows that */
 	char text[192];      /* why it ended */
 	char peer[PLX_ADDRESS_MAX];
 };
@@ -273,8 +270,13 @@ static inline uint32_t link_receives(const struct plx_link *link)
 
 /* Call before it is open. */
 void link_set_events(struct plx_link *link, const struct plx_link_events *events);
-int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
+/* A link without an endpoint, for info. attr was checked. Return: 0; -errno with a text. */
+int link_create(struct plx_set *set, const struct plx_link_attr *attr, const struct fi_info *info,
 		struct plx_link **link_out);
+/* Open its endpoint and post receives. Return: 0; -errno with a text: the caller closes it. */
+int link_start(struct plx_link *link, struct fi_info *info);
+/* Every change of its state. */
+void link_go(struct plx_link *link, enum link_state to);
 int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info);
 void link_destroy(struct plx_link *link);
 void link_abandon(struct plx_link *link);
@@ -283,11 +285,20 @@ void link_abandon(struct plx_link *link);
 int link_fail_closed(const struct plx_link *link);
 
 /* handshake.c */
-void handshake_connected(struct plx_link *link);
-void handshake_try_open(struct plx_link *link);
-uint32_t handshake_write(const struct plx_link *link, uint8_t *out);
+/* Whether private data has both HELLOs. */
+bool handshake_is_private(const struct plx_link *link);
+/* Write this side's HELLO, as private data: first 0, or as a frame: HELLO_REFUSED. out has room for
+ * HELLO_BYTES_MAX. Return: its length. */
+uint32_t handshake_write(const struct plx_link *link, uint8_t first, uint8_t *out);
+/* The peer's HELLO, or its opening. whole: the rest must be there. Return: false: this side refuses
+ * it; the caller rejects a link without an endpoint. */
+bool handshake_hear(struct plx_link *link, const uint8_t *in, size_t length, bool whole);
+/* Private data of FI_CONNECTED; or fi_accept has succeeded, and both HELLOs are private data. */
+void handshake_connected(struct plx_link *link, const uint8_t *in, size_t length);
+/* Private data of a rejection. Return: whether it says why: then the link has ended. */
+bool handshake_rejected(struct plx_link *link, const uint8_t *in, size_t length);
 void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length);
-void handshake_on_refuse(struct plx_link *link, const uint8_t *payload, uint32_t length);
+void handshake_try_open(struct plx_link *link);
 
 /* memory.c */
 int window_init(uint64_t receive_bytes);
@@ -361,6 +372,7 @@ uint32_t partial_whole(struct assembly *assembly);
 
 /* receive_slow.c */
 void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value);
+void receive_early(struct plx_link *link);
 
 /* tx.c; see also tx.h */
 void tx_done(struct plx_op *op, int status);

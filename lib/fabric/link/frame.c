@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "frame.h"
 
+#include <stddef.h>
+
 /* Valid payload lengths and flags of each type. */
 static const struct {
 	uint32_t min, max;
 	uint8_t flags; /* known flags */
 	const char *wrong;
 } types[] = {
-	[FRAME_HELLO] = {HELLO_BYTES, UINT32_MAX, 0, "HELLO too short"},
+	[FRAME_HELLO] = {1, HELLO_BYTES_MAX, 0, "HELLO too short or too long"},
 	[FRAME_DATA] = {0, UINT32_MAX, 0, NULL},
 	[FRAME_DATA_FIRST] = {FRAME_TOTAL_BYTES + 1, UINT32_MAX, 0,
 			      "first part of a message without data"},
@@ -15,14 +17,15 @@ static const struct {
 	[FRAME_CREDIT] = {0, 0, 0, "control frame with data"},
 	[FRAME_FIN] = {0, 0, FRAME_FLAG_ACK, "control frame with data"},
 	[FRAME_FIN_ACK] = {0, 0, 0, "control frame with data"},
-	[FRAME_HEARTBEAT] = {0, 0, 0, "control frame with data"},
+	[FRAME_HEARTBEAT] = {FRAME_HEARTBEAT_BYTES, FRAME_HEARTBEAT_BYTES, 0,
+			     "the times of a heartbeat have another length"},
 	[FRAME_PUT] = {FRAME_PUT_BYTES, FRAME_PUT_BYTES, 0,
 		       "the value of a put has another length"},
 	[FRAME_REVOKE] = {FRAME_REVOKE_BYTES, FRAME_REVOKE_BYTES, 0,
 			  "the number of a revocation has another length"},
 	[FRAME_REVOKED] = {FRAME_REVOKE_BYTES, FRAME_REVOKE_BYTES, 0,
 			   "the number of a revocation has another length"},
-	[FRAME_REFUSE] = {1, REFUSE_TEXT_MAX, 0, "the reason of a refusal has another length"},
+	[FRAME_TRUST] = {1, 0, 0, "a TRUST frame on a link without trust"}, /* any length */
 };
 
 const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out)
@@ -47,87 +50,121 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 	return header.flags & ~types[header.type].flags ? "unknown flags" : NULL;
 }
 
-uint32_t hello_write(uint8_t *out, const struct frame_hello *hello)
+/* HELLO ---------------------------------------------------------------------------------------- */
+
+#define AT(field)  offsetof(struct frame_hello, field)
+#define NO_VERSION "no wire version in common"
+
+/* By type, in the order of doc/design/wire.md: where the field is kept, its lengths, and of a
+ * number its values. */
+static const struct {
+	uint16_t at;
+	uint8_t least, most;
+	uint64_t min, max; /* 0: bytes */
+	const char *wrong;
+} fields[HELLO_TYPES] = {
+	[1] = {AT(magic), 4, 4, HELLO_MAGIC, HELLO_MAGIC,
+	       "bad magic: the peer does not speak this protocol"},
+	{AT(version_min), 2, 2, 1, WIRE_VERSION, NO_VERSION},
+	{AT(version_max), 2, 2, WIRE_VERSION, UINT16_MAX, NO_VERSION},
+	{AT(secured), 1, 1, 0, 1, "one side requires a secured link, and the other has none"},
+	{AT(heartbeat_ms), 4, 4, 0, HEARTBEAT_MS_MAX, "heartbeat period out of range"},
+	{AT(dead_after_ms), 4, 4, 0, DEAD_AFTER_MS_MAX, "silence to bear out of range"},
+	{AT(path), 4, 4, 0, UINT32_MAX, NULL},
+	[HELLO_REFUSED] = {AT(refused), 1, REFUSE_TEXT_MAX, 0, 0, NULL},
+	{AT(features), 4, 4, 0, UINT32_MAX, NULL},
+	{AT(protocol), 1, 1, 0, UINT8_MAX, NULL},
+	{AT(rx_buf_bytes), 4, 4, 256, UINT32_C(1) << 30, "receive buffer size out of range"},
+	{AT(rx_buf_count), 4, 4, 2, 65536, "receive buffer count out of range"},
+	{AT(message_max), 8, 8, 0, UINT64_MAX, NULL},
+	{AT(incarnation), 8, 8, 0, UINT64_MAX, NULL},
+	{AT(data), 1, HELLO_DATA_MAX, 0, 0, NULL},
+	{AT(program), 1, HELLO_PROGRAM_MAX, 0, 0, NULL},
+	{AT(pid), 4, 4, 0, UINT32_MAX, NULL},
+	{AT(shm), HELLO_SHM_BYTES, HELLO_SHM_BYTES, 0, 0, NULL},
+};
+
+static uint64_t number_at(const struct frame_hello *hello, uint8_t type)
 {
-	put32(out, HELLO_MAGIC);
-	put32(out + 4, hello->version_min | (uint32_t)hello->version_max << 16);
-	put32(out + 8, hello->features);
-	put32(out + 12, hello->rx_buf_bytes);
-	put64(out + 16, hello->incarnation);
-	put64(out + 24, hello->message_max);
-	put32(out + 32, hello->rx_buf_count);
-	put32(out + 36, hello->heartbeat_ms);
-	put32(out + 40, hello->dead_after_ms);
-	put32(out + 44, hello->path);
-	if (!hello->data_length)
-		return HELLO_BYTES;
-	put32(out + HELLO_BYTES, hello->data_length);
-	memcpy(out + HELLO_BYTES + 4, hello->data, hello->data_length);
-	return HELLO_BYTES + 4 + hello->data_length;
+	uint64_t value;
+
+	memcpy(&value, (const uint8_t *)hello + fields[type].at, sizeof(value));
+	return value;
 }
 
-/* The period and the time-out must both be set or both be 0. If the time-out is too short, a
- * healthy peer would become suspect. */
-static const char *check_times(const struct frame_hello *hello)
+uint32_t hello_write(uint8_t *out, const struct frame_hello *hello, uint8_t first, uint8_t end)
 {
-	if (!hello->heartbeat_ms && !hello->dead_after_ms)
-		return NULL;
-	if (hello->heartbeat_ms < HEARTBEAT_MS_MIN || hello->heartbeat_ms > HEARTBEAT_MS_MAX)
+	uint8_t *at = out, number[1 + 8];
+
+	for (uint8_t type = first; type < end; type++) {
+		const uint8_t *kept = (const uint8_t *)hello + fields[type].at;
+
+		if (fields[type].max) {
+			number[0] = number_at(hello, type) ? fields[type].most : 0;
+			put64(number + 1, number_at(hello, type));
+			kept = number;
+		}
+		if (!fields[type].most || !kept[0])
+			continue;
+		*at++ = type;
+		memcpy(at, kept, 1u + kept[0]);
+		at += 1u + kept[0];
+	}
+	return (uint32_t)(at - out);
+}
+
+/* Without heartbeats the silence to bear must be 0. If it is too short, a healthy peer becomes
+ * suspect. Absent numbers are 0. */
+static const char *hello_check(const struct frame_hello *hello, bool whole)
+{
+	uint64_t beat_ms = hello->heartbeat_ms, least_ms = DEAD_AFTER_HEARTBEATS_MIN * beat_ms;
+
+	for (uint8_t type = 0; type < (whole ? HELLO_TYPES : HELLO_REFUSED); type++) {
+		uint64_t value = number_at(hello, type);
+
+		if (fields[type].max && (value < fields[type].min || value > fields[type].max))
+			return fields[type].wrong;
+	}
+	if ((beat_ms || hello->dead_after_ms) && beat_ms < HEARTBEAT_MS_MIN)
 		return "heartbeat period out of range";
-	if (hello->dead_after_ms < DEAD_AFTER_HEARTBEATS_MIN * (uint64_t)hello->heartbeat_ms ||
-	    hello->dead_after_ms > DEAD_AFTER_MS_MAX)
-		return "silence to bear out of range";
+	return hello->dead_after_ms < least_ms ? "silence to bear out of range" : NULL;
+}
+
+static const char *read_field(const uint8_t *in, struct frame_hello *hello)
+{
+	uint8_t type = in[0], length = in[1], *kept = (uint8_t *)hello, number[8] = {0};
+
+	if (type <= hello->newest)
+		return "its fields are out of order";
+	hello->newest = type;
+	if (type >= HELLO_TYPES || !fields[type].most) /* of a later program */
+		return NULL;
+	if (length < fields[type].least || length > fields[type].most)
+		return "a field has another length";
+	kept += fields[type].at;
+	if (fields[type].max) {
+		memcpy(number, in + 2, length);
+		memcpy(kept, &(uint64_t){get64(number)}, sizeof(uint64_t));
+	} else {
+		memcpy(kept, in + 1, 1u + length);
+	}
 	return NULL;
 }
 
-/* A HELLO that ends before the length of private data has none. */
-static const char *read_data(const uint8_t *in, size_t left, struct frame_hello *hello)
+/* A 0 ends it: providers may pad private data. Types ascend, so at most 255 are read. */
+const char *hello_read(const uint8_t *in, size_t length, bool whole, struct frame_hello *hello)
 {
-	hello->data_length = 0;
-	hello->data = NULL;
-	if (left == 0)
-		return NULL;
-	if (left < 4)
-		return "cut private data";
-	hello->data_length = get32(in);
-	hello->data = in + 4;
-	if (hello->data_length > HELLO_DATA_MAX)
-		return "too much private data";
-	return hello->data_length > left - 4 ? "cut private data" : NULL;
-}
+	const char *wrong = NULL;
 
-const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out)
-{
-	struct frame_hello hello;
-	const char *wrong;
-
-	if (length < HELLO_BYTES)
-		return "HELLO too short";
-	if (get32(in) != HELLO_MAGIC)
-		return "bad magic: the peer does not speak this protocol";
-	hello.version_min = (uint16_t)get32(in + 4);
-	hello.version_max = get32(in + 4) >> 16;
-	hello.features = get32(in + 8);
-	hello.rx_buf_bytes = get32(in + 12);
-	hello.incarnation = get64(in + 16);
-	hello.message_max = get64(in + 24);
-	hello.rx_buf_count = get32(in + 32);
-	hello.heartbeat_ms = get32(in + 36);
-	hello.dead_after_ms = get32(in + 40);
-	hello.path = get32(in + 44);
-	wrong = read_data(in + HELLO_BYTES, length - HELLO_BYTES, &hello);
-	if (wrong)
+	for (size_t at = 0, bytes; at < length && in[at] && !wrong; at += bytes) {
+		bytes = length - at < 2 ? 2 : 2u + in[at + 1];
+		wrong = bytes > length - at ? "a field is cut" : read_field(in + at, hello);
+	}
+	if (!wrong && !hello->newest)
+		return "it speaks wire version 1, and this side version 2";
+	if (wrong && hello->magic == HELLO_MAGIC)
 		return wrong;
-	*hello_out = hello;
-	if (hello.version_min > hello.version_max || hello.version_min == 0)
-		return "broken version range";
-	if (hello.version_min > WIRE_VERSION_MAX || hello.version_max < WIRE_VERSION_MIN)
-		return "no wire version in common";
-	if (hello.rx_buf_bytes < 256 || hello.rx_buf_bytes > (UINT32_C(1) << 30))
-		return "receive buffer size out of range";
-	if (hello.rx_buf_count < 2 || hello.rx_buf_count > 65536)
-		return "receive buffer count out of range";
-	return check_times(&hello);
+	return hello_check(hello, hello_is_whole(hello) || (whole && !hello->refused[0]));
 }
 
 /* BUSY ----------------------------------------------------------------------------------------- */

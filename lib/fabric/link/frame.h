@@ -7,22 +7,25 @@
 #include "bytes.h"
 #include "plx_base.h"
 
-#define FRAME_HEADER_BYTES 16
-#define FRAME_TOTAL_BYTES  8  /* message length, at the start of a DATA_FIRST payload */
-#define FRAME_PUT_BYTES    4  /* PUT: its sender's value */
-#define FRAME_REVOKE_BYTES 8  /* REVOKE and REVOKED: a random number */
-#define HELLO_BYTES        48 /* without private data */
-#define HELLO_DATA_MAX     64 /* max. private data, after a length of 4 bytes */
-#define HELLO_BYTES_MAX    (HELLO_BYTES + 4 + HELLO_DATA_MAX)
-#define REFUSE_TEXT_MAX    120
-#define HELLO_MAGIC        UINT32_C(0x504c5831) /* "PLX1" */
+#define FRAME_HEADER_BYTES    16
+#define FRAME_TOTAL_BYTES     8   /* message length, at the start of a DATA_FIRST payload */
+#define FRAME_PUT_BYTES       4   /* PUT: its sender's value */
+#define FRAME_REVOKE_BYTES    8   /* REVOKE and REVOKED: a random number */
+#define FRAME_HEARTBEAT_BYTES 16  /* two times; 0 for now */
+#define HELLO_OPENING_MAX     40  /* its first part, and */
+#define HELLO_REST_MAX        216 /* its second: together the private data of our providers */
+#define HELLO_BYTES_MAX       (HELLO_OPENING_MAX + HELLO_REST_MAX)
+#define HELLO_DATA_MAX        64 /* of the protocol above */
+#define HELLO_PROGRAM_MAX     32
+#define HELLO_SHM_BYTES       32 /* a folder's id and a nonce, 16 bytes each */
+#define REFUSE_TEXT_MAX       120
+#define HELLO_MAGIC           UINT32_C(0x504c5832) /* "PLX2" */
 /* Limits, if there are heartbeats. */
 #define HEARTBEAT_MS_MIN          UINT64_C(10)
 #define HEARTBEAT_MS_MAX          UINT64_C(3600000) /* 1 hour */
 #define DEAD_AFTER_HEARTBEATS_MIN 4
 #define DEAD_AFTER_MS_MAX         UINT64_C(86400000) /* 1 day */
-#define WIRE_VERSION_MIN          1
-#define WIRE_VERSION_MAX          1
+#define WIRE_VERSION              2                  /* the only one */
 
 /* Private data of a rejection by a listener that has no room. */
 #define BUSY_BYTES  8
@@ -42,7 +45,7 @@ enum frame_type {
 	FRAME_PUT = 9,      /* the sender has written to the receiver's memory */
 	FRAME_REVOKE = 10,  /* the sender has revoked a grant and waits for REVOKED */
 	FRAME_REVOKED = 11, /* acknowledges REVOKE */
-	FRAME_REFUSE = 12,  /* the sender refuses the link; the payload is the reason as text */
+	FRAME_TRUST = 12,   /* reserved; refused */
 };
 
 /* Feature bits of a HELLO. */
@@ -52,13 +55,9 @@ enum frame_type {
  * service, not for the listener. */
 #define FEATURE_SELF_TEST UINT32_C(0x2)
 
-/* Bits 8 to 15: the number of the protocol above, 0 if unspecified. */
-#define FEATURE_PROTOCOL_SHIFT 8
-#define FEATURE_PROTOCOL_MASK  UINT32_C(0xff00)
+#define FRAME_FLAG_ACK    0x01 /* FIN: also acknowledges the peer's FIN */
 
-#define FRAME_FLAG_ACK         0x01 /* FIN: also acknowledges the peer's FIN */
-
-#define FRAME_RESERVED_AT      12 /* reserved header bytes: sent as 0, ignored */
+#define FRAME_RESERVED_AT 12 /* reserved header bytes: sent as 0, ignored */
 
 struct frame_header {
 	uint8_t type;
@@ -67,19 +66,30 @@ struct frame_header {
 	uint32_t granted_frames; /* total message frames its receiver may send, mod 2^32 */
 };
 
+/* Fields of a HELLO: numbers, and bytes after their length. 0 and empty fields are not sent. The
+ * types, lengths and values are in frame.c. */
 struct frame_hello {
-	uint16_t version_min, version_max;
-	uint32_t features;
+	/* The opening. secured is reserved: 0 off, 1 offered, 2 required. */
+	uint64_t magic, version_min, version_max, secured;
+	uint64_t heartbeat_ms;  /* requested heartbeat period; 0: no heartbeats */
+	uint64_t dead_after_ms; /* silence after which it gives up the peer; 0: never */
+	uint64_t path;          /* connector's: equal for links on the same path */
+	/* The rest. The last three are reserved. */
+	uint64_t features, protocol;
+	uint64_t rx_buf_bytes; /* longest frame this side receives, header included */
+	uint64_t rx_buf_count; /* message frames it can hold: the first grant */
+	uint64_t message_max;  /* longest message it accepts */
 	uint64_t incarnation;
-	uint32_t rx_buf_bytes;  /* longest frame this side receives, header included */
-	uint32_t rx_buf_count;  /* message frames it can hold */
-	uint64_t message_max;   /* longest message it accepts */
-	uint32_t heartbeat_ms;  /* requested heartbeat period; 0: no heartbeats */
-	uint32_t dead_after_ms; /* silence after which it gives up the peer; 0: never */
-	uint32_t path;          /* connector's: equal for links on the same path */
-	uint32_t data_length;   /* private data of the protocol above, at most HELLO_DATA_MAX */
-	const uint8_t *data;    /* when decoded: points into the payload */
+	uint8_t data[1 + HELLO_DATA_MAX]; /* private data of the protocol above */
+	uint8_t program[1 + HELLO_PROGRAM_MAX];
+	uint64_t pid;
+	uint8_t shm[1 + HELLO_SHM_BYTES];
+	uint8_t refused[1 + REFUSE_TEXT_MAX]; /* instead of the rest: why */
+	uint8_t newest;                       /* type of the last field read */
 };
+
+#define HELLO_REFUSED 16 /* types before it: the opening; from it on: the rest */
+#define HELLO_TYPES   27
 
 /** Write a header: FRAME_HEADER_BYTES at out. */
 static inline void frame_write(uint8_t *out, const struct frame_header *header)
@@ -118,11 +128,19 @@ static inline bool frame_read_whole(const uint8_t *in, size_t received,
  * invalid. */
 const char *frame_read(const uint8_t *in, size_t received, struct frame_header *header_out);
 
-/** Write a HELLO's payload to out, which has room for HELLO_BYTES_MAX. Return: its length. */
-uint32_t hello_write(uint8_t *out, const struct frame_hello *hello);
+/** Write fields of types from first to before end. out has room for HELLO_BYTES_MAX. Return: their
+ * length. */
+uint32_t hello_write(uint8_t *out, const struct frame_hello *hello, uint8_t first, uint8_t end);
 
-/** Decode and check a HELLO's payload. Return: NULL, or the reason it is invalid. */
-const char *hello_read(const uint8_t *in, size_t length, struct frame_hello *hello_out);
+/** Decode and check fields that follow those in *hello. Unknown ones are ignored. whole: the rest
+ * must be there, or `refused`. Return: NULL, or the reason they are invalid. */
+const char *hello_read(const uint8_t *in, size_t length, bool whole, struct frame_hello *hello);
+
+/** Whether the rest was read, not only the opening. */
+static inline bool hello_is_whole(const struct frame_hello *hello)
+{
+	return hello->newest > HELLO_REFUSED;
+}
 
 /** Write when a rejected peer may come again, to out, which has room for BUSY_BYTES. */
 void busy_write(uint64_t again_ns, uint8_t *out);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a connected link opens: both HELLOs, their checks, and REFUSE. */
+/* How a link opens: both HELLOs, their checks, and refusals.
+ *
+ * HELLO's opening is private data of fi_connect and fi_accept. Over drivers with long_private_data
+ * the rest is too: the acceptor checks all of it before it accepts, and both sides open once they
+ * are connected. Otherwise the rest is a frame: the connector's comes first, and over iWARP nothing
+ * may come before it (RFC 5044, 7.1). */
 #include "base_internal.h"
 #include "fabric_link.h"
 #include "fabric_listen.h"
@@ -11,28 +16,27 @@
 
 #define PROTOCOL_NAME_BYTES 32
 
-/* Decline the link because of the peer's HELLO. refusal: constant text for the peer; NULL: the peer
- * finds the reason in this side's HELLO, which is sent first if it has not left. The link ends when
- * the peer closes the connection, or after LINGER_NS, so that the peer receives it.
- * Return: false. */
+/* Refuse the link because of the peer's HELLO. refusal: constant text for the peer; NULL: the peer
+ * finds the reason in this side's HELLO. An acceptor that is not connected yet rejects the request.
+ * Otherwise the link ends when the peer closes the connection, or after LINGER_NS, so that the peer
+ * receives the reason. Return: false. */
 PLX_PRINTF(3, 4)
 static bool decline(struct plx_link *link, const char *refusal, const char *format, ...)
 {
 	va_list args;
 
-	link->declined = true;
 	link->reason = PLX_LINK_HELLO;
 	va_start(args, format);
 	vsnprintf(link->text, sizeof(link->text), format, args);
 	va_end(args);
-	if (!refusal && !link->from) { /* its HELLO has left: the peer knows */
-		close_begin_reap(link);
-		return false;
-	}
 	link->refusal = refusal;
-	link->state = LINK_LINGER;
-	plx_timer_start(&link->timer, LINGER_NS);
-	control_send(link, WANT_HELLO);
+	if (link->connector && !refusal) { /* its HELLO has left: the peer knows */
+		close_begin_reap(link);
+	} else if (link->state == LINK_HELLO) {
+		link_go(link, LINK_REFUSING);
+		plx_timer_start(&link->timer, LINGER_NS);
+		control_send(link, WANT_HELLO);
+	}
 	return false;
 }
 
@@ -52,19 +56,23 @@ static const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES]
 	return out;
 }
 
+/* Or offers it. */
+static bool wants_self_test(const struct plx_link *link)
+{
+	return link->hello.features & FEATURE_SELF_TEST;
+}
+
 static bool protocol_agree(struct plx_link *link)
 {
-	uint32_t features = link->peer_features;
-	uint8_t own = link->attr.protocol;
-	uint8_t theirs = (features & FEATURE_PROTOCOL_MASK) >> FEATURE_PROTOCOL_SHIFT;
-	bool is_self_test = link->from ? features & FEATURE_SELF_TEST : link->attr.self_test;
+	uint8_t own = link->attr.protocol, theirs = (uint8_t)link->hello.protocol;
+	bool is_self_test = link->connector ? link->attr.self_test : wants_self_test(link);
 	char own_text[PROTOCOL_NAME_BYTES], their_text[PROTOCOL_NAME_BYTES];
 
 	if (is_self_test || own == theirs || !own || !theirs)
 		return true;
 	return decline(link, NULL,
-		       link->from ? "%s speaks %s; this port expects %s"
-				  : "%s speaks %s, not %s; check the port",
+		       link->connector ? "%s speaks %s, not %s; check the port"
+				       : "%s speaks %s; this port expects %s",
 		       link->peer, protocol_name(theirs, their_text), protocol_name(own, own_text));
 }
 
@@ -87,18 +95,18 @@ static bool is_offered(const struct plx_link *link)
 
 static bool self_test_agree(struct plx_link *link)
 {
-	bool peer_says_so = link->peer_features & FEATURE_SELF_TEST;
+	bool peer_says_so = wants_self_test(link);
 
-	if (link->from && peer_says_so && !is_offered(link))
+	if (!link->connector && peer_says_so && !is_offered(link))
 		return decline(link, NULL, "%s wants the self-test service, which is off here%s",
 			       link->peer, self_test.events ? " for other hosts" : "");
-	if (link->from && peer_says_so) {
+	if (!link->connector && peer_says_so) {
 		link_set_events(link, self_test.events);
 		link->user = self_test.user;
 		link->attr.hello_length = self_test.hello_length;
 		memcpy(link->attr.hello, self_test.hello, sizeof(link->attr.hello));
 	}
-	if (link->from || !link->attr.self_test || peer_says_so)
+	if (!link->connector || !link->attr.self_test || peer_says_so)
 		return true;
 	return decline(
 		link, NULL,
@@ -110,84 +118,117 @@ static bool self_test_agree(struct plx_link *link)
 		link->peer);
 }
 
-/* HELLO and REFUSE ----------------------------------------------------------------------------- */
+/* HELLO and refusals --------------------------------------------------------------------------- */
 
-/* Write the payload of this side's HELLO or REFUSE. Return: its length. */
-uint32_t handshake_write(const struct plx_link *link, uint8_t *out)
+/* This side's HELLO, or why it refuses the peer's. */
+static struct frame_hello own_hello(const struct plx_link *link)
 {
-	bool self_test_bit = link->from ? is_offered(link) : link->attr.self_test;
+	bool self_test_bit = link->connector ? link->attr.self_test
+					     : wants_self_test(link) && is_offered(link);
 	struct frame_hello hello = {
-		.version_min = WIRE_VERSION_MIN,
-		.version_max = WIRE_VERSION_MAX,
-		.features = (link->direct ? FEATURE_DIRECT : 0) |
-			    (self_test_bit ? FEATURE_SELF_TEST : 0) |
-			    (uint32_t)link->attr.protocol << FEATURE_PROTOCOL_SHIFT,
-		.rx_buf_bytes = link_frame_bytes(link),
-		.rx_buf_count = link->rx_buf_count,
-		.message_max = link->message_max,
-		.data_length = link->attr.hello_length,
-		.data = link->attr.hello,
+		.magic = HELLO_MAGIC,
+		.version_min = WIRE_VERSION,
+		.version_max = WIRE_VERSION,
 	};
 
 	if (link->refusal) {
-		size_t length = strnlen(link->refusal, REFUSE_TEXT_MAX);
-
-		memcpy(out, link->refusal, length);
-		return (uint32_t)length;
+		hello.refused[0] = (uint8_t)strnlen(link->refusal, REFUSE_TEXT_MAX);
+		memcpy(hello.refused + 1, link->refusal, hello.refused[0]);
+		return hello;
 	}
+	hello.features = (link->direct ? FEATURE_DIRECT : 0) |
+			 (self_test_bit ? FEATURE_SELF_TEST : 0);
+	hello.protocol = link->attr.protocol;
+	hello.rx_buf_bytes = link_frame_bytes(link);
+	hello.rx_buf_count = link->rx_buf_count;
+	hello.message_max = link->message_max;
+	hello.data[0] = link->attr.hello_length;
+	memcpy(hello.data + 1, link->attr.hello, link->attr.hello_length);
 	liveness_offer(link, &hello);
-	return hello_write(out, &hello);
+	return hello;
 }
 
-void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length)
+bool handshake_is_private(const struct plx_link *link)
 {
-	struct frame_hello hello;
-	const char *wrong = hello_read(payload, length, &hello);
-
-	if (wrong) {
-		close_now(link, PLX_LINK_HELLO, "%s sent a bad HELLO: %s", link->peer, wrong);
-		return;
-	}
-	if (link->hello_received) {
-		close_now(link, PLX_LINK_PROTOCOL, "a second HELLO");
-		return;
-	}
-	link->hello_received = true;
-	link->tx_window = link->tx_frames_granted;
-	link->peer_frame_max = (uint32_t)lesser(hello.rx_buf_bytes, link->frame_max) -
-			       FRAME_HEADER_BYTES;
-	link->peer_message_max = lesser(hello.message_max, LINK_MESSAGE_MAX_LIMIT);
-	liveness_agree(link, &hello);
-	if (link->direct)
-		link->direct->agreed = hello.features & FEATURE_DIRECT;
-	link->peer_features = hello.features;
-	link->peer_hello_length = hello.data_length;
-	if (hello.data_length)
-		memcpy(link->peer_hello, hello.data, hello.data_length);
-	handshake_try_open(link);
+	return link->driver->long_private_data && (link->connector || hello_is_whole(&link->hello));
 }
 
-void handshake_on_refuse(struct plx_link *link, const uint8_t *payload, uint32_t length)
+uint32_t handshake_write(const struct plx_link *link, uint8_t first, uint8_t *out)
 {
-	char text[REFUSE_TEXT_MAX + 1], printable[REFUSE_TEXT_MAX + 1];
+	struct frame_hello hello = own_hello(link);
+	bool whole = first || link->refusal || handshake_is_private(link);
 
-	memcpy(text, payload, length);
-	text[length] = '\0';
-	close_now(link, PLX_LINK_HELLO, "%s refused the link: %s", link->peer,
-		  plx_printable(text, printable, sizeof(printable)));
+	return hello_write(out, &hello, first, whole ? HELLO_TYPES : HELLO_REFUSED);
+}
+
+/* Return: whether the peer refuses the link. */
+static bool is_refused(struct plx_link *link)
+{
+	const uint8_t *refused = link->hello.refused;
+	char text[REFUSE_TEXT_MAX + 1] = "", printable[REFUSE_TEXT_MAX + 1];
+
+	if (!refused[0] || link->hello.magic != HELLO_MAGIC)
+		return false;
+	memcpy(text, refused + 1, refused[0]);
+	return !close_now(link, PLX_LINK_HELLO, "%s refused the link: %s", link->peer,
+			  plx_printable(text, printable, sizeof(printable)));
+}
+
+bool handshake_rejected(struct plx_link *link, const uint8_t *in, size_t length)
+{
+	const char *wrong;
+
+	link->busy_ns = busy_read(in, length);
+	if (link->busy_ns)
+		return !close_now(link, PLX_LINK_REFUSED, "%s is busy: come again in %llu ms",
+				  link->peer, MS(link->busy_ns));
+	wrong = hello_read(in, length, true, &link->hello);
+	return is_refused(link) || (!wrong && (!protocol_agree(link) || !self_test_agree(link)));
+}
+
+/* The peer's HELLO is whole. Return: whether the link continues. */
+static bool check_hello(struct plx_link *link)
+{
+	const char *wrong;
+
+	link->peer_message_max = lesser(link->hello.message_max, LINK_MESSAGE_MAX_LIMIT);
+	liveness_agree(link, &link->hello);
+	if (!protocol_agree(link) || !self_test_agree(link))
+		return false;
+	wrong = liveness_refusal(link);
+	if (wrong)
+		return decline(link, wrong, "%s was refused with a heartbeat of %u ms: %s",
+			       link->peer, link->live.heartbeat_ms, wrong);
+	if (link->events->on_hello)
+		wrong = link->events->on_hello(link, link->user);
+	return !wrong || decline(link, wrong, "%s was refused: %s", link->peer, wrong);
+}
+
+bool handshake_hear(struct plx_link *link, const uint8_t *in, size_t length, bool whole)
+{
+	const char *wrong = hello_read(in, length, whole, &link->hello);
+
+	if (link->state == LINK_HELLO && is_refused(link))
+		return false;
+	if (wrong)
+		return decline(link, wrong, "%s sent a bad HELLO: %s", link->peer, wrong);
+	return !hello_is_whole(&link->hello) || check_hello(link);
 }
 
 /* Opening -------------------------------------------------------------------------------------- */
 
-/* Both sides have sent HELLO. */
 static void opened(struct plx_link *link)
 {
-	if (link->state != LINK_HELLO)
-		return;
+	const struct frame_hello *hello = &link->hello;
+
 	plx_timer_stop(&link->timer);
-	link->state = LINK_OPEN;
-	tx_set_inline_end(link);
-	receive_set_whole_end(link);
+	link->tx_window = link->tx_frames_granted = (uint32_t)hello->rx_buf_count;
+	link->rx_frames_advertised = link->rx_frames_granted;
+	link->peer_frame_max = (uint32_t)lesser(hello->rx_buf_bytes, link->frame_max) -
+			       FRAME_HEADER_BYTES;
+	if (link->direct)
+		link->direct->agreed = hello->features & FEATURE_DIRECT;
+	link_go(link, LINK_OPEN);
 	link->close_due = true;
 	if (link->events->on_credit)
 		link->want |= WANT_GRANTS;
@@ -202,55 +243,41 @@ static void opened(struct plx_link *link)
 		link->events->on_open(link, link->user);
 }
 
-static bool liveness_allowed(struct plx_link *link)
-{
-	const char *refusal = liveness_refusal(link);
-
-	return !refusal || decline(link, refusal, "%s was refused with a heartbeat of %u ms: %s",
-				   link->peer, link->live.heartbeat_ms, refusal);
-}
-
-/* Return: whether the link continues. */
-static bool check_hello(struct plx_link *link)
-{
-	const char *wrong = NULL;
-
-	if (!protocol_agree(link) || !self_test_agree(link) || !liveness_allowed(link))
-		return false;
-	if (link->events->on_hello)
-		wrong = link->events->on_hello(link, link->user);
-	return !wrong || decline(link, wrong, "%s was refused: %s", link->peer, wrong);
-}
-
-/* Open once the peer's HELLO has arrived and ours has left: no message may overtake it. */
+/* Open once the peer's HELLO was checked and ours has left: no message may overtake it. */
 void handshake_try_open(struct plx_link *link)
 {
-	if (!link->connected || !link->hello_received)
-		return;
-	if (!link->hello_checked) {
-		link->hello_checked = true;
-		if (!check_hello(link))
-			return;
-		if (link->from)
-			control_send(link, WANT_HELLO);
-	}
-	if (!(link->want & WANT_HELLO))
+	if (link->state == LINK_HELLO && hello_is_whole(&link->hello) && !(link->want & WANT_HELLO))
 		opened(link);
 }
 
-/* FI_CONNECTED: the connector sends HELLO; the acceptor answers, knowing the peer's requirements.
- * Over iWARP the acceptor could not even send first (RFC 5044, 7.1). */
-void handshake_connected(struct plx_link *link)
+void handshake_on_hello(struct plx_link *link, const uint8_t *payload, uint32_t length)
 {
-	if (link->state != LINK_CONNECTING)
+	if (link->state != LINK_HELLO) { /* only a refusal may follow */
+		link->hello.newest = 0;
+		hello_read(payload, length, true, &link->hello);
+		if (!is_refused(link))
+			close_now(link, PLX_LINK_PROTOCOL, "a second HELLO");
 		return;
-	link->connected = true;
-	free(link->plan);
-	link->plan = NULL;
-	link->set->connecting--;
-	link->state = LINK_HELLO;
-	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
-	if (!link->from)
+	}
+	if (!handshake_hear(link, payload, length, true))
+		return;
+	if (!link->connector)
 		control_send(link, WANT_HELLO);
 	handshake_try_open(link);
+}
+
+void handshake_connected(struct plx_link *link, const uint8_t *in, size_t length)
+{
+	bool whole = handshake_is_private(link);
+
+	if (link->state != LINK_CONNECTING)
+		return;
+	free(link->plan);
+	link->plan = NULL;
+	link_go(link, LINK_HELLO);
+	plx_timer_start(&link->timer, link->attr.hello_timeout_ns);
+	if (link->connector && handshake_hear(link, in, length, whole) && !whole)
+		control_send(link, WANT_HELLO);
+	handshake_try_open(link);
+	receive_early(link);
 }

@@ -158,9 +158,43 @@ void link_set_events(struct plx_link *link, const struct plx_link_events *events
 	link->on_message = events->on_message ? events->on_message : drop;
 }
 
-/* Create a link: endpoint for info, receives posted, not connected yet. attr was checked. Return:
- * 0; -errno with a text. */
-int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi_info *info,
+/*           fi_connect or fi_accept
+ *                      |
+ *               +------------+   connected   +-------+   both HELLOs   +------+
+ *       +-----> | CONNECTING | ------------> | HELLO | --------------> | OPEN |
+ *       |       +------------+               +-------+                 +------+
+ *       |                                        | a bad HELLO             | close, or FIN
+ *       | the next candidate                     v                         v
+ *       |                                  +----------+  both agree  +---------+
+ *       |         +------+                 | REFUSING |     +------- | CLOSING |
+ *       +-------- | DEAD | <---+           +----------+     v        +---------+
+ *                 +------+     |                |       +--------+
+ *                              +----------------+------ | LINGER |
+ *                            from any state             +--------+
+ */
+#define TO(state) (1u << LINK_##state)
+
+PLX_UNUSED static const uint8_t moves[] = {
+	[LINK_CONNECTING] = TO(HELLO) | TO(DEAD),
+	[LINK_HELLO] = TO(OPEN) | TO(REFUSING) | TO(DEAD),
+	[LINK_OPEN] = TO(CLOSING) | TO(DEAD),
+	[LINK_CLOSING] = TO(LINGER) | TO(DEAD),
+	[LINK_LINGER] = TO(DEAD),
+	[LINK_REFUSING] = TO(DEAD),
+	[LINK_DEAD] = TO(CONNECTING),
+};
+
+void link_go(struct plx_link *link, enum link_state to)
+{
+	assert(moves[link->state] & 1u << to);
+	if (link->state == LINK_CONNECTING)
+		link->set->connecting--;
+	link->state = (uint8_t)to;
+	tx_set_inline_end(link);
+	receive_set_whole_end(link);
+}
+
+int link_create(struct plx_set *set, const struct plx_link_attr *attr, const struct fi_info *info,
 		struct plx_link **link_out)
 {
 	struct plx_link *link = aligned_alloc(PLX_CACHE_LINE, sizeof(*link));
@@ -188,19 +222,18 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, struct fi
 	plx_timer_set_lax(&link->timer, true);
 	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
 	rc = link->rx_long ? make_memory(link) : plx_fail(ENOMEM, "out of memory");
-	rc = rc ? rc : bring_up(link, info);
-	if (rc && !link->ep) {
-		link_destroy(link);
-		return rc;
-	}
-	enlist(link);
-	/* The provider may hold receives, which complete later. The loop destroys the link, because
-	 * callbacks must not run inside this call. */
 	if (rc)
-		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
+		link_destroy(link);
 	else
 		*link_out = link;
 	return rc;
+}
+
+/* A provider may hold the receives of a link that fails: they complete later. */
+int link_start(struct plx_link *link, struct fi_info *info)
+{
+	enlist(link);
+	return bring_up(link, info);
 }
 
 /* Move a link that was never connected to another set. Its endpoint is closed, and all its
@@ -212,12 +245,11 @@ int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 	set_leave(link->set);
 	set_home(link, set);
 	link->ep = NULL;
-	link->state = LINK_CONNECTING;
-	link->shut_down = link->ep_closed = link->disconnected = link->hello_received = false;
-	link->tx_frames_granted = link->rx_frames_advertised = 0;
+	link_go(link, LINK_CONNECTING);
+	link->shut_down = link->ep_closed = link->disconnected = false;
+	link->hello = (struct frame_hello){0};
 	link->want = 0;
-	enlist(link);
-	return bring_up(link, info);
+	return link_start(link, info);
 }
 
 /* Free a link. Its endpoint is closed, and all its operations are back. */

@@ -60,8 +60,8 @@ uint32_t plx_link_unfinished(const struct plx_link *link)
 const uint8_t *plx_link_hello(const struct plx_link *link, uint32_t *length_out)
 {
 	ASSERT_OWNER(link->home->id);
-	*length_out = link->peer_hello_length;
-	return link->peer_hello;
+	*length_out = link->hello.data[0];
+	return link->hello.data + 1;
 }
 
 enum plx_link_reason plx_link_reason(const struct plx_link *link)
@@ -133,11 +133,11 @@ bool plx_link_is_same_host(const struct plx_link *link)
 	ASSERT_OWNER(link->home->id);
 	if (link->driver->same_host)
 		return true;
-	if (link->ep_closed) /* inside on_close */
+	if (link->ep_closed || !link->ep || /* inside on_close or on_hello */
+	    fi_getname(&link->ep->fid, &own, &own_bytes) != 0 ||
+	    fi_getpeer(link->ep, &peer, &peer_bytes) != 0)
 		return address_is_here(link->peer);
-	return link->ep && fi_getname(&link->ep->fid, &own, &own_bytes) == 0 &&
-	       fi_getpeer(link->ep, &peer, &peer_bytes) == 0 &&
-	       address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
+	return address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
 }
 
 bool plx_link_is_suspect(const struct plx_link *link)

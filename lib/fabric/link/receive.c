@@ -13,10 +13,10 @@ static inline int post(struct plx_link *link, struct plx_op *op, struct plx_buf 
 			    0, &op->context);
 }
 
-/* Whole messages are accepted from HELLO to FIN, except inside a message in several frames. */
+/* Whole messages are accepted while open until FIN, except inside a message in several frames. */
 void receive_set_whole_end(struct plx_link *link)
 {
-	bool accepts = link->state >= LINK_OPEN && link->state < LINK_DEAD && !link->peer_fin &&
+	bool accepts = link->state >= LINK_OPEN && link->state < LINK_REFUSING && !link->peer_fin &&
 		       !link->partial.total;
 
 	link->rx_whole_end = accepts ? (uint32_t)link->message_max + 1 : 0;

@@ -33,9 +33,8 @@ static bool data_frame(struct plx_op *op, const struct frame_header *header)
 
 	if (plx_unlikely(link->state < LINK_OPEN || link->peer_fin))
 		return close_now(link, PLX_LINK_PROTOCOL,
-				 link->peer_fin         ? "a message after FIN"
-				 : link->hello_received ? "a message before its HELLO was answered"
-							: "a message before HELLO");
+				 link->peer_fin ? "a message after FIN"
+						: "a message before its HELLO was answered");
 	if (!receive_take_credit(link))
 		return false;
 	if (header->type == FRAME_DATA_FIRST) {
@@ -86,9 +85,6 @@ static bool take_frame(struct plx_op *op, const struct frame_header *header)
 	case FRAME_HELLO:
 		handshake_on_hello(link, op->buf->data, header->length);
 		break;
-	case FRAME_REFUSE:
-		handshake_on_refuse(link, op->buf->data, header->length);
-		break;
 	case FRAME_FIN:
 		close_on_fin(link, header->flags & FRAME_FLAG_ACK);
 		break;
@@ -112,17 +108,28 @@ static bool take_frame(struct plx_op *op, const struct frame_header *header)
 	return false;
 }
 
-/* The first frame is not HELLO. wrong: why it is invalid; NULL: it is a valid frame of another
- * type. */
-static void not_hello(struct plx_link *link, const uint8_t *frame, size_t length, const char *wrong)
+/* The event that it is connected may come later: keep the frame until then. */
+static void keep_early(struct plx_op *op, size_t length)
 {
-	const char *sound = frame[0] == FRAME_HELLO ? NULL : plx_sounds_like(frame, length);
+	struct plx_op **end = &op->link->early;
 
-	if (sound)
-		close_now(link, PLX_LINK_HELLO, "%s sounds like %s", link->peer, sound);
-	else
-		close_now(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
-			  wrong ? wrong : "another frame came first");
+	while (*end)
+		end = &(*end)->next;
+	*end = op;
+	op->next = NULL;
+	op->early_bytes = length;
+	op->link->stats.frames_received--;
+}
+
+/* It is connected, or has ended. */
+void receive_early(struct plx_link *link)
+{
+	struct plx_op *op;
+
+	while ((op = link->early)) {
+		link->early = op->next;
+		receive_done(op, op->early_bytes);
+	}
 }
 
 /* Any frame except a whole message on the fast path. */
@@ -132,17 +139,21 @@ PLX_NOINLINE void receive_slow(struct plx_op *op, size_t length)
 	struct frame_header header;
 	bool credit = false;
 
-	if (link->state == LINK_DEAD || link->declined) {
+	if (link->state == LINK_CONNECTING) {
+		keep_early(op, length);
+		return;
+	}
+	if (link->state >= LINK_REFUSING) {
 		receive_finish(op, false);
 		return;
 	}
 
 	const uint8_t *frame = op->buf->data - FRAME_HEADER_BYTES;
 	const char *wrong = frame_read(frame, length, &header);
-	bool is_first = !wrong && (header.type == FRAME_HELLO || header.type == FRAME_REFUSE);
 
-	if (!link->hello_received && !is_first)
-		not_hello(link, frame, length, wrong);
+	if (!hello_is_whole(&link->hello) && (wrong || header.type != FRAME_HELLO))
+		close_now(link, PLX_LINK_HELLO, "%s did not begin with HELLO: %s", link->peer,
+			  wrong ?: "another frame came first");
 	else if (wrong)
 		close_now(link, PLX_LINK_PROTOCOL, "broken frame: %s", wrong);
 	else if (receive_take_grants(link, &header))
@@ -156,7 +167,7 @@ void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value)
 	bool good = false;
 
 	liveness_heard(link);
-	if (link->state != LINK_DEAD && !link->declined)
+	if (link->state < LINK_REFUSING)
 		good = put_notified(link, value);
 	if (op)
 		receive_finish(op, good);

@@ -10,7 +10,7 @@
 
 void admit_end_evicted(struct plx_link *link)
 {
-	if (link->state < LINK_OPEN || link->declined)
+	if (link->state < LINK_OPEN || link->state == LINK_REFUSING)
 		close_now(link, PLX_LINK_ABORTED,
 			  "as many connections are being opened as may be at a time "
 			  "(--handshakes-max), and its address has the most of them");

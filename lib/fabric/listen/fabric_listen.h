@@ -78,13 +78,9 @@ void admit_offer(struct plx_listener *listener);
 void admit_end_evicted(struct plx_link *link);
 
 /* handover.c */
-#define HANDOVER_DATA_MAX 256 /* private data of a connection request, and of its rejection */
 /* FI_CONNREQ, with its private data. Ownership: takes info. */
 void handover_request(struct plx_listener *listener, struct fi_info *info, const void *data,
 		      size_t length);
-/* Reject a request that this lcore took. why: for the log. data: private data for the peer. The
- * request must not be used after this. */
-void handover_reject(struct request *request, const char *why, const void *data, size_t length);
 /* Reject the request of an evicted connection, unless its target was first. */
 void handover_evict(struct request *request, const void *data, size_t length);
 /* The listener is about to be freed: refuse those that it has not sent, or that need it. */

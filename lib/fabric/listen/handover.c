@@ -31,7 +31,7 @@ struct request {
 	bool is_sent; /* to the target */
 	_Atomic bool taken, done;
 	uint32_t length;
-	uint8_t data[HANDOVER_DATA_MAX]; /* the peer's; on its way back, that of the rejection */
+	uint8_t data[HELLO_BYTES_MAX]; /* the peer's; on its way back, that of the rejection */
 };
 
 static bool take_first(struct request *request)
@@ -144,9 +144,10 @@ static void count_refusal(const struct request *request, const char *why)
 		log_warning("connection from %s refused: %s", peer, why);
 }
 
-void handover_reject(struct request *request, const char *why, const void *data, size_t length)
+/* Reject a request that this lcore took, and that must not be used after this. data: for the peer.
+ */
+static void reject_taken(struct request *request, const void *data, size_t length)
 {
-	count_refusal(request, why);
 	if (request->set->driver->reject || plx_lcore_id() == request->set->home->id) {
 		reject(request, data, length);
 		end(request);
@@ -178,54 +179,89 @@ static void give_up(struct request *request, const char *why)
 
 /* On the target ------------------------------------------------------------------------------ */
 
-static int open_link(const struct request *request, struct plx_link **link_out)
+/* Return: a link without an endpoint; NULL with an error text. */
+static struct plx_link *make_link(struct request *request)
 {
 	const struct plx_link_attr *attr = &request->shared->attr.link;
 	const struct driver_choice choice = {.driver = request->set->driver};
 	struct plx_fabric_lcore *here;
+	struct plx_link *link;
 	struct plx_set *set;
-	int rc;
 
 	/* The listener's lcore may be late, too. */
-	if (plx_loop_now_ns() > request->deadline_ns)
-		return plx_fail(ETIMEDOUT, "lcore %u came to it too late", request->target);
-	rc = fabric_here("plx_link_listen", &here);
-	if (rc)
-		return rc;
-	set = set_get(here, &choice, request->info, attr);
-	return set ? link_create(set, attr, request->info, link_out) : -ENOMEM;
-}
-
-static void accept_link(struct plx_link *link)
-{
-	int rc = fi_accept(link->ep, NULL, 0);
-
-	if (rc)
-		close_now(link, PLX_LINK_LOCAL, "%s cannot be accepted: %s", link->peer,
-			  fi_strerror(-rc));
-}
-
-/* Open an endpoint for the request on this lcore and accept. Later failures end the link. */
-static void take(struct request *request)
-{
-	struct plx_link *link;
-
-	if (open_link(request, &link) != 0) {
-		handover_reject(request, plx_error(), NULL, 0);
-		return;
+	if (plx_loop_now_ns() > request->deadline_ns) {
+		plx_fail(ETIMEDOUT, "lcore %u came to it too late", request->target);
+		return NULL;
 	}
+	if (fabric_here("plx_link_listen", &here) != 0)
+		return NULL;
+	set = set_get(here, &choice, request->info, attr);
+	if (!set || link_create(set, attr, request->info, &link) != 0)
+		return NULL;
 	address_format(request->info->dest_addr, link->peer, sizeof(link->peer));
 	listener_ref(request->shared);
 	link->from = request->shared;
 	link->ticket = request->ticket;
 	request->ticket = NULL;
 	link->choice = "the peer chose it";
+	return link;
+}
+
+static void accept_link(struct plx_link *link)
+{
+	uint8_t hello[HELLO_BYTES_MAX];
+	int rc = fi_accept(link->ep, hello, handshake_write(link, 0, hello));
+
+	if (rc)
+		close_now(link, PLX_LINK_LOCAL, "%s cannot be accepted: %s", link->peer,
+			  fi_strerror(-rc));
+	else if (handshake_is_private(link))
+		handshake_connected(link, NULL, 0);
+}
+
+/* Open an endpoint for the request. Failures end the link. */
+static void start(struct request *request, struct plx_link *link)
+{
+	int rc = link_start(link, request->info);
+	bool is_evicted = !admission_placed(link->ticket, link);
+
 	plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
-	if (admission_placed(link->ticket, link))
-		accept_link(link);
-	else
+	if (rc) {
+		close_now(link, PLX_LINK_LOCAL, "%s", plx_error());
+		reject_taken(request, NULL, 0);
+		return;
+	}
+	if (is_evicted)
 		admit_end_evicted(link);
+	else
+		accept_link(link);
 	end(request);
+}
+
+/* This side refuses the peer's HELLO. */
+static void refuse(struct request *request, struct plx_link *link)
+{
+	uint8_t hello[HELLO_BYTES_MAX];
+
+	listener_failed(link);
+	request->ticket = link->ticket;
+	link->ticket = NULL;
+	reject_taken(request, hello, handshake_write(link, 0, hello));
+	link_destroy(link);
+}
+
+static void take(struct request *request)
+{
+	struct plx_link *link = make_link(request);
+
+	if (!link) {
+		count_refusal(request, plx_error());
+		reject_taken(request, NULL, 0);
+	} else if (handshake_hear(link, request->data, request->length, false)) {
+		start(request, link);
+	} else {
+		refuse(request, link);
+	}
 }
 
 static void arrive(void *arg)

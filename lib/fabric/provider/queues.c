@@ -69,15 +69,8 @@ static enum fid_kind event_source(struct fid *fid)
 	return *(uint8_t *)fid->context;
 }
 
-/* busy_ns: of a rejection for lack of room; 0: for another reason. */
-static void connection_failed(struct plx_link *link, int err, const char *detail, uint64_t busy_ns)
+static void connection_failed(struct plx_link *link, int err, const char *detail)
 {
-	if (err == FI_ECONNREFUSED && busy_ns) {
-		link->busy_ns = busy_ns;
-		close_now(link, PLX_LINK_REFUSED, "%s is busy: come again in %llu ms", link->peer,
-			  MS(busy_ns));
-		return;
-	}
 	switch (err) {
 	case FI_ECONNREFUSED:
 	case FI_ECONNRESET:
@@ -110,11 +103,11 @@ static void read_error(struct plx_set *set)
 		if (entry.prov_errno && entry.prov_errno != entry.err) /* the provider knows more */
 			detail = fi_eq_strerror(set->fids.eq, entry.prov_errno, entry.err_data,
 						NULL, 0);
-		if (link->connected)
+		if (link->state != LINK_CONNECTING)
 			close_on_shutdown(link, 0);
-		else
-			connection_failed(link, entry.err, detail,
-					  busy_read(entry.err_data, entry.err_data_size));
+		else if (entry.err != FI_ECONNREFUSED ||
+			 !handshake_rejected(link, entry.err_data, entry.err_data_size))
+			connection_failed(link, entry.err, detail);
 	} else if (entry.err == FI_EMFILE) {
 		listener_out_of_descriptors(set);
 	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {
@@ -136,7 +129,7 @@ static void connect_failed_at_once(struct plx_set *set, int err)
 		found = link;
 	}
 	if (found)
-		connection_failed(found, err, fi_strerror(err), 0);
+		connection_failed(found, err, fi_strerror(err));
 }
 
 /* length: of its private data. */
@@ -156,7 +149,7 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 	struct plx_link *link = (struct plx_link *)entry->fid->context;
 
 	if (event == FI_CONNECTED)
-		handshake_connected(link);
+		handshake_connected(link, entry->data, length);
 	else if (event == FI_SHUTDOWN && link->state != LINK_DEAD && close_settle(link))
 		close_on_shutdown(link, 0);
 }
@@ -167,7 +160,7 @@ int eq_poll(struct plx_set *set)
 {
 	union {
 		struct fi_eq_cm_entry cm;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + HANDOVER_DATA_MAX];
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + HELLO_BYTES_MAX];
 	} entry;
 	uint64_t end_ns = 0;
 	ssize_t rc = 0;

@@ -16,8 +16,9 @@
 
 #define OPEN_MAX 8192 /* at a time; one more closes the oldest */
 
-/* A request to connect, without private data. */
-static const uint8_t hello[16] = {0x93, 'P', 'L', 'X', 'T', 'C', 'P', '\n', 1, 1};
+/* A request to connect, with the opening of a link's HELLO: 14 bytes of private data. */
+static const char hello[16 + 14] = "\x93PLXTCP\n\x01\x01\x0e\0\0\0\0\0"
+				   "\1\0042XLP\2\2\2\0\3\2\2";
 
 static const char *connect_address, *from;
 static uint64_t count = 1, rate, for_ns = 10 * PLX_NS_PER_S, address_count = 1;

@@ -81,7 +81,8 @@ TEST(a_clock_jump_makes_neither_side_silent)
 		uint64_t step_ns = plx_now_ns();
 
 		jump(i);
-		rogue_send_frame(rogue, (struct frame_header){FRAME_HEARTBEAT, 0, 0, 8});
+		rogue_send_frame(
+			rogue, (struct frame_header){FRAME_HEARTBEAT, 0, FRAME_HEARTBEAT_BYTES, 8});
 		pump_ms(50);
 		skip_if_late(step_ns, DEAD_MS / 4);
 		assert_int_equal(server.closed, 0);

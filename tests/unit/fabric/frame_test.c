@@ -60,9 +60,9 @@ PLX_TEST(a_broken_header_is_refused_with_the_reason)
 		{{FRAME_DATA, 2, 8, 0}, 24, "unknown flags"},
 		{{0, 0, 8, 0}, 24, "unknown frame type"},
 		{{13, 0, 8, 0}, 24, "unknown frame type"},
-		{{FRAME_REFUSE, 0, 0, 0}, 16, "another length"},
-		{{FRAME_REFUSE, 0, REFUSE_TEXT_MAX + 1, 0}, 137, "another length"},
-		{{FRAME_REFUSE, 1, 8, 0}, 24, "unknown flags"},
+		{{FRAME_TRUST, 0, 0, 0}, 16, "a TRUST frame on a link without trust"},
+		{{FRAME_TRUST, 0, 8, 0}, 24, "a TRUST frame on a link without trust"},
+		{{FRAME_DATA, 0x80 /* the key phase */, 8, 0}, 24, "unknown flags"},
 		{{FRAME_PUT, 0, 8, 0}, 24, "another length"},
 		{{FRAME_PUT, 1, 4, 0}, 20, "unknown flags"},
 		{{FRAME_REVOKE, 0, 4, 0}, 20, "another length"},
@@ -73,15 +73,17 @@ PLX_TEST(a_broken_header_is_refused_with_the_reason)
 		{{FRAME_FIN, 2, 0, 0}, 16, "unknown flags"},
 		{{FRAME_FIN, 0, 8, 0}, 24, "control frame with data"},
 		{{FRAME_FIN_ACK, 0, 8, 0}, 24, "control frame with data"},
-		{{FRAME_HEARTBEAT, 0, 8, 0}, 24, "control frame with data"},
-		{{FRAME_HEARTBEAT, 1, 0, 0}, 16, "unknown flags"},
+		{{FRAME_HEARTBEAT, 0, 0, 0}, 16, "another length"},
+		{{FRAME_HEARTBEAT, 0, 17, 0}, 33, "another length"},
+		{{FRAME_HEARTBEAT, 1, 16, 0}, 32, "unknown flags"},
 		{{FRAME_DATA_FIRST, 0, 8, 0}, 24, "without data"},
 		{{FRAME_DATA_NEXT, 0, 0, 0}, 16, "empty part"},
-		{{FRAME_HELLO, 0, 8, 0}, 24, "HELLO too short"},
+		{{FRAME_HELLO, 0, 0, 0}, 16, "HELLO too short"},
+		{{FRAME_HELLO, 0, 257, 0}, 273, "or too long"},
 	};
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
-		uint8_t bytes[256] = {0};
+		uint8_t bytes[512] = {0};
 		struct frame_header out;
 
 		frame_write(bytes, &rows[i].header);
@@ -118,9 +120,12 @@ PLX_TEST(reserved_bits_must_be_zero)
 }
 
 static const struct frame_hello good_hello = {
-	.version_min = 1,
-	.version_max = 3,
+	.magic = HELLO_MAGIC,
+	.version_min = WIRE_VERSION,
+	.version_max = WIRE_VERSION + 1,
+	.secured = 1,
 	.features = 5,
+	.protocol = 3,
 	.incarnation = 0x1122334455667788,
 	.rx_buf_bytes = 4096,
 	.rx_buf_count = 8,
@@ -128,80 +133,158 @@ static const struct frame_hello good_hello = {
 	.heartbeat_ms = 100,
 	.dead_after_ms = 500,
 	.path = 0xcafe,
+	.pid = 4711,
+	.data = "\3abc",
+	.program = "\4ping",
 };
 
-PLX_TEST(an_encoded_hello_decodes_to_itself)
+static uint32_t write_all(const struct frame_hello *hello, uint8_t *out)
 {
-	struct frame_hello out;
-	uint8_t bytes[HELLO_BYTES + 8] = {0};
-
-	hello_write(bytes, &good_hello);
-	assert_null(hello_read(bytes, HELLO_BYTES, &out));
-	assert_int_equal(out.incarnation, good_hello.incarnation);
-	assert_int_equal(out.version_max, 3);
-	assert_int_equal(out.features, 5);
-	assert_int_equal(out.rx_buf_bytes, 4096);
-	assert_int_equal(out.rx_buf_count, 8);
-	assert_int_equal(out.message_max, 1 << 20);
-	assert_int_equal(out.heartbeat_ms, 100);
-	assert_int_equal(out.dead_after_ms, 500);
-	assert_int_equal(out.path, 0xcafe);
-	assert_null(hello_read(bytes, HELLO_BYTES + 8, &out)); /* a later version may append */
+	return hello_write(out, hello, 0, HELLO_TYPES);
 }
 
-PLX_TEST(private_data_of_an_encoded_hello_decodes_to_itself)
+/* Except what was read last. */
+static void expect_same(const struct frame_hello *a, const struct frame_hello *b)
 {
-	struct frame_hello hello = good_hello, out;
-	uint8_t data[HELLO_DATA_MAX], bytes[HELLO_BYTES_MAX + 8] = {0};
-
-	memset(data, 0xa5, sizeof(data));
-	hello.data = data;
-	for (uint32_t length = 0; length <= HELLO_DATA_MAX; length += HELLO_DATA_MAX / 2) {
-		hello.data_length = length;
-		uint32_t written = hello_write(bytes, &hello);
-
-		assert_int_equal(written, HELLO_BYTES + (length ? 4 + length : 0));
-		assert_null(hello_read(bytes, written, &out));
-		assert_int_equal(out.data_length, length);
-		if (length)
-			assert_memory_equal(out.data, data, length);
-	}
-	assert_null(hello_read(bytes, sizeof(bytes), &out)); /* a later version may append */
-	assert_int_equal(out.data_length, HELLO_DATA_MAX);
+	assert_memory_equal(a, b, offsetof(struct frame_hello, newest));
 }
 
-PLX_TEST(private_data_is_not_read_past_the_end_of_a_hello)
+PLX_TEST(an_encoded_hello_decodes_to_itself_whole_or_in_two_parts)
 {
-	static const uint8_t data[HELLO_DATA_MAX];
-	struct frame_hello hello = good_hello, out;
+	struct frame_hello out = {0}, parts = {0};
 	uint8_t bytes[HELLO_BYTES_MAX];
+	uint32_t length = write_all(&good_hello, bytes), opening;
 
-	hello.data = data;
-	hello.data_length = 8;
-	hello_write(bytes, &hello);
-	for (uint32_t length = HELLO_BYTES + 1; length < HELLO_BYTES + 4 + 8; length++)
-		assert_string_equal(hello_read(bytes, length, &out), "cut private data");
-	bytes[HELLO_BYTES] = HELLO_DATA_MAX + 1;
-	assert_string_equal(hello_read(bytes, sizeof(bytes), &out), "too much private data");
-	memset(bytes + HELLO_BYTES, 0xff, 4);
-	assert_string_equal(hello_read(bytes, sizeof(bytes), &out), "too much private data");
+	assert_null(hello_read(bytes, length, true, &out));
+	expect_same(&out, &good_hello);
+	opening = hello_write(bytes, &good_hello, 0, HELLO_REFUSED);
+	assert_null(hello_read(bytes, opening, false, &parts));
+	assert_false(hello_is_whole(&parts));
+	assert_int_equal(parts.rx_buf_bytes, 0);
+	length = hello_write(bytes, &good_hello, HELLO_REFUSED, HELLO_TYPES);
+	assert_null(hello_read(bytes, length, true, &parts));
+	assert_true(hello_is_whole(&parts));
+	expect_same(&parts, &good_hello);
 }
 
-#define FIELD(name) offsetof(struct frame_hello, name), sizeof(good_hello.name)
+PLX_TEST(the_largest_hello_fits_into_private_data)
+{
+	struct frame_hello most, out = {0};
+	uint8_t bytes[HELLO_BYTES_MAX];
+	uint32_t opening, length;
+
+	memset(&most, 0xff, sizeof(most));
+	most.magic = HELLO_MAGIC;
+	most.version_min = most.version_max = WIRE_VERSION;
+	most.secured = 1;
+	most.heartbeat_ms = HEARTBEAT_MS_MAX;
+	most.dead_after_ms = DEAD_AFTER_MS_MAX;
+	most.path = most.features = most.pid = UINT32_MAX;
+	most.protocol = UINT8_MAX;
+	most.rx_buf_bytes = 1 << 30;
+	most.rx_buf_count = 65536;
+	most.refused[0] = 0; /* only in rejections, which have no rest */
+	most.data[0] = HELLO_DATA_MAX;
+	most.program[0] = HELLO_PROGRAM_MAX;
+	most.shm[0] = HELLO_SHM_BYTES;
+	opening = hello_write(bytes, &most, 0, HELLO_REFUSED);
+	assert_int_equal(opening, 35);
+	assert_true(opening <= HELLO_OPENING_MAX);
+	length = write_all(&most, bytes);
+	assert_int_equal(length - opening, 181);
+	assert_true(length - opening <= HELLO_REST_MAX);
+	assert_null(hello_read(bytes, length, true, &out));
+	most.refused[0] = 0;
+	assert_memory_equal(out.shm, most.shm, sizeof(most.shm));
+	assert_int_equal(out.incarnation, UINT64_MAX);
+}
+
+PLX_TEST(unknown_fields_and_zeros_after_the_last_field_are_ignored)
+{
+	uint8_t bytes[HELLO_BYTES_MAX] = {0};
+	struct frame_hello out = {0};
+	uint32_t length = hello_write(bytes, &good_hello, 0, HELLO_REFUSED);
+
+	memcpy(bytes + length, "\x0f\3new", 5); /* of the opening */
+	length += 5;
+	length += hello_write(bytes + length, &good_hello, HELLO_REFUSED, HELLO_TYPES);
+	memcpy(bytes + length, "\xff\0", 2);
+	assert_null(hello_read(bytes, length + 2, true, &out));
+	expect_same(&out, &good_hello);
+	memset(bytes + length, 0, 2);
+	out = (struct frame_hello){0};
+	assert_null(hello_read(bytes, sizeof(bytes), true, &out));
+	expect_same(&out, &good_hello);
+}
+
+static const char *read_bytes(const void *in, size_t length, bool whole)
+{
+	struct frame_hello out = {0};
+
+	return hello_read(in, length, whole, &out);
+}
+
+/* What a peer of version 1 has as private data: nothing, or the provider's padding. */
+PLX_TEST(no_private_data_is_wire_version_1)
+{
+	static const uint8_t zeros[HELLO_BYTES_MAX];
+
+	assert_string_equal(read_bytes("", 0, false),
+			    "it speaks wire version 1, and this side version 2");
+	assert_string_equal(read_bytes(zeros, sizeof(zeros), true),
+			    "it speaks wire version 1, and this side version 2");
+}
+
+/* Each length, in a block of exactly that many bytes. */
+PLX_TEST(a_hello_is_not_read_past_its_end)
+{
+	uint8_t bytes[HELLO_BYTES_MAX];
+	uint32_t length = write_all(&good_hello, bytes);
+
+	for (uint32_t cut = 1; cut < length; cut++) {
+		uint8_t *block = malloc(cut);
+
+		memcpy(block, bytes, cut);
+		read_bytes(block, cut, true);
+		free(block);
+	}
+	assert_string_equal(read_bytes(bytes, length - 1, true), "a field is cut");
+	bytes[length - 5] = 200; /* the program's name */
+	assert_string_equal(read_bytes(bytes, length, true), "a field is cut");
+}
+
+PLX_TEST(a_field_has_its_length_and_place)
+{
+	uint8_t bytes[HELLO_BYTES_MAX + 8];
+	uint32_t length = write_all(&good_hello, bytes);
+
+	memcpy(bytes + length, "\x17\4abcd", 6); /* the data again */
+	assert_string_equal(read_bytes(bytes, length + 6, true), "its fields are out of order");
+	memcpy(bytes + length, "\x1a\1a", 3); /* a short offer of shared memory */
+	assert_string_equal(read_bytes(bytes, length + 3, true), "a field has another length");
+}
+
+#define FIELD(name) offsetof(struct frame_hello, name)
 
 PLX_TEST(a_broken_hello_is_refused_with_the_reason)
 {
 	static const struct {
-		size_t offset, size;
-		uint32_t value;
+		size_t offset;
+		uint64_t value;
 		const char *wrong;
 	} rows[] = {
-		{FIELD(version_min), 2, "no wire version in common"},
-		{FIELD(version_min), 0, "broken version range"},
-		{FIELD(version_max), 0, "broken version range"},
+		{FIELD(magic), HELLO_MAGIC - 1, "bad magic"},
+		{FIELD(magic), 0, "bad magic"},
+		{FIELD(version_min), WIRE_VERSION + 1, "no wire version in common"},
+		{FIELD(version_min), 0, "no wire version in common"},
+		{FIELD(version_max), 1, "no wire version in common"},
+		{FIELD(version_max), 0, "no wire version in common"},
+		{FIELD(secured), 2, "requires a secured link"},
 		{FIELD(rx_buf_bytes), 255, "buffer size"},
 		{FIELD(rx_buf_bytes), UINT32_MAX, "buffer size"},
+		{FIELD(rx_buf_bytes), 0, "buffer size"},
 		{FIELD(rx_buf_count), 1, "buffer count"},
+		{FIELD(rx_buf_count), 65537, "buffer count"},
 		{FIELD(heartbeat_ms), 9, "heartbeat period"},
 		{FIELD(heartbeat_ms), HEARTBEAT_MS_MAX + 1, "heartbeat period"},
 		{FIELD(heartbeat_ms), 0, "heartbeat period"},
@@ -209,20 +292,18 @@ PLX_TEST(a_broken_hello_is_refused_with_the_reason)
 		{FIELD(dead_after_ms), DEAD_AFTER_MS_MAX + 1, "silence to bear"},
 		{FIELD(dead_after_ms), 0, "silence to bear"},
 	};
-	uint8_t bytes[HELLO_BYTES];
-	struct frame_hello out;
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(rows); i++) {
 		struct frame_hello hello = good_hello;
+		uint8_t bytes[HELLO_BYTES_MAX];
+		uint32_t length;
 
-		memcpy((char *)&hello + rows[i].offset, &rows[i].value, rows[i].size);
-		hello_write(bytes, &hello);
-		expect_wrong(i, hello_read(bytes, sizeof(bytes), &out), rows[i].wrong);
+		memcpy((char *)&hello + rows[i].offset, &rows[i].value, sizeof(rows[i].value));
+		length = write_all(&hello, bytes);
+		expect_wrong(i, read_bytes(bytes, length, true), rows[i].wrong);
 	}
-	hello_write(bytes, &good_hello);
-	bytes[0] ^= 1;
-	assert_non_null(strstr(hello_read(bytes, sizeof(bytes), &out), "bad magic"));
-	assert_non_null(strstr(hello_read(bytes, HELLO_BYTES - 1, &out), "too short"));
+	assert_string_equal(read_bytes("GET / HTTP/1.1\r\n\r\n", 18, false),
+			    "bad magic: the peer does not speak this protocol");
 }
 
 PLX_TEST_MAIN()

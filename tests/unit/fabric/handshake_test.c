@@ -182,6 +182,25 @@ TEST(a_refusal_by_the_connecting_side_gives_both_sides_the_reason)
 	assert_has(server.text, " refused the link: that is no dog");
 }
 
+/* Frames that each side had sent when both were open. */
+static void expect_frames_to_open(const char *provider, uint64_t count)
+{
+	fixture_start(provider, false);
+	fixture_pair(NULL);
+	assert_int_equal(stats_of(client.link).frames_sent, count);
+	assert_int_equal(stats_of(client.link).frames_received, count);
+	assert_int_equal(stats_of(server.link).frames_sent, count);
+	fixture_stop();
+}
+
+PLX_TEST(a_link_over_our_providers_opens_with_its_connection)
+{
+	skip_if_provider_given();
+	expect_frames_to_open("tcp", 0);
+	expect_frames_to_open("shm", 0);
+	expect_frames_to_open("foreign", 1);
+}
+
 TEST(private_data_has_a_maximum_length)
 {
 	struct plx_link_attr attr = {.events = &side_events, .hello_length = 65};
@@ -189,19 +208,6 @@ TEST(private_data_has_a_maximum_length)
 	fixture_start("tcp", false);
 	assert_fails(plx_link_connect(here("9"), &attr, &client.link), -EINVAL,
 		     "hello_length 65: out of range; give 0 to 64");
-}
-
-TEST(a_first_message_that_is_no_hello_is_logged_with_its_protocol)
-{
-	static const uint8_t tls[32] = {0x16, 0x03, 0x01};
-	struct rogue *rogue;
-
-	listen_as(PLX_PROTOCOL_NONE);
-	rogue = rogue_connect(plx_listener_address(listener));
-	rogue_send(rogue, tls, sizeof(tls));
-	wait_without_handshake(1);
-	assert_int_equal(log_count_of("it sounds like TLS"), 1);
-	rogue_close(rogue);
 }
 
 TEST(a_peer_that_leaves_before_hello_is_not_logged_as_crashed)
@@ -304,8 +310,9 @@ TEST(clients_of_other_protocols_are_logged_once_a_second)
 
 /* Listeners that misbehave --------------------------------------------------------------------- */
 
-/* Connect to a listener that sends this answer and closes. */
-static void connect_in_vain(int fd, const char *address, const char *answer, size_t size)
+/* Connect to a listener that sends this answer and closes: the link ends for that reason. */
+static void connect_in_vain(int fd, const char *address, const char *answer, size_t size,
+			    enum plx_link_reason reason)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
 	int peer;
@@ -317,7 +324,7 @@ static void connect_in_vain(int fd, const char *address, const char *answer, siz
 	assert_true(peer >= 0);
 	assert_int_equal(write(peer, answer, size), size);
 	shutdown(peer, SHUT_WR);
-	expect_end(&client, PLX_LINK_REFUSED);
+	expect_end(&client, reason);
 	close(peer);
 }
 
@@ -326,7 +333,7 @@ static void expect_connect_fails(const char *answer, size_t size, const char *wh
 	char address[ROGUE_ADDRESS_MAX], expected[160];
 	int fd = rogue_listener(address);
 
-	connect_in_vain(fd, address, answer, size);
+	connect_in_vain(fd, address, answer, size, PLX_LINK_REFUSED);
 	snprintf(expected, sizeof(expected), "%s: %s", address, what);
 	assert_string_equal(client.text, expected);
 	close(fd);
@@ -353,6 +360,51 @@ TEST(a_connect_to_another_service_reports_its_protocol)
 		"it closed the connection without an answer: does it speak plx_tcp's protocol?");
 }
 
+/* An acceptance by plx_tcp with this private data: 0 to 9 bytes. */
+static void expect_bad_hello(const char *data, uint8_t length, const char *what)
+{
+	char address[ROGUE_ADDRESS_MAX], expected[160];
+	char answer[16 + 9] = "\x93PLXTCP\n\x01\x02";
+	int fd = rogue_listener(address);
+
+	answer[10] = (char)length;
+	memcpy(answer + 16, data, length);
+	connect_in_vain(fd, address, answer, 16u + length, PLX_LINK_HELLO);
+	snprintf(expected, sizeof(expected), "%s sent a bad HELLO: %s", address, what);
+	assert_string_equal(client.text, expected);
+	assert_int_equal(client.opened, 0);
+	close(fd);
+}
+
+TEST(a_connect_to_an_old_or_broken_acceptor_reports_what_is_wrong)
+{
+	skip_if_provider_given();
+	fixture_start("tcp", false);
+	expect_bad_hello("", 0, "it speaks wire version 1, and this side version 2");
+	expect_bad_hello("rubbish", 7, "bad magic: the peer does not speak this protocol");
+	expect_bad_hello("\1\0042XLP", 6, "no wire version in common");
+	expect_bad_hello("\1\0042XLP\2\2\2", 9, "a field is cut");
+}
+
+/* Whatever the peer says, it has at most 120 characters and steers no terminal. */
+TEST(a_rejection_reports_the_reason_of_the_peer)
+{
+	static const char why[] = "\x93PLXTCP\n\x01\x03\x14\0\0\0\0\0"
+				  "\1\0042XLP\2\2\2\0\3\2\2\0\x10\4no\033!";
+	static const char hello[] = "\x93PLXTCP\n\x01\x03\x07\0\0\0\0\0\1\0042XLP\2";
+	char address[ROGUE_ADDRESS_MAX];
+	int fd;
+
+	skip_if_provider_given();
+	fixture_start("tcp", false);
+	fd = rogue_listener(address);
+	connect_in_vain(fd, address, why, sizeof(why) - 1, PLX_LINK_HELLO);
+	assert_has(client.text, " refused the link: no\\x1b!");
+	connect_in_vain(fd, address, hello, sizeof(hello) - 1, PLX_LINK_REFUSED);
+	assert_has(client.text, " refused the connection: is anything listening there?");
+	close(fd);
+}
+
 /* A name may stand for several addresses. */
 TEST(a_connect_by_name_to_another_service_reports_its_protocol)
 {
@@ -363,7 +415,7 @@ TEST(a_connect_by_name_to_another_service_reports_its_protocol)
 	fixture_start("tcp", false);
 	fd = rogue_listener(address);
 	snprintf(name, sizeof(name), "localhost%s", strrchr(address, ':'));
-	connect_in_vain(fd, name, "HTTP/1.1 400 Bad Request\r\n\r\n", 28);
+	connect_in_vain(fd, name, "HTTP/1.1 400 Bad Request\r\n\r\n", 28, PLX_LINK_REFUSED);
 	assert_has(client.text, ": it speaks HTTP, not plx_tcp's protocol");
 	close(fd);
 }
@@ -580,6 +632,40 @@ TEST(plx_no_limit_disables_every_limit)
 	connect_and_settle(0, CLIENTS);
 	assert_int_equal(open_clients(), CLIENTS);
 	assert_int_equal(listener_stats_of(listener).refused, 0);
+}
+
+static void send_first(struct plx_link *link, void *user)
+{
+	assert_works(plx_link_send(link, "first", 5));
+}
+
+/* The acceptor may send before the connector has read that it is connected: with many connections,
+ * its messages are read first. */
+static void first_messages_arrive_over(const char *provider)
+{
+	static const struct plx_link_events events = {.on_open = send_first};
+
+	static const struct plx_listen_attr attr = {.link.events = &events,
+						    .admission.accepts_per_s = PLX_NO_LIMIT};
+
+	memset(clients, 0, sizeof(clients));
+	fixture_start(provider, false);
+	assert_works(plx_link_listen(here("0"), &attr, &listener));
+	connect_and_settle(0, CLIENTS);
+	assert_int_equal(open_clients(), CLIENTS);
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		expect_soon(clients[i].messages);
+		assert_memory_equal(clients[i].last, "first", 5);
+	}
+	for (unsigned i = 0; i < CLIENTS; i++)
+		free(clients[i].last);
+	fixture_stop();
+}
+
+PLX_TEST(a_message_sent_in_on_open_arrives_at_every_client)
+{
+	first_messages_arrive_over("tcp");
+	first_messages_arrive_over("shm");
 }
 
 TEST(plx_no_limit_admits_any_number_of_silent_connections)

@@ -88,21 +88,86 @@ WITH_HONEST(a_peer_may_leave_before_hello)
 	expect_failure("before it said HELLO");
 }
 
-CONNECTED(a_hello_of_another_protocol_is_refused)
+/* A request with this private data is rejected: both sides know why. */
+static void expect_rejection(const void *data, uint32_t length, const char *why)
 {
-	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES] = {FRAME_HELLO, 0, 0, 0, HELLO_BYTES};
+	uint64_t before = listener_stats_of(listener).failed;
+	struct frame_hello answer;
 
-	rogue_send(rogue, bytes, sizeof(bytes));
-	expect_failure("bad magic");
+	rogue_expect_rejection(plx_listener_address(listener), data, length, &answer);
+	assert_int_equal(answer.refused[0], strlen(why));
+	assert_memory_equal(answer.refused + 1, why, strlen(why));
+	assert_int_equal(listener_stats_of(listener).failed, before + 1);
+	assert_has(listener_stats_of(listener).last_failure, why);
+	assert_int_equal(server.opened, 0);
 }
 
-CONNECTED(a_hello_of_a_later_version_is_refused)
+static void expect_hello_rejected(const struct frame_hello *hello, uint8_t end, const char *why)
+{
+	uint8_t data[HELLO_BYTES_MAX];
+
+	expect_rejection(data, hello_write(data, hello, 0, end), why);
+}
+
+/* An old connector sends no private data, and understands no reason. */
+WITH_HONEST(a_peer_of_wire_version_1_is_rejected)
+{
+	expect_rejection(NULL, 0, "it speaks wire version 1, and this side version 2");
+}
+
+WITH_HONEST(a_request_with_private_data_of_another_program_is_rejected)
+{
+	expect_rejection("GET / HTTP/1.1\r\n\r\n", 18,
+			 "bad magic: the peer does not speak this protocol");
+	expect_rejection("\xff\xff\xff\xff", 4, "bad magic: the peer does not speak this protocol");
+}
+
+WITH_HONEST(a_request_with_a_bad_opening_is_rejected)
 {
 	struct frame_hello hello = rogue_good_hello();
 
-	hello.version_min = hello.version_max = WIRE_VERSION_MAX + 1;
-	rogue_send_hello(rogue, &hello);
-	expect_failure("no wire version in common");
+	hello.version_min = hello.version_max = WIRE_VERSION + 1;
+	expect_hello_rejected(&hello, HELLO_REFUSED, "no wire version in common");
+	hello = rogue_good_hello();
+	hello.secured = 2;
+	expect_hello_rejected(&hello, HELLO_REFUSED,
+			      "one side requires a secured link, and the other has none");
+	hello = rogue_good_hello();
+	hello.heartbeat_ms = 9;
+	expect_hello_rejected(&hello, HELLO_REFUSED, "heartbeat period out of range");
+}
+
+/* Whole, as over our providers. */
+WITH_HONEST(a_request_with_a_bad_hello_is_rejected)
+{
+	struct frame_hello hello = rogue_good_hello();
+	uint8_t data[HELLO_BYTES_MAX];
+	uint32_t length;
+
+	skip_if_provider_given();
+	hello.rx_buf_count = 1;
+	expect_hello_rejected(&hello, HELLO_TYPES, "receive buffer count out of range");
+	hello = rogue_good_hello();
+	hello.heartbeat_ms = 15001;
+	hello.dead_after_ms = DEAD_AFTER_MS_MAX;
+	expect_hello_rejected(&hello, HELLO_TYPES,
+			      "give --heartbeat of at most 15000 ms, or the listener more than "
+			      "--dead-after-max 60000 ms");
+	hello = rogue_good_hello();
+	length = hello_write(data, &hello, 0, HELLO_TYPES);
+	expect_rejection(data, length - 1, "a field is cut");
+}
+
+/* It is no answer, so there is nothing that it could refuse. */
+WITH_HONEST(a_request_that_is_a_refusal_waits_in_vain)
+{
+	struct frame_hello hello = rogue_good_hello();
+	uint8_t data[HELLO_BYTES_MAX];
+
+	memcpy(hello.refused, "\3bah", 4);
+	rogue = rogue_connect_with(plx_listener_address(listener), data,
+				   hello_write(data, &hello, 0, HELLO_REFUSED + 1));
+	expect_failure("did not say HELLO within 200 ms");
 }
 
 static void say_hello_with_heartbeat(uint32_t heartbeat_ms)
@@ -111,32 +176,34 @@ static void say_hello_with_heartbeat(uint32_t heartbeat_ms)
 
 	hello.heartbeat_ms = heartbeat_ms;
 	hello.dead_after_ms = DEAD_AFTER_MS_MAX;
-	rogue_send_hello(rogue, &hello);
+	rogue = rogue_greet(listener, &hello);
 }
 
-CONNECTED(a_peer_with_rare_heartbeats_is_refused)
+WITH_HONEST(a_peer_with_rare_heartbeats_is_refused)
 {
 	say_hello_with_heartbeat(15001);
 	expect_failure("was refused with a heartbeat of 15001 ms: give --heartbeat of at most "
 		       "15000 ms, or the listener more than --dead-after-max 60000 ms");
 }
 
-CONNECTED(a_peer_with_the_rarest_heartbeats_is_accepted)
+WITH_HONEST(a_peer_with_the_rarest_heartbeats_is_accepted)
 {
 	say_hello_with_heartbeat(15000);
 	assert_true(pump_until(&server.opened, 1, 5000));
 }
 
-/* Private data that claims `claimed` bytes and has `sent`. */
-static void send_hello_with(uint32_t claimed, uint32_t sent)
+#define DATA_FIELD 23
+
+/* The rest of a HELLO, with private data that claims `claimed` bytes and has `sent`. */
+static void send_hello_with(uint8_t claimed, uint32_t sent)
 {
 	struct frame_hello hello = rogue_good_hello();
 	uint8_t payload[512] = {0};
+	uint32_t length = hello_write(payload, &hello, HELLO_REFUSED, DATA_FIELD);
 
-	hello_write(payload, &hello);
-	claimed = htole32(claimed);
-	memcpy(payload + HELLO_BYTES, &claimed, sizeof(claimed));
-	rogue_send_payload(rogue, FRAME_HELLO, payload, HELLO_BYTES + 4 + sent);
+	payload[length++] = DATA_FIELD;
+	payload[length++] = claimed;
+	rogue_send_payload(rogue, FRAME_HELLO, payload, length + sent);
 }
 
 /* A rogue that does this instead of sending a valid HELLO gets no link. */
@@ -147,18 +214,27 @@ static void send_hello_with(uint32_t claimed, uint32_t sent)
 		expect_failure(text);  \
 	}
 
-MAKES_NO_LINK(more_private_data_than_there_is, "sent a bad HELLO: cut private data",
+MAKES_NO_LINK(a_hello_frame_of_zeros, "sent a bad HELLO: receive buffer size out of range",
+	      { say(FRAME_HELLO, 48); })
+
+MAKES_NO_LINK(a_hello_frame_that_is_too_long, "HELLO too short or too long",
+	      { say(FRAME_HELLO, HELLO_BYTES_MAX + 1); })
+
+MAKES_NO_LINK(a_second_opening, "sent a bad HELLO: its fields are out of order",
+	      { rogue_send_payload(rogue, FRAME_HELLO, "\1\0042XLP", 6); })
+
+MAKES_NO_LINK(more_private_data_than_there_is, "sent a bad HELLO: a field is cut",
 	      { send_hello_with(64, 63); })
 
-MAKES_NO_LINK(more_private_data_than_there_may_be, "sent a bad HELLO: too much private data",
+MAKES_NO_LINK(more_private_data_than_there_may_be, "sent a bad HELLO: a field has another length",
 	      { send_hello_with(65, 65); })
-
-MAKES_NO_LINK(private_data_of_endless_length, "sent a bad HELLO: too much private data",
-	      { send_hello_with(UINT32_MAX, 64); })
 
 static void send_refusal(const char *text)
 {
-	rogue_send_payload(rogue, FRAME_REFUSE, text, (uint32_t)strlen(text));
+	struct frame_hello hello = {.refused[0] = (uint8_t)strlen(text)};
+
+	memcpy(hello.refused + 1, text, strlen(text));
+	rogue_send_hello(rogue, &hello);
 }
 
 MAKES_NO_LINK(a_refusal_that_steers_a_terminal, " refused the link: \\x1b[2Jgone",
@@ -177,18 +253,14 @@ WITH_HONEST(messages_of_a_refused_peer_are_dropped)
 	struct frame_hello hello = rogue_good_hello();
 
 	listener = fixture_listen(here("0"), &attr);
-	rogue = rogue_connect(plx_listener_address(listener));
-	hello.features = PLX_PROTOCOL_RPC << FEATURE_PROTOCOL_SHIFT;
-	rogue_send_hello(rogue, &hello);
+	hello.protocol = PLX_PROTOCOL_RPC;
+	rogue = rogue_greet(listener, &hello);
 	say(FRAME_DATA, 8);
 	say(FRAME_FIN, 0);
 	/* Over verbs the message may arrive before the connection, before HELLO was checked. */
 	expect_failure(is_provider_given() ? "" : "speaks Pollux RPC; this port expects");
 	assert_int_equal(server.messages, 0);
 }
-
-MAKES_NO_LINK(http_instead_of_hello, "sounds like HTTP",
-	      { rogue_send(rogue, "GET / HTTP/1.1\r\nHost: here\r\n\r\n", 30); })
 
 /* Plain sockets, which stay open or say nothing: none becomes a link, and none leaves anything. */
 WITH_HONEST(clients_that_do_not_speak_the_providers_protocol_leave_nothing)
@@ -234,13 +306,13 @@ MAKES_NO_LINK(an_empty_first_frame, "shorter than its header", { rogue_send(rogu
 
 CONNECTED(a_hello_with_too_much_credit_is_refused)
 {
-	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES];
-	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 1 << 20};
+	struct frame_header header = {FRAME_HELLO, 0, 0, 1 << 20};
+	uint8_t bytes[FRAME_HEADER_BYTES + HELLO_BYTES_MAX];
 	struct frame_hello hello = rogue_good_hello();
 
+	header.length = hello_write(bytes + FRAME_HEADER_BYTES, &hello, HELLO_REFUSED, HELLO_TYPES);
 	frame_write(bytes, &header);
-	hello_write(bytes + FRAME_HEADER_BYTES, &hello);
-	rogue_send(rogue, bytes, sizeof(bytes));
+	rogue_send(rogue, bytes, FRAME_HEADER_BYTES + header.length);
 	expect_failure("credit makes no sense");
 }
 
@@ -253,6 +325,12 @@ CONNECTED(a_hello_with_too_much_credit_is_refused)
 	}
 
 ENDS_THE_LINK(a_second_hello, "a second HELLO", { rogue_send_hello(rogue, NULL); })
+
+ENDS_THE_LINK(a_frame_of_trust, "broken frame: a TRUST frame on a link without trust",
+	      { say(FRAME_TRUST, 100); })
+
+ENDS_THE_LINK(another_phase_of_the_key, "broken frame: unknown flags",
+	      { rogue_send_frame(rogue, (struct frame_header){FRAME_DATA, 0x80, 5, 8}); })
 
 ENDS_THE_LINK(an_unknown_frame, "unknown frame type", { say(77, 5); })
 
@@ -333,17 +411,13 @@ OPEN(memory_registered_for_messages_cannot_be_written)
 /* A plain socket that becomes a link, and then sends an invalid provider frame. */
 static int open_raw_link(void)
 {
-	static const uint8_t provider_hello[16] = "\x93PLXTCP\n\x01\x01";
-	struct frame_header header = {FRAME_HELLO, 0, HELLO_BYTES, 8};
+	uint8_t request[16 + HELLO_BYTES_MAX] = "\x93PLXTCP\n\x01\x01";
 	struct frame_hello hello = rogue_good_hello();
-	uint8_t frame[8 + FRAME_HEADER_BYTES + HELLO_BYTES] = {
-		FRAME_HEADER_BYTES + HELLO_BYTES, 0, 0, 0, 1, 0, 'c', 'p'};
+	uint32_t length = hello_write(request + 16, &hello, 0, HELLO_TYPES);
 	int fd = rogue_socket(plx_listener_address(listener));
 
-	frame_write(frame + 8, &header);
-	hello_write(frame + 8 + FRAME_HEADER_BYTES, &hello);
-	assert_int_equal(write(fd, provider_hello, sizeof(provider_hello)), 16);
-	assert_int_equal(write(fd, frame, sizeof(frame)), sizeof(frame));
+	request[10] = (uint8_t)length;
+	assert_int_equal(write(fd, request, 16 + length), 16 + length);
 	assert_true(pump_until(&server.opened, 1, 5000));
 	return fd;
 }

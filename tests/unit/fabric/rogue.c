@@ -20,6 +20,9 @@ struct rogue {
 	struct fid_ep *ep;
 	struct fid_mr *mr;  /* of received; NULL: not needed */
 	const void *newest; /* context of the newest completion; NULL: of a receive */
+	uint32_t event;     /* FI_CONNECTED; else it was rejected */
+	uint32_t answer_length;
+	uint8_t answer[HELLO_BYTES_MAX];
 	uint8_t received[8][4096];
 };
 
@@ -106,23 +109,84 @@ static void open_all(struct rogue *rogue)
 			0);
 }
 
-struct rogue *rogue_connect(const char *address)
+static void keep_answer(struct rogue *rogue, const void *answer, size_t length)
+{
+	assert_true(length <= sizeof(rogue->answer));
+	rogue->answer_length = (uint32_t)length;
+	if (length)
+		memcpy(rogue->answer, answer, length);
+}
+
+/* Return: whether the answer was there. */
+static bool take_answer(struct rogue *rogue)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + HELLO_BYTES_MAX];
+	} entry;
+	struct fi_eq_err_entry error = {0};
+	ssize_t rc = fi_eq_read(rogue->eq, &rogue->event, &entry, sizeof(entry), 0);
+
+	if (rc >= (ssize_t)sizeof(entry.cm)) {
+		keep_answer(rogue, entry.cm.data, (size_t)rc - sizeof(entry.cm));
+	} else if (rc == -FI_EAVAIL) {
+		assert_true(fi_eq_readerr(rogue->eq, &error, 0) > 0);
+		keep_answer(rogue, error.err_data, error.err_data_size);
+	}
+	return rc != -FI_EAGAIN;
+}
+
+static struct rogue *ask(const char *address, const void *data, size_t length)
 {
 	struct rogue *rogue = calloc(1, sizeof(*rogue));
 	uint64_t end_ns = plx_now_ns() + 5 * PLX_NS_PER_S; /* a listener may keep it waiting */
-	uint32_t event = 0;
 
 	rogue->info = resolve(address);
 	open_all(rogue);
-	assert_int_equal(fi_connect(rogue->ep, rogue->info->dest_addr, NULL, 0), 0);
-	while (event != FI_CONNECTED && plx_now_ns() < end_ns) {
-		struct fi_eq_cm_entry entry;
-
-		fi_eq_read(rogue->eq, &event, &entry, sizeof(entry), 0);
+	assert_int_equal(fi_connect(rogue->ep, rogue->info->dest_addr, data, length), 0);
+	while (!take_answer(rogue) && plx_now_ns() < end_ns)
 		plx_loop_turn();
-	}
-	assert_int_equal(event, FI_CONNECTED);
 	return rogue;
+}
+
+struct rogue *rogue_connect_with(const char *address, const void *data, size_t length)
+{
+	struct rogue *rogue = ask(address, data, length);
+
+	assert_int_equal(rogue->event, FI_CONNECTED);
+	return rogue;
+}
+
+void rogue_expect_rejection(const char *address, const void *data, size_t length,
+			    struct frame_hello *answer_out)
+{
+	struct rogue *rogue = ask(address, data, length);
+
+	assert_int_equal(rogue->event, 0);
+	*answer_out = rogue_answer(rogue);
+	rogue_close(rogue);
+}
+
+struct frame_hello rogue_answer(const struct rogue *rogue)
+{
+	struct frame_hello hello = {0};
+
+	assert_null(hello_read(rogue->answer, rogue->answer_length, false, &hello));
+	return hello;
+}
+
+static struct rogue *connect_saying(const char *address, const struct frame_hello *hello)
+{
+	uint8_t opening[HELLO_BYTES_MAX];
+
+	return rogue_connect_with(address, opening, hello_write(opening, hello, 0, HELLO_REFUSED));
+}
+
+struct rogue *rogue_connect(const char *address)
+{
+	struct frame_hello good = rogue_good_hello();
+
+	return connect_saying(address, &good);
 }
 
 static void wait_until_it_has_left(struct rogue *rogue, const void *bytes)
@@ -224,8 +288,9 @@ void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length)
 struct frame_hello rogue_good_hello(void)
 {
 	return (struct frame_hello){
-		.version_min = WIRE_VERSION_MIN,
-		.version_max = WIRE_VERSION_MAX,
+		.magic = HELLO_MAGIC,
+		.version_min = WIRE_VERSION,
+		.version_max = WIRE_VERSION,
 		.incarnation = 1,
 		.rx_buf_bytes = 4096,
 		.rx_buf_count = 8,
@@ -236,17 +301,25 @@ struct frame_hello rogue_good_hello(void)
 void rogue_send_hello(struct rogue *rogue, const struct frame_hello *hello)
 {
 	struct frame_hello good = rogue_good_hello();
-	uint8_t payload[HELLO_BYTES];
+	uint8_t rest[HELLO_BYTES_MAX];
+	uint32_t length = hello_write(rest, hello ? hello : &good, HELLO_REFUSED, HELLO_TYPES);
 
-	hello_write(payload, hello ? hello : &good);
-	rogue_send_payload(rogue, FRAME_HELLO, payload, HELLO_BYTES);
+	rogue_send_payload(rogue, FRAME_HELLO, rest, length);
+}
+
+struct rogue *rogue_greet(const struct plx_listener *listener, const struct frame_hello *hello)
+{
+	struct frame_hello good = rogue_good_hello();
+	struct rogue *rogue = connect_saying(plx_listener_address(listener), hello ?: &good);
+
+	rogue_send_hello(rogue, hello);
+	return rogue;
 }
 
 struct rogue *rogue_open(const struct plx_listener *listener, const struct frame_hello *hello)
 {
-	struct rogue *rogue = rogue_connect(plx_listener_address(listener));
+	struct rogue *rogue = rogue_greet(listener, hello);
 
-	rogue_send_hello(rogue, hello);
 	assert_true(pump_until(&server.opened, 1, 5000));
 	return rogue;
 }
@@ -255,15 +328,6 @@ void rogue_expect_end(enum plx_link_reason reason, const char *part)
 {
 	expect_end(&server, reason);
 	assert_has(server.text, part);
-}
-
-const uint8_t *rogue_first_frame(struct rogue *rogue)
-{
-	for (unsigned i = 0; i < 2000 && rogue->received[0][0] != FRAME_HELLO; i++) {
-		rogue_progress(rogue);
-		pump_ms(1);
-	}
-	return rogue->received[0];
 }
 
 void rogue_progress(struct rogue *rogue)

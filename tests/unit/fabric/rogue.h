@@ -9,11 +9,20 @@
 
 struct rogue;
 
-/** Connect to host:port by the provider of the test; turns our loop meanwhile. Fails the test if
- * that does not work. */
+/** Connect to host:port by the provider of the test, with the opening of a valid HELLO, or with
+ * this private data; turns our loop meanwhile. Fails the test if that does not work. */
 struct rogue *rogue_connect(const char *address);
+struct rogue *rogue_connect_with(const char *address, const void *data, size_t length);
 
-/** Connect, say HELLO (NULL: a valid one), and wait until `server` is open. */
+/** The same, and fail the test unless it is rejected with a HELLO. */
+void rogue_expect_rejection(const char *address, const void *data, size_t length,
+			    struct frame_hello *answer_out);
+
+/** The HELLO, or its opening, with which it was accepted. */
+struct frame_hello rogue_answer(const struct rogue *rogue);
+
+/** Connect and say HELLO (NULL: a valid one), and wait until `server` is open. */
+struct rogue *rogue_greet(const struct plx_listener *listener, const struct frame_hello *hello);
 struct rogue *rogue_open(const struct plx_listener *listener, const struct frame_hello *hello);
 
 /** Wait until the link of `server` has ended, for that reason, with that text. */
@@ -31,7 +40,7 @@ void rogue_send_payload(struct rogue *rogue, uint8_t type, const void *payload, 
 /** Start a message of `total` bytes with `length` zero bytes. */
 void rogue_send_first(struct rogue *rogue, uint64_t total, uint32_t length);
 
-/** Send a HELLO that grants 8 frames; NULL: a valid one. */
+/** Send the rest of a HELLO that grants 8 frames; NULL: a valid one. */
 void rogue_send_hello(struct rogue *rogue, const struct frame_hello *hello);
 struct frame_hello rogue_good_hello(void);
 
@@ -47,9 +56,6 @@ struct rogue_write {
 
 /** Return: whether the provider supports it: some have no data with a write. */
 bool rogue_write(struct rogue *rogue, const struct rogue_write *write);
-
-/** The first frame received, after waiting for the other side's HELLO; valid until it is closed. */
-const uint8_t *rogue_first_frame(struct rogue *rogue);
 
 /** Let the rogue's side make progress. */
 void rogue_progress(struct rogue *rogue);

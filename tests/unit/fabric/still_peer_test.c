@@ -61,7 +61,7 @@ static void rogue_sends(const uint8_t *frame, size_t size)
 static void rogue_says(uint8_t type)
 {
 	bool is_data = type == FRAME_DATA || type == FRAME_DATA_NEXT;
-	struct frame_header header = {type, 0, is_data ? FRAME_BYTES : 0, 8};
+	struct frame_header header = {type, 0, is_data ? FRAME_BYTES : FRAME_HEARTBEAT_BYTES, 8};
 	uint8_t frame[FRAME_HEADER_BYTES + FRAME_BYTES] = {0};
 
 	frame_write(frame, &header);
