@@ -16,7 +16,7 @@ static void service_free(struct plx_rpc_service *service)
 	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
 		if (service->local[id])
 			plx_mem_free(service->local[id]->methods);
-		plx_mem_free(service->local[id]);
+		free(service->local[id]);
 	}
 	rpc_keys_destroy(service->keys);
 	free(service->methods);
@@ -106,14 +106,16 @@ static bool make_parts(struct plx_rpc_service *service)
 	uintptr_t number = 0; /* one for all */
 
 	PLX_LCORE_FOREACH (id) {
-		struct service_local *local = plx_mem_alloc(sizeof(*local), 0, plx_lcore_node(id),
-							    NULL);
+		/* On the heap: a part whose lcore never turns again outlives plx_mem_fini, and its
+		 * acceptor is still listed. */
+		struct service_local *local = aligned_alloc(PLX_CACHE_LINE, sizeof(*local));
 
-		if (!local)
+		if (!local) {
+			plx_fail(ENOMEM, "out of memory");
 			return false;
+		}
+		*local = (struct service_local){.service = service, .lcore = id};
 		service->local[id] = local;
-		local->service = service;
-		local->lcore = id;
 		request_list_init(&local->duplicates, duplicate_on_timer, local);
 		request_list_init(&local->orphans, orphans_on_timer, local);
 	}
