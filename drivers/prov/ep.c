@@ -253,6 +253,7 @@ static void ep_free(struct prov_ep *ep)
 {
 	if (ep->request)
 		prov_request_free(ep->request);
+	prov_mr_orphan_all(ep);
 	unbind(ep);
 	receives_fini(&ep->rx);
 	ep->domain->refs--;

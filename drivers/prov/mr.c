@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory registration: regions of a domain, by key. Sends and receives need no registration. */
+/* Memory registration: regions of a domain, by key, and perhaps bound to an endpoint. Sends and
+ * receives need no registration. */
 #include "prov.h"
 
 #include <search.h>
@@ -29,13 +30,37 @@ static int mr_close(struct fid *fid)
 
 	if (ops->mr_closing)
 		ops->mr_closing(mr);
+	if (mr->ep)
+		LIST_REMOVE(mr, of_ep);
 	tdelete(mr, &domain->mrs, compare_keys);
 	domain->refs--;
 	free(mr);
 	return 0;
 }
 
-static struct fi_ops mr_fid_ops = PROV_FID_OPS(mr_close, PROV_REFUSED, PROV_REFUSED);
+static int mr_bind(struct fid *fid, struct fid *bound, uint64_t flags)
+{
+	struct prov_mr *mr = (struct prov_mr *)fid;
+	struct prov_ep *ep = (struct prov_ep *)bound;
+
+	if (bound->fclass != FI_CLASS_EP || ep->domain != mr->domain || mr->ep)
+		return -FI_EINVAL;
+	mr->ep = ep;
+	LIST_INSERT_HEAD(&ep->mrs, mr, of_ep);
+	return 0;
+}
+
+void prov_mr_orphan_all(struct prov_ep *ep)
+{
+	struct prov_mr *mr, *next;
+
+	LIST_FOREACH_SAFE (mr, &ep->mrs, of_ep, next) {
+		mr->ep = NULL;
+		mr->access = 0;
+	}
+}
+
+static struct fi_ops mr_fid_ops = PROV_FID_OPS(mr_close, mr_bind, PROV_REFUSED);
 
 /* Assign the key and insert the region. */
 static int enter(struct prov_mr *mr, uint64_t requested_key)

@@ -182,10 +182,13 @@ struct prov_mr {
 	struct iovec memory; /* the first piece */
 	uint64_t address;    /* of its first byte, as peers address it */
 	uint64_t access;
+	struct prov_ep *ep; /* bound: only its peer may reach it; NULL: every peer of the domain */
+	LIST_ENTRY(prov_mr) of_ep;
 };
 
 extern struct fi_ops_mr prov_mr_ops;
 struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /* or NULL */
+void prov_mr_orphan_all(struct prov_ep *ep); /* it closes: its registrations are unreachable */
 
 /* Unsupported calls ------------------------------------------------------------------------ */
 

@@ -61,6 +61,7 @@ struct prov_ep {
 	struct prov_eq *eq;
 	struct fi_info *info;
 	struct prov_request *request; /* its origin, until fi_accept */
+	LIST_HEAD(, prov_mr) mrs;     /* registrations bound to it */
 	struct sockaddr_storage local, peer;
 	/* Reported events: FI_CONNECTED and FI_SHUTDOWN, or the error that prevented the
 	 * connection. */

@@ -47,13 +47,13 @@ static void block_pool_fini(struct block_pool *pool)
 /* Memory: once a registration is closed, no peer can reach it. A peer in the middle of an access
  * loses its connection. */
 
-uint8_t *tcp_mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
+uint8_t *tcp_mr_find(const struct tcp_ep *ep, uint64_t key, uint64_t address, uint64_t length,
 		     uint64_t access, struct prov_mr **mr_out)
 {
-	struct prov_mr *mr = prov_mr_find(&domain->base, key);
+	struct prov_mr *mr = prov_mr_find(ep->base.domain, key);
 
-	if (!mr || !(mr->access & access) || address < mr->address ||
-	    address - mr->address > mr->memory.iov_len ||
+	if (!mr || (mr->ep && mr->ep != &ep->base) || !(mr->access & access) ||
+	    address < mr->address || address - mr->address > mr->memory.iov_len ||
 	    length > mr->memory.iov_len - (address - mr->address))
 		return NULL;
 	*mr_out = mr;
@@ -71,17 +71,25 @@ static bool is_used_by(const struct prov_mr *mr, const struct tcp_ep *ep)
 	return false;
 }
 
+static void withdraw(const struct prov_mr *mr, struct tcp_ep *ep)
+{
+	if (!is_used_by(mr, ep))
+		return;
+	tcp_ep_break(ep, TCP_BREACH_WITHDRAWN);
+	tcp_ep_finish(ep);
+}
+
 static void mr_closing(struct prov_mr *mr)
 {
 	struct tcp_domain *domain = (struct tcp_domain *)mr->domain;
 	struct tcp_ep *ep, *after;
 
-	LIST_FOREACH_SAFE (ep, &domain->eps, domain_link, after) {
-		if (is_used_by(mr, ep)) {
-			tcp_ep_break(ep, TCP_BREACH_WITHDRAWN);
-			tcp_ep_finish(ep);
-		}
+	if (mr->ep) {
+		withdraw(mr, (struct tcp_ep *)mr->ep);
+		return;
 	}
+	LIST_FOREACH_SAFE (ep, &domain->eps, domain_link, after)
+		withdraw(mr, ep);
 }
 
 static void init(struct prov_domain *base)

@@ -57,6 +57,11 @@ static void tcp_flush(struct plx_fabric_fids *fids)
 	poll_sends((struct tcp_cq *)fids->cq);
 }
 
+static void tcp_name_writes(struct fid_ep *fid, void *context)
+{
+	((struct tcp_ep *)fid)->write_context = context;
+}
+
 static bool tcp_revokes_at_once(const struct fi_info *info)
 {
 	return true;
@@ -80,6 +85,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.failure = tcp_failure,
 	.keep_alive = tcp_keep_alive,
 	.direct = true,
+	.name_writes = tcp_name_writes,
 	.revokes_at_once = tcp_revokes_at_once,
 	.claim = tcp_send_claim,
 	.commit = tcp_send_commit,

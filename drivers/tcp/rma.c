@@ -15,7 +15,7 @@ static struct tcp_ep *ep_of(struct fid_ep *fid)
 
 enum tcp_breach rma_begin_write(struct tcp_ep *ep)
 {
-	ep->target = tcp_mr_find(domain_of(ep), ep->frame.key, ep->frame.address, ep->frame.length,
+	ep->target = tcp_mr_find(ep, ep->frame.key, ep->frame.address, ep->frame.length,
 				 FI_REMOTE_WRITE, &ep->into);
 	return ep->target ? TCP_BREACH_NONE : TCP_BREACH_WRITE;
 }
@@ -29,8 +29,9 @@ void rma_end_write(struct tcp_ep *ep)
 		return;
 	completion = cq_push(ep->base.rx_cq);
 	*completion = (struct prov_completion){
+		.context = ep->write_context,
 		.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
-		.length = ep->frame.length,
+		.length = ep->write_context ? ep->frame.data : ep->frame.length,
 		.data = ep->frame.data,
 	};
 }
@@ -38,8 +39,8 @@ void rma_end_write(struct tcp_ep *ep)
 enum tcp_breach rma_answer(struct tcp_ep *ep, bool *stalled_out)
 {
 	struct prov_mr *mr;
-	uint8_t *from = tcp_mr_find(domain_of(ep), ep->frame.key, ep->frame.address,
-				    ep->frame.length, FI_REMOTE_READ, &mr);
+	uint8_t *from = tcp_mr_find(ep, ep->frame.key, ep->frame.address, ep->frame.length,
+				    FI_REMOTE_READ, &mr);
 	struct iovec iov = {from, ep->frame.length};
 	struct tcp_message message = {
 		.frame = {.length = ep->frame.length, .kind = WIRE_READ_DATA},

@@ -129,6 +129,7 @@ struct tcp_ep {
 	uint32_t frame_done;  /* payload bytes so far */
 	uint8_t *target;      /* WIRE_WRITE */
 	struct prov_mr *into; /* the same: its registration */
+	void *write_context;  /* see name_writes in plx_fabric_driver.h; NULL: as libfabric says */
 	struct block *unread; /* received bytes not taken yet */
 	uint32_t idle_looks, hot_polls;
 	TAILQ_ENTRY(tcp_ep) link; /* hot or waiting */
@@ -208,9 +209,10 @@ void block_put(struct block_pool *pool, struct block *block); /* accepts NULL */
 
 extern const struct prov_domain_ops tcp_domain_ops;
 
-/* Find the registration with that key that covers the bytes and allows the access (FI_REMOTE_READ
- * or FI_REMOTE_WRITE). Return: their address, and the registration; NULL: not found. */
-uint8_t *tcp_mr_find(struct tcp_domain *domain, uint64_t key, uint64_t address, uint64_t length,
+/* Find the registration with that key that covers the bytes and allows the endpoint's peer the
+ * access (FI_REMOTE_READ or FI_REMOTE_WRITE). Return: their address, and the registration; NULL:
+ * not found. */
+uint8_t *tcp_mr_find(const struct tcp_ep *ep, uint64_t key, uint64_t address, uint64_t length,
 		     uint64_t access, struct prov_mr **mr_out);
 
 /* poll.c ------------------------------------------------------------------------------------ */

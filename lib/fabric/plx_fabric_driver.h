@@ -104,6 +104,12 @@ struct plx_fabric_driver {
 	/** It supports remote memory (FI_RMA), so links may have direct data placement. */
 	bool direct;
 
+	/** Links with direct data placement may share a domain and a queue with others: fi_mr_bind
+	 * binds a registration to an endpoint, whose peer alone may then reach it. And completions
+	 * of remote writes with data to this endpoint have that context, and the data as their
+	 * length. Call before it connects. NULL: each such link gets a separate domain. */
+	void (*name_writes)(struct fid_ep *ep, void *context);
+
 	/** Whether closing a registration also stops operations in flight: they fail and no longer
 	 * reach the memory. Otherwise lib/fabric asks the peer before it releases the memory. NULL
 	 * for the function: no. */

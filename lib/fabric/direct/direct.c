@@ -9,7 +9,8 @@
 int direct_create(struct plx_link *link, const struct fi_info *info)
 {
 	const struct plx_fabric_driver *driver = link->driver;
-	struct direct *direct = calloc(1, sizeof(*direct) + DIRECT_GETS * sizeof(struct plx_op));
+	struct direct *direct = calloc(1,
+				       sizeof(*direct) + (DIRECT_GETS + 1) * sizeof(struct plx_op));
 
 	if (!direct)
 		return plx_fail(ENOMEM, "out of memory");
@@ -23,9 +24,10 @@ int direct_create(struct plx_link *link, const struct fi_info *info)
 	TAILQ_INIT(&direct->revoked);
 	TAILQ_INIT(&direct->asked);
 	TAILQ_INIT(&direct->done);
-	for (unsigned i = 0; i < DIRECT_GETS; i++) {
+	direct->puts = &direct->gets[DIRECT_GETS];
+	for (unsigned i = 0; i <= DIRECT_GETS; i++) {
 		direct->gets[i].link = link;
-		direct->gets[i].kind = OP_GET;
+		direct->gets[i].kind = i < DIRECT_GETS ? OP_GET : OP_PUT;
 	}
 	link->direct = direct;
 	link->set->only = link;
@@ -143,6 +145,15 @@ bool direct_on_put(struct plx_link *link, uint64_t value)
 	if (link->events->on_put)
 		link->events->on_put(link, (uint32_t)value, link->user);
 	return true;
+}
+
+/* A completion of a shared queue that is neither a receive nor a send. */
+PLX_NOINLINE void direct_done(struct plx_op *op, uint64_t length)
+{
+	if (op->kind == OP_GET)
+		get_done(op, 0);
+	else
+		receive_slow_put(op->link, NULL, length);
 }
 
 /* cq_poll of a set for one such link. */

@@ -39,6 +39,7 @@ struct direct {
 	bool blocked;         /* the user saw -EAGAIN because of an operation, not credit */
 	uint64_t bytes_max;   /* per operation */
 	struct plx_op *gets;  /* DIRECT_GETS, in memory after this; with a buffer: in flight */
+	struct plx_op *puts;  /* follows them: the context of the peer's puts (name_writes) */
 	uint32_t get_count;   /* in flight */
 	/* Regions: granted; revoked, with REVOKE still to send; revoked, waiting for REVOKED; and
 	 * those the peer can no longer reach. */
@@ -58,6 +59,7 @@ int direct_create(struct plx_link *link, const struct fi_info *info);
 void direct_destroy(struct plx_link *link);
 int direct_check_set(struct plx_set *set);
 int direct_poll(struct plx_set *set);
+void direct_done(struct plx_op *op, uint64_t length);
 int direct_check_open(const struct plx_link *link);
 int direct_check(const struct plx_link *link, const struct direct_target *target, unsigned access);
 int direct_no_room(struct plx_link *link);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory granted to the peer: registered for that alone, in the link's own domain.
+/* Memory granted to the peer: registered for that alone, in the link's own domain or bound to its
+ * endpoint.
  *
  * Revoking a grant closes its registration, so no new operation can use it. On plx_tcp, InfiniBand
  * and RoCE that also stops operations in progress. Soft iWARP still sends the rest of a get from
@@ -68,7 +69,10 @@ int plx_link_grant(struct plx_link *link, void *base, size_t bytes, unsigned acc
 	     i++) /* unless the provider makes the key */
 		rc = fi_mr_reg(link->set->fids.domain, base, bytes, rights, 0, plx_random_id(), 0,
 			       &region->mr, NULL);
+	if (rc == 0 && link->driver->name_writes)
+		rc = fi_mr_bind(region->mr, &link->ep->fid, 0);
 	if (rc) {
+		driver_close_fid(region->mr ? &region->mr->fid : NULL, "memory registration");
 		free(region);
 		return plx_fail(ENOMEM,
 				"%s: registering %zu bytes for %s failed: %s; is the memory there, "

@@ -299,6 +299,9 @@ bool close_reap(struct plx_link *link, uint64_t now_ns)
 			fi_close(&link->ep->fid);
 		cq_drain(link->set);
 	}
+	/* Unread completions of the peer's puts belong to no operation. */
+	if (link->direct && link->set->emptied_ns <= link->ended_ns)
+		return false;
 	if (link->rx_posted + link->tx_inflight) {
 		if (link->set->emptied_ns < link->ended_ns + PLX_NS_PER_S)
 			return false;

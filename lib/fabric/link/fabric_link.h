@@ -58,7 +58,7 @@
 struct ticket;
 struct plan;
 
-enum op_kind { OP_RECV, OP_SEND, OP_GET };
+enum op_kind { OP_RECV, OP_SEND, OP_GET, OP_PUT /* of the peer */ };
 
 struct plx_op {
 	struct fi_context context; /* first: a completion's op_context is its op */

@@ -138,6 +138,8 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 	if (rc)
 		return plx_fail(EIO, "%s: opening an endpoint failed: %s", link->set->label,
 				fi_strerror(-rc));
+	if (link->direct && link->driver->name_writes)
+		link->driver->name_writes(link->ep, link->direct->puts);
 	return receive_post_all(link);
 }
 

@@ -216,8 +216,10 @@ int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entri
 			unexpected_imm_data(set);
 		else if (op->kind == OP_RECV)
 			received(op, entries[i].len);
-		else
+		else if (plx_likely(op->kind == OP_SEND))
 			tx_done(op, 0);
+		else
+			direct_done(op, entries[i].len);
 	}
 	return (int)count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A set: fabric, domain, CQ and EQ of one (lcore, provider), or of one link with direct data
- * placement, because every connection of a domain can reach its verbs registrations. Sets are never
- * shared between lcores: a shared fid_fabric costs 5 to 60 us a message on libfabric's net
+ * placement if every connection of a domain can reach its registrations, as on verbs. Sets are
+ * never shared between lcores: a shared fid_fabric costs 5 to 60 us a message on libfabric's net
  * (doc/design/links.md). */
 #include "fabric_link.h"
 
@@ -95,7 +95,7 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 }
 
 /* The lcore's set for that provider and the device of info, with room for a link of attr (NULL: a
- * listener). Opens one if there is none. A link with direct data placement gets a separate one.
+ * listener). Opens one if there is none. A link with direct data placement may get a separate one.
  * Return: the set; NULL with an error text. */
 struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 			const struct fi_info *info, const struct plx_link_attr *attr)
@@ -105,7 +105,7 @@ struct plx_set *set_get(struct plx_fabric_lcore *home, const struct driver_choic
 	struct plx_set *set;
 	struct fi_info *any;
 
-	if (attr && attr->direct)
+	if (attr && attr->direct && !driver->name_writes)
 		return set_open(home, choice, info, true);
 	set = find(home, choice, device,
 		   attr ? attr->rx_buf_count + link_control_receives(driver, info, attr) : 0);

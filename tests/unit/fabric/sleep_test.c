@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A sleeping lcore with links, over every provider. Lcore 1 sleeps and echoes;
  * lcore 0 turns its loop, and so never sleeps. */
+#include "count.h"
 #include "fixture.h"
 #include "log_capture.h"
 
@@ -148,14 +149,15 @@ PLX_TEST(running_out_of_descriptors_over_shm_is_logged)
 					   (struct sockaddr *)&names[0].address, names[0].length);
 }
 
-#define DIRECT_LINKS 40
+#define DIRECT_LINKS 200
+#define OWN_FDS      8 /* of an lcore, whatever the number of its links */
 
 static void quit_after(struct plx_timer *timer, void *arg)
 {
 	plx_loop_quit();
 }
 
-/* Each has a separate domain and descriptors at both ends, which are both here. */
+/* Both ends are here: each has a socket, and nothing else. */
 PLX_TEST(an_lcore_sleeps_on_many_direct_links)
 {
 	const struct plx_idle_conf event = {.mode = PLX_IDLE_EVENT};
@@ -163,6 +165,7 @@ PLX_TEST(an_lcore_sleeps_on_many_direct_links)
 	struct plx_link *links[DIRECT_LINKS];
 	struct plx_idle_stats before, after;
 	struct plx_timer timer;
+	int descriptors = count_descriptors();
 
 	fixture_start("tcp", false);
 	listener = fixture_listen(here("0"), &direct);
@@ -171,6 +174,8 @@ PLX_TEST(an_lcore_sleeps_on_many_direct_links)
 		fixture_connect(listener, &direct);
 		links[i] = client.link;
 	}
+	assert_in_range(count_descriptors() - descriptors, 2 * DIRECT_LINKS,
+			2 * DIRECT_LINKS + OWN_FDS);
 	assert_int_equal(plx_idle_set(plx_lcore_id(), &event), 0);
 	pump_ms(50);
 	assert_int_equal(plx_idle_stats(plx_lcore_id(), &before), 0);

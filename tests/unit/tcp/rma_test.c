@@ -207,6 +207,47 @@ TEST(memory_may_be_deregistered_while_it_is_written, setup)
 	nothing_more_is_touched_once_a_registration_is_closed(true);
 }
 
+/* With the key of b's memory. Return: the error of its completion. */
+static int read_of_a(void)
+{
+	assert_int_equal(fi_read(a->ep, local, 8, NULL, 0, 0, KEY, CONTEXT(1)), 0);
+	return end_complete(a->tx_cq).err;
+}
+
+static struct fid_ep *another_endpoint(void)
+{
+	struct fid_ep *ep;
+
+	assert_fi_works(fi_endpoint(b->domain, b->info, &ep, NULL));
+	return ep;
+}
+
+TEST(a_bound_registration_is_reached_through_its_endpoint, setup)
+{
+	assert_fi_works(fi_mr_bind(mr_b, &b->ep->fid, 0));
+	assert_int_equal(fi_mr_bind(mr_b, &b->ep->fid, 0), -FI_EINVAL);
+	assert_int_equal(read_of_a(), 0);
+}
+
+TEST(a_registration_bound_to_another_endpoint_is_not_reached, setup)
+{
+	struct fid_ep *other = another_endpoint();
+
+	assert_fi_works(fi_mr_bind(mr_b, &other->fid, 0));
+	assert_int_equal(read_of_a(), FI_ECANCELED);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
+/* A new endpoint may have its address. */
+TEST(a_registration_whose_endpoint_is_closed_is_not_reached, setup)
+{
+	struct fid_ep *other = another_endpoint();
+
+	assert_fi_works(fi_mr_bind(mr_b, &other->fid, 0));
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(read_of_a(), FI_ECANCELED);
+}
+
 /* As fi_getinfo reported. */
 TEST(limits_of_one_sided_access_are_enforced, setup)
 {
