@@ -63,7 +63,7 @@ int cq_arm(struct prov_cq *cq)
 {
 	bool is_idle;
 
-	if (!queue_can_sleep(&cq->wait))
+	if (!queue_can_arm(&cq->wait))
 		return -FI_EINVAL;
 	is_idle = ops_of(cq)->is_idle(cq);
 	return !take_signal(cq) && is_idle ? 0 : -FI_EAGAIN;
@@ -205,7 +205,7 @@ static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_
 
 	cq->domain = domain;
 	cq->fabric = domain->fabric;
-	cq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
+	cq->wait = QUEUE_WAIT_NONE;
 	fid_init(&cq->fid.fid, FI_CLASS_CQ, context, &cq_fid_ops);
 	cq->fid.ops = (struct fi_ops_cq *)&ops_of(cq)->calls;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Event queues. The queue's epoll descriptor, which is also its wait object, contains all sockets
- * that make or lose connections (eq_watch.c). Unread queued events make signal_fd readable, so the
- * descriptor wakes waiting threads whatever queued the events. */
+ * that make or lose connections (eq_watch.c); or a set that it shares does (plx_watch.h). Unread
+ * queued events make signal_fd readable, so the descriptor wakes waiting threads whatever queued
+ * the events. */
 #include "prov.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 static struct prov_eq *eq_of(struct fid_eq *fid)
@@ -44,6 +46,8 @@ static void append(struct prov_eq *eq, struct prov_event *event, uint32_t number
 	event->is_queued = true;
 	TAILQ_INSERT_TAIL(&eq->events, event, link);
 	signal_as_queued(eq);
+	if (eq->event)
+		eq->event->ready(eq->event, EPOLLIN);
 }
 
 void eq_push(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
@@ -287,7 +291,7 @@ static void eq_init(struct prov_eq *eq, struct prov_fabric *fabric, const struct
 	TAILQ_INIT(&eq->deadlines);
 	eq->timer.fd = -1;
 	eq->can_write = attr->flags & FI_WRITE;
-	eq->wait = (struct queue_wait){.epoll_fd = -1, .signal_fd = -1};
+	eq->wait = QUEUE_WAIT_NONE;
 	eq->fabric = fabric;
 }
 

@@ -29,12 +29,6 @@ struct prov_event {
 	uint8_t data[PROV_CM_DATA_MAX];
 };
 
-/* epoll_event.data.ptr of an EQ points to one; NULL for its signal_fd. */
-struct prov_source {
-	int fd; /* -1: none */
-	void (*ready)(struct prov_source *source);
-};
-
 /* A point in time at which `passed` runs unless cleared. */
 struct prov_deadline {
 	TAILQ_ENTRY(prov_deadline) link;
@@ -53,9 +47,10 @@ struct prov_eq {
 	bool signalled; /* signal_fd is readable: while events are queued, between reads */
 	TAILQ_HEAD(prov_deadlines, prov_deadline) deadlines; /* earliest first */
 	uint64_t timer_ns;                                   /* its expiry; 0: not set */
-	struct prov_source timer; /* a timerfd; opened with the first deadline */
-	/* For listening sockets, handshakes and hang-ups: epoll_fd always exists. */
+	struct plx_watch timer; /* a timerfd; opened with the first deadline */
+	/* For listening sockets, handshakes and hang-ups: it has a set or shares one. */
 	struct queue_wait wait;
+	struct plx_watch *event; /* `ready` runs with each event; NULL: nothing does */
 };
 
 int prov_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq_out,
@@ -76,8 +71,16 @@ int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const v
 void eq_take_back(struct prov_eq *eq, struct prov_event *event);
 void eq_forget(struct prov_eq *eq, fid_t pep);
 
-int eq_watch(struct prov_eq *eq, struct prov_source *source, uint32_t epoll_events);
-void eq_unwatch(struct prov_eq *eq, struct prov_source *source);
+static inline int eq_watch(struct prov_eq *eq, struct plx_watch *source, uint32_t epoll_events)
+{
+	return queue_watch(&eq->wait, source, epoll_events);
+}
+
+static inline void eq_unwatch(struct prov_eq *eq, struct plx_watch *source)
+{
+	queue_unwatch(&eq->wait, source);
+}
+
 /* Open what deadlines need, so that setting one never fails for want of a descriptor. Return: 0;
  * -errno. */
 int eq_prepare_deadlines(struct prov_eq *eq);
@@ -86,7 +89,10 @@ int eq_prepare_deadlines(struct prov_eq *eq);
 int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t at_ns);
 void eq_clear_deadline(struct prov_eq *eq,
 		       struct prov_deadline *deadline); /* accepts an unset one */
-/* Handle at most 16 ready sockets and deadlines. Returns how many. */
+/* Until the first one; UINT64_MAX: there is none. */
+uint64_t eq_left_ns(const struct prov_eq *eq);
+/* Handle at most 16 ready sockets and deadlines; of a shared set, only deadlines. Returns how many.
+ */
 int eq_progress(struct prov_eq *eq);
 int eq_arm(struct prov_eq *eq); /* fi_trywait */
 

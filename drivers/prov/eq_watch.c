@@ -9,26 +9,9 @@
 
 #define HANDLED_MAX 16 /* sockets and deadlines per progress */
 
-int eq_watch(struct prov_eq *eq, struct prov_source *source, uint32_t epoll_events)
-{
-	struct epoll_event event = {.events = epoll_events, .data.ptr = source};
-
-	if (epoll_ctl(eq->wait.epoll_fd, EPOLL_CTL_ADD, source->fd, &event) == 0)
-		return 0;
-	if (errno == EEXIST && epoll_ctl(eq->wait.epoll_fd, EPOLL_CTL_MOD, source->fd, &event) == 0)
-		return 0;
-	return -errno;
-}
-
-void eq_unwatch(struct prov_eq *eq, struct prov_source *source)
-{
-	if (source->fd >= 0)
-		epoll_ctl(eq->wait.epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
-}
-
 /* One at a time, because handling one may free another. The kernel reports ready sockets in turn:
  * when signal_fd appears a second time, all others have been handled. */
-int eq_progress(struct prov_eq *eq)
+static int progress_own(struct prov_eq *eq)
 {
 	struct epoll_event event;
 	bool signal_seen = false;
@@ -36,9 +19,9 @@ int eq_progress(struct prov_eq *eq)
 
 	while (count < HANDLED_MAX && epoll_wait(eq->wait.epoll_fd, &event, 1, 0) == 1) {
 		if (event.data.ptr) {
-			struct prov_source *source = event.data.ptr;
+			struct plx_watch *source = event.data.ptr;
 
-			source->ready(source);
+			source->ready(source, event.events);
 			count++;
 		} else if (signal_seen) {
 			break;
@@ -47,15 +30,6 @@ int eq_progress(struct prov_eq *eq)
 		}
 	}
 	return count;
-}
-
-int eq_arm(struct prov_eq *eq)
-{
-	if (!queue_can_sleep(&eq->wait))
-		return -FI_EINVAL;
-	if (TAILQ_EMPTY(&eq->events))
-		eq_progress(eq);
-	return TAILQ_EMPTY(&eq->events) ? 0 : -FI_EAGAIN;
 }
 
 /* Deadlines ---------------------------------------------------------------------------------- */
@@ -73,18 +47,35 @@ static void set_timer(struct prov_eq *eq, uint64_t at_ns)
 	eq->timer_ns = at_ns;
 }
 
-/* One deadline at a time, as with sockets. The timer stays readable until none is due. */
-static void timer_expired(struct prov_source *source)
+uint64_t eq_left_ns(const struct prov_eq *eq)
 {
-	struct prov_eq *eq = plx_container_of(source, struct prov_eq, timer);
+	const struct prov_deadline *first = TAILQ_FIRST(&eq->deadlines);
+
+	return first ? plx_time_since(queue_now_ns(), first->at_ns) : UINT64_MAX;
+}
+
+/* One at a time, as with sockets. Return: whether one was due. */
+static bool expire(struct prov_eq *eq)
+{
 	struct prov_deadline *first = TAILQ_FIRST(&eq->deadlines);
+
+	if (eq_left_ns(eq) > 0)
+		return false;
+	eq_clear_deadline(eq, first);
+	first->passed(first);
+	return true;
+}
+
+/* The timer stays readable until none is due. */
+static void timer_expired(struct plx_watch *timer, uint32_t events)
+{
+	struct prov_eq *eq = plx_container_of(timer, struct prov_eq, timer);
+	const struct prov_deadline *first;
 	uint64_t expired;
 
-	if (first && first->at_ns <= queue_now_ns()) {
-		eq_clear_deadline(eq, first);
-		first->passed(first);
+	if (expire(eq))
 		return;
-	}
+	first = TAILQ_FIRST(&eq->deadlines);
 	if (read(eq->timer.fd, &expired, sizeof(expired)) < 0)
 		return;
 	eq->timer_ns = 0;
@@ -96,13 +87,13 @@ int eq_prepare_deadlines(struct prov_eq *eq)
 {
 	int rc;
 
-	if (eq->timer.fd >= 0)
+	if (eq->timer.fd >= 0 || eq->wait.set) /* its owner asks for the time */
 		return 0;
 	eq->timer.ready = timer_expired;
 	eq->timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (eq->timer.fd < 0)
 		return -errno;
-	rc = eq_watch(eq, &eq->timer, EPOLLIN);
+	rc = queue_watch(&eq->wait, &eq->timer, EPOLLIN);
 	if (rc) {
 		close(eq->timer.fd);
 		eq->timer.fd = -1;
@@ -124,7 +115,7 @@ int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t
 	else
 		TAILQ_INSERT_HEAD(&eq->deadlines, deadline, link);
 	deadline->at_ns = at_ns;
-	if (!eq->timer_ns || at_ns < eq->timer_ns)
+	if (!eq->wait.set && (!eq->timer_ns || at_ns < eq->timer_ns))
 		set_timer(eq, at_ns);
 	return 0;
 }
@@ -134,4 +125,26 @@ void eq_clear_deadline(struct prov_eq *eq, struct prov_deadline *deadline)
 	if (deadline->at_ns)
 		TAILQ_REMOVE(&eq->deadlines, deadline, link);
 	deadline->at_ns = 0;
+}
+
+/* Progress ----------------------------------------------------------------------------------- */
+
+int eq_progress(struct prov_eq *eq)
+{
+	int count = 0;
+
+	if (!eq->wait.set)
+		return progress_own(eq);
+	while (count < HANDLED_MAX && expire(eq))
+		count++;
+	return count;
+}
+
+int eq_arm(struct prov_eq *eq)
+{
+	if (!queue_can_arm(&eq->wait))
+		return -FI_EINVAL;
+	if (TAILQ_EMPTY(&eq->events))
+		eq_progress(eq);
+	return TAILQ_EMPTY(&eq->events) ? 0 : -FI_EAGAIN;
 }

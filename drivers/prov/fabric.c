@@ -156,6 +156,36 @@ static int fabric_trywait(struct fid_fabric *fid, struct fid **fids, int count)
 	return rc;
 }
 
+/* Shared sets -------------------------------------------------------------------------------- */
+
+static int join(struct fid *fid, struct plx_watch_set *set, struct plx_watch *event)
+{
+	struct prov_cq *cq = (struct prov_cq *)fid;
+	struct prov_eq *eq = (struct prov_eq *)fid;
+
+	if (fid->fclass == FI_CLASS_CQ && !cq->refs)
+		return queue_join(&cq->wait, set, cq->fabric->prov->cq_ops->nests);
+	if (fid->fclass != FI_CLASS_EQ || eq->refs)
+		return -FI_EINVAL;
+	eq->event = event;
+	return queue_join(&eq->wait, set, false);
+}
+
+static uint64_t left_ns(const struct fid_eq *eq)
+{
+	return eq_left_ns((const struct prov_eq *)eq);
+}
+
+static int open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
+{
+	static const struct plx_watch_ops watch_ops = {join, left_ns};
+
+	if (flags || strcmp(name, PLX_WATCH_OPS) != 0)
+		return -FI_ENOSYS;
+	*ops = (void *)&watch_ops;
+	return 0;
+}
+
 static int fabric_close(struct fid *fid)
 {
 	struct prov_fabric *fabric = (struct prov_fabric *)fid;
@@ -166,7 +196,13 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-static struct fi_ops fabric_fid_ops = PROV_FID_OPS(fabric_close, PROV_REFUSED, PROV_REFUSED);
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+	.bind = PROV_REFUSED,
+	.control = PROV_REFUSED,
+	.ops_open = open_ops,
+};
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),

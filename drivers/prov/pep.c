@@ -9,6 +9,7 @@
 
 #define FULL_PAUSE_NS   (10 * PLX_NS_PER_MS) /* when too many requests are unanswered */
 #define FAILED_PAUSE_NS PLX_NS_PER_S         /* when descriptors or memory run out */
+#define ACCEPTS_MAX     16                   /* per event of a shared set */
 
 static struct prov_pep *pep_of(struct fid *fid)
 {
@@ -63,15 +64,22 @@ static bool has_room(struct prov_pep *pep)
 }
 
 /* One connection at a time. The event queue calls again for the next, up to 16 times per progress,
- * so a flood of connections does not delay a loop turn. */
-static void pep_ready(struct prov_source *source)
+ * so a flood of connections does not delay a loop turn. A shared set calls once, until it is looked
+ * at again. */
+static void pep_ready(struct plx_watch *source, uint32_t events)
 {
 	struct prov_pep *pep = plx_container_of(source, struct prov_pep, source);
 
-	if (has_room(pep))
-		prov_pep_ops(pep)->incoming(pep);
-	else
-		pause_accepting(pep, FULL_PAUSE_NS);
+	unsigned left = pep->eq->wait.set ? ACCEPTS_MAX : 1;
+	uint64_t before;
+
+	do {
+		before = pep->accepted;
+		if (has_room(pep))
+			prov_pep_ops(pep)->incoming(pep);
+		else
+			pause_accepting(pep, FULL_PAUSE_NS);
+	} while (pep->accepted != before && --left);
 }
 
 /* Listening ---------------------------------------------------------------------------------- */
@@ -250,7 +258,7 @@ static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct f
 	fid_init(&pep->fid.fid, FI_CLASS_PEP, context, &pep_fid_ops);
 	pep->fid.ops = &pep_ops;
 	pep->fid.cm = &pep_cm_ops;
-	pep->source = (struct prov_source){.fd = -1, .ready = pep_ready};
+	pep->source = (struct plx_watch){.fd = -1, .ready = pep_ready};
 	pep->resume.passed = resume;
 	TAILQ_INIT(&pep->silent);
 	TAILQ_INIT(&pep->told);

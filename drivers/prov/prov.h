@@ -8,9 +8,8 @@
  *   prov_pep.h        passive endpoints: pep.c; incoming connections: request.c
  *   prov_cq.h         completion queues: cq.c
  *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
- *   prov_queue.h      waiting for either kind of queue: queue.c
- *   mr.c              memory registration
- *   address.c         addresses of endpoints
+ *   prov_queue.h      waiting for either kind of queue, in its own epoll set or a shared one:
+ * queue.c mr.c              memory registration address.c         addresses of endpoints
  *   provider.h, send_calls.h   templates that a provider's files include
  *   module.c          entry point of a module that libfabric loads
  *

@@ -50,6 +50,7 @@ struct prov_cq {
 /* A provider's extension. Its queue starts with a struct prov_cq; the rest is zeroed. */
 struct prov_cq_ops {
 	size_t bytes;                     /* size of its queue */
+	bool nests;                       /* a shared set contains its own, for the fast path */
 	struct fi_ops_cq calls;           /* PROV_CQ_CALLS */
 	int (*init)(struct prov_cq *cq);  /* Return: 0; -FI_ENOMEM; -errno */
 	void (*fini)(struct prov_cq *cq); /* also after init failed or was not called */

@@ -57,7 +57,7 @@ struct prov_ep {
 	uint32_t tx_head, tx_tail;   /* sends in flight; modulo 2^32 */
 	uint32_t tx_size;
 	struct prov_domain *domain;
-	struct prov_source source; /* its socket */
+	struct plx_watch source; /* its socket */
 	struct prov_eq *eq;
 	struct fi_info *info;
 	struct prov_request *request; /* its origin, until fi_accept */

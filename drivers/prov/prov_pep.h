@@ -24,7 +24,7 @@ struct prov_pep_ops;
 struct prov_request {
 	struct fid fid; /* FI_CLASS_CONNREQ */
 	const struct prov_pep_ops *ops;
-	struct prov_source source;
+	struct plx_watch source;
 	struct sockaddr_storage peer;   /* set before it is reported */
 	uid_t user;                     /* of a peer on this host */
 	void *ticket;                   /* see plx_admit.h; NULL: none, or its owner took it */
@@ -42,7 +42,7 @@ struct prov_pep {
 	struct prov_fabric *fabric;
 	struct prov_eq *eq;
 	struct fi_info *info;
-	struct prov_source source;
+	struct plx_watch source;
 	struct sockaddr_storage address; /* port 0 until bound */
 	bool listening;
 	uint32_t backlog;
@@ -51,6 +51,7 @@ struct prov_pep {
 	struct plx_admit_calls admit;   /* accepted NULL: the default */
 	uint32_t handshakes_max;        /* silent requests; for the default only */
 	uint64_t silent_ns;             /* until its first message */
+	uint64_t accepted;              /* connections */
 	uint64_t ended[PLX_ADMIT_ENDS]; /* silent requests */
 	struct plx_log_limit log_limit;
 	struct prov_requests silent; /* oldest first */

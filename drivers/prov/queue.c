@@ -40,10 +40,45 @@ int queue_open_wait(struct queue_wait *wait, bool with_signal)
 
 void queue_close_wait(struct queue_wait *wait)
 {
+	if (wait->set && wait->nested.fd >= 0)
+		wait->set->remove(wait->set, &wait->nested);
 	if (wait->signal_fd >= 0)
 		close(wait->signal_fd);
 	if (wait->epoll_fd >= 0)
 		close(wait->epoll_fd);
+}
+
+int queue_join(struct queue_wait *wait, struct plx_watch_set *set, bool nests)
+{
+	int rc;
+
+	if (queue_can_arm(wait))
+		return -FI_EINVAL;
+	if (!nests) {
+		queue_close_wait(wait);
+		*wait = QUEUE_WAIT_NONE;
+	}
+	wait->nested.fd = wait->epoll_fd;
+	rc = nests ? set->add(set, &wait->nested, EPOLLIN) : 0;
+	if (rc == 0)
+		wait->set = set;
+	return rc;
+}
+
+int queue_watch(const struct queue_wait *wait, struct plx_watch *watch, uint32_t events)
+{
+	return wait->set ? wait->set->add(wait->set, watch, events)
+			 : plx_watch_in(wait->epoll_fd, watch, events);
+}
+
+void queue_unwatch(const struct queue_wait *wait, struct plx_watch *watch)
+{
+	if (watch->fd < 0)
+		return;
+	if (wait->set)
+		wait->set->remove(wait->set, watch);
+	else
+		epoll_ctl(wait->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
 }
 
 int queue_control(const struct queue_wait *wait, int command, void *arg)

@@ -150,7 +150,7 @@ static void on_deadline(struct prov_deadline *deadline)
 		prov_request_end(request, PLX_ADMIT_SILENT, "it said nothing for too long");
 }
 
-static void on_ready(struct prov_source *source)
+static void on_ready(struct plx_watch *source, uint32_t events)
 {
 	struct prov_request *request = plx_container_of(source, struct prov_request, source);
 
@@ -164,13 +164,14 @@ void prov_request_add(struct prov_pep *pep, int fd, const struct sockaddr *peer,
 {
 	struct prov_request *request = calloc(1, prov_pep_ops(pep)->request_bytes);
 
+	pep->accepted++;
 	if (!request) {
 		close(fd);
 		return;
 	}
 	request->fid.fclass = FI_CLASS_CONNREQ;
 	request->ops = prov_pep_ops(pep);
-	request->source = (struct prov_source){.fd = fd, .ready = on_ready};
+	request->source = (struct plx_watch){.fd = fd, .ready = on_ready};
 	request->pep = pep;
 	request->user = user;
 	request->deadline.passed = on_deadline;

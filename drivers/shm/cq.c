@@ -45,23 +45,19 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep)
 
 int cq_watch(struct shm_cq *cq, struct shm_ep *ep)
 {
-	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = ep};
-
-	if (!queue_can_sleep(&cq->q.wait))
-		return 0;
-	return epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_ADD, ep->base.source.fd, &event) ? -errno
-											 : 0;
+	ep->doorbell.fd = ep->base.source.fd;
+	return queue_watch(&cq->q.wait, &ep->doorbell, EPOLLIN | EPOLLRDHUP);
 }
 
 void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep)
 {
-	if (queue_can_sleep(&cq->q.wait) && ep->base.source.fd >= 0)
-		epoll_ctl(cq->q.wait.epoll_fd, EPOLL_CTL_DEL, ep->base.source.fd, NULL);
+	queue_unwatch(&cq->q.wait, &ep->doorbell);
 }
 
 /* Take some of the wake-up bytes; any that remain wake us again. */
-static void clear_doorbell(struct shm_ep *ep)
+void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
 {
+	struct shm_ep *ep = plx_container_of(doorbell, struct shm_ep, doorbell);
 	char byte;
 	struct iovec iov = {&byte, sizeof(byte)};
 	struct mmsghdr all[BYTES_AT_ONCE];
@@ -74,11 +70,10 @@ static void clear_doorbell(struct shm_ep *ep)
 	if (got > 0 ? all[got - 1].msg_len > 0 : got < 0 && errno == EAGAIN)
 		progress_activate(ep);
 	else
-		ep_incoming(&ep->base.source);
+		ep_incoming(&ep->base.source, events);
 }
 
-/* Clear whatever woke the queue or would wake it. */
-static void clear_wakes(struct shm_cq *cq)
+void cq_clear_wakes(struct shm_cq *cq)
 {
 	struct epoll_event events[WOKEN_AT_ONCE];
 	int count = epoll_wait(cq->q.wait.epoll_fd, events, WOKEN_AT_ONCE, 0);
@@ -86,7 +81,7 @@ static void clear_wakes(struct shm_cq *cq)
 
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr)
-			clear_doorbell(events[i].data.ptr);
+			cq_doorbell_rang(events[i].data.ptr, events[i].events);
 		else
 			cq->q.is_signalled |= read(cq->q.wait.signal_fd, &value, sizeof(value)) > 0;
 	}
@@ -96,18 +91,23 @@ static bool is_idle(struct prov_cq *q)
 {
 	struct shm_cq *cq = (struct shm_cq *)q;
 
-	clear_wakes(cq);
+	if (!q->wait.set)
+		cq_clear_wakes(cq);
 	return !q->is_signalled && q->head == q->tail && progress_arm(cq);
 }
 
 static int init(struct prov_cq *base)
 {
 	struct shm_cq *cq = (struct shm_cq *)base;
+	int rc;
 
 	TAILQ_INIT(&cq->active);
 	TAILQ_INIT(&cq->belled);
 	cq->slots = calloc(BELL_BITS, sizeof(struct shm_ep *));
-	return cq->slots ? bell_create(&cq->bell, &cq->bell_fd) : -FI_ENOMEM;
+	rc = cq->slots ? bell_create(&cq->bell, &cq->bell_fd) : -FI_ENOMEM;
+	if (rc == 0 && base->wait.epoll_fd < 0)
+		rc = queue_open_wait(&base->wait, false);
+	return rc;
 }
 
 static void fini(struct prov_cq *base)

@@ -5,24 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* `more` endpoints of the domain are bound to that EQ; -1: one is not any longer. */
-static int watch_eq(struct shm_domain *domain, struct prov_eq *eq, int more)
-{
-	struct shm_watch **at = &domain->watches, *watch;
-
-	while (*at && (*at)->eq != eq)
-		at = &(*at)->next;
-	watch = *at ? *at : calloc(1, sizeof(*watch));
-	if (!watch)
-		return -FI_ENOMEM;
-	watch->eq = eq;
-	watch->endpoints += (uint32_t)more;
-	*at = watch->endpoints ? watch : watch->next;
-	if (!watch->endpoints)
-		free(watch);
-	return 0;
-}
-
 static void domain_init(struct prov_domain *domain)
 {
 	TAILQ_INIT(&((struct shm_domain *)domain)->sending);
@@ -45,7 +27,6 @@ static void drop(struct shm_ep *ep)
 	ep->segment_fd = -1;
 }
 
-/* The sockets of its event queue progress with its domain's queues (progress.c). */
 static int enable(struct prov_ep *base)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;
@@ -55,11 +36,9 @@ static int enable(struct prov_ep *base)
 	ep->probe = plx_random_id();
 	ep->tx_mask = power_of_two(base->tx_size) - 1;
 	ep->sends = calloc(ep->tx_mask + 1, sizeof(*ep->sends));
-	if (rc == 0)
-		rc = ep->sends ? watch_eq(domain_of(ep), base->eq, 1) : -FI_ENOMEM;
-	if (rc) {
+	if (rc || !ep->sends) {
 		drop(ep);
-		return rc;
+		return rc ? rc : -FI_ENOMEM;
 	}
 	cq_attach(rx_cq_of(ep), ep);
 	return 0;
@@ -71,6 +50,7 @@ static void init(struct prov_ep *base)
 
 	ep->segment_fd = ep->peer_pidfd = -1;
 	base->source.ready = ep_incoming;
+	ep->doorbell = (struct plx_watch){-1, cq_doorbell_rang};
 }
 
 static void ep_close(struct prov_ep *base)
@@ -83,7 +63,6 @@ static void ep_close(struct prov_ep *base)
 	progress_end(ep);
 	receives_flush(base, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
-	watch_eq(domain_of(ep), base->eq, -1);
 	drop(ep);
 }
 

@@ -242,20 +242,21 @@ static PLX_NOINLINE void sweep(struct shm_cq *cq)
 	}
 }
 
-static PLX_NOINLINE void look_for_hang_ups(struct shm_domain *domain)
+/* If nobody waits, nor reads the event queue. */
+static PLX_NOINLINE void look_for_hang_ups(struct shm_cq *cq)
 {
+	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
 	struct timespec now;
 	uint64_t now_ns;
 
+	if (cq->q.wait.set) /* its owner handles them */
+		return;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now); /* a few milliseconds, but cheap */
 	now_ns = (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
 	if (now_ns == domain->looked_ns)
 		return;
 	domain->looked_ns = now_ns;
-	for (struct shm_watch *watch = domain->watches, *next; watch; watch = next) {
-		next = watch->next;
-		eq_progress(watch->eq);
-	}
+	cq_clear_wakes(cq);
 }
 
 /* Peers may read as fast as we write: after some parts, the next endpoint gets its turn. */
@@ -306,7 +307,7 @@ void progress_poll(struct shm_cq *cq)
 	if (plx_unlikely(!TAILQ_EMPTY(&domain->sending)))
 		continue_sends(domain);
 	if (plx_unlikely(++cq->polls % CLOCK_EVERY == 0)) {
-		look_for_hang_ups(domain);
+		look_for_hang_ups(cq);
 		if (cq->polls % SWEEP_EVERY == 0)
 			sweep(cq);
 	}

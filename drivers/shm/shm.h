@@ -116,24 +116,17 @@ struct shm_ep {
 	struct shm_ep *next_caller; /* in the domain's list, if calls_later */
 
 	/* Connection. */
-	struct shm_later *later; /* the peer's backlog is full: retry later */
-	int segment_fd;          /* of the receiving ring, until sent; else -1 */
-	uint64_t probe;          /* a word that the peer reads to check that it can */
-};
-
-/* An EQ that a domain's endpoints are bound to, with their count. */
-struct shm_watch {
-	struct shm_watch *next;
-	struct prov_eq *eq;
-	uint32_t endpoints;
+	struct plx_watch doorbell; /* its socket, once connected; base.source: until then */
+	struct shm_later *later;   /* the peer's backlog is full: retry later */
+	int segment_fd;            /* of the receiving ring, until sent; else -1 */
+	uint64_t probe;            /* a word that the peer reads to check that it can */
 };
 
 struct shm_domain {
 	struct prov_domain base;
-	struct shm_eps sending;    /* endpoints with sends in flight */
-	struct shm_ep *callers;    /* endpoints that call their peers in the next poll, if needed */
-	struct shm_watch *watches; /* the EQs of its endpoints */
-	uint64_t looked_ns;        /* when a poll last checked for hang-ups */
+	struct shm_eps sending; /* endpoints with sends in flight */
+	struct shm_ep *callers; /* endpoints that call their peers in the next poll, if needed */
+	uint64_t looked_ns;     /* when a poll last checked for hang-ups */
 };
 
 static inline struct shm_cq *rx_cq_of(const struct shm_ep *ep)
@@ -167,6 +160,8 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep);
 /* The endpoint's socket wakes the queue from connect to hang-up. */
 int cq_watch(struct shm_cq *cq, struct shm_ep *ep);
 void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep);
+void cq_clear_wakes(struct shm_cq *cq); /* clear what woke the queue or would wake it */
+void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events);
 
 /* ep.c ------------------------------------------------------------------------------------- */
 
@@ -179,7 +174,8 @@ int shm_ep_connect(struct prov_ep *base, const void *data, size_t length);
 int shm_ep_accept(struct prov_ep *base, const void *data, size_t length);
 void shm_ep_shutdown(struct prov_ep *base);
 void shm_ep_disconnect(struct prov_ep *base);
-void ep_incoming(struct prov_source *source); /* its socket is readable or hung up */
+/* The socket of a connecting endpoint is readable; that of a connected one hung up. */
+void ep_incoming(struct plx_watch *socket, uint32_t events);
 
 /* progress.c ------------------------------------------------------------------------------- */
 

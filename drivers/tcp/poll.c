@@ -111,7 +111,7 @@ static int watch(struct tcp_ep *ep)
 }
 
 /* The peer closed: first takes what arrived before that. */
-static void hung_up(struct prov_source *source)
+static void hung_up(struct plx_watch *source, uint32_t events)
 {
 	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, base.source);
 
@@ -396,6 +396,7 @@ static void fini(struct prov_cq *base)
 
 const struct prov_cq_ops tcp_cq_ops = {
 	.bytes = sizeof(struct tcp_cq),
+	.nests = true,
 	.calls = PROV_CQ_CALLS(cq_read),
 	.init = init,
 	.fini = fini,

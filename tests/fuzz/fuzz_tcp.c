@@ -468,7 +468,7 @@ static void open_connection(uint8_t how)
 		must(fi_connect(ep, info->dest_addr, "who", 3) == 0);
 	} else {
 		peer.accepts = true;
-		((struct prov_pep *)pep)->source.ready(&((struct prov_pep *)pep)->source);
+		((struct prov_pep *)pep)->source.ready(&((struct prov_pep *)pep)->source, EPOLLIN);
 	}
 	take_events();
 	if (how & 2)

@@ -49,10 +49,14 @@ static int send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, s
 	return 0;
 }
 
+/* In a set that the queues share, one watch serves both. */
 static int watch(struct shm_ep *ep)
 {
-	int rc = eq_watch(ep->base.eq, &ep->base.source, EPOLLRDHUP);
+	bool shares = ep->base.eq->wait.set;
+	int rc = shares ? 0 : eq_watch(ep->base.eq, &ep->base.source, EPOLLRDHUP);
 
+	if (shares)
+		eq_unwatch(ep->base.eq, &ep->base.source);
 	rc = rc ? rc : cq_watch(rx_cq_of(ep), ep);
 	if (rc == 0 && tx_cq_of(ep) != rx_cq_of(ep))
 		rc = cq_watch(tx_cq_of(ep), ep);
@@ -241,9 +245,9 @@ static void answered(struct shm_ep *ep)
 }
 
 /* The event queue of a connected endpoint sees only its closure. */
-void ep_incoming(struct prov_source *source)
+void ep_incoming(struct plx_watch *socket, uint32_t events)
 {
-	struct shm_ep *ep = plx_container_of(source, struct shm_ep, base.source);
+	struct shm_ep *ep = plx_container_of(socket, struct shm_ep, base.source);
 
 	if (ep->base.state == EP_CONNECTING) {
 		answered(ep);

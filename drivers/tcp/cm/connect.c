@@ -269,7 +269,7 @@ static void connected(struct tcp_ep *ep)
 		prov_ep_fail(&ep->base, errno, NULL, 0);
 }
 
-static void dial_ready(struct prov_source *source)
+static void dial_ready(struct plx_watch *source, uint32_t events)
 {
 	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, base.source);
 
@@ -300,7 +300,7 @@ static int dial(struct tcp_ep *ep)
 
 	if (fd < 0)
 		return -errno;
-	ep->base.source = (struct prov_source){.fd = fd, .ready = dial_ready};
+	ep->base.source = (struct plx_watch){.fd = fd, .ready = dial_ready};
 	tcp_set_options(fd, ep->base.info);
 	if (congestion_leave_bbr(fd))
 		congestion_return_to_bbr(fd, &ep->base.peer);
