@@ -148,7 +148,7 @@ static int run(struct measure *measure)
 	rc = plx_poller_add("open loop", poll, measure, &poller);
 	if (rc)
 		return rc;
-	plx_poller_set_arm(poller, arm, NULL);
+	plx_poller_set_arm(poller, arm);
 	plx_loop_run();
 	plx_poller_remove(poller);
 	plx_timer_stop(&measure->drain);

@@ -215,7 +215,7 @@ int cat_input_start(const struct cat_sender *sender)
 	if (cat_conf.rate)
 		in.period_ns = (PLX_NS_PER_S + cat_conf.rate - 1) / cat_conf.rate;
 	if (rc == 0)
-		plx_poller_set_arm(in.poller, arm, NULL);
+		plx_poller_set_arm(in.poller, arm);
 	return rc;
 }
 

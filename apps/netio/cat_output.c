@@ -267,7 +267,7 @@ int cat_output_start(void)
 									      : PIPE_BUF;
 	rc = plx_poller_add("output", turn, NULL, &out.poller);
 	if (rc == 0)
-		plx_poller_set_arm(out.poller, arm, NULL);
+		plx_poller_set_arm(out.poller, arm);
 	return rc;
 }
 

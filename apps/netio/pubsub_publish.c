@@ -262,7 +262,7 @@ static int set_up(void)
 	run.timer.cb = on_timer;
 	if (plx_poller_add("publish", publish_some, NULL, &run.poller) != 0)
 		return -1;
-	plx_poller_set_arm(run.poller, arm, NULL);
+	plx_poller_set_arm(run.poller, arm);
 	if (listen_at(host, port) != 0)
 		return -1;
 	plx_app_say("listening on %s:%u", host,

@@ -216,7 +216,7 @@ static int set_up(void)
 	netio_timer_start_ns(&run.watch, PATIENCE_NS + throughput_conf.duration_ns);
 	if (plx_poller_add("send", send_some, NULL, &run.poller) != 0)
 		return -1;
-	plx_poller_set_arm(run.poller, arm, NULL);
+	plx_poller_set_arm(run.poller, arm);
 	return throughput_connect(&run.ctx.evloop);
 }
 

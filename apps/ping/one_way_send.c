@@ -103,6 +103,6 @@ int one_way_start_sender(struct one_way *run)
 	int rc = plx_poller_add("one way", send_in_bursts, run, &run->sender);
 
 	if (rc == 0)
-		plx_poller_set_arm(run->sender, arm_sender, NULL);
+		plx_poller_set_arm(run->sender, arm_sender);
 	return rc;
 }

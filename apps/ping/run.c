@@ -155,7 +155,7 @@ static int run(struct client *client)
 		rc = plx_poller_add("open loop", open_loop_poll, client, &sender);
 		if (rc)
 			return rc;
-		plx_poller_set_arm(sender, open_loop_arm, NULL);
+		plx_poller_set_arm(sender, open_loop_arm);
 	}
 	plx_loop_run();
 	plx_timer_stop(&client->deadline);

@@ -93,6 +93,4 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.rx_size = PROV_EP_SIZE,
 	.cq_entries = PROV_CQ_SIZE,
 	.signal_every = 0, /* a full endpoint refuses */
-	.eq_every_turns = 256,
-	.eq_pending_turns = 16,
 };

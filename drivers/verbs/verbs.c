@@ -216,8 +216,6 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.rx_size = 202,        /* the most that a link posts; each link requests what it needs */
 	.cq_entries = CQ_ENTRIES,
 	.cq_overruns = true,
-	.signal_every = 16,     /* a failed inject is not reported, and ends the connection */
-	.eq_every_turns = 1024, /* each read is a system call */
-	.eq_pending_turns = 64,
+	.signal_every = 16, /* a failed inject is not reported, and ends the connection */
 	.needs_mr = true,
 };

@@ -47,10 +47,11 @@ static void on_fork(void)
 	}
 	/* If a callback of a link or listener forked, the rest of the turn must poll nothing. */
 	home->scheduled = home->unserved = NULL;
+	home->look_in = UINT32_MAX;
 	LIST_FOREACH_SAFE (set, &home->sets, of_home, next) {
 		set->of_home.le_next = NULL;
 		set->links = set->listeners = 0;
-		set->eq_in_polls = UINT32_MAX;
+		set->eq_due = false;
 	}
 }
 
@@ -130,12 +131,22 @@ static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
 
 static PLX_NOINLINE int poll_events(struct plx_set *set)
 {
-	int done = eq_poll(set);
+	set->eq_due = false;
+	return eq_poll(set);
+}
 
-	set->eq_in_polls = set->connecting ? set->driver->eq_pending_turns
-					   : set->driver->eq_every_turns;
-	set_register_new_zones(set);
-	return done;
+/* Let the lcore's epoll set handle what is ready. Other providers may need reads to make a
+ * connection. */
+static PLX_NOINLINE void look(struct plx_fabric_lcore *home)
+{
+	home->look_in = LOOK_EVERY_TURNS;
+	home->watches->look(home->watches);
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
+		set_register_new_zones(set);
+		set->eq_due |= set->connecting || set->fids.watch_ops;
+		if (set->connecting)
+			home->look_in = LOOK_PENDING_TURNS;
+	}
 }
 
 static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_ns)
@@ -145,20 +156,8 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 	set->has_sent = false; /* sends from callbacks count for the next poll */
 	if (set->links)
 		done = cq_poll(set);
-	if (plx_unlikely(set->eq_in_polls-- <= 1))
+	if (plx_unlikely(set->eq_due))
 		done += poll_events(set);
-	note_done(set, done, now_ns);
-	return done;
-}
-
-/* Before a sleep: poll the EQ in any case. */
-static PLX_NOINLINE int poll_all(struct plx_set *set, uint64_t now_ns)
-{
-	int done;
-
-	set->has_sent = false;
-	done = cq_poll(set);
-	done += poll_events(set);
 	note_done(set, done, now_ns);
 	return done;
 }
@@ -167,17 +166,16 @@ static PLX_NOINLINE int poll_all(struct plx_set *set, uint64_t now_ns)
 static int poll_sets(void *arg, uint64_t now_ns)
 {
 	struct plx_fabric_lcore *home = arg;
-	bool all = plx_loop_falls_asleep();
 	int work = 0;
 
 	home->turn++;
 	home->turn_ns = now_ns;
+	if (plx_unlikely(home->look_in-- <= 1))
+		look(home);
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
-		if (plx_unlikely(!set->links) && !set->listeners)
+		if (plx_unlikely(!set->links) && !set->listeners && !set->eq_due)
 			continue;
-		if (plx_unlikely(all))
-			work += poll_all(set, now_ns);
-		else if (!is_cold(set) || home->turn % COLD_TURNS == 0)
+		if (!is_cold(set) || home->turn % COLD_TURNS == 0)
 			work += poll_set(set, now_ns);
 	}
 	if (home->scheduled || plx_unlikely(home->chores))
@@ -212,7 +210,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 		plx_fail(ENOMEM, "out of memory");
 		return NULL;
 	}
-	*home = (struct plx_fabric_lcore){.id = id};
+	*home = (struct plx_fabric_lcore){.id = id, .watches = lcore_watch_set()};
 	TAILQ_INIT(&home->kept_pools);
 	TAILQ_INIT(&home->requests);
 	liveness_home_init(home);
@@ -226,7 +224,7 @@ static struct plx_fabric_lcore *open_here(uint32_t id)
 		free(home);
 		return NULL;
 	}
-	plx_poller_set_arm(home->poller, sleep_arm, sleep_woke);
+	plx_poller_set_arm(home->poller, sleep_arm);
 	plx_poller_set_leave(home->poller, flush_sets);
 	lcores[id] = home;
 	return home;

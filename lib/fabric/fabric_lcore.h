@@ -31,6 +31,11 @@ struct frame_hello;
 #define COLD_AFTER_NS PLX_NS_PER_MS
 #define COLD_TURNS    16
 
+/* Turns between two looks at the lcore's epoll set, each a system call; and while a connection is
+ * being made. */
+#define LOOK_EVERY_TURNS   512
+#define LOOK_PENDING_TURNS 16
+
 /* Per turn, for incoming connections and for closing links; the rest waits for the next turn. */
 #define TURN_BUDGET_NS     (100 * PLX_NS_PER_US)
 
@@ -115,7 +120,9 @@ struct plx_fabric_lcore {
 	bool windows_logged;
 	bool chores; /* there are unserved links, or kept pools */
 	uint64_t turn;
-	uint64_t turn_ns;  /* clock of the current turn */
+	uint64_t turn_ns; /* clock of the current turn */
+	uint32_t look_in; /* turns until the next look */
+	struct plx_watch_set *watches;
 	uint64_t rx_bytes; /* receive buffers of its links */
 	LIST_HEAD(, plx_set) sets;
 	LIST_HEAD(links, plx_link) links;

@@ -19,14 +19,16 @@
 
 PLX_BEGIN_DECLS
 
+struct plx_watch_ops; /* lib/base/plx_watch.h, not installed */
+
 /** libfabric objects that one lcore has open with one provider. */
 struct plx_fabric_fids {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
-	int wait_fd;                 /**< of the CQ */
-	int eq_fd;                   /**< of the EQ */
+	/** How to share the lcore's epoll set; NULL: the queues have a descriptor each. */
+	const struct plx_watch_ops *watch_ops;
 	size_t cq_entries;           /**< size of the CQ: requested by lib/fabric, then the actual
 					  one */
 	enum fi_cq_format cq_format; /**< of the CQ, as lib/fabric reads it */
@@ -156,15 +158,14 @@ struct plx_fabric_driver {
 	uint32_t signal_every; /**< at least every n-th frame requests a completion, for providers
 				    that queue injected frames without limit or hide their failures;
 				    0: never */
-	uint32_t eq_every_turns;   /**< turns between reads of the EQ while no event is expected */
-	uint32_t eq_pending_turns; /**< the same while a connection is being made */
-	bool needs_mr;             /**< register zones and use their descriptors */
-	const char *unreachable;   /**< why an address may be unreachable: a question after "is the
-					name right, and "; NULL: a missing route */
+	bool needs_mr;         /**< register zones and use their descriptors */
+	const char *unreachable; /**< why an address may be unreachable: a question after "is the
+				      name right, and "; NULL: a missing route */
 };
 
-/** Open queues with a descriptor each (FI_WAIT_FD), which fi_trywait arms before every sleep. See
- * open_queues of struct plx_fabric_driver.
+/** Open queues that share the lcore's epoll set if the provider can; otherwise with a descriptor
+ * each (FI_WAIT_FD). fi_trywait arms both before every sleep. See open_queues of struct
+ * plx_fabric_driver.
  * Thread: owner. */
 int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info);
 

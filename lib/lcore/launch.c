@@ -122,8 +122,8 @@ int lcore_enter(struct lcore *lcore)
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS); /* cannot fail; the default is 50 us */
 	loop = loop_create(lcore->id, eventfd);
 	if (!loop)
-		return plx_fail(ENOMEM, "%s: no memory for its loop (%zu bytes)", lcore_text(lcore),
-				loop_bytes());
+		return plx_fail(errno, "%s: no loop (%zu bytes, and a descriptor): %s",
+				lcore_text(lcore), loop_bytes(), strerror(errno));
 	lcore_become(loop, lcore->id);
 	/* L1 -> L2: a thread that finds the loop sees it complete, and its lcore's id, CPUs and
 	 * node. */

@@ -138,8 +138,6 @@ static void forget(struct lcore *lcore)
 		return;
 	loop->bell.eventfd = -1;
 	fds_forget(&loop->fds);
-	if (loop->sleep_set.open)
-		close(loop->sleep_set.epoll);
 	/* Relaxed: there is one thread. */
 	atomic_store_explicit(&lcore->loop, NULL, memory_order_relaxed);
 	atomic_store_explicit(&lcore->state, PLX_LCORE_OFF, memory_order_relaxed);

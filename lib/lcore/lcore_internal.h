@@ -4,6 +4,7 @@
 #define LCORE_INTERNAL_H
 
 #include "plx_lcore.h"
+#include "plx_watch.h"
 
 /** Set the error text of `what` in the child of a fork. Thread: any. Return: -EPERM. */
 int plx_fail_forked(const char *what);
@@ -11,6 +12,11 @@ int plx_fail_forked(const char *what);
 /** Set the error text of `what` on a thread that is not an lcore. Thread: any. Return: -ENOENT;
  * -EPERM in the child of a fork. */
 int plx_fail_no_lcore(const char *what);
+
+/** The calling lcore's epoll set: a sleeping lcore wakes for what it watches, and handles it. An
+ * awake one does so only when asked to look. Thread: an lcore. Return: valid until the lcore ends.
+ */
+struct plx_watch_set *lcore_watch_set(void);
 
 /** Runs in the child of a fork, on the thread that forked, while plx_lcore_id still returns its
  * lcore. fn: calls only async-signal-safe functions. Ownership: static. */

@@ -188,20 +188,17 @@ void plx_poller_remove(struct plx_poller *poller);
 
 struct plx_sleep;
 
-/** Prepare to sleep. Name what ends the sleep with plx_sleep_on and plx_sleep_until, and make sure
- * that all work from now on does end it.
- * Return: 0; -EAGAIN there is work, or sleeping is not safe. After several refusals without work
- * the lcore naps. */
+/** Prepare to sleep: look once more for work, also where the poller looks rarely. Make sure that
+ * all work from now on ends the sleep: a descriptor of plx_fd_add becomes ready, a message or a
+ * signal arrives, or plx_sleep_until's time has come. Return: 0; -EAGAIN there is work, or sleeping
+ * is not safe. After several refusals without work the lcore naps. */
 typedef int (*plx_poller_arm_fn)(void *arg, struct plx_sleep *sleep);
-
-/** The sleep that arm prepared is over; the poller is called next. */
-typedef void (*plx_poller_woke_fn)(void *arg, const struct plx_sleep *sleep);
 
 /** plx_loop_run returns: the loop calls nothing until it runs again. */
 typedef void (*plx_poller_leave_fn)(void *arg);
 
-/** Let the lcore sleep while this poller is idle. woke may be NULL. Thread: its lcore. */
-void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke);
+/** Let the lcore sleep while this poller is idle. Thread: its lcore. */
+void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm);
 
 /** Set a function that finishes work which the poller deferred to its next call. Not called in the
  * child of a fork, nor after plx_loop_turn, whose return value says whether to call it again at
@@ -209,33 +206,12 @@ void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_po
  * Thread: its lcore. */
 void plx_poller_set_leave(struct plx_poller *poller, plx_poller_leave_fn leave);
 
-/** Set by lib/lcore alone. */
-extern __thread bool plx_loop_falls_asleep_tls PLX_INITIAL_EXEC;
-
-/** Whether the lcore will sleep after this turn if it finds no work. A poller that checks some
- * places rarely must then check all. Thread: an lcore. */
-static inline bool plx_loop_falls_asleep(void)
-{
-	return plx_loop_falls_asleep_tls;
-}
-
 /** Make the lcore nap, because some work is not announced. In arm. */
 void plx_sleep_nap(struct plx_sleep *sleep);
-
-/** End the sleep when fd is readable. Any number of descriptors; above 30 over all pollers they
- * stay in an epoll set, so call plx_sleep_forget before closing one. In arm.
- * Return: true; false: fd cannot be watched, or no memory, and the lcore naps. */
-bool plx_sleep_on(struct plx_sleep *sleep, int fd);
-
-/** Forget fd of plx_sleep_on before it is closed. Thread: the same lcore; does nothing on other
- * threads. */
-void plx_sleep_forget(int fd);
 
 /** End the sleep at time_ns, or earlier so that an adaptive lcore is awake then. In arm. */
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);
 
-/** Whether fd ended the sleep, or was ready at its end. In woke. */
-bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd);
 
 /* Descriptors ------------------------------------------------------------------------------ */
 

@@ -16,6 +16,7 @@ archive below -fsanitize=thread '-DPLX_VERSION=""' $includes -Ilib/lcore{,/loop,
 
 with="-fsanitize=thread $includes -Itests/unit/lcore"
 program unit/lcore/signal_test.c 20 "$with @@ %below -lnuma -lhwloc"
+program unit/lcore/fd_test.c 20 "$with @@ %below -lnuma -lhwloc"
 program stress/sleep_test.c 60 "-include tests/stress/step.h @/sleep.c @/wake.c @/lane.c \
 	@/message.c @/signal.c $with %below -lnuma -lhwloc" 5000
 program unit/lcore/sleep_test.c 60 "$with @@ %below -lnuma -lhwloc"
@@ -44,14 +45,15 @@ mutant 'it looks once more before it announces its sleep' sleep.c \
 mutant 'nobody looks once more before sleeping' message.c '/^bool messages_wait/,/^}/s/return .*/return false;/'
 mutant 'nobody looks into the lanes once more' lane.c \
 	'/^bool lanes_wait/,/^}/s/\t\t\t\treturn true;/\t\t\t\treturn false;/'
-mutant 'the eventfd is read after the second look' sleep.c 's/^\tblock(sleep, /\twake_clear(loop->bell.eventfd);\n&/'
-mutant 'the eventfd is not waited for' sleep.c 's/{.fd = bell->eventfd, .events/{.fd = -1, .events/'
+mutant 'events are taken after the second look' sleep.c 's/^\tcount = fds_wait(/\tfds_wait(\&loop->fds, 0);\n&/'
+mutant 'the eventfd is not waited for' fd.c 's/-errno : add(&fds->set, &fds->bell, EPOLLIN | EPOLLET)/-errno : 0/'
 mutant 'timers do not end it' sleep.c 's/^\tlimit(sleep, due.next_ns, PLX_WAKE_TIMER);/\tdue.exact_ns = UINT64_MAX;/'
-mutant 'what pollers wait for does not end it' sleep.c 's/^\tsleep->fds\[sleep->count++\] = .*/\t;/'
-mutant 'what found no place does not end it' sleep.c 's/ && sleep_set_add(set, fd, sleep->arming))/)/'
-mutant 'what a sleep is not asked for is not taken out' sleep_set.c \
-	'/^void sleep_set_settle/,/^}/s/\.watched && /.watched \&\& false \&\& /'
-mutant 'the eventfd is never read' sleep.c '/^\t\twake_clear(loop->bell.eventfd);/s/.*/\t\t;/'
+mutant 'what libraries watch does not end it' fd.c \
+	's/^\treturn plx_watch_in(fds->epoll/\treturn watch != \&fds->bell ? 0 : plx_watch_in(fds->epoll/'
+mutant 'the eventfd is level-triggered, and never read' fd.c 's/EPOLLIN | EPOLLET)/EPOLLIN)/'
+mutant 'the event of a removed descriptor stays' fd.c \
+	'/^static void take_out/,/^}/{/^\tforget(/d;}'
+mutant 'the event of a changed descriptor stays' fd.c '/^\tif (err == 0) \/\* the kernel/,/;/d'
 mutant 'it sleeps whatever its pollers say' sleep.c 's/^\t\tidle->refusals++;/\t\treturn true;/'
 
 # Waking

@@ -97,8 +97,7 @@ static void enlist(struct plx_link *link)
 	link->set->op_count += op_count(link);
 	link->set->rx_count += link_receives(link);
 	link->set->connecting++;
-	if (link->set->eq_in_polls > link->driver->eq_pending_turns)
-		link->set->eq_in_polls = link->driver->eq_pending_turns;
+	link->home->look_in = (uint32_t)lesser(link->home->look_in, LOOK_PENDING_TURNS);
 }
 
 static void delist(struct plx_link *link)

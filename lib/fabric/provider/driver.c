@@ -3,6 +3,7 @@
  * queues of drivers without special needs. */
 #include "base_internal.h"
 #include "fabric_provider.h"
+#include "plx_watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -294,17 +295,18 @@ int driver_getinfo(const struct driver_choice *choice, const char *node, const c
 
 int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info)
 {
+	bool shares = fi_open_ops(&fids->fabric->fid, PLX_WATCH_OPS, 0, (void **)&fids->watch_ops,
+				  NULL) == 0;
+	enum fi_wait_obj wait_obj = shares ? FI_WAIT_NONE : FI_WAIT_FD;
 	struct fi_cq_attr cq_attr = {
 		.size = fids->cq_entries,
 		.format = fids->cq_format,
-		.wait_obj = FI_WAIT_FD,
+		.wait_obj = wait_obj,
 	};
-	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	struct fi_eq_attr eq_attr = {.wait_obj = wait_obj};
 	int rc = fi_cq_open(fids->domain, &cq_attr, &fids->cq, NULL);
 
-	rc = rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
-	rc = rc ? rc : fi_control(&fids->cq->fid, FI_GETWAIT, &fids->wait_fd);
-	return rc ? rc : fi_control(&fids->eq->fid, FI_GETWAIT, &fids->eq_fd);
+	return rc ? rc : fi_eq_open(fids->fabric, &eq_attr, &fids->eq, NULL);
 }
 
 int driver_open(const struct plx_fabric_driver *driver, const struct fi_info *info, void *context,

@@ -69,11 +69,12 @@ struct plx_set {
 	const struct plx_fabric_driver *driver;
 	bool direct; /* opened for one link with direct data placement */
 	struct plx_fabric_fids fids;
+	struct plx_watch cq_watch, eq_watch; /* of their descriptors; eq_watch: or of events */
 	uint32_t links, listeners, connecting;
 	uint32_t op_count;    /* operations of all its links: upper bound on completions */
 	uint32_t rx_count;    /* receives of all its links */
 	uint32_t tx_inflight; /* of all its links */
-	uint32_t eq_in_polls; /* polls until the next read of the EQ */
+	bool eq_due;          /* the next poll reads the EQ */
 	bool has_sent;        /* since the last poll: frames may wait for `flush` */
 	uint64_t last_work_ns;
 	uint64_t emptied_ns;               /* all completions that had arrived by then were taken */
@@ -129,6 +130,5 @@ bool cq_drain(struct plx_set *set);
 
 /* sleep.c */
 int sleep_arm(void *arg, struct plx_sleep *sleep);
-void sleep_woke(void *arg, const struct plx_sleep *sleep);
 
 #endif

@@ -7,16 +7,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 
 /* A set that failed to open is in no list. */
 void set_close(struct plx_set *set)
 {
+	struct plx_watch_set *watches = set->home->watches;
+
 	if (set->of_home.le_prev)
 		LIST_REMOVE(set, of_home);
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
 		driver_close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
-	plx_sleep_forget(set->fids.wait_fd);
-	plx_sleep_forget(set->fids.eq_fd);
+	if (!set->fids.watch_ops) {
+		watches->remove(watches, &set->cq_watch);
+		watches->remove(watches, &set->eq_watch);
+	}
 	driver_close(&set->fids);
 	free(set);
 }
@@ -52,6 +57,31 @@ static void warn_apart(const struct plx_set *set)
 			set->home->id, lcore, set->device, device, device);
 }
 
+static void eq_ready(struct plx_watch *watch, uint32_t events)
+{
+	plx_container_of(watch, struct plx_set, eq_watch)->eq_due = true;
+}
+
+/* From now on the lcore's epoll set knows when the queues have something. Return: 0 or a libfabric
+ * error. */
+static int watch_queues(struct plx_set *set)
+{
+	const struct plx_watch_ops *ops = set->fids.watch_ops;
+	struct plx_watch_set *watches = set->home->watches;
+	struct fid *cq = &set->fids.cq->fid, *eq = &set->fids.eq->fid;
+	int rc;
+
+	set->eq_watch.ready = eq_ready;
+	if (ops) {
+		rc = ops->join(cq, watches, NULL);
+		return rc ? rc : ops->join(eq, watches, &set->eq_watch);
+	}
+	rc = fi_control(cq, FI_GETWAIT, &set->cq_watch.fd);
+	rc = rc ? rc : fi_control(eq, FI_GETWAIT, &set->eq_watch.fd);
+	rc = rc ? rc : watches->add(watches, &set->cq_watch, EPOLLIN);
+	return rc ? rc : watches->add(watches, &set->eq_watch, EPOLLIN);
+}
+
 /* Return: NULL with an error text. */
 static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driver_choice *choice,
 				const struct fi_info *info, bool direct)
@@ -66,11 +96,10 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	}
 	set->home = home;
 	set->driver = driver;
-	set->fids.wait_fd = set->fids.eq_fd = -1;
+	set->cq_watch.fd = set->eq_watch.fd = -1;
 	set->direct = direct;
 	set->fids.cq_entries = direct ? DIRECT_CQ_ENTRIES : driver->cq_entries;
 	set->fids.cq_format = direct ? FI_CQ_FORMAT_DATA : FI_CQ_FORMAT_MSG;
-	set->eq_in_polls = driver->eq_every_turns;
 	snprintf(set->device, sizeof(set->device), "%s", device ? device : "");
 	snprintf(set->label, sizeof(set->label), "%s (libfabric %s%s%s)", driver->name,
 		 driver->provider, device ? " on " : "", set->device);
@@ -78,6 +107,7 @@ static struct plx_set *set_open(struct plx_fabric_lcore *home, const struct driv
 	const char *step;
 	int rc = driver_open(driver, info, set, &set->fids, &step);
 
+	rc = rc ? rc : watch_queues(set);
 	if (rc == -EFBIG) /* only from plx_shm, with a text */
 		plx_fail_in(-EFBIG, "%s: opening the queues failed: ", set->label);
 	else if (rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an lcore's links sleep. The loop asks after a turn that polled every set and found nothing
- * (plx_loop_falls_asleep). fi_trywait arms each set, and the lcore waits for the descriptors of its
- * queues. The first turn after a sleep polls all queues again. */
+/* How an lcore's links sleep. The loop asks after a turn that found nothing. fi_trywait looks into
+ * the queues of each set and arms them; what arrives from then on is seen by the lcore's epoll set.
+ * The next turn polls all completion queues, and event queues that have something. */
 #include "fabric_listen.h"
 #include "tx.h"
 
@@ -32,12 +32,15 @@ static bool all_will_be_notified(const struct plx_fabric_lcore *home)
 /* Return: 0; -EAGAIN there is work, or the provider fails: if it keeps refusing, the lcore naps. */
 static int arm_set(struct plx_set *set, struct plx_sleep *sleep)
 {
+	const struct plx_watch_ops *ops = set->fids.watch_ops;
 	struct fid *both[] = {&set->fids.cq->fid, &set->fids.eq->fid};
 
-	if (fi_trywait(set->fids.fabric, both, 2))
+	if (fi_trywait(set->fids.fabric, both, 2)) {
+		set->eq_due = true;
 		return -EAGAIN;
-	plx_sleep_on(sleep, set->fids.wait_fd);
-	plx_sleep_on(sleep, set->fids.eq_fd);
+	}
+	if (ops)
+		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), ops->left_ns(set->fids.eq)));
 	return 0;
 }
 
@@ -45,8 +48,12 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 {
 	struct plx_fabric_lcore *home = arg;
 
+	home->turn |= COLD_TURNS - 1; /* the next turn also polls cold sets */
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
-		if (set->links + set->listeners > 0 && arm_set(set, sleep) != 0)
+		bool is_used = set->links + set->listeners > 0;
+
+		/* Descriptors stay readable until fi_trywait. */
+		if ((is_used || !set->fids.watch_ops) && arm_set(set, sleep) != 0)
 			return -EAGAIN;
 	}
 	if (!all_will_be_notified(home))
@@ -54,13 +61,4 @@ int sleep_arm(void *arg, struct plx_sleep *sleep)
 	if (home->kept_pool_count)
 		plx_sleep_until(sleep, plx_time_add(plx_loop_now_ns(), KEPT_POOLS_EVERY_NS));
 	return 0;
-}
-
-void sleep_woke(void *arg, const struct plx_sleep *sleep)
-{
-	struct plx_fabric_lcore *home = arg;
-
-	home->turn |= COLD_TURNS - 1; /* the next turn also polls cold sets */
-	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
-		set->eq_in_polls = 1;
 }

@@ -86,8 +86,6 @@ void idle_start(struct loop *loop)
 {
 	if (loop->sleep_at_ns != PLX_NEVER)
 		loop->sleep_at_ns = 0; /* the last run may have left a period */
-	/* Other threads may have closed some of its descriptors. */
-	sleep_set_fini(&loop->sleep_set);
 	know_costs(&loop->idle);
 }
 

@@ -6,7 +6,6 @@
  *   idle_policy.c   how long to poll: arithmetic on times, without a clock
  *   idle_text.c     a policy as text
  *   sleep.c         falling asleep and waking
- *   sleep_set.c     more descriptors than a sleep's array holds
  *   wake.c          the eventfds that end a sleep
  *   idle_cost.c     what a sleep and a wake-up cost: measured at start, updated at run time
  *   idle_watch.c    finds crowded CPUs, and pollers that keep the lcore awake */
@@ -15,7 +14,6 @@
 
 #include "plx_lcore.h"
 
-#include <poll.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 
@@ -77,48 +75,14 @@ void idle_policy_learn(struct idle_policy *policy, uint64_t gap_ns);
 
 /* A sleep ---------------------------------------------------------------------------------- */
 
-#define SLEEP_FDS_MAX 32
-#define SLEEP_SET     (SLEEP_FDS_MAX - 1) /* if the array is full: the set of the others */
-
-struct sleep_set {
-	bool open;
-	int epoll;                   /* readable when a watched descriptor is */
-	uint64_t sleep;              /* number of the current sleep */
-	uint32_t watched, asked;     /* entries in the epoll set; added for this sleep */
-	uint32_t room;               /* a power of two */
-	struct sleep_entry *entries; /* by descriptor */
-	struct epoll_event *events;  /* same size */
-};
-
-/* Close it, and forget all. */
-void sleep_set_fini(struct sleep_set *set);
-/* Start a sleep without descriptors. Return: false: no descriptor for the set. */
-bool sleep_set_begin(struct sleep_set *set);
-/* Wake on fd. Return: false if it cannot be watched. */
-bool sleep_set_add(struct sleep_set *set, int fd, struct plx_poller *whose);
-/* Drop the descriptors that poller added. */
-void sleep_set_take_back(struct sleep_set *set, const struct plx_poller *whose);
-/* Remove descriptors that were not added for this sleep from the epoll set. */
-void sleep_set_settle(struct sleep_set *set);
-/* After a sleep: find the ready descriptors. Return: the poller of the first; NULL: none. */
-struct plx_poller *sleep_set_look(struct sleep_set *set);
-bool sleep_set_ready(const struct sleep_set *set, int fd);
-/* Call before the descriptor is closed. */
-void sleep_set_forget(struct sleep_set *set, int fd);
-
-/* What a sleep waits for. The first descriptor is the eventfd. */
+/* What ends a sleep, in addition to the lcore's descriptors (fd.c). */
 struct plx_sleep {
 	uint64_t until_ns;
 	enum plx_wake_cause limited_by; /* the reason for until_ns: TIMER, CAP or NAP */
 	bool unsure;                    /* something in it cannot be waited for */
-	int ready;                      /* result of ppoll: number of descriptors */
 	uint64_t exact_ns;              /* must not sleep past this; UINT64_MAX: none */
 	uint64_t early_ns;              /* how long until_ns is before it; 0: it is not */
 	uint64_t lasted_ns;
-	uint32_t count;
-	struct plx_poller *arming; /* the poller that adds to it now */
-	struct pollfd fds[SLEEP_FDS_MAX];
-	struct plx_poller *whose[SLEEP_FDS_MAX];
 };
 
 /* Idle periods ----------------------------------------------------------------------------- */
@@ -210,7 +174,6 @@ uint64_t sleep_until_work(struct loop *loop);
 
 /* wake.c: an eventfd belongs to the process and is kept. Return: that of lcore id; -errno. */
 int wake_open(uint32_t id);
-void wake_clear(int eventfd);
 void wake_all(void);       /* Thread: any + signal handlers */
 void wake_close_all(void); /* only when nothing can call wake_all */
 void wake_write(struct bell *bell);

@@ -2,6 +2,7 @@
 /* What a sleep and a wake-up cost: measured at start, and updated at run time. */
 #include "lcore_priv.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <time.h>

@@ -7,21 +7,14 @@
  *        clear it and write the eventfd
  *
  * All four are sequentially consistent: either S2 sees S3, or S4 sees S1. Then pollers are armed,
- * and the lcore blocks on their descriptors, its eventfd and the next timer. It reads the eventfd
- * after that, before the next turn, and never between S4 and blocking. The model is
- * tests/model/sleep.pml; see also doc/design/idle.md.
- *
- * Why ppoll instead of epoll: there are few descriptors, their order shows their owners, and its
- * time-out is in ns. With many descriptors the last one
- * is an epoll set of the rest (sleep_set.c). */
+ * and the lcore blocks on its epoll set (fd.c), in which the eventfd is, until the next timer. The
+ * eventfd is edge-triggered: a write is taken by the block that it ends, or by a look in a turn,
+ * and never between S4 and blocking. The model is tests/model/sleep.pml; see also
+ * doc/design/idle.md. */
 #include "lcore_priv.h"
-
-#include <string.h>
 
 #define NAP_MAX_NS   PLX_NS_PER_MS
 #define REFUSALS_MAX 4 /* in a row, before the lcore naps */
-
-__thread bool plx_loop_falls_asleep_tls;
 
 /* Limits of a sleep --------------------------------------------------------------------------- */
 
@@ -40,46 +33,9 @@ void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns)
 	sleep->exact_ns = earlier(sleep->exact_ns, time_ns);
 }
 
-/* The array has one place left, or none. Return: whether fd will end the sleep. */
-static bool sleep_on_set(struct plx_sleep *sleep, int fd)
-{
-	struct sleep_set *set = &loop_self->sleep_set;
-
-	if (sleep->count == SLEEP_SET && sleep_set_begin(set))
-		sleep->fds[sleep->count++] = (struct pollfd){.fd = set->epoll, .events = POLLIN};
-	if (sleep->count == SLEEP_FDS_MAX && sleep_set_add(set, fd, sleep->arming))
-		return true;
-	plx_sleep_nap(sleep);
-	return false;
-}
-
-void plx_sleep_forget(int fd)
-{
-	if (loop_self)
-		sleep_set_forget(&loop_self->sleep_set, fd);
-}
-
-bool plx_sleep_on(struct plx_sleep *sleep, int fd)
-{
-	if (plx_unlikely(sleep->count >= SLEEP_SET))
-		return sleep_on_set(sleep, fd);
-	sleep->whose[sleep->count] = sleep->arming;
-	sleep->fds[sleep->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-	return true;
-}
-
 void plx_sleep_nap(struct plx_sleep *sleep)
 {
 	sleep->unsure = true;
-}
-
-bool plx_sleep_ended_by(const struct plx_sleep *sleep, int fd)
-{
-	for (uint32_t i = 1; i < sleep->count; i++) {
-		if (sleep->fds[i].fd == fd && sleep->fds[i].revents)
-			return true;
-	}
-	return sleep->count == SLEEP_FDS_MAX && sleep_set_ready(&loop_self->sleep_set, fd);
 }
 
 /* Going to sleep ----------------------------------------------------------------------------- */
@@ -150,38 +106,15 @@ static bool set_limit(struct loop *loop, struct plx_sleep *sleep)
 	return true;
 }
 
-/* ppoll until until_ns. If that is over already, the sleep lasts 0 ns. */
-static void block(struct plx_sleep *sleep, uint64_t now_ns)
-{
-	uint64_t wait_ns = plx_time_since(now_ns, sleep->until_ns);
-	struct timespec timeout = {
-		.tv_sec = (time_t)(wait_ns / PLX_NS_PER_S),
-		.tv_nsec = (long)(wait_ns % PLX_NS_PER_S),
-	};
-	/* Fails if a signal handler ran, which also wakes the lcore. */
-	sleep->ready = ppoll(sleep->fds, sleep->count,
-			     sleep->until_ns == UINT64_MAX ? NULL : &timeout, NULL);
-	if (sleep->ready < 0) {
-		for (uint32_t i = 0; i < sleep->count; i++)
-			sleep->fds[i].revents = 0;
-	}
-	if (sleep->count == SLEEP_FDS_MAX && sleep->fds[SLEEP_SET].revents)
-		sleep->whose[SLEEP_SET] = sleep_set_look(&loop_self->sleep_set);
-}
-
 /* Awake -------------------------------------------------------------------------------------- */
 
-static enum plx_wake_cause cause_of(const struct loop *loop, const struct plx_sleep *sleep)
+/* count: events, of which the program's descriptors have some. */
+static enum plx_wake_cause cause_of(const struct fds *fds, const struct plx_sleep *sleep, int count,
+				    bool is_users)
 {
-	if (sleep->fds[0].revents || sleep->ready < 0)
+	if (count < 0 || fds->rang) /* a signal handler ran, or it was written to */
 		return PLX_WAKE_MESSAGE;
-	for (uint32_t i = 1; i < sleep->count; i++) {
-		if (sleep->fds[i].revents)
-			return loop->fds.poller && loop->fds.poller == sleep->whose[i]
-				     ? PLX_WAKE_FD
-				     : PLX_WAKE_POLLER;
-	}
-	return sleep->limited_by;
+	return is_users ? PLX_WAKE_FD : count ? PLX_WAKE_POLLER : sleep->limited_by;
 }
 
 static void measure(struct loop *loop, enum plx_wake_cause cause, const struct plx_sleep *sleep,
@@ -231,11 +164,10 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 	uint64_t fell_ns = checked_time_ns(fell_tsc, loop->now_ns, UINT64_MAX);
 	uint64_t woke_tsc, woke_ns, work;
 	enum plx_wake_cause cause;
+	int count;
 
-	if (plx_unlikely(sleep->count == SLEEP_FDS_MAX))
-		sleep_set_settle(&loop->sleep_set);
 	LCORE_STEP();
-	block(sleep, fell_ns);
+	count = fds_wait(&loop->fds, plx_time_since(fell_ns, sleep->until_ns));
 	LCORE_STEP();
 	woke_tsc = plx_tsc();
 	woke_ns = checked_time_ns(woke_tsc, fell_ns, sleep->until_ns);
@@ -243,50 +175,35 @@ static uint64_t sleep_now(struct loop *loop, struct plx_sleep *sleep)
 		sleep->lasted_ns = plx_time_since(fell_ns, woke_ns);
 	if (plx_time_since(sleep->until_ns, woke_ns) >= LOOP_LONG_NS)
 		loop_note_pause(loop, woke_ns - sleep->until_ns, woke_ns);
-	cause = cause_of(loop, sleep);
-	if (sleep->fds[0].revents)
-		wake_clear(loop->bell.eventfd);
 	LCORE_STEP();
 	/* Relaxed: a sender that clears it now writes for nothing, and the next sleep is short. */
 	atomic_store_explicit(&loop->bell.sleeping, 0, memory_order_relaxed);
+	loop_skip_time(loop, fell_tsc, woke_tsc);
+	work = fds_handle(&loop->fds);
+	cause = cause_of(&loop->fds, sleep, count, work > 0);
 	measure(loop, cause, sleep, woke_tsc);
 	counter_add(&idle->counts.sleeps, 1);
 	counter_add(&idle->counts.naps, sleep->unsure);
 	counter_add(&idle->counts.wakes[cause], 1);
 	counter_add(&idle->counts.asleep_ns, sleep->lasted_ns);
 	idle->slept = true;
-	loop_skip_time(loop, fell_tsc, woke_tsc);
-	pollers_woke(&loop->pollers, sleep);
 	idle_look(loop);
 	if (loop_asked_to_stop(loop))
 		return 0;
-	work = loop_turn(loop);
+	work += loop_turn(loop);
 	judge(idle, cause, work);
 	return work;
 }
 
 uint64_t sleep_until_work(struct loop *loop)
 {
-	struct plx_sleep sleep;
+	struct plx_sleep sleep = {.limited_by = PLX_WAKE_CAP, .exact_ns = UINT64_MAX};
 	struct bell *bell = &loop->bell;
 	struct due due = next_due(loop, UINT64_MAX); /* no poller was asked yet */
-	uint64_t work;
 
 	if (due_soon(loop, &due))
 		return 0;
-	/* The last check: pollers that skip some sources in most turns check all of them. */
-	plx_loop_falls_asleep_tls = true;
-	work = loop_turn(loop);
-	plx_loop_falls_asleep_tls = false;
-	if (work || loop->sleep_at_ns == PLX_NEVER) /* it was set to poll in this turn */
-		return work;
-	memset(&sleep, 0, offsetof(struct plx_sleep, fds));
 	sleep.until_ns = plx_time_add(loop->now_ns, loop->idle.conf.sleep_max_ns);
-	sleep.limited_by = PLX_WAKE_CAP;
-	sleep.exact_ns = UINT64_MAX;
-	sleep.count = 1;
-	sleep.fds[0] = (struct pollfd){.fd = bell->eventfd, .events = POLLIN};
-
 	/* Relaxed: discards a ring after the last sleep. */
 	atomic_store_explicit(&bell->rung_tsc, 0, memory_order_relaxed);
 	LCORE_STEP();

@@ -13,6 +13,14 @@ static_assert(ATOMIC_INT_LOCK_FREE == 2, "used in signal handlers");
 /* fd + 1; 0: none yet. */
 static _Atomic int eventfds[PLX_LCORE_MAX];
 
+static void wake_clear(int fd)
+{
+	uint64_t count;
+	ssize_t bytes = read(fd, &count, sizeof(count));
+
+	(void)bytes; /* empty if it was not written */
+}
+
 int wake_open(uint32_t id)
 {
 	/* Relaxed: the main thread creates it, then the lcore uses it. */
@@ -28,14 +36,6 @@ int wake_open(uint32_t id)
 				id, strerror(errno));
 	atomic_store_explicit(&eventfds[id], fd + 1, memory_order_seq_cst); /* see wake_all */
 	return fd;
-}
-
-void wake_clear(int fd)
-{
-	uint64_t count;
-	ssize_t bytes = read(fd, &count, sizeof(count));
-
-	(void)bytes; /* empty if it was not written */
 }
 
 static void ring(int fd)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* User descriptors, in one epoll set per lcore. A poller checks the set every LOOK_TURNS turns; a
- * sleeping lcore waits for the set's descriptor. */
+/* The one epoll set of an lcore: its eventfd, the program's descriptors, and those of libraries
+ * (plx_watch.h). A sleeping lcore blocks on it. While awake, a poller checks it every LOOK_TURNS
+ * turns for the program's descriptors; without any, libraries say when to check. */
 #include "lcore_priv.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,74 +16,148 @@
 	((uint32_t)(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET | EPOLLONESHOT))
 
 struct plx_fd {
-	int fd;
+	struct plx_watch watch;
 	plx_fd_fn fn;
 	void *arg;
 	struct fds *owner;
 	LIST_ENTRY(plx_fd) link;
 };
 
-static int look(struct fds *fds)
+/* Events ------------------------------------------------------------------------------------- */
+
+static void call_user(struct plx_watch *watch, uint32_t events)
 {
-	int count;
+	struct plx_fd *fd = plx_container_of(watch, struct plx_fd, watch);
 
-	fds->until_look = LOOK_TURNS;
-	count = epoll_wait(fds->epoll, fds->events, FDS_BURST, 0);
-	fds->event_count = count > 0 ? (unsigned)count : 0;
-	for (unsigned i = 0; i < fds->event_count; i++) {
-		struct plx_fd *fd = fds->events[i].data.ptr;
+	fd->fn(watch->fd, events, fd->arg);
+}
 
-		if (fd) /* not removed by the one before */
-			fd->fn(fd->fd, fds->events[i].events, fd->arg);
+/* A write ended a sleep, or was late for it. */
+static void bell_rang(struct plx_watch *bell, uint32_t events)
+{
+	plx_container_of(bell, struct fds, bell)->rang = true;
+}
+
+int fds_wait(struct fds *fds, uint64_t wait_ns)
+{
+	struct timespec timeout = {
+		.tv_sec = (time_t)(wait_ns / PLX_NS_PER_S),
+		.tv_nsec = (long)(wait_ns % PLX_NS_PER_S),
+	};
+	uint64_t wait_ms = wait_ns / PLX_NS_PER_MS + (wait_ns % PLX_NS_PER_MS != 0);
+	int count = epoll_pwait2(fds->epoll, fds->events, FDS_BURST, &timeout, NULL);
+
+	if (count < 0 && errno != EINTR) /* an old kernel, or a container that forbids it */
+		count = epoll_wait(fds->epoll, fds->events, FDS_BURST,
+				   (int)earlier(wait_ms, INT_MAX));
+	fds->next = 0;
+	fds->count = count > 0 ? (unsigned)count : 0;
+	return count;
+}
+
+unsigned fds_handle(struct fds *fds)
+{
+	unsigned work = 0;
+
+	fds->rang = false;
+	while (fds->next < fds->count) {
+		const struct epoll_event *event = &fds->events[fds->next++];
+		struct plx_watch *watch = event->data.ptr;
+
+		if (!watch || !watch->ready)
+			continue;
+		work += watch->ready == call_user;
+		watch->ready(watch, event->events);
 	}
-	fds->event_count = 0;
-	return count > 0 ? count : 0;
+	return work;
+}
+
+static unsigned look(struct fds *fds)
+{
+	fds->until_look = LOOK_TURNS;
+	fds_wait(fds, 0);
+	return fds_handle(fds);
 }
 
 static int poll_fds(void *arg, uint64_t now_ns)
 {
 	struct fds *fds = arg;
 
-	return plx_unlikely(--fds->until_look == 0) ? look(fds) : 0;
+	return plx_unlikely(--fds->until_look == 0) ? (int)look(fds) : 0;
 }
 
+/* The loop waits for the whole set. */
 static int arm_fds(void *arg, struct plx_sleep *sleep)
 {
-	plx_sleep_on(sleep, ((struct fds *)arg)->epoll);
 	return 0;
 }
 
-static void woke_fds(void *arg, const struct plx_sleep *sleep)
+/* Its events that were taken and not handled yet. */
+static void forget(struct fds *fds, const struct plx_watch *watch)
 {
-	struct fds *fds = arg;
-
-	if (plx_sleep_ended_by(sleep, fds->epoll))
-		fds->until_look = 1;
+	for (unsigned i = fds->next; i < fds->count; i++) {
+		if (fds->events[i].data.ptr == watch)
+			fds->events[i].data.ptr = NULL;
+	}
 }
 
-/* Create the lcore's set, unless it exists. Return: 0; -errno. */
-static int open_set(struct fds *fds)
+/* For libraries ------------------------------------------------------------------------------ */
+
+static struct fds *fds_of(struct plx_watch_set *set)
+{
+	return plx_container_of(set, struct fds, set);
+}
+
+static int add(struct plx_watch_set *set, struct plx_watch *watch, uint32_t events)
+{
+	struct fds *fds = fds_of(set);
+
+	forget(fds, watch);
+	return plx_watch_in(fds->epoll, watch, events);
+}
+
+/* Fails if it was closed: the kernel has removed it. */
+static void take_out(struct plx_watch_set *set, struct plx_watch *watch)
+{
+	struct fds *fds = fds_of(set);
+
+	epoll_ctl(fds->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+	forget(fds, watch);
+}
+
+static void look_for_libraries(struct plx_watch_set *set)
+{
+	struct fds *fds = fds_of(set);
+
+	if (fds->poller) /* the program's functions run there */
+		fds->until_look = 1;
+	else
+		look(fds);
+}
+
+struct plx_watch_set *lcore_watch_set(void)
+{
+	return &loop_self->fds.set;
+}
+
+/* For programs ------------------------------------------------------------------------------- */
+
+static int add_poller(struct fds *fds)
 {
 	int err;
 
 	if (fds->poller)
 		return 0;
 	fds->until_look = LOOK_TURNS;
-	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (fds->epoll < 0)
-		return plx_fail(errno, "plx_fd_add: no epoll: %s", strerror(errno));
 	err = plx_poller_add("descriptors", poll_fds, fds, &fds->poller);
-	if (err) {
-		close(fds->epoll);
-		return err;
-	}
-	plx_poller_set_arm(fds->poller, arm_fds, woke_fds);
-	return 0;
+	if (err == 0)
+		plx_poller_set_arm(fds->poller, arm_fds);
+	return err;
 }
 
 static int control(struct plx_fd *fd, int what, uint32_t events, const char *caller)
 {
-	struct epoll_event event = {.events = events, .data.ptr = fd};
+	struct epoll_event event = {.events = events, .data.ptr = &fd->watch};
 	int err;
 
 	if (events & ~EVENTS_ALLOWED)
@@ -89,12 +165,12 @@ static int control(struct plx_fd *fd, int what, uint32_t events, const char *cal
 				"%s: events 0x%x: those that may be asked for are EPOLLIN, "
 				"EPOLLOUT, EPOLLRDHUP, EPOLLPRI, EPOLLET and EPOLLONESHOT",
 				caller, events);
-	if (epoll_ctl(fd->owner->epoll, what, fd->fd, &event) == 0)
+	if (epoll_ctl(fd->owner->epoll, what, fd->watch.fd, &event) == 0)
 		return 0;
 	if (plx_is_forked())
 		return plx_fail_forked(caller);
 	err = errno;
-	return plx_fail(err, "%s: descriptor %d: %s", caller, fd->fd,
+	return plx_fail(err, "%s: descriptor %d: %s", caller, fd->watch.fd,
 			err == EPERM    ? "epoll cannot watch it, as it is a file or directory"
 			: err == EEXIST ? "it is watched already; use plx_fd_modify"
 					: strerror(err));
@@ -109,13 +185,14 @@ int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd *
 		return plx_fail_no_lcore("plx_fd_add");
 	if (!fn)
 		return plx_fail(EINVAL, "plx_fd_add: no function to call: give one");
-	err = open_set(&loop_self->fds);
+	err = add_poller(&loop_self->fds);
 	if (err)
 		return err;
 	added = malloc(sizeof(*added));
 	if (!added)
 		return plx_fail(ENOMEM, "plx_fd_add: out of memory");
-	*added = (struct plx_fd){.fd = fd, .fn = fn, .arg = arg, .owner = &loop_self->fds};
+	*added = (struct plx_fd){
+		.watch = {fd, call_user}, .fn = fn, .arg = arg, .owner = &loop_self->fds};
 	err = control(added, EPOLL_CTL_ADD, events, "plx_fd_add");
 	if (err) {
 		free(added);
@@ -129,43 +206,48 @@ int plx_fd_add(int fd, uint32_t events, plx_fd_fn fn, void *arg, struct plx_fd *
 
 int plx_fd_modify(struct plx_fd *fd, uint32_t events)
 {
+	int err;
+
 	ASSERT_OWNER(fd->owner->poller->owner->lcore_id);
-	return control(fd, EPOLL_CTL_MOD, events, "plx_fd_modify");
+	err = control(fd, EPOLL_CTL_MOD, events, "plx_fd_modify");
+	if (err == 0) /* the kernel reports again what is ready and still wanted */
+		forget(fd->owner, &fd->watch);
+	return err;
 }
 
 void plx_fd_remove(struct plx_fd *fd)
 {
-	struct fds *fds;
-
 	if (!fd)
 		return;
-	fds = fd->owner;
-	ASSERT_OWNER(fds->poller->owner->lcore_id);
-	/* Fails if the user has closed it: the kernel has removed it. */
-	epoll_ctl(fds->epoll, EPOLL_CTL_DEL, fd->fd, NULL);
-	for (unsigned i = 0; i < fds->event_count; i++) {
-		if (fds->events[i].data.ptr == fd)
-			fds->events[i].data.ptr = NULL;
-	}
+	ASSERT_OWNER(fd->owner->poller->owner->lcore_id);
+	take_out(&fd->owner->set, &fd->watch);
 	LIST_REMOVE(fd, link);
 	free(fd);
+}
+
+/* Opening and closing ------------------------------------------------------------------------ */
+
+int fds_init(struct fds *fds, int eventfd)
+{
+	fds->set = (struct plx_watch_set){add, take_out, look_for_libraries};
+	fds->bell = (struct plx_watch){eventfd, bell_rang};
+	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
+	return fds->epoll < 0 ? -errno : add(&fds->set, &fds->bell, EPOLLIN | EPOLLET);
 }
 
 void fds_fini(struct fds *fds)
 {
 	struct plx_fd *fd, *next;
 
-	if (!fds->poller)
-		return;
 	LIST_FOREACH_SAFE (fd, &fds->list, link, next)
 		free(fd);
 	plx_poller_remove(fds->poller);
-	close(fds->epoll);
+	if (fds->epoll >= 0)
+		close(fds->epoll);
 }
 
 void fds_forget(struct fds *fds)
 {
-	if (fds->poller)
-		close(fds->epoll);
+	close(fds->epoll);
 	fds->epoll = -1;
 }

@@ -16,6 +16,7 @@
 #include "list.h"
 #include "messages.h"
 #include "plx_lcore.h"
+#include "plx_watch.h"
 
 #include <sys/epoll.h>
 
@@ -33,12 +34,10 @@ struct pollers {
 int pollers_add(struct pollers *pollers, const struct plx_poller *model, struct plx_poller **out);
 void pollers_fini(struct pollers *pollers);
 
-/* Ask each poller what ends the sleep. anyway: continue if one refuses. Return:
+/* Arm each poller. anyway: continue if one refuses. Return:
  * whether all were asked. Sets `unsure` of each one: whether it refused, cannot be asked, or asked
  * for a nap. */
 bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway);
-/* Notify all armed pollers that the sleep is over. */
-void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep);
 /* Call when the loop returns. */
 void pollers_leave(struct pollers *pollers);
 
@@ -53,7 +52,6 @@ struct plx_poller {
 	bool unsure; /* could not be waited for when last asked */
 	bool told;   /* logged that it cannot be armed */
 	plx_poller_arm_fn arm;
-	plx_poller_woke_fn woke;
 	plx_poller_leave_fn leave; /* NULL: nothing */
 	uint64_t looked_busy;      /* idle_watch.c: busy_calls at its last check */
 };
@@ -173,18 +171,29 @@ unsigned signals_run(struct loop *loop);
 
 /* Descriptors: fd.c ------------------------------------------------------------------------ */
 
-#define FDS_BURST 16
+#define FDS_BURST 32
 
 struct fds {
+	struct plx_watch_set set; /* for libraries */
+	struct plx_watch bell;    /* the lcore's eventfd */
+	bool rang;
 	int epoll;
 	uint32_t until_look;       /* turns */
-	struct plx_poller *poller; /* NULL: no descriptor was added yet */
+	struct plx_poller *poller; /* NULL: the program has added no descriptor yet */
 	LIST_HEAD(, plx_fd) list;
-	struct epoll_event events[FDS_BURST]; /* of the check in progress */
-	unsigned event_count;                 /* 0: no check in progress */
+	struct epoll_event events[FDS_BURST]; /* data.ptr: a struct plx_watch; NULL: removed */
+	unsigned next, count;                 /* those from next on are not handled yet */
 };
 
+/* Return: 0; -errno: call fds_fini. */
+int fds_init(struct fds *fds, int eventfd);
 void fds_fini(struct fds *fds);
+/* Block until there are events, for wait_ns. Return: their number; 0: the time is over; -1: a
+ * signal handler ran. */
+int fds_wait(struct fds *fds, uint64_t wait_ns);
+/* Handle the events. Sets `rang` if one is the bell's. Return: how many are of the program's
+ * descriptors. */
+unsigned fds_handle(struct fds *fds);
 void fds_forget(struct fds *fds); /* in the child of a fork: close the shared descriptor */
 
 /* The loop: loop.c ------------------------------------------------------------------------- */
@@ -208,7 +217,7 @@ struct loop_counts {
 	uint64_t noted_cycles; /* the lcore's: longer turns are examined */
 };
 
-/* Call on that lcore. Return: NULL: no memory for loop_bytes. */
+/* Call on that lcore. Return: NULL, with errno: no memory for loop_bytes, or no descriptor. */
 struct loop *loop_create(uint32_t lcore_id, int eventfd);
 void loop_destroy(struct loop *loop);
 size_t loop_bytes(void);
@@ -243,7 +252,6 @@ struct loop {
 	alignas(PLX_CACHE_LINE) struct signals signals;
 	/* Private to the lcore. */
 	struct idle idle;
-	struct sleep_set sleep_set;
 	struct fds fds;
 	uint64_t still_ns, still_end_ns;               /* the last pause: plx_loop_stood_still_ns */
 	alignas(PLX_CACHE_LINE) struct plx_task tasks; /* each turn reads its next, ... */

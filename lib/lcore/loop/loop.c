@@ -267,13 +267,15 @@ struct loop *loop_create(uint32_t lcore_id, int eventfd)
 	loop->pollers.lcore_id = loop->wheel.lcore_id = lcore_id;
 	loop->bell.eventfd = eventfd;
 	idle_apply(loop, &(struct plx_idle_conf){0});
-	return loop;
+	if (fds_init(&loop->fds, eventfd) == 0)
+		return loop;
+	loop_destroy(loop); /* keeps errno */
+	return NULL;
 }
 
 void loop_destroy(struct loop *loop)
 {
 	fds_fini(&loop->fds);
-	sleep_set_fini(&loop->sleep_set);
 	pollers_fini(&loop->pollers);
 	wheel_fini(&loop->wheel);
 	tasks_fini(&loop->tasks);
@@ -285,7 +287,7 @@ void loop_destroy(struct loop *loop)
 void loop_end_turns(struct loop *loop)
 {
 	loop->quit = true;
-	loop->fds.event_count = 0;
+	loop->fds.next = loop->fds.count;
 	wheel_fini(&loop->wheel);
 	loop->wheel.next_ns = UINT64_MAX;
 	tasks_fini(&loop->tasks);

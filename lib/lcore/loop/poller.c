@@ -18,22 +18,15 @@ void pollers_compact(struct pollers *pollers)
 	pollers->removed = false;
 }
 
-/* Add to *sleep what the poller waits for. Return: 0; -EAGAIN it refuses, or cannot be asked. */
+/* Let the poller limit the sleep. Return: 0; -EAGAIN it refuses, or cannot be asked. */
 static int ask(struct plx_poller *poller, struct plx_sleep *sleep)
 {
-	uint32_t descriptors = sleep->count;
-
-	sleep->arming = poller;
 	if (poller->arm && poller->arm(poller->arg, sleep) == 0)
 		return 0;
 	if (!poller->arm && !poller->told) {
 		poller->told = true;
 		idle_tell_unarmed(poller);
 	}
-	/* Its descriptors would end the sleep at once, or never. */
-	if (sleep->count == SLEEP_FDS_MAX)
-		sleep_set_take_back(&loop_self->sleep_set, poller);
-	sleep->count = descriptors;
 	plx_sleep_nap(sleep);
 	return -EAGAIN;
 }
@@ -57,18 +50,6 @@ bool pollers_arm(struct pollers *pollers, struct plx_sleep *sleep, bool anyway)
 	sleep->unsure = unsure;
 	pollers_ran(pollers);
 	return all;
-}
-
-void pollers_woke(struct pollers *pollers, const struct plx_sleep *sleep)
-{
-	pollers->running = true;
-	for (uint32_t i = 0; i < pollers->count; i++) {
-		struct plx_poller *poller = pollers->list[i];
-
-		if (poller->woke && !poller->removed)
-			poller->woke(poller->arg, sleep);
-	}
-	pollers_ran(pollers);
 }
 
 void pollers_leave(struct pollers *pollers)
@@ -109,11 +90,10 @@ int plx_poller_add(const char *name, plx_poller_fn fn, void *arg, struct plx_pol
 	return pollers_add(&loop_self->pollers, &poller, poller_out);
 }
 
-void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm, plx_poller_woke_fn woke)
+void plx_poller_set_arm(struct plx_poller *poller, plx_poller_arm_fn arm)
 {
 	ASSERT_OWNER(poller->owner->lcore_id);
 	poller->arm = arm;
-	poller->woke = woke;
 }
 
 void plx_poller_set_leave(struct plx_poller *poller, plx_poller_leave_fn leave)

@@ -259,7 +259,7 @@ static int add_queue(struct netio_listener *listener)
 		queue_destroy(listener->queue);
 		return rc;
 	}
-	plx_poller_set_arm(listener->poller, arm_held, NULL);
+	plx_poller_set_arm(listener->poller, arm_held);
 	plx_poller_set_leave(listener->poller, on_leave);
 	return 0;
 }

@@ -14,8 +14,6 @@ static const struct plx_fabric_driver foreign_driver = {
 	.rx_size = 256,
 	.cq_entries = 1024, /* beyond it they spill into a list and never overrun */
 	.signal_every = 32, /* it queues without limit */
-	.eq_every_turns = 256,
-	.eq_pending_turns = 16, /* reading the EQ sends the answer of an accept */
 };
 
 const struct plx_fabric_driver *const foreign_drivers[] = {

@@ -6,6 +6,9 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static int start_with_registration(void **state)
@@ -102,9 +105,9 @@ REGISTERING(every_nth_small_message_requests_a_completion)
 	assert_int_equal(asked, 2); /* of 9 frames with the HELLO, the 4th and the 8th */
 }
 
-static bool is_readable(const struct plx_fabric_fids *fids)
+static bool is_readable(const struct plx_set *set)
 {
-	struct pollfd fds[2] = {{fids->wait_fd, POLLIN, 0}, {fids->eq_fd, POLLIN, 0}};
+	struct pollfd fds[2] = {{set->cq_watch.fd, POLLIN, 0}, {set->eq_watch.fd, POLLIN, 0}};
 
 	return poll(fds, PLX_ARRAY_LEN(fds), 0) > 0;
 }
@@ -117,29 +120,24 @@ static bool is_armed(const struct plx_fabric_fids *fids)
 }
 
 /* The client's provider cannot progress unless polled, but the kernel takes what it sends, and the
- * server's end of the connection is in the same set. */
+ * server's end of the connection is in the same set. Pollux's own providers have no descriptors:
+ * tests/unit/prov/shared_set_test.c. */
 PLX_TEST(an_armed_set_sleeps_until_data_arrives)
 {
-	static const char *const providers[] = {"tcp", "foreign"};
+	fixture_start(is_provider_given() ? NULL : "foreign", false);
+	fixture_pair(NULL);
+	for (unsigned round = 1; round <= 50; round++) {
+		struct plx_set *set = client.link->set;
 
-	for (unsigned i = 0; i < (is_provider_given() ? 1 : PLX_ARRAY_LEN(providers)); i++) {
-		print_message("over %s\n", providers[i]);
-		fixture_start(providers[i], false);
-		fixture_pair(NULL);
-		for (unsigned round = 1; round <= 50; round++) {
-			struct plx_set *set = client.link->set;
-
-			/* An lcore would sleep. libfabric 2.1's tcp may wake it once for nothing.
-			 */
-			expect_soon(is_armed(&set->fids) && !is_readable(&set->fids));
-			assert_works(plx_link_send(client.link, "wake", 4));
-			for (int k = 0; k < 1000 && !is_readable(&set->fids); k++)
-				sched_yield();
-			assert_true(is_readable(&set->fids));
-			assert_true(pump_until(&server.messages, round, 1000));
-		}
-		fixture_stop();
+		/* An lcore would sleep. libfabric 2.1's tcp may wake it once for nothing. */
+		expect_soon(is_armed(&set->fids) && !is_readable(set));
+		assert_works(plx_link_send(client.link, "wake", 4));
+		for (int k = 0; k < 1000 && !is_readable(set); k++)
+			sched_yield();
+		assert_true(is_readable(set));
+		assert_true(pump_until(&server.messages, round, 1000));
 	}
+	fixture_stop();
 }
 
 static int getinfo_of_short_messages(uint32_t version, const char *node, const char *service,
@@ -179,6 +177,64 @@ TEST(a_cold_set_notices_a_message_at_once)
 		pump_ms(20); /* far past COLD_AFTER_NS */
 		expect_echo("x", 1);
 	}
+}
+
+#define CROWD     1000
+#define COOL_DOWN 20000 /* turns after which sockets are no longer hot */
+
+static void ignore(int fd, uint32_t events, void *arg)
+{
+}
+
+/* The most that a message takes on a connection that was quiet. */
+static unsigned turns_to_notice(void)
+{
+	unsigned most = 0;
+
+	for (unsigned round = 0; round < 5; round++) {
+		unsigned before = server.messages, turns = 0;
+
+		for (unsigned i = 0; i < COOL_DOWN; i++)
+			plx_loop_turn();
+		assert_works(plx_link_send(client.link, "x", 1));
+		while (server.messages == before && turns < 100000) {
+			plx_loop_turn();
+			turns++;
+		}
+		most = turns > most ? turns : most;
+	}
+	return most;
+}
+
+/* Otherwise each look at the lcore's set would take a few of them, and the link's socket have its
+ * turn after all others. */
+TEST(a_crowd_of_readable_descriptors_does_not_delay_a_link)
+{
+	struct plx_fd *added[CROWD];
+	int numbers[CROWD], readable;
+	struct rlimit limit;
+	unsigned alone;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (limit.rlim_max < 2 * CROWD)
+		skip();
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	fixture_start("tcp", false);
+	fixture_pair(NULL);
+	readable = eventfd(1, EFD_CLOEXEC);
+	alone = turns_to_notice();
+	for (unsigned i = 0; i < CROWD; i++) {
+		numbers[i] = dup(readable);
+		assert_true(numbers[i] >= 0);
+		assert_works(plx_fd_add(numbers[i], EPOLLIN, ignore, NULL, &added[i]));
+	}
+	assert_in_range(turns_to_notice(), 1, 2 * alone + COLD_TURNS);
+	for (unsigned i = 0; i < CROWD; i++) {
+		plx_fd_remove(added[i]);
+		close(numbers[i]);
+	}
+	close(readable);
 }
 
 static void send_and_wait(struct plx_buf *buf, unsigned count)

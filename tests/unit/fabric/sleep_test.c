@@ -79,6 +79,29 @@ PLX_TEST(each_provider_wakes_a_sleeping_lcore)
 	}
 }
 
+/* What the last link left in a queue must not wake its lcore again and again. */
+PLX_TEST(an_lcore_whose_links_have_ended_sleeps_on)
+{
+	static const char *const providers[] = {"tcp", "foreign", "shm"};
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(providers); i++) {
+		uint64_t sleeps;
+
+		print_message("over %s\n", providers[i]);
+		fixture_start(providers[i], true);
+		begin(UINT64_MAX);
+		expect_echo("", 1);
+		plx_link_abort(client.link);
+		worker_call(close_there, NULL);
+		pump_ms(50);
+		sleeps = idle_stats().sleeps;
+		pump_ms(200);
+		assert_in_range(idle_stats().sleeps - sleeps, 0, 20);
+		worker_stop();
+		fixture_stop();
+	}
+}
+
 /* Hardly any nap: a busy host may cause some. */
 static void expect_sleep(void)
 {

@@ -4,8 +4,9 @@
 #include "lcore_priv.h"
 #include "lcores.h"
 
-#include <poll.h>
+#include <errno.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #define HOUR_NS  (3600 * (int64_t)PLX_NS_PER_S)
@@ -119,17 +120,33 @@ TEST(a_clock_step_back_stops_no_timer)
 
 static int64_t asleep_step_ns; /* in the next sleep */
 
-int __real_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		 const sigset_t *mask);
-int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		 const sigset_t *mask);
+static bool is_forbidden; /* as in old containers */
 
-int __wrap_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		 const sigset_t *mask)
+int __real_epoll_pwait2(int epoll, struct epoll_event *events, int count,
+			const struct timespec *timeout, const sigset_t *mask);
+int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
+			const struct timespec *timeout, const sigset_t *mask);
+
+int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
+			const struct timespec *timeout, const sigset_t *mask)
 {
 	step(asleep_step_ns);
 	asleep_step_ns = 0;
-	return __real_ppoll(fds, count, timeout, mask);
+	if (!is_forbidden)
+		return __real_epoll_pwait2(epoll, events, count, timeout, mask);
+	errno = EPERM;
+	return -1;
+}
+
+TEST(an_lcore_sleeps_without_epoll_pwait2)
+{
+	is_forbidden = true;
+	step_ns = 0;
+	assert_in_range(run(&event_idle), 0, LATE_NS - 1);
+	is_forbidden = false;
+	assert_in_range(idle_stats_of(0).sleeps, 1, 10);
+	assert_in_range(idle_stats_of(0).wakes[PLX_WAKE_TIMER], 1, 10);
+	assert_int_equal(idle_stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
 }
 
 TEST(a_clock_step_stops_no_timer_of_a_sleeping_lcore)

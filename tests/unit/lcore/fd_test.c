@@ -15,7 +15,8 @@ struct watch {
 	uint32_t events;
 	unsigned calls;
 	bool drains, quits;
-	struct watch *removes; /* removed in its callback */
+	struct watch *removes;  /* removed in its callback */
+	struct watch *modifies; /* waits for nothing from then on */
 };
 
 static void on_fd(int fd, uint32_t events, void *arg)
@@ -34,6 +35,8 @@ static void on_fd(int fd, uint32_t events, void *arg)
 		plx_fd_remove(watch->removes->handle);
 		watch->removes->handle = NULL;
 	}
+	if (watch->modifies)
+		assert_int_equal(plx_fd_modify(watch->modifies->handle, 0), 0);
 }
 
 static void add(struct watch *watch, uint32_t events)
@@ -123,6 +126,28 @@ ONE_LCORE(a_watch_may_remove_another_that_is_due)
 	ring(&second);
 	turns(LOOKS);
 	assert_int_equal(first.calls + second.calls, 1);
+	done(&first);
+	done(&second);
+}
+
+ONE_LCORE(an_event_that_is_due_and_no_longer_wanted_is_not_reported)
+{
+	struct watch first = {0}, second = {0};
+
+	first.modifies = &second;
+	second.modifies = &first;
+	add(&first, EPOLLIN);
+	add(&second, EPOLLIN);
+	ring(&first);
+	ring(&second);
+	turns(LOOKS / 2);
+	turns(LOOKS);
+	assert_true(!first.calls != !second.calls);
+	/* What is wanted again is reported again. */
+	first.modifies = second.modifies = NULL;
+	assert_int_equal(plx_fd_modify((first.calls ? &second : &first)->handle, EPOLLIN), 0);
+	turns(LOOKS);
+	assert_true(first.calls && second.calls);
 	done(&first);
 	done(&second);
 }

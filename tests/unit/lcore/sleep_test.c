@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sleeping, and what ends it. */
 #include "asleep.h"
+#include "lcore_internal.h"
 #include "lcores.h"
 #include "log_capture.h"
 
@@ -415,9 +416,9 @@ ONE(bad_idle_policies_are_refused)
 /* A poller that has work when its descriptor is readable, or when `work` is set. */
 struct source {
 	int fd;
+	struct plx_watch watch;
 	_Atomic bool work; /* without signalling the descriptor */
 	bool refuses;
-	bool silent;        /* does not wait for the descriptor */
 	bool always_worked; /* or always reports work */
 	bool lies;          /* leaves the descriptor readable */
 	unsigned calls, arms, woken;
@@ -443,27 +444,27 @@ static int arm_source(void *arg, struct plx_sleep *sleep)
 	struct source *source = arg;
 
 	source->arms++;
-	if (!source->silent)
-		plx_sleep_on(sleep, source->fd);
 	return source->refuses ? -EAGAIN : 0;
 }
 
-static void woke_source(void *arg, const struct plx_sleep *sleep)
+static void on_source(struct plx_watch *watch, uint32_t events)
 {
-	struct source *source = arg;
-
-	source->woken += plx_sleep_ended_by(sleep, source->fd);
+	plx_container_of(watch, struct source, watch)->woken++;
 }
 
+/* As a library does: its poller reads the descriptor. */
 static struct plx_poller *add_source(struct source *source, bool armed)
 {
+	struct plx_watch_set *set = lcore_watch_set();
 	struct plx_poller *poller;
 
 	source->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	assert_true(source->fd >= 0);
+	source->watch = (struct plx_watch){source->fd, on_source};
+	assert_int_equal(set->add(set, &source->watch, EPOLLIN), 0);
 	assert_int_equal(plx_poller_add("source", poll_source, source, &poller), 0);
 	if (armed)
-		plx_poller_set_arm(poller, arm_source, woke_source);
+		plx_poller_set_arm(poller, arm_source);
 	return poller;
 }
 
@@ -545,103 +546,6 @@ ONE(any_of_a_thousand_descriptors_of_the_program_wakes_an_lcore)
 	}
 }
 
-#define MANY 200
-
-static struct source many[MANY];
-static struct plx_poller *many_pollers[MANY];
-
-static void add_many(void)
-{
-	for (unsigned i = 0; i < MANY; i++) {
-		many[i] = (struct source){.quit_after = 1};
-		many_pollers[i] = add_source(&many[i], true);
-	}
-}
-
-static void close_many(void)
-{
-	for (unsigned i = 0; i < MANY; i++) {
-		plx_sleep_forget(many[i].fd);
-		close(many[i].fd);
-	}
-}
-
-static unsigned woken_in_all(void)
-{
-	unsigned woken = 0;
-
-	for (unsigned i = 0; i < MANY; i++)
-		woken += many[i].woken;
-	return woken;
-}
-
-/* It wakes the lcore, no other poller is blamed, and the lcore sleeps instead of napping. */
-static void expect_wake_by(unsigned i)
-{
-	struct plx_idle_stats before = idle_stats_of(0), after;
-	unsigned woken = many[i].woken, others = woken_in_all() - woken;
-
-	many[i].quit_after = 1;
-	run_until(write_fd, &many[i]);
-	after = idle_stats_of(0);
-	assert_int_equal(many[i].woken, woken + 1);
-	assert_int_equal(after.naps, before.naps);
-	assert_int_equal(after.wakes[PLX_WAKE_POLLER], before.wakes[PLX_WAKE_POLLER] + 1);
-	assert_int_equal(woken_in_all() - many[i].woken, others);
-}
-
-ONE(any_number_of_descriptors_may_wake_an_lcore)
-{
-	static const unsigned ones[] = {0, 28, 30, 32, MANY - 1};
-
-	add_many();
-	for (unsigned i = 0; i < PLX_ARRAY_LEN(ones); i++)
-		expect_wake_by(ones[i]);
-	close_many();
-}
-
-ONE(only_the_requested_ones_of_many_descriptors_wake_an_lcore)
-{
-	add_many();
-	expect_wake_by(MANY - 1);
-	many[100].silent = many[100].lies = true;
-	assert_int_equal(eventfd_write(many[100].fd, 1), 0);
-	plx_poller_remove(many_pollers[50]);
-	assert_int_equal(eventfd_write(many[50].fd, 1), 0);
-	expect_wake_by(MANY - 1);
-	struct plx_idle_stats stats = idle_stats_of(0);
-	assert_in_range(stats.sleeps, 2, 20);
-	assert_int_equal(stats.spurious, 0);
-	close_many();
-}
-
-ONE(one_of_many_descriptors_may_be_replaced)
-{
-	add_many();
-	expect_wake_by(150);
-	int number = many[150].fd;
-	plx_sleep_forget(number);
-	close(number);
-	many[150].fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	assert_int_equal(many[150].fd, number); /* otherwise this proves nothing */
-	expect_wake_by(150);
-	close_many();
-}
-
-ONE(a_refusal_cancels_requested_wake_ups)
-{
-	add_many();
-	many[100].refuses = many[100].lies = true;
-	assert_int_equal(eventfd_write(many[100].fd, 1), 0);
-	struct plx_idle_stats stats = stats_of_a_while();
-	assert_int_equal(stats.refused, 4);
-	assert_int_equal(stats.naps, stats.sleeps);
-	assert_in_range(stats.naps, 60, 1300);
-	assert_true(stats.asleep_ns > stats.naps * 100 * PLX_NS_PER_US); /* not ended at once */
-	assert_int_equal(woken_in_all(), 0);
-	close_many();
-}
-
 SOURCE_TEST(an_lcore_naps_if_a_poller_has_no_arm_function)
 {
 	log_capture();
@@ -711,30 +615,31 @@ SOURCE_TEST(spurious_wake_ups_are_counted)
 			stats.wakes[PLX_WAKE_POLLER]);
 }
 
-/* A timer started in `woke` counts from then, not from before the sleep. */
+/* It counts from then, not from before the sleep. */
 struct waker {
 	struct source source;
 	struct plx_timer timer;
 	uint64_t started_ns, fired_ns;
 };
 
-static void woke_starts_timer(void *arg, const struct plx_sleep *sleep)
+static void start_timer(struct plx_watch *watch, uint32_t events)
 {
-	struct waker *waker = arg;
+	struct waker *waker = plx_container_of(watch, struct waker, source.watch);
 
-	if (plx_timer_running(&waker->timer) || !plx_sleep_ended_by(sleep, waker->source.fd))
+	if (plx_timer_running(&waker->timer))
 		return;
 	waker->started_ns = plx_loop_now_ns();
 	plx_timer_start(&waker->timer, GAP_NS / 2);
 }
 
-ONE(a_timer_started_in_the_woke_callback_is_not_early)
+ONE(a_timer_started_by_what_ends_a_sleep_is_not_early)
 {
 	struct waker waker = {0};
 	uint64_t begin_ns = plx_now_ns();
 
 	plx_timer_init(&waker.timer, quit_timer, &waker.fired_ns);
-	plx_poller_set_arm(add_source(&waker.source, true), arm_source, woke_starts_timer);
+	add_source(&waker.source, true);
+	waker.source.watch.ready = start_timer;
 	run_until(write_fd, &waker.source);
 	assert_true(waker.started_ns - begin_ns >= GAP_NS);
 	assert_true(waker.fired_ns - waker.started_ns >= GAP_NS / 2);

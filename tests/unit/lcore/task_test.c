@@ -256,7 +256,7 @@ TEST(an_lcore_with_a_scheduled_task_does_not_sleep)
 	assert_int_equal(plx_idle_set(0, &event_idle), 0);
 	plx_task_init(&task, quit, NULL);
 	assert_int_equal(plx_poller_add("arms", poll_nothing, &task, &poller), 0);
-	plx_poller_set_arm(poller, arm_and_schedule, NULL);
+	plx_poller_set_arm(poller, arm_and_schedule);
 	assert_int_equal(plx_loop_run(), 0);
 	assert_int_equal(idle_stats_of(0).sleeps, 0);
 }
