@@ -106,23 +106,43 @@ static bool has_room(const struct tcp_ep *ep)
 	return ep->reads_tail - ep->reads_head < WIRE_READS_MAX && under_way(ep) < ep->base.tx_size;
 }
 
-/* Whether a single remote range serves all our pieces. */
-static bool is_one_place(const struct fi_msg_rma *msg)
+/* An access to the peer's memory, as all of libfabric's calls describe it; its kind is not set. */
+static struct tcp_message access_of(const struct iovec *iov, size_t count, uint64_t address,
+				    uint64_t key, void *context, uint64_t flags)
 {
-	return msg->iov_count <= PROV_IOV_MAX && msg->rma_iov_count == 1 &&
-	       iov_bytes(msg->msg_iov, msg->iov_count) == msg->rma_iov->len;
+	uint64_t length = count > PROV_IOV_MAX ? 0 : iov_bytes(iov, count);
+
+	return (struct tcp_message){
+		.frame = {.length = (uint32_t)length, .address = address, .key = key},
+		.iov = iov,
+		.count = count,
+		.length = length,
+		.context = context,
+		.flags = flags,
+	};
 }
 
-static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+/* msg must have a single remote range for all its pieces. */
+static bool access_of_message(const struct fi_msg_rma *msg, uint64_t flags,
+			      struct tcp_message *access_out)
+{
+	if (msg->rma_iov_count != 1)
+		return false;
+	*access_out = access_of(msg->msg_iov, msg->iov_count, msg->rma_iov->addr, msg->rma_iov->key,
+				msg->context, flags);
+	return access_out->length == msg->rma_iov->len;
+}
+
+static ssize_t read_it(struct fid_ep *fid, const struct tcp_message *access)
 {
 	struct tcp_ep *ep = ep_of(fid);
-	struct tcp_message message = {.frame = {.kind = WIRE_READ}, .flags = flags & FI_MORE};
+	struct tcp_message message = {.frame = access->frame, .flags = access->flags & FI_MORE};
 	struct tcp_read *read;
 	ssize_t rc;
 
-	if (!is_one_place(msg))
+	if (access->count > PROV_IOV_MAX)
 		return -FI_EINVAL;
-	if (msg->rma_iov->len > WIRE_LENGTH_MAX)
+	if (access->length > WIRE_LENGTH_MAX)
 		return -FI_EMSGSIZE;
 	if (!has_room(ep))
 		return -FI_EAGAIN;
@@ -130,153 +150,118 @@ static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 		ep->reads = calloc(WIRE_READS_MAX, sizeof(*ep->reads));
 	if (!ep->reads)
 		return -FI_ENOMEM;
-	message.frame.length = (uint32_t)msg->rma_iov->len;
-	message.frame.address = msg->rma_iov->addr;
-	message.frame.key = msg->rma_iov->key;
+	message.frame.kind = WIRE_READ;
 	rc = tcp_send_message(ep, &message);
 	if (rc)
 		return rc;
 	read = &ep->reads[ep->reads_tail++ % WIRE_READS_MAX];
 	*read = (struct tcp_read){
-		.piece_count = (uint32_t)msg->iov_count,
-		.length = (uint32_t)msg->rma_iov->len,
-		.context = msg->context,
-		.flags = completion_of(ep, flags, FI_READ),
+		.piece_count = (uint32_t)access->count,
+		.length = access->frame.length,
+		.context = access->context,
+		.flags = completion_of(ep, access->flags, FI_READ),
 	};
-	if (msg->iov_count)
-		memcpy(read->pieces, msg->msg_iov, msg->iov_count * sizeof(*msg->msg_iov));
+	if (access->count)
+		memcpy(read->pieces, access->iov, access->count * sizeof(*access->iov));
 	return 0;
 }
 
-/* completion: its flags; 0: none wanted. */
-static ssize_t post_write(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags,
-			  uint64_t completion)
+/* data: for FI_REMOTE_CQ_DATA. */
+static ssize_t write_it(struct fid_ep *fid, struct tcp_message access, uint64_t data,
+			bool completes)
 {
-	struct tcp_message message = {
-		.frame = {.kind = WIRE_WRITE},
-		.iov = msg->msg_iov,
-		.count = msg->iov_count,
-		.context = msg->context,
-		.flags = flags,
-		.completion = completion,
-	};
-
-	if (!is_one_place(msg) || (flags & FI_INJECT && msg->rma_iov->len > TCP_INJECT_MAX))
+	if (access.count > PROV_IOV_MAX ||
+	    (access.flags & FI_INJECT && access.length > TCP_INJECT_MAX))
 		return -FI_EINVAL;
-	message.length = msg->rma_iov->len;
-	message.frame.length = (uint32_t)message.length;
-	message.frame.address = msg->rma_iov->addr;
-	message.frame.key = msg->rma_iov->key;
-	if (flags & FI_REMOTE_CQ_DATA) {
-		message.frame.flags = WIRE_HAS_DATA;
-		message.frame.data = msg->data;
-	}
-	return tcp_send_message(ep_of(fid), &message);
+	access.frame.kind = WIRE_WRITE;
+	access.frame.flags = access.flags & FI_REMOTE_CQ_DATA ? WIRE_HAS_DATA : 0;
+	access.frame.data = data;
+	if (completes)
+		access.completion = completion_of(ep_of(fid), access.flags, FI_WRITE);
+	return tcp_send_message(ep_of(fid), &access);
 }
 
-static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+/* libfabric's calls ---------------------------------------------------------------------------- */
+
+/* The endpoint's default flags, without those that a call names. */
+static uint64_t default_flags(struct fid_ep *fid)
 {
-	return post_write(fid, msg, flags, completion_of(ep_of(fid), flags, FI_WRITE));
+	return ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
-/* libfabric's other calls ------------------------------------------------------------------------
- */
-
-/* An access built from the arguments of the other calls. */
-struct access {
-	struct iovec iov;
-	struct fi_rma_iov to;
-	struct fi_msg_rma msg;
-};
-
-static const struct fi_msg_rma *one(struct access *access, const void *buf, size_t length,
-				    uint64_t address, uint64_t key, uint64_t data, void *context)
+static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	access->iov = (struct iovec){(void *)(uintptr_t)buf, length};
-	access->to = (struct fi_rma_iov){.addr = address, .len = length, .key = key};
-	access->msg = (struct fi_msg_rma){
-		.msg_iov = &access->iov,
-		.iov_count = 1,
-		.rma_iov = &access->to,
-		.rma_iov_count = 1,
-		.context = context,
-		.data = data,
-	};
-	return &access->msg;
-}
+	struct tcp_message access;
 
-static const struct fi_msg_rma *many(struct access *access, const struct iovec *iov, size_t count,
-				     uint64_t address, uint64_t key, void *context)
-{
-	one(access, NULL, count > PROV_IOV_MAX ? 0 : iov_bytes(iov, count), address, key, 0,
-	    context);
-	access->msg.msg_iov = iov;
-	access->msg.iov_count = count;
-	return &access->msg;
-}
-
-static ssize_t read_one(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
-			uint64_t address, uint64_t key, void *context)
-{
-	struct access access;
-
-	return read_message(fid, one(&access, buf, length, address, key, 0, context),
-			    ep_of(fid)->base.tx_flags);
+	return access_of_message(msg, flags, &access) ? read_it(fid, &access) : -FI_EINVAL;
 }
 
 static ssize_t read_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			   fi_addr_t source, uint64_t address, uint64_t key, void *context)
 {
-	struct access access;
+	struct tcp_message access = access_of(iov, count, address, key, context,
+					      default_flags(fid));
 
-	return read_message(fid, many(&access, iov, count, address, key, context),
-			    ep_of(fid)->base.tx_flags);
+	return read_it(fid, &access);
 }
 
-static ssize_t write_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
-			 fi_addr_t destination, uint64_t address, uint64_t key, void *context)
+static ssize_t read_one(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
+			uint64_t address, uint64_t key, void *context)
 {
-	struct access access;
+	struct iovec iov = {buf, length};
 
-	return write_message(fid, one(&access, buf, length, address, key, 0, context),
-			     ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+	return read_pieces(fid, &iov, NULL, 1, source, address, key, context);
+}
+
+static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct tcp_message access;
+
+	return access_of_message(msg, flags, &access) ? write_it(fid, access, msg->data, true)
+						      : -FI_EINVAL;
 }
 
 static ssize_t write_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			    fi_addr_t destination, uint64_t address, uint64_t key, void *context)
 {
-	struct access access;
+	return write_it(fid, access_of(iov, count, address, key, context, default_flags(fid)), 0,
+			true);
+}
 
-	return write_message(fid, many(&access, iov, count, address, key, context),
-			     ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+static ssize_t write_buffer(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
+			    uint64_t address, uint64_t key, void *context, uint64_t flags)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+
+	return write_it(fid, access_of(&iov, 1, address, key, context, flags), data,
+			!(flags & FI_INJECT));
+}
+
+static ssize_t write_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
+			 fi_addr_t destination, uint64_t address, uint64_t key, void *context)
+{
+	return write_buffer(fid, buf, length, 0, address, key, context, default_flags(fid));
 }
 
 static ssize_t write_data(struct fid_ep *fid, const void *buf, size_t length, void *desc,
 			  uint64_t data, fi_addr_t destination, uint64_t address, uint64_t key,
 			  void *context)
 {
-	struct access access;
-
-	return write_message(fid, one(&access, buf, length, address, key, data, context),
-			     (ep_of(fid)->base.tx_flags & ~FI_INJECT) | FI_REMOTE_CQ_DATA);
+	return write_buffer(fid, buf, length, data, address, key, context,
+			    default_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
-/* The next two produce no completion. */
 static ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination,
 			  uint64_t address, uint64_t key)
 {
-	struct access access;
-
-	return post_write(fid, one(&access, buf, length, address, key, 0, NULL), FI_INJECT, 0);
+	return write_buffer(fid, buf, length, 0, address, key, NULL, FI_INJECT);
 }
 
 static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
 			   fi_addr_t destination, uint64_t address, uint64_t key)
 {
-	struct access access;
-
-	return post_write(fid, one(&access, buf, length, address, key, data, NULL),
-			  FI_INJECT | FI_REMOTE_CQ_DATA, 0);
+	return write_buffer(fid, buf, length, data, address, key, NULL,
+			    FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_rma tcp_rma_ops = {
