@@ -38,11 +38,9 @@ static const int stray_signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SI
 struct kernel_action {
 	void *handler;
 	unsigned long flags;
-	void *restorer; /* libc's, with SA_RESTORER */
+	void *restorer; /* libc's */
 	uint64_t mask;
 };
-
-#define KERNEL_SA_RESTORER 0x04000000ul
 
 /* Bits of the kernel's sigset_t. */
 #define BIT(signal_number) (UINT64_C(1) << ((signal_number) - 1))
@@ -75,23 +73,12 @@ UNINSTRUMENTED static void (*look_at_signals(void))(void)
 
 static void looked_at_signals(void) __attribute__((ifunc("look_at_signals")));
 
-static struct sigaction libc_action(const struct kernel_action *from)
-{
-	struct sigaction action = {.sa_flags = (int)(from->flags & ~KERNEL_SA_RESTORER)};
-
-	memcpy(&action.sa_handler, &from->handler, sizeof(action.sa_handler));
-	sigemptyset(&action.sa_mask);
-	for (int i = 1; i <= 64; i++) {
-		if (from->mask & BIT(i))
-			sigaddset(&action.sa_mask, i);
-	}
-	return action;
-}
-
+/* libc's call finds handlers that a sanitizer wraps; the kernel's restores the action as it was. */
 void signals_restore(void)
 {
 	for (size_t i = 0; i < PLX_ARRAY_LEN(stray_signals); i++) {
-		struct sigaction now, wanted = libc_action(&before[i]);
+		struct kernel_action wanted = before[i];
+		struct sigaction now;
 		void *handler;
 
 		if (sigaction(stray_signals[i], NULL, &now) != 0)
@@ -100,8 +87,8 @@ void signals_restore(void)
 		if (!is_stray(handler))
 			continue;
 		if (is_stray(before[i].handler)) /* loaded before Pollux */
-			wanted = (struct sigaction){.sa_handler = SIG_DFL};
-		sigaction(stray_signals[i], &wanted, NULL);
+			wanted = (struct kernel_action){.handler = (void *)SIG_DFL};
+		syscall(SYS_rt_sigaction, stray_signals[i], &wanted, NULL, sizeof(wanted.mask));
 	}
 }
 
