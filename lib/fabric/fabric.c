@@ -86,11 +86,11 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (rc)
 		return rc;
 
-	struct fd_mark *mark = descriptors_mark();
+	struct fd_mark mark = descriptors_mark();
 
 	/* libfabric searches its providers in the first call: make it here, not inside a loop. */
 	rc = driver_init(conf);
-	descriptors_close_on_exec(mark);
+	descriptors_close_on_exec(&mark);
 	if (rc)
 		return rc;
 	signals_restore();
@@ -400,7 +400,6 @@ void plx_fabric_fini(void)
 	reap_all_links();
 	each_home(close_sets);
 	each_home(free_home);
-	memset(lcores, 0, sizeof(lcores));
 	driver_fini();
 	closing = false;
 	ready = false;

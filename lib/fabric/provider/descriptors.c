@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -42,54 +41,21 @@ const char *descriptors_strerror(int rc)
 	return text;
 }
 
-/* The size of this process's descriptor table: all descriptors are below it. */
-static int table_size(void)
+struct fd_mark descriptors_mark(void)
 {
-	FILE *status = fopen("/proc/self/status", "re");
-	char line[128];
-	int size = 1024;
+	struct fd_mark mark;
 
-	if (!status)
-		return size;
-	while (fgets(line, sizeof(line), status)) {
-		if (sscanf(line, "FDSize: %d", &size) == 1)
-			break;
-	}
-	fclose(status);
-	return size;
-}
-
-struct fd_mark {
-	int size;
-	uint8_t open[];
-};
-
-/* Remember which descriptors are open. Free with descriptors_close_on_exec. Return: NULL out of
- * memory, which descriptors_close_on_exec accepts. */
-struct fd_mark *descriptors_mark(void)
-{
-	int size = table_size();
-	struct fd_mark *mark = malloc(sizeof(*mark) + (size_t)size);
-
-	if (!mark)
-		return NULL;
-	mark->size = size;
-	for (int fd = 0; fd < size; fd++)
-		mark->open[fd] = fcntl(fd, F_GETFD) >= 0;
+	for (int fd = 0; fd < (int)PLX_ARRAY_LEN(mark.open); fd++)
+		mark.open[fd] = fcntl(fd, F_GETFD) >= 0;
 	return mark;
 }
 
-/* Make descriptors opened since the mark close-on-exec, including those of other threads. */
-void descriptors_close_on_exec(struct fd_mark *mark)
+void descriptors_close_on_exec(const struct fd_mark *mark)
 {
-	int size = mark ? table_size() : 0;
-
-	for (int fd = 0; fd < size; fd++) {
-		bool was_open = fd < mark->size && mark->open[fd];
-		int flags = was_open ? -1 : fcntl(fd, F_GETFD);
+	for (int fd = 0; fd < (int)PLX_ARRAY_LEN(mark->open); fd++) {
+		int flags = mark->open[fd] ? -1 : fcntl(fd, F_GETFD);
 
 		if (flags >= 0 && !(flags & FD_CLOEXEC))
 			fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
 	}
-	free(mark);
 }

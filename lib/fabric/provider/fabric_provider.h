@@ -54,9 +54,13 @@ void signals_restore(void);
  * whatever error the provider returned. Valid until the thread's next call. */
 const char *descriptors_strerror(int rc);
 uint64_t descriptors_limit(void);
-struct fd_mark;
-struct fd_mark *descriptors_mark(void);
-void descriptors_close_on_exec(struct fd_mark *mark);
+/* Which descriptors are open: below this number, since the kernel gives the lowest free one. */
+struct fd_mark {
+	bool open[4096];
+};
+struct fd_mark descriptors_mark(void);
+/* Make descriptors opened since the mark close-on-exec, including those of other threads. */
+void descriptors_close_on_exec(const struct fd_mark *mark);
 
 /* Sets ----------------------------------------------------------------------------------------- */
 
