@@ -40,6 +40,23 @@ bool address_is_any(const struct sockaddr *address)
 	return ((const struct sockaddr_in *)address)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
+/* Connecting a UDP socket sends nothing. */
+bool address_route(const struct sockaddr *to, struct sockaddr_storage *from_out)
+{
+	int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	socklen_t bytes = sizeof(*from_out);
+	bool found;
+
+	if (fd < 0)
+		return false;
+	*from_out = (struct sockaddr_storage){0};
+	found = connect(fd, to, address_bytes(to)) == 0 &&
+		getsockname(fd, (struct sockaddr *)from_out, &bytes) == 0;
+	close(fd);
+	address_set_port((struct sockaddr *)from_out, 0);
+	return found;
+}
+
 struct in6_addr address_host(const struct sockaddr *address)
 {
 	struct in6_addr host = {0};

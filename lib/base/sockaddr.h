@@ -16,6 +16,10 @@ void address_set_port(struct sockaddr *address, uint16_t port);
 /* Return whether the address is its family's wildcard. */
 bool address_is_any(const struct sockaddr *address);
 
+/* The source address, without a port, of traffic to that address. Return: whether there is a
+ * route. */
+bool address_route(const struct sockaddr *to, struct sockaddr_storage *from_out);
+
 /* The host as an IPv6 address, the same for IPv4-only and dual-stack listeners. All other address
  * families map to "::". */
 struct in6_addr address_host(const struct sockaddr *address);

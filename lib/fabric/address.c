@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static int bad_address(const char *what, const char *address, const char *why)
 {
@@ -66,7 +65,7 @@ bool address_is_number(const char *host)
 	return true;
 }
 
-void address_ask(const char *host, struct address_list *out, char *why, size_t size)
+void address_ask(const char *host, struct address_list *out)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
 	int rc = getaddrinfo(host, NULL, &hints, &found);
@@ -81,22 +80,20 @@ void address_ask(const char *host, struct address_list *out, char *why, size_t s
 	if (rc == 0)
 		freeaddrinfo(found);
 	if (!out->count)
-		snprintf(why, size, "%s",
+		snprintf(out->why, sizeof(out->why), "%s",
 			 rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc ? rc : EAI_NONAME));
 }
 
 int address_resolve(const char *what, const char *address, const char *host,
 		    struct address_list *out)
 {
-	char why[128] = "";
-
-	if (!lookup_known(host, out, why, sizeof(why)))
-		address_ask(host, out, why, sizeof(why));
+	if (!lookup_known(host, out))
+		address_ask(host, out);
 	if (out->count)
 		return 0;
 	return plx_fail(EHOSTUNREACH,
 			"%s %s: the name %s does not resolve: %s; check it, or give an address",
-			what, address, host, why);
+			what, address, host, out->why);
 }
 
 int plx_address_check(const char *option, const char *address)
@@ -136,20 +133,9 @@ int address_parse(const char *address, struct sockaddr_storage *out)
 /* The kernel connects to a local address from that address, or from a loopback one. */
 bool address_is_here(const char *address)
 {
-	struct sockaddr_storage peer, own = {0};
-	socklen_t own_bytes = sizeof(own);
-	bool is_here;
-	int fd;
+	struct sockaddr_storage peer, own;
 
-	if (address_parse(address, &peer) != 0)
-		return false;
-	fd = socket(peer.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	/* UDP's connect sends nothing. */
-	is_here = connect(fd, (struct sockaddr *)&peer, sizeof(peer)) == 0 &&
-		  getsockname(fd, (struct sockaddr *)&own, &own_bytes) == 0 &&
-		  address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
-	close(fd);
-	return is_here;
+	return address_parse(address, &peer) == 0 &&
+	       address_route((struct sockaddr *)&peer, &own) &&
+	       address_is_same_host((struct sockaddr *)&peer, (struct sockaddr *)&own);
 }

@@ -16,13 +16,14 @@ int address_split(const char *what, const char *address, char *host_out, char *p
 #define ADDRESSES_MAX 8 /* used per name */
 
 struct address_list {
-	unsigned count;
+	unsigned count; /* 0: see why */
+	char why[128];
 	char hosts[ADDRESSES_MAX][64]; /* numeric; IPv6 may have a zone */
 };
 
 bool address_is_number(const char *host);
-/* Call the resolver, which may block. An empty list: `why` has the reason. */
-void address_ask(const char *host, struct address_list *out, char *why, size_t size);
+/* Call the resolver, which may block. */
+void address_ask(const char *host, struct address_list *out);
 /* The addresses of a host without duplicates, in the order to try them (RFC 6724). what, address:
  * for the error text. Blocks if the host is a name that is not in the cache. Return: 0;
  * -EHOSTUNREACH. */
@@ -40,8 +41,7 @@ bool address_is_here(const char *address);
 int lookup_home_init(struct plx_fabric_lcore *home);
 /* Thread: main, when no lcore runs. Drops pending look-ups without a callback. Accepts zeroes. */
 void lookup_home_fini(struct plx_fabric_lcore *home);
-/* The result for a name, at most one second old. An empty list: it does not resolve, and `why` has
- * the reason. Return: whether there is one. Thread: any. */
-bool lookup_known(const char *host, struct address_list *list_out, char *why, size_t size);
+/* The result for a name, at most one second old. Return: whether there is one. Thread: any. */
+bool lookup_known(const char *host, struct address_list *list_out);
 
 #endif

@@ -31,9 +31,8 @@ struct plx_name {
 	enum name_state state;
 	uint32_t unnotified; /* callers whose callback has not run: it stays valid for them */
 	uint64_t known_ns;
-	struct lookups lookups;   /* callers that wait for the result */
-	struct address_list list; /* empty: see why */
-	char why[128];
+	struct lookups lookups; /* callers that wait for the result */
+	struct address_list list;
 	char host[PLX_ADDRESS_MAX];
 };
 
@@ -68,16 +67,14 @@ static void leave(struct plx_lookup *lookup)
 static void ask(struct plx_name *name)
 {
 	struct address_list list = {0};
-	char why[sizeof(name->why)] = "";
 	struct plx_lookup *lookup, *next;
 
 	TAILQ_REMOVE(&waiting, name, of_waiting);
 	name->state = NAME_ASKED; /* so that nobody frees it */
 	pthread_mutex_unlock(&lock);
-	address_ask(name->host, &list, why, sizeof(why));
+	address_ask(name->host, &list);
 	pthread_mutex_lock(&lock);
 	name->list = list;
-	memcpy(name->why, why, sizeof(why));
 	name->known_ns = plx_now_ns();
 	name->state = NAME_KNOWN;
 	LIST_FOREACH_SAFE (lookup, &name->lookups, of_list, next) {
@@ -146,38 +143,34 @@ static struct plx_name *find(const char *host)
 	return NULL;
 }
 
-/* Return: NULL with *rc_out, and an error text. */
-static struct plx_name *make(const char *host, int *rc_out)
+/* Return: 0; -EAGAIN; -ENOMEM. */
+static int make(const char *host, struct plx_name **name_out)
 {
 	int rc = threads < THREADS_MAX ? start_thread() : 0;
 	struct plx_name *name;
 
-	if (rc && !threads) {
-		*rc_out = plx_fail(EAGAIN,
-				   "look up %s: no thread can be started: %s; raise the limit of "
-				   "processes (ulimit -u, pids.max), or give an address",
-				   host, strerror(rc));
-		return NULL;
-	}
+	if (rc && !threads)
+		return plx_fail(EAGAIN,
+				"look up %s: no thread can be started: %s; raise the limit of "
+				"processes (ulimit -u, pids.max), or give an address",
+				host, strerror(rc));
 	name = calloc(1, sizeof(*name));
-	if (!name) {
-		*rc_out = plx_fail(ENOMEM, "look up %s: out of memory", host);
-		return NULL;
-	}
+	if (!name)
+		return plx_fail(ENOMEM, "look up %s: out of memory", host);
 	snprintf(name->host, sizeof(name->host), "%s", host);
 	LIST_INSERT_HEAD(&names, name, of_names);
 	/* A thread exists, and looks at the list before it ends. */
 	TAILQ_INSERT_TAIL(&waiting, name, of_waiting);
-	return name;
+	*name_out = name;
+	return 0;
 }
 
 static int start_locked(struct plx_lookup *lookup, const char *host)
 {
 	struct plx_name *name = find(host);
-	int rc = 0;
+	int rc = name ? 0 : make(host, &name);
 
-	name = name ? name : make(host, &rc);
-	if (!name)
+	if (rc)
 		return rc;
 	if (name->state == NAME_KNOWN)
 		return 1;
@@ -186,7 +179,7 @@ static int start_locked(struct plx_lookup *lookup, const char *host)
 	return 0;
 }
 
-bool lookup_known(const char *host, struct address_list *list_out, char *why, size_t size)
+bool lookup_known(const char *host, struct address_list *list_out)
 {
 	struct plx_name *name;
 	bool known;
@@ -194,10 +187,8 @@ bool lookup_known(const char *host, struct address_list *list_out, char *why, si
 	pthread_mutex_lock(&lock);
 	name = find(host);
 	known = name && name->state == NAME_KNOWN;
-	if (known) {
+	if (known)
 		*list_out = name->list;
-		snprintf(why, size, "%s", name->why);
-	}
 	pthread_mutex_unlock(&lock);
 	return known;
 }
