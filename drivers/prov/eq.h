@@ -3,7 +3,7 @@
 #ifndef PROV_EQ_H
 #define PROV_EQ_H
 
-#include "prov_queue.h"
+#include "prov_cq.h"
 
 #include <list.h>
 #include <rdma/fi_eq.h>

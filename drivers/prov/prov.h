@@ -2,19 +2,16 @@
 /* Shared by Pollux's libfabric providers: everything that libfabric requires and that does not
  * depend on the transport. A provider adds its domains, its endpoints and the transfer of messages.
  *
- *   fabric.c          fabrics, domains, the log; unsupported calls
- *   info.c, attr.c    fi_getinfo: one answer per pair of addresses, and its attributes
+ *   fabric.c          fabrics, domains, memory registration, the log; unsupported calls
+ *   info.c, attr.c    fi_getinfo: one answer per pair of addresses, and its attributes; addresses
  *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, receive.c posts receives
  *   prov_pep.h        passive endpoints: pep.c; incoming connections: request.c
- *   prov_cq.h         completion queues: cq.c
+ *   prov_cq.h         completion queues: cq.c; waiting for either kind of queue: queue.c
  *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
- *   prov_queue.h      waiting for either kind of queue, in its own epoll set or a shared one:
- * queue.c mr.c              memory registration address.c         addresses of endpoints
  *   provider.h, send_calls.h   templates that a provider's files include
- *   module.c          entry point of a module that libfabric loads
  *
  * A process may contain a provider twice: linked in, and as a module that libfabric loads
- * (module.c). The copies share nothing.
+ * (see provider.h). The copies share nothing.
  *
  * Threads: FI_THREAD_DOMAIN. One thread at a time calls a domain, its objects, and the EQs that its
  * endpoints are bound to. Progress is manual: all work happens inside fi_cq_read and fi_eq_read (or
@@ -28,7 +25,6 @@
 #include "prov_cq.h"
 #include "prov_ep.h"
 #include "prov_pep.h"
-#include "prov_queue.h"
 
 #include <netinet/in.h>
 #include <rdma/fabric.h>
@@ -94,17 +90,12 @@ struct fi_info *prov_info_of_request(const struct fi_info *pep_info,
 				     const struct sockaddr_storage *local,
 				     const struct sockaddr *peer, struct fid *handle);
 
-/* address.c -------------------------------------------------------------------------------- */
-
 /* Copy an address; ::ffff:a.b.c.d becomes the IPv4 address. Return: whether the family is
  * supported. */
 bool prov_address_plain_copy(const struct sockaddr *address, struct sockaddr_storage *copy_out);
 /* Whether it is an address of this host. provider: its log gets the reason if that cannot be
  * determined. */
 bool prov_address_is_local(const struct fi_provider *provider, const struct sockaddr *address);
-/* The source address, without a port, of traffic to that address. Return: whether there is a
- * route. */
-bool prov_address_route(const struct sockaddr_storage *to, struct sockaddr_storage *from_out);
 /* Set a port that is free for TCP at this address and differs from the present one. The port is not
  * reserved. Return: 0; -errno no port is free, or the address is not of this host. */
 int prov_address_find_port(struct sockaddr_storage *address);
@@ -173,8 +164,6 @@ static inline const struct prov_ep_ops *prov_ep_ops(const struct prov_ep *ep)
 /* Whether it belongs to this copy of the provider. */
 bool prov_is_domain(const struct prov *prov, const struct fid_domain *fid);
 
-/* mr.c ------------------------------------------------------------------------------------- */
-
 struct prov_mr {
 	struct fid_mr fid;
 	struct prov_domain *domain;
@@ -185,7 +174,6 @@ struct prov_mr {
 	LIST_ENTRY(prov_mr) of_ep;
 };
 
-extern struct fi_ops_mr prov_mr_ops;
 struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /* or NULL */
 void prov_mr_orphan_all(struct prov_ep *ep); /* it closes: its registrations are unreachable */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A provider's entry points for libfabric, and its maximum attributes (attr.c). A process may
  * contain two copies: one is linked in, called directly and never registered; the other is the
- * module that libfabric loads (module.c). They share nothing. A provider's provider.c includes this
+ * module that libfabric loads. They share nothing. A provider's provider.c includes this
  * after defining
  *
  *   PROVIDER, PROVIDER_GETINFO, PROVIDER_FABRIC    names of the definitions below
@@ -119,5 +119,17 @@ struct fi_provider PROVIDER = {
 	.fabric = PROVIDER_FABRIC,
 	.cleanup = prov_no_cleanup,
 };
+
+/* Entry point of libplx_shm-fi.so or libplx_tcp-fi.so, which libfabric loads from FI_PROVIDER_PATH,
+ * and holds its lock. Only modules define PROVIDER_IN_MODULE: see meson.build. */
+#ifdef PROVIDER_IN_MODULE
+PLX_EXPORT struct fi_provider *fi_prov_ini(void);
+
+struct fi_provider *fi_prov_ini(void)
+{
+	prov_begin(&PROVIDER_KIND, true);
+	return &PROVIDER;
+}
+#endif
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by completion and event queues: see prov_queue.h. */
+/* Shared by completion and event queues: see prov_cq.h. */
 #include "prov.h"
 
 #include <errno.h>
