@@ -5,14 +5,12 @@
 
 #include <stdlib.h>
 
-#define FIRST_CAPACITY 16 /* of a queue, which grows as needed */
-
 /* Posting ------------------------------------------------------------------------------------ */
 
 int receives_init(struct prov_receives *rx)
 {
-	rx->mask = FIRST_CAPACITY - 1;
-	rx->all = calloc(FIRST_CAPACITY, sizeof(*rx->all));
+	rx->mask = power_of_two(rx->size) - 1;
+	rx->all = calloc((size_t)rx->mask + 1, sizeof(*rx->all));
 	return rx->all ? 0 : -FI_ENOMEM;
 }
 
@@ -29,44 +27,10 @@ static struct iovec *pieces_of(const struct prov_receives *rx, uint32_t index)
 	return &rx->pieces[(size_t)(index & rx->mask) * PROV_IOV_MAX];
 }
 
-static struct iovec *alloc_pieces(uint32_t capacity)
-{
-	return calloc(capacity, PROV_IOV_MAX * sizeof(struct iovec));
-}
-
-/* Double the capacity. Return: 0; -FI_ENOMEM. */
-static int grow(struct prov_receives *rx)
-{
-	struct prov_receives larger = *rx;
-
-	larger.mask = rx->mask * 2 + 1;
-	larger.all = calloc((size_t)larger.mask + 1, sizeof(*larger.all));
-	larger.pieces = rx->pieces ? alloc_pieces(larger.mask + 1) : NULL;
-	if (!larger.all || (rx->pieces && !larger.pieces)) {
-		receives_fini(&larger);
-		return -FI_ENOMEM;
-	}
-	for (uint32_t i = rx->head; i != rx->tail; i++) {
-		larger.all[i & larger.mask] = rx->all[i & rx->mask];
-		if (rx->pieces)
-			memcpy(pieces_of(&larger, i), pieces_of(rx, i),
-			       PROV_IOV_MAX * sizeof(struct iovec));
-	}
-	receives_fini(rx);
-	*rx = larger;
-	return 0;
-}
-
-/* The next free place. Return: NULL: all are taken, or out of memory. */
+/* The next free place. Return: NULL: all are taken. */
 static struct prov_receive *take_place(struct prov_receives *rx)
 {
-	uint32_t count = rx->tail - rx->head;
-
-	if (plx_unlikely(count > rx->mask && count < rx->size && grow(rx) != 0))
-		return NULL;
-	if (plx_unlikely(count >= rx->size))
-		return NULL;
-	return &rx->all[rx->tail & rx->mask];
+	return plx_likely(rx->tail - rx->head < rx->size) ? &rx->all[rx->tail & rx->mask] : NULL;
 }
 
 static ssize_t posted(struct prov_ep *ep)
@@ -87,41 +51,28 @@ static uint64_t wanted(const struct prov_ep *ep, uint64_t flags)
 	return !ep->rx_selective || flags & FI_COMPLETION ? FI_COMPLETION : 0;
 }
 
-ssize_t receives_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
-		      void *context)
+/* All pieces of a receive that has more than one. Return: 0; -FI_ENOMEM. */
+static int store_pieces(struct prov_receives *rx, const struct iovec *iov, size_t count)
 {
-	struct prov_ep *ep = (struct prov_ep *)fid;
+	if (!rx->pieces)
+		rx->pieces = calloc((size_t)rx->mask + 1, PROV_IOV_MAX * sizeof(*iov));
+	if (!rx->pieces)
+		return -FI_ENOMEM;
+	memcpy(pieces_of(rx, rx->tail), iov, count * sizeof(*iov));
+	return 0;
+}
+
+static inline PLX_ALWAYS_INLINE ssize_t post(struct prov_ep *ep, const struct iovec *iov,
+					     size_t count, void *context, uint64_t flags)
+{
 	struct prov_receive *receive = take_place(&ep->rx);
 
 	if (plx_unlikely(!may_post(ep)))
 		return ep_refuses(ep);
 	if (plx_unlikely(!receive))
 		return -FI_EAGAIN;
-	*receive = (struct prov_receive){
-		.buf = buf,
-		.length = length,
-		.context = context,
-		.flags = wanted(ep, ep->rx_flags),
-		.total = length,
-		.pieces = 1,
-	};
-	return posted(ep);
-}
-
-static ssize_t post_pieces(struct prov_ep *ep, const struct iovec *iov, size_t count, void *context,
-			   uint64_t flags)
-{
-	struct prov_receive *receive = take_place(&ep->rx);
-
-	if (!may_post(ep))
-		return ep_refuses(ep);
-	if (!receive)
-		return -FI_EAGAIN;
-	if (!ep->rx.pieces)
-		ep->rx.pieces = alloc_pieces(ep->rx.mask + 1);
-	if (!ep->rx.pieces)
+	if (count > 1 && store_pieces(&ep->rx, iov, count) != 0)
 		return -FI_ENOMEM;
-	memcpy(pieces_of(&ep->rx, ep->rx.tail), iov, count * sizeof(*iov));
 	*receive = (struct prov_receive){
 		.buf = iov[0].iov_base,
 		.length = iov[0].iov_len,
@@ -133,16 +84,23 @@ static ssize_t post_pieces(struct prov_ep *ep, const struct iovec *iov, size_t c
 	return posted(ep);
 }
 
+ssize_t receives_post(struct fid_ep *fid, void *buf, size_t length, void *desc, fi_addr_t source,
+		      void *context)
+{
+	struct prov_ep *ep = (struct prov_ep *)fid;
+
+	return post(ep, &(struct iovec){buf, length}, 1, context, ep->rx_flags);
+}
+
 ssize_t receives_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	struct iovec none = {0};
+	struct prov_ep *ep = (struct prov_ep *)fid;
 
 	if (msg->iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
 	if (msg->iov_count == 0)
-		return post_pieces((struct prov_ep *)fid, &none, 1, msg->context, flags);
-	return post_pieces((struct prov_ep *)fid, msg->msg_iov, msg->iov_count, msg->context,
-			   flags);
+		return post(ep, &(struct iovec){0}, 1, msg->context, flags);
+	return post(ep, msg->msg_iov, msg->iov_count, msg->context, flags);
 }
 
 ssize_t receives_postv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,

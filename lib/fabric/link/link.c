@@ -127,7 +127,8 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 	link->iov_max = (uint32_t)lesser(info->tx_attr->iov_limit, LINK_IOV_MAX);
 	tx_signalled(link);
 	link->needs_receives = needs_receives(link->driver, info);
-	if (link->driver->cq_overruns) /* reserve its completions */
+	/* The provider reserves memory and completions for them. */
+	if (link->driver->cq_overruns || info->rx_attr->size > link_receives(link))
 		info->rx_attr->size = link_receives(link);
 	rc = driver_open_endpoint(&link->set->fids, info, link, &link->ep);
 	if (rc == -FI_ENODEV || rc == -FI_ETIMEDOUT || rc == -FI_EHOSTUNREACH ||
