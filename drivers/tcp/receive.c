@@ -20,12 +20,6 @@ static bool stall(struct tcp_ep *ep)
 	return false;
 }
 
-static bool break_off(struct tcp_ep *ep, enum tcp_breach breach)
-{
-	tcp_ep_break(ep, breach);
-	return false;
-}
-
 static bool begin_message(struct tcp_ep *ep)
 {
 	if (plx_unlikely(receives_is_empty(&ep->base.rx))) {
@@ -33,7 +27,6 @@ static bool begin_message(struct tcp_ep *ep)
 		return stall(ep);
 	}
 	ep->base.rx.filling = true;
-	ep->in_frame = true;
 	return true;
 }
 
@@ -52,20 +45,21 @@ static bool begin_frame(struct tcp_ep *ep)
 		break;
 	case WIRE_WRITE:
 		breach = rma_begin_write(ep);
-		ep->in_frame = true;
 		break;
 	case WIRE_READ:
 		breach = rma_answer(ep, &stalled);
 		break;
 	case WIRE_READ_DATA:
 		breach = rma_begin_data(ep);
-		ep->in_frame = true;
 		break;
 	}
-	if (breach)
-		return break_off(ep, breach);
+	if (breach) {
+		tcp_ep_break(ep, breach);
+		return false;
+	}
 	if (stalled)
 		return stall(ep);
+	ep->in_frame = ep->frame.kind != WIRE_READ;
 	ep->header_have = 0;
 	ep->pending = ep->in_frame && ep->frame.length == 0;
 	return true;

@@ -101,13 +101,13 @@ struct watch {
 
 /* Messages in several frames, and their buffers: assembly.c, partial.c. */
 struct partials {
-	uint64_t bytes, looked_bytes;      /* charged */
-	uint32_t begun_count, waiting;     /* messages; of these, in waiters */
-	TAILQ_HEAD(, assembly) begun;      /* first to look at first */
-	TAILQ_HEAD(, assembly) idle;       /* longest unused first */
-	TAILQ_HEAD(, assembly) waiters[2]; /* by rank; first to continue first */
-	LIST_HEAD(, holder) holders;       /* addresses */
-	void *by_address;                  /* the same: tsearch(3) */
+	uint64_t bytes, looked_bytes;  /* charged */
+	uint32_t begun_count, waiting; /* messages; of these, in waiters */
+	/* Of `begun`, the first to look at comes first; of `idle`, the longest unused; of
+	 * `waiters`, by rank, the first to continue. */
+	TAILQ_HEAD(assemblies, assembly) begun, idle, waiters[2];
+	LIST_HEAD(, holder) holders; /* addresses */
+	void *by_address;            /* the same: tsearch(3) */
 	struct plx_timer look;
 	struct plx_task make_room;
 	struct plx_log_limit log_limit;
@@ -198,8 +198,7 @@ struct silence {
 };
 
 /* Ask all lcores. If the time is over, set the verdict: peer->silent_ns. */
-void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns,
-	      struct silence *silence_out);
+struct silence peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns);
 
 /* Relaxed: guards no other data. */
 static inline uint64_t peer_silent_ns(const struct peer *peer)

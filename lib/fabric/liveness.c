@@ -238,10 +238,7 @@ static uint64_t check_silence(struct presence *presence, uint64_t now_ns)
 {
 	const struct plx_link *link = LIST_FIRST(&presence->links);
 	struct peer *peer = presence->peer;
-	struct silence silence;
-
-	peer_ask(peer, presence->home, now_ns, &silence);
-
+	struct silence silence = peer_ask(peer, presence->home, now_ns);
 	uint64_t dead_ns = peer->dead_after_ns + silence.margin_ns;
 	uint64_t suspect_ns = peer->dead_after_ns / 2 + silence.margin_ns;
 

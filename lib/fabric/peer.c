@@ -147,8 +147,7 @@ void peer_leave(struct plx_link *link)
 }
 
 /* The lock keeps lcores from joining the peer while it is given up. */
-void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns,
-	      struct silence *silence_out)
+struct silence peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t now_ns)
 {
 	struct silence silence = {.stuck = PLX_LCORE_NONE};
 	uint64_t looked_ns = now_ns;
@@ -165,5 +164,5 @@ void peer_ask(struct peer *peer, const struct plx_fabric_lcore *asking, uint64_t
 		atomic_store_explicit(&peer->silent_ns, silence.ns, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&table_lock);
-	*silence_out = silence;
+	return silence;
 }

@@ -129,6 +129,7 @@ static int start_put(struct plx_link *link, struct put *put)
 	uint32_t frames;
 	int rc;
 
+	ASSERT_OWNER(link->home->id);
 	put->target.bytes = plx_buf_total(put->buf);
 	rc = direct_check(link, &put->target, PLX_REMOTE_WRITE);
 	if (plx_unlikely(rc))
@@ -151,18 +152,21 @@ int plx_link_put(struct plx_link *link, const struct plx_remote *to, uint64_t of
 {
 	struct put put = {.target = {to, offset, 0}, .buf = buf, .sent = sent, .arg = arg};
 
-	ASSERT_OWNER(link->home->id);
 	return start_put(link, &put);
 }
 
 int plx_link_put_and_tell(struct plx_link *link, const struct plx_remote *to, uint64_t offset,
 			  struct plx_buf *buf, uint32_t value, plx_link_sent_fn sent, void *arg)
 {
-	struct put put = {.target = {to, offset, 0}, .buf = buf, .sent = sent, .arg = arg};
+	struct put put = {
+		.target = {to, offset, 0},
+		.buf = buf,
+		.sent = sent,
+		.arg = arg,
+		.notify = true,
+		.value = value,
+	};
 
-	ASSERT_OWNER(link->home->id);
-	put.notify = true;
-	put.value = value;
 	return start_put(link, &put);
 }
 

@@ -33,10 +33,7 @@ void assembly_forget(struct assembly *assembly)
 {
 	struct partials *partials = &assembly->link->home->partials;
 
-	if (assembly->begun)
-		TAILQ_REMOVE(&partials->begun, assembly, of_home);
-	else
-		TAILQ_REMOVE(&partials->idle, assembly, of_home);
+	TAILQ_REMOVE(assembly->begun ? &partials->begun : &partials->idle, assembly, of_home);
 	partials->begun_count -= assembly->begun;
 	assembly->begun = false;
 	partial_leave(assembly);

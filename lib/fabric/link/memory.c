@@ -29,17 +29,13 @@ static uint64_t bytes_of(const struct plx_link *link)
 /* Reduce the number of buffers first: messages that fit into one frame still do. */
 static void fit(struct plx_link *link, uint64_t share)
 {
-	uint64_t count = share / link->rx_buf_bytes;
+	uint64_t count = greater(share / link->rx_buf_bytes,
+				 LINK_RX_BUF_COUNT_MIN + link->rx_control);
+	uint64_t bytes;
 
-	if (count < link_receives(link))
-		link->rx_buf_count = count < LINK_RX_BUF_COUNT_MIN + link->rx_control
-					   ? LINK_RX_BUF_COUNT_MIN
-					   : (uint32_t)count - link->rx_control;
-	if (bytes_of(link) > share && link->rx_buf_bytes > LEAST_BYTES) {
-		uint64_t bytes = share / link_receives(link);
-
-		link->rx_buf_bytes = bytes > LEAST_BYTES ? (uint32_t)bytes : LEAST_BYTES;
-	}
+	link->rx_buf_count = (uint32_t)lesser(link->rx_buf_count, count - link->rx_control);
+	bytes = greater(share / link_receives(link), LEAST_BYTES);
+	link->rx_buf_bytes = (uint32_t)lesser(link->rx_buf_bytes, bytes);
 }
 
 /* Fit the window of a new link: rx_buf_bytes and rx_buf_count are the requested values. */

@@ -124,12 +124,6 @@ int plx_fabric_check_provider(const struct plx_fabric_driver *const *table, cons
 	return strcmp(name, "auto") == 0 ? 0 : find(table, option, name, require, &choice);
 }
 
-static void add(const struct plx_fabric_driver *driver, struct driver_choice *choices, int *count)
-{
-	if (driver && *count < DRIVER_CHOICES_MAX)
-		choices[(*count)++] = (struct driver_choice){.driver = driver};
-}
-
 /* Same-host drivers, RDMA, and the first of the others. */
 static int choose_all(struct driver_choice *choices)
 {
@@ -138,12 +132,14 @@ static int choose_all(struct driver_choice *choices)
 
 	for (const struct plx_fabric_driver *const *d = drivers; *d; d++) {
 		if ((*d)->same_host && count < DRIVER_CHOICES_MAX - 2)
-			add(*d, choices, &count);
+			choices[count++] = (struct driver_choice){.driver = *d};
 		else if (!(*d)->same_host && !(*d)->rdma && !other)
 			other = *d;
 	}
-	add(rdma, choices, &count);
-	add(require_rdma ? NULL : other, choices, &count);
+	if (rdma)
+		choices[count++] = (struct driver_choice){.driver = rdma};
+	if (other && !require_rdma)
+		choices[count++] = (struct driver_choice){.driver = other};
 	return count;
 }
 
