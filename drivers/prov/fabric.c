@@ -147,35 +147,27 @@ static int enter(struct prov_mr *mr, uint64_t requested_key)
 	return *place == mr ? 0 : -FI_ENOKEY;
 }
 
-static int check(const struct fid *fid, size_t iov_count, uint64_t flags)
-{
-	const struct prov_domain *domain = (const struct prov_domain *)fid;
-
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (fid->fclass != FI_CLASS_DOMAIN ||
-	    iov_count > domain->fabric->prov->most->domain_attr->mr_iov_limit)
-		return -FI_EINVAL;
-	return 0;
-}
-
 /* Remote access allows one piece only. attr->iface is for callers with FI_HMEM. */
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **mr_out)
 {
+	struct prov_domain *domain = (struct prov_domain *)fid;
 	struct prov_mr *mr;
-	int rc = check(fid, attr->iov_count, flags);
+	int rc;
 
-	if (rc)
-		return rc;
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (fid->fclass != FI_CLASS_DOMAIN ||
+	    attr->iov_count > domain->fabric->prov->most->domain_attr->mr_iov_limit)
+		return -FI_EINVAL;
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
-	mr->domain = (struct prov_domain *)fid;
+	mr->domain = domain;
 	mr->access = attr->access;
 	if (attr->iov_count)
 		mr->memory = attr->mr_iov[0];
-	mr->address = mr->domain->by_address ? (uintptr_t)mr->memory.iov_base : 0;
+	mr->address = domain->by_address ? (uintptr_t)mr->memory.iov_base : 0;
 	rc = enter(mr, attr->requested_key);
 	if (rc) {
 		free(mr);
@@ -183,7 +175,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	}
 	fid_init(&mr->fid.fid, FI_CLASS_MR, attr->context, &mr_fid_ops);
 	mr->fid.mem_desc = mr; /* unused, but not NULL */
-	mr->domain->refs++;
+	domain->refs++;
 	*mr_out = &mr->fid;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Passive endpoints of every provider: see prov_pep.h. */
+/* Passive endpoints of every provider: see prov.h. */
 #include "prov.h"
 
 #include <errno.h>

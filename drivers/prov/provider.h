@@ -120,8 +120,8 @@ struct fi_provider PROVIDER = {
 	.cleanup = prov_no_cleanup,
 };
 
-/* Entry point of libplx_shm-fi.so or libplx_tcp-fi.so, which libfabric loads from FI_PROVIDER_PATH,
- * and holds its lock. Only modules define PROVIDER_IN_MODULE: see meson.build. */
+/* Entry point of libplx_shm-fi.so or libplx_tcp-fi.so, which libfabric loads from FI_PROVIDER_PATH.
+ * libfabric holds its lock here. meson.build defines PROVIDER_IN_MODULE for these modules only. */
 #ifdef PROVIDER_IN_MODULE
 PLX_EXPORT struct fi_provider *fi_prov_ini(void);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Incoming connections of every provider, from accept(2) until fi_accept or fi_reject: see
- * prov_pep.h. The owner of a passive endpoint may decide which connections it takes (plx_admit.h).
+ * prov.h. The owner of a passive endpoint may decide which connections it takes (plx_admit.h).
  * By default at most handshakes_max of them are silent; one more ends the oldest. */
 #include "prov.h"
 
