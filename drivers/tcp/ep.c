@@ -67,7 +67,7 @@ static void ep_close(struct prov_ep *base)
 	tcp_ep_disconnect(base);
 	if (base->enabled)
 		flush(ep);
-	tcp_send_fini(ep);
+	free(ep->sends);
 	free(ep->said);
 }
 

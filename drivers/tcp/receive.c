@@ -83,7 +83,7 @@ static bool end_frame(struct tcp_ep *ep)
 		rma_end_write(ep);
 		break;
 	case WIRE_READ_DATA:
-		rma_end_data(ep);
+		rma_end_data(ep, 0);
 		break;
 	}
 	ep->in_frame = ep->pending = false;
@@ -125,32 +125,32 @@ static void got_payload(struct tcp_ep *ep, size_t length)
 	ep->pending = ep->frame_done == ep->frame.length;
 }
 
+/* Bytes of the incoming header, as far as they are known. Return: 0: it is invalid. */
+static uint32_t header_need(const struct tcp_ep *ep)
+{
+	return ep->header_have < WIRE_FRAME_BYTES ? WIRE_FRAME_BYTES
+						  : wire_check(get64(ep->header));
+}
+
 /* Take a header or part of it. Return: bytes taken. */
 static size_t take_header(struct tcp_ep *ep, const uint8_t *from, size_t length)
 {
-	bool is_begun = ep->header_have >= WIRE_FRAME_BYTES; /* its length is known */
-	uint32_t need = is_begun ? wire_check(wire_load(ep->header)) : WIRE_FRAME_BYTES;
 	size_t taken = 0;
 
-	for (;;) {
-		size_t bytes = need - ep->header_have;
+	while (taken < length && !ep->pending) {
+		size_t need = header_need(ep) - ep->header_have;
+		size_t bytes = need < length - taken ? need : length - taken;
 
-		bytes = bytes < length - taken ? bytes : length - taken;
 		memcpy(ep->header + ep->header_have, from + taken, bytes);
 		ep->header_have += (uint8_t)bytes;
 		taken += bytes;
-		if (ep->header_have < need)
-			return taken;
-		need = wire_check(wire_load(ep->header));
-		if (!need) {
+		if (!header_need(ep)) {
 			tcp_ep_break(ep, TCP_BREACH_FRAME);
-			return taken;
+			break;
 		}
-		if (ep->header_have == need) {
-			ep->pending = true;
-			return taken;
-		}
+		ep->pending = ep->header_have == header_need(ep);
 	}
+	return taken;
 }
 
 static size_t take_payload(struct tcp_ep *ep, const uint8_t *from, size_t length)
@@ -175,7 +175,7 @@ static inline size_t take_whole(struct tcp_ep *ep, const uint8_t *from, size_t l
 	if (plx_unlikely(length < WIRE_FRAME_BYTES || receives_is_empty(rx) || rx->cancelled ||
 			 !cq_has_room(ep->base.rx_cq)))
 		return 0;
-	word = wire_load(from);
+	word = get64(from);
 	most = most < receive->length ? most : receive->length;
 	if (plx_unlikely(!wire_is_plain(word, most)))
 		return 0;

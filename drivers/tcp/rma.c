@@ -22,13 +22,10 @@ enum tcp_breach rma_begin_write(struct tcp_ep *ep)
 
 void rma_end_write(struct tcp_ep *ep)
 {
-	struct prov_completion *completion;
-
 	ep->into = NULL;
 	if (!(ep->frame.flags & WIRE_HAS_DATA))
 		return;
-	completion = cq_push(ep->base.rx_cq);
-	*completion = (struct prov_completion){
+	*cq_push(ep->base.rx_cq) = (struct prov_completion){
 		.context = ep->write_context,
 		.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
 		.length = ep->write_context ? ep->frame.data : ep->frame.length,
@@ -70,24 +67,20 @@ enum tcp_breach rma_begin_data(struct tcp_ep *ep)
 	return TCP_BREACH_NONE;
 }
 
-void rma_end_data(struct tcp_ep *ep)
+void rma_end_data(struct tcp_ep *ep, int err)
 {
 	const struct tcp_read *read = rma_oldest(ep);
 
 	ep->reads_head++;
 	if (read->flags)
-		cq_push_done(ep->base.tx_cq, read->context, read->flags, 0);
+		cq_push_done(ep->base.tx_cq, read->context, read->flags, err);
 }
 
 void rma_flush(struct tcp_ep *ep, int err)
 {
 	ep->into = NULL;
-	for (; ep->reads_head != ep->reads_tail; ep->reads_head++) {
-		const struct tcp_read *read = rma_oldest(ep);
-
-		if (read->flags)
-			cq_push_done(ep->base.tx_cq, read->context, read->flags, err);
-	}
+	while (ep->reads_head != ep->reads_tail)
+		rma_end_data(ep, err);
 	free(ep->reads);
 	ep->reads = NULL;
 	ep->reads_head = ep->reads_tail = 0;

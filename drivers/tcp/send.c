@@ -19,17 +19,6 @@
  * to answer would stop reading, and deadlock. */
 #define ANSWERS_BYTES (WIRE_READS_MAX * WIRE_FRAME_BYTES)
 
-/* Completing --------------------------------------------------------------------------------- */
-
-/* The oldest send was written. */
-static void send_done(struct tcp_ep *ep, const struct tcp_send *send)
-{
-	ep->answers -= send->mr != NULL;
-	if (send->flags)
-		cq_push_done(ep->base.tx_cq, send->context, send->flags, 0);
-	ep->base.tx_head++;
-}
-
 /* The queue ---------------------------------------------------------------------------------- */
 
 static bool has_sends(const struct tcp_ep *ep)
@@ -40,6 +29,16 @@ static bool has_sends(const struct tcp_ep *ep)
 static struct tcp_send *send_at(const struct tcp_ep *ep, uint32_t index)
 {
 	return &ep->sends[index & ep->sends_mask];
+}
+
+/* The oldest send was written, or failed. */
+static void send_done(struct tcp_ep *ep, int err)
+{
+	const struct tcp_send *send = send_at(ep, ep->base.tx_head++);
+
+	ep->answers -= send->mr != NULL;
+	if (send->flags)
+		cq_push_done(ep->base.tx_cq, send->context, send->flags, err);
 }
 
 /* Make room for one more. Return: 0; -FI_ENOMEM. */
@@ -167,7 +166,7 @@ static void advance(struct tcp_ep *ep, size_t written)
 		written -= take_pieces(send, written);
 		if (send->piece < send->piece_count)
 			return;
-		send_done(ep, send);
+		send_done(ep, 0);
 	}
 	take_staged(ep, &ep->tail_staged, written);
 }
@@ -194,17 +193,13 @@ static ssize_t write_some(struct tcp_ep *ep, bool *all_out)
 	return written;
 }
 
-static void unblock(struct tcp_ep *ep)
-{
-	domain_of(ep)->blocked_count -= ep->is_blocked;
-	ep->is_blocked = false;
-}
-
+/* It waits neither for the next poll nor for its socket. */
 static void unqueue(struct tcp_ep *ep)
 {
 	if (ep->is_queued)
 		TAILQ_REMOVE(&domain_of(ep)->queued, ep, queued_link);
-	ep->is_queued = false;
+	domain_of(ep)->blocked_count -= ep->is_blocked;
+	ep->is_queued = ep->is_blocked = false;
 }
 
 /* The next poll writes it. */
@@ -238,7 +233,6 @@ static void failed(struct tcp_ep *ep)
 void tcp_send_queued(struct tcp_ep *ep)
 {
 	unqueue(ep);
-	unblock(ep);
 	for (int i = 0; i < CALLS_MAX && ep->queued_bytes; i++) {
 		bool all;
 		ssize_t written = write_some(ep, &all);
@@ -386,22 +380,11 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 void tcp_send_flush(struct tcp_ep *ep, int err)
 {
 	unqueue(ep);
-	unblock(ep);
-	for (; has_sends(ep); ep->base.tx_head++) {
-		const struct tcp_send *send = send_at(ep, ep->base.tx_head);
-
-		if (send->flags)
-			cq_push_done(ep->base.tx_cq, send->context, send->flags, err);
-	}
-	ep->answers = ep->tail_staged = 0;
+	while (has_sends(ep))
+		send_done(ep, err);
+	ep->tail_staged = 0;
 	ep->queued_bytes = 0;
 	drop_block(ep);
-}
-
-void tcp_send_fini(struct tcp_ep *ep)
-{
-	free(ep->sends);
-	ep->sends = NULL;
 }
 
 /* libfabric's calls, and Pollux' own --------------------------------------------------------- */
@@ -442,9 +425,8 @@ void *tcp_send_claim(struct fid_ep *fid, size_t length)
 void tcp_send_commit(struct fid_ep *fid, size_t length)
 {
 	struct tcp_ep *ep = (struct tcp_ep *)fid;
-	uint64_t word = wire_word(WIRE_MESSAGE, 0, length);
 
-	memcpy(ep->out->bytes + ep->out->end, &word, sizeof(word));
+	put64(ep->out->bytes + ep->out->end, wire_word(WIRE_MESSAGE, 0, length));
 	staged(ep, (uint32_t)(WIRE_FRAME_BYTES + length));
 	launch(ep, false);
 }

@@ -265,7 +265,6 @@ extern struct fi_ops_msg tcp_msg_ops;
 /* Write queued bytes, as many as the socket takes. */
 void tcp_send_queued(struct tcp_ep *ep);
 void tcp_send_flush(struct tcp_ep *ep, int err);
-void tcp_send_fini(struct tcp_ep *ep);
 /* For Pollux's links: see claim and commit in plx_fabric_driver.h. */
 void *tcp_send_claim(struct fid_ep *fid, size_t length);
 void tcp_send_commit(struct fid_ep *fid, size_t length);
@@ -295,7 +294,7 @@ enum tcp_breach rma_begin_data(struct tcp_ep *ep);
 enum tcp_breach rma_answer(struct tcp_ep *ep, bool *stalled_out);
 /* All of it has arrived, and the queue has room for its completion. */
 void rma_end_write(struct tcp_ep *ep);
-void rma_end_data(struct tcp_ep *ep);
+void rma_end_data(struct tcp_ep *ep, int err); /* err: of its completion; or 0 */
 void rma_flush(struct tcp_ep *ep, int err);
 
 /* Sends and reads in flight; all of them may complete in error at once. */

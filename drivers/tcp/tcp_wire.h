@@ -6,7 +6,7 @@
 
 #include "../prov/prov.h"
 
-#include <string.h>
+#include <bytes.h>
 
 #define WIRE_VERSION     1
 #define WIRE_FRAME_BYTES 8  /* of a header, at least */
@@ -35,22 +35,12 @@ struct wire_frame {
 	uint64_t address, key; /* WIRE_WRITE, WIRE_READ */
 };
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
-
 #define WIRE_MARK 0x7063u /* in each header, to detect a lost frame boundary */
 
 /* The first 8 bytes of a header, as one number. */
 static inline uint64_t wire_word(uint8_t kind, uint8_t flags, uint64_t length)
 {
 	return length | (uint64_t)kind << 32 | (uint64_t)flags << 40 | (uint64_t)WIRE_MARK << 48;
-}
-
-static inline uint64_t wire_load(const uint8_t *from)
-{
-	uint64_t word;
-
-	memcpy(&word, from, sizeof(word));
-	return word;
 }
 
 /* Whether the word starts a message without data of at most `most` bytes. */
@@ -120,7 +110,7 @@ static inline const uint8_t *wire_hello_data(const struct wire_hello *hello)
 
 static inline uint32_t wire_hello_length(const struct wire_hello *hello)
 {
-	return (uint32_t)(hello->bytes[10] | hello->bytes[11] << 8);
+	return get16(hello->bytes + 10);
 }
 
 #endif

@@ -25,22 +25,20 @@ struct tcp_sys tcp_sys = {
 
 /* Frames ----------------------------------------------------------------------------------- */
 
-static uint8_t *put(uint8_t *out, uint64_t number)
-{
-	memcpy(out, &number, sizeof(number));
-	return out + sizeof(number);
-}
-
 uint32_t wire_write(uint8_t *out, const struct wire_frame *frame)
 {
-	uint8_t *at = put(out, wire_word(frame->kind, frame->flags, frame->length));
+	uint8_t *at = out + WIRE_FRAME_BYTES;
 
+	put64(out, wire_word(frame->kind, frame->flags, frame->length));
 	if (wire_has_address(frame->kind)) {
-		at = put(at, frame->address);
-		at = put(at, frame->key);
+		put64(at, frame->address);
+		put64(at + 8, frame->key);
+		at += 16;
 	}
-	if (frame->flags & WIRE_HAS_DATA)
-		at = put(at, frame->data);
+	if (frame->flags & WIRE_HAS_DATA) {
+		put64(at, frame->data);
+		at += 8;
+	}
 	return (uint32_t)(at - out);
 }
 
@@ -57,7 +55,7 @@ uint32_t wire_check(uint64_t word)
 
 void wire_read(const uint8_t *from, struct wire_frame *frame_out)
 {
-	uint64_t word = wire_load(from);
+	uint64_t word = get64(from);
 	struct wire_frame frame = {
 		.length = (uint32_t)word,
 		.kind = (uint8_t)(word >> 32),
@@ -66,12 +64,12 @@ void wire_read(const uint8_t *from, struct wire_frame *frame_out)
 
 	from += WIRE_FRAME_BYTES;
 	if (wire_has_address(frame.kind)) {
-		frame.address = wire_load(from);
-		frame.key = wire_load(from + 8);
+		frame.address = get64(from);
+		frame.key = get64(from + 8);
 		from += 16;
 	}
 	if (frame.flags & WIRE_HAS_DATA)
-		frame.data = wire_load(from);
+		frame.data = get64(from);
 	*frame_out = frame;
 }
 
@@ -88,8 +86,7 @@ size_t wire_write_hello(uint8_t *out, enum wire_hello_kind kind, const void *dat
 	memcpy(out, magic, sizeof(magic));
 	out[8] = WIRE_VERSION;
 	out[9] = (uint8_t)kind;
-	out[10] = (uint8_t)length;
-	out[11] = (uint8_t)(length >> 8);
+	put16(out + 10, (uint16_t)length);
 	if (length)
 		memcpy(out + WIRE_HELLO_BYTES, data, length);
 	return WIRE_HELLO_BYTES + length;

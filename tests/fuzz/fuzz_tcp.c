@@ -241,7 +241,7 @@ static const uint8_t *next_message(struct wire_frame *frame_out)
 	for (;;) {
 		const uint8_t *at = peer.stream + peer.frames;
 		size_t left = peer.arrived - peer.frames;
-		uint32_t header = left < WIRE_FRAME_BYTES ? 0 : wire_check(wire_load(at));
+		uint32_t header = left < WIRE_FRAME_BYTES ? 0 : wire_check(get64(at));
 
 		must(header && header <= left);
 		wire_read(at, frame_out);
