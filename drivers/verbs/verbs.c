@@ -34,23 +34,20 @@ static void be_fork_safe(void)
 
 /* Addresses ------------------------------------------------------------------------------------ */
 
-static bool is_same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	struct in6_addr one = address_host(a), other = address_host(b);
-
-	return address_bytes(a) && address_bytes(b) && IN6_ARE_ADDR_EQUAL(&one, &other);
-}
-
 /* If no device has the requested address, the provider listens elsewhere. */
 static bool is_at(const struct fi_info *info, const char *node)
 {
+	struct in6_addr wanted = address_host(info->src_addr);
 	struct addrinfo *addresses;
 	bool found = false;
 
 	if (!info->src_addr || getaddrinfo(node, NULL, NULL, &addresses) != 0)
 		return false;
-	for (struct addrinfo *each = addresses; each && !found; each = each->ai_next)
-		found = is_same_host(each->ai_addr, info->src_addr);
+	for (struct addrinfo *each = addresses; each && !found; each = each->ai_next) {
+		struct in6_addr host = address_host(each->ai_addr);
+
+		found = IN6_ARE_ADDR_EQUAL(&host, &wanted);
+	}
 	freeaddrinfo(addresses);
 	return found;
 }
@@ -123,6 +120,8 @@ static int verbs_getinfo(uint32_t version, const char *node, const char *service
 	return rc;
 }
 
+/* A message without a receive ends the connection (RFC 5041: "no buffer available"); InfiniBand
+ * would retry. The peer writes the data of a read, like any other write (RFC 5040, 3.1). */
 static bool is_iwarp(const struct fi_info *info)
 {
 	return info->ep_attr->protocol == FI_PROTO_IWARP;
@@ -200,15 +199,11 @@ const struct plx_fabric_driver plx_driver_verbs = {
 	.rdma = true,
 	.getinfo = verbs_getinfo,
 	.device = verbs_device,
-	/* A message without a receive ends the connection (RFC 5041: "no buffer available").
-	 * InfiniBand would retry. */
-	.needs_receives = is_iwarp,
+	.is_iwarp = is_iwarp,
 	.open_queues = verbs_open_queues,
 	.failure = verbs_failure,
 	.direct = true,
 	.revokes_at_once = verbs_revokes_at_once,
-	/* The peer writes the data of a read, like any other write (RFC 5040, 3.1). */
-	.peer_writes_reads = is_iwarp,
 	.unreachable =
 		"is the address that of an RDMA device's network interface, or in its network",
 	.tx_size = 64,

@@ -246,25 +246,15 @@ int fabric_here(const char *what, struct plx_fabric_lcore **home_out)
 	return *home_out ? 0 : -ENOMEM;
 }
 
-static uint32_t count_links(const struct plx_fabric_lcore *home)
-{
-	const struct plx_set *set;
-	uint32_t count = 0;
-
-	if (home)
-		LIST_FOREACH (set, &home->sets, of_home)
-			count += set->links;
-	return count;
-}
-
 uint32_t plx_fabric_open_count(void)
 {
 	struct plx_fabric_lcore *home = fabric_home();
 	struct plx_listener *listener;
-	uint32_t count = count_links(home);
+	uint32_t count;
 
 	if (!home)
 		return 0;
+	count = home->link_count;
 	LIST_FOREACH (listener, &home->listeners, of_home)
 		count += listener->front == listener;
 	return count;
@@ -349,7 +339,7 @@ static uint32_t count_all_links(void)
 	uint32_t count = 0;
 
 	for (uint32_t id = 0; id < PLX_LCORE_MAX; id++)
-		count += count_links(lcores[id]);
+		count += lcores[id] ? lcores[id]->link_count : 0;
 	return count;
 }
 

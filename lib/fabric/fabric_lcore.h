@@ -126,6 +126,7 @@ struct plx_fabric_lcore {
 	uint64_t rx_bytes; /* receive buffers of its links */
 	LIST_HEAD(, plx_set) sets;
 	LIST_HEAD(links, plx_link) links;
+	uint32_t link_count;
 	struct plx_link *scheduled; /* links that asked for service */
 	struct plx_link *unserved;  /* those of an earlier turn that used up its budget */
 	LIST_HEAD(listeners, plx_listener) listeners;

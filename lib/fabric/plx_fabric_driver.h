@@ -55,10 +55,12 @@ struct plx_fabric_driver {
 	 * device. NULL for the function: one domain serves all. */
 	const char *(*device)(const struct fi_info *info);
 
-	/** Whether a frame without a posted receive ends the connection. If so, links post more
-	 * receives, and hold back frames that a stalled peer does not need. NULL for the function:
-	 * such a frame waits. */
-	bool (*needs_receives)(const struct fi_info *info);
+	/** Whether connections of an info follow iWARP's rules. NULL for the function: no.
+	 * - A frame without a posted receive ends the connection; elsewhere it waits. So links post
+	 *   more receives, and hold back frames that a stalled peer does not need.
+	 * - The target of a remote read must be writable for the peer. So each target is registered
+	 *   separately for the duration of the read. */
+	bool (*is_iwarp)(const struct fi_info *info);
 
 	/** It reaches only this host. With automatic selection it is tried first for addresses of
 	 * this host, and listeners also listen on it. */
@@ -116,10 +118,6 @@ struct plx_fabric_driver {
 	 * reach the memory. Otherwise lib/fabric asks the peer before it releases the memory. NULL
 	 * for the function: no. */
 	bool (*revokes_at_once)(const struct fi_info *info);
-
-	/** Whether the target of a remote read must be writable for the peer. If so, each target
-	 * is registered separately for the duration of the read. NULL for the function: no. */
-	bool (*peer_writes_reads)(const struct fi_info *info);
 
 	/** Why a connection broke or could not be made: text after "the peer's address: ", valid
 	 * until the endpoint is closed, and the reason. Return NULL for lib/fabric's default text.

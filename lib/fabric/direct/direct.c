@@ -15,7 +15,6 @@ int direct_create(struct plx_link *link, const struct fi_info *info)
 	if (!direct)
 		return plx_fail(ENOMEM, "out of memory");
 	direct->immediate = info->domain_attr->cq_data_size >= sizeof(uint32_t);
-	direct->own_sinks = driver->peer_writes_reads && driver->peer_writes_reads(info);
 	direct->revokes_at_once = driver->revokes_at_once && driver->revokes_at_once(info);
 	direct->by_address = info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	direct->bytes_max = lesser(info->ep_attr->max_msg_size, DIRECT_BYTES_MAX);

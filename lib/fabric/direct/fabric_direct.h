@@ -33,8 +33,7 @@ struct op_sink {
 struct direct {
 	bool agreed;          /* the peer has it, too */
 	bool immediate;       /* the provider supports writes with immediate data */
-	bool own_sinks;       /* see peer_writes_reads of struct plx_fabric_driver */
-	bool revokes_at_once; /* likewise */
+	bool revokes_at_once; /* see struct plx_fabric_driver */
 	bool by_address;      /* the provider uses addresses, not offsets into a region */
 	bool blocked;         /* the user saw -EAGAIN because of an operation, not credit */
 	uint64_t bytes_max;   /* per operation */

@@ -181,7 +181,7 @@ static int find_sink(struct plx_link *link, struct plx_op *op, uint8_t **to, voi
 
 	*to = into->data + into->len;
 	*desc = NULL;
-	if (link->direct->own_sinks) {
+	if (link->is_iwarp) {
 		rc = fi_mr_reg(link->set->fids.domain, *to, op->sink.bytes, FI_READ, 0, 0, 0,
 			       &op->sink.mr, NULL);
 		if (rc)

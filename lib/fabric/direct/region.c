@@ -11,7 +11,6 @@
  * memory. */
 #include "fabric_link.h"
 
-#include <endian.h>
 #include <stdlib.h>
 
 #define KEY_TRIES  4
@@ -214,25 +213,22 @@ void region_end_all(struct plx_link *link)
 
 /* A grant as bytes, as the peer gets it -------------------------------------------------------- */
 
-/* On the wire: little-endian. Bytes that come back are untrusted: whatever they hold, an operation
- * reaches only the memory of the peer that sent them, and offsets cannot overflow. */
-struct token {
-	uint64_t address, key, bytes;
-	uint32_t access, reserved;
-};
-
-static_assert(sizeof(struct token) == PLX_REMOTE_BYTES, "the token's length is part of it");
+/* Bytes that come back are untrusted: whatever they hold, an operation reaches only the memory of
+ * the peer that sent them, and offsets cannot overflow. */
+#define KEY_AT      8
+#define BYTES_AT    16
+#define ACCESS_AT   24
+#define RESERVED_AT 28
 
 void plx_remote_encode(const struct plx_remote *remote, void *out)
 {
-	struct token token = {
-		.address = htole64(remote->address),
-		.key = htole64(remote->key),
-		.bytes = htole64(remote->bytes),
-		.access = htole32(remote->access),
-	};
+	uint8_t *bytes = out;
 
-	memcpy(out, &token, sizeof(token));
+	put64(bytes, remote->address);
+	put64(bytes + KEY_AT, remote->key);
+	put64(bytes + BYTES_AT, remote->bytes);
+	put32(bytes + ACCESS_AT, remote->access);
+	put32(bytes + RESERVED_AT, 0);
 }
 
 int remote_check(const struct plx_remote *remote)
@@ -248,21 +244,20 @@ int remote_check(const struct plx_remote *remote)
 
 int plx_remote_decode(const void *in, size_t size, struct plx_remote *remote_out)
 {
+	const uint8_t *bytes = in;
 	struct plx_remote remote;
-	struct token token;
 	int rc;
 
-	if (size != sizeof(token))
+	if (size != PLX_REMOTE_BYTES)
 		return plx_fail(EINVAL, "remote memory: %zu bytes; it is described in %d", size,
 				PLX_REMOTE_BYTES);
-	memcpy(&token, in, sizeof(token));
-	if (token.reserved)
+	if (get32(bytes + RESERVED_AT))
 		return plx_fail(EINVAL, "remote memory: reserved bytes are set");
 	remote = (struct plx_remote){
-		.address = le64toh(token.address),
-		.key = le64toh(token.key),
-		.bytes = le64toh(token.bytes),
-		.access = le32toh(token.access),
+		.address = get64(bytes),
+		.key = get64(bytes + KEY_AT),
+		.bytes = get64(bytes + BYTES_AT),
+		.access = get32(bytes + ACCESS_AT),
 	};
 	rc = remote_check(&remote);
 	if (rc == 0)

@@ -47,7 +47,7 @@ static int send_control_frame(struct plx_link *link, uint8_t type, uint8_t flags
  * peer has not used that credit yet, and its next frame ends the wait. */
 bool control_can_wait(const struct plx_link *link)
 {
-	return link->needs_receives && link->rx_when_control == link->stats.frames_received;
+	return link->is_iwarp && link->rx_when_control == link->stats.frames_received;
 }
 
 /* Send the control frames that are due, and those of `want`, in the order that the peer needs. The

@@ -201,7 +201,7 @@ struct plx_link {
 	/* Cold from here on: state. */
 	bool close_due; /* on_open ran, or plx_link_connect returned the link: on_close is due */
 	bool connector;
-	bool needs_receives; /* see struct plx_fabric_driver */
+	bool is_iwarp; /* see struct plx_fabric_driver */
 	bool shut_down, ep_closed;
 	bool disconnected; /* connection lost while the link closes */
 	bool suspect_reported;

@@ -41,15 +41,15 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 	return rc;
 }
 
-static bool needs_receives(const struct plx_fabric_driver *driver, const struct fi_info *info)
+static bool is_iwarp(const struct plx_fabric_driver *driver, const struct fi_info *info)
 {
-	return driver->needs_receives && driver->needs_receives(info);
+	return driver->is_iwarp && driver->is_iwarp(info);
 }
 
 uint32_t link_control_receives(const struct plx_fabric_driver *driver, const struct fi_info *info,
 			       const struct plx_link_attr *attr)
 {
-	if (!needs_receives(driver, info))
+	if (!is_iwarp(driver, info))
 		return LINK_RX_CONTROL;
 	return LINK_RX_CONTROL_ALL + (attr->direct ? LINK_RX_CONTROL_DIRECT : 0);
 }
@@ -92,6 +92,7 @@ static uint32_t op_count(const struct plx_link *link)
 static void enlist(struct plx_link *link)
 {
 	LIST_INSERT_HEAD(&link->home->links, link, of_home);
+	link->home->link_count++;
 	if (!link->set->links++) /* nothing can have arrived before */
 		link->set->emptied_ns = plx_loop_now_ns();
 	link->set->op_count += op_count(link);
@@ -106,6 +107,7 @@ static void delist(struct plx_link *link)
 		return;
 	LIST_REMOVE(link, of_home);
 	link->of_home.le_prev = NULL;
+	link->home->link_count--;
 	link->set->links--;
 	link->set->op_count -= op_count(link);
 	link->set->rx_count -= link_receives(link);
@@ -126,7 +128,7 @@ static int bring_up(struct plx_link *link, struct fi_info *info)
 	link->frame_max = (uint32_t)lesser(info->ep_attr->max_msg_size, LINK_RX_BUF_BYTES_MAX);
 	link->iov_max = (uint32_t)lesser(info->tx_attr->iov_limit, LINK_IOV_MAX);
 	tx_signalled(link);
-	link->needs_receives = needs_receives(link->driver, info);
+	link->is_iwarp = is_iwarp(link->driver, info);
 	/* The provider reserves memory and completions for them. */
 	if (link->driver->cq_overruns || info->rx_attr->size > link_receives(link))
 		info->rx_attr->size = link_receives(link);

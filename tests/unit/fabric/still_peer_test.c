@@ -28,7 +28,7 @@ static int start(void **state)
 	struct frame_hello hello = rogue_good_hello();
 
 	strict = plx_driver_tcp;
-	strict.needs_receives = yes;
+	strict.is_iwarp = yes;
 	fixture_start_as(&conf, false);
 	listener = fixture_listen("127.0.0.1:0", &attr);
 	hello.heartbeat_ms = 20;
