@@ -56,16 +56,11 @@ static const char *protocol_name(uint8_t protocol, char out[PROTOCOL_NAME_BYTES]
 	return out;
 }
 
-/* Or offers it. */
-static bool wants_self_test(const struct plx_link *link)
-{
-	return link->hello.features & FEATURE_SELF_TEST;
-}
-
 static bool protocol_agree(struct plx_link *link)
 {
 	uint8_t own = link->attr.protocol, theirs = (uint8_t)link->hello.protocol;
-	bool is_self_test = link->connector ? link->attr.self_test : wants_self_test(link);
+	bool is_self_test = link->connector ? link->attr.self_test
+					    : link->hello.features & FEATURE_SELF_TEST;
 	char own_text[PROTOCOL_NAME_BYTES], their_text[PROTOCOL_NAME_BYTES];
 
 	if (is_self_test || own == theirs || !own || !theirs)
@@ -95,7 +90,7 @@ static bool is_offered(const struct plx_link *link)
 
 static bool self_test_agree(struct plx_link *link)
 {
-	bool peer_says_so = wants_self_test(link);
+	bool peer_says_so = link->hello.features & FEATURE_SELF_TEST;
 
 	if (!link->connector && peer_says_so && !is_offered(link))
 		return decline(link, NULL, "%s wants the self-test service, which is off here%s",
@@ -123,8 +118,8 @@ static bool self_test_agree(struct plx_link *link)
 /* This side's HELLO, or why it refuses the peer's. */
 static struct frame_hello own_hello(const struct plx_link *link)
 {
-	bool self_test_bit = link->connector ? link->attr.self_test
-					     : wants_self_test(link) && is_offered(link);
+	bool wanted = link->hello.features & FEATURE_SELF_TEST;
+	bool self_test_bit = link->connector ? link->attr.self_test : wanted && is_offered(link);
 	struct frame_hello hello = {
 		.magic = HELLO_MAGIC,
 		.version_min = WIRE_VERSION,
