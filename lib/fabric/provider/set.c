@@ -18,10 +18,8 @@ void set_close(struct plx_set *set)
 		LIST_REMOVE(set, of_home);
 	for (uint32_t i = 0; i < PLX_ZONE_MAX; i++)
 		driver_close_fid(set->mr[i] ? &set->mr[i]->fid : NULL, "memory registration");
-	if (!set->fids.watch_ops) {
-		watches->remove(watches, &set->cq_watch);
-		watches->remove(watches, &set->eq_watch);
-	}
+	watches->remove(watches, &set->cq_watch);
+	watches->remove(watches, &set->eq_watch);
 	driver_close(&set->fids);
 	free(set);
 }

@@ -32,12 +32,6 @@ static void call_user(struct plx_watch *watch, uint32_t events)
 	fd->fn(watch->fd, events, fd->arg);
 }
 
-/* A write ended a sleep, or was late for it. */
-static void bell_rang(struct plx_watch *bell, uint32_t events)
-{
-	plx_container_of(bell, struct fds, bell)->rang = true;
-}
-
 int fds_wait(struct fds *fds, uint64_t wait_ns)
 {
 	struct timespec timeout = {
@@ -64,6 +58,7 @@ unsigned fds_handle(struct fds *fds)
 		const struct epoll_event *event = &fds->events[fds->next++];
 		struct plx_watch *watch = event->data.ptr;
 
+		fds->rang |= watch == &fds->bell;
 		if (!watch || !watch->ready)
 			continue;
 		work += watch->ready == call_user;
@@ -230,7 +225,7 @@ void plx_fd_remove(struct plx_fd *fd)
 int fds_init(struct fds *fds, int eventfd)
 {
 	fds->set = (struct plx_watch_set){add, take_out, look_for_libraries};
-	fds->bell = (struct plx_watch){eventfd, bell_rang};
+	fds->bell = (struct plx_watch){eventfd, NULL};
 	fds->epoll = epoll_create1(EPOLL_CLOEXEC);
 	return fds->epoll < 0 ? -errno : add(&fds->set, &fds->bell, EPOLLIN | EPOLLET);
 }
