@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors of a library in its caller's epoll set: each lcore has one set for all that it waits
+/** @file
+ * Descriptors of a library in its caller's epoll set: each lcore has one set for all that it waits
  * for. A provider of drivers/prov joins it through fi_open_ops on its fabric, with the name
  * PLX_WATCH_OPS. */
 #ifndef PLX_WATCH_H
@@ -22,9 +23,12 @@ struct plx_watch {
 /* Wait for events, or change them. Return: 0; -errno. */
 static inline int plx_watch_in(int epoll, struct plx_watch *watch, uint32_t events)
 {
-	struct epoll_event event = {.events = events, .data.ptr = watch};
-	int rc = epoll_ctl(epoll, EPOLL_CTL_ADD, watch->fd, &event);
+	struct epoll_event event;
+	int rc;
 
+	event.events = events;
+	event.data.ptr = watch;
+	rc = epoll_ctl(epoll, EPOLL_CTL_ADD, watch->fd, &event);
 	if (rc && errno == EEXIST)
 		rc = epoll_ctl(epoll, EPOLL_CTL_MOD, watch->fd, &event);
 	return rc ? -errno : 0;
