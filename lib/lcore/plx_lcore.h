@@ -212,7 +212,6 @@ void plx_sleep_nap(struct plx_sleep *sleep);
 /** End the sleep at time_ns, or earlier so that an adaptive lcore is awake then. In arm. */
 void plx_sleep_until(struct plx_sleep *sleep, uint64_t time_ns);
 
-
 /* Descriptors ------------------------------------------------------------------------------ */
 
 struct plx_fd;
