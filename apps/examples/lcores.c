@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts primes. Each lcore reports to the main lcore by a message, which calls it for each range.
+/* Counts primes. Each lcore reports its number to the main lcore, which calls it for each range.
  * Run it:  lcores -l 0,1 100      primes in 100 ranges, below 100000 */
 #include <plx_eal.h>
 #include <plx_lcore.h>
@@ -18,6 +18,8 @@ struct worker { /* travels to its lcore and back with the call */
 	uint64_t first;     /* of the range */
 	uint32_t id, calls; /* id: of the lcore */
 };
+
+static struct worker workers[PLX_LCORE_MAX];
 
 /* On the worker's lcore. */
 static int count_range(struct plx_call *call, void *arg)
@@ -51,17 +53,19 @@ static void on_counted(struct plx_call *call, int result, void *arg)
 		plx_stop(); /* all loops */
 }
 
-static void on_report(void *arg)
+/* On the main lcore. data: a copy of the number that the worker sent. */
+static void on_report(const void *data, size_t size_bytes)
 {
-	on_counted(NULL, 0, arg); /* no primes yet */
+	const uint32_t *id = data;
+
+	on_counted(NULL, 0, &workers[*id]); /* no primes yet */
 }
 
 static int run(void *arg) /* on each lcore, the main one included */
 {
-	struct worker *worker = (struct worker *)arg + plx_lcore_id();
+	uint32_t id = plx_lcore_id();
 
-	worker->call = (struct plx_call){.fn = count_range, .done = on_counted, .arg = worker};
-	if (plx_lcore_send(plx_lcore_main(), on_report, worker) != 0) {
+	if (PLX_LCORE_SEND_VALUE(plx_lcore_main(), on_report, id) != 0) {
 		fprintf(stderr, "lcores: %s\n", plx_error());
 		plx_stop();
 	}
@@ -70,7 +74,6 @@ static int run(void *arg) /* on each lcore, the main one included */
 
 int main(int argc, char **argv)
 {
-	static struct worker workers[PLX_LCORE_MAX];
 	struct count count = {0};
 	struct plx_eal_conf conf = {0};
 	int used = plx_eal_parse(argc, argv, &conf), rc, result = 0;
@@ -86,8 +89,12 @@ int main(int argc, char **argv)
 	rc = plx_eal_init(&conf);
 	count.workers_left = plx_lcore_count();
 	PLX_LCORE_FOREACH (id)
-		workers[id] = (struct worker){.count = &count, .id = id};
-	rc = rc ? rc : plx_lcore_launch_all(run, workers, &result);
+		workers[id] = (struct worker){
+			.call = {.fn = count_range, .done = on_counted, .arg = &workers[id]},
+			.count = &count,
+			.id = id,
+		};
+	rc = rc ? rc : plx_lcore_launch_all(run, NULL, &result);
 	rc = rc || result ? -1 : plx_lcore_join_all(5 * PLX_NS_PER_S, &result);
 	rc = rc || result || count.next < count.ranges;
 	if (rc != 0)
