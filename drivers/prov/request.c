@@ -40,7 +40,8 @@ static void end(struct prov_request *request, enum plx_admit_end reason, const c
 {
 	struct prov_pep *pep = request->pep;
 	void *ticket = request->ticket;
-	void (*ended)(void *, enum plx_admit_end, const char *) = ticket ? pep->admit.ended : NULL;
+	void (*ended)(void *, enum plx_admit_end, const char *) = pep && ticket ? pep->admit.ended
+										: NULL;
 
 	if (pep && request->is_told)
 		prov_request_take(request);

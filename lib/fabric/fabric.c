@@ -278,6 +278,8 @@ int plx_fabric_drain(uint64_t timeout_ns)
 	struct plx_link *link;
 	int rc;
 
+	if (plx_is_forked())
+		return plx_fail_forked("plx_fabric_drain");
 	if (plx_lcore_id() == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_fabric_drain");
 	if (!home)

@@ -477,7 +477,7 @@ struct plx_listener_stats {
 	uint64_t refused_handshakes; /**< at handshakes_max, when none could be evicted */
 	uint64_t evicted;      /**< ended at handshakes_max, or for want of descriptors, before
 				    they were open; those that were links also count in
-				    `failed` */
+				    `failed`, and requests in `refused` */
 	uint64_t failed;       /**< links that ended before on_open: bad HELLO, timeout */
 	uint64_t no_handshake; /**< peers that completed no handshake: most of the above, and over
 				    tcp peers that sent nothing or another protocol, which are no

@@ -90,7 +90,8 @@ static void settle(int node)
 	pthread_attr_t attr;
 
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-		pthread_attr_getstack(&attr, &stack, &size_bytes);
+		if (pthread_attr_getstack(&attr, &stack, &size_bytes) != 0)
+			size_bytes = 0;
 		pthread_attr_destroy(&attr);
 	}
 	for (size_t up = PAGE_BYTES; up <= size_bytes && count < PLX_ARRAY_LEN(pages);

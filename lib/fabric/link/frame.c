@@ -63,11 +63,10 @@ static const struct {
 	uint64_t min, max; /* 0: bytes */
 	const char *wrong;
 } fields[HELLO_TYPES] = {
-	[1] = {AT(magic), 4, 4, HELLO_MAGIC, HELLO_MAGIC,
-	       "bad magic: the peer does not speak this protocol"},
+	[1] = {AT(magic), 4, 4, HELLO_MAGIC, HELLO_MAGIC, "bad magic: it speaks another protocol"},
 	{AT(version_min), 2, 2, 1, WIRE_VERSION, NO_VERSION},
 	{AT(version_max), 2, 2, WIRE_VERSION, UINT16_MAX, NO_VERSION},
-	{AT(secured), 1, 1, 0, 1, "one side requires a secured link, and the other has none"},
+	{AT(secured), 1, 1, 0, 1, "one side alone requires a secured link"},
 	{AT(heartbeat_ms), 4, 4, 0, HEARTBEAT_MS_MAX, "heartbeat period out of range"},
 	{AT(dead_after_ms), 4, 4, 0, DEAD_AFTER_MS_MAX, "silence to bear out of range"},
 	{AT(path), 4, 4, 0, UINT32_MAX, NULL},
@@ -84,7 +83,7 @@ static const struct {
 	{AT(shm), HELLO_SHM_BYTES, HELLO_SHM_BYTES, 0, 0, NULL},
 };
 
-static uint64_t number_at(const struct frame_hello *hello, uint8_t type)
+static uint64_t number_at(const struct frame_hello *hello, unsigned type)
 {
 	uint64_t value;
 
@@ -119,7 +118,7 @@ static const char *hello_check(const struct frame_hello *hello, bool whole)
 {
 	uint64_t beat_ms = hello->heartbeat_ms, least_ms = DEAD_AFTER_HEARTBEATS_MIN * beat_ms;
 
-	for (uint8_t type = 0; type < (whole ? HELLO_TYPES : HELLO_REFUSED); type++) {
+	for (unsigned type = 0; type < (whole ? HELLO_TYPES : HELLO_REFUSED); type++) {
 		uint64_t value = number_at(hello, type);
 
 		if (fields[type].max && (value < fields[type].min || value > fields[type].max))
@@ -161,7 +160,7 @@ const char *hello_read(const uint8_t *in, size_t length, bool whole, struct fram
 		wrong = bytes > length - at ? "a field is cut" : read_field(in + at, hello);
 	}
 	if (!wrong && !hello->newest)
-		return "it speaks wire version 1, and this side version 2";
+		return "it speaks wire version 1, not 2";
 	if (wrong && hello->magic == HELLO_MAGIC)
 		return wrong;
 	return hello_check(hello, hello_is_whole(hello) || (whole && !hello->refused[0]));

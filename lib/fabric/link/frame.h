@@ -19,6 +19,7 @@
 #define HELLO_PROGRAM_MAX     32
 #define HELLO_SHM_BYTES       32 /* a folder's id and a nonce, 16 bytes each */
 #define REFUSE_TEXT_MAX       120
+#define REFUSE_SHORT_MAX      39 /* with the opening's first three fields 55 bytes */
 #define HELLO_MAGIC           UINT32_C(0x504c5832) /* "PLX2" */
 /* Limits, if there are heartbeats. */
 #define HEARTBEAT_MS_MIN          UINT64_C(10)

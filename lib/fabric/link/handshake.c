@@ -115,6 +115,14 @@ static bool self_test_agree(struct plx_link *link)
 
 /* HELLO and refusals --------------------------------------------------------------------------- */
 
+/* libfabric's verbs refuses private data of more than 55 bytes. */
+static size_t refusal_max(const struct plx_link *link)
+{
+	bool is_private = link->state == LINK_CONNECTING;
+
+	return is_private && !link->driver->long_private_data ? REFUSE_SHORT_MAX : REFUSE_TEXT_MAX;
+}
+
 /* This side's HELLO, or why it refuses the peer's. */
 static struct frame_hello own_hello(const struct plx_link *link)
 {
@@ -127,7 +135,7 @@ static struct frame_hello own_hello(const struct plx_link *link)
 	};
 
 	if (link->refusal) {
-		hello.refused[0] = (uint8_t)strnlen(link->refusal, REFUSE_TEXT_MAX);
+		hello.refused[0] = (uint8_t)strnlen(link->refusal, refusal_max(link));
 		memcpy(hello.refused + 1, link->refusal, hello.refused[0]);
 		return hello;
 	}

@@ -71,8 +71,8 @@ static void make_room(struct listener_shared *shared, const struct admission_ans
 	if (plx_log_allowed(&shared->admission.log_limits[answer->victim_cause], plx_loop_now_ns()))
 		report(shared, answer->victim_cause, &answer->victim_key,
 		       origin_key_text(&answer->victim_key, peer), "closed before it was open");
-	if (answer->victim_cause == ADMISSION_RATE) {
-		counter_add_shared(&shared->requests, !holder.request);
+	if (answer->victim_cause == ADMISSION_RATE && !holder.request) {
+		counter_add_shared(&shared->requests, 1);
 		counter_add_shared(&shared->refused, 1);
 	}
 	if (!evict(victim, &holder, answer->again_ns))

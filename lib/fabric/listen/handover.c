@@ -10,6 +10,7 @@
  * except to reject on a provider without a call for it: then the request goes back. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
+#include "list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,9 +75,12 @@ static void delist(struct plx_fabric_lcore *home, struct request *request)
 /* In turn, so that a request which waits for long keeps no others. */
 static void reap(struct plx_fabric_lcore *home)
 {
-	struct request *each;
+	struct request *each, *next;
+	int looks = 0;
 
-	for (int i = 0; i < REAPED_MAX && (each = TAILQ_FIRST(&home->requests)); i++) {
+	TAILQ_FOREACH_SAFE (each, &home->requests, of_home, next) {
+		if (looks++ == REAPED_MAX)
+			break;
 		if (atomic_load_explicit(&each->done, memory_order_acquire)) { /* H2 */
 			delist(home, each);
 			continue;
@@ -360,14 +364,16 @@ static void ask(struct plx_timer *timer, void *arg)
 		place(request);
 	else if (given.verdict == PLX_ADMIT_KEEP)
 		start_timer(request, ask, given.wait_ns);
-	else
-		handover_evict(request, data, sizeof(data));
+	else if (take_first(request))
+		answer(request, data, sizeof(data));
 }
 
 void handover_evict(struct request *request, const void *data, size_t length)
 {
-	if (take_first(request)) /* otherwise its target finds out */
-		answer(request, data, length);
+	if (!take_first(request)) /* its target finds out */
+		return;
+	counter_add_shared(&request->shared->refused, 1);
+	answer(request, data, length);
 }
 
 static void init(struct request *request, struct plx_listener *listener, struct fi_info *info)
@@ -423,9 +429,9 @@ void handover_close(const struct plx_listener *listener)
 
 void handover_fini(struct plx_fabric_lcore *home)
 {
-	struct request *each;
+	struct request *each, *next;
 
-	while ((each = TAILQ_FIRST(&home->requests))) {
+	TAILQ_FOREACH_SAFE (each, &home->requests, of_home, next) {
 		if (take_first(each))
 			give_up(each, "the process is shutting down");
 		else if (each->info)

@@ -2,6 +2,7 @@
 /* A listener: a passive endpoint, its counters, and its end. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
+#include "list.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,8 +156,10 @@ unsigned plx_listener_port(const struct plx_listener *listener)
 
 void listener_free(struct plx_listener *listener)
 {
-	while (!LIST_EMPTY(&listener->also))
-		listener_free(LIST_FIRST(&listener->also));
+	struct plx_listener *also, *next;
+
+	LIST_FOREACH_SAFE (also, &listener->also, of_front, next)
+		listener_free(also);
 	handover_close(listener);
 	if (listener->of_home.le_prev) {
 		LIST_REMOVE(listener, of_home);

@@ -43,7 +43,7 @@ const char *descriptors_strerror(int rc)
 
 struct fd_mark descriptors_mark(void)
 {
-	struct fd_mark mark;
+	struct fd_mark mark = {0};
 
 	for (int fd = 0; fd < (int)PLX_ARRAY_LEN(mark.open); fd++)
 		mark.open[fd] = fcntl(fd, F_GETFD) >= 0;

@@ -102,7 +102,7 @@ static struct plx_session *on_create(struct plx_acceptor *session)
 		.held_max = 2 * listener->link.rx_buf_count,
 		.holding = &listener->holding,
 	};
-	return &receiver->accepted.session;
+	return (struct plx_session *)receiver;
 }
 
 static void on_opened(struct plx_session *session)

@@ -230,9 +230,9 @@ PLX_TEST(no_private_data_is_wire_version_1)
 	static const uint8_t zeros[HELLO_BYTES_MAX];
 
 	assert_string_equal(read_bytes("", 0, false),
-			    "it speaks wire version 1, and this side version 2");
+			    "it speaks wire version 1, not 2");
 	assert_string_equal(read_bytes(zeros, sizeof(zeros), true),
-			    "it speaks wire version 1, and this side version 2");
+			    "it speaks wire version 1, not 2");
 }
 
 /* Each length, in a block of exactly that many bytes. */
@@ -303,7 +303,7 @@ PLX_TEST(a_broken_hello_is_refused_with_the_reason)
 		expect_wrong(i, read_bytes(bytes, length, true), rows[i].wrong);
 	}
 	assert_string_equal(read_bytes("GET / HTTP/1.1\r\n\r\n", 18, false),
-			    "bad magic: the peer does not speak this protocol");
+			    "bad magic: it speaks another protocol");
 }
 
 PLX_TEST_MAIN()

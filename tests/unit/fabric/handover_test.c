@@ -514,6 +514,7 @@ HANDOVER_TEST(a_request_in_a_lane_makes_room_for_another_one)
 	assert_has(first.text, "come again in");
 	serve_and_close();
 	assert_int_equal(listener_stats_of(listener).evicted, 1);
+	assert_int_equal(listener_stats_of(listener).refused, 1);
 	free(first.last);
 }
 HANDOVER_TEST_FOREIGN(a_request_in_a_lane_makes_room_for_another_one)

@@ -112,14 +112,14 @@ static void expect_hello_rejected(const struct frame_hello *hello, uint8_t end, 
 /* An old connector sends no private data, and understands no reason. */
 WITH_HONEST(a_peer_of_wire_version_1_is_rejected)
 {
-	expect_rejection(NULL, 0, "it speaks wire version 1, and this side version 2");
+	expect_rejection(NULL, 0, "it speaks wire version 1, not 2");
 }
 
 WITH_HONEST(a_request_with_private_data_of_another_program_is_rejected)
 {
 	expect_rejection("GET / HTTP/1.1\r\n\r\n", 18,
-			 "bad magic: the peer does not speak this protocol");
-	expect_rejection("\xff\xff\xff\xff", 4, "bad magic: the peer does not speak this protocol");
+			 "bad magic: it speaks another protocol");
+	expect_rejection("\xff\xff\xff\xff", 4, "bad magic: it speaks another protocol");
 }
 
 WITH_HONEST(a_request_with_a_bad_opening_is_rejected)
@@ -131,7 +131,7 @@ WITH_HONEST(a_request_with_a_bad_opening_is_rejected)
 	hello = rogue_good_hello();
 	hello.secured = 2;
 	expect_hello_rejected(&hello, HELLO_REFUSED,
-			      "one side requires a secured link, and the other has none");
+			      "one side alone requires a secured link");
 	hello = rogue_good_hello();
 	hello.heartbeat_ms = 9;
 	expect_hello_rejected(&hello, HELLO_REFUSED, "heartbeat period out of range");
