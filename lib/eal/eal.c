@@ -197,11 +197,22 @@ int plx_eal_init(struct plx_eal_conf *conf)
 		return 0;
 
 	raise_descriptors();
-	rc = start_memory() ?: start_fabric() ?: start_lcores() ?: start_self_test();
+	rc = start_memory();
+	if (rc)
+		goto forget;
+	rc = start_fabric();
+	if (rc)
+		goto stop_memory;
+	rc = start_lcores();
+	if (rc)
+		goto stop_fabric;
+	rc = start_self_test();
 	if (rc == 0)
 		return 0;
-	plx_lcores_fini(PLX_CLOSE_NS); /* these do nothing for a part that did not start */
+	plx_lcores_fini(PLX_CLOSE_NS);
+stop_fabric:
 	plx_fabric_fini();
+stop_memory:
 	plx_mem_fini();
 forget:
 	forget_all();

@@ -171,7 +171,7 @@ static inline int answer(struct plx_rpc_request *request, enum plx_rpc_status st
 		.status = (uint8_t)(plx_unlikely(is_too_long) ? PLX_RPC_TOO_BIG : status),
 		.length = plx_unlikely(is_too_long) ? 0 : (uint32_t)length,
 		.call = request->call,
-		.code = number,
+		.code = plx_unlikely(is_too_long) ? 0 : number,
 	};
 
 	return plx_likely(request->local->lcore == plx_lcore_id())

@@ -19,6 +19,8 @@
 #include "rpc_priv.h"
 #include "session.h"
 
+#include <stdalign.h>
+
 #define RPC_LISTENERS_MAX 16
 
 /* Longer replies are allocated separately: an entry is two cache lines. */
@@ -88,7 +90,7 @@ struct token_bucket {
 
 /* A service on one lcore. */
 struct service_local {
-	struct plx_rpc_service *service;
+	alignas(PLX_CACHE_LINE) struct plx_rpc_service *service;
 	uint32_t lcore;
 	struct plx_acceptor acceptor; /* of its peers */
 	struct rpc_slabs requests;
