@@ -17,9 +17,7 @@ struct worker { /* travels to its lcore and back with the call */
 	struct count *count;
 	uint64_t first;     /* of the range */
 	uint32_t id, calls; /* id: of the lcore */
-};
-
-static struct worker workers[PLX_LCORE_MAX];
+} workers[PLX_LCORE_MAX];
 
 /* On the worker's lcore. */
 static int count_range(struct plx_call *call, void *arg)
@@ -56,9 +54,7 @@ static void on_counted(struct plx_call *call, int result, void *arg)
 /* On the main lcore. data: a copy of the number that the worker sent. */
 static void on_report(const void *data, size_t size_bytes)
 {
-	const uint32_t *id = data;
-
-	on_counted(NULL, 0, &workers[*id]); /* no primes yet */
+	on_counted(NULL, 0, &workers[*(const uint32_t *)data]); /* no primes yet */
 }
 
 static int run(void *arg) /* on each lcore, the main one included */
@@ -92,8 +88,7 @@ int main(int argc, char **argv)
 		workers[id] = (struct worker){
 			.call = {.fn = count_range, .done = on_counted, .arg = &workers[id]},
 			.count = &count,
-			.id = id,
-		};
+			.id = id};
 	rc = rc ? rc : plx_lcore_launch_all(run, NULL, &result);
 	rc = rc || result ? -1 : plx_lcore_join_all(5 * PLX_NS_PER_S, &result);
 	rc = rc || result || count.next < count.ranges;

@@ -44,7 +44,7 @@ static bool is_answered(struct plx_rpc_request *request)
 		answer = (struct key_answer){
 			.header = {.kind = RPC_REPLY, .status = PLX_RPC_BUSY, .handler_ns = 1}};
 	answer_again(peer, request->call, &answer);
-	open_remove(request);
+	open_remove(request->peer, request);
 	duplicate_gone(request);
 	return true;
 }

@@ -95,7 +95,7 @@ static inline void finish(struct plx_rpc_request *request)
 		method->held++;
 		method->held_ns += plx_tsc_to_ns(plx_tsc() - request->started);
 		if (request->peer)
-			open_remove(request);
+			open_remove(request->peer, request);
 	}
 	rpc_request_free(request);
 }

@@ -126,14 +126,12 @@ const char *open_add(struct peer *peer, struct plx_rpc_request *request)
 	return NULL;
 }
 
-void open_remove(struct plx_rpc_request *request)
+void open_remove(struct peer *peer, struct plx_rpc_request *request)
 {
-	struct open_table *table = &request->peer->open;
-
 	LIST_REMOVE(request, bucket);
-	table->count--;
-	table->gone -= request->gone;
-	request->peer->answered_ns = plx_loop_now_ns();
+	peer->open.count--;
+	peer->open.gone -= request->gone;
+	peer->answered_ns = plx_loop_now_ns();
 }
 
 /* The client no longer waits for it; a reply is still owed. */
@@ -193,7 +191,7 @@ void orphans_on_timer(struct plx_timer *timer, void *arg)
 void rpc_request_gone(struct plx_rpc_request *request)
 {
 	if (request->list) {
-		open_remove(request);
+		open_remove(request->peer, request);
 		duplicate_gone(request);
 		return;
 	}
@@ -211,7 +209,7 @@ void open_abandon(struct peer *peer, bool may_come_back)
 
 		/* The callback may reply to others. */
 		while ((request = LIST_FIRST(&table->buckets[i]))) {
-			open_remove(request);
+			open_remove(peer, request);
 			request->peer = NULL;
 			if (request->list) {
 				duplicate_gone(request);

@@ -251,7 +251,7 @@ void rpc_request_free(struct plx_rpc_request *request);
 /* Return: NULL, or the error as text. */
 const char *open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
-void open_remove(struct plx_rpc_request *request);
+void open_remove(struct peer *peer, struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 /* The link has ended. may_come_back: it was lost, so the client may ask for replies by key. */
 void open_abandon(struct peer *peer, bool may_come_back);

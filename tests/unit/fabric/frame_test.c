@@ -229,8 +229,7 @@ PLX_TEST(no_private_data_is_wire_version_1)
 {
 	static const uint8_t zeros[HELLO_BYTES_MAX];
 
-	assert_string_equal(read_bytes("", 0, false),
-			    "it speaks wire version 1, not 2");
+	assert_string_equal(read_bytes("", 0, false), "it speaks wire version 1, not 2");
 	assert_string_equal(read_bytes(zeros, sizeof(zeros), true),
 			    "it speaks wire version 1, not 2");
 }

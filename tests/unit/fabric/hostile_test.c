@@ -117,8 +117,7 @@ WITH_HONEST(a_peer_of_wire_version_1_is_rejected)
 
 WITH_HONEST(a_request_with_private_data_of_another_program_is_rejected)
 {
-	expect_rejection("GET / HTTP/1.1\r\n\r\n", 18,
-			 "bad magic: it speaks another protocol");
+	expect_rejection("GET / HTTP/1.1\r\n\r\n", 18, "bad magic: it speaks another protocol");
 	expect_rejection("\xff\xff\xff\xff", 4, "bad magic: it speaks another protocol");
 }
 
@@ -130,8 +129,7 @@ WITH_HONEST(a_request_with_a_bad_opening_is_rejected)
 	expect_hello_rejected(&hello, HELLO_REFUSED, "no wire version in common");
 	hello = rogue_good_hello();
 	hello.secured = 2;
-	expect_hello_rejected(&hello, HELLO_REFUSED,
-			      "one side alone requires a secured link");
+	expect_hello_rejected(&hello, HELLO_REFUSED, "one side alone requires a secured link");
 	hello = rogue_good_hello();
 	hello.heartbeat_ms = 9;
 	expect_hello_rejected(&hello, HELLO_REFUSED, "heartbeat period out of range");
