@@ -104,40 +104,22 @@ int prov_ep_enable(struct prov_ep *ep)
 
 /* Default flags of operations ---------------------------------------------------------------- */
 
-/* Return: the flags of the named direction; NULL if none or both are named. */
-static uint64_t *op_flags_of(struct prov_ep *ep, uint64_t direction)
-{
-	switch (direction & DIRECTION) {
-	case FI_TRANSMIT:
-		return &ep->tx_flags;
-	case FI_RECV:
-		return &ep->rx_flags;
-	default:
-		return NULL;
-	}
-}
-
-static int get_op_flags(struct prov_ep *ep, uint64_t *flags)
-{
-	const uint64_t *kept = op_flags_of(ep, *flags);
-
-	if (!kept)
-		return -FI_EINVAL;
-	*flags = *kept;
-	return 0;
-}
-
-static int set_op_flags(struct prov_ep *ep, uint64_t flags)
+/* flags: of the direction that it names, and for FI_SETOPSFLAG what they become. */
+static int op_flags(struct prov_ep *ep, int command, uint64_t *flags)
 {
 	const struct fi_info *most = ep->domain->fabric->prov->most;
-	uint64_t *kept = op_flags_of(ep, flags), wanted = flags & ~DIRECTION;
-	uint64_t may = flags & FI_TRANSMIT ? most->tx_attr->op_flags : most->rx_attr->op_flags;
+	uint64_t direction = *flags & DIRECTION, wanted = *flags & ~DIRECTION;
+	bool is_tx = direction == FI_TRANSMIT;
+	uint64_t *kept = is_tx ? &ep->tx_flags : &ep->rx_flags;
 
-	if (!kept)
+	if (!is_tx && direction != FI_RECV)
 		return -FI_EINVAL;
-	if (wanted & ~may)
+	if (command == FI_GETOPSFLAG)
+		*flags = *kept;
+	else if (wanted & ~(is_tx ? most->tx_attr->op_flags : most->rx_attr->op_flags))
 		return -FI_EBADFLAGS;
-	*kept = wanted;
+	else
+		*kept = wanted;
 	return 0;
 }
 
@@ -149,9 +131,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	case FI_ENABLE:
 		return prov_ep_enable(ep);
 	case FI_GETOPSFLAG:
-		return get_op_flags(ep, arg);
 	case FI_SETOPSFLAG:
-		return set_op_flags(ep, *(uint64_t *)arg);
+		return op_flags(ep, command, arg);
 	default:
 		return -FI_ENOSYS;
 	}
@@ -230,23 +211,17 @@ static int take_handle(struct prov_ep *ep, struct fid *handle)
 {
 	struct prov_request *request = (struct prov_request *)handle;
 
-	switch (handle ? handle->fclass : FI_CLASS_UNSPEC) {
-	case FI_CLASS_UNSPEC:
-		return handle ? -FI_EINVAL : 0;
-	case FI_CLASS_PEP:
+	if (handle && handle->fclass == FI_CLASS_PEP)
 		ep->local = ((struct prov_pep *)handle)->address;
+	if (!handle || handle->fclass == FI_CLASS_PEP)
 		return 0;
-	case FI_CLASS_CONNREQ:
-		if (!request->pep) /* taken by another endpoint */
-			return -FI_EINVAL;
-		ep->local = request->pep->address;
-		ep->peer = request->peer;
-		prov_request_take(request);
-		ep->request = request;
-		return 0;
-	default:
+	if (handle->fclass != FI_CLASS_CONNREQ || !request->pep) /* taken by another endpoint */
 		return -FI_EINVAL;
-	}
+	ep->local = request->pep->address;
+	ep->peer = request->peer;
+	prov_request_take(request);
+	ep->request = request;
+	return 0;
 }
 
 static void ep_free(struct prov_ep *ep)
