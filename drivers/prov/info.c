@@ -182,17 +182,13 @@ static bool read_addresses(struct query *query, bool named)
 /* ------------------------------------------------------------------------------------------ */
 
 /* FI_PROV_ATTR_ONLY: only that the provider exists. */
-static int answer_name(const struct prov *prov, struct fi_info **info_out)
+static int answer_exists(const struct prov *prov, struct fi_info **info_out)
 {
 	struct fi_info *info = fi_allocinfo();
-	char *name = info ? strdup(prov->libfabric->name) : NULL;
 
-	if (!name) {
-		fi_freeinfo(info);
+	if (!info)
 		return -FI_ENOMEM;
-	}
 	info->fabric_attr->prov_version = prov->libfabric->version;
-	info->fabric_attr->prov_name = name;
 	*info_out = info;
 	return 0;
 }
@@ -219,7 +215,7 @@ int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, co
 
 	prov_begin(prov, false);
 	if (flags & FI_PROV_ATTR_ONLY)
-		return answer_name(prov, info_out);
+		return answer_exists(prov, info_out);
 	if (flags & FI_SOURCE && !named)
 		return -FI_EINVAL;
 	rc = check_version(prov, version);
@@ -237,19 +233,6 @@ int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, co
 		fi_freeinfo(query.first);
 	else
 		*info_out = query.first;
-	return rc;
-}
-
-int prov_getinfo_unnamed(const struct prov *prov, uint32_t version, const char *node,
-			 const char *service, uint64_t flags, const struct fi_info *hints,
-			 struct fi_info **info_out)
-{
-	int rc = prov_getinfo(prov, version, node, service, flags, hints, info_out);
-
-	for (struct fi_info *info = rc ? NULL : *info_out; info; info = info->next) {
-		free(info->fabric_attr->prov_name);
-		info->fabric_attr->prov_name = NULL;
-	}
 	return rc;
 }
 

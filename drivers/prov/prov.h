@@ -77,13 +77,9 @@ bool prov_domain_attr_fits(const struct prov *prov, const struct fi_domain_attr 
 /* Narrow a copy of the provider's maximum to hints that fit; NULL for no hints. */
 void prov_info_narrow(const struct prov *prov, struct fi_info *info, const struct fi_info *hints);
 
+/* Answers have no fabric_attr->prov_name: libfabric sets it. */
 int prov_getinfo(const struct prov *prov, uint32_t version, const char *node, const char *service,
 		 uint64_t flags, const struct fi_info *hints, struct fi_info **info_out);
-
-/* The same for libfabric, which appends the provider's name to the fabric name. */
-int prov_getinfo_unnamed(const struct prov *prov, uint32_t version, const char *node,
-			 const char *service, uint64_t flags, const struct fi_info *hints,
-			 struct fi_info **info_out);
 
 /* The info of a connection request: the passive endpoint's, with addresses and handle.
  * Return: NULL: out of memory. */

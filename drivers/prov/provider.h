@@ -77,7 +77,6 @@ static struct fi_domain_attr domain_most = {
 
 static struct fi_fabric_attr fabric_most = {
 	.name = (char *)PROVIDER_NAME,
-	.prov_name = (char *)PROVIDER_NAME,
 	.prov_version = PROVIDER_VERSION,
 };
 
@@ -104,18 +103,11 @@ int PROVIDER_FABRIC(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out,
 	return prov_fabric_open(&PROVIDER_KIND, attr, fabric_out, context);
 }
 
-static int getinfo_for_libfabric(uint32_t version, const char *node, const char *service,
-				 uint64_t flags, const struct fi_info *hints,
-				 struct fi_info **info_out)
-{
-	return prov_getinfo_unnamed(&PROVIDER_KIND, version, node, service, flags, hints, info_out);
-}
-
 struct fi_provider PROVIDER = {
 	.version = PROVIDER_VERSION,
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = PROVIDER_NAME,
-	.getinfo = getinfo_for_libfabric,
+	.getinfo = PROVIDER_GETINFO,
 	.fabric = PROVIDER_FABRIC,
 	.cleanup = prov_no_cleanup,
 };
