@@ -12,7 +12,7 @@ static const struct prov_cq_ops *ops_of(const struct prov_cq *cq)
 	return cq->fabric->prov->cq_ops;
 }
 
-ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
+static ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
 {
 	struct prov_cq *cq = (struct prov_cq *)fid;
 	const struct prov_completion *completion = &cq->queue[cq->head & cq->mask];
@@ -33,14 +33,14 @@ ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_
 	return 1;
 }
 
-const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
-			  size_t size)
+static const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data,
+				 char *buf, size_t size)
 {
 	return queue_error_text(prov_errno, buf, size);
 }
 
 /* Peers have no addresses in an address vector. */
-ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
+static ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
 {
 	ssize_t done = fi_cq_read(fid, buf, count);
 
@@ -69,8 +69,8 @@ int cq_arm(struct prov_cq *cq)
 	return !take_signal(cq) && is_idle ? 0 : -FI_EAGAIN;
 }
 
-ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
-			   const void *condition, int timeout_ms)
+static ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
+				  const void *condition, int timeout_ms)
 {
 	struct prov_cq *cq = (struct prov_cq *)fid;
 	uint64_t end_ns = queue_end_ns(timeout_ms);
@@ -93,13 +93,13 @@ ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 	}
 }
 
-ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
-		      int timeout_ms)
+static ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
+			     int timeout_ms)
 {
 	return cq_sleep_read_from(fid, buf, count, NULL, condition, timeout_ms);
 }
 
-int cq_signal(struct fid_cq *fid)
+static int cq_signal(struct fid_cq *fid)
 {
 	struct prov_cq *cq = (struct prov_cq *)fid;
 	uint64_t one = 1;
@@ -108,6 +108,16 @@ int cq_signal(struct fid_cq *fid)
 		return -FI_ENOSYS;
 	return write(cq->wait.signal_fd, &one, sizeof(one)) == sizeof(one) ? 0 : -errno;
 }
+
+static const struct fi_ops_cq cq_calls = {
+	.size = sizeof(struct fi_ops_cq),
+	.readfrom = cq_read_from,
+	.readerr = cq_read_error,
+	.sread = cq_sleep_read,
+	.sreadfrom = cq_sleep_read_from,
+	.signal = cq_signal,
+	.strerror = cq_error_text,
+};
 
 /* Room ------------------------------------------------------------------------------------- */
 
@@ -207,7 +217,9 @@ static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_
 	cq->fabric = domain->fabric;
 	cq->wait = QUEUE_WAIT_NONE;
 	fid_init(&cq->fid.fid, FI_CLASS_CQ, context, &cq_fid_ops);
-	cq->fid.ops = (struct fi_ops_cq *)&ops_of(cq)->calls;
+	cq->calls = cq_calls;
+	cq->calls.read = ops_of(cq)->read;
+	cq->fid.ops = &cq->calls;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ? FI_CQ_FORMAT_CONTEXT : attr->format;
 	cq->size = attr->size ? (uint32_t)attr->size : PROV_CQ_SIZE;
 	rc = resize(cq, power_of_two(cq->size));

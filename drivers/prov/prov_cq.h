@@ -100,13 +100,14 @@ struct prov_cq {
 	uint32_t refs;     /* bound endpoints */
 	struct queue_wait wait;
 	LIST_ENTRY(prov_cq) link; /* in the domain's list */
+	struct fi_ops_cq calls;   /* of fid: the provider's read, and cq.c's calls */
 };
 
 /* A provider's extension. Its queue starts with a struct prov_cq; the rest is zeroed. */
 struct prov_cq_ops {
-	size_t bytes;                     /* size of its queue */
-	bool nests;                       /* a shared set contains its own, for the fast path */
-	struct fi_ops_cq calls;           /* PROV_CQ_CALLS */
+	size_t bytes; /* size of its queue */
+	bool nests;   /* a shared set contains its own, for the fast path */
+	ssize_t (*read)(struct fid_cq *fid, void *buf, size_t count); /* fi_cq_read */
 	int (*init)(struct prov_cq *cq);  /* Return: 0; -FI_ENOMEM; -errno */
 	void (*fini)(struct prov_cq *cq); /* also after init failed or was not called */
 	/* Whether there is nothing to do; any later work wakes the queue. Sets is_signalled. */
@@ -121,29 +122,6 @@ uint32_t power_of_two(uint32_t least); /* Return: at least `least`. */
 /* Reserve room for `count` more completions that cannot be delayed. Return: 0; -FI_ENOMEM. */
 int cq_reserve(struct prov_cq *cq, uint32_t count);
 void cq_unreserve(struct prov_cq *cq, uint32_t count);
-
-/* All of libfabric's CQ calls except the read. */
-#define PROV_CQ_CALLS(its_read)                   \
-	{                                         \
-		.size = sizeof(struct fi_ops_cq), \
-		.read = its_read,                 \
-		.readfrom = cq_read_from,         \
-		.readerr = cq_read_error,         \
-		.sread = cq_sleep_read,           \
-		.sreadfrom = cq_sleep_read_from,  \
-		.signal = cq_signal,              \
-		.strerror = cq_error_text,        \
-	}
-
-ssize_t cq_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source);
-ssize_t cq_sleep_read(struct fid_cq *fid, void *buf, size_t count, const void *condition,
-		      int timeout_ms);
-ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source,
-			   const void *condition, int timeout_ms);
-ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags);
-const char *cq_error_text(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
-			  size_t size);
-int cq_signal(struct fid_cq *fid);
 
 int cq_arm(struct prov_cq *cq); /* fi_trywait */
 

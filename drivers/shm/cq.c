@@ -122,7 +122,7 @@ static void fini(struct prov_cq *base)
 
 const struct prov_cq_ops shm_cq_ops = {
 	.bytes = sizeof(struct shm_cq),
-	.calls = PROV_CQ_CALLS(cq_read),
+	.read = cq_read,
 	.init = init,
 	.fini = fini,
 	.is_idle = is_idle,

@@ -397,7 +397,7 @@ static void fini(struct prov_cq *base)
 const struct prov_cq_ops tcp_cq_ops = {
 	.bytes = sizeof(struct tcp_cq),
 	.nests = true,
-	.calls = PROV_CQ_CALLS(cq_read),
+	.read = cq_read,
 	.init = init,
 	.fini = fini,
 	.is_idle = is_idle,
