@@ -113,7 +113,7 @@ static struct ticket *join(struct listener_shared *shared, const struct plx_admi
 	listener_ref(shared);
 	ticket->shared = shared;
 	ticket->refs = 1;
-	ticket->connection = asked->connection;
+	ticket->holder.connection = asked->connection;
 	ticket->close = asked->close;
 	ticket->since_ns = now_ns;
 	ticket->turn = turns_join(&admission->turns, &origin_top(ticket->origin)->next_turn);
@@ -130,9 +130,7 @@ static void leave(struct ticket *ticket)
 		origin_add(ticket->origin, ORIGIN_LINKS, -1);
 	origin_release(&admission_of(ticket)->origins, ticket->origin);
 	ticket->origin = NULL;
-	ticket->connection = NULL;
-	ticket->request = NULL;
-	ticket->link = NULL;
+	ticket->holder = (struct ticket_holder){0};
 }
 
 /* End its use, and that of a reference to the ticket, if not NULL. */
@@ -168,7 +166,7 @@ static struct ticket *oldest_silent(struct origin *origin)
 	struct ticket *each;
 
 	TAILQ_FOREACH (each, &origin->silent, of_origin) {
-		if (each->connection || each->request || each->link)
+		if (each->holder.connection || each->holder.request || each->holder.link)
 			return each;
 	}
 	return NULL;
@@ -211,7 +209,7 @@ static enum admission_cause make_room(struct admission *admission, const struct 
 		return ADMISSION_NONE;
 	}
 	lose(oldest, ADMISSION_EVICTED, answer);
-	if (oldest->connection) /* its provider closes it now */
+	if (oldest->holder.connection) /* its provider closes it now */
 		answer->wait_ns = 0;
 	return ADMISSION_NONE;
 }
@@ -307,8 +305,7 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 void admission_reported(struct ticket *ticket, struct request *request)
 {
 	pthread_mutex_lock(&admission_of(ticket)->lock);
-	ticket->connection = NULL;
-	ticket->request = request;
+	ticket->holder = (struct ticket_holder){.request = request};
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 }
 
@@ -317,9 +314,7 @@ bool admission_placed(struct ticket *ticket, struct plx_link *link)
 	bool is_evicted;
 
 	pthread_mutex_lock(&admission_of(ticket)->lock);
-	ticket->request = NULL;
-	ticket->link = link;
-	ticket->lcore = plx_lcore_id();
+	ticket->holder = (struct ticket_holder){.link = link, .lcore = plx_lcore_id()};
 	is_evicted = ticket->state == TICKET_LOST;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 	return !is_evicted;
@@ -350,8 +345,7 @@ struct ticket_holder admission_holder(struct ticket *ticket)
 	struct ticket_holder holder;
 
 	pthread_mutex_lock(&admission_of(ticket)->lock);
-	holder = (struct ticket_holder){ticket->connection, ticket->request, ticket->link,
-					ticket->lcore};
+	holder = ticket->holder;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 	return holder;
 }
@@ -376,7 +370,7 @@ static struct ticket *provider_silent(struct origin *parent)
 		each = provider_silent(origin); /* of the addresses in a network */
 		if (!each)
 			TAILQ_FOREACH (each, &origin->silent, of_origin) {
-				if (each->connection)
+				if (each->holder.connection)
 					break;
 			}
 		if (each)
@@ -398,7 +392,7 @@ void *admission_descriptor(struct admission *admission)
 	most = origin_most(&admission->origins, ORIGIN_WAITING);
 	if (!found && most)
 		found = TAILQ_LAST(&most->kept, tickets);
-	connection = found ? found->connection : NULL;
+	connection = found ? found->holder.connection : NULL;
 	pthread_mutex_unlock(&admission->lock);
 	return connection;
 }

@@ -117,6 +117,14 @@ enum ticket_state {
 	TICKET_LOST,
 };
 
+/* Who can end a connection: one of these, or none of them. */
+struct ticket_holder {
+	void *connection;        /* the provider, which has not reported it: by `close` */
+	struct request *request; /* see handover.c */
+	struct plx_link *link;   /* the lcore of its link */
+	uint32_t lcore;
+};
+
 /* A connection, from accept(2) or its request until its link has ended. */
 struct ticket {
 	struct listener_shared *shared; /* holds a reference */
@@ -126,22 +134,11 @@ struct ticket {
 	bool is_half_open;             /* counts as one */
 	uint64_t turn, since_ns;       /* of the present state */
 	TAILQ_ENTRY(ticket) of_origin; /* kept or silent, by state */
-	/* Who can end it: one of these, or none of them. */
-	void *connection; /* the provider, which has not reported it: by `close` */
+	struct ticket_holder holder;
 	void (*close)(void *connection, const void *data, size_t length);
-	struct request *request; /* see handover.c */
-	struct plx_link *link;   /* the lcore of its link */
-	uint32_t lcore;
 	_Atomic bool evicted; /* relaxed: only logs read it */
 	unsigned refs;        /* the connection, and an eviction */
 	struct plx_call call; /* of an eviction */
-};
-
-struct ticket_holder {
-	void *connection;
-	struct request *request;
-	struct plx_link *link;
-	uint32_t lcore; /* of the link */
 };
 
 /* Per listener, shared by the lcores of its links. */
