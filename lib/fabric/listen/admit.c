@@ -52,13 +52,14 @@ static bool evict(struct ticket *ticket, const struct ticket_holder *holder, uin
 static void report(struct listener_shared *shared, enum admission_cause cause,
 		   const struct in6_addr *key, const char *peer, const char *what)
 {
-	char why[ADMIT_WHY_BYTES], line[sizeof(shared->last_refused)];
+	char why[ADMIT_WHY_BYTES], line[ADDRESS_TEXT_BYTES + ADMIT_WHY_BYTES + 48];
 
 	admission_text(&shared->admission, cause, key, why, sizeof(why));
 	snprintf(line, sizeof(line), "connection from %s %s: %s", peer, what, why);
 	log_warning("%s", line);
 	pthread_mutex_lock(&shared->admission.lock);
-	memcpy(shared->last_refused, line, sizeof(line));
+	/* A longer line is cut: the last byte stays 0. */
+	memcpy(shared->last_refused, line, sizeof(shared->last_refused) - 1);
 	pthread_mutex_unlock(&shared->admission.lock);
 }
 
