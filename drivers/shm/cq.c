@@ -43,17 +43,6 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep)
 #define WOKEN_AT_ONCE 16 /* sockets per epoll_wait */
 #define BYTES_AT_ONCE 4  /* taken from one socket per call */
 
-int cq_watch(struct shm_cq *cq, struct shm_ep *ep)
-{
-	ep->doorbell.fd = ep->base.source.fd;
-	return queue_watch(&cq->q.wait, &ep->doorbell, EPOLLIN | EPOLLRDHUP);
-}
-
-void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep)
-{
-	queue_unwatch(&cq->q.wait, &ep->doorbell);
-}
-
 /* Take some of the wake-up bytes; any that remain wake us again. */
 void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
 {
@@ -76,9 +65,12 @@ void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
 void cq_clear_wakes(struct shm_cq *cq)
 {
 	struct epoll_event events[WOKEN_AT_ONCE];
-	int count = epoll_wait(cq->q.wait.epoll_fd, events, WOKEN_AT_ONCE, 0);
 	uint64_t value;
+	int count;
 
+	if (cq->q.wait.set) /* its owner handles them */
+		return;
+	count = epoll_wait(cq->q.wait.epoll_fd, events, WOKEN_AT_ONCE, 0);
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.ptr)
 			cq_doorbell_rang(events[i].data.ptr, events[i].events);
@@ -91,8 +83,7 @@ static bool is_idle(struct prov_cq *q)
 {
 	struct shm_cq *cq = (struct shm_cq *)q;
 
-	if (!q->wait.set)
-		cq_clear_wakes(cq);
+	cq_clear_wakes(cq);
 	return !q->is_signalled && q->head == q->tail && progress_arm(cq);
 }
 

@@ -246,6 +246,7 @@ static PLX_NOINLINE void sweep(struct shm_cq *cq)
 static PLX_NOINLINE void look_for_hang_ups(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
+	struct prov_cq *each;
 	struct timespec now;
 	uint64_t now_ns;
 
@@ -256,7 +257,8 @@ static PLX_NOINLINE void look_for_hang_ups(struct shm_cq *cq)
 	if (now_ns == domain->looked_ns)
 		return;
 	domain->looked_ns = now_ns;
-	cq_clear_wakes(cq);
+	LIST_FOREACH (each, &domain->base.cqs, link)
+		cq_clear_wakes((struct shm_cq *)each);
 }
 
 /* Peers may read as fast as we write: after some parts, the next endpoint gets its turn. */

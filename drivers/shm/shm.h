@@ -134,11 +134,6 @@ static inline struct shm_cq *rx_cq_of(const struct shm_ep *ep)
 	return (struct shm_cq *)ep->base.rx_cq;
 }
 
-static inline struct shm_cq *tx_cq_of(const struct shm_ep *ep)
-{
-	return (struct shm_cq *)ep->base.tx_cq;
-}
-
 static inline struct shm_domain *domain_of(const struct shm_ep *ep)
 {
 	return (struct shm_domain *)ep->base.domain;
@@ -156,10 +151,6 @@ extern const struct prov_cq_ops shm_cq_ops;
 /* Give a receiving endpoint its bell bit, in ep->slot. */
 void cq_attach(struct shm_cq *cq, struct shm_ep *ep);
 void cq_detach(struct shm_cq *cq, struct shm_ep *ep);
-
-/* The endpoint's socket wakes the queue from connect to hang-up. */
-int cq_watch(struct shm_cq *cq, struct shm_ep *ep);
-void cq_unwatch(struct shm_cq *cq, struct shm_ep *ep);
 void cq_clear_wakes(struct shm_cq *cq); /* clear what woke the queue or would wake it */
 void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events);
 

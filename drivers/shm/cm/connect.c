@@ -49,7 +49,8 @@ static int send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, s
 	return 0;
 }
 
-/* In a set that the queues share, one watch serves both. */
+/* The endpoint's socket wakes its queues from connect to hang-up. In a set that the queues share,
+ * one watch serves both. */
 static int watch(struct shm_ep *ep)
 {
 	bool shares = ep->base.eq->wait.set;
@@ -57,18 +58,19 @@ static int watch(struct shm_ep *ep)
 
 	if (shares)
 		eq_unwatch(ep->base.eq, &ep->base.source);
-	rc = rc ? rc : cq_watch(rx_cq_of(ep), ep);
-	if (rc == 0 && tx_cq_of(ep) != rx_cq_of(ep))
-		rc = cq_watch(tx_cq_of(ep), ep);
+	ep->doorbell.fd = ep->base.source.fd;
+	rc = rc ? rc : queue_watch(&ep->base.rx_cq->wait, &ep->doorbell, EPOLLIN | EPOLLRDHUP);
+	if (rc == 0 && ep->base.tx_cq != ep->base.rx_cq)
+		rc = queue_watch(&ep->base.tx_cq->wait, &ep->doorbell, EPOLLIN | EPOLLRDHUP);
 	return rc;
 }
 
 static void unwatch(struct shm_ep *ep)
 {
 	eq_unwatch(ep->base.eq, &ep->base.source);
-	cq_unwatch(rx_cq_of(ep), ep);
-	if (tx_cq_of(ep) != rx_cq_of(ep))
-		cq_unwatch(tx_cq_of(ep), ep);
+	queue_unwatch(&ep->base.rx_cq->wait, &ep->doorbell);
+	if (ep->base.tx_cq != ep->base.rx_cq)
+		queue_unwatch(&ep->base.tx_cq->wait, &ep->doorbell);
 }
 
 /* Both halves have arrived: sets up rings and bell and starts the data path. */

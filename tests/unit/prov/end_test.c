@@ -46,6 +46,37 @@ TEST(a_shutdown_flushes_receives_before_it_returns)
 	expect_cancelled(client.cq, room);
 }
 
+static void read_for(struct fid_cq *cq, uint64_t ns)
+{
+	uint64_t begin_ns = queue_now_ns();
+
+	while (queue_now_ns() - begin_ns < ns)
+		assert_int_equal(fi_cq_read(cq, NULL, 0), -FI_EAGAIN);
+}
+
+/* A read of one queue progresses its domain. The client's queue itself is read too seldom for that:
+ * a read looks for closed peers only now and then. */
+TEST(reading_another_queue_of_the_domain_flushes_receives_of_a_closed_peer)
+{
+	struct fi_cq_attr attr = {.wait_obj = FI_WAIT_NONE};
+	struct fid_cq *other;
+	ssize_t got = -FI_EAGAIN;
+	char room[8];
+
+	assert_int_equal(fi_cq_open(client.domain, &attr, &other, NULL), 0);
+	assert_int_equal(fi_recv(one, room, sizeof(room), NULL, 0, room), 0);
+	close_two();
+	for (int i = 0; i < 10 && got == -FI_EAGAIN; i++) {
+		struct fi_cq_data_entry entry;
+
+		read_for(other, 20 * PLX_NS_PER_MS);
+		got = fi_cq_read(client.cq, &entry, 1);
+	}
+	assert_int_equal(got, -FI_EAVAIL);
+	expect_cancelled(client.cq, room);
+	assert_int_equal(fi_close(&other->fid), 0);
+}
+
 TEST(events_of_a_closed_endpoint_are_dropped)
 {
 	close_two();
