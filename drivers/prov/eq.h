@@ -90,7 +90,7 @@ int eq_set_deadline(struct prov_eq *eq, struct prov_deadline *deadline, uint64_t
 void eq_clear_deadline(struct prov_eq *eq,
 		       struct prov_deadline *deadline); /* accepts an unset one */
 /* Until the first one; UINT64_MAX: there is none. */
-uint64_t eq_left_ns(const struct prov_eq *eq);
+uint64_t eq_left_ns(const struct fid_eq *fid);
 /* Handle at most 16 ready sockets and deadlines; of a shared set, only deadlines. Returns how many.
  */
 int eq_progress(struct prov_eq *eq);

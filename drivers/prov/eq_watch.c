@@ -47,8 +47,9 @@ static void set_timer(struct prov_eq *eq, uint64_t at_ns)
 	eq->timer_ns = at_ns;
 }
 
-uint64_t eq_left_ns(const struct prov_eq *eq)
+uint64_t eq_left_ns(const struct fid_eq *fid)
 {
+	const struct prov_eq *eq = (const struct prov_eq *)fid;
 	const struct prov_deadline *first = TAILQ_FIRST(&eq->deadlines);
 
 	return first ? plx_time_since(queue_now_ns(), first->at_ns) : UINT64_MAX;
@@ -59,7 +60,7 @@ static bool expire(struct prov_eq *eq)
 {
 	struct prov_deadline *first = TAILQ_FIRST(&eq->deadlines);
 
-	if (eq_left_ns(eq) > 0)
+	if (eq_left_ns(&eq->fid) > 0)
 		return false;
 	eq_clear_deadline(eq, first);
 	first->passed(first);

@@ -309,14 +309,9 @@ static int join(struct fid *fid, struct plx_watch_set *set, struct plx_watch *ev
 	return queue_join(&eq->wait, set, false);
 }
 
-static uint64_t left_ns(const struct fid_eq *eq)
-{
-	return eq_left_ns((const struct prov_eq *)eq);
-}
-
 static int open_ops(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
-	static const struct plx_watch_ops watch_ops = {join, left_ns};
+	static const struct plx_watch_ops watch_ops = {join, eq_left_ns};
 
 	if (flags || strcmp(name, PLX_WATCH_OPS) != 0)
 		return -FI_ENOSYS;
