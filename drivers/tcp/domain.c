@@ -6,13 +6,14 @@
 
 #define FREE_MAX 16 /* kept blocks; more go back to malloc(3) */
 
-struct block *block_get(struct block_pool *pool)
+struct block *block_get(struct prov_domain *base)
 {
-	struct block *block = pool->free;
+	struct tcp_domain *domain = (struct tcp_domain *)base;
+	struct block *block = domain->free;
 
 	if (block) {
-		pool->free = block->next;
-		pool->count--;
+		domain->free = block->next;
+		domain->free_count--;
 	} else {
 		block = aligned_alloc(64, sizeof(*block) + BLOCK_BYTES);
 	}
@@ -21,27 +22,19 @@ struct block *block_get(struct block_pool *pool)
 	return block;
 }
 
-void block_put(struct block_pool *pool, struct block *block)
+void block_put(struct prov_domain *base, struct block *block)
 {
+	struct tcp_domain *domain = (struct tcp_domain *)base;
+
 	if (!block)
 		return;
-	if (pool->count >= FREE_MAX) {
+	if (domain->free_count >= FREE_MAX) {
 		free(block);
 		return;
 	}
-	block->next = pool->free;
-	pool->free = block;
-	pool->count++;
-}
-
-static void block_pool_fini(struct block_pool *pool)
-{
-	while (pool->free) {
-		struct block *next = pool->free->next;
-
-		free(pool->free);
-		pool->free = next;
-	}
+	block->next = domain->free;
+	domain->free = block;
+	domain->free_count++;
 }
 
 /* Memory: once a registration is closed, no peer can reach it. A peer in the middle of an access
@@ -102,7 +95,10 @@ static void init(struct prov_domain *base)
 
 static void fini(struct prov_domain *base)
 {
-	block_pool_fini(&((struct tcp_domain *)base)->blocks);
+	struct tcp_domain *domain = (struct tcp_domain *)base;
+
+	while (domain->free)
+		free(block_get(base));
 }
 
 const struct prov_domain_ops tcp_domain_ops = {

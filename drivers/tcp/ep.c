@@ -14,7 +14,7 @@ static void posted(struct prov_ep *base)
 
 static void flush(struct tcp_ep *ep)
 {
-	block_put(&domain_of(ep)->blocks, ep->unread);
+	block_put(ep->base.domain, ep->unread);
 	ep->unread = NULL;
 	ep->is_stalled = ep->base.starved = false;
 	receives_flush(&ep->base, FI_ECANCELED);

@@ -371,11 +371,6 @@ static bool is_idle(struct prov_cq *q)
 
 /* Opening and closing ---------------------------------------------------------------------- */
 
-static struct block_pool *blocks_of(const struct prov_cq *cq)
-{
-	return &((struct tcp_domain *)cq->domain)->blocks;
-}
-
 /* The epoll descriptor finds ready sockets even if the queue has no wait object. */
 static int init(struct prov_cq *base)
 {
@@ -383,7 +378,7 @@ static int init(struct prov_cq *base)
 
 	TAILQ_INIT(&cq->hot);
 	TAILQ_INIT(&cq->waiting);
-	cq->stage = block_get(blocks_of(base));
+	cq->stage = block_get(base->domain);
 	if (!cq->stage)
 		return -FI_ENOMEM;
 	return base->wait.epoll_fd < 0 ? queue_open_wait(&base->wait, false) : 0;
@@ -391,7 +386,7 @@ static int init(struct prov_cq *base)
 
 static void fini(struct prov_cq *base)
 {
-	block_put(blocks_of(base), ((struct tcp_cq *)base)->stage);
+	block_put(base->domain, ((struct tcp_cq *)base)->stage);
 }
 
 const struct prov_cq_ops tcp_cq_ops = {

@@ -282,7 +282,7 @@ bool tcp_receive_read(struct tcp_ep *ep)
 	if (plx_unlikely(ep->is_stalled || ep->base.state != EP_CONNECTED))
 		return false;
 	if (plx_unlikely(!cq->stage)) {
-		cq->stage = block_get(&domain_of(ep)->blocks);
+		cq->stage = block_get(ep->base.domain);
 		if (!cq->stage)
 			return true; /* read again */
 	}
@@ -312,7 +312,7 @@ void tcp_receive_resume(struct tcp_ep *ep)
 		poll_wait(ep);
 		return;
 	}
-	block_put(&domain_of(ep)->blocks, ep->unread);
+	block_put(ep->base.domain, ep->unread);
 	ep->unread = NULL;
 	if (ep->breach)
 		tcp_ep_finish(ep);

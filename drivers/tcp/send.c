@@ -68,7 +68,7 @@ static inline uint8_t *stage(struct tcp_ep *ep, size_t bytes)
 	struct block *out = ep->out;
 
 	if (plx_unlikely(!out))
-		out = ep->out = block_get(&domain_of(ep)->blocks);
+		out = ep->out = block_get(ep->base.domain);
 	if (plx_unlikely(!out))
 		return NULL;
 	if (plx_unlikely(BLOCK_BYTES - out->end < bytes && out->begin)) {
@@ -88,7 +88,7 @@ static inline void staged(struct tcp_ep *ep, uint32_t bytes)
 
 static void drop_block(struct tcp_ep *ep)
 {
-	block_put(&domain_of(ep)->blocks, ep->out);
+	block_put(ep->base.domain, ep->out);
 	ep->out = NULL;
 }
 

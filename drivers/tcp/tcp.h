@@ -50,15 +50,9 @@ extern const struct prov_pep_ops tcp_pep_ops;
 #define BLOCK_BYTES (64u << 10)
 
 struct block {
-	struct block *next;  /* in the pool */
+	struct block *next;  /* in its domain's list */
 	uint32_t begin, end; /* the part in use */
 	uint8_t bytes[] PLX_ALIGNED(64);
-};
-
-/* A domain's few free blocks. */
-struct block_pool {
-	struct block *free;
-	uint32_t count;
 };
 
 struct tcp_ep;
@@ -174,7 +168,8 @@ struct tcp_pep {
 
 struct tcp_domain {
 	struct prov_domain base;
-	struct block_pool blocks;
+	struct block *free; /* a few blocks */
+	uint32_t free_count;
 	struct tcp_eps queued;              /* endpoints with bytes that the next poll sends */
 	LIST_HEAD(tcp_all_eps, tcp_ep) eps; /* connected endpoints */
 	uint32_t polls;                     /* modulo 2^32 */
@@ -204,8 +199,8 @@ int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out,
 
 /* domain.c ---------------------------------------------------------------------------------- */
 
-struct block *block_get(struct block_pool *pool); /* an empty block; NULL: out of memory */
-void block_put(struct block_pool *pool, struct block *block); /* accepts NULL */
+struct block *block_get(struct prov_domain *base); /* an empty block; NULL: out of memory */
+void block_put(struct prov_domain *base, struct block *block); /* accepts NULL */
 
 extern const struct prov_domain_ops tcp_domain_ops;
 
