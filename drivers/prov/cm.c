@@ -2,6 +2,8 @@
 /* Connection management for endpoints of every provider, and the events that it reports. */
 #include "prov.h"
 
+#include <stdlib.h>
+
 /* Events ----------------------------------------------------------------------------------- */
 
 /* Each state is entered once, so there are never more events. */
@@ -22,6 +24,30 @@ void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length
 	prov_ep_ops(ep)->disconnect(ep);
 	ep->state = EP_DEAD;
 	receives_flush(ep, FI_ECANCELED);
+}
+
+/* Dialling ---------------------------------------------------------------------------------- */
+
+int prov_dial_begin(struct prov_ep *ep, size_t bytes,
+		    void (*passed)(struct prov_deadline *deadline), const void *data, size_t length)
+{
+	ep->dial = calloc(1, bytes);
+	if (!ep->dial)
+		return -FI_ENOMEM;
+	ep->dial->deadline.passed = passed;
+	ep->dial->ep = ep;
+	ep->dial->length = (uint32_t)length;
+	if (length)
+		memcpy(ep->dial->data, data, length);
+	return 0;
+}
+
+void prov_dial_end(struct prov_ep *ep)
+{
+	if (ep->dial)
+		eq_clear_deadline(ep->eq, &ep->dial->deadline);
+	free(ep->dial);
+	ep->dial = NULL;
 }
 
 /* Connecting ------------------------------------------------------------------------------- */

@@ -46,6 +46,14 @@ struct prov_receives {
 	bool filling;       /* the oldest holds part of a message: it cannot be cancelled */
 };
 
+/* What a provider keeps of an endpoint that connects, if anything. */
+struct prov_dial {
+	struct prov_deadline deadline;
+	struct prov_ep *ep;
+	uint32_t length;
+	uint8_t data[PROV_CM_DATA_MAX]; /* private data to send */
+};
+
 struct prov_ep {
 	struct fid_ep fid;
 	uint8_t state; /* enum prov_ep_state */
@@ -61,6 +69,7 @@ struct prov_ep {
 	struct prov_eq *eq;
 	struct fi_info *info;
 	struct prov_request *request; /* its origin, until fi_accept */
+	struct prov_dial *dial;       /* or NULL */
 	LIST_HEAD(, prov_mr) mrs;     /* registrations bound to it */
 	struct sockaddr_storage local, peer;
 	/* Reported events: FI_CONNECTED and FI_SHUTDOWN, or the error that prevented the
@@ -119,6 +128,13 @@ extern struct fi_ops_cm prov_ep_cm_ops;
 void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length);
 /* Report that connecting failed. data: may be memory that `disconnect` frees. */
 void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length);
+
+/* bytes: of the provider's structure, which starts with a struct prov_dial; the rest is zeroed. The
+ * deadline is not set. Return: 0; -FI_ENOMEM. */
+int prov_dial_begin(struct prov_ep *ep, size_t bytes,
+		    void (*passed)(struct prov_deadline *deadline), const void *data,
+		    size_t length);
+void prov_dial_end(struct prov_ep *ep); /* accepts one that has none */
 
 /* Works for any endpoint. */
 int prov_getopt(fid_t fid, int level, int name, void *value, size_t *bytes);

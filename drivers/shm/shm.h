@@ -117,7 +117,6 @@ struct shm_ep {
 
 	/* Connection. */
 	struct plx_watch doorbell; /* its socket, once connected; base.source: until then */
-	struct shm_later *later;   /* the peer's backlog is full: retry later */
 	int segment_fd;            /* of the receiving ring, until sent; else -1 */
 	uint64_t probe;            /* a word that the peer reads to check that it can */
 };

@@ -71,8 +71,6 @@ struct tcp_cq {
 #define TCP_INJECT_MAX 8192
 #define TCP_QUEUED_MAX (1u << 20) /* bytes queued in an endpoint before it refuses more */
 
-struct tcp_dial;
-
 /* Why this side ended a connection after its handshake. */
 enum tcp_breach {
 	TCP_BREACH_NONE,
@@ -147,7 +145,6 @@ struct tcp_ep {
 
 	/* Connection. */
 	LIST_ENTRY(tcp_ep) domain_link;
-	struct tcp_dial *dial; /* while connecting */
 	/* Why it closed or failed to connect: the text after "its address: ..."; NULL: nothing
 	 * beyond the event. */
 	const char *why;

@@ -91,6 +91,8 @@ enum wire_heard {
 
 /* out: WIRE_HELLO_MOST. Return: its size. */
 size_t wire_write_hello(uint8_t *out, enum wire_hello_kind kind, const void *data, size_t length);
+/* Send one on a new socket, which has room for all of it. Return: 0; -errno: it was not sent. */
+int wire_say(int fd, enum wire_hello_kind kind, const void *data, size_t length);
 /* Take the HELLO's available bytes, and none after it. */
 enum wire_heard wire_hear(int fd, struct wire_hello *hello);
 

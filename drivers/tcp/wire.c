@@ -92,6 +92,17 @@ size_t wire_write_hello(uint8_t *out, enum wire_hello_kind kind, const void *dat
 	return WIRE_HELLO_BYTES + length;
 }
 
+int wire_say(int fd, enum wire_hello_kind kind, const void *data, size_t length)
+{
+	uint8_t hello[WIRE_HELLO_MOST];
+	size_t bytes = wire_write_hello(hello, kind, data, length);
+	ssize_t sent = tcp_sys.send(fd, hello, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (sent < 0)
+		return -errno;
+	return sent == (ssize_t)bytes ? 0 : -FI_ECONNABORTED;
+}
+
 /* Check the bytes so far. A later version may add fields after the magic and the version. */
 static enum wire_heard check(const struct wire_hello *hello)
 {

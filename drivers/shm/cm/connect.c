@@ -11,22 +11,6 @@
 
 #define RETRY_NS (2 * PLX_NS_PER_MS) /* between two attempts at a listener with a full backlog */
 
-/* What to send once the listener has room. */
-struct shm_later {
-	struct prov_deadline deadline;
-	struct shm_ep *ep;
-	uint32_t length;
-	uint8_t data[PROV_CM_DATA_MAX];
-};
-
-static void later_free(struct shm_ep *ep)
-{
-	if (ep->later)
-		eq_clear_deadline(ep->base.eq, &ep->later->deadline);
-	free(ep->later);
-	ep->later = NULL;
-}
-
 /* Both sides ------------------------------------------------------------------------------- */
 
 static int send_half(struct shm_ep *ep, enum wire_kind kind, const void *data, size_t length)
@@ -99,7 +83,7 @@ void shm_ep_disconnect(struct prov_ep *base)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;
 
-	later_free(ep);
+	prov_dial_end(base);
 	if (ep->base.source.fd < 0)
 		return;
 	unwatch(ep);
@@ -141,7 +125,7 @@ static void choose_local(struct shm_ep *ep)
 
 /* Several names may stand for the address. Return: a socket; -FI_ECONNREFUSED no listener;
  * -FI_EAGAIN its backlog is full; -FI_EACCES it belongs to another user; -errno. */
-static int dial(const struct sockaddr_storage *address)
+static int connect_to(const struct sockaddr_storage *address)
 {
 	struct plx_unix_name names[3];
 	int count = shm_address_names((const struct sockaddr *)address, names);
@@ -180,49 +164,39 @@ static int introduce(struct shm_ep *ep, int fd, const void *data, size_t length)
 }
 
 /* The kernel does not report that a UNIX socket's backlog has room again. */
-static int wait_for_room(struct shm_later *later)
+static int wait_for_room(struct prov_ep *ep)
 {
-	return eq_set_deadline(later->ep->base.eq, &later->deadline, queue_now_ns() + RETRY_NS);
+	return eq_set_deadline(ep->eq, &ep->dial->deadline, queue_now_ns() + RETRY_NS);
 }
 
 static void retry(struct prov_deadline *deadline)
 {
-	struct shm_later *later = plx_container_of(deadline, struct shm_later, deadline);
-	struct shm_ep *ep = later->ep;
-	int rc = dial(&ep->base.peer);
+	struct prov_dial *dial = plx_container_of(deadline, struct prov_dial, deadline);
+	struct prov_ep *ep = dial->ep;
+	int rc = connect_to(&ep->peer);
 
-	if (rc == -FI_EAGAIN && wait_for_room(later) == 0)
+	if (rc == -FI_EAGAIN && wait_for_room(ep) == 0)
 		return;
 	if (rc >= 0)
-		rc = introduce(ep, rc, later->data, later->length);
+		rc = introduce((struct shm_ep *)ep, rc, dial->data, dial->length);
 	if (rc)
-		prov_ep_fail(&ep->base, -rc, NULL, 0);
+		prov_ep_fail(ep, -rc, NULL, 0);
 	else
-		later_free(ep);
-}
-
-static int connect_later(struct shm_ep *ep, const void *data, size_t length)
-{
-	ep->later = calloc(1, sizeof(*ep->later));
-	if (!ep->later)
-		return -FI_ENOMEM;
-	ep->later->deadline.passed = retry;
-	ep->later->ep = ep;
-	ep->later->length = (uint32_t)length;
-	if (length)
-		memcpy(ep->later->data, data, length);
-	return wait_for_room(ep->later);
+		prov_dial_end(ep);
 }
 
 int shm_ep_connect(struct prov_ep *base, const void *data, size_t length)
 {
 	struct shm_ep *ep = (struct shm_ep *)base;
-	int fd = dial(&base->peer);
+	int fd = connect_to(&base->peer), rc;
 
 	if (fd < 0 && fd != -FI_EAGAIN)
 		return fd;
 	choose_local(ep);
-	return fd < 0 ? connect_later(ep, data, length) : introduce(ep, fd, data, length);
+	if (fd >= 0)
+		return introduce(ep, fd, data, length);
+	rc = prov_dial_begin(base, sizeof(struct prov_dial), retry, data, length);
+	return rc ? rc : wait_for_room(base);
 }
 
 static void answered(struct shm_ep *ep)

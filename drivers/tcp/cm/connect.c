@@ -10,22 +10,21 @@
 
 /* An endpoint that connects. */
 struct tcp_dial {
-	struct tcp_ep *ep;
-	struct prov_deadline deadline;
+	struct prov_dial base;
 	bool is_sent; /* our HELLO */
-	uint32_t length;
-	uint8_t hello[WIRE_HELLO_MOST];
 	struct wire_hello answer;
 };
 
-static void dial_free(struct tcp_ep *ep)
+static struct tcp_dial *dial_of(const struct tcp_ep *ep)
 {
-	if (!ep->dial)
-		return;
-	eq_clear_deadline(ep->base.eq, &ep->dial->deadline);
-	eq_unwatch(ep->base.eq, &ep->base.source);
-	free(ep->dial);
-	ep->dial = NULL;
+	return (struct tcp_dial *)ep->base.dial;
+}
+
+static void dial_end(struct tcp_ep *ep)
+{
+	if (ep->base.dial)
+		eq_unwatch(ep->base.eq, &ep->base.source);
+	prov_dial_end(&ep->base);
 }
 
 /* Options of sockets ----------------------------------------------------------------------- */
@@ -113,7 +112,7 @@ void tcp_ep_disconnect(struct prov_ep *base)
 {
 	struct tcp_ep *ep = (struct tcp_ep *)base;
 
-	dial_free(ep);
+	dial_end(ep);
 	poll_end(ep);
 	if (base->source.fd < 0)
 		return;
@@ -139,14 +138,11 @@ static int begin(struct tcp_ep *ep)
 	return 0;
 }
 
-/* A new socket has room for the whole message. */
 int tcp_ep_accept(struct prov_ep *base, const void *data, size_t length)
 {
-	uint8_t hello[WIRE_HELLO_MOST];
-	size_t bytes = wire_write_hello(hello, WIRE_ACCEPT, data, length);
-	ssize_t sent = tcp_sys.send(base->source.fd, hello, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	int rc = wire_say(base->source.fd, WIRE_ACCEPT, data, length);
 
-	return sent == (ssize_t)bytes ? begin((struct tcp_ep *)base) : -FI_ECONNABORTED;
+	return rc ? -FI_ECONNABORTED : begin((struct tcp_ep *)base);
 }
 
 void tcp_ep_shutdown(struct prov_ep *base)
@@ -163,17 +159,17 @@ void tcp_ep_shutdown(struct prov_ep *base)
 
 static void too_late(struct prov_deadline *deadline)
 {
-	struct tcp_dial *dial = plx_container_of(deadline, struct tcp_dial, deadline);
+	struct prov_dial *dial = plx_container_of(deadline, struct prov_dial, deadline);
 
-	prov_ep_fail(&dial->ep->base, FI_ETIMEDOUT, NULL, 0);
+	prov_ep_fail(dial->ep, FI_ETIMEDOUT, NULL, 0);
 }
 
 static void accepted(struct tcp_ep *ep)
 {
-	struct wire_hello answer = ep->dial->answer;
+	struct wire_hello answer = dial_of(ep)->answer;
 	int rc;
 
-	dial_free(ep);
+	dial_end(ep);
 	rc = begin(ep);
 	if (rc) {
 		prov_ep_fail(&ep->base, -rc, NULL, 0);
@@ -185,7 +181,7 @@ static void accepted(struct tcp_ep *ep)
 /* Without data if it connected to itself, or to another connecting socket. */
 static void refused(struct tcp_ep *ep)
 {
-	const struct wire_hello *answer = &ep->dial->answer;
+	const struct wire_hello *answer = &dial_of(ep)->answer;
 	bool has_data = wire_hello_kind(answer) == WIRE_REJECT;
 
 	prov_ep_fail(&ep->base, FI_ECONNREFUSED, wire_hello_data(answer),
@@ -199,20 +195,20 @@ static void stranger(struct tcp_ep *ep, enum wire_heard heard)
 
 	tcp_log(FI_LOG_WARN, "no connection to %s: %s",
 		address_format((const struct sockaddr *)&ep->base.peer, peer, sizeof(peer)),
-		wire_describe(&ep->dial->answer, heard, what));
+		wire_describe(&dial_of(ep)->answer, heard, what));
 	ep->why = ep->said = strdup(what);
 	prov_ep_fail(&ep->base, FI_ECONNREFUSED, NULL, 0);
 }
 
 static void answered(struct tcp_ep *ep)
 {
-	enum wire_heard heard = wire_hear(ep->base.source.fd, &ep->dial->answer);
+	enum wire_heard heard = wire_hear(ep->base.source.fd, &dial_of(ep)->answer);
 
 	switch (heard) {
 	case HEARD_PART:
 		break;
 	case HEARD_WHOLE:
-		if (wire_hello_kind(&ep->dial->answer) == WIRE_ACCEPT)
+		if (wire_hello_kind(&dial_of(ep)->answer) == WIRE_ACCEPT)
 			accepted(ep);
 		else
 			refused(ep);
@@ -237,7 +233,7 @@ static int error_of(int err)
  */
 static void fail_to_begin(struct tcp_ep *ep, int err)
 {
-	struct wire_hello *answer = &ep->dial->answer;
+	struct wire_hello *answer = &dial_of(ep)->answer;
 
 	if (wire_hear(ep->base.source.fd, answer) == HEARD_WHOLE &&
 	    wire_hello_kind(answer) == WIRE_REJECT)
@@ -246,26 +242,22 @@ static void fail_to_begin(struct tcp_ep *ep, int err)
 		prov_ep_fail(&ep->base, error_of(err), NULL, 0);
 }
 
-/* The socket has connected or failed. A new socket has room for the whole HELLO. */
+/* The socket has connected or failed. */
 static void connected(struct tcp_ep *ep)
 {
-	struct tcp_dial *dial = ep->dial;
+	const struct prov_dial *dial = ep->base.dial;
 	socklen_t length = sizeof(int);
 	int err = 0;
-	ssize_t sent;
 
 	if (getsockopt(ep->base.source.fd, SOL_SOCKET, SO_ERROR, &err, &length))
 		err = errno;
+	err = err ? err : -wire_say(ep->base.source.fd, WIRE_CONNECT, dial->data, dial->length);
 	if (err) {
 		fail_to_begin(ep, err);
 		return;
 	}
-	sent = tcp_sys.send(ep->base.source.fd, dial->hello, dial->length,
-			    MSG_DONTWAIT | MSG_NOSIGNAL);
-	dial->is_sent = sent == (ssize_t)dial->length;
-	if (!dial->is_sent)
-		fail_to_begin(ep, sent < 0 ? errno : ECONNABORTED);
-	else if (eq_watch(ep->base.eq, &ep->base.source, EPOLLIN | EPOLLRDHUP) != 0)
+	dial_of(ep)->is_sent = true;
+	if (eq_watch(ep->base.eq, &ep->base.source, EPOLLIN | EPOLLRDHUP) != 0)
 		prov_ep_fail(&ep->base, errno, NULL, 0);
 }
 
@@ -273,7 +265,7 @@ static void dial_ready(struct plx_watch *source, uint32_t events)
 {
 	struct tcp_ep *ep = plx_container_of(source, struct tcp_ep, base.source);
 
-	if (ep->dial->is_sent)
+	if (dial_of(ep)->is_sent)
 		answered(ep);
 	else
 		connected(ep);
@@ -312,29 +304,11 @@ static int dial(struct tcp_ep *ep)
 	return eq_watch(ep->base.eq, &ep->base.source, EPOLLOUT);
 }
 
-static int prepare(struct tcp_ep *ep, const void *data, size_t length)
-{
-	struct tcp_dial *prepared = calloc(1, sizeof(*prepared));
-	uint64_t end_ns = queue_now_ns() + tcp_params.connect_ms * PLX_NS_PER_MS;
-	int rc;
-
-	if (!prepared)
-		return -FI_ENOMEM;
-	prepared->ep = ep;
-	prepared->length = (uint32_t)wire_write_hello(prepared->hello, WIRE_CONNECT, data, length);
-	prepared->deadline.passed = too_late;
-	rc = eq_set_deadline(ep->base.eq, &prepared->deadline, end_ns);
-	if (rc)
-		free(prepared);
-	else
-		ep->dial = prepared;
-	return rc;
-}
-
 int tcp_ep_connect(struct prov_ep *base, const void *data, size_t length)
 {
-	struct tcp_ep *ep = (struct tcp_ep *)base;
-	int rc = prepare(ep, data, length);
+	uint64_t end_ns = queue_now_ns() + tcp_params.connect_ms * PLX_NS_PER_MS;
+	int rc = prov_dial_begin(base, sizeof(struct tcp_dial), too_late, data, length);
 
-	return rc ? rc : dial(ep);
+	rc = rc ? rc : eq_set_deadline(base->eq, &base->dial->deadline, end_ns);
+	return rc ? rc : dial((struct tcp_ep *)base);
 }

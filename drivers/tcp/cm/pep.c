@@ -37,13 +37,13 @@ static int start(struct prov_pep *pep)
 /* Bytes left unread would reset the connection, and the peer might lose the answer. */
 static void reject(struct prov_request *request, const void *data, size_t length)
 {
-	uint8_t hello[WIRE_HELLO_MOST];
-	size_t bytes;
+	uint8_t unread[WIRE_HELLO_MOST];
+	int rc;
 
-	tcp_sys.recv(request->source.fd, hello, sizeof(hello), MSG_DONTWAIT);
-	bytes = wire_write_hello(hello, WIRE_REJECT, data, length);
-	if (tcp_sys.send(request->source.fd, hello, bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		tcp_log(FI_LOG_INFO, "a refusal was not sent: %s", strerror(errno));
+	tcp_sys.recv(request->source.fd, unread, sizeof(unread), MSG_DONTWAIT);
+	rc = wire_say(request->source.fd, WIRE_REJECT, data, length);
+	if (rc)
+		tcp_log(FI_LOG_INFO, "a refusal was not sent: %s", strerror(-rc));
 }
 
 /* Requests ----------------------------------------------------------------------------------- */

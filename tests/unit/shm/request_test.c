@@ -63,7 +63,7 @@ static void fill_backlog(struct fid_ep **eps, size_t count)
 	set_backlog(1);
 	for (size_t i = 0; i < count; i++)
 		eps[i] = dial(NULL, 0);
-	assert_non_null(((struct shm_ep *)eps[count - 1])->later);
+	assert_non_null(((struct shm_ep *)eps[count - 1])->base.dial);
 }
 
 TEST(a_waiting_connector_can_be_closed)
