@@ -10,9 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Silent connections are not closed for another one of an address that holds as many until then: an
- * honest peer may be slow, and would come again. */
-#define GRACE_NS      (100 * PLX_NS_PER_MS)
 #define WAIT_MAX_NS   (PLX_NS_PER_S * 5 / 2) /* for a turn */
 #define CLOSING_NS    PLX_NS_PER_MS          /* for one that makes room to be closed */
 #define FULL_AGAIN_NS PLX_NS_PER_S /* when a listener that has all its links may have room */
@@ -160,13 +157,14 @@ static enum admission_cause over_links(struct admission *admission, const struct
 	return ADMISSION_NONE;
 }
 
-/* The oldest silent one that can be ended. */
-static struct ticket *oldest_silent(struct origin *origin)
+/* The oldest silent one that can be ended; at_once: by its provider. */
+static struct ticket *oldest_silent(struct origin *origin, bool at_once)
 {
 	struct ticket *each;
 
 	TAILQ_FOREACH (each, &origin->silent, of_origin) {
-		if (each->holder.connection || each->holder.request || each->holder.link)
+		if (each->holder.connection ||
+		    (!at_once && (each->holder.request || each->holder.link)))
 			return each;
 	}
 	return NULL;
@@ -200,12 +198,12 @@ static enum admission_cause make_room(struct admission *admission, const struct 
 	    admission->turns.waiting > admission->waiting_max)
 		return ADMISSION_NONE;
 	most = origin_most(&admission->origins, ORIGIN_HALF_OPEN);
-	oldest = most ? oldest_silent(most) : NULL;
+	oldest = most ? oldest_silent(most, false) : NULL;
 	if (!oldest)
 		return ADMISSION_HANDSHAKES;
 	age_ns = plx_time_since(oldest->since_ns, now_ns);
-	if (age_ns < GRACE_NS && holds_as_many(ticket->origin, most)) {
-		answer->wait_ns = GRACE_NS - age_ns;
+	if (age_ns < ADMISSION_GRACE_NS && holds_as_many(ticket->origin, most)) {
+		answer->wait_ns = ADMISSION_GRACE_NS - age_ns;
 		return ADMISSION_NONE;
 	}
 	lose(oldest, ADMISSION_EVICTED, answer);
@@ -237,9 +235,10 @@ static uint64_t again_ns(const struct admission *admission, enum admission_cause
 	case ADMISSION_HOST:
 		return FULL_AGAIN_NS;
 	case ADMISSION_RATE:
-		return greater(admission->turns.waiting * admission->turns.gap_ns, GRACE_NS);
+		return greater(admission->turns.waiting * admission->turns.gap_ns,
+			       ADMISSION_GRACE_NS);
 	default:
-		return GRACE_NS;
+		return ADMISSION_GRACE_NS;
 	}
 }
 
@@ -266,11 +265,11 @@ static enum admission_cause decide(struct admission *admission, struct ticket *t
 		answer->verdict = PLX_ADMIT_TAKE;
 		return ADMISSION_NONE;
 	}
-	answer->verdict = PLX_ADMIT_KEEP;
 	if (plx_time_since(ticket->since_ns, now_ns) > admission->wait_max_ns)
 		return has_turn ? ADMISSION_HANDSHAKES : ADMISSION_RATE;
 	if (is_new && is_one_too_many(admission, ticket, answer))
 		return ADMISSION_RATE;
+	answer->verdict = PLX_ADMIT_KEEP;
 	return ADMISSION_NONE;
 }
 
@@ -283,7 +282,8 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 	struct ticket *ticket = asked->ticket;
 	bool is_refused;
 
-	*answer_out = (struct admission_answer){.cause = ADMISSION_NONE};
+	*answer_out = (struct admission_answer){.verdict = PLX_ADMIT_REFUSE,
+						.cause = ADMISSION_NONE};
 	pthread_mutex_lock(&admission->lock);
 	if (!ticket)
 		ticket = join(shared, asked, now_ns);
@@ -291,31 +291,24 @@ void admission_ask(struct listener_shared *shared, const struct plx_admit_reques
 		answer_out->cause = decide(admission, ticket, !asked->ticket, now_ns, answer_out);
 	answer_out->again_ns = again_ns(admission, answer_out->victim ? answer_out->victim_cause
 								      : answer_out->cause);
-	if (ticket && answer_out->cause < ADMISSION_CAUSES)
-		counter_add_shared(&admission->counts[answer_out->cause], 1);
 	is_refused = answer_out->cause != ADMISSION_NONE;
-	if (ticket && is_refused)
+	if (is_refused) {
+		counter_add_shared(&admission->counts[answer_out->cause], 1);
 		leave(ticket);
-	if (!ticket || is_refused)
-		answer_out->verdict = PLX_ADMIT_REFUSE;
+	}
 	answer_out->ticket = is_refused ? NULL : ticket;
 	unlock(admission, is_refused ? ticket : NULL);
 }
 
-void admission_reported(struct ticket *ticket, struct request *request)
-{
-	pthread_mutex_lock(&admission_of(ticket)->lock);
-	ticket->holder = (struct ticket_holder){.request = request};
-	pthread_mutex_unlock(&admission_of(ticket)->lock);
-}
-
-bool admission_placed(struct ticket *ticket, struct plx_link *link)
+bool admission_hold(struct ticket *ticket, struct ticket_holder holder)
 {
 	bool is_evicted;
 
 	pthread_mutex_lock(&admission_of(ticket)->lock);
-	ticket->holder = (struct ticket_holder){.link = link, .lcore = plx_lcore_id()};
 	is_evicted = ticket->state == TICKET_LOST;
+	if (is_evicted)
+		holder = (struct ticket_holder){0};
+	ticket->holder = holder;
 	pthread_mutex_unlock(&admission_of(ticket)->lock);
 	return !is_evicted;
 }
@@ -358,24 +351,17 @@ void admission_unref(struct ticket *ticket)
 
 /* The oldest silent connection that a provider has, of the address that has most of those that are
  * not open. */
-static struct ticket *provider_silent(struct origin *parent)
+static struct ticket *provider_silent(struct origin *origin)
 {
-	struct ticket *found = NULL, *each;
-	struct origin *origin;
+	struct ticket *found = oldest_silent(origin, true), *each;
+	struct origin *below;
 	uint32_t most = 0;
 
-	LIST_FOREACH (origin, &parent->busy, of_parent) {
-		if (origin->half_open < most)
-			continue;
-		each = provider_silent(origin); /* of the addresses in a network */
-		if (!each)
-			TAILQ_FOREACH (each, &origin->silent, of_origin) {
-				if (each->holder.connection)
-					break;
-			}
+	LIST_FOREACH (below, &origin->busy, of_parent) {
+		each = below->half_open >= most ? provider_silent(below) : NULL;
 		if (each)
-			most = origin->half_open;
-		found = each ? each : found;
+			most = below->half_open;
+		found = each ?: found;
 	}
 	return found;
 }

@@ -119,9 +119,9 @@ enum ticket_state {
 
 /* Who can end a connection: one of these, or none of them. */
 struct ticket_holder {
-	void *connection;        /* the provider, which has not reported it: by `close` */
+	void *connection;        /* its provider, which has not reported it: by `close` */
 	struct request *request; /* see handover.c */
-	struct plx_link *link;   /* the lcore of its link */
+	struct plx_link *link;   /* the lcore of its link: */
 	uint32_t lcore;
 };
 
@@ -140,6 +140,10 @@ struct ticket {
 	unsigned refs;        /* the connection, and an eviction */
 	struct plx_call call; /* of an eviction */
 };
+
+/* Silent connections are not closed for another one of an address that holds as many until then: an
+ * honest peer may be slow, and would come again. One that was closed may come again after that. */
+#define ADMISSION_GRACE_NS (100 * PLX_NS_PER_MS)
 
 /* Per listener, shared by the lcores of its links. */
 struct admission {
@@ -176,10 +180,9 @@ void admission_init(struct admission *admission, const struct plx_admission *lim
 /* Whether to take a connection now. */
 void admission_ask(struct listener_shared *shared, const struct plx_admit_request *asked,
 		   uint64_t now_ns, struct admission_answer *answer_out);
-/* Its provider has reported it, and it waits in a request; NULL: that was not read yet. */
-void admission_reported(struct ticket *ticket, struct request *request);
-/* It has a link on the calling lcore. Return: whether it still may: false: it was evicted. */
-bool admission_placed(struct ticket *ticket, struct plx_link *link);
+/* It has another holder; none: its provider has reported it, and its request was not read yet.
+ * Return: whether it may continue; false: it was evicted, and has none. */
+bool admission_hold(struct ticket *ticket, struct ticket_holder holder);
 void admission_opened(struct ticket *ticket); /* its handshake is complete */
 void admission_leave(struct ticket *ticket);  /* it has ended; accepts NULL */
 /* A provider's connection to close, so that a descriptor is free. Return: NULL: none. */

@@ -8,7 +8,7 @@
 
 /* Making room ---------------------------------------------------------------------------------- */
 
-void admit_end_evicted(struct plx_link *link)
+static void end_evicted(struct plx_link *link)
 {
 	if (link->state < LINK_OPEN || link->state == LINK_REFUSING)
 		close_now(link, PLX_LINK_ABORTED,
@@ -21,7 +21,7 @@ static int evict_there(struct plx_call *call, void *arg)
 	struct plx_link *link = admission_holder(arg).link;
 
 	if (link)
-		admit_end_evicted(link);
+		end_evicted(link);
 	return 0;
 }
 
@@ -42,7 +42,7 @@ static bool evict(struct ticket *ticket, const struct ticket_holder *holder, uin
 	else if (holder->request)
 		handover_evict(holder->request, data, sizeof(data));
 	else if (holder->link && holder->lcore == plx_lcore_id())
-		admit_end_evicted(holder->link);
+		end_evicted(holder->link);
 	else if (holder->link) /* if the lane is full, its time-outs end it */
 		return plx_lcore_call(holder->lcore, &ticket->call) == 0;
 	return false;
@@ -131,7 +131,7 @@ static void accepted(void *arg, const struct plx_admit_request *asked,
 
 static void opened(void *arg)
 {
-	admission_reported(arg, NULL);
+	admission_hold(arg, (struct ticket_holder){0});
 }
 
 static void ended(void *arg, enum plx_admit_end end, const char *why)

@@ -5,8 +5,9 @@
  *   listener.c   a listener, its counters, and its end
  *   handover.c   from a connection request to a link on some lcore
  *   admission.h  limits on connections (struct plx_admission): admission.c, limits.c, origin.c,
- * turns.c admit.c      a listener's answers to providers, by these limits spread.c     the choice
- * of an lcore
+ *                turns.c
+ *   admit.c      a listener's answers to providers, by these limits
+ *   spread.c     the choice of an lcore
  */
 #ifndef FABRIC_LISTEN_H
 #define FABRIC_LISTEN_H
@@ -73,9 +74,6 @@ void admit_ask(struct listener_shared *shared, const struct plx_admit_request *a
 	       struct admission_answer *answer_out);
 /* Give the provider of a new passive endpoint the calls by which it asks. */
 void admit_offer(struct plx_listener *listener);
-
-/* Close a link that makes room. */
-void admit_end_evicted(struct plx_link *link);
 
 /* handover.c */
 /* FI_CONNREQ, with its private data. Ownership: takes info. */

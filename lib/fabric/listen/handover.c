@@ -132,9 +132,12 @@ static void send_back(struct plx_task *task, void *arg)
 {
 	struct request *request = arg;
 	uint32_t home = request->set->home->id;
+	int rc = plx_lcore_send(home, come_back, request);
 
-	if (plx_lcore_send(home, come_back, request) != 0)
-		plx_lcore_on_room(home, &request->room);
+	if (rc == -EAGAIN)
+		rc = plx_lcore_on_room(home, task);
+	if (rc) /* no memory for the lane: the next turn tries again */
+		plx_task_schedule(task);
 }
 
 static void count_refusal(const struct request *request, const char *why)
@@ -223,11 +226,29 @@ static void accept_link(struct plx_link *link)
 		handshake_connected(link, NULL, 0);
 }
 
+/* Refuse a request whose link has no endpoint. data: for the peer. */
+static void refuse(struct request *request, struct plx_link *link, const void *data, size_t length)
+{
+	request->ticket = link->ticket;
+	link->ticket = NULL;
+	reject_taken(request, data, length);
+	link_destroy(link);
+}
+
+/* Another connection needed the room after this lcore had taken the request. */
+static void refuse_evicted(struct request *request, struct plx_link *link)
+{
+	uint8_t data[BUSY_BYTES];
+
+	counter_add_shared(&request->shared->refused, 1);
+	busy_write(ADMISSION_GRACE_NS, data);
+	refuse(request, link, data, sizeof(data));
+}
+
 /* Open an endpoint for the request. Failures end the link. */
 static void start(struct request *request, struct plx_link *link)
 {
 	int rc = link_start(link, request->info);
-	bool is_evicted = !admission_placed(link->ticket, link);
 
 	plx_timer_start(&link->timer, link->attr.connect_timeout_ns);
 	if (rc) {
@@ -235,36 +256,26 @@ static void start(struct request *request, struct plx_link *link)
 		reject_taken(request, NULL, 0);
 		return;
 	}
-	if (is_evicted)
-		admit_end_evicted(link);
-	else
-		accept_link(link);
+	accept_link(link);
 	end(request);
-}
-
-/* This side refuses the peer's HELLO. */
-static void refuse(struct request *request, struct plx_link *link)
-{
-	uint8_t hello[HELLO_BYTES_MAX];
-
-	listener_failed(link);
-	request->ticket = link->ticket;
-	link->ticket = NULL;
-	reject_taken(request, hello, handshake_write(link, 0, hello));
-	link_destroy(link);
 }
 
 static void take(struct request *request)
 {
 	struct plx_link *link = make_link(request);
+	const struct ticket_holder holder = {.link = link, .lcore = request->target};
+	uint8_t hello[HELLO_BYTES_MAX];
 
 	if (!link) {
 		count_refusal(request, plx_error());
 		reject_taken(request, NULL, 0);
-	} else if (handshake_hear(link, request->data, request->length, false)) {
+	} else if (!handshake_hear(link, request->data, request->length, false)) {
+		listener_failed(link);
+		refuse(request, link, hello, handshake_write(link, 0, hello));
+	} else if (admission_hold(link->ticket, holder)) {
 		start(request, link);
 	} else {
-		refuse(request, link);
+		refuse_evicted(request, link);
 	}
 }
 
@@ -359,7 +370,7 @@ static void ask(struct plx_timer *timer, void *arg)
 	busy_write(given.again_ns, data);
 	request->ticket = given.ticket;
 	if (given.ticket)
-		admission_reported(given.ticket, request);
+		admission_hold(given.ticket, (struct ticket_holder){.request = request});
 	if (given.verdict == PLX_ADMIT_TAKE)
 		place(request);
 	else if (given.verdict == PLX_ADMIT_KEEP)

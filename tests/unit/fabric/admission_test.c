@@ -175,7 +175,7 @@ PLX_TEST(an_open_link_is_never_closed_for_a_newcomer)
 	open_with((struct plx_admission){.links_max = 2, .links_per_host_max = PLX_NO_LIMIT});
 	for (int i = 0; i < 2; i++) {
 		tickets[i] = take("192.0.2.1");
-		admission_reported(tickets[i], NULL);
+		admission_hold(tickets[i], (struct ticket_holder){0});
 		admission_opened(tickets[i]);
 	}
 	expect_refused("192.0.2.2", ADMISSION_LINKS);
@@ -272,7 +272,7 @@ PLX_TEST(a_reported_connection_is_not_evicted)
 	open_with(few_handshakes);
 	for (int i = 0; i < 4; i++) {
 		crowd[i] = take("192.0.2.1");
-		admission_reported(crowd[i], NULL);
+		admission_hold(crowd[i], (struct ticket_holder){0});
 	}
 	expect_refused("192.0.2.2", ADMISSION_HANDSHAKES);
 	leave_all(crowd, 4);
@@ -317,9 +317,9 @@ PLX_TEST(want_of_descriptors_closes_the_oldest_silent_one)
 	crowd[1] = take("192.0.2.1");
 	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[1]);
 	/* Only a provider can close one at once. */
-	admission_reported(crowd[0], NULL);
+	admission_hold(crowd[0], (struct ticket_holder){0});
 	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[2]);
-	admission_reported(crowd[1], NULL);
+	admission_hold(crowd[1], (struct ticket_holder){0});
 	assert_ptr_equal(admission_descriptor(&shared->admission), &connections[0]);
 	admission_leave(crowd[0]);
 	admission_leave(crowd[1]);
@@ -448,8 +448,9 @@ PLX_TEST(a_link_that_makes_room_counts_until_it_is_closed)
 
 	open_with((struct plx_admission){.handshakes_max = 1});
 	first = take("192.0.2.1");
-	admission_reported(first, NULL);
-	assert_true(admission_placed(first, (struct plx_link *)connections));
+	admission_hold(first, (struct ticket_holder){0});
+	assert_true(admission_hold(first,
+				   (struct ticket_holder){.link = (struct plx_link *)connections}));
 	now_ns += 101 * MILLI;
 	answer = ask("192.0.2.2", NULL);
 	assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);

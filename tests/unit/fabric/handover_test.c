@@ -6,6 +6,7 @@
 #include "rogue.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct plx_listener *listener; /* created by listen_placed */
@@ -95,6 +96,17 @@ static void send_request_to_full_lane(uint64_t timeout_ns)
 	fill_lane_to(1);
 	connect_only();
 	expect_soon(on_its_way());
+}
+
+/* Wait until lcore 1 has finished its present turn. */
+static void end_turn_of_lcore_1(void)
+{
+	struct plx_lcore_stats before, now;
+
+	plx_lcore_stats(1, &before);
+	do
+		plx_lcore_stats(1, &now);
+	while (now.turns < before.turns + 2);
 }
 
 /* For plx_lcore_launch. */
@@ -281,6 +293,43 @@ HANDOVER_TEST(a_refusal_is_not_lost_if_the_lane_back_is_full)
 }
 HANDOVER_TEST_FOREIGN(a_refusal_is_not_lost_if_the_lane_back_is_full)
 
+/* What starve_then_run takes of the zones, until there is no more. */
+static void *taken[4096];
+
+/* For plx_lcore_launch: leave no memory for the lane back to lcore 0, and run the loop. */
+static int starve_then_run(void *arg)
+{
+	const struct rlimit none = {0, RLIM_INFINITY};
+	unsigned count = 0;
+
+	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+	for (size_t bytes = 1 << 20; bytes >= 4096; bytes /= 2)
+		while ((taken[count] = plx_mem_alloc(bytes, 0, PLX_NODE_ANY, NULL)))
+			assert_true(++count < PLX_ARRAY_LEN(taken));
+	return plx_loop_run();
+}
+
+static void end_starving(void)
+{
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+
+	assert_int_equal(setrlimit(RLIMIT_AS, &all), 0);
+	for (unsigned i = 0; taken[i]; i++)
+		plx_mem_free(taken[i]);
+}
+
+PLX_TEST_WITH(a_refusal_is_not_lost_if_there_is_no_memory_for_the_lane_back, handover_start_foreign,
+	      fixture_down)
+{
+	if (PLX_TEST_SANITIZED) /* a sanitizer needs memory */
+		skip();
+	resume_too_late(starve_then_run);
+	end_turn_of_lcore_1();
+	end_starving();
+	expect_refused();
+	worker_stop();
+}
+
 HANDOVER_TEST(a_handover_may_have_no_timeout)
 {
 	send_request(UINT64_MAX);
@@ -460,18 +509,6 @@ HANDOVER_TEST(the_process_may_end_with_requests_queued_for_a_full_lane)
 HANDOVER_TEST_FOREIGN(the_process_may_end_with_requests_queued_for_a_full_lane)
 HANDOVER_TEST_AUTO(the_process_may_end_with_requests_queued_for_a_full_lane)
 
-/* Whether lcore 1 has finished the turn in which it counted a failed connection. */
-static void wait_for_end_on_lcore_1(void)
-{
-	struct plx_lcore_stats before, now;
-
-	wait_until(listener_stats_of(listener).failed == 1);
-	plx_lcore_stats(1, &before);
-	do
-		plx_lcore_stats(1, &now);
-	while (now.turns < before.turns + 2);
-}
-
 /* A link on lcore 1 makes room. Its listener closes before lcore 1's answer is read. */
 HANDOVER_TEST(an_eviction_may_outlive_its_listener_and_links)
 {
@@ -489,7 +526,8 @@ HANDOVER_TEST(an_eviction_may_outlive_its_listener_and_links)
 	newcomer = rogue_socket(plx_listener_address(listener));
 	while (listener_stats_of(listener).evicted == 0)
 		plx_loop_turn();
-	wait_for_end_on_lcore_1();
+	wait_until(listener_stats_of(listener).failed == 1);
+	end_turn_of_lcore_1();
 	plx_listener_close(listener);
 	pump_ms(20);
 	close(newcomer);
@@ -518,6 +556,47 @@ HANDOVER_TEST(a_request_in_a_lane_makes_room_for_another_one)
 	free(first.last);
 }
 HANDOVER_TEST_FOREIGN(a_request_in_a_lane_makes_room_for_another_one)
+
+static bool waits_for_eviction;
+
+/* Takes until the listener's lcore has evicted its request. */
+static const char *hear_late(struct plx_link *link, void *user)
+{
+	while (waits_for_eviction && listener_stats_of(listener).evicted == 0)
+		sched_yield();
+	waits_for_eviction = false;
+	return NULL;
+}
+
+/* The lcore that it was placed on has taken it, and opens it at that moment. */
+HANDOVER_TEST(a_request_that_is_evicted_while_it_is_taken_may_come_again)
+{
+	static struct plx_link_events events;
+	struct plx_listen_attr attr = {.spread = PLX_SPREAD_CALLBACK,
+				       .place = place_on_lcore_1,
+				       .admission.handshakes_max = 1};
+	struct side first = {.name = "first"};
+	struct plx_link_attr first_attr = {.events = &side_events, .user = &first};
+
+	skip_if_provider_given(); /* its HELLO may come later */
+	waits_for_eviction = true;
+	events = side_events;
+	events.on_hello = hear_late;
+	attr.link = (struct plx_link_attr){.events = &events, .user = &server};
+	assert_works(plx_link_listen(here("0"), &attr, &listener));
+	worker_start();
+	assert_works(plx_link_connect(plx_listener_address(listener), &first_attr, &first.link));
+	expect_soon(on_its_way());
+	connect_only();
+	expect_end(&first, PLX_LINK_REFUSED);
+	assert_has(first.text, "come again in");
+	expect_open();
+	close_in_order();
+	assert_int_equal(listener_stats_of(listener).refused, 1);
+	assert_int_equal(listener_stats_of(listener).failed, 0);
+	worker_stop();
+	free(first.last);
+}
 
 /* As on a host with RDMA devices, where a listener has one for shared memory and one for RDMA: each
  * close frees other list entries. */
