@@ -86,11 +86,10 @@ int plx_fabric_init(const struct plx_fabric_conf *conf)
 	if (rc)
 		return rc;
 
-	struct fd_mark mark = descriptors_mark();
-
+	descriptors_mark();
 	/* libfabric searches its providers in the first call: make it here, not inside a loop. */
 	rc = driver_init(conf);
-	descriptors_close_on_exec(&mark);
+	descriptors_close_on_exec();
 	if (rc)
 		return rc;
 	signals_restore();
@@ -129,12 +128,6 @@ static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
 	set->full_count = 0;
 }
 
-static PLX_NOINLINE int poll_events(struct plx_set *set)
-{
-	set->eq_due = false;
-	return eq_poll(set);
-}
-
 /* Let the lcore's epoll set handle what is ready. Other providers may need reads to make a
  * connection. */
 static PLX_NOINLINE void look(struct plx_fabric_lcore *home)
@@ -157,7 +150,7 @@ static inline PLX_ALWAYS_INLINE int poll_set(struct plx_set *set, uint64_t now_n
 	if (set->links)
 		done = cq_poll(set);
 	if (plx_unlikely(set->eq_due))
-		done += poll_events(set);
+		done += eq_poll(set);
 	note_done(set, done, now_ns);
 	return done;
 }
@@ -260,11 +253,10 @@ uint32_t plx_fabric_open_count(void)
 	return count;
 }
 
-/* Closes the user's listeners; each closes its `also` listeners, wherever they are in the list. */
 static void close_listeners(struct plx_fabric_lcore *home)
 {
 	while (!LIST_EMPTY(&home->listeners))
-		plx_listener_close(LIST_FIRST(&home->listeners)->front);
+		listener_free(LIST_FIRST(&home->listeners));
 }
 
 static bool has_no_links(void *home)
@@ -315,8 +307,7 @@ static void end_links(struct plx_fabric_lcore *home)
 	struct plx_link *link;
 
 	handover_fini(home);
-	while (!LIST_EMPTY(&home->listeners))
-		listener_free(LIST_FIRST(&home->listeners));
+	close_listeners(home);
 	LIST_FOREACH (link, &home->links, of_home)
 		close_now(link, PLX_LINK_ABORTED, "the process is shutting down");
 }

@@ -20,13 +20,7 @@
 
 /* Listeners ------------------------------------------------------------------------------------ */
 
-#define HANDSHAKE_LOG_HOSTS 16
-
-/* A host with failed handshakes. */
-struct handshake_log_host {
-	struct in6_addr host;
-	uint64_t next_ns; /* earliest time of its next log line; 0: unused */
-};
+#define HANDSHAKE_LOGS 64
 
 /* A listener's attributes and counters, shared with its requests and links on other lcores. */
 struct listener_shared {
@@ -34,9 +28,10 @@ struct listener_shared {
 	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
 	struct plx_listen_attr attr; /* constant */
 	struct admission admission;
-	char last_failure[160]; /* this and the next two under the lock of admission */
+	char last_failure[160]; /* this and the next one under the lock of admission */
 	char last_refused[256]; /* the log line of a limit */
-	struct handshake_log_host log_hosts[HANDSHAKE_LOG_HOSTS];
+	/* Earliest time of the next log line of a host, by its hash; relaxed: guards no data. */
+	_Atomic uint64_t log_next_ns[HANDSHAKE_LOGS];
 };
 
 struct plx_listener {
@@ -60,9 +55,6 @@ void listener_free(struct plx_listener *listener);
 void listener_ref(struct listener_shared *shared);
 void listener_failed(const struct plx_link *link);
 void listener_unref(struct listener_shared *shared);
-
-/* Log that no connection can be accepted for one second. */
-void listener_out_of_descriptors(struct plx_set *set);
 
 /* A connection ended before it was a link. left: its peer had said nothing. */
 void listener_no_handshake(const struct ticket *ticket, bool left, const char *why);

@@ -193,7 +193,6 @@ static int listen_at(struct listening *l, const char *host)
 		if (rc != -EADDRINUSE || strcmp(l->port, "0") != 0)
 			break;
 	}
-	l->host = NULL; /* in addresses */
 	return rc;
 }
 

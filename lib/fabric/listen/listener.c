@@ -4,7 +4,6 @@
 #include "fabric_listen.h"
 #include "list.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,39 +43,18 @@ void listener_unref(struct listener_shared *shared)
  * log line per second. */
 #define PAUSE_NS PLX_NS_PER_S
 
-/* Return: the host's entry, or the oldest one. */
-static struct handshake_log_host *find(struct listener_shared *shared, const struct in6_addr *host)
-{
-	struct handshake_log_host *oldest = &shared->log_hosts[0];
-
-	for (unsigned i = 0; i < HANDSHAKE_LOG_HOSTS; i++) {
-		struct handshake_log_host *each = &shared->log_hosts[i];
-
-		if (each->next_ns && memcmp(&each->host, host, sizeof(*host)) == 0)
-			return each;
-		if (each->next_ns < oldest->next_ns)
-			oldest = each;
-	}
-	return oldest;
-}
-
 static void log_host(struct listener_shared *shared, enum plx_log_level level,
 		     const struct in6_addr *host, const char *peer, const char *who,
 		     const char *what)
 {
-	uint64_t now_ns = plx_loop_now_ns();
-	struct handshake_log_host *entry;
-	bool may_log;
+	static const struct plx_siphash_key key;
+	uint64_t hash = plx_siphash(&key, host, sizeof(*host)), now_ns = plx_loop_now_ns();
+	_Atomic uint64_t *next_ns = &shared->log_next_ns[hash % HANDSHAKE_LOGS];
 
-	pthread_mutex_lock(&shared->admission.lock);
-	entry = find(shared, host);
-	may_log = entry->next_ns <= now_ns;
-	if (may_log)
-		*entry = (struct handshake_log_host){*host, now_ns + PAUSE_NS};
-	pthread_mutex_unlock(&shared->admission.lock);
-	if (may_log)
-		plx_log(&fabric_log, level, "%s did not complete the handshake: %s%s", peer, who,
-			what);
+	if (atomic_load_explicit(next_ns, memory_order_relaxed) > now_ns)
+		return;
+	atomic_store_explicit(next_ns, now_ns + PAUSE_NS, memory_order_relaxed);
+	plx_log(&fabric_log, level, "%s did not complete the handshake: %s%s", peer, who, what);
 }
 
 /* Health checks of load balancers connect and close: no reason to warn. */
@@ -110,14 +88,6 @@ void listener_failed(const struct plx_link *link)
 	} else if (plx_log_allowed(&link->set->log_limit, plx_loop_now_ns())) {
 		log_warning("connection from %s dropped: %s", link->peer, text);
 	}
-}
-
-void listener_out_of_descriptors(struct plx_set *set)
-{
-	log_warning(
-		"lcore %u: %s: a connection cannot be accepted, as this process has used up its "
-		"%" PRIu64 " descriptors; trying again in 1 s. `ulimit -n` raises the limit",
-		set->home->id, set->label, descriptors_limit());
 }
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out)

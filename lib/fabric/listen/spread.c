@@ -2,26 +2,15 @@
 /* The choice of an lcore for a listener's next link. */
 #include "fabric_listen.h"
 
-/* The finalizer of SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
- * Generators", OOPSLA 2014), constants by D. Stafford: each bit of x changes each bit of the result
- * with a probability of about 1/2. */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
 /* The lcore with the highest weight gets the link: rendezvous hashing (Thaler, Ravishankar, "Using
  * Name-Based Mappings to Increase Hit Rates", IEEE/ACM ToN 6(1), 1998). Adding an lcore to n moves
  * 1 in n + 1 hosts, and only to the new one. */
 uint64_t spread_weight(const struct sockaddr *peer, uint32_t lcore)
 {
+	const struct plx_siphash_key key = {1, lcore};
 	struct in6_addr host = address_host(peer);
-	uint64_t words[2];
 
-	memcpy(words, &host, sizeof(words));
-	return mix(mix(mix(words[0]) ^ words[1]) + lcore * UINT64_C(0x9e3779b97f4a7c15));
+	return plx_siphash(&key, &host, sizeof(host));
 }
 
 static bool is_named(const uint64_t *lcores, uint32_t id)
@@ -58,23 +47,18 @@ static uint32_t choose_by_hash(const struct plx_listener *listener, const struct
  * may close the listener. */
 uint32_t spread_choose(struct plx_listener *listener, const struct sockaddr *peer)
 {
+	const struct plx_listen_attr *attr = &listener->shared->attr;
 	uint32_t id = PLX_LCORE_NONE;
 
-	switch (listener->shared->attr.spread) {
-	case PLX_SPREAD_CALLBACK:
-		return listener->shared->attr.place(listener->front, peer,
-						    listener->shared->attr.place_arg);
-	case PLX_SPREAD_ROUND_ROBIN:
+	if (attr->spread == PLX_SPREAD_CALLBACK)
+		return attr->place(listener->front, peer, attr->place_arg);
+	if (attr->spread == PLX_SPREAD_HASH)
+		id = choose_by_hash(listener, peer);
+	if (attr->spread == PLX_SPREAD_ROUND_ROBIN) {
 		id = next_candidate(listener, listener->front->turn);
 		if (id == PLX_LCORE_NONE)
 			id = next_candidate(listener, 0);
 		listener->front->turn = id != PLX_LCORE_NONE ? id + 1 : 0;
-		break;
-	case PLX_SPREAD_HASH:
-		id = choose_by_hash(listener, peer);
-		break;
-	default:
-		break;
 	}
 	return id != PLX_LCORE_NONE ? id : listener->set->home->id;
 }

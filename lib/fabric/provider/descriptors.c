@@ -41,19 +41,19 @@ const char *descriptors_strerror(int rc)
 	return text;
 }
 
-struct fd_mark descriptors_mark(void)
-{
-	struct fd_mark mark = {0};
+/* As of the mark: below this number, since the kernel gives the lowest free one. */
+static bool was_open[4096];
 
-	for (int fd = 0; fd < (int)PLX_ARRAY_LEN(mark.open); fd++)
-		mark.open[fd] = fcntl(fd, F_GETFD) >= 0;
-	return mark;
+void descriptors_mark(void)
+{
+	for (int fd = 0; fd < (int)PLX_ARRAY_LEN(was_open); fd++)
+		was_open[fd] = fcntl(fd, F_GETFD) >= 0;
 }
 
-void descriptors_close_on_exec(const struct fd_mark *mark)
+void descriptors_close_on_exec(void)
 {
-	for (int fd = 0; fd < (int)PLX_ARRAY_LEN(mark->open); fd++) {
-		int flags = mark->open[fd] ? -1 : fcntl(fd, F_GETFD);
+	for (int fd = 0; fd < (int)PLX_ARRAY_LEN(was_open); fd++) {
+		int flags = was_open[fd] ? -1 : fcntl(fd, F_GETFD);
 
 		if (flags >= 0 && !(flags & FD_CLOEXEC))
 			fcntl(fd, F_SETFD, flags | FD_CLOEXEC);

@@ -54,13 +54,10 @@ void signals_restore(void);
  * whatever error the provider returned. Valid until the thread's next call. */
 const char *descriptors_strerror(int rc);
 uint64_t descriptors_limit(void);
-/* Which descriptors are open: below this number, since the kernel gives the lowest free one. */
-struct fd_mark {
-	bool open[4096];
-};
-struct fd_mark descriptors_mark(void);
+/* Note which descriptors are open. */
+void descriptors_mark(void);
 /* Make descriptors opened since the mark close-on-exec, including those of other threads. */
-void descriptors_close_on_exec(const struct fd_mark *mark);
+void descriptors_close_on_exec(void);
 
 /* Sets ----------------------------------------------------------------------------------------- */
 

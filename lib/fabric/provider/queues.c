@@ -3,6 +3,8 @@
 #include "fabric_link.h"
 #include "fabric_listen.h"
 
+#include <inttypes.h>
+
 #define ERRORS_MAX 64 /* failed operations per poll */
 #define EVENTS_MAX 16 /* connection events per poll */
 
@@ -109,7 +111,10 @@ static void read_error(struct plx_set *set)
 			 !handshake_rejected(link, entry.err_data, entry.err_data_size))
 			connection_failed(link, entry.err, detail);
 	} else if (entry.err == FI_EMFILE) {
-		listener_out_of_descriptors(set);
+		log_warning("lcore %u: %s: a connection cannot be accepted, as this process has "
+			    "used up its %" PRIu64
+			    " descriptors; trying again in 1 s. `ulimit -n` raises the limit",
+			    set->home->id, set->label, descriptors_limit());
 	} else if (plx_log_allowed(&set->log_limit, plx_loop_now_ns())) {
 		log_warning("%s: listening: %s", set->label, fi_strerror(entry.err));
 	}
@@ -156,7 +161,7 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 
 /* Take connection events: at most EVENTS_MAX, for at most TURN_BUDGET_NS. Return: the number
  * taken. */
-int eq_poll(struct plx_set *set)
+PLX_NOINLINE int eq_poll(struct plx_set *set)
 {
 	union {
 		struct fi_eq_cm_entry cm;
@@ -166,6 +171,7 @@ int eq_poll(struct plx_set *set)
 	ssize_t rc = 0;
 	int count = 0;
 
+	set->eq_due = false;
 	while (count < EVENTS_MAX && (!count || plx_now_ns() < end_ns)) {
 		uint32_t event;
 		rc = fi_eq_read(set->fids.eq, &event, &entry, sizeof(entry), 0);
