@@ -2,9 +2,7 @@
 /* Peer processes by incarnation, path and agreed times, and the lcores that have links with them.
  * Joining and leaving take a lock; the updates per frame and per check do not. */
 #include "fabric_link.h"
-
-#include <search.h>
-#include <stdlib.h>
+#include "tree.h"
 
 /* An lcore that has not polled for this multiple of the silence is no longer waited for. */
 #define STUCK_AFTER 10
@@ -26,20 +24,13 @@ static int by_key(const void *a, const void *b)
 
 static struct peer *peer_get(const struct liveness *key)
 {
-	struct peer **found = tfind(key, &table, by_key), *peer;
+	struct peer *peer = tree_get(&table, by_key, key, LIVENESS_KEY_BYTES, sizeof(*peer));
 
-	if (found)
-		return *found;
-	peer = calloc(1, sizeof(*peer));
-	if (!peer)
-		return NULL;
-	peer->key = *key;
-	peer->period_ns = key->heartbeat_ms * PLX_NS_PER_MS;
-	peer->dead_after_ns = key->dead_after_ms * PLX_NS_PER_MS;
-	if (tsearch(peer, &table, by_key))
-		return peer;
-	free(peer);
-	return NULL;
+	if (peer && !peer->period_ns) { /* it is new */
+		peer->period_ns = key->heartbeat_ms * PLX_NS_PER_MS;
+		peer->dead_after_ns = key->dead_after_ms * PLX_NS_PER_MS;
+	}
+	return peer;
 }
 
 /* Free the peer if no lcore has links with it. */

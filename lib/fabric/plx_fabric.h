@@ -321,7 +321,6 @@ int plx_link_close(struct plx_link *link);
 void plx_link_abort(struct plx_link *link);
 
 void plx_link_set_user(struct plx_link *link, void *user);
-void *plx_link_user(const struct plx_link *link);
 bool plx_link_is_open(const struct plx_link *link);
 
 /** Whether the peer's process has been silent on this link's path for half of the agreed

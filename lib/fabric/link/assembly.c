@@ -177,7 +177,7 @@ void assembly_done(struct assembly *assembly)
 {
 	struct plx_link *link = assembly->link;
 	struct partials *partials = &link->home->partials;
-	uint32_t frames = partial_whole(assembly);
+	uint32_t frames = partial_stop_waiting(assembly);
 
 	if (frames)
 		receive_grant(link, frames);

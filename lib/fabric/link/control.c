@@ -10,10 +10,8 @@ static uint32_t write_payload(const struct plx_link *link, uint8_t type, uint8_t
 	case FRAME_HELLO:
 		return handshake_write(link, HELLO_REFUSED, out);
 	case FRAME_REVOKE:
-		put64(out, link->direct->question);
-		return FRAME_REVOKE_BYTES;
 	case FRAME_REVOKED:
-		put64(out, link->direct->answer);
+		put64(out, type == FRAME_REVOKE ? link->direct->question : link->direct->answer);
 		return FRAME_REVOKE_BYTES;
 	case FRAME_HEARTBEAT:
 		memset(out, 0, FRAME_HEARTBEAT_BYTES);
@@ -54,40 +52,31 @@ bool control_can_wait(const struct plx_link *link)
  * loop sends those that find no room. */
 void control_send(struct plx_link *link, uint32_t want)
 {
-	const struct {
-		uint32_t want;
-		uint8_t type;
-	} order[] = {
-		{WANT_HELLO, FRAME_HELLO},   {WANT_REVOKED, FRAME_REVOKED},
-		{WANT_REVOKE, FRAME_REVOKE}, {WANT_FIN_ACK, FRAME_FIN_ACK},
-		{WANT_FIN, FRAME_FIN},       {WANT_CREDIT, FRAME_CREDIT},
-	};
+	static const uint8_t order[] = {FRAME_HELLO,   FRAME_REVOKED, FRAME_REVOKE,
+					FRAME_FIN_ACK, FRAME_FIN,     FRAME_CREDIT};
 
 	link->want |= want;
 	for (size_t i = 0; i < PLX_ARRAY_LEN(order); i++) {
-		bool is_fin = order[i].type == FRAME_FIN;
+		uint8_t type = order[i];
+		bool ack = type == FRAME_FIN && link->peer_fin;
 
-		if (!(link->want & order[i].want))
+		if (!(link->want & 1u << type))
 			continue;
-		if (order[i].type == FRAME_CREDIT && control_can_wait(link) &&
+		if (type == FRAME_CREDIT && control_can_wait(link) &&
 		    link->rx_frames_advertised != link->rx_frames) {
 			link->want &= ~WANT_CREDIT; /* until a message uses some */
 			continue;
 		}
-
-		if (send_control_frame(link, order[i].type,
-				       is_fin && link->peer_fin ? FRAME_FLAG_ACK : 0) != 0) {
+		if (send_control_frame(link, type, ack ? FRAME_FLAG_ACK : 0) != 0) {
 			link_schedule(link, 0);
 			return;
 		}
-		link->want &= ~order[i].want;
-		if (order[i].type == FRAME_REVOKE)
+		link->want &= ~(1u << type);
+		if (type == FRAME_REVOKE)
 			region_asked(link);
-		if (is_fin) {
-			link->fin_sent = true;
-			link->fin_carried_ack = link->peer_fin;
-		}
-		link->stats.credit_frames += order[i].type == FRAME_CREDIT;
+		link->fin_sent |= type == FRAME_FIN;
+		link->fin_carried_ack |= ack;
+		link->stats.credit_frames += type == FRAME_CREDIT;
 	}
 }
 

@@ -86,34 +86,34 @@ enum link_state {
 	LINK_DEAD,     /* endpoint closed; waits for its operations */
 };
 
-/* Work that the loop has to do for a link, in three groups: control frames to send, */
+/* Work that the loop has to do for a link, in three groups: control frames to send, by type, */
 enum want_control {
-	WANT_HELLO = 1 << 0,
-	WANT_CREDIT = 1 << 1,
-	WANT_FIN = 1 << 2,
-	WANT_FIN_ACK = 1 << 3,
-	WANT_REVOKE = 1 << 4,  /* this side revoked grants; the peer must acknowledge */
-	WANT_REVOKED = 1 << 5, /* the peer revoked grants */
+	WANT_HELLO = 1 << FRAME_HELLO,
+	WANT_CREDIT = 1 << FRAME_CREDIT,
+	WANT_FIN = 1 << FRAME_FIN,
+	WANT_FIN_ACK = 1 << FRAME_FIN_ACK,
+	WANT_REVOKE = 1 << FRAME_REVOKE,   /* this side revoked grants; the peer must acknowledge */
+	WANT_REVOKED = 1 << FRAME_REVOKED, /* the peer revoked grants */
 	WANT_CONTROL = WANT_HELLO | WANT_CREDIT | WANT_FIN | WANT_FIN_ACK | WANT_REVOKE |
 		       WANT_REVOKED,
 };
 
 /* other work, */
 enum want_work {
-	WANT_TX = 1 << 8,       /* a message is partly sent */
-	WANT_REFILL = 1 << 9,   /* the user has receive buffers */
-	WANT_DESTROY = 1 << 10, /* the link is dead */
-	WANT_AGREED = 1 << 11,  /* both sides have agreed to close */
-	WANT_RELEASE = 1 << 12, /* memory of revoked grants can be released */
+	WANT_TX = 1 << 16,      /* a message is partly sent */
+	WANT_REFILL = 1 << 17,  /* the user has receive buffers */
+	WANT_DESTROY = 1 << 18, /* the link is dead */
+	WANT_AGREED = 1 << 19,  /* both sides have agreed to close */
+	WANT_RELEASE = 1 << 20, /* memory of revoked grants can be released */
 	WANT_EVERY_TURN = WANT_CONTROL | WANT_TX | WANT_REFILL | WANT_DESTROY,
 };
 
 /* and callbacks. */
 enum want_callback {
-	WANT_ON_WRITABLE = 1 << 16, /* the user saw -EAGAIN */
-	WANT_ON_SUSPECT = 1 << 17,  /* the peer became suspect, or is no longer */
-	WANT_ON_CREDIT = 1 << 18,
-	WANT_GRANTS = 1 << 19, /* set while open: each grant makes on_credit due */
+	WANT_ON_WRITABLE = 1 << 24, /* the user saw -EAGAIN */
+	WANT_ON_SUSPECT = 1 << 25,  /* the peer became suspect, or is no longer */
+	WANT_ON_CREDIT = 1 << 26,
+	WANT_GRANTS = 1 << 27, /* set while open: each grant makes on_credit due */
 };
 
 /* A message sent by reference that is partly sent. */
@@ -367,8 +367,8 @@ void partial_schedule_room(struct plx_fabric_lcore *home);
 void partial_charge(struct assembly *assembly, uint32_t bytes);
 /* Return: true: the newest frame will be granted again later. */
 bool partial_must_wait(struct assembly *assembly);
-/* The message need not wait. Return: how many frames to grant again. */
-uint32_t partial_whole(struct assembly *assembly);
+/* The message need not wait any more. Return: how many frames to grant again. */
+uint32_t partial_stop_waiting(struct assembly *assembly);
 
 /* receive_slow.c */
 void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value);

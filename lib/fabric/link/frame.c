@@ -18,13 +18,10 @@ static const struct {
 	[FRAME_FIN] = {0, 0, FRAME_FLAG_ACK, "control frame with data"},
 	[FRAME_FIN_ACK] = {0, 0, 0, "control frame with data"},
 	[FRAME_HEARTBEAT] = {FRAME_HEARTBEAT_BYTES, FRAME_HEARTBEAT_BYTES, 0,
-			     "the times of a heartbeat have another length"},
-	[FRAME_PUT] = {FRAME_PUT_BYTES, FRAME_PUT_BYTES, 0,
-		       "the value of a put has another length"},
-	[FRAME_REVOKE] = {FRAME_REVOKE_BYTES, FRAME_REVOKE_BYTES, 0,
-			  "the number of a revocation has another length"},
-	[FRAME_REVOKED] = {FRAME_REVOKE_BYTES, FRAME_REVOKE_BYTES, 0,
-			   "the number of a revocation has another length"},
+			     "HEARTBEAT of another length"},
+	[FRAME_PUT] = {FRAME_PUT_BYTES, FRAME_PUT_BYTES, 0, "PUT of another length"},
+	[FRAME_REVOKE] = {FRAME_REVOKE_BYTES, FRAME_REVOKE_BYTES, 0, "REVOKE of another length"},
+	[FRAME_REVOKED] = {FRAME_REVOKE_BYTES, FRAME_REVOKE_BYTES, 0, "REVOKED of another length"},
 	[FRAME_TRUST] = {1, 0, 0, "a TRUST frame on a link without trust"}, /* any length */
 };
 

@@ -58,8 +58,6 @@ enum frame_type {
 
 #define FRAME_FLAG_ACK    0x01 /* FIN: also acknowledges the peer's FIN */
 
-#define FRAME_RESERVED_AT 12 /* reserved header bytes: sent as 0, ignored */
-
 struct frame_header {
 	uint8_t type;
 	uint8_t flags;

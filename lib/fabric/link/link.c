@@ -113,11 +113,13 @@ static void delist(struct plx_link *link)
 	link->set->rx_count -= link_receives(link);
 }
 
-/* Open an endpoint for info on its set, and post receives. Return: 0; -errno with a text. */
-static int bring_up(struct plx_link *link, struct fi_info *info)
+/* A provider may hold the receives of a link that fails: they complete later. */
+int link_start(struct plx_link *link, struct fi_info *info)
 {
-	int rc = set_need_zone(link->set, link->ops_zone);
+	int rc;
 
+	enlist(link);
+	rc = set_need_zone(link->set, link->ops_zone);
 	rc = rc ? rc : set_need_zone(link->set, plx_pool_zone(link->rx_pool)->index);
 	if (rc == 0 && link->attr.direct)
 		rc = direct_create(link, info);
@@ -231,13 +233,6 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, const str
 	else
 		*link_out = link;
 	return rc;
-}
-
-/* A provider may hold the receives of a link that fails: they complete later. */
-int link_start(struct plx_link *link, struct fi_info *info)
-{
-	enlist(link);
-	return bring_up(link, info);
 }
 
 /* Move a link that was never connected to another set. Its endpoint is closed, and all its

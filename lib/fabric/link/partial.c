@@ -6,11 +6,9 @@
  * doc/design/partial.md */
 #include "receive.h"
 #include "sockaddr.h"
+#include "tree.h"
 
 #include <inttypes.h>
-#include <search.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define DROPS_MAX 64   /* idle buffers dropped per turn */
 #define LOOKS_MAX 1024 /* messages of an address among which the largest is chosen */
@@ -50,19 +48,12 @@ static int by_address(const void *a, const void *b)
 /* Created if needed. Return: NULL: no memory. */
 static struct holder *find_holder(struct partials *partials, const struct in6_addr *address)
 {
-	struct holder **found = tfind(address, &partials->by_address, by_address), *holder;
+	struct holder *holder = tree_get(&partials->by_address, by_address, address,
+					 sizeof(*address), sizeof(*holder));
 
-	if (found)
-		return *found;
-	holder = calloc(1, sizeof(*holder));
-	if (!holder)
-		return NULL;
-	holder->address = *address;
-	holder->network = holder;
-	if (tsearch(holder, &partials->by_address, by_address))
-		return holder;
-	free(holder);
-	return NULL;
+	if (holder && !holder->network)
+		holder->network = holder;
+	return holder;
 }
 
 static void free_holder(struct partials *partials, struct holder *holder)
@@ -116,12 +107,12 @@ int partial_join(struct assembly *assembly, struct plx_link *link)
 	return 0;
 }
 
-/* Return: how many frames can be granted again. */
-static uint32_t stop_waiting(struct assembly *assembly)
+uint32_t partial_stop_waiting(struct assembly *assembly)
 {
 	struct partials *partials = &assembly->link->home->partials;
 	uint32_t frames = assembly->withheld;
 
+	assembly->continued = false;
 	if (!frames)
 		return 0;
 	TAILQ_REMOVE(&partials->waiters[assembly->rank], assembly, of_waiters);
@@ -149,7 +140,7 @@ void partial_leave(struct assembly *assembly)
 	struct plx_fabric_lcore *home = assembly->link->home;
 	struct holder *holder = assembly->holder;
 
-	stop_waiting(assembly);
+	partial_stop_waiting(assembly);
 	home->partials.bytes -= assembly->charged;
 	add_bytes(holder, -(uint64_t)assembly->charged);
 	assembly->charged = 0;
@@ -204,12 +195,6 @@ bool partial_must_wait(struct assembly *assembly)
 	assembly->holder->waiting++;
 	queue_up(assembly, partials);
 	return true;
-}
-
-uint32_t partial_whole(struct assembly *assembly)
-{
-	assembly->continued = false;
-	return stop_waiting(assembly);
 }
 
 /* The address that holds most, in the network that does. */
@@ -286,10 +271,11 @@ static void let_continue(struct partials *partials)
 
 	while (room && partials->waiting) {
 		struct assembly *first = first_waiter(partials);
+		uint32_t frames = partial_stop_waiting(first);
 
 		first->continued = true;
 		room -= lesser(room, first->total - first->buf->len);
-		receive_grant(first->link, stop_waiting(first));
+		receive_grant(first->link, frames);
 	}
 }
 

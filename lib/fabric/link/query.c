@@ -26,11 +26,6 @@ void plx_link_set_user(struct plx_link *link, void *user)
 	link->user = user;
 }
 
-void *plx_link_user(const struct plx_link *link)
-{
-	return link->user;
-}
-
 bool plx_link_is_open(const struct plx_link *link)
 {
 	return link->state == LINK_OPEN;

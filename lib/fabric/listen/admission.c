@@ -61,7 +61,7 @@ static void leave_state(struct ticket *ticket)
 		TAILQ_REMOVE(&origin->kept, ticket, of_origin);
 		turns_leave(&admission_of(ticket)->turns, ticket->turn);
 		origin_add(origin, ORIGIN_WAITING, -1);
-		if (!top->waiting)
+		if (!top->shares[ORIGIN_WAITING])
 			top->next_turn = 0;
 	} else if (ticket->state == TICKET_SILENT) {
 		TAILQ_REMOVE(&origin->silent, ticket, of_origin);
@@ -148,10 +148,10 @@ static enum admission_cause over_links(struct admission *admission, const struct
 {
 	uint64_t most = admission->limits.links_per_host_max;
 
-	if (admission->origins.root.links >= admission->limits.links_max)
+	if (admission->origins.root.shares[ORIGIN_LINKS] >= admission->limits.links_max)
 		return ADMISSION_LINKS;
 	for (; origin->parent; origin = origin->parent, most *= NETWORK_TIMES) {
-		if (origin->links >= most && most < PLX_NO_LIMIT)
+		if (origin->shares[ORIGIN_LINKS] >= most && most < PLX_NO_LIMIT)
 			return ADMISSION_HOST;
 	}
 	return ADMISSION_NONE;
@@ -177,7 +177,7 @@ static bool holds_as_many(struct origin *own, struct origin *most)
 		own = origin_top(own);
 		most = origin_top(most);
 	}
-	return own->half_open + 1 >= most->half_open;
+	return own->shares[ORIGIN_HALF_OPEN] + 1 >= most->shares[ORIGIN_HALF_OPEN];
 }
 
 /* Find room for one more that is not open: at the limit, the address that has most of them loses
@@ -190,7 +190,7 @@ static enum admission_cause make_room(struct admission *admission, const struct 
 	struct ticket *oldest;
 	uint64_t age_ns;
 
-	if (admission->origins.root.half_open < admission->limits.handshakes_max)
+	if (admission->origins.root.shares[ORIGIN_HALF_OPEN] < admission->limits.handshakes_max)
 		return ADMISSION_NONE;
 	answer->wait_ns = CLOSING_NS;
 	/* Each makes room for one that waits. */
@@ -230,16 +230,12 @@ static bool is_one_too_many(struct admission *admission, const struct ticket *ti
 
 static uint64_t again_ns(const struct admission *admission, enum admission_cause cause)
 {
-	switch (cause) {
-	case ADMISSION_LINKS:
-	case ADMISSION_HOST:
+	if (cause == ADMISSION_LINKS || cause == ADMISSION_HOST)
 		return FULL_AGAIN_NS;
-	case ADMISSION_RATE:
+	if (cause == ADMISSION_RATE)
 		return greater(admission->turns.waiting * admission->turns.gap_ns,
 			       ADMISSION_GRACE_NS);
-	default:
-		return ADMISSION_GRACE_NS;
-	}
+	return ADMISSION_GRACE_NS;
 }
 
 /* Return: why it is refused. */
@@ -358,10 +354,11 @@ static struct ticket *provider_silent(struct origin *origin)
 	uint32_t most = 0;
 
 	LIST_FOREACH (below, &origin->busy, of_parent) {
-		each = below->half_open >= most ? provider_silent(below) : NULL;
-		if (each)
-			most = below->half_open;
-		found = each ?: found;
+		each = below->shares[ORIGIN_HALF_OPEN] >= most ? provider_silent(below) : NULL;
+		if (each) {
+			most = below->shares[ORIGIN_HALF_OPEN];
+			found = each;
+		}
 	}
 	return found;
 }

@@ -24,6 +24,10 @@ struct request;
 
 /* Origins -------------------------------------------------------------------------------------- */
 
+/* What an address holds: connections taken, until they end; of these, not open yet; and those not
+ * taken yet. */
+enum origin_share { ORIGIN_LINKS, ORIGIN_HALF_OPEN, ORIGIN_WAITING, ORIGIN_SHARES };
+
 /* An address, or a user over shm. An IPv6 /64 counts as one address; the one above it is its /48.
  * Above all of them is the root, which counts everything. */
 struct origin {
@@ -32,20 +36,10 @@ struct origin {
 	LIST_HEAD(, origin)
 	busy, quiet; /* those below it: with connections not open yet, without */
 	LIST_ENTRY(origin) of_parent;
-	union {
-		struct {
-			uint32_t links;     /* connections taken, until they end */
-			uint32_t half_open; /* of these, not open yet */
-			uint32_t waiting;   /* not taken yet */
-		};
-		uint32_t shares[3]; /* the same, by enum origin_share */
-	};
+	uint32_t shares[ORIGIN_SHARES];
 	uint64_t next_turn;                       /* see turns.c; of the highest below the root */
 	TAILQ_HEAD(tickets, ticket) silent, kept; /* tickets in those states, oldest first */
 };
-
-/* What an address may hold most of. */
-enum origin_share { ORIGIN_LINKS, ORIGIN_HALF_OPEN, ORIGIN_WAITING };
 
 struct origins {
 	struct origin root;

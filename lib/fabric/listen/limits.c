@@ -72,15 +72,16 @@ static void text_of(struct admission *admission, enum admission_cause cause,
 		const char *before, *after;
 	} texts[] =
 		{
-			[ADMISSION_LINKS] = {root->links, limits->links_max, ORIGIN_LINKS,
-					     "this listener has ",
+			[ADMISSION_LINKS] = {root->shares[ORIGIN_LINKS], limits->links_max,
+					     ORIGIN_LINKS, "this listener has ",
 					     " links, as many as it may (--links-max "},
 			[ADMISSION_RATE] =
-				{root->waiting, limits->accepts_per_s, ORIGIN_WAITING, "",
+				{root->shares[ORIGIN_WAITING], limits->accepts_per_s,
+				 ORIGIN_WAITING, "",
 				 " connections wait for their turn already (--accepts-per-s "},
 			[ADMISSION_HANDSHAKES] =
-				{root->half_open - admission->closing, limits->handshakes_max,
-				 ORIGIN_HALF_OPEN, "",
+				{root->shares[ORIGIN_HALF_OPEN] - admission->closing,
+				 limits->handshakes_max, ORIGIN_HALF_OPEN, "",
 				 " connections are being opened, as many as may be at a "
 				 "time (--handshakes-max "},
 		},
@@ -90,13 +91,13 @@ static void text_of(struct admission *admission, enum admission_cause cause,
 	char name[ORIGIN_TEXT_BYTES] = "nobody";
 
 	if (cause == ADMISSION_HOST) {
-		if (origin->links < own_max && origin->parent->parent) {
+		if (origin->shares[ORIGIN_LINKS] < own_max && origin->parent->parent) {
 			origin = origin->parent;
 			own_max *= NETWORK_TIMES;
 		}
 		snprintf(out, size,
 			 "%s has %u links here, as many as it may (--links-per-host %u%s)",
-			 origin_key_text(&origin->key, name), origin->links, own_max,
+			 origin_key_text(&origin->key, name), origin->shares[ORIGIN_LINKS], own_max,
 			 limits->links_max == PLX_NO_LIMIT ? ""
 							   : "; at most a quarter of --links-max");
 		return;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What each address holds. All under the lock of its admission. */
 #include "admission.h"
+#include "tree.h"
 
-#include <search.h>
 #include <sockaddr.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Keys of users, which are no addresses of peers: ::fffe:a.b.c.d. */
 #define USER_MARK 0xfe
@@ -47,20 +46,13 @@ static int by_key(const void *a, const void *b)
 static struct origin *find_below(struct origins *origins, struct origin *parent,
 				 const struct in6_addr *key)
 {
-	struct origin **found = tfind(key, &origins->by_key, by_key), *origin;
+	struct origin *origin = tree_get(&origins->by_key, by_key, key, sizeof(*key),
+					 sizeof(*origin));
 
-	if (found)
-		return *found;
-	origin = calloc(1, sizeof(*origin));
-	if (!origin)
-		return NULL;
-	origin->key = *key;
-	if (!tsearch(origin, &origins->by_key, by_key)) {
-		free(origin);
-		return NULL;
+	if (origin && !origin->parent) {
+		init(origin, parent);
+		LIST_INSERT_HEAD(&parent->quiet, origin, of_parent);
 	}
-	init(origin, parent);
-	LIST_INSERT_HEAD(&parent->quiet, origin, of_parent);
 	return origin;
 }
 
@@ -77,27 +69,31 @@ struct origin *origin_find(struct origins *origins, const struct in6_addr *key)
 	return origin;
 }
 
+static bool is_busy(const struct origin *origin)
+{
+	return origin->shares[ORIGIN_HALF_OPEN] || origin->shares[ORIGIN_WAITING];
+}
+
 void origin_add(struct origin *origin, enum origin_share share, int more)
 {
 	for (; origin; origin = origin->parent) {
-		bool was_busy = origin->half_open || origin->waiting, is_busy;
+		bool was_busy = is_busy(origin);
 
 		origin->shares[share] += (uint32_t)more;
-		is_busy = origin->half_open || origin->waiting;
-		if (is_busy == was_busy || !origin->parent)
+		if (is_busy(origin) == was_busy || !origin->parent)
 			continue;
 		LIST_REMOVE(origin, of_parent);
-		if (is_busy)
-			LIST_INSERT_HEAD(&origin->parent->busy, origin, of_parent);
-		else
+		if (was_busy)
 			LIST_INSERT_HEAD(&origin->parent->quiet, origin, of_parent);
+		else
+			LIST_INSERT_HEAD(&origin->parent->busy, origin, of_parent);
 	}
 }
 
 void origin_release(struct origins *origins, struct origin *origin)
 {
-	while (origin->parent && !origin->links && !origin->waiting && LIST_EMPTY(&origin->busy) &&
-	       LIST_EMPTY(&origin->quiet)) {
+	while (origin->parent && !origin->shares[ORIGIN_LINKS] && !is_busy(origin) &&
+	       LIST_EMPTY(&origin->busy) && LIST_EMPTY(&origin->quiet)) {
 		struct origin *parent = origin->parent;
 
 		tdelete(origin, &origins->by_key, by_key);

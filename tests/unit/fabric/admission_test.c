@@ -35,9 +35,9 @@ static const struct origin *root(void)
 /* Every reservation was given back. */
 static void close_all(void)
 {
-	assert_int_equal(root()->links, 0);
-	assert_int_equal(root()->half_open, 0);
-	assert_int_equal(root()->waiting, 0);
+	assert_int_equal(root()->shares[ORIGIN_LINKS], 0);
+	assert_int_equal(root()->shares[ORIGIN_HALF_OPEN], 0);
+	assert_int_equal(root()->shares[ORIGIN_WAITING], 0);
 	assert_int_equal(shared->admission.turns.waiting, 0);
 	assert_null(shared->admission.origins.by_key);
 	listener_unref(shared);
@@ -219,7 +219,7 @@ PLX_TEST(the_address_with_most_loses_its_oldest_silent_one)
 	assert_int_equal(answer.verdict, PLX_ADMIT_TAKE);
 	close_victim(&answer, crowd[0]);
 	newcomer = answer.ticket;
-	assert_int_equal(root()->half_open, 4);
+	assert_int_equal(root()->shares[ORIGIN_HALF_OPEN], 4);
 	admission_leave(newcomer);
 	admission_leave(alone);
 	admission_leave(crowd[1]);
@@ -427,7 +427,7 @@ PLX_TEST(the_address_of_which_most_wait_loses_its_newest_one)
 	unsigned count = fill_burst("192.0.2.1", tickets);
 	struct admission_answer answer;
 
-	while (root()->waiting < shared->admission.waiting_max)
+	while (root()->shares[ORIGIN_WAITING] < shared->admission.waiting_max)
 		tickets[count++] = keep("192.0.2.1");
 	assert_in_range(count - 251, 2400, 2501);
 	expect_refused("192.0.2.1", ADMISSION_RATE);
@@ -455,7 +455,7 @@ PLX_TEST(a_link_that_makes_room_counts_until_it_is_closed)
 	answer = ask("192.0.2.2", NULL);
 	assert_int_equal(answer.verdict, PLX_ADMIT_KEEP);
 	assert_ptr_equal(answer.victim, first);
-	assert_int_equal(root()->half_open, 1);
+	assert_int_equal(root()->shares[ORIGIN_HALF_OPEN], 1);
 	now_ns += answer.wait_ns;
 	again = ask("192.0.2.2", answer.ticket);
 	assert_int_equal(again.verdict, PLX_ADMIT_KEEP);
@@ -568,8 +568,9 @@ PLX_TEST(limits_hold_and_nothing_is_left_whatever_happens)
 			answer = ask(from, NULL);
 			note(&answer);
 		}
-		assert_true(root()->links <= 40 && root()->half_open <= 10);
-		assert_true(root()->waiting <= shared->admission.waiting_max);
+		assert_true(root()->shares[ORIGIN_LINKS] <= 40 &&
+			    root()->shares[ORIGIN_HALF_OPEN] <= 10);
+		assert_true(root()->shares[ORIGIN_WAITING] <= shared->admission.waiting_max);
 		assert_true(present_count < PLX_ARRAY_LEN(present));
 	}
 	while (present_count)
