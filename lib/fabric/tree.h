@@ -3,11 +3,18 @@
 #ifndef FABRIC_TREE_H
 #define FABRIC_TREE_H
 
+#include <netinet/in.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef int (*tree_order)(const void *a, const void *b);
+
+/* Of nodes that start with an address. */
+static inline int tree_by_address(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct in6_addr));
+}
 
 /* The node with that key; created if needed, with zeroes after the key. Return: NULL: no memory. */
 static inline void *tree_get(void **tree, tree_order order, const void *key, size_t key_bytes,

@@ -15,7 +15,7 @@
 
 /* An address; or an IPv6 network, whose bytes are those of its addresses. */
 struct holder {
-	struct in6_addr address; /* first: see by_address */
+	struct in6_addr address; /* first: see tree_by_address */
 	struct holder *network;  /* that it is in; itself if in none */
 	uint32_t members;        /* of a network */
 	uint64_t bytes;
@@ -40,15 +40,10 @@ bool partial_is_full(const struct plx_fabric_lcore *home)
 
 /* Holders ------------------------------------------------------------------------------------- */
 
-static int by_address(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct in6_addr));
-}
-
 /* Created if needed. Return: NULL: no memory. */
 static struct holder *find_holder(struct partials *partials, const struct in6_addr *address)
 {
-	struct holder *holder = tree_get(&partials->by_address, by_address, address,
+	struct holder *holder = tree_get(&partials->by_address, tree_by_address, address,
 					 sizeof(*address), sizeof(*holder));
 
 	if (holder && !holder->network)
@@ -58,7 +53,7 @@ static struct holder *find_holder(struct partials *partials, const struct in6_ad
 
 static void free_holder(struct partials *partials, struct holder *holder)
 {
-	tdelete(holder, &partials->by_address, by_address);
+	tdelete(holder, &partials->by_address, tree_by_address);
 	free(holder);
 }
 
@@ -96,7 +91,7 @@ int partial_join(struct assembly *assembly, struct plx_link *link)
 {
 	struct partials *partials = &link->home->partials;
 	struct in6_addr address = group_of(link);
-	struct holder **found = tfind(&address, &partials->by_address, by_address);
+	struct holder **found = tfind(&address, &partials->by_address, tree_by_address);
 	struct holder *holder = found ? *found : create_holder(partials, &address);
 
 	if (!holder)

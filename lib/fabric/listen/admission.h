@@ -31,7 +31,7 @@ enum origin_share { ORIGIN_LINKS, ORIGIN_HALF_OPEN, ORIGIN_WAITING, ORIGIN_SHARE
 /* An address, or a user over shm. An IPv6 /64 counts as one address; the one above it is its /48.
  * Above all of them is the root, which counts everything. */
 struct origin {
-	struct in6_addr key;   /* never changes; first: see by_key */
+	struct in6_addr key;   /* never changes; first: see tree_by_address */
 	struct origin *parent; /* NULL: the root */
 	LIST_HEAD(, origin)
 	busy, quiet; /* those below it: with connections not open yet, without */

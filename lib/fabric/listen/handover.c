@@ -155,14 +155,13 @@ static void count_refusal(const struct request *request, const char *why)
  */
 static void reject_taken(struct request *request, const void *data, size_t length)
 {
-	if (request->set->driver->reject || plx_lcore_id() == request->set->home->id) {
-		reject(request, data, length);
-		end(request);
-		return;
-	}
 	if (length)
 		memcpy(request->data, data, length);
 	request->length = (uint32_t)length;
+	if (request->set->driver->reject || plx_lcore_id() == request->set->home->id) {
+		come_back(request);
+		return;
+	}
 	plx_task_init(&request->room, send_back, request);
 	send_back(&request->room, request);
 }

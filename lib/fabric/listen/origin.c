@@ -38,15 +38,10 @@ struct in6_addr origin_key(const struct plx_admit_request *asked)
 	return key;
 }
 
-static int by_key(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct in6_addr));
-}
-
 static struct origin *find_below(struct origins *origins, struct origin *parent,
 				 const struct in6_addr *key)
 {
-	struct origin *origin = tree_get(&origins->by_key, by_key, key, sizeof(*key),
+	struct origin *origin = tree_get(&origins->by_key, tree_by_address, key, sizeof(*key),
 					 sizeof(*origin));
 
 	if (origin && !origin->parent) {
@@ -96,7 +91,7 @@ void origin_release(struct origins *origins, struct origin *origin)
 	       LIST_EMPTY(&origin->busy) && LIST_EMPTY(&origin->quiet)) {
 		struct origin *parent = origin->parent;
 
-		tdelete(origin, &origins->by_key, by_key);
+		tdelete(origin, &origins->by_key, tree_by_address);
 		LIST_REMOVE(origin, of_parent);
 		free(origin);
 		origin = parent;
