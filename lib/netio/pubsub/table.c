@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "table.h"
 
+#include "base_internal.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -8,10 +10,12 @@
 
 struct table_cell {
 	uint64_t value;
-	struct table_cell *next; /* in the bucket */
+	LIST_ENTRY(table_cell) link; /* in the bucket */
 	LIST_HEAD(table_pair_list, table_pair) pairs;
 	uint8_t mask; /* its index */
 };
+
+LIST_HEAD(table_bucket, table_cell);
 
 /* The mask of the block that starts with this tag: the largest aligned one in the range, or that of
  * the subscription. */
@@ -45,35 +49,27 @@ unsigned table_pairs_of(const struct netio_subscription *what)
 	return count;
 }
 
-/* The SplitMix64 finalizer: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators"
- * (2014). */
-static uint64_t mix(uint64_t value)
+static struct table_bucket *bucket_of(const struct table *table, uint64_t value, uint8_t mask)
 {
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return value ^ value >> 31;
-}
+	uint64_t state = value ^ table->seed ^ (uint64_t)mask << 56;
 
-static struct table_cell **bucket_of(const struct table *table, uint64_t value, uint8_t mask)
-{
-	uint64_t hash = mix((value ^ table->seed) + (uint64_t)mask * UINT64_C(0x9e3779b97f4a7c15));
-
-	return &table->buckets[hash & table->bucket_mask];
+	return &table->buckets[plx_random_next(&state) & table->bucket_mask];
 }
 
 static struct table_cell *find(const struct table *table, uint64_t value, uint8_t mask)
 {
-	struct table_cell *cell = *bucket_of(table, value, mask);
+	struct table_cell *cell;
 
-	while (cell && (cell->value != value || cell->mask != mask))
-		cell = cell->next;
+	LIST_FOREACH (cell, bucket_of(table, value, mask), link)
+		if (cell->value == value && cell->mask == mask)
+			break;
 	return cell;
 }
 
 int table_init(struct table *table, uint64_t seed)
 {
-	*table = (struct table){.seed = mix(seed), .bucket_mask = BUCKETS_MIN - 1};
-	table->buckets = calloc(BUCKETS_MIN, sizeof(struct table_cell *));
+	*table = (struct table){.seed = seed, .bucket_mask = BUCKETS_MIN - 1};
+	table->buckets = calloc(BUCKETS_MIN, sizeof(struct table_bucket));
 	return table->buckets ? 0 : plx_fail(ENOMEM, "out of memory for subscriptions");
 }
 
@@ -88,24 +84,18 @@ void table_fini(struct table *table)
 static void grow(struct table *table)
 {
 	uint64_t count = table->bucket_mask + 1;
-	struct table_cell **old = table->buckets;
-	struct table_cell **buckets = calloc(2 * count, sizeof(struct table_cell *));
+	struct table_bucket *old = table->buckets, *buckets = calloc(2 * count, sizeof(*old));
+	struct table_cell *cell;
 
 	if (!buckets)
 		return;
 	table->buckets = buckets;
 	table->bucket_mask = 2 * count - 1;
-	for (uint64_t i = 0; i < count; i++) {
-		struct table_cell *cell, *next;
-
-		for (cell = old[i]; cell; cell = next) {
-			struct table_cell **bucket = bucket_of(table, cell->value, cell->mask);
-
-			next = cell->next;
-			cell->next = *bucket;
-			*bucket = cell;
+	for (uint64_t i = 0; i < count; i++)
+		while ((cell = LIST_FIRST(&old[i]))) {
+			LIST_REMOVE(cell, link);
+			LIST_INSERT_HEAD(bucket_of(table, cell->value, cell->mask), cell, link);
 		}
-	}
 	free(old);
 }
 
@@ -129,15 +119,13 @@ static struct table_cell *cell_create(struct table *table, uint64_t value, uint6
 				      uint8_t index)
 {
 	struct table_cell *cell = malloc(sizeof(*cell));
-	struct table_cell **bucket;
 
 	if (!cell)
 		return NULL;
 	if (table->cell_count > table->bucket_mask)
 		grow(table);
-	bucket = bucket_of(table, value, index);
-	*cell = (struct table_cell){.value = value, .mask = index, .next = *bucket};
-	*bucket = cell;
+	*cell = (struct table_cell){.value = value, .mask = index};
+	LIST_INSERT_HEAD(bucket_of(table, value, index), cell, link);
 	table->cell_count++;
 	table->masks[index].bits = bits;
 	if (table->masks[index].cells++ == 0)
@@ -147,12 +135,9 @@ static struct table_cell *cell_create(struct table *table, uint64_t value, uint6
 
 static void cell_destroy(struct table *table, struct table_cell *cell)
 {
-	struct table_cell **at = bucket_of(table, cell->value, cell->mask);
 	uint32_t i = 0;
 
-	while (*at != cell)
-		at = &(*at)->next;
-	*at = cell->next;
+	LIST_REMOVE(cell, link);
 	table->cell_count--;
 	if (--table->masks[cell->mask].cells == 0) {
 		while (table->used[i] != cell->mask)

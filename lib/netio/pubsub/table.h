@@ -30,7 +30,7 @@ struct table_mask {
 };
 
 struct table {
-	struct table_cell **buckets;
+	struct table_bucket *buckets;
 	uint64_t bucket_mask;
 	uint64_t cell_count;
 	uint64_t seed;
