@@ -15,13 +15,23 @@ static_assert(sizeof(struct page_note) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, 
 #define PACED_IDLE_NS   PLX_NS_PER_MS
 #define PACED_UNDER_WAY (UINT32_C(2) << 20) /* bytes of pages in flight before a long message */
 
+static struct plx_buf *take_free(struct outbox *outbox)
+{
+	struct plx_buf *page = outbox->free;
+
+	outbox->free = page->next;
+	outbox->free_count--;
+	page->next = NULL;
+	plx_buf_reset(page);
+	return page;
+}
+
 static void begin_page(struct outbox *outbox)
 {
-	struct plx_buf *page = outbox->free[--outbox->free_count];
+	struct plx_buf *page = take_free(outbox);
 
-	plx_buf_reset(page);
 	wire_page_write(page->data, &outbox->gap);
-	*page_note(page) = (struct page_note){.number = ++outbox->number, .pages = 1};
+	*page_note(page) = (struct page_note){.page = page, .number = ++outbox->number, .pages = 1};
 	outbox->gap = (struct wire_gap){0};
 	outbox->page = page;
 	outbox->messages = 0;
@@ -34,19 +44,20 @@ static void begin_page(struct outbox *outbox)
 		plx_timer_start(&outbox->timer, outbox->attr.timeout_ns);
 }
 
-struct plx_buf *outbox_end_page(struct outbox *outbox)
+struct page_note *outbox_end_page(struct outbox *outbox)
 {
 	struct plx_buf *page = outbox->page;
+	struct page_note *note = page_note(page);
 
 	assert(page && "no page is being filled");
 	page->len = (uint32_t)(outbox->at - page->data);
-	page_note(page)->messages = outbox->messages;
-	page_note(page)->keeps = outbox->keeps;
+	note->messages = outbox->messages;
+	note->keeps = outbox->keeps;
 	outbox->stats.messages += outbox->messages;
 	outbox->page = NULL;
 	outbox->urgent = false;
 	outbox->at = outbox->end = outbox->flush_at = NULL;
-	return page;
+	return note;
 }
 
 /* Room ---------------------------------------------------------------------------------------- */
@@ -126,12 +137,10 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 {
 	struct outbox *outbox = arg;
 
-	if (plx_unlikely(status == -ETIMEDOUT)) { /* the provider keeps the page */
-		outbox->stats.messages_lost += page_note(page)->messages;
+	if (plx_unlikely(status == -ETIMEDOUT)) /* the provider keeps the page */
 		outbox->count -= page_note(page)->pages;
-		return;
-	}
-	outbox_free_page(outbox, plx_buf_ref(page));
+	else
+		outbox_free_page(outbox, plx_buf_ref(page));
 	if (plx_unlikely(status)) {
 		outbox->stats.messages_lost += page_note(page)->messages;
 		return;
@@ -150,11 +159,11 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 		outbox_report_gap(outbox);
 }
 
-static bool send_page(struct outbox *outbox, struct plx_buf *page)
+static bool send_page(struct outbox *outbox, const struct page_note *note)
 {
-	uint32_t pages = page_note(page)->pages;
+	uint32_t pages = note->pages;
 
-	if (plx_link_send_buf(outbox->link, page, on_sent, outbox) != 0)
+	if (plx_link_send_buf(outbox->link, note->page, on_sent, outbox) != 0)
 		return false;
 	outbox->stats.pages += pages;
 	return true;
@@ -162,38 +171,35 @@ static bool send_page(struct outbox *outbox, struct plx_buf *page)
 
 void outbox_flush(struct outbox *outbox)
 {
-	struct plx_buf *page;
+	struct page_note *note;
 
 	if (!outbox->page)
 		return;
-	page = outbox_end_page(outbox);
-	if (plx_likely(outbox->waiting_count == 0) && plx_likely(send_page(outbox, page)))
+	note = outbox_end_page(outbox);
+	if (plx_likely(outbox->waiting_count == 0) && plx_likely(send_page(outbox, note)))
 		return;
 	/* Messages put while no page waited did not set `keeps`. */
 	if (outbox->waiting_count == 0)
-		page_note(page)->keeps = !outbox->all_droppable;
-	*outbox_waiting_at(outbox, outbox->waiting_count) = page;
+		note->keeps = !outbox->all_droppable;
+	note->bytes = (uint32_t)plx_buf_total(note->page);
+	TAILQ_INSERT_TAIL(&outbox->waiting, note, link);
 	outbox->waiting_count++;
-	outbox->waiting_bytes += plx_buf_total(page);
+	outbox->waiting_bytes += note->bytes;
 }
 
 bool outbox_sent_until(const struct outbox *outbox, uint64_t number)
 {
-	return outbox->waiting_count == 0 ||
-	       page_note(*outbox_waiting_at(outbox, 0))->number > number;
+	return outbox->waiting_count == 0 || TAILQ_FIRST(&outbox->waiting)->number > number;
 }
 
 void outbox_send_until(struct outbox *outbox, uint64_t number)
 {
 	while (!outbox_sent_until(outbox, number)) {
-		struct plx_buf *page = *outbox_waiting_at(outbox, 0);
-		uint64_t bytes = plx_buf_total(page);
+		struct page_note *note = TAILQ_FIRST(&outbox->waiting);
 
-		if (!send_page(outbox, page))
+		if (!send_page(outbox, note))
 			return;
-		outbox->waiting_first = (outbox->waiting_first + 1) % outbox->slots;
-		outbox->waiting_count--;
-		outbox->waiting_bytes -= bytes;
+		outbox_take_waiting(outbox, note);
 	}
 }
 
@@ -262,9 +268,8 @@ static void put_in_chain(struct outbox *outbox, const struct message *message, u
 
 			if (at == end) {
 				page->len = (uint32_t)(end - page->data);
-				page->next = outbox->free[--outbox->free_count];
+				page->next = take_free(outbox);
 				page = page->next;
-				plx_buf_reset(page);
 				at = page->data;
 				end = at + next_bytes(outbox);
 			}

@@ -54,6 +54,19 @@ struct outbox_room {
 	uint64_t number;  /* of the newest page at the last AGAIN */
 };
 
+/* Facts about a full page, stored in its headroom, which nothing else reads. */
+struct page_note {
+	struct plx_buf *page;
+	uint64_t number;
+	uint32_t messages; /* in the page */
+	uint32_t pages;    /* in the chain */
+	uint32_t bytes;    /* of the chain, if it waits */
+	bool keeps;        /* contains messages that must not be dropped */
+	TAILQ_ENTRY(page_note) link;
+};
+
+TAILQ_HEAD(page_queue, page_note);
+
 struct outbox {
 	/* The page being filled; all NULL without a page or connection. */
 	PLX_ALIGNED_LINE uint8_t *at; /* of its next entry */
@@ -74,19 +87,17 @@ struct outbox {
 	bool all_droppable;    /* ... and so may all earlier ones */
 	uint32_t limit;        /* maximum page length */
 	uint32_t flush_bytes;  /* page length that triggers sending */
-	struct plx_buf **free;
+	struct plx_buf *free;  /* linked like a chain; the page that returned last is first */
 	uint32_t free_count;
 	uint32_t count; /* pages still in use; 0: not allocated yet */
-	uint32_t slots; /* of free and waiting */
 	struct outbox_room room;
 	bool no_wait;   /* the caller does not wait for room: do not note AGAIN, or pace it */
 	bool is_shared; /* such callers have filled pages, which disables pacing: the others
 			   can no longer rely on few pages waiting */
-	struct plx_buf **waiting; /* waiting for the link: FIFO, wraps at slots */
-	uint32_t waiting_first;
-	uint64_t waiting_bytes; /* of the waiting pages */
-	uint64_t number;        /* of the newest page; counts from 1 */
-	struct wire_gap gap;    /* for the next page to report */
+	struct page_queue waiting; /* for the link; oldest first */
+	uint64_t waiting_bytes;    /* of the waiting pages */
+	uint64_t number;           /* of the newest page; counts from 1 */
+	struct wire_gap gap;       /* for the next page to report */
 	uint64_t missed[NETIO_GAP_REASON_COUNT];
 	uint64_t *missed_in_all; /* shared by a socket's outboxes; NULL: they miss nothing */
 	uint64_t flush_ns;       /* when the page is sent at the latest */
@@ -100,26 +111,21 @@ struct outbox {
 
 /* A page ------------------------------------------------------------------------------------- */
 
-/* Facts about a full page, stored in its headroom, which nothing else reads. */
-struct page_note {
-	uint64_t number;
-	uint32_t messages; /* in the page */
-	uint32_t pages;    /* in the chain */
-	bool keeps;        /* contains messages that must not be dropped */
-};
-
 static inline struct page_note *page_note(const struct plx_buf *page)
 {
 	return (struct page_note *)page->base;
 }
 
-static inline struct plx_buf **outbox_waiting_at(const struct outbox *outbox, uint32_t index)
+/* The page waits no longer. */
+static inline void outbox_take_waiting(struct outbox *outbox, struct page_note *note)
 {
-	return &outbox->waiting[(outbox->waiting_first + index) % outbox->slots];
+	TAILQ_REMOVE(&outbox->waiting, note, link);
+	outbox->waiting_count--;
+	outbox->waiting_bytes -= note->bytes;
 }
 
 /* Stop filling the page. Return: the page, in no list. */
-struct plx_buf *outbox_end_page(struct outbox *outbox);
+struct page_note *outbox_end_page(struct outbox *outbox);
 
 /* Free a page that is in no list and not in flight, with its chain. */
 static inline void outbox_free_page(struct outbox *outbox, struct plx_buf *page)
@@ -127,8 +133,9 @@ static inline void outbox_free_page(struct outbox *outbox, struct plx_buf *page)
 	while (page) {
 		struct plx_buf *next = page->next;
 
-		page->next = NULL;
-		outbox->free[outbox->free_count++] = page;
+		page->next = outbox->free;
+		outbox->free = page;
+		outbox->free_count++;
 		page = next;
 	}
 }

@@ -38,18 +38,6 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-static struct plx_buf *take_out(struct outbox *outbox, uint32_t index)
-{
-	struct plx_buf *page = *outbox_waiting_at(outbox, index);
-
-	for (uint32_t i = index; i-- > 0;)
-		*outbox_waiting_at(outbox, i + 1) = *outbox_waiting_at(outbox, i);
-	outbox->waiting_first = (outbox->waiting_first + 1) % outbox->slots;
-	outbox->waiting_count--;
-	outbox->waiting_bytes -= plx_buf_total(page);
-	return page;
-}
-
 static void widen_in(struct plx_buf *page, uint64_t count, uint32_t reasons)
 {
 	struct wire_gap gap = wire_page_gap(page->data);
@@ -61,26 +49,25 @@ static void widen_in(struct plx_buf *page, uint64_t count, uint32_t reasons)
 /* The next page reports this gap and the gap that this page carried. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason)
 {
-	struct plx_buf *page;
-	uint32_t index = 0, messages;
+	struct page_note *note = TAILQ_FIRST(&outbox->waiting), *next = NULL;
 	struct wire_gap gap;
 
-	while (index < outbox->waiting_count && !any &&
-	       page_note(*outbox_waiting_at(outbox, index))->keeps)
-		index++;
-	if (index < outbox->waiting_count)
-		page = take_out(outbox, index);
-	else if (outbox->page && (any || !outbox->keeps))
-		page = outbox_end_page(outbox);
-	else
+	while (note && !any && note->keeps)
+		note = TAILQ_NEXT(note, link);
+	if (note) {
+		next = TAILQ_NEXT(note, link);
+		outbox_take_waiting(outbox, note);
+	} else if (outbox->page && (any || !outbox->keeps)) {
+		note = outbox_end_page(outbox);
+	} else {
 		return false;
-	messages = page_note(page)->messages;
-	gap = wire_page_gap(page->data);
-	wire_gap_widen(&gap, messages, NETIO_GAP_BIT(reason));
-	count_missed(outbox, messages, reason);
-	outbox_free_page(outbox, page);
-	if (index < outbox->waiting_count)
-		widen_in(*outbox_waiting_at(outbox, index), gap.count, gap.reasons);
+	}
+	gap = wire_page_gap(note->page->data);
+	wire_gap_widen(&gap, note->messages, NETIO_GAP_BIT(reason));
+	count_missed(outbox, note->messages, reason);
+	outbox_free_page(outbox, note->page);
+	if (next)
+		widen_in(next->page, gap.count, gap.reasons);
 	else if (outbox->page)
 		widen_in(outbox->page, gap.count, gap.reasons);
 	else
@@ -92,13 +79,11 @@ bool outbox_may_find_room(const struct outbox *outbox, uint64_t length, uint8_t 
 {
 	uint64_t needed = outbox_pages_needed(outbox, length, flags);
 	uint64_t found = outbox->free_count + (outbox->page && !outbox->keeps);
+	const struct page_note *note;
 
-	for (uint32_t i = 0; i < outbox->waiting_count && found < needed; i++) {
-		const struct page_note *note = page_note(*outbox_waiting_at(outbox, i));
-
-		if (!note->keeps)
-			found += note->pages;
-	}
+	for (note = TAILQ_FIRST(&outbox->waiting); note && found < needed;
+	     note = TAILQ_NEXT(note, link))
+		found += note->keeps ? 0 : note->pages;
 	return found >= needed;
 }
 

@@ -46,6 +46,7 @@ void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 		 const struct outbox_owner *owner)
 {
 	*outbox = (struct outbox){.attr = *attr, .owner = owner};
+	TAILQ_INIT(&outbox->waiting);
 	TAILQ_INIT(&outbox->latest.queue);
 	plx_timer_init(&outbox->timer, on_timer, outbox);
 	LIST_INSERT_HEAD(&outboxes, outbox, all);
@@ -60,14 +61,10 @@ int outbox_make_pages(struct outbox *outbox)
 
 	if (outbox->pool)
 		return 0;
-	outbox->free = outbox->free ?: calloc(2 * (size_t)count, sizeof(struct plx_buf *));
-	if (!outbox->free)
-		return plx_fail(ENOMEM, "out of memory for %u pages", count);
 	rc = plx_buf_pool_create(&attr, bytes, &outbox->pool);
 	if (rc)
 		return rc;
-	outbox->waiting = outbox->free + count;
-	outbox->count = outbox->slots = count;
+	outbox->count = count;
 	while (outbox->free_count < count)
 		outbox_free_page(outbox, plx_buf_get(outbox->pool));
 	return 0;
@@ -96,10 +93,8 @@ void outbox_fini(struct outbox *outbox)
 {
 	plx_timer_stop(&outbox->timer);
 	LIST_REMOVE(outbox, all);
-	while (outbox->free_count)
-		plx_buf_unref(outbox->free[--outbox->free_count]);
+	plx_buf_unref(outbox->free);
 	plx_pool_destroy(outbox->pool);
-	free(outbox->free);
 }
 
 /* A page must be a message that the peer's link accepts. */
@@ -132,8 +127,16 @@ bool outbox_close(struct outbox *outbox)
 	return outbox_is_done(outbox);
 }
 
+static void lose(struct outbox *outbox, const struct page_note *note)
+{
+	outbox->stats.messages_lost += note->messages;
+	outbox_free_page(outbox, note->page);
+}
+
 void outbox_link_ended(struct outbox *outbox)
 {
+	struct page_note *note;
+
 	plx_timer_stop(&outbox->timer);
 	outbox->link = NULL;
 	outbox->is_open = false;
@@ -141,13 +144,9 @@ void outbox_link_ended(struct outbox *outbox)
 	outbox->gap = (struct wire_gap){0};
 	outbox->stats.messages_lost += conflation_clear(&outbox->latest);
 	if (outbox->page)
-		*outbox_waiting_at(outbox, outbox->waiting_count++) = outbox_end_page(outbox);
-	for (uint32_t i = 0; i < outbox->waiting_count; i++) {
-		struct plx_buf *page = *outbox_waiting_at(outbox, i);
-
-		outbox->stats.messages_lost += page_note(page)->messages;
-		outbox_free_page(outbox, page);
+		lose(outbox, outbox_end_page(outbox));
+	while ((note = TAILQ_FIRST(&outbox->waiting))) {
+		outbox_take_waiting(outbox, note);
+		lose(outbox, note);
 	}
-	outbox->waiting_first = outbox->waiting_count = 0;
-	outbox->waiting_bytes = 0;
 }
