@@ -52,8 +52,9 @@ struct rpc_tx {
  * without versions. */
 void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events *events,
 		       uint64_t payload_max, struct rpc_greeting greeting);
-/* The greeting from the peer's HELLO, which was checked. */
-struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role);
+/* Read the greeting of the peer's HELLO. Return: NULL; or the error as text. */
+const char *rpc_peer_greeting(const struct plx_link *link, enum rpc_role role,
+			      struct rpc_greeting *out);
 /* tx: zeroed, or used for a link before. Return: 0; -ENOMEM. */
 int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
 void rpc_tx_fini(struct rpc_tx *tx); /* also of a zeroed one */

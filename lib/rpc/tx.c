@@ -31,14 +31,13 @@ void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events 
 	attr->rx_buf_count = attr->rx_buf_count ?: RPC_RX_BUFS;
 }
 
-struct rpc_greeting rpc_peer_greeting(const struct plx_link *link, enum rpc_role role)
+const char *rpc_peer_greeting(const struct plx_link *link, enum rpc_role role,
+			      struct rpc_greeting *out)
 {
-	struct rpc_greeting greeting = {0};
 	uint32_t length;
 	const uint8_t *hello = plx_link_hello(link, &length);
 
-	rpc_greeting_read(hello, length, role, &greeting);
-	return greeting;
+	return rpc_greeting_read(hello, length, role, out);
 }
 
 static void flush(struct plx_task *task, void *arg)

@@ -150,13 +150,8 @@ void plx_acceptor_release(struct plx_acceptor *acceptor)
 const char *plx_accepted_on_hello(struct plx_link *link, void *user)
 {
 	struct plx_acceptor *acceptor = find((uintptr_t)user);
-	const uint8_t *hello;
-	uint32_t length;
 
-	if (!acceptor)
-		return "the port is being closed";
-	hello = plx_link_hello(link, &length);
-	return acceptor->owner->hello(acceptor, link, hello, length);
+	return acceptor ? acceptor->owner->hello(acceptor, link) : "the port is being closed";
 }
 
 void plx_accepted_on_open(struct plx_link *link, void *user)

@@ -117,13 +117,10 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 const char *plx_connector_on_hello(struct plx_link *link, void *user)
 {
 	struct plx_connector *connector = user;
-	const uint8_t *hello;
-	uint32_t length;
 
 	if (!connector || connector->quit)
 		return NULL; /* checked again in on_open */
-	hello = plx_link_hello(link, &length);
-	return connector->owner->hello(connector, link, hello, length);
+	return connector->owner->hello(connector, link);
 }
 
 void plx_connector_on_open(struct plx_link *link, void *user)

@@ -74,9 +74,9 @@ enum plx_quiet { PLX_QUIET_NOT, PLX_QUIET_FOLLOWS, PLX_QUIET_LEADS };
 /* Callbacks of its owner. After a release only ended and free run. */
 struct plx_connector_owner {
 	struct plx_session_owner base; /* without `failed` */
-	/* Check the peer's HELLO. Return: NULL; or why both sides refuse: constant text. */
-	const char *(*hello)(struct plx_connector *connector, struct plx_link *link,
-			     const uint8_t *hello, uint32_t length);
+	/* Check the peer's HELLO (plx_link_hello). Return: NULL; or why both sides refuse:
+	 * constant text. */
+	const char *(*hello)(struct plx_connector *connector, struct plx_link *link);
 	void (*opened)(struct plx_connector *connector);
 	/* Return: whether the owner notified the program: then the log level is info. */
 	bool (*refused)(struct plx_connector *connector, enum plx_link_reason reason,
@@ -165,8 +165,7 @@ struct plx_acceptor;
 struct plx_acceptor_owner {
 	struct plx_session_owner base;
 	/* As that of a connector; also checks that there is room for one more. */
-	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link,
-			     const uint8_t *hello, uint32_t length);
+	const char *(*hello)(struct plx_acceptor *acceptor, struct plx_link *link);
 	/* Zeroed memory that starts with struct plx_session. NULL: the link is dropped. */
 	struct plx_session *(*create)(struct plx_acceptor *acceptor);
 	void (*opened)(struct plx_session *accepted);

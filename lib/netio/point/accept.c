@@ -8,13 +8,12 @@ static const struct acceptor_owner *owner_of(const struct plx_acceptor *session)
 	return (const struct acceptor_owner *)session->owner;
 }
 
-const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
-			      const uint8_t *hello, uint32_t length)
+const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link)
 {
 	struct acceptor *acceptor = (struct acceptor *)session;
 	const struct acceptor_owner *owner = owner_of(session);
 	struct wire_greeting greeting;
-	const char *wrong = wire_greeting_read(hello, length, WIRE_HELLO, &greeting);
+	const char *wrong = wire_peer_greeting(link, WIRE_HELLO, &greeting);
 
 	if (wrong)
 		return wrong;
@@ -69,10 +68,8 @@ void accepted_note_open(struct accepted *accepted)
 {
 	const struct plx_link *link = accepted->session.link;
 	struct wire_greeting greeting = {0};
-	uint32_t length;
-	const uint8_t *hello = plx_link_hello(link, &length);
 
-	wire_greeting_read(hello, length, WIRE_HELLO, &greeting); /* it was checked in on_hello */
+	wire_peer_greeting(link, WIRE_HELLO, &greeting); /* it was checked in on_hello */
 	snprintf(accepted->peer, sizeof(accepted->peer), "%s", plx_link_peer(link));
 	snprintf(accepted->provider, sizeof(accepted->provider), "%s", plx_link_provider(link));
 	accepted->message_max = greeting.message_max;

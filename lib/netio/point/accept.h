@@ -81,8 +81,7 @@ void accepted_note_open(struct accepted *accepted);
 void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 		       enum plx_link_reason reason, const char *text);
 
-const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link,
-			      const uint8_t *hello, uint32_t length);
+const char *acceptor_on_hello(struct plx_acceptor *session, struct plx_link *link);
 #define ACCEPTOR_SESSION .hello = acceptor_on_hello
 
 /* spread.c ------------------------------------------------------------------------------------ */

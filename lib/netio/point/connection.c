@@ -9,12 +9,11 @@ static const struct connection_owner *owner_of(const struct netio_connection *co
 }
 
 /* The link must accept the pages and messages that the greeting announces. */
-const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
-				const uint8_t *hello, uint32_t length)
+const char *connection_on_hello(struct plx_connector *session, struct plx_link *link)
 {
 	struct netio_connection *connection = (struct netio_connection *)session;
 	struct wire_greeting answer;
-	const char *wrong = wire_greeting_read(hello, length, WIRE_WELCOME, &answer);
+	const char *wrong = wire_peer_greeting(link, WIRE_WELCOME, &answer);
 	uint64_t accepted = plx_link_message_max(link);
 
 	if (wrong)

@@ -152,7 +152,6 @@ void connection_release_all(struct netio_eventloop *evloop);
 /* Close all connections with this role; the loop's sockets stay. Return: whether any is open. */
 bool connection_close_all(struct netio_eventloop *evloop, enum wire_role role);
 
-const char *connection_on_hello(struct plx_connector *session, struct plx_link *link,
-				const uint8_t *hello, uint32_t length);
+const char *connection_on_hello(struct plx_connector *session, struct plx_link *link);
 
 #endif

@@ -47,6 +47,15 @@ const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type ty
 	return NULL;
 }
 
+const char *wire_peer_greeting(const struct plx_link *link, enum wire_type type,
+			       struct wire_greeting *out)
+{
+	uint32_t length;
+	const uint8_t *hello = plx_link_hello(link, &length);
+
+	return wire_greeting_read(hello, length, type, out);
+}
+
 const char *wire_wrong_role(uint8_t role)
 {
 	return role == WIRE_SUBSCRIBER ? "the port is a publish socket's, which is subscribed to"

@@ -54,7 +54,9 @@ void wire_greeting_write(uint8_t out[WIRE_GREETING_BYTES], const struct wire_gre
 /* Make it the private data of a link's HELLO. */
 void wire_greet(struct plx_link_attr *attr, enum wire_type type, enum wire_role role,
 		uint64_t message_max);
-/* Return: NULL; or the error as text. */
+/* Read that of the peer's HELLO. Return: NULL; or the error as text. */
+const char *wire_peer_greeting(const struct plx_link *link, enum wire_type type,
+			       struct wire_greeting *out);
 const char *wire_greeting_read(const uint8_t *in, size_t size, enum wire_type type,
 			       struct wire_greeting *out);
 /* The error text when a socket accepts only `role`. */

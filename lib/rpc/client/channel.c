@@ -140,11 +140,10 @@ static void receive_batch(struct channel *channel, struct plx_buf *message)
 
 /* The link ---------------------------------------------------------------------------------- */
 
-static const char *on_hello(struct plx_connector *session, struct plx_link *link,
-			    const uint8_t *hello, uint32_t length)
+static const char *on_hello(struct plx_connector *session, struct plx_link *link)
 {
 	struct rpc_greeting greeting;
-	const char *wrong = rpc_greeting_read(hello, length, RPC_SERVER, &greeting);
+	const char *wrong = rpc_peer_greeting(link, RPC_SERVER, &greeting);
 
 	if (wrong)
 		of(session)->client->counts.protocol++;
@@ -154,8 +153,9 @@ static const char *on_hello(struct plx_connector *session, struct plx_link *link
 static void on_opened(struct plx_connector *session)
 {
 	struct channel *channel = of(session);
-	struct rpc_greeting greeting = rpc_peer_greeting(session->link, RPC_SERVER);
+	struct rpc_greeting greeting = {0};
 
+	rpc_peer_greeting(session->link, RPC_SERVER, &greeting); /* checked in on_hello */
 	if (rpc_tx_init(&channel->tx, session->link) != 0) {
 		plx_connector_fail(session, PLX_LINK_LOCAL, "out of memory");
 		return;

@@ -28,12 +28,11 @@ static bool has_max_clients(const struct service_local *local)
 	return most && counter_get(&local->counts.clients) >= most;
 }
 
-static const char *on_hello(struct plx_acceptor *acceptor, struct plx_link *link,
-			    const uint8_t *hello, uint32_t length)
+static const char *on_hello(struct plx_acceptor *acceptor, struct plx_link *link)
 {
 	struct service_local *local = local_of(acceptor);
 	struct rpc_greeting greeting;
-	const char *wrong = rpc_greeting_read(hello, length, RPC_CLIENT, &greeting);
+	const char *wrong = rpc_peer_greeting(link, RPC_CLIENT, &greeting);
 
 	if (wrong)
 		counter_add(&local->counts.protocol, 1);
@@ -153,8 +152,9 @@ static struct plx_session *on_create(struct plx_acceptor *acceptor)
 static void on_opened(struct plx_session *session)
 {
 	struct peer *peer = peer_of(session);
-	struct rpc_greeting greeting = rpc_peer_greeting(session->link, RPC_CLIENT);
+	struct rpc_greeting greeting = {0};
 
+	rpc_peer_greeting(session->link, RPC_CLIENT, &greeting); /* checked in on_hello */
 	if (rpc_tx_init(&peer->tx, session->link) != 0) {
 		plx_session_fail(session, "out of memory");
 		return;

@@ -32,8 +32,11 @@ static struct plx_listener *session_listener;
 static struct plx_admission session_limits; /* of the next acceptor */
 static char session_address[64];
 
-static const char *judge(struct events *events, const uint8_t *hello, uint32_t length)
+static const char *judge(struct events *events, const struct plx_link *link)
 {
+	uint32_t length;
+	const uint8_t *hello = plx_link_hello(link, &length);
+
 	memcpy(events->hello, hello, length);
 	events->hello[length] = '\0';
 	return events->refuses;
@@ -86,10 +89,9 @@ static void connector_ended(struct plx_connector *session, const struct plx_link
 	events_of(session)->ended++;
 }
 
-static const char *connector_hello(struct plx_connector *session, struct plx_link *link,
-				   const uint8_t *hello, uint32_t length)
+static const char *connector_hello(struct plx_connector *session, struct plx_link *link)
 {
-	return judge(events_of(session), hello, length);
+	return judge(events_of(session), link);
 }
 
 static bool connector_refused(struct plx_connector *session, enum plx_link_reason reason,
@@ -136,10 +138,9 @@ COUNTS(accepted_opened, struct plx_session, accepting.opened)
 COUNTS(accepted_failed, struct plx_session, accepting.failed)
 COUNTS(accepted_closed, struct plx_session, accepting.closed)
 
-static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link *link,
-				  const uint8_t *hello, uint32_t length)
+static const char *acceptor_hello(struct plx_acceptor *session, struct plx_link *link)
 {
-	return judge(&accepting, hello, length);
+	return judge(&accepting, link);
 }
 
 static struct plx_session *accepted_create(struct plx_acceptor *session)
