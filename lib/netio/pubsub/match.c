@@ -12,11 +12,10 @@ static_assert(sizeof(((struct netio_subscription_cache *)0)->to[0]) == sizeof(st
 
 uint64_t match_new_version(void)
 {
-	static __thread uint64_t newest;
-	uint64_t now_ns = plx_now_ns();
+	static _Atomic uint64_t newest;
 
-	newest = now_ns > newest ? now_ns : newest + 1;
-	return newest << 8 | plx_lcore_id();
+	/* Relaxed: only that no two are equal matters. */
+	return atomic_fetch_add_explicit(&newest, 1, memory_order_relaxed) + 1;
 }
 
 /* If a subscriber has several matching subscriptions, the strictest policy applies. */
