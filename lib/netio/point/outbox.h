@@ -301,12 +301,6 @@ static inline void outbox_set_droppable(struct outbox *outbox, bool droppable)
 	outbox->keeps |= !droppable;
 }
 
-/* The newest; NULL: none. */
-static inline struct latest *conflation_last(const struct conflation *conflation)
-{
-	return TAILQ_LAST(&conflation->queue, latest_queue);
-}
-
 /* Remove one; remove all. Return: how many there were. */
 void conflation_drop(struct conflation *conflation, struct latest *latest);
 uint32_t conflation_clear(struct conflation *conflation);

@@ -150,7 +150,7 @@ static int conflate(struct outbox *outbox, const struct outbox_terms *terms,
 	if (rc == -EAGAIN && supersede(outbox, message->tag))
 		rc = store(latest, message, terms->backlog_bytes);
 	if (rc == 0)
-		conflation_last(latest)->follows = outbox->number;
+		TAILQ_LAST(&latest->queue, latest_queue)->follows = outbox->number;
 	if (rc == 1)
 		outbox_miss(outbox, 1, NETIO_GAP_CONFLATED);
 	return rc == -EAGAIN ? drop_new(outbox, terms, message) : rc < 0 ? rc : 0;

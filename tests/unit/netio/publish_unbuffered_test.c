@@ -387,7 +387,8 @@ PUBSUB_TEST(a_message_by_reference_follows_conflated_ones)
 	}
 	release_all(&subs[0].kept);
 	for (unsigned i = 0; i < 100000 && last_link()->outbox.latest.count; i++) {
-		const struct latest *last = conflation_last(&last_link()->outbox.latest);
+		const struct latest *last = TAILQ_LAST(&last_link()->outbox.latest.queue,
+						       latest_queue);
 
 		if (last_link()->outbox.waiting_count == 0) {
 			past++;
