@@ -249,16 +249,13 @@ int netio_buffered_publish(struct netio_publish_socket *socket, netio_tag_t tag,
 
 void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 {
-	struct plx_session *it = NULL;
+	struct plx_session *it;
 
 	ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);
-	if (socket->core)
-		it = LIST_FIRST(&socket->core->acceptor.session.links);
-	for (; it; it = LIST_NEXT(it, links)) {
-		struct outbox *outbox = &((struct subscriber *)it)->outbox;
-
-		outbox_flush(outbox);
-	}
+	if (!socket->core)
+		return;
+	LIST_FOREACH (it, &socket->core->acceptor.session.links, links)
+		outbox_flush(&((struct subscriber *)it)->outbox);
 }
 
 /* By reference -------------------------------------------------------------------------------- */
