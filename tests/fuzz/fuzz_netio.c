@@ -46,20 +46,19 @@ static void check_greeting(const uint8_t *data, size_t size)
 	}
 }
 
-static int take(struct intake *intake, const uint8_t *data, size_t size)
+static const char *take(struct intake *intake, const uint8_t *data, size_t size)
 {
 	struct plx_buf *buf = plx_buf_alloc((uint32_t)size);
-	const char *wrong = NULL;
-	int rc;
+	const char *wrong;
 
 	must(buf != NULL);
 	memcpy(plx_buf_append(buf, (uint32_t)size), data, size);
 	current = buf;
-	rc = intake_take(intake, buf, &wrong);
-	must(rc == 0 || (rc == -EPROTO && wrong && wrong[0]));
+	wrong = intake_take(intake, buf);
+	must(!wrong || wrong[0]);
 	must(plx_buf_unshared(buf));
 	plx_buf_unref(buf);
-	return rc;
+	return wrong;
 }
 
 static void take_all(struct intake *intake, const uint8_t *data, size_t size)

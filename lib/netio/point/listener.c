@@ -53,10 +53,7 @@ static bool give_first_to_queue(struct intake *intake, const struct netio_msg *m
 
 static const char *on_received(struct accepted *accepted, struct plx_buf *message)
 {
-	struct receiver *receiver = (struct receiver *)accepted;
-	const char *wrong;
-
-	return intake_take(&receiver->intake, message, &wrong) == -EPROTO ? wrong : NULL;
+	return intake_take(&((struct receiver *)accepted)->intake, message);
 }
 
 /* Connections --------------------------------------------------------------------------------- */
@@ -219,9 +216,9 @@ static int poll_queue(void *arg, uint64_t now_ns)
 	LIST_FOREACH_SAFE (it, &listener->acceptor.session.links, links, next) {
 		struct intake *intake = &((struct receiver *)it)->intake;
 		uint64_t before = listener->queue->pushed;
-		const char *wrong;
+		const char *wrong = intake_go_on(intake);
 
-		if (intake_go_on(intake, &wrong) == -EPROTO)
+		if (wrong)
 			accepted_fail((struct accepted *)it, wrong);
 		work += (int)(listener->queue->pushed - before);
 		if (!it->link && intake->held_count == 0) {

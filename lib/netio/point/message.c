@@ -163,87 +163,90 @@ int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
 	return netio_check_range("buffer_count", count, 2, BUFFER_COUNT_MAX);
 }
 
-/* Deliver entries from intake->at. Return: 0; -EAGAIN, and that is where to continue; -EPROTO. */
-static int take_entries(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
+static const char no_room[] = "there is no room"; /* not an error: the rest is held */
+
+/* Deliver entries from intake->at. Return: NULL; no_room, and that is where to continue; the error
+ * as text. */
+static const char *take_entries(struct intake *intake, struct plx_buf *buf)
 {
 	const uint8_t *at = intake->at, *end = buf->data + buf->len;
 	struct netio_msg msg = {.source = intake->source, .buf = buf};
 	struct wire_entry entry;
 
 	while (at != end) {
+		const char *wrong;
+
 		intake->at = at;
-		*wrong_out = wire_entry_read(&at, end, &entry);
-		if (plx_likely(!*wrong_out) && plx_unlikely(entry.length > intake->message_max))
-			*wrong_out = MESSAGE_TOO_LONG;
-		if (plx_unlikely(*wrong_out != NULL))
-			return -EPROTO;
+		wrong = wire_entry_read(&at, end, &entry);
+		if (plx_unlikely(wrong != NULL))
+			return wrong;
+		if (plx_unlikely(entry.length > intake->message_max))
+			return MESSAGE_TOO_LONG;
 		msg.data = entry.payload;
 		msg.len = entry.length;
 		msg.tag = entry.tag;
 		if (plx_unlikely(!intake->give(intake, &msg)))
-			return -EAGAIN;
+			return no_room;
 	}
-	return 0;
+	return NULL;
 }
 
-static int take_message(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
+static const char *take_message(struct intake *intake, struct plx_buf *buf)
 {
 	struct netio_msg msg;
+	const char *wrong = message_read(buf, intake->message_max, &msg);
 
-	*wrong_out = message_read(buf, intake->message_max, &msg);
-	if (plx_unlikely(*wrong_out != NULL))
-		return -EPROTO;
+	if (plx_unlikely(wrong != NULL))
+		return wrong;
 	msg.source = intake->source;
-	return intake->give(intake, &msg) ? 0 : -EAGAIN;
+	return intake->give(intake, &msg) ? NULL : no_room;
 }
 
 /* Start or continue a message of the link. */
-static int take(struct intake *intake, struct plx_buf *buf, const char **wrong_out)
+static const char *take(struct intake *intake, struct plx_buf *buf)
 {
 	struct wire_gap gap;
+	const char *wrong;
 
 	if (intake->at)
-		return take_entries(intake, buf, wrong_out);
-	if (buf->len == 0 || (buf->data[0] != WIRE_PAGE && buf->data[0] != WIRE_MESSAGE)) {
-		*wrong_out = "what is neither a message nor a page";
-		return -EPROTO;
-	}
+		return take_entries(intake, buf);
+	if (buf->len == 0 || (buf->data[0] != WIRE_PAGE && buf->data[0] != WIRE_MESSAGE))
+		return "what is neither a message nor a page";
 	if (buf->data[0] == WIRE_MESSAGE)
-		return take_message(intake, buf, wrong_out);
-	*wrong_out = wire_page_read(buf->data, buf->len, &gap);
-	if (!*wrong_out && gap.count && !intake->miss)
-		*wrong_out = "a gap where nothing may be missed";
-	if (*wrong_out)
-		return -EPROTO;
-	if (plx_unlikely(gap.count))
+		return take_message(intake, buf);
+	wrong = wire_page_read(buf->data, buf->len, &gap);
+	if (wrong)
+		return wrong;
+	if (plx_unlikely(gap.count)) {
+		if (!intake->miss)
+			return "a gap where nothing may be missed";
 		intake->miss(intake, gap.count, gap.reasons);
+	}
 	intake->at = buf->data + WIRE_PAGE_BYTES;
-	return take_entries(intake, buf, wrong_out);
+	return take_entries(intake, buf);
 }
 
 /* The link limits how many messages its user may keep, and so how many are held. */
-static int hold(struct intake *intake, struct plx_buf *message, const char **wrong_out)
+static const char *hold(struct intake *intake, struct plx_buf *message)
 {
-	if (intake->held_count == intake->held_max) {
-		*wrong_out = "more than it was granted";
-		return -EPROTO;
-	}
+	if (intake->held_count == intake->held_max)
+		return "more than it was granted";
 	*(intake->held_count ? intake->held_end : &intake->held) = plx_buf_ref(message);
 	intake->held_end = &message->next;
 	if (intake->held_count++ == 0)
 		(*intake->holding)++;
-	return -EAGAIN;
+	return NULL;
 }
 
-int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out)
+const char *intake_take(struct intake *intake, struct plx_buf *message)
 {
-	int rc;
+	const char *wrong = no_room;
 
-	if (plx_unlikely(intake->held_count))
-		return hold(intake, message, wrong_out);
-	intake->at = NULL;
-	rc = take(intake, message, wrong_out);
-	return plx_unlikely(rc == -EAGAIN) ? hold(intake, message, wrong_out) : rc;
+	if (plx_likely(intake->held_count == 0)) {
+		intake->at = NULL;
+		wrong = take(intake, message);
+	}
+	return plx_unlikely(wrong == no_room) ? hold(intake, message) : wrong;
 }
 
 static void let_go_of_first(struct intake *intake)
@@ -258,16 +261,16 @@ static void let_go_of_first(struct intake *intake)
 		(*intake->holding)--;
 }
 
-int intake_go_on(struct intake *intake, const char **wrong_out)
+const char *intake_go_on(struct intake *intake)
 {
-	int rc = 0;
+	const char *wrong = NULL;
 
-	while (rc == 0 && intake->held_count) {
-		rc = take(intake, intake->held, wrong_out);
-		if (rc != -EAGAIN)
+	while (!wrong && intake->held_count) {
+		wrong = take(intake, intake->held);
+		if (wrong != no_room)
 			let_go_of_first(intake);
 	}
-	return rc;
+	return wrong == no_room ? NULL : wrong;
 }
 
 void intake_drop(struct intake *intake)

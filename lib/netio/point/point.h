@@ -129,10 +129,10 @@ struct intake {
  * that fit into a buffer arrive in one piece. Return: 0; -EINVAL. */
 int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
 		       struct plx_link_attr *attr);
-/* Return: 0; -EAGAIN no room, and the rest is held; -EPROTO with *wrong_out, constant text. */
-int intake_take(struct intake *intake, struct plx_buf *message, const char **wrong_out);
+/* Give the message, and hold what finds no room. Return: NULL; the error as constant text. */
+const char *intake_take(struct intake *intake, struct plx_buf *message);
 /* Retry held messages. Return: as intake_take. */
-int intake_go_on(struct intake *intake, const char **wrong_out);
+const char *intake_go_on(struct intake *intake);
 /* Drop held messages. */
 void intake_drop(struct intake *intake);
 

@@ -66,15 +66,13 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 static const char *on_received(struct netio_connection *connection, struct plx_buf *message)
 {
 	struct publisher *publisher = (struct publisher *)connection;
-	const char *wrong = NULL;
+	const char *wrong;
 
-	if (message->len > 0 && message->data[0] == WIRE_ANSWER) {
-		wrong = publisher_handle_answers(publisher, message);
-		if (!wrong)
-			close_if_unused(publisher);
-	} else if (intake_take(&publisher->intake, message, &wrong) != -EPROTO) {
-		wrong = NULL;
-	}
+	if (message->len == 0 || message->data[0] != WIRE_ANSWER)
+		return intake_take(&publisher->intake, message);
+	wrong = publisher_handle_answers(publisher, message);
+	if (!wrong)
+		close_if_unused(publisher);
 	return wrong;
 }
 
