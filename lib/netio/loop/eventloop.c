@@ -129,17 +129,12 @@ static bool is_closed(void *evloop)
 	return !acceptor_close_all(evloop) && !plx_session_closing();
 }
 
-static bool are_senders_closed(void *evloop)
-{
-	bool any_open = connection_close_all(evloop, WIRE_SENDER);
-
-	return is_closed(evloop) && !any_open;
-}
-
-/* Receivers close last, because their peers may be in this loop too. */
+/* Subscribers close last, because their peers may be in this loop too. */
 static bool are_all_closed(void *evloop)
 {
-	return are_senders_closed(evloop) && !connection_close_all(evloop, WIRE_SUBSCRIBER);
+	bool is_sending = connection_close_all(evloop, WIRE_SENDER);
+
+	return is_closed(evloop) && !is_sending && !connection_close_all(evloop, WIRE_SUBSCRIBER);
 }
 
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
