@@ -33,6 +33,11 @@ int netio_check_open(const struct netio_eventloop *evloop, const char *what);
 #define ASSERT_LOOP(core, loop) \
 	ASSERT_OWNER_IF(!(core) || owner_is_here((loop)->lcore_id), __func__, (loop)->lcore_id)
 
+/* Check the loop and allocate the state of a new socket: zeroed, from a cache line on. what: the
+ * caller, for the error text. Return: the state; NULL with *rc_out: -EINVAL; -EPERM; -ENOMEM;
+ * logged. */
+void *netio_allocate(struct netio_eventloop *evloop, const char *what, size_t bytes, int *rc_out);
+
 /* Check an attribute. Return: 0; -EINVAL. */
 int netio_check_range(const char *name, uint64_t value, uint64_t least, uint64_t most);
 int netio_check_enum(const char *name, unsigned value, unsigned count, const char *type);

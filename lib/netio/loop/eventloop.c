@@ -4,6 +4,7 @@
 #include "connection.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* netio_fini waits this long for connections. The rest of its time is for the EAL, which waits as
  * long for an lcore that is in netio_fini. */
@@ -44,6 +45,16 @@ int netio_check_open(const struct netio_eventloop *evloop, const char *what)
 			  "%s: the connections of this loop are being closed; open new ones "
 			  "when netio_drain has returned",
 			  what);
+}
+
+void *netio_allocate(struct netio_eventloop *evloop, const char *what, size_t bytes, int *rc_out)
+{
+	void *state = NULL;
+
+	*rc_out = netio_check(evloop, what);
+	if (*rc_out == 0 && posix_memalign(&state, PLX_CACHE_LINE, bytes) != 0)
+		*rc_out = netio_fail(ENOMEM, "%s: out of memory", what);
+	return *rc_out ? NULL : memset(state, 0, bytes);
 }
 
 int netio_check_range(const char *name, uint64_t value, uint64_t least, uint64_t most)

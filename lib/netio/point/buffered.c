@@ -154,20 +154,16 @@ int netio_buffered_send_socket_init(struct netio_eventloop *evloop,
 	int rc;
 
 	*socket = (struct netio_buffered_send_socket){0};
-	rc = netio_check(evloop, "netio_buffered_send_socket_init");
-	if (rc)
+	buffered = netio_allocate(evloop, "netio_buffered_send_socket_init", sizeof(*buffered),
+				  &rc);
+	if (!buffered)
 		return rc;
 	if (attr)
 		pages = *attr;
 	pages.page_count = pages.page_count ?: PAGE_COUNT_DEFAULT;
 	rc = connection_check_attr(&pages.connect, &checked) ?: outbox_check_attr(&pages);
-	if (rc)
-		return netio_logged(rc);
-	buffered = aligned_alloc(PLX_CACHE_LINE, sizeof(*buffered));
-	if (!buffered)
-		return netio_fail(ENOMEM, "out of memory for a socket");
 	outbox_init(&buffered->outbox, &pages, &outbox_owner);
-	rc = netio_logged(outbox_make_pages(&buffered->outbox));
+	rc = netio_logged(rc ?: outbox_make_pages(&buffered->outbox));
 	if (rc)
 		on_free(&buffered->connection.session);
 	else

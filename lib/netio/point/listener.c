@@ -325,12 +325,9 @@ int netio_listen_socket_init(struct netio_eventloop *evloop, struct netio_listen
 	int rc;
 
 	*socket = (struct netio_listen_socket){0};
-	rc = netio_check(evloop, "netio_listen_socket_init");
-	if (rc)
-		return rc;
-	listener = calloc(1, sizeof(*listener));
+	listener = netio_allocate(evloop, "netio_listen_socket_init", sizeof(*listener), &rc);
 	if (!listener)
-		return netio_fail(ENOMEM, "netio_listen_socket_init: out of memory");
+		return rc;
 	if (attr)
 		listener->attr = *attr;
 	attr = &listener->attr;

@@ -100,17 +100,16 @@ int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_soc
 	int rc;
 
 	*socket = (struct netio_send_socket){0};
-	rc = netio_check(evloop, "netio_send_socket_init");
-	if (rc == 0)
-		rc = netio_logged(connection_check_attr(attr, &checked));
-	if (rc)
-		return rc;
-	sender = malloc(sizeof(*sender));
+	sender = netio_allocate(evloop, "netio_send_socket_init", sizeof(*sender), &rc);
 	if (!sender)
-		return netio_fail(ENOMEM, "netio_send_socket_init: out of memory");
-	sender->references = (struct references){0};
-	connection_init(&sender->connection, evloop, socket, &socket->connection, &owner, &checked);
-	return 0;
+		return rc;
+	rc = netio_logged(connection_check_attr(attr, &checked));
+	if (rc)
+		free(sender);
+	else
+		connection_init(&sender->connection, evloop, socket, &socket->connection, &owner,
+				&checked);
+	return rc;
 }
 
 DEFINE_CONNECTING(netio_send_socket, netio_connect, netio_disconnect)

@@ -245,14 +245,11 @@ static int core_create(struct netio_eventloop *evloop, const char *what,
 		       const struct netio_publish_attr *attr, void *socket,
 		       struct netio_publish_core **core_out)
 {
-	struct netio_publish_core *core;
-	int rc = netio_check(evloop, what);
+	int rc;
+	struct netio_publish_core *core = netio_allocate(evloop, what, sizeof(*core), &rc);
 
-	if (rc)
-		return rc;
-	core = calloc(1, sizeof(*core));
 	if (!core)
-		return netio_fail(ENOMEM, "%s: out of memory", what);
+		return rc;
 	if (attr)
 		core->attr = *attr;
 	rc = check_attr(core) ?: acceptor_check(core->attr.provider, MESSAGE_MAX);

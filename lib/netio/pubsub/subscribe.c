@@ -180,12 +180,9 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 	int rc;
 
 	*socket = (struct netio_subscribe_socket){0};
-	rc = netio_check(evloop, "netio_subscribe_socket_init");
-	if (rc)
-		return rc;
-	core = calloc(1, sizeof(*core));
+	core = netio_allocate(evloop, "netio_subscribe_socket_init", sizeof(*core), &rc);
 	if (!core)
-		return netio_fail(ENOMEM, "netio_subscribe_socket_init: out of memory");
+		return rc;
 	attr = attr ?: &defaults;
 	rc = connection_check_attr(&attr->connect, &core->hub.attr)
 		   ?: intake_set_buffers(attr->buffer_bytes, attr->buffer_count,

@@ -257,12 +257,9 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	int rc;
 
 	*socket = (struct netio_push_socket){0};
-	rc = netio_check(evloop, "netio_push_socket_init");
-	if (rc)
-		return rc;
-	core = calloc(1, sizeof(*core));
+	core = netio_allocate(evloop, "netio_push_socket_init", sizeof(*core), &rc);
 	if (!core)
-		return netio_fail(ENOMEM, "netio_push_socket_init: out of memory");
+		return rc;
 	attr = attr ?: &defaults;
 	pool = pool_attr("netio push", PUSH_SHORT_COUNT);
 	core->promise = attr->promise;
