@@ -64,9 +64,8 @@ static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, ui
 {
 	struct service_local *local = peer->local;
 	const struct plx_rpc_service_attr *attr = &local->service->attr;
-	bool is_busy = peer->open.count >= attr->open_max;
+	bool is_busy = peer->open_count >= attr->open_max;
 	struct plx_rpc_request *request = NULL;
-	const char *wrong;
 
 	if (!is_busy && local->open < attr->open_total)
 		request = rpc_request_take(peer, call, method);
@@ -76,10 +75,8 @@ static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, ui
 	}
 	request->state = REQUEST_OPEN;
 	request->key = key;
-	wrong = open_add(peer, request);
-	if (wrong) {
+	if (!open_add(peer, request)) {
 		rpc_request_free(request);
-		peer_reject(peer, wrong);
 		return;
 	}
 	counter_add(&local->counts.open, 1);

@@ -98,7 +98,7 @@ static void look_whether_it_leaves(struct peer *peer)
 	uint64_t now_ns = plx_loop_now_ns(), passed_ns, left_ns;
 	bool takes_replies = !rpc_tx_is_full(&peer->tx);
 
-	if (peer->open.count != peer->open.gone && takes_replies)
+	if (peer->open_count != peer->gone_count && takes_replies)
 		peer->answered_ns = now_ns; /* not yet: the service owes it replies */
 	passed_ns = plx_time_since(peer->answered_ns, now_ns);
 	left_ns = plx_time_since(passed_ns, PLX_CLOSE_NS);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests, and the table of those that are owed a reply, by call. */
+/* Requests, and a table of those that a client waits for, by call. */
 #include "rpc_service.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 _Static_assert(sizeof(struct plx_rpc_request) == 2 * PLX_CACHE_LINE, "a request is two lines");
 
@@ -90,47 +89,45 @@ void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_n
 /* Clients choose call ids. The multiplier is odd and random, so that a client cannot cause
  * collisions (Dietzfelbinger and others, "A Reliable Randomized Algorithm for the Closest-Pair
  * Problem", 1997). */
-static struct request_bucket *bucket_of(const struct peer *peer, uint64_t call)
+static struct request_chain *chain_of(const struct peer *peer, uint64_t call)
 {
 	const struct plx_rpc_service *service = peer->local->service;
-	uint64_t hash = (call * service->multiplier) >> 32;
+	uint64_t own = (uintptr_t)peer * service->multiplier; /* clients use the same ids */
+	uint64_t hash = ((call + own) * service->multiplier) >> 32;
 
-	return &peer->open.buckets[hash * service->bucket_count >> 32];
+	return &peer->local->open_by_call[hash * service->chain_count >> 32];
 }
 
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 {
 	struct plx_rpc_request *request;
 
-	if (!peer->open.buckets)
-		return NULL;
-	LIST_FOREACH (request, bucket_of(peer, call), bucket)
-		if (request->call == call && !request->gone)
-			break;
+	SLIST_FOREACH(request, chain_of(peer, call), chain)
+	if (request->call == call && request->peer == peer)
+		break;
 	return request;
 }
 
-const char *open_add(struct peer *peer, struct plx_rpc_request *request)
+bool open_add(struct peer *peer, struct plx_rpc_request *request)
 {
-	struct open_table *table = &peer->open;
-
-	if (open_find(peer, request->call))
-		return "it gave two open calls one number";
-	if (!table->buckets)
-		table->buckets = calloc(peer->local->service->bucket_count,
-					sizeof(*table->buckets));
-	if (!table->buckets)
-		return "there is no memory for its open calls";
-	LIST_INSERT_HEAD(bucket_of(peer, request->call), request, bucket);
-	table->count++;
-	return NULL;
+	if (open_find(peer, request->call)) {
+		peer_reject(peer, "it gave two open calls one number");
+		return false;
+	}
+	SLIST_INSERT_HEAD(chain_of(peer, request->call), request, chain);
+	LIST_INSERT_HEAD(&peer->open, request, open);
+	peer->open_count++;
+	return true;
 }
 
 void open_remove(struct peer *peer, struct plx_rpc_request *request)
 {
-	LIST_REMOVE(request, bucket);
-	peer->open.count--;
-	peer->open.gone -= request->gone;
+	if (request->gone)
+		peer->gone_count--;
+	else
+		SLIST_REMOVE(chain_of(peer, request->call), request, plx_rpc_request, chain);
+	LIST_REMOVE(request, open);
+	peer->open_count--;
 	peer->answered_ns = plx_loop_now_ns();
 }
 
@@ -186,8 +183,8 @@ void orphans_on_timer(struct plx_timer *timer, void *arg)
 	request_list_poll(&local->orphans, UINT32_MAX, ORPHAN_POLL_NS, orphan_is_over);
 }
 
-/* It stays in the table and counts against the client until it is replied to. Otherwise a client
- * could have any number open by cancelling them. */
+/* It counts against the client until it is replied to. Otherwise a client could have any number
+ * open by cancelling them. */
 void rpc_request_gone(struct plx_rpc_request *request)
 {
 	if (request->list) {
@@ -195,34 +192,29 @@ void rpc_request_gone(struct plx_rpc_request *request)
 		duplicate_gone(request);
 		return;
 	}
-	request->peer->open.gone++;
+	SLIST_REMOVE(chain_of(request->peer, request->call), request, plx_rpc_request, chain);
+	request->peer->gone_count++;
 	notify_gone(request);
 }
 
 void open_abandon(struct peer *peer, bool may_come_back)
 {
 	struct service_local *local = peer->local;
-	struct open_table *table = &peer->open;
+	struct plx_rpc_request *request;
 
-	for (uint32_t i = 0; table->count; i++) {
-		struct plx_rpc_request *request;
-
-		/* The callback may reply to others. */
-		while ((request = LIST_FIRST(&table->buckets[i]))) {
-			open_remove(peer, request);
-			request->peer = NULL;
-			if (request->list) {
-				duplicate_gone(request);
-			} else if (!request->entry || request->gone || !may_come_back) {
-				notify_gone(request);
-			} else {
-				request->lost_ns = plx_loop_now_ns();
-				request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
-			}
+	/* The callback may reply to others. */
+	while ((request = LIST_FIRST(&peer->open))) {
+		open_remove(peer, request);
+		request->peer = NULL;
+		if (request->list) {
+			duplicate_gone(request);
+		} else if (!request->entry || request->gone || !may_come_back) {
+			notify_gone(request);
+		} else {
+			request->lost_ns = plx_loop_now_ns();
+			request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
 		}
 	}
-	free(table->buckets);
-	table->buckets = NULL;
 }
 
 void plx_rpc_request_keep(struct plx_rpc_request *request)

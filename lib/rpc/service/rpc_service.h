@@ -75,6 +75,8 @@ struct served {
 	_Atomic uint64_t refused[PLX_RPC_STATUS_COUNT];
 };
 
+SLIST_HEAD(request_chain, plx_rpc_request);
+
 /* Requests that a timer checks; a checked request moves to the end. */
 struct request_list {
 	TAILQ_HEAD(, plx_rpc_request) requests;
@@ -105,7 +107,9 @@ struct service_local {
 
 	struct plx_log_limit log_limit;
 	struct served counts;
-	struct method_local *methods; /* allocated when it starts to listen */
+	/* Allocated when it starts to listen: */
+	struct method_local *methods;
+	struct request_chain *open_by_call; /* open requests that a client waits for */
 };
 
 struct plx_rpc_service {
@@ -115,9 +119,9 @@ struct plx_rpc_service {
 	uint64_t created_ns;
 
 	struct rpc_keys *keys;
-	uint64_t identity;     /* random; sent to clients */
-	uint64_t multiplier;   /* random; secret */
-	uint64_t bucket_count; /* of a client's open requests */
+	uint64_t identity;    /* random; sent to clients */
+	uint64_t multiplier;  /* random; secret */
+	uint64_t chain_count; /* of an lcore's open requests */
 	struct plx_listener *listeners[RPC_LISTENERS_MAX];
 	uint32_t listener_count;
 	bool listens;           /* its methods are fixed */
@@ -139,13 +143,6 @@ struct backlog {
 	uint64_t arrived_ns;
 };
 
-/* Requests owed a reply after their handler returned, by call. */
-struct open_table {
-	LIST_HEAD(request_bucket, plx_rpc_request) * buckets; /* NULL: none was open yet */
-	uint32_t count;
-	uint32_t gone; /* of those, requests that no client waits for */
-};
-
 struct peer {
 	struct plx_session session; /* first */
 	struct service_local *local;
@@ -160,15 +157,18 @@ struct peer {
 	uint64_t turn_at_ns, turn_ns; /* its current turn, and handler time in it */
 	uint32_t turn_count;          /* records served in it */
 	STAILQ_HEAD(, backlog) backlog;
-	uint64_t backlog_bytes; /* of messages longer than a batch */
-	struct open_table open;
+	uint64_t backlog_bytes;            /* of messages longer than a batch */
+	LIST_HEAD(, plx_rpc_request) open; /* owed a reply after their handler returned */
+	uint32_t open_count;
+	uint32_t gone_count; /* of those, requests that no client waits for */
 };
 
 enum request_state { REQUEST_FREE, REQUEST_RUNNING, REQUEST_OPEN };
 
 struct plx_rpc_request {
-	LIST_ENTRY(plx_rpc_request) bucket;
-	struct peer *peer; /* NULL: disconnected */
+	SLIST_ENTRY(plx_rpc_request) chain; /* in open_by_call */
+	LIST_ENTRY(plx_rpc_request) open;   /* of its peer */
+	struct peer *peer;                  /* NULL: disconnected */
 	struct service_local *local;
 	uint64_t call;
 	uint64_t started; /* plx_tsc() */
@@ -248,8 +248,8 @@ void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_n
 /* Take a new request. Return: NULL: no memory. */
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
 void rpc_request_free(struct plx_rpc_request *request);
-/* Return: NULL, or the error as text. */
-const char *open_add(struct peer *peer, struct plx_rpc_request *request);
+/* Return: false: the peer was rejected. */
+bool open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
 void open_remove(struct peer *peer, struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);

@@ -36,20 +36,14 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 /* The handler has left it open. */
 static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *request)
 {
-	const char *wrong;
-
 	plx_rpc_reply_abandon(request);
 	request->state = REQUEST_OPEN;
 	if (!request->kept)
 		request->message = NULL;
 	peer->local->methods[request->method].open++;
 	counter_add(&peer->local->counts.open, 1);
-	wrong = open_add(peer, request);
-	if (!wrong)
-		return;
-	/* Its cancellation could not find it, or not alone, so its reply is discarded. */
-	request->peer = NULL;
-	peer_reject(peer, wrong);
+	if (!open_add(peer, request))
+		request->peer = NULL; /* its reply is discarded */
 }
 
 /* Approximate the median handler time: each sample moves it a sixteenth up or down (Ma,
@@ -121,7 +115,7 @@ static inline enum plx_rpc_status check(const struct peer *peer, const struct rp
 		return PLX_RPC_DEADLINE;
 	if (plx_unlikely(local->open >= attr->open_total))
 		return PLX_RPC_OVERLOADED;
-	return plx_unlikely(peer->open.count >= attr->open_max ||
+	return plx_unlikely(peer->open_count >= attr->open_max ||
 			    (mine->open >= method->what.open_max && method->what.open_max))
 		     ? PLX_RPC_BUSY
 		     : PLX_RPC_OK;

@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Buckets of a client's open requests; with more requests, lists get longer. */
-#define BUCKETS_MAX (UINT32_C(64) << 10)
+/* Chains of an lcore's open requests, in memory that is mapped when it is used. */
+#define CHAINS_MAX (UINT32_C(32) << 10)
 
-#define KEY_NS_MAX  (24 * 3600 * PLX_NS_PER_S)
+#define KEY_NS_MAX (24 * 3600 * PLX_NS_PER_S)
 
 static void service_free(struct plx_rpc_service *service)
 {
@@ -65,6 +65,7 @@ void service_end_if_idle(struct service_local *local)
 	plx_signal_fini(&local->drain);
 	plx_signal_fini(&local->end);
 	rpc_slab_free(&local->requests);
+	free(local->open_by_call);
 	plx_acceptor_fini(&local->acceptor);
 	unref(local->service);
 }
@@ -151,7 +152,7 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 	atomic_init(&service->refs, 1 + plx_lcore_count());
 	service->identity = plx_random_id();
 	service->multiplier = plx_random_id() | 1;
-	service->bucket_count = checked.open_max < BUCKETS_MAX ? checked.open_max : BUCKETS_MAX;
+	service->chain_count = checked.open_total < CHAINS_MAX ? checked.open_total : CHAINS_MAX;
 	service->keys = rpc_keys_create(service->multiplier, &checked);
 	if (!service->keys || !make_parts(service)) {
 		service_free(service);
@@ -172,7 +173,10 @@ int service_freeze(struct plx_rpc_service *service)
 			local->methods = plx_mem_alloc((service->method_count + 1) *
 							       sizeof(*local->methods),
 						       0, plx_lcore_node(id), NULL);
-		if (!local->methods)
+		if (!local->open_by_call)
+			local->open_by_call = calloc(service->chain_count,
+						     sizeof(*local->open_by_call));
+		if (!local->methods || !local->open_by_call)
 			return -ENOMEM;
 	}
 	service->listens = true;

@@ -3,6 +3,8 @@
  * that take no replies, or that vanish with open calls. */
 #include "rpc_fixture.h"
 
+#include <malloc.h>
+
 TEST(a_full_method_answers_busy)
 {
 	struct outcome first, second, third;
@@ -268,6 +270,30 @@ TEST_BARE(clients_may_disconnect_with_open_calls)
 	assert_int_equal(service_stats().open, 0);
 	caller = make_client_of(service, NULL);
 	wait_up(caller);
+}
+
+/* Whatever number of open requests the service allows a client. */
+TEST_BARE(a_client_with_one_open_call_costs_the_service_little_memory)
+{
+	enum { CLIENTS = 16, EACH_MAX = 64 << 10 };
+	struct plx_rpc_call call = {.method = LATER};
+	struct plx_rpc_client *others[CLIENTS];
+	struct mallinfo2 before, after;
+
+	rpc_start("tcp", &(struct plx_rpc_service_attr){.open_max = UINT32_MAX}, NULL);
+	for (int i = 0; i < CLIENTS; i++) {
+		others[i] = make_client_of(service, NULL);
+		wait_up(others[i]);
+	}
+	before = mallinfo2();
+	for (int i = 0; i < CLIENTS; i++)
+		assert_int_equal(plx_rpc_call(others[i], &call, NULL, 0, NULL), 0);
+	is_kept(CLIENTS);
+	after = mallinfo2();
+	assert_true(after.uordblks + after.hblkhd <
+		    before.uordblks + before.hblkhd + CLIENTS * EACH_MAX);
+	for (int i = 0; i < CLIENTS; i++)
+		plx_rpc_client_destroy(others[i]);
 }
 
 /* A method that takes 2 ms, and a caller with less time: it does not run, except now and then,
