@@ -14,6 +14,7 @@
 #include "plx_rpc.h"
 #include "rpc_wire.h"
 
+#include <stdalign.h>
 #include <sys/queue.h>
 
 /* Receive buffers per link: what one lcore writes while the other is away for a few us. */
@@ -40,12 +41,12 @@ static inline void rpc_slab_put(struct rpc_slabs *slabs, void *object)
 struct rpc_tx {
 	struct plx_link *link; /* NULL: ended */
 	struct plx_task flush;
-	uint8_t *batch;
 	uint32_t bytes;                    /* written in the batch */
 	uint32_t batch_max;                /* RPC_BATCH_BYTES, or less if the peer accepts less */
 	STAILQ_HEAD(, rpc_queued) waiting; /* whole messages, sent before the batch */
 	uint64_t waiting_bytes;            /* of `waiting` */
 	uint64_t messages;                 /* sent, also on earlier links */
+	alignas(RPC_ALIGN) uint8_t batch[RPC_BATCH_BYTES];
 };
 
 /* Fill in attr for a link that receives records with payloads of up to payload_max. greeting:
@@ -55,8 +56,8 @@ void rpc_describe_link(struct plx_link_attr *attr, const struct plx_link_events 
 /* Read the greeting of the peer's HELLO. Return: NULL; or the error as text. */
 const char *rpc_peer_greeting(const struct plx_link *link, enum rpc_role role,
 			      struct rpc_greeting *out);
-/* tx: zeroed, or used for a link before. Return: 0; -ENOMEM. */
-int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
+/* tx: zeroed, or used for a link before. */
+void rpc_tx_init(struct rpc_tx *tx, struct plx_link *link);
 void rpc_tx_fini(struct rpc_tx *tx); /* also of a zeroed one */
 
 /* Add a record and return where to write its payload; record and payload must fit into batch_max.
@@ -68,8 +69,8 @@ void rpc_tx_rewrite(struct rpc_tx *tx, uint8_t *payload, const struct rpc_header
 void rpc_tx_discard(struct rpc_tx *tx, const uint8_t *payload);
 /* Write a record of any length. Return: 0; -ENOMEM. */
 int rpc_tx_put(struct rpc_tx *tx, const struct rpc_header *header, const void *payload);
-/* Send what is written, as far as the link takes it. */
-void rpc_tx_flush(struct rpc_tx *tx);
+/* Send the batch. Return: whether it is now empty. */
+bool rpc_tx_flush(struct rpc_tx *tx);
 /* The link has room again. */
 void rpc_tx_writable(struct rpc_tx *tx);
 

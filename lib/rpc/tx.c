@@ -3,8 +3,6 @@
  * slow peer are allocated. */
 #include "rpc_priv.h"
 
-#include <stdlib.h>
-
 PLX_LOG_COMPONENT(log_rpc, "rpc");
 struct plx_log_component *const rpc_log = &log_rpc;
 
@@ -45,7 +43,7 @@ static void flush(struct plx_task *task, void *arg)
 	rpc_tx_flush(arg);
 }
 
-int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link)
+void rpc_tx_init(struct rpc_tx *tx, struct plx_link *link)
 {
 	uint64_t longest = plx_link_message_max(link) & ~(uint64_t)(RPC_ALIGN - 1);
 
@@ -53,9 +51,6 @@ int rpc_tx_init(struct rpc_tx *tx, struct plx_link *link)
 	plx_task_init(&tx->flush, flush, tx);
 	tx->batch_max = longest < RPC_BATCH_BYTES ? (uint32_t)longest : RPC_BATCH_BYTES;
 	STAILQ_INIT(&tx->waiting);
-	tx->batch = aligned_alloc(PLX_CACHE_LINE, (RPC_BATCH_BYTES + PLX_CACHE_LINE - 1) &
-							  ~(size_t)(PLX_CACHE_LINE - 1));
-	return tx->batch ? 0 : plx_fail(ENOMEM, "out of memory");
 }
 
 /* Remove the oldest message. Return: its reference. */
@@ -73,12 +68,10 @@ void rpc_tx_fini(struct rpc_tx *tx)
 	plx_task_cancel(&tx->flush);
 	while (rpc_tx_is_full(tx))
 		plx_buf_unref(take_first(tx));
-	free(tx->batch);
 	*tx = (struct rpc_tx){.messages = tx->messages};
 }
 
-/* Send the batch. Return: whether it is now empty. */
-static bool send_batch(struct rpc_tx *tx)
+bool rpc_tx_flush(struct rpc_tx *tx)
 {
 	int rc;
 
@@ -95,16 +88,23 @@ static bool send_batch(struct rpc_tx *tx)
 	return true;
 }
 
-void rpc_tx_flush(struct rpc_tx *tx)
+/* Ownership: buf moves, except with -EAGAIN. Return: 0, also if the link has ended; -EAGAIN;
+ * another -errno. */
+static int send_buf(struct rpc_tx *tx, struct plx_buf *buf)
 {
-	send_batch(tx); /* empty if the link has ended */
+	int rc = plx_link_send_buf(tx->link, buf, NULL, NULL);
+
+	if (rc && rc != -EAGAIN)
+		plx_buf_unref(buf);
+	tx->messages += rc == 0;
+	return rc == -ENOTCONN ? 0 : rc;
 }
 
 void rpc_tx_writable(struct rpc_tx *tx)
 {
 	while (rpc_tx_is_full(tx)) {
 		struct plx_buf *first = take_first(tx);
-		int rc = plx_link_send_buf(tx->link, first, NULL, NULL);
+		int rc = send_buf(tx, first);
 
 		if (rc == -EAGAIN) {
 			STAILQ_INSERT_HEAD(&tx->waiting, (struct rpc_queued *)first->base, link);
@@ -112,31 +112,23 @@ void rpc_tx_writable(struct rpc_tx *tx)
 			return;
 		}
 		if (rc)
-			plx_buf_unref(first);
-		if (rc && rc != -ENOTCONN) /* otherwise it has ended, or ends here */
 			plx_link_abort(tx->link);
-		tx->messages += rc == 0;
 	}
-	send_batch(tx);
+	rpc_tx_flush(tx);
 }
 
-/* Ownership: buf moves on success, or is freed. Return: 0; -ENOMEM. */
+/* As send_buf, but it waits instead of -EAGAIN. */
 static int send_or_queue(struct rpc_tx *tx, struct plx_buf *buf)
 {
-	int rc = rpc_tx_is_full(tx) ? -EAGAIN : plx_link_send_buf(tx->link, buf, NULL, NULL);
+	struct rpc_queued *last = (struct rpc_queued *)buf->base;
+	int rc = rpc_tx_is_full(tx) ? -EAGAIN : send_buf(tx, buf);
 
-	if (rc == -EAGAIN) {
-		struct rpc_queued *last = (struct rpc_queued *)buf->base;
-
-		last->buf = buf;
-		STAILQ_INSERT_TAIL(&tx->waiting, last, link);
-		tx->waiting_bytes += buf->len;
-		return 0;
-	}
-	if (rc)
-		plx_buf_unref(buf);
-	tx->messages += rc == 0;
-	return rc == -ENOTCONN ? 0 : rc;
+	if (rc != -EAGAIN)
+		return rc;
+	last->buf = buf;
+	STAILQ_INSERT_TAIL(&tx->waiting, last, link);
+	tx->waiting_bytes += buf->len;
+	return 0;
 }
 
 /* The batch is full. Return: whether it is now empty. */
@@ -144,7 +136,7 @@ static bool empty_batch(struct rpc_tx *tx)
 {
 	struct plx_buf *buf;
 
-	if (send_batch(tx))
+	if (rpc_tx_flush(tx))
 		return true;
 	buf = plx_buf_alloc(tx->bytes);
 	if (!buf)

@@ -156,10 +156,7 @@ static void on_opened(struct plx_connector *session)
 	struct rpc_greeting greeting = {0};
 
 	rpc_peer_greeting(session->link, RPC_SERVER, &greeting); /* checked in on_hello */
-	if (rpc_tx_init(&channel->tx, session->link) != 0) {
-		plx_connector_fail(session, PLX_LINK_LOCAL, "out of memory");
-		return;
-	}
+	rpc_tx_init(&channel->tx, session->link);
 	if (greeting.identity != channel->identity)
 		saved_fail_retries(channel);
 	channel->identity = greeting.identity;

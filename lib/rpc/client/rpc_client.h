@@ -96,13 +96,13 @@ struct channel {
 	char trouble[PLX_ADDRESS_MAX + 192]; /* why it is not up, as of the last attempt */
 	bool draining;                       /* the service accepts no new requests */
 	uint64_t overloaded_until_ns;        /* prefer other services until then */
-	struct rpc_tx tx;
-	uint32_t open;     /* sent and not completed */
-	uint32_t open_max; /* limit set by the service */
+	uint32_t open;                       /* sent and not completed */
+	uint32_t open_max;                   /* limit set by the service */
 	uint64_t request_max;
 	uint64_t identity;         /* of the last service; 0: none yet */
 	uint64_t key_ns;           /* how long that service remembers keys */
 	struct saved_list retries; /* requests with keys, sent to that service on lost links */
+	struct rpc_tx tx;          /* long, so last */
 };
 
 struct plx_rpc_client {

@@ -16,11 +16,6 @@ static struct service_local *local_of(struct plx_acceptor *acceptor)
 	return plx_container_of(acceptor, struct service_local, acceptor);
 }
 
-static struct peer *peer_of(struct plx_session *session)
-{
-	return (struct peer *)session;
-}
-
 static bool has_max_clients(const struct service_local *local)
 {
 	uint32_t most = local->service->attr.clients_max;
@@ -151,14 +146,11 @@ static struct plx_session *on_create(struct plx_acceptor *acceptor)
 
 static void on_opened(struct plx_session *session)
 {
-	struct peer *peer = peer_of(session);
+	struct peer *peer = (struct peer *)session;
 	struct rpc_greeting greeting = {0};
 
 	rpc_peer_greeting(session->link, RPC_CLIENT, &greeting); /* checked in on_hello */
-	if (rpc_tx_init(&peer->tx, session->link) != 0) {
-		plx_session_fail(session, "out of memory");
-		return;
-	}
+	rpc_tx_init(&peer->tx, session->link);
 	peer->identity = greeting.identity;
 	peer->reply_max = rpc_payload_max(session->link, greeting.payload_max);
 	if (peer->local->service->is_self_test_only)
@@ -169,13 +161,13 @@ static void on_opened(struct plx_session *session)
 
 static void on_failed(struct plx_session *session)
 {
-	turns_clear(peer_of(session));
+	turns_clear((struct peer *)session);
 }
 
 static bool on_ended(struct plx_session *session, struct plx_link *link,
 		     enum plx_link_reason reason, const char *text)
 {
-	struct peer *peer = peer_of(session);
+	struct peer *peer = (struct peer *)session;
 	const struct service_local *local = peer->local;
 
 	plx_timer_stop(&peer->timer);
@@ -187,7 +179,7 @@ static bool on_ended(struct plx_session *session, struct plx_link *link,
 
 static void on_free(struct plx_session *session)
 {
-	struct service_local *local = peer_of(session)->local;
+	struct service_local *local = ((struct peer *)session)->local;
 
 	free(session);
 	counter_add(&local->counts.clients, -1);

@@ -146,7 +146,6 @@ struct backlog {
 struct peer {
 	struct plx_session session; /* first */
 	struct service_local *local;
-	struct rpc_tx tx;
 	struct plx_task serve; /* serves the backlog */
 	bool paused;           /* until its timer fires */
 	struct plx_timer timer;
@@ -161,6 +160,7 @@ struct peer {
 	LIST_HEAD(, plx_rpc_request) open; /* owed a reply after their handler returned */
 	uint32_t open_count;
 	uint32_t gone_count; /* of those, requests that no client waits for */
+	struct rpc_tx tx;    /* long, so last */
 };
 
 enum request_state { REQUEST_FREE, REQUEST_RUNNING, REQUEST_OPEN };
