@@ -65,7 +65,7 @@ struct rpc_keys *rpc_keys_create(uint64_t secret, const struct plx_rpc_service_a
 
 void rpc_keys_destroy(struct rpc_keys *keys)
 {
-	for (int i = 0; keys && i < SHARDS; i++) {
+	for (int i = 0; i < SHARDS; i++) {
 		struct shard *shard = &keys->shards[i];
 		const struct key_entry *entry;
 

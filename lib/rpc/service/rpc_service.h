@@ -132,7 +132,8 @@ struct plx_rpc_service {
 	uint32_t chains[METHOD_CHAINS]; /* by id and version: index + 1 of the first; 0: none */
 	PLX_ATOMIC(bool) draining;
 	PLX_ATOMIC(uint32_t) refs; /* lcores that have not ended it, and the creator */
-	struct service_local *local[PLX_LCORE_MAX];
+	struct service_local *local[PLX_LCORE_MAX]; /* in parts */
+	struct service_local parts[];
 };
 
 /* A message with records that wait for a turn. */

@@ -16,7 +16,6 @@ static void service_free(struct plx_rpc_service *service)
 	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
 		if (service->local[id])
 			plx_mem_free(service->local[id]->methods);
-		free(service->local[id]);
 	}
 	rpc_keys_destroy(service->keys);
 	free(service->methods);
@@ -70,65 +69,43 @@ void service_end_if_idle(struct service_local *local)
 	unref(local->service);
 }
 
-static void on_drain(struct plx_signal *signal, uint64_t fires, void *arg)
+/* To drain, or to end. No thread uses the lcore's signals after the one to end. */
+static void on_stop(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct service_local *local = arg;
+	bool ends = signal == &local->end;
 	struct plx_session *peer;
 
-	if (local->draining)
+	if (ends ? local->ending : local->draining)
 		return;
 	local->draining = true;
-	orphans_on_timer(&local->orphans.timer, local);
-	LIST_FOREACH (peer, &local->acceptor.links, links)
-		peer_drain((struct peer *)peer);
-}
-
-/* The last fire: no thread uses the lcore's signals after it. */
-static void on_end(struct plx_signal *signal, uint64_t fires, void *arg)
-{
-	struct service_local *local = arg;
-	struct plx_session *peer;
-
-	if (local->ending)
-		return;
-	local->draining = true;
-	local->ending = true;
+	local->ending = ends;
 	orphans_on_timer(&local->orphans.timer, local);
 	LIST_FOREACH (peer, &local->acceptor.links, links) {
-		if (peer->link)
+		if (!ends)
+			peer_drain((struct peer *)peer);
+		else if (peer->link)
 			plx_link_abort(peer->link);
 	}
-	service_end_if_idle(local);
+	if (ends)
+		service_end_if_idle(local);
 }
 
-/* Return: false: no memory. */
-static bool make_parts(struct plx_rpc_service *service)
+static void init_parts(struct plx_rpc_service *service)
 {
+	struct service_local *local = service->parts;
 	uintptr_t number = 0; /* one for all */
 
 	PLX_LCORE_FOREACH (id) {
-		/* On the heap: a part whose lcore never turns again outlives plx_mem_fini, and its
-		 * acceptor is still listed. */
-		struct service_local *local = aligned_alloc(PLX_CACHE_LINE, sizeof(*local));
-
-		if (!local) {
-			plx_fail(ENOMEM, "out of memory");
-			return false;
-		}
 		*local = (struct service_local){.service = service, .lcore = id};
-		service->local[id] = local;
 		request_list_init(&local->duplicates, duplicate_on_timer, local);
 		request_list_init(&local->orphans, orphans_on_timer, local);
-	}
-	PLX_LCORE_FOREACH (id) {
-		struct service_local *local = service->local[id];
-
 		plx_acceptor_init(&local->acceptor, &peer_owner, number, id);
 		number = local->acceptor.number;
-		plx_signal_init(&local->drain, id, on_drain, local);
-		plx_signal_init(&local->end, id, on_end, local);
+		plx_signal_init(&local->drain, id, on_stop, local);
+		plx_signal_init(&local->end, id, on_stop, local);
+		service->local[id] = local++;
 	}
-	return true;
 }
 
 int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
@@ -142,22 +119,28 @@ int plx_rpc_service_create(const struct plx_rpc_service_attr *attr,
 		return rc;
 	if (plx_lcore_id() == PLX_LCORE_NONE)
 		return plx_fail_no_lcore("plx_rpc_service_create");
-	service = calloc(1, sizeof(*service));
+	/* On the heap: a part whose lcore never turns again outlives plx_mem_fini, and its acceptor
+	 * is still listed. */
+	service = aligned_alloc(PLX_CACHE_LINE,
+				sizeof(*service) + plx_lcore_count() * sizeof(service->parts[0]));
 	if (!service)
 		return plx_fail(ENOMEM, "out of memory");
-	service->attr = checked;
-	service->self_test_remote = selftest_is_remote || (attr && attr->self_test_rate);
-	service->lcore = plx_lcore_id();
-	service->created_ns = plx_now_ns();
-	atomic_init(&service->refs, 1 + plx_lcore_count());
-	service->identity = plx_random_id();
-	service->multiplier = plx_random_id() | 1;
-	service->chain_count = checked.open_total < CHAINS_MAX ? checked.open_total : CHAINS_MAX;
+	*service = (struct plx_rpc_service){
+		.attr = checked,
+		.self_test_remote = selftest_is_remote || (attr && attr->self_test_rate),
+		.lcore = plx_lcore_id(),
+		.created_ns = plx_now_ns(),
+		.refs = 1 + plx_lcore_count(),
+		.identity = plx_random_id(),
+		.multiplier = plx_random_id() | 1,
+		.chain_count = checked.open_total < CHAINS_MAX ? checked.open_total : CHAINS_MAX,
+	};
 	service->keys = rpc_keys_create(service->multiplier, &checked);
-	if (!service->keys || !make_parts(service)) {
-		service_free(service);
+	if (!service->keys) {
+		free(service);
 		return -ENOMEM;
 	}
+	init_parts(service);
 	*service_out = service;
 	return 0;
 }
@@ -305,7 +288,7 @@ void plx_rpc_service_destroy(struct plx_rpc_service *service)
 
 		if (id == plx_lcore_id() || (plx_lcore_id() == plx_lcore_main() &&
 					     plx_lcore_state(id) != PLX_LCORE_RUNNING))
-			on_end(&local->end, 1, local);
+			on_stop(&local->end, 1, local);
 		else
 			plx_signal_fire(&local->end);
 	}
