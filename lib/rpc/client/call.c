@@ -36,10 +36,8 @@ void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id)
 {
 	const struct call *call = slot_of(client, (uint32_t)id);
 
-	if (plx_unlikely(!call))
-		return;
-	plx_prefetch_write(call);
-	plx_prefetch_write((const char *)call + PLX_CACHE_LINE);
+	if (plx_likely(call != NULL))
+		fetch_lines(call, sizeof(*call));
 }
 
 static void on_deadline(struct plx_timer *timer, void *arg);

@@ -8,11 +8,6 @@
 #define OVERLOAD_NS_MAX (100 * PLX_NS_PER_MS)
 #define FEW_CHUNKS      4 /* 512 KiB of slots: less than a core's cache */
 
-static struct channel *of(struct plx_connector *session)
-{
-	return (struct channel *)session;
-}
-
 static void reject(struct channel *channel, const char *why)
 {
 	struct plx_rpc_client *client = channel->client;
@@ -146,13 +141,13 @@ static const char *on_hello(struct plx_connector *session, struct plx_link *link
 	const char *wrong = rpc_peer_greeting(link, RPC_SERVER, &greeting);
 
 	if (wrong)
-		of(session)->client->counts.protocol++;
+		((struct channel *)session)->client->counts.protocol++;
 	return wrong;
 }
 
 static void on_opened(struct plx_connector *session)
 {
-	struct channel *channel = of(session);
+	struct channel *channel = (struct channel *)session;
 	struct rpc_greeting greeting = {0};
 
 	rpc_peer_greeting(session->link, RPC_SERVER, &greeting); /* checked in on_hello */
@@ -192,7 +187,7 @@ static void on_writable(struct plx_link *link, void *user)
 
 static void on_ended(struct plx_connector *session, const struct plx_link *link)
 {
-	struct channel *channel = of(session);
+	struct channel *channel = (struct channel *)session;
 
 	rpc_tx_fini(&channel->tx);
 	channel->draining = false;
@@ -201,13 +196,15 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 
 static bool on_refused(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
-	snprintf(of(session)->trouble, sizeof(of(session)->trouble), "%s", why);
+	struct channel *channel = (struct channel *)session;
+
+	snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
 	return true; /* reported by plx_rpc_client_trouble */
 }
 
 static void on_closed(struct plx_connector *session, enum plx_link_reason reason, const char *why)
 {
-	struct channel *channel = of(session);
+	struct channel *channel = (struct channel *)session;
 
 	if (!channel->trouble[0])
 		snprintf(channel->trouble, sizeof(channel->trouble), "%s", why);
@@ -228,9 +225,11 @@ static const struct plx_connector_owner owner = {
 	.ended = on_ended,
 };
 
-void channel_init(struct channel *channel, struct plx_rpc_client *client)
+int client_add_channel(struct plx_rpc_client *client, const struct plx_connector_attr *session,
+		       const char *address)
 {
-	struct plx_connector_attr attr = client->session;
+	struct channel *channel = &client->channels[client->channel_count++];
+	struct plx_connector_attr attr = *session;
 
 	channel->client = client;
 	TAILQ_INIT(&channel->retries);
@@ -241,4 +240,5 @@ void channel_init(struct channel *channel, struct plx_rpc_client *client)
 				  .identity = client->attr.identity,
 			  });
 	plx_connector_init(&channel->session, &owner, &attr);
+	return plx_connector_open(&channel->session, address);
 }

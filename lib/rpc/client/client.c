@@ -5,7 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client)
+static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_client *client,
+		      struct plx_connector_attr *session_out)
 {
 	struct plx_rpc_client_attr *out = &client->attr;
 
@@ -19,34 +20,32 @@ static int check_attr(const struct plx_rpc_client_attr *attr, struct plx_rpc_cli
 	if (out->reply_max > PLX_RPC_PAYLOAD_MAX)
 		return plx_fail(EINVAL, "reply_max %" PRIu64 ": give 1 to %" PRIu64, out->reply_max,
 				PLX_RPC_PAYLOAD_MAX);
-	client->session = (struct plx_connector_attr){
+	*session_out = (struct plx_connector_attr){
 		.link = out->link,
 		.reconnect_min_ns = out->reconnect_min_ns,
 		.reconnect_max_ns = out->reconnect_max_ns,
 	};
-	return plx_connector_check_attr(&client->session);
+	return plx_connector_check_attr(session_out);
 }
 
 static int check_addresses(const char *const *addresses, uint32_t *count_out)
 {
 	uint32_t count = 0;
+	int rc = 0;
 
-	for (; addresses[count]; count++) {
-		int rc = plx_address_check("service address", addresses[count]);
-
-		if (rc)
-			return rc;
-	}
+	while (rc == 0 && addresses[count])
+		rc = plx_address_check("service address", addresses[count++]);
 	*count_out = count;
-	if (count == 0 || count > RPC_CHANNELS_MAX)
-		return plx_fail(EINVAL, "%u addresses: a client takes 1 to %d", count,
-				RPC_CHANNELS_MAX);
-	return 0;
+	if (rc == 0 && (count == 0 || count > RPC_CHANNELS_MAX))
+		rc = plx_fail(EINVAL, "%u addresses: a client takes 1 to %d", count,
+			      RPC_CHANNELS_MAX);
+	return rc;
 }
 
 int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_client_attr *attr,
 			  struct plx_rpc_client **client_out)
 {
+	struct plx_connector_attr session;
 	struct plx_rpc_client *client;
 	uint32_t count;
 	int rc = check_addresses(addresses, &count);
@@ -59,20 +58,17 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	if (!client)
 		return plx_fail(ENOMEM, "out of memory");
 	client->lcore = plx_lcore_id();
-	rc = check_attr(attr, client) ?: hedge_init(client);
+	rc = check_attr(attr, client, &session) ?: hedge_init(client);
 	if (rc) {
 		free(client);
 		return rc;
 	}
 	TAILQ_INIT(&client->waiting);
 	STAILQ_INIT(&client->completed);
-	client->channel_count = count;
 	client->log_limit.burst = 1; /* retries would repeat the message */
 	plx_task_init(&client->deliver, client_deliver, client);
-	for (uint32_t i = 0; i < count; i++)
-		channel_init(&client->channels[i], client);
 	for (uint32_t i = 0; rc == 0 && i < count; i++)
-		rc = plx_connector_open(&client->channels[i].session, addresses[i]);
+		rc = client_add_channel(client, &session, addresses[i]);
 	if (rc)
 		plx_rpc_client_destroy(client);
 	else
@@ -133,8 +129,7 @@ void client_send_waiting(struct plx_rpc_client *client)
 {
 	for (uint32_t i = 0; i < client->channel_count; i++)
 		saved_send_retries(&client->channels[i]);
-	if (client->queue.count)
-		send_queue_flush(client);
+	send_queue_flush(client);
 	saved_send_waiting(client);
 }
 

@@ -107,7 +107,6 @@ struct channel {
 
 struct plx_rpc_client {
 	struct plx_rpc_client_attr attr;
-	struct plx_connector_attr session; /* of each channel */
 	uint32_t lcore;
 	struct call **chunks;
 	uint32_t chunk_count, open;
@@ -127,6 +126,12 @@ struct plx_rpc_client {
 	struct channel channels[];
 };
 
+static inline void fetch_lines(const void *from, int bytes)
+{
+	for (int i = 0; i < bytes; i += PLX_CACHE_LINE)
+		plx_prefetch_write((const char *)from + i);
+}
+
 /* client.c */
 /* Send waiting requests while there is room. */
 void client_send_waiting(struct plx_rpc_client *client);
@@ -137,7 +142,9 @@ struct channel *channel_choose(struct plx_rpc_client *client, const struct chann
 			       uint64_t length);
 
 /* channel.c */
-void channel_init(struct channel *channel, struct plx_rpc_client *client);
+/* Return: as plx_connector_open; it has one more channel in any case. */
+int client_add_channel(struct plx_rpc_client *client, const struct plx_connector_attr *session,
+		       const char *address);
 void channel_check_drain(struct channel *channel);
 
 /* The service has accepted the link, and this side is not closing it. */

@@ -215,12 +215,6 @@ void saved_send_retries(struct channel *channel)
 	}
 }
 
-static inline void fetch_lines(const void *from, int bytes)
-{
-	for (int i = 0; i < bytes; i += PLX_CACHE_LINE)
-		plx_prefetch_write((const char *)from + i);
-}
-
 /* Long lists are not cached: prefetch the next one's call, since the next one itself was prefetched
  * before, and the one after it. */
 static inline void fetch_ahead(const struct saved_request *saved)
