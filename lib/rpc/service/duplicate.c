@@ -3,21 +3,12 @@
  * or when it is known. */
 #include "rpc_service.h"
 
-#include <stdlib.h>
-
 /* How often to look for the reply to a request that is still running, for its duplicates. Another
  * lcore may give the reply, and a client that lost its link has already waited longer than this. Up
  * to POLL_MAX per poll, which takes a few us; polls more often if more wait. */
 #define POLL_NS      PLX_NS_PER_MS
 #define POLL_MANY_NS (100 * PLX_NS_PER_US)
 #define POLL_MAX     64
-
-static void answer_again(struct peer *peer, uint64_t call, struct key_answer *answer)
-{
-	counter_add(&peer->local->counts.repeated, 1);
-	reply_remembered(peer, call, answer);
-	free(answer->heap);
-}
 
 void duplicate_gone(struct plx_rpc_request *request)
 {
@@ -43,7 +34,7 @@ static bool is_answered(struct plx_rpc_request *request)
 	if (state != KEY_DONE)
 		answer = (struct key_answer){
 			.header = {.kind = RPC_REPLY, .status = PLX_RPC_BUSY, .handler_ns = 1}};
-	answer_again(peer, request->call, &answer);
+	reply_remembered(peer, request->call, &answer);
 	open_remove(request->peer, request);
 	duplicate_gone(request);
 	return true;
@@ -73,14 +64,11 @@ static void wait_for_first(struct peer *peer, uint64_t call, uint32_t method, ui
 		reply_refusal(peer, call, is_busy ? PLX_RPC_BUSY : PLX_RPC_OVERLOADED, POLL_NS);
 		return;
 	}
-	request->state = REQUEST_OPEN;
 	request->key = key;
-	if (!open_add(peer, request)) {
-		rpc_request_free(request);
-		return;
-	}
-	counter_add(&local->counts.open, 1);
-	request_list_add(&local->duplicates, request, POLL_NS);
+	if (open_add(peer, request))
+		request_list_add(&local->duplicates, request, POLL_NS);
+	else
+		duplicate_gone(request);
 }
 
 bool duplicate_claim(struct peer *peer, const struct rpc_record *record,
@@ -99,14 +87,13 @@ bool duplicate_claim(struct peer *peer, const struct rpc_record *record,
 		wait_for_first(peer, call, method->index, key);
 		return false;
 	case KEY_DONE:
-		answer_again(peer, call, &answer);
+		reply_remembered(peer, call, &answer);
 		return false;
 	case KEY_OTHER:
 		reply_refusal(peer, call, PLX_RPC_DENIED, 0);
 		break;
 	case KEY_FULL:
 		reply_refusal(peer, call, PLX_RPC_BUSY, retry_ns);
-		counter_add(&local->counts.refused[PLX_RPC_BUSY], 1);
 	}
 	counter_add(&local->methods[method->index].refused, 1);
 	return false;

@@ -17,7 +17,7 @@ struct key_entry {
 	union {
 		_Atomic uint64_t
 			waited_ns; /* before that: when a duplicate was last seen to wait */
-		uint64_t done_ns;
+		uint64_t end_ns;   /* then it is forgotten */
 	};
 	uint32_t method;
 	bool done;
@@ -122,7 +122,7 @@ static void forget_old(struct shard *shard, uint64_t now_ns)
 	for (int i = 0; i < FORGET_MAX; i++) {
 		struct key_entry *oldest = STAILQ_FIRST(&shard->done);
 
-		if (!oldest || plx_time_add(oldest->done_ns, shard->keys->keep_ns) > now_ns)
+		if (!oldest || oldest->end_ns > now_ns)
 			return;
 		STAILQ_REMOVE_HEAD(&shard->done, link);
 		drop(shard, oldest);
@@ -149,9 +149,8 @@ static struct key_entry *add(struct shard *shard, struct rpc_key key, uint32_t m
 static uint64_t room_after_ns(const struct shard *shard, uint64_t now_ns)
 {
 	const struct key_entry *oldest = STAILQ_FIRST(&shard->done);
-	uint64_t end_ns = oldest ? plx_time_add(oldest->done_ns, shard->keys->keep_ns) : 0;
 
-	return end_ns > now_ns ? end_ns - now_ns : FULL_RETRY_NS;
+	return oldest && oldest->end_ns > now_ns ? oldest->end_ns - now_ns : FULL_RETRY_NS;
 }
 
 static void set_lost(struct key_answer *answer)
@@ -238,7 +237,7 @@ void rpc_keys_done(struct rpc_keys *keys, struct key_entry *entry, const struct 
 	if (entry->answer.heap)
 		shard->bytes += length;
 	entry->done = true;
-	entry->done_ns = now_ns;
+	entry->end_ns = plx_time_add(now_ns, keys->keep_ns);
 	STAILQ_INSERT_TAIL(&shard->done, entry, link);
 	pthread_mutex_unlock(&shard->lock);
 }

@@ -43,12 +43,9 @@ int method_add(struct plx_rpc_service *service, const struct plx_rpc_method *met
 	if (!methods)
 		return plx_fail(ENOMEM, "out of memory");
 	service->methods = methods;
-	methods[count] = (struct method){
-		.what = *method,
-		.request_max = method->request_max ?: service->attr.request_max,
-		.index = count,
-		.next = *chain,
-	};
+	methods[count] = (struct method){.what = *method, .index = count, .next = *chain};
+	methods[count].what.request_max = method->request_max ?: service->attr.request_max;
+	methods[count].what.open_max = method->open_max ?: PLX_NO_LIMIT;
 	service->method_count = *chain = count + 1;
 	return 0;
 }

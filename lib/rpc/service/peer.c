@@ -11,21 +11,14 @@
 /* How long an idle client keeps one of the few places. */
 #define IDLE_NS (10 * PLX_NS_PER_S)
 
-static struct service_local *local_of(struct plx_acceptor *acceptor)
-{
-	return plx_container_of(acceptor, struct service_local, acceptor);
-}
-
 static bool has_max_clients(const struct service_local *local)
 {
-	uint32_t most = local->service->attr.clients_max;
-
-	return most && counter_get(&local->counts.clients) >= most;
+	return counter_get(&local->counts.clients) >= local->service->attr.clients_max;
 }
 
 static const char *on_hello(struct plx_acceptor *acceptor, struct plx_link *link)
 {
-	struct service_local *local = local_of(acceptor);
+	struct service_local *local = plx_container_of(acceptor, struct service_local, acceptor);
 	struct rpc_greeting greeting;
 	const char *wrong = rpc_peer_greeting(link, RPC_CLIENT, &greeting);
 
@@ -78,7 +71,7 @@ void peer_reject(struct peer *peer, const char *why)
 
 static void close_idle(struct peer *peer)
 {
-	uint64_t now_ns = plx_loop_now_ns(), end_ns = peer->arrived_ns + IDLE_NS;
+	uint64_t now_ns = plx_loop_now_ns(), end_ns = peer->turn_at_ns + IDLE_NS;
 
 	if (now_ns < end_ns)
 		plx_timer_start(&peer->timer, end_ns - now_ns);
@@ -112,22 +105,18 @@ static void look_whether_it_leaves(struct peer *peer)
 static void on_timer(struct plx_timer *timer, void *arg)
 {
 	struct peer *peer = arg;
-	bool was_paused = peer->paused;
 
 	peer->paused = false;
-	if (was_paused)
-		turns_resume(peer);
+	turns_resume(peer);
 	if (peer->local->draining)
 		look_whether_it_leaves(peer);
-	else if (was_paused)
-		plx_timer_start(&peer->timer, IDLE_NS);
 	else
 		close_idle(peer);
 }
 
 static struct plx_session *on_create(struct plx_acceptor *acceptor)
 {
-	struct service_local *local = local_of(acceptor);
+	struct service_local *local = plx_container_of(acceptor, struct service_local, acceptor);
 	struct peer *peer;
 
 	if (local->ending || has_max_clients(local)) /* may have changed since its HELLO */
@@ -183,8 +172,7 @@ static void on_free(struct plx_session *session)
 
 	free(session);
 	counter_add(&local->counts.clients, -1);
-	if (local->ending)
-		service_end_if_idle(local);
+	service_end_if_idle(local);
 }
 
 static const struct plx_link_events events = {

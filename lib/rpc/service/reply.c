@@ -50,6 +50,7 @@ void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status,
 		.retry_us = hint_us(retry_ns),
 	};
 
+	counter_add(&peer->local->counts.refused[status], 1);
 	send_header(peer, &header);
 }
 
@@ -74,12 +75,14 @@ static int send_reply(struct peer *peer, struct rpc_header *header, const void *
 	return plx_fail(ENOMEM, "no memory for a reply of %u bytes", length);
 }
 
-void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer)
+void reply_remembered(struct peer *peer, uint64_t call, struct key_answer *answer)
 {
 	struct rpc_header header = answer->header;
 
 	header.call = call;
+	counter_add(&peer->local->counts.repeated, 1);
 	send_reply(peer, &header, answer->heap ? answer->heap : answer->bytes);
+	free(answer->heap);
 }
 
 /* The request is answered, whether or not the reply was sent. */

@@ -43,8 +43,8 @@ void rpc_request_free(struct plx_rpc_request *request)
 	if (plx_unlikely(request->list != NULL))
 		list_remove(request);
 	if (request->kept)
-		plx_buf_unref(request->message);
-	request->kept = false;
+		plx_buf_unref(request->kept);
+	request->kept = NULL;
 	request->state = REQUEST_FREE;
 	rpc_slab_put(&local->requests, request);
 	local->open--;
@@ -110,6 +110,8 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 
 bool open_add(struct peer *peer, struct plx_rpc_request *request)
 {
+	request->state = REQUEST_OPEN;
+	counter_add(&peer->local->counts.open, 1);
 	if (open_find(peer, request->call)) {
 		peer_reject(peer, "it gave two open calls one number");
 		return false;
@@ -220,10 +222,8 @@ void open_abandon(struct peer *peer, bool may_come_back)
 void plx_rpc_request_keep(struct plx_rpc_request *request)
 {
 	ASSERT_OWNER(request->local->lcore);
-	if (request->kept || request->state != REQUEST_RUNNING)
-		return;
-	request->message = plx_buf_ref(request->message);
-	request->kept = true;
+	if (!request->kept && request->state == REQUEST_RUNNING)
+		request->kept = plx_buf_ref(request->local->message);
 }
 
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)

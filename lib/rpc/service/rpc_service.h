@@ -19,8 +19,6 @@
 #include "rpc_priv.h"
 #include "session.h"
 
-#include <stdalign.h>
-
 #define RPC_LISTENERS_MAX 16
 
 /* Longer replies are allocated separately: an entry is two cache lines. */
@@ -52,8 +50,7 @@ struct key_answer {
 };
 
 struct method {
-	struct plx_rpc_method what;
-	uint64_t request_max;
+	struct plx_rpc_method what; /* with defaults filled in */
 	uint32_t index;
 	uint32_t next; /* index + 1 of the next in its chain; 0: none */
 };
@@ -96,8 +93,9 @@ struct service_local {
 	uint32_t lcore;
 	struct plx_acceptor acceptor; /* of its peers */
 	struct rpc_slabs requests;
-	uint32_t open;         /* as in `counts`, plus requests inside their handler */
-	bool draining, ending; /* handled on this lcore */
+	struct plx_buf *message; /* being served */
+	uint32_t open;           /* as in `counts`, plus requests inside their handler */
+	bool draining, ending;   /* handled on this lcore */
 
 	struct request_list duplicates; /* waiting for the first request with their key */
 	struct request_list orphans;    /* of lost links; clients may reconnect: request.c */
@@ -174,9 +172,8 @@ struct plx_rpc_request {
 	uint64_t call;
 	uint64_t started; /* plx_tsc() */
 	uint64_t deadline_ns;
-	struct plx_buf *message; /* the kept message, or that of a running handler */
+	struct plx_buf *kept; /* its message; NULL: not kept */
 	uint8_t state;
-	bool kept;
 	bool gone;               /* no client waits; peer is NULL only if the link has ended too */
 	uint32_t method;         /* index */
 	uint8_t *begun;          /* from plx_rpc_reply_begin */
@@ -192,6 +189,7 @@ struct plx_rpc_request {
 /* service.c */
 /* Its methods are fixed from here on. Return: 0; -ENOMEM. */
 int service_freeze(struct plx_rpc_service *service);
+/* The lcore has lost a client or a request, or the service ends. */
 void service_end_if_idle(struct service_local *local);
 
 /* method.c */
@@ -237,7 +235,7 @@ void turns_clear(struct peer *peer);
 
 /* serve.c */
 /* Return: NULL; how the client violates the protocol. */
-const char *serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *buf);
+const char *serve_record(struct peer *peer, const struct rpc_record *record);
 
 /* request.c */
 void request_list_init(struct request_list *list, plx_timer_fn fn, struct service_local *local);
@@ -249,7 +247,7 @@ void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_n
 /* Take a new request. Return: NULL: no memory. */
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
 void rpc_request_free(struct plx_rpc_request *request);
-/* Return: false: the peer was rejected. */
+/* Leave it open. Return: false: the peer was rejected. */
 bool open_add(struct peer *peer, struct plx_rpc_request *request);
 struct plx_rpc_request *open_find(struct peer *peer, uint64_t call);
 void open_remove(struct peer *peer, struct plx_rpc_request *request);
@@ -292,6 +290,7 @@ void rpc_keys_forget(struct rpc_keys *keys, struct key_entry *entry);
 
 /* reply.c: replies that need no request. Without memory for one, the peer is rejected. */
 void reply_refusal(struct peer *peer, uint64_t call, enum plx_rpc_status status, uint64_t retry_ns);
-void reply_remembered(struct peer *peer, uint64_t call, const struct key_answer *answer);
+/* Frees its bytes. */
+void reply_remembered(struct peer *peer, uint64_t call, struct key_answer *answer);
 
 #endif

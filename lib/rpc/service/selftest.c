@@ -120,9 +120,7 @@ static void put_description(FILE *out, const struct service_local *local)
 	uint64_t uptime_ns = plx_time_since(local->service->created_ns, plx_loop_now_ns());
 	struct plx_rpc_method_stats stats;
 
-	fputs("{\"version\":", out);
-	put_string(out, plx_version());
-	fputs(",\"program\":", out);
+	fprintf(out, "{\"version\":\"%s\",\"program\":", plx_version());
 	put_string(out, program_invocation_short_name);
 	fprintf(out, ",\"lcore\":%u,\"uptime_s\":%" PRIu64 ".%06" PRIu64 ",\"methods\":[",
 		local->lcore, uptime_ns / PLX_NS_PER_S, uptime_ns % PLX_NS_PER_S / 1000);

@@ -37,11 +37,7 @@ static PLX_NOINLINE void report_slow(struct service_local *local, const struct m
 static PLX_NOINLINE void leave_open(struct peer *peer, struct plx_rpc_request *request)
 {
 	plx_rpc_reply_abandon(request);
-	request->state = REQUEST_OPEN;
-	if (!request->kept)
-		request->message = NULL;
 	peer->local->methods[request->method].open++;
-	counter_add(&peer->local->counts.open, 1);
 	if (!open_add(peer, request))
 		request->peer = NULL; /* its reply is discarded */
 }
@@ -75,14 +71,12 @@ static inline bool is_late(const struct peer *peer, const struct rpc_record *rec
 }
 
 static inline void run(struct peer *peer, const struct method *method,
-		       struct plx_rpc_request *request, const struct rpc_record *record,
-		       struct plx_buf *buf)
+		       struct plx_rpc_request *request, const struct rpc_record *record)
 {
 	struct service_local *local = peer->local;
 	struct method_local *mine = &local->methods[method->index];
 	uint64_t ns;
 
-	request->message = buf;
 	request->started = plx_tsc();
 	counter_add(&mine->requests, 1);
 	method->what.handler(request, record->payload, record->header.length, method->what.arg);
@@ -109,16 +103,15 @@ static inline enum plx_rpc_status check(const struct peer *peer, const struct rp
 	if (plx_unlikely(!method))
 		return PLX_RPC_UNKNOWN;
 	mine = &local->methods[method->index];
-	if (plx_unlikely(record->header.length > method->request_max))
+	if (plx_unlikely(record->header.length > method->what.request_max))
 		return PLX_RPC_TOO_BIG;
 	if (plx_unlikely(is_late(peer, record, mine)))
 		return PLX_RPC_DEADLINE;
 	if (plx_unlikely(local->open >= attr->open_total))
 		return PLX_RPC_OVERLOADED;
-	return plx_unlikely(peer->open_count >= attr->open_max ||
-			    (mine->open >= method->what.open_max && method->what.open_max))
-		     ? PLX_RPC_BUSY
-		     : PLX_RPC_OK;
+	if (plx_unlikely(peer->open_count >= attr->open_max || mine->open >= method->what.open_max))
+		return PLX_RPC_BUSY;
+	return PLX_RPC_OK;
 }
 
 static PLX_NOINLINE void refuse(struct peer *peer, const struct rpc_record *record,
@@ -127,7 +120,6 @@ static PLX_NOINLINE void refuse(struct peer *peer, const struct rpc_record *reco
 	struct method_local *mine = method ? &peer->local->methods[method->index] : NULL;
 	bool is_full = status == PLX_RPC_BUSY || status == PLX_RPC_OVERLOADED;
 
-	counter_add(&peer->local->counts.refused[status], 1);
 	if (mine && status != PLX_RPC_DRAINING)
 		counter_add(&mine->refused, 1);
 	reply_refusal(peer, record->header.call, status, mine && is_full ? mean_open_ns(mine) : 0);
@@ -157,7 +149,7 @@ static inline struct plx_rpc_request *admit(struct peer *peer, const struct rpc_
 /* Run it if its key is new. This check comes first, because a known reply is valid even if the
  * service is full or the deadline has passed. */
 static PLX_NOINLINE void serve_keyed(struct peer *peer, const struct rpc_record *record,
-				     const struct method *method, struct plx_buf *buf)
+				     const struct method *method)
 {
 	struct plx_rpc_request *request;
 	struct rpc_record rest = *record;
@@ -176,15 +168,14 @@ static PLX_NOINLINE void serve_keyed(struct peer *peer, const struct rpc_record 
 	request = admit(peer, &rest, method);
 	if (request) {
 		request->entry = entry;
-		run(peer, method, request, &rest, buf);
+		run(peer, method, request, &rest);
 	} else if (entry) {
 		rpc_keys_forget(peer->local->service->keys, entry);
 	}
 }
 
 /* Return: as serve_record. */
-static const char *serve_request(struct peer *peer, const struct rpc_record *record,
-				 struct plx_buf *buf)
+static const char *serve_request(struct peer *peer, const struct rpc_record *record)
 {
 	struct service_local *local = peer->local;
 	const struct rpc_header *header = &record->header;
@@ -197,12 +188,12 @@ static const char *serve_request(struct peer *peer, const struct rpc_record *rec
 		return "it sent a request that is shorter than its key";
 	counter_add(&local->counts.requests, 1);
 	if (plx_unlikely(header->flags)) {
-		serve_keyed(peer, record, method, buf);
+		serve_keyed(peer, record, method);
 		return NULL;
 	}
 	request = admit(peer, record, method);
 	if (plx_likely(request != NULL))
-		run(peer, method, request, record, buf);
+		run(peer, method, request, record);
 	return NULL;
 }
 
@@ -216,12 +207,12 @@ static void serve_cancel(struct peer *peer, const struct rpc_record *record)
 	rpc_request_gone(request);
 }
 
-const char *serve_record(struct peer *peer, const struct rpc_record *record, struct plx_buf *buf)
+const char *serve_record(struct peer *peer, const struct rpc_record *record)
 {
 	peer->turn_count++; /* counts any record, whatever its result */
 	switch (record->header.kind) {
 	case RPC_REQUEST:
-		return serve_request(peer, record, buf);
+		return serve_request(peer, record);
 	case RPC_CANCEL:
 		serve_cancel(peer, record);
 		return NULL;

@@ -11,17 +11,6 @@
 
 #define KEY_NS_MAX (24 * 3600 * PLX_NS_PER_S)
 
-static void service_free(struct plx_rpc_service *service)
-{
-	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
-		if (service->local[id])
-			plx_mem_free(service->local[id]->methods);
-	}
-	rpc_keys_destroy(service->keys);
-	free(service->methods);
-	free(service);
-}
-
 static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_service_attr *out)
 {
 	*out = attr ? *attr : (struct plx_rpc_service_attr){0};
@@ -30,6 +19,7 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 	out->open_total = out->open_total ?: 1u << 20;
 	out->turn_max = out->turn_max ?: 64;
 	out->waiting_max = out->waiting_max ?: UINT64_C(64) << 20;
+	out->clients_max = out->clients_max ?: PLX_NO_LIMIT;
 	out->self_test_rate = out->self_test_rate ?: selftest_rate;
 	out->turn_ns = out->turn_ns ?: 100 * PLX_NS_PER_US;
 	out->slow_ns = out->slow_ns ?: 100 * PLX_NS_PER_US;
@@ -47,8 +37,15 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 static void unref(struct plx_rpc_service *service)
 {
 	/* D1 -> D2: each lcore's accesses precede the free by the last lcore. */
-	if (atomic_fetch_sub_explicit(&service->refs, 1, memory_order_acq_rel) == 1)
-		service_free(service);
+	if (atomic_fetch_sub_explicit(&service->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (unsigned id = 0; id < PLX_LCORE_MAX; id++) {
+		if (service->local[id])
+			plx_mem_free(service->local[id]->methods);
+	}
+	rpc_keys_destroy(service->keys);
+	free(service->methods);
+	free(service);
 }
 
 static bool is_idle(const struct service_local *local)
@@ -56,10 +53,9 @@ static bool is_idle(const struct service_local *local)
 	return LIST_EMPTY(&local->acceptor.links) && !local->open;
 }
 
-/* While the service ends: the lcore has lost a client or a request. */
 void service_end_if_idle(struct service_local *local)
 {
-	if (!is_idle(local))
+	if (!local->ending || !is_idle(local))
 		return;
 	plx_signal_fini(&local->drain);
 	plx_signal_fini(&local->end);
@@ -87,8 +83,7 @@ static void on_stop(struct plx_signal *signal, uint64_t fires, void *arg)
 		else if (peer->link)
 			plx_link_abort(peer->link);
 	}
-	if (ends)
-		service_end_if_idle(local);
+	service_end_if_idle(local);
 }
 
 static void init_parts(struct plx_rpc_service *service)
@@ -151,14 +146,13 @@ int service_freeze(struct plx_rpc_service *service)
 		return -ENOMEM;
 	PLX_LCORE_FOREACH (id) {
 		struct service_local *local = service->local[id];
+		size_t bytes = (service->method_count + 1) * sizeof(*local->methods);
 
-		if (!local->methods)
-			local->methods = plx_mem_alloc((service->method_count + 1) *
-							       sizeof(*local->methods),
-						       0, plx_lcore_node(id), NULL);
-		if (!local->open_by_call)
-			local->open_by_call = calloc(service->chain_count,
-						     sizeof(*local->open_by_call));
+		/* An earlier attempt may have failed, and methods were added since. */
+		plx_mem_free(local->methods);
+		free(local->open_by_call);
+		local->methods = plx_mem_alloc(bytes, 0, plx_lcore_node(id), NULL);
+		local->open_by_call = calloc(service->chain_count, sizeof(*local->open_by_call));
 		if (!local->methods || !local->open_by_call)
 			return -ENOMEM;
 	}

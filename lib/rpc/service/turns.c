@@ -39,10 +39,11 @@ static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offs
 	uint32_t before;
 
 	begin_turn(peer);
+	peer->local->message = message;
 	before = peer->turn_count;
 	while (plx_likely(!wrong && may_serve(peer)) &&
 	       rpc_record_next(message->data, message->len, offset, &record, &wrong))
-		wrong = serve_record(peer, &record, message);
+		wrong = serve_record(peer, &record);
 	if (plx_unlikely(wrong != NULL))
 		peer_reject(peer, wrong);
 	if (plx_unlikely(peer->local->service->is_self_test_only))
@@ -132,16 +133,14 @@ static PLX_NOINLINE const char *wrong_long(const struct peer *peer, const struct
  * whether it was handled. */
 static PLX_NOINLINE bool refuse_long(struct peer *peer, const struct plx_buf *message)
 {
-	struct service_local *local = peer->local;
 	struct rpc_record record;
 	const char *wrong;
 	size_t offset = 0;
 
-	if (peer->backlog_bytes + message->len <= local->service->attr.waiting_max ||
+	if (peer->backlog_bytes + message->len <= peer->local->service->attr.waiting_max ||
 	    !rpc_record_next(message->data, message->len, &offset, &record, &wrong) ||
 	    record.header.kind != RPC_REQUEST)
 		return false;
-	counter_add(&local->counts.refused[PLX_RPC_BUSY], 1);
 	reply_refusal(peer, record.header.call, PLX_RPC_BUSY, BUSY_RETRY_NS);
 	rpc_tx_flush(&peer->tx);
 	return true;
