@@ -2,16 +2,14 @@
 /* What a sleep and a wake-up cost: measured at start, and updated at run time. */
 #include "lcore_priv.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* At start ----------------------------------------------------------------------------------- */
 
-/* A thread on another CPU writes to an eventfd on which the calling thread sleeps. A lower bound
- * for network cards, whose interrupt adds to it. */
+/* A thread on another CPU writes to an eventfd on which the calling thread sleeps as an lcore does:
+ * through an epoll set. A lower bound for network cards, whose interrupt adds to it. */
 
 #define SAMPLES  64
 #define LEAST    16                   /* samples for a valid result */
@@ -27,8 +25,8 @@
 static _Atomic uint64_t cost_wake_ns = WAKE_NS_GUESS, cost_sleep_ns = SLEEP_NS_GUESS;
 
 struct helper {
-	const struct plx_cpuset *cpus;
-	int fd;
+	struct plx_cpuset cpus;
+	struct fds fds;
 	_Atomic uint32_t asked;    /* samples */
 	_Atomic uint64_t rung_tsc; /* of the last sample */
 };
@@ -38,7 +36,7 @@ static void *help(void *arg)
 	struct helper *helper = arg;
 	uint32_t done = 0;
 
-	plx_topo_pin(lcore_topo, helper->cpus); /* may fail: then the result is less accurate */
+	plx_topo_pin(lcore_topo, &helper->cpus); /* may fail: then the result is less accurate */
 	for (;;) {
 		/* K2 <- K1 */
 		uint32_t asked = atomic_load_explicit(&helper->asked, memory_order_acquire);
@@ -55,7 +53,7 @@ static void *help(void *arg)
 			plx_pause();
 		/* Relaxed: the eventfd orders it. */
 		atomic_store_explicit(&helper->rung_tsc, plx_tsc(), memory_order_relaxed);
-		if (write(helper->fd, &one, sizeof(one)) < 0)
+		if (write(helper->fds.bell.fd, &one, sizeof(one)) < 0)
 			return NULL; /* the sleeper times out */
 	}
 }
@@ -70,21 +68,13 @@ static int by_size(const void *a, const void *b)
 /* Sleep once. Return: duration of the wake-up in ns; 0: timed out. */
 static uint64_t sleep_once(struct helper *helper, uint32_t number)
 {
-	const struct timespec limit = {.tv_nsec = GIVE_UP};
-	struct pollfd fd = {.fd = helper->fd, .events = POLLIN};
-	uint64_t count, tsc;
-	ssize_t bytes;
-
 	/* K1 -> K2 */
 	atomic_store_explicit(&helper->asked, number, memory_order_release);
-	if (ppoll(&fd, 1, &limit, NULL) <= 0)
-		return 0;
-	tsc = plx_tsc();
-	bytes = read(helper->fd, &count, sizeof(count));
-	if (bytes != sizeof(count))
+	if (fds_wait(&helper->fds, GIVE_UP) <= 0)
 		return 0;
 	/* Relaxed: see help(). */
-	return plx_tsc_to_ns(tsc - atomic_load_explicit(&helper->rung_tsc, memory_order_relaxed));
+	return plx_tsc_to_ns(plx_tsc() -
+			     atomic_load_explicit(&helper->rung_tsc, memory_order_relaxed));
 }
 
 static void take_samples(struct helper *helper)
@@ -112,23 +102,21 @@ static void take_samples(struct helper *helper)
  */
 static void measure(void)
 {
-	struct plx_cpuset others = lcore_old_cpus;
-	const struct lcore *self = lcore_get(plx_lcore_id());
-	struct helper helper = {.cpus = &others, .fd = -1};
+	struct helper helper = {.cpus = lcore_old_cpus};
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_t thread;
 
-	for (size_t i = 0; i < PLX_ARRAY_LEN(others.words); i++)
-		others.words[i] &= ~self->cpus.words[i];
-	if (plx_cpuset_count(&others) > 0)
-		helper.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (helper.fd < 0)
+	if (fd < 0)
 		return;
-	if (pthread_create(&thread, NULL, help, &helper) == 0) {
+	plx_cpuset_remove_all(&helper.cpus, &lcore_get(plx_lcore_id())->cpus);
+	if (fds_init(&helper.fds, fd) == 0 && plx_cpuset_count(&helper.cpus) > 0 &&
+	    pthread_create(&thread, NULL, help, &helper) == 0) {
 		take_samples(&helper);
 		atomic_store_explicit(&helper.asked, UINT32_MAX, memory_order_release); /* K1 */
 		pthread_join(thread, NULL);
 	}
-	close(helper.fd);
+	fds_fini(&helper.fds);
+	close(fd);
 }
 
 void idle_measure_costs(void)

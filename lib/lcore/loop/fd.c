@@ -4,7 +4,7 @@
  * turns for the program's descriptors; without any, libraries say when to check. */
 #include "lcore_priv.h"
 
-#include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,16 +34,19 @@ static void call_user(struct plx_watch *watch, uint32_t events)
 
 int fds_wait(struct fds *fds, uint64_t wait_ns)
 {
-	struct timespec timeout = {
+	const struct timespec timeout = {
 		.tv_sec = (time_t)(wait_ns / PLX_NS_PER_S),
 		.tv_nsec = (long)(wait_ns % PLX_NS_PER_S),
 	};
-	uint64_t wait_ms = wait_ns / PLX_NS_PER_MS + (wait_ns % PLX_NS_PER_MS != 0);
-	int count = epoll_pwait2(fds->epoll, fds->events, FDS_BURST, &timeout, NULL);
+	struct pollfd ready = {.fd = fds->epoll, .events = POLLIN};
+	int count = wait_ns ? epoll_pwait2(fds->epoll, fds->events, FDS_BURST, &timeout, NULL)
+			    : epoll_wait(fds->epoll, fds->events, FDS_BURST, 0);
 
-	if (count < 0 && errno != EINTR) /* an old kernel, or a container that forbids it */
-		count = epoll_wait(fds->epoll, fds->events, FDS_BURST,
-				   (int)earlier(wait_ms, INT_MAX));
+	if (count < 0 && errno != EINTR) { /* an old kernel, or a container that forbids it */
+		count = ppoll(&ready, 1, &timeout, NULL);
+		if (count > 0)
+			count = epoll_wait(fds->epoll, fds->events, FDS_BURST, 0);
+	}
 	fds->next = 0;
 	fds->count = count > 0 ? (unsigned)count : 0;
 	return count;

@@ -120,16 +120,34 @@ TEST(a_clock_step_back_stops_no_timer)
 
 static int64_t asleep_step_ns; /* in the next sleep */
 
-static bool is_forbidden; /* as in old containers */
+static bool is_forbidden;     /* as in old containers */
+static unsigned measured;     /* sleeps by epoll_pwait2 of at most MEASURED_NS */
+static int longest_coarse_ms; /* asked of epoll_wait */
+
+/* See idle_cost.c. Sleeps that nothing measures do not have round times. */
+#define MEASURED_NS (10 * PLX_NS_PER_MS)
 
 int __real_epoll_pwait2(int epoll, struct epoll_event *events, int count,
 			const struct timespec *timeout, const sigset_t *mask);
 int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
 			const struct timespec *timeout, const sigset_t *mask);
 
+int __real_epoll_wait(int epoll, struct epoll_event *events, int count, int timeout_ms);
+int __wrap_epoll_wait(int epoll, struct epoll_event *events, int count, int timeout_ms);
+
+int __wrap_epoll_wait(int epoll, struct epoll_event *events, int count, int timeout_ms)
+{
+	if (timeout_ms > longest_coarse_ms)
+		longest_coarse_ms = timeout_ms;
+	return __real_epoll_wait(epoll, events, count, timeout_ms);
+}
+
 int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
 			const struct timespec *timeout, const sigset_t *mask)
 {
+	uint64_t timeout_ns = (uint64_t)timeout->tv_sec * PLX_NS_PER_S + (uint64_t)timeout->tv_nsec;
+
+	measured += timeout_ns == MEASURED_NS;
 	step(asleep_step_ns);
 	asleep_step_ns = 0;
 	if (!is_forbidden)
@@ -147,6 +165,16 @@ TEST(an_lcore_sleeps_without_epoll_pwait2)
 	assert_in_range(idle_stats_of(0).sleeps, 1, 10);
 	assert_in_range(idle_stats_of(0).wakes[PLX_WAKE_TIMER], 1, 10);
 	assert_int_equal(idle_stats_of(0).wakes[PLX_WAKE_MESSAGE], 0);
+	assert_int_equal(longest_coarse_ms, 0); /* milliseconds would make timers late */
+}
+
+TEST(the_cost_of_a_sleep_is_measured_by_the_call_that_lcores_sleep_by)
+{
+	if (plx_cpuset_count(&lcore_old_cpus) < 2)
+		skip(); /* nothing is measured */
+	step_ns = 0;
+	run(&(struct plx_idle_conf){.mode = PLX_IDLE_ADAPTIVE});
+	assert_true(measured > 0);
 }
 
 TEST(a_clock_step_stops_no_timer_of_a_sleeping_lcore)
