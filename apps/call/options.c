@@ -12,7 +12,7 @@ static struct call_conf conf = {
 /* In the order of enum call_format. */
 static const char *const formats[] = {"raw", "text", "hex", "json", NULL};
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_LIST("connect", "ADDR", &conf.services,
 		 "host:port of the service; if repeated, calls go to the one with the fewest open "
 		 "calls"),

@@ -64,7 +64,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 int main(int argc, char **argv)
 {
 	static const char *address;
-	static const struct plx_app_option options[] = {
+	static const struct plx_option options[] = {
 		PLX_ADDRESS("listen", &address,
 			    "host:port to listen on; *:port is every address, port 0 a free one",
 			    .required = true),

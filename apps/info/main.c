@@ -13,7 +13,7 @@
 
 static bool as_json, doctor_only, show_help, show_version;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_FLAG("json", &as_json, "print everything as one JSON object"),
 	PLX_FLAG("doctor", &doctor_only, "print only what to change; with --json everything"),
 	PLX_FLAG("help", &show_help, "this text, also -h"),

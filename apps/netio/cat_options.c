@@ -45,7 +45,7 @@ static const struct {
 	{"--port", &given.port, ~IN(PUSH)},
 };
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &listen_at,
 		    "publish, recv: listen on host:port; *:port is every address, port 0 a free "
 		    "one, printed",

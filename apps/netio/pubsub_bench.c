@@ -23,7 +23,7 @@ const char *const pubsub_modes[] = {"buffered", "at-once", "unbuffered", NULL};
 
 static const char *const policies[] = NETIO_POLICY_NAMES;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &pubsub_conf.listen, "publish at host:port; port 0 takes a free one"),
 	PLX_ADDRESS("connect", &pubsub_conf.connect,
 		    "subscribe to the netio-pubsub-bench at host:port"),

@@ -19,7 +19,7 @@ static uint64_t buffer_bytes = 65536;
 static uint64_t buffer_count; /* 0: the library's default */
 static uint64_t message_max_bytes = 16 << 20;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &listen_address,
 		    "host:port to listen on; *:port is every address, port 0 a free one",
 		    .required = true),

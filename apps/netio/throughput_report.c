@@ -22,7 +22,7 @@ static FILE *json_file;
 
 static const char *const modes[] = {"buffered", "unbuffered", "reference", "ping", NULL};
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("connect", &throughput_conf.connect, "the netio-recv at host:port",
 		    .required = true),
 	PLX_CHOICE("mode", "MODE", &throughput_conf.mode, modes,

@@ -6,7 +6,7 @@ static struct params_conf conf = {
 	.deadline_ns = 5 * PLX_NS_PER_S,
 };
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("serve", "FILE", &conf.serve, "run the service with this SQLite file"),
 	PLX_TEXT("listen", "ADDR", &conf.listen, "host:port of the service; port 0: a free one"),
 	PLX_UINT("publish-port", "PORT", &conf.publish_port, 0, 65535,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The default of two lcores: most measurements are between them. */
-#include "option_words.h"
 #include "perf.h"
 #include "plx_lcore.h"
 
@@ -10,9 +9,8 @@
 /* Whether a word is an EAL option that selects lcores, or might be. */
 static bool chooses_lcores(const char *word)
 {
-	struct plx_options eal = plx_eal_options();
-	int i = plx_option_find(eal, word);
-	const char *name = i < 0 ? "" : eal.at[i].name;
+	int i = plx_option_find(plx_eal_options, word);
+	const char *name = i < 0 ? "" : plx_eal_options[i].name;
 
 	return strcmp(name, "lcores") == 0 || strcmp(name, "coremask") == 0 ||
 	       strcmp(name, "config") == 0;

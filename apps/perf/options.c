@@ -25,7 +25,7 @@ static const char *const places[] = {"both", "one", "two", NULL};
 static const char *const peers[] = {"dpdk", NULL};
 static unsigned peer;
 
-const struct plx_app_option perf_options[] = {
+const struct plx_option perf_options[] = {
 	PLX_UINT("rounds", "N", &perf_conf.rounds, 1, PERF_ROUNDS_MAX,
 		 "interleaved repetitions; the result is the median (default 7)"),
 	PLX_TIME("duration", "TIME", &perf_conf.duration_ns, 100 * PLX_NS_PER_US, 10 * PLX_NS_PER_S,

@@ -40,7 +40,7 @@ struct perf_conf {
 enum perf_on { PERF_ON_BOTH, PERF_ON_ONE, PERF_ON_TWO };
 
 extern struct perf_conf perf_conf;
-extern const struct plx_app_option perf_options[];
+extern const struct plx_option perf_options[];
 
 /** Check the options together. Return: 0; -EINVAL. */
 int perf_check(void);

@@ -23,7 +23,7 @@ static const char *const spreads[] = {"none", "round-robin", "hash", NULL};
 
 const struct ping_conf *const ping_asked = &conf;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &conf.listen,
 		    "answer on host:port; *:port is every address, port 0 a free one"),
 	PLX_ADDRESS("connect", &conf.connect,

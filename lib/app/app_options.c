@@ -9,43 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows as far as words go. */
-static struct plx_options own_options(const struct plx_app *app, struct plx_option *rows)
-{
-	size_t count = 0;
-
-	for (const struct plx_app_option *o = app->options; o && o->name; o++) {
-		assert(count < PLX_OPTIONS_MAX);
-		assert(!o->letter || plx_option_find(plx_eal_options(),
-						     (char[]){'-', o->letter, '\0'}) == -ENOENT);
-		rows[count++] = (struct plx_option){
-			.name = o->name,
-			.placeholder = o->kind == PLX_APP_FLAG ? NULL : o->placeholder,
-			.help = o->help,
-			.letter = o->letter,
-			.may_be_empty = o->may_be_empty,
-			.is_old = o->now,
-		};
-	}
-	return (struct plx_options){rows, count};
-}
-
 /* Find an option as plx_option_find. is_whole_out: whether the word has its whole name. */
-static int find(struct plx_options options, const char *word, bool *is_whole_out)
+static int find(const struct plx_option *options, const char *word, bool *is_whole_out)
 {
 	int index = plx_option_find(options, word);
 
-	*is_whole_out = index >= 0 && strcspn(word, "=") == 2 + strlen(options.at[index].name);
+	*is_whole_out = index >= 0 && strcspn(word, "=") == 2 + strlen(options[index].name);
 	return index;
 }
 
 bool app_options_own(const struct plx_app *app, const char *word, bool eal_first)
 {
-	struct plx_option rows[PLX_OPTIONS_MAX];
-	struct plx_options own = own_options(app, rows);
 	bool own_whole, eal_whole;
-	bool own_has = find(own, word, &own_whole) != -ENOENT || plx_option_lacks_dash(own, word);
-	bool eal_has = find(plx_eal_options(), word, &eal_whole) >= 0;
+	bool own_has = find(app->options, word, &own_whole) != -ENOENT ||
+		       plx_option_lacks_dash(app->options, word);
+	bool eal_has = find(plx_eal_options, word, &eal_whole) >= 0;
 
 	if (!own_has || !eal_has)
 		return !eal_has;
@@ -63,7 +41,7 @@ static int store_in_list(struct plx_app_list *list, const char *given, const cha
 	return 0;
 }
 
-static int store(const struct plx_app_option *option, const char *given, const char *text)
+static int store(const struct plx_option *option, const char *given, const char *text)
 {
 	switch (option->kind) {
 	case PLX_APP_FLAG:
@@ -102,9 +80,10 @@ unsigned plx_app_split_address(const char *address, char host_out[PLX_ADDRESS_MA
 /* seen: bit n is set if option n of the table was given. */
 static int store_once(const struct plx_app *app, const struct plx_option_use *use, uint64_t *seen)
 {
-	const struct plx_app_option *option = &app->options[use->index];
+	const struct plx_option *option = &app->options[use->index];
 	int rc;
 
+	assert(use->index < PLX_OPTIONS_MAX);
 	if (*seen >> use->index & 1 && option->kind != PLX_APP_LIST)
 		return plx_fail(EINVAL, "%s: given twice; give it once", use->given);
 	rc = store(option, use->given, use->text);
@@ -123,17 +102,15 @@ static int store_once(const struct plx_app *app, const struct plx_option_use *us
 
 int app_options_take(const struct plx_app *app, int argc, char *const *argv, uint64_t *seen)
 {
-	struct plx_option rows[PLX_OPTIONS_MAX];
-	struct plx_options own = own_options(app, rows), eal = plx_eal_options();
 	struct plx_option_use use;
-	int count = plx_option_take(own, argc, argv, &use);
+	int count = plx_option_take(app->options, argc, argv, &use);
 
-	if (count == -ENOENT && !plx_option_lacks_dash(own, argv[0]) &&
-	    plx_option_find(eal, argv[0]) >= 0)
+	if (count == -ENOENT && !plx_option_lacks_dash(app->options, argv[0]) &&
+	    plx_option_find(plx_eal_options, argv[0]) >= 0)
 		return plx_fail(EINVAL, "%.*s: an EAL option; %s takes none",
 				(int)strcspn(argv[0], "="), argv[0], app->name);
 	if (count == -ENOENT)
-		return plx_option_unknown(own, eal, argv[0]);
+		return plx_option_unknown(app->options, plx_eal_options, argv[0]);
 	return count < 0 ? count : store_once(app, &use, seen) ?: count;
 }
 
@@ -162,15 +139,11 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 
 void plx_app_print_options(const struct plx_app *app, FILE *out)
 {
-	struct plx_option rows[PLX_OPTIONS_MAX];
-	struct plx_options own = own_options(app, rows);
-
-	for (size_t i = 0; i < own.count; i++) {
+	for (const struct plx_option *option = app->options; option->name; option++) {
 		char help[4096] = "";
 		struct plx_text text = {.out = help, .size = sizeof(help)};
 
-		if (!rows[i].is_old)
-			plx_option_help(&text, &rows[i]);
+		plx_option_help(&text, option);
 		fputs(help, out);
 	}
 }

@@ -3,7 +3,6 @@
 #ifndef APP_PRIV_H
 #define APP_PRIV_H
 
-#include "option_words.h"
 #include "plx_app.h"
 
 #include <stdio.h>

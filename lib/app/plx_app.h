@@ -5,6 +5,7 @@
 #ifndef PLX_APP_H
 #define PLX_APP_H
 
+#include "option_words.h"
 #include "plx_address.h"
 #include "plx_base.h"
 #include "plx_eal.h"
@@ -13,50 +14,8 @@
 
 /* Options ---------------------------------------------------------------------------------- */
 
-enum plx_app_kind {
-	PLX_APP_FLAG,     /**< bool *; takes no value */
-	PLX_APP_STRING,   /**< const char ** */
-	PLX_APP_ADDRESS,  /**< const char **, host:port, checked by plx_address_check */
-	PLX_APP_UINT,     /**< uint64_t *, decimal, min to max */
-	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
-	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 1h */
-	PLX_APP_CHOICE,   /**< unsigned *, index into `choices` */
-	PLX_APP_LIST,     /**< struct plx_app_list *: strings; may be given several times */
-};
-
-#define PLX_APP_LIST_MAX 64
-
-/** The values of a PLX_APP_LIST option, in order. */
-struct plx_app_list {
-	const char *at[PLX_APP_LIST_MAX];
-	unsigned count;
-};
-
-/** One option of an application: a row of a table that ends with PLX_OPTIONS_END. Use the macro of
- * its kind below, which checks the type of `to`. */
-struct plx_app_option {
-	const char *name;        /**< long name without dashes */
-	const char *placeholder; /**< "ADDR", "N": the value in the help text */
-	const char *help;        /**< one line, with the default */
-	enum plx_app_kind kind;
-	union { /* where to store the value; holds the default first */
-		bool *flag;
-		const char **string;
-		uint64_t *number; /* UINT, SIZE, DURATION */
-		unsigned *choice;
-		struct plx_app_list *list;
-	} to;
-	uint64_t min, max;          /**< UINT, SIZE, DURATION (ns); max 0: no limit */
-	const char *const *choices; /**< CHOICE: ends with NULL */
-	bool *given;                /**< set if the option was given; may be NULL */
-	char letter;                /**< "-p" for "--port"; 0: none. Not an EAL letter */
-	bool may_be_empty;          /**< STRING: "" is a valid value */
-	bool required;              /**< must be given */
-	const char *now; /**< not NULL: a deprecated name. The help omits it, and a warning names
-			  * this replacement: "--connect ADDR" */
-};
-
-/* Rows. `...` is the help, then any further members, such as `.letter = 'p'`. */
+/* Rows of a table that ends with PLX_OPTIONS_END, each by the macro of its kind, which checks the
+ * type of `to`. `...` is the help, then any further members, such as `.letter = 'p'`. */
 #define PLX_OPTION(kind_, member_, name_, placeholder_, to_, ...) \
 	{.name = (name_),                                         \
 	 .placeholder = (placeholder_),                           \
@@ -90,7 +49,7 @@ struct plx_app {
 			       * one line without option names */
 	const char *examples; /**< two lines: "  plx-ping --self --explain" */
 	const char *page;     /**< in doc: "apps/plx-ping.md" */
-	const struct plx_app_option *options;
+	const struct plx_option *options;
 	const char *idle; /**< --idle unless the user gives it; NULL: the EAL's default */
 	/** Check the options in combination; may be NULL. Return: 0; plx_fail(EINVAL, ...). */
 	int (*check)(void);

@@ -3,6 +3,7 @@
  */
 #include "option_words.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,28 +16,25 @@ static bool is_long(const char *word)
 	return word[0] == '-' && word[1] == '-' && word[2];
 }
 
-bool plx_option_lacks_dash(struct plx_options options, const char *word)
+bool plx_option_lacks_dash(const struct plx_option *options, const char *word)
 {
-	for (size_t i = 0; i < options.count; i++)
-		if (word[0] == '-' && strcmp(word + 1, options.at[i].name) == 0)
+	for (; options && options->name; options++)
+		if (word[0] == '-' && strcmp(word + 1, options->name) == 0)
 			return true;
 	return false;
 }
 
 /* The option that "-p", or "-p" with its value, means. */
-static int find_letter(struct plx_options options, const char *word)
+static int find_letter(const struct plx_option *options, const char *word)
 {
-	for (size_t i = 0; i < options.count && word[0] == '-'; i++) {
-		const struct plx_option *option = &options.at[i];
-
-		if (option->letter && option->letter == word[1] &&
-		    (option->placeholder || !word[2]))
-			return (int)i;
-	}
+	for (int i = 0; word[0] == '-' && options && options[i].name; i++)
+		if (options[i].letter && options[i].letter == word[1] &&
+		    (options[i].placeholder || !word[2]))
+			return i;
 	return -ENOENT;
 }
 
-int plx_option_find(struct plx_options options, const char *word)
+int plx_option_find(const struct plx_option *options, const char *word)
 {
 	size_t length = strcspn(word, "=");
 	char candidates[256] = "";
@@ -45,33 +43,36 @@ int plx_option_find(struct plx_options options, const char *word)
 
 	if (!is_long(word))
 		return plx_option_lacks_dash(options, word) ? -ENOENT : find_letter(options, word);
-	for (size_t i = 0; i < options.count && length > 2; i++) {
-		const char *name = options.at[i].name;
+	for (int i = 0; length > 2 && options && options[i].name; i++) {
+		const char *name = options[i].name;
 
 		if (strncmp(name, word + 2, length - 2) != 0)
 			continue;
 		if (name[length - 2] == '\0')
-			return (int)i;
+			return i;
 		plx_text_add(&text, "%s--%s", text.used ? " or " : "", name);
-		found = found == -ENOENT ? (int)i : -EINVAL;
+		found = found == -ENOENT ? i : -EINVAL;
 	}
 	if (found == -EINVAL)
 		plx_fail(EINVAL, "%.*s: ambiguous; give %s", (int)length, word, candidates);
 	return found;
 }
 
-static const char *nearest_of(struct plx_options options, const char *word)
+static const char *nearest_of(const struct plx_option *options, const char *word)
 {
 	const char *names[PLX_OPTIONS_MAX];
 	size_t count = 0;
 
-	for (size_t i = 0; i < options.count; i++)
-		if (!options.at[i].is_old)
-			names[count++] = options.at[i].name;
+	for (; options && options->name; options++) {
+		assert(count < PLX_OPTIONS_MAX);
+		if (!options->now)
+			names[count++] = options->name;
+	}
 	return plx_suggest(word, names, count);
 }
 
-int plx_option_unknown(struct plx_options first, struct plx_options second, const char *word)
+int plx_option_unknown(const struct plx_option *first, const struct plx_option *second,
+		       const char *word)
 {
 	bool is_option = word[0] == '-' && word[1] && strcmp(word, "--") != 0;
 	const char *nearest = nearest_of(first, word) ?: nearest_of(second, word);
@@ -104,16 +105,17 @@ static int take_value(const struct plx_option *option, const char *word, const c
 			use->given, option->placeholder);
 }
 
-int plx_option_take(struct plx_options options, int argc, char *const *argv,
+int plx_option_take(const struct plx_option *options, int argc, char *const *argv,
 		    struct plx_option_use *use_out)
 {
 	const char *word = argv[0];
 	int index = plx_option_find(options, word);
-	const struct plx_option *option = &options.at[index < 0 ? 0 : index];
+	const struct plx_option *option;
 
-	*use_out = (struct plx_option_use){.index = index};
 	if (index < 0)
 		return index;
+	option = &options[index];
+	*use_out = (struct plx_option_use){.index = index};
 	if (is_long(word))
 		snprintf(use_out->given, sizeof(use_out->given), "--%s", option->name);
 	else
@@ -158,6 +160,8 @@ void plx_option_help(struct plx_text *out, const struct plx_option *option)
 	const char *line = option->help;
 	char left[64], letter[8] = "";
 
+	if (option->now)
+		return;
 	if (option->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
 	snprintf(left, sizeof(left), "  %s--%s %s", letter, option->name,

@@ -11,35 +11,65 @@ PLX_BEGIN_DECLS
 
 #define PLX_OPTIONS_MAX 64 /* of a table */
 
-/** An option, as far as its words go. */
-struct plx_option {
-	const char *name;        /* without dashes */
-	const char *placeholder; /* of its value in the help; NULL: takes no value */
-	const char *help;
-	char letter;       /* 0: none */
-	bool may_be_empty; /* the value */
-	bool is_old;       /* accepted, but not suggested */
+enum plx_app_kind {
+	PLX_APP_FLAG,     /**< bool *; takes no value */
+	PLX_APP_STRING,   /**< const char ** */
+	PLX_APP_ADDRESS,  /**< const char **, host:port, checked by plx_address_check */
+	PLX_APP_UINT,     /**< uint64_t *, decimal, min to max */
+	PLX_APP_SIZE,     /**< uint64_t *, bytes: 64, 4K, 1M, 2G; min to max */
+	PLX_APP_DURATION, /**< uint64_t *, nanoseconds: 10 (seconds), 1.5s, 500ms, 20us, 1h */
+	PLX_APP_CHOICE,   /**< unsigned *, index into `choices` */
+	PLX_APP_LIST,     /**< struct plx_app_list *: strings; may be given several times */
 };
 
-struct plx_options {
-	const struct plx_option *at;
-	size_t count;
+#define PLX_APP_LIST_MAX 64
+
+/** The values of a PLX_APP_LIST option, in order. */
+struct plx_app_list {
+	const char *at[PLX_APP_LIST_MAX];
+	unsigned count;
+};
+
+/** An option: a row of a table that one without a name ends. */
+struct plx_option {
+	const char *name;        /**< without dashes */
+	const char *placeholder; /**< of its value in the help: "ADDR", "N"; NULL: takes none */
+	const char *help;        /**< with the default */
+	const char *now;   /**< not NULL: a deprecated name, accepted but not suggested. The help
+			    * omits it, and a warning names this replacement: "--connect ADDR" */
+	char letter;       /**< "-p" for "--port"; 0: none */
+	bool may_be_empty; /**< the value */
+
+	/* Only for lib/app, which stores values by it. */
+	bool required; /**< must be given */
+	bool *given;   /**< set if the option was given; may be NULL */
+	enum plx_app_kind kind;
+	union { /* where to store the value; holds the default first */
+		bool *flag;
+		const char **string;
+		uint64_t *number; /* UINT, SIZE, DURATION */
+		unsigned *choice;
+		struct plx_app_list *list;
+	} to;
+	uint64_t min, max;          /**< UINT, SIZE, DURATION (ns); max 0: no limit */
+	const char *const *choices; /**< CHOICE: ends with NULL */
 };
 
 /** The options of the EAL. */
-struct plx_options plx_eal_options(void);
+extern const struct plx_option *const plx_eal_options;
 
 /** Find the option that a word means: its letter, its name, or else the only name with that prefix.
  * word: as typed, "--lcor=0-3" or "-l0". Return: the index; -ENOENT no match; -EINVAL ambiguous,
  * the text names the candidates. */
-int plx_option_find(struct plx_options options, const char *word);
+int plx_option_find(const struct plx_option *options, const char *word);
 
 /** Return whether the word lacks a dash of the option's name: "-lcores". */
-bool plx_option_lacks_dash(struct plx_options options, const char *word);
+bool plx_option_lacks_dash(const struct plx_option *options, const char *word);
 
 /** Set the error text for a word that plx_option_find did not find in two tables, with the nearest
- * name. Return: -EINVAL. */
-int plx_option_unknown(struct plx_options first, struct plx_options second, const char *word);
+ * name. second: may be NULL. Return: -EINVAL. */
+int plx_option_unknown(const struct plx_option *first, const struct plx_option *second,
+		       const char *word);
 
 /** An option as it was given. */
 struct plx_option_use {
@@ -51,7 +81,7 @@ struct plx_option_use {
 /** Read the option that begins with argv[0], and its value: after "=", after the letter, or the
  * next word. "-1" and "-.5" are values, other words with a dash are not. Return: the number of
  * words, 1 or 2; as plx_option_find; -EINVAL a value is missing, or not allowed. */
-int plx_option_take(struct plx_options options, int argc, char *const *argv,
+int plx_option_take(const struct plx_option *options, int argc, char *const *argv,
 		    struct plx_option_use *use_out);
 
 struct plx_eal_conf;
@@ -63,7 +93,7 @@ int plx_eal_take(int argc, char *const *argv, struct plx_eal_conf *conf);
 int plx_option_choice(const char *given, const char *text, const char *const *words,
 		      unsigned *index_out);
 
-/** Append the help of an option, in two columns. */
+/** Append the help of an option, in two columns; nothing for a deprecated one. */
 void plx_option_help(struct plx_text *out, const struct plx_option *option);
 
 /** The known name nearest to `word` ("--lcore" gives "lcores"), or NULL if none is close.

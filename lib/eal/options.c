@@ -12,20 +12,16 @@
 		.help = (help_),                                                        \
 		.letter = (letter_),                                                    \
 	},
-static const struct plx_option words[OPT_COUNT] = {EAL_OPTIONS(AS_WORDS)};
-
-struct plx_options plx_eal_options(void)
-{
-	return (struct plx_options){words, OPT_COUNT};
-}
+static const struct plx_option words[OPT_COUNT + 1] = {EAL_OPTIONS(AS_WORDS)};
+const struct plx_option *const plx_eal_options = words;
 
 int plx_eal_take(int argc, char *const *argv, struct plx_eal_conf *conf)
 {
 	struct plx_option_use use;
-	int count = plx_option_take(plx_eal_options(), argc, argv, &use);
+	int count = plx_option_take(words, argc, argv, &use);
 
 	if (count == -ENOENT)
-		return plx_option_unknown(plx_eal_options(), (struct plx_options){0}, argv[0]);
+		return plx_option_unknown(words, NULL, argv[0]);
 	if (count < 0)
 		return count;
 	return eal_conf_set(conf, (enum eal_option_id)use.index, use.text, use.given) ?: count;

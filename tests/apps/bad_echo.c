@@ -11,7 +11,7 @@ static unsigned fault;
 static uint64_t after;
 static uint64_t answered;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "host:port"),
 	PLX_CHOICE("fault", "KIND", &fault, faults,
 		   "flip one bit of a message, shorten it, refuse links, or hang in the loop"),

@@ -14,7 +14,7 @@ static const char *listen_address, *text;
 static unsigned colour;
 static bool hold, hang, verbose;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "an address (default: none)"),
 	PLX_TEXT("text", "TEXT", &text, "any text (default: none)"),
 	PLX_UINT("count", "N", &count, 1, 1000, "a number, 1 to 1000 (default: 1)"),

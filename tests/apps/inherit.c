@@ -14,7 +14,7 @@
 
 static const char *listen_address, *connect_address;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "wait for one link"),
 	PLX_TEXT("connect", "ADDR", &connect_address, "open one link"),
 	PLX_OPTIONS_END,

@@ -15,7 +15,7 @@ static uint64_t sent, round_number;
 static uint8_t *payload;
 static int status;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "receive"),
 	PLX_TEXT("connect", "ADDR", &connect_address, "send"),
 	PLX_UINT("count", "N", &count, 1, 0, "messages of a round (default 1)"),

@@ -21,7 +21,7 @@ static uint64_t link_count = 1;
 static struct one *links;
 static uint64_t started, opened, echoed, closed, lost;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("connect", "ADDR", &connect_address, "of a plx-echo"),
 	PLX_UINT("links", "N", &link_count, 1, 100000, "how many (default 1)"),
 	PLX_OPTIONS_END,

@@ -18,7 +18,7 @@
 
 static struct plx_app_list services;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_LIST("connect", "ADDR", &services, "whose parameters load/0 to load/7 are set"),
 	PLX_OPTIONS_END,
 };

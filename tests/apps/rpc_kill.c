@@ -24,7 +24,7 @@ static struct plx_app_list services;
 static uint64_t identity;
 static int log_fd = -1;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "be a service"),
 	PLX_LIST("connect", "ADDR", &services, "be a client of it"),
 	PLX_UINT("identity", "N", &identity, 0, 0, "the client's number"),

@@ -179,7 +179,7 @@ static const char *cpus_text, *json;
 static uint64_t duration_ns = DURATION_NS;
 static bool help;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("cpus", "N,...", &cpus_text, "CPUs to watch (default: all that are allowed)"),
 	PLX_TIME("duration", "S", &duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,
 		 "for how long (default 2s)"),

@@ -26,7 +26,7 @@ static uint64_t duration_ns = 2 * PLX_NS_PER_S;
 static struct raw_options run_options = {
 	.name = "link-beside", .idle = "poll", .size = PING_BYTES, .warmup = 5000};
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "serve"),
 	PLX_TEXT("connect", "ADDR", &connect_address, "of the server"),
 	PLX_TIME("duration", "S", &duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,

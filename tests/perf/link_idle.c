@@ -41,7 +41,7 @@ static struct {
 	char provider[32];
 } result;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &listen_address, "where many_links comes"),
 	PLX_UINT("links", "N", &link_count, 1, 100000, "how many will come"),
 	PLX_TIME("duration", "S", &duration_ns, PLX_NS_PER_MS, 3600 * PLX_NS_PER_S,

@@ -31,7 +31,7 @@ static uint64_t duration_ns = 5 * PLX_NS_PER_S;
 static bool durable;
 static const char *out;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("connect", &service, "host:port of plx-params", .required = true),
 	PLX_UINT("parameters", "N", &parameters, 1, PARAMETERS_MAX,
 		 "how many are defined (default 100000)"),

@@ -18,7 +18,7 @@ static const char *const cqs[] = {"fd", "none", NULL};
 static const char *const idles[] = {"poll", "event", NULL};
 
 /* Options of every baseline. */
-static const struct plx_app_option common[] = {
+static const struct plx_option common[] = {
 	PLX_TEXT("listen", "ADDR", &listen_at,
 		 "be the server, which takes the size from its client and ends with it"),
 	PLX_TEXT("connect", "ADDR", &connect_to, "be the client, and measure"),
@@ -37,23 +37,23 @@ static const struct plx_app_option common[] = {
 };
 
 /* Options of some. */
-static const struct plx_app_option choose_provider = PLX_TEXT(
+static const struct plx_option choose_provider = PLX_TEXT(
 	"provider", "P", &values.provider, "libfabric's provider of FI_EP_MSG: tcp, net, ...");
-static const struct plx_app_option choose_cq = PLX_CHOICE(
+static const struct plx_option choose_cq = PLX_CHOICE(
 	"cq", "KIND", &cq, cqs, "completion queue: fd (can sleep) or none (default fd)");
-static const struct plx_app_option choose_idle = PLX_CHOICE(
+static const struct plx_option choose_idle = PLX_CHOICE(
 	"idle", "HOW", &idle, idles,
 	"poll, or event: sleep until a message is there (default poll)", .given = &idle_given);
-static const struct plx_app_option choose_copy = PLX_FLAG(
+static const struct plx_option choose_copy = PLX_FLAG(
 	"copy", &values.copy, "client: send copies, not from where messages lie");
-static const struct plx_app_option stream[] = {
+static const struct plx_option stream[] = {
 	PLX_UINT("window", "N", &values.window, 1, RAW_POSTED_MAX,
 		 "sends in flight, unless injected (default by size)"),
 	PLX_UINT("posted", "N", &values.posted, 1, RAW_POSTED_MAX,
 		 "server: receives posted ahead (default by size)"),
 };
 
-static void collect(const struct raw_program *program, struct plx_app_option *table)
+static void collect(const struct raw_program *program, struct plx_option *table)
 {
 	memcpy(table, common, sizeof(common));
 	table += PLX_ARRAY_LEN(common);
@@ -69,7 +69,7 @@ static void collect(const struct raw_program *program, struct plx_app_option *ta
 		memcpy(table, stream, sizeof(stream));
 		table += PLX_ARRAY_LEN(stream);
 	}
-	*table = (struct plx_app_option)PLX_OPTIONS_END;
+	*table = (struct plx_option)PLX_OPTIONS_END;
 }
 
 static const char *address_of(const struct raw_program *program)
@@ -139,7 +139,7 @@ static int check(const struct raw_program *program)
 
 int raw_parse(int argc, char **argv, const struct raw_program *program, struct raw_options *options)
 {
-	struct plx_app_option table[OPTIONS_MAX];
+	struct plx_option table[OPTIONS_MAX];
 	const struct plx_app app = {.name = program->name, .options = table};
 	int rc;
 

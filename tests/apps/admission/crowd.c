@@ -16,7 +16,7 @@ static const char *connect_address;
 static unsigned kind;
 static uint64_t count = 1, cpu_ns;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("connect", &connect_address, "of a crowd-server", .required = true),
 	PLX_CHOICE("as", "KIND", &kind, kinds, "subscribers or clients"),
 	PLX_UINT("count", "N", &count, 1, 10000, "how many (default 1)"),

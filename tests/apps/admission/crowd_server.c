@@ -17,7 +17,7 @@ static unsigned kind;
 static uint64_t expected, within_ns = 10 * PLX_NS_PER_S;
 static bool is_patient;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("listen", &listen_address, "where", .required = true),
 	PLX_CHOICE("as", "KIND", &kind, kinds, "publisher, service or links"),
 	PLX_UINT("expect", "N", &expected, 1, 0, "connections to time (default: none)"),

@@ -8,7 +8,7 @@
 static const char *connect_address;
 static uint64_t tries = 1, gap_ns = 300 * PLX_NS_PER_MS;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("connect", &connect_address, "of a crowd-server --as links", .required = true),
 	PLX_UINT("tries", "N", &tries, 1, 1000, "links (default 1)"),
 	PLX_TIME("gap", "TIME", &gap_ns, 0, 0, "from the end of one to the next (default 300ms)"),

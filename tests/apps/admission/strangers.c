@@ -24,7 +24,7 @@ static const char *connect_address, *from;
 static uint64_t count = 1, rate, for_ns = 10 * PLX_NS_PER_S, address_count = 1;
 static bool says_hello, leaves, comes_again, has_networks;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_ADDRESS("connect", &connect_address, "of the server, a number", .required = true),
 	PLX_TEXT("from", "IP", &from, "source address (default: the kernel's choice)"),
 	PLX_UINT("addresses", "N", &address_count, 1, 65536, "consecutive ones from there on"),

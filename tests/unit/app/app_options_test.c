@@ -21,7 +21,7 @@ static struct {
 	const char *title, *from;
 } values;
 
-static const struct plx_app_option options[] = {
+static const struct plx_option options[] = {
 	PLX_TEXT("listen", "ADDR", &values.listen, "an address", .given = &values.listen_given),
 	PLX_UINT("count", "N", &values.count, 1, 1000, "a number"),
 	PLX_SIZE("size", "BYTES", &values.size_bytes, 0, 1 << 20, "a size"),
@@ -200,7 +200,7 @@ TEST(bad_options_are_reported)
 
 TEST(required_options_must_be_given)
 {
-	static const struct plx_app_option one[] = {
+	static const struct plx_option one[] = {
 		PLX_FLAG("verify", &values.verify, "look at the content"),
 		PLX_ADDRESS("from", &values.from, "an address", .required = true),
 		PLX_OPTIONS_END,
@@ -248,7 +248,7 @@ TEST(options_of_the_program_are_separated_from_those_of_the_eal)
 
 TEST(a_name_that_both_have_is_the_programs_except_before_the_dashes)
 {
-	static const struct plx_app_option both[] = {
+	static const struct plx_option both[] = {
 		PLX_FLAG("provider", &values.verify, ""),
 		PLX_FLAG("heartbeat-log", &values.quiet, ""),
 		PLX_OPTIONS_END,
@@ -265,7 +265,7 @@ TEST(a_name_that_both_have_is_the_programs_except_before_the_dashes)
 
 TEST(an_option_of_the_program_is_suggested_before_one_of_the_eal)
 {
-	static const struct plx_app_option near[] = {
+	static const struct plx_option near[] = {
 		PLX_FLAG("hugo", &values.verify, ""),
 		PLX_OPTIONS_END,
 	};
@@ -282,7 +282,7 @@ TEST(an_option_of_the_program_is_suggested_before_one_of_the_eal)
 /* What parsing writes to standard error. Return: its result. */
 static int parse_renamed(const char *word, char text[256])
 {
-	static const struct plx_app_option two[] = {
+	static const struct plx_option two[] = {
 		PLX_LIST("connect", "ADDR", &values.tags, "where to"),
 		PLX_LIST("service", "ADDR", &values.tags, "", .now = "--connect ADDR"),
 		PLX_OPTIONS_END,
@@ -335,7 +335,7 @@ TEST(an_address_is_split_at_its_last_colon)
 
 TEST(help_lists_options_in_columns)
 {
-	static const struct plx_app_option two[] = {
+	static const struct plx_option two[] = {
 		PLX_FLAG("verify", NULL, "look at it"),
 		PLX_TEXT("old", "VALUE", NULL, "the help omits it", .now = "--verify"),
 		PLX_TEXT("a-name-that-needs-a-line", "VALUE", NULL,

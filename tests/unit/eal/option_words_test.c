@@ -2,16 +2,16 @@
 #include "option_words.h"
 #include "plx_test.h"
 
-static const struct plx_option rows[] = {
+static const struct plx_option options[] = {
 	{.name = "rate-limit", .placeholder = "N"},
 	{.name = "rate", .placeholder = "N", .letter = 'r'},
 	{.name = "rated"},
 	{.name = "coremask", .placeholder = "MASK"},
 	{.name = "config", .placeholder = "FILE", .may_be_empty = true},
 	{.name = "quiet", .letter = 'q'},
-	{.name = "old", .is_old = true},
+	{.name = "old", .now = "--new"},
+	{.name = NULL},
 };
-static const struct plx_options options = {rows, PLX_ARRAY_LEN(rows)};
 
 PLX_TEST(an_exact_name_is_preferred_to_longer_ones)
 {
@@ -51,18 +51,16 @@ PLX_TEST(words_that_are_no_options_are_not_found)
 
 PLX_TEST(an_unknown_option_is_refused_with_the_nearest_name)
 {
-	const struct plx_options none = {0};
-
-	assert_int_equal(plx_option_unknown(none, options, "--confg=1"), -EINVAL);
+	assert_int_equal(plx_option_unknown(NULL, options, "--confg=1"), -EINVAL);
 	assert_string_equal(plx_error(), "--confg: unknown option; did you mean --config? "
 					 "(--help lists all)");
-	assert_int_equal(plx_option_unknown(options, none, "--frobnicate"), -EINVAL);
+	assert_int_equal(plx_option_unknown(options, NULL, "--frobnicate"), -EINVAL);
 	assert_string_equal(plx_error(), "--frobnicate: unknown option (--help lists all)");
-	assert_int_equal(plx_option_unknown(options, none, "--olt"), -EINVAL);
+	assert_int_equal(plx_option_unknown(options, NULL, "--olt"), -EINVAL);
 	assert_string_equal(plx_error(), "--olt: unknown option (--help lists all)");
-	assert_fails(plx_option_unknown(none, options, "-quiet"), -EINVAL,
+	assert_fails(plx_option_unknown(NULL, options, "-quiet"), -EINVAL,
 		     "-quiet: a long option has two dashes; give --quiet");
-	assert_fails(plx_option_unknown(options, none, "quiet"), -EINVAL, "quiet: not an option; ");
+	assert_fails(plx_option_unknown(options, NULL, "quiet"), -EINVAL, "quiet: not an option; ");
 }
 
 PLX_TEST(a_value_belongs_to_its_option)

@@ -153,7 +153,7 @@ PLX_TEST(the_help_describes_every_option)
 	char wanted[64];
 
 	for (size_t i = 0; i < OPT_COUNT; i++) {
-		const struct plx_option *option = &plx_eal_options().at[i];
+		const struct plx_option *option = &plx_eal_options[i];
 
 		snprintf(wanted, sizeof(wanted), "--%s %s", option->name,
 			 option->placeholder ? option->placeholder : "");
