@@ -77,6 +77,18 @@ static inline uint64_t plx_random_next(uint64_t *seed)
 /** plx_parse_size of a number in MiB unless it has a unit. */
 int plx_parse_mib(const char *option, const char *text, uint64_t max, uint64_t *bytes_out);
 
+/** Read the start of a small file of /proc or /sys, without trailing white space. The format gives
+ * the path. Thread: any. Return whether the file has content; otherwise `out` is "". */
+bool plx_read_file(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
+
+/** folder: of a control group, below root. is_v2: of version 2 of control groups. */
+typedef void (*plx_cgroup_fn)(void *arg, const char *folder, bool is_v2);
+
+/** Visit the control group of this process that has the controller ("cpu"), and its parents: their
+ * limits hold too. In a container the path is the host's, but the group's files are at the root,
+ * which is visited last. root: replaces "/". Thread: any. */
+void plx_cgroup_visit(const char *root, const char *controller, plx_cgroup_fn visit, void *arg);
+
 /** Check that a file or memfd of this process may grow to size_bytes. Beyond RLIMIT_FSIZE (`ulimit
  * -f`) the kernel sends SIGXFSZ, which ends the process. Thread: any. Return: 0; -EFBIG, the text
  * names the limit. */

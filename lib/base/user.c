@@ -21,13 +21,10 @@
 static uint32_t overflow_id(const char *path)
 {
 	uint32_t id = OVERFLOW_ID_DEFAULT;
-	FILE *file = fopen(path, "re");
+	char text[16];
 
-	if (!file)
-		return id;
-	if (fscanf(file, "%" SCNu32, &id) != 1)
-		id = OVERFLOW_ID_DEFAULT;
-	fclose(file);
+	if (plx_read_file(text, sizeof(text), "%s", path))
+		sscanf(text, "%" SCNu32, &id);
 	return id;
 }
 

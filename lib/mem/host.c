@@ -4,37 +4,29 @@
 #include "mem_priv.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <numa.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #define LINE_BYTES 1024
-#define PATH_BYTES (LINE_BYTES + 64)
 
 /* Read the number after `key` in a file of "key number" lines; with an empty key, the first number.
  * The format gives the path. */
 PLX_PRINTF(3, 4)
 static bool read_number(const char *key, uint64_t *value_out, const char *format, ...)
 {
-	char path[PATH_BYTES], line[LINE_BYTES];
-	bool found = false;
+	char path[PATH_MAX], text[8192];
+	const char *at;
 	va_list args;
-	FILE *file;
 
 	va_start(args, format);
 	vsnprintf(path, sizeof(path), format, args);
 	va_end(args);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	while (!found && fgets(line, sizeof(line), file)) {
-		const char *at = strstr(line, key);
-
-		found = at && sscanf(at + strlen(key), "%" SCNu64, value_out) == 1;
-	}
-	fclose(file);
-	return found;
+	plx_read_file(text, sizeof(text), "%s", path);
+	at = strstr(text, key);
+	return at && sscanf(at + strlen(key), "%" SCNu64, value_out) == 1;
 }
 
 /* Nodes ------------------------------------------------------------------------------------ */
@@ -95,70 +87,22 @@ const char *mem_nodes_format(char *out, size_t size)
 
 /* Free memory ------------------------------------------------------------------------------ */
 
-/* A version of control groups: its mount point and its file names. */
-struct cgroup_kind {
-	const char *mark; /* in its line of /proc/self/cgroup */
-	const char *root, *limit, *usage;
-	const char *cache; /* in memory.stat: counted as used, but reclaimable */
-};
-
-static const struct cgroup_kind cgroup_kinds[] = {
-	{"0::", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
-	{":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-	 "total_inactive_file"},
-};
-
-static uint64_t left_in_group(const struct cgroup_kind *kind, const char *group)
+/* Lower *arg to the memory left in a control group. */
+static void take_group(void *arg, const char *folder, bool is_v2)
 {
-	uint64_t limit, usage, cache = 0;
+	uint64_t *least = arg, limit, usage, cache = 0, left;
 
-	if (!read_number("", &limit, "%s%s/%s", kind->root, group, kind->limit) ||
-	    !read_number("", &usage, "%s%s/%s", kind->root, group, kind->usage))
-		return UINT64_MAX;
-	read_number(kind->cache, &cache, "%s%s/memory.stat", kind->root, group);
+	if (!read_number("", &limit, "%s/%s", folder,
+			 is_v2 ? "memory.max" : "memory.limit_in_bytes") ||
+	    !read_number("", &usage, "%s/%s", folder,
+			 is_v2 ? "memory.current" : "memory.usage_in_bytes"))
+		return;
+	/* Counted as used, but reclaimable. */
+	read_number(is_v2 ? "inactive_file" : "total_inactive_file", &cache, "%s/memory.stat",
+		    folder);
 	usage -= cache < usage ? cache : usage;
-	return usage < limit ? limit - usage : 0;
-}
-
-/* The least memory left in the group and its parents. */
-static uint64_t left_up_to_root(const struct cgroup_kind *kind, char *group)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (char *slash = group; slash;) {
-		uint64_t left = left_in_group(kind, group);
-
-		least = left < least ? left : least;
-		slash = strrchr(group, '/');
-		if (slash)
-			*slash = '\0';
-	}
-	return least;
-}
-
-static uint64_t cgroup_available(void)
-{
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	uint64_t least = UINT64_MAX;
-	char line[LINE_BYTES];
-
-	if (!file)
-		return least;
-	while (fgets(line, sizeof(line), file)) {
-		line[strcspn(line, "\n")] = '\0';
-		for (size_t i = 0; i < PLX_ARRAY_LEN(cgroup_kinds); i++) {
-			char *at = strstr(line, cgroup_kinds[i].mark);
-
-			if (!at)
-				continue;
-			uint64_t left = left_up_to_root(&cgroup_kinds[i],
-							at + strlen(cgroup_kinds[i].mark));
-			if (left < least)
-				least = left;
-		}
-	}
-	fclose(file);
-	return least;
+	left = usage < limit ? limit - usage : 0;
+	*least = left < *least ? left : *least;
 }
 
 /* Free memory on a node plus the file cache, which the kernel can reclaim. */
@@ -177,8 +121,9 @@ static uint64_t node_available(int node)
 
 uint64_t mem_available(int node)
 {
-	uint64_t least = cgroup_available(), kb;
+	uint64_t least = UINT64_MAX, kb;
 
+	plx_cgroup_visit("", "memory", take_group, &least);
 	if (read_number("MemAvailable:", &kb, "/proc/meminfo") && kb << 10 < least)
 		least = kb << 10;
 	if (node != PLX_NODE_ANY && node_available(node) < least)

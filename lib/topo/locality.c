@@ -2,34 +2,12 @@
 /* Locate devices by small files of sysfs. */
 #include "topo_priv.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-bool topo_read(char *out, size_t size, const char *format, ...)
-{
-	char path[PATH_MAX];
-	size_t used = 0;
-	va_list args;
-
-	va_start(args, format);
-	int len = vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	FILE *file = (size_t)len < sizeof(path) ? fopen(path, "re") : NULL;
-
-	if (file) {
-		used = fread(out, 1, size - 1, file);
-		fclose(file);
-	}
-	while (used > 0 && isspace((unsigned char)out[used - 1]))
-		used--;
-	out[used] = '\0';
-	return used > 0;
-}
 
 /* The kernel writes "-1" if the node is unknown. */
 static int parse_node(const char *text)
@@ -48,9 +26,9 @@ int topo_read_node(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(folder, sizeof(folder), format, args);
 	va_end(args);
-	topo_read(text, sizeof(text), "%s/numa_node", folder);
+	plx_read_file(text, sizeof(text), "%s/numa_node", folder);
 	if (parse_node(text) < 0) /* a virtio device: its parent is the PCI device */
-		topo_read(text, sizeof(text), "%s/../numa_node", folder);
+		plx_read_file(text, sizeof(text), "%s/../numa_node", folder);
 	return parse_node(text);
 }
 

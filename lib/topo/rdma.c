@@ -61,7 +61,7 @@ static bool find_name(const char *root, const char *folder, const char *file, co
 	for (int i = 0; i < names.count && !found; i++) {
 		const char *name = names.entries[i]->d_name;
 
-		topo_read(content, sizeof(content), "%s%s/%s/%s", root, folder, name, file);
+		plx_read_file(content, sizeof(content), "%s%s/%s/%s", root, folder, name, file);
 		found = strcmp(content, text) == 0 && copy_name(out, size, name);
 	}
 	free_names(&names);
@@ -85,7 +85,8 @@ static bool netdev_of_mac(const char *root, const char *device, struct plx_rdma_
 {
 	char gid[48], mac[18];
 
-	topo_read(gid, sizeof(gid), "%s" CLASS "/%s/ports/%u/gids/0", root, device, port->number);
+	plx_read_file(gid, sizeof(gid), "%s" CLASS "/%s/ports/%u/gids/0", root, device,
+		      port->number);
 	if (strlen(gid) < 14)
 		return false;
 	snprintf(mac, sizeof(mac), "%.2s:%.2s:%.2s:%.2s:%.2s:%.2s", gid, gid + 2, gid + 5, gid + 7,
@@ -99,9 +100,10 @@ static void find_netdev(const char *root, const struct plx_rdma_device *device,
 	const char *name = device->name;
 
 	/* RoCE: each GID has an interface; use the first GID's. rxe reports it per device. */
-	if (!topo_read(port->netdev, sizeof(port->netdev),
-		       "%s" CLASS "/%s/ports/%u/gid_attrs/ndevs/0", root, name, port->number) &&
-	    !topo_read(port->netdev, sizeof(port->netdev), "%s" CLASS "/%s/parent", root, name) &&
+	if (!plx_read_file(port->netdev, sizeof(port->netdev),
+			   "%s" CLASS "/%s/ports/%u/gid_attrs/ndevs/0", root, name, port->number) &&
+	    !plx_read_file(port->netdev, sizeof(port->netdev), "%s" CLASS "/%s/parent", root,
+			   name) &&
 	    !netdev_of_function(root, name, port) && device->transport == PLX_RDMA_IWARP)
 		netdev_of_mac(root, name, port);
 }
@@ -113,10 +115,10 @@ static void read_port(const char *root, const struct plx_rdma_device *device, co
 
 	snprintf(folder, sizeof(folder), "%s" CLASS "/%s/ports/%s", root, device->name, number);
 	*port = (struct plx_rdma_port){.number = (unsigned)strtoul(number, NULL, 10)};
-	topo_read(port->state, sizeof(port->state), "%s/state", folder);
-	topo_read(port->phys_state, sizeof(port->phys_state), "%s/phys_state", folder);
-	topo_read(port->link_layer, sizeof(port->link_layer), "%s/link_layer", folder);
-	topo_read(port->rate, sizeof(port->rate), "%s/rate", folder);
+	plx_read_file(port->state, sizeof(port->state), "%s/state", folder);
+	plx_read_file(port->phys_state, sizeof(port->phys_state), "%s/phys_state", folder);
+	plx_read_file(port->link_layer, sizeof(port->link_layer), "%s/link_layer", folder);
+	plx_read_file(port->rate, sizeof(port->rate), "%s/rate", folder);
 	port->active = strstr(port->state, "ACTIVE") != NULL;
 	port->speed_gbps = strtod(port->rate, NULL);
 	find_netdev(root, device, port);
@@ -145,7 +147,7 @@ static enum plx_rdma_transport read_transport(const char *root, const char *name
 	};
 	char text[32];
 
-	topo_read(text, sizeof(text), "%s" CLASS "/%s/node_type", root, name);
+	plx_read_file(text, sizeof(text), "%s" CLASS "/%s/node_type", root, name);
 	unsigned long type = strtoul(text, NULL, 10);
 
 	return type < PLX_ARRAY_LEN(of_type) ? of_type[type] : PLX_RDMA_UNKNOWN;

@@ -17,9 +17,6 @@ struct plx_topo {
 	struct plx_cpuset cpus, allowed;
 };
 
-/** Read the start of a small file of /proc or /sys, without trailing white space. The format gives
- * the path. Return whether the file has content; otherwise `out` is "". */
-bool topo_read(char *out, size_t size, const char *format, ...) PLX_PRINTF(3, 4);
 /** Read the NUMA node of a device by its sysfs folder, such as "/sys/class/net/eth0/device", or of
  * its parent. The format gives the path. Return: the node; -1 unknown. */
 int topo_read_node(const char *format, ...) PLX_PRINTF(1, 2);
