@@ -14,7 +14,7 @@ static_assert(2 * (OPT_COUNT + PLX_EAL_LEVELS_MAX) <
 
 const char *eal_conf_origin(const struct plx_eal_conf *conf, enum eal_option_id id)
 {
-	return conf->origin[id] ? conf->origin[id] : eal_options[id].name;
+	return conf->origin[id] ? conf->origin[id] : plx_eal_options[id].name;
 }
 
 const char *eal_conf_own(struct plx_eal_conf *conf, const char *text)

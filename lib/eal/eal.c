@@ -38,7 +38,7 @@ static int set_log_levels(const struct plx_eal_conf *conf)
 {
 	for (uint32_t i = 0; i < conf->log_level_count; i++) {
 		const char *origin = conf->level_origins[i];
-		int rc = plx_log_configure(origin ? origin : eal_options[OPT_LOG_LEVEL].name,
+		int rc = plx_log_configure(origin ? origin : plx_eal_options[OPT_LOG_LEVEL].name,
 					   conf->log_levels[i]);
 
 		if (rc)

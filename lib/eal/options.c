@@ -43,18 +43,12 @@ int plx_eal_parse(int argc, char **argv, struct plx_eal_conf *conf)
 
 const char *plx_eal_options_help(void)
 {
-	static const char *const titles[] = {
-		[EAL_GROUP_LCORES] = "Lcores:",
-		[EAL_GROUP_MEMORY] = "Memory:",
-		[EAL_GROUP_LINKS] = "Links:",
-		[EAL_GROUP_GENERAL] = "General:",
-	};
 	static char out[8192]; /* the text is the same at each call */
 	struct plx_text text = {.out = out, .size = sizeof(out)};
 
 	for (size_t i = 0; i < OPT_COUNT; i++) {
-		if (i == 0 || eal_options[i].group != eal_options[i - 1].group)
-			plx_text_add(&text, "%s\n", titles[eal_options[i].group]);
+		if (i == 0 || strcmp(eal_options[i].group, eal_options[i - 1].group) != 0)
+			plx_text_add(&text, "%s:\n", eal_options[i].group);
 		plx_option_help(&text, &words[i]);
 	}
 	assert(text.used < text.size);

@@ -254,11 +254,10 @@ static int parse_keep_descriptors(const char *given, const char *text, void *fie
 #define AS_OPTION(kind_, id_, letter_, name_, placeholder_, field_, key_, group_, help_) \
 	[OPT_##id_] = {                                                                  \
 		.kind = EAL_##kind_,                                                     \
-		.name = (name_),                                                         \
 		.offset = offsetof(struct plx_eal_conf, field_),                         \
 		.parse = PARSE_##kind_(field_),                                          \
 		.key = (key_),                                                           \
-		.group = EAL_GROUP_##group_,                                             \
+		.group = #group_,                                                        \
 	},
 
 const struct eal_option eal_options[OPT_COUNT] = {EAL_OPTIONS(AS_OPTION)};

@@ -3,7 +3,6 @@
 #include "topo_priv.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +17,14 @@ static int parse_node(const char *text)
 	return end != text && *end == '\0' && node >= 0 && node <= INT_MAX ? (int)node : -1;
 }
 
-int topo_read_node(const char *format, ...)
+int topo_read_node(const char *root, const char *folder, const char *name, const char *device)
 {
-	char folder[PATH_MAX], text[16];
-	va_list args;
+	char text[16];
 
-	va_start(args, format);
-	vsnprintf(folder, sizeof(folder), format, args);
-	va_end(args);
-	plx_read_file(text, sizeof(text), "%s/numa_node", folder);
+	plx_read_file(text, sizeof(text), "%s%s/%s%s/numa_node", root, folder, name, device);
 	if (parse_node(text) < 0) /* a virtio device: its parent is the PCI device */
-		plx_read_file(text, sizeof(text), "%s/../numa_node", folder);
+		plx_read_file(text, sizeof(text), "%s%s/%s%s/../numa_node", root, folder, name,
+			      device);
 	return parse_node(text);
 }
 
@@ -49,9 +45,9 @@ int topo_kernel_node(const char *root, const char *name)
 	if (exists(root, "/sys/class/infiniband", name))
 		return topo_rdma_read(root, name, &rdma) ? rdma.node : -1;
 	if (exists(root, "/sys/class/net", name))
-		return topo_read_node("%s/sys/class/net/%s/device", root, name);
+		return topo_read_node(root, "/sys/class/net", name, "/device");
 	if (exists(root, "/sys/bus/pci/devices", name))
-		return topo_read_node("%s/sys/bus/pci/devices/%s", root, name);
+		return topo_read_node(root, "/sys/bus/pci/devices", name, "");
 	return -ENODEV;
 }
 

@@ -155,11 +155,11 @@ static enum plx_rdma_transport read_transport(const char *root, const char *name
 
 static int node_of(const char *root, const struct plx_rdma_device *device)
 {
-	int node = topo_read_node("%s" CLASS "/%s/device", root, device->name);
+	int node = topo_read_node(root, CLASS, device->name, "/device");
 
 	for (unsigned i = 0; i < device->port_count && node < 0; i++) {
 		if (device->ports[i].netdev[0])
-			node = topo_read_node("%s" NET "/%s/device", root, device->ports[i].netdev);
+			node = topo_read_node(root, NET, device->ports[i].netdev, "/device");
 	}
 	return node;
 }

@@ -17,9 +17,10 @@ struct plx_topo {
 	struct plx_cpuset cpus, allowed;
 };
 
-/** Read the NUMA node of a device by its sysfs folder, such as "/sys/class/net/eth0/device", or of
- * its parent. The format gives the path. Return: the node; -1 unknown. */
-int topo_read_node(const char *format, ...) PLX_PRINTF(1, 2);
+/** Read the NUMA node of a device, or of its parent: of a name in a folder of sysfs, such as
+ * "/sys/class/net". device: "/device", if its folder is below that. Return: the node; -1 unknown.
+ */
+int topo_read_node(const char *root, const char *folder, const char *name, const char *device);
 
 /** plx_device_node from sysfs. root: prefix in place of "/". */
 int topo_kernel_node(const char *root, const char *name);

@@ -26,7 +26,7 @@ static int set(enum eal_option_id id, const char *text)
 {
 	const struct eal_option *option = &eal_options[id];
 
-	return option->parse(option->name, text, (char *)&conf + option->offset);
+	return option->parse(plx_eal_options[id].name, text, (char *)&conf + option->offset);
 }
 
 struct bad {
@@ -39,7 +39,7 @@ static void assert_refused(enum eal_option_id id, const struct bad *bad, size_t 
 	for (size_t i = 0; i < count; i++) {
 		conf = (struct plx_eal_conf){0};
 		if (set(id, bad[i].text) != -EINVAL)
-			fail_msg("%s %s is taken", eal_options[id].name, bad[i].text);
+			fail_msg("%s %s is taken", plx_eal_options[id].name, bad[i].text);
 		assert_error_has(bad[i].error);
 	}
 }
