@@ -315,7 +315,7 @@ static int make_ready(const struct taken *taken)
 
 int mem_alloc(size_t size_bytes, size_t align_bytes, int node, void **memory_out)
 {
-	struct taken taken;
+	struct taken taken = {0};
 
 	if (size_bytes == 0 || size_bytes > SIZE_MAX / 4)
 		return plx_fail(EINVAL, "%zu bytes of memory: give 1 to %zu", size_bytes,
