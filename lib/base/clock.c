@@ -10,8 +10,13 @@
 
 #include <pthread.h>
 
-#ifdef __x86_64__
+#if defined(__x86_64__)
 #include <cpuid.h>
+#define SOURCE "tsc"
+#elif defined(__aarch64__)
+#define SOURCE "cntvct"
+#else
+#define SOURCE "clock_monotonic_raw"
 #endif
 
 #define CALIBRATION_NS (10 * PLX_NS_PER_MS)
@@ -37,7 +42,7 @@ struct look {
 
 struct plx_clock_scale plx_clock_scale = {.mult = DEFAULT_MULT};
 
-static struct plx_clock_info info;
+static struct plx_clock_info info = {.source = SOURCE, .frequency = "measured"};
 static struct reading origin;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -100,14 +105,6 @@ static bool look_at_clocks(struct look *look)
 
 static void calibrate(void)
 {
-#if defined(__x86_64__)
-	info.source = "tsc";
-#elif defined(__aarch64__)
-	info.source = "cntvct";
-#else
-	info.source = "clock_monotonic_raw";
-#endif
-	info.frequency = "measured";
 	info.invariant = counter_is_invariant();
 	origin = read_both();
 

@@ -40,7 +40,6 @@ static void *help(void *arg)
 	for (;;) {
 		/* K2 <- K1 */
 		uint32_t asked = atomic_load_explicit(&helper->asked, memory_order_acquire);
-		uint64_t one = 1;
 
 		if (asked == UINT32_MAX)
 			return NULL;
@@ -53,7 +52,7 @@ static void *help(void *arg)
 			plx_pause();
 		/* Relaxed: the eventfd orders it. */
 		atomic_store_explicit(&helper->rung_tsc, plx_tsc(), memory_order_relaxed);
-		if (write(helper->fds.bell.fd, &one, sizeof(one)) < 0)
+		if (eventfd_write(helper->fds.bell.fd, 1) < 0)
 			return NULL; /* the sleeper times out */
 	}
 }

@@ -13,21 +13,14 @@ static_assert(ATOMIC_INT_LOCK_FREE == 2, "used in signal handlers");
 /* fd + 1; 0: none yet. */
 static _Atomic int eventfds[PLX_LCORE_MAX];
 
-static void wake_clear(int fd)
-{
-	uint64_t count;
-	ssize_t bytes = read(fd, &count, sizeof(count));
-
-	(void)bytes; /* empty if it was not written */
-}
-
 int wake_open(uint32_t id)
 {
 	/* Relaxed: the main thread creates it, then the lcore uses it. */
 	int fd = atomic_load_explicit(&eventfds[id], memory_order_relaxed) - 1;
+	eventfd_t count;
 
 	if (fd >= 0) {
-		wake_clear(fd); /* of the last stop */
+		eventfd_read(fd, &count); /* of the last stop; fails if there was none */
 		return fd;
 	}
 	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -40,11 +33,10 @@ int wake_open(uint32_t id)
 
 static void ring(int fd)
 {
-	uint64_t one = 1;
 	int saved = errno;
 
 	/* Fails only after 2^64 writes without a read; then it is readable anyway. */
-	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
+	while (eventfd_write(fd, 1) < 0 && errno == EINTR)
 		;
 	errno = saved; /* of the code that a signal handler interrupted */
 }
