@@ -29,21 +29,8 @@ bool plx_read_file(char *out, size_t size, const char *format, ...)
 	return used > 0;
 }
 
-/* Whether "cpu,cpuacct" lists it. */
-static bool lists(const char *controllers, const char *controller)
-{
-	size_t length = strlen(controller);
-
-	for (const char *at = controllers; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (strncmp(at, controller, length) == 0 && strchr(",", at[length]))
-			return true;
-	}
-	return false;
-}
-
-/* Truncates `group`. */
-static void visit_up(const char *mount, char *group, bool is_v2, plx_cgroup_fn visit, void *arg)
+/* controller: "" in version 2. Truncates `group`. */
+static void visit_up(const char *controller, char *group, plx_cgroup_fn visit, void *arg)
 {
 	char folder[PATH_MAX], *slash = group + strlen(group);
 
@@ -51,29 +38,27 @@ static void visit_up(const char *mount, char *group, bool is_v2, plx_cgroup_fn v
 		slash--;
 	do {
 		*slash = '\0';
-		snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s%s", mount, group);
-		visit(arg, folder, is_v2);
+		snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s%s%s", *controller ? "/" : "",
+			 controller, group);
+		visit(arg, folder, !*controller);
 		slash = strrchr(group, '/');
 	} while (slash);
 }
 
-/* Lines of /proc/self/cgroup: "0::/path" (v2) or "N:cpu,cpuacct:/path" (v1). */
+/* Lines of /proc/self/cgroup: "0::/path" (v2, which lists no controllers) or "N:cpu,cpuacct:/path"
+ * (v1). */
 void plx_cgroup_visit(const char *root, const char *controller, plx_cgroup_fn visit, void *arg)
 {
-	char text[4096], mount[32], *save = NULL;
+	char text[4096], *next = text, *line;
 
-	snprintf(mount, sizeof(mount), "/%s", controller);
 	plx_read_file(text, sizeof(text), "%s/proc/self/cgroup", root);
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *controllers = strchr(line, ':');
-		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
+	while ((line = strsep(&next, "\n"))) {
+		char *controllers, *each;
 
-		if (!group || group[1] != '/')
-			continue;
-		*group++ = '\0';
-		if (controllers[1] == '\0')
-			visit_up("", group, true, visit, arg);
-		else if (lists(controllers + 1, controller))
-			visit_up(mount, group, false, visit, arg);
+		(void)strsep(&line, ":"); /* the number of the hierarchy */
+		controllers = strsep(&line, ":");
+		while (line && *line == '/' && (each = strsep(&controllers, ",")))
+			if (!*each || strcmp(each, controller) == 0)
+				visit_up(each, line, visit, arg);
 	}
 }
