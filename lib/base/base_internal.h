@@ -74,6 +74,9 @@ static inline uint64_t plx_random_next(uint64_t *seed)
 	return z ^ (z >> 31);
 }
 
+/** Read a clock of the kernel: clock_gettime(2), in ns. Thread: any + signal handlers. */
+uint64_t plx_kernel_ns(clockid_t clock);
+
 /** plx_parse_size of a number in MiB unless it has a unit. */
 int plx_parse_mib(const char *option, const char *text, uint64_t max, uint64_t *bytes_out);
 

@@ -6,7 +6,7 @@
  * The counter may step when a host resumes or a virtual machine migrates. Lcores therefore compare
  * the two clocks ten times a second (plx_clock_look) and add any difference to
  * plx_clock_scale.base_ns. The clock is CLOCK_MONOTONIC_RAW because the kernel does not slew it. */
-#include "plx_base.h"
+#include "base_internal.h"
 
 #include <pthread.h>
 
@@ -51,7 +51,7 @@ static struct look last_look; /* under the lock; zero until a look succeeded */
 static struct plx_log_limit step_limit = {.burst = 1};
 static _Atomic uint64_t step_count, suspended_ns;
 
-static uint64_t kernel_ns(clockid_t clock)
+uint64_t plx_kernel_ns(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -65,7 +65,7 @@ static struct reading read_both(void)
 
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = plx_tsc();
-		uint64_t raw_ns = kernel_ns(CLOCK_MONOTONIC_RAW);
+		uint64_t raw_ns = plx_kernel_ns(CLOCK_MONOTONIC_RAW);
 		uint64_t width = plx_tsc() - before;
 
 		if (width < best.width)
@@ -91,9 +91,9 @@ static bool look_at_clocks(struct look *look)
 {
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before_ns = plx_now_ns();
-		uint64_t raw_ns = kernel_ns(CLOCK_MONOTONIC_RAW);
-		uint64_t monotonic_ns = kernel_ns(CLOCK_MONOTONIC);
-		uint64_t boot_ns = kernel_ns(CLOCK_BOOTTIME);
+		uint64_t raw_ns = plx_kernel_ns(CLOCK_MONOTONIC_RAW);
+		uint64_t monotonic_ns = plx_kernel_ns(CLOCK_MONOTONIC);
+		uint64_t boot_ns = plx_kernel_ns(CLOCK_BOOTTIME);
 		uint64_t width_ns = plx_now_ns() - before_ns;
 
 		*look = (struct look){before_ns, raw_ns, plx_time_since(monotonic_ns, boot_ns)};
@@ -171,7 +171,7 @@ void plx_clock_look(bool at_once)
 
 	if (pthread_mutex_trylock(&look_lock) != 0)
 		return; /* another thread is looking and corrects for all */
-	since_ns = plx_time_since(last_look.raw_ns, kernel_ns(CLOCK_MONOTONIC_RAW));
+	since_ns = plx_time_since(last_look.raw_ns, plx_kernel_ns(CLOCK_MONOTONIC_RAW));
 	if ((at_once || since_ns >= LOOK_EVERY_NS) && look_at_clocks(&look)) {
 		if (last_look.raw_ns) {
 			stepped_ns = correct(&look);

@@ -52,17 +52,9 @@ static int wait_while(struct lcore *lcore, uint32_t state, uint64_t deadline_ns)
 	return 0;
 }
 
-uint64_t lcore_clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * PLX_NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 uint64_t lcore_deadline_ns(uint64_t timeout_ns)
 {
-	return plx_time_add(lcore_clock_ns(CLOCK_MONOTONIC), timeout_ns);
+	return plx_time_add(plx_kernel_ns(CLOCK_MONOTONIC), timeout_ns);
 }
 
 int lcore_wait_idle(struct lcore *lcore, uint64_t deadline_ns)

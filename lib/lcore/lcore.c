@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The set of lcores: from a map to pinned threads with a loop each, and back. */
-#include "base_internal.h"
 #include "lcore_priv.h"
 
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #ifndef LCORE_PRIV_H
 #define LCORE_PRIV_H
 
+#include "base_internal.h"
 #include "counter.h"
 #include "lcore_internal.h"
 #include "lcore_loop.h"
@@ -63,6 +64,5 @@ void lcore_thread_end(struct lcore *lcore);
  * -ETIMEDOUT. */
 int lcore_wait_idle(struct lcore *lcore, uint64_t deadline_ns);
 uint64_t lcore_deadline_ns(uint64_t timeout_ns);
-uint64_t lcore_clock_ns(clockid_t clock); /* Thread: any + signal handlers */
 
 #endif

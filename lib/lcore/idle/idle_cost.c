@@ -82,7 +82,7 @@ static void take_samples(struct helper *helper)
 	uint32_t count = 0;
 
 	sleep_once(helper, 1); /* lets the helper start */
-	cpu_ns = lcore_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	cpu_ns = plx_kernel_ns(CLOCK_THREAD_CPUTIME_ID);
 	while (count < SAMPLES && plx_now_ns() - start_ns < LIMIT_NS) {
 		samples[count] = sleep_once(helper, count + 2);
 		if (!samples[count])
@@ -91,7 +91,7 @@ static void take_samples(struct helper *helper)
 	}
 	if (count < LEAST)
 		return;
-	cpu_ns = lcore_clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	cpu_ns = plx_kernel_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	atomic_store_explicit(&cost_sleep_ns, cpu_ns / count + 1, memory_order_relaxed);
 	qsort(samples, count, sizeof(samples[0]), by_size);
 	atomic_store_explicit(&cost_wake_ns, samples[count / 2] + 1, memory_order_relaxed);

@@ -66,7 +66,7 @@ static void look_for_crowd(struct loop *loop)
 	struct idle_watch *watch = &loop->idle.watch;
 	const struct loop_counts *counts = &loop->counts;
 	uint64_t cycles = counter_get(&counts->busy.cycles) + counter_get(&counts->idle.cycles);
-	uint64_t cpu_ns = lcore_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t cpu_ns = plx_kernel_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t had_ns = cpu_ns - watch->cpu_ns;
 	uint64_t awake_ns = plx_tsc_to_ns(cycles - watch->awake_cycles);
 	bool first = watch->cpu_ns == 0;

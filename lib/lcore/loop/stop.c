@@ -28,7 +28,7 @@ static bool is_new(void)
 {
 	int64_t before_ns = atomic_load_explicit(&heard_ns, memory_order_relaxed);
 	/* Not plx_now_ns: a program may install the handlers before plx_eal_init. */
-	int64_t now_ns = (int64_t)lcore_clock_ns(CLOCK_MONOTONIC);
+	int64_t now_ns = (int64_t)plx_kernel_ns(CLOCK_MONOTONIC);
 
 	do {
 		if (before_ns && now_ns - before_ns < (int64_t)STOP_SAME_NS)
