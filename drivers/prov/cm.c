@@ -6,21 +6,24 @@
 
 /* Events ----------------------------------------------------------------------------------- */
 
-/* Each state is entered once, so there are never more events. */
-static struct prov_event *next_event(struct prov_ep *ep)
+/* The place of the next event. Each state is entered once, so there are never more. */
+static struct prov_event *next_event(struct prov_ep *ep, uint32_t number, bool is_error)
 {
-	assert(ep->told < PLX_ARRAY_LEN(ep->events));
-	return &ep->events[ep->told++];
+	struct prov_event *event = &ep->events[ep->told++];
+
+	assert(ep->told <= PLX_ARRAY_LEN(ep->events));
+	*event = (struct prov_event){.event = number, .is_error = is_error, .is_lent = true};
+	return event;
 }
 
 void prov_ep_tell(struct prov_ep *ep, uint32_t event, const void *data, uint32_t length)
 {
-	eq_push(ep->eq, next_event(ep), event, &ep->fid.fid, data, length);
+	eq_push(ep->eq, next_event(ep, event, false), &ep->fid.fid, data, length);
 }
 
 void prov_ep_fail(struct prov_ep *ep, int err, const void *data, uint32_t length)
 {
-	eq_push_error(ep->eq, next_event(ep), &ep->fid.fid, err, data, length);
+	eq_push(ep->eq, next_event(ep, (uint32_t)err, true), &ep->fid.fid, data, length);
 	prov_ep_ops(ep)->disconnect(ep);
 	ep->state = EP_DEAD;
 	receives_flush(ep, FI_ECANCELED);

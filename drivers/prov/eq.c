@@ -33,11 +33,9 @@ static void signal_as_queued(struct prov_eq *eq)
 
 /* Queueing --------------------------------------------------------------------------------- */
 
-/* The caller has set all other fields of the event. */
-static void append(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
-		   const void *data, uint32_t length)
+void eq_push(struct prov_eq *eq, struct prov_event *event, fid_t fid, const void *data,
+	     uint32_t length)
 {
-	event->event = number;
 	event->fid = fid;
 	event->context = fid->context;
 	event->length = length;
@@ -50,20 +48,6 @@ static void append(struct prov_eq *eq, struct prov_event *event, uint32_t number
 		eq->event->ready(eq->event, EPOLLIN);
 }
 
-void eq_push(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
-	     const void *data, uint32_t length)
-{
-	*event = (struct prov_event){.is_lent = true};
-	append(eq, event, number, fid, data, length);
-}
-
-void eq_push_error(struct prov_eq *eq, struct prov_event *event, fid_t fid, int err,
-		   const void *data, uint32_t length)
-{
-	*event = (struct prov_event){.is_lent = true, .is_error = true};
-	append(eq, event, (uint32_t)err, fid, data, length);
-}
-
 int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const void *data,
 		    uint32_t length)
 {
@@ -71,8 +55,9 @@ int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const v
 
 	if (!event)
 		return -FI_ENOMEM;
+	event->event = FI_CONNREQ;
 	event->info = info;
-	append(eq, event, FI_CONNREQ, pep, data, length);
+	eq_push(eq, event, pep, data, length);
 	return 0;
 }
 
@@ -230,8 +215,9 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t number, const void *buf, si
 	event = calloc(1, sizeof(*event));
 	if (!event)
 		return -FI_ENOMEM;
+	event->event = number;
 	event->is_user = true;
-	append(eq, event, number, &fid->fid, buf, (uint32_t)size);
+	eq_push(eq, event, &fid->fid, buf, (uint32_t)size);
 	return (ssize_t)size;
 }
 

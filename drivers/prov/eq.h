@@ -56,12 +56,11 @@ struct prov_eq {
 int prov_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq_out,
 		 void *context);
 
-/* Queue an event of an endpoint, and wake sleeping threads. event: in the endpoint's memory, not
- * queued already; call eq_take_back before freeing it. data: private data, or NULL. */
-void eq_push(struct prov_eq *eq, struct prov_event *event, uint32_t number, fid_t fid,
-	     const void *data, uint32_t length);
-void eq_push_error(struct prov_eq *eq, struct prov_event *event, fid_t fid, int err,
-		   const void *data, uint32_t length);
+/* Queue an event, and wake sleeping threads. event: not queued already; the caller has set all that
+ * the parameters do not. Call eq_take_back before freeing one that is lent. data: private data, or
+ * NULL. */
+void eq_push(struct prov_eq *eq, struct prov_event *event, fid_t fid, const void *data,
+	     uint32_t length);
 /* The same for FI_CONNREQ, in memory of the queue. The event takes over info. Return: 0;
  * -FI_ENOMEM. */
 int eq_push_request(struct prov_eq *eq, fid_t pep, struct fi_info *info, const void *data,

@@ -45,8 +45,11 @@ void prov_pep_cannot_accept(struct prov_pep *pep, int err)
 		return;
 	prov_log(pep->fabric->prov->libfabric, FI_LOG_WARN,
 		 "accepting a connection: %s; trying again in a second", strerror(err));
-	if (!pep->failure.is_queued)
-		eq_push_error(pep->eq, &pep->failure, &pep->fid.fid, err, NULL, 0);
+	if (!pep->failure.is_queued) {
+		pep->failure = (struct prov_event){
+			.event = (uint32_t)err, .is_error = true, .is_lent = true};
+		eq_push(pep->eq, &pep->failure, &pep->fid.fid, NULL, 0);
+	}
 	pause_accepting(pep, FAILED_PAUSE_NS);
 }
 

@@ -71,15 +71,16 @@ static void expect_none(void)
 	assert_int_equal(read_event(sizeof(buf), 0), -FI_EAGAIN);
 }
 
-static struct prov_event *next_event(void)
+static struct prov_event *next_event(uint32_t number, bool is_error)
 {
 	assert_true(used < PLX_ARRAY_LEN(events));
+	events[used] = (struct prov_event){.event = number, .is_error = is_error, .is_lent = true};
 	return &events[used++];
 }
 
 static void push_data(uint32_t number, fid_t fid, const void *data, uint32_t length)
 {
-	eq_push(inner, next_event(), number, fid, data, length);
+	eq_push(inner, next_event(number, false), fid, data, length);
 }
 
 static void push(uint32_t number, fid_t fid)
@@ -89,7 +90,7 @@ static void push(uint32_t number, fid_t fid)
 
 static void push_error(fid_t fid, int err, const void *data, uint32_t length)
 {
-	eq_push_error(inner, next_event(), fid, err, data, length);
+	eq_push(inner, next_event((uint32_t)err, true), fid, data, length);
 }
 
 static bool is_readable(void)
