@@ -53,10 +53,6 @@ void prov_begin(const struct prov *prov, bool loading)
 	pthread_mutex_unlock(&lock);
 }
 
-void prov_no_cleanup(void)
-{
-}
-
 /* Unsupported calls: fi_getinfo does not offer them. */
 #define REFUSED(type)                                                                      \
 	{                                                                                  \

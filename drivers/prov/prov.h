@@ -66,8 +66,6 @@ void prov_log(const struct fi_provider *provider, enum fi_log_level level, const
 /* Call first in every entry point that an application may call first. loading: set by the module
  * while libfabric loads it; only libfabric's parameter and log calls are allowed then. */
 void prov_begin(const struct prov *prov, bool loading);
-/* Nothing to free: all state belongs to objects, which the application closes. */
-void prov_no_cleanup(void);
 
 /* attr.c, info.c --------------------------------------------------------------------------- */
 

@@ -103,13 +103,13 @@ int PROVIDER_FABRIC(struct fi_fabric_attr *attr, struct fid_fabric **fabric_out,
 	return prov_fabric_open(&PROVIDER_KIND, attr, fabric_out, context);
 }
 
+/* Without a cleanup: all state belongs to objects, which the application closes. */
 struct fi_provider PROVIDER = {
 	.version = PROVIDER_VERSION,
 	.fi_version = FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION),
 	.name = PROVIDER_NAME,
 	.getinfo = PROVIDER_GETINFO,
 	.fabric = PROVIDER_FABRIC,
-	.cleanup = prov_no_cleanup,
 };
 
 /* Entry point of libplx_shm-fi.so or libplx_tcp-fi.so, which libfabric loads from FI_PROVIDER_PATH.

@@ -12,14 +12,10 @@
 
 int queue_check_wait(enum fi_wait_obj wait_obj)
 {
-	switch (wait_obj) {
-	case FI_WAIT_NONE:
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_FD:
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	bool is_known = wait_obj == FI_WAIT_NONE || wait_obj == FI_WAIT_UNSPEC ||
+			wait_obj == FI_WAIT_FD;
+
+	return is_known ? 0 : -FI_ENOSYS;
 }
 
 int queue_open_wait(struct queue_wait *wait, bool with_signal)
