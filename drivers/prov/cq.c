@@ -216,6 +216,8 @@ static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_
 	cq->domain = domain;
 	cq->fabric = domain->fabric;
 	cq->wait = QUEUE_WAIT_NONE;
+	TAILQ_INIT(&cq->hot);
+	TAILQ_INIT(&cq->aside);
 	fid_init(&cq->fid.fid, FI_CLASS_CQ, context, &cq_fid_ops);
 	cq->calls = cq_calls;
 	cq->calls.read = ops_of(cq)->read;

@@ -193,6 +193,21 @@ static struct fi_ops_ep ep_calls = {
 	.tx_size_left = ep_tx_left,
 };
 
+/* Lists of its receiving queue ---------------------------------------------------------------- */
+
+void ep_list(struct prov_ep *ep, enum prov_listed listed)
+{
+	struct prov_cq *cq = ep->rx_cq;
+
+	cq->hot_count -= ep->listed == LISTED_HOT;
+	if (ep->listed)
+		TAILQ_REMOVE(ep->listed == LISTED_HOT ? &cq->hot : &cq->aside, ep, link);
+	cq->hot_count += listed == LISTED_HOT;
+	if (listed)
+		TAILQ_INSERT_TAIL(listed == LISTED_HOT ? &cq->hot : &cq->aside, ep, link);
+	ep->listed = (uint8_t)listed;
+}
+
 /* Opening and closing ----------------------------------------------------------------------- */
 
 static void take_attr(struct prov_ep *ep, const struct fi_info *info)

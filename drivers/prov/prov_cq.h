@@ -85,6 +85,9 @@ struct prov_completion {
 	size_t overlong; /* olen */
 };
 
+struct prov_ep;
+TAILQ_HEAD(prov_eps, prov_ep);
+
 struct prov_cq {
 	struct fid_cq fid;
 	struct prov_domain *domain;
@@ -98,6 +101,9 @@ struct prov_cq {
 	uint32_t head, tail, mask, size;
 	uint32_t reserved; /* by endpoints */
 	uint32_t refs;     /* bound endpoints */
+	/* Receiving endpoints: see prov_ep.h. */
+	struct prov_eps hot, aside;
+	uint32_t hot_count;
 	struct queue_wait wait;
 	LIST_ENTRY(prov_cq) link; /* in the domain's list */
 	struct fi_ops_cq calls;   /* of fid: the provider's read, and cq.c's calls */

@@ -46,6 +46,13 @@ struct prov_receives {
 	bool filling;       /* the oldest holds part of a message: it cannot be cancelled */
 };
 
+/* The list of its receiving queue that an endpoint is in. */
+enum prov_listed {
+	LISTED_NOT,
+	LISTED_HOT,   /* looked at in every poll, as it received something lately */
+	LISTED_ASIDE, /* for the provider's purposes */
+};
+
 /* What a provider keeps of an endpoint that connects, if anything. */
 struct prov_dial {
 	struct prov_deadline deadline;
@@ -56,7 +63,8 @@ struct prov_dial {
 
 struct prov_ep {
 	struct fid_ep fid;
-	uint8_t state; /* enum prov_ep_state */
+	uint8_t state;  /* enum prov_ep_state */
+	uint8_t listed; /* enum prov_listed */
 	bool enabled, tx_selective, rx_selective;
 	bool starved; /* data is waiting and no receive is posted */
 	struct prov_receives rx;
@@ -64,6 +72,8 @@ struct prov_ep {
 	uint64_t tx_flags, rx_flags; /* default operation flags */
 	uint32_t tx_head, tx_tail;   /* sends in flight; modulo 2^32 */
 	uint32_t tx_size;
+	uint32_t idle_looks; /* see hot_age */
+	TAILQ_ENTRY(prov_ep) link;
 	struct prov_domain *domain;
 	struct plx_watch source; /* its socket */
 	struct prov_eq *eq;
@@ -157,6 +167,35 @@ int receives_pieces(const struct prov_receives *rx, uint64_t skip, struct iovec 
 /* Copy bytes of a message into the oldest receive past `skip`. Drops what does not fit. */
 void receives_copy(const struct prov_receives *rx, uint64_t skip, const void *from,
 		   uint64_t length);
+
+/* Hot endpoints ------------------------------------------------------------------------------- */
+
+/* An endpoint stays hot until the queue's looks at hot endpoints found nothing HOT_IDLE_LOOKS
+ * times. Alone it stays for that many polls; the more there are, the sooner it cools. */
+#define HOT_IDLE_LOOKS 8192
+#define HOT_AWAKE_MAX  4 /* endpoints that stay hot during a sleep: a few; not measured */
+
+/* ep.c: move it to the end of a list; LISTED_NOT: out of its list. */
+void ep_list(struct prov_ep *ep, enum prov_listed listed);
+
+/* The next to look at, of at least one. */
+static inline struct prov_ep *hot_next(struct prov_cq *cq)
+{
+	struct prov_ep *first = TAILQ_FIRST(&cq->hot);
+
+	if (plx_unlikely(TAILQ_NEXT(first, link))) { /* the next poll starts with another */
+		TAILQ_REMOVE(&cq->hot, first, link);
+		TAILQ_INSERT_TAIL(&cq->hot, first, link);
+	}
+	return first;
+}
+
+/* A look at a hot one found nothing. Return: whether it must cool. */
+static inline bool hot_age(struct prov_ep *ep)
+{
+	ep->idle_looks += ep->rx_cq->hot_count;
+	return ep->idle_looks > HOT_IDLE_LOOKS;
+}
 
 /* Pieces of memory -------------------------------------------------------------------------- */
 

@@ -92,8 +92,6 @@ static int init(struct prov_cq *base)
 	struct shm_cq *cq = (struct shm_cq *)base;
 	int rc;
 
-	TAILQ_INIT(&cq->active);
-	TAILQ_INIT(&cq->belled);
 	cq->slots = calloc(BELL_BITS, sizeof(struct shm_ep *));
 	rc = cq->slots ? bell_create(&cq->bell, &cq->bell_fd) : -FI_ENOMEM;
 	if (rc == 0 && base->wait.epoll_fd < 0)

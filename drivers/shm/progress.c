@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The first step of a completion queue read: check endpoints, continue sends, notice hang-ups.
  * A poll costs the same with any number of idle connections. It checks endpoints that received
- * something lately every time (active). The others ask their peers to call (enum shm_call) by
+ * something lately every time (hot). The others ask their peers to call (enum shm_call) by
  * setting a bit in the queue's bell; one word of the bell is nonzero if any is set. Every peer of
  * the queue can write its bell, so the bits are not trusted: every SWEEP_EVERY polls, one more
  * endpoint is checked whether it rang or not. */
@@ -11,27 +11,11 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* An endpoint stays active until the queue's checks of active endpoints found nothing IDLE_LOOKS
- * times. Alone it stays for that many polls; the more there are, the sooner it must ask to be
- * called. */
-#define IDLE_LOOKS  8192
-#define AWAKE_MAX   4  /* endpoints that stay active during a sleep: a few; not measured */
 #define BELLS_MAX   16 /* calls answered in one poll */
 #define SWEEP_EVERY 64 /* polls */
 #define CLOCK_EVERY 16 /* polls between two looks at the clock */
 
 /* Lists -------------------------------------------------------------------------------------- */
-
-static void unlist(struct shm_ep *ep)
-{
-	struct shm_cq *cq = rx_cq_of(ep);
-
-	cq->active_count -= ep->listed == LISTED_ACTIVE;
-	if (ep->listed != LISTED_NOT)
-		TAILQ_REMOVE(ep->listed == LISTED_ACTIVE ? &cq->active : &cq->belled, ep, link);
-	ep->listed = LISTED_NOT;
-	ep->is_armed = false;
-}
 
 static void set_call(struct shm_ep *ep, uint32_t call)
 {
@@ -48,16 +32,13 @@ void progress_activate(struct shm_ep *ep)
 {
 	if (!is_read(ep))
 		return;
-	ep->idle_looks = 0;
+	ep->base.idle_looks = 0;
 	ep->base.starved = false;
 	ep->is_armed = false; /* the peer may have taken the request: the next sleep asks again */
-	if (ep->listed == LISTED_ACTIVE)
+	if (ep->base.listed == LISTED_HOT)
 		return;
-	unlist(ep);
 	set_call(ep, CALL_NONE);
-	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->active, ep, link);
-	ep->listed = LISTED_ACTIVE;
-	rx_cq_of(ep)->active_count++;
+	ep_list(&ep->base, LISTED_HOT);
 }
 
 void progress_posted(struct prov_ep *ep)
@@ -65,13 +46,13 @@ void progress_posted(struct prov_ep *ep)
 	progress_activate((struct shm_ep *)ep);
 }
 
-/* Ask the peer to call. Return: false: something arrived before, and it is active. */
+/* Ask the peer to call. Return: false: something arrived before, and it is hot. */
 static bool ask_for_call(struct shm_ep *ep, uint32_t call)
 {
 	set_call(ep, call);
 	if (!ring_look(&ep->reader)) /* C4 */
 		return true;
-	unlist(ep); /* withdraw the request */
+	ep_list(&ep->base, LISTED_NOT); /* withdraw the request */
 	progress_activate(ep);
 	return false;
 }
@@ -79,11 +60,8 @@ static bool ask_for_call(struct shm_ep *ep, uint32_t call)
 /* Idle for long: the peer must call from now on. */
 static void quieten(struct shm_ep *ep)
 {
-	unlist(ep);
-	if (!ask_for_call(ep, CALL_BELL))
-		return;
-	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->belled, ep, link);
-	ep->listed = LISTED_BELLED;
+	if (ask_for_call(ep, CALL_BELL))
+		ep_list(&ep->base, LISTED_ASIDE);
 }
 
 void progress_begin(struct shm_ep *ep)
@@ -98,7 +76,7 @@ void progress_end(struct shm_ep *ep)
 {
 	if (ep->calls_later)
 		send_call_peers(domain_of(ep));
-	unlist(ep);
+	ep_list(&ep->base, LISTED_NOT);
 	if (ep->is_sending)
 		TAILQ_REMOVE(&domain_of(ep)->sending, ep, send_link);
 	ep->is_sending = false;
@@ -118,7 +96,7 @@ void progress_send_later(struct shm_ep *ep)
 static void finish(struct shm_ep *ep)
 {
 	ep->base.state = EP_DEAD;
-	unlist(ep);
+	ep_list(&ep->base, LISTED_NOT);
 	receives_flush(&ep->base, FI_ECANCELED);
 	send_flush(ep, FI_ECANCELED);
 	prov_ep_tell(&ep->base, FI_SHUTDOWN, NULL, 0);
@@ -173,33 +151,22 @@ static uint32_t look(struct shm_ep *ep, uint32_t max)
 	if (plx_unlikely(ep->base.state == EP_DRAINING && is_drained(ep))) {
 		finish(ep);
 	} else if (plx_unlikely(ep->base.starved)) {
-		unlist(ep); /* posting a receive re-lists it */
+		ep_list(&ep->base, LISTED_NOT); /* posting a receive re-lists it */
 	} else if (taken || plx_unlikely(ep->base.state != EP_CONNECTED)) {
-		ep->idle_looks = 0;
+		ep->base.idle_looks = 0;
 		ep->is_armed = false; /* in case the peer had no memory for the byte */
-	} else {
-		ep->idle_looks += rx_cq_of(ep)->active_count;
-		if (plx_unlikely(ep->idle_looks > IDLE_LOOKS))
-			quieten(ep);
+	} else if (plx_unlikely(hot_age(&ep->base))) {
+		quieten(ep);
 	}
 	return taken;
 }
 
-static void poll_active(struct shm_cq *cq)
+static void poll_hot(struct prov_cq *q)
 {
 	uint32_t left = SHM_POLL_RECORDS;
 
-	for (uint32_t i = cq->active_count; i > 0 && left > 0; i--) {
-		struct shm_ep *first = TAILQ_FIRST(&cq->active);
-
-		if (plx_unlikely(TAILQ_NEXT(first, link))) { /* the next poll starts with it */
-			TAILQ_REMOVE(&cq->active, first, link);
-			TAILQ_INSERT_TAIL(&cq->active, first, link);
-		}
-		left -= look(first, left);
-		if (TAILQ_EMPTY(&cq->active))
-			break;
-	}
+	for (uint32_t i = q->hot_count; i > 0 && left > 0 && !TAILQ_EMPTY(&q->hot); i--)
+		left -= look((struct shm_ep *)hot_next(q), left);
 }
 
 static void answer(struct shm_cq *cq, uint32_t slot)
@@ -236,7 +203,7 @@ static PLX_NOINLINE void sweep(struct shm_cq *cq)
 	struct shm_ep *ep = cq->slots_used ? cq->slots[cq->sweep++ % cq->slots_used] : NULL;
 
 	for (; ep; ep = ep->next_slot) {
-		if (ep->listed != LISTED_ACTIVE && !ep->base.starved && is_read(ep) &&
+		if (ep->base.listed != LISTED_HOT && !ep->base.starved && is_read(ep) &&
 		    ring_look(&ep->reader))
 			progress_activate(ep);
 	}
@@ -284,7 +251,7 @@ static PLX_NOINLINE bool continue_sends(struct shm_domain *domain)
 
 static inline void poll_one(struct shm_cq *cq)
 {
-	poll_active(cq);
+	poll_hot(&cq->q);
 	/* Relaxed: take_bells checks again. */
 	if (plx_unlikely(atomic_load_explicit(&cq->bell->summary, memory_order_relaxed)))
 		take_bells(cq);
@@ -317,35 +284,36 @@ void progress_poll(struct shm_cq *cq)
 
 /* Going to sleep ----------------------------------------------------------------------------- */
 
-/* A few active endpoints stay active: their peers wake us without ringing. They stay armed until a
+/* A few hot endpoints stay hot: their peers wake us without ringing. They stay armed until a
  * message or the byte of a peer that took the request arrives; until then going back to sleep costs
- * nothing for them. With more, the earliest active ones ask for the bell; otherwise each wake-up
- * would check all of them.
+ * nothing for them. With more, the first ones ask for the bell; otherwise each wake-up would check
+ * all of them.
  *
  * Returns whether it has something after all. Records without room in the queue do not count: that
  * queue is read first. */
 static bool arm(struct shm_ep *ep)
 {
-	bool stays_active = ep->listed == LISTED_ACTIVE && rx_cq_of(ep)->active_count <= AWAKE_MAX;
+	bool stays_hot = ep->base.listed == LISTED_HOT &&
+			 ep->base.rx_cq->hot_count <= HOT_AWAKE_MAX;
 
-	if ((ep->is_armed && stays_active) || !cq_has_room(ep->base.rx_cq))
+	if ((ep->is_armed && stays_hot) || !cq_has_room(ep->base.rx_cq))
 		return false;
 	if (ep->base.state == EP_DRAINING)
 		return true;
-	if (!stays_active)
-		unlist(ep);
-	if (!ask_for_call(ep, stays_active ? CALL_WAKE : CALL_BELL | CALL_WAKE))
+	if (!stays_hot)
+		ep_list(&ep->base, LISTED_NOT);
+	if (!ask_for_call(ep, stays_hot ? CALL_WAKE : CALL_BELL | CALL_WAKE))
 		return true;
-	ep->is_armed = stays_active;
+	ep->is_armed = stays_hot;
 	return false;
 }
 
-static bool arm_list(struct shm_eps *list)
+static bool arm_list(struct prov_eps *list)
 {
-	struct shm_ep *ep, *after;
+	struct prov_ep *ep, *after;
 
 	TAILQ_FOREACH_SAFE (ep, list, link, after) {
-		if (arm(ep))
+		if (arm((struct shm_ep *)ep))
 			return true;
 	}
 	return false;
@@ -367,13 +335,11 @@ static bool arm_sends(struct shm_domain *domain)
 bool progress_arm(struct shm_cq *cq)
 {
 	struct shm_domain *domain = (struct shm_domain *)cq->q.domain;
-	struct prov_cq *q;
+	struct prov_cq *each;
 
 	send_call_peers(domain);
-	LIST_FOREACH (q, &domain->base.cqs, link) {
-		struct shm_cq *each = (struct shm_cq *)q;
-
-		if (arm_list(&each->active) || arm_list(&each->belled))
+	LIST_FOREACH (each, &domain->base.cqs, link) {
+		if (arm_list(&each->hot) || arm_list(&each->aside))
 			return false;
 	}
 	return !arm_sends(domain);

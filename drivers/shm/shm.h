@@ -47,14 +47,12 @@ TAILQ_HEAD(shm_eps, shm_ep);
 struct shm_cq {
 	struct prov_cq q;
 
-	/* Receiving endpoints. */
-	struct shm_eps active, belled; /* enum shm_listed */
-	uint32_t active_count;
-	struct shm_ep **slots; /* by bell bit; past BELL_BITS they follow next_slot */
-	uint32_t next_slot;    /* where to start looking for a free one */
-	uint32_t slots_used;   /* slots from here on were never used */
-	uint32_t sweep;        /* the slot to check next */
-	uint32_t polls;        /* free-running */
+	/* Receiving endpoints, by bell bit; past BELL_BITS they follow next_slot. */
+	struct shm_ep **slots;
+	uint32_t next_slot;  /* where to start looking for a free one */
+	uint32_t slots_used; /* slots from here on were never used */
+	uint32_t sweep;      /* the slot to check next */
+	uint32_t polls;      /* free-running */
 	struct bell *bell;
 	int bell_fd; /* passed to peers */
 };
@@ -64,13 +62,6 @@ struct shm_cq {
 #define SHM_POLL_RECORDS 64 /* max records per poll */
 #define SHM_POLL_PARTS   8  /* max parts of large messages written per poll */
 
-/* The list of its queue that an endpoint is in, and thus how it asks to be called. */
-enum shm_listed {
-	LISTED_NOT,    /* CALL_BELL and CALL_WAKE; or starved, or not connected */
-	LISTED_ACTIVE, /* checked every poll; CALL_WAKE if is_armed */
-	LISTED_BELLED, /* CALL_BELL */
-};
-
 /* A send not done when fi_send returns: parts remain to be written, or the peer must read it. */
 struct shm_send {
 	struct prov_message message;
@@ -79,11 +70,14 @@ struct shm_send {
 	uint64_t end;                      /* it is done when head reaches this */
 };
 
+/* How it asks to be called follows from the list of its queue that it is in:
+ *   LISTED_HOT     not at all; CALL_WAKE if is_armed
+ *   LISTED_ASIDE   CALL_BELL
+ *   LISTED_NOT     CALL_BELL and CALL_WAKE; or it is starved, or not connected */
 struct shm_ep {
 	struct prov_ep base; /* its tx_head and tx_tail index sends */
-	uint8_t listed;      /* enum shm_listed: the list of its queue */
 	bool shut_down;      /* fi_shutdown was called here */
-	bool is_armed;       /* active, and asked to be woken; nothing has arrived since */
+	bool is_armed;       /* if hot: asked to be woken; nothing has arrived since */
 	bool broken;         /* the peer wrote garbage: nothing more is read */
 	bool is_sending;     /* in the domain's list */
 	bool calls_later;    /* in the domain's list of callers */
@@ -92,8 +86,6 @@ struct shm_ep {
 	/* Receiving. */
 	struct ring_reader reader;
 	uint64_t drain_end; /* upper bound of head once the peer hung up */
-	uint32_t idle_looks;
-	TAILQ_ENTRY(shm_ep) link;
 	/* A message arriving in parts, by records or by reads. */
 	struct record part; /* its first: RECORD_FIRST or RECORD_READ; kind 0: none */
 	uint64_t part_total, part_done;

@@ -11,11 +11,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* A socket stays hot until the queue's reads of hot sockets found nothing IDLE_LOOKS times. Alone
- * it stays for that many polls; the more there are, the sooner it cools. */
-#define IDLE_LOOKS  8192
 #define HOT_MAX     16   /* with more hot sockets, one empty read is enough to cool one */
-#define AWAKE_MAX   4    /* sockets that stay hot during a sleep */
 #define LEAVE_AFTER 1024 /* polls that a socket is hot before it leaves the set */
 #define SET_EVERY   16   /* polls between two checks of the set, while sockets are hot */
 #define EVENTS_MAX  32   /* per check */
@@ -29,16 +25,6 @@ static struct tcp_domain *domain_of_cq(const struct tcp_cq *cq)
 }
 
 /* Lists -------------------------------------------------------------------------------------- */
-
-static void unlist(struct tcp_ep *ep)
-{
-	struct tcp_cq *cq = rx_cq_of(ep);
-
-	if (ep->is_hot || ep->is_waiting)
-		TAILQ_REMOVE(ep->is_hot ? &cq->hot : &cq->waiting, ep, link);
-	cq->hot_count -= ep->is_hot;
-	ep->is_hot = ep->is_waiting = false;
-}
 
 /* Add to the queue's epoll set or remove. Adding reports whatever is pending. Return: whether it is
  * in the set. */
@@ -60,33 +46,17 @@ static void leave_set(struct tcp_ep *ep)
 	ep->in_set = false;
 }
 
-/* No longer hot: the set reports it from now on. Return: whether it could enter the set. */
-static bool cool(struct tcp_ep *ep)
-{
-	if (!enter_set(ep))
-		return false;
-	unlist(ep);
-	return true;
-}
-
 void poll_heat(struct tcp_ep *ep)
 {
-	ep->idle_looks = ep->hot_polls = 0;
-	if (ep->is_hot || ep->is_stalled || !ep->is_polled)
-		return;
-	unlist(ep);
-	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->hot, ep, link);
-	rx_cq_of(ep)->hot_count++;
-	ep->is_hot = true;
+	ep->base.idle_looks = ep->hot_polls = 0;
+	if (ep->base.listed != LISTED_HOT && !ep->is_stalled && ep->is_polled)
+		ep_list(&ep->base, LISTED_HOT);
 }
 
 void poll_wait(struct tcp_ep *ep)
 {
-	unlist(ep);
-	if (ep->base.starved)
-		return; /* posting a receive brings it back as hot */
-	TAILQ_INSERT_TAIL(&rx_cq_of(ep)->waiting, ep, link);
-	ep->is_waiting = true;
+	/* Posting a receive brings a starved one back. */
+	ep_list(&ep->base, ep->base.starved ? LISTED_NOT : LISTED_ASIDE);
 }
 
 bool poll_blocked(struct tcp_ep *ep)
@@ -148,7 +118,7 @@ void poll_end(struct tcp_ep *ep)
 		return;
 	ep->is_polled = false;
 	LIST_REMOVE(ep, domain_link);
-	unlist(ep);
+	ep_list(&ep->base, LISTED_NOT);
 	leave_set(ep);
 	if (!domain_of(ep)->gathers)
 		eq_unwatch(ep->base.eq, &ep->base.source);
@@ -184,8 +154,8 @@ static void handle(struct tcp_ep *ep, uint32_t events)
 	if (ep->is_blocked && events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
 		tcp_send_queued(ep);
 	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
-		if (ep->is_hot)
-			ep->idle_looks = 0;
+		if (ep->base.listed == LISTED_HOT)
+			ep->base.idle_looks = 0;
 		else if (!ep->is_stalled && tcp_receive_read(ep))
 			poll_heat(ep);
 	}
@@ -215,43 +185,42 @@ static PLX_NOINLINE void hot_for_long(struct tcp_ep *ep)
 		leave_set(ep);
 }
 
-/* It is hot, and a read found nothing. */
+/* A read found nothing. Once it is no longer hot, the set reports it. */
 static inline void found_nothing(struct tcp_cq *cq, struct tcp_ep *ep)
 {
-	ep->idle_looks += cq->hot_count;
-	if (plx_unlikely(!ep->is_hot))
+	bool is_old = hot_age(&ep->base);
+
+	if (plx_unlikely(ep->base.listed != LISTED_HOT))
 		return;
-	if (plx_unlikely(ep->idle_looks > IDLE_LOOKS || cq->hot_count > HOT_MAX))
-		cool(ep);
-	else if (plx_unlikely(++ep->hot_polls == LEAVE_AFTER))
+	if (plx_unlikely(is_old || cq->q.hot_count > HOT_MAX)) {
+		if (enter_set(ep))
+			ep_list(&ep->base, LISTED_NOT);
+	} else if (plx_unlikely(++ep->hot_polls == LEAVE_AFTER)) {
 		hot_for_long(ep);
+	}
 }
 
 static inline void read_hot(struct tcp_cq *cq)
 {
-	uint32_t count = cq->hot_count < READS_MAX ? cq->hot_count : READS_MAX;
+	uint32_t count = cq->q.hot_count < READS_MAX ? cq->q.hot_count : READS_MAX;
 
-	for (uint32_t i = 0; i < count && !TAILQ_EMPTY(&cq->hot); i++) {
-		struct tcp_ep *ep = TAILQ_FIRST(&cq->hot);
+	for (uint32_t i = 0; i < count && !TAILQ_EMPTY(&cq->q.hot); i++) {
+		struct tcp_ep *ep = (struct tcp_ep *)hot_next(&cq->q);
 
-		if (plx_unlikely(cq->hot_count > 1)) { /* the next poll starts with another */
-			TAILQ_REMOVE(&cq->hot, ep, link);
-			TAILQ_INSERT_TAIL(&cq->hot, ep, link);
-		}
 		if (tcp_receive_read(ep))
-			ep->idle_looks = 0;
+			ep->base.idle_looks = 0;
 		else
 			found_nothing(cq, ep);
 	}
 }
 
-static PLX_NOINLINE void resume_waiting(struct tcp_cq *cq)
+static PLX_NOINLINE void resume_waiting(struct prov_cq *q)
 {
-	struct tcp_ep *last = TAILQ_LAST(&cq->waiting, tcp_eps), *first;
+	struct prov_ep *last = TAILQ_LAST(&q->aside, prov_eps), *first;
 
-	while ((first = TAILQ_FIRST(&cq->waiting))) {
-		unlist(first);
-		tcp_receive_resume(first);
+	while ((first = TAILQ_FIRST(&q->aside))) {
+		ep_list(first, LISTED_NOT);
+		tcp_receive_resume((struct tcp_ep *)first);
 		if (first == last)
 			break;
 	}
@@ -259,10 +228,10 @@ static PLX_NOINLINE void resume_waiting(struct tcp_cq *cq)
 
 static inline void poll_one(struct tcp_cq *cq)
 {
-	if (plx_unlikely(!TAILQ_EMPTY(&cq->waiting)))
-		resume_waiting(cq);
+	if (plx_unlikely(!TAILQ_EMPTY(&cq->q.aside)))
+		resume_waiting(&cq->q);
 	read_hot(cq);
-	if (TAILQ_EMPTY(&cq->hot) || ++cq->polls % SET_EVERY == 0 ||
+	if (TAILQ_EMPTY(&cq->q.hot) || ++cq->polls % SET_EVERY == 0 ||
 	    plx_unlikely(domain_of_cq(cq)->blocked_count))
 		look_at_set(cq);
 }
@@ -297,12 +266,14 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 /* Going to sleep ----------------------------------------------------------------------------- */
 
 /* Before the set is checked, because entering it reports pending data. */
-static bool enter_all(struct tcp_cq *cq)
+static bool enter_all(struct prov_cq *q)
 {
-	struct tcp_ep *ep;
+	struct prov_ep *base;
 	bool all = true;
 
-	TAILQ_FOREACH (ep, &cq->hot, link) {
+	TAILQ_FOREACH (base, &q->hot, link) {
+		struct tcp_ep *ep = (struct tcp_ep *)base;
+
 		ep->hot_polls = 0;
 		all &= enter_set(ep);
 	}
@@ -320,15 +291,15 @@ static bool drain_set(struct tcp_cq *cq)
 
 /* Read all hot sockets until they are empty; the set reports what arrives later. A few stay hot:
  * they are read first after the sleep. */
-static bool cool_all(struct tcp_cq *cq)
+static bool cool_all(struct prov_cq *q)
 {
-	struct tcp_ep *ep, *after;
+	struct prov_ep *ep, *after;
 
-	TAILQ_FOREACH_SAFE (ep, &cq->hot, link, after) {
-		if (tcp_receive_read(ep))
+	TAILQ_FOREACH_SAFE (ep, &q->hot, link, after) {
+		if (tcp_receive_read((struct tcp_ep *)ep))
 			return false;
-		if (ep->is_hot && cq->hot_count > AWAKE_MAX)
-			unlist(ep);
+		if (ep->listed == LISTED_HOT && q->hot_count > HOT_AWAKE_MAX)
+			ep_list(ep, LISTED_NOT);
 	}
 	return true;
 }
@@ -357,12 +328,11 @@ static bool is_idle(struct prov_cq *q)
 
 	poll_sends(cq);
 	LIST_FOREACH (each, &domain->base.cqs, link) {
-		if (!enter_all((struct tcp_cq *)each) || !drain_set((struct tcp_cq *)each))
+		if (!enter_all(each) || !drain_set((struct tcp_cq *)each))
 			return false;
 	}
 	LIST_FOREACH (each, &domain->base.cqs, link) {
-		if (!TAILQ_EMPTY(&((struct tcp_cq *)each)->waiting) ||
-		    !cool_all((struct tcp_cq *)each))
+		if (!TAILQ_EMPTY(&each->aside) || !cool_all(each))
 			return false;
 	}
 	return TAILQ_EMPTY(&domain->queued) && pushed(domain) == before &&
@@ -376,8 +346,6 @@ static int init(struct prov_cq *base)
 {
 	struct tcp_cq *cq = (struct tcp_cq *)base;
 
-	TAILQ_INIT(&cq->hot);
-	TAILQ_INIT(&cq->waiting);
 	cq->stage = block_get(base->domain);
 	if (!cq->stage)
 		return -FI_ENOMEM;

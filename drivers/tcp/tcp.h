@@ -58,14 +58,12 @@ struct block {
 struct tcp_ep;
 TAILQ_HEAD(tcp_eps, tcp_ep);
 
+/* The sockets of hot endpoints are read each poll; only the epoll set watches the others. Those set
+ * aside have bytes that were read but found no room in the queue. */
 struct tcp_cq {
 	struct prov_cq q;
 	struct block *stage; /* receive buffer; NULL: there was no memory */
-	/* Endpoints whose sockets are read each poll; only the epoll set watches the others. */
-	struct tcp_eps hot;
-	uint32_t hot_count;
-	struct tcp_eps waiting; /* with bytes that were read but found no room in the queue */
-	uint32_t polls;         /* modulo 2^32 */
+	uint32_t polls;      /* modulo 2^32 */
 };
 
 #define TCP_INJECT_MAX 8192
@@ -108,13 +106,12 @@ struct tcp_ep {
 	struct prov_ep base;
 
 	/* Receiving: the incoming frame. */
-	bool is_polled;          /* its queues watch its socket */
-	bool in_set;             /* in the queue's epoll set: unless it is hot for long */
-	bool is_hot, is_waiting; /* in that list of its queue */
-	bool in_frame;           /* its header was read; its payload is arriving */
-	bool pending;            /* a complete header or payload waits to be acted on */
-	bool is_stalled;         /* ... for a receive, or for room */
-	uint8_t breach;          /* enum tcp_breach; once set, nothing more is taken */
+	bool is_polled;  /* its queues watch its socket */
+	bool in_set;     /* in the queue's epoll set: unless it is hot for long */
+	bool in_frame;   /* its header was read; its payload is arriving */
+	bool pending;    /* a complete header or payload waits to be acted on */
+	bool is_stalled; /* ... for a receive, or for room */
+	uint8_t breach;  /* enum tcp_breach; once set, nothing more is taken */
 	uint8_t header_have;
 	uint8_t header[WIRE_FRAME_MOST]; /* while incomplete */
 	struct wire_frame frame;
@@ -123,8 +120,7 @@ struct tcp_ep {
 	struct prov_mr *into; /* the same: its registration */
 	void *write_context;  /* see name_writes in plx_fabric_driver.h; NULL: as libfabric says */
 	struct block *unread; /* received bytes not taken yet */
-	uint32_t idle_looks, hot_polls;
-	TAILQ_ENTRY(tcp_ep) link; /* hot or waiting */
+	uint32_t hot_polls;
 
 	/* Sending. */
 	bool is_queued, is_blocked; /* in the domain's list; its socket had no room */

@@ -12,8 +12,8 @@
  *   take_bells       progress.c: take_bells, answer, progress_activate
  *   clear_wakes      cq.c: clear_wakes; progress.c: progress_activate
  *   arm              progress.c: progress_arm, arm, ask_for_call (C3, C4)
- *   is_active        ep.h: LISTED_ACTIVE
- *   is_armed         ep.h: is_armed, of one that is active; or LISTED_NOT
+ *   is_active        prov_ep.h: LISTED_HOT
+ *   is_armed         shm.h: is_armed, of one that is hot; or LISTED_NOT
  *   memory           what empties the store buffers, some time later
  *
  * Differs from a lane: the thread that clears a request calls, in the way it found, which the

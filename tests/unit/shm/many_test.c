@@ -83,7 +83,7 @@ static void poll_once(void)
 static bool all_call(void)
 {
 	for (unsigned i = 0; i < count; i++) {
-		if (server_eps[i] && ((struct shm_ep *)server_eps[i])->listed != LISTED_BELLED)
+		if (server_eps[i] && ((struct prov_ep *)server_eps[i])->listed != LISTED_ASIDE)
 			return false;
 	}
 	return true;

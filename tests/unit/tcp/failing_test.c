@@ -125,7 +125,7 @@ TEST(a_socket_that_cannot_enter_the_epoll_set_is_polled)
 TEST(an_interrupted_epoll_wait_loses_no_message)
 {
 	post(b, in, sizeof(in), 1);
-	read_until(b->rx_cq, !tcp_of(b)->is_hot);
+	read_until(b->rx_cq, tcp_of(b)->base.listed != LISTED_HOT);
 	assert_int_equal(fi_inject(a->ep, "hear me", 8, 0), 0);
 	fail_call(SYS_WAIT, EINTR, 0);
 	for (int i = 0; i < 10; i++)

@@ -31,7 +31,7 @@ static void speak(struct side *end)
 static void make_hot(struct side *end)
 {
 	poll_heat(tcp_of(end));
-	assert_true(tcp_of(end)->is_hot);
+	assert_int_equal(tcp_of(end)->base.listed, LISTED_HOT);
 }
 
 /* Poll until its socket has left the set. */
@@ -46,9 +46,9 @@ static void leave(struct side *end)
 /* Poll until it is only read when the set reports it. */
 static void cool_down(struct side *end)
 {
-	for (int i = 0; i < 20000 && tcp_of(end)->is_hot; i++)
+	for (int i = 0; i < 20000 && tcp_of(end)->base.listed == LISTED_HOT; i++)
 		fi_cq_read(end->rx_cq, NULL, 0);
-	assert_false(tcp_of(end)->is_hot);
+	assert_int_not_equal(tcp_of(end)->base.listed, LISTED_HOT);
 	assert_true(tcp_of(end)->in_set);
 }
 
