@@ -105,6 +105,7 @@ int poll_begin(struct tcp_ep *ep)
 		return rc;
 	}
 	ep->is_polled = true;
+	ep->first_poll = domain_of(ep)->polls - 1; /* it has sent nothing in this poll */
 	LIST_INSERT_HEAD(&domain_of(ep)->eps, ep, domain_link);
 	poll_heat(ep);
 	return 0;

@@ -271,8 +271,7 @@ static inline void launch(struct tcp_ep *ep, bool more)
 
 	if (plx_unlikely(ep->is_blocked))
 		return;
-	if (!more && !(domain->gathers && ep->was_first && ep->first_poll == domain->polls)) {
-		ep->was_first = true;
+	if (!more && !(domain->gathers && ep->first_poll == domain->polls)) {
 		ep->first_poll = domain->polls;
 		tcp_send_queued(ep);
 	} else if (plx_unlikely(ep->queued_bytes >= GATHER_BYTES)) {

@@ -125,7 +125,6 @@ struct tcp_ep {
 	/* Sending. */
 	bool is_queued, is_blocked; /* in the domain's list; its socket had no room */
 	bool send_failed;           /* ... and never will have */
-	bool was_first;             /* first_poll is valid */
 	uint32_t first_poll;        /* the domain's `polls` when it last sent at once */
 	uint32_t tail_staged;       /* bytes of `out` after the last of `sends` */
 	struct block *out;
