@@ -9,7 +9,7 @@
 
 static const struct prov_cq_ops *ops_of(const struct prov_cq *cq)
 {
-	return cq->fabric->prov->cq_ops;
+	return cq->domain->fabric->prov->cq_ops;
 }
 
 static ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, uint64_t flags)
@@ -214,7 +214,6 @@ static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_
 	int rc;
 
 	cq->domain = domain;
-	cq->fabric = domain->fabric;
 	cq->wait = QUEUE_WAIT_NONE;
 	TAILQ_INIT(&cq->hot);
 	TAILQ_INIT(&cq->aside);

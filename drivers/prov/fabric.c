@@ -258,7 +258,6 @@ static int open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_
 	domain->fid.mr = &mr_ops;
 	domain->chooses_keys = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_PROV_KEY);
 	domain->by_address = info->domain_attr->mr_mode & (COMPAT_MR_BASIC | FI_MR_VIRT_ADDR);
-	LIST_INIT(&domain->cqs);
 	domain->fabric = fabric;
 	fabric_ref(fabric);
 	ops->init(domain);
@@ -274,7 +273,7 @@ static int arm(struct fid_fabric *fabric, struct fid *fid)
 	struct prov_cq *cq = (struct prov_cq *)fid;
 	struct prov_eq *eq = (struct prov_eq *)fid;
 
-	if (fid->fclass == FI_CLASS_CQ && &cq->fabric->fid == fabric)
+	if (fid->fclass == FI_CLASS_CQ && &cq->domain->fabric->fid == fabric)
 		return cq_arm(cq);
 	if (fid->fclass == FI_CLASS_EQ && &eq->fabric->fid == fabric)
 		return eq_arm(eq);
@@ -298,7 +297,7 @@ static int join(struct fid *fid, struct plx_watch_set *set, struct plx_watch *ev
 	struct prov_eq *eq = (struct prov_eq *)fid;
 
 	if (fid->fclass == FI_CLASS_CQ && !cq->refs)
-		return queue_join(&cq->wait, set, cq->fabric->prov->cq_ops->nests);
+		return queue_join(&cq->wait, set, cq->domain->fabric->prov->cq_ops->nests);
 	if (fid->fclass != FI_CLASS_EQ || eq->refs)
 		return -FI_EINVAL;
 	eq->event = event;

@@ -91,8 +91,7 @@ TAILQ_HEAD(prov_eps, prov_ep);
 struct prov_cq {
 	struct fid_cq fid;
 	struct prov_domain *domain;
-	struct prov_fabric *fabric; /* the domain's */
-	bool is_signalled;          /* fi_cq_signal was called and has not ended a sleep yet */
+	bool is_signalled; /* fi_cq_signal was called and has not ended a sleep yet */
 	enum fi_cq_format format;
 	/* Modulo 2^32; head and tail restart at 0 when the queue is empty. Receives, sends and
 	 * cancelled receives stop at `size`. Failures may exceed it: each endpoint reserved room

@@ -87,10 +87,7 @@ static void mr_closing(struct prov_mr *mr)
 
 static void init(struct prov_domain *base)
 {
-	struct tcp_domain *domain = (struct tcp_domain *)base;
-
-	TAILQ_INIT(&domain->queued);
-	LIST_INIT(&domain->eps);
+	TAILQ_INIT(&((struct tcp_domain *)base)->queued);
 }
 
 static void fini(struct prov_domain *base)
