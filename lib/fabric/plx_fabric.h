@@ -45,8 +45,7 @@ struct sockaddr_storage;
  * below. PLX_NO_LIMIT turns a limit off. A peer that is refused for lack of room learns when to
  * come again (plx_link_busy_ns). An open link is never closed for a newcomer. */
 struct plx_admission {
-	uint32_t links_max;          /**< links of this listener; default 4096. One more is
-					  refused */
+	uint32_t links_max;          /**< links of this listener; default 4096 */
 	uint32_t links_per_host_max; /**< links from one remote address, at most a quarter of
 					  links_max, which is the default */
 	uint32_t accepts_per_s;      /**< default 1000, and a burst of a quarter of it. Faster
@@ -121,8 +120,7 @@ void plx_fabric_fini(void);
  * loop until they are gone. For an lcore whose loop has stopped. Callbacks run meanwhile.
  * plx_eal_fini calls it for the main lcore.
  * Thread: an lcore, outside its loop.
- * Return: 0; -ETIMEDOUT some links are left, plx_fabric_fini will abort them; -ENOENT not an
- * lcore. */
+ * Return: 0; -ETIMEDOUT links are left, plx_fabric_fini will abort them; -ENOENT not an lcore. */
 int plx_fabric_drain(uint64_t timeout_ns);
 
 /** Check settings of the driver tcp. option: the name the user gave, for the error text.
@@ -266,8 +264,7 @@ struct plx_link_attr {
 int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 		     struct plx_link **link_out);
 
-/** Longest message that the peer accepts. A send may still return -EAGAIN. Valid from on_hello on.
- */
+/** Longest message that the peer accepts. A send may still return -EAGAIN. Valid from on_hello. */
 uint64_t plx_link_message_max(const struct plx_link *link);
 
 /** Longest message that plx_link_send copies, in bytes. An lcore that copies sends no heartbeats,
@@ -379,8 +376,7 @@ int plx_link_peer_sockaddr(const struct plx_link *link, struct sockaddr_storage 
  * Thread: owner. */
 const char *plx_link_without_peer(const struct plx_link *link, const char *text);
 
-/** The driver, "tcp", as for plx_link_attr.provider: constant text. May change until the link is
- * open. */
+/** The driver, "tcp": constant text for plx_link_attr.provider. May change until on_open. */
 const char *plx_link_driver(const struct plx_link *link);
 
 /** Driver and provider for people: "tcp (libfabric plx_tcp)". May change until the link is open,
@@ -439,8 +435,7 @@ struct plx_listen_attr {
 	struct plx_link_attr link; /**< for every accepted link */
 	struct plx_admission admission;
 	enum plx_spread spread;
-	/** Candidates for round-robin and hash: bit id % 64 of word id / 64. All zero: every
-	 * lcore. */
+	/** Candidates for round-robin and hash: bit id % 64 of word id / 64. All zero: all. */
 	uint64_t lcores[PLX_LCORE_MAX / 64];
 	/** For PLX_SPREAD_CALLBACK; runs on the listener's lcore. peer: AF_INET or AF_INET6; NULL
 	 * if the provider does not report it.
@@ -484,9 +479,8 @@ struct plx_listener_stats {
 	uint64_t protocol_broken; /**< links that ended with PLX_LINK_PROTOCOL, before on_open (also
 				       in `failed`) or later */
 	char last_failure[160];   /**< newest of `failed` as text */
-	char last_refused[256];   /**< newest refusal or eviction by a limit that was logged (one
-				       per second and limit): the peer, the limit, and its
-				       largest holder */
+	char last_refused[256];   /**< newest refusal or eviction by a limit in the log (one a
+				       second and limit): peer, limit, its largest holder */
 };
 
 void plx_listener_stats(const struct plx_listener *listener, struct plx_listener_stats *stats_out);

@@ -58,12 +58,6 @@ static void finish(struct request *request)
 	atomic_store_explicit(&request->done, true, memory_order_release);
 }
 
-static void end(struct request *request)
-{
-	release(request);
-	finish(request);
-}
-
 static void delist(struct plx_fabric_lcore *home, struct request *request)
 {
 	TAILQ_REMOVE(&home->requests, request, of_home);
@@ -125,7 +119,8 @@ static void come_back(void *arg)
 	struct request *request = arg;
 
 	reject(request, request->data, request->length);
-	end(request);
+	release(request);
+	finish(request);
 }
 
 static void send_back(struct plx_task *task, void *arg)
@@ -256,7 +251,8 @@ static void start(struct request *request, struct plx_link *link)
 		return;
 	}
 	accept_link(link);
-	end(request);
+	release(request);
+	finish(request);
 }
 
 static void take(struct request *request)
