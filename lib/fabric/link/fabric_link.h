@@ -367,7 +367,7 @@ void partial_schedule_room(struct plx_fabric_lcore *home);
 void partial_charge(struct assembly *assembly, uint32_t bytes);
 /* Return: true: the newest frame will be granted again later. */
 bool partial_must_wait(struct assembly *assembly);
-/* The message need not wait any more. Return: how many frames to grant again. */
+/* The message no longer waits. Return: how many frames to grant again. */
 uint32_t partial_stop_waiting(struct assembly *assembly);
 
 /* receive_slow.c */

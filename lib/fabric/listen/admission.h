@@ -174,8 +174,8 @@ void admission_init(struct admission *admission, const struct plx_admission *lim
 /* Whether to take a connection now. */
 void admission_ask(struct listener_shared *shared, const struct plx_admit_request *asked,
 		   uint64_t now_ns, struct admission_answer *answer_out);
-/* It has another holder; none: its provider has reported it, and its request was not read yet.
- * Return: whether it may continue; false: it was evicted, and has none. */
+/* Change who can end it. Nobody can between its provider's report and the reading of its request.
+ * Return: whether it may continue; false: it was evicted, and has no holder. */
 bool admission_hold(struct ticket *ticket, struct ticket_holder holder);
 void admission_opened(struct ticket *ticket); /* its handshake is complete */
 void admission_leave(struct ticket *ticket);  /* it has ended; accepts NULL */

@@ -65,27 +65,24 @@ static void text_of(struct admission *admission, enum admission_cause cause,
 		    const struct origin *origin, char *out, size_t size)
 {
 	const struct plx_admission *limits = &admission->limits;
-	const struct origin *root = &admission->origins.root;
 	const struct {
-		uint32_t count, limit;
 		enum origin_share share;
+		uint32_t limit;
 		const char *before, *after;
 	} texts[] =
 		{
-			[ADMISSION_LINKS] = {root->shares[ORIGIN_LINKS], limits->links_max,
-					     ORIGIN_LINKS, "this listener has ",
+			[ADMISSION_LINKS] = {ORIGIN_LINKS, limits->links_max, "this listener has ",
 					     " links, as many as it may (--links-max "},
 			[ADMISSION_RATE] =
-				{root->shares[ORIGIN_WAITING], limits->accepts_per_s,
-				 ORIGIN_WAITING, "",
+				{ORIGIN_WAITING, limits->accepts_per_s, "",
 				 " connections wait for their turn already (--accepts-per-s "},
 			[ADMISSION_HANDSHAKES] =
-				{root->shares[ORIGIN_HALF_OPEN] - admission->closing,
-				 limits->handshakes_max, ORIGIN_HALF_OPEN, "",
+				{ORIGIN_HALF_OPEN, limits->handshakes_max, "",
 				 " connections are being opened, as many as may be at a "
 				 "time (--handshakes-max "},
 		},
 	  *text = &texts[cause == ADMISSION_EVICTED ? ADMISSION_HANDSHAKES : cause];
+	uint32_t count = admission->origins.root.shares[text->share];
 	const struct origin *most = origin_most(&admission->origins, text->share);
 	uint32_t own_max = limits->links_per_host_max;
 	char name[ORIGIN_TEXT_BYTES] = "nobody";
@@ -102,10 +99,12 @@ static void text_of(struct admission *admission, enum admission_cause cause,
 							   : "; at most a quarter of --links-max");
 		return;
 	}
+	if (text->share == ORIGIN_HALF_OPEN)
+		count -= admission->closing;
 	if (most)
 		origin_key_text(&most->key, name);
-	snprintf(out, size, "%s%u%s%u); %s has most of them, %u", text->before, text->count,
-		 text->after, text->limit, name, most ? most->shares[text->share] : 0);
+	snprintf(out, size, "%s%u%s%u); %s has most of them, %u", text->before, count, text->after,
+		 text->limit, name, most ? most->shares[text->share] : 0);
 }
 
 void admission_text(struct admission *admission, enum admission_cause cause,

@@ -40,7 +40,7 @@ void listener_unref(struct listener_shared *shared)
 /* Failed handshakes --------------------------------------------------------------------------- */
 
 /* Peers that do not complete a handshake, with the wrong program or port, retry: each host gets one
- * log line per second. */
+ * log line per second; those of one hash share it. */
 #define PAUSE_NS PLX_NS_PER_S
 
 static void log_host(struct listener_shared *shared, enum plx_log_level level,
