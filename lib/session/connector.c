@@ -249,9 +249,7 @@ void plx_connector_init(struct plx_connector *connector, const struct plx_connec
 		.base.owner = &owner->base, .owner = owner, .attr = *attr};
 	plx_backoff_init(&connector->backoff, attr->reconnect_min_ns, attr->reconnect_max_ns,
 			 plx_now_ns() ^ (uintptr_t)connector);
-	if (attr->link.provider)
-		snprintf(connector->provider, sizeof(connector->provider), "%s",
-			 attr->link.provider);
+	snprintf(connector->provider, sizeof(connector->provider), "%s", attr->link.provider ?: "");
 	plx_timer_init(&connector->base.timer, on_timer, connector);
 	plx_timer_set_lax(&connector->base.timer, true);
 }
@@ -290,24 +288,10 @@ void plx_connector_open_again(struct plx_connector *connector)
 
 /* Closing ------------------------------------------------------------------------------------- */
 
-/* A link that is closing accepts no messages. */
-static void drop_closing_link(struct plx_connector *connector)
-{
-	if (connector->base.closing && !connector->base.settling)
-		connector->link = NULL;
-}
-
 void plx_connector_renew(struct plx_connector *connector)
 {
 	connector->state = PLX_CONNECTOR_CLOSING;
 	plx_session_close(&connector->base);
-	drop_closing_link(connector);
-}
-
-void plx_connector_settled(struct plx_connector *connector)
-{
-	plx_session_settled(&connector->base);
-	drop_closing_link(connector);
 }
 
 void plx_connector_close(struct plx_connector *connector)

@@ -5,8 +5,6 @@
 #include "plx_base.h"
 #include "session.h"
 
-#include <stdio.h>
-
 #define SPREAD_NS (5 * PLX_NS_PER_MS) /* of the attempts of those that followed */
 #define BUCKETS   16
 

@@ -20,13 +20,20 @@ void plx_session_fail(struct plx_session *session, const char *why)
 		plx_link_abort(session->link);
 }
 
+static void close_link(struct plx_session *session)
+{
+	if (!session->acceptor) /* a closing link accepts no messages */
+		((struct plx_connector *)session)->link = NULL;
+	plx_link_close(session->link);
+}
+
 void plx_session_close(struct plx_session *session)
 {
 	if (!session->link || session->closing)
 		return;
 	session->closing = true;
 	if (!session->owner->settle || session->owner->settle(session)) {
-		plx_link_close(session->link); /* has no effect if it is already closing */
+		close_link(session); /* has no effect on a link that closes already */
 		return;
 	}
 	session->settling = true;
@@ -38,5 +45,5 @@ void plx_session_settled(struct plx_session *session)
 	if (!session->settling)
 		return;
 	session->settling = false;
-	plx_link_close(session->link); /* within what is left of the time */
+	close_link(session); /* within what is left of the time */
 }

@@ -145,8 +145,6 @@ void plx_connector_fini(struct plx_connector *connector);
 /* Keep its memory while callbacks may release it without a link, as around closed and refused. */
 void plx_connector_hold(struct plx_connector *connector);
 void plx_connector_unhold(struct plx_connector *connector);
-/* The owner reports that all that waited is sent. */
-void plx_connector_settled(struct plx_connector *connector);
 
 const char *plx_connector_on_hello(struct plx_link *link, void *user);
 void plx_connector_on_open(struct plx_link *link, void *user);

@@ -139,7 +139,7 @@ static void on_sent(struct outbox *outbox)
 	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
 
 	if (plx_unlikely(outbox_is_done(outbox)))
-		plx_connector_settled(&buffered->connection.session);
+		plx_session_settled(&buffered->connection.session.base);
 }
 
 static const struct outbox_owner outbox_owner = {.room = on_room, .sent = on_sent};

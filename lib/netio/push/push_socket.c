@@ -52,7 +52,7 @@ static void close_ending(struct netio_push_core *core)
 		if (!receiver->is_ending || !receiver->is_open)
 			continue;
 		push_leave(receiver);
-		plx_connector_settled(&receiver->connection.session);
+		plx_session_settled(&receiver->connection.session.base);
 	}
 }
 
@@ -180,7 +180,7 @@ static void release(struct push_receiver *receiver)
 {
 	push_leave(receiver);
 	push_drop_all(&receiver->in_flight);
-	plx_connector_settled(&receiver->connection.session); /* if it is settling */
+	plx_session_settled(&receiver->connection.session.base); /* if it is settling */
 	connection_release(&receiver->connection);
 }
 

@@ -702,7 +702,7 @@ TEST_MET(a_connector_closes_once_its_owner_has_settled)
 	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
 	pump_ms(20);
 	assert_int_equal(connecting.closed, 0);
-	plx_connector_settled(session);
+	plx_session_settled(&session->base);
 	assert_null(session->link);
 	assert_true(pump_until(&connecting.closed, 1, 3000));
 	assert_int_equal(connecting.reason, PLX_LINK_CLOSED);
@@ -727,7 +727,7 @@ PLX_TEST_WITH(a_connector_takes_at_most_5_s_to_close, session_up_on_two_lcores, 
 	began_ns = plx_now_ns();
 	plx_connector_close(session);
 	pump_ms(200); /* of CPU time: less than 5 s on a busy host */
-	plx_connector_settled(session);
+	plx_session_settled(&session->base);
 	assert_true(pump_until(&connecting.closed, 1, 5600));
 	assert_true(plx_now_ns() - began_ns >= PLX_CLOSE_NS);
 	assert_int_equal(connecting.reason, PLX_LINK_TIMEOUT);
@@ -760,7 +760,7 @@ TEST_MET(a_released_connector_settles_and_closes_without_its_owner)
 	plx_connector_release(session);
 	assert_ptr_equal(plx_session_closing(), session->address);
 	assert_int_equal(plx_link_send(session->link, "last", 4), 0);
-	plx_connector_settled(session);
+	plx_session_settled(&session->base);
 	assert_true(pump_until(&connecting.freed, 1, 3000));
 	connector.events = NULL;
 	assert_int_equal(connecting.closed, 0);
