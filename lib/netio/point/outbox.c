@@ -161,11 +161,9 @@ static void on_sent(struct plx_link *link, struct plx_buf *page, int status, voi
 
 static bool send_page(struct outbox *outbox, const struct page_note *note)
 {
-	uint32_t pages = note->pages;
-
 	if (plx_link_send_buf(outbox->link, note->page, on_sent, outbox) != 0)
 		return false;
-	outbox->stats.pages += pages;
+	outbox->stats.pages += note->pages;
 	return true;
 }
 

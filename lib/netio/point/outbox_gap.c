@@ -38,19 +38,12 @@ void outbox_miss(struct outbox *outbox, uint64_t count, enum netio_gap_reason re
 
 /* Dropping ------------------------------------------------------------------------------------ */
 
-static void widen_in(struct plx_buf *page, uint64_t count, uint32_t reasons)
-{
-	struct wire_gap gap = wire_page_gap(page->data);
-
-	wire_gap_widen(&gap, count, reasons);
-	wire_page_write(page->data, &gap);
-}
-
-/* The next page reports this gap and the gap that this page carried. */
+/* The page after it reports this gap and the gap that this page carried. */
 bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason reason)
 {
 	struct page_note *note = TAILQ_FIRST(&outbox->waiting), *next = NULL;
-	struct wire_gap gap;
+	struct wire_gap gap, later;
+	struct plx_buf *after;
 
 	while (note && !any && note->keeps)
 		note = TAILQ_NEXT(note, link);
@@ -62,16 +55,17 @@ bool outbox_drop_oldest(struct outbox *outbox, bool any, enum netio_gap_reason r
 	} else {
 		return false;
 	}
+	after = next ? next->page : outbox->page;
+	later = after ? wire_page_gap(after->data) : outbox->gap;
 	gap = wire_page_gap(note->page->data);
-	wire_gap_widen(&gap, note->messages, NETIO_GAP_BIT(reason));
+	wire_gap_widen(&later, gap.count, gap.reasons);
+	wire_gap_widen(&later, note->messages, NETIO_GAP_BIT(reason));
+	if (after)
+		wire_page_write(after->data, &later);
+	else
+		outbox->gap = later;
 	count_missed(outbox, note->messages, reason);
 	outbox_free_page(outbox, note->page);
-	if (next)
-		widen_in(next->page, gap.count, gap.reasons);
-	else if (outbox->page)
-		widen_in(outbox->page, gap.count, gap.reasons);
-	else
-		wire_gap_widen(&outbox->gap, gap.count, gap.reasons);
 	return true;
 }
 
