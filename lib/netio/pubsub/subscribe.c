@@ -175,7 +175,6 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 				struct netio_subscribe_socket *socket,
 				const struct netio_subscribe_attr *attr)
 {
-	static const struct netio_subscribe_attr defaults;
 	struct netio_subscribe_core *core;
 	int rc;
 
@@ -183,7 +182,7 @@ int netio_subscribe_socket_init(struct netio_eventloop *evloop,
 	core = netio_allocate(evloop, "netio_subscribe_socket_init", sizeof(*core), &rc);
 	if (!core)
 		return rc;
-	attr = attr ?: &defaults;
+	attr = attr ?: &(struct netio_subscribe_attr){0};
 	rc = connection_check_attr(&attr->connect, &core->hub.attr)
 		   ?: intake_set_buffers(attr->buffer_bytes, attr->buffer_count,
 					 core->hub.attr.message_max, &core->hub.attr.session.link);
@@ -214,10 +213,15 @@ void netio_subscribe_stats(const struct netio_subscribe_socket *socket,
 
 /* Subscriptions ------------------------------------------------------------------------------- */
 
-static int check_subscription(const struct netio_subscription *what)
+/* Also use one form for equal subscriptions. */
+static int check_subscription(const struct netio_subscription *given,
+			      struct netio_subscription *what)
 {
-	unsigned long long tag = what->tag, last = what->last, mask = what->mask;
+	unsigned long long tag = given->tag, last = given->last, mask = given->mask;
 
+	*what = *given;
+	what->last = last == tag ? 0 : last;
+	what->mask = mask == UINT64_MAX ? 0 : mask;
 	if (last && mask)
 		return plx_fail(EINVAL, "a range and a mask; give one of them");
 	if (last && last < tag)
@@ -231,31 +235,27 @@ static int check_subscription(const struct netio_subscription *what)
 					 "netio_policy");
 }
 
-/* Use one form for equal subscriptions. */
-static struct netio_subscription normalize(const struct netio_subscription *subscription)
-{
-	struct netio_subscription what = *subscription;
+/* What a call is about. */
+struct target {
+	struct publisher *publisher; /* NULL: not yet */
+	struct netio_subscription what;
+	char address[PLX_ADDRESS_MAX];
+};
 
-	if (what.last == what.tag)
-		what.last = 0;
-	if (what.mask == UINT64_MAX)
-		what.mask = 0;
-	return what;
-}
-
-/* Return: 0; -EINVAL; the publisher may be NULL. */
-static int find(const char *what, const struct netio_subscribe_socket *socket, const char *host,
-		unsigned port, const struct netio_subscription *subscription,
-		char address[PLX_ADDRESS_MAX], struct publisher **publisher_out)
+/* function: the caller, for the error text. Return: 0; -EINVAL. */
+static int find(struct target *target, const char *function,
+		const struct netio_subscribe_socket *socket, const char *host, unsigned port,
+		const struct netio_subscription *given)
 {
 	struct netio_connection *connection = NULL;
-	int rc = hub_find((struct hub *)socket->core, what, host, port, address, &connection);
+	int rc = hub_find((struct hub *)socket->core, function, host, port, target->address,
+			  &connection);
 
-	*publisher_out = (struct publisher *)connection;
 	if (rc)
 		return rc;
-	rc = check_subscription(subscription);
-	return rc ? plx_fail_in(rc, "%s: ", what) : 0;
+	target->publisher = (struct publisher *)connection;
+	rc = check_subscription(given, &target->what);
+	return rc ? plx_fail_in(rc, "%s: ", function) : 0;
 }
 
 /* Releases a new publisher if subscribing fails. */
@@ -278,10 +278,8 @@ static int subscribe_at(struct publisher *publisher, const struct netio_subscrip
 int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, unsigned port,
 		       const struct netio_subscription *subscription)
 {
-	char address[PLX_ADDRESS_MAX];
-	struct netio_subscription what;
-	struct publisher *publisher = NULL;
-	int rc = find("netio_subscribe", socket, host, port, subscription, address, &publisher);
+	struct target target;
+	int rc = find(&target, "netio_subscribe", socket, host, port, subscription);
 
 	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
 	if (rc)
@@ -289,11 +287,10 @@ int netio_subscribe_to(struct netio_subscribe_socket *socket, const char *host, 
 	rc = netio_check_open(socket->core->hub.evloop, "netio_subscribe");
 	if (rc)
 		return rc;
-	publisher = publisher ?: publisher_create(socket->core, address);
-	if (!publisher)
+	target.publisher = target.publisher ?: publisher_create(socket->core, target.address);
+	if (!target.publisher)
 		return netio_fail(ENOMEM, "netio_subscribe: out of memory");
-	what = normalize(subscription);
-	return netio_logged(subscribe_at(publisher, &what));
+	return netio_logged(subscribe_at(target.publisher, &target.what));
 }
 
 int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
@@ -305,18 +302,16 @@ int netio_subscribe(struct netio_subscribe_socket *socket, const char *host, uns
 int netio_unsubscribe_from(struct netio_subscribe_socket *socket, const char *host, unsigned port,
 			   const struct netio_subscription *subscription)
 {
-	char address[PLX_ADDRESS_MAX];
-	struct netio_subscription what = normalize(subscription);
-	struct publisher *publisher = NULL;
-	int rc = find("netio_unsubscribe", socket, host, port, subscription, address, &publisher);
+	struct target target;
+	int rc = find(&target, "netio_unsubscribe", socket, host, port, subscription);
 
 	ASSERT_LOOP(socket->core, socket->core->hub.evloop);
 	if (rc)
 		return netio_logged(rc);
-	if (!publisher)
+	if (!target.publisher)
 		return netio_fail(ENOENT, "netio_unsubscribe: nothing is subscribed to at %s",
-				  address);
-	return netio_logged(publisher_unsubscribe(publisher, &what));
+				  target.address);
+	return netio_logged(publisher_unsubscribe(target.publisher, &target.what));
 }
 
 int netio_unsubscribe(struct netio_subscribe_socket *socket, const char *host, unsigned port,
