@@ -49,7 +49,6 @@ static const struct outbox_owner outbox_owner = {
 static bool has_room(struct acceptor *acceptor)
 {
 	struct netio_publish_core *core = (struct netio_publish_core *)acceptor;
-	uint32_t room = core->match_room ? 2 * core->match_room : 16;
 	struct match *matches;
 
 	if (core->stats.subscribers >= core->attr.subscribers_max) {
@@ -59,13 +58,10 @@ static bool has_room(struct acceptor *acceptor)
 				core->stats.subscribers);
 		return false;
 	}
-	if (core->stats.subscribers < core->match_room)
-		return true;
-	matches = realloc(core->matches, room * sizeof(*matches));
+	matches = realloc(core->matches, (core->stats.subscribers + 1) * sizeof(*matches));
 	if (!matches)
 		return false;
 	core->matches = matches;
-	core->match_room = room;
 	return true;
 }
 

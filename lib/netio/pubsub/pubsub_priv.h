@@ -103,7 +103,7 @@ struct netio_publish_core {
 	uint64_t version; /* of the table */
 	uint64_t lookups;
 	struct match *matches; /* room for all subscribers */
-	uint32_t match_count, match_room;
+	uint32_t match_count;
 	uint32_t places; /* used by subscriptions in the table */
 
 	void *pending_tree;            /* struct pending, of tsearch */
