@@ -61,12 +61,6 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 int acceptor_listen(struct acceptor *acceptor, const char *what, const char *host, unsigned port,
 		    struct plx_listen_attr *attr);
 
-/* The port; 0 if it does not listen. acceptor: may be NULL. */
-static inline unsigned acceptor_port(const struct acceptor *acceptor)
-{
-	return acceptor ? plx_listener_port(acceptor->listener) : 0;
-}
-
 /* The socket is released: close all without loss, then free it. */
 void acceptor_release(struct acceptor *acceptor);
 /* Release all acceptors of a loop that ends. */

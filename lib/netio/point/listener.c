@@ -363,7 +363,7 @@ int netio_listen(struct netio_listen_socket *socket, const char *host, unsigned 
 unsigned netio_listen_socket_port(const struct netio_listen_socket *socket)
 {
 	ASSERT_LOOP(socket->listener, socket->listener->acceptor.evloop);
-	return acceptor_port((const struct acceptor *)socket->listener);
+	return socket->listener ? plx_listener_port(socket->listener->acceptor.listener) : 0;
 }
 
 void netio_listen_socket_fini(struct netio_listen_socket *socket)

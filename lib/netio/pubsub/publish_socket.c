@@ -342,7 +342,7 @@ void netio_subscriber_close(struct netio_subscriber *subscriber)
 	unsigned kind##_port(const struct kind *socket)                                       \
 	{                                                                                     \
 		ASSERT_LOOP(socket->core, socket->core->acceptor.evloop);                     \
-		return acceptor_port((const struct acceptor *)socket->core);                  \
+		return socket->core ? plx_listener_port(socket->core->acceptor.listener) : 0; \
 	}                                                                                     \
                                                                                               \
 	void kind##_fini(struct kind *socket)                                                 \
