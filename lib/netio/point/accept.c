@@ -89,8 +89,6 @@ void accepted_note_end(struct accepted *accepted, const struct plx_link *link,
 
 void accepted_fail(struct accepted *accepted, const char *why)
 {
-	if (accepted->session.failure)
-		return;
 	plx_session_fail(&accepted->session, why);
 	if (!accepted->session.link)
 		accepted_note_end(accepted, NULL, PLX_LINK_PROTOCOL, why);
@@ -109,8 +107,7 @@ void acceptor_init(struct acceptor *acceptor, struct netio_eventloop *evloop, vo
 	acceptor->socket = socket;
 	acceptor->evloop = evloop;
 	acceptor->message_max = message_max;
-	if (provider)
-		snprintf(acceptor->provider, sizeof(acceptor->provider), "%s", provider);
+	snprintf(acceptor->provider, sizeof(acceptor->provider), "%s", provider ?: "");
 	plx_acceptor_init(&acceptor->session, &owner->session, 0, plx_lcore_id());
 }
 

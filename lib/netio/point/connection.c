@@ -69,10 +69,9 @@ static const struct plx_link_events events_with_credit = {EVENTS, .on_credit = o
 
 int connection_check_attr(const struct netio_connect_attr *attr, struct connection_attr *out)
 {
-	static const struct netio_connect_attr defaults;
 	int rc;
 
-	attr = attr ?: &defaults;
+	attr = attr ?: &(struct netio_connect_attr){0};
 	*out = (struct connection_attr){
 		.session = {.link.provider = attr->provider,
 			    .link.connect_timeout_ns = attr->connect_timeout_ns,
@@ -81,8 +80,7 @@ int connection_check_attr(const struct netio_connect_attr *attr, struct connecti
 		.message_max = attr->message_max_bytes ?: MESSAGE_MAX_DEFAULT,
 	};
 	out->session.link.message_max_bytes = out->message_max + WIRE_MESSAGE_BYTES;
-	if (attr->provider)
-		snprintf(out->provider, sizeof(out->provider), "%s", attr->provider);
+	snprintf(out->provider, sizeof(out->provider), "%s", attr->provider ?: "");
 	rc = message_check_max(out->message_max);
 	return rc ?: plx_connector_check_attr(&out->session);
 }

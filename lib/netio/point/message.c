@@ -35,30 +35,37 @@ int message_sendv(struct plx_link *link, uint64_t message_max, netio_tag_t tag,
 	return plx_unlikely(rc) ? rc : message_send_copy(link, &message);
 }
 
+int message_make_pool(const char *name, uint32_t count, size_t room_bytes,
+		      struct plx_pool **pool_out)
+{
+	uint32_t lcore = plx_lcore_id();
+	struct plx_pool_attr attr = {
+		.name = name, .object_count = count, .node = plx_lcore_node(lcore), .owner = lcore};
+
+	return plx_buf_pool_create(&attr, room_bytes, pool_out);
+}
+
 /* messages in flight at once, on all links */
 #define HEADS 256
 #define VIEWS 1024
 
 static int make_pools(struct references *references)
 {
-	struct plx_pool_attr heads = pool_attr("netio heads", HEADS);
-	struct plx_pool_attr views = pool_attr("netio views", VIEWS);
-	int rc = 0;
+	int rc = references->heads ? 0
+				   : message_make_pool("netio heads", HEADS,
+						       WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX,
+						       &references->heads);
 
-	if (!references->heads)
-		rc = plx_buf_pool_create(&heads, WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX,
-					 &references->heads);
-	return rc ?: plx_buf_pool_create(&views, 0, &references->views);
+	return rc ?: message_make_pool("netio views", VIEWS, 0, &references->views);
 }
 
 static struct plx_buf *make_head(struct references *references, netio_tag_t tag, const void *prefix,
 				 size_t prefix_bytes)
 {
-	struct plx_buf *head = plx_buf_get(references->heads);
+	struct plx_buf *head = plx_buf_get(references->heads)
+				     ?: plx_buf_alloc(WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX);
 
 	if (plx_unlikely(!head))
-		head = plx_buf_alloc(WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX);
-	if (!head)
 		return NULL;
 	wire_message_write(plx_buf_append(head, WIRE_MESSAGE_BYTES), tag);
 	if (prefix_bytes)

@@ -3,7 +3,6 @@
 #include "outbox.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #define PAGE_BYTES_DEFAULT 65536
 #define TIMEOUT_NS_DEFAULT (2 * PLX_NS_PER_S)
@@ -55,13 +54,12 @@ void outbox_init(struct outbox *outbox, const struct netio_buffered_attr *attr,
 int outbox_make_pages(struct outbox *outbox)
 {
 	uint32_t count = outbox->attr.page_count;
-	struct plx_pool_attr attr = pool_attr("netio pages", count);
 	uint32_t bytes = outbox->attr.page_bytes + WIRE_PAGE_OVERHEAD;
 	int rc;
 
 	if (outbox->pool)
 		return 0;
-	rc = plx_buf_pool_create(&attr, bytes, &outbox->pool);
+	rc = message_make_pool("netio pages", count, bytes, &outbox->pool);
 	if (rc)
 		return rc;
 	outbox->count = count;

@@ -24,16 +24,11 @@ static inline int compare_numbers(uint64_t one, uint64_t other)
 	return (one > other) - (one < other);
 }
 
-/* Attributes of a pool of this lcore. */
-static inline struct plx_pool_attr pool_attr(const char *name, uint32_t count)
-{
-	uint32_t lcore = plx_lcore_id();
-
-	return (struct plx_pool_attr){
-		.name = name, .object_count = count, .node = plx_lcore_node(lcore), .owner = lcore};
-}
-
 /* message.c ---------------------------------------------------------------------------------- */
+
+/* plx_buf_pool_create for this lcore. */
+int message_make_pool(const char *name, uint32_t count, size_t room_bytes,
+		      struct plx_pool **pool_out);
 
 #define MESSAGE_MAX_DEFAULT (UINT64_C(16) << 20) /* default of attributes */
 

@@ -83,11 +83,9 @@ static struct push_message *make(struct netio_push_core *core, netio_tag_t tag,
 	struct plx_buf *buf = total <= PUSH_SHORT_BYTES ? plx_buf_get(core->pool) : NULL;
 	struct push_message *message;
 
-	if (plx_unlikely(!buf)) {
-		buf = plx_buf_alloc(total);
-		if (!buf)
-			return NULL;
-	}
+	buf = buf ?: plx_buf_alloc(total);
+	if (plx_unlikely(!buf))
+		return NULL;
 	wire_message_write(plx_buf_append(buf, total), tag);
 	message_copy(&(struct message){.iov = iov, .count = count}, buf->data + WIRE_MESSAGE_BYTES);
 	message = (struct push_message *)buf->base;

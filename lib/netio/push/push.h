@@ -29,8 +29,7 @@ struct push_receiver {
 	struct netio_connection connection; /* first; its socket is NULL: released */
 	struct netio_push_receiver pub;
 	struct netio_push_core *core;
-	bool is_open;   /* the link accepts messages */
-	bool is_ending; /* closing: takes no new messages */
+	bool is_open; /* the link accepts messages; closing: no new ones */
 	bool is_suspect;
 	bool is_full;                /* no room on this side; writable follows */
 	struct push_queue in_flight; /* sent and unfinished; oldest first */
@@ -90,12 +89,6 @@ static inline void push_append_all(struct push_queue *to, struct push_queue *fro
 	STAILQ_CONCAT(&to->list, &from->list);
 	to->count += from->count;
 	from->count = 0;
-}
-
-static inline void push_queue_init(struct push_queue *queue)
-{
-	STAILQ_INIT(&queue->list);
-	queue->count = 0;
 }
 
 void push_drop_all(struct push_queue *queue);

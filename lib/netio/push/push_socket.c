@@ -18,7 +18,7 @@ static void recount(struct netio_push_core *core)
 			continue;
 		core->open++;
 		core->suspect += receiver->is_suspect;
-		core->ending += receiver->is_ending;
+		core->ending += it->session.base.closing;
 		if (core->message_max < it->message_max)
 			core->message_max = it->message_max;
 	}
@@ -49,7 +49,7 @@ static void close_ending(struct netio_push_core *core)
 	LIST_FOREACH (it, &core->hub.connections, peers) {
 		struct push_receiver *receiver = (struct push_receiver *)it;
 
-		if (!receiver->is_ending || !receiver->is_open)
+		if (!it->session.base.closing || !receiver->is_open)
 			continue;
 		push_leave(receiver);
 		plx_session_settled(&receiver->connection.session.base);
@@ -60,7 +60,6 @@ static bool on_settle(struct plx_session *session)
 {
 	struct push_receiver *receiver = (struct push_receiver *)session;
 
-	receiver->is_ending = true;
 	recount(receiver->core);
 	if (receiver->core->hub.socket && receiver->is_open && !may_close(receiver->core))
 		return false;
@@ -141,7 +140,7 @@ static void on_opened(struct plx_connector *session)
 
 	receiver->pub.provider = plx_link_provider(session->link);
 	receiver->is_open = true;
-	receiver->is_full = receiver->is_ending = false;
+	receiver->is_full = false;
 	receiver->is_suspect = plx_link_is_suspect(session->link);
 	recount(core);
 	/* It may accept messages that the others do not. */
@@ -251,8 +250,6 @@ static void on_end(struct hub *hub)
 int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_socket *socket,
 			   const struct netio_push_attr *attr)
 {
-	static const struct netio_push_attr defaults;
-	struct plx_pool_attr pool;
 	struct netio_push_core *core;
 	int rc;
 
@@ -260,19 +257,20 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	core = netio_allocate(evloop, "netio_push_socket_init", sizeof(*core), &rc);
 	if (!core)
 		return rc;
-	attr = attr ?: &defaults;
-	pool = pool_attr("netio push", PUSH_SHORT_COUNT);
+	attr = attr ?: &(struct netio_push_attr){0};
 	core->promise = attr->promise;
 	rc = netio_check_enum("promise", attr->promise, NETIO_PUSH_AT_MOST_ONCE + 1,
 			      "netio_push_promise")
 		   ?: connection_check_attr(&attr->connect, &core->hub.attr);
-	rc = netio_logged(rc ?: plx_buf_pool_create(&pool, PUSH_SHORT_BYTES, &core->pool));
+	rc = netio_logged(rc
+				  ?: message_make_pool("netio push", PUSH_SHORT_COUNT,
+						       PUSH_SHORT_BYTES, &core->pool));
 	if (rc) {
 		free(core);
 		return rc;
 	}
-	push_queue_init(&core->waiting);
-	push_queue_init(&core->oversized);
+	STAILQ_INIT(&core->waiting.list);
+	STAILQ_INIT(&core->oversized.list);
 	for (unsigned i = 0; i <= PUSH_CREDIT_MAX; i++)
 		TAILQ_INIT(&core->at[i]);
 	hub_init(&core->hub, evloop, socket, on_end);
@@ -304,7 +302,7 @@ static int create(struct netio_push_core *core, const char *address)
 		.address = receiver->connection.session.address,
 		.provider = "",
 	};
-	push_queue_init(&receiver->in_flight);
+	STAILQ_INIT(&receiver->in_flight.list);
 	rc = netio_logged(plx_connector_open(&receiver->connection.session, address));
 	if (rc)
 		release(receiver);
