@@ -129,9 +129,8 @@ static const struct connection_owner owner = {
 static void on_room(struct outbox *outbox)
 {
 	struct buffered *buffered = plx_container_of(outbox, struct buffered, outbox);
-	struct netio_buffered_send_socket *socket = buffered->connection.socket;
 
-	CALL_USER(socket, cb_buffers_available, socket);
+	NOTIFY(netio_buffered_send_socket, buffered, cb_buffers_available);
 }
 
 static void on_sent(struct outbox *outbox)

@@ -33,12 +33,10 @@ int netio_send(struct netio_send_socket *socket, const void *data, size_t len)
 /* The key is stored in the headroom, which is unused until the message is sent. */
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
 {
-	struct sender *sender = arg;
-	struct netio_send_socket *socket = sender->connection.socket;
 	uint64_t key;
 
 	memcpy(&key, buf->base, sizeof(key));
-	CALL_USER(socket, cb_send_completed, socket, key, status);
+	NOTIFY(netio_send_socket, arg, cb_send_completed, key, status);
 }
 
 int netio_sendv_ref(struct netio_send_socket *socket, netio_tag_t tag, const struct iovec *iov,
@@ -70,9 +68,7 @@ DEFINE_ANSWERED(netio_send_socket)
 
 static void on_writable(struct netio_connection *connection)
 {
-	struct netio_send_socket *socket = connection->socket;
-
-	CALL_USER(socket, cb_buffers_available, socket);
+	NOTIFY(netio_send_socket, connection, cb_buffers_available);
 }
 
 static void on_free(struct plx_connector *session)

@@ -63,7 +63,7 @@ static void tell_ended(struct publisher *publisher, struct interest *interest)
 	struct netio_subscription what = interest->what;
 
 	interest_destroy(publisher, interest);
-	CALL_USER(user_of(publisher), cb_unsubscribed, &publisher->pub, &what);
+	NOTIFY(netio_subscribe_socket, publisher, cb_unsubscribed, &what);
 }
 
 void publisher_report_ended(struct publisher *publisher)
@@ -185,7 +185,7 @@ static void refused(struct publisher *publisher, struct interest *interest, enum
 
 	tdelete(interest, &publisher->by_what, compare);
 	interest_destroy(publisher, interest);
-	CALL_USER(user_of(publisher), cb_subscription_refused, &publisher->pub, &what, why[status]);
+	NOTIFY(netio_subscribe_socket, publisher, cb_subscription_refused, &what, why[status]);
 }
 
 static void subscribed(struct publisher *publisher, struct interest *interest)
@@ -196,9 +196,9 @@ static void subscribed(struct publisher *publisher, struct interest *interest)
 	interest->state = INTEREST_ACTIVE;
 	interest->was_lost = false;
 	if (was_lost)
-		CALL_USER(user_of(publisher), cb_subscription_resumed, &publisher->pub, &what);
+		NOTIFY(netio_subscribe_socket, publisher, cb_subscription_resumed, &what);
 	else
-		CALL_USER(user_of(publisher), cb_subscribed, &publisher->pub, &what);
+		NOTIFY(netio_subscribe_socket, publisher, cb_subscribed, &what);
 }
 
 /* Return: NULL; or the error as text. */
@@ -268,7 +268,7 @@ static void report_lost(struct publisher *publisher, const char *why)
 		if (!interest || interest->state != INTEREST_ACTIVE)
 			continue;
 		what = interest->what;
-		CALL_USER(user_of(publisher), cb_subscription_lost, &publisher->pub, &what, why);
+		NOTIFY(netio_subscribe_socket, publisher, cb_subscription_lost, &what, why);
 	}
 }
 
@@ -289,11 +289,9 @@ void publisher_free_interests(struct publisher *publisher)
 	for (uint32_t id = 0; id < publisher->interest_room; id++) {
 		struct interest *interest = publisher->interests[id];
 
-		if (!interest)
-			continue;
-		if (interest->state < INTEREST_ENDING)
-			tdelete(interest, &publisher->by_what, compare);
-		free(interest);
+		if (interest && interest->state >= INTEREST_ENDING)
+			free(interest);
 	}
+	tdestroy(publisher->by_what, free); /* all others */
 	free(publisher->interests);
 }

@@ -238,12 +238,6 @@ struct netio_subscribe_core {
 
 /* interest.c ---------------------------------------------------------------------------------- */
 
-/* Its socket; NULL: released. */
-static inline struct netio_subscribe_socket *user_of(const struct publisher *publisher)
-{
-	return publisher->connection.socket;
-}
-
 /* what: checked. Return: 0; -EEXIST; -ENOMEM. */
 int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what);
 /* Return: 0; -ENOENT. */

@@ -48,7 +48,7 @@ static bool give(struct intake *intake, const struct netio_msg *msg)
 static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 {
 	struct publisher *publisher = plx_container_of(intake, struct publisher, intake);
-	const struct netio_subscribe_socket *socket = user_of(publisher);
+	const struct netio_subscribe_socket *socket = publisher->connection.socket;
 	struct netio_gap gap = {
 		.first = publisher->number + 1,
 		.last = publisher->number + count,
@@ -56,8 +56,6 @@ static void miss(struct intake *intake, uint64_t count, uint32_t reasons)
 	};
 
 	publisher->number = gap.last;
-	if (!socket)
-		return;
 	socket->core->stats.gaps++;
 	socket->core->stats.missed[__builtin_ctz(reasons)] += count;
 	CALL_USER(socket, cb_gap, &publisher->pub, &gap);
