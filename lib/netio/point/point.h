@@ -18,7 +18,17 @@
 #include "netio_priv.h"
 #include "netio_wire.h"
 
-/* For tsearch(3). */
+#include <search.h>
+
+/* For trees of tsearch(3). */
+static inline void *tree_find(const void *wanted, void *const *root,
+			      int (*compare)(const void *a, const void *b))
+{
+	void **found = tfind(wanted, root, compare);
+
+	return found ? *found : NULL;
+}
+
 static inline int compare_numbers(uint64_t one, uint64_t other)
 {
 	return (one > other) - (one < other);

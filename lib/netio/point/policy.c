@@ -3,7 +3,6 @@
 #include "outbox.h"
 
 #include <assert.h>
-#include <search.h>
 #include <stdlib.h>
 
 /* The newest message of each tag -------------------------------------------------------------- */
@@ -21,10 +20,7 @@ static uint64_t charge(uint64_t room)
 
 static struct latest *find(const struct conflation *conflation, netio_tag_t tag)
 {
-	struct latest wanted = {.tag = tag};
-	struct latest **found = tfind(&wanted, &conflation->by_tag, compare_tags);
-
-	return found ? *found : NULL;
+	return tree_find(&(struct latest){.tag = tag}, &conflation->by_tag, compare_tags);
 }
 
 static struct latest *create(struct conflation *conflation, netio_tag_t tag)

@@ -2,7 +2,6 @@
 /* Subscription requests to a publisher, and its answers. */
 #include "pubsub_priv.h"
 
-#include <search.h>
 #include <stdlib.h>
 
 static int compare(const void *a, const void *b)
@@ -129,10 +128,7 @@ void publisher_send_requests(struct publisher *publisher)
 static struct interest *find(const struct publisher *publisher,
 			     const struct netio_subscription *what)
 {
-	struct interest wanted = {.what = *what};
-	struct interest **found = tfind(&wanted, &publisher->by_what, compare);
-
-	return found ? *found : NULL;
+	return tree_find(&(struct interest){.what = *what}, &publisher->by_what, compare);
 }
 
 int publisher_subscribe(struct publisher *publisher, const struct netio_subscription *what)

@@ -4,7 +4,6 @@
 #include "pubsub_priv.h"
 
 #include <assert.h>
-#include <search.h>
 #include <stdlib.h>
 
 static_assert(sizeof(((struct netio_subscription_cache *)0)->to[0]) == sizeof(struct match),
@@ -84,10 +83,8 @@ static int compare_pendings(const void *a, const void *b)
 
 struct pending *pending_search(struct netio_publish_core *core, netio_tag_t tag, uint64_t key)
 {
-	struct pending wanted = {.tag = tag, .key = key};
-	struct pending **found = tfind(&wanted, &core->pending_tree, compare_pendings);
-
-	return found ? *found : NULL;
+	return tree_find(&(struct pending){.tag = tag, .key = key}, &core->pending_tree,
+			 compare_pendings);
 }
 
 struct pending *pending_create(struct netio_publish_core *core, netio_tag_t tag, uint64_t key,

@@ -2,7 +2,6 @@
 /* Subscribers' requests to a publish socket, checked before use, and the answers. */
 #include "pubsub_priv.h"
 
-#include <search.h>
 #include <stdlib.h>
 
 #define REQUESTS_MAX (REQUEST_BUFFERS + 2) /* that wait for an answer */
@@ -21,10 +20,7 @@ static int compare_whats(const void *a, const void *b)
 
 static struct subscription *find(struct subscriber *subscriber, uint32_t id)
 {
-	struct subscription wanted = {.id = id};
-	struct subscription **found = tfind(&wanted, &subscriber->by_id, compare_ids);
-
-	return found ? *found : NULL;
+	return tree_find(&(struct subscription){.id = id}, &subscriber->by_id, compare_ids);
 }
 
 static void leave_trees(struct subscription *subscription)
@@ -192,19 +188,19 @@ static const char *handle_request(struct subscriber *subscriber, const uint8_t *
 				  struct change *change)
 {
 	struct netio_publish_stats *stats = &subscriber_core(subscriber)->stats;
-	struct subscription wanted;
 	struct wire_request request;
 	const char *wrong = wire_request_read(in, &request);
 
 	if (wrong)
 		return wrong;
 	stats->requests++;
-	wanted.what = change->what = request.what;
+	change->what = request.what;
 	/* Our subscribers end a subscription before they request the same again. */
 	if (request.kind == WIRE_UNSUBSCRIBE)
 		change->status = unsubscribe(subscriber, request.id, &change->what);
 	else if (find(subscriber, request.id) ||
-		 tfind(&wanted, &subscriber->by_what, compare_whats))
+		 tree_find(&(struct subscription){.what = request.what}, &subscriber->by_what,
+			   compare_whats))
 		return "a request with an id that is in use, or for what it has";
 	else
 		change->status = subscribe(subscriber, request.id, &change->what);
