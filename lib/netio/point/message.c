@@ -46,24 +46,23 @@ int message_make_pool(const char *name, uint32_t count, size_t room_bytes,
 }
 
 /* messages in flight at once, on all links */
-#define HEADS 256
-#define VIEWS 1024
+#define HEADS      256
+#define VIEWS      1024
+#define HEAD_BYTES (WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX)
 
 static int make_pools(struct references *references)
 {
-	int rc = references->heads ? 0
-				   : message_make_pool("netio heads", HEADS,
-						       WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX,
-						       &references->heads);
+	int rc = 0;
 
+	if (!references->heads)
+		rc = message_make_pool("netio heads", HEADS, HEAD_BYTES, &references->heads);
 	return rc ?: message_make_pool("netio views", VIEWS, 0, &references->views);
 }
 
 static struct plx_buf *make_head(struct references *references, netio_tag_t tag, const void *prefix,
 				 size_t prefix_bytes)
 {
-	struct plx_buf *head = plx_buf_get(references->heads)
-				     ?: plx_buf_alloc(WIRE_MESSAGE_BYTES + REFERENCE_PREFIX_MAX);
+	struct plx_buf *head = plx_buf_get(references->heads) ?: plx_buf_alloc(HEAD_BYTES);
 
 	if (plx_unlikely(!head))
 		return NULL;

@@ -262,12 +262,10 @@ int netio_push_socket_init(struct netio_eventloop *evloop, struct netio_push_soc
 	rc = netio_check_enum("promise", attr->promise, NETIO_PUSH_AT_MOST_ONCE + 1,
 			      "netio_push_promise")
 		   ?: connection_check_attr(&attr->connect, &core->hub.attr);
-	rc = netio_logged(rc
-				  ?: message_make_pool("netio push", PUSH_SHORT_COUNT,
-						       PUSH_SHORT_BYTES, &core->pool));
+	rc = rc ?: message_make_pool("netio push", PUSH_SHORT_COUNT, PUSH_SHORT_BYTES, &core->pool);
 	if (rc) {
 		free(core);
-		return rc;
+		return netio_logged(rc);
 	}
 	STAILQ_INIT(&core->waiting.list);
 	STAILQ_INIT(&core->oversized.list);
