@@ -47,9 +47,10 @@ static void begin_page(struct outbox *outbox)
 struct page_note *outbox_end_page(struct outbox *outbox)
 {
 	struct plx_buf *page = outbox->page;
-	struct page_note *note = page_note(page);
+	struct page_note *note;
 
 	assert(page && "no page is being filled");
+	note = page_note(page);
 	page->len = (uint32_t)(outbox->at - page->data);
 	note->messages = outbox->messages;
 	note->keeps = outbox->keeps;

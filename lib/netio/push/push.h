@@ -29,7 +29,7 @@ struct push_receiver {
 	struct netio_connection connection; /* first; its socket is NULL: released */
 	struct netio_push_receiver pub;
 	struct netio_push_core *core;
-	bool is_open; /* the link accepts messages; closing: no new ones */
+	bool is_open; /* the link accepts messages; no new ones while it is closing */
 	bool is_suspect;
 	bool is_full;                /* no room on this side; writable follows */
 	struct push_queue in_flight; /* sent and unfinished; oldest first */
