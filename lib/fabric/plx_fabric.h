@@ -234,7 +234,7 @@ struct plx_link_attr {
 	uint64_t connect_timeout_ns; /**< default 5 s; on a listener, since the request. May be
 					  PLX_NEVER, as the next two */
 	uint64_t hello_timeout_ns;   /**< from connected to the peer's HELLO, over providers where
-					that   is a frame; default 2 s */
+					that is a frame; default 2 s */
 	uint64_t close_timeout_ns;   /**< for a close in all: until the peer has taken all that was
 					  accepted here, and agreed; default PLX_CLOSE_NS */
 	bool direct;    /**< direct data placement, if the peer asks for it too: see plx_link_grant.

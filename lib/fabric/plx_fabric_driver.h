@@ -19,7 +19,7 @@
 
 PLX_BEGIN_DECLS
 
-struct plx_watch_ops; /* lib/base/plx_watch.h, not installed */
+struct plx_watch_ops; /* plx_watch.h */
 
 /** libfabric objects that one lcore has open with one provider. */
 struct plx_fabric_fids {
@@ -164,7 +164,7 @@ struct plx_fabric_driver {
 /** Open queues that share the lcore's epoll set if the provider can; otherwise with a descriptor
  * each (FI_WAIT_FD). fi_trywait arms both before every sleep. See open_queues of struct
  * plx_fabric_driver.
- * Thread: owner. */
+ * Thread: owner. Return: 0 or a libfabric error. */
 int plx_fabric_open_queues(struct plx_fabric_fids *fids, const struct fi_info *info);
 
 /** Drivers of this build, terminated by NULL. The first one that reaches other hosts is their

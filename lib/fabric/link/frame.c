@@ -50,7 +50,7 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 /* HELLO ---------------------------------------------------------------------------------------- */
 
 #define AT(field)  offsetof(struct frame_hello, field)
-#define NO_VERSION "no wire version in common"
+#define NO_VERSION "it does not speak wire version 2"
 
 /* By type, in the order of doc/design/wire.md: where the field is kept, its lengths, and of a
  * number its values. */

@@ -382,7 +382,7 @@ TEST(a_connect_to_an_old_or_broken_acceptor_reports_what_is_wrong)
 	fixture_start("tcp", false);
 	expect_bad_hello("", 0, "it speaks wire version 1, not 2");
 	expect_bad_hello("rubbish", 7, "bad magic: it speaks another protocol");
-	expect_bad_hello("\1\0042XLP", 6, "no wire version in common");
+	expect_bad_hello("\1\0042XLP", 6, "it does not speak wire version 2");
 	expect_bad_hello("\1\0042XLP\2\2\2", 9, "a field is cut");
 }
 

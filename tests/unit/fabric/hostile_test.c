@@ -126,7 +126,7 @@ WITH_HONEST(a_request_with_a_bad_opening_is_rejected)
 	struct frame_hello hello = rogue_good_hello();
 
 	hello.version_min = hello.version_max = WIRE_VERSION + 1;
-	expect_hello_rejected(&hello, HELLO_REFUSED, "no wire version in common");
+	expect_hello_rejected(&hello, HELLO_REFUSED, "it does not speak wire version 2");
 	hello = rogue_good_hello();
 	hello.secured = 2;
 	expect_hello_rejected(&hello, HELLO_REFUSED, "one side alone requires a secured link");
