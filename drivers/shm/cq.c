@@ -44,9 +44,8 @@ void cq_detach(struct shm_cq *cq, struct shm_ep *ep)
 #define BYTES_AT_ONCE 4  /* taken from one socket per call */
 
 /* Take some of the wake-up bytes; any that remain wake us again. */
-void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
+static void take_bytes(struct shm_ep *ep, uint32_t events)
 {
-	struct shm_ep *ep = plx_container_of(doorbell, struct shm_ep, doorbell);
 	char byte;
 	struct iovec iov = {&byte, sizeof(byte)};
 	struct mmsghdr all[BYTES_AT_ONCE];
@@ -62,18 +61,55 @@ void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
 		ep_incoming(&ep->base.source, events);
 }
 
+/* The message that woke us comes first: the byte may wait until the next sleep. */
+void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
+{
+	struct shm_ep *ep = plx_container_of(doorbell, struct shm_ep, doorbell);
+
+	if (events != EPOLLIN) {
+		take_bytes(ep, events);
+		return;
+	}
+	progress_activate(ep);
+	if (!ep->has_rung)
+		LIST_INSERT_HEAD(&rx_cq_of(ep)->rung, ep, rung_link);
+	ep->has_rung = true;
+}
+
+void cq_forget_doorbell(struct shm_ep *ep)
+{
+	if (ep->has_rung)
+		LIST_REMOVE(ep, rung_link);
+	ep->has_rung = false;
+}
+
+static void answer_doorbells(struct shm_cq *cq)
+{
+	struct shm_ep *ep, *after;
+
+	LIST_FOREACH_SAFE (ep, &cq->rung, rung_link, after) {
+		cq_forget_doorbell(ep);
+		take_bytes(ep, EPOLLIN);
+	}
+}
+
 void cq_clear_wakes(struct shm_cq *cq)
 {
 	struct epoll_event events[WOKEN_AT_ONCE];
 	uint64_t value;
 	int count;
 
-	if (cq->q.wait.set) /* its owner handles them */
+	if (cq->q.wait.set) { /* its owner looks for them */
+		answer_doorbells(cq);
 		return;
+	}
 	count = epoll_wait(cq->q.wait.epoll_fd, events, WOKEN_AT_ONCE, 0);
 	for (int i = 0; i < count; i++) {
-		if (events[i].data.ptr)
-			cq_doorbell_rang(events[i].data.ptr, events[i].events);
+		struct plx_watch *doorbell = events[i].data.ptr;
+
+		if (doorbell)
+			take_bytes(plx_container_of(doorbell, struct shm_ep, doorbell),
+				   events[i].events);
 		else
 			cq->q.is_signalled |= read(cq->q.wait.signal_fd, &value, sizeof(value)) > 0;
 	}

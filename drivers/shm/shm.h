@@ -55,6 +55,8 @@ struct shm_cq {
 	uint32_t polls;      /* free-running */
 	struct bell *bell;
 	int bell_fd; /* passed to peers */
+	/* In a shared set: endpoints with wake-up bytes to take before the next sleep. */
+	LIST_HEAD(, shm_ep) rung;
 };
 
 #define SHM_INJECT_MAX   4096
@@ -81,6 +83,7 @@ struct shm_ep {
 	bool broken;         /* the peer wrote garbage: nothing more is read */
 	bool is_sending;     /* in the domain's list */
 	bool calls_later;    /* in the domain's list of callers */
+	bool has_rung;       /* in its queue's list */
 	bool owes_call;      /* records were published without a reliable check (ring_call) */
 
 	/* Receiving. */
@@ -109,8 +112,9 @@ struct shm_ep {
 
 	/* Connection. */
 	struct plx_watch doorbell; /* its socket, once connected; base.source: until then */
-	int segment_fd;            /* of the receiving ring, until sent; else -1 */
-	uint64_t probe;            /* a word that the peer reads to check that it can */
+	LIST_ENTRY(shm_ep) rung_link;
+	int segment_fd; /* of the receiving ring, until sent; else -1 */
+	uint64_t probe; /* a word that the peer reads to check that it can */
 };
 
 struct shm_domain {
@@ -144,6 +148,7 @@ void cq_attach(struct shm_cq *cq, struct shm_ep *ep);
 void cq_detach(struct shm_cq *cq, struct shm_ep *ep);
 void cq_clear_wakes(struct shm_cq *cq); /* clear what woke the queue or would wake it */
 void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events);
+void cq_forget_doorbell(struct shm_ep *ep); /* before its socket is closed */
 
 /* ep.c ------------------------------------------------------------------------------------- */
 

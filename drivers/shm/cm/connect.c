@@ -52,6 +52,7 @@ static int watch(struct shm_ep *ep)
 static void unwatch(struct shm_ep *ep)
 {
 	eq_unwatch(ep->base.eq, &ep->base.source);
+	cq_forget_doorbell(ep);
 	queue_unwatch(&ep->base.rx_cq->wait, &ep->doorbell);
 	if (ep->base.tx_cq != ep->base.rx_cq)
 		queue_unwatch(&ep->base.tx_cq->wait, &ep->doorbell);
