@@ -104,7 +104,8 @@ int prov_ep_enable(struct prov_ep *ep)
 
 /* Default flags of operations ---------------------------------------------------------------- */
 
-/* flags: of the direction that it names, and for FI_SETOPSFLAG what they become. */
+/* *flags names a direction. FI_GETOPSFLAG returns its flags there; FI_SETOPSFLAG sets them to the
+ * other bits. */
 static int op_flags(struct prov_ep *ep, int command, uint64_t *flags)
 {
 	const struct fi_info *most = ep->domain->fabric->prov->most;

@@ -49,7 +49,7 @@ struct prov_receives {
 /* The list of its receiving queue that an endpoint is in. */
 enum prov_listed {
 	LISTED_NOT,
-	LISTED_HOT,   /* looked at in every poll, as it received something lately */
+	LISTED_HOT,   /* looked at in every poll: it received something lately */
 	LISTED_ASIDE, /* for the provider's purposes */
 };
 

@@ -61,26 +61,27 @@ static void take_bytes(struct shm_ep *ep, uint32_t events)
 		ep_incoming(&ep->base.source, events);
 }
 
-/* The message that woke us comes first: the byte may wait until the next sleep. */
-void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
-{
-	struct shm_ep *ep = plx_container_of(doorbell, struct shm_ep, doorbell);
-
-	if (events != EPOLLIN) {
-		take_bytes(ep, events);
-		return;
-	}
-	progress_activate(ep);
-	if (!ep->has_rung)
-		LIST_INSERT_HEAD(&rx_cq_of(ep)->rung, ep, rung_link);
-	ep->has_rung = true;
-}
-
 void cq_forget_doorbell(struct shm_ep *ep)
 {
 	if (ep->has_rung)
 		LIST_REMOVE(ep, rung_link);
 	ep->has_rung = false;
+}
+
+/* The message that woke us comes first: its byte may wait until the next sleep, or until a thread
+ * that stays awake looks again. */
+void cq_doorbell_rang(struct plx_watch *doorbell, uint32_t events)
+{
+	struct shm_ep *ep = plx_container_of(doorbell, struct shm_ep, doorbell);
+
+	if (events != EPOLLIN || ep->has_rung) {
+		cq_forget_doorbell(ep);
+		take_bytes(ep, events);
+		return;
+	}
+	progress_activate(ep);
+	LIST_INSERT_HEAD(&rx_cq_of(ep)->rung, ep, rung_link);
+	ep->has_rung = true;
 }
 
 static void answer_doorbells(struct shm_cq *cq)

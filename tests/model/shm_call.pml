@@ -10,7 +10,7 @@
  *   take             receive.c; ring.h: ring_advance; ring.c: ring_tell (H1, E1, E2)
  *   quieten          progress.c: quieten, ask_for_call (C3, C4)
  *   take_bells       progress.c: take_bells, answer, progress_activate
- *   clear_wakes      cq.c: clear_wakes; progress.c: progress_activate
+ *   clear_wakes      cq.c: take_bytes; progress.c: progress_activate
  *   arm              progress.c: progress_arm, arm, ask_for_call (C3, C4)
  *   is_active        prov_ep.h: LISTED_HOT
  *   is_armed         shm.h: is_armed, of one that is hot; or LISTED_NOT
