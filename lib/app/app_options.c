@@ -116,10 +116,16 @@ int app_options_take(const struct plx_app *app, int argc, char *const *argv, uin
 
 int app_options_check(const struct plx_app *app, uint64_t seen)
 {
-	for (unsigned i = 0; app->options && app->options[i].name; i++)
-		if (app->options[i].required && !(seen >> i & 1))
-			return plx_fail(EINVAL, "--%s %s is missing", app->options[i].name,
-					app->options[i].placeholder);
+	for (unsigned i = 0; app->options && app->options[i].name; i++) {
+		const struct plx_option *option = &app->options[i];
+
+		assert(!option->letter ||
+		       plx_option_find(plx_eal_options, (char[]){'-', option->letter, '\0'}) ==
+			       -ENOENT);
+		if (option->required && !(seen >> i & 1))
+			return plx_fail(EINVAL, "--%s %s is missing", option->name,
+					option->placeholder);
+	}
 	return app->check ? app->check() : 0;
 }
 
@@ -139,7 +145,7 @@ int plx_app_parse(int argc, char **argv, const struct plx_app *app)
 
 void plx_app_print_options(const struct plx_app *app, FILE *out)
 {
-	for (const struct plx_option *option = app->options; option->name; option++) {
+	for (const struct plx_option *option = app->options; option && option->name; option++) {
 		char help[4096] = "";
 		struct plx_text text = {.out = help, .size = sizeof(help)};
 

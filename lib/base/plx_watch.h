@@ -22,7 +22,7 @@
 struct fid;
 struct fid_eq;
 
-/* epoll_event.data.ptr points to one. Ownership: who adds it keeps it until it is removed. */
+/* epoll_event.data.ptr points to one. Ownership: the caller keeps it until it is removed. */
 struct plx_watch {
 	int fd; /* -1: none */
 	/* NULL: nothing to do but wake, as its owner reads it after every sleep. */

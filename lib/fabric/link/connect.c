@@ -20,7 +20,8 @@ struct plan {
 	unsigned address, choice;
 	/* Why the choice before it was not used; of the first: NULL or the requested provider. */
 	const char *why_first, *why;
-	char tried[160]; /* earlier addresses and their errors */
+	bool refused_here; /* fi_connect failed at once: nobody listens there */
+	char tried[160];   /* earlier addresses and their errors */
 };
 
 static const struct driver_choice *plan_choice(const struct plan *plan)
@@ -44,6 +45,7 @@ static bool plan_go_on(struct plan *plan, bool same, const char *what, const cha
 {
 	size_t used = strlen(plan->tried);
 
+	plan->refused_here = false;
 	if (same && plan->choice + 1 < plan->choice_count) {
 		plan->choice++;
 		plan->why = why;
@@ -155,12 +157,16 @@ static const char *why_not(const struct driver_choice *choice, int rc)
 	if (choice->driver->rdma)
 		return rc == -EHOSTUNREACH ? "no RDMA device routes to the peer"
 					   : "RDMA failed here";
-	if (rc == -EHOSTUNREACH)
+	switch (rc) {
+	case -EHOSTUNREACH:
 		return "the peer is on another host";
-	if (rc == -ECONNREFUSED)
+	case -ECONNREFUSED:
 		return "the peer is on this host, but offers nothing quicker there";
-	return rc == -EACCES ? "the peer is on this host, but of another user"
-			     : "the peer is on this host, but what is quicker failed";
+	case -EACCES:
+		return "the peer is on this host, but of another user";
+	default:
+		return "the peer is on this host, but what is quicker failed";
+	}
 }
 
 /* Why this provider is used. */
@@ -232,14 +238,16 @@ int plx_link_connect(const char *address, const struct plx_link_attr *attr,
 
 static void move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
+	struct plan *plan = link->plan;
 	int rc;
 
 	address_format(info->dest_addr, link->peer, sizeof(link->peer));
 	log_info("%s; now to %s by %s", link->text, link->peer, set->driver->name);
-	link->choice = why_it(link->plan);
+	link->choice = why_it(plan);
 	link->busy_ns = 0;
 	rc = link_move(link, set, info);
 	rc = rc ? rc : start(link, info);
+	plan->refused_here = rc == -ECONNREFUSED;
 	if (rc == -ECONNREFUSED)
 		close_refused(link);
 	else if (rc)
@@ -253,15 +261,16 @@ bool connect_next(struct plx_link *link)
 {
 	struct plan *plan = link->plan;
 	bool by_rdma = plan_choice(plan)->driver->rdma;
-	/* A process may offer shared memory that it then cannot use. A listener has one limit for
-	 * all providers. */
-	bool same = !link->busy_ns && (by_rdma || plan_choice(plan)->driver->same_host);
+	/* A process may offer shared memory that it then cannot use. */
+	/* A listener has one limit for all providers. */
+	bool same = !link->busy_ns &&
+		    (by_rdma || plan->refused_here || plan_choice(plan)->driver->same_host);
 	const char *text = plx_link_without_peer(link, link->text);
 	bool is_drivers = text > link->text && text[-2] == ':'; /* "peer: it ..." */
 	const char *what = is_drivers ? text : plx_link_reason_name(link->reason);
-	int error = link->reason == PLX_LINK_REFUSED ? -ECONNREFUSED : -EIO;
 	const char *why = by_rdma ? "the peer did not answer by RDMA"
-				  : why_not(plan_choice(plan), error);
+				  : why_not(plan_choice(plan),
+					    plan->refused_here ? -ECONNREFUSED : -EIO);
 	struct plx_set *set;
 	struct fi_info *info;
 

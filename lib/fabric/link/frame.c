@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "frame.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 /* Valid payload lengths and flags of each type. */
@@ -51,6 +52,7 @@ const char *frame_read(const uint8_t *in, size_t received, struct frame_header *
 
 #define AT(field)  offsetof(struct frame_hello, field)
 #define NO_VERSION "it does not speak wire version 2"
+static_assert(WIRE_VERSION == 2, "the text names it");
 
 /* By type, in the order of doc/design/wire.md: where the field is kept, its lengths, and of a
  * number its values. */

@@ -28,8 +28,9 @@ struct listener_shared {
 	_Atomic uint64_t requests, opened, refused, failed, no_handshake, protocol_broken;
 	struct plx_listen_attr attr; /* constant */
 	struct admission admission;
-	char last_failure[160]; /* this and the next one under the lock of admission */
-	char last_refused[256]; /* the log line of a limit */
+	char last_failure[160];         /* this and the next one under the lock of admission */
+	char last_refused[256];         /* the log line of a limit */
+	struct plx_siphash_key log_key; /* random: hosts cannot choose to share with another */
 	/* Earliest time of the next log line of a host, by its hash; relaxed: guards no data. */
 	_Atomic uint64_t log_next_ns[HANDSHAKE_LOGS];
 };

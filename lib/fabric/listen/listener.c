@@ -16,6 +16,7 @@ struct listener_shared *listener_shared_create(const struct plx_listen_attr *att
 	if (!shared)
 		return NULL;
 	shared->attr = *attr;
+	plx_random(&shared->log_key, sizeof(shared->log_key));
 	admission_init(&shared->admission, &attr->admission, attr->link.connect_timeout_ns);
 	atomic_init(&shared->refs, 1);
 	return shared;
@@ -47,8 +48,8 @@ static void log_host(struct listener_shared *shared, enum plx_log_level level,
 		     const struct in6_addr *host, const char *peer, const char *who,
 		     const char *what)
 {
-	static const struct plx_siphash_key key;
-	uint64_t hash = plx_siphash(&key, host, sizeof(*host)), now_ns = plx_loop_now_ns();
+	uint64_t hash = plx_siphash(&shared->log_key, host, sizeof(*host));
+	uint64_t now_ns = plx_loop_now_ns();
 	_Atomic uint64_t *next_ns = &shared->log_next_ns[hash % HANDSHAKE_LOGS];
 
 	if (atomic_load_explicit(next_ns, memory_order_relaxed) > now_ns)

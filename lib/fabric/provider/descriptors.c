@@ -41,7 +41,7 @@ const char *descriptors_strerror(int rc)
 	return text;
 }
 
-/* As of the mark: below this number, since the kernel gives the lowest free one. */
+/* At the mark. The kernel gives the lowest free number: few are above. */
 static bool was_open[4096];
 
 void descriptors_mark(void)

@@ -51,7 +51,7 @@ unsigned table_pairs_of(const struct netio_subscription *what)
 
 static struct table_bucket *bucket_of(const struct table *table, uint64_t value, uint8_t mask)
 {
-	uint64_t state = value ^ table->seed ^ (uint64_t)mask << 56;
+	uint64_t state = (value ^ table->seed) + mask * UINT64_C(0x9e3779b97f4a7c15);
 
 	return &table->buckets[plx_random_next(&state) & table->bucket_mask];
 }
