@@ -69,8 +69,8 @@ void rpc_keys_destroy(struct rpc_keys *keys)
 		struct shard *shard = &keys->shards[i];
 		const struct key_entry *entry;
 
-		STAILQ_FOREACH(entry, &shard->done, link)
-		free(entry->answer.heap);
+		STAILQ_FOREACH (entry, &shard->done, link)
+			free(entry->answer.heap);
 		rpc_slab_free(&shard->entries);
 		free(shard->chains);
 		pthread_mutex_destroy(&shard->lock);
@@ -101,9 +101,9 @@ static struct key_entry *find(const struct shard *shard, struct rpc_key key)
 
 	if (!shard->chains)
 		return NULL;
-	SLIST_FOREACH(entry, chain_of(shard, key), chain)
-	if (entry->key.client == key.client && entry->key.number == key.number)
-		break;
+	SLIST_FOREACH (entry, chain_of(shard, key), chain)
+		if (entry->key.client == key.client && entry->key.number == key.number)
+			break;
 	return entry;
 }
 

@@ -102,9 +102,9 @@ struct plx_rpc_request *open_find(struct peer *peer, uint64_t call)
 {
 	struct plx_rpc_request *request;
 
-	SLIST_FOREACH(request, chain_of(peer, call), chain)
-	if (request->call == call && request->peer == peer)
-		break;
+	SLIST_FOREACH (request, chain_of(peer, call), chain)
+		if (request->call == call && request->peer == peer)
+			break;
 	return request;
 }
 
