@@ -49,7 +49,7 @@ static void visit_up(const char *controller, char *group, plx_cgroup_fn visit, v
  * (v1). */
 void plx_cgroup_visit(const char *root, const char *controller, plx_cgroup_fn visit, void *arg)
 {
-	char text[4096], *next = text, *line;
+	char text[16384], *next = text, *line; /* a dozen lines of version 1, with long paths */
 
 	plx_read_file(text, sizeof(text), "%s/proc/self/cgroup", root);
 	while ((line = strsep(&next, "\n"))) {

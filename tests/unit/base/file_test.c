@@ -57,4 +57,17 @@ MADE_UP(the_groups_of_a_controller_are_visited_up_to_the_root)
 	}
 }
 
+MADE_UP(a_controller_is_found_behind_a_dozen_long_paths)
+{
+	char groups[16384] = "", visited[512] = "";
+	struct plx_text text = {.out = groups, .size = sizeof(groups)};
+
+	for (int i = 12; i > 0; i--)
+		plx_text_add(&text, "%d:other%d:/%01000d\n", i + 1, i, i);
+	plx_text_add(&text, "1:cpu:/mine\n");
+	folder_put(root, "/proc/self/cgroup", groups);
+	plx_cgroup_visit(root, "cpu", list, visited);
+	assert_string_equal(visited, "/sys/fs/cgroup/cpu/mine, /sys/fs/cgroup/cpu");
+}
+
 PLX_TEST_MAIN()
