@@ -371,7 +371,22 @@ TEST(a_connect_to_a_closed_port_is_refused)
 	assert_int_equal(client.opened, 0);
 }
 
-/* At each point of the handshake; AddressSanitizer finds late uses. */
+/* Turn the loop to a point of the handshake. Over verbs: at once, or after the request was read. In
+ * between, soft iWARP forgets a request whose listener closes, and the peer gives up after 10 s
+ * (doc/design/verbs.md). */
+static void turn_to_point(unsigned round, const struct plx_listener *listener)
+{
+	unsigned turns = round % 40;
+
+	if (is_provider_given() && round % 2)
+		return;
+	while (is_provider_given() && listener_stats_of(listener).requests == 0)
+		plx_loop_turn();
+	while (turns--)
+		plx_loop_turn();
+}
+
+/* AddressSanitizer finds late uses. */
 TEST(a_listener_may_close_while_a_peer_connects)
 {
 	unsigned descriptors = count_descriptors();
@@ -387,8 +402,7 @@ TEST(a_listener_may_close_while_a_peer_connects)
 		snprintf(address, sizeof(address), "%s", plx_listener_address(listener));
 		client.opened = client.closed = 0;
 		client_connect(address, NULL);
-		for (unsigned turn = 0; turn < i % 40; turn++)
-			plx_loop_turn();
+		turn_to_point(i, listener);
 		plx_listener_close(listener);
 		while (client.opened + client.closed == 0)
 			plx_loop_turn();
