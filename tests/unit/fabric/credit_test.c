@@ -2,7 +2,6 @@
 /* What a sender learns about its peer's credit: how much is left, that some was returned, and how
  * many messages are unfinished, until the very end of the link. Over tcp and shm; both ends are on
  * one lcore. */
-#include "fabric_link.h"
 #include "fixture.h"
 
 #define WINDOW    4
@@ -59,7 +58,7 @@ static void expect(uint32_t credit, uint32_t unfinished)
 /* Over iWARP a heartbeat reports finished messages, and an lcore sends none to itself. */
 static void skip_over_iwarp(void)
 {
-	if (client.link->is_iwarp)
+	if (is_over_iwarp())
 		skip();
 }
 

@@ -32,6 +32,26 @@ const char *provider_to_test(void)
 	return is_provider_given() ? getenv("PLX_TEST_PROVIDER") : "tcp";
 }
 
+bool is_over_iwarp(void)
+{
+	struct fi_info *hints, *info = NULL;
+	bool found;
+	int rc;
+
+	if (strcmp(provider_to_test(), "verbs") != 0)
+		return false;
+	hints = fi_allocinfo();
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	hints->fabric_attr->prov_name = strdup("verbs");
+	rc = fi_getinfo(FI_VERSION(1, 17), getenv("PLX_TEST_HOST"), "0", FI_SOURCE, hints, &info);
+	found = rc == 0 && info->ep_attr->protocol == FI_PROTO_IWARP;
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	return found;
+}
+
 const char *here(const char *port)
 {
 	static char addresses[4][64];

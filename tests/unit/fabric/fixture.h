@@ -49,6 +49,9 @@ extern struct side client;
 bool is_provider_given(void);
 const char *provider_to_test(void);
 
+/** Whether that host is at an iWARP device, over verbs. */
+bool is_over_iwarp(void);
+
 extern const struct plx_fabric_driver plx_driver_tcp;
 
 /** "foreign": libfabric's own TCP provider. */

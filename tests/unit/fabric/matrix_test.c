@@ -244,16 +244,14 @@ PLX_TEST(rdma_is_as_documented)
 {
 	struct subject verbs = {driver_of("verbs"), "verbs", NULL};
 	unsigned wrong;
-	bool iwarp;
 
 	if (!is_provider_given())
 		skip(); /* no device */
 	verbs.info = ask(&verbs, make_hints("verbs"));
 	assert_non_null(verbs.info);
-	iwarp = verbs.info->ep_attr->protocol == FI_PROTO_IWARP;
 	fi_freeinfo(verbs.info);
 	fixture_start("verbs", false);
-	wrong = look_at_column("verbs", iwarp ? "verbs on siw" : "verbs on rxe");
+	wrong = look_at_column("verbs", is_over_iwarp() ? "verbs on siw" : "verbs on rxe");
 	fixture_stop();
 	assert_int_equal(wrong, 0);
 }
