@@ -228,6 +228,9 @@ int plx_eal_fini(void)
 	if (!eal.conf.dry_run && !plx_is_forked()) {
 		uint64_t end_ns = plx_now_ns() + PLX_CLOSE_NS;
 
+		rc = plx_check_may_end("plx_eal_fini");
+		if (rc)
+			return rc;
 		plx_stop();
 		plx_fabric_drain(DRAIN_NS); /* let peers see an orderly close */
 		rc = plx_lcore_join_all(plx_time_since(plx_now_ns(), end_ns), NULL);

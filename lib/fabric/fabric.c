@@ -253,10 +253,17 @@ uint32_t plx_fabric_open_count(void)
 	return count;
 }
 
-static void close_listeners(struct plx_fabric_lcore *home)
+static void end_listeners(struct plx_fabric_lcore *home)
 {
 	while (!LIST_EMPTY(&home->listeners))
-		listener_free(LIST_FIRST(&home->listeners));
+		listener_end(LIST_FIRST(&home->listeners)->front);
+}
+
+/* Also if a C++ callback throws. */
+static void stop_draining(struct plx_fabric_lcore **home)
+{
+	if (*home)
+		(*home)->draining = false;
 }
 
 static bool has_no_links(void *home)
@@ -266,24 +273,19 @@ static bool has_no_links(void *home)
 
 int plx_fabric_drain(uint64_t timeout_ns)
 {
-	struct plx_fabric_lcore *home = fabric_home();
+	struct plx_fabric_lcore *home PLX_CLEANUP(stop_draining) = fabric_home();
+	int rc = plx_check_outside("plx_fabric_drain");
 	struct plx_link *link;
-	int rc;
 
-	if (plx_is_forked())
-		return plx_fail_forked("plx_fabric_drain");
-	if (plx_lcore_id() == PLX_LCORE_NONE)
-		return plx_fail_no_lcore("plx_fabric_drain");
-	if (!home)
-		return 0;
-	close_listeners(home);
+	if (rc || !home)
+		return rc;
+	end_listeners(home);
 	home->draining = true;
 	LIST_FOREACH (link, &home->links, of_home) {
 		if (link->state < LINK_CLOSING)
 			plx_link_close(link);
 	}
 	rc = plx_loop_until(has_no_links, home, timeout_ns);
-	home->draining = false;
 	if (rc == -ETIMEDOUT)
 		plx_fail(ETIMEDOUT, "lcore %u: some peers did not agree to close", home->id);
 	return rc;
@@ -307,7 +309,7 @@ static void end_links(struct plx_fabric_lcore *home)
 	struct plx_link *link;
 
 	handover_fini(home);
-	close_listeners(home);
+	end_listeners(home);
 	LIST_FOREACH (link, &home->links, of_home)
 		close_now(link, PLX_LINK_ABORTED, "the process is shutting down");
 }
@@ -351,6 +353,13 @@ static void reap_all_links(void)
 	each_home(abandon_links);
 }
 
+/* Callbacks run. */
+static void end_all_links(void)
+{
+	each_home(end_links);
+	reap_all_links();
+}
+
 static void close_sets(struct plx_fabric_lcore *home)
 {
 	while (!LIST_EMPTY(&home->sets))
@@ -367,6 +376,8 @@ static void free_home(struct plx_fabric_lcore *home)
 		log_warning("lcore %u: buffers of %u closed links are still referenced", home->id,
 			    home->kept_pool_count);
 	lcores[home->id] = NULL; /* from here on nothing is freed later */
+	while (!LIST_EMPTY(&home->ended))
+		listener_free(LIST_FIRST(&home->ended));
 	link_buf_free_all(home);
 	release_all(home);
 	assembly_home_fini(home);
@@ -379,8 +390,8 @@ void plx_fabric_fini(void)
 	if (!ready || plx_is_forked())
 		return;
 	closing = true;
-	each_home(end_links);
-	reap_all_links();
+	if (plx_lcore_id() != PLX_LCORE_NONE) /* else plx_eal_init failed, and nothing is open */
+		plx_loop_run_inside(end_all_links);
 	each_home(close_sets);
 	each_home(free_home);
 	driver_fini();

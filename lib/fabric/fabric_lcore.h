@@ -130,6 +130,7 @@ struct plx_fabric_lcore {
 	struct plx_link *scheduled; /* links that asked for service */
 	struct plx_link *unserved;  /* those of an earlier turn that used up its budget */
 	LIST_HEAD(listeners, plx_listener) listeners;
+	struct listeners ended;         /* whose handles the program has not closed yet */
 	TAILQ_HEAD(, request) requests; /* that it read: see handover.c */
 	struct plx_buf *delivering;     /* the message inside on_message */
 	struct plx_pool *tx_pool;

@@ -117,10 +117,11 @@ int plx_fabric_init(const struct plx_fabric_conf *conf);
 void plx_fabric_fini(void);
 
 /** Close the calling lcore's listeners, and its links without loss (plx_link_close), turning the
- * loop until they are gone. For an lcore whose loop has stopped. Callbacks run meanwhile.
- * plx_eal_fini calls it for the main lcore.
+ * loop until they are gone. For an lcore whose loop has stopped. Callbacks run meanwhile. Handles
+ * of listeners stay valid until plx_listener_close. plx_eal_fini calls it for the main lcore.
  * Thread: an lcore, outside its loop.
- * Return: 0; -ETIMEDOUT links are left, plx_fabric_fini will abort them; -ENOENT not an lcore. */
+ * Return: 0; -EBUSY in a callback, nothing was done; -ETIMEDOUT links are left, plx_fabric_fini
+ * will abort them; -ENOENT not an lcore. */
 int plx_fabric_drain(uint64_t timeout_ns);
 
 /** Check settings of the driver tcp. option: the name the user gave, for the error text.

@@ -321,21 +321,25 @@ static int wait_workers(uint64_t timeout_ns)
 			late, (double)timeout_ns / 1e9);
 }
 
+int plx_check_may_end(const char *what)
+{
+	if (plx_lcore_id() != plx_lcore_main() && !plx_is_forked())
+		return plx_fail(EPERM,
+				"%s: call it on the main lcore, %u, whose thread has started the "
+				"others",
+				what, plx_lcore_main());
+	return plx_check_outside(what);
+}
+
 int plx_lcores_fini(uint64_t timeout_ns)
 {
 	int err;
 
 	if (!plx_lcore_count())
 		return 0;
-	if (plx_lcore_id() != plx_lcore_main())
-		return plx_fail(EPERM,
-				"plx_lcores_fini: this is not the main lcore %u, which called "
-				"plx_lcores_init",
-				plx_lcore_main());
-	if (loop_self->entered)
-		return plx_fail(EBUSY,
-				"plx_lcores_fini: inside the main lcore's loop; call plx_stop "
-				"and do it when plx_loop_run has returned");
+	err = plx_check_may_end("plx_lcores_fini");
+	if (err)
+		return err;
 	plx_stop();
 	err = wait_workers(timeout_ns);
 	if (err)

@@ -13,6 +13,20 @@ int plx_fail_forked(const char *what);
  * -EPERM in the child of a fork. */
 int plx_fail_no_lcore(const char *what);
 
+/** Whether what `what` begins may take turns of the loop, or end what a turn uses: stands at the
+ * top of calls that do, before any effect. Thread: any. Return: 0 on an lcore, outside its loop;
+ * -EBUSY in a callback; -ENOENT not an lcore; -EPERM in the child of a fork; each with an error
+ * text. */
+int plx_check_outside(const char *what);
+
+/** The same for what ends all lcores. Thread: any. Return: as plx_check_outside, but -EPERM on a
+ * thread other than the main lcore's. */
+int plx_check_may_end(const char *what);
+
+/** Call fn as if it were a turn of the loop: its callbacks cannot run the loop, or end what runs
+ * it. Thread: an lcore, outside its loop. */
+void plx_loop_run_inside(void (*fn)(void));
+
 /** The calling lcore's epoll set: a sleeping lcore wakes for what it watches, and handles it. An
  * awake one does so only when asked to look. Thread: an lcore. Return: valid until the lcore ends.
  */

@@ -147,6 +147,10 @@ void plx_loop_quit(void);
  * Return: amount of work; 0 idle; -ENOENT not an lcore; -EBUSY inside a turn already. */
 int plx_loop_turn(void);
 
+/** Whether the caller is inside a turn: in a callback, which must not run the loop or end what runs
+ * it. Calls that would return -EBUSY then. Thread: any; false: not an lcore. */
+bool plx_loop_in_turn(void);
+
 /** Run turns, without sleep, until is_done(arg) or until the time is up. is_done is called before
  * each turn. Thread: an lcore.
  * Return: 0 it is done; -ETIMEDOUT; -ENOENT not an lcore; -EBUSY inside a turn already. */

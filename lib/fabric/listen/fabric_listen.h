@@ -37,8 +37,9 @@ struct listener_shared {
 
 struct plx_listener {
 	uint8_t kind; /* first: see event_source() */
+	struct plx_fabric_lcore *home;
 	struct plx_set *set;
-	struct fid_pep *pep;
+	struct fid_pep *pep; /* NULL: it has ended, or failed to listen */
 	struct listener_shared *shared;
 	LIST_ENTRY(plx_listener) of_home; /* le_prev NULL: it failed to listen */
 	struct plx_listener *front; /* the user's listener: itself, or one in whose `also` it is */
@@ -52,6 +53,8 @@ struct plx_listener {
 /* listener.c */
 /* attr: its admission is checked. Return: NULL: no memory. */
 struct listener_shared *listener_shared_create(const struct plx_listen_attr *attr);
+/* Stop listening. The user's handle stays valid until listener_free. */
+void listener_end(struct plx_listener *listener);
 void listener_free(struct plx_listener *listener);
 void listener_ref(struct listener_shared *shared);
 void listener_failed(const struct plx_link *link);

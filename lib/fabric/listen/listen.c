@@ -70,6 +70,7 @@ static int listen_with(struct listening *l, struct plx_set *set, struct fi_info 
 	if (!listener)
 		return plx_fail(ENOMEM, "out of memory");
 	listener->kind = FID_LISTENER;
+	listener->home = set->home;
 	listener->set = set;
 	listener->front = front ? front : listener;
 	listener->shared = front ? front->shared : listener_shared_create(l->attr);

@@ -125,21 +125,31 @@ unsigned plx_listener_port(const struct plx_listener *listener)
 	return listener ? listener->port : 0;
 }
 
-void listener_free(struct plx_listener *listener)
+void listener_end(struct plx_listener *listener)
 {
 	struct plx_listener *also, *next;
 
 	LIST_FOREACH_SAFE (also, &listener->also, of_front, next)
 		listener_free(also);
+	if (!listener->pep)
+		return;
 	handover_close(listener);
-	if (listener->of_home.le_prev) {
+	fi_close(&listener->pep->fid);
+	listener->pep = NULL;
+	if (!listener->of_home.le_prev)
+		return;
+	listener->set->listeners--;
+	LIST_REMOVE(listener, of_home);
+	LIST_INSERT_HEAD(&listener->home->ended, listener, of_home);
+}
+
+void listener_free(struct plx_listener *listener)
+{
+	listener_end(listener);
+	if (listener->of_home.le_prev)
 		LIST_REMOVE(listener, of_home);
-		listener->set->listeners--;
-	}
 	if (listener->of_front.le_prev)
 		LIST_REMOVE(listener, of_front);
-	if (listener->pep)
-		fi_close(&listener->pep->fid);
 	listener_unref(listener->shared);
 	free(listener);
 }
@@ -148,6 +158,6 @@ void plx_listener_close(struct plx_listener *listener)
 {
 	if (!listener || plx_is_forked())
 		return;
-	ASSERT_OWNER(listener->set->home->id);
+	ASSERT_OWNER(listener->home->id);
 	listener_free(listener);
 }

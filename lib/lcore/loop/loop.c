@@ -112,14 +112,23 @@ uint64_t loop_turn(struct loop *loop)
 	return turn(loop);
 }
 
-/* Not an lcore, or inside that. */
-static int fail_inside(const char *what, const char *inside)
+bool plx_loop_in_turn(void)
 {
+	return loop_self && loop_self->entered;
+}
+
+int plx_check_outside(const char *what)
+{
+	if (plx_is_forked())
+		return plx_fail_forked(what);
 	if (!loop_self)
 		return plx_fail_no_lcore(what);
+	if (!loop_self->entered)
+		return 0;
 	return plx_fail(EBUSY,
-			"%s: lcore %u is inside %s already; return from the callback instead", what,
-			plx_lcore_id(), inside);
+			"%s: a callback of lcore %u makes this call, inside its loop; make it when "
+			"the loop has returned (plx_loop_quit, plx_stop)",
+			what, plx_lcore_id());
 }
 
 static struct loop *enter(struct loop *loop)
@@ -161,12 +170,19 @@ bool loop_asked_to_stop(const struct loop *loop)
 	return loop->quit || atomic_load_explicit(&lcore_stop.asked, memory_order_acquire);
 }
 
+void plx_loop_run_inside(void (*fn)(void))
+{
+	struct loop *entered PLX_CLEANUP(leave_turn) = enter(loop_self);
+
+	fn();
+}
+
 int plx_loop_run(void)
 {
 	struct loop *loop = loop_self;
 
 	if (plx_unlikely(!loop || loop->entered))
-		return fail_inside("plx_loop_run", "its loop");
+		return plx_check_outside("plx_loop_run");
 	loop->quit = false;
 	idle_start(loop);
 
@@ -202,7 +218,7 @@ int plx_loop_turn(void)
 	struct loop *loop = loop_self;
 
 	if (plx_unlikely(!loop || loop->entered))
-		return fail_inside("plx_loop_turn", "a turn");
+		return plx_check_outside("plx_loop_turn");
 
 	struct loop *entered PLX_CLEANUP(leave_turn) = enter(loop);
 	uint64_t work = loop_turn(loop);
@@ -213,9 +229,10 @@ int plx_loop_turn(void)
 int plx_loop_until(bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
 {
 	uint64_t limit_ns = plx_time_add(plx_now_ns(), timeout_ns);
+	int rc = plx_check_outside("plx_loop_until");
 
-	if (!loop_self || loop_self->entered)
-		return fail_inside("plx_loop_until", "a turn");
+	if (rc)
+		return rc;
 	while (!is_done(arg)) {
 		if (plx_now_ns() >= limit_ns)
 			return plx_fail(ETIMEDOUT, "lcore %u: not done in %.6g s", plx_lcore_id(),

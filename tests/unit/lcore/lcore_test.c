@@ -210,7 +210,8 @@ THREE_LCORES(fini_names_the_lcore_that_does_not_return)
 
 static int try_fini(void *arg)
 {
-	return plx_lcores_fini(0) == -EPERM && strstr(plx_error(), "not the main lcore 0") != NULL;
+	return plx_lcores_fini(0) == -EPERM &&
+	       strstr(plx_error(), "call it on the main lcore, 0") != NULL;
 }
 
 THREE_LCORES(only_the_main_lcore_may_call_fini)

@@ -85,10 +85,11 @@ ONE_LCORE(plx_stop_persists_until_fini)
 
 static int enter_again(void *arg, uint64_t now_ns)
 {
-	assert_fails(plx_loop_run(), -EBUSY, "plx_loop_run: lcore 0 is inside its loop already");
-	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: lcore 0 is inside a turn already");
-	assert_fails(plx_loop_until(NULL, NULL, 0), -EBUSY, "plx_loop_until: lcore 0 is inside");
-	assert_fails(plx_lcores_fini(0), -EBUSY, "inside the main lcore's loop; call plx_stop");
+	assert_true(plx_loop_in_turn());
+	assert_fails(plx_loop_run(), -EBUSY, "plx_loop_run: a callback of lcore 0 makes this call");
+	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: a callback of lcore 0");
+	assert_fails(plx_loop_until(NULL, NULL, 0), -EBUSY, "plx_loop_until: a callback of");
+	assert_fails(plx_lcores_fini(0), -EBUSY, "make it when the loop has returned");
 	*(bool *)arg = true;
 	plx_loop_quit();
 	return 0;

@@ -195,7 +195,7 @@ TEST(a_task_may_free_itself)
 
 static void turn_inside_a_turn(struct plx_task *task, void *arg)
 {
-	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: lcore 0 is inside a turn already");
+	assert_fails(plx_loop_turn(), -EBUSY, "plx_loop_turn: a callback of lcore 0");
 	note("n");
 	plx_loop_quit();
 }
