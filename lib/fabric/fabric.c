@@ -133,6 +133,8 @@ static inline void note_done(struct plx_set *set, int done, uint64_t now_ns)
 static PLX_NOINLINE void look(struct plx_fabric_lcore *home)
 {
 	home->look_in = LOOK_EVERY_TURNS;
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
+		completions_take_left(set);
 	home->watches->look(home->watches);
 	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
 		set_register_new_zones(set);
@@ -316,8 +318,10 @@ static void end_links(struct plx_fabric_lcore *home)
 
 static void reap_links(struct plx_fabric_lcore *home)
 {
-	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home))
+	for (struct plx_set *set = LIST_FIRST(&home->sets); set; set = LIST_NEXT(set, of_home)) {
+		completions_take_left(set);
 		note_done(set, cq_poll(set), plx_now_ns());
+	}
 	home->turn++;
 	link_run_scheduled(home);
 }

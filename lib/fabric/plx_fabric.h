@@ -171,8 +171,8 @@ const char *plx_link_reason_name(enum plx_link_reason reason);
 /** Callbacks. They run on the link's lcore and never inside another call into the link. Any may be
  * NULL. Links still open in plx_fabric_fini end there, on the main thread. */
 struct plx_link_events {
-	/** The peer's HELLO arrived; plx_link_hello is its private data. Runs before on_open. Do
-	 * not close the link here.
+	/** The peer's HELLO arrived; plx_link_hello is its private data. Runs before on_open. To
+	 * close or abort the link here is to refuse it.
 	 * The accepting side decides first. If the connecting side then refuses, the accepting
 	 * side has already run on_open.
 	 * Return: NULL to accept; or a constant ASCII text of at most 120 characters to refuse.

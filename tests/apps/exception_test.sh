@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Builds and runs exception.cc. 77, skipped, without a C++ compiler.
+# Builds and runs exception*.cc. 77, skipped, without a C++ compiler.
 #
 #     exception_test.sh SANITIZER
 set -euo pipefail
@@ -17,8 +17,13 @@ fi
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 includes=("$PLX_SOURCE_ROOT"/lib/ "$PLX_SOURCE_ROOT"/lib/*/)
-# A compiler may come with options.
-# shellcheck disable=SC2086
-$cxx -std=c++17 -Wall -Wextra -Wold-style-cast -pedantic-errors -Werror "${includes[@]/#/-I}" \
-	"$PLX_SOURCE_ROOT/tests/apps/exception.cc" "$PLX_BUILD_ROOT/libpollux.so" -o "$temp/exception"
-LD_LIBRARY_PATH=$PLX_BUILD_ROOT timeout 60 "$temp/exception"
+for program in "$PLX_SOURCE_ROOT"/tests/apps/exception*.cc; do
+	# A compiler may come with options.
+	# shellcheck disable=SC2086
+	$cxx -std=c++17 -Wall -Wextra -Wold-style-cast -pedantic-errors -Werror "${includes[@]/#/-I}" \
+		"$program" "$PLX_BUILD_ROOT/libpollux.so" -o "$temp/exception"
+	LD_LIBRARY_PATH=$PLX_BUILD_ROOT timeout 60 "$temp/exception" || {
+		echo "failed: $program"
+		exit 1
+	}
+done

@@ -155,29 +155,36 @@ PLX_NOINLINE void direct_done(struct plx_op *op, uint64_t length)
 		receive_slow_put(op->link, NULL, length);
 }
 
-/* cq_poll of a set for one such link. */
-int direct_poll(struct plx_set *set)
+/* As receive_completions. */
+int direct_completions(struct plx_set *set, const struct fi_cq_data_entry *entries, ssize_t count)
 {
-	struct fi_cq_data_entry entries[CQ_BURST];
-	ssize_t count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
+	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, 0, count};
 
-	if (plx_likely(count == -FI_EAGAIN))
-		return 0;
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
-	for (ssize_t i = 0; i < count; i++) {
-		struct plx_op *op = entries[i].op_context;
+	for (; batch.next < count; batch.next++) {
+		const struct fi_cq_data_entry *entry = &entries[batch.next];
+		struct plx_op *op = entry->op_context;
 
-		if (entries[i].flags & FI_REMOTE_WRITE || plx_unlikely(!op))
-			receive_slow_put(set->only, op, entries[i].data);
+		if (entry->flags & FI_REMOTE_WRITE || plx_unlikely(!op))
+			receive_slow_put(set->only, op, entry->data);
 		else if (op->kind == OP_RECV)
-			receive_done(op, entries[i].len);
+			receive_done(op, entry->len);
 		else if (op->kind == OP_SEND)
 			tx_done(op, 0);
 		else
 			get_done(op, 0);
 	}
 	return (int)count;
+}
+
+/* cq_poll of a set for one such link. */
+int direct_poll(struct plx_set *set)
+{
+	struct fi_cq_data_entry entries[CQ_BURST];
+	ssize_t count = fi_cq_read(set->fids.cq, entries, CQ_BURST);
+
+	return plx_likely(count == -FI_EAGAIN) ? 0 : direct_completions(set, entries, count);
 }
 
 /* The provider keeps operations of a closed endpoint. */

@@ -173,15 +173,15 @@ void region_on_revoked(struct plx_link *link, uint64_t number)
 /* Notify the user that the memory is unreachable. The callback may revoke other grants. */
 static void release(struct regions *done)
 {
-	struct regions now = TAILQ_HEAD_INITIALIZER(now);
 	struct plx_region *region;
 
-	TAILQ_CONCAT(&now, done, of_list);
-	while ((region = TAILQ_FIRST(&now))) {
-		TAILQ_REMOVE(&now, region, of_list);
-		if (region->released)
-			region->released(region->base, region->bytes, region->arg);
+	while ((region = TAILQ_FIRST(done))) {
+		struct plx_region last = *region;
+
+		TAILQ_REMOVE(done, region, of_list);
 		free(region);
+		if (last.released)
+			last.released(last.base, last.bytes, last.arg);
 	}
 }
 

@@ -124,9 +124,10 @@ void close_notify(struct plx_link *link)
 {
 	if (link->close_due) {
 		link->close_due = false;
+		link->was_open = true;
 		if (link->events->on_close)
 			link->events->on_close(link, link->reason, link->text, link->user);
-	} else if (link->from && link->reason != PLX_LINK_CLOSED) {
+	} else if (link->from && !link->was_open && link->reason != PLX_LINK_CLOSED) {
 		listener_failed(link);
 	}
 }
@@ -179,9 +180,11 @@ int plx_link_close(struct plx_link *link)
 	ASSERT_OWNER(link->home->id);
 	if (plx_is_forked())
 		return plx_fail_forked("plx_link_close");
-	if (link->state >= LINK_CLOSING)
+	if (link->state >= LINK_CLOSING || link->ended_in_hello)
 		return plx_fail(EALREADY, "the link to %s is closing already", link->peer);
-	if (link->state < LINK_OPEN)
+	if (link->in_hello)
+		link->ended_in_hello = true;
+	else if (link->state < LINK_OPEN)
 		close_now(link, PLX_LINK_ABORTED, "closed before it was open");
 	else
 		start_closing(link);
@@ -191,7 +194,10 @@ int plx_link_close(struct plx_link *link)
 void plx_link_abort(struct plx_link *link)
 {
 	ASSERT_OWNER(link->home->id);
-	close_now(link, PLX_LINK_ABORTED, "aborted here");
+	if (link->in_hello)
+		link->ended_in_hello = true;
+	else
+		close_now(link, PLX_LINK_ABORTED, "aborted here");
 }
 
 void close_on_fin(struct plx_link *link, bool carries_ack)

@@ -199,6 +199,8 @@ struct plx_link {
 	struct tx_message tx_current;
 
 	/* Cold from here on: state. */
+	bool was_open;                 /* on_close ran */
+	bool in_hello, ended_in_hello; /* on_hello runs, and the user has closed the link in it */
 	bool close_due; /* on_open ran, or plx_link_connect returned the link: on_close is due */
 	bool connector;
 	bool is_iwarp; /* see struct plx_fabric_driver */
@@ -373,6 +375,7 @@ uint32_t partial_stop_waiting(struct assembly *assembly);
 /* receive_slow.c */
 void receive_slow_put(struct plx_link *link, struct plx_op *op, uint64_t value);
 void receive_early(struct plx_link *link);
+void receive_cut(struct plx_op *op);
 
 /* tx.c; see also tx.h */
 void tx_done(struct plx_op *op, int status);

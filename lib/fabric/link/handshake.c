@@ -189,6 +189,22 @@ bool handshake_rejected(struct plx_link *link, const uint8_t *in, size_t length)
 	return is_refused(link) || (!wrong && (!protocol_agree(link) || !self_test_agree(link)));
 }
 
+static void asked_user(struct plx_link **link)
+{
+	(*link)->in_hello = false;
+}
+
+/* Return: why the user refuses the link, or has ended it; NULL: neither. */
+static const char *ask_user(struct plx_link *link)
+{
+	struct plx_link *asking PLX_CLEANUP(asked_user) = link;
+	const char *wrong;
+
+	link->in_hello = true;
+	wrong = link->events->on_hello(link, link->user);
+	return wrong || !link->ended_in_hello ? wrong : "the program closed it";
+}
+
 /* The peer's HELLO is whole. Return: whether the link continues. */
 static bool check_hello(struct plx_link *link)
 {
@@ -203,7 +219,7 @@ static bool check_hello(struct plx_link *link)
 		return decline(link, wrong, "%s was refused with a heartbeat of %u ms: %s",
 			       link->peer, link->live.heartbeat_ms, wrong);
 	if (link->events->on_hello)
-		wrong = link->events->on_hello(link, link->user);
+		wrong = ask_user(link);
 	return !wrong || decline(link, wrong, "%s was refused: %s", link->peer, wrong);
 }
 

@@ -207,19 +207,22 @@ static void unexpected_imm_data(struct plx_set *set)
  * errors of the queue instead. Return: the number of completions. */
 int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count)
 {
+	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, 0, count};
+
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
-	for (ssize_t i = 0; i < count; i++) {
-		struct plx_op *op = entries[i].op_context;
+	for (; batch.next < count; batch.next++) {
+		const struct fi_cq_msg_entry *entry = &entries[batch.next];
+		struct plx_op *op = entry->op_context;
 
 		if (plx_unlikely(!op))
 			unexpected_imm_data(set);
 		else if (op->kind == OP_RECV)
-			received(op, entries[i].len);
+			received(op, entry->len);
 		else if (plx_likely(op->kind == OP_SEND))
 			tx_done(op, 0);
 		else
-			direct_done(op, entries[i].len);
+			direct_done(op, entry->len);
 	}
 	return (int)count;
 }

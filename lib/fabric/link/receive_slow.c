@@ -4,16 +4,13 @@
 #include "base_internal.h"
 #include "receive.h"
 
-/* Return: whether to grant the frame's credit again: its own buffer was not kept. */
-static bool give_whole(struct plx_link *link)
+/* A long message was delivered. Return: whether to grant the frame's credit again: its own buffer
+ * was not kept. */
+static bool given(struct plx_link *link)
 {
 	struct plx_buf *message = link->partial.buf;
-	bool kept;
+	bool kept = !plx_buf_unshared(message);
 
-	link->partial.total = 0; /* it may be the last message, followed by FIN */
-	receive_set_whole_end(link);
-	receive_deliver(link, message);
-	kept = !plx_buf_unshared(message);
 	if (kept)
 		link->rx_long[link->rx_long_kept++] = plx_buf_ref(message);
 	assembly_done(&link->partial);
@@ -22,6 +19,25 @@ static bool give_whole(struct plx_link *link)
 	receive_grant(link, 0); /* as for a frame whose buffer is kept */
 	link_schedule(link, WANT_REFILL);
 	return false;
+}
+
+static bool give_whole(struct plx_link *link)
+{
+	link->partial.total = 0; /* it may be the last message, followed by FIN */
+	receive_set_whole_end(link);
+	receive_deliver(link, link->partial.buf);
+	return given(link);
+}
+
+/* The C++ callback of a received frame has thrown: do what follows it. */
+void receive_cut(struct plx_op *op)
+{
+	struct plx_link *link = op->link;
+	bool delivered = link->home->delivering;
+	bool is_long = delivered && link->home->delivering == link->partial.buf;
+
+	link->home->delivering = NULL;
+	receive_finish(op, is_long ? given(link) : delivered);
 }
 
 /* Return: whether to grant the frame's credit again once its buffer is free. */
@@ -127,8 +143,10 @@ void receive_early(struct plx_link *link)
 	struct plx_op *op;
 
 	while ((op = link->early)) {
+		const struct fi_cq_msg_entry entry = {.op_context = op, .len = op->early_bytes};
+
 		link->early = op->next;
-		receive_done(op, op->early_bytes);
+		receive_completions(link->set, &entry, 1);
 	}
 }
 

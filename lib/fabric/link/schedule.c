@@ -90,26 +90,45 @@ static bool is_spent(struct budget *budget, const struct plx_link *link)
 	return false;
 }
 
+struct serving {
+	struct plx_fabric_lcore *home;
+	struct plx_link *link; /* whose callbacks may run */
+	struct plx_link *rest;
+};
+
+/* Keep the rest for the next turn, and the link whose C++ callback has thrown. */
+static inline PLX_ALWAYS_INLINE void keep_rest(struct serving *serving)
+{
+	if (plx_unlikely(serving->link != NULL))
+		link_schedule(serving->link, 0);
+	if (plx_unlikely(serving->rest != NULL)) {
+		serving->home->unserved = serving->rest;
+		serving->home->chores = true;
+	}
+}
+
 /* Serve the links of a list, within TURN_BUDGET_NS; the rest stays in home->unserved. Return: the
  * number of links that changed or were left for later. */
 static int serve(struct plx_fabric_lcore *home, struct plx_link *list)
 {
+	struct serving now PLX_CLEANUP(keep_rest) = {.home = home, .rest = list};
 	struct budget budget = {0};
 	int count = 0;
 
-	while (list) {
-		struct plx_link *link = list;
+	while (now.rest) {
+		struct plx_link *link = now.rest;
 		uint32_t want = link->want, rx_posted = link->rx_posted;
 		uint64_t frames_sent = link->stats.frames_sent;
+		bool is_left;
 
-		if (plx_unlikely(is_spent(&budget, link))) {
-			home->unserved = list;
-			home->chores = true;
+		if (plx_unlikely(is_spent(&budget, link)))
 			return count + 1;
-		}
-		list = link->next_scheduled;
+		now.rest = link->next_scheduled;
 		link->scheduled = false;
-		if (!run(link)) {
+		now.link = link;
+		is_left = run(link);
+		now.link = NULL;
+		if (!is_left) {
 			count++;
 			continue;
 		}

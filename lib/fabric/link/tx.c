@@ -69,12 +69,18 @@ void tx_give_op(struct plx_link *link, struct plx_op *op)
 	link->tx_free_count++;
 }
 
+static inline void unref(struct plx_buf **buf)
+{
+	plx_buf_unref(*buf);
+}
+
 void tx_finished(struct plx_link *link, struct plx_buf *buf, plx_link_sent_fn sent, void *arg,
 		 int status)
 {
+	struct plx_buf *sent_buf PLX_CLEANUP(unref) = buf; /* also if a C++ callback throws */
+
 	if (sent)
 		sent(link, buf, status, arg);
-	plx_buf_unref(buf);
 }
 
 /* The provider will never complete this operation, if it has it at all: its message has failed. */

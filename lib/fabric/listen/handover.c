@@ -255,6 +255,27 @@ static void start(struct request *request, struct plx_link *link)
 	finish(request);
 }
 
+struct hearing {
+	struct request *request;
+	struct plx_link *link;
+};
+
+/* A C++ on_hello has thrown. */
+static void refuse_unheard(struct hearing *hearing)
+{
+	if (hearing->link)
+		refuse(hearing->request, hearing->link, NULL, 0);
+}
+
+static bool hear(struct request *request, struct plx_link *link)
+{
+	struct hearing hearing PLX_CLEANUP(refuse_unheard) = {request, link};
+	bool continues = handshake_hear(link, request->data, request->length, false);
+
+	hearing.link = NULL;
+	return continues;
+}
+
 static void take(struct request *request)
 {
 	struct plx_link *link = make_link(request);
@@ -264,7 +285,7 @@ static void take(struct request *request)
 	if (!link) {
 		count_refusal(request, plx_error());
 		reject_taken(request, NULL, 0);
-	} else if (!handshake_hear(link, request->data, request->length, false)) {
+	} else if (!hear(request, link)) {
 		listener_failed(link);
 		refuse(request, link, hello, handshake_write(link, 0, hello));
 	} else if (admission_hold(link->ticket, holder)) {

@@ -82,7 +82,8 @@ struct plx_set {
 	uint64_t drain_turn, drain_end_ns; /* see cq_drain */
 	uint64_t full_since_ns;            /* start of consecutive full polls; completions */
 	uint32_t full_count;
-	struct plx_link *only; /* of a `direct` set: its link */
+	struct plx_link *only;    /* of a `direct` set: its link */
+	struct completions *left; /* not dispatched yet; NULL: none */
 	struct plx_log_limit log_limit;
 	uint32_t zones_registered; /* zones below this index are done */
 	struct fid_mr *mr[PLX_ZONE_MAX];
@@ -105,6 +106,26 @@ void *set_find_desc(struct plx_set *set, uint32_t zone_index);
 static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
 {
 	return set->driver->needs_mr ? set_find_desc(set, zone_index) : NULL;
+}
+
+/* A batch of a set's completions, which callbacks take in turn: fi_cq_msg_entry, or
+ * fi_cq_data_entry of a `direct` set. */
+struct completions {
+	struct plx_set *set;
+	const void *entries; /* they begin with op_context */
+	ssize_t next, count;
+};
+
+/* queues.c: a C++ callback has thrown. Finish its operation; the next look at the set, before its
+ * next poll, dispatches those after it. */
+void completions_cut(const struct completions *batch);
+void completions_take_left(struct plx_set *set);
+
+/* The cleanup of a batch. */
+static inline PLX_ALWAYS_INLINE void completions_end(struct completions *batch)
+{
+	if (plx_unlikely(batch->next < batch->count))
+		completions_cut(batch);
 }
 
 /* link/receive.c, queues.c: dispatch the result of a read. Return: the number of completions. */

@@ -2,8 +2,11 @@
 /* A set's queues: failed completions and draining, and connection events. */
 #include "fabric_link.h"
 #include "fabric_listen.h"
+#include "tx.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define ERRORS_MAX 64 /* failed operations per poll */
 #define EVENTS_MAX 16 /* connection events per poll */
@@ -46,6 +49,71 @@ int cq_read_errors(struct plx_set *set)
 		count++;
 	}
 	return count;
+}
+
+static void operation_cut(struct plx_op *op)
+{
+	if (op && op->kind == OP_RECV)
+		receive_cut(op);
+	else if (op)
+		tx_completed(op->link);
+}
+
+static const void *entry_at(const struct completions *batch, ssize_t i)
+{
+	size_t bytes = batch->set->direct ? sizeof(struct fi_cq_data_entry)
+					  : sizeof(struct fi_cq_msg_entry);
+
+	return (const uint8_t *)batch->entries + (size_t)i * bytes;
+}
+
+static struct plx_op *op_at(const struct completions *batch, ssize_t i)
+{
+	return *(struct plx_op *const *)entry_at(batch, i);
+}
+
+static void keep_rest(const struct completions *batch)
+{
+	const uint8_t *rest = entry_at(batch, batch->next + 1);
+	size_t bytes = (size_t)((const uint8_t *)entry_at(batch, batch->count) - rest);
+	struct completions *left = bytes ? malloc(sizeof(*left) + bytes) : NULL;
+
+	for (ssize_t i = batch->next + 1; !left && i < batch->count; i++) {
+		struct plx_op *lost = op_at(batch, i);
+
+		if (lost)
+			close_now(lost->link, PLX_LINK_LOCAL, "out of memory");
+	}
+	if (!left)
+		return;
+	*left = (struct completions){batch->set, left + 1, 0, batch->count - batch->next - 1};
+	memcpy(left + 1, rest, bytes);
+	batch->set->left = left;
+	batch->set->home->look_in = 1;
+}
+
+PLX_NOINLINE void completions_cut(const struct completions *batch)
+{
+	operation_cut(op_at(batch, batch->next));
+	keep_rest(batch);
+}
+
+static void free_left(struct completions **left)
+{
+	free(*left);
+}
+
+void completions_take_left(struct plx_set *set)
+{
+	struct completions *left PLX_CLEANUP(free_left) = set->left;
+
+	set->left = NULL;
+	if (!left)
+		return;
+	if (set->direct)
+		direct_completions(set, left->entries, left->count);
+	else
+		receive_completions(set, left->entries, left->count);
 }
 
 /* Take all completions, for at most TURN_BUDGET_NS of a turn: those of thousands of links are left

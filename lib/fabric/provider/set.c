@@ -21,6 +21,7 @@ void set_close(struct plx_set *set)
 	watches->remove(watches, &set->cq_watch);
 	watches->remove(watches, &set->eq_watch);
 	driver_close(&set->fids);
+	free(set->left);
 	free(set);
 }
 
