@@ -158,12 +158,13 @@ PLX_NOINLINE void direct_done(struct plx_op *op, uint64_t length)
 /* As receive_completions. */
 int direct_completions(struct plx_set *set, const struct fi_cq_data_entry *entries, ssize_t count)
 {
-	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, 0, count};
-
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
-	for (; batch.next < count; batch.next++) {
-		const struct fi_cq_data_entry *entry = &entries[batch.next];
+
+	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, entries + count};
+
+	for (const struct fi_cq_data_entry *entry = entries; entry != batch.end;
+	     batch.next = ++entry) {
 		struct plx_op *op = entry->op_context;
 
 		if (entry->flags & FI_REMOTE_WRITE || plx_unlikely(!op))

@@ -207,12 +207,13 @@ static void unexpected_imm_data(struct plx_set *set)
  * errors of the queue instead. Return: the number of completions. */
 int receive_completions(struct plx_set *set, const struct fi_cq_msg_entry *entries, ssize_t count)
 {
-	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, 0, count};
-
 	if (plx_unlikely(count < 0))
 		return cq_read_errors(set);
-	for (; batch.next < count; batch.next++) {
-		const struct fi_cq_msg_entry *entry = &entries[batch.next];
+
+	struct completions batch PLX_CLEANUP(completions_end) = {set, entries, entries + count};
+
+	for (const struct fi_cq_msg_entry *entry = entries; entry != batch.end;
+	     batch.next = ++entry) {
 		struct plx_op *op = entry->op_context;
 
 		if (plx_unlikely(!op))

@@ -112,20 +112,19 @@ static inline void *set_desc(struct plx_set *set, uint32_t zone_index)
  * fi_cq_data_entry of a `direct` set. */
 struct completions {
 	struct plx_set *set;
-	const void *entries; /* they begin with op_context */
-	ssize_t next, count;
+	const void *next, *end; /* entries, which begin with op_context */
 };
 
 /* queues.c: a C++ callback has thrown. Finish its operation; the next look at the set, before its
  * next poll, dispatches those after it. */
-void completions_cut(const struct completions *batch);
+void completions_cut(struct completions batch);
 void completions_take_left(struct plx_set *set);
 
 /* The cleanup of a batch. */
 static inline PLX_ALWAYS_INLINE void completions_end(struct completions *batch)
 {
-	if (plx_unlikely(batch->next < batch->count))
-		completions_cut(batch);
+	if (plx_unlikely(batch->next != batch->end))
+		completions_cut(*batch);
 }
 
 /* link/receive.c, queues.c: dispatch the result of a read. Return: the number of completions. */

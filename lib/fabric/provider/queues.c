@@ -59,43 +59,38 @@ static void operation_cut(struct plx_op *op)
 		tx_completed(op->link);
 }
 
-static const void *entry_at(const struct completions *batch, ssize_t i)
+static size_t entry_bytes(const struct plx_set *set)
 {
-	size_t bytes = batch->set->direct ? sizeof(struct fi_cq_data_entry)
-					  : sizeof(struct fi_cq_msg_entry);
-
-	return (const uint8_t *)batch->entries + (size_t)i * bytes;
+	return set->direct ? sizeof(struct fi_cq_data_entry) : sizeof(struct fi_cq_msg_entry);
 }
 
-static struct plx_op *op_at(const struct completions *batch, ssize_t i)
+static struct plx_op *op_at(const void *entry)
 {
-	return *(struct plx_op *const *)entry_at(batch, i);
+	return *(struct plx_op *const *)entry;
 }
 
-static void keep_rest(const struct completions *batch)
+static void keep(struct plx_set *set, const uint8_t *next, const uint8_t *end)
 {
-	const uint8_t *rest = entry_at(batch, batch->next + 1);
-	size_t bytes = (size_t)((const uint8_t *)entry_at(batch, batch->count) - rest);
+	size_t bytes = (size_t)(end - next);
 	struct completions *left = bytes ? malloc(sizeof(*left) + bytes) : NULL;
 
-	for (ssize_t i = batch->next + 1; !left && i < batch->count; i++) {
-		struct plx_op *lost = op_at(batch, i);
-
-		if (lost)
-			close_now(lost->link, PLX_LINK_LOCAL, "out of memory");
-	}
-	if (!left)
+	if (left) {
+		*left = (struct completions){set, left + 1, (uint8_t *)(left + 1) + bytes};
+		memcpy(left + 1, next, bytes);
+		set->left = left;
+		set->home->look_in = 1;
 		return;
-	*left = (struct completions){batch->set, left + 1, 0, batch->count - batch->next - 1};
-	memcpy(left + 1, rest, bytes);
-	batch->set->left = left;
-	batch->set->home->look_in = 1;
+	}
+	for (; next < end; next += entry_bytes(set)) {
+		if (op_at(next))
+			close_now(op_at(next)->link, PLX_LINK_LOCAL, "out of memory");
+	}
 }
 
-PLX_NOINLINE void completions_cut(const struct completions *batch)
+PLX_NOINLINE void completions_cut(struct completions batch)
 {
-	operation_cut(op_at(batch, batch->next));
-	keep_rest(batch);
+	operation_cut(op_at(batch.next));
+	keep(batch.set, (const uint8_t *)batch.next + entry_bytes(batch.set), batch.end);
 }
 
 static void free_left(struct completions **left)
@@ -106,14 +101,17 @@ static void free_left(struct completions **left)
 void completions_take_left(struct plx_set *set)
 {
 	struct completions *left PLX_CLEANUP(free_left) = set->left;
+	ssize_t count;
 
 	set->left = NULL;
 	if (!left)
 		return;
+	count = ((const uint8_t *)left->end - (const uint8_t *)left->next) /
+		(ssize_t)entry_bytes(set);
 	if (set->direct)
-		direct_completions(set, left->entries, left->count);
+		direct_completions(set, left->next, count);
 	else
-		receive_completions(set, left->entries, left->count);
+		receive_completions(set, left->next, count);
 }
 
 /* Take all completions, for at most TURN_BUDGET_NS of a turn: those of thousands of links are left
