@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See ends.h. Arguments: the provider, and perhaps a place, a callback and a call, to run these
+ * alone. --table prints what doc/guide/ends.md has of it. */
+#include "ends.h"
+
+#define TURNS_MAX  20000 /* in which a callback has run, or does not */
+#define TURNS_MORE 30    /* after the call */
+
+static const struct ends_part *const parts[] = {&ends_lcore, &ends_link, &ends_rpc, &ends_netio};
+#define PARTS PLX_ARRAY_LEN(parts)
+
+static const char *const places[] = {
+	[ENDS_IN_RUN] = "plx_loop_run",       [ENDS_IN_NETIO_RUN] = "netio_run",
+	[ENDS_IN_DRAIN] = "plx_fabric_drain", [ENDS_IN_NETIO_DRAIN] = "netio_drain",
+	[ENDS_IN_FINI] = "plx_eal_fini",      [ENDS_IN_NETIO_FINI] = "netio_fini",
+};
+
+struct netio_context ends_context;
+
+/* The pair that is tried. */
+static struct {
+	enum ends_place place;
+	const struct ends_callback *callback;
+	const struct ends_call *call;
+	bool is_armed, has_run;
+	int result;
+	unsigned turns, ran_at;
+} now;
+
+static unsigned tried, ran;
+
+static bool has_netio(void)
+{
+	return now.place != ENDS_IN_FINI;
+}
+
+void ends_in(const char *callback)
+{
+	if (!now.is_armed || now.has_run || strcmp(callback, now.callback->name) != 0)
+		return;
+	now.has_run = true;
+	now.ran_at = now.turns;
+	assert_true(plx_loop_in_turn());
+	now.result = now.call->make();
+	if (now.call->outcome == ENDS_REFUSES && now.result != 1)
+		assert_int_equal(now.result, -EBUSY);
+	else if (now.result != 1 && now.result != -EALREADY && now.result != -ENOTCONN &&
+		 now.result != -ENOENT)
+		assert_int_equal(now.result, 0);
+}
+
+static bool is_late(void *limit_ns)
+{
+	return plx_now_ns() >= *(uint64_t *)limit_ns;
+}
+
+void ends_turn_until(bool (*done)(void))
+{
+	uint64_t limit_ns = plx_now_ns() + 10 * PLX_NS_PER_S;
+
+	while (!done()) {
+		if (is_late(&limit_ns))
+			fail_msg("not ready after 10 s: %s", plx_error());
+		assert_true(plx_loop_turn() >= 0);
+	}
+}
+
+/* Ends the loop when the callback has run and its call had time to do harm. */
+static int count_turn(void *arg, uint64_t now_ns)
+{
+	now.turns++;
+	if (now.turns >= TURNS_MAX || (now.has_run && now.turns >= now.ran_at + TURNS_MORE)) {
+		plx_loop_quit();
+		if (has_netio())
+			netio_terminate(&ends_context.evloop);
+	}
+	return 0;
+}
+
+static void each_part(void (*step)(const struct ends_part *part))
+{
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (parts[i] != &ends_netio || has_netio())
+			step(parts[i]);
+	}
+}
+
+static const char *provider;
+
+static void up(const struct ends_part *part)
+{
+	part->up(provider);
+}
+
+static void kick(const struct ends_part *part)
+{
+	part->kick();
+}
+
+static void down(const struct ends_part *part)
+{
+	part->down(plx_lcore_count() != 0);
+}
+
+static void run_in_place(void)
+{
+	switch (now.place) {
+	case ENDS_IN_RUN:
+		assert_works(plx_loop_run());
+		break;
+	case ENDS_IN_NETIO_RUN:
+		assert_works(netio_run(&ends_context.evloop));
+		break;
+	case ENDS_IN_DRAIN:
+		assert_works(plx_fabric_drain(10 * PLX_NS_PER_S));
+		break;
+	case ENDS_IN_NETIO_DRAIN:
+		assert_works(netio_drain(&ends_context.evloop, 10 * PLX_NS_PER_S));
+		break;
+	case ENDS_IN_FINI:
+		now.is_armed = false;
+		ends_rpc.down(true); /* as plx_rpc.h asks */
+		now.is_armed = true;
+		assert_works(plx_eal_fini());
+		break;
+	default:
+		assert_works(netio_fini(&ends_context));
+	}
+}
+
+static void init(void)
+{
+	struct plx_eal_conf conf = {.lcores = "0",
+				    .huge = PLX_HUGE_NONE,
+				    .idle = "poll",
+				    .log_levels = {"error"},
+				    .log_level_count = 1};
+
+	if (plx_lcore_count())
+		return;
+	ends_context = (struct netio_context){0};
+	if (has_netio())
+		assert_works(netio_init_conf(&ends_context, &conf));
+	else
+		assert_works(plx_eal_init(&conf));
+}
+
+static void fini(void)
+{
+	if (has_netio())
+		assert_works(netio_fini(&ends_context));
+	else
+		assert_works(plx_eal_fini());
+	assert_int_equal(plx_lcore_count(), 0);
+}
+
+static bool is_nothing_open(void)
+{
+	return plx_fabric_open_count() == 0;
+}
+
+/* The lcores stay up for the next pair, unless this one has stopped them. */
+static void clear(void)
+{
+	each_part(down);
+	if (plx_lcore_count() && !plx_stopping())
+		ends_turn_until(is_nothing_open);
+	else
+		fini();
+}
+
+static void try_pair(void)
+{
+	struct plx_poller *counter;
+	bool trace = getenv("PLX_ENDS_TRACE");
+
+	now.is_armed = now.has_run = false;
+	now.turns = 0;
+	if (trace)
+		fprintf(stderr, "%s in %s in %s\n", now.call->name, now.callback->name,
+			places[now.place]);
+	init();
+	each_part(up);
+	assert_works(plx_poller_add("count", count_turn, NULL, &counter));
+	now.is_armed = true;
+	each_part(kick);
+	run_in_place();
+	if (plx_lcore_count())
+		plx_poller_remove(counter);
+	now.is_armed = false;
+	clear();
+	tried++;
+	ran += now.has_run;
+	if (!now.has_run && now.callback->places & 1u << now.place)
+		fail_msg("%s has not run in %s", now.callback->name, places[now.place]);
+}
+
+static const char *only[3]; /* a place, a callback, a call; NULL: all */
+
+static bool is_wanted(unsigned i, const char *name)
+{
+	return !only[i] || strcmp(only[i], name) == 0;
+}
+
+static void try_callback(const struct ends_callback *callback)
+{
+	now.callback = callback;
+	for (unsigned i = 0; i < PARTS; i++) {
+		for (unsigned j = 0; j < parts[i]->call_count; j++) {
+			now.call = &parts[i]->calls[j];
+			if ((parts[i] != &ends_netio || has_netio()) &&
+			    is_wanted(2, now.call->name))
+				try_pair();
+		}
+	}
+}
+
+static void try_place(enum ends_place place)
+{
+	now.place = place;
+	tried = ran = 0;
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (parts[i] == &ends_netio && !has_netio())
+			continue;
+		for (unsigned j = 0; j < parts[i]->callback_count; j++) {
+			if (is_wanted(1, parts[i]->callbacks[j].name))
+				try_callback(&parts[i]->callbacks[j]);
+		}
+	}
+	fini();
+	print_message("%s: %u pairs of a call and a callback, of which %u ran\n", places[place],
+		      tried, ran);
+	assert_true(ran > 0);
+}
+
+PLX_TEST(each_callback_may_make_each_call_that_ends_something)
+{
+	for (unsigned place = 0; place < ENDS_PLACES; place++) {
+		if (is_wanted(0, places[place]))
+			try_place(place);
+	}
+}
+
+static int print_table(void)
+{
+	static const char *const outcomes[] = {"works", "deferred", "`-EBUSY`"};
+
+	printf("| library | call | in a callback |\n|---|---|---|\n");
+	for (unsigned i = 0; i < PARTS; i++) {
+		for (unsigned j = 0; j < parts[i]->call_count; j++)
+			printf("| %s | `%s` | %s |\n", parts[i]->name, parts[i]->calls[j].name,
+			       outcomes[parts[i]->calls[j].outcome]);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "--table") == 0)
+		return print_table();
+	provider = argc > 1 ? argv[1] : "shm";
+	for (int i = 2; i < argc && i < 5; i++)
+		only[i - 2] = strcmp(argv[i], "-") == 0 ? NULL : argv[i];
+	return plx_test_run("ends", NULL, NULL);
+}
