@@ -358,7 +358,7 @@ static void reap_all_links(void)
 }
 
 /* Callbacks run. */
-static void end_all_links(void)
+static void end_all_links(void *arg)
 {
 	each_home(end_links);
 	reap_all_links();
@@ -395,7 +395,7 @@ void plx_fabric_fini(void)
 		return;
 	closing = true;
 	if (plx_lcore_id() != PLX_LCORE_NONE) /* else plx_eal_init failed, and nothing is open */
-		plx_loop_run_inside(end_all_links);
+		plx_loop_run_inside(end_all_links, NULL);
 	each_home(close_sets);
 	each_home(free_home);
 	driver_fini();

@@ -23,9 +23,9 @@ int plx_check_outside(const char *what);
  * thread other than the main lcore's. */
 int plx_check_may_end(const char *what);
 
-/** Call fn as if it were a turn of the loop: its callbacks cannot run the loop, or end what runs
- * it. Thread: an lcore, outside its loop. */
-void plx_loop_run_inside(void (*fn)(void));
+/** Call fn as if in a turn of the loop: its callbacks cannot run the loop, or end what runs it.
+ * Thread: an lcore, inside its loop or not. */
+void plx_loop_run_inside(void (*fn)(void *arg), void *arg);
 
 /** The calling lcore's epoll set: a sleeping lcore wakes for what it watches, and handles it. An
  * awake one does so only when asked to look. Thread: an lcore. Return: valid until the lcore ends.

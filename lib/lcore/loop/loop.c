@@ -170,11 +170,16 @@ bool loop_asked_to_stop(const struct loop *loop)
 	return loop->quit || atomic_load_explicit(&lcore_stop.asked, memory_order_acquire);
 }
 
-void plx_loop_run_inside(void (*fn)(void))
+void plx_loop_run_inside(void (*fn)(void *arg), void *arg)
 {
+	if (loop_self->entered) {
+		fn(arg);
+		return;
+	}
+
 	struct loop *entered PLX_CLEANUP(leave_turn) = enter(loop_self);
 
-	fn();
+	fn(arg);
 }
 
 int plx_loop_run(void)

@@ -204,6 +204,8 @@ static bool is_wanted(unsigned i, const char *name)
 
 static void try_callback(const struct ends_callback *callback)
 {
+	unsigned before = ran;
+
 	now.callback = callback;
 	for (unsigned i = 0; i < PARTS; i++) {
 		for (unsigned j = 0; j < parts[i]->call_count; j++) {
@@ -213,6 +215,8 @@ static void try_callback(const struct ends_callback *callback)
 				try_pair();
 		}
 	}
+	if (ran == before)
+		print_message("%s does not run in %s\n", callback->name, places[now.place]);
 }
 
 static void try_place(enum ends_place place)

@@ -14,7 +14,7 @@ static int ends[2];
 static struct netio_listen_socket listening;
 static struct netio_send_socket sending, to_close, connecting, refused;
 static struct netio_buffered_send_socket buffered;
-static struct netio_publish_socket publishing;
+static struct netio_publish_socket publishing, publishing_later;
 static struct netio_unbuffered_publish_socket unbuffered;
 static struct netio_subscribe_socket subscribing;
 static struct netio_push_socket pushing;
@@ -179,6 +179,18 @@ static void init_sender(struct netio_send_socket *socket)
 	socket->cb_msg_received = on_answer;
 }
 
+static void init_publisher(struct netio_publish_socket *socket)
+{
+	const struct netio_publish_attr attr = {.provider = provider_used};
+
+	assert_works(netio_publish_socket_init(evloop, socket, &attr));
+	socket->cb_connection_established = on_subscriber_up;
+	socket->cb_connection_closed = on_subscriber_down;
+	socket->cb_subscribed = on_subscriber_added;
+	socket->cb_unsubscribed = on_subscriber_removed;
+	assert_works(netio_publish_listen(socket, "127.0.0.1", 0));
+}
+
 static void init_receivers(void)
 {
 	const struct netio_listen_attr attr = {.provider = provider_used};
@@ -188,13 +200,9 @@ static void init_receivers(void)
 	listening.cb_connection_established = on_accepted;
 	listening.cb_connection_closed = on_accepted_down;
 	listening.cb_msg_received = on_message;
-	assert_works(netio_listen(&listening, "127.0.0.1", 0));
-	assert_works(netio_publish_socket_init(evloop, &publishing, &publish));
-	publishing.cb_connection_established = on_subscriber_up;
-	publishing.cb_connection_closed = on_subscriber_down;
-	publishing.cb_subscribed = on_subscriber_added;
-	publishing.cb_unsubscribed = on_subscriber_removed;
-	assert_works(netio_publish_listen(&publishing, "127.0.0.1", 0));
+	assert_works(netio_listen(&listening, "*", 0));
+	init_publisher(&publishing);
+	init_publisher(&publishing_later);
 	assert_works(netio_unbuffered_publish_socket_init(evloop, &unbuffered, &publish));
 	unbuffered.cb_msg_published = on_taken;
 	assert_works(netio_unbuffered_publish_listen(&unbuffered, "127.0.0.1", 0));
@@ -292,6 +300,9 @@ static void kick(void)
 	assert_works(netio_disconnect(&to_close));
 	assert_works(netio_unsubscribe(&subscribing, "127.0.0.1",
 				       netio_publish_socket_port(&publishing), TAG + 1));
+	assert_works(netio_subscribe(&subscribing, "127.0.0.1",
+				     netio_publish_socket_port(&publishing_later), TAG));
+	assert_works(netio_push_connect(&pushing, "127.0.0.2", port()));
 }
 
 /* The calls ---------------------------------------------------------------------------------- */
@@ -384,6 +395,7 @@ static void down(bool is_up)
 	finish_pushing();
 	finish_subscribing();
 	finish_publishing();
+	netio_publish_socket_fini(&publishing_later);
 	finish_unbuffered();
 	finish_listening();
 }
