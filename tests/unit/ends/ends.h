@@ -29,7 +29,8 @@ enum ends_place {
 
 /** What a call does in a callback. */
 enum ends_outcome {
-	ENDS_WORKS,   /* at once */
+	ENDS_WORKS,   /* at once: no callback of the object follows */
+	ENDS_CALLS,   /* the same, but some run inside the call */
 	ENDS_DEFERS,  /* the loop does it after the callback, which may go on using the object */
 	ENDS_REFUSES, /* -EBUSY, and nothing has changed */
 };
@@ -63,8 +64,12 @@ struct ends_part {
 extern const struct ends_part ends_lcore, ends_link, ends_rpc, ends_netio;
 extern struct netio_context ends_context; /* not in ENDS_IN_FINI */
 
-/** A callback runs: make the call, if this is the callback of the pair. */
-void ends_in(const char *callback);
+/** A callback of an object runs: make the call, if this is the callback of the pair. Fails if the
+ * object has ended, or inside a call that runs no callbacks. */
+void ends_in(const char *callback, const void *object);
+
+/** A call has ended the object: none of its callbacks runs from now on. */
+void ends_ended(const void *object);
 
 /** Turn the loop until done(); fail after 10 s. */
 void ends_turn_until(bool (*done)(void));
@@ -75,7 +80,7 @@ void ends_turn_until(bool (*done)(void));
 #define ENDS_ALL    (ENDS_RUNS | ENDS_DRAINS | ENDS_FINIS)
 #define ENDS_NETIO  (1u << ENDS_IN_NETIO_RUN | 1u << ENDS_IN_NETIO_DRAIN | 1u << ENDS_IN_NETIO_FINI)
 
-/** A call that only needs a handle, and takes it. */
+/** A call that only needs a handle, and takes it. The address of the handle names the object. */
 #define ENDS_TAKE(function, handle)    \
 	static int take_##handle(void) \
 	{                              \
@@ -83,6 +88,7 @@ void ends_turn_until(bool (*done)(void));
 			return 1;      \
 		function(handle);      \
 		handle = NULL;         \
+		ends_ended(&handle);   \
 		return 0;              \
 	}
 

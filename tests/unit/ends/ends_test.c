@@ -22,7 +22,9 @@ static struct {
 	enum ends_place place;
 	const struct ends_callback *callback;
 	const struct ends_call *call;
-	bool is_armed, has_run;
+	bool is_armed, has_run, in_call;
+	const void *ended[8];
+	unsigned ended_count;
 	int result;
 	unsigned turns, ran_at;
 } now;
@@ -34,14 +36,37 @@ static bool has_netio(void)
 	return now.place != ENDS_IN_FINI;
 }
 
-void ends_in(const char *callback)
+void ends_ended(const void *object)
 {
-	if (!now.is_armed || now.has_run || strcmp(callback, now.callback->name) != 0)
+	if (!now.is_armed)
+		return;
+	assert_true(now.ended_count < PLX_ARRAY_LEN(now.ended));
+	now.ended[now.ended_count++] = object;
+}
+
+static void check_alive(const char *callback, const void *object)
+{
+	if (now.in_call && now.call->outcome != ENDS_CALLS)
+		fail_msg("%s runs inside %s", callback, now.call->name);
+	for (unsigned i = 0; i < now.ended_count; i++) {
+		if (object && now.ended[i] == object)
+			fail_msg("%s runs after %s", callback, now.call->name);
+	}
+}
+
+void ends_in(const char *callback, const void *object)
+{
+	if (!now.is_armed)
+		return;
+	check_alive(callback, object);
+	if (now.has_run || strcmp(callback, now.callback->name) != 0)
 		return;
 	now.has_run = true;
 	now.ran_at = now.turns;
 	assert_true(plx_loop_in_turn());
+	now.in_call = true;
 	now.result = now.call->make();
+	now.in_call = false;
 	if (now.call->outcome == ENDS_REFUSES && now.result != 1)
 		assert_int_equal(now.result, -EBUSY);
 	else if (now.result != 1 && now.result != -EALREADY && now.result != -ENOTCONN &&
@@ -174,8 +199,8 @@ static void try_pair(void)
 	struct plx_poller *counter;
 	bool trace = getenv("PLX_ENDS_TRACE");
 
-	now.is_armed = now.has_run = false;
-	now.turns = 0;
+	now.is_armed = now.has_run = now.in_call = false;
+	now.turns = now.ended_count = 0;
 	if (trace)
 		fprintf(stderr, "%s in %s in %s\n", now.call->name, now.callback->name,
 			places[now.place]);
@@ -247,7 +272,12 @@ PLX_TEST(each_callback_may_make_each_call_that_ends_something)
 
 static int print_table(void)
 {
-	static const char *const outcomes[] = {"works", "deferred", "`-EBUSY`"};
+	static const char *const outcomes[] = {
+		[ENDS_WORKS] = "works",
+		[ENDS_CALLS] = "works, and runs callbacks",
+		[ENDS_DEFERS] = "deferred",
+		[ENDS_REFUSES] = "`-EBUSY`",
+	};
 
 	printf("| library | call | in a callback |\n|---|---|---|\n");
 	for (unsigned i = 0; i < PARTS; i++) {

@@ -14,17 +14,17 @@ static int ends[2];
 
 static void on_timer(struct plx_timer *one, void *arg)
 {
-	ends_in("timer");
+	ends_in("timer", &timer);
 }
 
 static void on_task(struct plx_task *one, void *arg)
 {
-	ends_in("task");
+	ends_in("task", &task);
 }
 
 static int on_poll(void *arg, uint64_t now_ns)
 {
-	ends_in("poller");
+	ends_in("poller", &poller);
 	return 0;
 }
 
@@ -33,28 +33,28 @@ static void on_fd(int fd, uint32_t events, void *arg)
 	char byte;
 
 	if (read(fd, &byte, 1) == 1)
-		ends_in("descriptor");
+		ends_in("descriptor", &watch);
 }
 
 static void on_signal(struct plx_signal *signal, uint64_t fires, void *arg)
 {
-	ends_in("signal");
+	ends_in("signal", &fired);
 }
 
 static void on_sent(void *arg)
 {
-	ends_in("message");
+	ends_in("message", NULL);
 }
 
 static int on_call(struct plx_call *one, void *arg)
 {
-	ends_in("call");
+	ends_in("call", NULL);
 	return 0;
 }
 
 static void on_done(struct plx_call *one, int result, void *arg)
 {
-	ends_in("call's done");
+	ends_in("call's done", NULL);
 }
 
 static void up(const char *provider)
@@ -81,18 +81,21 @@ static void kick(void)
 static int stop_timer(void)
 {
 	plx_timer_stop(&timer);
+	ends_ended(&timer);
 	return 0;
 }
 
 static int cancel_task(void)
 {
 	plx_task_cancel(&task);
+	ends_ended(&task);
 	return 0;
 }
 
 static int finish_signal(void)
 {
 	plx_signal_fini(&fired);
+	ends_ended(&fired);
 	return 0;
 }
 

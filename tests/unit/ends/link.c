@@ -42,7 +42,7 @@ static bool is_there(const struct plx_link *link)
 static void in(struct plx_link *link, const char *callback)
 {
 	current = link;
-	ends_in(callback);
+	ends_in(callback, NULL);
 }
 
 static const char *on_hello(struct plx_link *link, void *user)
@@ -88,7 +88,7 @@ static void on_close(struct plx_link *link, enum plx_link_reason reason, const c
 	if (link == granted_by)
 		region = NULL;
 	current = NULL;
-	ends_in("on_close");
+	ends_in("on_close", NULL);
 }
 
 static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void *arg)
@@ -98,12 +98,12 @@ static void on_sent(struct plx_link *link, struct plx_buf *buf, int status, void
 
 static void on_released(void *base, size_t bytes, void *arg)
 {
-	ends_in("region released");
+	ends_in("region released", NULL);
 }
 
 static uint32_t place(struct plx_listener *one, const struct sockaddr *peer, void *arg)
 {
-	ends_in("place");
+	ends_in("place", &listener);
 	return plx_lcore_id();
 }
 

@@ -26,17 +26,17 @@ static const char *provider_used;
 
 static void on_init(void)
 {
-	ends_in("cb_init");
+	ends_in("cb_init", NULL);
 }
 
 static void on_signal(void *data)
 {
-	ends_in("netio signal");
+	ends_in("netio signal", &fired);
 }
 
 static void on_timer(void *data)
 {
-	ends_in("netio timer");
+	ends_in("netio timer", &timer);
 }
 
 static void on_fd(int fd, uint32_t events, void *data)
@@ -44,41 +44,44 @@ static void on_fd(int fd, uint32_t events, void *data)
 	char byte;
 
 	if (read(fd, &byte, 1) == 1)
-		ends_in("netio descriptor");
+		ends_in("netio descriptor", &watch);
 }
 
 static void on_post(void *data)
 {
-	ends_in("posted function");
+	ends_in("posted function", NULL);
 }
 
 /* Connections -------------------------------------------------------------------------------- */
 
-#define CONNECTED(name, type, callback)    \
-	static void name(type *connection) \
-	{                                  \
-		established++;             \
-		ends_in(callback);         \
+#define CONNECTED(name, type, callback, object) \
+	static void name(type *connection)      \
+	{                                       \
+		established++;                  \
+		ends_in(callback, object);      \
 	}
 
-#define CLOSED(name, type, callback)                                                     \
+#define CLOSED(name, type, callback, object)                                             \
 	static void name(type *connection, enum plx_link_reason reason, const char *why) \
 	{                                                                                \
-		ends_in(callback);                                                       \
+		ends_in(callback, object);                                               \
 	}
 
-CONNECTED(on_sender_up, struct netio_send_socket, "cb_connection_established")
-CLOSED(on_sender_down, struct netio_send_socket, "cb_connection_closed")
-CLOSED(on_refused, struct netio_send_socket, "cb_connection_refused")
-CONNECTED(on_publisher_up, struct netio_publisher, "cb_connection_established of a publisher")
-CLOSED(on_publisher_down, struct netio_publisher, "cb_connection_closed of a publisher")
-CONNECTED(on_receiver_up, struct netio_push_receiver, "cb_connection_established of a receiver")
-CLOSED(on_receiver_down, struct netio_push_receiver, "cb_connection_closed of a receiver")
+CONNECTED(on_sender_up, struct netio_send_socket, "cb_connection_established", connection)
+CLOSED(on_sender_down, struct netio_send_socket, "cb_connection_closed", connection)
+CLOSED(on_refused, struct netio_send_socket, "cb_connection_refused", connection)
+CONNECTED(on_publisher_up, struct netio_publisher, "cb_connection_established of a publisher",
+	  &subscribing)
+CLOSED(on_publisher_down, struct netio_publisher, "cb_connection_closed of a publisher",
+       &subscribing)
+CONNECTED(on_receiver_up, struct netio_push_receiver, "cb_connection_established of a receiver",
+	  &pushing)
+CLOSED(on_receiver_down, struct netio_push_receiver, "cb_connection_closed of a receiver", &pushing)
 
 static void on_accepted(struct netio_recv_socket *connection)
 {
 	accepted = connection;
-	ends_in("cb_connection_established of a listening socket");
+	ends_in("cb_connection_established of a listening socket", &listening);
 }
 
 static void on_accepted_down(struct netio_recv_socket *connection, enum plx_link_reason reason,
@@ -86,13 +89,13 @@ static void on_accepted_down(struct netio_recv_socket *connection, enum plx_link
 {
 	if (accepted == connection)
 		accepted = NULL;
-	ends_in("cb_connection_closed of a listening socket");
+	ends_in("cb_connection_closed of a listening socket", &listening);
 }
 
 static void on_subscriber_up(struct netio_subscriber *connection)
 {
 	subscriber = connection;
-	ends_in("cb_connection_established of a subscriber");
+	ends_in("cb_connection_established of a subscriber", connection->socket);
 }
 
 static void on_subscriber_down(struct netio_subscriber *connection, enum plx_link_reason reason,
@@ -100,7 +103,7 @@ static void on_subscriber_down(struct netio_subscriber *connection, enum plx_lin
 {
 	if (subscriber == connection)
 		subscriber = NULL;
-	ends_in("cb_connection_closed of a subscriber");
+	ends_in("cb_connection_closed of a subscriber", connection->socket);
 }
 
 /* Messages ----------------------------------------------------------------------------------- */
@@ -108,32 +111,32 @@ static void on_subscriber_down(struct netio_subscriber *connection, enum plx_lin
 static void on_message(struct netio_recv_socket *connection, const struct netio_msg *msg)
 {
 	netio_reply(connection, msg->data, msg->len);
-	ends_in("cb_msg_received of a listening socket");
+	ends_in("cb_msg_received of a listening socket", &listening);
 }
 
 static void on_answer(struct netio_send_socket *socket, const struct netio_msg *msg)
 {
-	ends_in("cb_msg_received of an answer");
+	ends_in("cb_msg_received of an answer", socket);
 }
 
 static void on_published(struct netio_subscribe_socket *socket, const struct netio_msg *msg)
 {
-	ends_in("cb_msg_received of a subscribe socket");
+	ends_in("cb_msg_received of a subscribe socket", socket);
 }
 
 static void on_completed(struct netio_send_socket *socket, uint64_t key, int status)
 {
-	ends_in("cb_send_completed");
+	ends_in("cb_send_completed", socket);
 }
 
 static void on_room(struct netio_send_socket *socket)
 {
-	ends_in("cb_buffers_available");
+	ends_in("cb_buffers_available", socket);
 }
 
 static void on_taken(struct netio_unbuffered_publish_socket *socket, uint64_t key, int status)
 {
-	ends_in("cb_msg_published");
+	ends_in("cb_msg_published", socket);
 }
 
 /* Subscriptions ------------------------------------------------------------------------------ */
@@ -141,22 +144,22 @@ static void on_taken(struct netio_unbuffered_publish_socket *socket, uint64_t ke
 static void on_subscribed(struct netio_publisher *publisher, const struct netio_subscription *one)
 {
 	subscribed++;
-	ends_in("cb_subscribed");
+	ends_in("cb_subscribed", &subscribing);
 }
 
 static void on_unsubscribed(struct netio_publisher *publisher, const struct netio_subscription *one)
 {
-	ends_in("cb_unsubscribed");
+	ends_in("cb_unsubscribed", &subscribing);
 }
 
 static void on_subscriber_added(struct netio_subscriber *one, const struct netio_subscription *to)
 {
-	ends_in("cb_subscribed of a publish socket");
+	ends_in("cb_subscribed of a publish socket", one->socket);
 }
 
 static void on_subscriber_removed(struct netio_subscriber *one, const struct netio_subscription *to)
 {
-	ends_in("cb_unsubscribed of a publish socket");
+	ends_in("cb_unsubscribed of a publish socket", one->socket);
 }
 
 /* The objects -------------------------------------------------------------------------------- */

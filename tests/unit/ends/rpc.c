@@ -13,7 +13,7 @@ static plx_rpc_call_id open_id;
 
 static void on_echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *arg)
 {
-	ends_in("handler");
+	ends_in("handler", &service);
 	plx_rpc_reply(request, data, length);
 }
 
@@ -27,12 +27,12 @@ static void on_hold(struct plx_rpc_request *request, const void *data, uint32_t 
 
 static void on_gone(struct plx_rpc_request *request, void *arg)
 {
-	ends_in("gone");
+	ends_in("gone", &service);
 }
 
 static void on_done(const struct plx_rpc_result *result, void *arg)
 {
-	ends_in("call done");
+	ends_in("call done", &client);
 }
 
 static bool is_up(void)
@@ -116,7 +116,7 @@ static void down(bool are_up)
 
 static const struct ends_call calls[] = {
 	{"plx_rpc_cancel", ENDS_DEFERS, cancel},
-	{"plx_rpc_client_destroy", ENDS_WORKS, take_client},
+	{"plx_rpc_client_destroy", ENDS_CALLS, take_client},
 	{"plx_rpc_service_drain", ENDS_DEFERS, drain},
 	{"plx_rpc_service_destroy", ENDS_WORKS, take_service},
 	{"plx_rpc_service_finish", ENDS_REFUSES, finish},
