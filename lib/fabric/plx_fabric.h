@@ -228,8 +228,8 @@ struct plx_link_attr {
 	const char *provider;                 /**< as in plx_fabric_conf */
 	uint32_t rx_buf_bytes; /**< longest message that arrives in one frame, without the frame
 				    header: 256 to 16 MiB; default 4 KiB */
-	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200; default 6. Control
-				    frames get two more, on iWARP six, or eight with `direct` */
+	uint32_t rx_buf_count; /**< receive buffers for messages: 2 to 200, up to 1 GiB; default 6.
+				    Control frames get 2 more, on iWARP 6, or 8 with `direct` */
 	uint64_t message_max_bytes;  /**< longest message accepted from the peer; default 16 MiB,
 					  limit 1 GiB - 1 */
 	uint64_t connect_timeout_ns; /**< default 5 s; on a listener, since the request. May be

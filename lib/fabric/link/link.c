@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A link's memory, its place in its lcore's lists, and how it is created. */
+#include "fabric_internal.h"
 #include "fabric_listen.h"
 #include "tx.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+int link_check_window(uint32_t buf_bytes, uint32_t buf_count)
+{
+	if ((uint64_t)buf_bytes * buf_count <= LINK_WINDOW_BYTES_MAX)
+		return 0;
+	return plx_fail(EINVAL,
+			"%u receive buffers of %u bytes are more than %u bytes in all; give fewer "
+			"or smaller ones",
+			buf_count, buf_bytes, LINK_WINDOW_BYTES_MAX);
+}
 
 /* Check a user's attributes and set defaults. Return: 0; -EINVAL. */
 int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
@@ -33,12 +44,7 @@ int link_check_attr(const struct plx_link_attr *attr, struct plx_link_attr *out)
 
 	for (size_t i = 0; i < PLX_ARRAY_LEN(ranges) && rc == 0; i++)
 		rc = check_range(ranges[i].name, ranges[i].value, ranges[i].min, ranges[i].max);
-	if (rc == 0 && (uint64_t)out->rx_buf_bytes * out->rx_buf_count > LINK_WINDOW_BYTES_MAX)
-		rc = plx_fail(EINVAL,
-			      "%u receive buffers of %u bytes are more than %u bytes in all; give "
-			      "fewer or smaller ones",
-			      out->rx_buf_count, out->rx_buf_bytes, LINK_WINDOW_BYTES_MAX);
-	return rc;
+	return rc ?: link_check_window(out->rx_buf_bytes, out->rx_buf_count);
 }
 
 static bool is_iwarp(const struct plx_fabric_driver *driver, const struct fi_info *info)

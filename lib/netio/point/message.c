@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages: sent as a copy or by reference, and received. */
+#include "fabric_internal.h"
 #include "point.h"
 
 int message_refuse(size_t count, uint64_t message_max)
@@ -166,7 +167,8 @@ int intake_set_buffers(uint32_t bytes, uint32_t count, uint64_t message_max,
 	attr->rx_buf_bytes = page_max;
 	attr->rx_buf_count = count;
 	attr->message_max_bytes = page_max > message_max ? page_max : message_max;
-	return netio_check_range("buffer_count", count, 2, BUFFER_COUNT_MAX);
+	return netio_check_range("buffer_count", count, 2, BUFFER_COUNT_MAX)
+		     ?: link_check_window(page_max, count);
 }
 
 static const char no_room[] = "there is no room"; /* not an error: the rest is held */

@@ -398,6 +398,21 @@ NETIO_TEST(the_largest_numbers_mean_what_the_table_says)
 	}
 }
 
+/* Each size is in range, but not both together. */
+NETIO_TEST(buffers_of_more_than_1_GiB_are_refused_at_once)
+{
+	struct plx_link_attr link = {.rx_buf_bytes = 8 << 20, .rx_buf_count = 200};
+	struct netio_listen_attr listen = {.buffer_bytes = 8 << 20, .buffer_count = 200};
+	struct netio_subscribe_attr subscribe = {.buffer_bytes = 8 << 20, .buffer_count = 200};
+	struct netio_subscribe_socket subscribing;
+
+	assert_fails(try_plx_link_attr(&link), -EINVAL, "more than 1073741824 bytes in all");
+	assert_fails(netio_listen_socket_init(&ctx.evloop, &heard.socket, &listen), -EINVAL,
+		     "more than 1073741824 bytes in all");
+	assert_fails(netio_subscribe_socket_init(&ctx.evloop, &subscribing, &subscribe), -EINVAL,
+		     "more than 1073741824 bytes in all");
+}
+
 NETIO_TEST(a_wait_may_have_no_timeout)
 {
 	struct plx_listen_attr listen = {.link.events = &events};
