@@ -96,7 +96,8 @@ struct plx_rpc_service_attr {
 				      that of the process (--self-test). If set here, clients of
 				      other hosts may call them too. PLX_NONE: no such methods */
 	uint32_t keys_max;       /**< remembered requests with a key, further ones get BUSY; default
-				      1 Mi. Each 16th of the clients shares a 16th */
+				      1 Mi. Each 16th of the clients shares a 16th, so one client
+				      has at most 65536 of these */
 	uint64_t key_bytes_max;  /**< bytes of their replies above 48 bytes each; default 64 MiB,
 				      shared likewise. Replies beyond that, or above 64 KiB, are
 				      remembered as OVERLOADED that may have run */
