@@ -296,7 +296,9 @@ typedef void (*plx_rpc_done_fn)(const struct plx_rpc_result *result, void *arg);
 
 /** Create a client of one service at several addresses, terminated by NULL. It connects to all and
  * keeps reconnecting. Each call goes to the address with the fewest open calls, ties to the first
- * in the list. Host names are resolved on another thread, per link, at most once a second.
+ * in the list. An address whose recent replies were not OK counts as having more, until 1 s after
+ * the last such reply, and loses ties.
+ * Host names are resolved on another thread, per link, at most once a second.
  * Thread: an lcore, which owns the client.
  * Return: 0; -ENOENT not an lcore; -EINVAL; -ENODEV, -EOPNOTSUPP, -EACCES and -ESHUTDOWN as
  * plx_link_connect; -ENOMEM. */

@@ -4,9 +4,7 @@
 
 #include <stdio.h>
 
-#define OVERLOAD_NS_MIN PLX_NS_PER_MS
-#define OVERLOAD_NS_MAX (100 * PLX_NS_PER_MS)
-#define FEW_CHUNKS      4 /* 512 KiB of slots: less than a core's cache */
+#define FEW_CHUNKS 4 /* 512 KiB of slots: less than a core's cache */
 
 static void reject(struct channel *channel, const char *why)
 {
@@ -42,17 +40,6 @@ static inline bool is_on(const struct call *call, const struct channel *channel)
 	       (call->saved && call->saved->second == channel);
 }
 
-/* The service is overloaded: prefer others until its hint ends, for 1 ms at least. */
-static PLX_NOINLINE void note_overload(struct channel *channel, const struct rpc_header *header)
-{
-	uint64_t hint_ns = header->retry_us * PLX_NS_PER_US;
-
-	if (hint_ns < OVERLOAD_NS_MIN)
-		hint_ns = OVERLOAD_NS_MIN;
-	channel->overloaded_until_ns = plx_loop_now_ns() +
-				       (hint_ns < OVERLOAD_NS_MAX ? hint_ns : OVERLOAD_NS_MAX);
-}
-
 /* Return: NULL, or the error as text. */
 static inline const char *handle_reply(struct channel *channel, const struct rpc_record *record,
 				       struct plx_buf *message)
@@ -69,10 +56,10 @@ static inline const char *handle_reply(struct channel *channel, const struct rpc
 	}
 	if (plx_unlikely(status >= PLX_RPC_STATUS_COUNT || header->length > client->attr.reply_max))
 		return "it sent a reply that makes no sense";
-	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns))
-		channel->draining = true; /* the status applies to the whole service */
-	if (plx_unlikely(status == PLX_RPC_OVERLOADED && !header->handler_ns))
-		note_overload(channel, header);
+	if (plx_unlikely(status != PLX_RPC_OK))
+		channel_note_failure(channel, header, plx_loop_now_ns());
+	else if (plx_unlikely(channel->failed != 0))
+		channel_note_success(channel);
 	if (plx_unlikely(call->saved != NULL) && saved_continues(channel, call, header))
 		return NULL;
 	if (plx_unlikely(status == PLX_RPC_DRAINING && !header->handler_ns && call_link_lost(call)))
@@ -191,6 +178,7 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 
 	rpc_tx_fini(&channel->tx);
 	channel->draining = false;
+	channel->failed = 0; /* the next link may be to a repaired service */
 	client_channel_down(channel);
 }
 

@@ -95,36 +95,6 @@ void plx_rpc_client_destroy(struct plx_rpc_client *client)
 	free(client);
 }
 
-static inline bool is_better(const struct channel *channel, const struct channel *other)
-{
-	uint64_t now_ns = plx_loop_now_ns();
-	bool is_full = channel->overloaded_until_ns > now_ns;
-	bool other_full = other->overloaded_until_ns > now_ns;
-
-	return is_full != other_full ? other_full : channel->open < other->open;
-}
-
-struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
-			       uint64_t length)
-{
-	struct channel *best = NULL;
-	bool one_accepts = false;
-
-	for (uint32_t i = 0; i < client->channel_count; i++) {
-		struct channel *channel = &client->channels[i];
-		bool accepts = length <= channel->request_max;
-
-		if (channel == other || !channel_is_up(channel) || accepts < one_accepts)
-			continue;
-		if (accepts > one_accepts)
-			best = NULL; /* those before do not accept it */
-		one_accepts = accepts;
-		if (channel_has_room(channel) && (!best || is_better(channel, best)))
-			best = channel;
-	}
-	return best;
-}
-
 void client_send_waiting(struct plx_rpc_client *client)
 {
 	for (uint32_t i = 0; i < client->channel_count; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A client: its open calls, and a channel to each address.
  *
- *   client.c       create, destroy, statistics, choice of a channel
+ *   client.c       create, destroy, statistics
+ *   balance.c      choice of a channel
  *   channel.c      a session with one address: its HELLO, and batches of replies
  *   call.c         calls, from the start to the callback
  *   send_queue.c   requests that wait to be sent once
@@ -95,6 +96,8 @@ struct channel {
 	struct plx_rpc_client *client;
 	char trouble[PLX_ADDRESS_MAX + 192]; /* why it is not up, as of the last attempt */
 	bool draining;                       /* the service accepts no new requests */
+	uint32_t failed;                     /* share of recent calls: see balance.c */
+	uint64_t failed_ns;                  /* time of the last failure */
 	uint64_t overloaded_until_ns;        /* prefer other services until then */
 	uint32_t open;                       /* sent and not completed */
 	uint32_t open_max;                   /* limit set by the service */
@@ -135,11 +138,20 @@ static inline void fetch_lines(const void *from, int bytes)
 /* client.c */
 /* Send waiting requests while there is room. */
 void client_send_waiting(struct plx_rpc_client *client);
+
+/* balance.c */
 /* Choose a channel for a request of this length, excluding its key. Prefers services that accept
- * the length, then those not overloaded, then the fewest open calls. Never returns `other`. If no
- * connected service accepts the length, returns one that does not. NULL: none has room. */
+ * the length, then those not overloaded, then the fewest open calls per success. Never returns
+ * `other`. If no connected service accepts the length, returns one that does not. NULL: none has
+ * room. */
 struct channel *channel_choose(struct plx_rpc_client *client, const struct channel *other,
 			       uint64_t length);
+/* Whether the next call should go to `channel` rather than to `other`, if both have room. */
+bool channel_is_better(const struct channel *channel, const struct channel *other, uint64_t now_ns);
+/* A reply with a status other than OK. */
+void channel_note_failure(struct channel *channel, const struct rpc_header *header,
+			  uint64_t now_ns);
+void channel_note_success(struct channel *channel);
 
 /* channel.c */
 /* Return: as plx_connector_open; it has one more channel in any case. */

@@ -90,6 +90,24 @@ TEST_BARE(a_full_service_answers_overloaded)
 	assert_int_equal(service_stats().overloaded, 1);
 }
 
+/* It has no call open whenever the next one is made. */
+TEST(a_service_that_fails_its_calls_does_not_attract_more)
+{
+	const struct plx_rpc_method broken = {.id = ECHO, .name = "broken", .handler = on_fail};
+
+	assert_int_equal(plx_rpc_service_create(NULL, &second_service), 0);
+	assert_int_equal(plx_rpc_service_add(second_service, &broken), 0);
+	assert_works(plx_rpc_service_listen(second_service, here("0"), NULL));
+	destroy_caller();
+	caller = make_client((const char *const[]){plx_rpc_service_address(second_service, 0),
+						   plx_rpc_service_address(service, 0), NULL},
+			     NULL);
+	PUMP_UNTIL(client_stats().links == 2);
+	call_expecting(PLX_RPC_ERROR, ECHO, NULL, 0, &outcome);
+	for (int i = 0; i < 100; i++)
+		call_expecting(PLX_RPC_OK, ECHO, NULL, 0, &outcome);
+}
+
 TEST_BARE(waiting_calls_are_bounded)
 {
 	struct plx_rpc_call call = {.method = LATER};

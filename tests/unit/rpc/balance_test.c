@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How a client shares calls among services of which some fail, in virtual time. */
+#include "../dice.h"
+#include "../plx_test.h"
+
+#include "rpc_client.h"
+
+#define SERVICES   2
+#define STEP_NS    (10 * PLX_NS_PER_US)
+#define STEPS_OF_S (PLX_NS_PER_S / STEP_NS)
+#define STEPS_MAX  128
+
+static struct service {
+	struct channel channel;
+	unsigned took_steps;     /* from a call to its reply */
+	unsigned errors_in_100;  /* of its replies */
+	unsigned due[STEPS_MAX]; /* replies, by step */
+	unsigned calls, failed;
+} services[SERVICES];
+
+static uint64_t now_ns, dice;
+
+static void start(unsigned i, unsigned took_steps, unsigned errors_in_100)
+{
+	now_ns = 3600 * PLX_NS_PER_S;
+	services[i] = (struct service){.took_steps = took_steps, .errors_in_100 = errors_in_100};
+}
+
+static void take_reply(struct service *it)
+{
+	static const struct rpc_header error = {.status = PLX_RPC_ERROR, .handler_ns = 1};
+
+	it->channel.open--;
+	if (dice_roll(&dice, 100) >= it->errors_in_100) {
+		channel_note_success(&it->channel);
+		return;
+	}
+	channel_note_failure(&it->channel, &error, now_ns);
+	it->failed++;
+}
+
+static void call(unsigned step)
+{
+	struct service *best = &services[0];
+
+	for (unsigned i = 1; i < SERVICES; i++) {
+		if (channel_is_better(&services[i].channel, &best->channel, now_ns))
+			best = &services[i];
+	}
+	best->channel.open++;
+	best->calls++;
+	best->due[(step + best->took_steps) % STEPS_MAX]++;
+}
+
+/* Calls at a constant rate, or as soon as none is open. Counts those of this time. */
+static void run(double seconds, bool one_at_a_time)
+{
+	for (unsigned i = 0; i < SERVICES; i++)
+		services[i].calls = services[i].failed = 0;
+	for (unsigned step = 0; step < seconds * STEPS_OF_S; step++, now_ns += STEP_NS) {
+		unsigned open = 0;
+
+		for (unsigned i = 0; i < SERVICES; i++) {
+			struct service *it = &services[i];
+
+			for (; it->due[step % STEPS_MAX]; it->due[step % STEPS_MAX]--)
+				take_reply(it);
+			open += it->channel.open;
+		}
+		if (!one_at_a_time || open == 0)
+			call(step);
+	}
+}
+
+/* 100 calls are open at a service that takes 1 ms, if it gets all. */
+PLX_TEST(a_service_that_fails_at_once_does_not_attract_calls)
+{
+	start(0, 1, 100);
+	start(1, 100, 0);
+	run(5, false);
+	assert_in_range(services[0].calls, 1, 500);
+	assert_in_range(services[1].calls, 499500, 500000);
+}
+
+PLX_TEST(calls_one_at_a_time_leave_a_service_that_fails)
+{
+	start(0, 1, 100);
+	start(1, 10, 0);
+	run(5, true);
+	assert_in_range(services[0].calls, 1, 5);
+	assert_in_range(services[1].calls, 40000, 50000);
+}
+
+PLX_TEST(a_repaired_service_gets_its_share_again)
+{
+	start(0, 1, 100);
+	start(1, 100, 0);
+	run(5, false);
+	services[0].took_steps = 100;
+	services[0].errors_in_100 = 0;
+	run(2, false); /* it is tried once a second */
+	run(1, false);
+	assert_in_range(services[0].calls, 40000, 60000);
+	assert_int_equal(services[0].failed, 0);
+}
+
+/* They answer what the client asks: each gets half. */
+PLX_TEST(services_that_fail_alike_share_the_calls)
+{
+	static const unsigned errors[] = {1, 10, 50, 90, 99, 100};
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(errors); i++) {
+		for (unsigned j = 0; j < SERVICES; j++)
+			start(j, 50, errors[i]);
+		run(2, false);
+		assert_in_range(services[0].calls, 90000, 110000);
+	}
+}
+
+/* A slower one still gets fewer: as if none failed. */
+PLX_TEST(errors_do_not_hide_that_a_service_is_slow)
+{
+	unsigned calls[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		start(0, 100, i ? 20 : 0);
+		start(1, 25, i ? 20 : 0);
+		run(2, false);
+		calls[i] = services[0].calls;
+	}
+	assert_in_range(calls[1], calls[0] * 8 / 10, calls[0] * 12 / 10);
+}
+
+/* One in 20 of its calls fails: it is not avoided. */
+PLX_TEST(a_service_with_a_few_errors_keeps_most_of_its_share)
+{
+	start(0, 50, 5);
+	start(1, 50, 0);
+	run(2, false);
+	assert_in_range(services[0].calls, 80000, 110000);
+}
+
+PLX_TEST_MAIN()
