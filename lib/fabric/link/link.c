@@ -60,7 +60,7 @@ uint32_t link_control_receives(const struct plx_fabric_driver *driver, const str
 	return LINK_RX_CONTROL_ALL + (attr->direct ? LINK_RX_CONTROL_DIRECT : 0);
 }
 
-static int make_memory(struct plx_link *link)
+static int make_ops(struct plx_link *link)
 {
 	uint32_t receives = link_receives(link), tx_count = LINK_TX_OPS + LINK_TX_CONTROL;
 	int node = plx_lcore_node(link->home->id);
@@ -87,6 +87,32 @@ static int make_memory(struct plx_link *link)
 	}
 	link->tx_free_count = tx_count;
 	return plx_buf_pool_create(&pool, link->rx_buf_bytes, &link->rx_pool);
+}
+
+/* Allocate what the link needs on its provider, after set_home. give_memory follows in any
+ * case. Return: 0; -ENOMEM. */
+static int take_memory(struct plx_link *link, const struct fi_info *info)
+{
+	link->rx_buf_bytes = link->attr.rx_buf_bytes;
+	link->rx_buf_count = link->attr.rx_buf_count;
+	link->rx_control = link_control_receives(link->driver, info, &link->attr);
+	window_take(link);
+	link->rx_frames_granted = link->rx_buf_count;
+	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
+	return link->rx_long ? make_ops(link) : plx_fail(ENOMEM, "out of memory");
+}
+
+/* All operations are back. */
+static void give_memory(struct plx_link *link)
+{
+	window_give(link);
+	free(link->rx_long);
+	plx_pool_destroy(link->rx_pool);
+	plx_mem_free(link->ops);
+	link->rx_long = NULL;
+	link->rx_pool = NULL;
+	link->ops = link->rx_idle = link->tx_free = NULL;
+	link->tx_free_count = 0;
 }
 
 static uint32_t op_count(const struct plx_link *link)
@@ -221,19 +247,13 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, const str
 		.attr = *attr,
 		.presence = &set->home->watch.no_peer,
 		.user = attr->user,
-		.rx_buf_bytes = attr->rx_buf_bytes,
-		.rx_buf_count = attr->rx_buf_count,
-		.rx_control = link_control_receives(set->driver, info, attr),
 		.message_max = attr->message_max_bytes,
 	};
 	set_home(link, set);
 	link_set_events(link, attr->events);
-	window_take(link);
-	link->rx_frames_granted = link->rx_buf_count;
 	plx_timer_init(&link->timer, close_on_timer, link);
 	plx_timer_set_lax(&link->timer, true);
-	link->rx_long = calloc(link->rx_buf_count, sizeof(*link->rx_long));
-	rc = link->rx_long ? make_memory(link) : plx_fail(ENOMEM, "out of memory");
+	rc = take_memory(link, info);
 	if (rc)
 		link_destroy(link);
 	else
@@ -245,8 +265,11 @@ int link_create(struct plx_set *set, const struct plx_link_attr *attr, const str
  * operations are back. Return: 0; -errno with a text. */
 int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 {
+	int rc;
+
 	delist(link);
 	direct_destroy(link);
+	give_memory(link);
 	set_leave(link->set);
 	set_home(link, set);
 	link->ep = NULL;
@@ -254,7 +277,11 @@ int link_move(struct plx_link *link, struct plx_set *set, struct fi_info *info)
 	link->shut_down = link->ep_closed = link->disconnected = false;
 	link->hello = (struct frame_hello){0};
 	link->want = 0;
-	return link_start(link, info);
+	rc = take_memory(link, info);
+	if (rc == 0)
+		return link_start(link, info);
+	enlist(link); /* it ends like others */
+	return rc;
 }
 
 /* Free a link. Its endpoint is closed, and all its operations are back. */
@@ -264,17 +291,15 @@ void link_destroy(struct plx_link *link)
 
 	assert(!link->scheduled);
 	delist(link);
-	window_give(link);
 	plx_timer_stop(&link->timer);
 	assembly_drop(&link->partial);
 	while (link->rx_long_kept)
 		plx_buf_unref(link->rx_long[--link->rx_long_kept]);
-	free(link->rx_long);
-	if (link->rx_kept && kept_pool_add(home, link->rx_pool) == 0)
+	if (link->rx_kept) {
+		kept_pool_add(home, link->rx_pool); /* leaks it if that fails */
 		link->rx_pool = NULL;
-	if (!link->rx_kept)
-		plx_pool_destroy(link->rx_pool);
-	plx_mem_free(link->ops);
+	}
+	give_memory(link);
 	direct_destroy(link);
 	admission_leave(link->ticket);
 	listener_unref(link->from);

@@ -349,7 +349,7 @@ static void start_as(struct plx_fabric_conf conf)
 	fake.name = "fake";
 	fake.getinfo = fake_getinfo;
 	fake.rdma = true;
-	conf.drivers = table;
+	conf.drivers = conf.drivers ?: table;
 	fixture_start_as(&conf, false);
 }
 
@@ -368,6 +368,23 @@ static void expect_link(const char *driver, const char *choice)
 	assert_int_equal(client.closed, 0);
 	server.echo = true;
 	expect_echo("hello", 5);
+}
+
+static bool yes(const struct fi_info *info)
+{
+	return true;
+}
+
+/* The same, but tcp behaves like iWARP, where links have more receives. */
+static int start_over_iwarp(void **state)
+{
+	static struct plx_fabric_driver strict;
+	static const struct plx_fabric_driver *const drivers[] = {&strict, &fake, NULL};
+
+	strict = plx_driver_tcp;
+	strict.is_iwarp = yes;
+	start_as((struct plx_fabric_conf){.drivers = drivers});
+	return 0;
 }
 
 static int start_required(void **state)
@@ -410,6 +427,21 @@ RDMA(a_peer_silent_over_rdma_is_reached_over_tcp)
 	rdma = SILENT;
 	fixture_connect(fixture_listen("127.0.0.1:0", NULL), &attr);
 	expect_link("tcp", "the peer did not answer by RDMA");
+}
+
+PLX_TEST_WITH(a_link_gets_the_receives_of_the_provider_it_moves_to, start_over_iwarp, fixture_down)
+{
+	struct plx_listener *listener = fixture_listen("127.0.0.1:0", NULL);
+	uint64_t bytes[2];
+
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(bytes); i++) {
+		rdma = i ? REFUSES : NO_ROUTE; /* moves, or starts there */
+		fixture_connect(listener, NULL);
+		assert_true(is_by(client.link, "tcp"));
+		bytes[i] = zone_bytes_used();
+		fixture_disconnect();
+	}
+	assert_int_equal(bytes[0], bytes[1]);
 }
 
 RDMA(a_peer_missing_over_all_providers_is_reported_once)
