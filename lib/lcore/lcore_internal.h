@@ -32,6 +32,11 @@ void plx_loop_run_inside(void (*fn)(void *arg), void *arg);
  */
 struct plx_watch_set *lcore_watch_set(void);
 
+/** plx_loop_run in two steps. plx_loop_quit ends the run that the last begin started, even before
+ * that runs. Thread: an lcore. Return: as plx_loop_run. */
+int lcore_loop_begin(void);
+int lcore_loop_run(void);
+
 /** Runs in the child of a fork, on the thread that forked, while plx_lcore_id still returns its
  * lcore. fn: calls only async-signal-safe functions. Ownership: static. */
 struct plx_fork_hook {

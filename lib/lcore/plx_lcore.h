@@ -138,7 +138,8 @@ int plx_loop_run(void);
 /** Whether lcore id is inside plx_loop_run, so that it takes messages soon. Thread: any. */
 bool plx_loop_is_running(uint32_t id);
 
-/** Make the calling lcore's loop return after this turn. Thread: an lcore. */
+/** Make the calling lcore's loop return after this turn.
+ * Thread: an lcore + signal handlers on it. */
 void plx_loop_quit(void);
 
 /** Run one turn, for an lcore with its own loop. Never sleeps. After a turn with work call it

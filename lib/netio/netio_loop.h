@@ -21,8 +21,8 @@ struct netio_eventloop {
 	struct plx_signal terminate;
 	uint32_t lcore_id;
 	bool ready;
-	bool running;
-	bool terminated;
+	PLX_ATOMIC(bool) running;
+	PLX_ATOMIC(bool) terminated;
 	bool draining;
 	struct {
 		struct netio_connection *lh_first; /* a list of <sys/queue.h> */
@@ -68,7 +68,7 @@ int netio_run(struct netio_eventloop *evloop);
 /** Make netio_run return at the end of this turn. Other callbacks of the turn may run first.
  * Posted functions and fired signals that have not run wait for the next netio_run. If the loop
  * does not run, the next netio_run returns after cb_init.
- * Thread: any, before netio_fini begins. In a signal handler fire a signal instead. */
+ * Thread: any + signal handlers, before netio_fini begins. */
 void netio_terminate(struct netio_eventloop *evloop);
 
 /** Graceful shutdown, after netio_run returns: stop listening and close all connections of the

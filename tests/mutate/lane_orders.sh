@@ -49,6 +49,10 @@ spare 'lane.c receive_word 2 acquire to relaxed' 'the bit is acquired before; se
 # That who finds the bit set finds a lane at all: x86 shows stores in the order they were made in.
 unseen 'launch.c lcore_enter 1 release to relaxed' \
 	'only a thread that sends while the lcores start needs it: the end of the start is acquired, too'
+for weaker in release relaxed; do
+	unseen "loop.c plx_loop_quit 1 seq_cst to $weaker" \
+		'only compilers could move it: a signal handler runs on the thread that looks'
+done
 unseen 'lane.c ring 2 seq_cst to relaxed' 'the lane is stored before its bit, on x86 anyway'
 unseen 'lane.c receive_word 1 acquire to relaxed' 'the lane is loaded after its bit, on x86 anyway'
 

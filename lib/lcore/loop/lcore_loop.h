@@ -240,7 +240,7 @@ struct loop {
 	struct pollers pollers;
 	uint32_t first_lane; /* where the next check of the lanes starts */
 	bool entered;        /* a turn is running: user code is inside the loop */
-	bool quit;
+	_Atomic bool quit;   /* signal handlers of its thread may set it */
 	/* Written by the lcore, read by any thread. */
 	alignas(PLX_CACHE_LINE) struct loop_counts counts;
 	struct bell bell; /* written by senders, rarely by the lcore */

@@ -164,10 +164,16 @@ void loop_skip_time(struct loop *loop, uint64_t from_tsc, uint64_t to_tsc)
 	loop->now_ns = plx_tsc_time_ns(to_tsc);
 }
 
+static bool has_quit(const struct loop *loop)
+{
+	/* Relaxed: set by this thread. */
+	return atomic_load_explicit(&loop->quit, memory_order_relaxed);
+}
+
 bool loop_asked_to_stop(const struct loop *loop)
 {
 	/* S2 <- S1 of stop.c */
-	return loop->quit || atomic_load_explicit(&lcore_stop.asked, memory_order_acquire);
+	return has_quit(loop) || atomic_load_explicit(&lcore_stop.asked, memory_order_acquire);
 }
 
 void plx_loop_run_inside(void (*fn)(void *arg), void *arg)
@@ -182,13 +188,18 @@ void plx_loop_run_inside(void (*fn)(void *arg), void *arg)
 	fn(arg);
 }
 
-int plx_loop_run(void)
+int lcore_loop_begin(void)
+{
+	if (plx_unlikely(!loop_self || loop_self->entered))
+		return plx_check_outside("plx_loop_run");
+	atomic_store_explicit(&loop_self->quit, false, memory_order_relaxed); /* as has_quit */
+	return 0;
+}
+
+int lcore_loop_run(void)
 {
 	struct loop *loop = loop_self;
 
-	if (plx_unlikely(!loop || loop->entered))
-		return plx_check_outside("plx_loop_run");
-	loop->quit = false;
 	idle_start(loop);
 
 	struct loop *entered PLX_CLEANUP(leave_run) = enter(loop);
@@ -201,13 +212,20 @@ int plx_loop_run(void)
 			idle_look(loop);
 		if (worked && loop->sleep_at_ns && loop->sleep_at_ns != PLX_NEVER)
 			idle_end(loop);
-		if (!worked && plx_unlikely(loop->now_ns >= loop->sleep_at_ns) && !loop->quit)
+		if (!worked && plx_unlikely(loop->now_ns >= loop->sleep_at_ns) && !has_quit(loop))
 			idle_turn(loop);
 	}
 	if (plx_is_forked())
 		return plx_fail_forked("plx_loop_run");
 	pollers_leave(&loop->pollers);
 	return 0;
+}
+
+int plx_loop_run(void)
+{
+	int rc = lcore_loop_begin();
+
+	return rc ? rc : lcore_loop_run();
 }
 
 bool plx_loop_is_running(uint32_t id)
@@ -249,8 +267,12 @@ int plx_loop_until(bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
 
 void plx_loop_quit(void)
 {
-	if (loop_self)
-		loop_self->quit = true;
+	if (!loop_self)
+		return;
+	/* Before wake_if_asleep looks: a signal handler may run between the last look of
+	 * sleep_until_work and the sleep. */
+	atomic_store_explicit(&loop_self->quit, true, memory_order_seq_cst);
+	wake_if_asleep(&loop_self->bell);
 }
 
 uint64_t plx_loop_now_ns(void)
@@ -308,7 +330,7 @@ void loop_destroy(struct loop *loop)
  * descriptors or pollers in this turn, and no other turn. */
 void loop_end_turns(struct loop *loop)
 {
-	loop->quit = true;
+	atomic_store_explicit(&loop->quit, true, memory_order_relaxed); /* as has_quit */
 	loop->fds.next = loop->fds.count;
 	wheel_fini(&loop->wheel);
 	loop->wheel.next_ns = UINT64_MAX;

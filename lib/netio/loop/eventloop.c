@@ -94,7 +94,7 @@ int netio_address(const char *what, const char *host, unsigned port, char out[PL
 	return plx_address_check(what, out);
 }
 
-/* Also runs after netio_terminate on another thread. */
+/* Also runs after netio_terminate on another thread, and in signal handlers of this one. */
 static void on_terminate(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct netio_eventloop *evloop = arg;
@@ -227,7 +227,9 @@ int netio_run(struct netio_eventloop *evloop)
 	evloop->running = true;
 	if (evloop->cb_init)
 		evloop->cb_init();
-	return evloop->terminated ? 0 : netio_logged(plx_loop_run());
+	rc = netio_logged(lcore_loop_begin());
+	/* netio_terminate in a signal handler: before this look, or noticed by the run. */
+	return rc || evloop->terminated ? rc : netio_logged(lcore_loop_run());
 }
 
 void netio_terminate(struct netio_eventloop *evloop)

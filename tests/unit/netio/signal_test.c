@@ -2,6 +2,7 @@
 #include "netio_fixture.h"
 
 #include <signal.h>
+#include <sys/epoll.h>
 
 #define THREADS 4
 #define FIRES   1000
@@ -184,6 +185,68 @@ SIGNAL_TEST(a_signal_handler_may_fire)
 	assert_int_equal(pthread_create(&thread, NULL, raise_usr1, &self), 0);
 	run();
 	pthread_join(thread, NULL);
+	signal(SIGUSR1, SIG_DFL);
+	assert_int_equal(calls, 1);
+}
+
+/* Handlers that run on the loop's thread at the worst time: after the loop has last looked whether
+ * to sleep. --------------------------------------------------------------------------------------
+ */
+
+int __real_epoll_pwait2(int epoll, struct epoll_event *events, int count,
+			const struct timespec *timeout, const sigset_t *mask);
+int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
+			const struct timespec *timeout, const sigset_t *mask);
+
+static bool raises; /* in the next sleep */
+static bool slept;  /* in spite of that */
+
+int __wrap_epoll_pwait2(int epoll, struct epoll_event *events, int count,
+			const struct timespec *timeout, const sigset_t *mask)
+{
+	static const struct timespec none;
+	int ready;
+
+	if (!raises)
+		return __real_epoll_pwait2(epoll, events, count, timeout, mask);
+	raises = false;
+	raise(SIGUSR1);
+	ready = __real_epoll_pwait2(epoll, events, count, &none, mask);
+	slept = ready == 0;
+	return ready;
+}
+
+static void terminate_in_handler(int number)
+{
+	netio_terminate(&ctx.evloop);
+}
+
+static void quit_in_handler(int number)
+{
+	plx_loop_quit();
+}
+
+static void stop_in_handler(int number)
+{
+	plx_stop();
+}
+
+SIGNAL_TEST(a_signal_handler_wakes_the_loop_of_its_thread)
+{
+	void (*const handlers[])(int) = {terminate_in_handler, quit_in_handler, on_usr1,
+					 stop_in_handler};
+
+	begin(count, 1);
+	for (unsigned i = 0; i < PLX_ARRAY_LEN(handlers); i++) {
+		const struct sigaction action = {.sa_handler = handlers[i]};
+
+		assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+		raises = true;
+		run();
+		assert_false(raises);
+		if (slept)
+			fail_msg("the loop missed handler %u", i);
+	}
 	signal(SIGUSR1, SIG_DFL);
 	assert_int_equal(calls, 1);
 }
