@@ -238,8 +238,7 @@ sanitized()
 
 	shift 3
 	timeout_multiplier=4
-	CC=clang-$llvm configure "$dir" -Dwerror=true -Db_lundef=false "-Db_sanitize=$sanitizers" \
-		"-Dc_args=-include $PWD/tests/sanitizers/mutex.h $c_args" &&
+	CC=clang-$llvm configure "$dir" -Dwerror=true -Db_lundef=false "-Db_sanitize=$sanitizers" "-Dc_args=$c_args" &&
 		run_tests "$dir" --num-processes "$sanitizer_jobs" "$@"
 }
 
