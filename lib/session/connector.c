@@ -328,13 +328,14 @@ void plx_connector_fini(struct plx_connector *connector)
 	plx_lookup_cancel(&connector->lookup);
 	quiet_leave(connector, false);
 	connector->quit = true;
-	if (!link)
-		return;
-	plx_link_set_user(link, NULL);
-	if (connector->link)
-		plx_link_close(link);
-	else if (connector->state == PLX_CONNECTOR_CONNECTING)
-		plx_link_abort(link);
+	if (link) {
+		plx_link_set_user(link, NULL);
+		if (connector->link)
+			plx_link_close(link);
+		else if (connector->state == PLX_CONNECTOR_CONNECTING)
+			plx_link_abort(link);
+	}
+	connector->state = PLX_CONNECTOR_IDLE;
 }
 
 const char *connector_closing(void)
