@@ -24,7 +24,7 @@ int plx_check_outside(const char *what);
 int plx_check_may_end(const char *what);
 
 /** Call fn as if in a turn of the loop: its callbacks cannot run the loop, or end what runs it.
- * Thread: an lcore, inside its loop or not. */
+ * Thread: an lcore, inside its loop or not; any, if no lcore is left. */
 void plx_loop_run_inside(void (*fn)(void *arg), void *arg);
 
 /** The calling lcore's epoll set: a sleeping lcore wakes for what it watches, and handles it. An

@@ -178,7 +178,7 @@ bool loop_asked_to_stop(const struct loop *loop)
 
 void plx_loop_run_inside(void (*fn)(void *arg), void *arg)
 {
-	if (loop_self->entered) {
+	if (!loop_self || loop_self->entered) {
 		fn(arg);
 		return;
 	}
