@@ -48,12 +48,14 @@ const char *plx_rpc_status_name(enum plx_rpc_status status);
 struct plx_rpc_service;
 
 /** One request. Its holder owes it exactly one of the replies below, which takes it; all other
- * functions leave it with the holder. It is valid until then, even if its client has disconnected.
+ * functions leave it with the holder. It is valid until then, even if its client has disconnected,
+ * the service was destroyed, or its handler threw a C++ exception.
  */
 struct plx_rpc_request;
 
 /** Handle a request. Runs to completion on the lcore that received it. Replies, or keeps `request`
- * for a later reply.
+ * for a later reply. This function and the next may make any call of this header, also
+ * plx_rpc_service_destroy on the service's lcore; only plx_rpc_service_finish returns -EBUSY.
  * data: `length` bytes in the receive buffer, aligned to 8; valid until the handler returns, or
  * with plx_rpc_request_keep until the reply. */
 typedef void (*plx_rpc_handler_fn)(struct plx_rpc_request *request, const void *data,
@@ -62,8 +64,9 @@ typedef void (*plx_rpc_handler_fn)(struct plx_rpc_request *request, const void *
 /** Nobody waits for the reply to an open request any longer: it was cancelled, its client's
  * deadline passed, or the client disconnected. If the link of a request with a key is lost, its
  * client may reconnect for the reply. This is reported if it does not: at the deadline, or key_ns
- * after the loss if that is earlier. The reply is still owed, and is dropped.
- * Runs on the request's lcore. */
+ * after the loss if that is earlier. The reply is still owed, and is dropped. Not called once the
+ * service is destroyed.
+ * Runs on the request's lcore, from its loop. */
 typedef void (*plx_rpc_gone_fn)(struct plx_rpc_request *request, void *arg);
 
 struct plx_rpc_method {
@@ -153,7 +156,7 @@ const char *plx_rpc_service_address(const struct plx_rpc_service *service, uint3
 /** Lame duck: stop listening, ask every client to use another service, answer open requests, and
  * refuse new ones with DRAINING. Clients close their links once they have their replies. The
  * service closes the others 2 s after their last open request if they took their replies, and drops
- * them after PLX_CLOSE_NS (5 s) if not.
+ * them after PLX_CLOSE_NS (5 s) if not. Works in any callback; the rest follows from the loop.
  * Thread: the lcore that created the service. */
 void plx_rpc_service_drain(struct plx_rpc_service *service);
 
@@ -162,17 +165,19 @@ bool plx_rpc_service_is_drained(const struct plx_rpc_service *service);
 
 /** Drain the service on an lcore whose loop was stopped by a signal; call it on all lcores. Turns
  * the loop until this lcore has no client and owes no reply. On the lcore that created the service
- * it waits for all lcores. Returns after timeout_ns at the latest.
+ * it waits for all lcores. Returns after timeout_ns at the latest. Callbacks run meanwhile, and may
+ * destroy the service.
  * Thread: an lcore, outside its loop.
- * Return: 0; -ETIMEDOUT; -EBUSY inside its loop; -ENOENT not an lcore. */
+ * Return: 0; -ETIMEDOUT; -EBUSY in a callback, -ENOENT not an lcore: nothing was done. */
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns);
 
-/** Destroy the service and abort its links. Accepts NULL. Requests still held may be replied to,
- * without effect; the last reply frees the service's memory.
+/** Destroy the service and abort its links. Accepts NULL. Works in any callback: no handler starts
+ * on this lcore after it. Requests still held may be replied to, without effect; the last reply
+ * frees the service's memory.
  * Lcores with a running function end their part when they next turn their loop, and call handlers
  * until then: methods' data must stay until then. The parts of other lcores end here. So join the
  * workers first, above all those inside plx_rpc_service_finish.
- * Unless the service was drained, call this before plx_fabric_drain, which frees its listeners.
+ * Call this before plx_fabric_fini or plx_eal_fini.
  * Thread: the lcore that created the service. */
 void plx_rpc_service_destroy(struct plx_rpc_service *service);
 
@@ -290,8 +295,9 @@ struct plx_rpc_result {
 	bool may_have_run; /**< the request was sent, and no answer states that it did not run */
 };
 
-/** The call completed. Runs once, on the client's lcore, from its loop: never inside plx_rpc_call
- * or plx_rpc_cancel. */
+/** The call completed. Runs once, on the client's lcore, from its loop or inside
+ * plx_rpc_client_destroy: never inside plx_rpc_call or plx_rpc_cancel. May make any call of this
+ * header, also destroy its client; only plx_rpc_service_finish returns -EBUSY. */
 typedef void (*plx_rpc_done_fn)(const struct plx_rpc_result *result, void *arg);
 
 /** Create a client of one service at several addresses, terminated by NULL. It connects to all and
@@ -305,8 +311,10 @@ typedef void (*plx_rpc_done_fn)(const struct plx_rpc_result *result, void *arg);
 int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_client_attr *attr,
 			  struct plx_rpc_client **client_out);
 
-/** Destroy the client: closes its links and completes open calls with CANCELLED in here. Not
- * inside one of its callbacks, and before plx_fabric_fini or plx_eal_fini. Accepts NULL.
+/** Destroy the client: closes its links and completes open calls in here, with CANCELLED unless
+ * their result is known. Works in any callback; those that it runs may call it again, without
+ * effect. If a C++ callback throws out of it, call it again. Before plx_fabric_fini or
+ * plx_eal_fini. Accepts NULL.
  * Thread: owner. */
 void plx_rpc_client_destroy(struct plx_rpc_client *client);
 

@@ -109,12 +109,6 @@ void call_finish(struct plx_rpc_client *client, struct call *call,
 		done(result, arg);
 }
 
-static void finish_with(struct plx_rpc_client *client, struct call *call,
-			enum plx_rpc_status status, bool sent)
-{
-	call_finish(client, call, &(struct plx_rpc_result){.status = status, .may_have_run = sent});
-}
-
 void call_send_cancel(struct channel *channel, const struct call *call)
 {
 	struct rpc_header header = {.kind = RPC_CANCEL, .call = call_id(call)};
@@ -138,17 +132,35 @@ void call_finish_later(struct plx_rpc_client *client, struct call *call, enum pl
 	plx_task_schedule(&client->deliver);
 }
 
+/* Return: the call; NULL: none is left. */
+static const struct call *deliver_first(struct plx_rpc_client *client)
+{
+	struct call *call = STAILQ_FIRST(&client->completed);
+
+	if (!call)
+		return NULL;
+	STAILQ_REMOVE_HEAD(&client->completed, completed);
+	call_finish(
+		client, call,
+		&(struct plx_rpc_result){.status = call->status, .may_have_run = call->was_sent});
+	return call;
+}
+
 void client_deliver(struct plx_task *task, void *arg)
 {
-	struct plx_rpc_client *client = arg;
-	struct completed_list calls = STAILQ_HEAD_INITIALIZER(calls);
-	struct call *call;
+	struct plx_rpc_client *client PLX_CLEANUP(client_unhold) = client_hold(arg);
+	const struct call *last = plx_container_of(client->completed.stqh_last, struct call,
+						   completed.stqe_next);
+	const struct call *call;
 
-	STAILQ_CONCAT(&calls, &client->completed); /* later ones wait for the next turn */
-	while ((call = STAILQ_FIRST(&calls))) {
-		STAILQ_REMOVE_HEAD(&calls, completed);
-		finish_with(client, call, call->status, call->was_sent);
-	}
+	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
+	for (uint32_t i = 0; i < client->channel_count; i++)
+		channel_receive_rests(&client->channels[i]);
+	do
+		call = deliver_first(client);
+	while (call && call != last); /* later ones wait for the next turn */
+	if (STAILQ_EMPTY(&client->completed))
+		plx_task_cancel(task);
 	if (!client->ending)
 		client_send_waiting(client);
 }
@@ -175,9 +187,9 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 		return;
 	if (is_sent)
 		call_send_cancel(channel, call);
-	finish_with(client, call,
-		    is_sent || has_service(client, call) ? PLX_RPC_DEADLINE : PLX_RPC_PEER_DOWN,
-		    may_have_run(call));
+	call_finish_later(client, call,
+			  is_sent || has_service(client, call) ? PLX_RPC_DEADLINE
+							       : PLX_RPC_PEER_DOWN);
 	if (is_sent)
 		channel_check_drain(channel);
 	client_send_waiting(client);
@@ -347,7 +359,7 @@ void client_channel_down(struct channel *channel)
 			continue;
 		if (call->saved && saved_on_link_end(channel, call))
 			continue;
-		finish_with(client, call, PLX_RPC_PEER_DOWN, true);
+		call_finish_later(client, call, PLX_RPC_PEER_DOWN);
 	}
 	client_send_waiting(client);
 }
@@ -360,5 +372,6 @@ void client_cancel_all(struct plx_rpc_client *client)
 		if (call->state == CALL_WAITING || call->state == CALL_SENT)
 			call_finish_later(client, call, PLX_RPC_CANCELLED);
 	}
-	client_deliver(&client->deliver, client);
+	while (deliver_first(client))
+		;
 }

@@ -3,6 +3,7 @@
 #include "rpc_client.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define FEW_CHUNKS 4 /* 512 KiB of slots: less than a core's cache */
 
@@ -102,22 +103,80 @@ static inline void fetch_call(struct plx_rpc_client *client, const struct plx_bu
 		call_prefetch(client, le64toh(header->call));
 }
 
-static void receive_batch(struct channel *channel, struct plx_buf *message)
+/* The rest of a batch whose callback threw. */
+struct rest {
+	STAILQ_ENTRY(rest) link;
+	struct channel *channel;
+	struct plx_buf *message;
+	size_t offset; /* of the next record */
+};
+
+/* A C++ callback threw: deliver the rest of the batch from the loop. */
+static PLX_NOINLINE void keep_rest(struct channel *channel, struct plx_buf *message, size_t offset)
 {
+	struct rest *rest;
+
+	plx_task_schedule(&channel->client->deliver);
+	if (!channel_is_up(channel) || offset == message->len)
+		return;
+	rest = malloc(sizeof(*rest));
+	if (!rest) {
+		reject(channel, "there is no memory for the rest of its replies");
+		return;
+	}
+	*rest = (struct rest){
+		.channel = channel, .message = plx_buf_ref(message), .offset = offset};
+	STAILQ_INSERT_TAIL(&channel->rests, rest, link);
+}
+
+/* A batch being received. */
+struct batch {
+	struct channel *channel; /* NULL: done */
+	struct plx_buf *message;
+	size_t offset; /* of the next record */
+};
+
+/* Passes no address: the batch stays in registers. */
+static inline PLX_ALWAYS_INLINE void stop_receiving(const struct batch *batch)
+{
+	if (plx_unlikely(batch->channel != NULL))
+		keep_rest(batch->channel, batch->message, batch->offset);
+}
+
+static inline PLX_ALWAYS_INLINE void receive_batch(struct channel *channel, struct plx_buf *message)
+{
+	struct plx_rpc_client *client PLX_CLEANUP(client_unhold) = client_hold(channel->client);
+	struct batch batch PLX_CLEANUP(stop_receiving) = {channel, message, channel->skip_bytes};
 	struct rpc_record record;
 	const char *wrong;
-	size_t offset = 0;
 
-	while (rpc_record_next(message->data, message->len, &offset, &record, &wrong)) {
-		fetch_call(channel->client, message, offset);
+	while (rpc_record_next(message->data, message->len, &batch.offset, &record, &wrong)) {
+		fetch_call(client, message, batch.offset);
 		wrong = handle_record(channel, &record, message);
 		if (plx_unlikely(wrong != NULL))
 			break;
 	}
+	batch.channel = NULL;
 	if (plx_unlikely(wrong != NULL))
 		reject(channel, wrong);
-	if (plx_unlikely(channel->client->waiting_count != 0))
-		client_send_waiting(channel->client);
+	if (plx_unlikely(client->waiting_count != 0))
+		client_send_waiting(client);
+	if (plx_likely(channel_is_up(channel))) {
+		rpc_tx_flush(&channel->tx);
+		if (plx_unlikely(channel->draining))
+			channel_check_drain(channel);
+	}
+}
+
+void channel_drop_rests(struct channel *channel)
+{
+	struct rest *first;
+
+	while ((first = STAILQ_FIRST(&channel->rests))) {
+		STAILQ_REMOVE_HEAD(&channel->rests, link);
+		plx_buf_unref(first->message);
+		free(first);
+	}
 }
 
 /* The link ---------------------------------------------------------------------------------- */
@@ -153,12 +212,27 @@ static void on_message(struct plx_link *link, struct plx_buf *message, void *use
 {
 	struct channel *channel = user;
 
-	if (plx_unlikely(!channel || !channel_is_up(channel)))
-		return;
-	receive_batch(channel, message);
-	if (plx_likely(channel_is_up(channel))) {
-		rpc_tx_flush(&channel->tx);
-		channel_check_drain(channel);
+	if (plx_likely(channel && channel_is_up(channel)))
+		receive_batch(channel, message);
+}
+
+static void received_rest(struct rest *rest)
+{
+	plx_buf_unref(rest->message);
+	rest->channel->skip_bytes = 0;
+}
+
+void channel_receive_rests(struct channel *channel)
+{
+	struct rest *first;
+
+	while ((first = STAILQ_FIRST(&channel->rests))) {
+		struct rest rest PLX_CLEANUP(received_rest) = *first;
+
+		STAILQ_REMOVE_HEAD(&channel->rests, link);
+		free(first);
+		channel->skip_bytes = rest.offset;
+		on_message(NULL, rest.message, channel);
 	}
 }
 
@@ -177,6 +251,7 @@ static void on_ended(struct plx_connector *session, const struct plx_link *link)
 	struct channel *channel = (struct channel *)session;
 
 	rpc_tx_fini(&channel->tx);
+	channel_drop_rests(channel);
 	channel->draining = false;
 	channel->failed = 0; /* the next link may be to a repaired service */
 	client_channel_down(channel);
@@ -221,6 +296,7 @@ int client_add_channel(struct plx_rpc_client *client, const struct plx_connector
 
 	channel->client = client;
 	TAILQ_INIT(&channel->retries);
+	STAILQ_INIT(&channel->rests);
 	rpc_describe_link(&attr.link, &events, client->attr.reply_max,
 			  (struct rpc_greeting){
 				  .role = RPC_CLIENT,

@@ -57,6 +57,7 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	client = calloc(1, sizeof(*client) + count * sizeof(struct channel));
 	if (!client)
 		return plx_fail(ENOMEM, "out of memory");
+	client->holds = 1;
 	client->lcore = plx_lcore_id();
 	rc = check_attr(attr, client, &session) ?: hedge_init(client);
 	if (rc) {
@@ -76,23 +77,44 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 	return rc;
 }
 
-void plx_rpc_client_destroy(struct plx_rpc_client *client)
+static void end(struct plx_rpc_client *client)
 {
-	if (!client || plx_is_forked())
-		return;
-	ASSERT_OWNER(client->lcore);
-	client->ending = true;
-	client_cancel_all(client);
 	for (uint32_t i = 0; i < client->channel_count; i++) {
 		rpc_tx_fini(&client->channels[i].tx);
+		channel_drop_rests(&client->channels[i]);
 		plx_connector_fini(&client->channels[i].session);
 	}
 	plx_task_cancel(&client->deliver);
+	client->ended = true;
+	client->holds--; /* the program's */
+}
+
+void client_free(struct plx_rpc_client *client)
+{
 	client_free_calls(client);
 	rpc_slab_free(&client->saved_blocks);
 	send_queue_free(client);
 	plx_hist_fini(&client->hedge.times);
 	free(client);
+}
+
+static void cancel_all(void *client)
+{
+	client_cancel_all(client);
+}
+
+void plx_rpc_client_destroy(struct plx_rpc_client *client)
+{
+	if (!client || plx_is_forked())
+		return;
+	ASSERT_OWNER(client->lcore);
+
+	struct plx_rpc_client *held PLX_CLEANUP(client_unhold) = client_hold(client);
+
+	client->ending = true;
+	plx_loop_run_inside(cancel_all, client);
+	if (!client->ended) /* by one of these callbacks */
+		end(client);
 }
 
 void client_send_waiting(struct plx_rpc_client *client)

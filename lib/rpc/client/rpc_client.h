@@ -105,6 +105,8 @@ struct channel {
 	uint64_t identity;         /* of the last service; 0: none yet */
 	uint64_t key_ns;           /* how long that service remembers keys */
 	struct saved_list retries; /* requests with keys, sent to that service on lost links */
+	size_t skip_bytes;         /* of the batch being received, else 0 */
+	STAILQ_HEAD(, rest) rests; /* of batches whose callback threw */
 	struct rpc_tx tx;          /* long, so last */
 };
 
@@ -123,6 +125,8 @@ struct plx_rpc_client {
 	struct completed_list completed;
 	struct plx_task deliver; /* runs their callbacks */
 	bool ending;             /* accepts no calls */
+	bool ended;              /* its links too */
+	uint32_t holds;          /* the program's, and functions that use it after a callback */
 	struct plx_log_limit log_limit;
 	struct plx_rpc_client_stats counts;
 	uint32_t channel_count;
@@ -136,6 +140,23 @@ static inline void fetch_lines(const void *from, int bytes)
 }
 
 /* client.c */
+void client_free(struct plx_rpc_client *client);
+
+/* Keep its memory while callbacks may destroy it. A cleanup ends the hold, in case a C++ callback
+ * throws:
+ *     struct plx_rpc_client *held PLX_CLEANUP(client_unhold) = client_hold(client); */
+static inline struct plx_rpc_client *client_hold(struct plx_rpc_client *held)
+{
+	held->holds++;
+	return held;
+}
+
+static inline void client_unhold(struct plx_rpc_client **held)
+{
+	if (plx_unlikely(--(*held)->holds == 0))
+		client_free(*held);
+}
+
 /* Send waiting requests while there is room. */
 void client_send_waiting(struct plx_rpc_client *client);
 
@@ -158,6 +179,9 @@ void channel_note_success(struct channel *channel);
 int client_add_channel(struct plx_rpc_client *client, const struct plx_connector_attr *session,
 		       const char *address);
 void channel_check_drain(struct channel *channel);
+/* What was received before a C++ callback threw: deliver it, or drop it. */
+void channel_receive_rests(struct channel *channel);
+void channel_drop_rests(struct channel *channel);
 
 /* The service has accepted the link, and this side is not closing it. */
 static inline bool channel_is_up(const struct channel *channel)
@@ -176,16 +200,17 @@ static inline bool channel_has_room(const struct channel *channel)
 /* call.c */
 void client_deliver(struct plx_task *task, void *arg);
 void client_channel_down(struct channel *channel);
+/* Complete all calls: runs their callbacks. */
 void client_cancel_all(struct plx_rpc_client *client);
 void client_free_calls(struct plx_rpc_client *client);
 struct call *call_find(const struct plx_rpc_client *client, plx_rpc_call_id id);
 /* Call call_find for it soon. */
 void call_prefetch(const struct plx_rpc_client *client, plx_rpc_call_id id);
 plx_rpc_call_id call_id(const struct call *call);
-/* Complete it: runs the callback. */
+/* Complete it with the reply that was received: runs the callback. */
 void call_finish(struct plx_rpc_client *client, struct call *call,
 		 const struct plx_rpc_result *result);
-/* Complete it from inside a user's call: the callback runs from the loop. */
+/* Complete it otherwise: the callback runs from the loop, where nothing else uses the client. */
 void call_finish_later(struct plx_rpc_client *client, struct call *call,
 		       enum plx_rpc_status status);
 /* Tell the service to stop working on it. */

@@ -73,6 +73,8 @@ void request_list_add(struct request_list *list, struct plx_rpc_request *request
 void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_ns,
 		       bool (*is_over)(struct plx_rpc_request *request))
 {
+	if (list->count) /* for the rest, if a C++ callback throws */
+		plx_timer_start(&list->timer, poll_ns);
 	/* is_over may answer others too. */
 	for (uint32_t looks = list->count < most ? list->count : most; looks && list->count;
 	     looks--) {
@@ -148,8 +150,9 @@ static void notify_gone(struct plx_rpc_request *request)
 
 /* Orphans ----------------------------------------------------------------------------------- */
 
-/* Requests with a key whose link was lost. Until the deadline, or until its key may be forgotten,
- * the client may reconnect and ask for the reply: `gone` is not called, in case the handler does
+/* Requests whose link has ended. They are notified from the loop, where `gone` may do anything. If
+ * the link of a request with a key was lost, its client may reconnect and ask for the reply until
+ * the deadline, or until its key may be forgotten: `gone` is not called, in case the handler does
  * something that must not stop in between. A draining service accepts no more clients. */
 
 #define ORPHAN_POLL_NS (50 * PLX_NS_PER_MS)
@@ -161,7 +164,7 @@ static bool may_be_asked_for(const struct plx_rpc_request *request)
 	const struct plx_rpc_service *service = local->service;
 	uint64_t key_ns = service->attr.key_ns;
 
-	if (local->ending || request->deadline_ns <= now_ns)
+	if (local->ending || !request->lost_ns || request->deadline_ns <= now_ns)
 		return false;
 	if (!local->draining && plx_time_add(request->lost_ns, key_ns) > now_ns)
 		return true;
@@ -178,9 +181,35 @@ static bool orphan_is_over(struct plx_rpc_request *request)
 	return true;
 }
 
+/* `gone` may destroy the service and reply to its last request. */
+static struct service_local *hold(struct service_local *local)
+{
+	local->open++;
+	return local;
+}
+
+static void unhold(struct service_local **local)
+{
+	(*local)->open--;
+	service_end_if_idle(*local);
+}
+
+void orphans_notify(struct plx_task *task, void *arg)
+{
+	struct service_local *local PLX_CLEANUP(unhold) = hold(arg);
+	struct plx_rpc_request *first;
+
+	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
+	while ((first = TAILQ_FIRST(&local->orphans.requests)) && !first->lost_ns) {
+		list_remove(first);
+		notify_gone(first);
+	}
+	plx_task_cancel(task);
+}
+
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
-	struct service_local *local = arg;
+	struct service_local *local PLX_CLEANUP(unhold) = hold(arg);
 
 	request_list_poll(&local->orphans, UINT32_MAX, ORPHAN_POLL_NS, orphan_is_over);
 }
@@ -199,23 +228,30 @@ void rpc_request_gone(struct plx_rpc_request *request)
 	notify_gone(request);
 }
 
+static void add_orphan(struct service_local *local, struct plx_rpc_request *request,
+		       bool may_come_back)
+{
+	request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
+	request->lost_ns = may_come_back ? plx_loop_now_ns() : 0;
+	if (may_come_back)
+		return;
+	TAILQ_REMOVE(&local->orphans.requests, request, link); /* such ones come first */
+	TAILQ_INSERT_HEAD(&local->orphans.requests, request, link);
+	plx_task_schedule(&local->notify);
+}
+
 void open_abandon(struct peer *peer, bool may_come_back)
 {
 	struct service_local *local = peer->local;
 	struct plx_rpc_request *request;
 
-	/* The callback may reply to others. */
 	while ((request = LIST_FIRST(&peer->open))) {
 		open_remove(peer, request);
 		request->peer = NULL;
-		if (request->list) {
+		if (request->list)
 			duplicate_gone(request);
-		} else if (!request->entry || request->gone || !may_come_back) {
-			notify_gone(request);
-		} else {
-			request->lost_ns = plx_loop_now_ns();
-			request_list_add(&local->orphans, request, ORPHAN_POLL_NS);
-		}
+		else if (!request->gone && !local->ending)
+			add_orphan(local, request, may_come_back && request->entry);
 	}
 }
 
@@ -229,7 +265,8 @@ void plx_rpc_request_keep(struct plx_rpc_request *request)
 bool plx_rpc_request_is_gone(const struct plx_rpc_request *request)
 {
 	ASSERT_OWNER(request->local->lcore);
-	return request->gone || (!request->peer && !request->list);
+	return request->gone || request->local->ending ||
+	       (!request->peer && (!request->list || !request->lost_ns));
 }
 
 uint64_t plx_rpc_request_deadline_ns(const struct plx_rpc_request *request)

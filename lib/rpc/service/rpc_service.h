@@ -98,7 +98,8 @@ struct service_local {
 	bool draining, ending;   /* handled on this lcore */
 
 	struct request_list duplicates; /* waiting for the first request with their key */
-	struct request_list orphans;    /* of lost links; clients may reconnect: request.c */
+	struct request_list orphans;    /* of ended links: request.c */
+	struct plx_task notify;         /* of those that no client may ask for */
 
 	struct plx_signal drain, end;
 	struct token_bucket answer_tokens, record_tokens;
@@ -181,7 +182,7 @@ struct plx_rpc_request {
 	struct request_list *list; /* duplicates or orphans; NULL: none */
 	union {
 		uint64_t key;     /* of a duplicate that waits for the first */
-		uint64_t lost_ns; /* when an orphan's link ended */
+		uint64_t lost_ns; /* when an orphan's link ended; 0: its client does not return */
 	};
 	TAILQ_ENTRY(plx_rpc_request) link;
 } PLX_ALIGNED_LINE;
@@ -254,7 +255,9 @@ void open_remove(struct peer *peer, struct plx_rpc_request *request);
 void rpc_request_gone(struct plx_rpc_request *request);
 /* The link has ended. may_come_back: it was lost, so the client may ask for replies by key. */
 void open_abandon(struct peer *peer, bool may_come_back);
-/* Notify those that no client waits for. */
+/* Notify those that no client may ask for. */
+void orphans_notify(struct plx_task *task, void *arg);
+/* And those that no client has asked for in time. */
 void orphans_on_timer(struct plx_timer *timer, void *arg);
 
 /* duplicate.c */

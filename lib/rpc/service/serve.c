@@ -70,24 +70,42 @@ static inline bool is_late(const struct peer *peer, const struct rpc_record *rec
 	       plx_time_since(local->median_at_ns, now_ns) < KNOWN_NS;
 }
 
-static inline void run(struct peer *peer, const struct method *method,
-		       struct plx_rpc_request *request, const struct rpc_record *record)
-{
-	struct service_local *local = peer->local;
-	struct method_local *mine = &local->methods[method->index];
-	uint64_t ns;
+/* A request inside its handler. */
+struct running {
+	struct peer *peer;
+	const struct method *method;
+	struct method_local *mine;
+	struct plx_rpc_request *request;
+};
 
-	request->started = plx_tsc();
-	counter_add(&mine->requests, 1);
-	method->what.handler(request, record->payload, record->header.length, method->what.arg);
-	ns = plx_tsc_to_ns(plx_tsc() - request->started); /* readable if freed */
+/* The handler has returned, or a C++ one has thrown. */
+static inline PLX_ALWAYS_INLINE void has_run(const struct running *running)
+{
+	struct plx_rpc_request *request = running->request;
+	struct peer *peer = running->peer;
+	struct service_local *local = peer->local;
+	struct method_local *mine = running->mine;
+	uint64_t ns = plx_tsc_to_ns(plx_tsc() - request->started); /* readable if freed */
+
 	update_median(mine, ns);
 	if (request->state == REQUEST_RUNNING)
 		leave_open(peer, request);
 	counter_add(&mine->handler_ns, ns);
 	peer->turn_ns += ns;
 	if (plx_unlikely(ns > local->service->attr.slow_ns))
-		report_slow(local, method, ns);
+		report_slow(local, running->method, ns);
+}
+
+static inline PLX_ALWAYS_INLINE void run(struct peer *peer, const struct method *method,
+					 struct plx_rpc_request *request,
+					 const struct rpc_record *record)
+{
+	struct method_local *mine = &peer->local->methods[method->index];
+	struct running running PLX_CLEANUP(has_run) = {peer, method, mine, request};
+
+	request->started = plx_tsc();
+	counter_add(&mine->requests, 1);
+	method->what.handler(request, record->payload, record->header.length, method->what.arg);
 }
 
 /* Return: the status to refuse with; OK. */

@@ -34,6 +34,13 @@ static int check_attr(const struct plx_rpc_service_attr *attr, struct plx_rpc_se
 	return 0;
 }
 
+static struct plx_rpc_service *ref(struct plx_rpc_service *service)
+{
+	/* Relaxed: the caller has a reference. */
+	atomic_fetch_add_explicit(&service->refs, 1, memory_order_relaxed);
+	return service;
+}
+
 static void unref(struct plx_rpc_service *service)
 {
 	/* D1 -> D2: each lcore's accesses precede the free by the last lcore. */
@@ -59,6 +66,7 @@ void service_end_if_idle(struct service_local *local)
 		return;
 	plx_signal_fini(&local->drain);
 	plx_signal_fini(&local->end);
+	plx_task_cancel(&local->notify);
 	rpc_slab_free(&local->requests);
 	free(local->open_by_call);
 	plx_acceptor_fini(&local->acceptor);
@@ -76,7 +84,6 @@ static void on_stop(struct plx_signal *signal, uint64_t fires, void *arg)
 		return;
 	local->draining = true;
 	local->ending = ends;
-	orphans_on_timer(&local->orphans.timer, local);
 	LIST_FOREACH (peer, &local->acceptor.links, links) {
 		if (!ends)
 			peer_drain((struct peer *)peer);
@@ -95,6 +102,7 @@ static void init_parts(struct plx_rpc_service *service)
 		*local = (struct service_local){.service = service, .lcore = id};
 		request_list_init(&local->duplicates, duplicate_on_timer, local);
 		request_list_init(&local->orphans, orphans_on_timer, local);
+		plx_task_init(&local->notify, orphans_notify, local);
 		plx_acceptor_init(&local->acceptor, &peer_owner, number, id);
 		number = local->acceptor.number;
 		plx_signal_init(&local->drain, id, on_stop, local);
@@ -251,13 +259,21 @@ static bool is_drained_here(void *arg)
 	return local->draining && is_idle(local);
 }
 
+static void release(struct plx_rpc_service **service)
+{
+	unref(*service);
+}
+
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 {
+	int rc = plx_check_outside("plx_rpc_service_finish");
 	struct plx_rpc_service_stats stats;
-	int rc;
 
-	if (plx_lcore_id() == PLX_LCORE_NONE)
-		return plx_fail_no_lcore("plx_rpc_service_finish");
+	if (rc)
+		return rc;
+
+	struct plx_rpc_service *held PLX_CLEANUP(release) = ref(service);
+
 	if (service->lcore == plx_lcore_id())
 		plx_rpc_service_drain(service);
 	rc = plx_loop_until(is_drained_here, service, timeout_ns);

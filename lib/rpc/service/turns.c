@@ -30,27 +30,6 @@ static inline bool may_serve(const struct peer *peer)
 	       !rpc_tx_is_full(&peer->tx);
 }
 
-/* Serve a batch from *offset. Return: whether it is done; if not, *offset is where to continue, and
- * the peer may be closing. */
-static bool serve_batch(struct peer *peer, struct plx_buf *message, size_t *offset)
-{
-	struct rpc_record record;
-	const char *wrong = NULL;
-	uint32_t before;
-
-	begin_turn(peer);
-	peer->local->message = message;
-	before = peer->turn_count;
-	while (plx_likely(!wrong && may_serve(peer)) &&
-	       rpc_record_next(message->data, message->len, offset, &record, &wrong))
-		wrong = serve_record(peer, &record);
-	if (plx_unlikely(wrong != NULL))
-		peer_reject(peer, wrong);
-	if (plx_unlikely(peer->local->service->is_self_test_only))
-		selftest_charge(peer, peer->turn_count - before);
-	return *offset == message->len || peer->session.failure;
-}
-
 /* The link's window bounds short ones. */
 static inline uint64_t long_bytes(const struct plx_buf *message)
 {
@@ -79,24 +58,12 @@ void turns_resume(struct peer *peer)
 		plx_task_schedule(&peer->serve);
 }
 
-void turns_serve(struct plx_task *task, void *arg)
+/* It is the oldest still. */
+static void put_back(struct peer *peer, struct backlog *first, size_t offset)
 {
-	struct peer *peer = arg;
-
-	begin_turn(peer);
-	while (!STAILQ_EMPTY(&peer->backlog) && may_serve(peer)) {
-		struct backlog *first = take_first(peer);
-
-		peer->arrived_ns = first->arrived_ns;
-		if (!serve_batch(peer, first->message, &first->offset)) {
-			STAILQ_INSERT_HEAD(&peer->backlog, first, link);
-			peer->backlog_bytes += long_bytes(first->message);
-			break;
-		}
-		backlog_free(first);
-	}
-	rpc_tx_flush(&peer->tx);
-	/* on_writable or the timer resumes a client that is held up. */
+	first->offset = offset;
+	STAILQ_INSERT_HEAD(&peer->backlog, first, link);
+	peer->backlog_bytes += long_bytes(first->message);
 	turns_resume(peer);
 }
 
@@ -114,6 +81,68 @@ static PLX_NOINLINE void defer(struct peer *peer, struct plx_buf *message, size_
 	STAILQ_INSERT_TAIL(&peer->backlog, last, link);
 	peer->backlog_bytes += long_bytes(message);
 	counter_add(&peer->local->counts.deferred, 1);
+	turns_resume(peer);
+}
+
+/* A message being served. */
+struct serving {
+	struct peer *peer;
+	struct plx_buf *message;
+	size_t offset;          /* of the next record */
+	struct backlog *waited; /* holds the message; NULL: it has just arrived */
+};
+
+/* The peer's turn is over, or the message; or a C++ callback threw. */
+static inline PLX_ALWAYS_INLINE void stop_serving(const struct serving *serving)
+{
+	struct backlog *waited = serving->waited;
+	struct peer *peer = serving->peer;
+	bool is_done = serving->offset == serving->message->len || peer->session.failure;
+
+	if (plx_likely(is_done && !waited))
+		return;
+	if (is_done)
+		backlog_free(waited);
+	else if (waited)
+		put_back(peer, waited, serving->offset);
+	else
+		defer(peer, serving->message, serving->offset);
+}
+
+/* Serve a message from the offset. If its records are left, they are queued, and the peer may serve
+ * no more in this turn. */
+static void serve(struct peer *peer, struct plx_buf *message, size_t offset, struct backlog *waited)
+{
+	struct serving serving PLX_CLEANUP(stop_serving) = {peer, message, offset, waited};
+	struct rpc_record record;
+	const char *wrong = NULL;
+	uint32_t before;
+
+	begin_turn(peer);
+	peer->local->message = message;
+	before = peer->turn_count;
+	while (plx_likely(!wrong && may_serve(peer)) &&
+	       rpc_record_next(message->data, message->len, &serving.offset, &record, &wrong))
+		wrong = serve_record(peer, &record);
+	if (plx_unlikely(wrong != NULL))
+		peer_reject(peer, wrong);
+	if (plx_unlikely(peer->local->service->is_self_test_only))
+		selftest_charge(peer, peer->turn_count - before);
+}
+
+void turns_serve(struct plx_task *task, void *arg)
+{
+	struct peer *peer = arg;
+
+	begin_turn(peer);
+	while (!STAILQ_EMPTY(&peer->backlog) && may_serve(peer)) {
+		struct backlog *first = take_first(peer);
+
+		peer->arrived_ns = first->arrived_ns;
+		serve(peer, first->message, first->offset, first);
+	}
+	rpc_tx_flush(&peer->tx);
+	/* on_writable or the timer resumes a client that is held up. */
 	turns_resume(peer);
 }
 
@@ -150,7 +179,6 @@ void turns_receive(struct peer *peer, struct plx_buf *message)
 {
 	bool is_long = message->len > RPC_BATCH_BYTES;
 	const char *wrong = plx_unlikely(is_long) ? wrong_long(peer, message) : NULL;
-	size_t offset = 0;
 
 	if (plx_unlikely(wrong != NULL)) {
 		peer_reject(peer, wrong);
@@ -162,8 +190,7 @@ void turns_receive(struct peer *peer, struct plx_buf *message)
 		return;
 	}
 	peer->arrived_ns = plx_loop_now_ns();
-	if (plx_unlikely(!serve_batch(peer, message, &offset) && !peer->session.failure))
-		defer(peer, message, offset);
+	serve(peer, message, 0, NULL);
 	rpc_tx_flush(&peer->tx);
 }
 
