@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* As exception.cc, for clients and services: each kind of their callbacks throws once, and another
+ * one runs afterwards. */
+#include "plx_eal.h"
+#include "plx_rpc.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+enum { ECHO = 1, THROW = 2, HOLD = 3, COUNT = 64 };
+
+static struct plx_rpc_request *held[COUNT];
+static unsigned held_count, echo_count, gone_count, done_count, thrown_count;
+static unsigned done_of[PLX_RPC_STATUS_COUNT];
+static bool gone_throws;
+
+static void echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *)
+{
+	echo_count++;
+	plx_rpc_reply(request, data, length);
+}
+
+static void hold(struct plx_rpc_request *request, const void *, uint32_t, void *)
+{
+	held[held_count++] = request;
+}
+
+static void hold_and_throw(struct plx_rpc_request *request, const void *, uint32_t, void *)
+{
+	held[held_count++] = request; /* it is still owed a reply */
+	throw std::runtime_error("out of a handler");
+}
+
+static void on_gone(struct plx_rpc_request *, void *)
+{
+	gone_count++;
+	if (gone_throws && gone_count == 1)
+		throw std::runtime_error("out of a gone function");
+}
+
+static void on_done(const struct plx_rpc_result *result, void *)
+{
+	done_count++;
+	done_of[result->status]++;
+}
+
+static void done_throws(const struct plx_rpc_result *result, void *)
+{
+	on_done(result, nullptr);
+	throw std::runtime_error("out of a completion");
+}
+
+static void check(bool holds, const char *what)
+{
+	if (holds)
+		return;
+	std::fprintf(stderr, "%s: %s\n", what, plx_error());
+	std::exit(1);
+}
+
+static bool (*is_reached)();
+
+static bool is_over(void *)
+{
+	return is_reached();
+}
+
+/* Turn the loop, which may throw, until the condition holds. */
+static void run_until(bool (*condition)(), const char *what)
+{
+	int rc = 0;
+
+	is_reached = condition;
+	for (bool again = true; again;) {
+		again = false;
+		try {
+			rc = plx_loop_until(is_over, nullptr, 20 * PLX_NS_PER_S);
+		} catch (const std::runtime_error &) {
+			thrown_count++;
+			again = true;
+		}
+	}
+	check(rc == 0, what);
+}
+
+static struct plx_rpc_service *service;
+static struct plx_rpc_client *client;
+
+static plx_rpc_call_id call_as(uint32_t method, plx_rpc_done_fn done, uint64_t deadline_ns)
+{
+	struct plx_rpc_call call = {};
+	plx_rpc_call_id id;
+
+	call.method = method;
+	call.done = done;
+	call.deadline_ns = deadline_ns;
+	check(plx_rpc_call(client, &call, "x", 1, &id) == 0, "plx_rpc_call");
+	return id;
+}
+
+static bool is_up()
+{
+	return plx_rpc_client_is_up(client);
+}
+
+static void begin()
+{
+	static const struct plx_rpc_method methods[] = {
+		{ECHO, 0, "echo", echo, nullptr, nullptr, 0, 0},
+		{THROW, 0, "throw", hold_and_throw, on_gone, nullptr, 0, 0},
+		{HOLD, 0, "hold", hold, on_gone, nullptr, 0, 0},
+	};
+
+	held_count = echo_count = gone_count = done_count = thrown_count = 0;
+	for (unsigned &count : done_of)
+		count = 0;
+	gone_throws = false;
+	check(plx_rpc_service_create(nullptr, &service) == 0, "plx_rpc_service_create");
+	for (const struct plx_rpc_method &method : methods)
+		check(plx_rpc_service_add(service, &method) == 0, "plx_rpc_service_add");
+	check(plx_rpc_service_listen(service, "127.0.0.1:0", nullptr) == 0,
+	      "plx_rpc_service_listen");
+
+	const char *addresses[] = {plx_rpc_service_address(service, 0), nullptr};
+	struct plx_rpc_client_attr attr = {};
+
+	attr.reconnect_min_ns = PLX_NS_PER_MS;
+	attr.deadline_ns = 20 * PLX_NS_PER_S;
+	check(plx_rpc_client_create(addresses, &attr, &client) == 0, "plx_rpc_client_create");
+	run_until(is_up, "connecting");
+}
+
+static void reply_to_held()
+{
+	for (unsigned i = 0; i < held_count; i++)
+		check(plx_rpc_reply(held[i], nullptr, 0) == 0, "plx_rpc_reply");
+	held_count = 0;
+}
+
+static void destroy_service()
+{
+	reply_to_held();
+	plx_rpc_service_destroy(service);
+	run_until([] { return plx_fabric_open_count() == 0; }, "closing the links");
+	reply_to_held(); /* to the last that came */
+}
+
+/* After that many exceptions, and with one more call, that many calls are done; then everything
+ * ends. */
+static unsigned wanted_thrown, wanted_done;
+
+static void end(unsigned thrown, unsigned done)
+{
+	wanted_thrown = thrown;
+	wanted_done = done;
+	run_until([] { return thrown_count == wanted_thrown; }, "each throws once");
+	call_as(ECHO, on_done, 0);
+	reply_to_held();
+	run_until([] { return done_count == wanted_done; }, "all calls complete");
+	check(thrown_count == thrown, "each throws once");
+	plx_rpc_client_destroy(client);
+	check(done_count == done, "each call completes once");
+	destroy_service();
+}
+
+/* Of one batch. */
+static void throw_out_of_replies()
+{
+	begin();
+	for (int i = 0; i < 4; i++)
+		call_as(ECHO, i < 2 ? done_throws : on_done, 0);
+	end(2, 5);
+	check(done_of[PLX_RPC_OK] == 5, "the statuses");
+}
+
+static void throw_out_of_cancelled_calls()
+{
+	begin();
+	for (int i = 0; i < 4; i++) {
+		plx_rpc_call_id id = call_as(HOLD, i < 2 ? done_throws : on_done, 0);
+
+		check(plx_rpc_cancel(client, id) == 0, "plx_rpc_cancel");
+	}
+	end(2, 5);
+	check(done_of[PLX_RPC_CANCELLED] == 4, "the statuses");
+}
+
+static void throw_at_deadlines()
+{
+	begin();
+	for (int i = 0; i < 4; i++)
+		call_as(HOLD, i < 2 ? done_throws : on_done, PLX_NS_PER_MS);
+	run_until([] { return done_count == 4; }, "the deadlines");
+	end(2, 5);
+	check(done_of[PLX_RPC_DEADLINE] == 4, "the statuses");
+}
+
+static void throw_out_of_handlers()
+{
+	begin();
+	call_as(THROW, on_done, 0);
+	call_as(THROW, on_done, 0);
+	for (int i = 0; i < 4; i++)
+		call_as(ECHO, on_done, 0);
+	end(2, 7);
+	check(done_of[PLX_RPC_OK] == 7, "the statuses");
+}
+
+static void hold_four()
+{
+	gone_throws = true;
+	for (int i = 0; i < 4; i++)
+		call_as(HOLD, on_done, 0);
+	run_until([] { return held_count == 4; }, "the requests");
+}
+
+static void throw_out_of_gone()
+{
+	begin();
+	hold_four();
+	plx_rpc_client_destroy(client);
+	run_until([] { return gone_count == 4; }, "all are notified");
+	check(thrown_count == 1 && done_of[PLX_RPC_CANCELLED] == 4, "each throws once");
+	destroy_service();
+}
+
+static void throw_in_destroy()
+{
+	begin();
+	for (int i = 0; i < 4; i++)
+		call_as(HOLD, i < 2 ? done_throws : on_done, 0);
+	for (int i = 0; i < 2; i++) {
+		try {
+			plx_rpc_client_destroy(client);
+			check(false, "plx_rpc_client_destroy throws");
+		} catch (const std::runtime_error &) {
+		}
+	}
+	plx_rpc_client_destroy(client);
+	check(done_of[PLX_RPC_CANCELLED] == 4, "each call completes once");
+	destroy_service();
+}
+
+int main()
+{
+	struct plx_eal_conf conf = {};
+
+	conf.huge = PLX_HUGE_NONE;
+	check(plx_eal_init(&conf) == 0, "plx_eal_init");
+	throw_out_of_cancelled_calls();
+	throw_at_deadlines();
+	throw_in_destroy();
+	throw_out_of_gone();
+	throw_out_of_handlers();
+	throw_out_of_replies();
+	check(plx_eal_fini() == 0, "plx_eal_fini");
+	return 0;
+}
