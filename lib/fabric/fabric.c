@@ -394,8 +394,7 @@ void plx_fabric_fini(void)
 	if (!ready || plx_is_forked())
 		return;
 	closing = true;
-	if (plx_lcore_id() != PLX_LCORE_NONE) /* else plx_eal_init failed, and nothing is open */
-		plx_loop_run_inside(end_all_links, NULL);
+	plx_loop_run_inside(end_all_links, NULL);
 	each_home(close_sets);
 	each_home(free_home);
 	driver_fini();
