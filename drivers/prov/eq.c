@@ -100,39 +100,45 @@ void eq_forget(struct prov_eq *eq, fid_t pep)
 
 /* Reading ---------------------------------------------------------------------------------- */
 
-static void write_event(const struct prov_event *event, void *buf)
+/* Private data is cut to the caller's room (fi_eq(3)), since the peer chooses its length. Return:
+ * the bytes written; -FI_ETOOSMALL: there is no room for the event itself. */
+static ssize_t write_event(const struct prov_event *event, void *buf, size_t size)
 {
 	struct fi_eq_cm_entry *entry = buf;
+	size_t head = event->is_user ? event->length : sizeof(*entry), cut;
 
+	if (size < head)
+		return -FI_ETOOSMALL;
 	if (event->is_user) {
 		memcpy(buf, event->data, event->length);
-		return;
+		return (ssize_t)head;
 	}
+	cut = size - head < event->length ? size - head : event->length;
 	entry->fid = event->fid;
 	entry->info = event->info;
-	memcpy(entry->data, event->data, event->length);
+	memcpy(entry->data, event->data, cut);
+	return (ssize_t)(head + cut);
 }
 
 static ssize_t give_first(struct prov_eq *eq, uint32_t *event_out, void *buf, size_t size,
 			  uint64_t flags)
 {
 	struct prov_event *event = TAILQ_FIRST(&eq->events);
-	size_t bytes;
+	ssize_t bytes;
 
 	if (!event)
 		return -FI_EAGAIN;
 	if (event->is_error)
 		return -FI_EAVAIL;
-	bytes = (event->is_user ? 0 : sizeof(struct fi_eq_cm_entry)) + event->length;
-	if (size < bytes)
-		return -FI_ETOOSMALL;
-	write_event(event, buf);
+	bytes = write_event(event, buf, size);
+	if (bytes < 0)
+		return bytes;
 	*event_out = event->event;
 	if (!(flags & FI_PEEK)) {
 		event->info = NULL; /* now owned by the reader */
 		drop(eq, event);
 	}
-	return (ssize_t)bytes;
+	return bytes;
 }
 
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_t size,

@@ -35,8 +35,7 @@ static inline void party_open(struct party *party, struct fi_info *info)
 	struct fi_cq_attr cq_attr = {.wait_obj = FI_WAIT_FD, .format = FI_CQ_FORMAT_DATA};
 
 	*party = (struct party){.info = info};
-	assert_int_equal(prov_fabric_open(tested, info->fabric_attr, &party->fabric, NULL), 0);
-	party->fabric->api_version = FI_VERSION(1, 17); /* as fi_fabric does */
+	party->fabric = tested_fabric(info);
 	assert_int_equal(fi_domain(party->fabric, info, &party->domain, NULL), 0);
 	assert_int_equal(fi_eq_open(party->fabric, &eq_attr, &party->eq, NULL), 0);
 	assert_int_equal(fi_cq_open(party->domain, &cq_attr, &party->cq, NULL), 0);

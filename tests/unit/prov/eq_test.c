@@ -146,18 +146,33 @@ TEST(a_peek_leaves_the_event)
 	assert_int_equal(read_event(sizeof(buf), FI_PEEK), -FI_EAGAIN);
 }
 
-TEST(a_short_buffer_leaves_the_event)
+TEST(a_buffer_too_short_for_an_event_leaves_it)
 {
-	uint8_t data[PROV_CM_DATA_MAX] = {[255] = 5};
-
 	open_eq(FI_WAIT_NONE, 0);
-	push_data(FI_CONNECTED, &source, data, sizeof(data));
-	for (size_t size = 0; size < sizeof(buf.cm) + PROV_CM_DATA_MAX; size++)
+	push_data(FI_CONNECTED, &source, "abc", 3);
+	for (size_t size = 0; size < sizeof(buf.cm); size++)
 		assert_int_equal(read_event(size, 0), -FI_ETOOSMALL);
 	assert_null(buf.cm.fid);
-	assert_int_equal(read_event(sizeof(buf.cm) + PROV_CM_DATA_MAX, 0),
-			 sizeof(buf.cm) + PROV_CM_DATA_MAX);
-	assert_int_equal(buf.cm.data[255], 5);
+	assert_int_equal(read_event(sizeof(buf.cm) + 3, 0), sizeof(buf.cm) + 3);
+	assert_memory_equal(buf.cm.data, "abc", 3);
+}
+
+TEST(data_is_cut_to_the_buffer)
+{
+	uint8_t data[PROV_CM_DATA_MAX];
+
+	memset(data, 'd', sizeof(data));
+	open_eq(FI_WAIT_NONE, 0);
+	push_data(FI_CONNECTED, &source, data, sizeof(data));
+	for (size_t size = sizeof(buf.cm); size <= sizeof(buf.cm) + sizeof(data); size++) {
+		memset(&buf, 0, sizeof(buf));
+		assert_int_equal(read_event(size, FI_PEEK), size);
+		assert_memory_equal(buf.cm.data, data, size - sizeof(buf.cm));
+		if (size < sizeof(buf))
+			assert_int_equal(buf.room[size], 0);
+	}
+	assert_int_equal(read_event(sizeof(buf.cm) + 1, 0), sizeof(buf.cm) + 1);
+	expect_none();
 }
 
 TEST(forgotten_events_are_not_delivered)

@@ -23,15 +23,14 @@ static inline struct fi_info *pair_info(const char *node, const char *service, u
 {
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
 
-	hints->caps = FI_MSG | (tested->most->caps & FI_RMA);
+	hints->caps = FI_MSG | (tested_has_rma() ? FI_RMA : 0);
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->mr_mode = attr->mr_mode;
 	hints->tx_attr->size = attr->tx_size;
 	hints->rx_attr->size = attr->rx_size;
 	hints->tx_attr->op_flags = attr->op_flags;
-	assert_fi_works(
-		prov_getinfo(tested, FI_VERSION(1, 17), node, service, flags, hints, &info));
+	assert_fi_works(tested_getinfo(node, service, flags, hints, &info));
 	fi_freeinfo(hints);
 	assert_non_null(info);
 	return info;

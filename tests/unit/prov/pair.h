@@ -46,8 +46,7 @@ static inline void side_open_fabric(struct side *side)
 {
 	struct fi_eq_attr eq_attr = {.wait_obj = tested_set ? FI_WAIT_NONE : FI_WAIT_FD};
 
-	assert_int_equal(prov_fabric_open(tested, side->info->fabric_attr, &side->fabric, NULL), 0);
-	side->fabric->api_version = FI_VERSION(1, 17); /* as fi_fabric does */
+	side->fabric = tested_fabric(side->info);
 	assert_int_equal(fi_eq_open(side->fabric, &eq_attr, &side->eq, NULL), 0);
 	side_join(side, &side->eq->fid);
 }
