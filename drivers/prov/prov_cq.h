@@ -185,7 +185,15 @@ static inline void *cq_write_entry(enum fi_cq_format format, const struct prov_c
 	return entry + 1;
 }
 
-/* Return up to `count` queued completions. Return: how many; -FI_EAVAIL; -FI_EAGAIN. */
+/* What fi_cq_read with count 0 returns after its progress. Return: 0; -FI_EAVAIL: a failure is
+ * first. */
+static inline ssize_t cq_take_none(const struct prov_cq *cq)
+{
+	return cq->head != cq->tail && cq->queue[cq->head & cq->mask].err ? -FI_EAVAIL : 0;
+}
+
+/* Return up to `count` queued completions. Return: how many; -FI_EAVAIL; -FI_EAGAIN. count: not 0.
+ */
 static inline ssize_t cq_take(struct prov_cq *cq, void *buf, size_t count)
 {
 	size_t done = 0;

@@ -261,6 +261,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	poll_sends(cq);
 	if (cq->q.tail - cq->q.head < count || count == 0)
 		poll_cq(cq);
+	if (plx_unlikely(count == 0))
+		return cq_take_none(&cq->q);
 	return cq_take(&cq->q, buf, count);
 }
 

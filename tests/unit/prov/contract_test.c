@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What libfabric's man pages promise to every program: fi_eq(3). It
+/* What libfabric's man pages promise to every program: fi_eq(3), fi_cq(3). It
  * runs for libfabric's own provider too (tested.h). */
+#include "pair.h"
 #include "prov_meet.h"
 
 #define MEET(name) PLX_TEST_WITH(name, setup, teardown)
+#define PAIR(name) PLX_TEST_WITH(name, set_up_to_wait, tear_down)
 
 /* fi_eq(3): private data is limited to the caller's buffer ------------------------------------ */
 
@@ -114,6 +116,52 @@ MEET(data_of_a_rejection_is_cut_to_the_callers_buffer)
 	error = next_rejection(NULL, 0);
 	assert_int_equal(error.err_data_size, 8);
 	assert_memory_equal(error.err_data, "too busy", 8);
+}
+
+/* fi_cq(3): a read with count 0 --------------------------------------------------------------- */
+
+static void expect_each_read_of_none(ssize_t wanted)
+{
+	uint64_t begin_ns = queue_now_ns();
+	fi_addr_t source;
+
+	assert_int_equal(fi_cq_read(pair.b.rx_cq, NULL, 0), wanted);
+	assert_int_equal(fi_cq_readfrom(pair.b.rx_cq, NULL, 0, &source), wanted);
+	assert_int_equal(fi_cq_sread(pair.b.rx_cq, NULL, 0, NULL, 20000), wanted);
+	assert_int_equal(fi_cq_sreadfrom(pair.b.rx_cq, NULL, 0, &source, NULL, 20000), wanted);
+	assert_true(queue_now_ns() - begin_ns < 10 * PLX_NS_PER_S);
+}
+
+PAIR(reading_none_of_an_empty_queue_returns_0_at_once)
+{
+	skip_libfabric("returns -FI_EAGAIN, and sleeps in fi_cq_sread");
+	expect_each_read_of_none(0);
+}
+
+PAIR(reading_none_leaves_the_completion)
+{
+	uint64_t begin_ns = queue_now_ns();
+	char room[8];
+
+	post(&pair.b, room, sizeof(room), 7);
+	assert_fi_works(fi_send(pair.a.ep, "hello", 6, NULL, 0, CONTEXT(9)));
+	expect_sent(&pair.a, 9);
+	while (trywait(&pair.b, pair.b.rx_cq) == 0)
+		assert_false(is_late(begin_ns));
+	expect_each_read_of_none(0);
+	expect_received(&pair.b, 7, 6);
+}
+
+PAIR(reading_none_reports_an_error_that_is_first)
+{
+	char room[4];
+
+	skip_libfabric("returns 0 if the first completion is an error");
+	post(&pair.b, room, sizeof(room), 7);
+	assert_fi_works(fi_cancel(&pair.b.ep->fid, CONTEXT(7)));
+	expect_each_read_of_none(-FI_EAVAIL);
+	assert_int_equal(cq_wait_error(pair.b.rx_cq, NULL).err, FI_ECANCELED);
+	expect_each_read_of_none(0);
 }
 
 TESTED_MAIN()

@@ -51,7 +51,7 @@ static void read_for(struct fid_cq *cq, uint64_t ns)
 	uint64_t begin_ns = queue_now_ns();
 
 	while (queue_now_ns() - begin_ns < ns)
-		assert_int_equal(fi_cq_read(cq, NULL, 0), -FI_EAGAIN);
+		assert_int_equal(fi_cq_read(cq, NULL, 0), 0);
 }
 
 /* A read of one queue progresses its domain. The client's queue itself is read too seldom for that:

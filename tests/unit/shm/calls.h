@@ -53,7 +53,7 @@ static inline uint32_t take_call(struct fid_ep *fid)
 /* A poll that takes no completion. */
 static inline void poll_once(struct party *party)
 {
-	assert_int_equal(fi_cq_read(party->cq, NULL, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_read(party->cq, NULL, 0), 0);
 }
 
 static inline int trywait(struct party *party)
