@@ -17,6 +17,8 @@ static ssize_t cq_read_error(struct fid_cq *fid, struct fi_cq_err_entry *entry, 
 	struct prov_cq *cq = (struct prov_cq *)fid;
 	const struct prov_completion *completion = &cq->queue[cq->head & cq->mask];
 
+	if (flags)
+		return -FI_EBADFLAGS;
 	if (cq->head == cq->tail || !completion->err)
 		return -FI_EAGAIN;
 	entry->op_context = completion->context;
@@ -89,7 +91,7 @@ static ssize_t cq_sleep_read_from(struct fid_cq *fid, void *buf, size_t count, f
 		if (take_signal(cq))
 			return -FI_EAGAIN;
 		if (is_idle && poll(&pollfd, 1, wait_ms) < 0)
-			return -errno;
+			return errno == EINTR ? -FI_EAGAIN : -errno;
 	}
 }
 
@@ -229,15 +231,28 @@ static int init(struct prov_cq *cq, struct prov_domain *domain, const struct fi_
 	return rc ? rc : ops_of(cq)->init(cq);
 }
 
+/* A threshold is a hint: a wait may end at any completion (fi_cq(3)). */
+static int check_waiting(const struct fi_cq_attr *attr)
+{
+	bool is_known = attr->wait_cond == FI_CQ_COND_NONE ||
+			attr->wait_cond == FI_CQ_COND_THRESHOLD;
+
+	if (attr->wait_obj != FI_WAIT_NONE && !is_known)
+		return -FI_EINVAL;
+	return queue_check_wait(attr->wait_obj);
+}
+
 int prov_cq_open(struct fid_domain *fid, struct fi_cq_attr *attr, struct fid_cq **cq_out,
 		 void *context)
 {
 	struct prov_domain *domain = (struct prov_domain *)fid;
 	struct prov_cq *cq;
-	int rc = queue_check_wait(attr->wait_obj);
+	int rc = check_waiting(attr);
 
 	if (rc)
 		return rc;
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_EBADFLAGS;
 	if (attr->size > PROV_CQ_SIZE_MAX || attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
 	cq = calloc(1, domain->fabric->prov->cq_ops->bytes);

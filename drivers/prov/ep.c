@@ -54,6 +54,8 @@ static int ep_bind(struct fid *fid, struct fid *bound, uint64_t flags)
 		return bind_cq(ep, (struct prov_cq *)bound, flags);
 	if (bound->fclass != FI_CLASS_EQ || ep->eq || eq->fabric != ep->domain->fabric)
 		return -FI_EINVAL;
+	if (flags)
+		return -FI_EBADFLAGS;
 	ep->eq = eq;
 	eq->refs++;
 	return 0;

@@ -147,6 +147,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event_out, void *buf, size_
 	struct prov_eq *eq = eq_of(fid);
 	ssize_t rc;
 
+	if (flags & ~FI_PEEK)
+		return -FI_EBADFLAGS;
 	eq->reading = true;
 	if (TAILQ_EMPTY(&eq->events))
 		eq_progress(eq);
@@ -176,6 +178,8 @@ static ssize_t eq_read_error(struct fid_eq *fid, struct fi_eq_err_entry *entry, 
 	struct prov_eq *eq = eq_of(fid);
 	struct prov_event *event = TAILQ_FIRST(&eq->events);
 
+	if (flags & ~FI_PEEK)
+		return -FI_EBADFLAGS;
 	if (!event || !event->is_error)
 		return -FI_EAGAIN;
 	entry->fid = event->fid;
@@ -216,6 +220,8 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t number, const void *buf, si
 	struct prov_eq *eq = eq_of(fid);
 	struct prov_event *event;
 
+	if (flags)
+		return -FI_EBADFLAGS;
 	if (!eq->can_write || size > sizeof(event->data))
 		return -FI_EINVAL;
 	event = calloc(1, sizeof(*event));

@@ -15,6 +15,13 @@
 #define PROV_EP_SIZE     256 /* default queue size per direction */
 #define PROV_EP_SIZE_MAX 4096
 
+/* Flags of operations. A call with others gets -FI_EBADFLAGS. */
+#define PROV_TX_FLAGS (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE)
+#define PROV_RX_FLAGS FI_COMPLETION
+/* Of a single call, in addition. A receive always completes after its message was transmitted. */
+#define PROV_SEND_FLAGS (FI_MORE | FI_REMOTE_CQ_DATA)
+#define PROV_POST_FLAGS (FI_MORE | FI_TRANSMIT_COMPLETE)
+
 struct prov_domain;
 struct prov_request;
 

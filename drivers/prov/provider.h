@@ -26,8 +26,7 @@
 
 static struct fi_tx_attr tx_most = {
 	.caps = PROVIDER_CAPS | PROVIDER_TX_CAPS,
-	.op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
-		    PROVIDER_OP_FLAGS,
+	.op_flags = PROV_TX_FLAGS | PROVIDER_OP_FLAGS,
 	.msg_order = PROVIDER_ORDER,
 	.comp_order = COMPAT_ORDER_NONE,
 	.inject_size = PROVIDER_INJECT_MAX,
@@ -38,7 +37,7 @@ static struct fi_tx_attr tx_most = {
 
 static struct fi_rx_attr rx_most = {
 	.caps = PROVIDER_CAPS | PROVIDER_RX_CAPS,
-	.op_flags = FI_COMPLETION,
+	.op_flags = PROV_RX_FLAGS,
 	.msg_order = PROVIDER_ORDER,
 	.comp_order = COMPAT_ORDER_STRICT,
 	.size = PROV_EP_SIZE_MAX,

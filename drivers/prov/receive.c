@@ -96,6 +96,8 @@ ssize_t receives_postmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t 
 {
 	struct prov_ep *ep = (struct prov_ep *)fid;
 
+	if (plx_unlikely(flags & ~(PROV_RX_FLAGS | PROV_POST_FLAGS)))
+		return -FI_EBADFLAGS;
 	if (msg->iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
 	if (msg->iov_count == 0)

@@ -2,6 +2,7 @@
 /* libfabric's calls that send a message. A provider's send.c includes this after defining
  *
  *   SEND_INJECT_MAX                                                       bytes
+ *   SEND_OP_FLAGS                              in addition to those of every provider
  *   static ssize_t send_it(struct prov_ep *ep, const struct prov_message *message);
  *
  * The compiler inlines send_it into each call. SEND_OPS is the table of the calls. */
@@ -58,6 +59,8 @@ static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 		.wants_completion = send_completes(ep, flags),
 	};
 
+	if (plx_unlikely(flags & ~(PROV_TX_FLAGS | PROV_SEND_FLAGS | SEND_OP_FLAGS)))
+		return -FI_EBADFLAGS;
 	if (msg->iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
 	message.length = iov_bytes(msg->msg_iov, msg->iov_count);

@@ -145,7 +145,7 @@ static void read_params(void)
 #define PROVIDER_RX_CAPS          FI_RECV
 #define PROVIDER_COMM_CAPS        FI_LOCAL_COMM
 #define PROVIDER_ORDER            FI_ORDER_SAS
-#define PROVIDER_OP_FLAGS         FI_DELIVERY_COMPLETE
+#define PROVIDER_OP_FLAGS         SHM_OP_FLAGS
 #define PROVIDER_INJECT_MAX       SHM_INJECT_MAX
 #define PROVIDER_MESSAGE_MAX      SHM_MESSAGE_MAX
 #define PROVIDER_OBJECTS          BELL_BITS

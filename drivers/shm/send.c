@@ -291,6 +291,7 @@ void send_flush(struct shm_ep *ep, int err)
 /* libfabric's calls, and Pollux' own --------------------------------------------------------- */
 
 #define SEND_INJECT_MAX SHM_INJECT_MAX
+#define SEND_OP_FLAGS   SHM_OP_FLAGS
 #define SEND_OPS        shm_msg_ops
 #include "../prov/send_calls.h"
 

@@ -60,6 +60,7 @@ struct shm_cq {
 };
 
 #define SHM_INJECT_MAX   4096
+#define SHM_OP_FLAGS     FI_DELIVERY_COMPLETE /* of sends, in addition to the common ones */
 #define SHM_MESSAGE_MAX  (UINT64_C(1) << 40)
 #define SHM_POLL_RECORDS 64 /* max records per poll */
 #define SHM_POLL_PARTS   8  /* max parts of large messages written per poll */

@@ -176,6 +176,10 @@ static ssize_t write_it(struct fid_ep *fid, struct tcp_message access, uint64_t 
 
 /* libfabric's calls ---------------------------------------------------------------------------- */
 
+/* A read completes last of all ways: once its data has arrived. */
+#define WRITE_FLAGS (PROV_TX_FLAGS | PROV_SEND_FLAGS | TCP_OP_FLAGS)
+#define READ_FLAGS  (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA))
+
 /* The endpoint's default flags, without those that a call names. */
 static uint64_t default_flags(struct fid_ep *fid)
 {
@@ -186,6 +190,8 @@ static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 {
 	struct tcp_message access;
 
+	if (plx_unlikely(flags & ~READ_FLAGS))
+		return -FI_EBADFLAGS;
 	return access_of_message(msg, flags, &access) ? read_it(fid, &access) : -FI_EINVAL;
 }
 
@@ -210,6 +216,8 @@ static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, u
 {
 	struct tcp_message access;
 
+	if (plx_unlikely(flags & ~WRITE_FLAGS))
+		return -FI_EBADFLAGS;
 	return access_of_message(msg, flags, &access) ? write_it(fid, access, msg->data, true)
 						      : -FI_EINVAL;
 }

@@ -407,6 +407,7 @@ static inline ssize_t send_it(struct prov_ep *ep, const struct prov_message *mes
 }
 
 #define SEND_INJECT_MAX TCP_INJECT_MAX
+#define SEND_OP_FLAGS   TCP_OP_FLAGS
 #define SEND_OPS        tcp_msg_ops
 #include "../prov/send_calls.h"
 

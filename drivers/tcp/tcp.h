@@ -67,6 +67,8 @@ struct tcp_cq {
 };
 
 #define TCP_INJECT_MAX 8192
+/* Of sends and accesses, in addition to the common ones: none. */
+#define TCP_OP_FLAGS   UINT64_C(0)
 #define TCP_QUEUED_MAX (1u << 20) /* bytes queued in an endpoint before it refuses more */
 
 /* Why this side ended a connection after its handshake. */

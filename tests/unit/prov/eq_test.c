@@ -3,9 +3,6 @@
 #include "count.h"
 #include "events.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct fid_eq *eq;
@@ -321,31 +318,6 @@ TEST(a_blocking_read_waits_for_its_timeout)
 	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), 0, 0), -FI_EAGAIN);
 	push(FI_SHUTDOWN, &source);
 	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), -1, 0), sizeof(buf.cm));
-}
-
-static void on_signal(int number)
-{
-}
-
-static void *interrupt(void *thread)
-{
-	for (int i = 0; i < 20; i++) {
-		usleep(20000);
-		pthread_kill(*(pthread_t *)thread, SIGUSR1);
-	}
-	return NULL;
-}
-
-TEST(a_signal_ends_the_wait)
-{
-	struct sigaction action = {.sa_handler = on_signal};
-	pthread_t self = pthread_self(), thread;
-
-	open_eq(FI_WAIT_FD, 0);
-	sigaction(SIGUSR1, &action, NULL);
-	assert_int_equal(pthread_create(&thread, NULL, interrupt, &self), 0);
-	assert_int_equal(fi_eq_sread(eq, &event, &buf, sizeof(buf), -1, 0), -FI_EAGAIN);
-	pthread_join(thread, NULL);
 }
 
 TEST(a_queue_without_a_wait_object_cannot_block)
