@@ -10,6 +10,7 @@
 #define FULL_PAUSE_NS   (10 * PLX_NS_PER_MS) /* when too many requests are unanswered */
 #define FAILED_PAUSE_NS PLX_NS_PER_S         /* when descriptors or memory run out */
 #define ACCEPTS_MAX     16                   /* per event of a shared set */
+#define PORT_TRIES      16                   /* for a port that the other provider leaves free */
 
 static struct prov_pep *pep_of(struct fid *fid)
 {
@@ -113,21 +114,38 @@ static int start(struct prov_pep *pep)
 		return rc;
 	if (listen(pep->source.fd, (int)pep->backlog))
 		return -errno;
+	if (prov_port_is_taken(pep->fabric->prov, (struct sockaddr *)&pep->address, pep->why,
+			       sizeof(pep->why)))
+		return -FI_EADDRINUSE;
 	return eq_watch(pep->eq, &pep->source, EPOLLIN);
+}
+
+static void stop(struct prov_pep *pep)
+{
+	if (pep->source.fd >= 0)
+		close(pep->source.fd);
+	pep->source.fd = -1;
 }
 
 static int pep_listen(struct fid_pep *fid)
 {
 	struct prov_pep *pep = pep_of(&fid->fid);
-	int rc = 0;
+	struct sockaddr_storage wanted = pep->address;
+	int rc = 0, tries = 0;
 
 	if (!pep->eq)
 		return -FI_ENOEQ;
 	if (pep->listening)
 		return -FI_EOPBADSTATE;
-	if (pep->source.fd < 0)
-		rc = bind_to(pep, &pep->address);
-	rc = rc ? rc : start(pep);
+	*pep->why = '\0';
+	do {
+		if (pep->source.fd < 0 || tries)
+			rc = bind_to(pep, &wanted);
+		rc = rc ? rc : start(pep);
+	} while (rc == -FI_EADDRINUSE && !address_port((struct sockaddr *)&wanted) &&
+		 ++tries < PORT_TRIES);
+	if (rc)
+		stop(pep);
 	pep->listening = rc == 0;
 	return rc;
 }
@@ -220,8 +238,7 @@ static int pep_close(struct fid *fid)
 		eq_forget(pep->eq, fid);
 		pep->eq->refs--;
 	}
-	if (pep->source.fd >= 0)
-		close(pep->source.fd);
+	stop(pep);
 	fabric_unref(pep->fabric);
 	pthread_mutex_lock(&pep->lock);
 	pep->is_closed = true;
@@ -274,6 +291,13 @@ static int init(struct prov_pep *pep, struct prov_fabric *fabric, const struct f
 	if (prov_pep_ops(pep)->init)
 		prov_pep_ops(pep)->init(pep);
 	return 0;
+}
+
+const char *prov_pep_why(const struct fid_pep *fid)
+{
+	const struct prov_pep *pep = (const struct prov_pep *)fid;
+
+	return *pep->why ? pep->why : NULL;
 }
 
 void prov_pep_admit(struct fid_pep *fid, const struct plx_admit_calls *calls)

@@ -6,6 +6,7 @@
  *   info.c, attr.c    fi_getinfo: one answer per pair of addresses, and its attributes; addresses
  *   prov_ep.h         endpoints: ep.c opens them, cm.c connects them, receive.c posts receives
  *   pep.c, request.c  passive endpoints; incoming connections
+ *   port.c            ports, which a listener of either provider holds
  *   prov_cq.h         completion queues: cq.c; waiting for either kind of queue: queue.c
  *   eq.h              event queues: eq.c; eq_watch.c their sockets and deadlines
  *   provider.h, send_calls.h   templates that a provider's files include
@@ -167,6 +168,16 @@ struct prov_mr {
 struct prov_mr *prov_mr_find(const struct prov_domain *domain, uint64_t key); /* or NULL */
 void prov_mr_orphan_all(struct prov_ep *ep); /* it closes: its registrations are unreachable */
 
+/* port.c ------------------------------------------------------------------------------------- */
+
+#define PROV_SHM_NAME  "plx_shm" /* and of its listeners' sockets: name:address */
+#define PORT_WHY_BYTES 256
+
+/* Whether another process listens at that address with the other provider. Call it once this one
+ * listens there. why_out: who, and what to do; logged too. */
+bool prov_port_is_taken(const struct prov *prov, const struct sockaddr *address, char *why_out,
+			size_t size);
+
 /* Passive endpoints and incoming connections: pep.c, request.c ------------------------------- */
 
 #define PROV_HANDSHAKES_MAX 256 /* defaults of a passive endpoint */
@@ -215,7 +226,8 @@ struct prov_pep {
 	pthread_mutex_t lock;
 	struct prov_requests told;
 	uint32_t told_count;
-	bool is_closed; /* freed with the last of these */
+	bool is_closed;           /* freed with the last of these */
+	char why[PORT_WHY_BYTES]; /* it does not listen; "": the error says it all */
 };
 
 /* A provider's extension. Its passive endpoint starts with a struct prov_pep and its requests with
@@ -246,6 +258,7 @@ int prov_pep_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep *
 		  void *context);
 /* For drivers of lib/fabric: see plx_fabric_driver.h. */
 void prov_pep_admit(struct fid_pep *fid, const struct plx_admit_calls *calls);
+const char *prov_pep_why(const struct fid_pep *fid); /* fi_listen failed; NULL: see its error */
 void *prov_request_ticket(const struct fi_info *info);
 int prov_request_reject(fid_t handle, const void *data, size_t length);
 /* accept(2) failed with that error: close another connection if descriptors ran out; otherwise

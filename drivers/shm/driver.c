@@ -18,6 +18,7 @@ const struct plx_fabric_driver plx_driver_shm = {
 	.getinfo = shm_getinfo,
 	.fabric = shm_fabric_open,
 	.admit = prov_pep_admit,
+	.listen_failure = prov_pep_why,
 	.long_private_data = true,
 	.ticket = prov_request_ticket,
 	.reject = prov_request_reject,

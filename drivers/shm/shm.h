@@ -21,7 +21,7 @@
 #include "cm/shm_wire.h"
 #include "ring/ring.h"
 
-#define SHM_NAME       "plx_shm"
+#define SHM_NAME       PROV_SHM_NAME
 #define SHM_RING_BYTES (UINT32_C(256) << 10)
 
 /* Parameters, read once from the environment (FI_PLX_SHM_...) by prov.c. */

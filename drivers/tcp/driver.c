@@ -79,6 +79,7 @@ const struct plx_fabric_driver plx_driver_tcp = {
 	.flush = tcp_flush,
 	.configure = tcp_configure,
 	.admit = prov_pep_admit,
+	.listen_failure = prov_pep_why,
 	.long_private_data = true,
 	.ticket = prov_request_ticket,
 	.reject = prov_request_reject,

@@ -119,6 +119,11 @@ struct plx_fabric_driver {
 	 * for the function: no. */
 	bool (*revokes_at_once)(const struct fi_info *info);
 
+	/** Why fi_listen failed: text after "listen on ADDRESS: ", valid until the passive endpoint
+	 * is closed. Return NULL for lib/fabric's text for the error. NULL for the function:
+	 * always. */
+	const char *(*listen_failure)(const struct fid_pep *pep);
+
 	/** Why a connection broke or could not be made: text after "the peer's address: ", valid
 	 * until the endpoint is closed, and the reason. Return NULL for lib/fabric's default text.
 	 * prov_errno: the provider's error number of a completion; 0: none. NULL for the function:

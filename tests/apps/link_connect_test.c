@@ -44,6 +44,31 @@ PROVIDER_TEST(a_busy_port_is_reported)
 	end_server(&server);
 }
 
+static void expect_holds_against(const struct server *server, const char *over,
+				 const char *provider)
+{
+	struct process *second = launch("apps/plx-echo -l 0@%u --huge none --provider %s "
+					"-- --listen %s",
+					client_cpu, provider, server->address);
+
+	expect_failure(second, 1,
+		       "plx-echo: listen on %s: process %d (plx-echo) listens at %s %s; give",
+		       server->address, (int)server->process->pid, server->address, over);
+}
+
+/* Otherwise clients of one address would reach either server. */
+PROCESS_TEST(a_server_over_one_transport_holds_its_port_on_the_other)
+{
+	struct server server = serve_echo("shm");
+
+	expect_holds_against(&server, "over shared memory (plx_shm)", "tcp");
+	expect_holds_against(&server, "over shared memory (plx_shm)", "auto");
+	end_server(&server);
+	server = serve_echo("tcp");
+	expect_holds_against(&server, "on TCP", "shm");
+	end_server(&server);
+}
+
 /* A bound socket that does not listen: its port refuses, and nothing else can take it. */
 static int hold_closed_port(char *address, size_t size)
 {

@@ -32,8 +32,10 @@ static int listen_failed(const char *address, int rc)
 
 static int open_passive(struct plx_listener *listener, const char *address, struct fi_info *info)
 {
+	const struct plx_fabric_driver *driver = listener->set->driver;
 	struct sockaddr_storage name;
 	size_t len = sizeof(name);
+	const char *why;
 	int rc = fi_passive_ep(listener->set->fids.fabric, info, &listener->pep, listener);
 
 	if (rc) {
@@ -44,6 +46,9 @@ static int open_passive(struct plx_listener *listener, const char *address, stru
 	rc = fi_pep_bind(listener->pep, &listener->set->fids.eq->fid, 0);
 	rc = rc ? rc : fi_listen(listener->pep);
 	rc = rc ? rc : fi_getname(&listener->pep->fid, &name, &len);
+	why = rc && driver->listen_failure ? driver->listen_failure(listener->pep) : NULL;
+	if (why)
+		return plx_fail(-rc, "listen on %s: %s", address, why);
 	if (rc)
 		return listen_failed(address, rc);
 	address_format((struct sockaddr *)&name, listener->address, sizeof(listener->address));
@@ -194,6 +199,7 @@ static int listen_at(struct listening *l, const char *host)
 		if (rc != -EADDRINUSE || strcmp(l->port, "0") != 0)
 			break;
 	}
+	l->host = NULL; /* it points into `addresses` */
 	return rc;
 }
 
