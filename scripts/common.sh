@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Shared by test.sh and check.sh. Source it; it changes to the top of the source tree.
+# Shared by scripts. Source it; it changes to the top of the source tree.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -16,6 +16,14 @@ die()
 {
 	printf '%s: %s\n' "$1" "$2" >&2
 	exit "${3:-1}"
+}
+
+# The mirror from which this host's apt takes Debian's main component.
+debian_registry()
+{
+	# shellcheck disable=SC2016 # apt's own variables
+	apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL) $(COMPONENT)' 'Created-By: Packages' |
+		awk '$2 == "Debian" && $3 == "Debian" && $4 == "main" { print $1; exit }'
 }
 
 # configure DIR [meson option...]: set up or update a build folder.

@@ -65,20 +65,12 @@ exec 9>"$cache/$release.lock"
 flock --nonblock 9 || echo "test-on.sh: waiting for another test-on.sh, which is using $chroot"
 flock 9
 
-# The mirror from which this host's apt takes Debian's main component.
-registry()
-{
-	# shellcheck disable=SC2016 # apt's own variables
-	apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(LABEL) $(COMPONENT)' 'Created-By: Packages' |
-		awk '$2 == "Debian" && $3 == "Debian" && $4 == "main" { print $1; exit }'
-}
-
 # An interrupted chroot never gets its final name.
 make_chroot()
 {
 	local from part
 
-	from=$(registry)
+	from=$(debian_registry)
 	[[ -n $from ]] || fail 'apt has no registry of Debian configured; look at /etc/apt/sources.list.d'
 	part=$(mktemp -d -p "$cache") || exit 1
 	# shellcheck disable=SC2064 # expand the folder now
