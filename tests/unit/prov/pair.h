@@ -146,8 +146,13 @@ static inline void side_close_ep(struct side *side)
 	side->ep = NULL;
 }
 
+/* Accepts one that is closed. */
 static inline void side_close(struct side *side)
 {
+	struct side *peer = side->peer;
+
+	if (!side->fabric)
+		return;
 	side_close_ep(side);
 	if (side->tx_cq != side->rx_cq)
 		assert_int_equal(fi_close(&side->tx_cq->fid), 0);
@@ -158,6 +163,7 @@ static inline void side_close(struct side *side)
 	assert_int_equal(fi_close(&side->eq->fid), 0);
 	assert_int_equal(fi_close(&side->fabric->fid), 0);
 	fi_freeinfo(side->info);
+	*side = (struct side){.peer = peer};
 }
 
 static inline void pair_close(struct pair *pair)
