@@ -105,6 +105,7 @@ struct prov_message {
 	uint64_t flags; /* of the operation */
 	bool has_data;
 	bool wants_completion;
+	bool is_inject; /* by fi_inject or fi_injectdata: nothing reports how it ends */
 };
 
 /* A provider's extension. Its endpoint starts with a struct prov_ep; the rest is zeroed. */

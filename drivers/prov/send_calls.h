@@ -15,6 +15,14 @@ static inline bool send_completes(const struct prov_ep *ep, uint64_t flags)
 	return !ep->tx_selective || flags & FI_COMPLETION;
 }
 
+/* FI_INJECT, of the call or by default: the caller may reuse its memory once the call returns. */
+static inline ssize_t send_within_limit(struct prov_ep *ep, const struct prov_message *message)
+{
+	if (plx_unlikely(message->flags & FI_INJECT && message->length > SEND_INJECT_MAX))
+		return -FI_EINVAL;
+	return send_it(ep, message);
+}
+
 static inline ssize_t send_buffer(struct fid_ep *fid, const void *buf, size_t length, bool has_data,
 				  uint64_t data, void *context)
 {
@@ -31,7 +39,7 @@ static inline ssize_t send_buffer(struct fid_ep *fid, const void *buf, size_t le
 		.wants_completion = send_completes(ep, ep->tx_flags),
 	};
 
-	return send_it(ep, &message);
+	return send_within_limit(ep, &message);
 }
 
 static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
@@ -64,18 +72,15 @@ static ssize_t send_msg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 	if (msg->iov_count > PROV_IOV_MAX)
 		return -FI_EINVAL;
 	message.length = iov_bytes(msg->msg_iov, msg->iov_count);
-	if (flags & FI_INJECT && message.length > SEND_INJECT_MAX)
-		return -FI_EINVAL;
-	return send_it(ep, &message);
+	return send_within_limit(ep, &message);
 }
 
 static ssize_t send_pieces(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
 			   fi_addr_t destination, void *context)
 {
 	struct fi_msg msg = {.msg_iov = iov, .iov_count = count, .context = context};
-	uint64_t flags = ((struct prov_ep *)fid)->tx_flags;
 
-	return send_msg(fid, &msg, flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA));
+	return send_msg(fid, &msg, ((struct prov_ep *)fid)->tx_flags);
 }
 
 static inline ssize_t inject_buffer(struct fid_ep *fid, const void *buf, size_t length,
@@ -83,15 +88,13 @@ static inline ssize_t inject_buffer(struct fid_ep *fid, const void *buf, size_t 
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, length};
 	struct prov_message message = {
-		.iov = &iov, .count = 1, .length = length, .flags = FI_INJECT};
+		.iov = &iov, .count = 1, .length = length, .flags = FI_INJECT, .is_inject = true};
 
 	if (has_data) {
 		message.has_data = true;
 		message.data = data;
 	}
-	if (plx_unlikely(length > SEND_INJECT_MAX))
-		return -FI_EINVAL;
-	return send_it((struct prov_ep *)fid, &message);
+	return send_within_limit((struct prov_ep *)fid, &message);
 }
 
 static ssize_t send_inject(struct fid_ep *fid, const void *buf, size_t length,

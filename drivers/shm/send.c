@@ -119,7 +119,7 @@ static void keep(struct shm_ep *ep, const struct prov_message *message, uint64_t
 
 static inline ssize_t send_small(struct shm_ep *ep, const struct prov_message *message)
 {
-	bool waits = message->flags & FI_DELIVERY_COMPLETE && message->wants_completion;
+	bool waits = message->flags & FI_DELIVERY_COMPLETE;
 	uint8_t flags = (message->has_data ? RECORD_HAS_DATA : 0) | (waits ? RECORD_ACK : 0);
 	uint32_t bytes = record_bytes(message->length, flags);
 	uint8_t *record;

@@ -72,8 +72,7 @@ void rma_end_data(struct tcp_ep *ep, int err)
 	const struct tcp_read *read = rma_oldest(ep);
 
 	ep->reads_head++;
-	if (read->flags)
-		cq_push_done(ep->base.tx_cq, read->context, read->flags, err);
+	tcp_report(ep, read->context, read->flags, err);
 }
 
 void rma_flush(struct tcp_ep *ep, int err)
@@ -90,7 +89,9 @@ void rma_flush(struct tcp_ep *ep, int err)
 
 static uint64_t completion_of(const struct tcp_ep *ep, uint64_t flags, uint64_t kind)
 {
-	return !ep->base.tx_selective || flags & FI_COMPLETION ? FI_RMA | kind : 0;
+	bool completes = !ep->base.tx_selective || flags & FI_COMPLETION;
+
+	return FI_RMA | kind | (completes ? 0 : TCP_IF_FAILED);
 }
 
 /* A read takes a place among the sends, so that the queue has room if it fails. */
@@ -159,9 +160,9 @@ static ssize_t read_it(struct fid_ep *fid, const struct tcp_message *access)
 	return 0;
 }
 
-/* data: for FI_REMOTE_CQ_DATA. */
+/* data: for FI_REMOTE_CQ_DATA. is_inject: nothing reports how it ends. */
 static ssize_t write_it(struct fid_ep *fid, struct tcp_message access, uint64_t data,
-			bool completes)
+			bool is_inject)
 {
 	if (access.count > PROV_IOV_MAX ||
 	    (access.flags & FI_INJECT && access.length > TCP_INJECT_MAX))
@@ -169,7 +170,7 @@ static ssize_t write_it(struct fid_ep *fid, struct tcp_message access, uint64_t 
 	access.frame.kind = WIRE_WRITE;
 	access.frame.flags = access.flags & FI_REMOTE_CQ_DATA ? WIRE_HAS_DATA : 0;
 	access.frame.data = data;
-	if (completes)
+	if (!is_inject)
 		access.completion = completion_of(ep_of(fid), access.flags, FI_WRITE);
 	return tcp_send_message(ep_of(fid), &access);
 }
@@ -180,10 +181,9 @@ static ssize_t write_it(struct fid_ep *fid, struct tcp_message access, uint64_t 
 #define WRITE_FLAGS (PROV_TX_FLAGS | PROV_SEND_FLAGS | TCP_OP_FLAGS)
 #define READ_FLAGS  (WRITE_FLAGS & ~(FI_INJECT | FI_REMOTE_CQ_DATA))
 
-/* The endpoint's default flags, without those that a call names. */
 static uint64_t default_flags(struct fid_ep *fid)
 {
-	return ep_of(fid)->base.tx_flags & ~(FI_INJECT | FI_REMOTE_CQ_DATA);
+	return ep_of(fid)->base.tx_flags;
 }
 
 static ssize_t read_message(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
@@ -218,7 +218,7 @@ static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_rma *msg, u
 
 	if (plx_unlikely(flags & ~WRITE_FLAGS))
 		return -FI_EBADFLAGS;
-	return access_of_message(msg, flags, &access) ? write_it(fid, access, msg->data, true)
+	return access_of_message(msg, flags, &access) ? write_it(fid, access, msg->data, false)
 						      : -FI_EINVAL;
 }
 
@@ -226,7 +226,7 @@ static ssize_t write_pieces(struct fid_ep *fid, const struct iovec *iov, void **
 			    fi_addr_t destination, uint64_t address, uint64_t key, void *context)
 {
 	return write_it(fid, access_of(iov, count, address, key, context, default_flags(fid)), 0,
-			true);
+			false);
 }
 
 static ssize_t write_buffer(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
@@ -234,8 +234,7 @@ static ssize_t write_buffer(struct fid_ep *fid, const void *buf, size_t length, 
 {
 	struct iovec iov = {(void *)(uintptr_t)buf, length};
 
-	return write_it(fid, access_of(&iov, 1, address, key, context, flags), data,
-			!(flags & FI_INJECT));
+	return write_it(fid, access_of(&iov, 1, address, key, context, flags), data, false);
 }
 
 static ssize_t write_one(struct fid_ep *fid, const void *buf, size_t length, void *desc,
@@ -252,17 +251,24 @@ static ssize_t write_data(struct fid_ep *fid, const void *buf, size_t length, vo
 			    default_flags(fid) | FI_REMOTE_CQ_DATA);
 }
 
+static ssize_t inject_buffer(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
+			     uint64_t address, uint64_t key, uint64_t flags)
+{
+	struct iovec iov = {(void *)(uintptr_t)buf, length};
+
+	return write_it(fid, access_of(&iov, 1, address, key, NULL, FI_INJECT | flags), data, true);
+}
+
 static ssize_t inject_one(struct fid_ep *fid, const void *buf, size_t length, fi_addr_t destination,
 			  uint64_t address, uint64_t key)
 {
-	return write_buffer(fid, buf, length, 0, address, key, NULL, FI_INJECT);
+	return inject_buffer(fid, buf, length, 0, address, key, 0);
 }
 
 static ssize_t inject_data(struct fid_ep *fid, const void *buf, size_t length, uint64_t data,
 			   fi_addr_t destination, uint64_t address, uint64_t key)
 {
-	return write_buffer(fid, buf, length, data, address, key, NULL,
-			    FI_INJECT | FI_REMOTE_CQ_DATA);
+	return inject_buffer(fid, buf, length, data, address, key, FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_rma tcp_rma_ops = {

@@ -37,8 +37,7 @@ static void send_done(struct tcp_ep *ep, int err)
 	const struct tcp_send *send = send_at(ep, ep->base.tx_head++);
 
 	ep->answers -= send->mr != NULL;
-	if (send->flags)
-		cq_push_done(ep->base.tx_cq, send->context, send->flags, err);
+	tcp_report(ep, send->context, send->flags, err);
 }
 
 /* Make room for one more. Return: 0; -FI_ENOMEM. */
@@ -289,9 +288,10 @@ static inline bool is_full(const struct tcp_ep *ep)
 }
 
 /* Return: whether its completion has a place in the queue, even if everything in flight fails. */
-static inline bool may_complete(const struct tcp_ep *ep)
+static inline bool may_complete(const struct tcp_ep *ep, uint64_t completion)
 {
-	return cq_has_room(ep->base.tx_cq) && under_way(ep) < ep->base.tx_size;
+	return under_way(ep) < ep->base.tx_size &&
+	       (plx_likely(cq_has_room(ep->base.tx_cq)) || completion & TCP_IF_FAILED);
 }
 
 static inline bool is_too_much(const struct tcp_ep *ep)
@@ -350,8 +350,9 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 		return ep_refuses(&ep->base);
 	if (plx_unlikely(message->length > WIRE_LENGTH_MAX))
 		return -FI_EMSGSIZE;
-	if (plx_unlikely(!message->mr && (is_full(ep) || (message->length && is_too_much(ep)) ||
-					  (message->completion && !may_complete(ep)))))
+	if (plx_unlikely(!message->mr &&
+			 (is_full(ep) || (message->length && is_too_much(ep)) ||
+			  (message->completion && !may_complete(ep, message->completion)))))
 		return -FI_EAGAIN;
 	/* Completions are in the order of their sends. */
 	if (!copied || plx_unlikely(message->completion && has_sends(ep)))
@@ -369,7 +370,7 @@ ssize_t tcp_send_message(struct tcp_ep *ep, const struct tcp_message *message)
 	if (kept)
 		keep(ep, message, copied);
 	else if (message->completion)
-		cq_push_done(ep->base.tx_cq, message->context, message->completion, 0);
+		tcp_report(ep, message->context, message->completion, 0);
 	launch(ep, message->flags & FI_MORE);
 	return 0;
 }
@@ -400,9 +401,12 @@ static inline ssize_t send_it(struct prov_ep *ep, const struct prov_message *mes
 		.length = message->length,
 		.context = message->context,
 		.flags = message->flags,
-		.completion = message->wants_completion ? FI_SEND | FI_MSG : 0,
 	};
 
+	if (!message->is_inject)
+		sent.completion = FI_SEND | FI_MSG;
+	if (plx_unlikely(!message->is_inject && !message->wants_completion))
+		sent.completion |= TCP_IF_FAILED;
 	return tcp_send_message((struct tcp_ep *)ep, &sent);
 }
 

@@ -84,6 +84,10 @@ enum tcp_breach {
 	TCP_BREACH_COUNT,
 };
 
+/* With the flags of a completion, which has 32 bits for them: the operation completes only if it
+ * fails. */
+#define TCP_IF_FAILED (UINT64_C(1) << 63)
+
 /* A send from the caller's memory, or one that completes. Bytes of the endpoint's block come
  * first. */
 struct tcp_send {
@@ -92,7 +96,7 @@ struct tcp_send {
 	struct iovec pieces[PROV_IOV_MAX];
 	struct prov_mr *mr; /* owner of the memory; NULL: the caller */
 	void *context;
-	uint64_t flags; /* of its completion; 0: none */
+	uint64_t flags; /* of its completion, perhaps with TCP_IF_FAILED; 0: none */
 };
 
 /* A read in flight: where its answer goes. */
@@ -101,7 +105,7 @@ struct tcp_read {
 	uint32_t piece_count;
 	uint32_t length;
 	void *context;
-	uint64_t flags; /* of its completion; 0: none */
+	uint64_t flags; /* of its completion, perhaps with TCP_IF_FAILED */
 };
 
 struct tcp_ep {
@@ -267,7 +271,7 @@ struct tcp_message {
 	struct prov_mr *mr; /* owner of the memory; NULL: the caller */
 	void *context;
 	uint64_t flags;      /* of the operation */
-	uint64_t completion; /* its flags; 0: none wanted */
+	uint64_t completion; /* its flags, perhaps with TCP_IF_FAILED; 0: none */
 };
 
 /* Return: 0; -FI_EAGAIN; -FI_ENOTCONN; -FI_ENOMEM; -FI_EMSGSIZE. */
@@ -285,6 +289,13 @@ enum tcp_breach rma_answer(struct tcp_ep *ep, bool *stalled_out);
 void rma_end_write(struct tcp_ep *ep);
 void rma_end_data(struct tcp_ep *ep, int err); /* err: of its completion; or 0 */
 void rma_flush(struct tcp_ep *ep, int err);
+
+/* The end of a send or a read. flags: of its completion; or 0. err: 0, or why it failed. */
+static inline void tcp_report(struct tcp_ep *ep, void *context, uint64_t flags, int err)
+{
+	if (flags && (err || !(flags & TCP_IF_FAILED)))
+		cq_push_done(ep->base.tx_cq, context, flags, err);
+}
 
 /* Sends and reads in flight; all of them may complete in error at once. */
 static inline uint32_t under_way(const struct tcp_ep *ep)
