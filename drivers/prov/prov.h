@@ -16,7 +16,8 @@
  *
  * Threads: FI_THREAD_DOMAIN. One thread at a time calls a domain, its objects, and the EQs that its
  * endpoints are bound to. Progress is manual: all work happens inside fi_cq_read and fi_eq_read (or
- * inside waits for them). Nothing blocks. */
+ * inside waits for them). Nothing blocks, except that closing may wait, as plx_tcp does for
+ * injected messages. */
 #ifndef PROV_H
 #define PROV_H
 

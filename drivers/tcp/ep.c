@@ -2,7 +2,11 @@
 /* Endpoints: ending and closing. */
 #include "tcp.h"
 
+#include <poll.h>
 #include <stdlib.h>
+
+#define LINGER_NS       PLX_NS_PER_S /* that a domain waits for closing endpoints, in every ... */
+#define LINGER_EVERY_NS (10 * PLX_NS_PER_S)
 
 static void posted(struct prov_ep *base)
 {
@@ -11,6 +15,47 @@ static void posted(struct prov_ep *base)
 }
 
 /* Ending --------------------------------------------------------------------------------------- */
+
+/* Until when a closing endpoint may wait. However many close, the thread continues soon. */
+static uint64_t linger_end_ns(struct tcp_domain *domain)
+{
+	uint64_t now_ns = queue_now_ns();
+
+	if (!domain->lingered_ns || now_ns - domain->lingered_ns >= LINGER_EVERY_NS)
+		domain->lingered_ns = now_ns;
+	return domain->lingered_ns + LINGER_NS;
+}
+
+/* Until the socket has taken everything. */
+static void linger(struct tcp_ep *ep)
+{
+	struct pollfd pollfd = {.fd = ep->base.source.fd, .events = POLLOUT};
+	uint64_t end_ns = linger_end_ns(domain_of(ep));
+	int left_ms;
+
+	while (ep->queued_bytes && !ep->send_failed && (left_ms = queue_left_ms(end_ns)) > 0) {
+		poll(&pollfd, 1, left_ms);
+		tcp_send_queued(ep);
+	}
+}
+
+/* What has completed is in the kernel, which sends it after the socket is closed. Sends in flight
+ * are cancelled. */
+void tcp_ep_send_rest(struct tcp_ep *ep)
+{
+	if (ep->queued_bytes && !ep->is_blocked)
+		tcp_send_queued(ep);
+	if (ep->queued_bytes && ep->has_injected && !domain_of(ep)->gathers)
+		linger(ep);
+}
+
+/* Received bytes left unread would reset the connection when its socket is closed, and the peer
+ * might lose what the kernel has not sent yet. This drops them without a copy. */
+static void drop_unread(struct tcp_ep *ep)
+{
+	if (ep->base.source.fd >= 0 && !domain_of(ep)->gathers)
+		tcp_sys.recv(ep->base.source.fd, NULL, INT32_MAX, MSG_DONTWAIT | MSG_TRUNC);
+}
 
 static void flush(struct tcp_ep *ep)
 {
@@ -62,8 +107,9 @@ static void ep_close(struct prov_ep *base)
 {
 	struct tcp_ep *ep = (struct tcp_ep *)base;
 
-	if (base->state == EP_CONNECTED && ep->queued_bytes && !ep->is_blocked)
-		tcp_send_queued(ep);
+	if (base->state == EP_CONNECTED)
+		tcp_ep_send_rest(ep);
+	drop_unread(ep);
 	tcp_ep_disconnect(base);
 	if (base->enabled)
 		flush(ep);

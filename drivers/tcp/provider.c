@@ -67,7 +67,7 @@ static void read_params(void)
 #define PROVIDER_COMM_CAPS        (FI_LOCAL_COMM | FI_REMOTE_COMM)
 /* Reads are not ordered before later sends. */
 #define PROVIDER_ORDER (FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_WAS | FI_ORDER_WAW)
-/* A send completes when the kernel or this side has copied all of it. */
+/* A send completes when the kernel has all of it, which is both of the common levels. */
 #define PROVIDER_OP_FLAGS    TCP_OP_FLAGS
 #define PROVIDER_INJECT_MAX  TCP_INJECT_MAX
 #define PROVIDER_MESSAGE_MAX WIRE_LENGTH_MAX

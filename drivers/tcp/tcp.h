@@ -88,8 +88,7 @@ enum tcp_breach {
  * fails. */
 #define TCP_IF_FAILED (UINT64_C(1) << 63)
 
-/* A send from the caller's memory, or one that completes. Bytes of the endpoint's block come
- * first. */
+/* A send that the kernel does not have yet. Bytes of the endpoint's block come first. */
 struct tcp_send {
 	uint32_t staged; /* block bytes before the pieces: a header, and earlier frames */
 	uint32_t piece_count, piece;
@@ -131,6 +130,7 @@ struct tcp_ep {
 	/* Sending. */
 	bool is_queued, is_blocked; /* in the domain's list; its socket had no room */
 	bool send_failed;           /* ... and never will have */
+	bool has_injected;          /* messages whose loss nothing reports */
 	uint32_t first_poll;        /* the domain's `polls` when it last sent at once */
 	uint32_t tail_staged;       /* bytes of `out` after the last of `sends` */
 	struct block *out;
@@ -172,10 +172,13 @@ struct tcp_domain {
 	LIST_HEAD(tcp_all_eps, tcp_ep) eps; /* connected endpoints */
 	uint32_t polls;                     /* modulo 2^32 */
 	uint32_t blocked_count;             /* endpoints whose socket has no room */
+	uint64_t lingered_ns;               /* when a closing endpoint began to wait; 0: never */
 	struct plx_log_limit log_limit;
 	uint64_t breaches[TCP_BREACH_COUNT]; /* connections closed for each breach */
-	/* Sends after the first since a poll wait for the next poll, as if each had FI_MORE. For
-	 * lib/fabric, which polls each turn and sends many messages per turn. */
+	/* For lib/fabric, which polls each turn, sends many messages per turn, and closes a link
+	 * only once both sides agree: sends after the first since a poll wait for the next poll, as
+	 * if each had FI_MORE. Copied messages are complete although the kernel does not have them,
+	 * and closing waits for nothing. */
 	bool gathers;
 };
 
@@ -222,6 +225,8 @@ void poll_wait(struct tcp_ep *ep); /* it stalled: continue once there is a recei
 /* ep.c ------------------------------------------------------------------------------------- */
 
 extern const struct prov_ep_ops tcp_ep_ops;
+/* Call before its socket is shut down: sends what is queued, as far as closing may wait for it. */
+void tcp_ep_send_rest(struct tcp_ep *ep);
 /* Nothing more arrives: flushes posted operations and reports to the application. */
 void tcp_ep_finish(struct tcp_ep *ep);
 /* Nothing more is taken from the peer; tcp_ep_finish comes next. */

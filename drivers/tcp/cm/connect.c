@@ -149,9 +149,9 @@ void tcp_ep_shutdown(struct prov_ep *base)
 {
 	struct tcp_ep *ep = (struct tcp_ep *)base;
 
-	if (ep->queued_bytes && !ep->is_blocked)
-		tcp_send_queued(ep);
-	tcp_sys.shutdown(base->source.fd, SHUT_RDWR);
+	tcp_ep_send_rest(ep);
+	/* Not SHUT_RD too: what the peer still sends would reset the connection. */
+	tcp_sys.shutdown(base->source.fd, SHUT_WR);
 	tcp_ep_finish(ep);
 }
 
