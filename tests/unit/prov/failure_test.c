@@ -292,8 +292,8 @@ static ssize_t write_with_data(size_t length, uintptr_t i)
 
 static const size_t inject_lengths[] = {1, 64, 1000, 4096, 4097, 8192, 8193, 20000, 100000, LARGE};
 
-/* Refused above the limit of fi_inject, where libfabric's tcp ignores the flag. Otherwise the memory
- * may change at once. */
+/* Refused above the limit of fi_inject, where libfabric's tcp ignores the flag. Otherwise the
+ * memory may change at once. */
 static bool is_injected(operation *start, size_t length)
 {
 	bool fits = length <= a->info->tx_attr->inject_size;
