@@ -41,6 +41,10 @@ slice model 170 'tests/model lib/ring lib/lcore drivers/shm' \
 	'the Spin models, and each of their steps removed' tests/model/mutate.sh
 slice tidy 300 'lib drivers apps' 'clang-tidy on all files' tidy lib drivers apps
 slice stress 240 'tests/stress lib drivers' 'stress tests, plain and with both sanitizers' stress
+slice ends 600 'tests/unit/ends lib/lcore lib/fabric lib/rpc lib/netio lib/session' \
+	'each call that ends something, in each callback, under both sanitizers' ends
+slice storm 1800 'tests/stress lib/fabric drivers' \
+	'500 000 messages on 100 000 links of each provider, whose callbacks do anything, under both sanitizers' storm
 slice sleeps 240 'drivers/prov drivers/shm drivers/tcp' '10^6 sleeps over plx_shm and over plx_tcp' sleeps
 slice asan-unit 260 'tests/unit lib drivers' 'all unit tests under AddressSanitizer' asan --suite unit
 slice tsan-unit 320 'tests/unit lib drivers' 'all unit tests under ThreadSanitizer' tsan --suite unit
@@ -267,6 +271,18 @@ stress()
 {
 	sanitizer_jobs=1
 	nightly_tests --num-processes 1 --suite stress && tsan --suite stress && asan --suite stress
+}
+
+ends()
+{
+	asan --suite ends && tsan --suite ends
+}
+
+storm()
+{
+	export PLX_TEST_SOAK=1
+	sanitizer_jobs=1
+	asan stress/link_storm_{tcp,shm,auto} && tsan stress/link_storm_{tcp,shm,auto}
 }
 
 sleeps()

@@ -31,7 +31,7 @@ enum ends_place {
 enum ends_outcome {
 	ENDS_WORKS,   /* at once: no callback of the object follows */
 	ENDS_CALLS,   /* the same, but some run inside the call */
-	ENDS_DEFERS,  /* the loop does it after the callback, which may go on using the object */
+	ENDS_DEFERS,  /* the loop does it after the callback, which may still use the object */
 	ENDS_REFUSES, /* -EBUSY, and nothing has changed */
 };
 
