@@ -16,7 +16,7 @@ struct plx_eal_conf;
 /* The event loop --------------------------------------------------------------------------- */
 
 struct netio_eventloop {
-	void (*cb_init)(void); /**< called first by netio_run; NULL: nothing */
+	void (*cb_init)(void); /**< the first callback of netio_run; NULL: none */
 	/* Private. */
 	struct plx_signal terminate;
 	uint32_t lcore_id;
@@ -24,6 +24,7 @@ struct netio_eventloop {
 	PLX_ATOMIC(bool) running;
 	PLX_ATOMIC(bool) terminated;
 	bool draining;
+	bool ending; /* by netio_fini */
 	struct {
 		struct netio_connection *lh_first; /* a list of <sys/queue.h> */
 	} connections;
@@ -47,12 +48,14 @@ int netio_init(struct netio_context *ctx);
 int netio_init_conf(struct netio_context *ctx, const struct plx_eal_conf *conf);
 
 /** Undo netio_init. Before it, stop the loop's signals, timers and descriptors: their callbacks
- * may run while this waits for connections to close. Remaining sockets end as by their own _fini.
- * Takes at most PLX_CLOSE_NS, of which connections have 4 s, whatever the peers do. If the process
- * exits without this, its peers see it as a crash. Accepts a context that is zeroed or whose set-up
- * failed. Return: 0; -EPERM another thread's; -EBUSY inside its loop; -ETIMEDOUT a peer did not
- * take all in that time, and the rest is lost, or an lcore has not ended: a second call then tries
- * again. */
+ * may run while this waits for connections to close. Remaining sockets end as by their own _fini,
+ * which may still be called, and none can be set up. A program with plx_eal_init calls this before
+ * plx_eal_fini. Takes at most PLX_CLOSE_NS, of which connections have 4 s, whatever the peers do.
+ * If the process exits without this, its peers see it as a crash. Accepts a context that is zeroed
+ * or whose set-up failed.
+ * Return: 0; -EPERM another thread's, -EBUSY in a callback of this lcore: nothing was done;
+ * -ETIMEDOUT a peer did not take all in that time, and the rest is lost, or an lcore has not ended:
+ * a second call then tries again. */
 int netio_fini(struct netio_context *ctx);
 
 /** netio_init and netio_fini for a loop without a context. */
@@ -62,7 +65,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop);
 /** Call cb_init, then run the loop until netio_terminate or plx_stop. Programs that call
  * plx_stop_on_signals get plx_stop from SIGINT and SIGTERM. May be called again; after plx_stop it
  * returns at once until the lcores are set up anew.
- * Return: 0; -EINVAL not set up; -EPERM another thread's; -EBUSY inside it. */
+ * Return: 0; -EINVAL not set up; -EPERM another thread's; -EBUSY in a callback of this lcore. */
 int netio_run(struct netio_eventloop *evloop);
 
 /** Make netio_run return at the end of this turn. Other callbacks of the turn may run first.
@@ -77,7 +80,8 @@ void netio_terminate(struct netio_eventloop *evloop);
  * Spread connections (enum netio_spread) are included: those of its sockets on other lcores, whose
  * loops must turn meanwhile, and those of other loops' sockets on this lcore.
  * timeout_ns: for everything. Messages that a peer does not take in PLX_CLOSE_NS (5 s) are lost.
- * Return: 0; -EBUSY inside netio_run; -ETIMEDOUT some are still open; -EINVAL; -EPERM. */
+ * Return: 0; -EBUSY in a callback of this lcore, nothing was done; -ETIMEDOUT some are still open;
+ * -EINVAL; -EPERM. */
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns);
 
 /** Call fn(arg) in the loop.
@@ -108,7 +112,7 @@ int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signa
 void netio_signal_fire(struct netio_signal *signal);
 
 /** cb does not run after this, even if it was fired. Allowed inside cb, which may then free the
- * signal. Accepts a zeroed one. */
+ * signal, and before netio_fini. Accepts a zeroed one. */
 void netio_signal_fini(struct netio_signal *signal);
 
 /* Timers ----------------------------------------------------------------------------------- */
@@ -158,7 +162,8 @@ int netio_fd_init(struct netio_eventloop *evloop, struct netio_fd *watch, int fd
 /** Change the events. Return: 0; -EINVAL; -ENOMEM. */
 int netio_fd_modify(struct netio_fd *watch, uint32_t events);
 
-/** cb does not run after this. Allowed inside cb. Accepts a zeroed one. */
+/** cb does not run after this. Allowed inside cb, which may then free the watch, and before
+ * netio_fini. Accepts a zeroed one. */
 void netio_fd_fini(struct netio_fd *watch);
 
 PLX_END_DECLS

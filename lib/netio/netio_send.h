@@ -32,7 +32,7 @@ struct netio_send_socket {
 };
 
 /** attr: NULL for the defaults.
- * Return: 0; -EINVAL; -ENOMEM; -EPERM another thread's loop. */
+ * Return: 0; -EINVAL; -ENOMEM; -EPERM another thread's loop; -ESHUTDOWN during netio_fini. */
 int netio_send_socket_init(struct netio_eventloop *evloop, struct netio_send_socket *socket,
 			   const struct netio_connect_attr *attr);
 

@@ -37,6 +37,20 @@ int netio_check(const struct netio_eventloop *evloop, const char *what)
 	return 0;
 }
 
+/* Check that the loop may run, or end, here. Return: as netio_check; -EBUSY in a callback; logged.
+ */
+static int check_outside(const struct netio_eventloop *evloop, const char *what)
+{
+	int rc = netio_check(evloop, what);
+
+	if (rc || !plx_loop_in_turn())
+		return rc;
+	return netio_fail(EBUSY,
+			  "%s: inside a callback; call netio_terminate, or plx_loop_quit in "
+			  "plx_loop_run, and do it when the loop has returned",
+			  what);
+}
+
 int netio_check_open(const struct netio_eventloop *evloop, const char *what)
 {
 	if (!evloop->draining)
@@ -52,6 +66,8 @@ void *netio_allocate(struct netio_eventloop *evloop, const char *what, size_t by
 	void *state = NULL;
 
 	*rc_out = netio_check(evloop, what);
+	if (*rc_out == 0 && evloop->ending)
+		*rc_out = netio_fail(ESHUTDOWN, "%s: netio_fini is ending this loop", what);
 	if (*rc_out == 0 && posix_memalign(&state, PLX_CACHE_LINE, bytes) != 0)
 		*rc_out = netio_fail(ENOMEM, "%s: out of memory", what);
 	return *rc_out ? NULL : memset(state, 0, bytes);
@@ -148,27 +164,33 @@ static bool are_all_closed(void *evloop)
 	return is_closed(evloop) && !is_sending && !connection_close_all(evloop, WIRE_SUBSCRIBER);
 }
 
+/* Also if a C++ callback throws: see lib/lcore/loop/loop.c. */
+static void stop_draining(struct netio_eventloop **evloop)
+{
+	(*evloop)->draining = false;
+}
+
 int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 {
-	int rc = netio_check(evloop, "netio_drain");
+	int rc = check_outside(evloop, "netio_drain");
 
 	if (rc)
 		return rc;
-	if (evloop->running || evloop->draining)
-		return netio_fail(EBUSY, "netio_drain: inside the loop; call "
-					 "netio_terminate, and do it after netio_run");
+
+	struct netio_eventloop *draining PLX_CLEANUP(stop_draining) = evloop;
+
 	evloop->draining = true;
 	rc = plx_loop_until(are_all_closed, evloop, timeout_ns);
-	evloop->draining = false;
 	if (rc == -ETIMEDOUT)
 		plx_fail(ETIMEDOUT, "netio_drain: some connections do not close");
 	return netio_logged(rc);
 }
 
+/* Each step may be repeated: netio_process_leave may fail, and C++ callbacks may throw. */
 int netio_eventloop_fini(struct netio_eventloop *evloop)
 {
-	uint64_t began_ns = plx_now_ns(), waited_ns;
-	char late[PLX_ADDRESS_MAX];
+	uint64_t began_ns = plx_now_ns();
+	char lost[PLX_ADDRESS_MAX + 120];
 	int rc, closing;
 
 	if (!evloop->ready)
@@ -177,27 +199,25 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		evloop->ready = false;
 		return netio_process_leave();
 	}
-	rc = netio_check(evloop, "netio_fini");
+	rc = check_outside(evloop, "netio_fini");
 	if (rc)
 		return rc;
-	if (evloop->running)
-		return netio_fail(EBUSY, "netio_fini: inside netio_run; call "
-					 "netio_terminate, and do it after netio_run");
 	plx_signal_fini(&evloop->terminate);
-	evloop->draining = true;
+	evloop->ending = true;
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
 	closing = plx_loop_until(is_closed, evloop, CLOSING_NS); /* it takes turns of the loop */
-	waited_ns = plx_now_ns() - began_ns;
-	snprintf(late, sizeof(late), "%s", plx_session_closing() ?: "another loop's peer");
+	if (closing) {
+		snprintf(lost, sizeof(lost),
+			 "%s, and perhaps others, did not agree to close within %.1f s; what they "
+			 "had not taken is lost",
+			 plx_session_closing() ?: "another loop's peer",
+			 (double)(plx_now_ns() - began_ns) / 1e9);
+		netio_fail(-closing, "netio_fini: %s", lost);
+	}
 	rc = netio_logged(netio_process_leave());
 	evloop->ready = rc != 0;
-	if (rc || !closing)
-		return rc;
-	return netio_fail(-closing,
-			  "netio_fini: %s, and perhaps others, did not agree to close within %.1f "
-			  "s; what they had not taken is lost",
-			  late, (double)waited_ns / 1e9);
+	return rc || !closing ? rc : plx_fail(-closing, "netio_fini: %s", lost);
 }
 
 int netio_fini(struct netio_context *ctx)
@@ -205,28 +225,32 @@ int netio_fini(struct netio_context *ctx)
 	return netio_eventloop_fini(&ctx->evloop);
 }
 
-/* Runs even if a C++ callback throws: see lib/lcore/loop/loop.c. */
+/* As stop_draining. */
 static void leave_run(struct netio_eventloop **evloop)
 {
 	(*evloop)->running = false;
 	(*evloop)->terminated = false;
 }
 
+static void call_init(void *arg)
+{
+	struct netio_eventloop *evloop = arg;
+
+	evloop->cb_init();
+}
+
 int netio_run(struct netio_eventloop *evloop)
 {
-	int rc = netio_check(evloop, "netio_run");
+	int rc = check_outside(evloop, "netio_run");
 
 	if (rc)
 		return rc;
-	if (evloop->running)
-		return netio_fail(EBUSY, "netio_run: it runs already; return from the "
-					 "callback instead");
 
 	struct netio_eventloop *running PLX_CLEANUP(leave_run) = evloop;
 
 	evloop->running = true;
 	if (evloop->cb_init)
-		evloop->cb_init();
+		plx_loop_run_inside(call_init, evloop);
 	rc = netio_logged(lcore_loop_begin());
 	/* netio_terminate in a signal handler: before this look, or noticed by the run. */
 	return rc || evloop->terminated ? rc : netio_logged(lcore_loop_run());

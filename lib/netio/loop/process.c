@@ -97,10 +97,10 @@ int netio_process_leave(void)
 
 	if (plx_is_forked())
 		return plx_eal_fini();
-	if (!is_ours() || --entered > 0)
+	if (!is_ours())
 		return 0;
-	rc = plx_eal_fini();
-	if (rc)
-		entered = 1; /* so that it can be retried */
+	rc = entered > 1 ? 0 : plx_eal_fini();
+	if (rc == 0)
+		entered--;
 	return rc;
 }

@@ -89,6 +89,31 @@ TEST(a_watch_may_end_in_its_callback)
 	run_expecting(1);
 }
 
+static struct netio_fd other;
+
+/* Both are due: the first one to be called takes the events of both. */
+static void take_events(int from, uint32_t events, void *data)
+{
+	calls++;
+	assert_int_equal(netio_fd_modify(&watch, 0), 0);
+	assert_int_equal(netio_fd_modify(&other, 0), 0);
+	netio_post(&ctx.evloop, terminate, NULL);
+}
+
+TEST(events_that_were_taken_out_are_not_reported)
+{
+	int other_fd = eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
+
+	assert_true(other_fd >= 0);
+	other.cb = take_events;
+	begin(EPOLLOUT);
+	watch.cb = take_events;
+	assert_int_equal(netio_fd_init(&ctx.evloop, &other, other_fd, EPOLLIN), 0);
+	run_expecting(1);
+	netio_fd_fini(&other);
+	close(other_fd);
+}
+
 static void *init_elsewhere(void *arg)
 {
 	*(int *)arg = netio_fd_init(&ctx.evloop, &watch, fd, EPOLLIN);
