@@ -100,7 +100,7 @@ struct netio_signal {
 	struct netio_eventloop *evloop;
 	struct plx_signal fired;
 	uint64_t backlog;
-	bool *gone;
+	struct netio_signal **called; /* while cb runs */
 };
 
 /** Return: 0; -EINVAL the loop was not set up. */

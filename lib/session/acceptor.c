@@ -80,33 +80,41 @@ static void destroy(struct plx_session *accepted)
 		free_acceptor(acceptor);
 }
 
+/* Also if a C++ callback throws. */
+static void destroy_finished(struct plx_session **finished)
+{
+	if (*finished)
+		destroy(*finished);
+}
+
 bool plx_accepted_finish(struct plx_session *accepted)
 {
-	struct plx_acceptor *acceptor = accepted->acceptor;
-	bool is_there;
+	struct plx_session *finished PLX_CLEANUP(destroy_finished) = accepted;
+	const struct plx_acceptor *acceptor = accepted->acceptor;
 
-	accepted->finishing = true;
+	accepted->finishing = true; /* a callback may release the acceptor */
 	if (!acceptor->released && acceptor->owner->closed)
 		acceptor->owner->closed(accepted);
-	is_there = !acceptor->released;
-	destroy(accepted);
-	return is_there;
+	return !acceptor->released;
 }
 
 void plx_accepted_on_close(struct plx_link *link, enum plx_link_reason reason, const char *text,
 			   void *user)
 {
-	struct plx_session *accepted = user;
+	struct plx_session *accepted = user, *finished PLX_CLEANUP(destroy_finished) = accepted;
 	const struct plx_acceptor_owner *owner;
+	bool is_all;
 
 	if (!accepted)
 		return;
 	owner = accepted->acceptor->owner;
 	plx_timer_stop(&accepted->timer);
 	accepted->link = NULL;
-	accepted->finishing = true; /* a callback may release the acceptor */
-	if (!owner->ended || owner->ended(accepted, link, reason, text) ||
-	    accepted->acceptor->released)
+	accepted->finishing = true; /* as above */
+	is_all = !owner->ended || owner->ended(accepted, link, reason, text) ||
+		 accepted->acceptor->released;
+	finished = NULL;
+	if (is_all)
 		plx_accepted_finish(accepted);
 	else
 		accepted->finishing = false;

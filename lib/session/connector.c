@@ -44,13 +44,17 @@ static void try_later(struct plx_connector *connector)
 		plx_timer_start(&connector->base.timer, next_wait_ns(connector));
 }
 
-void plx_connector_hold(struct plx_connector *connector)
+struct plx_connector *plx_connector_hold(struct plx_connector *connector)
 {
 	connector->holds++;
+	return connector;
 }
 
-void plx_connector_unhold(struct plx_connector *connector)
+/* Also if a C++ callback throws. */
+void plx_connector_unhold(struct plx_connector **held)
 {
+	struct plx_connector *connector = *held;
+
 	if (--connector->holds == 0 && connector->freed)
 		connector->owner->free(connector);
 }
@@ -62,11 +66,10 @@ static void report_refused(struct plx_connector *connector, enum plx_link_reason
 	const char *then = connector->state == PLX_CONNECTOR_WAITING ? "; trying again" : "";
 	bool is_new = !(connector->logged & 1u << reason);
 	enum plx_log_level level;
+	PLX_CONNECTOR_HOLD(connector);
 
 	connector->logged |= 1u << reason;
-	plx_connector_hold(connector);
 	level = connector->owner->refused(connector, reason, why) ? PLX_LOG_INFO : PLX_LOG_WARNING;
-	plx_connector_unhold(connector);
 	if (is_new)
 		plx_log(session_log, level, "%s%s", why, then);
 }
@@ -104,12 +107,13 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 		return;
 	}
 	try_later(connector);
-	plx_connector_hold(connector);
+
+	PLX_CONNECTOR_HOLD(connector);
+
 	if (is_closed)
 		connector->owner->closed(connector, reason, why);
 	else
 		report_refused(connector, reason, why);
-	plx_connector_unhold(connector);
 }
 
 /* The link ---------------------------------------------------------------------------------- */

@@ -14,10 +14,10 @@ void plx_session_fail(struct plx_session *session, const char *why)
 	if (session->failure)
 		return;
 	session->failure = why;
-	if (session->owner->failed)
-		session->owner->failed(session);
 	if (session->link)
 		plx_link_abort(session->link);
+	if (session->owner->failed) /* last: callbacks may run, and a C++ one may throw */
+		session->owner->failed(session);
 }
 
 static void close_link(struct plx_session *session)

@@ -28,7 +28,7 @@ struct plx_session_owner {
 	/* Before it closes: send what waits. Return: whether nothing is left; otherwise
 	 * plx_session_settled follows, or the link ends PLX_CLOSE_NS later. */
 	bool (*settle)(struct plx_session *session);
-	/* This side ends the link, or the owner is gone: deliver nothing more. */
+	/* This side has ended the link, or the owner is gone: deliver nothing more. */
 	void (*failed)(struct plx_session *session);
 };
 
@@ -142,9 +142,12 @@ void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason re
 void plx_connector_release(struct plx_connector *connector);
 /* The same, but its memory may be freed at once: the link closes without it. */
 void plx_connector_fini(struct plx_connector *connector);
-/* Keep its memory while callbacks may release it without a link, as around closed and refused. */
-void plx_connector_hold(struct plx_connector *connector);
-void plx_connector_unhold(struct plx_connector *connector);
+/* Keep its memory to the end of the scope, while callbacks may release it without a link, as around
+ * closed and refused. */
+#define PLX_CONNECTOR_HOLD(connector) \
+	struct plx_connector *held PLX_CLEANUP(plx_connector_unhold) = plx_connector_hold(connector)
+struct plx_connector *plx_connector_hold(struct plx_connector *connector);
+void plx_connector_unhold(struct plx_connector **held);
 
 const char *plx_connector_on_hello(struct plx_link *link, void *user);
 void plx_connector_on_open(struct plx_link *link, void *user);

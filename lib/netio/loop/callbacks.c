@@ -4,28 +4,33 @@
 
 #define CALLS_TURN_MAX 64 /* per signal; the rest runs in the next turn */
 
-/* A backlog fires the signal again to get another turn; that fire is not a call. */
+/* Also if a C++ callback throws. A backlog fires the signal again to get another turn. */
+static void stop_calling(struct netio_signal **called)
+{
+	struct netio_signal *signal = *called;
+
+	if (!signal)
+		return;
+	signal->called = NULL;
+	if (signal->backlog > 0)
+		plx_signal_fire(&signal->fired);
+}
+
 static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 {
 	struct netio_signal *signal = arg;
 	const struct netio_eventloop *evloop = signal->evloop;
-	uint64_t left = signal->backlog + fires - (signal->backlog > 0);
-	bool gone = false;
+	struct netio_signal *called PLX_CLEANUP(stop_calling) = signal;
 
-	signal->gone = &gone;
-	for (unsigned i = 0; i < CALLS_TURN_MAX && left > 0; i++) {
+	signal->called = &called;
+	signal->backlog += fires - (signal->backlog > 0); /* the fire for a backlog is no call */
+	for (unsigned i = 0; i < CALLS_TURN_MAX && called && signal->backlog > 0; i++) {
 		if (evloop->running && evloop->terminated)
 			break;
-		left--;
+		signal->backlog--;
 		if (signal->cb)
 			signal->cb(signal->data);
-		if (gone)
-			return;
 	}
-	signal->gone = NULL;
-	signal->backlog = left;
-	if (left > 0)
-		plx_signal_fire(fired);
 }
 
 int netio_signal_init(struct netio_eventloop *evloop, struct netio_signal *signal)
@@ -43,8 +48,8 @@ void netio_signal_fire(struct netio_signal *signal)
 
 void netio_signal_fini(struct netio_signal *signal)
 {
-	if (signal->gone)
-		*signal->gone = true;
+	if (signal->called)
+		*signal->called = NULL;
 	plx_signal_fini(&signal->fired);
 	signal->evloop = NULL;
 }

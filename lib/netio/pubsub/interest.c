@@ -249,7 +249,8 @@ static void lose(struct publisher *publisher, struct interest *interest)
 		TAILQ_INSERT_TAIL(&publisher->to_end, interest, link);
 		return;
 	}
-	interest->was_lost |= interest->state == INTEREST_ACTIVE;
+	interest->loss_due = interest->state == INTEREST_ACTIVE;
+	interest->was_lost |= interest->loss_due;
 	interest->state = INTEREST_NEW;
 	TAILQ_INSERT_TAIL(&publisher->to_request, interest, link);
 }
@@ -258,11 +259,12 @@ static void lose(struct publisher *publisher, struct interest *interest)
 static void report_lost(struct publisher *publisher, const char *why)
 {
 	for (uint32_t id = 0; publisher->connection.socket && id < publisher->interest_room; id++) {
-		const struct interest *interest = publisher->interests[id];
+		struct interest *interest = publisher->interests[id];
 		struct netio_subscription what;
 
-		if (!interest || interest->state != INTEREST_ACTIVE)
+		if (!interest || !interest->loss_due || interest->state != INTEREST_NEW)
 			continue;
+		interest->loss_due = false;
 		what = interest->what;
 		NOTIFY(netio_subscribe_socket, publisher, cb_subscription_lost, &what, why);
 	}
@@ -270,13 +272,13 @@ static void report_lost(struct publisher *publisher, const char *why)
 
 void publisher_lose_all(struct publisher *publisher, const char *why)
 {
-	report_lost(publisher, why);
 	TAILQ_INIT(&publisher->to_request);
 	TAILQ_INIT(&publisher->to_end);
 	plx_task_cancel(&publisher->report_task);
 	for (uint32_t id = 0; id < publisher->interest_room; id++)
 		if (publisher->interests[id])
 			lose(publisher, publisher->interests[id]);
+	report_lost(publisher, why);
 	publisher_report_ended(publisher);
 }
 

@@ -7,10 +7,22 @@
 
 static_assert(sizeof(struct publication) + PLX_LINK_OVERHEAD <= PLX_BUF_HEADROOM, "both fit");
 
+/* Also if a C++ callback throws. */
+static void stop_reporting(struct netio_publish_core **reporting)
+{
+	struct netio_publish_core *core = *reporting;
+
+	core->reporting = false;
+	if (core->freed)
+		publish_core_destroy(&core->acceptor.session);
+	else if (!STAILQ_EMPTY(&core->done))
+		plx_task_schedule(&core->report_task);
+}
+
 /* A callback may release the socket, and with it the core. */
 static void report_done(struct plx_task *task, void *arg)
 {
-	struct netio_publish_core *core = arg;
+	struct netio_publish_core *core PLX_CLEANUP(stop_reporting) = arg;
 	struct publication *publication;
 
 	core->reporting = true;
@@ -22,9 +34,6 @@ static void report_done(struct plx_task *task, void *arg)
 		publication_drop(publication);
 		CALL_USER(core->unbuffered, cb_msg_published, core->unbuffered, key, status);
 	}
-	core->reporting = false;
-	if (core->freed)
-		publish_core_destroy(&core->acceptor.session);
 }
 
 void publications_init(struct netio_publish_core *core)

@@ -128,8 +128,8 @@ static void on_failed(struct plx_session *session)
 {
 	struct subscriber *subscriber = (struct subscriber *)session;
 
-	requests_drop(subscriber);
 	pending_forget(subscriber_core(subscriber), subscriber);
+	requests_drop(subscriber, false);
 }
 
 static bool on_settle(struct plx_session *session)
@@ -164,6 +164,7 @@ static void on_free(struct plx_session *session)
 	struct subscriber *subscriber = (struct subscriber *)session;
 	struct netio_publish_core *core = subscriber_core(subscriber);
 
+	requests_drop(subscriber, true); /* what is left if a C++ callback threw */
 	core->stats.pages += subscriber->outbox.stats.pages;
 	core->stats.lost += subscriber->outbox.stats.messages_lost;
 	outbox_fini(&subscriber->outbox);

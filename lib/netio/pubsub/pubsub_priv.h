@@ -145,8 +145,8 @@ static inline bool subscriber_is_there(const struct subscriber *subscriber)
 const char *requests_received(struct accepted *accepted, struct plx_buf *message);
 /* The link has room: send the answer, then handle the requests that wait. */
 void requests_resume(struct subscriber *subscriber);
-/* Drop its subscriptions, requests and answer. */
-void requests_drop(struct subscriber *subscriber);
+/* Drop its subscriptions, requests and answer. silently: without callbacks. */
+void requests_drop(struct subscriber *subscriber, bool silently);
 
 /* publish_socket.c: No references remain. */
 void publish_core_destroy(struct plx_acceptor *session);
@@ -208,6 +208,7 @@ struct interest {
 	struct netio_subscription what;
 	enum interest_state state;
 	bool was_lost;   /* active before the connection ended */
+	bool loss_due;   /* the program must be told so */
 	bool answer_due; /* to the subscribe request */
 	uint32_t id;     /* its index in `interests` */
 	TAILQ_ENTRY(interest) link;

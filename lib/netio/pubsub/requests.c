@@ -284,7 +284,7 @@ void requests_resume(struct subscriber *subscriber)
 	}
 }
 
-void requests_drop(struct subscriber *subscriber)
+void requests_drop(struct subscriber *subscriber, bool silently)
 {
 	subscriber->answer_bytes = 0;
 	while (subscriber->requests)
@@ -294,6 +294,7 @@ void requests_drop(struct subscriber *subscriber)
 		struct change change;
 
 		change.status = unsubscribe(subscriber, id, &change.what);
-		notify(subscriber, &change);
+		if (!silently)
+			notify(subscriber, &change);
 	}
 }

@@ -25,11 +25,12 @@ static void close_if_unused(struct publisher *publisher)
 static void report(struct plx_task *task, void *arg)
 {
 	struct publisher *publisher = arg;
+	PLX_CONNECTOR_HOLD(&publisher->connection.session);
 
-	plx_connector_hold(&publisher->connection.session);
+	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
 	publisher_report_ended(publisher);
+	plx_task_cancel(task);
 	close_if_unused(publisher);
-	plx_connector_unhold(&publisher->connection.session);
 }
 
 static bool give(struct intake *intake, const struct netio_msg *msg)
@@ -81,8 +82,8 @@ static void on_opened(struct plx_connector *session)
 	struct publisher *publisher = (struct publisher *)session;
 
 	publisher->pub.provider = plx_link_provider(session->link);
-	notify_opened(session);
 	publisher_send_requests(publisher);
+	notify_opened(session);
 	close_if_unused(publisher);
 }
 
