@@ -18,9 +18,9 @@ PLX_BEGIN_DECLS
  * Messages arrive whole and in the order in which they were sent. The receiver may answer.
  *
  * Sockets belong to their loop's thread. Callbacks run there, and never inside a call into a
- * socket. Set them after _init; each may be NULL. They may call every function of every socket:
- * _fini of their own socket too, which ends its structs for single connections, and after which
- * they may free it. */
+ * socket. Set them after _init; each may be NULL. They may call every function of every socket.
+ * Even _fini of the socket that runs the callback: it ends the socket's structs for single
+ * connections, and the callback may then free the socket. */
 
 typedef uint64_t netio_tag_t;
 

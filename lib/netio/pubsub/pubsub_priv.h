@@ -208,7 +208,7 @@ struct interest {
 	struct netio_subscription what;
 	enum interest_state state;
 	bool was_lost;   /* active before the connection ended */
-	bool loss_due;   /* the program must be told so */
+	bool loss_due;   /* to be reported */
 	bool answer_due; /* to the subscribe request */
 	uint32_t id;     /* its index in `interests` */
 	TAILQ_ENTRY(interest) link;
