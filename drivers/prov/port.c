@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ports. The kernel keeps those of TCP apart from the names of plx_shm's listeners, but a client
  * tries both at one address. So a listener of either provider holds its port for both, except
- * within one process, which may listen with both. The kernel lists the listeners of a network
- * namespace with their inodes. Each program listens before it looks, so of two that start at once
- * at least one is refused. Without /proc none is. */
+ * within one process, which may listen with both. Names of plx_shm must not overlap either, as an
+ * address and the wildcard do; the kernel sees to that for TCP. The kernel lists the listeners of a
+ * network namespace with their inodes. Each program listens before it looks, so of two that start
+ * at once at least one is refused. Without /proc none is. */
 #include "base_internal.h"
 #include "prov.h"
 
@@ -157,6 +158,17 @@ static bool is_of_another_user(const struct prov *prov, const struct row *row)
 
 /* -------------------------------------------------------------------------------------------- */
 
+/* Whether that listener may be beside one of prov at the address. */
+static bool is_allowed(const struct prov *prov, bool is_shm, const char *address,
+		       const struct row *row)
+{
+	if (!overlaps(address, row->address))
+		return true;
+	if (is_shm && prov->same_host)
+		return strcmp(address, row->address) == 0 || is_of_another_user(prov, row);
+	return has_socket("self", row->inode) || (is_shm && is_of_another_user(prov, row));
+}
+
 static bool find_other(const struct prov *prov, const char *path,
 		       enum row_kind (*read)(const char *line, struct row *row_out),
 		       const char *address, struct row *row_out)
@@ -168,9 +180,8 @@ static bool find_other(const struct prov *prov, const char *path,
 
 	while (file && !found && kind != ROW_LAST && fgets(line, sizeof(line), file)) {
 		kind = read(line, row_out);
-		found = kind == ROW_LISTENER && overlaps(address, row_out->address) &&
-			!has_socket("self", row_out->inode) &&
-			(read == read_tcp || !is_of_another_user(prov, row_out));
+		found = kind == ROW_LISTENER &&
+			!is_allowed(prov, read == read_shm, address, row_out);
 	}
 	if (file)
 		fclose(file);
@@ -182,19 +193,17 @@ bool prov_port_is_taken(const struct prov *prov, const struct sockaddr *address,
 {
 	char text[ADDRESS_TEXT_BYTES], holder[80];
 	struct row row;
-	bool found;
+	bool by_shm;
 
 	address_format(address, text, sizeof(text));
-	if (prov->same_host)
-		found = find_other(prov, "/proc/thread-self/net/tcp", read_tcp, text, &row) ||
-			find_other(prov, "/proc/thread-self/net/tcp6", read_tcp, text, &row);
-	else
-		found = find_other(prov, "/proc/thread-self/net/unix", read_shm, text, &row);
-	if (!found)
+	by_shm = find_other(prov, "/proc/thread-self/net/unix", read_shm, text, &row);
+	if (!by_shm && (!prov->same_host ||
+			(!find_other(prov, "/proc/thread-self/net/tcp", read_tcp, text, &row) &&
+			 !find_other(prov, "/proc/thread-self/net/tcp6", read_tcp, text, &row))))
 		return false;
 	snprintf(why_out, size, "%s listens at %s %s; give another port, or 0 for a free one",
 		 holder_text(row.inode, holder, sizeof(holder)), row.address,
-		 prov->same_host ? "on TCP" : "over shared memory (" PROV_SHM_NAME ")");
+		 by_shm ? "over shared memory (" PROV_SHM_NAME ")" : "on TCP");
 	prov_log(prov->libfabric, FI_LOG_WARN, "%s is in use: %s", text, why_out);
 	return true;
 }

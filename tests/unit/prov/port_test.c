@@ -110,6 +110,21 @@ static void expect(const char *held, const char *wanted, bool is_refused)
 	stop(&listening);
 }
 
+PLX_TEST(an_address_and_the_wildcard_exclude_each_other)
+{
+	static const char *const pairs[][2] = {{"127.0.0.1", "0.0.0.0"}, {"0.0.0.0", "127.0.0.1"}};
+	struct listening first, second;
+	char port[8];
+
+	for (size_t i = 0; i < PLX_ARRAY_LEN(pairs); i++) {
+		assert_int_equal(listen_with(tested, pairs[i][0], NULL, &first), 0);
+		write_port(&first, port);
+		assert_int_equal(listen_with(tested, pairs[i][1], port, &second), -FI_EADDRINUSE);
+		stop(&second);
+		stop(&first);
+	}
+}
+
 PLX_TEST(a_port_is_held_for_the_other_provider)
 {
 	expect("127.0.0.1", "127.0.0.1", true);
