@@ -225,6 +225,13 @@ static void handle(struct plx_set *set, uint32_t event, const struct fi_eq_cm_en
 		close_on_shutdown(link, 0);
 }
 
+/* If a C++ callback has thrown, the next poll reads on. */
+static void read_again(struct plx_set **unread)
+{
+	if (*unread)
+		(*unread)->eq_due = true;
+}
+
 /* Take connection events: at most EVENTS_MAX, for at most TURN_BUDGET_NS. Return: the number
  * taken. */
 PLX_NOINLINE int eq_poll(struct plx_set *set)
@@ -233,6 +240,7 @@ PLX_NOINLINE int eq_poll(struct plx_set *set)
 		struct fi_eq_cm_entry cm;
 		uint8_t room[sizeof(struct fi_eq_cm_entry) + HELLO_BYTES_MAX];
 	} entry;
+	struct plx_set *unread PLX_CLEANUP(read_again) = set;
 	uint64_t end_ns = 0;
 	ssize_t rc = 0;
 	int count = 0;
@@ -253,5 +261,6 @@ PLX_NOINLINE int eq_poll(struct plx_set *set)
 	}
 	if (rc < 0 && rc != -FI_EAGAIN && rc != -FI_EAVAIL)
 		connect_failed_at_once(set, (int)-rc);
+	unread = NULL;
 	return count;
 }

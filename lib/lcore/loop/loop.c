@@ -176,6 +176,13 @@ bool loop_asked_to_stop(const struct loop *loop)
 	return has_quit(loop) || atomic_load_explicit(&lcore_stop.asked, memory_order_acquire);
 }
 
+/* What it takes belongs to no turn. */
+static void leave_inside(struct loop **loop)
+{
+	(*loop)->turn_tsc = 0;
+	(*loop)->entered = false;
+}
+
 void plx_loop_run_inside(void (*fn)(void *arg), void *arg)
 {
 	if (!loop_self || loop_self->entered) {
@@ -183,8 +190,9 @@ void plx_loop_run_inside(void (*fn)(void *arg), void *arg)
 		return;
 	}
 
-	struct loop *entered PLX_CLEANUP(leave_turn) = enter(loop_self);
+	struct loop *entered PLX_CLEANUP(leave_inside) = enter(loop_self);
 
+	entered->now_ns = plx_now_ns();
 	fn(arg);
 }
 

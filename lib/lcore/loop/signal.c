@@ -96,12 +96,24 @@ unsigned signals_run(struct loop *loop)
 	return count;
 }
 
+/* The lcores may have ended before the signal. */
+static bool is_there(const struct loop *loop)
+{
+	PLX_LCORE_FOREACH (id) {
+		if (lcore_loop(id) == loop)
+			return true;
+	}
+	return false;
+}
+
 void plx_signal_fini(struct plx_signal *signal)
 {
 	struct loop *loop = signal->loop;
 
-	if (!loop)
+	if (!loop || !is_there(loop)) {
+		*signal = (struct plx_signal){0};
 		return;
+	}
 	ASSERT_OWNER(loop->pollers.lcore_id);
 	take_fired(&loop->signals);
 	for (struct plx_signal **at = &loop->signals.first; *at; at = &(*at)->next) {

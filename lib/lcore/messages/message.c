@@ -86,21 +86,39 @@ static unsigned others_receive(struct loop *loop, unsigned max)
 
 /* Receiving ---------------------------------------------------------------------------------- */
 
+struct rung {
+	struct bell *bell;
+	uint64_t others;
+};
+
+/* A C++ callback has thrown, and more may wait. */
+static void ring_again(struct rung *rung)
+{
+	if (plx_unlikely(rung->others != 0)) /* relaxed: only this lcore reads it next */
+		atomic_fetch_or_explicit(&rung->bell->others, rung->others, memory_order_relaxed);
+}
+
+/* Return: how many signals ran, and messages of others. */
+static unsigned receive_others(struct loop *loop, unsigned *messages_out)
+{
+	/* B2 <- B1 */
+	uint64_t others = atomic_exchange_explicit(&loop->bell.others, 0, memory_order_acquire);
+	struct rung rung PLX_CLEANUP(ring_again) = {&loop->bell, others};
+	unsigned signals = others & OTHERS_SIGNALS ? signals_run(loop) : 0;
+
+	if (others & OTHERS_RING)
+		*messages_out = others_receive(loop, MESSAGES_TURN_MAX / 2);
+	rung.others = 0;
+	return signals;
+}
+
 unsigned messages_receive(struct loop *loop)
 {
-	struct bell *bell = &loop->bell;
 	unsigned received = 0, signals = 0;
 
 	/* Relaxed: checked again below. */
-	if (atomic_load_explicit(&bell->others, memory_order_relaxed)) {
-		/* B2 <- B1 */
-		uint64_t rung = atomic_exchange_explicit(&bell->others, 0, memory_order_acquire);
-
-		if (rung & OTHERS_SIGNALS)
-			signals = signals_run(loop);
-		if (rung & OTHERS_RING)
-			received = others_receive(loop, MESSAGES_TURN_MAX / 2);
-	}
+	if (atomic_load_explicit(&loop->bell.others, memory_order_relaxed))
+		signals = receive_others(loop, &received);
 	received += lanes_receive(loop, MESSAGES_TURN_MAX - received);
 	if (received)
 		counter_add(&loop->counts.messages, received);

@@ -357,7 +357,7 @@ static int disconnect(void)
 
 static int close_accepted(void)
 {
-	if (!accepted)
+	if (!accepted || !port()) /* it ends with its socket */
 		return 1;
 	netio_recv_socket_close(accepted);
 	return 0;
@@ -365,7 +365,7 @@ static int close_accepted(void)
 
 static int close_subscriber(void)
 {
-	if (!subscriber)
+	if (!subscriber || !netio_publish_socket_port(&publishing))
 		return 1;
 	netio_subscriber_close(subscriber);
 	return 0;
@@ -387,7 +387,8 @@ static void down(bool is_up)
 {
 	finish_signal();
 	stop_timer();
-	finish_fd();
+	if (is_up) /* else plx_lcores_fini has freed it */
+		finish_fd();
 	close(ends[0]);
 	close(ends[1]);
 	finish_sender();
@@ -445,7 +446,7 @@ static const struct ends_callback callbacks[] = {
 	{"cb_connection_established of a subscriber", 0},
 	{"cb_connection_closed of a subscriber", NETIO_DRAIN},
 	{"cb_msg_received of a listening socket", ENDS_RUNS | NETIO_DRAIN},
-	{"cb_msg_received of an answer", ENDS_RUNS | NETIO_DRAIN},
+	{"cb_msg_received of an answer", ENDS_RUNS},
 	{"cb_msg_received of a subscribe socket", ENDS_RUNS},
 	{"cb_send_completed", ENDS_RUNS | NETIO_DRAIN},
 	{"cb_buffers_available", ENDS_RUNS},
