@@ -228,7 +228,7 @@ int plx_eal_fini(void)
 	if (!eal.conf.dry_run && !plx_is_forked()) {
 		uint64_t end_ns = plx_now_ns() + PLX_CLOSE_NS;
 
-		rc = plx_check_may_end("plx_eal_fini");
+		rc = plx_lcore_count() ? plx_check_may_end("plx_eal_fini") : 0;
 		if (rc)
 			return rc;
 		plx_stop();

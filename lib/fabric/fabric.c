@@ -264,8 +264,7 @@ static void end_listeners(struct plx_fabric_lcore *home)
 /* Also if a C++ callback throws. */
 static void stop_draining(struct plx_fabric_lcore **home)
 {
-	if (*home)
-		(*home)->draining = false;
+	(*home)->draining = false;
 }
 
 static bool has_no_links(void *home)
@@ -275,12 +274,15 @@ static bool has_no_links(void *home)
 
 int plx_fabric_drain(uint64_t timeout_ns)
 {
-	struct plx_fabric_lcore *home PLX_CLEANUP(stop_draining) = fabric_home();
+	struct plx_fabric_lcore *home = fabric_home();
 	int rc = plx_check_outside("plx_fabric_drain");
 	struct plx_link *link;
 
 	if (rc || !home)
 		return rc;
+
+	struct plx_fabric_lcore *draining PLX_CLEANUP(stop_draining) = home;
+
 	end_listeners(home);
 	home->draining = true;
 	LIST_FOREACH (link, &home->links, of_home) {
@@ -393,6 +395,10 @@ void plx_fabric_fini(void)
 {
 	if (!ready || plx_is_forked())
 		return;
+	if (plx_check_outside("plx_fabric_fini") == -EBUSY) {
+		plx_log(&fabric_log, PLX_LOG_ERROR, "%s", plx_error());
+		return;
+	}
 	closing = true;
 	plx_loop_run_inside(end_all_links, NULL);
 	each_home(close_sets);

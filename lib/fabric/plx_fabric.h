@@ -110,10 +110,9 @@ struct plx_fabric_conf {
  * bytes out of range; limits that contradict each other; -ENODEV not on this host. */
 int plx_fabric_init(const struct plx_fabric_conf *conf);
 
-/** Abort what is still open, on every lcore, and refuse connection requests in flight between
- * lcores.
- * Thread: main, after the lcores' functions returned; call plx_lcores_fini next, without turning
- * any loop in between. */
+/** Abort what is still open, on every lcore, and refuse connection requests between lcores. In a
+ * callback it only logs that it must not be called there.
+ * Thread: main, after the lcores' functions returned; plx_lcores_fini comes next. */
 void plx_fabric_fini(void);
 
 /** Close the calling lcore's listeners, and its links without loss (plx_link_close), turning the
@@ -171,8 +170,8 @@ const char *plx_link_reason_name(enum plx_link_reason reason);
 /** Callbacks. They run on the link's lcore and never inside another call into the link. Any may be
  * NULL. Links still open in plx_fabric_fini end there, on the main thread. */
 struct plx_link_events {
-	/** The peer's HELLO arrived; plx_link_hello is its private data. Runs before on_open. To
-	 * close or abort the link here is to refuse it.
+	/** The peer's HELLO arrived; plx_link_hello is its private data. Runs before on_open.
+	 * Closing or aborting the link here refuses it.
 	 * The accepting side decides first. If the connecting side then refuses, the accepting
 	 * side has already run on_open.
 	 * Return: NULL to accept; or a constant ASCII text of at most 120 characters to refuse.

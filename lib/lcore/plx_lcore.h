@@ -45,11 +45,12 @@ typedef int (*plx_lcore_fn)(void *arg);
 int plx_lcores_init(const struct plx_lcore_conf *conf);
 
 /** Stop all loops, join the workers, and restore the calling thread's affinity. Waits up to
- * timeout_ns per running function. Frees remaining pollers, stops timers, and drops messages with a
- * log line.
+ * timeout_ns per running function. Frees remaining pollers and watched descriptors, stops timers,
+ * and drops messages with a log line.
  * Thread: main.
  * Return: 0, also before init; -ETIMEDOUT an lcore (named in the error text) did not return: only
- * the stop took effect, call it again; -EPERM another thread; -EBUSY inside the main lcore's loop.
+ * the stop took effect, call it again; -EPERM another thread, -EBUSY in a callback: nothing was
+ * done.
  */
 int plx_lcores_fini(uint64_t timeout_ns);
 

@@ -167,8 +167,10 @@ static int check(const char *provider)
 		return 1;
 	}
 	for (unsigned kind = 0; kind < KINDS; kind++) {
-		if (!has_thrown[kind])
+		if (!has_thrown[kind]) {
 			std::fprintf(stderr, "%s: %s has not run\n", provider, names[kind]);
+			return 1;
+		}
 	}
 	plx_listener_close(listener);
 	return 0;

@@ -189,9 +189,10 @@ bool handshake_rejected(struct plx_link *link, const uint8_t *in, size_t length)
 	return is_refused(link) || (!wrong && (!protocol_agree(link) || !self_test_agree(link)));
 }
 
+/* If a C++ callback has thrown, the link ends when its time is up, or the user closes it. */
 static void asked_user(struct plx_link **link)
 {
-	(*link)->in_hello = false;
+	(*link)->in_hello = (*link)->ended_in_hello = false;
 }
 
 /* Return: why the user refuses the link, or has ended it; NULL: neither. */
@@ -202,7 +203,9 @@ static const char *ask_user(struct plx_link *link)
 
 	link->in_hello = true;
 	wrong = link->events->on_hello(link, link->user);
-	return wrong || !link->ended_in_hello ? wrong : "the program closed it";
+	if (!wrong && link->ended_in_hello)
+		wrong = "the program closed it";
+	return wrong;
 }
 
 /* The peer's HELLO is whole. Return: whether the link continues. */

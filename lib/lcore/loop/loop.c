@@ -277,8 +277,8 @@ void plx_loop_quit(void)
 {
 	if (!loop_self)
 		return;
-	/* Before wake_if_asleep looks: a signal handler may run between the last look of
-	 * sleep_until_work and the sleep. */
+	/* A signal handler may run between the last look of sleep_until_work and the sleep: as S1
+	 * of a message, the store comes before wake_if_asleep looks. */
 	atomic_store_explicit(&loop_self->quit, true, memory_order_seq_cst);
 	wake_if_asleep(&loop_self->bell);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See ends.h. Arguments: the provider, and perhaps a place, a callback and a call, to run these
- * alone. --table prints what doc/guide/ends.md has of it. */
+ * alone. --table prints what doc/guide/loop.md has of it. */
 #include "ends.h"
 
 #define TURNS_MAX  20000 /* in which a callback has run, or does not */
@@ -211,6 +211,12 @@ static void clear(void)
 		fini();
 }
 
+/* plx_shm has no direct data placement. */
+static bool is_possible(void)
+{
+	return strcmp(provider, "shm") != 0 || strcmp(now.call->name, "plx_region_revoke") != 0;
+}
+
 static void try_pair(void)
 {
 	struct plx_poller *counter;
@@ -232,7 +238,10 @@ static void try_pair(void)
 	now.is_armed = false;
 	clear();
 	tried++;
-	ran += now.has_run;
+	ran += now.has_run && now.result != 1;
+	if (now.has_run && now.result == 1 && ENDS_RUNS & 1u << now.place && is_possible())
+		fail_msg("%s was not made in %s in %s", now.call->name, now.callback->name,
+			 places[now.place]);
 	if (!now.has_run && now.callback->places & 1u << now.place)
 		fail_msg("%s has not run in %s", now.callback->name, places[now.place]);
 }
@@ -274,8 +283,8 @@ static void try_place(enum ends_place place)
 		}
 	}
 	fini();
-	print_message("%s: %u pairs of a call and a callback, of which %u ran\n", places[place],
-		      tried, ran);
+	print_message("%s: %u pairs of a call and a callback, of which %u were made\n",
+		      places[place], tried, ran);
 	assert_true(ran > 0);
 }
 
@@ -298,9 +307,13 @@ static int print_table(void)
 
 	printf("| library | call | in a callback |\n|---|---|---|\n");
 	for (unsigned i = 0; i < PARTS; i++) {
-		for (unsigned j = 0; j < parts[i]->call_count; j++)
-			printf("| %s | `%s` | %s |\n", parts[i]->name, parts[i]->calls[j].name,
-			       outcomes[parts[i]->calls[j].outcome]);
+		const struct ends_call *calls = parts[i]->calls;
+
+		for (unsigned j = 0; j < parts[i]->call_count; j++) {
+			if (j == 0 || strcmp(calls[j].name, calls[j - 1].name) != 0)
+				printf("| %s | `%s` | %s |\n", parts[i]->name, calls[j].name,
+				       outcomes[calls[j].outcome]);
+		}
 	}
 	return 0;
 }

@@ -111,6 +111,16 @@ static int stop(void)
 	return 0;
 }
 
+static bool is_done(void *arg)
+{
+	return true;
+}
+
+static int until(void)
+{
+	return plx_loop_until(is_done, NULL, PLX_NEVER);
+}
+
 static int lcores_fini(void)
 {
 	return plx_lcores_fini(0);
@@ -144,6 +154,7 @@ static const struct ends_call calls[] = {
 	{"plx_stop", ENDS_DEFERS, stop},
 	{"plx_loop_run", ENDS_REFUSES, plx_loop_run},
 	{"plx_loop_turn", ENDS_REFUSES, plx_loop_turn},
+	{"plx_loop_until", ENDS_REFUSES, until},
 	{"plx_lcores_fini", ENDS_REFUSES, lcores_fini},
 	{"plx_eal_fini", ENDS_REFUSES, plx_eal_fini},
 };

@@ -286,7 +286,7 @@ static void down(bool is_up)
 static const struct ends_call calls[] = {
 	{"plx_link_close", ENDS_DEFERS, close_link},
 	{"plx_link_abort", ENDS_DEFERS, abort_link},
-	{"plx_link_abort of each link", ENDS_DEFERS, abort_all},
+	{"plx_link_abort", ENDS_DEFERS, abort_all},
 	{"plx_listener_close", ENDS_WORKS, take_listener},
 	{"plx_region_revoke", ENDS_DEFERS, revoke_region},
 	{"plx_fabric_drain", ENDS_REFUSES, drain},

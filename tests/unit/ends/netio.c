@@ -326,6 +326,11 @@ static int drain(void)
 	return netio_drain(evloop, PLX_NEVER);
 }
 
+static int loop_fini(void)
+{
+	return netio_eventloop_fini(evloop);
+}
+
 static int fini(void)
 {
 	return netio_fini(&ends_context);
@@ -336,6 +341,7 @@ static int fini(void)
 	static int name(void)          \
 	{                              \
 		function(&object);     \
+		ends_ended(&object);   \
 		return 0;              \
 	}
 
@@ -353,6 +359,11 @@ FINISH(finish_pushing, netio_push_socket_fini, pushing)
 static int disconnect(void)
 {
 	return netio_disconnect(&sending);
+}
+
+static int disconnect_buffered(void)
+{
+	return netio_buffered_disconnect(&buffered);
 }
 
 static int close_accepted(void)
@@ -409,6 +420,7 @@ static const struct ends_call calls[] = {
 	{"netio_run", ENDS_REFUSES, run},
 	{"netio_drain", ENDS_REFUSES, drain},
 	{"netio_fini", ENDS_REFUSES, fini},
+	{"netio_eventloop_fini", ENDS_REFUSES, loop_fini},
 	{"netio_signal_fini", ENDS_WORKS, finish_signal},
 	{"netio_timer_stop", ENDS_WORKS, stop_timer},
 	{"netio_fd_fini", ENDS_WORKS, finish_fd},
@@ -416,6 +428,7 @@ static const struct ends_call calls[] = {
 	{"netio_send_socket_fini", ENDS_WORKS, finish_sender},
 	{"netio_buffered_send_socket_fini", ENDS_WORKS, finish_buffered},
 	{"netio_listen_socket_fini", ENDS_WORKS, finish_listening},
+	{"netio_buffered_disconnect", ENDS_DEFERS, disconnect_buffered},
 	{"netio_recv_socket_close", ENDS_DEFERS, close_accepted},
 	{"netio_publish_socket_fini", ENDS_WORKS, finish_publishing},
 	{"netio_unbuffered_publish_socket_fini", ENDS_WORKS, finish_unbuffered},
