@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
 
 enum { ECHO = 1, THROW = 2, HOLD = 3, COUNT = 64 };
 
 static struct plx_rpc_request *held[COUNT];
 static unsigned held_count, echo_count, gone_count, done_count, thrown_count;
 static unsigned done_of[PLX_RPC_STATUS_COUNT];
+static std::string done_names; /* of calls that have one, in order */
 static bool gone_throws;
 
 static void echo(struct plx_rpc_request *request, const void *data, uint32_t length, void *)
@@ -39,15 +41,18 @@ static void on_gone(struct plx_rpc_request *, void *)
 		throw std::runtime_error("out of a gone function");
 }
 
-static void on_done(const struct plx_rpc_result *result, void *)
+/* name: of the call, a character; or NULL. */
+static void on_done(const struct plx_rpc_result *result, void *name)
 {
 	done_count++;
 	done_of[result->status]++;
+	if (name)
+		done_names += *static_cast<const char *>(name);
 }
 
-static void done_throws(const struct plx_rpc_result *result, void *)
+static void done_throws(const struct plx_rpc_result *result, void *name)
 {
-	on_done(result, nullptr);
+	on_done(result, name);
 	throw std::runtime_error("out of a completion");
 }
 
@@ -87,15 +92,19 @@ static void run_until(bool (*condition)(), const char *what)
 static struct plx_rpc_service *service;
 static struct plx_rpc_client *client;
 
-static plx_rpc_call_id call_as(uint32_t method, plx_rpc_done_fn done, uint64_t deadline_ns)
+/* length: requests share a message if they fit into 4080 bytes. name: for on_done. */
+static plx_rpc_call_id call_as(uint32_t method, plx_rpc_done_fn done, uint64_t deadline_ns,
+			       size_t length = 1, const char *name = nullptr)
 {
+	static const char data[4000] = {};
 	struct plx_rpc_call call = {};
 	plx_rpc_call_id id;
 
 	call.method = method;
 	call.done = done;
 	call.deadline_ns = deadline_ns;
-	check(plx_rpc_call(client, &call, "x", 1, &id) == 0, "plx_rpc_call");
+	call.arg = const_cast<char *>(name);
+	check(plx_rpc_call(client, &call, data, length, &id) == 0, "plx_rpc_call");
 	return id;
 }
 
@@ -115,6 +124,7 @@ static void begin()
 	held_count = echo_count = gone_count = done_count = thrown_count = 0;
 	for (unsigned &count : done_of)
 		count = 0;
+	done_names.clear();
 	gone_throws = false;
 	check(plx_rpc_service_create(nullptr, &service) == 0, "plx_rpc_service_create");
 	for (const struct plx_rpc_method &method : methods)
@@ -172,6 +182,36 @@ static void throw_out_of_replies()
 		call_as(ECHO, i < 2 ? done_throws : on_done, 0);
 	end(2, 5);
 	check(done_of[PLX_RPC_OK] == 5, "the statuses");
+}
+
+/* Of two batches, abc and de. The rest of the first stays ahead of the rest of the second. */
+static void throw_out_of_replies_again()
+{
+	begin();
+	call_as(ECHO, done_throws, 0, 1000, "a");
+	call_as(ECHO, done_throws, 0, 1000, "b");
+	call_as(ECHO, on_done, 0, 1000, "c");
+	call_as(ECHO, done_throws, 0, 2000, "d");
+	call_as(ECHO, on_done, 0, 1000, "e");
+	end(3, 6);
+	check(done_names.find('c') < done_names.find('e'), "the order");
+}
+
+/* And a reply after its own is cancelled. */
+static void destroy_and_throw_out_of_a_reply()
+{
+	begin();
+	call_as(
+		ECHO,
+		[](const struct plx_rpc_result *result, void *) {
+			plx_rpc_client_destroy(client);
+			done_throws(result, nullptr);
+		},
+		0);
+	call_as(ECHO, on_done, 0);
+	run_until([] { return thrown_count == 1; }, "it throws");
+	destroy_service();
+	check(done_of[PLX_RPC_OK] == 1 && done_of[PLX_RPC_CANCELLED] == 1, "the statuses");
 }
 
 static void throw_out_of_cancelled_calls()
@@ -254,6 +294,8 @@ int main()
 	throw_out_of_gone();
 	throw_out_of_handlers();
 	throw_out_of_replies();
+	throw_out_of_replies_again();
+	destroy_and_throw_out_of_a_reply();
 	check(plx_eal_fini() == 0, "plx_eal_fini");
 	return 0;
 }

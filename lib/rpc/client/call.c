@@ -146,19 +146,26 @@ static const struct call *deliver_first(struct plx_rpc_client *client)
 	return call;
 }
 
+/* Return: the call; NULL: none. */
+static const struct call *last_completed(const struct plx_rpc_client *client)
+{
+	if (STAILQ_EMPTY(&client->completed))
+		return NULL;
+	return plx_container_of(client->completed.stqh_last, struct call, completed.stqe_next);
+}
+
 void client_deliver(struct plx_task *task, void *arg)
 {
 	struct plx_rpc_client *client PLX_CLEANUP(client_unhold) = client_hold(arg);
-	const struct call *last = plx_container_of(client->completed.stqh_last, struct call,
-						   completed.stqe_next);
-	const struct call *call;
+	const struct call *last, *call;
 
 	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
 	for (uint32_t i = 0; i < client->channel_count; i++)
 		channel_receive_rests(&client->channels[i]);
-	do
-		call = deliver_first(client);
-	while (call && call != last); /* later ones wait for the next turn */
+	last = last_completed(client); /* later ones wait for the next turn */
+	call = NULL;
+	while (call != last && (call = deliver_first(client)))
+		;
 	if (STAILQ_EMPTY(&client->completed))
 		plx_task_cancel(task);
 	if (!client->ending)

@@ -111,13 +111,16 @@ struct rest {
 	size_t offset; /* of the next record */
 };
 
-/* A C++ callback threw: deliver the rest of the batch from the loop. */
+/* A C++ callback threw: deliver the rest of the batch from the loop. It may be empty: receive_batch
+ * also has work at the end of a batch. */
 static PLX_NOINLINE void keep_rest(struct channel *channel, struct plx_buf *message, size_t offset)
 {
 	struct rest *rest;
 
+	if (channel->client->ended) /* by the callback: the task must not run again */
+		return;
 	plx_task_schedule(&channel->client->deliver);
-	if (!channel_is_up(channel) || offset == message->len)
+	if (!channel_is_up(channel))
 		return;
 	rest = malloc(sizeof(*rest));
 	if (!rest) {
@@ -126,7 +129,10 @@ static PLX_NOINLINE void keep_rest(struct channel *channel, struct plx_buf *mess
 	}
 	*rest = (struct rest){
 		.channel = channel, .message = plx_buf_ref(message), .offset = offset};
-	STAILQ_INSERT_TAIL(&channel->rests, rest, link);
+	if (channel->skip_bytes) /* of a rest, which is the oldest still */
+		STAILQ_INSERT_HEAD(&channel->rests, rest, link);
+	else
+		STAILQ_INSERT_TAIL(&channel->rests, rest, link);
 }
 
 /* A batch being received. */
