@@ -113,8 +113,9 @@ static bool is_up()
 	return plx_rpc_client_is_up(client);
 }
 
-static void begin()
+static void begin(uint32_t turn_max = 0)
 {
+	struct plx_rpc_service_attr service_attr = {};
 	static const struct plx_rpc_method methods[] = {
 		{ECHO, 0, "echo", echo, nullptr, nullptr, 0, 0},
 		{THROW, 0, "throw", hold_and_throw, on_gone, nullptr, 0, 0},
@@ -126,7 +127,8 @@ static void begin()
 		count = 0;
 	done_names.clear();
 	gone_throws = false;
-	check(plx_rpc_service_create(nullptr, &service) == 0, "plx_rpc_service_create");
+	service_attr.turn_max = turn_max;
+	check(plx_rpc_service_create(&service_attr, &service) == 0, "plx_rpc_service_create");
 	for (const struct plx_rpc_method &method : methods)
 		check(plx_rpc_service_add(service, &method) == 0, "plx_rpc_service_add");
 	check(plx_rpc_service_listen(service, "127.0.0.1:0", nullptr) == 0,
@@ -247,6 +249,19 @@ static void throw_out_of_handlers()
 	check(done_of[PLX_RPC_OK] == 7, "the statuses");
 }
 
+/* In a later turn; another message of that client waits too. */
+static void throw_out_of_the_last_handler_of_a_message()
+{
+	begin(1);
+	for (int i = 0; i < 20; i++)
+		call_as(ECHO, on_done, 0);
+	call_as(THROW, on_done, 0, 4000);
+	call_as(ECHO, on_done, 0, 4000);
+	run_until([] { return done_count == 21; }, "the message after it is served");
+	end(1, 23);
+	check(done_of[PLX_RPC_OK] == 23, "the statuses");
+}
+
 static void hold_four()
 {
 	gone_throws = true;
@@ -293,6 +308,7 @@ int main()
 	throw_in_destroy();
 	throw_out_of_gone();
 	throw_out_of_handlers();
+	throw_out_of_the_last_handler_of_a_message();
 	throw_out_of_replies();
 	throw_out_of_replies_again();
 	destroy_and_throw_out_of_a_reply();

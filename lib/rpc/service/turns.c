@@ -134,6 +134,7 @@ void turns_serve(struct plx_task *task, void *arg)
 {
 	struct peer *peer = arg;
 
+	plx_task_schedule(task); /* for the rest, if a C++ handler throws */
 	begin_turn(peer);
 	while (!STAILQ_EMPTY(&peer->backlog) && may_serve(peer)) {
 		struct backlog *first = take_first(peer);
@@ -142,6 +143,7 @@ void turns_serve(struct plx_task *task, void *arg)
 		serve(peer, first->message, first->offset, first);
 	}
 	rpc_tx_flush(&peer->tx);
+	plx_task_cancel(task);
 	/* on_writable or the timer resumes a client that is held up. */
 	turns_resume(peer);
 }
