@@ -4,11 +4,8 @@
 #include "rpc_service.h"
 
 /* How often to look for the reply to a request that is still running, for its duplicates. Another
- * lcore may give the reply, and a client that lost its link has already waited longer than this. Up
- * to POLL_MAX per poll, which takes a few us; polls more often if more wait. */
-#define POLL_NS      PLX_NS_PER_MS
-#define POLL_MANY_NS (100 * PLX_NS_PER_US)
-#define POLL_MAX     64
+ * lcore may give the reply, and a client that lost its link has already waited longer than this. */
+#define POLL_NS PLX_NS_PER_MS
 
 void duplicate_gone(struct plx_rpc_request *request)
 {
@@ -43,11 +40,8 @@ static bool is_answered(struct plx_rpc_request *request)
 void duplicate_on_timer(struct plx_timer *timer, void *arg)
 {
 	struct service_local *local = arg;
-	struct request_list *list = &local->duplicates;
 
-	request_list_poll(list, POLL_MAX, POLL_NS, is_answered);
-	if (list->count)
-		plx_timer_start(&list->timer, list->count > POLL_MAX ? POLL_MANY_NS : POLL_NS);
+	request_list_poll(&local->duplicates, POLL_NS, is_answered);
 }
 
 /* It stays open until the first request with its key is answered. */

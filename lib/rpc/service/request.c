@@ -4,6 +4,11 @@
 
 #include <assert.h>
 
+/* Requests of a list that a turn checks or notifies: a few us, without callbacks. If many wait, the
+ * next poll may follow after POLL_MIN_NS. */
+#define REQUESTS_PER_TURN 64
+#define POLL_MIN_NS       (100 * PLX_NS_PER_US)
+
 _Static_assert(sizeof(struct plx_rpc_request) == 2 * PLX_CACHE_LINE, "a request is two lines");
 
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method)
@@ -70,14 +75,20 @@ void request_list_add(struct request_list *list, struct plx_rpc_request *request
 		plx_timer_start(&list->timer, poll_ns);
 }
 
-void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_ns,
+void request_list_poll(struct request_list *list, uint64_t poll_ns,
 		       bool (*is_over)(struct plx_rpc_request *request))
 {
-	if (list->count) /* for the rest, if a C++ callback throws */
-		plx_timer_start(&list->timer, poll_ns);
+	uint32_t looks = list->count;
+	uint64_t delay_ns = poll_ns;
+
+	if (looks > REQUESTS_PER_TURN) {
+		delay_ns = poll_ns * REQUESTS_PER_TURN / looks;
+		looks = REQUESTS_PER_TURN;
+	}
+	if (looks) /* first, in case a C++ callback throws */
+		plx_timer_start(&list->timer, delay_ns > POLL_MIN_NS ? delay_ns : POLL_MIN_NS);
 	/* is_over may answer others too. */
-	for (uint32_t looks = list->count < most ? list->count : most; looks && list->count;
-	     looks--) {
+	for (; looks && list->count; looks--) {
 		struct plx_rpc_request *request = TAILQ_FIRST(&list->requests);
 
 		list_remove(request);
@@ -194,24 +205,33 @@ static void unhold(struct service_local **local)
 	service_end_if_idle(*local);
 }
 
+/* Return: the first that no client may ask for; NULL: none. */
+static struct plx_rpc_request *first_to_notify(const struct service_local *local)
+{
+	struct plx_rpc_request *first = TAILQ_FIRST(&local->orphans.requests);
+
+	return first && !first->lost_ns ? first : NULL;
+}
+
 void orphans_notify(struct plx_task *task, void *arg)
 {
 	struct service_local *local PLX_CLEANUP(unhold) = hold(arg);
 	struct plx_rpc_request *first;
 
-	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
-	while ((first = TAILQ_FIRST(&local->orphans.requests)) && !first->lost_ns) {
+	plx_task_schedule(task); /* for the rest, also if a C++ callback throws */
+	for (int i = 0; i < REQUESTS_PER_TURN && (first = first_to_notify(local)); i++) {
 		list_remove(first);
 		notify_gone(first);
 	}
-	plx_task_cancel(task);
+	if (!first_to_notify(local))
+		plx_task_cancel(task);
 }
 
 void orphans_on_timer(struct plx_timer *timer, void *arg)
 {
 	struct service_local *local PLX_CLEANUP(unhold) = hold(arg);
 
-	request_list_poll(&local->orphans, UINT32_MAX, ORPHAN_POLL_NS, orphan_is_over);
+	request_list_poll(&local->orphans, ORPHAN_POLL_NS, orphan_is_over);
 }
 
 /* It counts against the client until it is replied to. Otherwise a client could have any number

@@ -242,8 +242,9 @@ const char *serve_record(struct peer *peer, const struct rpc_record *record);
 void request_list_init(struct request_list *list, plx_timer_fn fn, struct service_local *local);
 /* Also checks it after poll_ns, unless the timer runs. */
 void request_list_add(struct request_list *list, struct plx_rpc_request *request, uint64_t poll_ns);
-/* Check up to `most`. is_over: the request leaves the list, and may be freed. */
-void request_list_poll(struct request_list *list, uint32_t most, uint64_t poll_ns,
+/* Check each about every poll_ns, a bounded number per call. is_over: the request leaves the list,
+ * and may be freed. */
+void request_list_poll(struct request_list *list, uint64_t poll_ns,
 		       bool (*is_over)(struct plx_rpc_request *request));
 /* Take a new request. Return: NULL: no memory. */
 struct plx_rpc_request *rpc_request_take(struct peer *peer, uint64_t call, uint32_t method);
