@@ -193,16 +193,16 @@ static bool orphan_is_over(struct plx_rpc_request *request)
 }
 
 /* `gone` may destroy the service and reply to its last request. */
-static struct service_local *hold(struct service_local *local)
+static struct service_local *hold(struct service_local *held)
 {
-	local->open++;
-	return local;
+	held->open++;
+	return held;
 }
 
-static void unhold(struct service_local **local)
+static void unhold(struct service_local **held)
 {
-	(*local)->open--;
-	service_end_if_idle(*local);
+	(*held)->open--;
+	service_end_if_idle(*held);
 }
 
 /* Return: the first that no client may ask for; NULL: none. */

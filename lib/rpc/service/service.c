@@ -259,9 +259,9 @@ static bool is_drained_here(void *arg)
 	return local->draining && is_idle(local);
 }
 
-static void release(struct plx_rpc_service **service)
+static void unhold(struct plx_rpc_service **held)
 {
-	unref(*service);
+	unref(*held);
 }
 
 int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
@@ -272,7 +272,7 @@ int plx_rpc_service_finish(struct plx_rpc_service *service, uint64_t timeout_ns)
 	if (rc)
 		return rc;
 
-	struct plx_rpc_service *held PLX_CLEANUP(release) = ref(service);
+	struct plx_rpc_service *held PLX_CLEANUP(unhold) = ref(service);
 
 	if (service->lcore == plx_lcore_id())
 		plx_rpc_service_drain(service);
