@@ -131,22 +131,29 @@ static int pep_listen(struct fid_pep *fid)
 {
 	struct prov_pep *pep = pep_of(&fid->fid);
 	struct sockaddr_storage wanted = pep->address;
+	char text[ADDRESS_TEXT_BYTES];
 	int rc = 0, tries = 0;
 
 	if (!pep->eq)
 		return -FI_ENOEQ;
 	if (pep->listening)
 		return -FI_EOPBADSTATE;
-	*pep->why = '\0';
 	do {
+		*pep->why = '\0';
 		if (pep->source.fd < 0 || tries)
 			rc = bind_to(pep, &wanted);
 		rc = rc ? rc : start(pep);
 	} while (rc == -FI_EADDRINUSE && !address_port((struct sockaddr *)&wanted) &&
 		 ++tries < PORT_TRIES);
-	if (rc)
-		stop(pep);
 	pep->listening = rc == 0;
+	if (pep->listening)
+		return 0;
+	if (*pep->why)
+		prov_log(pep->fabric->prov->libfabric, FI_LOG_WARN, "%s is in use: %s",
+			 address_format((struct sockaddr *)&pep->address, text, sizeof(text)),
+			 pep->why);
+	stop(pep);
+	pep->address = wanted; /* a later call may get another port */
 	return rc;
 }
 

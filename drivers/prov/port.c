@@ -204,6 +204,5 @@ bool prov_port_is_taken(const struct prov *prov, const struct sockaddr *address,
 	snprintf(why_out, size, "%s listens at %s %s; give another port, or 0 for a free one",
 		 holder_text(row.inode, holder, sizeof(holder)), row.address,
 		 by_shm ? "over shared memory (" PROV_SHM_NAME ")" : "on TCP");
-	prov_log(prov->libfabric, FI_LOG_WARN, "%s is in use: %s", text, why_out);
 	return true;
 }

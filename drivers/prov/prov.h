@@ -175,7 +175,7 @@ void prov_mr_orphan_all(struct prov_ep *ep); /* it closes: its registrations are
 #define PORT_WHY_BYTES 256
 
 /* Whether another process listens at that address with the other provider. Call it once this one
- * listens there. why_out: who, and what to do; logged too. */
+ * listens there. why_out: the process, and what to do. */
 bool prov_port_is_taken(const struct prov *prov, const struct sockaddr *address, char *why_out,
 			size_t size);
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A listener of one provider, in another process, holds its port against the other provider. */
+#include "../../../drivers/tcp/sys.h"
 #include "base_internal.h"
 #include "cm.h"
 #include "foreign_socket.h"
 #include "in_child.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 /* Listening ------------------------------------------------------------------------------------ */
 
@@ -79,6 +83,27 @@ static void release(struct holder *holder)
 {
 	kill(holder->pid, SIGKILL);
 	assert_int_equal(waitpid(holder->pid, NULL, 0), holder->pid);
+}
+
+/* libfabric's log, instead of libfabric's functions ------------------------------------------- */
+
+static int warnings;
+
+int fi_log_enabled(const struct fi_provider *provider, enum fi_log_level level,
+		   enum fi_log_subsys subsystem)
+{
+	return level == FI_LOG_WARN;
+}
+
+void fi_log(const struct fi_provider *provider, enum fi_log_level level,
+	    enum fi_log_subsys subsystem, const char *function, int line, const char *format, ...)
+{
+	va_list args;
+
+	warnings++;
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
 }
 
 /* Tests ---------------------------------------------------------------------------------------- */
@@ -215,6 +240,80 @@ PLX_TEST(a_listener_without_a_port_finds_one_that_is_free_for_both)
 	if (geteuid() != 0)
 		skip();
 	assert_passes(listen_at_free_ports);
+}
+
+static bool hold_two_ports(struct holder *first, struct holder *second)
+{
+	if (!has_two_ports())
+		return false;
+	*first = hold("0.0.0.0", "40000");
+	*second = hold("0.0.0.0", "40001");
+	return true;
+}
+
+static void listen_without_a_free_port(void)
+{
+	struct holder first, second;
+	struct sockaddr_storage name;
+	struct listening listening;
+
+	if (!hold_two_ports(&first, &second))
+		return;
+	warnings = 0;
+	assert_int_equal(listen_with(other_provider(), "0.0.0.0", NULL, &listening),
+			 -FI_EADDRINUSE);
+	assert_int_equal(warnings, prov_pep_why(listening.pep) ? 1 : 0);
+	name = cm_name(&listening.pep->fid);
+	assert_int_equal(address_port((struct sockaddr *)&name), 0);
+	release(&second);
+	warnings = 0;
+	assert_int_equal(fi_listen(listening.pep), 0);
+	assert_int_equal(warnings, 0);
+	name = cm_name(&listening.pep->fid);
+	assert_int_equal(address_port((struct sockaddr *)&name), 40001);
+	stop(&listening);
+	release(&first);
+}
+
+PLX_TEST(a_listener_that_found_no_free_port_may_try_again)
+{
+	if (geteuid() != 0)
+		skip();
+	assert_passes(listen_without_a_free_port);
+}
+
+static int one_socket(int family, int type, int protocol)
+{
+	static bool has_one;
+
+	if (!has_one) {
+		has_one = true;
+		return socket(family, type, protocol);
+	}
+	errno = EMFILE;
+	return -1;
+}
+
+static void listen_with_one_socket(void)
+{
+	struct holder first, second;
+	struct listening listening;
+
+	if (!hold_two_ports(&first, &second))
+		return;
+	tcp_sys.socket = one_socket;
+	assert_int_equal(listen_with(&tcp_kind, "0.0.0.0", NULL, &listening), -EMFILE);
+	assert_null(prov_pep_why(listening.pep));
+	stop(&listening);
+	release(&first);
+	release(&second);
+}
+
+PLX_TEST(a_listener_reports_why_its_last_try_failed)
+{
+	if (geteuid() != 0 || tested != &shm_kind)
+		skip();
+	assert_passes(listen_with_one_socket);
 }
 
 TESTED_MAIN()
