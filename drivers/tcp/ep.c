@@ -7,6 +7,7 @@
 
 #define LINGER_NS       PLX_NS_PER_S /* that a domain waits for closing endpoints, in every ... */
 #define LINGER_EVERY_NS (10 * PLX_NS_PER_S)
+#define LINGER_PAUSE_MS 1 /* after a write that took nothing */
 
 static void posted(struct prov_ep *base)
 {
@@ -26,14 +27,19 @@ static uint64_t linger_end_ns(struct tcp_domain *domain)
 	return domain->lingered_ns + LINGER_NS;
 }
 
-/* Until the socket has taken everything. */
+/* Until the socket has taken everything. Without memory the kernel takes nothing, although poll(2)
+ * may report room. */
 static void linger(struct tcp_ep *ep)
 {
 	struct pollfd pollfd = {.fd = ep->base.source.fd, .events = POLLOUT};
 	uint64_t end_ns = linger_end_ns(domain_of(ep));
+	uint64_t before = 0;
 	int left_ms;
 
 	while (ep->queued_bytes && !ep->send_failed && (left_ms = queue_left_ms(end_ns)) > 0) {
+		if (ep->queued_bytes == before)
+			poll(NULL, 0, LINGER_PAUSE_MS);
+		before = ep->queued_bytes;
 		poll(&pollfd, 1, left_ms);
 		tcp_send_queued(ep);
 	}
