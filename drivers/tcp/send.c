@@ -183,7 +183,7 @@ static void advance(struct tcp_ep *ep, size_t written)
 }
 
 /* Not inlined: saving registers for it would cost every write 14 instructions. */
-static PLX_NOINLINE ssize_t write_pieces(struct tcp_ep *ep, size_t *bytes_out)
+static PLX_NOINLINE ssize_t send_gathered(struct tcp_ep *ep, size_t *bytes_out)
 {
 	struct iovec iov[IOV_COUNT];
 	struct msghdr msg = {.msg_iov = iov};
@@ -204,7 +204,7 @@ static ssize_t write_some(struct tcp_ep *ep, bool *all_out)
 		written = tcp_sys.send(ep->base.source.fd, ep->out->bytes + ep->out->begin, bytes,
 				       MSG_DONTWAIT | MSG_NOSIGNAL);
 	} else {
-		written = write_pieces(ep, &bytes);
+		written = send_gathered(ep, &bytes);
 	}
 	*all_out = written == (ssize_t)bytes;
 	return written;
