@@ -21,6 +21,7 @@ struct netio_eventloop {
 	struct plx_signal terminate;
 	uint32_t lcore_id;
 	bool ready;
+	/* Relaxed: only the loop's thread and its signal handlers access them. */
 	PLX_ATOMIC(bool) running;
 	PLX_ATOMIC(bool) terminated;
 	bool draining;

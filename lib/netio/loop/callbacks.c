@@ -25,7 +25,8 @@ static void on_fired(struct plx_signal *fired, uint64_t fires, void *arg)
 	signal->called = &called;
 	signal->backlog += fires - (signal->backlog > 0); /* the fire for a backlog is no call */
 	for (unsigned i = 0; i < CALLS_TURN_MAX && called && signal->backlog > 0; i++) {
-		if (evloop->running && evloop->terminated)
+		if (plx_atomic_load(&evloop->running, PLX_RELAXED) &&
+		    plx_atomic_load(&evloop->terminated, PLX_RELAXED))
 			break;
 		signal->backlog--;
 		if (signal->cb)

@@ -37,8 +37,8 @@ int netio_check(const struct netio_eventloop *evloop, const char *what)
 	return 0;
 }
 
-/* Check that the loop may run, or end, here. Return: as netio_check; -EBUSY in a callback; logged.
- */
+/* Check that the loop may run or end here; log a failure. Return: as netio_check; -EBUSY in a
+ * callback. */
 static int check_outside(const struct netio_eventloop *evloop, const char *what)
 {
 	int rc = netio_check(evloop, what);
@@ -115,8 +115,9 @@ static void on_terminate(struct plx_signal *signal, uint64_t fires, void *arg)
 {
 	struct netio_eventloop *evloop = arg;
 
-	evloop->terminated = true;
-	if (evloop->running) /* otherwise another loop runs on this lcore */
+	plx_atomic_store(&evloop->terminated, true, PLX_RELAXED);
+	/* Otherwise another loop runs on this lcore. */
+	if (plx_atomic_load(&evloop->running, PLX_RELAXED))
 		plx_loop_quit();
 }
 
@@ -228,8 +229,8 @@ int netio_fini(struct netio_context *ctx)
 /* As stop_draining. */
 static void leave_run(struct netio_eventloop **evloop)
 {
-	(*evloop)->running = false;
-	(*evloop)->terminated = false;
+	plx_atomic_store(&(*evloop)->running, false, PLX_RELAXED);
+	plx_atomic_store(&(*evloop)->terminated, false, PLX_RELAXED);
 }
 
 static void call_init(void *arg)
@@ -248,12 +249,14 @@ int netio_run(struct netio_eventloop *evloop)
 
 	struct netio_eventloop *running PLX_CLEANUP(leave_run) = evloop;
 
-	evloop->running = true;
+	plx_atomic_store(&evloop->running, true, PLX_RELAXED);
 	if (evloop->cb_init)
 		plx_loop_run_inside(call_init, evloop);
 	rc = netio_logged(lcore_loop_begin());
 	/* netio_terminate in a signal handler: before this look, or noticed by the run. */
-	return rc || evloop->terminated ? rc : netio_logged(lcore_loop_run());
+	if (rc || plx_atomic_load(&evloop->terminated, PLX_RELAXED))
+		return rc;
+	return netio_logged(lcore_loop_run());
 }
 
 void netio_terminate(struct netio_eventloop *evloop)
