@@ -50,7 +50,6 @@ struct plx_connector *plx_connector_hold(struct plx_connector *connector)
 	return connector;
 }
 
-/* Also if a C++ callback throws. */
 void plx_connector_unhold(struct plx_connector **held)
 {
 	struct plx_connector *connector = *held;
@@ -66,7 +65,7 @@ static void report_refused(struct plx_connector *connector, enum plx_link_reason
 	const char *then = connector->state == PLX_CONNECTOR_WAITING ? "; trying again" : "";
 	bool is_new = !(connector->logged & 1u << reason);
 	enum plx_log_level level;
-	PLX_CONNECTOR_HOLD(connector);
+	struct plx_connector *ref PLX_CLEANUP(plx_connector_unhold) = plx_connector_hold(connector);
 
 	connector->logged |= 1u << reason;
 	level = connector->owner->refused(connector, reason, why) ? PLX_LOG_INFO : PLX_LOG_WARNING;
@@ -108,7 +107,7 @@ static void ended(struct plx_connector *connector, enum plx_link_reason reason, 
 	}
 	try_later(connector);
 
-	PLX_CONNECTOR_HOLD(connector);
+	struct plx_connector *ref PLX_CLEANUP(plx_connector_unhold) = plx_connector_hold(connector);
 
 	if (is_closed)
 		connector->owner->closed(connector, reason, why);

@@ -142,10 +142,9 @@ void plx_connector_fail(struct plx_connector *connector, enum plx_link_reason re
 void plx_connector_release(struct plx_connector *connector);
 /* The same, but its memory may be freed at once: the link closes without it. */
 void plx_connector_fini(struct plx_connector *connector);
-/* Keep its memory to the end of the scope, while callbacks may release it without a link, as around
- * closed and refused. */
-#define PLX_CONNECTOR_HOLD(connector) \
-	struct plx_connector *held PLX_CLEANUP(plx_connector_unhold) = plx_connector_hold(connector)
+/* Keep its memory while callbacks may release it without a link, as around closed and refused. A
+ * cleanup ends the hold, in case a C++ callback throws:
+ *     struct plx_connector *ref PLX_CLEANUP(plx_connector_unhold) = plx_connector_hold(it); */
 struct plx_connector *plx_connector_hold(struct plx_connector *connector);
 void plx_connector_unhold(struct plx_connector **held);
 

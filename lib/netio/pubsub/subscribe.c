@@ -25,7 +25,8 @@ static void close_if_unused(struct publisher *publisher)
 static void report(struct plx_task *task, void *arg)
 {
 	struct publisher *publisher = arg;
-	PLX_CONNECTOR_HOLD(&publisher->connection.session);
+	struct plx_connector *ref PLX_CLEANUP(plx_connector_unhold) = plx_connector_hold(
+		&publisher->connection.session);
 
 	plx_task_schedule(task); /* for the rest, if a C++ callback throws */
 	publisher_report_ended(publisher);
