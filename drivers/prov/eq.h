@@ -90,8 +90,8 @@ void eq_clear_deadline(struct prov_eq *eq,
 		       struct prov_deadline *deadline); /* accepts an unset one */
 /* Until the first one; UINT64_MAX: there is none. */
 uint64_t eq_left_ns(const struct fid_eq *fid);
-/* Handle at most 16 ready sockets and deadlines; of a shared set, only deadlines. Returns how many.
- */
+/* Handle at most 16 ready sockets and deadlines; of a shared set, only deadlines. Return: their
+ * number. */
 int eq_progress(struct prov_eq *eq);
 int eq_arm(struct prov_eq *eq); /* fi_trywait */
 

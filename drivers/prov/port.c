@@ -4,7 +4,7 @@
  * within one process, which may listen with both. Names of plx_shm must not overlap either, as an
  * address and the wildcard do; the kernel sees to that for TCP. The kernel lists the listeners of a
  * network namespace with their inodes. Each program listens before it looks, so of two that start
- * at once at least one is refused. Without /proc none is. */
+ * at once at least one is refused. Without /proc, no listener is refused. */
 #include "base_internal.h"
 #include "prov.h"
 
@@ -97,7 +97,7 @@ static bool overlaps(const char *a, const char *b)
 	       strcmp(a, b) == 0;
 }
 
-/* Who has it --------------------------------------------------------------------------------- */
+/* The holder --------------------------------------------------------------------------------- */
 
 static bool has_socket(const char *process, uint64_t inode)
 {
@@ -156,9 +156,9 @@ static bool is_of_another_user(const struct prov *prov, const struct row *row)
 	return true;
 }
 
-/* -------------------------------------------------------------------------------------------- */
+/* The check ---------------------------------------------------------------------------------- */
 
-/* Whether that listener may be beside one of prov at the address. */
+/* Whether that listener may exist in addition to one of prov at the address. */
 static bool is_allowed(const struct prov *prov, bool is_shm, const char *address,
 		       const struct row *row)
 {

@@ -192,8 +192,8 @@ static inline ssize_t cq_take_none(const struct prov_cq *cq)
 	return cq->head != cq->tail && cq->queue[cq->head & cq->mask].err ? -FI_EAVAIL : 0;
 }
 
-/* Return up to `count` queued completions. Return: how many; -FI_EAVAIL; -FI_EAGAIN. count: not 0.
- */
+/* Take up to `count` queued completions. count: not 0. Return: their number; -FI_EAVAIL;
+ * -FI_EAGAIN. */
 static inline ssize_t cq_take(struct prov_cq *cq, void *buf, size_t count)
 {
 	size_t done = 0;

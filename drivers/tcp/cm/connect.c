@@ -229,8 +229,7 @@ static int error_of(int err)
 	return err == ECONNRESET || err == EPIPE ? FI_ECONNREFUSED : err;
 }
 
-/* A listener without room rejects before it reads a HELLO, and its answer may arrive with a reset.
- */
+/* A listener without room rejects before it reads a HELLO. Its answer may arrive with a reset. */
 static void fail_to_begin(struct tcp_ep *ep, int err)
 {
 	struct wire_hello *answer = &dial_of(ep)->answer;

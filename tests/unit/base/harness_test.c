@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plx_test.h: programs end at a failed check, and at their time limit, whatever their threads do.
- */
+/* plx_test.h: programs end at a failed check and at their time limit, whatever their threads do. */
 #include "in_child.h"
 #include "plx_test.h"
 
@@ -101,8 +100,7 @@ PLX_TEST(a_program_that_hangs_ends_at_its_limit_and_says_where)
 	assert_non_null(strstr(text, "harness"));
 }
 
-/* tests/sanitizers/mutex.h ----------------------------------------------------------------------
- */
+/* tests/sanitizers/mutex.h --------------------------------------------------------------------- */
 
 static pthread_mutex_t *volatile freed; /* volatile: compilers would see the error, too */
 
