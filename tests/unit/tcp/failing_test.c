@@ -135,6 +135,33 @@ TEST(an_interrupted_epoll_wait_loses_no_message)
 	expect_received(b, 1, 8);
 }
 
+/* The kernel has no memory until then. */
+static uint64_t memory_at_ns;
+static unsigned refused_count;
+
+static ssize_t send_without_memory(int fd, const void *buf, size_t length, int flags)
+{
+	if (queue_now_ns() >= memory_at_ns)
+		return usual.send(fd, buf, length, flags);
+	refused_count++;
+	errno = ENOBUFS;
+	return -1;
+}
+
+TEST(a_closing_endpoint_does_not_spin_while_the_kernel_has_no_memory)
+{
+	static const unsigned wait_ms = 20;
+
+	memory_at_ns = queue_now_ns() + wait_ms * PLX_NS_PER_MS;
+	refused_count = 0;
+	tcp_sys.send = send_without_memory;
+	post(b, in, sizeof(in), 1);
+	assert_int_equal(fi_inject(a->ep, "hear me", 8, 0), 0);
+	side_close_ep(a);
+	assert_in_range(refused_count, 1, wait_ms + 3);
+	expect_received(b, 1, 8);
+}
+
 /* Each call of a handshake fails once --------------------------------------------------------- */
 
 /* A second connection, and the events of its ends. */
