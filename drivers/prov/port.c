@@ -4,7 +4,7 @@
  * within one process, which may listen with both. Names of plx_shm must not overlap either, as an
  * address and the wildcard do; the kernel sees to that for TCP. The kernel lists the listeners of a
  * network namespace with their inodes. Each program listens before it looks, so of two that start
- * at once at least one is refused. Without /proc, no listener is refused. */
+ * at once at least one is refused. Where the kernel does not list them, none is. */
 #include "base_internal.h"
 #include "prov.h"
 
@@ -12,12 +12,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define ROW_BYTES    512
-#define TCP_LISTENS  0x0a    /* TCP_LISTEN, in /proc/net/tcp */
 #define UNIX_LISTENS 0x10000 /* __SO_ACCEPTCON, in /proc/net/unix */
 
 /* A listener of this host. */
@@ -28,46 +33,48 @@ struct row {
 
 /* What the kernel lists -------------------------------------------------------------------- */
 
-enum row_kind { ROW_LISTENER, ROW_OTHER, ROW_LAST };
-
-/* Hexadecimal words, each in the byte order of this host. Return: false: it is no address. */
-static bool read_host(const char *words, uint16_t port, struct sockaddr_storage *address_out)
+/* Ask for the TCP listeners of a family: sock_diag(7). /proc/net/tcp takes milliseconds, because
+ * the kernel also walks its connections. Return: a socket to read them from; -errno. */
+static int ask_for_listeners(sa_family_t family)
 {
-	struct sockaddr_in *four = (struct sockaddr_in *)address_out;
-	struct sockaddr_in6 *six = (struct sockaddr_in6 *)address_out;
-	uint32_t *to = six->sin6_addr.s6_addr32;
+	struct {
+		struct nlmsghdr head;
+		struct inet_diag_req_v2 body;
+	} ask = {
+		.head = {.nlmsg_len = sizeof(ask),
+			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.body = {.sdiag_family = (uint8_t)family,
+			 .sdiag_protocol = IPPROTO_TCP,
+			 .idiag_states = 1u << TCP_LISTEN},
+	};
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 
-	*address_out = (struct sockaddr_storage){.ss_family = AF_INET};
-	if (strlen(words) == 8) {
-		address_set_port((struct sockaddr *)address_out, port);
-		return sscanf(words, "%8" SCNx32, &four->sin_addr.s_addr) == 1;
+	if (fd >= 0 && send(fd, &ask, sizeof(ask), 0) < 0) {
+		close(fd);
+		return -errno;
 	}
-	address_out->ss_family = AF_INET6;
-	address_set_port((struct sockaddr *)address_out, port);
-	return sscanf(words, "%8" SCNx32 "%8" SCNx32 "%8" SCNx32 "%8" SCNx32, &to[0], &to[1],
-		      &to[2], &to[3]) == 4;
+	return fd < 0 ? -errno : fd;
 }
 
-/* Of /proc/net/tcp and tcp6. Listeners come first. */
-static enum row_kind read_tcp(const char *line, struct row *row_out)
+static void read_listener(const struct inet_diag_msg *message, struct row *row_out)
 {
-	struct sockaddr_storage address;
-	unsigned port, state;
-	char words[33];
+	struct sockaddr_storage address = {.ss_family = message->idiag_family};
+	struct sockaddr_in *four = (struct sockaddr_in *)&address;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)&address;
 
-	if (sscanf(line, " %*u: %32[0-9A-F]:%4x %*32[0-9A-F]:%*4x %2x %*s %*s %*s %*u %*u %" SCNu64,
-		   words, &port, &state, &row_out->inode) != 4)
-		return ROW_OTHER; /* the head line */
-	if (state != TCP_LISTENS)
-		return ROW_LAST;
-	if (!read_host(words, (uint16_t)port, &address))
-		return ROW_OTHER;
+	if (message->idiag_family == AF_INET)
+		memcpy(&four->sin_addr, message->id.idiag_src, sizeof(four->sin_addr));
+	else
+		memcpy(&six->sin6_addr, message->id.idiag_src, sizeof(six->sin6_addr));
+	address_set_port((struct sockaddr *)&address, ntohs(message->id.idiag_sport));
 	address_format((struct sockaddr *)&address, row_out->address, sizeof(row_out->address));
-	return ROW_LISTENER;
+	row_out->inode = message->idiag_inode;
 }
 
-/* Of /proc/net/unix. A name may end with the number of a stand-in, after a dot. */
-static enum row_kind read_shm(const char *line, struct row *row_out)
+/* Of /proc/net/unix. A name may end with the number of a stand-in, after a dot. Return: whether it
+ * is a listener of plx_shm. */
+static bool read_shm(const char *line, struct row *row_out)
 {
 	unsigned flags;
 	char *port;
@@ -75,12 +82,12 @@ static enum row_kind read_shm(const char *line, struct row *row_out)
 	if (sscanf(line, "%*s %*x %*x %x %*x %*x %" SCNu64 " @" PROV_SHM_NAME ":%79s", &flags,
 		   &row_out->inode, row_out->address) != 3 ||
 	    !(flags & UNIX_LISTENS))
-		return ROW_OTHER;
+		return false;
 	port = strrchr(row_out->address, ':');
 	if (!port)
-		return ROW_OTHER;
+		return false;
 	port[1 + strspn(port + 1, "0123456789")] = '\0';
-	return ROW_LISTENER;
+	return true;
 }
 
 /* Whether a listener at one gets connections to the other, as on TCP. */
@@ -169,22 +176,44 @@ static bool is_allowed(const struct prov *prov, bool is_shm, const char *address
 	return has_socket("self", row->inode) || (is_shm && is_of_another_user(prov, row));
 }
 
-static bool find_other(const struct prov *prov, const char *path,
-		       enum row_kind (*read)(const char *line, struct row *row_out),
-		       const char *address, struct row *row_out)
+static bool find_shm(const struct prov *prov, const char *address, struct row *row_out)
 {
-	FILE *file = fopen(path, "re");
-	enum row_kind kind = ROW_OTHER;
+	FILE *file = fopen("/proc/thread-self/net/unix", "re");
 	char line[ROW_BYTES];
 	bool found = false;
 
-	while (file && !found && kind != ROW_LAST && fgets(line, sizeof(line), file)) {
-		kind = read(line, row_out);
-		found = kind == ROW_LISTENER &&
-			!is_allowed(prov, read == read_shm, address, row_out);
-	}
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = read_shm(line, row_out) && !is_allowed(prov, true, address, row_out);
 	if (file)
 		fclose(file);
+	return found;
+}
+
+static bool find_tcp(const struct prov *prov, sa_family_t family, const char *address,
+		     struct row *row_out)
+{
+	alignas(struct nlmsghdr) uint8_t answer[8192];
+	int fd = ask_for_listeners(family);
+	bool found = false;
+	ssize_t bytes = 1;
+
+	/* The kernel has answered already, or does while it is read. */
+	while (fd >= 0 && !found && bytes > 0) {
+		const struct nlmsghdr *each = (struct nlmsghdr *)answer;
+
+		bytes = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
+		for (unsigned left = bytes > 0 ? (unsigned)bytes : 0;
+		     !found && NLMSG_OK(each, left); each = NLMSG_NEXT(each, left)) {
+			if (each->nlmsg_type != SOCK_DIAG_BY_FAMILY) { /* the end, or an error */
+				bytes = 0;
+				break;
+			}
+			read_listener(NLMSG_DATA(each), row_out);
+			found = !is_allowed(prov, false, address, row_out);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
 	return found;
 }
 
@@ -196,10 +225,9 @@ bool prov_port_is_taken(const struct prov *prov, const struct sockaddr *address,
 	bool by_shm;
 
 	address_format(address, text, sizeof(text));
-	by_shm = find_other(prov, "/proc/thread-self/net/unix", read_shm, text, &row);
-	if (!by_shm && (!prov->same_host ||
-			(!find_other(prov, "/proc/thread-self/net/tcp", read_tcp, text, &row) &&
-			 !find_other(prov, "/proc/thread-self/net/tcp6", read_tcp, text, &row))))
+	by_shm = find_shm(prov, text, &row);
+	if (!by_shm && (!prov->same_host || (!find_tcp(prov, AF_INET, text, &row) &&
+					     !find_tcp(prov, AF_INET6, text, &row))))
 		return false;
 	snprintf(why_out, size, "%s listens at %s %s; give another port, or 0 for a free one",
 		 holder_text(row.inode, holder, sizeof(holder)), row.address,

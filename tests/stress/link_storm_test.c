@@ -5,6 +5,7 @@
 #include "plx_test.h"
 
 #include "dice.h"
+#include "floating.h"
 #include "plx_eal.h"
 #include "plx_fabric.h"
 
@@ -299,7 +300,8 @@ static int run_side(void *arg)
 
 static void run_round(void)
 {
-	struct plx_eal_conf conf = {.lcores = "0-1",
+	char lcores[FLOATING_BYTES];
+	struct plx_eal_conf conf = {.lcores = floating("0-1", lcores),
 				    .huge = PLX_HUGE_NONE,
 				    .log_levels = {"error"},
 				    .log_level_count = 1};

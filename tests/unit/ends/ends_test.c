@@ -2,6 +2,7 @@
 /* See ends.h. Arguments: the provider, and perhaps a place, a callback and a call, to run these
  * alone. --table prints what doc/guide/loop.md has of it. */
 #include "ends.h"
+#include "floating.h"
 
 #define TURNS_MAX  20000 /* in which a callback has run, or does not */
 #define TURNS_MORE 30    /* after the call */
@@ -172,7 +173,8 @@ static void run_in_place(void)
 
 static void init(void)
 {
-	struct plx_eal_conf conf = {.lcores = "0",
+	char lcores[FLOATING_BYTES];
+	struct plx_eal_conf conf = {.lcores = floating("0", lcores),
 				    .huge = PLX_HUGE_NONE,
 				    .idle = "poll",
 				    .log_levels = {"error"},
