@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lcores that the kernel moves among all allowed CPUs, for programs that run next to other tests. */
+/* Lcores that the kernel moves among all allowed CPUs, for programs that run while other tests do.
+ */
 #ifndef FLOATING_H
 #define FLOATING_H
 

@@ -170,18 +170,22 @@ void region_on_revoked(struct plx_link *link, uint64_t number)
 	ask(link);
 }
 
+static void free_region(struct plx_region **region)
+{
+	free(*region);
+}
+
 /* Notify the user that the memory is unreachable. The callback may revoke other grants. */
 static void release(struct regions *done)
 {
 	struct plx_region *region;
 
 	while ((region = TAILQ_FIRST(done))) {
-		struct plx_region last = *region;
+		struct plx_region *ended PLX_CLEANUP(free_region) = region;
 
 		TAILQ_REMOVE(done, region, of_list);
-		free(region);
-		if (last.released)
-			last.released(last.base, last.bytes, last.arg);
+		if (region->released)
+			region->released(region->base, region->bytes, region->arg);
 	}
 }
 
