@@ -395,7 +395,8 @@ void plx_fabric_fini(void)
 {
 	if (!ready || plx_is_forked())
 		return;
-	if (plx_check_outside("plx_fabric_fini") == -EBUSY) {
+	if (plx_loop_in_turn()) { /* otherwise the error text of a failed plx_eal_init stays */
+		plx_check_outside("plx_fabric_fini");
 		plx_log(&fabric_log, PLX_LOG_ERROR, "%s", plx_error());
 		return;
 	}

@@ -123,7 +123,7 @@ static ssize_t sim_recvmsg(int fd, struct msghdr *msg, int flags)
 		size_t bytes = peer.arrived - peer.consumed;
 
 		bytes = bytes < msg->msg_iov[i].iov_len ? bytes : msg->msg_iov[i].iov_len;
-		if (bytes)
+		if (bytes && !(flags & MSG_TRUNC)) /* with it they are dropped */
 			memcpy(msg->msg_iov[i].iov_base, peer.stream + peer.consumed, bytes);
 		peer.consumed += bytes;
 		got += bytes;
