@@ -61,7 +61,7 @@ int netio_buffered_flush(struct netio_buffered_send_socket *socket)
 	ASSERT_LOOP(socket->connection, socket->connection->evloop);
 	if (!outbox || !outbox->is_open)
 		return netio_fail_closed();
-	outbox_flush(outbox);
+	outbox_flush_soon(outbox);
 	return NETIO_STATUS_OK;
 }
 

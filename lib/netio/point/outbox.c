@@ -214,7 +214,7 @@ void outbox_writable(struct outbox *outbox)
 
 int outbox_flush_before(struct outbox *outbox)
 {
-	outbox_flush(outbox);
+	outbox_flush_soon(outbox);
 	if (outbox->waiting_count)
 		return NETIO_STATUS_AGAIN;
 	outbox_report_gap(outbox);

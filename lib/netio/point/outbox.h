@@ -167,10 +167,11 @@ static inline bool outbox_is_done(const struct outbox *outbox)
 
 /* outbox.c ------------------------------------------------------------------------------------ */
 
-/* Send the page being filled, if any, or queue it until the link takes it. */
+/* Send the page being filled, if any, or queue it until the link takes it: then no message can join
+ * it. */
 void outbox_flush(struct outbox *outbox);
 
-/* Send the page as soon as the link has taken those before it. */
+/* Send the page as soon as the link has taken those before it; until then messages join it. */
 static inline void outbox_flush_soon(struct outbox *outbox)
 {
 	if (outbox->waiting_count)
@@ -242,7 +243,7 @@ static inline void outbox_message_ended(struct outbox *outbox)
 {
 	outbox->messages++;
 	if (plx_unlikely(outbox->at >= outbox->flush_at))
-		outbox_flush(outbox);
+		outbox_flush_soon(outbox);
 }
 
 static inline void outbox_copy(struct outbox *outbox, const struct message *message, uint8_t flags)

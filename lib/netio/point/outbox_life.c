@@ -34,7 +34,7 @@ static void on_timer(struct plx_timer *timer, void *arg)
 	if (!outbox->page)
 		outbox_report_gap(outbox);
 	else if (now_ns >= outbox->flush_ns)
-		outbox_flush(outbox);
+		outbox_flush_soon(outbox);
 	else if (outbox->flush_ns != PLX_NEVER)
 		plx_timer_start(timer, outbox->flush_ns - now_ns);
 }

@@ -255,7 +255,7 @@ void netio_buffered_publish_flush(struct netio_publish_socket *socket)
 	if (!socket->core)
 		return;
 	LIST_FOREACH (it, &socket->core->acceptor.session.links, links)
-		outbox_flush(&((struct subscriber *)it)->outbox);
+		outbox_flush_soon(&((struct subscriber *)it)->outbox);
 }
 
 /* By reference -------------------------------------------------------------------------------- */

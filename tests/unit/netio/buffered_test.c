@@ -133,6 +133,37 @@ SEND_TEST(a_page_is_sent_by_timer_flush_and_watermark)
 	assert_int_equal(stats().pages, 6);
 }
 
+/* Send until AGAIN, while the receiver keeps everything. flushes: after each message. */
+static unsigned fill_pages(uint32_t watermark_bytes, bool flushes)
+{
+	unsigned count = 0;
+
+	begin_with(&(struct netio_listen_attr){.buffer_bytes = 1024, .buffer_count = 2},
+		   (struct netio_buffered_attr){.page_bytes = 1024,
+						.page_count = 64,
+						.watermark_bytes = watermark_bytes});
+	heard.kept.more = 512;
+	for (; send_next(64) == 0; count++) {
+		if (flushes)
+			assert_int_equal(netio_buffered_flush(&sender), 0);
+		plx_loop_turn();
+	}
+	release_all(&heard.kept);
+	TURN_UNTIL(heard.messages == sent);
+	end();
+	assert_int_equal(hear_no_more(&heard), 0);
+	return count;
+}
+
+SEND_TEST(pages_that_wait_are_filled)
+{
+	unsigned most = fill_pages(0, false);
+
+	assert_true(most > 600); /* 14 in each of 64 pages, less what the link has taken */
+	assert_in_range(fill_pages(0, true), most * 9 / 10, most);
+	assert_in_range(fill_pages(100, false), most * 9 / 10, most);
+}
+
 SEND_TEST(a_message_longer_than_a_page_is_reassembled)
 {
 	static const size_t around[] = {512, 1024, 1536, 2048, 5120};

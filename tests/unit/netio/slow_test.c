@@ -151,6 +151,23 @@ SLOW_TEST(the_bound_also_applies_to_the_blocking_policy)
 	assert_int_equal(subs[0].gaps, 0);
 }
 
+/* A flush closes no page that cannot leave: each would hold one message. */
+SLOW_TEST(a_flush_after_each_message_fills_the_backlog)
+{
+	enum { BACKLOG_BYTES = 64 * 1024, ENTRY_BYTES = 64 + 16 };
+
+	publish_with(&(struct netio_publish_attr){.page_bytes = 4096, .page_count = 64});
+	SUBSCRIBE_SLOW(0, .tag = 1, .backlog_bytes = BACKLOG_BYTES);
+	while (publish(1, 64, 0) == NETIO_STATUS_OK) {
+		netio_buffered_publish_flush(&publisher);
+		plx_loop_turn();
+	}
+	assert_true(number * ENTRY_BYTES >= BACKLOG_BYTES * 9 / 10);
+	release_all(&subs[0].kept);
+	TURN_UNTIL(has_all(&subs[0])); /* without another flush */
+	assert_int_equal(subs[0].gaps, 0);
+}
+
 /* Each separately, if there is room. */
 SLOW_TEST(drop_new_applies_to_delivery_at_once)
 {
