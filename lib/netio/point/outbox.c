@@ -35,7 +35,7 @@ static void begin_page(struct outbox *outbox)
 	outbox->gap = (struct wire_gap){0};
 	outbox->page = page;
 	outbox->messages = 0;
-	outbox->keeps = !(outbox->droppable || outbox->all_droppable);
+	outbox->keeps = outbox->keepers && !outbox->droppable;
 	outbox->at = page->data + WIRE_PAGE_BYTES;
 	outbox->end = page->data + outbox->limit;
 	outbox->flush_at = page->data + outbox->flush_bytes;
@@ -179,7 +179,7 @@ void outbox_flush(struct outbox *outbox)
 		return;
 	/* Messages put while no page waited did not set `keeps`. */
 	if (outbox->waiting_count == 0)
-		note->keeps = !outbox->all_droppable;
+		note->keeps |= outbox->keepers > 0;
 	note->bytes = (uint32_t)plx_buf_total(note->page);
 	TAILQ_INSERT_TAIL(&outbox->waiting, note, link);
 	outbox->waiting_count++;

@@ -82,9 +82,9 @@ struct outbox {
 	bool is_open;          /* accepts messages */
 	bool is_closing;       /* closes after the conflated messages are in pages */
 	bool urgent;           /* send the page as soon as the link takes it */
-	bool keeps;            /* contains messages that must not be dropped */
+	bool keeps;            /* the page contains messages that must not be dropped */
 	bool droppable;        /* new messages may be dropped */
-	bool all_droppable;    /* ... and so may all earlier ones */
+	uint32_t keepers;      /* subscriptions whose messages must not be dropped */
 	uint32_t limit;        /* maximum page length */
 	uint32_t flush_bytes;  /* page length that triggers sending */
 	struct plx_buf *free;  /* linked like a chain; the page that returned last is first */
@@ -292,8 +292,8 @@ struct outbox_terms {
 /* Submit a message up to message_max. Return: as outbox_put; OUTBOX_MISSED; -EINVAL; -ENOMEM. */
 int outbox_submit(struct outbox *outbox, const struct outbox_terms *terms,
 		  const struct message *message);
-/* Call before the first message of a subscription with that policy. */
-void outbox_add_policy(struct outbox *outbox, enum netio_policy policy);
+/* A subscription with that policy begins, before its first message: +1; or has ended: -1. */
+void outbox_count_policy(struct outbox *outbox, enum netio_policy policy, int step);
 
 /* Whether messages put after this may be dropped. */
 static inline void outbox_set_droppable(struct outbox *outbox, bool droppable)

@@ -172,9 +172,13 @@ static_assert(PLX_ARRAY_LEN(policies) == NETIO_POLICY_COUNT &&
 		      PLX_ARRAY_LEN(((const char *[])NETIO_POLICY_NAMES)) == NETIO_POLICY_COUNT + 1,
 	      "each policy has a row and a name");
 
-void outbox_add_policy(struct outbox *outbox, enum netio_policy policy)
+void outbox_count_policy(struct outbox *outbox, enum netio_policy policy, int step)
 {
-	outbox->all_droppable &= policies[policy].droppable;
+	if (policies[policy].droppable)
+		return;
+	if (step < 0 && outbox->waiting_count == 0) /* else `keeps` is set with each message */
+		outbox->keeps = true;
+	outbox->keepers += (uint32_t)step;
 }
 
 /* Return whether all pages together hold it. */

@@ -77,7 +77,6 @@ static struct plx_session *on_create(struct plx_acceptor *session)
 		return NULL;
 	memset(subscriber, 0, sizeof(*subscriber));
 	outbox_init(&subscriber->outbox, &core->outbox_attr, &outbox_owner);
-	subscriber->outbox.all_droppable = true;
 	subscriber->outbox.missed_in_all = core->missed;
 	core->stats.subscribers++;
 	return &subscriber->accepted.session;

@@ -37,6 +37,7 @@ static void count(const struct subscription *subscription, int step)
 	uint32_t places = (uint32_t)step * subscription->pair_count;
 
 	core->version = match_new_version();
+	outbox_count_policy(&subscriber->outbox, subscription->terms.policy, step);
 	core->stats.subscriptions += (uint32_t)step;
 	core->places += places;
 	subscriber->places += places;
@@ -105,7 +106,6 @@ static enum wire_status enter(struct subscription *subscription)
 	 * policy, the publisher waits instead. */
 	if (needs_pages && outbox_make_pages(&subscriber->outbox) != 0)
 		return WIRE_NO_MEMORY;
-	outbox_add_policy(&subscriber->outbox, terms->policy);
 	if (tsearch(subscription, &subscriber->by_id, compare_ids) &&
 	    tsearch(subscription, &subscriber->by_what, compare_whats))
 		rc = table_add(&core->table, &subscription->what, subscription->pairs,

@@ -113,6 +113,35 @@ SLOW_TEST(messages_of_a_blocking_policy_are_kept)
 	assert_true(stats().copies - stats().dropped_old >= kept + 1);
 }
 
+/* Return: how many messages arrive before the first gap. */
+static unsigned come_before_gap(enum netio_policy ended)
+{
+	unsigned count;
+
+	publish_with(SMALL_PAGES);
+	SUBSCRIBE_SLOW(0, .tag = 1, .policy = NETIO_POLICY_DROP_OLD);
+	if (ended) {
+		SUBSCRIBE_SLOW(0, .tag = 2, .policy = ended);
+		assert_works(netio_unsubscribe(&subs[0].socket, test_host(), port(), 2));
+		TURN_UNTIL(subs[0].unsubscribed == 1);
+	}
+	publish_all(1, 400, 201);
+	catch_up(&subs[0]);
+	assert_int_equal(subs[0].gaps, 1);
+	count = (unsigned)subs[0].gap.first;
+	end_case();
+	return count;
+}
+
+/* Otherwise one page of old messages would stay. */
+SLOW_TEST(the_policy_of_an_ended_subscription_leaves_no_trace)
+{
+	unsigned expected = come_before_gap(NETIO_POLICY_DEFAULT);
+
+	for (enum netio_policy ended = 1; ended < NETIO_POLICY_COUNT; ended++)
+		assert_int_equal(come_before_gap(ended), expected);
+}
+
 SLOW_TEST(the_backlog_of_a_subscriber_stays_within_its_bound)
 {
 	struct netio_subscriber_stats now;
