@@ -43,7 +43,7 @@ slice tidy 300 'lib drivers apps' 'clang-tidy on all files' tidy lib drivers app
 slice stress 240 'tests/stress lib drivers' 'stress tests, plain and with both sanitizers' stress
 slice ends 600 'tests/unit/ends lib/lcore lib/fabric lib/rpc lib/netio lib/session' \
 	'each call that ends something, in each callback, under both sanitizers' ends
-slice storm 1800 'tests/stress lib/fabric drivers' \
+slice storm 2500 'tests/stress lib/fabric drivers' \
 	'500 000 messages on 100 000 links of each provider, whose callbacks do anything, under both sanitizers' storm
 slice sleeps 240 'drivers/prov drivers/shm drivers/tcp' '10^6 sleeps over plx_shm and over plx_tcp' sleeps
 slice asan-unit 260 'tests/unit lib drivers' 'all unit tests under AddressSanitizer' asan --suite unit

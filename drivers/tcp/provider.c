@@ -2,6 +2,10 @@
 /* The provider: its parameters and its libfabric attributes. */
 #include "tcp.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
 struct tcp_params tcp_params = {
 	.connect_ms = 10000,
 	.handshake_ms = 5000,
@@ -31,6 +35,17 @@ const struct plx_setting tcp_settings[] = {
 	{NULL, NULL, 0, 0, NULL},
 };
 
+static void refuse(const struct plx_setting *param)
+{
+	char name[64] = "FI_PLX_TCP_";
+	size_t length = strlen(name);
+
+	for (const char *at = param->key; *at && length < sizeof(name) - 1; at++)
+		name[length++] = (char)toupper(*at);
+	tcp_log(FI_LOG_WARN, "%s=%s: give a number from %u to %u; the default is used", name,
+		getenv(name) ?: "", param->least, param->most);
+}
+
 static void read_params(void)
 {
 	for (const struct plx_setting *param = tcp_settings; param->key; param++) {
@@ -45,9 +60,7 @@ static void read_params(void)
 		    (uint32_t)value <= param->most)
 			*param->value = (uint32_t)value;
 		else
-			tcp_log(FI_LOG_WARN,
-				"FI_PLX_TCP_ parameter %s is refused; give a number from %u to %u",
-				param->key, param->least, param->most);
+			refuse(param);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The set of lcores: from a map to pinned threads with a loop each, and back. */
 #include "lcore_priv.h"
+#include "mem_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -261,6 +262,12 @@ static int start_workers(const struct plx_lcore_map *map)
 	return 0;
 }
 
+static void set_count(uint32_t count)
+{
+	atomic_store_explicit(&lcore_count, count, memory_order_relaxed);
+	mem_has_lcores = count;
+}
+
 int plx_lcores_init(const struct plx_lcore_conf *conf)
 {
 	uint32_t id;
@@ -299,7 +306,7 @@ int plx_lcores_init(const struct plx_lcore_conf *conf)
 	if (err)
 		leave_main();
 	else
-		atomic_store_explicit(&lcore_count, conf->map->count, memory_order_relaxed);
+		set_count(conf->map->count);
 	return err;
 }
 
@@ -326,7 +333,7 @@ int plx_check_may_end(const char *what)
 	if (plx_lcore_id() != plx_lcore_main() && !plx_is_forked())
 		return plx_fail(EPERM,
 				"%s: call it on the main lcore, %u, whose thread has started the "
-				"others",
+				"others; plx_stop makes its loop return",
 				what, plx_lcore_main());
 	return plx_check_outside(what);
 }
@@ -347,7 +354,7 @@ int plx_lcores_fini(uint64_t timeout_ns)
 	end_workers();
 	leave_main();
 	stop_forget();
-	atomic_store_explicit(&lcore_count, 0, memory_order_relaxed);
+	set_count(0);
 	return 0;
 }
 

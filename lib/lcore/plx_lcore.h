@@ -150,12 +150,14 @@ void plx_loop_quit(void);
 int plx_loop_turn(void);
 
 /** Whether the caller is inside a turn: in a callback, which must not run the loop or end what runs
- * it. Calls that would return -EBUSY then. Thread: any; false: not an lcore. */
+ * it: such calls return -EBUSY. Thread: any; false: not an lcore. */
 bool plx_loop_in_turn(void);
 
 /** Run turns, without sleep, until is_done(arg) or until the time is up. is_done is called before
- * each turn. Thread: an lcore.
- * Return: 0 it is done; -ETIMEDOUT; -ENOENT not an lcore; -EBUSY inside a turn already. */
+ * each turn. plx_stop and plx_loop_quit do not end it, because programs drain after them: where it
+ * must end then, is_done also looks at plx_stopping(). Thread: an lcore.
+ * Return: 0 it is done; -ETIMEDOUT; -ENOENT not an lcore, also once is_done has ended the lcores;
+ * -EBUSY inside a turn already; -EPERM in a child forked meanwhile. */
 int plx_loop_until(bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);
 
 /** Clock of the current turn, read once at its start. Between turns, and on other threads,

@@ -14,4 +14,7 @@
  * Return: whether the callee takes over the memory, and calls free() later. */
 extern bool (*mem_free_later)(void *memory, size_t size_bytes);
 
+/** There are lcores, whose lanes are in zones: plx_mem_fini has no effect. Thread: setup. */
+extern bool mem_has_lcores;
+
 #endif

@@ -70,8 +70,8 @@ struct plx_mem_stats {
 int plx_mem_init(const struct plx_mem_conf *conf);
 
 /** Release all memory. Destroy all pools first; remaining ones are logged. Call it after
- * plx_lcores_fini, because lanes between lcores are in zones (plx_eal_fini does both). Does nothing
- * before init.
+ * plx_lcores_fini, because lanes between lcores are in zones (plx_eal_fini does both): earlier it
+ * only logs an error. Does nothing before init.
  * Thread: setup. */
 void plx_mem_fini(void);
 

@@ -201,8 +201,16 @@ int plx_mem_init(const struct plx_mem_conf *conf)
 	return err;
 }
 
+bool mem_has_lcores;
+
 void plx_mem_fini(void)
 {
+	if (mem_has_lcores) {
+		plx_log(mem_log, PLX_LOG_ERROR,
+			"plx_mem_fini: the lcores use the memory; call plx_lcores_fini first, or "
+			"plx_eal_fini for both");
+		return;
+	}
 	mem_pools_forget();
 	pthread_mutex_lock(&lock);
 	remove_zones();

@@ -46,8 +46,8 @@ static int check_outside(const struct netio_eventloop *evloop, const char *what)
 	if (rc || !plx_loop_in_turn())
 		return rc;
 	return netio_fail(EBUSY,
-			  "%s: inside a callback; call netio_terminate, or plx_loop_quit in "
-			  "plx_loop_run, and do it when the loop has returned",
+			  "%s: inside a callback; call plx_loop_quit, or netio_terminate in "
+			  "netio_run, and do it when the loop has returned",
 			  what);
 }
 
@@ -188,7 +188,7 @@ int netio_drain(struct netio_eventloop *evloop, uint64_t timeout_ns)
 }
 
 /* Each step may be repeated: netio_process_leave may fail, and C++ callbacks may throw. */
-int netio_eventloop_fini(struct netio_eventloop *evloop)
+static int fini(struct netio_eventloop *evloop, const char *what)
 {
 	uint64_t began_ns = plx_now_ns();
 	char lost[PLX_ADDRESS_MAX + 120];
@@ -200,7 +200,7 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 		evloop->ready = false;
 		return netio_process_leave();
 	}
-	rc = check_outside(evloop, "netio_fini");
+	rc = check_outside(evloop, what);
 	if (rc)
 		return rc;
 	plx_signal_fini(&evloop->terminate);
@@ -214,16 +214,21 @@ int netio_eventloop_fini(struct netio_eventloop *evloop)
 			 "had not taken is lost",
 			 plx_session_closing() ?: "another loop's peer",
 			 (double)(plx_now_ns() - began_ns) / 1e9);
-		netio_fail(-closing, "netio_fini: %s", lost);
+		netio_fail(-closing, "%s: %s", what, lost);
 	}
 	rc = netio_logged(netio_process_leave());
 	evloop->ready = rc != 0;
-	return rc || !closing ? rc : plx_fail(-closing, "netio_fini: %s", lost);
+	return rc || !closing ? rc : plx_fail(-closing, "%s: %s", what, lost);
+}
+
+int netio_eventloop_fini(struct netio_eventloop *evloop)
+{
+	return fini(evloop, "netio_eventloop_fini");
 }
 
 int netio_fini(struct netio_context *ctx)
 {
-	return netio_eventloop_fini(&ctx->evloop);
+	return fini(&ctx->evloop, "netio_fini");
 }
 
 /* As stop_draining. */

@@ -33,6 +33,7 @@ enum ends_outcome {
 	ENDS_CALLS,   /* the same, but some run inside the call */
 	ENDS_DEFERS,  /* the loop does it after the callback, which may still use the object */
 	ENDS_REFUSES, /* -EBUSY, and nothing has changed */
+	ENDS_LOGS,    /* an error in the log, and nothing has changed */
 };
 
 struct ends_call {

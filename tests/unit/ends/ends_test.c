@@ -311,10 +311,9 @@ PLX_TEST(each_callback_may_make_each_call_that_ends_something)
 static int print_table(void)
 {
 	static const char *const outcomes[] = {
-		[ENDS_WORKS] = "works",
-		[ENDS_CALLS] = "works, and runs callbacks",
-		[ENDS_DEFERS] = "deferred",
-		[ENDS_REFUSES] = "`-EBUSY`",
+		[ENDS_WORKS] = "works",        [ENDS_CALLS] = "works, and runs callbacks",
+		[ENDS_DEFERS] = "deferred",    [ENDS_REFUSES] = "`-EBUSY`",
+		[ENDS_LOGS] = "logs an error",
 	};
 
 	printf("| library | call | in a callback |\n|---|---|---|\n");

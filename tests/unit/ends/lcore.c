@@ -126,6 +126,12 @@ static int lcores_fini(void)
 	return plx_lcores_fini(0);
 }
 
+static int mem_fini(void)
+{
+	plx_mem_fini();
+	return 0;
+}
+
 ENDS_TAKE(plx_poller_remove, poller)
 ENDS_TAKE(plx_fd_remove, watch)
 
@@ -157,6 +163,7 @@ static const struct ends_call calls[] = {
 	{"plx_loop_until", ENDS_REFUSES, until},
 	{"plx_lcores_fini", ENDS_REFUSES, lcores_fini},
 	{"plx_eal_fini", ENDS_REFUSES, plx_eal_fini},
+	{"plx_mem_fini", ENDS_LOGS, mem_fini},
 };
 
 static const struct ends_callback callbacks[] = {

@@ -266,6 +266,12 @@ static int abort_all(void)
 	return 0;
 }
 
+static int fabric_fini(void)
+{
+	plx_fabric_fini();
+	return 0;
+}
+
 static int drain(void)
 {
 	return plx_fabric_drain(PLX_NEVER);
@@ -290,6 +296,7 @@ static const struct ends_call calls[] = {
 	{"plx_listener_close", ENDS_WORKS, take_listener},
 	{"plx_region_revoke", ENDS_DEFERS, revoke_region},
 	{"plx_fabric_drain", ENDS_REFUSES, drain},
+	{"plx_fabric_fini", ENDS_LOGS, fabric_fini},
 };
 
 static const struct ends_callback callbacks[] = {

@@ -79,16 +79,7 @@ static void text(char *out, const char *value)
 NUMBER(inject_size, s->info->tx_attr->inject_size)
 NUMBER(iov_limit, s->info->tx_attr->iov_limit)
 NUMBER(cq_data_size, s->info->domain_attr->cq_data_size)
-
-static void max_msg_size(const struct subject *s, char *out)
-{
-	uint64_t size = s->info->ep_attr->max_msg_size;
-
-	if (size >= UINT64_C(1) << 40)
-		text(out, "any");
-	else
-		number(out, size);
-}
+NUMBER(max_msg_size, s->info->ep_attr->max_msg_size)
 
 static void registration(const struct subject *s, char *out)
 {

@@ -125,6 +125,17 @@ ONE_LCORE(a_loop_turns_until_a_condition_or_a_timeout)
 	assert_int_equal(stats_of(0).turns, turns + 2);
 }
 
+static bool ends_the_lcores(void *arg)
+{
+	assert_works(plx_lcores_fini(PLX_NEVER));
+	return false;
+}
+
+ONE_LCORE(until_ends_with_the_lcores)
+{
+	assert_fails(plx_loop_until(ends_the_lcores, NULL, PLX_NEVER), -ENOENT, "plx_loop_turn:");
+}
+
 static char order[8];
 
 static void add_to_order(char what)

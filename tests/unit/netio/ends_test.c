@@ -143,7 +143,7 @@ static void end_all(void)
 static void run_again(void)
 {
 	assert_fails(netio_run(&world.loop), -EBUSY,
-		     "netio_run: inside a callback; call netio_terminate, or");
+		     "netio_run: inside a callback; call plx_loop_quit, or");
 }
 
 static void drain(void)
@@ -153,7 +153,8 @@ static void drain(void)
 
 static void end_loops(void)
 {
-	assert_fails(netio_eventloop_fini(&world.loop), -EBUSY, "netio_fini: inside a callback");
+	assert_fails(netio_eventloop_fini(&world.loop), -EBUSY,
+		     "netio_eventloop_fini: inside a callback");
 	assert_fails(netio_fini(&ctx), -EBUSY, "netio_fini: inside a callback");
 }
 
