@@ -345,9 +345,11 @@ struct plx_rpc_call {
 	 * did nothing, so the next one runs. A key used with another method is DENIED. Self-test
 	 * methods ignore keys. */
 	uint64_t key;
-	/** Send the request again if the link ends before the reply, within the deadline. Without
-	 * a key any address may get it, and it may run more than once. With a key only the same
-	 * service gets it; the call is PEER_DOWN if that ended or half of its key_ns is over. */
+	/** Send the request again within the deadline. If the link ends before the reply: without
+	 * a key any address may get it, and it may run more than once; with a key only the same
+	 * service gets it, and the call is PEER_DOWN if that ended or half of its key_ns is over.
+	 * If all services refuse it as BUSY or OVERLOADED: after their retry_after_ns and a
+	 * back-off of 1 to 100 ms, unless the deadline comes first. */
 	bool retry;
 	/** Send the request to a second service too if the reply takes longer than 95 % of recent
 	 * hedged calls. The first reply counts. Both may run it, so not with a key. */
@@ -389,12 +391,12 @@ struct plx_rpc_client_stats {
 	uint32_t links;   /**< links that are up */
 	uint64_t calls;
 	uint64_t done[PLX_RPC_STATUS_COUNT]; /**< completed calls by status */
-	uint64_t retried;                    /**< calls to send again because their link ended */
-	uint64_t hedged;                     /**< calls also sent to a second service */
-	uint64_t hedges_won;                 /**< of these, answered first by the second service */
-	uint64_t strays;   /**< replies without a call: late, repeated or invented */
-	uint64_t batches;  /**< messages that carried requests */
-	uint64_t protocol; /**< links ended because the service broke the protocol */
+	uint64_t retried;    /**< requests to send again: the link ended, or it was refused */
+	uint64_t hedged;     /**< calls also sent to a second service */
+	uint64_t hedges_won; /**< of these, answered first by the second service */
+	uint64_t strays;     /**< replies without a call: late, repeated or invented */
+	uint64_t batches;    /**< messages that carried requests */
+	uint64_t protocol;   /**< links ended because the service broke the protocol */
 };
 
 /** Statistics of a client. Thread: owner. */

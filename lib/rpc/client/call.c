@@ -190,7 +190,8 @@ static void on_deadline(struct plx_timer *timer, void *arg)
 	struct channel *channel = call->channel;
 	bool is_sent = call->state == CALL_SENT;
 
-	if (plx_unlikely(call->saved != NULL) && hedge_on_timer(client, call))
+	if (plx_unlikely(call->saved != NULL) &&
+	    (hedge_on_timer(client, call) || saved_on_timer(client, call)))
 		return;
 	if (is_sent)
 		call_send_cancel(channel, call);

@@ -65,6 +65,8 @@ int plx_rpc_client_create(const char *const *addresses, const struct plx_rpc_cli
 		return rc;
 	}
 	TAILQ_INIT(&client->waiting);
+	TAILQ_INIT(&client->refused);
+	plx_backoff_init(&client->backoff, REFUSED_NS_MIN, REFUSED_NS_MAX, plx_now_ns());
 	STAILQ_INIT(&client->completed);
 	client->log_limit.burst = 1; /* retries would repeat the message */
 	plx_task_init(&client->deliver, client_deliver, client);

@@ -19,6 +19,10 @@
 
 #define RPC_CHANNELS_MAX 16
 
+/* A refused request waits for the service's hint and this, with back-off. */
+#define REFUSED_NS_MIN PLX_NS_PER_MS
+#define REFUSED_NS_MAX (100 * PLX_NS_PER_MS)
+
 /* A call is in one state, and in at most one list. */
 enum call_state {
 	CALL_FREE,      /* in the free list */
@@ -52,9 +56,10 @@ struct saved_request {
 	struct request what;
 	uint64_t first_sent_ns; /* 0: not sent */
 	bool retry, hedge;
-	bool hedge_due;   /* the timer runs for the hedge */
-	bool link_lost;   /* a link ended after the request was sent on it */
-	bool was_refused; /* a full service refused it, and another one has it */
+	bool hedge_due;    /* the timer runs for the hedge */
+	bool link_lost;    /* a link ended after the request was sent on it */
+	bool was_refused;  /* a full service refused it, and another one has it */
+	uint32_t refusals; /* after which it waited */
 	uint8_t bytes[];
 };
 
@@ -118,8 +123,10 @@ struct plx_rpc_client {
 	struct call *free;
 	struct send_queue queue;
 	struct saved_list waiting;
-	uint32_t waiting_count; /* in this list and those of the channels */
-	uint64_t request_bytes; /* of all saved and queued requests */
+	struct saved_list refused;  /* by full services: each waits for its timer */
+	struct plx_backoff backoff; /* for how long */
+	uint32_t waiting_count;     /* in these lists and those of the channels */
+	uint64_t request_bytes;     /* of all saved and queued requests */
 	struct rpc_slabs saved_blocks;
 	struct hedge hedge;
 	struct completed_list completed;
@@ -248,6 +255,8 @@ void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct save
 int saved_send(struct channel *channel, struct call *call);
 /* Send a copy on a second channel. Return: whether it was sent. */
 bool saved_send_second(struct channel *channel, struct call *call);
+/* The timer fired. Return: whether because a refused request has waited, and not the deadline. */
+bool saved_on_timer(struct plx_rpc_client *client, struct call *call);
 /* The link has ended. Return: whether the call continues. */
 bool saved_on_link_end(struct channel *channel, struct call *call);
 /* Another service answers at this address and does not know the keys of the previous one. */

@@ -156,6 +156,43 @@ static bool redirect(struct channel *channel, struct call *call)
 	return true;
 }
 
+/* The services are full: ask again later, if there is time. Return: whether the call continues. */
+static bool wait_for_room(struct channel *channel, struct call *call, uint64_t hint_ns)
+{
+	struct plx_rpc_client *client = channel->client;
+	struct saved_request *saved = call->saved;
+	uint64_t left_ns = plx_time_since(plx_loop_now_ns(), saved->what.deadline_ns), delay_ns;
+
+	if (!saved->retry || (saved->link_lost && saved->what.has_key))
+		return false;
+	client->backoff.attempts = saved->refusals++;
+	delay_ns = plx_time_add(hint_ns, plx_backoff_next_ns(&client->backoff));
+	if (delay_ns >= left_ns)
+		return false;
+	channel->open--;
+	client->counts.retried++;
+	saved_enqueue(client, call, &client->refused);
+	saved->hedge_due = false;
+	plx_timer_start(&call->timer, delay_ns);
+	return true;
+}
+
+bool saved_on_timer(struct plx_rpc_client *client, struct call *call)
+{
+	struct saved_request *saved = call->saved;
+	uint64_t deadline_ns = saved->what.deadline_ns;
+
+	if (saved->list != &client->refused)
+		return false;
+	leave(client, saved);
+	saved->was_refused = false;
+	saved_enqueue(client, call, &client->waiting);
+	if (deadline_ns != PLX_NEVER)
+		plx_timer_start(&call->timer, plx_time_since(plx_loop_now_ns(), deadline_ns));
+	client_send_waiting(client);
+	return true;
+}
+
 bool saved_continues(struct channel *channel, struct call *call, const struct rpc_header *header)
 {
 	if (header->status <= PLX_RPC_ERROR) {
@@ -170,7 +207,8 @@ bool saved_continues(struct channel *channel, struct call *call, const struct rp
 	if (header->status == PLX_RPC_DRAINING)
 		return requeue(channel->client, call);
 	return (header->status == PLX_RPC_OVERLOADED || header->status == PLX_RPC_BUSY) &&
-	       redirect(channel, call);
+	       (redirect(channel, call) ||
+		wait_for_room(channel, call, header->retry_us * PLX_NS_PER_US));
 }
 
 bool saved_on_link_end(struct channel *channel, struct call *call)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are retried because their link ended before the reply. */
+/* Calls that are retried: their link ended before the reply, or the service was full. */
 #include "rpc_fixture.h"
 
 #include "rpc_client.h"
@@ -251,6 +251,59 @@ TEST_BARE(a_retry_past_the_key_time_is_not_made)
 }
 
 /* No attempt extends the range beyond that. */
+
+/* Full services ------------------------------------------------------------------------------- */
+
+RETRY_TEST(a_refused_call_waits_for_room)
+{
+	struct outcome first;
+
+	call_it(ONE, NULL, 0, &first);
+	call_retry(ONE, 0, 0, &outcome);
+	while (client_stats().retried < 3)
+		pump_ms(1);
+	assert_int_equal(client_stats().open, 2);
+	assert_int_equal(kept_count, 1);
+	reply_to(0, "first");
+	expect_reply(&first, "first");
+	is_kept(2);
+	reply_to(1, "second");
+	expect_reply(&outcome, "second");
+	assert_int_equal(client_stats().waiting, 0);
+	assert_int_equal(caller->request_bytes, 0);
+}
+
+/* BUSY says more than DEADLINE would. */
+RETRY_TEST(a_refused_call_ends_when_it_cannot_be_repeated_in_time)
+{
+	struct outcome first;
+
+	call_it(ONE, NULL, 0, &first);
+	call_retry(ONE, 0, 50 * PLX_NS_PER_MS, &outcome);
+	expect_status(&outcome, PLX_RPC_BUSY);
+	assert_false(outcome.may_have_run);
+	assert_true(client_stats().retried > 0);
+	reply_to(0, "first");
+	expect_reply(&first, "first");
+}
+
+RETRY_TEST(a_refused_call_can_be_cancelled_while_it_waits)
+{
+	struct plx_rpc_call call = {.method = ONE, .retry = true};
+	struct outcome first;
+	plx_rpc_call_id id;
+
+	call_it(ONE, NULL, 0, &first);
+	id = call_as(call, "again", 5, &outcome);
+	while (client_stats().waiting == 0)
+		pump_ms(1);
+	assert_works(plx_rpc_cancel(caller, id));
+	expect_status(&outcome, PLX_RPC_CANCELLED);
+	assert_false(outcome.may_have_run);
+	reply_to(0, "first");
+	expect_reply(&first, "first");
+}
+
 TEST(retry_delays_on_this_host_are_short)
 {
 	destroy_service(&service);
