@@ -51,6 +51,7 @@ void netio_signal_fini(struct netio_signal *signal)
 {
 	if (signal->called)
 		*signal->called = NULL;
+	signal->called = NULL;
 	plx_signal_fini(&signal->fired);
 	signal->evloop = NULL;
 }

@@ -300,10 +300,17 @@ static const struct ends_call calls[] = {
 };
 
 static const struct ends_callback callbacks[] = {
-	{"place", ENDS_RUNS},     {"on_hello", ENDS_RUNS}, {"on_open", ENDS_RUNS},
-	{"on_message", ENDS_ALL}, {"sent", ENDS_ALL},      {"on_writable", ENDS_RUNS},
-	{"on_credit", ENDS_RUNS}, {"on_put", 0},           {"got", 0},
-	{"region released", 0},   {"on_close", ENDS_ALL},
+	{"place", ENDS_RUNS},
+	{"on_hello", ENDS_RUNS},
+	{"on_open", ENDS_RUNS},
+	{"on_message", ENDS_ALL},
+	{"sent", ENDS_ALL},
+	{"on_writable", ENDS_RUNS},
+	{"on_credit", ENDS_RUNS},
+	{"on_put", 0},
+	{"got", 0},
+	{"region released", 0},
+	{"on_close", ENDS_ALL & ~(1u << ENDS_IN_NETIO_DRAIN)},
 };
 
 const struct ends_part ends_link = {
