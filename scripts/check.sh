@@ -41,7 +41,7 @@ slice model 170 'tests/model lib/ring lib/lcore drivers/shm' \
 	'the Spin models, and each of their steps removed' tests/model/mutate.sh
 slice tidy 300 'lib drivers apps' 'clang-tidy on all files' tidy lib drivers apps
 slice stress 240 'tests/stress lib drivers' 'stress tests, plain and with both sanitizers' stress
-slice ends 600 'tests/unit/ends lib/lcore lib/fabric lib/rpc lib/netio lib/session' \
+slice ends 2300 'tests/unit/ends lib/lcore lib/fabric lib/rpc lib/netio lib/session' \
 	'each call that ends something, in each callback, under both sanitizers' ends
 slice storm 2500 'tests/stress lib/fabric drivers' \
 	'500 000 messages on 100 000 links of each provider, whose callbacks do anything, under both sanitizers' storm

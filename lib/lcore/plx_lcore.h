@@ -154,8 +154,8 @@ int plx_loop_turn(void);
 bool plx_loop_in_turn(void);
 
 /** Run turns, without sleep, until is_done(arg) or until the time is up. is_done is called before
- * each turn. plx_stop and plx_loop_quit do not end it, because programs drain after them: where it
- * must end then, is_done also looks at plx_stopping(). Thread: an lcore.
+ * each turn. plx_stop and plx_loop_quit do not end it, because programs drain after them: to end
+ * then, is_done tests plx_stopping(). Thread: an lcore.
  * Return: 0 it is done; -ETIMEDOUT; -ENOENT not an lcore, also once is_done has ended the lcores;
  * -EBUSY inside a turn already; -EPERM in a child forked meanwhile. */
 int plx_loop_until(bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns);

@@ -200,7 +200,7 @@ int netio_buffered_publishv(struct netio_publish_socket *socket, netio_tag_t tag
 			    const struct iovec *iov, size_t count, int flags,
 			    struct netio_subscription_cache *cache);
 
-/** Send the pages of all subscribers now. */
+/** Send the pages of all subscribers, each as soon as its link has taken those before it. */
 void netio_buffered_publish_flush(struct netio_publish_socket *socket);
 
 /** Publishes each message at once, without a copy. */

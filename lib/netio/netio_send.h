@@ -89,7 +89,8 @@ struct netio_buffered_attr {
 #define NETIO_BUFFERED_ATTR_1M {.page_bytes = 1u << 20, .page_count = 128}
 
 /** Copies messages into pages. A page leaves when it is full, at the watermark, after timeout_ns,
- * or by netio_buffered_flush. */
+ * or by netio_buffered_flush: as soon as the link has taken the pages before it. Until then
+ * messages join it. */
 struct netio_buffered_send_socket {
 	/* When a connection ends, accepted messages that were not sent are lost and counted. */
 	NETIO_CONNECT_CALLBACKS(struct netio_buffered_send_socket *socket)
@@ -119,7 +120,7 @@ int netio_buffered_sendv(struct netio_buffered_send_socket *socket, struct iovec
 int netio_buffered_sendv_tagged(struct netio_buffered_send_socket *socket, netio_tag_t tag,
 				const struct iovec *iov, size_t count);
 
-/** Send the page now.
+/** Send the page, as soon as the link has taken those before it.
  * Return: NETIO_STATUS_OK, also if it is empty; NETIO_STATUS_NOT_CONNECTED. */
 int netio_buffered_flush(struct netio_buffered_send_socket *socket);
 

@@ -348,8 +348,9 @@ struct plx_rpc_call {
 	/** Send the request again within the deadline. If the link ends before the reply: without
 	 * a key any address may get it, and it may run more than once; with a key only the same
 	 * service gets it, and the call is PEER_DOWN if that ended or half of its key_ns is over.
-	 * If all services refuse it as BUSY or OVERLOADED: after their retry_after_ns and a
-	 * back-off of 1 to 100 ms, unless the deadline comes first. */
+	 * If all services refuse it as BUSY or OVERLOADED: after retry_after_ns and a random
+	 * back-off, at most 1 ms at first and 100 ms later. The refusal is the result if half of
+	 * the time left is shorter, or after a lost link with a key. */
 	bool retry;
 	/** Send the request to a second service too if the reply takes longer than 95 % of recent
 	 * hedged calls. The first reply counts. Both may run it, so not with a key. */
@@ -387,7 +388,7 @@ int plx_rpc_call_wait(struct plx_rpc_client *client, const struct plx_rpc_call *
 
 struct plx_rpc_client_stats {
 	uint32_t open;    /**< calls not completed */
-	uint32_t waiting; /**< of these, not sent yet */
+	uint32_t waiting; /**< of these, waiting to be sent */
 	uint32_t links;   /**< links that are up */
 	uint64_t calls;
 	uint64_t done[PLX_RPC_STATUS_COUNT]; /**< completed calls by status */

@@ -265,12 +265,12 @@ int plx_loop_until(bool (*is_done)(void *arg), void *arg, uint64_t timeout_ns)
 	if (rc)
 		return rc;
 	while (!is_done(arg)) {
-		if (rc < 0)
-			return rc;
 		if (plx_now_ns() >= limit_ns)
 			return plx_fail(ETIMEDOUT, "lcore %u: not done in %.6g s", plx_lcore_id(),
 					(double)timeout_ns / 1e9);
 		rc = plx_loop_turn();
+		if (rc < 0)
+			return rc;
 	}
 	return 0;
 }

@@ -47,7 +47,7 @@ static int check_outside(const struct netio_eventloop *evloop, const char *what)
 		return rc;
 	return netio_fail(EBUSY,
 			  "%s: inside a callback; call plx_loop_quit, or netio_terminate in "
-			  "netio_run, and do it when the loop has returned",
+			  "netio_run, and make this call when the loop has returned",
 			  what);
 }
 
@@ -208,7 +208,7 @@ static int fini(struct netio_eventloop *evloop, const char *what)
 	connection_release_all(evloop);
 	acceptor_release_all(evloop);
 	closing = plx_loop_until(is_closed, evloop, CLOSING_NS); /* it takes turns of the loop */
-	if (closing) {
+	if (closing == -ETIMEDOUT) {
 		snprintf(lost, sizeof(lost),
 			 "%s, and perhaps others, did not agree to close within %.1f s; what they "
 			 "had not taken is lost",
@@ -218,7 +218,7 @@ static int fini(struct netio_eventloop *evloop, const char *what)
 	}
 	rc = netio_logged(netio_process_leave());
 	evloop->ready = rc != 0;
-	return rc || !closing ? rc : plx_fail(-closing, "%s: %s", what, lost);
+	return rc || closing != -ETIMEDOUT ? rc : plx_fail(-closing, "%s: %s", what, lost);
 }
 
 int netio_eventloop_fini(struct netio_eventloop *evloop)

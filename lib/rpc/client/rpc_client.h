@@ -19,7 +19,7 @@
 
 #define RPC_CHANNELS_MAX 16
 
-/* A refused request waits for the service's hint and this, with back-off. */
+/* A refused request waits as long as the service asks, plus a back-off. */
 #define REFUSED_NS_MIN PLX_NS_PER_MS
 #define REFUSED_NS_MAX (100 * PLX_NS_PER_MS)
 
@@ -255,7 +255,7 @@ void saved_enqueue(struct plx_rpc_client *client, struct call *call, struct save
 int saved_send(struct channel *channel, struct call *call);
 /* Send a copy on a second channel. Return: whether it was sent. */
 bool saved_send_second(struct channel *channel, struct call *call);
-/* The timer fired. Return: whether because a refused request has waited, and not the deadline. */
+/* The timer fired. Return: whether for a refused request, and not the deadline. */
 bool saved_on_timer(struct plx_rpc_client *client, struct call *call);
 /* The link has ended. Return: whether the call continues. */
 bool saved_on_link_end(struct channel *channel, struct call *call);

@@ -167,11 +167,12 @@ static bool wait_for_room(struct channel *channel, struct call *call, uint64_t h
 		return false;
 	client->backoff.attempts = saved->refusals++;
 	delay_ns = plx_time_add(hint_ns, plx_backoff_next_ns(&client->backoff));
-	if (delay_ns >= left_ns)
+	if (delay_ns > left_ns / 2) /* the rest is for the call */
 		return false;
 	channel->open--;
 	client->counts.retried++;
 	saved_enqueue(client, call, &client->refused);
+	saved->first_sent_ns = 0; /* nothing has run */
 	saved->hedge_due = false;
 	plx_timer_start(&call->timer, delay_ns);
 	return true;
@@ -180,15 +181,15 @@ static bool wait_for_room(struct channel *channel, struct call *call, uint64_t h
 bool saved_on_timer(struct plx_rpc_client *client, struct call *call)
 {
 	struct saved_request *saved = call->saved;
-	uint64_t deadline_ns = saved->what.deadline_ns;
+	uint64_t deadline_ns = saved->what.deadline_ns, now_ns = plx_loop_now_ns();
 
-	if (saved->list != &client->refused)
+	if (saved->list != &client->refused || now_ns >= deadline_ns)
 		return false;
 	leave(client, saved);
 	saved->was_refused = false;
 	saved_enqueue(client, call, &client->waiting);
 	if (deadline_ns != PLX_NEVER)
-		plx_timer_start(&call->timer, plx_time_since(plx_loop_now_ns(), deadline_ns));
+		plx_timer_start(&call->timer, deadline_ns - now_ns);
 	client_send_waiting(client);
 	return true;
 }

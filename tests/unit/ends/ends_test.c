@@ -31,6 +31,7 @@ static struct {
 } now;
 
 static unsigned tried, ran;
+static bool runs_here; /* the callback, in this place */
 
 static bool has_netio(void)
 {
@@ -240,6 +241,7 @@ static void try_pair(void)
 	now.is_armed = false;
 	clear();
 	tried++;
+	runs_here |= now.has_run;
 	ran += now.has_run && now.result != 1;
 	if (now.has_run && now.result == 1 && ENDS_RUNS & 1u << now.place && is_possible())
 		fail_msg("%s was not made in %s in %s", now.call->name, now.callback->name,
@@ -255,30 +257,31 @@ static bool is_wanted(unsigned i, const char *name)
 	return !only[i] || strcmp(only[i], name) == 0;
 }
 
-/* The rest of a callback's pairs in a place where it has not run in this many, and need not. */
+/* A callback that need not run in a place, and has not in so many pairs, is not tried again there.
+ */
 #define SKIPS_AFTER 3
 
-static bool is_skipped(unsigned tried_of_it, unsigned ran_of_it)
+static bool is_skipped(unsigned tried_of_it)
 {
-	return tried_of_it >= SKIPS_AFTER && ran_of_it == 0 &&
+	return tried_of_it >= SKIPS_AFTER && !runs_here &&
 	       !(now.callback->places & 1u << now.place);
 }
 
 static void try_callback(const struct ends_callback *callback)
 {
-	unsigned tried_before = tried, ran_before = ran;
+	unsigned tried_before = tried;
 
 	now.callback = callback;
+	runs_here = false;
 	for (unsigned i = 0; i < PARTS; i++) {
 		for (unsigned j = 0; j < parts[i]->call_count; j++) {
 			now.call = &parts[i]->calls[j];
 			if ((parts[i] != &ends_netio || has_netio()) &&
-			    is_wanted(2, now.call->name) &&
-			    !is_skipped(tried - tried_before, ran - ran_before))
+			    is_wanted(2, now.call->name) && !is_skipped(tried - tried_before))
 				try_pair();
 		}
 	}
-	if (ran == ran_before)
+	if (!runs_here)
 		print_message("%s does not run in %s\n", callback->name, places[now.place]);
 }
 

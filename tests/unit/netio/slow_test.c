@@ -180,7 +180,7 @@ SLOW_TEST(the_bound_also_applies_to_the_blocking_policy)
 	assert_int_equal(subs[0].gaps, 0);
 }
 
-/* A flush closes no page that cannot leave: each would hold one message. */
+/* A flush closes no page that cannot leave: otherwise each would hold one message. */
 SLOW_TEST(a_flush_after_each_message_fills_the_backlog)
 {
 	enum { BACKLOG_BYTES = 64 * 1024, ENTRY_BYTES = 64 + 16 };
