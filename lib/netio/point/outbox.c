@@ -186,6 +186,14 @@ void outbox_flush(struct outbox *outbox)
 	outbox->waiting_bytes += note->bytes;
 }
 
+void outbox_flush_soon(struct outbox *outbox)
+{
+	if (outbox->waiting_count)
+		outbox->urgent = outbox->page != NULL;
+	else
+		outbox_flush(outbox);
+}
+
 bool outbox_sent_until(const struct outbox *outbox, uint64_t number)
 {
 	return outbox->waiting_count == 0 || TAILQ_FIRST(&outbox->waiting)->number > number;

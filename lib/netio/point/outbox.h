@@ -172,13 +172,7 @@ static inline bool outbox_is_done(const struct outbox *outbox)
 void outbox_flush(struct outbox *outbox);
 
 /* Send the page as soon as the link has taken those before it; until then messages join it. */
-static inline void outbox_flush_soon(struct outbox *outbox)
-{
-	if (outbox->waiting_count)
-		outbox->urgent = outbox->page != NULL;
-	else
-		outbox_flush(outbox);
-}
+void outbox_flush_soon(struct outbox *outbox);
 
 /* Send waiting pages up to that number, as far as the link takes them. */
 void outbox_send_until(struct outbox *outbox, uint64_t number);
