@@ -257,8 +257,7 @@ static bool is_wanted(unsigned i, const char *name)
 	return !only[i] || strcmp(only[i], name) == 0;
 }
 
-/* A callback that need not run in a place, and has not in so many pairs, is not tried again there.
- */
+/* In a place where a callback need not run, and has not in this number of pairs, it is left out. */
 #define SKIPS_AFTER 3
 
 static bool is_skipped(unsigned tried_of_it)
