@@ -57,7 +57,7 @@ slice minimal 200 'meson.build meson_options.txt lib/eal drivers/drivers.c apps/
 slice fuzz-long 360 'tests/fuzz lib/netio lib/rpc lib/topo apps/params drivers/tcp' 'each fuzz target for 40 s' fuzz -max_total_time=40
 # As on a slow host, so that it never starts without enough time to end.
 slice fuzz-tcp 1800 'tests/fuzz drivers/tcp drivers/prov' '10^7 runs of the fuzz target of plx_tcp' fuzz -runs=10000000 tcp
-slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress and guests' nightly
+slice nightly 400 'tests/apps tests/perf lib drivers apps' 'the tier nightly, without stress, ends and guests' nightly
 
 usage()
 {
@@ -215,7 +215,7 @@ nightly_tests()
 
 nightly()
 {
-	nightly_tests --suite nightly --no-suite stress --no-suite guest
+	nightly_tests --suite nightly --no-suite stress --no-suite guest --no-suite ends
 }
 
 # A test that is skipped elsewhere fails here: without its guest nothing was tested.
