@@ -40,8 +40,8 @@ struct netio_context {
  * process has no lcores, the thread becomes one, pinned to a CPU, until netio_fini. Its EAL
  * options are the words of the environment variable NETIO_OPTIONS (pollux(7): -l 2 --idle poll
  * ...).
- * Set evloop.cb_init afterwards. Do not call this between two calls of getopt, nor for a context
- * that is set up already.
+ * Set evloop.cb_init afterwards. ctx must not be set up yet. Do not call this between two calls of
+ * getopt.
  * Return: 0; -EINVAL an option; -ENOENT this thread is none of the lcores; or as plx_eal_init. */
 int netio_init(struct netio_context *ctx);
 
